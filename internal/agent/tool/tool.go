@@ -1,0 +1,239 @@
+// Package tool holds the words for tools: what the model calls, what a tool
+// proposes, and what goes back.
+//
+// A tool never acts. It turns arguments into an [Action]; the session asks,
+// confines, commits and records. A tool sees the machine only through [Env].
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
+)
+
+// Spec is a tool as offered to the model.
+type Spec struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // JSON schema of the arguments
+	Grammar     string          // Lark grammar where the model takes freeform input
+	// Parallel tools may run beside each other; the others run alone.
+	Parallel bool
+	// Aliases are names that models were trained on; accepted, not offered.
+	Aliases []string
+}
+
+// Call is one call of a tool.
+type Call struct {
+	ID   protocol.CallID
+	Name string // as the model wrote it, an alias perhaps
+	// Args is the JSON object of the arguments. Freeform input arrives as
+	// {"input": text}.
+	Args json.RawMessage
+}
+
+// Tool is one tool. Implementations have no state and may be called by several
+// goroutines.
+type Tool interface {
+	Spec() Spec
+	// Prepare turns a call into what it proposes. A refusal is a *Error, which
+	// the model reads; other errors are faults of the machine.
+	Prepare(ctx context.Context, env Env, c Call) (Action, error)
+}
+
+// Env is what tools see of the machine. Paths in results are absolute.
+type Env interface {
+	// Cwd is the working directory; relative paths start there.
+	Cwd() string
+	// Resolve makes path absolute and checks that it lies in the workspace; an
+	// error is an *Error with code OUTSIDE_WORKSPACE or INVALID_ARGUMENTS.
+	Resolve(path string) (string, error)
+	// Read returns the state of an absolute path and its version; a nil image
+	// means there is nothing. Directories, devices and the like are *Errors.
+	Read(path string) (*delta.Image, Stamp, error)
+	// Seen returns what the model last saw of path: the image (nil if it saw that
+	// nothing was there), and whether it saw it at all. The image may be not
+	// Loaded when its bytes are no longer kept.
+	Seen(path string) (*delta.Image, bool)
+	// List, Glob and Grep look for files. Results are sorted and bounded; more
+	// says that some were left out.
+	List(ctx context.Context, dir string, depth, limit int) (entries []Entry, more bool, err error)
+	Glob(ctx context.Context, dir, pattern string, limit int) (paths []string, more bool, err error)
+	Grep(ctx context.Context, q Query) (lines []Line, more bool, err error)
+}
+
+// Entry is one line of a directory listing. Path is relative to the listed
+// directory; directories end in a slash, links in an at sign.
+type Entry struct{ Path string }
+
+// Query asks for lines that match a pattern (RE2 syntax).
+type Query struct {
+	Pattern    string
+	Dir        string // absolute; a file is searched alone
+	Glob       string // only files whose path matches, or empty
+	IgnoreCase bool
+	Context    int // lines shown around a match
+	Limit      int
+}
+
+// Line is one matching line, or one beside it (Match false).
+type Line struct {
+	Path   string
+	Number int // 1-based
+	Text   string
+	Match  bool
+}
+
+// Stamp is a version as the model sees it.
+type Stamp struct {
+	Version     int    `json:"version"`
+	ContentHash string `json:"contentHash"` // 16 hex digits of xxhash64
+	LineEnding  string `json:"lineEnding"`  // lf, crlf or mixed
+	Encoding    string `json:"encoding"`
+}
+
+// Action is what a tool proposes: one of the types below.
+type Action interface{ action() }
+
+// Answer needs nothing done.
+type Answer struct {
+	Result Result
+	// Saw names files whose current state the result shows the model.
+	Saw []Sight
+	// Todo replaces the plan that the user sees, if not nil.
+	Todo *protocol.TodoList
+}
+
+// Sight is one file that the model was shown.
+type Sight struct {
+	Path  string
+	Image *delta.Image
+}
+
+// Change proposes new contents for files. It is committed only if every Pre is
+// still what is on disk.
+type Change struct {
+	Set delta.Set
+	// BestEffort commits file by file and reports each; otherwise all or nothing.
+	BestEffort bool
+	// Result is told to the model after the commit; the session adds the new
+	// versions. Failures holds files that could not be planned (best effort).
+	Result   Result
+	Failures []Failure
+	// Merged says that the change was merged with newer edits; it is told.
+	Merged bool
+}
+
+// Failure is one file of a best-effort change that was left alone.
+type Failure struct {
+	Path string
+	Err  *Error
+}
+
+// Command proposes to run a program.
+type Command struct {
+	// Line is the shell command as shown to the user and as run: Argv is what is
+	// executed, Line how it is shown.
+	Line string
+	Argv []string
+	Dir  string
+	TTY  bool
+	// Yield is how long to wait before the call returns with the process still
+	// running; Timeout, when not 0, ends the process.
+	Yield, Timeout time.Duration
+	// Escalate asks to run without the sandbox; Reason is the model's word why.
+	Escalate  bool
+	Reason    string
+	MaxTokens int
+}
+
+// Poke proposes to feed or poll a running process.
+type Poke struct {
+	Process   int
+	Input     string
+	Yield     time.Duration
+	MaxTokens int
+}
+
+func (Answer) action()  {}
+func (Change) action()  {}
+func (Command) action() {}
+func (Poke) action()    {}
+
+// Result is what goes back to the model, and what `kerf tool` prints.
+type Result struct {
+	Success bool
+	Output  string
+	Error   *Error
+	// Images are data: URLs that the model sees with the output.
+	Images        []string
+	Warnings      []Warning
+	VersionInfo   *Stamp
+	UpdatedStates map[string]FileState // by path as the model wrote it
+}
+
+// FileState tells the model what a change made of a file.
+type FileState struct {
+	NewVersion int       `json:"newVersion"`
+	NewHash    string    `json:"newHash"`
+	Affected   LineRange `json:"affectedLineRange"`
+	NewContent string    `json:"newContent,omitempty"`
+	// Deleted files have neither version nor hash.
+	Deleted bool `json:"deleted,omitempty"`
+}
+
+// LineRange is 1-based and inclusive, in the new text.
+type LineRange struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// Warning goes with a result that may be fine.
+type Warning struct {
+	Code       string `json:"code"`
+	Message    string `json:"message"`
+	Suggestion string `json:"suggestion,omitempty"`
+}
+
+// The codes of refusals. They are part of the interface and never reused.
+const (
+	NotFound         = "NOT_FOUND"
+	Ambiguous        = "AMBIGUOUS"
+	NoChange         = "NO_CHANGE"
+	VersionMismatch  = "VERSION_MISMATCH"
+	OutsideWorkspace = "OUTSIDE_WORKSPACE"
+	InvalidArguments = "INVALID_ARGUMENTS"
+	UnreadFile       = "UNREAD_FILE"
+	NotAFile         = "NOT_A_FILE"
+	BinaryFile       = "BINARY_FILE"
+	TooLarge         = "TOO_LARGE"
+	PatchFailed      = "PATCH_FAILED"
+	EncodingError    = "ENCODING"
+	Denied           = "DENIED"
+	WriteFailed      = "WRITE_FAILED"
+	UnknownTool      = "UNKNOWN_TOOL"
+	SandboxError     = "SANDBOX"
+	Aborted          = "ABORTED"
+)
+
+// Error is a refusal, written for the model: what is true now and the one step
+// that would succeed.
+type Error struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error gives code and message.
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// Refuse makes a refusal.
+func Refuse(code, format string, args ...any) *Error {
+	return &Error{code, fmt.Sprintf(format, args...)}
+}
+
+// Fail is the result of a refused call.
+func Fail(err *Error) Result { return Result{Error: err} }

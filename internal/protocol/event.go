@@ -1,0 +1,182 @@
+package protocol
+
+import "time"
+
+// Event is what a session tells its front ends.
+type Event struct {
+	// Seq rises by one with every event of a session.
+	Seq uint64
+	// Turn is the turn the event belongs to, empty outside turns.
+	Turn TurnID
+	// Submission is the ID of the submission that caused the event directly.
+	Submission string
+	Time       time.Time
+	Msg        Msg
+}
+
+// Msg is the content of an event: one of the types below.
+type Msg interface{ msg() }
+
+// SessionStarted is the first event of a session, also after a resume.
+type SessionStarted struct {
+	Session  SessionID
+	Settings Settings
+	Provider string
+	Resumed  bool
+}
+
+// TurnStarted opens a turn. Every turn is closed by exactly one of
+// TurnCompleted, TurnFailed and TurnAborted.
+type TurnStarted struct{}
+
+// ItemStarted tells that an item began.
+type ItemStarted struct{ Item Item }
+
+// ItemDelta tells that the text of a message, reasoning or output grew.
+// Deltas of one item may be merged when a front end is slow.
+type ItemDelta struct {
+	Item ItemID
+	Text string
+}
+
+// ItemUpdated replaces what is known of an item that is not completed.
+type ItemUpdated struct{ Item Item }
+
+// ItemCompleted closes an item. Items that need no time are completed without
+// having been started.
+type ItemCompleted struct{ Item Item }
+
+// ItemDropped withdraws a started item: the stream broke before it was whole
+// and the model will say it again.
+type ItemDropped struct{ Item ItemID }
+
+// ApprovalRequested asks the user.
+type ApprovalRequested struct{ Approval Approval }
+
+// ApprovalResolved tells that an approval was answered or became void.
+type ApprovalResolved struct {
+	Approval ApprovalID
+	Decision Decision
+}
+
+// Retrying tells that a model request failed and will be sent again.
+type Retrying struct {
+	Attempt, Max int
+	Delay        time.Duration
+	Cause        string
+}
+
+// Warning is something the user should know that stops nothing.
+type Warning struct{ Message string }
+
+// RateLimits is the provider's last word on limits, as name -> value.
+type RateLimits struct{ Values map[string]string }
+
+// TokensUsed reports one model response. Turn counts the running turn, Total
+// the session.
+type TokensUsed struct {
+	Last, Turn, Total Usage
+	// Window is the model's context window in tokens, 0 when unknown.
+	Window int
+}
+
+// Usage counts tokens. Input includes the cached ones, Output the reasoning.
+type Usage struct {
+	Input      int `json:"input_tokens"`
+	Cached     int `json:"cached_input_tokens"`
+	CacheWrite int `json:"cache_write_input_tokens"`
+	Output     int `json:"output_tokens"`
+	Reasoning  int `json:"reasoning_output_tokens"`
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Cached + v.Cached, u.CacheWrite + v.CacheWrite,
+		u.Output + v.Output, u.Reasoning + v.Reasoning}
+}
+
+// Total is what a context limit counts: input plus output.
+func (u Usage) Total() int { return u.Input + u.Output }
+
+// TurnDiff is the net change of a turn as a git-style unified diff. Last one
+// wins. With Exact false some change could not be known; Note says which.
+type TurnDiff struct {
+	Diff  string
+	Exact bool
+	Files int
+	// Outside is the diff of changes that neither tools nor commands made.
+	Outside string
+	Note    string
+}
+
+// TurnCompleted closes a turn that ended well.
+type TurnCompleted struct {
+	Usage       Usage // of this turn
+	LastMessage string
+	Duration    time.Duration
+}
+
+// TurnFailed closes a turn that an error ended. The session stays usable.
+type TurnFailed struct{ Error Trouble }
+
+// TurnAborted closes a turn that was ended from outside.
+type TurnAborted struct {
+	Reason AbortReason
+	// Undelivered is input that the model never saw.
+	Undelivered []Input
+}
+
+// AbortReason says what ended a turn.
+type AbortReason string
+
+// The reasons of an abort.
+const (
+	AbortInterrupted AbortReason = "interrupted"
+	AbortReplaced    AbortReason = "replaced"
+	AbortBudget      AbortReason = "budget"
+)
+
+// SessionEnded is the last event.
+type SessionEnded struct{}
+
+// TroubleKind is a closed set of causes that front ends may branch on.
+type TroubleKind string
+
+// The kinds of trouble.
+const (
+	TroubleAuth    TroubleKind = "unauthorized"
+	TroubleQuota   TroubleKind = "quota"
+	TroubleRequest TroubleKind = "bad_request"
+	TroubleContext TroubleKind = "context_window_exceeded"
+	TroubleServer  TroubleKind = "server"
+	TroubleNetwork TroubleKind = "network"
+	TroubleStream  TroubleKind = "stream"
+	TroubleStorage TroubleKind = "storage"
+	TroubleOther   TroubleKind = "other"
+)
+
+// Trouble is an error told to the user. Hint is the one step that helps.
+type Trouble struct {
+	Kind    TroubleKind
+	Message string
+	Hint    string
+}
+
+func (SessionStarted) msg()    {}
+func (TurnStarted) msg()       {}
+func (ItemStarted) msg()       {}
+func (ItemDelta) msg()         {}
+func (ItemUpdated) msg()       {}
+func (ItemCompleted) msg()     {}
+func (ItemDropped) msg()       {}
+func (ApprovalRequested) msg() {}
+func (ApprovalResolved) msg()  {}
+func (Retrying) msg()          {}
+func (Warning) msg()           {}
+func (RateLimits) msg()        {}
+func (TokensUsed) msg()        {}
+func (TurnDiff) msg()          {}
+func (TurnCompleted) msg()     {}
+func (TurnFailed) msg()        {}
+func (TurnAborted) msg()       {}
+func (SessionEnded) msg()      {}

@@ -1,0 +1,109 @@
+package protocol
+
+import "encoding/json"
+
+// Item is one thing that happened in a turn.
+type Item struct {
+	ID     ItemID
+	Status Status
+	Body   Body
+}
+
+// Status is how far an item has come.
+type Status string
+
+// The states of an item. A completed event carries any but InProgress.
+const (
+	InProgress Status = "in_progress"
+	Completed  Status = "completed"
+	Failed     Status = "failed"
+	// Declined items were refused by the user or by policy and did not run.
+	Declined Status = "declined"
+)
+
+// Body is what an item is about: one of the types below.
+type Body interface{ body() }
+
+// UserMessage is what the user said.
+type UserMessage struct{ Input []Input }
+
+// AgentMessage is text of the model for the user.
+type AgentMessage struct{ Text string }
+
+// Reasoning is the model's own summary of its thoughts.
+type Reasoning struct{ Text string }
+
+// ProposedPlan is a plan the model offers in plan mode.
+type ProposedPlan struct{ Text string }
+
+// Command is a run of a program.
+type Command struct {
+	Call     CallID
+	Command  string
+	Cwd      string
+	Output   string
+	ExitCode *int // nil until the command ended
+}
+
+// FileChange is a change of files, one entry per path.
+type FileChange struct {
+	Call    CallID
+	Changes []PathChange
+	// Diff is the unified diff of the change, empty until it is committed.
+	Diff string
+	// Error says why a failed change failed.
+	Error string
+}
+
+// ChangeKind is what happens to a path.
+type ChangeKind string
+
+// The kinds of a path change.
+const (
+	Add    ChangeKind = "add"
+	Delete ChangeKind = "delete"
+	Update ChangeKind = "update"
+)
+
+// PathChange names a changed file by its absolute path.
+type PathChange struct {
+	Path  string     `json:"path"`
+	Kind  ChangeKind `json:"kind"`
+	Moved string     `json:"moved_from,omitempty"`
+}
+
+// ToolCall is a call of any other tool: reads, searches, and tools that come
+// from elsewhere (Server is then the name of their server).
+type ToolCall struct {
+	Call   CallID
+	Server string
+	Tool   string
+	Args   json.RawMessage
+	Output string
+	Error  string
+}
+
+// TodoList is the plan the model keeps with update_plan.
+type TodoList struct {
+	Explanation string
+	Steps       []Step
+}
+
+// Step is one line of a TodoList; Status is pending, in_progress or completed.
+type Step struct {
+	Step   string `json:"step"`
+	Status string `json:"status"`
+}
+
+// Problem is a warning that belongs in the transcript.
+type Problem struct{ Message string }
+
+func (UserMessage) body()  {}
+func (AgentMessage) body() {}
+func (Reasoning) body()    {}
+func (ProposedPlan) body() {}
+func (Command) body()      {}
+func (FileChange) body()   {}
+func (ToolCall) body()     {}
+func (TodoList) body()     {}
+func (Problem) body()      {}

@@ -1,0 +1,109 @@
+package protocol
+
+import "encoding/json"
+
+// SessionID is the UUIDv7 of a session, in its canonical text form.
+type SessionID string
+
+// TurnID names one turn; unique within its session.
+type TurnID string
+
+// CallID names one tool call; unique within its session.
+type CallID string
+
+// ItemID names one item; unique within its session.
+type ItemID string
+
+// Submission is an Op under way to a session. ID is chosen by the front end and
+// comes back as Event.Submission in the events that answer it directly.
+type Submission struct {
+	ID string
+	Op Op
+}
+
+// Op is what a front end asks of a session: one of the types below.
+type Op interface{ op() }
+
+// UserInput is a message of the user. With an active turn it joins that turn
+// before its next model request; with none it starts a turn.
+type UserInput struct {
+	Items []Input
+	// Settings, when not nil, replaces the session's settings before a turn is
+	// started. It does not touch a turn that is already running.
+	Settings *Settings
+	// Schema is the JSON schema that the final message must follow, or nil.
+	Schema json.RawMessage
+	// Replace starts a new turn even while one runs; that one ends with
+	// AbortReplaced.
+	Replace bool
+}
+
+// Input is one part of a user's message: text, or an image.
+type Input struct {
+	Text string `json:"text,omitempty"`
+	// ImageURL is a data: URL, or empty.
+	ImageURL string `json:"image_url,omitempty"`
+}
+
+// Interrupt ends the running turn with AbortInterrupted. Without one it does
+// nothing.
+type Interrupt struct{}
+
+// Answer decides the open approval with the given ID. An answer to an approval
+// that is no longer open is ignored.
+type Answer struct {
+	Approval ApprovalID
+	Decision Decision
+	// Words are told to the model with a denial.
+	Words string
+}
+
+// Compact replaces the older part of the history by a summary.
+type Compact struct{}
+
+// Undo takes back the last turn of the session that is not undone yet.
+type Undo struct{}
+
+// Shutdown interrupts what runs, flushes and ends the session.
+type Shutdown struct{}
+
+func (UserInput) op() {}
+func (Interrupt) op() {}
+func (Answer) op()    {}
+func (Compact) op()   {}
+func (Undo) op()      {}
+func (Shutdown) op()  {}
+
+// Settings are the parts of a session that a front end may change between
+// turns. A turn freezes them when it starts.
+type Settings struct {
+	Model    string         `json:"model"`
+	Effort   string         `json:"effort,omitempty"`
+	Approval ApprovalPolicy `json:"approval_policy"`
+	Sandbox  SandboxMode    `json:"sandbox_mode"`
+	Cwd      string         `json:"cwd"`
+}
+
+// ApprovalPolicy says when the user is asked.
+type ApprovalPolicy string
+
+// The approval policies. PolicyPlan allows no change at all; PolicyAutoEdit
+// asks for commands but not for file changes inside the workspace.
+const (
+	PolicyUntrusted ApprovalPolicy = "untrusted"
+	PolicyOnRequest ApprovalPolicy = "on-request"
+	PolicyOnFailure ApprovalPolicy = "on-failure"
+	PolicyNever     ApprovalPolicy = "never"
+	PolicyAutoEdit  ApprovalPolicy = "auto-edit"
+	PolicyPlan      ApprovalPolicy = "plan"
+)
+
+// SandboxMode says what commands may reach.
+type SandboxMode string
+
+// The sandbox modes.
+const (
+	SandboxReadOnly  SandboxMode = "read-only"
+	SandboxWorkspace SandboxMode = "workspace-write"
+	SandboxFull      SandboxMode = "danger-full-access"
+)

@@ -1,0 +1,72 @@
+package protocol
+
+import (
+	"context"
+	"time"
+)
+
+// Session is one live conversation.
+type Session interface {
+	ID() SessionID
+	// Submit hands an Op to the session. It fails only after the session ended
+	// or when ctx is done.
+	Submit(ctx context.Context, s Submission) error
+	// Events is closed after SessionEnded. It must be drained; it has one reader.
+	Events() <-chan Event
+	// Close shuts the session down and waits for it.
+	Close() error
+}
+
+// Sessions opens and lists sessions. Its errors are ready to be shown.
+type Sessions interface {
+	Open(ctx context.Context, o OpenOptions) (Session, error)
+	// List returns the sessions that match f, newest first.
+	List(ctx context.Context, f Filter) ([]SessionInfo, error)
+}
+
+// OpenOptions says which session to open.
+type OpenOptions struct {
+	// Resume names a session by id, unique id prefix or title; empty opens a
+	// new one.
+	Resume string
+	// Last resumes the newest session of Settings.Cwd, or of any directory when
+	// AnyCwd is set.
+	Last, AnyCwd bool
+	// Fork starts a new session with the history of the named one.
+	Fork string
+	// Settings overrides the configured settings where its fields are not empty.
+	Settings Settings
+	// AddDirs are further writable roots.
+	AddDirs []string
+	// Ephemeral sessions leave nothing below sessions/.
+	Ephemeral bool
+	// Headless sessions have nobody to answer approvals: what would be asked is
+	// refused, with words that say how to allow it.
+	Headless bool
+	// Source names the front end, for metadata.
+	Source string
+}
+
+// Filter selects sessions.
+type Filter struct {
+	Cwd      string // only sessions of this directory
+	Search   string // only sessions whose title or id contain this
+	Archived bool
+	Limit    int // 0 means no limit
+}
+
+// SessionInfo is one line of a list.
+type SessionInfo struct {
+	ID      SessionID `json:"id"`
+	Title   string    `json:"title"`
+	Cwd     string    `json:"cwd"`
+	Model   string    `json:"model"`
+	Branch  string    `json:"branch,omitempty"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+	Turns   int       `json:"turns"`
+	Tokens  int       `json:"tokens"`
+	Parent  SessionID `json:"parent,omitempty"`
+	// Damage says what is wrong with the files of the session, if anything.
+	Damage string `json:"damage,omitempty"`
+}
