@@ -58,20 +58,12 @@ type Answer struct {
 	Words string
 }
 
-// Compact replaces the older part of the history by a summary.
-type Compact struct{}
-
-// Undo takes back the last turn of the session that is not undone yet.
-type Undo struct{}
-
 // Shutdown interrupts what runs, flushes and ends the session.
 type Shutdown struct{}
 
 func (UserInput) op() {}
 func (Interrupt) op() {}
 func (Answer) op()    {}
-func (Compact) op()   {}
-func (Undo) op()      {}
 func (Shutdown) op()  {}
 
 // Settings are the parts of a session that a front end may change between

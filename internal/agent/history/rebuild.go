@@ -1,0 +1,224 @@
+package history
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// Aborted is the output given to calls that never got one.
+const Aborted = "aborted"
+
+// State is what the records of a session amount to.
+type State struct {
+	Meta     SessionMeta
+	Items    []*model.Item
+	Settings protocol.Settings
+	// Facts is what the model was last told of its surroundings.
+	Facts map[string]string
+	Total protocol.Usage
+	Turns int
+	// Rounds and Calls are the highest numbers in use.
+	Rounds int
+	// Seen is what the model last saw of each file.
+	Seen map[string]Sight
+	// First is the first message of the user.
+	First string
+	// LastDiff is the diff file of the last turn that changed something.
+	LastDiff string
+	// Skipped counts lines that could not be read.
+	Skipped int
+}
+
+// Line is one line of a rollout: its type and the whole object.
+type Line struct {
+	Type string
+	JSON []byte
+}
+
+// Rebuild reads the lines of a rollout in order. Lines it does not understand
+// are counted and passed over; calls without an output get [Aborted].
+func Rebuild(lines []Line) *State {
+	b := builder{State: State{Facts: map[string]string{}, Seen: map[string]Sight{}}}
+	for _, l := range lines {
+		if err := b.line(l); err != nil {
+			b.Skipped++
+		}
+	}
+	b.closeRound()
+	return &b.State
+}
+
+// builder gathers the records of one response until it is whole: calls come
+// before outputs, whatever the order in which they were written.
+type builder struct {
+	State
+	turn  protocol.TurnID
+	round int
+	parts []part
+}
+
+// part is one item of the response being gathered; out is its output, if a call.
+type part struct {
+	index int
+	item  *model.Item
+	out   *model.Item
+}
+
+func (b *builder) line(l Line) error {
+	switch l.Type {
+	case "session_meta":
+		return json.Unmarshal(l.JSON, &b.Meta)
+	case "turn_context":
+		return decode(l, b.turnContext)
+	case "user_input":
+		return decode(l, b.userInput)
+	case "assistant_message":
+		return decode(l, b.message)
+	case "reasoning":
+		return decode(l, b.reasoning)
+	case "tool_call":
+		return decode(l, b.toolCall)
+	case "token_usage":
+		return decode(l, func(u TokenUsage) { b.Total = b.Total.Add(u.Usage) })
+	case "file_change":
+		return decode(l, func(c FileChange) { b.LastDiff = c.DiffPath })
+	case "event":
+		return b.event(l)
+	}
+	return nil
+}
+
+func decode[T any](l Line, use func(T)) error {
+	var v T
+	if err := json.Unmarshal(l.JSON, &v); err != nil {
+		return err
+	}
+	use(v)
+	return nil
+}
+
+func (b *builder) event(l Line) error {
+	var h Happening
+	if err := json.Unmarshal(l.JSON, &h); err != nil {
+		return err
+	}
+	if h.What == ToolBegan {
+		return decode(l, b.toolStarted)
+	}
+	return nil
+}
+
+func (b *builder) turnContext(c TurnContext) {
+	b.closeRound()
+	b.Turns++
+	b.Settings = c.Settings
+	for k, v := range c.Facts {
+		b.Facts[k] = v
+	}
+	b.Items = append(b.Items, c.Items...)
+}
+
+func (b *builder) userInput(u UserInput) {
+	b.closeRound()
+	if b.First == "" && !u.Marker {
+		b.First = u.Text
+	}
+	b.Items = append(b.Items, u.Item())
+}
+
+// Item returns the message as the model sees it.
+func (u UserInput) Item() *model.Item {
+	it := &model.Item{Kind: model.Message, Role: "user"}
+	if u.Text != "" || len(u.Images) == 0 {
+		it.Content = append(it.Content, model.Part{Text: u.Text})
+	}
+	for _, url := range u.Images {
+		it.Content = append(it.Content, model.Part{ImageURL: url})
+	}
+	return it
+}
+
+// Item returns the message as the model sees it.
+func (m AssistantMessage) Item() *model.Item {
+	return &model.Item{Kind: model.Message, ID: m.ItemID, Role: "assistant", Content: []model.Part{{Text: m.Text}}}
+}
+
+// Item returns the reasoning as it goes back to the provider.
+func (r Reasoning) Item() *model.Item {
+	return &model.Item{Kind: model.Reasoning, ID: r.ItemID, Summary: r.Summary, Encrypted: r.Encrypted}
+}
+
+// Items returns the call and its output.
+func (t ToolCall) Items() (call, out *model.Item) {
+	call = &model.Item{Kind: model.Call, ID: t.ItemID, CallID: string(t.Call), Name: t.Name, Style: t.Style,
+		Input: JoinInput(t.Style, t.Args, t.Input)}
+	out = model.OutputText(call, t.Result)
+	for _, url := range t.Images {
+		out.Content = append(out.Content, model.Part{ImageURL: url})
+	}
+	return call, out
+}
+
+func (b *builder) message(m AssistantMessage) {
+	b.enter(m.Turn, m.Round)
+	b.parts = append(b.parts, part{m.Index, m.Item(), nil})
+}
+
+func (b *builder) reasoning(r Reasoning) {
+	b.enter(r.Turn, r.Round)
+	b.parts = append(b.parts, part{r.Index, r.Item(), nil})
+}
+
+func (b *builder) toolStarted(t ToolStarted) {
+	b.enter(t.Turn, t.Round)
+	call := &model.Item{Kind: model.Call, ID: t.ItemID, CallID: string(t.Call), Name: t.Name, Style: t.Style,
+		Input: JoinInput(t.Style, t.Args, t.Input)}
+	b.parts = append(b.parts, part{t.Index, call, nil})
+}
+
+func (b *builder) toolCall(t ToolCall) {
+	b.enter(t.Turn, t.Round)
+	for _, s := range t.Saw {
+		b.Seen[s.Path] = s
+	}
+	call, out := t.Items()
+	for i := range b.parts {
+		if b.parts[i].item.CallID == call.CallID {
+			b.parts[i] = part{t.Index, call, out}
+			return
+		}
+	}
+	b.parts = append(b.parts, part{t.Index, call, out})
+}
+
+// enter makes turn and round the response being gathered.
+func (b *builder) enter(turn protocol.TurnID, round int) {
+	if turn != b.turn || round != b.round {
+		b.closeRound()
+	}
+	b.turn, b.round = turn, round
+	b.Rounds = max(b.Rounds, round)
+}
+
+// closeRound appends what was gathered: the items by index, then the outputs in
+// the order of their calls.
+func (b *builder) closeRound() {
+	slices.SortStableFunc(b.parts, func(x, y part) int { return cmp.Compare(x.index, y.index) })
+	for _, p := range b.parts {
+		b.Items = append(b.Items, p.item)
+	}
+	for _, p := range b.parts {
+		if p.item.Kind != model.Call {
+			continue
+		}
+		if p.out == nil {
+			p.out = model.OutputText(p.item, Aborted)
+		}
+		b.Items = append(b.Items, p.out)
+	}
+	b.parts = b.parts[:0]
+}

@@ -1,0 +1,230 @@
+// Package history turns what happened in a session into what the model is told
+// next: records, the items they stand for, and the budgets over them.
+//
+// A session is its records. Everything a later run needs (resume, fork, replay)
+// is rebuilt from them by [Rebuild]; the wire form of an item is derived from
+// the record byte for byte, so that a resumed prompt begins as the old one did.
+// The package is pure.
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// Record is one line of a rollout. Its JSON form is an object.
+type Record interface {
+	// Type is the value of the line's "type" field.
+	Type() string
+}
+
+// SessionMeta is the first record of a session.
+type SessionMeta struct {
+	ID           protocol.SessionID `json:"id"`
+	Parent       protocol.SessionID `json:"parent,omitempty"`
+	Cwd          string             `json:"cwd"`
+	Version      string             `json:"kerf_version"`
+	Source       string             `json:"source"`
+	Model        string             `json:"model"`
+	Provider     string             `json:"model_provider"`
+	Instructions string             `json:"instructions"`
+}
+
+// TurnContext opens a turn: the frozen settings, and what the model is told
+// about them. Items are only those that are new since the last turn.
+type TurnContext struct {
+	Turn     protocol.TurnID   `json:"turn_id"`
+	Settings protocol.Settings `json:"settings"`
+	Facts    map[string]string `json:"facts,omitempty"`
+	Items    []*model.Item     `json:"items,omitempty"`
+}
+
+// UserInput is a message that joined the conversation. Marker inputs were
+// written by Kerf in the user's name.
+type UserInput struct {
+	Turn   protocol.TurnID `json:"turn_id"`
+	Text   string          `json:"text"`
+	Images []string        `json:"images,omitempty"`
+	Marker bool            `json:"marker,omitempty"`
+}
+
+// AssistantMessage is a whole message of the model. Round and Index order the
+// items of a response.
+type AssistantMessage struct {
+	Turn  protocol.TurnID `json:"turn_id"`
+	Round int             `json:"round"`
+	Index int             `json:"index"`
+	Text  string          `json:"text"`
+	// Partial messages were cut off by an interrupt.
+	Partial bool   `json:"partial,omitempty"`
+	ItemID  string `json:"item_id,omitempty"`
+}
+
+// Reasoning is a whole reasoning item.
+type Reasoning struct {
+	Turn      protocol.TurnID `json:"turn_id"`
+	Round     int             `json:"round"`
+	Index     int             `json:"index"`
+	Summary   []string        `json:"summary"`
+	Encrypted string          `json:"encrypted,omitempty"`
+	ItemID    string          `json:"item_id,omitempty"`
+}
+
+// ToolStarted is written before a call has any effect, so that a killed run
+// still knows what was under way.
+type ToolStarted struct {
+	Turn   protocol.TurnID `json:"turn_id"`
+	Round  int             `json:"round"`
+	Index  int             `json:"index"`
+	Call   protocol.CallID `json:"call_id"`
+	Name   string          `json:"name"`
+	Args   json.RawMessage `json:"args"`
+	Input  string          `json:"input,omitempty"`
+	Style  model.CallStyle `json:"style"`
+	ItemID string          `json:"item_id,omitempty"`
+}
+
+// ToolCall is a finished call with its result, as the model saw both.
+type ToolCall struct {
+	Turn  protocol.TurnID `json:"turn_id"`
+	Round int             `json:"round"`
+	Index int             `json:"index"`
+	Call  protocol.CallID `json:"call_id"`
+	Name  string          `json:"name"`
+	// Args is the input as JSON. Input is the exact text when Args is not.
+	Args    json.RawMessage `json:"args"`
+	Input   string          `json:"input,omitempty"`
+	Style   model.CallStyle `json:"style"`
+	ItemID  string          `json:"item_id,omitempty"`
+	Result  string          `json:"result"`
+	Images  []string        `json:"images,omitempty"`
+	Success bool            `json:"success"`
+	Millis  int64           `json:"duration_ms"`
+	// Saw lists the files whose state the result showed the model.
+	Saw []Sight `json:"saw,omitempty"`
+}
+
+// Sight is one file the model was shown: SHA-256 in hex, empty for "not there".
+type Sight struct {
+	Path string `json:"path"`
+	Sum  string `json:"sha256,omitempty"`
+	Mode uint32 `json:"mode,omitempty"`
+}
+
+// FileChange is one changed path. Before and After are SHA-256 in hex, empty
+// for "not there".
+type FileChange struct {
+	Turn      protocol.TurnID `json:"turn_id"`
+	Call      protocol.CallID `json:"call_id,omitempty"`
+	Path      string          `json:"path"`
+	DiffPath  string          `json:"diff_path"`
+	Operation string          `json:"operation"` // created, modified, deleted
+	Cause     string          `json:"cause"`     // tool, command, outside
+	Before    string          `json:"before"`
+	After     string          `json:"after"`
+	ModeFrom  uint32          `json:"mode_before,omitempty"`
+	ModeTo    uint32          `json:"mode_after,omitempty"`
+	MovedFrom string          `json:"moved_from,omitempty"`
+	MovedTo   string          `json:"moved_to,omitempty"`
+	Exact     bool            `json:"exact"`
+	Entry     int64           `json:"ledger,omitempty"`
+}
+
+// TokenUsage counts one response.
+type TokenUsage struct {
+	Turn  protocol.TurnID `json:"turn_id"`
+	Round int             `json:"round"`
+	Usage protocol.Usage  `json:"usage"`
+}
+
+// Approval is an answered question.
+type Approval struct {
+	Turn     protocol.TurnID   `json:"turn_id"`
+	Call     protocol.CallID   `json:"call_id"`
+	Asked    string            `json:"asked"`
+	Decision protocol.Decision `json:"decision"`
+	Words    string            `json:"words,omitempty"`
+}
+
+// Happening is any other thing worth keeping. What is one of the constants
+// below.
+type Happening struct {
+	Turn    protocol.TurnID `json:"turn_id,omitempty"`
+	What    string          `json:"event"`
+	Message string          `json:"message,omitempty"`
+	Diff    string          `json:"diff_path,omitempty"`
+	Exact   *bool           `json:"exact,omitempty"`
+}
+
+// The happenings.
+const (
+	TurnCompleted = "turn_completed"
+	TurnFailed    = "turn_failed"
+	TurnAborted   = "turn_aborted"
+	StreamRetry   = "stream_retry"
+	TurnDiffed    = "turn_diff"
+	Noted         = "warning"
+)
+
+func (SessionMeta) Type() string      { return "session_meta" }
+func (TurnContext) Type() string      { return "turn_context" }
+func (UserInput) Type() string        { return "user_input" }
+func (AssistantMessage) Type() string { return "assistant_message" }
+func (Reasoning) Type() string        { return "reasoning" }
+func (ToolCall) Type() string         { return "tool_call" }
+func (FileChange) Type() string       { return "file_change" }
+func (TokenUsage) Type() string       { return "token_usage" }
+func (Approval) Type() string         { return "approval" }
+func (Happening) Type() string        { return "event" }
+
+// Type of a started call is "event": tool_call lines are whole calls only.
+func (ToolStarted) Type() string { return "event" }
+
+// MarshalJSON adds the name of the event.
+func (t ToolStarted) MarshalJSON() ([]byte, error) {
+	type plain ToolStarted
+	return json.Marshal(struct {
+		What string `json:"event"`
+		plain
+	}{ToolBegan, plain(t)})
+}
+
+// ToolBegan is the event name of a ToolStarted record.
+const ToolBegan = "tool_started"
+
+// SplitInput returns the args and input fields of a call whose input is s: args
+// is s itself when s is compact JSON, otherwise a JSON form beside the text.
+func SplitInput(style model.CallStyle, s string) (args json.RawMessage, input string) {
+	if style != model.Freeform && json.Valid([]byte(s)) {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(s)); err == nil {
+			if safe, err := json.Marshal(json.RawMessage(compact.Bytes())); err == nil && string(safe) == s {
+				return safe, ""
+			}
+			return compact.Bytes(), s
+		}
+	}
+	args, _ = json.Marshal(map[string]string{"input": s})
+	if style == model.Freeform {
+		return args, ""
+	}
+	return args, s
+}
+
+// JoinInput is the inverse of SplitInput.
+func JoinInput(style model.CallStyle, args json.RawMessage, input string) string {
+	if input != "" {
+		return input
+	}
+	if style != model.Freeform {
+		return string(args)
+	}
+	var v struct {
+		Input string `json:"input"`
+	}
+	_ = json.Unmarshal(args, &v)
+	return v.Input
+}
