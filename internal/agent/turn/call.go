@@ -1,0 +1,279 @@
+package turn
+
+import (
+	"strconv"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/tool"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// call is one tool call of the running round.
+type call struct {
+	call     tool.Call
+	index    int
+	style    model.CallStyle
+	input    string
+	itemID   string
+	parallel bool
+	state    callState
+	item     protocol.ItemID // shown since it was prepared, or empty
+	body     protocol.Body
+	approval protocol.ApprovalID
+	asked    string
+	outcome  Outcome
+	output   *model.Item
+}
+
+// callState is how far a call has come.
+type callState int
+
+const (
+	queued callState = iota
+	preparing
+	asking
+	running
+	finished
+)
+
+// maxRunning bounds the calls under way at once.
+const maxRunning = 8
+
+// schedule starts the calls whose turn has come. A call that may not run beside
+// others waits for all before it; every call waits for those of them before it.
+func (c *Core) schedule() {
+	if c.turn.stopping != nil {
+		return
+	}
+	active, alone := 0, false
+	for _, k := range c.turn.round.calls {
+		switch {
+		case k.state == finished:
+			continue
+		case k.state != queued:
+			active++
+			alone = alone || !k.parallel
+			continue
+		}
+		if alone && c.o.Fault != RunBeside || active >= maxRunning {
+			return
+		}
+		if !k.parallel && active > 0 && c.o.Fault != RunBeside {
+			return
+		}
+		c.begin(k)
+		active++
+		alone = alone || !k.parallel
+	}
+}
+
+// begin records the call and asks its tool what it proposes.
+func (c *Core) begin(k *call) {
+	k.state = preparing
+	args, input := history.SplitInput(k.style, k.input)
+	c.record(history.ToolStarted{Turn: c.turn.id, Round: c.turn.round.number, Index: k.index,
+		Call: k.call.ID, Name: k.call.Name, Args: args, Input: input, Style: k.style, ItemID: k.itemID})
+	c.do(Prepare{Turn: c.turn.id, Settings: c.turn.settings, Call: k.call})
+}
+
+// find returns the call with the given id if it is in one of the given states.
+func (c *Core) find(id protocol.CallID, states ...callState) *call {
+	if c.turn == nil || c.turn.round == nil || c.turn.phase != sampling {
+		return nil
+	}
+	for _, k := range c.turn.round.calls {
+		if k.call.ID != id {
+			continue
+		}
+		for _, s := range states {
+			if k.state == s {
+				return k
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Core) prepared(in Prepared) {
+	k := c.find(in.Call, preparing)
+	if k == nil {
+		return
+	}
+	switch {
+	case in.Outcome != nil:
+		c.finished(in.Call, *in.Outcome)
+		return
+	case c.turn.stopping != nil:
+		c.finished(in.Call, abortedOutcome(k))
+		return
+	}
+	if in.Body != nil {
+		c.itemSeq++
+		k.item, k.body = itemID(c.itemSeq), in.Body
+		c.tell(protocol.ItemStarted{Item: protocol.Item{ID: k.item, Status: protocol.InProgress, Body: in.Body}})
+	}
+	if in.Verdict == Ask && in.Approval != nil && c.o.Fault != RunUnasked {
+		c.ask(k, *in.Approval)
+		return
+	}
+	k.state = running
+	c.do(Run{Call: k.call.ID})
+}
+
+func (c *Core) ask(k *call, a protocol.Approval) {
+	c.askSeq++
+	a.ID = protocol.ApprovalID("ask_" + strconv.Itoa(c.askSeq))
+	a.Call = k.call.ID
+	k.state, k.approval, k.asked = asking, a.ID, shown(a)
+	c.tell(protocol.ApprovalRequested{Approval: a})
+}
+
+// shown is what the user was asked about, for the record.
+func shown(a protocol.Approval) string {
+	switch {
+	case a.Command != nil:
+		return a.Command.Command
+	case a.Change != nil:
+		return a.Change.Diff
+	case a.Tool != nil:
+		return a.Tool.Server + " " + a.Tool.Tool + " " + a.Tool.Args
+	}
+	return a.Reason
+}
+
+func (c *Core) answer(op protocol.Answer) {
+	t := c.turn
+	if t == nil || t.round == nil || t.phase != sampling {
+		return
+	}
+	for _, k := range t.round.calls {
+		if k.state == asking && k.approval == op.Approval {
+			c.answered(k, op)
+			return
+		}
+	}
+}
+
+func (c *Core) answered(k *call, op protocol.Answer) {
+	c.record(history.Approval{Turn: c.turn.id, Call: k.call.ID, Asked: k.asked, Decision: op.Decision, Words: op.Words})
+	c.tell(protocol.ApprovalResolved{Approval: k.approval, Decision: op.Decision})
+	switch {
+	case op.Decision.Allows():
+		k.state = running
+		c.do(Run{Call: k.call.ID, Decision: op.Decision})
+	case op.Decision == protocol.Abort:
+		c.finish(k, Outcome{Text: "rejected by the user, who ended the turn", Declined: true, Body: k.body})
+		c.stop(ending{reason: protocol.AbortInterrupted})
+	default:
+		text := "rejected by the user; it was not run"
+		if op.Words != "" {
+			text += ". The user says: " + op.Words
+		}
+		c.finished(k.call.ID, Outcome{Text: text, Declined: true, Body: k.body})
+	}
+}
+
+func (c *Core) progress(in Progress) {
+	if k := c.find(in.Call, running); k != nil && k.item != "" {
+		c.tell(protocol.ItemDelta{Item: k.item, Text: in.Text})
+	}
+}
+
+// finished takes the outcome of a call that was under way.
+func (c *Core) finished(id protocol.CallID, o Outcome) {
+	k := c.find(id, preparing, asking, running)
+	if k == nil {
+		if c.o.Fault == TakeLate {
+			c.record(history.ToolCall{Call: id, Result: o.Text})
+			c.items = append(c.items, &model.Item{Kind: model.Output, CallID: string(id)})
+		}
+		return
+	}
+	if c.o.Fault == Stick && k.parallel {
+		return
+	}
+	c.finish(k, o)
+	c.schedule()
+	c.advance()
+}
+
+// finish closes k. Its changes are recorded at once; its tool_call record waits
+// for those of the calls before it.
+func (c *Core) finish(k *call, o Outcome) {
+	k.state, k.outcome = finished, o
+	for _, ch := range o.Changes {
+		ch.Turn = c.turn.id
+		c.record(ch)
+	}
+	c.recordCalls()
+	for _, w := range o.Warnings {
+		c.tell(protocol.Warning{Message: w})
+	}
+	c.showEnd(k)
+	if o.Todo != nil {
+		c.showTodo(o.Todo)
+	}
+}
+
+// recordCalls writes the tool_call records that are due, in call order.
+func (c *Core) recordCalls() {
+	r := c.turn.round
+	for r.recorded < len(r.calls) && r.calls[r.recorded].state == finished {
+		k := r.calls[r.recorded]
+		r.recorded++
+		args, input := history.SplitInput(k.style, k.input)
+		rec := history.ToolCall{Turn: c.turn.id, Round: r.number, Index: k.index, Call: k.call.ID, Name: k.call.Name,
+			Args: args, Input: input, Style: k.style, ItemID: k.itemID, Result: k.outcome.Text,
+			Images: k.outcome.Images, Success: k.outcome.Success, Millis: k.outcome.Millis, Saw: k.outcome.Saw}
+		_, k.output = rec.Items()
+		c.record(rec)
+	}
+}
+
+// showEnd completes the item of k, or shows it at once if it never started.
+func (c *Core) showEnd(k *call) {
+	body := k.outcome.Body
+	if body == nil {
+		body = k.body
+	}
+	if body == nil {
+		return
+	}
+	if k.item == "" {
+		c.itemSeq++
+		k.item = itemID(c.itemSeq)
+		c.tell(protocol.ItemStarted{Item: protocol.Item{ID: k.item, Status: protocol.InProgress, Body: body}})
+	}
+	status := protocol.Completed
+	switch {
+	case k.outcome.Declined:
+		status = protocol.Declined
+	case !k.outcome.Success:
+		status = protocol.Failed
+	}
+	c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: k.item, Status: status, Body: body}})
+}
+
+func (c *Core) showTodo(todo *protocol.TodoList) {
+	t := c.turn
+	t.todoNow = todo
+	if t.todo == "" {
+		c.itemSeq++
+		t.todo = itemID(c.itemSeq)
+		c.tell(protocol.ItemStarted{Item: protocol.Item{ID: t.todo, Status: protocol.InProgress, Body: *todo}})
+		return
+	}
+	c.tell(protocol.ItemUpdated{Item: protocol.Item{ID: t.todo, Status: protocol.InProgress, Body: *todo}})
+}
+
+// closeTodo completes the plan's item when the turn ends.
+func (c *Core) closeTodo() {
+	if t := c.turn; t.todo != "" {
+		c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: t.todo, Status: protocol.Completed, Body: *t.todoNow}})
+	}
+}
+
+func abortedOutcome(k *call) Outcome {
+	return Outcome{Text: "aborted by the user before it ran", Declined: k.state != running, Body: k.body}
+}

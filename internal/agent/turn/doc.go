@@ -1,0 +1,43 @@
+// Package turn decides what a session does next.
+//
+// [Core] is a pure state machine: Step takes one [Input] and returns what has
+// to be made durable, what may then be told, and what has to be done. It never
+// reads a clock, starts a goroutine or touches the machine, so a random schedule
+// of a whole session runs in microseconds.
+//
+// # Duties of the caller
+//
+// For every Ready, in this order: append Records to the rollout; let Events out;
+// start Effects. Every effect is answered by exactly one input with its key
+// (CallModel by any number of Chunks and one StreamEnded, Prepare by Prepared,
+// Run by Finished, Gather by Gathered, Wait by Elapsed, Settle by Settled), also
+// after it was told to stop. An answer that comes late is harmless.
+//
+// # Life of a turn
+//
+//	idle ─ UserInput ─► gathering ─ Gathered ─► sampling ─ stream and calls over ─┐
+//	                                   ▲            │ ▲                           │
+//	                                   │            │ └── follow-up needed ◄──────┤
+//	                                   │         waiting (a failed request)       │
+//	                                   │                                          ▼
+//	                                 next turn ◄──────────── idle ◄─ Settled ─ settling
+//
+// An interrupt, at any point, makes the turn stopping: the stream, the timer and
+// the calls are told to stop, and once every call has answered the turn settles.
+//
+// # Laws
+//
+// Each is checked after every step of random schedules, and each is shown to
+// fail by a fault seeded into the core (see [Fault]).
+//
+//	L1  Every call the model made gets exactly one output, and every output has a call.
+//	L2  Every turn that started ends once: completed, failed or aborted.
+//	L3  Nothing that needs approval runs without it.
+//	L4  No model call starts between an interrupt and the end of its turn.
+//	L5  Late answers change nothing.
+//	L6  Never stuck: with all effects answered, the core is idle or waits for the user.
+//	L7  Request n+1 begins with the items of request n.
+//	L8  No input is lost: each reaches the history or comes back as undelivered.
+//	L9  A call runs at most once, and calls that must run alone do.
+//	L10 A started item is completed or dropped before its turn ends.
+package turn

@@ -1,0 +1,23 @@
+package turn
+
+// Fault is a defect seeded into the core, so that tests can see each law fail.
+// The zero value is no fault; nothing but tests sets another one.
+type Fault int
+
+// The faults, named for what they do.
+const (
+	NoFault              Fault = iota
+	LoseOutput                 // L1: a call's output never reaches the history
+	OutputTwice                // L1: it reaches it twice
+	EndTwice                   // L2: a completed turn is told twice
+	NeverEnd                   // L2: an aborted turn is not told
+	RunUnasked                 // L3: what should be asked is run
+	SampleAfterInterrupt       // L4: the follow-up is sent although the turn is stopping
+	TakeLate                   // L5: the answer of a finished call is taken again
+	Stick                      // L6: the end of a parallel call is overlooked
+	RewriteHistory             // L7: a request drops the oldest item
+	LosePending                // L8: input that joined the turn is dropped
+	RunBeside                  // L9: calls that must run alone run beside others
+	RunTwice                   // L9: a repeated call id runs again
+	LeaveItemOpen              // L10: what a broken stream began stays open
+)

@@ -1,0 +1,189 @@
+package turn
+
+import (
+	"time"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/tool"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// Input is something that happened: one of the types below.
+type Input interface{ input() }
+
+// Submit is an Op of a front end.
+type Submit struct {
+	// ID becomes the id of the turn that the Op starts, if any.
+	ID string
+	Op protocol.Op
+}
+
+// Gathered answers Gather.
+type Gathered struct {
+	Turn  protocol.TurnID
+	Items []*model.Item
+	Facts map[string]string
+}
+
+// Chunk is one piece of the response to the request with number Round.
+type Chunk struct {
+	Round int
+	Chunk model.Chunk
+}
+
+// StreamEnded answers CallModel: nil after a Done chunk, otherwise the cause.
+type StreamEnded struct {
+	Round int
+	Err   error
+}
+
+// Prepared answers Prepare. Either Outcome is set and the call is over, or the
+// call wants to act and Verdict says whether it may.
+type Prepared struct {
+	Call     protocol.CallID
+	Outcome  *Outcome
+	Verdict  Verdict
+	Body     protocol.Body // shown while it runs
+	Approval *protocol.Approval
+}
+
+// Verdict is what the policy says of an action.
+type Verdict int
+
+// The verdicts. A refused action comes back as an Outcome.
+const (
+	Allow Verdict = iota
+	Ask
+)
+
+// Progress is output of a running call, for show.
+type Progress struct {
+	Call protocol.CallID
+	Text string
+}
+
+// Finished answers Run.
+type Finished struct {
+	Call    protocol.CallID
+	Outcome Outcome
+}
+
+// Outcome is the end of a call.
+type Outcome struct {
+	Text    string
+	Images  []string
+	Success bool
+	// Declined is set when policy or user kept the call from running.
+	Declined bool
+	Body     protocol.Body // nil: the item is not shown
+	Todo     *protocol.TodoList
+	Changes  []history.FileChange
+	Saw      []history.Sight
+	Millis   int64
+	Warnings []string
+}
+
+// Elapsed answers Wait.
+type Elapsed struct{ Timer int }
+
+// Settled answers Settle.
+type Settled struct {
+	Turn protocol.TurnID
+	Diff *protocol.TurnDiff // nil: nothing changed
+	// Changes are what was found outside of calls.
+	Changes []history.FileChange
+}
+
+func (Submit) input()      {}
+func (Gathered) input()    {}
+func (Chunk) input()       {}
+func (StreamEnded) input() {}
+func (Prepared) input()    {}
+func (Progress) input()    {}
+func (Finished) input()    {}
+func (Elapsed) input()     {}
+func (Settled) input()     {}
+
+// Effect is something to be done: one of the types below.
+type Effect interface{ effect() }
+
+// Gather collects what the model should be told before a turn.
+type Gather struct {
+	Turn     protocol.TurnID
+	Settings protocol.Settings
+}
+
+// CallModel sends a request. Items must not be changed.
+type CallModel struct {
+	Turn     protocol.TurnID
+	Round    int
+	Settings protocol.Settings
+	Schema   []byte
+	Items    []*model.Item
+}
+
+// StopModel cancels a request.
+type StopModel struct{ Round int }
+
+// Prepare asks a tool what it proposes.
+type Prepare struct {
+	Turn     protocol.TurnID
+	Settings protocol.Settings
+	Call     tool.Call
+}
+
+// Run carries out what was proposed. Approved is set when the user said so.
+type Run struct {
+	Call     protocol.CallID
+	Decision protocol.Decision // empty when nobody was asked
+}
+
+// StopCall ends a call that is being prepared or runs.
+type StopCall struct{ Call protocol.CallID }
+
+// Wait sleeps. Jitter says that the caller spreads the delay by a tenth.
+type Wait struct {
+	Timer  int
+	Delay  time.Duration
+	Jitter bool
+}
+
+// StopWait ends a Wait early.
+type StopWait struct{ Timer int }
+
+// Settle finds out what the turn changed.
+type Settle struct{ Turn protocol.TurnID }
+
+// End closes the session; it is the last effect.
+type End struct{}
+
+func (Gather) effect()    {}
+func (CallModel) effect() {}
+func (StopModel) effect() {}
+func (Prepare) effect()   {}
+func (Run) effect()       {}
+func (StopCall) effect()  {}
+func (Wait) effect()      {}
+func (StopWait) effect()  {}
+func (Settle) effect()    {}
+func (End) effect()       {}
+
+// Told is an event with what the loop needs to address it.
+type Told struct {
+	Turn       protocol.TurnID
+	Submission string
+	Msg        protocol.Msg
+}
+
+// Ready is what one step asks for. See the package comment for the order.
+type Ready struct {
+	Records []history.Record
+	Events  []Told
+	Effects []Effect
+}
+
+// Empty reports whether there is nothing to do.
+func (r Ready) Empty() bool {
+	return len(r.Records) == 0 && len(r.Events) == 0 && len(r.Effects) == 0
+}

@@ -1,0 +1,306 @@
+package turn
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/tool"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// round is one request with its response and the calls in it.
+type round struct {
+	number      int
+	streamOver  bool
+	done        bool // a Done chunk came
+	failure     *model.Error
+	calledTools bool
+	texts       map[int]*text // assistant messages and reasoning under way, by index
+	closed      map[int]bool  // indexes whose item is done
+	parts       []part
+	calls       []*call // in the order of the response
+	recorded    int     // calls whose tool_call record is written
+}
+
+// part is one whole item of the response.
+type part struct {
+	index int
+	item  *model.Item
+	call  *call // its call, if it is one that runs or is answered
+}
+
+// text is a message or reasoning that is streaming.
+type text struct {
+	item protocol.ItemID
+	body string
+	kind model.Kind
+}
+
+func newRound(n int) *round {
+	return &round{number: n, texts: map[int]*text{}, closed: map[int]bool{}}
+}
+
+// over reports whether the stream ended and every call has its outcome.
+func (r *round) over() bool {
+	if !r.streamOver {
+		return false
+	}
+	for _, k := range r.calls {
+		if k.state != finished {
+			return false
+		}
+	}
+	return true
+}
+
+// current returns the round if n is the one whose stream is open.
+func (c *Core) current(n int) *round {
+	t := c.turn
+	if t == nil || t.phase != sampling || t.round.number != n || t.round.streamOver {
+		return nil
+	}
+	return t.round
+}
+
+func (c *Core) chunk(in Chunk) {
+	r := c.current(in.Round)
+	if r == nil || r.done {
+		return
+	}
+	switch ch := in.Chunk.(type) {
+	case model.ItemAdded:
+		if ch.Item != nil && ch.Item.Kind == model.Message {
+			c.open(r, ch.Index, model.Message)
+		}
+	case model.TextDelta:
+		c.grow(r, ch.Index, model.Message, ch.Text)
+	case model.ReasoningDelta:
+		c.grow(r, ch.Index, model.Reasoning, ch.Text)
+	case model.ItemDone:
+		c.itemDone(r, ch)
+	case model.Limits:
+		c.tell(protocol.RateLimits{Values: ch.Values})
+	case model.Done:
+		r.done = true
+		c.countTokens(ch.Usage)
+	}
+}
+
+// open starts a streaming item; a second start of the same index is ignored.
+func (c *Core) open(r *round, index int, kind model.Kind) *text {
+	if r.closed[index] {
+		return nil
+	}
+	if t := r.texts[index]; t != nil {
+		return t
+	}
+	c.itemSeq++
+	t := &text{item: itemID(c.itemSeq), kind: kind}
+	r.texts[index] = t
+	c.tell(protocol.ItemStarted{Item: protocol.Item{ID: t.item, Status: protocol.InProgress, Body: t.show("")}})
+	return t
+}
+
+func (c *Core) grow(r *round, index int, kind model.Kind, s string) {
+	if s == "" {
+		return
+	}
+	if t := c.open(r, index, kind); t != nil {
+		t.body += s
+		c.tell(protocol.ItemDelta{Item: t.item, Text: s})
+	}
+}
+
+func (t *text) show(s string) protocol.Body {
+	if t.kind == model.Reasoning {
+		return protocol.Reasoning{Text: s}
+	}
+	return protocol.AgentMessage{Text: s}
+}
+
+// itemDone takes a whole item. The first one of an index counts.
+func (c *Core) itemDone(r *round, d model.ItemDone) {
+	if d.Item == nil || r.closed[d.Index] {
+		return
+	}
+	r.closed[d.Index] = true
+	switch d.Item.Kind {
+	case model.Message:
+		c.message(r, d.Index, d.Item, false)
+	case model.Reasoning:
+		c.reasoning(r, d.Index, d.Item)
+	case model.Call:
+		c.called(r, d.Index, d.Item)
+	}
+}
+
+func (c *Core) message(r *round, index int, it *model.Item, partial bool) {
+	m := history.AssistantMessage{Turn: c.turn.id, Round: r.number, Index: index, Text: it.Text(),
+		ItemID: it.ID, Partial: partial}
+	c.closeText(r, index, model.Message, m.Text)
+	if m.Text == "" {
+		return
+	}
+	c.turn.last = m.Text
+	c.record(m)
+	r.parts = append(r.parts, part{index, m.Item(), nil})
+}
+
+func (c *Core) reasoning(r *round, index int, it *model.Item) {
+	rec := history.Reasoning{Turn: c.turn.id, Round: r.number, Index: index, Summary: it.Summary,
+		Encrypted: it.Encrypted, ItemID: it.ID}
+	joined := ""
+	for i, s := range it.Summary {
+		if i > 0 {
+			joined += "\n\n"
+		}
+		joined += s
+	}
+	c.closeText(r, index, model.Reasoning, joined)
+	c.record(rec)
+	r.parts = append(r.parts, part{index, rec.Item(), nil})
+}
+
+// closeText completes the streaming item at index; an empty one is dropped, and
+// one that never streamed is completed at once.
+func (c *Core) closeText(r *round, index int, kind model.Kind, whole string) {
+	t := r.texts[index]
+	delete(r.texts, index)
+	switch {
+	case t == nil && whole == "":
+		return
+	case t == nil:
+		c.itemSeq++
+		t = &text{item: itemID(c.itemSeq), kind: kind}
+	case whole == "":
+		c.tell(protocol.ItemDropped{Item: t.item})
+		return
+	}
+	t.kind = kind
+	c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: t.item, Status: protocol.Completed, Body: t.show(whole)}})
+}
+
+// keepPartial keeps the text of messages that an interrupt cut off.
+func (c *Core) keepPartial(r *round) {
+	for _, i := range sortedKeys(r.texts) {
+		t := r.texts[i]
+		r.closed[i] = true
+		if t.kind == model.Message {
+			c.message(r, i, &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: t.body}}}, true)
+			continue
+		}
+		c.closeText(r, i, t.kind, "")
+	}
+}
+
+// dropPartial withdraws what was streaming when the stream broke.
+func (c *Core) dropPartial(r *round) {
+	for _, i := range sortedKeys(r.texts) {
+		if c.o.Fault != LeaveItemOpen {
+			c.tell(protocol.ItemDropped{Item: r.texts[i].item})
+		}
+		delete(r.texts, i)
+	}
+}
+
+func sortedKeys(m map[int]*text) []int {
+	keys := make([]int, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (c *Core) countTokens(u *model.Usage) {
+	t := c.turn
+	t.requests, t.streams = 0, 0
+	if u == nil {
+		return
+	}
+	last := protocol.Usage(*u)
+	t.usage, c.total = t.usage.Add(last), c.total.Add(last)
+	c.record(history.TokenUsage{Turn: t.id, Round: t.round.number, Usage: last})
+	c.tell(protocol.TokensUsed{Last: last, Turn: t.usage, Total: c.total, Window: c.o.Window})
+}
+
+func (c *Core) streamEnded(in StreamEnded) {
+	r := c.current(in.Round)
+	if r == nil {
+		return
+	}
+	r.streamOver = true
+	if !r.done {
+		r.failure = asModelError(in.Err)
+	}
+	c.dropPartial(r)
+	c.advance()
+}
+
+func asModelError(err error) *model.Error {
+	var me *model.Error
+	if errors.As(err, &me) {
+		return me
+	}
+	if err == nil {
+		return &model.Error{Kind: model.Broken, Message: "stream closed before the response was complete", Began: true}
+	}
+	return &model.Error{Kind: model.Network, Message: err.Error(), Err: err}
+}
+
+// closeRound appends the response to the history: its items in order, then the
+// outputs in the order of their calls.
+func (c *Core) closeRound() {
+	r := c.turn.round
+	slices.SortStableFunc(r.parts, func(x, y part) int { return cmp.Compare(x.index, y.index) })
+	for _, p := range r.parts {
+		c.items = append(c.items, p.item)
+	}
+	for _, p := range r.parts {
+		if p.call != nil {
+			if c.o.Fault == LoseOutput {
+				continue
+			}
+			c.items = append(c.items, p.call.output)
+			if c.o.Fault == OutputTwice {
+				c.items = append(c.items, p.call.output)
+			}
+		}
+	}
+	r.parts = nil
+}
+
+func itemID(n int) protocol.ItemID { return protocol.ItemID("item_" + strconv.Itoa(n)) }
+
+// called takes a whole call. A call whose id was already used runs only once.
+func (c *Core) called(r *round, index int, it *model.Item) {
+	id := protocol.CallID(it.CallID)
+	if id == "" {
+		c.callSeq++
+		id = protocol.CallID("call_" + strconv.Itoa(r.number) + "_" + strconv.Itoa(c.callSeq))
+	}
+	if c.used[id] && c.o.Fault != RunTwice {
+		return
+	}
+	c.used[id] = true
+	args, _ := history.SplitInput(it.Style, it.Input)
+	k := &call{index: index, style: it.Style, itemID: it.ID, input: it.Input,
+		call: tool.Call{ID: id, Name: it.Name, Args: json.RawMessage(args)}}
+	k.parallel = c.o.Parallel(k.call)
+	r.calledTools = true
+	r.calls = append(r.calls, k)
+	item := *it
+	item.CallID = string(id)
+	r.parts = append(r.parts, part{index, &item, k})
+	if len(r.calls) > c.o.MaxCalls {
+		c.finish(k, Outcome{Text: "not run: at most " + strconv.Itoa(c.o.MaxCalls) +
+			" calls of one response are run; make the rest in the next one", Declined: true})
+		return
+	}
+	c.schedule()
+}

@@ -1,0 +1,470 @@
+package turn
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/tool"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// world plays the caller of a core: it answers effects in random order, late or
+// twice, and checks the laws after every step.
+type world struct {
+	rng  *rand.Rand
+	core *Core
+
+	todo    []Input // answers that are due; each chunk stream is one entry at a time
+	streams map[int]*stream
+	late    []Input // answers given before, to be given again
+	asks    map[protocol.ApprovalID]protocol.CallID
+
+	lines []history.Line
+	law   string // the first law broken
+
+	inputs    int
+	known     map[string]bool // inputs that reached history or came back
+	started   map[protocol.TurnID]int
+	ended     map[protocol.TurnID]int
+	stopped   map[protocol.TurnID]bool
+	needAsk   map[protocol.CallID]bool
+	allowed   map[protocol.CallID]bool
+	runs      map[protocol.CallID]int
+	prepares  map[protocol.CallID]int
+	active    map[protocol.CallID]bool // prepared or running
+	alone     map[protocol.CallID]bool // must run alone
+	open      map[protocol.ItemID]protocol.TurnID
+	lastItems []*model.Item
+	running   protocol.TurnID
+	submits   int
+	closed    bool
+}
+
+// stream is a response under way.
+type stream struct {
+	round  int
+	chunks []model.Chunk
+	end    error
+}
+
+func newWorld(seed uint64, f Fault) *world {
+	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), streams: map[int]*stream{}, asks: map[protocol.ApprovalID]protocol.CallID{},
+		known: map[string]bool{}, started: map[protocol.TurnID]int{}, ended: map[protocol.TurnID]int{}, stopped: map[protocol.TurnID]bool{},
+		needAsk: map[protocol.CallID]bool{}, allowed: map[protocol.CallID]bool{}, runs: map[protocol.CallID]int{},
+		prepares: map[protocol.CallID]int{}, active: map[protocol.CallID]bool{}, alone: map[protocol.CallID]bool{}, open: map[protocol.ItemID]protocol.TurnID{}}
+	w.core = New(Options{RequestRetries: 2, StreamRetries: 2, MaxCalls: 6, Parallel: parallel, Fault: f}, nil)
+	return w
+}
+
+// parallel calls are those whose tool is called p.
+func parallel(c tool.Call) bool { return c.Name == "p" }
+
+func (w *world) broke(law, format string, args ...any) {
+	if w.law == "" {
+		w.law = law + ": " + fmt.Sprintf(format, args...)
+	}
+}
+
+// play runs one schedule to its end and returns the first broken law, or "".
+func (w *world) play() string {
+	steps := 20 + w.rng.IntN(120)
+	for range steps {
+		w.deed()
+		if w.law != "" {
+			return w.law
+		}
+	}
+	w.drain()
+	return w.law
+}
+
+// deed does one random thing.
+func (w *world) deed() {
+	switch n := w.rng.IntN(100); {
+	case n < 8 || w.inputs == 0:
+		w.say(w.rng.IntN(12) == 0)
+	case n < 11:
+		w.interrupt()
+	case n < 12 && w.rng.IntN(4) == 0:
+		w.step(Submit{ID: "bye", Op: protocol.Shutdown{}})
+	case n < 22:
+		w.decide()
+	case n < 30 && len(w.late) > 0:
+		w.repeat()
+	default:
+		w.answer()
+	}
+}
+
+func (w *world) say(replace bool) {
+	if w.closed { // nobody can submit to a session that ended
+		return
+	}
+	w.inputs++
+	w.submits++
+	text := fmt.Sprintf("input-%d.", w.inputs)
+	if replace && w.running != "" {
+		w.stopped[w.running] = true
+	}
+	w.step(Submit{ID: fmt.Sprintf("turn-%d", w.submits), Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}, Replace: replace}})
+}
+
+func (w *world) interrupt() {
+	if w.running != "" {
+		w.stopped[w.running] = true
+	}
+	w.step(Submit{ID: "stop", Op: protocol.Interrupt{}})
+}
+
+// decide answers one open approval, or one that is not open.
+func (w *world) decide() {
+	d := []protocol.Decision{protocol.Once, protocol.ForSession, protocol.Deny, protocol.Abort}[w.rng.IntN(4)]
+	for id, call := range w.asks { // any one; the map holds at most a few
+		delete(w.asks, id)
+		if d.Allows() {
+			w.allowed[call] = true
+		} else {
+			delete(w.active, call)
+		}
+		if d == protocol.Abort && w.running != "" {
+			w.stopped[w.running] = true
+		}
+		w.step(Submit{ID: "answer", Op: protocol.Answer{Approval: id, Decision: d}})
+		return
+	}
+	w.mustBeQuiet(Submit{ID: "answer", Op: protocol.Answer{Approval: "ask_none", Decision: d}})
+}
+
+// repeat gives an old answer again: nothing may follow from it (L5).
+func (w *world) repeat() { w.mustBeQuiet(w.late[w.rng.IntN(len(w.late))]) }
+
+func (w *world) mustBeQuiet(in Input) {
+	before := len(w.core.items)
+	r := w.core.Step(in)
+	if !r.Empty() || len(w.core.items) != before {
+		w.broke("L5", "a late %T had effects: %+v", in, r)
+	}
+}
+
+// answer gives one of the answers that are due.
+func (w *world) answer() {
+	n := len(w.todo) + len(w.streams)
+	if n == 0 {
+		return
+	}
+	if i := w.rng.IntN(n); i < len(w.todo) {
+		in := w.todo[i]
+		w.todo = append(w.todo[:i], w.todo[i+1:]...)
+		w.give(in)
+		return
+	}
+	for _, s := range w.streams {
+		w.stream(s)
+		return
+	}
+}
+
+func (w *world) give(in Input) {
+	switch in := in.(type) {
+	case Finished:
+		delete(w.active, in.Call)
+	case Prepared:
+		if in.Outcome != nil {
+			delete(w.active, in.Call)
+		}
+		if in.Verdict == Ask && in.Outcome == nil {
+			w.needAsk[in.Call] = true
+		}
+	}
+	w.step(in)
+	w.late = append(w.late, in)
+}
+
+func (w *world) stream(s *stream) {
+	if len(s.chunks) > 0 {
+		ch := s.chunks[0]
+		s.chunks = s.chunks[1:]
+		w.step(Chunk{Round: s.round, Chunk: ch})
+		if w.rng.IntN(30) == 0 { // a duplicated event
+			w.step(Chunk{Round: s.round, Chunk: ch})
+		}
+		return
+	}
+	delete(w.streams, s.round)
+	w.give(StreamEnded{Round: s.round, Err: s.end})
+}
+
+// step feeds the core and checks what comes out.
+func (w *world) step(in Input) {
+	r := w.core.Step(in)
+	for _, rec := range r.Records {
+		w.keep(rec)
+	}
+	for _, e := range r.Events {
+		w.event(e)
+	}
+	for _, e := range r.Effects {
+		w.effect(e)
+	}
+}
+
+func (w *world) keep(rec history.Record) {
+	b, err := json.Marshal(rec)
+	if err != nil {
+		w.broke("record", "%v", err)
+		return
+	}
+	w.lines = append(w.lines, history.Line{Type: rec.Type(), JSON: b})
+	if u, ok := rec.(history.UserInput); ok {
+		w.reached(u.Text)
+	}
+}
+
+func (w *world) reached(text string) {
+	for _, s := range strings.Split(text, "\n") {
+		w.known[s] = true
+	}
+}
+
+func (w *world) event(t Told) {
+	switch m := t.Msg.(type) {
+	case protocol.TurnStarted:
+		w.started[t.Turn]++
+		w.running = t.Turn
+	case protocol.TurnCompleted:
+		w.end(t.Turn)
+	case protocol.TurnFailed:
+		w.end(t.Turn)
+	case protocol.TurnAborted:
+		for _, in := range m.Undelivered {
+			w.reached(in.Text)
+		}
+		if t.Turn != "" {
+			w.end(t.Turn)
+		}
+	case protocol.ItemStarted:
+		w.open[m.Item.ID] = t.Turn
+	case protocol.ItemCompleted:
+		delete(w.open, m.Item.ID)
+	case protocol.ItemDropped:
+		delete(w.open, m.Item)
+	case protocol.ApprovalRequested:
+		w.asks[m.Approval.ID] = m.Approval.Call
+	case protocol.ApprovalResolved:
+		if m.Decision == protocol.Void {
+			delete(w.active, w.asks[m.Approval])
+			delete(w.asks, m.Approval)
+		}
+	}
+}
+
+func (w *world) end(id protocol.TurnID) {
+	w.ended[id]++
+	w.running = ""
+	clear(w.active)
+	if w.ended[id] > 1 {
+		w.broke("L2", "turn %s ended %d times", id, w.ended[id])
+	}
+	for item, turn := range w.open {
+		if turn == id {
+			w.broke("L10", "turn %s ended with item %s open", id, item)
+		}
+	}
+}
+
+func (w *world) effect(e Effect) {
+	switch e := e.(type) {
+	case Gather:
+		w.todo = append(w.todo, Gathered{Turn: e.Turn, Items: []*model.Item{model.UserText("context of " + string(e.Turn))}})
+	case CallModel:
+		w.request(e)
+	case StopModel:
+		if s := w.streams[e.Round]; s != nil {
+			s.chunks, s.end = nil, fmt.Errorf("stopped")
+		}
+	case Prepare:
+		w.prepare(e)
+	case Run:
+		w.run(e)
+	case StopCall:
+	case Wait:
+		w.todo = append(w.todo, Elapsed{Timer: e.Timer})
+	case StopWait:
+	case Settle:
+		w.todo = append(w.todo, Settled{Turn: e.Turn})
+	case End:
+		w.closed = true
+	}
+}
+
+func (w *world) request(e CallModel) {
+	if w.stopped[e.Turn] {
+		w.broke("L4", "request %d of turn %s after its interrupt", e.Round, e.Turn)
+	}
+	if msg := pairing(e.Items); msg != "" {
+		w.broke("L1", "request %d: %s", e.Round, msg)
+	}
+	if len(e.Items) < len(w.lastItems) {
+		w.broke("L7", "request %d has %d items, the one before %d", e.Round, len(e.Items), len(w.lastItems))
+		return
+	}
+	for i, it := range w.lastItems {
+		if e.Items[i] != it {
+			w.broke("L7", "item %d of request %d differs", i, e.Round)
+			return
+		}
+	}
+	w.lastItems = e.Items
+	w.streams[e.Round] = w.response(e.Round)
+}
+
+func pairing(items []*model.Item) string {
+	calls, outs := map[string]int{}, map[string]int{}
+	for _, it := range items {
+		switch it.Kind {
+		case model.Call:
+			calls[it.CallID]++
+		case model.Output:
+			outs[it.CallID]++
+		}
+	}
+	for id, n := range calls {
+		if n != 1 || outs[id] != 1 {
+			return fmt.Sprintf("call %s is there %d times with %d outputs", id, n, outs[id])
+		}
+	}
+	for id := range outs {
+		if calls[id] == 0 {
+			return "an output of " + id + " without its call"
+		}
+	}
+	return ""
+}
+
+// response makes a random response: messages, reasoning and calls, perhaps cut.
+func (w *world) response(round int) *stream {
+	s := &stream{round: round}
+	if w.rng.IntN(12) == 0 {
+		s.end = &model.Error{Kind: []model.ErrorKind{model.Server, model.RateLimit, model.Auth, model.BadCall}[w.rng.IntN(4)], Message: "refused"}
+		return s
+	}
+	s.chunks = append(s.chunks, model.Started{})
+	for i := range w.rng.IntN(5) {
+		s.chunks = append(s.chunks, w.item(round, i)...)
+	}
+	s.chunks = append(s.chunks, model.Done{Usage: &model.Usage{Input: 10, Output: 2}})
+	if w.rng.IntN(6) == 0 {
+		s.chunks = s.chunks[:w.rng.IntN(len(s.chunks))]
+		s.end = &model.Error{Kind: model.Broken, Message: "cut", Began: true}
+	}
+	return s
+}
+
+func (w *world) item(round, i int) []model.Chunk {
+	switch w.rng.IntN(4) {
+	case 0:
+		it := &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "hello"}}}
+		return []model.Chunk{model.ItemAdded{Index: i, Item: it}, model.TextDelta{Index: i, Text: "hel"}, model.TextDelta{Index: i, Text: "lo"}, model.ItemDone{Index: i, Item: it}}
+	case 1:
+		it := &model.Item{Kind: model.Reasoning, ID: "rs", Summary: []string{"hm"}, Encrypted: "x"}
+		return []model.Chunk{model.ReasoningDelta{Index: i, Text: "hm"}, model.ItemDone{Index: i, Item: it}}
+	}
+	name := []string{"p", "p", "x"}[w.rng.IntN(3)]
+	id := fmt.Sprintf("call-%d-%d", round, i)
+	if w.rng.IntN(15) == 0 {
+		id = "call-again"
+	}
+	it := &model.Item{Kind: model.Call, CallID: id, Name: name, Style: model.Function, Input: `{"a": 1}`}
+	if w.rng.IntN(5) == 0 {
+		it.Style, it.Input = model.Freeform, "*** text\n"
+	}
+	return []model.Chunk{model.ItemAdded{Index: i, Item: it}, model.ItemDone{Index: i, Item: it}}
+}
+
+func (w *world) prepare(e Prepare) {
+	id := e.Call.ID
+	if w.prepares[id]++; w.prepares[id] > 1 {
+		w.broke("L9", "call %s was prepared %d times", id, w.prepares[id])
+	}
+	for other := range w.active {
+		if !parallel(e.Call) || w.alone[other] {
+			w.broke("L9", "call %s began beside %s", id, other)
+		}
+	}
+	w.active[id], w.alone[id] = true, !parallel(e.Call)
+	in := Prepared{Call: id}
+	switch w.rng.IntN(4) {
+	case 0:
+		in.Outcome = &Outcome{Text: "answer", Success: true}
+	case 1:
+		in.Verdict, in.Approval = Ask, &protocol.Approval{Command: &protocol.CommandApproval{Command: "rm x"}}
+		in.Body = protocol.Command{Call: id, Command: "rm x"}
+	default:
+		in.Body = protocol.Command{Call: id, Command: "ls"}
+	}
+	w.todo = append(w.todo, in)
+}
+
+func (w *world) run(e Run) {
+	if w.needAsk[e.Call] && !w.allowed[e.Call] {
+		w.broke("L3", "call %s ran unasked", e.Call)
+	}
+	if w.runs[e.Call]++; w.runs[e.Call] > 1 {
+		w.broke("L9", "call %s ran %d times", e.Call, w.runs[e.Call])
+	}
+	w.todo = append(w.todo, Finished{Call: e.Call, Outcome: Outcome{Text: "done " + string(e.Call), Success: w.rng.IntN(2) == 0}})
+}
+
+// drain answers everything that is due and checks the laws of the end.
+func (w *world) drain() {
+	for range 20000 {
+		if w.law != "" {
+			return
+		}
+		if len(w.todo)+len(w.streams) == 0 {
+			if len(w.asks) == 0 {
+				break
+			}
+			w.decide()
+			continue
+		}
+		w.answer()
+	}
+	if w.core.Busy() {
+		w.broke("L6", "all effects are answered and the turn still runs")
+		return
+	}
+	for id := range w.started {
+		if w.ended[id] != 1 {
+			w.broke("L2", "turn %s ended %d times", id, w.ended[id])
+		}
+	}
+	for i := 1; i <= w.inputs; i++ {
+		if !w.known[fmt.Sprintf("input-%d.", i)] {
+			w.broke("L8", "input %d was lost", i)
+		}
+	}
+	if msg := pairing(w.core.items); msg != "" {
+		w.broke("L1", "%s", msg)
+	}
+	w.rebuild()
+}
+
+// rebuild checks that the records alone give the history back, and that every
+// prefix of them is a history that can be sent.
+func (w *world) rebuild() {
+	st := history.Rebuild(w.lines)
+	got, _ := json.Marshal(st.Items)
+	want, _ := json.Marshal(w.core.items)
+	if string(got) != string(want) && w.law == "" {
+		w.broke("rebuild", "records give\n%s\nthe core has\n%s", got, want)
+	}
+	cut := w.rng.IntN(len(w.lines) + 1)
+	if msg := pairing(history.Rebuild(w.lines[:cut]).Items); msg != "" {
+		w.broke("rebuild", "cut at line %d: %s", cut, msg)
+	}
+}
