@@ -1,0 +1,69 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+
+	"kerf/internal/protocol"
+)
+
+func TestKnownSafe(t *testing.T) {
+	safe := []string{"ls", "ls -la src", "cat a.txt | head -n 3", "git status --short && git log -3", "grep -rn 'a b' .",
+		"sed -n 1,20p main.go", "find . -name '*.go'", "true", "sleep 1", `echo "plain words"`, "rg --files"}
+	unsafe := []string{"", "rm x", "ls > out", "ls $(rm x)", "cat `x`", "ls &", "FOO=1 ls", "echo $HOME", "ls *.go",
+		"find . -delete", "find . -exec rm {} ;", "git -c core.pager=x log", "git diff --output=x", "git log --exec-path=.",
+		"rg --pre sh x", "sed -i s/a/b/ f", "sed -n 1w,out f", "./ls", "/bin/ls", "if true; then ls; fi", "ls; rm x",
+		"(ls)", "f() { ls; }; f", "ls\rrm x", "cat <(rm x)", "cat <<X\n$(rm)\nX", "echo ~", "git grep -Ovi x",
+		strings.Repeat("ls;", 40000), "echo ${x:=1}", "ls |& cat", "! ls", "\\rm x"}
+	for _, s := range safe {
+		if !KnownSafe(s) {
+			t.Errorf("KnownSafe(%q) = false, want true", s)
+		}
+	}
+	for _, s := range unsafe {
+		if KnownSafe(s) {
+			t.Errorf("KnownSafe(%.60q) = true, want false", s)
+		}
+	}
+}
+
+func TestJudgements(t *testing.T) {
+	tests := []struct {
+		rules   Rules
+		command *Command
+		want    Verdict
+	}{
+		{Rules{protocol.PolicyNever, protocol.SandboxWorkspace}, &Command{Line: "make"}, Allow},
+		{Rules{protocol.PolicyNever, protocol.SandboxWorkspace}, &Command{Line: "make", Escalate: true}, Refuse},
+		{Rules{protocol.PolicyNever, protocol.SandboxFull}, &Command{Line: "make", Escalate: true}, Allow},
+		{Rules{protocol.PolicyOnRequest, protocol.SandboxWorkspace}, &Command{Line: "make", Escalate: true}, Ask},
+		{Rules{protocol.PolicyUntrusted, protocol.SandboxWorkspace}, &Command{Line: "make"}, Ask},
+		{Rules{protocol.PolicyUntrusted, protocol.SandboxWorkspace}, &Command{Line: "ls"}, Allow},
+		{Rules{protocol.PolicyPlan, protocol.SandboxFull}, &Command{Line: "make"}, Refuse},
+		{Rules{protocol.PolicyPlan, protocol.SandboxFull}, &Command{Line: "ls"}, Allow},
+		{Rules{protocol.PolicyPlan, protocol.SandboxFull}, nil, Refuse},
+		{Rules{protocol.PolicyNever, protocol.SandboxReadOnly}, nil, Refuse},
+		{Rules{protocol.PolicyOnRequest, protocol.SandboxReadOnly}, nil, Ask},
+		{Rules{protocol.PolicyUntrusted, protocol.SandboxWorkspace}, nil, Ask},
+		{Rules{protocol.PolicyAutoEdit, protocol.SandboxWorkspace}, nil, Allow},
+	}
+	for _, tt := range tests {
+		got := tt.rules.Change()
+		if tt.command != nil {
+			got = tt.rules.Command(*tt.command)
+		}
+		if got.Verdict != tt.want {
+			t.Errorf("%+v judges %+v as %+v, want verdict %d", tt.rules, tt.command, got, tt.want)
+		}
+	}
+}
+
+func FuzzKnownSafe(f *testing.F) {
+	f.Add("ls | cat")
+	f.Add("git log $(x)")
+	f.Fuzz(func(t *testing.T, s string) {
+		if KnownSafe(s) && strings.ContainsAny(s, "$`><\r\x00") && !strings.ContainsAny(s, `'"`) {
+			t.Errorf("KnownSafe(%q) with an active character outside quotes", s)
+		}
+	})
+}

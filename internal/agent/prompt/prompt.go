@@ -1,0 +1,129 @@
+// Package prompt builds what a model is sent.
+//
+// A prompt only grows at its end: instructions and tools are fixed for a
+// session, and what changes is told as a new item. So request n+1 begins with
+// request n, byte for byte, and the provider's cache hits. The package is pure.
+package prompt
+
+import (
+	_ "embed"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"kerf/internal/agent/tool"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// Base is the instructions every session starts with.
+//
+//go:embed base.md
+var Base string
+
+// Fixed is what stays the same over a session.
+type Fixed struct {
+	Instructions string
+	Tools        []tool.Spec
+	Parallel     bool
+	// Freeform is set when the model takes freeform tools.
+	Freeform bool
+	Summary  string
+	CacheKey string
+}
+
+// Build returns the request for items.
+func (f *Fixed) Build(s protocol.Settings, schema json.RawMessage, items []*model.Item) *model.Request {
+	return &model.Request{
+		Model: s.Model, Instructions: f.Instructions, Items: items, Tools: f.tools(), Parallel: f.Parallel,
+		Effort: s.Effort, Summary: f.Summary, Schema: schema, CacheKey: f.CacheKey,
+	}
+}
+
+func (f *Fixed) tools() []model.Tool {
+	list := make([]model.Tool, len(f.Tools))
+	for i, s := range f.Tools {
+		list[i] = model.Tool{Name: s.Name, Description: s.Description, Schema: s.Schema}
+		if f.Freeform && s.Grammar != "" {
+			list[i].Schema, list[i].Grammar = nil, s.Grammar
+		}
+	}
+	return list
+}
+
+// Doc is one file of instructions the user wrote.
+type Doc struct {
+	Path string
+	Text string
+}
+
+// projectMark stands between the user's own instructions and the project's.
+const projectMark = "\n\n--- project-doc ---\n\n"
+
+// Instructions returns the item that tells the model of AGENTS.md files: those
+// of the user first, then the project's from its root down. It is nil when there
+// are none.
+func Instructions(cwd string, user, project []Doc) *model.Item {
+	text := joinDocs(user)
+	if p := joinDocs(project); p != "" {
+		if text != "" {
+			text += projectMark
+		}
+		text += p
+	}
+	if text == "" {
+		return nil
+	}
+	return model.UserText("# AGENTS.md instructions for " + cwd + "\n\n<INSTRUCTIONS>\n" + text + "\n</INSTRUCTIONS>")
+}
+
+func joinDocs(docs []Doc) string {
+	var texts []string
+	for _, d := range docs {
+		if t := strings.TrimSpace(d.Text); t != "" {
+			texts = append(texts, t)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// Developer returns the item for the user's developer_instructions, or nil.
+func Developer(text string) *model.Item {
+	if text == "" {
+		return nil
+	}
+	return &model.Item{Kind: model.Message, Role: "developer", Content: []model.Part{{Text: text}}}
+}
+
+// order is how facts are told; others follow by name.
+var order = []string{"cwd", "shell", "current_date", "timezone", "git_branch", "git_dirty", "sandbox_mode", "network_access",
+	"writable_roots", "approval_policy"}
+
+// Surroundings returns the item that tells the facts that are new or differ from
+// what was told before, or nil if there are none.
+func Surroundings(before, now map[string]string) *model.Item {
+	var b strings.Builder
+	tell := func(name string) {
+		v, ok := now[name]
+		if !ok || before[name] == v {
+			return
+		}
+		b.WriteString("  <" + name + ">" + escape(v) + "</" + name + ">\n")
+	}
+	for _, name := range order {
+		tell(name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if !slices.Contains(order, name) {
+			tell(name)
+		}
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return model.UserText("<environment_context>\n" + b.String() + "</environment_context>")
+}
+
+// escape keeps a hostile directory or branch name from ending its element.
+func escape(s string) string { return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s) }
