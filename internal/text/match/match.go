@@ -130,7 +130,12 @@ func lineEndings(text, passage []byte) []Span {
 	if bytes.IndexByte(passage, '\r') < 0 && bytes.IndexByte(passage, '\n') < 0 {
 		return exact(text, passage) // nothing to fold inside the passage
 	}
-	seen, want := foldLines(text, false), foldLines(passage, false).text
+	want := foldLines(passage, false).text
+	if bytes.IndexByte(want, '\r') < 0 && bytes.Count(text, []byte{'\n'}) == bytes.Count(text, []byte("\r\n")) {
+		// Every line end is CRLF, so the passage can be bent instead of the text.
+		return exact(text, bytes.ReplaceAll(want, []byte{'\n'}, []byte("\r\n")))
+	}
+	seen := foldLines(text, false)
 	spans := exact(seen.text, want)
 	for i, s := range spans {
 		spans[i] = Span{seen.raw(s.Start), seen.raw(s.End)}
