@@ -1,0 +1,40 @@
+# One target per thing a contributor does. `make check` is what CI runs.
+GO      ?= go
+PKGS    ?= ./...
+LDFLAGS ?= -s -w
+
+.PHONY: build demo test check bench tools lint cross race
+
+build: ## the program, stripped, as bin/kerf
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/kerf ./cmd/kerf
+
+demo: ## the main job: a scripted model, real tools, real files
+	$(GO) run ./cmd/kerf demo
+
+test: tools ## all tests; installs bubblewrap, ripgrep and tmux where it can
+	$(GO) test $(PKGS)
+
+check: tools lint cross race ## what CI runs
+
+lint:
+	@out=$$(gofmt -l cmd internal); if [ -n "$$out" ]; then echo "gofmt wants:"; echo "$$out"; exit 1; fi
+	$(GO) vet $(PKGS)
+	$(GO) tool staticcheck $(PKGS)
+	@$(GO) tool govulncheck $(PKGS) >/tmp/govulncheck.$$$$ 2>&1; rc=$$?; \
+	  if [ $$rc -eq 0 ]; then echo "govulncheck: clean"; \
+	  elif grep -q "^Vulnerability #" /tmp/govulncheck.$$$$; then cat /tmp/govulncheck.$$$$; rm -f /tmp/govulncheck.$$$$; exit 1; \
+	  else echo "govulncheck: not run, its database cannot be reached"; fi; rm -f /tmp/govulncheck.$$$$
+
+cross: ## the systems that are not this one
+	GOOS=darwin GOARCH=arm64 $(GO) build ./...
+	GOOS=windows GOARCH=amd64 $(GO) build ./...
+	GOOS=linux GOARCH=arm64 $(GO) build ./...
+
+race:
+	$(GO) test -race $(PKGS)
+
+bench: ## kerf exec against a scripted server, beside a minimal client
+	$(GO) run ./internal/testkit/bench
+
+tools: ## programs that the tests use as judges
+	@sh ./.ci/tools
