@@ -1,0 +1,175 @@
+package ledger
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"kerf/internal/text/delta"
+)
+
+// The causes of entries.
+const (
+	CauseTool    = "tool"    // a change that a tool proposed
+	CauseCommand = "command" // what a command did, found by comparing before and after
+	CauseOutside = "outside" // what somebody else did
+	CauseUndo    = "undo"
+	CauseRedo    = "redo"
+)
+
+// Entry is one committed or observed set of changes.
+type Entry struct {
+	V    int       `json:"v"`
+	Seq  int64     `json:"seq"`
+	ID   string    `json:"id,omitempty"` // of the transaction; recovery knows it by this
+	Time time.Time `json:"time"`
+
+	Session string `json:"session,omitempty"`
+	Turn    string `json:"turn,omitempty"`
+	Call    string `json:"call,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+	Client  string `json:"client,omitempty"`
+
+	Cause string `json:"cause"`
+	// Exact is false when a write may have landed that the changes do not show.
+	Exact   bool     `json:"exact"`
+	Note    string   `json:"note,omitempty"`
+	Undoes  []int64  `json:"undoes,omitempty"` // sequence numbers that this entry takes back
+	Changes []Change `json:"changes"`
+	// Dirs are directories that were made for the changes, parents first; undo may
+	// remove them when they are empty.
+	Dirs []Path `json:"dirs,omitempty"`
+}
+
+// Change is one path going from Pre to Post; nil means not there.
+type Change struct {
+	Path string
+	Pre  *Version
+	Post *Version
+	From string // where a move or copy took the content from
+	To   string // where a move put it
+}
+
+// Version is delta.Version in the form of the ledger.
+type Version struct {
+	Kind delta.Kind `json:"kind"`
+	Mode uint32     `json:"mode"`
+	Size int64      `json:"size"`
+	Sum  Sum        `json:"sum"`
+}
+
+// Sum is delta.Sum in lower-case hex.
+type Sum delta.Sum
+
+// Path is a path that survives JSON even when it is not UTF-8: such a path is
+// written as {"b64": "..."}.
+type Path string
+
+// VersionOf returns the version of i in the form of the ledger, nil for nil.
+func VersionOf(i *delta.Image) *Version {
+	if i == nil {
+		return nil
+	}
+	return &Version{i.Kind, i.Mode, i.Size, Sum(i.Sum)}
+}
+
+// Delta returns v as delta.Version; nil gives the version of an absent path.
+func (v *Version) Delta() delta.Version {
+	if v == nil {
+		return delta.Version{}
+	}
+	return delta.Version{Kind: v.Kind, Mode: v.Mode, Size: v.Size, Sum: delta.Sum(v.Sum)}
+}
+
+// Image returns an image of v whose bytes are not loaded, nil for nil.
+func (v *Version) Image() *delta.Image {
+	if v == nil {
+		return nil
+	}
+	return &delta.Image{Version: v.Delta()}
+}
+
+// ChangesOf returns the changes of s in the form of the ledger.
+func ChangesOf(s delta.Set) []Change {
+	changes := make([]Change, len(s))
+	for i, c := range s {
+		changes[i] = Change{c.Path, VersionOf(c.Pre), VersionOf(c.Post), c.From, c.To}
+	}
+	return changes
+}
+
+// Set returns the changes of e; the bytes of the images are not loaded.
+func (e *Entry) Set() delta.Set {
+	set := make(delta.Set, len(e.Changes))
+	for i, c := range e.Changes {
+		set[i] = delta.Change{Path: c.Path, Pre: c.Pre.Image(), Post: c.Post.Image(), From: c.From, To: c.To}
+	}
+	return set
+}
+
+// changeLine is Change on the wire.
+type changeLine struct {
+	Path Path     `json:"path"`
+	Pre  *Version `json:"pre"`
+	Post *Version `json:"post"`
+	From Path     `json:"from,omitempty"`
+	To   Path     `json:"to,omitempty"`
+}
+
+// MarshalJSON writes c with paths that survive.
+func (c Change) MarshalJSON() ([]byte, error) {
+	return json.Marshal(changeLine{Path(c.Path), c.Pre, c.Post, Path(c.From), Path(c.To)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *Change) UnmarshalJSON(b []byte) error {
+	var l changeLine
+	if err := json.Unmarshal(b, &l); err != nil {
+		return err
+	}
+	*c = Change{string(l.Path), l.Pre, l.Post, string(l.From), string(l.To)}
+	return nil
+}
+
+// MarshalText writes s in hex.
+func (s Sum) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, s[:]), nil }
+
+// UnmarshalText reads exactly 64 hex digits.
+func (s *Sum) UnmarshalText(b []byte) error {
+	if len(b) != hex.EncodedLen(len(s)) {
+		return fmt.Errorf("sum has %d digits, want %d", len(b), hex.EncodedLen(len(s)))
+	}
+	_, err := hex.Decode(s[:], b)
+	return err
+}
+
+type rawPath struct {
+	B64 string `json:"b64"`
+}
+
+// MarshalJSON writes p as a string where that is exact.
+func (p Path) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(p)) {
+		return json.Marshal(string(p))
+	}
+	return json.Marshal(rawPath{base64.StdEncoding.EncodeToString([]byte(p))})
+}
+
+// UnmarshalJSON reads both forms.
+func (p *Path) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		*p = Path(s)
+		return nil
+	}
+	var raw rawPath
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	d, err := base64.StdEncoding.DecodeString(raw.B64)
+	*p = Path(d)
+	return err
+}
