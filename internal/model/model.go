@@ -166,6 +166,9 @@ type Limits struct{ Values map[string]string }
 type Done struct {
 	ResponseID string
 	Usage      *Usage // nil when the provider told none
+	// Incomplete is the provider's reason for stopping early, such as
+	// max_output_tokens, and empty otherwise. Calls it cut are not delivered.
+	Incomplete string
 }
 
 // Usage counts tokens. Input includes the cached ones, Output the reasoning.

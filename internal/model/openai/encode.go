@@ -1,0 +1,231 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"kerf/internal/model"
+	"kerf/internal/model/wire"
+)
+
+// body encodes r. The order of its members is fixed.
+func (c *Client) body(r *model.Request) (*wire.Body, error) {
+	input, err := c.inputs.encode(r.CacheKey, r.Items)
+	if err != nil {
+		return nil, err
+	}
+	head := wire.AppendString([]byte(`{"model":`), r.Model)
+	head = wire.AppendField(head, "instructions", r.Instructions)
+	head = append(wire.AppendName(head, "input"), '[')
+	tail, err := appendTools([]byte(`],"tools":[`), r.Tools)
+	if err != nil {
+		return nil, err
+	}
+	tail = append(tail, `],"tool_choice":"auto","parallel_tool_calls":`...)
+	tail = strconv.AppendBool(tail, r.Parallel)
+	tail = appendReasoning(tail, r.Effort, r.Summary)
+	tail = append(tail, `,"store":false,"stream":true,"include":["reasoning.encrypted_content"]`...)
+	tail = wire.AppendField(tail, "prompt_cache_key", r.CacheKey)
+	if tail, err = appendFormat(tail, r.Schema); err != nil {
+		return nil, err
+	}
+	return wire.NewBody(head, input, append(tail, '}')), nil
+}
+
+func appendReasoning(dst []byte, effort, summary string) []byte {
+	if summary == "none" {
+		summary = "" // the provider's default, and no value of the protocol
+	}
+	if effort == "" && summary == "" {
+		return dst
+	}
+	dst = append(wire.AppendName(dst, "reasoning"), '{')
+	dst = wire.AppendField(dst, "effort", effort)
+	dst = wire.AppendField(dst, "summary", summary)
+	return append(dst, '}')
+}
+
+func appendFormat(dst []byte, schema json.RawMessage) ([]byte, error) {
+	if len(schema) == 0 {
+		return dst, nil
+	}
+	dst = append(dst, `,"text":{"format":{"type":"json_schema","strict":true,"name":"kerf_output_schema","schema":`...)
+	dst, err := wire.AppendRaw(dst, schema)
+	if err != nil {
+		return nil, fmt.Errorf("output schema: %w", err)
+	}
+	return append(dst, "}}"...), nil
+}
+
+func appendTools(dst []byte, tools []model.Tool) ([]byte, error) {
+	for _, t := range tools {
+		var err error
+		if dst, err = appendTool(wire.AppendComma(dst), t); err != nil {
+			return nil, fmt.Errorf("schema of tool %s: %w", t.Name, err)
+		}
+	}
+	return dst, nil
+}
+
+func appendTool(dst []byte, t model.Tool) ([]byte, error) {
+	if t.Schema == nil {
+		dst = append(dst, `{"type":"custom"`...)
+		dst = wire.AppendField(dst, "name", t.Name)
+		dst = wire.AppendField(dst, "description", t.Description)
+		if t.Grammar != "" {
+			dst = append(dst, `,"format":{"type":"grammar","syntax":"lark","definition":`...)
+			dst = append(wire.AppendString(dst, t.Grammar), '}')
+		}
+		return append(dst, '}'), nil
+	}
+	dst = append(dst, `{"type":"function"`...)
+	dst = wire.AppendField(dst, "name", t.Name)
+	dst = wire.AppendField(dst, "description", t.Description)
+	dst = append(dst, `,"parameters":`...)
+	dst, err := wire.AppendRaw(dst, t.Schema)
+	return append(dst, `,"strict":false}`...), err
+}
+
+// appendItem appends the encoding of i, which depends on nothing else. Ids that
+// the provider gave go back with reasoning only; elsewhere they would tie the
+// conversation to what the provider was told not to store.
+func appendItem(dst []byte, i *model.Item) ([]byte, error) {
+	switch i.Kind {
+	case model.Message:
+		return appendMessage(dst, i), nil
+	case model.Reasoning:
+		return appendReasoningItem(dst, i), nil
+	case model.Call:
+		return appendCall(dst, i), nil
+	case model.Output:
+		return appendOutput(dst, i), nil
+	}
+	return nil, fmt.Errorf("item of unknown kind %q", i.Kind)
+}
+
+func appendMessage(dst []byte, i *model.Item) []byte {
+	dst = append(dst, `{"type":"message"`...)
+	dst = wire.AppendField(dst, "role", i.Role)
+	textType := "input_text"
+	if i.Role == "assistant" {
+		textType = "output_text"
+	}
+	dst = append(dst, `,"content":[`...)
+	dst = appendParts(dst, i.Content, textType)
+	return append(dst, "]}"...)
+}
+
+func appendParts(dst []byte, parts []model.Part, textType string) []byte {
+	for _, p := range parts {
+		dst = append(wire.AppendComma(dst), '{')
+		if p.ImageURL != "" {
+			dst = wire.AppendField(dst, "type", "input_image")
+			dst = wire.AppendField(dst, "image_url", p.ImageURL)
+		} else {
+			dst = wire.AppendField(dst, "type", textType)
+			dst = wire.AppendString(wire.AppendName(dst, "text"), p.Text)
+		}
+		dst = append(dst, '}')
+	}
+	return dst
+}
+
+// appendReasoningItem leaves out reasoning without its opaque part: the
+// provider, asked not to store it, would look for it in vain and refuse the
+// whole request.
+func appendReasoningItem(dst []byte, i *model.Item) []byte {
+	if i.Encrypted == "" {
+		return dst
+	}
+	dst = append(dst, `{"type":"reasoning"`...)
+	dst = wire.AppendField(dst, "id", i.ID)
+	dst = append(dst, `,"summary":[`...)
+	for _, s := range i.Summary {
+		dst = append(wire.AppendComma(dst), `{"type":"summary_text","text":`...)
+		dst = append(wire.AppendString(dst, s), '}')
+	}
+	dst = append(dst, ']')
+	dst = wire.AppendField(dst, "encrypted_content", i.Encrypted)
+	return append(dst, '}')
+}
+
+func appendCall(dst []byte, i *model.Item) []byte {
+	switch i.Style {
+	case model.Shell:
+		return appendShellCall(dst, i)
+	case model.Freeform:
+		dst = append(dst, `{"type":"custom_tool_call"`...)
+		dst = wire.AppendField(dst, "call_id", i.CallID)
+		dst = wire.AppendField(dst, "name", i.Name)
+		dst = wire.AppendString(wire.AppendName(dst, "input"), i.Input)
+	default:
+		dst = append(dst, `{"type":"function_call"`...)
+		dst = wire.AppendField(dst, "call_id", i.CallID)
+		dst = wire.AppendField(dst, "name", i.Name)
+		dst = wire.AppendString(wire.AppendName(dst, "arguments"), i.Input)
+	}
+	return append(dst, '}')
+}
+
+// shellAction is what the provider's shell tool asks for, and the input of the
+// call that is made of it.
+type shellAction struct {
+	Command    []string `json:"command"`
+	WorkingDir string   `json:"working_directory,omitempty"`
+	TimeoutMS  int64    `json:"timeout_ms,omitempty"`
+}
+
+// parseAction reads an action. One that cannot be read has no command, which
+// whoever runs it refuses; it must not spoil the conversation.
+func parseAction(raw []byte) shellAction {
+	var a shellAction
+	if json.Unmarshal(raw, &a) != nil {
+		a = shellAction{}
+	}
+	if a.Command == nil {
+		a.Command = []string{}
+	}
+	return a
+}
+
+func appendShellCall(dst []byte, i *model.Item) []byte {
+	a := parseAction([]byte(i.Input))
+	dst = append(dst, `{"type":"local_shell_call"`...)
+	dst = wire.AppendField(dst, "call_id", i.CallID)
+	dst = append(dst, `,"status":"completed","action":{"type":"exec","command":[`...)
+	for _, arg := range a.Command {
+		dst = wire.AppendString(wire.AppendComma(dst), arg)
+	}
+	dst = append(dst, ']')
+	dst = wire.AppendField(dst, "working_directory", a.WorkingDir)
+	if a.TimeoutMS != 0 {
+		dst = strconv.AppendInt(wire.AppendName(dst, "timeout_ms"), a.TimeoutMS, 10)
+	}
+	return append(dst, `,"env":{}}}`...)
+}
+
+// appendOutput gives text as a string and anything with images as parts.
+func appendOutput(dst []byte, i *model.Item) []byte {
+	kind := "function_call_output"
+	if i.Style == model.Freeform {
+		kind = "custom_tool_call_output"
+	}
+	dst = wire.AppendField(append(dst, '{'), "type", kind)
+	dst = wire.AppendField(dst, "call_id", i.CallID)
+	dst = wire.AppendName(dst, "output")
+	if !hasImage(i) {
+		return append(wire.AppendString(dst, i.Text()), '}')
+	}
+	dst = appendParts(append(dst, '['), i.Content, "input_text")
+	return append(dst, "]}"...)
+}
+
+func hasImage(i *model.Item) bool {
+	for _, p := range i.Content {
+		if p.ImageURL != "" {
+			return true
+		}
+	}
+	return false
+}

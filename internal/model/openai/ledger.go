@@ -1,0 +1,152 @@
+package openai
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+
+	"kerf/internal/model"
+	"kerf/internal/model/wire"
+)
+
+// maxItems bounds the items of one response.
+const maxItems = 10_000
+
+// ledger knows the items of a response: where they are and which were delivered.
+type ledger struct {
+	opened []*entry          // not closed yet
+	byID   map[string]*entry // the latest opened with this id
+	taken  map[int]bool      // indices, one per item
+	next   int               // no index at or above it is taken
+	calls  map[string]bool   // ids of delivered calls
+	seen   map[uint64]bool   // hashes of delivered items
+	seed   maphash.Seed
+	ended  map[int]bool // the provider's indices of closed items
+}
+
+type entry struct {
+	index int // ours, unique
+	told  int // the provider's, or -1
+	id    string
+	kind  model.Kind
+	done  bool
+}
+
+func newLedger() *ledger {
+	return &ledger{byID: map[string]*entry{}, taken: map[int]bool{}, calls: map[string]bool{},
+		seen: map[uint64]bool{}, seed: maphash.MakeSeed(), ended: map[int]bool{}}
+}
+
+// lookup finds the open item that at names. Ids count most; an index counts
+// unless its item has another id; without either it is the last of its kind.
+func (l *ledger) lookup(at place, kind model.Kind) *entry {
+	if e := l.byID[at.ItemID]; e != nil && e.kind == kind && !e.done {
+		return e
+	}
+	for _, e := range slices.Backward(l.opened) {
+		if e.kind != kind {
+			continue
+		}
+		strange := at.ItemID != "" && e.id != "" && e.id != at.ItemID
+		elsewhere := at.Index >= 0 && e.told >= 0 && e.told != at.Index
+		if !strange && !elsewhere {
+			return e
+		}
+	}
+	return nil
+}
+
+func (l *ledger) find(at place, kind model.Kind) (index int, known bool) {
+	e := l.lookup(at, kind)
+	if e == nil {
+		return 0, false
+	}
+	return e.index, true
+}
+
+// isLate reports whether at names an item that was closed.
+func (l *ledger) isLate(at place) bool {
+	if e := l.byID[at.ItemID]; e != nil {
+		return e.done
+	}
+	return at.Index >= 0 && l.ended[at.Index]
+}
+
+func (l *ledger) isOpen(at place, kind model.Kind) bool {
+	if at.ItemID == "" && at.Index < 0 {
+		return false // nothing says that it is the same
+	}
+	return l.lookup(at, kind) != nil
+}
+
+// open enters an item. Its index is the one that was asked for if that is free.
+func (l *ledger) open(at place, kind model.Kind) (int, error) {
+	e, err := l.enter(at, kind)
+	if err != nil {
+		return 0, err
+	}
+	l.opened = append(l.opened, e)
+	return e.index, nil
+}
+
+func (l *ledger) enter(at place, kind model.Kind) (*entry, error) {
+	if len(l.taken) >= maxItems {
+		return nil, &wire.Failure{Code: "server_error", Message: fmt.Sprintf("the response has more than %d items", maxItems)}
+	}
+	index := at.Index
+	if index < 0 || index >= maxItems || l.taken[index] {
+		index = l.next
+	}
+	e := &entry{index: index, told: at.Index, id: at.ItemID, kind: kind}
+	l.taken[index] = true
+	l.next = max(l.next, index+1)
+	if e.id != "" {
+		l.byID[e.id] = e
+	}
+	return e, nil
+}
+
+// close ends the item that at names, entering it if it is new.
+func (l *ledger) close(at place, kind model.Kind) (int, error) {
+	e := l.lookup(at, kind)
+	if e == nil {
+		var err error
+		if e, err = l.enter(at, kind); err != nil {
+			return 0, err
+		}
+	}
+	e.done = true
+	l.ended[e.told] = true
+	l.opened = slices.DeleteFunc(l.opened, func(o *entry) bool { return o == e })
+	return e.index, nil
+}
+
+// repeated reports whether item was delivered before: a call by its id, other
+// items when their bytes are the same and something says which one they are.
+func (l *ledger) repeated(item *model.Item, index int, raw []byte) bool {
+	if item.CallID != "" {
+		return l.calls[item.CallID]
+	}
+	if item.ID == "" && index < 0 {
+		return false
+	}
+	var h maphash.Hash
+	h.SetSeed(l.seed)
+	fmt.Fprintf(&h, "%d ", index)
+	h.Write(raw)
+	sum := h.Sum64()
+	if l.seen[sum] {
+		return true
+	}
+	l.seen[sum] = true
+	return false
+}
+
+func (l *ledger) deliver(item *model.Item) {
+	if item.CallID != "" {
+		l.calls[item.CallID] = true
+	}
+}
+
+// silent reports whether nothing was told of any item.
+func (l *ledger) silent() bool { return len(l.taken) == 0 }

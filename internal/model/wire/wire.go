@@ -1,0 +1,336 @@
+// Package wire carries one model request over HTTP: it posts a body, reads the
+// event stream that answers, and turns everything that goes wrong on the way
+// into a *model.Error.
+//
+// The protocols build on it: each encodes a request and decodes events, and
+// knows nothing of connections. An [Endpoint] starts no goroutine of its own and
+// may be used by several; connections are kept and used again.
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"kerf/internal/model"
+	"kerf/internal/model/sse"
+)
+
+// DefaultIdle is the idle limit of providers that set none.
+const DefaultIdle = 5 * time.Minute
+
+// Options says how a provider is reached.
+type Options struct {
+	// Name is the provider's name in the configuration, used in messages.
+	Name string
+	// BaseURL is what paths are appended to. A query in it is kept.
+	BaseURL string
+	// Key returns the API key; nil, or an empty key, sends none. It is asked for
+	// every request.
+	Key func(ctx context.Context) (string, error)
+	// EnvKey names the environment variable of the key, for hints.
+	EnvKey string
+	// Headers and QueryParams are added to every request.
+	Headers     map[string]string
+	QueryParams map[string]string
+	// IdleTimeout ends a request when nothing whole arrived for so long, before
+	// or after the headers. Zero means DefaultIdle, negative none.
+	IdleTimeout time.Duration
+	// HTTPClient replaces the client that is made otherwise. Its redirect policy
+	// is not used; redirects that could carry credentials away are refused.
+	HTTPClient *http.Client
+}
+
+// StaticKey is a Key function for a key that does not change.
+func StaticKey(key string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return key, nil }
+}
+
+// Endpoint is a provider under its base URL.
+type Endpoint struct {
+	opts   Options
+	client *http.Client
+}
+
+// New returns an endpoint. Nothing is looked up, opened or checked before the
+// first request.
+func New(o Options) *Endpoint {
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = DefaultIdle
+	}
+	client := &http.Client{}
+	if o.HTTPClient != nil {
+		*client = *o.HTTPClient
+	}
+	if client.Transport == nil {
+		client.Transport = newTransport()
+	}
+	client.CheckRedirect = checkRedirect
+	return &Endpoint{opts: o, client: client}
+}
+
+// newTransport differs from the default one in what a hostile or broken server
+// may cost: nothing is decompressed, headers are bounded, and a connection that
+// died silently is noticed. Proxies come from the environment; loopback needs none.
+func newTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    15 * time.Second,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    8,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+}
+
+// checkRedirect follows what repeats the request at the same place and leaves
+// every other redirect unfollowed, so that neither key nor prompt goes elsewhere.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	same := req.URL.Scheme == first.URL.Scheme && req.URL.Host == first.URL.Host && req.Method == first.Method
+	if !same || len(via) > 3 {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// Call is one request.
+type Call struct {
+	Path   string // appended to the base URL
+	Body   *Body
+	Header http.Header // of the protocol; the configured headers win
+	// Authorize puts the key into the header. Nil means a bearer token.
+	Authorize func(h http.Header, key string)
+	// Last names the event that ends a stream, for messages.
+	Last string
+}
+
+// Stream makes the call and passes each event to each, on the calling
+// goroutine, with the rate limits that the headers told. It returns nil when
+// each reported done. Every other end is a *model.Error, the context's error, or
+// the error that each returned; a *Failure of each becomes a *model.Error.
+func (e *Endpoint) Stream(ctx context.Context, c Call, each func(ev sse.Event, limits map[string]string) (done bool, err error)) error {
+	x := &exchange{Endpoint: e, call: c}
+	err := x.run(ctx, each)
+	if err != nil && ctx.Err() != nil && !x.theirs {
+		return ctx.Err()
+	}
+	return err
+}
+
+// errIdle is the cause of a cancel by the idle limit.
+var errIdle = errors.New("idle")
+
+// exchange is one call under way.
+type exchange struct {
+	*Endpoint
+	call   Call
+	key    string
+	host   string
+	began  bool // an event arrived
+	theirs bool // the error came from each and is returned as it is
+}
+
+func (x *exchange) run(parent context.Context, each func(sse.Event, map[string]string) (bool, error)) error {
+	if err := parent.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	req, err := x.request(ctx)
+	if err != nil {
+		return err
+	}
+	watch := newWatch(x.opts.IdleTimeout, cancel)
+	defer watch.stop()
+
+	watch.start()
+	resp, err := x.client.Do(req)
+	if err != nil {
+		return x.unreachable(ctx, err)
+	}
+	defer resp.Body.Close()
+	watch.start()
+	if resp.StatusCode != http.StatusOK {
+		return x.refused(resp)
+	}
+	body, err := x.eventBody(ctx, resp)
+	if err != nil {
+		return err
+	}
+	watch.stop()
+	if err := x.events(ctx, body, watch, limitsOf(resp.Header), each); err != nil {
+		return err
+	}
+	drain(resp.Body, cancel)
+	return nil
+}
+
+// events reads until each is done. The watch runs only while waiting for the
+// server, not while each works.
+func (x *exchange) events(ctx context.Context, body io.Reader, w *watch, limits map[string]string,
+	each func(sse.Event, map[string]string) (bool, error)) error {
+	r := sse.NewReader(body)
+	r.Alive = w.start
+	for {
+		w.start()
+		ev, err := r.Next()
+		w.stop()
+		if err != nil {
+			return x.broken(ctx, err)
+		}
+		x.began = true
+		done, err := each(ev, limits)
+		var f *Failure
+		switch {
+		case errors.As(err, &f):
+			return x.failure(f, 0, nil)
+		case err != nil:
+			x.theirs = true
+			return err
+		case done:
+			return nil
+		}
+	}
+}
+
+func (x *exchange) request(ctx context.Context) (*http.Request, error) {
+	u, err := x.target()
+	if err != nil {
+		return nil, err
+	}
+	x.host = u.Host
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), x.call.Body.reader())
+	if err != nil {
+		return nil, x.misconfigured(err.Error())
+	}
+	req.ContentLength = x.call.Body.Len()
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(x.call.Body.reader()), nil }
+	if x.opts.Key != nil {
+		key, err := x.opts.Key(ctx)
+		var told *model.Error
+		if errors.As(err, &told) {
+			return nil, told
+		}
+		if err != nil {
+			return nil, &model.Error{Kind: model.Auth, Message: x.clean(err.Error()), Hint: x.loginHint(), Err: err}
+		}
+		x.key = strings.TrimSpace(key)
+	}
+	x.header(req)
+	return req, nil
+}
+
+func (x *exchange) header(req *http.Request) {
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Accept-Encoding", "identity")
+	req.Header.Set("User-Agent", "kerf")
+	for name, values := range x.call.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if x.key != "" {
+		authorize := x.call.Authorize
+		if authorize == nil {
+			authorize = func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) }
+		}
+		authorize(req.Header, x.key)
+	}
+	for name, value := range x.opts.Headers {
+		req.Header.Set(name, value)
+	}
+}
+
+// target is the URL of the call.
+func (x *exchange) target() (*url.URL, error) {
+	u, err := url.Parse(x.opts.BaseURL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		// The URL itself may hold a password and is not repeated.
+		return nil, x.misconfigured("base_url is not an http or https URL")
+	}
+	u.Path = strings.TrimRight(u.Path, "/") + "/" + strings.TrimLeft(x.call.Path, "/")
+	u.RawPath, u.Fragment = "", ""
+	query := u.Query()
+	for name, value := range x.opts.QueryParams {
+		query.Set(name, value)
+	}
+	u.RawQuery = query.Encode()
+	return u, nil
+}
+
+func (x *exchange) misconfigured(message string) error {
+	if x.opts.Name != "" {
+		message = fmt.Sprintf("model provider %s: %s", x.opts.Name, message)
+	}
+	return &model.Error{Kind: model.BadCall, Message: x.clean(message), Hint: "correct the provider in config.toml"}
+}
+
+// limitsOf picks the rate limits out of h, bounded, or nil.
+func limitsOf(h http.Header) map[string]string {
+	var limits map[string]string
+	for name, values := range h {
+		name = strings.ToLower(name)
+		if !strings.HasPrefix(name, "x-ratelimit-") && !strings.HasPrefix(name, "anthropic-ratelimit-") {
+			continue
+		}
+		if len(values) == 0 || len(values[0]) > 256 || len(limits) >= 64 {
+			continue
+		}
+		if limits == nil {
+			limits = make(map[string]string)
+		}
+		limits[name] = values[0]
+	}
+	return limits
+}
+
+// watch cancels a request when it is not started again in time.
+type watch struct {
+	limit time.Duration
+	timer *time.Timer
+}
+
+func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
+	w := &watch{limit: limit}
+	if limit > 0 {
+		w.timer = time.AfterFunc(limit, func() { cancel(errIdle) })
+	}
+	return w
+}
+
+func (w *watch) start() {
+	if w.timer != nil {
+		w.timer.Reset(w.limit)
+	}
+}
+
+func (w *watch) stop() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// What is left behind the last event is read so that the connection can be used
+// again, but a server that goes on talking, or keeps silent, is left soon.
+const (
+	drainBytes = 256 << 10
+	drainTime  = 50 * time.Millisecond
+)
+
+func drain(body io.Reader, cancel context.CancelCauseFunc) {
+	timer := time.AfterFunc(drainTime, func() { cancel(nil) })
+	defer timer.Stop()
+	_, _ = io.CopyN(io.Discard, body, drainBytes) // the answer is whole; how it ends does not matter
+}
