@@ -1,0 +1,81 @@
+// Package diff finds how one text became another and writes it as git would.
+//
+// It is exact to the byte: applying the edits of a and b to a gives b, for any
+// bytes. Diffs are by line, minimal where that is cheap; on input that would
+// make them expensive they become coarser, never slower than about linear.
+package diff
+
+import (
+	"fmt"
+
+	"kerf/internal/text/lines"
+)
+
+// Edit replaces the bytes a[Start:End] with New.
+type Edit struct {
+	Start, End int
+	New        []byte
+}
+
+// Lines returns the edits, in order and apart from each other, that make b of
+// a. They begin and end at line boundaries. New shares b's memory.
+func Lines(a, b []byte) []Edit {
+	ta, tb := newText(a), newText(b)
+	hs := hunks(ta, tb)
+	if len(hs) == 0 {
+		return nil
+	}
+	edits := make([]Edit, len(hs))
+	for i, h := range hs {
+		edits[i] = Edit{ta.off[h.a0], ta.off[h.a1], tb.span(h.b0, h.b1)}
+	}
+	return edits
+}
+
+// Apply returns a with edits made in it, in memory of its own. Edits must be in
+// order, within a and must not overlap; insertions at one place keep their order.
+func Apply(a []byte, edits []Edit) ([]byte, error) {
+	size, at := len(a), 0
+	for i, e := range edits {
+		if e.Start < at || e.End < e.Start || e.End > len(a) {
+			return nil, fmt.Errorf("apply edit %d: [%d:%d] is out of order or outside %d bytes", i, e.Start, e.End, len(a))
+		}
+		size += len(e.New) - (e.End - e.Start)
+		at = e.End
+	}
+	out, at := make([]byte, 0, size), 0
+	for _, e := range edits {
+		out = append(out, a[at:e.Start]...)
+		out = append(out, e.New...)
+		at = e.End
+	}
+	return append(out, a[at:]...), nil
+}
+
+// Stat counts the lines that became and that ceased to be.
+func Stat(a, b []byte) (added, removed int) {
+	for _, h := range hunks(newText(a), newText(b)) {
+		added += h.b1 - h.b0
+		removed += h.a1 - h.a0
+	}
+	return added, removed
+}
+
+// text is a byte string with the offsets of its lines: line i is
+// data[off[i]:off[i+1]].
+type text struct {
+	data []byte
+	off  []int
+}
+
+func newText(b []byte) text {
+	off := make([]int, 1, lines.Count(b)+1)
+	for _, l := range lines.Split(b) {
+		off = append(off, off[len(off)-1]+len(l))
+	}
+	return text{b, off}
+}
+
+func (t text) len() int             { return len(t.off) - 1 }
+func (t text) line(i int) []byte    { return t.data[t.off[i]:t.off[i+1]] }
+func (t text) span(i, j int) []byte { return t.data[t.off[i]:t.off[j]:t.off[j]] }

@@ -1,0 +1,250 @@
+package diff
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+)
+
+// File is one file that changed. A mode of 0 means that the file is not there
+// on that side; the path of that side is then ignored.
+type File struct {
+	OldPath, NewPath string
+	OldMode, NewMode uint32 // 0100644, 0100755 or 0120000 (a link; its text is its target)
+	Old, New         []byte
+	// Copy says that OldPath stays. Without it, differing paths are a rename.
+	Copy bool
+	// Opaque files are only named: their contents are not at hand.
+	Opaque bool
+}
+
+const (
+	context  = 3 // lines shown around a change
+	typeMask = 0170000
+)
+
+// Unified writes the changes of files as `git diff --binary --full-index`
+// would, in their order; `git apply` makes New of Old from it, to the byte.
+// Files without a difference that git knows are left out. Paths are relative,
+// with slashes.
+func Unified(files []File) []byte {
+	var out bytes.Buffer
+	for _, f := range files {
+		switch {
+		case f.OldMode == 0 && f.NewMode == 0:
+		case f.OldMode != 0 && f.NewMode != 0 && f.OldMode&typeMask != f.NewMode&typeMask:
+			// A file that became a link, or the reverse: git removes and creates.
+			gone, made := f, f
+			gone.NewMode, gone.New = 0, nil
+			made.OldMode, made.Old = 0, nil
+			if !f.Copy {
+				gone.write(&out)
+			}
+			made.write(&out)
+		default:
+			f.write(&out)
+		}
+	}
+	return out.Bytes()
+}
+
+// write writes one file that keeps its type.
+func (f File) write(out *bytes.Buffer) {
+	switch {
+	case f.OldMode == 0:
+		f.OldPath, f.Old = f.NewPath, nil
+	case f.NewMode == 0:
+		f.NewPath, f.New = f.OldPath, nil
+	}
+	exists := f.OldMode != 0 && f.NewMode != 0
+	same := bytes.Equal(f.Old, f.New) && !f.Opaque
+	if exists && same && f.OldPath == f.NewPath && f.OldMode == f.NewMode {
+		return
+	}
+	fmt.Fprintf(out, "diff --git %s %s\n", quote("a/"+f.OldPath), quote("b/"+f.NewPath))
+	switch {
+	case f.OldMode == 0:
+		fmt.Fprintf(out, "new file mode %06o\n", f.NewMode)
+	case f.NewMode == 0:
+		fmt.Fprintf(out, "deleted file mode %06o\n", f.OldMode)
+	case f.OldMode != f.NewMode:
+		fmt.Fprintf(out, "old mode %06o\nnew mode %06o\n", f.OldMode, f.NewMode)
+	}
+	if f.OldPath != f.NewPath {
+		deed := "rename"
+		if f.Copy {
+			deed = "copy"
+		}
+		if !f.Opaque {
+			fmt.Fprintf(out, "similarity index %d%%\n", Similarity(f.Old, f.New))
+		}
+		fmt.Fprintf(out, "%s from %s\n%s to %s\n", deed, quote(f.OldPath), deed, quote(f.NewPath))
+	}
+	if exists && same {
+		return
+	}
+	f.content(out)
+}
+
+// content writes the index line and what became of the bytes.
+func (f File) content(out *bytes.Buffer) {
+	from, to := "/dev/null", "/dev/null"
+	if f.OldMode != 0 {
+		from = quote("a/" + f.OldPath)
+	}
+	if f.NewMode != 0 {
+		to = quote("b/" + f.NewPath)
+	}
+	if f.Opaque {
+		fmt.Fprintf(out, "Binary files %s and %s differ\n", from, to)
+		return
+	}
+	fmt.Fprintf(out, "index %s..%s", blobID(f.Old, f.OldMode), blobID(f.New, f.NewMode))
+	if f.OldMode == f.NewMode {
+		fmt.Fprintf(out, " %06o", f.NewMode)
+	}
+	out.WriteByte('\n')
+	switch {
+	case len(f.Old) == 0 && len(f.New) == 0:
+	case isBinary(f.Old) || isBinary(f.New):
+		out.WriteString("GIT binary patch\n")
+		writeLiteral(out, f.New)
+		writeLiteral(out, f.Old)
+	default:
+		fmt.Fprintf(out, "--- %s\n+++ %s\n", ended(from), ended(to))
+		writeHunks(out, f.Old, f.New)
+	}
+}
+
+// isBinary reports whether b is shown as a binary patch.
+func isBinary(b []byte) bool { return bytes.IndexByte(b, 0) >= 0 }
+
+// blobID is the id that git (with SHA-1) gives a content.
+func blobID(b []byte, mode uint32) string {
+	if mode == 0 {
+		return "0000000000000000000000000000000000000000"
+	}
+	h := sha1.New()
+	fmt.Fprintf(h, "blob %d\x00", len(b))
+	h.Write(b)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// quote writes a path as git does: plain, or as a C string when it holds bytes
+// that are not printable ASCII, quotes or backslashes.
+func quote(path string) string {
+	plain := true
+	for i := 0; i < len(path); i++ {
+		if c := path[i]; c < 0x20 || c >= 0x7F || c == '"' || c == '\\' {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return path
+	}
+	out := []byte{'"'}
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		if at := bytes.IndexByte([]byte("\a\b\t\n\v\f\r\"\\"), c); at >= 0 {
+			out = append(out, '\\', `abtnvfr"\`[at])
+		} else if c < 0x20 || c >= 0x7F {
+			out = fmt.Appendf(out, "\\%03o", c)
+		} else {
+			out = append(out, c)
+		}
+	}
+	return string(append(out, '"'))
+}
+
+// ended adds the tab by which git tells where a name with a space ends.
+func ended(name string) string {
+	if bytes.IndexByte([]byte(name), ' ') >= 0 {
+		return name + "\t"
+	}
+	return name
+}
+
+// writeHunks writes the line changes from old to new with their surroundings.
+func writeHunks(out *bytes.Buffer, old, new []byte) {
+	a, b := newText(old), newText(new)
+	hs := hunks(a, b)
+	heading := headings{text: a, seen: -1}
+	for len(hs) > 0 {
+		n := 1
+		for n < len(hs) && hs[n].a0-hs[n-1].a1 <= 2*context {
+			n++
+		}
+		writeHunk(out, a, b, hs[:n], &heading)
+		hs = hs[n:]
+	}
+}
+
+func writeHunk(out *bytes.Buffer, a, b text, hs []hunk, heading *headings) {
+	first, last := hs[0], hs[len(hs)-1]
+	before := min(context, first.a0)
+	after := min(context, a.len()-last.a1)
+	a0, a1 := first.a0-before, last.a1+after
+	b0, b1 := first.b0-before, last.b1+after
+	fmt.Fprintf(out, "@@ -%s +%s @@", extent(a0, a1), extent(b0, b1))
+	if h := heading.above(a0); len(h) > 0 {
+		out.WriteByte(' ')
+		out.Write(h)
+	}
+	out.WriteByte('\n')
+	at := a0
+	for _, h := range hs {
+		writeLines(out, ' ', a, at, h.a0)
+		writeLines(out, '-', a, h.a0, h.a1)
+		writeLines(out, '+', b, h.b0, h.b1)
+		at = h.a1
+	}
+	writeLines(out, ' ', a, at, a1)
+}
+
+// extent writes a range of lines as unified diffs do: a range of one line has
+// no count, an empty one names the line before it.
+func extent(from, to int) string {
+	switch to - from {
+	case 0:
+		return strconv.Itoa(from) + ",0"
+	case 1:
+		return strconv.Itoa(from + 1)
+	}
+	return strconv.Itoa(from+1) + "," + strconv.Itoa(to-from)
+}
+
+func writeLines(out *bytes.Buffer, mark byte, t text, from, to int) {
+	for i := from; i < to; i++ {
+		l := t.line(i)
+		out.WriteByte(mark)
+		out.Write(l)
+		if l[len(l)-1] != '\n' {
+			out.WriteString("\n\\ No newline at end of file\n")
+		}
+	}
+}
+
+// headings finds the line that a hunk probably belongs to: the last before it
+// that starts with a letter, an underscore or a dollar sign.
+type headings struct {
+	text text
+	seen int // lines up to here were looked at
+	last []byte
+}
+
+// above must be called with rising lines.
+func (h *headings) above(line int) []byte {
+	const most = 80 // bytes shown, as in git
+	for i := line - 1; i > h.seen; i-- {
+		l := h.text.line(i)
+		if c := l[0]; c == '_' || c == '$' || c|0x20 >= 'a' && c|0x20 <= 'z' {
+			h.last = bytes.TrimRight(l[:min(len(l), most)], " \t\r\n\v\f")
+			break
+		}
+	}
+	h.seen = max(h.seen, line-1)
+	return h.last
+}
