@@ -1,0 +1,268 @@
+package patch
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// The markers of the envelope. Those with a path end in a space.
+const (
+	beginPatch = "*** Begin Patch"
+	endPatch   = "*** End Patch"
+	addFile    = "*** Add File: "
+	deleteFile = "*** Delete File: "
+	updateFile = "*** Update File: "
+	moveTo     = "*** Move to: "
+	endOfFile  = "*** End of File"
+	environ    = "*** Environment ID:"
+)
+
+// operation is one file of an envelope.
+type operation struct {
+	kind   Op
+	path   string
+	to     string // a move's target
+	text   string // what Add writes
+	chunks []chunk
+	line   int
+}
+
+// chunk is one hunk of an Update: lines that are sought, and what replaces them.
+type chunk struct {
+	contexts []string // after @@; each is sought, in order, before the lines are
+	lines    []line
+	eof      bool // the lines are the last of the file
+	at       int
+}
+
+// line is one line of a hunk. Those of an envelope have no line end.
+type line struct {
+	op   byte // ' ', '-' or '+'
+	text string
+}
+
+// marker reports whether l is a line only an envelope has.
+func marker(l string) bool {
+	l = strings.TrimSpace(l)
+	if l == beginPatch || l == endPatch {
+		return true
+	}
+	for _, m := range []string{addFile, deleteFile, updateFile} {
+		if strings.HasPrefix(l, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseEnvelope reads an envelope. Text around it, such as a fence or the
+// wrapping of a here document, is ignored.
+func parseEnvelope(text []byte, lines []string) (*Patch, *Error) {
+	if !utf8.Valid(text) {
+		return nil, errorf(badLine(lines), "the patch is not valid UTF-8; write it as UTF-8")
+	}
+	for i, l := range lines {
+		lines[i] = chomp(l)
+	}
+	begin, end := -1, -1
+	for i, l := range lines {
+		switch strings.TrimSpace(l) {
+		case beginPatch:
+			if begin < 0 {
+				begin = i
+			}
+		case endPatch:
+			end = i
+		}
+	}
+	switch {
+	case begin < 0:
+		return nil, errorf(1, "the first line of the patch must be '%s'", beginPatch)
+	case end < begin:
+		return nil, errorf(len(lines), "the last line of the patch must be '%s'", endPatch)
+	}
+	if err := wrapping(lines[:begin], lines[end+1:]); err != nil {
+		return nil, err
+	}
+	p := &envelopeParser{lines: lines[:end], at: begin + 1}
+	ops, err := p.operations()
+	if err != nil {
+		return nil, err
+	}
+	if len(ops) == 0 {
+		return nil, errorf(begin+1, "the patch names no files; add '%s', '%s' or '%s' sections", addFile+"PATH", updateFile+"PATH", deleteFile+"PATH")
+	}
+	return &Patch{dialect: Envelope, ops: ops}, nil
+}
+
+func badLine(lines []string) int {
+	for i, l := range lines {
+		if !utf8.ValidString(l) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// wrapping refuses a here document that does not end as it says: the patch may
+// have been cut. Any other text around the envelope is taken for talk.
+func wrapping(before, after []string) *Error {
+	at := len(before)
+	for at > 0 && strings.TrimSpace(before[at-1]) == "" {
+		at--
+	}
+	if at == 0 {
+		return nil
+	}
+	_, word, found := strings.Cut(before[at-1], "<<")
+	if !found {
+		return nil
+	}
+	word, _, _ = strings.Cut(strings.TrimSpace(strings.TrimPrefix(word, "-")), " ")
+	if n := len(word); n > 1 && (word[0] == '\'' || word[0] == '"') && word[n-1] == word[0] {
+		word = word[1 : n-1]
+	}
+	if word == "" || strings.ContainsAny(word, `'"`) {
+		return errorf(at, "the delimiter of the here document is not quoted properly; write <<'EOF'")
+	}
+	for _, l := range after {
+		if strings.HasSuffix(strings.TrimSpace(l), word) {
+			return nil
+		}
+	}
+	return errorf(at, "the here document does not end with %s", word)
+}
+
+type envelopeParser struct {
+	lines []string
+	at    int
+}
+
+func (p *envelopeParser) more() bool { return p.at < len(p.lines) }
+
+func (p *envelopeParser) operations() ([]operation, *Error) {
+	var ops []operation
+	if p.more() && strings.HasPrefix(strings.TrimSpace(p.lines[p.at]), environ) {
+		p.at++
+	}
+	for p.more() {
+		op, err := p.operation()
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, op)
+	}
+	return ops, nil
+}
+
+func (p *envelopeParser) operation() (operation, *Error) {
+	header := strings.TrimSpace(p.lines[p.at])
+	op := operation{line: p.at + 1}
+	p.at++
+	var err *Error
+	switch {
+	case strings.HasPrefix(header, addFile):
+		op.kind, op.path = Added, header[len(addFile):]
+		op.text = p.added()
+	case strings.HasPrefix(header, deleteFile):
+		op.kind, op.path = Deleted, header[len(deleteFile):]
+	case strings.HasPrefix(header, updateFile):
+		op.kind, op.path = Updated, header[len(updateFile):]
+		err = p.update(&op)
+	default:
+		return op, errorf(op.line, "%s is not a valid header; valid are '%s', '%s' and '%s'",
+			quote(header), addFile+"PATH", deleteFile+"PATH", updateFile+"PATH")
+	}
+	op.path = strings.TrimSpace(op.path)
+	if err == nil && strings.ContainsRune(op.path+op.to, 0) {
+		err = errorf(op.line, "the path holds a NUL byte")
+	}
+	if err != nil {
+		err.Path = op.path
+	}
+	return op, err
+}
+
+func (p *envelopeParser) added() string {
+	var b strings.Builder
+	for ; p.more() && strings.HasPrefix(p.lines[p.at], "+"); p.at++ {
+		b.WriteString(p.lines[p.at][1:])
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func (p *envelopeParser) update(op *operation) *Error {
+	if p.more() && strings.HasPrefix(p.lines[p.at], moveTo) {
+		op.to = strings.TrimSpace(p.lines[p.at][len(moveTo):])
+		op.kind = Moved
+		if op.to == "" {
+			return errorf(p.at+1, "the target of the move is missing")
+		}
+		p.at++
+	}
+	for p.more() {
+		l := p.lines[p.at]
+		if strings.TrimSpace(l) == "" {
+			p.at++ // blank lines may separate hunks
+			continue
+		}
+		if strings.HasPrefix(l, "***") {
+			break
+		}
+		c, err := p.chunk(len(op.chunks) == 0)
+		if err != nil {
+			err.Hunk = len(op.chunks) + 1
+			return err
+		}
+		op.chunks = append(op.chunks, c)
+	}
+	if len(op.chunks) == 0 {
+		return errorf(op.line, "the update has no hunks; write @@ and then lines that begin with a space, - or +")
+	}
+	return nil
+}
+
+// chunk reads one hunk. Only the first of a file may lack its @@.
+func (p *envelopeParser) chunk(first bool) (chunk, *Error) {
+	c := chunk{at: p.at + 1}
+	headed := false
+	for p.more() && isHunkMarker(p.lines[p.at]) {
+		headed = true
+		if ctx := p.lines[p.at][2:]; strings.TrimSpace(ctx) != "" {
+			c.contexts = append(c.contexts, strings.TrimPrefix(ctx, " "))
+		}
+		p.at++
+	}
+	if !headed && !first {
+		return c, errorf(p.at+1, "expected @@ or a line that begins with a space, - or +, got %s", quote(p.lines[p.at]))
+	}
+	for ; p.more(); p.at++ {
+		l := p.lines[p.at]
+		if strings.TrimRight(l, " \t") == endOfFile && len(c.lines) > 0 {
+			c.eof = true
+			p.at++
+			break
+		}
+		if l == "" {
+			c.lines = append(c.lines, line{' ', ""})
+			continue
+		}
+		if l[0] != ' ' && l[0] != '-' && l[0] != '+' {
+			break
+		}
+		c.lines = append(c.lines, line{l[0], l[1:]})
+	}
+	if len(c.lines) > 0 {
+		return c, nil
+	}
+	if p.more() && !strings.HasPrefix(p.lines[p.at], "***") {
+		return c, errorf(p.at+1, "a hunk's lines begin with a space, - or +, got %s", quote(p.lines[p.at]))
+	}
+	return c, errorf(c.at, "the hunk has no lines")
+}
+
+// isHunkMarker accepts @@ alone and @@ with a context after a space.
+func isHunkMarker(l string) bool {
+	return l == "@@" || strings.HasPrefix(l, "@@ ") || strings.HasPrefix(l, "@@\t")
+}

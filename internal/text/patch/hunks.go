@@ -1,0 +1,227 @@
+package patch
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// image is a text while hunks are applied to it. Lines keep their line feeds.
+type image struct {
+	lines []string
+	done  []bool // written by an earlier hunk; later ones must not match there
+}
+
+// applyHunks applies the hunks of a diff, each at its line or the nearest place
+// where all its old lines stand. As in git, a hunk for the first line must match
+// there, one without context after it must match at the end, and no hunk matches
+// what another wrote. Fuzz allows for hunks that fit nowhere.
+func applyHunks(data []byte, hunks []hunk, fuzz int) ([]byte, *Error) {
+	img := newImage(data)
+	for i, h := range hunks {
+		if err := img.apply(h, fuzz); err != nil {
+			err.Hunk, err.Line = i+1, h.at
+			return nil, err
+		}
+	}
+	var b bytes.Buffer
+	b.Grow(len(data) + 256)
+	for _, l := range img.lines {
+		b.WriteString(l)
+	}
+	return b.Bytes(), nil
+}
+
+func newImage(data []byte) *image {
+	img := &image{}
+	if len(data) > 0 {
+		img.lines = strings.SplitAfter(string(data), "\n")
+		if n := len(img.lines) - 1; img.lines[n] == "" {
+			img.lines = img.lines[:n]
+		}
+	}
+	img.done = make([]bool, len(img.lines))
+	return img
+}
+
+// piece is what a hunk replaces by what; fuzz makes it smaller.
+type piece struct {
+	old, new          []string
+	leading, trailing int
+	pos               int
+	atStart, atEnd    bool
+}
+
+func newPiece(h hunk) piece {
+	w := piece{pos: max(h.newPos-1, 0)}
+	for _, l := range h.lines {
+		if l.op != '+' {
+			w.old = append(w.old, l.text)
+		}
+		if l.op != '-' {
+			w.new = append(w.new, l.text)
+		}
+	}
+	w.leading, w.trailing = contextOf(h.lines)
+	w.atStart, w.atEnd = h.oldPos <= 1, w.trailing == 0
+	return w
+}
+
+func (img *image) apply(h hunk, fuzz int) *Error {
+	w := newPiece(h)
+	at, ok := img.find(w)
+	if !ok {
+		if other, changed := img.adapt(w); changed {
+			if at, ok = img.find(other); ok {
+				w = other
+			}
+		}
+	}
+	for !ok && w.relax(&fuzz) {
+		at, ok = img.find(w)
+	}
+	if !ok {
+		return &Error{Message: img.misfit(newPiece(h))}
+	}
+	img.replace(at, w)
+	return nil
+}
+
+// relax makes the piece match more: first anywhere, then with less context.
+func (w *piece) relax(fuzz *int) bool {
+	if *fuzz <= 0 {
+		return false
+	}
+	if w.atStart || w.atEnd {
+		w.atStart, w.atEnd = false, false
+		return true
+	}
+	if w.leading == 0 && w.trailing == 0 {
+		return false
+	}
+	*fuzz--
+	leading, trailing := w.leading, w.trailing
+	if leading > 0 && leading >= trailing {
+		w.old, w.new = w.old[1:], w.new[1:]
+		w.leading--
+		w.pos++
+	}
+	if trailing > 0 && trailing >= leading {
+		w.old, w.new = w.old[:len(w.old)-1], w.new[:len(w.new)-1]
+		w.trailing--
+	}
+	return len(w.old) > 0
+}
+
+// find looks for the old lines at the expected place and then ever farther from
+// it, by turns after and before.
+func (img *image) find(w piece) (int, bool) {
+	last := len(img.lines) - len(w.old)
+	if last < 0 {
+		return 0, false
+	}
+	from, to := 0, last
+	if w.atStart {
+		to = 0
+	}
+	if w.atEnd {
+		from = last
+	}
+	if from > to {
+		return 0, false
+	}
+	start := min(max(w.pos, from), to)
+	for d := 0; start-d >= from || start+d <= to; d++ {
+		if start+d <= to && img.matches(start+d, w.old) {
+			return start + d, true
+		}
+		if d > 0 && start-d >= from && img.matches(start-d, w.old) {
+			return start - d, true
+		}
+	}
+	return 0, false
+}
+
+func (img *image) matches(at int, old []string) bool {
+	for i, l := range old {
+		if img.lines[at+i] != l || img.done[at+i] {
+			return false
+		}
+	}
+	return true
+}
+
+// adapt gives the piece the line ends of the text, if that has only one kind:
+// a diff often loses or gains carriage returns on its way.
+func (img *image) adapt(w piece) (piece, bool) {
+	crlf, lf := 0, 0
+	for _, l := range img.lines {
+		switch {
+		case strings.HasSuffix(l, "\r\n"):
+			crlf++
+		case strings.HasSuffix(l, "\n"):
+			lf++
+		}
+	}
+	if crlf > 0 && lf > 0 || crlf+lf == 0 {
+		return w, false
+	}
+	changed := false
+	convert := func(ls []string) []string {
+		out := make([]string, len(ls))
+		for i, l := range ls {
+			out[i] = l
+			if body, ended := strings.CutSuffix(l, "\n"); ended {
+				body = strings.TrimSuffix(body, "\r")
+				if crlf > 0 {
+					body += "\r"
+				}
+				out[i] = body + "\n"
+			}
+			changed = changed || out[i] != l
+		}
+		return out
+	}
+	w.old, w.new = convert(w.old), convert(w.new)
+	return w, changed
+}
+
+func (img *image) replace(at int, w piece) {
+	lines := append(append(append(make([]string, 0, len(img.lines)+len(w.new)), img.lines[:at]...), w.new...), img.lines[at+len(w.old):]...)
+	done := make([]bool, len(lines))
+	copy(done, img.done[:at])
+	for i := range w.new {
+		done[at+i] = true
+	}
+	copy(done[at+len(w.new):], img.done[at+len(w.old):])
+	img.lines, img.done = lines, done
+}
+
+// misfit says why a hunk does not apply.
+func (img *image) misfit(w piece) string {
+	text := []byte(strings.Join(img.lines, ""))
+	free := w
+	free.atStart, free.atEnd = false, false
+	if at, ok := img.find(free); ok && len(w.old) > 0 {
+		switch {
+		case w.leading == 0 && w.trailing == 0:
+			return fmt.Sprintf("the hunk has no context, so it may only stand at the end of the file; its lines are at line %d; make the diff with context (-U3)", at+1)
+		case w.atEnd:
+			return fmt.Sprintf("the hunk has no context after its changes, so it must match the end of the file (%d lines); its lines are at line %d; add the lines that follow them", len(img.lines), at+1)
+		}
+		return fmt.Sprintf("the hunk is for the first line of the file, but its lines are at line %d; give the hunk that line number", at+1)
+	}
+	if len(w.old) == 0 && len(img.lines) > 0 {
+		return fmt.Sprintf("the hunk is for an empty file, this one has %d lines; add lines of the file as context", len(img.lines))
+	}
+	fresh := w
+	fresh.old, fresh.atStart, fresh.atEnd = w.new, false, false
+	if at, ok := newImage(text).find(fresh); ok && len(w.new) > 0 {
+		return fmt.Sprintf("the old lines are not in the file, but the new ones are already at lines %d-%d; leave out the hunk if nothing else is missing", at+1, at+len(w.new))
+	}
+	want := make([]string, len(w.old))
+	for i, l := range w.old {
+		want[i] = chomp(l)
+	}
+	return "the old lines are not in the file:\n" + excerpt(want, 1, false) + nearest(text, want, "make the hunk from it")
+}

@@ -1,0 +1,64 @@
+package patch
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"kerf/internal/text/match"
+)
+
+// Bounds of what a message quotes.
+const (
+	quotedLines = 12
+	quotedRunes = 200
+)
+
+// quote returns s for a message, in quotes and shortened.
+func quote(s string) string { return "'" + shorten(s) + "'" }
+
+func shorten(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if utf8.RuneCountInString(s) > quotedRunes {
+		s = string([]rune(s)[:quotedRunes]) + "…"
+	}
+	return s
+}
+
+// excerpt shows lines, one a line, numbered from first if asked.
+func excerpt(ls []string, first int, numbered bool) string {
+	var b strings.Builder
+	for i, l := range ls {
+		if i == quotedLines {
+			fmt.Fprintf(&b, "  … %d more lines\n", len(ls)-i)
+			break
+		}
+		if numbered {
+			fmt.Fprintf(&b, "%6d| %s\n", first+i, shorten(l))
+		} else {
+			fmt.Fprintf(&b, "  %s\n", shorten(l))
+		}
+	}
+	return b.String()
+}
+
+// nearest shows the lines of the text that resemble want most, and says what to
+// do with them.
+func (t *target) nearest(want []string, step string) string {
+	return nearest(t.raw, want, step)
+}
+
+func nearest(text []byte, want []string, step string) string {
+	if len(text) == 0 {
+		return "the file is empty; add lines to it without naming old ones"
+	}
+	p, ok := match.Nearest(text, []byte(strings.Join(want, "\n")))
+	if !ok {
+		return "nothing in the file resembles them; read the file and write the patch for what it holds"
+	}
+	ls := strings.Split(string(text[p.Start:p.End]), "\n")
+	for i := range ls {
+		ls[i] = strings.TrimSuffix(ls[i], "\r")
+	}
+	return fmt.Sprintf("the nearest text is at lines %d-%d:\n%s%s", p.First, p.Last, excerpt(ls, p.First, true), step)
+}

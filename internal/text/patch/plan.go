@@ -1,0 +1,246 @@
+package patch
+
+import (
+	"fmt"
+	"path"
+
+	"kerf/internal/text/delta"
+)
+
+// node is one path while a plan is made.
+type node struct {
+	path    string
+	pre     *delta.Image // before the patch
+	cur     *delta.Image // now
+	base    *delta.Image // before the diffs of this mail
+	mail    int          // which mail base belongs to
+	from    string       // where cur came from by a move or copy, or empty
+	taken   bool         // in this mail another file's content was put here
+	changed bool
+}
+
+// planner keeps the state that the operations so far lead to.
+type planner struct {
+	read    Read
+	opt     PlanOptions
+	nodes   map[string]*node
+	changed []*node // in the order of their first change
+	mail    int
+	gone    map[string]bool // paths that diffs of this mail remove
+}
+
+// plan runs all operations; first stops at the first error.
+func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileError) {
+	pl := &planner{read: read, opt: o, nodes: map[string]*node{}}
+	var failed []FileError
+	fail := func(path string, err *Error) bool {
+		if err == nil {
+			return false
+		}
+		if err.Path == "" {
+			err.Path = path
+		}
+		failed = append(failed, FileError{err.Path, err})
+		return first
+	}
+	if p.dialect == Envelope && o.Reverse {
+		fail("", errorf(0, "a patch of this format does not tell what it removes, so it cannot be applied in reverse"))
+		return nil, failed
+	}
+	for _, op := range p.ops {
+		if fail(op.path, pl.operation(op)) {
+			return nil, failed
+		}
+	}
+	files := p.files
+	if o.Reverse {
+		files = reversed(files)
+	}
+	for i := range files {
+		f := &files[i]
+		if i == 0 || f.mail != pl.mail {
+			pl.startMail(files[i:])
+		}
+		if fail(firstOf(f.newName, f.oldName), pl.diff(f)) {
+			return nil, failed
+		}
+	}
+	set := pl.set()
+	for _, c := range set {
+		if c.Pre == nil {
+			if err := pl.obstructed(c.Path); err != nil {
+				fail(c.Path, err)
+				return nil, failed
+			}
+		}
+	}
+	return set, failed
+}
+
+// at returns the node of a path and reads it when first asked.
+func (pl *planner) at(name string) (*node, *Error) {
+	key := path.Clean(name)
+	if n := pl.nodes[key]; n != nil {
+		if n.mail != pl.mail {
+			n.base, n.mail, n.taken = n.cur, pl.mail, false
+		}
+		return n, nil
+	}
+	img, err := pl.read(name)
+	if err != nil {
+		return nil, &Error{Path: name, Message: err.Error(), Cause: err}
+	}
+	if img != nil && !img.Loaded {
+		return nil, &Error{Path: name, Message: "the content of the file is not at hand"}
+	}
+	n := &node{path: name, pre: img, cur: img, base: img, mail: pl.mail}
+	pl.nodes[key] = n
+	return n, nil
+}
+
+// follow returns the node that a path leads to through links to files.
+func (pl *planner) follow(name string) (*node, *Error) {
+	for range 40 {
+		n, err := pl.at(name)
+		if err != nil || n.cur == nil || n.cur.Kind != delta.Symlink {
+			return n, err
+		}
+		target := string(n.cur.Data)
+		if !path.IsAbs(target) {
+			target = path.Join(path.Dir(name), target)
+		}
+		name = target
+	}
+	return nil, &Error{Path: name, Message: "too many links lead from one to the next"}
+}
+
+// put gives a node new content.
+func (pl *planner) put(n *node, img *delta.Image, from string) {
+	n.cur, n.from = img, from
+	if !n.changed {
+		n.changed = true
+		pl.changed = append(pl.changed, n)
+	}
+}
+
+// move takes the content of src, changed to img, to dst. The origin is told from
+// the first path that the content had.
+func (pl *planner) move(src, dst *node, img *delta.Image) {
+	origin := firstOf(src.from, src.path)
+	pl.put(src, nil, "")
+	pl.put(dst, img, origin)
+}
+
+// set returns the net changes.
+func (pl *planner) set() delta.Set {
+	target := map[string]string{}
+	for _, n := range pl.changed {
+		if n.from != "" && n.cur != nil {
+			target[n.from] = n.path
+		}
+	}
+	var set delta.Set
+	for _, n := range pl.changed {
+		if n.pre.Same(n.cur) {
+			continue
+		}
+		c := delta.Change{Path: n.path, Pre: n.pre, Post: n.cur}
+		if n.cur != nil && n.from != n.path {
+			c.From = n.from
+		}
+		if n.cur == nil && target[n.path] != "" {
+			c.To = target[n.path]
+		}
+		set = append(set, c)
+	}
+	return set
+}
+
+// obstructed reports a file where a new path needs a directory.
+func (pl *planner) obstructed(name string) *Error {
+	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		var img *delta.Image
+		if n := pl.nodes[dir]; n != nil {
+			img = n.cur
+		} else if got, err := pl.read(dir); err == nil {
+			img = got
+		}
+		if img != nil && img.Kind == delta.File {
+			return &Error{Path: name, Message: fmt.Sprintf("%s is a file, not a directory; choose another path or remove it first", dir)}
+		}
+	}
+	return nil
+}
+
+const newFileMode = 0o644
+
+// operation plans one file of an envelope.
+func (pl *planner) operation(op operation) *Error {
+	fail := func(err *Error) *Error {
+		if err.Line == 0 {
+			err.Line = op.line
+		}
+		return err
+	}
+	switch op.kind {
+	case Added:
+		n, err := pl.follow(op.path)
+		if err != nil {
+			return fail(err)
+		}
+		mode := uint32(newFileMode)
+		if n.cur != nil {
+			mode = n.cur.Mode
+		}
+		pl.put(n, delta.NewFile([]byte(op.text), mode), "")
+		return nil
+	case Deleted:
+		n, err := pl.at(op.path)
+		if err != nil {
+			return fail(err)
+		}
+		if n.cur == nil {
+			return errorf(op.line, "there is no such file to delete; check the path")
+		}
+		pl.put(n, nil, "")
+		return nil
+	}
+	if err := pl.update(op); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// update plans an Update, with a move perhaps.
+func (pl *planner) update(op operation) *Error {
+	n, err := pl.follow(op.path)
+	if err != nil {
+		return err
+	}
+	if n.cur == nil {
+		return &Error{Message: fmt.Sprintf("there is no such file to update; check the path, or create the file with '%s'", addFile+op.path)}
+	}
+	data, err := updateText(n.cur.Data, op.chunks)
+	if err != nil {
+		return err
+	}
+	img := delta.NewFile(data, n.cur.Mode)
+	if op.to == "" {
+		pl.put(n, img, n.from)
+		return nil
+	}
+	dst, err := pl.follow(op.to)
+	if err != nil {
+		return err
+	}
+	if dst == n {
+		pl.put(n, img, n.from) // moving a file onto itself only changes it
+		return nil
+	}
+	src, err := pl.at(op.path) // of a link only the link goes
+	if err != nil {
+		return err
+	}
+	pl.move(src, dst, img)
+	return nil
+}
