@@ -1,0 +1,337 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Query asks for lines that match a pattern (RE2 syntax, one line at a time).
+type Query struct {
+	Pattern string
+	// Dir is the absolute directory to search; a file is searched alone, even if
+	// ignored.
+	Dir string
+	// Glob keeps only files whose path relative to Dir matches, or whose name
+	// does if it holds no slash; empty for all.
+	Glob       string
+	IgnoreCase bool
+	Context    int // lines shown around a match, at most 50
+	Limit      int // matching lines, 0 for DefaultLimit
+}
+
+// Line is one matching line, or one beside it (Match false).
+type Line struct {
+	Path   string // absolute, with slashes
+	Number int    // 1-based
+	Text   string // valid UTF-8 without its line ending, cut to about 500 characters
+	Match  bool
+}
+
+const (
+	maxContext = 50
+	// maxGrep is the size from which files are not searched.
+	maxGrep = 32 << 20
+)
+
+// Grep returns the first matching lines by path and number. Binary files (those
+// with a NUL) are passed over. More tells that there are further matches, or
+// that files were too large or could not be read. A bad pattern or glob gives a
+// *[PatternError].
+func (s *Searcher) Grep(ctx context.Context, q Query) (lines []Line, more bool, err error) {
+	p, err := compile(q)
+	if err != nil {
+		return nil, false, err
+	}
+	q.Glob = strings.TrimPrefix(filepath.ToSlash(q.Glob), "./")
+	if q.Glob != "" {
+		if err := checkGlob(q.Glob, strings.TrimPrefix(q.Glob, "/")); err != nil {
+			return nil, false, err
+		}
+	}
+	if q.Limit <= 0 {
+		q.Limit = DefaultLimit
+	}
+	g := &grepping{q: q, p: p, limit: q.Limit}
+	lines, more, err = g.run(ctx, s)
+	if err != nil {
+		return nil, false, fmt.Errorf("grep %s: %w", q.Dir, err)
+	}
+	return lines, more, nil
+}
+
+// grepping is one grep under way. Its workers are started and waited for by
+// search; they share only what mu guards.
+type grepping struct {
+	q     Query
+	p     *pattern
+	limit int
+
+	mu      sync.Mutex
+	hits    []hits // unsorted
+	matches int    // in hits
+	last    string // files behind this one cannot be shown any more, "" for none
+	more    bool
+}
+
+// hits are the lines found in one file.
+type hits struct {
+	rel     string
+	lines   []Line
+	matches int
+}
+
+func (g *grepping) run(ctx context.Context, s *Searcher) ([]Line, bool, error) {
+	info, err := os.Stat(g.q.Dir)
+	if err != nil {
+		return nil, false, err
+	}
+	if !info.IsDir() {
+		return g.one(ctx)
+	}
+	dirs := make(map[string][]string)
+	files := 0
+	w := walker{ctx: ctx, depth: maxDepth}
+	err = w.run(s.roots, g.q.Dir, func(rel string, e fs.DirEntry) {
+		if e.Type().IsRegular() && globbed(g.q.Glob, rel) {
+			dirs[path.Dir(rel)] = append(dirs[path.Dir(rel)], e.Name())
+			files++
+		}
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	g.more = w.partial
+	if files >= s.from && g.p.literal != "" {
+		if rg := s.rg(); rg != "" {
+			dirs = candidates(ctx, rg, g.q, g.p.literal, dirs)
+		}
+	}
+	if err := g.search(ctx, dirs); err != nil {
+		return nil, false, err
+	}
+	return g.result(filepath.ToSlash(filepath.Clean(g.q.Dir)))
+}
+
+// one searches a single file.
+func (g *grepping) one(ctx context.Context) ([]Line, bool, error) {
+	dir, name := filepath.Split(filepath.Clean(g.q.Dir))
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	defer root.Close()
+	data, err := readFile(root, name, nil, maxGrep)
+	switch {
+	case errors.Is(err, errLarge):
+		return nil, true, nil
+	case err != nil:
+		return nil, false, err
+	}
+	g.add(name, g.p.search(ctx, data, g.q.Context, g.limit+1))
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	return g.result(filepath.ToSlash(filepath.Clean(dir)))
+}
+
+// search looks into the files of dirs, whose keys are paths below Dir.
+func (g *grepping) search(ctx context.Context, dirs map[string][]string) error {
+	top, err := os.OpenRoot(g.q.Dir)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	work := make(chan string)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 8, len(dirs)) {
+		workers.Go(func() {
+			var buf []byte
+			for dir := range work {
+				buf = g.dir(ctx, top, dir, dirs[dir], buf)
+			}
+		})
+	}
+	names := make([]string, 0, len(dirs))
+	for dir := range dirs {
+		names = append(names, dir)
+	}
+	slices.Sort(names)
+	for _, dir := range names {
+		if ctx.Err() != nil {
+			break
+		}
+		work <- dir
+	}
+	close(work)
+	workers.Wait()
+	return ctx.Err()
+}
+
+func (g *grepping) dir(ctx context.Context, top *os.Root, dir string, names []string, buf []byte) []byte {
+	root, err := top.OpenRoot(dir)
+	if err != nil {
+		g.skipped(err)
+		return buf
+	}
+	defer root.Close()
+	for _, name := range names {
+		rel := path.Join(dir, name)
+		if ctx.Err() != nil || !g.wants(rel) {
+			continue
+		}
+		data, err := readFile(root, name, buf, maxGrep)
+		if err != nil {
+			g.skipped(err)
+			continue
+		}
+		g.add(rel, g.p.search(ctx, data, g.q.Context, g.limit+1))
+		buf = data
+	}
+	return buf
+}
+
+func (g *grepping) wants(rel string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.last == "" || rel <= g.last
+}
+
+func (g *grepping) skipped(err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.more = true
+}
+
+// add keeps what was found in a file. Once there is plenty, what lies behind the
+// limit goes and is not looked for any longer, so memory stays bounded.
+func (g *grepping) add(rel string, found []Line) {
+	if len(found) == 0 {
+		return
+	}
+	h := hits{rel: rel, lines: found}
+	for _, l := range found {
+		if l.Match {
+			h.matches++
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hits = append(g.hits, h)
+	if g.matches += h.matches; g.matches > 4*g.limit {
+		g.prune()
+	}
+}
+
+// prune keeps the first files that hold more matches than the limit.
+func (g *grepping) prune() {
+	slices.SortFunc(g.hits, func(a, b hits) int { return strings.Compare(a.rel, b.rel) })
+	total := 0
+	for i, h := range g.hits {
+		if total += h.matches; total > g.limit {
+			clear(g.hits[i+1:])
+			g.hits = g.hits[:i+1]
+			g.matches = total
+			g.last = h.rel
+			return
+		}
+	}
+}
+
+// result joins the hits; base is the directory their paths count from.
+func (g *grepping) result(base string) ([]Line, bool, error) {
+	g.prune()
+	var lines []Line
+	matches := 0
+	for _, h := range g.hits {
+		for _, l := range h.lines {
+			if l.Match {
+				if matches == g.limit {
+					return trimContext(lines, g.q.Context), true, nil
+				}
+				matches++
+			}
+			l.Path = strings.TrimSuffix(base, "/") + "/" + h.rel
+			lines = append(lines, l)
+		}
+	}
+	return lines, g.more, nil
+}
+
+// trimContext drops lines at the end that stand beside a match that was cut off.
+func trimContext(lines []Line, context int) []Line {
+	context = min(max(context, 0), maxContext)
+	last := len(lines) - 1
+	for last >= 0 && !lines[last].Match {
+		last--
+	}
+	for i := last + 1; i < len(lines); i++ {
+		if last < 0 || lines[i].Path != lines[last].Path || lines[i].Number > lines[last].Number+context {
+			return lines[:i]
+		}
+	}
+	return lines
+}
+
+var (
+	errLarge    = errors.New("file is too large")
+	errNotAFile = errors.New("not a regular file")
+)
+
+// readFile reads a regular file into buf, which may be nil; larger ones give
+// errLarge and their first max bytes.
+func readFile(root *os.Root, name string, buf []byte, max int64) ([]byte, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotAFile
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	// The file may have been replaced since; a FIFO would make the read wait.
+	if info, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotAFile
+	}
+	if info.Size() > max && max == maxGrep {
+		return nil, errLarge
+	}
+	buf = slices.Grow(buf[:0], int(min(info.Size(), max))+1)
+	r := io.LimitReader(f, max+1)
+	for {
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(buf) == cap(buf) {
+			buf = slices.Grow(buf, len(buf))
+		}
+	}
+	if int64(len(buf)) > max {
+		return buf[:max], errLarge
+	}
+	return buf, nil
+}
