@@ -9,9 +9,11 @@ import (
 
 // The bits of a mode as git writes it.
 const (
-	modeType = 0o170000
-	modeLink = 0o120000
-	modeExec = 0o111
+	modeType      = 0o170000
+	modeFile      = 0o100000
+	modeLink      = 0o120000
+	modeSubmodule = 0o160000
+	modeExec      = 0o111
 )
 
 // startMail begins the diffs of one mail. Within it, diffs do not depend on their

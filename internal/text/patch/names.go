@@ -94,10 +94,10 @@ func epoch(s string) bool {
 		strings.HasSuffix(strings.SplitN(time, ".", 2)[0], "0:00")
 }
 
-// gitNames splits the two names of a "diff --git" line. Unquoted names may hold
+// splitNames splits the two names of a "diff --git" line. Unquoted names may hold
 // spaces; then the names are equal but for their prefix, and that is how the
 // middle is found.
-func gitNames(s string) (from, to string, ok bool) {
+func splitNames(s string) (from, to string, ok bool) {
 	if first, rest, quoted := unquote(s); quoted {
 		rest, spaced := strings.CutPrefix(rest, " ")
 		if second, _, quoted := unquote(rest); quoted {

@@ -54,8 +54,7 @@ func parseUnified(lines []string) (*Patch, *Error) {
 		case strings.HasPrefix(l, "diff --git "):
 			err = p.gitFile()
 		case p.plainHeader():
-			f := fileDiff{line: p.at + 1}
-			err = p.plainFile(&f)
+			err = p.plainFile()
 		case strings.HasPrefix(l, "@@ -"):
 			err = errorf(p.at+1, "the hunk has no file; put --- and +++ lines with its name before it")
 		case strings.HasPrefix(l, "From ") && mailMark(l):
@@ -100,31 +99,42 @@ func (p *unifiedParser) header() string {
 }
 
 // plainFile reads --- and +++ and the hunks of a diff without git's header.
-func (p *unifiedParser) plainFile(f *fileDiff) *Error {
-	before, after := p.header()[4:], strings.TrimRight(p.lines[p.at+1], "\r\n")[4:]
-	oldName, newName := headerName(before), headerName(after)
-	if p.at+2 >= len(p.lines) || !strings.HasPrefix(p.lines[p.at+2], "@@ -") {
-		p.at += 2 // not a diff: a mail may quote such lines
-		return nil
-	}
+func (p *unifiedParser) plainFile() *Error {
+	at := p.at
+	before, after := p.header(), strings.TrimRight(p.lines[p.at+1], "\r\n")
 	p.at += 2
+	if p.at >= len(p.lines) || !strings.HasPrefix(p.lines[p.at], "@@ -") {
+		return nil // not a diff: a mail may quote such lines
+	}
+	f := fileDiff{line: at + 1}
+	if err := f.plainNames(before[4:], after[4:]); err != nil {
+		return err
+	}
+	if err := p.hunks(&f); err != nil {
+		return err
+	}
+	return p.add(&f)
+}
+
+// plainNames takes the names from what follows --- and +++.
+func (f *fileDiff) plainNames(before, after string) *Error {
+	oldName, newName := headerName(before), headerName(after)
 	f.create = oldName == devNull || epoch(before)
 	f.remove = newName == devNull || epoch(after)
 	switch {
-	case oldName == devNull && newName == devNull:
-		return errorf(f.line, "both names are %s; one must name the file", devNull)
+	case f.create && f.remove:
+		return errorf(f.line, "neither name is that of a file that exists or will exist")
 	case f.create:
 		f.newName = newName
+		f.bare = !prefixed(newName)
 	case f.remove:
 		f.oldName = oldName
-		if oldName == devNull {
-			f.oldName = newName
-		}
+		f.bare = !prefixed(oldName)
 	default:
-		// Two names for one file: the old one may be that of a backup.
+		// Two names for one file: the longer may be that of a backup.
 		f.same = oldName == newName
 		name := newName
-		if strings.HasPrefix(stripped(newName, 1), stripped(oldName, 1)) && stripped(oldName, 1) != "" {
+		if short := stripped(oldName, 1); short != "" && strings.HasPrefix(stripped(newName, 1), short) {
 			name = oldName
 		}
 		if !f.same && (strings.HasPrefix(oldName, newName) || stripped(name, 1) == "") {
@@ -133,100 +143,122 @@ func (p *unifiedParser) plainFile(f *fileDiff) *Error {
 		}
 		f.oldName, f.newName = name, name
 	}
-	if f.create || f.remove {
-		f.bare = !prefixed(f.oldName + f.newName)
-	}
-	if err := p.hunks(f); err != nil {
-		return err
-	}
-	return p.add(f)
+	return nil
 }
 
 // gitFile reads one "diff --git" section.
 func (p *unifiedParser) gitFile() *Error {
-	f := &fileDiff{git: true, line: p.at + 1}
-	from, to, named := gitNames(p.header()[len("diff --git "):])
-	p.at++
-	var renameFrom, renameTo string
-	for ; p.at < len(p.lines); p.at++ {
-		key, value, ok := extended(p.header())
-		if !ok {
-			break
-		}
-		var err *Error
-		switch key {
-		case "old mode":
-			f.oldMode, err = p.mode(value)
-		case "new mode":
-			f.newMode, err = p.mode(value)
-		case "new file mode":
-			f.create = true
-			f.newMode, err = p.mode(value)
-		case "deleted file mode":
-			f.remove = true
-			f.oldMode, err = p.mode(value)
-		case "rename from", "rename old", "copy from":
-			renameFrom = nameOf(value)
-		case "rename to", "rename new":
-			f.rename, renameTo = true, nameOf(value)
-		case "copy to":
-			f.copy, renameTo = true, nameOf(value)
-		case "index":
-			err = p.index(f, value)
-		}
+	f := gitHeader(p.header())
+	f.line = p.at + 1
+	for p.at++; p.at < len(p.lines); p.at++ {
+		known, err := f.extend(p.header())
 		if err != nil {
+			err.Line = p.at + 1
 			return err
 		}
-	}
-	if f.rename || f.copy {
-		if renameFrom == "" || renameTo == "" {
-			return errorf(f.line, "a rename or copy must name both files")
-		}
-		f.oldName, f.newName, f.bare = renameFrom, renameTo, true
-	} else if named {
-		f.oldName, f.newName, f.same = from, to, from == to
-		if f.same {
-			f.bare = stripped(from, 1) == ""
+		if !known {
+			break
 		}
 	}
-	return p.gitBody(f)
+	if p.at < len(p.lines) && p.plainHeader() {
+		if err := f.gitNames(p.header()[4:], strings.TrimRight(p.lines[p.at+1], "\r\n")[4:]); err != nil {
+			err.Line = p.at + 1
+			return err
+		}
+		p.at += 2
+	}
+	if err := f.settle(); err != nil {
+		err.Line = f.line
+		return err
+	}
+	return p.gitBody(&f)
 }
 
-// gitBody reads what follows the extended headers: hunks, binary data, nothing.
-func (p *unifiedParser) gitBody(f *fileDiff) *Error {
-	moved := f.rename || f.copy
-	if p.at < len(p.lines) && p.plainHeader() {
-		before, after := headerName(p.header()[4:]), headerName(strings.TrimRight(p.lines[p.at+1], "\r\n")[4:])
-		p.at += 2
-		if before == devNull && !moved {
-			f.create = true
-		} else if after == devNull && !moved {
-			f.remove = true
-		}
-		if !moved {
-			if before != devNull {
-				f.oldName = before
-			}
-			if after != devNull {
-				f.newName = after
-			}
-			f.same = f.oldName == f.newName
-		} else if !endsIn(before, f.oldName) || !endsIn(after, f.newName) {
-			return errorf(p.at-1, "the names of --- and +++ are not those of the rename")
-		}
+// gitHeader takes the names from a "diff --git" line.
+func gitHeader(l string) fileDiff {
+	f := fileDiff{git: true}
+	if from, to, ok := splitNames(strings.TrimPrefix(l, "diff --git ")); ok {
+		f.oldName, f.newName, f.same = from, to, from == to
 	}
-	if f.create {
+	return f
+}
+
+// extend takes an extended header line; known is false for any other.
+func (f *fileDiff) extend(l string) (known bool, err *Error) {
+	key, value, known := extended(l)
+	switch key {
+	case "old mode", "deleted file mode":
+		f.remove = f.remove || key != "old mode"
+		f.oldMode, err = mode(value)
+	case "new mode", "new file mode":
+		f.create = f.create || key != "new mode"
+		f.newMode, err = mode(value)
+	case "rename from", "rename old", "copy from":
+		f.moveNames(key == "copy from")
+		f.oldName = nameOf(value)
+	case "rename to", "rename new", "copy to":
+		f.moveNames(key == "copy to")
+		f.newName = nameOf(value)
+	case "index":
+		err = f.index(value)
+	}
+	return known, err
+}
+
+// moveNames forgets the names of the header, which have prefixes, in favour of
+// those of a rename or copy, which have none.
+func (f *fileDiff) moveNames(copy bool) {
+	if f.copy || f.rename {
+		return
+	}
+	f.copy, f.rename = copy, !copy
+	f.oldName, f.newName, f.bare, f.same = "", "", true, false
+}
+
+// gitNames takes what follows --- and +++ in a git section.
+func (f *fileDiff) gitNames(before, after string) *Error {
+	before, after = headerName(before), headerName(after)
+	if f.rename || f.copy {
+		if !endsIn(before, f.oldName) || !endsIn(after, f.newName) {
+			return errorf(0, "the names of --- and +++ are not those of the rename or copy")
+		}
+		return nil
+	}
+	if before == devNull {
+		f.create = true
+	} else {
+		f.oldName = before
+	}
+	if after == devNull {
+		f.remove = true
+	} else {
+		f.newName = after
+	}
+	f.same = f.oldName == f.newName
+	return nil
+}
+
+// settle checks the names when the header is complete.
+func (f *fileDiff) settle() *Error {
+	switch {
+	case (f.rename || f.copy) && (f.oldName == "" || f.newName == ""):
+		return errorf(0, "a rename or copy must name both files")
+	case (f.rename || f.copy || f.create) && f.remove, (f.rename || f.copy) && f.create:
+		return errorf(0, "the header says two things of the file")
+	case f.create:
 		f.oldName = ""
-	}
-	if f.remove {
+	case f.remove:
 		f.newName = ""
 	}
-	if f.create && f.remove {
-		return errorf(f.line, "the file is said to be both new and deleted")
+	if f.oldName == "" && !f.create || f.newName == "" && !f.remove {
+		return errorf(0, "the header does not name the file; add --- and +++ lines")
 	}
-	if f.oldName == "" && f.newName == "" {
-		return errorf(f.line, "the header does not name the file; add --- and +++ lines")
-	}
+	f.bare = f.bare || f.same && stripped(f.newName, 1) == ""
+	return nil
+}
+
+// gitBody reads what follows the header: hunks, binary data, nothing.
+func (p *unifiedParser) gitBody(f *fileDiff) *Error {
 	if p.at < len(p.lines) {
 		switch l := p.lines[p.at]; {
 		case strings.HasPrefix(l, "@@ -"):
@@ -283,35 +315,34 @@ func nameOf(value string) string {
 	return value
 }
 
-func (p *unifiedParser) mode(s string) (uint32, *Error) {
+func mode(s string) (uint32, *Error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(s), 8, 32)
 	if err != nil {
-		return 0, errorf(p.at+1, "the mode %s is not octal", quote(s))
+		return 0, errorf(0, "the mode %s is not octal", quote(s))
 	}
-	switch n & 0o170000 {
-	case 0o100000, 0o120000:
+	switch n & modeType {
+	case modeFile, modeLink:
 		return uint32(n), nil
-	case 0o160000:
-		return 0, errorf(p.at+1, "the diff changes a submodule; change it with git")
+	case modeSubmodule:
+		return 0, errorf(0, "the diff changes a submodule; change it with git")
 	}
-	return 0, errorf(p.at+1, "the mode %s is not that of a file or link", quote(s))
+	return 0, errorf(0, "the mode %s is not that of a file or link", quote(s))
 }
 
 // index reads "OLD..NEW[ MODE]".
-func (p *unifiedParser) index(f *fileDiff, s string) *Error {
-	ids, mode, _ := strings.Cut(s, " ")
+func (f *fileDiff) index(s string) *Error {
+	ids, m, _ := strings.Cut(s, " ")
 	from, to, found := strings.Cut(ids, "..")
 	if !found || !isHex(from) || !isHex(to) {
 		return nil // git ignores what it cannot read here
 	}
 	f.oldID, f.newID = strings.ToLower(from), strings.ToLower(to)
-	if mode == "" {
+	if m == "" || f.oldMode != 0 || f.newMode != 0 {
 		return nil
 	}
-	m, err := p.mode(mode)
-	if f.oldMode == 0 && f.newMode == 0 {
-		f.oldMode, f.newMode = m, m
-	}
+	var err *Error
+	f.oldMode, err = mode(m)
+	f.newMode = f.oldMode
 	return err
 }
 
