@@ -1,0 +1,190 @@
+package proc
+
+import (
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// EnvPolicy says which variables a command gets.
+type EnvPolicy struct {
+	// Inherit is where to start: "core" (the default: an allow list), "all" or
+	// "none".
+	Inherit string
+	// IgnoreDefaultExcludes keeps variables that look like secrets.
+	IgnoreDefaultExcludes bool
+	// Exclude and IncludeOnly are patterns of names (*, ?, [..]), in any letter
+	// case. IncludeOnly, when not empty, has the last word over all but the
+	// variables Kerf sets itself.
+	Exclude, IncludeOnly []string
+	// Set adds variables, or replaces them. They also stand against what Kerf
+	// would set.
+	Set map[string]string
+	// TTY is set for commands on a terminal, Session names the session.
+	TTY     bool
+	Session string
+}
+
+// core names what programs need to work and toolchains to find themselves.
+var core = []string{
+	"PATH", "HOME", "SHELL", "LANG", "LANGUAGE", "LC_*", "LOGNAME", "USER", "TMPDIR", "TERM", "TZ", "COLUMNS", "LINES",
+	"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOPRIVATE", "GOSUMDB", "GOTOOLCHAIN", "GOROOT", "GOBIN", "CGO_ENABLED",
+	"CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "NVM_DIR", "NVM_BIN", "NODE_PATH", "NODE_EXTRA_CA_CERTS", "NPM_CONFIG_*", "PNPM_HOME",
+	"PYENV_ROOT", "PYENV_VERSION", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "JAVA_HOME", "DOTNET_ROOT", "RBENV_ROOT", "GEM_HOME", "GEM_PATH",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+	// Windows
+	"PATHEXT", "COMSPEC", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES*",
+	"USERPROFILE", "USERNAME", "USERDOMAIN", "HOMEDRIVE", "HOMEPATH", "NUMBER_OF_PROCESSORS", "PROCESSOR_*", "OS",
+}
+
+// secretWords make a name that holds a secret.
+var secretWords = []string{"KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "DSN"}
+
+// secretValue matches values that are secrets whatever their name is.
+var secretValue = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[^A-Za-z0-9])(` + strings.Join([]string{
+		`sk-[A-Za-z0-9_-]{16,}`,                            // OpenAI, Anthropic and their like
+		`gh[pousr]_[A-Za-z0-9]{20,}`,                       // GitHub
+		`github_pat_[A-Za-z0-9_]{20,}`,                     //
+		`glpat-[A-Za-z0-9_-]{16,}`,                         // GitLab
+		`xox[abeoprs]-[A-Za-z0-9-]{10,}`,                   // Slack
+		`(AKIA|ASIA)[0-9A-Z]{16}`,                          // AWS
+		`AIza[0-9A-Za-z_-]{30,}`,                           // Google
+		`ya29\.[0-9A-Za-z_-]{20,}`,                         //
+		`(npm|pypi|hf|dop_v1|shpat)[_-][A-Za-z0-9]{20,}`,   //
+		`[rs]k_(live|test)_[A-Za-z0-9]{16,}`,               // Stripe
+		`SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`,       // SendGrid
+		`eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`,     // JWT
+		`-----BEGIN [A-Z ]*PRIVATE KEY`,                    //
+		`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@\S+`, // password in a URL
+	}, "|") + `)`)
+})
+
+// SecretName reports whether a variable of this name is taken for a secret.
+func SecretName(name string) bool {
+	name = strings.ToUpper(name)
+	if strings.HasPrefix(name, "GIT_AUTHOR_") { // it only looks like AUTH
+		return false
+	}
+	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// SecretValue reports whether a value has the shape of a known kind of secret.
+func SecretValue(value string) bool { return secretValue().MatchString(value) }
+
+// Environment makes the environment of a command from that of Kerf: inherit,
+// drop what looks secret, exclude, set, include only, and then what makes
+// programs write for a reader that is no terminal. The result is sorted, names
+// are unique.
+func Environment(parent []string, p EnvPolicy) []string {
+	env := make(map[string]string)
+	if p.Inherit != "none" {
+		for _, kv := range parent {
+			name, value, ok := strings.Cut(kv, "=")
+			if !ok || name == "" || p.Inherit != "all" && !named(core, name) {
+				continue
+			}
+			if keep, clean := p.admit(name, value); keep {
+				env[name] = clean
+			}
+		}
+	}
+	for name := range env {
+		if named(p.Exclude, name) {
+			delete(env, name)
+		}
+	}
+	for name, value := range p.Set {
+		if name != "" && !strings.ContainsAny(name, "=\x00") && !strings.Contains(value, "\x00") {
+			env[name] = value
+		}
+	}
+	if len(p.IncludeOnly) > 0 {
+		for name := range env {
+			if !named(p.IncludeOnly, name) {
+				delete(env, name)
+			}
+		}
+	}
+	p.force(env)
+	list := make([]string, 0, len(env))
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// admit decides on one inherited variable. Proxies keep their address and lose
+// their password.
+func (p EnvPolicy) admit(name, value string) (keep bool, clean string) {
+	if strings.HasSuffix(strings.ToUpper(name), "_PROXY") || strings.EqualFold(name, "GOPROXY") {
+		value = withoutUser(value)
+	}
+	return p.IgnoreDefaultExcludes || !SecretName(name) && !SecretValue(value), value
+}
+
+// withoutUser strips the user from each URL of a list; what cannot be read as a
+// URL is dropped if it has an @.
+func withoutUser(list string) string {
+	if !strings.Contains(list, "@") {
+		return list
+	}
+	var clean []string
+	for _, item := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '|' }) {
+		if strings.Contains(item, "@") {
+			u, err := url.Parse(item)
+			if err != nil || u.Host == "" {
+				_, item, _ = strings.Cut(item, "@")
+			} else {
+				u.User = nil
+				item = u.String()
+			}
+		}
+		if !strings.Contains(item, "@") {
+			clean = append(clean, item)
+		}
+	}
+	return strings.Join(clean, ",")
+}
+
+func (p EnvPolicy) force(env map[string]string) {
+	set := func(name, value string) {
+		if _, chosen := p.Set[name]; !chosen {
+			env[name] = value
+		}
+	}
+	if p.TTY {
+		set("TERM", "xterm-256color")
+	} else {
+		set("TERM", "dumb")
+	}
+	for _, name := range []string{"PAGER", "GIT_PAGER", "GH_PAGER"} {
+		set(name, "cat")
+	}
+	set("NO_COLOR", "1")
+	for _, name := range []string{"LANG", "LC_ALL"} {
+		if env[name] == "" {
+			set(name, "C.UTF-8")
+		}
+	}
+	if p.Session != "" {
+		set("KERF_SESSION_ID", p.Session)
+	}
+}
+
+// named reports whether a pattern matches name. A pattern that cannot be read
+// matches as the plain name it spells.
+func named(patterns []string, name string) bool {
+	name = strings.ToUpper(name)
+	for _, p := range patterns {
+		p = strings.ToUpper(p)
+		if ok, err := path.Match(p, name); ok || err != nil && p == name {
+			return true
+		}
+	}
+	return false
+}

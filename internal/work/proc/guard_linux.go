@@ -1,0 +1,251 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// zombieAge is how long a dead child that is not ours to wait for is left to
+// whoever started it, before it is taken for an orphan that nobody awaits.
+const zombieAge = 10 * time.Second
+
+// guard keeps watch over all that this Kerf runs. Adopting orphans and the
+// watchdog belong to the whole program, hence there is one.
+type guard struct {
+	self, sid int
+	watchdog  *os.File // a pipe; its end tells that Kerf is gone; nil if there is none
+
+	mu      sync.Mutex        // guards what follows
+	leaders map[int]bool      // not reaped yet
+	doomed  map[int]bool      // orphans we killed and shall reap
+	zombies map[int]time.Time // dead children of unknown origin, when first seen
+}
+
+// theGuard is made at the first start of a process: it changes what Kerf is to
+// the kernel, so a Kerf that runs nothing does without.
+var theGuard = sync.OnceValue(newGuard)
+
+func newGuard() *guard {
+	g := &guard{
+		self:    os.Getpid(),
+		leaders: make(map[int]bool), doomed: make(map[int]bool), zombies: make(map[int]time.Time),
+	}
+	g.sid, _ = unix.Getsid(0)
+	// Descriptors that our caller left open are not for commands. Kernels before
+	// 5.11 know no such call; there the list is walked.
+	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		closeOnExec()
+	}
+	// A kernel that refuses leaves us with groups, descendants and marks.
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	g.watchdog = startWatchdog()
+	return g
+}
+
+func closeOnExec() {
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+}
+
+// watch is the watchdog: it reads who lives and what lies about, and acts when
+// its input ends. $1 is the token of Kerf.
+const watch = `trap '' HUP INT TERM QUIT
+nl='
+'
+live=' '
+litter=$nl
+while IFS= read -r line; do
+	what=${line#* }
+	case $line in
+	'+ '*) live="$live$what " ;;
+	'- '*) live="${live%% $what *} ${live#* $what }" ;;
+	'l '*) litter="$litter$what$nl" ;;
+	'u '*) litter="${litter%%"$nl$what$nl"*}$nl${litter#*"$nl$what$nl"}" ;;
+	esac
+done
+for try in 1 2 3 4 5 6 7 8; do
+	for pid in $live; do kill -KILL "-$pid"; done
+	left=$(grep -ls "KERF_RUN=[0-9a-f:]*$1" /proc/[0-9]*/environ)
+	[ -z "$left" ] && break
+	for file in $left; do file=${file%/environ}; kill -KILL "${file#/proc/}"; done
+done
+printf %s "$litter" | while IFS= read -r line; do
+	[ -n "$line" ] && flock -n -x "${line%% *}" sh -c '
+		if [ -L "$1" ]; then :
+		elif [ -d "$1" ]; then rmdir -- "$1"
+		elif [ -S "$1" ] || [ -k "$1" ]; then rm -f -- "$1"
+		fi' kerf-watch "${line#* }"
+done
+`
+
+func startWatchdog() *os.File {
+	const shell = "/bin/sh"
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		w.Close()
+		return nil
+	}
+	defer null.Close()
+	dog, err := os.StartProcess(shell, []string{"sh", "-c", watch, "kerf-watch", ownToken()}, &os.ProcAttr{
+		Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Files: []*os.File{r, null, null},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		w.Close()
+		return nil // no shell, no watchdog; the death signal still works
+	}
+	_ = dog.Release()
+	return w
+}
+
+// tell writes one line to the watchdog. A short write to a pipe is whole.
+func (g *guard) tell(op, what string) {
+	if g.watchdog == nil {
+		return
+	}
+	_ = g.watchdog.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	_, _ = g.watchdog.WriteString(op + " " + what + "\n")
+}
+
+// Litter has a placeholder removed if Kerf is killed before forget is called:
+// an empty directory, a socket, or a file with the sticky bit; anything else
+// that stands there by then is left alone. lock is a file that every user of
+// the placeholder holds a shared flock on, so that the last one removes it.
+// Nothing is promised where there is no watchdog.
+func Litter(lock, path string) (forget func()) {
+	if strings.ContainsAny(lock, " \n\x00") || strings.ContainsAny(path, "\n\x00") {
+		return func() {}
+	}
+	theGuard().tell("l", lock+" "+path)
+	return func() { theGuard().tell("u", lock+" "+path) }
+}
+
+func (g *guard) start(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	leader, err := os.StartProcess(path, argv, attr)
+	if err != nil {
+		return nil, err
+	}
+	g.leaders[leader.Pid] = true
+	g.tell("+", strconv.Itoa(leader.Pid))
+	return leader, nil
+}
+
+func (g *guard) ended(leader int) {
+	g.mu.Lock()
+	delete(g.leaders, leader)
+	g.tell("-", strconv.Itoa(leader))
+	g.mu.Unlock()
+	g.reap()
+}
+
+// children returns the children of Kerf that are worth a look: those its first
+// thread has, to which the kernel gives orphans. ok is false where the kernel
+// does not tell.
+func (g *guard) children() (pids []int, ok bool) {
+	self := strconv.Itoa(g.self)
+	list, err := os.ReadFile("/proc/" + self + "/task/" + self + "/children")
+	if err != nil {
+		return nil, false
+	}
+	for field := range bytes.FieldsSeq(list) {
+		if pid, err := strconv.Atoi(string(field)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, true
+}
+
+// adopted reports whether f, whose leader just ended, may have left somebody
+// behind: any living orphan of its would be our child now.
+func (g *guard) adopted(f family) bool {
+	pids, ok := g.children()
+	if !ok {
+		return true
+	}
+	for _, pid := range pids {
+		if pid == f.leader {
+			continue
+		}
+		e, ok := readEntry(pid)
+		if ok && e.state != 'Z' && f.own(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// expect remembers processes that were killed: if they are or become our
+// children, they are reaped.
+func (g *guard) expect(killed []entry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range killed {
+		if !g.leaders[e.pid] {
+			g.doomed[e.pid] = true
+		}
+	}
+}
+
+// reap waits for dead orphans. It must not take what another part of Kerf waits
+// for: a child we killed, or one in a session that neither is ours nor its own,
+// is nobody's; the others are left for zombieAge.
+func (g *guard) reap() {
+	pids, ok := g.children()
+	if !ok {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	seen := make(map[int]bool, len(pids))
+	for _, pid := range pids {
+		seen[pid] = true
+		if g.leaders[pid] {
+			continue
+		}
+		e, ok := readEntry(pid)
+		if !ok || e.state != 'Z' {
+			continue
+		}
+		first, known := g.zombies[pid]
+		if !known {
+			first = time.Now()
+			g.zombies[pid] = first
+		}
+		if g.doomed[pid] || e.sid != g.sid && e.sid != pid || time.Since(first) > zombieAge {
+			_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+			delete(g.zombies, pid)
+			delete(g.doomed, pid)
+		}
+	}
+	for pid := range g.zombies {
+		if !seen[pid] {
+			delete(g.zombies, pid)
+		}
+	}
+	for pid := range g.doomed {
+		if !seen[pid] {
+			delete(g.doomed, pid)
+		}
+	}
+}

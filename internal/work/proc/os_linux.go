@@ -1,0 +1,102 @@
+package proc
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// system is what Linux adds to a process.
+type system struct{ leader int }
+
+func attributes(s Spec) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Setsid: true,
+		// A sandbox takes the terminal for what runs inside, so that Ctrl-C
+		// reaches that and not the launcher.
+		Setctty:   s.TTY && !s.Confined,
+		Pdeathsig: syscall.SIGKILL,
+	}
+}
+
+func (s *system) start(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
+	leader, err := theGuard().start(path, argv, attr)
+	if err == nil {
+		s.leader = leader.Pid
+	}
+	return leader, err
+}
+
+// awaitExit returns when the leader has ended but is not reaped yet: its number
+// cannot be given away while its leavings are looked for.
+func (s *system) awaitExit(leader *os.Process) {
+	for {
+		err := unix.Waitid(unix.P_PID, leader.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+func (s *system) release() { theGuard().ended(s.leader) }
+
+func (s *system) interrupt(p *Process) {
+	if p.spec.TTY {
+		if pgrp, ok := foreground(p.output); ok {
+			group(pgrp, syscall.SIGINT)
+			return
+		}
+	}
+	s.tell(p, syscall.SIGINT)
+}
+
+func (s *system) terminate(p *Process) {
+	s.tell(p, syscall.SIGTERM)
+	if p.spec.TTY { // interactive shells ignore SIGTERM
+		s.tell(p, syscall.SIGHUP)
+	}
+}
+
+func (s *system) tell(p *Process, sig syscall.Signal) {
+	if !p.spec.Confined {
+		group(p.leader, sig)
+		return
+	}
+	// The first process of the namespace ignores what it does not handle.
+	for _, m := range (family{leader: p.leader, token: p.token}).members() {
+		if m.pid != p.leader {
+			m.signal(sig)
+		}
+	}
+}
+
+func (s *system) kill(p *Process) { group(p.leader, syscall.SIGKILL) }
+
+// sweep ends what the leader left behind, or everything when it still lives.
+func (p *Process) sweep() {
+	f := family{token: p.token}
+	p.mu.Lock()
+	if !p.reaped {
+		f.leader = p.leader
+	}
+	over := p.reaped
+	p.mu.Unlock()
+	if over && !p.spec.Linger {
+		return
+	}
+	if !over && !theGuard().adopted(f) && p.exited() {
+		return // the usual case: one small read told that nobody is left
+	}
+	f.end()
+}
+
+// exited reports whether the leader is dead and waits to be reaped.
+func (p *Process) exited() bool {
+	e, ok := readEntry(p.leader)
+	return !ok || e.state == 'Z'
+}
+
+// sweepToken ends every process that carries a token in its mark.
+func sweepToken(token string) { family{token: token}.end() }

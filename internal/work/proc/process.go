@@ -1,0 +1,443 @@
+package proc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+)
+
+const (
+	// DefaultCap is how many bytes of output are kept when Spec.Cap is 0.
+	DefaultCap = 1 << 20
+	// outputGrace is how long the end of a command waits for output once its
+	// leader is gone: somebody it left behind may hold the pipe open.
+	outputGrace = 100 * time.Millisecond
+	// killGrace is the time between SIGTERM and SIGKILL.
+	killGrace = 100 * time.Millisecond
+	// goneLimit bounds the wait for processes that SIGKILL does not end at once,
+	// such as one in an uninterruptible read.
+	goneLimit = 2 * time.Second
+	// Mark is the environment variable by which runs are recognised.
+	Mark = "KERF_RUN"
+)
+
+// ErrNoInput is returned by Write for a process without terminal or Stdin.
+var ErrNoInput = errors.New("the process takes no input")
+
+// Size of a terminal; zeros stand for 24 rows and 80 columns.
+type Size struct{ Rows, Cols uint16 }
+
+// Spec says what to run.
+type Spec struct {
+	// Argv is the program and its arguments, never a shell line. A name without
+	// slash is looked up on the PATH of Env.
+	Argv []string
+	// Dir is the working directory; empty means Kerf's own.
+	Dir string
+	// Env is the whole environment; nothing is added but the mark.
+	Env []string
+	// TTY gives the process a terminal of its own, of this size.
+	TTY  bool
+	Size Size
+	// Stdin keeps a pipe for Write; otherwise, without TTY, input is empty.
+	Stdin bool
+	// Cap bounds the bytes of output kept; 0 means DefaultCap.
+	Cap int
+	// OnOutput is called with each piece of output, in order, from one
+	// goroutine. It must return soon and not keep the slice.
+	OnOutput func([]byte)
+	// ExtraFiles become descriptors 3 and up. They stay the caller's to close.
+	ExtraFiles []*os.File
+	// Confined says that the leader is a sandbox launcher, which would take what
+	// it launched with it: signals go to what runs beneath it.
+	Confined bool
+	// Linger lets background processes outlive the leader, until Kill or
+	// Table.CloseAll. Otherwise they are killed when it ends.
+	Linger bool
+}
+
+// Process is a running or ended command. Its methods may be called by several
+// goroutines.
+//
+// Two goroutines serve it: one starts the leader and waits for it, on a thread
+// of its own, because the kernel ties the death signal to that thread; one
+// reads the output. Both end with the process.
+type Process struct {
+	spec    Spec
+	token   string
+	started time.Time
+	out     *buffer
+	input   *os.File // terminal or pipe, nil without input
+	output  *os.File // terminal or pipe
+	drained chan struct{}
+	done    chan struct{}
+	killing sync.Mutex
+	sys     system
+
+	mu     sync.Mutex // guards what follows
+	leader int
+	reaped bool
+	code   int
+	signal string
+	wall   time.Duration
+}
+
+// Start runs a command. Cancelling ctx kills it, as Kill does, also when it runs
+// in the background.
+func Start(ctx context.Context, spec Spec) (*Process, error) {
+	return start(ctx, spec, "")
+}
+
+func start(ctx context.Context, spec Spec, group string) (*Process, error) {
+	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
+		return nil, errors.New("run: no command")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("run %s: %w", spec.Argv[0], err)
+	}
+	if spec.Cap <= 0 {
+		spec.Cap = DefaultCap
+	}
+	p := &Process{
+		spec: spec, token: newToken(), started: time.Now(), out: newBuffer(spec.Cap),
+		drained: make(chan struct{}), done: make(chan struct{}),
+	}
+	p.spec.Env = p.marked(group)
+	files, err := p.open()
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", spec.Argv[0], err)
+	}
+	failed := make(chan error, 1)
+	go p.live(ctx, files, failed)
+	if err := <-failed; err != nil {
+		return nil, fmt.Errorf("run %s: %w", spec.Argv[0], err)
+	}
+	return p, nil
+}
+
+// marked returns the environment with the mark: the marks of those who run us,
+// of Kerf, of the group and of the process.
+func (p *Process) marked(group string) []string {
+	mark := Mark + "="
+	if outer := os.Getenv(Mark); outer != "" && len(outer) < 1024 {
+		mark += outer + ":"
+	}
+	mark += ownToken() + ":"
+	if group != "" {
+		mark += group + ":"
+	}
+	mark += p.token
+	env := make([]string, 0, len(p.spec.Env)+1)
+	for _, kv := range p.spec.Env {
+		if len(kv) > len(Mark) && kv[:len(Mark)+1] == Mark+"=" {
+			continue
+		}
+		env = append(env, kv)
+	}
+	return append(env, mark)
+}
+
+// stdio is what the child gets; every file in it is closed after the start.
+type stdio struct{ in, out *os.File }
+
+func (s stdio) close() {
+	s.in.Close()
+	if s.out != s.in {
+		s.out.Close()
+	}
+}
+
+func (p *Process) open() (stdio, error) {
+	if p.spec.TTY {
+		master, slave, err := openTerminal()
+		if err != nil {
+			return stdio{}, err
+		}
+		p.input, p.output = master, master
+		return stdio{slave, slave}, p.Resize(p.spec.Size)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return stdio{}, err
+	}
+	var in *os.File
+	if p.spec.Stdin {
+		in, p.input, err = os.Pipe()
+	} else {
+		in, err = os.Open(os.DevNull)
+	}
+	if err != nil {
+		r.Close()
+		w.Close()
+		return stdio{}, err
+	}
+	p.output = r
+	return stdio{in, w}, nil
+}
+
+// live is the life of the process. It holds its thread until the leader is
+// gone: a thread that ended would let the death signal go off early.
+func (p *Process) live(ctx context.Context, files stdio, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	leader, err := p.launch(files)
+	files.close()
+	if err != nil {
+		p.closeFiles()
+		started <- err
+		return
+	}
+	go p.read()
+	stop := context.AfterFunc(ctx, p.Kill)
+	defer stop()
+	started <- nil
+
+	p.sys.awaitExit(leader)
+	if !p.spec.Linger {
+		p.sweep()
+	}
+	p.mu.Lock()
+	p.reaped = true
+	state, err := leader.Wait()
+	p.mu.Unlock()
+	p.sys.release()
+	p.finish(state, err)
+}
+
+func (p *Process) launch(files stdio) (*os.Process, error) {
+	path, err := lookup(p.spec.Argv[0], p.spec.Dir, p.spec.Env)
+	if err != nil {
+		return nil, err
+	}
+	attr := &os.ProcAttr{
+		Dir: p.spec.Dir, Env: p.spec.Env,
+		Files: append([]*os.File{files.in, files.out, files.out}, p.spec.ExtraFiles...),
+		Sys:   attributes(p.spec),
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	leader, err := p.sys.start(filepath.Clean(path), p.spec.Argv, attr)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) && pe.Path != p.spec.Dir {
+			return nil, fmt.Errorf("start %s: %w", path, pe.Err)
+		}
+		return nil, err
+	}
+	p.leader = leader.Pid
+	return leader, nil
+}
+
+func (p *Process) read() {
+	defer close(p.drained)
+	chunk := make([]byte, 32<<10)
+	for {
+		n, err := p.output.Read(chunk)
+		if n > 0 {
+			p.out.write(chunk[:n])
+			if p.spec.OnOutput != nil {
+				p.spec.OnOutput(chunk[:n])
+			}
+		}
+		if err != nil {
+			return // a terminal ends with EIO, a pipe with EOF
+		}
+	}
+}
+
+// finish publishes the end once the output is in, or the grace is over.
+func (p *Process) finish(state *os.ProcessState, err error) {
+	select {
+	case <-p.drained:
+	default:
+		timer := time.NewTimer(outputGrace)
+		select {
+		case <-p.drained:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	p.mu.Lock()
+	p.code, p.signal = -1, ""
+	if err == nil {
+		p.code, p.signal = exitOf(state)
+	}
+	p.wall = time.Since(p.started)
+	p.mu.Unlock()
+	if !p.spec.Linger {
+		p.closeFiles()
+	}
+	close(p.done)
+}
+
+func (p *Process) closeFiles() {
+	if p.input != nil {
+		p.input.Close()
+	}
+	p.output.Close()
+}
+
+// Done is closed when the leader has ended and its output is in.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait waits up to d, without limit if d is negative, and reports whether the
+// process has ended.
+func (p *Process) Wait(d time.Duration) bool {
+	if d < 0 {
+		<-p.done
+		return true
+	}
+	select {
+	case <-p.done:
+		return true
+	default:
+	}
+	if d == 0 {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// Output returns the output so far and how many bytes of it were left out; a
+// line in its place says so.
+func (p *Process) Output() (text []byte, omitted int64) {
+	text, _, omitted = p.out.since(0)
+	return text, omitted
+}
+
+// Since returns the output from a byte offset on, the offset after it, and how
+// many bytes between are gone.
+func (p *Process) Since(offset int64) (text []byte, next, omitted int64) {
+	return p.out.since(offset)
+}
+
+// Drain returns the output since the last Drain, with a line in the place of
+// what no longer is there.
+func (p *Process) Drain() []byte { return p.out.drainNew() }
+
+// Write types chars, or sends them to a Stdin pipe. It does not wait longer than
+// five seconds for a process that does not read.
+func (p *Process) Write(chars string) (int, error) {
+	if p.input == nil {
+		return 0, ErrNoInput
+	}
+	// Not every system can poll a terminal; there the write has no limit.
+	_ = p.input.SetWriteDeadline(time.Now().Add(5 * time.Second))
+	n, err := p.input.WriteString(chars)
+	if err != nil {
+		return n, fmt.Errorf("write to process: %w", err)
+	}
+	return n, nil
+}
+
+// CloseInput ends a Stdin pipe; on a terminal it types the end-of-file
+// character.
+func (p *Process) CloseInput() error {
+	switch {
+	case p.input == nil:
+		return nil
+	case p.spec.TTY:
+		_, err := p.Write("\x04")
+		return err
+	}
+	return p.input.Close()
+}
+
+// Resize sets the size of the terminal; without one it does nothing.
+func (p *Process) Resize(s Size) error {
+	if !p.spec.TTY {
+		return nil
+	}
+	if s.Rows == 0 || s.Cols == 0 {
+		s = Size{24, 80}
+	}
+	if err := resize(p.output, s); err != nil {
+		return fmt.Errorf("resize terminal: %w", err)
+	}
+	return nil
+}
+
+// ExitCode tells how the leader ended. A process that a signal ended has code
+// 128 + its number, and the signal's name, such as SIGKILL.
+func (p *Process) ExitCode() (code int, signal string, done bool) {
+	select {
+	case <-p.done:
+	default:
+		return 0, "", false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.code, p.signal, true
+}
+
+// Wall is how long the process ran, or runs so far.
+func (p *Process) Wall() time.Duration {
+	if !p.Wait(0) {
+		return time.Since(p.started)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.wall
+}
+
+// PID is the process id of the leader.
+func (p *Process) PID() int { return p.leader }
+
+// Interrupt does what Ctrl-C does: SIGINT to what runs in the foreground.
+func (p *Process) Interrupt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		p.sys.interrupt(p)
+	}
+}
+
+// Kill ends the process and all it started: SIGTERM, a grace of 100 ms,
+// SIGKILL. It returns when they are gone, at most about two seconds later, and
+// may be called again at any time.
+func (p *Process) Kill() {
+	p.killing.Lock()
+	defer p.killing.Unlock()
+	if !p.Wait(0) {
+		p.mu.Lock()
+		if !p.reaped {
+			p.sys.terminate(p)
+		}
+		p.mu.Unlock()
+		if !p.Wait(killGrace) {
+			p.mu.Lock()
+			if !p.reaped {
+				p.sys.kill(p)
+			}
+			p.mu.Unlock()
+		}
+	}
+	p.sweep()
+	p.Wait(goneLimit)
+	if p.spec.Linger && p.Wait(0) {
+		p.closeFiles()
+	}
+}
+
+func newToken() string {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// ownToken marks all that this Kerf runs.
+var ownToken = sync.OnceValue(newToken)
