@@ -1,0 +1,194 @@
+// Package config reads Kerf's settings from files, environment and flags.
+//
+// The layers, lowest first: built-in defaults, the system file, the user's
+// config.toml, the chosen profile, the trusted project's .kerf/config.toml
+// files from root to working directory, environment, -c overrides, flags.
+// Tables merge; arrays and scalars replace; every value remembers where it came
+// from. The struct tags of [Config] are the schema: unknown keys, wrong types
+// and unknown words are errors that name file and line.
+package config
+
+import "time"
+
+// Config is the merged configuration. It is immutable once loaded and may be
+// read by several goroutines.
+//
+// Tags: key is the TOML key; enum lists the words a string may be; min and max
+// bound a number; unit is that of a duration; form names another way to write
+// the value; secret hides the value from Show; project allows the key in a
+// project's file ("any", or the only word allowed there).
+type Config struct {
+	// Home is KERF_HOME, absolute. Root is the project root: the nearest
+	// directory at or above Cwd with a root marker, or Cwd itself.
+	Home, Cwd, Root string
+
+	Profile                     string   `key:"profile"`
+	Model                       string   `key:"model" project:"any"`
+	ModelProvider               string   `key:"model_provider"`
+	ReviewModel                 string   `key:"review_model" project:"any"`
+	ModelContextWindow          int      `key:"model_context_window" min:"0" project:"any"`
+	AutoCompactLimit            int      `key:"model_auto_compact_token_limit" min:"0" project:"any"`
+	Effort                      string   `key:"model_reasoning_effort" enum:"none minimal low medium high xhigh max" project:"any"`
+	Summary                     string   `key:"model_reasoning_summary" enum:"auto concise detailed none" project:"any"`
+	OpenAIBaseURL               string   `key:"openai_base_url"`
+	ApprovalPolicy              string   `key:"approval_policy" enum:"untrusted on-request on-failure never auto-edit plan"`
+	SandboxMode                 string   `key:"sandbox_mode" enum:"read-only workspace-write danger-full-access" project:"read-only"`
+	DefaultPermissions          string   `key:"default_permissions"`
+	DeveloperInstructions       string   `key:"developer_instructions" project:"any"`
+	ProjectDocMaxBytes          int      `key:"project_doc_max_bytes" min:"0" max:"16777216" project:"any"`
+	ProjectDocFallbackFilenames []string `key:"project_doc_fallback_filenames" project:"any"`
+	ProjectRootMarkers          []string `key:"project_root_markers"`
+	ToolOutputTokenLimit        int      `key:"tool_output_token_limit" min:"1" project:"any"`
+
+	WorkspaceWrite   WorkspaceWrite   `key:"sandbox_workspace_write"`
+	ShellEnvironment ShellEnvironment `key:"shell_environment_policy"`
+	Tools            Tools            `key:"tools"`
+	Agents           Agents           `key:"agents"`
+	Backups          Backups          `key:"backups"`
+	EditCorrection   EditCorrection   `key:"edit_correction"`
+	History          History          `key:"history"`
+	Telemetry        Telemetry        `key:"telemetry"`
+	TUI              map[string]any   `key:"tui"`
+
+	Permissions map[string]Permission `key:"permissions"`
+	Providers   map[string]Provider   `key:"model_providers"`
+	MCPServers  map[string]MCPServer  `key:"mcp_servers"`
+	// Projects is the user's word on directories, by absolute path. Trust
+	// compares it with what the directory holds now.
+	Projects map[string]Project `key:"projects"`
+
+	tree *value
+}
+
+// WorkspaceWrite widens or narrows the workspace-write sandbox. Roots are
+// absolute.
+type WorkspaceWrite struct {
+	WritableRoots       []string `key:"writable_roots"`
+	NetworkAccess       bool     `key:"network_access"`
+	ExcludeTmpdirEnvVar bool     `key:"exclude_tmpdir_env_var"`
+	ExcludeSlashTmp     bool     `key:"exclude_slash_tmp"`
+	// SharedTmp gives commands the machine's /tmp instead of a private one.
+	SharedTmp bool `key:"shared_tmp"`
+}
+
+// ShellEnvironment says what environment commands get.
+type ShellEnvironment struct {
+	Inherit               string            `key:"inherit" enum:"all core none"`
+	IgnoreDefaultExcludes bool              `key:"ignore_default_excludes"`
+	Exclude               []string          `key:"exclude"`
+	IncludeOnly           []string          `key:"include_only"`
+	Set                   map[string]string `key:"set" secret:"named"`
+}
+
+// Tools switches tools on and off.
+type Tools struct {
+	UpdatePlan bool   `key:"update_plan" form:"toggle" project:"any"`
+	ViewImage  bool   `key:"view_image" form:"toggle" project:"any"`
+	WebSearch  string `key:"web_search" form:"search" enum:"disabled cached live" project:"disabled"`
+}
+
+// Agents bounds sub-agents.
+type Agents struct {
+	MaxThreads int `key:"max_threads" min:"0" max:"64"`
+	MaxDepth   int `key:"max_depth" min:"0" max:"8"`
+}
+
+// Backups bounds what the store keeps for undo.
+type Backups struct {
+	MaxPerFile int   `key:"max_backups_per_file" min:"1"`
+	MinHours   int   `key:"min_retention_hours" min:"0"`
+	MaxDays    int   `key:"max_retention_days" min:"0"`
+	MaxBytes   int64 `key:"max_bytes" min:"0"`
+}
+
+// EditCorrection is the optional second look at proposed content.
+type EditCorrection struct {
+	Enabled bool   `key:"enabled"`
+	Model   string `key:"model"`
+}
+
+// History says whether prompts are kept for the next session.
+type History struct {
+	Persistence string `key:"persistence" enum:"save-all none"`
+	MaxBytes    int64  `key:"max_bytes" min:"0"`
+}
+
+// Telemetry is off unless the user turns it on.
+type Telemetry struct {
+	Enabled bool `key:"enabled"`
+}
+
+// Permission is a named set of path and network rules.
+type Permission struct {
+	// Filesystem maps a path to read, write or none. Nested tables are joined
+	// with a slash.
+	Filesystem map[string]string `key:"filesystem" form:"paths" enum:"read write none"`
+	Network    Network           `key:"network"`
+}
+
+// Network says what commands may reach.
+type Network struct {
+	Enabled     bool              `key:"enabled"`
+	Mode        string            `key:"mode" enum:"full limited"`
+	Domains     map[string]string `key:"domains" enum:"allow deny"`
+	UnixSockets map[string]string `key:"unix_sockets" enum:"allow deny none"`
+}
+
+// Provider is one way to reach models.
+type Provider struct {
+	Name                    string            `key:"name"`
+	BaseURL                 string            `key:"base_url" secret:"url"`
+	EnvKey                  string            `key:"env_key"`
+	EnvKeyInstructions      string            `key:"env_key_instructions"`
+	WireAPI                 string            `key:"wire_api" enum:"responses chat anthropic gemini script"`
+	QueryParams             map[string]string `key:"query_params" secret:"named"`
+	HTTPHeaders             map[string]string `key:"http_headers" secret:"all"`
+	EnvHTTPHeaders          map[string]string `key:"env_http_headers"`
+	RequestMaxRetries       int               `key:"request_max_retries" min:"0" max:"100"`
+	StreamMaxRetries        int               `key:"stream_max_retries" min:"0" max:"100"`
+	StreamIdleTimeout       time.Duration     `key:"stream_idle_timeout_ms" unit:"ms" min:"1"`
+	ExperimentalBearerToken string            `key:"experimental_bearer_token" secret:"all"`
+	RequiresAuth            bool              `key:"requires_openai_auth"`
+	SupportsWebsockets      bool              `key:"supports_websockets"`
+}
+
+// MCPServer is one MCP server: a program (Command) or an address (URL).
+type MCPServer struct {
+	Enabled  bool     `key:"enabled"`
+	Required bool     `key:"required"`
+	Command  string   `key:"command"`
+	Args     []string `key:"args" secret:"shape"`
+	// Env is set for the program; EnvVars names variables passed on to it.
+	Env     map[string]string `key:"env" secret:"all"`
+	EnvVars []string          `key:"env_vars"`
+	Cwd     string            `key:"cwd"`
+
+	URL               string            `key:"url" secret:"url"`
+	BearerTokenEnvVar string            `key:"bearer_token_env_var"`
+	HTTPHeaders       map[string]string `key:"http_headers" secret:"all"`
+	EnvHTTPHeaders    map[string]string `key:"env_http_headers"`
+	Scopes            []string          `key:"scopes"`
+	OAuthResource     string            `key:"oauth_resource"`
+	OAuthStore        string            `key:"mcp_oauth_credentials_store" enum:"auto file keyring"`
+
+	StartupTimeout  time.Duration      `key:"startup_timeout_sec" unit:"s" min:"1"`
+	ToolTimeout     time.Duration      `key:"tool_timeout_sec" unit:"s" min:"1"`
+	EnabledTools    []string           `key:"enabled_tools"`
+	DisabledTools   []string           `key:"disabled_tools"`
+	ParallelCalls   bool               `key:"supports_parallel_tool_calls"`
+	DefaultApproval string             `key:"default_tools_approval_mode" enum:"auto prompt approve"`
+	Tools           map[string]MCPTool `key:"tools"`
+}
+
+// MCPTool is what the user says of one tool of a server.
+type MCPTool struct {
+	Approval string `key:"approval_mode" enum:"auto prompt approve"`
+}
+
+// Project is the user's word on one directory.
+type Project struct {
+	TrustLevel string `key:"trust_level" enum:"trusted untrusted"`
+	// TrustedHash lists the contents of .kerf that the user agreed to. Without
+	// one, a trust_level written by hand trusts whatever is there.
+	TrustedHash []string `key:"trusted_hash" form:"list"`
+}

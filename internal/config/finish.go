@@ -1,0 +1,165 @@
+package config
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DefaultModel is used with the built-in OpenAI provider when none is named.
+const DefaultModel = "gpt-5.5"
+
+func (c *Config) pour(v *value) error {
+	p := pourer{}
+	return p.pour(reflect.ValueOf(c).Elem(), v, "", nil)
+}
+
+// finish fills what follows from other values and checks what involves several.
+func (c *Config) finish(o Options) error {
+	for _, step := range []func(Options) error{c.finishProviders, c.finishModel, c.finishServers, c.finishPaths, c.finishPermissions} {
+		if err := step(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Config) fault(message string, path ...string) error {
+	key := Key(path...)
+	v := c.tree.get(path...)
+	for n := len(path); v == nil && n > 0; n-- {
+		v = c.tree.get(path[:n-1]...)
+	}
+	return &Error{v.from.file, v.from.line, key, key + ": " + message}
+}
+
+func (c *Config) finishProviders(Options) error {
+	if c.OpenAIBaseURL != "" {
+		p := c.Providers["openai"]
+		p.BaseURL = c.OpenAIBaseURL
+		c.Providers["openai"] = p
+		at := c.tree.get("openai_base_url")
+		layer := newTable(at.from)
+		layer.put(&value{leaf: c.OpenAIBaseURL, from: at.from}, "model_providers", "openai", "base_url")
+		c.tree = merge(c.tree, layer)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		p := c.Providers[name]
+		has := func(key string) bool { return c.tree.get("model_providers", name, key) != nil }
+		if p.Name == "" {
+			p.Name = name
+		}
+		if p.WireAPI == "" {
+			p.WireAPI = "responses"
+		}
+		if !has("request_max_retries") {
+			p.RequestMaxRetries = 4
+		}
+		if !has("stream_max_retries") {
+			p.StreamMaxRetries = 5
+		}
+		if p.StreamIdleTimeout == 0 {
+			p.StreamIdleTimeout = 5 * time.Minute
+		}
+		p.BaseURL = strings.TrimRight(p.BaseURL, "/")
+		if p.BaseURL == "" && p.WireAPI != "script" {
+			return c.fault("expected an address, found none", "model_providers", name, "base_url")
+		}
+		if p.WireAPI != "script" && !strings.HasPrefix(p.BaseURL, "http://") && !strings.HasPrefix(p.BaseURL, "https://") {
+			return c.fault("expected an address that begins with http:// or https://", "model_providers", name, "base_url")
+		}
+		c.Providers[name] = p
+	}
+	return nil
+}
+
+func (c *Config) finishModel(Options) error {
+	if _, ok := c.Providers[c.ModelProvider]; !ok {
+		names := slices.Sorted(maps.Keys(c.Providers))
+		return c.fault("expected one of "+strings.Join(names, ", ")+", found "+quote(clip(c.ModelProvider))+
+			hint(c.ModelProvider, names), "model_provider")
+	}
+	if c.Model == "" && c.ModelProvider == "openai" {
+		c.Model = DefaultModel
+	}
+	return nil
+}
+
+func (c *Config) finishServers(Options) error {
+	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
+		s := c.MCPServers[name]
+		path := []string{"mcp_servers", name}
+		switch {
+		case s.Command == "" && s.URL == "":
+			return c.fault("expected command or url, found neither", path...)
+		case s.Command != "" && s.URL != "":
+			return c.fault("expected command or url, found both", path...)
+		case s.URL != "" && !strings.HasPrefix(s.URL, "http://") && !strings.HasPrefix(s.URL, "https://"):
+			return c.fault("expected an address that begins with http:// or https://", append(path, "url")...)
+		}
+		if c.tree.get(append(path, "enabled")...) == nil {
+			s.Enabled = true
+		}
+		if s.StartupTimeout == 0 {
+			s.StartupTimeout = 30 * time.Second
+		}
+		if s.ToolTimeout == 0 {
+			s.ToolTimeout = 2 * time.Minute
+		}
+		if s.DefaultApproval == "" {
+			s.DefaultApproval = "auto"
+		}
+		c.MCPServers[name] = s
+	}
+	return nil
+}
+
+// finishPaths makes the writable roots absolute. A relative one on the command
+// line starts at the working directory; in a file it would mean something else
+// in every directory and is refused.
+func (c *Config) finishPaths(o Options) error {
+	key := []string{"sandbox_workspace_write", "writable_roots"}
+	for i, dir := range c.WorkspaceWrite.WritableRoots {
+		dir = expandHome(dir, o.Env)
+		if !filepath.IsAbs(dir) {
+			if from := c.tree.get(key...).from; from.line > 0 {
+				return c.fault("expected absolute paths, found "+quote(clip(dir)), key...)
+			}
+			dir = filepath.Join(c.Cwd, dir)
+		}
+		c.WorkspaceWrite.WritableRoots[i] = filepath.Clean(dir)
+	}
+	return nil
+}
+
+func expandHome(path string, env func(string) string) string {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || rest != "" && rest[0] != '/' && rest[0] != os.PathSeparator {
+		return path
+	}
+	if home := env("HOME"); home != "" {
+		return home + rest
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return home + rest
+	}
+	return path
+}
+
+// finishPermissions checks that the chosen permissions exist. Names with a
+// colon are built in.
+func (c *Config) finishPermissions(Options) error {
+	name := c.DefaultPermissions
+	if name == "" || strings.HasPrefix(name, ":") {
+		return nil
+	}
+	if _, ok := c.Permissions[name]; !ok {
+		names := slices.Sorted(maps.Keys(c.Permissions))
+		return c.fault("no [permissions."+Key(name)+"]"+hint(name, names), "default_permissions")
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package config
+
+import "slices"
+
+// foreign reports whether path is a key that other agents' files have and Kerf
+// has no use for. Such keys are passed over, so that one file can serve both;
+// loud ones change what a user would expect to happen and deserve a word.
+func foreign(path []string, isTable bool) (known, loud bool) {
+	if len(path) == 2 && path[0] == "agents" && isTable {
+		return true, true // a role for sub-agents
+	}
+	for _, set := range []struct {
+		loud bool
+		keys [][]string
+	}{{false, quietKeys()}, {true, loudKeys()}} {
+		for _, k := range set.keys {
+			if len(path) >= len(k) && matches(k, path[:len(k)]) {
+				return true, set.loud
+			}
+		}
+	}
+	return false, false
+}
+
+func matches(pattern, path []string) bool {
+	return slices.EqualFunc(pattern, path, func(p, k string) bool { return p == "*" || p == k })
+}
+
+func quietKeys() [][]string {
+	return [][]string{
+		{"check_for_update_on_startup"}, {"analytics"}, {"features"}, {"feedback"}, {"notice"},
+		{"hide_agent_reasoning"}, {"show_raw_agent_reasoning"}, {"file_opener"}, {"personality"},
+		{"model_verbosity"}, {"service_tier"}, {"disable_paste_burst"}, {"memories"}, {"windows"},
+		{"suppress_unstable_features_warning"}, {"commit_attribution"}, {"tool_suggest"},
+		{"include_apps_instructions"}, {"include_collaboration_mode_instructions"},
+		{"include_environment_context"}, {"include_permissions_instructions"},
+		{"plan_mode_reasoning_effort"}, {"model_catalog_json"}, {"model_supports_reasoning_summaries"},
+		{"model_auto_compact_token_limit_scope"}, {"model_post_turn_compact_threshold_percent"},
+		{"background_terminal_max_timeout"}, {"sqlite_home"}, {"log_dir"}, {"ghost_snapshot"},
+		{"mcp_oauth_callback_port"}, {"mcp_oauth_callback_url"}, {"mcp_oauth_credentials_store"},
+		{"cli_auth_credentials_store"}, {"preferred_auth_method"}, {"disable_response_storage"},
+		{"allow_login_shell"}, {"chatgpt_base_url"}, {"oss_provider"}, {"marketplaces"},
+		{"model_providers", "*", "websocket_connect_timeout_ms"},
+		{"agents", "default_subagent_model"}, {"agents", "job_max_runtime_seconds"},
+		{"permissions", "*", "description"},
+		{"permissions", "*", "network", "proxy_url"}, {"permissions", "*", "network", "socks_url"},
+		{"permissions", "*", "network", "enable_socks5"}, {"permissions", "*", "network", "enable_socks5_udp"},
+		{"permissions", "*", "network", "allow_upstream_proxy"}, {"permissions", "*", "network", "allow_local_binding"},
+		{"permissions", "*", "network", "dangerously_allow_non_loopback_proxy"},
+		{"permissions", "*", "network", "dangerously_allow_all_unix_sockets"},
+		{"tools", "experimental_request_user_input"},
+		{"mcp_servers", "*", "name"}, {"mcp_servers", "*", "transport"},
+	}
+}
+
+func loudKeys() [][]string {
+	return [][]string{
+		{"notify"}, {"hooks"}, {"otel"}, {"skills"}, {"plugins"}, {"auto_review"}, {"approvals_reviewer"},
+		{"instructions"}, {"model_instructions_file"}, {"experimental_instructions_file"}, {"compact_prompt"},
+		{"forced_login_method"}, {"forced_chatgpt_workspace_id"},
+		{"model_providers", "*", "auth"}, {"model_providers", "*", "aws"},
+	}
+}

@@ -1,0 +1,160 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Origin says where the value of a dotted key was written: "FILE:LINE",
+// "default", "-c", "command line" or "environment NAME"; empty when nothing
+// set the key.
+func (c *Config) Origin(key string) string {
+	path, err := SplitKey(key)
+	if err != nil {
+		return ""
+	}
+	if slices.Equal(path, []string{"web_search"}) {
+		path = []string{"tools", "web_search"}
+	}
+	v := c.tree.get(path...)
+	if v == nil {
+		return ""
+	}
+	return place(v.from.file, v.from.line)
+}
+
+// Show writes every value that is set as "key = value" in TOML, sorted by key,
+// each with its origin as a comment if asked. Secrets are masked and control
+// characters escaped.
+func (c *Config) Show(w io.Writer, withOrigin bool) error {
+	var b strings.Builder
+	show(&b, c.tree, nil, withOrigin)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func show(b *strings.Builder, v *value, path []string, withOrigin bool) {
+	if v.table != nil {
+		for _, k := range slices.Sorted(maps.Keys(v.table)) {
+			show(b, v.table[k], append(path[:len(path):len(path)], k), withOrigin)
+		}
+		return
+	}
+	text, err := render(mask(v.leaf, path))
+	if err != nil {
+		text = quote("…")
+	}
+	fmt.Fprintf(b, "%s = %s", Key(path...), text)
+	if withOrigin {
+		// The quoted form escapes what a hostile path could do to a terminal.
+		from := quote(place(v.from.file, v.from.line))
+		fmt.Fprintf(b, "  # %s", strings.ReplaceAll(from[1:len(from)-1], `\\`, `\`))
+	}
+	b.WriteByte('\n')
+}
+
+const masked = "********"
+
+// mask hides what is secret in the value at path.
+func mask(leaf any, path []string) any {
+	tag, known := lookup(path)
+	rule := tag.Get("secret")
+	if !known {
+		rule = "named" // a key of another agent's file
+	}
+	last := path[len(path)-1]
+	switch s, isText := leaf.(string); {
+	case rule == "all", rule == "named" && secretName().MatchString(last):
+		return masked
+	case isText && rule == "url":
+		return maskURL(s)
+	case isText && secretShape().MatchString(s):
+		return secretShape().ReplaceAllString(s, masked)
+	}
+	switch x := leaf.(type) {
+	case []any:
+		list := make([]any, len(x))
+		for i := range x {
+			list[i] = mask(x[i], path)
+			if i > 0 && rule == "shape" && secretFlag(x[i-1]) {
+				list[i] = masked
+			}
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(x))
+		for k, sub := range x {
+			m[k] = mask(sub, append(path[:len(path):len(path)], k))
+		}
+		return m
+	}
+	return leaf
+}
+
+// secretFlag reports whether the word after x is a secret: --api-key VALUE.
+func secretFlag(x any) bool {
+	s, ok := x.(string)
+	return ok && strings.HasPrefix(s, "-") && !strings.Contains(s, "=") && secretName().MatchString(s)
+}
+
+func maskURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return masked
+	}
+	q := u.Query()
+	if u.User == nil && len(q) == 0 {
+		return s
+	}
+	if _, has := u.User.Password(); has {
+		u.User = url.UserPassword(u.User.Username(), masked)
+	}
+	for k := range q {
+		if secretName().MatchString(k) {
+			q.Set(k, masked)
+		}
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)key|secret|token|passw|credential|auth|cookie|dsn`)
+})
+
+// secretShape knows tokens by their look.
+var secretShape = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}` +
+		`|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+`)
+})
+
+// Keys lists the schema: every dotted key, with * for names that the user
+// chooses, sorted.
+func Keys() []string {
+	var keys []string
+	var walk func(t reflect.Type, path string)
+	walk = func(t reflect.Type, path string) {
+		switch {
+		case t.Kind() == reflect.Struct:
+			for i := range t.NumField() {
+				if k := t.Field(i).Tag.Get("key"); k != "" {
+					walk(t.Field(i).Type, strings.TrimPrefix(path+"."+k, "."))
+				}
+			}
+		case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct:
+			walk(t.Elem(), path+".*")
+		default:
+			keys = append(keys, path)
+		}
+	}
+	walk(reflect.TypeFor[Config](), "")
+	slices.Sort(keys)
+	return keys
+}

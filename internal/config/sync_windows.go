@@ -1,0 +1,4 @@
+package config
+
+// syncDir does nothing: Windows cannot sync a directory.
+func syncDir(string) error { return nil }

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// rewrite replaces file by what change makes of it, all or nothing: written
+// aside, synced, renamed. A link is followed and its target replaced; mode is
+// kept. When another process changed the file meanwhile, change runs again on
+// the new content.
+func rewrite(file string, change func([]byte) ([]byte, error)) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	target, err := filepath.EvalSymlinks(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		target, err = file, nil
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	const attempts = 5
+	for range attempts {
+		done, err := rewriteOnce(target, change)
+		if err != nil {
+			var fault *Error
+			if errors.As(err, &fault) {
+				fault.File = file
+				return fault
+			}
+			return fmt.Errorf("write %s: %w", file, err)
+		}
+		if done {
+			return nil
+		}
+	}
+	return fmt.Errorf("write %s: another process keeps changing it", file)
+}
+
+func rewriteOnce(target string, change func([]byte) ([]byte, error)) (bool, error) {
+	old, mode, err := current(target)
+	if err != nil {
+		return false, err
+	}
+	doc, err := change(old)
+	if err != nil {
+		return false, err
+	}
+	if bytes.Equal(doc, old) {
+		return true, nil
+	}
+	aside, err := writeAside(target, doc, mode)
+	if err != nil {
+		return false, err
+	}
+	now, _, err := current(target)
+	if err == nil && bytes.Equal(now, old) {
+		err = os.Rename(aside, target)
+	} else if err == nil {
+		return false, os.Remove(aside)
+	}
+	if err != nil {
+		return false, errors.Join(err, os.Remove(aside))
+	}
+	return true, syncDir(filepath.Dir(target))
+}
+
+func current(file string) ([]byte, fs.FileMode, error) {
+	info, err := os.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0o600, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := readable(file, info); err != nil {
+		return nil, 0, err
+	}
+	data, err := os.ReadFile(file)
+	return data, info.Mode().Perm(), err
+}
+
+// writeAside writes data to a new file beside target and returns its name.
+func writeAside(target string, data []byte, mode fs.FileMode) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(target), ".config-*.tmp")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
