@@ -110,6 +110,9 @@ func (c *Config) finishServers(Options) error {
 		if s.ToolTimeout == 0 {
 			s.ToolTimeout = 2 * time.Minute
 		}
+		if s.OAuthStore == "" {
+			s.OAuthStore = "auto"
+		}
 		if s.DefaultApproval == "" {
 			s.DefaultApproval = "auto"
 		}

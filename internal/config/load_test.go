@@ -238,7 +238,7 @@ func TestOverrides(t *testing.T) {
 			`model=gpt-5`, `model_context_window=1_000`, `sandbox_workspace_write.network_access=true`,
 			`sandbox_workspace_write.writable_roots=["sub"]`, `projects."/a=b".trust_level="trusted"`,
 			`mcp_servers.m={command="x", args=["-c", "a=b"]}`, `review_model=5`, `openai_base_url="http://127.0.0.1:9/v1/"`,
-			"developer_instructions=two\nlines = 3", `web_search="live"`, `model_reasoning_effort=`+`"high"`,
+			"developer_instructions=two\nlines = 3", `web_search="live"`, `model_reasoning_effort=` + `"high"`,
 		}
 	})
 	if c.Model != "gpt-5" || c.ModelContextWindow != 1000 || !c.WorkspaceWrite.NetworkAccess || c.ReviewModel != "5" ||
