@@ -95,7 +95,7 @@ func (tr tree) reader(dirs map[string]bool) patch.Read {
 }
 
 // commit applies a set to a copy of the tree, checking every Pre.
-func (tr tree) commit(t *testing.T, set delta.Set) tree {
+func (tr tree) commit(t testing.TB, set delta.Set) tree {
 	t.Helper()
 	out := tree{}
 	for p, i := range tr {
