@@ -76,7 +76,11 @@ func (l *loader) errorAt(at int, format string, args ...any) error {
 // broken is an error of the JSON itself.
 func (l *loader) broken(err error) error {
 	if syntax, ok := err.(*json.SyntaxError); ok {
-		return l.errorAt(max(0, int(syntax.Offset)-1), "%v", err)
+		at := max(0, int(syntax.Offset)-1) // or the white space before it
+		for at < len(l.data)-1 && strings.IndexByte(" \t\r\n", l.data[at]) >= 0 {
+			at++
+		}
+		return l.errorAt(at, "%v", err)
 	}
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return l.errorAt(len(l.data), "the text ends too soon")

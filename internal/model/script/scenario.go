@@ -108,7 +108,11 @@ func (s *Scenario) Save(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(s); err != nil {
+	saved := *s
+	if saved.Rounds == nil {
+		saved.Rounds = []Round{} // a list, not null
+	}
+	if err := e.Encode(saved); err != nil {
 		return fmt.Errorf("write scenario: %w", err)
 	}
 	return nil

@@ -107,8 +107,10 @@ func (r Round) ready(k int, req *Request) answer {
 		return answer{Round: r}
 	}
 	s := r.Script
-	if differs := s.Expect.Check(req.text(), strings.Join(req.Outputs(), "\n")); differs != "" {
-		return answer{Round: HTTP(400, errorBody("invalid_prompt", fmt.Sprintf("round %d: %s", k, differs)))}
+	if s.Expect != nil {
+		if differs := s.Expect.Check(req.text(), strings.Join(req.Outputs(), "\n")); differs != "" {
+			return answer{Round: HTTP(400, errorBody("invalid_prompt", fmt.Sprintf("round %d: %s", k, differs)))}
+		}
 	}
 	r.Delay += time.Duration(s.DelayMS) * time.Millisecond
 	f := s.Error
