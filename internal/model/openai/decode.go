@@ -189,8 +189,8 @@ func (d *decoder) itemAdded(data []byte) error {
 		return nil
 	}
 	at := place{Index: ev.Index, ItemID: item.ID}
-	if d.ledger.isOpen(at, item.Kind) {
-		return nil // told twice
+	if d.ledger.isOpen(at, item.Kind) || d.ledger.isDone(item) {
+		return nil // told twice, or too late
 	}
 	index, err := d.ledger.open(at, item.Kind)
 	if err != nil {
@@ -199,6 +199,7 @@ func (d *decoder) itemAdded(data []byte) error {
 	if item.Kind == model.Call && item.CallID == "" {
 		item.CallID = d.callID(index)
 	}
+	item.Input = "" // it comes by deltas
 	return d.emit(model.ItemAdded{Index: index, Item: item})
 }
 

@@ -72,6 +72,12 @@ func (l *ledger) isLate(at place) bool {
 	return at.Index >= 0 && l.ended[at.Index]
 }
 
+// isDone reports whether item, known by one of its ids, was delivered.
+func (l *ledger) isDone(item *model.Item) bool {
+	e := l.byID[item.ID]
+	return (e != nil && e.done) || (item.CallID != "" && l.calls[item.CallID])
+}
+
 func (l *ledger) isOpen(at place, kind model.Kind) bool {
 	if at.ItemID == "" && at.Index < 0 {
 		return false // nothing says that it is the same
