@@ -1,0 +1,5 @@
+package tree
+
+import "golang.org/x/sys/unix"
+
+const errNoAttribute = unix.ENOATTR

@@ -1,0 +1,337 @@
+package tree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"kerf/internal/text/delta"
+)
+
+// Dir is an open directory below a root. It is the writing half of the package:
+// names are single components, and no operation follows a link. A Dir may be used by
+// several goroutines.
+type Dir struct {
+	t    *Tree
+	path string // real, with slashes
+	h    handle
+}
+
+// ErrNoAccess says that the system does not let us write a file.
+var ErrNoAccess = errors.New("no permission to write")
+
+// OpenDir opens the directory at the real path p, which may be a root. It fails when
+// a link lies on the way.
+func (t *Tree) OpenDir(p string) (*Dir, error) {
+	root, rel, ok := t.rootOf(p)
+	if !ok {
+		return nil, t.outside(p, "")
+	}
+	return t.openDir(root, rel)
+}
+
+func (t *Tree) openDir(root, rel string) (*Dir, error) {
+	h, err := openHandle(root, rel)
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{t, join(root, rel), h}, nil
+}
+
+// Path returns the real path of the directory.
+func (d *Dir) Path() string { return d.path }
+
+// Close releases the handle.
+func (d *Dir) Close() { d.h.close() }
+
+// Sig returns the signature of name, without following it.
+func (d *Dir) Sig(name string) (Signature, error) {
+	st, err := d.h.lstat(name)
+	return st.Signature, err
+}
+
+// Writable reports with ErrNoAccess whether the permissions of name forbid writing.
+func (d *Dir) Writable(name string) error {
+	if err := d.h.access(name); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoAccess, err)
+	}
+	return nil
+}
+
+// StageOptions say how Stage makes its file.
+type StageOptions struct {
+	// Like names a file in the same directory whose owner, extended attributes and
+	// access lists the new file gets; its set-id bits are dropped, as write does.
+	Like string
+	// Exact gives the mode as it is; otherwise the umask takes its part, unless Like
+	// is set.
+	Exact bool
+	// Durable flushes the content.
+	Durable bool
+}
+
+// Stage makes name, which must not exist, with the content of img, and returns its
+// signature. After an error the name may exist.
+func (d *Dir) Stage(name string, img *delta.Image, o StageOptions) (Signature, error) {
+	if img.Kind == delta.Symlink {
+		if err := d.call("symlink", name, func() error { return d.h.symlink(string(img.Data), name) }); err != nil {
+			return Signature{}, err
+		}
+		return d.Sig(name)
+	}
+	perm := fs.FileMode(img.Mode) & fs.ModePerm
+	first := perm
+	if o.Like != "" || o.Exact {
+		first = 0o600 // nobody else reads it before it has its mode
+	}
+	var f *os.File
+	err := d.call("create", name, func() (err error) {
+		f, err = d.h.create(name, first)
+		return err
+	})
+	if err != nil {
+		return Signature{}, err
+	}
+	err = d.fill(f, name, img.Data, perm, o)
+	var sig Signature
+	if err == nil {
+		var st os.FileInfo
+		if st, err = f.Stat(); err == nil {
+			sig = signatureOf(st)
+		}
+	}
+	return sig, errors.Join(err, f.Close())
+}
+
+func (d *Dir) fill(f *os.File, name string, data []byte, perm fs.FileMode, o StageOptions) error {
+	err := d.call("write", name, func() error {
+		_, err := f.Write(data)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o.Like != "" {
+		if err := d.call("meta", name, func() error { return d.h.copyMeta(f, o.Like) }); err != nil {
+			return err
+		}
+	}
+	if o.Like != "" || o.Exact {
+		if err := d.call("chmod", name, func() error { return f.Chmod(perm) }); err != nil {
+			return err
+		}
+	}
+	if !o.Durable {
+		return nil
+	}
+	return d.call("sync", name, f.Sync)
+}
+
+// WriteInPlace replaces the content of the file name without giving it a new inode.
+// A crash may leave a mixture; the caller's journal mends it.
+func (d *Dir) WriteInPlace(name string, img *delta.Image, durable bool) (err error) {
+	f, err := d.h.openWrite(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return &SpecialError{d.at(name), special(st.Mode())}
+	}
+	half := len(img.Data) / 2 // two calls, so that fault tests can stop between them
+	steps := []struct {
+		op string
+		do func() error
+	}{
+		{"write", func() error { _, err := f.WriteAt(img.Data[:half], 0); return err }},
+		{"write", func() error { _, err := f.WriteAt(img.Data[half:], int64(half)); return err }},
+		{"truncate", func() error { return f.Truncate(int64(len(img.Data))) }},
+	}
+	if perm := fs.FileMode(img.Mode) & fs.ModePerm; perm != st.Mode().Perm() {
+		steps = append(steps, struct {
+			op string
+			do func() error
+		}{"chmod", func() error { return f.Chmod(perm) }})
+	}
+	if durable {
+		steps = append(steps, struct {
+			op string
+			do func() error
+		}{"sync", f.Sync})
+	}
+	for _, s := range steps {
+		if err := d.call(s.op, name, s.do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Swap exchanges the files a and b, so that b's name is never without a file where
+// the system can do that. After a crash between, a third name, AsideOf(a), may hold
+// what b was; Unswap mends that.
+func (d *Dir) Swap(a, b string) error {
+	err := d.call("exchange", b, func() error { return d.h.exchange(a, b) })
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	aside := AsideOf(a)
+	err = d.call("link", aside, func() error { return d.h.link(b, aside) })
+	if err != nil {
+		// No links here either: for a moment b is not there.
+		if err := d.call("rename", b, func() error { return d.h.rename(b, aside) }); err != nil {
+			return err
+		}
+	}
+	if err := d.call("rename", b, func() error { return d.h.rename(a, b) }); err != nil {
+		return errors.Join(err, d.Unswap(a, b))
+	}
+	return d.call("rename", a, func() error { return d.h.rename(aside, a) })
+}
+
+// AsideOf is the third name that Swap(a, b) may use.
+func AsideOf(a string) string { return a + ".old" }
+
+// Unswap brings a Swap(a, b) that was cut short to one of its two ends.
+func (d *Dir) Unswap(a, b string) error {
+	aside := AsideOf(a)
+	if _, err := d.h.lstat(aside); err != nil {
+		if isAbsent(err) {
+			return nil
+		}
+		return err
+	}
+	if _, err := d.h.lstat(b); isAbsent(err) {
+		return d.call("rename", b, func() error { return d.h.rename(aside, b) })
+	}
+	if _, err := d.h.lstat(a); isAbsent(err) {
+		return d.call("rename", a, func() error { return d.h.rename(aside, a) })
+	}
+	return d.Unlink(aside)
+}
+
+// Move gives name the new name to in the directory into; one of the two directories
+// must lie in the other. It fails with fs.ErrExist when there is something already.
+func (d *Dir) Move(name string, into *Dir, to string) error {
+	return into.call("rename", to, func() error { return d.h.renameNew(name, into.h, to) })
+}
+
+// Unlink removes a file or link; it is no error if it is not there.
+func (d *Dir) Unlink(name string) error {
+	err := d.call("unlink", name, func() error { return d.h.unlink(name) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Mkdir makes a directory; the umask takes its part of the mode.
+func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
+	return d.call("mkdir", name, func() error { return d.h.mkdir(name, perm) })
+}
+
+// Rmdir removes an empty directory.
+func (d *Dir) Rmdir(name string) error {
+	return d.call("rmdir", name, func() error { return d.h.rmdir(name) })
+}
+
+// Sync makes the names in the directory durable.
+func (d *Dir) Sync() error { return d.call("syncdir", "", d.h.sync) }
+
+// Holds reports whether name is a regular file with exactly the content and the mode
+// of img, or the same link.
+func (d *Dir) Holds(name string, img delta.Version) (bool, error) {
+	e, err := d.Look(name, img.Size)
+	var large *TooLargeError
+	var special *SpecialError
+	if errors.As(err, &large) || errors.As(err, &special) || errors.Is(err, ErrDirectory) {
+		return false, nil
+	}
+	if err != nil || e == nil {
+		return false, err
+	}
+	return e.Image.Version == img, nil
+}
+
+// Unchanged reports whether name still holds what was seen as e, although it may
+// have been renamed since. A fresh file is read again.
+func (d *Dir) Unchanged(name string, e *Entry) (bool, error) {
+	now, err := d.Sig(name)
+	if err != nil {
+		if isAbsent(err) {
+			return false, nil
+		}
+		return false, err
+	}
+	was := e.Sig
+	same := sameFile(now, was) && now.Size == was.Size && now.Mtime == was.Mtime && now.Mode == was.Mode
+	if !same {
+		return false, nil
+	}
+	was.Ctime = was.Mtime // renaming changes the one of now
+	if !was.Fresh(time.Now()) {
+		return true, nil
+	}
+	return d.Holds(name, e.Image.Version)
+}
+
+// Torn reports whether name may be what an interrupted write in place of post over
+// pre left: every byte comes from one of them.
+func (d *Dir) Torn(name string, pre, post *delta.Image) (bool, error) {
+	limit := max(pre.Size, post.Size)
+	e, err := d.Look(name, max(limit, 1))
+	var large *TooLargeError
+	if errors.As(err, &large) {
+		return false, nil
+	}
+	if err != nil || e == nil || e.Image.Kind != delta.File {
+		return false, err
+	}
+	got := e.Image.Data
+	if bytes.Equal(got, pre.Data) || bytes.Equal(got, post.Data) {
+		return true, nil
+	}
+	if int64(len(got)) < min(pre.Size, post.Size) {
+		return false, nil
+	}
+	for i, c := range got {
+		if !byteAt(pre.Data, i, c) && !byteAt(post.Data, i, c) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// byteAt reports whether b has c at i; a hole after its end reads as zero.
+func byteAt(b []byte, i int, c byte) bool {
+	if i < len(b) {
+		return b[i] == c
+	}
+	return c == 0
+}
+
+func (d *Dir) at(name string) string { return join(d.path, name) }
+
+// call is the one place through which the disk changes.
+func (d *Dir) call(op, name string, do func() error) error {
+	if d.t.before != nil {
+		if err := d.t.before(op, d.at(name)); err != nil {
+			return fmt.Errorf("%s %s: %w", op, d.at(name), err)
+		}
+	}
+	if err := do(); err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err // the path below is the full one
+		}
+		return fmt.Errorf("%s %s: %w", op, d.at(name), err)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package tree
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// maxGuardWalk bounds the search for other names of a hard-linked file.
+const maxGuardWalk = 50_000
+
+// CheckWrite asks Protected whether the real path p may be written, under every name
+// that p may stand for. many says that the file there has several names.
+func (t *Tree) CheckWrite(p string, many bool) error {
+	if t.protected == nil {
+		return nil
+	}
+	for _, r := range t.roots {
+		rel, ok := within(r.path, p)
+		if !ok || rel == "" {
+			continue
+		}
+		if err := t.protected(r.path, rel); err != nil {
+			return err
+		}
+		if err := t.checkAliases(r.path, rel); err != nil {
+			return err
+		}
+	}
+	if !many {
+		return nil
+	}
+	return t.checkHardLinks(p)
+}
+
+// checkAliases compares the directories above rel, and rel itself, with the guarded
+// entries by identity, not by spelling.
+func (t *Tree) checkAliases(root, rel string) error {
+	for _, name := range t.guarded {
+		guarded, err := os.Lstat(filepath.FromSlash(join(root, name)))
+		if err != nil {
+			continue
+		}
+		for dir, rest := rel, ""; dir != "."; dir, rest = path.Dir(dir), join2(path.Base(dir), rest) {
+			if dir == name {
+				break // already asked under this name
+			}
+			st, err := os.Lstat(filepath.FromSlash(join(root, dir)))
+			if err != nil || !os.SameFile(guarded, st) {
+				continue
+			}
+			if err := t.protected(root, join2(name, rest)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkHardLinks looks for the file p among the guarded entries of all roots.
+func (t *Tree) checkHardLinks(p string) error {
+	file, err := os.Lstat(filepath.FromSlash(p))
+	if err != nil {
+		return err
+	}
+	left := maxGuardWalk
+	for _, r := range t.roots {
+		for _, name := range t.guarded {
+			if err := t.findLink(r.path, name, file, &left); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Tree) findLink(root, name string, file fs.FileInfo, left *int) error {
+	top := filepath.FromSlash(join(root, name))
+	return filepath.WalkDir(top, func(p string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be seen cannot be compared; the name was asked for
+		}
+		// Objects have other names in every local clone; they hold no settings.
+		if e.IsDir() {
+			if e.Name() == "objects" && path.Dir(filepath.ToSlash(p)) == filepath.ToSlash(top) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if *left--; *left < 0 {
+			return fmt.Errorf("%s: %w: too many names to compare a hard link with", top, ErrNoAccess)
+		}
+		st, err := e.Info()
+		if err != nil || !os.SameFile(st, file) {
+			return nil
+		}
+		rel, err := filepath.Rel(filepath.FromSlash(root), p)
+		if err != nil {
+			return err
+		}
+		return t.protected(root, filepath.ToSlash(rel))
+	})
+}
+
+func join2(a, b string) string { return strings.TrimSuffix(a+"/"+b, "/") }

@@ -1,0 +1,30 @@
+package tree
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// searchOnly is O_SEARCH, which package unix does not name.
+const searchOnly = 0x40000000 | unix.O_DIRECTORY
+
+func openBeneath(fd int, rel string, flags int) (int, error) { return walkBeneath(fd, rel, flags) }
+
+func renameNoReplace(fd int, name string, toFd int, to string) error {
+	return unix.RenameatxNp(fd, name, toFd, to, unix.RENAME_EXCL)
+}
+
+func renameExchange(fd int, a, b string) error {
+	return unix.RenameatxNp(fd, a, fd, b, unix.RENAME_SWAP)
+}
+
+func statTimes(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.Ctim.Nano() }
+
+func sysCtime(st *syscall.Stat_t) int64 { return st.Ctimespec.Nano() }
+
+// isMount: files cannot be mounted upon.
+func isMount(int, string) bool { return false }
+
+func checkFileSystem(*os.File, int64, string) error { return nil }

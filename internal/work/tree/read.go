@@ -1,0 +1,227 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+
+	"kerf/internal/text/delta"
+)
+
+// Signature tells cheaply whether a path may have changed: two equal signatures, the
+// first of them not fresh, mean the same content. Times are Unix nanoseconds.
+type Signature struct {
+	Dev, Ino     uint64
+	Size         int64
+	Mtime, Ctime int64
+	Mode         fs.FileMode // with the type
+}
+
+// Read returns the state of the file that path stands for, following links inside
+// the roots; nil when nothing is there. A limit above 0 bounds the size in bytes. It
+// never blocks on what it opens. Errors are ErrDirectory, *SpecialError,
+// *TooLargeError, *OutsideError, *LinkError, or those of the system.
+func (t *Tree) Read(path string, limit int64) (*delta.Image, error) {
+	return t.read(path, limit, true)
+}
+
+// ReadEntry is Read for what the path itself names: a link at its end is an image of
+// kind symlink.
+func (t *Tree) ReadEntry(path string, limit int64) (*delta.Image, error) {
+	return t.read(path, limit, false)
+}
+
+func (t *Tree) read(p string, limit int64, follow bool) (*delta.Image, error) {
+	var img *delta.Image
+	err := t.at(p, follow, func(d *Dir, name string) error {
+		e, err := d.Look(name, limit)
+		if err != nil || e == nil {
+			return err
+		}
+		if e.Image.Kind == delta.Symlink && follow {
+			return errLink
+		}
+		img = e.Image
+		if e.stable {
+			t.known.put(join(d.path, name), e.Sig, img.Version)
+		}
+		return nil
+	})
+	if isAbsent(err) {
+		return nil, nil
+	}
+	return img, err
+}
+
+// Sig returns the signature of what path stands for, following links inside the
+// roots, and the zero Signature when nothing is there.
+func (t *Tree) Sig(path string) (Signature, error) {
+	var sig Signature
+	err := t.at(path, true, func(d *Dir, name string) error {
+		st, err := d.h.lstat(name)
+		if err != nil {
+			return err
+		}
+		if st.Mode&fs.ModeSymlink != 0 {
+			return errLink
+		}
+		sig = st.Signature
+		return nil
+	})
+	if isAbsent(err) {
+		return Signature{}, nil
+	}
+	return sig, err
+}
+
+// Version returns the version of what path stands for, zero when nothing is there.
+// For a file that was read before and has not changed it costs one stat call.
+func (t *Tree) Version(path string) (delta.Version, error) {
+	p, err := t.Resolve(path)
+	if err != nil {
+		return delta.Version{}, err
+	}
+	// Equal device, inode and times mean the same file by whatever way the name led
+	// there, so that this stat need not start at the root.
+	if st, err := os.Lstat(filepath.FromSlash(p)); err == nil {
+		if v, ok := t.known.get(p, signatureOf(st)); ok {
+			return v, nil
+		}
+	}
+	img, err := t.Read(p, 0)
+	return img.At(), err
+}
+
+// Entry is what a name in a directory holds.
+type Entry struct {
+	Image *delta.Image
+	Sig   Signature
+	// InPlace says that the file must be written in place, because it has other
+	// names, another owner or a mount of its own.
+	InPlace bool
+	// Links says that the file has more than one name.
+	Links bool
+	// stable says that the content was not being written while it was read.
+	stable bool
+}
+
+// Look returns what name in d holds, without following it, and nil when nothing is
+// there. Errors are those of Tree.Read.
+func (d *Dir) Look(name string, limit int64) (*Entry, error) {
+	if limit <= 0 {
+		limit = math.MaxInt64 - 1
+	}
+	for try := 0; ; try++ {
+		e, err := d.lookOnce(name, limit)
+		if isAbsent(err) {
+			return nil, nil
+		}
+		if err != nil || e.stable || try == 3 {
+			return e, err
+		}
+	}
+}
+
+func (d *Dir) lookOnce(name string, limit int64) (*Entry, error) {
+	st, err := d.h.lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	e := &Entry{Sig: st.Signature, InPlace: st.inPlace(), Links: st.nlink > 1}
+	switch {
+	case st.Mode.IsRegular():
+		return e, d.readFile(name, limit, e)
+	case st.Mode&fs.ModeSymlink != 0:
+		target, err := d.h.readlink(name)
+		e.Image, e.stable = delta.NewSymlink(target), true
+		return e, err
+	case st.Mode.IsDir():
+		return nil, fmt.Errorf("%s: %w", d.at(name), ErrDirectory)
+	}
+	return nil, &SpecialError{d.at(name), special(st.Mode)}
+}
+
+func (d *Dir) readFile(name string, limit int64, e *Entry) error {
+	if e.Sig.Size > limit {
+		return &TooLargeError{d.at(name), e.Sig.Size, limit}
+	}
+	f, err := d.h.openRead(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	// The name may have been given to something else since lstat.
+	if !st.Mode().IsRegular() {
+		return &SpecialError{d.at(name), special(st.Mode())}
+	}
+	if err := checkFileSystem(f, st.Size(), d.at(name)); err != nil {
+		return err
+	}
+	data, err := readAll(f, st.Size(), limit)
+	if err != nil {
+		if errors.Is(err, errMore) {
+			return &TooLargeError{d.at(name), int64(len(data)), limit}
+		}
+		return err
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	now := signatureOf(after)
+	e.stable = now == signatureOf(st) && now.Size == int64(len(data)) && sameFile(now, e.Sig)
+	e.Sig = now
+	e.Image = delta.NewFile(data, uint32(after.Mode().Perm()))
+	return nil
+}
+
+var errMore = errors.New("more than the limit")
+
+// readAll reads at most limit bytes. The size is only a hint: the file may grow.
+func readAll(f *os.File, size, limit int64) ([]byte, error) {
+	buf := make([]byte, 0, min(size, limit)+1)
+	for {
+		n, err := f.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if int64(len(buf)) > limit {
+			return buf, errMore
+		}
+		if errors.Is(err, io.EOF) {
+			return buf, nil
+		}
+		if err != nil {
+			return buf, err
+		}
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+	}
+}
+
+func special(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "directory"
+	case m&fs.ModeNamedPipe != 0:
+		return "FIFO"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	case m&fs.ModeDevice != 0:
+		return "device"
+	}
+	return "special file"
+}
+
+// sameFile reports whether two signatures belong to the same inode. Where the
+// platform does not tell inodes it cannot say no.
+func sameFile(a, b Signature) bool {
+	return a.Ino == 0 || b.Ino == 0 || a.Dev == b.Dev && a.Ino == b.Ino
+}
