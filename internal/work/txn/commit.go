@@ -1,0 +1,447 @@
+package txn
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/tree"
+)
+
+// atOnce bounds the files that are staged and flushed at the same time; the kernel
+// flushes them together.
+const atOnce = 8
+
+// Commit changes files as set says, if every Pre still is what is there. Unless
+// o.BestEffort is set it commits everything or, with an error, nothing; should taking
+// back fail too, the Outcome tells what landed. An error with a non-empty Committed
+// may also mean that the changes landed but could not be flushed.
+//
+// A path that does not hold its Pre gives *MismatchError. Removing a path that has
+// become a link to such a file removes the link. Once names are being traded, ctx is
+// no longer obeyed.
+func (w *Workspace) Commit(ctx context.Context, set delta.Set, o CommitOptions) (Outcome, error) {
+	release, err := w.acquire(ctx)
+	if err != nil {
+		return Outcome{Exact: true}, err
+	}
+	defer release()
+	if w.journal.pending() {
+		if _, err := w.settle(); err != nil {
+			return Outcome{Exact: true}, fmt.Errorf("recover what a crash left: %w", err)
+		}
+	}
+	j := &job{w: w, o: o, set: set, id: rand.Text(), out: Outcome{Exact: true}}
+	err = j.run(ctx)
+	if err == nil {
+		w.prune(o.Prune)
+	}
+	return j.out, err
+}
+
+// job is one commit under way.
+type job struct {
+	w   *Workspace
+	o   CommitOptions
+	set delta.Set
+	id  string
+	ops []*op
+	out Outcome
+}
+
+// each reports whether every file is committed for itself.
+func (j *job) each() bool { return j.o.BestEffort || len(j.ops) == 1 && j.ops[0].isChange() }
+
+// fail notes a failure of one path. In best-effort commits the others go on.
+func (j *job) fail(path string, err error) error {
+	pe := PathError{path, err}
+	j.out.Failed = append(j.out.Failed, pe)
+	if j.o.BestEffort {
+		return nil
+	}
+	return pe
+}
+
+func (j *job) run(ctx context.Context) error {
+	if err := j.plan(j.set); err != nil {
+		return err
+	}
+	if len(j.ops) == 0 {
+		return j.summary()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := j.prepare(); err != nil {
+		return j.abandon(err)
+	}
+	if err := ctx.Err(); err != nil {
+		return j.abandon(err)
+	}
+	if err := j.apply(); err != nil {
+		return j.retreat(err)
+	}
+	if err := j.w.flush(j.w.Tree, j.landed()); err != nil && !j.o.BestEffort {
+		return j.retreat(err)
+	}
+	return j.enter()
+}
+
+// summary is the error of a best-effort commit in which nothing could be done.
+func (j *job) summary() error {
+	if len(j.out.Committed) > 0 || len(j.out.Failed) == 0 {
+		return nil
+	}
+	return j.out.Failed[0]
+}
+
+// prepare stores the images, stages the new files, and announces both.
+func (j *job) prepare() error {
+	begin := record{Type: "begin", ID: j.id, Each: j.each(), Entry: j.o.entry(j.id), Ops: j.ops}
+	begin.Entry.Time = time.Now().UTC()
+	for _, r := range j.w.Tree.Roots() {
+		begin.Roots = append(begin.Roots, ledger.Path(r))
+	}
+	if err := j.w.journal.add(begin, false); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if err := j.stage(); err != nil {
+		return err
+	}
+	intent := record{Type: "intent", ID: j.id}
+	careful := !j.each() // one rename needs no witness, but two do, and so does a write in place
+	for _, o := range j.ops {
+		intent.Staged = append(intent.Staged, o.staged)
+		careful = careful || o.Kind == opInPlace
+	}
+	if err := j.w.journal.add(intent, careful && j.w.Durable); err != nil {
+		return fmt.Errorf("intent: %w", err)
+	}
+	return nil
+}
+
+// stage runs the slow part of prepare, several files at a time.
+func (j *job) stage() error {
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	if j.w.Before != nil {
+		g.SetLimit(1)
+	}
+	for _, o := range j.ops {
+		if !o.isChange() {
+			continue
+		}
+		for _, i := range []*delta.Image{o.pre, o.post} {
+			if i != nil {
+				g.Go(func() error {
+					_, err := j.w.put(i.Data)
+					return err
+				})
+			}
+		}
+		if o.Kind == opCreate || o.Kind == opReplace {
+			g.Go(func() error { return j.stageOne(o) })
+		}
+	}
+	return g.Wait()
+}
+
+func (j *job) stageOne(o *op) error {
+	return j.w.in(string(o.Tmp), func(d *tree.Dir, name string) error {
+		opt := tree.StageOptions{Exact: j.o.exactModes(), Durable: j.w.Durable}
+		if o.Kind == opReplace {
+			opt.Like, opt.Exact = path.Base(string(o.Path)), true
+		}
+		sig, err := d.Stage(name, o.post, opt)
+		if err != nil {
+			return PathError{o.name(), err}
+		}
+		o.setStaged(staged{sig.Dev, sig.Ino, uint32(sig.Mode.Perm())})
+		return nil
+	})
+}
+
+// apply trades the names. In best-effort commits the failure of a file is noted and
+// the others go on.
+func (j *job) apply() error {
+	lost := make(map[string]error)
+	for _, f := range j.out.Failed {
+		lost[f.Path] = f.Err
+	}
+	for _, o := range j.ops {
+		err := lost[string(o.To)]
+		if o.To == "" || err == nil {
+			err = do(j.w.Tree, o)
+		} else {
+			err = fmt.Errorf("its content did not get to %s: %w", o.To, err)
+		}
+		if err == nil {
+			continue
+		}
+		if !j.o.BestEffort {
+			return j.fail(o.name(), err)
+		}
+		o.skip = true
+		if o.isChange() {
+			lost[o.asked] = err
+			_ = j.fail(o.asked, err)
+			j.undoOne(o)
+		}
+	}
+	return nil
+}
+
+// undoOne makes sure that a file whose change failed is as it was, or says so.
+func (j *job) undoOne(o *op) {
+	landed, err := undo(j.w.Tree, j.w.Store, o)
+	switch {
+	case landed:
+		o.skip = false
+	case err != nil:
+		j.out.Exact = false
+	}
+}
+
+// do performs one operation, and checks that it takes away only what was seen.
+func do(t *tree.Tree, o *op) error {
+	return in(t, string(o.Path), func(d *tree.Dir, name string) error {
+		switch o.Kind {
+		case opMkdir:
+			return doMkdir(d, name)
+		case opRmdir:
+			return d.Rmdir(name)
+		case opInPlace:
+			if err := stillThere(d, name, name, o); err != nil {
+				return err
+			}
+			return d.WriteInPlace(name, o.post, true)
+		case opReplace:
+			return doReplace(d, name, o)
+		}
+		return in(t, string(o.Tmp), func(aside *tree.Dir, tmp string) error {
+			if o.Kind == opCreate {
+				return doCreate(d, name, aside, tmp, o)
+			}
+			return doRemove(d, name, aside, tmp, o)
+		})
+	})
+}
+
+func doMkdir(d *tree.Dir, name string) error {
+	err := d.Mkdir(name, 0o777)
+	if errors.Is(err, fs.ErrExist) {
+		if sig, err := d.Sig(name); err == nil && sig.Mode.IsDir() {
+			return nil // somebody else made it
+		}
+	}
+	return err
+}
+
+func doCreate(d *tree.Dir, name string, aside *tree.Dir, tmp string, o *op) error {
+	err := aside.Move(tmp, d, name)
+	if errors.Is(err, fs.ErrExist) {
+		return mismatch(d, name, o)
+	}
+	return err
+}
+
+func doReplace(d *tree.Dir, name string, o *op) error {
+	tmp := path.Base(string(o.Tmp))
+	// This look spares readers a file that comes and goes; the one after counts.
+	if sig, err := d.Sig(name); err != nil || sig != o.seen.Sig {
+		return mismatch(d, name, o)
+	}
+	if err := d.Swap(tmp, name); err != nil {
+		return err
+	}
+	if err := stillThere(d, tmp, name, o); err != nil {
+		return errors.Join(err, d.Swap(tmp, name))
+	}
+	return nil
+}
+
+func doRemove(d *tree.Dir, name string, aside *tree.Dir, tmp string, o *op) error {
+	err := d.Move(name, aside, tmp)
+	if errors.Is(err, fs.ErrNotExist) {
+		return mismatch(d, name, o)
+	}
+	if err != nil {
+		return err
+	}
+	if err := stillThere(aside, tmp, name, o); err != nil {
+		return errors.Join(err, aside.Move(tmp, d, name))
+	}
+	return nil
+}
+
+// stillThere checks that the file called name in d, which was seen as o.Path, is what
+// it was.
+func stillThere(d *tree.Dir, name, shown string, o *op) error {
+	same, err := d.Unchanged(name, o.seen)
+	if err != nil {
+		return err
+	}
+	if !same {
+		return mismatch(d, name, o)
+	}
+	return nil
+}
+
+func mismatch(d *tree.Dir, name string, o *op) error {
+	var have delta.Version
+	if e, err := d.Look(name, maxShown); err == nil && e != nil {
+		have = e.Image.Version
+	}
+	return &MismatchError{string(o.Path), o.pre.At(), have}
+}
+
+// flush makes the names in the directories of ops durable.
+func (w *Workspace) flush(t *tree.Tree, ops []*op) error {
+	if !w.Durable {
+		return nil
+	}
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	if w.Before != nil {
+		g.SetLimit(1)
+	}
+	seen := make(map[string]bool)
+	for _, o := range ops {
+		dir := path.Dir(string(o.Path))
+		if seen[dir] || o.Kind == opInPlace {
+			continue
+		}
+		seen[dir] = true
+		g.Go(func() error {
+			d, err := t.OpenDir(dir)
+			if isAbsent(err) {
+				return nil // it was removed together with what was in it
+			}
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			return d.Sync()
+		})
+	}
+	return g.Wait()
+}
+
+// landed returns the operations that were performed.
+func (j *job) landed() []*op {
+	var ops []*op
+	for _, o := range j.ops {
+		if !o.skip {
+			ops = append(ops, o)
+		}
+	}
+	return ops
+}
+
+// enter writes the entry and cleans up.
+func (j *job) enter() error {
+	j.setCommitted(j.landed())
+	if len(j.out.Committed) == 0 {
+		return errors.Join(j.summary(), j.w.clean(j.w.Tree, j.ops))
+	}
+	e := j.entryOf(j.landed())
+	if err := j.w.Ledger.Append(e); err != nil {
+		j.out.Committed = nil
+		return j.retreat(err)
+	}
+	j.out.Entry = e
+	var err error
+	if j.w.Durable {
+		err = j.w.Ledger.Sync()
+	}
+	// What cannot be cleaned now is cleaned by whoever is next.
+	_ = j.w.clean(j.w.Tree, j.ops)
+	return err
+}
+
+func (j *job) setCommitted(ops []*op) {
+	j.out.Committed = nil
+	for _, o := range inOrder(ops) {
+		j.out.Committed = append(j.out.Committed, o.change())
+	}
+}
+
+// inOrder returns the operations that are changes, in the order of their set.
+func inOrder(ops []*op) []*op {
+	ops = slices.DeleteFunc(slices.Clone(ops), func(o *op) bool { return !o.isChange() })
+	slices.SortStableFunc(ops, func(a, b *op) int { return a.At - b.At })
+	return ops
+}
+
+func (j *job) entryOf(ops []*op) *ledger.Entry {
+	e := j.o.entry(j.id)
+	e.Exact = j.out.Exact
+	fillEntry(e, ops)
+	return e
+}
+
+func fillEntry(e *ledger.Entry, ops []*op) {
+	for _, o := range inOrder(ops) {
+		e.Changes = append(e.Changes, ledger.Change{
+			Path: string(o.Path), Pre: o.Pre, Post: o.Post, From: string(o.From), To: string(o.To)})
+	}
+	for _, o := range ops {
+		if o.Kind == opMkdir {
+			e.Dirs = append(e.Dirs, o.Path)
+		}
+	}
+}
+
+// abandon ends a commit that has not traded any name.
+func (j *job) abandon(err error) error {
+	var pe PathError
+	if errors.As(err, &pe) && len(j.out.Failed) == 0 {
+		j.out.Failed = append(j.out.Failed, pe)
+	}
+	_ = j.w.clean(j.w.Tree, j.ops) // else whoever is next
+	return err
+}
+
+// retreat takes back what was done. What cannot be taken back has landed.
+func (j *job) retreat(err error) error {
+	landed, exact, undoErr := undoAll(j.w.Tree, j.w.Store, j.ops)
+	_ = j.w.flush(j.w.Tree, j.ops) // the error under way is the one to report
+	j.out.Exact = j.out.Exact && exact
+	if undoErr == nil && len(landed) == 0 {
+		_ = j.w.clean(j.w.Tree, j.ops)
+		return err
+	}
+	err = errors.Join(err, undoErr)
+	j.setCommitted(landed)
+	if len(landed) == 0 {
+		return err
+	}
+	e := j.entryOf(landed)
+	if appendErr := j.w.Ledger.Append(e); appendErr != nil {
+		return errors.Join(err, appendErr)
+	}
+	j.out.Entry = e
+	_ = j.w.clean(j.w.Tree, j.ops)
+	return err
+}
+
+// prune removes empty directories.
+func (w *Workspace) prune(dirs []string) {
+	for _, dir := range dirs {
+		real, err := w.Tree.Entry(dir)
+		if err != nil || w.Tree.CheckWrite(real, false) != nil {
+			continue
+		}
+		// A directory that is not empty, or not there, is as it should be.
+		_ = w.in(real, func(d *tree.Dir, name string) error { return d.Rmdir(name) })
+	}
+}

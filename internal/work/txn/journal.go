@@ -1,0 +1,222 @@
+package txn
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/tree"
+)
+
+const journalFormat = 1
+
+// The kinds of operations.
+const (
+	opCreate  = "create"  // the staged file gets the name, which is free
+	opReplace = "replace" // the staged file trades names with the old one
+	opInPlace = "inplace" // the old file gets new content
+	opRemove  = "remove"  // the file gets the temporary name
+	opMkdir   = "mkdir"
+	opRmdir   = "rmdir"
+)
+
+// op is one step on one path. The exported part is in the journal.
+type op struct {
+	Kind string          `json:"kind"`
+	Path ledger.Path     `json:"path"`          // real
+	Tmp  ledger.Path     `json:"tmp,omitempty"` // real; where the staged or removed file is
+	Pre  *ledger.Version `json:"pre"`
+	Post *ledger.Version `json:"post"`
+	From ledger.Path     `json:"from,omitempty"`
+	To   ledger.Path     `json:"to,omitempty"`
+	At   int             `json:"at"` // the place of the change in the set
+
+	asked     string // the path as the change names it
+	pre, post *delta.Image
+	seen      *tree.Entry // what validation found, nil for nothing
+	first     bool        // frees a name that another operation needs
+	staged    staged
+	skip      bool // failed in a best-effort commit
+}
+
+// staged identifies the file that Stage made. Ino is 0 where the platform hides it.
+type staged struct {
+	Dev  uint64 `json:"dev"`
+	Ino  uint64 `json:"ino"`
+	Mode uint32 `json:"mode"`
+}
+
+// isChange reports whether o is a change of a file, and not only of a directory.
+func (o *op) isChange() bool { return o.Kind != opMkdir && o.Kind != opRmdir }
+
+// name is the path to show in errors.
+func (o *op) name() string {
+	if o.asked != "" {
+		return o.asked
+	}
+	return string(o.Path)
+}
+
+func (o *op) change() delta.Change {
+	return delta.Change{Path: string(o.Path), Pre: o.pre, Post: o.post, From: string(o.From), To: string(o.To)}
+}
+
+// record is one line of the journal.
+type record struct {
+	V    int    `json:"v"`
+	Type string `json:"type"` // "begin" or "intent"
+	ID   string `json:"id"`
+	// Begin:
+	Roots []ledger.Path `json:"roots,omitempty"`
+	Each  bool          `json:"each,omitempty"` // each file is committed for itself
+	Entry *ledger.Entry `json:"entry,omitempty"`
+	Ops   []*op         `json:"ops,omitempty"`
+	// Intent: what was staged, in the order of Ops.
+	Staged []staged `json:"staged,omitempty"`
+}
+
+// journal is the file that holds the transaction under way, and is empty otherwise.
+// Whoever uses it holds the workspace's lock, except for pending.
+type journal struct {
+	path   string
+	before func(op, path string) error
+	f      *os.File
+}
+
+// pending reports whether there may be something to recover.
+func (j *journal) pending() bool {
+	st, err := os.Stat(j.path)
+	return err == nil && st.Size() > 0
+}
+
+func (j *journal) ask(op string) error {
+	if j.before == nil {
+		return nil
+	}
+	return j.before(op, j.path)
+}
+
+// add writes r, and flushes it if asked.
+func (j *journal) add(r record, durable bool) error {
+	r.V = journalFormat
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := j.open(); err != nil {
+		return err
+	}
+	if err := j.ask("write"); err != nil {
+		return err
+	}
+	if _, err := j.f.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	if !durable {
+		return nil
+	}
+	if err := j.ask("sync"); err != nil {
+		return err
+	}
+	return j.f.Sync()
+}
+
+// open makes j.f the file that is at the path now.
+func (j *journal) open() error {
+	if j.f != nil {
+		now, err := os.Stat(j.path)
+		mine, err2 := j.f.Stat()
+		if err == nil && err2 == nil && os.SameFile(now, mine) {
+			return nil
+		}
+		_ = j.close()
+	}
+	if err := j.ask("create"); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(j.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	j.f = f
+	return err
+}
+
+func (j *journal) close() error {
+	if j.f == nil {
+		return nil
+	}
+	err := j.f.Close()
+	j.f = nil
+	return err
+}
+
+// clear empties the journal. It need not be durable: recovery does nothing for a
+// transaction that has been dealt with.
+func (j *journal) clear() error {
+	if err := j.open(); err != nil {
+		return err
+	}
+	if err := j.ask("truncate"); err != nil {
+		return err
+	}
+	return j.f.Truncate(0)
+}
+
+// transaction is what the journal tells about one.
+type transaction struct {
+	record
+	intent bool
+}
+
+// read returns the transactions in the journal. A torn line ends it: what it would
+// have announced has not begun.
+func (j *journal) read() ([]*transaction, error) {
+	data, err := os.ReadFile(j.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var txs []*transaction
+	for line := range bytes.SplitSeq(data, []byte("\n")) {
+		var r record
+		if json.Unmarshal(bytes.Trim(line, "\x00"), &r) != nil {
+			continue
+		}
+		switch r.Type {
+		case "begin":
+			txs = append(txs, &transaction{record: r})
+		case "intent":
+			if n := len(txs); n > 0 && txs[n-1].ID == r.ID {
+				txs[n-1].intend(r.Staged)
+			}
+		}
+	}
+	return txs, nil
+}
+
+func (t *transaction) intend(made []staged) {
+	t.intent = true
+	for i, s := range made {
+		if i < len(t.Ops) {
+			t.Ops[i].setStaged(s)
+		}
+	}
+}
+
+// setStaged notes what was staged for o; its mode is the one that the file got.
+func (o *op) setStaged(s staged) {
+	o.staged = s
+	if s == (staged{}) || o.Post == nil || o.Post.Kind != delta.File {
+		return
+	}
+	o.Post.Mode = s.Mode
+	if o.post != nil {
+		img := *o.post // the caller's image stays as it is
+		img.Mode = s.Mode
+		o.post = &img
+	}
+}

@@ -1,0 +1,378 @@
+package txn
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/tree"
+)
+
+// maxShown bounds what is read only to say what a file has become.
+const maxShown = 64 << 20
+
+// net reduces a set to one change per path, in the order of first appearance.
+func net(set delta.Set) (delta.Set, error) {
+	at := make(map[string]int, len(set))
+	var out delta.Set
+	for _, c := range set {
+		i, seen := at[c.Path]
+		if !seen {
+			at[c.Path] = len(out)
+			out = append(out, c)
+			continue
+		}
+		have := &out[i]
+		if !have.Post.Same(c.Pre) {
+			return nil, fmt.Errorf("commit %s: %w: a change does not start where the one before ends", c.Path, ErrBadSet)
+		}
+		have.Post = c.Post
+		if c.From != "" {
+			have.From = c.From
+		}
+		if c.To != "" {
+			have.To = c.To
+		}
+	}
+	return out, nil
+}
+
+// plan validates each change and turns it into operations. Problems go to j.fail.
+func (j *job) plan(set delta.Set) error {
+	set, err := net(set)
+	if err != nil {
+		return err
+	}
+	taken := make(map[string]bool)
+	for i, c := range set {
+		o, err := j.validate(c)
+		if err == nil && o != nil && taken[string(o.Path)] {
+			err = fmt.Errorf("%w: two changes of one file", ErrBadSet)
+		}
+		if err != nil {
+			if err := j.fail(c.Path, err); err != nil {
+				return err
+			}
+			continue
+		}
+		if o == nil {
+			continue // nothing to do
+		}
+		taken[string(o.Path)] = true
+		o.At, o.asked = i, c.Path
+		j.ops = append(j.ops, o)
+	}
+	return j.arrange()
+}
+
+// validate finds out what stands at the path of c, and that it is what c was made
+// for. It returns nil if nothing needs to be done.
+func (j *job) validate(c delta.Change) (*op, error) {
+	real, err := j.locate(c)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := j.look(real, c)
+	if err != nil {
+		return nil, err
+	}
+	pre, err := j.compare(real, c, seen)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.w.Tree.CheckWrite(real, seen != nil && seen.Links); err != nil {
+		return nil, err
+	}
+	post, err := j.complete(c.Post, pre)
+	if err != nil {
+		return nil, err
+	}
+	if pre.Same(post) {
+		return nil, nil
+	}
+	o := &op{Path: ledger.Path(real), pre: pre, post: post, seen: seen, From: ledger.Path(c.From), To: ledger.Path(c.To)}
+	switch {
+	case post == nil:
+		o.Kind = opRemove
+	case pre == nil:
+		o.Kind = opCreate
+	default:
+		o.Kind, err = j.howToReplace(real, seen, pre, post)
+	}
+	o.Pre, o.Post = ledger.VersionOf(pre), ledger.VersionOf(post)
+	return o, err
+}
+
+// locate returns the real path that c is about. A removal is about the name itself,
+// and so is whatever has to do with a link; other changes go through links.
+func (j *job) locate(c delta.Change) (string, error) {
+	asked, err := j.w.Tree.Resolve(c.Path)
+	if err != nil {
+		return "", err
+	}
+	isLink := func(i *delta.Image) bool { return i != nil && i.Kind == delta.Symlink }
+	find := j.w.Tree.Target
+	if j.o.Real || c.Post == nil || isLink(c.Pre) || isLink(c.Post) {
+		find = j.w.Tree.Entry
+	}
+	real, err := find(asked)
+	if err == nil && j.o.Real && real != asked {
+		err = &tree.LinkError{Path: asked, What: "was not there when the change was approved"}
+	}
+	return real, err
+}
+
+// look returns what is at real: nil for nothing, and for a directory that c's
+// fellow changes may empty.
+func (j *job) look(real string, c delta.Change) (*tree.Entry, error) {
+	var seen *tree.Entry
+	err := j.w.in(real, func(d *tree.Dir, name string) (err error) {
+		seen, err = d.Look(name, max(c.Pre.At().Size, maxShown))
+		return err
+	})
+	switch {
+	case isAbsent(err):
+		return nil, nil
+	case errors.Is(err, tree.ErrDirectory) && c.Pre == nil && j.empties(real):
+		return nil, nil
+	}
+	var large *tree.TooLargeError
+	if errors.As(err, &large) {
+		have := delta.Version{Kind: delta.File, Size: large.Size}
+		return nil, &MismatchError{real, c.Pre.At(), have}
+	}
+	return seen, err
+}
+
+// empties reports whether the set removes something below dir.
+func (j *job) empties(dir string) bool {
+	return slices.ContainsFunc(j.set, func(c delta.Change) bool {
+		return c.Post == nil && strings.HasPrefix(c.Path, dir+"/")
+	})
+}
+
+// compare checks what was seen against c.Pre and returns the image that the change
+// really starts from.
+func (j *job) compare(real string, c delta.Change, seen *tree.Entry) (*delta.Image, error) {
+	var have *delta.Image
+	if seen != nil {
+		have = seen.Image
+	}
+	if have.At() == c.Pre.At() {
+		return have, nil
+	}
+	if c.Post == nil && have.At().Kind == delta.Symlink && c.Pre.At().Kind == delta.File && !j.o.Real {
+		// The file was read through a link; removing the name removes the link.
+		v, err := j.w.Tree.Version(real)
+		if err != nil {
+			return nil, err
+		}
+		if v == c.Pre.Version {
+			return have, nil
+		}
+	}
+	return nil, &MismatchError{real, c.Pre.At(), have.At()}
+}
+
+// complete loads the bytes of post and gives it a mode if it has none.
+func (j *job) complete(post, pre *delta.Image) (*delta.Image, error) {
+	if post == nil {
+		return nil, nil
+	}
+	img := *post
+	if img.Kind == delta.File && img.Mode == 0 && !j.o.exactModes() {
+		img.Mode = 0o644
+		if pre != nil && pre.Kind == delta.File {
+			img.Mode = pre.Mode
+		}
+	}
+	if img.Loaded {
+		return &img, nil
+	}
+	data, err := j.w.Store.Get(img.Sum)
+	img.Data, img.Loaded = data, true
+	return &img, err
+}
+
+// howToReplace chooses between a new file under the old name and new content in the
+// old file.
+func (j *job) howToReplace(real string, seen *tree.Entry, pre, post *delta.Image) (string, error) {
+	if pre.Kind != delta.File || post.Kind != delta.File {
+		return opReplace, nil
+	}
+	kind := opReplace
+	err := j.w.in(real, func(d *tree.Dir, name string) error {
+		if seen.InPlace || d.Writable(".") != nil {
+			kind = opInPlace
+		}
+		return d.Writable(name)
+	})
+	return kind, err
+}
+
+// arrange adds the operations on directories, chooses temporary names and orders
+// everything: what frees names, directories, files, what only removes.
+func (j *job) arrange() error {
+	writes, removes := map[string]*op{}, map[string]*op{}
+	for _, o := range j.ops {
+		if o.Kind == opRemove {
+			removes[string(o.Path)] = o
+		} else {
+			writes[string(o.Path)] = o
+		}
+	}
+	var early, dirs, files, late []*op
+	made := map[string]bool{}
+	for _, o := range j.ops {
+		p := string(o.Path)
+		stage := path.Dir(p)
+		if o.Kind == opRemove {
+			if above := ancestorIn(p, writes); above != "" {
+				o.first, stage = true, path.Dir(above)
+				early = append(early, o)
+			} else {
+				late = append(late, o)
+			}
+		} else {
+			files = append(files, o)
+			missing, base, err := j.missing(p, removes)
+			if err != nil {
+				if err := j.fail(o.asked, err); err != nil {
+					return err
+				}
+				o.skip = true
+				continue
+			}
+			stage = base
+			for _, dir := range missing {
+				if !made[dir] {
+					made[dir] = true
+					dirs = append(dirs, &op{Kind: opMkdir, Path: ledger.Path(dir)})
+				}
+			}
+		}
+		if o.Kind != opInPlace {
+			o.Tmp = ledger.Path(path.Join(stage, tempName()))
+		}
+	}
+	late, early = hoist(late, early, writes)
+	j.ops = slices.Concat(early, emptied(early, writes), dirs, files, late)
+	j.ops = slices.DeleteFunc(j.ops, func(o *op) bool { return o.skip })
+	return nil
+}
+
+// hoist moves the removals of files that must become directories to the front.
+func hoist(late, early []*op, writes map[string]*op) (stay, front []*op) {
+	above := make(map[string]bool)
+	for w := range writes {
+		for dir := path.Dir(w); !above[dir]; dir = path.Dir(dir) {
+			above[dir] = true
+		}
+	}
+	for _, o := range late {
+		if above[string(o.Path)] {
+			o.first = true
+			early = append(early, o)
+		} else {
+			stay = append(stay, o)
+		}
+	}
+	return stay, early
+}
+
+// emptied lists the directories that must go because a file takes their name,
+// children first.
+func emptied(early []*op, writes map[string]*op) []*op {
+	var dirs []string
+	for _, o := range early {
+		top := ancestorIn(string(o.Path), writes)
+		if top == "" {
+			continue
+		}
+		for dir := path.Dir(string(o.Path)); ; dir = path.Dir(dir) {
+			if !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+			if dir == top {
+				break
+			}
+		}
+	}
+	slices.SortFunc(dirs, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
+	var ops []*op
+	for _, dir := range dirs {
+		ops = append(ops, &op{Kind: opRmdir, Path: ledger.Path(dir)})
+	}
+	return ops
+}
+
+// ancestorIn returns the directory above p that is a key of m, or "".
+func ancestorIn(p string, m map[string]*op) string {
+	for dir := path.Dir(p); dir != path.Dir(dir); dir = path.Dir(dir) {
+		if m[dir] != nil {
+			return dir
+		}
+	}
+	return ""
+}
+
+// missing returns the directories above p that are not there, parents first, and the
+// nearest one that is. A file that stands in the way must be in removes.
+func (j *job) missing(p string, removes map[string]*op) (dirs []string, base string, err error) {
+	for base = path.Dir(p); ; base = path.Dir(base) {
+		d, err := j.w.Tree.OpenDir(base)
+		if err == nil {
+			d.Close()
+			slices.Reverse(dirs)
+			return dirs, base, nil
+		}
+		if !isAbsent(err) || base == path.Dir(base) {
+			return nil, "", err
+		}
+		img, err := j.w.Tree.ReadEntry(base, 0)
+		if err != nil {
+			return nil, "", err
+		}
+		if img != nil && removes[base] == nil {
+			return nil, "", fmt.Errorf("%s: %w", base, syscall.ENOTDIR)
+		}
+		dirs = append(dirs, base)
+	}
+}
+
+// tempName cannot be guessed, so that nobody can wait for it.
+func tempName() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return ".kerf-" + hex.EncodeToString(b[:]) + ".tmp"
+}
+
+// in runs f on the directory and the name of a real path.
+func (w *Workspace) in(real string, f func(d *tree.Dir, name string) error) error {
+	return in(w.Tree, real, f)
+}
+
+func in(t *tree.Tree, real string, f func(d *tree.Dir, name string) error) error {
+	dir, name := path.Split(real)
+	if dir != "/" {
+		dir = strings.TrimSuffix(dir, "/")
+	}
+	d, err := t.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return f(d, name)
+}
+
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

@@ -1,0 +1,409 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/store"
+	"kerf/internal/work/tree"
+)
+
+// Report is what Recover found and did.
+type Report struct {
+	Finished  int // transactions that had been committed and only needed cleaning
+	TakenBack int // transactions whose files are as they were before
+	Kept      int // files committed each for itself whose entry was written now
+	// Conflicts are files that somebody else changed after the crash. They were left
+	// as they are.
+	Conflicts []PathError
+}
+
+// Recover brings the tree to before or after every transaction that a crash cut
+// short. It may itself be cut short and run again.
+func (w *Workspace) Recover(ctx context.Context) (Report, error) {
+	release, err := w.acquire(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	defer release()
+	return w.settle()
+}
+
+// settle is Recover under the lock.
+func (w *Workspace) settle() (Report, error) {
+	var r Report
+	txs, err := w.journal.read()
+	if err != nil {
+		return r, err
+	}
+	for _, tx := range txs {
+		if err := w.settleOne(tx, &r); err != nil {
+			return r, fmt.Errorf("recover transaction %s: %w", tx.ID, err)
+		}
+	}
+	if !w.journal.pending() {
+		return r, nil
+	}
+	return r, w.journal.clear()
+}
+
+func (w *Workspace) settleOne(tx *transaction, r *Report) error {
+	t, err := w.treeFor(tx)
+	if err != nil || t == nil {
+		return err
+	}
+	for _, o := range tx.Ops {
+		o.pre, o.post = o.Pre.Image(), o.Post.Image()
+	}
+	committed, err := w.inLedger(tx.ID)
+	switch {
+	case err != nil:
+		return err
+	case committed:
+		r.Finished++
+	case !tx.intent:
+		r.TakenBack++
+	case tx.Each:
+		err = w.settleEach(t, tx, r)
+	default:
+		err = w.settleAll(t, tx, r)
+	}
+	if err != nil {
+		return err
+	}
+	return w.sweep(t, tx.Ops)
+}
+
+// settleAll takes a transaction back, and enters what cannot be.
+func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, r *Report) error {
+	landed, exact, err := undoAll(t, w.Store, tx.Ops)
+	if err != nil && exact {
+		return err // trouble with the disk: try again later
+	}
+	if flushErr := w.flush(t, tx.Ops); flushErr != nil {
+		return flushErr
+	}
+	if len(landed) == 0 && exact {
+		r.TakenBack++
+		return nil
+	}
+	for _, o := range landed {
+		r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errConflict})
+	}
+	return w.enterLate(tx, landed, false)
+}
+
+// settleEach keeps the files whose change landed.
+func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) error {
+	var landed []*op
+	for _, o := range tx.Ops {
+		ok, err := finished(t, o)
+		if err != nil {
+			return err
+		}
+		if ok {
+			landed = append(landed, o)
+			continue
+		}
+		if o.Kind != opInPlace {
+			continue
+		}
+		if ok, err = undo(t, w.Store, o); ok {
+			r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errConflict})
+		} else if err != nil {
+			return err
+		}
+	}
+	changes := slices.ContainsFunc(landed, (*op).isChange)
+	if !changes {
+		r.TakenBack++
+		for _, o := range slices.Backward(landed) { // only directories
+			if _, err := undo(t, w.Store, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	r.Kept += len(landed)
+	if err := w.flush(t, tx.Ops); err != nil {
+		return err
+	}
+	return w.enterLate(tx, landed, true)
+}
+
+func (w *Workspace) enterLate(tx *transaction, landed []*op, exact bool) error {
+	e := &ledger.Entry{Cause: ledger.CauseTool}
+	if tx.Entry != nil {
+		*e = *tx.Entry
+	}
+	e.ID, e.Exact = tx.ID, exact
+	fillEntry(e, landed)
+	if err := w.Ledger.Append(e); err != nil || !w.Durable {
+		return err
+	}
+	return w.Ledger.Sync()
+}
+
+// treeFor returns a tree over the roots of the transaction, which may have had more
+// of them than this workspace. It is nil when none of them is there any more.
+func (w *Workspace) treeFor(tx *transaction) (*tree.Tree, error) {
+	var roots []string
+	for _, r := range tx.Roots {
+		if st, err := os.Stat(filepath.FromSlash(string(r))); err == nil && st.IsDir() {
+			roots = append(roots, string(r))
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if slices.Equal(roots, w.Tree.Roots()) {
+		return w.Tree, nil
+	}
+	if len(roots) == 0 {
+		return nil, nil
+	}
+	return tree.Open(tree.Options{Roots: roots})
+}
+
+// maxSearch bounds how far back the entry of a transaction can be: it was the last
+// thing that happened in the workspace, but others append to the ledger too.
+const maxSearch = 4096
+
+func (w *Workspace) inLedger(id string) (bool, error) {
+	n := 0
+	for e, err := range w.Ledger.Backward() {
+		if err != nil {
+			return false, err
+		}
+		if e.ID == id {
+			return true, nil
+		}
+		if n++; n == maxSearch {
+			break
+		}
+	}
+	return false, nil
+}
+
+var errConflict = errors.New("changed by somebody else after an interrupted commit; left as it is")
+
+// undoAll takes ops back, the last first. What somebody else has changed since stays,
+// and is returned as landed; exact is false if it cannot be told what such a path has
+// got.
+func undoAll(t *tree.Tree, s *store.Store, ops []*op) (landed []*op, exact bool, err error) {
+	exact = true
+	for _, o := range slices.Backward(ops) {
+		stays, oneErr := undo(t, s, o)
+		if oneErr != nil {
+			err = errors.Join(err, oneErr)
+			done, lookErr := finished(t, o)
+			stays = done
+			exact = exact && lookErr == nil && (done || o.Kind != opInPlace)
+		} else if stays {
+			exact = false
+		}
+		if stays {
+			landed = append(landed, o)
+		}
+	}
+	slices.Reverse(landed)
+	if !slices.ContainsFunc(landed, (*op).isChange) {
+		landed = nil // directories alone are no change
+	}
+	return landed, exact, err
+}
+
+// undo brings the path of o to what it was before, wherever o was cut short, and may
+// be repeated. It looks at the disk only. stays says that the change has landed and
+// somebody else has built upon it.
+func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
+	err = in(t, string(o.Path), func(d *tree.Dir, name string) error {
+		switch o.Kind {
+		case opMkdir:
+			if err := d.Rmdir(name); err != nil && !isAbsent(err) && !isNotEmpty(err) {
+				return err
+			}
+			return nil
+		case opRmdir:
+			if err := d.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+			return nil
+		case opCreate:
+			stays, err = undoCreate(d, name, o)
+		case opReplace:
+			stays, err = undoReplace(d, name, o)
+		case opInPlace:
+			stays, err = undoInPlace(s, d, name, o)
+		case opRemove:
+			stays, err = undoRemove(t, d, name, o)
+		}
+		return err
+	})
+	if isAbsent(err) {
+		err = nil // not even the directory is there
+	}
+	return stays, err
+}
+
+// ours reports whether name is the file that was staged for o, whatever is in it.
+func ours(d *tree.Dir, name string, o *op) (bool, error) {
+	if o.staged.Ino == 0 {
+		return d.Holds(name, o.post.At())
+	}
+	sig, err := d.Sig(name)
+	if isAbsent(err) {
+		return false, nil
+	}
+	return sig.Ino == o.staged.Ino && sig.Dev == o.staged.Dev, err
+}
+
+func undoCreate(d *tree.Dir, name string, o *op) (stays bool, err error) {
+	mine, err := ours(d, name, o)
+	if err != nil || !mine {
+		return false, err
+	}
+	whole, err := d.Holds(name, o.post.At())
+	if err != nil || !whole {
+		return err == nil, err
+	}
+	return false, d.Unlink(name)
+}
+
+func undoReplace(d *tree.Dir, name string, o *op) (stays bool, err error) {
+	tmp := path.Base(string(o.Tmp))
+	if err := d.Unswap(tmp, name); err != nil {
+		return false, err
+	}
+	mine, err := ours(d, name, o)
+	if err != nil || !mine {
+		// Not traded yet, or already traded back, or somebody saved over it.
+		return false, err
+	}
+	whole, err := d.Holds(name, o.post.At())
+	if err != nil {
+		return false, err
+	}
+	if _, err := d.Sig(tmp); isAbsent(err) || err == nil && !whole {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	return false, d.Swap(tmp, name)
+}
+
+func undoInPlace(s *store.Store, d *tree.Dir, name string, o *op) (stays bool, err error) {
+	if same, err := d.Holds(name, o.pre.At()); err != nil || same {
+		return false, err
+	}
+	pre, err := load(s, o.pre)
+	if err != nil {
+		return false, err
+	}
+	post, err := load(s, o.post)
+	if err != nil {
+		return false, err
+	}
+	torn, err := d.Torn(name, pre, post)
+	if err != nil || !torn {
+		return err == nil, err
+	}
+	return false, d.WriteInPlace(name, pre, true)
+}
+
+func undoRemove(t *tree.Tree, d *tree.Dir, name string, o *op) (stays bool, err error) {
+	err = in(t, string(o.Tmp), func(aside *tree.Dir, tmp string) error {
+		if _, err := aside.Sig(tmp); err != nil {
+			return err
+		}
+		return aside.Move(tmp, d, name)
+	})
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return true, nil
+	case isAbsent(err):
+		return false, nil
+	}
+	return false, err
+}
+
+func load(s *store.Store, i *delta.Image) (*delta.Image, error) {
+	if i.Loaded {
+		return i, nil
+	}
+	data, err := s.Get(i.Sum)
+	return &delta.Image{Version: i.Version, Data: data, Loaded: true}, err
+}
+
+// finished reports whether o has been performed to its end.
+func finished(t *tree.Tree, o *op) (done bool, err error) {
+	err = in(t, string(o.Path), func(d *tree.Dir, name string) error {
+		switch o.Kind {
+		case opMkdir:
+			sig, err := d.Sig(name)
+			done = err == nil && sig.Mode.IsDir()
+			return err
+		case opRmdir:
+			_, err := d.Sig(name)
+			done = isAbsent(err)
+			return err
+		case opRemove:
+			// The temporary name is taken only by this removal.
+			return in(t, string(o.Tmp), func(aside *tree.Dir, tmp string) error {
+				_, err := aside.Sig(tmp)
+				done = err == nil
+				return err
+			})
+		case opReplace:
+			if err := d.Unswap(path.Base(string(o.Tmp)), name); err != nil {
+				return err
+			}
+			fallthrough
+		case opCreate:
+			done, err = ours(d, name, o)
+			return err
+		}
+		done, err = d.Holds(name, o.post.At())
+		return err
+	})
+	if isAbsent(err) {
+		err = nil
+	}
+	return done, err
+}
+
+// clean removes the temporary files of ops and empties the journal.
+func (w *Workspace) clean(t *tree.Tree, ops []*op) error {
+	if err := w.sweep(t, ops); err != nil {
+		return err
+	}
+	return w.journal.clear()
+}
+
+// sweep removes the temporary files of ops.
+func (w *Workspace) sweep(t *tree.Tree, ops []*op) error {
+	for _, o := range ops {
+		if o.Tmp == "" {
+			continue
+		}
+		err := in(t, string(o.Tmp), func(d *tree.Dir, name string) error {
+			if o.Kind == opReplace {
+				if err := d.Unswap(name, path.Base(string(o.Path))); err != nil {
+					return err
+				}
+			}
+			return d.Unlink(name)
+		})
+		if err != nil && !isAbsent(err) {
+			return err
+		}
+	}
+	return nil
+}

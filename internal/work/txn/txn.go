@@ -1,0 +1,265 @@
+// Package txn commits changes to files, all of them or none.
+//
+// A commit goes through these steps, under a lock that every Kerf process takes:
+//
+//	validate   every file still is what the change was made for
+//	store      images before and after, so that the change can be taken back
+//	begin      the journal learns what will be touched, and under which names
+//	stage      new contents are written aside and flushed
+//	intent     the journal learns that names change from now on
+//	exchange   each file trades names with its staged successor; what came out is
+//	           compared once more with what the change was made for
+//	flush      the directories
+//	entry      one line in the ledger; from here on the change has happened
+//	clean      the old files go, the journal is emptied
+//
+// A failure before the entry trades the names back. A crash leaves the journal;
+// whoever takes the lock next finishes or takes back what it finds there. Several
+// files are committed if and only if the ledger has their entry. One file, or files
+// that were committed each for itself, are committed once their names are traded,
+// and recovery writes the entry.
+package txn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/store"
+	"kerf/internal/work/tree"
+)
+
+// Options join the parts of a workspace.
+type Options struct {
+	Tree   *tree.Tree
+	Store  *store.Store
+	Ledger *ledger.Ledger
+	// Dir is where the lock and the journal live. It is made when needed.
+	Dir string
+	// Durable flushes every commit to the disk before it is reported.
+	Durable bool
+	// Before, when not nil, is asked before each change of the journal, and its error
+	// becomes the call's. It exists for fault tests, and makes commits work on one
+	// file at a time.
+	Before func(op, path string) error
+}
+
+// Workspace commits changes. Its methods may be called concurrently, also from
+// several processes.
+type Workspace struct {
+	Options
+	turn    chan struct{} // holds one token: whose turn it is in this process
+	lock    *flock.Flock  // whose turn it is among processes
+	journal journal
+}
+
+// openPatience bounds how long Open waits for a process that is committing.
+const openPatience = 10 * time.Second
+
+// Open returns the workspace, after finishing or taking back what a crash left.
+func Open(o Options) (*Workspace, error) {
+	if o.Tree == nil || o.Store == nil || o.Ledger == nil || !filepath.IsAbs(o.Dir) {
+		return nil, errors.New("open workspace: tree, store, ledger and an absolute directory are needed")
+	}
+	w := &Workspace{
+		Options: o,
+		turn:    make(chan struct{}, 1),
+		lock:    flock.New(filepath.Join(o.Dir, "lock")),
+		journal: journal{path: filepath.Join(o.Dir, "journal.jsonl"), before: o.Before},
+	}
+	w.turn <- struct{}{}
+	if !w.journal.pending() {
+		return w, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
+	defer cancel()
+	if _, err := w.Recover(ctx); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Close releases the journal file. The workspace may be used again afterwards.
+func (w *Workspace) Close() error {
+	<-w.turn
+	defer func() { w.turn <- struct{}{} }()
+	return w.journal.close()
+}
+
+// Origin says who asked for a change. It goes into the ledger.
+type Origin struct {
+	Session, Turn, Call, Tool, Client string
+	Note                              string
+	Undoes                            []int64
+}
+
+// CommitOptions are about one commit.
+type CommitOptions struct {
+	Origin Origin
+	// Cause is one of the ledger's; CauseTool if empty. CauseUndo and CauseRedo give
+	// files exactly the modes of their images, whatever the umask.
+	Cause string
+	// BestEffort commits each file for itself; otherwise all or none.
+	BestEffort bool
+	// Real says that the paths are real ones (tree.Target), as they were shown to
+	// whoever approved: a link that is met on the way now is refused.
+	Real bool
+	// Inexact, for Record, says that the set may not be all that happened.
+	Inexact bool
+	// Prune names directories that are removed after the commit if they are empty,
+	// children first.
+	Prune []string
+}
+
+// Outcome is what a commit did.
+type Outcome struct {
+	// Committed is exactly what landed: one change per path, with real paths, the
+	// modes that the files got, and what the paths held before.
+	Committed delta.Set
+	// Exact is false only when a write may have landed that Committed does not show.
+	Exact bool
+	// Entry is what the ledger got; nil if nothing landed.
+	Entry *ledger.Entry
+	// Failed are the files that were left alone, with the reasons.
+	Failed []PathError
+}
+
+// PathError is an error about one path.
+type PathError struct {
+	Path string
+	Err  error
+}
+
+// Error names the path.
+func (e PathError) Error() string { return fmt.Sprintf("commit %s: %v", e.Path, e.Err) }
+
+// Unwrap returns the reason.
+func (e PathError) Unwrap() error { return e.Err }
+
+// MismatchError says that a path does not hold what the change was made for.
+type MismatchError struct {
+	Path       string
+	Want, Have delta.Version // zero for a path that is not there
+}
+
+// Error says in words what was expected and found.
+func (e *MismatchError) Error() string {
+	switch {
+	case e.Want.Absent():
+		return fmt.Sprintf("%s exists already", e.Path)
+	case e.Have.Absent():
+		return fmt.Sprintf("%s is gone", e.Path)
+	case e.Want.Kind == e.Have.Kind && e.Want.Sum == e.Have.Sum:
+		return fmt.Sprintf("%s has mode %o, not %o", e.Path, e.Have.Mode, e.Want.Mode)
+	}
+	return fmt.Sprintf("%s has changed", e.Path)
+}
+
+// ErrBadSet says that a set of changes contradicts itself.
+var ErrBadSet = errors.New("contradictory changes")
+
+// acquire waits for this workspace's turn and settles what a crash left.
+func (w *Workspace) acquire(ctx context.Context) (release func(), err error) {
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	release = func() { w.turn <- struct{}{} }
+	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
+		release()
+		return nil, err
+	}
+	got, err := w.lock.TryLock()
+	if err == nil && !got {
+		got, err = w.lock.TryLockContext(ctx, time.Millisecond)
+	}
+	if err != nil || !got {
+		release()
+		return nil, fmt.Errorf("lock workspace: %w", errors.Join(err, ctx.Err()))
+	}
+	return func() {
+		_ = w.lock.Unlock() // closing the file is what counts, and it cannot fail
+		w.turn <- struct{}{}
+	}, nil
+}
+
+// Record enters changes that have happened already, such as those of a command, and
+// stores the images that are loaded.
+func (w *Workspace) Record(ctx context.Context, set delta.Set, o CommitOptions) (*ledger.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for _, c := range set {
+		for _, i := range []*delta.Image{c.Pre, c.Post} {
+			if i == nil || !i.Loaded {
+				continue
+			}
+			if _, err := w.put(i.Data); err != nil {
+				return nil, err
+			}
+		}
+	}
+	e := o.entry("")
+	e.Changes = ledger.ChangesOf(set)
+	if err := w.Ledger.Append(e); err != nil {
+		return nil, err
+	}
+	if w.Durable {
+		return e, w.Ledger.Sync()
+	}
+	return e, nil
+}
+
+func (w *Workspace) put(data []byte) (delta.Sum, error) {
+	if w.Durable {
+		return w.Store.PutSync(data)
+	}
+	return w.Store.Put(data)
+}
+
+func (o CommitOptions) entry(id string) *ledger.Entry {
+	e := &ledger.Entry{
+		ID: id, Session: o.Origin.Session, Turn: o.Origin.Turn, Call: o.Origin.Call, Tool: o.Origin.Tool,
+		Client: o.Origin.Client, Note: o.Origin.Note, Undoes: o.Origin.Undoes, Cause: o.Cause, Exact: !o.Inexact,
+	}
+	if e.Cause == "" {
+		e.Cause = ledger.CauseTool
+	}
+	return e
+}
+
+// exactModes reports whether files get the modes of their images to the bit.
+func (o CommitOptions) exactModes() bool {
+	return o.Cause == ledger.CauseUndo || o.Cause == ledger.CauseRedo
+}
+
+// HomeFor returns the directory of the workspace whose first root is roots[0], below
+// kerfHome, and makes it, with a file "root" that names the root. Trouble with making
+// it shows when something is written there.
+func HomeFor(kerfHome string, roots []string) string {
+	first := ""
+	if len(roots) > 0 {
+		first = roots[0]
+	}
+	if real, err := filepath.EvalSymlinks(first); err == nil {
+		first = real
+	}
+	first = filepath.ToSlash(filepath.Clean(first))
+	sum := sha256.Sum256([]byte(first))
+	home := filepath.Join(kerfHome, "workspaces", hex.EncodeToString(sum[:8]))
+	name := filepath.Join(home, "root")
+	if _, err := os.Stat(name); err != nil && os.MkdirAll(home, 0o700) == nil {
+		_ = os.WriteFile(name, []byte(first+"\n"), 0o600)
+	}
+	return home
+}

@@ -1,0 +1,532 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/store"
+	"kerf/internal/work/tree"
+)
+
+// fixture is a workspace with a root and a home, side by side.
+type fixture struct {
+	t    *testing.T
+	root string
+	home string
+	w    *Workspace
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{t: t, root: filepath.Join(base, "w"), home: filepath.Join(base, "home")}
+	if err := os.Mkdir(f.root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f.w = f.open(true, nil)
+	return f
+}
+
+// open returns another workspace over the same places, as another process would.
+func (f *fixture) open(durable bool, hook func(op, path string) error) *Workspace {
+	f.t.Helper()
+	w, err := openAt(f.root, f.home, durable, hook)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = w.Close(); _ = w.Ledger.Close() })
+	return w
+}
+
+func openAt(root, home string, durable bool, hook func(op, path string) error) (*Workspace, error) {
+	t, err := tree.Open(tree.Options{Roots: []string{root}, Before: hook})
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.Open(filepath.Join(home, "store"))
+	if err != nil {
+		return nil, err
+	}
+	l, err := ledger.Open(home)
+	if err != nil {
+		return nil, err
+	}
+	s.Hook, l.Hook = hook, hook
+	return Open(Options{Tree: t, Store: s, Ledger: l, Dir: filepath.Join(home, "journal"), Durable: durable, Before: hook})
+}
+
+func (f *fixture) path(name string) string { return filepath.ToSlash(filepath.Join(f.root, name)) }
+
+// write puts files there behind the workspace's back. A name that ends in * makes
+// the file executable.
+func (f *fixture) write(files ...string) {
+	f.t.Helper()
+	for i := 0; i < len(files); i += 2 {
+		name, mode := strings.CutSuffix(files[i], "*")
+		p := f.path(name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			f.t.Fatal(err)
+		}
+		perm := os.FileMode(0o644)
+		if mode {
+			perm = 0o751
+		}
+		if err := os.WriteFile(p, []byte(files[i+1]), perm); err != nil {
+			f.t.Fatal(err)
+		}
+		if err := os.Chmod(p, perm); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+func (f *fixture) image(name string) *delta.Image {
+	f.t.Helper()
+	i, err := f.w.Tree.ReadEntry(f.path(name), 0)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return i
+}
+
+// change makes a change from what is on disk now to text, or to nothing.
+func (f *fixture) change(name string, text ...string) delta.Change {
+	f.t.Helper()
+	c := delta.Change{Path: f.path(name), Pre: f.image(name)}
+	if len(text) > 0 {
+		mode := uint32(0o644)
+		if c.Pre != nil && c.Pre.Kind == delta.File {
+			mode = c.Pre.Mode
+		}
+		c.Post = delta.NewFile([]byte(text[0]), mode)
+	}
+	return c
+}
+
+// move makes the two halves of a move.
+func (f *fixture) move(from, to string) delta.Set {
+	src := f.change(from)
+	src.To = f.path(to)
+	dst := delta.Change{Path: f.path(to), Pre: f.image(to), Post: src.Pre, From: f.path(from)}
+	return delta.Set{dst, src}
+}
+
+func (f *fixture) snapshot() map[string]string { return snapshot(f.t, f.root) }
+
+// snapshot describes every name below root: mode and content.
+func snapshot(t *testing.T, root string) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	err := filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
+		if err != nil || p == root {
+			return err
+		}
+		st, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		text := st.Mode().String()
+		switch {
+		case st.Mode().IsRegular():
+			b, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			text += " " + string(b)
+		case st.Mode()&os.ModeSymlink != 0:
+			target, err := os.Readlink(p)
+			if err != nil {
+				return err
+			}
+			text += " " + target
+		}
+		got[rel] = text
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func (f *fixture) commit(set ...delta.Change) Outcome {
+	f.t.Helper()
+	out, err := f.w.Commit(context.Background(), set, CommitOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.checkClean()
+	return out
+}
+
+// checkClean fails if anything but the files is left.
+func (f *fixture) checkClean() {
+	f.t.Helper()
+	for name := range f.snapshot() {
+		if strings.Contains(name, ".kerf-") {
+			f.t.Errorf("stray %s", name)
+		}
+	}
+	if f.w.journal.pending() {
+		f.t.Error("journal is not empty")
+	}
+}
+
+func (f *fixture) entries() []ledger.Entry {
+	f.t.Helper()
+	e, err := f.w.Ledger.Read(0)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return e
+}
+
+func TestCommitWritesAllKinds(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "old\n", "gone", "x", "run*", "#!\n", "from", "moved")
+	set := delta.Set{
+		f.change("a", "new\n"),
+		f.change("deep/er/new", "fresh"),
+		f.change("gone"),
+		f.change("run", "#!/bin/sh\n"),
+	}
+	set = append(set, f.move("from", "to")...)
+	out := f.commit(set...)
+	want := map[string]string{
+		"a": "-rw-r--r-- new\n", "deep": "drwxr-xr-x", "deep/er": "drwxr-xr-x", "deep/er/new": "-rw-r--r-- fresh",
+		"run": "-rwxr-x--x #!/bin/sh\n", "to": "-rw-r--r-- moved",
+	}
+	if d := cmp.Diff(want, f.snapshot()); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+	if d := cmp.Diff(set, out.Committed); d != "" || !out.Exact || len(out.Failed) > 0 {
+		t.Errorf("outcome %+v\n%s", out, d)
+	}
+	entries := f.entries()
+	if len(entries) != 1 || out.Entry == nil || entries[0].Seq != out.Entry.Seq || !entries[0].Exact {
+		t.Fatalf("entries %+v", entries)
+	}
+	if d := cmp.Diff(ledger.ChangesOf(set), entries[0].Changes); d != "" {
+		t.Errorf("entry -want +got\n%s", d)
+	}
+	if d := cmp.Diff([]ledger.Path{ledger.Path(f.path("deep")), ledger.Path(f.path("deep/er"))}, entries[0].Dirs); d != "" {
+		t.Errorf("dirs\n%s", d)
+	}
+	for _, c := range set {
+		for _, i := range []*delta.Image{c.Pre, c.Post} {
+			if i == nil {
+				continue
+			}
+			if b, err := f.w.Store.Get(i.Sum); err != nil || string(b) != string(i.Data) {
+				t.Errorf("%s: image not in the store: %v", c.Path, err)
+			}
+		}
+	}
+}
+
+func TestMismatchWritesNothing(t *testing.T) {
+	for name, spoil := range map[string]func(f *fixture){
+		"content": func(f *fixture) { f.write("b", "theirs") },
+		"mode":    func(f *fixture) { f.write("b*", "b") },
+		"gone":    func(f *fixture) { os.Remove(f.path("b")) },
+		"new":     func(f *fixture) { f.write("n", "theirs") },
+		"link":    func(f *fixture) { os.Remove(f.path("b")); os.Symlink("a", f.path("b")) },
+		"dir":     func(f *fixture) { os.Remove(f.path("b")); os.Mkdir(f.path("b"), 0o755) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.write("a", "a", "b", "b")
+			set := delta.Set{f.change("a", "A"), f.change("b", "B"), f.change("n", "N"), f.change("d/e", "E")}
+			spoil(f)
+			before := f.snapshot()
+			out, err := f.w.Commit(context.Background(), set, CommitOptions{})
+			var mm *MismatchError
+			if err == nil || name != "dir" && !errors.As(err, &mm) {
+				t.Fatalf("got %v", err)
+			}
+			if d := cmp.Diff(before, f.snapshot()); d != "" || len(out.Committed) > 0 || out.Entry != nil || !out.Exact {
+				t.Errorf("%+v\n%s", out, d)
+			}
+			f.checkClean()
+		})
+	}
+}
+
+func TestMismatchTellsBothVersions(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "one")
+	c := f.change("a", "mine")
+	f.write("a", "theirs")
+	_, err := f.w.Commit(context.Background(), delta.Set{c}, CommitOptions{})
+	var mm *MismatchError
+	if !errors.As(err, &mm) {
+		t.Fatal(err)
+	}
+	want := &MismatchError{f.path("a"), c.Pre.Version, delta.NewFile([]byte("theirs"), 0o644).Version}
+	if d := cmp.Diff(want, mm); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestFileAndDirectoryTradePlaces(t *testing.T) {
+	f := newFixture(t)
+	f.write("d/x", "x", "d/y/z", "z", "file", "text")
+	set := delta.Set{
+		f.change("d/x"), f.change("d/y/z"), {Path: f.path("d"), Post: delta.NewFile([]byte("now a file"), 0o644)},
+		f.change("file"), {Path: f.path("file/in"), Post: delta.NewFile([]byte("in"), 0o600)},
+	}
+	f.commit(set...)
+	want := map[string]string{"d": "-rw-r--r-- now a file", "file": "drwxr-xr-x", "file/in": "-rw------- in"}
+	if d := cmp.Diff(want, f.snapshot()); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+func TestDirectoryWithMoreInItStays(t *testing.T) {
+	f := newFixture(t)
+	f.write("d/x", "x", "d/other", "o", "a", "a")
+	before := f.snapshot()
+	set := delta.Set{f.change("a", "A"), f.change("d/x"), {Path: f.path("d"), Post: delta.NewFile(nil, 0o644)}}
+	if _, err := f.w.Commit(context.Background(), set, CommitOptions{}); err == nil {
+		t.Fatal("committed")
+	}
+	if d := cmp.Diff(before, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+	f.checkClean()
+}
+
+func TestRepeatedPathsAreFolded(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "1")
+	c1 := f.change("a", "2")
+	c2 := delta.Change{Path: c1.Path, Pre: c1.Post, Post: delta.NewFile([]byte("3"), 0o644)}
+	out := f.commit(c1, c2)
+	if len(out.Committed) != 1 || string(out.Committed[0].Pre.Data) != "1" || string(out.Committed[0].Post.Data) != "3" {
+		t.Errorf("%+v", out.Committed)
+	}
+	bad := delta.Change{Path: c1.Path, Pre: c1.Pre, Post: nil}
+	if _, err := f.w.Commit(context.Background(), delta.Set{f.change("a", "x"), bad}, CommitOptions{}); !errors.Is(err, ErrBadSet) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNothingToDoIsNoEntry(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "1")
+	out := f.commit(f.change("a", "1"))
+	if len(out.Committed) != 0 || out.Entry != nil || len(f.entries()) != 0 {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestCommitKeepsWhatIsNotContent(t *testing.T) {
+	f := newFixture(t)
+	f.write("a*", "1", "h1", "hard")
+	if err := os.Link(f.path("h1"), f.path("h2")); err != nil {
+		t.Skip(err)
+	}
+	f.commit(f.change("a", "2"), f.change("h1", "soft and longer"))
+	want := map[string]string{
+		"a": "-rwxr-x--x 2", "h1": "-rw-r--r-- soft and longer", "h2": "-rw-r--r-- soft and longer"}
+	if d := cmp.Diff(want, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+	a, _ := os.Stat(f.path("h1"))
+	b, _ := os.Stat(f.path("h2"))
+	if !os.SameFile(a, b) {
+		t.Error("the names have parted")
+	}
+	f.commit(f.change("h1", "x"))
+	if got := f.snapshot()["h2"]; got != "-rw-r--r-- x" {
+		t.Errorf("h2 is %q", got)
+	}
+}
+
+func TestSEC_L7_LinkInsideIsFollowed(t *testing.T) {
+	f := newFixture(t)
+	f.write("dir/real", "1")
+	for _, link := range [][2]string{{"dir/real", "rel"}, {f.path("dir/real"), "abs"}, {"dir", "d"}, {"rel", "twice"}} {
+		if err := os.Symlink(link[0], f.path(link[1])); err != nil {
+			t.Skip(err)
+		}
+	}
+	for i, name := range []string{"rel", "abs", "d/real", "twice"} {
+		img, err := f.w.Tree.Read(f.path(name), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		post := delta.NewFile(fmt.Appendf(nil, "edit %d", i), 0o644)
+		out := f.commit(delta.Change{Path: f.path(name), Pre: img, Post: post})
+		if got := f.snapshot(); got["dir/real"] != "-rw-r--r-- "+string(post.Data) || !strings.HasPrefix(got["rel"], "L") {
+			t.Errorf("%s: %v", name, got)
+		}
+		if out.Committed[0].Path != f.path("dir/real") {
+			t.Errorf("%s: committed %s", name, out.Committed[0].Path)
+		}
+	}
+	// Removing the name removes the link, not the file.
+	img, err := f.w.Tree.Read(f.path("twice"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := f.commit(delta.Change{Path: f.path("twice"), Pre: img})
+	if _, ok := f.snapshot()["twice"]; ok || f.image("dir/real") == nil || out.Committed[0].Pre.Kind != delta.Symlink {
+		t.Errorf("%+v", out.Committed)
+	}
+}
+
+func TestLinksAreMadeAndRemoved(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "1")
+	f.commit(delta.Change{Path: f.path("l"), Post: delta.NewSymlink("a")})
+	f.commit(delta.Change{Path: f.path("l"), Pre: f.image("l"), Post: delta.NewSymlink("b")})
+	if got := f.snapshot()["l"]; !strings.HasSuffix(got, " b") || got[0] != 'L' {
+		t.Fatal(got)
+	}
+	f.commit(delta.Change{Path: f.path("l"), Pre: f.image("l"), Post: delta.NewFile([]byte("x"), 0o644)})
+	f.commit(f.change("l"))
+	if got := f.snapshot(); len(got) != 1 {
+		t.Error(got)
+	}
+}
+
+func TestUndoRestoresEverything(t *testing.T) {
+	f := newFixture(t)
+	f.write("a*", "old", "gone", "x")
+	if err := os.Chmod(f.path("gone"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	before := f.snapshot()
+	out := f.commit(f.change("a", "new"), f.change("gone"), f.change("p/q/r", "1"))
+	var back delta.Set
+	for _, c := range out.Entry.Set() { // images not loaded: the bytes come from the store
+		back = append(back, delta.Change{Path: c.Path, Pre: c.Post, Post: c.Pre})
+	}
+	o := CommitOptions{Cause: ledger.CauseUndo, Origin: Origin{Undoes: []int64{out.Entry.Seq}}}
+	for i := len(out.Entry.Dirs) - 1; i >= 0; i-- {
+		o.Prune = append(o.Prune, string(out.Entry.Dirs[i]))
+	}
+	if _, err := f.w.Commit(context.Background(), back, o); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(before, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+	last := f.entries()[1]
+	if last.Cause != ledger.CauseUndo || len(last.Undoes) != 1 || last.Undoes[0] != 1 {
+		t.Errorf("%+v", last)
+	}
+}
+
+func TestSEC_E5_BestEffortReportsTheCommittedPrefix(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "1", "b", "2", "c", "3", "src", "s", "dst", "d")
+	set := delta.Set{f.change("a", "A"), f.change("b", "B"), f.change("c", "C")}
+	set = append(set, f.move("src", "dst")...)
+	f.write("b", "theirs", "dst", "theirs")
+	out, err := f.w.Commit(context.Background(), set, CommitOptions{BestEffort: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.checkClean()
+	if d := cmp.Diff([]string{f.path("a"), f.path("c")}, out.Committed.Paths()); d != "" || !out.Exact {
+		t.Error(d)
+	}
+	var failed []string
+	for _, e := range out.Failed {
+		failed = append(failed, e.Path)
+	}
+	if d := cmp.Diff([]string{f.path("b"), f.path("dst"), f.path("src")}, failed); d != "" {
+		t.Error(d)
+	}
+	want := map[string]string{"a": "-rw-r--r-- A", "b": "-rw-r--r-- theirs", "c": "-rw-r--r-- C",
+		"src": "-rw-r--r-- s", "dst": "-rw-r--r-- theirs"}
+	if d := cmp.Diff(want, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestRecord(t *testing.T) {
+	f := newFixture(t)
+	set := delta.Set{{Path: f.path("x"), Pre: delta.NewFile([]byte("1"), 0o644), Post: &delta.Image{Version: delta.NewFile([]byte("2"), 0o644).Version}}}
+	e, err := f.w.Record(context.Background(), set, CommitOptions{Cause: ledger.CauseCommand, Inexact: true})
+	if err != nil || e.Seq != 1 || e.Exact || e.Cause != ledger.CauseCommand {
+		t.Fatalf("%+v %v", e, err)
+	}
+	if !f.w.Store.Has(set[0].Pre.Sum) || f.w.Store.Has(set[0].Post.Sum) {
+		t.Error("images")
+	}
+}
+
+func TestHomeForIsStable(t *testing.T) {
+	f := newFixture(t)
+	link := f.root + "-link"
+	if err := os.Symlink(f.root, link); err != nil {
+		t.Skip(err)
+	}
+	a, b := HomeFor(f.home, []string{f.root}), HomeFor(f.home, []string{link, "/other"})
+	if a != b || len(filepath.Base(a)) != 16 || filepath.Dir(a) != filepath.Join(f.home, "workspaces") {
+		t.Errorf("%s, %s", a, b)
+	}
+	if text, err := os.ReadFile(filepath.Join(a, "root")); err != nil || string(text) != filepath.ToSlash(f.root)+"\n" {
+		t.Errorf("%q %v", text, err)
+	}
+}
+
+func TestCancelledCommitWritesNothing(t *testing.T) {
+	f := newFixture(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := f.w.Commit(ctx, delta.Set{f.change("a", "1")}, CommitOptions{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if len(f.snapshot()) != 0 {
+		t.Error("something was written")
+	}
+}
+
+func BenchmarkCommit(b *testing.B) {
+	for _, durable := range []bool{false, true} {
+		b.Run(fmt.Sprintf("durable=%v", durable), func(b *testing.B) {
+			base, err := filepath.EvalSymlinks(b.TempDir())
+			if err != nil {
+				b.Fatal(err)
+			}
+			root := filepath.Join(base, "w")
+			if err := os.Mkdir(root, 0o755); err != nil {
+				b.Fatal(err)
+			}
+			w, err := openAt(root, filepath.Join(base, "home"), durable, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			body := strings.Repeat("a line of text in a file\n", 400)
+			var pre *delta.Image
+			for i := 0; b.Loop(); i++ {
+				post := delta.NewFile(fmt.Appendf(nil, "%d\n%s", i, body), 0o644)
+				c := delta.Change{Path: root + "/f", Pre: pre, Post: post}
+				if _, err := w.Commit(context.Background(), delta.Set{c}, CommitOptions{}); err != nil {
+					b.Fatal(err)
+				}
+				pre = post
+			}
+		})
+	}
+}
