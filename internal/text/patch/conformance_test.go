@@ -295,7 +295,7 @@ func TestUnifiedDiffCases(t *testing.T) {
 				o := patch.PlanOptions{}
 				accepted := append([]diffOutcome{c.Apply}, c.Alternatives...)
 				if mode == "3way" {
-					if c.Strict || !hasMerge {
+					if c.Strict {
 						accepted = append(accepted, diffOutcome{Unchanged: true})
 					}
 					accepted = append(accepted, c.ThreeWay)
@@ -312,7 +312,7 @@ func TestUnifiedDiffCases(t *testing.T) {
 				have := outcome{err == nil, got.shown(true)}
 				var first outcome
 				for i, a := range accepted {
-					if mode == "3way" && i == 0 && !c.Apply.OK && c.ThreeWay.OK && hasMerge {
+					if mode == "3way" && i == 0 && !c.Apply.OK && c.ThreeWay.OK {
 						continue // a clean merge must be found
 					}
 					if a.Unchanged {

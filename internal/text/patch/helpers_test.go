@@ -8,8 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const hasMerge = false
-
 // checkStream holds the law of streams: any cut into pieces gives what the whole
 // gives, and that is what the parser says.
 func checkStream(t *testing.T, text []byte, p *patch.Patch) {
