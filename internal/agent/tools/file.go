@@ -1,0 +1,386 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"kerf/internal/agent/tool"
+	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
+	"kerf/internal/text/edit"
+	"kerf/internal/text/lines"
+	"kerf/internal/text/merge"
+)
+
+// Bounds of what a refusal shows.
+const (
+	maxPath      = 4096
+	shownDiff    = 8000 // bytes
+	shownAround  = 3    // lines before and after a place
+	shownPlace   = 40   // lines of a place
+	shownWidth   = 500  // bytes of a line
+	shortFile    = 2000 // bytes of a file that is shown whole after a change
+	similarNames = 3
+)
+
+// target is a file that a call names.
+type target struct {
+	name  string // as the model wrote it
+	abs   string
+	disk  *delta.Image // nil when nothing is there
+	stamp tool.Stamp
+}
+
+// resolve makes the path in an argument absolute.
+func resolve(env tool.Env, field, name string) (string, error) {
+	switch {
+	case name == "":
+		return "", tool.Refuse(tool.InvalidArguments, "field %s: expected a path, found an empty string", field)
+	case strings.IndexByte(name, 0) >= 0:
+		return "", tool.Refuse(tool.InvalidArguments, "field %s: expected a path, found a NUL character in it", field)
+	case len(name) > maxPath:
+		return "", tool.Refuse(tool.InvalidArguments, "field %s: expected a path of at most %d bytes, found %d", field, maxPath, len(name))
+	}
+	return env.Resolve(name)
+}
+
+// look finds the file that an argument names.
+func look(env tool.Env, field, name string) (target, error) {
+	abs, err := resolve(env, field, name)
+	if err != nil {
+		return target{}, err
+	}
+	t := target{name: name, abs: abs}
+	if t.disk, t.stamp, err = env.Read(abs); err != nil {
+		return target{}, err
+	}
+	if t.disk != nil && t.disk.Kind == delta.Symlink {
+		return target{}, tool.Refuse(tool.NotAFile, "%s is a symbolic link to %s; name the file it points to", name, clip(string(t.disk.Data)))
+	}
+	return t, nil
+}
+
+// missing says that nothing is there, and what has a similar name.
+func (t target) missing(ctx context.Context, env tool.Env) *tool.Error {
+	if near := similar(ctx, env, t.abs); len(near) > 0 {
+		return tool.Refuse(tool.NotFound, "%s does not exist. Did you mean %s?", t.name, strings.Join(near, ", "))
+	}
+	return tool.Refuse(tool.NotFound, "%s does not exist. Look for it with glob or list_dir", t.name)
+}
+
+// similar returns the paths of files that may have been meant by abs: those in its
+// directory with nearly its name, else those elsewhere with the same name.
+func similar(ctx context.Context, env tool.Env, abs string) []string {
+	dir, base := filepath.Dir(abs), filepath.Base(abs)
+	entries, _, err := env.List(ctx, dir, 1, 2000)
+	var near []string
+	for _, e := range entries {
+		name := strings.TrimRight(e.Path, "@")
+		if err == nil && !strings.HasSuffix(name, "/") && alike(name, base) && len(near) < similarNames {
+			near = append(near, display(env, filepath.Join(dir, name)))
+		}
+	}
+	if len(near) > 0 || strings.ContainsAny(base, `*?[]{}\`) {
+		return near
+	}
+	found, _, err := env.Glob(ctx, env.Cwd(), "**/"+base, similarNames)
+	if err != nil {
+		return nil
+	}
+	for _, f := range found {
+		near = append(near, display(env, f))
+	}
+	return near
+}
+
+// alike reports whether two names differ by no more than a slip: their case, their
+// extension, or a third of their letters.
+func alike(a, b string) bool {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	stem := func(s string) string { return strings.TrimSuffix(s, path.Ext(s)) }
+	if a == b || len(stem(a)) > 2 && stem(a) == stem(b) {
+		return true
+	}
+	if len(a) > 100 || len(b) > 100 {
+		return false
+	}
+	return distance(a, b) <= max(1, min(len(a), len(b))/4)
+}
+
+// distance is the number of bytes to insert, delete or change to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// display is a path as the model is told it: relative to the working directory
+// where it lies below, with slashes.
+func display(env tool.Env, abs string) string {
+	rel, err := filepath.Rel(env.Cwd(), abs)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return filepath.ToSlash(abs)
+	}
+	return filepath.ToSlash(rel)
+}
+
+// Expectation is the state of a file that a call was made for.
+type Expectation struct {
+	ExpectedVersion *int    `json:"expectedVersion,omitempty" doc:"Refuse the change unless the file is at this version."`
+	ExpectedHash    *string `json:"expectedHash,omitempty" doc:"Refuse the change unless the file has this contentHash."`
+}
+
+func (e Expectation) given() bool { return e.ExpectedVersion != nil || e.ExpectedHash != nil }
+
+// or returns e, or other where e expects nothing.
+func (e Expectation) or(other Expectation) Expectation {
+	if e.given() {
+		return e
+	}
+	return other
+}
+
+// unmet says what e expects that t is not, or nothing.
+func (e Expectation) unmet(t target) string {
+	switch {
+	case e.ExpectedVersion != nil && *e.ExpectedVersion != t.stamp.Version:
+		return fmt.Sprintf("version %d", *e.ExpectedVersion)
+	case e.ExpectedHash != nil && *e.ExpectedHash != t.stamp.ContentHash:
+		return "contentHash " + clip(*e.ExpectedHash)
+	}
+	return ""
+}
+
+// refused is a refusal, and the state of the file where it shows that to the model.
+type refused struct {
+	err *tool.Error
+	saw *tool.Sight
+}
+
+// action tells the refusal in the way that keeps what it shows and warns of.
+func (r *refused) action(warnings []tool.Warning) (tool.Action, error) {
+	if r.saw == nil && len(warnings) == 0 {
+		return nil, r.err
+	}
+	a := tool.Answer{Result: tool.Result{Error: r.err, Warnings: warnings}}
+	if r.saw != nil {
+		a.Saw = []tool.Sight{*r.saw}
+	}
+	return a, nil
+}
+
+// asRefusal tells refusals from faults of the machine.
+func asRefusal(err error) (*tool.Error, bool) {
+	var e *tool.Error
+	ok := errors.As(err, &e)
+	return e, ok
+}
+
+// mismatch refuses a change made for another state of t than the present one. It
+// shows the way from base, what the model last saw, where that is known, and the
+// present text at place. The refusal counts as a sight: the model knows the state.
+func (t target) mismatch(lead string, base *delta.Image, place tool.LineRange) *refused {
+	var b strings.Builder
+	if t.disk == nil {
+		fmt.Fprintf(&b, "%s %s It is not there any more. Nothing was written.", t.name, lead)
+	} else {
+		fmt.Fprintf(&b, "%s %s It is now at version %d, contentHash %s. Nothing was written.", t.name, lead, t.stamp.Version, t.stamp.ContentHash)
+	}
+	if t.disk != nil {
+		b.WriteString(t.present(base, place))
+	}
+	if !strings.HasSuffix(b.String(), "\n") {
+		b.WriteString(" ")
+	}
+	b.WriteString("To go on, re-read with read_file and make the change again for the present text.")
+	return &refused{err: &tool.Error{Code: tool.VersionMismatch, Message: b.String()}, saw: &tool.Sight{Path: t.abs, Image: t.disk}}
+}
+
+// present shows what changed since base and the text at place; where neither is
+// known, how the file begins.
+func (t target) present(base *delta.Image, place tool.LineRange) string {
+	shown := ""
+	if base != nil && base.Loaded && base.Sum != t.disk.Sum && mergeable(t.disk.Data) {
+		if d := changes(t.name, base.Data, t.disk.Data); d != "" {
+			shown = " What changed since you last saw it:\n" + d
+		}
+	}
+	switch {
+	case place.Start > 0:
+		shown = strings.TrimSuffix(shown, "\n") + "\nThe text there now:\n" + numbered(edit.Text(t.disk.Data), place)
+	case shown == "" && len(t.disk.Data) > 0 && lines.Facts(t.disk.Data).Encoding != lines.Binary:
+		shown = "\nIt begins:\n" + numbered(edit.Text(t.disk.Data), tool.LineRange{Start: 1, End: 17})
+	}
+	return shown
+}
+
+// changes is the unified diff of two texts, cut to what a refusal may show.
+func changes(name string, old, new []byte) string {
+	name = strings.TrimLeft(filepath.ToSlash(name), "/")
+	d := string(diff.Unified([]diff.File{{OldPath: name, NewPath: name, OldMode: 0o100644, NewMode: 0o100644,
+		Old: edit.Text(old), New: edit.Text(new)}}))
+	if i := strings.Index(d, "--- "); i >= 0 {
+		d = d[i:] // without git's own header
+	}
+	if len(d) > shownDiff {
+		cut := strings.LastIndexByte(d[:shownDiff], '\n') + 1
+		d = d[:cut] + fmt.Sprintf("… %d more lines of the diff\n", strings.Count(d[cut:], "\n"))
+	}
+	return d
+}
+
+// numbered shows lines of text as read_file does, with some lines around them.
+func numbered(text []byte, r tool.LineRange) string {
+	all := lines.Split(text)
+	from, to := max(0, r.Start-1-shownAround), min(len(all), r.End+shownAround)
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		if i-from == shownPlace {
+			fmt.Fprintf(&b, "     … up to line %d\n", to)
+			break
+		}
+		fmt.Fprintf(&b, "%4d | %s\n", i+1, shorten(chomp(all[i]), shownWidth))
+	}
+	return b.String()
+}
+
+// chomp takes the line end off.
+func chomp(line []byte) string {
+	line = bytes.TrimSuffix(line, []byte{'\n'})
+	return string(bytes.TrimSuffix(line, []byte{'\r'}))
+}
+
+// shorten cuts a line after n bytes and says so; what is no text is replaced.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	cut := n
+	for cut > n-4 && s[cut]&0xc0 == 0x80 {
+		cut--
+	}
+	return fmt.Sprintf("%s… (%d more bytes in this line)", strings.ToValidUTF8(s[:cut], "\uFFFD"), len(s)-cut)
+}
+
+// known is what the model last saw of t, if it saw something that was there.
+func (t target) known(env tool.Env) (base *delta.Image, stale bool) {
+	base, seen := env.Seen(t.abs)
+	if !seen || base == nil {
+		return nil, false
+	}
+	return base, t.disk == nil || base.Sum != t.disk.Sum
+}
+
+// merged joins a change from base to ours with the change from base to what is on
+// disk. It returns false when both touch the same place or cannot be merged.
+func (t target) merged(base, ours []byte) ([]byte, bool) {
+	if !mergeable(base) || !mergeable(ours) || !mergeable(t.disk.Data) {
+		return nil, false
+	}
+	joined, _, conflicts := merge.Three(base, ours, t.disk.Data)
+	return joined, len(conflicts) == 0
+}
+
+// mergeable reports whether lines of content end in LF bytes.
+func mergeable(content []byte) bool {
+	switch lines.Facts(content).Encoding {
+	case lines.UTF16LE, lines.UTF16BE, lines.Binary:
+		return false
+	}
+	return true
+}
+
+// moved returns the lines of new that old does not have, as words.
+func moved(old, new []byte) string {
+	var words []string
+	for i, r := range regions(old, new) {
+		if i == 5 {
+			words = append(words, "…")
+			break
+		}
+		words = append(words, span(r))
+	}
+	return strings.Join(words, ", ")
+}
+
+// regions returns the lines of new where it differs from old.
+func regions(old, new []byte) []tool.LineRange {
+	var found []tool.LineRange
+	index := lines.NewIndex(new)
+	shift := 0
+	for _, e := range diff.Lines(old, new) {
+		start := e.Start + shift
+		end := start + len(e.New)
+		shift += len(e.New) - (e.End - e.Start)
+		first := index.LineOf(min(start, max(0, len(new)-1)))
+		last := first
+		if len(e.New) > 0 {
+			last = index.LineOf(end - 1)
+		}
+		found = append(found, tool.LineRange{Start: first, End: last})
+	}
+	return found
+}
+
+// across returns where the lines r of old are in new.
+func across(old, new []byte, r tool.LineRange) tool.LineRange {
+	index := lines.NewIndex(old)
+	from, to := index.Offset(r.Start), index.Offset(r.End+1)
+	shiftFrom, shiftTo := 0, 0
+	for _, e := range diff.Lines(old, new) {
+		grown := len(e.New) - (e.End - e.Start)
+		if e.End <= from && e.Start < from {
+			shiftFrom += grown
+		}
+		if e.Start < to || e.End <= to {
+			shiftTo += grown
+		}
+	}
+	there := lines.NewIndex(new)
+	limit := max(0, len(new)-1)
+	first := there.LineOf(min(max(0, from+shiftFrom), limit))
+	return tool.LineRange{Start: first, End: max(first, there.LineOf(min(max(0, to+shiftTo-1), limit)))}
+}
+
+// span is a range of lines in words.
+func span(r tool.LineRange) string {
+	if r.Start == r.End {
+		return fmt.Sprintf("line %d", r.Start)
+	}
+	return fmt.Sprintf("lines %d-%d", r.Start, r.End)
+}
+
+// state describes the new text of a file whose old text was old (nil: none). The
+// session adds version and hash once it is written.
+func state(old, new []byte) tool.FileState {
+	s := tool.FileState{Affected: tool.LineRange{Start: 1, End: max(1, lines.Count(edit.Text(new)))}}
+	if old != nil {
+		if r := regions(edit.Text(old), edit.Text(new)); len(r) > 0 {
+			s.Affected = tool.LineRange{Start: r[0].Start, End: r[len(r)-1].End}
+		}
+	}
+	if len(new) <= shortFile && utf8.Valid(new) {
+		s.NewContent = string(new)
+	}
+	return s
+}

@@ -1,0 +1,236 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	"kerf/internal/agent/tool"
+	"kerf/internal/text/edit"
+	"kerf/internal/text/lines"
+)
+
+//go:embed read_file.md
+var readFileWords string
+
+// Bounds of one read.
+const (
+	readLines = 2000
+	readBytes = 36_000 // stays below what history keeps of one output
+	readWidth = 2000   // bytes of a line
+	readImage = 10 << 20
+)
+
+type readArgs struct {
+	FilePath string `json:"file_path" doc:"The file to read. Relative paths start at the working directory."`
+	Offset   *int   `json:"offset,omitempty" min:"1" doc:"The first line to show, counted from 1 (default 1)."`
+	Limit    *int   `json:"limit,omitempty" min:"1" doc:"How many lines to show (default 2000)."`
+
+	asCode bool // answer as read_code does
+}
+
+func readFile() entry {
+	return definition[readArgs]{
+		name: "read_file", words: readFileWords, parallel: true, prepare: prepareRead,
+		aliases: []alias[readArgs]{
+			as("Read", func(a struct {
+				FilePath string `json:"file_path"`
+				Offset   *int   `json:"offset,omitempty" min:"0"`
+				Limit    *int   `json:"limit,omitempty" min:"1"`
+			}) (readArgs, error) {
+				return readArgs{FilePath: a.FilePath, Offset: a.Offset, Limit: a.Limit}, nil
+			}),
+			as("read_code", func(a struct {
+				FilePath string `json:"filePath"`
+			}) (readArgs, error) {
+				return readArgs{FilePath: a.FilePath, asCode: true}, nil
+			}),
+		},
+	}
+}
+
+func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (tool.Action, error) {
+	field := "file_path"
+	if a.asCode {
+		field = "filePath"
+	}
+	t, err := look(env, field, a.FilePath)
+	if err != nil {
+		return nil, err
+	}
+	if t.disk == nil {
+		return nil, t.missing(ctx, env)
+	}
+	answer := tool.Answer{Saw: []tool.Sight{{Path: t.abs, Image: t.disk}}}
+	answer.Result = tool.Result{Success: true, VersionInfo: &t.stamp}
+	data := t.disk.Data
+	if kind := imageKind(data); kind != "" && !a.asCode {
+		if len(data) > readImage {
+			return nil, tool.Refuse(tool.TooLarge, "%s is an image of %d bytes; at most %d are shown. Make a smaller copy and read that", t.name, len(data), readImage)
+		}
+		answer.Result.Images = []string{"data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)}
+		answer.Result.Output = fmt.Sprintf("%s (%s, %d bytes)\n%s", t.name, kind, len(data), versionLine(t.stamp))
+		return answer, nil
+	}
+	if lines.Facts(data).Encoding == lines.Binary {
+		return nil, tool.Refuse(tool.BinaryFile, "%s is binary (%s, %d bytes) and is not shown. Use a command that understands it", t.name, binaryKind(data), len(data))
+	}
+	text := edit.Text(data)
+	if a.asCode {
+		return answerCode(answer, t, text)
+	}
+	shown, err := page(t, text, a)
+	if err != nil {
+		return nil, err
+	}
+	answer.Result.Output = shown + versionLine(t.stamp)
+	return answer, nil
+}
+
+// page shows the lines that were asked for, as many as fit, and how to read on.
+func page(t target, text []byte, a readArgs) (string, error) {
+	all := lines.Split(text)
+	first, limit := 1, readLines
+	if a.Offset != nil {
+		first = max(1, *a.Offset)
+	}
+	if a.Limit != nil {
+		limit = *a.Limit
+	}
+	if len(all) == 0 {
+		return "(the file is empty)\n", nil
+	}
+	if first > len(all) {
+		return "", tool.Refuse(tool.InvalidArguments, "field offset: %s has %d lines, and line %d is past its end", t.name, len(all), first)
+	}
+	var b strings.Builder
+	next := first
+	for ; next <= len(all) && next-first < limit; next++ {
+		line := fmt.Sprintf("%4d | %s\n", next, shorten(chomp(all[next-1]), readWidth))
+		if next > first && b.Len()+len(line) > readBytes {
+			break
+		}
+		b.WriteString(line)
+	}
+	if next <= len(all) {
+		fmt.Fprintf(&b, "(lines %d-%d of %d; read on with offset %d)\n", first, next-1, len(all), next)
+	}
+	return b.String(), nil
+}
+
+// versionLine is the last line of every read.
+func versionLine(s tool.Stamp) string {
+	info, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // plain strings and numbers always have a JSON form
+	}
+	return "versionInfo: " + string(info)
+}
+
+// answerCode gives the whole text as data instead of numbered lines.
+func answerCode(answer tool.Answer, t target, text []byte) (tool.Action, error) {
+	metadata := map[string]any{"lines": lines.Count(text), "path": t.name, "language": nil}
+	if l := language(t.name); l != "" {
+		metadata["language"] = l
+	}
+	content := strings.ToValidUTF8(string(text), "\uFFFD")
+	whole, err := json.Marshal(map[string]any{"content": content, "metadata": metadata, "versionInfo": t.stamp})
+	if err != nil {
+		return nil, err
+	}
+	answer.Result.Output = string(whole)
+	answer.Result.Fields = map[string]any{"content": content, "metadata": metadata}
+	return answer, nil
+}
+
+// imageKind returns the media type of an image that models can see.
+func imageKind(b []byte) string {
+	switch {
+	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(b, []byte("\xff\xd8\xff")):
+		return "image/jpeg"
+	case bytes.HasPrefix(b, []byte("GIF87a")), bytes.HasPrefix(b, []byte("GIF89a")):
+		return "image/gif"
+	case len(b) >= 12 && string(b[:4]) == "RIFF" && string(b[8:12]) == "WEBP":
+		return "image/webp"
+	}
+	return ""
+}
+
+// binaryKind names a binary format by its first bytes.
+func binaryKind(b []byte) string {
+	for _, k := range [...]struct{ magic, name string }{
+		{"%PDF-", "PDF document"}, {"PK\x03\x04", "ZIP archive"}, {"\x1f\x8b", "gzip archive"}, {"\x7fELF", "ELF program"},
+		{"MZ", "Windows program"}, {"\xcf\xfa\xed\xfe", "Mach-O program"}, {"\xca\xfe\xba\xbe", "Mach-O program or Java class"},
+		{"SQLite format 3\x00", "SQLite database"}, {"\x00asm", "WebAssembly module"}, {"BZh", "bzip2 archive"},
+		{"\xfd7zXZ\x00", "xz archive"}, {"\x28\xb5\x2f\xfd", "zstd archive"}, {"7z\xbc\xaf\x27\x1c", "7z archive"},
+		{"!<arch>\n", "static library"}, {"BM", "bitmap image"}, {"\x00\x00\x01\x00", "icon"}, {"OggS", "Ogg media"}, {"ID3", "MP3 audio"},
+		{"\xff\xfe\x00\x00", "UTF-32 text"}, {"\x00\x00\xfe\xff", "UTF-32 text"},
+	} {
+		if bytes.HasPrefix(b, []byte(k.magic)) {
+			return k.name
+		}
+	}
+	return "unknown format"
+}
+
+// language guesses the language of a file by its name, empty if unknown.
+func language(name string) string {
+	switch strings.ToLower(path.Ext(strings.ReplaceAll(name, `\`, "/"))) {
+	case ".go":
+		return "go"
+	case ".ts", ".mts", ".cts":
+		return "typescript"
+	case ".tsx":
+		return "typescriptreact"
+	case ".js", ".mjs", ".cjs":
+		return "javascript"
+	case ".jsx":
+		return "javascriptreact"
+	case ".py", ".pyi":
+		return "python"
+	case ".rs":
+		return "rust"
+	case ".c", ".h":
+		return "c"
+	case ".cc", ".cpp", ".cxx", ".hpp", ".hh":
+		return "cpp"
+	case ".cs":
+		return "csharp"
+	case ".java":
+		return "java"
+	case ".kt", ".kts":
+		return "kotlin"
+	case ".swift":
+		return "swift"
+	case ".rb":
+		return "ruby"
+	case ".php":
+		return "php"
+	case ".sh", ".bash", ".zsh":
+		return "shellscript"
+	case ".html", ".htm":
+		return "html"
+	case ".css":
+		return "css"
+	case ".json":
+		return "json"
+	case ".yaml", ".yml":
+		return "yaml"
+	case ".toml":
+		return "toml"
+	case ".xml":
+		return "xml"
+	case ".sql":
+		return "sql"
+	case ".md", ".markdown":
+		return "markdown"
+	}
+	return ""
+}

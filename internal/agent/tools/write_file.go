@@ -1,0 +1,132 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"kerf/internal/agent/tool"
+	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
+	"kerf/internal/text/edit"
+	"kerf/internal/text/lines"
+)
+
+//go:embed write_file.md
+var writeFileWords string
+
+type writeArgs struct {
+	FilePath string `json:"file_path" doc:"The file to create or replace. Missing parent directories are made."`
+	Content  string `json:"content" doc:"The whole new text of the file, written exactly as given."`
+	Expectation
+}
+
+func writeFile() entry {
+	return definition[writeArgs]{
+		name: "write_file", words: writeFileWords, prepare: prepareWrite,
+		aliases: []alias[writeArgs]{as("Write", func(a struct {
+			FilePath string `json:"file_path"`
+			Content  string `json:"content"`
+		}) (writeArgs, error) {
+			return writeArgs{FilePath: a.FilePath, Content: a.Content}, nil
+		})},
+	}
+}
+
+func prepareWrite(_ context.Context, env tool.Env, _ tool.Call, a writeArgs) (tool.Action, error) {
+	t, err := look(env, "file_path", a.FilePath)
+	if err != nil {
+		return nil, err
+	}
+	base, stale := t.known(env)
+	if unmet := a.unmet(t); unmet != "" {
+		return t.mismatch("is not at the expected "+unmet+".", base, tool.LineRange{}).action(nil)
+	}
+	content := []byte(a.Content)
+	if t.disk == nil {
+		return t.create(content, stale), nil
+	}
+	if string(t.disk.Data) == a.Content {
+		return t.unchanged("already has exactly this content; nothing changed."), nil
+	}
+	if a.given() {
+		return t.replace(content, false), nil // the model knows this very state
+	}
+	_, seen := env.Seen(t.abs)
+	switch {
+	case !seen:
+		return t.unread().action(nil)
+	case base == nil:
+		return t.mismatch("was made by someone else since you last looked.", nil, tool.LineRange{}).action(nil)
+	case !stale:
+		return t.replace(content, false), nil
+	}
+	if base.Loaded {
+		if joined, ok := t.merged(base.Data, content); ok {
+			if string(joined) == string(t.disk.Data) {
+				return t.unchanged("changed since you last saw it and already has all that you changed; nothing was written."), nil
+			}
+			return t.replace(joined, true), nil
+		}
+	}
+	return t.mismatch("changed since you last saw it, and your text cannot be merged with the changes.", base, tool.LineRange{}).action(nil)
+}
+
+// unchanged says that the file is already what it should be.
+func (t target) unchanged(words string) tool.Action {
+	return tool.Answer{
+		Result: tool.Result{Success: true, VersionInfo: &t.stamp, Output: t.name + " " + words + "\n" + versionLine(t.stamp)},
+		Saw:    []tool.Sight{{Path: t.abs, Image: t.disk}},
+	}
+}
+
+// create proposes a new file.
+func (t target) create(content []byte, deleted bool) tool.Action {
+	note := ""
+	if deleted {
+		note = " It had been deleted since you last saw it."
+	}
+	return tool.Change{
+		Set: delta.Set{{Path: t.abs, Post: delta.NewFile(content, 0o644)}},
+		Result: tool.Result{
+			Output:        fmt.Sprintf("Created %s (%d bytes, %d lines).%s", t.name, len(content), lines.Count(content), note),
+			UpdatedStates: map[string]tool.FileState{t.name: state(nil, content)},
+		},
+	}
+}
+
+// replace proposes new content for a file that is there; its mode stays.
+func (t target) replace(content []byte, merged bool) tool.Action {
+	old := t.disk.Data
+	added, removed := diff.Stat(old, content)
+	words := fmt.Sprintf("Modified %s (%d bytes, +%d -%d lines).", t.name, len(content), added, removed)
+	if merged {
+		words += " The file had changed since you last saw it, in other places; your text was merged with those changes, so read it again before you go on."
+	}
+	if was, is := lines.Facts(old).Encoding, lines.Facts(content).Encoding; was != is && len(old) > 0 {
+		words += fmt.Sprintf(" Its encoding was %s and is now %s.", was, is)
+	}
+	return tool.Change{
+		Set:    delta.Set{{Path: t.abs, Pre: t.disk, Post: delta.NewFile(content, t.disk.Mode)}},
+		Merged: merged,
+		Result: tool.Result{Output: words, UpdatedStates: map[string]tool.FileState{t.name: state(old, content)}},
+	}
+}
+
+// unread refuses to overwrite a file blindly, once: the refusal shows its state.
+func (t target) unread() *refused {
+	facts := lines.Facts(t.disk.Data)
+	what := fmt.Sprintf("%d lines, %d bytes", facts.Lines, len(t.disk.Data))
+	head := ""
+	if facts.Encoding == lines.Binary {
+		what = fmt.Sprintf("binary, %s, %d bytes", binaryKind(t.disk.Data), len(t.disk.Data))
+	} else if facts.Lines > 0 {
+		head = "\nIt begins:\n" + strings.TrimSuffix(numbered(edit.Text(t.disk.Data), tool.LineRange{Start: 1, End: 7}), "\n")
+	}
+	return &refused{
+		err: tool.Refuse(tool.UnreadFile, "%s already exists and you have not read it (%s, version %d, contentHash %s). Nothing was written.%s\nRead it with read_file, or change parts of it with edit_file. To replace the whole file all the same, repeat this call.",
+			t.name, what, t.stamp.Version, t.stamp.ContentHash, head),
+		saw: &tool.Sight{Path: t.abs, Image: t.disk},
+	}
+}
