@@ -174,6 +174,8 @@ type Result struct {
 	Warnings      []Warning
 	VersionInfo   *Stamp
 	UpdatedStates map[string]FileState // by path as the model wrote it
+	// Fields are further members of the object that programs get (`kerf tool`, MCP).
+	Fields map[string]any
 }
 
 // FileState tells the model what a change made of a file.
