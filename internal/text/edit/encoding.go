@@ -140,3 +140,13 @@ func (f file) holds(q query) error {
 	}
 	return nil
 }
+
+// Text returns content as text without its byte order mark, UTF-16 as UTF-8. Bytes
+// that are no text stay as they are. It is what Apply looks at.
+func Text(content []byte) []byte {
+	f, err := decode(content)
+	if err != nil {
+		return content
+	}
+	return f.text
+}

@@ -29,21 +29,30 @@ func ambiguous(f file, spans []match.Span) *Error {
 
 // lineList names the lines where spans begin, the first few of them.
 func lineList(text []byte, spans []match.Span) string {
-	var b strings.Builder
-	line, at := 1, 0
-	for i, s := range spans {
-		if i == shownMatches {
-			fmt.Fprintf(&b, " and %d more", len(spans)-i)
-			break
+	var words []string
+	line, at, times := 1, 0, 0
+	flush := func() {
+		switch {
+		case times == 1:
+			words = append(words, fmt.Sprint(line))
+		case times > 1:
+			words = append(words, fmt.Sprintf("%d (%d times)", line, times))
 		}
-		line += bytes.Count(text[at:s.Start], lf)
-		at = s.Start
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, line)
+		times = 0
 	}
-	return b.String()
+	for i, s := range spans {
+		if n := bytes.Count(text[at:s.Start], lf); n > 0 {
+			flush()
+			line += n
+		}
+		if len(words) == shownMatches {
+			return fmt.Sprintf("%s and %d more", strings.Join(words, ", "), len(spans)-i)
+		}
+		at = s.Start
+		times++
+	}
+	flush()
+	return strings.Join(words, ", ")
 }
 
 // notFound says why nothing matched: the first explanation that holds, with the
@@ -242,7 +251,15 @@ func difference(there, old string, first int) string {
 	}
 	for i := range have {
 		h, w := strings.TrimSuffix(have[i], "\r"), strings.TrimSuffix(want[i], "\r")
-		if h == w {
+		before := 0 // a passage may begin and end inside a line
+		if i == 0 && w != "" && !strings.ContainsAny(w[:1], blanks) {
+			before = len(h) - len(strings.TrimLeft(h, blanks))
+			if n := strings.Index(h, w[:min(len(w), 8)]); n > before {
+				before = n
+			}
+			h = h[before:]
+		}
+		if h == w || i == len(want)-1 && strings.HasPrefix(h, w) {
 			continue
 		}
 		at := 0
@@ -252,7 +269,7 @@ func difference(there, old string, first int) string {
 		for at > 0 && at < len(h) && h[at]&0xc0 == 0x80 {
 			at--
 		}
-		return fmt.Sprintf("Line %d differs first at column %d: the file has %s, old_string has %s.\n", first+i, utf8.RuneCountInString(h[:at])+1, bit(h, at), bit(w, min(at, len(w))))
+		return fmt.Sprintf("Line %d differs first at column %d: the file has %s, old_string has %s.\n", first+i, utf8.RuneCountInString(have[i][:before+at])+1, bit(h, at), bit(w, min(at, len(w))))
 	}
 	return ""
 }
