@@ -236,7 +236,7 @@ func bounds(path string, field reflect.StructField, v reflect.Value) error {
 
 func fieldByName(t reflect.Type, key string) (reflect.StructField, bool) {
 	for _, f := range reflect.VisibleFields(t) {
-		if jsonName(f) == key && !f.Anonymous {
+		if key != "" && jsonName(f) == key {
 			return f, true
 		}
 	}
@@ -320,11 +320,13 @@ func clip(s string) string {
 
 // within names a member; keys that could be taken for other words are quoted.
 func within(path, key string) string {
+	plain := key != ""
 	for i := range len(key) {
-		if c := key[i]; !(c == '_' || c == '-' || c == '.' || c == '/' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z') {
-			key = strconv.Quote(key)
-			break
-		}
+		c := key[i]
+		plain = plain && (strings.IndexByte("_-./", c) >= 0 || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z')
+	}
+	if !plain {
+		key = strconv.Quote(key)
 	}
 	if key = clip(key); path != "" {
 		return path + "." + key

@@ -69,13 +69,8 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 	answer := tool.Answer{Saw: []tool.Sight{{Path: t.abs, Image: t.disk}}}
 	answer.Result = tool.Result{Success: true, VersionInfo: &t.stamp}
 	data := t.disk.Data
-	if kind := imageKind(data); kind != "" && !a.asCode {
-		if len(data) > readImage {
-			return nil, tool.Refuse(tool.TooLarge, "%s is an image of %d bytes; at most %d are shown. Make a smaller copy and read that", t.name, len(data), readImage)
-		}
-		answer.Result.Images = []string{"data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)}
-		answer.Result.Output = fmt.Sprintf("%s (%s, %d bytes)\n%s", t.name, kind, len(data), versionLine(t.stamp))
-		return answer, nil
+	if imageKind(data) != "" && !a.asCode {
+		return t.image()
 	}
 	if lines.Facts(data).Encoding == lines.Binary {
 		return nil, tool.Refuse(tool.BinaryFile, "%s is binary (%s, %d bytes) and is not shown. Use a command that understands it", t.name, binaryKind(data), len(data))
@@ -90,6 +85,21 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 	}
 	answer.Result.Output = shown + versionLine(t.stamp)
 	return answer, nil
+}
+
+// image shows t, which is an image, to the model.
+func (t target) image() (tool.Action, error) {
+	data := t.disk.Data
+	kind := imageKind(data)
+	if len(data) > readImage {
+		return nil, tool.Refuse(tool.TooLarge, "%s is an image of %d bytes; at most %d are shown. Make a smaller copy and read that", t.name, len(data), readImage)
+	}
+	return tool.Answer{
+		Result: tool.Result{Success: true, VersionInfo: &t.stamp,
+			Images: []string{"data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)},
+			Output: fmt.Sprintf("%s (%s, %d bytes)\n%s", t.name, kind, len(data), versionLine(t.stamp))},
+		Saw: []tool.Sight{{Path: t.abs, Image: t.disk}},
+	}, nil
 }
 
 // page shows the lines that were asked for, as many as fit, and how to read on.

@@ -51,7 +51,7 @@ type entry interface {
 func entries() []entry {
 	return []entry{
 		readFile(), writeFile(), editFile(), applyPatch(), execCommand(), writeStdin(),
-		listDir(), globTool(), grepTool(), updatePlan(),
+		listDir(), globTool(), grepTool(), updatePlan(), viewImage(),
 	}
 }
 

@@ -15,13 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"pgregory.net/rapid"
+
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
 	"kerf/internal/protocol"
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"read_file", "write_file", "edit_file", "apply_patch", "exec_command", "write_stdin", "list_dir", "glob", "grep", "update_plan"}
+	want := []string{"read_file", "write_file", "edit_file", "apply_patch", "exec_command", "write_stdin", "list_dir", "glob", "grep", "update_plan", "view_image"}
 	if d := cmp.Diff(want, tools.Names()); d != "" {
 		t.Errorf("names (-want +got):\n%s", d)
 	}
@@ -37,7 +39,7 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s is not found", n)
 			}
 		}
-		if s.Parallel != slices.Contains([]string{"read_file", "list_dir", "glob", "grep"}, s.Name) {
+		if s.Parallel != slices.Contains([]string{"read_file", "list_dir", "glob", "grep", "view_image"}, s.Name) {
 			t.Errorf("%s: parallel is %v", s.Name, s.Parallel)
 		}
 		if len(s.Description) < 40 {
@@ -223,6 +225,12 @@ func TestReadKinds(t *testing.T) {
 	if r := d.call(t, "read_file", `{"file_path":"b.webp"}`); len(r.Images) != 1 || !strings.HasPrefix(r.Images[0], "data:image/webp;") {
 		t.Errorf("webp: %+v", r)
 	}
+	if r := d.call(t, "view_image", `{"path":"a.png"}`); len(r.Images) != 1 {
+		t.Errorf("view_image: %+v", r)
+	}
+	if r := d.call(t, "view_image", `{"path":"g.txt"}`); r.Error == nil || r.Error.Code != tool.InvalidArguments {
+		t.Errorf("view_image of text: %+v", r)
+	}
 	for name, want := range map[string]string{
 		"c.pdf": "BINARY_FILE: c.pdf is binary (PDF document, 10 bytes) and is not shown. Use a command that understands it",
 		"d.bin": "BINARY_FILE: d.bin is binary (unknown format, 3 bytes) and is not shown. Use a command that understands it",
@@ -309,6 +317,54 @@ func TestEditCodeResults(t *testing.T) {
 	}
 }
 
+// Whatever moved between the sight and the call, no line that someone else wrote is
+// lost unseen: it is in the file afterwards, or the call was refused and the file
+// is as it was.
+func TestStaleChangesLoseNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(rt, "lines")
+		var base []string
+		for i := range n {
+			base = append(base, fmt.Sprintf("line %d", i))
+		}
+		text := func(lines []string) string { return strings.Join(lines, "\n") + "\n" }
+		d := newDisk(map[string]string{"a": text(base)})
+		d.call(t, "read_file", `{"file_path":"a"}`)
+
+		theirs := slices.Clone(base)
+		at := rapid.IntRange(0, n-1).Draw(rt, "theirs")
+		if rapid.Bool().Draw(rt, "insert") {
+			theirs = slices.Insert(theirs, at, "theirs")
+		} else {
+			theirs[at] = "theirs"
+		}
+		d.put("a", text(theirs))
+		if rapid.Bool().Draw(rt, "forgotten") {
+			d.forget("a")
+		}
+		mine := rapid.IntRange(0, n-1).Draw(rt, "mine")
+		var r tool.Result
+		if rapid.Bool().Draw(rt, "write") {
+			ours := slices.Clone(base)
+			ours[mine] = "ours"
+			r = d.call(t, "write_file", args("file_path", "a", "content", text(ours)))
+		} else {
+			r = d.call(t, "edit_file", args("file_path", "a", "old_string", base[mine]+"\n", "new_string", "ours\n"))
+		}
+		got := d.text("a")
+		switch {
+		case !strings.Contains(got, "theirs\n"):
+			rt.Fatalf("their line is lost: %q", got)
+		case r.Error == nil && !strings.Contains(got, "ours\n"):
+			rt.Fatalf("our line is lost: %q", got)
+		case r.Error != nil && got != text(theirs):
+			rt.Fatalf("%v, but written: %q", r.Error, got)
+		case r.Error != nil && (r.Error.Code != tool.VersionMismatch || !strings.Contains(r.Error.Message, "re-read with read_file")):
+			rt.Fatalf("refused with %v", r.Error)
+		}
+	})
+}
+
 // The conformance cases, through the tool and with versions.
 func TestConformance(t *testing.T) {
 	files := []string{"../../text/edit/testdata/cases.jsonl"}
@@ -355,11 +411,12 @@ func TestConformance(t *testing.T) {
 }
 
 func TestHugeArguments(t *testing.T) {
+	huge := func(n int) string { return `{"file_path":"a","content":"` + strings.Repeat("x", n) + `"}` }
 	d := newDisk(nil)
-	if r := d.call(t, "write_file", args("file_path", "a", "content", strings.Repeat("x", 50<<20))); r.Error != nil || len(d.text("a")) != 50<<20 {
+	if r := d.call(t, "write_file", huge(50<<20)); r.Error != nil || len(d.text("a")) != 50<<20 {
 		t.Errorf("50 MB: %v", r.Error)
 	}
-	if r := d.call(t, "write_file", args("file_path", "a", "content", strings.Repeat("x", 70<<20))); r.Error == nil || r.Error.Code != tool.TooLarge {
+	if r := d.call(t, "write_file", huge(70<<20)); r.Error == nil || r.Error.Code != tool.TooLarge {
 		t.Errorf("70 MB: %v", r.Error)
 	}
 	if r := d.call(t, "read_file", strings.Repeat("[", 1<<20)); r.Error == nil || r.Error.Code != tool.InvalidArguments {

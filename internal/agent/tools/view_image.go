@@ -1,0 +1,33 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+
+	"kerf/internal/agent/tool"
+)
+
+//go:embed view_image.md
+var viewImageWords string
+
+type imageArgs struct {
+	Path string `json:"path" doc:"The image file."`
+}
+
+func viewImage() entry {
+	return definition[imageArgs]{
+		name: "view_image", words: viewImageWords, parallel: true,
+		prepare: func(ctx context.Context, env tool.Env, _ tool.Call, a imageArgs) (tool.Action, error) {
+			t, err := look(env, "path", a.Path)
+			switch {
+			case err != nil:
+				return nil, err
+			case t.disk == nil:
+				return nil, t.missing(ctx, env)
+			case imageKind(t.disk.Data) == "":
+				return nil, tool.Refuse(tool.InvalidArguments, "field path: expected a png, jpeg, gif or webp file, found another kind in %s; read_file reads text", t.name)
+			}
+			return t.image()
+		},
+	}
+}
