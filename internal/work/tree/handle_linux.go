@@ -14,7 +14,8 @@ const searchOnly = unix.O_PATH
 // openBeneath opens rel below the directory fd, meeting no link.
 func openBeneath(fd int, rel string, flags int) (int, error) {
 	how := unix.OpenHow{
-		Flags:   uint64(flags),
+		// With O_NOFOLLOW a link at the end would count as a file that is no directory.
+		Flags:   uint64(flags &^ unix.O_NOFOLLOW),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
 	for {
