@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
-
 	"pgregory.net/rapid"
 
 	"kerf/internal/agent/tool"
