@@ -131,26 +131,40 @@ func (j *job) prepare() error {
 
 // stage runs the slow part of prepare, several files at a time.
 func (j *job) stage() error {
-	var g errgroup.Group
-	g.SetLimit(atOnce)
-	if j.w.Before != nil {
-		g.SetLimit(1)
-	}
+	var tasks []func() error
 	for _, o := range j.ops {
 		if !o.isChange() {
 			continue
 		}
 		for _, i := range []*delta.Image{o.pre, o.post} {
 			if i != nil {
-				g.Go(func() error {
+				tasks = append(tasks, func() error {
 					_, err := j.w.put(i.Data)
 					return err
 				})
 			}
 		}
 		if o.Kind == opCreate || o.Kind == opReplace {
-			g.Go(func() error { return j.stageOne(o) })
+			tasks = append(tasks, func() error { return j.stageOne(o) })
 		}
+	}
+	return j.w.together(tasks)
+}
+
+// together runs the tasks, several at a time, and returns the first error.
+func (w *Workspace) together(tasks []func() error) error {
+	if w.Before != nil || len(tasks) == 1 {
+		for _, task := range tasks {
+			if err := task(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	for _, task := range tasks {
+		g.Go(task)
 	}
 	return g.Wait()
 }
@@ -309,11 +323,7 @@ func (w *Workspace) flush(t *tree.Tree, ops []*op) error {
 	if !w.Durable {
 		return nil
 	}
-	var g errgroup.Group
-	g.SetLimit(atOnce)
-	if w.Before != nil {
-		g.SetLimit(1)
-	}
+	var tasks []func() error
 	seen := make(map[string]bool)
 	for _, o := range ops {
 		dir := path.Dir(string(o.Path))
@@ -321,7 +331,7 @@ func (w *Workspace) flush(t *tree.Tree, ops []*op) error {
 			continue
 		}
 		seen[dir] = true
-		g.Go(func() error {
+		tasks = append(tasks, func() error {
 			d, err := t.OpenDir(dir)
 			if isAbsent(err) {
 				return nil // it was removed together with what was in it
@@ -333,7 +343,7 @@ func (w *Workspace) flush(t *tree.Tree, ops []*op) error {
 			return d.Sync()
 		})
 	}
-	return g.Wait()
+	return w.together(tasks)
 }
 
 // landed returns the operations that were performed.

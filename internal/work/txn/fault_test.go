@@ -1,0 +1,520 @@
+//go:build unix
+
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/text/delta"
+)
+
+// fault counts the calls that change the disk, and stops at the at-th one.
+type fault struct {
+	mu     sync.Mutex
+	n      int
+	at     int // 0 for never
+	err    error
+	sticky bool
+	crash  bool
+	calls  []string
+}
+
+// crashed is what a simulated crash panics with.
+type crashed struct{}
+
+func (f *fault) hook(op, path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n++
+	f.calls = append(f.calls, op+" "+filepath.Base(path))
+	switch {
+	case f.at == 0 || f.n < f.at:
+		return nil
+	case f.n == f.at && f.crash:
+		panic(crashed{})
+	case f.n == f.at || f.sticky || f.crash: // the dead change nothing
+		return f.err
+	}
+	return nil
+}
+
+// survive runs do and reports whether it crashed.
+func survive(do func()) (dead bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(crashed); !ok {
+				panic(r)
+			}
+			dead = true
+		}
+	}()
+	do()
+	return false
+}
+
+// scene is a workspace and a set with every kind of operation in it.
+func scene(t *testing.T, files int) (*fixture, delta.Set) {
+	f := newFixture(t)
+	var set delta.Set
+	f.write("blocked/x", "in the way", "plain", "a file", "h1", "some text that is linked")
+	if err := os.Link(f.path("h1"), f.path("h2")); err != nil {
+		t.Skip(err)
+	}
+	if err := os.Symlink("plain", f.path("link")); err != nil {
+		t.Skip(err)
+	}
+	for i := range files {
+		f.write(fmt.Sprintf("up%d*", i), fmt.Sprint("old ", i), fmt.Sprintf("del%d", i), "deleted", fmt.Sprintf("from%d", i), fmt.Sprint("moved ", i))
+		set = append(set, f.change(fmt.Sprintf("up%d", i), fmt.Sprint("new ", i)))
+		set = append(set, f.change(fmt.Sprintf("del%d", i)))
+		set = append(set, f.change(fmt.Sprintf("dir%d/new/file", i), "fresh"))
+		set = append(set, f.move(fmt.Sprintf("from%d", i), fmt.Sprintf("to%d/moved", i))...)
+	}
+	set = append(set,
+		f.change("h1", "other text that is linked, and longer"),
+		f.change("blocked/x"),
+		delta.Change{Path: f.path("blocked"), Post: delta.NewFile([]byte("a file now"), 0o644)},
+		delta.Change{Path: f.path("link"), Pre: f.image("link"), Post: delta.NewSymlink("elsewhere")},
+		delta.Change{Path: f.path("linked"), Post: delta.NewSymlink("plain")},
+	)
+	return f, set
+}
+
+// afterwards commits the set in a twin of the scene and returns what that gives.
+func afterwards(t *testing.T, files int, o CommitOptions) (old, next map[string]string, calls int) {
+	f, set := scene(t, files)
+	old = f.snapshot()
+	count := &fault{}
+	w := f.open(true, count.hook)
+	if _, err := w.Commit(context.Background(), set, o); err != nil {
+		t.Fatal(err)
+	}
+	f.checkClean()
+	return old, f.snapshot(), count.n
+}
+
+func same(a, b map[string]string) bool { return cmp.Equal(a, b) }
+
+// checkWhole recovers and fails unless the tree is wholly old or wholly new, and the
+// ledger agrees.
+func checkWhole(t *testing.T, f *fixture, old, next map[string]string, what string) {
+	t.Helper()
+	w := f.open(true, nil) // recovers
+	got := f.snapshot()
+	entries, err := w.Ledger.Read(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case same(got, old) && len(entries) == 0:
+	case same(got, next) && len(entries) == 1 && entries[0].Exact:
+	default:
+		t.Fatalf("%s: neither old nor new; %d entries\n-old +got\n%s\n-new +got\n%s", what, len(entries), cmp.Diff(old, got), cmp.Diff(next, got))
+	}
+	f.checkClean()
+}
+
+func TestSEC_E1_CrashAtEveryCall(t *testing.T) {
+	files := 2
+	old, next, calls := afterwards(t, files, CommitOptions{})
+	if same(old, next) || calls < 50 {
+		t.Fatalf("%d calls", calls)
+	}
+	for k := 1; k <= calls; k++ {
+		f, set := scene(t, files)
+		c := &fault{at: k, crash: true, err: errors.New("dead")}
+		dead := survive(func() {
+			w, err := openAt(f.root, f.home, true, c.hook)
+			if err == nil {
+				_, _ = w.Commit(context.Background(), set, CommitOptions{})
+			}
+		})
+		if !dead {
+			t.Fatalf("call %d did not happen", k)
+		}
+		checkWhole(t, f, old, next, fmt.Sprintf("call %d (%s)", k, c.calls[k-1]))
+	}
+	t.Logf("%d calls", calls)
+}
+
+func TestSEC_E1_CrashAtEveryCallOfOneFile(t *testing.T) {
+	for name, make := range map[string]func(f *fixture) delta.Set{
+		"update": func(f *fixture) delta.Set { return delta.Set{f.change("a", "new")} },
+		"create": func(f *fixture) delta.Set { return delta.Set{f.change("new", "new")} },
+		"delete": func(f *fixture) delta.Set { return delta.Set{f.change("a")} },
+		"inside": func(f *fixture) delta.Set { return delta.Set{f.change("h1", "longer than it was before")} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			begin := func() (*fixture, delta.Set) {
+				f := newFixture(t)
+				f.write("a*", "old", "h1", "linked")
+				if err := os.Link(f.path("h1"), f.path("h2")); err != nil {
+					t.Skip(err)
+				}
+				return f, make(f)
+			}
+			f, set := begin()
+			old := f.snapshot()
+			count := &fault{}
+			if _, err := f.open(true, count.hook).Commit(context.Background(), set, CommitOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			next := f.snapshot()
+			for k := 1; k <= count.n; k++ {
+				f, set := begin()
+				c := &fault{at: k, crash: true, err: errors.New("dead")}
+				survive(func() {
+					if w, err := openAt(f.root, f.home, true, c.hook); err == nil {
+						_, _ = w.Commit(context.Background(), set, CommitOptions{})
+					}
+				})
+				checkWhole(t, f, old, next, fmt.Sprintf("call %d (%s)", k, c.calls[k-1]))
+			}
+		})
+	}
+}
+
+// TestSEC_E2_CrashDuringRecovery crashes a commit at every call, then its recovery at
+// every call, then recovers.
+func TestSEC_E2_CrashDuringRecovery(t *testing.T) {
+	old, next, calls := afterwards(t, 1, CommitOptions{})
+	rounds := 0
+	for k := 1; k <= calls; k += 2 { // every other one: the square of the calls takes long
+		for r := 1; ; r++ {
+			f, set := scene(t, 1)
+			c := &fault{at: k, crash: true, err: errors.New("dead")}
+			survive(func() {
+				if w, err := openAt(f.root, f.home, true, c.hook); err == nil {
+					_, _ = w.Commit(context.Background(), set, CommitOptions{})
+				}
+			})
+			again := &fault{at: r, crash: true, err: errors.New("dead")}
+			dead := survive(func() { _, _ = openAt(f.root, f.home, true, again.hook) })
+			what := fmt.Sprintf("call %d (%s), recovery call %d", k, c.calls[k-1], r)
+			checkWhole(t, f, old, next, what)
+			if !dead {
+				break
+			}
+			rounds++
+		}
+	}
+	t.Logf("%d crashes of recovery", rounds)
+}
+
+// TestSEC_E3_FailureAtEveryCall fails every call once, and from then on.
+func TestSEC_E3_FailureAtEveryCall(t *testing.T) {
+	old, next, calls := afterwards(t, 1, CommitOptions{})
+	reasons := []error{syscall.ENOSPC, syscall.EIO, syscall.EMFILE, syscall.EROFS}
+	for k := 1; k <= calls; k++ {
+		for _, sticky := range []bool{false, true} {
+			reason := reasons[k%len(reasons)]
+			f, set := scene(t, 1)
+			c := &fault{at: k, err: reason, sticky: sticky}
+			w, err := openAt(f.root, f.home, true, c.hook)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := w.Commit(context.Background(), set, CommitOptions{})
+			what := fmt.Sprintf("call %d (%s) sticky=%v", k, c.calls[k-1], sticky)
+			now := f.snapshot()
+			if err == nil && (!sameButStrays(now, next) || len(out.Committed) != len(set)) {
+				t.Fatalf("%s: success without the change\n%s", what, cmp.Diff(next, now))
+			}
+			if err != nil && !errors.Is(err, reason) {
+				t.Fatalf("%s: error hides the reason: %v", what, err)
+			}
+			if err != nil && len(out.Committed) == 0 && !sticky && !same(now, old) {
+				t.Fatalf("%s: not rolled back (%v)\n%s", what, err, cmp.Diff(old, now))
+			}
+			checkWhole(t, f, old, next, what)
+		}
+	}
+}
+
+func sameButStrays(got, want map[string]string) bool {
+	kept := map[string]string{}
+	for name, v := range got {
+		if !strings.Contains(name, ".kerf-") {
+			kept[name] = v
+		}
+	}
+	return same(kept, want)
+}
+
+// TestFailureOfEachFileIsReportedExactly is E3 for best-effort commits: what is
+// reported is what is there.
+func TestFailureOfEachFileIsReportedExactly(t *testing.T) {
+	_, _, calls := afterwards(t, 1, CommitOptions{BestEffort: true})
+	for k := 1; k <= calls; k++ {
+		f, set := scene(t, 1)
+		c := &fault{at: k, err: syscall.EIO}
+		w, err := openAt(f.root, f.home, true, c.hook)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := w.Commit(context.Background(), set, CommitOptions{BestEffort: true})
+		what := fmt.Sprintf("call %d (%s): %v", k, c.calls[k-1], err)
+		w2 := f.open(true, nil)
+		landed := map[string]bool{}
+		for _, ch := range out.Committed {
+			landed[ch.Path] = true
+			img, err := w2.Tree.ReadEntry(ch.Path, 0)
+			if err != nil || img.At() != ch.Post.At() {
+				t.Fatalf("%s: %s was reported but is %+v, %v", what, ch.Path, img.At(), err)
+			}
+		}
+		for _, ch := range set {
+			img, err := w2.Tree.ReadEntry(ch.Path, 0)
+			if err != nil && !landed[ch.Path] && ch.Pre != nil {
+				t.Fatalf("%s: %s: %v", what, ch.Path, err)
+			}
+			if err == nil && !landed[ch.Path] && img.At() != ch.Pre.At() {
+				t.Fatalf("%s: %s changed without being reported", what, ch.Path)
+			}
+		}
+		f.checkClean()
+	}
+}
+
+// TestFailedMoveReportsItsDestination: the destination was written, the source could
+// not be removed.
+func TestFailedMoveReportsItsDestination(t *testing.T) {
+	f := newFixture(t)
+	f.write("src", "text")
+	set := f.move("src", "dst")
+	w := f.open(true, func(op, path string) error {
+		// Removing gives the file another name.
+		if op == "rename" && strings.Contains(path, ".kerf-") {
+			return syscall.EPERM
+		}
+		return nil
+	})
+	out, err := w.Commit(context.Background(), set, CommitOptions{BestEffort: true})
+	if err != nil || len(out.Failed) != 1 || out.Failed[0].Path != f.path("src") || !errors.Is(out.Failed[0], syscall.EPERM) {
+		t.Fatalf("%+v %v", out, err)
+	}
+	if d := cmp.Diff(set[:1], out.Committed); d != "" || !out.Exact {
+		t.Error(d)
+	}
+	want := map[string]string{"src": "-rw-r--r-- text", "dst": "-rw-r--r-- text"}
+	if d := cmp.Diff(want, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+	// All or nothing: nothing.
+	f2 := newFixture(t)
+	f2.write("src", "text")
+	before := f2.snapshot()
+	out, err = f2.open(true, w.Before).Commit(context.Background(), f2.move("src", "dst"), CommitOptions{})
+	if err == nil || len(out.Committed) > 0 {
+		t.Fatalf("%+v %v", out, err)
+	}
+	if d := cmp.Diff(before, f2.snapshot()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestFailedRollbackReportsWhatLanded: the source cannot be removed and then the
+// destination cannot be removed either.
+func TestFailedRollbackReportsWhatLanded(t *testing.T) {
+	f := newFixture(t)
+	f.write("src", "text")
+	set := f.move("src", "dst")
+	w := f.open(true, func(op, path string) error {
+		if op == "rename" && strings.Contains(path, ".kerf-") || op == "unlink" && strings.HasSuffix(path, "dst") {
+			return syscall.EPERM
+		}
+		return nil
+	})
+	out, err := w.Commit(context.Background(), set, CommitOptions{})
+	if !errors.Is(err, syscall.EPERM) || out.Entry == nil {
+		t.Fatalf("%+v %v", out, err)
+	}
+	if d := cmp.Diff(set[:1], out.Committed); d != "" || !out.Exact {
+		t.Errorf("exact %v\n%s", out.Exact, d)
+	}
+	want := map[string]string{"src": "-rw-r--r-- text", "dst": "-rw-r--r-- text"}
+	f.open(true, nil)
+	if d := cmp.Diff(want, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+	f.checkClean()
+}
+
+// TestSEC_E1_KilledChild does E1 with a real process and SIGKILL.
+func TestSEC_E1_KilledChild(t *testing.T) {
+	if at := os.Getenv("KERF_TEST_KILL"); at != "" {
+		k, err := strconv.Atoi(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &fixture{t: t, root: os.Getenv("KERF_TEST_ROOT"), home: os.Getenv("KERF_TEST_HOME")}
+		n := 0
+		w, err := openAt(f.root, f.home, true, func(string, string) error {
+			if n++; n == k {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.w = w
+		_, _ = w.Commit(context.Background(), killSet(f), CommitOptions{})
+		return
+	}
+	begin := func() *fixture {
+		f := newFixture(t)
+		f.write("a*", "1", "b", "2", "from", "m")
+		return f
+	}
+	f := begin()
+	old := f.snapshot()
+	count := &fault{}
+	if _, err := f.open(true, count.hook).Commit(context.Background(), killSet(f), CommitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	next := f.snapshot()
+	for k := 1; k <= count.n; k += 2 {
+		f := begin()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestSEC_E1_KilledChild$")
+		cmd.Env = append(os.Environ(), fmt.Sprint("KERF_TEST_KILL=", k), "KERF_TEST_ROOT="+f.root, "KERF_TEST_HOME="+f.home)
+		if err := cmd.Run(); err == nil {
+			t.Fatalf("child %d was not killed", k)
+		}
+		checkWhole(t, f, old, next, fmt.Sprint("killed at ", k))
+	}
+}
+
+func killSet(f *fixture) delta.Set {
+	return append(delta.Set{f.change("a", "new"), f.change("b"), f.change("x/y", "z")}, f.move("from", "to")...)
+}
+
+// TestSEC_E7_ManyWritersOneFile: every acknowledged edit is in the result.
+func TestSEC_E7_ManyWritersOneFile(t *testing.T) {
+	const processes, writers, rounds = 4, 12, 3
+	if root := os.Getenv("KERF_TEST_E7"); root != "" {
+		w, err := openAt(root, os.Getenv("KERF_TEST_HOME"), false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var g sync.WaitGroup
+		for i := range writers {
+			g.Go(func() {
+				for r := range rounds {
+					appendLine(t, w, root+"/f", fmt.Sprintf("%d-%d-%d\n", os.Getpid(), i, r))
+				}
+			})
+		}
+		g.Wait()
+		return
+	}
+	f := newFixture(t)
+	f.write("f", "")
+	var cmds []*exec.Cmd
+	for range processes {
+		c := exec.Command(os.Args[0], "-test.run=^TestSEC_E7_ManyWritersOneFile$")
+		c.Env = append(os.Environ(), "KERF_TEST_E7="+f.path(""), "KERF_TEST_HOME="+f.home)
+		c.Stderr = os.Stderr
+		c.Stdout = os.Stdout
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		cmds = append(cmds, c)
+	}
+	for _, c := range cmds {
+		if err := c.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := strings.Split(strings.TrimSuffix(string(f.image("f").Data), "\n"), "\n")
+	seen := map[string]bool{}
+	for _, l := range lines {
+		seen[l] = true
+	}
+	if want := processes * writers * rounds; len(lines) != want || len(seen) != want {
+		t.Errorf("%d lines, %d different, want %d", len(lines), len(seen), want)
+	}
+	if n := len(f.entries()); n != processes*writers*rounds {
+		t.Errorf("%d entries", n)
+	}
+	f.checkClean()
+}
+
+// appendLine tries until no other writer was faster.
+func appendLine(t *testing.T, w *Workspace, path, line string) {
+	for {
+		pre, err := w.Tree.Read(path, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		post := delta.NewFile(append(pre.Data[:len(pre.Data):len(pre.Data)], line...), pre.Mode)
+		_, err = w.Commit(context.Background(), delta.Set{{Path: path, Pre: pre, Post: post}}, CommitOptions{})
+		var mm *MismatchError
+		if errors.As(err, &mm) {
+			continue
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		return
+	}
+}
+
+// TestSEC_E6_ForeignSaveSurvives lets an editor save, in place or by rename, before
+// every call of a commit. Its bytes are there afterwards, in the file or in what the
+// commit was made for.
+func TestSEC_E6_ForeignSaveSurvives(t *testing.T) {
+	saves := map[string]func(p string) error{
+		"in place": func(p string) error { return os.WriteFile(p, []byte("theirs"), 0o644) },
+		"rename": func(p string) error {
+			if err := os.WriteFile(p+"~", []byte("theirs"), 0o644); err != nil {
+				return err
+			}
+			return os.Rename(p+"~", p)
+		},
+	}
+	for name, save := range saves {
+		t.Run(name, func(t *testing.T) {
+			for k := 1; ; k++ {
+				f := newFixture(t)
+				f.write("a", "before", "b", "b")
+				set := delta.Set{f.change("a", "ours!!"), f.change("b", "B")}
+				n := 0
+				w := f.open(true, func(op, path string) error {
+					if n++; n == k {
+						return save(f.path("a"))
+					}
+					return nil
+				})
+				_, err := w.Commit(context.Background(), set, CommitOptions{})
+				got := string(f.image("a").Data)
+				var mm *MismatchError
+				switch {
+				case got == "theirs" && (err == nil || errors.As(err, &mm)):
+				case n < k && got == "ours!!" && err == nil:
+				default:
+					t.Fatalf("call %d: file is %q, error %v", k, got, err)
+				}
+				f.open(true, nil)
+				f.checkClean()
+				if n < k {
+					return
+				}
+			}
+		})
+	}
+}
