@@ -23,6 +23,7 @@ type guard struct {
 	watchdog  *os.File // a pipe; its end tells that Kerf is gone; nil if there is none
 
 	mu      sync.Mutex        // guards what follows
+	litter  map[string]bool   // directories the watchdog knows
 	leaders map[int]bool      // not reaped yet
 	doomed  map[int]bool      // orphans we killed and shall reap
 	zombies map[int]time.Time // dead children of unknown origin, when first seen
@@ -34,8 +35,8 @@ var theGuard = sync.OnceValue(newGuard)
 
 func newGuard() *guard {
 	g := &guard{
-		self:    os.Getpid(),
-		leaders: make(map[int]bool), doomed: make(map[int]bool), zombies: make(map[int]time.Time),
+		self:   os.Getpid(),
+		litter: make(map[string]bool), leaders: make(map[int]bool), doomed: make(map[int]bool), zombies: make(map[int]time.Time),
 	}
 	g.sid, _ = unix.Getsid(0)
 	// Descriptors that our caller left open are not for commands. Kernels before
@@ -67,14 +68,13 @@ const watch = `trap '' HUP INT TERM QUIT
 nl='
 '
 live=' '
-litter=$nl
+litter=
 while IFS= read -r line; do
 	what=${line#* }
 	case $line in
 	'+ '*) live="$live$what " ;;
 	'- '*) live="${live%% $what *} ${live#* $what }" ;;
 	'l '*) litter="$litter$what$nl" ;;
-	'u '*) litter="${litter%%"$nl$what$nl"*}$nl${litter#*"$nl$what$nl"}" ;;
 	esac
 done
 for try in 1 2 3 4 5 6 7 8; do
@@ -83,12 +83,15 @@ for try in 1 2 3 4 5 6 7 8; do
 	[ -z "$left" ] && break
 	for file in $left; do file=${file%/environ}; kill -KILL "${file#/proc/}"; done
 done
-printf %s "$litter" | while IFS= read -r line; do
-	[ -n "$line" ] && flock -n -x "${line%% *}" sh -c '
-		if [ -L "$1" ]; then :
-		elif [ -d "$1" ]; then rmdir -- "$1"
-		elif [ -S "$1" ] || [ -k "$1" ]; then rm -f -- "$1"
-		fi' kerf-watch "${line#* }"
+printf %s "$litter" | while IFS= read -r dir; do
+	for list in "$dir"/*; do
+		[ -s "$list" ] && flock -n -x "$list" sh -c 'while IFS= read -r path; do
+			if [ -L "$path" ]; then :
+			elif [ -d "$path" ]; then rmdir -- "$path"
+			elif [ -S "$path" ] || [ -k "$path" ]; then rm -f -- "$path"
+			fi
+		done <"$1" && : >"$1"' kerf-watch "$list"
+	done
 done
 `
 
@@ -126,17 +129,20 @@ func (g *guard) tell(op, what string) {
 	_, _ = g.watchdog.WriteString(op + " " + what + "\n")
 }
 
-// Litter has a placeholder removed if Kerf is killed before forget is called:
-// an empty directory, a socket, or a file with the sticky bit; anything else
-// that stands there by then is left alone. lock is a file that every user of
-// the placeholder holds a shared flock on, so that the last one removes it.
+// Litter names a directory, private to the user, whose files list placeholders,
+// one absolute path a line. If Kerf is killed, the watchdog locks each file
+// (flock), removes what it lists and empties it; files that somebody else holds
+// are left to them. A placeholder is an empty directory, a socket, or a file
+// with the sticky bit; anything else that stands there by then is left alone.
 // Nothing is promised where there is no watchdog.
-func Litter(lock, path string) (forget func()) {
-	if strings.ContainsAny(lock, " \n\x00") || strings.ContainsAny(path, "\n\x00") {
-		return func() {}
+func Litter(dir string) {
+	g := theGuard()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.litter[dir] && !strings.ContainsAny(dir, "\n\x00") {
+		g.litter[dir] = true
+		g.tell("l", dir)
 	}
-	theGuard().tell("l", lock+" "+path)
-	return func() { theGuard().tell("u", lock+" "+path) }
 }
 
 func (g *guard) start(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {

@@ -2,5 +2,5 @@
 
 package proc
 
-// Litter does nothing here: only the Linux sandbox leaves placeholders.
-func Litter(lock, path string) (forget func()) { return func() {} }
+// Litter does nothing here: only the Linux sandbox makes placeholders.
+func Litter(dir string) {}

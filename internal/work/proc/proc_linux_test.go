@@ -30,11 +30,7 @@ func victim(line string) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	if path := os.Getenv("PROC_TEST_LITTER"); path != "" {
-		for _, p := range strings.Split(path, "|") {
-			Litter(os.Getenv("PROC_TEST_LOCK"), p)
-		}
-	}
+	Litter(os.Getenv("PROC_TEST_LITTER"))
 	fmt.Println("started")
 	select {}
 }
@@ -146,10 +142,10 @@ func TestSEC_O2_NothingSurvivesAKilledKerf(t *testing.T) {
 				t.Fatal(err)
 			}
 			os.WriteFile(keep, []byte("users"), 0o600)
-			lock := filepath.Join(dir, "lock")
-			os.WriteFile(lock, nil, 0o600)
+			lists := t.TempDir()
+			os.WriteFile(filepath.Join(lists, "a"), []byte(socket+"\n"+keep+"\n"), 0o600)
 			kerf := exec.Command(os.Args[0])
-			kerf.Env = append(os.Environ(), "PROC_TEST_KERF="+daemons(dir)+"while :; do sleep 1; done", "PROC_TEST_LITTER="+socket+"|"+keep, "PROC_TEST_LOCK="+lock)
+			kerf.Env = append(os.Environ(), "PROC_TEST_KERF="+daemons(dir)+"while :; do sleep 1; done", "PROC_TEST_LITTER="+lists)
 			out, err := kerf.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

@@ -1,0 +1,113 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kerf/internal/work/repo"
+)
+
+// Disk is the View of the machine's own disk.
+type Disk struct{}
+
+// Lstat is os.Lstat.
+func (Disk) Lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
+
+// Real follows all links.
+func (Disk) Real(path string) (string, error) { return filepath.EvalSymlinks(path) }
+
+// Pointer reads a `.git` file.
+func (Disk) Pointer(file string) (string, error) { return repo.Pointer(file) }
+
+// Placeholder knows ours by what nobody else makes at these places: a socket,
+// or something with the sticky bit that holds no more than we put there.
+func (Disk) Placeholder(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	switch mode := info.Mode(); {
+	case mode&fs.ModeSocket != 0:
+		return true
+	case mode.IsRegular():
+		return mode&fs.ModeSticky != 0 && info.Size() <= 2
+	case mode.IsDir():
+		if mode&fs.ModeSticky == 0 {
+			return false
+		}
+		names, err := os.ReadDir(path)
+		return err == nil && len(names) == 0
+	}
+	return false
+}
+
+// Links walks a git directory without following links. Below objects only what
+// can be a directory's name is looked at: git never writes through the rest.
+func (Disk) Links(gitDir string) []string {
+	root, err := os.OpenRoot(gitDir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	var links []string
+	_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // unreadable parts are not followed either
+		}
+		if !d.IsDir() && !d.Type().IsRegular() {
+			links = append(links, filepath.Join(gitDir, path))
+		}
+		if d.IsDir() && inObjects(path) {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return links
+}
+
+func inObjects(path string) bool {
+	rest, ok := strings.CutPrefix(path, "objects/")
+	return ok && rest != "info" && rest != "pack"
+}
+
+// Finding is something a command planted.
+type Finding struct {
+	Path    string
+	What    string
+	Removed bool
+}
+
+// Sweep looks, after a command, for what it planted where git would follow it:
+// links and other special files in the writable parts of git directories, which
+// are removed, and protected names that came to be although they were masked,
+// which are only told because the user may have made them.
+func Sweep(p Plan) []Finding {
+	var found []Finding
+	known := make(map[string]bool, len(p.Links))
+	for _, l := range p.Links {
+		known[l] = true
+	}
+	for _, git := range p.GitDirs {
+		root, err := os.OpenRoot(git)
+		if err != nil {
+			continue
+		}
+		for _, path := range (Disk{}).Links(git) {
+			if known[path] {
+				continue
+			}
+			rel, err := filepath.Rel(git, path)
+			removed := err == nil && root.Remove(rel) == nil
+			found = append(found, Finding{path, "a link or special file in the git directory", removed})
+		}
+		root.Close()
+	}
+	for _, m := range p.Masks {
+		if _, err := os.Lstat(m.Path); err == nil && !(Disk{}).Placeholder(m.Path) {
+			found = append(found, Finding{m.Path, "a protected name that was not there before", false})
+		}
+	}
+	return found
+}

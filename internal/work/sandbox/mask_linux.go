@@ -1,0 +1,201 @@
+package sandbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/proc"
+)
+
+// Placeholders are shared by all sandboxes of a workspace, of any Kerf process.
+//
+// For every directory that has some there is a file in the lock directory, which
+// lists them. Whoever needs them holds a shared flock on it, makes what is
+// missing, and adds it to the list. Who ends tries for the exclusive lock: the
+// last one gets it, removes what is listed and empties the file. The kernel
+// drops the locks of a killed Kerf; its watchdog does the same then.
+
+// raise makes the placeholders of a plan. lower gives them up.
+func raise(p Plan) (lower func(), err error) {
+	if len(p.Masks) == 0 {
+		return func() {}, nil
+	}
+	locks, err := lockDir(p.LockDir)
+	if err != nil {
+		return nil, err
+	}
+	proc.Litter(locks)
+	var held []*os.File
+	lower = func() {
+		for _, f := range held {
+			giveUp(f)
+		}
+	}
+	for dir, masks := range byDir(p.Masks) {
+		f, err := take(locks, dir, masks)
+		if err != nil {
+			lower()
+			return nil, err
+		}
+		held = append(held, f)
+	}
+	return lower, nil
+}
+
+func byDir(masks []Mask) map[string][]Mask {
+	dirs := make(map[string][]Mask)
+	for _, m := range masks {
+		dir := filepath.Dir(m.Path)
+		dirs[dir] = append(dirs[dir], m)
+	}
+	return dirs
+}
+
+// lockDir returns the lock directory, made if it was missing, and checks that
+// nobody else can write there.
+func lockDir(dir string) (string, error) {
+	if dir == "" {
+		dir = filepath.Join(os.TempDir(), "kerf-masks-"+strconv.Itoa(os.Geteuid()))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("sandbox locks: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", fmt.Errorf("sandbox locks: %w", err)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(owner.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return "", fmt.Errorf("sandbox locks: %s is not a private directory of this user", dir)
+	}
+	return dir, nil
+}
+
+func take(locks, dir string, masks []Mask) (*os.File, error) {
+	sum := sha256.Sum256([]byte(dir))
+	f, err := os.OpenFile(filepath.Join(locks, hex.EncodeToString(sum[:16])), os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox locks: %w", err)
+	}
+	// The exclusive lock is only ever held for the time of a few removals.
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("sandbox locks: %w", err)
+	}
+	if err := place(f, dir, masks); err != nil {
+		giveUp(f)
+		return nil, fmt.Errorf("sandbox: protect %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+// place makes the placeholders in dir, through a handle to which no link leads.
+func place(list *os.File, dir string, masks []Mask) error {
+	at, err := openDir(dir)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	var lines strings.Builder
+	for _, m := range masks {
+		if !strings.Contains(m.Path, "\n") {
+			lines.WriteString(m.Path + "\n")
+		}
+	}
+	// First the list, then the placeholders: whoever cleans up finds them all.
+	if _, err := list.WriteString(lines.String()); err != nil {
+		return err
+	}
+	for _, m := range masks {
+		name := filepath.Base(m.Path)
+		err := create(at, name, m)
+		if errors.Is(err, fs.ErrExist) && (Disk{}).Placeholder(m.Path) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func openDir(dir string) (int, error) {
+	at, err := unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{
+		Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
+	if errors.Is(err, unix.ENOSYS) { // kernels before 5.6
+		return unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	}
+	return at, err
+}
+
+const sticky = unix.S_ISVTX
+
+func create(at int, name string, m Mask) error {
+	switch m.Kind {
+	case MaskSocket:
+		err := unix.Mknodat(at, name, unix.S_IFSOCK|0o600, 0)
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		fallthrough // some file systems have no sockets
+	case MaskDir:
+		if err := unix.Mkdirat(at, name, 0o700); err != nil {
+			return err
+		}
+		return unix.Fchmodat(at, name, sticky|0o555, 0)
+	}
+	fd, err := unix.Openat(at, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, []byte(m.Content)); err != nil {
+		return err
+	}
+	return unix.Fchmod(fd, sticky|0o444)
+}
+
+// giveUp removes what is listed if nobody else needs it.
+func giveUp(f *os.File) {
+	defer f.Close()
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<20))
+	if err != nil {
+		return
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	slices.Sort(lines)
+	for _, path := range slices.Compact(lines) {
+		if filepath.IsAbs(path) && (Disk{}).Placeholder(path) {
+			remove(path)
+		}
+	}
+	_ = f.Truncate(0)
+}
+
+func remove(path string) {
+	at, err := openDir(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	defer unix.Close(at)
+	name := filepath.Base(path)
+	if errors.Is(unix.Unlinkat(at, name, 0), unix.EISDIR) {
+		_ = unix.Unlinkat(at, name, unix.AT_REMOVEDIR)
+	}
+}

@@ -1,0 +1,373 @@
+// Package sandbox confines commands to what a policy allows.
+//
+// A [Policy] is resolved against the disk into a [Plan]: pure data, the same on
+// every system, from which the arguments of bubblewrap on Linux and the profile
+// of Seatbelt on macOS are built. [Wrap] turns a command into one that runs
+// inside. Where a plan cannot be enforced nothing runs: the error is an
+// [*UnavailableError], and there is never a weaker sandbox instead.
+//
+// Inside, the disk is readable, the roots are writable, /tmp is the session's
+// own, and there is neither network nor a process of anybody else. What git or
+// Kerf would run or follow is protected inside the roots too, also where it does
+// not exist yet: placeholders stand in its place while commands run.
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The modes of a policy.
+const (
+	ReadOnly       = "read-only"
+	WorkspaceWrite = "workspace-write"
+	FullAccess     = "danger-full-access"
+)
+
+// Access is what a rule grants.
+type Access string
+
+// The grants. None hides the content.
+const (
+	Read  Access = "read"
+	Write Access = "write"
+	None  Access = "none"
+)
+
+// Rule grants access to a path and all below it; the most specific path wins,
+// and of two rules for one path the later.
+type Rule struct {
+	Path   string
+	Access Access
+}
+
+// Policy says what commands may do.
+type Policy struct {
+	Mode string
+	// Roots are the writable directories of workspace-write.
+	Roots []string
+	// Cwd is where commands start. It becomes writable only by Roots or Rules.
+	Cwd     string
+	Network bool
+	// TmpDir is a directory that becomes /tmp inside and keeps its content
+	// between commands. Empty: a new /tmp for each command.
+	TmpDir string
+	// SharedTmp gives commands the real /tmp instead, writable.
+	SharedTmp bool
+	Rules     []Rule
+	// DenyRead names what no rule can open, such as Kerf's own credentials.
+	DenyRead []string
+	// LockDir is where Kerf processes that share a workspace coordinate, private
+	// to the user; empty for a directory below the system's temporary one.
+	LockDir string
+}
+
+// UnavailableError says that the isolation which was asked for cannot be had.
+type UnavailableError struct {
+	Reason string // why, in one line
+	Hint   string // how to get it
+}
+
+// Error gives reason and hint in one line.
+func (e *UnavailableError) Error() string {
+	if e.Hint == "" {
+		return "sandbox unavailable: " + e.Reason
+	}
+	return "sandbox unavailable: " + e.Reason + "; " + e.Hint
+}
+
+// MountKind says how a path appears inside.
+type MountKind string
+
+// The kinds of mounts.
+const (
+	MountRead  MountKind = "read"
+	MountWrite MountKind = "write"
+	// MountHideDir and MountHideFile are empty in place of the real thing.
+	MountHideDir  MountKind = "hide-dir"
+	MountHideFile MountKind = "hide-file"
+	// MountTmp is a temporary directory: Source, or empty memory without it.
+	MountTmp MountKind = "tmp"
+)
+
+// Mount is one entry of the view that a command has.
+type Mount struct {
+	Kind   MountKind
+	Path   string
+	Source string // of MountTmp
+	// Pass is set for a hidden directory below which something is open.
+	Pass bool
+}
+
+// MaskKind is what a placeholder is.
+type MaskKind string
+
+// The kinds of placeholders. A socket is neither a file nor a directory to git
+// and other tools, so that nothing takes it for the real thing.
+const (
+	MaskSocket MaskKind = "socket"
+	MaskFile   MaskKind = "file"
+	MaskDir    MaskKind = "dir"
+)
+
+// Mask is a protected name that does not exist. While commands run, a
+// placeholder stands there.
+type Mask struct {
+	Kind    MaskKind
+	Path    string
+	Content string // of a file
+}
+
+// Plan is a policy resolved against the disk. It is immutable but for TTY.
+type Plan struct {
+	Mode    string
+	Cwd     string
+	Network bool
+	// Mounts are in order, the most specific last.
+	Mounts []Mount
+	Masks  []Mask
+	// GitDirs are swept after commands; Links are the links that were there.
+	GitDirs []string
+	Links   []string
+	LockDir string
+	// TTY is set by the caller when the command gets a terminal of its own.
+	TTY bool
+}
+
+// View is what Resolve needs to know of the disk. [Disk] is the real one.
+type View interface {
+	Lstat(path string) (fs.FileInfo, error)
+	// Real returns path with all links followed; it must exist.
+	Real(path string) (string, error)
+	// Pointer returns the target of a `.git` file.
+	Pointer(file string) (string, error)
+	// Placeholder reports whether path is one of ours, left or in use.
+	Placeholder(path string) bool
+	// Links returns what is neither file nor directory below a git directory.
+	Links(gitDir string) []string
+}
+
+var errSymlink = errors.New("a protected name is a symbolic link; replace it by what it points to")
+
+// Resolve makes a plan. Errors name the path of the policy that cannot be met.
+func Resolve(p Policy, v View) (Plan, error) {
+	plan := Plan{Mode: p.Mode, Cwd: p.Cwd, Network: p.Network, LockDir: p.LockDir}
+	switch p.Mode {
+	case FullAccess:
+		return plan, nil
+	case ReadOnly, WorkspaceWrite:
+	default:
+		return Plan{}, fmt.Errorf("sandbox mode %q: must be %s, %s or %s", p.Mode, ReadOnly, WorkspaceWrite, FullAccess)
+	}
+	r := resolver{view: v, plan: &plan, access: make(map[string]Access)}
+	cwd, err := v.Real(p.Cwd)
+	if err != nil {
+		return Plan{}, fmt.Errorf("sandbox: working directory: %w", err)
+	}
+	plan.Cwd = cwd
+	if err := r.grants(p); err != nil {
+		return Plan{}, err
+	}
+	r.temporary(p)
+	if err := r.protect(); err != nil {
+		return Plan{}, err
+	}
+	r.finish()
+	return plan, nil
+}
+
+// resolver collects what each path gets.
+type resolver struct {
+	view   View
+	plan   *Plan
+	access map[string]Access // by real path
+	tmp    *Mount
+}
+
+func (r *resolver) grants(p Policy) error {
+	rules := make([]Rule, 0, len(p.Roots)+len(p.Rules)+len(p.DenyRead))
+	if p.Mode == WorkspaceWrite {
+		for _, root := range p.Roots {
+			rules = append(rules, Rule{root, Write})
+		}
+	}
+	for _, rule := range p.Rules {
+		if rule.Access == Write && p.Mode == ReadOnly {
+			rule.Access = Read
+		}
+		rules = append(rules, rule)
+	}
+	for _, path := range p.DenyRead {
+		rules = append(rules, Rule{path, None})
+	}
+	var missing []Rule
+	for _, rule := range rules {
+		path, err := r.place(rule)
+		switch {
+		case err == nil:
+			r.access[path] = rule.Access
+		case errors.Is(err, fs.ErrNotExist) && rule.Access != Write:
+			missing = append(missing, rule)
+		default:
+			return fmt.Errorf("sandbox: %s: %w", rule.Path, err)
+		}
+	}
+	for _, rule := range missing {
+		r.missing(rule.Path)
+	}
+	return nil
+}
+
+var errForbidden = errors.New("the system's own directories cannot be granted")
+
+func (r *resolver) place(rule Rule) (string, error) {
+	switch rule.Access {
+	case Read, Write, None:
+	default:
+		return "", fmt.Errorf("access %q must be read, write or none", rule.Access)
+	}
+	if !filepath.IsAbs(rule.Path) {
+		return "", errors.New("the path must be absolute")
+	}
+	path, err := r.view.Real(rule.Path)
+	if err != nil {
+		return "", err
+	}
+	if path == "/" && rule.Access != Read {
+		return "", errForbidden
+	}
+	if rule.Access == Write {
+		for _, system := range []string{"/proc", "/sys", "/dev"} {
+			if within(system, path) {
+				return "", errForbidden
+			}
+		}
+	}
+	return path, nil
+}
+
+// missing covers a path that a rule closes and that commands could make.
+func (r *resolver) missing(path string) {
+	dir, err := r.view.Real(filepath.Dir(path))
+	if err == nil && r.effective(dir) == Write {
+		r.mask(MaskSocket, filepath.Join(dir, filepath.Base(path)), "")
+	}
+}
+
+// effective is what the most specific entry above or at path grants.
+func (r *resolver) effective(path string) Access {
+	for {
+		if a, ok := r.access[path]; ok {
+			return a
+		}
+		if r.tmp != nil && r.tmp.Path == path {
+			return None // what is there outside is not there inside
+		}
+		parent := filepath.Dir(path)
+		if parent == path {
+			return Read
+		}
+		path = parent
+	}
+}
+
+func (r *resolver) temporary(p Policy) {
+	tmp, err := r.view.Real("/tmp")
+	if err != nil {
+		return
+	}
+	if p.SharedTmp {
+		if _, ruled := r.access[tmp]; !ruled && p.Mode == WorkspaceWrite {
+			r.access[tmp] = Write
+		}
+		return
+	}
+	if _, ruled := r.access[tmp]; ruled {
+		return // /tmp itself was granted or closed
+	}
+	r.tmp = &Mount{Kind: MountTmp, Path: tmp, Source: p.TmpDir}
+	if within(tmp, r.plan.Cwd) && r.effective(r.plan.Cwd) == None && !r.denied(r.plan.Cwd) {
+		r.access[r.plan.Cwd] = Read
+	}
+}
+
+// denied reports whether an entry, not merely the private /tmp, closes path.
+func (r *resolver) denied(path string) bool {
+	for dir, a := range r.access {
+		if a == None && within(dir, path) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *resolver) mask(kind MaskKind, path, content string) {
+	r.plan.Masks = append(r.plan.Masks, Mask{kind, path, content})
+}
+
+// finish orders the mounts: parents before what lies in them.
+func (r *resolver) finish() {
+	var mounts []Mount
+	slices.SortFunc(r.plan.Masks, func(a, b Mask) int { return strings.Compare(a.Path, b.Path) })
+	r.plan.Masks = slices.CompactFunc(r.plan.Masks, func(a, b Mask) bool { return a.Path == b.Path })
+	for path, a := range r.access {
+		mounts = append(mounts, r.mount(path, a))
+	}
+	for _, m := range r.plan.Masks {
+		mounts = append(mounts, Mount{Kind: MountRead, Path: m.Path})
+	}
+	if r.tmp != nil {
+		if r.plan.Mode == ReadOnly {
+			r.tmp.Kind = MountHideDir
+			r.tmp.Source = ""
+			r.tmp.Pass = true
+		}
+		mounts = append(mounts, *r.tmp)
+	}
+	slices.SortFunc(mounts, func(a, b Mount) int {
+		if d := depth(a.Path) - depth(b.Path); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	for i, m := range mounts {
+		if m.Kind == MountHideDir {
+			for _, n := range mounts[i+1:] {
+				mounts[i].Pass = mounts[i].Pass || within(m.Path, n.Path)
+			}
+		}
+	}
+	r.plan.Mounts = mounts
+	slices.Sort(r.plan.GitDirs)
+	r.plan.GitDirs = slices.Compact(r.plan.GitDirs)
+	for _, dir := range r.plan.GitDirs {
+		r.plan.Links = append(r.plan.Links, r.view.Links(dir)...)
+	}
+}
+
+func (r *resolver) mount(path string, a Access) Mount {
+	switch a {
+	case Write:
+		return Mount{Kind: MountWrite, Path: path}
+	case Read:
+		return Mount{Kind: MountRead, Path: path}
+	}
+	if info, err := r.view.Lstat(path); err == nil && !info.IsDir() {
+		return Mount{Kind: MountHideFile, Path: path}
+	}
+	return Mount{Kind: MountHideDir, Path: path}
+}
+
+func depth(path string) int { return strings.Count(strings.TrimSuffix(path, "/"), "/") }
+
+// within reports whether path is dir or below it; both are clean and absolute.
+func within(dir, path string) bool {
+	if dir == "/" || dir == path {
+		return true
+	}
+	return strings.HasPrefix(path, dir+"/")
+}

@@ -1,0 +1,191 @@
+package sandbox
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// SeccompFD is the descriptor on which bubblewrap finds the filter.
+const SeccompFD = 3
+
+// Bwrap returns the arguments of bubblewrap, without its own name, that run argv
+// under the plan. It is pure: all paths were resolved and all placeholders are
+// in place by the time it runs.
+func (p Plan) Bwrap(argv []string) []string {
+	args := []string{
+		"--new-session", "--die-with-parent",
+		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+	}
+	if !p.Network {
+		args = append(args, "--unshare-net")
+	}
+	args = append(args, "--cap-drop", "ALL", "--seccomp", strconv.Itoa(SeccompFD),
+		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+	// To the kernel root inside is root outside when Kerf runs as root, and
+	// sysctl looks at nothing else.
+	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
+		args = append(args, "--ro-bind-try", path, path)
+	}
+	var seal []string
+	for _, m := range p.Mounts {
+		switch m.Kind {
+		case MountWrite:
+			args = append(args, "--bind", m.Path, m.Path)
+		case MountRead:
+			args = append(args, "--ro-bind", m.Path, m.Path)
+		case MountHideFile:
+			args = append(args, "--ro-bind", "/dev/null", m.Path)
+		case MountHideDir:
+			// Without the x bit nobody gets to what is open below.
+			perms := "0000"
+			if m.Pass {
+				perms = "0111"
+			}
+			args = append(args, "--perms", perms, "--tmpfs", m.Path)
+			seal = append(seal, "--remount-ro", m.Path)
+		case MountTmp:
+			if m.Source == "" {
+				args = append(args, "--perms", "1777", "--tmpfs", m.Path)
+			} else {
+				args = append(args, "--bind", m.Source, m.Path)
+			}
+		}
+	}
+	args = append(args, seal...) // last, when the mount points in them are made
+	args = append(args, "--setenv", "TMPDIR", "/tmp", "--setenv", "KERF_SANDBOX", "bwrap")
+	if !p.Network {
+		args = append(args, "--setenv", "KERF_SANDBOX_NETWORK_DISABLED", "1")
+	}
+	args = append(args, "--chdir", p.Cwd, "--")
+	return append(args, argv...)
+}
+
+// Param is a parameter of a Seatbelt profile; paths are passed so and never
+// become part of the profile's text.
+type Param struct{ Name, Value string }
+
+// seatbeltBase is what every program needs: itself, its children, and the
+// services of the system that do not write or talk.
+const seatbeltBase = `(version 1)
+(deny default)
+(allow process-exec)
+(allow process-fork)
+(allow signal (target same-sandbox))
+(allow process-info* (target same-sandbox))
+(allow sysctl-read)
+(allow file-read*)
+(allow file-ioctl (literal "/dev/tty") (regex #"^/dev/ttys[0-9]+$"))
+(allow file-write-data (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (regex #"^/dev/ttys[0-9]+$"))
+(allow pseudo-tty)
+(allow file-read* file-write* (literal "/dev/ptmx"))
+(allow ipc-posix-sem)
+(allow ipc-posix-shm-read*)
+(allow user-preference-read)
+(allow mach-lookup
+  (global-name "com.apple.system.opendirectoryd.libinfo")
+  (global-name "com.apple.system.opendirectoryd.membership")
+  (global-name "com.apple.system.logger")
+  (global-name "com.apple.cfprefsd.daemon")
+  (global-name "com.apple.cfprefsd.agent"))
+`
+
+// Seatbelt returns the profile for sandbox-exec and its parameters. Of several
+// rules that match, Seatbelt takes the last; the order of the mounts fits that.
+func (p Plan) Seatbelt() (profile string, params []Param) {
+	var b strings.Builder
+	b.WriteString(seatbeltBase)
+	if p.Network {
+		b.WriteString("(allow network-outbound (remote ip))\n(allow network-inbound (local ip))\n(allow system-socket)\n" +
+			"(allow mach-lookup (global-name \"com.apple.SystemConfiguration.configd\") (global-name \"com.apple.trustd.agent\"))\n")
+	} else {
+		b.WriteString("(allow network* (local ip \"localhost:*\") (remote ip \"localhost:*\"))\n")
+	}
+	for i, m := range p.Mounts {
+		name := fmt.Sprintf("PATH_%d", i)
+		value := m.Path
+		at := fmt.Sprintf("(subpath (param %q))", name)
+		switch m.Kind {
+		case MountWrite:
+			fmt.Fprintf(&b, "(allow file-read* file-write* %s)\n", at)
+			// The root itself must not be renamed or removed.
+			fmt.Fprintf(&b, "(deny file-write-unlink (literal (param %q)))\n", name)
+		case MountRead:
+			fmt.Fprintf(&b, "(allow file-read* %s)\n(deny file-write* %s)\n", at, at)
+		case MountHideDir, MountHideFile:
+			fmt.Fprintf(&b, "(deny file-read* file-write* %s)\n", at)
+			fmt.Fprintf(&b, "(allow file-read-metadata %s)\n", at)
+		case MountTmp:
+			fmt.Fprintf(&b, "(deny file-write* %s)\n", at)
+			if m.Source != "" {
+				name += "_SOURCE"
+				fmt.Fprintf(&b, "(allow file-read* file-write* (subpath (param %q)))\n", name)
+				value = m.Source
+				params = append(params, Param{strings.TrimSuffix(name, "_SOURCE"), m.Path})
+			}
+		}
+		params = append(params, Param{name, value})
+	}
+	return b.String(), params
+}
+
+// temporary is the host directory that serves as the session's own, if any.
+func (p Plan) temporary() string {
+	for _, m := range p.Mounts {
+		if m.Kind == MountTmp {
+			return m.Source
+		}
+	}
+	return ""
+}
+
+// writable returns the directories from which no helper may be taken.
+func (p Plan) writable() []string {
+	dirs := []string{p.Cwd}
+	for _, m := range p.Mounts {
+		switch m.Kind {
+		case MountWrite:
+			dirs = append(dirs, m.Path)
+		case MountTmp:
+			dirs = append(dirs, m.Path)
+			if m.Source != "" {
+				dirs = append(dirs, m.Source)
+			}
+		}
+	}
+	return dirs
+}
+
+// Windows refuses every plan that would have to be enforced: a restricted token
+// alone keeps neither reads nor the network.
+func Windows(p Plan) error {
+	if p.Mode == FullAccess {
+		return nil
+	}
+	return &UnavailableError{
+		Reason: "no sandbox on Windows can enforce " + p.Mode + " yet",
+		Hint:   "use WSL2, or run with --sandbox " + FullAccess,
+	}
+}
+
+// Denied reports whether output and exit code of a sandboxed command look as if
+// the sandbox stood in its way. It is a guess: programs say it in many ways.
+func Denied(output []byte, exitCode int) bool {
+	const badSystemCall = 128 + 31 // SIGSYS
+	if exitCode == 0 {
+		return false
+	}
+	if exitCode == badSystemCall {
+		return true
+	}
+	text := strings.ToLower(string(output))
+	for _, words := range []string{
+		"operation not permitted", "permission denied", "read-only file system", "seccomp", "sandbox", "landlock", "failed to write file",
+		"network is unreachable", "could not resolve host", "temporary failure in name resolution",
+	} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return false
+}
