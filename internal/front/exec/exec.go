@@ -1,0 +1,393 @@
+// Package exec is the headless face: it runs one turn and prints what happens,
+// as text for people or as JSON lines for programs.
+package exec
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"kerf/internal/protocol"
+)
+
+// The exit codes. They are documented and never reused.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // SIGINT
+	exitTerminated  = 143 // SIGTERM
+)
+
+// Options say what to run and where to print it.
+type Options struct {
+	Sessions protocol.Sessions
+	// Open says which session. It is opened headless, whatever it says.
+	Open   protocol.OpenOptions
+	Prompt []protocol.Input
+	// Schema is the JSON schema that the final message must follow, or nil.
+	Schema json.RawMessage
+	// JSON prints JSON lines on Stdout (doc/exec-events.md). Otherwise Stdout gets
+	// the final message only, and Stderr the rest.
+	JSON bool
+	// LastMessage is a file that gets the final message, without a newline at its
+	// end; empty for none.
+	LastMessage    string
+	Stdout, Stderr io.Writer
+	// Color allows colours on Stderr. Width is its width in columns, 0 if unknown.
+	Color bool
+	Width int
+	// Version is shown in the banner.
+	Version string
+	// RawMessage writes the final message to Stdout byte for byte. Set it when
+	// Stdout is no terminal; otherwise control characters are made visible.
+	RawMessage bool
+	// Interrupts delivers SIGINT and SIGTERM. The caller must also keep SIGPIPE
+	// from ending the process.
+	Interrupts <-chan os.Signal
+}
+
+// patience is how long an interrupted session may take before it is closed
+// under way; closing is how long that may take.
+const (
+	patience = 10 * time.Second
+	closing  = 5 * time.Second
+)
+
+// Run opens the session, runs one turn, closes the session and returns the exit
+// code: 0 when the turn completed, 1 when it or anything before it failed, 2 for
+// an empty prompt, 130 and 143 after SIGINT and SIGTERM. An error of Open that
+// has a method ExitCode() int decides the code itself.
+//
+// Goroutines: one submits in order, one closes the session at the end. Run waits
+// for both, unless a session does not close in time.
+func Run(ctx context.Context, o Options) int {
+	if blank(o.Prompt) {
+		fmt.Fprintln(o.Stderr, "kerf: no prompt given; pass it as an argument or on stdin")
+		return exitUsage
+	}
+	o.Open.Headless = true
+	if o.Open.Source == "" {
+		o.Open.Source = "exec"
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &runner{o: o, cancel: cancel}
+	if o.JSON {
+		r.face = newLines(o.Stdout)
+	} else {
+		r.face = newText(o)
+	}
+	if code, ok := r.open(ctx); !ok {
+		return code
+	}
+	r.submissions = make(chan protocol.Op, 64)
+	submitted := make(chan struct{})
+	go func() {
+		defer close(submitted)
+		r.submit(ctx)
+	}()
+	r.face.open(r.session.ID(), o.Prompt)
+	r.send(protocol.UserInput{Items: o.Prompt, Schema: o.Schema})
+	end := r.follow(ctx)
+	r.face.end(end)
+	r.close()
+	cancel()
+	close(r.submissions)
+	<-submitted
+	return r.code(end)
+}
+
+func blank(prompt []protocol.Input) bool {
+	for _, in := range prompt {
+		if strings.TrimSpace(in.Text) != "" || in.ImageURL != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// face draws events. Its methods are called from one goroutine.
+type face interface {
+	open(id protocol.SessionID, prompt []protocol.Input)
+	show(m protocol.Msg)
+	// end closes what is still open and tells how the turn ended.
+	end(e ending)
+	// broken reports that nobody reads the output any more.
+	broken() bool
+}
+
+// ending is how a turn ended: well (done), or with a message.
+type ending struct {
+	done        *protocol.TurnCompleted
+	message     string
+	interrupted bool
+}
+
+type runner struct {
+	o           Options
+	face        face
+	session     protocol.Session
+	submissions chan protocol.Op
+	cancel      context.CancelFunc
+	signal      os.Signal // the first one
+	interrupted bool      // Interrupt was sent
+	lastMessage string
+	lastPlan    string
+}
+
+// open opens the session; a signal meanwhile gives up.
+func (r *runner) open(ctx context.Context) (code int, ok bool) {
+	type opened struct {
+		session protocol.Session
+		err     error
+	}
+	result := make(chan opened, 1)
+	go func() {
+		s, err := r.o.Sessions.Open(ctx, r.o.Open)
+		result <- opened{s, err}
+	}()
+	for {
+		select {
+		case got := <-result:
+			if got.err == nil && r.signal == nil {
+				r.session = got.session
+				return 0, true
+			}
+			if got.session != nil {
+				r.session = got.session
+				r.close()
+			}
+			if r.signal != nil {
+				return signalCode(r.signal), false
+			}
+			fmt.Fprintln(r.o.Stderr, "kerf: "+Visible(got.err.Error()))
+			var coded interface{ ExitCode() int }
+			if errors.As(got.err, &coded) {
+				return coded.ExitCode(), false
+			}
+			return exitFailed, false
+		case s := <-r.o.Interrupts:
+			if r.signal != nil {
+				return signalCode(r.signal), false
+			}
+			r.signal = s
+			r.cancel()
+		}
+	}
+}
+
+// submit hands the ops to the session in order. The session may be busy telling
+// us something, so this is not done by the goroutine that listens.
+func (r *runner) submit(ctx context.Context) {
+	n := 0
+	for op := range r.submissions {
+		n++
+		// An error means that the session ended; its events tell that.
+		_ = r.session.Submit(ctx, protocol.Submission{ID: fmt.Sprintf("exec-%d", n), Op: op})
+	}
+}
+
+// send queues op. Answers beyond the bound are dropped: a headless session asks
+// one thing at a time.
+func (r *runner) send(op protocol.Op) {
+	select {
+	case r.submissions <- op:
+	default:
+	}
+}
+
+// interrupt asks the turn to end, once.
+func (r *runner) interrupt() {
+	if !r.interrupted {
+		r.interrupted = true
+		r.send(protocol.Interrupt{})
+	}
+}
+
+// follow shows events until the turn ends.
+func (r *runner) follow(ctx context.Context) ending {
+	events, done := r.session.Events(), ctx.Done()
+	var late <-chan time.Time
+	for {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				return r.mark("the session ended before the turn did")
+			}
+			if end, over := r.take(e.Msg); over {
+				return end
+			}
+			if r.face.broken() {
+				r.interrupt()
+			}
+		case s := <-r.o.Interrupts:
+			if r.interrupted && r.signal != nil {
+				return r.cutShort()
+			}
+			r.signal = s
+			r.interrupt()
+		case <-done:
+			done = nil
+			r.interrupt()
+		case <-late:
+			return r.cutShort()
+		}
+		if r.interrupted && late == nil {
+			t := time.NewTimer(patience)
+			defer t.Stop()
+			late = t.C
+		}
+	}
+}
+
+// mark is a bad ending; one after an interrupt says so.
+func (r *runner) mark(message string) ending {
+	if r.interrupted {
+		message = "turn interrupted: " + message
+	}
+	return ending{message: message, interrupted: r.interrupted}
+}
+
+func (r *runner) cutShort() ending {
+	return ending{message: "turn interrupted; it did not end in time", interrupted: true}
+}
+
+// take shows one message and says whether it ended the turn.
+func (r *runner) take(m protocol.Msg) (ending, bool) {
+	switch m := m.(type) {
+	case protocol.TurnCompleted:
+		if m.LastMessage == "" {
+			m.LastMessage = r.lastMessage
+		}
+		if m.LastMessage == "" {
+			m.LastMessage = r.lastPlan
+		}
+		return ending{done: &m}, true
+	case protocol.TurnFailed:
+		return r.mark(words(m.Error)), true
+	case protocol.TurnAborted:
+		return aborted(m.Reason), true
+	case protocol.ApprovalRequested:
+		r.face.show(m)
+		r.send(protocol.Answer{Approval: m.Approval.ID, Decision: protocol.Deny,
+			Words: "nobody can answer in this run; work without it, or say what the user should allow"})
+		return ending{}, false
+	case protocol.ItemCompleted:
+		switch b := m.Item.Body.(type) {
+		case protocol.AgentMessage:
+			r.lastMessage = b.Text
+		case protocol.ProposedPlan:
+			r.lastPlan = b.Text
+		}
+	}
+	r.face.show(m)
+	return ending{}, false
+}
+
+func aborted(why protocol.AbortReason) ending {
+	switch why {
+	case protocol.AbortInterrupted:
+		return ending{message: "turn interrupted", interrupted: true}
+	case protocol.AbortBudget:
+		return ending{message: "turn ended: its budget is used up"}
+	}
+	return ending{message: "turn ended: " + string(why)}
+}
+
+// words joins what went wrong and what to do, in less than 5,000 characters.
+func words(t protocol.Trouble) string {
+	message := clip(t.Message, 4000)
+	if message == "" {
+		message = string(t.Kind)
+	}
+	if t.Hint == "" || strings.Contains(message, t.Hint) {
+		return message
+	}
+	return strings.TrimRight(message, ".") + "; " + clip(t.Hint, 500)
+}
+
+// clip cuts s to at most n characters.
+func clip(s string, n int) string {
+	count := 0
+	for i := range s {
+		if count++; count > n {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// close shuts the session down and reads what it still says. A further signal,
+// or too long a wait, leaves it behind.
+func (r *runner) close() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = r.session.Close() // the turn's outcome is known; nothing is left to say
+	}()
+	events := r.session.Events()
+	late := time.NewTimer(closing)
+	defer late.Stop()
+	for {
+		select {
+		case _, ok := <-events:
+			if !ok {
+				events = nil
+			}
+		case <-closed:
+			return
+		case s := <-r.o.Interrupts:
+			if r.signal != nil {
+				return
+			}
+			r.signal = s
+		case <-late.C:
+			return
+		}
+	}
+}
+
+func (r *runner) code(end ending) int {
+	code := exitFailed
+	switch {
+	case end.done != nil:
+		code = exitDone
+		if err := r.keepMessage(end.done.LastMessage); err != nil {
+			fmt.Fprintln(r.o.Stderr, "kerf: "+Visible(err.Error()))
+			code = exitFailed
+		}
+	case r.signal != nil:
+		return signalCode(r.signal)
+	}
+	if r.face.broken() {
+		return exitFailed
+	}
+	return code
+}
+
+func (r *runner) keepMessage(message string) error {
+	if r.o.LastMessage == "" {
+		return nil
+	}
+	if message == "" {
+		fmt.Fprintln(r.o.Stderr, "kerf: the turn ended without a message; "+Visible(r.o.LastMessage)+" is empty")
+	}
+	if err := os.WriteFile(r.o.LastMessage, []byte(message), 0o666); err != nil {
+		return fmt.Errorf("write the last message: %w", err)
+	}
+	return nil
+}
+
+func signalCode(s os.Signal) int {
+	if s == syscall.SIGTERM {
+		return exitTerminated
+	}
+	return exitInterrupted
+}
