@@ -80,6 +80,12 @@ func (p *unifiedParser) binaryHunk() (*binaryHunk, *Error) {
 	return h, nil
 }
 
+// binaryStart reports whether l begins binary data.
+func binaryStart(l string) bool {
+	kind, size, _ := strings.Cut(l, " ")
+	return (kind == "literal" || kind == "delta") && size != "" && strings.Trim(size, "0123456789") == ""
+}
+
 const alphabet85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 
 // decode85 decodes a row of git's base 85: a letter for the count of bytes, then

@@ -3,6 +3,7 @@ package patch
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -131,24 +132,49 @@ func (img *image) find(w piece) (int, bool) {
 		return 0, false
 	}
 	start := min(max(w.pos, from), to)
+	left := 2*len(img.lines) + 2*len(w.old) // comparisons before the slow search
 	for d := 0; start-d >= from || start+d <= to; d++ {
-		if start+d <= to && img.matches(start+d, w.old) {
+		if left <= 0 {
+			return img.nearest(w.old, from, start, to)
+		}
+		if start+d <= to && img.matches(start+d, w.old, &left) {
 			return start + d, true
 		}
-		if d > 0 && start-d >= from && img.matches(start-d, w.old) {
+		if d > 0 && start-d >= from && img.matches(start-d, w.old, &left) {
 			return start - d, true
 		}
 	}
 	return 0, false
 }
 
-func (img *image) matches(at int, old []string) bool {
+func (img *image) matches(at int, old []string, left *int) bool {
 	for i, l := range old {
-		if img.lines[at+i] != l || img.done[at+i] {
+		*left--
+		if img.done[at+i] || img.lines[at+i] != l {
 			return false
 		}
 	}
 	return true
+}
+
+// nearest finds the place nearest to start, the later of two, in linear time.
+func (img *image) nearest(old []string, from, start, to int) (int, bool) {
+	same := func(i, j int) bool { return !img.done[i] && img.lines[i] == old[j] }
+	twin := func(i, j int) bool { return old[i] == old[j] }
+	after, found := search(len(old), start, to, same, twin)
+	end := start - 1
+	if found {
+		from = max(from, start-(after-start)+1)
+	}
+	// Backwards the text and the wanted lines are both read from their ends.
+	n, size := len(old), len(img.lines)
+	back, ok := search(n, size-n-end, size-n-from,
+		func(i, j int) bool { return same(size-1-i, n-1-j) },
+		func(i, j int) bool { return twin(n-1-i, n-1-j) })
+	if ok {
+		return size - n - back, true
+	}
+	return after, found
 }
 
 // adapt gives the piece the line ends of the text, if that has only one kind:
@@ -187,14 +213,12 @@ func (img *image) adapt(w piece) (piece, bool) {
 }
 
 func (img *image) replace(at int, w piece) {
-	lines := append(append(append(make([]string, 0, len(img.lines)+len(w.new)), img.lines[:at]...), w.new...), img.lines[at+len(w.old):]...)
-	done := make([]bool, len(lines))
-	copy(done, img.done[:at])
-	for i := range w.new {
-		done[at+i] = true
+	done := make([]bool, len(w.new))
+	for i := range done {
+		done[i] = true
 	}
-	copy(done[at+len(w.new):], img.done[at+len(w.old):])
-	img.lines, img.done = lines, done
+	img.lines = slices.Replace(img.lines, at, at+len(w.old), w.new...)
+	img.done = slices.Replace(img.done, at, at+len(w.old), done...)
 }
 
 // misfit says why a hunk does not apply.

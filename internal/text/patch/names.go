@@ -94,6 +94,9 @@ func epoch(s string) bool {
 		strings.HasSuffix(strings.SplitN(time, ".", 2)[0], "0:00")
 }
 
+// maxNames bounds a header with two names; no system has longer paths.
+const maxNames = 16 << 10
+
 // splitNames splits the two names of a "diff --git" line. Unquoted names may hold
 // spaces; then the names are equal but for their prefix, and that is how the
 // middle is found.
@@ -110,7 +113,7 @@ func splitNames(s string) (from, to string, ok bool) {
 			return s[:i], second, true
 		}
 	}
-	for i := 0; i < len(s); i++ {
+	for i := 0; i < len(s) && len(s) < maxNames; i++ {
 		if s[i] != ' ' && s[i] != '\t' {
 			continue
 		}

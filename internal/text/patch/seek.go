@@ -63,14 +63,37 @@ func (s *seeker) at(level int, pattern []string, from, last int) (int, bool) {
 		want[i] = form(level, l)
 	}
 	lines := s.lines[level]
-search:
-	for i := from; i <= last; i++ {
-		for j, w := range want {
-			if lines[i+j] != w {
-				continue search
-			}
+	return search(len(want), from, last, func(i, j int) bool { return lines[i] == want[j] }, func(i, j int) bool { return want[i] == want[j] })
+}
+
+// search returns the first i from from to last where n lines match: same
+// compares line i with wanted line j, twin two wanted lines. It looks at no line
+// twice (Knuth, Morris and Pratt), since patches may be made to be slow.
+func search(n, from, last int, same, twin func(i, j int) bool) (int, bool) {
+	if n == 0 {
+		return from, from <= last
+	}
+	// border[j] is how long a beginning also ends the first j+1 wanted lines.
+	border := make([]int, n)
+	for i, k := 1, 0; i < n; i++ {
+		for k > 0 && !twin(i, k) {
+			k = border[k-1]
 		}
-		return i, true
+		if twin(i, k) {
+			k++
+		}
+		border[i] = k
+	}
+	for i, k := from, 0; i < last+n; i++ {
+		for k > 0 && !same(i, k) {
+			k = border[k-1]
+		}
+		if same(i, k) {
+			k++
+		}
+		if k == n {
+			return i + 1 - n, true
+		}
 	}
 	return 0, false
 }
