@@ -32,6 +32,7 @@ type text struct {
 	failed   bool
 	plan     string // the plan as last shown
 	diff     *protocol.TurnDiff
+	running  protocol.ItemID // the command whose line was printed last
 }
 
 func newText(o Options) *text {
