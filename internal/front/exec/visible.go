@@ -36,7 +36,9 @@ func Visible(s string) string {
 		default:
 			b.WriteRune(r)
 		}
-		before = r
+		if before = r; r == utf8.RuneError {
+			before = 0 // stands for bytes that are no text
+		}
 		i += n
 	}
 	return b.String()
