@@ -1,0 +1,165 @@
+package layers
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var root = filepath.Join("..", "..")
+
+// TestArrows holds the rules for the files as they are.
+func TestArrows(t *testing.T) {
+	files := load(t)
+	if len(files) < 20 {
+		t.Fatalf("only %d files were found", len(files))
+	}
+	for _, fault := range check(files) {
+		t.Error(fault)
+	}
+}
+
+// TestRulesCanFail seeds a fault for every rule.
+func TestRulesCanFail(t *testing.T) {
+	tests := []struct{ path, imp, want string }{
+		{"internal/text/diff/a.go", "kerf/internal/protocol", "text does not point there"},
+		{"internal/text/diff/a.go", "os", "text/diff is pure"},
+		{"internal/text/diff/a.go", "net/http", "text/diff is pure"},
+		{"internal/protocol/a.go", "kerf/internal/text/delta", "protocol does not point there"},
+		{"internal/protocol/a.go", "github.com/google/uuid", "protocol uses the standard library only"},
+		{"internal/model/chat/a.go", "kerf/internal/protocol", "model does not point there"},
+		{"internal/config/a.go", "kerf/internal/model", "config does not point there"},
+		{"internal/work/tree/a.go", "kerf/internal/agent/tool", "work does not point there"},
+		{"internal/work/tree/a_test.go", "kerf/internal/host", "work does not point there"},
+		{"internal/agent/tools/a.go", "kerf/internal/work/tree", "inside agent only session imports work"},
+		{"internal/agent/rollout/a.go", "kerf/internal/work/store", "inside agent only session imports work"},
+		{"internal/agent/turn/a.go", "kerf/internal/agent/session", "agent/turn is pure, agent/session is not"},
+		{"internal/agent/turn/a.go", "syscall", "agent/turn is pure"},
+		{"internal/agent/session/a.go", "kerf/internal/config", "agent does not point there"},
+		{"internal/agent/session/a.go", "kerf/internal/front/exec", "agent does not point there"},
+		{"internal/front/tui/a.go", "kerf/internal/agent/session", "front does not point there"},
+		{"internal/front/tui/a.go", "kerf/internal/text/delta", "front does not point there"},
+		{"internal/host/a.go", "kerf/internal/front/exec", "host does not point there"},
+		{"cmd/kerf/a.go", "kerf/internal/agent/session", "cmd/kerf does not point there"},
+		{"cmd/kerf/a.go", "kerf/internal/testkit/modelserver", "the test kit is for tests"},
+		{"internal/host/a.go", "kerf/internal/layers", "nothing imports the rules"},
+		{"internal/host/a.go", "kerf/internal/util", "the room is not in the plan"},
+	}
+	for _, tt := range tests {
+		want := []string{tt.path + ": imports " + tt.imp + ": " + tt.want}
+		if d := cmp.Diff(want, check([]source{{tt.path, []string{tt.imp}}})); d != "" {
+			t.Error(d)
+		}
+	}
+	for _, path := range []string{"internal/util/a.go", "cmd/other/a.go", "main.go", "text/a.go"} {
+		if len(check([]source{{path: path}})) != 1 {
+			t.Errorf("%s: a room outside the plan is accepted", path)
+		}
+	}
+}
+
+// TestRulesCanPass shows that good arrows are not reported.
+func TestRulesCanPass(t *testing.T) {
+	good := []source{
+		{"internal/protocol/a.go", []string{"encoding/json"}},
+		{"internal/text/patch/a.go", []string{"kerf/internal/text/delta", "strings"}},
+		{"internal/text/patch/a_test.go", []string{"os/exec", "kerf/internal/testkit/x"}},
+		{"internal/model/openai/a.go", []string{"kerf/internal/model", "net/http"}},
+		{"internal/work/txn/a.go", []string{"kerf/internal/work/tree", "kerf/internal/text/delta", "os"}},
+		{"internal/agent/session/a.go", []string{"kerf/internal/work/txn", "kerf/internal/agent/turn", "kerf/internal/model"}},
+		{"internal/agent/tools/a.go", []string{"kerf/internal/agent/tool", "kerf/internal/text/edit"}},
+		{"internal/front/exec/a.go", []string{"kerf/internal/protocol", "kerf/internal/text/diff", "os"}},
+		{"internal/host/a.go", []string{"kerf/internal/config", "kerf/internal/agent/session"}},
+		{"cmd/kerf/main.go", []string{"kerf/internal/front/exec", "kerf/internal/host"}},
+		{"internal/testkit/x/a.go", []string{"kerf/internal/model"}},
+	}
+	if faults := check(good); len(faults) > 0 {
+		t.Error(strings.Join(faults, "\n"))
+	}
+}
+
+// TestDependenciesAreExplained wants a sentence for every module that is imported.
+func TestDependenciesAreExplained(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(root, "doc", "dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	modules := required(t)
+	for _, f := range load(t) {
+		for _, imp := range f.imports {
+			i := slices.IndexFunc(modules, func(m string) bool { return inside(imp, m) })
+			if i < 0 || seen[modules[i]] {
+				continue
+			}
+			seen[modules[i]] = true
+			if !strings.Contains(string(doc), "`"+modules[i]+"`") {
+				t.Errorf("%s imports %s; say why in doc/dependencies.md", f.path, modules[i])
+			}
+		}
+	}
+}
+
+// required returns the modules of go.mod.
+func required(t *testing.T) []string {
+	t.Helper()
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var modules []string
+	for l := range strings.Lines(string(mod)) {
+		if fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(l), "require ")); len(fields) >= 2 && strings.HasPrefix(fields[1], "v") {
+			modules = append(modules, fields[0])
+		}
+	}
+	return modules
+}
+
+// load parses the imports of every Go file, whatever its build constraints.
+func load(t *testing.T) []source {
+	t.Helper()
+	var files []source
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && path != root && (name == "testdata" || name[0] == '.' || name[0] == '_') {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(name) != ".go" {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		f := source{path: filepath.ToSlash(rel)}
+		for _, i := range parsed.Imports {
+			imp, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			f.imports = append(f.imports, imp)
+		}
+		files = append(files, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
