@@ -7,6 +7,7 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -45,6 +46,12 @@ func oidOf(data []byte, n uint8) oid {
 	return o
 }
 
+// A repository can make git wait for ever, with a FIFO among its objects say.
+const (
+	configTime = 2 * time.Second
+	catTime    = time.Minute
+)
+
 // repo is a git repository as a source of contents. Its index tells which files
 // are as git knows them; cat-file gives their bytes.
 type repo struct {
@@ -60,8 +67,10 @@ type repo struct {
 	index    *index // nil if there is none that can be used
 
 	configSig sig
-	hash      uint8 // bytes of an object's name
-	convert   bool  // line ends may be converted on checkout
+	broken    bool     // git did not answer; it is not asked again before the configuration changes
+	global    []string // attributes files outside of the work tree
+	hash      uint8    // bytes of an object's name, 0 if not known
+	convert   bool     // line ends may be converted on checkout
 	attrs     map[string]*attributes
 }
 
@@ -103,10 +112,9 @@ func (r *repo) refresh(ctx context.Context) {
 		return
 	}
 	r.stale = false
-	r.settings(ctx)
 	name := filepath.Join(r.gitDir, "index")
 	s, err := pathSig(name)
-	if err != nil || !s.isFile() || r.git == "" || s.size > maxIndex {
+	if r.git == "" || err != nil || !s.isFile() || s.size > maxIndex || !r.settings(ctx) {
 		r.index, r.indexSig = nil, sig{}
 		return
 	}
@@ -138,21 +146,40 @@ func (r *repo) tracksBelow(ctx context.Context, dir string) bool {
 	return r.index.below(r.rel(dir))
 }
 
-// settings asks git what its configuration says of object names and line ends.
-func (r *repo) settings(ctx context.Context) {
+// settings asks git what its configuration says of object names and line ends,
+// and reads the attributes files outside of the work tree. It reports false if
+// git has no answer.
+func (r *repo) settings(ctx context.Context) bool {
 	s, err := pathSig(filepath.Join(r.common, "config"))
-	if r.hash != 0 && err == nil && s == r.configSig {
-		return
+	if r.hash == 0 && !r.broken || err != nil || s != r.configSig {
+		r.hash, r.convert, r.broken = 0, false, false
+		r.configSig = s
+		if !r.configure(ctx) {
+			return false
+		}
 	}
-	r.configSig = s
-	r.hash, r.convert = sha1.Size, false
-	if r.git == "" {
-		return
+	if r.broken {
+		return false
 	}
-	out, _ := r.command(ctx, "config", "--null", "--get-regexp", `^(core\.(autocrlf|eol|attributesfile)|extensions\.objectformat)$`).Output()
-	global := []string{"/etc/gitattributes"}
-	if dir, err := os.UserConfigDir(); err == nil {
-		global = append(global, filepath.Join(dir, "git", "attributes"))
+	for _, name := range append(slices.Clip(r.global), filepath.Join(r.common, "info", "attributes")) {
+		r.addAttributes(name, "", ignore.ReadFile(name))
+	}
+	return true
+}
+
+func (r *repo) configure(ctx context.Context) bool {
+	limited, cancel := context.WithTimeout(ctx, configTime)
+	defer cancel()
+	out, err := r.command(limited, "config", "--null", "--get-regexp", `^(core\.(autocrlf|eol|attributesfile)|extensions\.objectformat)$`).Output()
+	// 1 means that nothing of this is set.
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 1) {
+		r.broken = ctx.Err() == nil
+		return false
+	}
+	r.hash = sha1.Size
+	r.global = []string{"/etc/gitattributes", expand("~/.config/git/attributes")}
+	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
+		r.global = append(r.global, filepath.Join(dir, "git", "attributes"))
 	}
 	for record := range strings.SplitSeq(string(out), "\x00") {
 		key, value, _ := strings.Cut(record, "\n")
@@ -160,16 +187,14 @@ func (r *repo) settings(ctx context.Context) {
 		case "core.autocrlf", "core.eol":
 			r.convert = r.convert || value != "false" && value != "lf" && value != "native"
 		case "core.attributesfile":
-			global = append(global, expand(value))
+			r.global = append(r.global, expand(value))
 		case "extensions.objectformat":
 			if value == "sha256" {
 				r.hash = sha256.Size
 			}
 		}
 	}
-	for _, name := range append(global, filepath.Join(r.common, "info", "attributes")) {
-		r.addAttributes(name, "", ignore.ReadFile(name))
-	}
+	return true
 }
 
 func expand(name string) string {
@@ -205,7 +230,9 @@ func (r *repo) catFile(ctx context.Context, blobs []oid, contents bool, got func
 	for _, b := range blobs {
 		fmt.Fprintln(&in, b)
 	}
-	cmd := r.command(ctx, "cat-file", mode)
+	limited, cancel := context.WithTimeout(ctx, catTime)
+	defer cancel()
+	cmd := r.command(limited, "cat-file", mode)
 	cmd.Stdin = &in
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
@@ -218,6 +245,11 @@ func (r *repo) catFile(ctx context.Context, blobs []oid, contents bool, got func
 	_ = pipe.Close() // after an error git is still writing
 	if werr := cmd.Wait(); err == nil && werr != nil {
 		err = fmt.Errorf("git cat-file: %w", werr)
+	}
+	if limited.Err() != nil && ctx.Err() == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.broken, r.index, r.indexSig = true, nil, sig{}
 	}
 	return err
 }

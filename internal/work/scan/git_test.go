@@ -83,6 +83,7 @@ func TestBytesThatGitChanges(t *testing.T) {
 		{"autocrlf", "", [][]string{{"core.autocrlf", "true"}}, "one\r\ntwo\r\n"},
 		{"filter", "*.txt filter=rot\n", [][]string{{"filter.rot.clean", "tr a-z b-za"}, {"filter.rot.smudge", "tr b-za a-z"}}, "abc\n"},
 		{"macro", "[attr]odd filter=rot\n*.txt odd\n", [][]string{{"filter.rot.clean", "tr a-z b-za"}, {"filter.rot.smudge", "tr b-za a-z"}}, "abc\n"},
+		{"above the root", "sub/*.txt filter=rot\n", [][]string{{"filter.rot.clean", "tr a-z b-za"}, {"filter.rot.smudge", "tr b-za a-z"}}, "abc\n"},
 		{"encoding", "*.txt working-tree-encoding=UTF-16LE\n", nil, "a\x00b\x00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -100,10 +101,14 @@ func TestBytesThatGitChanges(t *testing.T) {
 			if out := w.git("status", "--porcelain"); out != "" {
 				t.Fatalf("not clean: %s", out)
 			}
+			w.dir = w.at("sub")
+			if c.name == "above the root" {
+				w.open(Options{})
+			}
 			s0, base := w.snap(), w.tree()
-			w.must(os.Remove(w.at("sub/f.txt")))
+			w.must(os.Remove(w.at("f.txt")))
 			set, gaps := w.diff(s0, w.snap())
-			w.wants("removed", fmt.Sprintf("sub/f.txt: file 644 %q -> none\n", c.file), set, gaps)
+			w.wants("removed", fmt.Sprintf("f.txt: file 644 %q -> none\n", c.file), set, gaps)
 			w.reproduces(base, w.tree(), set, gaps)
 		})
 	}
@@ -301,6 +306,27 @@ func TestIndexAgrees(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("version %s (-git +ours):\n%s", version, d)
 		}
+	}
+}
+
+func TestGitThatDoesNotAnswer(t *testing.T) {
+	w := repository(t, "a=1")
+	fifo(t, w.at(".git/more"))
+	w.git("config", "include.path", "more") // the last that git itself can read
+	start := time.Now()
+	s0 := w.snap()
+	s1 := w.snap()
+	set, gaps := w.diff(s0, s1)
+	w.wants("nothing", "", set, gaps)
+	for i := range 5 {
+		w.plant(fmt.Sprintf("b%d=2", i))
+		s1 = w.snap()
+	}
+	w.must(os.Remove(w.at("a")))
+	set, gaps = w.diff(s1, w.snap())
+	w.wants("removed", "a: file 644 \"1\" -> none\n", set, gaps)
+	if d := time.Since(start); d > 2*configTime {
+		t.Errorf("took %v", d)
 	}
 }
 

@@ -134,7 +134,7 @@ func (w *world) git(args ...string) string {
 	if err != nil {
 		w.Skip("no git")
 	}
-	cmd := exec.Command(git, args...)
+	cmd := exec.Command(git, append([]string{"-c", "gc.auto=0"}, args...)...)
 	cmd.Dir = w.dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")

@@ -450,6 +450,8 @@ func (s *Scanner) above(root string) (*repo, *ignore.Level, string) {
 			f.Repo, f.Info = true, r.info()
 		}
 		level = level.Enter(rel, f)
+		name := path.Join(at, ".gitattributes")
+		r.addAttributes(name, dirOf(r.rel(name)), ignore.ReadFile(filepath.FromSlash(name)))
 		at, rel = path.Join(at, part), path.Join(rel, part)
 	}
 	return r, level, rel
