@@ -11,42 +11,36 @@ import (
 // maxKnown bounds the files whose version is remembered; 10,000 cost about 1 MB.
 const maxKnown = 10_000
 
-// pathKey stands for a path. Two seeded 64-bit hashes keep an entry small, and
-// nobody can choose paths that collide.
-type pathKey [2]uint64
+// pathKey stands for a path. A seeded hash keeps an entry small, and nobody can choose
+// paths that collide.
+type pathKey uint64
 
-type hasher struct{ a, b maphash.Seed }
-
-func newHasher() hasher { return hasher{maphash.MakeSeed(), maphash.MakeSeed()} }
-
-func (h hasher) key(path string) pathKey {
-	return pathKey{maphash.String(h.a, path), maphash.String(h.b, path)}
-}
+func keyOf(seed maphash.Seed, path string) pathKey { return pathKey(maphash.String(seed, path)) }
 
 // cache remembers versions by path and signature.
 type cache struct {
-	hasher
+	seed  maphash.Seed
 	mu    sync.Mutex
 	files map[pathKey]knownFile
 }
 
 type knownFile struct {
-	sig  uint64 // hash of the signature
+	sig  uint64 // hash of path and signature, with the same seed as the key
 	size int64
 	sum  delta.Sum
 	mode uint32
 }
 
 func (c *cache) init() {
-	c.hasher = newHasher()
+	c.seed = maphash.MakeSeed()
 	c.files = make(map[pathKey]knownFile)
 }
 
 func (c *cache) get(path string, sig Signature) (delta.Version, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k, ok := c.files[c.key(path)]
-	if !ok || !sig.Mode.IsRegular() || k.sig != maphash.Comparable(c.a, sig) {
+	k, ok := c.files[keyOf(c.seed, path)]
+	if !ok || !sig.Mode.IsRegular() || k.sig != c.hash(path, sig) {
 		return delta.Version{}, false
 	}
 	return delta.Version{Kind: delta.File, Mode: k.mode, Size: k.size, Sum: k.sum}, true
@@ -66,7 +60,14 @@ func (c *cache) put(path string, sig Signature, v delta.Version) {
 			break
 		}
 	}
-	c.files[c.key(path)] = knownFile{maphash.Comparable(c.a, sig), v.Size, v.Sum, v.Mode}
+	c.files[keyOf(c.seed, path)] = knownFile{c.hash(path, sig), v.Size, v.Sum, v.Mode}
+}
+
+func (c *cache) hash(path string, sig Signature) uint64 {
+	return maphash.Comparable(c.seed, struct {
+		path string
+		sig  Signature
+	}{path, sig})
 }
 
 // Fresh reports whether the path changed so shortly before now that another change
@@ -89,7 +90,7 @@ const maxObserved = 20_000
 // methods may be called concurrently.
 type Versions struct {
 	mu   sync.Mutex
-	hash hasher
+	seed maphash.Seed
 	seen map[pathKey]observed
 	base int // where numbers of forgotten paths resume
 }
@@ -105,9 +106,9 @@ func (v *Versions) Observe(path string, now delta.Version) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.seen == nil {
-		v.seen, v.hash = make(map[pathKey]observed), newHasher()
+		v.seen, v.seed = make(map[pathKey]observed), maphash.MakeSeed()
 	}
-	key := v.hash.key(path)
+	key := keyOf(v.seed, path)
 	o, ok := v.seen[key]
 	sum := [16]byte(now.Sum[:16])
 	switch {

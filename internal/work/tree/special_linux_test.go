@@ -1,0 +1,169 @@
+package tree
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestSEC_P4_SpecialFilesAreRefusedAtOnce(t *testing.T) {
+	base, tr := place(t)
+	if err := syscall.Mkfifo(base+"/w/fifo", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	short, err := os.MkdirTemp("", "s") // socket paths are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(short) })
+	sock, err := net.Listen("unix", filepath.Join(short, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sock.Close()
+	f, err := os.Create(base + "/w/sparse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(5 << 30); err != nil {
+		t.Skip(err)
+	}
+	f.Close()
+	everything := openTree(t, Options{Roots: []string{"/"}})
+	for _, c := range []struct {
+		tree *Tree
+		path string
+		what string
+	}{
+		{tr, "fifo", "FIFO"}, {everything, filepath.Join(short, "s"), "socket"}, {everything, "/dev/zero", "device"},
+		{everything, "/proc/kmsg", "kernel file"}, {everything, "/proc/self/mem", "kernel file"},
+		{everything, "/proc/self/status", "kernel file"},
+	} {
+		start := time.Now()
+		_, err := c.tree.Read(c.path, 1<<20)
+		var special *SpecialError
+		if !errors.As(err, &special) || special.What != c.what {
+			if errors.Is(err, os.ErrPermission) {
+				continue
+			}
+			t.Errorf("%s: %v", c.path, err)
+		}
+		if d := time.Since(start); d > 2*time.Second {
+			t.Errorf("%s took %v", c.path, d)
+		}
+	}
+	var large *TooLargeError
+	if _, err := tr.Read("sparse", 1<<20); !errors.As(err, &large) || large.Size != 5<<30 {
+		t.Error(err)
+	}
+}
+
+// TestSEC_L3_ExchangedDirectoriesDoNotLetReadsOut exchanges a directory and a link to
+// outside while files below it are read.
+func TestSEC_L3_ExchangedDirectoriesDoNotLetReadsOut(t *testing.T) {
+	base, tr := place(t)
+	if err := os.Mkdir(base+"/w/d", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, base+"/w/d/victim", "inside")
+	link(t, base+"/out", base+"/w/l")
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = unix.Renameat2(unix.AT_FDCWD, base+"/w/d", unix.AT_FDCWD, base+"/w/l", unix.RENAME_EXCHANGE)
+			}
+		}
+	}()
+	inside, refused := 0, 0
+	for range 5000 {
+		img, err := tr.Read("d/victim", 0)
+		switch {
+		case err != nil:
+			refused++
+		case img == nil || string(img.Data) != "inside":
+			t.Fatalf("read %v", img)
+		default:
+			inside++
+		}
+	}
+	close(stop)
+	<-done
+	if inside == 0 || refused == 0 {
+		t.Logf("%d reads inside, %d refused: the race may not have run", inside, refused)
+	}
+}
+
+// TestWalkMeetsNoLink is the way without openat2.
+func TestWalkMeetsNoLink(t *testing.T) {
+	base, _ := place(t)
+	if err := os.MkdirAll(base+"/w/a/b", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link(t, "a", base+"/w/l")
+	fd, err := unix.Open(base+"/w", unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	for rel, want := range map[string]error{
+		"a": nil, "a/b": nil, ".": nil, "l": errLink, "l/b": errLink, "f": unix.ENOTDIR, "f/x": unix.ENOTDIR, "none/x": unix.ENOENT} {
+		for name, open := range map[string]func(int, string, int) (int, error){"walk": walkBeneath, "openat2": openBeneath} {
+			got, err := open(fd, rel, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC)
+			if !errors.Is(err, want) && (err != nil || want != nil) {
+				t.Errorf("%s %s: %v, want %v", name, rel, err, want)
+			}
+			if err == nil {
+				unix.Close(got)
+			}
+		}
+	}
+}
+
+func TestSEC_P5_ProtectionIsByIdentity(t *testing.T) {
+	base, _ := place(t)
+	if err := os.MkdirAll(base+"/w/.git/hooks", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, base+"/w/.git/hooks/pre-commit", "#!")
+	if err := os.Link(base+"/w/.git/hooks/pre-commit", base+"/w/innocent"); err != nil {
+		t.Fatal(err)
+	}
+	no := errors.New("protected")
+	tr := openTree(t, Options{Roots: []string{base + "/w"}, Protected: func(root, rel string) error {
+		if root == base+"/w" && strings.HasPrefix(rel, ".git/") {
+			return no
+		}
+		return nil
+	}})
+	for path, many := range map[string]bool{".git/hooks/x": false, ".git/hooks/pre-commit": false, "innocent": true} {
+		if err := tr.CheckWrite(base+"/w/"+path, many); !errors.Is(err, no) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := tr.CheckWrite(base+"/w/f", false); err != nil {
+		t.Error(err)
+	}
+	// The same directory under a second name, as on a case-blind file system.
+	if err := os.Mkdir(base+"/w/GIT", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(base+"/w/.git", base+"/w/GIT", "", unix.MS_BIND, ""); err != nil {
+		t.Skip("bind mount:", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(base+"/w/GIT", 0) })
+	if err := tr.CheckWrite(base+"/w/GIT/hooks/x", false); !errors.Is(err, no) {
+		t.Error(err)
+	}
+}
