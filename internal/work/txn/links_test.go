@@ -1,0 +1,279 @@
+//go:build unix
+
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/tree"
+)
+
+// outside makes a directory beside the root with a victim in it.
+func (f *fixture) outside() string {
+	f.t.Helper()
+	out := filepath.Join(filepath.Dir(f.root), "out")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(out, "victim"), []byte("victim"), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+	return out
+}
+
+func (f *fixture) link(target, name string) {
+	f.t.Helper()
+	if err := os.Symlink(target, f.path(name)); err != nil {
+		f.t.Skip(err)
+	}
+}
+
+func TestSEC_L1_L2_L6_NothingIsWrittenThroughLinksOut(t *testing.T) {
+	f := newFixture(t)
+	out := f.outside()
+	f.write("src", "victim")
+	f.link(filepath.Join(out, "victim"), "f")
+	f.link(out, "d")
+	before := snapshot(t, out)
+	victim := delta.NewFile([]byte("victim"), 0o644)
+	evil := delta.NewFile([]byte("evil"), 0o644)
+	for name, c := range map[string]delta.Change{
+		"edit":        {Path: f.path("f"), Pre: victim, Post: evil},
+		"add over":    {Path: f.path("f"), Post: evil},
+		"delete":      {Path: f.path("f"), Pre: victim},
+		"move onto":   {Path: f.path("f"), Pre: victim, Post: evil, From: f.path("src")},
+		"add below":   {Path: f.path("d/new"), Post: evil},
+		"delete in d": {Path: f.path("d/victim"), Pre: victim},
+		"deep":        {Path: f.path("d/a/b/c"), Post: evil},
+		"edit in d":   {Path: f.path("d/victim"), Pre: victim, Post: evil},
+	} {
+		res, err := f.w.Commit(context.Background(), delta.Set{c}, CommitOptions{})
+		if err == nil || len(res.Committed) > 0 {
+			t.Errorf("%s: %+v", name, res.Committed)
+		}
+		if d := cmp.Diff(before, snapshot(t, out)); d != "" {
+			t.Fatalf("%s: %s", name, d)
+		}
+	}
+	// The control: the same deeds inside succeed.
+	f.commit(f.change("src", "evil"))
+	// The link itself may be removed.
+	f.commit(delta.Change{Path: f.path("f"), Pre: f.image("f")})
+	if d := cmp.Diff(before, snapshot(t, out)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestSEC_L3_RaceOfDirectoryAndLink edits below a directory that another goroutine
+// exchanges with a link to outside.
+func TestSEC_L3_RaceOfDirectoryAndLink(t *testing.T) {
+	f := newFixture(t)
+	out := f.outside()
+	f.write("d/file", "0")
+	f.link(out, "l")
+	before := snapshot(t, out)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			a, b, tmp := f.path("d"), f.path("l"), f.path("t")
+			_ = os.Rename(a, tmp)
+			_ = os.Rename(b, a)
+			_ = os.Rename(tmp, b)
+		}
+	}()
+	w := f.open(false, nil)
+	landed := 0
+	for i := range 2000 {
+		name := f.path("d/file")
+		img, err := w.Tree.Read(name, 0)
+		if err != nil {
+			continue
+		}
+		post := delta.NewFile(fmt.Append(nil, i), 0o644)
+		if _, err := w.Commit(context.Background(), delta.Set{{Path: name, Pre: img, Post: post}}, CommitOptions{}); err == nil {
+			landed++
+		}
+	}
+	close(stop)
+	<-done
+	if d := cmp.Diff(before, snapshot(t, out)); d != "" {
+		t.Error(d)
+	}
+	t.Logf("%d of 2000 edits landed", landed)
+}
+
+func TestSEC_L4_LinkMadeAfterApprovalIsRefused(t *testing.T) {
+	for name, spoil := range map[string]func(f *fixture){
+		"file": func(f *fixture) { os.Remove(f.path("d/f")); f.link("../twin", "d/f") },
+		"directory": func(f *fixture) {
+			os.Rename(f.path("d"), f.path("e"))
+			f.link("e", "d")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.write("d/f", "same", "twin", "same")
+			c := f.change("d/f", "new")
+			spoil(f)
+			before := f.snapshot()
+			_, err := f.w.Commit(context.Background(), delta.Set{c}, CommitOptions{Real: true})
+			var le *tree.LinkError
+			var mm *MismatchError
+			if !errors.As(err, &le) && !errors.As(err, &mm) {
+				t.Errorf("got %v", err)
+			}
+			if d := cmp.Diff(before, f.snapshot()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestSEC_L5_NothingIsMadeThroughBadLinks(t *testing.T) {
+	f := newFixture(t)
+	f.link("missing", "dangling")
+	f.link("loop", "loop")
+	f.link("/proc/self/fd/1", "fd")
+	f.link("..", "up")
+	before := f.snapshot()
+	post := delta.NewFile([]byte("x"), 0o644)
+	for _, name := range []string{"dangling", "loop", "fd", "up", "up/x", "dangling/x", "loop/x"} {
+		if _, err := f.w.Commit(context.Background(), delta.Set{{Path: f.path(name), Post: post}}, CommitOptions{}); err == nil {
+			t.Errorf("%s: committed", name)
+		}
+	}
+	if d := cmp.Diff(before, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestSEC_P1_CommitsStayInside(t *testing.T) {
+	f := newFixture(t)
+	evil := f.root + "-evil"
+	if err := os.Mkdir(evil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	post := delta.NewFile([]byte("x"), 0o644)
+	for _, path := range []string{f.root + "/../w-evil/x", evil + "/x", "/kerf-test-evil", "../w-evil/x"} {
+		_, err := f.w.Commit(context.Background(), delta.Set{{Path: path, Post: post}}, CommitOptions{})
+		var out *tree.OutsideError
+		if !errors.As(err, &out) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if got := snapshot(t, evil); len(got) > 0 {
+		t.Error(got)
+	}
+	f.commit(delta.Change{Path: f.root + "//./x", Post: post})
+}
+
+func TestSEC_P4_SpecialTargetsAreRefused(t *testing.T) {
+	f := newFixture(t)
+	if err := syscall.Mkfifo(f.path("fifo"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f.write("dir/x", "x")
+	post := delta.NewFile([]byte("x"), 0o644)
+	for _, name := range []string{"fifo", "dir", "."} {
+		for _, pre := range []*delta.Image{nil, post} {
+			if _, err := f.w.Commit(context.Background(), delta.Set{{Path: f.path(name), Pre: pre, Post: post}}, CommitOptions{}); err == nil {
+				t.Errorf("%s: committed", name)
+			}
+		}
+	}
+}
+
+func TestSEC_P6_WhatAMoveReplacesCanBeHadBack(t *testing.T) {
+	f := newFixture(t)
+	f.write("src", "mover", "dst", "replaced")
+	out := f.commit(f.move("src", "dst")...)
+	var old *delta.Image
+	for _, c := range out.Committed {
+		if c.Path == f.path("dst") {
+			old = c.Pre
+		}
+	}
+	if data, err := f.w.Store.Get(old.Sum); err != nil || string(data) != "replaced" {
+		t.Errorf("%q %v", data, err)
+	}
+}
+
+func TestSEC_E5_UnwritableTargetChangesNothing(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("the superuser may write everything")
+	}
+	f := newFixture(t)
+	f.write("a", "1", "ro", "2")
+	if err := os.Chmod(f.path("ro"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	before := f.snapshot()
+	_, err := f.w.Commit(context.Background(), delta.Set{f.change("a", "x"), f.change("ro", "y")}, CommitOptions{})
+	if !errors.Is(err, tree.ErrNoAccess) {
+		t.Error(err)
+	}
+	if d := cmp.Diff(before, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestSEC_S5_TemporaryNamesAreUnpredictable(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "1")
+	var names []string
+	w := f.open(true, func(op, path string) error {
+		if op == "create" && filepath.Dir(path) == f.root {
+			names = append(names, filepath.Base(path))
+		}
+		return nil
+	})
+	for i := range 3 {
+		if _, err := w.Commit(context.Background(), delta.Set{f.change("a", fmt.Sprint(i, "x"))}, CommitOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(names) != 3 || names[0] == names[1] || names[1] == names[2] || len(names[0]) < 20 {
+		t.Error(names)
+	}
+}
+
+func TestProtectedPathsAreRefused(t *testing.T) {
+	f := newFixture(t)
+	f.write("ok", "1", ".git/config", "x")
+	no := errors.New("protected")
+	tr, err := tree.Open(tree.Options{Roots: []string{f.root}, Protected: func(_, rel string) error {
+		if rel == ".git/config" || rel == ".git/hooks/new" {
+			return no
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.w.Tree = tr
+	f.link(".git", "alias")
+	before := f.snapshot()
+	for _, c := range []delta.Change{f.change(".git/config", "y"), f.change(".git/hooks/new", "z"), f.change("alias/config", "y"), f.change(".git/config")} {
+		if _, err := f.w.Commit(context.Background(), delta.Set{f.change("ok", "2"), c}, CommitOptions{}); !errors.Is(err, no) {
+			t.Errorf("%s: %v", c.Path, err)
+		}
+	}
+	if d := cmp.Diff(before, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+}
