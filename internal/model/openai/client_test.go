@@ -402,8 +402,8 @@ func TestSEC_D4_IdleTimeout(t *testing.T) {
 func TestSlowStreamsLive(t *testing.T) {
 	events := mt.Render(*mt.Answer(mt.Message("one two three")).Script, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, e := range events {
-			for range 3 {
+		for i, e := range events {
+			for n := 0; n < 25 && i == 4; n++ { // longer than the limit and the consumer together
 				time.Sleep(60 * time.Millisecond)
 				fmt.Fprint(w, ": still here\n\n")
 				_ = http.NewResponseController(w).Flush()
@@ -670,7 +670,8 @@ func TestCustomHTTPClient(t *testing.T) {
 // A long line arrives whole.
 func TestLongEvent(t *testing.T) {
 	long := strings.Repeat("long ", 1<<20)
-	s := mt.Start(t, mt.Answer(mt.Call("f", mt.M{"a": long})))
+	events := mt.Render(*mt.Answer(mt.Call("f", mt.M{"a": long})).Script, 1)
+	s := mt.Start(t, mt.Raw(events[len(events)-2:]...))
 	chunks, err := stream(t, openai.New(options(s.URL)), request())
 	if err != nil {
 		t.Fatal(err)
