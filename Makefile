@@ -20,10 +20,8 @@ lint:
 	@out=$$(gofmt -l cmd internal); if [ -n "$$out" ]; then echo "gofmt wants:"; echo "$$out"; exit 1; fi
 	$(GO) vet $(PKGS)
 	$(GO) tool staticcheck $(PKGS)
-	@$(GO) tool govulncheck $(PKGS) >/tmp/govulncheck.$$$$ 2>&1; rc=$$?; \
-	  if [ $$rc -eq 0 ]; then echo "govulncheck: clean"; \
-	  elif grep -q "^Vulnerability #" /tmp/govulncheck.$$$$; then cat /tmp/govulncheck.$$$$; rm -f /tmp/govulncheck.$$$$; exit 1; \
-	  else echo "govulncheck: not run, its database cannot be reached"; fi; rm -f /tmp/govulncheck.$$$$
+	@if ! command -v govulncheck >/dev/null; then echo "govulncheck: not installed, not run"; \
+	  elif govulncheck $(PKGS); then :; else rc=$$?; [ $$rc -eq 3 ] && exit 1; echo "govulncheck: its database cannot be reached, not run"; fi
 
 cross: ## the systems that are not this one
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
