@@ -1,0 +1,221 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/policy"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools"
+	"kerf/internal/agent/turn"
+	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
+)
+
+// prepare asks a tool what it proposes and the policy what to do with it.
+func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
+	began := time.Now()
+	action, err := s.o.Hands.Propose(ctx, e.Call)
+	if err != nil {
+		o := s.refused(e.Call, err)
+		o.Millis = time.Since(began).Milliseconds()
+		return message{in: turn.Prepared{Call: e.Call.ID, Outcome: &o}}
+	}
+	p := s.o.Hands.judge(e.Call, action, e.Settings)
+	if p.Outcome != nil {
+		p.Outcome.Millis = time.Since(began).Milliseconds()
+		p.Outcome.Text = history.Truncate(p.Outcome.Text, s.o.OutputTokens)
+		return message{in: p}
+	}
+	if p.Verdict == turn.Ask && s.o.Headless {
+		o := turn.Outcome{Text: unanswerable(p.Approval), Declined: true, Body: p.Body}
+		return message{in: turn.Prepared{Call: e.Call.ID, Outcome: &o}}
+	}
+	return message{in: p, action: judged{action, e.Settings, e.Turn, p}}
+}
+
+// judged is an action that may run once it is allowed.
+type judged struct {
+	tool.Action
+	settings protocol.Settings
+	turn     protocol.TurnID
+	prepared turn.Prepared
+}
+
+// unanswerable tells the model that nobody can be asked here.
+func unanswerable(a *protocol.Approval) string {
+	return "not run: it needs the user's approval (" + a.Reason + ") and this run has nobody to ask. " +
+		"Find a way that needs no approval, or tell the user to allow it: run with another --sandbox or approval policy"
+}
+
+// refused is the outcome of a call that its tool turned down.
+func (s *Session) refused(c tool.Call, err error) turn.Outcome {
+	var refusal *tool.Error
+	if !errors.As(err, &refusal) {
+		refusal = &tool.Error{Code: "FAILED", Message: err.Error()}
+	}
+	text := Render(tool.Fail(refusal))
+	return turn.Outcome{Text: text, Body: protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args, Error: text}}
+}
+
+// Propose asks the tool of c what it proposes.
+func (h *Hands) Propose(ctx context.Context, c tool.Call) (tool.Action, error) {
+	t, ok := tools.Lookup(c.Name)
+	if !ok {
+		return nil, tool.Refuse(tool.UnknownTool, "there is no tool %q. The tools are: %s", c.Name, strings.Join(tools.Names(), ", "))
+	}
+	return t.Prepare(ctx, h, c)
+}
+
+// judge decides about an action: it is over, may run, or must be asked.
+func (h *Hands) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.Prepared {
+	rules := policy.Rules{Approval: s.Approval, Sandbox: s.Sandbox}
+	p := turn.Prepared{Call: c.ID}
+	switch a := a.(type) {
+	case tool.Answer:
+		p.Outcome = h.answer(c, a)
+	case tool.Change:
+		h.judgeChange(&p, c, a, rules)
+	case tool.Command:
+		h.judgeCommand(&p, c, a, rules)
+	case tool.Poke:
+		p.Body = protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args}
+	default:
+		p.Outcome = &turn.Outcome{Text: fmt.Sprintf("%s: this kind of action is not supported here", c.Name)}
+	}
+	return p
+}
+
+// answer is the outcome of a call that needs nothing done.
+func (h *Hands) answer(c tool.Call, a tool.Answer) *turn.Outcome {
+	o := &turn.Outcome{Text: Render(a.Result), Images: a.Result.Images, Success: a.Result.Error == nil, Todo: a.Todo}
+	for _, sight := range a.Saw {
+		o.Saw = append(o.Saw, h.saw(sight.Path, sight.Image))
+	}
+	if a.Todo == nil {
+		body := protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args, Output: o.Text}
+		if a.Result.Error != nil {
+			body.Output, body.Error = "", o.Text
+		}
+		o.Body = body
+	}
+	return o
+}
+
+func (h *Hands) judgeChange(p *turn.Prepared, c tool.Call, a tool.Change, rules policy.Rules) {
+	body := protocol.FileChange{Call: c.ID, Changes: pathChanges(a.Set)}
+	p.Body = body
+	switch j := rules.Change(); j.Verdict {
+	case policy.Refuse:
+		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
+	case policy.Ask:
+		p.Verdict = turn.Ask
+		p.Approval = &protocol.Approval{Reason: j.Reason,
+			Change: &protocol.ChangeApproval{Changes: body.Changes, Diff: h.unified(a.Set)}}
+	}
+}
+
+func (h *Hands) judgeCommand(p *turn.Prepared, c tool.Call, a tool.Command, rules policy.Rules) {
+	body := protocol.Command{Call: c.ID, Command: a.Line, Cwd: a.Dir}
+	p.Body = body
+	switch j := rules.Command(policy.Command{Line: a.Line, Escalate: a.Escalate, Reason: a.Reason}); j.Verdict {
+	case policy.Refuse:
+		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
+	case policy.Ask:
+		p.Verdict = turn.Ask
+		p.Approval = &protocol.Approval{Reason: j.Reason,
+			Command: &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir, Unsandboxed: j.Unsandboxed}}
+	}
+}
+
+// pathChanges lists the paths of a set as front ends show them.
+func pathChanges(set delta.Set) []protocol.PathChange {
+	list := make([]protocol.PathChange, 0, len(set))
+	for _, c := range set {
+		pc := protocol.PathChange{Path: c.Path, Kind: protocol.Update, Moved: c.From}
+		switch {
+		case c.Pre == nil:
+			pc.Kind = protocol.Add
+		case c.Post == nil:
+			pc.Kind = protocol.Delete
+		}
+		list = append(list, pc)
+	}
+	return list
+}
+
+// run carries out an action that may run.
+func (s *Session) run(ctx context.Context, e turn.Run, a tool.Action) message {
+	began := time.Now()
+	j, ok := a.(judged)
+	if !ok {
+		return message{in: turn.Finished{Call: e.Call, Outcome: turn.Outcome{Text: "the call was lost"}}}
+	}
+	show := func(text string) {
+		select {
+		case s.inputs <- message{in: turn.Progress{Call: e.Call, Text: text}}:
+		case <-ctx.Done():
+		}
+	}
+	unsandboxed := j.prepared.Approval != nil && j.prepared.Approval.Command != nil &&
+		j.prepared.Approval.Command.Unsandboxed && e.Decision.Allows()
+	o := s.o.Hands.Do(ctx, e.Call, j.Action, Manner{Settings: j.settings, Turn: j.turn, Unsandboxed: unsandboxed, Show: show, Body: j.prepared.Body})
+	o.Text = history.Truncate(o.Text, s.o.OutputTokens)
+	o.Millis = time.Since(began).Milliseconds()
+	return message{in: turn.Finished{Call: e.Call, Outcome: o}}
+}
+
+// Manner says how an action is carried out.
+type Manner struct {
+	Settings    protocol.Settings
+	Turn        protocol.TurnID
+	Unsandboxed bool
+	Show        func(string) // live output, may be nil
+	Body        protocol.Body
+}
+
+// Do carries out an action that may run.
+func (h *Hands) Do(ctx context.Context, id protocol.CallID, a tool.Action, m Manner) turn.Outcome {
+	switch a := a.(type) {
+	case tool.Change:
+		return h.change(ctx, id, a, m)
+	case tool.Command:
+		return h.command(ctx, id, a, m)
+	case tool.Poke:
+		return h.poke(ctx, id, a, m)
+	}
+	return turn.Outcome{Text: "nothing to do"}
+}
+
+// Render is a result as the model reads it.
+func Render(r tool.Result) string {
+	var b strings.Builder
+	if r.Error != nil {
+		b.WriteString(r.Error.Error())
+	}
+	if r.Output != "" {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(r.Output)
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "\nwarning %s: %s", w.Code, w.Message)
+		if w.Suggestion != "" {
+			b.WriteString(" " + w.Suggestion)
+		}
+	}
+	if len(r.UpdatedStates) > 0 {
+		// Map keys are sorted by encoding/json, so the text is stable.
+		states, err := json.Marshal(r.UpdatedStates)
+		if err == nil {
+			b.WriteString("\nupdatedFileStates: " + string(states))
+		}
+	}
+	return b.String()
+}

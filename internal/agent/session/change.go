@@ -1,0 +1,235 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/turn"
+	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/txn"
+)
+
+// change commits a proposed change and tells what really landed.
+func (h *Hands) change(ctx context.Context, id protocol.CallID, a tool.Change, m Manner) turn.Outcome {
+	r, done := h.Commit(ctx, id, a, m)
+	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records, Saw: done.saw}
+	body := protocol.FileChange{Call: id, Changes: pathChanges(done.set), Diff: done.diff}
+	if r.Error != nil {
+		body.Error = o.Text
+		if len(done.set) == 0 {
+			body.Changes = pathChanges(a.Set)
+		}
+	}
+	o.Body = body
+	return o
+}
+
+// committed is what a change came to.
+type committed struct {
+	set     delta.Set
+	diff    string
+	records []history.FileChange
+	saw     []history.Sight
+}
+
+// Commit writes a change and returns the result for the model. What landed is
+// recorded whether or not the whole change succeeded.
+func (h *Hands) Commit(ctx context.Context, id protocol.CallID, a tool.Change, m Manner) (tool.Result, committed) {
+	out, err := h.o.Work.Commit(ctx, a.Set, txn.CommitOptions{Origin: h.origin(m.Turn, id), BestEffort: a.BestEffort})
+	r := a.Result
+	var done committed
+	if len(out.Committed) > 0 || !out.Exact {
+		done = h.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry)
+	}
+	for _, c := range out.Committed {
+		done.saw = append(done.saw, h.saw(c.Path, c.Post))
+		h.note(c.Path, c.Post)
+	}
+	if err != nil {
+		r = tool.Result{Warnings: r.Warnings, Error: h.commitRefusal(err)}
+		if len(out.Committed) > 0 {
+			r.Error.Message += ". Written before the error and still in place: " + strings.Join(out.Committed.Paths(), ", ")
+		}
+		var stale *txn.MismatchError
+		if errors.As(err, &stale) {
+			h.forget(stale.Path)
+		}
+		return r, done
+	}
+	h.fillStates(&r, a, out)
+	r.Success = r.Error == nil
+	return r, done
+}
+
+// fillStates adds the new versions to the states the tool prepared, and reports
+// the files of a best-effort change that were left alone.
+func (h *Hands) fillStates(r *tool.Result, a tool.Change, out txn.Outcome) {
+	for name, st := range r.UpdatedStates {
+		abs, err := h.o.Tree.Resolve(name)
+		if err != nil {
+			delete(r.UpdatedStates, name)
+			continue
+		}
+		c, ok := lastChange(out.Committed, abs, h.real(abs))
+		switch {
+		case !ok:
+			delete(r.UpdatedStates, name)
+			continue
+		case c.Post == nil:
+			st.Deleted = true
+		default:
+			stamp := h.stamp(abs, c.Post)
+			st.NewVersion, st.NewHash = stamp.Version, stamp.ContentHash
+		}
+		r.UpdatedStates[name] = st
+	}
+	failures := a.Failures
+	for _, f := range out.Failed {
+		failures = append(failures, tool.Failure{Path: f.Path, Err: h.commitRefusal(f.Err)})
+	}
+	if len(failures) == 0 {
+		return
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d files were left as they are:", len(failures))
+	for _, f := range failures {
+		fmt.Fprintf(&b, "\n%s: %s", f.Path, f.Err.Message)
+	}
+	r.Error = &tool.Error{Code: failures[0].Err.Code, Message: b.String()}
+}
+
+func lastChange(set delta.Set, path, real string) (delta.Change, bool) {
+	for i := len(set) - 1; i >= 0; i-- {
+		if set[i].Path == path || set[i].Path == real {
+			return set[i], true
+		}
+	}
+	return delta.Change{}, false
+}
+
+// commitRefusal tells the model why a commit did not happen.
+func (h *Hands) commitRefusal(err error) *tool.Error {
+	var stale *txn.MismatchError
+	if errors.As(err, &stale) {
+		return tool.Refuse(tool.VersionMismatch, "%s changed at the very moment of writing; nothing was written to it. Re-read it with read_file and make the change again", stale.Path)
+	}
+	var refused *tool.Error
+	if errors.As(refusal("", err), &refused) {
+		return refused
+	}
+	return tool.Refuse(tool.WriteFailed, "%v", err)
+}
+
+// forget drops what the model believes of a file that moved under it.
+func (h *Hands) forget(path string) {
+	path = h.real(path)
+	h.mu.Lock()
+	delete(h.seen, path)
+	h.mu.Unlock()
+}
+
+// origin is the ledger entry's answer to "who".
+func (h *Hands) origin(turn protocol.TurnID, id protocol.CallID) txn.Origin {
+	o := h.o.Origin
+	o.Turn, o.Call = string(turn), string(id)
+	return o
+}
+
+// landed records a committed set: one file_change and one diff a path, the
+// turn's log, and the combined diff for show.
+func (h *Hands) landed(id protocol.CallID, cause string, set delta.Set, exact bool, entry *ledger.Entry) committed {
+	done := committed{set: set, diff: h.unified(set)}
+	for _, c := range set {
+		rec := history.FileChange{Call: id, Path: c.Path, Operation: c.Op(), Cause: cause, Exact: exact,
+			MovedFrom: c.From, MovedTo: c.To}
+		if c.Pre != nil {
+			rec.Before, rec.ModeFrom = c.Pre.Sum.String(), c.Pre.Mode
+		}
+		if c.Post != nil {
+			rec.After, rec.ModeTo = c.Post.Sum.String(), c.Post.Mode
+		}
+		if entry != nil {
+			rec.Entry = entry.Seq
+		}
+		alone := c
+		alone.From, alone.To = "", ""
+		rec.DiffPath = h.saveDiff(h.unified(delta.Set{alone}))
+		done.records = append(done.records, rec)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if cause == ledger.CauseOutside {
+		h.turn.outside = append(h.turn.outside, set)
+	} else {
+		h.turn.ours = append(h.turn.ours, set)
+	}
+	if !exact {
+		h.turn.inexact = append(h.turn.inexact, set.Paths()...)
+	}
+	return done
+}
+
+func (h *Hands) saveDiff(d string) string {
+	if h.o.SaveDiff == nil {
+		return ""
+	}
+	name, err := h.o.SaveDiff([]byte(d))
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// unified is the git-style diff of a set. Images whose bytes are not at hand are
+// fetched.
+func (h *Hands) unified(set delta.Set) string {
+	loaded := make(delta.Set, len(set))
+	for i, c := range set {
+		c.Pre, c.Post = h.load(c.Pre), h.load(c.Post)
+		loaded[i] = c
+	}
+	return string(diff.Unified(delta.Files(loaded, h.relative)))
+}
+
+func (h *Hands) load(img *delta.Image) *delta.Image {
+	if img == nil || img.Loaded {
+		return img
+	}
+	data, err := h.o.Images(img.Sum)
+	if err != nil {
+		return img
+	}
+	full := *img
+	full.Data, full.Loaded = data, true
+	return &full
+}
+
+// TurnDiff is the net change since it was last called, or nil if there was none.
+func (h *Hands) TurnDiff(ctx context.Context) *protocol.TurnDiff {
+	h.mu.Lock()
+	log := h.turn
+	h.turn = turnLog{}
+	h.mu.Unlock()
+	net, outside := delta.Fold(log.ours...), delta.Fold(log.outside...)
+	if len(net) == 0 && len(outside) == 0 && len(log.inexact) == 0 {
+		return nil
+	}
+	d := &protocol.TurnDiff{Exact: len(log.inexact) == 0, Files: len(net.Paths())}
+	if len(net) > 0 {
+		d.Diff = h.unified(net)
+	}
+	if len(outside) > 0 {
+		d.Outside = h.unified(outside)
+	}
+	if !d.Exact {
+		d.Note = "not certain: " + strings.Join(log.inexact, ", ")
+	}
+	return d
+}

@@ -1,0 +1,306 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/policy"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/turn"
+	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox"
+	"kerf/internal/work/txn"
+)
+
+// command runs a program in the sandbox and finds out what it changed.
+func (h *Hands) command(ctx context.Context, id protocol.CallID, a tool.Command, m Manner) turn.Outcome {
+	body := protocol.Command{Call: id, Command: a.Line, Cwd: a.Dir}
+	fail := func(code int, format string, args ...any) turn.Outcome {
+		text := fmt.Sprintf("exit code %d\n", code) + fmt.Sprintf(format, args...)
+		body.Output, body.ExitCode = text, &code
+		return turn.Outcome{Text: text, Body: body}
+	}
+	if st, err := os.Stat(a.Dir); err != nil || !st.IsDir() {
+		return fail(2, "workdir %s is not a directory. Leave workdir out to run in %s", a.Dir, h.o.Cwd)
+	}
+	spec, sweep, err := h.confined(ctx, a, m)
+	var unavailable *sandbox.UnavailableError
+	switch {
+	case errors.As(err, &unavailable):
+		return fail(125, "the sandbox cannot be set up, so the command was not run: %v", err)
+	case err != nil:
+		return fail(125, "the command was not run: %v", err)
+	}
+
+	quiet := policy.KnownSafe(a.Line)
+	var changes []history.FileChange
+	if !quiet {
+		changes = append(changes, h.scanned(ctx, m.Turn, id, h.strayCause())...)
+	}
+	began := time.Now()
+	spec.OnOutput = func(b []byte) {
+		if m.Show != nil {
+			m.Show(string(b))
+		}
+	}
+	// The process outlives the call when it is left running; await ends it else.
+	p, err := h.table.Start(context.WithoutCancel(ctx), spec)
+	if err != nil {
+		sweep()
+		return fail(127, "%v", err)
+	}
+	o := h.await(ctx, p, a, began, sweep)
+	if !quiet || o.running {
+		// The scan is the record of what happened; an interrupt must not cut it.
+		changes = append(changes, h.scanned(context.WithoutCancel(ctx), m.Turn, id, ledger.CauseCommand)...)
+	}
+	text := o.text()
+	body.Output = o.output
+	if o.done {
+		body.ExitCode = &o.code
+	}
+	return turn.Outcome{Text: text, Success: o.running || o.code == 0 && !o.aborted, Body: body, Changes: changes}
+}
+
+// confined is how the command is really started.
+func (h *Hands) confined(ctx context.Context, a tool.Command, m Manner) (proc.Spec, func(), error) {
+	mode := m.Settings.Sandbox
+	if m.Unsandboxed {
+		mode = protocol.SandboxFull
+	}
+	if m.Settings.Approval == protocol.PolicyPlan {
+		mode = protocol.SandboxReadOnly
+	}
+	p := h.o.Sandbox(mode)
+	p.Cwd = a.Dir
+	plan, err := sandbox.Resolve(p, sandbox.Disk{})
+	if err != nil {
+		return proc.Spec{}, nil, err
+	}
+	plan.TTY = a.TTY
+	env := h.o.Env(a.TTY)
+	argv, files, cleanup, err := sandbox.Wrap(ctx, plan, a.Argv, env)
+	if err != nil {
+		return proc.Spec{}, nil, err
+	}
+	sweep := func() {
+		cleanup()
+		sandbox.Sweep(plan)
+	}
+	return proc.Spec{Argv: argv, ExtraFiles: files, Dir: a.Dir, Env: env, TTY: a.TTY, Stdin: a.TTY,
+		Confined: plan.Confined(), Linger: !plan.Confined()}, sweep, nil
+}
+
+// run is how far a command came when its call returned.
+type commandRun struct {
+	output  string
+	code    int
+	signal  string
+	session int
+	wall    time.Duration
+	done    bool
+	running bool
+	aborted bool
+	timeout time.Duration
+	denied  bool
+}
+
+// await waits until the command is done, its time is up, or the call is stopped.
+func (h *Hands) await(ctx context.Context, p *proc.Process, a tool.Command, began time.Time, sweep func()) commandRun {
+	var r commandRun
+	limit := a.Yield
+	if a.Timeout > 0 {
+		limit = a.Timeout
+	}
+	switch ended := wait(ctx, p, limit); {
+	case ctx.Err() != nil:
+		p.Kill()
+		r.aborted = true
+	case !ended && a.Timeout > 0:
+		p.Kill()
+		r.timeout = a.Timeout
+	case !ended:
+		id, err := h.table.Add(p)
+		if err != nil {
+			p.Kill()
+			r.output = err.Error() + "\n"
+			break
+		}
+		r.running, r.session = true, id
+		h.mu.Lock()
+		h.running[id] = sweep
+		h.mu.Unlock()
+	}
+	out := p.Drain()
+	r.output += strings.ToValidUTF8(string(out), "\uFFFD")
+	r.wall = time.Since(began)
+	if !r.running {
+		sweep()
+		r.code, r.signal, r.done = p.ExitCode()
+		r.denied = sandbox.Denied(out, r.code)
+	}
+	return r
+}
+
+// wait waits until p has ended, d is over or ctx is done, and reports the first.
+func wait(ctx context.Context, p *proc.Process, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-p.Done():
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// release gives up what a background process needed.
+func (h *Hands) release(id int) {
+	h.table.Remove(id)
+	h.mu.Lock()
+	sweep := h.running[id]
+	delete(h.running, id)
+	h.mu.Unlock()
+	if sweep != nil {
+		sweep()
+	}
+}
+
+// text is what the model reads.
+func (r commandRun) text() string {
+	var b strings.Builder
+	switch {
+	case r.running:
+		fmt.Fprintf(&b, "still running with session ID %d; poll or feed it with write_stdin\n", r.session)
+	case r.aborted:
+		b.WriteString("aborted by the user\n")
+	case r.timeout > 0:
+		fmt.Fprintf(&b, "exit code 124\ntimed out after %s and was killed\n", r.timeout)
+	case r.signal != "":
+		fmt.Fprintf(&b, "exit code %d (killed by %s)\n", r.code, r.signal)
+	default:
+		fmt.Fprintf(&b, "exit code %d\n", r.code)
+	}
+	fmt.Fprintf(&b, "wall time %.2f seconds\n", r.wall.Seconds())
+	b.WriteString("output:\n")
+	b.WriteString(r.output)
+	if r.denied && r.code != 0 {
+		b.WriteString("\nThe sandbox seems to have refused something. If the command needs it, ask with " +
+			`sandbox_permissions "require_escalated" and a justification, or tell the user.`)
+	}
+	return b.String()
+}
+
+// poke feeds or polls a process that was left running.
+func (h *Hands) poke(ctx context.Context, id protocol.CallID, a tool.Poke, m Manner) turn.Outcome {
+	body, _ := m.Body.(protocol.ToolCall)
+	p, ok := h.table.Get(a.Process)
+	if !ok {
+		text := Render(tool.Fail(tool.Refuse(tool.NotFound, "no process has session ID %d; the running ones are: %s", a.Process, h.runningIDs())))
+		body.Error = text
+		return turn.Outcome{Text: text, Body: body}
+	}
+	began := time.Now()
+	if a.Input != "" {
+		if _, err := p.Write(a.Input); err != nil {
+			text := Render(tool.Fail(tool.Refuse(tool.InvalidArguments, "session %d takes no input: %v. Start the command with tty true", a.Process, err)))
+			body.Error = text
+			return turn.Outcome{Text: text, Body: body}
+		}
+	}
+	ended := wait(ctx, p, a.Yield)
+	r := commandRun{session: a.Process, running: !ended}
+	if ended {
+		h.release(a.Process)
+		r.code, r.signal, r.done = p.ExitCode()
+	}
+	r.output, r.wall = strings.ToValidUTF8(string(p.Drain()), "\uFFFD"), time.Since(began)
+	changes := h.scanned(context.WithoutCancel(ctx), m.Turn, id, ledger.CauseCommand)
+	body.Output = r.text()
+	return turn.Outcome{Text: body.Output, Success: r.running || r.code == 0, Body: body, Changes: changes}
+}
+
+// strayCause is what changes found before a command are laid to: processes that
+// still run, or somebody else.
+func (h *Hands) strayCause() string {
+	if len(h.table.List()) > 0 {
+		return ledger.CauseCommand
+	}
+	return ledger.CauseOutside
+}
+
+// runningIDs lists the processes that can be fed or polled.
+func (h *Hands) runningIDs() string {
+	var ids []string
+	for _, e := range h.table.List() {
+		ids = append(ids, strconv.Itoa(e.ID))
+	}
+	if len(ids) == 0 {
+		return "none"
+	}
+	return strings.Join(ids, ", ")
+}
+
+// scanned finds what changed under the roots since the last scan and records it
+// with the given cause. The first scan only remembers.
+func (h *Hands) scanned(ctx context.Context, turn protocol.TurnID, id protocol.CallID, cause string) []history.FileChange {
+	if h.o.Scanner == nil {
+		return nil
+	}
+	now, err := h.o.Scanner.Snapshot(ctx)
+	if err != nil {
+		h.uncertain(fmt.Sprintf("the roots could not be scanned: %v", err))
+		return nil
+	}
+	h.mu.Lock()
+	before := h.snap
+	h.snap = now
+	h.mu.Unlock()
+	if before == nil {
+		return nil
+	}
+	set, gaps, err := h.o.Scanner.Diff(ctx, before, now)
+	if err != nil {
+		h.uncertain(fmt.Sprintf("the roots could not be compared: %v", err))
+		return nil
+	}
+	for _, g := range gaps {
+		h.uncertain(g.Path + " (" + g.Reason + ")")
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	return h.found(turn, id, cause, set)
+}
+
+func (h *Hands) uncertain(what string) {
+	h.mu.Lock()
+	h.turn.inexact = append(h.turn.inexact, what)
+	h.mu.Unlock()
+}
+
+// found enters changes that were made behind Kerf's back into the ledger.
+func (h *Hands) found(turn protocol.TurnID, id protocol.CallID, cause string, set delta.Set) []history.FileChange {
+	entry, err := h.o.Work.Record(context.Background(), set, txn.CommitOptions{Origin: h.origin(turn, id), Cause: cause})
+	if err != nil {
+		h.uncertain(fmt.Sprintf("the ledger could not be written: %v", err))
+	}
+	return h.landed(id, cause, set, true, entry).records
+}
+
+// note tells the scanner of a change that Kerf made itself.
+func (h *Hands) note(path string, img *delta.Image) {
+	if h.o.Scanner != nil {
+		h.o.Scanner.Note(path, img)
+	}
+}

@@ -1,0 +1,123 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"kerf/internal/agent/turn"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// Version is Kerf's version.
+const Version = "0.1.0"
+
+// start carries out one effect. It reports whether the session goes on.
+func (s *Session) start(e turn.Effect) bool {
+	switch e := e.(type) {
+	case turn.Gather:
+		s.spawn(nil, func(ctx context.Context) message { return s.gather(ctx, e) })
+	case turn.CallModel:
+		s.spawn(e.Round, func(ctx context.Context) message { return s.sample(ctx, e) })
+	case turn.Prepare:
+		s.spawn(e.Call.ID, func(ctx context.Context) message { return s.prepare(ctx, e) })
+	case turn.Run:
+		action := s.actions[e.Call]
+		delete(s.actions, e.Call)
+		s.spawn(e.Call, func(ctx context.Context) message { return s.run(ctx, e, action) })
+	case turn.Wait:
+		delay := e.Delay
+		if e.Jitter {
+			delay = jitter(delay)
+		}
+		s.spawn(timer(e.Timer), func(ctx context.Context) message {
+			sleep(ctx, delay)
+			return message{in: turn.Elapsed{Timer: e.Timer}}
+		})
+	case turn.Settle:
+		s.spawn(nil, func(ctx context.Context) message { return s.settle(ctx, e) })
+	case turn.StopModel:
+		s.stop(e.Round)
+	case turn.StopCall:
+		s.stop(e.Call)
+	case turn.StopWait:
+		s.stop(timer(e.Timer))
+	case turn.End:
+		return false
+	}
+	return true
+}
+
+// spawn runs do in a goroutine whose answer goes to the loop. With a key, stop
+// can cancel it.
+func (s *Session) spawn(key any, do func(context.Context) message) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	if key != nil {
+		s.stops[key] = cancel // deleted when the answer arrives, see step
+	}
+	s.tasks.Go(func() {
+		defer cancel()
+		s.inputs <- do(ctx)
+	})
+}
+
+func (s *Session) stop(key any) {
+	if cancel := s.stops[key]; cancel != nil {
+		cancel()
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+func (s *Session) gather(ctx context.Context, e turn.Gather) message {
+	first := s.first
+	s.first = false // Gather effects never overlap
+	items, facts := s.o.Gather(ctx, e.Settings, s.facts, first)
+	return message{in: turn.Gathered{Turn: e.Turn, Items: items, Facts: facts}}
+}
+
+// sample makes one request and passes its chunks on.
+func (s *Session) sample(ctx context.Context, e turn.CallModel) message {
+	req := s.o.Prompt.Build(e.Settings, json.RawMessage(e.Schema), e.Items)
+	err := s.o.Client.Stream(ctx, req, func(c model.Chunk) error {
+		select {
+		case s.inputs <- message{in: turn.Chunk{Round: e.Round, Chunk: c}}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	return message{in: turn.StreamEnded{Round: e.Round, Err: err}}
+}
+
+func (s *Session) settle(ctx context.Context, e turn.Settle) message {
+	diff := s.o.Hands.TurnDiff(ctx)
+	return message{in: turn.Settled{Turn: e.Turn, Diff: diff}}
+}
+
+// titleOf makes a title of the first line of a prompt.
+func titleOf(text string) string {
+	text = strings.TrimSpace(text)
+	text, _, _ = strings.Cut(text, "\n")
+	const most = 80
+	if len(text) <= most {
+		return text
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+var _ protocol.Session = (*Session)(nil)

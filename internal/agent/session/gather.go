@@ -1,0 +1,196 @@
+package session
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"kerf/internal/agent/prompt"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+	"kerf/internal/work/repo"
+)
+
+// Surroundings find what a model is told before a turn: instruction files, the
+// directory, the branch, the policy.
+type Surroundings struct {
+	Home string // KERF_HOME, for the user's own AGENTS.md
+	Cwd  string
+	Root string // the project's root; Cwd when there is none
+	// DocBytes bounds the project's instruction files together; DocNames are
+	// tried in a directory after AGENTS.override.md and AGENTS.md.
+	DocBytes  int
+	DocNames  []string
+	Developer string
+	Shell     string
+	Network   bool
+	Roots     []string
+	Now       func() time.Time
+
+	once  sync.Once
+	dirty chan string
+}
+
+// dirtyWait is how long the first request waits to hear whether the work tree is
+// dirty.
+const dirtyWait = 150 * time.Millisecond
+
+// Start begins to ask git, so that the answer is there when it is needed.
+func (s *Surroundings) Start(ctx context.Context) {
+	s.once.Do(func() {
+		s.dirty = make(chan string, 1)
+		go func() { // ends with git, which has its own time limit
+			info, err := repo.Describe(ctx, s.Cwd)
+			switch {
+			case err != nil:
+				s.dirty <- ""
+			default:
+				s.dirty <- strconv.FormatBool(info.Dirty)
+			}
+		}()
+	})
+}
+
+// Gather returns the items that are new since before, and the facts now told.
+func (s *Surroundings) Gather(ctx context.Context, set protocol.Settings, before map[string]string, first bool) ([]*model.Item, map[string]string) {
+	var items []*model.Item
+	if first {
+		if it := prompt.Developer(s.Developer); it != nil {
+			items = append(items, it)
+		}
+		if it := prompt.Instructions(s.Cwd, s.userDocs(), s.projectDocs()); it != nil {
+			items = append(items, it)
+		}
+	}
+	now := s.facts(ctx, set, first)
+	if it := prompt.Surroundings(before, now); it != nil {
+		items = append(items, it)
+	}
+	return items, now
+}
+
+func (s *Surroundings) facts(ctx context.Context, set protocol.Settings, first bool) map[string]string {
+	f := map[string]string{"cwd": s.Cwd, "shell": s.Shell, "current_date": s.Now().Format(time.DateOnly),
+		"sandbox_mode": string(set.Sandbox), "approval_policy": string(set.Approval), "network_access": "restricted"}
+	if s.Network || set.Sandbox == protocol.SandboxFull {
+		f["network_access"] = "enabled"
+	}
+	if len(s.Roots) > 1 {
+		f["writable_roots"] = strings.Join(s.Roots, ", ")
+	}
+	if _, gitDir, ok := repo.Find(s.Cwd); ok {
+		f["git_branch"] = branchText(gitDir)
+		if dirty := s.isDirty(ctx, first); dirty != "" {
+			f["git_dirty"] = dirty
+		}
+	}
+	return f
+}
+
+func branchText(gitDir string) string {
+	name, detached, unborn := repo.Branch(gitDir)
+	switch {
+	case detached:
+		return "(detached at " + name + ")"
+	case unborn:
+		return name + " (no commit yet)"
+	}
+	return name
+}
+
+// isDirty tells "true" or "false", or "" when git does not answer in time. It is
+// told once: later the model's own changes make it so.
+func (s *Surroundings) isDirty(ctx context.Context, first bool) string {
+	if !first {
+		return ""
+	}
+	s.Start(ctx)
+	t := time.NewTimer(dirtyWait)
+	defer t.Stop()
+	select {
+	case d := <-s.dirty:
+		return d
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return ""
+}
+
+// userDocs is the first of the user's own instruction files that has text.
+func (s *Surroundings) userDocs() []prompt.Doc {
+	for _, name := range []string{"AGENTS.override.md", "AGENTS.md"} {
+		if text, ok := readDoc(s.Home, name, s.DocBytes); ok && strings.TrimSpace(text) != "" {
+			return []prompt.Doc{{Path: filepath.Join(s.Home, name), Text: text}}
+		}
+	}
+	return nil
+}
+
+// projectDocs is one instruction file per directory from the root down to the
+// working directory, within the budget.
+func (s *Surroundings) projectDocs() []prompt.Doc {
+	var docs []prompt.Doc
+	left := s.DocBytes
+	for _, dir := range downTo(s.Root, s.Cwd) {
+		for _, name := range append([]string{"AGENTS.override.md", "AGENTS.md"}, s.DocNames...) {
+			if left <= 0 {
+				return docs
+			}
+			rel, err := filepath.Rel(s.Root, filepath.Join(dir, name))
+			if err != nil {
+				continue
+			}
+			text, ok := readDoc(s.Root, rel, left)
+			if !ok {
+				continue
+			}
+			left -= len(text)
+			docs = append(docs, prompt.Doc{Path: filepath.Join(dir, name), Text: text})
+			break
+		}
+	}
+	return docs
+}
+
+// downTo lists the directories from root to cwd.
+func downTo(root, cwd string) []string {
+	dirs := []string{root}
+	rel, err := filepath.Rel(root, cwd)
+	if err != nil || rel == "." || strings.HasPrefix(rel, "..") {
+		return dirs
+	}
+	dir := root
+	for _, part := range strings.Split(rel, string(filepath.Separator)) {
+		dir = filepath.Join(dir, part)
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// readDoc reads at most limit bytes of a regular file beneath root. Links that
+// lead out, and whatever is not a file, do not count.
+func readDoc(root, rel string, limit int) (string, bool) {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return "", false
+	}
+	defer r.Close()
+	f, err := r.OpenFile(rel, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return "", false
+	}
+	b, err := io.ReadAll(io.LimitReader(f, int64(limit)))
+	if err != nil {
+		return "", false
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD"), true
+}

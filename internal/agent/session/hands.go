@@ -1,0 +1,274 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/policy"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools"
+	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
+	"kerf/internal/text/lines"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox"
+	"kerf/internal/work/scan"
+	"kerf/internal/work/search"
+	"kerf/internal/work/tree"
+	"kerf/internal/work/txn"
+)
+
+// HandsOptions make Hands.
+type HandsOptions struct {
+	Cwd  string
+	Base string // diffs name paths relative to this directory
+	Tree *tree.Tree
+	Work *txn.Workspace
+	// Images gives back the bytes of an image.
+	Images func(delta.Sum) ([]byte, error)
+	// Keep stores what the model was shown, so that a later session knows it too.
+	Keep func([]byte) (delta.Sum, error)
+	// Scanner finds what commands changed; nil when Unscanned says why it cannot.
+	Scanner   *scan.Scanner
+	Unscanned string
+	Search    *search.Searcher
+	// Sandbox makes the policy of a command for the given mode.
+	Sandbox func(protocol.SandboxMode) sandbox.Policy
+	Env     func(tty bool) []string
+	Origin  txn.Origin // who: session and client of ledger entries
+	// SaveDiff keeps the diff of one change and returns its name; nil keeps none.
+	SaveDiff     func([]byte) (string, error)
+	OutputTokens int
+	Headless     bool
+	// Seen is what the model of a resumed session last saw.
+	Seen map[string]history.Sight
+}
+
+// Hands carry out what tools propose. They are what tools see of the machine,
+// and the one place where files are committed and commands are run.
+//
+// The methods may be called by several goroutines; actions that must not run
+// beside others are kept apart by the core.
+type Hands struct {
+	o        HandsOptions
+	table    proc.Table
+	versions tree.Versions
+
+	mu      sync.Mutex       // guards what follows
+	seen    map[string]sight // by real path
+	turn    turnLog
+	snap    *scan.Snap     // the state after the last scan
+	running map[int]func() // what to release when a background process ends
+}
+
+// sight is what the model last saw of a file; image is nil if nothing was there.
+type sight struct{ image *delta.Image }
+
+// turnLog is what the running turn changed.
+type turnLog struct {
+	ours, outside []delta.Set
+	inexact       []string
+}
+
+// NewHands returns hands for one session.
+func NewHands(o HandsOptions) *Hands {
+	h := &Hands{o: o, seen: map[string]sight{}, running: map[int]func(){}}
+	for path, s := range o.Seen {
+		h.seen[path] = sight{h.remembered(s)}
+	}
+	return h
+}
+
+// remembered makes an image of a recorded sight; its bytes may be in the store.
+func (h *Hands) remembered(s history.Sight) *delta.Image {
+	if s.Sum == "" {
+		return nil
+	}
+	var sum ledger.Sum
+	if err := sum.UnmarshalText([]byte(s.Sum)); err != nil {
+		return nil
+	}
+	return &delta.Image{Version: delta.Version{Kind: delta.File, Mode: s.Mode, Sum: delta.Sum(sum)}}
+}
+
+// Close ends the processes that still run.
+func (h *Hands) Close() {
+	h.table.CloseAll()
+	h.mu.Lock()
+	releases := h.running
+	h.running = map[int]func(){}
+	h.mu.Unlock()
+	for _, release := range releases {
+		release()
+	}
+}
+
+// Cwd is where relative paths start.
+func (h *Hands) Cwd() string { return h.o.Cwd }
+
+// Resolve makes path absolute and checks that it lies in the workspace.
+func (h *Hands) Resolve(path string) (string, error) {
+	abs, err := h.o.Tree.Resolve(path)
+	if err != nil {
+		return "", refusal(path, err)
+	}
+	return abs, nil
+}
+
+// keepLimit is the largest content that is kept for having been read.
+const keepLimit = 1 << 20
+
+// readLimit is the largest file that is read whole.
+const readLimit = 256 << 20
+
+// Read returns the state of a file and its version.
+func (h *Hands) Read(path string) (*delta.Image, tool.Stamp, error) {
+	img, err := h.o.Tree.Read(path, readLimit)
+	if err != nil {
+		return nil, tool.Stamp{}, refusal(path, err)
+	}
+	return img, h.stamp(path, img), nil
+}
+
+// stamp tells the version of an image as models know it.
+func (h *Hands) stamp(path string, img *delta.Image) tool.Stamp {
+	n := h.versions.Observe(h.real(path), img.At())
+	if img == nil {
+		return tool.Stamp{Version: n}
+	}
+	facts := lines.Facts(img.Data)
+	ending := facts.Ending
+	if ending == "" {
+		ending = "lf"
+	}
+	return tool.Stamp{Version: n, ContentHash: hashOf(img), LineEnding: ending, Encoding: facts.Encoding}
+}
+
+func hashOf(img *delta.Image) string { return fmt.Sprintf("%016x", xxhash.Sum64(img.Data)) }
+
+// Seen returns what the model last saw of path.
+func (h *Hands) Seen(path string) (*delta.Image, bool) {
+	path = h.real(path)
+	h.mu.Lock()
+	s, ok := h.seen[path]
+	h.mu.Unlock()
+	if ok && s.image != nil && !s.image.Loaded {
+		if data, err := h.o.Images(s.image.Sum); err == nil {
+			img := *s.image
+			img.Data, img.Loaded, img.Size = data, true, int64(len(data))
+			return &img, true
+		}
+	}
+	return s.image, ok
+}
+
+// real is the path without links, so that a file has one name.
+func (h *Hands) real(path string) string {
+	if target, err := h.o.Tree.Target(path); err == nil {
+		return target
+	}
+	return path
+}
+
+// saw notes that the model was shown a file, and returns the record of it.
+func (h *Hands) saw(path string, img *delta.Image) history.Sight {
+	path = h.real(path)
+	h.mu.Lock()
+	h.seen[path] = sight{img}
+	h.mu.Unlock()
+	if img == nil {
+		return history.Sight{Path: path}
+	}
+	if h.o.Keep != nil && img.Loaded && len(img.Data) <= keepLimit {
+		_, _ = h.o.Keep(img.Data) // without it a stale edit is refused rather than merged
+	}
+	return history.Sight{Path: path, Sum: img.Sum.String(), Mode: img.Mode}
+}
+
+// List lists a directory of the workspace.
+func (h *Hands) List(ctx context.Context, dir string, depth, limit int) ([]tool.Entry, bool, error) {
+	names, more, err := h.o.Search.List(ctx, dir, depth, limit)
+	if err != nil {
+		return nil, false, refusal(dir, err)
+	}
+	entries := make([]tool.Entry, len(names))
+	for i, n := range names {
+		entries[i] = tool.Entry{Path: n}
+	}
+	return entries, more, nil
+}
+
+// Glob finds files by pattern.
+func (h *Hands) Glob(ctx context.Context, dir, pattern string, limit int) ([]string, bool, error) {
+	paths, more, err := h.o.Search.Glob(ctx, dir, pattern, limit)
+	if err != nil {
+		return nil, false, refusal(dir, err)
+	}
+	return paths, more, nil
+}
+
+// Grep finds lines by pattern.
+func (h *Hands) Grep(ctx context.Context, q tool.Query) ([]tool.Line, bool, error) {
+	found, more, err := h.o.Search.Grep(ctx, search.Query(q))
+	if err != nil {
+		return nil, false, refusal(q.Dir, err)
+	}
+	result := make([]tool.Line, len(found))
+	for i, l := range found {
+		result[i] = tool.Line(l)
+	}
+	return result, more, nil
+}
+
+// Parallel reports whether a call may run beside others: tools that only read,
+// and commands that are known to.
+func (h *Hands) Parallel(c tool.Call) bool {
+	t, ok := tools.Lookup(c.Name)
+	if !ok {
+		return true
+	}
+	spec := t.Spec()
+	return spec.Parallel || spec.Name == "exec_command" && policy.KnownSafe(tools.CommandLine(c))
+}
+
+// refusal turns a fault of the machine about path into words for the model.
+func refusal(path string, err error) error {
+	var refused *tool.Error
+	var outside *tree.OutsideError
+	var special *tree.SpecialError
+	var large *tree.TooLargeError
+	var pattern *search.PatternError
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &outside):
+		return tool.Refuse(tool.OutsideWorkspace, "%s is outside the workspace (%s). Use a path inside it, or ask the user to add the directory with --add-dir",
+			path, strings.Join(outside.Roots, ", "))
+	case errors.Is(err, tree.ErrDirectory):
+		return tool.Refuse(tool.NotAFile, "%s is a directory. Use list_dir to see what is in it", path)
+	case errors.As(err, &special):
+		return tool.Refuse(tool.NotAFile, "%s is a %s, not a regular file. It is neither read nor written", path, special.What)
+	case errors.As(err, &large):
+		return tool.Refuse(tool.TooLarge, "%s has %d bytes; at most %d are read. Look at parts of it with a command such as sed -n", path, large.Size, large.Limit)
+	case errors.As(err, &pattern):
+		return tool.Refuse(tool.InvalidArguments, "%v", pattern)
+	}
+	return err
+}
+
+// relative is path as diffs name it.
+func (h *Hands) relative(path string) string {
+	rel, err := filepath.Rel(h.o.Base, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return strings.TrimPrefix(filepath.ToSlash(path), "/")
+	}
+	return filepath.ToSlash(rel)
+}

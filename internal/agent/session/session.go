@@ -1,0 +1,313 @@
+// Package session runs conversations: it feeds turn.Core and does what the core
+// decides.
+//
+// # Goroutines of a session
+//
+//   - the loop, started by Start, which alone owns the core, the rollout and the
+//     open calls; it may block on the rollout's disk only;
+//   - one reader of the model stream at most; it ends when its request does;
+//   - one per effect that is under way (calls, timers, gathering, settling),
+//     bounded by the core; they end when their context is cancelled or they are
+//     done, and only send to the loop;
+//   - one writer of events, which ends after the last event was taken or the
+//     session was abandoned.
+//
+// The loop waits for all of them before it ends.
+package session
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/prompt"
+	"kerf/internal/agent/rollout"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/turn"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// Options make a session.
+type Options struct {
+	ID       protocol.SessionID
+	Settings protocol.Settings
+	Provider string
+	Resumed  bool
+	// State is what a resumed session starts with, or nil.
+	State *history.State
+	// Rollout is where records go; nil keeps none (ephemeral sessions).
+	Rollout *rollout.Writer
+	Meta    rollout.Metadata
+	Dir     string // directory of the rollout, "" when ephemeral
+
+	Client         model.Client
+	Prompt         prompt.Fixed
+	RequestRetries int
+	StreamRetries  int
+	Window         int
+	OutputTokens   int // budget of one tool output
+
+	Hands *Hands
+	// Gather finds what the model is told before a turn.
+	Gather func(ctx context.Context, s protocol.Settings, before map[string]string, first bool) (items []*model.Item, facts map[string]string)
+	// Headless sessions have nobody to ask.
+	Headless bool
+	Warnings []string
+	// Release is called when the session has ended.
+	Release func()
+}
+
+// Session is one live conversation. It implements protocol.Session.
+type Session struct {
+	o     Options
+	core  *turn.Core
+	facts map[string]string
+	first bool
+
+	inputs chan message
+	events chan protocol.Event
+	outbox *outbox
+	ctx    context.Context // of the effects; cancelled when the loop ends
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+	done   chan struct{}
+
+	// Owned by the loop.
+	stops   map[any]context.CancelFunc // by round (int), timer, CallID
+	actions map[protocol.CallID]tool.Action
+	seq     uint64
+	began   time.Time // of the running turn
+	turnID  protocol.TurnID
+	storage error // why records cannot be written, told once
+}
+
+// timer is the key of a timer in stops.
+type timer int
+
+// message is one input with what the core need not know.
+type message struct {
+	in     turn.Input
+	action tool.Action
+}
+
+// queue is how many inputs may wait for the loop.
+const queue = 256
+
+// Start starts a session. The caller must drain Events and call Close.
+func Start(o Options) *Session {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Session{o: o, facts: map[string]string{}, first: o.State == nil, inputs: make(chan message, queue),
+		events: make(chan protocol.Event), ctx: ctx, cancel: cancel, done: make(chan struct{}),
+		stops: map[any]context.CancelFunc{}, actions: map[protocol.CallID]tool.Action{}}
+	if o.State != nil && o.State.Facts != nil {
+		s.facts = o.State.Facts
+	}
+	s.core = turn.New(turn.Options{Settings: o.Settings, Parallel: o.Hands.Parallel,
+		RequestRetries: o.RequestRetries, StreamRetries: o.StreamRetries, Window: o.Window}, o.State)
+	s.outbox = newOutbox()
+	go s.outbox.pump(s.events)
+	go s.loop()
+	return s
+}
+
+// ID returns the session's id.
+func (s *Session) ID() protocol.SessionID { return s.o.ID }
+
+// Events returns the events; it is closed after SessionEnded.
+func (s *Session) Events() <-chan protocol.Event { return s.events }
+
+// Submit hands an Op to the session.
+func (s *Session) Submit(ctx context.Context, sub protocol.Submission) error {
+	select {
+	case <-s.done:
+		return fmt.Errorf("session %s has ended", s.o.ID)
+	default:
+	}
+	select {
+	case s.inputs <- message{in: turn.Submit{ID: sub.ID, Op: sub.Op}}:
+		return nil
+	case <-s.done:
+		return fmt.Errorf("session %s has ended", s.o.ID)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close shuts the session down and waits for it. Events that nobody takes any
+// more are thrown away.
+func (s *Session) Close() error {
+	_ = s.Submit(context.Background(), protocol.Submission{ID: "close", Op: protocol.Shutdown{}})
+	s.outbox.abandon()
+	<-s.done
+	return nil
+}
+
+func (s *Session) loop() {
+	defer close(s.done)
+	s.open()
+	for m := range s.inputs {
+		if !s.step(m) {
+			break
+		}
+	}
+	s.cancel()
+	s.drain()
+	s.close()
+}
+
+// drain waits for the effects that are still under way; their answers, and what
+// front ends still submit, go nowhere.
+func (s *Session) drain() {
+	over := make(chan struct{})
+	go func() { s.tasks.Wait(); close(over) }()
+	for {
+		select {
+		case <-s.inputs:
+		case <-over:
+			return
+		}
+	}
+}
+
+// step feeds one input to the core and carries out what follows: records first,
+// then events, then effects. It reports whether the session goes on.
+func (s *Session) step(m message) bool {
+	switch in := m.in.(type) {
+	case turn.Prepared:
+		delete(s.stops, in.Call)
+		if m.action != nil {
+			s.actions[in.Call] = m.action
+		}
+	case turn.Finished:
+		delete(s.stops, in.Call)
+	case turn.StreamEnded:
+		delete(s.stops, in.Round)
+	case turn.Elapsed:
+		delete(s.stops, timer(in.Timer))
+	}
+	ready := s.core.Step(m.in)
+	s.write(ready.Records)
+	for _, t := range ready.Events {
+		s.tell(t)
+	}
+	more := true
+	for _, e := range ready.Effects {
+		more = s.start(e) && more
+	}
+	return more
+}
+
+// open writes the first record and tells that the session is there.
+func (s *Session) open() {
+	if !s.o.Resumed {
+		s.write([]history.Record{history.SessionMeta{ID: s.o.ID, Parent: protocol.SessionID(s.o.Meta.Parent), Cwd: s.o.Settings.Cwd,
+			Version: Version, Source: s.o.Meta.Source, Model: s.o.Settings.Model, Provider: s.o.Provider,
+			Instructions: s.o.Prompt.Instructions}})
+	}
+	s.tell(turn.Told{Msg: protocol.SessionStarted{Session: s.o.ID, Settings: s.o.Settings, Provider: s.o.Provider, Resumed: s.o.Resumed}})
+	for _, w := range s.o.Warnings {
+		s.tell(turn.Told{Msg: protocol.Warning{Message: w}})
+	}
+}
+
+func (s *Session) close() {
+	s.o.Hands.Close()
+	if s.o.Rollout != nil {
+		s.saveMeta()
+		_ = s.o.Rollout.Close()
+	}
+	if s.o.Release != nil {
+		s.o.Release()
+	}
+	s.outbox.close()
+}
+
+// write makes records durable. A full disk does not end the turn: the writer
+// keeps what it could not write, and the user is told once.
+func (s *Session) write(records []history.Record) {
+	if len(records) == 0 {
+		return
+	}
+	for _, r := range records {
+		s.observe(r)
+	}
+	if s.o.Rollout == nil {
+		return
+	}
+	entries := make([]rollout.Entry, len(records))
+	for i, r := range records {
+		entries[i] = rollout.Entry{Type: r.Type(), Body: r}
+	}
+	err := s.o.Rollout.Append(entries...)
+	if err != nil && s.storage == nil {
+		s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Warning{Message: fmt.Sprintf("the session cannot be saved at the moment: %v", err)}})
+	}
+	s.storage = err
+}
+
+// observe keeps the metadata true.
+func (s *Session) observe(r history.Record) {
+	switch r := r.(type) {
+	case history.TurnContext:
+		s.o.Meta.Turns++
+		s.o.Meta.Model = r.Settings.Model
+		for k, v := range r.Facts {
+			s.facts[k] = v
+		}
+	case history.UserInput:
+		if s.o.Meta.Title == "" && !r.Marker {
+			s.o.Meta.Title = titleOf(r.Text)
+			s.saveMeta()
+		}
+	case history.TokenUsage:
+		s.o.Meta.Tokens += r.Usage.Total()
+	}
+}
+
+func (s *Session) saveMeta() {
+	if s.o.Rollout == nil {
+		return
+	}
+	s.o.Meta.Updated = time.Now().UTC()
+	if err := rollout.SaveMetadata(s.o.Dir, s.o.Meta); err != nil && s.storage == nil {
+		s.storage = err
+		s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Warning{Message: fmt.Sprintf("the session cannot be saved at the moment: %v", err)}})
+	}
+}
+
+// tell lets an event out.
+func (s *Session) tell(t turn.Told) {
+	now := time.Now()
+	switch m := t.Msg.(type) {
+	case protocol.TurnStarted:
+		s.began, s.turnID = now, t.Turn
+	case protocol.TurnCompleted:
+		m.Duration = now.Sub(s.began)
+		t.Msg = m
+		s.turnOver()
+	case protocol.TurnFailed, protocol.TurnAborted:
+		s.turnOver()
+	}
+	s.seq++
+	s.outbox.put(protocol.Event{Seq: s.seq, Turn: t.Turn, Submission: t.Submission, Time: now, Msg: t.Msg})
+}
+
+// turnOver brings the session's files up to date; the rollout reaches the disk
+// before the end of the turn is told.
+func (s *Session) turnOver() {
+	if s.o.Rollout == nil {
+		return
+	}
+	s.saveMeta()
+	_ = s.o.Rollout.Sync()
+}
+
+// jitter spreads d by a tenth to either side, so that clients do not retry in
+// step.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
+}

@@ -1,0 +1,374 @@
+// Package host is the composition root: it builds sessions and the readers of
+// their logs from the configuration. It decides nothing itself.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/prompt"
+	"kerf/internal/agent/rollout"
+	"kerf/internal/agent/session"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools"
+	"kerf/internal/config"
+	"kerf/internal/model"
+	"kerf/internal/model/openai"
+	"kerf/internal/model/script"
+	"kerf/internal/protocol"
+	"kerf/internal/work/repo"
+)
+
+// Version is Kerf's version.
+const Version = session.Version
+
+// Host opens sessions. It implements protocol.Sessions and may be used by
+// several goroutines.
+type Host struct {
+	Config *config.Config
+	Env    []string
+	// Warnings are told at the start of every session.
+	Warnings []string
+	// Client, when set, is used instead of the configured provider.
+	Client model.Client
+}
+
+var _ protocol.Sessions = (*Host)(nil)
+
+// Open opens a new session, or goes on with an old one.
+func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Session, error) {
+	set, err := h.settings(o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	client, provider, err := h.client()
+	if err != nil {
+		return nil, err
+	}
+	log, err := h.openLog(o, set)
+	if err != nil {
+		return nil, err
+	}
+	if log.state != nil {
+		inherit(&set, o.Settings, log.state)
+	}
+	s, err := h.start(ctx, o, set, client, provider, log)
+	if err != nil {
+		log.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// settings are the configured ones, overridden by what the front end asks for.
+func (h *Host) settings(over protocol.Settings) (protocol.Settings, error) {
+	c := h.Config
+	set := protocol.Settings{Model: c.Model, Effort: c.Effort, Cwd: c.Cwd,
+		Approval: protocol.ApprovalPolicy(c.ApprovalPolicy), Sandbox: protocol.SandboxMode(c.SandboxMode)}
+	if over.Model != "" {
+		set.Model = over.Model
+	}
+	if over.Effort != "" {
+		set.Effort = over.Effort
+	}
+	if over.Approval != "" {
+		set.Approval = over.Approval
+	}
+	if over.Sandbox != "" {
+		set.Sandbox = over.Sandbox
+	}
+	if set.Sandbox == "" {
+		set.Sandbox = protocol.SandboxReadOnly
+		if h.Trusted() {
+			set.Sandbox = protocol.SandboxWorkspace
+		}
+	}
+	if set.Approval == "" {
+		set.Approval = protocol.PolicyOnRequest
+	}
+	if st, err := os.Stat(set.Cwd); err != nil || !st.IsDir() {
+		return set, fmt.Errorf("%s is not a directory", set.Cwd)
+	}
+	return set, nil
+}
+
+// inherit takes model and effort of a resumed session where nothing else was
+// asked for.
+func inherit(set *protocol.Settings, over protocol.Settings, st *history.State) {
+	if over.Model == "" && st.Settings.Model != "" {
+		set.Model = st.Settings.Model
+	}
+	if over.Effort == "" && st.Settings.Effort != "" {
+		set.Effort = st.Settings.Effort
+	}
+}
+
+// Trusted reports whether the user trusts the project.
+func (h *Host) Trusted() bool { return h.Config.Trust(h.Config.Root) == config.Trusted }
+
+// Provider is the chosen provider.
+func (h *Host) Provider() (config.Provider, error) {
+	p, ok := h.Config.Providers[h.Config.ModelProvider]
+	if !ok {
+		return p, fmt.Errorf("model_provider %q is not configured; add [model_providers.%s]", h.Config.ModelProvider, h.Config.ModelProvider)
+	}
+	return p, nil
+}
+
+// client makes the client of the chosen provider. A missing key is an error
+// before any request.
+func (h *Host) client() (model.Client, config.Provider, error) {
+	p, err := h.Provider()
+	if err != nil || h.Client != nil {
+		return h.Client, p, err
+	}
+	switch p.WireAPI {
+	case "responses":
+		key, err := h.key(p)
+		if err != nil {
+			return nil, p, err
+		}
+		headers := map[string]string{"originator": "kerf", "user-agent": "kerf/" + Version}
+		for k, v := range p.HTTPHeaders {
+			headers[k] = v
+		}
+		for k, name := range p.EnvHTTPHeaders {
+			if v := h.Getenv(name); v != "" {
+				headers[k] = v
+			}
+		}
+		return openai.New(openai.Options{Name: p.Name, BaseURL: p.BaseURL, Key: fixed(key), Headers: headers, QueryParams: p.QueryParams,
+			IdleTimeout: p.StreamIdleTimeout, EnvKey: p.EnvKey}), p, nil
+	case "script":
+		f, err := os.Open(p.BaseURL)
+		if err != nil {
+			return nil, p, fmt.Errorf("scenario: %w", err)
+		}
+		defer f.Close()
+		sc, err := script.Load(f)
+		if err != nil {
+			return nil, p, fmt.Errorf("%s: %w", p.BaseURL, err)
+		}
+		return script.New(sc), p, nil
+	}
+	return nil, p, fmt.Errorf("model_providers.%s: wire_api %q is not built yet; use \"responses\" or \"script\"", h.Config.ModelProvider, p.WireAPI)
+}
+
+// key finds the provider's key: its own token, the variable it names, or none
+// where none is needed.
+func (h *Host) key(p config.Provider) (string, error) {
+	if p.ExperimentalBearerToken != "" {
+		return p.ExperimentalBearerToken, nil
+	}
+	if h.Config.ModelProvider == "openai" {
+		if k := h.Getenv("CODEX_API_KEY"); k != "" {
+			return k, nil
+		}
+	}
+	if p.EnvKey == "" {
+		return "", nil
+	}
+	if k := strings.TrimSpace(h.Getenv(p.EnvKey)); k != "" {
+		return k, nil
+	}
+	hint := "set it, or sign in with: kerf login"
+	if p.EnvKeyInstructions != "" {
+		hint = p.EnvKeyInstructions
+	}
+	return "", fmt.Errorf("provider %s needs a key: the environment variable %s is not set; %s", p.Name, p.EnvKey, hint)
+}
+
+// fixed is a key that is known already; none sends none.
+func fixed(key string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return key, nil }
+}
+
+// Getenv reads from the environment the host was given.
+func (h *Host) Getenv(name string) string {
+	for i := len(h.Env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(h.Env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// log is the record of a session: new, resumed, or none.
+type log struct {
+	id     protocol.SessionID
+	dir    string // empty for ephemeral sessions
+	writer *rollout.Writer
+	meta   rollout.Metadata
+	state  *history.State
+	warn   []string
+}
+
+func (l *log) close() {
+	if l.writer != nil {
+		_ = l.writer.Close()
+	}
+}
+
+func (h *Host) openLog(o protocol.OpenOptions, set protocol.Settings) (*log, error) {
+	switch {
+	case o.Resume != "" || o.Last:
+		return h.resumeLog(o)
+	case o.Fork != "":
+		return h.forkLog(o, set)
+	}
+	return h.newLog(o, set)
+}
+
+func (h *Host) newLog(o protocol.OpenOptions, set protocol.Settings) (*log, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("session id: %w", err)
+	}
+	now := time.Now().UTC()
+	l := &log{id: protocol.SessionID(id.String())}
+	l.meta = rollout.Metadata{ID: id.String(), Cwd: set.Cwd, Model: set.Model, Provider: h.Config.ModelProvider,
+		Created: now, Updated: now, Source: o.Source, Git: gitOf(set.Cwd)}
+	if o.Ephemeral {
+		return l, nil
+	}
+	l.dir = filepath.Join(h.SessionsDir(), id.String())
+	if l.writer, err = rollout.Create(l.dir, h.rolloutOptions()); err != nil {
+		return nil, fmt.Errorf("session: %w", err)
+	}
+	if err := rollout.SaveMetadata(l.dir, l.meta); err != nil {
+		l.close()
+		return nil, fmt.Errorf("session: %w", err)
+	}
+	return l, nil
+}
+
+// gitOf tells root and branch from files alone; the rest costs a process and is
+// asked for later.
+func gitOf(cwd string) rollout.Git {
+	root, gitDir, ok := repo.Find(cwd)
+	if !ok {
+		return rollout.Git{}
+	}
+	name, _, _ := repo.Branch(gitDir)
+	return rollout.Git{Root: root, Branch: name}
+}
+
+func (h *Host) rolloutOptions() rollout.Options {
+	return rollout.Options{Redact: rollout.NewRedactor(h.Env).Bytes}
+}
+
+func (h *Host) resumeLog(o protocol.OpenOptions) (*log, error) {
+	info, err := h.find(o.Resume, o.Last, o.AnyCwd)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(h.SessionsDir(), string(info.ID))
+	w, records, damage, err := rollout.Open(dir, h.rolloutOptions())
+	if errors.Is(err, rollout.ErrLive) {
+		return nil, fmt.Errorf("session %s is open in another process; close it there, or fork it", info.ID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("session %s: %w", info.ID, err)
+	}
+	l := &log{id: info.ID, dir: dir, writer: w, state: history.Rebuild(linesOf(records))}
+	if l.meta, err = rollout.LoadMetadata(dir); err != nil {
+		l.meta = rollout.Metadata{ID: string(info.ID), Cwd: l.state.Meta.Cwd, Model: l.state.Meta.Model, Created: time.Now().UTC()}
+	}
+	if damage != nil {
+		l.warn = append(l.warn, "the session file was damaged: "+damage.String())
+	}
+	return l, nil
+}
+
+func linesOf(records []rollout.Record) []history.Line {
+	lines := make([]history.Line, len(records))
+	for i, r := range records {
+		lines[i] = history.Line{Type: r.Type, JSON: r.Raw}
+	}
+	return lines
+}
+
+// start builds the session around its log.
+func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, p config.Provider, l *log) (*session.Session, error) {
+	ws, err := h.openWorkspace(set, o.AddDirs)
+	if err != nil {
+		return nil, err
+	}
+	private, err := privateTmp(l.id)
+	if err != nil {
+		return nil, err
+	}
+	hands := session.NewHands(h.handsOptions(ws, set, o, l, private))
+	around := h.surroundings(set, ws.roots)
+	around.Start(context.WithoutCancel(ctx))
+	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
+		Freeform: freeform(set.Model), CacheKey: string(l.id)}
+	if l.state != nil && l.state.Meta.Instructions != "" {
+		fixed.Instructions = l.state.Meta.Instructions
+	}
+	return session.Start(session.Options{
+		ID: l.id, Settings: set, Provider: h.Config.ModelProvider, Resumed: l.state != nil && o.Fork == "", State: l.state,
+		Rollout: l.writer, Meta: l.meta, Dir: l.dir, Client: client, Prompt: fixed,
+		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
+		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
+		Hands: hands, Gather: around.Gather, Headless: o.Headless,
+		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), ws.warnings...),
+		Release: func() {
+			ws.close()
+			_ = os.RemoveAll(private)
+		},
+	}), nil
+}
+
+// offered are the tools of a session.
+func (h *Host) offered() []tool.Spec {
+	var specs []tool.Spec
+	for _, t := range tools.All() {
+		s := t.Spec()
+		if s.Name == "update_plan" && !h.Config.Tools.UpdatePlan {
+			continue
+		}
+		specs = append(specs, s)
+	}
+	return specs
+}
+
+// freeform reports whether the model takes tools with a grammar.
+func freeform(name string) bool {
+	return strings.HasPrefix(name, "gpt-5") || strings.HasPrefix(name, "gpt-6")
+}
+
+func (h *Host) surroundings(set protocol.Settings, roots []string) *session.Surroundings {
+	root := h.Config.Root
+	if root == "" {
+		root = set.Cwd
+	}
+	shell := filepath.Base(h.Getenv("SHELL"))
+	if shell == "." {
+		shell = "bash"
+		if runtime.GOOS == "windows" {
+			shell = "powershell"
+		}
+	}
+	return &session.Surroundings{Home: h.Config.Home, Cwd: set.Cwd, Root: root, DocBytes: h.Config.ProjectDocMaxBytes,
+		DocNames: h.Config.ProjectDocFallbackFilenames, Developer: h.Config.DeveloperInstructions, Shell: shell,
+		Network: h.Config.WorkspaceWrite.NetworkAccess, Roots: roots, Now: time.Now}
+}
+
+// privateTmp makes the directory that is /tmp for the session's commands.
+func privateTmp(id protocol.SessionID) (string, error) {
+	dir, err := os.MkdirTemp("", "kerf-"+string(id[:min(8, len(id))])+"-")
+	if err != nil {
+		return "", fmt.Errorf("private temporary directory: %w", err)
+	}
+	return dir, nil
+}

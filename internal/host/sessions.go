@@ -1,0 +1,311 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/rollout"
+	"kerf/internal/protocol"
+)
+
+// SessionsDir is where sessions live.
+func (h *Host) SessionsDir() string { return filepath.Join(h.Config.Home, "sessions") }
+
+// ids returns the ids of all sessions, newest first: they are UUIDv7 and sort by
+// the time they were made.
+func (h *Host) ids() ([]string, error) {
+	f, err := os.Open(h.SessionsDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return len(n) != 36 })
+	slices.Sort(names)
+	slices.Reverse(names)
+	return names, nil
+}
+
+// List returns the sessions that match f, newest first.
+func (h *Host) List(ctx context.Context, f protocol.Filter) ([]protocol.SessionInfo, error) {
+	ids, err := h.ids()
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	var list []protocol.SessionInfo
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		info := h.info(id)
+		if !matches(info, f) {
+			continue
+		}
+		list = append(list, info)
+		if f.Limit > 0 && len(list) == f.Limit {
+			break
+		}
+	}
+	return list, nil
+}
+
+func matches(i protocol.SessionInfo, f protocol.Filter) bool {
+	if f.Cwd != "" && i.Cwd != f.Cwd {
+		return false
+	}
+	want := strings.ToLower(f.Search)
+	return want == "" || strings.Contains(strings.ToLower(i.Title), want) || strings.HasPrefix(string(i.ID), want)
+}
+
+func (h *Host) info(id string) protocol.SessionInfo {
+	m, err := rollout.LoadMetadata(filepath.Join(h.SessionsDir(), id))
+	if err != nil {
+		return protocol.SessionInfo{ID: protocol.SessionID(id), Damage: "metadata.json: " + err.Error()}
+	}
+	return protocol.SessionInfo{ID: protocol.SessionID(id), Title: m.Title, Cwd: m.Cwd, Model: m.Model, Branch: m.Git.Branch,
+		Created: m.Created, Updated: m.Updated, Turns: m.Turns, Tokens: m.Tokens, Parent: protocol.SessionID(m.Parent)}
+}
+
+// find returns the session that name means: an id, a unique prefix of one, or a
+// title; or the newest one.
+func (h *Host) find(name string, last, anyCwd bool) (protocol.SessionInfo, error) {
+	if name == "" {
+		f := protocol.Filter{Limit: 1}
+		if !anyCwd {
+			f.Cwd = h.Config.Cwd
+		}
+		list, err := h.List(context.Background(), f)
+		if err != nil {
+			return protocol.SessionInfo{}, err
+		}
+		if len(list) == 0 {
+			return protocol.SessionInfo{}, fmt.Errorf("no session of %s yet; --all takes the newest of any directory", h.Config.Cwd)
+		}
+		return list[0], nil
+	}
+	ids, err := h.ids()
+	if err != nil {
+		return protocol.SessionInfo{}, fmt.Errorf("find session: %w", err)
+	}
+	var hits []string
+	for _, id := range ids {
+		if strings.HasPrefix(id, strings.ToLower(name)) {
+			hits = append(hits, id)
+		}
+	}
+	if len(hits) == 0 {
+		hits = h.titled(ids, name)
+	}
+	switch len(hits) {
+	case 1:
+		return h.info(hits[0]), nil
+	case 0:
+		return protocol.SessionInfo{}, h.unknown(ids, name)
+	}
+	return protocol.SessionInfo{}, fmt.Errorf("%d sessions begin with %q: %s; give more of the id", len(hits), name, strings.Join(hits[:min(3, len(hits))], ", "))
+}
+
+func (h *Host) titled(ids []string, title string) []string {
+	var hits []string
+	for _, id := range ids {
+		if h.info(id).Title == title {
+			hits = append(hits, id)
+		}
+	}
+	return hits
+}
+
+// unknown names the sessions that are nearest to a name nobody has.
+func (h *Host) unknown(ids []string, name string) error {
+	if len(ids) == 0 {
+		return fmt.Errorf("no session %q: there are no sessions yet in %s", name, h.SessionsDir())
+	}
+	near := slices.Clone(ids)
+	slices.SortStableFunc(near, func(a, b string) int { return common(b, name) - common(a, name) })
+	return fmt.Errorf("no session %q; the nearest are %s (see: kerf sessions list)", name, strings.Join(near[:min(3, len(near))], ", "))
+}
+
+// common is the length of the common prefix.
+func common(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// forkLog starts a new session with the records of an old one.
+func (h *Host) forkLog(o protocol.OpenOptions, set protocol.Settings) (*log, error) {
+	info, err := h.find(o.Fork, false, false)
+	if err != nil {
+		return nil, err
+	}
+	from := filepath.Join(h.SessionsDir(), string(info.ID))
+	records, _, err := rollout.Read(from)
+	if err != nil {
+		return nil, fmt.Errorf("session %s: %w", info.ID, err)
+	}
+	l, err := h.newLog(o, set)
+	if err != nil {
+		return nil, err
+	}
+	l.state = history.Rebuild(linesOf(records))
+	l.meta.Parent, l.meta.Title = string(info.ID), info.Title
+	if l.writer == nil {
+		return l, nil
+	}
+	if err := l.adopt(from, records); err != nil {
+		l.close()
+		return nil, fmt.Errorf("fork %s: %w", info.ID, err)
+	}
+	return l, nil
+}
+
+// adopt copies records and diffs, so that the fork stands on its own when the
+// parent is deleted.
+func (l *log) adopt(from string, records []rollout.Record) error {
+	var entries []rollout.Entry
+	for _, r := range records {
+		body := map[string]json.RawMessage{}
+		if err := json.Unmarshal(r.Raw, &body); err != nil {
+			return err
+		}
+		for _, k := range []string{"seq", "timestamp", "type", "prev"} {
+			delete(body, k)
+		}
+		if r.Type == (history.SessionMeta{}).Type() {
+			body["id"], _ = json.Marshal(l.id)
+			body["parent"], _ = json.Marshal(l.meta.Parent)
+		}
+		entries = append(entries, rollout.Entry{Type: r.Type, Body: body})
+	}
+	if err := copyDiffs(filepath.Join(from, "diffs"), filepath.Join(l.dir, "diffs")); err != nil {
+		return err
+	}
+	return l.writer.Append(entries...)
+}
+
+func copyDiffs(from, to string) error {
+	names, err := os.ReadDir(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, n := range names {
+		b, err := os.ReadFile(filepath.Join(from, n.Name()))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, n.Name()), b, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Show prints a session, given by name or as a file, and survives any damage.
+func (h *Host) Show(w io.Writer, name string) error {
+	path := name
+	if st, err := os.Stat(name); err != nil || st.IsDir() && !isSession(name) {
+		info, err := h.find(name, false, true)
+		if err != nil {
+			return err
+		}
+		path = filepath.Join(h.SessionsDir(), string(info.ID))
+		printInfo(w, info)
+	}
+	records, damage, err := rollout.Read(path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "records: %d\n", len(records))
+	if damage != nil {
+		fmt.Fprintf(w, "damage: %s\n", damage)
+	}
+	for _, r := range records {
+		printRecord(w, r)
+	}
+	return nil
+}
+
+func isSession(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "rollout.jsonl"))
+	return err == nil
+}
+
+func printInfo(w io.Writer, i protocol.SessionInfo) {
+	fmt.Fprintf(w, "session: %s\ntitle: %s\ndirectory: %s\nmodel: %s\nturns: %d\ntokens: %d\n", i.ID, visible(i.Title), visible(i.Cwd), visible(i.Model), i.Turns, i.Tokens)
+	if i.Branch != "" {
+		fmt.Fprintf(w, "branch: %s\n", visible(i.Branch))
+	}
+}
+
+// printRecord prints one record as one line.
+func printRecord(w io.Writer, r rollout.Record) {
+	var v struct {
+		Text, Name, Path, Operation, Cause, Message, Event string
+		DiffPath                                           string `json:"diff_path"`
+		Result                                             string
+		Success                                            bool
+		Summary                                            []string
+	}
+	_ = json.Unmarshal(r.Raw, &v)
+	line := ""
+	switch r.Type {
+	case "user_input", "assistant_message":
+		line = v.Text
+	case "reasoning":
+		line = strings.Join(v.Summary, " ")
+	case "tool_call":
+		first, _, _ := strings.Cut(v.Result, "\n")
+		line = v.Name + ": " + first
+	case "file_change":
+		line = v.Operation + " " + v.Path + " (" + v.Cause + ", " + v.DiffPath + ")"
+	case "event":
+		line = strings.TrimSpace(v.Event + " " + v.Name + " " + v.Message)
+	}
+	fmt.Fprintf(w, "%5d %-17s %s\n", r.Seq, r.Type, cutLine(visible(line)))
+}
+
+func cutLine(s string) string {
+	r := []rune(s)
+	if len(r) > 160 {
+		return string(r[:159]) + "…"
+	}
+	return s
+}
+
+// visible makes control and direction characters harmless.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0:
+			return '\uFFFD'
+		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f:
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
