@@ -330,6 +330,23 @@ func TestGitThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+func TestIndexIsNotBelievedOfYoungFiles(t *testing.T) {
+	s := sig{ino: 7, size: 3, mtime: 5_000_000_001, ctime: 5_000_000_002, mode: 0o644}
+	f := indexed{mtime: [2]uint32{5, 1}, ctime: [2]uint32{5, 2}, ino: 7, size: 3, mode: modeFile}
+	if !f.clean(s, s.mtime+1) {
+		t.Error("an older file is not clean")
+	}
+	if f.clean(s, s.mtime) {
+		t.Error("a file as young as the index is clean")
+	}
+	for _, other := range []sig{{ino: 8, size: 3, mtime: s.mtime, ctime: s.ctime, mode: s.mode}, {ino: 7, size: 4, mtime: s.mtime, ctime: s.ctime, mode: s.mode},
+		{ino: 7, size: 3, mtime: s.mtime - 1, ctime: s.ctime, mode: s.mode}, {ino: 7, size: 3, mtime: s.mtime, ctime: s.ctime + 1, mode: s.mode}} {
+		if f.clean(other, s.mtime+1) {
+			t.Errorf("%+v is clean", other)
+		}
+	}
+}
+
 func FuzzIndex(f *testing.F) {
 	w := repository(f, "a=1", "b/c=2", "b/d=3")
 	for _, version := range []string{"2", "3", "4"} {

@@ -179,41 +179,66 @@ func standIn(s sig) delta.Sum {
 	return sha256.Sum256(b)
 }
 
-// read reads files, several at a time: first those that git tracks, for they may
-// turn out to be git's after all, then by whether they are ignored, then the
-// small ones, so that a full budget has kept as many as it could.
+// read reads files, several at a time: first those that may turn out to be known
+// or git's after all, then the others, for which room is set aside in order: by
+// whether they are ignored, then the small ones, so that a full budget has kept
+// as many as it could.
 func (k *keeper) read(files []*pending) error {
-	tracked := func(p *pending) int {
-		if p.repo != nil && p.repo.index.find(p.repo.rel(p.path)) != nil {
-			return 0
+	var maybe, others []*pending
+	for _, p := range files {
+		if p.old != nil || p.repo != nil && p.repo.index.find(p.repo.rel(p.path)) != nil {
+			maybe = append(maybe, p)
+		} else {
+			others = append(others, p)
 		}
-		return 1
 	}
-	slices.SortStableFunc(files, func(a, b *pending) int {
+	slices.SortFunc(others, func(a, b *pending) int {
 		x, y := a.entry(), b.entry()
-		ignored := 0
 		if x.ignored != y.ignored {
-			ignored = -1
-			if x.ignored {
-				ignored = 1
+			if y.ignored {
+				return -1
 			}
+			return 1
 		}
-		return cmp.Or(tracked(a)-tracked(b), ignored, cmp.Compare(x.sig.size, y.sig.size), strings.Compare(a.path, b.path))
+		return cmp.Or(cmp.Compare(x.sig.size, y.sig.size), strings.Compare(a.path, b.path))
 	})
 	var work errgroup.Group
 	work.SetLimit(4)
-	for _, p := range files {
-		if err := k.ctx.Err(); err != nil {
-			break
-		}
-		work.Go(func() error { k.file(p); return nil })
+	for _, p := range maybe {
+		work.Go(func() error { return k.file(p, k.claim) })
 	}
-	_ = work.Wait() // what goes wrong becomes a gap
-	return k.ctx.Err()
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	for _, p := range others {
+		size := p.entry().sig.size
+		if size > k.s.caps.FileSize {
+			p.entry().body = k.large(p.entry().sig)
+			continue
+		}
+		room := k.claim(size)
+		work.Go(func() error {
+			return k.file(p, func(now int64) bool { return room && (now <= size || k.claim(now-size)) })
+		})
+	}
+	return work.Wait()
 }
 
-// file reads one file and keeps it if it must be.
-func (k *keeper) file(p *pending) {
+// claim takes room in the budget, if there is as much.
+func (k *keeper) claim(size int64) bool {
+	if k.budget.Add(-size) >= 0 {
+		return true
+	}
+	k.budget.Add(size)
+	return false
+}
+
+// file reads one file and keeps it if it must be and claim has room for it. Its
+// only error is that of ctx: what goes wrong with a file becomes a gap.
+func (k *keeper) file(p *pending, claim func(int64) bool) error {
+	if err := k.ctx.Err(); err != nil {
+		return err
+	}
 	e := p.entry()
 	limit := k.s.caps.FileSize
 	known := p.old != nil && p.old.body != nil && p.old.body.hashed
@@ -222,21 +247,22 @@ func (k *keeper) file(p *pending) {
 	}
 	if e.sig.size > limit {
 		e.body = p.still(k.large(e.sig))
-		return
+		return nil
 	}
 	data, now, err := k.readStable(p.path, e.sig, limit)
 	switch {
 	case errors.Is(err, errLarge):
 		e.sig, e.racy = now, now.youngerThan(k.start)
 		e.body = k.large(now)
-		return
+		return nil
 	case err != nil:
 		e.racy = true
 		e.body = p.still(lost(e.sig, Unreadable, err.Error()))
-		return
+		return nil
 	}
 	e.sig, e.racy = now, now.youngerThan(k.start)
-	e.body = k.keepData(p, data)
+	e.body = k.keepData(p, data, claim)
+	return nil
 }
 
 func (k *keeper) large(s sig) *body {
@@ -244,7 +270,7 @@ func (k *keeper) large(s sig) *body {
 }
 
 // keepData makes the body of a file that holds data.
-func (k *keeper) keepData(p *pending, data []byte) *body {
+func (k *keeper) keepData(p *pending, data []byte, claim func(int64) bool) *body {
 	b := &body{size: int64(len(data)), hashed: true, sum: delta.SumOf(data)}
 	if p.old != nil && p.old.body.holds(b.sum, data) {
 		return p.old.body
@@ -261,8 +287,7 @@ func (k *keeper) keepData(p *pending, data []byte) *body {
 		return b
 	case b.size > k.s.caps.FileSize:
 		return k.large(p.entry().sig)
-	case k.budget.Add(-b.size) < 0:
-		k.budget.Add(b.size)
+	case !claim(b.size):
 		b.from, b.kind = onlyKnown, Limit
 		b.why = fmt.Sprintf("not kept: the files of this workspace are over the limit of %s", bytesOf(k.s.caps.Total))
 		return b

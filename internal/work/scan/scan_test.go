@@ -445,8 +445,9 @@ func TestNote(t *testing.T) {
 	set, gaps := w.diff(s, s1)
 	w.wants("Kerf's own", "", set, gaps)
 
-	note("a", "uno")
-	w.plant("a=dos", "b=zwei") // somebody is quicker than the next look
+	w.plant("a=dos", "b=zwei") // somebody is quicker than the note
+	w.scan.Note(w.at("a"), delta.NewFile([]byte("uno"), 0o644))
+	w.aged()
 	set, gaps = w.diff(s1, w.snap())
 	w.wants("others'", "a: file 644 \"uno\" -> file 644 \"dos\"\nb: file 644 \"2\" -> file 644 \"zwei\"\n", set, gaps)
 }
