@@ -16,7 +16,6 @@ import (
 
 	"kerf/internal/front/exec"
 	"kerf/internal/host"
-	"kerf/internal/model/script"
 	"kerf/internal/protocol"
 )
 
@@ -61,11 +60,9 @@ func (p *program) demo(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	defer f.Close()
-	sc, err := script.Load(f)
-	if err != nil {
+	if h.Client, err = host.Scripted(f); err != nil {
 		return err
 	}
-	h.Client = script.New(sc)
 	fmt.Fprintf(p.stderr, "This is a demonstration: the model is SCRIPTED (a recorded scenario, no network, no key).\n"+
 		"Its tools, the files in %s, the test runs and the session are real.\n\n", dir)
 	signals := make(chan os.Signal, 2)

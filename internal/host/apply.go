@@ -2,27 +2,18 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
-	"kerf/internal/text/delta"
-	"kerf/internal/text/diff"
-	"kerf/internal/text/patch"
-	"kerf/internal/work/ledger"
+	"kerf/internal/work/apply"
+	"kerf/internal/work/changes"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/txn"
 )
-
-// ErrConflict is returned when some file could not be applied; nothing was
-// written.
-var ErrConflict = errors.New("nothing was applied")
 
 // ApplyOptions say what is applied, and how.
 type ApplyOptions struct {
@@ -33,6 +24,9 @@ type ApplyOptions struct {
 	Three   bool // merge where the hunks do not fit
 	Out     io.Writer
 }
+
+// maxPatch bounds a diff read from standard input.
+const maxPatch = 256 << 20
 
 // Apply applies the changes of a session, or a diff, to the working directory:
 // all files or none.
@@ -59,17 +53,12 @@ func (h *Host) Apply(ctx context.Context, o ApplyOptions) error {
 	if root, _, ok := repo.Find(set.Cwd); ok && o.Patch == nil {
 		set.Cwd = root // session diffs name paths relative to the repository's root
 	}
-	ws, err := h.openWorkspace(set, nil)
-	if err != nil {
-		return err
-	}
-	defer ws.close()
-	return h.applyText(ctx, ws, text, o)
+	return h.applyTo(ctx, set, text, o)
 }
 
 func (h *Host) patchText(o ApplyOptions) ([]byte, error) {
 	if o.Patch != nil {
-		b, err := io.ReadAll(io.LimitReader(o.Patch, 256<<20))
+		b, err := io.ReadAll(io.LimitReader(o.Patch, maxPatch))
 		if err != nil {
 			return nil, fmt.Errorf("read the diff: %w", err)
 		}
@@ -79,152 +68,80 @@ func (h *Host) patchText(o ApplyOptions) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.sessionDiff(info)
-}
-
-func (h *Host) applyText(ctx context.Context, ws *workspace, text []byte, o ApplyOptions) error {
-	p, err := patch.Parse(text)
-	if err != nil {
-		return err
-	}
-	read := func(path string) (*delta.Image, error) {
-		abs, err := ws.tree.Resolve(path)
+	cwd := info.Cwd
+	if cwd == "" { // the metadata is damaged; the records know too
+		records, _, err := rollout.Read(filepath.Join(h.SessionsDir(), string(info.ID)))
 		if err != nil {
 			return nil, err
 		}
-		return ws.tree.Read(abs, 256<<20)
+		cwd = history.Rebuild(linesOf(records)).Meta.Cwd
 	}
-	planned, failed := p.PlanEachWith(read, patch.PlanOptions{Reverse: o.Reverse, ThreeWay: threeWay(ws, o)})
-	if len(failed) > 0 {
-		for _, f := range failed {
-			fmt.Fprintf(o.Out, "failed   %s: %v\n", visible(f.Path), f.Err)
-		}
-		return fmt.Errorf("%d of %d files do not fit: %w", len(failed), len(p.Paths()), ErrConflict)
-	}
-	if o.DryRun {
-		return nil
-	}
-	set, err := absolute(ws, planned)
+	return h.read(cwd, func(r changes.Reader) ([]byte, error) { return r.Session(string(info.ID)) })
+}
+
+func (h *Host) applyTo(ctx context.Context, set protocol.Settings, text []byte, o ApplyOptions) error {
+	ws, err := h.openWorkspace(set, nil)
 	if err != nil {
 		return err
 	}
-	out, err := ws.work.Commit(ctx, set, txn.CommitOptions{Origin: txn.Origin{Tool: "apply", Client: "kerf apply", Turn: newTurn()}})
-	if err != nil {
-		return fmt.Errorf("%w (%w)", err, ErrConflict)
+	defer ws.close()
+	ao := apply.Options{DryRun: o.DryRun, Reverse: o.Reverse, Origin: txn.Origin{Tool: "apply", Client: "kerf apply", Turn: newTurn()}}
+	if o.Three {
+		ao.Blob = func(_, id string) ([]byte, bool) { return repo.Blob(ctx, set.Cwd, id) }
 	}
-	for _, c := range out.Committed {
-		fmt.Fprintf(o.Out, "%-8s %s (%s)\n", "exact", visible(c.Path), c.Op())
+	r, err := apply.Patch(ctx, ws.tree, ws.work, text, ao)
+	for _, f := range r.Failed {
+		fmt.Fprintf(o.Out, "failed   %s: %v\n", visible(f.Path), f.Err)
+	}
+	if err != nil || o.DryRun {
+		return err
+	}
+	for _, c := range r.Changed {
+		fmt.Fprintf(o.Out, "exact    %s (%s)\n", visible(changes.Relative(set.Cwd, c.Path)), c.Op())
 	}
 	return nil
 }
 
-// threeWay finds old contents in the store by the abbreviated git id of a diff.
-func threeWay(*workspace, ApplyOptions) func(path, blob string) ([]byte, bool) { return nil }
-
-// absolute resolves the paths of a planned set.
-func absolute(ws *workspace, set delta.Set) (delta.Set, error) {
-	out := make(delta.Set, len(set))
-	for i, c := range set {
-		for _, p := range []*string{&c.Path, &c.From, &c.To} {
-			if *p == "" {
-				continue
-			}
-			abs, err := ws.tree.Resolve(*p)
-			if err != nil {
-				return nil, err
-			}
-			*p = abs
-		}
-		out[i] = c
-	}
-	return out, nil
-}
-
-// sessionDiff is the net diff of a session, from its ledger entries.
-func (h *Host) sessionDiff(info protocol.SessionInfo) ([]byte, error) {
-	records, _, err := rollout.Read(filepath.Join(h.SessionsDir(), string(info.ID)))
+// ApplyPatch applies a patch in the *** Begin Patch format below the working
+// directory: all of it or nothing.
+func (h *Host) ApplyPatch(ctx context.Context, text string, w io.Writer) error {
+	ws, err := h.openWorkspace(protocol.Settings{Cwd: h.Config.Cwd, Sandbox: protocol.SandboxWorkspace}, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	cwd := info.Cwd
-	if cwd == "" {
-		cwd = history.Rebuild(linesOf(records)).Meta.Cwd
+	defer ws.close()
+	r, err := apply.Patch(ctx, ws.tree, ws.work, []byte(text),
+		apply.Options{Origin: txn.Origin{Tool: "apply_patch", Client: "kerf apply-patch", Turn: newTurn()}})
+	for _, f := range r.Failed {
+		return f.Err
 	}
-	return h.ledgerDiff(cwd, func(e ledger.Entry) (use, stop bool) { return e.Session == string(info.ID), false })
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "Success. Updated the following files:")
+	letters := map[string]string{"created": "A", "modified": "M", "deleted": "D"}
+	for _, c := range r.Changed {
+		fmt.Fprintf(w, "%s %s\n", letters[c.Op()], visible(changes.Relative(h.Config.Cwd, c.Path)))
+	}
+	return nil
 }
 
 // TurnDiff is the diff of the last turn in the workspace of the working
-// directory; empty when the turn changed nothing.
+// directory.
 func (h *Host) TurnDiff() ([]byte, error) {
-	var session, turn string
-	found := false
-	return h.ledgerDiff(h.Config.Cwd, func(e ledger.Entry) (use, stop bool) {
-		if e.Cause == ledger.CauseOutside {
-			return false, false
-		}
-		if !found {
-			session, turn, found = e.Session, e.Turn, true
-		}
-		same := e.Session == session && e.Turn == turn
-		return same, !same
-	})
+	return h.read(h.Config.Cwd, changes.Reader.LastTurn)
 }
 
-// ledgerDiff folds the entries that pick uses, reading backwards until it stops,
-// into one diff. Changes from outside are left out.
-func (h *Host) ledgerDiff(cwd string, pick func(ledger.Entry) (use, stop bool)) ([]byte, error) {
+// read uses a reader of the workspace of cwd.
+func (h *Host) read(cwd string, use func(changes.Reader) ([]byte, error)) ([]byte, error) {
 	ws, err := h.openWorkspace(protocol.Settings{Cwd: cwd, Sandbox: protocol.SandboxReadOnly}, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer ws.close()
-	var sets []delta.Set
-	for e, err := range ws.ledger.Backward() {
-		if err != nil {
-			return nil, err
-		}
-		use, stop := pick(e)
-		if stop {
-			break
-		}
-		if use && e.Cause != ledger.CauseOutside {
-			sets = append(sets, e.Set())
-		}
-	}
-	slices.Reverse(sets)
-	net := delta.Fold(sets...)
-	for i, c := range net {
-		if net[i].Pre, err = ws.load(c.Pre); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Path, err)
-		}
-		if net[i].Post, err = ws.load(c.Post); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Path, err)
-		}
-	}
-	base := cwd
+	r := changes.Reader{Ledger: ws.ledger, Images: ws.store, Base: cwd}
 	if root, _, ok := repo.Find(cwd); ok {
-		base = root
+		r.Base = root
 	}
-	return diff.Unified(delta.Files(net, func(abs string) string { return relativeTo(base, abs) })), nil
-}
-
-func (w *workspace) load(img *delta.Image) (*delta.Image, error) {
-	if img == nil || img.Loaded {
-		return img, nil
-	}
-	data, err := w.store.Get(img.Sum)
-	if err != nil {
-		return nil, err
-	}
-	full := *img
-	full.Data, full.Loaded = data, true
-	return &full, nil
-}
-
-func relativeTo(base, path string) string {
-	rel, err := filepath.Rel(base, path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return strings.TrimPrefix(filepath.ToSlash(path), "/")
-	}
-	return filepath.ToSlash(rel)
+	return use(r)
 }

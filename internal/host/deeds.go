@@ -12,11 +12,8 @@ import (
 
 	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
-	"kerf/internal/text/delta"
-	"kerf/internal/text/patch"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox"
-	"kerf/internal/work/txn"
 )
 
 // InGit reports whether the working directory is inside a git repository.
@@ -60,47 +57,6 @@ func (h *Host) Recover(ctx context.Context, w io.Writer) error {
 		fmt.Fprintf(w, "left as it is: %s: %v\n", visible(c.Path), c.Err)
 	}
 	return nil
-}
-
-// ApplyPatch applies a patch in the *** Begin Patch format below the working
-// directory: all of it or nothing.
-func (h *Host) ApplyPatch(ctx context.Context, text string, w io.Writer) error {
-	p, err := patch.Parse([]byte(text))
-	if err != nil {
-		return err
-	}
-	ws, err := h.openWorkspace(protocol.Settings{Cwd: h.Config.Cwd, Sandbox: protocol.SandboxWorkspace}, nil)
-	if err != nil {
-		return err
-	}
-	defer ws.close()
-	planned, err := p.Plan(func(path string) (*delta.Image, error) {
-		abs, err := ws.tree.Resolve(path)
-		if err != nil {
-			return nil, err
-		}
-		return ws.tree.Read(abs, 256<<20)
-	})
-	if err != nil {
-		return err
-	}
-	set, err := absolute(ws, planned)
-	if err != nil {
-		return err
-	}
-	out, err := ws.work.Commit(ctx, set, txn.CommitOptions{Origin: txn.Origin{Tool: "apply_patch", Client: "kerf apply-patch", Turn: newTurn()}})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(w, "Success. Updated the following files:")
-	for _, c := range out.Committed {
-		fmt.Fprintf(w, "%s %s\n", letter(c), visible(relativeTo(h.Config.Cwd, c.Path)))
-	}
-	return nil
-}
-
-func letter(c delta.Change) string {
-	return map[string]string{"created": "A", "modified": "M", "deleted": "D"}[c.Op()]
 }
 
 // Sandboxed runs one command in the sandbox and returns its exit code. A sandbox

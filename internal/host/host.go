@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -154,11 +155,11 @@ func (h *Host) client() (model.Client, config.Provider, error) {
 			return nil, p, fmt.Errorf("scenario: %w", err)
 		}
 		defer f.Close()
-		sc, err := script.Load(f)
+		c, err := Scripted(f)
 		if err != nil {
 			return nil, p, fmt.Errorf("%s: %w", p.BaseURL, err)
 		}
-		return script.New(sc), p, nil
+		return c, p, nil
 	}
 	return nil, p, fmt.Errorf("model_providers.%s: wire_api %q is not built yet; use \"responses\" or \"script\"", h.Config.ModelProvider, p.WireAPI)
 }
@@ -185,6 +186,15 @@ func (h *Host) key(p config.Provider) (string, error) {
 		hint = p.EnvKeyInstructions
 	}
 	return "", fmt.Errorf("provider %s needs a key: the environment variable %s is not set; %s", p.Name, p.EnvKey, hint)
+}
+
+// Scripted returns a client that plays a scenario.
+func Scripted(r io.Reader) (model.Client, error) {
+	sc, err := script.Load(r)
+	if err != nil {
+		return nil, err
+	}
+	return script.New(sc), nil
 }
 
 // fixed is a key that is known already; none sends none.

@@ -1,0 +1,87 @@
+// Package apply carries a patch out in a workspace: all of it or nothing.
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/text/patch"
+	"kerf/internal/work/tree"
+	"kerf/internal/work/txn"
+)
+
+// readLimit is the largest file that is patched.
+const readLimit = 256 << 20
+
+// ErrConflict says that some file does not fit the patch. Nothing was written.
+var ErrConflict = errors.New("nothing was applied")
+
+// Options say how a patch is applied.
+type Options struct {
+	// DryRun plans and writes nothing.
+	DryRun bool
+	// Reverse takes the changes back. Only git and unified diffs can be reversed.
+	Reverse bool
+	// Blob, for a three-way merge, returns the content whose git id begins with
+	// the given digits. Nil merges nothing.
+	Blob   func(path, id string) ([]byte, bool)
+	Origin txn.Origin
+}
+
+// Result tells what was done, or would be.
+type Result struct {
+	// Changed is what landed; with DryRun what would.
+	Changed delta.Set
+	// Failed are the files that do not fit.
+	Failed []patch.FileError
+}
+
+// Patch applies text to the workspace. With an error that is ErrConflict, the
+// result says which files do not fit.
+func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o Options) (Result, error) {
+	p, err := patch.Parse(text)
+	if err != nil {
+		return Result{}, err
+	}
+	read := func(path string) (*delta.Image, error) {
+		abs, err := t.Resolve(path)
+		if err != nil {
+			return nil, err
+		}
+		return t.ReadEntry(abs, readLimit)
+	}
+	planned, failed := p.PlanEachWith(read, patch.PlanOptions{Reverse: o.Reverse, ThreeWay: o.Blob})
+	if len(failed) > 0 {
+		return Result{Failed: failed}, fmt.Errorf("%d of %d files do not fit: %w", len(failed), len(p.Paths()), ErrConflict)
+	}
+	set, err := absolute(t, planned)
+	if err != nil || o.DryRun {
+		return Result{Changed: set}, err
+	}
+	out, err := w.Commit(ctx, set, txn.CommitOptions{Origin: o.Origin})
+	if err != nil {
+		return Result{Changed: out.Committed}, fmt.Errorf("%w (%w)", err, ErrConflict)
+	}
+	return Result{Changed: out.Committed}, nil
+}
+
+// absolute resolves the paths of a planned set.
+func absolute(t *tree.Tree, set delta.Set) (delta.Set, error) {
+	out := make(delta.Set, len(set))
+	for i, c := range set {
+		for _, p := range []*string{&c.Path, &c.From, &c.To} {
+			if *p == "" {
+				continue
+			}
+			abs, err := t.Resolve(*p)
+			if err != nil {
+				return nil, err
+			}
+			*p = abs
+		}
+		out[i] = c
+	}
+	return out, nil
+}

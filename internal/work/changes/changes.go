@@ -1,0 +1,104 @@
+// Package changes reads a ledger back: what a turn or a session amounts to.
+package changes
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
+	"kerf/internal/work/ledger"
+)
+
+// Images gives back the bytes of an image by its sum.
+type Images interface {
+	Get(delta.Sum) ([]byte, error)
+}
+
+// Reader reads one ledger with its images. It has no state.
+type Reader struct {
+	Ledger *ledger.Ledger
+	Images Images
+	// Base is the directory that diffs name paths relative to.
+	Base string
+}
+
+// Session is the net diff of all that a session's tools and commands changed.
+func (r Reader) Session(id string) ([]byte, error) {
+	return r.diff(func(e ledger.Entry) (use, stop bool) { return e.Session == id, false })
+}
+
+// LastTurn is the net diff of the last turn in the ledger; empty when that turn
+// changed nothing in the end.
+func (r Reader) LastTurn() ([]byte, error) {
+	var session, turn string
+	found := false
+	return r.diff(func(e ledger.Entry) (use, stop bool) {
+		if e.Cause == ledger.CauseOutside {
+			return false, false
+		}
+		if !found {
+			session, turn, found = e.Session, e.Turn, true
+		}
+		same := e.Session == session && e.Turn == turn
+		return same, !same
+	})
+}
+
+// diff folds the entries that pick uses, reading backwards until it stops.
+// Changes from outside are left out.
+func (r Reader) diff(pick func(ledger.Entry) (use, stop bool)) ([]byte, error) {
+	var sets []delta.Set
+	for e, err := range r.Ledger.Backward() {
+		if err != nil {
+			return nil, err
+		}
+		use, stop := pick(e)
+		if stop {
+			break
+		}
+		if use && e.Cause != ledger.CauseOutside {
+			sets = append(sets, e.Set())
+		}
+	}
+	slices.Reverse(sets)
+	return r.unified(delta.Fold(sets...))
+}
+
+func (r Reader) unified(net delta.Set) ([]byte, error) {
+	var err error
+	for i, c := range net {
+		if net[i].Pre, err = r.load(c.Pre); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Path, err)
+		}
+		if net[i].Post, err = r.load(c.Post); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Path, err)
+		}
+	}
+	return diff.Unified(delta.Files(net, func(path string) string { return Relative(r.Base, path) })), nil
+}
+
+func (r Reader) load(img *delta.Image) (*delta.Image, error) {
+	if img == nil || img.Loaded {
+		return img, nil
+	}
+	data, err := r.Images.Get(img.Sum)
+	if err != nil {
+		return nil, err
+	}
+	full := *img
+	full.Data, full.Loaded = data, true
+	return &full, nil
+}
+
+// Relative is path as diffs below base name it: relative to base, or absolute
+// without its first slash when it lies elsewhere.
+func Relative(base, path string) string {
+	rel, err := filepath.Rel(base, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return strings.TrimPrefix(filepath.ToSlash(path), "/")
+	}
+	return filepath.ToSlash(rel)
+}
