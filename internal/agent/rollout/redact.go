@@ -1,0 +1,164 @@
+package rollout
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// redacted stands where a secret was.
+const redacted = "[redacted]"
+
+// minSecret is the length from which the value of a variable counts as secret.
+const minSecret = 8
+
+// Redactor takes secrets out of bytes: the values of variables whose names say
+// that they are secret, also where they are escaped as JSON once or twice or
+// for a URL; and what has the shape of a known kind of key. It may be used
+// concurrently, and makes one pass over its input.
+type Redactor struct {
+	env   []string
+	build sync.Once
+	// needles are the forms of all values by their first eight bytes, long ones
+	// first; filter has a bit for each such beginning.
+	needles map[uint64][]string
+	filter  [1 << 10]uint64
+}
+
+// NewRedactor makes a redactor for the variables of env, each NAME=value. It
+// does no work until it is used.
+func NewRedactor(env []string) *Redactor {
+	return &Redactor{env: slices.Clone(env)}
+}
+
+// secretName reports whether a variable of this name holds a secret.
+func secretName(name string) bool {
+	name = strings.ToUpper(name)
+	switch name {
+	case "SSH_AUTH_SOCK", "XAUTHORITY", "GNOME_KEYRING_CONTROL": // paths, and in many outputs
+		return false
+	}
+	for _, word := range []string{"KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "DSN"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// ordinary values are settings, not secrets; to hide them would hide words.
+func ordinary(value string) bool {
+	switch strings.ToLower(value) {
+	case "anonymous", "disabled", "optional", "password", "required", "undefined":
+		return true
+	}
+	return false
+}
+
+func (r *Redactor) prepare() {
+	r.needles = map[uint64][]string{}
+	for _, v := range r.env {
+		name, value, _ := strings.Cut(v, "=")
+		if !secretName(name) {
+			continue
+		}
+		for _, s := range []string{value, strings.TrimSpace(value)} {
+			if len(s) >= minSecret && !ordinary(s) {
+				for _, form := range forms(s) {
+					r.add(form)
+				}
+			}
+		}
+	}
+	for k, list := range r.needles {
+		slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
+		r.needles[k] = slices.Compact(list)
+	}
+	r.env = nil
+}
+
+// forms returns s as it may stand in a text.
+func forms(s string) []string {
+	out := []string{s, url.QueryEscape(s), url.PathEscape(s)}
+	for _, html := range []bool{false, true} {
+		once := quoted(s, html)
+		out = append(out, once, quoted(once, html))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// quoted is s within a JSON string.
+func quoted(s string, html bool) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(html)
+	if enc.Encode(s) != nil {
+		return s
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
+}
+
+func (r *Redactor) add(needle string) {
+	first := binary.LittleEndian.Uint64([]byte(needle[:8]))
+	if !slices.Contains(r.needles[first], needle) {
+		r.needles[first] = append(r.needles[first], needle)
+	}
+	i := slot(first)
+	r.filter[i/64] |= 1 << (i % 64)
+}
+
+// slot spreads the beginnings of needles over the bits of the filter.
+func slot(first uint64) uint64 { return first * 0x9E3779B97F4A7C15 >> 48 }
+
+// Bytes returns b with "[redacted]" in the place of secrets; b itself when there
+// are none. It does not change b.
+func (r *Redactor) Bytes(b []byte) []byte {
+	r.build.Do(r.prepare)
+	var out []byte
+	done := 0
+	for i := 0; i < len(b); {
+		from, n := i, 0
+		if len(b)-i >= 8 && r.maybe(binary.LittleEndian.Uint64(b[i:])) {
+			n = r.needle(b[i:])
+		}
+		if n == 0 && leads[b[i]] {
+			var skip int
+			if skip, n = shape(b, i); n > 0 {
+				from = i + skip
+			}
+		}
+		if n == 0 {
+			i++
+			continue
+		}
+		out = append(out, b[done:from]...)
+		out = append(out, redacted...)
+		done = from + n
+		i = done
+	}
+	if out == nil {
+		return b
+	}
+	return append(out, b[done:]...)
+}
+
+// maybe reports whether a needle may begin with first.
+func (r *Redactor) maybe(first uint64) bool {
+	i := slot(first)
+	return r.filter[i/64]&(1<<(i%64)) != 0
+}
+
+// needle returns the length of the longest needle that b, of at least eight
+// bytes, begins with, or 0.
+func (r *Redactor) needle(b []byte) int {
+	for _, s := range r.needles[binary.LittleEndian.Uint64(b)] {
+		if len(b) >= len(s) && string(b[:len(s)]) == s {
+			return len(s)
+		}
+	}
+	return 0
+}
