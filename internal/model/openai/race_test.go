@@ -1,0 +1,6 @@
+//go:build race
+
+package openai_test
+
+// raceEnabled tells tests that count on speed.
+const raceEnabled = true
