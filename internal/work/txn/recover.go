@@ -262,7 +262,12 @@ func ours(d *tree.Dir, name string, o *op) (bool, error) {
 	if isAbsent(err) {
 		return false, nil
 	}
-	return sig.Ino == o.staged.Ino && sig.Dev == o.staged.Dev, err
+	if err != nil || sig.Ino != o.staged.Ino || sig.Dev != o.staged.Dev {
+		return false, err
+	}
+	// The number of a file that is gone may have been given to a directory that an
+	// earlier recovery made in its place.
+	return sig.Mode.IsRegular() == (o.post.Kind == delta.File) && !sig.Mode.IsDir(), nil
 }
 
 func undoCreate(d *tree.Dir, name string, o *op) (stays bool, err error) {

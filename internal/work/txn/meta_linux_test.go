@@ -1,0 +1,95 @@
+package txn
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/text/delta"
+)
+
+// TestSEC_E8_AttributesAndOwnerSurvive edits a file that has all there is to keep.
+func TestSEC_E8_AttributesAndOwnerSurvive(t *testing.T) {
+	f := newFixture(t)
+	f.write("a*", "old")
+	p := f.path("a")
+	if err := unix.Setxattr(p, "user.kerf", []byte("kept"), 0); err != nil {
+		t.Skip("extended attributes:", err)
+	}
+	// An access list: owner rwx, user 1234 r-x, group r-x, mask r-x, others --x.
+	acl := []byte{2, 0, 0, 0,
+		1, 0, 7, 0, 0xff, 0xff, 0xff, 0xff, 2, 0, 5, 0, 0xd2, 4, 0, 0, 4, 0, 5, 0, 0xff, 0xff, 0xff, 0xff,
+		0x10, 0, 5, 0, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 1, 0, 0xff, 0xff, 0xff, 0xff}
+	hasACL := unix.Setxattr(p, "system.posix_acl_access", acl, 0) == nil
+	root := os.Geteuid() == 0
+	if root {
+		if err := os.Chown(p, 1234, 4321); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.commit(f.change("a", "new and longer"))
+	if got := f.snapshot()["a"]; got != "-rwxr-x--x new and longer" {
+		t.Error(got)
+	}
+	buf := make([]byte, 256)
+	if n, err := unix.Getxattr(p, "user.kerf", buf); err != nil || string(buf[:n]) != "kept" {
+		t.Errorf("attribute: %q, %v", buf[:max(n, 0)], err)
+	}
+	if n, err := unix.Getxattr(p, "system.posix_acl_access", buf); hasACL && (err != nil || !cmp.Equal(buf[:n], acl)) {
+		t.Errorf("access list: %v, %v", buf[:max(n, 0)], err)
+	}
+	st, err := os.Stat(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := st.Sys().(*syscall.Stat_t); root && (s.Uid != 1234 || s.Gid != 4321) {
+		t.Errorf("owner %d:%d", s.Uid, s.Gid)
+	}
+}
+
+// TestDirectoryWithoutWritePermission: the file can be written, its directory cannot.
+func TestDirectoryWithoutWritePermission(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("the superuser may write everywhere")
+	}
+	f := newFixture(t)
+	f.write("d/a", "old", "b", "b")
+	if err := os.Chmod(f.path("d"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(f.path("d"), 0o755)
+	f.commit(f.change("d/a", "new"), f.change("b", "B"))
+	if got := f.snapshot(); got["d/a"] != "-rw-r--r-- new" || got["b"] != "-rw-r--r-- B" {
+		t.Error(got)
+	}
+	before := f.snapshot()
+	if _, err := f.w.Commit(context.Background(), delta.Set{f.change("b", "x"), f.change("d/new", "y")}, CommitOptions{}); err == nil {
+		t.Error("a file was made in a directory that forbids it")
+	}
+	if d := cmp.Diff(before, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+	f.checkClean()
+}
+
+func TestUmaskTakesItsPartOfNewFilesOnly(t *testing.T) {
+	old := syscall.Umask(0o027)
+	defer syscall.Umask(old)
+	f := newFixture(t)
+	f.write("a", "1")
+	if err := os.Chmod(f.path("a"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out := f.commit(f.change("a", "2"), f.change("n", "3"))
+	want := map[string]string{"a": "-rw-rw-rw- 2", "n": "-rw-r----- 3"}
+	if d := cmp.Diff(want, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+	if got := out.Committed[1].Post.Mode; got != 0o640 {
+		t.Errorf("reported mode %o", got)
+	}
+}
