@@ -213,6 +213,9 @@ func TestSEC_R7_Modes(t *testing.T) {
 			})
 			n := 0
 			filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+				if err != nil {
+					t.Fatal(err)
+				}
 				info, err := d.Info()
 				if err != nil {
 					t.Fatal(err)
