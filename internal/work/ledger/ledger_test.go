@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,7 +206,7 @@ func TestProcessesShareALedger(t *testing.T) {
 func TestLinesBackwardIsSplitReversed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var text []byte
-		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 40<<10), 0, 8).Draw(t, "lengths") {
+		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 20<<10), 0, 6).Draw(t, "lengths") {
 			text = append(text, bytes.Repeat([]byte{'a'}, n)...)
 			text = append(text, '\n')
 		}
@@ -223,8 +224,8 @@ func TestLinesBackwardIsSplitReversed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Fatal(d)
+		if !slices.EqualFunc(want, got, bytes.Equal) {
+			t.Fatalf("%d lines, want %d", len(got), len(want))
 		}
 	})
 }
