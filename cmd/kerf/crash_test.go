@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"kerf/internal/model/script"
 	"kerf/internal/testkit/modeltest"
 )
 
@@ -107,7 +106,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 	b := newBench(t,
 		modeltest.Answer(modeltest.Call("write_file", map[string]any{"file_path": "kept.txt", "content": "kept\n"})),
 		slow("echo begun > begun.txt; sleep 300"),
-		modeltest.Answer(script.Item{Message: "went on"}))
+		modeltest.Answer(modeltest.Message("went on")))
 	b.start(`"type":"command_execution"`, "work")
 	waitFor(t, func() bool { _, err := os.Stat(filepath.Join(b.dir, "begun.txt")); return err == nil })
 	before := b.rollout()
@@ -210,7 +209,7 @@ func TestFullDiskKeepsTheOldContent(t *testing.T) {
 	b := newBench(t,
 		modeltest.Answer(modeltest.Call("read_file", map[string]any{"file_path": "small/f.txt"})),
 		modeltest.Answer(modeltest.Call("write_file", map[string]any{"file_path": "small/f.txt", "content": strings.Repeat("x", 300<<10)})),
-		modeltest.Answer(script.Item{Message: "it did not fit"}))
+		modeltest.Answer(modeltest.Message("it did not fit")))
 	small := filepath.Join(b.dir, "small")
 	if err := os.Mkdir(small, 0o755); err != nil {
 		t.Fatal(err)

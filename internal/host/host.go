@@ -254,7 +254,7 @@ func (h *Host) newLog(o protocol.OpenOptions, set protocol.Settings) (*log, erro
 	if l.writer, err = rollout.Create(l.dir, h.rolloutOptions()); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
-	if err := rollout.SaveMetadata(l.dir, l.meta); err != nil {
+	if err := l.writer.SaveMetadata(l.meta); err != nil {
 		l.close()
 		return nil, fmt.Errorf("session: %w", err)
 	}

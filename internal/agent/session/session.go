@@ -273,7 +273,7 @@ func (s *Session) saveMeta() {
 		return
 	}
 	s.o.Meta.Updated = time.Now().UTC()
-	if err := rollout.SaveMetadata(s.o.Dir, s.o.Meta); err != nil && s.storage == nil {
+	if err := s.o.Rollout.SaveMetadata(s.o.Meta); err != nil && s.storage == nil {
 		s.storage = err
 		s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Warning{Message: fmt.Sprintf("the session cannot be saved at the moment: %v", err)}})
 	}
