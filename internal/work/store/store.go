@@ -1,9 +1,10 @@
 // Package store keeps contents by their SHA-256.
 //
-// An object lives at DIR/ab/cdef... (the hex of its sum, split after two digits).
-// It begins with the four bytes "KS1" and a codec: 'r' for the bytes as they are,
-// 'z' for one zstd stream. Objects appear whole or not at all, are never changed,
-// and are checked against their name when read.
+// An object lives at DIR/a/bcdef... (the hex of its sum, split after one digit; more
+// directories would cost more to make than they save). It begins with the four bytes
+// "KS1" and a codec: 'r' for the bytes as they are, 'z' for one zstd stream. Objects
+// appear whole or not at all, are never changed, and are checked against their name
+// when read.
 package store
 
 import (
@@ -139,7 +140,7 @@ func (s *Store) Walk(fn func(Object) error) error {
 		return err
 	}
 	for _, shard := range shards {
-		if !shard.IsDir() || len(shard.Name()) != 2 {
+		if !shard.IsDir() || len(shard.Name()) != 1 {
 			continue
 		}
 		if err := s.walkShard(shard.Name(), fn); err != nil {
@@ -160,7 +161,7 @@ func (s *Store) walkShard(shard string, fn func(Object) error) error {
 			continue // collected meanwhile
 		}
 		var o Object
-		if n, err := hex.Decode(o.Sum[:], []byte(shard + f.Name())[:min(64, 2+len(f.Name()))]); err != nil || n != len(o.Sum) {
+		if n, err := hex.Decode(o.Sum[:], []byte(shard + f.Name())[:min(64, 1+len(f.Name()))]); err != nil || n != len(o.Sum) {
 			s.sweep(filepath.Join(s.dir, shard, f.Name()), st)
 			continue
 		}
@@ -182,7 +183,7 @@ func (s *Store) sweep(path string, st fs.FileInfo) {
 
 func (s *Store) path(sum delta.Sum) string {
 	h := sum.String()
-	return filepath.Join(s.dir, h[:2], h[2:])
+	return filepath.Join(s.dir, h[:1], h[1:])
 }
 
 func (s *Store) ask(op, path string) error {

@@ -192,7 +192,7 @@ func TestPutFailsWhole(t *testing.T) {
 
 func TestWalkSweepsOldStrays(t *testing.T) {
 	s := open(t)
-	shard := filepath.Join(s.dir, "ab")
+	shard := filepath.Join(s.dir, "a")
 	if err := os.MkdirAll(shard, 0o700); err != nil {
 		t.Fatal(err)
 	}
