@@ -55,6 +55,8 @@ func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sessi
 	if err != nil {
 		return nil, err
 	}
+	around := h.surroundings(set)
+	around.Start(context.WithoutCancel(ctx)) // git answers while the rest is opened
 	log, err := h.openLog(o, set)
 	if err != nil {
 		return nil, err
@@ -62,7 +64,7 @@ func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sessi
 	if log.state != nil {
 		inherit(&set, o.Settings, log.state)
 	}
-	s, err := h.start(ctx, o, set, client, provider, log)
+	s, err := h.start(o, set, client, provider, around, log)
 	if err != nil {
 		log.close()
 		return nil, err
@@ -308,7 +310,7 @@ func linesOf(records []rollout.Record) []history.Line {
 }
 
 // start builds the session around its log.
-func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, p config.Provider, l *log) (*session.Session, error) {
+func (h *Host) start(o protocol.OpenOptions, set protocol.Settings, client model.Client, p config.Provider, around *session.Surroundings, l *log) (*session.Session, error) {
 	ws, err := h.openWorkspace(set, o.AddDirs)
 	if err != nil {
 		return nil, err
@@ -318,8 +320,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		return nil, err
 	}
 	hands := session.NewHands(h.handsOptions(ws, set, o, l, private))
-	around := h.surroundings(set, ws.roots)
-	around.Start(context.WithoutCancel(ctx))
+	around.Roots = ws.roots
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
 		Freeform: freeform(set.Model), CacheKey: string(l.id)}
 	if l.state != nil && l.state.Meta.Instructions != "" {
@@ -357,7 +358,7 @@ func freeform(name string) bool {
 	return strings.HasPrefix(name, "gpt-5") || strings.HasPrefix(name, "gpt-6")
 }
 
-func (h *Host) surroundings(set protocol.Settings, roots []string) *session.Surroundings {
+func (h *Host) surroundings(set protocol.Settings) *session.Surroundings {
 	root := h.Config.Root
 	if root == "" {
 		root = set.Cwd
@@ -371,7 +372,7 @@ func (h *Host) surroundings(set protocol.Settings, roots []string) *session.Surr
 	}
 	return &session.Surroundings{Home: h.Config.Home, Cwd: set.Cwd, Root: root, DocBytes: h.Config.ProjectDocMaxBytes,
 		DocNames: h.Config.ProjectDocFallbackFilenames, Developer: h.Config.DeveloperInstructions, Shell: shell,
-		Network: h.Config.WorkspaceWrite.NetworkAccess, Roots: roots, Now: time.Now}
+		Network: h.Config.WorkspaceWrite.NetworkAccess, Now: time.Now}
 }
 
 // privateTmp makes the directory that is /tmp for the session's commands.

@@ -45,13 +45,12 @@ func (s *Surroundings) Start(ctx context.Context) {
 	s.once.Do(func() {
 		s.dirty = make(chan string, 1)
 		go func() { // ends with git, which has its own time limit
-			info, err := repo.Describe(ctx, s.Cwd)
-			switch {
-			case err != nil:
+			dirty, err := repo.Dirty(ctx, s.Cwd)
+			if err != nil {
 				s.dirty <- ""
-			default:
-				s.dirty <- strconv.FormatBool(info.Dirty)
+				return
 			}
+			s.dirty <- strconv.FormatBool(dirty)
 		}()
 	})
 }

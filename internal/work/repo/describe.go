@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -132,6 +134,44 @@ func settings(ctx context.Context, root string) (config, error) {
 	return c, nil
 }
 
+// Dirty reports whether the working tree that holds cwd differs from HEAD or has
+// untracked files. It is Describe's quick sister: where the repository's own
+// configuration is plain it asks git once only.
+func Dirty(ctx context.Context, cwd string) (bool, error) {
+	root, gitDir, ok := Find(cwd)
+	if !ok {
+		return false, ErrNoRepository
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	var c config
+	if !plainConfig(gitDir) {
+		var err error
+		if c, err = settings(ctx, root); err != nil {
+			return false, err
+		}
+	}
+	args := append(c.off, "status", "--porcelain=v2", "--untracked-files=normal", "--ignore-submodules=all", "-z")
+	out, err := git(ctx, root, args...)
+	return len(out) > 0, err
+}
+
+// plainConfig reports whether the files that may configure the repository name no
+// filter and include nothing, so that there is nothing to switch off.
+func plainConfig(gitDir string) bool {
+	for _, name := range []string{filepath.Join(CommonDir(gitDir), "config"), filepath.Join(gitDir, "config.worktree")} {
+		text, err := readSmall(name, 1<<20)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		text = strings.ToLower(text)
+		if err != nil || strings.Contains(text, "filter") || strings.Contains(text, "include") {
+			return false
+		}
+	}
+	return true
+}
+
 // filterName takes NAME out of filter.NAME.what.
 func filterName(key string) (string, bool) {
 	rest, ok := strings.CutPrefix(key, "filter.")
@@ -209,25 +249,49 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit code %d: %s", e.co
 
 // git runs git in root and returns its output, of which 1 MiB is enough here.
 func git(ctx context.Context, root string, args ...string) ([]byte, error) {
-	verb := args[slices.IndexFunc(args, func(a string) bool { return a == "status" || a == "config" })]
+	verb := args[slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") && !strings.Contains(a, "=") })]
 	program, err := proc.Program("git", []string{root})
 	if err != nil {
 		return nil, err
 	}
-	argv := append([]string{program}, hardening...)
-	p, err := proc.Start(ctx, proc.Spec{Argv: append(argv, args...), Dir: root, Env: environment()})
-	if err != nil {
+	cmd := exec.CommandContext(ctx, program, append(slices.Clone(hardening), args...)...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = root, environment(), 100*time.Millisecond
+	out := &bounded{limit: maxOutput}
+	errs := &bounded{limit: 300}
+	cmd.Stdout, cmd.Stderr = out, errs
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("git %s: %w", verb, ctx.Err())
+	case errors.As(err, &exit):
+		text, _, _ := strings.Cut(errs.String(), "\n")
+		return nil, fmt.Errorf("git %s: %w", verb, &exitError{exit.ExitCode(), text})
+	case err != nil:
 		return nil, fmt.Errorf("git %s: %w", verb, err)
+	case out.cut:
+		return nil, fmt.Errorf("git %s: more than %d bytes of output", verb, maxOutput)
 	}
-	defer p.Kill()
-	p.Wait(-1) // ctx kills it
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("git %s: %w", verb, err)
+	return out.Bytes(), nil
+}
+
+// maxOutput bounds what git may print.
+const maxOutput = 64 << 20
+
+// bounded keeps the first bytes written to it and throws the rest away.
+type bounded struct {
+	bytes.Buffer
+	limit int
+	cut   bool
+}
+
+// Write never fails, so that git is not stopped half way.
+func (b *bounded) Write(p []byte) (int, error) {
+	room := b.limit - b.Len()
+	if len(p) > room {
+		b.cut = true
+		b.Buffer.Write(p[:max(room, 0)])
+		return len(p), nil
 	}
-	out, _ := p.Output()
-	if code, _, _ := p.ExitCode(); code != 0 {
-		text, _, _ := strings.Cut(string(out[:min(len(out), 300)]), "\n")
-		return nil, fmt.Errorf("git %s: %w", verb, &exitError{code, text})
-	}
-	return out, nil
+	return b.Buffer.Write(p)
 }
