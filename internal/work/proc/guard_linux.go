@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,18 +40,19 @@ func newGuard() *guard {
 		litter: make(map[string]bool), leaders: make(map[int]bool), doomed: make(map[int]bool), zombies: make(map[int]time.Time),
 	}
 	g.sid, _ = unix.Getsid(0)
-	// Descriptors that our caller left open are not for commands. Kernels before
-	// 5.11 know no such call; there the list is walked.
-	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		closeOnExec()
-	}
+	closeOnExec()
 	// A kernel that refuses leaves us with groups, descendants and marks.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	g.watchdog = startWatchdog()
 	return g
 }
 
+// closeOnExec keeps descriptors that our caller left open from commands.
+// Kernels before 5.11 know no such call; there the list is walked.
 func closeOnExec() {
+	if unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
 	names, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return
@@ -165,11 +167,10 @@ func (g *guard) ended(leader int) {
 	g.reap()
 }
 
-// children returns the children of Kerf that are worth a look: those its first
-// thread has, to which the kernel gives orphans. ok is false where the kernel
-// does not tell.
-func (g *guard) children() (pids []int, ok bool) {
-	self := strconv.Itoa(g.self)
+// childrenOf returns the children that the first thread of a process has, to
+// which the kernel also gives orphans. ok is false where it does not tell.
+func childrenOf(process int) (pids []int, ok bool) {
+	self := strconv.Itoa(process)
 	list, err := os.ReadFile("/proc/" + self + "/task/" + self + "/children")
 	if err != nil {
 		return nil, false
@@ -182,23 +183,27 @@ func (g *guard) children() (pids []int, ok bool) {
 	return pids, true
 }
 
-// adopted reports whether f, whose leader just ended, may have left somebody
-// behind: any living orphan of its would be our child now.
-func (g *guard) adopted(f family) bool {
-	pids, ok := g.children()
+// adopted returns who f, whose leader just ended, left behind: any living orphan
+// of its is our child now. Where the kernel does not tell, all processes are
+// looked through.
+func (g *guard) adopted(f family) (orphans []entry) {
+	pids, ok := childrenOf(g.self)
 	if !ok {
-		return true
+		return f.members()
 	}
+	g.mu.Lock()
+	pids = slices.DeleteFunc(pids, func(pid int) bool {
+		_, dead := g.zombies[pid]
+		return dead || pid == f.leader
+	})
+	g.mu.Unlock()
 	for _, pid := range pids {
-		if pid == f.leader {
-			continue
-		}
 		e, ok := readEntry(pid)
 		if ok && e.state != 'Z' && f.own(e) {
-			return true
+			orphans = append(orphans, e)
 		}
 	}
-	return false
+	return orphans
 }
 
 // expect remembers processes that were killed: if they are or become our
@@ -217,7 +222,7 @@ func (g *guard) expect(killed []entry) {
 // for: a child we killed, or one in a session that neither is ours nor its own,
 // is nobody's; the others are left for zombieAge.
 func (g *guard) reap() {
-	pids, ok := g.children()
+	pids, ok := childrenOf(g.self)
 	if !ok {
 		return
 	}
@@ -229,11 +234,15 @@ func (g *guard) reap() {
 		if g.leaders[pid] {
 			continue
 		}
-		e, ok := readEntry(pid)
-		if !ok || e.state != 'Z' {
+		first, known := g.zombies[pid]
+		if known && !g.doomed[pid] && time.Since(first) <= zombieAge {
 			continue
 		}
-		first, known := g.zombies[pid]
+		e, ok := readEntry(pid)
+		if !ok || e.state != 'Z' {
+			delete(g.zombies, pid) // the number was given away again
+			continue
+		}
 		if !known {
 			first = time.Now()
 			g.zombies[pid] = first

@@ -12,8 +12,11 @@ import (
 type system struct{ leader int }
 
 func attributes(s Spec) *syscall.SysProcAttr {
+	// A sandbox makes a session inside; for its launcher a group is enough, and
+	// cheaper: the kernel schedules each session as a group of its own.
+	session := s.TTY || !s.Confined
 	return &syscall.SysProcAttr{
-		Setsid: true,
+		Setsid: session, Setpgid: !session,
 		// A sandbox takes the terminal for what runs inside, so that Ctrl-C
 		// reaches that and not the launcher.
 		Setctty:   s.TTY && !s.Confined,
@@ -86,8 +89,23 @@ func (p *Process) sweep() {
 	if over && !p.spec.Linger {
 		return
 	}
-	if !over && !theGuard().adopted(f) && p.exited() {
-		return // the usual case: one small read told that nobody is left
+	if !over && p.exited() {
+		orphans := theGuard().adopted(f)
+		if p.spec.Confined {
+			// The launcher ends a moment before the namespace, whose first process
+			// we have inherited then. With it all the others end. When it is alone it
+			// only takes the namespace down; nobody needs to wait for that.
+			theGuard().expect(orphans)
+			for _, e := range orphans {
+				if pids, ok := childrenOf(e.pid); !ok || len(pids) > 0 {
+					e.endChild()
+				}
+			}
+			return
+		}
+		if len(orphans) == 0 {
+			return // the usual case: one small read told that nobody is left
+		}
 	}
 	f.end()
 }

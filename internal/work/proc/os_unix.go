@@ -73,3 +73,16 @@ func foreground(terminal *os.File) (pgrp int, ok bool) {
 	})
 	return pgrp, err == nil && pgrp > 1
 }
+
+// readNow reads what is there, without waiting.
+func readNow(f *os.File, b []byte) (n int) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Read(func(fd uintptr) bool {
+		n, _ = unix.Read(int(fd), b)
+		return true
+	})
+	return n
+}

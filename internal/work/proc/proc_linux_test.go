@@ -190,7 +190,7 @@ func TestSEC_K4_DescriptorsOfTheCallerAreClosed(t *testing.T) {
 	if got := list(); !strings.Contains(" "+got+" ", " "+strconv.Itoa(fd)+" ") {
 		t.Errorf("control: an open descriptor is not inherited: %s", got)
 	}
-	newGuard().watchdog.Close()
+	closeOnExec()
 	if got := list(); got != "0 1 2 3" { // 3 is ls reading the list
 		t.Errorf("got descriptors %s", got)
 	}

@@ -171,6 +171,21 @@ func TestBigOutputStaysBounded(t *testing.T) {
 	}
 }
 
+// A slow taker of output must not lose what was written before the end, and a
+// process that keeps the pipe must not hold the end up.
+func TestOutputIsWholeWhenTheReaderIsLate(t *testing.T) {
+	p := run(t, Spec{Argv: []string{"sh", "-c", "sleep 30 & head -c 200000 /dev/zero"}, Linger: true,
+		OnOutput: func([]byte) { time.Sleep(60 * time.Millisecond) }})
+	start := time.Now()
+	p.Wait(-1)
+	if text, _ := p.Output(); len(text) != 200000 {
+		t.Errorf("got %d bytes", len(text))
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("took %s", d)
+	}
+}
+
 // The buffer against a plain twin that keeps everything.
 func TestBufferLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -76,7 +76,8 @@ type Process struct {
 	out     *buffer
 	input   *os.File // terminal or pipe, nil without input
 	output  *os.File // terminal or pipe
-	drained chan struct{}
+	drained chan struct{} // closed at the end of the output
+	settled chan struct{} // closed when the grace is over and all is read
 	done    chan struct{}
 	killing sync.Mutex
 	sys     system
@@ -107,7 +108,7 @@ func start(ctx context.Context, spec Spec, group string) (*Process, error) {
 	}
 	p := &Process{
 		spec: spec, token: newToken(), started: time.Now(), out: newBuffer(spec.Cap),
-		drained: make(chan struct{}), done: make(chan struct{}),
+		drained: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{}),
 	}
 	p.spec.Env = p.marked(group)
 	files, err := p.open()
@@ -240,15 +241,44 @@ func (p *Process) read() {
 	chunk := make([]byte, 32<<10)
 	for {
 		n, err := p.output.Read(chunk)
-		if n > 0 {
-			p.out.write(chunk[:n])
-			if p.spec.OnOutput != nil {
-				p.spec.OnOutput(chunk[:n])
+		p.take(chunk[:n])
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			p.rest(chunk)
+			close(p.settled)
+			if !p.spec.Linger {
+				return
 			}
-		}
-		if err != nil {
+		default:
 			return // a terminal ends with EIO, a pipe with EOF
 		}
+	}
+}
+
+func (p *Process) take(output []byte) {
+	if len(output) == 0 {
+		return
+	}
+	p.out.write(output)
+	if p.spec.OnOutput != nil {
+		p.spec.OnOutput(output)
+	}
+}
+
+// rest reads what is there already when the grace is over: on a busy machine
+// the reader may not have had its turn. It is bounded, for a process left behind
+// may write without end.
+func (p *Process) rest(chunk []byte) {
+	const largestPipe = 1 << 20
+	_ = p.output.SetReadDeadline(time.Time{})
+	for total := 0; total < largestPipe; {
+		n := readNow(p.output, chunk)
+		if n <= 0 {
+			return
+		}
+		p.take(chunk[:n])
+		total += n
 	}
 }
 
@@ -257,12 +287,15 @@ func (p *Process) finish(state *os.ProcessState, err error) {
 	select {
 	case <-p.drained:
 	default:
-		timer := time.NewTimer(outputGrace)
+		var late <-chan time.Time
+		if p.output.SetReadDeadline(time.Now().Add(outputGrace)) != nil {
+			late = time.After(outputGrace) // a pipe without deadlines
+		}
 		select {
 		case <-p.drained:
-		case <-timer.C:
+		case <-p.settled:
+		case <-late:
 		}
-		timer.Stop()
 	}
 	p.mu.Lock()
 	p.code, p.signal = -1, ""

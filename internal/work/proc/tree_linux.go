@@ -2,11 +2,14 @@ package proc
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"slices"
 	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // entry is one process as /proc shows it.
@@ -42,6 +45,25 @@ func (e entry) signal(sig syscall.Signal) {
 	if now, ok := readEntry(e.pid); ok && now.start == e.start {
 		_ = p.Signal(sig) // it may be gone meanwhile
 	}
+}
+
+// endChild kills e, an orphan that is our child now, and reaps it. It waits for
+// as long as that takes, within the limit.
+func (e entry) endChild() {
+	fd, err := unix.PidfdOpen(e.pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	e.signal(syscall.SIGKILL)
+	deadline := time.Now().Add(goneLimit)
+	for left := goneLimit; left > 0; left = time.Until(deadline) {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		if _, err := unix.Poll(poll, int(left.Milliseconds())+1); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	_, _ = syscall.Wait4(e.pid, nil, syscall.WNOHANG, nil)
 }
 
 // marked reports whether the mark in the environment of a process has token.

@@ -122,7 +122,8 @@ type Mask struct {
 	Content string // of a file
 }
 
-// Plan is a policy resolved against the disk. It is immutable but for TTY.
+// Plan is a policy resolved against the disk. It is immutable but for TTY and
+// Privileged, which say how it is used.
 type Plan struct {
 	Mode    string
 	Cwd     string
@@ -136,6 +137,9 @@ type Plan struct {
 	LockDir string
 	// TTY is set by the caller when the command gets a terminal of its own.
 	TTY bool
+	// Privileged is set by Wrap when Kerf runs as root. To the kernel root inside
+	// is root outside then, and sysctl looks at nothing else.
+	Privileged bool
 }
 
 // View is what Resolve needs to know of the disk. [Disk] is the real one.

@@ -142,7 +142,7 @@ func (r *resolver) bare(path string) bool {
 //	                likewise
 //	  objects objects/info
 //	                writable mounts, so that they stay where they are
-//	  objects/info/alternates, http-alternates
+//	  objects/info/alternates
 //	                read-only, or a placeholder
 //
 // Placeholders mean to git what absence means: an empty configuration or list,
@@ -172,14 +172,13 @@ func (r *resolver) protectDir(git string) {
 	r.closeOr(in("commondir"), MaskFile, ".\n")
 	if r.at(in("objects/info")) == dir {
 		r.closeOr(in("objects/info/alternates"), MaskFile, "")
-		r.closeOr(in("objects/info/http-alternates"), MaskFile, "")
 	}
 }
 
 // guarded are the parts that must not be links if the rest is to be writable.
 var guarded = []string{
 	"hooks", "info", "modules", "worktrees", "config", "config.worktree", "commondir",
-	"objects", "objects/info", "objects/info/alternates", "objects/info/http-alternates",
+	"objects", "objects/info", "objects/info/alternates",
 }
 
 func (r *resolver) regular(git string) bool {

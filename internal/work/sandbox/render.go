@@ -22,10 +22,10 @@ func (p Plan) Bwrap(argv []string) []string {
 	}
 	args = append(args, "--cap-drop", "ALL", "--seccomp", strconv.Itoa(SeccompFD),
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
-	// To the kernel root inside is root outside when Kerf runs as root, and
-	// sysctl looks at nothing else.
-	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
-		args = append(args, "--ro-bind-try", path, path)
+	if p.Privileged {
+		for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
+			args = append(args, "--ro-bind-try", path, path)
+		}
 	}
 	var seal []string
 	for _, m := range p.Mounts {

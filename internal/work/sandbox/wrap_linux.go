@@ -26,6 +26,7 @@ func Wrap(ctx context.Context, p Plan, argv, env []string) (wrapped []string, ex
 	if p.Mode == FullAccess {
 		return argv, nil, nothing, nil
 	}
+	p.Privileged = os.Geteuid() == 0
 	bwrap, err := launcher(ctx, p.writable())
 	if err != nil {
 		return nil, nil, nothing, err

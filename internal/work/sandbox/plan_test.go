@@ -1,0 +1,228 @@
+package sandbox
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// paper is a disk made of a list of names: "d/" is a directory, "l -> t" a link,
+// "f = text" a pointer file, "p!" a placeholder.
+type paper map[string]string
+
+func newPaper(lines ...string) paper {
+	p := paper{"/": "dir", "/tmp": "dir"}
+	for _, line := range lines {
+		name, value := line, "file"
+		switch {
+		case strings.HasSuffix(line, "/"):
+			name, value = strings.TrimSuffix(line, "/"), "dir"
+		case strings.HasSuffix(line, "!"):
+			name, value = strings.TrimSuffix(line, "!"), "placeholder"
+		case strings.Contains(line, " -> "):
+			name, value, _ = strings.Cut(line, " -> ")
+			value = "link " + value
+		case strings.Contains(line, " = "):
+			name, value, _ = strings.Cut(line, " = ")
+			value = "pointer " + value
+		}
+		p[name] = value
+		for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
+			if p[dir] == "" {
+				p[dir] = "dir"
+			}
+		}
+	}
+	return p
+}
+
+type paperInfo struct {
+	name string
+	mode fs.FileMode
+}
+
+func (i paperInfo) Name() string       { return i.name }
+func (i paperInfo) Size() int64        { return 0 }
+func (i paperInfo) Mode() fs.FileMode  { return i.mode }
+func (i paperInfo) ModTime() time.Time { return time.Time{} }
+func (i paperInfo) IsDir() bool        { return i.mode.IsDir() }
+func (i paperInfo) Sys() any           { return nil }
+
+func (p paper) Lstat(name string) (fs.FileInfo, error) {
+	kind, _, _ := strings.Cut(p[name], " ")
+	switch kind {
+	case "":
+		return nil, fs.ErrNotExist
+	case "dir":
+		return paperInfo{name, fs.ModeDir | 0o755}, nil
+	case "link":
+		return paperInfo{name, fs.ModeSymlink}, nil
+	}
+	return paperInfo{name, 0o644}, nil
+}
+
+func (p paper) Real(name string) (string, error) {
+	if target, ok := strings.CutPrefix(p[name], "link "); ok {
+		return p.Real(target)
+	}
+	if p[name] == "" {
+		return "", &fs.PathError{Op: "lstat", Path: name, Err: fs.ErrNotExist}
+	}
+	return name, nil
+}
+
+func (p paper) Pointer(name string) (string, error) {
+	target, ok := strings.CutPrefix(p[name], "pointer ")
+	if !ok {
+		return "", errors.New("not a pointer")
+	}
+	return target, nil
+}
+
+func (p paper) Placeholder(name string) bool { return p[name] == "placeholder" }
+func (p paper) Links(dir string) []string    { return nil }
+
+func repository(dir string, more ...string) []string {
+	lines := []string{dir + "/HEAD", dir + "/config", dir + "/hooks/", dir + "/info/exclude", dir + "/objects/info/", dir + "/refs/"}
+	for _, m := range more {
+		lines = append(lines, dir+m)
+	}
+	return lines
+}
+
+func plans() map[string]struct {
+	policy Policy
+	disk   paper
+} {
+	type c = struct {
+		policy Policy
+		disk   paper
+	}
+	workspace := Policy{Mode: WorkspaceWrite, Roots: []string{"/w"}, Cwd: "/w/sub", TmpDir: "/k/tmp"}
+	with := func(change func(*Policy)) Policy { p := workspace; change(&p); return p }
+	return map[string]c{
+		"empty":           {workspace, newPaper("/w/sub/")},
+		"placeholders":    {workspace, newPaper("/w/sub/", "/w/.kerf!", "/w/.git!")},
+		"repository":      {workspace, newPaper(append(repository("/w/.git", "/objects/info/alternates", "/modules/", "/commondir!"), "/w/sub/", "/w/.kerf/config.toml")...)},
+		"half-repository": {workspace, newPaper("/w/sub/", "/w/.git/config")},
+		"linked-hooks":    {workspace, newPaper("/w/sub/", "/w/hk/", "/w/.git/HEAD", "/w/.git/config", "/w/.git/hooks -> /w/hk", "/w/.git/objects/", "/w/.git/refs/")},
+		"pointer-inside":  {workspace, newPaper(append(repository("/w/real"), "/w/sub/", "/w/.git = /w/real")...)},
+		"pointer-outside": {workspace, newPaper(append(repository("/other/.git"), "/w/sub/", "/w/.git = /other/.git")...)},
+		"rules": {with(func(p *Policy) {
+			p.Rules = []Rule{{"/w/a", None}, {"/w/a/b", Write}, {"/w/later", None}, {"/w/file", None}, {"/other", Write}}
+			p.DenyRead = []string{"/home/k/auth.json", "/home/k/sessions", "/home/k/nothing"}
+			p.Network = true
+		}), newPaper("/w/sub/", "/w/a/b/", "/w/file", "/other/", "/home/k/auth.json", "/home/k/sessions/")},
+		"read-only":  {with(func(p *Policy) { p.Mode = ReadOnly; p.Rules = []Rule{{"/w", Write}} }), newPaper("/w/sub/")},
+		"below-tmp":  {Policy{Mode: WorkspaceWrite, Roots: []string{"/tmp/x/w"}, Cwd: "/tmp/y"}, newPaper("/tmp/x/w/", "/tmp/y/")},
+		"shared-tmp": {with(func(p *Policy) { p.SharedTmp = true }), newPaper("/w/sub/")},
+	}
+}
+
+func TestRenderedPlans(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
+	for name, c := range plans() {
+		t.Run(name, func(t *testing.T) {
+			plan, err := Resolve(c.policy, c.disk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b strings.Builder
+			b.WriteString("-- bwrap --\n")
+			for _, arg := range plan.Bwrap([]string{"echo", "a b"}) {
+				sep := " "
+				if strings.HasPrefix(arg, "--") {
+					sep = "\n"
+				}
+				b.WriteString(sep + arg)
+			}
+			b.WriteString("\n-- masks --\n")
+			for _, m := range plan.Masks {
+				b.WriteString(string(m.Kind) + " " + m.Path + "\n")
+			}
+			profile, params := plan.Seatbelt()
+			b.WriteString("-- seatbelt --\n" + strings.TrimPrefix(profile, seatbeltBase))
+			for _, p := range params {
+				b.WriteString(p.Name + "=" + p.Value + "\n")
+			}
+			golden := filepath.Join("testdata", name+".golden")
+			if *update {
+				os.MkdirAll("testdata", 0o755)
+				if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), b.String()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	disk := newPaper("/w/.kerf -> /x", "/x/", "/v/.git -> /x", "/u/.git = /u/gone", "/proc/sys/")
+	for name, p := range map[string]Policy{
+		"mode":          {Mode: "full", Cwd: "/x"},
+		"root /":        {Mode: WorkspaceWrite, Roots: []string{"/"}, Cwd: "/x"},
+		"proc":          {Mode: WorkspaceWrite, Roots: []string{"/proc/sys"}, Cwd: "/x"},
+		"missing root":  {Mode: WorkspaceWrite, Roots: []string{"/none"}, Cwd: "/x"},
+		"relative":      {Mode: WorkspaceWrite, Roots: []string{"x"}, Cwd: "/x"},
+		"access":        {Mode: WorkspaceWrite, Cwd: "/x", Rules: []Rule{{"/x", "execute"}}},
+		"missing cwd":   {Mode: ReadOnly, Cwd: "/none"},
+		"linked .kerf":  {Mode: WorkspaceWrite, Roots: []string{"/w"}, Cwd: "/w"},
+		"linked .git":   {Mode: WorkspaceWrite, Roots: []string{"/v"}, Cwd: "/v"},
+		"dangling .git": {Mode: WorkspaceWrite, Roots: []string{"/u"}, Cwd: "/u"},
+	} {
+		if plan, err := Resolve(p, disk); err == nil {
+			t.Errorf("%s: got %+v", name, plan)
+		}
+	}
+}
+
+func TestFullAccessIsUnchanged(t *testing.T) {
+	plan, err := Resolve(Policy{Mode: FullAccess, Cwd: "/nowhere"}, newPaper())
+	if err != nil || Windows(plan) != nil {
+		t.Fatal(err, Windows(plan))
+	}
+	argv, extra, cleanup, err := Wrap(t.Context(), plan, []string{"true"}, nil)
+	cleanup()
+	if diff := cmp.Diff([]string{"true"}, argv); diff != "" || extra != nil || err != nil || plan.Confined() {
+		t.Error(diff, extra, err)
+	}
+	var unavailable *UnavailableError
+	if err := Windows(Plan{Mode: ReadOnly}); !errors.As(err, &unavailable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDenied(t *testing.T) {
+	for _, c := range []struct {
+		output string
+		code   int
+		want   bool
+	}{
+		{"touch: cannot touch 'x': Read-only file system", 1, true}, {"Operation not permitted", 0, false}, {"", 159, true},
+		{"bash: foo: command not found", 127, false}, {"mkdir: Permission denied", 1, true}, {"2 tests failed", 2, false}, {"", 126, false},
+	} {
+		if got := Denied([]byte(c.output), c.code); got != c.want {
+			t.Errorf("%q, %d: got %v", c.output, c.code, got)
+		}
+	}
+}
