@@ -74,8 +74,8 @@ type Process struct {
 	token   string
 	started time.Time
 	out     *buffer
-	input   *os.File // terminal or pipe, nil without input
-	output  *os.File // terminal or pipe
+	input   *os.File      // terminal or pipe, nil without input
+	output  *os.File      // terminal or pipe
 	drained chan struct{} // closed at the end of the output
 	settled chan struct{} // closed when the grace is over and all is read
 	done    chan struct{}
