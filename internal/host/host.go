@@ -256,10 +256,6 @@ func (h *Host) newLog(o protocol.OpenOptions, set protocol.Settings) (*log, erro
 	if l.writer, err = rollout.Create(l.dir, h.rolloutOptions()); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
-	if err := l.writer.SaveMetadata(l.meta); err != nil {
-		l.close()
-		return nil, fmt.Errorf("session: %w", err)
-	}
 	return l, nil
 }
 

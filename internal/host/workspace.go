@@ -182,7 +182,8 @@ func (h *Host) policy(roots []string, private string) func(protocol.SandboxMode)
 	rules := rulesOf(c.Permissions[c.DefaultPermissions])
 	return func(mode protocol.SandboxMode) sandbox.Policy {
 		return sandbox.Policy{Mode: string(mode), Roots: roots, Network: c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace,
-			TmpDir: private, SharedTmp: c.WorkspaceWrite.SharedTmp, Rules: rules, DenyRead: []string{c.Home}}
+			TmpDir: private, SharedTmp: c.WorkspaceWrite.SharedTmp, Rules: rules, DenyRead: []string{c.Home},
+			LockDir: filepath.Join(c.Home, "locks")}
 	}
 }
 

@@ -77,12 +77,14 @@ type Session struct {
 	done   chan struct{}
 
 	// Owned by the loop.
-	stops   map[any]context.CancelFunc // by round (int), timer, CallID
-	actions map[protocol.CallID]tool.Action
-	seq     uint64
-	began   time.Time // of the running turn
-	turnID  protocol.TurnID
-	storage error // why records cannot be written, told once
+	stops    map[any]context.CancelFunc // by round (int), timer, CallID
+	actions  map[protocol.CallID]tool.Action
+	seq      uint64
+	began    time.Time // of the running turn
+	turnID   protocol.TurnID
+	storage  error // why records cannot be written, told once
+	metaDue  bool  // metadata.json is behind
+	metaMade bool  // it was written once
 }
 
 // timer is the key of a timer in stops.
@@ -198,6 +200,10 @@ func (s *Session) step(m message) bool {
 	for _, e := range ready.Effects {
 		more = s.start(e) && more
 	}
+	if !s.metaMade && s.o.Meta.Title != "" {
+		s.metaMade = true
+		s.saveMeta() // the request is on its way by now
+	}
 	return more
 }
 
@@ -261,17 +267,22 @@ func (s *Session) observe(r history.Record) {
 	case history.UserInput:
 		if s.o.Meta.Title == "" && !r.Marker {
 			s.o.Meta.Title = titleOf(r.Text)
-			s.saveMeta()
 		}
 	case history.TokenUsage:
 		s.o.Meta.Tokens += r.Usage.Total()
-	}
-}
-
-func (s *Session) saveMeta() {
-	if s.o.Rollout == nil {
+	default:
 		return
 	}
+	s.metaDue = true
+}
+
+// saveMeta brings metadata.json up to date. It only ever repeats what the
+// rollout knows, so it may lag behind.
+func (s *Session) saveMeta() {
+	if s.o.Rollout == nil || !s.metaDue {
+		return
+	}
+	s.metaDue = false
 	s.o.Meta.Updated = time.Now().UTC()
 	if err := s.o.Rollout.SaveMetadata(s.o.Meta); err != nil && s.storage == nil {
 		s.storage = err
