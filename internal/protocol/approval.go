@@ -1,5 +1,7 @@
 package protocol
 
+import "encoding/json"
+
 // ApprovalID names one question to the user; unique within its session.
 type ApprovalID string
 
@@ -10,9 +12,11 @@ type Approval struct {
 	// Reason is why the question is asked, in words for the user.
 	Reason string
 	// Exactly one of the following is set.
-	Command *CommandApproval
-	Change  *ChangeApproval
-	Tool    *ToolApproval
+	Command  *CommandApproval
+	Change   *ChangeApproval
+	Tool     *ToolApproval
+	Network  *NetworkApproval
+	Question *Question
 }
 
 // CommandApproval shows the command as it will run.
@@ -24,6 +28,9 @@ type CommandApproval struct {
 	// Prefix is the rule that ForSession would add, empty when only exactly
 	// this command can be allowed.
 	Prefix []string
+	// Rule is the line that Always would add to the user's rules, empty when
+	// that is not offered.
+	Rule string
 }
 
 // ChangeApproval shows a change of files as it will be written. The approval
@@ -31,13 +38,52 @@ type CommandApproval struct {
 type ChangeApproval struct {
 	Changes []PathChange
 	Diff    string
+	// Files are the whole texts before and after, for faces that draw them
+	// themselves or let the user edit them; texts above a size bound and bytes
+	// that are no text are left out.
+	Files []FileText
+}
+
+// FileText is a file before and after a change. A nil text means that there is
+// no file.
+type FileText struct {
+	Path     string
+	Old, New *string
 }
 
 // ToolApproval shows a call of a tool that comes from elsewhere.
 type ToolApproval struct {
 	Server, Tool string
 	Args         string
+	// Changed shows how the tool's definition differs from the one that was
+	// allowed before, empty when it is the same or new.
+	Changed string
 }
+
+// NetworkApproval asks whether a command may reach a host.
+type NetworkApproval struct {
+	Host    string
+	Port    int
+	Command string
+}
+
+// Question asks the user for words or choices, on behalf of the model or of an
+// MCP server. It is answered by Once with Answer.Content, Deny, or Abort.
+type Question struct {
+	Server  string // empty when the model asks
+	Header  string
+	Message string
+	// Options are the answers offered; more may be typed when Free is set.
+	Options []Choice
+	Free    bool
+	// Schema is the JSON schema of the content that is wanted, or nil.
+	Schema json.RawMessage
+	// URL is a page the user is asked to visit, or empty.
+	URL string
+}
+
+// Choice is one answer offered.
+type Choice struct{ Label, Description string }
 
 // Decision is the user's answer.
 type Decision string
@@ -46,11 +92,13 @@ type Decision string
 const (
 	Once       Decision = "once"
 	ForSession Decision = "session"
-	Deny       Decision = "deny"
-	Abort      Decision = "abort"
+	// Always writes the rule that was shown to the user's rules.
+	Always Decision = "always"
+	Deny   Decision = "deny"
+	Abort  Decision = "abort"
 	// Void resolves an approval that nobody needs to answer any more.
 	Void Decision = "void"
 )
 
 // Allows reports whether d lets the action run.
-func (d Decision) Allows() bool { return d == Once || d == ForSession }
+func (d Decision) Allows() bool { return d == Once || d == ForSession || d == Always }

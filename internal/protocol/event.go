@@ -10,8 +10,11 @@ type Event struct {
 	Turn TurnID
 	// Submission is the ID of the submission that caused the event directly.
 	Submission string
-	Time       time.Time
-	Msg        Msg
+	// Agent is the sub-agent that the event comes from, empty for the session's
+	// own.
+	Agent SessionID
+	Time  time.Time
+	Msg   Msg
 }
 
 // Msg is the content of an event: one of the types below.
@@ -136,6 +139,69 @@ const (
 	AbortBudget      AbortReason = "budget"
 )
 
+// SettingsChanged says what turns to come will use.
+type SettingsChanged struct{ Settings Settings }
+
+// QueueChanged lists the input that waits for the running turn to end.
+type QueueChanged struct{ Waiting [][]Input }
+
+// HistoryCompacted says that the history was replaced by a summary. Sizes are tokens.
+type HistoryCompacted struct {
+	Before, After int
+	Auto          bool
+}
+
+// Undone tells what an Undo or Rewind did, or would do.
+type Undone struct{ Report UndoReport }
+
+// UndoReport is what an undo or redo did, or would do when it was a dry run.
+type UndoReport struct {
+	Redo, DryRun bool
+	// What names what was taken back, in words.
+	What    string
+	Files   []UndoFile
+	Diff    string
+	Problem string // why nothing was done, empty otherwise
+}
+
+// UndoFile is the outcome for one file: "restored", "merged", "conflict",
+// "unchanged" or "missing" (its earlier content was not kept).
+type UndoFile struct{ Path, Outcome, Note string }
+
+// Processes lists the commands that run in the background.
+type Processes struct{ Running []Process }
+
+// Process is a command that runs in the background.
+type Process struct {
+	ID      int
+	Command string
+	Since   time.Time
+}
+
+// Agents lists the sub-agents of the session.
+type Agents struct{ Agents []Agent }
+
+// Agent is one sub-agent. State is "running", "waiting", "completed", "failed"
+// or "closed".
+type Agent struct {
+	ID                SessionID
+	Name, Role, State string
+	Message           string // the last one, shortened
+	Tokens            int
+}
+
+// Servers tells how the MCP servers are.
+type Servers struct{ Servers []Server }
+
+// Server is one MCP server. State is "starting", "ready", "failed" or "off".
+type Server struct {
+	Name, State, Error string
+	Tools              []string
+}
+
+// TitleChanged says that the session has a new title.
+type TitleChanged struct{ Title string }
+
 // SessionEnded is the last event.
 type SessionEnded struct{}
 
@@ -179,4 +245,12 @@ func (TurnDiff) msg()          {}
 func (TurnCompleted) msg()     {}
 func (TurnFailed) msg()        {}
 func (TurnAborted) msg()       {}
+func (SettingsChanged) msg()   {}
+func (QueueChanged) msg()      {}
+func (HistoryCompacted) msg()  {}
+func (Undone) msg()            {}
+func (Processes) msg()         {}
+func (Agents) msg()            {}
+func (Servers) msg()           {}
+func (TitleChanged) msg()      {}
 func (SessionEnded) msg()      {}

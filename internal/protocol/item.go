@@ -43,6 +43,10 @@ type Command struct {
 	Cwd      string
 	Output   string
 	ExitCode *int // nil until the command ended
+	// Process is the number of the process while it runs on in the background.
+	Process int
+	// User is set when the user ran it, not the model.
+	User bool
 }
 
 // FileChange is a change of files, one entry per path.
@@ -53,6 +57,8 @@ type FileChange struct {
 	Diff string
 	// Error says why a failed change failed.
 	Error string
+	// Files are the whole texts, as in ChangeApproval.
+	Files []FileText
 }
 
 // ChangeKind is what happens to a path.
@@ -95,6 +101,43 @@ type Step struct {
 	Status string `json:"status"`
 }
 
+// SubAgent is a call that has to do with a sub-agent: "spawn", "send", "wait",
+// "resume" or "close".
+type SubAgent struct {
+	Call   CallID
+	Deed   string
+	Prompt string
+	Agents []Agent
+	Error  string
+}
+
+// WebSearch is a search the provider made.
+type WebSearch struct{ Query string }
+
+// Compaction is the replacement of the history by a summary. Sizes are tokens.
+type Compaction struct {
+	Before, After int
+	Summary       string
+}
+
+// ReviewResult is the outcome of a review.
+type ReviewResult struct {
+	Text     string
+	Findings []Finding
+}
+
+// Finding is one remark of a review. Priority 0 is the most urgent; lines are
+// 1-based and inclusive, 0 when the finding has none.
+type Finding struct {
+	Title      string  `json:"title"`
+	Body       string  `json:"body"`
+	Priority   int     `json:"priority"`
+	Confidence float64 `json:"confidence"`
+	Path       string  `json:"path"`
+	Start      int     `json:"start"`
+	End        int     `json:"end"`
+}
+
 // Problem is a warning that belongs in the transcript.
 type Problem struct{ Message string }
 
@@ -106,4 +149,8 @@ func (Command) body()      {}
 func (FileChange) body()   {}
 func (ToolCall) body()     {}
 func (TodoList) body()     {}
+func (SubAgent) body()     {}
+func (WebSearch) body()    {}
+func (Compaction) body()   {}
+func (ReviewResult) body() {}
 func (Problem) body()      {}

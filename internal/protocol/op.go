@@ -36,6 +36,8 @@ type UserInput struct {
 	// Replace starts a new turn even while one runs; that one ends with
 	// AbortReplaced.
 	Replace bool
+	// Queue waits until the running turn is over and starts a turn of its own.
+	Queue bool
 }
 
 // Input is one part of a user's message: text, or an image.
@@ -56,7 +58,60 @@ type Answer struct {
 	Decision Decision
 	// Words are told to the model with a denial.
 	Words string
+	// Edited holds contents that the user wants instead of the proposed ones, by
+	// path of ChangeApproval.Files; a path set to its old text is left alone.
+	// The change is then shown again.
+	Edited map[string]string
+	// Content answers a Question.
+	Content json.RawMessage
 }
+
+// Configure changes the settings for turns to come; empty fields stay.
+type Configure struct{ Settings Settings }
+
+// Compact replaces the history by a summary, in a task of its own.
+type Compact struct{}
+
+// Shell runs a command of the user's own, outside the sandbox; the model sees
+// it and its output with the next request.
+type Shell struct{ Command string }
+
+// Review asks for a review of changes. Without a field it reviews what is not
+// committed.
+type Review struct {
+	Base   string // changes since the merge base with this branch
+	Commit string // changes of this commit
+	Words  string // free text
+}
+
+// Undo takes changes of this session back: those of one call, of one turn, or,
+// with neither, of the last turn that is not undone. Redo brings back what the
+// last undo took.
+type Undo struct {
+	Turn TurnID
+	Call CallID
+	// Paths narrows it to these files.
+	Paths []string
+	Redo  bool
+	// DryRun only tells what would happen.
+	DryRun bool
+}
+
+// Rewind goes back to just before a turn: in the conversation, in the files, or
+// both.
+type Rewind struct {
+	Turn                TurnID
+	Conversation, Files bool
+}
+
+// Rename gives the session a title.
+type Rename struct{ Title string }
+
+// Kill ends a running background process.
+type Kill struct{ Process int }
+
+// Unqueue takes back input that waits for the turn to end.
+type Unqueue struct{}
 
 // Shutdown interrupts what runs, flushes and ends the session.
 type Shutdown struct{}
@@ -64,6 +119,15 @@ type Shutdown struct{}
 func (UserInput) op() {}
 func (Interrupt) op() {}
 func (Answer) op()    {}
+func (Configure) op() {}
+func (Compact) op()   {}
+func (Shell) op()     {}
+func (Review) op()    {}
+func (Undo) op()      {}
+func (Rewind) op()    {}
+func (Rename) op()    {}
+func (Kill) op()      {}
+func (Unqueue) op()   {}
 func (Shutdown) op()  {}
 
 // Settings are the parts of a session that a front end may change between

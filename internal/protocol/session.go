@@ -32,8 +32,10 @@ type OpenOptions struct {
 	// Last resumes the newest session of Settings.Cwd, or of any directory when
 	// AnyCwd is set.
 	Last, AnyCwd bool
-	// Fork starts a new session with the history of the named one.
-	Fork string
+	// Fork starts a new session with the history of the named one, up to and
+	// with the turn ForkTurn, or all of it.
+	Fork     string
+	ForkTurn TurnID
 	// Settings overrides the configured settings where its fields are not empty.
 	Settings Settings
 	// AddDirs are further writable roots.
