@@ -21,9 +21,9 @@ var arrows = map[string][]string{
 	"config":   {},
 	"work":     {"text"},
 	"agent":    {"protocol", "text", "model", "work"},
-	"front":    {"protocol", "text/diff"},
-	"host":     {"config", "protocol", "model", "work", "agent"},
-	"cmd/kerf": {"host", "config", "protocol", "front"},
+	"front":    {"protocol", "text/diff", "text/visible"},
+	"host":     {"config", "protocol", "model", "work", "agent", "text/visible"},
+	"cmd/kerf": {"host", "config", "protocol", "front", "text/visible"},
 	"layers":   {},
 }
 

@@ -396,7 +396,7 @@ func TestOpenFails(t *testing.T) {
 	for err, want := range map[error]int{errors.New("no session \x1b[m"): 1, coded{errors.New("no session \x1b[m")}: 2} {
 		var out, errs bytes.Buffer
 		got := Run(t.Context(), Options{Sessions: &sessions{err: err}, Prompt: text1("x"), JSON: true, Stdout: &out, Stderr: &errs})
-		if got != want || out.Len() > 0 || errs.String() != "kerf: no session ␛[m\n" {
+		if got != want || out.Len() > 0 || errs.String() != "kerf: no session <U+001B>[m\n" {
 			t.Errorf("exit %d, stdout %q, stderr %q", got, out.String(), errs.String())
 		}
 	}
