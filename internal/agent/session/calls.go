@@ -36,7 +36,7 @@ func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 		o := turn.Outcome{Text: unanswerable(p.Approval), Declined: true, Body: p.Body}
 		return message{in: turn.Prepared{Call: e.Call.ID, Outcome: &o}}
 	}
-	return message{in: p, action: judged{action, e.Settings, e.Turn, p}}
+	return message{in: p, action: judged{action, e.Settings, e.Turn, e.Call.Name, p}}
 }
 
 // judged is an action that may run once it is allowed.
@@ -44,6 +44,7 @@ type judged struct {
 	tool.Action
 	settings protocol.Settings
 	turn     protocol.TurnID
+	tool     string // as the model named it
 	prepared turn.Prepared
 }
 
@@ -164,7 +165,7 @@ func (s *Session) run(ctx context.Context, e turn.Run, a tool.Action) message {
 	}
 	unsandboxed := j.prepared.Approval != nil && j.prepared.Approval.Command != nil &&
 		j.prepared.Approval.Command.Unsandboxed && e.Decision.Allows()
-	o := s.o.Hands.Do(ctx, e.Call, j.Action, Manner{Settings: j.settings, Turn: j.turn, Unsandboxed: unsandboxed, Show: show, Body: j.prepared.Body})
+	o := s.o.Hands.Do(ctx, e.Call, j.Action, Manner{Settings: j.settings, Turn: j.turn, Tool: j.tool, Unsandboxed: unsandboxed, Show: show, Body: j.prepared.Body})
 	o.Text = history.Truncate(o.Text, s.o.OutputTokens)
 	o.Millis = time.Since(began).Milliseconds()
 	return message{in: turn.Finished{Call: e.Call, Outcome: o}}
@@ -174,6 +175,7 @@ func (s *Session) run(ctx context.Context, e turn.Run, a tool.Action) message {
 type Manner struct {
 	Settings    protocol.Settings
 	Turn        protocol.TurnID
+	Tool        string // the name of the call, for the ledger
 	Unsandboxed bool
 	Show        func(string) // live output, may be nil
 	Body        protocol.Body

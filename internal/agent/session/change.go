@@ -42,7 +42,7 @@ type committed struct {
 // Commit writes a change and returns the result for the model. What landed is
 // recorded whether or not the whole change succeeded.
 func (h *Hands) Commit(ctx context.Context, id protocol.CallID, a tool.Change, m Manner) (tool.Result, committed) {
-	out, err := h.o.Work.Commit(ctx, a.Set, txn.CommitOptions{Origin: h.origin(m.Turn, id), BestEffort: a.BestEffort})
+	out, err := h.o.Work.Commit(ctx, a.Set, txn.CommitOptions{Origin: h.origin(m, id), BestEffort: a.BestEffort})
 	r := a.Result
 	var done committed
 	if len(out.Committed) > 0 || !out.Exact {
@@ -136,9 +136,9 @@ func (h *Hands) forget(path string) {
 }
 
 // origin is the ledger entry's answer to "who".
-func (h *Hands) origin(turn protocol.TurnID, id protocol.CallID) txn.Origin {
+func (h *Hands) origin(m Manner, id protocol.CallID) txn.Origin {
 	o := h.o.Origin
-	o.Turn, o.Call = string(turn), string(id)
+	o.Turn, o.Call, o.Tool = string(m.Turn), string(id), m.Tool
 	return o
 }
 

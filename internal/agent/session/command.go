@@ -44,7 +44,7 @@ func (h *Hands) command(ctx context.Context, id protocol.CallID, a tool.Command,
 	quiet := policy.KnownSafe(a.Line)
 	var changes []history.FileChange
 	if !quiet {
-		changes = append(changes, h.scanned(ctx, m.Turn, id, h.strayCause())...)
+		changes = append(changes, h.scanned(ctx, m, id, h.strayCause())...)
 	}
 	began := time.Now()
 	spec.OnOutput = func(b []byte) {
@@ -61,7 +61,7 @@ func (h *Hands) command(ctx context.Context, id protocol.CallID, a tool.Command,
 	o := h.await(ctx, p, a, began, sweep)
 	if !quiet || o.running {
 		// The scan is the record of what happened; an interrupt must not cut it.
-		changes = append(changes, h.scanned(context.WithoutCancel(ctx), m.Turn, id, ledger.CauseCommand)...)
+		changes = append(changes, h.scanned(context.WithoutCancel(ctx), m, id, ledger.CauseCommand)...)
 	}
 	text := o.text()
 	body.Output = o.output
@@ -225,7 +225,7 @@ func (h *Hands) poke(ctx context.Context, id protocol.CallID, a tool.Poke, m Man
 		r.code, r.signal, r.done = p.ExitCode()
 	}
 	r.output, r.wall = strings.ToValidUTF8(string(p.Drain()), "\uFFFD"), time.Since(began)
-	changes := h.scanned(context.WithoutCancel(ctx), m.Turn, id, ledger.CauseCommand)
+	changes := h.scanned(context.WithoutCancel(ctx), m, id, ledger.CauseCommand)
 	body.Output = r.text()
 	return turn.Outcome{Text: body.Output, Success: r.running || r.code == 0, Body: body, Changes: changes}
 }
@@ -253,7 +253,7 @@ func (h *Hands) runningIDs() string {
 
 // scanned finds what changed under the roots since the last scan and records it
 // with the given cause. The first scan only remembers.
-func (h *Hands) scanned(ctx context.Context, turn protocol.TurnID, id protocol.CallID, cause string) []history.FileChange {
+func (h *Hands) scanned(ctx context.Context, m Manner, id protocol.CallID, cause string) []history.FileChange {
 	if h.o.Scanner == nil {
 		return nil
 	}
@@ -280,7 +280,7 @@ func (h *Hands) scanned(ctx context.Context, turn protocol.TurnID, id protocol.C
 	if len(set) == 0 {
 		return nil
 	}
-	return h.found(turn, id, cause, set)
+	return h.found(m, id, cause, set)
 }
 
 func (h *Hands) uncertain(what string) {
@@ -290,8 +290,8 @@ func (h *Hands) uncertain(what string) {
 }
 
 // found enters changes that were made behind Kerf's back into the ledger.
-func (h *Hands) found(turn protocol.TurnID, id protocol.CallID, cause string, set delta.Set) []history.FileChange {
-	entry, err := h.o.Work.Record(context.Background(), set, txn.CommitOptions{Origin: h.origin(turn, id), Cause: cause})
+func (h *Hands) found(m Manner, id protocol.CallID, cause string, set delta.Set) []history.FileChange {
+	entry, err := h.o.Work.Record(context.Background(), set, txn.CommitOptions{Origin: h.origin(m, id), Cause: cause})
 	if err != nil {
 		h.uncertain(fmt.Sprintf("the ledger could not be written: %v", err))
 	}

@@ -7,6 +7,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
 
 	"kerf/internal/agent/tool"
@@ -32,6 +33,17 @@ func Lookup(name string) (tool.Tool, bool) {
 	return nil, false
 }
 
+// Schema returns the JSON schema of the arguments that a name, an alias perhaps,
+// takes.
+func Schema(name string) (json.RawMessage, bool) {
+	for _, e := range entries() {
+		if e.answers(name) {
+			return e.schema(name), true
+		}
+	}
+	return nil, false
+}
+
 // Names returns the names of the tools, without aliases, in their order.
 func Names() []string {
 	var names []string
@@ -45,6 +57,7 @@ func Names() []string {
 type entry interface {
 	tool.Tool
 	answers(name string) bool
+	schema(name string) json.RawMessage
 	title() string
 }
 
@@ -68,12 +81,13 @@ type definition[A any] struct {
 // alias is another name of a tool, with arguments of its own.
 type alias[A any] struct {
 	name   string
+	args   reflect.Type
 	decode func(name string, raw []byte) (A, error)
 }
 
 // as makes an alias whose arguments are the struct B.
 func as[A, B any](name string, convert func(B) (A, error)) alias[A] {
-	return alias[A]{name, func(name string, raw []byte) (A, error) {
+	return alias[A]{name, reflect.TypeFor[B](), func(name string, raw []byte) (A, error) {
 		var b B
 		if err := decode(name, raw, &b); err != nil {
 			var none A
@@ -84,6 +98,15 @@ func as[A, B any](name string, convert func(B) (A, error)) alias[A] {
 }
 
 func (d definition[A]) title() string { return d.name }
+
+func (d definition[A]) schema(name string) json.RawMessage {
+	for _, a := range d.aliases {
+		if a.name == name {
+			return schemaOf(a.args)
+		}
+	}
+	return schemaOf(reflect.TypeFor[A]())
+}
 
 func (d definition[A]) answers(name string) bool {
 	if name == d.name {
