@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"kerf/internal/text/charset"
 	"kerf/internal/text/match"
 )
 
@@ -27,6 +28,8 @@ type Replacement struct {
 	// Before and After, where they are more than white space, must stand next to
 	// the match with nothing but white space between.
 	Before, After string
+	// Charset is what the file is declared to be written in.
+	Charset charset.Charset
 }
 
 // Result is an edited file.
@@ -95,7 +98,7 @@ func Apply(content []byte, r Replacement) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	f, err := decode(content)
+	f, err := decode(content, r.Charset)
 	if err != nil {
 		return Result{}, err
 	}
@@ -105,29 +108,29 @@ func Apply(content []byte, r Replacement) (Result, error) {
 	case q.old == "":
 		return Result{}, refuse(NotFound, "old_string is empty; quote the text to replace (write_file makes new files)")
 	}
-	found := match.Find(f.text, q.query())
+	found := match.Find(f.Bytes, q.query())
 	if len(found.Spans) == 0 {
 		return Result{}, notFound(f, q, found.Dropped)
 	}
 	if len(found.Spans) > 1 && !r.All {
 		return Result{}, ambiguous(f, found.Spans)
 	}
-	if err := f.holds(q); err != nil {
+	if err := holds(f, q); err != nil {
 		return Result{}, err
 	}
-	return splice(content, f, q, found)
+	return splice(f, q, found)
 }
 
 // splice writes the result of a search that found what it should.
-func splice(content []byte, f file, q query, found match.Found) (Result, error) {
-	w := newWriter(f.text, q, found.Level)
+func splice(f charset.Text, q query, found match.Found) (Result, error) {
+	w := newWriter(f.Bytes, q, found.Level)
 	res := Result{Count: len(found.Spans), Level: found.Level.String()}
 	res.Ranges = make([]Range, 0, len(found.Spans))
-	out := make([]byte, 0, len(f.text)+max(0, len(found.Spans)*(len(q.new)-len(q.old)))+64)
+	out := make([]byte, 0, len(f.Bytes)+max(0, len(found.Spans)*(len(q.new)-len(q.old)))+64)
 	at, line := 0, 1
 	for _, s := range found.Spans {
-		kept := f.text[at:s.Start]
-		put := w.replacement(f.text[s.Start:s.End])
+		kept := f.Bytes[at:s.Start]
+		put := w.replacement(f.Bytes[s.Start:s.End])
 		out = append(append(out, kept...), put...)
 		line += bytes.Count(kept, lf)
 		breaks := bytes.Count(put, lf)
@@ -139,16 +142,19 @@ func splice(content []byte, f file, q query, found match.Found) (Result, error) 
 		line += breaks
 		at = s.End
 	}
-	out = append(out, f.text[at:]...)
-	if bytes.Equal(out, f.text) {
+	out = append(out, f.Bytes[at:]...)
+	if bytes.Equal(out, f.Bytes) {
 		return Result{}, refuse(NoChange, "the text in the file already reads like new_string, so nothing would change")
 	}
 	// A deletion at the end leaves no line where it was.
-	if n := len(res.Ranges) - 1; at == len(f.text) && len(out) > 0 && out[len(out)-1] == '\n' && res.Ranges[n].Start == line {
+	if n := len(res.Ranges) - 1; at == len(f.Bytes) && len(out) > 0 && out[len(out)-1] == '\n' && res.Ranges[n].Start == line {
 		res.Ranges[n] = Range{max(1, line-1), max(1, line-1)}
 	}
-	res.Content = f.encode(out)
-	res.Spans = f.rawSpans(content, found.Spans)
+	content, err := f.Encode(out)
+	if err != nil {
+		return Result{}, refuse(Encoding, "%v; nothing was changed. Write text that it can hold, or convert the file first", err)
+	}
+	res.Content, res.Spans = content, rawSpans(f, found.Spans)
 	return res, nil
 }
 

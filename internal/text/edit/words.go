@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"kerf/internal/text/charset"
 	"kerf/internal/text/match"
 )
 
@@ -22,9 +23,9 @@ const (
 )
 
 // ambiguous says how often and where the passage stands.
-func ambiguous(f file, spans []match.Span) *Error {
+func ambiguous(f charset.Text, spans []match.Span) *Error {
 	return refuse(Ambiguous, "old_string occurs %d times, at lines %s, and replace_all is not set; quote more lines around the one you mean, add beforeContext or afterContext, or set replace_all to change them all",
-		len(spans), lineList(f.text, spans))
+		len(spans), lineList(f.Bytes, spans))
 }
 
 // lineList names the lines where spans begin, the first few of them.
@@ -57,33 +58,33 @@ func lineList(text []byte, spans []match.Span) string {
 
 // notFound says why nothing matched: the first explanation that holds, with the
 // real text and the step that would succeed.
-func notFound(f file, q query, dropped []match.Span) *Error {
-	if len(f.text) == 0 {
+func notFound(f charset.Text, q query, dropped []match.Span) *Error {
+	if len(f.Bytes) == 0 {
 		return refuse(NotFound, "old_string is not in the file: the file is empty; use write_file to fill it")
 	}
 	if len(dropped) > 0 {
 		return refuse(NotFound, "old_string is in the file (lines %s), but not next to the given %s; copy the context from right beside the place, or leave it out",
-			lineList(f.text, dropped), contextNames(q))
+			lineList(f.Bytes, dropped), contextNames(q))
 	}
 	if e := misquoted(f, q); e != nil {
 		return e
 	}
-	if p, ok := match.Nearest(f.text, []byte(q.old)); ok {
+	if p, ok := match.Nearest(f.Bytes, []byte(q.old)); ok {
 		var b strings.Builder
-		fmt.Fprintf(&b, "old_string is not in the file%s. The nearest text is at %s:\n%s", encodingNote(f), lineRange(p.First, p.Last), passage(f.text, p.First, p.Span))
-		if p.Start == 0 || f.text[p.Start-1] == '\n' {
-			b.WriteString(difference(string(f.text[p.Start:p.End]), q.old, p.First))
+		fmt.Fprintf(&b, "old_string is not in the file%s. The nearest text is at %s:\n%s", encodingNote(f), lineRange(p.First, p.Last), passage(f.Bytes, p.First, p.Span))
+		if p.Start == 0 || f.Bytes[p.Start-1] == '\n' {
+			b.WriteString(difference(string(f.Bytes[p.Start:p.End]), q.old, p.First))
 		}
-		b.WriteString(legend(f.text[p.Start:p.End]))
+		b.WriteString(legend(f.Bytes[p.Start:p.End]))
 		b.WriteString("Repeat the edit with old_string copied from these lines, or re-read the file if you meant another place.")
 		return &Error{NotFound, b.String()}
 	}
-	return refuse(NotFound, "old_string is not in the file%s, and nothing in its %d lines resembles it; re-read the file and quote what is there", encodingNote(f), countLines(f.text))
+	return refuse(NotFound, "old_string is not in the file%s, and nothing in its %d lines resembles it; re-read the file and quote what is there", encodingNote(f), countLines(f.Bytes))
 }
 
-func encodingNote(f file) string {
-	if f.form == formBytes {
-		return " (which is not UTF-8: bytes above 127 cannot be quoted)"
+func encodingNote(f charset.Text) string {
+	if !f.Known() {
+		return " (which is not UTF-8: bytes above 127 cannot be quoted unless its encoding is given)"
 	}
 	return ""
 }
@@ -118,33 +119,33 @@ func looser(l match.Level) slip {
 }
 
 // misquoted looks for the passage with usual slips undone.
-func misquoted(f file, q query) *Error {
-	if len(f.text) > looseText || len(q.old) > loosePassage {
+func misquoted(f charset.Text, q query) *Error {
+	if len(f.Bytes) > looseText || len(q.old) > loosePassage {
 		return nil
 	}
 	find := func(text []byte, old string, level match.Level) match.Found {
 		return match.Find(text, match.Query{Passage: []byte(old), Level: level, Before: []byte(q.before), After: []byte(q.after)})
 	}
-	if found := find(f.text, q.old, match.Structural); len(found.Spans) > 0 {
-		return slipped(f.text, looser(found.Level), found.Spans)
+	if found := find(f.Bytes, q.old, match.Structural); len(found.Spans) > 0 {
+		return slipped(f.Bytes, looser(found.Level), found.Spans)
 	}
 	if old := unnumbered(q.old); old != "" {
-		if found := find(f.text, old, max(match.Trailing, q.level)); len(found.Spans) > 0 {
-			return slipped(f.text, slip{"old_string carries the line numbers that read_file shows",
+		if found := find(f.Bytes, old, max(match.Trailing, q.level)); len(found.Spans) > 0 {
+			return slipped(f.Bytes, slip{"old_string carries the line numbers that read_file shows",
 				"leave the numbers and the bar out of old_string and new_string"}, found.Spans)
 		}
 	}
 	if old := unescape(q.old); q.literal && old != q.old && old != "" {
-		if found := find(f.text, old, max(match.LineEndings, q.level)); len(found.Spans) > 0 {
-			return slipped(f.text, slip{"old_string has backslash escapes where the file has the characters themselves",
+		if found := find(f.Bytes, old, max(match.LineEndings, q.level)); len(found.Spans) > 0 {
+			return slipped(f.Bytes, slip{"old_string has backslash escapes where the file has the characters themselves",
 				`write the characters, or set escapeMode "interpreted"`}, found.Spans)
 		}
 	}
 	// Folding keeps the line ends, so the lines found are the lines meant.
-	text := typewritten(string(f.text))
+	text := typewritten(string(f.Bytes))
 	if found := find([]byte(text), typewritten(q.old), match.Trailing); len(found.Spans) > 0 {
-		return slipped(f.text, slip{"only typographic characters (quotes, dashes, unusual spaces) differ",
-			"copy these characters as they are"}, sameLines(f.text, []byte(text), found.Spans))
+		return slipped(f.Bytes, slip{"only typographic characters (quotes, dashes, unusual spaces) differ",
+			"copy these characters as they are"}, sameLines(f.Bytes, []byte(text), found.Spans))
 	}
 	return nil
 }
