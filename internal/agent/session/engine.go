@@ -1,0 +1,24 @@
+package session
+
+import (
+	"context"
+
+	"kerf/internal/agent/tool"
+)
+
+// Shown notes that whoever calls the tools has seen files in the states of
+// sights, as the answers of a session do.
+func (h *Hands) Shown(sights []tool.Sight) {
+	for _, s := range sights {
+		h.saw(s.Path, s.Image)
+	}
+}
+
+// Move makes the hands work on other roots. What was seen and which versions were
+// told stays. Nothing may run meanwhile.
+func (h *Hands) Move(_ context.Context, o HandsOptions) {
+	h.o = o
+	h.mu.Lock()
+	h.snap = nil
+	h.mu.Unlock()
+}

@@ -1,0 +1,344 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"kerf/internal/protocol"
+)
+
+// threadLimit is how many sessions of one client are kept open; older ones are
+// closed and opened again when they are named.
+const threadLimit = 4
+
+type startArgs struct {
+	Prompt   string `json:"prompt"`
+	Cwd      string `json:"cwd"`
+	Model    string `json:"model"`
+	Sandbox  string `json:"sandbox"`
+	Approval string `json:"approval-policy"`
+}
+
+type replyArgs struct {
+	Thread string `json:"threadId"`
+	Prompt string `json:"prompt"`
+}
+
+const (
+	startSchema = `{"type":"object","properties":{
+"prompt":{"type":"string","description":"What the agent should do."},
+"cwd":{"type":"string","description":"The working directory, absolute. Default: where the server runs."},
+"model":{"type":"string","description":"The model, if not the configured one."},
+"sandbox":{"type":"string","enum":["read-only","workspace-write","danger-full-access"],"description":"What commands may do."},
+"approval-policy":{"type":"string","enum":["untrusted","on-request","on-failure","never","auto-edit","plan"],"description":"What the user is asked about."}},
+"required":["prompt"],"additionalProperties":false}`
+	replySchema = `{"type":"object","properties":{
+"threadId":{"type":"string","description":"The threadId that kerf returned."},
+"prompt":{"type":"string","description":"What to say next."}},
+"required":["threadId","prompt"],"additionalProperties":false}`
+	agentResult = `{"type":"object","properties":{"threadId":{"type":"string"},"content":{"type":"string"}},"required":["threadId","content"]}`
+)
+
+func (c *conn) addAgentTools(s *mcp.Server) {
+	s.AddTool(&mcp.Tool{Name: "kerf", InputSchema: json.RawMessage(startSchema), OutputSchema: json.RawMessage(agentResult),
+		Description: "Runs a coding agent on a task in a working directory and returns its last message. Approvals are asked by elicitation."}, c.start)
+	s.AddTool(&mcp.Tool{Name: "kerf-reply", InputSchema: json.RawMessage(replySchema), OutputSchema: json.RawMessage(agentResult),
+		Description: "Goes on with a session that kerf started."}, c.reply)
+}
+
+func (c *conn) start(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var a startArgs
+	if bad := decode(r.Params.Arguments, &a); bad != nil {
+		return bad, nil
+	}
+	if strings.TrimSpace(a.Prompt) == "" {
+		return said("", "INVALID_ARGUMENTS: prompt is empty; say what the agent should do", true), nil
+	}
+	o := c.o.Open
+	o.Source, o.Headless = "mcp", !asks(r.Session)
+	o.Settings.Cwd = cmp.Or(a.Cwd, o.Settings.Cwd)
+	o.Settings.Model = cmp.Or(a.Model, o.Settings.Model)
+	o.Settings.Sandbox = cmp.Or(protocol.SandboxMode(a.Sandbox), o.Settings.Sandbox)
+	o.Settings.Approval = cmp.Or(protocol.ApprovalPolicy(a.Approval), o.Settings.Approval)
+	t, err := c.open(ctx, o)
+	if err != nil {
+		return said("", "the agent could not be started: "+err.Error(), true), nil
+	}
+	return t.run(ctx, r, a.Prompt), nil
+}
+
+func (c *conn) reply(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var a replyArgs
+	if bad := decode(r.Params.Arguments, &a); bad != nil {
+		return bad, nil
+	}
+	if a.Thread == "" || strings.TrimSpace(a.Prompt) == "" {
+		return said(a.Thread, "INVALID_ARGUMENTS: threadId and prompt are needed", true), nil
+	}
+	t := c.find(protocol.SessionID(a.Thread))
+	if t == nil {
+		o := c.o.Open
+		o.Source, o.Headless, o.Resume = "mcp", !asks(r.Session), a.Thread
+		var err error
+		if t, err = c.open(ctx, o); err != nil {
+			return said(a.Thread, "the session could not be opened: "+err.Error(), true), nil
+		}
+	}
+	return t.run(ctx, r, a.Prompt), nil
+}
+
+func decode(raw json.RawMessage, into any) *mcp.CallToolResult {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return said("", "INVALID_ARGUMENTS: "+err.Error(), true)
+	}
+	return nil
+}
+
+// said is a result of the agent tools.
+func said(thread, content string, failed bool) *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: failed, StructuredContent: map[string]string{"threadId": thread, "content": content},
+		Content: []mcp.Content{&mcp.TextContent{Text: content}}}
+}
+
+// asks reports whether the client can put questions to its user.
+func asks(ss *mcp.ServerSession) bool {
+	p := ss.InitializeParams()
+	return p != nil && p.Capabilities != nil && p.Capabilities.Elicitation != nil
+}
+
+// open opens a session. It outlives the call.
+func (c *conn) open(ctx context.Context, o protocol.OpenOptions) (*thread, error) {
+	s, err := c.o.Sessions.Open(context.WithoutCancel(ctx), o)
+	if err != nil {
+		return nil, err
+	}
+	t := &thread{session: s, over: make(chan struct{})}
+	go t.pump()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		go t.close()
+		return nil, context.Canceled
+	}
+	c.threads = append(c.threads, t)
+	if len(c.threads) > threadLimit {
+		go c.threads[0].close()
+		c.threads = slices.Delete(c.threads, 0, 1)
+	}
+	return t, nil
+}
+
+func (c *conn) find(id protocol.SessionID) *thread {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.threads {
+		if t.session.ID() == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// thread is one session of the agent. Turns run one after the other.
+type thread struct {
+	session protocol.Session
+	turn    sync.Mutex // held while a turn runs
+	over    chan struct{}
+
+	mu   sync.Mutex
+	hear func(protocol.Event) // what listens at present, or nil
+}
+
+// pump drains the session's events for as long as it lives.
+func (t *thread) pump() {
+	defer close(t.over)
+	for e := range t.session.Events() {
+		t.mu.Lock()
+		hear := t.hear
+		t.mu.Unlock()
+		if hear != nil {
+			hear(e)
+		}
+	}
+}
+
+func (t *thread) listen(hear func(protocol.Event)) {
+	t.mu.Lock()
+	t.hear = hear
+	t.mu.Unlock()
+}
+
+func (t *thread) close() {
+	_ = t.session.Close()
+	<-t.over
+}
+
+// run runs one turn and returns its last message. When the client cancels the
+// call, the turn is interrupted first.
+func (t *thread) run(ctx context.Context, r *mcp.CallToolRequest, prompt string) *mcp.CallToolResult {
+	t.turn.Lock()
+	defer t.turn.Unlock()
+	id := string(t.session.ID())
+	done := make(chan *mcp.CallToolResult, 1)
+	w := watcher{thread: t, request: r, done: done, ctx: ctx}
+	t.listen(w.hear)
+	defer t.listen(nil)
+	err := t.session.Submit(ctx, protocol.Submission{Op: protocol.UserInput{Items: []protocol.Input{{Text: prompt}}}})
+	if err != nil {
+		return said(id, "the session took no input: "+err.Error(), true)
+	}
+	cancelled := ctx.Done()
+	for {
+		select {
+		case res := <-done:
+			return res
+		case <-cancelled:
+			cancelled = nil
+			_ = t.session.Submit(context.WithoutCancel(ctx), protocol.Submission{Op: protocol.Interrupt{}})
+		case <-t.over:
+			return said(id, "the session ended", true)
+		}
+	}
+}
+
+// watcher turns the events of one turn into answers for the client. Its methods
+// run on the pump's goroutine.
+type watcher struct {
+	thread  *thread
+	request *mcp.CallToolRequest
+	ctx     context.Context
+	done    chan<- *mcp.CallToolResult
+	steps   float64
+}
+
+func (w *watcher) hear(e protocol.Event) {
+	id := string(w.thread.session.ID())
+	switch m := e.Msg.(type) {
+	case protocol.ApprovalRequested:
+		go w.ask(m.Approval)
+	case protocol.ItemCompleted:
+		w.progress(m.Item)
+	case protocol.TurnCompleted:
+		w.finish(said(id, m.LastMessage, false))
+	case protocol.TurnFailed:
+		w.finish(said(id, strings.TrimSpace(m.Error.Message+"\n"+m.Error.Hint), true))
+	case protocol.TurnAborted:
+		w.finish(said(id, "the turn was "+string(m.Reason), true))
+	}
+}
+
+func (w *watcher) finish(r *mcp.CallToolResult) {
+	select {
+	case w.done <- r:
+	default: // the turn is answered already
+	}
+}
+
+// progress tells a client that wants to know what was done.
+func (w *watcher) progress(item protocol.Item) {
+	token := w.request.Params.GetProgressToken()
+	if token == nil {
+		return
+	}
+	w.steps++
+	p := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: w.steps, Message: headline(item)}
+	_ = w.request.Session.NotifyProgress(w.ctx, p)
+}
+
+// headline is an item in a few words.
+func headline(item protocol.Item) string {
+	switch b := item.Body.(type) {
+	case protocol.Command:
+		return clip("ran " + b.Command)
+	case protocol.FileChange:
+		paths := make([]string, len(b.Changes))
+		for i, ch := range b.Changes {
+			paths[i] = ch.Path
+		}
+		return clip("changed " + strings.Join(paths, ", "))
+	case protocol.AgentMessage:
+		return clip(b.Text)
+	case protocol.ToolCall:
+		return clip("called " + b.Tool)
+	}
+	return ""
+}
+
+func clip(s string) string {
+	const limit = 200
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > limit {
+		return strings.ToValidUTF8(s[:limit], "") + "…"
+	}
+	return s
+}
+
+// decisions are what the form of an approval offers.
+var decisions = map[string]protocol.Decision{"approve": protocol.Once, "approve_for_session": protocol.ForSession,
+	"deny": protocol.Deny, "abort": protocol.Abort}
+
+const approvalForm = `{"type":"object","properties":{"decision":{"type":"string","title":"Decision",
+"enum":["approve","approve_for_session","deny","abort"],"default":"approve"}}}`
+
+// ask puts one approval to the client's user. Whatever is not an acceptance
+// keeps the action from running.
+func (w *watcher) ask(a protocol.Approval) {
+	answer := protocol.Answer{Approval: a.ID, Decision: protocol.Deny, Words: "the user declined"}
+	p := &mcp.ElicitParams{Mode: "form", Message: question(a), RequestedSchema: json.RawMessage(approvalForm)}
+	if a.Question != nil && len(a.Question.Schema) > 0 {
+		p.RequestedSchema = a.Question.Schema
+	}
+	switch res, err := w.request.Session.Elicit(w.ctx, p); {
+	case err != nil:
+		answer.Words = "the question could not be put to the user: " + err.Error()
+	case res.Action == "accept":
+		answer.Decision, answer.Words = accepted(res.Content), ""
+		if a.Question != nil {
+			answer.Content, _ = json.Marshal(res.Content)
+		}
+	}
+	_ = w.thread.session.Submit(context.WithoutCancel(w.ctx), protocol.Submission{Op: answer})
+}
+
+// accepted is the decision in an accepted form; without one it is a yes.
+func accepted(content map[string]any) protocol.Decision {
+	chosen, ok := content["decision"].(string)
+	if !ok {
+		return protocol.Once
+	}
+	if d, known := decisions[chosen]; known {
+		return d
+	}
+	return protocol.Deny
+}
+
+// question is an approval in words, the whole of what will happen.
+func question(a protocol.Approval) string {
+	var b strings.Builder
+	switch {
+	case a.Command != nil:
+		fmt.Fprintf(&b, "Run this command in %s?\n\n%s\n", a.Command.Cwd, a.Command.Command)
+		if a.Command.Unsandboxed {
+			b.WriteString("\nIt would run outside the sandbox.\n")
+		}
+	case a.Change != nil:
+		fmt.Fprintf(&b, "Make this change?\n\n%s\n", a.Change.Diff)
+	case a.Tool != nil:
+		fmt.Fprintf(&b, "Call %s of the MCP server %s with these arguments?\n\n%s\n%s", a.Tool.Tool, a.Tool.Server, a.Tool.Args, a.Tool.Changed)
+	case a.Network != nil:
+		fmt.Fprintf(&b, "May this command reach %s:%d?\n\n%s\n", a.Network.Host, a.Network.Port, a.Network.Command)
+	case a.Question != nil:
+		b.WriteString(a.Question.Message)
+	}
+	if a.Reason != "" {
+		b.WriteString("\nReason: " + a.Reason)
+	}
+	return b.String()
+}

@@ -1,0 +1,70 @@
+// Package mcpserver offers Kerf to other programs over the Model Context
+// Protocol: the file engine, whose calls carry versions and can be taken back,
+// and the agent itself.
+//
+// A connection is a client of its own: what it saw, what it changed and the
+// sessions it runs are remembered until it ends. That is why only revisions of
+// the protocol are offered that know connections.
+package mcpserver
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"kerf/internal/protocol"
+)
+
+// Options say what is served.
+type Options struct {
+	Engine   protocol.Engine
+	Sessions protocol.Sessions
+	Version  string
+	// Open is where sessions of the agent start from.
+	Open protocol.OpenOptions
+}
+
+// revisions are the protocol revisions with connections.
+var revisions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+//go:embed instructions.md
+var instructions string
+
+// frameLimit bounds one message of a client, in bytes.
+const frameLimit = 64 << 20
+
+// Stdio serves one client over two streams until they end or ctx is done.
+func Stdio(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser) error {
+	c := &conn{o: o}
+	defer c.close()
+	err := c.server().Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: frameLimit})
+	if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// server makes the server of one connection.
+func (c *conn) server() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "kerf", Title: "Kerf", Version: c.o.Version}, &mcp.ServerOptions{
+		Instructions:              instructions,
+		Capabilities:              &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		SupportedProtocolVersions: revisions,
+		RootsListChangedHandler:   func(context.Context, *mcp.RootsListChangedRequest) { c.rootsMoved() },
+		InitializedHandler: func(_ context.Context, r *mcp.InitializedRequest) {
+			go func() {
+				_ = r.Session.Wait()
+				c.close()
+			}()
+		},
+	})
+	c.addFileTools(s)
+	if c.o.Sessions != nil {
+		c.addAgentTools(s)
+	}
+	return s
+}
