@@ -13,10 +13,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"kerf/internal/testkit/faults"
 	"kerf/internal/testkit/modeltest"
 )
 
 func TestMain(m *testing.M) {
+	faults.Child()
 	testscript.Main(m, map[string]func(){
 		"kerf":        func() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
 		"apply_patch": func() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
