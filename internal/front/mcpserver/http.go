@@ -28,11 +28,16 @@ const idle = time.Hour
 // must carry it as a bearer. Requests with a foreign Origin or Host are refused,
 // so that no web page can reach the server through the user's browser.
 func HTTP(ctx context.Context, o Options, l net.Listener, token string) error {
+	return Serve(ctx, func() *mcp.Server { return (&conn{o: o}).server() }, l, token)
+}
+
+// Serve is HTTP for servers of any make; each connection gets one of its own.
+func Serve(ctx context.Context, newServer func() *mcp.Server, l net.Listener, token string) error {
 	if token == "" && !loopback(l.Addr().String()) {
 		return ErrNeedsToken
 	}
-	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return (&conn{o: o}).server() },
-		&mcp.StreamableHTTPOptions{SessionTimeout: idle, MaxRequestBodyBytes: frameLimit})
+	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer() },
+		&mcp.StreamableHTTPOptions{SessionTimeout: idle, MaxRequestBodyBytes: frameLimit, EventStore: mcp.NewMemoryEventStore(nil)})
 	mux := http.NewServeMux()
 	mux.Handle(endpoint, streams)
 	s := &http.Server{Handler: guard(mux, token, l.Addr()), ReadHeaderTimeout: 10 * time.Second}

@@ -28,8 +28,10 @@ type Options struct {
 	Open protocol.OpenOptions
 }
 
-// revisions are the protocol revisions with connections.
-var revisions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+// Revisions are the protocol revisions with connections, newest first.
+func Revisions() []string {
+	return []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+}
 
 //go:embed instructions.md
 var instructions string
@@ -53,7 +55,7 @@ func (c *conn) server() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "kerf", Title: "Kerf", Version: c.o.Version}, &mcp.ServerOptions{
 		Instructions:              instructions,
 		Capabilities:              &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
-		SupportedProtocolVersions: revisions,
+		SupportedProtocolVersions: Revisions(),
 		RootsListChangedHandler:   func(context.Context, *mcp.RootsListChangedRequest) { c.rootsMoved() },
 		InitializedHandler: func(_ context.Context, r *mcp.InitializedRequest) {
 			go func() {
