@@ -3,6 +3,7 @@ package delta
 import (
 	"fmt"
 
+	"kerf/internal/text/charset"
 	"kerf/internal/text/merge"
 )
 
@@ -71,7 +72,7 @@ func Rebase(c Change, now *Image) (Change, error) {
 			return Change{}, fmt.Errorf("rebase %s: %w", c.Path, ErrNotLoaded)
 		}
 	}
-	merged, _, conflicts := merge.Three(c.Pre.Data, now.Data, c.Post.Data)
+	merged, _, conflicts := merge.Contents(c.Pre.Data, now.Data, c.Post.Data, charset.Charset{})
 	if len(conflicts) > 0 {
 		conflict.Conflicts = conflicts
 		return Change{}, conflict
