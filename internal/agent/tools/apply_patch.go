@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/text/charset"
 	"kerf/internal/text/delta"
+	"kerf/internal/text/lines"
 	"kerf/internal/text/patch"
 )
 
@@ -53,7 +55,8 @@ func proposePatch(env tool.Env, text, dir string, bestEffort bool) (tool.Action,
 	if err != nil {
 		return nil, patchRefusal(err)
 	}
-	files := &patchFiles{env: env, dir: dir, abs: map[string]string{}, added: map[string]bool{}}
+	files := &patchFiles{env: env, dir: dir, abs: map[string]string{}, added: map[string]bool{},
+		asText: parsed.Dialect() == patch.Envelope, texts: map[string]patchText{}}
 	for _, s := range parsed.Stats() {
 		files.added[s.Path] = files.added[s.Path] || s.Op == patch.Added
 	}
@@ -99,6 +102,16 @@ type patchFiles struct {
 	// By the path as the patch names it:
 	abs   map[string]string
 	added map[string]bool // whether it is said to be a new file
+	// An envelope is written for text: files in UTF-16 and declared encodings are
+	// given to it as UTF-8. Diffs are for bytes.
+	asText bool
+	texts  map[string]patchText
+}
+
+// patchText is a file that the patch sees as text.
+type patchText struct {
+	target
+	shown *delta.Image // as the patch sees it
 }
 
 // named is a path of the patch as seen from the working directory.
@@ -110,19 +123,49 @@ func (f *patchFiles) named(path string) string {
 }
 
 func (f *patchFiles) read(path string) (*delta.Image, error) {
-	t, err := look(f.env, "input", f.named(path))
+	t, err := look(f.env, "input", f.named(path), "")
 	if err != nil {
 		return nil, err
 	}
 	f.abs[path] = t.abs
-	return t.disk, nil
+	if !f.asText || t.disk == nil || t.binary(t.disk.Data) {
+		return t.disk, nil
+	}
+	text, err := charset.Decode(t.disk.Data, t.charset)
+	if err != nil || !text.Known() || text.Encoding() == lines.UTF8 || text.Encoding() == lines.UTF8BOM {
+		return t.disk, nil
+	}
+	shown := delta.NewFile(text.Bytes, t.disk.Mode)
+	f.texts[path] = patchText{t, shown}
+	return shown, nil
+}
+
+// inKind returns c with the contents that files have in place of those that the
+// patch saw and made.
+func (f *patchFiles) inKind(c delta.Change) (delta.Change, error) {
+	was, known := f.texts[c.Path]
+	if known && c.Pre.Same(was.shown) {
+		c.Pre = was.disk
+	}
+	if !known && c.From != "" {
+		was, known = f.texts[c.From]
+	}
+	if !known || c.Post == nil {
+		return c, nil
+	}
+	data, err := was.encode(string(c.Post.Data))
+	if err != nil {
+		return c, err
+	}
+	c.Post = delta.NewFile(data, c.Post.Mode)
+	return c, nil
 }
 
 // propose fills in a change whose set still has the paths of the patch.
 func (f *patchFiles) propose(change tool.Change) (tool.Action, error) {
 	names := map[string]string{} // by absolute path
 	var notes []string
-	lines := map[string][]string{}
+	marked := map[string][]string{}
 	change.Result.UpdatedStates = map[string]tool.FileState{}
 	moved := map[string]bool{}
 	for _, c := range change.Set {
@@ -134,6 +177,9 @@ func (f *patchFiles) propose(change tool.Change) (tool.Action, error) {
 		if err != nil {
 			return nil, err
 		}
+		if c, err = f.inKind(c); err != nil {
+			return nil, err
+		}
 		if other, twice := names[abs]; twice && other != name {
 			return nil, tool.Refuse(tool.PatchFailed, "%s and %s are the same file; name it in one way only. Nothing was written.", other, name)
 		}
@@ -141,10 +187,10 @@ func (f *patchFiles) propose(change tool.Change) (tool.Action, error) {
 		if note := f.note(name, abs, c); note != "" {
 			notes = append(notes, note)
 		}
-		if mark := mark(c, moved[name]); mark != "" && !slices.Contains(lines[mark], name) {
-			lines[mark] = append(lines[mark], name)
+		if mark := mark(c, moved[name]); mark != "" && !slices.Contains(marked[mark], name) {
+			marked[mark] = append(marked[mark], name)
 		}
-		change.Result.UpdatedStates[f.named(name)] = patchedState(c)
+		change.Result.UpdatedStates[f.named(name)] = patchedState(f.texts[name].target, c)
 		if change.Set[i], err = f.located(c, abs); err != nil {
 			return nil, err
 		}
@@ -152,7 +198,7 @@ func (f *patchFiles) propose(change tool.Change) (tool.Action, error) {
 	var b strings.Builder
 	b.WriteString("Success. Updated the following files:")
 	for _, mark := range []string{"A", "M", "D"} {
-		for _, name := range lines[mark] {
+		for _, name := range marked[mark] {
 			fmt.Fprintf(&b, "\n%s %s", mark, name)
 		}
 	}
@@ -220,12 +266,12 @@ func (f *patchFiles) note(name, abs string, c delta.Change) string {
 }
 
 // patchedState describes what a change makes of its file.
-func patchedState(c delta.Change) tool.FileState {
+func patchedState(t target, c delta.Change) tool.FileState {
 	switch {
 	case c.Post == nil:
 		return tool.FileState{Deleted: true}
 	case c.Pre == nil:
-		return state(nil, c.Post.Data)
+		return t.state(nil, c.Post.Data)
 	}
-	return state(c.Pre.Data, c.Post.Data)
+	return t.state(c.Pre.Data, c.Post.Data)
 }

@@ -29,6 +29,7 @@ type editArgs struct {
 	OldString *string `json:"old_string,omitempty" doc:"The text to replace, as it stands in the file."`
 	NewString *string `json:"new_string,omitempty" doc:"The text to put there."`
 	matching
+	Encoded
 	Edits           []editItem `json:"edits,omitempty" doc:"Several edits, made in order, instead of old_string and new_string."`
 	TransactionMode string     `json:"transactionMode,omitempty" enum:"all-or-nothing,best-effort" doc:"all-or-nothing (default), or best-effort: file by file."`
 
@@ -38,8 +39,9 @@ type editArgs struct {
 
 // replacement is one edit, whatever shape it came in.
 type replacement struct {
-	label string // how refusals name it, empty when it is the only one
-	path  string
+	label    string // how refusals name it, empty when it is the only one
+	path     string
+	encoding string
 	edit.Replacement
 	want  Expectation
 	count int // so many occurrences are expected, 0 for any number
@@ -67,7 +69,7 @@ func (a editArgs) replacements(name string) ([]replacement, error) {
 			return nil, missing("new_string")
 		}
 		r := a.replacement(a.FilePath, *a.OldString, *a.NewString)
-		r.count = a.occurrences
+		r.count, r.encoding = a.occurrences, a.Encoding
 		return []replacement{r}, nil
 	}
 	if a.OldString != nil && *a.OldString != "" || a.NewString != nil && *a.NewString != "" {
@@ -84,6 +86,7 @@ func (a editArgs) replacements(name string) ([]replacement, error) {
 			return nil, missing(fmt.Sprintf("edits[%d].file_path", i))
 		}
 		list[i] = m.replacement(e.FilePath, e.OldString, e.NewString)
+		list[i].encoding = a.Encoding
 		if len(a.Edits) > 1 {
 			list[i].label = fmt.Sprintf("edits[%d]: ", i)
 		}

@@ -90,7 +90,7 @@ func (p *plan) group(ctx context.Context, list []replacement) (map[string]*edite
 	files := map[string]*edited{}
 	var order []string
 	for i, r := range list {
-		t, err := look(p.env, "file_path", r.path)
+		t, err := look(p.env, "file_path", r.path, r.encoding)
 		key := t.abs
 		var refusal *refused
 		switch e, ok := asRefusal(err); {
@@ -138,7 +138,7 @@ func (p *plan) file(f *edited) *refused {
 	if refusal != nil {
 		return refusal
 	}
-	s := state(f.disk.Data, content)
+	s := f.state(f.disk.Data, content)
 	p.change.Set = append(p.change.Set, delta.Change{Path: f.abs, Pre: f.disk, Post: delta.NewFile(content, f.disk.Mode)})
 	if p.change.Result.UpdatedStates == nil {
 		p.change.Result.UpdatedStates = map[string]tool.FileState{}
@@ -155,12 +155,12 @@ func (p *plan) file(f *edited) *refused {
 // place returns the lines of the present text that an edit would change, if it
 // would find any.
 func (f *edited) place(r replacement) tool.LineRange {
+	r.Charset = f.charset
 	res, err := edit.Apply(f.disk.Data, r.Replacement)
 	if err != nil {
 		return tool.LineRange{}
 	}
-	old := edit.Text(f.disk.Data)
-	changed := regions(edit.Text(res.Content), old)
+	changed := regions(f.plain(res.Content), f.plain(f.disk.Data))
 	if len(changed) == 0 {
 		return tool.LineRange{}
 	}
@@ -172,6 +172,7 @@ func (f *edited) place(r replacement) tool.LineRange {
 func (f *edited) apply(content []byte, strict bool) ([]byte, []string, *refused) {
 	var reports []string
 	for _, r := range f.edits {
+		r.Charset = f.charset
 		res, err := edit.Apply(content, r.Replacement)
 		var e *edit.Error
 		switch {
@@ -223,7 +224,7 @@ func report(res edit.Result) string {
 // passage that stands there now, exactly and once, is still what was meant.
 func (f *edited) applyStale(base *delta.Image) ([]byte, []string, string, *refused) {
 	const elsewhere = " The file had changed elsewhere since you last saw it; read it again before you go on."
-	if !base.Loaded || !mergeable(base.Data) || !mergeable(f.disk.Data) {
+	if !base.Loaded || f.binary(base.Data) || f.binary(f.disk.Data) {
 		content, reports, refusal := f.apply(f.disk.Data, true)
 		if refusal != nil {
 			return nil, nil, "", f.mismatch("changed since you last saw it.", base, f.place(f.edits[0]))
@@ -242,10 +243,11 @@ func (f *edited) applyStale(base *delta.Image) ([]byte, []string, string, *refus
 	}
 	joined, ok := f.merged(base.Data, ours)
 	if !ok {
-		changed := regions(ours, base.Data)
+		was, is := f.plain(base.Data), f.plain(f.disk.Data)
+		changed := regions(f.plain(ours), was)
 		there := tool.LineRange{Start: 1, End: 1}
 		if len(changed) > 0 {
-			there = across(base.Data, f.disk.Data, tool.LineRange{Start: changed[0].Start, End: changed[len(changed)-1].End})
+			there = across(was, is, tool.LineRange{Start: changed[0].Start, End: changed[len(changed)-1].End})
 		}
 		return nil, nil, "", f.mismatch("changed since you last saw it, in the same place.", base, there)
 	}
@@ -255,7 +257,7 @@ func (f *edited) applyStale(base *delta.Image) ([]byte, []string, string, *refus
 			saw: &tool.Sight{Path: f.abs, Image: f.disk},
 		}
 	}
-	return joined, reports, " The file had changed since you last saw it; the edit was merged with the newer text at " + moved(ours, joined) + ".", nil
+	return joined, reports, " The file had changed since you last saw it; the edit was merged with the newer text at " + moved(f.plain(ours), f.plain(joined)) + ".", nil
 }
 
 // failed notes that a file cannot be edited as asked.

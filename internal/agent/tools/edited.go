@@ -226,7 +226,7 @@ func WriteReport(model, user delta.Set) string {
 		if f.Post.Same(c.Post) || left <= 0 {
 			continue
 		}
-		d := changes(c.Path, imageData(c.Post), imageData(f.Post))
+		d := changes(c.Path, plain(c.Post), plain(f.Post))
 		if d == "" {
 			continue
 		}
@@ -235,13 +235,6 @@ func WriteReport(model, user delta.Set) string {
 		fmt.Fprintf(&b, "\nFrom the proposed %s to what was written:\n%s", c.Path, shown)
 	}
 	return b.String()
-}
-
-func imageData(img *delta.Image) []byte {
-	if img == nil || !img.Loaded {
-		return nil
-	}
-	return img.Data
 }
 
 // Binding names a change by all that an approval is given for: every path, the

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/text/charset"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
-	"kerf/internal/text/edit"
 	"kerf/internal/text/lines"
 	"kerf/internal/text/merge"
 )
@@ -35,6 +35,9 @@ type target struct {
 	abs   string
 	disk  *delta.Image // nil when nothing is there
 	stamp tool.Stamp
+	// The encoding that it is said to have, and whether the call says so.
+	charset  charset.Charset
+	declared bool
 }
 
 // resolve makes the path in an argument absolute.
@@ -50,8 +53,9 @@ func resolve(env tool.Env, field, name string) (string, error) {
 	return env.Resolve(name)
 }
 
-// look finds the file that an argument names.
-func look(env tool.Env, field, name string) (target, error) {
+// look finds the file that an argument names. Encoding is what the call declares it
+// to be written in, if anything.
+func look(env tool.Env, field, name, encoding string) (target, error) {
 	abs, err := resolve(env, field, name)
 	if err != nil {
 		return target{}, err
@@ -62,6 +66,9 @@ func look(env tool.Env, field, name string) (target, error) {
 	}
 	if t.disk != nil && t.disk.Kind == delta.Symlink {
 		return target{}, tool.Refuse(tool.NotAFile, "%s is a symbolic link to %s; name the file it points to", name, clip(string(t.disk.Data)))
+	}
+	if err := t.declare(env, encoding); err != nil {
+		return target{}, err
 	}
 	return t, nil
 }
@@ -220,25 +227,25 @@ func (t target) mismatch(lead string, base *delta.Image, place tool.LineRange) *
 // known, how the file begins.
 func (t target) present(base *delta.Image, place tool.LineRange) string {
 	shown := ""
-	if base != nil && base.Loaded && base.Sum != t.disk.Sum && mergeable(t.disk.Data) {
-		if d := changes(t.name, base.Data, t.disk.Data); d != "" {
+	if base != nil && base.Loaded && base.Sum != t.disk.Sum && !t.binary(t.disk.Data) {
+		if d := changes(t.name, t.plain(base.Data), t.plain(t.disk.Data)); d != "" {
 			shown = " What changed since you last saw it:\n" + d
 		}
 	}
 	switch {
 	case place.Start > 0:
-		shown = strings.TrimSuffix(shown, "\n") + "\nThe text there now:\n" + numbered(edit.Text(t.disk.Data), place)
-	case shown == "" && len(t.disk.Data) > 0 && lines.Facts(t.disk.Data).Encoding != lines.Binary:
-		shown = "\nIt begins:\n" + numbered(edit.Text(t.disk.Data), tool.LineRange{Start: 1, End: 17})
+		shown = strings.TrimSuffix(shown, "\n") + "\nThe text there now:\n" + numbered(t.plain(t.disk.Data), place)
+	case shown == "" && len(t.disk.Data) > 0 && !t.binary(t.disk.Data):
+		shown = "\nIt begins:\n" + numbered(t.plain(t.disk.Data), tool.LineRange{Start: 1, End: 17})
 	}
 	return shown
 }
 
-// changes is the unified diff of two texts, cut to what a refusal may show.
+// changes is the unified diff of two texts that are plain, cut to what a refusal may show.
 func changes(name string, old, new []byte) string {
 	name = strings.TrimLeft(filepath.ToSlash(name), "/")
 	d := string(diff.Unified([]diff.File{{OldPath: name, NewPath: name, OldMode: 0o100644, NewMode: 0o100644,
-		Old: edit.Text(old), New: edit.Text(new)}}))
+		Old: old, New: new}}))
 	if i := strings.Index(d, "--- "); i >= 0 {
 		d = d[i:] // without git's own header
 	}
@@ -294,20 +301,11 @@ func (t target) known(env tool.Env) (base *delta.Image, stale bool) {
 // merged joins a change from base to ours with the change from base to what is on
 // disk. It returns false when both touch the same place or cannot be merged.
 func (t target) merged(base, ours []byte) ([]byte, bool) {
-	if !mergeable(base) || !mergeable(ours) || !mergeable(t.disk.Data) {
+	if t.binary(base) || t.binary(ours) || t.binary(t.disk.Data) {
 		return nil, false
 	}
-	joined, _, conflicts := merge.Three(base, ours, t.disk.Data)
+	joined, _, conflicts := merge.Contents(base, ours, t.disk.Data, t.charset)
 	return joined, len(conflicts) == 0
-}
-
-// mergeable reports whether lines of content end in LF bytes.
-func mergeable(content []byte) bool {
-	switch lines.Facts(content).Encoding {
-	case lines.UTF16LE, lines.UTF16BE, lines.Binary:
-		return false
-	}
-	return true
 }
 
 // moved returns the lines of new that old does not have, as words.
@@ -372,15 +370,20 @@ func span(r tool.LineRange) string {
 
 // state describes the new text of a file whose old text was old (nil: none). The
 // session adds version and hash once it is written.
-func state(old, new []byte) tool.FileState {
-	s := tool.FileState{Affected: tool.LineRange{Start: 1, End: max(1, lines.Count(edit.Text(new)))}}
+func (t target) state(old, new []byte) tool.FileState {
+	text := t.plain(new)
+	s := tool.FileState{Affected: tool.LineRange{Start: 1, End: max(1, lines.Count(text))}}
 	if old != nil {
-		if r := regions(edit.Text(old), edit.Text(new)); len(r) > 0 {
+		if r := regions(t.plain(old), text); len(r) > 0 {
 			s.Affected = tool.LineRange{Start: r[0].Start, End: r[len(r)-1].End}
 		}
 	}
-	if len(new) <= shortFile && utf8.Valid(new) {
+	switch {
+	case len(new) > shortFile || !utf8.Valid(text):
+	case utf8.Valid(new): // a byte order mark is shown with it
 		s.NewContent = string(new)
+	default:
+		s.NewContent = string(text)
 	}
 	return s
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
-	"kerf/internal/text/edit"
+	"kerf/internal/text/charset"
 	"kerf/internal/text/lines"
 )
 
@@ -30,6 +30,7 @@ type readArgs struct {
 	FilePath string `json:"file_path" doc:"The file to read. Relative paths start at the working directory."`
 	Offset   *int   `json:"offset,omitempty" min:"1" doc:"The first line to show, counted from 1 (default 1)."`
 	Limit    *int   `json:"limit,omitempty" min:"1" doc:"How many lines to show (default 2000)."`
+	Encoded
 
 	asCode bool // answer as read_code does
 }
@@ -59,7 +60,7 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 	if a.asCode {
 		field = "filePath"
 	}
-	t, err := look(env, field, a.FilePath)
+	t, err := look(env, field, a.FilePath, a.Encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +73,15 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 	if imageKind(data) != "" && !a.asCode {
 		return t.image()
 	}
-	if lines.Facts(data).Encoding == lines.Binary {
+	if t.declared {
+		if _, err := charset.Decode(data, t.charset); err != nil {
+			return nil, tool.Refuse(tool.EncodingError, "%s: %v; name its real encoding, or leave encoding out to see the bytes that are text", t.name, err)
+		}
+	}
+	if t.binary(data) {
 		return nil, tool.Refuse(tool.BinaryFile, "%s is binary (%s, %d bytes) and is not shown. Use a command that understands it", t.name, binaryKind(data), len(data))
 	}
-	text := edit.Text(data)
+	text := t.plain(data)
 	if a.asCode {
 		return answerCode(answer, t, text)
 	}

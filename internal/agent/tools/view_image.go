@@ -18,7 +18,7 @@ func viewImage() entry {
 	return definition[imageArgs]{
 		name: "view_image", words: viewImageWords, parallel: true,
 		prepare: func(ctx context.Context, env tool.Env, _ tool.Call, a imageArgs) (tool.Action, error) {
-			t, err := look(env, "path", a.Path)
+			t, err := look(env, "path", a.Path, "")
 			switch {
 			case err != nil:
 				return nil, err

@@ -9,7 +9,6 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
-	"kerf/internal/text/edit"
 	"kerf/internal/text/lines"
 )
 
@@ -18,7 +17,8 @@ var writeFileWords string
 
 type writeArgs struct {
 	FilePath string `json:"file_path" doc:"The file to create or replace. Missing parent directories are made."`
-	Content  string `json:"content" doc:"The whole new text of the file, written exactly as given."`
+	Content  string `json:"content" doc:"The whole new text of the file."`
+	Encoded
 	Expectation
 }
 
@@ -35,7 +35,7 @@ func writeFile() entry {
 }
 
 func prepareWrite(_ context.Context, env tool.Env, _ tool.Call, a writeArgs) (tool.Action, error) {
-	t, err := look(env, "file_path", a.FilePath)
+	t, err := look(env, "file_path", a.FilePath, a.Encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +43,14 @@ func prepareWrite(_ context.Context, env tool.Env, _ tool.Call, a writeArgs) (to
 	if unmet := a.unmet(t); unmet != "" {
 		return t.mismatch("is not at the expected "+unmet+".", base, tool.LineRange{}).action(nil)
 	}
-	content := []byte(a.Content)
+	content, err := t.encode(a.Content)
+	if err != nil {
+		return nil, err
+	}
 	if t.disk == nil {
 		return t.create(content, stale), nil
 	}
-	if string(t.disk.Data) == a.Content {
+	if string(t.disk.Data) == string(content) {
 		return t.unchanged("already has exactly this content; nothing changed."), nil
 	}
 	if a.given() {
@@ -90,8 +93,8 @@ func (t target) create(content []byte, deleted bool) tool.Action {
 	return tool.Change{
 		Set: delta.Set{{Path: t.abs, Post: delta.NewFile(content, 0o644)}},
 		Result: tool.Result{
-			Output:        fmt.Sprintf("Created %s (%d bytes, %d lines).%s", t.name, len(content), lines.Count(content), note),
-			UpdatedStates: map[string]tool.FileState{t.name: state(nil, content)},
+			Output:        fmt.Sprintf("Created %s (%d bytes, %d lines).%s", t.name, len(content), lines.Count(t.plain(content)), note),
+			UpdatedStates: map[string]tool.FileState{t.name: t.state(nil, content)},
 		},
 	}
 }
@@ -99,30 +102,29 @@ func (t target) create(content []byte, deleted bool) tool.Action {
 // replace proposes new content for a file that is there; its mode stays.
 func (t target) replace(content []byte, merged bool) tool.Action {
 	old := t.disk.Data
-	added, removed := diff.Stat(old, content)
+	added, removed := diff.Stat(t.plain(old), t.plain(content))
 	words := fmt.Sprintf("Modified %s (%d bytes, +%d -%d lines).", t.name, len(content), added, removed)
 	if merged {
 		words += " The file had changed since you last saw it, in other places; your text was merged with those changes, so read it again before you go on."
 	}
-	if was, is := lines.Facts(old).Encoding, lines.Facts(content).Encoding; was != is && len(old) > 0 {
+	if was, is := t.encoding(old), t.encoding(content); was != is && len(old) > 0 {
 		words += fmt.Sprintf(" Its encoding was %s and is now %s.", was, is)
 	}
 	return tool.Change{
 		Set:    delta.Set{{Path: t.abs, Pre: t.disk, Post: delta.NewFile(content, t.disk.Mode)}},
 		Merged: merged,
-		Result: tool.Result{Output: words, UpdatedStates: map[string]tool.FileState{t.name: state(old, content)}},
+		Result: tool.Result{Output: words, UpdatedStates: map[string]tool.FileState{t.name: t.state(old, content)}},
 	}
 }
 
 // unread refuses to overwrite a file blindly, once: the refusal shows its state.
 func (t target) unread() *refused {
-	facts := lines.Facts(t.disk.Data)
-	what := fmt.Sprintf("%d lines, %d bytes", facts.Lines, len(t.disk.Data))
+	what := fmt.Sprintf("%d lines, %d bytes", lines.Count(t.plain(t.disk.Data)), len(t.disk.Data))
 	head := ""
-	if facts.Encoding == lines.Binary {
+	if t.binary(t.disk.Data) {
 		what = fmt.Sprintf("binary, %s, %d bytes", binaryKind(t.disk.Data), len(t.disk.Data))
-	} else if facts.Lines > 0 {
-		head = "\nIt begins:\n" + strings.TrimSuffix(numbered(edit.Text(t.disk.Data), tool.LineRange{Start: 1, End: 7}), "\n")
+	} else if len(t.disk.Data) > 0 {
+		head = "\nIt begins:\n" + strings.TrimSuffix(numbered(t.plain(t.disk.Data), tool.LineRange{Start: 1, End: 7}), "\n")
 	}
 	return &refused{
 		err: tool.Refuse(tool.UnreadFile, "%s already exists and you have not read it (%s, version %d, contentHash %s). Nothing was written.%s\nRead it with read_file, or change parts of it with edit_file. To replace the whole file all the same, repeat this call.",
