@@ -1,0 +1,372 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"kerf/internal/front/mcpserver"
+	"kerf/internal/host"
+	"kerf/internal/protocol"
+)
+
+// served is a Kerf over one directory, with a scripted model.
+type served struct {
+	dir  string
+	host *host.Host
+}
+
+// serving makes a directory with files and a Kerf that serves it.
+func serving(t *testing.T, scenario string, files map[string]string) served {
+	t.Helper()
+	dir, home := t.TempDir(), t.TempDir()
+	for name, content := range files {
+		write(t, filepath.Join(dir, name), content)
+	}
+	config := "model = \"scripted\"\n"
+	if scenario != "" {
+		write(t, filepath.Join(home, "scenario.json"), scenario)
+		config += "model_provider = \"s\"\n[model_providers.s]\nname = \"s\"\nwire_api = \"script\"\nbase_url = '" + filepath.Join(home, "scenario.json") + "'\n"
+	}
+	write(t, filepath.Join(home, "config.toml"), config)
+	p := &program{stdin: os.Stdin, stdout: io.Discard, stderr: io.Discard, dir: dir,
+		env: append(os.Environ(), "KERF_HOME="+home, "HOME="+home)}
+	h, err := p.host(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return served{dir, h}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s served) read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(s.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// client is a connection of the official client.
+type client struct {
+	*mcp.ClientSession
+	own *mcp.Client
+	t   *testing.T
+}
+
+// connect connects a client over streams. roots, when not nil, are its roots.
+func (s served) connect(t *testing.T, name string, roots []string, o *mcp.ClientOptions) client {
+	t.Helper()
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- mcpserver.Stdio(context.Background(), mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.host, Version: "test"}, toServer, fromServer)
+	}()
+	c := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, o)
+	for _, r := range roots {
+		c.AddRoots(&mcp.Root{URI: "file://" + r})
+	}
+	session, err := c.Connect(t.Context(), &mcp.IOTransport{Reader: toClient, Writer: fromClient}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = session.Close()
+		_ = fromClient.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+	return client{session, c, t}
+}
+
+// answer is the object that every file tool returns.
+type answer struct {
+	Success  bool
+	Output   string
+	Content  string
+	Error    struct{ Code, Message string }
+	Warnings []struct{ Code, Message, Suggestion string }
+	Results  []struct{ Success bool }
+	Metadata struct {
+		Lines    int
+		Language *string
+		Path     string
+	}
+	VersionInfo struct {
+		Version                           int
+		ContentHash, LineEnding, Encoding string
+	}
+	UpdatedFileStates map[string]struct {
+		NewVersion        int
+		NewHash           string
+		AffectedLineRange struct{ Start, End int }
+	}
+}
+
+// call calls a tool and checks that text, object and error flag agree.
+func (c client) call(name string, args map[string]any) answer {
+	c.t.Helper()
+	res, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		c.t.Fatalf("%s: %v", name, err)
+	}
+	b, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var a answer
+	if err := json.Unmarshal(b, &a); err != nil {
+		c.t.Fatal(err)
+	}
+	if res.IsError == a.Success || res.IsError == (a.Error.Code == "") {
+		c.t.Errorf("%s: isError %t, success %t, error %+v", name, res.IsError, a.Success, a.Error)
+	}
+	if text := textOf(res); a.Error.Code != "" && !strings.Contains(text, a.Error.Code) {
+		c.t.Errorf("%s: the text %q does not name %s", name, text, a.Error.Code)
+	}
+	return a
+}
+
+func textOf(res *mcp.CallToolResult) string {
+	var b strings.Builder
+	for _, c := range res.Content {
+		if t, ok := c.(*mcp.TextContent); ok {
+			b.WriteString(t.Text)
+		}
+	}
+	return b.String()
+}
+
+func TestMCPStaleEditsAreCaughtAndRecover(t *testing.T) {
+	s := serving(t, "", map[string]string{"f.go": "package f\n\nconst A = 1\n"})
+	first, second := s.connect(t, "first", nil, nil), s.connect(t, "second", nil, nil)
+
+	seen := first.call("read_code", map[string]any{"filePath": "f.go"})
+	if seen.Content != "package f\n\nconst A = 1\n" || seen.Metadata.Lines != 3 || len(seen.VersionInfo.ContentHash) != 16 {
+		t.Fatalf("read_code gave %+v", seen)
+	}
+	second.call("read_file", map[string]any{"file_path": "f.go"})
+	second.call("edit_file", map[string]any{"file_path": "f.go", "old_string": "A = 1", "new_string": "A = 2"})
+
+	edit := func(target, hash string) answer {
+		return first.call("edit_code", map[string]any{
+			"edits":        []any{map[string]any{"filePath": "f.go", "targetString": target, "replacementString": "A = 3"}},
+			"fileVersions": map[string]any{"f.go": map[string]any{"expectedHash": hash}}})
+	}
+	stale := edit("A = 1", seen.VersionInfo.ContentHash)
+	if stale.Error.Code != "VERSION_MISMATCH" || len(stale.Results) != 1 || stale.Results[0].Success {
+		t.Fatalf("the stale edit gave %+v", stale)
+	}
+	for _, want := range []string{"re-read with read_file", "A = 2"} {
+		if !strings.Contains(stale.Error.Message, want) {
+			t.Errorf("the refusal %q does not say %q", stale.Error.Message, want)
+		}
+	}
+	if got := s.read(t, "f.go"); got != "package f\n\nconst A = 2\n" {
+		t.Fatalf("the refused edit wrote %q", got)
+	}
+	again := first.call("read_code", map[string]any{"filePath": "f.go"})
+	if again.VersionInfo.Version <= seen.VersionInfo.Version {
+		t.Errorf("the version went from %d to %d over a change from outside", seen.VersionInfo.Version, again.VersionInfo.Version)
+	}
+	done := edit("A = 2", again.VersionInfo.ContentHash)
+	if !done.Success || done.UpdatedFileStates["f.go"].NewVersion <= again.VersionInfo.Version {
+		t.Fatalf("the edit after reading again gave %+v", done)
+	}
+	if got := s.read(t, "f.go"); got != "package f\n\nconst A = 3\n" {
+		t.Errorf("f.go is %q", got)
+	}
+	if d := first.call("diff", nil).Output; !strings.Contains(d, "-const A = 2\n+const A = 3") {
+		t.Errorf("the net diff of the connection is %q", d)
+	}
+}
+
+func TestMCPBestEffortTellsOnlyWhatChanged(t *testing.T) {
+	s := serving(t, "", map[string]string{"a": "1\n", "b": "1\n"})
+	c := s.connect(t, "c", nil, nil)
+	edit := func(path, target string) map[string]any {
+		return map[string]any{"filePath": path, "targetString": target, "replacementString": "2", "normalization": "whitespace"}
+	}
+	a := c.call("edit_code", map[string]any{"edits": []any{edit("a", "1"), edit("b", "nothing such")}, "transactionMode": "best-effort"})
+	if a.Success || len(a.Results) != 2 || !a.Results[0].Success || a.Results[1].Success {
+		t.Errorf("results are %+v", a)
+	}
+	if len(a.UpdatedFileStates) != 1 || a.UpdatedFileStates["a"].NewHash == "" {
+		t.Errorf("states are %+v", a.UpdatedFileStates)
+	}
+	if len(a.Warnings) != 1 || a.Warnings[0].Code != "RISKY_NORMALIZATION" || a.Warnings[0].Suggestion == "" {
+		t.Errorf("warnings are %+v", a.Warnings)
+	}
+}
+
+func TestMCPRootsAreHonouredAndFollowed(t *testing.T) {
+	s := serving(t, "", map[string]string{"f": "served\n"})
+	one, two := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(one, "f"), "one\n")
+	write(t, filepath.Join(two, "f"), "two\n")
+	c := s.connect(t, "c", []string{one}, nil)
+	if a := c.call("read_code", map[string]any{"filePath": "f"}); a.Content != "one\n" {
+		t.Errorf("below the first root f is %q", a.Content)
+	}
+	if a := c.call("read_code", map[string]any{"filePath": filepath.Join(two, "f")}); a.Error.Code != "OUTSIDE_WORKSPACE" {
+		t.Errorf("a file outside the roots gave %+v", a)
+	}
+	c.own.RemoveRoots("file://" + one)
+	c.own.AddRoots(&mcp.Root{URI: "file://" + two})
+	if err := c.Ping(t.Context(), nil); err != nil { // what was told before has arrived
+		t.Fatal(err)
+	}
+	if a := c.call("read_code", map[string]any{"filePath": "f"}); a.Content != "two\n" {
+		t.Errorf("below the new root f is %q", a.Content)
+	}
+	without := s.connect(t, "d", nil, nil)
+	if a := without.call("read_code", map[string]any{"filePath": "f"}); a.Content != "served\n" {
+		t.Errorf("without roots f is %q", a.Content)
+	}
+}
+
+func TestMCPToolsSayWhatTheyAre(t *testing.T) {
+	s := serving(t, "", nil)
+	c := s.connect(t, "c", nil, nil)
+	readOnly := map[string]bool{}
+	for tool, err := range c.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(tool.Name, "kerf") {
+			continue
+		}
+		readOnly[tool.Name] = tool.Annotations.ReadOnlyHint
+		if tool.Annotations.OpenWorldHint == nil || *tool.Annotations.OpenWorldHint {
+			t.Errorf("%s is said to reach the open world", tool.Name)
+		}
+		if tool.OutputSchema == nil || tool.Description == "" {
+			t.Errorf("%s lacks a description or an output schema", tool.Name)
+		}
+	}
+	want := map[string]bool{"read_file": true, "read_code": true, "write_file": false, "edit_file": false, "edit_code": false,
+		"apply_patch": false, "diff": true}
+	if d := cmp.Diff(want, readOnly); d != "" {
+		t.Errorf("read-only tools (-want +got):\n%s", d)
+	}
+	if info := c.InitializeResult(); info.ServerInfo.Name != "kerf" || !strings.Contains(info.Instructions, "VERSION_MISMATCH") {
+		t.Errorf("the server says %+v", info)
+	}
+}
+
+const asking = `{"version":1,"title":"asks","rounds":[
+{"items":[{"call":"exec_command","args":{"cmd":"touch made","sandbox_permissions":"require_escalated","justification":"to make it"},"id":"c1"}]},
+{"items":[{"message":"first"}]},
+{"expect":{"input_contains":["and then"]},"items":[{"message":"second"}]}]}`
+
+func TestMCPAgentAsksByElicitation(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer string // empty: the client cannot be asked
+		made   bool
+	}{"accepted": {"accept", true}, "declined": {"decline", false}, "cancelled": {"cancel", false}, "cannot ask": {"", false}} {
+		t.Run(name, func(t *testing.T) {
+			s := serving(t, asking, nil)
+			var asked []string
+			o := &mcp.ClientOptions{}
+			if test.answer != "" {
+				o.ElicitationHandler = func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					asked = append(asked, r.Params.Message)
+					return &mcp.ElicitResult{Action: test.answer}, nil
+				}
+			}
+			c := s.connect(t, "c", nil, o)
+			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "kerf", Arguments: map[string]any{"prompt": "do it",
+				"sandbox": "workspace-write", "approval-policy": "on-request"}})
+			if err != nil || res.IsError {
+				t.Fatalf("kerf: %v, %s", err, textOf(res))
+			}
+			object := res.StructuredContent.(map[string]any)
+			if object["content"] != "first" || object["threadId"] == "" {
+				t.Errorf("kerf returned %v", object)
+			}
+			if _, err := os.Stat(filepath.Join(s.dir, "made")); (err == nil) != test.made {
+				t.Errorf("the command ran: %t, want %t", err == nil, test.made)
+			}
+			if test.answer != "" && (len(asked) != 1 || !strings.Contains(asked[0], "touch made")) {
+				t.Errorf("asked %q", asked)
+			}
+			res, err = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "kerf-reply", Arguments: map[string]any{
+				"threadId": object["threadId"], "prompt": "and then"}})
+			if err != nil || res.IsError || textOf(res) != "second" {
+				t.Errorf("kerf-reply: %v, %s", err, textOf(res))
+			}
+		})
+	}
+}
+
+func TestMCPOverHTTPKeepsOthersOut(t *testing.T) {
+	s := serving(t, "", nil)
+	ctx, stop := context.WithCancel(t.Context())
+	l, err := mcpserver.Listen(ctx, "127.0.0.1:0", "secret-token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- mcpserver.HTTP(ctx, mcpserver.Options{Engine: s.host.Engine(nil), Sessions: protocol.Sessions(s.host), Version: "test"}, l, "secret-token")
+	}()
+	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+	for name, test := range map[string]struct {
+		token, origin, host string
+		status              int
+	}{
+		"right":          {token: "secret-token", status: 200},
+		"own origin":     {token: "secret-token", origin: "http://localhost:3000", status: 200},
+		"no token":       {status: 401},
+		"wrong token":    {token: "secret-tokem", status: 401},
+		"foreign origin": {token: "secret-token", origin: "https://evil.test", status: 403},
+		"null origin":    {token: "secret-token", origin: "null", status: 403},
+		"foreign host":   {token: "secret-token", host: "evil.test", status: 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+l.Addr().String()+"/mcp", strings.NewReader(hello))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			if test.token != "" {
+				r.Header.Set("Authorization", "Bearer "+test.token)
+			}
+			if test.origin != "" {
+				r.Header.Set("Origin", test.origin)
+			}
+			r.Host = test.host
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			body, _ := io.ReadAll(res.Body)
+			if res.StatusCode != test.status || strings.Contains(string(body), "secret-token") {
+				t.Errorf("status %d, want %d: %s", res.StatusCode, test.status, body)
+			}
+		})
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+}
