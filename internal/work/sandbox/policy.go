@@ -64,7 +64,20 @@ type Policy struct {
 	// LockDir is where Kerf processes that share a workspace coordinate, private
 	// to the user; empty for a directory below the system's temporary one.
 	LockDir string
+	// Limits bound each command.
+	Limits Limits
+	// Backend names the only one that may be used; empty for the best there is.
+	Backend string
 }
+
+// The backends of Linux, in the order of preference.
+const (
+	// OwnLauncher is Kerf itself, started again.
+	OwnLauncher = "kerf"
+	Bubblewrap  = "bwrap"
+	// Landlock is for plans that it can express only.
+	Landlock = "landlock"
+)
 
 // UnavailableError says that the isolation which was asked for cannot be had.
 type UnavailableError struct {
@@ -135,6 +148,8 @@ type Plan struct {
 	GitDirs []string
 	Links   []string
 	LockDir string
+	Limits  Limits
+	Backend string
 	// TTY is set by the caller when the command gets a terminal of its own.
 	TTY bool
 	// Privileged is set by Wrap when Kerf runs as root. To the kernel root inside
@@ -159,7 +174,7 @@ var errSymlink = errors.New("a protected name is a symbolic link; replace it by 
 
 // Resolve makes a plan. Errors name the path of the policy that cannot be met.
 func Resolve(p Policy, v View) (Plan, error) {
-	plan := Plan{Mode: p.Mode, Cwd: p.Cwd, Network: p.Network, LockDir: p.LockDir}
+	plan := Plan{Mode: p.Mode, Cwd: p.Cwd, Network: p.Network, LockDir: p.LockDir, Limits: p.Limits, Backend: p.Backend}
 	switch p.Mode {
 	case FullAccess:
 		return plan, nil

@@ -53,12 +53,21 @@ func (p Plan) Bwrap(argv []string) []string {
 		}
 	}
 	args = append(args, seal...) // last, when the mount points in them are made
-	args = append(args, "--setenv", "TMPDIR", "/tmp", "--setenv", "KERF_SANDBOX", "bwrap")
-	if !p.Network {
-		args = append(args, "--setenv", "KERF_SANDBOX_NETWORK_DISABLED", "1")
+	for _, kv := range p.environment("bwrap") {
+		name, value, _ := strings.Cut(kv, "=")
+		args = append(args, "--setenv", name, value)
 	}
 	args = append(args, "--chdir", p.Cwd, "--")
 	return append(args, argv...)
+}
+
+// environment is what the sandbox says of itself to commands.
+func (p Plan) environment(backend string) []string {
+	env := []string{"TMPDIR=/tmp", "KERF_SANDBOX=" + backend}
+	if !p.Network {
+		env = append(env, "KERF_SANDBOX_NETWORK_DISABLED=1")
+	}
+	return env
 }
 
 // Param is a parameter of a Seatbelt profile; paths are passed so and never

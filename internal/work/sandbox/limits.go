@@ -1,0 +1,18 @@
+package sandbox
+
+// Limits bound what one command may use. Zero means no limit of Kerf's own.
+type Limits struct {
+	// Processes is how many may run at once inside. The kernel does not hold
+	// root to it.
+	Processes uint64
+	// FileBytes is the size of the largest file that can be written.
+	FileBytes uint64
+	// DataBytes is the private memory of one process.
+	DataBytes uint64
+}
+
+// limit is one resource limit.
+type limit struct {
+	resource int
+	value    uint64
+}

@@ -1,0 +1,218 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"kerf/internal/work/proc"
+)
+
+// Probe reports whether commands can be confined here: nil, or an
+// [*UnavailableError]. Programs below the avoid directories do not count. What
+// was found to work is not tried again.
+func Probe(ctx context.Context, avoid ...string) error {
+	_, err := machine{}.choose(ctx, Plan{Mode: WorkspaceWrite, Cwd: "/"}, avoid)
+	return err
+}
+
+// Backend is what a probe found.
+type Backend struct {
+	Name string
+	Err  error // nil when it works
+}
+
+// Backends tries every backend, whatever was found before.
+func Backends(ctx context.Context, avoid ...string) []Backend {
+	var all []Backend
+	for _, name := range []string{OwnLauncher, Bubblewrap, Landlock} {
+		_, err := machine{}.find(ctx, name, "", avoid)
+		all = append(all, Backend{name, err})
+	}
+	return all
+}
+
+func choose(ctx context.Context, p Plan) (way, error) {
+	return machine{locks: p.LockDir}.choose(ctx, p, p.writable())
+}
+
+// machine finds out what works. Its functions stand for the real thing when
+// they are nil.
+type machine struct {
+	locks   string // remembers, until the next boot
+	version func() string
+	try     func(context.Context, way) error
+	program func(name string, avoid []string) (string, error)
+}
+
+// choose returns the best way to enforce a plan. There is no weaker way than
+// the last one, and it is refused where it does not enforce all of the plan.
+func (m machine) choose(ctx context.Context, p Plan, avoid []string) (way, error) {
+	names := []string{OwnLauncher, Bubblewrap, Landlock}
+	if p.Backend != "" {
+		names = []string{p.Backend}
+	}
+	var reasons []string
+	for _, name := range names {
+		if name == Landlock {
+			if err := expressible(p); err != nil {
+				reasons = append(reasons, "landlock: "+err.Error())
+				continue
+			}
+		}
+		w, err := m.find(ctx, name, m.locks, avoid)
+		if err == nil {
+			return w, nil
+		}
+		if ctx.Err() != nil {
+			return way{}, fmt.Errorf("sandbox probe: %w", ctx.Err())
+		}
+		reasons = append(reasons, name+": "+reason(err))
+	}
+	return way{}, &UnavailableError{Reason: strings.Join(reasons, "; "),
+		Hint: "allow unprivileged user namespaces, or install the package bubblewrap; kerf doctor tells more"}
+}
+
+func reason(err error) string {
+	var unavailable *UnavailableError
+	if errors.As(err, &unavailable) {
+		return unavailable.Reason
+	}
+	return err.Error()
+}
+
+// find returns the named way if it works here.
+func (m machine) find(ctx context.Context, name, locks string, avoid []string) (way, error) {
+	if nativeArch == 0 {
+		return way{}, &UnavailableError{Reason: "no seccomp filter for this kind of processor", Hint: "run with --sandbox " + FullAccess}
+	}
+	version := procVersion
+	if m.version != nil {
+		version = m.version
+	}
+	if isWSL1(version()) {
+		return way{}, &UnavailableError{Reason: "WSL1 has no namespaces", Hint: "upgrade the distribution to WSL2"}
+	}
+	w := way{name: name}
+	program := proc.Program
+	if m.program != nil {
+		program = m.program
+	}
+	switch name {
+	case OwnLauncher, Landlock:
+	case Bubblewrap:
+		path, err := program("bwrap", avoid)
+		if err != nil {
+			return way{}, &UnavailableError{Reason: "bwrap is not on PATH outside the workspace", Hint: "install the package bubblewrap"}
+		}
+		w.path = path
+	default:
+		return way{}, &UnavailableError{Reason: fmt.Sprintf("no backend is called %q", name)}
+	}
+	if m.try != nil {
+		return w, m.try(ctx, w)
+	}
+	return w, w.known(ctx, locks)
+}
+
+// probed remembers ways that work: a fact about the machine, which costs a run
+// of it to find out.
+var probed sync.Map
+
+// known tries w unless it is known to work: to this process, or to one before it
+// since the machine was started. Should it have stopped working since, commands
+// end with the launcher's own error and do not run.
+func (w way) known(ctx context.Context, locks string) error {
+	if _, ok := probed.Load(w); ok && locks != "" {
+		return nil
+	}
+	mark := w.mark(locks)
+	if mark != "" {
+		if _, err := os.Lstat(mark); err == nil {
+			probed.Store(w, true)
+			return nil
+		}
+	}
+	if err := w.try(ctx); err != nil {
+		return err
+	}
+	probed.Store(w, true)
+	if mark != "" {
+		if f, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+			f.Close() // its being there is all
+		}
+	}
+	return nil
+}
+
+// mark is the file that stands for a success, by boot, user and program.
+func (w way) mark(locks string) string {
+	if locks == "" {
+		return ""
+	}
+	if _, err := lockDir(locks); err != nil {
+		return ""
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	program := w.path
+	if program == "" {
+		program = "/proc/self/exe"
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(locks, fmt.Sprintf("works-%s-%d-%s-%d-%x", w.name, os.Geteuid(), strings.TrimSpace(string(boot)), info.Size(), info.ModTime().UnixNano()))
+}
+
+// try runs nothing in a sandbox with every feature that plans use.
+func (w way) try(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	plan := Plan{Mode: ReadOnly, Cwd: "/", Backend: w.name}
+	if w.name != Landlock {
+		plan.Mounts = []Mount{{Kind: MountHideDir, Path: "/tmp"}}
+	}
+	argv, file, err := w.render(plan, []string{"/bin/sh", "-c", "exit 0"})
+	if err != nil {
+		return &UnavailableError{Reason: err.Error()}
+	}
+	defer file.Close()
+	p, err := proc.Start(ctx, proc.Spec{Argv: argv, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, ExtraFiles: []*os.File{file}, Confined: plan.Confined()})
+	if err != nil {
+		return &UnavailableError{Reason: err.Error()}
+	}
+	defer p.Kill()
+	p.Wait(-1)
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return fmt.Errorf("sandbox probe: %w", err)
+	}
+	if code, _, _ := p.ExitCode(); code != 0 {
+		text, _ := p.Output()
+		line, _, _ := strings.Cut(strings.TrimSpace(string(text[:min(len(text), 300)])), "\n")
+		line = strings.TrimPrefix(line, "kerf: the sandbox cannot be set up, so the command was not run: ")
+		return &UnavailableError{Reason: "does not work here: " + line, Hint: "allow unprivileged user namespaces, or update bubblewrap to 0.8 or later"}
+	}
+	return nil
+}
+
+func procVersion() string {
+	version, err := os.ReadFile("/proc/version")
+	if err != nil {
+		return ""
+	}
+	return string(version)
+}
+
+// isWSL1 tells the translation layer, which has no kernel, from WSL2.
+func isWSL1(version string) bool {
+	return strings.Contains(version, "Microsoft") && !strings.Contains(version, "WSL2")
+}
