@@ -138,6 +138,9 @@ type Settings struct {
 	Approval ApprovalPolicy `json:"approval_policy"`
 	Sandbox  SandboxMode    `json:"sandbox_mode"`
 	Cwd      string         `json:"cwd"`
+	// Edits is EditsAsk where every change of files is to be shown first, whatever
+	// the approval policy says of commands; EditsFree or empty otherwise.
+	Edits Edits `json:"edits,omitempty"`
 }
 
 // ApprovalPolicy says when the user is asked.
@@ -152,6 +155,15 @@ const (
 	PolicyNever     ApprovalPolicy = "never"
 	PolicyAutoEdit  ApprovalPolicy = "auto-edit"
 	PolicyPlan      ApprovalPolicy = "plan"
+)
+
+// Edits says whether changes of files are asked about.
+type Edits string
+
+// The values of Edits.
+const (
+	EditsAsk  Edits = "ask"
+	EditsFree Edits = "free"
 )
 
 // SandboxMode says what commands may reach.
