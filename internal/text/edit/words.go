@@ -126,8 +126,10 @@ func misquoted(f charset.Text, q query) *Error {
 	find := func(text []byte, old string, level match.Level) match.Found {
 		return match.Find(text, match.Query{Passage: []byte(old), Level: level, Before: []byte(q.before), After: []byte(q.after)})
 	}
-	if found := find(f.Bytes, q.old, match.Structural); len(found.Spans) > 0 {
-		return slipped(f.Bytes, looser(found.Level), found.Spans)
+	if match.Somewhere(f.Bytes, []byte(q.old)) {
+		if found := find(f.Bytes, q.old, match.Structural); len(found.Spans) > 0 {
+			return slipped(f.Bytes, looser(found.Level), found.Spans)
+		}
 	}
 	if old := unnumbered(q.old); old != "" {
 		if found := find(f.Bytes, old, max(match.Trailing, q.level)); len(found.Spans) > 0 {
@@ -141,6 +143,9 @@ func misquoted(f charset.Text, q query) *Error {
 				`write the characters, or set escapeMode "interpreted"`}, found.Spans)
 		}
 	}
+	if plainASCII(f.Bytes) && plainASCII([]byte(q.old)) {
+		return nil
+	}
 	// Folding keeps the line ends, so the lines found are the lines meant.
 	text := typewritten(string(f.Bytes))
 	if found := find([]byte(text), typewritten(q.old), match.Trailing); len(found.Spans) > 0 {
@@ -148,6 +153,16 @@ func misquoted(f charset.Text, q query) *Error {
 			"copy these characters as they are"}, sameLines(f.Bytes, []byte(text), found.Spans))
 	}
 	return nil
+}
+
+// plainASCII reports whether there is nothing typographic in b.
+func plainASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // slipped shows the first of the real places and the step that helps.

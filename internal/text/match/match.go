@@ -96,6 +96,14 @@ func Find(text []byte, q Query) Found {
 	return f
 }
 
+// Somewhere reports whether passage is in text at any level, whatever the context.
+// It costs a fraction of a search that tries them all. A passage of nothing but
+// white space may be there all the same.
+func Somewhere(text, passage []byte) bool {
+	want := squeeze(bytes.Trim(passage, white), true, false).text
+	return len(want) == 0 || bytes.Contains(squeeze(text, true, false).text, want)
+}
+
 // findAt returns the matches of exactly one level.
 func findAt(text, passage []byte, l Level) []Span {
 	switch l {
@@ -218,11 +226,11 @@ func contentEnd(text []byte, start, end int) int {
 }
 
 func whitespace(text, passage []byte, quotes bool) []Span {
-	want := squeeze(bytes.Trim(passage, white), quotes).text
+	want := squeeze(bytes.Trim(passage, white), quotes, false).text
 	if len(want) == 0 {
 		return nil
 	}
-	seen := squeeze(text, quotes)
+	seen := squeeze(text, quotes, true)
 	spans := exact(seen.text, want)
 	for i, s := range spans {
 		spans[i] = Span{seen.raw(s.Start), seen.raw(s.End-1) + 1}

@@ -194,3 +194,19 @@ func BenchmarkFindCRLF10MB(b *testing.B) {
 		}
 	}
 }
+
+// TestSomewhereMissesNothing: what any level finds, Somewhere says is there.
+func TestSomewhereMissesNothing(t *testing.T) {
+	part := rapid.SampledFrom([]string{"a", "b", "é", "'", "\"", "(", " ", "\t", "\n", "\r\n", "\r"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(strings.Join(rapid.SliceOfN(part, 0, 20).Draw(t, "text"), ""))
+		passage := []byte(strings.Join(rapid.SliceOfN(part, 1, 5).Draw(t, "passage"), ""))
+		found := match.Find(text, match.Query{Passage: passage, Level: match.Structural})
+		if len(found.Spans) > 0 && !match.Somewhere(text, passage) {
+			t.Fatalf("%q is in %q at level %s", passage, text, found.Level)
+		}
+		if strings.TrimSpace(string(passage)) != "" && len(found.Spans) == 0 && match.Somewhere(text, passage) {
+			t.Fatalf("%q is not in %q", passage, text)
+		}
+	})
+}

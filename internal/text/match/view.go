@@ -84,36 +84,56 @@ func trimBlanks(text []byte, from, to int, blanks bool) int {
 }
 
 // squeeze leaves out white space, except that a run of it between two word
-// characters is one space. With quotes, all quotes are one character.
-func squeeze(text []byte, quotes bool) view {
+// characters is one space. With quotes, all quotes are one character. Without the
+// way back nothing is known of where things were.
+func squeeze(text []byte, quotes, wayBack bool) view {
 	v := view{text: make([]byte, 0, len(text))}
+	if wayBack {
+		v.cuts = make([]cut, 0, len(text)/16)
+	}
 	word := false // the last character was a word character
 	for i := 0; i < len(text); {
-		c := text[i]
-		if isSpace(c) {
-			run := i
-			for i < len(text) && isSpace(text[i]) {
-				i++
-			}
+		run := i
+		for i < len(text) && isSpace(text[i]) {
+			i++
+		}
+		if i > run {
 			if next, _ := wordAt(text[i:]); word && next {
 				v.text = append(v.text, ' ')
 				run++
 			}
-			if run < i {
+			if run < i && wayBack {
 				v.cuts = append(v.cuts, cut{len(v.text), i})
 			}
 			continue
 		}
-		var size int
-		word, size = wordAt(text[i:])
-		if quotes && (c == '"' || c == '`') {
-			c = '\''
+		from := i
+		for i < len(text) && text[i] < utf8.RuneSelf && !isSpace(text[i]) {
+			i++
 		}
-		v.text = append(v.text, c)
-		v.text = append(v.text, text[i+1:i+size]...)
-		i += size
+		if i == from {
+			var size int
+			word, size = wordAt(text[i:])
+			v.text = append(v.text, text[i:i+size]...)
+			i += size
+			continue
+		}
+		word, _ = wordAt(text[i-1 : i])
+		at := len(v.text)
+		v.text = append(v.text, text[from:i]...)
+		if quotes {
+			oneQuote(v.text[at:])
+		}
 	}
 	return v
+}
+
+func oneQuote(b []byte) {
+	for i, c := range b {
+		if c == '"' || c == '`' {
+			b[i] = '\''
+		}
+	}
 }
 
 // wordAt reports whether text begins with a word character, and the size of the
