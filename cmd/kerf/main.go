@@ -130,6 +130,7 @@ func (p *program) root() *cobra.Command {
 	f.StringVarP(&p.profile, "profile", "p", "", "use a `profile` of the configuration")
 	root.AddCommand(p.execCommand(), p.sessionsCommand(), p.diffCommand(), p.applyCommand(), p.applyPatchCommand(),
 		p.toolCommand(), p.demoCommand(), p.configCommand(), p.verifyCommand(), p.recoverCommand(), p.sandboxCommand(), p.mcpServerCommand())
+	root.AddCommand(p.undoCommand(), p.redoCommand())
 	return root
 }
 

@@ -84,6 +84,8 @@ func (h *Hands) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.Prep
 		h.judgeChange(&p, c, a, rules)
 	case tool.Command:
 		h.judgeCommand(&p, c, a, rules)
+	case tool.Undo:
+		h.judgeUndo(&p, c, a, rules)
 	case tool.Poke:
 		p.Body = protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args}
 	default:
@@ -190,6 +192,8 @@ func (h *Hands) Do(ctx context.Context, id protocol.CallID, a tool.Action, m Man
 		return h.command(ctx, id, a, m)
 	case tool.Poke:
 		return h.poke(ctx, id, a, m)
+	case tool.Undo:
+		return h.undo(ctx, id, a, m)
 	}
 	return turn.Outcome{Text: "nothing to do"}
 }

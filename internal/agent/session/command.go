@@ -18,6 +18,7 @@ import (
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
+	"kerf/internal/work/scan"
 	"kerf/internal/work/txn"
 )
 
@@ -274,13 +275,45 @@ func (h *Hands) scanned(ctx context.Context, m Manner, id protocol.CallID, cause
 		h.uncertain(fmt.Sprintf("the roots could not be compared: %v", err))
 		return nil
 	}
+	co := txn.CommitOptions{Origin: h.origin(m, id), Cause: cause}
+	co.Dirs, co.Gone = directories(h.o.Scanner.Dirs(before, now))
+	var notes []string
 	for _, g := range gaps {
-		h.uncertain(g.Path + " (" + g.Reason + ")")
+		if g.Kind == scan.Directory {
+			continue // the ledger has it among the directories
+		}
+		what := g.Path + " (" + g.Reason + ")"
+		h.uncertain(what)
+		notes = append(notes, what)
 	}
-	if len(set) == 0 {
+	co.Inexact, co.Origin.Note = len(notes) > 0, noteOf(notes)
+	if len(set)+len(co.Dirs)+len(co.Gone) == 0 {
 		return nil
 	}
-	return h.found(m, id, cause, set)
+	return h.found(id, set, co)
+}
+
+// maxNotes bounds what a ledger entry tells of what could not be seen.
+const maxNotes = 20
+
+func noteOf(notes []string) string {
+	if more := len(notes) - maxNotes; more > 0 {
+		notes = append(notes[:maxNotes:maxNotes], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(notes, "; ")
+}
+
+// directories puts what the scanner found in the form of the ledger.
+func directories(made, gone []scan.Dir) ([]ledger.Path, []ledger.Dir) {
+	var paths []ledger.Path
+	for _, d := range made {
+		paths = append(paths, ledger.Path(d.Path))
+	}
+	var dirs []ledger.Dir
+	for _, d := range gone {
+		dirs = append(dirs, ledger.Dir{Path: ledger.Path(d.Path), Mode: uint32(d.Mode)})
+	}
+	return paths, dirs
 }
 
 func (h *Hands) uncertain(what string) {
@@ -290,12 +323,15 @@ func (h *Hands) uncertain(what string) {
 }
 
 // found enters changes that were made behind Kerf's back into the ledger.
-func (h *Hands) found(m Manner, id protocol.CallID, cause string, set delta.Set) []history.FileChange {
-	entry, err := h.o.Work.Record(context.Background(), set, txn.CommitOptions{Origin: h.origin(m, id), Cause: cause})
+func (h *Hands) found(id protocol.CallID, set delta.Set, co txn.CommitOptions) []history.FileChange {
+	entry, err := h.o.Work.Record(context.Background(), set, co)
 	if err != nil {
 		h.uncertain(fmt.Sprintf("the ledger could not be written: %v", err))
 	}
-	return h.landed(id, cause, set, true, entry).records
+	if len(set) == 0 {
+		return nil
+	}
+	return h.landed(id, co.Cause, set, true, entry).records
 }
 
 // note tells the scanner of a change that Kerf made itself.

@@ -83,6 +83,7 @@ func (s *Session) gather(ctx context.Context, e turn.Gather) message {
 	first := s.first
 	s.first = false // Gather effects never overlap
 	items, facts := s.o.Gather(ctx, e.Settings, s.facts, first)
+	items = append(items, s.o.Hands.Notes()...)
 	return message{in: turn.Gathered{Turn: e.Turn, Items: items, Facts: facts}}
 }
 
@@ -101,6 +102,7 @@ func (s *Session) sample(ctx context.Context, e turn.CallModel) message {
 }
 
 func (s *Session) settle(ctx context.Context, e turn.Settle) message {
+	s.o.Hands.MarkTurn(e.Turn)
 	diff := s.o.Hands.TurnDiff(ctx)
 	return message{in: turn.Settled{Turn: e.Turn, Diff: diff}}
 }

@@ -65,6 +65,7 @@ type Hands struct {
 	mu      sync.Mutex       // guards what follows
 	seen    map[string]sight // by real path
 	turn    turnLog
+	notes   []string       // what the model is to be told with the next turn
 	snap    *scan.Snap     // the state after the last scan
 	running map[int]func() // what to release when a background process ends
 }

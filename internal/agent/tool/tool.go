@@ -159,6 +159,14 @@ type Poke struct {
 	MaxTokens int
 }
 
+// Undo proposes to take changes of the session back, or, with Redo, to bring them
+// back. With neither Turn nor Call it is about the last call that stands.
+type Undo struct {
+	Turn, Call string
+	Redo       bool
+}
+
+func (Undo) action()    {}
 func (Answer) action()  {}
 func (Change) action()  {}
 func (Command) action() {}

@@ -64,7 +64,7 @@ type entry interface {
 func entries() []entry {
 	return []entry{
 		readFile(), writeFile(), editFile(), applyPatch(), execCommand(), writeStdin(),
-		listDir(), globTool(), grepTool(), updatePlan(), viewImage(),
+		listDir(), globTool(), grepTool(), updatePlan(), viewImage(), undoTool(),
 	}
 }
 

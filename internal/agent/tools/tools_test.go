@@ -22,7 +22,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"read_file", "write_file", "edit_file", "apply_patch", "exec_command", "write_stdin", "list_dir", "glob", "grep", "update_plan", "view_image"}
+	want := []string{"read_file", "write_file", "edit_file", "apply_patch", "exec_command", "write_stdin", "list_dir", "glob", "grep", "update_plan", "view_image", "undo"}
 	if d := cmp.Diff(want, tools.Names()); d != "" {
 		t.Errorf("names (-want +got):\n%s", d)
 	}

@@ -27,57 +27,89 @@ type Reader struct {
 
 // Session is the net diff of all that a session's tools and commands changed.
 func (r Reader) Session(id string) ([]byte, error) {
-	return r.diff(func(e ledger.Entry) (use, stop bool) { return e.Session == id, false })
+	return r.diff(func(e *ledger.Entry) (use, stop bool) { return e.Session == id, false })
 }
 
-// LastTurn is the net diff of the last turn in the ledger; empty when that turn
-// changed nothing in the end.
+// LastTurn is the net diff of the last turn in the ledger, less what was undone of
+// it since; empty when it changed nothing in the end.
 func (r Reader) LastTurn() ([]byte, error) {
 	var session, turn string
 	found := false
-	return r.diff(func(e ledger.Entry) (use, stop bool) {
-		if e.Cause == ledger.CauseOutside {
-			return false, false
-		}
-		if !found {
+	return r.diff(func(e *ledger.Entry) (use, stop bool) {
+		if !found && ofTurn(e) {
 			session, turn, found = e.Session, e.Turn, true
 		}
+		if !found {
+			return false, false
+		}
 		same := e.Session == session && e.Turn == turn
-		return same, !same
+		return same, !same && e.Session == session && ofTurn(e) && (session != "" || e.Turn != "")
 	})
 }
 
+// ofTurn reports whether e is something that a turn did, rather than something
+// from outside or an undo that was asked for between turns.
+func ofTurn(e *ledger.Entry) bool {
+	switch e.Cause {
+	case ledger.CauseOutside:
+		return false
+	case ledger.CauseUndo, ledger.CauseRedo:
+		return e.Turn != ""
+	}
+	return true
+}
+
 // diff folds the entries that pick uses, reading backwards until it stops.
-// Changes from outside are left out.
-func (r Reader) diff(pick func(ledger.Entry) (use, stop bool)) ([]byte, error) {
-	var sets []delta.Set
+// Changes from outside are left out; what was undone between turns is taken off.
+func (r Reader) diff(pick func(*ledger.Entry) (use, stop bool)) ([]byte, error) {
+	var seen []ledger.Entry
+	used := map[int64]bool{}
 	for e, err := range r.Ledger.Backward() {
 		if err != nil {
 			return nil, err
 		}
-		use, stop := pick(e)
+		use, stop := pick(&e)
 		if stop {
 			break
 		}
-		if use && e.Cause != ledger.CauseOutside {
-			sets = append(sets, e.Set())
+		loose := len(e.Undoes) > 0 && e.Turn == ""
+		if e.Cause != ledger.CauseOutside && (use || loose) {
+			used[e.Seq] = use && !loose
+			seen = append(seen, e)
 		}
 	}
-	slices.Reverse(sets)
+	slices.Reverse(seen)
+	var sets []delta.Set
+	for _, e := range seen {
+		if !used[e.Seq] && !slices.ContainsFunc(e.Undoes, func(u int64) bool { return used[u] }) {
+			continue
+		}
+		used[e.Seq] = true
+		sets = append(sets, e.Set())
+	}
 	return r.unified(delta.Fold(sets...))
 }
 
 func (r Reader) unified(net delta.Set) ([]byte, error) {
+	net, err := r.loadSet(net)
+	if err != nil {
+		return nil, err
+	}
+	return diff.Unified(delta.Files(net, func(path string) string { return Relative(r.Base, path) })), nil
+}
+
+// loadSet fetches the contents of a set, which it changes.
+func (r Reader) loadSet(set delta.Set) (delta.Set, error) {
 	var err error
-	for i, c := range net {
-		if net[i].Pre, err = r.load(c.Pre); err != nil {
+	for i, c := range set {
+		if set[i].Pre, err = r.load(c.Pre); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Path, err)
 		}
-		if net[i].Post, err = r.load(c.Post); err != nil {
+		if set[i].Post, err = r.load(c.Post); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Path, err)
 		}
 	}
-	return diff.Unified(delta.Files(net, func(path string) string { return Relative(r.Base, path) })), nil
+	return set, nil
 }
 
 func (r Reader) load(img *delta.Image) (*delta.Image, error) {

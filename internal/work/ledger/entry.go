@@ -18,6 +18,7 @@ const (
 	CauseOutside = "outside" // what somebody else did
 	CauseUndo    = "undo"
 	CauseRedo    = "redo"
+	CauseNone    = "none" // a turn that ended without changing anything
 )
 
 // Entry is one committed or observed set of changes.
@@ -38,10 +39,20 @@ type Entry struct {
 	Exact   bool     `json:"exact"`
 	Note    string   `json:"note,omitempty"`
 	Undoes  []int64  `json:"undoes,omitempty"` // sequence numbers that this entry takes back
+	Only    []Path   `json:"only,omitempty"`   // of these only the changes of these paths; all if empty
 	Changes []Change `json:"changes"`
 	// Dirs are directories that were made for the changes, parents first; undo may
 	// remove them when they are empty.
 	Dirs []Path `json:"dirs,omitempty"`
+	// Gone are directories that went with the changes, parents first; undo makes
+	// them anew.
+	Gone []Dir `json:"gone,omitempty"`
+}
+
+// Dir is a directory with its permission bits.
+type Dir struct {
+	Path Path   `json:"path"`
+	Mode uint32 `json:"mode"`
 }
 
 // Change is one path going from Pre to Post; nil means not there.

@@ -40,10 +40,25 @@ func (w *Workspace) Commit(ctx context.Context, set delta.Set, o CommitOptions) 
 			return Outcome{Exact: true}, fmt.Errorf("recover what a crash left: %w", err)
 		}
 	}
+	made, err := w.makeDirs(o.Make)
+	if err != nil {
+		return Outcome{Exact: true}, err
+	}
+	for _, dir := range made {
+		o.Dirs = append(o.Dirs, ledger.Path(dir))
+	}
+	o.Gone = append(o.Gone, w.modesOf(o.Prune)...)
 	j := &job{w: w, o: o, set: set, id: rand.Text(), out: Outcome{Exact: true}}
 	err = j.run(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		w.prune(o.Prune)
+	case len(j.out.Committed) == 0:
+		w.prune(reversed(made))
+	}
+	if err == nil && len(j.out.Committed) == 0 && len(o.Origin.Undoes) > 0 {
+		j.out.Entry = o.entry(j.id) // the files are as wanted already, and it was asked for
+		err = w.Ledger.Append(j.out.Entry)
 	}
 	return j.out, err
 }

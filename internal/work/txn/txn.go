@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -100,6 +101,7 @@ type Origin struct {
 	Session, Turn, Call, Tool, Client string
 	Note                              string
 	Undoes                            []int64
+	Only                              []ledger.Path // see ledger.Entry
 }
 
 // CommitOptions are about one commit.
@@ -115,6 +117,13 @@ type CommitOptions struct {
 	Real bool
 	// Inexact, for Record, says that the set may not be all that happened.
 	Inexact bool
+	// Dirs and Gone, for Record, are directories that came and went together with
+	// the changes.
+	Dirs []ledger.Path
+	Gone []ledger.Dir
+	// Make are directories to be made before the commit unless they are there,
+	// parents first.
+	Make []ledger.Dir
 	// Prune names directories that are removed after the commit if they are empty,
 	// children first.
 	Prune []string
@@ -230,7 +239,7 @@ func (w *Workspace) put(data []byte) (delta.Sum, error) {
 func (o CommitOptions) entry(id string) *ledger.Entry {
 	e := &ledger.Entry{
 		ID: id, Session: o.Origin.Session, Turn: o.Origin.Turn, Call: o.Origin.Call, Tool: o.Origin.Tool,
-		Client: o.Origin.Client, Note: o.Origin.Note, Undoes: o.Origin.Undoes, Cause: o.Cause, Exact: !o.Inexact,
+		Client: o.Origin.Client, Dirs: slices.Clone(o.Dirs), Gone: o.Gone, Note: o.Origin.Note, Undoes: o.Origin.Undoes, Only: o.Origin.Only, Cause: o.Cause, Exact: !o.Inexact,
 	}
 	if e.Cause == "" {
 		e.Cause = ledger.CauseTool
@@ -251,15 +260,23 @@ func HomeFor(kerfHome string, roots []string) string {
 	if len(roots) > 0 {
 		first = roots[0]
 	}
-	if real, err := filepath.EvalSymlinks(first); err == nil {
-		first = real
-	}
-	first = filepath.ToSlash(filepath.Clean(first))
-	sum := sha256.Sum256([]byte(first))
-	home := filepath.Join(kerfHome, "workspaces", hex.EncodeToString(sum[:8]))
+	home := HomeOf(kerfHome, first)
 	name := filepath.Join(home, "root")
 	if _, err := os.Stat(name); err != nil && os.MkdirAll(home, 0o700) == nil {
-		_ = os.WriteFile(name, []byte(first+"\n"), 0o600)
+		_ = os.WriteFile(name, []byte(realRoot(first)+"\n"), 0o600)
 	}
 	return home
+}
+
+// HomeOf is HomeFor without making anything.
+func HomeOf(kerfHome, root string) string {
+	sum := sha256.Sum256([]byte(realRoot(root)))
+	return filepath.Join(kerfHome, "workspaces", hex.EncodeToString(sum[:8]))
+}
+
+func realRoot(root string) string {
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	return filepath.ToSlash(filepath.Clean(root))
 }

@@ -1,0 +1,194 @@
+package changes
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kerf/internal/work/ledger"
+)
+
+// Choice says what is to be taken back, or, with Redo, brought back. The zero
+// value is the last turn that is not undone, whoever's it was.
+type Choice struct {
+	Redo bool
+	// Session, Turn and Call narrow the choice; the beginning of an id is enough
+	// where it is unique.
+	Session, Turn, Call string
+	Client              string
+	// Later takes what the session did after Turn along.
+	Later bool
+	// ByCall takes the last call rather than the last turn.
+	ByCall bool
+	// Paths are absolute. Directories stand for all that is below them.
+	Paths []string
+}
+
+// ErrNothing says that there is nothing to undo or to redo.
+var ErrNothing = errors.New("nothing to undo")
+
+// errNothingRedo is ErrNothing in the words for a redo.
+var errNothingRedo = fmt.Errorf("nothing to redo%w", silent{})
+
+// silent lets an error be ErrNothing without saying so.
+type silent struct{}
+
+func (silent) Error() string        { return "" }
+func (silent) Is(target error) bool { return target == ErrNothing }
+
+// choose returns the entries to invert, oldest first.
+func (b *book) choose(c Choice) ([]*ledger.Entry, error) {
+	if c.Redo {
+		return b.chooseRedo(c)
+	}
+	var fits []*ledger.Entry
+	known := false
+	for i := range b.entries {
+		e := &b.entries[i]
+		if !own(e) || !c.names(e) {
+			continue
+		}
+		known = true
+		if len(b.live(e, c.Paths)) > 0 {
+			fits = append(fits, e)
+		}
+	}
+	if c.Later && c.Turn != "" {
+		fits = b.later(c, fits)
+	}
+	fits = c.exactly(fits)
+	if err := c.certain(fits); err != nil {
+		return nil, err
+	}
+	if len(fits) == 0 {
+		return nil, c.nothing(known)
+	}
+	if c.Turn != "" || c.Call != "" {
+		return fits, nil
+	}
+	last := fits[len(fits)-1]
+	return slices.DeleteFunc(fits, func(e *ledger.Entry) bool { return !c.together(e, last) }), nil
+}
+
+// names reports whether e is of the session, turn, call and client that c names.
+func (c Choice) names(e *ledger.Entry) bool {
+	return strings.HasPrefix(e.Session, c.Session) && strings.HasPrefix(e.Turn, c.Turn) && strings.HasPrefix(e.Call, c.Call) &&
+		(c.Client == "" || e.Client == c.Client)
+}
+
+// together reports whether e goes with last when nothing is named.
+func (c Choice) together(e, last *ledger.Entry) bool {
+	if e.Seq == last.Seq {
+		return true
+	}
+	if e.Session != last.Session || e.Turn != last.Turn || last.Turn == "" {
+		return false
+	}
+	return !c.ByCall || e.Call == last.Call
+}
+
+// later adds to fits what the session of the named turn did after it.
+func (b *book) later(c Choice, fits []*ledger.Entry) []*ledger.Entry {
+	first := int64(0)
+	session := ""
+	for i := range b.entries {
+		if e := &b.entries[i]; c.names(e) && strings.HasPrefix(e.Turn, c.Turn) && e.Turn != "" {
+			first, session = e.Seq, e.Session
+			break
+		}
+	}
+	if first == 0 {
+		return fits
+	}
+	fits = nil
+	for i := range b.entries {
+		e := &b.entries[i]
+		if own(e) && e.Seq >= first && e.Session == session && len(b.live(e, c.Paths)) > 0 {
+			fits = append(fits, e)
+		}
+	}
+	return fits
+}
+
+// exactly leaves out what only begins with a given id when something else is it.
+func (c Choice) exactly(fits []*ledger.Entry) []*ledger.Entry {
+	keep := func(given string, of func(*ledger.Entry) string) {
+		if given != "" && slices.ContainsFunc(fits, func(e *ledger.Entry) bool { return of(e) == given }) {
+			fits = slices.DeleteFunc(fits, func(e *ledger.Entry) bool { return of(e) != given })
+		}
+	}
+	keep(c.Session, func(e *ledger.Entry) string { return e.Session })
+	if !c.Later {
+		keep(c.Turn, func(e *ledger.Entry) string { return e.Turn })
+	}
+	keep(c.Call, func(e *ledger.Entry) string { return e.Call })
+	return fits
+}
+
+// certain fails when the beginning of an id fits several.
+func (c Choice) certain(fits []*ledger.Entry) error {
+	check := func(what, given string, of func(*ledger.Entry) string) error {
+		if given == "" {
+			return nil
+		}
+		var found []string
+		for _, e := range fits {
+			if id := of(e); id == given {
+				return nil
+			} else if !slices.Contains(found, id) {
+				found = append(found, id)
+			}
+		}
+		if len(found) > 1 {
+			return fmt.Errorf("%d %ss begin with %q: %s; give more of the id", len(found), what, given, strings.Join(found[:min(3, len(found))], ", "))
+		}
+		return nil
+	}
+	if !c.Later {
+		if err := check("turn", c.Turn, func(e *ledger.Entry) string { return e.Turn }); err != nil {
+			return err
+		}
+	}
+	if c.Turn != "" && c.Session == "" {
+		sessions := map[string]bool{}
+		for _, e := range fits {
+			sessions[e.Session] = true
+		}
+		if len(sessions) > 1 {
+			return fmt.Errorf("%d sessions have a turn %q; name one with --session (see kerf log)", len(sessions), c.Turn)
+		}
+	}
+	if err := check("session", c.Session, func(e *ledger.Entry) string { return e.Session }); err != nil {
+		return err
+	}
+	return check("call", c.Call, func(e *ledger.Entry) string { return e.Call })
+}
+
+// nothing is the error when no entry fits: what was named is undone already, or
+// is not there.
+func (c Choice) nothing(known bool) error {
+	if !known {
+		switch {
+		case c.Call != "":
+			return fmt.Errorf("no call %q changed anything in this workspace; see kerf log", c.Call)
+		case c.Turn != "" && !c.Later:
+			return fmt.Errorf("no turn %q changed anything in this workspace; see kerf log", c.Turn)
+		}
+	}
+	return ErrNothing
+}
+
+// chooseRedo returns the newest undo that stands and is about what c names.
+func (b *book) chooseRedo(c Choice) ([]*ledger.Entry, error) {
+	for i := range slices.Backward(b.entries) {
+		e := &b.entries[i]
+		if e.Cause != ledger.CauseUndo || len(b.live(e, c.Paths)) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(b.roots(e), c.names) {
+			return []*ledger.Entry{e}, nil
+		}
+	}
+	return nil, errNothingRedo
+}

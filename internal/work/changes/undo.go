@@ -1,0 +1,258 @@
+package changes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/tree"
+	"kerf/internal/work/txn"
+)
+
+// The outcomes of files.
+const (
+	Restored  = "restored"  // exactly as it was before
+	Merged    = "merged"    // as before, with what was changed since kept
+	Conflict  = "conflict"  // changed since in the same place
+	Unchanged = "unchanged" // is as it was before already
+	Missing   = "missing"   // its earlier content was not kept
+)
+
+// FilePlan is what a plan makes of one file.
+type FilePlan struct {
+	Path, Outcome, Note string
+}
+
+// Plan is an undo or redo that is worked out and not done.
+type Plan struct {
+	Redo bool
+	// What tells which changes are meant, in words. Entries are these, oldest
+	// first; Roots the changes of tools and commands that they come down to.
+	What    string
+	Entries []*ledger.Entry
+	Roots   []*ledger.Entry
+	// Set is what is to be committed, Files the outcome for every file, by path.
+	Set   delta.Set
+	Files []FilePlan
+	// Problem says why nothing can be done, and is empty otherwise. Set is then
+	// empty too.
+	Problem string
+	// Gaps are the notes of entries that do not know all that happened.
+	Gaps []string
+
+	only  []ledger.Path
+	prune []string
+	make  []ledger.Dir
+}
+
+// ErrConflict says that an undo does not fit what files have become. Nothing was
+// written.
+var ErrConflict = errors.New("nothing was changed")
+
+// Look returns the present state of an absolute path, nil for nothing there.
+type Look func(path string) (*delta.Image, error)
+
+// LookIn looks into a tree.
+func LookIn(t *tree.Tree) Look {
+	return func(path string) (*delta.Image, error) { return t.ReadEntry(path, lookLimit) }
+}
+
+// lookLimit is the largest file that is merged or compared.
+const lookLimit = 1 << 30
+
+// Plan works out how to take back what c names, merged into the present. It
+// changes nothing. The error is ErrNothing when there is nothing to take back.
+// A plan with conflicts is returned with its Problem set.
+func (r Reader) Plan(c Choice, look Look) (*Plan, error) {
+	b, err := open(r.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	return r.plan(b, c, look)
+}
+
+func (r Reader) plan(b *book, c Choice, look Look) (*Plan, error) {
+	entries, err := b.choose(c)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Redo: c.Redo, Entries: entries}
+	for _, e := range entries {
+		for _, root := range b.roots(e) {
+			if !slices.Contains(p.Roots, root) {
+				p.Roots = append(p.Roots, root)
+				if !root.Exact && root.Note != "" {
+					p.Gaps = append(p.Gaps, root.Note)
+				}
+			}
+		}
+		for _, dir := range slices.Backward(e.Dirs) {
+			p.prune = append(p.prune, string(dir))
+		}
+		p.make = append(p.make, e.Gone...)
+	}
+	if len(c.Paths) > 0 {
+		p.make = slices.DeleteFunc(p.make, func(d ledger.Dir) bool { return !below(string(d.Path), c.Paths) })
+	}
+	slices.SortStableFunc(p.make, func(a, b ledger.Dir) int {
+		return strings.Count(string(a.Path), "/") - strings.Count(string(b.Path), "/")
+	})
+	slices.SortStableFunc(p.prune, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
+	w := &inverter{reader: r, book: b, look: look, state: map[string]*place{}, files: map[string]*FilePlan{}}
+	steps := p.steps(b, c.Paths)
+	w.selected = map[atom]bool{}
+	for _, s := range steps {
+		w.selected[atom{s.seq, s.path}] = true
+	}
+	w.run(joined(steps))
+	p.Set, p.Files = w.result()
+	p.What = p.describe()
+	p.settle()
+	return p, nil
+}
+
+// step is one entry's change of one path, or several that follow each other.
+type step struct {
+	path      string
+	pre, post *delta.Image
+	from, to  string
+	seq, last int64
+	exact     bool
+}
+
+// steps are the changes to invert, oldest first, and p.only what they leave out.
+func (p *Plan) steps(b *book, paths []string) []step {
+	var steps []step
+	partial := false
+	for _, e := range p.Entries {
+		live := b.live(e, paths)
+		partial = partial || len(live) < len(b.scope(e.Seq))
+		for _, path := range live {
+			if !slices.Contains(p.only, ledger.Path(path)) {
+				p.only = append(p.only, ledger.Path(path))
+			}
+		}
+		for _, c := range e.Set() {
+			if own(e) && !slices.Contains(live, c.Path) || !own(e) && !below(c.Path, paths) {
+				continue
+			}
+			steps = append(steps, step{c.Path, c.Pre, c.Post, c.From, c.To, e.Seq, e.Seq, e.Exact})
+		}
+	}
+	if !partial {
+		p.only = nil
+	}
+	return steps
+}
+
+// joined makes one step of those of a path that begin where the one before ended:
+// nobody else's change lies between them.
+func joined(steps []step) []step {
+	var out []step
+	at := map[string]int{}
+	for _, s := range steps {
+		if i, ok := at[s.path]; ok && out[i].post.Same(s.pre) {
+			have := &out[i]
+			if have.pre == nil && s.from == "" { // still what came from there
+				s.from = have.from
+			}
+			s.pre, s.seq = have.pre, have.seq
+			have.path = "" // replaced
+		}
+		at[s.path] = len(out)
+		out = append(out, s)
+	}
+	out = slices.DeleteFunc(out, func(s step) bool { return s.path == "" })
+	slices.SortStableFunc(out, func(a, b step) int { return cmp.Compare(a.last, b.last) })
+	return out
+}
+
+// settle decides whether the plan can be carried out.
+func (p *Plan) settle() {
+	var conflicts []string
+	missing, others := 0, 0
+	for _, f := range p.Files {
+		switch f.Outcome {
+		case Conflict:
+			conflicts = append(conflicts, f.Path+" ("+f.Note+")")
+		case Missing:
+			missing++
+		default:
+			others++
+		}
+	}
+	switch {
+	case len(conflicts) > 0:
+		p.Problem = "conflict in " + strings.Join(conflicts, "; ")
+	case missing > 0 && others == 0:
+		p.Problem = "none of it can be brought back: the earlier contents were not kept"
+	}
+	if p.Problem != "" {
+		p.Set = nil
+	}
+}
+
+// describe tells what is taken back.
+func (p *Plan) describe() string {
+	if len(p.Roots) == 0 {
+		return "an earlier change"
+	}
+	e := p.Roots[len(p.Roots)-1]
+	turns, calls := map[string]bool{}, map[string]bool{}
+	for _, r := range p.Roots {
+		turns[r.Session+" "+r.Turn] = true
+		calls[r.Call] = true
+	}
+	name := cmp.Or(e.Tool, e.Cause)
+	switch {
+	case len(turns) > 1:
+		return fmt.Sprintf("%d turns", len(turns))
+	case len(calls) == 1 && e.Call != "" && e.Session != "":
+		return fmt.Sprintf("turn %s, call %s (%s)", e.Turn, e.Call, name)
+	case e.Session != "":
+		return "turn " + e.Turn
+	}
+	return name
+}
+
+// Diff is what the plan would change.
+func (r Reader) Diff(p *Plan) ([]byte, error) {
+	net, err := r.loadSet(slices.Clone(p.Set))
+	if err != nil {
+		return nil, err
+	}
+	return diff.Unified(delta.Files(net, func(path string) string { return Relative(r.Base, path) })), nil
+}
+
+// Commit carries the plan out: all of it, or, with an error, nothing. A file that
+// changed since it was planned is a conflict.
+func (p *Plan) Commit(ctx context.Context, w *txn.Workspace, o txn.Origin) (txn.Outcome, error) {
+	if p.Problem != "" {
+		return txn.Outcome{Exact: true}, fmt.Errorf("%s: %w", p.Problem, ErrConflict)
+	}
+	for _, e := range p.Entries {
+		o.Undoes = append(o.Undoes, e.Seq)
+	}
+	o.Only = p.only
+	co := txn.CommitOptions{Origin: o, Cause: ledger.CauseUndo, Real: true, Prune: p.prune, Make: p.make}
+	if p.Redo {
+		co.Cause = ledger.CauseRedo
+	}
+	out, err := w.Commit(ctx, p.Set, co)
+	if err != nil {
+		return out, fmt.Errorf("%w (%w)", err, ErrConflict)
+	}
+	return out, nil
+}
+
+// within returns the directory part that set leaves behind for tests of names.
+func within(p, dir string) bool {
+	return strings.HasPrefix(path.Clean(p), strings.TrimSuffix(dir, "/")+"/")
+}
