@@ -2,9 +2,9 @@
 //
 // An object lives at DIR/a/bcdef... (the hex of its sum, split after one digit; more
 // directories would cost more to make than they save). It begins with the four bytes
-// "KS1" and a codec: 'r' for the bytes as they are, 'z' for one zstd stream. Objects
-// appear whole or not at all, are never changed, and are checked against their name
-// when read.
+// "KS1" and a codec: 'r' for the bytes as they are, 'z' for one zstd stream. Many small
+// objects that are put together share a file in DIR/pack. Objects appear whole or not
+// at all, are never changed, and are checked against their name when read.
 package store
 
 import (
@@ -60,6 +60,8 @@ type Store struct {
 	codec sync.Mutex // guards enc and dec, which are made when first needed
 	enc   *zstd.Encoder
 	dec   *zstd.Decoder
+
+	packs packs
 }
 
 // Open returns the store in dir. Nothing is made on disk before the first Put.
@@ -91,13 +93,20 @@ func (s *Store) Sync(sums ...delta.Sum) error {
 func (s *Store) Has(sum delta.Sum) bool {
 	st, err := os.Lstat(s.path(sum))
 	// A power failure may leave an object that was not synced empty.
-	return err == nil && st.Mode().IsRegular() && st.Size() >= int64(headerLen)
+	if err == nil && st.Mode().IsRegular() && st.Size() >= int64(headerLen) {
+		return true
+	}
+	_, ok := s.find(sum)
+	return ok
 }
 
 // Get returns the content with the given sum. It fails with ErrNotFound, or with
 // ErrDamaged when what is stored is something else.
 func (s *Store) Get(sum delta.Sum) ([]byte, error) {
 	raw, err := os.ReadFile(s.path(sum))
+	if errors.Is(err, fs.ErrNotExist) {
+		raw, err = s.getPacked(sum)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("object %s: %w", sum, ErrNotFound)
 	}
@@ -119,7 +128,7 @@ func (s *Store) Remove(sum delta.Sum) error {
 	if err := os.Remove(s.path(sum)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return nil
+	return s.removePacked(sum)
 }
 
 // Object is what Walk tells about an object.
@@ -132,29 +141,38 @@ type Object struct {
 // Walk calls fn for each object, in the order of their sums, and removes what
 // interrupted puts left more than a day ago. An error of fn ends the walk.
 func (s *Store) Walk(fn func(Object) error) error {
-	shards, err := os.ReadDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, shard := range shards {
-		if !shard.IsDir() || len(shard.Name()) != 1 {
-			continue
-		}
-		if err := s.walkShard(shard.Name(), fn); err != nil {
+	packed := s.packedObjects()
+	for _, digit := range "0123456789abcdef" {
+		shard := string(digit)
+		loose, err := os.ReadDir(filepath.Join(s.dir, shard))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
+		}
+		rest := packed[byte(digit)]
+		err = s.walkShard(shard, loose, func(o Object) error {
+			for len(rest) > 0 && bytes.Compare(rest[0].Sum[:], o.Sum[:]) <= 0 {
+				if rest[0].Sum != o.Sum {
+					if err := fn(rest[0]); err != nil {
+						return err
+					}
+				}
+				rest = rest[1:]
+			}
+			return fn(o)
+		})
+		if err != nil {
+			return err
+		}
+		for _, o := range rest {
+			if err := fn(o); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (s *Store) walkShard(shard string, fn func(Object) error) error {
-	files, err := os.ReadDir(filepath.Join(s.dir, shard))
-	if err != nil {
-		return err
-	}
+func (s *Store) walkShard(shard string, files []fs.DirEntry, fn func(Object) error) error {
 	for _, f := range files {
 		st, err := f.Info()
 		if err != nil {
@@ -210,7 +228,7 @@ func (s *Store) put(data []byte, durable bool) (delta.Sum, error) {
 func (s *Store) refresh(sum delta.Sum, path string, durable bool) error {
 	st, err := os.Lstat(path)
 	if err != nil || st.Size() < int64(headerLen) {
-		return ErrNotFound
+		return s.refreshPacked(sum, durable)
 	}
 	if time.Since(st.ModTime()) > touchAge {
 		now := time.Now()
@@ -226,10 +244,7 @@ func (s *Store) refresh(sum delta.Sum, path string, durable bool) error {
 
 func (s *Store) write(path string, data []byte, durable bool) error {
 	shard := filepath.Dir(path)
-	if err := s.ask("mkdir", shard); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(shard, 0o700); err != nil {
+	if err := s.makeDir(shard, durable); err != nil {
 		return err
 	}
 	tmp := filepath.Join(shard, tmpPrefix+rand.Text())

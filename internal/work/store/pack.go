@@ -1,0 +1,422 @@
+package store
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"kerf/internal/text/delta"
+)
+
+// A pack holds many small objects in one file, DIR/pack/NAME, so that a large commit
+// makes and flushes one file instead of thousands:
+//
+//	"KP1\n"
+//	the bodies, one after the other
+//	per object: sum (32 bytes), offset (8), length (4), codec (1)
+//	number of objects (4), "KP1\n"
+//
+// Numbers are big-endian. A pack appears whole and is never changed. Objects that
+// were removed from it are listed, 32 bytes each, in NAME.dead; with the last of them
+// the pack goes.
+const (
+	packMagic  = "KP1\n"
+	packDir    = "pack"
+	deadSuffix = ".dead"
+	packRow    = 32 + 8 + 4 + 1
+	packFoot   = 4 + len(packMagic)
+	// Fewer objects than this are not worth a pack.
+	minPack = 8
+	// Larger contents get a file of their own.
+	maxPacked = 256 << 10
+	// maxPack bounds the bodies of a pack, and so what is in memory to write it.
+	maxPack = 32 << 20
+	// Below this size a body in a pack is not compressed; speed matters more.
+	minPackCompress = 4096
+)
+
+// packs is what is known of the packs of a store.
+type packs struct {
+	mu    sync.Mutex // guards what follows
+	mtime time.Time  // of the directory when it was read
+	all   map[string]*pack
+	at    map[delta.Sum]packed
+}
+
+type pack struct {
+	path  string
+	total int
+	live  int
+	dead  int64 // bytes of the list of the dead that have been read
+}
+
+type packed struct {
+	in    *pack
+	off   int64
+	n     uint32
+	codec byte
+}
+
+// PutAll stores each of the contents that is not there; many small ones go into one
+// file. Unless durable is set they may be lost in a power failure; they are never
+// damaged by one.
+func (s *Store) PutAll(contents [][]byte, durable bool) error {
+	var small [][]byte
+	size := 0
+	flush := func() error {
+		err := s.putPack(small, durable)
+		small, size = nil, 0
+		return err
+	}
+	seen := make(map[delta.Sum]bool, len(contents))
+	for _, data := range contents {
+		sum := delta.SumOf(data)
+		if seen[sum] {
+			continue
+		}
+		seen[sum] = true
+		if len(data) > maxPacked || len(contents) < minPack {
+			if _, err := s.put(data, durable); err != nil {
+				return err
+			}
+			continue
+		}
+		switch err := s.refresh(sum, s.path(sum), durable); {
+		case err == nil:
+			continue
+		case !errors.Is(err, ErrNotFound):
+			return fmt.Errorf("store %s: %w", sum, err)
+		}
+		small = append(small, data)
+		if size += len(data); size > maxPack {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+func (s *Store) putPack(contents [][]byte, durable bool) error {
+	if len(contents) < minPack {
+		for _, data := range contents {
+			if _, err := s.put(data, durable); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	dir := filepath.Join(s.dir, packDir)
+	if err := s.makeDir(dir, durable); err != nil {
+		return err
+	}
+	name := rand.Text()
+	tmp, path := filepath.Join(dir, tmpPrefix+name), filepath.Join(dir, name)
+	err := s.writePack(tmp, contents, durable)
+	if err == nil {
+		err = s.ask("rename", path)
+	}
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp)
+		return fmt.Errorf("store %d contents: %w", len(contents), err)
+	}
+	if durable {
+		return s.syncDir(dir)
+	}
+	return nil
+}
+
+func (s *Store) writePack(tmp string, contents [][]byte, durable bool) (err error) {
+	var body, index bytes.Buffer
+	body.WriteString(packMagic)
+	for _, data := range contents {
+		sum, codec, z := delta.SumOf(data), byte(codecRaw), data
+		if len(data) >= minPackCompress {
+			if c := s.compress(data); len(c) < len(data) {
+				codec, z = codecZstd, c
+			}
+		}
+		index.Write(sum[:])
+		index.Write(binary.BigEndian.AppendUint64(nil, uint64(body.Len())))
+		index.Write(binary.BigEndian.AppendUint32(nil, uint32(len(z))))
+		index.WriteByte(codec)
+		body.Write(z)
+	}
+	body.Write(index.Bytes())
+	body.Write(binary.BigEndian.AppendUint32(nil, uint32(len(contents))))
+	body.WriteString(packMagic)
+	if err := s.ask("create", tmp); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := s.ask("write", tmp); err != nil {
+		return err
+	}
+	if _, err := f.Write(body.Bytes()); err != nil || !durable {
+		return err
+	}
+	if err := s.ask("sync", tmp); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// makeDir makes a directory below the store's, and its name durable.
+func (s *Store) makeDir(dir string, durable bool) error {
+	if _, err := os.Lstat(dir); err == nil {
+		return nil
+	}
+	if err := s.ask("mkdir", dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil || !durable {
+		return err
+	}
+	if err := s.syncDir(s.dir); err != nil {
+		return err
+	}
+	return s.syncDir(filepath.Dir(s.dir))
+}
+
+// find returns where sum is packed, after a look at what other processes did.
+func (s *Store) find(sum delta.Sum) (packed, bool) {
+	s.packs.mu.Lock()
+	defer s.packs.mu.Unlock()
+	dir := filepath.Join(s.dir, packDir)
+	st, err := os.Stat(dir)
+	if err != nil {
+		return packed{}, false
+	}
+	if s.packs.all == nil || !st.ModTime().Equal(s.packs.mtime) {
+		s.packs.load(dir, st.ModTime())
+	}
+	p, ok := s.packs.at[sum]
+	if !ok {
+		return packed{}, false
+	}
+	s.packs.bury(p.in)
+	p, ok = s.packs.at[sum]
+	return p, ok
+}
+
+// load reads the lists of the packs that are new, and forgets those that are gone.
+func (p *packs) load(dir string, mtime time.Time) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	p.all, p.at = make(map[string]*pack), make(map[delta.Sum]packed)
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, tmpPrefix) || strings.HasSuffix(name, deadSuffix) {
+			continue
+		}
+		in := &pack{path: filepath.Join(dir, name)}
+		if rows, err := readIndex(in.path); err == nil {
+			p.add(in, rows)
+		}
+	}
+	// A directory that changed a moment ago may change again with the same time.
+	if p.mtime = mtime; time.Since(mtime) < 100*time.Millisecond {
+		p.mtime = time.Time{}
+	}
+}
+
+// add enters the live objects of a pack. The same object may be in several.
+func (p *packs) add(in *pack, rows []byte) {
+	p.all[in.path] = in
+	in.total = len(rows) / packRow
+	dead := in.buried()
+	for ; len(rows) >= packRow; rows = rows[packRow:] {
+		if sum := delta.Sum(rows[:32]); !dead[sum] {
+			p.at[sum] = packed{in, int64(binary.BigEndian.Uint64(rows[32:])), binary.BigEndian.Uint32(rows[40:]), rows[44]}
+		}
+	}
+}
+
+// bury takes out what has come into the pack's list of the dead.
+func (p *packs) bury(in *pack) {
+	st, err := os.Stat(in.path + deadSuffix)
+	if err != nil || st.Size() == in.dead {
+		return
+	}
+	for sum := range in.buried() {
+		if at, ok := p.at[sum]; ok && at.in == in {
+			delete(p.at, sum)
+			p.mtime = time.Time{} // another pack may have it: read all again
+		}
+	}
+}
+
+// buried reads the list of the dead.
+func (in *pack) buried() map[delta.Sum]bool {
+	list, err := os.ReadFile(in.path + deadSuffix)
+	in.live = in.total
+	if err != nil {
+		return nil
+	}
+	in.dead = int64(len(list))
+	dead := make(map[delta.Sum]bool, len(list)/32)
+	for ; len(list) >= 32; list = list[32:] {
+		dead[delta.Sum(list[:32])] = true
+	}
+	in.live = in.total - len(dead)
+	return dead
+}
+
+func readIndex(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	foot := make([]byte, packFoot)
+	if _, err := f.ReadAt(foot, st.Size()-int64(packFoot)); err != nil {
+		return nil, err
+	}
+	size := int64(binary.BigEndian.Uint32(foot)) * packRow
+	start := st.Size() - int64(packFoot) - size
+	if string(foot[4:]) != packMagic || start < int64(len(packMagic)) {
+		return nil, ErrDamaged
+	}
+	rows := make([]byte, size)
+	_, err = f.ReadAt(rows, start)
+	return rows, err
+}
+
+func (s *Store) getPacked(sum delta.Sum) ([]byte, error) {
+	p, ok := s.find(sum)
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	f, err := os.Open(p.in.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw := make([]byte, headerLen+int(p.n))
+	copy(raw, magic)
+	raw[len(magic)] = p.codec
+	if _, err := f.ReadAt(raw[headerLen:], p.off); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return raw, nil
+}
+
+// refreshPacked keeps a packed object that is there: young, and durable if asked.
+func (s *Store) refreshPacked(sum delta.Sum, durable bool) error {
+	p, ok := s.find(sum)
+	if !ok {
+		return ErrNotFound
+	}
+	st, err := os.Lstat(p.in.path)
+	if err != nil {
+		return ErrNotFound
+	}
+	if time.Since(st.ModTime()) > touchAge {
+		now := time.Now()
+		if err := os.Chtimes(p.in.path, now, now); err != nil {
+			return ErrNotFound
+		}
+	}
+	if durable && time.Since(st.ModTime()) < time.Minute {
+		return s.sync(p.in.path) // whoever made it may not have waited for the disk
+	}
+	return nil
+}
+
+// removePacked takes sum out of its pack, and the pack away with its last object.
+func (s *Store) removePacked(sum delta.Sum) error {
+	p, ok := s.find(sum)
+	if !ok {
+		return nil
+	}
+	list := p.in.path + deadSuffix
+	if err := s.ask("write", list); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(list, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(sum[:])
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	s.packs.mu.Lock()
+	defer s.packs.mu.Unlock()
+	if s.packs.bury(p.in); p.in.live > 0 {
+		return nil
+	}
+	for _, path := range []string{p.in.path, list} { // the pack first: a list alone is harmless
+		if err := s.ask("unlink", path); err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// packedObjects lists the live objects of all packs by the first hex digit of their
+// sums, and sweeps what interrupted puts and removals left.
+func (s *Store) packedObjects() map[byte][]Object {
+	dir := filepath.Join(s.dir, packDir)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if st, err := e.Info(); err == nil {
+			s.sweep(path, st)
+		}
+		if of, ok := strings.CutSuffix(path, deadSuffix); ok {
+			if _, err := os.Lstat(of); errors.Is(err, fs.ErrNotExist) {
+				_ = os.Remove(path)
+			}
+		}
+	}
+	s.find(delta.Sum{}) // for its look at the directory
+	s.packs.mu.Lock()
+	defer s.packs.mu.Unlock()
+	times := make(map[*pack]time.Time)
+	for _, p := range s.packs.all {
+		if st, err := os.Lstat(p.path); err == nil {
+			times[p] = st.ModTime()
+		}
+	}
+	objects := make(map[byte][]Object)
+	for sum, p := range s.packs.at {
+		if t, ok := times[p.in]; ok {
+			digit := sum.String()[0]
+			objects[digit] = append(objects[digit], Object{sum, int64(p.n), t})
+		}
+	}
+	for _, o := range objects {
+		slices.SortFunc(o, func(a, b Object) int { return bytes.Compare(a.Sum[:], b.Sum[:]) })
+	}
+	return objects
+}

@@ -1,0 +1,194 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"kerf/internal/text/delta"
+)
+
+func manyContents(n, version int) [][]byte {
+	var all [][]byte
+	for i := range n {
+		all = append(all, bytes.Repeat(fmt.Appendf(nil, "content %d.%d ", version, i), 1+i*40))
+	}
+	return all
+}
+
+func TestPackedObjectsAreLikeOthers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := manyContents(20, 1)
+	alone, err := s.Put([]byte("alone"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutAll(append(all, all[3]), true); err != nil {
+		t.Fatal(err)
+	}
+	if names, _ := os.ReadDir(filepath.Join(dir, packDir)); len(names) != 1 {
+		t.Fatalf("%d files in the pack directory", len(names))
+	}
+	other, _ := Open(dir)
+	want := []delta.Sum{alone}
+	for _, data := range all {
+		sum := delta.SumOf(data)
+		want = append(want, sum)
+		got, err := other.Get(sum)
+		if err != nil || !bytes.Equal(got, data) || !other.Has(sum) {
+			t.Fatalf("get: %v", err)
+		}
+		if _, err := other.PutSync(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := other.PutAll(all, true); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(want, func(a, b delta.Sum) int { return bytes.Compare(a[:], b[:]) })
+	var walked []delta.Sum
+	if err := other.Walk(func(o Object) error { walked = append(walked, o.Sum); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, walked); d != "" {
+		t.Errorf("walk -want +got\n%s", d)
+	}
+	if names, _ := os.ReadDir(filepath.Join(dir, packDir)); len(names) != 1 {
+		t.Errorf("known contents were stored again: %v", names)
+	}
+}
+
+func TestRemovedFromAPackIsGoneForAll(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s, _ := Open(dir)
+	other, _ := Open(dir)
+	all := manyContents(10, 1)
+	if err := s.PutAll(all, false); err != nil {
+		t.Fatal(err)
+	}
+	first := delta.SumOf(all[0])
+	if !other.Has(first) {
+		t.Fatal("not there")
+	}
+	if err := s.Remove(first); err != nil {
+		t.Fatal(err)
+	}
+	for _, st := range []*Store{s, other} {
+		if _, err := st.Get(first); st.Has(first) || !errors.Is(err, ErrNotFound) {
+			t.Errorf("still there: %v", err)
+		}
+	}
+	// Put again it is there whatever becomes of the pack.
+	if _, err := other.Put(all[0]); err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range all[1:] {
+		if err := s.Remove(delta.SumOf(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names, _ := os.ReadDir(filepath.Join(dir, packDir)); len(names) > 0 {
+		t.Errorf("left: %v", names)
+	}
+	if got, err := s.Get(first); err != nil || !bytes.Equal(got, all[0]) {
+		t.Error(err)
+	}
+}
+
+// TestPacksAgreeWithAMap puts and removes at random through two stores over one
+// directory.
+func TestPacksAgreeWithAMap(t *testing.T) {
+	pool, base := manyContents(24, 7), t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		dir, err := os.MkdirTemp(base, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		a, _ := Open(dir)
+		b, _ := Open(dir)
+		model := map[int]bool{}
+		for range rapid.IntRange(1, 8).Draw(t, "steps") {
+			s := rapid.SampledFrom([]*Store{a, b}).Draw(t, "store")
+			picks := rapid.SliceOfN(rapid.IntRange(0, len(pool)-1), 1, 20).Draw(t, "picks")
+			if rapid.Bool().Draw(t, "remove") {
+				for _, i := range picks {
+					// An object may be in two packs; removing ends when it is in none.
+					for s.Has(delta.SumOf(pool[i])) {
+						if err := s.Remove(delta.SumOf(pool[i])); err != nil {
+							t.Fatal(err)
+						}
+					}
+					delete(model, i)
+				}
+				continue
+			}
+			var contents [][]byte
+			for _, i := range picks {
+				contents = append(contents, pool[i])
+				model[i] = true
+			}
+			if err := s.PutAll(contents, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, data := range pool {
+			got, err := b.Get(delta.SumOf(data))
+			if model[i] != (err == nil) || model[i] && !bytes.Equal(got, data) || a.Has(delta.SumOf(data)) != model[i] {
+				t.Fatalf("%d: want %v, got %v", i, model[i], err)
+			}
+		}
+	})
+}
+
+// TestTornPackIsNoPack: what a crash or a stranger left does not hide the rest.
+func TestTornPackIsNoPack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s, _ := Open(dir)
+	all := manyContents(10, 1)
+	if err := s.PutAll(all, false); err != nil {
+		t.Fatal(err)
+	}
+	names, _ := os.ReadDir(filepath.Join(dir, packDir))
+	whole, err := os.ReadFile(filepath.Join(dir, packDir, names[0].Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := 0; cut < len(whole); cut += 97 {
+		if err := os.WriteFile(filepath.Join(dir, packDir, "TORN"), whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fresh, _ := Open(dir)
+		for _, data := range all {
+			if got, err := fresh.Get(delta.SumOf(data)); err != nil || !bytes.Equal(got, data) {
+				t.Fatalf("cut at %d: %v", cut, err)
+			}
+		}
+	}
+}
+
+func BenchmarkPutAll(b *testing.B) {
+	s, _ := Open(b.TempDir())
+	for version := 0; b.Loop(); version++ {
+		b.StopTimer()
+		var all [][]byte
+		for i := range 1000 {
+			all = append(all, bytes.Repeat(fmt.Appendf(nil, "%d.%d ", version, i), 300))
+		}
+		b.StartTimer()
+		if err := s.PutAll(all, false); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
