@@ -30,8 +30,8 @@ func (t *target) declare(env tool.Env, name string) error {
 			return tool.Refuse(tool.InvalidArguments, "field encoding: %v", err)
 		}
 		t.charset, t.declared = c, true
-	} else if t.disk == nil || undeclared(t.disk.Data) {
-		t.charset = configured(env, t.abs).Hint()
+	} else if c := configured(env, t.abs); c.Declared() && (t.disk == nil || undeclared(t.disk.Data)) {
+		t.charset = c.Hint()
 	}
 	if t.disk == nil || !t.charset.Declared() {
 		return nil
@@ -54,15 +54,8 @@ func undeclared(data []byte) bool {
 			return false
 		}
 	}
-	if !utf8.Valid(data) {
-		return true
-	}
-	for _, c := range data {
-		if c == 0 || c >= utf8.RuneSelf {
-			return c == 0
-		}
-	}
-	return true // ASCII fits most
+	// ASCII fits most, and text with NUL bytes may be UTF-16.
+	return charset.ASCII(data) || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0
 }
 
 // configured is the charset that the .editorconfig files above a path give it, if

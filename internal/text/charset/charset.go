@@ -130,7 +130,7 @@ func Decode(content []byte, declared Charset) (Text, error) {
 	if !declared.hint {
 		return decode(content, declared)
 	}
-	if declared.form != formTable || ascii(content) || !utf8.Valid(content) {
+	if declared.form != formTable || ASCII(content) || !utf8.Valid(content) {
 		if t, err := decode(content, declared); err == nil {
 			return t, nil
 		}
@@ -168,7 +168,14 @@ func decode(content []byte, declared Charset) (Text, error) {
 	return Text{Bytes: content, form: formBytes}, nil
 }
 
-func ascii(b []byte) bool {
+// ASCII reports whether b is nothing but ASCII.
+func ASCII(b []byte) bool {
+	for len(b) >= 8 {
+		if binary.LittleEndian.Uint64(b)&0x8080808080808080 != 0 {
+			return false
+		}
+		b = b[8:]
+	}
 	for _, c := range b {
 		if c >= utf8.RuneSelf {
 			return false
@@ -208,7 +215,7 @@ func New(declared Charset) Text {
 func decodeTable(content []byte, c Charset) (Text, error) {
 	t := Text{form: formTable, set: c}
 	// Of a table that holds ASCII as it is, ASCII needs no table.
-	if ascii(content) {
+	if ASCII(content) {
 		t.Bytes = content
 	} else {
 		var err error

@@ -6,6 +6,7 @@
 package diff
 
 import (
+	"bytes"
 	"fmt"
 
 	"kerf/internal/text/lines"
@@ -20,16 +21,72 @@ type Edit struct {
 // Lines returns the edits, in order and apart from each other, that make b of
 // a. They begin and end at line boundaries. New shares b's memory.
 func Lines(a, b []byte) []Edit {
-	ta, tb := newText(a), newText(b)
+	head, tail := common(a, b)
+	ta, tb := newText(a[head:len(a)-tail]), newText(b[head:len(b)-tail])
 	hs := hunks(ta, tb)
 	if len(hs) == 0 {
 		return nil
 	}
 	edits := make([]Edit, len(hs))
 	for i, h := range hs {
-		edits[i] = Edit{ta.off[h.a0], ta.off[h.a1], tb.span(h.b0, h.b1)}
+		edits[i] = Edit{head + ta.off[h.a0], head + ta.off[h.a1], tb.span(h.b0, h.b1)}
 	}
 	return edits
+}
+
+// margin is how many equal lines are kept around what differs: more than a hunk
+// can move.
+const margin = maxReach + maxSlide
+
+// common returns how many bytes of whole lines a and b begin and end with alike,
+// but for the margin: what lies there has no part in the comparison, and is not
+// even cut into lines.
+func common(a, b []byte) (head, tail int) {
+	head = prefix(a, b)
+	for n := 0; n <= margin && head >= 0; n++ {
+		head = bytes.LastIndexByte(a[:head], '\n')
+	}
+	head = max(head, 0)
+	if head > 0 {
+		head++
+	}
+	tail = suffix(a[head:], b[head:])
+	for n := 0; n <= margin && tail > 0; n++ {
+		next := bytes.IndexByte(a[len(a)-tail:], '\n')
+		if next < 0 {
+			return head, 0
+		}
+		tail -= next + 1
+	}
+	return head, max(tail, 0)
+}
+
+// prefix returns how many bytes a and b begin with alike.
+func prefix(a, b []byte) int {
+	const step = 4096
+	n := min(len(a), len(b))
+	i := 0
+	for i+step <= n && bytes.Equal(a[i:i+step], b[i:i+step]) {
+		i += step
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// suffix returns how many bytes a and b end in alike.
+func suffix(a, b []byte) int {
+	const step = 4096
+	n := min(len(a), len(b))
+	i := 0
+	for i+step <= n && bytes.Equal(a[len(a)-i-step:len(a)-i], b[len(b)-i-step:len(b)-i]) {
+		i += step
+	}
+	for i < n && a[len(a)-i-1] == b[len(b)-i-1] {
+		i++
+	}
+	return i
 }
 
 // Apply returns a with edits made in it, in memory of its own. Edits must be in
@@ -54,7 +111,8 @@ func Apply(a []byte, edits []Edit) ([]byte, error) {
 
 // Stat counts the lines that became and that ceased to be.
 func Stat(a, b []byte) (added, removed int) {
-	for _, h := range hunks(newText(a), newText(b)) {
+	head, tail := common(a, b)
+	for _, h := range hunks(newText(a[head:len(a)-tail]), newText(b[head:len(b)-tail])) {
 		added += h.b1 - h.b0
 		removed += h.a1 - h.a0
 	}

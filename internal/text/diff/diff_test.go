@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -257,4 +258,27 @@ func TestQuote(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
+}
+
+// TestCommonChangesNoEdit compares with the edits of the whole texts.
+func TestCommonChangesNoEdit(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		word := rapid.SampledFrom([]string{"a\n", "a\n", "b\n", "\n", "}\n", " x\n"})
+		var all []string
+		for range rapid.IntRange(0, 4).Draw(rt, "blocks") {
+			all = append(all, strings.Repeat(word.Draw(rt, "line"), rapid.IntRange(0, 1500).Draw(rt, "times")))
+		}
+		a := []byte(strings.Join(all, "") + rapid.SampledFrom([]string{"", "end"}).Draw(rt, "end"))
+		at := rapid.IntRange(0, len(a)).Draw(rt, "at")
+		to := rapid.IntRange(at, min(len(a), at+20)).Draw(rt, "to")
+		b := slices.Concat(a[:at], []byte(word.Draw(rt, "new")), a[to:])
+		ta, tb := newText(a), newText(b)
+		var want []Edit
+		for _, h := range hunks(ta, tb) {
+			want = append(want, Edit{ta.off[h.a0], ta.off[h.a1], tb.span(h.b0, h.b1)})
+		}
+		if d := cmp.Diff(want, Lines(a, b)); d != "" {
+			rt.Fatalf("(-whole +trimmed):\n%s", d)
+		}
+	})
 }

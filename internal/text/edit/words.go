@@ -143,7 +143,7 @@ func misquoted(f charset.Text, q query) *Error {
 				`write the characters, or set escapeMode "interpreted"`}, found.Spans)
 		}
 	}
-	if plainASCII(f.Bytes) && plainASCII([]byte(q.old)) {
+	if charset.ASCII(f.Bytes) && charset.ASCII([]byte(q.old)) {
 		return nil
 	}
 	// Folding keeps the line ends, so the lines found are the lines meant.
@@ -153,16 +153,6 @@ func misquoted(f charset.Text, q query) *Error {
 			"copy these characters as they are"}, sameLines(f.Bytes, []byte(text), found.Spans))
 	}
 	return nil
-}
-
-// plainASCII reports whether there is nothing typographic in b.
-func plainASCII(b []byte) bool {
-	for _, c := range b {
-		if c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // slipped shows the first of the real places and the step that helps.

@@ -139,7 +139,7 @@ func lineEndings(text, passage []byte) []Span {
 		return exact(text, passage) // nothing to fold inside the passage
 	}
 	want := foldLines(passage, false).text
-	if bytes.IndexByte(want, '\r') < 0 && bytes.Count(text, []byte{'\n'}) == bytes.Count(text, []byte("\r\n")) {
+	if bytes.IndexByte(want, '\r') < 0 && allCRLF(text) {
 		// Every line end is CRLF, so the passage can be bent instead of the text.
 		return exact(text, bytes.ReplaceAll(want, []byte{'\n'}, []byte("\r\n")))
 	}
@@ -149,6 +149,20 @@ func lineEndings(text, passage []byte) []Span {
 		spans[i] = Span{seen.raw(s.Start), seen.raw(s.End)}
 	}
 	return spans
+}
+
+// allCRLF reports whether every line end of text is CRLF.
+func allCRLF(text []byte) bool {
+	for at := 0; ; {
+		i := bytes.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return true
+		}
+		if at += i; at == 0 || text[at-1] != '\r' {
+			return false
+		}
+		at++
+	}
 }
 
 // trailing matches with blanks before line ends left out. When the passage itself

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -48,7 +49,7 @@ func FuzzQuote(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if strings.ContainsAny(s, "\r\x00") {
+		if strings.ContainsAny(s, "\r\x00") || !utf8.ValidString(s) {
 			t.Skip()
 		}
 		file, err := Parse(Quote(s))
