@@ -71,50 +71,82 @@ type packed struct {
 // file. Unless durable is set they may be lost in a power failure; they are never
 // damaged by one.
 func (s *Store) PutAll(contents [][]byte, durable bool) error {
+	if len(contents) < minPack {
+		return s.putEach(contents, durable)
+	}
+	s.find(delta.Sum{}) // looks at the packs of others once
 	var small [][]byte
 	size := 0
-	flush := func() error {
-		err := s.putPack(small, durable)
-		small, size = nil, 0
-		return err
-	}
 	seen := make(map[delta.Sum]bool, len(contents))
+	found := make(map[string]bool)
 	for _, data := range contents {
 		sum := delta.SumOf(data)
 		if seen[sum] {
 			continue
 		}
 		seen[sum] = true
-		if len(data) > maxPacked || len(contents) < minPack {
+		if len(data) > maxPacked {
 			if _, err := s.put(data, durable); err != nil {
 				return err
 			}
 			continue
 		}
-		switch err := s.refresh(sum, s.path(sum), durable); {
-		case err == nil:
-			continue
-		case !errors.Is(err, ErrNotFound):
+		switch there, err := s.knows(sum, durable, found); {
+		case err != nil:
 			return fmt.Errorf("store %s: %w", sum, err)
+		case there:
+			continue
 		}
 		small = append(small, data)
 		if size += len(data); size > maxPack {
-			if err := flush(); err != nil {
+			if err := s.putPack(small, durable); err != nil {
 				return err
 			}
+			small, size = nil, 0
 		}
 	}
-	return flush()
+	for path := range found { // whoever made it may not have waited for the disk
+		if err := s.sync(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return s.putPack(small, durable)
+}
+
+func (s *Store) putEach(contents [][]byte, durable bool) error {
+	for _, data := range contents {
+		if _, err := s.put(data, durable); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knows is refresh for one of many. It notes the packs that must be flushed.
+func (s *Store) knows(sum delta.Sum, durable bool, found map[string]bool) (bool, error) {
+	s.packs.mu.Lock()
+	p, isPacked := s.packs.at[sum]
+	s.packs.mu.Unlock()
+	var err error
+	if isPacked {
+		if err = s.refreshPacked(sum, false); err == nil && durable {
+			found[p.in.path] = true
+		}
+	} else {
+		if _, err := os.Lstat(s.path(sum)); err != nil {
+			return false, nil
+		}
+		err = s.refresh(sum, s.path(sum), durable)
+	}
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (s *Store) putPack(contents [][]byte, durable bool) error {
 	if len(contents) < minPack {
-		for _, data := range contents {
-			if _, err := s.put(data, durable); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.putEach(contents, durable)
 	}
 	dir := filepath.Join(s.dir, packDir)
 	if err := s.makeDir(dir, durable); err != nil {
@@ -199,44 +231,62 @@ func (s *Store) makeDir(dir string, durable bool) error {
 func (s *Store) find(sum delta.Sum) (packed, bool) {
 	s.packs.mu.Lock()
 	defer s.packs.mu.Unlock()
-	dir := filepath.Join(s.dir, packDir)
-	st, err := os.Stat(dir)
-	if err != nil {
+	if !s.packs.look(filepath.Join(s.dir, packDir)) {
 		return packed{}, false
-	}
-	if s.packs.all == nil || !st.ModTime().Equal(s.packs.mtime) {
-		s.packs.load(dir, st.ModTime())
 	}
 	p, ok := s.packs.at[sum]
 	if !ok {
 		return packed{}, false
 	}
-	s.packs.bury(p.in)
-	p, ok = s.packs.at[sum]
+	if s.packs.bury(p.in) {
+		s.packs.all = nil // another pack may have it: read all again
+		s.packs.look(filepath.Join(s.dir, packDir))
+		p, ok = s.packs.at[sum]
+	}
 	return p, ok
 }
 
-// load reads the lists of the packs that are new, and forgets those that are gone.
-func (p *packs) load(dir string, mtime time.Time) {
+// look reads the directory if it has changed; false means that there is none.
+func (p *packs) look(dir string) bool {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	if p.all != nil && st.ModTime().Equal(p.mtime) {
+		return true
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return
+		return false
 	}
-	p.all, p.at = make(map[string]*pack), make(map[delta.Sum]packed)
+	there := make(map[string]bool, len(entries))
 	for _, e := range entries {
-		name := e.Name()
-		if strings.HasPrefix(name, tmpPrefix) || strings.HasSuffix(name, deadSuffix) {
+		if name := e.Name(); !strings.HasPrefix(name, tmpPrefix) && !strings.HasSuffix(name, deadSuffix) {
+			there[filepath.Join(dir, name)] = true
+		}
+	}
+	known := 0
+	for path := range there {
+		if p.all[path] != nil {
+			known++
+		}
+	}
+	if p.all == nil || known < len(p.all) { // a pack is gone; another may have what it had
+		p.all, p.at = make(map[string]*pack), make(map[delta.Sum]packed)
+	}
+	for path := range there {
+		if p.all[path] != nil {
 			continue
 		}
-		in := &pack{path: filepath.Join(dir, name)}
-		if rows, err := readIndex(in.path); err == nil {
-			p.add(in, rows)
+		if rows, err := readIndex(path); err == nil {
+			p.add(&pack{path: path}, rows)
 		}
 	}
 	// A directory that changed a moment ago may change again with the same time.
-	if p.mtime = mtime; time.Since(mtime) < 100*time.Millisecond {
+	if p.mtime = st.ModTime(); time.Since(p.mtime) < 100*time.Millisecond {
 		p.mtime = time.Time{}
 	}
+	return true
 }
 
 // add enters the live objects of a pack. The same object may be in several.
@@ -251,18 +301,19 @@ func (p *packs) add(in *pack, rows []byte) {
 	}
 }
 
-// bury takes out what has come into the pack's list of the dead.
-func (p *packs) bury(in *pack) {
+// bury takes out what has come into the pack's list of the dead, and reports whether
+// anything has.
+func (p *packs) bury(in *pack) bool {
 	st, err := os.Stat(in.path + deadSuffix)
 	if err != nil || st.Size() == in.dead {
-		return
+		return false
 	}
 	for sum := range in.buried() {
 		if at, ok := p.at[sum]; ok && at.in == in {
 			delete(p.at, sum)
-			p.mtime = time.Time{} // another pack may have it: read all again
 		}
 	}
+	return true
 }
 
 // buried reads the list of the dead.
@@ -340,7 +391,7 @@ func (s *Store) refreshPacked(sum delta.Sum, durable bool) error {
 			return ErrNotFound
 		}
 	}
-	if durable && time.Since(st.ModTime()) < time.Minute {
+	if durable {
 		return s.sync(p.in.path) // whoever made it may not have waited for the disk
 	}
 	return nil
