@@ -76,6 +76,9 @@ func run() int {
 	if syscall.Pipe2(s.sync[:], syscall.O_CLOEXEC) != nil || syscall.Pipe2(s.report[:], syscall.O_CLOEXEC) != nil {
 		return complain("no pipes are to be had", 0)
 	}
+	// Go raised the limit of open files for itself and tells nobody what it was,
+	// but sets it back before it executes something, be that nothing.
+	_ = syscall.Exec("", []string{""}, nil)
 	_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &s.files)
 	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: s.files.Max, Max: s.files.Max}) // the list may need many
 	all := [signalSetSize]byte{255, 255, 255, 255, 255, 255, 255, 255}
@@ -140,6 +143,7 @@ func (s *state) explain(r report) int {
 	return 126
 }
 
+//go:nocheckptr
 func (s *state) note(step uint64) string {
 	if step >= uint64(len(s.steps)) {
 		return "the sandbox program"
@@ -191,6 +195,8 @@ func ignoreSignals() {
 
 // load reads the program, puts addresses in the place of offsets, and gathers
 // what the command is started with.
+//
+//go:nocheckptr
 func load() (*state, bool) {
 	s := &state{}
 	h := (*[headerSize]byte)(unsafe.Pointer(&s.head))[:]
@@ -224,9 +230,12 @@ func load() (*state, bool) {
 	return s, s.environment(list(base+uintptr(s.head.Env), s.head.EnvCount))
 }
 
+// at is the memory at an address within the program, which one slice holds.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 // list returns n strings that stand one behind the other.
+//
+//go:nocheckptr
 func list(address uintptr, n uint64) []*byte {
 	var all []*byte
 	for range n {
@@ -237,6 +246,7 @@ func list(address uintptr, n uint64) []*byte {
 	return all
 }
 
+//go:nocheckptr
 func text(p *byte) string {
 	n := 0
 	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
