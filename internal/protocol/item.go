@@ -47,6 +47,8 @@ type Command struct {
 	Process int
 	// User is set when the user ran it, not the model.
 	User bool
+	// Terminal is the client's terminal it ran in, if it ran in one.
+	Terminal string
 }
 
 // FileChange is a change of files, one entry per path.

@@ -1,0 +1,312 @@
+// Package acp lets editors drive Kerf over the Agent Client Protocol: JSON-RPC
+// on two streams, one line a message.
+//
+// Each session of the editor is a session of Kerf. Its events become updates, its
+// approvals permission requests. Where the editor offers its buffers and
+// terminals, sessions work through them.
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"kerf/internal/protocol"
+)
+
+// Options say what is served.
+type Options struct {
+	Sessions protocol.Sessions
+	// Library and Desk may be nil; what needs them is then not offered.
+	Library protocol.Library
+	Desk    protocol.Desk
+	Version string
+	// Open is where sessions start from: settings and directories.
+	Open protocol.OpenOptions
+	// SignIn tells how the user gives Kerf a key.
+	SignIn string
+	// Check reports whether the configured provider can be used, without asking it.
+	Check func() error
+}
+
+// Serve serves one editor until in ends or ctx is done.
+func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
+	a := &agent{o: o, sessions: map[sdk.SessionId]*session{}}
+	a.conn = sdk.NewAgentSideConnection(a, out, in)
+	defer a.close()
+	select {
+	case <-a.conn.Done():
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// agent answers the editor's requests.
+type agent struct {
+	o    Options
+	conn *sdk.AgentSideConnection
+
+	mu       sync.Mutex
+	client   sdk.ClientCapabilities
+	name     string
+	sessions map[sdk.SessionId]*session
+}
+
+var (
+	_ sdk.Agent       = (*agent)(nil)
+	_ sdk.AgentLoader = (*agent)(nil)
+)
+
+// Initialize tells what Kerf can do.
+func (a *agent) Initialize(_ context.Context, r sdk.InitializeRequest) (sdk.InitializeResponse, error) {
+	a.mu.Lock()
+	a.client = r.ClientCapabilities
+	if r.ClientInfo != nil {
+		a.name = r.ClientInfo.Name
+	}
+	a.mu.Unlock()
+	can := sdk.AgentCapabilities{
+		LoadSession:        a.o.Library != nil,
+		PromptCapabilities: sdk.PromptCapabilities{Image: true, EmbeddedContext: true},
+		McpCapabilities:    sdk.McpCapabilities{Http: true, Sse: true},
+		SessionCapabilities: sdk.SessionCapabilities{List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{},
+			Close: &sdk.SessionCloseCapabilities{}, Fork: &sdk.SessionForkCapabilities{}},
+	}
+	return sdk.InitializeResponse{ProtocolVersion: sdk.ProtocolVersionNumber, AgentCapabilities: can, AuthMethods: a.authMethods(),
+		AgentInfo: &sdk.Implementation{Name: "kerf", Title: sdk.Ptr("Kerf"), Version: a.o.Version}}, nil
+}
+
+func (a *agent) authMethods() []sdk.AuthMethod {
+	return []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: "kerf-login", Name: "Sign in with Kerf", Description: &a.o.SignIn}}}
+}
+
+// Authenticate looks whether there is a key by now; Kerf takes none from editors.
+func (a *agent) Authenticate(_ context.Context, r sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
+	if r.MethodId != "kerf-login" {
+		return sdk.AuthenticateResponse{}, sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf("methodId %q is not offered", r.MethodId)})
+	}
+	if a.o.Check != nil {
+		if err := a.o.Check(); err != nil {
+			return sdk.AuthenticateResponse{}, requestError(err)
+		}
+	}
+	return sdk.AuthenticateResponse{}, nil
+}
+
+// NewSession opens a session in a directory.
+func (a *agent) NewSession(ctx context.Context, r sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
+	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, servers(r.McpServers)}, protocol.OpenOptions{})
+	if err != nil {
+		return sdk.NewSessionResponse{}, err
+	}
+	return sdk.NewSessionResponse{SessionId: s.id, Modes: s.modes(), Models: a.models(ctx)}, nil
+}
+
+// LoadSession opens an old session and tells what was said in it.
+func (a *agent) LoadSession(ctx context.Context, r sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
+	if a.o.Library == nil {
+		return sdk.LoadSessionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionLoad)
+	}
+	turns, err := a.o.Library.Transcript(ctx, string(r.SessionId), 0)
+	if err != nil {
+		return sdk.LoadSessionResponse{}, requestError(err)
+	}
+	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, servers(r.McpServers)}, protocol.OpenOptions{Resume: string(r.SessionId)})
+	if err != nil {
+		return sdk.LoadSessionResponse{}, err
+	}
+	if err := s.replay(ctx, turns); err != nil {
+		return sdk.LoadSessionResponse{}, err
+	}
+	return sdk.LoadSessionResponse{Modes: s.modes(), Models: a.models(ctx)}, nil
+}
+
+// ResumeSession opens an old session without telling what was said.
+func (a *agent) ResumeSession(ctx context.Context, r sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
+	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, servers(r.McpServers)}, protocol.OpenOptions{Resume: string(r.SessionId)})
+	if err != nil {
+		return sdk.ResumeSessionResponse{}, err
+	}
+	return sdk.ResumeSessionResponse{Modes: s.modes(), Models: a.models(ctx)}, nil
+}
+
+// UnstableForkSession starts a new session with the history of an old one.
+func (a *agent) UnstableForkSession(ctx context.Context, r sdk.UnstableForkSessionRequest) (sdk.UnstableForkSessionResponse, error) {
+	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, forkServers(r.McpServers)}, protocol.OpenOptions{Fork: string(r.SessionId)})
+	if err != nil {
+		return sdk.UnstableForkSessionResponse{}, err
+	}
+	return sdk.UnstableForkSessionResponse{SessionId: s.id, Modes: s.modes()}, nil
+}
+
+// pageSize is how many sessions one answer lists.
+const pageSize = 100
+
+// ListSessions lists sessions, newest first.
+func (a *agent) ListSessions(ctx context.Context, r sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
+	f := protocol.Filter{}
+	if r.Cwd != nil {
+		f.Cwd = *r.Cwd
+	}
+	list, err := a.o.Sessions.List(ctx, f)
+	if err != nil {
+		return sdk.ListSessionsResponse{}, requestError(err)
+	}
+	if r.Cursor != nil {
+		at := slices.IndexFunc(list, func(i protocol.SessionInfo) bool { return string(i.ID) == *r.Cursor })
+		if at < 0 {
+			return sdk.ListSessionsResponse{}, sdk.NewInvalidParams(map[string]any{"error": "the cursor names no session"})
+		}
+		list = list[at:]
+	}
+	res := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
+	for i, info := range list {
+		if i == pageSize {
+			res.NextCursor = sdk.Ptr(string(info.ID))
+			break
+		}
+		res.Sessions = append(res.Sessions, sdk.SessionInfo{SessionId: sdk.SessionId(info.ID), Cwd: info.Cwd,
+			Title: sdk.Ptr(info.Title), UpdatedAt: sdk.Ptr(info.Updated.UTC().Format(time.RFC3339))})
+	}
+	return res, nil
+}
+
+// CloseSession ends a session; its record stays.
+func (a *agent) CloseSession(_ context.Context, r sdk.CloseSessionRequest) (sdk.CloseSessionResponse, error) {
+	a.mu.Lock()
+	s := a.sessions[r.SessionId]
+	delete(a.sessions, r.SessionId)
+	a.mu.Unlock()
+	if s != nil {
+		s.close()
+	}
+	return sdk.CloseSessionResponse{}, nil
+}
+
+// Cancel interrupts what a session does.
+func (a *agent) Cancel(ctx context.Context, r sdk.CancelNotification) error {
+	if s := a.find(r.SessionId); s != nil {
+		s.cancel(ctx)
+	}
+	return nil
+}
+
+// Prompt runs one turn and returns when it is over.
+func (a *agent) Prompt(ctx context.Context, r sdk.PromptRequest) (sdk.PromptResponse, error) {
+	s := a.find(r.SessionId)
+	if s == nil {
+		return sdk.PromptResponse{}, unknownSession(r.SessionId)
+	}
+	return s.prompt(ctx, r.Prompt)
+}
+
+// SetSessionMode changes what a session asks about.
+func (a *agent) SetSessionMode(ctx context.Context, r sdk.SetSessionModeRequest) (sdk.SetSessionModeResponse, error) {
+	s := a.find(r.SessionId)
+	if s == nil {
+		return sdk.SetSessionModeResponse{}, unknownSession(r.SessionId)
+	}
+	return sdk.SetSessionModeResponse{}, s.setMode(ctx, r.ModeId)
+}
+
+// UnstableSetSessionModel changes the model of turns to come.
+func (a *agent) UnstableSetSessionModel(ctx context.Context, r sdk.UnstableSetSessionModelRequest) (sdk.UnstableSetSessionModelResponse, error) {
+	s := a.find(r.SessionId)
+	if s == nil {
+		return sdk.UnstableSetSessionModelResponse{}, unknownSession(r.SessionId)
+	}
+	err := s.configure(ctx, protocol.Settings{Model: string(r.ModelId)})
+	return sdk.UnstableSetSessionModelResponse{}, err
+}
+
+// SetSessionConfigOption: Kerf offers modes and models, no further options.
+func (a *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
+	return sdk.SetSessionConfigOptionResponse{}, sdk.NewInvalidParams(map[string]any{"error": "no such option"})
+}
+
+// place is where a session works and what it may use.
+type place struct {
+	cwd  string
+	more []string
+	mcp  []protocol.MCPServer
+}
+
+func (a *agent) open(ctx context.Context, p place, o protocol.OpenOptions) (*session, error) {
+	for _, dir := range append([]string{p.cwd}, p.more...) {
+		if !filepath.IsAbs(dir) {
+			return nil, sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf("%q is not an absolute path", dir)})
+		}
+	}
+	if o.Resume != "" {
+		_, _ = a.CloseSession(ctx, sdk.CloseSessionRequest{SessionId: sdk.SessionId(o.Resume)})
+	}
+	a.mu.Lock()
+	s := &session{agent: a, base: a.o.Open.Settings}
+	can, name := a.client, a.name
+	a.mu.Unlock()
+	o.Settings, o.AddDirs, o.MCP, o.Source = a.o.Open.Settings, append(slices.Clone(a.o.Open.AddDirs), p.more...), p.mcp, "acp"
+	o.Settings.Cwd, o.Settings.Edits = p.cwd, protocol.EditsAsk
+	o.Client = s.hands(can, name)
+	opened, err := a.o.Sessions.Open(context.WithoutCancel(ctx), o)
+	if err != nil {
+		return nil, requestError(err)
+	}
+	s.start(opened)
+	a.mu.Lock()
+	a.sessions[s.id] = s
+	a.mu.Unlock()
+	go s.announce()
+	return s, nil
+}
+
+func (a *agent) find(id sdk.SessionId) *session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sessions[id]
+}
+
+func (a *agent) close() {
+	a.mu.Lock()
+	all := a.sessions
+	a.sessions = nil
+	a.mu.Unlock()
+	for _, s := range all {
+		s.close()
+	}
+}
+
+// models lists the models, nil when they are not known.
+func (a *agent) models(ctx context.Context) *sdk.SessionModelState {
+	if a.o.Desk == nil {
+		return nil
+	}
+	list, err := a.o.Desk.Models(ctx)
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	state := &sdk.SessionModelState{CurrentModelId: sdk.ModelId(list[0].Name)}
+	for _, m := range list {
+		state.AvailableModels = append(state.AvailableModels, sdk.ModelInfo{ModelId: sdk.ModelId(m.Name), Name: m.Name, Description: &m.Description})
+	}
+	return state
+}
+
+func unknownSession(id sdk.SessionId) error {
+	return sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf("no session %q is open here; use session/new or session/load", id)})
+}
+
+// requestError is err in the words of the protocol.
+func requestError(err error) error {
+	var missing *protocol.CredentialsError
+	if errors.As(err, &missing) {
+		return sdk.NewAuthRequired(map[string]any{"error": err.Error()})
+	}
+	return sdk.NewInternalError(map[string]any{"error": err.Error()})
+}

@@ -1,0 +1,102 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"kerf/internal/protocol"
+)
+
+// ask puts an approval to the editor's user. Whatever is not a permission keeps
+// the action from running.
+func (s *session) ask(a protocol.Approval) {
+	ctx := context.Background()
+	answer := protocol.Answer{Approval: a.ID, Decision: protocol.Deny, Words: "the user declined"}
+	res, err := s.agent.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{SessionId: s.id, ToolCall: s.shown(a), Options: choices(a)})
+	switch {
+	case err != nil:
+		answer.Words = "the question could not be put to the user: " + err.Error()
+	case res.Outcome.Selected != nil:
+		answer.Decision = protocol.Decision(res.Outcome.Selected.OptionId)
+		if answer.Decision.Allows() {
+			answer.Words = ""
+		} else {
+			answer.Decision = protocol.Deny
+		}
+	default: // the turn was cancelled meanwhile
+		answer.Words = "the question was withdrawn"
+	}
+	_ = s.submit(ctx, answer)
+}
+
+// choices are the answers offered; their ids are the decisions.
+func choices(a protocol.Approval) []sdk.PermissionOption {
+	once := func(name string) sdk.PermissionOption {
+		return sdk.PermissionOption{OptionId: sdk.PermissionOptionId(protocol.Once), Name: name, Kind: sdk.PermissionOptionKindAllowOnce}
+	}
+	always := func(d protocol.Decision, name string) sdk.PermissionOption {
+		return sdk.PermissionOption{OptionId: sdk.PermissionOptionId(d), Name: name, Kind: sdk.PermissionOptionKindAllowAlways}
+	}
+	list := []sdk.PermissionOption{once("Allow")}
+	switch {
+	case a.Command != nil && len(a.Command.Prefix) > 0:
+		list = append(list, always(protocol.ForSession, fmt.Sprintf("Allow %q in this session", a.Command.Prefix)))
+	case a.Command != nil:
+		list = append(list, always(protocol.ForSession, "Allow this very command in this session"))
+	case a.Change != nil:
+		list = append(list, always(protocol.ForSession, "Allow changes of these files in this session"))
+	case a.Tool != nil:
+		list = append(list, always(protocol.ForSession, "Allow this tool in this session"))
+	case a.Network != nil:
+		list = append(list, always(protocol.ForSession, "Allow this host in this session"))
+	}
+	if a.Command != nil && a.Command.Rule != "" {
+		list = append(list, always(protocol.Always, "Always: "+a.Command.Rule))
+	}
+	return append(list, sdk.PermissionOption{OptionId: sdk.PermissionOptionId(protocol.Deny), Name: "Reject", Kind: sdk.PermissionOptionKindRejectOnce})
+}
+
+// shown is what the question is about: the whole command, or whole texts.
+func (s *session) shown(a protocol.Approval) sdk.ToolCallUpdate {
+	s.mu.Lock()
+	cwd := s.settings.Cwd
+	s.mu.Unlock()
+	id := sdk.ToolCallId(a.Call)
+	if id == "" {
+		id = sdk.ToolCallId(a.ID)
+	}
+	v := view{title: a.Reason, kind: sdk.ToolKindOther}
+	switch {
+	case a.Command != nil:
+		v = viewOf(protocol.Item{Body: protocol.Command{Command: a.Command.Command, Cwd: a.Command.Cwd}}, cwd)
+		v.content = console("$ " + a.Command.Command)
+		if a.Command.Unsandboxed {
+			v.content = append(v.content, words("It would run outside the sandbox."))
+		}
+	case a.Change != nil:
+		v = changeView(a.Change.Changes, a.Change.Files, "", cwd)
+		if len(a.Change.Files) < len(a.Change.Changes) {
+			v.content = append(v.content, words("```diff\n"+a.Change.Diff+"\n```"))
+		}
+	case a.Tool != nil:
+		v = view{title: a.Tool.Server + ": " + a.Tool.Tool, kind: sdk.ToolKindOther, input: a.Tool.Args}
+		v.content = []sdk.ToolCallContent{words(a.Tool.Args)}
+		if a.Tool.Changed != "" {
+			v.content = append(v.content, words("The tool changed since it was last allowed:\n\n"+a.Tool.Changed))
+		}
+	case a.Network != nil:
+		v = view{title: fmt.Sprintf("Reach %s:%d", a.Network.Host, a.Network.Port), kind: sdk.ToolKindFetch}
+		v.content = console("$ " + a.Network.Command)
+	case a.Question != nil:
+		v = view{title: a.Question.Message, kind: sdk.ToolKindOther}
+	}
+	if a.Reason != "" {
+		v.content = append(v.content, words("Reason: "+a.Reason))
+	}
+	status := sdk.ToolCallStatusPending
+	return sdk.ToolCallUpdate{ToolCallId: id, Title: &v.title, Kind: &v.kind, Status: &status, Content: v.content, Locations: v.places, RawInput: v.input}
+}
+
+func words(s string) sdk.ToolCallContent { return sdk.ToolContent(sdk.TextBlock(s)) }
