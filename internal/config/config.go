@@ -47,6 +47,7 @@ type Config struct {
 	Backups          Backups          `key:"backups"`
 	EditCorrection   EditCorrection   `key:"edit_correction"`
 	History          History          `key:"history"`
+	Budget           Budget           `key:"budget"`
 	Telemetry        Telemetry        `key:"telemetry"`
 	TUI              map[string]any   `key:"tui"`
 
@@ -111,6 +112,16 @@ type EditCorrection struct {
 type History struct {
 	Persistence string `key:"persistence" enum:"save-all none"`
 	MaxBytes    int64  `key:"max_bytes" min:"0"`
+}
+
+// Budget bounds what a run may use; 0 is no bound. MaxTurns counts the model
+// requests of one turn, MaxSeconds its time; MaxTokens and MaxCost (US dollars)
+// are for the whole run.
+type Budget struct {
+	MaxTurns   int     `key:"max_turns" min:"0"`
+	MaxTokens  int     `key:"max_tokens" min:"0"`
+	MaxCost    float64 `key:"max_cost" min:"0"`
+	MaxSeconds int     `key:"max_seconds" min:"0"`
 }
 
 // Telemetry is off unless the user turns it on.

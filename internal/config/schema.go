@@ -51,6 +51,10 @@ func (p *pourer) pour(rv reflect.Value, v *value, tag reflect.StructTag, path []
 		n, err := p.number(v, tag, path)
 		rv.SetInt(n)
 		return err
+	case reflect.Float64:
+		f, err := p.amount(v, path)
+		rv.SetFloat(f)
+		return err
 	}
 	panic("config: no schema for " + rv.Type().String())
 }
@@ -164,6 +168,18 @@ func (p *pourer) number(v *value, tag reflect.StructTag, path []string) (int64, 
 		return 0, p.fault(v, path, "expected at most %d, found %d", high, n)
 	}
 	return n, nil
+}
+
+// amount is a number that is not negative and may have a fraction.
+func (p *pourer) amount(v *value, path []string) (float64, error) {
+	f, ok := v.leaf.(float64)
+	if n, whole := v.leaf.(int64); whole {
+		f, ok = float64(n), true
+	}
+	if !ok || !(f >= 0) || math.IsInf(f, 0) {
+		return 0, p.fault(v, path, "expected a number that is not negative, found %s", v.kind())
+	}
+	return f, nil
 }
 
 func (p *pourer) duration(rv reflect.Value, v *value, tag reflect.StructTag, path []string) error {
