@@ -288,6 +288,7 @@ func (h *Host) resumeLog(o protocol.OpenOptions) (*log, error) {
 		return nil, fmt.Errorf("session %s: %w", info.ID, err)
 	}
 	l := &log{id: info.ID, dir: dir, writer: w, state: history.Rebuild(linesOf(records))}
+	restoreImages(l.state, dir)
 	if l.meta, err = rollout.LoadMetadata(dir); err != nil {
 		l.meta = rollout.Metadata{ID: string(info.ID), Cwd: l.state.Meta.Cwd, Model: l.state.Meta.Model, Created: time.Now().UTC()}
 	}
@@ -327,6 +328,7 @@ func (h *Host) start(o protocol.OpenOptions, set protocol.Settings, client model
 		Rollout: l.writer, Meta: l.meta, Dir: l.dir, Client: client, Prompt: fixed,
 		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
+		Limits: h.limits, Budget: h.budget(),
 		Hands: hands, Gather: around.Gather, Headless: o.Headless,
 		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), ws.warnings...),
 		Release: func() {

@@ -165,6 +165,7 @@ func (h *Host) forkLog(o protocol.OpenOptions, set protocol.Settings) (*log, err
 		return nil, err
 	}
 	l.state = history.Rebuild(linesOf(records))
+	restoreImages(l.state, from)
 	l.meta.Parent, l.meta.Title = string(info.ID), info.Title
 	if l.writer == nil {
 		return l, nil
@@ -195,6 +196,9 @@ func (l *log) adopt(from string, records []rollout.Record) error {
 		entries = append(entries, rollout.Entry{Type: r.Type, Body: body})
 	}
 	if err := copyDiffs(filepath.Join(from, "diffs"), filepath.Join(l.dir, "diffs")); err != nil {
+		return err
+	}
+	if err := copyBlobs(from, l.dir); err != nil {
 		return err
 	}
 	return l.writer.Append(entries...)

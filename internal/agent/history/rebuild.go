@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"kerf/internal/model"
@@ -31,6 +32,25 @@ type State struct {
 	LastDiff string
 	// Skipped counts lines that could not be read.
 	Skipped int
+	// Words are the items that the user said, Notes the machine-made record.
+	Words []*model.Item
+	Notes *Notes
+	// Marks are the places to which the conversation can go back.
+	Marks []Mark
+	// Order names the turns in order, also those that are no conversation.
+	Order []protocol.TurnID
+	// Context is the size in tokens that the last response reported, 0 when the
+	// history is new since.
+	Context int
+}
+
+// Mark is where a turn begins.
+type Mark struct {
+	Turn  protocol.TurnID
+	Items int // how many items are before it
+	Words int
+	Facts map[string]string // what the model had been told before it
+	seen  int
 }
 
 // Line is one line of a rollout: its type and the whole object.
@@ -42,7 +62,7 @@ type Line struct {
 // Rebuild reads the lines of a rollout in order. Lines it does not understand
 // are counted and passed over; calls without an output get [Aborted].
 func Rebuild(lines []Line) *State {
-	b := builder{State: State{Facts: map[string]string{}, Seen: map[string]Sight{}}}
+	b := builder{State: State{Facts: map[string]string{}, Seen: map[string]Sight{}, Notes: &Notes{}}}
 	for _, l := range lines {
 		if err := b.line(l); err != nil {
 			b.Skipped++
@@ -56,9 +76,10 @@ func Rebuild(lines []Line) *State {
 // before outputs, whatever the order in which they were written.
 type builder struct {
 	State
-	turn  protocol.TurnID
-	round int
-	parts []part
+	turn   protocol.TurnID
+	round  int
+	parts  []part
+	sights []string // paths in the order in which they were seen
 }
 
 // part is one item of the response being gathered; out is its output, if a call.
@@ -83,9 +104,11 @@ func (b *builder) line(l Line) error {
 	case "tool_call":
 		return decode(l, b.toolCall)
 	case "token_usage":
-		return decode(l, func(u TokenUsage) { b.Total = b.Total.Add(u.Usage) })
+		return decode(l, b.tokenUsage)
 	case "file_change":
-		return decode(l, func(c FileChange) { b.LastDiff = c.DiffPath })
+		return decode(l, b.fileChange)
+	case "compacted":
+		return decode(l, b.compacted)
 	case "event":
 		return b.event(l)
 	}
@@ -106,15 +129,73 @@ func (b *builder) event(l Line) error {
 	if err := json.Unmarshal(l.JSON, &h); err != nil {
 		return err
 	}
-	if h.What == ToolBegan {
+	switch h.What {
+	case ToolBegan:
 		return decode(l, b.toolStarted)
+	case Rewound:
+		b.rewound(h.Turn)
 	}
 	return nil
+}
+
+// inTurn notes the order of turns.
+func (b *builder) inTurn(id protocol.TurnID) {
+	if id != "" && (len(b.Order) == 0 || b.Order[len(b.Order)-1] != id) {
+		b.Order = append(b.Order, id)
+	}
+}
+
+func (b *builder) tokenUsage(u TokenUsage) {
+	b.Total = b.Total.Add(u.Usage)
+	b.Context = u.Usage.Total()
+	b.Rounds = max(b.Rounds, u.Round)
+}
+
+func (b *builder) fileChange(c FileChange) {
+	b.LastDiff = c.DiffPath
+	b.inTurn(c.Turn)
+	b.Notes.Observe(c)
+}
+
+// compacted starts the history anew.
+func (b *builder) compacted(c Compacted) {
+	b.closeRound()
+	b.Items, b.Facts, b.Marks, b.Words, b.Context = c.Items, maps.Clone(c.Facts), nil, nil, 0
+	if b.Facts == nil {
+		b.Facts = map[string]string{}
+	}
+	for _, i := range c.Words {
+		if i >= 0 && i < len(c.Items) {
+			b.Words = append(b.Words, c.Items[i])
+		}
+	}
+	if c.Notes != nil {
+		b.Notes = c.Notes
+	}
+}
+
+// rewound forgets a turn and all that follow it.
+func (b *builder) rewound(id protocol.TurnID) {
+	b.closeRound()
+	i := slices.IndexFunc(b.Marks, func(m Mark) bool { return m.Turn == id })
+	if i < 0 {
+		b.Skipped++
+		return
+	}
+	m := b.Marks[i]
+	b.Items, b.Words = b.Items[:m.Items:m.Items], b.Words[:m.Words:m.Words]
+	b.Facts, b.Marks, b.Context = maps.Clone(m.Facts), b.Marks[:i:i], 0
+	for _, path := range b.sights[m.seen:] {
+		delete(b.Seen, path)
+	}
+	b.sights = b.sights[:m.seen]
 }
 
 func (b *builder) turnContext(c TurnContext) {
 	b.closeRound()
 	b.Turns++
+	b.inTurn(c.Turn)
+	b.Marks = append(b.Marks, Mark{Turn: c.Turn, Items: len(b.Items), Words: len(b.Words), Facts: maps.Clone(b.Facts), seen: len(b.sights)})
 	b.Settings = c.Settings
 	for k, v := range c.Facts {
 		b.Facts[k] = v
@@ -128,6 +209,9 @@ func (b *builder) userInput(u UserInput) {
 		b.First = u.Text
 	}
 	b.Items = append(b.Items, u.Item())
+	if !u.Marker {
+		b.Words = append(b.Words, b.Items[len(b.Items)-1])
+	}
 }
 
 // Item returns the message as the model sees it.
@@ -166,6 +250,7 @@ func (t ToolCall) Items() (call, out *model.Item) {
 func (b *builder) message(m AssistantMessage) {
 	b.enter(m.Turn, m.Round)
 	b.parts = append(b.parts, part{m.Index, m.Item(), nil})
+	b.Notes.Observe(m)
 }
 
 func (b *builder) reasoning(r Reasoning) {
@@ -184,7 +269,9 @@ func (b *builder) toolCall(t ToolCall) {
 	b.enter(t.Turn, t.Round)
 	for _, s := range t.Saw {
 		b.Seen[s.Path] = s
+		b.sights = append(b.sights, s.Path)
 	}
+	b.Notes.Observe(t)
 	call, out := t.Items()
 	for i := range b.parts {
 		if b.parts[i].item.CallID == call.CallID {

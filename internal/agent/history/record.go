@@ -61,6 +61,8 @@ type AssistantMessage struct {
 	// Partial messages were cut off by an interrupt.
 	Partial bool   `json:"partial,omitempty"`
 	ItemID  string `json:"item_id,omitempty"`
+	// Plan is the plan that the text proposes, in plan mode.
+	Plan string `json:"plan,omitempty"`
 }
 
 // Reasoning is a whole reasoning item.
@@ -105,6 +107,11 @@ type ToolCall struct {
 	Millis  int64           `json:"duration_ms"`
 	// Saw lists the files whose state the result showed the model.
 	Saw []Sight `json:"saw,omitempty"`
+	// Command and Exit are the command that ran and how it ended, if one did.
+	Command string `json:"command,omitempty"`
+	Exit    *int   `json:"exit_code,omitempty"`
+	// Plan is the plan that the call left, if it was about that.
+	Plan *Plan `json:"plan,omitempty"`
 }
 
 // Sight is one file the model was shown: SHA-256 in hex, empty for "not there".
@@ -112,6 +119,15 @@ type Sight struct {
 	Path string `json:"path"`
 	Sum  string `json:"sha256,omitempty"`
 	Mode uint32 `json:"mode,omitempty"`
+	// Hash and Version are the state as the model knows it: 16 hex digits and a
+	// number.
+	Hash    string `json:"content_hash,omitempty"`
+	Version int    `json:"version,omitempty"`
+	// First and Last are the lines that were shown, of Lines; 0 when the file was
+	// not shown as lines.
+	First int `json:"first,omitempty"`
+	Last  int `json:"last,omitempty"`
+	Lines int `json:"lines,omitempty"`
 }
 
 // FileChange is one changed path. Before and After are SHA-256 in hex, empty
@@ -167,7 +183,29 @@ const (
 	StreamRetry   = "stream_retry"
 	TurnDiffed    = "turn_diff"
 	Noted         = "warning"
+	// Renamed gives the session the title in Message.
+	Renamed = "renamed"
+	// Rewound goes back to just before the turn.
+	Rewound = "rewound"
 )
+
+// Compacted replaces everything before it: the history is Items from here on.
+type Compacted struct {
+	Turn protocol.TurnID `json:"turn_id"`
+	// Before and After are sizes in tokens.
+	Before  int    `json:"tokens_before"`
+	After   int    `json:"tokens_after"`
+	Auto    bool   `json:"auto"`
+	Summary string `json:"summary"`
+	// Words are the places in Items of what the user said.
+	Items []*model.Item     `json:"items"`
+	Words []int             `json:"words"`
+	Facts map[string]string `json:"facts,omitempty"`
+	Notes *Notes            `json:"notes,omitempty"`
+}
+
+// Type is the value of the line's "type" field.
+func (Compacted) Type() string { return "compacted" }
 
 func (SessionMeta) Type() string      { return "session_meta" }
 func (TurnContext) Type() string      { return "turn_context" }

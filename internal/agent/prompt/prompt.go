@@ -41,6 +41,11 @@ func (f *Fixed) Build(s protocol.Settings, schema json.RawMessage, items []*mode
 	}
 }
 
+// Compaction returns the request for the summary of items: it offers no tools.
+func (f *Fixed) Compaction(s protocol.Settings, items []*model.Item) *model.Request {
+	return &model.Request{Model: s.Model, Instructions: f.Instructions, Items: items, Effort: s.Effort, Summary: f.Summary, CacheKey: f.CacheKey}
+}
+
 func (f *Fixed) tools() []model.Tool {
 	list := make([]model.Tool, len(f.Tools))
 	for i, s := range f.Tools {
@@ -96,6 +101,33 @@ func Developer(text string) *model.Item {
 	return &model.Item{Kind: model.Message, Role: "developer", Content: []model.Part{{Text: text}}}
 }
 
+// planMode tells the model what plan mode asks of it.
+const planMode = `<plan_mode>
+Plan mode is on. Nothing may be changed: every write is refused, and so is every command that is not known to only read.
+Look around until you know enough, and ask the user about what only they can decide. Then propose a plan that somebody could carry out
+without further questions, in one block, each tag on a line of its own:
+<proposed_plan>
+(the plan, in Markdown: what will be changed, in which files, in which order, and how it is checked)
+</proposed_plan>
+The user reads the plan and approves it, or asks for another one.
+</plan_mode>`
+
+// planModeOver tells the model that it may work again.
+const planModeOver = "<plan_mode>\nPlan mode is off. Files may be changed again, as far as the approval policy allows.\n</plan_mode>"
+
+// PlanMode returns the item that tells of plan mode, given the approval policies
+// before and now, or nil when nothing changed about it.
+func PlanMode(before, now string) *model.Item {
+	const plan = string(protocol.PolicyPlan)
+	switch {
+	case now == plan && before != plan:
+		return model.UserText(planMode)
+	case before == plan && now != plan:
+		return model.UserText(planModeOver)
+	}
+	return nil
+}
+
 // order is how facts are told; others follow by name.
 var order = []string{"cwd", "shell", "current_date", "timezone", "git_branch", "git_dirty", "sandbox_mode", "network_access",
 	"writable_roots", "approval_policy"}
@@ -126,4 +158,6 @@ func Surroundings(before, now map[string]string) *model.Item {
 }
 
 // escape keeps a hostile directory or branch name from ending its element.
-func escape(s string) string { return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s) }
+func escape(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}

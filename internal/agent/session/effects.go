@@ -28,6 +28,14 @@ func (s *Session) start(e turn.Effect) bool {
 		action := s.actions[e.Call]
 		delete(s.actions, e.Call)
 		s.spawn(e.Call, func(ctx context.Context) message { return s.run(ctx, e, action) })
+	case turn.RunShell:
+		s.spawn(e.Call, func(ctx context.Context) message { return s.runShell(ctx, e) })
+	case turn.Undo:
+		s.spawn(nil, func(ctx context.Context) message { return s.undo(ctx, e) })
+	case turn.Kill:
+		s.kill(e.Process)
+	case turn.Forget:
+		s.forget(e.Since)
 	case turn.Wait:
 		delay := e.Delay
 		if e.Jitter {
@@ -80,16 +88,18 @@ func sleep(ctx context.Context, d time.Duration) {
 }
 
 func (s *Session) gather(ctx context.Context, e turn.Gather) message {
-	first := s.first
-	s.first = false // Gather effects never overlap
-	items, facts := s.o.Gather(ctx, e.Settings, s.facts, first)
-	items = append(items, s.o.Hands.Notes()...)
-	return message{in: turn.Gathered{Turn: e.Turn, Items: items, Facts: facts}}
+	in := s.o.Gather(ctx, e)
+	in.Turn, in.Again = e.Turn, e.Again
+	in.Notices = append(in.Notices, s.o.Hands.Notes()...)
+	return message{in: in}
 }
 
 // sample makes one request and passes its chunks on.
 func (s *Session) sample(ctx context.Context, e turn.CallModel) message {
 	req := s.o.Prompt.Build(e.Settings, json.RawMessage(e.Schema), e.Items)
+	if e.Compact {
+		req = s.o.Prompt.Compaction(e.Settings, e.Items)
+	}
 	err := s.o.Client.Stream(ctx, req, func(c model.Chunk) error {
 		select {
 		case s.inputs <- message{in: turn.Chunk{Round: e.Round, Chunk: c}}:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kerf/internal/agent/prompt"
+	"kerf/internal/agent/turn"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
 	"kerf/internal/work/repo"
@@ -55,10 +56,10 @@ func (s *Surroundings) Start(ctx context.Context) {
 	})
 }
 
-// Gather returns the items that are new since before, and the facts now told.
-func (s *Surroundings) Gather(ctx context.Context, set protocol.Settings, before map[string]string, first bool) ([]*model.Item, map[string]string) {
+// Gather returns the items that are new since e.Before, and the facts now told.
+func (s *Surroundings) Gather(ctx context.Context, e turn.Gather) turn.Gathered {
 	var items []*model.Item
-	if first {
+	if e.First {
 		if it := prompt.Developer(s.Developer); it != nil {
 			items = append(items, it)
 		}
@@ -66,11 +67,18 @@ func (s *Surroundings) Gather(ctx context.Context, set protocol.Settings, before
 			items = append(items, it)
 		}
 	}
-	now := s.facts(ctx, set, first)
+	before := e.Before
+	if e.First {
+		before = nil
+	}
+	now := s.facts(ctx, e.Settings, e.First)
+	if it := prompt.PlanMode(before["approval_policy"], now["approval_policy"]); it != nil {
+		items = append(items, it)
+	}
 	if it := prompt.Surroundings(before, now); it != nil {
 		items = append(items, it)
 	}
-	return items, now
+	return turn.Gathered{Items: items, Facts: now}
 }
 
 func (s *Surroundings) facts(ctx context.Context, set protocol.Settings, first bool) map[string]string {
@@ -113,6 +121,7 @@ func (s *Surroundings) isDirty(ctx context.Context, first bool) string {
 	defer t.Stop()
 	select {
 	case d := <-s.dirty:
+		s.dirty <- d // for the next one who asks
 		return d
 	case <-t.C:
 	case <-ctx.Done():

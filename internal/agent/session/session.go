@@ -50,10 +50,14 @@ type Options struct {
 	StreamRetries  int
 	Window         int
 	OutputTokens   int // budget of one tool output
+	// Limits, Cost and Budget are those of turn.Options.
+	Limits func(model string) (window, limit int)
+	Cost   func(model string, u protocol.Usage) float64
+	Budget turn.Budget
 
 	Hands *Hands
 	// Gather finds what the model is told before a turn.
-	Gather func(ctx context.Context, s protocol.Settings, before map[string]string, first bool) (items []*model.Item, facts map[string]string)
+	Gather func(ctx context.Context, e turn.Gather) turn.Gathered
 	// Headless sessions have nobody to ask.
 	Headless bool
 	Warnings []string
@@ -63,10 +67,8 @@ type Options struct {
 
 // Session is one live conversation. It implements protocol.Session.
 type Session struct {
-	o     Options
-	core  *turn.Core
-	facts map[string]string
-	first bool
+	o    Options
+	core *turn.Core
 
 	inputs chan message
 	events chan protocol.Event
@@ -82,18 +84,21 @@ type Session struct {
 	seq      uint64
 	began    time.Time // of the running turn
 	turnID   protocol.TurnID
-	storage  error // why records cannot be written, told once
-	metaDue  bool  // metadata.json is behind
-	metaMade bool  // it was written once
+	storage  error              // why records cannot be written, told once
+	metaDue  bool               // metadata.json is behind
+	metaMade bool               // it was written once
+	running  []protocol.Process // as last told
 }
 
 // timer is the key of a timer in stops.
 type timer int
 
-// message is one input with what the core need not know.
+// message is one input with what the core need not know, or something to tell
+// that the core has no part in.
 type message struct {
 	in     turn.Input
 	action tool.Action
+	told   protocol.Msg
 }
 
 // queue is how many inputs may wait for the loop.
@@ -102,14 +107,12 @@ const queue = 256
 // Start starts a session. The caller must drain Events and call Close.
 func Start(o Options) *Session {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Session{o: o, facts: map[string]string{}, first: o.State == nil, inputs: make(chan message, queue),
+	s := &Session{o: o, inputs: make(chan message, queue),
 		events: make(chan protocol.Event), ctx: ctx, cancel: cancel, done: make(chan struct{}),
 		stops: map[any]context.CancelFunc{}, actions: map[protocol.CallID]tool.Action{}}
-	if o.State != nil && o.State.Facts != nil {
-		s.facts = o.State.Facts
-	}
 	s.core = turn.New(turn.Options{Settings: o.Settings, Parallel: o.Hands.Parallel,
-		RequestRetries: o.RequestRetries, StreamRetries: o.StreamRetries, Window: o.Window}, o.State)
+		RequestRetries: o.RequestRetries, StreamRetries: o.StreamRetries, Window: o.Window,
+		Limits: o.Limits, Cost: o.Cost, Budget: o.Budget}, o.State)
 	s.outbox = newOutbox()
 	go s.outbox.pump(s.events)
 	go s.loop()
@@ -178,7 +181,13 @@ func (s *Session) drain() {
 // step feeds one input to the core and carries out what follows: records first,
 // then events, then effects. It reports whether the session goes on.
 func (s *Session) step(m message) bool {
+	if m.told != nil {
+		s.tell(turn.Told{Turn: s.turnID, Msg: m.told})
+		return true
+	}
 	switch in := m.in.(type) {
+	case turn.ShellDone:
+		delete(s.stops, in.Call)
 	case turn.Prepared:
 		delete(s.stops, in.Call)
 		if m.action != nil {
@@ -200,6 +209,7 @@ func (s *Session) step(m message) bool {
 	for _, e := range ready.Effects {
 		more = s.start(e) && more
 	}
+	s.tellProcesses(m.in)
 	if !s.metaMade && s.o.Meta.Title != "" {
 		s.metaMade = true
 		s.saveMeta() // the request is on its way by now
@@ -246,7 +256,7 @@ func (s *Session) write(records []history.Record) {
 	}
 	entries := make([]rollout.Entry, len(records))
 	for i, r := range records {
-		entries[i] = rollout.Entry{Type: r.Type(), Body: r}
+		entries[i] = rollout.Entry{Type: r.Type(), Body: s.slim(r)}
 	}
 	err := s.o.Rollout.Append(entries...)
 	if err != nil && s.storage == nil {
@@ -261,15 +271,22 @@ func (s *Session) observe(r history.Record) {
 	case history.TurnContext:
 		s.o.Meta.Turns++
 		s.o.Meta.Model = r.Settings.Model
-		for k, v := range r.Facts {
-			s.facts[k] = v
-		}
 	case history.UserInput:
 		if s.o.Meta.Title == "" && !r.Marker {
 			s.o.Meta.Title = titleOf(r.Text)
 		}
 	case history.TokenUsage:
 		s.o.Meta.Tokens += r.Usage.Total()
+	case history.Happening:
+		if r.What != history.Renamed {
+			return
+		}
+		s.o.Meta.Title = r.Message
+	case history.AssistantMessage:
+		if r.Plan != "" {
+			s.savePlan(r.Plan)
+		}
+		return
 	default:
 		return
 	}
@@ -305,6 +322,16 @@ func (s *Session) tell(t turn.Told) {
 	}
 	s.seq++
 	s.outbox.put(protocol.Event{Seq: s.seq, Turn: t.Turn, Submission: t.Submission, Time: now, Msg: t.Msg})
+}
+
+// savePlan keeps the plan beside the rollout, for people.
+func (s *Session) savePlan(plan string) {
+	if s.o.Rollout == nil {
+		return
+	}
+	if err := s.o.Rollout.SavePlan(plan); err != nil {
+		s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Warning{Message: fmt.Sprintf("the plan cannot be saved: %v", err)}})
+	}
 }
 
 // turnOver brings the session's files up to date; the rollout reaches the disk

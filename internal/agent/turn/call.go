@@ -223,12 +223,35 @@ func (c *Core) recordCalls() {
 		k := r.calls[r.recorded]
 		r.recorded++
 		args, input := history.SplitInput(k.style, k.input)
-		rec := history.ToolCall{Turn: c.turn.id, Round: r.number, Index: k.index, Call: k.call.ID, Name: k.call.Name,
+		rec := history.ToolCall{Command: ranCommand(k.outcome.Body), Exit: exitOf(k.outcome.Body), Plan: planOf(k.outcome.Todo),
+			Turn: c.turn.id, Round: r.number, Index: k.index, Call: k.call.ID, Name: k.call.Name,
 			Args: args, Input: input, Style: k.style, ItemID: k.itemID, Result: k.outcome.Text,
 			Images: k.outcome.Images, Success: k.outcome.Success, Millis: k.outcome.Millis, Saw: k.outcome.Saw}
 		_, k.output = rec.Items()
 		c.record(rec)
 	}
+}
+
+// ranCommand, exitOf and planOf are what a record keeps of an outcome.
+func ranCommand(b protocol.Body) string {
+	if cmd, ok := b.(protocol.Command); ok {
+		return cmd.Command
+	}
+	return ""
+}
+
+func exitOf(b protocol.Body) *int {
+	if cmd, ok := b.(protocol.Command); ok {
+		return cmd.ExitCode
+	}
+	return nil
+}
+
+func planOf(t *protocol.TodoList) *history.Plan {
+	if t == nil {
+		return nil
+	}
+	return &history.Plan{Explanation: t.Explanation, Steps: t.Steps}
 }
 
 // showEnd completes the item of k, or shows it at once if it never started.

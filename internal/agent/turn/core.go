@@ -1,7 +1,8 @@
 package turn
 
 import (
-	"time"
+	"maps"
+	"slices"
 
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
@@ -20,8 +21,15 @@ type Options struct {
 	RequestRetries, StreamRetries int
 	// MaxCalls bounds the calls of one response that run; 0 means 128.
 	MaxCalls int
-	// Window is the context window of the model in tokens, 0 if unknown.
+	// Window is the context window in tokens of models that Limits does not know,
+	// 0 if unknown.
 	Window int
+	// Limits tells the context window of a model and the size at which the history
+	// is compacted, 0 for what is unknown. It must be pure; nil knows nothing.
+	Limits func(model string) (window, limit int)
+	// Cost is the price of a response in dollars. It must be pure; nil is free.
+	Cost   func(model string, u protocol.Usage) float64
+	Budget Budget
 	// Fault, in tests, breaks the core in a known way.
 	Fault Fault
 }
@@ -37,10 +45,29 @@ type Core struct {
 	itemSeq  int
 	askSeq   int
 	callSeq  int
+	chores   int
 	used     map[protocol.CallID]bool
 
+	words   []*model.Item // those of items that the user said
+	fresh   int           // how many of the last words no request has carried
+	facts   map[string]string
+	told    bool // the model was told of its surroundings
+	marks   []history.Mark
+	order   []protocol.TurnID // all turns that may have changed files
+	notes   *history.Notes
+	size    int    // estimate of items, in tokens
+	context int    // what the last response reported, or an estimate
+	extra   int    // what a request has beside its items, as far as reported
+	model   string // of the last response
+	idle    bool   // nothing of the model is in items since they were made anew
+	plan    string // proposed in plan mode and not carried out
+	spent   spent
+
 	turn    *turn
-	next    []Submit // inputs that start a turn once the running one ended
+	chore   *chore   // the undo under way, or nil
+	next    []Submit // what follows once the running turn ended
+	queue   []Submit // input that waits for turns of its own
+	compact bool     // the user asked for a compaction
 	closing bool
 	ended   bool
 
@@ -51,15 +78,28 @@ type Core struct {
 type phase int
 
 const (
-	gathering phase = iota
-	sampling        // a request is out, or its calls are not done
-	waiting         // a failed request will be sent again
+	gathering   phase = iota
+	sampling          // a request is out, or its calls are not done
+	waiting           // a failed request will be sent again
+	compacting        // the summary of the history is being written
+	regathering       // the history is about to be replaced
+	shelling          // a command of the user's own runs, and nothing else
 	settling
+)
+
+// kind is what a turn is for.
+type kind int
+
+const (
+	regular kind = iota
+	compaction
+	userShell
 )
 
 // turn is the state of the running turn.
 type turn struct {
 	id       protocol.TurnID
+	kind     kind
 	settings protocol.Settings
 	schema   []byte
 	phase    phase
@@ -74,6 +114,13 @@ type turn struct {
 	streams  int
 	usage    protocol.Usage
 	last     string // the last message of the model
+	shrink   *shrink
+	again    int  // compactions whose summary is written
+	shrunk   bool // the history was compacted because the model refused its length
+	shells   []*shell
+	ran      []history.UserInput // shells that ended and are not recorded yet
+	wall     int                 // the timer of the budget, or 0
+	sampled  int                 // requests with tools
 	todo     protocol.ItemID
 	todoNow  *protocol.TodoList
 }
@@ -81,6 +128,7 @@ type turn struct {
 // ending is how a turn ends.
 type ending struct {
 	reason  protocol.AbortReason // of an abort
+	why     string               // of an abort by budget, in words
 	trouble *protocol.Trouble    // of a failure
 }
 
@@ -92,9 +140,10 @@ func New(o Options, st *history.State) *Core {
 	if o.Parallel == nil {
 		o.Parallel = func(tool.Call) bool { return false }
 	}
-	c := &Core{o: o, settings: o.Settings, used: map[protocol.CallID]bool{}}
+	c := &Core{o: o, settings: o.Settings, used: map[protocol.CallID]bool{}, facts: map[string]string{}, notes: &history.Notes{}, idle: true}
 	if st != nil {
 		c.items, c.total, c.rounds = st.Items, st.Total, st.Rounds
+		c.resume(st)
 		for _, it := range st.Items {
 			if it.Kind == model.Call {
 				c.used[protocol.CallID(it.CallID)] = true
@@ -130,6 +179,10 @@ func (c *Core) Step(in Input) Ready {
 		c.progress(in)
 	case Finished:
 		c.finished(in.Call, in.Outcome)
+	case ShellDone:
+		c.shellDone(in)
+	case Undone:
+		c.undone(in)
 	case Elapsed:
 		c.elapsed(in)
 	case Settled:
@@ -140,8 +193,19 @@ func (c *Core) Step(in Input) Ready {
 	return out
 }
 
-func (c *Core) record(r ...history.Record) { c.out.Records = append(c.out.Records, r...) }
-func (c *Core) do(e ...Effect)             { c.out.Effects = append(c.out.Effects, e...) }
+func (c *Core) record(r history.Record) {
+	c.out.Records = append(c.out.Records, r)
+	c.notes.Observe(r)
+}
+
+// add puts items at the end of the history.
+func (c *Core) add(items ...*model.Item) {
+	for _, it := range items {
+		c.size += history.Size(it)
+	}
+	c.items = append(c.items, items...)
+}
+func (c *Core) do(e ...Effect) { c.out.Effects = append(c.out.Effects, e...) }
 
 func (c *Core) tell(m protocol.Msg) {
 	t := Told{Msg: m}
@@ -158,11 +222,30 @@ func (c *Core) submit(s Submit) {
 	case protocol.UserInput:
 		c.userInput(s, op)
 	case protocol.Interrupt:
+		c.stopShells()
 		c.stop(ending{reason: protocol.AbortInterrupted})
 	case protocol.Answer:
 		c.answer(op)
+	case protocol.Configure:
+		c.configure(s, op)
+	case protocol.Compact:
+		c.compactOp(s)
+	case protocol.Shell:
+		c.shellOp(s, op)
+	case protocol.Undo:
+		c.undoOp(s, op)
+	case protocol.Rewind:
+		c.rewindOp(s, op)
+	case protocol.Rename:
+		c.rename(s, op)
+	case protocol.Unqueue:
+		c.queue = nil
+		c.reply(s.ID, protocol.QueueChanged{})
+	case protocol.Kill:
+		c.do(Kill{Process: op.Process})
 	case protocol.Shutdown:
 		c.closing = true
+		c.stopShells()
 		c.stop(ending{reason: protocol.AbortInterrupted})
 		c.endIfIdle()
 	}
@@ -172,12 +255,17 @@ func (c *Core) userInput(s Submit, op protocol.UserInput) {
 	switch {
 	case c.closing:
 		c.giveBack(s)
+	case c.chore != nil:
+		c.next = append(c.next, s)
 	case c.turn == nil:
 		c.start(s)
+	case op.Queue:
+		c.queue = append(c.queue, s)
+		c.tellQueue(s.ID)
 	case op.Replace:
 		c.stop(ending{reason: protocol.AbortReplaced})
 		c.next = append(c.next, s)
-	case c.turn.stopping != nil || c.turn.phase == settling:
+	case c.turn.stopping != nil || c.turn.phase == settling || c.turn.kind != regular:
 		c.next = append(c.next, s)
 	default:
 		c.turn.pending = append(c.turn.pending, s)
@@ -192,24 +280,55 @@ func (c *Core) giveBack(s Submit) {
 
 func (c *Core) start(s Submit) {
 	op := s.Op.(protocol.UserInput)
-	if op.Settings != nil {
+	if op.Settings != nil && *op.Settings != c.settings {
 		c.settings = *op.Settings
+		c.reply(s.ID, protocol.SettingsChanged{Settings: c.settings})
 	}
-	c.turn = &turn{id: protocol.TurnID(s.ID), settings: c.settings, schema: op.Schema, opening: op.Items}
+	c.enter(&turn{id: protocol.TurnID(s.ID), settings: c.settings, schema: op.Schema, opening: op.Items})
+	c.startClock()
+	c.do(Gather{Turn: c.turn.id, Settings: c.settings, Before: c.facts, First: !c.told, Input: op.Items})
+}
+
+// enter makes t the running turn.
+func (c *Core) enter(t *turn) {
+	c.turn = t
+	c.order = append(c.order, t.id)
 	c.tell(protocol.TurnStarted{})
-	c.do(Gather{Turn: c.turn.id, Settings: c.settings})
 }
 
 func (c *Core) gathered(in Gathered) {
 	t := c.turn
-	if t == nil || t.id != in.Turn || t.phase != gathering {
+	if t == nil || t.id != in.Turn || t.again != in.Again {
 		return
 	}
-	c.record(history.TurnContext{Turn: t.id, Settings: t.settings, Facts: in.Facts, Items: in.Items})
-	c.items = append(c.items, in.Items...)
+	switch t.phase {
+	case regathering:
+		c.replace(in)
+		return
+	case gathering:
+	default:
+		return
+	}
+	items := slices.Concat(in.Items, in.Notices)
+	if it := c.approvedPlan(); it != nil {
+		items = append(items, it)
+	}
+	c.marks = append(c.marks, history.Mark{Turn: t.id, Items: len(c.items), Words: len(c.words), Facts: c.facts})
+	c.record(history.TurnContext{Turn: t.id, Settings: t.settings, Facts: in.Facts, Items: items})
+	c.learn(in.Facts)
+	c.add(items...)
 	c.recordInput(t.opening)
 	t.opening = nil
-	c.sample()
+	c.followUp()
+}
+
+// learn remembers what the model was told. The map before stays as it is: marks
+// hold it.
+func (c *Core) learn(facts map[string]string) {
+	c.told = true
+	now := maps.Clone(c.facts)
+	maps.Copy(now, facts)
+	c.facts = now
 }
 
 // recordInput puts a message of the user into the history.
@@ -227,13 +346,17 @@ func (c *Core) recordInput(input []protocol.Input) {
 		}
 	}
 	c.record(u)
-	c.items = append(c.items, u.Item())
+	it := u.Item()
+	c.add(it)
+	c.words = append(c.words, it)
+	c.fresh++
 	c.itemSeq++
 	c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: itemID(c.itemSeq), Status: protocol.Completed,
 		Body: protocol.UserMessage{Input: input}}})
 }
 
 func (c *Core) recordPending() {
+	c.recordShells()
 	for _, s := range c.turn.pending {
 		c.recordInput(s.Op.(protocol.UserInput).Items)
 	}
@@ -248,6 +371,8 @@ func (c *Core) sample() {
 	}
 	t.pending = nil
 	c.rounds++
+	t.sampled++
+	c.fresh = 0
 	t.phase = sampling
 	t.round = newRound(c.rounds)
 	items := c.Items()
@@ -264,12 +389,20 @@ func (c *Core) stop(e ending) {
 		return
 	}
 	t.stopping = &e
+	c.stopShells()
 	switch t.phase {
-	case gathering:
+	case gathering, shelling, regathering:
+		c.dropShrink()
+		c.settle(e)
+		return
+	case compacting:
+		c.do(StopModel{Round: t.shrink.round})
+		c.dropShrink()
 		c.settle(e)
 		return
 	case waiting:
 		c.do(StopWait{Timer: t.timer})
+		c.dropShrink()
 	case sampling:
 		c.stopRound()
 	}
@@ -301,7 +434,7 @@ func (c *Core) stopRound() {
 // advance moves a turn on whose stream and calls may all be over.
 func (c *Core) advance() {
 	t := c.turn
-	if t == nil || t.phase == gathering || t.phase == settling {
+	if t == nil || t.phase != sampling && t.phase != waiting {
 		return
 	}
 	if t.phase == sampling {
@@ -317,183 +450,8 @@ func (c *Core) advance() {
 	case t.round.failure != nil:
 		c.failed(t.round.failure)
 	case t.round.calledTools || len(t.pending) > 0:
-		c.sample()
+		c.followUp()
 	default:
 		c.settle(ending{})
 	}
-}
-
-// failed decides what follows a request that did not end well.
-func (c *Core) failed(err *model.Error) {
-	t := c.turn
-	attempt, most := c.nextAttempt(err)
-	if attempt == 0 {
-		c.fail(troubleOf(err))
-		return
-	}
-	delay, asked := backoff(attempt), false
-	if err.RetryAfter > 0 {
-		delay, asked = err.RetryAfter, true
-	}
-	if delay > maxDelay {
-		tr := troubleOf(err)
-		tr.Hint = "the provider asks to wait " + delay.Round(time.Second).String() + "; try again then"
-		c.fail(tr)
-		return
-	}
-	c.timers++
-	t.timer, t.phase = c.timers, waiting
-	c.record(history.Happening{Turn: t.id, What: history.StreamRetry, Message: err.Error()})
-	c.tell(protocol.Retrying{Attempt: attempt, Max: most, Delay: delay, Cause: err.Error()})
-	c.do(Wait{Timer: t.timer, Delay: delay, Jitter: !asked})
-}
-
-// maxDelay is the longest wait a provider may ask for.
-const maxDelay = 5 * time.Minute
-
-// nextAttempt counts the failure and returns the number of the retry that
-// follows and of how many, or 0 when there is none.
-func (c *Core) nextAttempt(err *model.Error) (attempt, most int) {
-	t := c.turn
-	if !err.Passes() {
-		return 0, 0
-	}
-	if !err.Began && t.requests < c.o.RequestRetries {
-		t.requests++
-		return t.requests, c.o.RequestRetries
-	}
-	if t.streams < c.o.StreamRetries {
-		t.streams++
-		return t.streams, c.o.StreamRetries
-	}
-	return 0, 0
-}
-
-// backoff is 200 ms doubled with each attempt, at most half a minute.
-func backoff(attempt int) time.Duration {
-	return min(200*time.Millisecond<<min(attempt-1, 10), 30*time.Second)
-}
-
-func (c *Core) elapsed(in Elapsed) {
-	t := c.turn
-	if t == nil || t.phase != waiting || t.timer != in.Timer || t.stopping != nil {
-		return
-	}
-	c.sample()
-}
-
-// fail ends the turn with an error; what the user said meanwhile is kept.
-func (c *Core) fail(tr protocol.Trouble) {
-	c.recordPending()
-	c.settle(ending{trouble: &tr})
-}
-
-// settle asks what the turn changed; the answer ends it.
-func (c *Core) settle(e ending) {
-	c.turn.end = e
-	c.turn.phase = settling
-	c.do(Settle{Turn: c.turn.id})
-}
-
-func (c *Core) settled(in Settled) {
-	t := c.turn
-	if t == nil || t.id != in.Turn || t.phase != settling {
-		return
-	}
-	for _, ch := range in.Changes {
-		c.record(ch)
-	}
-	if in.Diff != nil {
-		exact := in.Diff.Exact
-		c.record(history.Happening{Turn: t.id, What: history.TurnDiffed, Message: in.Diff.Note, Exact: &exact})
-		c.tell(*in.Diff)
-	}
-	c.closeTodo()
-	c.finishTurn()
-	c.turn = nil
-	c.startNext()
-	c.endIfIdle()
-}
-
-// finishTurn records and tells the end of the turn.
-func (c *Core) finishTurn() {
-	t := c.turn
-	switch e := t.end; {
-	case e.trouble != nil:
-		c.record(history.Happening{Turn: t.id, What: history.TurnFailed, Message: e.trouble.Message})
-		c.tell(protocol.TurnFailed{Error: *e.trouble})
-	case e.reason != "":
-		c.recordMarker()
-		c.record(history.Happening{Turn: t.id, What: history.TurnAborted, Message: string(e.reason)})
-		if c.o.Fault != NeverEnd {
-			c.tell(protocol.TurnAborted{Reason: e.reason, Undelivered: c.undelivered()})
-		}
-	default:
-		c.record(history.Happening{Turn: t.id, What: history.TurnCompleted})
-		c.tell(protocol.TurnCompleted{Usage: t.usage, LastMessage: t.last})
-		if c.o.Fault == EndTwice {
-			c.tell(protocol.TurnCompleted{Usage: t.usage})
-		}
-	}
-}
-
-// undelivered returns the input that the model never saw.
-func (c *Core) undelivered() []protocol.Input {
-	inputs := c.turn.opening
-	for _, s := range c.turn.pending {
-		inputs = append(inputs, s.Op.(protocol.UserInput).Items...)
-	}
-	return inputs
-}
-
-// abortMarker tells the model that it was cut off.
-const abortMarker = "<turn_aborted>\nThe user interrupted the previous turn on purpose. Commands may have been " +
-	"stopped half way; look at the state of files before relying on it.\n</turn_aborted>"
-
-// recordMarker tells the model of the abort, unless it knows nothing of the turn.
-func (c *Core) recordMarker() {
-	if c.turn.opening != nil {
-		return
-	}
-	u := history.UserInput{Turn: c.turn.id, Text: abortMarker, Marker: true}
-	c.record(u)
-	c.items = append(c.items, u.Item())
-}
-
-// startNext starts a turn with the inputs that came while the last one ended.
-func (c *Core) startNext() {
-	for len(c.next) > 0 {
-		s := c.next[0]
-		c.next = c.next[1:]
-		if c.closing {
-			c.giveBack(s)
-			continue
-		}
-		if c.turn == nil {
-			c.start(s)
-			continue
-		}
-		c.turn.pending = append(c.turn.pending, s)
-	}
-}
-
-func (c *Core) endIfIdle() {
-	if c.closing && c.turn == nil {
-		c.tell(protocol.SessionEnded{})
-		c.do(End{})
-		c.ended = true
-	}
-}
-
-func troubleOf(err *model.Error) protocol.Trouble {
-	kinds := map[model.ErrorKind]protocol.TroubleKind{
-		model.Auth: protocol.TroubleAuth, model.Quota: protocol.TroubleQuota, model.BadCall: protocol.TroubleRequest,
-		model.Context: protocol.TroubleContext, model.RateLimit: protocol.TroubleServer, model.Server: protocol.TroubleServer,
-		model.Network: protocol.TroubleNetwork, model.Broken: protocol.TroubleStream,
-	}
-	kind, ok := kinds[err.Kind]
-	if !ok {
-		kind = protocol.TroubleOther
-	}
-	return protocol.Trouble{Kind: kind, Message: err.Error(), Hint: err.Hint}
 }

@@ -22,8 +22,12 @@ type Submit struct {
 // Gathered answers Gather.
 type Gathered struct {
 	Turn  protocol.TurnID
+	Again int
 	Items []*model.Item
 	Facts map[string]string
+	// Notices are about the moment only: they are told once and do not come back
+	// after a compaction.
+	Notices []*model.Item
 }
 
 // Chunk is one piece of the response to the request with number Round.
@@ -84,6 +88,20 @@ type Outcome struct {
 	Warnings []string
 }
 
+// ShellDone answers RunShell.
+type ShellDone struct {
+	Call    protocol.CallID
+	Outcome Outcome
+}
+
+// Undone answers Undo. Text, when not empty, is told to the model.
+type Undone struct {
+	ID      string
+	Report  protocol.UndoReport
+	Changes []history.FileChange
+	Text    string
+}
+
 // Elapsed answers Wait.
 type Elapsed struct{ Timer int }
 
@@ -102,25 +120,35 @@ func (StreamEnded) input() {}
 func (Prepared) input()    {}
 func (Progress) input()    {}
 func (Finished) input()    {}
+func (ShellDone) input()   {}
+func (Undone) input()      {}
 func (Elapsed) input()     {}
 func (Settled) input()     {}
 
 // Effect is something to be done: one of the types below.
 type Effect interface{ effect() }
 
-// Gather collects what the model should be told before a turn.
+// Gather collects what the model should be told before a turn, or anew after a
+// compaction. Before is what it was told; it must not be changed. First is set
+// when nothing was told yet. Input is what the user says.
 type Gather struct {
 	Turn     protocol.TurnID
+	Again    int // how many compactions the turn has had
 	Settings protocol.Settings
+	Before   map[string]string
+	First    bool
+	Input    []protocol.Input
 }
 
-// CallModel sends a request. Items must not be changed.
+// CallModel sends a request. Items must not be changed. A request for the
+// summary of a compaction offers no tools.
 type CallModel struct {
 	Turn     protocol.TurnID
 	Round    int
 	Settings protocol.Settings
 	Schema   []byte
 	Items    []*model.Item
+	Compact  bool
 }
 
 // StopModel cancels a request.
@@ -138,6 +166,31 @@ type Run struct {
 	Call     protocol.CallID
 	Decision protocol.Decision // empty when nobody was asked
 }
+
+// RunShell runs a command of the user's own, outside the sandbox. StopCall ends
+// it.
+type RunShell struct {
+	Turn     protocol.TurnID
+	Call     protocol.CallID
+	Settings protocol.Settings
+	Command  string
+}
+
+// Undo takes changes back: what Op says or, with Turns, those of all these turns,
+// the newest of which is first.
+type Undo struct {
+	ID    string
+	Op    protocol.Undo
+	Turns []protocol.TurnID
+}
+
+// Kill ends a background process. It has no answer.
+type Kill struct{ Process int }
+
+// Forget drops what was known of how the model sees files: all ranges, because
+// they are no longer in its context. Since, when not empty, names the turn since
+// which files seen are no longer known at all. It has no answer.
+type Forget struct{ Since protocol.TurnID }
 
 // StopCall ends a call that is being prepared or runs.
 type StopCall struct{ Call protocol.CallID }
@@ -162,6 +215,10 @@ func (Gather) effect()    {}
 func (CallModel) effect() {}
 func (StopModel) effect() {}
 func (Prepare) effect()   {}
+func (RunShell) effect()  {}
+func (Undo) effect()      {}
+func (Kill) effect()      {}
+func (Forget) effect()    {}
 func (Run) effect()       {}
 func (StopCall) effect()  {}
 func (Wait) effect()      {}

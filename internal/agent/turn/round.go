@@ -34,11 +34,13 @@ type part struct {
 	call  *call // its call, if it is one that runs or is answered
 }
 
-// text is a message or reasoning that is streaming.
+// text is a message or reasoning that is streaming. In plan mode item is empty
+// until something is said beside the plans.
 type text struct {
-	item protocol.ItemID
-	body string
-	kind model.Kind
+	item  protocol.ItemID
+	body  string
+	kind  model.Kind
+	plans *plans
 }
 
 func newRound(n int) *round {
@@ -68,6 +70,10 @@ func (c *Core) current(n int) *round {
 }
 
 func (c *Core) chunk(in Chunk) {
+	if c.summarizing(in.Round) {
+		c.summaryChunk(in.Chunk)
+		return
+	}
 	r := c.current(in.Round)
 	if r == nil || r.done {
 		return
@@ -87,7 +93,11 @@ func (c *Core) chunk(in Chunk) {
 		c.tell(protocol.RateLimits{Values: ch.Values})
 	case model.Done:
 		r.done = true
-		c.countTokens(ch.Usage)
+		c.model = c.turn.settings.Model
+		c.countTokens(ch.Usage, r.number, c.size)
+		if ch.Incomplete != "" {
+			c.tell(protocol.Warning{Message: "the model stopped before its answer was whole (" + ch.Incomplete + ")"})
+		}
 	}
 }
 
@@ -99,18 +109,34 @@ func (c *Core) open(r *round, index int, kind model.Kind) *text {
 	if t := r.texts[index]; t != nil {
 		return t
 	}
-	c.itemSeq++
-	t := &text{item: itemID(c.itemSeq), kind: kind}
+	t := &text{kind: kind}
 	r.texts[index] = t
-	c.tell(protocol.ItemStarted{Item: protocol.Item{ID: t.item, Status: protocol.InProgress, Body: t.show("")}})
+	if kind == model.Message && c.turn.settings.Approval == protocol.PolicyPlan {
+		t.plans = &plans{}
+		return t
+	}
+	c.begun(t)
 	return t
+}
+
+// begun shows that t begins.
+func (c *Core) begun(t *text) {
+	c.itemSeq++
+	t.item = itemID(c.itemSeq)
+	c.tell(protocol.ItemStarted{Item: protocol.Item{ID: t.item, Status: protocol.InProgress, Body: t.show("")}})
 }
 
 func (c *Core) grow(r *round, index int, kind model.Kind, s string) {
 	if s == "" {
 		return
 	}
-	if t := c.open(r, index, kind); t != nil {
+	t := c.open(r, index, kind)
+	switch {
+	case t == nil:
+	case t.plans != nil:
+		t.body += s
+		c.grownPlan(t, t.plans.parser.Write(s))
+	default:
 		t.body += s
 		c.tell(protocol.ItemDelta{Item: t.item, Text: s})
 	}
@@ -142,11 +168,17 @@ func (c *Core) itemDone(r *round, d model.ItemDone) {
 func (c *Core) message(r *round, index int, it *model.Item, partial bool) {
 	m := history.AssistantMessage{Turn: c.turn.id, Round: r.number, Index: index, Text: it.Text(),
 		ItemID: it.ID, Partial: partial}
-	c.closeText(r, index, model.Message, m.Text)
+	said := m.Text
+	if c.turn.settings.Approval == protocol.PolicyPlan {
+		said, m.Plan = c.closePlans(r, index, m.Text)
+	}
+	c.closeText(r, index, model.Message, said)
 	if m.Text == "" {
 		return
 	}
-	c.turn.last = m.Text
+	if said != "" {
+		c.turn.last = said
+	}
 	c.record(m)
 	r.parts = append(r.parts, part{index, m.Item(), nil})
 }
@@ -172,9 +204,9 @@ func (c *Core) closeText(r *round, index int, kind model.Kind, whole string) {
 	t := r.texts[index]
 	delete(r.texts, index)
 	switch {
-	case t == nil && whole == "":
+	case whole == "" && (t == nil || t.item == ""):
 		return
-	case t == nil:
+	case t == nil || t.item == "":
 		c.itemSeq++
 		t = &text{item: itemID(c.itemSeq), kind: kind}
 	case whole == "":
@@ -202,7 +234,7 @@ func (c *Core) keepPartial(r *round) {
 func (c *Core) dropPartial(r *round) {
 	for _, i := range sortedKeys(r.texts) {
 		if c.o.Fault != LeaveItemOpen {
-			c.tell(protocol.ItemDropped{Item: r.texts[i].item})
+			c.withdraw(r.texts[i])
 		}
 		delete(r.texts, i)
 	}
@@ -217,19 +249,29 @@ func sortedKeys(m map[int]*text) []int {
 	return keys
 }
 
-func (c *Core) countTokens(u *model.Usage) {
+// countTokens takes the usage of the response to request round, whose items were
+// estimated at sent tokens. Without a report the estimate counts.
+func (c *Core) countTokens(u *model.Usage, round, sent int) {
 	t := c.turn
 	t.requests, t.streams = 0, 0
 	if u == nil {
+		c.context = sent + c.extra
 		return
 	}
 	last := protocol.Usage(*u)
 	t.usage, c.total = t.usage.Add(last), c.total.Add(last)
-	c.record(history.TokenUsage{Turn: t.id, Round: t.round.number, Usage: last})
-	c.tell(protocol.TokensUsed{Last: last, Turn: t.usage, Total: c.total, Window: c.o.Window})
+	c.context, c.extra = last.Total(), max(0, last.Input-sent)
+	c.spend(last)
+	window, _ := c.limits(c.model)
+	c.record(history.TokenUsage{Turn: t.id, Round: round, Usage: last})
+	c.tell(protocol.TokensUsed{Last: last, Turn: t.usage, Total: c.total, Window: window})
 }
 
 func (c *Core) streamEnded(in StreamEnded) {
+	if c.summarizing(in.Round) {
+		c.summaryEnded(in.Err)
+		return
+	}
 	r := c.current(in.Round)
 	if r == nil {
 		return
@@ -259,16 +301,17 @@ func (c *Core) closeRound() {
 	r := c.turn.round
 	slices.SortStableFunc(r.parts, func(x, y part) int { return cmp.Compare(x.index, y.index) })
 	for _, p := range r.parts {
-		c.items = append(c.items, p.item)
+		c.add(p.item)
+		c.idle = false
 	}
 	for _, p := range r.parts {
 		if p.call != nil {
 			if c.o.Fault == LoseOutput {
 				continue
 			}
-			c.items = append(c.items, p.call.output)
+			c.add(p.call.output)
 			if c.o.Fault == OutputTwice {
-				c.items = append(c.items, p.call.output)
+				c.add(p.call.output)
 			}
 		}
 	}

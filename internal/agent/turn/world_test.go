@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
@@ -15,8 +16,9 @@ import (
 // world plays the caller of a core: it answers effects in random order, late or
 // twice, and checks the laws after every step.
 type world struct {
-	rng  *rand.Rand
-	core *Core
+	trace func(Input, Ready)
+	rng   *rand.Rand
+	core  *Core
 
 	todo    []Input // answers that are due; each chunk stream is one entry at a time
 	streams map[int]*stream
@@ -42,6 +44,12 @@ type world struct {
 	running   protocol.TurnID
 	submits   int
 	closed    bool
+	queued    []string // inputs that wait, as last told
+	anew      bool     // the history was compacted or cut since the last request
+	summaries map[int]bool
+	reads     int    // reads of a file that were made up
+	files     int    // the last of them that was recorded
+	lastText  string // the last input that reached the history
 }
 
 // stream is a response under way.
@@ -56,7 +64,18 @@ func newWorld(seed uint64, f Fault) *world {
 		known: map[string]bool{}, started: map[protocol.TurnID]int{}, ended: map[protocol.TurnID]int{}, stopped: map[protocol.TurnID]bool{},
 		needAsk: map[protocol.CallID]bool{}, allowed: map[protocol.CallID]bool{}, runs: map[protocol.CallID]int{},
 		prepares: map[protocol.CallID]int{}, active: map[protocol.CallID]bool{}, alone: map[protocol.CallID]bool{}, open: map[protocol.ItemID]protocol.TurnID{}}
-	w.core = New(Options{RequestRetries: 2, StreamRetries: 2, MaxCalls: 6, Parallel: parallel, Fault: f}, nil)
+	w.summaries = map[int]bool{}
+	o := Options{RequestRetries: 2, StreamRetries: 2, MaxCalls: 6, Parallel: parallel, Fault: f}
+	switch w.rng.IntN(8) {
+	case 0:
+		o.Budget = Budget{Rounds: 1 + w.rng.IntN(4)}
+	case 1:
+		o.Budget = Budget{Wall: time.Second, Tokens: 200}
+	}
+	if w.rng.IntN(3) == 0 { // small models: compaction is frequent
+		o.Limits = func(name string) (int, int) { return 20 + 20*len(name), 18 + 18*len(name) }
+	}
+	w.core = New(o, nil)
 	return w
 }
 
@@ -91,6 +110,8 @@ func (w *world) deed() {
 		w.interrupt()
 	case n < 12 && w.rng.IntN(4) == 0:
 		w.step(Submit{ID: "bye", Op: protocol.Shutdown{}})
+	case n < 14:
+		w.op()
 	case n < 22:
 		w.decide()
 	case n < 30 && len(w.late) > 0:
@@ -111,6 +132,47 @@ func (w *world) say(replace bool) {
 		w.stopped[w.running] = true
 	}
 	w.step(Submit{ID: fmt.Sprintf("turn-%d", w.submits), Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}, Replace: replace}})
+}
+
+// op submits one of the other ops.
+func (w *world) op() {
+	if w.closed {
+		return
+	}
+	w.submits++
+	id := fmt.Sprintf("op-%d", w.submits)
+	switch w.rng.IntN(10) {
+	case 0:
+		set := protocol.Settings{Model: []string{"m", "mmm"}[w.rng.IntN(2)], Approval: []protocol.ApprovalPolicy{protocol.PolicyPlan, protocol.PolicyNever, "odd"}[w.rng.IntN(3)]}
+		w.step(Submit{ID: id, Op: protocol.Configure{Settings: set}})
+	case 1:
+		w.step(Submit{ID: id, Op: protocol.Compact{}})
+	case 2, 3:
+		w.step(Submit{ID: id, Op: protocol.Shell{Command: "date"}})
+	case 4:
+		w.step(Submit{ID: id, Op: protocol.Undo{DryRun: w.rng.IntN(2) == 0}})
+	case 5:
+		w.rewind(id)
+	case 6:
+		w.step(Submit{ID: id, Op: protocol.Rename{Title: "title"}})
+	case 7:
+		for _, text := range w.queued {
+			w.known[text] = true // handed back
+		}
+		w.step(Submit{ID: id, Op: protocol.Unqueue{}})
+	default:
+		w.inputs++
+		text := fmt.Sprintf("input-%d.", w.inputs)
+		w.step(Submit{ID: id, Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}, Queue: true}})
+	}
+}
+
+func (w *world) rewind(id string) {
+	to := protocol.TurnID("turn-none")
+	if n := len(w.core.order); n > 0 {
+		to = w.core.order[w.rng.IntN(n)]
+	}
+	w.step(Submit{ID: id, Op: protocol.Rewind{Turn: to, Conversation: w.rng.IntN(3) > 0, Files: w.rng.IntN(2) == 0}})
 }
 
 func (w *world) interrupt() {
@@ -201,6 +263,9 @@ func (w *world) stream(s *stream) {
 // step feeds the core and checks what comes out.
 func (w *world) step(in Input) {
 	r := w.core.Step(in)
+	if w.trace != nil {
+		w.trace(in, r)
+	}
 	for _, rec := range r.Records {
 		w.keep(rec)
 	}
@@ -219,8 +284,43 @@ func (w *world) keep(rec history.Record) {
 		return
 	}
 	w.lines = append(w.lines, history.Line{Type: rec.Type(), JSON: b})
-	if u, ok := rec.(history.UserInput); ok {
-		w.reached(u.Text)
+	switch rec := rec.(type) {
+	case history.UserInput:
+		w.reached(rec.Text)
+		if !rec.Marker {
+			w.lastText = rec.Text
+		}
+	case history.ToolCall:
+		if len(rec.Saw) > 0 {
+			w.files = rec.Saw[0].Version
+		}
+	case history.Compacted:
+		w.compacted(rec)
+	case history.Happening:
+		if rec.What == history.Rewound {
+			w.anew, w.lastText = true, ""
+		}
+	}
+}
+
+// compacted checks what a compaction must keep (L11).
+func (w *world) compacted(c history.Compacted) {
+	w.anew = true
+	text := ""
+	for _, it := range c.Items {
+		if it.Kind != model.Message {
+			w.broke("L11", "a compaction keeps a %s", it.Kind)
+		}
+		text += it.Text() + "\n"
+	}
+	if !strings.Contains(text, w.lastText) {
+		w.broke("L11", "the last words of the user (%s) are lost:\n%s", w.lastText, text)
+	}
+	if c.Notes.Plan != nil && !strings.Contains(text, c.Notes.Plan.Steps[0].Step) {
+		w.broke("L11", "the plan is lost")
+	}
+	if w.files > 0 && !strings.Contains(text, fmt.Sprintf("contentHash hash-%d", w.files)) {
+		w.broke("L11", "the version of a file is lost")
 	}
 }
 
@@ -232,6 +332,11 @@ func (w *world) reached(text string) {
 
 func (w *world) event(t Told) {
 	switch m := t.Msg.(type) {
+	case protocol.QueueChanged:
+		w.queued = nil
+		for _, in := range m.Waiting {
+			w.queued = append(w.queued, in[0].Text)
+		}
 	case protocol.TurnStarted:
 		w.started[t.Turn]++
 		w.running = t.Turn
@@ -279,7 +384,8 @@ func (w *world) end(id protocol.TurnID) {
 func (w *world) effect(e Effect) {
 	switch e := e.(type) {
 	case Gather:
-		w.todo = append(w.todo, Gathered{Turn: e.Turn, Items: []*model.Item{model.UserText("context of " + string(e.Turn))}})
+		w.todo = append(w.todo, Gathered{Turn: e.Turn, Again: e.Again, Items: []*model.Item{model.UserText("context of " + string(e.Turn))},
+			Facts: map[string]string{"turn": string(e.Turn)}})
 	case CallModel:
 		w.request(e)
 	case StopModel:
@@ -290,7 +396,15 @@ func (w *world) effect(e Effect) {
 		w.prepare(e)
 	case Run:
 		w.run(e)
-	case StopCall:
+	case StopCall, Kill, Forget:
+	case RunShell:
+		w.todo = append(w.todo, ShellDone{Call: e.Call, Outcome: Outcome{Text: "today", Success: true}})
+	case Undo:
+		in := Undone{ID: e.ID, Text: "files changed", Report: protocol.UndoReport{DryRun: e.Op.DryRun}}
+		if w.rng.IntN(3) == 0 {
+			in.Report.Problem = "conflict"
+		}
+		w.todo = append(w.todo, in)
 	case Wait:
 		w.todo = append(w.todo, Elapsed{Timer: e.Timer})
 	case StopWait:
@@ -308,6 +422,13 @@ func (w *world) request(e CallModel) {
 	if msg := pairing(e.Items); msg != "" {
 		w.broke("L1", "request %d: %s", e.Round, msg)
 	}
+	if w.anew {
+		w.lastItems, w.anew = nil, false
+	}
+	if e.Compact {
+		w.summary(e)
+		return
+	}
 	if len(e.Items) < len(w.lastItems) {
 		w.broke("L7", "request %d has %d items, the one before %d", e.Round, len(e.Items), len(w.lastItems))
 		return
@@ -320,6 +441,24 @@ func (w *world) request(e CallModel) {
 	}
 	w.lastItems = e.Items
 	w.streams[e.Round] = w.response(e.Round)
+}
+
+// summary answers a request for a summary. It begins with the request before,
+// unless that was too long.
+func (w *world) summary(e CallModel) {
+	s := &stream{round: e.Round}
+	w.streams[e.Round] = s
+	switch w.rng.IntN(8) {
+	case 0:
+		s.end = &model.Error{Kind: model.Context, Message: "too long"}
+	case 1:
+		s.end = &model.Error{Kind: model.Broken, Message: "cut", Began: true}
+	case 2:
+		s.end = &model.Error{Kind: model.Auth, Message: "no"}
+	default:
+		it := &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "summary"}}}
+		s.chunks = []model.Chunk{model.Started{}, model.ItemDone{Item: it}, model.Done{Usage: &model.Usage{Input: 50, Output: 2}}}
+	}
 }
 
 func pairing(items []*model.Item) string {
@@ -349,7 +488,7 @@ func pairing(items []*model.Item) string {
 func (w *world) response(round int) *stream {
 	s := &stream{round: round}
 	if w.rng.IntN(12) == 0 {
-		s.end = &model.Error{Kind: []model.ErrorKind{model.Server, model.RateLimit, model.Auth, model.BadCall}[w.rng.IntN(4)], Message: "refused"}
+		s.end = &model.Error{Kind: []model.ErrorKind{model.Server, model.RateLimit, model.Auth, model.BadCall, model.Context}[w.rng.IntN(5)], Message: "refused"}
 		return s
 	}
 	s.chunks = append(s.chunks, model.Started{})
@@ -367,8 +506,13 @@ func (w *world) response(round int) *stream {
 func (w *world) item(round, i int) []model.Chunk {
 	switch w.rng.IntN(4) {
 	case 0:
-		it := &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "hello"}}}
-		return []model.Chunk{model.ItemAdded{Index: i, Item: it}, model.TextDelta{Index: i, Text: "hel"}, model.TextDelta{Index: i, Text: "lo"}, model.ItemDone{Index: i, Item: it}}
+		text, half := "hello", 3
+		if w.rng.IntN(3) == 0 {
+			text = "so:\n<proposed_plan>\n- do it\n</proposed_plan>\n"
+			half = w.rng.IntN(len(text))
+		}
+		it := &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: text}}}
+		return []model.Chunk{model.ItemAdded{Index: i, Item: it}, model.TextDelta{Index: i, Text: text[:half]}, model.TextDelta{Index: i, Text: text[half:]}, model.ItemDone{Index: i, Item: it}}
 	case 1:
 		it := &model.Item{Kind: model.Reasoning, ID: "rs", Summary: []string{"hm"}, Encrypted: "x"}
 		return []model.Chunk{model.ReasoningDelta{Index: i, Text: "hm"}, model.ItemDone{Index: i, Item: it}}
@@ -400,6 +544,13 @@ func (w *world) prepare(e Prepare) {
 	switch w.rng.IntN(4) {
 	case 0:
 		in.Outcome = &Outcome{Text: "answer", Success: true}
+		switch w.rng.IntN(3) {
+		case 0:
+			in.Outcome.Todo = &protocol.TodoList{Steps: []protocol.Step{{Step: "step of " + string(id), Status: "pending"}}}
+		case 1:
+			w.reads++
+			in.Outcome.Saw = []history.Sight{{Path: "/w/f", Sum: "s", Hash: fmt.Sprintf("hash-%d", w.reads), Version: w.reads}}
+		}
 	case 1:
 		in.Verdict, in.Approval = Ask, &protocol.Approval{Command: &protocol.CommandApproval{Command: "rm x"}}
 		in.Body = protocol.Command{Call: id, Command: "rm x"}
@@ -442,6 +593,9 @@ func (w *world) drain() {
 		if w.ended[id] != 1 {
 			w.broke("L2", "turn %s ended %d times", id, w.ended[id])
 		}
+	}
+	for _, text := range w.queued { // a failed turn leaves them waiting, and told
+		w.known[text] = true
 	}
 	for i := 1; i <= w.inputs; i++ {
 		if !w.known[fmt.Sprintf("input-%d.", i)] {

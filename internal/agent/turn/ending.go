@@ -1,0 +1,147 @@
+package turn
+
+import (
+	"slices"
+	"strconv"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/protocol"
+)
+
+// settle asks what the turn changed; the answer ends it.
+func (c *Core) settle(e ending) {
+	t := c.turn
+	t.end = e
+	t.phase = settling
+	if t.wall != 0 {
+		c.do(StopWait{Timer: t.wall})
+		t.wall = 0
+	}
+	if len(t.shells) == 0 { // otherwise the end of the last one asks
+		c.do(Settle{Turn: t.id})
+	}
+}
+
+func (c *Core) settled(in Settled) {
+	t := c.turn
+	if t == nil || t.id != in.Turn || t.phase != settling || len(t.shells) > 0 {
+		return
+	}
+	c.recordShells()
+	for _, ch := range in.Changes {
+		c.record(ch)
+	}
+	if in.Diff != nil {
+		exact := in.Diff.Exact
+		c.record(history.Happening{Turn: t.id, What: history.TurnDiffed, Message: in.Diff.Note, Exact: &exact})
+		c.tell(*in.Diff)
+	}
+	c.closeTodo()
+	c.finishTurn()
+	c.turn = nil
+	c.startNext(t.end)
+	c.endIfIdle()
+}
+
+// finishTurn records and tells the end of the turn.
+func (c *Core) finishTurn() {
+	t := c.turn
+	switch e := t.end; {
+	case e.trouble != nil:
+		c.record(history.Happening{Turn: t.id, What: history.TurnFailed, Message: e.trouble.Message})
+		c.tell(protocol.TurnFailed{Error: *e.trouble})
+	case e.reason != "":
+		c.recordMarker()
+		c.record(history.Happening{Turn: t.id, What: history.TurnAborted, Message: string(e.reason)})
+		if c.o.Fault != NeverEnd {
+			c.tell(protocol.TurnAborted{Reason: e.reason, Undelivered: c.undelivered(e)})
+		}
+	default:
+		c.record(history.Happening{Turn: t.id, What: history.TurnCompleted})
+		c.tell(protocol.TurnCompleted{Usage: t.usage, LastMessage: t.last})
+		if c.o.Fault == EndTwice {
+			c.tell(protocol.TurnCompleted{Usage: t.usage})
+		}
+	}
+}
+
+// undelivered returns the input that the model never saw. What waits for a turn
+// of its own comes back too, unless another turn follows at once.
+func (c *Core) undelivered(e ending) []protocol.Input {
+	inputs := slices.Clip(c.turn.opening)
+	pending := c.turn.pending
+	if e.reason != protocol.AbortReplaced && len(c.queue) > 0 {
+		pending = slices.Concat(pending, c.queue)
+		c.queue = nil
+		c.tellQueue("")
+	}
+	for _, s := range pending {
+		inputs = append(inputs, s.Op.(protocol.UserInput).Items...)
+	}
+	return inputs
+}
+
+// abortMarker tells the model that it was cut off.
+const abortMarker = "<turn_aborted>\nThe user interrupted the previous turn on purpose. Commands may have been " +
+	"stopped half way; look at the state of files before relying on it.\n</turn_aborted>"
+
+// recordMarker tells the model of the abort, unless it knows nothing of the turn.
+func (c *Core) recordMarker() {
+	if c.turn.opening != nil || c.turn.kind != regular {
+		return
+	}
+	text := abortMarker
+	if c.turn.end.reason == protocol.AbortBudget {
+		text = "<turn_aborted>\nThe previous turn was ended because " + c.turn.end.why + ".\n</turn_aborted>"
+	}
+	c.mark(text)
+}
+
+// mark tells the model something in Kerf's own words.
+func (c *Core) mark(text string) {
+	u := history.UserInput{Text: text, Marker: true}
+	if c.turn != nil {
+		u.Turn = c.turn.id
+	}
+	c.record(u)
+	c.add(u.Item())
+}
+
+// startNext goes on with what came while the last turn ended, e, then with what
+// waits for a turn of its own. After a failure that goes on waiting: it would
+// most likely fail as well.
+func (c *Core) startNext(e ending) {
+	waiting := c.next
+	c.next = nil
+	for _, s := range waiting {
+		if op, ok := s.Op.(protocol.UserInput); ok && op.Replace && c.turn != nil {
+			op.Replace = false // it has replaced the turn it was meant for
+			s.Op = op
+		}
+		c.submit(s)
+	}
+	if c.closing {
+		return
+	}
+	if c.turn == nil && c.chore == nil && c.compact {
+		c.compactOp(Submit{ID: "compact-" + strconv.Itoa(c.rounds)})
+	}
+	if c.turn == nil && c.chore == nil && len(c.queue) > 0 && e.trouble == nil {
+		s := c.queue[0]
+		c.queue = c.queue[1:]
+		c.tellQueue(s.ID)
+		c.start(s)
+	}
+}
+
+func (c *Core) endIfIdle() {
+	if c.closing && c.turn == nil && c.chore == nil {
+		for _, s := range c.queue {
+			c.giveBack(s)
+		}
+		c.queue = nil
+		c.tell(protocol.SessionEnded{})
+		c.do(End{})
+		c.ended = true
+	}
+}

@@ -1,0 +1,189 @@
+package turn
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// resume takes over the state of an earlier run.
+func (c *Core) resume(st *history.State) {
+	c.words, c.marks, c.order = st.Words, st.Marks, st.Order
+	c.size, c.context, c.model = history.Sizes(st.Items), st.Context, st.Settings.Model
+	c.told = st.Turns > 0
+	if st.Facts != nil {
+		c.facts = st.Facts
+	}
+	if st.Notes != nil {
+		c.notes = st.Notes
+	}
+	if st.Settings.Approval == protocol.PolicyPlan {
+		c.plan = c.notes.Proposed
+	}
+	for _, it := range st.Items {
+		if it.Kind != model.Message || it.Role == "assistant" {
+			c.idle = false
+		}
+	}
+}
+
+// reply tells something that belongs to no turn.
+func (c *Core) reply(submission string, m protocol.Msg) {
+	c.out.Events = append(c.out.Events, Told{Submission: submission, Msg: m})
+}
+
+// configure changes the settings for turns to come.
+func (c *Core) configure(s Submit, op protocol.Configure) {
+	set := c.settings
+	fill(&set.Model, op.Settings.Model)
+	fill(&set.Effort, op.Settings.Effort)
+	fill(&set.Approval, op.Settings.Approval)
+	fill(&set.Sandbox, op.Settings.Sandbox)
+	if fault := faulty(set); fault != "" {
+		c.reply(s.ID, protocol.Warning{Message: fault})
+		return
+	}
+	if cwd := op.Settings.Cwd; cwd != "" && cwd != set.Cwd {
+		c.reply(s.ID, protocol.Warning{Message: "a session keeps its working directory; open another one in " + cwd})
+	}
+	c.settings = set
+	c.reply(s.ID, protocol.SettingsChanged{Settings: set})
+}
+
+func fill[S ~string](to *S, from S) {
+	if from != "" {
+		*to = from
+	}
+}
+
+// faulty says which setting is no word that is known.
+func faulty(set protocol.Settings) string {
+	switch set.Approval {
+	case "", protocol.PolicyUntrusted, protocol.PolicyOnRequest, protocol.PolicyOnFailure, protocol.PolicyNever, protocol.PolicyAutoEdit, protocol.PolicyPlan:
+	default:
+		return fmt.Sprintf("approval policy %q: use untrusted, on-request, on-failure, never, auto-edit or plan", set.Approval)
+	}
+	switch set.Sandbox {
+	case "", protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull:
+	default:
+		return fmt.Sprintf("sandbox mode %q: use read-only, workspace-write or danger-full-access", set.Sandbox)
+	}
+	return ""
+}
+
+func (c *Core) rename(s Submit, op protocol.Rename) {
+	title := strings.TrimSpace(op.Title)
+	if title == "" {
+		c.reply(s.ID, protocol.Warning{Message: "a title needs a word"})
+		return
+	}
+	c.record(history.Happening{What: history.Renamed, Message: title})
+	c.reply(s.ID, protocol.TitleChanged{Title: title})
+}
+
+func (c *Core) tellQueue(submission string) {
+	waiting := make([][]protocol.Input, len(c.queue))
+	for i, s := range c.queue {
+		waiting[i] = s.Op.(protocol.UserInput).Items
+	}
+	c.reply(submission, protocol.QueueChanged{Waiting: waiting})
+}
+
+// chore is an undo under way.
+type chore struct {
+	submission string
+	id         string          // of the effect
+	rewind     protocol.TurnID // the conversation goes back to it afterwards
+}
+
+// undoOp takes changes back. Files must not move under a running turn, so it is
+// done between turns only.
+func (c *Core) undoOp(s Submit, op protocol.Undo) {
+	switch {
+	case c.closing:
+	case c.turn != nil || c.chore != nil:
+		c.reply(s.ID, protocol.Undone{Report: protocol.UndoReport{Redo: op.Redo, DryRun: op.DryRun,
+			Problem: "a turn is running; interrupt it or wait for its end, then undo"}})
+	default:
+		c.undo(Undo{Op: op}, chore{submission: s.ID})
+	}
+}
+
+func (c *Core) undo(e Undo, k chore) {
+	c.chores++
+	k.id = "undo_" + strconv.Itoa(c.chores)
+	e.ID = k.id
+	c.chore = &k
+	c.do(e)
+}
+
+func (c *Core) undone(in Undone) {
+	k := c.chore
+	if k == nil || in.ID != k.id {
+		return
+	}
+	c.chore = nil
+	for _, ch := range in.Changes {
+		c.record(ch)
+	}
+	if k.rewind != "" && in.Report.Problem == "" {
+		c.rewindTo(c.markOf(k.rewind))
+		in.Text = ""
+	}
+	if in.Text != "" && c.told && !in.Report.DryRun {
+		c.mark(in.Text)
+	}
+	c.reply(k.submission, protocol.Undone{Report: in.Report})
+	c.startNext(ending{})
+	c.endIfIdle()
+}
+
+func (c *Core) markOf(id protocol.TurnID) int {
+	return slices.IndexFunc(c.marks, func(m history.Mark) bool { return m.Turn == id })
+}
+
+// rewindOp goes back to just before a turn.
+func (c *Core) rewindOp(s Submit, op protocol.Rewind) {
+	problem := func(format string, args ...any) {
+		c.reply(s.ID, protocol.Undone{Report: protocol.UndoReport{Problem: fmt.Sprintf(format, args...)}})
+	}
+	mark, at := c.markOf(op.Turn), slices.Index(c.order, op.Turn)
+	switch {
+	case c.closing:
+	case c.turn != nil || c.chore != nil:
+		problem("a turn is running; interrupt it or wait for its end, then rewind")
+	case !op.Conversation && !op.Files:
+		problem("rewind what? the conversation, the files, or both")
+	case at < 0:
+		problem("there is no turn %s in this session", op.Turn)
+	case op.Conversation && mark < 0:
+		problem("the conversation cannot go back to before turn %s: it was compacted since, or the turn was none of the conversation; fork the session instead", op.Turn)
+	case !op.Files:
+		c.rewindTo(mark)
+		c.reply(s.ID, protocol.Undone{Report: protocol.UndoReport{What: "the conversation since turn " + string(op.Turn)}})
+	default:
+		turns := slices.Clone(c.order[at:])
+		slices.Reverse(turns)
+		k := chore{submission: s.ID}
+		if op.Conversation {
+			k.rewind = op.Turn
+		}
+		c.undo(Undo{Turns: slices.Compact(turns)}, k)
+	}
+}
+
+// rewindTo cuts the history at a mark.
+func (c *Core) rewindTo(mark int) {
+	m := c.marks[mark]
+	c.record(history.Happening{Turn: m.Turn, What: history.Rewound})
+	c.items, c.words = c.items[:m.Items:m.Items], c.words[:m.Words:m.Words]
+	c.marks, c.facts = c.marks[:mark:mark], m.Facts
+	c.size, c.context, c.fresh, c.plan = history.Sizes(c.items), 0, 0, ""
+	c.told = len(c.items) > 0
+	c.do(Forget{Since: m.Turn})
+}

@@ -1,0 +1,102 @@
+package turn
+
+import (
+	"time"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// failed decides what follows a request that did not end well.
+func (c *Core) failed(err *model.Error) {
+	t := c.turn
+	if err.Kind == model.Context && t.shrink == nil && !t.shrunk && !c.idle {
+		t.shrunk = true
+		c.shrinkHistory(true)
+		return
+	}
+	attempt, most := c.nextAttempt(err)
+	if attempt == 0 {
+		c.fail(troubleOf(err))
+		return
+	}
+	delay, asked := backoff(attempt), false
+	if err.RetryAfter > 0 {
+		delay, asked = err.RetryAfter, true
+	}
+	if delay > maxDelay {
+		tr := troubleOf(err)
+		tr.Hint = "the provider asks to wait " + delay.Round(time.Second).String() + "; try again then"
+		c.fail(tr)
+		return
+	}
+	c.timers++
+	t.timer, t.phase = c.timers, waiting
+	c.record(history.Happening{Turn: t.id, What: history.StreamRetry, Message: err.Error()})
+	c.tell(protocol.Retrying{Attempt: attempt, Max: most, Delay: delay, Cause: err.Error()})
+	c.do(Wait{Timer: t.timer, Delay: delay, Jitter: !asked})
+}
+
+// maxDelay is the longest wait a provider may ask for.
+const maxDelay = 5 * time.Minute
+
+// nextAttempt counts the failure and returns the number of the retry that
+// follows and of how many, or 0 when there is none.
+func (c *Core) nextAttempt(err *model.Error) (attempt, most int) {
+	t := c.turn
+	if !err.Passes() {
+		return 0, 0
+	}
+	if !err.Began && t.requests < c.o.RequestRetries {
+		t.requests++
+		return t.requests, c.o.RequestRetries
+	}
+	if t.streams < c.o.StreamRetries {
+		t.streams++
+		return t.streams, c.o.StreamRetries
+	}
+	return 0, 0
+}
+
+// backoff is 200 ms doubled with each attempt, at most half a minute.
+func backoff(attempt int) time.Duration {
+	return min(200*time.Millisecond<<min(attempt-1, 10), 30*time.Second)
+}
+
+func (c *Core) elapsed(in Elapsed) {
+	t := c.turn
+	if t != nil && t.wall != 0 && t.wall == in.Timer {
+		t.wall = 0
+		c.stop(ending{reason: protocol.AbortBudget, why: "its time is used up"})
+		return
+	}
+	if t == nil || t.phase != waiting || t.timer != in.Timer || t.stopping != nil {
+		return
+	}
+	if t.shrink != nil {
+		c.askSummary()
+		return
+	}
+	c.sample()
+}
+
+// fail ends the turn with an error; what the user said meanwhile is kept.
+func (c *Core) fail(tr protocol.Trouble) {
+	c.dropShrink()
+	c.recordPending()
+	c.settle(ending{trouble: &tr})
+}
+
+func troubleOf(err *model.Error) protocol.Trouble {
+	kinds := map[model.ErrorKind]protocol.TroubleKind{
+		model.Auth: protocol.TroubleAuth, model.Quota: protocol.TroubleQuota, model.BadCall: protocol.TroubleRequest,
+		model.Context: protocol.TroubleContext, model.RateLimit: protocol.TroubleServer, model.Server: protocol.TroubleServer,
+		model.Network: protocol.TroubleNetwork, model.Broken: protocol.TroubleStream,
+	}
+	kind, ok := kinds[err.Kind]
+	if !ok {
+		kind = protocol.TroubleOther
+	}
+	return protocol.Trouble{Kind: kind, Message: err.Error(), Hint: err.Hint}
+}

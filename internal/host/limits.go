@@ -1,0 +1,36 @@
+package host
+
+import (
+	"path/filepath"
+	"time"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/rollout"
+	"kerf/internal/agent/turn"
+)
+
+// limits are the context window of a model and the size at which the history is
+// compacted. What the configuration says counts, then what is known of the model.
+func (h *Host) limits(name string) (window, limit int) {
+	window, limit = h.Config.ModelContextWindow, h.Config.AutoCompactLimit
+	if most := window / 10 * 9; most > 0 && (limit == 0 || limit > most) {
+		limit = most
+	}
+	return window, limit
+}
+
+// budget bounds what a run may use.
+func (h *Host) budget() turn.Budget {
+	b := h.Config.Budget
+	return turn.Budget{Rounds: b.MaxTurns, Tokens: b.MaxTokens, Cost: b.MaxCost, Wall: time.Duration(b.MaxSeconds) * time.Second}
+}
+
+// restoreImages puts the images back that the records in dir only name.
+func restoreImages(st *history.State, dir string) {
+	history.RestoreImages(st.Items, func(name string) ([]byte, error) { return rollout.LoadBlob(dir, name) })
+}
+
+// copyBlobs copies what a session keeps beside its records.
+func copyBlobs(from, to string) error {
+	return copyDiffs(filepath.Join(from, "blobs"), filepath.Join(to, "blobs"))
+}
