@@ -25,13 +25,19 @@ import (
 // command runs a program in the sandbox and finds out what it changed.
 func (h *Hands) command(ctx context.Context, id protocol.CallID, a tool.Command, m Manner) turn.Outcome {
 	body := protocol.Command{Call: id, Command: a.Line, Cwd: a.Dir}
+	var changes []history.FileChange
 	fail := func(code int, format string, args ...any) turn.Outcome {
 		text := fmt.Sprintf("exit code %d\n", code) + fmt.Sprintf(format, args...)
 		body.Output, body.ExitCode = text, &code
-		return turn.Outcome{Text: text, Body: body}
+		return turn.Outcome{Text: text, Body: body, Changes: changes}
 	}
 	if st, err := os.Stat(a.Dir); err != nil || !st.IsDir() {
 		return fail(2, "workdir %s is not a directory. Leave workdir out to run in %s", a.Dir, h.o.Cwd)
+	}
+	// Before the sandbox, which puts things in the place of what it protects.
+	quiet := policy.KnownSafe(a.Line)
+	if !quiet {
+		changes = append(changes, h.scanned(ctx, m, id, h.strayCause())...)
 	}
 	spec, sweep, err := h.confined(ctx, a, m)
 	var unavailable *sandbox.UnavailableError
@@ -42,11 +48,6 @@ func (h *Hands) command(ctx context.Context, id protocol.CallID, a tool.Command,
 		return fail(125, "the command was not run: %v", err)
 	}
 
-	quiet := policy.KnownSafe(a.Line)
-	var changes []history.FileChange
-	if !quiet {
-		changes = append(changes, h.scanned(ctx, m, id, h.strayCause())...)
-	}
 	began := time.Now()
 	spec.OnOutput = func(b []byte) {
 		if m.Show != nil {

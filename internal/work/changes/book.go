@@ -40,9 +40,10 @@ func newBook(entries []ledger.Entry) *book {
 		b.at[e.Seq] = i
 	}
 	for _, e := range slices.Backward(entries) {
+		only := setOf(e.Only)
 		for _, u := range e.Undoes {
 			for _, path := range b.scope(u) {
-				if onlyHas(e.Only, path) && !b.taken[atom{e.Seq, path}] {
+				if only.has(path) && !b.taken[atom{e.Seq, path}] {
 					b.taken[atom{u, path}] = true
 				}
 			}
@@ -64,6 +65,7 @@ func (b *book) scope(seq int64) []string {
 	e := &b.entries[i]
 	b.scopes[seq] = nil // a ledger that goes in a circle is damaged; do not follow it
 	var paths []string
+	seen := map[string]bool{}
 	if len(e.Undoes) == 0 {
 		for _, c := range e.Changes {
 			paths = append(paths, c.Path)
@@ -77,9 +79,11 @@ func (b *book) scope(seq int64) []string {
 			}
 		}
 	}
+	only := setOf(e.Only)
 	for _, u := range e.Undoes {
 		for _, path := range b.scope(u) {
-			if u < e.Seq && onlyHas(e.Only, path) && !slices.Contains(paths, path) {
+			if u < e.Seq && !seen[path] && only.has(path) {
+				seen[path] = true
 				paths = append(paths, path)
 			}
 		}
@@ -88,9 +92,18 @@ func (b *book) scope(seq int64) []string {
 	return paths
 }
 
-func onlyHas(only []ledger.Path, path string) bool {
-	return len(only) == 0 || slices.Contains(only, ledger.Path(path))
+// pathSet is a set of paths; the empty one has all.
+type pathSet map[string]bool
+
+func setOf(paths []ledger.Path) pathSet {
+	s := make(pathSet, len(paths))
+	for _, p := range paths {
+		s[string(p)] = true
+	}
+	return s
 }
+
+func (s pathSet) has(path string) bool { return len(s) == 0 || s[path] }
 
 // live returns the paths of e that were not taken back and that paths allow.
 func (b *book) live(e *ledger.Entry, paths []string) []string {

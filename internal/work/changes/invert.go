@@ -32,12 +32,16 @@ type place struct {
 
 func (w *inverter) run(steps []step) {
 	done := make([]bool, len(steps))
+	at := make(map[string][]int, len(steps))
+	for i, s := range steps {
+		at[s.path] = append(at[s.path], i)
+	}
 	for i, s := range slices.Backward(steps) {
 		if done[i] {
 			continue
 		}
 		done[i] = true
-		if j := partner(steps, done, s); j >= 0 {
+		if j := partner(steps, at, done, s); j >= 0 {
 			done[j] = true
 			gone, made := s, steps[j]
 			if s.post != nil {
@@ -50,21 +54,23 @@ func (w *inverter) run(steps []step) {
 	}
 }
 
-// partner finds the other half of a move.
-func partner(steps []step, done []bool, s step) int {
-	return slices.IndexFunc(steps, func(o step) bool {
-		i := slices.IndexFunc(steps, func(x step) bool { return x.path == o.path && x.seq == o.seq })
-		if done[i] || o.path == s.path {
-			return false
+// partner finds the other half of a move, or returns -1.
+func partner(steps []step, at map[string][]int, done []bool, s step) int {
+	switch {
+	case s.to != "" && s.post == nil && s.pre != nil:
+		for _, j := range at[s.to] {
+			if o := steps[j]; !done[j] && o.from == s.path && o.pre == nil && o.post != nil {
+				return j
+			}
 		}
-		switch {
-		case s.to != "" && s.post == nil && s.pre != nil:
-			return o.path == s.to && o.from == s.path && o.pre == nil && o.post != nil
-		case s.from != "" && s.pre == nil && s.post != nil:
-			return o.path == s.from && o.to == s.path && o.post == nil && o.pre != nil
+	case s.from != "" && s.pre == nil && s.post != nil:
+		for _, j := range at[s.from] {
+			if o := steps[j]; !done[j] && o.to == s.path && o.post == nil && o.pre != nil {
+				return j
+			}
 		}
-		return false
-	})
+	}
+	return -1
 }
 
 // back takes one step of one path back.
@@ -258,12 +264,16 @@ func (w *inverter) result() (delta.Set, []FilePlan) {
 
 // pairMoves lets the two halves of a move name each other, or neither.
 func pairMoves(set delta.Set) {
+	at := make(map[string]int, len(set))
+	for i, c := range set {
+		at[c.Path] = i
+	}
 	for i, c := range set {
 		if c.To == "" {
 			continue
 		}
-		j := slices.IndexFunc(set, func(o delta.Change) bool { return o.Path == c.To && o.Pre == nil && o.Post != nil && o.From == "" })
-		if j < 0 {
+		j, ok := at[c.To]
+		if o := &set[j]; !ok || o.Pre != nil || o.Post == nil || o.From != "" {
 			set[i].To = ""
 			continue
 		}

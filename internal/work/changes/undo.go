@@ -131,16 +131,20 @@ type step struct {
 func (p *Plan) steps(b *book, paths []string) []step {
 	var steps []step
 	partial := false
+	told := map[string]bool{}
 	for _, e := range p.Entries {
 		live := b.live(e, paths)
 		partial = partial || len(live) < len(b.scope(e.Seq))
+		stands := make(map[string]bool, len(live))
 		for _, path := range live {
-			if !slices.Contains(p.only, ledger.Path(path)) {
+			stands[path] = true
+			if !told[path] {
+				told[path] = true
 				p.only = append(p.only, ledger.Path(path))
 			}
 		}
 		for _, c := range e.Set() {
-			if own(e) && !slices.Contains(live, c.Path) || !own(e) && !below(c.Path, paths) {
+			if own(e) && !stands[c.Path] || !own(e) && !below(c.Path, paths) {
 				continue
 			}
 			steps = append(steps, step{c.Path, c.Pre, c.Post, c.From, c.To, e.Seq, e.Seq, e.Exact})

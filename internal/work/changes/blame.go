@@ -1,0 +1,203 @@
+package changes
+
+import (
+	"bytes"
+	"slices"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
+	"kerf/internal/text/lines"
+	"kerf/internal/work/ledger"
+)
+
+// Origin is where a line comes from. With neither Entry nor Unknown it is not
+// Kerf's: it was there before, or somebody else wrote it.
+type Origin struct {
+	Entry *ledger.Entry
+	// Unknown lines were there before an image that is not kept any more.
+	Unknown bool
+}
+
+// Blame tells of each line of content, which is the file at path now, where it
+// comes from. It is exact: a line is laid to an entry only if the entry's own
+// images show that it put it there, and what others did in between is theirs.
+func (r Reader) Blame(path string, content []byte) ([]Origin, error) {
+	b, err := open(r.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	n := lines.Count(content)
+	w := &blamer{reader: r, book: b, origins: make([]Origin, n)}
+	first := &track{path: path, text: content, below: int64(1) << 62, to: make([]int, n)}
+	for i := range first.to {
+		first.to[i] = i
+	}
+	w.tracks = []*track{first}
+	for i := len(b.entries) - 1; i >= 0; i-- {
+		e := &b.entries[i]
+		for j := 0; j < len(w.tracks); j++ { // grows
+			if t := w.tracks[j]; !t.over && e.Seq < t.below {
+				w.entry(t, e)
+			}
+		}
+	}
+	return w.origins, nil
+}
+
+// blamer goes back through a ledger.
+type blamer struct {
+	reader  Reader
+	book    *book
+	origins []Origin
+	tracks  []*track
+}
+
+// track is a state of the file with the lines whose origin is still sought. An
+// undo brings lines back that the state just before it does not have; these are
+// sought in the state that it went back to, on a track of their own.
+type track struct {
+	path  string
+	text  []byte
+	to    []int // by line of text: the line it is in the end, or -1
+	below int64 // only entries before this one matter
+	over  bool
+}
+
+// entry carries a track back over one entry.
+func (w *blamer) entry(t *track, e *ledger.Entry) {
+	i := slices.IndexFunc(e.Changes, func(c ledger.Change) bool { return c.Path == t.path })
+	if i < 0 {
+		return
+	}
+	c := e.Changes[i]
+	if c.Post == nil {
+		// The file that is there came later, and from nowhere that is known.
+		t.over = true
+		return
+	}
+	post, ok := w.image(c.Post)
+	if !ok {
+		w.giveUp(t)
+		return
+	}
+	// What differs from the image was written by somebody else since.
+	t.to = carry(t.text, post, t.to)
+	t.text = post
+	pre, path := c.Pre, t.path
+	if c.From != "" && c.Pre == nil {
+		path = c.From
+		if j := slices.IndexFunc(e.Changes, func(o ledger.Change) bool { return o.Path == c.From }); j >= 0 {
+			pre = e.Changes[j].Pre
+		} else {
+			pre = c.Post // a copy of a file that stays: what it was then is found on the way
+		}
+	}
+	before, ok := w.image(pre)
+	if !ok {
+		w.giveUp(t)
+		return
+	}
+	older := carry(post, before, t.to)
+	w.settle(t, e, older)
+	t.text, t.to, t.path = before, older, path
+	t.over = !slices.ContainsFunc(t.to, func(n int) bool { return n >= 0 })
+}
+
+// settle finds the origin of the lines that e made: those that older, the map of
+// the state before, lacks.
+func (w *blamer) settle(t *track, e *ledger.Entry, older []int) {
+	stays := make(map[int]bool, len(older))
+	for _, n := range older {
+		if n >= 0 {
+			stays[n] = true
+		}
+	}
+	made := slices.Clone(t.to)
+	for i, n := range made {
+		if n >= 0 && stays[n] {
+			made[i] = -1
+		}
+	}
+	if len(e.Undoes) > 0 {
+		w.branch(t, e, made)
+		return
+	}
+	if !own(e) {
+		return
+	}
+	for _, n := range made {
+		if n >= 0 {
+			w.origins[n] = Origin{Entry: e}
+		}
+	}
+}
+
+// branch seeks lines that an undo or redo brought back where they were before.
+// What is not found there was made by the merge, and stays without an origin.
+func (w *blamer) branch(t *track, e *ledger.Entry, made []int) {
+	oldest := slices.Min(e.Undoes)
+	i, ok := w.book.at[oldest]
+	if !ok {
+		return
+	}
+	u := &w.book.entries[i]
+	for _, c := range u.Changes {
+		if c.Path != t.path && c.To != t.path {
+			continue
+		}
+		before, ok := w.image(c.Pre)
+		if !ok || c.Pre == nil {
+			continue
+		}
+		to := carry(t.text, before, made)
+		w.tracks = append(w.tracks, &track{path: c.Path, text: before, to: to, below: u.Seq})
+	}
+}
+
+// giveUp marks what is still sought as unknown.
+func (w *blamer) giveUp(t *track) {
+	t.over = true
+	for _, n := range t.to {
+		if n >= 0 {
+			w.origins[n].Unknown = true
+		}
+	}
+}
+
+// image returns the bytes of a version, none for an absent one.
+func (w *blamer) image(v *ledger.Version) ([]byte, bool) {
+	if v == nil {
+		return nil, true
+	}
+	img, err := w.reader.load(v.Image())
+	if err != nil || img.Kind != delta.File {
+		return nil, false
+	}
+	return img.Data, true
+}
+
+// carry maps the lines of old by way of the lines of now that are the same. To is
+// the map of now's lines.
+func carry(now, old []byte, to []int) []int {
+	if bytes.Equal(now, old) {
+		return to
+	}
+	out := make([]int, 0, lines.Count(old))
+	at, line := 0, 0 // in old, and the line of now
+	for _, e := range diff.Lines(old, now) {
+		for range lines.Count(old[at:e.Start]) {
+			out = append(out, to[line])
+			line++
+		}
+		for range lines.Count(old[e.Start:e.End]) {
+			out = append(out, -1)
+		}
+		line += lines.Count(e.New)
+		at = e.End
+	}
+	for range lines.Count(old[at:]) {
+		out = append(out, to[line])
+		line++
+	}
+	return out
+}

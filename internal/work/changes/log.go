@@ -1,0 +1,76 @@
+package changes
+
+import (
+	"strings"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
+	"kerf/internal/work/ledger"
+)
+
+// Filter says which entries a log shows.
+type Filter struct {
+	Session string   // the beginning of an id
+	Paths   []string // absolute; directories stand for all below
+	Limit   int      // the newest so many; 0 is all
+}
+
+// Record is one entry of a log. Undone says that all of it was taken back since.
+type Record struct {
+	ledger.Entry
+	Undone bool
+}
+
+// Log returns the entries that f fits, newest first. Turns that changed nothing
+// are left out.
+func (r Reader) Log(f Filter) ([]Record, error) {
+	b, err := open(r.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	var list []Record
+	for i := len(b.entries) - 1; i >= 0; i-- {
+		e := &b.entries[i]
+		if e.Cause == ledger.CauseNone || !strings.HasPrefix(e.Session, f.Session) || !b.touches(e, f.Paths) {
+			continue
+		}
+		list = append(list, Record{*e, b.undone(e)})
+		if f.Limit > 0 && len(list) == f.Limit {
+			break
+		}
+	}
+	return list, nil
+}
+
+// touches reports whether e is about one of paths, or came from or went there.
+func (b *book) touches(e *ledger.Entry, paths []string) bool {
+	if len(paths) == 0 {
+		return true
+	}
+	for _, c := range e.Changes {
+		if below(c.Path, paths) || c.From != "" && below(c.From, paths) || c.To != "" && below(c.To, paths) {
+			return true
+		}
+	}
+	for _, p := range b.scope(e.Seq) {
+		if below(p, paths) {
+			return true
+		}
+	}
+	return false
+}
+
+// EntryDiff is the diff of one entry. A file whose contents are not kept any more
+// is shown by its sums.
+func (r Reader) EntryDiff(e *ledger.Entry) []byte {
+	set := e.Set()
+	for i, c := range set {
+		if pre, err := r.load(c.Pre); err == nil {
+			set[i].Pre = pre
+		}
+		if post, err := r.load(c.Post); err == nil {
+			set[i].Post = post
+		}
+	}
+	return diff.Unified(delta.Files(set, func(path string) string { return Relative(r.Base, path) }))
+}
