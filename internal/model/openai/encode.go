@@ -133,9 +133,9 @@ func appendParts(dst []byte, parts []model.Part, textType string) []byte {
 
 // appendReasoningItem leaves out reasoning without its opaque part: the
 // provider, asked not to store it, would look for it in vain and refuse the
-// whole request.
+// whole request. Reasoning of other protocols means nothing to it either.
 func appendReasoningItem(dst []byte, i *model.Item) []byte {
-	if i.Encrypted == "" {
+	if i.Encrypted == "" || wire.Tagged(i.Encrypted) {
 		return dst
 	}
 	dst = append(dst, `{"type":"reasoning"`...)

@@ -66,8 +66,21 @@ func failureOf(o map[string]any) *Failure {
 	if n, ok := o["resets_in_seconds"].(float64); ok {
 		f.Reset = seconds(n)
 	}
+	details, _ := o["details"].([]any)
+	for _, v := range details {
+		detail, _ := v.(map[string]any)
+		if reason := text(detail, "reason"); reason == invalidKey {
+			f.Code = reason
+		}
+		if d, err := time.ParseDuration(text(detail, "retryDelay")); err == nil {
+			f.Reset = seconds(d.Seconds())
+		}
+	}
 	return f
 }
+
+// invalidKey is the reason of a provider that tells it under status 400.
+const invalidKey = "API_KEY_INVALID"
 
 // statusIn is the HTTP status that o tells, or 0.
 func statusIn(o map[string]any) int {
@@ -116,6 +129,10 @@ func kind(f *Failure, status int) model.ErrorKind {
 	switch {
 	case byCode == model.Context || byCode == model.Quota:
 		return byCode
+	case f.Code == invalidKey:
+		return model.Auth
+	case strings.Contains(strings.ToLower(f.Message), "credit balance is too low"):
+		return model.Quota
 	case tooLong(f.Message) && (status < 400 || status == 400 || status == 413 || status == 422):
 		return model.Context
 	}
@@ -164,7 +181,7 @@ func kindOfStatus(status int) (model.ErrorKind, bool) {
 // tooLong recognises the sentences that say the input exceeds the window.
 func tooLong(message string) bool {
 	message = strings.ToLower(message)
-	for _, words := range []string{"context window", "context length", "context size", "prompt is too long",
+	for _, words := range []string{"context window", "context length", "context size", "context limit", "prompt is too long",
 		"input is too long", "too many input tokens", "input token count"} {
 		if strings.Contains(message, words) && (strings.Contains(message, "exceed") ||
 			strings.Contains(message, "too long") || strings.Contains(message, "maximum") || strings.Contains(message, "too many")) {

@@ -10,6 +10,7 @@ package wire
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -43,6 +44,13 @@ type Options struct {
 	// IdleTimeout ends a request when nothing whole arrived for so long, before
 	// or after the headers. Zero means DefaultIdle, negative none.
 	IdleTimeout time.Duration
+	// Rejected is asked when the server refuses the key; it reports whether Key
+	// has another one now. Nil means never.
+	Rejected func(key string) bool
+	// RootCAs are trusted beside the system's, nil for the system's alone.
+	RootCAs *x509.CertPool
+	// Proxy is the address of a proxy that replaces those of the environment.
+	Proxy string
 	// HTTPClient replaces the client that is made otherwise. Its redirect policy
 	// is not used; redirects that could carry credentials away are refused.
 	HTTPClient *http.Client
@@ -70,7 +78,7 @@ func New(o Options) *Endpoint {
 		*client = *o.HTTPClient
 	}
 	if client.Transport == nil {
-		client.Transport = newTransport()
+		client.Transport = newTransport(o)
 	}
 	client.CheckRedirect = checkRedirect
 	return &Endpoint{opts: o, client: client}
@@ -79,12 +87,16 @@ func New(o Options) *Endpoint {
 // newTransport differs from the default one in what a hostile or broken server
 // may cost: nothing is decompressed, headers are bounded, and a connection that
 // died silently is noticed. Proxies come from the environment; loopback needs none.
-func newTransport() *http.Transport {
+func newTransport(o Options) *http.Transport {
+	proxy := http.ProxyFromEnvironment
+	if o.Proxy != "" {
+		proxy = func(*http.Request) (*url.URL, error) { return url.Parse(o.Proxy) }
+	}
 	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
+		Proxy:                  proxy,
 		DialContext:            dialer.DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:    15 * time.Second,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
@@ -108,13 +120,17 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 
 // Call is one request.
 type Call struct {
-	Path   string // appended to the base URL
+	Path   string            // appended to the base URL
+	Query  map[string]string // of the protocol; the configured parameters win
 	Body   *Body
 	Header http.Header // of the protocol; the configured headers win
 	// Authorize puts the key into the header. Nil means a bearer token.
 	Authorize func(h http.Header, key string)
 	// Last names the event that ends a stream, for messages.
 	Last string
+	// End is asked when the stream ends without an event that was the last: it
+	// reports whether the answer was whole nevertheless. Nil means never.
+	End func() (whole bool, err error)
 }
 
 // Stream makes the call and passes each event to each, on the calling
@@ -124,6 +140,10 @@ type Call struct {
 func (e *Endpoint) Stream(ctx context.Context, c Call, each func(ev sse.Event, limits map[string]string) (done bool, err error)) error {
 	x := &exchange{Endpoint: e, call: c}
 	err := x.run(ctx, each)
+	if x.renewable(err) && e.opts.Rejected(x.key) {
+		x = &exchange{Endpoint: e, call: c}
+		err = x.run(ctx, each)
+	}
 	if err != nil && ctx.Err() != nil && !x.theirs {
 		return ctx.Err()
 	}
@@ -141,6 +161,13 @@ type exchange struct {
 	host   string
 	began  bool // an event arrived
 	theirs bool // the error came from each and is returned as it is
+}
+
+// renewable reports whether err says that the key was refused before anything
+// was answered.
+func (x *exchange) renewable(err error) bool {
+	var told *model.Error
+	return x.opts.Rejected != nil && x.key != "" && !x.began && errors.As(err, &told) && told.Kind == model.Auth && told.Status != 0
 }
 
 func (x *exchange) run(parent context.Context, each func(sse.Event, map[string]string) (bool, error)) error {
@@ -189,21 +216,42 @@ func (x *exchange) events(ctx context.Context, body io.Reader, w *watch, limits 
 		ev, err := r.Next()
 		w.stop()
 		if err != nil {
-			return x.broken(ctx, err)
+			return x.ended(ctx, err)
 		}
 		x.began = true
 		done, err := each(ev, limits)
-		var f *Failure
-		switch {
-		case errors.As(err, &f):
-			return x.failure(f, 0, nil)
-		case err != nil:
-			x.theirs = true
-			return err
-		case done:
+		if err != nil {
+			return x.told(err)
+		}
+		if done {
 			return nil
 		}
 	}
+}
+
+// ended is the end of a stream that did not announce it.
+func (x *exchange) ended(ctx context.Context, cause error) error {
+	if x.call.End == nil || !x.began || ctx.Err() != nil {
+		return x.broken(ctx, cause)
+	}
+	whole, err := x.call.End()
+	switch {
+	case err != nil:
+		return x.told(err)
+	case !whole:
+		return x.broken(ctx, cause)
+	}
+	return nil
+}
+
+// told is an error of the decoder.
+func (x *exchange) told(err error) error {
+	var f *Failure
+	if errors.As(err, &f) {
+		return x.failure(f, 0, nil)
+	}
+	x.theirs = true
+	return err
 }
 
 func (x *exchange) request(ctx context.Context) (*http.Request, error) {
@@ -263,6 +311,9 @@ func (x *exchange) target() (*url.URL, error) {
 	u.Path = strings.TrimRight(u.Path, "/") + "/" + strings.TrimLeft(x.call.Path, "/")
 	u.RawPath, u.Fragment = "", ""
 	query := u.Query()
+	for name, value := range x.call.Query {
+		query.Set(name, value)
+	}
 	for name, value := range x.opts.QueryParams {
 		query.Set(name, value)
 	}

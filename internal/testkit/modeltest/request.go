@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strings"
+
+	"kerf/internal/model/script/dialect"
 )
 
 // Request is one request as it arrived.
@@ -26,17 +27,15 @@ func (r *Request) JSON() M {
 	return m
 }
 
-// Input is the conversation, one object per item.
-func (r *Request) Input() []M {
-	list, _ := r.JSON()["input"].([]any)
-	items := make([]M, 0, len(list))
-	for _, v := range list {
-		if m, ok := v.(M); ok {
-			items = append(items, m)
-		}
-	}
-	return items
+// api is the protocol that the request speaks.
+func (r *Request) api() dialect.API {
+	api, _ := dialect.Of(r.Path)
+	return api
 }
+
+// Input is the conversation, one object per item, as the Responses protocol has
+// them whatever the request speaks.
+func (r *Request) Input() []M { return r.api().Input(r.Body) }
 
 // RawInput is the conversation, one item's bytes each.
 func (r *Request) RawInput() []string {
@@ -57,8 +56,8 @@ func (r *Request) RawInput() []string {
 // such an output.
 func (r *Request) Output(callID string) (string, bool) {
 	for _, item := range r.Input() {
-		if isOutput(item) && item["call_id"] == callID {
-			return textOf(item["output"]), true
+		if dialect.IsOutput(item) && item["call_id"] == callID {
+			return dialect.Text(item["output"]), true
 		}
 	}
 	return "", false
@@ -68,8 +67,8 @@ func (r *Request) Output(callID string) (string, bool) {
 func (r *Request) Outputs() []string {
 	var all []string
 	for _, item := range r.Input() {
-		if isOutput(item) {
-			all = append(all, textOf(item["output"]))
+		if dialect.IsOutput(item) {
+			all = append(all, dialect.Text(item["output"]))
 		}
 	}
 	return all
@@ -80,57 +79,11 @@ func (r *Request) Messages(role string) []string {
 	var all []string
 	for _, item := range r.Input() {
 		if item["type"] == "message" && item["role"] == role {
-			all = append(all, textOf(item["content"]))
+			all = append(all, dialect.Text(item["content"]))
 		}
 	}
 	return all
 }
 
 // Tools are the names of the offered tools, in order.
-func (r *Request) Tools() []string {
-	list, _ := r.JSON()["tools"].([]any)
-	var names []string
-	for _, v := range list {
-		if m, ok := v.(M); ok {
-			name, _ := m["name"].(string)
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func isOutput(item M) bool {
-	kind, _ := item["type"].(string)
-	return strings.HasSuffix(kind, "_output")
-}
-
-// textOf joins the texts of a string or of content parts.
-func textOf(v any) string {
-	if s, ok := v.(string); ok {
-		return s
-	}
-	parts, _ := v.([]any)
-	var b strings.Builder
-	for _, p := range parts {
-		if m, ok := p.(M); ok {
-			s, _ := m["text"].(string)
-			b.WriteString(s)
-		}
-	}
-	return b.String()
-}
-
-// text is everything of the conversation that is text, in the order of the
-// items; what a scenario expects is looked for here.
-func (r *Request) text() string {
-	var b strings.Builder
-	for _, item := range r.Input() {
-		for _, name := range []string{"content", "summary", "name", "arguments", "input", "output"} {
-			if s := textOf(item[name]); s != "" {
-				b.WriteString(s)
-				b.WriteByte('\n')
-			}
-		}
-	}
-	return b.String()
-}
+func (r *Request) Tools() []string { return r.api().Tools(r.Body) }

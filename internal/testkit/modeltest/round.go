@@ -10,6 +10,7 @@ import (
 
 	"kerf/internal/model"
 	"kerf/internal/model/script"
+	"kerf/internal/model/script/dialect"
 )
 
 // Round is the answer to one request. The zero value is an empty 200 answer;
@@ -88,7 +89,7 @@ func Reasoning(text string) script.Item { return script.Item{Reasoning: text} }
 
 // Call is a call with JSON arguments.
 func Call(name string, args any) script.Item {
-	return script.Item{Call: name, Args: json.RawMessage(encode(args))}
+	return script.Item{Call: name, Args: json.RawMessage(dialect.Encode(args))}
 }
 
 // Freeform is a call with text.
@@ -106,18 +107,17 @@ func (r Round) ready(k int, req *Request) answer {
 	if r.Script == nil {
 		return answer{Round: r}
 	}
-	s := r.Script
+	s, api := r.Script, req.api()
 	if s.Expect != nil {
-		if differs := s.Expect.Check(req.text(), strings.Join(req.Outputs(), "\n")); differs != "" {
-			return answer{Round: HTTP(400, errorBody("invalid_prompt", fmt.Sprintf("round %d: %s", k, differs)))}
+		if differs := s.Expect.Check(api.Texts(req.Body)); differs != "" {
+			return answer{Round: refusal(api, &script.Failure{Kind: model.BadCall, Message: fmt.Sprintf("round %d: %s", k, differs)})}
 		}
 	}
 	r.Delay += time.Duration(s.DelayMS) * time.Millisecond
 	f := s.Error
 	dropped := f != nil && (f.Kind == model.Network || f.Kind == model.Broken)
 	if f != nil && len(s.Items) == 0 && !dropped {
-		r.Status = errorStatus(f)
-		r.Body = errorBody(errorCode(f.Kind), errorWords(f))
+		r.Status, r.Body = api.Refusal(f)
 		if f.RetryAfter > 0 {
 			r = r.With("Retry-After", strconv.FormatFloat(f.RetryAfter, 'f', -1, 64))
 		}
@@ -125,10 +125,11 @@ func (r Round) ready(k int, req *Request) answer {
 	}
 	played := *s
 	played.Cut = s.Cut || dropped
-	r.Body = strings.Join(Render(played, k), "")
+	r.Body = strings.Join(api.Render(played, k), "")
 	return answer{r, played.Cut}
 }
 
-func errorBody(code, message string) string {
-	return encode(M{"error": M{"code": code, "type": code, "message": message, "param": nil}})
+func refusal(api dialect.API, f *script.Failure) Round {
+	status, body := api.Refusal(f)
+	return HTTP(status, body)
 }

@@ -1,8 +1,8 @@
 // Package modeltest is a model provider for tests: a server on the loopback
 // interface that answers request n with round n and remembers every request.
 //
-// It speaks the Responses protocol over server-sent events, and breaks it in
-// every way that a test asks for. It is never part of the program.
+// It speaks the wire protocols over server-sent events, by the path of the
+// request, and breaks them in every way that a test asks for. It is never part of the program.
 package modeltest
 
 import (
@@ -14,6 +14,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"kerf/internal/model"
+	"kerf/internal/model/script"
 )
 
 // TB is the part of testing.TB that Start needs.
@@ -128,7 +131,7 @@ func (s *Server) admit(req *Request) (int, Round) {
 	case s.Repeat && len(rounds) > 0:
 		return k, rounds[(k-1)%len(rounds)]
 	}
-	return k, HTTP(400, errorBody("invalid_prompt", fmt.Sprintf("no round left: request %d of %d", k, len(rounds))))
+	return k, refusal(req.api(), &script.Failure{Kind: model.BadCall, Message: fmt.Sprintf("no round left: request %d of %d", k, len(rounds))})
 }
 
 // send writes the answer with its faults.

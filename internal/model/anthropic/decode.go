@@ -1,0 +1,310 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"kerf/internal/model"
+	"kerf/internal/model/sse"
+	"kerf/internal/model/wire"
+)
+
+// maxBlocks bounds the blocks of one response.
+const maxBlocks = 10_000
+
+// decoder turns the events of one response into chunks. A block is delivered
+// once, when it ends.
+type decoder struct {
+	emit    func(model.Chunk) error
+	ids     *wire.CallIDs
+	id      string
+	started bool
+	blocks  map[int]*block
+	reason  string // why the model stopped
+	usage   usage
+	counted bool
+}
+
+// block is one item under way.
+type block struct {
+	index int
+	item  *model.Item
+	text  strings.Builder // of a message or of thoughts
+	input strings.Builder // of a call
+	whole string          // the input, when it came at once
+	seal  string
+	done  bool
+}
+
+func newDecoder(r *model.Request, emit func(model.Chunk) error) *decoder {
+	return &decoder{emit: emit, ids: wire.NewCallIDs(r.Items), blocks: map[int]*block{}}
+}
+
+// event is any event of a stream.
+type event struct {
+	Type    string `json:"type"`
+	Index   int    `json:"index"`
+	Message struct {
+		ID    string `json:"id"`
+		Usage usage  `json:"usage"`
+	} `json:"message"`
+	Block struct {
+		Type      string          `json:"type"`
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Input     json.RawMessage `json:"input"`
+		Text      string          `json:"text"`
+		Thinking  string          `json:"thinking"`
+		Signature string          `json:"signature"`
+		Data      string          `json:"data"`
+	} `json:"content_block"`
+	Delta struct {
+		Type       string `json:"type"`
+		Text       string `json:"text"`
+		Partial    string `json:"partial_json"`
+		Thinking   string `json:"thinking"`
+		Signature  string `json:"signature"`
+		StopReason string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage *usage `json:"usage"`
+}
+
+// event handles one event and reports whether it was the last.
+func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err error) {
+	var e event
+	if err := json.Unmarshal(ev.Data, &e); err != nil {
+		return false, &model.Error{Kind: model.Broken, Message: "unreadable event " + ev.Name, Began: true, Err: err}
+	}
+	if e.Type == "" {
+		e.Type = ev.Name
+	}
+	switch e.Type {
+	case "ping":
+		return false, nil
+	case "error":
+		if f, ok := wire.ParseFailure(ev.Data); ok {
+			return false, f
+		}
+		return false, &wire.Failure{Message: "the provider ended the response"}
+	}
+	if err := d.start(e, limits); err != nil {
+		return false, err
+	}
+	switch e.Type {
+	case "content_block_start":
+		return false, d.begin(e)
+	case "content_block_delta":
+		return false, d.delta(e)
+	case "content_block_stop":
+		return false, d.close(d.blocks[e.Index])
+	case "message_delta":
+		if e.Delta.StopReason != "" {
+			d.reason = e.Delta.StopReason
+		}
+		d.count(e.Usage)
+	case "message_stop":
+		return true, d.finish()
+	}
+	return false, nil
+}
+
+func (d *decoder) start(e event, limits map[string]string) error {
+	if e.Type == "message_start" {
+		d.count(&e.Message.Usage)
+	}
+	if d.started {
+		return nil
+	}
+	d.started, d.id = true, e.Message.ID
+	if err := d.emit(model.Started{ResponseID: d.id}); err != nil {
+		return err
+	}
+	if limits == nil {
+		return nil
+	}
+	return d.emit(model.Limits{Values: limits})
+}
+
+func (d *decoder) begin(e event) error {
+	if d.blocks[e.Index] != nil {
+		return nil // told twice
+	}
+	if len(d.blocks) >= maxBlocks || e.Index < 0 {
+		return &wire.Failure{Code: "server_error", Message: "the response has too many blocks"}
+	}
+	b := &block{index: e.Index}
+	d.blocks[e.Index] = b
+	c := e.Block
+	switch c.Type {
+	case "text":
+		b.item = &model.Item{Kind: model.Message, Role: "assistant"}
+	case "thinking":
+		b.item, b.seal = &model.Item{Kind: model.Reasoning}, wire.AnthropicTag+":"+c.Signature
+	case "redacted_thinking":
+		b.item, b.seal = &model.Item{Kind: model.Reasoning}, wire.RedactedTag+":"+c.Data
+	case "tool_use":
+		b.item = &model.Item{Kind: model.Call, CallID: d.ids.Take(c.ID), Name: c.Name, Style: model.Function}
+		if s := strings.TrimSpace(string(c.Input)); s != "{}" && s != "null" {
+			b.whole = s
+		}
+	default:
+		b.done = true // of no use to Kerf
+		return nil
+	}
+	begun := *b.item
+	if err := d.emit(model.ItemAdded{Index: b.index, Item: &begun}); err != nil {
+		return err
+	}
+	return d.grow(b, c.Text+c.Thinking)
+}
+
+func (d *decoder) delta(e event) error {
+	b := d.blocks[e.Index]
+	if b == nil || b.done {
+		return nil // nothing to show it with, or nothing new
+	}
+	switch e.Delta.Type {
+	case "text_delta":
+		return d.grow(b, e.Delta.Text)
+	case "thinking_delta":
+		return d.grow(b, e.Delta.Thinking)
+	case "signature_delta":
+		b.seal += e.Delta.Signature
+	case "input_json_delta":
+		if b.item.Kind != model.Call || e.Delta.Partial == "" {
+			return nil
+		}
+		b.input.WriteString(e.Delta.Partial)
+		return d.emit(model.InputDelta{Index: b.index, Text: e.Delta.Partial})
+	}
+	return nil
+}
+
+func (d *decoder) grow(b *block, s string) error {
+	if s == "" {
+		return nil
+	}
+	switch b.item.Kind {
+	case model.Message:
+		b.text.WriteString(s)
+		return d.emit(model.TextDelta{Index: b.index, Text: s})
+	case model.Reasoning:
+		b.text.WriteString(s)
+		return d.emit(model.ReasoningDelta{Index: b.index, Text: s})
+	}
+	return nil
+}
+
+// close delivers a block. A call whose input is not whole JSON was cut, and is
+// told to the model as it is unless the answer was too long.
+func (d *decoder) close(b *block) error {
+	if b == nil || b.done {
+		return nil
+	}
+	b.done = true
+	item := *b.item
+	switch item.Kind {
+	case model.Message:
+		item.Content = []model.Part{{Text: b.text.String()}}
+	case model.Reasoning:
+		item.Encrypted = b.seal
+		if b.text.Len() > 0 {
+			item.Summary = []string{b.text.String()}
+		}
+	case model.Call:
+		item.Input = b.input.String()
+		if strings.TrimSpace(item.Input) == "" {
+			item.Input = b.whole
+		}
+		if item.Input == "" {
+			item.Input = "{}"
+		}
+		if d.reason == "" && !json.Valid([]byte(item.Input)) {
+			b.done = false // wait for the reason
+			return nil
+		}
+		if !json.Valid([]byte(item.Input)) && cut(d.reason) {
+			return nil
+		}
+	}
+	return d.emit(model.ItemDone{Index: b.index, Item: &item})
+}
+
+func cut(reason string) bool {
+	return reason == "max_tokens" || reason == "model_context_window_exceeded" || reason == "refusal"
+}
+
+func (d *decoder) finish() error {
+	var open []int
+	for i, b := range d.blocks {
+		if !b.done {
+			open = append(open, i)
+		}
+	}
+	slices.Sort(open)
+	if d.reason == "" {
+		d.reason = "end_turn"
+	}
+	for _, i := range open {
+		if err := d.close(d.blocks[i]); err != nil {
+			return err
+		}
+	}
+	done := model.Done{ResponseID: d.id, Incomplete: incomplete(d.reason)}
+	if d.counted {
+		u := d.usage.model()
+		done.Usage = &u
+	}
+	return d.emit(done)
+}
+
+// end is asked when the stream stops without message_stop: it is whole if the
+// model said why it stopped.
+func (d *decoder) end() (bool, error) {
+	if d.reason == "" {
+		return false, nil
+	}
+	return true, d.finish()
+}
+
+func incomplete(reason string) string {
+	switch reason {
+	case "max_tokens":
+		return "max_output_tokens"
+	case "refusal":
+		return "content_filter"
+	case "model_context_window_exceeded", "pause_turn":
+		return reason
+	}
+	return ""
+}
+
+// usage counts what was neither read from nor written to the cache apart.
+type usage struct {
+	Input      float64 `json:"input_tokens"`
+	CacheWrite float64 `json:"cache_creation_input_tokens"`
+	Cached     float64 `json:"cache_read_input_tokens"`
+	Output     float64 `json:"output_tokens"`
+	OutputOf   struct {
+		Thinking float64 `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// count takes a later word on usage; each counts the whole response.
+func (d *decoder) count(u *usage) {
+	if u == nil {
+		return
+	}
+	d.counted = true
+	d.usage.Input = max(d.usage.Input, u.Input)
+	d.usage.CacheWrite = max(d.usage.CacheWrite, u.CacheWrite)
+	d.usage.Cached = max(d.usage.Cached, u.Cached)
+	d.usage.Output = max(d.usage.Output, u.Output)
+	d.usage.OutputOf.Thinking = max(d.usage.OutputOf.Thinking, u.OutputOf.Thinking)
+}
+
+func (u usage) model() model.Usage {
+	return model.Usage{Input: wire.Tokens(u.Input + u.CacheWrite + u.Cached), Cached: wire.Tokens(u.Cached), CacheWrite: wire.Tokens(u.CacheWrite),
+		Output: wire.Tokens(u.Output), Reasoning: wire.Tokens(u.OutputOf.Thinking)}
+}

@@ -1,0 +1,319 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kerf/internal/model"
+	"kerf/internal/model/prefix"
+	"kerf/internal/model/wire"
+)
+
+const (
+	cacheMark = `,"cache_control":{"type":"ephemeral"}`
+	// goOn follows an answer that a broken stream left without a question: the
+	// conversation must end on the user's side.
+	goOn = `{"role":"user","content":[{"type":"text","text":"Go on where you stopped."}]}`
+)
+
+// defaultOutput is asked for when nothing is known of a model, maxOutput at
+// most.
+const (
+	defaultOutput = 32_000
+	maxOutput     = 64_000
+)
+
+// body encodes r. The order of its members is fixed.
+func (c *Client) body(r *model.Request) (*wire.Body, error) {
+	text, err := c.messages.Encode(r.CacheKey, r.Items)
+	if err != nil {
+		return nil, err
+	}
+	facts, _ := c.o.Facts(r.Model)
+	think := thinkingOf(r, facts)
+	head := wire.AppendString([]byte(`{"model":`), r.Model)
+	head = strconv.AppendInt(wire.AppendName(head, "max_tokens"), int64(outputOf(facts, think.budget)), 10)
+	if r.Instructions != "" {
+		head = wire.AppendString(append(head, `,"system":[{"type":"text","text":`...), r.Instructions)
+		head = append(head, cacheMark+"}]"...)
+	}
+	head = append(head, `,"messages":[`...)
+	tail := []byte{']'}
+	if n := len(r.Items); n > 0 && sideOf(r.Items[n-1]) == assistant {
+		tail = []byte("," + goOn + "]")
+	}
+	if tail, err = appendTools(tail, r); err != nil {
+		return nil, err
+	}
+	tail = append(tail, think.json...)
+	if tail, err = appendOutput(tail, r, think); err != nil {
+		return nil, err
+	}
+	tail = append(tail, `,"stream":true}`...)
+	return wire.NewBody(append(append([][]byte{head}, marked(text, r.Items)...), tail)...), nil
+}
+
+// marked cuts the messages where cache marks go: at the end of the last block of
+// the last two messages of the user's side. The first of these ended the request
+// before, so its cache is found however much came since.
+func marked(text prefix.Text, items []*model.Item) [][]byte {
+	const closing = len("}]}")
+	var at []int
+	for _, g := range slices.Backward(text.Groups) {
+		if sideOf(items[g.First]) != assistant && len(at) < 2 {
+			at = append(at, g.End-closing)
+		}
+	}
+	slices.Sort(at)
+	var pieces [][]byte
+	from := 0
+	for _, n := range at {
+		pieces = append(pieces, text.Bytes[from:n], []byte(cacheMark))
+		from = n
+	}
+	return append(pieces, text.Bytes[from:])
+}
+
+func outputOf(f model.Facts, budget int) int {
+	n := f.MaxOutput
+	if n == 0 {
+		n = defaultOutput
+	}
+	n = min(n, maxOutput)
+	if n <= budget {
+		n = budget + 4096
+	}
+	return n
+}
+
+// thinking is how the model is asked to think.
+type thinking struct {
+	json   string
+	budget int
+	effort string
+}
+
+// budgets are the tokens of thought for an effort.
+var budgets = map[string]int{"": 8192, "minimal": 2048, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 31999}
+
+// efforts are the provider's words for an effort.
+var efforts = map[string]string{"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max"}
+
+func thinkingOf(r *model.Request, f model.Facts) thinking {
+	switch {
+	case f.Reasoning == model.NoReasoning:
+		return thinking{}
+	case r.Effort == "none":
+		return thinking{json: `,"thinking":{"type":"disabled"}`}
+	case f.Reasoning == model.BudgetReasoning:
+		if !mayThink(r.Items) {
+			return thinking{}
+		}
+		n := budgets[r.Effort]
+		return thinking{json: `,"thinking":{"type":"enabled","budget_tokens":` + strconv.Itoa(n) + "}", budget: n}
+	}
+	display := ""
+	switch r.Summary {
+	case "":
+	case "none":
+		display = `,"display":"omitted"`
+	default:
+		display = `,"display":"summarized"`
+	}
+	return thinking{json: `,"thinking":{"type":"adaptive"` + display + "}", effort: efforts[r.Effort]}
+}
+
+// mayThink reports whether a model that thinks by budget may do so now: amid
+// tool calls only when the answer that made them began with its own thoughts.
+func mayThink(items []*model.Item) bool {
+	n := len(items)
+	for n > 0 && sideOf(items[n-1]) == output {
+		n--
+	}
+	if n == len(items) {
+		return true
+	}
+	for n > 0 && sideOf(items[n-1]) == assistant {
+		n--
+	}
+	return thought(items[n]) != nil
+}
+
+func appendTools(dst []byte, r *model.Request) ([]byte, error) {
+	if len(r.Tools) == 0 {
+		return dst, nil
+	}
+	dst = append(dst, `,"tools":[`...)
+	for i, t := range r.Tools {
+		dst = append(wire.AppendComma(dst), '{')
+		dst = wire.AppendField(dst, "name", t.Name)
+		dst = wire.AppendField(dst, "description", t.Description)
+		dst = append(dst, `,"input_schema":`...)
+		var err error
+		if dst, err = wire.AppendRaw(dst, wire.ToolSchema(t)); err != nil {
+			return nil, fmt.Errorf("schema of tool %s: %w", t.Name, err)
+		}
+		if i == len(r.Tools)-1 && r.Instructions == "" {
+			dst = append(dst, cacheMark...)
+		}
+		dst = append(dst, '}')
+	}
+	dst = append(dst, ']')
+	if !r.Parallel {
+		dst = append(dst, `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`...)
+	}
+	return dst, nil
+}
+
+func appendOutput(dst []byte, r *model.Request, t thinking) ([]byte, error) {
+	if t.effort == "" && len(r.Schema) == 0 {
+		return dst, nil
+	}
+	dst = append(dst, `,"output_config":{`...)
+	dst = wire.AppendField(dst, "effort", t.effort)
+	if len(r.Schema) > 0 {
+		dst = append(wire.AppendName(dst, "format"), `{"type":"json_schema","schema":`...)
+		var err error
+		if dst, err = wire.AppendRaw(dst, r.Schema); err != nil {
+			return nil, fmt.Errorf("output schema: %w", err)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, '}'), nil
+}
+
+// encoder writes messages. An answer is one; the outputs of its calls are one,
+// as the protocol demands; messages of the user stand alone.
+type encoder struct{}
+
+type side int
+
+const (
+	user side = iota
+	assistant
+	output
+)
+
+func sideOf(i *model.Item) side {
+	switch {
+	case i.Kind == model.Output:
+		return output
+	case i.Kind == model.Message && i.Role != "assistant":
+		return user
+	}
+	return assistant
+}
+
+// End is the end of the run of items of one side.
+func (encoder) End(items []*model.Item, from int) int {
+	end := from + 1
+	s := sideOf(items[from])
+	for s != user && end < len(items) && sideOf(items[end]) == s {
+		end++
+	}
+	return end
+}
+
+// Append writes the group of all[from:].
+func (encoder) Append(dst []byte, all []*model.Item, from int) ([]byte, error) {
+	group := all[from:]
+	start := len(dst)
+	role := "user"
+	if sideOf(group[0]) == assistant {
+		role = "assistant"
+	}
+	dst = append(dst, `{"role":"`+role+`","content":[`...)
+	empty, said := len(dst), false
+	for _, i := range group {
+		var err error
+		if dst, err = appendBlocks(dst, i); err != nil {
+			return nil, err
+		}
+		said = said || len(dst) > empty && i.Kind != model.Reasoning
+	}
+	if !said {
+		return dst[:start], nil // thoughts alone are no message
+	}
+	return append(dst, "]}"...), nil
+}
+
+func appendBlocks(dst []byte, i *model.Item) ([]byte, error) {
+	switch i.Kind {
+	case model.Message:
+		return appendParts(dst, i.Content), nil
+	case model.Reasoning:
+		return append(dst, commaBefore(dst, thought(i))...), nil
+	case model.Call:
+		dst = append(wire.AppendComma(dst), `{"type":"tool_use"`...)
+		dst = wire.AppendField(dst, "id", callID(i.CallID))
+		dst = wire.AppendField(dst, "name", i.Name)
+		dst, err := wire.AppendRaw(wire.AppendName(dst, "input"), json.RawMessage(wire.Object(i)))
+		return append(dst, '}'), err
+	case model.Output:
+		dst = append(wire.AppendComma(dst), `{"type":"tool_result"`...)
+		dst = wire.AppendField(dst, "tool_use_id", callID(i.CallID))
+		if blocks := appendParts(nil, i.Content); len(blocks) > 0 {
+			dst = append(append(append(dst, `,"content":[`...), blocks...), ']')
+		}
+		return append(dst, '}'), nil
+	}
+	return nil, fmt.Errorf("item of unknown kind %q", i.Kind)
+}
+
+func commaBefore(dst, block []byte) []byte {
+	if len(block) == 0 || dst[len(dst)-1] == '[' {
+		return block
+	}
+	return append([]byte{','}, block...)
+}
+
+// thought is the block of reasoning that came from this protocol, or nil.
+func thought(i *model.Item) []byte {
+	if data, ok := wire.Sealed(i, wire.RedactedTag); ok {
+		return append(wire.AppendString([]byte(`{"type":"redacted_thinking","data":`), data), '}')
+	}
+	signature, ok := wire.Sealed(i, wire.AnthropicTag)
+	if !ok {
+		return nil
+	}
+	block := wire.AppendString([]byte(`{"type":"thinking","thinking":`), strings.Join(i.Summary, "\n\n"))
+	return append(wire.AppendString(wire.AppendName(block, "signature"), signature), '}')
+}
+
+// appendParts writes text and images; blank texts are refused by the provider
+// and left out.
+func appendParts(dst []byte, parts []model.Part) []byte {
+	for _, p := range parts {
+		switch mime, data, inline := wire.DataURL(p.ImageURL); {
+		case inline:
+			dst = append(wire.AppendComma(dst), `{"type":"image","source":{"type":"base64"`...)
+			dst = wire.AppendField(dst, "media_type", mime)
+			dst = append(wire.AppendField(dst, "data", data), "}}"...)
+		case p.ImageURL != "":
+			dst = append(wire.AppendComma(dst), `{"type":"image","source":{"type":"url"`...)
+			dst = append(wire.AppendField(dst, "url", p.ImageURL), "}}"...)
+		case strings.TrimSpace(p.Text) != "":
+			dst = wire.AppendString(append(wire.AppendComma(dst), `{"type":"text","text":`...), p.Text)
+			dst = append(dst, '}')
+		}
+	}
+	return dst
+}
+
+// callID makes an id fit for the provider, which takes letters, digits, - and _.
+// Ids that differ stay different.
+func callID(id string) string {
+	fit := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
+	}
+	if strings.IndexFunc(id, func(r rune) bool { return !fit(r) }) < 0 && id != "" && len(id) <= 64 {
+		return id
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // a hash takes everything
+	return "call_" + strconv.FormatUint(h.Sum64(), 36)
+}

@@ -1,0 +1,70 @@
+// Package chat speaks the Chat Completions protocol, as OpenAI, OpenRouter,
+// Azure, vLLM, Ollama, LM Studio and llama.cpp serve it.
+//
+// Servers differ in what they send and small models in what they write, so the
+// decoder takes what there is: calls in pieces or whole, with ids or without,
+// reasoning under its several names, and, when asked to, calls that a model
+// wrote as text.
+package chat
+
+import (
+	"context"
+
+	"kerf/internal/model"
+	"kerf/internal/model/prefix"
+	"kerf/internal/model/sse"
+	"kerf/internal/model/wire"
+)
+
+// Options says how the provider is reached and what it is like.
+type Options struct {
+	wire.Options
+	// Facts tells what is known of a model; nil is model.Lookup.
+	Facts func(name string) (model.Facts, bool)
+	// Lenient looks for calls in the text of models that are not known to make
+	// proper ones. Only offered tools are found.
+	Lenient bool
+	// Join makes one message of user messages that follow each other, for
+	// templates that insist on alternating roles.
+	Join bool
+	// CacheKey sends the session's cache key, which only some servers take.
+	CacheKey bool
+	// Router marks a router that passes the members of its own on: reasoning,
+	// usage and cache control.
+	Router bool
+}
+
+// Client is a model.Client for one provider.
+type Client struct {
+	o        Options
+	endpoint *wire.Endpoint
+	messages prefix.Cache // with images
+	blind    prefix.Cache // without, for models that take none
+}
+
+var _ model.Client = (*Client)(nil)
+
+// New returns a client. It does nothing before the first request.
+func New(o Options) *Client {
+	if o.Facts == nil {
+		o.Facts = model.Lookup
+	}
+	c := &Client{o: o, endpoint: wire.New(o.Options)}
+	c.messages.Encoder = encoder{join: o.Join, images: true}
+	c.blind.Encoder = encoder{join: o.Join}
+	return c
+}
+
+// Stream makes one request, see model.Client.
+func (c *Client) Stream(ctx context.Context, r *model.Request, emit func(model.Chunk) error) error {
+	body, err := c.body(r)
+	if err != nil {
+		return &model.Error{Kind: model.BadCall, Message: err.Error(), Err: err}
+	}
+	_, known := c.o.Facts(r.Model)
+	d := newDecoder(r, emit, c.o.Lenient && !(known && c.o.Router))
+	call := wire.Call{Path: "/chat/completions", Body: body, Last: "the end of the answer", End: d.end}
+	return c.endpoint.Stream(ctx, call, func(ev sse.Event, limits map[string]string) (bool, error) {
+		return d.event(ev, limits)
+	})
+}

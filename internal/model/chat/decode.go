@@ -1,0 +1,297 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"kerf/internal/model"
+	"kerf/internal/model/sse"
+	"kerf/internal/model/wire"
+)
+
+// maxCalls bounds the calls of one response.
+const maxCalls = 1000
+
+// detailsField and thoughtFields are the names under which servers tell what a
+// model thought.
+const detailsField = "reasoning_details"
+
+var thoughtFields = []string{"reasoning_content", "reasoning", "thinking", "reasoning_text"}
+
+// decoder turns the events of one response into chunks. A response is at most
+// one piece of reasoning, one message, and calls.
+type decoder struct {
+	emit    func(model.Chunk) error
+	ids     *wire.CallIDs
+	id      string
+	started bool
+	ended   bool // the closing chunk was emitted
+	next    int  // index of the next item
+
+	thoughts  text
+	field     string // where the thoughts came from
+	details   details
+	message   text
+	scan      *scanner
+	calls     []*call
+	reason    string // why the model stopped
+	usage     *model.Usage
+	delivered bool
+}
+
+// text is a message or reasoning under way.
+type text struct {
+	index int
+	begun bool
+	body  strings.Builder
+}
+
+func newDecoder(r *model.Request, emit func(model.Chunk) error, lenient bool) *decoder {
+	d := &decoder{emit: emit, ids: wire.NewCallIDs(r.Items)}
+	d.scan = newScanner(r.Tools, lenient)
+	return d
+}
+
+// event handles one event and reports whether it was the last.
+func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err error) {
+	data := bytes.TrimSpace(ev.Data)
+	if string(data) == "[DONE]" {
+		return true, d.finish(limits)
+	}
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		// A line that is no chunk may have been part of a call.
+		return false, &model.Error{Kind: model.Broken, Message: "unreadable event in the stream", Began: true, Err: err}
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		if f, ok := wire.ParseFailure(data); ok {
+			return false, f
+		}
+	}
+	if err := d.start(c.ID, limits); err != nil {
+		return false, err
+	}
+	if c.Usage != nil {
+		d.usage = c.Usage.model()
+	}
+	if c.Timings != nil && d.usage == nil {
+		d.usage = c.Timings.model()
+	}
+	for _, choice := range c.Choices {
+		if choice.Index != 0 {
+			continue
+		}
+		if err := d.choice(choice); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (d *decoder) start(id string, limits map[string]string) error {
+	if d.started {
+		return nil
+	}
+	d.started, d.id = true, id
+	if err := d.emit(model.Started{ResponseID: id}); err != nil {
+		return err
+	}
+	if limits == nil {
+		return nil
+	}
+	return d.emit(model.Limits{Values: limits})
+}
+
+func (d *decoder) choice(c choice) error {
+	if f, ok := wire.ParseFailure(c.Error); len(c.Error) > 0 && ok {
+		return f
+	}
+	delta := c.Delta
+	if delta == nil {
+		delta = c.Message // some servers tell the last piece whole
+	}
+	if delta != nil && !d.delivered {
+		if err := d.delta(delta); err != nil {
+			return err
+		}
+	}
+	if c.Reason == "" || d.delivered {
+		return nil
+	}
+	d.reason = c.Reason
+	switch c.Reason {
+	case "error", "insufficient_system_resource":
+		return &wire.Failure{Message: "the provider ended the response (" + c.Reason + ")"}
+	}
+	return d.deliver()
+}
+
+func (d *decoder) delta(m *delta) error {
+	thought, field := m.thought()
+	if len(m.Details) > 0 {
+		d.details.add(m.Details)
+		if thought == "" {
+			thought = textsOf(m.Details)
+		}
+	}
+	said, thoughtPart := contentOf(m.Content)
+	if thought += thoughtPart; thought != "" {
+		if field != "" {
+			d.field = field
+		}
+		if err := d.think(thought); err != nil {
+			return err
+		}
+	}
+	if said += m.Refusal; said != "" {
+		thoughts, shown := d.scan.add(said)
+		if err := d.think(thoughts); err != nil {
+			return err
+		}
+		if err := d.say(shown); err != nil {
+			return err
+		}
+	}
+	if m.Function != nil {
+		m.Calls = append(m.Calls, callDelta{Function: *m.Function})
+	}
+	for _, c := range m.Calls {
+		if err := d.call(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decoder) think(s string) error {
+	return d.grow(&d.thoughts, s, &model.Item{Kind: model.Reasoning}, func(i int, s string) model.Chunk { return model.ReasoningDelta{Index: i, Text: s} })
+}
+
+func (d *decoder) say(s string) error {
+	return d.grow(&d.message, s, &model.Item{Kind: model.Message, Role: "assistant"}, func(i int, s string) model.Chunk { return model.TextDelta{Index: i, Text: s} })
+}
+
+func (d *decoder) grow(t *text, s string, begun *model.Item, piece func(int, string) model.Chunk) error {
+	if s == "" {
+		return nil
+	}
+	if !t.begun {
+		if t.body.Len() == 0 && strings.TrimSpace(s) == "" {
+			return nil // servers pad with line ends
+		}
+		t.begun, t.index = true, d.take()
+		if err := d.emit(model.ItemAdded{Index: t.index, Item: begun}); err != nil {
+			return err
+		}
+	}
+	t.body.WriteString(s)
+	return d.emit(piece(t.index, s))
+}
+
+func (d *decoder) take() int {
+	d.next++
+	return d.next - 1
+}
+
+// deliver emits the whole items, once the model stopped.
+func (d *decoder) deliver() error {
+	d.delivered = true
+	leaked, err := d.closeTexts(len(d.calls) > 0)
+	if err != nil {
+		return err
+	}
+	for _, l := range leaked {
+		k := &call{index: d.take(), place: -1, name: l.name}
+		k.args.WriteString(l.args)
+		d.calls = append(d.calls, k)
+	}
+	for _, k := range d.calls {
+		if err := d.deliverCall(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeTexts emits reasoning and message whole; what follows begins new ones.
+// Calls written as text count only when there are no proper ones.
+func (d *decoder) closeTexts(proper bool) ([]leak, error) {
+	rest := d.scan.finish(proper)
+	if err := d.think(rest.thoughts); err != nil {
+		return nil, err
+	}
+	if err := d.say(rest.shown); err != nil {
+		return nil, err
+	}
+	if err := d.deliverThoughts(rest.moved); err != nil {
+		return nil, err
+	}
+	if d.message.begun {
+		said := d.message.body.String()
+		if rest.moved != "" {
+			said = rest.said // the thoughts had no opening tag and were shown
+		}
+		whole := &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: strings.TrimRight(said, " \n\t")}}}
+		if err := d.emit(model.ItemDone{Index: d.message.index, Item: whole}); err != nil {
+			return nil, err
+		}
+	}
+	d.thoughts, d.message, d.details = text{}, text{}, details{}
+	d.scan = d.scan.again()
+	return rest.calls, nil
+}
+
+func (d *decoder) deliverThoughts(moved string) error {
+	details := d.details.json()
+	if !d.thoughts.begun && details == "" && moved == "" {
+		return nil
+	}
+	if !d.thoughts.begun {
+		d.thoughts.index = d.take()
+	}
+	item := &model.Item{Kind: model.Reasoning}
+	if s := strings.TrimSpace(moved + d.thoughts.body.String()); s != "" {
+		item.Summary = []string{s}
+	}
+	switch {
+	case details != "":
+		item.Encrypted = wire.ChatTag + ":" + detailsField + ":" + details
+	case d.field != "" && len(item.Summary) > 0:
+		item.Encrypted = wire.ChatTag + ":" + d.field
+	}
+	return d.emit(model.ItemDone{Index: d.thoughts.index, Item: item})
+}
+
+// finish ends the response.
+func (d *decoder) finish(limits map[string]string) error {
+	if err := d.start(d.id, limits); err != nil {
+		return err
+	}
+	if !d.delivered {
+		if err := d.deliver(); err != nil {
+			return err
+		}
+	}
+	d.ended = true
+	return d.emit(model.Done{ResponseID: d.id, Usage: d.usage, Incomplete: incomplete(d.reason)})
+}
+
+// end is asked when the stream stops without [DONE]: it is whole if the model
+// said why it stopped.
+func (d *decoder) end() (bool, error) {
+	if !d.delivered {
+		return false, nil
+	}
+	return true, d.finish(nil)
+}
+
+func incomplete(reason string) string {
+	switch reason {
+	case "length":
+		return "max_output_tokens"
+	case "content_filter":
+		return reason
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+// Package gemini speaks the generateContent protocol.
+//
+// The provider signs what its models think; the signatures travel as reasoning
+// items before the calls they belong to, and go back with them.
+package gemini
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"kerf/internal/model"
+	"kerf/internal/model/prefix"
+	"kerf/internal/model/sse"
+	"kerf/internal/model/wire"
+)
+
+// Options says how the provider is reached.
+type Options struct {
+	wire.Options
+	// Facts tells what is known of a model; nil is model.Lookup.
+	Facts func(name string) (model.Facts, bool)
+}
+
+// Client is a model.Client for one provider.
+type Client struct {
+	o        Options
+	base     string // of the path, when base_url has none
+	endpoint *wire.Endpoint
+	contents prefix.Cache
+	strict   prefix.Cache // for models that insist on signatures
+}
+
+var _ model.Client = (*Client)(nil)
+
+// New returns a client. It does nothing before the first request.
+func New(o Options) *Client {
+	if o.Facts == nil {
+		o.Facts = model.Lookup
+	}
+	c := &Client{o: o, endpoint: wire.New(o.Options)}
+	if u, err := url.Parse(o.BaseURL); err == nil && strings.Trim(u.Path, "/") == "" {
+		c.base = "/v1beta"
+	}
+	c.contents.Encoder = encoder{}
+	c.strict.Encoder = encoder{sign: true}
+	return c
+}
+
+// Stream makes one request, see model.Client.
+func (c *Client) Stream(ctx context.Context, r *model.Request, emit func(model.Chunk) error) error {
+	body, err := c.body(r)
+	if err != nil {
+		return &model.Error{Kind: model.BadCall, Message: err.Error(), Err: err}
+	}
+	d := newDecoder(r, emit)
+	call := wire.Call{Path: c.base + "/models/" + strings.TrimPrefix(r.Model, "models/") + ":streamGenerateContent",
+		Query: map[string]string{"alt": "sse"}, Body: body, Last: "the finish reason", End: d.end,
+		Authorize: func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) }}
+	return c.endpoint.Stream(ctx, call, func(ev sse.Event, limits map[string]string) (bool, error) {
+		return false, d.event(ev, limits)
+	})
+}
