@@ -129,8 +129,8 @@ func (p *program) root() *cobra.Command {
 	f.StringArrayVarP(&p.overrides, "config", "c", nil, "override a setting, `key.path=value` in TOML; may be repeated")
 	f.StringVarP(&p.profile, "profile", "p", "", "use a `profile` of the configuration")
 	root.AddCommand(p.execCommand(), p.sessionsCommand(), p.diffCommand(), p.applyCommand(), p.applyPatchCommand(),
-		p.toolCommand(), p.demoCommand(), p.configCommand(), p.verifyCommand(), p.recoverCommand(), p.sandboxCommand(), p.mcpServerCommand())
-	root.AddCommand(p.undoCommand(), p.redoCommand())
+		p.toolCommand(), p.demoCommand(), p.configCommand(), p.verifyCommand(), p.recoverCommand(), p.sandboxCommand(), p.mcpServerCommand(), p.acpCommand())
+	root.AddCommand(p.undoCommand(), p.redoCommand(), p.logCommand(), p.blameCommand())
 	return root
 }
 
