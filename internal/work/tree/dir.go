@@ -174,11 +174,16 @@ func (d *Dir) WriteInPlace(name string, img *delta.Image, durable bool) (err err
 	return nil
 }
 
+// Exchange is Swap where the system can do it in one step, else errors.ErrUnsupported.
+func (d *Dir) Exchange(a, b string) error {
+	return d.call("exchange", b, func() error { return d.h.exchange(a, b) })
+}
+
 // Swap exchanges the files a and b, so that b's name is never without a file where
 // the system can do that. After a crash between, a third name, AsideOf(a), may hold
 // what b was; Unswap mends that.
 func (d *Dir) Swap(a, b string) error {
-	err := d.call("exchange", b, func() error { return d.h.exchange(a, b) })
+	err := d.Exchange(a, b)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
@@ -244,6 +249,21 @@ func (d *Dir) Rmdir(name string) error {
 
 // Sync makes the names in the directory durable.
 func (d *Dir) Sync() error { return d.call("syncdir", "", d.h.sync) }
+
+// SyncFile makes the content of the file name durable.
+func (d *Dir) SyncFile(name string) error {
+	return d.call("sync", name, func() error {
+		f, err := d.h.openSync(name)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
+
+// SyncAll makes everything on the directory's file system durable. It fails with
+// errors.ErrUnsupported where the system does not promise that.
+func (d *Dir) SyncAll() error { return d.call("syncall", "", d.h.syncAll) }
 
 // Holds reports whether name is a regular file with exactly the content and the mode
 // of img, or the same link.

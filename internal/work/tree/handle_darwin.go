@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"os"
 	"syscall"
 
@@ -11,6 +12,12 @@ import (
 const searchOnly = 0x40000000 | unix.O_DIRECTORY
 
 func openBeneath(fd int, rel string, flags int) (int, error) { return walkBeneath(fd, rel, flags) }
+
+func openStraight(string, int) (int, bool) { return 0, false }
+
+func statAt(fd int, name string) (stat, error) { return statByParts(fd, name) }
+
+func syncFileSystem(int) error { return errors.ErrUnsupported }
 
 func renameNoReplace(fd int, name string, toFd int, to string) error {
 	return unix.RenameatxNp(fd, name, toFd, to, unix.RENAME_EXCL)

@@ -3,6 +3,7 @@ package tree
 import (
 	"errors"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +32,56 @@ func openBeneath(fd int, rel string, flags int) (int, error) {
 		}
 		return n, err
 	}
+}
+
+// openStraight opens an absolute path on which there is no link in one call. When it
+// cannot, for whatever reason, the longer way tells why.
+func openStraight(path string, flags int) (int, bool) {
+	how := unix.OpenHow{
+		Flags:   uint64(flags &^ unix.O_NOFOLLOW),
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	return fd, err == nil
+}
+
+// statAt asks for everything in one call.
+func statAt(fd int, name string) (stat, error) {
+	const mask = unix.STATX_BASIC_STATS
+	var x unix.Statx_t
+	err := unix.Statx(fd, name, unix.AT_SYMLINK_NOFOLLOW, mask, &x)
+	if err == unix.ENOSYS || err == unix.EPERM || err == nil && (x.Mask&mask != mask || x.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT == 0) {
+		return statByParts(fd, name)
+	}
+	if err != nil {
+		return stat{}, err
+	}
+	dev := unix.Mkdev(x.Dev_major, x.Dev_minor)
+	s := stat{nlink: uint64(x.Nlink), uid: x.Uid, dev: dev}
+	s.Signature = Signature{dev, x.Ino, int64(x.Size), x.Mtime.Sec*1e9 + int64(x.Mtime.Nsec),
+		x.Ctime.Sec*1e9 + int64(x.Ctime.Nsec), fileMode(uint32(x.Mode))}
+	s.mount = s.Mode.IsRegular() && x.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
+	return s, nil
+}
+
+// flushable are the file systems known to flush everything in syncfs. Others, such as
+// those of FUSE, may leave the waiting to someone else.
+var flushable = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
+	unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC}
+
+func syncFileSystem(fd int) error {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(fd, &st); err != nil {
+		return err
+	}
+	if !slices.Contains(flushable, int64(st.Type)) {
+		return errors.ErrUnsupported
+	}
+	_, _, errno := unix.Syscall(unix.SYS_SYNCFS, uintptr(fd), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 func renameNoReplace(fd int, name string, toFd int, to string) error {

@@ -39,6 +39,9 @@ func (s stat) inPlace() bool {
 
 func openHandle(root, rel string) (handle, error) {
 	const flags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	if fd, ok := openStraight(join(root, rel), flags); ok {
+		return handle{fd: fd}, nil
+	}
 	fd, err := openat(unix.AT_FDCWD, root, flags|searchOnly)
 	if err != nil || rel == "" && searchOnly == 0 {
 		return handle{fd: fd}, err
@@ -100,18 +103,21 @@ func openat(fd int, name string, flags int) (int, error) {
 
 func (h handle) close() { _ = unix.Close(h.fd) }
 
-func (h handle) lstat(name string) (stat, error) {
+func (h handle) lstat(name string) (stat, error) { return statAt(h.fd, name) }
+
+// statByParts is statAt where the system needs several calls for it.
+func statByParts(fd int, name string) (stat, error) {
 	var st, dir unix.Stat_t
-	if err := unix.Fstatat(h.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return stat{}, err
 	}
-	if err := unix.Fstat(h.fd, &dir); err != nil {
+	if err := unix.Fstat(fd, &dir); err != nil {
 		return stat{}, err
 	}
 	mtime, ctime := statTimes(&st)
 	s := stat{nlink: uint64(st.Nlink), uid: st.Uid, dev: uint64(dir.Dev)}
 	s.Signature = Signature{uint64(st.Dev), uint64(st.Ino), st.Size, mtime, ctime, fileMode(uint32(st.Mode))}
-	s.mount = s.Mode.IsRegular() && isMount(h.fd, name)
+	s.mount = s.Mode.IsRegular() && isMount(fd, name)
 	return s, nil
 }
 
@@ -254,6 +260,15 @@ func (h handle) sync() error {
 	return err
 }
 
+// syncAll flushes the whole file system that the directory is on. It fails with
+// errors.ErrUnsupported where that would not be certain.
+func (h handle) syncAll() error {
+	if h.pathOnly {
+		return errors.ErrUnsupported
+	}
+	return syncFileSystem(h.fd)
+}
+
 // copyMeta gives f the owner, the extended attributes and the access lists of like.
 func (h handle) copyMeta(f *os.File, like string) error {
 	var st, mine unix.Stat_t
@@ -285,3 +300,6 @@ func (h handle) copyMeta(f *os.File, like string) error {
 }
 
 func samePath(a, b string) bool { return a == b }
+
+// openSync opens for flushing only; on unix any descriptor will do.
+func (h handle) openSync(name string) (*os.File, error) { return h.openRead(name) }

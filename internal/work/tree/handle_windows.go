@@ -107,9 +107,14 @@ func (h handle) exchange(string, string) error { return errors.ErrUnsupported }
 // sync does nothing: Windows has no way to flush a directory.
 func (h handle) sync() error { return nil }
 
+func (h handle) syncAll() error { return errors.ErrUnsupported }
+
 // copyMeta does nothing: a new file inherits the access list of its directory.
 func (h handle) copyMeta(*os.File, string) error { return nil }
 
 func checkFileSystem(*os.File, int64, string) error { return nil }
 
 func samePath(a, b string) bool { return strings.EqualFold(a, b) }
+
+// openSync opens for writing: Windows flushes no other handle.
+func (h handle) openSync(name string) (*os.File, error) { return h.openWrite(name) }

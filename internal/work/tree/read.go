@@ -126,6 +126,19 @@ func (d *Dir) Look(name string, limit int64) (*Entry, error) {
 	}
 }
 
+// Known is Look for a name that is expected to hold img, whose bytes are loaded. With
+// one call it finds out whether that is certain from what was read before.
+func (d *Dir) Known(name string, img *delta.Image) (*Entry, bool) {
+	st, err := d.h.lstat(name)
+	if err != nil {
+		return nil, false
+	}
+	if v, ok := d.t.known.get(d.at(name), st.Signature); !ok || v != img.Version {
+		return nil, false
+	}
+	return &Entry{Image: img, Sig: st.Signature, InPlace: st.inPlace(), Links: st.nlink > 1, stable: true}, true
+}
+
 func (d *Dir) lookOnce(name string, limit int64) (*Entry, error) {
 	st, err := d.h.lstat(name)
 	if err != nil {

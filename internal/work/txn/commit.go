@@ -126,11 +126,17 @@ func (j *job) prepare() error {
 	for _, r := range j.w.Tree.Roots() {
 		begin.Roots = append(begin.Roots, ledger.Path(r))
 	}
-	if err := j.w.journal.add(begin, false); err != nil {
+	// Flushed, so that even a power failure leaves no file that nobody knows of.
+	if err := j.w.journal.add(begin, j.w.Durable); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	if err := j.stage(); err != nil {
 		return err
+	}
+	if j.many() {
+		if err := j.w.flushStaged(j.ops); err != nil {
+			return err
+		}
 	}
 	intent := record{Type: "intent", ID: j.id}
 	careful := !j.each() // one rename needs no witness, but two do, and so does a write in place
@@ -146,6 +152,7 @@ func (j *job) prepare() error {
 
 // stage runs the slow part of prepare, several files at a time.
 func (j *job) stage() error {
+	var contents [][]byte
 	var tasks []func() error
 	for _, o := range j.ops {
 		if !o.isChange() {
@@ -153,17 +160,15 @@ func (j *job) stage() error {
 		}
 		for _, i := range []*delta.Image{o.pre, o.post} {
 			if i != nil {
-				tasks = append(tasks, func() error {
-					_, err := j.w.put(i.Data)
-					return err
-				})
+				contents = append(contents, i.Data)
 			}
 		}
 		if o.Kind == opCreate || o.Kind == opReplace {
 			tasks = append(tasks, func() error { return j.stageOne(o) })
 		}
 	}
-	return j.w.together(tasks)
+	put := func() error { return j.w.Store.PutAll(contents, j.w.Durable) }
+	return j.w.together(slices.Insert(tasks, 0, put))
 }
 
 // together runs the tasks, several at a time, and returns the first error.
@@ -186,7 +191,7 @@ func (w *Workspace) together(tasks []func() error) error {
 
 func (j *job) stageOne(o *op) error {
 	return j.w.in(string(o.Tmp), func(d *tree.Dir, name string) error {
-		opt := tree.StageOptions{Exact: j.o.exactModes(), Durable: j.w.Durable}
+		opt := tree.StageOptions{Exact: j.o.exactModes(), Durable: j.w.Durable && !j.many()}
 		if o.Kind == opReplace {
 			opt.Like, opt.Exact = path.Base(string(o.Path)), true
 		}
@@ -331,34 +336,6 @@ func mismatch(d *tree.Dir, name string, o *op) error {
 		have = e.Image.Version
 	}
 	return &MismatchError{string(o.Path), o.pre.At(), have}
-}
-
-// flush makes the names in the directories of ops durable.
-func (w *Workspace) flush(t *tree.Tree, ops []*op) error {
-	if !w.Durable {
-		return nil
-	}
-	var tasks []func() error
-	seen := make(map[string]bool)
-	for _, o := range ops {
-		dir := path.Dir(string(o.Path))
-		if seen[dir] || o.Kind == opInPlace {
-			continue
-		}
-		seen[dir] = true
-		tasks = append(tasks, func() error {
-			d, err := t.OpenDir(dir)
-			if isAbsent(err) {
-				return nil // it was removed together with what was in it
-			}
-			if err != nil {
-				return err
-			}
-			defer d.Close()
-			return d.Sync()
-		})
-	}
-	return w.together(tasks)
 }
 
 // landed returns the operations that were performed.

@@ -154,7 +154,7 @@ func TestSEC_E1_CrashOfLargeCommit(t *testing.T) { crashEverywhere(t, 10, 23, ni
 
 func crashEverywhere(t *testing.T, files, step int, wrap func(op, path string) error) {
 	old, next, calls := afterwards(t, files, false, wrap, CommitOptions{})
-	if same(old, next) || calls < 50 {
+	if same(old, next) || calls < 40 {
 		t.Fatalf("%d calls", calls)
 	}
 	for k := 1; k <= calls; k += step {

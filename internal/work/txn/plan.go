@@ -135,6 +135,12 @@ func (j *job) locate(c delta.Change) (string, error) {
 func (j *job) look(real string, c delta.Change) (*tree.Entry, error) {
 	var seen *tree.Entry
 	err := j.w.in(real, func(d *tree.Dir, name string) (err error) {
+		if c.Pre != nil && c.Pre.Loaded {
+			if e, ok := d.Known(name, c.Pre); ok {
+				seen = e
+				return nil
+			}
+		}
 		seen, err = d.Look(name, max(c.Pre.At().Size, maxShown))
 		return err
 	})
