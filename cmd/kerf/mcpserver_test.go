@@ -198,6 +198,44 @@ func TestMCPStaleEditsAreCaughtAndRecover(t *testing.T) {
 	}
 }
 
+func TestMCPHistoryIsTheConnections(t *testing.T) {
+	s := serving(t, "", map[string]string{"f": "one\ntwo\n"})
+	ours, theirs := s.connect(t, "ours", nil, nil), s.connect(t, "theirs", nil, nil)
+	if a := ours.call("undo", nil); a.Success || !strings.Contains(a.Error.Message, "nothing to undo") {
+		t.Errorf("undo with nothing done gave %+v", a)
+	}
+	ours.call("read_file", map[string]any{"file_path": "f"})
+	ours.call("edit_file", map[string]any{"file_path": "f", "old_string": "two", "new_string": "TWO"})
+	theirs.call("write_file", map[string]any{"file_path": "g", "content": "g\n"})
+
+	lines := strings.Split(strings.TrimSpace(ours.call("blame", map[string]any{"file_path": "f"}).Output), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "not Kerf") || !strings.HasSuffix(lines[0], "one") ||
+		!strings.Contains(lines[1], "edit_file ours") || !strings.HasSuffix(lines[1], "TWO") {
+		t.Errorf("blame told %q", lines)
+	}
+	log := ours.call("log", nil).Output
+	for _, want := range []string{"edit_file ours", "modified f", "write_file theirs", "created g"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log %q does not tell %q", log, want)
+		}
+	}
+	if d := ours.call("diff", nil).Output; strings.Contains(d, "+++ b/g") || !strings.Contains(d, "+TWO") {
+		t.Errorf("the diff of one connection is %q", d)
+	}
+	if a := ours.call("undo", nil); !a.Success {
+		t.Errorf("undo gave %+v", a)
+	}
+	if got := s.read(t, "f"); got != "one\ntwo\n" {
+		t.Errorf("after undo f is %q", got)
+	}
+	if got := s.read(t, "g"); got != "g\n" {
+		t.Errorf("undo of one connection made the other's file %q", got)
+	}
+	if d := ours.call("diff", nil).Output; d != "" {
+		t.Errorf("after undo the diff is %q", d)
+	}
+}
+
 func TestMCPBestEffortTellsOnlyWhatChanged(t *testing.T) {
 	s := serving(t, "", map[string]string{"a": "1\n", "b": "1\n"})
 	c := s.connect(t, "c", nil, nil)
@@ -262,7 +300,7 @@ func TestMCPToolsSayWhatTheyAre(t *testing.T) {
 		}
 	}
 	want := map[string]bool{"read_file": true, "read_code": true, "write_file": false, "edit_file": false, "edit_code": false,
-		"apply_patch": false, "diff": true}
+		"apply_patch": false, "diff": true, "undo": false, "log": true, "blame": true}
 	if d := cmp.Diff(want, readOnly); d != "" {
 		t.Errorf("read-only tools (-want +got):\n%s", d)
 	}

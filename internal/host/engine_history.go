@@ -3,6 +3,9 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 
 	"kerf/internal/agent/tool"
 	"kerf/internal/protocol"
@@ -15,27 +18,154 @@ type historyTool struct {
 	run func(context.Context, *engineConn, json.RawMessage) tool.Result
 }
 
-const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
+const (
+	noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
+	logLimit    = 20
+)
 
 func historyTools() []historyTool {
+	make := func(name, words, schema string, readOnly bool, run func(context.Context, *engineConn, json.RawMessage) tool.Result) historyTool {
+		return historyTool{protocol.EngineTool{Name: name, Description: words, Input: json.RawMessage(schema), ReadOnly: readOnly, Destructive: !readOnly}, run}
+	}
 	return []historyTool{
-		{protocol.EngineTool{Name: "diff", Input: json.RawMessage(noArguments), ReadOnly: true,
-			Description: "Shows what this connection changed, all its calls together, as a unified diff."}, func(ctx context.Context, c *engineConn, _ json.RawMessage) tool.Result { return c.diff() }},
+		make("undo", "Takes back the changes of your last call that changed something and is not undone yet. Edits that others made to the same files since are kept.",
+			noArguments, false, func(ctx context.Context, c *engineConn, raw json.RawMessage) tool.Result { return c.undo(ctx, raw) }),
+		make("diff", "Shows what you changed, all your calls together, as a unified diff.",
+			noArguments, true, func(_ context.Context, c *engineConn, raw json.RawMessage) tool.Result { return c.diff(raw) }),
+		make("log", "Lists what was changed in the workspace, newest first: paths, tool, client and cause.",
+			`{"type":"object","properties":{"limit":{"type":"integer","minimum":1,"description":"How many entries (default 20)."}},"additionalProperties":false}`,
+			true, func(_ context.Context, c *engineConn, raw json.RawMessage) tool.Result { return c.log(raw) }),
+		make("blame", "Tells of each line of a file which client and tool wrote it, or that it was not Kerf.",
+			`{"type":"object","properties":{"file_path":{"type":"string","description":"The file. Relative paths start at the first root."}},"required":["file_path"],"additionalProperties":false}`,
+			true, func(_ context.Context, c *engineConn, raw json.RawMessage) tool.Result { return c.blame(raw) }),
 	}
 }
 
-// diff is the net of what the connection changed.
-func (c *engineConn) diff() tool.Result {
-	d, err := c.reader().Session(string(c.id))
-	if err != nil {
-		return tool.Fail(tool.Refuse("FAILED", "%v", err))
+// arguments decodes the arguments of a history tool, which knows no others.
+func arguments(name string, raw json.RawMessage, into any) *tool.Error {
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return tool.Refuse(tool.InvalidArguments, "%s: %v", name, err)
 	}
-	if len(d) == 0 {
-		return tool.Result{Success: true, Output: "nothing is changed"}
+	return nil
+}
+
+func failed(err error) tool.Result { return tool.Fail(tool.Refuse("FAILED", "%v", err)) }
+
+// undo takes back the connection's last call.
+func (c *engineConn) undo(ctx context.Context, raw json.RawMessage) tool.Result {
+	if refused := arguments("undo", raw, &struct{}{}); refused != nil {
+		return tool.Fail(refused)
+	}
+	report, _ := c.hands.Undo(ctx, protocol.Undo{})
+	switch {
+	case report.Problem == ErrNothing.Error():
+		return tool.Fail(tool.Refuse(tool.NoChange, "%s", report.Problem))
+	case report.Problem != "":
+		return tool.Fail(tool.Refuse(tool.VersionMismatch, "%s", report.Problem))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "undone: %s", report.What)
+	for _, f := range report.Files {
+		fmt.Fprintf(&b, "\n%s: %s", c.relative(f.Path), f.Outcome)
+		if f.Note != "" {
+			fmt.Fprintf(&b, " (%s)", f.Note)
+		}
+	}
+	return tool.Result{Success: true, Output: b.String()}
+}
+
+// diff is the net of what the connection changed.
+func (c *engineConn) diff(raw json.RawMessage) tool.Result {
+	if refused := arguments("diff", raw, &struct{}{}); refused != nil {
+		return tool.Fail(refused)
+	}
+	d, err := changes.Reader{Ledger: c.ws.ledger, Images: c.ws.store, Base: c.set.Cwd}.Session(string(c.id))
+	if err != nil {
+		return failed(err)
 	}
 	return tool.Result{Success: true, Output: string(d)}
 }
 
-func (c *engineConn) reader() changes.Reader {
-	return changes.Reader{Ledger: c.ws.ledger, Images: c.ws.store, Base: c.set.Cwd}
+// here is the host as if it had been started at the first root.
+func (c *engineConn) here() *Host {
+	config := *c.h.Config
+	config.Cwd = c.set.Cwd
+	return &Host{Config: &config, Env: c.h.Env}
+}
+
+func (c *engineConn) log(raw json.RawMessage) tool.Result {
+	a := struct{ Limit int }{logLimit}
+	if refused := arguments("log", raw, &a); refused != nil {
+		return tool.Fail(refused)
+	}
+	list, err := c.here().Log(LogOptions{Limit: max(a.Limit, 1)})
+	if err != nil {
+		return failed(err)
+	}
+	var b strings.Builder
+	for _, e := range list {
+		fmt.Fprintf(&b, "#%d %s %s", e.Seq, e.Time.UTC().Format("2006-01-02T15:04:05Z"), e.Cause)
+		for _, word := range []string{e.Tool, e.Client} {
+			if word != "" && word != e.Cause {
+				b.WriteString(" " + visible(word))
+			}
+		}
+		if e.Undone {
+			b.WriteString(" (undone)")
+		}
+		for _, ch := range e.Changes {
+			fmt.Fprintf(&b, "\n  %s %s", ch.Operation, visible(c.relative(ch.Path)))
+		}
+		b.WriteByte('\n')
+	}
+	if len(list) == 0 {
+		b.WriteString("nothing was changed here yet\n")
+	}
+	return tool.Result{Success: true, Output: b.String()}
+}
+
+func (c *engineConn) blame(raw json.RawMessage) tool.Result {
+	var a struct {
+		FilePath string `json:"file_path"`
+	}
+	if refused := arguments("blame", raw, &a); refused != nil {
+		return tool.Fail(refused)
+	}
+	path, err := c.hands.Resolve(a.FilePath)
+	var outside *tool.Error
+	if errors.As(err, &outside) {
+		return tool.Fail(outside)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	list, err := c.here().Blame(path)
+	if err != nil {
+		return tool.Fail(tool.Refuse(tool.NotFound, "%v", err))
+	}
+	var b strings.Builder
+	for _, l := range list {
+		fmt.Fprintf(&b, "%s %d) %s\n", author(l), l.Line, strings.TrimRight(l.Text, "\r\n"))
+	}
+	return tool.Result{Success: true, Output: b.String()}
+}
+
+// author names who wrote a line. Tool and client stand there only where it was
+// Kerf.
+func author(l BlameLine) string {
+	switch l.Origin {
+	case "other":
+		return "not Kerf"
+	case "unknown":
+		return "unknown"
+	}
+	words := []string{fmt.Sprintf("#%d", l.Seq)}
+	for _, w := range []string{l.Tool, l.Client} {
+		if w != "" {
+			words = append(words, visible(w))
+		}
+	}
+	return strings.Join(words, " ")
 }
