@@ -21,6 +21,105 @@ func (Disk) Real(path string) (string, error) { return filepath.EvalSymlinks(pat
 // Pointer reads a `.git` file.
 func (Disk) Pointer(file string) (string, error) { return repo.Pointer(file) }
 
+// Home reads what a worktree's directory, or the configuration of a submodule's,
+// says about where the working tree is.
+func (Disk) Home(gitDir string) string {
+	if text, err := readSmall(filepath.Join(gitDir, "gitdir")); err == nil {
+		return realOf(gitDir, filepath.Dir(strings.TrimSpace(text)))
+	}
+	text, err := readSmall(filepath.Join(gitDir, "config"))
+	if err != nil {
+		return ""
+	}
+	core := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			core = strings.EqualFold(line, "[core]")
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if ok && core && strings.EqualFold(strings.TrimSpace(name), "worktree") {
+			return realOf(gitDir, strings.Trim(strings.TrimSpace(value), `"`))
+		}
+	}
+	return ""
+}
+
+func realOf(base, path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(base, path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return ""
+	}
+	return real
+}
+
+func readSmall(path string) (string, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > 1<<20 {
+		return "", fs.ErrInvalid
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err
+}
+
+// The part of a tree in which Nested looks.
+const (
+	nestedDepth = 4
+	nestedDirs  = 512
+)
+
+// Nested looks breadth first, so that what is near is found.
+func (Disk) Nested(root string) []string {
+	var found []string
+	level := []string{root}
+	for depth, seen := 0, 0; depth < nestedDepth && len(level) > 0; depth++ {
+		var next []string
+		for _, dir := range level {
+			if seen++; seen > nestedDirs {
+				return found
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				continue
+			}
+			if dir != root && isBare(entries) {
+				found = append(found, dir)
+				continue
+			}
+			for _, e := range entries {
+				path := filepath.Join(dir, e.Name())
+				switch {
+				case strings.EqualFold(e.Name(), ".git"):
+					if dir != root {
+						found = append(found, path)
+					}
+				case e.IsDir() && e.Name() != "node_modules":
+					next = append(next, path)
+				}
+			}
+		}
+		level = next
+	}
+	return found
+}
+
+func isBare(entries []fs.DirEntry) bool {
+	parts := 0
+	for _, e := range entries {
+		switch e.Name() {
+		case "HEAD", "objects", "refs":
+			parts++
+		}
+	}
+	return parts == 3
+}
+
 // Placeholder knows ours by what nobody else makes at these places: a socket,
 // or something with the sticky bit that holds no more than we put there.
 func (Disk) Placeholder(path string) bool {

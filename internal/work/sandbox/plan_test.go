@@ -8,10 +8,12 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -93,6 +95,41 @@ func (p paper) Pointer(name string) (string, error) {
 func (p paper) Placeholder(name string) bool { return p[name] == "placeholder" }
 func (p paper) Links(dir string) []string    { return nil }
 
+// Home is what the file "home" of a git directory points to.
+func (p paper) Home(dir string) string {
+	target, _ := p.Pointer(dir + "/home")
+	return target
+}
+
+func (p paper) Nested(root string) []string {
+	var found []string
+	for name := range p {
+		dir := path.Dir(name)
+		bare := path.Base(name) == "HEAD" && path.Base(dir) != ".git" && !strings.Contains(dir, "/.git/") || strings.HasPrefix(dir, root+"/") && strings.Contains(root, "/modules")
+		switch {
+		case path.Base(name) == ".git" && strings.HasPrefix(dir, root+"/"):
+			found = append(found, name)
+		case path.Base(name) == "HEAD" && bare && strings.HasPrefix(dir, root+"/"):
+			found = append(found, dir)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (p paper) Match(pattern string) ([]string, error) {
+	var found []string
+	for name := range p {
+		if ok, err := doublestar.Match(pattern, name); err != nil {
+			return nil, err
+		} else if ok {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
 func repository(dir string, more ...string) []string {
 	lines := []string{dir + "/HEAD", dir + "/config", dir + "/hooks/", dir + "/info/exclude", dir + "/objects/info/", dir + "/refs/"}
 	for _, m := range more {
@@ -124,6 +161,11 @@ func plans() map[string]struct {
 			p.DenyRead = []string{"/home/k/auth.json", "/home/k/sessions", "/home/k/nothing"}
 			p.Network = true
 		}), newPaper("/w/sub/", "/w/a/b/", "/w/file", "/other/", "/home/k/auth.json", "/home/k/sessions/")},
+		"worktree":  {workspace, newPaper(append(repository("/main/.git", "/index", "/worktrees/w/gitdir", "/worktrees/w/commondir", "/worktrees/w/home = /w"), "/w/sub/", "/w/.git = /main/.git/worktrees/w")...)},
+		"submodule": {workspace, newPaper(append(append(repository("/w/.git", "/modules/lib/home = /w/lib"), repository("/w/.git/modules/lib")...), "/w/sub/", "/w/lib/.git = /w/.git/modules/lib")...)},
+		"nested":    {workspace, newPaper(append(repository("/w/vendor/x/.git"), "/w/sub/")...)},
+		"globs": {with(func(p *Policy) { p.Rules = []Rule{{"/w/**/*.env", None}, {"/w/sub/open.env", Read}} }),
+			newPaper("/w/sub/", "/w/a.env", "/w/sub/deep/b.env", "/w/sub/open.env", "/w/c.txt")},
 		"read-only":  {with(func(p *Policy) { p.Mode = ReadOnly; p.Rules = []Rule{{"/w", Write}} }), newPaper("/w/sub/")},
 		"below-tmp":  {Policy{Mode: WorkspaceWrite, Roots: []string{"/tmp/x/w"}, Cwd: "/tmp/y"}, newPaper("/tmp/x/w/", "/tmp/y/")},
 		"shared-tmp": {with(func(p *Policy) { p.SharedTmp = true }), newPaper("/w/sub/")},

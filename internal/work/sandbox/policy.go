@@ -39,7 +39,8 @@ const (
 )
 
 // Rule grants access to a path and all below it; the most specific path wins,
-// and of two rules for one path the later.
+// and of two rules for one path the later. A path with any of * ? [ { is a
+// pattern, with ** for any number of directories.
 type Rule struct {
 	Path   string
 	Access Access
@@ -168,6 +169,14 @@ type View interface {
 	Placeholder(path string) bool
 	// Links returns what is neither file nor directory below a git directory.
 	Links(gitDir string) []string
+	// Home is the working tree that a git directory says it belongs to, or "".
+	Home(gitDir string) string
+	// Nested returns the repositories below a directory, each as its `.git` or,
+	// when it is bare, as itself. Large trees are looked through in part only.
+	Nested(dir string) []string
+	// Match returns what a pattern of a rule matches, links and all other names
+	// of the same file included.
+	Match(pattern string) ([]string, error)
 }
 
 var errSymlink = errors.New("a protected name is a symbolic link; replace it by what it points to")
@@ -223,6 +232,10 @@ func (r *resolver) grants(p Policy) error {
 	for _, path := range p.DenyRead {
 		rules = append(rules, Rule{path, None})
 	}
+	rules, err := r.expanded(rules)
+	if err != nil {
+		return err
+	}
 	var missing []Rule
 	for _, rule := range rules {
 		path, err := r.place(rule)
@@ -239,6 +252,30 @@ func (r *resolver) grants(p Policy) error {
 		r.missing(rule.Path)
 	}
 	return nil
+}
+
+// expanded puts in the place of each rule with a pattern a rule for each match.
+// Those come first: a path that is spelled out is more specific than a pattern
+// that it matches. What comes to be while a command runs is found by the next.
+func (r *resolver) expanded(rules []Rule) ([]Rule, error) {
+	var matched, plain []Rule
+	for _, rule := range rules {
+		if !strings.ContainsAny(rule.Path, "*?[{") {
+			plain = append(plain, rule)
+			continue
+		}
+		if rule.Access == Write {
+			return nil, fmt.Errorf("sandbox: %s: a pattern can be read or none, not write", rule.Path)
+		}
+		paths, err := r.view.Match(rule.Path)
+		if err != nil {
+			return nil, fmt.Errorf("sandbox: %s: %w", rule.Path, err)
+		}
+		for _, path := range paths {
+			matched = append(matched, Rule{path, rule.Access})
+		}
+	}
+	return append(matched, plain...), nil
 }
 
 var errForbidden = errors.New("the system's own directories cannot be granted")

@@ -7,8 +7,13 @@ import (
 	"slices"
 )
 
+// nestedLimit is how many repositories below a root are kept fit for commits.
+// More are read-only.
+const nestedLimit = 16
+
 // protect closes, inside everything writable, what Kerf obeys and what makes
-// git run or follow something. Only the top of each writable tree is looked at.
+// git run or follow something, at the top of each writable tree and in the
+// repositories found below it.
 func (r *resolver) protect() error {
 	var roots []string
 	for path, a := range r.access {
@@ -31,8 +36,32 @@ func (r *resolver) protect() error {
 		if err := r.protectGit(root); err != nil {
 			return err
 		}
+		r.protectNested(root)
 	}
 	return nil
+}
+
+// protectNested guards the repositories below a root. What is odd about them
+// makes them read-only and no error: they may come with dependencies.
+func (r *resolver) protectNested(root string) {
+	for i, path := range r.view.Nested(root) {
+		if r.effective(path) != Write || r.access[path] != "" {
+			continue
+		}
+		switch at := r.at(path); {
+		case at == link:
+		case i >= nestedLimit:
+			r.close(path)
+		case at == file:
+			r.close(path)
+			if target, err := r.view.Pointer(path); err == nil {
+				_ = r.protectTarget(path, target)
+				r.pin(root, filepath.Dir(path))
+			}
+		case at == dir:
+			r.protectDir(path)
+		}
+	}
 }
 
 type state int
@@ -101,9 +130,21 @@ func (r *resolver) protectGit(root string) error {
 	return nil
 }
 
-// protectTarget guards what a pointer leads to where commands could write it.
-// Elsewhere it is read-only already: a pointer grants nothing, because the
-// repository chose it.
+// pin makes the directories from below root down to dir mounts of their own:
+// they cannot be renamed away then. Git looks into submodules by itself, and
+// would follow another pointer in the place of the one that is guarded.
+func (r *resolver) pin(root, dir string) {
+	for ; dir != root && within(root, dir); dir = filepath.Dir(dir) {
+		if r.access[dir] == "" {
+			r.access[dir] = Write
+		}
+	}
+}
+
+// protectTarget guards what a pointer leads to. Where commands could not write
+// it stays so, because the repository chose the pointer, unless the git directory
+// itself says that it belongs to this working tree: then it is a linked worktree
+// or a submodule, and open as far as commits need it.
 func (r *resolver) protectTarget(pointer, unresolved string) error {
 	target, err := r.view.Real(unresolved)
 	if err != nil {
@@ -112,12 +153,61 @@ func (r *resolver) protectTarget(pointer, unresolved string) error {
 		}
 		return nil
 	}
-	for _, dir := range []string{target, r.common(target)} {
+	common := r.common(target)
+	mine := r.view.Home(target) == filepath.Dir(pointer)
+	if mine && !r.ruled(target) && !r.ruled(common) && r.regular(common) {
+		r.open(target, common)
+		return nil
+	}
+	for _, dir := range []string{target, common} {
 		if r.effective(dir) == Write {
 			r.protectDir(dir)
 		}
 	}
+	if common != target && mine && r.effective(common) == Write {
+		r.openWorktree(target)
+	}
 	return nil
+}
+
+// ruled reports whether the policy, and not only its absence, says something
+// about path.
+func (r *resolver) ruled(path string) bool {
+	for dir := range r.access {
+		if within(dir, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// open makes the git directory of a worktree or a submodule fit for commits.
+func (r *resolver) open(target, common string) {
+	r.access[common] = Write
+	r.protectDir(common)
+	if target == common {
+		return
+	}
+	for _, name := range []string{"HEAD", "index"} { // those of the main worktree
+		if path := filepath.Join(common, name); r.at(path) == file {
+			r.close(path)
+		}
+	}
+	r.openWorktree(target)
+}
+
+// openWorktree opens the part of a repository that is one worktree's own.
+func (r *resolver) openWorktree(target string) {
+	if r.at(target) != dir {
+		return
+	}
+	r.access[target] = Write
+	r.plan.GitDirs = append(r.plan.GitDirs, target)
+	for _, name := range []string{"gitdir", "commondir"} {
+		r.closeOr(filepath.Join(target, name), MaskFile, "")
+	}
+	r.closeOr(filepath.Join(target, "config.worktree"), MaskFile, "")
+	r.closeOr(filepath.Join(target, "modules"), MaskDir, "")
 }
 
 // common is where a worktree's directory, below the `worktrees` of its
@@ -172,6 +262,13 @@ func (r *resolver) protectDir(git string) {
 	r.closeOr(in("commondir"), MaskFile, ".\n")
 	if r.at(in("objects/info")) == dir {
 		r.closeOr(in("objects/info/alternates"), MaskFile, "")
+	}
+	if r.at(in("modules")) == dir {
+		for i, module := range r.view.Nested(in("modules")) {
+			if i < nestedLimit && r.at(module) == dir && r.access[module] == "" {
+				r.protectDir(module) // becomes writable again
+			}
+		}
 	}
 }
 
