@@ -1,0 +1,77 @@
+package track
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/text/delta"
+)
+
+func file(s string) *delta.Image { return delta.NewFile([]byte(s), 0o644) }
+
+// TestDoubtHeals: writes that may have landed are looked at, and the answer is exact
+// again; while they cannot be looked at it is not.
+func TestDoubtHeals(t *testing.T) {
+	disk := map[string]*delta.Image{"/a": file("new"), "/b": file("old")}
+	var broken error
+	tr := Tracker{Look: func(p string) (*delta.Image, error) { return disk[p], broken }}
+	set := delta.Set{{Path: "/a", Pre: file("old"), Post: file("new")}, {Path: "/b", Pre: file("old"), Post: file("new")}}
+	tr.Doubt(set)
+	broken = errors.New("input/output error")
+	if n := tr.Net(); n.Exact || len(n.Uncertain) != 2 || len(n.Ours) != 0 {
+		t.Errorf("unreadable: %+v", n)
+	}
+	broken = nil
+	n := tr.Net()
+	if d := cmp.Diff(set[:1], n.Ours); d != "" || !n.Exact {
+		t.Errorf("healed: exact %v\n%s", n.Exact, d)
+	}
+	if d := cmp.Diff(set[:1], n.Healed); d != "" {
+		t.Error(d)
+	}
+	if n := tr.Net(); len(n.Healed) != 0 || len(n.Ours) != 1 {
+		t.Errorf("again: %+v", n)
+	}
+}
+
+// TestBlindStaysInexact: of what was never known nothing can be made up.
+func TestBlindStaysInexact(t *testing.T) {
+	var tr Tracker
+	tr.Add(delta.Set{{Path: "/a", Post: file("x")}}, false)
+	tr.Blind("/vendor", "over the limit")
+	if n := tr.Net(); n.Exact || len(n.Ours) != 1 || n.Uncertain[0] != "/vendor (over the limit)" {
+		t.Errorf("%+v", n)
+	}
+}
+
+func TestOthersBetweenUsAreToldApart(t *testing.T) {
+	lines := func(a, b, c string) *delta.Image { return file(a + "\n2\n3\n4\n" + b + "\n6\n7\n8\n" + c + "\n") }
+	var tr Tracker
+	tr.Add(delta.Set{{Path: "/a", Pre: lines("1", "5", "9"), Post: lines("ours", "5", "9")}}, false)
+	tr.Add(delta.Set{{Path: "/a", Pre: lines("ours", "5", "9"), Post: lines("ours", "theirs", "9")}}, true)
+	tr.Add(delta.Set{{Path: "/a", Pre: lines("ours", "theirs", "9"), Post: lines("ours", "theirs", "ours")}}, false)
+	want := delta.Parts{
+		Before: delta.Set{{Path: "/a", Pre: lines("1", "5", "9"), Post: lines("1", "theirs", "9")}},
+		Ours:   delta.Set{{Path: "/a", Pre: lines("1", "theirs", "9"), Post: lines("ours", "theirs", "ours")}},
+		After:  delta.Set{},
+	}
+	if d := cmp.Diff(want, tr.Net().Parts); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTheSamePlaceIsEntangled(t *testing.T) {
+	var tr Tracker
+	tr.Add(delta.Set{{Path: "/a", Pre: file("1\n"), Post: file("2\n")}}, false)
+	tr.Add(delta.Set{{Path: "/a", Pre: file("2\n"), Post: file("3\n")}}, true)
+	tr.Add(delta.Set{{Path: "/a", Pre: file("3\n"), Post: file("4\n")}}, false)
+	n := tr.Net()
+	if d := cmp.Diff([]string{"/a"}, n.Entangled); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(delta.Set{{Path: "/a", Pre: file("1\n"), Post: file("4\n")}}, n.Ours); d != "" {
+		t.Error(d)
+	}
+}
