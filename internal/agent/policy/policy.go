@@ -1,8 +1,18 @@
 // Package policy decides whether an action may run, must be asked about, or is
 // refused. It is pure: it sees words, never the machine.
+//
+// For commands it is a filter that decides whether to ask, never a wall: the
+// sandbox is the wall. Doubt means asking, and what forbids beats what allows.
 package policy
 
-import "kerf/internal/protocol"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kerf/internal/protocol"
+)
 
 // Verdict is what may happen to an action.
 type Verdict int
@@ -14,6 +24,9 @@ const (
 	Refuse
 )
 
+// String is the verdict as `kerf debug command-safety` prints it.
+func (v Verdict) String() string { return [...]string{"auto", "ask", "deny"}[v] }
+
 // Judgement is a verdict with its reason: for the user when asked, for the model
 // when refused.
 type Judgement struct {
@@ -21,57 +34,223 @@ type Judgement struct {
 	Reason  string
 	// Unsandboxed says that the command, once allowed, runs without the sandbox.
 	Unsandboxed bool
+	// By names what decided: a rule, a list, the approval policy.
+	By string
+	// Prefix and Rule are what may be offered beyond this one time.
+	Prefix []string
+	Rule   string
+	// Targets are words of paths that would be deleted, as the shell has yet to
+	// read them.
+	Targets []Word
 }
 
 // Rules are the settings that judge.
 type Rules struct {
 	Approval protocol.ApprovalPolicy
 	Sandbox  protocol.SandboxMode
+	// List are the rules of all files, in any order.
+	List []Rule
+	// Memory is what was allowed in this session; may be nil.
+	Memory *Memory
 }
 
 // Command is what is known of a command to be judged.
 type Command struct {
-	Line     string
+	Line string
+	// Dir is where it runs; Repo is the root of the repository there, or empty.
+	Dir, Repo string
+	// Escalate asks to run without the sandbox; Reason is the model's word why.
 	Escalate bool
 	Reason   string
 }
 
+// Explanation is a judgement with what led to it.
+type Explanation struct {
+	Judgement
+	Parsed *Parsed
+	Harm   Harm
+}
+
 // Command judges a command.
-func (r Rules) Command(c Command) Judgement {
-	safe := KnownSafe(c.Line)
+func (r Rules) Command(c Command) Judgement { return r.Explain(c).Judgement }
+
+// Explain judges a command and tells how.
+func (r Rules) Explain(c Command) Explanation {
+	p := Parse(c.Line)
+	e := Explanation{Parsed: p, Harm: p.Harm()}
+	e.Judgement = r.judge(c, p, e.Harm)
+	if e.Verdict == Ask {
+		e.Targets = e.Harm.Targets
+		e.offer(p, c, e.Harm)
+	}
+	return e
+}
+
+func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
+	outside := c.Escalate && r.Sandbox != protocol.SandboxFull
+	if rule, ok := r.restricts(RuleForbid, p, c); ok {
+		return refuse("rule "+rule.At(), "the rule %s forbids this%s. Do not try it in another way", rule, because(rule))
+	}
+	if p.Err != nil && slices.ContainsFunc(r.List, func(x Rule) bool { return x.Decision == RuleForbid && x.applies(c) }) {
+		return r.ask(outside, "what cannot be read", "%v, so it cannot be held against the rules that forbid", p.Err)
+	}
+	if r.Approval == protocol.PolicyPlan {
+		if p.Safe() && !outside {
+			return Judgement{By: "it only reads"}
+		}
+		return refuse("plan mode", "this is plan mode: nothing may be changed, and this command is not known to only read. "+
+			"Use the read tools, or a plain read-only command, and propose the plan")
+	}
+	if rule, ok := r.restricts(RulePrompt, p, c); ok && !r.Memory.allowsCommand(c, outside) {
+		return r.ask(outside, "rule "+rule.At(), "the rule %s wants it asked%s", rule, because(rule))
+	}
+	if r.Memory.allowsCommand(c, outside) {
+		return Judgement{Unsandboxed: outside, By: "allowed for this session"}
+	}
+	if h.Level == Grave {
+		return r.ask(outside, "the danger list", "%s", h.Why)
+	}
+	if rule, ok := r.grants(p, c, outside); ok {
+		return Judgement{Unsandboxed: outside, By: "rule " + rule.At()}
+	}
+	if outside {
+		return r.leave(c)
+	}
+	return r.inside(p, h)
+}
+
+// leave judges a wish to run without the sandbox.
+func (r Rules) leave(c Command) Judgement {
+	if r.Approval == protocol.PolicyNever {
+		return refuse("approval policy never", "asking to leave the sandbox is pointless here: the approval policy is never. "+
+			"Work within the sandbox, or tell the user what you need")
+	}
+	return Judgement{Verdict: Ask, Unsandboxed: true, By: "the model's wish to leave the sandbox",
+		Reason: orElse(c.Reason, "the model asks to run this without the sandbox")}
+}
+
+// inside judges a command by the approval policy alone.
+func (r Rules) inside(p *Parsed, h Harm) Judgement {
+	switch r.Approval {
+	case protocol.PolicyUntrusted, protocol.PolicyAutoEdit:
+		if p.Safe() {
+			return Judgement{By: "it only reads"}
+		}
+		return r.ask(false, "approval policy "+string(r.Approval), "%s", p.doubt(h))
+	case protocol.PolicyNever:
+		return Judgement{By: "approval policy never"}
+	}
 	full := r.Sandbox == protocol.SandboxFull
 	switch {
-	case r.Approval == protocol.PolicyPlan && !safe:
-		return refuse("this is plan mode: nothing may be changed, and this command is not known to only read. " +
-			"Use the read tools, or a plain read-only command, and propose the plan")
-	case r.Approval == protocol.PolicyUntrusted && !safe:
-		return Judgement{Ask, "the command is not known to only read", c.Escalate && !full}
-	case c.Escalate && !full && r.Approval == protocol.PolicyNever:
-		return refuse("asking to leave the sandbox is pointless here: the approval policy is never. " +
-			"Work within the sandbox, or tell the user what you need")
-	case c.Escalate && !full:
-		return Judgement{Ask, orElse(c.Reason, "the model asks to run this without the sandbox"), true}
+	case h.Level == Wide, h.Level == Risky && full:
+		return r.ask(false, "the danger list", "%s", h.Why)
+	case full:
+		return Judgement{By: "approval policy " + string(r.Approval)}
 	}
-	return Judgement{Verdict: Allow}
+	return Judgement{By: "the sandbox holds it"}
 }
 
-// Change judges a change of files inside the workspace.
-func (r Rules) Change() Judgement {
+// doubt says why a command is not known to only read.
+func (p *Parsed) doubt(h Harm) string {
+	switch {
+	case h.Level > Ordinary:
+		return h.Why
+	case p.Err != nil:
+		return p.Err.Error()
+	case len(p.Odd) > 0:
+		return "it has " + p.Odd[0] + ", so it is not known to only read"
+	}
+	for _, c := range p.Commands {
+		if !c.Started && !c.Safe() {
+			return c.Words[0].Text + " is not known to only read as it is used here"
+		}
+	}
+	return "the command is not known to only read"
+}
+
+// ask asks, or refuses where nobody may be asked.
+func (r Rules) ask(outside bool, by, format string, args ...any) Judgement {
+	why := fmt.Sprintf(format, args...)
+	if r.Approval == protocol.PolicyNever {
+		return refuse(by, "%s, and the approval policy is never. Find a safer way, or tell the user what you need", why)
+	}
+	return Judgement{Verdict: Ask, Reason: why, Unsandboxed: outside, By: by}
+}
+
+// restricts finds a rule of a kind that speaks of any command of the line.
+func (r Rules) restricts(kind RuleDecision, p *Parsed, c Command) (Rule, bool) {
+	for _, rule := range r.List {
+		if rule.Decision == kind && rule.touches(p, c) {
+			return rule, true
+		}
+	}
+	return Rule{}, false
+}
+
+// grants finds out whether rules allow every command of a plain line that is not
+// safe anyway.
+func (r Rules) grants(p *Parsed, c Command, outside bool) (by Rule, ok bool) {
+	if !p.Plain() {
+		return Rule{}, false
+	}
+	all := append(r.Memory.Rules(), r.List...)
+	for _, s := range p.Commands {
+		i := slices.IndexFunc(all, func(rule Rule) bool {
+			return rule.Decision == RuleAllow && (rule.Unsandboxed || !outside) && rule.covers(s, c)
+		})
+		switch {
+		case i >= 0:
+			by, ok = all[i], true
+		case s.Started || !s.Safe():
+			return Rule{}, false
+		}
+	}
+	return by, ok
+}
+
+// Change judges a change of files inside the workspace. Steering are those that
+// agents, editors or machines obey.
+func (r Rules) Change(paths []string, steering []string) Judgement {
 	switch {
 	case r.Approval == protocol.PolicyPlan:
-		return refuse("this is plan mode: no file may be changed. Propose the change in the plan")
+		return refuse("plan mode", "this is plan mode: no file may be changed. Propose the change in the plan")
 	case r.Sandbox == protocol.SandboxReadOnly && r.Approval == protocol.PolicyNever:
-		return refuse("the sandbox is read-only and nobody can be asked: no file may be changed. " +
+		return refuse("approval policy never", "the sandbox is read-only and nobody can be asked: no file may be changed. "+
 			"Tell the user to run with --sandbox workspace-write")
+	case r.Approval == protocol.PolicyNever:
+		return Judgement{By: "approval policy never"}
+	case r.Memory.allowsPaths(paths):
+		return Judgement{By: "allowed for this session"}
+	case len(steering) > 0:
+		return Judgement{Verdict: Ask, By: "the list of files that steer",
+			Reason: "agents, editors or build machines obey " + strings.Join(steering, ", ")}
 	case r.Sandbox == protocol.SandboxReadOnly:
-		return Judgement{Verdict: Ask, Reason: "the sandbox is read-only"}
+		return Judgement{Verdict: Ask, Reason: "the sandbox is read-only", By: "sandbox read-only"}
 	case r.Approval == protocol.PolicyUntrusted:
-		return Judgement{Verdict: Ask, Reason: "changes are asked about (approval policy untrusted)"}
+		return Judgement{Verdict: Ask, Reason: "changes are asked about (approval policy untrusted)", By: "approval policy untrusted"}
 	}
-	return Judgement{Verdict: Allow}
+	return Judgement{By: "inside the workspace"}
 }
 
-func refuse(reason string) Judgement { return Judgement{Verdict: Refuse, Reason: reason} }
+// CommandSafety is the verdict on an argument list where only what is known to
+// read runs unasked.
+func (r Rules) CommandSafety(argv []string) (Explanation, error) {
+	if len(argv) == 0 {
+		return Explanation{}, errors.New("expected at least one word")
+	}
+	return r.Explain(Command{Line: ArgvLine(argv)}), nil
+}
+
+func refuse(by, format string, args ...any) Judgement {
+	return Judgement{Verdict: Refuse, Reason: fmt.Sprintf(format, args...), By: by}
+}
+
+func because(r Rule) string {
+	if r.Why == "" {
+		return ""
+	}
+	return " because " + r.Why
+}
 
 func orElse(s, other string) string {
 	if s != "" {

@@ -14,7 +14,7 @@ func TestKnownSafe(t *testing.T) {
 		"find . -delete", "find . -exec rm {} ;", "git -c core.pager=x log", "git diff --output=x", "git log --exec-path=.",
 		"rg --pre sh x", "sed -i s/a/b/ f", "sed -n 1w,out f", "./ls", "/bin/ls", "if true; then ls; fi", "ls; rm x",
 		"(ls)", "f() { ls; }; f", "ls\rrm x", "cat <(rm x)", "cat <<X\n$(rm)\nX", "echo ~", "git grep -Ovi x",
-		strings.Repeat("ls;", 40000), "echo ${x:=1}", "ls |& cat", "! ls", "\\rm x"}
+		"echo ${x:=1}", "ls |& cat", "! ls", "\\rm x"}
 	for _, s := range safe {
 		if !KnownSafe(s) {
 			t.Errorf("KnownSafe(%q) = false, want true", s)
@@ -27,28 +27,32 @@ func TestKnownSafe(t *testing.T) {
 	}
 }
 
+func rules(a protocol.ApprovalPolicy, s protocol.SandboxMode) Rules {
+	return Rules{Approval: a, Sandbox: s}
+}
+
 func TestJudgements(t *testing.T) {
 	tests := []struct {
 		rules   Rules
 		command *Command
 		want    Verdict
 	}{
-		{Rules{protocol.PolicyNever, protocol.SandboxWorkspace}, &Command{Line: "make"}, Allow},
-		{Rules{protocol.PolicyNever, protocol.SandboxWorkspace}, &Command{Line: "make", Escalate: true}, Refuse},
-		{Rules{protocol.PolicyNever, protocol.SandboxFull}, &Command{Line: "make", Escalate: true}, Allow},
-		{Rules{protocol.PolicyOnRequest, protocol.SandboxWorkspace}, &Command{Line: "make", Escalate: true}, Ask},
-		{Rules{protocol.PolicyUntrusted, protocol.SandboxWorkspace}, &Command{Line: "make"}, Ask},
-		{Rules{protocol.PolicyUntrusted, protocol.SandboxWorkspace}, &Command{Line: "ls"}, Allow},
-		{Rules{protocol.PolicyPlan, protocol.SandboxFull}, &Command{Line: "make"}, Refuse},
-		{Rules{protocol.PolicyPlan, protocol.SandboxFull}, &Command{Line: "ls"}, Allow},
-		{Rules{protocol.PolicyPlan, protocol.SandboxFull}, nil, Refuse},
-		{Rules{protocol.PolicyNever, protocol.SandboxReadOnly}, nil, Refuse},
-		{Rules{protocol.PolicyOnRequest, protocol.SandboxReadOnly}, nil, Ask},
-		{Rules{protocol.PolicyUntrusted, protocol.SandboxWorkspace}, nil, Ask},
-		{Rules{protocol.PolicyAutoEdit, protocol.SandboxWorkspace}, nil, Allow},
+		{rules(protocol.PolicyNever, protocol.SandboxWorkspace), &Command{Line: "make"}, Allow},
+		{rules(protocol.PolicyNever, protocol.SandboxWorkspace), &Command{Line: "make", Escalate: true}, Refuse},
+		{rules(protocol.PolicyNever, protocol.SandboxFull), &Command{Line: "make", Escalate: true}, Allow},
+		{rules(protocol.PolicyOnRequest, protocol.SandboxWorkspace), &Command{Line: "make", Escalate: true}, Ask},
+		{rules(protocol.PolicyUntrusted, protocol.SandboxWorkspace), &Command{Line: "make"}, Ask},
+		{rules(protocol.PolicyUntrusted, protocol.SandboxWorkspace), &Command{Line: "ls"}, Allow},
+		{rules(protocol.PolicyPlan, protocol.SandboxFull), &Command{Line: "make"}, Refuse},
+		{rules(protocol.PolicyPlan, protocol.SandboxFull), &Command{Line: "ls"}, Allow},
+		{rules(protocol.PolicyPlan, protocol.SandboxFull), nil, Refuse},
+		{rules(protocol.PolicyNever, protocol.SandboxReadOnly), nil, Refuse},
+		{rules(protocol.PolicyOnRequest, protocol.SandboxReadOnly), nil, Ask},
+		{rules(protocol.PolicyUntrusted, protocol.SandboxWorkspace), nil, Ask},
+		{rules(protocol.PolicyAutoEdit, protocol.SandboxWorkspace), nil, Allow},
 	}
 	for _, tt := range tests {
-		got := tt.rules.Change()
+		got := tt.rules.Change([]string{"/w/a"}, nil)
 		if tt.command != nil {
 			got = tt.rules.Command(*tt.command)
 		}

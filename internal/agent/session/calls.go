@@ -113,7 +113,7 @@ func (h *Hands) answer(c tool.Call, a tool.Answer) *turn.Outcome {
 func (h *Hands) judgeChange(p *turn.Prepared, c tool.Call, a tool.Change, rules policy.Rules) {
 	body := protocol.FileChange{Call: c.ID, Changes: pathChanges(a.Set)}
 	p.Body = body
-	switch j := rules.Change(); j.Verdict {
+	switch j := rules.Change(a.Set.Paths(), h.steering(a.Set)); j.Verdict {
 	case policy.Refuse:
 		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
 	case policy.Ask:
@@ -134,6 +134,17 @@ func (h *Hands) judgeCommand(p *turn.Prepared, c tool.Call, a tool.Command, rule
 		p.Approval = &protocol.Approval{Reason: j.Reason,
 			Command: &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir, Unsandboxed: j.Unsandboxed}}
 	}
+}
+
+// steering lists the files of a set that agents, editors or machines obey.
+func (h *Hands) steering(set delta.Set) []string {
+	var names []string
+	for _, path := range set.Paths() {
+		if name := h.relative(path); policy.Steers(name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // pathChanges lists the paths of a set as front ends show them.

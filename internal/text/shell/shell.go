@@ -77,11 +77,14 @@ func keyword(w string) bool {
 // Literal returns the text of a word that means itself: nothing in it is
 // expanded, split or matched against file names.
 func Literal(w *syntax.Word) (string, bool) {
+	if w.Lit() == "[" { // the name of a command, closed by nothing
+		return "[", true
+	}
 	var b strings.Builder
 	for _, p := range w.Parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			if strings.ContainsAny(p.Value, "*?[{\\~") {
+			if strings.ContainsAny(p.Value, "*?[{\\") || tilde(p.Value, b.String()) {
 				return "", false
 			}
 			b.WriteString(p.Value)
@@ -99,6 +102,23 @@ func Literal(w *syntax.Word) (string, bool) {
 		}
 	}
 	return b.String(), true
+}
+
+// tilde reports whether a ~ may mean a home: at the beginning of a word, and
+// where a value or the next path of a list begins.
+func tilde(s, before string) bool {
+	for i := range len(s) {
+		if s[i] != '~' {
+			continue
+		}
+		if i > 0 {
+			before = s[:i]
+		}
+		if before == "" || strings.HasSuffix(before, "=") || strings.HasSuffix(before, ":") {
+			return true
+		}
+	}
+	return false
 }
 
 func quoted(q *syntax.DblQuoted, b *strings.Builder) bool {
