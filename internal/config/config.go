@@ -26,6 +26,11 @@ type Config struct {
 	Model                       string   `key:"model" project:"any"`
 	ModelProvider               string   `key:"model_provider"`
 	ReviewModel                 string   `key:"review_model" project:"any"`
+	CompactModel                string   `key:"compact_model" project:"any"`
+	ModelFallbacks              []string `key:"model_fallbacks"`
+	OSSProvider                 string   `key:"oss_provider" enum:"ollama lmstudio llamacpp"`
+	CredentialStore             string   `key:"cli_auth_credentials_store" enum:"auto file keyring ephemeral"`
+	Record                      string   `key:"record"`
 	ModelContextWindow          int      `key:"model_context_window" min:"0" project:"any"`
 	AutoCompactLimit            int      `key:"model_auto_compact_token_limit" min:"0" project:"any"`
 	Effort                      string   `key:"model_reasoning_effort" enum:"none minimal low medium high xhigh max" project:"any"`
@@ -53,6 +58,7 @@ type Config struct {
 
 	Permissions map[string]Permission `key:"permissions"`
 	Providers   map[string]Provider   `key:"model_providers"`
+	Models      map[string]ModelFacts `key:"models"`
 	MCPServers  map[string]MCPServer  `key:"mcp_servers"`
 	// Projects is the user's word on directories, by absolute path. Trust
 	// compares it with what the directory holds now.
@@ -161,6 +167,12 @@ type Provider struct {
 	ExperimentalBearerToken string            `key:"experimental_bearer_token" secret:"all"`
 	RequiresAuth            bool              `key:"requires_openai_auth"`
 	SupportsWebsockets      bool              `key:"supports_websockets"`
+	Auth                    ProviderAuth      `key:"auth"`
+	OAuth                   ProviderOAuth     `key:"oauth"`
+	// CACertificate is a file of certificates that are trusted beside the
+	// system's, Proxy an address that replaces those of the environment.
+	CACertificate string `key:"ca_certificate"`
+	Proxy         string `key:"proxy" secret:"url"`
 }
 
 // MCPServer is one MCP server: a program (Command) or an address (URL).

@@ -38,8 +38,8 @@ func quietKeys() [][]string {
 		{"model_auto_compact_token_limit_scope"}, {"model_post_turn_compact_threshold_percent"},
 		{"background_terminal_max_timeout"}, {"sqlite_home"}, {"log_dir"}, {"ghost_snapshot"},
 		{"mcp_oauth_callback_port"}, {"mcp_oauth_callback_url"}, {"mcp_oauth_credentials_store"},
-		{"cli_auth_credentials_store"}, {"preferred_auth_method"}, {"disable_response_storage"},
-		{"allow_login_shell"}, {"chatgpt_base_url"}, {"oss_provider"}, {"marketplaces"},
+		{"preferred_auth_method"}, {"disable_response_storage"},
+		{"allow_login_shell"}, {"chatgpt_base_url"}, {"marketplaces"},
 		{"model_providers", "*", "websocket_connect_timeout_ms"},
 		{"agents", "default_subagent_model"}, {"agents", "job_max_runtime_seconds"},
 		{"permissions", "*", "description"},
@@ -58,6 +58,6 @@ func loudKeys() [][]string {
 		{"notify"}, {"hooks"}, {"otel"}, {"skills"}, {"plugins"}, {"auto_review"}, {"approvals_reviewer"},
 		{"instructions"}, {"model_instructions_file"}, {"experimental_instructions_file"}, {"compact_prompt"},
 		{"forced_login_method"}, {"forced_chatgpt_workspace_id"},
-		{"model_providers", "*", "auth"}, {"model_providers", "*", "aws"},
+		{"model_providers", "*", "aws"},
 	}
 }

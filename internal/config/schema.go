@@ -241,6 +241,10 @@ func reshape(form string, v *value) (*value, error) {
 			return nil, fmt.Errorf("true, false or a table with enabled = true or false")
 		}
 		return on, nil
+	case "yesno":
+		if on, ok := v.leaf.(bool); ok {
+			return leaf(map[bool]string{true: "yes", false: "no"}[on]), nil
+		}
 	case "search":
 		if v.table != nil || v.leaf == true {
 			return leaf("live"), nil

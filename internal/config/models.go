@@ -1,0 +1,37 @@
+package config
+
+import "time"
+
+// ModelFacts are the user's word on a model, over what Kerf knows of it. Zero
+// and empty mean unsaid.
+type ModelFacts struct {
+	Window    int    `key:"context_window" min:"0"`
+	MaxOutput int    `key:"max_output_tokens" min:"0"`
+	Parallel  string `key:"parallel_tool_calls" form:"yesno" enum:"yes no"`
+	Images    string `key:"images" form:"yesno" enum:"yes no"`
+	Reasoning string `key:"reasoning" enum:"none effort adaptive budget level"`
+	EditTool  string `key:"edit_tool" enum:"freeform patch edit"`
+	// Prices are US dollars for a million tokens.
+	PriceInput      float64 `key:"price_input" min:"0"`
+	PriceCached     float64 `key:"price_cached_input" min:"0"`
+	PriceCacheWrite float64 `key:"price_cache_write" min:"0"`
+	PriceOutput     float64 `key:"price_output" min:"0"`
+}
+
+// ProviderAuth is a program that prints a token.
+type ProviderAuth struct {
+	Command string        `key:"command"`
+	Args    []string      `key:"args" secret:"shape"`
+	Cwd     string        `key:"cwd"`
+	Timeout time.Duration `key:"timeout_ms" unit:"ms" min:"1"`
+	Refresh time.Duration `key:"refresh_interval_ms" unit:"ms" min:"1"`
+}
+
+// ProviderOAuth are the endpoints of a sign-in by device code.
+type ProviderOAuth struct {
+	ClientID  string   `key:"client_id"`
+	DeviceURL string   `key:"device_authorization_url"`
+	TokenURL  string   `key:"token_url"`
+	Scopes    []string `key:"scopes"`
+	Audience  string   `key:"audience"`
+}
