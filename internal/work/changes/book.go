@@ -108,12 +108,25 @@ func (s pathSet) has(path string) bool { return len(s) == 0 || s[path] }
 // live returns the paths of e that were not taken back and that paths allow.
 func (b *book) live(e *ledger.Entry, paths []string) []string {
 	var live []string
+	wanted := wantedOf(e, paths)
 	for _, p := range b.scope(e.Seq) {
-		if !b.taken[atom{e.Seq, p}] && below(p, paths) {
+		if !b.taken[atom{e.Seq, p}] && (below(p, paths) || wanted[p]) {
 			live = append(live, p)
 		}
 	}
 	return live
+}
+
+// wantedOf adds the other halves of moves to what paths name: half a move cannot
+// be taken back.
+func wantedOf(e *ledger.Entry, paths []string) map[string]bool {
+	wanted := map[string]bool{}
+	for _, c := range e.Changes {
+		if c.To != "" && (below(c.Path, paths) || below(c.To, paths)) {
+			wanted[c.Path], wanted[c.To] = true, true
+		}
+	}
+	return wanted
 }
 
 // undone reports whether all that e did was taken back.
@@ -157,13 +170,17 @@ func own(e *ledger.Entry) bool {
 }
 
 // follow returns where the file that was at path after entry seq is now, as far
-// as moves are known. Changes that skip tells are passed over.
+// as moves are known. What was undone, and the undoing of it, is nothing together.
+// Changes that skip tells are passed over too.
 func (b *book) follow(path string, seq int64, skip func(atom) bool) string {
 	i, ok := b.at[seq]
 	if !ok {
 		return path
 	}
 	for _, e := range b.entries[i+1:] {
+		if len(e.Undoes) > 0 || b.taken[atom{e.Seq, path}] {
+			continue
+		}
 		for _, c := range e.Changes {
 			if c.Path == path && c.Post == nil && c.To != "" && !skip(atom{e.Seq, path}) {
 				path = c.To

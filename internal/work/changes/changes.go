@@ -23,6 +23,8 @@ type Reader struct {
 	Images Images
 	// Base is the directory that diffs name paths relative to.
 	Base string
+	// Fault, in tests, breaks planning in a known way.
+	Fault Fault
 }
 
 // Session is the net diff of all that a session's tools and commands changed.

@@ -80,7 +80,7 @@ func (w *inverter) back(s step) {
 	}
 	at := s.path
 	if s.post != nil {
-		at = w.book.follow(s.path, s.last, func(a atom) bool { return w.selected[a] })
+		at = w.follow(s.path, s.last)
 	}
 	pl, ok := w.place(at)
 	if !ok {
@@ -96,7 +96,7 @@ func (w *inverter) back(s step) {
 // moveBack takes a move back: what came to be at made.path returns to gone.path,
 // with what was changed in it since.
 func (w *inverter) moveBack(gone, made step) {
-	at := w.book.follow(made.path, made.last, func(a atom) bool { return w.selected[a] })
+	at := w.follow(made.path, made.last)
 	src, ok := w.place(at)
 	dst, ok2 := w.place(gone.path)
 	if !ok || !ok2 {
@@ -126,6 +126,14 @@ func (w *inverter) moveBack(gone, made step) {
 	}
 }
 
+// follow returns where the file that was at path after entry seq is now.
+func (w *inverter) follow(path string, seq int64) string {
+	if w.reader.Fault == ForgetMoves {
+		return path
+	}
+	return w.book.follow(path, seq, func(a atom) bool { return w.selected[a] })
+}
+
 // rebase makes the change from pre to post on what is there now.
 func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta.Image, outcome, note string) {
 	switch {
@@ -141,6 +149,11 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 		full, err := w.reader.load(post)
 		if err != nil {
 			return nil, Missing, lostNote(err)
+		}
+		if w.reader.Fault == LoseMode && full != nil && full.Kind == delta.File {
+			worse := *full
+			worse.Mode ^= 0o111
+			full = &worse
 		}
 		return full, Restored, ""
 	}

@@ -79,6 +79,9 @@ func (r Reader) Plan(c Choice, look Look) (*Plan, error) {
 }
 
 func (r Reader) plan(b *book, c Choice, look Look) (*Plan, error) {
+	if r.Fault == ForgetTaken {
+		b.taken = map[atom]bool{}
+	}
 	entries, err := b.choose(c)
 	if err != nil {
 		return nil, err
@@ -111,10 +114,12 @@ func (r Reader) plan(b *book, c Choice, look Look) (*Plan, error) {
 	for _, s := range steps {
 		w.selected[atom{s.seq, s.path}] = true
 	}
-	w.run(joined(steps))
+	w.run(joined(steps, r.Fault == JoinAll))
 	p.Set, p.Files = w.result()
 	p.What = p.describe()
-	p.settle()
+	if r.Fault != ForgetPartial {
+		p.settle()
+	}
 	return p, nil
 }
 
@@ -143,8 +148,9 @@ func (p *Plan) steps(b *book, paths []string) []step {
 				p.only = append(p.only, ledger.Path(path))
 			}
 		}
+		wanted := wantedOf(e, paths)
 		for _, c := range e.Set() {
-			if own(e) && !stands[c.Path] || !own(e) && !below(c.Path, paths) {
+			if own(e) && !stands[c.Path] || !own(e) && !below(c.Path, paths) && !wanted[c.Path] {
 				continue
 			}
 			steps = append(steps, step{c.Path, c.Pre, c.Post, c.From, c.To, e.Seq, e.Seq, e.Exact})
@@ -158,11 +164,11 @@ func (p *Plan) steps(b *book, paths []string) []step {
 
 // joined makes one step of those of a path that begin where the one before ended:
 // nobody else's change lies between them.
-func joined(steps []step) []step {
+func joined(steps []step, always bool) []step {
 	var out []step
 	at := map[string]int{}
 	for _, s := range steps {
-		if i, ok := at[s.path]; ok && out[i].post.Same(s.pre) {
+		if i, ok := at[s.path]; ok && (always || out[i].post.Same(s.pre)) {
 			have := &out[i]
 			if have.pre == nil && s.from == "" { // still what came from there
 				s.from = have.from

@@ -1,0 +1,424 @@
+package changes
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	n := "1000"
+	if os.Getenv("KERF_LONG") != "" {
+		n = "20000"
+	}
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		_ = flag.Set("rapid.checks", n)
+	}
+	os.Exit(m.Run())
+}
+
+// source draws numbers from 0 to n-1: rapid's, which shrink, or plain random ones.
+type source func(n int) int
+
+// world is a workspace in memory: files, a ledger and a store.
+type world struct {
+	draw    source
+	files   map[string]*delta.Image
+	images  map[delta.Sum][]byte
+	entries []ledger.Entry
+	turn    int
+	words   int
+	fault   Fault
+	alone   bool // nobody but Kerf changes anything
+	merges  int
+}
+
+func newWorld(draw source, fault Fault, alone bool) *world {
+	w := &world{draw: draw, files: map[string]*delta.Image{}, images: map[delta.Sum][]byte{}, fault: fault, alone: alone}
+	for _, p := range []string{"/w/a", "/w/b"} {
+		w.files[p] = w.keep(delta.NewFile([]byte("one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"), 0o644))
+	}
+	return w
+}
+
+// Get makes the world a store.
+func (w *world) Get(sum delta.Sum) ([]byte, error) {
+	if b, ok := w.images[sum]; ok {
+		return b, nil
+	}
+	return nil, errors.New("no such image")
+}
+
+func (w *world) keep(i *delta.Image) *delta.Image {
+	if i != nil {
+		w.images[i.Sum] = i.Data
+	}
+	return i
+}
+
+func (w *world) look(path string) (*delta.Image, error) { return w.files[path], nil }
+
+func (w *world) reader() Reader { return Reader{Images: w, Base: "/w", Fault: w.fault} }
+
+// commit applies a set as txn does: wholly, or not at all when something is not as
+// the set was made for.
+func (w *world) commit(e ledger.Entry, set delta.Set) error {
+	for _, c := range set {
+		if !w.files[c.Path].Same(c.Pre) {
+			return fmt.Errorf("%s is not what the change is for", c.Path)
+		}
+	}
+	for _, c := range set {
+		if c.Post == nil {
+			delete(w.files, c.Path)
+		} else {
+			w.files[c.Path] = w.keep(c.Post)
+		}
+	}
+	e.Seq, e.Exact, e.Changes = int64(len(w.entries)+1), true, ledger.ChangesOf(set)
+	w.entries = append(w.entries, e)
+	return nil
+}
+
+func (w *world) paths() []string { return slices.Sorted(maps.Keys(w.files)) }
+
+func (w *world) word(kind string) string {
+	w.words++
+	return fmt.Sprintf("%s%d", kind, w.words)
+}
+
+// edited is content with a line put in, replaced or taken out; lines of others
+// are only ever added to.
+func (w *world) edited(content []byte, kind string) []byte {
+	all := bytes.SplitAfter(content, []byte("\n"))
+	i := w.draw(len(all))
+	line := []byte(w.word(kind) + "\n")
+	if kind != "foreign" && w.draw(3) == 0 && len(all[i]) > 0 && !bytes.Contains(all[i], []byte("foreign")) {
+		all[i] = line
+		return bytes.Join(all, nil)
+	}
+	return bytes.Join(slices.Insert(all, i, line), nil)
+}
+
+// deed is one random change of files.
+func (w *world) deed(kind string) delta.Set {
+	names := []string{"/w/a", "/w/b", "/w/c", "/w/d/e", "/w/d/f"}
+	have := w.paths()
+	var set delta.Set
+	path := names[w.draw(len(names))]
+	now := w.files[path]
+	switch what := w.draw(6); {
+	case what == 0 && len(have) > 0 && now == nil: // a move
+		from := have[w.draw(len(have))]
+		img := w.files[from]
+		if w.draw(2) == 0 && img.Kind == delta.File {
+			img = delta.NewFile(w.edited(img.Data, kind), img.Mode)
+		}
+		set = delta.Set{{Path: from, Pre: w.files[from], To: path}, {Path: path, Post: img, From: from}}
+	case what == 1 && now != nil && kind != "foreign":
+		set = delta.Set{{Path: path, Pre: now}}
+	case what == 2 && now != nil && now.Kind == delta.File:
+		set = delta.Set{{Path: path, Pre: now, Post: delta.NewFile(now.Data, now.Mode^0o111)}}
+	case what == 3 && now == nil:
+		set = delta.Set{{Path: path, Post: delta.NewSymlink(w.word(kind))}}
+	case now == nil:
+		set = delta.Set{{Path: path, Post: delta.NewFile([]byte(w.word(kind)+"\n"+w.word(kind)+"\n"), 0o600)}}
+	case now.Kind == delta.File:
+		set = delta.Set{{Path: path, Pre: now, Post: delta.NewFile(w.edited(now.Data, kind), now.Mode)}}
+	}
+	return set
+}
+
+// foreign are the words of others that are in files or are targets of links.
+func (w *world) foreign() map[string]bool {
+	words := map[string]bool{}
+	for _, i := range w.files {
+		for _, word := range strings.Fields(string(i.Data)) {
+			if strings.HasPrefix(word, "foreign") {
+				words[word] = true
+			}
+		}
+	}
+	return words
+}
+
+// step makes one random thing happen and returns the law it broke, or "".
+func (w *world) step() string {
+	n := 8
+	if w.alone {
+		n = 6
+	}
+	switch what := w.draw(n); what {
+	case 0, 1:
+		w.turn++
+		fallthrough
+	case 2:
+		return w.kerf(ledger.CauseTool)
+	case 3:
+		return w.kerf(ledger.CauseCommand)
+	case 4, 5:
+		return w.takeBack(w.choice())
+	default:
+		set := w.deed("foreign")
+		if w.draw(2) == 0 {
+			_ = w.commit(ledger.Entry{Cause: ledger.CauseOutside}, set)
+			return ""
+		}
+		entries := w.entries
+		_ = w.commit(ledger.Entry{}, set) // nobody noticed
+		w.entries = entries
+		return ""
+	}
+}
+
+func (w *world) kerf(cause string) string {
+	if w.turn == 0 {
+		w.turn = 1
+	}
+	if set := w.deed("ours"); len(set) > 0 {
+		_ = w.commit(ledger.Entry{Session: "s", Turn: fmt.Sprintf("t%d", w.turn), Call: w.word("c"), Cause: cause}, set)
+	}
+	return ""
+}
+
+func (w *world) choice() Choice {
+	c := Choice{Redo: w.draw(4) == 0}
+	if w.alone { // the last first, as most people do
+		n := len(w.entries)
+		c.Redo = c.Redo && n > 0 && w.entries[n-1].Cause == ledger.CauseUndo
+		c.ByCall = w.draw(2) == 0
+		return c
+	}
+	switch w.draw(5) {
+	case 0:
+		c.Turn = fmt.Sprintf("t%d", 1+w.draw(max(w.turn, 1)))
+	case 1:
+		c.Paths = []string{"/w/a", "/w/d"}
+	case 2:
+		c.ByCall = true
+	case 3:
+		c.Turn, c.Session, c.Later = fmt.Sprintf("t%d", 1+w.draw(max(w.turn, 1))), "s", true
+	}
+	return c
+}
+
+// do carries a plan out.
+func (w *world) do(p *Plan) error {
+	e := ledger.Entry{Cause: ledger.CauseUndo, Only: p.only}
+	if p.Redo {
+		e.Cause = ledger.CauseRedo
+	}
+	for _, u := range p.Entries {
+		e.Undoes = append(e.Undoes, u.Seq)
+	}
+	return w.commit(e, p.Set)
+}
+
+// takeBack undoes or redoes and checks the laws of doing so.
+func (w *world) takeBack(c Choice) string {
+	before := maps.Clone(w.files)
+	p, err := w.reader().plan(newBook(w.entries), c, w.look)
+	if err != nil {
+		return ""
+	}
+	if p.Problem != "" || slices.ContainsFunc(p.Files, func(f FilePlan) bool { return f.Outcome == Conflict }) {
+		if len(p.Set) > 0 {
+			return "a conflict writes nothing at all"
+		}
+		return ""
+	}
+	foreign := w.foreign()
+	if err := w.do(p); err != nil {
+		return "a plan fits the present: " + err.Error()
+	}
+	for _, f := range p.Files {
+		if f.Outcome == Merged {
+			w.merges++
+		}
+	}
+	if c.Redo {
+		return ""
+	}
+	now := w.foreign()
+	for word := range foreign {
+		if !now[word] {
+			return "no byte of others is lost: " + word
+		}
+	}
+	return w.thereAndBack(before)
+}
+
+// thereAndBack redoes what was just undone, compares with before, and sometimes
+// leaves it so.
+func (w *world) thereAndBack(before map[string]*delta.Image) string {
+	after, n := maps.Clone(w.files), len(w.entries)
+	p, err := w.reader().plan(newBook(w.entries), Choice{Redo: true}, w.look)
+	if err != nil || p.Problem != "" {
+		return fmt.Sprintf("what was undone can be redone: %v", err)
+	}
+	if err := w.do(p); err != nil {
+		return "a redo fits the present: " + err.Error()
+	}
+	if d := differ(before, w.files); d != "" {
+		return "undo then redo is the identity: " + d
+	}
+	if w.draw(2) == 0 {
+		w.files, w.entries = after, w.entries[:n]
+	}
+	return ""
+}
+
+func differ(want, got map[string]*delta.Image) string {
+	for p := range want {
+		if !want[p].Same(got[p]) {
+			return p
+		}
+	}
+	for p := range got {
+		if want[p] == nil {
+			return p
+		}
+	}
+	return ""
+}
+
+// live makes a history and returns the law it broke, or "".
+func live(draw source, fault Fault, alone bool) (string, *world) {
+	w := newWorld(draw, fault, alone)
+	base := maps.Clone(w.files)
+	for range 3 + draw(12) {
+		if broken := w.step(); broken != "" {
+			return broken, w
+		}
+	}
+	if !alone {
+		return "", w
+	}
+	for range len(w.entries) + 1 {
+		p, err := w.reader().plan(newBook(w.entries), Choice{}, w.look)
+		if errors.Is(err, ErrNothing) {
+			if d := differ(base, w.files); d != "" {
+				return "undoing all gives the beginning: " + d, w
+			}
+			return "", w
+		}
+		if err != nil || p.Problem != "" {
+			return fmt.Sprintf("without others there is no conflict: %v %v", err, p), w
+		}
+		if err := w.do(p); err != nil {
+			return err.Error(), w
+		}
+	}
+	return "undoing comes to an end", w
+}
+
+func check(t *testing.T, alone bool) {
+	rapid.Check(t, func(rt *rapid.T) {
+		draw := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") }
+		if broken, w := live(draw, NoFault, alone); broken != "" {
+			rt.Fatalf("%s\n%s", broken, w.story())
+		}
+	})
+}
+
+// TestLawsOfUndo: no byte of others is lost, a conflict writes nothing, undo then
+// redo is the identity.
+func TestLawsOfUndo(t *testing.T) { check(t, false) }
+
+// TestLawsOfUndoAlone: besides, without others, there are no conflicts, and
+// undoing everything gives the beginning.
+func TestLawsOfUndoAlone(t *testing.T) { check(t, true) }
+
+// TestLawsCatchFaults sees each law fail when planning is broken.
+func TestLawsCatchFaults(t *testing.T) {
+	for fault, law := range map[Fault]string{
+		JoinAll:       "no byte of others is lost",
+		LoseMode:      "undoing all gives the beginning",
+		ForgetPartial: "a conflict writes nothing at all",
+		ForgetTaken:   "undoing comes to an end",
+	} {
+		caught := ""
+		tries := 0
+		for ; tries < 20000 && caught == ""; tries++ {
+			r := rand.New(rand.NewPCG(uint64(tries), 1))
+			broken, _ := live(r.IntN, fault, fault == LoseMode || fault == ForgetTaken)
+			if strings.HasPrefix(broken, law) {
+				caught = broken
+			}
+		}
+		if caught == "" {
+			t.Errorf("fault %d is not caught", fault)
+			continue
+		}
+		t.Logf("fault %d caught after %d histories: %.80s", fault, tries, caught)
+	}
+}
+
+// TestUndoFollowsMoves takes an edit back in a file that was moved and edited since,
+// and sees that a planner that forgets moves cannot.
+func TestUndoFollowsMoves(t *testing.T) {
+	for _, fault := range []Fault{NoFault, ForgetMoves} {
+		w := newWorld(func(int) int { return 0 }, fault, true)
+		edit := func(turn, path, old, next string) {
+			now := w.files[path]
+			post := delta.NewFile([]byte(strings.Replace(string(now.Data), old, next, 1)), now.Mode)
+			_ = w.commit(ledger.Entry{Session: "s", Turn: turn, Cause: ledger.CauseTool}, delta.Set{{Path: path, Pre: now, Post: post}})
+		}
+		edit("t1", "/w/a", "two", "2")
+		a := w.files["/w/a"]
+		_ = w.commit(ledger.Entry{Session: "s", Turn: "t2", Cause: ledger.CauseCommand},
+			delta.Set{{Path: "/w/a", Pre: a, To: "/w/z"}, {Path: "/w/z", Post: a, From: "/w/a"}})
+		edit("t3", "/w/z", "seven", "7")
+		p, err := w.reader().plan(newBook(w.entries), Choice{Turn: "t1"}, w.look)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fault == ForgetMoves {
+			if p.Problem == "" {
+				t.Error("the fault is not noticed")
+			}
+			continue
+		}
+		if err := w.do(p); err != nil || p.Problem != "" {
+			t.Fatal(err, p.Problem)
+		}
+		if got, want := string(w.files["/w/z"].Data), "one\ntwo\nthree\nfour\nfive\nsix\n7\neight\n"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// story tells the ledger of a world.
+func (w *world) story() string {
+	var b strings.Builder
+	for _, e := range w.entries {
+		fmt.Fprintf(&b, "%d %s %s undoes %v only %v\n", e.Seq, e.Cause, e.Turn, e.Undoes, e.Only)
+		for _, c := range e.Set() {
+			fmt.Fprintf(&b, "  %s from %q to %q: %q -> %q\n", c.Path, c.From, c.To, w.text(c.Pre), w.text(c.Post))
+		}
+	}
+	for _, p := range w.paths() {
+		fmt.Fprintf(&b, "%s %o %q\n", p, w.files[p].Mode, w.files[p].Data)
+	}
+	return b.String()
+}
+
+func (w *world) text(i *delta.Image) string {
+	if i == nil {
+		return ""
+	}
+	return fmt.Sprintf("%o %s", i.Mode, w.images[i.Sum])
+}
