@@ -42,11 +42,18 @@ type committed struct {
 // Commit writes a change and returns the result for the model. What landed is
 // recorded whether or not the whole change succeeded.
 func (h *Hands) Commit(ctx context.Context, id protocol.CallID, a tool.Change, m Manner) (tool.Result, committed) {
+	missed := h.missed(ctx, id, m, a.Set)
 	out, err := h.o.Work.Commit(ctx, a.Set, txn.CommitOptions{Origin: h.origin(m, id), BestEffort: a.BestEffort})
 	r := a.Result
 	var done committed
 	if len(out.Committed) > 0 || !out.Exact {
 		done = h.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry)
+	}
+	done.records = append(missed, done.records...)
+	if !out.Exact {
+		h.mu.Lock()
+		h.turn.track.Doubt(a.Set)
+		h.mu.Unlock()
 	}
 	for _, c := range out.Committed {
 		done.saw = append(done.saw, h.saw(c.Path, c.Post))
@@ -165,13 +172,11 @@ func (h *Hands) landed(id protocol.CallID, cause string, set delta.Set, exact bo
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.turn.track.Add(set, cause == ledger.CauseOutside)
 	if cause == ledger.CauseOutside {
 		h.turn.outside = append(h.turn.outside, set)
 	} else {
 		h.turn.ours = append(h.turn.ours, set)
-	}
-	if !exact {
-		h.turn.inexact = append(h.turn.inexact, set.Paths()...)
 	}
 	return done
 }
@@ -217,16 +222,31 @@ func (h *Hands) TurnDiff(ctx context.Context) *protocol.TurnDiff {
 	log := h.turn
 	h.turn = turnLog{}
 	h.mu.Unlock()
-	net, outside := delta.Fold(log.ours...), delta.Fold(log.outside...)
-	if len(net) == 0 && len(outside) == 0 && len(log.inexact) == 0 {
+	t := &log.track
+	t.Look = func(path string) (*delta.Image, error) { return h.o.Tree.ReadEntry(path, readLimit) }
+	t.Load = func(img *delta.Image) (*delta.Image, error) {
+		if img = h.load(img); !img.Loaded {
+			return nil, delta.ErrNotLoaded
+		}
+		return img, nil
+	}
+	net := t.Net()
+	h.healed(net.Healed)
+	log.inexact = append(log.inexact, net.Uncertain...)
+	if len(net.Ours) == 0 && len(net.Before)+len(net.After) == 0 && len(log.inexact) == 0 {
 		return nil
 	}
-	d := &protocol.TurnDiff{Exact: len(log.inexact) == 0, Files: len(net.Paths())}
-	if len(net) > 0 {
-		d.Diff = h.unified(net)
+	d := &protocol.TurnDiff{Exact: len(log.inexact) == 0, Files: len(net.Ours)}
+	if len(net.Ours) > 0 {
+		d.Diff = h.unified(net.Ours)
 	}
-	if len(outside) > 0 {
-		d.Outside = h.unified(outside)
+	for _, part := range []delta.Set{net.Before, net.After} {
+		if len(part) > 0 {
+			d.Outside += h.unified(part)
+		}
+	}
+	if len(net.Entangled) > 0 {
+		d.Note = "changes from outside stand in the same places: " + strings.Join(net.Entangled, ", ")
 	}
 	if !d.Exact {
 		d.Note = "not certain: " + strings.Join(log.inexact, ", ")

@@ -22,6 +22,7 @@ import (
 	"kerf/internal/work/sandbox"
 	"kerf/internal/work/scan"
 	"kerf/internal/work/search"
+	"kerf/internal/work/track"
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn"
 )
@@ -76,6 +77,7 @@ type sight struct{ image *delta.Image }
 // turnLog is what the running turn changed.
 type turnLog struct {
 	ours, outside []delta.Set
+	track         track.Tracker // all of it, in its order
 	inexact       []string
 }
 
@@ -191,7 +193,11 @@ func (h *Hands) saw(path string, img *delta.Image) history.Sight {
 	if h.o.Keep != nil && img.Loaded && len(img.Data) <= keepLimit {
 		_, _ = h.o.Keep(img.Data) // without it a stale edit is refused rather than merged
 	}
-	return history.Sight{Path: path, Sum: img.Sum.String(), Mode: img.Mode}
+	seen := history.Sight{Path: path, Sum: img.Sum.String(), Mode: img.Mode, Version: h.versions.Observe(path, img.At())}
+	if img.Loaded {
+		seen.Hash = hashOf(img)
+	}
+	return seen
 }
 
 // List lists a directory of the workspace.
