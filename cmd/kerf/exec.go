@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -42,6 +43,8 @@ type execOptions struct {
 	color         string
 	source        string
 	resume, fork  string
+	maxTurns      int
+	timeout       time.Duration
 }
 
 const execLong = `Runs one request without a terminal UI.
@@ -74,6 +77,8 @@ func (p *program) execCommand() *cobra.Command {
 	f.BoolVar(&o.bypass, "yolo", false, "the same")
 	f.StringVar(&o.color, "color", "auto", "always, never or auto (`when`)")
 	f.StringVar(&o.source, "thread-source", "exec", "what the session's metadata names as its `source`")
+	f.IntVar(&o.maxTurns, "max-turns", 0, "end the turn after `n` model requests; exit code 1")
+	f.DurationVar(&o.timeout, "timeout", 0, "end the turn after this `time`, such as 90s or 10m; exit code 1")
 	_ = f.MarkHidden("yolo")
 
 	resume := &cobra.Command{Use: "resume [ID | --last] [PROMPT | -]", Short: "Go on with an earlier session", Args: atMost(2),
@@ -111,6 +116,9 @@ func between(low, high int) cobra.PositionalArgs {
 func (o *execOptions) run(ctx context.Context, args []string) error {
 	set, err := o.settings()
 	if err != nil {
+		return err
+	}
+	if err := o.bound(); err != nil {
 		return err
 	}
 	h, err := o.p.host(nil)
@@ -177,6 +185,23 @@ func (o *execOptions) settings() (protocol.Settings, error) {
 		return set, misuse("--color %q: use always, never or auto", o.color)
 	}
 	return set, nil
+}
+
+// bound turns the flags for budgets into settings.
+func (o *execOptions) bound() error {
+	switch {
+	case o.maxTurns < 0:
+		return misuse("--max-turns %d: give a number of model requests, 1 or more", o.maxTurns)
+	case o.timeout < 0 || o.timeout > 0 && o.timeout < time.Second:
+		return misuse("--timeout %s: give a second or more", o.timeout)
+	}
+	if o.maxTurns > 0 {
+		o.p.overrides = append(o.p.overrides, fmt.Sprintf("budget.max_turns=%d", o.maxTurns))
+	}
+	if o.timeout > 0 {
+		o.p.overrides = append(o.p.overrides, fmt.Sprintf("budget.max_seconds=%d", int(o.timeout.Seconds())))
+	}
+	return nil
 }
 
 // gate keeps a headless run from a directory that nothing protects.

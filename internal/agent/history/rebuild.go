@@ -37,6 +37,9 @@ type State struct {
 	Notes *Notes
 	// Marks are the places to which the conversation can go back.
 	Marks []Mark
+	// Sights are the calls, cut down to what they showed of files, whose outputs
+	// are in Items.
+	Sights []ToolCall
 	// Order names the turns in order, also those that are no conversation.
 	Order []protocol.TurnID
 	// Context is the size in tokens that the last response reported, 0 when the
@@ -76,10 +79,9 @@ func Rebuild(lines []Line) *State {
 // before outputs, whatever the order in which they were written.
 type builder struct {
 	State
-	turn   protocol.TurnID
-	round  int
-	parts  []part
-	sights []string // paths in the order in which they were seen
+	turn  protocol.TurnID
+	round int
+	parts []part
 }
 
 // part is one item of the response being gathered; out is its output, if a call.
@@ -160,7 +162,7 @@ func (b *builder) fileChange(c FileChange) {
 // compacted starts the history anew.
 func (b *builder) compacted(c Compacted) {
 	b.closeRound()
-	b.Items, b.Facts, b.Marks, b.Words, b.Context = c.Items, maps.Clone(c.Facts), nil, nil, 0
+	b.Items, b.Facts, b.Marks, b.Words, b.Context, b.Sights = c.Items, maps.Clone(c.Facts), nil, nil, 0, nil
 	if b.Facts == nil {
 		b.Facts = map[string]string{}
 	}
@@ -185,17 +187,19 @@ func (b *builder) rewound(id protocol.TurnID) {
 	m := b.Marks[i]
 	b.Items, b.Words = b.Items[:m.Items:m.Items], b.Words[:m.Words:m.Words]
 	b.Facts, b.Marks, b.Context = maps.Clone(m.Facts), b.Marks[:i:i], 0
-	for _, path := range b.sights[m.seen:] {
-		delete(b.Seen, path)
+	for _, t := range b.Sights[m.seen:] {
+		for _, s := range t.Saw {
+			delete(b.Seen, s.Path)
+		}
 	}
-	b.sights = b.sights[:m.seen]
+	b.Sights = b.Sights[:m.seen:m.seen]
 }
 
 func (b *builder) turnContext(c TurnContext) {
 	b.closeRound()
 	b.Turns++
 	b.inTurn(c.Turn)
-	b.Marks = append(b.Marks, Mark{Turn: c.Turn, Items: len(b.Items), Words: len(b.Words), Facts: maps.Clone(b.Facts), seen: len(b.sights)})
+	b.Marks = append(b.Marks, Mark{Turn: c.Turn, Items: len(b.Items), Words: len(b.Words), Facts: maps.Clone(b.Facts), seen: len(b.Sights)})
 	b.Settings = c.Settings
 	for k, v := range c.Facts {
 		b.Facts[k] = v
@@ -269,7 +273,9 @@ func (b *builder) toolCall(t ToolCall) {
 	b.enter(t.Turn, t.Round)
 	for _, s := range t.Saw {
 		b.Seen[s.Path] = s
-		b.sights = append(b.sights, s.Path)
+	}
+	if len(t.Saw) > 0 {
+		b.Sights = append(b.Sights, ToolCall{Turn: t.Turn, Call: t.Call, Saw: t.Saw})
 	}
 	b.Notes.Observe(t)
 	call, out := t.Items()

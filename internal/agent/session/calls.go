@@ -26,6 +26,7 @@ func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 		o.Millis = time.Since(began).Milliseconds()
 		return message{in: turn.Prepared{Call: e.Call.ID, Outcome: &o}}
 	}
+	action = s.inView(action)
 	p := s.o.Hands.judge(e.Call, action, e.Settings)
 	if p.Outcome != nil {
 		p.Outcome.Millis = time.Since(began).Milliseconds()
@@ -98,7 +99,9 @@ func (h *Hands) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.Prep
 func (h *Hands) answer(c tool.Call, a tool.Answer) *turn.Outcome {
 	o := &turn.Outcome{Text: Render(a.Result), Images: a.Result.Images, Success: a.Result.Error == nil, Todo: a.Todo}
 	for _, sight := range a.Saw {
-		o.Saw = append(o.Saw, h.saw(sight.Path, sight.Image))
+		seen := h.saw(sight.Path, sight.Image)
+		seen.First, seen.Last, seen.Lines = sight.First, sight.Last, sight.Lines
+		o.Saw = append(o.Saw, seen)
 	}
 	if a.Todo == nil {
 		body := protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args, Output: o.Text}

@@ -101,9 +101,6 @@ func (s *Session) tellProcesses(in turn.Input) {
 	s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Processes{Running: now}})
 }
 
-// forget drops what is known of what the model sees.
-func (s *Session) forget(since protocol.TurnID) {}
-
 // slim returns r with its images kept beside the rollout and named in their
 // place: a log of text stays small and can be read.
 func (s *Session) slim(r history.Record) history.Record {

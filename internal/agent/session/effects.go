@@ -35,7 +35,7 @@ func (s *Session) start(e turn.Effect) bool {
 	case turn.Kill:
 		s.kill(e.Process)
 	case turn.Forget:
-		s.forget(e.Since)
+		s.forget(e.Since, e.Turns)
 	case turn.Wait:
 		delay := e.Delay
 		if e.Jitter {

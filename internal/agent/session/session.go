@@ -27,6 +27,7 @@ import (
 	"kerf/internal/agent/rollout"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
+	"kerf/internal/agent/view"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
 )
@@ -69,6 +70,10 @@ type Options struct {
 type Session struct {
 	o    Options
 	core *turn.Core
+
+	viewMu sync.Mutex // guards what follows
+	view   view.View
+	sights []turnSight // in order, as far as they are in the context
 
 	inputs chan message
 	events chan protocol.Event
@@ -113,6 +118,11 @@ func Start(o Options) *Session {
 	s.core = turn.New(turn.Options{Settings: o.Settings, Parallel: o.Hands.Parallel,
 		RequestRetries: o.RequestRetries, StreamRetries: o.StreamRetries, Window: o.Window,
 		Limits: o.Limits, Cost: o.Cost, Budget: o.Budget}, o.State)
+	if o.State != nil {
+		for _, r := range o.State.Sights {
+			s.saw(r)
+		}
+	}
 	s.outbox = newOutbox()
 	go s.outbox.pump(s.events)
 	go s.loop()
@@ -195,6 +205,9 @@ func (s *Session) step(m message) bool {
 		}
 	case turn.Finished:
 		delete(s.stops, in.Call)
+	case turn.AskAgain:
+		delete(s.stops, in.Call)
+		s.actions[in.Call] = m.action
 	case turn.StreamEnded:
 		delete(s.stops, in.Round)
 	case turn.Elapsed:
@@ -282,6 +295,9 @@ func (s *Session) observe(r history.Record) {
 			return
 		}
 		s.o.Meta.Title = r.Message
+	case history.ToolCall:
+		s.saw(r)
+		return
 	case history.AssistantMessage:
 		if r.Plan != "" {
 			s.savePlan(r.Plan)

@@ -112,6 +112,9 @@ type Answer struct {
 type Sight struct {
 	Path  string
 	Image *delta.Image
+	// First and Last are the lines that the result shows, of Lines; 0 when it
+	// shows none.
+	First, Last, Lines int
 }
 
 // Change proposes new contents for files. It is committed only if every Pre is

@@ -85,9 +85,12 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 	if a.asCode {
 		return answerCode(answer, t, text)
 	}
-	shown, err := page(t, text, a)
+	shown, last, err := page(t, text, a)
 	if err != nil {
 		return nil, err
+	}
+	if last > 0 {
+		answer.Saw[0].First, answer.Saw[0].Last, answer.Saw[0].Lines = firstLine(a), last, lines.Count(text)
 	}
 	answer.Result.Output = shown + versionLine(t.stamp)
 	return answer, nil
@@ -108,35 +111,43 @@ func (t target) image() (tool.Action, error) {
 	}, nil
 }
 
-// page shows the lines that were asked for, as many as fit, and how to read on.
-func page(t target, text []byte, a readArgs) (string, error) {
-	all := lines.Split(text)
-	first, limit := 1, readLines
-	if a.Offset != nil {
-		first = max(1, *a.Offset)
+func firstLine(a readArgs) int {
+	if a.Offset == nil {
+		return 1
 	}
+	return max(1, *a.Offset)
+}
+
+// page shows the lines that were asked for, as many as fit, and how to read on.
+// Last is the last line that is shown whole, 0 for none.
+func page(t target, text []byte, a readArgs) (shown string, last int, err error) {
+	all := lines.Split(text)
+	first, limit := firstLine(a), readLines
 	if a.Limit != nil {
 		limit = *a.Limit
 	}
 	if len(all) == 0 {
-		return "(the file is empty)\n", nil
+		return "(the file is empty)\n", 0, nil
 	}
 	if first > len(all) {
-		return "", tool.Refuse(tool.InvalidArguments, "field offset: %s has %d lines, and line %d is past its end", t.name, len(all), first)
+		return "", 0, tool.Refuse(tool.InvalidArguments, "field offset: %s has %d lines, and line %d is past its end", t.name, len(all), first)
 	}
 	var b strings.Builder
-	next := first
+	next, whole := first, true
 	for ; next <= len(all) && next-first < limit; next++ {
 		line := fmt.Sprintf("%4d | %s\n", next, shorten(chomp(all[next-1]), readWidth))
 		if next > first && b.Len()+len(line) > readBytes {
 			break
 		}
 		b.WriteString(line)
+		if whole = whole && len(all[next-1]) <= readWidth; whole {
+			last = next
+		}
 	}
 	if next <= len(all) {
 		fmt.Fprintf(&b, "(lines %d-%d of %d; read on with offset %d)\n", first, next-1, len(all), next)
 	}
-	return b.String(), nil
+	return b.String(), last, nil
 }
 
 // versionLine is the last line of every read.

@@ -165,6 +165,8 @@ type Prepare struct {
 type Run struct {
 	Call     protocol.CallID
 	Decision protocol.Decision // empty when nobody was asked
+	Answer   protocol.Answer   // the whole answer, with what the user edited
+	Try      int               // how often the user was asked again
 }
 
 // RunShell runs a command of the user's own, outside the sandbox. StopCall ends
@@ -187,10 +189,13 @@ type Undo struct {
 // Kill ends a background process. It has no answer.
 type Kill struct{ Process int }
 
-// Forget drops what was known of how the model sees files: all ranges, because
-// they are no longer in its context. Since, when not empty, names the turn since
-// which files seen are no longer known at all. It has no answer.
-type Forget struct{ Since protocol.TurnID }
+// Forget says that the model no longer has in its context what it was shown:
+// everything, or, with Since, what it was shown in Turns, which are that turn and
+// those after it. It has no answer.
+type Forget struct {
+	Since protocol.TurnID
+	Turns []protocol.TurnID
+}
 
 // StopCall ends a call that is being prepared or runs.
 type StopCall struct{ Call protocol.CallID }

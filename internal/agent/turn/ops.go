@@ -185,5 +185,5 @@ func (c *Core) rewindTo(mark int) {
 	c.marks, c.facts = c.marks[:mark:mark], m.Facts
 	c.size, c.context, c.fresh, c.plan = history.Sizes(c.items), 0, 0, ""
 	c.told = len(c.items) > 0
-	c.do(Forget{Since: m.Turn})
+	c.do(Forget{Since: m.Turn, Turns: slices.Clone(c.order[max(0, slices.Index(c.order, m.Turn)):])})
 }

@@ -34,6 +34,7 @@ type world struct {
 	ended     map[protocol.TurnID]int
 	stopped   map[protocol.TurnID]bool
 	needAsk   map[protocol.CallID]bool
+	again     map[protocol.CallID]int // how often a call was asked about anew
 	allowed   map[protocol.CallID]bool
 	runs      map[protocol.CallID]int
 	prepares  map[protocol.CallID]int
@@ -62,7 +63,7 @@ type stream struct {
 func newWorld(seed uint64, f Fault) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), streams: map[int]*stream{}, asks: map[protocol.ApprovalID]protocol.CallID{},
 		known: map[string]bool{}, started: map[protocol.TurnID]int{}, ended: map[protocol.TurnID]int{}, stopped: map[protocol.TurnID]bool{},
-		needAsk: map[protocol.CallID]bool{}, allowed: map[protocol.CallID]bool{}, runs: map[protocol.CallID]int{},
+		needAsk: map[protocol.CallID]bool{}, again: map[protocol.CallID]int{}, allowed: map[protocol.CallID]bool{}, runs: map[protocol.CallID]int{},
 		prepares: map[protocol.CallID]int{}, active: map[protocol.CallID]bool{}, alone: map[protocol.CallID]bool{}, open: map[protocol.ItemID]protocol.TurnID{}}
 	w.summaries = map[int]bool{}
 	o := Options{RequestRetries: 2, StreamRetries: 2, MaxCalls: 6, Parallel: parallel, Fault: f}
@@ -234,6 +235,8 @@ func (w *world) give(in Input) {
 	switch in := in.(type) {
 	case Finished:
 		delete(w.active, in.Call)
+	case AskAgain:
+		w.needAsk[in.Call], w.allowed[in.Call] = true, false
 	case Prepared:
 		if in.Outcome != nil {
 			delete(w.active, in.Call)
@@ -563,6 +566,15 @@ func (w *world) prepare(e Prepare) {
 func (w *world) run(e Run) {
 	if w.needAsk[e.Call] && !w.allowed[e.Call] {
 		w.broke("L3", "call %s ran unasked", e.Call)
+	}
+	if w.again[e.Call] < 2 && w.rng.IntN(8) == 0 {
+		w.again[e.Call]++
+		in := AskAgain{Call: e.Call, Try: e.Try, Approval: protocol.Approval{Command: &protocol.CommandApproval{Command: "rm x"}}}
+		if w.rng.IntN(2) == 0 {
+			in.Prior = &Outcome{Text: "refused by the sandbox"}
+		}
+		w.todo = append(w.todo, in)
+		return
 	}
 	if w.runs[e.Call]++; w.runs[e.Call] > 1 {
 		w.broke("L9", "call %s ran %d times", e.Call, w.runs[e.Call])
