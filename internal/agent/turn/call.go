@@ -23,6 +23,8 @@ type call struct {
 	approval protocol.ApprovalID
 	asked    string
 	outcome  Outcome
+	tries    int
+	prior    *Outcome // of a run after which the user was asked again
 	output   *model.Item
 }
 
@@ -161,16 +163,28 @@ func (c *Core) answered(k *call, op protocol.Answer) {
 	switch {
 	case op.Decision.Allows():
 		k.state = running
-		c.do(Run{Call: k.call.ID, Decision: op.Decision})
+		c.do(Run{Call: k.call.ID, Decision: op.Decision, Answer: op, Try: k.tries})
 	case op.Decision == protocol.Abort:
-		c.finish(k, Outcome{Text: "rejected by the user, who ended the turn", Declined: true, Body: k.body})
+		o := Outcome{Text: "rejected by the user, who ended the turn", Declined: true, Body: k.body}
+		if k.prior != nil {
+			o = *k.prior
+		}
+		c.finish(k, o)
 		c.stop(ending{reason: protocol.AbortInterrupted})
 	default:
 		text := "rejected by the user; it was not run"
 		if op.Words != "" {
 			text += ". The user says: " + op.Words
 		}
-		c.finished(k.call.ID, Outcome{Text: text, Declined: true, Body: k.body})
+		o := Outcome{Text: text, Declined: true, Body: k.body}
+		if k.prior != nil {
+			o = *k.prior
+			o.Text += "\nThe user did not allow more."
+			if op.Words != "" {
+				o.Text += " The user says: " + op.Words
+			}
+		}
+		c.finished(k.call.ID, o)
 	}
 }
 
@@ -298,5 +312,8 @@ func (c *Core) closeTodo() {
 }
 
 func abortedOutcome(k *call) Outcome {
+	if k.prior != nil {
+		return *k.prior
+	}
 	return Outcome{Text: "aborted by the user before it ran", Declined: k.state != running, Body: k.body}
 }

@@ -179,6 +179,8 @@ func (c *Core) Step(in Input) Ready {
 		c.progress(in)
 	case Finished:
 		c.finished(in.Call, in.Outcome)
+	case AskAgain:
+		c.askAgain(in)
 	case ShellDone:
 		c.shellDone(in)
 	case Undone:

@@ -10,7 +10,7 @@
 // For every Ready, in this order: append Records to the rollout; let Events out;
 // start Effects. Every effect is answered by exactly one input with its key
 // (CallModel by any number of Chunks and one StreamEnded, Prepare by Prepared,
-// Run by Finished, Gather by Gathered, Wait by Elapsed, Settle by Settled), also
+// Run by Finished or AskAgain, Gather by Gathered, Wait by Elapsed, Settle by Settled), also
 // after it was told to stop. An answer that comes late is harmless.
 //
 // # Life of a turn
