@@ -20,7 +20,10 @@ import (
 // prepare asks a tool what it proposes and the policy what to do with it.
 func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 	began := time.Now()
-	action, err := s.o.Hands.Propose(ctx, e.Call)
+	action, err, own := s.skillRead(e.Call)
+	if !own {
+		action, err = s.o.Hands.Propose(ctx, e.Call)
+	}
 	if err != nil {
 		o := s.refused(e.Call, err)
 		o.Millis = time.Since(began).Milliseconds()
@@ -37,16 +40,7 @@ func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 		o := turn.Outcome{Text: unanswerable(p.Approval), Declined: true, Body: p.Body}
 		return message{in: turn.Prepared{Call: e.Call.ID, Outcome: &o}}
 	}
-	return message{in: p, action: judged{action, e.Settings, e.Turn, e.Call.Name, p}}
-}
-
-// judged is an action that may run once it is allowed.
-type judged struct {
-	tool.Action
-	settings protocol.Settings
-	turn     protocol.TurnID
-	tool     string // as the model named it
-	prepared turn.Prepared
+	return message{in: p, action: judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p}}
 }
 
 // unanswerable tells the model that nobody can be asked here.
@@ -76,7 +70,7 @@ func (h *Hands) Propose(ctx context.Context, c tool.Call) (tool.Action, error) {
 
 // judge decides about an action: it is over, may run, or must be asked.
 func (h *Hands) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.Prepared {
-	rules := policy.Rules{Approval: s.Approval, Sandbox: s.Sandbox}
+	rules := h.rules(s)
 	p := turn.Prepared{Call: c.ID}
 	switch a := a.(type) {
 	case tool.Answer:
@@ -121,21 +115,23 @@ func (h *Hands) judgeChange(p *turn.Prepared, c tool.Call, a tool.Change, rules 
 		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
 	case policy.Ask:
 		p.Verdict = turn.Ask
-		p.Approval = &protocol.Approval{Reason: j.Reason,
-			Change: &protocol.ChangeApproval{Changes: body.Changes, Diff: h.unified(a.Set)}}
+		p.Approval = h.askedChange(a.Set, j.Reason)
 	}
 }
 
 func (h *Hands) judgeCommand(p *turn.Prepared, c tool.Call, a tool.Command, rules policy.Rules) {
 	body := protocol.Command{Call: c.ID, Command: a.Line, Cwd: a.Dir}
 	p.Body = body
-	switch j := rules.Command(policy.Command{Line: a.Line, Escalate: a.Escalate, Reason: a.Reason}); j.Verdict {
+	switch j := rules.Command(h.commandOf(a)); j.Verdict {
 	case policy.Refuse:
 		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
 	case policy.Ask:
 		p.Verdict = turn.Ask
-		p.Approval = &protocol.Approval{Reason: j.Reason,
-			Command: &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir, Unsandboxed: j.Unsandboxed}}
+		p.Approval = h.asked(a, j)
+	case policy.Allow:
+		if j.Unsandboxed {
+			p.Approval = h.asked(a, j) // not asked; says how it runs
+		}
 	}
 }
 
@@ -179,12 +175,40 @@ func (s *Session) run(ctx context.Context, e turn.Run, a tool.Action) message {
 		case <-ctx.Done():
 		}
 	}
-	unsandboxed := j.prepared.Approval != nil && j.prepared.Approval.Command != nil &&
-		j.prepared.Approval.Command.Unsandboxed && e.Decision.Allows()
-	o := s.o.Hands.Do(ctx, e.Call, j.Action, Manner{Settings: j.settings, Turn: j.turn, Tool: j.tool, Unsandboxed: unsandboxed, Show: show, Body: j.prepared.Body})
-	o.Text = history.Truncate(o.Text, s.o.OutputTokens)
+	question, ended := s.settleChange(ctx, &j, e.Answer)
+	if question != nil {
+		return s.again(e, j, question)
+	}
+	warnings := s.o.Hands.remember(j, e.Decision)
+	denied := false
+	if ended == nil {
+		o := s.o.Hands.Do(ctx, e.Call, j.Action, Manner{Settings: j.settings, Turn: j.turn, Tool: j.tool, Unsandboxed: j.unsandboxed(e.Decision),
+			Show: show, Body: j.prepared.Body, Denied: func() { denied = true }})
+		ended = &o
+	}
+	o := s.told(*ended, j)
+	o.Warnings = append(o.Warnings, warnings...)
 	o.Millis = time.Since(began).Milliseconds()
+	if denied && ctx.Err() == nil {
+		if question := s.outside(j, o); question != nil {
+			j.prior = &o
+			return s.again(e, j, question)
+		}
+	}
 	return message{in: turn.Finished{Call: e.Call, Outcome: o}}
+}
+
+// told is an outcome as the model is told of it: with what the user made of a
+// proposal, what an earlier run did, and within bounds.
+func (s *Session) told(o turn.Outcome, j judged) turn.Outcome {
+	if c, ok := j.Action.(tool.Change); ok && j.proposed != nil && o.Success {
+		o.Text += "\n" + tools.WriteReport(s.o.Hands.loaded(j.proposed), s.o.Hands.loaded(c.Set))
+	}
+	if j.prior != nil {
+		o.Changes = append(j.prior.Changes, o.Changes...)
+	}
+	o.Text = history.Truncate(o.Text, s.o.OutputTokens)
+	return o
 }
 
 // Manner says how an action is carried out.
@@ -195,6 +219,7 @@ type Manner struct {
 	Unsandboxed bool
 	Show        func(string) // live output, may be nil
 	Body        protocol.Body
+	Denied      func() // called when the sandbox seems to have refused something; may be nil
 }
 
 // Do carries out an action that may run.

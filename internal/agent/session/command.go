@@ -65,6 +65,9 @@ func (h *Hands) command(ctx context.Context, id protocol.CallID, a tool.Command,
 		// The scan is the record of what happened; an interrupt must not cut it.
 		changes = append(changes, h.scanned(context.WithoutCancel(ctx), m, id, ledger.CauseCommand)...)
 	}
+	if o.denied && o.code != 0 && m.Denied != nil && !m.Unsandboxed && m.Settings.Sandbox != protocol.SandboxFull {
+		m.Denied()
+	}
 	text := o.text()
 	body.Output = o.output
 	if o.done {
@@ -139,7 +142,7 @@ func (h *Hands) await(ctx context.Context, p *proc.Process, a tool.Command, bega
 		}
 		r.running, r.session = true, id
 		h.mu.Lock()
-		h.running[id] = sweep
+		h.running[id] = job{a.Line, time.Now(), sweep}
 		h.mu.Unlock()
 	}
 	out := p.Drain()
@@ -166,15 +169,22 @@ func wait(ctx context.Context, p *proc.Process, d time.Duration) bool {
 	return false
 }
 
+// job is a command that runs in the background.
+type job struct {
+	line    string
+	since   time.Time
+	release func()
+}
+
 // release gives up what a background process needed.
 func (h *Hands) release(id int) {
 	h.table.Remove(id)
 	h.mu.Lock()
-	sweep := h.running[id]
+	j := h.running[id]
 	delete(h.running, id)
 	h.mu.Unlock()
-	if sweep != nil {
-		sweep()
+	if j.release != nil {
+		j.release()
 	}
 }
 

@@ -49,6 +49,10 @@ type HandsOptions struct {
 	SaveDiff     func([]byte) (string, error)
 	OutputTokens int
 	Headless     bool
+	// Rules are those of all rules files; AddRule writes one to the user's, nil
+	// writes none.
+	Rules   []policy.Rule
+	AddRule func(line string) error
 	// Seen is what the model of a resumed session last saw.
 	Seen map[string]history.Sight
 }
@@ -62,13 +66,14 @@ type Hands struct {
 	o        HandsOptions
 	table    proc.Table
 	versions tree.Versions
+	memory   policy.Memory // what the user allowed for the session
 
 	mu      sync.Mutex       // guards what follows
 	seen    map[string]sight // by real path
 	turn    turnLog
-	notes   []string       // what the model is to be told with the next turn
-	snap    *scan.Snap     // the state after the last scan
-	running map[int]func() // what to release when a background process ends
+	notes   []string    // what the model is to be told with the next turn
+	snap    *scan.Snap  // the state after the last scan
+	running map[int]job // what runs in the background, by the table's number
 }
 
 // sight is what the model last saw of a file; image is nil if nothing was there.
@@ -83,7 +88,7 @@ type turnLog struct {
 
 // NewHands returns hands for one session.
 func NewHands(o HandsOptions) *Hands {
-	h := &Hands{o: o, seen: map[string]sight{}, running: map[int]func(){}}
+	h := &Hands{o: o, seen: map[string]sight{}, running: map[int]job{}}
 	for path, s := range o.Seen {
 		h.seen[path] = sight{h.remembered(s)}
 	}
@@ -107,10 +112,10 @@ func (h *Hands) Close() {
 	h.table.CloseAll()
 	h.mu.Lock()
 	releases := h.running
-	h.running = map[int]func(){}
+	h.running = map[int]job{}
 	h.mu.Unlock()
-	for _, release := range releases {
-		release()
+	for _, j := range releases {
+		j.release()
 	}
 }
 
