@@ -44,6 +44,8 @@ type Ledger struct {
 	f    *os.File
 	size int64 // size of the file when seq was learnt
 	seq  int64 // last sequence number in the first size bytes
+	// unnamed says that the file is new, and its name not durable yet.
+	unnamed bool
 }
 
 // Open returns the ledger in dir. Nothing is made on disk before the first append.
@@ -83,7 +85,15 @@ func (l *Ledger) Sync() error {
 	if err := l.ask("sync", l.path()); err != nil {
 		return err
 	}
-	return l.f.Sync()
+	if err := l.f.Sync(); err != nil || !l.unnamed {
+		return err
+	}
+	if err := l.ask("syncdir", l.dir); err != nil {
+		return err
+	}
+	err := syncDir(l.dir)
+	l.unnamed = err != nil
+	return err
 }
 
 // Read returns the entries after sequence number since, oldest first. Damaged lines
@@ -255,7 +265,9 @@ func (l *Ledger) reopen() error {
 		return err
 	}
 	l.f, l.size, l.seq = f, 0, 0
-	return nil
+	st, err := f.Stat()
+	l.unnamed = err == nil && st.Size() == 0
+	return err
 }
 
 func (l *Ledger) closeFile() error {

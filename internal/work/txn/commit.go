@@ -294,7 +294,11 @@ func doReplace(d *tree.Dir, name string, o *op) error {
 	if sig, err := d.Sig(name); err != nil || sig != o.seen.Sig {
 		return mismatch(d, name, o)
 	}
-	if err := d.Swap(tmp, name); err != nil {
+	err := d.Exchange(tmp, name)
+	if o.exchanged = err == nil; errors.Is(err, errors.ErrUnsupported) {
+		err = d.Swap(tmp, name)
+	}
+	if err != nil {
 		return err
 	}
 	if err := stillThere(d, tmp, name, o); err != nil {

@@ -21,7 +21,12 @@ func (w *Workspace) flushStaged(ops []*op) error {
 			return ""
 		}
 		return string(o.Tmp)
-	}, func(d *tree.Dir, name string) error { return d.SyncFile(name) })
+	}, func(d *tree.Dir, name string) error {
+		if sig, err := d.Sig(name); err != nil || !sig.Mode.IsRegular() {
+			return errors.Join(err, d.Sync()) // a link is in its directory
+		}
+		return d.SyncFile(name)
+	})
 }
 
 // flush makes the names in the directories of ops durable.
@@ -37,6 +42,22 @@ func (w *Workspace) flush(t *tree.Tree, ops []*op) error {
 		}
 		seen[dir] = true
 		return string(o.Path)
+	}, func(d *tree.Dir, _ string) error { return d.Sync() })
+}
+
+// flushSwept makes durable that the temporary files of ops are gone.
+func (w *Workspace) flushSwept(t *tree.Tree, ops []*op) error {
+	if !w.Durable {
+		return nil
+	}
+	seen := make(map[string]bool)
+	return w.flushBy(t, ops, func(o *op) string {
+		dir := path.Dir(string(o.Tmp))
+		if seen[dir] || o.Tmp == "" {
+			return ""
+		}
+		seen[dir] = true
+		return string(o.Tmp)
 	}, func(d *tree.Dir, _ string) error { return d.Sync() })
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -41,6 +42,7 @@ type op struct {
 	first     bool        // frees a name that another operation needs
 	staged    staged
 	skip      bool // failed in a best-effort commit
+	exchanged bool // the names were traded in one step, so no third one is in use
 }
 
 // staged identifies the file that Stage made. Ino is 0 where the platform hides it.
@@ -107,7 +109,7 @@ func (j *journal) add(r record, durable bool) error {
 	if err != nil {
 		return err
 	}
-	if err := j.open(); err != nil {
+	if err := j.open(durable); err != nil {
 		return err
 	}
 	if err := j.ask("write"); err != nil {
@@ -125,8 +127,9 @@ func (j *journal) add(r record, durable bool) error {
 	return j.f.Sync()
 }
 
-// open makes j.f the file that is at the path now.
-func (j *journal) open() error {
+// open makes j.f the file that is at the path now. A new one gets a durable name if
+// asked.
+func (j *journal) open(durable bool) error {
 	if j.f != nil {
 		now, err := os.Stat(j.path)
 		mine, err2 := j.f.Stat()
@@ -138,9 +141,38 @@ func (j *journal) open() error {
 	if err := j.ask("create"); err != nil {
 		return err
 	}
+	_, err := os.Stat(j.path)
+	isNew := errors.Is(err, fs.ErrNotExist)
 	f, err := os.OpenFile(j.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
 	j.f = f
-	return err
+	if !isNew || !durable {
+		return nil
+	}
+	return j.settleName()
+}
+
+// newLevels is how many directories above the journal may have been made with it:
+// the workspace's, that of all workspaces, and Kerf's home.
+const newLevels = 3
+
+// settleName makes the name of the journal durable, and those of the directories that
+// lead to it.
+func (j *journal) settleName() error {
+	dir := filepath.Dir(j.path)
+	for level := 0; level <= newLevels; level, dir = level+1, filepath.Dir(dir) {
+		if j.before != nil {
+			if err := j.before("syncdir", dir); err != nil {
+				return err
+			}
+		}
+		if err := syncDir(dir); err != nil && level == 0 {
+			return err // those above may belong to somebody else
+		}
+	}
+	return nil
 }
 
 func (j *journal) close() error {
@@ -155,7 +187,7 @@ func (j *journal) close() error {
 // clear empties the journal. It need not be durable: recovery does nothing for a
 // transaction that has been dealt with.
 func (j *journal) clear() error {
-	if err := j.open(); err != nil {
+	if err := j.open(false); err != nil {
 		return err
 	}
 	if err := j.ask("truncate"); err != nil {

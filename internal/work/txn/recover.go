@@ -69,10 +69,10 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 		return err
 	case committed:
 		r.Finished++
+	case tx.Each: // also without the intent, which is not flushed for one file
+		err = w.settleEach(t, tx, r)
 	case !tx.intent:
 		r.TakenBack++
-	case tx.Each:
-		err = w.settleEach(t, tx, r)
 	default:
 		err = w.settleAll(t, tx, r)
 	}
@@ -392,14 +392,15 @@ func (w *Workspace) clean(t *tree.Tree, ops []*op) error {
 	return w.journal.clear()
 }
 
-// sweep removes the temporary files of ops.
+// sweep removes the temporary files of ops, for good: once the journal is empty nobody
+// knows of them any more.
 func (w *Workspace) sweep(t *tree.Tree, ops []*op) error {
 	for _, o := range ops {
 		if o.Tmp == "" {
 			continue
 		}
 		err := in(t, string(o.Tmp), func(d *tree.Dir, name string) error {
-			if o.Kind == opReplace {
+			if o.Kind == opReplace && !o.exchanged {
 				if err := d.Unswap(name, path.Base(string(o.Path))); err != nil {
 					return err
 				}
@@ -410,5 +411,5 @@ func (w *Workspace) sweep(t *tree.Tree, ops []*op) error {
 			return err
 		}
 	}
-	return nil
+	return w.flushSwept(t, ops)
 }
