@@ -85,7 +85,7 @@ func (h *Hands) takeBack(ctx context.Context, c changes.Choice, dry bool, t prot
 		return report, committed{}
 	}
 	if dry || report.Problem != "" {
-		return report, committed{}
+		return report, committed{set: plan.Set}
 	}
 	origin := h.origin(Manner{Turn: t, Tool: "undo"}, id)
 	out, err := plan.Commit(ctx, h.o.Work, origin)
@@ -106,7 +106,7 @@ func (h *Hands) takeBack(ctx context.Context, c changes.Choice, dry bool, t prot
 // judgeUndo decides about an undo that the model proposes, as about any change; a
 // user who is asked sees what it would do.
 func (h *Hands) judgeUndo(p *turn.Prepared, c tool.Call, a tool.Undo, rules policy.Rules) {
-	report, _ := h.takeBack(context.Background(), h.undoChoice(a), true, "", c.ID)
+	report, planned := h.takeBack(context.Background(), h.undoChoice(a), true, "", c.ID)
 	body := protocol.FileChange{Call: c.ID, Changes: reported(report)}
 	p.Body = body
 	if report.Problem != "" {
@@ -114,7 +114,7 @@ func (h *Hands) judgeUndo(p *turn.Prepared, c tool.Call, a tool.Undo, rules poli
 		p.Outcome = &turn.Outcome{Text: body.Error, Body: body}
 		return
 	}
-	switch j := rules.Change(); j.Verdict {
+	switch j := rules.Change(planned.set.Paths(), h.steering(planned.set)); j.Verdict {
 	case policy.Refuse:
 		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
 	case policy.Ask:
