@@ -113,12 +113,6 @@ and how to take it back.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{Use: "kerf", Short: "A local coding agent that knows exactly what it changed", Long: about,
 		Version: host.Version, SilenceUsage: true, SilenceErrors: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return misuse("unknown command %q; see kerf --help (for a request without the terminal UI: kerf exec %q)", args[0], strings.Join(args, " "))
-			}
-			return nil
-		},
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
 	root.SetVersionTemplate("kerf {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -130,7 +124,7 @@ func (p *program) root() *cobra.Command {
 	f.StringVarP(&p.profile, "profile", "p", "", "use a `profile` of the configuration")
 	root.AddCommand(p.execCommand(), p.sessionsCommand(), p.diffCommand(), p.applyCommand(), p.applyPatchCommand(),
 		p.toolCommand(), p.demoCommand(), p.configCommand(), p.verifyCommand(), p.recoverCommand(), p.sandboxCommand(), p.mcpServerCommand(), p.acpCommand())
-	root.AddCommand(p.undoCommand(), p.redoCommand(), p.logCommand(), p.blameCommand())
+	root.AddCommand(p.undoCommand(), p.redoCommand(), p.logCommand(), p.blameCommand(), p.gcCommand())
 	return root
 }
 

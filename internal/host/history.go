@@ -176,4 +176,3 @@ func excerpt(text string) string {
 	}
 	return string(r)
 }
-

@@ -36,6 +36,7 @@ type workspace struct {
 func (w *workspace) close() {
 	_ = w.work.Close()
 	_ = w.ledger.Close()
+	_ = w.store.Close()
 }
 
 // openWorkspace opens the workspace of the settings. With full access the file

@@ -71,6 +71,7 @@ type packed struct {
 // file. Unless durable is set they may be lost in a power failure; they are never
 // damaged by one.
 func (s *Store) PutAll(contents [][]byte, durable bool) error {
+	s.hold()
 	if len(contents) < minPack {
 		return s.putEach(contents, durable)
 	}
@@ -386,8 +387,7 @@ func (s *Store) refreshPacked(sum delta.Sum, durable bool) error {
 		return ErrNotFound
 	}
 	if time.Since(st.ModTime()) > touchAge {
-		now := time.Now()
-		if err := os.Chtimes(p.in.path, now, now); err != nil {
+		if s.touch(p.in.path) != nil {
 			return ErrNotFound
 		}
 	}

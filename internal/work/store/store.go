@@ -57,6 +57,7 @@ type Store struct {
 	// the disk, and its error becomes the call's. It exists for fault tests.
 	Hook func(op, path string) error
 
+	lease lease
 	codec sync.Mutex // guards enc and dec, which are made when first needed
 	enc   *zstd.Encoder
 	dec   *zstd.Decoder
@@ -212,6 +213,7 @@ func (s *Store) ask(op, path string) error {
 }
 
 func (s *Store) put(data []byte, durable bool) (delta.Sum, error) {
+	s.hold()
 	sum := delta.SumOf(data)
 	path := s.path(sum)
 	err := s.refresh(sum, path, durable)
@@ -231,8 +233,7 @@ func (s *Store) refresh(sum delta.Sum, path string, durable bool) error {
 		return s.refreshPacked(sum, durable)
 	}
 	if time.Since(st.ModTime()) > touchAge {
-		now := time.Now()
-		if err := os.Chtimes(path, now, now); err != nil {
+		if s.touch(path) != nil {
 			return ErrNotFound // collected meanwhile, or not ours: write it anew
 		}
 	}
