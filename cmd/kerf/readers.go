@@ -103,7 +103,7 @@ func (p *program) applyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o.Out = p.stdout
+			o.Out, o.Err = p.stdout, p.stderr
 			if len(args) == 1 && args[0] == "-" {
 				o.Patch = p.stdin
 			} else if len(args) == 1 {
@@ -114,6 +114,7 @@ func (p *program) applyCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the diff and check that it fits; change nothing")
 	cmd.Flags().BoolVarP(&o.Reverse, "reverse", "R", false, "take the changes back instead")
 	cmd.Flags().BoolVar(&o.Three, "3way", false, "merge where the text around a change is not as it was")
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "tell what became of each file as one JSON object")
 	return cmd
 }
 

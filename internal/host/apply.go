@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -22,7 +23,9 @@ type ApplyOptions struct {
 	DryRun  bool
 	Reverse bool
 	Three   bool // merge where the hunks do not fit
+	JSON    bool // tell the outcomes as one JSON object
 	Out     io.Writer
+	Err     io.Writer // for the outcomes of a dry run, whose result is the diff
 }
 
 // maxPatch bounds a diff read from standard input.
@@ -35,13 +38,16 @@ func (h *Host) Apply(ctx context.Context, o ApplyOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.DryRun {
+	if o.DryRun && !o.JSON {
 		if _, err := o.Out.Write(text); err != nil {
 			return err
 		}
 	}
-	if len(text) == 0 {
-		if !o.DryRun {
+	if len(text) == 0 && o.Patch == nil {
+		switch {
+		case o.JSON:
+			return o.tell(apply.Report{DryRun: o.DryRun, Applied: !o.DryRun, Files: []apply.FileOutcome{}})
+		case !o.DryRun:
 			fmt.Fprintln(o.Out, "nothing to apply: the session changed no file")
 		}
 		return nil
@@ -87,19 +93,22 @@ func (h *Host) applyTo(ctx context.Context, set protocol.Settings, text []byte, 
 	defer ws.close()
 	ao := apply.Options{DryRun: o.DryRun, Reverse: o.Reverse, Origin: txn.Origin{Tool: "apply", Client: "kerf apply", Turn: newTurn()}}
 	if o.Three {
-		ao.Blob = func(_, id string) ([]byte, bool) { return repo.Blob(ctx, set.Cwd, id) }
+		own, err := h.sessionBlobs(o)
+		if err != nil {
+			return err
+		}
+		ao.Blob = func(path, id string) ([]byte, bool) {
+			if data, ok := own(id); ok {
+				return data, true
+			}
+			return repo.Blob(ctx, set.Cwd, id)
+		}
 	}
 	r, err := apply.Patch(ctx, ws.tree, ws.work, text, ao)
-	for _, f := range r.Failed {
-		fmt.Fprintf(o.Out, "failed   %s: %v\n", visible(f.Path), f.Err)
+	if told := o.tell(apply.NewReport(set.Cwd, r, o.DryRun, err)); told != nil {
+		return errors.Join(err, told)
 	}
-	if err != nil || o.DryRun {
-		return err
-	}
-	for _, c := range r.Changed {
-		fmt.Fprintf(o.Out, "exact    %s (%s)\n", visible(changes.Relative(set.Cwd, c.Path)), c.Op())
-	}
-	return nil
+	return err
 }
 
 // ApplyPatch applies a patch in the *** Begin Patch format below the working

@@ -23,6 +23,7 @@ type operation struct {
 	path   string
 	to     string // a move's target
 	text   string // what Add writes
+	exact  bool   // Delete only a file that has this text
 	chunks []chunk
 	line   int
 }

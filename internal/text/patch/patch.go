@@ -38,6 +38,9 @@ type Error struct {
 	Hunk    int    // 1-based within the file, 0 if none
 	Line    int    // 1-based line of the patch, 0 if none
 	Message string
+	// Conflict says that a three-way merge was tried and both sides changed one
+	// place.
+	Conflict bool
 	// Cause is what the read function said, when it refused.
 	Cause error
 }
@@ -78,13 +81,14 @@ type FileError struct {
 // refused behind links only where they are given as links.
 type Read = func(path string) (*delta.Image, error)
 
-// PlanOptions change how a plan is made. The zero value is what Plan uses. All
-// but Strip's zero value concern git and unified diffs only.
+// PlanOptions change how a plan is made. The zero value is what Plan uses. All but
+// Reverse concern git and unified diffs only.
 type PlanOptions struct {
 	// Fuzz is how many lines of context at either end of a hunk may be ignored
 	// when it fits nowhere.
 	Fuzz int
-	// Reverse applies the patch backwards.
+	// Reverse applies the patch backwards. Of an envelope that goes as far as it
+	// tells what it removes.
 	Reverse bool
 	// Strip is how many leading components are cut from names. 0 cuts the a/ and
 	// b/ that git writes and copes with names that lack them; -1 cuts none.
@@ -93,6 +97,8 @@ type PlanOptions struct {
 	// whose id begins with blob. Where hunks do not apply, the change is made to
 	// that content and merged with the current one; a conflict refuses.
 	ThreeWay func(path, blob string) ([]byte, bool)
+	// Merged, if set, is told each path that only a merge made fit.
+	Merged func(path string)
 }
 
 // Parse reads a patch in any dialect. An error is an *Error.

@@ -43,11 +43,15 @@ func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileErr
 		failed = append(failed, FileError{err.Path, err})
 		return first
 	}
-	if p.dialect == Envelope && o.Reverse {
-		fail("", errorf(0, "a patch of this format does not tell what it removes, so it cannot be applied in reverse"))
-		return nil, failed
+	ops := p.ops
+	if o.Reverse {
+		var err *Error
+		if ops, err = reversedOps(ops); err != nil {
+			fail(err.Path, err)
+			return nil, failed
+		}
 	}
-	for _, op := range p.ops {
+	for _, op := range ops {
 		if fail(op.path, pl.operation(op)) {
 			return nil, failed
 		}
@@ -201,6 +205,9 @@ func (pl *planner) operation(op operation) *Error {
 		}
 		if n.cur == nil {
 			return errorf(op.line, "there is no such file to delete; check the path")
+		}
+		if op.exact && string(n.cur.Data) != op.text {
+			return errorf(op.line, "the file is not what the patch added, so it is not removed; nothing of it would be left")
 		}
 		pl.put(n, nil, "")
 		return nil

@@ -26,13 +26,21 @@ func (pl *planner) threeWay(f *fileDiff, name string, ours []byte, misfit *Error
 	}
 	merged, _, conflicts := merge.Three(base, ours, theirs)
 	if len(conflicts) == 0 {
+		if pl.opt.Merged != nil {
+			pl.opt.Merged(name)
+		}
 		return merged, true
 	}
 	r := conflicts[0].OursLines
+	misfit.Conflict = true
 	misfit.Message = fmt.Sprintf("the file and the diff both changed the same place (lines %d-%d, %d such places); make the diff from the file as it is\n%s",
 		r.Start, max(r.Start, r.End), len(conflicts), misfit.Message)
 	return nil, false
 }
+
+// IsBlob reports whether git gives content the name id, of either hash and perhaps
+// abbreviated.
+func IsBlob(content []byte, id string) bool { return isBlob(content, id) }
 
 // isBlob reports whether content has the id, which may be abbreviated and of
 // either hash.

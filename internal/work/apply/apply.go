@@ -22,7 +22,7 @@ var ErrConflict = errors.New("nothing was applied")
 type Options struct {
 	// DryRun plans and writes nothing.
 	DryRun bool
-	// Reverse takes the changes back. Only git and unified diffs can be reversed.
+	// Reverse takes the changes back, as far as the patch tells what it removes.
 	Reverse bool
 	// Blob, for a three-way merge, returns the content whose git id begins with
 	// the given digits. Nil merges nothing.
@@ -34,6 +34,8 @@ type Options struct {
 type Result struct {
 	// Changed is what landed; with DryRun what would.
 	Changed delta.Set
+	// Merged are the paths, absolute, that only a merge made fit.
+	Merged map[string]bool
 	// Failed are the files that do not fit.
 	Failed []patch.FileError
 }
@@ -52,19 +54,24 @@ func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o O
 		}
 		return t.ReadEntry(abs, readLimit)
 	}
-	planned, failed := p.PlanEachWith(read, patch.PlanOptions{Reverse: o.Reverse, ThreeWay: o.Blob})
+	merged := map[string]bool{}
+	planned, failed := p.PlanEachWith(read, patch.PlanOptions{Reverse: o.Reverse, ThreeWay: o.Blob, Merged: func(path string) {
+		if abs, err := t.Resolve(path); err == nil {
+			merged[abs] = true
+		}
+	}})
 	if len(failed) > 0 {
 		return Result{Failed: failed}, fmt.Errorf("%d of %d files do not fit: %w", len(failed), len(p.Paths()), ErrConflict)
 	}
 	set, err := absolute(t, planned)
 	if err != nil || o.DryRun {
-		return Result{Changed: set}, err
+		return Result{Changed: set, Merged: merged}, err
 	}
 	out, err := w.Commit(ctx, set, txn.CommitOptions{Origin: o.Origin})
 	if err != nil {
-		return Result{Changed: out.Committed}, fmt.Errorf("%w (%w)", err, ErrConflict)
+		return Result{Changed: out.Committed, Merged: merged}, fmt.Errorf("%w (%w)", err, ErrConflict)
 	}
-	return Result{Changed: out.Committed}, nil
+	return Result{Changed: out.Committed, Merged: merged}, nil
 }
 
 // absolute resolves the paths of a planned set.
