@@ -65,7 +65,11 @@ func (h *Hands) Propose(ctx context.Context, c tool.Call) (tool.Action, error) {
 	if !ok {
 		return nil, tool.Refuse(tool.UnknownTool, "there is no tool %q. The tools are: %s", c.Name, strings.Join(tools.Names(), ", "))
 	}
-	return t.Prepare(ctx, h, c)
+	a, err := t.Prepare(ctx, h, c)
+	if change, ok := a.(tool.Change); ok && err == nil {
+		return h.pin(change)
+	}
+	return a, err
 }
 
 // judge decides about an action: it is over, may run, or must be asked.

@@ -129,6 +129,9 @@ type Change struct {
 	Failures []Failure
 	// Merged says that the change was merged with newer edits; it is told.
 	Merged bool
+	// Real says that the paths in Set are real ones; the session makes them so before
+	// anybody is asked.
+	Real bool
 }
 
 // Failure is one file of a best-effort change that was left alone.
