@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"strings"
 
 	"kerf/internal/agent/history"
@@ -156,7 +157,15 @@ func (c *Core) summaryEnded(err error) {
 // replace puts the new history in place of the old one and goes on.
 func (c *Core) replace(in Gathered) {
 	t, k := c.turn, c.turn.shrink
-	items, kept := history.Replacement(in.Items, c.words, c.fresh, k.summary, c.notes)
+	notes, words := c.notes, c.words
+	if c.o.Fault == ForgetNotes {
+		notes = &history.Notes{}
+	}
+	if c.o.Fault == ForgetWords {
+		words = words[:max(0, len(words)-1)]
+	}
+	context := slices.Concat(in.Items, in.Notices)
+	items, kept := history.Replacement(context, words, c.fresh, k.summary, notes)
 	after := history.Sizes(items) + c.extra
 	c.record(history.Compacted{Turn: t.id, Before: k.before, After: after, Auto: k.auto, Summary: k.summary,
 		Items: items, Words: kept, Facts: in.Facts, Notes: c.notes.Clone()})
@@ -182,6 +191,9 @@ func (c *Core) replace(in Gathered) {
 // dropShrink gives up a compaction; the history stays as it was.
 func (c *Core) dropShrink() {
 	if t := c.turn; t.shrink != nil {
+		if c.o.Fault == LeaveShrinkOpen {
+			return
+		}
 		c.tell(protocol.ItemDropped{Item: t.shrink.item})
 		t.shrink = nil
 	}

@@ -109,6 +109,7 @@ type turn struct {
 	end      ending
 
 	round    *round
+	chain    map[protocol.CallID]bool // ids of this response, and of those it repeats because they broke off
 	timer    int
 	requests int // failed before the response began, since the last good one
 	streams  int
@@ -376,6 +377,9 @@ func (c *Core) sample() {
 	t.sampled++
 	c.fresh = 0
 	t.phase = sampling
+	if t.round != nil && t.round.failure == nil {
+		t.chain = nil
+	}
 	t.round = newRound(c.rounds)
 	items := c.Items()
 	if c.o.Fault == RewriteHistory && len(items) > 1 && c.rounds%2 == 0 {

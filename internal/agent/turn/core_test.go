@@ -2,6 +2,8 @@ package turn
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -9,11 +11,18 @@ import (
 	"kerf/internal/protocol"
 )
 
-// schedules is how many random schedules every test run plays.
-const schedules = 25000
+// schedules is how many random schedules a test run plays, and with KERF_LONG.
+const (
+	schedules     = 10_000
+	longSchedules = 200_000
+)
 
 func TestLawsHoldOnRandomSchedules(t *testing.T) {
-	for seed := range uint64(schedules) {
+	most := schedules
+	if os.Getenv("KERF_LONG") != "" {
+		most = longSchedules
+	}
+	for seed := range uint64(most) {
 		if law := newWorld(seed, NoFault).play(); law != "" {
 			t.Fatalf("seed %d broke %s", seed, law)
 		}
@@ -41,6 +50,10 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 		{"calls run beside one that must be alone", RunBeside, "L9"},
 		{"a repeated call id runs again", RunTwice, "L9"},
 		{"a broken stream leaves an item open", LeaveItemOpen, "L10"},
+		{"a compaction that was given up stays open", LeaveShrinkOpen, "L10"},
+		{"input that waits is dropped by an interrupt", LoseQueued, "L8"},
+		{"a compaction drops the record", ForgetNotes, "L11"},
+		{"a compaction drops the last words", ForgetWords, "L11"},
 	}
 	for _, f := range faults {
 		t.Run(strings.ReplaceAll(f.name, " ", "-"), func(t *testing.T) {
@@ -159,15 +172,38 @@ func kinds(items []*model.Item) []model.Kind {
 	return ks
 }
 
+// BenchmarkSimulation plays whole random schedules; 20,000 in 5 s are 250 µs each.
+func BenchmarkSimulation(b *testing.B) {
+	for seed := range uint64(b.N) {
+		if law := newWorld(seed, NoFault).play(); law != "" {
+			b.Fatalf("seed %d broke %s", seed, law)
+		}
+	}
+}
+
+// BenchmarkRound is one round on top of a history of so many: it must not cost
+// more when the history is long.
 func BenchmarkRound(b *testing.B) {
-	c := New(Options{}, nil)
-	drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"})
-	b.ReportAllocs()
-	for n := 1; n <= b.N; n++ {
-		id := fmt.Sprintf("c%d", n)
-		call := &model.Item{Kind: model.Call, CallID: id, Name: "p", Style: model.Function, Input: "{}"}
-		drive(c, Chunk{n, model.ItemDone{Index: 0, Item: call}},
-			Prepared{Call: protocol.CallID(id), Outcome: &Outcome{Text: "ran", Success: true}},
-			Chunk{n, model.Done{}}, StreamEnded{Round: n})
+	for _, before := range []int{20, 200, 2000} {
+		b.Run(strconv.Itoa(before), func(b *testing.B) {
+			c := New(Options{}, nil)
+			drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"})
+			n := 0
+			round := func() {
+				n++
+				id := "c" + strconv.Itoa(n)
+				call := &model.Item{Kind: model.Call, CallID: id, Name: "p", Style: model.Function, Input: "{}"}
+				drive(c, Chunk{n, model.ItemDone{Index: 0, Item: call}},
+					Prepared{Call: protocol.CallID(id), Outcome: &Outcome{Text: "ran", Success: true}},
+					Chunk{n, model.Done{Usage: &model.Usage{Input: 10, Output: 5}}}, StreamEnded{Round: n})
+			}
+			for range before {
+				round()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				round()
+			}
+		})
 	}
 }

@@ -10,14 +10,16 @@
 // For every Ready, in this order: append Records to the rollout; let Events out;
 // start Effects. Every effect is answered by exactly one input with its key
 // (CallModel by any number of Chunks and one StreamEnded, Prepare by Prepared,
-// Run by Finished or AskAgain, Gather by Gathered, Wait by Elapsed, Settle by Settled), also
-// after it was told to stop. An answer that comes late is harmless.
+// Run by Finished or AskAgain, Gather by Gathered, Wait by Elapsed, RunShell by
+// ShellDone, Undo by Undone, Settle by Settled), also after it was told to stop.
+// An answer that comes late is harmless.
 //
 // # Life of a turn
 //
 //	idle ─ UserInput ─► gathering ─ Gathered ─► sampling ─ stream and calls over ─┐
 //	                                   ▲            │ ▲                           │
 //	                                   │            │ └── follow-up needed ◄──────┤
+//	                                   │            │      (through compacting and regathering when the history is full)
 //	                                   │         waiting (a failed request)       │
 //	                                   │                                          ▼
 //	                                 next turn ◄──────────── idle ◄─ Settled ─ settling
@@ -36,8 +38,9 @@
 //	L4  No model call starts between an interrupt and the end of its turn.
 //	L5  Late answers change nothing.
 //	L6  Never stuck: with all effects answered, the core is idle or waits for the user.
-//	L7  Request n+1 begins with the items of request n.
+//	L7  Request n+1 begins with the items of request n, unless the history was compacted or cut between them.
 //	L8  No input is lost: each reaches the history or comes back as undelivered.
 //	L9  A call runs at most once, and calls that must run alone do.
 //	L10 A started item is completed or dropped before its turn ends.
+//	L11 A compaction keeps the last words of the user, the plan and the versions of files.
 package turn

@@ -71,7 +71,9 @@ func (c *Core) undelivered(e ending) []protocol.Input {
 	inputs := slices.Clip(c.turn.opening)
 	pending := c.turn.pending
 	if e.reason != protocol.AbortReplaced && len(c.queue) > 0 {
-		pending = slices.Concat(pending, c.queue)
+		if c.o.Fault != LoseQueued {
+			pending = slices.Concat(pending, c.queue)
+		}
 		c.queue = nil
 		c.tellQueue("")
 	}

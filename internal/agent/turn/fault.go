@@ -20,4 +20,8 @@ const (
 	RunBeside                  // L9: calls that must run alone run beside others
 	RunTwice                   // L9: a repeated call id runs again
 	LeaveItemOpen              // L10: what a broken stream began stays open
+	LeaveShrinkOpen            // L10: a compaction that was given up stays open
+	LoseQueued                 // L8: what waits for a turn of its own is dropped with the one before
+	ForgetNotes                // L11: a compaction drops the machine-made record
+	ForgetWords                // L11: a compaction drops what was just said
 )

@@ -320,17 +320,26 @@ func (c *Core) closeRound() {
 
 func itemID(n int) protocol.ItemID { return protocol.ItemID("item_" + strconv.Itoa(n)) }
 
-// called takes a whole call. A call whose id was already used runs only once.
+// called takes a whole call. What a response says twice, or says again after the
+// stream broke, runs only once; a provider that uses an id anew means a new call.
 func (c *Core) called(r *round, index int, it *model.Item) {
 	id := protocol.CallID(it.CallID)
-	if id == "" {
+	if c.turn.chain[id] && c.o.Fault != RunTwice {
+		r.calledTools = true // its output is there, and the model is to go on
+		return
+	}
+	for id == "" || c.used[id] && c.o.Fault != RunTwice {
 		c.callSeq++
 		id = protocol.CallID("call_" + strconv.Itoa(r.number) + "_" + strconv.Itoa(c.callSeq))
 	}
-	if c.used[id] && c.o.Fault != RunTwice {
-		return
-	}
 	c.used[id] = true
+	if c.turn.chain == nil {
+		c.turn.chain = map[protocol.CallID]bool{}
+	}
+	c.turn.chain[id] = true
+	if it.CallID != "" {
+		c.turn.chain[protocol.CallID(it.CallID)] = true
+	}
 	args, _ := history.SplitInput(it.Style, it.Input)
 	k := &call{index: index, style: it.Style, itemID: it.ID, input: it.Input,
 		call: tool.Call{ID: id, Name: it.Name, Args: json.RawMessage(args)}}
