@@ -1,11 +1,135 @@
 package sandbox
 
-import "errors"
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 
-// expressible says why Landlock alone cannot enforce p, or nil.
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/sandbox/launch"
+)
+
+// The rights over files that Landlock knows, by what they do.
+const (
+	landRead  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	landWrite = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	landNet    = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	landScopes = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	// ofFile are the rights that fit a file; more is an error.
+	ofFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+)
+
+// expressible says why Landlock alone cannot enforce p, or nil. It grants access
+// to whole trees: a single name in a tree that is open cannot be closed, but for
+// reading everything else can be named instead.
 func expressible(p Plan) error {
-	if p.Mode != ReadOnly {
+	switch {
+	case p.Mode != ReadOnly:
 		return errors.New("it protects no single name in a directory that is writable")
+	case p.Network || p.Proxy != nil:
+		return errors.New("it does not filter the network")
+	}
+	for _, m := range p.Mounts {
+		if m.Kind == MountWrite || m.Kind == MountTmp && m.Source != "" {
+			return errors.New("it gives no private directories")
+		}
 	}
 	return nil
+}
+
+// compileLandlock returns the program that runs argv under a plan that is
+// expressible. There are no namespaces: processes of others can be seen, but
+// neither signalled nor looked into, and there is no network at all.
+func compileLandlock(p Plan, argv []string) *launch.Program {
+	c := &compiler{plan: p}
+	c.Argv, c.Terminal = argv, p.TTY
+	c.Env = append(p.environment(Landlock), "KERF_SANDBOX_PROCESSES_VISIBLE=1")
+	const note = "Landlock is not available in version 6 or later"
+	attributes := words(landRead|landWrite, landNet, landScopes)
+	// PR_SET_NO_NEW_PRIVS has to be there before the rules.
+	c.Call(note, unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	rules := c.Keep(c.Call(note, unix.SYS_LANDLOCK_CREATE_RULESET, c.Data(attributes), len(attributes), 0))
+	for _, path := range readable("/", p.Mounts) {
+		c.grant(rules, path, landRead)
+	}
+	for _, name := range devices {
+		c.grant(rules, "/dev/"+name, landRead|unix.LANDLOCK_ACCESS_FS_WRITE_FILE|unix.LANDLOCK_ACCESS_FS_IOCTL_DEV)
+	}
+	c.Call(note, unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0)
+	c.limits()
+	c.Call("working directory "+p.Cwd, unix.SYS_CHDIR, p.Cwd)
+	c.confine(landlockFilter())
+	return &c.Program
+}
+
+// grant allows access to a path and, when it is a directory, to all below it.
+func (c *compiler) grant(rules launch.Reg, path string, rights uint64) {
+	note := "open " + path + " for reading"
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&os.ModeSymlink != 0 {
+		return // a link is followed to what was granted, or is not
+	}
+	if !info.IsDir() {
+		rights &= ofFile
+	}
+	how := c.Data(words(unix.O_PATH|unix.O_CLOEXEC, 0, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS))
+	open := c.Call(note, unix.SYS_OPENAT2, here, path, how, unix.SizeofOpenHow)
+	open.Optional, open.Skip = 1, 3 // gone meanwhile, or not for this user
+	at := c.Keep(open)
+	beneath := c.Data(append(words(rights), 0, 0, 0, 0)) // struct landlock_path_beneath_attr, packed
+	c.Call(note, launch.Store, beneath.At(8), at)
+	c.Call(note, unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH, beneath, 0)
+	c.Call(note, unix.SYS_CLOSE, at)
+}
+
+// readable names what has to be granted so that everything below dir can be
+// read but for what is hidden: dir itself, or, when something below is hidden,
+// what lies in it, one by one.
+func readable(dir string, mounts []Mount) []string {
+	i := slices.IndexFunc(mounts, func(m Mount) bool { return m.Path == dir })
+	if i >= 0 && (mounts[i].Kind == MountHideFile || mounts[i].Kind == MountHideDir || mounts[i].Kind == MountTmp) {
+		return opened(dir, mounts)
+	}
+	hides := slices.ContainsFunc(mounts, func(m Mount) bool {
+		return m.Path != dir && within(dir, m.Path) && m.Kind != MountRead
+	})
+	if !hides {
+		return []string{dir}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, readable(filepath.Join(dir, e.Name()), mounts)...)
+	}
+	return all
+}
+
+// opened names what a rule opens again below something hidden.
+func opened(hidden string, mounts []Mount) []string {
+	var all []string
+	for _, m := range mounts {
+		if m.Kind == MountRead && m.Path != hidden && within(hidden, m.Path) && !slices.ContainsFunc(all, func(a string) bool { return within(a, m.Path) }) {
+			all = append(all, readable(m.Path, mounts)...)
+		}
+	}
+	return all
+}
+
+// landlockFilter is the filter without a network namespace behind it: there are
+// no sockets but pairs.
+func landlockFilter() []unix.SockFilter {
+	var p program
+	p.load(offArch)
+	p.when(nativeArch, 3)
+	p.load(offNumber)
+	p.is(unix.SYS_SOCKET, eperm)
+	return append(p, filter(false)...)
 }

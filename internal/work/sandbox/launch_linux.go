@@ -65,6 +65,9 @@ func compile(p Plan, argv []string) *launch.Program {
 		}
 	}
 	c.network()
+	if p.Proxy != nil {
+		c.listen()
+	}
 	c.limits()
 	c.Call("working directory "+p.Cwd, unix.SYS_CHDIR, p.Cwd)
 	c.confine(filter(p.Network))
@@ -310,6 +313,32 @@ func (c *compiler) network() {
 	binary.NativeEndian.PutUint16(request[16:], unix.IFF_UP|unix.IFF_RUNNING)
 	fd := c.Keep(c.Call(note, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
 	c.Call(note, unix.SYS_IOCTL, fd, unix.SIOCSIFFLAGS, request)
+	c.Call(note, unix.SYS_CLOSE, fd)
+}
+
+// socketFD is where the launcher finds the socket on which it passes the
+// listener of a proxy to Kerf.
+const socketFD = 4
+
+// listen opens the port of the proxy inside and hands it out: who accepts there
+// is outside, and what was accepted is not seen by anybody else inside.
+func (c *compiler) listen() {
+	const note = "the network filter cannot be set up"
+	address := make([]byte, unix.SizeofSockaddrInet4)
+	binary.NativeEndian.PutUint16(address, unix.AF_INET)
+	binary.BigEndian.PutUint16(address[2:], ProxyPort)
+	copy(address[4:], []byte{127, 0, 0, 1})
+	fd := c.Keep(c.Call(note, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+	c.Call(note, unix.SYS_BIND, fd, address, len(address))
+	c.Call(note, unix.SYS_LISTEN, fd, 128)
+	rights := c.Data(unix.UnixRights(0)) // the descriptor is put in below
+	c.Call(note, launch.Store, rights.At(uint64(unix.CmsgLen(0))), fd)
+	vector := c.Data(words(0, 1))
+	c.Point(vector, 0, c.Data([]byte{1}))
+	message := c.Data(words(0, 0, 0, 1, 0, uint64(unix.CmsgSpace(4)), 0)) // struct msghdr
+	c.Point(message, 16, vector)
+	c.Point(message, 32, rights)
+	c.Call(note, unix.SYS_SENDMSG, socketFD, message, 0)
 	c.Call(note, unix.SYS_CLOSE, fd)
 }
 

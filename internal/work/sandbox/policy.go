@@ -54,6 +54,12 @@ type Policy struct {
 	// Cwd is where commands start. It becomes writable only by Roots or Rules.
 	Cwd     string
 	Network bool
+	// Domains, when there are any, narrow Network to what a filtering proxy lets
+	// through; see package proxy for the patterns. Ask decides on other hosts, Log
+	// is told what was refused.
+	Domains map[string]string
+	Ask     func(host string, port int) bool
+	Log     func(line string)
 	// TmpDir is a directory that becomes /tmp inside and keeps its content
 	// between commands. Empty: a new /tmp for each command.
 	TmpDir string
@@ -151,11 +157,21 @@ type Plan struct {
 	LockDir string
 	Limits  Limits
 	Backend string
+	// Proxy is set when the network is reached through a filter only; Network is
+	// off then.
+	Proxy *Filter
 	// TTY is set by the caller when the command gets a terminal of its own.
 	TTY bool
 	// Privileged is set by Wrap when Kerf runs as root. To the kernel root inside
 	// is root outside then, and sysctl looks at nothing else.
 	Privileged bool
+}
+
+// Filter says what a proxy lets through; see Policy.
+type Filter struct {
+	Domains map[string]string
+	Ask     func(host string, port int) bool
+	Log     func(line string)
 }
 
 // View is what Resolve needs to know of the disk. [Disk] is the real one.
@@ -190,6 +206,9 @@ func Resolve(p Policy, v View) (Plan, error) {
 	case ReadOnly, WorkspaceWrite:
 	default:
 		return Plan{}, fmt.Errorf("sandbox mode %q: must be %s, %s or %s", p.Mode, ReadOnly, WorkspaceWrite, FullAccess)
+	}
+	if p.Network && len(p.Domains) > 0 {
+		plan.Network, plan.Proxy = false, &Filter{p.Domains, p.Ask, p.Log}
 	}
 	r := resolver{view: v, plan: &plan, access: make(map[string]Access)}
 	cwd, err := v.Real(p.Cwd)

@@ -59,6 +59,10 @@ func (m machine) choose(ctx context.Context, p Plan, avoid []string) (way, error
 	}
 	var reasons []string
 	for _, name := range names {
+		if name == Bubblewrap && p.Proxy != nil {
+			reasons = append(reasons, name+": it cannot filter the network by domain")
+			continue
+		}
 		if name == Landlock {
 			if err := expressible(p); err != nil {
 				reasons = append(reasons, "landlock: "+err.Error())
@@ -120,32 +124,38 @@ func (m machine) find(ctx context.Context, name, locks string, avoid []string) (
 	return w, w.known(ctx, locks)
 }
 
-// probed remembers ways that work: a fact about the machine, which costs a run
-// of it to find out.
+// probed remembers what works and what does not: a fact about the machine, which
+// costs a run of it to find out. It holds errors, nil for success.
 var probed sync.Map
 
 // known tries w unless it is known to work: to this process, or to one before it
 // since the machine was started. Should it have stopped working since, commands
 // end with the launcher's own error and do not run.
 func (w way) known(ctx context.Context, locks string) error {
-	if _, ok := probed.Load(w); ok && locks != "" {
-		return nil
+	if locks == "" {
+		return w.try(ctx)
+	}
+	if was, ok := probed.Load(w); ok {
+		err, _ := was.(error)
+		return err
 	}
 	mark := w.mark(locks)
 	if mark != "" {
 		if _, err := os.Lstat(mark); err == nil {
-			probed.Store(w, true)
+			probed.Store(w, nil)
 			return nil
 		}
 	}
-	if err := w.try(ctx); err != nil {
+	err := w.try(ctx)
+	if ctx.Err() != nil {
 		return err
 	}
-	probed.Store(w, true)
-	if mark != "" {
-		if f, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
-			f.Close() // its being there is all
-		}
+	probed.Store(w, err)
+	if err != nil || mark == "" {
+		return err
+	}
+	if f, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+		f.Close() // its being there is all
 	}
 	return nil
 }
@@ -186,7 +196,7 @@ func (w way) try(ctx context.Context) error {
 		return &UnavailableError{Reason: err.Error()}
 	}
 	defer file.Close()
-	p, err := proc.Start(ctx, proc.Spec{Argv: argv, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, ExtraFiles: []*os.File{file}, Confined: plan.Confined()})
+	p, err := proc.Start(ctx, proc.Spec{Argv: argv, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, ExtraFiles: []*os.File{file}, Confined: w.name != Landlock})
 	if err != nil {
 		return &UnavailableError{Reason: err.Error()}
 	}

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// ProxyPort is where a filtering proxy listens inside, on the loopback interface.
+const ProxyPort = 3128
+
 // SeccompFD is the descriptor on which bubblewrap finds the filter.
 const SeccompFD = 3
 
@@ -64,7 +67,14 @@ func (p Plan) Bwrap(argv []string) []string {
 // environment is what the sandbox says of itself to commands.
 func (p Plan) environment(backend string) []string {
 	env := []string{"TMPDIR=/tmp", "KERF_SANDBOX=" + backend}
-	if !p.Network {
+	switch {
+	case p.Proxy != nil:
+		at := "http://127.0.0.1:" + strconv.Itoa(ProxyPort)
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+			env = append(env, name+"="+at, strings.ToLower(name)+"="+at)
+		}
+		env = append(env, "NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1", "NODE_USE_ENV_PROXY=1")
+	case !p.Network:
 		env = append(env, "KERF_SANDBOX_NETWORK_DISABLED=1")
 	}
 	return env

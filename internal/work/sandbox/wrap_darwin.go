@@ -19,6 +19,9 @@ func Wrap(ctx context.Context, p Plan, argv, env []string) (wrapped []string, ex
 	if p.Mode == FullAccess {
 		return argv, nil, nothing, nil
 	}
+	if p.Proxy != nil {
+		return nil, nil, nothing, &UnavailableError{Reason: "the network cannot be filtered by domain on macOS yet", Hint: "allow or deny it as a whole"}
+	}
 	if err := Probe(ctx); err != nil {
 		return nil, nil, nothing, err
 	}
@@ -43,4 +46,23 @@ func Probe(ctx context.Context, avoid ...string) error {
 		return &UnavailableError{Reason: seatbelt + " is missing", Hint: "run with --sandbox " + FullAccess}
 	}
 	return nil
+}
+
+// Warning is what users should know about the sandbox of this machine.
+func Warning(ctx context.Context, locks string, avoid ...string) string {
+	if err := Probe(ctx, avoid...); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Backend is what a probe found.
+type Backend struct {
+	Name string
+	Err  error // nil when it works
+}
+
+// Backends tries every backend.
+func Backends(ctx context.Context, avoid ...string) []Backend {
+	return []Backend{{"seatbelt", Probe(ctx, avoid...)}}
 }

@@ -12,7 +12,26 @@ import (
 
 // Confined reports whether the wrapped command is led by a launcher, to which
 // signals for the command must not go (proc.Spec.Confined).
-func (p Plan) Confined() bool { return p.Mode != FullAccess && p.Backend != Landlock }
+func (p Plan) Confined() bool {
+	if p.Mode == FullAccess {
+		return false
+	}
+	way, err := choose(context.Background(), p)
+	return err != nil || way.name != Landlock
+}
+
+// Warning is what users should know about the sandbox of this machine before
+// they rely on it; empty when all is well. locks is Policy.LockDir.
+func Warning(ctx context.Context, locks string, avoid ...string) string {
+	m := machine{locks: locks}
+	if _, err := m.choose(ctx, Plan{Mode: WorkspaceWrite, Cwd: "/"}, avoid); err == nil {
+		return ""
+	}
+	if _, err := m.choose(ctx, Plan{Mode: ReadOnly, Cwd: "/", Backend: Landlock}, avoid); err == nil {
+		return "neither Kerf nor bubblewrap may make namespaces here: only read-only commands can be confined, by Landlock, and they see other processes; others do not run"
+	}
+	return "no sandbox works here, so commands do not run; kerf doctor tells more"
+}
 
 // Wrap returns the command that runs argv under the plan. extra are the files
 // it needs as descriptors 3 and up; cleanup, never nil, closes them and gives up
@@ -42,9 +61,28 @@ func Wrap(ctx context.Context, p Plan, argv, env []string) (wrapped []string, ex
 		lower()
 		return nil, nil, nothing, &UnavailableError{Reason: err.Error()}
 	}
+	extra = []*os.File{file}
+	stop := nothing
+	if p.Proxy != nil {
+		socket, end, err := serve(p.Proxy)
+		if err != nil {
+			file.Close()
+			lower()
+			return nil, nil, nothing, &UnavailableError{Reason: err.Error()}
+		}
+		extra, stop = append(extra, socket), end
+	}
 	var once sync.Once
-	cleanup = func() { once.Do(func() { file.Close(); lower() }) }
-	return wrapped, []*os.File{file}, cleanup, nil
+	cleanup = func() {
+		once.Do(func() {
+			for _, f := range extra {
+				f.Close()
+			}
+			stop()
+			lower()
+		})
+	}
+	return wrapped, extra, cleanup, nil
 }
 
 // way is a backend that was found to work.
@@ -73,5 +111,8 @@ func (w way) render(p Plan, argv []string) ([]string, *os.File, error) {
 }
 
 func (w way) program(p Plan, argv []string) *launch.Program {
+	if w.name == Landlock {
+		return compileLandlock(p, argv)
+	}
 	return compile(p, argv)
 }

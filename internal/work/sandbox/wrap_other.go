@@ -20,3 +20,22 @@ func Wrap(ctx context.Context, p Plan, argv, env []string) (wrapped []string, ex
 
 // Probe reports that commands cannot be confined here.
 func Probe(ctx context.Context, avoid ...string) error { return Windows(Plan{Mode: WorkspaceWrite}) }
+
+// Warning is what users should know about the sandbox of this machine.
+func Warning(ctx context.Context, locks string, avoid ...string) string {
+	if err := Probe(ctx, avoid...); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Backend is what a probe found.
+type Backend struct {
+	Name string
+	Err  error // nil when it works
+}
+
+// Backends tries every backend.
+func Backends(ctx context.Context, avoid ...string) []Backend {
+	return []Backend{{"restricted token", Probe(ctx, avoid...)}}
+}

@@ -80,6 +80,10 @@ func (s *state) perform() bool {
 				c.Args[j] = uint64(s.registers[r])
 			}
 		}
+		if c.Number == Store {
+			*(*uint32)(at(uintptr(c.Args[0]))) = uint32(c.Args[1])
+			continue
+		}
 		r, _, errno := syscall.RawSyscall6(uintptr(c.Number), uintptr(c.Args[0]), uintptr(c.Args[1]), uintptr(c.Args[2]),
 			uintptr(c.Args[3]), uintptr(c.Args[4]), uintptr(c.Args[5]))
 		switch {

@@ -231,6 +231,10 @@ func load() (*state, bool) {
 }
 
 // at is the memory at an address within the program, which one slice holds.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 // list returns n strings that stand one behind the other.

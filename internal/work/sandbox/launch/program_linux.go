@@ -18,6 +18,10 @@ type Step struct {
 	Note uint64
 }
 
+// Store, in the place of a call's number, writes the low 32 bits of the second
+// argument to the address in the first: for structures that hold descriptors.
+const Store = 1<<63 - 1
+
 // header is the beginning of a program as it is passed on. Offsets count from
 // the first byte; every word in a list of pointers is an offset, too, until the
 // launcher adds the address.
@@ -130,6 +134,9 @@ func (p *Program) bytes(b []byte) uint64 {
 	p.data = append(p.data, b...)
 	return at
 }
+
+// At is the place at an offset of another.
+func (r Ref) At(offset uint64) Ref { return r + Ref(offset) }
 
 // Encode returns the program as a launcher reads it.
 func (p *Program) Encode() []byte {
