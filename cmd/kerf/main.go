@@ -125,6 +125,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.execCommand(), p.sessionsCommand(), p.diffCommand(), p.applyCommand(), p.applyPatchCommand(),
 		p.toolCommand(), p.demoCommand(), p.configCommand(), p.verifyCommand(), p.recoverCommand(), p.sandboxCommand(), p.mcpServerCommand(), p.acpCommand())
 	root.AddCommand(p.undoCommand(), p.redoCommand(), p.logCommand(), p.blameCommand(), p.gcCommand())
+	p.addTUI(root)
 	return root
 }
 

@@ -1,0 +1,260 @@
+// Package markdown draws Markdown that is still being written.
+//
+// A [Stream] takes text as it comes and gives out rows: those of blocks that are
+// over, once, and those of the block that is still open, each time anew. The open
+// block is bounded, so the cost of a text grows with its length and no more.
+package markdown
+
+import (
+	"strings"
+
+	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/syntax"
+)
+
+const (
+	// maxOpen is how many bytes the open block may have. A longer one is cut at
+	// the end of a line: what follows is drawn as a block of its own.
+	maxOpen = 8 << 10
+	// maxLine is where a line that does not end is cut.
+	maxLine = 4 << 10
+)
+
+// Stream is a text under way. Make it with New.
+type Stream struct {
+	width int
+	open  strings.Builder // text of the open block
+	fence fence
+	gap   bool // an empty row is due before the next block
+	began bool
+	cache []ink.Line // rows of the open block, nil when it grew
+}
+
+// fence is a block of code under way.
+type fence struct {
+	mark  string // what closes it, empty outside code
+	lexer *syntax.Lexer
+	pad   string // the indentation it began with
+}
+
+// New returns a stream that draws at most width cells wide.
+func New(width int) *Stream { return &Stream{width: max(width, 8)} }
+
+// SetWidth changes the width for what is not out yet.
+func (s *Stream) SetWidth(width int) {
+	s.width, s.cache = max(width, 8), nil
+}
+
+// Write adds text and returns the rows that are final by it.
+func (s *Stream) Write(text string) []ink.Line {
+	s.cache = nil
+	s.open.WriteString(strings.ReplaceAll(text, "\r\n", "\n"))
+	return s.drain(false)
+}
+
+// Close returns the rows of what is still open.
+func (s *Stream) Close() []ink.Line {
+	s.cache = nil
+	rows := s.drain(true)
+	if rest := s.open.String(); strings.TrimSpace(rest) != "" || s.fence.mark != "" && rest != "" {
+		rows = append(rows, s.emit(rest)...)
+	}
+	s.open.Reset()
+	s.fence = fence{}
+	return rows
+}
+
+// Tail returns the rows of the open block as it is now.
+func (s *Stream) Tail() []ink.Line {
+	if s.cache != nil || s.open.Len() == 0 {
+		return s.cache
+	}
+	text := s.open.String()
+	if s.fence.mark != "" {
+		if s.fence.lexer != nil {
+			copied := *s.fence.lexer // the line is not over: its state must not stay
+			s.cache = codeRows(&copied, text, s.width)
+		} else {
+			s.cache = codeRows(nil, text, s.width)
+		}
+		return s.cache
+	}
+	rows := Render(text, s.width)
+	if s.gap && len(rows) > 0 {
+		rows = append([]ink.Line{nil}, rows...)
+	}
+	s.cache = rows
+	return s.cache
+}
+
+// drain takes finished blocks off the open text.
+func (s *Stream) drain(all bool) []ink.Line {
+	var rows []ink.Line
+	text := s.open.String()
+	at := 0
+	for {
+		n := s.finished(text[at:])
+		if n == 0 {
+			break
+		}
+		rows = append(rows, s.emit(text[at:at+n])...)
+		at += n
+	}
+	if at > 0 {
+		s.open.Reset()
+		s.open.WriteString(text[at:])
+	}
+	return rows
+}
+
+// emit draws a finished piece, with the empty row between blocks.
+func (s *Stream) emit(piece string) []ink.Line {
+	if s.fence.mark != "" {
+		line := strings.TrimSuffix(piece, "\n")
+		if s.closes(line) {
+			s.fence = fence{}
+			s.gap = true
+			return nil
+		}
+		return codeRows(s.fence.lexer, line, s.width)
+	}
+	var rows []ink.Line
+	if mark, info, pad, ok := opens(strings.TrimSuffix(piece, "\n")); ok && strings.Count(piece, "\n") <= 1 {
+		s.fence = fence{mark: mark, lexer: syntax.New(info), pad: pad}
+		if s.gap || s.began {
+			rows = append(rows, nil)
+		}
+		s.began, s.gap = true, false
+		return rows
+	}
+	drawn := Render(piece, s.width)
+	if len(drawn) == 0 {
+		return nil
+	}
+	if s.gap {
+		rows = append(rows, nil)
+	}
+	s.gap, s.began = strings.HasSuffix(piece, "\n\n") || strings.HasSuffix(piece, "\n"), true
+	return append(rows, drawn...)
+}
+
+// finished returns how many bytes at the head of text are a piece that will not
+// change any more, or 0.
+func (s *Stream) finished(text string) int {
+	if s.fence.mark != "" {
+		if i := strings.IndexByte(text, '\n'); i >= 0 {
+			return i + 1
+		}
+		return long(text)
+	}
+	lead := 0
+	for lead < len(text) && text[lead] == '\n' {
+		lead++
+	}
+	if lead > 0 {
+		return lead
+	}
+	for at := 0; ; {
+		i := strings.IndexByte(text[at:], '\n')
+		if i < 0 {
+			break
+		}
+		line := text[at : at+i]
+		end := at + i + 1
+		if _, _, _, ok := opens(line); ok {
+			if at > 0 {
+				return at
+			}
+			return end
+		}
+		if strings.TrimSpace(line) == "" && s.over(text, end) {
+			return end
+		}
+		if heading(line) {
+			if at > 0 {
+				return at
+			}
+			return end
+		}
+		at = end
+		if at > maxOpen {
+			return at
+		}
+	}
+	return long(text)
+}
+
+// over reports whether the blank line before end closes the block: an indented
+// line after it would go on with a list, so its first character has to be known.
+func (s *Stream) over(text string, end int) bool {
+	if end >= len(text) {
+		return !listy(text)
+	}
+	return text[end] != ' ' && text[end] != '\t' && text[end] != '\n' && !(listy(text) && listy(text[end:]))
+}
+
+// listy reports whether text begins with a list item.
+func listy(text string) bool {
+	t := strings.TrimLeft(text, " ")
+	if len(t) > 1 && strings.IndexByte("-*+", t[0]) >= 0 && t[1] == ' ' {
+		return true
+	}
+	i := 0
+	for i < len(t) && t[i] >= '0' && t[i] <= '9' {
+		i++
+	}
+	return i > 0 && i+1 < len(t) && (t[i] == '.' || t[i] == ')') && t[i+1] == ' '
+}
+
+func heading(line string) bool {
+	n := len(line) - len(strings.TrimLeft(line, "#"))
+	return n > 0 && n <= 6 && len(line) > n && line[n] == ' '
+}
+
+// long cuts a text that goes on without an end.
+func long(text string) int {
+	if len(text) <= maxLine {
+		return 0
+	}
+	if i := strings.LastIndexByte(text[:maxLine], ' '); i > maxLine/2 {
+		return i + 1
+	}
+	n := maxLine
+	for n > 0 && text[n]&0xc0 == 0x80 {
+		n--
+	}
+	return n
+}
+
+// opens reports whether a line begins a block of code.
+func opens(line string) (mark, info, pad string, ok bool) {
+	t := strings.TrimLeft(line, " ")
+	if len(line)-len(t) > 3 {
+		return "", "", "", false
+	}
+	for _, c := range []string{"`", "~"} {
+		if n := len(t) - len(strings.TrimLeft(t, c)); n >= 3 {
+			info = strings.TrimSpace(t[n:])
+			if c == "`" && strings.Contains(info, "`") {
+				return "", "", "", false
+			}
+			return t[:n], info, line[:len(line)-len(t)], true
+		}
+	}
+	return "", "", "", false
+}
+
+func (s *Stream) closes(line string) bool {
+	t := strings.TrimSpace(line)
+	return strings.HasPrefix(t, s.fence.mark) && strings.Trim(t, s.fence.mark[:1]) == ""
+}
+
+// codeRows draws lines of code, indented and wrapped where they are too long.
+func codeRows(x *syntax.Lexer, text string, width int) []ink.Line {
+	var rows []ink.Line
+	pad := ink.Span{Text: "  ", Style: ink.As(ink.Plain)}
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		rows = append(rows, ink.Prefix(ink.Wrap(x.Line(line), width-2), pad, pad)...)
+	}
+	return rows
+}

@@ -1,0 +1,247 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/screen"
+	"kerf/internal/protocol"
+)
+
+// Options are what the terminal UI needs.
+type Options struct {
+	// Sessions opens sessions. Library and Desk may be nil: what needs them then
+	// says that it is missing.
+	Sessions protocol.Sessions
+	Library  protocol.Library
+	Desk     protocol.Desk
+	// Open says which session to open first, Prompt what to say in it.
+	Open   protocol.OpenOptions
+	Prompt []protocol.Input
+	// Pick shows the list of sessions first; with PickFork the choice is forked.
+	Pick, PickFork bool
+	Version        string
+	Cwd            string
+	// Env reads the environment.
+	Env func(string) string
+	// In and Out are the terminal.
+	In  io.Reader
+	Out io.Writer
+	// Theme is one of ink.Themes; Depth and Dark are what is known of the
+	// terminal before it was asked.
+	Theme string
+	Depth ink.Depth
+	Dark  bool
+	// Plain prints lines and reads lines, for screen readers and dumb terminals.
+	Plain         bool
+	AltScreen     bool
+	ReducedMotion bool
+	// Notify is "osc9", "osc777", "bell" or "off".
+	Notify string
+	// History keeps what was said across sessions; nil keeps nothing.
+	History History
+	// Price tells what tokens cost in dollars, if that is known.
+	Price func(model string, u protocol.Usage) (float64, bool)
+	// Banner is shown when a session starts.
+	Banner string
+}
+
+// History keeps the user's messages.
+type History interface {
+	// Load returns the messages, oldest first.
+	Load() []string
+	// Add keeps one more.
+	Add(text string)
+}
+
+// Run shows the terminal UI until the user leaves, and returns the exit code. An
+// error is to be told to the user after the terminal is usable again.
+func Run(ctx context.Context, o Options) (code int, err error) {
+	if o.Plain {
+		return runPlain(ctx, o)
+	}
+	tty, err := openTerminal(o.In, o.Out)
+	if err != nil {
+		return 2, err
+	}
+	scr := screen.New(o.Out, reflows(o.Env))
+	m := newModel(o, scr)
+	m.tty = tty
+	if err := m.acquire(); err != nil {
+		return 2, err
+	}
+	defer m.release(true)
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(io.Discard), tea.WithoutRenderer(),
+		tea.WithoutCatchPanics(), tea.WithoutSignalHandler(), tea.WithFPS(1), tea.WithEnvironment(nil))
+	defer func() {
+		if r := recover(); r != nil {
+			m.release(false)
+			code, err = 1, errCrash(crashText(r))
+		}
+	}()
+	stop := m.watch(p)
+	defer stop()
+	if o.Theme == "" || o.Theme == "auto" {
+		m.write("\x1b]11;?\x1b\\")
+	}
+	if _, err = p.Run(); err != nil && !errors.Is(err, tea.ErrProgramKilled) {
+		return 1, err
+	}
+	m.shut()
+	return m.exit.code, m.err
+}
+
+// shut closes the session if leaving has not done so.
+func (m *Model) shut() {
+	if m.sess != nil && !m.exit.closing {
+		go func(s protocol.Session) { // ends when the session closes its events
+			for range s.Events() {
+			}
+		}(m.sess)
+		_ = m.sess.Close()
+	}
+}
+
+// watch sends the program what the system tells: the terminal's size, that it
+// was stopped and goes on, that it shall end.
+func (m *Model) watch(p *tea.Program) (stop func()) {
+	ch := make(chan os.Signal, 8)
+	signal.Notify(ch, watched()...)
+	done, gone := make(chan struct{}), make(chan struct{})
+	size := func() {
+		if w, h, err := m.tty.size(); err == nil {
+			p.Send(tea.WindowSizeMsg{Width: w, Height: h})
+		}
+	}
+	go func() {
+		defer close(gone)
+		size()
+		for {
+			select {
+			case <-done:
+				return
+			case s := <-ch:
+				switch {
+				case isResize(s):
+					size()
+				case isContinue(s):
+					p.Send(tea.ResumeMsg{})
+					size()
+				default:
+					p.Send(closeMsg{})
+				}
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(ch)
+		close(done)
+		<-gone
+	}
+}
+
+// acquire takes the terminal: raw keys and our modes.
+func (m *Model) acquire() error {
+	if m.tty != nil {
+		if err := m.tty.raw(); err != nil {
+			return fmt.Errorf("terminal: %w", err)
+		}
+	}
+	m.away = false
+	return m.scr.Start()
+}
+
+// release gives the terminal back as it was.
+func (m *Model) release(erase bool) {
+	m.away = true
+	_ = m.scr.Stop(erase)
+	if m.tty != nil {
+		m.tty.restore()
+	}
+}
+
+// run gives the terminal to a program of the user's until it ends.
+func (m *Model) run(c *exec.Cmd, then func(error) tea.Msg) cmd {
+	if m.runner != nil {
+		return m.runner(c, then)
+	}
+	return tea.Exec(&visitor{Cmd: c, m: m}, then)
+}
+
+// visitor is a program that has the terminal for a while.
+type visitor struct {
+	*exec.Cmd
+	m *Model
+}
+
+func (v *visitor) SetStdin(r io.Reader)  { v.Stdin = v.m.o.In }
+func (v *visitor) SetStdout(w io.Writer) { v.Stdout = v.m.o.Out }
+func (v *visitor) SetStderr(w io.Writer) { v.Stderr = v.m.o.Out }
+
+// Run runs the program; the loop waits meanwhile, so the model is ours.
+func (v *visitor) Run() error {
+	v.m.release(true)
+	err := v.Cmd.Run()
+	if e := v.m.acquire(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func errCrash(text string) error {
+	return fmt.Errorf("the terminal UI broke down: %s\nThis is a bug in Kerf. The session is saved: kerf resume --last goes on with it", text)
+}
+
+// crashText words a panic: what it was and where, nothing that others wrote.
+func crashText(r any) string {
+	where := ""
+	for line := range strings.Lines(string(debug.Stack())) {
+		if strings.Contains(line, "internal/front/tui/") && strings.Contains(line, ".go:") && !strings.Contains(line, "tui.go:") {
+			where = " at " + lastElement(strings.Fields(line)[0])
+			break
+		}
+	}
+	return ink.Prose(oneLine(fmt.Sprint(r))) + where
+}
+
+// reflows reports whether the terminal wraps its rows anew when it is resized.
+func reflows(env func(string) string) bool {
+	if env == nil {
+		return true
+	}
+	return env("XTERM_VERSION") == "" && env("TERM") != "linux"
+}
+
+// Depth tells how many colours a terminal has, from its environment.
+func Depth(env func(string) string) ink.Depth {
+	name := env("TERM")
+	switch color := env("COLORTERM"); {
+	case env("NO_COLOR") != "" || name == "dumb":
+		return ink.NoColor
+	case color == "truecolor" || color == "24bit" || env("WT_SESSION") != "" || strings.HasSuffix(name, "-direct"):
+		return ink.TrueColor
+	case strings.Contains(name, "256color"), strings.Contains(name, "kitty"), strings.Contains(name, "ghostty"):
+		return ink.Color256
+	case name == "":
+		return ink.NoColor
+	}
+	return ink.Color16
+}
+
+// Dark tells whether a terminal has a dark background, from its environment; most
+// have.
+func Dark(env func(string) string) bool {
+	s := env("COLORFGBG")
+	bg := s[strings.LastIndexByte(s, ';')+1:]
+	return bg != "7" && bg != "15"
+}
