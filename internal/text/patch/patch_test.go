@@ -150,9 +150,6 @@ func TestRefusals(t *testing.T) {
 		{"a line without prefix", tree{},
 			envelope("*** Update File: f\n@@\nx\n"), patch.PlanOptions{},
 			patch.Error{Path: "f", Hunk: 1, Line: 4, Message: "a hunk's lines begin with a space, - or +, got 'x'"}},
-		{"an envelope in reverse", tree{},
-			envelope("*** Add File: a\n+x\n"), patch.PlanOptions{Reverse: true},
-			patch.Error{Message: "a patch of this format does not tell what it removes, so it cannot be applied in reverse"}},
 		{"no patch at all", tree{}, "hello\n", patch.PlanOptions{},
 			patch.Error{Message: "there is no patch in the input; a patch begins with '*** Begin Patch', 'diff --git' or --- and +++ lines"}},
 
