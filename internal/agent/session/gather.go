@@ -32,6 +32,7 @@ type Surroundings struct {
 	Network   bool
 	Roots     []string
 	Now       func() time.Time
+	Skills    []Skill
 
 	once  sync.Once
 	dirty chan string
@@ -67,6 +68,11 @@ func (s *Surroundings) Gather(ctx context.Context, e turn.Gather) turn.Gathered 
 			items = append(items, it)
 		}
 	}
+	if e.First {
+		if it := listed(s.Skills).Item(); it != nil {
+			items = append(items, it)
+		}
+	}
 	before := e.Before
 	if e.First {
 		before = nil
@@ -78,7 +84,11 @@ func (s *Surroundings) Gather(ctx context.Context, e turn.Gather) turn.Gathered 
 	if it := prompt.Surroundings(before, now); it != nil {
 		items = append(items, it)
 	}
-	return turn.Gathered{Items: items, Facts: now}
+	in := turn.Gathered{Items: items, Facts: now}
+	for _, k := range mentioned(s.Skills, e.Input) {
+		in.Notices = append(in.Notices, prompt.Skill(k.Name, k.Body))
+	}
+	return in
 }
 
 func (s *Surroundings) facts(ctx context.Context, set protocol.Settings, first bool) map[string]string {

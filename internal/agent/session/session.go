@@ -59,6 +59,8 @@ type Options struct {
 	Hands *Hands
 	// Gather finds what the model is told before a turn.
 	Gather func(ctx context.Context, e turn.Gather) turn.Gathered
+	// Skills are those the model is told of; Gather tells.
+	Skills []Skill
 	// Headless sessions have nobody to ask.
 	Headless bool
 	Warnings []string
