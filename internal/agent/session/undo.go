@@ -26,8 +26,13 @@ func ReportUndo(r changes.Reader, p *changes.Plan) (protocol.UndoReport, error) 
 	for _, f := range p.Files {
 		report.Files = append(report.Files, protocol.UndoFile{Path: f.Path, Outcome: f.Outcome, Note: f.Note})
 	}
-	for _, gap := range p.Gaps {
-		report.Files = append(report.Files, protocol.UndoFile{Path: gap, Outcome: changes.Missing, Note: "what a command did there was not seen"})
+	for _, g := range p.Gaps {
+		for _, what := range strings.Split(g, "; ") {
+			path, why, _ := strings.Cut(strings.TrimSuffix(what, ")"), " (")
+			if !slices.ContainsFunc(p.Files, func(f changes.FilePlan) bool { return f.Path == path }) {
+				report.Files = append(report.Files, protocol.UndoFile{Path: path, Outcome: changes.Missing, Note: why})
+			}
+		}
 	}
 	return report, nil
 }
