@@ -52,6 +52,8 @@ func (b *buffer) since(offset int64) (text []byte, next, omitted int64) {
 func (b *buffer) sinceLocked(offset int64) (text []byte, next, omitted int64) {
 	offset = min(max(offset, 0), b.total)
 	tail := b.total - int64(len(b.ring)) // first byte of the ring
+	const notice = 64
+	text = make([]byte, 0, min(b.total-offset, int64(len(b.head)+len(b.ring)+notice)))
 	if offset < int64(len(b.head)) {
 		text = append(text, b.head[offset:]...)
 		offset = int64(len(b.head))

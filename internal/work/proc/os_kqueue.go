@@ -59,6 +59,12 @@ func (s *system) terminate(p *Process) {
 	}
 }
 
+func (s *system) signal(p *Process, sig os.Signal) {
+	if sig, ok := sig.(syscall.Signal); ok {
+		group(p.leader, sig)
+	}
+}
+
 func (s *system) kill(p *Process) { group(p.leader, syscall.SIGKILL) }
 
 // sweep ends the group of the leader. Once the leader is reaped its number may

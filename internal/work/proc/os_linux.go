@@ -75,6 +75,12 @@ func (s *system) tell(p *Process, sig syscall.Signal) {
 	}
 }
 
+func (s *system) signal(p *Process, sig os.Signal) {
+	if sig, ok := sig.(syscall.Signal); ok {
+		s.tell(p, sig)
+	}
+}
+
 func (s *system) kill(p *Process) { group(p.leader, syscall.SIGKILL) }
 
 // sweep ends what the leader left behind, or everything when it still lives.

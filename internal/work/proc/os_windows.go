@@ -70,6 +70,9 @@ func (s *system) interrupt(p *Process) {
 
 func (s *system) terminate(p *Process) { s.interrupt(p) }
 
+// signal does what the console can: every signal is Ctrl-Break.
+func (s *system) signal(p *Process, _ os.Signal) { s.interrupt(p) }
+
 func (s *system) kill(*Process) { _ = windows.TerminateJobObject(s.job, 1) }
 
 // sweep ends everything in the job.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -48,6 +49,13 @@ type Spec struct {
 	Size Size
 	// Stdin keeps a pipe for Write; otherwise, without TTY, input is empty.
 	Stdin bool
+	// Streams, when set, become those of the process as they are: nothing is read
+	// or kept here, and TTY, Stdin, Cap, OnOutput and Spill do not count. They
+	// stay the caller's to close.
+	Streams *[3]*os.File
+	// Spill gets all of the output, also what is not kept, in order, from one
+	// goroutine. After its first error it gets no more.
+	Spill io.Writer
 	// Cap bounds the bytes of output kept; 0 means DefaultCap.
 	Cap int
 	// OnOutput is called with each piece of output, in order, from one
@@ -145,10 +153,16 @@ func (p *Process) marked(group string) []string {
 	return append(env, mark)
 }
 
-// stdio is what the child gets; every file in it is closed after the start.
-type stdio struct{ in, out *os.File }
+// stdio is what the child gets; what is ours is closed after the start.
+type stdio struct {
+	in, out, err *os.File
+	ours         bool
+}
 
 func (s stdio) close() {
+	if !s.ours {
+		return
+	}
 	s.in.Close()
 	if s.out != s.in {
 		s.out.Close()
@@ -156,13 +170,16 @@ func (s stdio) close() {
 }
 
 func (p *Process) open() (stdio, error) {
+	if p.spec.Streams != nil {
+		return p.passThrough()
+	}
 	if p.spec.TTY {
 		master, slave, err := openTerminal()
 		if err != nil {
 			return stdio{}, err
 		}
 		p.input, p.output = master, master
-		return stdio{slave, slave}, p.Resize(p.spec.Size)
+		return stdio{slave, slave, slave, true}, p.Resize(p.spec.Size)
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -180,7 +197,20 @@ func (p *Process) open() (stdio, error) {
 		return stdio{}, err
 	}
 	p.output = r
-	return stdio{in, w}, nil
+	return stdio{in, w, w, true}, nil
+}
+
+// passThrough gives the caller's files to the child, and us an output that is
+// over before it begins.
+func (p *Process) passThrough() (stdio, error) {
+	p.spec.TTY, p.spec.Stdin, p.spec.OnOutput, p.spec.Spill = false, false, nil, nil
+	r, w, err := os.Pipe()
+	if err != nil {
+		return stdio{}, err
+	}
+	w.Close()
+	p.output = r
+	return stdio{in: p.spec.Streams[0], out: p.spec.Streams[1], err: p.spec.Streams[2]}, nil
 }
 
 // live is the life of the process. It holds its thread until the leader is
@@ -219,7 +249,7 @@ func (p *Process) launch(files stdio) (*os.Process, error) {
 	}
 	attr := &os.ProcAttr{
 		Dir: p.spec.Dir, Env: p.spec.Env,
-		Files: append([]*os.File{files.in, files.out, files.out}, p.spec.ExtraFiles...),
+		Files: append([]*os.File{files.in, files.out, files.err}, p.spec.ExtraFiles...),
 		Sys:   attributes(p.spec),
 	}
 	p.mu.Lock()
@@ -238,7 +268,7 @@ func (p *Process) launch(files stdio) (*os.Process, error) {
 
 func (p *Process) read() {
 	defer close(p.drained)
-	chunk := make([]byte, 32<<10)
+	chunk := make([]byte, 64<<10) // what a pipe holds
 	for {
 		n, err := p.output.Read(chunk)
 		p.take(chunk[:n])
@@ -261,6 +291,11 @@ func (p *Process) take(output []byte) {
 		return
 	}
 	p.out.write(output)
+	if p.spec.Spill != nil {
+		if _, err := p.spec.Spill.Write(output); err != nil {
+			p.spec.Spill = nil // what is kept in memory is still there
+		}
+	}
 	if p.spec.OnOutput != nil {
 		p.spec.OnOutput(output)
 	}
@@ -436,6 +471,16 @@ func (p *Process) Interrupt() {
 	defer p.mu.Unlock()
 	if !p.reaped {
 		p.sys.interrupt(p)
+	}
+}
+
+// Signal sends a signal to the process and all it started, the launcher of a
+// sandbox left out.
+func (p *Process) Signal(sig os.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		p.sys.signal(p, sig)
 	}
 }
 
