@@ -1,0 +1,107 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// frameLimit bounds one message of a server, in bytes.
+const frameLimit = 16 << 20
+
+// errUnauthorized says that a server wants a sign-in; trying again is no use.
+var errUnauthorized = errors.New("it wants a sign-in; run: kerf mcp login")
+
+// dial opens a session with the server. end frees what lies beneath it.
+func (c *connection) dial(ctx context.Context) (*mcp.ClientSession, func(), error) {
+	if c.Command != "" {
+		return c.dialProgram(ctx)
+	}
+	http, err := c.httpClient(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	streamable := &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: http, MaxEventSize: frameLimit}
+	if c.Store != nil {
+		if streamable.OAuthHandler, err = c.signedIn(); err != nil {
+			return nil, nil, err
+		}
+	}
+	session, err := c.client().Connect(ctx, streamable, nil)
+	if err == nil {
+		return session, func() {}, nil
+	}
+	if unauthorized(err) {
+		return nil, nil, fmt.Errorf("%w %s", errUnauthorized, c.Name)
+	}
+	if ctx.Err() != nil {
+		return nil, nil, err
+	}
+	// Servers of the first revision speak over a stream of events.
+	old, failure := c.client().Connect(ctx, &mcp.SSEClientTransport{Endpoint: c.URL, HTTPClient: http}, nil)
+	if failure != nil {
+		return nil, nil, err
+	}
+	return old, func() {}, nil
+}
+
+// dialProgram starts the server's program and opens a session over its streams.
+func (c *connection) dialProgram(ctx context.Context) (*mcp.ClientSession, func(), error) {
+	p, err := start(c.Server)
+	if err != nil {
+		return nil, nil, err
+	}
+	session, err := c.client().Connect(ctx, &mcp.IOTransport{Reader: p.out, Writer: p.in, MaxLineLength: frameLimit}, nil)
+	if err != nil {
+		words := p.end()
+		if ctx.Err() == nil && words != "" {
+			err = errors.New(words)
+		}
+		return nil, nil, err
+	}
+	return session, func() { p.end() }, nil
+}
+
+// httpClient sends the headers of the server with every request, but only to its
+// own host.
+func (c *connection) httpClient(context.Context) (*http.Client, error) {
+	headers := http.Header{}
+	for k, v := range c.Headers {
+		headers.Set(k, v)
+	}
+	if c.Bearer != "" {
+		headers.Set("Authorization", "Bearer "+c.Bearer)
+	}
+	r, err := http.NewRequest(http.MethodGet, c.URL, nil)
+	if err != nil || r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+		return nil, fmt.Errorf("url %q is no http address", c.URL)
+	}
+	return &http.Client{Transport: withHeaders{headers, r.URL.Host}}, nil
+}
+
+type withHeaders struct {
+	headers http.Header
+	host    string
+}
+
+// RoundTrip adds the headers.
+func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host == w.host {
+		r = r.Clone(r.Context())
+		for k, v := range w.headers {
+			r.Header[k] = v
+		}
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// unauthorized reports whether a connection failed for want of a sign-in.
+func unauthorized(err error) bool {
+	var signIn signInError
+	text := err.Error()
+	return errors.As(err, &signIn) || strings.Contains(text, "401") || strings.Contains(text, "Unauthorized")
+}

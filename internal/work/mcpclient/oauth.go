@@ -1,0 +1,184 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+)
+
+// Grant is a sign-in that is kept: the token, and the client it was given to.
+type Grant struct {
+	ClientID     string        `json:"client_id"`
+	ClientSecret string        `json:"client_secret,omitempty"`
+	AuthURL      string        `json:"auth_url"`
+	TokenURL     string        `json:"token_url"`
+	Scopes       []string      `json:"scopes,omitempty"`
+	Token        *oauth2.Token `json:"token"`
+}
+
+// TokenStore keeps grants by the name of the server. Load returns nil when there
+// is none.
+type TokenStore interface {
+	Load(server string) (*Grant, error)
+	Save(server string, g *Grant) error
+	Delete(server string) error
+}
+
+// signInError says that a server wants a sign-in while nobody is there for it.
+type signInError struct{ server string }
+
+func (e signInError) Error() string { return "server " + e.server + " wants a sign-in" }
+
+// stored authorises with the grant that is kept.
+type stored struct {
+	server string
+	source oauth2.TokenSource
+}
+
+func (s stored) TokenSource(context.Context) (oauth2.TokenSource, error) { return s.source, nil }
+
+func (s stored) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
+	_ = r.Body.Close()
+	return signInError{s.server}
+}
+
+// signedIn authorises with the kept grant and keeps tokens that were renewed.
+func (c *connection) signedIn() (auth.OAuthHandler, error) {
+	g, err := c.Store.Load(c.Name)
+	if err != nil {
+		return nil, fmt.Errorf("sign-in: %w", err)
+	}
+	if g == nil || g.Token == nil {
+		return stored{server: c.Name}, nil
+	}
+	return stored{c.Name, &keeping{source: g.config().TokenSource(context.Background(), g.Token), store: c.Store, server: c.Name, grant: g}}, nil
+}
+
+func (g *Grant) config() *oauth2.Config {
+	return &oauth2.Config{ClientID: g.ClientID, ClientSecret: g.ClientSecret, Scopes: g.Scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: g.AuthURL, TokenURL: g.TokenURL}}
+}
+
+// keeping saves every token that differs from the one before.
+type keeping struct {
+	source oauth2.TokenSource
+	store  TokenStore
+	server string
+
+	mu    sync.Mutex
+	grant *Grant
+}
+
+func (k *keeping) Token() (*oauth2.Token, error) {
+	t, err := k.source.Token()
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.grant.Token == nil || k.grant.Token.AccessToken != t.AccessToken {
+		k.grant.Token = t
+		if err := k.store.Save(k.server, k.grant); err != nil {
+			return nil, fmt.Errorf("keep the renewed sign-in: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// signInTime is how long a sign-in may take.
+const signInTime = 5 * time.Minute
+
+// Login signs in to a server: show is given the address that the user must open,
+// and the answer is awaited on the loopback. The grant is kept in the server's
+// store. A server that wants no sign-in is fine.
+func Login(ctx context.Context, s Server, name, version string, scopes []string, show func(url string)) error {
+	if s.URL == "" {
+		return errors.New("only servers with a url take a sign-in")
+	}
+	ctx, cancel := context.WithTimeout(ctx, signInTime)
+	defer cancel()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	redirect := fmt.Sprintf("http://%s/callback", l.Addr())
+	var grant *Grant
+	config := &auth.AuthorizationCodeHandlerConfig{
+		RedirectURL: redirect, RequestRefreshToken: true,
+		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			ClientName: name, RedirectURIs: []string{redirect}, GrantTypes: []string{"authorization_code", "refresh_token"},
+			ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none"}},
+		AuthorizationCodeFetcher: func(ctx context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			show(a.URL)
+			return callback(ctx, l)
+		},
+		NewTokenSource: func(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
+			grant = &Grant{ClientID: c.ClientID, ClientSecret: c.ClientSecret, AuthURL: c.Endpoint.AuthURL, TokenURL: c.Endpoint.TokenURL, Scopes: c.Scopes, Token: t}
+			return c.TokenSource(ctx, t), nil
+		},
+	}
+	if len(scopes) > 0 {
+		config.ScopeFilter = func([]string) []string { return scopes }
+	}
+	handler, err := auth.NewAuthorizationCodeHandler(config)
+	if err != nil {
+		return err
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: version}, nil)
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: s.URL, OAuthHandler: handler, DisableStandaloneSSE: true}, nil)
+	if err != nil {
+		return errors.New(oneLine(err.Error()))
+	}
+	defer session.Close()
+	if grant == nil {
+		return nil
+	}
+	return s.Store.Save(s.Name, grant)
+}
+
+// callback waits for the browser to come back with a code.
+func callback(ctx context.Context, l net.Listener) (*auth.AuthorizationResult, error) {
+	type answer struct {
+		result *auth.AuthorizationResult
+		err    error
+	}
+	answers := make(chan answer, 1)
+	srv := &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if r.URL.Path != "/callback" {
+			http.NotFound(w, r)
+			return
+		}
+		a := answer{result: &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}}
+		if a.result.Code == "" {
+			a = answer{err: fmt.Errorf("the sign-in was refused: %s", oneLine(q.Get("error")+" "+q.Get("error_description")))}
+		}
+		_, _ = w.Write([]byte("Kerf has what it needs. You can close this page.\n"))
+		select {
+		case answers <- a:
+		default:
+		}
+	})}
+	go func() { _ = srv.Serve(l) }()
+	defer func() {
+		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = srv.Shutdown(soon)
+	}()
+	select {
+	case a := <-answers:
+		return a.result, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("nobody signed in: %w", context.Cause(ctx))
+	}
+}

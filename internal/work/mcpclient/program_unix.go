@@ -1,0 +1,71 @@
+//go:build unix
+
+package mcpclient
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"kerf/internal/work/proc"
+)
+
+// running is a started server program.
+type running struct {
+	in  io.WriteCloser
+	out io.ReadCloser
+	p   *proc.Process
+}
+
+// start runs the program of a server as a process tree that ends with Kerf. Its
+// standard streams are pipes; what it writes to its error stream is kept for the
+// message should it fail.
+func start(s Server) (*running, error) {
+	inRead, inWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		_, _ = inRead.Close(), inWrite.Close()
+		return nil, err
+	}
+	defer inRead.Close()
+	defer outWrite.Close()
+	// The shell moves the pipes to where programs expect them and becomes the
+	// program.
+	argv := append([]string{"/bin/sh", "-c", `exec "$@" 0<&3 1>&4 3<&- 4>&-`, "sh", s.Command}, s.Args...)
+	p, err := proc.Start(context.Background(), proc.Spec{Argv: argv, Dir: s.Dir, Env: s.Env, Cap: 16 << 10,
+		ExtraFiles: []*os.File{inRead, outWrite}})
+	if err != nil {
+		_, _ = inWrite.Close(), outRead.Close()
+		return nil, fmt.Errorf("%s: %w", s.Command, err)
+	}
+	return &running{in: inWrite, out: outRead, p: p}, nil
+}
+
+// end closes the streams, gives the program a moment to leave by itself, kills
+// what is left of its tree, and returns the last it said.
+func (r *running) end() string {
+	_ = r.in.Close()
+	if !r.p.Wait(200 * time.Millisecond) {
+		r.p.Kill()
+	}
+	_ = r.out.Close()
+	text, _ := r.p.Output()
+	code, signal, _ := r.p.ExitCode()
+	said := oneLine(string(text))
+	switch {
+	case signal != "":
+		return fmt.Sprintf("it was ended by %s: %s", signal, said)
+	case code == 127:
+		return "the program was not found: " + said
+	case code != 0:
+		return fmt.Sprintf("it ended with exit code %d: %s", code, said)
+	case said != "":
+		return "it ended: " + said
+	}
+	return ""
+}
