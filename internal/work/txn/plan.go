@@ -219,6 +219,9 @@ func (j *job) howToReplace(real string, seen *tree.Entry, pre, post *delta.Image
 		if seen.InPlace || d.Writable(".") != nil {
 			kind = opInPlace
 		}
+		if kind == opReplace && j.o.exactModes() {
+			return nil // the mode is part of what is given back, so it does not protect
+		}
 		return d.Writable(name)
 	})
 	return kind, err
