@@ -96,6 +96,7 @@ type Model struct {
 // exit is how the program is going to end.
 type exit struct {
 	closing bool
+	closed  bool // the session is closed
 	code    int
 }
 
@@ -260,7 +261,7 @@ func (m *Model) paint(urgent bool) tea.Cmd {
 }
 
 func (m *Model) resize(w, h int) {
-	if w == m.width && h == m.height {
+	if w == m.width && h == m.height || w <= 0 || h <= 0 {
 		return
 	}
 	m.width, m.height = w, h

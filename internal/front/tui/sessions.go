@@ -159,19 +159,23 @@ func (m *Model) quit() cmd {
 	sess := m.sess
 	m.overlays, m.asking = nil, nil
 	return tea.Batch(m.quitNow(), do(func(context.Context) tea.Msg {
-		if err := sess.Close(); err != nil {
-			return runMsg{func(m *Model) cmd { m.err = err; return tea.Quit }}
-		}
-		return runMsg{func(*Model) cmd { return tea.Quit }}
+		err := sess.Close()
+		return runMsg{func(m *Model) cmd { m.exit.closed, m.err = true, err; return tea.Quit }}
 	}))
 }
 
 // quitNow draws the last frame: only what is finished stays.
 func (m *Model) quitNow() cmd {
 	m.flushLive(protocol.Failed)
+	if len(m.turns) > 0 && !m.o.Open.Ephemeral {
+		m.emit(ink.L(ink.Dim, "kerf resume "+string(m.id)+" goes on with this session"))
+	}
+	m.exit.closing = true
+	if m.scr == nil {
+		return nil
+	}
 	f := m.frame()
 	f.Rows, f.Y, f.Full = nil, -1, false
 	_ = m.scr.Draw(f)
-	m.exit.closing = true
 	return nil
 }

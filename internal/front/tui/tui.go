@@ -81,8 +81,13 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 		return 2, err
 	}
 	defer m.release(true)
+	w, h, err := tty.size()
+	if err != nil {
+		return 2, fmt.Errorf("terminal: %w", err)
+	}
+	m.resize(w, h)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(io.Discard), tea.WithoutRenderer(),
-		tea.WithoutCatchPanics(), tea.WithoutSignalHandler(), tea.WithFPS(1), tea.WithEnvironment(nil))
+		tea.WithoutCatchPanics(), tea.WithoutSignalHandler(), tea.WithFPS(1), tea.WithWindowSize(w, h), tea.WithEnvironment(nil))
 	defer func() {
 		if r := recover(); r != nil {
 			m.release(false)
@@ -103,7 +108,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 
 // shut closes the session if leaving has not done so.
 func (m *Model) shut() {
-	if m.sess != nil && !m.exit.closing {
+	if m.sess != nil && !m.exit.closed {
 		go func(s protocol.Session) { // ends when the session closes its events
 			for range s.Events() {
 			}

@@ -60,7 +60,8 @@ const (
 	enter = "\x1b[?2004h\x1b[?1004h\x1b[>4;1m\x1b[>1u"
 	leave = "\x1b[<1u\x1b[>4;0m\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[m"
 	// repair undoes what a killed program may have left, before anything is drawn.
-	repair = "\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2026l\x1b[?7h\x1b[m"
+	// The alternate screen is left by 47, not by 1049, which would move the cursor.
+	repair = "\x1b[?47l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2026l\x1b[?7h\x1b[m"
 	begin  = "\x1b[?2026h\x1b[?25l"
 	end    = "\x1b[?2026l"
 )
