@@ -178,6 +178,7 @@ type tape struct {
 	prepared map[protocol.CallID]int
 	failed   *protocol.Trouble
 	answer   func(CallModel) []Input // nil: a short message
+	outcome  func(Prepare) Outcome   // nil: ok
 }
 
 func (p *tape) play(inputs ...Input) {
@@ -250,7 +251,11 @@ func (p *tape) effect(e Effect) {
 		p.due = append(p.due, Gathered{Turn: e.Turn, Again: e.Again})
 	case Prepare:
 		p.prepared[e.Call.ID]++
-		p.due = append(p.due, Prepared{Call: e.Call.ID, Outcome: &Outcome{Text: "ok", Success: true}})
+		o := Outcome{Text: "ok", Success: true}
+		if p.outcome != nil {
+			o = p.outcome(e)
+		}
+		p.due = append(p.due, Prepared{Call: e.Call.ID, Outcome: &o})
 	case Run:
 		p.due = append(p.due, Finished{Call: e.Call, Outcome: Outcome{Text: "ok", Success: true}})
 	case Wait:
