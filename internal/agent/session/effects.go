@@ -91,6 +91,9 @@ func (s *Session) gather(ctx context.Context, e turn.Gather) message {
 	in := s.o.Gather(ctx, e)
 	in.Turn, in.Again = e.Turn, e.Again
 	in.Notices = append(in.Notices, s.o.Hands.Notes()...)
+	if it := s.moved(); it != nil && e.Again == 0 {
+		in.Notices = append(in.Notices, it)
+	}
 	return message{in: in}
 }
 

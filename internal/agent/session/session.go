@@ -75,7 +75,8 @@ type Session struct {
 
 	viewMu sync.Mutex // guards what follows
 	view   view.View
-	sights []turnSight // in order, as far as they are in the context
+	sights []turnSight       // in order, as far as they are in the context
+	became map[string]string // what the model was told that files became
 
 	inputs chan message
 	events chan protocol.Event
