@@ -130,46 +130,96 @@ func (d *Dir) fill(f *os.File, name string, data []byte, perm fs.FileMode, o Sta
 	return d.call("sync", name, f.Sync)
 }
 
+// ErrChanged says that somebody else wrote to a file while it was being written.
+var ErrChanged = errors.New("written by somebody else at the same time")
+
 // WriteInPlace replaces the content of the file name without giving it a new inode.
-// A crash may leave a mixture; the caller's journal mends it.
-func (d *Dir) WriteInPlace(name string, img *delta.Image, durable bool) (err error) {
+// A crash may leave a mixture; the caller's journal mends it. With seen, which may be
+// nil, it writes only while nobody else does, and fails with ErrChanged otherwise;
+// what the other wrote stays.
+func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable bool) (err error) {
 	f, err := d.h.openWrite(name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	st, err := f.Stat()
+	w := inPlace{d: d, f: f, name: name}
+	if err := w.begin(seen); err != nil {
+		return err
+	}
+	half := len(img.Data) / 2 // two calls, so that fault tests can stop between them
+	size := int64(len(img.Data))
+	w.step("write", func() error { _, err := f.WriteAt(img.Data[:half], 0); return err })
+	w.step("write", func() error { _, err := f.WriteAt(img.Data[half:], int64(half)); return err })
+	w.step("truncate", func() error { return f.Truncate(size) })
+	if perm := fs.FileMode(img.Mode) & fs.ModePerm; perm != w.mode.Perm() {
+		w.step("chmod", func() error { return f.Chmod(perm) })
+	}
+	if durable {
+		w.step("sync", f.Sync)
+	}
+	return w.err
+}
+
+// inPlace is a write in place under way. After an error its steps do nothing.
+type inPlace struct {
+	d     *Dir
+	f     *os.File
+	name  string
+	mode  fs.FileMode
+	guard bool      // stop when somebody else writes
+	last  Signature // what the file was after our last step
+	err   error
+}
+
+func (w *inPlace) begin(seen *Entry) error {
+	st, err := w.f.Stat()
 	if err != nil {
 		return err
 	}
 	if !st.Mode().IsRegular() {
-		return &SpecialError{d.at(name), special(st.Mode())}
+		return &SpecialError{w.d.at(w.name), special(st.Mode())}
 	}
-	half := len(img.Data) / 2 // two calls, so that fault tests can stop between them
-	steps := []struct {
-		op string
-		do func() error
-	}{
-		{"write", func() error { _, err := f.WriteAt(img.Data[:half], 0); return err }},
-		{"write", func() error { _, err := f.WriteAt(img.Data[half:], int64(half)); return err }},
-		{"truncate", func() error { return f.Truncate(int64(len(img.Data))) }},
+	w.mode = st.Mode()
+	if seen != nil {
+		w.guard, w.last = true, seen.Sig
 	}
-	if perm := fs.FileMode(img.Mode) & fs.ModePerm; perm != st.Mode().Perm() {
-		steps = append(steps, struct {
-			op string
-			do func() error
-		}{"chmod", func() error { return f.Chmod(perm) }})
+	return nil
+}
+
+func (w *inPlace) step(op string, do func() error) {
+	if w.err != nil {
+		return
 	}
-	if durable {
-		steps = append(steps, struct {
-			op string
-			do func() error
-		}{"sync", f.Sync})
-	}
-	for _, s := range steps {
-		if err := d.call(s.op, name, s.do); err != nil {
+	w.err = w.d.call(op, w.name, func() error {
+		if err := w.check(); err != nil {
 			return err
 		}
+		if err := do(); err != nil {
+			return err
+		}
+		st, err := w.f.Stat()
+		if err == nil {
+			w.last = signatureOf(st)
+		}
+		return err
+	})
+}
+
+// check compares the open file, and what has its name, with our last step.
+func (w *inPlace) check() error {
+	if !w.guard {
+		return nil
+	}
+	st, err := w.f.Stat()
+	if err != nil {
+		return err
+	}
+	if now := signatureOf(st); now != w.last {
+		return ErrChanged
+	}
+	if sig, err := w.d.Sig(w.name); err != nil || !sameFile(sig, w.last) {
+		return ErrChanged
 	}
 	return nil
 }

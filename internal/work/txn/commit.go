@@ -257,7 +257,11 @@ func do(t *tree.Tree, o *op) error {
 			if err := stillThere(d, name, name, o); err != nil {
 				return err
 			}
-			return d.WriteInPlace(name, o.post, true)
+			err := d.WriteInPlace(name, o.post, o.seen, true)
+			if errors.Is(err, tree.ErrChanged) {
+				return mismatch(d, name, o)
+			}
+			return err
 		case opReplace:
 			return doReplace(d, name, o)
 		}

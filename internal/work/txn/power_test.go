@@ -489,7 +489,7 @@ func powerLoss(t *testing.T, begin func(t *testing.T) (*fixture, delta.Set), fre
 	olds, news := 0, 0
 	if !all {
 		r.Shuffle(len(moments), func(i, k int) { moments[i], moments[k] = moments[k], moments[i] })
-		moments = moments[:min(len(moments), 80)]
+		moments = moments[:min(len(moments), 40)]
 	}
 	for _, m := range moments {
 		m.state.build(t, d, m.number)

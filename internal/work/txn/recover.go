@@ -320,7 +320,7 @@ func undoInPlace(s *store.Store, d *tree.Dir, name string, o *op) (stays bool, e
 	if err != nil || !torn {
 		return err == nil, err
 	}
-	return false, d.WriteInPlace(name, pre, true)
+	return false, d.WriteInPlace(name, pre, nil, true)
 }
 
 func undoRemove(t *tree.Tree, d *tree.Dir, name string, o *op) (stays bool, err error) {
