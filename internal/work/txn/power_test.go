@@ -489,7 +489,10 @@ func powerLoss(t *testing.T, begin func(t *testing.T) (*fixture, delta.Set), fre
 	olds, news := 0, 0
 	if !all {
 		r.Shuffle(len(moments), func(i, k int) { moments[i], moments[k] = moments[k], moments[i] })
-		moments = moments[:min(len(moments), 40)]
+		acked := func(m moment) bool { return m.acked }
+		after := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return !acked(m) })
+		before := slices.DeleteFunc(moments, acked)
+		moments = append(before[:min(len(before), 36)], after[:min(len(after), 8)]...)
 	}
 	for _, m := range moments {
 		m.state.build(t, d, m.number)
