@@ -57,9 +57,11 @@ type Config struct {
 	TUI              map[string]any   `key:"tui"`
 
 	Permissions map[string]Permission `key:"permissions"`
-	Providers   map[string]Provider   `key:"model_providers"`
-	Models      map[string]ModelFacts `key:"models"`
-	MCPServers  map[string]MCPServer  `key:"mcp_servers"`
+	// Hooks are tables by event; HookList reads them.
+	Hooks      map[string]any        `key:"hooks"`
+	Providers  map[string]Provider   `key:"model_providers"`
+	Models     map[string]ModelFacts `key:"models"`
+	MCPServers map[string]MCPServer  `key:"mcp_servers"`
 	// Projects is the user's word on directories, by absolute path. Trust
 	// compares it with what the directory holds now.
 	Projects map[string]Project `key:"projects"`

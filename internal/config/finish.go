@@ -20,7 +20,7 @@ func (c *Config) pour(v *value) error {
 
 // finish fills what follows from other values and checks what involves several.
 func (c *Config) finish(o Options) error {
-	for _, step := range []func(Options) error{c.finishProviders, c.finishModel, c.finishServers, c.finishPaths, c.finishPermissions} {
+	for _, step := range []func(Options) error{c.finishProviders, c.finishModel, c.finishServers, c.finishPaths, c.finishPermissions, c.finishHooks} {
 		if err := step(o); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func quietKeys() [][]string {
 
 func loudKeys() [][]string {
 	return [][]string{
-		{"notify"}, {"hooks"}, {"otel"}, {"skills"}, {"plugins"}, {"auto_review"}, {"approvals_reviewer"},
+		{"notify"}, {"otel"}, {"skills"}, {"plugins"}, {"auto_review"}, {"approvals_reviewer"},
 		{"instructions"}, {"model_instructions_file"}, {"experimental_instructions_file"}, {"compact_prompt"},
 		{"forced_login_method"}, {"forced_chatgpt_workspace_id"},
 		{"model_providers", "*", "aws"},

@@ -316,7 +316,14 @@ func (h *Host) start(o protocol.OpenOptions, set protocol.Settings, client model
 	if err != nil {
 		return nil, err
 	}
-	hands := session.NewHands(h.handsOptions(ws, set, o, l, private))
+	ho := h.handsOptions(ws, set, o, l, private)
+	governed, err := h.govern(&ho, l.id)
+	if err != nil {
+		ws.close()
+		_ = os.RemoveAll(private)
+		return nil, err
+	}
+	hands := session.NewHands(ho)
 	around.Roots = ws.roots
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
 		Freeform: freeform(set.Model), CacheKey: string(l.id)}
@@ -330,7 +337,7 @@ func (h *Host) start(o protocol.OpenOptions, set protocol.Settings, client model
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
 		Limits: h.limits, Budget: h.budget(),
 		Hands: hands, Gather: around.Gather, Headless: o.Headless,
-		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), ws.warnings...),
+		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), append(ws.warnings, governed...)...),
 		Release: func() {
 			ws.close()
 			_ = os.RemoveAll(private)

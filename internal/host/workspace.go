@@ -163,6 +163,7 @@ func (h *Host) handsOptions(ws *workspace, set protocol.Settings, o protocol.Ope
 	}
 	if l.writer != nil {
 		ho.SaveDiff = l.writer.SaveDiff
+		ho.Transcript = filepath.Join(l.dir, "rollout.jsonl")
 	}
 	if l.state != nil {
 		ho.Seen = l.state.Seen

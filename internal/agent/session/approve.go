@@ -31,6 +31,7 @@ type judged struct {
 	tool     string // as the model named it
 	prepared turn.Prepared
 	proposed delta.Set     // by the model, when the user edited the change
+	say      remarks       // of hooks, for the outcome
 	prior    *turn.Outcome // of a run that the sandbox refused something
 }
 

@@ -30,8 +30,12 @@ func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 		return message{in: turn.Prepared{Call: e.Call.ID, Outcome: &o}}
 	}
 	action = s.inView(action)
-	p := s.o.Hands.judge(e.Call, action, e.Settings)
+	p, say := s.o.Hands.before(ctx, e, action, s.o.Hands.judge(e.Call, action, e.Settings))
 	if p.Outcome != nil {
+		say.on(p.Outcome)
+		if !p.Outcome.Declined {
+			*p.Outcome = s.o.Hands.after(ctx, e.Call, action, e.Settings, e.Turn, *p.Outcome)
+		}
 		p.Outcome.Millis = time.Since(began).Milliseconds()
 		p.Outcome.Text = history.Truncate(p.Outcome.Text, s.o.OutputTokens)
 		return message{in: p}
@@ -40,7 +44,7 @@ func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 		o := turn.Outcome{Text: unanswerable(p.Approval), Declined: true, Body: p.Body}
 		return message{in: turn.Prepared{Call: e.Call.ID, Outcome: &o}}
 	}
-	return message{in: p, action: judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p}}
+	return message{in: p, action: judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p, say: say}}
 }
 
 // unanswerable tells the model that nobody can be asked here.
@@ -190,7 +194,7 @@ func (s *Session) run(ctx context.Context, e turn.Run, a tool.Action) message {
 			Show: show, Body: j.prepared.Body, Denied: func() { denied = true }})
 		ended = &o
 	}
-	o := s.told(*ended, j)
+	o := s.told(ctx, *ended, j)
 	o.Warnings = append(o.Warnings, warnings...)
 	o.Millis = time.Since(began).Milliseconds()
 	if denied && ctx.Err() == nil {
@@ -204,10 +208,12 @@ func (s *Session) run(ctx context.Context, e turn.Run, a tool.Action) message {
 
 // told is an outcome as the model is told of it: with what the user made of a
 // proposal, what an earlier run did, and within bounds.
-func (s *Session) told(o turn.Outcome, j judged) turn.Outcome {
+func (s *Session) told(ctx context.Context, o turn.Outcome, j judged) turn.Outcome {
 	if c, ok := j.Action.(tool.Change); ok && j.proposed != nil && o.Success {
 		o.Text += "\n" + tools.WriteReport(s.o.Hands.loaded(j.proposed), s.o.Hands.loaded(c.Set))
 	}
+	j.say.on(&o)
+	o = s.o.Hands.after(ctx, j.call, j.Action, j.settings, j.turn, o)
 	if j.prior != nil {
 		o.Changes = append(j.prior.Changes, o.Changes...)
 	}

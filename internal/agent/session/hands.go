@@ -11,6 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"kerf/internal/agent/history"
+	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
@@ -53,6 +54,10 @@ type HandsOptions struct {
 	// writes none.
 	Rules   []policy.Rule
 	AddRule func(line string) error
+	// Hooks watch and steer; nil has none. Transcript is the session's record, for
+	// them to read.
+	Hooks      *hooks.Set
+	Transcript string
 	// Seen is what the model of a resumed session last saw.
 	Seen map[string]history.Sight
 }

@@ -1,0 +1,328 @@
+// Package hooks lets programs of the user's own watch and steer a session: they
+// get what happens as JSON on standard input, and answer with JSON or with their
+// exit code.
+package hooks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"kerf/internal/text/visible"
+)
+
+// Event is a moment at which hooks run.
+type Event string
+
+// The events.
+const (
+	PreToolUse        Event = "PreToolUse"
+	PostToolUse       Event = "PostToolUse"
+	PermissionRequest Event = "PermissionRequest"
+	SessionStart      Event = "SessionStart"
+	UserPromptSubmit  Event = "UserPromptSubmit"
+	Stop              Event = "Stop"
+)
+
+// Events lists them all.
+func Events() []Event {
+	return []Event{PreToolUse, PostToolUse, PermissionRequest, SessionStart, UserPromptSubmit, Stop}
+}
+
+// Handler is one program and when it runs.
+type Handler struct {
+	Event Event
+	// Matcher is a regular expression over a whole name of the tool, or over the
+	// source of a start; empty and * match everything.
+	Matcher string
+	Command string // for the user's shell
+	Timeout time.Duration
+	From    string // the file it stands in, for messages
+}
+
+// Output is what a program came to.
+type Output struct {
+	Stdout, Stderr []byte
+	Code           int
+	TimedOut       bool
+}
+
+// Runner runs the command of a handler with stdin. An error means that it could
+// not be run at all.
+type Runner func(ctx context.Context, h Handler, stdin []byte) (Output, error)
+
+// Set holds the hooks of a session. It may be used by several goroutines.
+type Set struct {
+	handlers []compiled
+	run      Runner
+}
+
+type compiled struct {
+	Handler
+	matcher *regexp.Regexp // nil matches everything
+}
+
+// New returns a set. A matcher that is no regular expression is an error.
+func New(handlers []Handler, run Runner) (*Set, error) {
+	s := &Set{run: run}
+	for _, h := range handlers {
+		c := compiled{Handler: h}
+		if h.Matcher != "" && h.Matcher != "*" {
+			re, err := regexp.Compile(`^(?:` + h.Matcher + `)$`)
+			if err != nil {
+				return nil, fmt.Errorf("%s: hooks.%s: matcher %q: %w", h.From, h.Event, h.Matcher, err)
+			}
+			c.matcher = re
+		}
+		s.handlers = append(s.handlers, c)
+	}
+	return s, nil
+}
+
+// Call is what hooks are told. Fields that an event does not have stay empty.
+type Call struct {
+	Event Event
+	// Names are what a matcher is held against: the tool's name and the names by
+	// which other agents know it.
+	Names []string
+
+	Session        string
+	Transcript     string
+	Cwd            string
+	Model          string
+	PermissionMode string
+	Turn           string
+	Tool           string
+	Input          any
+	Response       any
+	CallID         string
+	Prompt         string
+	Source         string
+	LastMessage    string
+	StopActive     bool
+}
+
+// Result is what all hooks of a call said together.
+type Result struct {
+	// Decision is "deny", "ask" or "allow", the strictest that was said, or empty.
+	// Of Stop and UserPromptSubmit, deny stops the stop or the prompt.
+	Decision string
+	Reason   string
+	// Context is text for the model.
+	Context []string
+	// Halt ends the turn.
+	Halt     bool
+	Warnings []string
+}
+
+// Wants reports whether any hook runs at an event.
+func (s *Set) Wants(e Event) bool {
+	if s == nil {
+		return false
+	}
+	for _, h := range s.handlers {
+		if h.Event == e {
+			return true
+		}
+	}
+	return false
+}
+
+// Fire runs the hooks that match c beside each other and joins what they say in
+// the order in which they are written. A hook that fails stops nothing; it is a
+// warning of one line.
+func (s *Set) Fire(ctx context.Context, c Call) Result {
+	if s == nil {
+		return Result{}
+	}
+	var matching []compiled
+	for _, h := range s.handlers {
+		if h.Event == c.Event && h.matches(c.Names) {
+			matching = append(matching, h)
+		}
+	}
+	if len(matching) == 0 {
+		return Result{}
+	}
+	stdin, err := json.Marshal(c.wire())
+	if err != nil {
+		return Result{Warnings: []string{fmt.Sprintf("hooks of %s were not run: %v", c.Event, err)}}
+	}
+	results := make([]Result, len(matching))
+	var all sync.WaitGroup
+	for i, h := range matching {
+		all.Go(func() {
+			out, err := s.run(ctx, h.Handler, stdin)
+			results[i] = h.read(out, err)
+		})
+	}
+	all.Wait()
+	var joined Result
+	for _, r := range results {
+		joined.join(r)
+	}
+	return joined
+}
+
+func (c compiled) matches(names []string) bool {
+	if c.matcher == nil {
+		return true
+	}
+	for _, n := range names {
+		if c.matcher.MatchString(n) {
+			return true
+		}
+	}
+	return false
+}
+
+func rank(decision string) int { return strings.Index("   allow ask  deny ", decision+" ") }
+
+func (r *Result) join(o Result) {
+	if o.Decision != "" && (r.Decision == "" || rank(o.Decision) > rank(r.Decision)) {
+		r.Decision, r.Reason = o.Decision, o.Reason
+	} else if o.Decision != "" && o.Decision == r.Decision && o.Reason != "" {
+		r.Reason = strings.TrimPrefix(r.Reason+"\n"+o.Reason, "\n")
+	} else if o.Halt && r.Reason == "" {
+		r.Reason = o.Reason
+	}
+	r.Context = append(r.Context, o.Context...)
+	r.Halt = r.Halt || o.Halt
+	r.Warnings = append(r.Warnings, o.Warnings...)
+}
+
+// wire is the object on standard input.
+func (c Call) wire() map[string]any {
+	m := map[string]any{"session_id": c.Session, "transcript_path": nil, "cwd": c.Cwd, "hook_event_name": c.Event, "model": c.Model,
+		"permission_mode": c.PermissionMode}
+	put := func(name string, value any, present bool) {
+		if present {
+			m[name] = value
+		}
+	}
+	put("transcript_path", c.Transcript, c.Transcript != "")
+	put("turn_id", c.Turn, c.Turn != "")
+	put("tool_name", c.Tool, c.Tool != "")
+	put("tool_input", c.Input, c.Input != nil)
+	put("tool_response", c.Response, c.Response != nil)
+	put("tool_use_id", c.CallID, c.CallID != "")
+	put("prompt", c.Prompt, c.Event == UserPromptSubmit)
+	put("source", c.Source, c.Event == SessionStart)
+	put("last_assistant_message", c.LastMessage, c.Event == Stop)
+	put("stop_hook_active", c.StopActive, c.Event == Stop)
+	return m
+}
+
+// answer is the JSON that a hook may print.
+type answer struct {
+	Continue      *bool  `json:"continue"`
+	StopReason    string `json:"stopReason"`
+	SystemMessage string `json:"systemMessage"`
+	Decision      string `json:"decision"`
+	Reason        string `json:"reason"`
+	Specific      struct {
+		PermissionDecision       string `json:"permissionDecision"`
+		PermissionDecisionReason string `json:"permissionDecisionReason"`
+		AdditionalContext        string `json:"additionalContext"`
+		Decision                 struct {
+			Behavior string `json:"behavior"`
+			Message  string `json:"message"`
+		} `json:"decision"`
+	} `json:"hookSpecificOutput"`
+}
+
+// maxSaid bounds what one hook may tell the model, in bytes.
+const maxSaid = 10_000
+
+func (c compiled) read(out Output, err error) Result {
+	stdout, stderr := said(out.Stdout), said(out.Stderr)
+	switch {
+	case err != nil:
+		return c.failed(err.Error())
+	case out.TimedOut:
+		return c.failed(fmt.Sprintf("ended after its time limit of %s", c.Timeout))
+	case out.Code == 2:
+		r := Result{Decision: "deny", Reason: stderr}
+		if c.Event == SessionStart {
+			return c.failed("exit code 2: " + stderr)
+		}
+		return r
+	case out.Code != 0:
+		return c.failed(fmt.Sprintf("exit code %d: %s", out.Code, stderr))
+	}
+	if strings.HasPrefix(stdout, "{") {
+		var a answer
+		if err := json.Unmarshal(out.Stdout, &a); err != nil {
+			return c.failed(fmt.Sprintf("its output is not the JSON of a hook: %v", err))
+		}
+		return c.interpret(a)
+	}
+	if stdout != "" && (c.Event == SessionStart || c.Event == UserPromptSubmit) {
+		return Result{Context: []string{stdout}}
+	}
+	return Result{}
+}
+
+func (c compiled) interpret(a answer) Result {
+	var r Result
+	decision, reason := a.Specific.PermissionDecision, a.Specific.PermissionDecisionReason
+	if decision == "" {
+		decision, reason = a.Specific.Decision.Behavior, a.Specific.Decision.Message
+	}
+	if decision == "" {
+		decision, reason = a.Decision, a.Reason
+	}
+	switch decision {
+	case "deny", "block":
+		r.Decision = "deny"
+	case "allow", "approve":
+		r.Decision = "allow"
+	case "ask":
+		r.Decision = "ask"
+	case "":
+	default:
+		return c.failed(fmt.Sprintf("expected the decision allow, ask, deny or block, found %q", said([]byte(decision))))
+	}
+	r.Reason = said([]byte(reason))
+	if text := said([]byte(a.Specific.AdditionalContext)); text != "" {
+		r.Context = append(r.Context, text)
+	}
+	if a.Continue != nil && !*a.Continue {
+		r.Halt = true
+		if r.Reason == "" {
+			r.Reason = said([]byte(a.StopReason))
+		}
+	}
+	if a.SystemMessage != "" {
+		r.Warnings = append(r.Warnings, firstLine(a.SystemMessage))
+	}
+	return r
+}
+
+func (c compiled) failed(why string) Result {
+	return Result{Warnings: []string{firstLine(fmt.Sprintf("hook %s (%s): %s", c.Event, firstLine(c.Command), why))}}
+}
+
+// said is what a hook printed, within bounds.
+func said(b []byte) string {
+	b = bytes.TrimSpace(b[:min(len(b), 2*maxSaid)])
+	if len(b) > maxSaid {
+		b = append(bytes.Clone(b[:maxSaid]), "…"...)
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	const most = 300
+	s = visible.Line(strings.ToValidUTF8(s[:min(len(s), 4*most)], "\uFFFD"))
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,37 @@
+package host
+
+import (
+	"kerf/internal/agent/hooks"
+	"kerf/internal/agent/session"
+	"kerf/internal/protocol"
+)
+
+// govern gives a session the rules, and the hooks, that hold here. It returns
+// warnings for the user.
+func (h *Host) govern(o *session.HandsOptions, id protocol.SessionID) ([]string, error) {
+	list, err := h.rules()
+	if err != nil {
+		return nil, err
+	}
+	o.Rules, o.AddRule = list, h.addRule
+	found, warnings, err := h.Config.HookList()
+	if err != nil || len(found) == 0 {
+		return warnings, err
+	}
+	handlers := make([]hooks.Handler, len(found))
+	for i, f := range found {
+		handlers[i] = hooks.Handler{Event: hooks.Event(f.Event), Matcher: f.Matcher, Command: f.Command, Timeout: f.Timeout, From: orElse(f.From, "config.toml")}
+	}
+	run := session.RunHook(h.shell(), o.Cwd, h.childEnv(id)(false))
+	o.Hooks, err = hooks.New(handlers, run)
+	return warnings, err
+}
+
+// shell is the shell that understands what hooks are written in.
+func (h *Host) shell() string {
+	switch s := h.Getenv("SHELL"); s {
+	case "/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh", "/usr/local/bin/bash", "/opt/homebrew/bin/bash":
+		return s
+	}
+	return "/bin/sh"
+}
