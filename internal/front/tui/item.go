@@ -67,7 +67,9 @@ func (d drawing) item(it protocol.Item) []ink.Line {
 // head is the first row of an item: a mark, what was done, and to what.
 func (d drawing) head(st protocol.Status, verb, rest string) []ink.Line {
 	l := ink.Line{ink.S(bullet[st], "• "), ink.Styled(ink.Strong(ink.Plain), verb)}
-	l = append(l, ink.S(ink.Plain, oneLine(rest)))
+	if rest = oneLine(rest); rest != "" {
+		l = append(l, ink.S(ink.Plain, " "+rest))
+	}
 	return ink.Prefix(ink.Wrap(l, d.width-2), ink.Span{}, ink.Span{Text: "  "})
 }
 
@@ -389,7 +391,7 @@ func (d drawing) compaction(b protocol.Compaction) []ink.Line {
 
 func (d drawing) review(b protocol.ReviewResult) []ink.Line {
 	rows := []ink.Line{{ink.S(ink.Accent, "• "), ink.Styled(ink.Strong(ink.Plain), "Review"),
-		ink.S(ink.Dim, fmt.Sprintf("  %d findings", len(b.Findings)))}}
+		ink.S(ink.Dim, "  "+plural(len(b.Findings), "finding"))}}
 	rows = append(rows, d.said(markdown.Render(b.Text, d.width-2), ink.Span{Text: "  "})...)
 	for _, f := range b.Findings {
 		place := d.path(f.Path)

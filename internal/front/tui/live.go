@@ -200,19 +200,29 @@ func (m *Model) complete(turn protocol.TurnID, it protocol.Item) {
 	if u, ok := it.Body.(protocol.UserMessage); ok {
 		m.turns = append(m.turns, turnMark{turn, inputText(u.Input), m.now()})
 	}
-	if c == nil {
-		m.emit(m.draw().item(it)...)
-		return
+	if c != nil {
+		m.remove(c)
 	}
-	m.remove(c)
-	if c.stream == nil {
-		m.emit(m.draw().item(it)...)
+	if c == nil || c.stream == nil {
+		m.emitItem(it)
 		return
 	}
 	if text, _, ok := textOf(it.Body); ok && len(text) > c.text {
 		m.grow(c, text[c.text:])
 	}
 	m.give(c, c.stream.Close())
+}
+
+// emitItem writes a finished item. Calls that only look stand together.
+func (m *Model) emitItem(it protocol.Item) {
+	rows := m.draw().item(it)
+	_, tool := it.Body.(protocol.ToolCall)
+	quiet := tool && len(rows) == 1
+	if quiet && m.looked {
+		m.gap = false
+	}
+	m.emit(rows...)
+	m.looked = quiet
 }
 
 // flushLive closes what a turn left open.

@@ -57,6 +57,7 @@ type Model struct {
 	live   []*cell
 	above  []ink.Line // finished rows, drawn and waiting to be written
 	gap    bool       // the last row written was not empty
+	looked bool       // the last item was a call that only looked
 	store  transcript
 	turn   turnState
 	turns  []turnMark
@@ -332,7 +333,7 @@ func (m *Model) emit(rows ...ink.Line) {
 		m.above = append(m.above, nil)
 	}
 	m.above = append(m.above, rows...)
-	m.gap = true
+	m.gap, m.looked = true, false
 }
 
 // clock moves the elapsed time of a running turn.

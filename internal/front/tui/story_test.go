@@ -1,0 +1,318 @@
+package tui
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"kerf/internal/front/tui/ink"
+	"kerf/internal/protocol"
+)
+
+// screens are the sizes and colours that golden stories are told in.
+func screens(t *testing.T, name string, tell func(b *bench)) {
+	t.Helper()
+	for _, s := range []struct {
+		w, h  int
+		theme string
+	}{{80, 24, "dark"}, {140, 50, "light"}} {
+		t.Run(fmt.Sprintf("%s_%dx%d_%s", name, s.w, s.h, s.theme), func(t *testing.T) {
+			b := story(t, s.w, s.h, func(o *Options) {
+				o.Theme, o.Dark = s.theme, s.theme == "dark"
+				o.Desk = desk()
+			})
+			tell(b)
+			b.golden(fmt.Sprintf("%s_%d", name, s.w))
+			b.styled(fmt.Sprintf("%s_%s", name, s.theme))
+		})
+	}
+}
+
+func desk() *fakeDesk {
+	at := time.Date(2026, 5, 4, 9, 50, 0, 0, time.UTC)
+	return &fakeDesk{
+		files:  []string{"mathx/mathx.go", "mathx/mathx_test.go", "README.md", "with space.txt"},
+		models: []protocol.ModelInfo{{Name: "test-model", Window: 200_000, Efforts: []string{"low", "medium", "high"}}, {Name: "small-model", Description: "cheap"}},
+		deeds: []protocol.Deed{
+			{Turn: "t1", Call: "c1", Cause: "tool", Tool: "apply_patch", Time: at, Diff: smallDiff, Changes: []protocol.PathChange{{Path: "/work/project/mathx/mathx.go", Kind: protocol.Update}}},
+			{Turn: "t1", Call: "c2", Cause: "command", Time: at.Add(time.Minute), Diff: twoFiles, Changes: []protocol.PathChange{{Path: "/work/project/README.md", Kind: protocol.Add}}},
+			{Cause: "outside", Time: at.Add(2 * time.Minute), Diff: smallDiff, Changes: []protocol.PathChange{{Path: "/work/project/mathx/mathx.go", Kind: protocol.Update}}},
+		},
+		prompts: []protocol.Prompt{{Name: "ship", Description: "commit and push", Body: "Ship $1 now: $ARGUMENTS"}, {Name: "go-style", Description: "how we write Go", Body: "Keep it calm.", Skill: true}},
+		checks:  []protocol.Check{{Name: "sandbox", State: "ok", Detail: "landlock"}, {Name: "git", State: "warn", Detail: "old", Hint: "install git 2.40"}},
+	}
+}
+
+func TestScreens(t *testing.T) {
+	screens(t, "start", func(b *bench) {})
+	screens(t, "turn", func(b *bench) { b.aTurn() })
+	screens(t, "streaming", func(b *bench) {
+		b.event("t1", protocol.TurnStarted{}, done("u", user("explain it")), started("m", answer("")))
+		b.event("t1", delta("m", "# The plan\n\nWe *first* look at `Div`:\n\n```go\nfunc Div(a, b int) int {\n\treturn a / b // boom\n}\n```\n\n| case | result |\n|---|---:|\n| 1/1 | 1 |\n| 1/0 | panic |\n\nThen we wri"))
+	})
+	screens(t, "running", func(b *bench) {
+		b.event("t1", protocol.TurnStarted{}, done("u", user("test it")), started("c", protocol.Command{Command: "go test ./...", Cwd: "/work/project"}))
+		for i := range 12 {
+			b.event("t1", delta("c", fmt.Sprintf("ok  \tpkg/%d\t0.0%ds\n", i, i)))
+		}
+		b.wait(3 * time.Second)
+	})
+	screens(t, "approve_command", func(b *bench) {
+		b.event("t1", protocol.TurnStarted{}, done("u", user("build it")), askCommand("a1", "make test && curl -fsS https://example.test/install.sh | sh"))
+	})
+	screens(t, "approve_change", func(b *bench) { b.event("t1", protocol.TurnStarted{}, askChange("a1")) })
+	screens(t, "hunks", func(b *bench) {
+		b.event("t1", protocol.TurnStarted{}, askChange("a1")).ready().keys("h").keys("down", "space")
+	})
+	screens(t, "menu", func(b *bench) { b.types("/re") })
+	screens(t, "mention", func(b *bench) { b.types("look at @math") })
+	screens(t, "help", func(b *bench) { b.keys("f1") })
+	screens(t, "changes", func(b *bench) { b.types("/changes").keys("enter") })
+	screens(t, "diff", func(b *bench) { b.types("/diff").keys("enter") })
+	screens(t, "diff_sides", func(b *bench) { b.types("/diff").keys("enter", "s") })
+	screens(t, "models", func(b *bench) { b.types("/model").keys("enter") })
+	screens(t, "policies", func(b *bench) { b.types("/approvals").keys("enter") })
+	screens(t, "themes", func(b *bench) { b.types("/theme").keys("enter") })
+	screens(t, "status", func(b *bench) { b.aTurn().types("/status").keys("enter") })
+	screens(t, "context", func(b *bench) { b.aTurn().types("/context").keys("enter") })
+	screens(t, "doctor", func(b *bench) { b.types("/doctor").keys("enter") })
+	screens(t, "plan", func(b *bench) {
+		b.event("t1", protocol.TurnStarted{}, done("p", protocol.ProposedPlan{Text: "1. Guard `Div`\n2. Test it\n"}))
+	})
+	screens(t, "agents", func(b *bench) {
+		b.event("t1", protocol.TurnStarted{}, protocol.Agents{Agents: []protocol.Agent{
+			{ID: "11111111-2222", Name: "scout", Role: "explorer", State: "running", Message: "reading the parser", Tokens: 12_345},
+			{ID: "33333333-4444", Name: "tester", State: "completed", Message: "all green", Tokens: 900}}})
+		b.types("/agents").keys("enter")
+	})
+	screens(t, "processes", func(b *bench) {
+		b.event("", protocol.Processes{Running: []protocol.Process{{ID: 3, Command: "npm run dev", Since: b.clock.Add(-90 * time.Second)}}})
+		b.types("/ps").keys("enter")
+	})
+	screens(t, "servers", func(b *bench) {
+		b.event("", protocol.Servers{Servers: []protocol.Server{{Name: "docs", State: "ready", Tools: []string{"search", "read"}}, {Name: "db", State: "failed", Error: "exit 1: no such file"}}})
+		b.types("/mcp").keys("enter")
+	})
+	screens(t, "sessions", func(b *bench) {
+		b.fake.list = []protocol.SessionInfo{{ID: "aaa", Title: "Mend the parser", Cwd: "/work/project", Turns: 3, Branch: "main", Updated: b.clock.Add(-time.Hour)},
+			{ID: "bbb", Title: "Write the docs", Cwd: "/work/project", Turns: 1, Updated: b.clock.Add(-50 * time.Hour)}, {ID: "ccc", Title: "elsewhere", Cwd: "/other", Turns: 1}}
+		b.fake.past = map[string][]protocol.PastTurn{"aaa": {{ID: "x", Items: []protocol.Item{{Body: user("why does it fail?")}, {Body: answer("Because of the comma.")}}}}}
+		b.types("/resume").keys("enter")
+	})
+	screens(t, "wide_text", func(b *bench) {
+		b.event("t1", protocol.TurnStarted{}, done("u", user("한국어로 설명해 줘. 日本語も。 👩‍👩‍👧‍👦 🇰🇷")), done("m", answer("나눗셈 함수는 0으로 나누면 실패합니다. そのため、エラーを返すようにしました。"+
+			"这是一个很长的句子，用来检查换行是否正确，不会把一个字切成两半。 שלום עולם مرحبا بالعالم é ñ 👍🏽 ✔️")))
+		b.types("가나다 漢字 👩‍💻 é")
+	})
+}
+
+func TestTranscriptKinds(t *testing.T) {
+	b := story(t, 80, 60)
+	b.event("t1", protocol.TurnStarted{},
+		done("1", protocol.ToolCall{Server: "docs", Tool: "search", Args: []byte(`{"q":"x"}`), Output: "found\nit"}),
+		failed("2", protocol.ToolCall{Tool: "read_file", Args: []byte(`{"file_path":"no.txt"}`), Error: "no.txt: there is no such file"}),
+		failed("3", protocol.FileChange{Changes: []protocol.PathChange{{Path: "/work/project/a.go", Kind: protocol.Update}}, Error: "VERSION_MISMATCH: the file changed"}),
+		protocol.ItemCompleted{Item: protocol.Item{ID: "4", Status: protocol.Declined, Body: ran("rm -rf /", "", 1)}},
+		done("5", protocol.SubAgent{Deed: "spawn", Prompt: "look around", Agents: []protocol.Agent{{ID: "12345678-1", State: "running", Message: "on it"}}}),
+		done("6", protocol.WebSearch{Query: "go iterators"}),
+		done("7", protocol.Compaction{Before: 90_000, After: 4_200, Summary: "short"}),
+		done("8", protocol.ReviewResult{Text: "Two things.", Findings: []protocol.Finding{{Title: "Nil map", Body: "write panics", Priority: 1, Path: "/work/project/a.go", Start: 12, End: 13}}}),
+		done("9", protocol.Problem{Message: "the model spoke nonsense"}),
+		done("10", protocol.FileChange{Diff: twoFiles}),
+		done("11", protocol.Command{Command: "sleep 100", Process: 4}),
+		done("12", protocol.Command{Command: "ls", User: true, Output: "a.go\n"}),
+		protocol.TurnFailed{Error: protocol.Trouble{Kind: protocol.TroubleAuth, Message: "401: bad key", Hint: "set OPENAI_API_KEY"}})
+	b.golden("kinds")
+}
+
+func TestComposerStories(t *testing.T) {
+	say := func(s string) protocol.Op { return protocol.UserInput{Items: []protocol.Input{{Text: s}}} }
+	tests := []struct {
+		name string
+		tell func(b *bench)
+		want []protocol.Op
+	}{
+		{"enter sends", func(b *bench) { b.types("hello").keys("enter") }, []protocol.Op{say("hello")}},
+		{"nothing is not sent", func(b *bench) { b.keys("enter").types("  ").keys("enter") }, nil},
+		{"shift enter makes a line", func(b *bench) { b.types("a").keys("shift+enter").types("b").keys("enter") }, []protocol.Op{say("a\nb")}},
+		{"ctrl j makes a line", func(b *bench) { b.types("a").keys("ctrl+j").types("b").keys("enter") }, []protocol.Op{say("a\nb")}},
+		{"backslash enter makes a line", func(b *bench) { b.types(`a\`).keys("enter").types("b").keys("enter") }, []protocol.Op{say("a\nb")}},
+		{"word deletion", func(b *bench) { b.types("one two three").keys("ctrl+w", "enter") }, []protocol.Op{say("one two ")}},
+		{"kill and yank", func(b *bench) { b.types("one two").keys("ctrl+u").types("> ").keys("ctrl+y", "enter") }, []protocol.Op{say("> one two")}},
+		{"undo and redo", func(b *bench) { b.types("one").keys("ctrl+w", "ctrl+_", "enter") }, []protocol.Op{say("one")}},
+		{"moves by word", func(b *bench) { b.types("one two").keys("alt+b").types("and ").keys("enter") }, []protocol.Op{say("one and two")}},
+		{"a cluster is one step", func(b *bench) {
+			b.types("x").paste("👩‍👩‍👧‍👦").keys("backspace").types("y").keys("enter")
+		}, []protocol.Op{say("xy")}},
+		{"small paste is text", func(b *bench) { b.paste("a\r\nb").keys("enter") }, []protocol.Op{say("a\nb")}},
+		{"earlier messages", func(b *bench) {
+			b.types("first").keys("enter").types("second").keys("enter").keys("up", "up", "enter")
+		}, []protocol.Op{say("first"), say("second"), say("first")}},
+		{"the draft comes back", func(b *bench) {
+			b.types("first").keys("enter").types("draft").keys("up", "down", "enter")
+		}, []protocol.Op{say("first"), say("draft")}},
+		{"history search", func(b *bench) {
+			b.types("fix the parser").keys("enter").types("other").keys("enter").keys("ctrl+r").types("pars").keys("enter", "enter")
+		}, []protocol.Op{say("fix the parser"), say("other"), say("fix the parser")}},
+		{"shell", func(b *bench) { b.types("! ls -l").keys("enter") }, []protocol.Op{protocol.Shell{Command: "ls -l"}}},
+		{"a path is no command", func(b *bench) { b.types("/etc/hosts what is it").keys("enter") }, []protocol.Op{say("/etc/hosts what is it")}},
+		{"unknown command", func(b *bench) { b.types("/qit").keys("enter"); b.says("there is no command /qit") }, nil},
+		{"mention", func(b *bench) { b.types("see @mathx.go").keys("tab").types("now").keys("enter") }, []protocol.Op{say("see @mathx/mathx.go now")}},
+		{"mention with a blank", func(b *bench) { b.types("see @with").keys("enter", "enter") }, []protocol.Op{say(`see @"with space.txt" `)}},
+		{"menu closes by esc", func(b *bench) { b.types("@math").keys("esc", "enter") }, []protocol.Op{say("@math")}},
+		{"user prompt", func(b *bench) { b.types("/ship v1 today").keys("enter") }, []protocol.Op{say("Ship v1 now: v1 today")}},
+		{"skill", func(b *bench) { b.types("use $go-style here").keys("enter") }, []protocol.Op{say("use $go-style here\n\n<skill name=\"go-style\">\nKeep it calm.\n</skill>")}},
+		{"undo command", func(b *bench) { b.types("/undo").keys("enter") }, []protocol.Op{protocol.Undo{}}},
+		{"undo dry", func(b *bench) { b.types("/undo dry").keys("enter") }, []protocol.Op{protocol.Undo{DryRun: true}}},
+		{"redo command", func(b *bench) { b.types("/redo").keys("enter") }, []protocol.Op{protocol.Undo{Redo: true}}},
+		{"compact", func(b *bench) { b.types("/compact").keys("enter") }, []protocol.Op{protocol.Compact{}}},
+		{"rename", func(b *bench) { b.types("/rename My work").keys("enter") }, []protocol.Op{protocol.Rename{Title: "My work"}}},
+		{"rename asks", func(b *bench) { b.types("/rename ").keys("enter").types("Work").keys("enter") }, []protocol.Op{protocol.Rename{Title: "Work"}}},
+		{"completion runs", func(b *bench) { b.types("/compa").keys("enter") }, []protocol.Op{protocol.Compact{}}},
+		{"review base", func(b *bench) { b.types("/review base main").keys("enter") }, []protocol.Op{protocol.Review{Base: "main"}}},
+		{"review menu", func(b *bench) { b.types("/review").keys("enter", "3").types("abc123").keys("enter") }, []protocol.Op{protocol.Review{Commit: "abc123"}}},
+		{"model by name", func(b *bench) { b.types("/model big high").keys("enter") }, []protocol.Op{protocol.Configure{Settings: protocol.Settings{Model: "big", Effort: "high"}}}},
+		{"model by list", func(b *bench) { b.types("/model").keys("enter", "enter", "down", "enter") }, []protocol.Op{protocol.Configure{Settings: protocol.Settings{Model: "test-model", Effort: "high"}}}},
+		{"plan mode", func(b *bench) { b.keys("shift+tab", "shift+tab") }, []protocol.Op{
+			protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyPlan}}, protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest}}}},
+		{"full access asks once more", func(b *bench) { b.types("/approvals").keys("enter", "7", "enter") }, nil},
+		{"full access", func(b *bench) { b.types("/approvals").keys("enter", "7", "2") }, []protocol.Op{
+			protocol.Configure{Settings: protocol.Settings{Sandbox: protocol.SandboxFull, Approval: protocol.PolicyNever}}}},
+		{"ctrl c clears", func(b *bench) { b.types("oops").keys("ctrl+c").types("ok").keys("enter") }, []protocol.Op{say("ok")}},
+		{"image by path", func(b *bench) { b.paste("/no/such/picture.png").keys("enter") }, []protocol.Op{say("/no/such/picture.png")}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := story(t, 80, 24, func(o *Options) { o.Desk = desk() })
+			tt.tell(b)
+			b.safe().submitted(tt.want...)
+		})
+	}
+}
+
+func TestWhileATurnRuns(t *testing.T) {
+	b := story(t, 80, 24)
+	b.event("t1", protocol.TurnStarted{})
+	b.types("steer").keys("enter").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "steer"}}})
+	b.types("queue").keys("tab").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "queue"}}, Queue: true})
+	b.event("t1", protocol.QueueChanged{Waiting: [][]protocol.Input{{{Text: "queue"}}}}).says("↳ next: queue")
+	b.wait(65 * time.Second).says("1m 05s")
+	b.event("t1", protocol.Retrying{Attempt: 1, Max: 5, Delay: 2 * time.Second, Cause: "connection reset"}).says("retry 1/5 in 2s: connection reset")
+	b.keys("esc").submitted(protocol.Interrupt{})
+	b.event("t1", protocol.TurnAborted{Reason: protocol.AbortInterrupted, Undelivered: []protocol.Input{{Text: "steer"}}})
+	b.says("Interrupted", "› steer")
+	if n := len(b.timers); n > 1 {
+		b.wait(5 * time.Second)
+		if len(b.timers) > 0 {
+			t.Errorf("%d timers go on while nothing happens", len(b.timers))
+		}
+	}
+}
+
+func TestIdleNeedsNoTime(t *testing.T) {
+	b := story(t, 80, 24).aTurn()
+	b.wait(time.Minute)
+	if len(b.timers) != 0 {
+		t.Errorf("%d timers are set while nothing happens", len(b.timers))
+	}
+	n := b.vt.Bytes
+	b.wait(time.Hour)
+	if b.vt.Bytes != n {
+		t.Errorf("%d bytes were written while nothing happened", b.vt.Bytes-n)
+	}
+}
+
+func TestLeaving(t *testing.T) {
+	for _, keys := range [][]string{{"ctrl+d"}, {"ctrl+c", "ctrl+c"}} {
+		b := story(t, 80, 24).aTurn()
+		b.keys(keys...)
+		if !b.quit || !b.fake.sessions[0].closed {
+			t.Errorf("%q: quit %v, session closed %v", keys, b.quit, b.fake.sessions[0].closed)
+		}
+		b.says("kerf resume 0192-0000-session-1 goes on")
+	}
+	b := story(t, 80, 24).keys("ctrl+c").says("Press ctrl+c again to leave").wait(2 * time.Second).keys("ctrl+c")
+	if b.quit {
+		t.Error("two slow ctrl+c leave")
+	}
+}
+
+func TestRewind(t *testing.T) {
+	b := story(t, 80, 24).aTurn()
+	b.event("t2", protocol.TurnStarted{}, done("u2", user("and document it")), protocol.TurnCompleted{})
+	b.keys("esc", "esc").says("Go back to before", "and document it", "mathx crashes")
+	b.keys("enter").says("Go back in what?").keys("1")
+	b.submitted(protocol.Rewind{Turn: "t2", Conversation: true, Files: true}).says("› and document it")
+	b.keys("ctrl+c", "esc", "esc", "enter", "4")
+	if got := b.fake.opened[len(b.fake.opened)-1]; got.Fork != "" || got.Resume != "" {
+		t.Errorf("a fork before the first turn is a new session, got %+v", got)
+	}
+}
+
+func TestChangesPanelUndoes(t *testing.T) {
+	b := story(t, 80, 24, func(o *Options) { o.Desk = desk() })
+	open := func() *bench { return b.types("/changes").keys("enter") }
+	open().keys("u").says("Kerf does not undo it").submitted()
+	open().keys("down", "u").submitted(protocol.Undo{Turn: "t1", Call: "c2"})
+	open().keys("down", "t").submitted(protocol.Undo{Turn: "t1"})
+	open().keys("down", "down", "f", "enter").submitted(protocol.Undo{Turn: "t1", Call: "c1", Paths: []string{"/work/project/mathx/mathx.go"}})
+	b.keys("r").submitted(protocol.Undo{Redo: true})
+	b.event("", protocol.Undone{Report: protocol.UndoReport{What: "the last turn", Files: []protocol.UndoFile{{Path: "/work/project/a.go", Outcome: "merged"}}}})
+	b.says("Undid the last turn", "a.go  merged")
+	b.event("", protocol.Undone{Report: protocol.UndoReport{Problem: "a.go changed since", Files: []protocol.UndoFile{{Path: "/work/project/a.go", Outcome: "conflict", Note: "line 3"}}}})
+	b.says("a.go changed since", "a.go  conflict: line 3")
+}
+
+func TestSwitchingSessions(t *testing.T) {
+	b := story(t, 80, 24, func(o *Options) { o.Desk = desk() })
+	b.types("/new").keys("enter")
+	if len(b.fake.opened) != 2 || !b.fake.sessions[0].closed {
+		t.Fatalf("opened %d, the first closed %v", len(b.fake.opened), b.fake.sessions[0].closed)
+	}
+	b.fake.list = []protocol.SessionInfo{{ID: "aaa", Title: "Mend the parser", Cwd: "/work/project", Turns: 3}}
+	b.fake.past = map[string][]protocol.PastTurn{"aaa": {{ID: "x", Items: []protocol.Item{{Body: user("why?")}, {Body: answer("Because.")}}, Ended: "interrupted"}}}
+	b.types("/resume").keys("enter").types("parser").keys("enter")
+	b.says("› why?", "• Because.", "─ interrupted")
+	b.types("/fork").keys("enter")
+	if got := b.fake.opened[len(b.fake.opened)-1].Fork; got != "aaa" {
+		t.Errorf("forked %q", got)
+	}
+	b.event("t", protocol.TurnStarted{}).types("/new").keys("enter").says("a turn is running")
+	b.event("t", protocol.TurnCompleted{})
+	b.types("/resume").keys("enter").keys("ctrl+r").keys("ctrl+u").types("Better").keys("enter").says("renamed to Better")
+	if b.fake.renamed != "Better" {
+		t.Errorf("renamed to %q", b.fake.renamed)
+	}
+}
+
+func TestLongSessionOpensAtItsEnd(t *testing.T) {
+	b := unopened(t, 80, 24, func(o *Options) { o.Open.Resume = "long" })
+	var turns []protocol.PastTurn
+	for i := range 300 {
+		turns = append(turns, protocol.PastTurn{ID: protocol.TurnID(fmt.Sprint(i)), Items: []protocol.Item{{Body: user(fmt.Sprintf("question %d", i))}, {Body: answer(fmt.Sprintf("answer %d", i))}}})
+	}
+	b.fake.past = map[string][]protocol.PastTurn{"long": turns}
+	b.run(b.m.Init())
+	b.says("earlier items (ctrl+t shows them)", "answer 299").silent("question 200")
+	b.keys("ctrl+t", "home").says("question 250").keys("/").types("answer 260").keys("enter").says("answer 260").keys("q").says("answer 299")
+	if b.vt.Full() {
+		t.Error("the alternate screen is still shown")
+	}
+}
+
+func TestThemesAndColours(t *testing.T) {
+	for _, depth := range []ink.Depth{ink.NoColor, ink.Color16, ink.Color256, ink.TrueColor} {
+		b := story(t, 80, 24, func(o *Options) { o.Depth = depth; o.Theme = "light" }).aTurn()
+		b.styled(fmt.Sprintf("colours_%d", depth))
+	}
+	b := story(t, 80, 24)
+	b.types("/theme nope").keys("enter").says("there is no theme nope")
+	b.types("/theme mono").keys("enter")
+	if b.m.pal.Depth() != ink.NoColor {
+		t.Error("mono has colours")
+	}
+	b.types("/theme").keys("enter", "up", "up", "esc")
+	if b.m.theme != "mono" {
+		t.Errorf("esc left theme %q", b.m.theme)
+	}
+}
