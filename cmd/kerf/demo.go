@@ -34,13 +34,15 @@ const demoPrompt = "mathx crashes when it divides by zero. Fix it, add tests and
 
 func (p *program) demoCommand() *cobra.Command {
 	var asJSON bool
+	var api string
 	cmd := &cobra.Command{Use: "demo", Short: "See Kerf work on a real bug, with a scripted model", Long: demoLong, Args: atMost(0),
-		RunE: func(cmd *cobra.Command, args []string) error { return p.demo(cmd.Context(), asJSON) }}
+		RunE: func(cmd *cobra.Command, args []string) error { return p.demo(cmd.Context(), asJSON, api) }}
+	cmd.Flags().StringVar(&api, "api", "", "serve the script on this machine in a wire `protocol` (responses, chat, anthropic or gemini), and ask it over HTTP")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON lines on stdout")
 	return cmd
 }
 
-func (p *program) demo(ctx context.Context, asJSON bool) error {
+func (p *program) demo(ctx context.Context, asJSON bool, api string) error {
 	for _, tool := range []string{"git", "go"} {
 		if _, err := osexec.LookPath(tool); err != nil {
 			return misuse("the demo needs %s, and it is not on PATH", tool)
@@ -51,18 +53,11 @@ func (p *program) demo(ctx context.Context, asJSON bool) error {
 		return fmt.Errorf("demo: %w", err)
 	}
 	p.dir = dir
-	h, err := p.host(map[string]any{"model_provider": "script", "model": "scripted-demo"})
+	h, stop, err := p.demoServer(api)
 	if err != nil {
 		return err
 	}
-	f, err := demoFiles.Open("demo/scenario.json")
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if h.Client, err = host.Scripted(f); err != nil {
-		return err
-	}
+	defer stop()
 	fmt.Fprintf(p.stderr, "This is a demonstration: the model is SCRIPTED (a recorded scenario, no network, no key).\n"+
 		"Its tools, the files in %s, the test runs and the session are real.\n\n", dir)
 	signals := make(chan os.Signal, 2)
@@ -79,6 +74,43 @@ func (p *program) demo(ctx context.Context, asJSON bool) error {
 	}
 	p.demoNext(ctx, h, dir)
 	return nil
+}
+
+// demoServer is a host whose model plays the scenario: inside the program, or as
+// a server that speaks a wire protocol.
+func (p *program) demoServer(api string) (*host.Host, func(), error) {
+	f, err := demoFiles.Open("demo/scenario.json")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	flags := map[string]any{"model_provider": "script", "model": "scripted-demo"}
+	if api == "" {
+		h, err := p.host(flags)
+		if err != nil {
+			return nil, nil, err
+		}
+		h.Client, err = host.Scripted(f)
+		return h, func() {}, err
+	}
+	switch api {
+	case "responses", "chat", "anthropic", "gemini":
+	default:
+		return nil, nil, misuse("--api %q: use responses, chat, anthropic or gemini", api)
+	}
+	url, stop, err := host.ServeScenario(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	flags["model_provider"] = "demo"
+	p.overrides = append(p.overrides, fmt.Sprintf("model_providers.demo={name=\"scripted %s server\", base_url=%q, wire_api=%q}", api, url, api))
+	h, err := p.host(flags)
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	fmt.Fprintf(p.stderr, "The script is served at %s and asked over HTTP (%s).\n", url, api)
+	return h, stop, nil
 }
 
 // demoNext says where things are and what to try.

@@ -47,6 +47,8 @@ type program struct {
 	dir       string
 	overrides []string
 	profile   string
+	oss       bool
+	record    string
 }
 
 // codeError ends the program with a code and, when err is set, a message.
@@ -96,8 +98,12 @@ func (p *program) exit(err error) int {
 	}
 	fmt.Fprintf(p.stderr, "kerf: %v\n", err)
 	var bad *config.Error
-	if errors.As(err, &bad) {
+	var code interface{ ExitCode() int }
+	switch {
+	case errors.As(err, &bad):
 		return 2
+	case errors.As(err, &code):
+		return code.ExitCode()
 	}
 	return 1
 }
@@ -122,11 +128,13 @@ func (p *program) root() *cobra.Command {
 	f.StringVarP(&p.dir, "cd", "C", "", "run as if started in this `directory`")
 	f.StringArrayVarP(&p.overrides, "config", "c", nil, "override a setting, `key.path=value` in TOML; may be repeated")
 	f.StringVarP(&p.profile, "profile", "p", "", "use a `profile` of the configuration")
+	f.BoolVar(&p.oss, "oss", false, "use a model of this machine: Ollama, LM Studio or llama.cpp")
+	f.StringVar(&p.record, "record", "", "write the session into this `file` as a scenario")
+	root.AddCommand(p.modelsCommand(), p.loginCommand(), p.logoutCommand(), p.scriptCommand())
 	root.AddCommand(p.execCommand(), p.sessionsCommand(), p.diffCommand(), p.applyCommand(), p.applyPatchCommand(),
 		p.toolCommand(), p.demoCommand(), p.configCommand(), p.verifyCommand(), p.recoverCommand(), p.sandboxCommand(), p.mcpServerCommand(), p.acpCommand())
 	root.AddCommand(p.undoCommand(), p.redoCommand(), p.logCommand(), p.blameCommand(), p.gcCommand())
 	p.addTUI(root)
-	root.AddCommand(p.explainCommand(), p.debugCommand(), p.rulesCommand())
 	return root
 }
 
@@ -152,6 +160,7 @@ func (p *program) host(flags map[string]any) (*host.Host, error) {
 			return nil, err
 		}
 	}
+	h.Local, h.Record = p.oss, p.record
 	for _, w := range warnings {
 		h.Warnings = append(h.Warnings, w.String())
 	}

@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,8 +23,6 @@ import (
 	"kerf/internal/agent/tools"
 	"kerf/internal/config"
 	"kerf/internal/model"
-	"kerf/internal/model/openai"
-	"kerf/internal/model/script"
 	"kerf/internal/protocol"
 	"kerf/internal/work/repo"
 )
@@ -41,6 +39,15 @@ type Host struct {
 	Warnings []string
 	// Client, when set, is used instead of the configured provider.
 	Client model.Client
+	// Local asks for a model of this machine, see --oss.
+	Local bool
+	// Record is a file that the session is written into as a scenario.
+	Record string
+
+	choosing sync.Mutex // a local model is chosen
+	facts    toldFacts
+	secrets  secretSet
+	redactor redactor
 }
 
 var _ protocol.Sessions = (*Host)(nil)
@@ -51,7 +58,7 @@ func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sessi
 	if err != nil {
 		return nil, err
 	}
-	client, provider, err := h.client()
+	client, provider, err := h.client(ctx, &set)
 	if err != nil {
 		return nil, err
 	}
@@ -117,92 +124,6 @@ func inherit(set *protocol.Settings, over protocol.Settings, st *history.State) 
 
 // Trusted reports whether the user trusts the project.
 func (h *Host) Trusted() bool { return h.Config.Trust(h.Config.Root) == config.Trusted }
-
-// Provider is the chosen provider.
-func (h *Host) Provider() (config.Provider, error) {
-	p, ok := h.Config.Providers[h.Config.ModelProvider]
-	if !ok {
-		return p, fmt.Errorf("model_provider %q is not configured; add [model_providers.%s]", h.Config.ModelProvider, h.Config.ModelProvider)
-	}
-	return p, nil
-}
-
-// client makes the client of the chosen provider. A missing key is an error
-// before any request.
-func (h *Host) client() (model.Client, config.Provider, error) {
-	p, err := h.Provider()
-	if err != nil || h.Client != nil {
-		return h.Client, p, err
-	}
-	switch p.WireAPI {
-	case "responses":
-		key, err := h.key(p)
-		if err != nil {
-			return nil, p, err
-		}
-		headers := map[string]string{"originator": "kerf", "user-agent": "kerf/" + Version}
-		for k, v := range p.HTTPHeaders {
-			headers[k] = v
-		}
-		for k, name := range p.EnvHTTPHeaders {
-			if v := h.Getenv(name); v != "" {
-				headers[k] = v
-			}
-		}
-		return openai.New(openai.Options{Name: p.Name, BaseURL: p.BaseURL, Key: fixed(key), Headers: headers, QueryParams: p.QueryParams,
-			IdleTimeout: p.StreamIdleTimeout, EnvKey: p.EnvKey}), p, nil
-	case "script":
-		f, err := os.Open(p.BaseURL)
-		if err != nil {
-			return nil, p, fmt.Errorf("scenario: %w", err)
-		}
-		defer f.Close()
-		c, err := Scripted(f)
-		if err != nil {
-			return nil, p, fmt.Errorf("%s: %w", p.BaseURL, err)
-		}
-		return c, p, nil
-	}
-	return nil, p, fmt.Errorf("model_providers.%s: wire_api %q is not built yet; use \"responses\" or \"script\"", h.Config.ModelProvider, p.WireAPI)
-}
-
-// key finds the provider's key: its own token, the variable it names, or none
-// where none is needed.
-func (h *Host) key(p config.Provider) (string, error) {
-	if p.ExperimentalBearerToken != "" {
-		return p.ExperimentalBearerToken, nil
-	}
-	if h.Config.ModelProvider == "openai" {
-		if k := h.Getenv("CODEX_API_KEY"); k != "" {
-			return k, nil
-		}
-	}
-	if p.EnvKey == "" {
-		return "", nil
-	}
-	if k := strings.TrimSpace(h.Getenv(p.EnvKey)); k != "" {
-		return k, nil
-	}
-	hint := "set it, or sign in with: kerf login"
-	if p.EnvKeyInstructions != "" {
-		hint = p.EnvKeyInstructions
-	}
-	return "", fmt.Errorf("provider %s needs a key: the environment variable %s is not set; %s", p.Name, p.EnvKey, hint)
-}
-
-// Scripted returns a client that plays a scenario.
-func Scripted(r io.Reader) (model.Client, error) {
-	sc, err := script.Load(r)
-	if err != nil {
-		return nil, err
-	}
-	return script.New(sc), nil
-}
-
-// fixed is a key that is known already; none sends none.
-func fixed(key string) func(context.Context) (string, error) {
-	return func(context.Context) (string, error) { return key, nil }
-}
 
 // Getenv reads from the environment the host was given.
 func (h *Host) Getenv(name string) string {
@@ -271,7 +192,7 @@ func gitOf(cwd string) rollout.Git {
 }
 
 func (h *Host) rolloutOptions() rollout.Options {
-	return rollout.Options{Redact: rollout.NewRedactor(h.Env).Bytes}
+	return rollout.Options{Redact: h.redact}
 }
 
 func (h *Host) resumeLog(o protocol.OpenOptions) (*log, error) {
@@ -316,17 +237,10 @@ func (h *Host) start(o protocol.OpenOptions, set protocol.Settings, client model
 	if err != nil {
 		return nil, err
 	}
-	ho := h.handsOptions(ws, set, o, l, private)
-	governed, err := h.govern(&ho, l.id)
-	if err != nil {
-		ws.close()
-		_ = os.RemoveAll(private)
-		return nil, err
-	}
-	hands := session.NewHands(ho)
+	hands := session.NewHands(h.handsOptions(ws, set, o, l, private))
 	around.Roots = ws.roots
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
-		Freeform: freeform(set.Model), CacheKey: string(l.id)}
+		Freeform: true, CompactModel: h.Config.CompactModel, CacheKey: string(l.id)} // the client fits the tools to the model
 	if l.state != nil && l.state.Meta.Instructions != "" {
 		fixed.Instructions = l.state.Meta.Instructions
 	}
@@ -337,7 +251,7 @@ func (h *Host) start(o protocol.OpenOptions, set protocol.Settings, client model
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
 		Limits: h.limits, Budget: h.budget(),
 		Hands: hands, Gather: around.Gather, Headless: o.Headless,
-		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), append(ws.warnings, governed...)...),
+		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), ws.warnings...),
 		Release: func() {
 			ws.close()
 			_ = os.RemoveAll(private)
@@ -356,11 +270,6 @@ func (h *Host) offered() []tool.Spec {
 		specs = append(specs, s)
 	}
 	return specs
-}
-
-// freeform reports whether the model takes tools with a grammar.
-func freeform(name string) bool {
-	return strings.HasPrefix(name, "gpt-5") || strings.HasPrefix(name, "gpt-6")
 }
 
 func (h *Host) surroundings(set protocol.Settings) *session.Surroundings {

@@ -13,6 +13,10 @@ import (
 // compacted. What the configuration says counts, then what is known of the model.
 func (h *Host) limits(name string) (window, limit int) {
 	window, limit = h.Config.ModelContextWindow, h.Config.AutoCompactLimit
+	if window == 0 {
+		facts, _ := h.Facts(name)
+		window = facts.Window
+	}
 	if most := window / 10 * 9; most > 0 && (limit == 0 || limit > most) {
 		limit = most
 	}

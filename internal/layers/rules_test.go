@@ -22,7 +22,8 @@ var arrows = map[string][]string{
 	"work":     {"text"},
 	"agent":    {"protocol", "text", "model", "work"},
 	"front":    {"protocol", "text/diff", "text/visible"},
-	"host":     {"config", "protocol", "model", "work", "agent", "text/visible"},
+	"auth":     {},
+	"host":     {"auth", "config", "protocol", "model", "work", "agent", "text/visible"},
 	"cmd/kerf": {"host", "config", "protocol", "front", "text/visible"},
 	"layers":   {},
 }

@@ -162,6 +162,9 @@ type ItemDone struct {
 // Limits is the provider's word on rate limits, as header name -> value.
 type Limits struct{ Values map[string]string }
 
+// Notice is something that the user should know of how the answer came about.
+type Notice struct{ Text string }
+
 // Done ends a response.
 type Done struct {
 	ResponseID string
@@ -181,6 +184,7 @@ func (ReasoningDelta) chunk() {}
 func (InputDelta) chunk()     {}
 func (ItemDone) chunk()       {}
 func (Limits) chunk()         {}
+func (Notice) chunk()         {}
 func (Done) chunk()           {}
 
 // ErrorKind is the closed set of causes that callers branch on.

@@ -31,6 +31,8 @@ type Fixed struct {
 	Freeform bool
 	Summary  string
 	CacheKey string
+	// CompactModel writes summaries; empty for the session's own model.
+	CompactModel string
 }
 
 // Build returns the request for items.
@@ -43,7 +45,11 @@ func (f *Fixed) Build(s protocol.Settings, schema json.RawMessage, items []*mode
 
 // Compaction returns the request for the summary of items: it offers no tools.
 func (f *Fixed) Compaction(s protocol.Settings, items []*model.Item) *model.Request {
-	return &model.Request{Model: s.Model, Instructions: f.Instructions, Items: items, Effort: s.Effort, Summary: f.Summary, CacheKey: f.CacheKey}
+	name := s.Model
+	if f.CompactModel != "" {
+		name = f.CompactModel
+	}
+	return &model.Request{Model: name, Instructions: f.Instructions, Items: items, Effort: s.Effort, Summary: f.Summary, CacheKey: f.CacheKey}
 }
 
 func (f *Fixed) tools() []model.Tool {

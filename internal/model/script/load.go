@@ -199,6 +199,14 @@ func (l *loader) scenario(s *Scenario) error {
 				return true, l.errorf("version %d is not known, this Kerf reads version %d", s.Version, Version)
 			}
 			return true, nil
+		case "matching":
+			if err := l.value(&s.Matching, "a text"); err != nil {
+				return true, err
+			}
+			if s.Matching != Tolerant && s.Matching != Exact {
+				return true, l.errorf("matching is %q, want %q or %q", s.Matching, Tolerant, Exact)
+			}
+			return true, nil
 		case "title":
 			return true, l.value(&s.Title, "a text")
 		case "rounds":
@@ -262,6 +270,10 @@ func (l *loader) round(r *Round) error {
 func (l *loader) expect(e *Expect) error {
 	return l.object("expectation", func(name string) (bool, error) {
 		switch name {
+		case "shape":
+			return true, l.texts(&e.Shape)
+		case "texts":
+			return true, l.texts(&e.Texts)
 		case "input_contains":
 			return true, l.texts(&e.InputContains)
 		case "tool_output_contains":
@@ -276,6 +288,8 @@ func (l *loader) usage(u *Usage) error {
 		switch name {
 		case "input_tokens":
 			return true, l.count(&u.Input)
+		case "cache_write_input_tokens":
+			return true, l.count(&u.Write)
 		case "cached_input_tokens":
 			return true, l.count(&u.Cached)
 		case "output_tokens":

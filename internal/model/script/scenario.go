@@ -13,10 +13,19 @@ const Version = 1
 
 // Scenario is what a scripted model says. doc/scenario.md describes its JSON.
 type Scenario struct {
-	Version int     `json:"version"`
-	Title   string  `json:"title"`
-	Rounds  []Round `json:"rounds"`
+	Version int    `json:"version"`
+	Title   string `json:"title"`
+	// Matching is exact when requests must say what the recorded ones said, and
+	// tolerant or empty when their shape is enough.
+	Matching string  `json:"matching,omitempty"`
+	Rounds   []Round `json:"rounds"`
 }
+
+// The ways to match a request with the one that was recorded.
+const (
+	Tolerant = "tolerant"
+	Exact    = "exact"
+)
 
 // Round is the answer to one request.
 type Round struct {
@@ -32,6 +41,10 @@ type Round struct {
 type Expect struct {
 	InputContains      []string `json:"input_contains,omitempty"`       // anywhere in the conversation
 	ToolOutputContains []string `json:"tool_output_contains,omitempty"` // in what tools gave back
+	// Shape is what came since the model spoke last: "user" for messages, and
+	// "output NAME" for the output of each call. Texts are the words of the same.
+	Shape []string `json:"shape,omitempty"`
+	Texts []string `json:"texts,omitempty"`
 }
 
 // Item is one of a message, a piece of reasoning and a call of a tool; the
@@ -54,6 +67,7 @@ type Item struct {
 type Usage struct {
 	Input     int `json:"input_tokens"`
 	Cached    int `json:"cached_input_tokens,omitempty"`
+	Write     int `json:"cache_write_input_tokens,omitempty"`
 	Output    int `json:"output_tokens"`
 	Reasoning int `json:"reasoning_output_tokens,omitempty"`
 }

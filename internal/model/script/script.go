@@ -56,7 +56,11 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, emit func(model.C
 	}
 	round := c.scenario.Rounds[k-1]
 	if round.Expect != nil {
-		if differs := round.Expect.Check(inputText(r), outputText(r)); differs != "" {
+		differs := round.Expect.Check(inputText(r), outputText(r))
+		if differs == "" {
+			differs = round.Expect.match(r.Items, c.scenario.Matching == Exact)
+		}
+		if differs != "" {
 			return c.refuse("round %d: %s", k, differs)
 		}
 	}
@@ -177,7 +181,7 @@ func (u *Usage) model() *model.Usage {
 	if u == nil {
 		return nil
 	}
-	return &model.Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}
+	return &model.Usage{Input: u.Input, Cached: u.Cached, CacheWrite: u.Write, Output: u.Output, Reasoning: u.Reasoning}
 }
 
 func (f *Failure) model(began bool) *model.Error {

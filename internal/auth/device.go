@@ -1,0 +1,94 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// Device is a sign-in by a code that the user enters in a browser (RFC 8628).
+type Device struct {
+	ClientID     string
+	DeviceURL    string
+	TokenURL     string
+	Scopes       []string
+	Audience     string
+	Client       *http.Client
+	ClientSecret string
+}
+
+// Prompt is what the user must do.
+type Prompt struct{ URL, Complete, Code string }
+
+func (d *Device) config() *oauth2.Config {
+	return &oauth2.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret, Scopes: d.Scopes,
+		Endpoint: oauth2.Endpoint{DeviceAuthURL: d.DeviceURL, TokenURL: d.TokenURL}}
+}
+
+func (d *Device) context(ctx context.Context) context.Context {
+	if d.Client == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, oauth2.HTTPClient, d.Client)
+}
+
+// SignIn asks for a code, shows it, and waits until the user has entered it.
+func (d *Device) SignIn(ctx context.Context, show func(Prompt)) (Credential, error) {
+	ctx = d.context(ctx)
+	var options []oauth2.AuthCodeOption
+	if d.Audience != "" {
+		options = append(options, oauth2.SetAuthURLParam("audience", d.Audience))
+	}
+	code, err := d.config().DeviceAuth(ctx, options...)
+	if err != nil {
+		return Credential{}, told(err)
+	}
+	show(Prompt{URL: code.VerificationURI, Complete: code.VerificationURIComplete, Code: code.UserCode})
+	token, err := d.config().DeviceAccessToken(ctx, code)
+	if err != nil {
+		return Credential{}, told(err)
+	}
+	return credentialOf(token), nil
+}
+
+// Renew returns fresh tokens for stale ones.
+func (d *Device) Renew(ctx context.Context, c Credential) (Credential, error) {
+	if c.Refresh == "" {
+		return c, errors.New("the sign-in has expired; run kerf login again")
+	}
+	old := &oauth2.Token{RefreshToken: c.Refresh, Expiry: time.Unix(1, 0)}
+	token, err := d.config().TokenSource(d.context(ctx), old).Token()
+	if err != nil {
+		return c, fmt.Errorf("%w; run kerf login again", told(err))
+	}
+	fresh := credentialOf(token)
+	if fresh.Refresh == "" {
+		fresh.Refresh = c.Refresh
+	}
+	return fresh, nil
+}
+
+func credentialOf(t *oauth2.Token) Credential {
+	return Credential{Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry.UTC()}
+}
+
+// told is the provider's word of an error, without the answer that holds it.
+func told(err error) error {
+	var r *oauth2.RetrieveError
+	if !errors.As(err, &r) {
+		return err
+	}
+	switch {
+	case r.ErrorDescription != "":
+		return errors.New(r.ErrorDescription)
+	case r.ErrorCode != "":
+		return errors.New(r.ErrorCode)
+	case r.Response != nil:
+		return errors.New("the sign-in server answered " + r.Response.Status)
+	}
+	return errors.New("the sign-in server refused")
+}

@@ -1,0 +1,60 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"kerf/internal/model"
+)
+
+// maxFetch bounds the answer to a fetch.
+const maxFetch = 32 << 20
+
+// Fetch asks for a document under the base URL, such as the list of models. Body
+// and Last of the call do not count; a failure is a *model.Error or the
+// context's error.
+func (e *Endpoint) Fetch(ctx context.Context, c Call) ([]byte, error) {
+	c.Body = NewBody()
+	x := &exchange{Endpoint: e, call: c}
+	body, err := x.fetch(ctx)
+	if x.renewable(err) && e.opts.Rejected(x.key) {
+		x = &exchange{Endpoint: e, call: c}
+		body, err = x.fetch(ctx)
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return body, err
+}
+
+func (x *exchange) fetch(parent context.Context) ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	req, err := x.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	req.Method, req.Body, req.GetBody, req.ContentLength = http.MethodGet, nil, nil, 0
+	req.Header.Del("Content-Type")
+	req.Header.Set("Accept", "application/json")
+	watch := newWatch(x.opts.IdleTimeout, cancel)
+	defer watch.stop()
+	resp, err := x.client.Do(req)
+	if err != nil {
+		return nil, x.unreachable(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, x.refused(resp)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxFetch+1))
+	if err != nil {
+		return nil, x.broken(ctx, err)
+	}
+	if len(body) > maxFetch {
+		return nil, &model.Error{Kind: model.BadCall, Message: fmt.Sprintf("%s answered with more than %d bytes", x.host, maxFetch)}
+	}
+	return body, nil
+}
