@@ -8,7 +8,14 @@ import (
 // compare marks the lines of a and b that are not part of their common
 // subsequence. Lines are numbers below kinds.
 func compare(a, b []int32, kinds int) (changedA, changedB []bool) {
-	changedA, changedB = make([]bool, len(a)), make([]bool, len(b))
+	s := newSearch(a, b, kinds)
+	s.run(box{0, len(s.a), 0, len(s.b)}, 0)
+	return s.changedA, s.changedB
+}
+
+// newSearch prepares the search for a common subsequence.
+func newSearch(a, b []int32, kinds int) *search {
+	changedA, changedB := make([]bool, len(a)), make([]bool, len(b))
 	inA, inB := make([]bool, kinds), make([]bool, kinds)
 	for _, n := range a {
 		inA[n] = true
@@ -21,8 +28,7 @@ func compare(a, b []int32, kinds int) (changedA, changedB []bool) {
 	// runs without them and still finds the longest subsequence.
 	s.a, s.whereA = keep(a, inB, changedA)
 	s.b, s.whereB = keep(b, inA, changedB)
-	s.run(box{0, len(s.a), 0, len(s.b)}, 0)
-	return changedA, changedB
+	return s
 }
 
 // keep returns the lines of side that are in other, and where they were; it
@@ -59,6 +65,7 @@ type search struct {
 	limit             int
 	forward, backward []int // furthest x per diagonal; see middle
 	seen              *census
+	steps             int // diagonals and lines looked at, for tests of the bound
 }
 
 // box is a part of the edit graph: a[a0:a1] against b[b0:b1].
@@ -132,6 +139,7 @@ func (s *search) middle(x box) (i, j int, exact bool) {
 			for i >= 0 && i < n && i-k < m && s.a[x.a0+i] == s.b[x.b0+i-k] {
 				i++
 			}
+			s.steps += 1 + max(0, i-max(f[zero+k], 0))
 			f[zero+k] = i
 			if o := shift - k; i >= 0 && shift&1 != 0 && -d < o && o < d && r[zero+o] >= 0 && i+r[zero+o] >= n {
 				return x.a0 + i, x.b0 + i - k, true
@@ -142,6 +150,7 @@ func (s *search) middle(x box) (i, j int, exact bool) {
 			for i >= 0 && i < n && i-k < m && s.a[x.a1-1-i] == s.b[x.b1-1-i+k] {
 				i++
 			}
+			s.steps += 1 + max(0, i-max(r[zero+k], 0))
 			r[zero+k] = i
 			if o := shift - k; i >= 0 && shift&1 == 0 && -d <= o && o <= d && f[zero+o] >= 0 && i+f[zero+o] >= n {
 				return x.a1 - i, x.b1 - i + k, true
