@@ -151,6 +151,9 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 		Prompt: prompt, Schema: schema, JSON: o.json || o.jsonToo, LastMessage: o.lastMessage,
 		Stdout: o.p.stdout, Stderr: o.p.stderr, Color: o.colored(errTTY), RawMessage: !isTerminal(o.p.stdout), Interrupts: signals,
 	})
+	if code == 0 {
+		h.CollectIfDue(ctx)
+	}
 	return silent(code)
 }
 

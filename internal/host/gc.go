@@ -72,6 +72,31 @@ func (h *Host) Collect(ctx context.Context, dry bool) ([]Collected, error) {
 	return done, nil
 }
 
+// How often Kerf collects by itself, and how long it may take at the end of a run.
+// What is left then is collected the next day.
+const (
+	collectEvery = 24 * time.Hour
+	collectAtEnd = 2 * time.Second
+)
+
+// CollectIfDue collects once a day, for a bounded time, so that stores do not grow
+// without end. Trouble is left to kerf gc to tell.
+func (h *Host) CollectIfDue(ctx context.Context) {
+	stamp := filepath.Join(h.Config.Home, "workspaces", "collected")
+	st, err := os.Stat(stamp)
+	if err == nil && time.Since(st.ModTime()) < collectEvery {
+		return
+	}
+	if os.WriteFile(stamp, nil, 0o600) != nil || err != nil {
+		return // with the first stamp nothing is old yet
+	}
+	now := time.Now()
+	_ = os.Chtimes(stamp, now, now) // writing nothing leaves the time as it was
+	ctx, cancel := context.WithTimeout(ctx, collectAtEnd)
+	defer cancel()
+	_, _ = h.Collect(ctx, false)
+}
+
 // retention is the configured one.
 func (h *Host) retention() changes.Retention {
 	b := h.Config.Backups
