@@ -239,30 +239,3 @@ func (p *program) recoverCommand() *cobra.Command {
 			return h.Recover(cmd.Context(), p.stdout)
 		}}
 }
-
-func (p *program) sandboxCommand() *cobra.Command {
-	var mode string
-	var dirs []string
-	cmd := &cobra.Command{Use: "sandbox [flags] -- COMMAND [ARG ...]", Short: "Run one command in the sandbox",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return misuse("which command? kerf sandbox -- COMMAND")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.host(nil)
-			if err != nil {
-				return err
-			}
-			code, err := h.Sandboxed(cmd.Context(), mode, dirs, args, p.stdin, p.stdout, p.stderr)
-			if err != nil {
-				return &codeError{code: code, err: err}
-			}
-			return silent(code)
-		}}
-	cmd.Flags().StringVarP(&mode, "sandbox", "s", string(protocol.SandboxReadOnly), "read-only, workspace-write or danger-full-access (`mode`)")
-	cmd.Flags().StringArrayVar(&dirs, "add-dir", nil, "a further writable `directory`")
-	cmd.Flags().SetInterspersed(false)
-	return cmd
-}

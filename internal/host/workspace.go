@@ -181,9 +181,11 @@ func orElse(s, other string) string {
 // policy makes the sandbox policy of a command.
 func (h *Host) policy(roots []string, private string) func(protocol.SandboxMode) sandbox.Policy {
 	c := h.Config
-	rules := rulesOf(c.Permissions[c.DefaultPermissions])
+	profile := c.Permissions[c.DefaultPermissions]
+	rules := rulesOf(profile)
 	return func(mode protocol.SandboxMode) sandbox.Policy {
-		return sandbox.Policy{Mode: string(mode), Roots: roots, Network: c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace,
+		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
+		return sandbox.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains, Limits: sandbox.DefaultLimits(),
 			TmpDir: private, SharedTmp: c.WorkspaceWrite.SharedTmp, Rules: rules, DenyRead: []string{c.Home},
 			LockDir: filepath.Join(c.Home, "locks")}
 	}

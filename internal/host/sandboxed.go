@@ -1,0 +1,203 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"kerf/internal/protocol"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox"
+)
+
+// stopGrace is how long a command may take to end after the first SIGTERM.
+const stopGrace = 2 * time.Second
+
+// Sandboxed runs one command in the sandbox and returns its exit code. A sandbox
+// that cannot be set up is an error with code 125, and the command does not run.
+// With an empty mode it is the configured one.
+//
+// On a terminal the command gets one of its own; otherwise it has the streams as
+// they are. Signals reach the command. On the second one, or when it does not
+// end on SIGTERM, it is killed with all that it started.
+func (h *Host) Sandboxed(ctx context.Context, mode string, addDirs, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	set, err := h.settings(protocol.Settings{Sandbox: protocol.SandboxMode(mode)})
+	if err != nil {
+		return 2, err
+	}
+	switch set.Sandbox {
+	case protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull:
+	default:
+		return 2, fmt.Errorf("--sandbox %q: use read-only, workspace-write or danger-full-access", mode)
+	}
+	roots, err := h.roots(h.Config.Cwd, addDirs)
+	if err != nil {
+		return 2, err
+	}
+	private, err := privateTmp("sandbox")
+	if err != nil {
+		return 125, err
+	}
+	defer os.RemoveAll(private)
+	pol := h.policy(roots, private)(set.Sandbox)
+	pol.Cwd = h.Config.Cwd
+	pol.Log = func(line string) { fmt.Fprintln(stderr, "kerf: "+visible(line)) }
+	plan, err := sandbox.Resolve(pol, sandbox.Disk{})
+	if err != nil {
+		return 125, err
+	}
+	tty := isTTY(stdin) && isTTY(stdout)
+	plan.TTY = tty
+	env := h.childEnv("")(tty)
+	if tty && h.Getenv("TERM") != "" {
+		env = append(env, "TERM="+h.Getenv("TERM"))
+	}
+	wrapped, files, cleanup, err := sandbox.Wrap(ctx, plan, argv, env)
+	if err != nil {
+		return 125, fmt.Errorf("the sandbox cannot be set up, so the command was not run: %w", err)
+	}
+	defer func() {
+		cleanup()
+		for _, f := range sandbox.Sweep(plan) {
+			fmt.Fprintf(stderr, "kerf: %s: %s\n", visible(f.Path), f.What)
+		}
+	}()
+	if w := sandbox.Warning(ctx, pol.LockDir, roots...); w != "" && set.Sandbox != protocol.SandboxFull {
+		fmt.Fprintln(stderr, "kerf: warning: "+w)
+	}
+	spec := proc.Spec{Argv: wrapped, Dir: h.Config.Cwd, Env: env, ExtraFiles: files, Confined: plan.Confined()}
+	if tty {
+		return onTerminal(ctx, spec, stdin.(*os.File), stdout.(*os.File))
+	}
+	streams, done := filesOf(stdin, stdout, stderr)
+	defer done()
+	spec.Streams = streams
+	return attended(ctx, spec, nil)
+}
+
+// attended runs a command and hands on the signals that Kerf gets.
+func attended(ctx context.Context, spec proc.Spec, started func(*proc.Process)) (int, error) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, passedOn...)
+	defer signal.Stop(signals)
+	p, err := proc.Start(ctx, spec)
+	if err != nil {
+		if errors.Is(err, proc.ErrNotFound) {
+			return 127, err
+		}
+		return 126, err
+	}
+	defer p.Kill()
+	if started != nil {
+		started(p)
+	}
+	var late <-chan time.Time
+	for got := 0; ; {
+		select {
+		case <-p.Done():
+			code, _, _ := p.ExitCode()
+			return code, nil
+		case <-late:
+			p.Kill()
+		case sig := <-signals:
+			if got++; got > 1 {
+				p.Kill()
+				continue
+			}
+			p.Signal(sig)
+			if sig != os.Interrupt {
+				late = time.After(stopGrace)
+			}
+		}
+	}
+}
+
+// onTerminal gives the command a terminal of its own and joins it to ours.
+func onTerminal(ctx context.Context, spec proc.Spec, in, out *os.File) (int, error) {
+	spec.TTY = true
+	spec.Size = sizeOf(out)
+	spec.OnOutput = func(b []byte) { _, _ = out.Write(b) }
+	old, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return 125, fmt.Errorf("terminal: %w", err)
+	}
+	defer func() { _ = term.Restore(int(in.Fd()), old) }()
+	return attended(ctx, spec, func(p *proc.Process) {
+		go feed(p, in) // ends with the program: a terminal cannot be read for a time only
+		stop := onResize(func() { _ = p.Resize(sizeOf(out)) })
+		context.AfterFunc(ctx, stop)
+	})
+}
+
+func feed(p *proc.Process, in *os.File) {
+	b := make([]byte, 4096)
+	for {
+		n, err := in.Read(b)
+		if n > 0 {
+			if _, err := p.Write(string(b[:n])); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func sizeOf(terminal *os.File) proc.Size {
+	cols, rows, err := term.GetSize(int(terminal.Fd()))
+	if err != nil {
+		return proc.Size{}
+	}
+	return proc.Size{Rows: uint16(rows), Cols: uint16(cols)}
+}
+
+func isTTY(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// filesOf makes files of streams that are none, for callers within the program.
+// done must be called at the end of the command.
+func filesOf(stdin io.Reader, stdout, stderr io.Writer) (files *[3]*os.File, done func()) {
+	var wg sync.WaitGroup
+	var ends []*os.File
+	files = new([3]*os.File)
+	if f, ok := stdin.(*os.File); ok {
+		files[0] = f
+	} else if f, err := os.Open(os.DevNull); err == nil {
+		files[0], ends = f, append(ends, f)
+	}
+	for i, w := range []io.Writer{stdout, stderr} {
+		if f, ok := w.(*os.File); ok {
+			files[i+1] = f
+			continue
+		}
+		r, end, err := os.Pipe()
+		if err != nil {
+			continue // the command gets no such stream
+		}
+		files[i+1], ends = end, append(ends, end)
+		wg.Go(func() {
+			defer r.Close()
+			_, _ = io.Copy(w, r)
+		})
+	}
+	return files, func() {
+		for _, f := range ends {
+			f.Close()
+		}
+		wg.Wait()
+	}
+}
+
+// locks is where Kerf processes coordinate placeholders.
+func (h *Host) locks() string { return filepath.Join(h.Config.Home, "locks") }

@@ -1,0 +1,24 @@
+//go:build unix
+
+package host
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// passedOn are the signals that commands get when Kerf does.
+var passedOn = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+
+// onResize calls f when the terminal has a new size, until stop is called.
+func onResize(f func()) (stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGWINCH)
+	go func() {
+		for range c {
+			f()
+		}
+	}()
+	return func() { signal.Stop(c); close(c) }
+}
