@@ -26,6 +26,10 @@ func (r Reader) Blame(path string, content []byte) ([]Origin, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.blame(b, path, content), nil
+}
+
+func (r Reader) blame(b *book, path string, content []byte) []Origin {
 	n := lines.Count(content)
 	w := &blamer{reader: r, book: b, origins: make([]Origin, n)}
 	first := &track{path: path, text: content, below: int64(1) << 62, to: make([]int, n)}
@@ -41,7 +45,7 @@ func (r Reader) Blame(path string, content []byte) ([]Origin, error) {
 			}
 		}
 	}
-	return w.origins, nil
+	return w.origins
 }
 
 // blamer goes back through a ledger.
