@@ -36,7 +36,7 @@ func (t *Tree) OpenDir(p string) (*Dir, error) {
 func (t *Tree) openDir(root, rel string) (*Dir, error) {
 	h, err := openHandle(root, rel)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open %s: %w", join(root, rel), err)
 	}
 	return &Dir{t, join(root, rel), h}, nil
 }
@@ -50,7 +50,7 @@ func (d *Dir) Close() { d.h.close() }
 // Sig returns the signature of name, without following it.
 func (d *Dir) Sig(name string) (Signature, error) {
 	st, err := d.h.lstat(name)
-	return st.Signature, err
+	return st.Signature, d.named("stat", name, err)
 }
 
 // Writable reports with ErrNoAccess whether the permissions of name forbid writing.
@@ -140,7 +140,7 @@ var ErrChanged = errors.New("written by somebody else at the same time")
 func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable bool) (err error) {
 	f, err := d.h.openWrite(name)
 	if err != nil {
-		return err
+		return d.named("open", name, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	w := inPlace{d: d, f: f, name: name}
@@ -396,12 +396,17 @@ func (d *Dir) call(op, name string, do func() error) error {
 			return fmt.Errorf("%s %s: %w", op, d.at(name), err)
 		}
 	}
-	if err := do(); err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err // the path below is the full one
-		}
-		return fmt.Errorf("%s %s: %w", op, d.at(name), err)
+	return d.named(op, name, do())
+}
+
+// named says what was done to what when err arose, if it is not nil.
+func (d *Dir) named(op, name string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err // the path below is the full one
+	}
+	return fmt.Errorf("%s %s: %w", op, d.at(name), err)
 }

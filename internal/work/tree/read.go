@@ -142,7 +142,7 @@ func (d *Dir) Known(name string, img *delta.Image) (*Entry, bool) {
 func (d *Dir) lookOnce(name string, limit int64) (*Entry, error) {
 	st, err := d.h.lstat(name)
 	if err != nil {
-		return nil, err
+		return nil, d.named("stat", name, err)
 	}
 	e := &Entry{Sig: st.Signature, InPlace: st.inPlace(), Links: st.nlink > 1}
 	switch {
@@ -164,7 +164,7 @@ func (d *Dir) readFile(name string, limit int64, e *Entry) error {
 	}
 	f, err := d.h.openRead(name)
 	if err != nil {
-		return err
+		return d.named("open", name, err)
 	}
 	defer f.Close()
 	st, err := f.Stat()
@@ -183,7 +183,7 @@ func (d *Dir) readFile(name string, limit int64, e *Entry) error {
 		if errors.Is(err, errMore) {
 			return &TooLargeError{d.at(name), int64(len(data)), limit}
 		}
-		return err
+		return d.named("read", name, err)
 	}
 	after, err := f.Stat()
 	if err != nil {
