@@ -42,6 +42,7 @@ func (p *program) addTUI(root *cobra.Command) {
 			return misuse("unknown command %q; see kerf --help (for a request of several words, quote it: kerf %q)", args[0], strings.Join(args, " "))
 		case len(args) == 1 && len(root.SuggestionsFor(args[0])) > 0:
 			return misuse("unknown command %q; did you mean kerf %s?", args[0], root.SuggestionsFor(args[0])[0])
+		case !p.onTerminal() && o.plain:
 		case !p.onTerminal() && len(args) == 0:
 			return cmd.Help()
 		case !p.onTerminal():
@@ -54,6 +55,7 @@ func (p *program) addTUI(root *cobra.Command) {
 	for _, name := range []string{"resume", "fork"} {
 		root.AddCommand(o.again(name))
 	}
+	p.addDemoTUI(root)
 }
 
 func (o *tuiOptions) flags(cmd *cobra.Command) {
@@ -159,6 +161,56 @@ func (o *tuiOptions) run(ctx context.Context, args []string) error {
 		return &codeError{code: max(code, 1), err: err}
 	}
 	return silent(code)
+}
+
+// addDemoTUI gives `kerf demo` its flag --tui.
+func (p *program) addDemoTUI(root *cobra.Command) {
+	demo, _, err := root.Find([]string{"demo"})
+	if err != nil {
+		return
+	}
+	var asTUI bool
+	demo.Flags().BoolVar(&asTUI, "tui", false, "play it in the terminal UI")
+	demo.MarkFlagsMutuallyExclusive("json", "tui")
+	headless := demo.RunE
+	demo.RunE = func(cmd *cobra.Command, args []string) error {
+		if asTUI {
+			return p.demoTUI(cmd.Context())
+		}
+		return headless(cmd, args)
+	}
+}
+
+// demoTUI plays the demo in the terminal UI; the user may go on with it there.
+func (p *program) demoTUI(ctx context.Context) error {
+	if !p.onTerminal() {
+		return &codeError{code: 2, err: tui.ErrNoTerminal, hint: "without one: kerf demo"}
+	}
+	dir, err := demoRepository()
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	p.dir = dir
+	h, err := p.host(map[string]any{"model_provider": "script", "model": "scripted-demo"})
+	if err != nil {
+		return err
+	}
+	f, err := demoFiles.Open("demo/scenario.json")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if h.Client, err = host.Scripted(f); err != nil {
+		return err
+	}
+	o := &tuiOptions{execOptions: execOptions{p: p, color: "auto", source: "demo", sandbox: string(protocol.SandboxFull),
+		approval: string(protocol.PolicyNever)}, client: h,
+		banner: "A demonstration: the model is SCRIPTED (a recorded scenario, no network, no key). Its tools, the files in " + dir + ", the test runs and the session are real."}
+	if err := o.run(ctx, []string{demoPrompt}); err != nil {
+		return err
+	}
+	p.demoNext(ctx, h, dir)
+	return nil
 }
 
 // options joins flags, the [tui] table of the configuration and the environment.
