@@ -161,6 +161,9 @@ func (h *Host) handsOptions(ws *workspace, set protocol.Settings, o protocol.Ope
 		Origin:  txn.Origin{Session: string(l.id), Client: orElse(o.Source, "kerf")},
 		Keep:    ws.store.Put, OutputTokens: h.Config.ToolOutputTokenLimit, Headless: o.Headless,
 	}
+	if h.Config.EditCorrection.Enabled {
+		ho.CorrectModel = orElse(h.Config.EditCorrection.Model, set.Model)
+	}
 	if l.writer != nil {
 		ho.SaveDiff = l.writer.SaveDiff
 		ho.Transcript = filepath.Join(l.dir, "rollout.jsonl")

@@ -197,7 +197,7 @@ func (s *Session) settleChange(ctx context.Context, j *judged, answer protocol.A
 			o := turn.Outcome{Text: "nothing was written: the user set every file back to what it was", Declined: true, Body: j.prepared.Body}
 			return nil, &o
 		}
-		c.Set, c.Result.UpdatedStates = set, nil
+		c.Set, c.Result.UpdatedStates = set, tools.Restated(c.Result.UpdatedStates, set)
 		j.Action = c
 		return h.askedChange(set, "you edited the change; this is what will be written"), nil
 	}

@@ -24,6 +24,9 @@ func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 	if !own {
 		action, err = s.o.Hands.Propose(ctx, e.Call)
 	}
+	if err == nil {
+		err = s.confined(action, e.Settings)
+	}
 	if err != nil {
 		o := s.refused(e.Call, err)
 		o.Millis = time.Since(began).Milliseconds()
@@ -71,7 +74,7 @@ func (h *Hands) Propose(ctx context.Context, c tool.Call) (tool.Action, error) {
 	}
 	a, err := t.Prepare(ctx, h, c)
 	if change, ok := a.(tool.Change); ok && err == nil {
-		return h.pin(change)
+		return h.pin(h.o.Correct.Correct(ctx, change))
 	}
 	return a, err
 }

@@ -32,8 +32,12 @@ import (
 type HandsOptions struct {
 	Cwd  string
 	Base string // diffs name paths relative to this directory
-	Tree *tree.Tree
-	Work *txn.Workspace
+	// Correct has proposed texts checked for slips; nil does not. CorrectModel asks
+	// the session to make one, with its own client.
+	Correct      *tools.Corrector
+	CorrectModel string
+	Tree         *tree.Tree
+	Work         *txn.Workspace
 	// Images gives back the bytes of an image.
 	Images func(delta.Sum) ([]byte, error)
 	// Keep stores what the model was shown, so that a later session knows it too.

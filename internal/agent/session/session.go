@@ -26,6 +26,7 @@ import (
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools"
 	"kerf/internal/agent/turn"
 	"kerf/internal/agent/view"
 	"kerf/internal/model"
@@ -59,6 +60,8 @@ type Options struct {
 	Hands *Hands
 	// Gather finds what the model is told before a turn.
 	Gather func(ctx context.Context, e turn.Gather) turn.Gathered
+	// Roots are the writable roots, see confined.
+	Roots []string
 	// Skills are those the model is told of; Gather tells.
 	Skills []Skill
 	// Headless sessions have nobody to ask.
@@ -125,6 +128,9 @@ func Start(o Options) *Session {
 		for _, r := range o.State.Sights {
 			s.saw(r)
 		}
+	}
+	if h := o.Hands; h.o.CorrectModel != "" && h.o.Correct == nil {
+		h.o.Correct = &tools.Corrector{Asker: Asker{o.Client, h.o.CorrectModel}}
 	}
 	s.outbox = newOutbox()
 	go s.outbox.pump(s.events)

@@ -80,6 +80,7 @@ func (c *Corrector) Correct(ctx context.Context, a tool.Change) tool.Change {
 			out.Set = append(delta.Set(nil), a.Set...)
 		}
 		out.Set[i].Post = delta.NewFile(data, change.Post.Mode)
+		out.Result.UpdatedStates = Restated(out.Result.UpdatedStates, delta.Set{out.Set[i]})
 	}
 	return out
 }

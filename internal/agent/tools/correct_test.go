@@ -33,7 +33,8 @@ func (a *asker) Ask(ctx context.Context, prompt string) (string, error) {
 }
 
 func proposal(content string) tool.Change {
-	return tool.Change{Set: delta.Set{{Path: "/w/a.go", Pre: delta.NewFile([]byte("old\n"), 0o755), Post: delta.NewFile([]byte(content), 0o755)}}}
+	states := map[string]tool.FileState{"a.go": {Affected: tool.LineRange{Start: 1, End: 1}, NewContent: content}}
+	return tool.Change{Result: tool.Result{UpdatedStates: states}, Set: delta.Set{{Path: "/w/a.go", Pre: delta.NewFile([]byte("old\n"), 0o755), Post: delta.NewFile([]byte(content), 0o755)}}}
 }
 
 func TestCorrections(t *testing.T) {
@@ -60,6 +61,9 @@ func TestCorrections(t *testing.T) {
 			got := c.Correct(context.Background(), was)
 			if string(got.Set[0].Post.Data) != tt.want || got.Set[0].Post.Mode != 0o755 {
 				t.Errorf("got %q, want %q", got.Set[0].Post.Data, tt.want)
+			}
+			if got := got.Result.UpdatedStates["a.go"].NewContent; got != tt.want {
+				t.Errorf("the state tells %q", got)
 			}
 			if tt.code != "" && (len(got.Result.Warnings) != 1 || got.Result.Warnings[0].Code != tt.code) {
 				t.Errorf("warnings %v, want %s", got.Result.Warnings, tt.code)

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"path"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -235,6 +237,30 @@ func WriteReport(model, user delta.Set) string {
 		fmt.Fprintf(&b, "\nFrom the proposed %s to what was written:\n%s", c.Path, shown)
 	}
 	return b.String()
+}
+
+// Restated returns states with those of the files in set described anew, after their
+// proposed contents were replaced. Names are as the model wrote them, so the end of a
+// path has to do.
+func Restated(states map[string]tool.FileState, set delta.Set) map[string]tool.FileState {
+	out := maps.Clone(states)
+	for name := range out {
+		rel := strings.TrimPrefix(path.Clean(strings.ReplaceAll(name, `\`, "/")), "/")
+		for _, c := range net(set) {
+			if c.Path != rel && !strings.HasSuffix(c.Path, "/"+rel) {
+				continue
+			}
+			switch {
+			case c.Post == nil:
+				out[name] = tool.FileState{Deleted: true}
+			case c.Post.Loaded && (c.Pre == nil || !c.Pre.Loaded):
+				out[name] = target{}.state(nil, c.Post.Data)
+			case c.Post.Loaded:
+				out[name] = target{}.state(c.Pre.Data, c.Post.Data)
+			}
+		}
+	}
+	return out
 }
 
 // Binding names a change by all that an approval is given for: every path, the
