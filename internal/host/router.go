@@ -117,6 +117,9 @@ func (r *router) one(ctx context.Context, name string, elsewhere bool, req *mode
 func (h *Host) fit(provider string, r *model.Request) {
 	facts, known := h.factsOf(provider, r.Model)
 	r.Parallel = r.Parallel && facts.Parallel
+	if w := h.Config.Tools.WebSearch; w != "disabled" && len(r.Tools) > 0 {
+		r.WebSearch = w
+	}
 	p := h.Config.Providers[provider]
 	r.Tools = slices.Clone(r.Tools)
 	for i, t := range r.Tools {

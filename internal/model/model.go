@@ -34,6 +34,8 @@ type Request struct {
 	Summary  string // reasoning summary: auto, concise, detailed, none or empty
 	// Schema is the JSON schema of the final message, or nil.
 	Schema json.RawMessage
+	// WebSearch lets the provider search the web: live, cached or empty for not.
+	WebSearch string
 	// CacheKey is stable for a session, so that the provider finds its cache.
 	CacheKey string
 }
@@ -165,6 +167,9 @@ type Limits struct{ Values map[string]string }
 // Notice is something that the user should know of how the answer came about.
 type Notice struct{ Text string }
 
+// Searched tells that the provider searched the web.
+type Searched struct{ Query string }
+
 // Done ends a response.
 type Done struct {
 	ResponseID string
@@ -185,6 +190,7 @@ func (InputDelta) chunk()     {}
 func (ItemDone) chunk()       {}
 func (Limits) chunk()         {}
 func (Notice) chunk()         {}
+func (Searched) chunk()       {}
 func (Done) chunk()           {}
 
 // ErrorKind is the closed set of causes that callers branch on.

@@ -91,6 +91,11 @@ func (c *Core) chunk(in Chunk) {
 		c.itemDone(r, ch)
 	case model.Limits:
 		c.tell(protocol.RateLimits{Values: ch.Values})
+	case model.Notice:
+		c.tell(protocol.Warning{Message: ch.Text})
+	case model.Searched:
+		c.itemSeq++
+		c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: itemID(c.itemSeq), Status: protocol.Completed, Body: protocol.WebSearch{Query: ch.Query}}})
 	case model.Done:
 		r.done = true
 		c.model = c.turn.settings.Model

@@ -148,6 +148,8 @@ func (d *decoder) begin(e event) error {
 		if s := strings.TrimSpace(string(c.Input)); s != "{}" && s != "null" {
 			b.whole = s
 		}
+	case "server_tool_use":
+		return nil // a search; what it looks for comes by deltas
 	default:
 		b.done = true // of no use to Kerf
 		return nil
@@ -172,17 +174,17 @@ func (d *decoder) delta(e event) error {
 	case "signature_delta":
 		b.seal += e.Delta.Signature
 	case "input_json_delta":
-		if b.item.Kind != model.Call || e.Delta.Partial == "" {
+		b.input.WriteString(e.Delta.Partial)
+		if b.item == nil || b.item.Kind != model.Call || e.Delta.Partial == "" {
 			return nil
 		}
-		b.input.WriteString(e.Delta.Partial)
 		return d.emit(model.InputDelta{Index: b.index, Text: e.Delta.Partial})
 	}
 	return nil
 }
 
 func (d *decoder) grow(b *block, s string) error {
-	if s == "" {
+	if s == "" || b.item == nil {
 		return nil
 	}
 	switch b.item.Kind {
@@ -203,6 +205,9 @@ func (d *decoder) close(b *block) error {
 		return nil
 	}
 	b.done = true
+	if b.item == nil {
+		return d.searched(b.input.String())
+	}
 	item := *b.item
 	switch item.Kind {
 	case model.Message:
@@ -307,4 +312,12 @@ func (d *decoder) count(u *usage) {
 func (u usage) model() model.Usage {
 	return model.Usage{Input: wire.Tokens(u.Input + u.CacheWrite + u.Cached), Cached: wire.Tokens(u.Cached), CacheWrite: wire.Tokens(u.CacheWrite),
 		Output: wire.Tokens(u.Output), Reasoning: wire.Tokens(u.OutputOf.Thinking)}
+}
+
+func (d *decoder) searched(input string) error {
+	var search struct {
+		Query string `json:"query"`
+	}
+	_ = json.Unmarshal([]byte(input), &search) // a search without words is one all the same
+	return d.emit(model.Searched{Query: search.Query})
 }

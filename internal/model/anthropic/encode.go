@@ -20,6 +20,9 @@ const (
 	goOn = `{"role":"user","content":[{"type":"text","text":"Go on where you stopped."}]}`
 )
 
+// webSearch is the provider's own tool; the bound is for one answer.
+const webSearch = `{"type":"web_search_20250305","name":"web_search","max_uses":8}`
+
 // defaultOutput is asked for when nothing is known of a model, maxOutput at
 // most.
 const (
@@ -144,10 +147,13 @@ func mayThink(items []*model.Item) bool {
 }
 
 func appendTools(dst []byte, r *model.Request) ([]byte, error) {
-	if len(r.Tools) == 0 {
+	if len(r.Tools) == 0 && r.WebSearch == "" {
 		return dst, nil
 	}
 	dst = append(dst, `,"tools":[`...)
+	if r.WebSearch != "" {
+		dst = append(dst, webSearch...)
+	}
 	for i, t := range r.Tools {
 		dst = append(wire.AppendComma(dst), '{')
 		dst = wire.AppendField(dst, "name", t.Name)
@@ -163,7 +169,7 @@ func appendTools(dst []byte, r *model.Request) ([]byte, error) {
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ']')
-	if !r.Parallel {
+	if !r.Parallel && len(r.Tools) > 0 {
 		dst = append(dst, `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`...)
 	}
 	return dst, nil

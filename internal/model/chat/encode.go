@@ -50,6 +50,9 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	if c.o.Router && strings.Contains(r.Model, "claude") {
 		tail = append(tail, `,"cache_control":{"type":"ephemeral"}`...)
 	}
+	if c.o.Router && r.WebSearch != "" {
+		tail = append(tail, `,"plugins":[{"id":"web"}]`...)
+	}
 	if tail, err = appendFormat(tail, r.Schema); err != nil {
 		return nil, err
 	}

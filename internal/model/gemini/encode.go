@@ -48,6 +48,9 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	if tail, err = appendTools(tail, r.Tools); err != nil {
 		return nil, err
 	}
+	if r.WebSearch != "" && len(r.Tools) == 0 {
+		tail = append(tail, `,"tools":[{"googleSearch":{}}]`...) // refused beside tools
+	}
 	if tail, err = appendConfig(tail, r, facts, formatted); err != nil {
 		return nil, err
 	}

@@ -208,6 +208,9 @@ func (d *decoder) itemDone(data []byte) error {
 	if err := json.Unmarshal(data, &ev); err != nil {
 		return unreadable("response.output_item.done", err)
 	}
+	if query, ok := searchOf(ev.Item); ok {
+		return d.emit(model.Searched{Query: query})
+	}
 	return d.deliver(ev.Index, ev.Item)
 }
 

@@ -22,6 +22,12 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	if err != nil {
 		return nil, err
 	}
+	switch r.WebSearch {
+	case "live":
+		tail = append(wire.AppendComma(tail), `{"type":"web_search"}`...)
+	case "cached":
+		tail = append(wire.AppendComma(tail), `{"type":"web_search","external_web_access":false}`...)
+	}
 	tail = append(tail, `],"tool_choice":"auto","parallel_tool_calls":`...)
 	tail = strconv.AppendBool(tail, r.Parallel)
 	tail = appendReasoning(tail, r.Effort, r.Summary)

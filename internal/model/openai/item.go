@@ -120,3 +120,21 @@ func texts(raw json.RawMessage) []string {
 	}
 	return all
 }
+
+// searchOf is what the provider looked for when item is a search of the web.
+func searchOf(raw json.RawMessage) (query string, ok bool) {
+	var s struct {
+		Type   string `json:"type"`
+		Action struct {
+			Query string `json:"query"`
+			URL   string `json:"url"`
+		} `json:"action"`
+	}
+	if json.Unmarshal(raw, &s) != nil || s.Type != "web_search_call" {
+		return "", false
+	}
+	if query = s.Action.Query; query == "" {
+		query = s.Action.URL
+	}
+	return query, query != ""
+}
