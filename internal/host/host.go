@@ -237,8 +237,15 @@ func (h *Host) start(o protocol.OpenOptions, set protocol.Settings, client model
 	if err != nil {
 		return nil, err
 	}
-	hands := session.NewHands(h.handsOptions(ws, set, o, l, private))
-	around.Roots = ws.roots
+	ho := h.handsOptions(ws, set, o, l, private)
+	governed, err := h.govern(&ho, l.id)
+	if err != nil {
+		ws.close()
+		_ = os.RemoveAll(private)
+		return nil, err
+	}
+	hands := session.NewHands(ho)
+	around.Roots, around.Skills = ws.roots, h.sessionSkills()
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
 		Freeform: true, CompactModel: h.Config.CompactModel, CacheKey: string(l.id)} // the client fits the tools to the model
 	if l.state != nil && l.state.Meta.Instructions != "" {
@@ -249,9 +256,10 @@ func (h *Host) start(o protocol.OpenOptions, set protocol.Settings, client model
 		Rollout: l.writer, Meta: l.meta, Dir: l.dir, Client: client, Prompt: fixed,
 		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
-		Limits: h.limits, Budget: h.budget(),
+		Limits: h.limits, Cost: h.cost, Budget: h.budget(),
+		Skills: around.Skills, Roots: ws.roots,
 		Hands: hands, Gather: around.Gather, Headless: o.Headless,
-		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), ws.warnings...),
+		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), append(ws.warnings, governed...)...),
 		Release: func() {
 			ws.close()
 			_ = os.RemoveAll(private)

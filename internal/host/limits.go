@@ -7,6 +7,8 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/agent/turn"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
 )
 
 // limits are the context window of a model and the size at which the history is
@@ -21,6 +23,13 @@ func (h *Host) limits(name string) (window, limit int) {
 		limit = most
 	}
 	return window, limit
+}
+
+// cost is the price of a response in dollars, 0 where no price is known.
+func (h *Host) cost(name string, u protocol.Usage) float64 {
+	facts, _ := h.Facts(name)
+	dollars, _ := facts.Prices.Cost(model.Usage(u))
+	return dollars
 }
 
 // budget bounds what a run may use.

@@ -306,3 +306,25 @@ func TestCompactOnDemand(t *testing.T) {
 		t.Errorf("after the compaction the model was sent\n%s", got)
 	}
 }
+
+func TestLessAccessHoldsForFileToolsToo(t *testing.T) {
+	c := &talker{}
+	outside := filepath.Join(t.TempDir(), "out.txt")
+	c.answer = func(_ int, r *model.Request) []*model.Item {
+		if word, ok := strings.CutPrefix(r.Items[len(r.Items)-1].Text(), "write "); ok {
+			return write(outside, word)
+		}
+		return nil
+	}
+	s := open(t, desk(t, c), protocol.OpenOptions{})
+	s.submit(protocol.Configure{Settings: protocol.Settings{Sandbox: protocol.SandboxWorkspace}})
+	s.say("write one")
+	if _, err := os.Stat(outside); err == nil || !strings.Contains(c.last(), "OUTSIDE_WORKSPACE") {
+		t.Errorf("a file outside was written after full access was taken away; the model was told\n%s", c.last())
+	}
+	s.submit(protocol.Configure{Settings: protocol.Settings{Sandbox: protocol.SandboxFull}})
+	s.say("write two")
+	if _, err := os.Stat(outside); err != nil {
+		t.Errorf("with full access: %v\n%s", err, c.last())
+	}
+}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -131,4 +132,24 @@ func (s *Session) keepImages(urls []string) []string {
 		}
 	}
 	return kept
+}
+
+// confined keeps file tools inside the roots when the session was opened with
+// full access and has less now: the tree still reaches everything.
+func (s *Session) confined(a tool.Action, set protocol.Settings) error {
+	change, ok := a.(tool.Change)
+	if !ok || set.Sandbox == protocol.SandboxFull || len(s.o.Roots) == 0 {
+		return nil
+	}
+	for _, path := range change.Set.Paths() {
+		inside := slices.ContainsFunc(s.o.Roots, func(root string) bool {
+			rel, err := filepath.Rel(root, s.o.Hands.real(path))
+			return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+		})
+		if !inside {
+			return tool.Refuse(tool.OutsideWorkspace, "%s is outside the workspace (%s). Use a path inside it, or ask the user to add the directory with --add-dir",
+				path, strings.Join(s.o.Roots, ", "))
+		}
+	}
+	return nil
 }
