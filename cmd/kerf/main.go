@@ -135,6 +135,7 @@ func (p *program) root() *cobra.Command {
 		p.toolCommand(), p.demoCommand(), p.configCommand(), p.verifyCommand(), p.recoverCommand(), p.sandboxCommand(), p.mcpServerCommand(), p.acpCommand())
 	root.AddCommand(p.undoCommand(), p.redoCommand(), p.logCommand(), p.blameCommand(), p.gcCommand())
 	p.addTUI(root)
+	root.AddCommand(p.explainCommand(), p.debugCommand(), p.rulesCommand())
 	return root
 }
 
