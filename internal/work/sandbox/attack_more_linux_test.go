@@ -1,0 +1,300 @@
+package sandbox
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"kerf/internal/work/proc"
+)
+
+func TestSEC_F3_TheViewCannotBeChanged(t *testing.T) {
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		s.repository()
+		before := picture(t, s.out) + s.control()
+		for _, script := range []string{
+			"mount -o remount,rw /", "mount -o remount,rw,bind $OUT", "mount --bind . $OUT", "mount -t tmpfs none .git/hooks", "umount .git/hooks", "umount -l /proc", "umount -l .git", "pivot_root . .",
+			"unshare -m true", "unshare -Urm mount -o remount,rw /", "unshare -Ur true", "chroot . /bin/true", "nsenter -t 1 -m true",
+			`python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); sys.exit(0 if max(l.syscall(n,*a) for n,a in ((428,(-100,b".",1)),(429,(-100,b".",-100,b".git/hooks",0)),(430,(b"tmpfs",0)),(442,(-100,b"/",0,b"\0"*32,32)),(155,(b".",b".")))) >= 0 else 1)'`,
+		} {
+			if text, code := s.inside("OUT=" + s.out + "\n" + script); code == 0 {
+				t.Errorf("%s: succeeded: %s", script, text)
+			}
+		}
+		if after := picture(t, s.out) + s.control(); after != before {
+			t.Errorf("not held:\n%s", after)
+		}
+		if os.Geteuid() == 0 {
+			if text, code := s.outside("unshare -m sh -c 'mount -t tmpfs none . && umount -l .'"); code != 0 {
+				t.Errorf("control: %s", text)
+			}
+		}
+	})
+}
+
+func TestSEC_F4_DevicesAndSharedMemory(t *testing.T) {
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		name := "kerf-test-" + filepath.Base(filepath.Dir(s.work))
+		for _, script := range []string{"mknod disk b 259 0", "mknod mem c 1 1", "cat /dev/mem", "cat /dev/kmsg", "losetup -f", "test -e /dev/sda -o -e /dev/vda -o -e /dev/nvme0n1", "cat /proc/kcore > /dev/null && test -s /proc/kcore"} {
+			if text, code := s.inside(script); code == 0 {
+				t.Errorf("%s: succeeded: %s", script, text)
+			}
+		}
+		if text, code := s.inside("echo x > /dev/shm/" + name + " && cat /dev/shm/" + name); code != 0 {
+			t.Errorf("shared memory of its own: %s", text)
+		}
+		if _, err := os.Lstat("/dev/shm/" + name); err == nil {
+			os.Remove("/dev/shm/" + name)
+			t.Error("the host's shared memory was written to")
+		}
+		if text, code := s.outside("echo x > /dev/shm/" + name + " && rm /dev/shm/" + name); code != 0 {
+			t.Errorf("control: %s", text)
+		}
+	})
+}
+
+// Path sockets of others stay closed when the network is open.
+func TestSEC_N3_PathSocketsAreClosedWithAndWithoutNetwork(t *testing.T) {
+	each(t, func(t *testing.T) {
+		for _, network := range []bool{false, true} {
+			s := newSite(t)
+			s.policy.Network = network
+			hits := make(chan string, 10)
+			for _, path := range []string{s.out + "/s", s.work + "/s"} {
+				l, err := net.Listen("unix", path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { l.Close() })
+				go func() {
+					for {
+						c, err := l.Accept()
+						if err != nil {
+							return
+						}
+						hits <- path
+						c.Close()
+					}
+				}()
+				s.expectSilence(hits, path, "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\""+path+"\")'")
+			}
+		}
+	})
+}
+
+func TestSEC_K6_NoKeyring(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the numbers of the calls are those of amd64")
+	}
+	script := `import ctypes; l=ctypes.CDLL(None, use_errno=True); print("READ" if l.syscall(250,10,-3,b"user",b"kerf-test",0) >= 0 else "none", open("/proc/keys").read().count("kerf-test"))`
+	if out, err := exec.Command("python3", "-c", `import ctypes; l=ctypes.CDLL(None); import sys; sys.exit(0 if l.syscall(248,b"user",b"kerf-test",b"secret",6,-3) >= 0 else 1)`).CombinedOutput(); err != nil {
+		t.Skipf("no keyring here: %v %s", err, out)
+	}
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		text, _ := s.run("python3", "-c", script)
+		if strings.Contains(text, "READ") || !strings.HasPrefix(text, "none 0") && !strings.Contains(text, "ermission") {
+			t.Errorf("got %s", text)
+		}
+	})
+}
+
+func TestSEC_K9_NoSandboxLetsItselfOut(t *testing.T) {
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		for _, argv := range [][]string{{os.Args[0], "--kerf-launch"}, {"bwrap", "--ro-bind", "/", "/", "true"}, {"unshare", "-Urpf", "true"}} {
+			s.policy.Rules = append(s.policy.Rules, Rule{filepath.Dir(os.Args[0]), Read})
+			if text, code := s.run(argv...); code == 0 {
+				t.Errorf("%v: %s", argv, text)
+			}
+		}
+	})
+}
+
+// sleepers counts processes by a name that nobody else has.
+func sleepers(t *testing.T, name string) int {
+	t.Helper()
+	out, _ := exec.Command("pgrep", "-fc", "^"+name).Output()
+	n, _ := strconv.Atoi(strings.TrimSpace(string(out)))
+	return n
+}
+
+// The launcher is killed in every way while commands run: nobody survives.
+func TestSEC_O2_NothingSurvivesAKilledLauncher(t *testing.T) {
+	each(t, func(t *testing.T) {
+		for _, sig := range []string{"KILL", "TERM", "INT", "HUP", "SEGV"} {
+			s := newSite(t)
+			name := fmt.Sprintf("kerf-o2-%s-%d", sig, time.Now().UnixNano())
+			plan, err := Resolve(s.policy, Disk{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			argv, extra, cleanup, err := Wrap(t.Context(), plan, []string{"bash", "-c", "(setsid bash -c 'exec -a " + name + " sleep 300' &); exec -a " + name + " sleep 300"}, os.Environ())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := proc.Start(t.Context(), proc.Spec{Argv: argv, Dir: s.work, Env: os.Environ(), ExtraFiles: extra, Confined: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 500 {
+				if sleepers(t, name) == 2 {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			if sleepers(t, name) != 2 {
+				t.Fatal("control: they do not run")
+			}
+			exec.Command("kill", "-"+sig, strconv.Itoa(p.PID())).Run()
+			p.Wait(300 * time.Millisecond)
+			p.Kill()
+			cleanup()
+			deadline := time.Now().Add(time.Second)
+			for sleepers(t, name) > 0 {
+				if time.Now().After(deadline) {
+					t.Fatalf("%s: survivors", sig)
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			if names, _ := os.ReadDir(s.work); len(names) != 0 {
+				t.Errorf("%s: left %v", sig, names)
+			}
+		}
+	})
+}
+
+func TestSEC_O4_LimitsAreHit(t *testing.T) {
+	s := newSite(t)
+	if _, err := (machine{}).find(t.Context(), OwnLauncher, "", nil); err != nil {
+		t.Skip(err)
+	}
+	s.policy.Backend = OwnLauncher
+	s.policy.Limits = Limits{Processes: 40, FileBytes: 1 << 20, DataBytes: 256 << 20}
+	if text, code := s.inside("head -c 3000000 /dev/zero > big"); code == 0 {
+		t.Errorf("a large file: %s", text)
+	}
+	if info, err := os.Stat(s.work + "/big"); err != nil || info.Size() != 1<<20 {
+		t.Errorf("the file is %v, %v", info, err)
+	}
+	if text, code := s.run("python3", "-c", "x = bytearray(1 << 30)"); code == 0 {
+		t.Errorf("a gigabyte of memory: %s", text)
+	}
+	if text, code := s.run("python3", "-c", "x = bytearray(100 << 20); print('ok')"); code != 0 || text != "ok\n" {
+		t.Errorf("a hundred megabytes: %d %s", code, text)
+	}
+	if text, _ := s.inside("ulimit -c; cat /proc/self/oom_score_adj"); text != "0\n800\n" {
+		t.Errorf("core and OOM score: %q", text)
+	}
+	if os.Geteuid() == 0 {
+		t.Log("processes of root are not limited by the kernel")
+		return
+	}
+	if text, _ := s.inside("for i in $(seq 100); do sleep 1 & done 2>&1 | grep -c -i 'resource\\|retry'; wait"); strings.HasPrefix(text, "0") {
+		t.Errorf("a hundred processes ran: %s", text)
+	}
+}
+
+// Many commands leave nothing: no process, descriptor, mount, file, goroutine.
+func TestSEC_O5_ManyCommandsLeaveNothing(t *testing.T) {
+	rounds := 100
+	if os.Getenv("KERF_LONG") != "" {
+		rounds = 1000
+	}
+	one(t, func(t *testing.T) {
+		s := newSite(t)
+		s.repository()
+		count := func() [4]int {
+			fds, _ := os.ReadDir("/proc/self/fd")
+			mounts, _ := os.ReadFile("/proc/self/mountinfo")
+			children, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+			files, _ := os.ReadDir(s.policy.LockDir)
+			return [4]int{len(fds), strings.Count(string(mounts), "\n"), len(strings.Fields(string(children))), len(files)}
+		}
+		s.run("true")
+		tree := picture(t, s.work)
+		before, goroutines := count(), runtime.NumGoroutine()
+		for range rounds {
+			if text, code := s.run("true"); code != 0 {
+				t.Fatal(text)
+			}
+		}
+		var after [4]int
+		deadline := time.Now().Add(5 * time.Second)
+		more := func() bool { // what earlier tests left may be reaped meanwhile
+			after = count()
+			for i := range after {
+				if after[i] > before[i] {
+					return true
+				}
+			}
+			return false
+		}
+		for more() && time.Now().Before(deadline) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if more() {
+			t.Errorf("descriptors, mounts, children, lock files: before %v, after %v", before, after)
+		}
+		if n := runtime.NumGoroutine(); n > goroutines+2 {
+			t.Errorf("%d goroutines, were %d", n, goroutines)
+		}
+		if picture(t, s.work) != tree {
+			t.Error("the workspace changed")
+		}
+	})
+}
+
+// ordinary are the tests that run again as an ordinary user, as those in which
+// the kernel treats root differently.
+const ordinary = "TestSEC_(F1|F2|F3|F4|F5|F12|K1|K5|K9|N4|O4)_"
+
+func TestSEC_AsAnOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is an ordinary user")
+	}
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		t.Skip(err)
+	}
+	dir, err := os.MkdirTemp("/tmp", "kerf-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	binary, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := dir + "/sandbox.test"
+	if err := os.WriteFile(program, binary, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const nobody = 65534
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Skip(err)
+	}
+	which := ordinary
+	if os.Getenv("KERF_LONG") != "" {
+		which = "TestSEC_[FNKO]"
+	}
+	cmd := exec.Command(setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", program, "-test.v", "-test.run", which)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
+	out, err := cmd.CombinedOutput()
+	passed := strings.Count(string(out), "\n--- PASS: TestSEC_") + strings.Count(string(out[:min(len(out), 20)]), "--- PASS")
+	skipped := strings.Count(string(out), "--- SKIP: ")
+	t.Logf("as uid %d: %d passed, %d skipped", nobody, passed, skipped)
+	if err != nil || passed == 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
