@@ -14,7 +14,7 @@ import (
 func (p *program) debugCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "debug", Short: "Show what Kerf would decide or send", Args: atMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
-	cmd.AddCommand(p.safetyCommand())
+	cmd.AddCommand(p.safetyCommand(), p.debugPromptCommand())
 	return cmd
 }
 
