@@ -60,6 +60,13 @@ type textItem struct {
 	Text string `json:"text"`
 }
 
+type searchItem struct {
+	head
+	Query string `json:"query"`
+}
+
+func (i searchItem) named(id string) item { i.ID = id; return i }
+
 type errorItem struct {
 	head
 	Message string `json:"message"`
@@ -362,6 +369,8 @@ func payload(i protocol.Item, status string) item {
 		return textItem{head{Type: "reasoning"}, b.Text}
 	case protocol.ProposedPlan:
 		return textItem{head{Type: "plan"}, b.Text}
+	case protocol.WebSearch:
+		return searchItem{head{Type: "web_search"}, b.Query}
 	case protocol.Problem:
 		return errorItem{head{Type: "error"}, b.Message}
 	case protocol.Command:

@@ -185,6 +185,8 @@ func (t *text) completed(i protocol.Item) {
 		t.called(i.Status, b)
 	case protocol.TodoList:
 		t.checklist(i)
+	case protocol.WebSearch:
+		t.say("%s %s", t.paint.cyan("searched the web"), oneLine(clip(b.Query, 300)))
 	case protocol.Problem:
 		t.warn(b.Message)
 	}
