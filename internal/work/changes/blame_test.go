@@ -11,6 +11,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/lines"
+	"kerf/internal/work/ledger"
 )
 
 // blamed makes a history, in which every line says who wrote it, and returns the law
@@ -24,9 +25,7 @@ func blamed(draw source, alone bool) (broken string, attributed int, w *world) {
 		w.turn++
 		w.kerf("tool")
 		if !alone && draw(3) == 0 {
-			_ = w.commit(w.entries[0], w.deed("foreign"))
-			w.entries[len(w.entries)-1].Cause = "outside"
-			w.entries[len(w.entries)-1].Undoes = nil
+			_ = w.commit(ledger.Entry{Cause: ledger.CauseOutside}, w.deed("foreign"))
 		}
 	}
 	for _, path := range w.paths() {
