@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kerf/internal/config"
+	"kerf/internal/host"
+	"kerf/internal/protocol"
+)
+
+const doctorAbout = `Look at what Kerf needs on this machine, by trying it: the sandbox backends run a
+command, git and ripgrep are started, Kerf's home is written to. No request is made.
+
+Exit code 1 when something fails, 0 otherwise.`
+
+func (p *program) doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{Use: "doctor", Short: "Check what Kerf needs on this machine", Long: doctorAbout, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			checks, err := p.checks(cmd)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = p.printChecksJSON(checks)
+			} else {
+				p.printChecks(checks)
+			}
+			if err != nil {
+				return err
+			}
+			for _, c := range checks {
+				if c.State == "fail" {
+					return silent(1)
+				}
+			}
+			return nil
+		}}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	return cmd
+}
+
+// checks looks at everything. A configuration that cannot be read is a finding,
+// and the rest is looked at without it.
+func (p *program) checks(cmd *cobra.Command) ([]protocol.Check, error) {
+	h, err := p.host(nil)
+	var bad *config.Error
+	switch {
+	case errors.As(err, &bad):
+		found := protocol.Check{Name: "configuration", State: "fail", Detail: host.Visible(bad.Error()), Hint: "mend that line; kerf config shows what is read from where"}
+		home, homeErr := config.HomeDir(p.getenv)
+		cwd, cwdErr := p.cwd()
+		if homeErr != nil || cwdErr != nil {
+			return []protocol.Check{found}, nil
+		}
+		h = &host.Host{Config: &config.Config{Home: home, Cwd: cwd, Root: cwd}, Env: p.env}
+		rest, err := h.Check(cmd.Context())
+		all := []protocol.Check{found}
+		for _, c := range rest {
+			if c.Name != "configuration" && c.Name != "model" { // they hang on it
+				all = append(all, c)
+			}
+		}
+		return all, err
+	case err != nil:
+		return nil, err
+	}
+	return h.Check(cmd.Context())
+}
+
+func (p *program) printChecksJSON(checks []protocol.Check) error {
+	type line struct {
+		Name   string `json:"name"`
+		State  string `json:"state"`
+		Detail string `json:"detail"`
+		Hint   string `json:"hint,omitempty"`
+	}
+	lines := make([]line, len(checks))
+	for i, c := range checks {
+		lines[i] = line(c)
+	}
+	enc := json.NewEncoder(p.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(lines)
+}
+
+func (p *program) printChecks(checks []protocol.Check) {
+	width := 0
+	for _, c := range checks {
+		width = max(width, len(c.Name))
+	}
+	for _, c := range checks {
+		fmt.Fprintf(p.stdout, "%-4s  %-*s  %s\n", c.State, width, c.Name, c.Detail)
+		if c.Hint != "" && c.State != "ok" {
+			fmt.Fprintf(p.stdout, "%s%s\n", strings.Repeat(" ", width+8), c.Hint)
+		}
+	}
+}
