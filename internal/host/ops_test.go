@@ -56,13 +56,13 @@ func (c *talker) last() string {
 
 // live is an open session with its events.
 type live struct {
-	t *testing.T
+	t testing.TB
 	protocol.Session
 	n int
 }
 
 // desk is a host in directories of its own.
-func desk(t *testing.T, c *talker) *Host {
+func desk(t testing.TB, c *talker) *Host {
 	t.Helper()
 	home, cwd := t.TempDir(), t.TempDir()
 	cfg, _, err := config.Load(config.Options{Home: home, Cwd: cwd, Env: func(string) string { return "" }, Overrides: []string{
@@ -73,7 +73,7 @@ func desk(t *testing.T, c *talker) *Host {
 	return &Host{Config: cfg, Env: []string{"PATH=" + os.Getenv("PATH"), "SHELL=/bin/bash"}, Client: c}
 }
 
-func open(t *testing.T, h *Host, o protocol.OpenOptions) *live {
+func open(t testing.TB, h *Host, o protocol.OpenOptions) *live {
 	t.Helper()
 	s, err := h.Open(context.Background(), o)
 	if err != nil {
@@ -116,7 +116,7 @@ func (l *live) until(stop func(protocol.Msg) bool) []protocol.Msg {
 
 func is[M protocol.Msg](m protocol.Msg) bool { _, ok := m.(M); return ok }
 
-func find[M protocol.Msg](t *testing.T, all []protocol.Msg) M {
+func find[M protocol.Msg](t testing.TB, all []protocol.Msg) M {
 	t.Helper()
 	for _, m := range all {
 		if got, ok := m.(M); ok {
@@ -141,10 +141,17 @@ func TestShellRunsTheUsersCommand(t *testing.T) {
 	s := open(t, h, protocol.OpenOptions{})
 	s.submit(protocol.Shell{Command: "echo hello > made.txt; cat made.txt; exit 3"})
 	var end protocol.Command
+	streamed := ""
 	for _, m := range s.until(is[protocol.TurnCompleted]) {
+		if d, ok := m.(protocol.ItemDelta); ok {
+			streamed += d.Text
+		}
 		if done, ok := m.(protocol.ItemCompleted); ok {
 			end, _ = done.Item.Body.(protocol.Command)
 		}
+	}
+	if !strings.Contains(streamed, "hello") {
+		t.Errorf("streamed %q", streamed)
 	}
 	if !end.User || end.ExitCode == nil || *end.ExitCode != 3 || !strings.Contains(end.Output, "hello") {
 		t.Errorf("the command's item is %+v", end)

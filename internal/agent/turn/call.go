@@ -189,6 +189,10 @@ func (c *Core) answered(k *call, op protocol.Answer) {
 }
 
 func (c *Core) progress(in Progress) {
+	if _, k := c.findShell(in.Call); k != nil {
+		c.tell(protocol.ItemDelta{Item: k.item, Text: in.Text})
+		return
+	}
 	if k := c.find(in.Call, running); k != nil && k.item != "" {
 		c.tell(protocol.ItemDelta{Item: k.item, Text: in.Text})
 	}
