@@ -71,7 +71,7 @@ func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sessi
 	if log.state != nil {
 		inherit(&set, o.Settings, log.state)
 	}
-	s, err := h.start(o, set, client, provider, around, log)
+	s, err := h.start(ctx, o, set, client, provider, around, log)
 	if err != nil {
 		log.close()
 		return nil, err
@@ -228,7 +228,7 @@ func linesOf(records []rollout.Record) []history.Line {
 }
 
 // start builds the session around its log.
-func (h *Host) start(o protocol.OpenOptions, set protocol.Settings, client model.Client, p config.Provider, around *session.Surroundings, l *log) (*session.Session, error) {
+func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, p config.Provider, around *session.Surroundings, l *log) (*session.Session, error) {
 	ws, err := h.openWorkspace(set, o.AddDirs)
 	if err != nil {
 		return nil, err
@@ -251,7 +251,8 @@ func (h *Host) start(o protocol.OpenOptions, set protocol.Settings, client model
 	if l.state != nil && l.state.Meta.Instructions != "" {
 		fixed.Instructions = l.state.Meta.Instructions
 	}
-	return session.Start(session.Options{
+	required := h.required()
+	s := session.Start(session.Options{
 		ID: l.id, Settings: set, Provider: h.Config.ModelProvider, Resumed: l.state != nil && o.Fork == "", State: l.state,
 		Rollout: l.writer, Meta: l.meta, Dir: l.dir, Client: client, Prompt: fixed,
 		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
@@ -259,12 +260,22 @@ func (h *Host) start(o protocol.OpenOptions, set protocol.Settings, client model
 		Limits: h.limits, Cost: h.cost, Budget: h.budget(),
 		Skills: around.Skills, Roots: ws.roots,
 		Hands: hands, Gather: around.Gather, Headless: o.Headless,
+		Remotes:  session.Remotes{Servers: h.servers(set.Cwd, o.MCP), Roots: ws.roots, Approval: h.mcpApproval},
 		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), append(ws.warnings, governed...)...),
 		Release: func() {
 			ws.close()
 			_ = os.RemoveAll(private)
 		},
-	}), nil
+	})
+	if err := s.Settled(ctx, required); err != nil {
+		go func() { // it must be drained to close
+			for range s.Events() {
+			}
+		}()
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // offered are the tools of a session.

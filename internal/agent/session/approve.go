@@ -144,6 +144,10 @@ func (h *Hands) remember(j judged, d protocol.Decision) (warnings []string) {
 		return nil
 	}
 	switch {
+	case a.Tool != nil:
+		if r, ok := j.Action.(tool.Remote); ok {
+			h.allowRemote(r)
+		}
 	case a.Change != nil:
 		for _, c := range a.Change.Changes {
 			h.memory.AllowPaths([]string{c.Path})

@@ -45,6 +45,10 @@ func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 	}
 	if p.Verdict == turn.Ask && s.o.Headless {
 		o := turn.Outcome{Text: unanswerable(p.Approval), Declined: true, Body: p.Body}
+		if b, ok := p.Body.(protocol.ToolCall); ok {
+			b.Error = o.Text
+			o.Body = b
+		}
 		return message{in: turn.Prepared{Call: e.Call.ID, Outcome: &o}}
 	}
 	return message{in: p, action: judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p, say: say}}
@@ -68,6 +72,9 @@ func (s *Session) refused(c tool.Call, err error) turn.Outcome {
 
 // Propose asks the tool of c what it proposes.
 func (h *Hands) Propose(ctx context.Context, c tool.Call) (tool.Action, error) {
+	if a, err, is := h.proposeRemote(c); is {
+		return a, err
+	}
 	t, ok := tools.Lookup(c.Name)
 	if !ok {
 		return nil, tool.Refuse(tool.UnknownTool, "there is no tool %q. The tools are: %s", c.Name, strings.Join(tools.Names(), ", "))
@@ -92,6 +99,8 @@ func (h *Hands) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.Prep
 		h.judgeCommand(&p, c, a, rules)
 	case tool.Undo:
 		h.judgeUndo(&p, c, a, rules)
+	case tool.Remote:
+		h.judgeRemote(&p, c, a, rules)
 	case tool.Poke:
 		p.Body = protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args}
 	default:
@@ -246,6 +255,8 @@ func (h *Hands) Do(ctx context.Context, id protocol.CallID, a tool.Action, m Man
 		return h.poke(ctx, id, a, m)
 	case tool.Undo:
 		return h.undo(ctx, id, a, m)
+	case tool.Remote:
+		return h.callRemote(ctx, id, a)
 	}
 	return turn.Outcome{Text: "nothing to do"}
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -99,7 +100,9 @@ func (s *Session) gather(ctx context.Context, e turn.Gather) message {
 
 // sample makes one request and passes its chunks on.
 func (s *Session) sample(ctx context.Context, e turn.CallModel) message {
-	req := s.o.Prompt.Build(e.Settings, json.RawMessage(e.Schema), e.Items)
+	fixed := s.o.Prompt
+	fixed.Tools = append(slices.Clone(fixed.Tools), s.o.Hands.Offered()...)
+	req := fixed.Build(e.Settings, json.RawMessage(e.Schema), e.Items)
 	if e.Compact {
 		req = s.o.Prompt.Compaction(e.Settings, e.Items)
 	}

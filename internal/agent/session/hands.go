@@ -76,6 +76,7 @@ type Hands struct {
 	table    proc.Table
 	versions tree.Versions
 	memory   policy.Memory // what the user allowed for the session
+	remote   *remotes      // the MCP servers; nil without any
 
 	mu      sync.Mutex       // guards what follows
 	seen    map[string]sight // by real path
@@ -119,6 +120,9 @@ func (h *Hands) remembered(s history.Sight) *delta.Image {
 // Close ends the processes that still run.
 func (h *Hands) Close() {
 	h.table.CloseAll()
+	if h.remote != nil {
+		h.remote.manager.Close()
+	}
 	h.mu.Lock()
 	releases := h.running
 	h.running = map[int]job{}

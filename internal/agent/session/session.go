@@ -64,6 +64,8 @@ type Options struct {
 	Roots []string
 	// Skills are those the model is told of; Gather tells.
 	Skills []Skill
+	// Remotes are the MCP servers.
+	Remotes Remotes
 	// Headless sessions have nobody to ask.
 	Headless bool
 	Warnings []string
@@ -99,6 +101,9 @@ type Session struct {
 	metaDue  bool               // metadata.json is behind
 	metaMade bool               // it was written once
 	running  []protocol.Process // as last told
+	// Questions asked beside the core, by id.
+	questions map[protocol.ApprovalID]*question
+	asked     int
 }
 
 // timer is the key of a timer in stops.
@@ -107,9 +112,10 @@ type timer int
 // message is one input with what the core need not know, or something to tell
 // that the core has no part in.
 type message struct {
-	in     turn.Input
-	action tool.Action
-	told   protocol.Msg
+	question *question
+	in       turn.Input
+	action   tool.Action
+	told     protocol.Msg
 }
 
 // queue is how many inputs may wait for the loop.
@@ -132,6 +138,7 @@ func Start(o Options) *Session {
 	if h := o.Hands; h.o.CorrectModel != "" && h.o.Correct == nil {
 		h.o.Correct = &tools.Corrector{Asker: Asker{o.Client, h.o.CorrectModel}}
 	}
+	s.serve(o.Remotes)
 	s.outbox = newOutbox()
 	go s.outbox.pump(s.events)
 	go s.loop()
@@ -200,6 +207,13 @@ func (s *Session) drain() {
 // step feeds one input to the core and carries out what follows: records first,
 // then events, then effects. It reports whether the session goes on.
 func (s *Session) step(m message) bool {
+	if m.question != nil {
+		s.pose(m.question)
+		return true
+	}
+	if m.in != nil && s.answers(m.in) {
+		return true
+	}
 	if m.told != nil {
 		s.tell(turn.Told{Turn: s.turnID, Msg: m.told})
 		return true

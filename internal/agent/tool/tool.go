@@ -172,7 +172,22 @@ type Undo struct {
 	Redo       bool
 }
 
-func (Undo) action()    {}
+func (Undo) action() {}
+
+// Remote proposes to call a tool that lives in another program: one of an MCP
+// server.
+type Remote struct {
+	Server, Tool string // as the server names it
+	Name         string // as the model names it
+	Args         json.RawMessage
+	// Definition is all that the server says of the tool.
+	Definition string
+	// Resource is set for the reading of resources; URI names one.
+	Resource bool
+	URI      string
+}
+
+func (Remote) action()  {}
 func (Answer) action()  {}
 func (Change) action()  {}
 func (Command) action() {}

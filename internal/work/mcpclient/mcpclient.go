@@ -90,8 +90,8 @@ type Status struct {
 	Left               int      // tools that did not fit
 }
 
-// maxTools is how many tools are offered in all.
-const maxTools = 128
+// MaxTools is how many tools are offered in all.
+const MaxTools = 128
 
 // ErrUnknownTool says that no server has a tool of a name.
 var ErrUnknownTool = errors.New("no MCP server has this tool")
@@ -183,7 +183,7 @@ func (m *Manager) Settle(ctx context.Context) {
 func (m *Manager) Call(ctx context.Context, qualified string, args json.RawMessage) (Result, error) {
 	t, ok := m.Lookup(qualified)
 	if !ok {
-		return Result{}, m.missing(qualified)
+		return Result{}, m.Missing(qualified)
 	}
 	c := m.server(t.Server)
 	session, err := c.ready(ctx)
@@ -193,8 +193,8 @@ func (m *Manager) Call(ctx context.Context, qualified string, args json.RawMessa
 	return c.call(ctx, session, t.Name, args)
 }
 
-// missing explains why there is no tool of a name: its server may have failed.
-func (m *Manager) missing(qualified string) error {
+// Missing explains why there is no tool of a name: its server may have failed.
+func (m *Manager) Missing(qualified string) error {
 	for _, c := range m.servers {
 		if prefix := prefixOf(c.Name); len(qualified) > len(prefix) && qualified[:len(prefix)] == prefix {
 			switch s := c.status(); s.State {
@@ -236,7 +236,7 @@ func (m *Manager) gather() {
 	taken := map[string]bool{}
 	for _, c := range m.servers {
 		for _, t := range c.offered() {
-			if len(all) == maxTools {
+			if len(all) == MaxTools {
 				left[c.Name]++
 				continue
 			}

@@ -1,0 +1,46 @@
+package policy
+
+import "kerf/internal/protocol"
+
+// Remote is what is known of a call of an MCP server's tool.
+type Remote struct {
+	Server, Tool string
+	// Mode is the user's word on the tool: "approve" lets it run, "auto" and
+	// "prompt" have it asked.
+	Mode string
+	// Reads is set for resources, which servers hand out without a deed.
+	Reads bool
+	// Allowed was the tool in this session; Changed says that it is no longer what
+	// was allowed.
+	Allowed, Changed bool
+}
+
+// Remote judges a call that leaves Kerf. What servers claim of their tools, that
+// they only read for instance, decides nothing.
+func (r Rules) Remote(c Remote) Judgement {
+	howTo := "set mcp_servers." + c.Server + `.default_tools_approval_mode = "approve" in config.toml, or tools.` + c.Tool + `.approval_mode`
+	switch {
+	case c.Reads:
+		return Judgement{By: "resources are only read"}
+	case r.Approval == protocol.PolicyPlan:
+		return refuse("plan mode", "this is plan mode: tools of MCP servers may change things and are not called. Propose the call in the plan")
+	case c.Changed:
+		return r.orRefuse(Judgement{Verdict: Ask, By: "the tool changed",
+			Reason: "the server changed this tool since it was allowed"}, howTo)
+	case c.Mode == "approve":
+		return Judgement{By: "approval_mode approve"}
+	case c.Allowed:
+		return Judgement{By: "allowed for this session"}
+	case r.Approval == protocol.PolicyNever && r.Sandbox == protocol.SandboxFull:
+		return Judgement{By: "nothing is asked and nothing confined"}
+	}
+	return r.orRefuse(Judgement{Verdict: Ask, By: "approval_mode " + c.Mode, Reason: "tools of MCP servers are asked about; to allow this one for good, " + howTo}, howTo)
+}
+
+// orRefuse is j, or a refusal where nobody may be asked.
+func (r Rules) orRefuse(j Judgement, howTo string) Judgement {
+	if r.Approval == protocol.PolicyNever {
+		return refuse("approval policy never", "%s, and the approval policy is never. The user can allow it: %s", j.By, howTo)
+	}
+	return j
+}
