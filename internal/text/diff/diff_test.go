@@ -265,14 +265,21 @@ func TestQuote(t *testing.T) {
 // TestCommonChangesNoEdit compares with the edits of the whole texts.
 func TestCommonChangesNoEdit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		word := rapid.SampledFrom([]string{"a\n", "a\n", "b\n", "\n", "}\n", " x\n"})
+		// Blocks that hunks slide along, to where a blank line or a brace is.
+		word := rapid.SampledFrom([]string{"a\n", "b\n", "\n", "func {\n\tx\n}\n\n", "\tx\n}\n\nfunc {\n", "}\n\nfunc {\n\tx\n"})
 		var all []string
 		for range rapid.IntRange(0, 4).Draw(rt, "blocks") {
-			all = append(all, strings.Repeat(word.Draw(rt, "line"), rapid.IntRange(0, 1500).Draw(rt, "times")))
+			all = append(all, strings.Repeat(word.Draw(rt, "line"), rapid.SampledFrom([]int{1, 3, 50, 700}).Draw(rt, "times")))
 		}
 		a := []byte(strings.Join(all, "") + rapid.SampledFrom([]string{"", "end"}).Draw(rt, "end"))
 		at := rapid.IntRange(0, len(a)).Draw(rt, "at")
-		to := rapid.IntRange(at, min(len(a), at+20)).Draw(rt, "to")
+		if nl := bytes.LastIndexByte(a[:at], '\n'); rapid.Bool().Draw(rt, "line start") {
+			at = nl + 1
+		}
+		to := at
+		if rapid.Bool().Draw(rt, "replaces") {
+			to = rapid.IntRange(at, min(len(a), at+20)).Draw(rt, "to")
+		}
 		b := slices.Concat(a[:at], []byte(word.Draw(rt, "new")), a[to:])
 		ta, tb := newText(a), newText(b)
 		var want []Edit
