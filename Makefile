@@ -3,7 +3,7 @@ GO      ?= go
 PKGS    ?= ./...
 LDFLAGS ?= -s -w
 
-.PHONY: build demo test check bench tools lint cross race
+.PHONY: build demo test check bench tools lint cross race security
 
 build: ## the program, stripped, as bin/kerf
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/kerf ./cmd/kerf
@@ -33,6 +33,9 @@ race:
 
 bench: ## kerf exec against a scripted server, beside a minimal client
 	$(GO) run ./internal/testkit/bench
+
+security: tools ## every security test as a table: id, backend, pass or the reason why not
+	@GO=$(GO) sh ./.ci/security
 
 tools: ## programs that the tests use as judges
 	@sh ./.ci/tools
