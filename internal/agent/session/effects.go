@@ -95,6 +95,9 @@ func (s *Session) gather(ctx context.Context, e turn.Gather) message {
 	if it := s.moved(); it != nil && e.Again == 0 {
 		in.Notices = append(in.Notices, it)
 	}
+	if e.Again == 0 {
+		s.greet(ctx, e, &in)
+	}
 	return message{in: in}
 }
 
@@ -118,6 +121,9 @@ func (s *Session) sample(ctx context.Context, e turn.CallModel) message {
 }
 
 func (s *Session) settle(ctx context.Context, e turn.Settle) message {
+	if text := s.goOn(ctx, e); text != "" {
+		return message{in: turn.Settled{Turn: e.Turn, GoOn: text}}
+	}
 	s.o.Hands.MarkTurn(e.Turn)
 	diff := s.o.Hands.TurnDiff(ctx)
 	return message{in: turn.Settled{Turn: e.Turn, Diff: diff}}

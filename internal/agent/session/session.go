@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kerf/internal/agent/history"
@@ -97,6 +98,7 @@ type Session struct {
 	seq      uint64
 	began    time.Time // of the running turn
 	turnID   protocol.TurnID
+	greeted  atomic.Bool        // the hooks of the start have run
 	storage  error              // why records cannot be written, told once
 	metaDue  bool               // metadata.json is behind
 	metaMade bool               // it was written once

@@ -107,6 +107,8 @@ type turn struct {
 	pending  []Submit         // input that joined it and is not recorded yet
 	stopping *ending          // set once it was interrupted or failed
 	end      ending
+	wentOn   int  // how often it went on after the model was done
+	unwanted bool // somebody wanted it to end while it settled
 
 	round    *round
 	chain    map[protocol.CallID]bool // ids of this response, and of those it repeats because they broke off
@@ -312,6 +314,10 @@ func (c *Core) gathered(in Gathered) {
 	default:
 		return
 	}
+	if in.Refused != "" {
+		c.settle(ending{trouble: &protocol.Trouble{Kind: protocol.TroubleOther, Message: in.Refused}})
+		return
+	}
 	items := slices.Concat(in.Items, in.Notices)
 	if it := c.approvedPlan(); it != nil {
 		items = append(items, it)
@@ -391,6 +397,9 @@ func (c *Core) sample() {
 // stop ends the turn from outside. The first cause stands.
 func (c *Core) stop(e ending) {
 	t := c.turn
+	if t != nil && t.phase == settling {
+		t.unwanted = true
+	}
 	if t == nil || t.stopping != nil || t.phase == settling {
 		return
 	}

@@ -18,8 +18,17 @@ func (c *Core) settle(e ending) {
 		t.wall = 0
 	}
 	if len(t.shells) == 0 { // otherwise the end of the last one asks
-		c.do(Settle{Turn: t.id})
+		c.do(Settle{Turn: t.id, Settings: t.settings, Done: c.mayGoOn(), Last: t.last, WentOn: t.wentOn})
 	}
+}
+
+// maxGoOn bounds how often a turn goes on after the model was done.
+const maxGoOn = 5
+
+// mayGoOn reports whether the settling turn ended well and nobody wants it to end.
+func (c *Core) mayGoOn() bool {
+	t := c.turn
+	return t.end.trouble == nil && t.end.reason == "" && !t.unwanted && !c.closing && t.wentOn < maxGoOn
 }
 
 func (c *Core) settled(in Settled) {
@@ -28,6 +37,12 @@ func (c *Core) settled(in Settled) {
 		return
 	}
 	c.recordShells()
+	if in.GoOn != "" && c.mayGoOn() {
+		t.wentOn++
+		c.recordInput([]protocol.Input{{Text: in.GoOn}})
+		c.followUp()
+		return
+	}
 	for _, ch := range in.Changes {
 		c.record(ch)
 	}

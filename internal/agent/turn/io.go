@@ -28,6 +28,9 @@ type Gathered struct {
 	// Notices are about the moment only: they are told once and do not come back
 	// after a compaction.
 	Notices []*model.Item
+	// Refused, when not empty, says why the input must not reach the model; the
+	// turn fails with it.
+	Refused string
 }
 
 // Chunk is one piece of the response to the request with number Round.
@@ -111,6 +114,9 @@ type Settled struct {
 	Diff *protocol.TurnDiff // nil: nothing changed
 	// Changes are what was found outside of calls.
 	Changes []history.FileChange
+	// GoOn, when not empty, is told to the model as a message, and the turn goes
+	// on; the rest is empty then.
+	GoOn string
 }
 
 func (Submit) input()      {}
@@ -211,7 +217,15 @@ type Wait struct {
 type StopWait struct{ Timer int }
 
 // Settle finds out what the turn changed.
-type Settle struct{ Turn protocol.TurnID }
+type Settle struct {
+	Turn     protocol.TurnID
+	Settings protocol.Settings
+	// Done is set when the model is done by itself; Last is its last message, and
+	// WentOn how often the turn went on after that.
+	Done   bool
+	Last   string
+	WentOn int
+}
 
 // End closes the session; it is the last effect.
 type End struct{}
