@@ -140,8 +140,12 @@ func counts(added, removed int) ink.Line {
 		ink.S(ink.Removed, fmt.Sprintf("-%d", removed)), ink.S(ink.Dim, ")")}
 }
 
-// maxWordLine bounds lines that are compared word by word.
-const maxWordLine = 400
+const (
+	// maxWordLine bounds lines that are compared word by word.
+	maxWordLine = 400
+	// maxShown bounds lines where only a part of a diff is shown.
+	maxShown = 600
+)
 
 // diffRows draws the hunks of a file with line numbers, at most limit rows of
 // them when limit is positive; the last row then says how many are missing.
@@ -162,6 +166,9 @@ func diffRows(f diffFile, width, limit int) []ink.Line {
 			}
 			lx = syntax.ForFile(f.name)
 			continue
+		}
+		if limit > 0 && len(f.lines[i].text) > maxShown {
+			f.lines[i].text = strings.ToValidUTF8(f.lines[i].text[:maxShown], "") + fmt.Sprintf("… %d more bytes", len(f.lines[i].text)-maxShown)
 		}
 		if f.lines[i].kind == '-' {
 			minus, plus := run(f.lines, i)

@@ -20,7 +20,8 @@ type view struct {
 type overlay interface {
 	// key takes a key press and says whether the overlay stays.
 	key(m *Model, k string, text string) (cmd cmd, stay bool)
-	// view draws it into at most height rows.
+	// view draws it into at most height rows. What it returns is shown: an
+	// approval takes it that the user saw it.
 	view(m *Model, width, height int) view
 }
 
@@ -54,10 +55,8 @@ func (m *Model) frame() screen.Frame {
 
 // body draws everything below the finished rows.
 func (m *Model) body(w, h int) view {
-	if o := m.top(); o != nil {
-		if v := o.view(m, w, h); v.full {
-			return v
-		}
+	if p, ok := m.top().(*pager); ok {
+		return p.view(m, w, h)
 	}
 	bottom := m.bottom(w, h)
 	room := h - len(bottom.rows)

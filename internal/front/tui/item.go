@@ -131,22 +131,45 @@ func (d drawing) command(it protocol.Item, b protocol.Command) []ink.Line {
 		verb = "You ran"
 	}
 	rows := d.commandHead(it, b, verb)
-	out := strings.TrimRight(ink.Output(b.Output), "\n")
-	var body []ink.Line
-	if out != "" {
-		body = ink.WrapText(ink.Dim, out, d.width-4)
-	}
-	switch {
-	case d.whole:
-	case it.Status == protocol.InProgress && len(body) > outputRows:
-		body = append([]ink.Line{ink.L(ink.Dim, fmt.Sprintf("… %d lines above", len(body)-outputRows))}, body[len(body)-outputRows:]...)
-	default:
-		body = shorten(body, outputRows/2, outputRows/2)
-	}
+	body := d.output(b.Output, it.Status == protocol.InProgress)
 	if len(body) == 0 && it.Status == protocol.Completed && b.Process == 0 {
 		body = []ink.Line{ink.L(ink.Dim, "(no output)")}
 	}
 	return append(rows, ink.Prefix(body, ink.S(ink.Border, "  └ "), ink.Span{Text: "    "})...)
+}
+
+// glance is how many bytes at each end of an output are looked at to show a few
+// rows of it.
+const glance = 4 << 10
+
+// output draws what a command printed: all of it, or a few rows.
+func (d drawing) output(text string, running bool) []ink.Line {
+	text = strings.TrimRight(text, "\n")
+	switch {
+	case text == "":
+		return nil
+	case d.whole:
+		return ink.WrapText(ink.Dim, ink.Output(text), d.width-4)
+	case running:
+		above := 0
+		if len(text) > glance {
+			above = strings.Count(text[:len(text)-glance], "\n")
+			text = strings.ToValidUTF8(text[len(text)-glance:], "")
+		}
+		body := ink.WrapText(ink.Dim, ink.Output(text), d.width-4)
+		if len(body) <= outputRows {
+			return body
+		}
+		above += len(body) - outputRows
+		return append([]ink.Line{ink.L(ink.Dim, fmt.Sprintf("… %d lines above", above))}, body[len(body)-outputRows:]...)
+	case len(text) <= 2*glance:
+		return shorten(ink.WrapText(ink.Dim, ink.Output(text), d.width-4), outputRows/2, outputRows/2)
+	}
+	head := ink.WrapText(ink.Dim, ink.Output(strings.ToValidUTF8(text[:glance], "")), d.width-4)
+	tail := ink.WrapText(ink.Dim, ink.Output(strings.ToValidUTF8(text[len(text)-glance:], "")), d.width-4)
+	between := strings.Count(text[glance:len(text)-glance], "\n") + len(head) + len(tail) - outputRows
+	head = append(head[:min(len(head), outputRows/2)], ink.L(ink.Dim, fmt.Sprintf("… about %d more lines (ctrl+t shows all)", between)))
+	return append(head, tail[max(0, len(tail)-outputRows/2):]...)
 }
 
 func (d drawing) commandHead(it protocol.Item, b protocol.Command, verb string) []ink.Line {

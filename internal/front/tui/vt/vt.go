@@ -332,3 +332,6 @@ func (t *Terminal) Styled() string {
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
+
+// Forget drops the scrollback.
+func (t *Terminal) Forget() { t.scrollback = nil }
