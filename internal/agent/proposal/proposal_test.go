@@ -34,16 +34,12 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// flat joins neighbouring parts, so that only the words count.
+// flat joins neighbouring parts, so that only words and borders count.
 func flat(parts []Part) string {
 	var b strings.Builder
-	plan := false
 	for _, p := range parts {
 		if p.Begin {
 			b.WriteString("\x01")
-		}
-		if p.Text != "" && p.Plan != plan && !p.Begin {
-			plan = p.Plan
 		}
 		b.WriteString(p.Text)
 		if p.End {

@@ -246,6 +246,8 @@ func (c *Core) submit(s Submit) {
 	case protocol.Unqueue:
 		c.queue = nil
 		c.reply(s.ID, protocol.QueueChanged{})
+	case protocol.Review:
+		c.reply(s.ID, protocol.Warning{Message: "this session cannot make a review; ask for one in words"})
 	case protocol.Kill:
 		c.do(Kill{Process: op.Process})
 	case protocol.Shutdown:

@@ -84,6 +84,8 @@ func (t *text) show(m protocol.Msg) {
 			m.Delay.Round(1e8), oneLine(clip(m.Cause, 500)))))
 	case protocol.Warning:
 		t.warn(m.Message)
+	case protocol.HistoryCompacted:
+		t.say("%s from about %d to %d tokens", t.paint.yellow("conversation compacted"), m.Before, m.After)
 	case protocol.TurnDiff:
 		t.diff = &m
 	}
