@@ -766,12 +766,16 @@ async def main():
 asyncio.run(main())
 a, b = socket.socketpair(); a.send(b"x"); assert b.recv(1) == b"x"
 import multiprocessing; print(multiprocessing.get_context("fork").Pool(2).map(abs, [-1, 2]))'`,
-			"node":    `node -e 'const {spawn, fork} = require("child_process"); const c = spawn("echo", ["x"]); c.on("exit", n => process.exit(n)); require("http").createServer().listen(0, "127.0.0.1").unref()'`,
-			"go":      "cd m && export GOFLAGS=-mod=mod GOTOOLCHAIN=local GOPATH=/tmp/gopath && go build -o /tmp/m . && /tmp/m && go test ./...",
-			"bash":    "set -e; x=$(mktemp); cat <<'E' > $x\nhere\nE\ncat $x | grep -q here; head -c 10 /dev/urandom > /dev/null; (sleep 0.01 & wait); diff <(echo a) <(echo a); echo x > /dev/null",
-			"script":  "script -qc 'test -t 0 && echo tty' /dev/null",
-			"git":     "git status; true",
-			"threads": `python3 -c 'import threading; ts=[threading.Thread(target=print) for _ in range(20)]; [t.start() for t in ts]; [t.join() for t in ts]'`,
+			"node":         `node -e 'const {spawn, fork} = require("child_process"); const c = spawn("echo", ["x"]); c.on("exit", n => process.exit(n)); require("http").createServer().listen(0, "127.0.0.1").unref()'`,
+			"go":           "cd m && export GOFLAGS=-mod=mod GOTOOLCHAIN=local GOPATH=/tmp/gopath && go build -o /tmp/m . && /tmp/m && go test ./...",
+			"bash":         "set -e; x=$(mktemp); cat <<'E' > $x\nhere\nE\ncat $x | grep -q here; head -c 10 /dev/urandom > /dev/null; (sleep 0.01 & wait); diff <(echo a) <(echo a); echo x > /dev/null",
+			"script":       "script -qc 'test -t 0 && echo tty' /dev/null",
+			"git":          "git status; true",
+			"make -j":      "mkdir -p mk && cd mk && printf 'all: a b c\\n%%: ; @sleep 0.01; echo $@ > $@.out\\n' > Makefile && make -s -j4 && cat a.out b.out c.out",
+			"javac":        "mkdir -p j && cd j && printf 'public class H { public static void main(String[] a) throws Exception { try (var s = new java.net.ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress()); var c = new java.net.Socket(s.getInetAddress(), s.getLocalPort())) { System.out.println(\"hello\"); } } }' > H.java && javac H.java && java H | grep -q hello",
+			"npm":          "mkdir -p n/dep && cd n && echo '{\"name\":\"dep\",\"version\":\"1.0.0\"}' > dep/package.json && echo '{\"name\":\"n\",\"version\":\"1.0.0\",\"dependencies\":{\"dep\":\"file:dep\"}}' > package.json && npm_config_cache=/tmp/npm npm install --offline --no-audit --no-fund --loglevel=error && test -e node_modules/dep/package.json",
+			"redis-server": "redis-server --port 6399 --save '' --unixsocket '' --daemonize no > /tmp/redis.log & for i in $(seq 100); do (echo PING > /dev/tcp/127.0.0.1/6399) 2>/dev/null && exit 0; sleep 0.05; done; exit 1",
+			"threads":      `python3 -c 'import threading; ts=[threading.Thread(target=print) for _ in range(20)]; [t.start() for t in ts]; [t.join() for t in ts]'`,
 		} {
 			t.Run(name, func(t *testing.T) {
 				s.t = t
