@@ -224,6 +224,7 @@ func (s *Session) told(ctx context.Context, o turn.Outcome, j judged) turn.Outco
 	if c, ok := j.Action.(tool.Change); ok && j.proposed != nil && o.Success {
 		o.Text += "\n" + tools.WriteReport(s.o.Hands.loaded(j.proposed), s.o.Hands.loaded(c.Set))
 	}
+	s.o.Hands.redact(j.Action, &o)
 	j.say.on(&o)
 	o = s.o.Hands.after(ctx, j.call, j.Action, j.settings, j.turn, o)
 	if j.prior != nil {

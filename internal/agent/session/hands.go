@@ -58,6 +58,9 @@ type HandsOptions struct {
 	// writes none.
 	Rules   []policy.Rule
 	AddRule func(line string) error
+	// Redact takes secrets out of what commands print before anybody sees it; nil
+	// takes none.
+	Redact func([]byte) []byte
 	// Hooks watch and steer; nil has none. Transcript is the session's record, for
 	// them to read.
 	Hooks      *hooks.Set
