@@ -70,6 +70,7 @@ func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sessi
 	}
 	if log.state != nil {
 		inherit(&set, o.Settings, log.state)
+		h.unseal(log.state)
 	}
 	s, err := h.start(ctx, o, set, client, provider, around, log)
 	if err != nil {

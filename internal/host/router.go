@@ -8,9 +8,11 @@ import (
 	"slices"
 	"sync"
 
+	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
 	"kerf/internal/model"
+	"kerf/internal/model/wire"
 )
 
 // router sends a request to the provider of its model, in the form that suits
@@ -21,9 +23,10 @@ type router struct {
 	retries int // how often the caller asks again
 
 	mu       sync.Mutex
-	clients  map[string]model.Client // by provider; guarded by mu
-	fallen   int                     // how many models of the chain were given up; guarded by mu
-	failures int                     // in a row, of the model in use; guarded by mu
+	clients  map[string]model.Client  // by provider; guarded by mu
+	pictures map[pictured]*model.Item // items with their images made to fit; guarded by mu
+	fallen   int                      // how many models of the chain were given up; guarded by mu
+	failures int                      // in a row, of the model in use; guarded by mu
 }
 
 var _ model.Client = (*router)(nil)
@@ -106,6 +109,7 @@ func (r *router) one(ctx context.Context, name string, elsewhere bool, req *mode
 	fit := *req
 	fit.Model = bare
 	r.h.fit(provider, &fit)
+	fit.Items = r.fitPictures(provider, &fit)
 	if elsewhere && provider != r.h.Config.ModelProvider {
 		fit.Items = unsealed(fit.Items)
 	}
@@ -162,4 +166,17 @@ func unsealed(items []*model.Item) []*model.Item {
 		}
 	}
 	return items
+}
+
+// unseal drops from a resumed conversation what only the provider could read
+// that it was held with. Other protocols tag theirs and are told apart later.
+func (h *Host) unseal(st *history.State) {
+	if st.Meta.Provider == "" || st.Meta.Provider == h.Config.ModelProvider {
+		return
+	}
+	for _, i := range st.Items {
+		if i.Kind == model.Reasoning && !wire.Tagged(i.Encrypted) {
+			i.Encrypted = ""
+		}
+	}
 }
