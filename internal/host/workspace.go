@@ -159,7 +159,7 @@ func (h *Host) handsOptions(ws *workspace, set protocol.Settings, o protocol.Ope
 		Sandbox: h.policy(ws.roots, private),
 		Env:     h.childEnv(l.id),
 		Origin:  txn.Origin{Session: string(l.id), Client: orElse(o.Source, "kerf")},
-		Keep:    ws.store.Put, OutputTokens: h.Config.ToolOutputTokenLimit, Headless: o.Headless,
+		Client:  o.Client, Keep: ws.store.Put, OutputTokens: h.Config.ToolOutputTokenLimit, Headless: o.Headless,
 	}
 	if h.Config.EditCorrection.Enabled {
 		ho.CorrectModel = orElse(h.Config.EditCorrection.Model, set.Model)

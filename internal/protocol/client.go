@@ -26,6 +26,7 @@ type ClientTerminals interface {
 
 // TerminalCommand is a program to run in a client's terminal.
 type TerminalCommand struct {
+	Call      CallID // that it belongs to
 	Argv, Env []string
 	Dir       string
 	// Limit bounds the output that is kept, in bytes.

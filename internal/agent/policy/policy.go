@@ -48,6 +48,8 @@ type Judgement struct {
 type Rules struct {
 	Approval protocol.ApprovalPolicy
 	Sandbox  protocol.SandboxMode
+	// Edits is EditsAsk where every change of files is asked about.
+	Edits protocol.Edits
 	// List are the rules of all files, in any order.
 	List []Rule
 	// Memory is what was allowed in this session; may be nil.
@@ -224,6 +226,8 @@ func (r Rules) Change(paths []string, steering []string) Judgement {
 	case len(steering) > 0:
 		return Judgement{Verdict: Ask, By: "the list of files that steer",
 			Reason: "agents, editors or build machines obey " + strings.Join(steering, ", ")}
+	case r.Edits == protocol.EditsAsk:
+		return Judgement{Verdict: Ask, Reason: "changes of files are asked about", By: "the mode"}
 	case r.Sandbox == protocol.SandboxReadOnly:
 		return Judgement{Verdict: Ask, Reason: "the sandbox is read-only", By: "sandbox read-only"}
 	case r.Approval == protocol.PolicyUntrusted:

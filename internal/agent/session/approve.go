@@ -19,7 +19,7 @@ import (
 
 // rules are what judges under the given settings.
 func (h *Hands) rules(s protocol.Settings) policy.Rules {
-	return policy.Rules{Approval: s.Approval, Sandbox: s.Sandbox, List: h.o.Rules, Memory: &h.memory}
+	return policy.Rules{Approval: s.Approval, Sandbox: s.Sandbox, Edits: s.Edits, List: h.o.Rules, Memory: &h.memory}
 }
 
 // judged is an action that may run once it is allowed.

@@ -43,7 +43,12 @@ type committed struct {
 // recorded whether or not the whole change succeeded.
 func (h *Hands) Commit(ctx context.Context, id protocol.CallID, a tool.Change, m Manner) (tool.Result, committed) {
 	missed := h.missed(ctx, id, m, a.Set)
-	out, err := h.o.Work.Commit(ctx, a.Set, txn.CommitOptions{Origin: h.origin(m, id), BestEffort: a.BestEffort, Real: a.Real})
+	o := txn.CommitOptions{Origin: h.origin(m, id), BestEffort: a.BestEffort, Real: a.Real}
+	write := h.o.Work.Commit
+	if h.viaEditor(a.Set) {
+		write = h.commitViaEditor
+	}
+	out, err := write(ctx, a.Set, o)
 	r := a.Result
 	var done committed
 	if len(out.Committed) > 0 || !out.Exact {

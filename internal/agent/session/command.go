@@ -34,6 +34,9 @@ func (h *Hands) command(ctx context.Context, id protocol.CallID, a tool.Command,
 	if st, err := os.Stat(a.Dir); err != nil || !st.IsDir() {
 		return fail(2, "workdir %s is not a directory. Leave workdir out to run in %s", a.Dir, h.o.Cwd)
 	}
+	if o, done := h.inTerminal(ctx, id, a, m); done {
+		return o
+	}
 	// Before the sandbox, which puts things in the place of what it protects.
 	quiet := policy.KnownSafe(a.Line)
 	if !quiet {

@@ -65,6 +65,8 @@ type HandsOptions struct {
 	// them to read.
 	Hooks      *hooks.Set
 	Transcript string
+	// Client is what the face's own program offers, nil for nothing.
+	Client *protocol.ClientHands
 	// Seen is what the model of a resumed session last saw.
 	Seen map[string]history.Sight
 }
@@ -159,6 +161,7 @@ func (h *Hands) Read(path string) (*delta.Image, tool.Stamp, error) {
 	if err != nil {
 		return nil, tool.Stamp{}, refusal(path, err)
 	}
+	img = h.buffered(path, img)
 	return img, h.stamp(path, img), nil
 }
 

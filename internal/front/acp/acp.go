@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -40,6 +41,7 @@ type Options struct {
 func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	a := &agent{o: o, sessions: map[sdk.SessionId]*session{}}
 	a.conn = sdk.NewAgentSideConnection(a, out, in)
+	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // stderr is the user's
 	defer a.close()
 	select {
 	case <-a.conn.Done():

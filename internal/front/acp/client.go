@@ -50,6 +50,7 @@ func (t clientTerminals) Start(ctx context.Context, c protocol.TerminalCommand) 
 	if err != nil {
 		return nil, err
 	}
+	t.s.update(sdk.UpdateToolCall(sdk.ToolCallId(c.Call), sdk.WithUpdateContent([]sdk.ToolCallContent{sdk.ToolTerminalRef(res.TerminalId)})))
 	return clientTerminal{t.s, res.TerminalId}, nil
 }
 
