@@ -49,7 +49,7 @@ func quote(word string) string {
 //
 // Everything has to be literal; what a shell would still expand is left to it.
 func patchIn(line string) (text, dir string, ok bool) {
-	if len(line) > maxShell || !strings.Contains(line, "apply") {
+	if len(line) > maxShell || !strings.Contains(line, "apply") || tooDeep(line) {
 		return "", "", false
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")

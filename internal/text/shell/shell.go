@@ -31,7 +31,7 @@ func Parse(line string) (*syntax.File, error) {
 		return nil, ErrTooLong
 	case strings.ContainsAny(line, "\r\x00"):
 		return nil, ErrControl
-	case tooDeep(line):
+	case TooDeep(line):
 		return nil, ErrTooDeep
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
@@ -41,9 +41,10 @@ func Parse(line string) (*syntax.File, error) {
 	return file, nil
 }
 
-// tooDeep bounds the nesting from above: every level takes at least one of these
-// characters or words.
-func tooDeep(line string) bool {
+// TooDeep reports whether line could nest so deeply that parsing it would use up
+// the stack. It bounds the nesting from above: every level takes at least one of
+// these characters or words.
+func TooDeep(line string) bool {
 	if len(line) <= maxDeep {
 		return false
 	}
