@@ -122,3 +122,14 @@ func TestNotesAreBoundedAndCannotBeEnded(t *testing.T) {
 		t.Errorf("the record can be ended from inside:\n%.400s", text)
 	}
 }
+
+// TestCutResultsShowNoLines: lines whose result was cut do not count as shown.
+func TestCutResultsShowNoLines(t *testing.T) {
+	saw := []Sight{{Path: "/w/f", Sum: "s", First: 1, Last: 9, Lines: 9}}
+	if got := Shown("whole", saw); got[0].Last != 9 {
+		t.Errorf("a whole result shows %+v", got)
+	}
+	if got := Shown(Truncate(strings.Repeat("line\n", 100), 10), saw); got[0].First != 0 || got[0].Sum != "s" || saw[0].Last != 9 {
+		t.Errorf("a cut result shows %+v (%+v)", got, saw)
+	}
+}

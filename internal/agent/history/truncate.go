@@ -2,6 +2,8 @@ package history
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -27,8 +29,24 @@ func Truncate(s string, limit int) string {
 			lines++
 		}
 	}
-	return fmt.Sprintf("%s\n[… %d tokens (%d lines, %d bytes) left out of the middle …]\n%s",
+	return fmt.Sprintf("%s\n[… %d tokens (%d lines, %d bytes) "+middleGone+"\n%s",
 		s[:head], Tokens(gone), lines, len(gone), s[tail:])
+}
+
+// middleGone is how Truncate marks what it cut.
+const middleGone = "left out of the middle …]"
+
+// Shown returns what a result showed of files: when its middle was cut out, no
+// lines count as shown.
+func Shown(result string, saw []Sight) []Sight {
+	if !strings.Contains(result, middleGone) {
+		return saw
+	}
+	cut := slices.Clone(saw)
+	for i := range cut {
+		cut[i].First, cut[i].Last, cut[i].Lines = 0, 0, 0
+	}
+	return cut
 }
 
 // cutAfter returns the last character border at or before n.
