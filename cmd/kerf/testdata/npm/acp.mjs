@@ -37,8 +37,25 @@ const client = {
   async killTerminal({ terminalId }) { terminals.get(terminalId).p.kill(); return {}; },
   async releaseTerminal({ terminalId }) { terminals.get(terminalId).p.kill(); return {}; },
 };
-const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
-const conn = new acp.ClientSideConnection(() => client, stream);
+const on = (ctxOf) => ({ params }) => ctxOf(params);
+const app = acp.client({ name: "judge" })
+  .onNotification(acp.methods.client.session.update, on(client.sessionUpdate))
+  .onRequest(acp.methods.client.session.requestPermission, on(client.requestPermission))
+  .onRequest(acp.methods.client.fs.readTextFile, on(client.readTextFile))
+  .onRequest(acp.methods.client.fs.writeTextFile, on(client.writeTextFile))
+  .onRequest(acp.methods.client.terminal.create, on(client.createTerminal))
+  .onRequest(acp.methods.client.terminal.output, on(client.terminalOutput))
+  .onRequest(acp.methods.client.terminal.waitForExit, on(client.waitForTerminalExit))
+  .onRequest(acp.methods.client.terminal.kill, on(client.killTerminal))
+  .onRequest(acp.methods.client.terminal.release, on(client.releaseTerminal));
+const { agent } = app.connect(acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)));
+const call = (method) => (params) => agent.request(method, params);
+const m = acp.methods.agent;
+const conn = {
+  initialize: call(m.initialize), newSession: call(m.session.new), prompt: call(m.session.prompt), setSessionMode: call(m.session.setMode),
+  listSessions: call(m.session.list), closeSession: call(m.session.close), loadSession: call(m.session.load),
+  cancel: (params) => agent.notify(m.session.cancel, params),
+};
 const say = (sessionId, text) => conn.prompt({ sessionId, prompt: [{ type: "text", text }] });
 const until = (want) => updates.some(want) ? Promise.resolve() : new Promise((done) => { waiting = { want, done }; });
 
