@@ -85,7 +85,7 @@ func (h *Host) chooseLocal(ctx context.Context, set *protocol.Settings) error {
 	if h.Client != nil {
 		return nil
 	}
-	fallback := h.keyless()
+	fallback := !h.Local && h.keyless()
 	if !h.Local && !fallback || h.Local && isLocal(h.Config.ModelProvider) {
 		if isLocal(h.Config.ModelProvider) {
 			return h.tuneLocal(ctx, set)
@@ -117,7 +117,7 @@ func (h *Host) chooseLocal(ctx context.Context, set *protocol.Settings) error {
 		}
 		return h.tuneLocal(ctx, set)
 	}
-	if fallback && !h.Local {
+	if fallback {
 		return nil // the missing key is the error
 	}
 	return h.noLocal(servers, named)
