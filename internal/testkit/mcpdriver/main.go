@@ -1,0 +1,97 @@
+// Command mcpdriver lets the official MCP conformance suite judge Kerf's client:
+// it connects to the server whose address is its last argument, signs in where
+// that is wanted, and calls every tool once.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"kerf/internal/work/mcpclient"
+)
+
+func main() {
+	if err := run(os.Args[len(os.Args)-1]); err != nil {
+		fmt.Fprintln(os.Stderr, "mcpdriver:", err)
+		os.Exit(1)
+	}
+}
+
+func run(url string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
+	defer cancel()
+	s := mcpclient.Server{Name: "judged", URL: url, StartupTimeout: 15 * time.Second, ToolTimeout: 15 * time.Second}
+	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/") {
+		s.Store = &memory{}
+		if err := mcpclient.Login(ctx, s, "kerf", "test", nil, visit); err != nil {
+			return err
+		}
+	}
+	m := mcpclient.Start(mcpclient.Options{Servers: []mcpclient.Server{s}, Name: "kerf", Version: "test", Elicit: defaults})
+	defer m.Close()
+	m.Settle(ctx)
+	if st := m.Status()[0]; st.State != "ready" {
+		return fmt.Errorf("the server is %s: %s", st.State, st.Error)
+	}
+	for _, t := range m.Tools() {
+		r, err := m.Call(ctx, t.Qualified, json.RawMessage(`{"a":5,"b":3}`))
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s: %s\n", t.Name, r.Text)
+	}
+	return nil
+}
+
+// visit does what a user's browser does who agrees to everything.
+func visit(url string) {
+	go func() {
+		if res, err := http.Get(url); err == nil {
+			_ = res.Body.Close()
+		}
+	}()
+}
+
+// defaults accepts a form with what it proposes.
+func defaults(_ context.Context, q mcpclient.Elicitation) (mcpclient.Reply, error) {
+	var form struct {
+		Properties map[string]struct{ Default any }
+	}
+	if err := json.Unmarshal(q.Schema, &form); err != nil {
+		return mcpclient.Reply{Action: "cancel"}, err
+	}
+	content := map[string]any{}
+	for name, p := range form.Properties {
+		if p.Default != nil {
+			content[name] = p.Default
+		}
+	}
+	return mcpclient.Reply{Action: "accept", Content: content}, nil
+}
+
+// memory keeps grants for one run.
+type memory struct {
+	mu    sync.Mutex
+	grant *mcpclient.Grant
+}
+
+func (m *memory) Load(string) (*mcpclient.Grant, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.grant, nil
+}
+
+func (m *memory) Save(_ string, g *mcpclient.Grant) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.grant = g
+	return nil
+}
+
+func (m *memory) Delete(string) error { return m.Save("", nil) }
