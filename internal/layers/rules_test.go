@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 	"agent":    {"protocol", "text", "model", "work"},
 	"front":    {"protocol", "text/diff", "text/visible"},
 	"auth":     {},
-	"host":     {"auth", "config", "protocol", "model", "work", "agent", "text/visible"},
+	"host":     {"auth", "config", "protocol", "model", "work", "agent", "text"},
 	"cmd/kerf": {"host", "config", "protocol", "front", "text/visible"},
 	"layers":   {},
 }
