@@ -35,7 +35,7 @@ type tuiOptions struct {
 func (p *program) addTUI(root *cobra.Command) {
 	o := &tuiOptions{execOptions: execOptions{p: p, color: "auto", source: "tui"}}
 	root.Use = "kerf [PROMPT]"
-	root.Args = nil
+	root.Args = cobra.ArbitraryArgs
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 1:
