@@ -83,6 +83,7 @@ type Model struct {
 
 	outbox  []protocol.Submission
 	sending bool
+	lastOp  protocol.Op
 	serial  int
 
 	painted  time.Time
@@ -296,6 +297,7 @@ func (m *Model) submit(op protocol.Op) tea.Cmd {
 		return nil
 	}
 	m.serial++
+	m.lastOp = op
 	m.outbox = append(m.outbox, protocol.Submission{ID: number(m.serial), Op: op})
 	return m.send()
 }

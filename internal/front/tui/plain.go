@@ -33,6 +33,7 @@ type plainUI struct {
 	eof   bool
 	done  bool
 	said  int // lines whose outcome has not shown yet
+	piped bool
 }
 
 func runPlain(ctx context.Context, o Options) (int, error) {
@@ -40,6 +41,12 @@ func runPlain(ctx context.Context, o Options) (int, error) {
 	m.away, m.width, m.height, m.focused = true, plainWidth, 1000, true
 	m.later = func(time.Duration, tea.Msg) tea.Cmd { return nil }
 	u := &plainUI{m: m, out: o.Out, msgs: make(chan tea.Msg), lines: make(chan string)}
+	if _, err := openTerminal(o.In, o.Out); err != nil {
+		u.piped = true
+	}
+	if len(o.Prompt) > 0 {
+		u.said = 1
+	}
 	m.runner = func(c *exec.Cmd, then func(error) tea.Msg) tea.Cmd {
 		c.Stdin, c.Stdout, c.Stderr = o.In, o.Out, o.Out
 		return func() tea.Msg { return then(c.Run()) }
@@ -70,6 +77,9 @@ func (u *plainUI) read(in io.Reader) {
 // step waits for one thing to happen and shows what came of it.
 func (u *plainUI) step(ctx context.Context) {
 	lines := u.lines
+	if u.piped && u.m.top() == nil && (u.said > 0 || u.m.busy()) {
+		lines = nil // a script's next line is meant for when this one is done
+	}
 	if u.eof || u.m.sess == nil && u.m.top() == nil {
 		lines = nil
 	}
@@ -137,7 +147,7 @@ func endings(events []protocol.Event) int {
 	n := 0
 	for _, e := range events {
 		switch b := e.Msg.(type) {
-		case protocol.TurnCompleted, protocol.TurnFailed, protocol.TurnAborted, protocol.Undone, protocol.TitleChanged, protocol.SettingsChanged, protocol.HistoryCompacted:
+		case protocol.TurnCompleted, protocol.TurnFailed, protocol.TurnAborted:
 			n++
 		case protocol.ItemCompleted:
 			if c, ok := b.Item.Body.(protocol.Command); ok && c.User {
@@ -222,8 +232,10 @@ func (u *plainUI) line(text string) {
 			return
 		}
 		m.comp.Set(text)
+		m.lastOp = nil
 		c := m.enter(false)
-		if m.sending {
+		switch m.lastOp.(type) {
+		case protocol.UserInput, protocol.Shell, protocol.Review:
 			u.said++
 		}
 		u.start(c)
