@@ -61,8 +61,9 @@ func ofTurn(e *ledger.Entry) bool {
 	return true
 }
 
-// diff folds the entries that pick uses, reading backwards until it stops.
-// Changes from outside are left out; what was undone between turns is taken off.
+// diff is the net of the entries that pick uses, reading backwards until it
+// stops. What others did between them, sessions and users alike, is taken out;
+// what was undone between turns is taken off.
 func (r Reader) diff(pick func(*ledger.Entry) (use, stop bool)) ([]byte, error) {
 	var seen []ledger.Entry
 	used := map[int64]bool{}
@@ -75,21 +76,28 @@ func (r Reader) diff(pick func(*ledger.Entry) (use, stop bool)) ([]byte, error) 
 			break
 		}
 		loose := len(e.Undoes) > 0 && e.Turn == ""
-		if e.Cause != ledger.CauseOutside && (use || loose) {
-			used[e.Seq] = use && !loose
-			seen = append(seen, e)
-		}
+		used[e.Seq] = use && !loose && e.Cause != ledger.CauseOutside
+		seen = append(seen, e)
 	}
 	slices.Reverse(seen)
-	var sets []delta.Set
+	var steps []delta.Step
+	ours := 0
 	for _, e := range seen {
-		if !used[e.Seq] && !slices.ContainsFunc(e.Undoes, func(u int64) bool { return used[u] }) {
-			continue
+		loose := len(e.Undoes) > 0 && e.Turn == ""
+		if loose && slices.ContainsFunc(e.Undoes, func(u int64) bool { return used[u] }) {
+			used[e.Seq] = true
 		}
-		used[e.Seq] = true
-		sets = append(sets, e.Set())
+		if used[e.Seq] {
+			ours++
+		} else if ours == 0 {
+			continue // before the first of ours, so it is where they start
+		}
+		steps = append(steps, delta.Step{Set: e.Set(), Outside: !used[e.Seq]})
 	}
-	return r.unified(delta.Fold(sets...))
+	if ours == 0 {
+		return nil, nil
+	}
+	return r.unified(delta.Separate(steps, r.load).Ours)
 }
 
 func (r Reader) unified(net delta.Set) ([]byte, error) {
