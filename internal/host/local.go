@@ -251,7 +251,7 @@ func listLocal(ctx context.Context, name string, p config.Provider) ([]LocalMode
 		return nil, err
 	}
 	models = slices.DeleteFunc(models, func(m LocalModel) bool { return !talks(m.Name) })
-	slices.SortStableFunc(models, func(a, b LocalModel) int { return rank(b) - rank(a) })
+	slices.SortStableFunc(models, func(a, b LocalModel) int { return preference(b) - preference(a) })
 	return models, nil
 }
 
@@ -266,8 +266,8 @@ func talks(name string) bool {
 	return name != ""
 }
 
-// rank puts loaded models first, and such as are known to use tools well.
-func rank(m LocalModel) int {
+// preference puts loaded models first, and such as are known to use tools well.
+func preference(m LocalModel) int {
 	points := 0
 	if m.Loaded {
 		points = 100
