@@ -33,7 +33,7 @@ func (p *program) modelsCommand() *cobra.Command {
 			if local {
 				return p.localModels(cmd, h, asJSON)
 			}
-			list, err := h.Models(cmd.Context(), provider, refresh)
+			list, err := h.ModelList(cmd.Context(), provider, refresh)
 			if err != nil {
 				return err
 			}

@@ -82,9 +82,9 @@ func (h *Host) learn(provider, name string, f model.Facts) {
 	h.facts.all[provider][name] = f
 }
 
-// Models lists the models of a provider, or of all when it is empty: those its
+// ModelList lists the models of a provider, or of all when it is empty: those its
 // server told of, and the one that is chosen. With refresh the server is asked.
-func (h *Host) Models(ctx context.Context, provider string, refresh bool) ([]ModelInfo, error) {
+func (h *Host) ModelList(ctx context.Context, provider string, refresh bool) ([]ModelInfo, error) {
 	names := slices.Sorted(maps.Keys(h.Config.Providers))
 	if provider == "" && refresh {
 		provider = h.Config.ModelProvider

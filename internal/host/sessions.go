@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kerf/internal/agent/history"
@@ -52,6 +53,9 @@ func (h *Host) List(ctx context.Context, f protocol.Filter) ([]protocol.SessionI
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if f.Cursor != "" && id >= f.Cursor {
+			continue
+		}
 		info := h.info(id)
 		if !matches(info, f) {
 			continue
@@ -65,7 +69,7 @@ func (h *Host) List(ctx context.Context, f protocol.Filter) ([]protocol.SessionI
 }
 
 func matches(i protocol.SessionInfo, f protocol.Filter) bool {
-	if f.Cwd != "" && i.Cwd != f.Cwd {
+	if f.Cwd != "" && i.Cwd != f.Cwd || i.Archived != f.Archived {
 		return false
 	}
 	want := strings.ToLower(f.Search)
@@ -78,7 +82,7 @@ func (h *Host) info(id string) protocol.SessionInfo {
 		return protocol.SessionInfo{ID: protocol.SessionID(id), Damage: "metadata.json: " + err.Error()}
 	}
 	return protocol.SessionInfo{ID: protocol.SessionID(id), Title: m.Title, Cwd: m.Cwd, Model: m.Model, Branch: m.Git.Branch,
-		Created: m.Created, Updated: m.Updated, Turns: m.Turns, Tokens: m.Tokens, Parent: protocol.SessionID(m.Parent)}
+		Created: m.Created, Updated: m.Updated, Turns: m.Turns, Tokens: m.Tokens, Parent: protocol.SessionID(m.Parent), Archived: m.Archived}
 }
 
 // find returns the session that name means: an id, a unique prefix of one, or a
@@ -120,33 +124,64 @@ func (h *Host) find(name string, last, anyCwd bool) (protocol.SessionInfo, error
 	return protocol.SessionInfo{}, fmt.Errorf("%d sessions begin with %q: %s; give more of the id", len(hits), name, strings.Join(hits[:min(3, len(hits))], ", "))
 }
 
+// titled returns the sessions with a title, which need not be in the same case.
 func (h *Host) titled(ids []string, title string) []string {
 	var hits []string
 	for _, id := range ids {
-		if h.info(id).Title == title {
+		if strings.EqualFold(h.info(id).Title, title) {
 			hits = append(hits, id)
 		}
 	}
 	return hits
 }
 
+// maxNear is how many sessions a name is compared with that nobody has.
+const maxNear = 1000
+
 // unknown names the sessions that are nearest to a name nobody has.
 func (h *Host) unknown(ids []string, name string) error {
 	if len(ids) == 0 {
 		return fmt.Errorf("no session %q: there are no sessions yet in %s", name, h.SessionsDir())
 	}
-	near := slices.Clone(ids)
-	slices.SortStableFunc(near, func(a, b string) int { return common(b, name) - common(a, name) })
-	return fmt.Errorf("no session %q; the nearest are %s (see: kerf sessions list)", name, strings.Join(near[:min(3, len(near))], ", "))
+	type near struct {
+		id, title string
+		far       int
+	}
+	var list []near
+	for _, id := range ids[:min(maxNear, len(ids))] {
+		title := h.info(id).Title
+		list = append(list, near{id, title, min(distance(id[:min(len(name), len(id))], name), distance(strings.ToLower(title), strings.ToLower(name)))})
+	}
+	slices.SortStableFunc(list, func(a, b near) int { return a.far - b.far })
+	var words []string
+	for _, n := range list[:min(3, len(list))] {
+		words = append(words, fmt.Sprintf("%s (%s)", n.id, excerpt(n.title)))
+	}
+	return fmt.Errorf("no session %q; the nearest are %s (see: kerf sessions list)", name, strings.Join(words, ", "))
 }
 
-// common is the length of the common prefix.
-func common(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
+// distance is how many bytes must be changed, added or taken away between the
+// beginnings of two names.
+func distance(a, b string) int {
+	const most = 64
+	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
 	}
-	return n
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(cost, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // forkLog starts a new session with the records of an old one.
@@ -159,6 +194,9 @@ func (h *Host) forkLog(o protocol.OpenOptions, set protocol.Settings) (*log, err
 	records, _, err := rollout.Read(from)
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", info.ID, err)
+	}
+	if records, err = upTo(records, o.ForkTurn); err != nil {
+		return nil, fmt.Errorf("fork %s: %w", info.ID, err)
 	}
 	l, err := h.newLog(o, set)
 	if err != nil {
@@ -175,6 +213,34 @@ func (h *Host) forkLog(o protocol.OpenOptions, set protocol.Settings) (*log, err
 		return nil, fmt.Errorf("fork %s: %w", info.ID, err)
 	}
 	return l, nil
+}
+
+// upTo are the records up to and with those of a turn, given by its id, the
+// beginning of it, or its number from 1; all of them for "".
+func upTo(records []rollout.Record, turn protocol.TurnID) ([]rollout.Record, error) {
+	if turn == "" {
+		return records, nil
+	}
+	number, _ := strconv.Atoi(string(turn))
+	var known []string
+	from := -1
+	for i, r := range records {
+		if r.Type != (history.TurnContext{}).Type() {
+			continue
+		}
+		id := turnOf(r)
+		known = append(known, string(id))
+		switch {
+		case from >= 0 && id != turnOf(records[from]):
+			return records[:i], nil
+		case from < 0 && (strings.HasPrefix(string(id), string(turn)) || len(known) == number):
+			from = i
+		}
+	}
+	if from < 0 {
+		return nil, fmt.Errorf("there is no turn %q; it has %d, the last ones are %s", turn, len(known), strings.Join(known[max(0, len(known)-3):], ", "))
+	}
+	return records, nil
 }
 
 // adopt copies records and diffs, so that the fork stands on its own when the

@@ -55,10 +55,14 @@ type OpenOptions struct {
 
 // Filter selects sessions.
 type Filter struct {
-	Cwd      string // only sessions of this directory
-	Search   string // only sessions whose title or id contain this
+	Cwd    string // only sessions of this directory
+	Search string // only sessions whose title or id contain this
+	// Archived selects the archived sessions, and no others.
 	Archived bool
 	Limit    int // 0 means no limit
+	// Cursor goes on behind the session with this id, the last one of the page
+	// before; that session need not exist any more.
+	Cursor string
 }
 
 // SessionInfo is one line of a list.
@@ -73,6 +77,8 @@ type SessionInfo struct {
 	Turns   int       `json:"turns"`
 	Tokens  int       `json:"tokens"`
 	Parent  SessionID `json:"parent,omitempty"`
+	// Archived sessions are listed only when asked for.
+	Archived bool `json:"archived,omitempty"`
 	// Damage says what is wrong with the files of the session, if anything.
 	Damage string `json:"damage,omitempty"`
 }

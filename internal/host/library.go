@@ -1,0 +1,183 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/rollout"
+	"kerf/internal/protocol"
+)
+
+var _ protocol.Library = (*Host)(nil)
+
+// maxTitle bounds a title, in characters.
+const maxTitle = 200
+
+// Rename gives a session that is not open anywhere another title.
+func (h *Host) Rename(ctx context.Context, name, title string) error {
+	title = strings.Join(strings.Fields(strings.ToValidUTF8(title, "\uFFFD")), " ")
+	switch {
+	case title == "":
+		return errors.New("a title needs a word")
+	case utf8.RuneCountInString(title) > maxTitle:
+		return fmt.Errorf("a title may have at most %d characters", maxTitle)
+	}
+	info, dir, err := h.shelf(name)
+	if err != nil {
+		return err
+	}
+	w, _, err := rollout.Extend(dir, h.rolloutOptions()) // a repair keeps what it took out beside the record
+	if err != nil {
+		return held(info, err)
+	}
+	err = w.Append(rollout.Entry{Type: history.Happening{}.Type(), Body: history.Happening{What: history.Renamed, Message: title}})
+	if err == nil {
+		err = h.remark(w.SaveMetadata, dir, info, func(m *rollout.Metadata) { m.Title = title })
+	}
+	return errors.Join(err, w.Close())
+}
+
+// Archive takes a session out of the lists, or puts it back.
+func (h *Host) Archive(ctx context.Context, name string, archived bool) error {
+	info, dir, err := h.shelf(name)
+	if err != nil {
+		return err
+	}
+	release, err := rollout.Hold(dir)
+	if err != nil {
+		return held(info, err)
+	}
+	defer release()
+	save := func(m rollout.Metadata) error { return rollout.SaveMetadata(dir, m) }
+	return h.remark(save, dir, info, func(m *rollout.Metadata) { m.Archived = archived })
+}
+
+// Delete removes a session that is not open anywhere. What it changed in the
+// workspace stays, and can still be undone.
+func (h *Host) Delete(ctx context.Context, name string) error {
+	info, dir, err := h.shelf(name)
+	if err != nil {
+		return err
+	}
+	release, err := rollout.Hold(dir)
+	if err != nil {
+		return held(info, err)
+	}
+	release() // some systems remove nothing that is open
+	gone := filepath.Join(h.SessionsDir(), ".deleted-"+string(info.ID))
+	if err := os.Rename(dir, gone); err != nil {
+		return fmt.Errorf("delete session %s: %w", info.ID, err)
+	}
+	if err := os.RemoveAll(gone); err != nil {
+		return fmt.Errorf("delete session %s: %w", info.ID, err)
+	}
+	return nil
+}
+
+// shelf finds a session and its directory.
+func (h *Host) shelf(name string) (protocol.SessionInfo, string, error) {
+	if name == "" {
+		return protocol.SessionInfo{}, "", errors.New("which session? give an id, the beginning of one, or a title")
+	}
+	info, err := h.find(name, false, true)
+	return info, filepath.Join(h.SessionsDir(), string(info.ID)), err
+}
+
+// held says in words that somebody has the session.
+func held(info protocol.SessionInfo, err error) error {
+	if errors.Is(err, rollout.ErrLive) {
+		return fmt.Errorf("session %s is open in another process; close it there first", info.ID)
+	}
+	return fmt.Errorf("session %s: %w", info.ID, err)
+}
+
+// remark changes the metadata of a session; lost metadata is made anew.
+func (h *Host) remark(save func(rollout.Metadata) error, dir string, info protocol.SessionInfo, change func(*rollout.Metadata)) error {
+	m, err := rollout.LoadMetadata(dir)
+	if err != nil {
+		m = rollout.Metadata{ID: string(info.ID), Created: time.Now().UTC(), Updated: time.Now().UTC()}
+	}
+	change(&m)
+	return save(m)
+}
+
+// Search finds words in what was said, newest session first.
+func (h *Host) Search(ctx context.Context, words string, limit int) ([]protocol.Match, error) {
+	list, err := h.List(ctx, protocol.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	want := strings.Fields(strings.ToLower(words))
+	var found []protocol.Match
+	for _, info := range list {
+		for r, err := range rollout.Backward(filepath.Join(h.SessionsDir(), string(info.ID))) {
+			if err != nil || ctx.Err() != nil {
+				break
+			}
+			var v struct {
+				Turn   protocol.TurnID `json:"turn_id"`
+				Text   string
+				Marker bool
+			}
+			if r.Type != "user_input" && r.Type != "assistant_message" || r.Decode(&v) != nil || v.Marker {
+				continue
+			}
+			if at := placeOf(strings.ToLower(v.Text), want); at >= 0 {
+				found = append(found, protocol.Match{Session: info, Turn: v.Turn, Excerpt: around(v.Text, want[0])})
+				break
+			}
+		}
+		if limit > 0 && len(found) == limit {
+			break
+		}
+	}
+	return found, ctx.Err()
+}
+
+// placeOf is where the first of the words is, -1 unless all are there.
+func placeOf(text string, words []string) int {
+	at := -1
+	for i, w := range words {
+		n := strings.Index(text, w)
+		if n < 0 {
+			return -1
+		}
+		if i == 0 {
+			at = n
+		}
+	}
+	return at
+}
+
+// around is the part of a text around a word in lower case, on one line.
+func around(text, word string) string {
+	const before, most = 40, 160
+	text = visible(strings.Join(strings.Fields(text), " "))
+	at := strings.Index(strings.ToLower(text), word)
+	if at > len(text) { // lower case may be longer
+		at = len(text)
+	}
+	start := max(0, at-before)
+	for start > 0 && !utf8.RuneStart(text[start]) {
+		start--
+	}
+	end := min(len(text), start+most)
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	s := text[start:end]
+	if start > 0 {
+		s = "…" + s
+	}
+	if end < len(text) {
+		s += "…"
+	}
+	return s
+}
