@@ -5,28 +5,34 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
-	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
 
 	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/syntax"
 )
 
+// parse reads CommonMark. What goes beyond it (tables, task lists, struck text,
+// bare links) is done here: the library's own extensions compile regular
+// expressions when the program starts, and every start would pay for that.
 var parse = sync.OnceValue(func() parser.Parser {
-	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.Linkify)).Parser()
+	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithInlineParsers(parser.DefaultInlineParsers()...), parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))
 })
 
 // Render draws a whole text, at most width cells wide. Blocks are apart by an
 // empty row.
 func Render(source string, width int) []ink.Line {
-	source = strings.ReplaceAll(source, "\r\n", "\n")
-	src := []byte(source)
-	r := renderer{src: src}
-	return r.blocks(parse().Parse(text.NewReader(src)), max(width, 8), true)
+	width = max(width, 8)
+	var rows []ink.Line
+	for _, part := range split(strings.ReplaceAll(source, "\r\n", "\n")) {
+		drawn := part.rows(width)
+		if len(rows) > 0 && len(drawn) > 0 {
+			rows = append(rows, nil)
+		}
+		rows = append(rows, drawn...)
+	}
+	return rows
 }
 
 type renderer struct{ src []byte }
@@ -72,8 +78,6 @@ func (r renderer) block(n ast.Node, width int) []ink.Line {
 		return []ink.Line{ink.L(ink.Border, strings.Repeat("─", min(width, 40)))}
 	case *ast.HTMLBlock:
 		return ink.WrapText(ink.Dim, r.lines(n), width)
-	case *east.Table:
-		return r.table(n, width)
 	}
 	return r.blocks(n, width, true)
 }
@@ -107,7 +111,8 @@ func (r renderer) list(n *ast.List, width int) []ink.Line {
 			mark = fmt.Sprintf("%d. ", number)
 			number++
 		}
-		body := r.blocks(item, width-len([]rune(mark)), !n.IsTight)
+		body := r.blocks(item, width-ink.Width(mark), !n.IsTight)
+		body = task(body)
 		if len(body) == 0 {
 			body = []ink.Line{nil}
 		}
@@ -144,7 +149,7 @@ func (r renderer) inline(parent ast.Node, st ink.Style) ink.Line {
 func (r renderer) piece(n ast.Node, st ink.Style) ink.Line {
 	switch n := n.(type) {
 	case *ast.Text:
-		out := ink.Line{ink.Styled(st, string(n.Segment.Value(r.src)))}
+		out := plainText(string(n.Segment.Value(r.src)), st)
 		switch {
 		case n.HardLineBreak():
 			out = append(out, ink.Span{Text: "\n"})
@@ -156,7 +161,7 @@ func (r renderer) piece(n ast.Node, st ink.Style) ink.Line {
 		return ink.Line{ink.Styled(st, string(n.Value))}
 	case *ast.CodeSpan:
 		st.Role = ink.Code
-		return r.inline(n, st)
+		return r.literal(n, st)
 	case *ast.Emphasis:
 		if n.Level > 1 {
 			st.Bold = true
@@ -164,14 +169,6 @@ func (r renderer) piece(n ast.Node, st ink.Style) ink.Line {
 			st.Italic = true
 		}
 		return r.inline(n, st)
-	case *east.Strikethrough:
-		st.Strike = true
-		return r.inline(n, st)
-	case *east.TaskCheckBox:
-		if n.IsChecked {
-			return ink.Line{ink.S(ink.Good, "[x] ")}
-		}
-		return ink.Line{ink.S(ink.Dim, "[ ] ")}
 	case *ast.AutoLink:
 		return ink.Line{ink.S(ink.Link, string(n.URL(r.src)))}
 	case *ast.Link:
@@ -197,98 +194,92 @@ func (r renderer) link(label ink.Line, to string) ink.Line {
 	return append(label, ink.S(ink.Dim, " ("), ink.S(ink.Link, to), ink.S(ink.Dim, ")"))
 }
 
-func (r renderer) table(n *east.Table, width int) []ink.Line {
-	var cells [][]ink.Line
-	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
-		var line []ink.Line
-		st := ink.As(ink.Plain)
-		if _, ok := row.(*east.TableHeader); ok {
-			st.Bold = true
-		}
-		for c := row.FirstChild(); c != nil; c = c.NextSibling() {
-			line = append(line, r.inline(c, st))
-		}
-		cells = append(cells, line)
-	}
-	widths := columns(cells, width)
-	var rows []ink.Line
-	for i, line := range cells {
-		rows = append(rows, tableRow(line, widths, n.Alignments)...)
-		if i == 0 {
-			rule := make([]string, len(widths))
-			for j, w := range widths {
-				rule[j] = strings.Repeat("─", w)
+// literal is the text of a code span, as it is.
+func (r renderer) literal(parent ast.Node, st ink.Style) ink.Line {
+	var b strings.Builder
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		if t, ok := n.(*ast.Text); ok {
+			b.Write(t.Segment.Value(r.src))
+			if t.SoftLineBreak() {
+				b.WriteByte(' ')
 			}
-			rows = append(rows, ink.L(ink.Border, strings.Join(rule, "─┼─")))
 		}
 	}
-	return rows
+	return ink.Line{ink.Styled(st, strings.ReplaceAll(b.String(), "\n", " "))}
 }
 
-// columns shares the width among the columns: what they want, the widest
-// shortened first.
-func columns(cells [][]ink.Line, width int) []int {
-	var widths []int
-	for _, line := range cells {
-		for j, c := range line {
-			if j == len(widths) {
-				widths = append(widths, 1)
-			}
-			widths[j] = max(widths[j], c.Width())
+// plainText finds struck words and bare links in a text.
+func plainText(s string, st ink.Style) ink.Line {
+	var out ink.Line
+	add := func(text string, st ink.Style) {
+		if text != "" {
+			out = append(out, ink.Styled(st, text))
 		}
 	}
-	room := width - 3*(len(widths)-1)
-	for total(widths) > room {
-		widest := 0
-		for j, w := range widths {
-			if w > widths[widest] {
-				widest = j
-			}
-		}
-		if widths[widest] <= 3 {
-			break
-		}
-		widths[widest] = max(3, widths[widest]-max(1, (total(widths)-room)/len(widths)))
-	}
-	return widths
-}
-
-func total(widths []int) int {
-	n := 0
-	for _, w := range widths {
-		n += w
-	}
-	return n
-}
-
-func tableRow(line []ink.Line, widths []int, align []east.Alignment) []ink.Line {
-	var columns [][]ink.Line
-	height := 1
-	for j, w := range widths {
-		var wrapped []ink.Line
-		if j < len(line) {
-			wrapped = ink.Wrap(line[j], w)
-		}
-		columns = append(columns, wrapped)
-		height = max(height, len(wrapped))
-	}
-	rows := make([]ink.Line, height)
-	for i := range rows {
-		for j, w := range widths {
-			var c ink.Line
-			if i < len(columns[j]) {
-				c = columns[j][i]
-			}
-			if j > 0 {
-				rows[i] = append(rows[i], ink.S(ink.Border, " │ "))
-			}
-			if j < len(align) && align[j] == east.AlignRight {
-				rows[i] = append(rows[i], ink.S(ink.Plain, strings.Repeat(" ", max(0, w-c.Width()))))
-				rows[i] = append(rows[i], c...)
+	for s != "" {
+		strike, link := strings.Index(s, "~~"), linkAt(s)
+		switch {
+		case strike >= 0 && (link < 0 || strike < link):
+			n := strings.Index(s[strike+2:], "~~")
+			if n <= 0 {
+				add(s[:strike+2], st)
+				s = s[strike+2:]
 				continue
 			}
-			rows[i] = append(rows[i], c.Pad(w, ink.As(ink.Plain))...)
+			add(s[:strike], st)
+			struck := st
+			struck.Strike = true
+			add(s[strike+2:strike+2+n], struck)
+			s = s[strike+4+n:]
+		case link >= 0:
+			add(s[:link], st)
+			n := strings.IndexAny(s[link:], " \t<>\"`")
+			if n < 0 {
+				n = len(s) - link
+			}
+			url := strings.TrimRight(s[link:link+n], ".,;:!?)'")
+			add(url, ink.As(ink.Link))
+			s = s[link+len(url):]
+		default:
+			add(s, st)
+			return out
 		}
 	}
+	return out
+}
+
+// linkAt is where a bare link begins, or -1.
+func linkAt(s string) int {
+	i := strings.Index(s, "http://")
+	if j := strings.Index(s, "https://"); j >= 0 && (i < 0 || j < i) {
+		i = j
+	}
+	return i
+}
+
+// task turns a list item that begins with a box into one that shows it.
+func task(rows []ink.Line) []ink.Line {
+	if len(rows) == 0 {
+		return rows
+	}
+	text := rows[0].Text()
+	role := ink.Dim
+	switch {
+	case strings.HasPrefix(text, "[ ] "):
+	case strings.HasPrefix(text, "[x] "), strings.HasPrefix(text, "[X] "):
+		role = ink.Good
+	default:
+		return rows
+	}
+	out := ink.Line{ink.S(role, text[:4])}
+	left := 4
+	for _, s := range rows[0] {
+		n := min(left, len(s.Text))
+		left -= n
+		if s.Text = s.Text[n:]; s.Text != "" {
+			out = append(out, s)
+		}
+	}
+	rows[0] = out
 	return rows
 }
