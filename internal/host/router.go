@@ -75,7 +75,7 @@ func (r *router) Stream(ctx context.Context, req *model.Request, emit func(model
 // givesUp reports whether a model is no longer asked: at once when it cannot
 // answer at all, and when the caller would ask no more otherwise.
 func (r *router) givesUp(err error) bool {
-	var setup *setupError
+	var setup interface{ ExitCode() int } // a fault of the configuration
 	var e *model.Error
 	switch {
 	case errors.As(err, &setup):
