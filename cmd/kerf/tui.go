@@ -220,7 +220,7 @@ func (o *tuiOptions) options(h *host.Host) (tui.Options, error) {
 		Theme: o.setting(h, "theme", o.theme), Notify: o.setting(h, "notifications", o.notify), Depth: tui.Depth(env), Dark: tui.Dark(env),
 		Plain: o.plain || env("TERM") == "dumb" || o.on(h, "plain"), AltScreen: o.alt || o.on(h, "alternate_screen"),
 		ReducedMotion: o.reduced || h.Config.TUI["animations"] == false || env("SSH_TTY") != "" && h.Config.TUI["animations"] == nil,
-		Pick:          o.pick, PickFork: o.pickFork, Banner: o.banner, History: &history{path: filepath.Join(h.Config.Home, "history.jsonl")}}
+		Pick:          o.pick, PickFork: o.pickFork, Banner: o.banner, History: &history{path: filepath.Join(h.Config.Home, "history.jsonl"), redact: h.Redact}}
 	if t.Theme == "" {
 		t.Theme = "auto"
 	}
@@ -251,8 +251,12 @@ func (o *tuiOptions) on(h *host.Host, key string) bool {
 	return b
 }
 
-// history keeps the user's messages in KERF_HOME, one JSON string a line.
-type history struct{ path string }
+// history keeps the user's messages in KERF_HOME, one JSON string a line, without
+// the secrets in them.
+type history struct {
+	path   string
+	redact func(string) string
+}
 
 const (
 	// maxHistory is how many messages are offered; the file is cut to half of
@@ -287,7 +291,7 @@ func (h *history) Load() []string {
 // Add appends one message. That it is lost when the disk is full is no reason to
 // stop.
 func (h *history) Add(text string) {
-	line, err := json.Marshal(text)
+	line, err := json.Marshal(h.redact(text))
 	if err != nil {
 		return
 	}
