@@ -248,7 +248,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 	hands := session.NewHands(ho)
 	around.Roots, around.Skills = ws.roots, h.sessionSkills()
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
-		Freeform: true, CompactModel: h.Config.CompactModel, CacheKey: string(l.id)} // the client fits the tools to the model
+		Freeform: h.freeform(set.Model), CompactModel: h.Config.CompactModel, CacheKey: string(l.id)} // the client fits the tools to the model
 	if l.state != nil && l.state.Meta.Instructions != "" {
 		fixed.Instructions = l.state.Meta.Instructions
 	}

@@ -11,6 +11,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
+	"kerf/internal/config"
 	"kerf/internal/model"
 	"kerf/internal/model/wire"
 )
@@ -131,7 +132,7 @@ func (h *Host) fit(provider string, r *model.Request) {
 		if !ok {
 			continue
 		}
-		if facts.EditTool == model.FreeformPatch && p.WireAPI == "responses" {
+		if takesFreeform(facts, p) {
 			r.Tools[i].Schema, r.Tools[i].Grammar = nil, spec.Grammar
 		} else {
 			r.Tools[i].Schema, r.Tools[i].Grammar = spec.Schema, ""
@@ -143,6 +144,17 @@ func (h *Host) fit(provider string, r *model.Request) {
 	if known && facts.EditTool == model.Replacements && has("edit_file") {
 		r.Tools = slices.DeleteFunc(r.Tools, func(t model.Tool) bool { return t.Name == "apply_patch" })
 	}
+}
+
+// freeform reports whether a model takes patches as free text.
+func (h *Host) freeform(name string) bool {
+	provider, bare := h.split(name)
+	facts, _ := h.factsOf(provider, bare)
+	return takesFreeform(facts, h.Config.Providers[provider])
+}
+
+func takesFreeform(f model.Facts, p config.Provider) bool {
+	return f.EditTool == model.FreeformPatch && p.WireAPI == "responses"
 }
 
 // freeformSpec is the tool of a name if it has a grammar.
