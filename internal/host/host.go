@@ -4,6 +4,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -56,6 +57,9 @@ var _ protocol.Sessions = (*Host)(nil)
 func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Session, error) {
 	set, err := h.settings(o.Settings)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := h.rules(); err != nil { // before anything is begun
 		return nil, err
 	}
 	client, provider, err := h.client(ctx, &set)
@@ -193,7 +197,10 @@ func gitOf(cwd string) rollout.Git {
 }
 
 func (h *Host) rolloutOptions() rollout.Options {
-	return rollout.Options{Redact: h.redact}
+	return rollout.Options{Redact: h.redact, Digester: rollout.Digester{Cut: history.Compacted{}.Type(),
+		Digest: func(prior json.RawMessage, records []rollout.Record) (json.RawMessage, error) {
+			return history.Digest(prior, linesOf(records))
+		}}}
 }
 
 func (h *Host) resumeLog(o protocol.OpenOptions) (*log, error) {
@@ -202,14 +209,18 @@ func (h *Host) resumeLog(o protocol.OpenOptions) (*log, error) {
 		return nil, err
 	}
 	dir := filepath.Join(h.SessionsDir(), string(info.ID))
-	w, records, damage, err := rollout.Open(dir, h.rolloutOptions())
+	w, tail, damage, err := rollout.Resume(dir, h.rolloutOptions())
 	if errors.Is(err, rollout.ErrLive) {
 		return nil, fmt.Errorf("session %s is open in another process; close it there, or fork it", info.ID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", info.ID, err)
 	}
-	l := &log{id: info.ID, dir: dir, writer: w, state: history.Rebuild(linesOf(records))}
+	l := &log{id: info.ID, dir: dir, writer: w}
+	if l.state, err = history.RebuildFrom(tail.Digest, linesOf(tail.Records)); err != nil {
+		l.close()
+		return nil, fmt.Errorf("session %s: %w", info.ID, err)
+	}
 	restoreImages(l.state, dir)
 	if l.meta, err = rollout.LoadMetadata(dir); err != nil {
 		l.meta = rollout.Metadata{ID: string(info.ID), Cwd: l.state.Meta.Cwd, Model: l.state.Meta.Model, Created: time.Now().UTC()}

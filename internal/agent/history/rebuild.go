@@ -64,8 +64,13 @@ type Line struct {
 
 // Rebuild reads the lines of a rollout in order. Lines it does not understand
 // are counted and passed over; calls without an output get [Aborted].
-func Rebuild(lines []Line) *State {
-	b := builder{State: State{Facts: map[string]string{}, Seen: map[string]Sight{}, Notes: &Notes{}}}
+func Rebuild(lines []Line) *State { return newBuilder().all(lines) }
+
+func newBuilder() *builder {
+	return &builder{State: State{Facts: map[string]string{}, Seen: map[string]Sight{}, Notes: &Notes{}}}
+}
+
+func (b *builder) all(lines []Line) *State {
 	for _, l := range lines {
 		if err := b.line(l); err != nil {
 			b.Skipped++
@@ -149,6 +154,9 @@ func (b *builder) inTurn(id protocol.TurnID) {
 
 func (b *builder) tokenUsage(u TokenUsage) {
 	b.Total = b.Total.Add(u.Usage)
+	if u.Agent != "" {
+		return // it is about another conversation
+	}
 	b.Context = u.Usage.Total()
 	b.Rounds = max(b.Rounds, u.Round)
 }

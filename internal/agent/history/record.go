@@ -151,9 +151,11 @@ type FileChange struct {
 
 // TokenUsage counts one response.
 type TokenUsage struct {
-	Turn  protocol.TurnID `json:"turn_id"`
-	Round int             `json:"round"`
-	Usage protocol.Usage  `json:"usage"`
+	// Agent is the sub-agent that made the request, empty for the session's own.
+	Agent protocol.SessionID `json:"agent,omitempty"`
+	Turn  protocol.TurnID    `json:"turn_id"`
+	Round int                `json:"round"`
+	Usage protocol.Usage     `json:"usage"`
 }
 
 // Approval is an answered question.

@@ -17,6 +17,6 @@ func Hold(dir string) (release func(), err error) {
 
 // Extend is Open for those who only append.
 func Extend(dir string, o Options) (*Writer, *Damage, error) {
-	w, _, damage, err := Open(dir, o)
+	w, _, damage, err := Resume(dir, o)
 	return w, damage, err
 }

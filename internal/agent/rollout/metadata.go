@@ -67,8 +67,11 @@ func saveMetadata(dir string, m Metadata, redact func([]byte) []byte) error {
 	return nil
 }
 
-// replace writes name in dir aside and renames it.
-func replace(dir, name string, b []byte) (err error) {
+// replace writes name in dir aside, syncs and renames it.
+func replace(dir, name string, b []byte) error { return exchange(dir, name, b, (*os.File).Sync) }
+
+// exchange is replace with a way to sync; a cache needs none.
+func exchange(dir, name string, b []byte, sync func(*os.File) error) (err error) {
 	f, err := os.CreateTemp(dir, "."+name+"-*") // 0600, O_EXCL
 	if err != nil {
 		return err
@@ -85,7 +88,7 @@ func replace(dir, name string, b []byte) (err error) {
 	if _, err := f.Write(b); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := sync(f); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {

@@ -16,25 +16,28 @@ import (
 // taken out are kept as rollout.damaged-N. The next record continues the numbers
 // and the hashes. The error is ErrLive when the session is in use.
 func Open(dir string, o Options) (*Writer, []Record, *Damage, error) {
+	o.Digester = Digester{}
+	w, tail, damage, err := Resume(dir, o)
+	return w, tail.Records, damage, err
+}
+
+func open(dir string, o Options) (*Writer, *scanner, error) {
 	if err := checkDir(dir); err != nil {
-		return nil, nil, nil, fmt.Errorf("open session: %w", err)
+		return nil, nil, fmt.Errorf("open session: %w", err)
 	}
 	w := &Writer{dir: dir, o: o.filled(), diffs: -1}
 	if _, err := os.Lstat(filepath.Join(dir, rolloutName)); err != nil {
-		return nil, nil, nil, fmt.Errorf("open session: %w", err)
+		return nil, nil, fmt.Errorf("open session: %w", err)
 	}
 	if err := w.acquire(); err != nil {
-		return nil, nil, nil, fmt.Errorf("open session: %w", err)
+		return nil, nil, fmt.Errorf("open session: %w", err)
 	}
 	s, err := w.resume()
 	if err != nil {
 		w.release()
-		return nil, nil, nil, fmt.Errorf("open session: %w", err)
+		return nil, nil, fmt.Errorf("open session: %w", err)
 	}
-	if s.damage.none() {
-		return w, s.records, nil, nil
-	}
-	return w, s.records, &s.damage, nil
+	return w, s, nil
 }
 
 func (w *Writer) resume() (*scanner, error) {
@@ -44,7 +47,7 @@ func (w *Writer) resume() (*scanner, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := scan(f)
+	s, err := w.scan(f)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("read %s: %w", path, err)
@@ -56,6 +59,11 @@ func (w *Writer) resume() (*scanner, error) {
 	}
 	s.missing(last)
 	w.file, w.size, w.seq, w.prev = f, s.whole, s.lastSeq(), s.lastHash
+	if w.mark = s.mark; w.mark.Offset > 0 {
+		if was, ok := readMark(filepath.Join(w.dir, markName)); !ok || was.Offset != w.mark.Offset {
+			_ = saveMark(w.dir, w.mark) // see advance
+		}
+	}
 	w.openHead()
 	w.writeHead()
 	return s, nil

@@ -71,17 +71,27 @@ type scanner struct {
 	tornOnly bool
 	tornGood bool // the torn line is a record that lacks its line feed
 	lastHash string
+	// digester condenses what is before the mark; fits says that the first record
+	// is the one the mark names.
+	digester Digester
+	mark     mark
+	fits     bool
 }
 
 func scan(r io.Reader) (*scanner, error) {
 	s := &scanner{}
+	return s, s.run(r)
+}
+
+// run takes in all that r has; whole is where that begins in the file.
+func (s *scanner) run(r io.Reader) error {
 	in := bufio.NewReaderSize(r, 256<<10)
 	var buf []byte
 	for {
 		line, n, err := readLine(in, buf[:0])
 		buf = line
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
+			return err
 		}
 		if n == 0 {
 			break
@@ -97,8 +107,10 @@ func scan(r io.Reader) (*scanner, error) {
 	s.order()
 	if n := len(s.records); n > 0 {
 		s.lastHash = hash(s.records[n-1].Raw)
+	} else {
+		s.lastHash = s.mark.Prev
 	}
-	return s, nil
+	return nil
 }
 
 // readLine reads to the next line feed, which it takes off. Of a line longer
@@ -119,6 +131,7 @@ func readLine(in *bufio.Reader, buf []byte) (line []byte, n int64, err error) {
 
 func (s *scanner) torn(line []byte, n int64) {
 	before, had := s.damage, len(s.records)
+	s.digester = Digester{} // the last line stays with those before it
 	s.add(line, n > maxLine)
 	s.tornGood = s.damage == before
 	s.tornOnly = before.none() && (s.tornGood || len(s.records) == had)
@@ -138,6 +151,7 @@ func (s *scanner) damaged() {
 // add takes what records there are from a line.
 func (s *scanner) add(line []byte, long bool) {
 	if h, ok := parse(line); ok && !long {
+		s.cut(h, s.whole)
 		s.keep(h, line)
 		return
 	}
@@ -229,7 +243,7 @@ func (s *scanner) order() {
 
 func (s *scanner) lastSeq() int64 {
 	if len(s.records) == 0 {
-		return 0
+		return s.mark.Seq
 	}
 	return s.records[len(s.records)-1].Seq
 }

@@ -4,6 +4,7 @@
 //
 //	rollout.jsonl      one record a line, in order, written as it happens
 //	rollout.head       number and hash of the last record that was written
+//	rollout.mark       where the last part begins, and what is before it in short
 //	rollout.lock       locked by the process that writes
 //	rollout.damaged-N  bytes that a repair took out, as they were
 //	metadata.json      what lists of sessions show
@@ -80,6 +81,8 @@ type Options struct {
 	Now func() time.Time
 	// Sync makes every Append reach the disk, not only the system.
 	Sync bool
+	// Digester lets Resume begin at the last cut; the zero value does not.
+	Digester
 }
 
 func (o Options) filled() Options {

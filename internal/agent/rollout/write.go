@@ -43,6 +43,7 @@ type Writer struct {
 	prev    string // its hash
 	pending []byte // lines taken and not yet written
 	waiting int    // how many
+	mark    mark   // the last that is known
 	diffs   int    // number of the last diff, -1 before the first look
 	closed  bool
 }
@@ -161,16 +162,24 @@ func (w *Writer) Append(entries ...Entry) error {
 		}
 	}
 	now := w.o.Now()
+	cut := -1 // where in pending the last part begins
 	for i, e := range entries {
 		start := len(w.pending)
+		if e.Type == w.o.Cut && w.o.Digest != nil && w.seq > 0 {
+			cut = start
+		}
 		w.pending = appendLine(w.pending, w.seq+1, now, e.Type, w.prev, bodies[i])
 		w.prev = hash(w.pending[start:])
 		w.pending = append(w.pending, '\n')
 		w.seq++
 		w.waiting++
 	}
+	waiting := len(w.pending)
 	if err := w.flush(); err != nil {
 		return fmt.Errorf("append: %w: %w", ErrPending, err)
+	}
+	if cut >= 0 {
+		w.advance(w.size - int64(waiting-cut))
 	}
 	if w.o.Sync {
 		if err := w.file.Sync(); err != nil {

@@ -1,0 +1,243 @@
+package rollout
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// joined is a digest that forgets nothing: the texts of the records.
+func joined(from int64) Options {
+	return Options{Now: clock(), Digester: Digester{Cut: "compacted", From: from,
+		Digest: func(prior json.RawMessage, records []Record) (json.RawMessage, error) {
+			var before string
+			if prior != nil {
+				if err := json.Unmarshal(prior, &before); err != nil {
+					return nil, err
+				}
+			}
+			return json.Marshal(strings.TrimSpace(before + " " + texts(records)))
+		}}}
+}
+
+// told is all that a tail amounts to under joined.
+func told(t testing.TB, tail Tail) string {
+	t.Helper()
+	before := ""
+	if tail.Digest != nil {
+		if err := json.Unmarshal(tail.Digest, &before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return strings.TrimSpace(before + " " + texts(tail.Records))
+}
+
+// TestResumeNeedsTheTailOnly: whatever was appended, cut and resumed before, and
+// whatever became of the mark, a resume gives the records since the last cut, and
+// the digest of all before.
+func TestResumeNeedsTheTailOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dir := filepath.Join(tempDir(t), "id")
+		w, err := Create(dir, joined(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		cut := 0 // how many records are before the last cut
+		var marks [][]byte
+		for range rapid.IntRange(1, 30).Draw(t, "deeds") {
+			switch rapid.SampledFrom([]string{"say", "say", "say", "cut", "batch", "resume", "lose", "stale", "spoil", "torn"}).Draw(t, "deed") {
+			case "say":
+				all = append(all, fmt.Sprintf("text%d", len(all)))
+				err = w.Append(Entry{"user_input", said{all[len(all)-1]}})
+			case "cut":
+				cut = len(all)
+				all = append(all, fmt.Sprintf("cut%d", len(all)))
+				err = w.Append(Entry{"compacted", said{all[len(all)-1]}})
+			case "batch":
+				all = append(all, fmt.Sprintf("a%d", len(all)), fmt.Sprintf("cut%d", len(all)), fmt.Sprintf("b%d", len(all)))
+				cut = len(all) - 2
+				err = w.Append(Entry{"user_input", said{all[cut-1]}}, Entry{"compacted", said{all[cut]}}, Entry{"user_input", said{all[cut+1]}})
+			case "lose":
+				err = os.RemoveAll(filepath.Join(dir, markName))
+			case "stale":
+				if len(marks) > 0 {
+					err = os.WriteFile(filepath.Join(dir, markName), rapid.SampledFrom(marks).Draw(t, "mark"), 0o600)
+				}
+			case "spoil":
+				err = os.WriteFile(filepath.Join(dir, markName), rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"), 0o600)
+			case "resume", "torn":
+				_ = w.Close()
+				if rapid.Bool().Draw(t, "torn") {
+					f, _ := os.OpenFile(file1(dir), os.O_WRONLY|os.O_APPEND, 0)
+					_, _ = f.WriteString(`{"seq":`)
+					f.Close()
+				}
+				var tail Tail
+				if w, tail, _, err = Resume(dir, joined(1)); err != nil {
+					t.Fatal(err)
+				}
+				check(t, tail, all, cut)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := os.ReadFile(filepath.Join(dir, markName)); err == nil {
+				marks = append(marks, b)
+			}
+		}
+		_ = w.Close()
+		w, tail, _, err := Resume(dir, joined(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = w.Close()
+		check(t, tail, all, cut)
+		if err := Verify(dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func check(t *rapid.T, tail Tail, all []string, cut int) {
+	before := ""
+	if tail.Digest != nil {
+		if err := json.Unmarshal(tail.Digest, &before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := strings.TrimSpace(before+" "+texts(tail.Records)), strings.Join(all, " "); got != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	if len(tail.Records) != len(all)-cut {
+		t.Fatalf("%d records are held, %d follow the last cut", len(tail.Records), len(all)-cut)
+	}
+}
+
+// tempDir is a directory for one case of a property.
+func tempDir(t *rapid.T) string {
+	dir, err := os.MkdirTemp("", "kerf-tail-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// TestDamageBeforeTheMark: it does not keep a large session from being resumed;
+// Verify tells of it.
+func TestDamageBeforeTheMark(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "id")
+	w, err := Create(dir, joined(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []Entry{{"user_input", said{"one"}}, {"user_input", said{"two"}}, {"compacted", said{"cut"}}, {"user_input", said{"three"}}} {
+		if err := w.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	b := mustRead(t, file1(dir))
+	b[0] = 'X'
+	mustWrite(t, file1(dir), b)
+	w, tail, damage, err := Resume(dir, joined(1))
+	if err != nil || damage != nil || told(t, tail) != "one two cut three" {
+		t.Fatalf("%q, %v, %v", told(t, tail), damage, err)
+	}
+	w.Close()
+	if err := Verify(dir); err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Errorf("verify: %v", err)
+	}
+	// A small session is read whole, and mended.
+	w, _, damage, err = Resume(dir, joined(0))
+	if err != nil || damage == nil || damage.Line != 1 {
+		t.Errorf("read whole: %v, %v", damage, err)
+	}
+	w.Close()
+}
+
+func TestBackwardIsReadInReverse(t *testing.T) {
+	dir := session(t, 300)
+	w, _, _, err := Open(dir, Options{Now: clock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{backBlock - 200, backBlock, 3 * backBlock} {
+		if err := w.Append(Entry{"user_input", said{strings.Repeat("x", n)}}, Entry{"user_input", said{"after"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	all, _, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Record
+	for r, err := range Backward(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append([]Record{r}, got...)
+	}
+	if d := cmp.Diff(len(all), len(got)); d != "" {
+		t.Fatal(d)
+	}
+	for i := range all {
+		if string(all[i].Raw) != string(got[i].Raw) || all[i].Seq != got[i].Seq {
+			t.Fatalf("record %d differs", i+1)
+		}
+	}
+	if _, err := os.Stat(file1(dir)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkResume resumes a session of 100 MB, of 1 GB with KERF_LONG=1, that was
+// compacted 2 MB before its end. It reports what the heap grew by.
+func BenchmarkResume(b *testing.B) {
+	size := int64(100 << 20)
+	if os.Getenv("KERF_LONG") != "" {
+		size = 1 << 30
+	}
+	dir := filepath.Join(b.TempDir(), "id")
+	o := joined(0)
+	o.Digest = func(json.RawMessage, []Record) (json.RawMessage, error) { return json.RawMessage(`"short"`), nil }
+	w, err := Create(dir, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	line := Entry{"tool_call", said{strings.Repeat("output of a tool\n", 1000)}}
+	for part := int64(0); w.size < size; part++ {
+		if err := w.Append(line, line, line, line); err != nil {
+			b.Fatal(err)
+		}
+		if left := size - w.size; part%500 == 499 && left > 3<<20 || left < 2<<20 && left+80_000 >= 2<<20 {
+			if err := w.Append(Entry{"compacted", said{"cut"}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	w.Close()
+	var before, after runtime.MemStats
+	b.ResetTimer()
+	for b.Loop() {
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		w, tail, _, err := Resume(dir, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.Sys-before.Sys+after.HeapAlloc-before.HeapAlloc)/(1<<20), "MB-more")
+		b.ReportMetric(float64(len(tail.Records)), "records")
+		w.Close()
+	}
+}
