@@ -177,7 +177,7 @@ func TestRefresh(t *testing.T) {
 		"architecture":{"input_modalities":["text","image"]},"pricing":{"prompt":"0.0000015","completion":"0.000006"}}]}`})
 	toml := fmt.Sprintf("model_provider='corp'\nmodel='m'\n[model_providers.corp]\nbase_url=%q\nwire_api='chat'\n", s.URL+"/v1")
 	h := newHost(t, toml)
-	list, err := h.Models(t.Context(), "", true)
+	list, err := h.ModelList(t.Context(), "", true)
 	if err != nil {
 		t.Fatal(err)
 	}
