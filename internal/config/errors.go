@@ -19,6 +19,9 @@ type Error struct {
 // Error gives "file:line: message" on one line.
 func (e *Error) Error() string { return place(e.File, e.Line) + ": " + e.Message }
 
+// ExitCode is the exit code of a program that ends for it: usage or configuration.
+func (e *Error) ExitCode() int { return 2 }
+
 // Warning is something in the configuration that has no effect. It stops
 // nothing.
 type Warning struct {

@@ -27,9 +27,14 @@ const ownRules = "default.rules"
 // the project is trusted, those of its .kerf/rules directories from root to working
 // directory.
 func (c *Config) RulesFiles(trusted bool) ([]RulesFile, error) {
+	return c.rulesFiles(filepath.Dir(systemFile(os.Getenv)), trusted)
+}
+
+// rulesFiles is RulesFiles with the administrator's directory, "." for none.
+func (c *Config) rulesFiles(system string, trusted bool) ([]RulesFile, error) {
 	var files []RulesFile
 	for _, at := range []struct{ layer, dir string }{
-		{"system", filepath.Join(filepath.Dir(systemFile(os.Getenv)), "rules")}, {"user", filepath.Join(c.Home, "rules")}} {
+		{"system", filepath.Join(system, "rules")}, {"user", filepath.Join(c.Home, "rules")}} {
 		if at.dir == "rules" {
 			continue
 		}
