@@ -18,6 +18,8 @@ type Hook struct {
 	Event, Matcher, Command string
 	Timeout                 time.Duration
 	From                    string // the file it stands in
+	// Required: what the hook was to look at does not happen when it fails.
+	Required bool
 }
 
 // hookTimeout is how long a hook may take when it does not say.
@@ -141,6 +143,11 @@ func hookOf(from, event, matcher string, x any) (Hook, error) {
 	}
 	if h.Command, _ = m["command"].(string); strings.TrimSpace(h.Command) == "" {
 		return h, hookFault(from, event, "command: expected a command, found none")
+	}
+	if v, ok := m["required"]; ok {
+		if h.Required, ok = v.(bool); !ok {
+			return h, hookFault(from, event, "required: expected true or false")
+		}
 	}
 	seconds := 0.0
 	switch n := m["timeout"].(type) {

@@ -20,12 +20,22 @@ func (h *Host) govern(o *session.HandsOptions, id protocol.SessionID) ([]string,
 	}
 	handlers := make([]hooks.Handler, len(found))
 	for i, f := range found {
-		handlers[i] = hooks.Handler{Event: hooks.Event(f.Event), Matcher: f.Matcher, Command: f.Command, Timeout: f.Timeout, From: orElse(f.From, "config.toml")}
+		handlers[i] = hooks.Handler{Event: hooks.Event(f.Event), Matcher: f.Matcher, Command: f.Command, Timeout: f.Timeout, From: orElse(f.From, "config.toml"), Required: f.Required}
 	}
 	run := session.RunHook(h.shell(), o.Cwd, h.childEnv(id)(false))
-	o.Hooks, err = hooks.New(handlers, run)
-	return warnings, err
+	if o.Hooks, err = hooks.New(handlers, run); err != nil {
+		return warnings, misconfigured{err}
+	}
+	return warnings, nil
 }
+
+// misconfigured is a fault of the configuration that is found late.
+type misconfigured struct{ error }
+
+// ExitCode is that of usage and configuration.
+func (misconfigured) ExitCode() int { return 2 }
+
+func (m misconfigured) Unwrap() error { return m.error }
 
 // shell is the shell that understands what hooks are written in.
 func (h *Host) shell() string {

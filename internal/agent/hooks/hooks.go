@@ -43,6 +43,9 @@ type Handler struct {
 	Command string // for the user's shell
 	Timeout time.Duration
 	From    string // the file it stands in, for messages
+	// Required hooks object when they fail: what they were to look at does not
+	// happen. That goes for PreToolUse, PermissionRequest and UserPromptSubmit.
+	Required bool
 }
 
 // Output is what a program came to.
@@ -134,8 +137,8 @@ func (s *Set) Wants(e Event) bool {
 }
 
 // Fire runs the hooks that match c beside each other and joins what they say in
-// the order in which they are written. A hook that fails stops nothing; it is a
-// warning of one line.
+// the order in which they are written. A hook that fails is a warning of one line,
+// and stops nothing unless it is required: it never allows.
 func (s *Set) Fire(ctx context.Context, c Call) Result {
 	if s == nil {
 		return Result{}
@@ -305,7 +308,14 @@ func (c compiled) interpret(a answer) Result {
 }
 
 func (c compiled) failed(why string) Result {
-	return Result{Warnings: []string{firstLine(fmt.Sprintf("hook %s (%s): %s", c.Event, firstLine(c.Command), why))}}
+	r := Result{Warnings: []string{firstLine(fmt.Sprintf("hook %s (%s): %s", c.Event, firstLine(c.Command), why))}}
+	switch c.Event {
+	case PreToolUse, PermissionRequest, UserPromptSubmit:
+		if c.Required {
+			r.Decision, r.Reason = "deny", "a required hook failed: "+firstLine(why)
+		}
+	}
+	return r
 }
 
 // said is what a hook printed, within bounds.

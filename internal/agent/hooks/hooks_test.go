@@ -48,6 +48,41 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestRequiredHooksFailClosed: what a required hook was to look at does not happen
+// when it fails in any way; at other events, and where it is not required, a failure
+// is a warning. Nothing that fails ever allows.
+func TestRequiredHooksFailClosed(t *testing.T) {
+	faults := []Output{{Code: 1}, {Code: 127}, {TimedOut: true}, {Stdout: []byte(`{"a":`)}, {Stdout: []byte(`{"decision":"maybe"}`)}}
+	for _, e := range Events() {
+		for _, required := range []bool{false, true} {
+			for i, out := range append(faults, Output{}) {
+				var err error
+				if i == len(faults) {
+					err = errors.New("no such shell")
+				}
+				s, _ := New([]Handler{{Event: e, Command: "x", Required: required}}, func(context.Context, Handler, []byte) (Output, error) { return out, err })
+				got := s.Fire(t.Context(), Call{Event: e})
+				want := ""
+				if required && (e == PreToolUse || e == PermissionRequest || e == UserPromptSubmit) {
+					want = "deny"
+				}
+				if got.Decision != want || len(got.Warnings) != 1 {
+					t.Errorf("%s, required %v, fault %d: %+v, want decision %q and one warning", e, required, i, got, want)
+				}
+			}
+		}
+	}
+	// One that fails does not keep another's objection from counting, nor does
+	// another's consent make up for a required one.
+	s, _ := New([]Handler{{Event: PreToolUse, Command: "fails", Required: true}, {Event: PreToolUse, Command: "allows"}},
+		func(_ context.Context, h Handler, _ []byte) (Output, error) {
+			return Output{TimedOut: h.Command == "fails", Stdout: []byte(`{"decision":"allow"}`)}, nil
+		})
+	if got := s.Fire(t.Context(), Call{Event: PreToolUse}); got.Decision != "deny" {
+		t.Errorf("a required hook failed beside one that allows: %+v", got)
+	}
+}
+
 // TestStrictestWins runs hooks that disagree, in every order.
 func TestStrictestWins(t *testing.T) {
 	say := map[string]string{"a": "allow", "b": "ask", "c": "deny", "d": ""}

@@ -37,6 +37,10 @@ func (h *Harm) raise(l Level, why string) {
 	}
 }
 
+// Grievous reports whether a line may take a repository, a home, a disk or the
+// machine with it. Nobody but the user answers the question about it.
+func Grievous(line string) bool { return Parse(line).Harm().Level == Grave }
+
 // Harm finds the worst that the line may do.
 func (p *Parsed) Harm() Harm {
 	var h Harm

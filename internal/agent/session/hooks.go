@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"kerf/internal/agent/hooks"
+	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/model"
@@ -133,14 +134,16 @@ func (h *Hands) before(ctx context.Context, e turn.Prepare, a tool.Action, p tur
 	switch {
 	case r.Decision == "deny" || r.Halt:
 		return declined(p, blocked("PreToolUse", r.Reason, a)), say
+	case r.Decision == "ask" && p.Verdict == turn.Allow:
+		q := h.question(a, orReason(r.Reason, "a hook wants it asked"))
+		if q == nil || p.Outcome != nil || e.Settings.Approval == protocol.PolicyNever {
+			return declined(p, blocked("PreToolUse", orReason(r.Reason, "it wants this asked")+" (and it cannot be asked here)", a)), say
+		}
+		p.Verdict, p.Approval = turn.Ask, q
 	case p.Outcome != nil:
 		return p, say
-	case r.Decision == "ask" && p.Verdict == turn.Allow && e.Settings.Approval != protocol.PolicyNever:
-		if q := h.question(a, orReason(r.Reason, "a hook wants it asked")); q != nil {
-			p.Verdict, p.Approval = turn.Ask, q
-		}
 	case r.Decision == "allow":
-		p = permitted(p)
+		p = permitted(p, a)
 	}
 	if p.Verdict != turn.Ask {
 		return p, say
@@ -151,7 +154,7 @@ func (h *Hands) before(ctx context.Context, e turn.Prepare, a tool.Action, p tur
 	case "deny":
 		return declined(p, blocked("PermissionRequest", r.Reason, a)), say
 	case "allow":
-		return permitted(p), say
+		return permitted(p, a), say
 	}
 	return p, say
 }
@@ -172,10 +175,14 @@ func (m remarks) on(o *turn.Outcome) {
 	}
 }
 
-// permitted is p without the question, but for the one about leaving the sandbox:
-// that is the user's alone.
-func permitted(p turn.Prepared) turn.Prepared {
-	if a := p.Approval; a != nil && a.Command != nil && a.Command.Unsandboxed {
+// permitted is p without the question, but for the ones that are the user's alone:
+// about leaving the sandbox, and about what takes a repository, a home or a disk
+// with it.
+func permitted(p turn.Prepared, a tool.Action) turn.Prepared {
+	if q := p.Approval; q != nil && q.Command != nil && q.Command.Unsandboxed {
+		return p
+	}
+	if c, ok := a.(tool.Command); ok && policy.Grievous(c.Line) {
 		return p
 	}
 	p.Verdict, p.Approval = turn.Allow, nil
