@@ -17,6 +17,7 @@ type approval struct {
 	from string // the sub-agent that asks, if any
 
 	shown time.Time // when it came up, zero before
+	calm  bool      // it was up long enough
 	rows  []ink.Line
 	width int
 	top   int
@@ -77,7 +78,9 @@ func headline(a protocol.Approval) string {
 
 // settled reports whether keys count by now.
 func (a *approval) settled(m *Model) bool {
-	return !a.shown.IsZero() && m.now().Sub(a.shown) >= settle && m.now().Sub(m.lastKey) >= settle/4
+	now := m.now()
+	a.calm = a.calm || !a.shown.IsZero() && now.Sub(a.shown) >= settle && now.Sub(m.lastKey) >= settle/4
+	return a.calm
 }
 
 func (a *approval) key(m *Model, k, text string) (cmd, bool) {
@@ -98,7 +101,7 @@ func (a *approval) key(m *Model, k, text string) (cmd, bool) {
 		a.top = 0
 		return nil, true
 	case "end":
-		a.top = len(a.rows)
+		a.top = 1 << 20
 		return nil, true
 	}
 	if !a.settled(m) {
@@ -358,21 +361,23 @@ func (a *approval) view(m *Model, width, height int) view {
 	if n := len(m.asking); n > 1 {
 		title = append(title, ink.S(ink.Dim, fmt.Sprintf("  1 of %d", n)))
 	}
-	if len(options)+3 > height { // the answers must leave room for what is asked
+	whole := a.rows
+	if len(options)+5 > height { // the answers scroll with what is asked, rules and all
+		whole = append(whole[:len(whole):len(whole)], options...)
 		options = shortOptions(a.options(m), width)
 	}
 	a.room = max(height-len(options)-2, 1)
-	a.top = max(0, min(a.top, len(a.rows)-a.room))
-	end := min(a.top+a.room, len(a.rows))
-	if end == len(a.rows) && !a.small {
+	a.top = max(0, min(a.top, len(whole)-a.room))
+	end := min(a.top+a.room, len(whole))
+	if end == len(whole) && !a.small {
 		a.seen = true
 	}
-	rows := append([]ink.Line{title.Cut(width)}, a.rows[a.top:end]...)
+	rows := append([]ink.Line{title.Cut(width)}, whole[a.top:end]...)
 	switch {
 	case a.small:
 		rows = append(rows, ink.L(ink.Bad, "screen too small").Cut(width))
-	case end < len(a.rows):
-		rows = append(rows, ink.L(ink.Warn, fmt.Sprintf("%d more rows: pgdown reads on, then you can allow it", len(a.rows)-end)).Cut(width))
+	case end < len(whole):
+		rows = append(rows, ink.L(ink.Warn, fmt.Sprintf("%d more rows: pgdown reads on, then you can allow it", len(whole)-end)).Cut(width))
 	case a.top > 0:
 		rows = append(rows, ink.L(ink.Dim, "end; pgup goes back").Cut(width))
 	}
@@ -403,8 +408,7 @@ func (a *approval) optionRows(m *Model, width int) []ink.Line {
 func shortOptions(options []answerOption, width int) []ink.Line {
 	var keys []string
 	for _, o := range options {
-		label, _, _ := strings.Cut(o.label, ",")
-		keys = append(keys, o.key+" "+label)
+		keys = append(keys, o.key)
 	}
-	return []ink.Line{ink.L(ink.Accent, strings.Join(keys, " · ")).Cut(width)}
+	return []ink.Line{ink.L(ink.Accent, "keys: "+strings.Join(keys, " ")).Cut(width)}
 }

@@ -200,7 +200,10 @@ func (b *bench) handle(msg tea.Msg) {
 			b.run(v.Index(i).Interface().(tea.Cmd))
 		}
 	default:
-		if _, ok := msg.(tea.QuitMsg); ok {
+		switch msg.(type) {
+		case tea.SuspendMsg:
+			return
+		case tea.QuitMsg:
 			b.quit = true
 			return
 		}

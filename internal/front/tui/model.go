@@ -78,7 +78,8 @@ type Model struct {
 	page       page
 	pageUp     int
 	tty        *terminal
-	away       bool // the terminal is not ours at the moment
+	away       bool      // the terminal is not ours at the moment
+	taken      time.Time // when it was taken back last
 	runner     func(*exec.Cmd, func(error) tea.Msg) tea.Cmd
 
 	outbox  []protocol.Submission
@@ -228,8 +229,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case repaintMsg:
 		m.repaint()
 	case tea.ResumeMsg:
-		m.err = m.acquire()
-		m.repaint()
+		m.back()
 	case crashMsg:
 		m.exit.code, m.err = 1, errCrash(msg.text)
 		return m, tea.Quit
@@ -364,6 +364,19 @@ func (m *Model) startClock() tea.Cmd {
 }
 
 func (m *Model) busy() bool { return m.turn.running }
+
+// back takes the terminal again after the program was stopped. It may be told
+// twice, by the loop and by the system: then the rows are drawn in their place.
+func (m *Model) back() {
+	now := m.now()
+	if m.away || now.Sub(m.taken) > time.Second {
+		m.err = m.acquire()
+	} else if m.tty != nil {
+		m.err = m.tty.raw()
+	}
+	m.taken = now
+	m.repaint()
+}
 
 // repaint draws every row again.
 func (m *Model) repaint() {

@@ -1,9 +1,17 @@
 package tui
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/ink"
 	"kerf/internal/protocol"
@@ -314,5 +322,141 @@ func TestThemesAndColours(t *testing.T) {
 	b.types("/theme").keys("enter", "up", "up", "esc")
 	if b.m.theme != "mono" {
 		t.Errorf("esc left theme %q", b.m.theme)
+	}
+}
+
+func TestStoppedAndContinued(t *testing.T) {
+	b := story(t, 80, 24).types("draft")
+	b.keys("ctrl+z").silent("draft")
+	b.send(tea.ResumeMsg{})
+	b.send(tea.ResumeMsg{}) // once from the loop, once from the system
+	b.says("› draft")
+	if n := strings.Count(b.vt.Screen(), "› draft") + strings.Count(b.vt.Screen(), "───\n"); n != 3 {
+		t.Errorf("rows are drawn twice:\n%s", b.vt.Screen())
+	}
+}
+
+func TestAlternateScreen(t *testing.T) {
+	b := story(t, 80, 24, func(o *Options) { o.AltScreen = true }).aTurn()
+	if !b.vt.Full() || b.vt.Scrollback() != 0 {
+		t.Fatalf("alternate screen %v, %d rows scrolled away", b.vt.Full(), b.vt.Scrollback())
+	}
+	b.golden("alternate_screen")
+	b.keys("pgup", "pgup", "pgup").says("mathx crashes when it divides by zero")
+	b.keys("pgdown", "pgdown", "pgdown", "pgdown").types("hello").says("1 file changed", "› hello")
+	b.resize(40, 10).types("!").says("› hello!").safe()
+	b.keys("ctrl+c", "ctrl+d")
+	if b.vt.Full() {
+		t.Error("the alternate screen is still shown")
+	}
+}
+
+func TestSmallScreen(t *testing.T) {
+	b := story(t, 40, 10).aTurn()
+	b.types("한국어 and more words than fit on a line of this screen").golden("small")
+	b.keys("ctrl+c").types("/mod").says("▸ /model")
+	b.keys("enter").says("Model").keys("esc")
+	b.event("t", protocol.TurnStarted{}, askChange("a")).golden("small_question")
+}
+
+func TestSubAgentsAsk(t *testing.T) {
+	b := story(t, 80, 24)
+	b.event("t1", protocol.TurnStarted{}, protocol.Agents{Agents: []protocol.Agent{{ID: "11111111-2222", Name: "scout", State: "running"}}})
+	b.agentEvent("11111111-2222", done("x", answer("I found it in parser.go")))
+	b.agentEvent("11111111-2222", protocol.ApprovalRequested{Approval: protocol.Approval{ID: "q", Command: &protocol.CommandApproval{Command: "make", Cwd: "/w"}}})
+	b.says("asked by agent scout").silent("I found it")
+	b.ready().keys("n").types("use go test").keys("enter")
+	b.submitted(protocol.Answer{Approval: "q", Decision: protocol.Deny, Words: "use go test"})
+	b.types("/agents").keys("enter", "enter").says("Agent scout", "I found it in parser.go")
+}
+
+func TestAnswers(t *testing.T) {
+	ask := func(keys ...string) (*bench, func(want ...protocol.Op)) {
+		b := story(t, 80, 30)
+		b.event("t1", protocol.TurnStarted{}, askChange("a"))
+		b.ready().keys(keys...)
+		return b, func(want ...protocol.Op) { t.Helper(); b.submitted(want...) }
+	}
+	_, want := ask("y")
+	want(protocol.Answer{Approval: "a", Decision: protocol.Once})
+	_, want = ask("s")
+	want(protocol.Answer{Approval: "a", Decision: protocol.ForSession})
+	_, want = ask("esc")
+	want(protocol.Answer{Approval: "a", Decision: protocol.Abort})
+	_, want = ask("right", "enter")
+	want(protocol.Answer{Approval: "a", Decision: protocol.ForSession})
+	_, want = ask("h", "down", "space", "enter")
+	want(protocol.Answer{Approval: "a", Decision: protocol.Once, Edited: map[string]string{
+		"/work/project/x.go": "package x\n\nfunc a() int { return 10 }\n\nfunc b() int { return 2 }\n\nfunc c() int { return 3 }\n"}})
+	_, want = ask("h", "space", "down", "space", "enter")
+	want(protocol.Answer{Approval: "a", Decision: protocol.Deny, Words: "The user left out every part of this change."})
+	b, want := ask("d")
+	b.says("Proposed change").keys("q", "y")
+	want(protocol.Answer{Approval: "a", Decision: protocol.Once})
+}
+
+func TestEditBeforeAccepting(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("no sh to be the editor")
+	}
+	script := filepath.Join(t.TempDir(), "ed.sh")
+	if err := os.WriteFile(script, []byte("echo 'package edited' > \"$1\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b := story(t, 80, 30, func(o *Options) {
+		o.Env = func(name string) string { return map[string]string{"VISUAL": "sh " + script}[name] }
+	})
+	b.event("t1", protocol.TurnStarted{}, askChange("a")).ready().keys("e")
+	b.submitted(protocol.Answer{Approval: "a", Decision: protocol.Once, Edited: map[string]string{"/work/project/x.go": "package edited\n"}})
+	b.types("draft").keys("ctrl+g").says("› package edited")
+}
+
+func TestQuestions(t *testing.T) {
+	b := story(t, 80, 24)
+	b.event("t", protocol.TurnStarted{}, protocol.ApprovalRequested{Approval: protocol.Approval{ID: "q", Question: &protocol.Question{
+		Message: "Which database?", Options: []protocol.Choice{{Label: "SQLite", Description: "one file"}, {Label: "Postgres"}}, Free: true}}})
+	b.ready().says("Which database?", "SQLite: one file").keys("2")
+	b.submitted(protocol.Answer{Approval: "q", Decision: protocol.Once, Content: json.RawMessage(`"Postgres"`)})
+	b.event("t", protocol.ApprovalRequested{Approval: protocol.Approval{ID: "f", Question: &protocol.Question{Server: "db", Message: "Sign in",
+		Schema: json.RawMessage(`{"type":"object","properties":{"age":{"type":"integer"},"name":{"type":"string","title":"Your name"}},"required":["name"]}`)}}})
+	b.ready().says("asked by MCP server db").keys("y").says("age (integer)").types("x").keys("enter").says("a whole number is needed")
+	b.types("7").keys("enter").says("name: Your name").types("Ann").keys("enter")
+	b.submitted(protocol.Answer{Approval: "f", Decision: protocol.Once, Content: json.RawMessage(`{"age":7,"name":"Ann"}`)})
+	b.event("t", protocol.ApprovalRequested{Approval: protocol.Approval{ID: "w", Question: &protocol.Question{Message: "Why?", Free: true}}})
+	b.ready().keys("w").types("because").keys("enter").submitted(protocol.Answer{Approval: "w", Decision: protocol.Once, Content: json.RawMessage(`"because"`)})
+}
+
+func TestPlanIsCarriedOut(t *testing.T) {
+	b := story(t, 80, 24)
+	b.event("", protocol.SettingsChanged{Settings: protocol.Settings{Model: "m", Approval: protocol.PolicyPlan, Sandbox: protocol.SandboxWorkspace, Cwd: "/w"}})
+	b.event("t", protocol.TurnStarted{}, done("p", protocol.ProposedPlan{Text: "1. do it"}), protocol.TurnCompleted{})
+	b.says("Carry out this plan?").keys("1")
+	b.submitted(protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyAutoEdit}}, protocol.UserInput{Items: []protocol.Input{{Text: "Carry out the plan."}}})
+}
+
+func TestExport(t *testing.T) {
+	b := story(t, 80, 24).aTurn()
+	path := filepath.Join(t.TempDir(), "out.md")
+	b.types("/export " + path).keys("enter").says("written to")
+	got, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(got), "## You\n\nmathx crashes") || !strings.Contains(string(got), "- `Div` returns `ErrZero`") {
+		t.Errorf("%v:\n%s", err, got)
+	}
+	b.types("/export " + path).keys("enter").says("file exists")
+}
+
+func TestBrokenStreamStartsAgain(t *testing.T) {
+	b := story(t, 80, 24)
+	b.event("t", protocol.TurnStarted{}, started("m", answer("")), delta("m", "First part.\n\nSecond pa"), protocol.ItemDropped{Item: "m"})
+	b.says("the model starts this again").silent("Second pa")
+	b.event("t", started("n", answer("")), delta("n", "Whole."), done("n", answer("Whole."))).says("• Whole.")
+}
+
+func TestOpeningFails(t *testing.T) {
+	b := unopened(t, 80, 24)
+	b.fake.fail = errors.New("no key: set OPENAI_API_KEY")
+	b.run(b.m.Init())
+	if !b.quit || b.m.exit.code != 1 || b.m.err == nil {
+		t.Errorf("quit %v, code %d, %v", b.quit, b.m.exit.code, b.m.err)
 	}
 }
