@@ -111,6 +111,7 @@ func (p *program) exit(err error) int {
 const about = `Kerf is a local coding agent. It always knows exactly what changed, who changed it,
 and how to take it back.
 
+  kerf                                 the terminal UI
   kerf exec "fix the failing test"     one request, headless
   kerf diff                            what the last turn changed
   kerf apply --dry-run                 what the last session would change here

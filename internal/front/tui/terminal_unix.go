@@ -5,6 +5,7 @@ package tui
 import (
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,3 +29,6 @@ func mend(fd int) {
 	t.Lflag |= unix.ICANON | unix.ISIG | unix.ECHO | unix.ECHOE | unix.ECHOK | unix.IEXTEN
 	_ = unix.IoctlSetTermios(fd, setTermios, t)
 }
+
+// resized is never due: the system sends a signal.
+func resized() (<-chan time.Time, func()) { return nil, func() {} }

@@ -130,11 +130,15 @@ func (m *Model) watch(p *tea.Program) (stop func()) {
 	}
 	go func() {
 		defer close(gone)
+		due, stop := resized()
+		defer stop()
 		size()
 		for {
 			select {
 			case <-done:
 				return
+			case <-due:
+				size()
 			case s := <-ch:
 				switch {
 				case isResize(s):
