@@ -50,6 +50,8 @@ func TestRulesCanFail(t *testing.T) {
 		{"internal/host/a.go", "kerf/internal/front/exec", "host does not point there"},
 		{"cmd/kerf/a.go", "kerf/internal/agent/session", "cmd/kerf does not point there"},
 		{"cmd/kerf/a.go", "kerf/internal/testkit/modelserver", "the test kit is for tests"},
+		{"sdk/a.go", "kerf/internal/protocol", "sdk does not point there"},
+		{"sdk/a.go", "github.com/google/uuid", "sdk uses the standard library only"},
 		{"internal/host/a.go", "kerf/internal/layers", "nothing imports the rules"},
 		{"internal/host/a.go", "kerf/internal/util", "the room is not in the plan"},
 	}

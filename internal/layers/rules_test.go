@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 	"auth":     {},
 	"host":     {"auth", "config", "protocol", "model", "work", "agent", "text"},
 	"cmd/kerf": {"host", "config", "protocol", "front", "text/visible"},
+	"sdk":      {},
 	"layers":   {},
 }
 
@@ -68,8 +69,8 @@ func judge(pkg, room, imp string, test bool) string {
 			return ""
 		case isPure(pkg) && within(imp, machine):
 			return pkg + " is pure"
-		case room == "protocol" && strings.Contains(strings.SplitN(imp, "/", 2)[0], "."):
-			return "protocol uses the standard library only"
+		case (room == "protocol" || room == "sdk") && strings.Contains(strings.SplitN(imp, "/", 2)[0], "."):
+			return room + " uses the standard library only"
 		}
 		return ""
 	}
@@ -109,7 +110,7 @@ func packageOf(path string) string {
 	if inner, ok := strings.CutPrefix(dir, "internal/"); ok {
 		return inner
 	}
-	if strings.HasPrefix(dir, "cmd/") {
+	if strings.HasPrefix(dir, "cmd/") || dir == "sdk" {
 		return dir
 	}
 	return "./" + dir // no room at all
