@@ -33,12 +33,10 @@ func (p *program) acp(ctx context.Context, addDirs []string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := acp.Options{Sessions: h, Version: host.Version, SignIn: "Run `kerf login` in a terminal, or set the variable that the provider's env_key names",
+	o := acp.Options{Sessions: places{h, p}, Check: h.Ready, Version: host.Version, SignIn: "Run `kerf login` in a terminal, or set the variable that the provider's env_key names",
 		Open: protocol.OpenOptions{AddDirs: addDirs, Settings: protocol.Settings{
 			Approval: protocol.ApprovalPolicy(h.Config.ApprovalPolicy), Sandbox: protocol.SandboxMode(h.Config.SandboxMode)}}}
-	if l, ok := any(h).(protocol.Library); ok {
-		o.Library = l
-	}
+	o.Library = h
 	if d, ok := any(h).(protocol.Desk); ok {
 		o.Desk = d
 	}

@@ -15,7 +15,6 @@ import (
 
 	"kerf/internal/front/acp"
 	"kerf/internal/host"
-	"kerf/internal/protocol"
 )
 
 // editor is an editor that remembers what it was told and answers permission
@@ -133,8 +132,7 @@ func (s served) edits(t *testing.T, e *editor) *sdk.ClientSideConnection {
 	if e.choose == nil {
 		e.choose = func(sdk.RequestPermissionRequest) sdk.PermissionOptionKind { return sdk.PermissionOptionKindAllowOnce }
 	}
-	o := acp.Options{Sessions: s.host, Version: host.Version, SignIn: "kerf login"}
-	o.Library, _ = any(s.host).(protocol.Library)
+	o := acp.Options{Sessions: s.opener, Library: s.host, Check: s.host.Ready, Version: host.Version, SignIn: "kerf login"}
 	ended := make(chan error, 1)
 	go func() { ended <- acp.Serve(context.Background(), o, toAgent, fromAgent) }()
 	conn := sdk.NewClientSideConnection(e, fromEditor, toEditor)
@@ -310,5 +308,51 @@ func TestACPWorksThroughTheEditorsBuffers(t *testing.T) {
 	say(t, conn, id, "/undo")
 	if got := s.read(t, "f.txt"); got != "unsaved\na\nb\nc\n" {
 		t.Errorf("after undo the file is %q", got)
+	}
+}
+
+func TestACPSessionsWorkWhereTheEditorSays(t *testing.T) {
+	s := serving(t, editing, map[string]string{"f.txt": "not this\n"})
+	other := t.TempDir()
+	write(t, filepath.Join(other, "f.txt"), "a\nb\nc\n")
+	write(t, filepath.Join(other, "AGENTS.md"), "Rules of the other place.\n")
+	conn := s.edits(t, &editor{})
+	res, err := conn.NewSession(t.Context(), sdk.NewSessionRequest{Cwd: other, McpServers: []sdk.McpServer{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, conn, res.SessionId, "change f.txt")
+	if got, err := os.ReadFile(filepath.Join(other, "f.txt")); string(got) != "a\nB\nc\n" || err != nil {
+		t.Errorf("the file of the other directory is %q, %v", got, err)
+	}
+	if got := s.read(t, "f.txt"); got != "not this\n" {
+		t.Errorf("the file where the agent was started is %q", got)
+	}
+	for cwd, want := range map[string]int{other: 1, s.dir: 0} {
+		list, err := conn.ListSessions(t.Context(), sdk.ListSessionsRequest{Cwd: &cwd})
+		if err != nil || len(list.Sessions) != want {
+			t.Errorf("%d sessions are listed for %s, want %d: %v", len(list.Sessions), cwd, want, err)
+		}
+	}
+	if _, err := conn.NewSession(t.Context(), sdk.NewSessionRequest{Cwd: filepath.Join(other, "none"), McpServers: []sdk.McpServer{}}); err == nil {
+		t.Error("a directory that is not there was taken")
+	}
+}
+
+func TestACPWithoutAKeyAsksForASignIn(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "")
+	t.Setenv("CODEX_API_KEY", "")
+	s := serving(t, "", nil)
+	conn := s.edits(t, &editor{})
+	_, err := conn.NewSession(t.Context(), sdk.NewSessionRequest{Cwd: s.dir, McpServers: []sdk.McpServer{}})
+	var refused *sdk.RequestError
+	if !errors.As(err, &refused) || refused.Code != -32000 {
+		t.Errorf("session/new gave %v", err)
+	}
+	if _, err = conn.Authenticate(t.Context(), sdk.AuthenticateRequest{MethodId: "kerf-login"}); !errors.As(err, &refused) || refused.Code != -32000 {
+		t.Errorf("authenticate without a key gave %v", err)
+	}
+	if _, err = conn.Authenticate(t.Context(), sdk.AuthenticateRequest{MethodId: "other"}); !errors.As(err, &refused) || refused.Code != -32602 {
+		t.Errorf("another method gave %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func (p *program) mcpServer(ctx context.Context, f mcpServerFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := mcpserver.Options{Engine: h.Engine(f.addDirs), Sessions: h, Version: host.Version,
+	o := mcpserver.Options{Engine: h.Engine(f.addDirs), Sessions: places{h, p}, Version: host.Version,
 		Open: protocol.OpenOptions{AddDirs: f.addDirs}}
 	if f.http == "" {
 		return mcpserver.Stdio(ctx, o, p.stdin, nopCloser{p.stdout})

@@ -15,13 +15,13 @@ import (
 
 	"kerf/internal/front/mcpserver"
 	"kerf/internal/host"
-	"kerf/internal/protocol"
 )
 
 // served is a Kerf over one directory, with a scripted model.
 type served struct {
-	dir  string
-	host *host.Host
+	dir    string
+	host   *host.Host
+	opener places
 }
 
 // serving makes a directory with files and a Kerf that serves it.
@@ -43,7 +43,7 @@ func serving(t *testing.T, scenario string, files map[string]string) served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return served{dir, h}
+	return served{dir, h, places{h, p}}
 }
 
 func write(t *testing.T, path, content string) {
@@ -76,7 +76,7 @@ func (s served) connect(t *testing.T, name string, roots []string, o *mcp.Client
 	toClient, fromServer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- mcpserver.Stdio(context.Background(), mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.host, Version: "test"}, toServer, fromServer)
+		ended <- mcpserver.Stdio(context.Background(), mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.opener, Version: "test"}, toServer, fromServer)
 	}()
 	c := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, o)
 	for _, r := range roots {
@@ -363,7 +363,7 @@ func TestMCPOverHTTPKeepsOthersOut(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- mcpserver.HTTP(ctx, mcpserver.Options{Engine: s.host.Engine(nil), Sessions: protocol.Sessions(s.host), Version: "test"}, l, "secret-token")
+		ended <- mcpserver.HTTP(ctx, mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.opener, Version: "test"}, l, "secret-token")
 	}()
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 	for name, test := range map[string]struct {

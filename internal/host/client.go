@@ -234,9 +234,10 @@ func (h *Host) missingKey(name string, p config.Provider) error {
 		hint = p.EnvKeyInstructions
 	}
 	if p.EnvKey == "" {
-		return setupFault("provider %s needs a sign-in; run: kerf login %s", p.Name, name)
+		return &protocol.CredentialsError{Provider: name, Err: fmt.Errorf("provider %s needs a sign-in; run: kerf login %s", p.Name, name)}
 	}
-	return setupFault("provider %s needs a key: the environment variable %s is not set; %s", p.Name, p.EnvKey, hint)
+	return &protocol.CredentialsError{Provider: name,
+		Err: fmt.Errorf("provider %s needs a key: the environment variable %s is not set; %s", p.Name, p.EnvKey, hint)}
 }
 
 // fixed is a key that is known already.

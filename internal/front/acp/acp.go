@@ -29,7 +29,8 @@ type Options struct {
 	Library protocol.Library
 	Desk    protocol.Desk
 	Version string
-	// Open is where sessions start from: settings and directories.
+	// Open is where sessions start from: its directories are added to each, its
+	// policy and sandbox are those that modes come back to.
 	Open protocol.OpenOptions
 	// SignIn tells how the user gives Kerf a key.
 	SignIn string
@@ -253,8 +254,8 @@ func (a *agent) open(ctx context.Context, p place, o protocol.OpenOptions) (*ses
 	s := &session{agent: a, base: a.o.Open.Settings}
 	can, name := a.client, a.name
 	a.mu.Unlock()
-	o.Settings, o.AddDirs, o.MCP, o.Source = a.o.Open.Settings, append(slices.Clone(a.o.Open.AddDirs), p.more...), p.mcp, "acp"
-	o.Settings.Cwd, o.Settings.Edits = p.cwd, protocol.EditsAsk
+	o.AddDirs, o.MCP, o.Source = append(slices.Clone(a.o.Open.AddDirs), p.more...), p.mcp, "acp"
+	o.Settings = protocol.Settings{Cwd: p.cwd, Edits: protocol.EditsAsk} // the directory's own configuration decides the rest
 	o.Client = s.hands(can, name)
 	opened, err := a.o.Sessions.Open(context.WithoutCancel(ctx), o)
 	if err != nil {
