@@ -263,7 +263,7 @@ func (m *Model) undone(r protocol.UndoReport) {
 	m.emitOutcomes(r)
 	if r.DryRun && r.Diff != "" {
 		d := m.draw()
-		m.above = append(m.above, d.hunks(parseDiff(r.Diff), nil)...)
+		m.above = append(m.above, d.hunks(parseDiff(r.Diff))...)
 	}
 }
 

@@ -234,14 +234,14 @@ func (d drawing) change(it protocol.Item, b protocol.FileChange) []ink.Line {
 	}
 	name := fmt.Sprintf(" %d files ", len(files))
 	if len(files) == 1 {
-		name = " " + d.fileName(files[0], b.Changes) + " "
+		name = " " + files[0].title() + " "
 	}
 	l := ink.Line{ink.S(bullet[it.Status], "• "), ink.Styled(ink.Strong(ink.Plain), verb), ink.S(ink.Plain, name)}
 	rows := ink.Wrap(append(l, counts(added, removed)...), d.width)
-	return append(rows, d.hunks(files, b.Changes)...)
+	return append(rows, d.hunks(files)...)
 }
 
-func (d drawing) hunks(files []diffFile, changes []protocol.PathChange) []ink.Line {
+func (d drawing) hunks(files []diffFile) []ink.Line {
 	var rows []ink.Line
 	for i, f := range files {
 		limit := diffLimit
@@ -251,7 +251,7 @@ func (d drawing) hunks(files []diffFile, changes []protocol.PathChange) []ink.Li
 			return append(rows, ink.L(ink.Dim, fmt.Sprintf("  … %d more files (/diff shows all)", len(files)-i)))
 		}
 		if len(files) > 1 {
-			l := ink.Line{ink.S(ink.Border, "  └ "), ink.S(ink.Plain, d.fileName(f, changes)+" ")}
+			l := ink.Line{ink.S(ink.Border, "  └ "), ink.S(ink.Plain, f.title()+" ")}
 			rows = append(rows, ink.Wrap(append(l, counts(f.added, f.removed)...), d.width)...)
 		}
 		rows = append(rows, ink.Prefix(diffRows(f, d.width-4, limit), ink.Span{Text: "    "}, ink.Span{Text: "    "})...)
@@ -259,7 +259,8 @@ func (d drawing) hunks(files []diffFile, changes []protocol.PathChange) []ink.Li
 	return rows
 }
 
-func (d drawing) fileName(f diffFile, changes []protocol.PathChange) string {
+// title is a file's name, and what happened to it beside its lines.
+func (f diffFile) title() string {
 	name := f.name
 	if f.note != "" && f.note != "new" && f.note != "deleted" {
 		name += " (" + f.note + ")"

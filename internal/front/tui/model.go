@@ -115,7 +115,6 @@ type turnState struct {
 	running bool
 	since   time.Time
 	usage   protocol.Usage
-	said    bool // the transcript has something of this turn
 }
 
 // turnMark is a turn that can be gone back to.
@@ -135,7 +134,6 @@ type (
 	openedMsg struct {
 		sess  protocol.Session
 		past  []protocol.PastTurn
-		title string
 		err   error
 		first bool
 	}

@@ -122,7 +122,6 @@ func (m *Model) showDiff(words string) cmd {
 
 // deedsPager shows the deeds one after the other, with who did them.
 func (m *Model) deedsPager(deeds []protocol.Deed) *pager {
-	cwd := m.settings.Cwd
 	return &pager{title: "Changes of this session", toggle: "side by side", draw: func(width int, wide bool) []ink.Line {
 		var rows []ink.Line
 		for _, d := range deeds {
@@ -134,17 +133,17 @@ func (m *Model) deedsPager(deeds []protocol.Deed) *pager {
 				who += ", undone"
 			}
 			rows = append(rows, ink.Line{ink.Styled(ink.Strong(ink.Heading), who), ink.S(ink.Dim, "  "+d.Time.Format("15:04:05"))})
-			rows = append(rows, fileRows(parseDiff(d.Diff), width, wide, cwd)...)
+			rows = append(rows, fileRows(parseDiff(d.Diff), width, wide)...)
 			rows = append(rows, nil)
 		}
 		return rows
 	}}
 }
 
-func fileRows(files []diffFile, width int, wide bool, cwd string) []ink.Line {
+func fileRows(files []diffFile, width int, wide bool) []ink.Line {
 	var rows []ink.Line
 	for _, f := range files {
-		l := ink.Line{ink.Styled(ink.Strong(ink.Plain), drawing{cwd: cwd}.fileName(f, nil)+" ")}
+		l := ink.Line{ink.Styled(ink.Strong(ink.Plain), f.title()+" ")}
 		if f.note == "new" || f.note == "deleted" {
 			l = append(l, ink.S(ink.Warn, f.note+" "))
 		}
@@ -162,7 +161,7 @@ func fileRows(files []diffFile, width int, wide bool, cwd string) []ink.Line {
 // diffPager shows a unified diff.
 func diffPager(title, text string) *pager {
 	files := parseDiff(text)
-	return &pager{title: title, toggle: "side by side", draw: func(width int, wide bool) []ink.Line { return fileRows(files, width, wide, "") }}
+	return &pager{title: title, toggle: "side by side", draw: func(width int, wide bool) []ink.Line { return fileRows(files, width, wide) }}
 }
 
 func (t *transcript) rows(d drawing) []ink.Line {

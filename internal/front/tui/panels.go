@@ -275,7 +275,7 @@ func (m *Model) deedPicker(deeds []protocol.Deed) *picker {
 		p.items = append(p.items, m.deedPick(deeds[i]))
 	}
 	p.preview = func(it pick, width int) []ink.Line {
-		return drawing{width: width, cwd: m.settings.Cwd}.hunks(parseDiff(it.value.(protocol.Deed).Diff), nil)
+		return drawing{width: width, cwd: m.settings.Cwd}.hunks(parseDiff(it.value.(protocol.Deed).Diff))
 	}
 	p.chosen = func(m *Model, it pick) (cmd, bool) {
 		m.push(diffPager("Change", it.value.(protocol.Deed).Diff))

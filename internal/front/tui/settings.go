@@ -164,7 +164,7 @@ func themeSample(width int) []ink.Line {
 		{ink.S(ink.Accent, "• "), ink.Styled(ink.Strong(ink.Plain), "Ran "), ink.S(ink.Code, "go test ./..."), ink.S(ink.Bad, "  exit 1")},
 		{ink.S(ink.Good, "good "), ink.S(ink.Warn, "warning "), ink.S(ink.Bad, "bad "), ink.S(ink.Dim, "quiet "), ink.S(ink.Link, "link")},
 	}
-	return append(rows, d.hunks(files, nil)...)
+	return append(rows, d.hunks(files)...)
 }
 
 // planned offers to carry out a plan that was just proposed.

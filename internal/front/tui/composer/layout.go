@@ -1,6 +1,10 @@
 package composer
 
-import "kerf/internal/front/tui/ink"
+import (
+	"unicode/utf8"
+
+	"kerf/internal/front/tui/ink"
+)
 
 // span is one row of the screen: the bytes of the text it shows.
 type span struct{ start, end int }
@@ -44,12 +48,9 @@ func (c *Composer) layout(width int) []span {
 
 // show is how a cluster looks.
 func (c *Composer) show(cluster string) string {
-	if c.chips != nil {
-		for _, r := range cluster {
-			if chip, ok := c.chips[r]; ok {
-				return ink.Prose("[" + chip.Label + "]")
-			}
-			break
+	if r, _ := utf8.DecodeRuneInString(cluster); c.chips != nil && r >= firstChip {
+		if chip, ok := c.chips[r]; ok {
+			return ink.Prose("[" + chip.Label + "]")
 		}
 	}
 	return ink.Prose(cluster)
