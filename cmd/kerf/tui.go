@@ -82,7 +82,7 @@ func (o *tuiOptions) again(name string) *cobra.Command {
 	cmd := &cobra.Command{Use: name + " [ID | --last] [PROMPT]", Short: about[name], Args: atMost(2),
 		Long: about[name] + ".\n\nWithout an id it shows the sessions of this directory to choose from. An id, the beginning\nof one, or a title will do.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !o.p.onTerminal() {
+			if !o.p.onTerminal() && !o.plain {
 				return &codeError{code: 2, err: tui.ErrNoTerminal, hint: "without one: kerf exec " + name}
 			}
 			switch {
@@ -93,6 +93,8 @@ func (o *tuiOptions) again(name string) *cobra.Command {
 				}
 				o.fork = id
 			case o.last:
+			case len(args) == 0 && !o.p.onTerminal():
+				return misuse("which session? give an id (see kerf sessions list) or --last")
 			case len(args) == 0:
 				o.pick, o.pickFork = true, name == "fork"
 			case name == "fork":

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -109,21 +108,6 @@ func expand(body, words string) string {
 		out += "\n\n" + words
 	}
 	return out
-}
-
-// withSkills adds the text of each skill that a message names.
-func (m *Model) withSkills(text string) string {
-	var used []string
-	for w := range strings.FieldsSeq(text) {
-		name, ok := strings.CutPrefix(w, "$")
-		name = strings.TrimRight(name, ".,;:!?)")
-		i := slices.IndexFunc(m.prompts(), func(p protocol.Prompt) bool { return p.Skill && p.Name == name })
-		if ok && i >= 0 && !slices.Contains(used, name) {
-			used = append(used, name)
-			text += "\n\n<skill name=\"" + name + "\">\n" + m.prompts()[i].Body + "\n</skill>"
-		}
-	}
-	return text
 }
 
 func (m *Model) rename(words string) cmd {

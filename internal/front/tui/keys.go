@@ -271,7 +271,7 @@ func (m *Model) enter(queue bool) cmd {
 func (m *Model) say(text string, images []string, queue bool) cmd {
 	items := []protocol.Input{}
 	if strings.TrimSpace(text) != "" {
-		items = append(items, protocol.Input{Text: m.withSkills(text)})
+		items = append(items, protocol.Input{Text: text})
 	}
 	for _, url := range images {
 		items = append(items, protocol.Input{ImageURL: url})

@@ -169,7 +169,7 @@ func TestComposerStories(t *testing.T) {
 		{"mention with a blank", func(b *bench) { b.types("see @with").keys("enter", "enter") }, []protocol.Op{say(`see @"with space.txt" `)}},
 		{"menu closes by esc", func(b *bench) { b.types("@math").keys("esc", "enter") }, []protocol.Op{say("@math")}},
 		{"user prompt", func(b *bench) { b.types("/ship v1 today").keys("enter") }, []protocol.Op{say("Ship v1 now: v1 today")}},
-		{"skill", func(b *bench) { b.types("use $go-style here").keys("enter") }, []protocol.Op{say("use $go-style here\n\n<skill name=\"go-style\">\nKeep it calm.\n</skill>")}},
+		{"skill", func(b *bench) { b.types("use $go").keys("tab").types("here").keys("enter") }, []protocol.Op{say("use $go-style here")}},
 		{"undo command", func(b *bench) { b.types("/undo").keys("enter") }, []protocol.Op{protocol.Undo{}}},
 		{"undo dry", func(b *bench) { b.types("/undo dry").keys("enter") }, []protocol.Op{protocol.Undo{DryRun: true}}},
 		{"redo command", func(b *bench) { b.types("/redo").keys("enter") }, []protocol.Op{protocol.Undo{Redo: true}}},
