@@ -60,20 +60,19 @@ func (h *Host) Sandboxed(ctx context.Context, mode string, addDirs, argv []strin
 	if tty && h.Getenv("TERM") != "" {
 		env = append(env, "TERM="+h.Getenv("TERM"))
 	}
-	wrapped, files, cleanup, err := sandbox.Wrap(ctx, plan, argv, env)
+	box, err := sandbox.Wrap(ctx, plan, argv)
 	if err != nil {
 		return 125, fmt.Errorf("the sandbox cannot be set up, so the command was not run: %w", err)
 	}
 	defer func() {
-		cleanup()
-		for _, f := range sandbox.Sweep(plan) {
+		for _, f := range box.Close() {
 			fmt.Fprintf(stderr, "kerf: %s: %s\n", visible(f.Path), f.What)
 		}
 	}()
 	if w := sandbox.Warning(ctx, pol.LockDir, roots...); w != "" && set.Sandbox != protocol.SandboxFull {
 		fmt.Fprintln(stderr, "kerf: warning: "+w)
 	}
-	spec := proc.Spec{Argv: wrapped, Dir: h.Config.Cwd, Env: env, ExtraFiles: files, Confined: plan.Confined()}
+	spec := proc.Spec{Argv: box.Argv, Dir: h.Config.Cwd, Env: env, ExtraFiles: box.Files, Confined: box.Confined, Started: box.Started}
 	if tty {
 		return onTerminal(ctx, spec, stdin.(*os.File), stdout.(*os.File))
 	}

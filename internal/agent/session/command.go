@@ -96,16 +96,12 @@ func (h *Hands) confined(ctx context.Context, a tool.Command, m Manner) (proc.Sp
 	}
 	plan.TTY = a.TTY
 	env := h.o.Env(a.TTY)
-	argv, files, cleanup, err := sandbox.Wrap(ctx, plan, a.Argv, env)
+	box, err := sandbox.Wrap(ctx, plan, a.Argv)
 	if err != nil {
 		return proc.Spec{}, nil, err
 	}
-	sweep := func() {
-		cleanup()
-		sandbox.Sweep(plan)
-	}
-	return proc.Spec{Argv: argv, ExtraFiles: files, Dir: a.Dir, Env: env, TTY: a.TTY, Stdin: a.TTY,
-		Confined: plan.Confined(), Linger: !plan.Confined()}, sweep, nil
+	return proc.Spec{Argv: box.Argv, ExtraFiles: box.Files, Dir: a.Dir, Env: env, TTY: a.TTY, Stdin: a.TTY,
+		Confined: box.Confined, Linger: !box.Confined, Started: box.Started}, func() { box.Close() }, nil
 }
 
 // run is how far a command came when its call returned.

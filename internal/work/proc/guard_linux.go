@@ -88,7 +88,7 @@ done
 printf %s "$litter" | while IFS= read -r dir; do
 	for list in "$dir"/*; do
 		[ -s "$list" ] && flock -n -x "$list" sh -c 'while IFS= read -r path; do
-			if [ -L "$path" ]; then :
+			if [ -L "$path" ] || ! flock -n -x "${path%/*}" true; then :
 			elif [ -d "$path" ]; then rmdir -- "$path"
 			elif [ -S "$path" ] || [ -k "$path" ]; then rm -f -- "$path"
 			fi

@@ -66,6 +66,10 @@ type Spec struct {
 	// Confined says that the leader is a sandbox launcher, which would take what
 	// it launched with it: signals go to what runs beneath it.
 	Confined bool
+	// Started, when set, is called once the process runs, before Start returns,
+	// with a function that ends it at once, without a grace. That may be called at
+	// any time, also after the end, by any goroutine.
+	Started func(strike func())
 	// Linger lets background processes outlive the leader, until Kill or
 	// Table.CloseAll. Otherwise they are killed when it ends.
 	Linger bool
@@ -226,6 +230,9 @@ func (p *Process) live(ctx context.Context, files stdio, started chan<- error) {
 		return
 	}
 	go p.read()
+	if p.spec.Started != nil {
+		p.spec.Started(p.strike)
+	}
 	stop := context.AfterFunc(ctx, p.Kill)
 	defer stop()
 	started <- nil
@@ -508,6 +515,15 @@ func (p *Process) Kill() {
 	p.Wait(goneLimit)
 	if p.spec.Linger && p.Wait(0) {
 		p.closeFiles()
+	}
+}
+
+// strike ends the process now; the rest is left to live.
+func (p *Process) strike() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		p.sys.strike(p)
 	}
 }
 

@@ -84,9 +84,9 @@ import multiprocessing; print(multiprocessing.get_context("fork").Pool(2).map(ab
 			t.Run(name, func(t *testing.T) {
 				s.t = t
 				if (name == "javac" || name == "npm") && os.Getenv("KERF_LONG") == "" {
-				t.Skip("it takes seconds; KERF_LONG=1 runs it")
-			}
-			program, _, _ := strings.Cut(strings.TrimPrefix(name, "bash"), " ")
+					t.Skip("it takes seconds; KERF_LONG=1 runs it")
+				}
+				program, _, _ := strings.Cut(strings.TrimPrefix(name, "bash"), " ")
 				if program != "" && program != "threads" {
 					if _, err := exec.LookPath(program); err != nil {
 						t.Skip(err)
@@ -214,7 +214,7 @@ func TestSEC_K10_ACallThatFailsStopsTheLauncher(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, code := s.start([]string{"/proc/self/exe", launch.Flag}, []*os.File{file}, true)
+		text, code := s.start(&Box{Argv: []string{"/proc/self/exe", launch.Flag}, Files: []*os.File{file}, Confined: true})
 		file.Close()
 		if code != 125 || strings.Count(text, "\n") != 1 || !strings.Contains(text, "was not run") {
 			t.Errorf("got %d %q", code, text)
@@ -255,12 +255,12 @@ func TestSignalsReachTheCommandNotTheLauncher(t *testing.T) {
 				t.Fatal(err)
 			}
 			plan.TTY = tty
-			argv, extra, cleanup, err := Wrap(t.Context(), plan, []string{"bash", "-c", "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.02; done"}, os.Environ())
+			box, err := Wrap(t.Context(), plan, []string{"bash", "-c", "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.02; done"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer cleanup()
-			p, err := proc.Start(t.Context(), proc.Spec{Argv: argv, Dir: s.work, Env: os.Environ(), ExtraFiles: extra, Confined: true, TTY: tty})
+			defer box.Close()
+			p, err := proc.Start(t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, TTY: tty})
 			if err != nil {
 				t.Fatal(err)
 			}

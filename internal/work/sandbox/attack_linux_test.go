@@ -22,6 +22,7 @@ type site struct {
 	t               *testing.T
 	work, out, home string
 	policy          Policy
+	found           []Finding // after the last run
 }
 
 func newSite(t *testing.T) *site {
@@ -101,23 +102,23 @@ func (s *site) run(argv ...string) (string, int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	wrapped, extra, cleanup, err := Wrap(s.t.Context(), plan, argv, os.Environ())
+	box, err := Wrap(s.t.Context(), plan, argv)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer cleanup()
-	return s.start(wrapped, extra, plan.Confined())
+	defer func() { s.found = box.Close() }()
+	return s.start(box)
 }
 
-func (s *site) start(argv []string, extra []*os.File, confined bool, dir ...string) (string, int) {
+func (s *site) start(b *Box, dir ...string) (string, int) {
 	s.t.Helper()
-	p, err := proc.Start(s.t.Context(), proc.Spec{Argv: argv, Dir: append(dir, s.work)[0], Env: os.Environ(), ExtraFiles: extra, Confined: confined})
+	p, err := proc.Start(s.t.Context(), proc.Spec{Argv: b.Argv, Dir: append(dir, s.work)[0], Env: os.Environ(), ExtraFiles: b.Files, Confined: b.Confined, Started: b.Started})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer p.Kill()
 	if !p.Wait(60 * time.Second) {
-		s.t.Fatalf("%v: hangs", argv[0])
+		s.t.Fatalf("%v: hangs", b.Argv[0])
 	}
 	text, _ := p.Output()
 	code, _, _ := p.ExitCode()
@@ -126,7 +127,7 @@ func (s *site) start(argv []string, extra []*os.File, confined bool, dir ...stri
 
 func (s *site) inside(script string) (string, int) { return s.run("bash", "-c", script) }
 func (s *site) outside(script string) (string, int) {
-	return s.start([]string{"bash", "-c", script}, nil, false)
+	return s.start(bare([]string{"bash", "-c", script}))
 }
 
 // picture is everything below dir but the content of directories named skip.
@@ -339,19 +340,6 @@ func TestSEC_F8_PlaceholdersStayWhileAnySandboxRuns(t *testing.T) {
 		if names, _ := os.ReadDir(s.work); len(names) != 0 {
 			t.Errorf("left: %v", names)
 		}
-
-		// Somebody removes a placeholder: the name can be made, and is told.
-		lower, err := raise(plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		os.Remove(s.work + "/.kerf")
-		s.write(s.work+"/.kerf/config.toml", "x")
-		lower()
-		found := Sweep(plan)
-		if len(found) != 1 || found[0].Path != s.work+"/.kerf" || found[0].Removed {
-			t.Errorf("got %+v", found)
-		}
 	})
 }
 
@@ -418,11 +406,11 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		argv, extra, _, err := Wrap(context.Background(), plan, []string{"sh", "-c", "touch started; setsid sleep 60"}, nil)
+		box, err := Wrap(context.Background(), plan, []string{"sh", "-c", "touch started; setsid sleep 60"})
 		if err != nil {
 			panic(err)
 		}
-		if _, err := proc.Start(context.Background(), proc.Spec{Argv: argv, Dir: work, Env: os.Environ(), ExtraFiles: extra, Confined: true}); err != nil {
+		if _, err := proc.Start(context.Background(), proc.Spec{Argv: box.Argv, Dir: work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, Started: box.Started}); err != nil {
 			panic(err)
 		}
 		select {}
@@ -545,7 +533,7 @@ func TestSEC_F15_PlantedLinksAreSwept(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.inside("cd .git; for f in logs/HEAD logs/refs/heads/main COMMIT_EDITMSG FETCH_HEAD ORIG_HEAD objects/ee; do rm -rf $f; ln -s " + s.out + "/victim $f; done; mkfifo packed-refs")
-		found := Sweep(plan)
+		found := s.found
 		if len(found) != 7 {
 			t.Errorf("got %d findings: %+v", len(found), found)
 		}

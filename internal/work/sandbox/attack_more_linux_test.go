@@ -138,11 +138,11 @@ func TestSEC_O2_NothingSurvivesAKilledLauncher(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			argv, extra, cleanup, err := Wrap(t.Context(), plan, []string{"bash", "-c", "(setsid bash -c 'exec -a " + name + " sleep 300' &); exec -a " + name + " sleep 300"}, os.Environ())
+			box, err := Wrap(t.Context(), plan, []string{"bash", "-c", "(setsid bash -c 'exec -a " + name + " sleep 300' &); exec -a " + name + " sleep 300"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := proc.Start(t.Context(), proc.Spec{Argv: argv, Dir: s.work, Env: os.Environ(), ExtraFiles: extra, Confined: true})
+			p, err := proc.Start(t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, Started: box.Started})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestSEC_O2_NothingSurvivesAKilledLauncher(t *testing.T) {
 			exec.Command("kill", "-"+sig, strconv.Itoa(p.PID())).Run()
 			p.Wait(300 * time.Millisecond)
 			p.Kill()
-			cleanup()
+			box.Close()
 			deadline := time.Now().Add(time.Second)
 			for sleepers(t, name) > 0 {
 				if time.Now().After(deadline) {

@@ -59,11 +59,11 @@ func wrapped(b *testing.B, backend string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		argv, extra, cleanup, err := Wrap(b.Context(), plan, []string{"true"}, nil)
+		box, err := Wrap(b.Context(), plan, []string{"true"})
 		if err != nil {
 			b.Fatal(err)
 		}
-		p, err := proc.Start(b.Context(), proc.Spec{Argv: argv, Dir: work, Env: os.Environ(), ExtraFiles: extra, Confined: true})
+		p, err := proc.Start(b.Context(), proc.Spec{Argv: box.Argv, Dir: work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, Started: box.Started})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -72,7 +72,6 @@ func wrapped(b *testing.B, backend string) {
 			text, _ := p.Output()
 			b.Fatalf("%s", text)
 		}
-		cleanup()
-		Sweep(plan)
+		box.Close()
 	}
 }

@@ -42,7 +42,7 @@ func (s *site) linked() string {
 	s.t.Helper()
 	main := filepath.Join(filepath.Dir(s.work), "main")
 	os.Remove(s.work)
-	if text, code := s.start([]string{"bash", "-c", "set -e; cd ..; git init -q -b main main; cd main; echo one > f; git add f; git commit -qm one; git worktree add -q -b wt ../work"}, nil, false, s.out); code != 0 {
+	if text, code := s.start(bare([]string{"bash", "-c", "set -e; cd ..; git init -q -b main main; cd main; echo one > f; git add f; git commit -qm one; git worktree add -q -b wt ../work"}), s.out); code != 0 {
 		s.t.Fatal(text)
 	}
 	return main

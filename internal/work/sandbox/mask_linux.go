@@ -26,6 +26,10 @@ import (
 // missing, and adds it to the list. Who ends tries for the exclusive lock: the
 // last one gets it, removes what is listed and empties the file. The kernel
 // drops the locks of a killed Kerf; its watchdog does the same then.
+//
+// A Kerf with another home has another lock directory, so the directory of the
+// placeholders is locked in the same way. Its lock is never waited for: anybody
+// may hold it.
 
 // raise makes the placeholders of a plan. lower gives them up.
 func raise(p Plan) (lower func(), err error) {
@@ -37,19 +41,19 @@ func raise(p Plan) (lower func(), err error) {
 		return nil, err
 	}
 	proc.Litter(locks)
-	var held []*os.File
+	var held []hold
 	lower = func() {
-		for _, f := range held {
-			giveUp(f)
+		for _, h := range held {
+			h.giveUp()
 		}
 	}
 	for dir, masks := range byDir(p.Masks) {
-		f, err := take(locks, dir, masks)
+		h, err := take(locks, dir, masks)
 		if err != nil {
 			lower()
 			return nil, err
 		}
-		held = append(held, f)
+		held = append(held, h)
 	}
 	return lower, nil
 }
@@ -83,31 +87,40 @@ func lockDir(dir string) (string, error) {
 	return dir, nil
 }
 
-func take(locks, dir string, masks []Mask) (*os.File, error) {
+// hold is what one sandbox holds for one directory.
+type hold struct {
+	list *os.File
+	dir  *os.File // nil when it could not be had
+}
+
+func take(locks, dir string, masks []Mask) (hold, error) {
 	sum := sha256.Sum256([]byte(dir))
 	f, err := os.OpenFile(filepath.Join(locks, hex.EncodeToString(sum[:16])), os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("sandbox locks: %w", err)
+		return hold{}, fmt.Errorf("sandbox locks: %w", err)
 	}
+	h := hold{list: f}
 	// The exclusive lock is only ever held for the time of a few removals.
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("sandbox locks: %w", err)
+		return hold{}, fmt.Errorf("sandbox locks: %w", err)
 	}
-	if err := place(f, dir, masks); err != nil {
-		giveUp(f)
-		return nil, fmt.Errorf("sandbox: protect %s: %w", dir, err)
+	if h.dir, err = place(f, dir, masks); err != nil {
+		h.giveUp()
+		return hold{}, fmt.Errorf("sandbox: protect %s: %w", dir, err)
 	}
-	return f, nil
+	return h, nil
 }
 
-// place makes the placeholders in dir, through a handle to which no link leads.
-func place(list *os.File, dir string, masks []Mask) error {
+// place makes the placeholders in dir, through a handle to which no link leads,
+// and returns that, locked.
+func place(list *os.File, dir string, masks []Mask) (*os.File, error) {
 	at, err := openDir(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer unix.Close(at)
+	handle := os.NewFile(uintptr(at), dir)
+	_ = unix.Flock(at, unix.LOCK_SH|unix.LOCK_NB)
 	var lines strings.Builder
 	for _, m := range masks {
 		if !strings.Contains(m.Path, "\n") {
@@ -116,7 +129,7 @@ func place(list *os.File, dir string, masks []Mask) error {
 	}
 	// First the list, then the placeholders: whoever cleans up finds them all.
 	if _, err := list.WriteString(lines.String()); err != nil {
-		return err
+		return handle, err
 	}
 	for _, m := range masks {
 		name := filepath.Base(m.Path)
@@ -125,10 +138,10 @@ func place(list *os.File, dir string, masks []Mask) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return handle, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return nil
+	return handle, nil
 }
 
 func openDir(dir string) (int, error) {
@@ -169,10 +182,17 @@ func create(at int, name string, m Mask) error {
 }
 
 // giveUp removes what is listed if nobody else needs it.
-func giveUp(f *os.File) {
+func (h hold) giveUp() {
+	f := h.list
 	defer f.Close()
+	if h.dir != nil {
+		defer h.dir.Close()
+	}
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return
+	}
+	if h.dir != nil && unix.Flock(int(h.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return // what is listed is removed by whoever holds it, or by our next one
 	}
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<20))
 	if err != nil {

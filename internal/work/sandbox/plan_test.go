@@ -243,10 +243,12 @@ func TestFullAccessIsUnchanged(t *testing.T) {
 	if err != nil || Windows(plan) != nil {
 		t.Fatal(err, Windows(plan))
 	}
-	argv, extra, cleanup, err := Wrap(t.Context(), plan, []string{"true"}, nil)
-	cleanup()
-	if diff := cmp.Diff([]string{"true"}, argv); diff != "" || extra != nil || err != nil || plan.Confined() {
-		t.Error(diff, extra, err)
+	box, err := Wrap(t.Context(), plan, []string{"true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"true"}, box.Argv); diff != "" || box.Files != nil || box.Confined || box.Close() != nil {
+		t.Error(diff, box)
 	}
 	var unavailable *UnavailableError
 	if err := Windows(Plan{Mode: ReadOnly}); !errors.As(err, &unavailable) {

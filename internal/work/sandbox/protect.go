@@ -207,7 +207,7 @@ func (r *resolver) openWorktree(target string) {
 		r.closeOr(filepath.Join(target, name), MaskFile, "")
 	}
 	r.closeOr(filepath.Join(target, "config.worktree"), MaskFile, "")
-	r.closeOr(filepath.Join(target, "modules"), MaskDir, "")
+	r.closeOr(filepath.Join(target, "modules"), MaskFile, "")
 }
 
 // common is where a worktree's directory, below the `worktrees` of its
@@ -254,8 +254,12 @@ func (r *resolver) protectDir(git string) {
 			r.access[in(name)] = Write
 		}
 	}
-	for _, name := range []string{"hooks", "info", "modules", "worktrees"} {
+	for _, name := range []string{"hooks", "info"} {
 		r.closeOr(in(name), MaskDir, "")
+	}
+	// Files, because git removes these directories when they are empty.
+	for _, name := range []string{"modules", "worktrees"} {
+		r.closeOr(in(name), MaskFile, "")
 	}
 	r.closeOr(in("config"), MaskFile, "")
 	r.closeOr(in("config.worktree"), MaskFile, "")

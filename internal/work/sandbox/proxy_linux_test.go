@@ -76,9 +76,7 @@ func TestTheFilterNeedsTheOwnLauncher(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, cleanup, err := Wrap(t.Context(), plan, []string{"true"}, nil)
-	cleanup()
-	if err == nil {
+	if _, err := Wrap(t.Context(), plan, []string{"true"}); err == nil {
 		t.Error("it runs without a filter")
 	}
 }

@@ -9,35 +9,33 @@ import (
 const seatbelt = "/usr/bin/sandbox-exec"
 
 // Confined reports whether the wrapped command is led by a launcher.
-// sandbox-exec becomes the command.
 func (p Plan) Confined() bool { return false }
 
-// Wrap returns the command that runs argv under the plan; see the Linux version
-// for the contract. There are no extra files here.
-func Wrap(ctx context.Context, p Plan, argv, env []string) (wrapped []string, extra []*os.File, cleanup func(), err error) {
-	nothing := func() {}
+// Wrap makes argv ready to run under the plan; see the Linux version for the
+// contract. sandbox-exec becomes the command.
+func Wrap(ctx context.Context, p Plan, argv []string) (*Box, error) {
 	if p.Mode == FullAccess {
-		return argv, nil, nothing, nil
+		return bare(argv), nil
 	}
 	if p.Proxy != nil {
-		return nil, nil, nothing, &UnavailableError{Reason: "the network cannot be filtered by domain on macOS yet", Hint: "allow or deny it as a whole"}
+		return nil, &UnavailableError{Reason: "the network cannot be filtered by domain on macOS yet", Hint: "allow or deny it as a whole"}
 	}
 	if err := Probe(ctx); err != nil {
-		return nil, nil, nothing, err
+		return nil, err
 	}
 	profile, params := p.Seatbelt()
-	wrapped = []string{seatbelt, "-p", profile}
+	wrapped := []string{seatbelt, "-p", profile}
 	for _, param := range params {
 		wrapped = append(wrapped, "-D", param.Name+"="+param.Value)
 	}
 	wrapped = append(wrapped, "--", "/usr/bin/env", "KERF_SANDBOX=seatbelt")
 	if tmp := p.temporary(); tmp != "" {
 		if err := os.MkdirAll(tmp, 0o700); err != nil {
-			return nil, nil, nothing, fmt.Errorf("sandbox: temporary directory: %w", err)
+			return nil, fmt.Errorf("sandbox: temporary directory: %w", err)
 		}
 		wrapped = append(wrapped, "TMPDIR="+tmp)
 	}
-	return append(wrapped, argv...), nil, nothing, nil
+	return &Box{Argv: append(wrapped, argv...), plan: p}, nil
 }
 
 // Probe reports whether commands can be confined here.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync"
 
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
@@ -33,56 +32,53 @@ func Warning(ctx context.Context, locks string, avoid ...string) string {
 	return "no sandbox works here, so commands do not run; kerf doctor tells more"
 }
 
-// Wrap returns the command that runs argv under the plan. extra are the files
-// it needs as descriptors 3 and up; cleanup, never nil, closes them and gives up
-// the placeholders, and must be called once the command has ended. env is the
-// environment that the command will get. Errors other than [*UnavailableError]
-// mean that the disk changed since Resolve.
-func Wrap(ctx context.Context, p Plan, argv, env []string) (wrapped []string, extra []*os.File, cleanup func(), err error) {
-	nothing := func() {}
+// Wrap makes argv ready to run under the plan. The box must be closed once the
+// command has ended, or when it is not started after all. Errors other than
+// [*UnavailableError] mean that the disk changed since Resolve.
+func Wrap(ctx context.Context, p Plan, argv []string) (*Box, error) {
 	if p.Mode == FullAccess {
-		return argv, nil, nothing, nil
+		return bare(argv), nil
 	}
 	way, err := choose(ctx, p)
 	if err != nil {
-		return nil, nil, nothing, err
+		return nil, err
 	}
 	if dir := p.temporary(); dir != "" {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, nil, nothing, fmt.Errorf("sandbox: temporary directory: %w", err)
+			return nil, fmt.Errorf("sandbox: temporary directory: %w", err)
 		}
 	}
-	lower, err := raise(p)
-	if err != nil {
-		return nil, nil, nothing, err
+	b := &Box{plan: p, Confined: way.name != Landlock}
+	if err := b.fill(way, argv); err != nil {
+		b.plan.GitDirs = nil // nothing ran
+		b.Close()
+		return nil, err
 	}
-	wrapped, file, err := way.render(p, argv)
-	if err != nil {
-		lower()
-		return nil, nil, nothing, &UnavailableError{Reason: err.Error()}
+	return b, nil
+}
+
+// fill gets what the command needs, in the order in which it depends on each
+// other.
+func (b *Box) fill(w way, argv []string) (err error) {
+	if b.lower, err = raise(b.plan); err != nil {
+		return err
 	}
-	extra = []*os.File{file}
-	stop := nothing
-	if p.Proxy != nil {
-		socket, end, err := serve(p.Proxy)
+	if b.guard, err = newGuard(b.plan); err != nil {
+		return err
+	}
+	wrapped, file, err := w.render(b.plan, argv)
+	if err != nil {
+		return &UnavailableError{Reason: err.Error()}
+	}
+	b.Argv, b.Files = wrapped, []*os.File{file}
+	if b.plan.Proxy != nil {
+		socket, stop, err := serve(b.plan.Proxy)
 		if err != nil {
-			file.Close()
-			lower()
-			return nil, nil, nothing, &UnavailableError{Reason: err.Error()}
+			return &UnavailableError{Reason: err.Error()}
 		}
-		extra, stop = append(extra, socket), end
+		b.Files, b.stop = append(b.Files, socket), stop
 	}
-	var once sync.Once
-	cleanup = func() {
-		once.Do(func() {
-			for _, f := range extra {
-				f.Close()
-			}
-			stop()
-			lower()
-		})
-	}
-	return wrapped, extra, cleanup, nil
+	return nil
 }
 
 // way is a backend that was found to work.

@@ -4,18 +4,17 @@ package sandbox
 
 import (
 	"context"
-	"os"
 )
 
 // Confined reports whether the wrapped command is led by a launcher.
 func (p Plan) Confined() bool { return false }
 
 // Wrap lets only full access through: nothing else can be enforced here.
-func Wrap(ctx context.Context, p Plan, argv, env []string) (wrapped []string, extra []*os.File, cleanup func(), err error) {
+func Wrap(ctx context.Context, p Plan, argv []string) (*Box, error) {
 	if err := Windows(p); err != nil {
-		return nil, nil, func() {}, err
+		return nil, err
 	}
-	return argv, nil, func() {}, nil
+	return bare(argv), nil
 }
 
 // Probe reports that commands cannot be confined here.

@@ -1,0 +1,66 @@
+package sandbox
+
+import (
+	"os"
+	"sync"
+)
+
+// Box is a command that Wrap made ready to run inside.
+type Box struct {
+	Argv []string
+	// Files are what it needs as descriptors 3 and up.
+	Files []*os.File
+	// Confined says that a launcher leads it (proc.Spec.Confined).
+	Confined bool
+
+	plan  Plan
+	guard *guard // nil where nothing has to be watched
+	stop  func() // ends the proxy
+	lower func() // gives up the placeholders
+	once  sync.Once
+	found []Finding
+}
+
+// bare is the box of a command that runs as it is.
+func bare(argv []string) *Box { return &Box{Argv: argv} }
+
+// Started takes a function that ends the command at once; see proc.Spec. It is
+// called when something that protects a name goes away while the command runs.
+func (b *Box) Started(strike func()) {
+	if b.guard != nil {
+		b.guard.arm(strike)
+	}
+}
+
+// Broken names the path whose protection went away while the command ran, for
+// which it was ended; empty when all held.
+func (b *Box) Broken() string {
+	if b.guard == nil {
+		return ""
+	}
+	return b.guard.broken()
+}
+
+// Close gives up what the command needed and tells what it planted. It must be
+// called once the command has ended, before anything of the user's runs, and may
+// be called again.
+func (b *Box) Close() []Finding {
+	b.once.Do(func() {
+		for _, f := range b.Files {
+			f.Close()
+		}
+		if b.stop != nil {
+			b.stop()
+		}
+		if b.guard != nil {
+			b.found = setAside(b.plan, b.guard.end())
+		}
+		if b.lower != nil {
+			b.lower()
+		}
+		if b.plan.Mode != FullAccess {
+			b.found = append(b.found, Sweep(b.plan)...)
+		}
+	})
+	return b.found
+}

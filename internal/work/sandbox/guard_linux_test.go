@@ -1,0 +1,189 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kerf/internal/work/proc"
+)
+
+// trying is a command that makes a protected name as soon as it can. It says
+// when it tries.
+const trying = `touch trying; while :; do mkdir "$NAME" 2>/dev/null && echo evil > "$NAME/config.toml"; echo evil > "$NAME" 2>/dev/null; mkdir -p "$NAME" 2>/dev/null; done`
+
+// under runs a command until it tries, does something outside, and waits for
+// the end.
+func (s *site) under(script string, deed func(*Box)) (code int, box *Box) {
+	s.t.Helper()
+	plan, err := Resolve(s.policy, Disk{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	box, err = Wrap(s.t.Context(), plan, []string{"bash", "-c", script})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { box.Close() })
+	p, err := proc.Start(s.t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files, Confined: box.Confined, Started: box.Started})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer p.Kill()
+	s.awaitFile(s.work + "/trying")
+	deed(box)
+	if !p.Wait(10 * time.Second) {
+		s.t.Fatal("the command goes on")
+	}
+	code, _, _ = p.ExitCode()
+	return code, box
+}
+
+func (s *site) awaitFile(path string) {
+	s.t.Helper()
+	for range 2000 {
+		if _, err := os.Lstat(path); err == nil {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.t.Fatalf("%s does not appear", path)
+}
+
+// The user takes placeholders away in every way while a command tries to make
+// the names. The command ends at once, and nothing stands at the name when the
+// prompt returns.
+func TestSEC_F8_ANameWhosePlaceholderGoesAwayIsNeverMade(t *testing.T) {
+	each(t, func(t *testing.T) {
+		for name, c := range map[string]struct{ path, deed string }{
+			"remove":          {".kerf", "rm -rf .kerf"},
+			"rename":          {".kerf", "mv .kerf away"},
+			"replace":         {".kerf", "mkdir new && echo mine > new/f && rm .kerf && mv -T new .kerf"},
+			"remove git":      {".git", "rm -f .git"},
+			"clean and more":  {".git", "git init -q ../other && GIT_DIR=../other/.git GIT_WORK_TREE=. git clean -qfdx; rm -f .git"},
+			"commondir":       {".git/commondir", "rm -f .git/commondir"},
+			"alternates":      {".git/objects/info/alternates", "rm -f .git/objects/info/alternates"},
+			"config.worktree": {".git/config.worktree", "echo mine > w; mv -f w .git/config.worktree"},
+			"modules":         {".git/modules", "rm -rf .git/modules"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := newSite(t)
+				if strings.HasPrefix(c.path, ".git/") {
+					s.repository()
+				}
+				t.Setenv("NAME", c.path)
+				code, box := s.under(trying, func(*Box) {
+					if text, code := s.outside(c.deed); code != 0 {
+						t.Error(text)
+					}
+				})
+				if code != 137 || !strings.HasSuffix(box.Broken(), c.path) {
+					t.Errorf("exit code %d, broken %q", code, box.Broken())
+				}
+				found := box.Close()
+				if _, err := os.Lstat(filepath.Join(s.work, c.path)); err == nil {
+					t.Error("not held: it is there")
+				}
+				if len(found) == 0 || !strings.HasSuffix(found[0].Path, c.path) {
+					t.Errorf("found %+v", found)
+				}
+				kept, _ := filepath.Glob(filepath.Join(s.work, c.path) + ".planted-*")
+				if name == "replace" && (len(kept) != 1 || picture(t, kept[0]) == "") {
+					t.Errorf("what the user made is lost: %v", kept)
+				}
+			})
+		}
+		s := newSite(t)
+		t.Setenv("NAME", ".kerf")
+		if text, _ := s.outside("timeout 0.3 bash -c '" + trying + "'"); text == "never" {
+			t.Fatal(text)
+		}
+		if _, err := os.Stat(s.work + "/.kerf/config.toml"); err != nil {
+			t.Error("control: the name is not made without a sandbox")
+		}
+	})
+}
+
+// What is protected where it exists is so against replacement from outside, too.
+func TestSEC_F8_AReplacedConfigurationEndsTheCommand(t *testing.T) {
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		s.repository()
+		code, box := s.under("touch trying; while :; do echo evil >> .git/config; done 2>/dev/null", func(*Box) {
+			if text, code := s.outside("git config user.color blue"); code != 0 {
+				t.Error(text)
+			}
+		})
+		found := box.Close()
+		if code != 137 || len(found) != 1 || found[0].Path != s.work+"/.git/config" || found[0].Removed {
+			t.Errorf("exit code %d, found %+v", code, found)
+		}
+	})
+}
+
+// What users do all day next to a running command does not end it.
+func TestGuardLeavesOrdinaryWorkAlone(t *testing.T) {
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		s.repository()
+		code, box := s.under("touch trying; for i in $(seq 400); do test -e stop && exit 7; sleep 0.05; done", func(*Box) {
+			if text, code := s.outside("set -e; echo a > a; git add a; git commit -qm a; git checkout -q -b other; git gc -q; git worktree prune; git stash list; git fetch -q . ; git clean -qfdx; git status; mkdir d; mv d e; rm -r e; touch stop"); code != 0 {
+				t.Error(text)
+			}
+		})
+		if found := box.Close(); code != 7 || box.Broken() != "" || len(found) != 0 {
+			t.Errorf("exit code %d, broken %q, found %+v", code, box.Broken(), found)
+		}
+	})
+}
+
+// A sandbox of a Kerf with another home shares no lock file; the directory
+// itself is the lock then.
+func TestSEC_F8_AStrangersSandboxLeavesPlaceholdersStanding(t *testing.T) {
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		stranger := s.policy
+		stranger.LockDir = filepath.Join(t.TempDir(), "other-locks")
+		plan, err := Resolve(stranger, Disk{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lower, err := raise(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, code := s.inside("mkdir .kerf"); code == 0 {
+			t.Error(text)
+		}
+		if !(Disk{}).Placeholder(s.work + "/.kerf") {
+			t.Error("the placeholder is gone")
+		}
+		lower()
+		if names, _ := os.ReadDir(s.work); len(names) != 0 {
+			t.Errorf("left: %v", names)
+		}
+	})
+}
+
+// Where inotify is used up the names are looked at again and again.
+func TestGuardWithoutInotify(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, ".kerf")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id, _ := (&guard{}).identity(path)
+	g := &guard{names: map[string]fileID{path: id}, quit: make(chan struct{})}
+	g.wg.Go(g.poll)
+	struck := make(chan struct{}, 100)
+	g.arm(func() { struck <- struct{}{} })
+	if err := os.Rename(path, path+"2"); err != nil {
+		t.Fatal(err)
+	}
+	<-struck
+	if lost := g.end(); len(lost) != 1 || lost[0] != path {
+		t.Errorf("lost %v", lost)
+	}
+}
