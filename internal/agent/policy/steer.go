@@ -1,7 +1,11 @@
 package policy
 
 import (
+	"bytes"
+	"encoding/json"
 	"path"
+	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -28,4 +32,65 @@ func Steers(name string) bool {
 		}
 	}
 	return false
+}
+
+// HoldsScripts reports whether a file of this name holds, among other things,
+// commands that package managers run by themselves or by name. What they install
+// is not meant: its commands ran when it was installed.
+func HoldsScripts(name string) bool {
+	name = strings.ToLower(strings.ReplaceAll(name, `\`, "/"))
+	if strings.HasPrefix(name, "node_modules/") || strings.Contains(name, "/node_modules/") {
+		return false
+	}
+	switch path.Base(name) {
+	case "package.json", "composer.json", "deno.json":
+		return true
+	}
+	return false
+}
+
+// scriptKeys are the members that hold commands.
+var scriptKeys = [...]string{"scripts", "tasks", "gitHooks", "husky", "pre-commit", "simple-git-hooks", "lint-staged"}
+
+// ScriptsDiffer reports whether two contents of such a file, nil for none, differ
+// in their commands. One that cannot be read may hold any.
+func ScriptsDiffer(before, after []byte) bool {
+	old, fine := scriptsOf(before)
+	now, good := scriptsOf(after)
+	if !good {
+		return !bytes.Equal(before, after)
+	}
+	if !fine {
+		return len(now) > 0
+	}
+	return !reflect.DeepEqual(old, now)
+}
+
+// scriptsOf are the members that hold commands. Several of one name are as if
+// they were many: readers differ in which of them counts.
+func scriptsOf(data []byte) (map[string][]any, bool) {
+	found := map[string][]any{}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if len(bytes.TrimSpace(data)) == 0 {
+		return found, true
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return found, err == nil && t != json.Delim('[')
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		var value any
+		if err := d.Decode(&value); err != nil {
+			return nil, false
+		}
+		if name, _ := key.(string); slices.Contains(scriptKeys[:], name) {
+			found[name] = append(found[name], value)
+		}
+	}
+	_, err := d.Token()
+	return found, err == nil
 }

@@ -62,7 +62,7 @@ func (h *Hands) commandOf(a tool.Command) policy.Command {
 
 // askedChange is the question about a change of files.
 func (h *Hands) askedChange(set delta.Set, reason string) *protocol.Approval {
-	return &protocol.Approval{Reason: reason, Change: &protocol.ChangeApproval{Changes: pathChanges(set),
+	return &protocol.Approval{Reason: reason, Change: &protocol.ChangeApproval{Changes: h.pathChanges(set),
 		Diff: h.unified(set), Files: tools.FileTexts(h.loaded(set))}}
 }
 

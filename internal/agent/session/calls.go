@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,11 @@ func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 	}
 	if p.Verdict == turn.Ask && s.o.Headless {
 		o := turn.Outcome{Text: unanswerable(p.Approval), Declined: true, Body: p.Body}
-		if b, ok := p.Body.(protocol.ToolCall); ok {
+		switch b := p.Body.(type) {
+		case protocol.ToolCall:
+			b.Error = o.Text
+			o.Body = b
+		case protocol.FileChange:
 			b.Error = o.Text
 			o.Body = b
 		}
@@ -128,7 +133,7 @@ func (h *Hands) answer(c tool.Call, a tool.Answer) *turn.Outcome {
 }
 
 func (h *Hands) judgeChange(p *turn.Prepared, c tool.Call, a tool.Change, rules policy.Rules) {
-	body := protocol.FileChange{Call: c.ID, Changes: pathChanges(a.Set)}
+	body := protocol.FileChange{Call: c.ID, Changes: h.pathChanges(a.Set)}
 	p.Body = body
 	switch j := rules.Change(a.Set.Paths(), h.steering(a.Set)); j.Verdict {
 	case policy.Refuse:
@@ -158,8 +163,8 @@ func (h *Hands) judgeCommand(p *turn.Prepared, c tool.Call, a tool.Command, rule
 // steering lists the files of a set that agents, editors or machines obey.
 func (h *Hands) steering(set delta.Set) []string {
 	var names []string
-	for _, path := range set.Paths() {
-		if name := h.relative(path); policy.Steers(name) {
+	for _, c := range set {
+		if name := h.relative(c.Path); h.steers(c) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -224,6 +229,7 @@ func (s *Session) told(ctx context.Context, o turn.Outcome, j judged) turn.Outco
 	if c, ok := j.Action.(tool.Change); ok && j.proposed != nil && o.Success {
 		o.Text += "\n" + tools.WriteReport(s.o.Hands.loaded(j.proposed), s.o.Hands.loaded(c.Set))
 	}
+	o.Warnings = append(o.Warnings, s.o.Hands.steered(o.Changes, j)...)
 	s.o.Hands.redact(j.Action, &o)
 	j.say.on(&o)
 	o = s.o.Hands.after(ctx, j.call, j.Action, j.settings, j.turn, o)

@@ -20,11 +20,11 @@ import (
 func (h *Hands) change(ctx context.Context, id protocol.CallID, a tool.Change, m Manner) turn.Outcome {
 	r, done := h.Commit(ctx, id, a, m)
 	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records, Saw: done.saw}
-	body := protocol.FileChange{Call: id, Changes: pathChanges(done.set), Diff: done.diff}
+	body := protocol.FileChange{Call: id, Changes: h.pathChanges(done.set), Diff: done.diff}
 	if r.Error != nil {
 		body.Error = o.Text
 		if len(done.set) == 0 {
-			body.Changes = pathChanges(a.Set)
+			body.Changes = h.pathChanges(a.Set)
 		}
 	}
 	o.Body = body
@@ -160,7 +160,7 @@ func (h *Hands) landed(id protocol.CallID, cause string, set delta.Set, exact bo
 	done := committed{set: set, diff: h.unified(set)}
 	for _, c := range set {
 		rec := history.FileChange{Call: id, Path: c.Path, Operation: c.Op(), Cause: cause, Exact: exact,
-			MovedFrom: c.From, MovedTo: c.To}
+			MovedFrom: c.From, MovedTo: c.To, Steers: h.steers(c)}
 		if c.Pre != nil {
 			rec.Before, rec.ModeFrom = c.Pre.Sum.String(), c.Pre.Mode
 		}

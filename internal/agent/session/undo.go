@@ -163,7 +163,7 @@ func (h *Hands) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m Man
 		r = tool.Result{Success: true, Output: undoText(report, h.relative)}
 	}
 	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records}
-	body := protocol.FileChange{Call: id, Changes: pathChanges(done.set), Diff: done.diff}
+	body := protocol.FileChange{Call: id, Changes: h.pathChanges(done.set), Diff: done.diff}
 	if r.Error != nil {
 		body.Error = o.Text
 	}

@@ -262,6 +262,9 @@ func (t *text) changed(status protocol.Status, c protocol.FileChange) {
 		if p.Moved != "" {
 			path = t.short(p.Moved) + " → " + path
 		}
+		if p.Steers {
+			path += " " + t.paint.yellow("(obeyed by agents, editors or build machines)")
+		}
 		t.say("  %s %s", letter(p.Kind), path)
 	}
 	t.drawDiff(c.Diff)

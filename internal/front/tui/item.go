@@ -271,7 +271,11 @@ func (f diffFile) title() string {
 func (d drawing) paths(changes []protocol.PathChange) string {
 	var names []string
 	for _, c := range changes {
-		names = append(names, d.path(c.Path))
+		name := d.path(c.Path)
+		if c.Steers {
+			name += " (!)"
+		}
+		names = append(names, name)
 	}
 	if len(names) > 3 && !d.whole {
 		names = append(names[:3], fmt.Sprintf("%d more", len(names)-3))
