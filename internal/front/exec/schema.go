@@ -1,0 +1,87 @@
+package exec
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"kerf/internal/protocol"
+)
+
+// Schema is the JSON schema of one line of --json, made from the types that are
+// printed. It admits fields it does not name, as readers must.
+func Schema() *jsonschema.Schema {
+	item := func() *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/item"} }
+	text := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
+	failure := inferred[errorText]()
+	usage := inferred[protocol.Usage]()
+	return &jsonschema.Schema{
+		Schema: "https://json-schema.org/draft/2020-12/schema", Title: "A line of kerf exec --json",
+		Description: "Readers pass over types and fields they do not know.",
+		OneOf: []*jsonschema.Schema{
+			lineOf("thread.started", "thread_id", text()), lineOf("turn.started", "", nil),
+			lineOf("item.started", "item", item()), lineOf("item.updated", "item", item()), lineOf("item.completed", "item", item()),
+			lineOf("error", "message", text()), lineOf("turn.completed", "usage", usage), lineOf("turn.failed", "error", failure),
+		},
+		Defs: map[string]*jsonschema.Schema{"item": {OneOf: []*jsonschema.Schema{
+			itemOf[textItem]("agent_message"), itemOf[textItem]("reasoning"), itemOf[textItem]("plan"), itemOf[searchItem]("web_search"),
+			itemOf[errorItem]("error"), itemOf[commandItem]("command_execution", protocol.Declined), itemOf[fileItem]("file_change"),
+			itemOf[toolItem]("mcp_tool_call"), itemOf[todoItem]("todo_list"),
+		}}},
+	}
+}
+
+// lineOf is a line of a type with one field of its own, or none.
+func lineOf(kind, field string, value *jsonschema.Schema) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Title: kind, Required: []string{"type"}, PropertyOrder: []string{"type"},
+		Properties: map[string]*jsonschema.Schema{"type": {Const: jsonschema.Ptr[any](kind)}}}
+	if field != "" {
+		s.Properties[field] = value
+		s.Required, s.PropertyOrder = append(s.Required, field), append(s.PropertyOrder, field)
+	}
+	return s
+}
+
+// itemOf is an item of a type; more are the states it has beyond the usual ones.
+func itemOf[T any](kind string, more ...protocol.Status) *jsonschema.Schema {
+	s := inferred[T]()
+	s.Title = kind
+	s.Properties["type"] = &jsonschema.Schema{Const: jsonschema.Ptr[any](kind)}
+	if status := s.Properties["status"]; status != nil {
+		for _, word := range append([]protocol.Status{protocol.InProgress, protocol.Completed, protocol.Failed}, more...) {
+			status.Enum = append(status.Enum, string(word))
+		}
+	}
+	if changes := s.Properties["changes"]; changes != nil {
+		changes.Items.Properties["kind"].Enum = []any{string(protocol.Add), string(protocol.Delete), string(protocol.Update)}
+	}
+	return s
+}
+
+// inferred is the schema of a Go type whose lists are never null.
+func inferred[T any]() *jsonschema.Schema {
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[json.RawMessage](): {}}})
+	if err != nil {
+		panic(fmt.Sprintf("exec: a type without a schema: %v", err))
+	}
+	open(s)
+	return s
+}
+
+func open(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Items != nil {
+		s.Type, s.Types = "array", nil
+	}
+	if s.Properties != nil {
+		s.AdditionalProperties = nil
+	}
+	open(s.Items)
+	for _, p := range s.Properties {
+		open(p)
+	}
+}

@@ -1,0 +1,75 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"kerf/internal/agent/history"
+)
+
+// RolloutSchema is the JSON schema of one line of a rollout, made from the types
+// that are written. It admits fields and types it does not name, as readers must.
+func RolloutSchema() (*jsonschema.Schema, error) {
+	records := []history.Record{history.SessionMeta{}, history.TurnContext{}, history.UserInput{}, history.AssistantMessage{}, history.Reasoning{},
+		history.ToolCall{}, history.FileChange{}, history.TokenUsage{}, history.Approval{}, history.Compacted{}}
+	s := &jsonschema.Schema{Schema: "https://json-schema.org/draft/2020-12/schema", Title: "A line of rollout.jsonl",
+		Description: "Readers pass over types and fields they do not know."}
+	for _, r := range records {
+		line, err := lineSchema(r, r.Type())
+		if err != nil {
+			return nil, err
+		}
+		s.OneOf = append(s.OneOf, line)
+	}
+	started, err := lineSchema(history.ToolStarted{}, "event")
+	if err != nil {
+		return nil, err
+	}
+	field(started, "event", &jsonschema.Schema{Const: jsonschema.Ptr[any]("tool_started")})
+	other, err := lineSchema(history.Happening{}, "event")
+	if err != nil {
+		return nil, err
+	}
+	other.Properties["event"] = &jsonschema.Schema{Type: "string", Not: &jsonschema.Schema{Const: jsonschema.Ptr[any]("tool_started")}}
+	s.OneOf = append(s.OneOf, started, other)
+	return s, nil
+}
+
+// lineSchema is the schema of a record with what every line has.
+func lineSchema(record any, kind string) (*jsonschema.Schema, error) {
+	s, err := jsonschema.ForType(reflect.TypeOf(record), &jsonschema.ForOptions{
+		TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[json.RawMessage](): {}}})
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", kind, err)
+	}
+	s.Title = kind
+	unlock(s)
+	field(s, "seq", &jsonschema.Schema{Type: "integer", Minimum: jsonschema.Ptr(1.0)})
+	field(s, "timestamp", &jsonschema.Schema{Type: "string", Format: "date-time"})
+	field(s, "type", &jsonschema.Schema{Const: jsonschema.Ptr[any](kind)})
+	field(s, "prev", &jsonschema.Schema{Type: "string", Pattern: "^([0-9a-f]{64})?$"})
+	return s, nil
+}
+
+func field(s *jsonschema.Schema, name string, value *jsonschema.Schema) {
+	s.Properties[name] = value
+	s.Required, s.PropertyOrder = append(s.Required, name), append(s.PropertyOrder, name)
+}
+
+// unlock lets objects have fields that the schema does not name.
+func unlock(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Properties != nil {
+		s.AdditionalProperties = nil
+	}
+	unlock(s.Items)
+	unlock(s.AdditionalProperties)
+	for _, p := range s.Properties {
+		unlock(p)
+	}
+}
