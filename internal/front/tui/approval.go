@@ -310,6 +310,11 @@ func (a *approval) body(m *Model, width int) []ink.Line {
 // changeBody draws the proposed diff; its text is made exact before it is drawn.
 func (a *approval) changeBody(m *Model, width int) []ink.Line {
 	var rows []ink.Line
+	for _, c := range a.a.Change.Changes {
+		if c.Steers {
+			rows = append(rows, ink.Wrap(ink.Line{{Text: ink.Exact(m.draw().path(c.Path)) + ": agents, editors or build machines obey this file", Style: ink.As(ink.Bad)}}, width)...)
+		}
+	}
 	files := parseDiff(a.a.Change.Diff)
 	if len(files) == 0 {
 		for _, c := range a.a.Change.Changes {
