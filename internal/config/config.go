@@ -100,6 +100,19 @@ type Tools struct {
 type Agents struct {
 	MaxThreads int `key:"max_threads" min:"0" max:"64"`
 	MaxDepth   int `key:"max_depth" min:"0" max:"8"`
+	// Roles are the tables below agents, by name.
+	Roles map[string]AgentRole `key:"*"`
+}
+
+// AgentRole is a kind of sub-agent. Empty fields are as the parent has them.
+type AgentRole struct {
+	Description  string   `key:"description"`
+	Instructions string   `key:"instructions"`
+	Model        string   `key:"model"`
+	Effort       string   `key:"model_reasoning_effort" enum:"none minimal low medium high xhigh max"`
+	Tools        []string `key:"tools"`
+	Sandbox      string   `key:"sandbox" enum:"read-only workspace-write danger-full-access"`
+	Isolation    string   `key:"isolation" enum:"none worktree"`
 }
 
 // Backups bounds what the store keeps for undo.

@@ -5,10 +5,7 @@ import "slices"
 // foreign reports whether path is a key that other agents' files have and Kerf
 // has no use for. Such keys are passed over, so that one file can serve both;
 // loud ones change what a user would expect to happen and deserve a word.
-func foreign(path []string, isTable bool) (known, loud bool) {
-	if len(path) == 2 && path[0] == "agents" && isTable {
-		return true, true // a role for sub-agents
-	}
+func foreign(path []string) (known, loud bool) {
 	for _, set := range []struct {
 		loud bool
 		keys [][]string
@@ -41,7 +38,7 @@ func quietKeys() [][]string {
 		{"preferred_auth_method"}, {"disable_response_storage"},
 		{"allow_login_shell"}, {"chatgpt_base_url"}, {"marketplaces"},
 		{"model_providers", "*", "websocket_connect_timeout_ms"},
-		{"agents", "default_subagent_model"}, {"agents", "job_max_runtime_seconds"},
+		{"agents", "*", "nickname_candidates"}, {"agents", "default_subagent_model"}, {"agents", "job_max_runtime_seconds"},
 		{"permissions", "*", "description"},
 		{"permissions", "*", "network", "proxy_url"}, {"permissions", "*", "network", "socks_url"},
 		{"permissions", "*", "network", "enable_socks5"}, {"permissions", "*", "network", "enable_socks5_udp"},
@@ -58,6 +55,6 @@ func loudKeys() [][]string {
 		{"notify"}, {"otel"}, {"skills"}, {"plugins"}, {"auto_review"}, {"approvals_reviewer"},
 		{"instructions"}, {"model_instructions_file"}, {"experimental_instructions_file"}, {"compact_prompt"},
 		{"forced_login_method"}, {"forced_chatgpt_workspace_id"},
-		{"model_providers", "*", "aws"},
+		{"model_providers", "*", "aws"}, {"agents", "*", "config_file"},
 	}
 }

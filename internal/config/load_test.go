@@ -215,19 +215,28 @@ hide = true
 update_plan = { enabled = false }
 [agents.reviewer]
 description = "d"
+config_file = "reviewer.toml"
+sandbox = "read-only"
+tools = ["read_file"]
 `)
 	c, warnings, err := w.load(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0].String(), "notify, otel, agents.reviewer") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0].String(), "notify, otel, agents.reviewer.config_file") {
 		t.Errorf("warnings %v", warnings)
+	}
+	if r := c.Agents.Roles["reviewer"]; r.Description != "d" || r.Sandbox != "read-only" || len(r.Tools) != 1 || len(c.Agents.Roles) != 1 {
+		t.Errorf("roles %+v", c.Agents.Roles)
 	}
 	if c.Tools.UpdatePlan || c.Tools.WebSearch != "cached" || c.TUI["theme"] != "x" {
 		t.Errorf("tools %+v tui %v", c.Tools, c.TUI)
 	}
 	if _, _, err := w.load(func(o *Options) { o.Overrides = []string{"agents.max_thread=3"} }); err == nil {
 		t.Error("agents.max_thread passed")
+	}
+	if _, _, err := w.load(func(o *Options) { o.Overrides = []string{"agents.mine.modle=3"} }); err == nil {
+		t.Error("agents.mine.modle passed")
 	}
 }
 

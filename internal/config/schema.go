@@ -72,7 +72,13 @@ func (p *pourer) fields(rv reflect.Value, v *value, path []string) error {
 			}
 			continue
 		}
-		known, loud := foreign(here, sub.table != nil)
+		if rest, named := fieldOf(rv.Type(), anyKey); named && sub.table != nil {
+			if err := p.entry(rv.FieldByIndex(rest.Index), k, sub, here); err != nil {
+				return err
+			}
+			continue
+		}
+		known, loud := foreign(here)
 		if !known {
 			return p.unknown(rv.Type(), sub, here)
 		}
@@ -80,6 +86,23 @@ func (p *pourer) fields(rv reflect.Value, v *value, path []string) error {
 			p.ignored(p.name(here), sub, loud)
 		}
 	}
+	return nil
+}
+
+// anyKey is the key of a field, a map, that takes the tables whose names no other
+// field has.
+const anyKey = "*"
+
+// entry pours one entry of such a map.
+func (p *pourer) entry(m reflect.Value, k string, v *value, path []string) error {
+	if m.IsNil() {
+		m.Set(reflect.MakeMap(m.Type()))
+	}
+	e := reflect.New(m.Type().Elem()).Elem()
+	if err := p.pour(e, v, "", path); err != nil {
+		return err
+	}
+	m.SetMapIndex(reflect.ValueOf(k), e)
 	return nil
 }
 
@@ -309,7 +332,7 @@ func fieldOf(t reflect.Type, key string) (reflect.StructField, bool) {
 func keysOf(t reflect.Type) []string {
 	var keys []string
 	for i := range t.NumField() {
-		if k := t.Field(i).Tag.Get("key"); k != "" {
+		if k := t.Field(i).Tag.Get("key"); k != "" && k != anyKey {
 			keys = append(keys, k)
 		}
 	}
@@ -323,6 +346,10 @@ func lookup(path []string) (reflect.StructTag, bool) {
 		switch t.Kind() {
 		case reflect.Struct:
 			f, ok := fieldOf(t, k)
+			if rest, named := fieldOf(t, anyKey); !ok && named {
+				t, tag, found = rest.Type.Elem(), rest.Tag, true
+				continue
+			}
 			if !ok {
 				return tag, found && tag.Get("form") != ""
 			}

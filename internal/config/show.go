@@ -144,7 +144,9 @@ func Keys() []string {
 		switch {
 		case t.Kind() == reflect.Struct:
 			for i := range t.NumField() {
-				if k := t.Field(i).Tag.Get("key"); k != "" {
+				if k := t.Field(i).Tag.Get("key"); k == anyKey {
+					walk(t.Field(i).Type.Elem(), path+".*")
+				} else if k != "" {
 					walk(t.Field(i).Type, strings.TrimPrefix(path+"."+k, "."))
 				}
 			}
