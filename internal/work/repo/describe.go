@@ -249,13 +249,18 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit code %d: %s", e.co
 
 // git runs git in root and returns its output, of which 1 MiB is enough here.
 func git(ctx context.Context, root string, args ...string) ([]byte, error) {
+	return gitWith(ctx, root, nil, args...)
+}
+
+// gitWith is git with further variables in its environment.
+func gitWith(ctx context.Context, root string, env []string, args ...string) ([]byte, error) {
 	verb := args[slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") && !strings.Contains(a, "=") })]
 	program, err := proc.Program("git", []string{root})
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, program, append(slices.Clone(hardening), args...)...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = root, environment(), 100*time.Millisecond
+	cmd.Dir, cmd.Env, cmd.WaitDelay = root, append(environment(), env...), 100*time.Millisecond
 	out := &bounded{limit: maxOutput}
 	errs := &bounded{limit: 300}
 	cmd.Stdout, cmd.Stderr = out, errs
