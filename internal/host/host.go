@@ -148,6 +148,7 @@ type log struct {
 	meta   rollout.Metadata
 	state  *history.State
 	warn   []string
+	kin    kin // of a sub-agent's session
 }
 
 func (l *log) close() {
@@ -256,6 +257,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		_ = os.RemoveAll(private)
 		return nil, err
 	}
+	ho.Above = l.kin.hands
 	hands := session.NewHands(ho)
 	around.Roots, around.Skills = ws.roots, h.sessionSkills()
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
@@ -263,6 +265,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 	if l.state != nil && l.state.Meta.Instructions != "" {
 		fixed.Instructions = l.state.Meta.Instructions
 	}
+	h.adapt(&fixed, o, l)
 	required := h.required()
 	s := session.Start(session.Options{
 		ID: l.id, Settings: set, Provider: h.Config.ModelProvider, Resumed: l.state != nil && o.Fork == "", State: l.state,
@@ -271,8 +274,8 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
 		Limits: h.limits, Cost: h.cost, Budget: h.budget(),
 		Skills: around.Skills, Roots: ws.roots,
-		Hands: hands, Gather: around.Gather, Headless: o.Headless,
-		Remotes:  session.Remotes{Servers: h.servers(set.Cwd, o.MCP), Roots: ws.roots, Approval: h.mcpApproval},
+		Hands: hands, Gather: around.Gather, Headless: o.Headless, Agents: h.agents(o, client, p, l.kin),
+		Remotes:  session.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.roots, Approval: h.mcpApproval},
 		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), append(ws.warnings, governed...)...),
 		Release: func() {
 			ws.close()

@@ -181,8 +181,8 @@ type Process struct {
 // Agents lists the sub-agents of the session.
 type Agents struct{ Agents []Agent }
 
-// Agent is one sub-agent. State is "running", "waiting", "completed", "failed"
-// or "closed".
+// Agent is one sub-agent. State is "running", "waiting", "completed", "failed",
+// "interrupted" or "closed".
 type Agent struct {
 	ID                SessionID
 	Name, Role, State string

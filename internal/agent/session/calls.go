@@ -22,7 +22,9 @@ import (
 func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 	began := time.Now()
 	action, err, own := s.skillRead(e.Call)
-	if !own {
+	if refused := s.allowedTool(e.Call.Name); refused != nil {
+		action, err = nil, refused
+	} else if !own {
 		action, err = s.o.Hands.Propose(ctx, e.Call)
 	}
 	if err == nil {
@@ -106,7 +108,9 @@ func (h *Hands) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.Prep
 		h.judgeUndo(&p, c, a, rules)
 	case tool.Remote:
 		h.judgeRemote(&p, c, a, rules)
-	case tool.Poke:
+	case tool.Delegate:
+		p.Body = protocol.SubAgent{Call: c.ID, Deed: a.Deed, Prompt: a.Message}
+	case tool.Poke, tool.Inquire:
 		p.Body = protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args}
 	default:
 		p.Outcome = &turn.Outcome{Text: fmt.Sprintf("%s: this kind of action is not supported here", c.Name)}
@@ -206,6 +210,10 @@ func (s *Session) run(ctx context.Context, e turn.Run, a tool.Action) message {
 	}
 	warnings := s.o.Hands.remember(j, e.Decision)
 	denied := false
+	if q, ok := j.Action.(tool.Inquire); ok && ended == nil {
+		o := s.inquire(ctx, j.call, q)
+		ended = &o
+	}
 	if ended == nil {
 		o := s.o.Hands.Do(ctx, e.Call, j.Action, Manner{Settings: j.settings, Turn: j.turn, Tool: j.tool, Unsandboxed: j.unsandboxed(e.Decision),
 			Show: show, Body: j.prepared.Body, Denied: func() { denied = true }})
@@ -264,6 +272,8 @@ func (h *Hands) Do(ctx context.Context, id protocol.CallID, a tool.Action, m Man
 		return h.undo(ctx, id, a, m)
 	case tool.Remote:
 		return h.callRemote(ctx, id, a)
+	case tool.Delegate:
+		return h.delegate(ctx, id, a, m)
 	}
 	return turn.Outcome{Text: "nothing to do"}
 }

@@ -150,7 +150,8 @@ func (h *Hands) forget(path string) {
 // origin is the ledger entry's answer to "who".
 func (h *Hands) origin(m Manner, id protocol.CallID) txn.Origin {
 	o := h.o.Origin
-	o.Turn, o.Call, o.Tool = string(m.Turn), string(id), m.Tool
+	o.Tool = m.Tool
+	o.Session, o.Turn, o.Call = h.rooted(o.Session, string(m.Turn), string(id))
 	return o
 }
 
@@ -175,15 +176,21 @@ func (h *Hands) landed(id protocol.CallID, cause string, set delta.Set, exact bo
 		rec.DiffPath = h.saveDiff(h.unified(delta.Set{alone}))
 		done.records = append(done.records, rec)
 	}
+	h.keepChange(set, cause == ledger.CauseOutside)
+	h.shareChange(set, cause == ledger.CauseOutside)
+	return done
+}
+
+// keepChange adds a set to what the running turn changed.
+func (h *Hands) keepChange(set delta.Set, outside bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.turn.track.Add(set, cause == ledger.CauseOutside)
-	if cause == ledger.CauseOutside {
+	h.turn.track.Add(set, outside)
+	if outside {
 		h.turn.outside = append(h.turn.outside, set)
 	} else {
 		h.turn.ours = append(h.turn.ours, set)
 	}
-	return done
 }
 
 func (h *Hands) saveDiff(d string) string {

@@ -268,24 +268,36 @@ func (h *Hands) scanned(ctx context.Context, m Manner, id protocol.CallID, cause
 	if h.o.Scanner == nil {
 		return nil
 	}
+	co := txn.CommitOptions{Origin: h.origin(m, id), Cause: cause}
+	set, some := h.compared(ctx, &co)
+	if !some {
+		return nil
+	}
+	return h.found(id, set, co)
+}
+
+// compared finds what changed since the last scan, and fills co with what is not a
+// change of a file. It reports whether there is anything.
+func (h *Hands) compared(ctx context.Context, co *txn.CommitOptions) (delta.Set, bool) {
+	h.scanning.Lock()
+	defer h.scanning.Unlock()
 	now, err := h.o.Scanner.Snapshot(ctx)
 	if err != nil {
 		h.uncertain(fmt.Sprintf("the roots could not be scanned: %v", err))
-		return nil
+		return nil, false
 	}
 	h.mu.Lock()
 	before := h.snap
 	h.snap = now
 	h.mu.Unlock()
 	if before == nil {
-		return nil
+		return nil, false
 	}
 	set, gaps, err := h.o.Scanner.Diff(ctx, before, now)
 	if err != nil {
 		h.uncertain(fmt.Sprintf("the roots could not be compared: %v", err))
-		return nil
+		return nil, false
 	}
-	co := txn.CommitOptions{Origin: h.origin(m, id), Cause: cause}
 	co.Dirs, co.Gone = directories(h.o.Scanner.Dirs(before, now))
 	var notes []string
 	for _, g := range gaps {
@@ -297,10 +309,7 @@ func (h *Hands) scanned(ctx context.Context, m Manner, id protocol.CallID, cause
 		notes = append(notes, what)
 	}
 	co.Inexact, co.Origin.Note = len(notes) > 0, noteOf(notes)
-	if len(set)+len(co.Dirs)+len(co.Gone) == 0 {
-		return nil
-	}
-	return h.found(id, set, co)
+	return set, len(set)+len(co.Dirs)+len(co.Gone) > 0
 }
 
 // maxNotes bounds what a ledger entry tells of what could not be seen.
@@ -347,6 +356,8 @@ func (h *Hands) found(id protocol.CallID, set delta.Set, co txn.CommitOptions) [
 // note tells the scanner of a change that Kerf made itself.
 func (h *Hands) note(path string, img *delta.Image) {
 	if h.o.Scanner != nil {
+		h.scanning.Lock()
 		h.o.Scanner.Note(path, img)
+		h.scanning.Unlock()
 	}
 }

@@ -31,6 +31,8 @@ func (s *Session) start(e turn.Effect) bool {
 		s.spawn(e.Call, func(ctx context.Context) message { return s.run(ctx, e, action) })
 	case turn.RunShell:
 		s.spawn(e.Call, func(ctx context.Context) message { return s.runShell(ctx, e) })
+	case turn.RunReview:
+		s.spawn(e.Call, func(ctx context.Context) message { return s.review(ctx, e) })
 	case turn.Undo:
 		s.spawn(nil, func(ctx context.Context) message { return s.undo(ctx, e) })
 	case turn.Kill:
@@ -92,6 +94,7 @@ func (s *Session) gather(ctx context.Context, e turn.Gather) message {
 	in := s.o.Gather(ctx, e)
 	in.Turn, in.Again = e.Turn, e.Again
 	in.Notices = append(in.Notices, s.o.Hands.Notes()...)
+	in.Notices = append(in.Notices, s.news()...)
 	if it := s.moved(); it != nil && e.Again == 0 {
 		in.Notices = append(in.Notices, it)
 	}
@@ -124,9 +127,10 @@ func (s *Session) settle(ctx context.Context, e turn.Settle) message {
 	if text := s.goOn(ctx, e); text != "" {
 		return message{in: turn.Settled{Turn: e.Turn, GoOn: text}}
 	}
+	s.lastWords(ctx, e)
 	s.o.Hands.MarkTurn(e.Turn)
 	diff := s.o.Hands.TurnDiff(ctx)
-	return message{in: turn.Settled{Turn: e.Turn, Diff: diff}}
+	return message{in: turn.Settled{Turn: e.Turn, Diff: diff, Changes: s.o.Hands.takeMerged()}}
 }
 
 // titleOf makes a title of the first line of a prompt.

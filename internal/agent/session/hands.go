@@ -67,6 +67,9 @@ type HandsOptions struct {
 	Transcript string
 	// Client is what the face's own program offers, nil for nothing.
 	Client *protocol.ClientHands
+	// Above are the hands of the session whose sub-agent these are, when both work in
+	// the same tree.
+	Above *Hands
 	// Seen is what the model of a resumed session last saw.
 	Seen map[string]history.Sight
 }
@@ -82,6 +85,8 @@ type Hands struct {
 	versions tree.Versions
 	memory   policy.Memory // what the user allowed for the session
 	remote   *remotes      // the MCP servers; nil without any
+	borrowed bool          // remote is the parent's
+	family
 
 	mu      sync.Mutex       // guards what follows
 	seen    map[string]sight // by real path
@@ -125,7 +130,7 @@ func (h *Hands) remembered(s history.Sight) *delta.Image {
 // Close ends the processes that still run.
 func (h *Hands) Close() {
 	h.table.CloseAll()
-	if h.remote != nil {
+	if h.remote != nil && !h.borrowed {
 		h.remote.manager.Close()
 	}
 	h.mu.Lock()

@@ -28,7 +28,9 @@ func (h *Hands) missed(ctx context.Context, id protocol.CallID, m Manner, set de
 			continue
 		}
 		seen[path] = true
+		h.scanning.Lock()
 		change, ok, err := h.o.Scanner.Missed(ctx, path, c.Pre)
+		h.scanning.Unlock()
 		switch {
 		case err != nil:
 			h.uncertain(fmt.Sprintf("%s (%v)", path, err))

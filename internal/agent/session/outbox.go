@@ -42,7 +42,7 @@ func (o *outbox) merge(e protocol.Event) bool {
 	}
 	last := &o.queue[len(o.queue)-1]
 	before, ok := last.Msg.(protocol.ItemDelta)
-	if !ok || before.Item != d.Item {
+	if !ok || before.Item != d.Item || last.Agent != e.Agent {
 		return false
 	}
 	before.Text += d.Text

@@ -67,6 +67,8 @@ type Options struct {
 	Skills []Skill
 	// Remotes are the MCP servers.
 	Remotes Remotes
+	// Agents are the sub-agents it may have.
+	Agents Agents
 	// Headless sessions have nobody to ask.
 	Headless bool
 	Warnings []string
@@ -118,6 +120,7 @@ type message struct {
 	in       turn.Input
 	action   tool.Action
 	told     protocol.Msg
+	event    *protocol.Event // of a sub-agent, or about them
 }
 
 // queue is how many inputs may wait for the loop.
@@ -141,6 +144,7 @@ func Start(o Options) *Session {
 		h.o.Correct = &tools.Corrector{Asker: Asker{o.Client, h.o.CorrectModel}}
 	}
 	s.serve(o.Remotes)
+	s.enlist()
 	s.outbox = newOutbox()
 	go s.outbox.pump(s.events)
 	go s.loop()
@@ -213,7 +217,11 @@ func (s *Session) step(m message) bool {
 		s.pose(m.question)
 		return true
 	}
-	if m.in != nil && s.answers(m.in) {
+	if m.event != nil {
+		s.relay(*m.event)
+		return true
+	}
+	if m.in != nil && (s.answers(m.in) || s.heed(m.in)) {
 		return true
 	}
 	if m.told != nil {
@@ -221,6 +229,8 @@ func (s *Session) step(m message) bool {
 		return true
 	}
 	switch in := m.in.(type) {
+	case turn.Reviewed:
+		delete(s.stops, in.Call)
 	case turn.ShellDone:
 		delete(s.stops, in.Call)
 	case turn.Prepared:
@@ -269,6 +279,8 @@ func (s *Session) open() {
 }
 
 func (s *Session) close() {
+	s.o.Hands.team.Close()
+	s.o.Hands.leave()
 	s.o.Hands.Close()
 	if s.o.Rollout != nil {
 		s.saveMeta()
@@ -354,6 +366,7 @@ func (s *Session) tell(t turn.Told) {
 	switch m := t.Msg.(type) {
 	case protocol.TurnStarted:
 		s.began, s.turnID = now, t.Turn
+		s.o.Hands.begun(t.Turn)
 	case protocol.TurnCompleted:
 		m.Duration = now.Sub(s.began)
 		t.Msg = m

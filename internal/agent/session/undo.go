@@ -59,7 +59,11 @@ func (h *Hands) Rewind(ctx context.Context, t protocol.TurnID) (protocol.UndoRep
 
 func (h *Hands) choice(op protocol.Undo) changes.Choice {
 	c := changes.Choice{Redo: op.Redo, Session: h.o.Origin.Session, Turn: string(op.Turn), Call: string(op.Call)}
-	if c.Session == "" {
+	if h.o.Above != nil {
+		c.Session, _, c.Call = h.rooted(c.Session, "", c.Call)
+		c.Turn = "" // the ledger knows the parent's
+	}
+	if c.Session == "" || h.o.Above != nil {
 		c.Client = h.o.Origin.Client
 	}
 	for _, p := range op.Paths {
@@ -221,7 +225,7 @@ func (h *Hands) MarkTurn(t protocol.TurnID) {
 	h.mu.Lock()
 	changed := len(h.turn.ours) > 0
 	h.mu.Unlock()
-	if changed || h.o.Work == nil {
+	if changed || h.o.Work == nil || h.o.Above != nil {
 		return
 	}
 	o := h.origin(Manner{Turn: t}, "")

@@ -64,7 +64,8 @@ type entry interface {
 func entries() []entry {
 	return []entry{
 		readFile(), writeFile(), editFile(), applyPatch(), execCommand(), writeStdin(),
-		listDir(), globTool(), grepTool(), updatePlan(), viewImage(), undoTool(),
+		listDir(), globTool(), grepTool(), updatePlan(), viewImage(), undoTool(), requestUserInput(),
+		spawnAgent(), sendInput(), waitTool(), closeAgent(), listAgents(), resumeAgent(),
 	}
 }
 

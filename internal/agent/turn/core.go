@@ -84,6 +84,7 @@ const (
 	compacting        // the summary of the history is being written
 	regathering       // the history is about to be replaced
 	shelling          // a command of the user's own runs, and nothing else
+	reviewing         // a review is being made
 	settling
 )
 
@@ -94,6 +95,7 @@ const (
 	regular kind = iota
 	compaction
 	userShell
+	review
 )
 
 // turn is the state of the running turn.
@@ -126,6 +128,7 @@ type turn struct {
 	sampled  int                 // requests with tools
 	todo     protocol.ItemID
 	todoNow  *protocol.TodoList
+	review   protocol.CallID
 }
 
 // ending is how a turn ends.
@@ -190,6 +193,10 @@ func (c *Core) Step(in Input) Ready {
 		c.undone(in)
 	case Elapsed:
 		c.elapsed(in)
+	case Spent:
+		c.spentBy(in)
+	case Reviewed:
+		c.reviewed(in)
 	case Settled:
 		c.settled(in)
 	}
@@ -247,7 +254,7 @@ func (c *Core) submit(s Submit) {
 		c.queue = nil
 		c.reply(s.ID, protocol.QueueChanged{})
 	case protocol.Review:
-		c.reply(s.ID, protocol.Warning{Message: "this session cannot make a review; ask for one in words"})
+		c.reviewOp(s, op)
 	case protocol.Kill:
 		c.do(Kill{Process: op.Process})
 	case protocol.Shutdown:
@@ -412,6 +419,9 @@ func (c *Core) stop(e ending) {
 		c.dropShrink()
 		c.settle(e)
 		return
+	case reviewing:
+		c.do(StopCall{Call: t.review})
+		return // its answer settles the turn
 	case compacting:
 		c.do(StopModel{Round: t.shrink.round})
 		c.dropShrink()

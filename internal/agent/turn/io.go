@@ -119,6 +119,22 @@ type Settled struct {
 	GoOn string
 }
 
+// Spent tells what a sub-agent used. It counts as the session's own.
+type Spent struct {
+	Agent protocol.SessionID
+	Usage protocol.Usage
+}
+
+// Reviewed answers RunReview: a result, or why there is none.
+type Reviewed struct {
+	Call    protocol.CallID
+	Result  protocol.ReviewResult
+	Text    string // the result in words
+	Trouble *protocol.Trouble
+}
+
+func (Spent) input()       {}
+func (Reviewed) input()    {}
 func (Submit) input()      {}
 func (Gathered) input()    {}
 func (Chunk) input()       {}
@@ -227,9 +243,18 @@ type Settle struct {
 	WentOn int
 }
 
+// RunReview has changes reviewed. StopCall ends it.
+type RunReview struct {
+	Turn     protocol.TurnID
+	Call     protocol.CallID
+	Settings protocol.Settings
+	Op       protocol.Review
+}
+
 // End closes the session; it is the last effect.
 type End struct{}
 
+func (RunReview) effect() {}
 func (Gather) effect()    {}
 func (CallModel) effect() {}
 func (StopModel) effect() {}

@@ -14,6 +14,9 @@ import (
 
 // hear turns one event of the session into updates for the editor.
 func (s *session) hear(e protocol.Event) {
+	if _, question := e.Msg.(protocol.ApprovalRequested); e.Agent != "" && !question {
+		return // of a sub-agent, whose calls tell what becomes of it
+	}
 	switch m := e.Msg.(type) {
 	case protocol.SessionStarted:
 		s.mu.Lock()

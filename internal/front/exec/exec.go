@@ -31,6 +31,8 @@ type Options struct {
 	// Open says which session. It is opened headless, whatever it says.
 	Open   protocol.OpenOptions
 	Prompt []protocol.Input
+	// Op, when not nil, is submitted instead of the prompt, which is then only shown.
+	Op protocol.Op
 	// Schema is the JSON schema that the final message must follow, or nil.
 	Schema json.RawMessage
 	// JSON prints JSON lines on Stdout (doc/exec-events.md). Otherwise Stdout gets
@@ -68,7 +70,7 @@ const (
 // Goroutines: one submits in order, one closes the session at the end. Run waits
 // for both, unless a session does not close in time.
 func Run(ctx context.Context, o Options) int {
-	if blank(o.Prompt) {
+	if o.Op == nil && blank(o.Prompt) {
 		fmt.Fprintln(o.Stderr, "kerf: no prompt given; pass it as an argument or on stdin")
 		return exitUsage
 	}
@@ -94,7 +96,10 @@ func Run(ctx context.Context, o Options) int {
 		r.submit(ctx)
 	}()
 	r.face.open(r.session.ID(), o.Prompt)
-	r.send(protocol.UserInput{Items: o.Prompt, Schema: o.Schema})
+	if o.Op == nil {
+		o.Op = protocol.UserInput{Items: o.Prompt, Schema: o.Schema}
+	}
+	r.send(o.Op)
 	end := r.follow(ctx)
 	r.face.end(end)
 	r.close()
@@ -117,6 +122,8 @@ func blank(prompt []protocol.Input) bool {
 type face interface {
 	open(id protocol.SessionID, prompt []protocol.Input)
 	show(m protocol.Msg)
+	// agent shows an event of a sub-agent.
+	agent(name string, e protocol.Event)
 	// end closes what is still open and tells how the turn ended.
 	end(e ending)
 	// broken reports that nobody reads the output any more.
@@ -140,6 +147,7 @@ type runner struct {
 	interrupted bool      // Interrupt was sent
 	lastMessage string
 	lastPlan    string
+	agents      []protocol.Agent // as last told
 }
 
 // open opens the session; a signal meanwhile gives up.
@@ -221,7 +229,9 @@ func (r *runner) follow(ctx context.Context) ending {
 			if !ok {
 				return r.mark("the session ended before the turn did")
 			}
-			if end, over := r.take(e.Msg); over {
+			if e.Agent != "" {
+				r.hear(e)
+			} else if end, over := r.take(e.Msg); over {
 				return end
 			}
 			if r.face.broken() {
@@ -279,6 +289,8 @@ func (r *runner) take(m protocol.Msg) (ending, bool) {
 		r.send(protocol.Answer{Approval: m.Approval.ID, Decision: protocol.Deny,
 			Words: "nobody can answer in this run; work without it, or say what the user should allow"})
 		return ending{}, false
+	case protocol.Agents:
+		r.agents = m.Agents
 	case protocol.ItemCompleted:
 		switch b := m.Item.Body.(type) {
 		case protocol.AgentMessage:

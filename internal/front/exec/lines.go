@@ -22,6 +22,8 @@ type lines struct {
 	// open items were started and not completed, in that order.
 	pending []*entry
 	todo    *entry
+	thread  protocol.SessionID
+	review  bool // the last message is the review in words
 }
 
 // entry is an item as it was last printed.
@@ -171,6 +173,7 @@ func ascii(b []byte) []byte {
 func hidden(r rune) bool { return r >= 0x7f && !unicode.IsPrint(r) && r != 0x200d }
 
 func (l *lines) open(id protocol.SessionID, _ []protocol.Input) {
+	l.thread = id
 	l.print(line{Type: "thread.started", ThreadID: string(id)})
 }
 
@@ -204,7 +207,7 @@ func (l *lines) started(i protocol.Item) {
 	if l.find(i.ID) != nil {
 		return
 	}
-	if p := payload(i, "in_progress"); takesTime(p) {
+	if p := l.payload(i, "in_progress"); takesTime(p) {
 		l.begin(i.ID, p)
 	}
 }
@@ -222,7 +225,7 @@ func (l *lines) updated(i protocol.Item) {
 	if t, ok := i.Body.(protocol.TodoList); ok {
 		l.plan(t)
 	} else if e := l.find(i.ID); e != nil {
-		e.last = payload(i, "in_progress").named(e.id)
+		e.last = l.payload(i, "in_progress").named(e.id)
 	}
 }
 
@@ -231,7 +234,10 @@ func (l *lines) completed(i protocol.Item) {
 		l.plan(t)
 		return
 	}
-	p := payload(i, "")
+	p := l.payload(i, "")
+	if _, ok := p.(reviewItem); ok {
+		l.review = true
+	}
 	if t, ok := p.(textItem); p == nil || ok && t.Text == "" {
 		return
 	}
@@ -241,16 +247,20 @@ func (l *lines) completed(i protocol.Item) {
 	}
 	e := l.find(i.ID)
 	if e == nil {
-		e = l.begin(i.ID, payload(unfinished(i), "in_progress"))
+		e = l.begin(i.ID, l.payload(unfinished(i), "in_progress"))
 	}
 	l.finish(e, p)
 }
 
 // unfinished is i as it was before anything came of it.
 func unfinished(i protocol.Item) protocol.Item {
-	if c, ok := i.Body.(protocol.Command); ok {
-		c.Output, c.ExitCode = "", nil
-		i.Body = c
+	switch b := i.Body.(type) {
+	case protocol.Command:
+		b.Output, b.ExitCode = "", nil
+		i.Body = b
+	case protocol.SubAgent:
+		b.Agents, b.Error = nil, ""
+		i.Body = b
 	}
 	return i
 }
@@ -297,6 +307,9 @@ func (l *lines) end(e ending) {
 		l.finish(open, failed(open.last))
 	}
 	l.todo = nil
+	if l.review && e.done != nil {
+		l.whole("", textItem{head{Type: "agent_message"}, e.done.LastMessage})
+	}
 	switch {
 	case e.done != nil:
 		l.print(line{Type: "turn.completed", Usage: &e.done.Usage})
@@ -330,7 +343,7 @@ func (l *lines) id(item protocol.ItemID) string {
 
 func takesTime(p item) bool {
 	switch p.(type) {
-	case commandItem, fileItem, toolItem, todoItem:
+	case commandItem, fileItem, toolItem, todoItem, collabItem:
 		return true
 	}
 	return false
@@ -343,6 +356,9 @@ func failed(p item) item {
 		p.Status = "failed"
 		return p
 	case fileItem:
+		p.Status = "failed"
+		return p
+	case collabItem:
 		p.Status = "failed"
 		return p
 	case toolItem:
@@ -388,6 +404,14 @@ func payload(i protocol.Item, status string) item {
 		return p
 	case protocol.ToolCall:
 		return toolPayload(b, refused(status))
+	case protocol.SubAgent:
+		return collabPayload(b, refused(status))
+	case protocol.ReviewResult:
+		findings := b.Findings
+		if findings == nil {
+			findings = []protocol.Finding{}
+		}
+		return reviewItem{head{Type: "review"}, b.Text, findings}
 	}
 	return nil
 }

@@ -185,6 +185,8 @@ func (t *text) completed(i protocol.Item) {
 		t.changed(i.Status, b)
 	case protocol.ToolCall:
 		t.called(i.Status, b)
+	case protocol.SubAgent:
+		t.collab(b)
 	case protocol.TodoList:
 		t.checklist(i)
 	case protocol.WebSearch:

@@ -220,6 +220,9 @@ type watcher struct {
 
 func (w *watcher) hear(e protocol.Event) {
 	id := string(w.thread.session.ID())
+	if _, question := e.Msg.(protocol.ApprovalRequested); e.Agent != "" && !question {
+		return // of a sub-agent
+	}
 	switch m := e.Msg.(type) {
 	case protocol.ApprovalRequested:
 		go w.ask(m.Approval)

@@ -1,0 +1,137 @@
+package team
+
+import (
+	"context"
+	"strings"
+
+	"kerf/internal/protocol"
+)
+
+// pump reads a member's events until they end.
+func (t *Team) pump(m *member) {
+	defer close(m.over)
+	for e := range m.open.Session.Events() {
+		if t.hear(m, e) {
+			t.note()
+		}
+		t.pass(m, e)
+	}
+	t.mu.Lock()
+	m.state = Closed
+	if m.placed {
+		m.placed = false
+		t.o.Places.give()
+	}
+	t.mu.Unlock()
+	t.note()
+}
+
+// hear keeps what is known of a member true. It reports whether that changed.
+func (t *Team) hear(m *member, e protocol.Event) bool {
+	if e.Agent != "" {
+		return false // of a member's own member
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := *m
+	switch msg := e.Msg.(type) {
+	case protocol.TurnStarted:
+		m.state = Running
+	case protocol.ItemCompleted:
+		m.read(msg.Item)
+	case protocol.ApprovalRequested:
+		m.state = Waiting
+	case protocol.ApprovalResolved:
+		m.state = Running
+	case protocol.TokensUsed:
+		m.tokens = msg.Total.Total()
+	case protocol.TurnCompleted:
+		m.rest(Completed, msg.LastMessage)
+	case protocol.TurnFailed:
+		m.owed = 0
+		m.rest(Failed, strings.TrimSpace(msg.Error.Message+"\n"+msg.Error.Hint))
+	case protocol.TurnAborted:
+		m.owed = max(0, m.owed-len(msg.Undelivered))
+		words := "interrupted"
+		if msg.Reason == protocol.AbortBudget {
+			words = "its budget is used up"
+		}
+		m.rest(Interrupted, words)
+	}
+	return before.state != m.state || before.message != m.message
+}
+
+// read notes that a member took in one of the inputs that it owes an answer to,
+// and what it said last.
+func (m *member) read(i protocol.Item) {
+	switch b := i.Body.(type) {
+	case protocol.UserMessage:
+		m.owed = max(0, m.owed-1)
+	case protocol.AgentMessage:
+		m.message = b.Text
+	}
+}
+
+// rest ends a turn. A member that has input left to read goes on.
+func (m *member) rest(state, message string) {
+	if m.owed > 0 {
+		return
+	}
+	m.state = state
+	if message != "" {
+		m.message = message
+	}
+}
+
+// pass hands an event on to the parent, as one of the member's, and tells what it
+// used.
+func (t *Team) pass(m *member, e protocol.Event) {
+	if u, ok := e.Msg.(protocol.TokensUsed); ok && e.Agent == "" {
+		t.o.Spent(m.id, u.Last)
+	}
+	if e.Agent == "" {
+		e.Agent = m.id
+	}
+	switch msg := e.Msg.(type) {
+	case protocol.SessionEnded:
+		return
+	case protocol.ApprovalRequested:
+		msg.Approval.ID = m.approval(msg.Approval.ID)
+		if msg.Approval.Call != "" {
+			msg.Approval.Call = protocol.CallID(m.id) + "/" + msg.Approval.Call
+		}
+		e.Msg = msg
+	case protocol.ApprovalResolved:
+		msg.Approval = m.approval(msg.Approval)
+		e.Msg = msg
+	}
+	t.o.Tell(e)
+}
+
+// approval is the name of a member's question in the parent's session.
+func (m *member) approval(id protocol.ApprovalID) protocol.ApprovalID {
+	return protocol.ApprovalID(m.id) + "/" + id
+}
+
+// Answer passes an answer on to the member whose question it is about. It reports
+// whether it is one of the team's.
+func (t *Team) Answer(ctx context.Context, a protocol.Answer) bool {
+	id, rest, ok := strings.Cut(string(a.Approval), "/")
+	if !ok {
+		return false
+	}
+	t.mu.Lock()
+	var to *member
+	for _, m := range t.members {
+		if string(m.id) == id {
+			to = m
+		}
+	}
+	t.mu.Unlock()
+	if to == nil {
+		return false
+	}
+	a.Approval = protocol.ApprovalID(rest)
+	_ = to.open.Session.Submit(ctx, protocol.Submission{ID: "answer", Op: a}) // a session that ended asks nothing
+	return true
+}

@@ -1,0 +1,23 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+
+	"kerf/internal/agent/tool"
+)
+
+//go:embed resume_agent.md
+var resumeAgentWords string
+
+type resumeArgs struct {
+	Target  string `json:"target" doc:"The agent_id of the agent."`
+	Message string `json:"message,omitempty" doc:"What to tell it then."`
+}
+
+func resumeAgent() entry {
+	return definition[resumeArgs]{name: "resume_agent", words: resumeAgentWords,
+		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a resumeArgs) (tool.Action, error) {
+			return tool.Delegate{Deed: "resume", Targets: []string{a.Target}, Message: a.Message}, nil
+		}}
+}

@@ -1,0 +1,24 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+
+	"kerf/internal/agent/tool"
+)
+
+//go:embed send_input.md
+var sendInputWords string
+
+type sendArgs struct {
+	Target    string `json:"target" doc:"The agent_id, or the name, of the agent."`
+	Message   string `json:"message" doc:"What to tell it."`
+	Interrupt bool   `json:"interrupt,omitempty" doc:"End what it is doing first."`
+}
+
+func sendInput() entry {
+	return definition[sendArgs]{name: "send_input", words: sendInputWords,
+		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a sendArgs) (tool.Action, error) {
+			return tool.Delegate{Deed: "send", Targets: []string{a.Target}, Message: a.Message, Interrupt: a.Interrupt}, nil
+		}}
+}

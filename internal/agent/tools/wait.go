@@ -1,0 +1,36 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"kerf/internal/agent/tool"
+)
+
+//go:embed wait.md
+var waitWords string
+
+// How long a wait takes.
+const (
+	waitDefault = 30 * time.Second
+	waitMax     = time.Hour
+)
+
+type waitArgs struct {
+	Targets   []string `json:"targets,omitempty" doc:"The agent_ids, or names, of the agents (default: all that are open)."`
+	TimeoutMS *int     `json:"timeout_ms,omitempty" min:"0" doc:"How long to wait, in milliseconds (default 30000, at most 3600000)."`
+	For       string   `json:"for,omitempty" enum:"any,all" doc:"any (default) returns when the first agent is done, all when every one is."`
+}
+
+func waitTool() entry {
+	return definition[waitArgs]{name: "wait", words: waitWords, parallel: true,
+		aliases: []alias[waitArgs]{as("wait_agent", func(a waitArgs) (waitArgs, error) { return a, nil })},
+		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a waitArgs) (tool.Action, error) {
+			d := tool.Delegate{Deed: "wait", Targets: a.Targets, All: a.For == "all", Timeout: waitDefault}
+			if a.TimeoutMS != nil {
+				d.Timeout = min(time.Duration(*a.TimeoutMS)*time.Millisecond, waitMax)
+			}
+			return d, nil
+		}}
+}

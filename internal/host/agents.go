@@ -1,0 +1,207 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kerf/internal/agent/prompt"
+	"kerf/internal/agent/review"
+	"kerf/internal/agent/session"
+	"kerf/internal/agent/team"
+	"kerf/internal/agent/tool"
+	"kerf/internal/config"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+	"kerf/internal/work/mcpclient"
+)
+
+// agentSource is what the metadata of a sub-agent's session names as its source.
+const agentSource = "agent"
+
+// kin is what the session of a sub-agent has of its parent; the zero value is for
+// sessions of the user's own.
+type kin struct {
+	parent *session.Session
+	hands  *session.Hands // of the parent, when both work in one tree
+	depth  int
+	places *team.Places
+	spawn  team.Spawn
+}
+
+// agents say which sub-agents a session may have.
+func (h *Host) agents(o protocol.OpenOptions, client model.Client, p config.Provider, k kin) session.Agents {
+	if k.places == nil {
+		k.places = &team.Places{Most: h.Config.Agents.MaxThreads}
+	}
+	a := session.Agents{Depth: k.depth, MaxDepth: h.Config.Agents.MaxDepth, Places: k.places, Roles: h.agentRoles(), Parent: k.parent,
+		Open: func(ctx context.Context, parent *session.Session, s team.Spawn) (session.Agent, error) {
+			return h.openAgent(ctx, o, client, p, kin{parent: parent, hands: parent.Hands(), depth: k.depth + 1, places: k.places, spawn: s})
+		}}
+	if k.parent != nil {
+		a.Only = k.spawn.Role.Tools
+	}
+	return a
+}
+
+// agentRoles are the built-in ones with the configured ones over them.
+func (h *Host) agentRoles() []team.Role {
+	roles := team.Roles()
+	var names []string
+	for name := range h.Config.Agents.Roles {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		c := h.Config.Agents.Roles[name]
+		r := team.Role{Name: name, Description: c.Description, Instructions: c.Instructions, Model: c.Model, Effort: c.Effort,
+			Tools: c.Tools, Sandbox: protocol.SandboxMode(c.Sandbox), Isolated: c.Isolation == "worktree"}
+		if i := slices.IndexFunc(roles, func(r team.Role) bool { return r.Name == name }); i >= 0 {
+			roles[i] = r
+		} else {
+			roles = append(roles, r)
+		}
+	}
+	return roles
+}
+
+// openAgent opens the session of a sub-agent: the parent's settings, narrowed by the
+// role, its own record, the same tree or one of its own.
+func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client model.Client, p config.Provider, k kin) (session.Agent, error) {
+	s := k.spawn
+	set := s.Settings
+	set.Model = orElse(s.Model, orElse(s.Role.Model, set.Model))
+	set.Effort = orElse(s.Effort, orElse(s.Role.Effort, set.Effort))
+	set.Sandbox = narrower(set.Sandbox, s.Role.Sandbox)
+	if s.Role.Name == review.Role {
+		set.Model = orElse(h.Config.ReviewModel, set.Model)
+	}
+	o.Resume, o.Last, o.Fork, o.ForkTurn, o.MCP, o.Source = "", false, "", "", nil, agentSource
+	l, err := h.agentLog(o, set, k)
+	if err != nil {
+		return session.Agent{}, err
+	}
+	var tree *session.WorkTree
+	if s.Isolated {
+		dir := filepath.Join(h.Config.Home, "worktrees", string(l.id))
+		if tree, err = session.NewWorkTree(ctx, set.Cwd, dir); err != nil {
+			l.close()
+			return session.Agent{}, err
+		}
+		if rel, err := filepath.Rel(tree.Root, set.Cwd); err == nil && filepath.IsLocal(rel) {
+			dir = filepath.Join(dir, rel)
+		}
+		set.Cwd, k.hands, o.AddDirs, l.meta.Cwd = dir, nil, nil, dir
+	}
+	l.kin = k
+	around := h.surroundings(set)
+	if tree != nil {
+		around.Root = tree.Dir
+	}
+	around.Start(context.WithoutCancel(ctx))
+	opened, err := h.start(ctx, o, set, client, p, around, l)
+	if err != nil {
+		l.close()
+		return session.Agent{}, err
+	}
+	return session.Agent{Session: opened, Tree: tree}, nil
+}
+
+// agentLog is the record of a sub-agent: a new one, or that of one of the parent's
+// which was closed.
+func (h *Host) agentLog(o protocol.OpenOptions, set protocol.Settings, k kin) (*log, error) {
+	parent := string(k.parent.ID())
+	id := k.spawn.Resume
+	if id == "" {
+		l, err := h.newLog(o, set)
+		if err == nil {
+			l.meta.Parent, l.meta.Title = parent, k.spawn.Name
+		}
+		return l, err
+	}
+	if o.Ephemeral {
+		return nil, fmt.Errorf("the sessions of this run are not kept, so %s cannot be opened again", id)
+	}
+	o.Resume = string(id)
+	l, err := h.resumeLog(o)
+	if err != nil {
+		return nil, err
+	}
+	if l.meta.Parent != parent || l.meta.Source != agentSource {
+		l.close()
+		return nil, fmt.Errorf("%s is no sub-agent of this session", id)
+	}
+	return l, nil
+}
+
+// narrower is the stricter of two sandbox modes; an empty one says nothing.
+func narrower(a, b protocol.SandboxMode) protocol.SandboxMode {
+	order := []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull}
+	if b == "" || slices.Index(order, b) >= slices.Index(order, a) {
+		return a
+	}
+	return b
+}
+
+// agentTools are those about sub-agents.
+var agentTools = [...]string{"spawn_agent", "send_input", "wait", "close_agent", "list_agents", "resume_agent"}
+
+// adapt gives a session the tools and the words that are right for its place in the
+// family.
+func (h *Host) adapt(fixed *prompt.Fixed, o protocol.OpenOptions, l *log) {
+	k := l.kin
+	spawns := k.depth < h.Config.Agents.MaxDepth && h.Config.Agents.MaxThreads > 0
+	fixed.Tools = slices.DeleteFunc(fixed.Tools, func(s tool.Spec) bool {
+		switch {
+		case slices.Contains(agentTools[:], s.Name):
+			return !spawns
+		case s.Name == "request_user_input":
+			return o.Headless || k.parent != nil
+		}
+		return k.spawn.Role.Tools != nil && !slices.Contains(k.spawn.Role.Tools, s.Name)
+	})
+	for i, s := range fixed.Tools {
+		if s.Name == "spawn_agent" {
+			fixed.Tools[i].Description += h.roleWords()
+		}
+	}
+	if k.parent == nil || l.state != nil {
+		return
+	}
+	if k.spawn.Role.Name == review.Role {
+		fixed.Instructions = k.spawn.Role.Instructions
+		return
+	}
+	fixed.Instructions += "\n\n# You are a sub-agent\n\nAnother agent started you for one task; your messages go to it, not to a person. " +
+		"Do the task to its end, ask nothing, and let your last message tell what you did, what you found and what is left, in a form it can use.\n"
+	if words := strings.TrimSpace(k.spawn.Role.Instructions); words != "" {
+		fixed.Instructions += "\n" + words + "\n"
+	}
+	if k.spawn.Isolated {
+		fixed.Instructions += "\nYou have a git work tree of your own. Do not commit: what you change is merged when you are done.\n"
+	}
+}
+
+// roleWords tell a model which roles there are.
+func (h *Host) roleWords() string {
+	var b strings.Builder
+	b.WriteString("\n\nThe agent types are:")
+	for _, r := range h.agentRoles() {
+		b.WriteString("\n- " + r.Name)
+		if r.Description != "" {
+			b.WriteString(": " + r.Description)
+		}
+	}
+	return b.String()
+}
+
+// serversOf are the MCP servers that a session starts. A sub-agent uses those of its
+// parent.
+func (h *Host) serversOf(cwd string, o protocol.OpenOptions, l *log) []mcpclient.Server {
+	if l.kin.parent != nil {
+		return nil
+	}
+	return h.servers(cwd, o.MCP)
+}
