@@ -202,10 +202,31 @@ func password(b []byte) (skip, n int) {
 			end = i
 		}
 	}
+	if start == 0 && end > 0 && tokenLike(b[3:end]) {
+		return 3, end - 3
+	}
 	if start == 0 || end-start < least || bytes.IndexByte([]byte("$%{<*["), b[start]) >= 0 {
 		return 0, 0
 	}
 	return start, end - start
+}
+
+// tokenLike reports whether the user of a URL without a password is a token in the
+// place of one: long, with letters and digits, and nothing else.
+func tokenLike(user []byte) bool {
+	const least = 20
+	digits, letters := 0, 0
+	for _, c := range user {
+		switch {
+		case digit(c):
+			digits++
+		case alnum(c) || c == '_' || c == '-':
+			letters++
+		default:
+			return false
+		}
+	}
+	return len(user) >= least && digits > 1 && letters > 1
 }
 
 // pem returns the length of the private key at the beginning of b, or 0 when it

@@ -198,12 +198,12 @@ func (s *Session) run(ctx context.Context, e turn.Run, a tool.Action) message {
 	if !ok {
 		return message{in: turn.Finished{Call: e.Call, Outcome: turn.Outcome{Text: "the call was lost"}}}
 	}
-	show := func(text string) {
+	live := s.o.Hands.veil(func(text string) {
 		select {
 		case s.inputs <- message{in: turn.Progress{Call: e.Call, Text: text}}:
 		case <-ctx.Done():
 		}
-	}
+	})
 	question, ended := s.settleChange(ctx, &j, e.Answer)
 	if question != nil {
 		return s.again(e, j, question)
@@ -216,9 +216,10 @@ func (s *Session) run(ctx context.Context, e turn.Run, a tool.Action) message {
 	}
 	if ended == nil {
 		o := s.o.Hands.Do(ctx, e.Call, j.Action, Manner{Settings: j.settings, Turn: j.turn, Tool: j.tool, Unsandboxed: j.unsandboxed(e.Decision),
-			Show: show, Body: j.prepared.Body, Denied: func() { denied = true }})
+			Show: live.write, Body: j.prepared.Body, Denied: func() { denied = true }})
 		ended = &o
 	}
+	live.close()
 	o := s.told(ctx, *ended, j)
 	o.Warnings = append(o.Warnings, warnings...)
 	o.Millis = time.Since(began).Milliseconds()

@@ -21,17 +21,19 @@ const shellLimit = time.Hour
 // What it changed is found as for any other command.
 func (s *Session) runShell(ctx context.Context, e turn.RunShell) message {
 	began := time.Now()
-	show := func(text string) {
+	live := s.o.Hands.veil(func(text string) {
 		select {
 		case s.inputs <- message{in: turn.Progress{Call: e.Call, Text: text}}:
 		case <-ctx.Done():
 		}
-	}
+	})
 	set := e.Settings
 	set.Sandbox, set.Approval = protocol.SandboxFull, protocol.PolicyNever
 	line := strings.TrimSpace(e.Command)
 	a := tool.Command{Line: line, Argv: []string{"bash", "-c", line}, Dir: s.o.Hands.Cwd(), Timeout: shellLimit, Yield: shellLimit + time.Second}
-	o := s.o.Hands.Do(ctx, e.Call, a, Manner{Settings: set, Turn: e.Turn, Unsandboxed: true, Show: show})
+	o := s.o.Hands.Do(ctx, e.Call, a, Manner{Settings: set, Turn: e.Turn, Unsandboxed: true, Show: live.write})
+	live.close()
+	s.o.Hands.redact(a, &o)
 	if body, ok := o.Body.(protocol.Command); ok {
 		body.User = true
 		o.Body = body

@@ -363,6 +363,7 @@ func (s *Session) saveMeta() {
 // tell lets an event out.
 func (s *Session) tell(t turn.Told) {
 	now := time.Now()
+	t.Msg = s.o.Hands.cleaned(t.Msg)
 	switch m := t.Msg.(type) {
 	case protocol.TurnStarted:
 		s.began, s.turnID = now, t.Turn
