@@ -7,6 +7,7 @@
 package acp
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,13 @@ type Options struct {
 // Serve serves one editor until in ends or ctx is done.
 func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	a := &agent{o: o, sessions: map[sdk.SessionId]*session{}}
-	a.conn = sdk.NewAgentSideConnection(a, out, in)
+	whole, messages := io.Pipe()
+	both := &lockedWriter{w: out}
+	go func() { // ends with in, or with the first message after the connection
+		_ = messages.CloseWithError(filter{bufio.NewReader(in), both}.copy(messages))
+	}()
+	defer whole.Close()
+	a.conn = sdk.NewAgentSideConnection(a, both, whole)
 	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // stderr is the user's
 	defer a.close()
 	select {
@@ -195,8 +202,11 @@ func (a *agent) CloseSession(_ context.Context, r sdk.CloseSessionRequest) (sdk.
 
 // Cancel interrupts what a session does.
 func (a *agent) Cancel(ctx context.Context, r sdk.CancelNotification) error {
-	if s := a.find(r.SessionId); s != nil {
-		s.cancel(ctx)
+	if s := a.find(r.SessionId); s != nil && s.cancelling.CompareAndSwap(false, true) {
+		go func() { // a flood of them must not hold up what comes behind
+			defer s.cancelling.Store(false)
+			s.cancel(context.WithoutCancel(ctx))
+		}()
 	}
 	return nil
 }

@@ -3,10 +3,13 @@ package acp
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 // ask puts an approval to the editor's user. Whatever is not a permission keeps
@@ -14,16 +17,16 @@ import (
 func (s *session) ask(a protocol.Approval) {
 	ctx := context.Background()
 	answer := protocol.Answer{Approval: a.ID, Decision: protocol.Deny, Words: "the user declined"}
-	res, err := s.agent.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{SessionId: s.id, ToolCall: s.shown(a), Options: choices(a)})
+	offered := choices(a)
+	res, err := s.agent.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{SessionId: s.id, ToolCall: s.shown(a), Options: offered})
 	switch {
 	case err != nil:
 		answer.Words = "the question could not be put to the user: " + err.Error()
 	case res.Outcome.Selected != nil:
-		answer.Decision = protocol.Decision(res.Outcome.Selected.OptionId)
-		if answer.Decision.Allows() {
-			answer.Words = ""
-		} else {
-			answer.Decision = protocol.Deny
+		id := res.Outcome.Selected.OptionId
+		known := slices.ContainsFunc(offered, func(o sdk.PermissionOption) bool { return o.OptionId == id })
+		if d := protocol.Decision(id); known && d.Allows() {
+			answer.Decision, answer.Words = d, ""
 		}
 	default: // the turn was cancelled meanwhile
 		answer.Words = "the question was withdrawn"
@@ -42,7 +45,7 @@ func choices(a protocol.Approval) []sdk.PermissionOption {
 	list := []sdk.PermissionOption{once("Allow")}
 	switch {
 	case a.Command != nil && len(a.Command.Prefix) > 0:
-		list = append(list, always(protocol.ForSession, fmt.Sprintf("Allow %q in this session", a.Command.Prefix)))
+		list = append(list, always(protocol.ForSession, fmt.Sprintf("Allow %q in this session", strings.Join(a.Command.Prefix, " "))))
 	case a.Command != nil:
 		list = append(list, always(protocol.ForSession, "Allow this very command in this session"))
 	case a.Change != nil:
@@ -53,7 +56,7 @@ func choices(a protocol.Approval) []sdk.PermissionOption {
 		list = append(list, always(protocol.ForSession, "Allow this host in this session"))
 	}
 	if a.Command != nil && a.Command.Rule != "" {
-		list = append(list, always(protocol.Always, "Always: "+a.Command.Rule))
+		list = append(list, always(protocol.Always, "Always: "+visible.Line(a.Command.Rule)))
 	}
 	return append(list, sdk.PermissionOption{OptionId: sdk.PermissionOptionId(protocol.Deny), Name: "Reject", Kind: sdk.PermissionOptionKindRejectOnce})
 }
@@ -67,33 +70,43 @@ func (s *session) shown(a protocol.Approval) sdk.ToolCallUpdate {
 	if id == "" {
 		id = sdk.ToolCallId(a.ID)
 	}
-	v := view{title: a.Reason, kind: sdk.ToolKindOther}
+	v := view{title: visible.Line(a.Reason), kind: sdk.ToolKindOther}
 	switch {
 	case a.Command != nil:
 		v = viewOf(protocol.Item{Body: protocol.Command{Command: a.Command.Command, Cwd: a.Command.Cwd}}, cwd)
-		v.content = console("$ " + a.Command.Command)
+		v.title = visible.Line(a.Command.Command)
+		v.content = console("$ " + visible.String(a.Command.Command))
 		if a.Command.Unsandboxed {
 			v.content = append(v.content, words("It would run outside the sandbox."))
 		}
 	case a.Change != nil:
 		v = changeView(a.Change.Changes, a.Change.Files, "", cwd)
 		if len(a.Change.Files) < len(a.Change.Changes) {
-			v.content = append(v.content, words("```diff\n"+a.Change.Diff+"\n```"))
+			v.content = append(v.content, console(visible.String(a.Change.Diff))...)
+		}
+		for _, f := range a.Change.Files {
+			if f.New != nil && visible.Odd(*f.New) && (f.Old == nil || !visible.Odd(*f.Old)) {
+				v.content = append(v.content, words("The new text of "+visible.Line(f.Path)+" has characters that are not seen as they are."))
+			}
 		}
 	case a.Tool != nil:
-		v = view{title: a.Tool.Server + ": " + a.Tool.Tool, kind: sdk.ToolKindOther, input: a.Tool.Args}
-		v.content = []sdk.ToolCallContent{words(a.Tool.Args)}
+		v = view{title: visible.Line(a.Tool.Server + ": " + a.Tool.Tool), kind: sdk.ToolKindOther, input: a.Tool.Args}
+		v.content = console(visible.String(a.Tool.Args))
 		if a.Tool.Changed != "" {
-			v.content = append(v.content, words("The tool changed since it was last allowed:\n\n"+a.Tool.Changed))
+			v.content = append(v.content, words("The tool changed since it was last allowed:"))
+			v.content = append(v.content, console(visible.String(a.Tool.Changed))...)
 		}
 	case a.Network != nil:
-		v = view{title: fmt.Sprintf("Reach %s:%d", a.Network.Host, a.Network.Port), kind: sdk.ToolKindFetch}
-		v.content = console("$ " + a.Network.Command)
+		v = view{title: visible.Line(fmt.Sprintf("Reach %s:%d", a.Network.Host, a.Network.Port)), kind: sdk.ToolKindFetch}
+		v.content = console("$ " + visible.String(a.Network.Command))
 	case a.Question != nil:
-		v = view{title: a.Question.Message, kind: sdk.ToolKindOther}
+		v = view{title: visible.Line(a.Question.Message), kind: sdk.ToolKindOther}
+		if a.Question.URL != "" {
+			v.content = append(v.content, words("It asks you to visit "+visible.Line(a.Question.URL)))
+		}
 	}
 	if a.Reason != "" {
-		v.content = append(v.content, words("Reason: "+a.Reason))
+		v.content = append(v.content, words("Reason: "+visible.String(a.Reason)))
 	}
 	status := sdk.ToolCallStatusPending
 	return sdk.ToolCallUpdate{ToolCallId: id, Title: &v.title, Kind: &v.kind, Status: &status, Content: v.content, Locations: v.places, RawInput: v.input}

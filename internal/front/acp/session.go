@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -19,7 +20,8 @@ type session struct {
 	under protocol.Session
 	over  chan struct{} // closed when the events have ended
 
-	prompting sync.Mutex // held while a turn runs
+	prompting  sync.Mutex // held while a turn runs
+	cancelling atomic.Bool
 
 	mu       sync.Mutex
 	mode     sdk.SessionModeId

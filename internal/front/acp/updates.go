@@ -10,6 +10,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 // hear turns one event of the session into updates for the editor.
@@ -270,7 +271,7 @@ type view struct {
 func viewOf(i protocol.Item, cwd string) view {
 	switch b := i.Body.(type) {
 	case protocol.Command:
-		v := view{title: b.Command, kind: sdk.ToolKindExecute, input: map[string]any{"command": b.Command, "cwd": b.Cwd}}
+		v := view{title: visible.Line(b.Command), kind: sdk.ToolKindExecute, input: map[string]any{"command": b.Command, "cwd": b.Cwd}}
 		switch {
 		case b.Terminal != "":
 			v.content = []sdk.ToolCallContent{sdk.ToolTerminalRef(b.Terminal)}
@@ -286,10 +287,10 @@ func viewOf(i protocol.Item, cwd string) view {
 	case protocol.ToolCall:
 		v := view{title: b.Tool, kind: kindOf(b.Tool), input: b.Args, places: placesOf(b.Args, cwd)}
 		if b.Server != "" {
-			v.title, v.kind = b.Server+": "+b.Tool, sdk.ToolKindOther
+			v.title, v.kind = visible.Line(b.Server+": "+b.Tool), sdk.ToolKindOther
 		}
 		if len(v.places) == 1 {
-			v.title += " " + relative(cwd, v.places[0].Path)
+			v.title += " " + visible.Line(relative(cwd, v.places[0].Path))
 		}
 		if text := b.Output + b.Error; text != "" {
 			v.content = []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(text))}
@@ -308,7 +309,7 @@ func changeView(changes []protocol.PathChange, files []protocol.FileText, proble
 	v := view{kind: sdk.ToolKindEdit}
 	var names []string
 	for _, c := range changes {
-		names = append(names, relative(cwd, c.Path))
+		names = append(names, visible.Line(relative(cwd, c.Path)))
 		v.places = append(v.places, sdk.ToolCallLocation{Path: c.Path, Line: firstLine(c.Path, files)})
 	}
 	v.title = "Edit " + strings.Join(names, ", ")

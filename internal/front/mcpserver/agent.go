@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 // threadLimit is how many sessions of one client are kept open; older ones are
@@ -276,7 +277,7 @@ func headline(item protocol.Item) string {
 
 func clip(s string) string {
 	const limit = 200
-	s = strings.Join(strings.Fields(s), " ")
+	s = visible.Line(strings.Join(strings.Fields(s), " "))
 	if len(s) > limit {
 		return strings.ToValidUTF8(s[:limit], "") + "…"
 	}
@@ -339,9 +340,12 @@ func question(a protocol.Approval) string {
 		fmt.Fprintf(&b, "May this command reach %s:%d?\n\n%s\n", a.Network.Host, a.Network.Port, a.Network.Command)
 	case a.Question != nil:
 		b.WriteString(a.Question.Message)
+		if a.Question.URL != "" {
+			b.WriteString("\n\nIt asks you to visit " + a.Question.URL)
+		}
 	}
 	if a.Reason != "" {
 		b.WriteString("\nReason: " + a.Reason)
 	}
-	return b.String()
+	return visible.String(b.String())
 }
