@@ -27,6 +27,7 @@ import (
 //   - The last look at an object and its removal happen under a lock that a put takes
 //     before it makes an old object young. So a put finds the object and keeps it, or
 //     finds it gone and writes it anew.
+//   - What a splice is made on stays as long as the splice, and one collection longer.
 //
 // A collector that is killed has removed some of what it would have removed.
 const (
@@ -114,17 +115,26 @@ func (s *Store) Horizon(now time.Time) time.Time {
 }
 
 // Sweep removes the objects that were last put before horizon and that keep does not
-// want. It may run beside processes that use the store. With dry set it only counts.
+// want, and compresses what is left. It may run beside processes that use the store.
+// With dry set it only counts.
 func (s *Store) Sweep(ctx context.Context, horizon time.Time, keep func(Object) bool, dry bool) (Swept, error) {
 	var done Swept
-	err := s.Walk(func(o Object) error {
+	// A splice that is made from here on makes its base young.
+	bases, err := s.bases()
+	if err != nil {
+		return done, fmt.Errorf("sweep store %s: %w", s.dir, err)
+	}
+	err = s.Walk(func(o Object) error {
 		done.Objects++
 		done.Bytes += o.Size
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !o.Time.Before(horizon) || keep(o) {
-			return nil
+		if !o.Time.Before(horizon) || keep(o) || bases[o.Sum] {
+			if dry || o.Size <= maxWhole {
+				return nil
+			}
+			return s.shrink(o)
 		}
 		if !dry {
 			gone, err := s.removeOld(o.Sum, horizon)
@@ -158,7 +168,7 @@ func (s *Store) removeOld(sum delta.Sum, horizon time.Time) (bool, error) {
 // lastPut is when an object, loose or packed, was last put.
 func (s *Store) lastPut(sum delta.Sum) time.Time {
 	var last time.Time
-	paths := []string{s.path(sum)}
+	paths := []string{s.path(sum), s.splicePath(sum)}
 	if p, ok := s.find(sum); ok {
 		paths = append(paths, p.in.path)
 	}

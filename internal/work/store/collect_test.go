@@ -32,7 +32,7 @@ func aged(t *testing.T, dir string, n int) []delta.Sum {
 			t.Fatal(err)
 		}
 	}
-	if err := s.PutAll(many, false); err != nil {
+	if err := s.PutAll(contentsOf(many), false); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -69,37 +69,37 @@ type packed struct {
 
 // PutAll stores each of the contents that is not there; many small ones go into one
 // file. Unless durable is set they may be lost in a power failure; they are never
-// damaged by one.
-func (s *Store) PutAll(contents [][]byte, durable bool) error {
+// damaged by one. It is for those who wait: large contents are not compressed before
+// the next collection.
+func (s *Store) PutAll(contents []Content, durable bool) error {
 	s.hold()
 	if len(contents) < minPack {
 		return s.putEach(contents, durable)
 	}
 	s.find(delta.Sum{}) // looks at the packs of others once
-	var small [][]byte
+	var small []Content
 	size := 0
 	seen := make(map[delta.Sum]bool, len(contents))
 	found := make(map[string]bool)
-	for _, data := range contents {
-		sum := delta.SumOf(data)
-		if seen[sum] {
+	for _, c := range contents {
+		if seen[c.Sum] {
 			continue
 		}
-		seen[sum] = true
-		if len(data) > maxPacked {
-			if _, err := s.put(data, durable); err != nil {
+		seen[c.Sum] = true
+		if len(c.Data) > maxPacked {
+			if err := s.putOne(c, durable); err != nil {
 				return err
 			}
 			continue
 		}
-		switch there, err := s.knows(sum, durable, found); {
+		switch there, err := s.knows(c.Sum, durable, found); {
 		case err != nil:
-			return fmt.Errorf("store %s: %w", sum, err)
+			return fmt.Errorf("store %s: %w", c.Sum, err)
 		case there:
 			continue
 		}
-		small = append(small, data)
-		if size += len(data); size > maxPack {
+		small = append(small, c)
+		if size += len(c.Data); size > maxPack {
 			if err := s.putPack(small, durable); err != nil {
 				return err
 			}
@@ -114,11 +114,31 @@ func (s *Store) PutAll(contents [][]byte, durable bool) error {
 	return s.putPack(small, durable)
 }
 
-func (s *Store) putEach(contents [][]byte, durable bool) error {
-	for _, data := range contents {
-		if _, err := s.put(data, durable); err != nil {
+func (s *Store) putEach(contents []Content, durable bool) error {
+	for _, c := range contents {
+		if err := s.putOne(c, durable); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (s *Store) putOne(c Content, durable bool) error {
+	path := s.path(c.Sum)
+	err := s.refresh(c.Sum, path, durable)
+	if errors.Is(err, ErrNotFound) {
+		var done bool
+		if done, err = s.putSplice(c, durable); err == nil && !done {
+			err = s.writeFile(path, durable, func(w io.Writer) error {
+				if len(c.Data) > maxWhole {
+					return writeAll(w, codecRaw, c.Data)
+				}
+				return s.encode(w, c.Data)
+			})
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("store %s: %w", c.Sum, err)
 	}
 	return nil
 }
@@ -145,7 +165,7 @@ func (s *Store) knows(sum delta.Sum, durable bool, found map[string]bool) (bool,
 	return err == nil, err
 }
 
-func (s *Store) putPack(contents [][]byte, durable bool) error {
+func (s *Store) putPack(contents []Content, durable bool) error {
 	if len(contents) < minPack {
 		return s.putEach(contents, durable)
 	}
@@ -172,17 +192,17 @@ func (s *Store) putPack(contents [][]byte, durable bool) error {
 	return nil
 }
 
-func (s *Store) writePack(tmp string, contents [][]byte, durable bool) (err error) {
+func (s *Store) writePack(tmp string, contents []Content, durable bool) (err error) {
 	var body, index bytes.Buffer
 	body.WriteString(packMagic)
-	for _, data := range contents {
-		sum, codec, z := delta.SumOf(data), byte(codecRaw), data
-		if len(data) >= minPackCompress {
-			if c := s.compress(data); len(c) < len(data) {
-				codec, z = codecZstd, c
+	for _, c := range contents {
+		codec, z := byte(codecRaw), c.Data
+		if len(z) >= minPackCompress {
+			if small := s.compress(z); len(small) < len(z) {
+				codec, z = codecZstd, small
 			}
 		}
-		index.Write(sum[:])
+		index.Write(c.Sum[:])
 		index.Write(binary.BigEndian.AppendUint64(nil, uint64(body.Len())))
 		index.Write(binary.BigEndian.AppendUint32(nil, uint32(len(z))))
 		index.WriteByte(codec)

@@ -15,6 +15,15 @@ import (
 	"kerf/internal/text/delta"
 )
 
+// contentsOf names contents by their sums.
+func contentsOf(all [][]byte) []Content {
+	var list []Content
+	for _, data := range all {
+		list = append(list, Content{Sum: delta.SumOf(data), Data: data})
+	}
+	return list
+}
+
 func manyContents(n, version int) [][]byte {
 	var all [][]byte
 	for i := range n {
@@ -34,7 +43,7 @@ func TestPackedObjectsAreLikeOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutAll(append(all, all[3]), true); err != nil {
+	if err := s.PutAll(contentsOf(append(all, all[3])), true); err != nil {
 		t.Fatal(err)
 	}
 	if names, _ := os.ReadDir(filepath.Join(dir, packDir)); len(names) != 1 {
@@ -53,7 +62,7 @@ func TestPackedObjectsAreLikeOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := other.PutAll(all, true); err != nil {
+	if err := other.PutAll(contentsOf(all), true); err != nil {
 		t.Fatal(err)
 	}
 	slices.SortFunc(want, func(a, b delta.Sum) int { return bytes.Compare(a[:], b[:]) })
@@ -74,7 +83,7 @@ func TestRemovedFromAPackIsGoneForAll(t *testing.T) {
 	s, _ := Open(dir)
 	other, _ := Open(dir)
 	all := manyContents(10, 1)
-	if err := s.PutAll(all, false); err != nil {
+	if err := s.PutAll(contentsOf(all), false); err != nil {
 		t.Fatal(err)
 	}
 	first := delta.SumOf(all[0])
@@ -139,7 +148,7 @@ func TestPacksAgreeWithAMap(t *testing.T) {
 				contents = append(contents, pool[i])
 				model[i] = true
 			}
-			if err := s.PutAll(contents, false); err != nil {
+			if err := s.PutAll(contentsOf(contents), false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -157,7 +166,7 @@ func TestTornPackIsNoPack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s, _ := Open(dir)
 	all := manyContents(10, 1)
-	if err := s.PutAll(all, false); err != nil {
+	if err := s.PutAll(contentsOf(all), false); err != nil {
 		t.Fatal(err)
 	}
 	names, _ := os.ReadDir(filepath.Join(dir, packDir))
@@ -187,7 +196,7 @@ func BenchmarkPutAll(b *testing.B) {
 			all = append(all, bytes.Repeat(fmt.Appendf(nil, "%d.%d ", version, i), 300))
 		}
 		b.StartTimer()
-		if err := s.PutAll(all, false); err != nil {
+		if err := s.PutAll(contentsOf(all), false); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -3,7 +3,8 @@
 // An object lives at DIR/a/bcdef... (the hex of its sum, split after one digit; more
 // directories would cost more to make than they save). It begins with the four bytes
 // "KS1" and a codec: 'r' for the bytes as they are, 'z' for one zstd stream. Many small
-// objects that are put together share a file in DIR/pack. Objects appear whole or not
+// objects that are put together share a file in DIR/pack, and a large one that is much
+// like another may be kept as the difference in DIR/splice. Objects appear whole or not
 // at all, are never changed, and are checked against their name when read.
 package store
 
@@ -97,28 +98,41 @@ func (s *Store) Has(sum delta.Sum) bool {
 	if err == nil && st.Mode().IsRegular() && st.Size() >= int64(headerLen) {
 		return true
 	}
-	_, ok := s.find(sum)
-	return ok
+	if _, ok := s.find(sum); ok {
+		return true
+	}
+	st, err = os.Lstat(s.splicePath(sum))
+	return err == nil && st.Size() >= int64(spliceHead)
 }
 
 // Get returns the content with the given sum. It fails with ErrNotFound, or with
 // ErrDamaged when what is stored is something else.
 func (s *Store) Get(sum delta.Sum) ([]byte, error) {
+	data, err := s.get(sum)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("object %s: %w", sum, ErrNotFound)
+	case err != nil:
+		return nil, fmt.Errorf("object %s: %w", sum, err)
+	case delta.SumOf(data) != sum:
+		return nil, fmt.Errorf("object %s: %w", sum, ErrDamaged)
+	}
+	return data, nil
+}
+
+// get does not check what it finds.
+func (s *Store) get(sum delta.Sum) ([]byte, error) {
 	raw, err := os.ReadFile(s.path(sum))
 	if errors.Is(err, fs.ErrNotExist) {
 		raw, err = s.getPacked(sum)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("object %s: %w", sum, ErrNotFound)
+		return s.getSpliced(sum)
 	}
 	if err != nil {
 		return nil, err
 	}
-	data, err := s.decode(raw)
-	if err != nil || delta.SumOf(data) != sum {
-		return nil, fmt.Errorf("object %s: %w", sum, ErrDamaged)
-	}
-	return data, nil
+	return s.decode(raw)
 }
 
 // Remove takes sum out of the store; it is no error if it was not there.
@@ -127,6 +141,9 @@ func (s *Store) Remove(sum delta.Sum) error {
 		return err
 	}
 	if err := os.Remove(s.path(sum)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Remove(s.splicePath(sum)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return s.removePacked(sum)
@@ -142,7 +159,7 @@ type Object struct {
 // Walk calls fn for each object, in the order of their sums, and removes what
 // interrupted puts left more than a day ago. An error of fn ends the walk.
 func (s *Store) Walk(fn func(Object) error) error {
-	packed := s.packedObjects()
+	packed := s.splicedObjects(s.packedObjects())
 	for _, digit := range "0123456789abcdef" {
 		shard := string(digit)
 		loose, err := os.ReadDir(filepath.Join(s.dir, shard))
@@ -230,7 +247,19 @@ func (s *Store) put(data []byte, durable bool) (delta.Sum, error) {
 func (s *Store) refresh(sum delta.Sum, path string, durable bool) error {
 	st, err := os.Lstat(path)
 	if err != nil || st.Size() < int64(headerLen) {
-		return s.refreshPacked(sum, durable)
+		if err := s.refreshPacked(sum, durable); !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		return s.refreshSpliced(sum, durable)
+	}
+	return s.refreshFile(path, durable)
+}
+
+// refreshFile keeps a file of the store, if it is there.
+func (s *Store) refreshFile(path string, durable bool) error {
+	st, err := os.Lstat(path)
+	if err != nil || st.Size() < int64(headerLen) {
+		return ErrNotFound
 	}
 	if time.Since(st.ModTime()) > touchAge {
 		if s.touch(path) != nil {
@@ -244,12 +273,17 @@ func (s *Store) refresh(sum delta.Sum, path string, durable bool) error {
 }
 
 func (s *Store) write(path string, data []byte, durable bool) error {
+	return s.writeFile(path, durable, func(w io.Writer) error { return s.encode(w, data) })
+}
+
+// writeFile makes a file of the store appear whole.
+func (s *Store) writeFile(path string, durable bool, fill func(io.Writer) error) error {
 	shard := filepath.Dir(path)
 	if err := s.makeDir(shard, durable); err != nil {
 		return err
 	}
 	tmp := filepath.Join(shard, tmpPrefix+rand.Text())
-	if err := s.writeTemp(tmp, data, durable); err != nil {
+	if err := s.writeTemp(tmp, durable, fill); err != nil {
 		_ = os.Remove(tmp)
 		return err
 	}
@@ -267,7 +301,7 @@ func (s *Store) write(path string, data []byte, durable bool) error {
 	return nil
 }
 
-func (s *Store) writeTemp(tmp string, data []byte, durable bool) (err error) {
+func (s *Store) writeTemp(tmp string, durable bool, fill func(io.Writer) error) (err error) {
 	if err := s.ask("create", tmp); err != nil {
 		return err
 	}
@@ -279,7 +313,7 @@ func (s *Store) writeTemp(tmp string, data []byte, durable bool) (err error) {
 	if err := s.ask("write", tmp); err != nil {
 		return err
 	}
-	if err := s.encode(f, data); err != nil || !durable {
+	if err := fill(f); err != nil || !durable {
 		return err
 	}
 	if err := s.ask("sync", tmp); err != nil {
@@ -385,5 +419,9 @@ func (s *Store) decompress(body []byte) ([]byte, error) {
 		s.dec, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxMemory(maxObject))
 	}
-	return s.dec.DecodeAll(body, nil)
+	data, err := s.dec.DecodeAll(body, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return data, nil
 }

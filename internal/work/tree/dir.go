@@ -318,7 +318,11 @@ func (d *Dir) SyncAll() error { return d.call("syncall", "", d.h.syncAll) }
 // Holds reports whether name is a regular file with exactly the content and the mode
 // of img, or the same link.
 func (d *Dir) Holds(name string, img delta.Version) (bool, error) {
-	e, err := d.Look(name, img.Size)
+	return d.holds(name, &delta.Image{Version: img})
+}
+
+func (d *Dir) holds(name string, img *delta.Image) (bool, error) {
+	e, err := d.LookFor(name, img.Size, img)
 	var large *TooLargeError
 	var special *SpecialError
 	if errors.As(err, &large) || errors.As(err, &special) || errors.Is(err, ErrDirectory) {
@@ -327,7 +331,7 @@ func (d *Dir) Holds(name string, img delta.Version) (bool, error) {
 	if err != nil || e == nil {
 		return false, err
 	}
-	return e.Image.Version == img, nil
+	return e.Image.Version == img.Version, nil
 }
 
 // Unchanged reports whether name still holds what was seen as e, although it may
@@ -349,7 +353,7 @@ func (d *Dir) Unchanged(name string, e *Entry) (bool, error) {
 	if !was.Fresh(time.Now()) {
 		return true, nil
 	}
-	return d.Holds(name, e.Image.Version)
+	return d.holds(name, e.Image)
 }
 
 // Torn reports whether name may be what an interrupted write in place of post over

@@ -1,6 +1,8 @@
 package tree
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"kerf/internal/text/delta"
 )
@@ -112,11 +115,18 @@ type Entry struct {
 // Look returns what name in d holds, without following it, and nil when nothing is
 // there. Errors are those of Tree.Read.
 func (d *Dir) Look(name string, limit int64) (*Entry, error) {
+	return d.LookFor(name, limit, nil)
+}
+
+// LookFor is Look for a name that is likely to hold img, which may be nil. If it does,
+// the bytes are compared with those of img, and img is what the entry has: no memory
+// is taken and no sum made.
+func (d *Dir) LookFor(name string, limit int64, img *delta.Image) (*Entry, error) {
 	if limit <= 0 {
 		limit = math.MaxInt64 - 1
 	}
 	for try := 0; ; try++ {
-		e, err := d.lookOnce(name, limit)
+		e, err := d.lookOnce(name, limit, img)
 		if isAbsent(err) {
 			return nil, nil
 		}
@@ -139,7 +149,7 @@ func (d *Dir) Known(name string, img *delta.Image) (*Entry, bool) {
 	return &Entry{Image: img, Sig: st.Signature, InPlace: st.inPlace(), Links: st.nlink > 1, stable: true}, true
 }
 
-func (d *Dir) lookOnce(name string, limit int64) (*Entry, error) {
+func (d *Dir) lookOnce(name string, limit int64, img *delta.Image) (*Entry, error) {
 	st, err := d.h.lstat(name)
 	if err != nil {
 		return nil, d.named("stat", name, err)
@@ -147,7 +157,7 @@ func (d *Dir) lookOnce(name string, limit int64) (*Entry, error) {
 	e := &Entry{Sig: st.Signature, InPlace: st.inPlace(), Links: st.nlink > 1}
 	switch {
 	case st.Mode.IsRegular():
-		return e, d.readFile(name, limit, e)
+		return e, d.readFile(name, limit, img, e)
 	case st.Mode&fs.ModeSymlink != 0:
 		target, err := d.h.readlink(name)
 		e.Image, e.stable = delta.NewSymlink(target), true
@@ -158,7 +168,7 @@ func (d *Dir) lookOnce(name string, limit int64) (*Entry, error) {
 	return nil, &SpecialError{d.at(name), special(st.Mode)}
 }
 
-func (d *Dir) readFile(name string, limit int64, e *Entry) error {
+func (d *Dir) readFile(name string, limit int64, img *delta.Image, e *Entry) error {
 	if e.Sig.Size > limit {
 		return &TooLargeError{d.at(name), e.Sig.Size, limit}
 	}
@@ -178,31 +188,94 @@ func (d *Dir) readFile(name string, limit int64, e *Entry) error {
 	if err := checkFileSystem(f, st.Size(), d.at(name)); err != nil {
 		return err
 	}
-	data, err := readAll(f, st.Size(), limit)
-	if err != nil {
-		if errors.Is(err, errMore) {
-			return &TooLargeError{d.at(name), int64(len(data)), limit}
+	perm := uint32(st.Mode().Perm())
+	if !holds(f, st.Size(), perm, img) {
+		if img, err = readImage(f, st.Size(), limit, perm); err != nil {
+			if errors.Is(err, errMore) {
+				return &TooLargeError{d.at(name), img.Size, limit}
+			}
+			return d.named("read", name, err)
 		}
-		return d.named("read", name, err)
 	}
 	after, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	now := signatureOf(after)
-	e.stable = now == signatureOf(st) && now.Size == int64(len(data)) && sameFile(now, e.Sig)
+	e.stable = now == signatureOf(st) && now.Size == img.Size && sameFile(now, e.Sig)
 	e.Sig = now
-	e.Image = delta.NewFile(data, uint32(after.Mode().Perm()))
+	if p := uint32(after.Mode().Perm()); p != perm {
+		clone := *img
+		clone.Mode, img = p, &clone
+	}
+	e.Image = img
 	return nil
+}
+
+// holds reports whether the file has the content and the mode of img, and leaves it at
+// its beginning if not.
+func holds(f *os.File, size int64, perm uint32, img *delta.Image) bool {
+	if img == nil || !img.Loaded || img.Kind != delta.File || img.Size != size || img.Mode != perm {
+		return false
+	}
+	var buf [64 << 10]byte
+	for rest := img.Data; ; {
+		n, err := f.Read(buf[:])
+		if n > len(rest) || !bytes.Equal(buf[:n], rest[:n]) {
+			break
+		}
+		if rest = rest[n:]; errors.Is(err, io.EOF) {
+			if len(rest) == 0 {
+				return true
+			}
+			break
+		}
+		if err != nil {
+			break
+		}
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return false // the read that follows tells why
+	}
+	return false
 }
 
 var errMore = errors.New("more than the limit")
 
-// readAll reads at most limit bytes. The size is only a hint: the file may grow.
-func readAll(f *os.File, size, limit int64) ([]byte, error) {
+// hashAhead is how much of a file is read before its sum is begun, beside the reading.
+const hashAhead = 256 << 10
+
+// readImage reads at most limit bytes. The size is only a hint: the file may grow. With
+// errMore the size of the image is what was read.
+func readImage(f *os.File, size, limit int64, perm uint32) (*delta.Image, error) {
+	img := &delta.Image{Version: delta.Version{Kind: delta.File, Mode: perm}, Loaded: true}
 	buf := make([]byte, 0, min(size, limit)+1)
+	if size <= 2*hashAhead {
+		data, err := readOn(f, buf, limit, func([]byte) {})
+		img.Data, img.Size, img.Sum = data, int64(len(data)), delta.SumOf(data)
+		return img, err
+	}
+	parts := make(chan []byte, 64)
+	var hashing sync.WaitGroup
+	hashing.Go(func() {
+		h := sha256.New()
+		for part := range parts {
+			h.Write(part)
+		}
+		h.Sum(img.Sum[:0])
+	})
+	data, err := readOn(f, buf, limit, func(part []byte) { parts <- part })
+	close(parts)
+	hashing.Wait()
+	img.Data, img.Size = data, int64(len(data))
+	return img, err
+}
+
+// readOn appends the file to buf, and gives out each part as soon as it is there.
+func readOn(f *os.File, buf []byte, limit int64, part func([]byte)) ([]byte, error) {
 	for {
-		n, err := f.Read(buf[len(buf):cap(buf)])
+		n, err := f.Read(buf[len(buf):min(cap(buf), len(buf)+hashAhead)])
+		part(buf[len(buf) : len(buf)+n : len(buf)+n])
 		buf = buf[:len(buf)+n]
 		if int64(len(buf)) > limit {
 			return buf, errMore

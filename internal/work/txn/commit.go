@@ -14,6 +14,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
 )
 
@@ -152,23 +153,33 @@ func (j *job) prepare() error {
 
 // stage runs the slow part of prepare, several files at a time.
 func (j *job) stage() error {
-	var contents [][]byte
+	var contents []store.Content
 	var tasks []func() error
 	for _, o := range j.ops {
 		if !o.isChange() {
 			continue
 		}
-		for _, i := range []*delta.Image{o.pre, o.post} {
-			if i != nil {
-				contents = append(contents, i.Data)
-			}
-		}
+		contents = append(contents, o.contents()...)
 		if o.Kind == opCreate || o.Kind == opReplace {
 			tasks = append(tasks, func() error { return j.stageOne(o) })
 		}
 	}
 	put := func() error { return j.w.Store.PutAll(contents, j.w.Durable) }
 	return j.w.together(slices.Insert(tasks, 0, put))
+}
+
+// contents are the images of o, as the store takes them.
+func (o *op) contents() []store.Content {
+	var both []store.Content
+	for _, i := range []*delta.Image{o.pre, o.post} {
+		if i != nil {
+			both = append(both, store.Content{Sum: i.Sum, Data: i.Data})
+		}
+	}
+	if len(both) == 2 {
+		both[1].Base = &both[0]
+	}
+	return both
 }
 
 // together runs the tasks, several at a time, and returns the first error.

@@ -141,7 +141,7 @@ func (j *job) look(real string, c delta.Change) (*tree.Entry, error) {
 				return nil
 			}
 		}
-		seen, err = d.Look(name, max(c.Pre.At().Size, maxShown))
+		seen, err = d.LookFor(name, max(c.Pre.At().Size, maxShown), c.Pre)
 		return err
 	})
 	switch {
