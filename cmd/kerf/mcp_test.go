@@ -14,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"kerf/internal/protocol"
-	"kerf/internal/testkit/modeltest"
 )
 
 // tools is an MCP server over HTTP whose tool definitions a test may change.
@@ -39,7 +38,6 @@ func addTool(s *mcp.Server, name, words string, called *[]string) {
 // asked runs a session over the model's rounds and answers every question.
 type asked struct {
 	s         served
-	model     *modeltest.Server
 	approvals []protocol.Approval
 	items     []protocol.Item
 	warnings  []string

@@ -1,5 +1,7 @@
 package main
 
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated only from a revision on that is not spoken here
+
 import (
 	"context"
 	"encoding/json"

@@ -7,6 +7,8 @@
 // the protocol are offered that know connections.
 package mcpserver
 
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated only from a revision on that is not spoken here
+
 import (
 	"context"
 	_ "embed"

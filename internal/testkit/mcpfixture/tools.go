@@ -1,5 +1,7 @@
 package main
 
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated only from a revision on that is not spoken here
+
 import (
 	"context"
 	"encoding/json"
@@ -36,7 +38,8 @@ func addTools(s *mcp.Server) {
 	add("test_multiple_content_types", anyArguments, fixed(&mcp.TextContent{Text: "Multiple content types test:"}, picture,
 		embedded("test://mixed-content-resource", `{"test":"data","value":123}`)))
 	add("test_error_handling", anyArguments, func(context.Context, *mcp.CallToolRequest) ([]mcp.Content, error) {
-		return nil, errors.New("This tool intentionally returns an error for testing") //nolint:staticcheck // the suite's words
+		//lint:ignore ST1005 the suite's words
+		return nil, errors.New("This tool intentionally returns an error for testing")
 	})
 	add("test_tool_with_logging", anyArguments, logging)
 	add("test_tool_with_progress", anyArguments, progress)
