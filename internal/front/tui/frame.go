@@ -161,6 +161,8 @@ func (m *Model) hint() string {
 	switch {
 	case m.armed.key != "" && m.now().Before(m.armed.until):
 		return map[string]string{"ctrl+c": "Press ctrl+c again to leave", "esc": "Press esc again to go back to an earlier message"}[m.armed.key]
+	case m.sess == nil && len(m.early) > 0:
+		return "Opening… what you wrote is sent then"
 	case m.sess == nil:
 		return "Opening…"
 	case m.busy():

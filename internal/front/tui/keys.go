@@ -35,7 +35,7 @@ func (m *Model) key(k tea.KeyPressMsg) cmd {
 		m.quiet = now.Add(brokenTime)
 		return nil
 	}
-	if now.Before(m.quiet) && name != "ctrl+c" && name != "esc" {
+	if now.Before(m.quiet) && (text != "" || name == "ctrl+g") { // BEL ends an answer
 		m.quiet = now.Add(brokenTime / 3)
 		return nil
 	}
@@ -250,12 +250,24 @@ func (m *Model) enter(queue bool) cmd {
 		m.comp.Insert("\n")
 		return nil
 	}
-	if m.sess == nil && !strings.HasPrefix(text, "/quit") {
-		return nil
-	}
 	m.remember(text)
 	m.comp.Clear()
 	m.menu = menu{}
+	if m.sess == nil && !strings.HasPrefix(text, "/quit") {
+		m.early = append(m.early, early{text, images})
+		return nil
+	}
+	return m.carryOut(text, images, queue)
+}
+
+// early is a message that was sent before the session was open.
+type early struct {
+	text   string
+	images []string
+}
+
+// carryOut does what was written: a command, a shell command, or a message.
+func (m *Model) carryOut(text string, images []string, queue bool) cmd {
 	switch {
 	case strings.HasPrefix(text, "/") && len(images) == 0:
 		if c, ok := m.slash(text); ok {

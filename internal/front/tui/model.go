@@ -62,6 +62,7 @@ type Model struct {
 	turn   turnState
 	turns  []turnMark
 	queued [][]protocol.Input
+	early  []early // sent before there was a session
 	tokens protocol.TokensUsed
 	limits map[string]string
 	diff   protocol.TurnDiff

@@ -84,6 +84,10 @@ func (m *Model) opened(msg openedMsg) cmd {
 	if msg.first && len(m.o.Prompt) > 0 {
 		cmds = append(cmds, m.submit(protocol.UserInput{Items: m.o.Prompt}))
 	}
+	for _, e := range m.early {
+		cmds = append(cmds, m.carryOut(e.text, e.images, false))
+	}
+	m.early = nil
 	return tea.Batch(cmds...)
 }
 
