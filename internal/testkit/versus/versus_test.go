@@ -186,7 +186,8 @@ func BenchmarkVersusApply(b *testing.B) {
 }
 
 // BenchmarkVersusEdit: one edit in the middle of a file of 10 MB, from reading it to
-// having it replaced, without flushing; and the plan alone.
+// having it replaced; and the plan alone. Every edit makes a content that was not
+// there before, and comes a moment after the last.
 func BenchmarkVersusEdit(b *testing.B) {
 	line := "// a line of the file that says little, but says it\n"
 	content := []byte(strings.Repeat(line, 100_000) + "the one\n" + strings.Repeat(line, 100_000))
@@ -196,22 +197,31 @@ func BenchmarkVersusEdit(b *testing.B) {
 			must(b, err)
 		}
 	})
-	b.Run("whole", func(b *testing.B) {
-		dir := realDir(b)
-		name := filepath.ToSlash(filepath.Join(dir, "large"))
-		must(b, os.WriteFile(name, content, 0o644))
-		w := workspace(b, dir, false)
-		old, new := "the one", "the other"
-		for b.Loop() {
-			pre, err := w.Tree.Read(name, 0)
-			must(b, err)
-			res, err := edit.Apply(pre.Data, edit.Replacement{Old: old, New: new})
-			must(b, err)
-			_, err = w.Commit(context.Background(), delta.Set{{Path: name, Pre: pre, Post: delta.NewFile(res.Content, pre.Mode)}}, txn.CommitOptions{})
-			must(b, err)
-			old, new = new, old
-		}
-	})
+	for _, durable := range []bool{false, true} {
+		b.Run(fmt.Sprintf("whole/durable=%v", durable), func(b *testing.B) {
+			dir := realDir(b)
+			name := filepath.ToSlash(filepath.Join(dir, "large"))
+			must(b, os.WriteFile(name, content, 0o644))
+			w := workspace(b, dir, durable)
+			old, used := "the one", time.Duration(0)
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				time.Sleep(60 * time.Millisecond) // younger files prove nothing, and are compared
+				begun := processorTime()
+				b.StartTimer()
+				pre, err := w.Tree.Read(name, 0)
+				must(b, err)
+				new := fmt.Sprintf("the other %d", i)
+				res, err := edit.Apply(pre.Data, edit.Replacement{Old: old, New: new})
+				must(b, err)
+				_, err = w.Commit(context.Background(), delta.Set{{Path: name, Pre: pre, Post: delta.NewFile(res.Content, pre.Mode)}}, txn.CommitOptions{})
+				must(b, err)
+				used += processorTime() - begun
+				old = new
+			}
+			b.ReportMetric(float64(used)/float64(b.N)/1e6, "cpu-ms/op")
+		})
+	}
 }
 
 // BenchmarkVersusNearest: an edit that finds nothing in a file of 1 MB.
