@@ -69,7 +69,7 @@ func (h *Host) List(ctx context.Context, f protocol.Filter) ([]protocol.SessionI
 }
 
 func matches(i protocol.SessionInfo, f protocol.Filter) bool {
-	if f.Cwd != "" && i.Cwd != f.Cwd || i.Archived != f.Archived {
+	if f.Cwd != "" && i.Cwd != f.Cwd || i.Archived != f.Archived || i.Source == agentSource && !f.Agents {
 		return false
 	}
 	want := strings.ToLower(f.Search)
@@ -82,7 +82,7 @@ func (h *Host) info(id string) protocol.SessionInfo {
 		return protocol.SessionInfo{ID: protocol.SessionID(id), Damage: "metadata.json: " + err.Error()}
 	}
 	return protocol.SessionInfo{ID: protocol.SessionID(id), Title: m.Title, Cwd: m.Cwd, Model: m.Model, Branch: m.Git.Branch,
-		Created: m.Created, Updated: m.Updated, Turns: m.Turns, Tokens: m.Tokens, Parent: protocol.SessionID(m.Parent), Archived: m.Archived}
+		Created: m.Created, Updated: m.Updated, Turns: m.Turns, Tokens: m.Tokens, Parent: protocol.SessionID(m.Parent), Archived: m.Archived, Source: m.Source}
 }
 
 // find returns the session that name means: an id, a unique prefix of one, or a

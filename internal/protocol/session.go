@@ -59,7 +59,9 @@ type Filter struct {
 	Search string // only sessions whose title or id contain this
 	// Archived selects the archived sessions, and no others.
 	Archived bool
-	Limit    int // 0 means no limit
+	// Agents lists the sessions of sub-agents and reviewers, too.
+	Agents bool
+	Limit  int // 0 means no limit
 	// Cursor goes on behind the session with this id, the last one of the page
 	// before; that session need not exist any more.
 	Cursor string
@@ -77,6 +79,8 @@ type SessionInfo struct {
 	Turns   int       `json:"turns"`
 	Tokens  int       `json:"tokens"`
 	Parent  SessionID `json:"parent,omitempty"`
+	// Source names the front end that began it; "agent" for those of sub-agents.
+	Source string `json:"source,omitempty"`
 	// Archived sessions are listed only when asked for.
 	Archived bool `json:"archived,omitempty"`
 	// Damage says what is wrong with the files of the session, if anything.
