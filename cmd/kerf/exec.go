@@ -43,6 +43,7 @@ type execOptions struct {
 	color         string
 	source        string
 	resume, fork  string
+	forkTurn      string
 	maxTurns      int
 	timeout       time.Duration
 }
@@ -98,6 +99,7 @@ func (p *program) execCommand() *cobra.Command {
 			o.fork = args[0]
 			return o.run(cmd.Context(), args[1:])
 		}}
+	fork.Flags().StringVar(&o.forkTurn, "turn", "", "the last `turn` to take over: its id, or its number from 1")
 	cmd.AddCommand(resume, fork)
 	return cmd
 }
@@ -146,7 +148,7 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 	errTTY := isTerminal(o.p.stderr)
 	code := exec.Run(ctx, exec.Options{
 		Sessions: h, Version: host.Version,
-		Open: protocol.OpenOptions{Resume: o.resume, Last: o.last, AnyCwd: o.all, Fork: o.fork, Settings: set, AddDirs: o.addDirs,
+		Open: protocol.OpenOptions{Resume: o.resume, Last: o.last, AnyCwd: o.all, Fork: o.fork, ForkTurn: protocol.TurnID(o.forkTurn), Settings: set, AddDirs: o.addDirs,
 			Ephemeral: o.ephemeral, Headless: true, Source: o.source},
 		Prompt: prompt, Schema: schema, JSON: o.json || o.jsonToo, LastMessage: o.lastMessage,
 		Stdout: o.p.stdout, Stderr: o.p.stderr, Color: o.colored(errTTY), RawMessage: !isTerminal(o.p.stdout), Interrupts: signals,

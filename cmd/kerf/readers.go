@@ -4,77 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"kerf/internal/host"
 	"kerf/internal/protocol"
 )
-
-func (p *program) sessionsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "sessions", Short: "List and show sessions", Args: atMost(0),
-		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
-	var asJSON, here bool
-	var f protocol.Filter
-	list := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List sessions, newest first", Args: atMost(0),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.host(nil)
-			if err != nil {
-				return err
-			}
-			if here {
-				f.Cwd = h.Config.Cwd
-			}
-			infos, err := h.List(cmd.Context(), f)
-			if err != nil {
-				return err
-			}
-			return p.printSessions(infos, asJSON)
-		}}
-	list.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
-	list.Flags().BoolVar(&here, "here", false, "only sessions of this directory")
-	list.Flags().StringVar(&f.Search, "search", "", "only sessions whose title has this `text`")
-	list.Flags().IntVar(&f.Limit, "limit", 0, "at most this many (`n`)")
-	show := &cobra.Command{Use: "show ID|FILE", Short: "Print what a session recorded", Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.host(nil)
-			if err != nil {
-				return err
-			}
-			return h.Show(p.stdout, args[0])
-		}}
-	cmd.AddCommand(list, show)
-	return cmd
-}
-
-func (p *program) printSessions(infos []protocol.SessionInfo, asJSON bool) error {
-	if asJSON {
-		if infos == nil {
-			infos = []protocol.SessionInfo{}
-		}
-		b, err := json.MarshalIndent(infos, "", "  ")
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(p.stdout, "%s\n", b)
-		return nil
-	}
-	if len(infos) == 0 {
-		fmt.Fprintln(p.stderr, "no sessions")
-		return nil
-	}
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	for _, i := range infos {
-		title := i.Title
-		if i.Damage != "" {
-			title = "(damaged: " + i.Damage + ")"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d turns\t%s\t%s\n", i.ID, i.Updated.Local().Format(time.DateTime), i.Turns, host.Visible(title), host.Visible(i.Cwd))
-	}
-	return w.Flush()
-}
 
 func (p *program) diffCommand() *cobra.Command {
 	return &cobra.Command{Use: "diff", Short: "Print what the last turn in this workspace changed", Args: atMost(0),
@@ -216,17 +151,6 @@ func (p *program) configCommand() *cobra.Command {
 	show.Flags().BoolVar(&origin, "origin", false, "say where each value comes from")
 	cmd.AddCommand(show)
 	return cmd
-}
-
-func (p *program) verifyCommand() *cobra.Command {
-	return &cobra.Command{Use: "verify ID", Short: "Check a session's records: order, hash chain and diffs", Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.host(nil)
-			if err != nil {
-				return err
-			}
-			return h.Verify(p.stdout, args[0])
-		}}
 }
 
 func (p *program) recoverCommand() *cobra.Command {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 
-	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
 	"kerf/internal/work/repo"
 )
@@ -20,19 +18,6 @@ func (h *Host) InGit() bool {
 // Visible makes control and direction characters harmless for one line of
 // output.
 func Visible(s string) string { return visible(s) }
-
-// Verify checks the records of a session and prints what it found.
-func (h *Host) Verify(w io.Writer, name string) error {
-	info, err := h.find(name, false, true)
-	if err != nil {
-		return err
-	}
-	if err := rollout.Verify(filepath.Join(h.SessionsDir(), string(info.ID))); err != nil {
-		return fmt.Errorf("session %s does not verify: %w", info.ID, err)
-	}
-	fmt.Fprintf(w, "session %s verifies: order, hash chain and diffs are whole\n", info.ID)
-	return nil
-}
 
 // Recover finishes or takes back what a crash cut off in the workspace of the
 // working directory.

@@ -204,7 +204,7 @@ func (h *Host) forkLog(o protocol.OpenOptions, set protocol.Settings) (*log, err
 	}
 	l.state = history.Rebuild(linesOf(records))
 	restoreImages(l.state, from)
-	l.meta.Parent, l.meta.Title = string(info.ID), info.Title
+	l.meta.Parent, l.meta.Title = string(info.ID), forkTitle(info.Title)
 	if l.writer == nil {
 		return l, nil
 	}
@@ -215,6 +215,15 @@ func (h *Host) forkLog(o protocol.OpenOptions, set protocol.Settings) (*log, err
 	return l, nil
 }
 
+// forkTitle tells a fork from what it was forked from.
+func forkTitle(title string) string {
+	const mark = " (fork)"
+	if title == "" || strings.HasSuffix(title, mark) {
+		return title
+	}
+	return title + mark
+}
+
 // upTo are the records up to and with those of a turn, given by its id, the
 // beginning of it, or its number from 1; all of them for "".
 func upTo(records []rollout.Record, turn protocol.TurnID) ([]rollout.Record, error) {
@@ -223,15 +232,20 @@ func upTo(records []rollout.Record, turn protocol.TurnID) ([]rollout.Record, err
 	}
 	number, _ := strconv.Atoi(string(turn))
 	var known []string
-	from := -1
+	from, ended := -1, true
 	for i, r := range records {
-		if r.Type != (history.TurnContext{}).Type() {
+		if ended = ended || endsTurn(r); r.Type != (history.TurnContext{}).Type() {
 			continue
 		}
 		id := turnOf(r)
+		again := !ended && len(known) > 0 && known[len(known)-1] == string(id) // told anew within the turn
+		ended = false
+		if again {
+			continue
+		}
 		known = append(known, string(id))
 		switch {
-		case from >= 0 && id != turnOf(records[from]):
+		case from >= 0:
 			return records[:i], nil
 		case from < 0 && (strings.HasPrefix(string(id), string(turn)) || len(known) == number):
 			from = i
@@ -241,6 +255,15 @@ func upTo(records []rollout.Record, turn protocol.TurnID) ([]rollout.Record, err
 		return nil, fmt.Errorf("there is no turn %q; it has %d, the last ones are %s", turn, len(known), strings.Join(known[max(0, len(known)-3):], ", "))
 	}
 	return records, nil
+}
+
+// endsTurn reports whether a record ends a turn.
+func endsTurn(r rollout.Record) bool {
+	var e history.Happening
+	if r.Type != e.Type() || r.Decode(&e) != nil {
+		return false
+	}
+	return e.What == history.TurnCompleted || e.What == history.TurnFailed || e.What == history.TurnAborted
 }
 
 // adopt copies records and diffs, so that the fork stands on its own when the

@@ -152,7 +152,8 @@ func tell[T any](r rollout.Record, use func(T)) {
 // turn returns the turn with the given id, which is the last one or a new one.
 func (t *teller) turn(id protocol.TurnID, r rollout.Record) *protocol.PastTurn {
 	n := len(t.turns)
-	if n == 0 || id != "" && t.turns[n-1].ID != id {
+	over := n > 0 && t.turns[n-1].Ended != "" && r.Type == history.TurnContext{}.Type() // ids may be used again
+	if n == 0 || over || id != "" && t.turns[n-1].ID != id {
 		t.turns = append(t.turns, protocol.PastTurn{ID: id, Began: r.Time})
 		t.todo = 0
 		n++

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -195,10 +196,11 @@ func (r *runner) open(ctx context.Context) (code int, ok bool) {
 // us something, so this is not done by the goroutine that listens.
 func (r *runner) submit(ctx context.Context) {
 	n := 0
+	run := strconv.FormatInt(time.Now().UnixMilli(), 36) // turns of several runs of a session differ
 	for op := range r.submissions {
 		n++
 		// An error means that the session ended; its events tell that.
-		_ = r.session.Submit(ctx, protocol.Submission{ID: fmt.Sprintf("exec-%d", n), Op: op})
+		_ = r.session.Submit(ctx, protocol.Submission{ID: fmt.Sprintf("exec-%s-%d", run, n), Op: op})
 	}
 }
 

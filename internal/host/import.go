@@ -1,0 +1,444 @@
+package host
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/rollout"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// maxImportLine bounds a line of a file that is imported.
+const maxImportLine = 64 << 20
+
+// Imported tells what an import made.
+type Imported struct {
+	ID      protocol.SessionID `json:"id"`
+	Title   string             `json:"title"`
+	Turns   int                `json:"turns"`
+	Records int                `json:"records"`
+	Skipped int                `json:"skipped"` // lines that could not be read
+}
+
+// ImportCodex makes a session of a rollout that Codex wrote. It keeps the id
+// where that is free. Messages, reasoning summaries, calls with their outputs,
+// compactions and tokens are taken over; what Codex told its model of the
+// surroundings is not: Kerf tells its own.
+func (h *Host) ImportCodex(path string) (Imported, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Imported{}, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return Imported{}, fmt.Errorf("%s is not a regular file", path)
+	}
+	c := codexReader{h: h, outputs: map[string]codexOutput{}}
+	if err := c.read(f); err != nil {
+		return Imported{}, fmt.Errorf("import %s: %w", path, err)
+	}
+	if len(c.items) == 0 {
+		return Imported{}, fmt.Errorf("import %s: no line of a Codex rollout is in it", path)
+	}
+	return c.write(path)
+}
+
+// codexLine is one line of such a rollout.
+type codexLine struct {
+	Timestamp time.Time       `json:"timestamp"`
+	Type      string          `json:"type"`
+	Payload   json.RawMessage `json:"payload"`
+}
+
+// codexPayload has the fields of all payloads that count.
+type codexPayload struct {
+	Type    string
+	ID      string
+	Cwd     string
+	Model   string
+	Role    string
+	Message string
+	Name    string
+	Input   string
+	CallID  string `json:"call_id"`
+	Content []struct {
+		Type     string
+		Text     string
+		ImageURL string `json:"image_url"`
+	}
+	Summary []struct{ Text string }
+	// Arguments is a text that holds JSON; Output a text, or an object or list.
+	Arguments   string
+	Output      json.RawMessage
+	Action      *struct{ Command []string }
+	Replacement []json.RawMessage `json:"replacement_history"`
+	Provider    string            `json:"model_provider"`
+	Git         *struct {
+		Branch, URL string
+		Commit      string `json:"commit_hash"`
+	}
+	Info *struct {
+		Last struct {
+			Input     int `json:"input_tokens"`
+			Cached    int `json:"cached_input_tokens"`
+			Output    int `json:"output_tokens"`
+			Reasoning int `json:"reasoning_output_tokens"`
+		} `json:"last_token_usage"`
+	}
+}
+
+type codexItem struct {
+	at   time.Time
+	kind string // of the line
+	codexPayload
+}
+
+type codexOutput struct {
+	text string
+	ok   bool
+}
+
+type codexReader struct {
+	h       *Host
+	items   []codexItem
+	outputs map[string]codexOutput
+	meta    codexPayload
+	began   time.Time
+	skipped int
+
+	w      *rollout.Writer
+	now    time.Time
+	model  string
+	turn   protocol.TurnID
+	turns  int
+	round  int
+	index  int
+	spoke  bool // the model spoke in this round and no output came since
+	title  string
+	tokens int
+	count  int
+}
+
+func (c *codexReader) read(r io.Reader) error {
+	in := bufio.NewReaderSize(r, 1<<20)
+	for {
+		line, err := in.ReadBytes('\n')
+		if len(line) > maxImportLine {
+			c.skipped++
+		} else if len(line) > 1 {
+			c.line(line)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *codexReader) line(b []byte) {
+	var l codexLine
+	if json.Unmarshal(b, &l) != nil || l.Type == "" {
+		c.skipped++
+		return
+	}
+	it := codexItem{at: l.Timestamp, kind: l.Type}
+	if len(l.Payload) == 0 || json.Unmarshal(l.Payload, &it.codexPayload) != nil {
+		c.skipped++
+		return
+	}
+	if c.began.IsZero() {
+		c.began = l.Timestamp
+	}
+	switch {
+	case l.Type == "session_meta":
+		if c.meta.ID == "" {
+			c.meta = it.codexPayload
+		}
+	case strings.HasSuffix(it.Type, "_output"):
+		c.outputs[it.CallID] = outputOf(it.Output)
+	}
+	switch l.Type {
+	case "session_meta", "turn_context", "response_item", "compacted", "event_msg":
+		c.items = append(c.items, it)
+	}
+}
+
+// outputOf is the text of a tool's output in any of its forms.
+func outputOf(raw json.RawMessage) codexOutput {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		var parts []struct{ Text string }
+		var object struct {
+			Content string
+			Success *bool
+		}
+		switch {
+		case json.Unmarshal(raw, &parts) == nil:
+			for _, p := range parts {
+				text += p.Text
+			}
+			return codexOutput{text, true}
+		case json.Unmarshal(raw, &object) == nil:
+			return codexOutput{object.Content, object.Success == nil || *object.Success}
+		}
+		return codexOutput{string(raw), true}
+	}
+	var shell struct { // older shells answer with JSON in the text
+		Output   *string
+		Metadata struct {
+			Exit int `json:"exit_code"`
+		}
+	}
+	if json.Unmarshal([]byte(text), &shell) == nil && shell.Output != nil {
+		return codexOutput{fmt.Sprintf("exit code %d\noutput:\n%s", shell.Metadata.Exit, *shell.Output), shell.Metadata.Exit == 0}
+	}
+	return codexOutput{text, true}
+}
+
+// write makes the session.
+func (c *codexReader) write(path string) (Imported, error) {
+	id := c.meta.ID
+	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
+		fresh, err := uuid.NewV7()
+		if err != nil {
+			return Imported{}, err
+		}
+		id = fresh.String()
+	}
+	dir := filepath.Join(c.h.SessionsDir(), id)
+	if _, err := os.Lstat(dir); err == nil {
+		return Imported{}, fmt.Errorf("%s is there already: session %s (delete it to import it again)", path, id)
+	}
+	o := c.h.rolloutOptions()
+	o.Now = func() time.Time { return c.now }
+	var err error
+	if c.w, err = rollout.Create(dir, o); err != nil {
+		return Imported{}, fmt.Errorf("import: %w", err)
+	}
+	if err = c.fill(id); err == nil {
+		err = c.w.SaveMetadata(c.metadata(id))
+	}
+	if err = errors.Join(err, c.w.Close()); err != nil {
+		_ = os.RemoveAll(dir) // half a session helps nobody
+		return Imported{}, fmt.Errorf("import: %w", err)
+	}
+	return Imported{ID: protocol.SessionID(id), Title: c.title, Turns: c.turns, Records: c.count, Skipped: c.skipped}, nil
+}
+
+func (c *codexReader) metadata(id string) rollout.Metadata {
+	m := rollout.Metadata{ID: id, Title: c.title, Cwd: c.meta.Cwd, Model: c.model, Provider: c.meta.Provider, Created: c.began.UTC(),
+		Updated: c.now.UTC(), Turns: c.turns, Tokens: c.tokens, Source: "codex"}
+	if g := c.meta.Git; g != nil {
+		m.Git = rollout.Git{Branch: g.Branch, Commit: g.Commit, Remote: g.URL}
+	}
+	return m
+}
+
+func (c *codexReader) put(r history.Record) error {
+	c.count++
+	return c.w.Append(rollout.Entry{Type: r.Type(), Body: r})
+}
+
+func (c *codexReader) fill(id string) error {
+	c.now = c.began
+	if err := c.put(history.SessionMeta{ID: protocol.SessionID(id), Cwd: c.meta.Cwd, Source: "codex", Version: Version, Provider: c.meta.Provider}); err != nil {
+		return err
+	}
+	for _, it := range c.items {
+		if it.at.After(c.now) {
+			c.now = it.at
+		}
+		if err := c.item(it); err != nil {
+			return err
+		}
+	}
+	return c.endTurn(history.TurnCompleted)
+}
+
+func (c *codexReader) item(it codexItem) error {
+	switch it.kind {
+	case "turn_context":
+		if it.Model != "" {
+			c.model = it.Model
+		}
+		return nil
+	case "compacted":
+		return c.compacted(it)
+	case "event_msg":
+		return c.event(it)
+	case "response_item":
+		return c.response(it)
+	}
+	return nil
+}
+
+func (c *codexReader) event(it codexItem) error {
+	switch it.Type {
+	case "turn_aborted":
+		return c.endTurn(history.TurnAborted)
+	case "token_count":
+		if it.Info == nil || c.turn == "" {
+			return nil
+		}
+		u := it.Info.Last
+		c.tokens += u.Input + u.Output
+		return c.put(history.TokenUsage{Turn: c.turn, Round: c.round, Usage: protocol.Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}})
+	}
+	return nil
+}
+
+func (c *codexReader) response(it codexItem) error {
+	text := ""
+	var images []string
+	for _, p := range it.Content {
+		text += p.Text
+		if strings.HasPrefix(p.ImageURL, "data:") {
+			images = append(images, p.ImageURL)
+		}
+	}
+	switch it.Type {
+	case "message":
+		switch {
+		case it.Role == "assistant":
+			c.speak()
+			return c.put(history.AssistantMessage{Turn: c.turn, Round: c.round, Index: c.next(), Text: text})
+		case it.Role == "user" && !surroundings(text):
+			return c.said(text, images)
+		}
+	case "reasoning":
+		var sum []string
+		for _, s := range it.Summary {
+			sum = append(sum, s.Text)
+		}
+		if len(sum) > 0 && c.turn != "" {
+			c.speak()
+			return c.put(history.Reasoning{Turn: c.turn, Round: c.round, Index: c.next(), Summary: sum})
+		}
+	case "function_call", "custom_tool_call", "local_shell_call":
+		return c.call(it)
+	}
+	return nil
+}
+
+// surroundings reports whether a message of the user is one that Codex wrote.
+func surroundings(text string) bool {
+	for _, mark := range []string{"<environment_context>", "<user_instructions>", "# AGENTS.md", "<permissions", "<turn_aborted>", "<skill"} {
+		if strings.HasPrefix(strings.TrimSpace(text), mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// said opens a turn with what the user said; what follows another message of the
+// user belongs to the same turn.
+func (c *codexReader) said(text string, images []string) error {
+	if c.turn == "" || c.round > 0 && c.spoke {
+		if err := c.endTurn(history.TurnCompleted); err != nil {
+			return err
+		}
+		c.turns++
+		c.turn = protocol.TurnID(fmt.Sprintf("turn-%d", c.turns))
+		if err := c.put(history.TurnContext{Turn: c.turn, Settings: protocol.Settings{Model: c.model, Cwd: c.meta.Cwd}}); err != nil {
+			return err
+		}
+	}
+	if c.title == "" {
+		c.title = excerpt(text)
+	}
+	return c.put(history.UserInput{Turn: c.turn, Text: text, Images: images})
+}
+
+func (c *codexReader) call(it codexItem) error {
+	c.speak()
+	name, input, style := it.Name, it.Arguments, model.Function
+	switch it.Type {
+	case "custom_tool_call":
+		input, style = it.Input, model.Freeform
+	case "local_shell_call":
+		var command []string
+		if it.Action != nil {
+			command = it.Action.Command
+		}
+		b, err := json.Marshal(map[string]any{"command": command})
+		if err != nil {
+			return err
+		}
+		name, input = "local_shell", string(b)
+	}
+	if it.CallID == "" {
+		it.CallID = fmt.Sprintf("call_%d_%d", c.round, c.index)
+	}
+	args, exact := history.SplitInput(style, input)
+	out, ok := c.outputs[it.CallID]
+	if !ok {
+		out.text = history.Aborted
+	}
+	err := c.put(history.ToolCall{Turn: c.turn, Round: c.round, Index: c.next(), Call: protocol.CallID(it.CallID), Name: name,
+		Args: args, Input: exact, Style: style, Result: out.text, Success: out.ok})
+	c.spoke = false
+	return err
+}
+
+func (c *codexReader) compacted(it codexItem) error {
+	var items []*model.Item
+	var words []int
+	for _, raw := range it.Replacement {
+		var p codexPayload
+		if json.Unmarshal(raw, &p) != nil || p.Type != "message" || p.Role != "user" && p.Role != "assistant" {
+			continue
+		}
+		text := ""
+		for _, part := range p.Content {
+			text += part.Text
+		}
+		if surroundings(text) {
+			continue
+		}
+		if p.Role == "user" {
+			words = append(words, len(items))
+		}
+		items = append(items, &model.Item{Kind: model.Message, Role: p.Role, Content: []model.Part{{Text: text}}})
+	}
+	if len(items) == 0 {
+		items = []*model.Item{model.UserText(it.Message)}
+	}
+	return c.put(history.Compacted{Turn: c.turn, Summary: it.Message, Items: items, Words: words})
+}
+
+// speak makes sure that a round is open: calls of one response stay together
+// until the model says something else.
+func (c *codexReader) speak() {
+	if !c.spoke {
+		c.round++
+		c.index = 0
+	}
+	c.spoke = true
+}
+
+func (c *codexReader) next() int {
+	c.index++
+	return c.index - 1
+}
+
+func (c *codexReader) endTurn(how string) error {
+	if c.turn == "" {
+		return nil
+	}
+	err := c.put(history.Happening{Turn: c.turn, What: how})
+	c.turn, c.spoke = "", false
+	return err
+}

@@ -1,0 +1,548 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/rollout"
+	"kerf/internal/agent/tools"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+	"kerf/internal/work/changes"
+	"kerf/internal/work/ledger"
+)
+
+// ReplayReport is what a replay found.
+type ReplayReport struct {
+	Session protocol.SessionID `json:"session"`
+	// Calls were replayed, Taken over are those that cannot be: they were cut off,
+	// asked about, or reach outside. What these changed is put in place.
+	Calls     int `json:"calls"`
+	TakenOver int `json:"taken_over"`
+	// Divergence is the first call that went otherwise, nil if all went as before.
+	Divergence *Divergence `json:"divergence,omitempty"`
+}
+
+// Divergence is a call that went otherwise than recorded.
+type Divergence struct {
+	Turn     string `json:"turn"`
+	Round    int    `json:"round"`
+	Call     string `json:"call"`
+	Tool     string `json:"tool"`
+	What     string `json:"what"`
+	Recorded string `json:"recorded"`
+	Replayed string `json:"replayed"`
+}
+
+// Replay runs the tools of a session again, without a model: on the files as they
+// were when it began, in a scratch copy, under the same policies but never with
+// more than workspace-write. It compares every result and every change.
+func (h *Host) Replay(ctx context.Context, name string) (ReplayReport, error) {
+	info, err := h.find(name, name == "", true)
+	if err != nil {
+		return ReplayReport{}, err
+	}
+	records, _, err := rollout.Read(filepath.Join(h.SessionsDir(), string(info.ID)))
+	if err != nil {
+		return ReplayReport{}, fmt.Errorf("session %s: %w", info.ID, err)
+	}
+	top, err := os.MkdirTemp("", "kerf-replay-")
+	if err != nil {
+		return ReplayReport{}, fmt.Errorf("replay: %w", err)
+	}
+	defer os.RemoveAll(top)
+	if top, err = filepath.EvalSymlinks(top); err != nil {
+		return ReplayReport{}, fmt.Errorf("replay: %w", err)
+	}
+	r := &replayer{h: h, cwd: orElse(info.Cwd, h.Config.Cwd), scratch: filepath.Join(top, "files", filepath.Base(info.Cwd)), top: top}
+	r.report.Session = info.ID
+	r.read(records)
+	if err := h.reading(r.cwd, func(read changes.Reader) error {
+		r.images = read.Images
+		if r.entries, err = read.Ledger.Read(0); err != nil {
+			return err
+		}
+		if err := r.base(ctx); err != nil {
+			return err
+		}
+		return r.run(ctx)
+	}); err != nil {
+		return r.report, fmt.Errorf("replay %s: %w", info.ID, err)
+	}
+	return r.report, nil
+}
+
+// replayer is a model that says again what was said in a session, and puts
+// changes by others in place before it does.
+type replayer struct {
+	h            *Host
+	cwd, scratch string // the directory of the session, and its copy
+	top          string
+	images       changes.Images
+	entries      []ledger.Entry // since the session began
+	applied      map[int64]bool // by number: entries that are in place or that calls make again
+
+	began     time.Time
+	first     int64 // the first entry of the session
+	rounds    []*pastRound
+	calls     []*pastCall
+	summaries []string
+	words     []string
+	settings  protocol.Settings
+	next      int // the round to be said next
+	at        int // the summary
+	failed    error
+	report    ReplayReport
+}
+
+// pastRound is one response of the model.
+type pastRound struct {
+	number int
+	began  time.Time
+	texts  []history.AssistantMessage
+	calls  []*pastCall
+	usage  *protocol.Usage
+}
+
+// pastCall is one call with what came of it.
+type pastCall struct {
+	history.ToolCall
+	changes []history.FileChange
+	ended   bool // its result was recorded
+	asked   bool
+}
+
+func (r *replayer) round(n int, at time.Time) *pastRound {
+	if len(r.rounds) == 0 || r.rounds[len(r.rounds)-1].number != n {
+		r.rounds = append(r.rounds, &pastRound{number: n, began: at})
+	}
+	return r.rounds[len(r.rounds)-1]
+}
+
+// read gathers what the records tell.
+func (r *replayer) read(records []rollout.Record) {
+	byID := map[protocol.CallID]*pastCall{}
+	begin := func(c history.ToolCall, at time.Time) *pastCall {
+		if known := byID[c.Call]; known != nil && known.Round == c.Round {
+			return known
+		}
+		call := &pastCall{ToolCall: c}
+		byID[c.Call] = call
+		r.calls = append(r.calls, call)
+		round := r.round(c.Round, at)
+		round.calls = append(round.calls, call)
+		return call
+	}
+	for _, rec := range records {
+		if r.began.IsZero() {
+			r.began = rec.Time
+		}
+		switch rec.Type {
+		case "turn_context":
+			tell(rec, func(c history.TurnContext) {
+				if r.settings.Model == "" {
+					r.settings = c.Settings
+				}
+			})
+		case "user_input":
+			tell(rec, func(u history.UserInput) {
+				if !u.Marker && u.Text != "" {
+					r.words = append(r.words, u.Text)
+				}
+			})
+		case "assistant_message":
+			tell(rec, func(m history.AssistantMessage) {
+				r.round(m.Round, rec.Time).texts = append(r.round(m.Round, rec.Time).texts, m)
+			})
+		case "event":
+			var what history.Happening
+			if rec.Decode(&what) == nil && what.What == history.ToolBegan {
+				tell(rec, func(c history.ToolCall) { begin(c, rec.Time) })
+			}
+		case "tool_call":
+			tell(rec, func(c history.ToolCall) {
+				call := begin(c, rec.Time)
+				call.ToolCall, call.ended = c, true
+			})
+		case "file_change":
+			tell(rec, func(c history.FileChange) {
+				if c.Entry > 0 && (r.first == 0 || c.Entry < r.first) {
+					r.first = c.Entry
+				}
+				if call := byID[c.Call]; call != nil && c.Cause != ledger.CauseOutside {
+					call.changes = append(call.changes, c)
+				}
+			})
+		case "approval":
+			tell(rec, func(a history.Approval) {
+				if call := byID[a.Call]; call != nil {
+					call.asked = true
+				}
+			})
+		case "token_usage":
+			tell(rec, func(u history.TokenUsage) {
+				if u.Agent == "" {
+					r.round(u.Round, rec.Time).usage = &u.Usage
+				}
+			})
+		case "compacted":
+			tell(rec, func(c history.Compacted) { r.summaries = append(r.summaries, c.Summary) })
+		}
+	}
+}
+
+// again reports whether a call can be made again with the same outcome.
+func (c *pastCall) again() bool {
+	if !c.ended || c.asked || strings.HasPrefix(c.Result, "aborted") || strings.HasPrefix(c.Result, "rejected by the user") {
+		return false
+	}
+	known, ok := tools.Lookup(c.Name)
+	return ok && known.Spec().Name != "undo" && known.Spec().Name != "request_user_input"
+}
+
+// base copies the working directory and takes back all that happened since the
+// session began.
+func (r *replayer) base(ctx context.Context) error {
+	if err := copyTree(ctx, r.cwd, r.scratch, r.h.Config.Home); err != nil {
+		return err
+	}
+	r.entries = slices.DeleteFunc(r.entries, func(e ledger.Entry) bool {
+		return e.Time.Before(r.began) && (r.first == 0 || e.Seq < r.first)
+	})
+	r.applied = map[int64]bool{}
+	for _, c := range r.calls {
+		for _, ch := range c.changes {
+			r.applied[ch.Entry] = r.applied[ch.Entry] || c.again()
+		}
+	}
+	for i := len(r.entries) - 1; i >= 0; i-- {
+		e := &r.entries[i]
+		for j := len(e.Changes) - 1; j >= 0; j-- {
+			if err := r.put(e.Changes[j].Path, e.Changes[j].Pre); err != nil {
+				return err
+			}
+		}
+		for _, d := range slices.Backward(e.Dirs) {
+			if to, ok := r.mapped(string(d)); ok {
+				_ = os.Remove(to) // only an empty one goes
+			}
+		}
+		for _, d := range e.Gone {
+			if to, ok := r.mapped(string(d.Path)); ok {
+				_ = os.MkdirAll(to, 0o755)
+			}
+		}
+	}
+	return nil
+}
+
+// mapped is a path of the session in the copy; false for one outside of it.
+func (r *replayer) mapped(path string) (string, bool) {
+	rel, err := filepath.Rel(r.cwd, filepath.FromSlash(path))
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	return filepath.Join(r.scratch, rel), true
+}
+
+// put gives a path of the copy the state of a version.
+func (r *replayer) put(path string, v *ledger.Version) error {
+	to, ok := r.mapped(path)
+	if !ok {
+		return nil
+	}
+	if v == nil {
+		if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	data, err := r.images.Get(v.Delta().Sum)
+	if err != nil {
+		return fmt.Errorf("the content that %s had is no longer kept: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	_ = os.Remove(to)
+	if v.Kind == "symlink" {
+		return os.Symlink(string(data), to)
+	}
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		return err
+	}
+	return os.Chmod(to, os.FileMode(v.Mode).Perm())
+}
+
+// others puts in place what others, and calls that are not made again, had
+// changed before a round.
+func (r *replayer) others(p *pastRound) error {
+	owned := int64(0) // the first entry that this round or a later one makes again
+	for _, later := range r.rounds[r.next:] {
+		for _, c := range later.calls {
+			for _, ch := range c.changes {
+				if c.again() && (owned == 0 || ch.Entry < owned) {
+					owned = ch.Entry
+				}
+			}
+		}
+	}
+	for i := range r.entries {
+		e := &r.entries[i]
+		past := e.Time.Before(p.began) && (owned == 0 || e.Seq < owned)
+		if r.applied[e.Seq] || !past && !sawAfter(p, e) && !ofRound(p, e) {
+			continue
+		}
+		if err := r.apply(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *replayer) apply(e *ledger.Entry) error {
+	r.applied[e.Seq] = true
+	for _, d := range e.Dirs {
+		if to, ok := r.mapped(string(d)); ok {
+			_ = os.MkdirAll(to, 0o755)
+		}
+	}
+	for _, c := range e.Changes {
+		if err := r.put(c.Path, c.Post); err != nil {
+			return err
+		}
+	}
+	for _, d := range slices.Backward(e.Gone) {
+		if to, ok := r.mapped(string(d.Path)); ok {
+			_ = os.Remove(to)
+		}
+	}
+	return nil
+}
+
+// sawAfter reports whether a call of the round was shown what an entry left,
+// although that was noted later only.
+func sawAfter(p *pastRound, e *ledger.Entry) bool {
+	for _, c := range p.calls {
+		for _, s := range c.Saw {
+			for _, ch := range e.Changes {
+				if s.Sum != "" && ch.Path == s.Path && sumText(ch.Post) == s.Sum && len(c.changes) == 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// ofRound reports whether an entry was found, as somebody else's, by a call of the
+// round before it ran.
+func ofRound(p *pastRound, e *ledger.Entry) bool {
+	return e.Cause == ledger.CauseOutside && slices.ContainsFunc(p.calls, func(c *pastCall) bool { return string(c.Call) == e.Call })
+}
+
+// Label says that no model is asked.
+func (r *replayer) Label() string { return "replayed" }
+
+// Stream says the next round again.
+func (r *replayer) Stream(ctx context.Context, req *model.Request, emit func(model.Chunk) error) error {
+	if len(req.Tools) == 0 && r.at < len(r.summaries) {
+		r.at++
+		return r.emit(emit, []*model.Item{{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: r.summaries[r.at-1]}}}}, nil)
+	}
+	if r.next >= len(r.rounds) {
+		return r.emit(emit, []*model.Item{{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "(the end of the record)"}}}}, nil)
+	}
+	p := r.rounds[r.next]
+	if err := r.others(p); err != nil {
+		r.failed = err
+		return err
+	}
+	r.next++
+	var items []*model.Item
+	for _, m := range p.texts {
+		items = append(items, &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: m.Text}}})
+	}
+	calls := slices.Clone(p.calls)
+	slices.SortStableFunc(calls, func(a, b *pastCall) int { return cmp.Compare(a.Index, b.Index) })
+	for _, c := range calls {
+		if !c.again() {
+			r.report.TakenOver++
+			continue
+		}
+		r.report.Calls++
+		items = append(items, &model.Item{Kind: model.Call, CallID: string(c.Call), Name: c.Name, Style: c.Style,
+			Input: moved(history.JoinInput(c.Style, c.Args, c.ToolCall.Input), r.cwd, r.scratch)})
+	}
+	return r.emit(emit, items, p.usage)
+}
+
+func (r *replayer) emit(emit func(model.Chunk) error, items []*model.Item, u *protocol.Usage) error {
+	for i, it := range items {
+		if err := emit(model.ItemDone{Index: i, Item: it}); err != nil {
+			return err
+		}
+	}
+	done := model.Done{}
+	if u != nil {
+		usage := model.Usage(*u)
+		done.Usage = &usage
+	}
+	return emit(done)
+}
+
+// run plays the rounds in a session of their own and compares.
+func (r *replayer) run(ctx context.Context) error {
+	cfg := *r.h.Config
+	cfg.Home, cfg.Cwd, cfg.Root = filepath.Join(r.top, "home"), r.scratch, r.scratch
+	cfg.MCPServers, cfg.Hooks = nil, nil
+	h := &Host{Config: &cfg, Env: r.h.Env, Client: r}
+	set := r.settings
+	set.Cwd = r.scratch
+	if set.Sandbox == protocol.SandboxFull || set.Sandbox == "" {
+		set.Sandbox = protocol.SandboxWorkspace
+	}
+	s, err := h.Open(ctx, protocol.OpenOptions{Settings: set, Headless: true, Source: "replay"})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for n := 0; r.next < len(r.rounds); n++ {
+		text := "go on"
+		if n < len(r.words) {
+			text = r.words[n]
+		}
+		before := r.next
+		if err := turnOver(ctx, s, fmt.Sprintf("replay-%d", n), text); err != nil {
+			return err
+		}
+		if r.failed != nil {
+			return r.failed
+		}
+		if r.next == before {
+			return errors.New("the session could not be gone on with")
+		}
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	records, _, err := rollout.Read(filepath.Join(h.SessionsDir(), string(s.ID())))
+	if err != nil {
+		return err
+	}
+	r.compare(records)
+	return nil
+}
+
+// turnOver says something and waits for the end of the turn.
+func turnOver(ctx context.Context, s protocol.Session, id, text string) error {
+	if err := s.Submit(ctx, protocol.Submission{ID: id, Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}}}); err != nil {
+		return err
+	}
+	for {
+		select {
+		case e, ok := <-s.Events():
+			if !ok {
+				return errors.New("the session ended")
+			}
+			switch m := e.Msg.(type) {
+			case protocol.TurnCompleted, protocol.TurnAborted:
+				return nil
+			case protocol.TurnFailed:
+				return errors.New(m.Error.Message)
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// compare finds the first call that went otherwise.
+func (r *replayer) compare(records []rollout.Record) {
+	now := &replayer{}
+	now.read(records)
+	byID := map[protocol.CallID]*pastCall{}
+	for _, c := range now.calls {
+		byID[c.Call] = c
+	}
+	for _, c := range r.calls {
+		if !c.again() {
+			continue
+		}
+		if d := r.difference(c, byID[c.Call]); d != nil {
+			d.Turn, d.Round, d.Call, d.Tool = string(c.Turn), c.Round, string(c.Call), c.Name
+			r.report.Divergence = d
+			return
+		}
+	}
+}
+
+func (r *replayer) difference(was, now *pastCall) *Divergence {
+	if now == nil || !now.ended {
+		return &Divergence{What: "the call did not end", Recorded: was.Result}
+	}
+	if a, b := changesText(was.changes, "", ""), changesText(now.changes, r.scratch, r.cwd); a != b {
+		return &Divergence{What: "it changed something else", Recorded: a, Replayed: b}
+	}
+	if a, b := exitText(was), exitText(now); a != b {
+		return &Divergence{What: "it ended otherwise", Recorded: a, Replayed: b}
+	}
+	a, b := settled(was.Result), settled(moved(now.Result, r.scratch, r.cwd))
+	if a != b {
+		return &Divergence{What: "its result is another", Recorded: a, Replayed: b}
+	}
+	return nil
+}
+
+func exitText(c *pastCall) string {
+	if c.Exit != nil {
+		return fmt.Sprintf("exit code %d", *c.Exit)
+	}
+	return fmt.Sprintf("success %t", c.Success)
+}
+
+// changesText lists changes by path, with the sums of the contents.
+func changesText(list []history.FileChange, from, to string) string {
+	var lines []string
+	for _, c := range list {
+		lines = append(lines, fmt.Sprintf("%s %s %.12s -> %.12s", c.Operation, moved(c.Path, from, to), orElse(c.Before, "nothing"), orElse(c.After, "nothing")))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// PrintReplay tells a report in words.
+func PrintReplay(w io.Writer, r ReplayReport) {
+	fmt.Fprintf(w, "session %s: %d calls replayed, %d taken over\n", r.Session, r.Calls, r.TakenOver)
+	d := r.Divergence
+	if d == nil {
+		fmt.Fprintln(w, "every call gave the same result and changed the same files")
+		return
+	}
+	fmt.Fprintf(w, "first divergence: turn %s, round %d, call %s (%s): %s\n", d.Turn, d.Round, visible(d.Call), visible(d.Tool), d.What)
+	was, now := strings.Split(d.Recorded, "\n"), strings.Split(d.Replayed, "\n")
+	for i := range max(len(was), len(now)) {
+		a, b := lineAt(was, i), lineAt(now, i)
+		if a == b {
+			continue
+		}
+		fmt.Fprintf(w, "  line %d\n  - %s\n  + %s\n", i+1, cutLine(visible(a)), cutLine(visible(b)))
+		return
+	}
+}
+
+func lineAt(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "(no such line)"
+}
