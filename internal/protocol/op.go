@@ -92,6 +92,9 @@ type Undo struct {
 	Call CallID
 	// Paths narrows it to these files.
 	Paths []string
+	// Hunks narrows an undo of one call to single edits: by absolute path, which of
+	// the runs of changed lines in the call's diff of it, counted from 0.
+	Hunks map[string][]int
 	Redo  bool
 	// DryRun only tells what would happen.
 	DryRun bool

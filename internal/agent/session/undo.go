@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,13 @@ func ReportUndo(r changes.Reader, p *changes.Plan) (protocol.UndoReport, error) 
 // report with a Problem means that nothing was done. The records are for the
 // rollout; the model is told with the next turn.
 func (h *Hands) Undo(ctx context.Context, op protocol.Undo) (protocol.UndoReport, []history.FileChange) {
-	report, done := h.takeBack(ctx, h.choice(op), op.DryRun, "", "")
+	c, t, id := h.choice(op), protocol.TurnID(""), protocol.CallID("")
+	if len(op.Hunks) > 0 {
+		// The edits taken back belong to the turn that made them, so that an undo of
+		// that turn takes all of it; the call is one of its own.
+		t, id = op.Turn, protocol.CallID("undo_"+strings.ToLower(rand.Text()[:10]))
+	}
+	report, done := h.takeBackOf(ctx, c, h.realPaths(op.Hunks), op.DryRun, t, id)
 	if report.Problem == "" && !op.DryRun {
 		h.tellLater(report)
 	}
@@ -80,11 +87,34 @@ func (h *Hands) reader() changes.Reader {
 	return changes.Reader{Ledger: h.o.Work.Ledger, Images: h.o.Work.Store, Base: h.o.Base}
 }
 
+// realPaths names what paths name as the ledger does.
+func (h *Hands) realPaths(hunks map[string][]int) map[string][]int {
+	out := make(map[string][]int, len(hunks))
+	for p, list := range hunks {
+		if abs, err := h.o.Tree.Resolve(p); err == nil {
+			p = h.real(abs)
+		}
+		out[p] = list
+	}
+	return out
+}
+
 // takeBack plans an undo and carries it out.
 func (h *Hands) takeBack(ctx context.Context, c changes.Choice, dry bool, t protocol.TurnID, id protocol.CallID) (protocol.UndoReport, committed) {
+	return h.takeBackOf(ctx, c, nil, dry, t, id)
+}
+
+// takeBackOf is takeBack, narrowed to single edits if there are any.
+func (h *Hands) takeBackOf(ctx context.Context, c changes.Choice, edits map[string][]int, dry bool, t protocol.TurnID, id protocol.CallID) (protocol.UndoReport, committed) {
 	report := protocol.UndoReport{Redo: c.Redo, DryRun: dry}
 	r := h.reader()
-	plan, err := r.Plan(c, changes.LookIn(h.o.Tree))
+	var plan *changes.Plan
+	var err error
+	if len(edits) > 0 {
+		plan, err = r.PlanEdits(c, edits, changes.LookIn(h.o.Tree))
+	} else {
+		plan, err = r.Plan(c, changes.LookIn(h.o.Tree))
+	}
 	if err == nil {
 		report, err = ReportUndo(r, plan)
 		report.DryRun = dry

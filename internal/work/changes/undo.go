@@ -50,6 +50,7 @@ type Plan struct {
 	only  []ledger.Path
 	prune []string
 	make  []ledger.Dir
+	edits bool // it takes single edits back, see PlanEdits
 }
 
 // ErrConflict says that an undo does not fit what files have become. Nothing was
@@ -247,6 +248,9 @@ func (p *Plan) Commit(ctx context.Context, w *txn.Workspace, o txn.Origin) (txn.
 	if p.Problem != "" {
 		return txn.Outcome{Exact: true}, fmt.Errorf("%s: %w", p.Problem, ErrConflict)
 	}
+	if p.edits {
+		return conflicting(w.Commit(ctx, p.Set, txn.CommitOptions{Origin: o, Cause: ledger.CauseTool, Real: true}))
+	}
 	for _, e := range p.Entries {
 		o.Undoes = append(o.Undoes, e.Seq)
 	}
@@ -255,7 +259,11 @@ func (p *Plan) Commit(ctx context.Context, w *txn.Workspace, o txn.Origin) (txn.
 	if p.Redo {
 		co.Cause = ledger.CauseRedo
 	}
-	out, err := w.Commit(ctx, p.Set, co)
+	return conflicting(w.Commit(ctx, p.Set, co))
+}
+
+// conflicting lets the error of a commit be ErrConflict.
+func conflicting(out txn.Outcome, err error) (txn.Outcome, error) {
 	if err != nil {
 		return out, fmt.Errorf("%w (%w)", err, ErrConflict)
 	}

@@ -1,0 +1,99 @@
+package changes
+
+import (
+	"fmt"
+	"slices"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
+)
+
+// PlanEdits works out how to take single edits of a call back, merged into the
+// present, and changes nothing. C names the call; edits says, by absolute path,
+// which of the edits that diff.Lines finds between the file before the call and
+// after it, counted from 0. The plan is a change of its own: it marks nothing as
+// undone, and is itself undone as any change is.
+func (r Reader) PlanEdits(c Choice, edits map[string][]int, look Look) (*Plan, error) {
+	if c.Redo || c.Call == "" || len(edits) == 0 {
+		return nil, fmt.Errorf("single edits: name the call and the edits to take back")
+	}
+	c.Paths = nil
+	for path := range edits {
+		c.Paths = append(c.Paths, path)
+	}
+	slices.Sort(c.Paths)
+	b, err := open(r.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{edits: true}
+	if p.Entries, err = b.choose(c); err != nil {
+		return nil, err
+	}
+	for _, e := range p.Entries {
+		p.Roots = append(p.Roots, b.roots(e)...)
+	}
+	w := &inverter{reader: r, book: b, look: look, state: map[string]*place{}, files: map[string]*FilePlan{}, selected: map[atom]bool{}}
+	for _, s := range p.steps(b, c.Paths) {
+		w.selected[atom{s.seq, s.path}] = true
+	}
+	steps := joined(p.steps(b, c.Paths), false)
+	for _, path := range c.Paths {
+		s, err := r.without(steps, path, edits[path])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", Relative(r.Base, path), err)
+		}
+		w.back(s)
+	}
+	p.only = nil
+	p.Set, p.Files = w.result()
+	p.What = p.describe()
+	p.settle()
+	if p.Problem == "" && len(p.Set) == 0 {
+		p.Problem = "it is taken back already"
+	}
+	return p, nil
+}
+
+// without is the step from what the call made of path to the same without some of
+// its edits, as a step to take back.
+func (r Reader) without(steps []step, path string, edits []int) (step, error) {
+	i := slices.IndexFunc(steps, func(s step) bool { return s.path == path })
+	if i < 0 {
+		return step{}, fmt.Errorf("this call has no change of it that stands")
+	}
+	s := steps[i]
+	if slices.ContainsFunc(steps[i+1:], func(o step) bool { return o.path == path }) {
+		return step{}, fmt.Errorf("others changed it while the call ran; undo the file as a whole")
+	}
+	if s.pre == nil || s.post == nil || s.pre.Kind != delta.File || s.post.Kind != delta.File {
+		return step{}, fmt.Errorf("it was made or removed as a whole; undo the file as a whole")
+	}
+	pre, err := r.load(s.pre)
+	if err != nil {
+		return step{}, fmt.Errorf("%s", lostNote(err))
+	}
+	post, err := r.load(s.post)
+	if err != nil {
+		return step{}, fmt.Errorf("%s", lostNote(err))
+	}
+	var keep []diff.Edit
+	all := diff.Lines(pre.Data, post.Data)
+	for k, e := range all {
+		if !slices.Contains(edits, k) {
+			keep = append(keep, e)
+		}
+	}
+	for _, k := range edits {
+		if k < 0 || k >= len(all) {
+			return step{}, fmt.Errorf("the call made %d edits in it, there is no edit %d", len(all), k+1)
+		}
+	}
+	data, err := diff.Apply(pre.Data, keep)
+	if err != nil {
+		return step{}, err
+	}
+	s.pre, s.post = delta.NewFile(data, post.Mode), post
+	s.from, s.to = "", ""
+	return s, nil
+}
