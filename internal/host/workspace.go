@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,6 +68,11 @@ func (h *Host) openWorkspace(set protocol.Settings, addDirs []string) (*workspac
 		return nil, fmt.Errorf("workspace %s: %w", roots[0], err)
 	}
 	w.openScanner()
+	if set.Sandbox != protocol.SandboxFull {
+		if warning := sandbox.Warning(context.Background(), filepath.Join(h.Config.Home, "locks"), roots...); warning != "" {
+			w.warnings = append(w.warnings, warning)
+		}
+	}
 	return w, nil
 }
 
@@ -160,6 +166,7 @@ func (h *Host) handsOptions(ws *workspace, set protocol.Settings, o protocol.Ope
 		Env:     h.childEnv(l.id),
 		Origin:  txn.Origin{Session: string(l.id), Client: orElse(o.Source, "kerf")},
 		Client:  o.Client, Keep: ws.store.Put, OutputTokens: h.Config.ToolOutputTokenLimit, Headless: o.Headless,
+		Fleeting: o.Ephemeral,
 	}
 	if h.Config.EditCorrection.Enabled {
 		ho.CorrectModel = orElse(h.Config.EditCorrection.Model, set.Model)

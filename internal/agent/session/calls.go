@@ -216,7 +216,7 @@ func (s *Session) run(ctx context.Context, e turn.Run, a tool.Action) message {
 	}
 	if ended == nil {
 		o := s.o.Hands.Do(ctx, e.Call, j.Action, Manner{Settings: j.settings, Turn: j.turn, Tool: j.tool, Unsandboxed: j.unsandboxed(e.Decision),
-			Show: live.write, Body: j.prepared.Body, Denied: func() { denied = true }})
+			Show: live.write, Body: j.prepared.Body, Ask: s.Ask, Denied: func() { denied = true }})
 		ended = &o
 	}
 	live.close()
@@ -257,7 +257,9 @@ type Manner struct {
 	Unsandboxed bool
 	Show        func(string) // live output, may be nil
 	Body        protocol.Body
-	Denied      func() // called when the sandbox seems to have refused something; may be nil
+	// Ask puts a question to the user while the action runs; nil has nobody to ask.
+	Ask    func(context.Context, protocol.Approval) protocol.Answer
+	Denied func() // called when the sandbox seems to have refused something; may be nil
 }
 
 // Do carries out an action that may run.

@@ -42,7 +42,7 @@ func (h *Hands) command(ctx context.Context, id protocol.CallID, a tool.Command,
 	if !quiet {
 		changes = append(changes, h.scanned(ctx, m, id, h.strayCause())...)
 	}
-	spec, sweep, err := h.confined(ctx, a, m)
+	c, err := h.confined(ctx, id, a, m)
 	var unavailable *sandbox.UnavailableError
 	switch {
 	case errors.As(err, &unavailable):
@@ -52,18 +52,18 @@ func (h *Hands) command(ctx context.Context, id protocol.CallID, a tool.Command,
 	}
 
 	began := time.Now()
-	spec.OnOutput = func(b []byte) {
+	c.spec.OnOutput = func(b []byte) {
 		if m.Show != nil {
 			m.Show(string(b))
 		}
 	}
 	// The process outlives the call when it is left running; await ends it else.
-	p, err := h.table.Start(context.WithoutCancel(ctx), spec)
+	p, err := h.table.Start(context.WithoutCancel(ctx), c.spec)
 	if err != nil {
-		sweep()
+		c.end()
 		return fail(127, "%v", err)
 	}
-	o := h.await(ctx, p, a, began, sweep)
+	o := h.await(ctx, p, a, began, c)
 	if !quiet || o.running {
 		// The scan is the record of what happened; an interrupt must not cut it.
 		changes = append(changes, h.scanned(context.WithoutCancel(ctx), m, id, ledger.CauseCommand)...)
@@ -76,32 +76,7 @@ func (h *Hands) command(ctx context.Context, id protocol.CallID, a tool.Command,
 	if o.done {
 		body.ExitCode = &o.code
 	}
-	return turn.Outcome{Text: text, Success: o.running || o.code == 0 && !o.aborted, Body: body, Changes: changes}
-}
-
-// confined is how the command is really started.
-func (h *Hands) confined(ctx context.Context, a tool.Command, m Manner) (proc.Spec, func(), error) {
-	mode := m.Settings.Sandbox
-	if m.Unsandboxed {
-		mode = protocol.SandboxFull
-	}
-	if m.Settings.Approval == protocol.PolicyPlan {
-		mode = protocol.SandboxReadOnly
-	}
-	p := h.o.Sandbox(mode)
-	p.Cwd = a.Dir
-	plan, err := sandbox.Resolve(p, sandbox.Disk{})
-	if err != nil {
-		return proc.Spec{}, nil, err
-	}
-	plan.TTY = a.TTY
-	env := h.o.Env(a.TTY)
-	box, err := sandbox.Wrap(ctx, plan, a.Argv)
-	if err != nil {
-		return proc.Spec{}, nil, err
-	}
-	return proc.Spec{Argv: box.Argv, ExtraFiles: box.Files, Dir: a.Dir, Env: env, TTY: a.TTY, Stdin: a.TTY,
-		Confined: box.Confined, Linger: !box.Confined, Started: box.Started}, func() { box.Close() }, nil
+	return turn.Outcome{Text: text, Success: o.running || o.code == 0 && !o.aborted, Body: body, Changes: changes, Warnings: o.notes}
 }
 
 // run is how far a command came when its call returned.
@@ -116,10 +91,30 @@ type commandRun struct {
 	aborted bool
 	timeout time.Duration
 	denied  bool
+	notes   []string // of the sandbox
+	hint    string   // where the whole output is
+}
+
+// take adds the output since the last time, cut to most tokens if the call said
+// so, and returns it whole.
+func (r *commandRun) take(p *proc.Process, c *cage, most, budget int) []byte {
+	out, omitted := p.Next()
+	text := strings.ToValidUTF8(string(out), "\uFFFD")
+	if most > 0 && (budget <= 0 || most < budget) {
+		budget = most
+	}
+	if c != nil {
+		r.hint = c.out.hint(text, omitted > 0, budget)
+	}
+	if most > 0 {
+		text = history.Truncate(text, most)
+	}
+	r.output += text
+	return out
 }
 
 // await waits until the command is done, its time is up, or the call is stopped.
-func (h *Hands) await(ctx context.Context, p *proc.Process, a tool.Command, began time.Time, sweep func()) commandRun {
+func (h *Hands) await(ctx context.Context, p *proc.Process, a tool.Command, began time.Time, c *cage) commandRun {
 	var r commandRun
 	limit := a.Yield
 	if a.Timeout > 0 {
@@ -141,16 +136,15 @@ func (h *Hands) await(ctx context.Context, p *proc.Process, a tool.Command, bega
 		}
 		r.running, r.session = true, id
 		h.mu.Lock()
-		h.running[id] = job{a.Line, time.Now(), sweep}
+		h.running[id] = job{a.Line, time.Now(), c}
 		h.mu.Unlock()
 	}
-	out := p.Drain()
-	r.output += strings.ToValidUTF8(string(out), "\uFFFD")
+	out := r.take(p, c, a.MaxTokens, h.o.OutputTokens)
 	r.wall = time.Since(began)
 	if !r.running {
-		sweep()
+		r.notes = c.end()
 		r.code, r.signal, r.done = p.ExitCode()
-		r.denied = sandbox.Denied(out, r.code)
+		r.denied = c.box.Broken() == "" && sandbox.Denied(out, r.code)
 	}
 	return r
 }
@@ -170,21 +164,30 @@ func wait(ctx context.Context, p *proc.Process, d time.Duration) bool {
 
 // job is a command that runs in the background.
 type job struct {
-	line    string
-	since   time.Time
-	release func()
+	line  string
+	since time.Time
+	cage  *cage
 }
 
-// release gives up what a background process needed.
-func (h *Hands) release(id int) {
+// release gives up what a background process needed, and returns what has to be
+// told.
+func (h *Hands) release(id int) (notes []string) {
 	h.table.Remove(id)
 	h.mu.Lock()
 	j := h.running[id]
 	delete(h.running, id)
 	h.mu.Unlock()
-	if j.release != nil {
-		j.release()
+	if j.cage != nil {
+		return j.cage.end()
 	}
+	return nil
+}
+
+// cageOf is that of a background process.
+func (h *Hands) cageOf(id int) *cage {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.running[id].cage
 }
 
 // text is what the model reads.
@@ -205,6 +208,10 @@ func (r commandRun) text() string {
 	fmt.Fprintf(&b, "wall time %.2f seconds\n", r.wall.Seconds())
 	b.WriteString("output:\n")
 	b.WriteString(r.output)
+	b.WriteString(r.hint)
+	for _, note := range r.notes {
+		b.WriteString("\n" + note)
+	}
 	if r.denied && r.code != 0 {
 		b.WriteString("\nThe sandbox seems to have refused something. If the command needs it, ask with " +
 			`sandbox_permissions "require_escalated" and a justification, or tell the user.`)
@@ -231,14 +238,15 @@ func (h *Hands) poke(ctx context.Context, id protocol.CallID, a tool.Poke, m Man
 	}
 	ended := wait(ctx, p, a.Yield)
 	r := commandRun{session: a.Process, running: !ended}
+	r.take(p, h.cageOf(a.Process), a.MaxTokens, h.o.OutputTokens)
 	if ended {
-		h.release(a.Process)
+		r.notes = h.release(a.Process)
 		r.code, r.signal, r.done = p.ExitCode()
 	}
-	r.output, r.wall = strings.ToValidUTF8(string(p.Drain()), "\uFFFD"), time.Since(began)
+	r.wall = time.Since(began)
 	changes := h.scanned(context.WithoutCancel(ctx), m, id, ledger.CauseCommand)
 	body.Output = r.text()
-	return turn.Outcome{Text: body.Output, Success: r.running || r.code == 0, Body: body, Changes: changes}
+	return turn.Outcome{Text: body.Output, Success: r.running || r.code == 0, Body: body, Changes: changes, Warnings: r.notes}
 }
 
 // strayCause is what changes found before a command are laid to: processes that

@@ -53,7 +53,10 @@ type HandsOptions struct {
 	// SaveDiff keeps the diff of one change and returns its name; nil keeps none.
 	SaveDiff     func([]byte) (string, error)
 	OutputTokens int
-	Headless     bool
+	// Fleeting sessions write no output of commands down; it can be read again only
+	// while they last.
+	Fleeting bool
+	Headless bool
 	// Rules are those of all rules files; AddRule writes one to the user's, nil
 	// writes none.
 	Rules   []policy.Rule
@@ -94,6 +97,9 @@ type Hands struct {
 	notes   []string    // what the model is to be told with the next turn
 	snap    *scan.Snap  // the state after the last scan
 	running map[int]job // what runs in the background, by the table's number
+
+	fleeting fleeting
+	hosts    hosts // what the user let commands reach in this session
 }
 
 // sight is what the model last saw of a file; image is nil if nothing was there.
@@ -138,7 +144,7 @@ func (h *Hands) Close() {
 	h.running = map[int]job{}
 	h.mu.Unlock()
 	for _, j := range releases {
-		j.release()
+		j.cage.end()
 	}
 }
 

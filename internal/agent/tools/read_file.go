@@ -56,6 +56,9 @@ func readFile() entry {
 }
 
 func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (tool.Action, error) {
+	if strings.HasPrefix(a.FilePath, outputPrefix) && !a.asCode {
+		return answerOutput(env, a)
+	}
 	field := "file_path"
 	if a.asCode {
 		field = "filePath"

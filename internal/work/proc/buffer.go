@@ -80,10 +80,9 @@ func (b *buffer) sinceLocked(offset int64) (text []byte, next, omitted int64) {
 	return text, b.total, omitted
 }
 
-func (b *buffer) drainNew() []byte {
+func (b *buffer) drainNew() (text []byte, omitted int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	text, next, _ := b.sinceLocked(b.drain)
-	b.drain = next
-	return text
+	text, b.drain, omitted = b.sinceLocked(b.drain)
+	return text, omitted
 }

@@ -402,7 +402,13 @@ func (p *Process) Since(offset int64) (text []byte, next, omitted int64) {
 
 // Drain returns the output since the last Drain, with a line in the place of
 // what no longer is there.
-func (p *Process) Drain() []byte { return p.out.drainNew() }
+func (p *Process) Drain() []byte {
+	text, _ := p.out.drainNew()
+	return text
+}
+
+// Next is Drain, and tells how many bytes no longer are there.
+func (p *Process) Next() (text []byte, omitted int64) { return p.out.drainNew() }
 
 // Write types chars, or sends them to a Stdin pipe. It does not wait longer than
 // five seconds for a process that does not read.
