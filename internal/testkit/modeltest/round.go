@@ -19,6 +19,10 @@ type Round struct {
 	Script *script.Round // what the model does, rendered as an event stream
 	Body   string        // instead of Script: the body as it is
 
+	// For keeps the round for a request that holds all these texts, as it is in JSON;
+	// such a round is taken before the ones for any request.
+	For []string
+
 	Status int               // 0 means 200
 	Header map[string]string // in place of, and added to, the usual ones
 
@@ -132,4 +136,14 @@ func (r Round) ready(k int, req *Request) answer {
 func refusal(api dialect.API, f *script.Failure) Round {
 	status, body := api.Refusal(f)
 	return HTTP(status, body)
+}
+
+// suits reports whether a round is for a request.
+func (r Round) suits(req *Request) bool {
+	for _, text := range r.For {
+		if !strings.Contains(string(req.Body), text) {
+			return false
+		}
+	}
+	return true
 }

@@ -40,8 +40,9 @@ type Server struct {
 	http     *http.Server
 	serving  sync.WaitGroup
 	mu       sync.Mutex
-	requests []*Request // guarded by mu
-	extra    []Round    // added later; guarded by mu
+	requests []*Request   // guarded by mu
+	extra    []Round      // added later; guarded by mu
+	given    map[int]bool // rounds kept for certain requests that were played; guarded by mu
 }
 
 // Start serves rounds until the test ends.
@@ -124,7 +125,21 @@ func (s *Server) admit(req *Request) (int, Round) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, req)
-	k, rounds := len(s.requests), append(s.rounds[:len(s.rounds):len(s.rounds)], s.extra...)
+	all := append(s.rounds[:len(s.rounds):len(s.rounds)], s.extra...)
+	var rounds []Round // for any request
+	for i, r := range all {
+		switch {
+		case len(r.For) == 0:
+			rounds = append(rounds, r)
+		case !s.given[i] && r.suits(req):
+			if s.given == nil {
+				s.given = map[int]bool{}
+			}
+			s.given[i] = true
+			return len(s.requests), r
+		}
+	}
+	k := len(s.requests) - len(s.given)
 	switch {
 	case k <= len(rounds):
 		return k, rounds[k-1]
