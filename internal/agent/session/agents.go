@@ -170,7 +170,7 @@ func (s *Session) lastWords(ctx context.Context, e turn.Settle) {
 			ctx, cancel = context.WithTimeout(ctx, wall)
 			defer cancel()
 		}
-		s.post(message{told: protocol.Warning{Message: fmt.Sprintf("the turn is done but for %d sub-agents; waiting for them", len(t.Busy()))}})
+		s.post(message{told: protocol.Warning{Message: "waiting for sub-agents that still work: " + named(t.Busy())}})
 		all := t.Settle(ctx)
 		s.post(message{told: protocol.ItemCompleted{Item: protocol.Item{ID: protocol.ItemID("agents_" + string(e.Turn)), Status: protocol.Completed,
 			Body: protocol.SubAgent{Deed: "wait", Agents: all}}}})
@@ -187,12 +187,29 @@ func (s *Session) lastWords(ctx context.Context, e turn.Settle) {
 	s.tellLeft()
 }
 
+func named(list []protocol.Agent) string {
+	names := make([]string, len(list))
+	for i, a := range list {
+		names[i] = a.Name
+	}
+	return strings.Join(names, ", ")
+}
+
 // news is what the model is told of sub-agents that came to an end.
 func (s *Session) news() []*model.Item {
 	if text := s.o.Hands.team.News(); text != "" {
 		return []*model.Item{model.UserText(text)}
 	}
 	return nil
+}
+
+// endNews is the same at the end of a turn after which the process may end: then it
+// has to be in the record.
+func (s *Session) endNews() string {
+	if !s.o.Headless {
+		return ""
+	}
+	return s.o.Hands.team.News()
 }
 
 // delegate carries out a deed about sub-agents.

@@ -130,7 +130,7 @@ func (s *Session) settle(ctx context.Context, e turn.Settle) message {
 	s.lastWords(ctx, e)
 	s.o.Hands.MarkTurn(e.Turn)
 	diff := s.o.Hands.TurnDiff(ctx)
-	return message{in: turn.Settled{Turn: e.Turn, Diff: diff, Changes: s.o.Hands.takeMerged()}}
+	return message{in: turn.Settled{Turn: e.Turn, Diff: diff, Changes: s.o.Hands.takeMerged(), Note: s.endNews()}}
 }
 
 // titleOf makes a title of the first line of a prompt.

@@ -46,6 +46,9 @@ func (c *Core) settled(in Settled) {
 	for _, ch := range in.Changes {
 		c.record(ch)
 	}
+	if in.Note != "" {
+		c.mark(in.Note)
+	}
 	if in.Diff != nil {
 		exact := in.Diff.Exact
 		c.record(history.Happening{Turn: t.id, What: history.TurnDiffed, Message: in.Diff.Note, Exact: &exact})

@@ -114,6 +114,8 @@ type Settled struct {
 	Diff *protocol.TurnDiff // nil: nothing changed
 	// Changes are what was found outside of calls.
 	Changes []history.FileChange
+	// Note, when not empty, is told to the model with the next turn.
+	Note string
 	// GoOn, when not empty, is told to the model as a message, and the turn goes
 	// on; the rest is empty then.
 	GoOn string
