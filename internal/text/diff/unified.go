@@ -6,6 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"sync"
+
+	"kerf/internal/text/lines"
 )
 
 // File is one file that changed. A mode of 0 means that the file is not there
@@ -101,7 +104,8 @@ func (f File) content(out *bytes.Buffer) {
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", from, to)
 		return
 	}
-	fmt.Fprintf(out, "index %s..%s", blobID(f.Old, f.OldMode), blobID(f.New, f.NewMode))
+	old, new := f.blobIDs()
+	fmt.Fprintf(out, "index %s..%s", old, new)
 	if f.OldMode == f.NewMode {
 		fmt.Fprintf(out, " %06o", f.NewMode)
 	}
@@ -130,6 +134,19 @@ func blobID(b []byte, mode uint32) string {
 	fmt.Fprintf(h, "blob %d\x00", len(b))
 	h.Write(b)
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// blobIDs makes the ids of both sides, beside each other if that takes time.
+func (f File) blobIDs() (old, new string) {
+	const large = 1 << 20
+	if len(f.Old) < large || len(f.New) < large {
+		return blobID(f.Old, f.OldMode), blobID(f.New, f.NewMode)
+	}
+	var side sync.WaitGroup
+	side.Go(func() { old = blobID(f.Old, f.OldMode) })
+	new = blobID(f.New, f.NewMode)
+	side.Wait()
+	return old, new
 }
 
 // quote writes a path as git does: plain, or as a C string when it holds bytes
@@ -169,39 +186,60 @@ func ended(name string) string {
 
 // writeHunks writes the line changes from old to new with their surroundings.
 func writeHunks(out *bytes.Buffer, old, new []byte) {
-	a, b := newText(old), newText(new)
-	hs := hunks(a, b)
-	heading := headings{text: a, seen: -1}
+	head, tail := common(old, new)
+	writeHunksWithin(out, old, new, head, tail)
+}
+
+// writeHunksWithin does not look at the first head and the last tail bytes, which are
+// whole lines and alike.
+func writeHunksWithin(out *bytes.Buffer, old, new []byte, head, tail int) {
+	w := hunkWriter{
+		out:     out,
+		a:       newText(old[head : len(old)-tail]),
+		b:       newText(new[head : len(new)-tail]),
+		skipped: lines.Count(old[:head]),
+	}
+	hs := hunks(w.a, w.b)
+	w.heading = headings{before: old[:head], text: w.a, seen: -1}
 	for len(hs) > 0 {
 		n := 1
 		for n < len(hs) && hs[n].a0-hs[n-1].a1 <= 2*context {
 			n++
 		}
-		writeHunk(out, a, b, hs[:n], &heading)
+		w.hunk(hs[:n])
 		hs = hs[n:]
 	}
 }
 
-func writeHunk(out *bytes.Buffer, a, b text, hs []hunk, heading *headings) {
+// hunkWriter writes the hunks between two texts, of which lines that are alike were
+// left out at both ends, but more of them than are shown.
+type hunkWriter struct {
+	out     *bytes.Buffer
+	a, b    text
+	skipped int // lines left out before both
+	heading headings
+}
+
+func (w *hunkWriter) hunk(hs []hunk) {
 	first, last := hs[0], hs[len(hs)-1]
 	before := min(context, first.a0)
-	after := min(context, a.len()-last.a1)
+	after := min(context, w.a.len()-last.a1)
 	a0, a1 := first.a0-before, last.a1+after
 	b0, b1 := first.b0-before, last.b1+after
-	fmt.Fprintf(out, "@@ -%s +%s @@", extent(a0, a1), extent(b0, b1))
-	if h := heading.above(a0); len(h) > 0 {
-		out.WriteByte(' ')
-		out.Write(h)
+	fmt.Fprintf(w.out, "@@ -%s +%s @@", extent(w.skipped+a0, w.skipped+a1), extent(w.skipped+b0, w.skipped+b1))
+	if h := w.heading.above(a0); len(h) > 0 {
+		w.out.WriteByte(' ')
+		w.out.Write(h)
 	}
-	out.WriteByte('\n')
+	w.out.WriteByte('\n')
 	at := a0
 	for _, h := range hs {
-		writeLines(out, ' ', a, at, h.a0)
-		writeLines(out, '-', a, h.a0, h.a1)
-		writeLines(out, '+', b, h.b0, h.b1)
+		writeLines(w.out, ' ', w.a, at, h.a0)
+		writeLines(w.out, '-', w.a, h.a0, h.a1)
+		writeLines(w.out, '+', w.b, h.b0, h.b1)
 		at = h.a1
 	}
-	writeLines(out, ' ', a, at, a1)
+	writeLines(w.out, ' ', w.a, at, a1)
 }
 
 // extent writes a range of lines as unified diffs do: a range of one line has
@@ -230,21 +268,46 @@ func writeLines(out *bytes.Buffer, mark byte, t text, from, to int) {
 // headings finds the line that a hunk probably belongs to: the last before it
 // that starts with a letter, an underscore or a dollar sign.
 type headings struct {
-	text text
-	seen int // lines up to here were looked at
-	last []byte
+	before []byte // whole lines that come before text
+	text   text
+	seen   int // lines up to here were looked at
+	last   []byte
 }
 
 // above must be called with rising lines.
 func (h *headings) above(line int) []byte {
-	const most = 80 // bytes shown, as in git
+	fresh := h.seen == -1
 	for i := line - 1; i > h.seen; i-- {
-		l := h.text.line(i)
-		if c := l[0]; c == '_' || c == '$' || c|0x20 >= 'a' && c|0x20 <= 'z' {
-			h.last = bytes.TrimRight(l[:min(len(l), most)], " \t\r\n\v\f")
+		if l := h.text.line(i); isHeading(l) {
+			h.last = shownHeading(l)
 			break
 		}
 	}
 	h.seen = max(h.seen, line-1)
+	if fresh && h.last == nil {
+		h.last = lastHeading(h.before)
+	}
 	return h.last
+}
+
+func isHeading(l []byte) bool {
+	c := l[0]
+	return c == '_' || c == '$' || c|0x20 >= 'a' && c|0x20 <= 'z'
+}
+
+func shownHeading(l []byte) []byte {
+	const most = 80 // bytes shown, as in git
+	return bytes.TrimRight(l[:min(len(l), most)], " \t\r\n\v\f")
+}
+
+// lastHeading returns the last heading of b, which consists of whole lines.
+func lastHeading(b []byte) []byte {
+	for len(b) > 0 {
+		start := bytes.LastIndexByte(b[:len(b)-1], '\n') + 1
+		if isHeading(b[start:]) {
+			return shownHeading(b[start:])
+		}
+		b = b[:start]
+	}
+	return nil
 }

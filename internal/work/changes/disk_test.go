@@ -99,18 +99,27 @@ func (d *disk) command(t *testing.T) {
 	must(t, err)
 }
 
+// dirMode is the mode of the directory of p. A command that removes a directory and
+// makes it again with another mode changes a mode, which is not told of directories.
+func (d *disk) dirMode(p string) fs.FileMode {
+	if filepath.Dir(p) == d.path("d") {
+		return 0o755
+	}
+	return 0o750
+}
+
 func (d *disk) mess() {
 	names := []string{"a", "b", "d/e", "d/f", "x/y/z", "x/k", "n"}
 	p, q := d.path(names[d.r.IntN(len(names))]), d.path(names[d.r.IntN(len(names))])
 	d.n++
 	switch d.r.IntN(9) {
 	case 0, 1:
-		_ = os.MkdirAll(filepath.Dir(p), 0o755)
+		_ = os.MkdirAll(filepath.Dir(p), d.dirMode(p))
 		_ = os.WriteFile(p, fmt.Appendf(nil, "text %d\n", d.n), 0o600)
 	case 2:
 		_ = os.Remove(p)
 	case 3:
-		_ = os.MkdirAll(filepath.Dir(q), 0o750)
+		_ = os.MkdirAll(filepath.Dir(q), d.dirMode(q))
 		_ = os.Rename(p, q)
 	case 4:
 		_ = os.RemoveAll(d.path([]string{"d", "x", "x/y", "empty"}[d.r.IntN(4)]))
