@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -134,7 +135,7 @@ type serverJSON struct {
 }
 
 func describe(h *host.Host, name string, s config.MCPServer) serverJSON {
-	out := serverJSON{Name: name, Enabled: s.Enabled, Transport: "stdio", Command: s.Command, Args: s.Args, Cwd: s.Cwd, URL: s.URL,
+	out := serverJSON{Name: name, Enabled: s.Enabled, Transport: "stdio", Command: s.Command, Args: s.Args, Cwd: s.Cwd, URL: shownURL(s.URL),
 		Env: slices.Sorted(maps.Keys(s.Env)), Auth: "none"}
 	if s.URL == "" {
 		return out
@@ -174,6 +175,26 @@ func (p *program) mcpList() *cobra.Command {
 		}}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
+}
+
+// shownURL is an address without its password, and without values of its query that
+// are secret by their names.
+func shownURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.User == nil && u.RawQuery == "" {
+		return text
+	}
+	if _, has := u.User.Password(); has {
+		u.User = url.UserPassword(u.User.Username(), "***")
+	}
+	query := u.Query()
+	for name := range query {
+		if host.SecretName(name) {
+			query.Set(name, "***")
+		}
+	}
+	u.RawQuery = query.Encode()
+	return strings.ReplaceAll(u.String(), "%2A%2A%2A", "***")
 }
 
 func (s serverJSON) line() string {

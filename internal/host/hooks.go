@@ -13,7 +13,7 @@ func (h *Host) govern(o *session.HandsOptions, id protocol.SessionID) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	h.noteSecrets()
+	h.noteSecrets(o.Cwd)
 	o.Rules, o.AddRule, o.Redact = list, h.addRule, h.redact
 	found, warnings, err := h.Config.HookList()
 	if err != nil || len(found) == 0 {

@@ -192,7 +192,7 @@ func orElse(s, other string) string {
 func (h *Host) policy(roots []string, private string) func(protocol.SandboxMode) sandbox.Policy {
 	c := h.Config
 	profile := c.Permissions[c.DefaultPermissions]
-	rules := rulesOf(profile)
+	rules := append(h.hiddenHome(roots), rulesOf(profile)...) // the user's own come last and win
 	return func(mode protocol.SandboxMode) sandbox.Policy {
 		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
 		return sandbox.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains, Limits: sandbox.DefaultLimits(),
