@@ -35,14 +35,17 @@ func Lines(a, b []byte) []Edit {
 }
 
 // margin is how many equal lines are kept around what differs: more than a hunk
-// can move.
-const margin = maxReach + maxSlide
+// can move, and what is shown around it.
+const margin = maxReach + maxSlide + context
 
 // common returns how many bytes of whole lines a and b begin and end with alike,
 // but for the margin: what lies there has no part in the comparison, and is not
 // even cut into lines.
 func common(a, b []byte) (head, tail int) {
 	head = prefix(a, b)
+	// What is alike from both ends counts once, so that the margin begins where hunks
+	// do.
+	tail = suffix(a[head:], b[head:])
 	for n := 0; n <= margin && head >= 0; n++ {
 		head = bytes.LastIndexByte(a[:head], '\n')
 	}
@@ -50,7 +53,6 @@ func common(a, b []byte) (head, tail int) {
 	if head > 0 {
 		head++
 	}
-	tail = suffix(a[head:], b[head:])
 	for n := 0; n <= margin && tail > 0; n++ {
 		next := bytes.IndexByte(a[len(a)-tail:], '\n')
 		if next < 0 {
