@@ -223,6 +223,7 @@ func (o *tuiOptions) options(h *host.Host) (tui.Options, error) {
 		Plain: o.plain || env("TERM") == "dumb" || o.on(h, "plain"), AltScreen: o.alt || o.on(h, "alternate_screen"),
 		ReducedMotion: o.reduced || h.Config.TUI["animations"] == false || env("SSH_TTY") != "" && h.Config.TUI["animations"] == nil,
 		Pick:          o.pick, PickFork: o.pickFork, Banner: o.banner, History: &history{path: filepath.Join(h.Config.Home, "history.jsonl"), redact: h.Redact}}
+	t.Price = h.Price
 	if t.Theme == "" {
 		t.Theme = "auto"
 	}

@@ -66,6 +66,13 @@ type Answer struct {
 	Content json.RawMessage
 }
 
+// Address hands an Op to a sub-agent of the session: a UserInput, which joins its
+// turn or starts one, or an Interrupt. Others are ignored.
+type Address struct {
+	Agent SessionID
+	Op    Op
+}
+
 // Configure changes the settings for turns to come; empty fields stay.
 type Configure struct{ Settings Settings }
 
@@ -122,6 +129,7 @@ type Shutdown struct{}
 func (UserInput) op() {}
 func (Interrupt) op() {}
 func (Answer) op()    {}
+func (Address) op()   {}
 func (Configure) op() {}
 func (Compact) op()   {}
 func (Shell) op()     {}

@@ -140,6 +140,13 @@ func (s *Session) heed(in turn.Input) bool {
 			s.tasks.Go(func() { s.o.Hands.team.Answer(s.ctx, op) })
 			return true
 		}
+	case protocol.Address:
+		s.tasks.Go(func() {
+			if err := s.o.Hands.team.Address(s.ctx, op.Agent, op.Op); err != nil {
+				s.post(message{told: protocol.Warning{Message: err.Error()}})
+			}
+		})
+		return true
 	case protocol.Interrupt, protocol.Shutdown:
 		s.tasks.Go(func() {
 			s.o.Hands.team.Interrupt()

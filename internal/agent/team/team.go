@@ -193,6 +193,11 @@ func (t *Team) name(role string) string {
 
 // say submits a message to a member.
 func (t *Team) say(ctx context.Context, m *member, text string, replace bool) error {
+	return t.hand(ctx, m, protocol.UserInput{Items: []protocol.Input{{Text: text}}, Replace: replace})
+}
+
+// hand gives a member input that it owes an answer to.
+func (t *Team) hand(ctx context.Context, m *member, in protocol.UserInput) error {
 	t.mu.Lock()
 	t.inputs++
 	id := fmt.Sprintf("parent-%d", t.inputs)
@@ -200,8 +205,7 @@ func (t *Team) say(ctx context.Context, m *member, text string, replace bool) er
 	m.owed++
 	m.state, m.message, m.told = Running, "", false
 	t.mu.Unlock()
-	err := m.open.Session.Submit(ctx, protocol.Submission{ID: id,
-		Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}, Replace: replace}})
+	err := m.open.Session.Submit(ctx, protocol.Submission{ID: id, Op: in})
 	t.mu.Lock()
 	if err != nil {
 		m.owed, m.state, m.message, m.told = before.owed, before.state, before.message, before.told

@@ -38,7 +38,8 @@ func slashTable() []slashCommand {
 		{"approvals", "", "choose what is asked", func(m *Model, _ string) cmd { return m.policyPanel() }},
 		{"permissions", "", "choose what commands may reach", func(m *Model, _ string) cmd { return m.policyPanel() }},
 		{"mcp", "", "MCP servers and their tools", func(m *Model, _ string) cmd { return m.serversPanel() }},
-		{"agents", "", "sub-agents: what they do", func(m *Model, _ string) cmd { return m.agentsPanel() }},
+		{"agents", "", "sub-agents: what they do; look at one and talk to it", func(m *Model, _ string) cmd { return m.agentsPanel() }},
+		{"back", "", "from the view of a sub-agent back to the session", func(m *Model, _ string) cmd { m.look(""); return nil }},
 		{"ps", "", "background processes; end them", func(m *Model, _ string) cmd { return m.processPanel() }},
 		{"status", "", "session, settings, tokens, limits", func(m *Model, _ string) cmd { return m.show("Status", m.statusRows) }},
 		{"usage", "", "tokens and cost of this session", func(m *Model, _ string) cmd { return m.show("Usage", m.usageRows) }},
@@ -72,6 +73,10 @@ func (m *Model) slash(text string) (c cmd, ok bool) {
 	words = strings.TrimSpace(words)
 	if strings.ContainsAny(name, "/.") {
 		return nil, false
+	}
+	if m.viewing != "" && !inAgentView(name) {
+		m.notice(ink.Warn, "/"+name+" is about the session; /back returns to it from agent "+m.agentLabel(m.viewing))
+		return nil, true
 	}
 	for _, s := range slashTable() {
 		if s.name == name {

@@ -65,6 +65,11 @@ func (m *Model) event(e protocol.Event) tea.Cmd {
 	if e.Agent != "" {
 		return m.agentEvent(e)
 	}
+	return m.within("", func() tea.Cmd { return m.ownEvent(e) })
+}
+
+// ownEvent takes an event of the session itself.
+func (m *Model) ownEvent(e protocol.Event) tea.Cmd {
 	switch b := e.Msg.(type) {
 	case protocol.ItemStarted, protocol.ItemDelta, protocol.ItemUpdated, protocol.ItemCompleted, protocol.ItemDropped:
 		return m.itemEvent(e)
@@ -159,11 +164,11 @@ func (m *Model) turnEvent(e protocol.Event) tea.Cmd {
 	case protocol.TurnCompleted:
 		m.flushLive(protocol.Completed)
 		m.finish(b.Usage, b.Duration.Seconds() > 0, elapsed(b.Duration))
-		if m.proposed && m.settings.Approval == protocol.PolicyPlan {
+		if m.proposed && m.viewing == "" && m.settings.Approval == protocol.PolicyPlan {
 			m.planned()
 		}
 		m.proposed = false
-		return m.over("done", b.LastMessage)
+		return m.over(e.Agent, "done", b.LastMessage)
 	case protocol.TurnFailed:
 		m.flushLive(protocol.Failed)
 		text := b.Error.Message
@@ -171,21 +176,24 @@ func (m *Model) turnEvent(e protocol.Event) tea.Cmd {
 			text += "\n" + b.Error.Hint
 		}
 		m.emit(m.draw().note(ink.Bad, "✗ ", text)...)
-		return m.over("failed", b.Error.Message)
+		return m.over(e.Agent, "failed", b.Error.Message)
 	case protocol.TurnAborted:
 		m.flushLive(protocol.Failed)
 		words := map[protocol.AbortReason]string{protocol.AbortInterrupted: "Interrupted. Tell Kerf what to do differently.",
 			protocol.AbortReplaced: "Replaced by a new request.", protocol.AbortBudget: "Stopped: the budget is used up."}[b.Reason]
 		m.emit(m.draw().note(ink.Warn, "■ ", words)...)
 		m.giveBack(b.Undelivered)
-		return m.over("interrupted", words)
+		return m.over(e.Agent, "interrupted", words)
 	}
 	return nil
 }
 
 // over ends the running turn.
-func (m *Model) over(how, words string) tea.Cmd {
+func (m *Model) over(agent protocol.SessionID, how, words string) tea.Cmd {
 	m.turn.running, m.retry = false, ""
+	if agent != "" {
+		return nil // the session tells how its agents did
+	}
 	m.branch = branchOf(m.settings.Cwd)
 	return m.notify("Kerf: "+how, words)
 }
@@ -230,6 +238,9 @@ func (m *Model) finish(u protocol.Usage, timed bool, took string) {
 	}
 	if n := u.Total(); n > 0 {
 		parts = append(parts, tokensText(n)+" tokens")
+	}
+	if c := m.cost(u); c != "" {
+		parts = append(parts, c)
 	}
 	if len(parts) > 0 {
 		m.emit(ink.Wrap(ink.L(ink.Dim, "─ "+strings.Join(parts, " · ")), m.draw().width)...)
@@ -293,22 +304,25 @@ func (m *Model) servers(list []protocol.Server) {
 	}
 }
 
-// agentEvent keeps what sub-agents do; only their questions show at once.
+// agentEvent takes an event of a sub-agent in its lane; only its questions show at
+// once.
 func (m *Model) agentEvent(e protocol.Event) tea.Cmd {
-	t := m.others[e.Agent]
-	if t == nil {
-		t = &transcript{}
-		m.others[e.Agent] = t
-	}
 	switch b := e.Msg.(type) {
-	case protocol.ItemCompleted:
-		t.add(b.Item)
 	case protocol.ApprovalRequested:
 		return m.ask(b.Approval, m.agentLabel(e.Agent))
 	case protocol.ApprovalResolved:
 		m.answered(b.Approval)
+		return nil
 	}
-	return nil
+	return m.within(e.Agent, func() tea.Cmd {
+		switch e.Msg.(type) {
+		case protocol.ItemStarted, protocol.ItemDelta, protocol.ItemUpdated, protocol.ItemCompleted, protocol.ItemDropped,
+			protocol.TurnStarted, protocol.TurnCompleted, protocol.TurnFailed, protocol.TurnAborted, protocol.TokensUsed,
+			protocol.Retrying, protocol.Warning, protocol.TurnDiff, protocol.QueueChanged, protocol.HistoryCompacted:
+			return m.ownEvent(e)
+		}
+		return nil
+	})
 }
 
 func (m *Model) agentLabel(id protocol.SessionID) string {

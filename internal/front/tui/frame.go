@@ -160,17 +160,26 @@ func (m *Model) composerView(w, height int) view {
 func (m *Model) hint() string {
 	switch {
 	case m.armed.key != "" && m.now().Before(m.armed.until):
-		return map[string]string{"ctrl+c": "Press ctrl+c again to leave", "esc": "Press esc again to go back to an earlier message"}[m.armed.key]
+		return map[string]string{"ctrl+c": "Press ctrl+c again to leave", "esc": m.escHint()}[m.armed.key]
 	case m.sess == nil && len(m.early) > 0:
 		return "Opening… what you wrote is sent then"
 	case m.sess == nil:
 		return "Opening…"
+	case m.viewing != "":
+		return "Tell agent " + m.agentLabel(m.viewing) + " something; /back returns to the session"
 	case m.busy():
 		return "Enter adds to this turn, tab queues for the next"
 	case m.settings.Approval == protocol.PolicyPlan:
 		return "Plan mode: nothing will be changed"
 	}
 	return "Ask Kerf to do something"
+}
+
+func (m *Model) escHint() string {
+	if m.viewing != "" {
+		return "Press esc again to go back to the session"
+	}
+	return "Press esc again to go back to an earlier message"
 }
 
 // working is the line of a running turn.
@@ -213,10 +222,14 @@ func (m *Model) status(w int) []ink.Line {
 			parts = append(parts, ink.S(role, s))
 		}
 	}
+	if m.viewing != "" {
+		add(ink.Accent, "agent "+m.agentLabel(m.viewing))
+	}
 	policy, role := m.policy()
 	add(role, policy)
 	add(ink.Dim, strings.TrimSpace(m.settings.Model+" "+m.settings.Effort))
 	add(ink.Dim, m.contextLeft())
+	add(ink.Dim, m.cost(m.tokens.Total))
 	add(ink.Dim, m.home(m.settings.Cwd))
 	add(ink.Dim, m.branch)
 	if n := m.tokens.Total.Total(); n > 0 {
@@ -226,7 +239,6 @@ func (m *Model) status(w int) []ink.Line {
 		}
 		add(ink.Dim, s)
 	}
-	add(ink.Dim, m.cost())
 	if len(m.agents) > 0 {
 		add(ink.Accent, plural(m.runningAgents(), "agent"))
 	}
@@ -282,14 +294,19 @@ func (m *Model) contextLeft() string {
 	return fmt.Sprintf("%d%% context left", max(0, 100-100*used/m.tokens.Window))
 }
 
-func (m *Model) cost() string {
-	if m.o.Price == nil {
+// cost is what tokens cost, where prices are known.
+func (m *Model) cost(u protocol.Usage) string {
+	if m.o.Price == nil || u.Total() == 0 {
 		return ""
 	}
-	if c, ok := m.o.Price(m.settings.Model, m.tokens.Total); ok {
-		return fmt.Sprintf("$%.2f", c)
+	c, ok := m.o.Price(m.settings.Model, u)
+	switch {
+	case !ok:
+		return ""
+	case c < 0.1:
+		return fmt.Sprintf("$%.3f", c)
 	}
-	return ""
+	return fmt.Sprintf("$%.2f", c)
 }
 
 // windowTitle is the terminal's title.

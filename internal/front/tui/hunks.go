@@ -13,11 +13,13 @@ import (
 	"kerf/internal/text/diff"
 )
 
-// hunks lets the user take some of a proposed change and leave the rest.
+// hunks lets the user take some of a change and leave the rest.
 type hunks struct {
-	of   *approval
-	list []hunk
-	at   int
+	title, foot string
+	of          *approval // the question, when the change is a proposed one
+	list        []hunk
+	at          int
+	take        func(m *Model) (cmd, bool)
 }
 
 // hunk is one edit of a file, or a file as a whole where there is no choice
@@ -32,7 +34,8 @@ type hunk struct {
 }
 
 func chooseHunks(m *Model, a *approval) (cmd, bool) {
-	h := &hunks{of: a}
+	h := &hunks{of: a, title: "Choose what to take", foot: "space take or leave · enter accept what is taken · esc back"}
+	h.take = h.accept
 	for i, f := range a.a.Change.Files {
 		h.list = append(h.list, hunksOf(i, f, m.draw().path(f.Path))...)
 	}
@@ -86,13 +89,18 @@ func (h *hunks) key(m *Model, k, text string) (cmd, bool) {
 			h.list[h.at].off = !h.list[h.at].off
 		}
 	case "enter":
-		ans, ok := h.answer()
-		if !ok {
-			return nil, true
-		}
-		return h.of.reply(m, ans), false
+		return h.take(m)
 	}
 	return nil, true
+}
+
+// accept answers the question.
+func (h *hunks) accept(m *Model) (cmd, bool) {
+	ans, ok := h.answer()
+	if !ok {
+		return nil, true
+	}
+	return h.of.reply(m, ans), false
 }
 
 // answer makes the texts that hold only the chosen edits.
@@ -137,7 +145,7 @@ func (h *hunks) answer() (protocol.Answer, bool) {
 }
 
 func (h *hunks) view(m *Model, width, height int) view {
-	rows := []ink.Line{ink.L(ink.Heading, "Choose what to take").Cut(width)}
+	rows := []ink.Line{ink.L(ink.Heading, h.title).Cut(width)}
 	room := max(height-2, 2)
 	list := min(len(h.list), max(room/2, 1))
 	top := max(0, min(h.at-list/2, len(h.list)-list))
@@ -164,7 +172,7 @@ func (h *hunks) view(m *Model, width, height int) view {
 			rows = append(rows, append(ink.Line{{Text: "    "}}, l...).Cut(width))
 		}
 	}
-	return view{rows: append(rows, ink.L(ink.Dim, "space take or leave · enter accept what is taken · esc back").Cut(width)), y: -1}
+	return view{rows: append(rows, ink.L(ink.Dim, h.foot).Cut(width)), y: -1}
 }
 
 // field is a value that a question's schema asks for.

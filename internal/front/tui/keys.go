@@ -164,6 +164,8 @@ func (m *Model) deedKey(name string) (c cmd, ok bool) {
 		return tea.Suspend, true
 	case "f1":
 		m.push(m.helpPager())
+	case "alt+a":
+		m.nextAgent()
 	case "pgup", "pgdown":
 		m.turnPage(name)
 	default:
@@ -273,7 +275,7 @@ func (m *Model) carryOut(text string, images []string, queue bool) cmd {
 		if c, ok := m.slash(text); ok {
 			return c
 		}
-	case strings.HasPrefix(text, "!") && strings.TrimSpace(text[1:]) != "":
+	case strings.HasPrefix(text, "!") && strings.TrimSpace(text[1:]) != "" && m.viewing == "":
 		return m.submit(protocol.Shell{Command: strings.TrimSpace(text[1:])})
 	}
 	return m.say(text, images, queue)
@@ -288,7 +290,7 @@ func (m *Model) say(text string, images []string, queue bool) cmd {
 	for _, url := range images {
 		items = append(items, protocol.Input{ImageURL: url})
 	}
-	return m.submit(protocol.UserInput{Items: items, Queue: queue && m.busy()})
+	return m.toAgent(protocol.UserInput{Items: items, Queue: queue && m.busy()})
 }
 
 // remember keeps a message in the history.
@@ -306,12 +308,16 @@ func (m *Model) remember(text string) {
 func (m *Model) escape() cmd {
 	if m.busy() {
 		m.armed = armed{}
-		return m.submit(protocol.Interrupt{})
+		return m.toAgent(protocol.Interrupt{})
 	}
 	if !m.comp.Empty() {
 		return nil
 	}
 	if m.again("esc") {
+		if m.viewing != "" {
+			m.look("")
+			return nil
+		}
 		return m.rewindPanel()
 	}
 	return nil
@@ -338,7 +344,7 @@ func (m *Model) clear() cmd {
 	case m.again("ctrl+c"):
 		return m.quit()
 	case m.busy():
-		return tea.Batch(m.submit(protocol.Interrupt{}), m.later(twice, frameMsg{}))
+		return tea.Batch(m.toAgent(protocol.Interrupt{}), m.later(twice, frameMsg{}))
 	default:
 		return m.later(twice, frameMsg{})
 	}

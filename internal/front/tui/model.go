@@ -7,7 +7,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/composer"
 	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/screen"
 	"kerf/internal/protocol"
@@ -43,9 +42,11 @@ type Model struct {
 	branch   string
 	warned   map[string]bool
 
-	comp     composer.Composer
-	past     []string // what was said before, oldest first
-	pastAt   int      // where up and down are in it, len(past) when nowhere
+	lane                                  // the conversation that is looked at
+	viewing  protocol.SessionID           // whose it is, empty for the session's own
+	lanes    map[protocol.SessionID]*lane // the others
+	past     []string                     // what was said before, oldest first
+	pastAt   int                          // where up and down are in it, len(past) when nowhere
 	draft    string
 	menu     menu
 	overlays []overlay
@@ -54,27 +55,14 @@ type Model struct {
 	quiet    time.Time // until when keys may be the rest of a broken sequence
 	armed    armed
 
-	live   []*cell
-	above  []ink.Line // finished rows, drawn and waiting to be written
-	gap    bool       // the last row written was not empty
-	looked bool       // the last item was a call that only looked
-	store  transcript
-	turn   turnState
-	turns  []turnMark
-	queued [][]protocol.Input
 	early  []early // sent before there was a session
-	tokens protocol.TokensUsed
 	limits map[string]string
-	diff   protocol.TurnDiff
 	procs  []protocol.Process
 	agents []protocol.Agent
-	others map[protocol.SessionID]*transcript // what sub-agents did
 	mcp    []protocol.Server
-	retry  string
 
 	known      []protocol.Prompt
 	beforePlan protocol.ApprovalPolicy // what shift+tab goes back to
-	proposed   bool                    // this turn proposed a plan
 	glimpse    map[protocol.SessionID][]protocol.PastTurn
 	page       page
 	pageUp     int
@@ -154,7 +142,7 @@ type (
 // newModel makes the model; nothing is opened or drawn yet.
 func newModel(o Options, scr *screen.Screen) *Model {
 	m := &Model{o: o, scr: scr, now: time.Now, listening: true, dark: true, focused: true, theme: o.Theme,
-		warned: map[string]bool{}, others: map[protocol.SessionID]*transcript{}}
+		warned: map[string]bool{}, lanes: map[protocol.SessionID]*lane{}}
 	m.later = func(d time.Duration, msg tea.Msg) tea.Cmd {
 		return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 	}
@@ -339,7 +327,7 @@ func (m *Model) emit(rows ...ink.Line) {
 
 // clock moves the elapsed time of a running turn.
 func (m *Model) clock(msg clockMsg) tea.Cmd {
-	if msg.gen != m.gen || !m.busy() {
+	if msg.gen != m.gen || !m.anyBusy() {
 		m.clocking = false
 		return nil
 	}

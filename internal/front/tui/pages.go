@@ -60,7 +60,9 @@ func (m *Model) usageRows(width int) []ink.Line {
 	if u := m.tokens.Total; u.Input > 0 {
 		rows = append(rows, fact(width, "Cache hits", fmt.Sprintf("%d%%", 100*u.Cached/u.Input))...)
 	}
-	rows = append(rows, fact(width, "Cost", m.cost())...)
+	if turn, all := m.cost(m.tokens.Turn), m.cost(m.tokens.Total); all != "" {
+		rows = append(rows, fact(width, "Cost", strings.TrimPrefix(turn+" this turn, ", " this turn, ")+all+" this session")...)
+	}
 	if len(rows) == 0 {
 		rows = fact(width, "Tokens", "none used yet")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -270,7 +269,7 @@ func (m *Model) changesPanel() cmd {
 
 func (m *Model) deedPicker(deeds []protocol.Deed) *picker {
 	p := &picker{title: "Changes", empty: "nothing was changed yet",
-		foot: "enter diff · u undo call · t undo turn · f undo one file · r redo"}
+		foot: "enter diff · undo: u call, t turn, f file, h hunks · r redo"}
 	for i := len(deeds) - 1; i >= 0; i-- {
 		p.items = append(p.items, m.deedPick(deeds[i]))
 	}
@@ -295,6 +294,10 @@ func (m *Model) deedPicker(deeds []protocol.Deed) *picker {
 		"u": undo(func(d protocol.Deed) protocol.Op { return protocol.Undo{Turn: d.Turn, Call: d.Call} }),
 		"t": undo(func(d protocol.Deed) protocol.Op { return protocol.Undo{Turn: d.Turn} }),
 		"r": undo(func(protocol.Deed) protocol.Op { return protocol.Undo{Redo: true} }),
+		"h": func(m *Model, it pick) (cmd, bool) {
+			d := it.value.(protocol.Deed)
+			return later(func(m *Model) cmd { return m.unpick(d) }), false
+		},
 		"f": func(m *Model, it pick) (cmd, bool) { m.push(m.filePicker(it.value.(protocol.Deed))); return nil, true },
 	}
 	return p
@@ -329,28 +332,6 @@ func (m *Model) deedPick(d protocol.Deed) pick {
 		it.role, it.detail = ink.Dim, it.detail+"  undone"
 	}
 	return it
-}
-
-// agentsPanel lists the sub-agents and shows what they did.
-func (m *Model) agentsPanel() cmd {
-	p := &picker{title: "Agents", empty: "no sub-agents in this session", foot: "enter what it did"}
-	for _, a := range m.agents {
-		p.items = append(p.items, pick{label: agentName(a) + "  " + a.State, role: stateRole(a.State), value: a,
-			detail: strings.TrimSpace(a.Role + "  " + tokensText(a.Tokens) + " tokens  " + a.Message)})
-	}
-	p.chosen = func(m *Model, it pick) (cmd, bool) {
-		a := it.value.(protocol.Agent)
-		t := m.others[a.ID]
-		m.push(&pager{title: "Agent " + agentName(a), bottom: true, draw: func(width int, _ bool) []ink.Line {
-			if t == nil {
-				return nil
-			}
-			return t.rows(drawing{width: width, cwd: m.settings.Cwd, whole: true})
-		}})
-		return nil, true
-	}
-	m.push(p)
-	return nil
 }
 
 // processPanel lists the background processes.

@@ -94,9 +94,10 @@ func (m *Model) opened(msg openedMsg) cmd {
 // reset forgets what belongs to the session before.
 func (m *Model) reset(s protocol.Session) {
 	m.sess, m.gen, m.id = s, m.gen+1, s.ID()
-	m.live, m.asking, m.overlays, m.queued = nil, nil, nil, nil
-	m.store, m.turns, m.others = transcript{}, nil, map[protocol.SessionID]*transcript{}
-	m.turn, m.tokens, m.diff, m.limits = turnState{}, protocol.TokensUsed{}, protocol.TurnDiff{}, nil
+	m.look("")
+	m.lane = lane{comp: m.comp, above: m.above, gap: m.gap}
+	m.lanes = map[protocol.SessionID]*lane{}
+	m.asking, m.overlays, m.limits = nil, nil, nil
 	m.procs, m.agents, m.mcp, m.title = nil, nil, nil, ""
 	m.outbox, m.sending, m.clocking = nil, false, false
 }
@@ -170,6 +171,7 @@ func (m *Model) quit() cmd {
 
 // quitNow draws the last frame: only what is finished stays.
 func (m *Model) quitNow() cmd {
+	m.look("")
 	m.flushLive(protocol.Failed)
 	if len(m.turns) > 0 && !m.o.Open.Ephemeral {
 		m.emit(ink.L(ink.Dim, "kerf resume "+string(m.id)+" goes on with this session"))

@@ -257,6 +257,17 @@ func TestRewind(t *testing.T) {
 	}
 }
 
+func TestCostIsTold(t *testing.T) {
+	b := story(t, 100, 30, func(o *Options) {
+		o.Price = func(name string, u protocol.Usage) (float64, bool) { return float64(u.Total()) / 100_000, name == "test-model" }
+	})
+	b.event("t1", protocol.TurnStarted{}, protocol.TokensUsed{Turn: protocol.Usage{Input: 5_000}, Total: protocol.Usage{Input: 50_000}, Window: 200_000},
+		protocol.TurnCompleted{Usage: protocol.Usage{Input: 5_000}})
+	b.says("5.0k tokens · $0.050", " · $0.50")
+	b.types("/usage").keys("enter").says("$0.050 this turn, $0.50 this session").keys("esc")
+	b.types("/model other").keys("enter").silent("$0.50")
+}
+
 func TestChangesPanelUndoes(t *testing.T) {
 	b := story(t, 80, 24, func(o *Options) { o.Desk = desk() })
 	open := func() *bench { return b.types("/changes").keys("enter") }
@@ -265,6 +276,11 @@ func TestChangesPanelUndoes(t *testing.T) {
 	open().keys("down", "t").submitted(protocol.Undo{Turn: "t1"})
 	open().keys("down", "down", "f", "enter").submitted(protocol.Undo{Turn: "t1", Call: "c1", Paths: []string{"/work/project/mathx/mathx.go"}})
 	b.keys("r").submitted(protocol.Undo{Redo: true})
+	b.keys("esc")
+	open().keys("h").says("neither tool nor command").submitted()
+	open().keys("down", "down", "h").says("Choose what to take back", "[ ] mathx/mathx.go").keys("enter").submitted()
+	b.keys("down", "space").golden("unpick_80").keys("enter")
+	b.submitted(protocol.Undo{Turn: "t1", Call: "c1", Hunks: map[string][]int{"/work/project/mathx/mathx.go": {1}}})
 	b.event("", protocol.Undone{Report: protocol.UndoReport{What: "the last turn", Files: []protocol.UndoFile{{Path: "/work/project/a.go", Outcome: "merged"}}}})
 	b.says("Undid the last turn", "a.go  merged")
 	b.event("", protocol.Undone{Report: protocol.UndoReport{Problem: "a.go changed since", Files: []protocol.UndoFile{{Path: "/work/project/a.go", Outcome: "conflict", Note: "line 3"}}}})
@@ -367,7 +383,40 @@ func TestSubAgentsAsk(t *testing.T) {
 	b.says("asked by agent scout").silent("I found it")
 	b.ready().keys("n").types("use go test").keys("enter")
 	b.submitted(protocol.Answer{Approval: "q", Decision: protocol.Deny, Words: "use go test"})
-	b.types("/agents").keys("enter", "enter").says("Agent scout", "I found it in parser.go")
+	b.types("/agents").keys("enter", "t").says("Agent scout", "I found it in parser.go")
+}
+
+// TestLookingAtAnAgent turns to a sub-agent, talks to it, and back: each lane has
+// its own rows, turn and composer, and nothing of either is lost or told twice.
+func TestLookingAtAnAgent(t *testing.T) {
+	const scout = "11111111-2222"
+	b := story(t, 80, 40)
+	b.event("t1", protocol.TurnStarted{}, done("u", user("look around")), protocol.Agents{Agents: []protocol.Agent{{ID: scout, Name: "scout", State: "running"}}})
+	b.agentEvent(scout, protocol.TurnStarted{})
+	b.agentEvent(scout, done("a", answer("I begin with the parser.")))
+	b.agentEvent(scout, started("m", answer("")))
+	b.agentEvent(scout, delta("m", "It is rec"))
+	b.silent("I begin", "It is rec").types("for the session")
+	b.types("").keys("alt+a").says("── agent scout ──", "I begin with the parser.", "It is rec", "Tell agent scout").silent("for the session")
+	b.event("t1", done("x", answer("The session goes on.")))
+	b.silent("The session goes on")
+	b.agentEvent(scout, delta("m", "ursive."))
+	b.says("It is recursive.").types("only the lexer").keys("enter")
+	b.submitted(protocol.Address{Agent: scout, Op: protocol.UserInput{Items: []protocol.Input{{Text: "only the lexer"}}}})
+	b.keys("esc").submitted(protocol.Address{Agent: scout, Op: protocol.Interrupt{}})
+	b.types("/compact").keys("enter").says("/compact is about the session").submitted()
+	b.agentEvent(scout, protocol.ItemCompleted{Item: protocol.Item{ID: "m", Status: protocol.Completed, Body: answer("It is recursive.")}})
+	b.agentEvent(scout, protocol.TurnCompleted{})
+	b.golden("agent_view_80")
+	b.types("/back").keys("enter").says("back to the session", "The session goes on.", "› for the session")
+	b.keys("ctrl+c").types("/agents").keys("enter", "down", "i")
+	if n := strings.Count(b.vt.All(), "It is recursive."); n != 1 {
+		t.Errorf("told %d times:\n%s", n, b.vt.All())
+	}
+	b.keys("esc").keys("alt+a", "alt+a").says("── agent scout ──")
+	if n := strings.Count(b.vt.All(), "It is recursive."); n != 1 {
+		t.Errorf("told %d times:\n%s", n, b.vt.All())
+	}
 }
 
 func TestAnswers(t *testing.T) {
