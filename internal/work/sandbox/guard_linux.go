@@ -1,17 +1,14 @@
 package sandbox
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,13 +23,12 @@ import (
 // watched, and the command dies before it gets far; what it made in between is
 // set aside before the prompt returns.
 //
-// One goroutine reads the events, or looks every few milliseconds where there
-// is no inotify to be had. It ends with end.
+// Where there is no inotify to be had a goroutine looks every few milliseconds
+// instead. It ends with end.
 type guard struct {
 	names map[string]fileID // who stands at each path
 	masks map[string]bool   // the paths of placeholders
-	file  *os.File          // inotify, nil without
-	dirs  map[int32][]string
+	from  *notices          // nil without inotify
 	quit  chan struct{}
 	wg    sync.WaitGroup
 
@@ -44,10 +40,6 @@ type guard struct {
 // guardInterval is how often names are looked at where inotify is used up.
 const guardInterval = 5 * time.Millisecond
 
-// watchedEvents take a name away or put something else in its place. While it
-// is taken nothing can be created there.
-const watchedEvents = unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO
-
 // newGuard watches the names of p that mounts protect; all of them must be
 // there. The command must not run before it returns.
 func newGuard(p Plan) (*guard, error) {
@@ -55,34 +47,24 @@ func newGuard(p Plan) (*guard, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	g := &guard{names: make(map[string]fileID, len(names)), masks: make(map[string]bool), dirs: make(map[int32][]string), quit: make(chan struct{})}
+	g := &guard{names: make(map[string]fileID, len(names)), masks: make(map[string]bool), quit: make(chan struct{})}
 	for _, m := range p.Masks {
 		g.masks[m.Path] = true
-	}
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err == nil {
-		g.file = os.NewFile(uintptr(fd), "kerf-guard")
-		err = g.add(fd, names)
-	}
-	if err != nil && g.file != nil {
-		g.file.Close()
-		g.file = nil
 	}
 	for _, path := range names {
 		id, ok := g.identity(path)
 		if !ok {
-			if g.file != nil {
-				g.file.Close()
-			}
 			return nil, fmt.Errorf("sandbox: %s went away while the sandbox was set up; run the command again", path)
 		}
 		g.names[path] = id
 	}
-	if g.file != nil {
-		g.wg.Go(g.read)
-	} else {
+	if g.from = theNotices(); g.from != nil && g.from.add(g) != nil {
+		g.from = nil
+	}
+	if g.from == nil {
 		g.wg.Go(g.poll)
 	}
+	g.look() // what went away before it was watched
 	return g, nil
 }
 
@@ -109,28 +91,6 @@ func exposed(mounts []Mount) []string {
 	return names
 }
 
-func (g *guard) add(fd int, names []string) error {
-	done := make(map[string]bool)
-	for _, path := range names {
-		dir := filepath.Dir(path)
-		if done[dir] {
-			continue
-		}
-		done[dir] = true
-		at, err := openDir(dir)
-		if err != nil {
-			return err
-		}
-		wd, err := unix.InotifyAddWatch(fd, "/proc/self/fd/"+strconv.Itoa(at), watchedEvents)
-		unix.Close(at)
-		if err != nil {
-			return err
-		}
-		g.dirs[int32(wd)] = append(g.dirs[int32(wd)], dir)
-	}
-	return nil
-}
-
 // identity is who stands at path; a placeholder has to be one still.
 func (g *guard) identity(path string) (fileID, bool) {
 	info, err := os.Lstat(path)
@@ -139,17 +99,6 @@ func (g *guard) identity(path string) (fileID, bool) {
 	}
 	id, _ := idOf(info)
 	return id, true
-}
-
-func (g *guard) read() {
-	buffer := make([]byte, 8<<10)
-	for {
-		n, err := g.file.Read(buffer)
-		if err != nil {
-			return
-		}
-		g.take(buffer[:n])
-	}
 }
 
 func (g *guard) poll() {
@@ -165,27 +114,11 @@ func (g *guard) poll() {
 	}
 }
 
-// take works through a buffer of events. One on a protected name is decisive:
-// the number of a file that is gone may be given to its successor.
-func (g *guard) take(events []byte) {
-	for len(events) >= unix.SizeofInotifyEvent {
-		e := (*unix.InotifyEvent)(unsafe.Pointer(&events[0]))
-		size := unix.SizeofInotifyEvent + int(e.Len)
-		if size > len(events) {
-			return
-		}
-		name, _, _ := bytes.Cut(events[unix.SizeofInotifyEvent:size], []byte{0})
-		if e.Mask&(unix.IN_Q_OVERFLOW|unix.IN_IGNORED) != 0 {
-			g.look()
-		}
-		for _, dir := range g.dirs[e.Wd] {
-			if path := filepath.Join(dir, string(name)); len(name) > 0 {
-				if _, ours := g.names[path]; ours {
-					g.lose(path)
-				}
-			}
-		}
-		events = events[size:]
+// event is told that a name was taken away or replaced. That is decisive for a
+// protected one: the number of a file that is gone may be given to its successor.
+func (g *guard) event(path string) {
+	if _, ours := g.names[path]; ours {
+		g.lose(path)
 	}
 }
 
@@ -237,36 +170,14 @@ func (g *guard) end() []string {
 	g.strike = nil // its number may be somebody else's by now
 	g.mu.Unlock()
 	close(g.quit)
-	if g.file != nil {
-		_ = g.file.SetReadDeadline(time.Unix(1, 0))
-	}
 	g.wg.Wait()
-	if g.file != nil {
-		g.drain()
-		g.file.Close()
+	if g.from != nil {
+		g.from.remove(g)
 	}
 	g.look()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.lost
-}
-
-// drain takes what came after the last read.
-func (g *guard) drain() {
-	raw, err := g.file.SyscallConn()
-	if err != nil {
-		return
-	}
-	buffer := make([]byte, 8<<10)
-	_ = raw.Control(func(fd uintptr) {
-		for {
-			n, err := unix.Read(int(fd), buffer)
-			if err != nil || n <= 0 {
-				return
-			}
-			g.take(buffer[:n])
-		}
-	})
 }
 
 // setAside moves what stands at the place of a lost placeholder to a name that

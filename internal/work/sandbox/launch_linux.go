@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -371,9 +370,7 @@ func (c *compiler) confine(code []unix.SockFilter) {
 	none := make([]byte, 24)
 	capHeader := binary.NativeEndian.AppendUint32(nil, unix.LINUX_CAPABILITY_VERSION_3)
 	c.Call(note, unix.SYS_CAPSET, c.Data(append(capHeader, 0, 0, 0, 0)), c.Data(none))
-	var b bytes.Buffer
-	_ = binary.Write(&b, binary.NativeEndian, code) // into memory
-	instructions := c.Data(b.Bytes())
+	instructions := c.Data(encoded(code))
 	fprog := make([]byte, 16)
 	binary.NativeEndian.PutUint16(fprog, uint16(len(code)))
 	ref := c.Data(fprog)

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -138,19 +137,26 @@ func filter(network bool) []unix.SockFilter {
 	return p
 }
 
+// encoded is a filter as the kernel reads it.
+func encoded(code []unix.SockFilter) []byte {
+	b := make([]byte, 0, 8*len(code))
+	for _, i := range code {
+		b = binary.NativeEndian.AppendUint16(b, i.Code)
+		b = append(b, i.Jt, i.Jf)
+		b = binary.NativeEndian.AppendUint32(b, i.K)
+	}
+	return b
+}
+
 // filterFile holds the filter as bubblewrap reads it, at its beginning.
 func filterFile(network bool) (*os.File, error) {
-	var b bytes.Buffer
-	if err := binary.Write(&b, binary.NativeEndian, filter(network)); err != nil {
-		return nil, fmt.Errorf("seccomp filter: %w", err)
-	}
 	fd, err := unix.MemfdCreate("kerf-seccomp", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("seccomp filter: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "kerf-seccomp")
 	// Written at an offset, so that the reader starts at the beginning.
-	if _, err := f.WriteAt(b.Bytes(), 0); err != nil {
+	if _, err := f.WriteAt(encoded(filter(network)), 0); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("seccomp filter: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
@@ -60,17 +61,25 @@ func Wrap(ctx context.Context, p Plan, argv []string) (*Box, error) {
 // fill gets what the command needs, in the order in which it depends on each
 // other.
 func (b *Box) fill(w way, argv []string) (err error) {
-	if b.lower, err = raise(b.plan); err != nil {
-		return err
+	var wg sync.WaitGroup
+	var unrendered error
+	wg.Go(func() { // it takes as long as the placeholders do
+		var file *os.File
+		if b.Argv, file, unrendered = w.render(b.plan, argv); unrendered == nil {
+			b.Files = []*os.File{file}
+		}
+	})
+	b.lower, err = raise(b.plan)
+	if err == nil {
+		b.guard, err = newGuard(b.plan)
 	}
-	if b.guard, err = newGuard(b.plan); err != nil {
-		return err
-	}
-	wrapped, file, err := w.render(b.plan, argv)
+	wg.Wait()
 	if err != nil {
-		return &UnavailableError{Reason: err.Error()}
+		return err
 	}
-	b.Argv, b.Files = wrapped, []*os.File{file}
+	if unrendered != nil {
+		return &UnavailableError{Reason: unrendered.Error()}
+	}
 	if b.plan.Proxy != nil {
 		socket, stop, err := serve(b.plan.Proxy)
 		if err != nil {
