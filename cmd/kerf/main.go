@@ -134,7 +134,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.modelsCommand(), p.loginCommand(), p.logoutCommand(), p.scriptCommand())
 	root.AddCommand(p.execCommand(), p.sessionsCommand(), p.diffCommand(), p.applyCommand(), p.applyPatchCommand(),
 		p.toolCommand(), p.demoCommand(), p.configCommand(), p.verifyCommand(), p.recoverCommand(), p.sandboxCommand(), p.doctorCommand(), p.mcpServerCommand(), p.acpCommand(), p.schemaCommand())
-	root.AddCommand(p.undoCommand(), p.redoCommand(), p.logCommand(), p.blameCommand(), p.gcCommand(), p.replayCommand())
+	root.AddCommand(p.undoCommand(), p.redoCommand(), p.logCommand(), p.blameCommand(), p.gcCommand(), p.replayCommand(), p.usageCommand())
 	p.addTUI(root)
 	root.AddCommand(p.reviewCommand(), p.initCommand())
 	root.AddCommand(p.mcpCommand(), p.explainCommand(), p.debugCommand(), p.rulesCommand())

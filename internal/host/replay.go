@@ -88,8 +88,9 @@ type replayer struct {
 	cwd, scratch string // the directory of the session, and its copy
 	top          string
 	images       changes.Images
-	entries      []ledger.Entry // since the session began
-	applied      map[int64]bool // by number: entries that are in place or that calls make again
+	entries      []ledger.Entry    // since the session began
+	applied      map[int64]bool    // by number: entries that are in place or that calls make again
+	known        map[string]string // by path: the sum of what the record last told of a file
 
 	began     time.Time
 	first     int64 // the first entry of the session
@@ -218,7 +219,7 @@ func (r *replayer) base(ctx context.Context) error {
 	r.entries = slices.DeleteFunc(r.entries, func(e ledger.Entry) bool {
 		return e.Time.Before(r.began) && (r.first == 0 || e.Seq < r.first)
 	})
-	r.applied = map[int64]bool{}
+	r.applied, r.known = map[int64]bool{}, map[string]string{}
 	for _, c := range r.calls {
 		for _, ch := range c.changes {
 			r.applied[ch.Entry] = r.applied[ch.Entry] || c.again()
@@ -320,6 +321,7 @@ func (r *replayer) apply(e *ledger.Entry) error {
 		if err := r.put(c.Path, c.Post); err != nil {
 			return err
 		}
+		r.known[c.Path] = sumText(c.Post)
 	}
 	for _, d := range slices.Backward(e.Gone) {
 		if to, ok := r.mapped(string(d.Path)); ok {
@@ -327,6 +329,60 @@ func (r *replayer) apply(e *ledger.Entry) error {
 		}
 	}
 	return nil
+}
+
+// unnoticed puts changes in place that nobody recorded, those of a command that
+// was killed for instance: a call of the round met a file in a state that is not
+// the one the record last told of.
+func (r *replayer) unnoticed(p *pastRound) error {
+	for _, c := range p.calls {
+		own := map[string]bool{}
+		for _, ch := range c.changes {
+			if !own[ch.Path] && c.again() {
+				if err := r.met(ch.Path, ch.Before, ch.ModeFrom); err != nil {
+					return err
+				}
+			}
+			own[ch.Path] = true
+			r.known[ch.Path] = ch.After
+		}
+		for _, s := range c.Saw {
+			if own[s.Path] || !c.again() {
+				continue
+			}
+			if err := r.met(s.Path, s.Sum, s.Mode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// met gives a path of the copy the state in which a call met it, unless the record
+// explains that state. Contents that are not kept stay as they are.
+func (r *replayer) met(path, sum string, mode uint32) error {
+	if was, told := r.known[path]; told && was == sum {
+		return nil
+	}
+	r.known[path] = sum
+	to, ok := r.mapped(path)
+	if !ok {
+		return nil
+	}
+	if st, err := os.Lstat(to); err == nil && !st.Mode().IsRegular() {
+		return nil
+	}
+	if sum == "" {
+		return r.put(path, nil)
+	}
+	v := &ledger.Version{Kind: "file", Mode: mode}
+	if err := v.Sum.UnmarshalText([]byte(sum)); err != nil {
+		return nil
+	}
+	if _, err := r.images.Get(v.Delta().Sum); err != nil {
+		return nil
+	}
+	return r.put(path, v)
 }
 
 // sawAfter reports whether a call of the round was shown what an entry left,
@@ -363,7 +419,7 @@ func (r *replayer) Stream(ctx context.Context, req *model.Request, emit func(mod
 		return r.emit(emit, []*model.Item{{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "(the end of the record)"}}}}, nil)
 	}
 	p := r.rounds[r.next]
-	if err := r.others(p); err != nil {
+	if err := errors.Join(r.others(p), r.unnoticed(p)); err != nil {
 		r.failed = err
 		return err
 	}
