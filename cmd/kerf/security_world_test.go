@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -193,15 +192,6 @@ func outputs(s *modeltest.Server) []string {
 // readable reports what a file says, or "" when it is not there.
 func readable(path string) string {
 	b, _ := os.ReadFile(path)
-	return string(b)
-}
-
-func mustJSON(t *testing.T, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return string(b)
 }
 

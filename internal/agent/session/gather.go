@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/turn"
@@ -210,5 +212,29 @@ func readDoc(root, rel string, limit int) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return strings.ToValidUTF8(string(b), "\uFFFD"), true
+	return revealed(strings.ToValidUTF8(strings.TrimPrefix(string(b), "\ufeff"), "\uFFFD")), true
+}
+
+// revealed is a text with what its reader does not see, and a model would, as
+// visible text: <U+202E>. The joiners of scripts and pictographs stay.
+func revealed(text string) string {
+	unseen := func(r rune) bool {
+		switch r {
+		case '\n', '\t', '\r', '\u200c', '\u200d':
+			return false
+		}
+		return unicode.In(r, unicode.Cf, unicode.Cc) || r > 0xfe0f && unicode.Is(unicode.Variation_Selector, r)
+	}
+	if strings.IndexFunc(text, unseen) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unseen(r) {
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
