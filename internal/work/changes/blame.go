@@ -88,7 +88,7 @@ func (w *blamer) entry(t *track, e *ledger.Entry) {
 	t.to = carry(t.text, post, t.to)
 	t.text = post
 	pre, path := c.Pre, t.path
-	if c.From != "" && c.Pre == nil {
+	if c.From != "" && c.Pre == nil && w.reader.Fault != BlameNoMoves {
 		path = c.From
 		if j := slices.IndexFunc(e.Changes, func(o ledger.Change) bool { return o.Path == c.From }); j >= 0 {
 			pre = e.Changes[j].Pre
@@ -122,11 +122,11 @@ func (w *blamer) settle(t *track, e *ledger.Entry, older []int) {
 			made[i] = -1
 		}
 	}
-	if len(e.Undoes) > 0 {
+	if len(e.Undoes) > 0 && w.reader.Fault != BlameUndo {
 		w.branch(t, e, made)
 		return
 	}
-	if !own(e) {
+	if !own(e) && w.reader.Fault != BlameOthers && w.reader.Fault != BlameUndo {
 		return
 	}
 	for _, n := range made {
@@ -139,22 +139,28 @@ func (w *blamer) settle(t *track, e *ledger.Entry, older []int) {
 // branch seeks lines that an undo or redo brought back where they were before.
 // What is not found there was made by the merge, and stays without an origin.
 func (w *blamer) branch(t *track, e *ledger.Entry, made []int) {
-	oldest := slices.Min(e.Undoes)
-	i, ok := w.book.at[oldest]
-	if !ok {
-		return
-	}
-	u := &w.book.entries[i]
-	for _, c := range u.Changes {
-		if c.Path != t.path && c.To != t.path {
+	// The oldest of them that knows the file tells what it was.
+	for _, seq := range slices.Sorted(slices.Values(e.Undoes)) {
+		i, ok := w.book.at[seq]
+		if !ok {
 			continue
 		}
-		before, ok := w.image(c.Pre)
-		if !ok || c.Pre == nil {
-			continue
+		found := false
+		for _, c := range w.book.entries[i].Changes {
+			if c.Path != t.path && c.To != t.path {
+				continue
+			}
+			found = found || c.Path == t.path
+			before, ok := w.image(c.Pre)
+			if !ok || c.Pre == nil {
+				continue
+			}
+			to := carry(t.text, before, made)
+			w.tracks = append(w.tracks, &track{path: c.Path, text: before, to: to, below: seq})
 		}
-		to := carry(t.text, before, made)
-		w.tracks = append(w.tracks, &track{path: c.Path, text: before, to: to, below: u.Seq})
+		if found {
+			return
+		}
 	}
 }
 

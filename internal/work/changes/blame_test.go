@@ -16,7 +16,7 @@ import (
 
 // blamed makes a history, in which every line says who wrote it, and returns the law
 // of blame that it broke, or "". Attributed counts the lines laid to Kerf.
-func blamed(draw source, alone bool) (broken string, attributed int, w *world) {
+func blamed(draw source, alone bool, fault Fault) (broken string, attributed int, w *world) {
 	broken, w = live(draw, NoFault, alone)
 	if broken != "" {
 		return broken, 0, w
@@ -27,7 +27,11 @@ func blamed(draw source, alone bool) (broken string, attributed int, w *world) {
 		if !alone && draw(3) == 0 {
 			_ = w.commit(ledger.Entry{Cause: ledger.CauseOutside}, w.deed("foreign"))
 		}
+		if broken := w.step(); broken != "" {
+			return broken, 0, w
+		}
 	}
+	w.fault = fault
 	for _, path := range w.paths() {
 		if w.files[path].Kind != delta.File {
 			continue // a link has no lines
@@ -52,8 +56,12 @@ func blamed(draw source, alone bool) (broken string, attributed int, w *world) {
 	return "", attributed, w
 }
 
-// wrote reports whether an entry brought a word into some file.
+// wrote reports whether an entry brought a word into some file, and did not bring it
+// back.
 func (w *world) wrote(seq int64, word string) bool {
+	if len(w.entries[seq-1].Undoes) > 0 {
+		return false
+	}
 	for _, c := range w.entries[seq-1].Set() {
 		if c.Post != nil && bytes.Contains(w.images[c.Post.Sum], []byte(word+"\n")) &&
 			(c.Pre == nil || !bytes.Contains(w.images[c.Pre.Sum], []byte(word+"\n"))) {
@@ -71,18 +79,61 @@ func TestLawsOfBlame(t *testing.T) {
 		t.Run(fmt.Sprintf("alone=%v", alone), func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				draw := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") }
-				if broken, _, w := blamed(draw, alone); broken != "" {
+				if broken, _, w := blamed(draw, alone, NoFault); broken != "" {
 					rt.Fatalf("%s\n%s", broken, w.story())
 				}
 			})
 			total := 0
 			for seed := range uint64(50) {
-				_, n, _ := blamed(rand.New(rand.NewPCG(seed, 3)).IntN, alone)
+				_, n, _ := blamed(rand.New(rand.NewPCG(seed, 3)).IntN, alone, NoFault)
 				total += n
 			}
 			if total < 50 {
 				t.Errorf("only %d lines are laid to Kerf: the law proves little", total)
 			}
 		})
+	}
+}
+
+// TestLawsOfBlameCatchFaults sees each law fail when blaming is broken.
+func TestLawsOfBlameCatchFaults(t *testing.T) {
+	for fault, law := range map[Fault]struct {
+		alone bool
+		words string
+	}{
+		BlameOthers: {false, " is laid to entry "},
+		BlameUndo:   {true, ", which did not write it"},
+	} {
+		caught := ""
+		tries := 0
+		for ; tries < 20000 && !strings.Contains(caught, law.words); tries++ {
+			caught, _, _ = blamed(rand.New(rand.NewPCG(uint64(tries), 5)).IntN, law.alone, fault)
+		}
+		if !strings.Contains(caught, law.words) {
+			t.Errorf("fault %d is not caught", fault)
+			continue
+		}
+		t.Logf("fault %d caught after %d histories: %s", fault, tries, caught)
+	}
+}
+
+// TestBlameFollowsMoves: a line that was written under the old name is known under the
+// new one, and a blame that forgets moves does not know it.
+func TestBlameFollowsMoves(t *testing.T) {
+	for _, fault := range []Fault{NoFault, BlameNoMoves} {
+		w := newWorld(func(int) int { return 0 }, fault, true)
+		old, text := w.files["/w/a"], delta.NewFile([]byte("ours\none\n"), 0o644)
+		deed := func(set delta.Set) {
+			t.Helper()
+			if err := w.commit(ledger.Entry{Session: "s", Turn: "t1", Cause: ledger.CauseTool}, set); err != nil {
+				t.Fatal(err)
+			}
+		}
+		deed(delta.Set{{Path: "/w/a", Pre: old, Post: text}})
+		deed(delta.Set{{Path: "/w/a", Pre: text, To: "/w/n"}, {Path: "/w/n", Post: text, From: "/w/a"}})
+		e := w.reader().blame(newBook(w.entries), "/w/n", text.Data)[0].Entry
+		if known := e != nil && e.Seq == 1; known != (fault == NoFault) {
+			t.Errorf("fault %d: laid to %+v", fault, e)
+		}
 	}
 }

@@ -75,29 +75,73 @@ func (r Reader) diff(pick func(*ledger.Entry) (use, stop bool)) ([]byte, error) 
 		if stop {
 			break
 		}
-		loose := len(e.Undoes) > 0 && e.Turn == ""
-		used[e.Seq] = use && !loose && e.Cause != ledger.CauseOutside
+		used[e.Seq] = use && !loose(&e) && e.Cause != ledger.CauseOutside
 		seen = append(seen, e)
 	}
 	slices.Reverse(seen)
+	steps := stepsOf(seen, used)
+	first := slices.IndexFunc(steps, func(s delta.Step) bool { return !s.Outside })
+	if first < 0 {
+		return nil, nil
+	}
+	// What comes before the first of ours is where they start.
+	return r.unified(delta.Separate(steps[first:], r.load).Ours)
+}
+
+// stepsOf tells the used entries of seen, oldest first, from the others. An undo
+// between turns counts with what it takes back.
+func stepsOf(seen []ledger.Entry, used map[int64]bool) []delta.Step {
+	isUsed := func(seq int64) bool { return used[seq] }
 	var steps []delta.Step
-	ours := 0
 	for _, e := range seen {
-		loose := len(e.Undoes) > 0 && e.Turn == ""
-		if loose && slices.ContainsFunc(e.Undoes, func(u int64) bool { return used[u] }) {
+		if loose(&e) && slices.ContainsFunc(e.Undoes, isUsed) {
+			if !allOf(e.Undoes, isUsed) {
+				return standing(seen, used)
+			}
 			used[e.Seq] = true
-		}
-		if used[e.Seq] {
-			ours++
-		} else if ours == 0 {
-			continue // before the first of ours, so it is where they start
 		}
 		steps = append(steps, delta.Step{Set: e.Set(), Outside: !used[e.Seq]})
 	}
-	if ours == 0 {
-		return nil, nil
+	return steps
+}
+
+// loose reports whether e was asked for between turns.
+func loose(e *ledger.Entry) bool { return len(e.Undoes) > 0 && e.Turn == "" }
+
+func allOf(seqs []int64, is func(int64) bool) bool {
+	return !slices.ContainsFunc(seqs, func(s int64) bool { return !is(s) })
+}
+
+// standing is stepsOf where one undo takes back more than what is used: of its bytes
+// nobody can tell which are about what. So what does not stand of the used entries,
+// and all that was taken back and brought back, counts as outside.
+func standing(seen []ledger.Entry, used map[int64]bool) []delta.Step {
+	between := slices.Clone(seen)
+	for i := range between {
+		if !loose(&between[i]) {
+			between[i].Undoes = nil // a deed of its turn like any other
+		}
+		used[between[i].Seq] = used[between[i].Seq] && !loose(&between[i])
 	}
-	return r.unified(delta.Separate(steps, r.load).Ours)
+	b := newBook(between)
+	var steps []delta.Step
+	for _, e := range between {
+		var ours, theirs delta.Set
+		for _, c := range e.Set() {
+			if used[e.Seq] && !b.taken[atom{e.Seq, c.Path}] {
+				ours = append(ours, c)
+			} else {
+				theirs = append(theirs, c)
+			}
+		}
+		if len(theirs) > 0 {
+			steps = append(steps, delta.Step{Set: theirs, Outside: true})
+		}
+		if len(ours) > 0 {
+			steps = append(steps, delta.Step{Set: ours})
+		}
+	}
+	return steps
 }
 
 func (r Reader) unified(net delta.Set) ([]byte, error) {

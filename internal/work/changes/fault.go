@@ -1,6 +1,6 @@
 package changes
 
-// Fault is a defect seeded into planning, so that tests can see each law fail. The
+// Fault is a defect seeded into planning or blaming, so that tests can see each law fail. The
 // zero value is no fault; nothing but tests sets another one.
 type Fault int
 
@@ -12,4 +12,7 @@ const (
 	ForgetPartial       // a file in conflict is left out, and the others are written
 	ForgetMoves         // later moves of a file are not followed
 	ForgetTaken         // what was undone is taken to stand
+	BlameOthers         // what others wrote is laid to the entry that found it
+	BlameUndo           // what an undo brings back is laid to the undo
+	BlameNoMoves        // blame does not follow a file to where it was before
 )
