@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"kerf/internal/text/visible"
 )
 
 // The states of a server.
@@ -41,6 +43,7 @@ type connection struct {
 	Server
 	m       *Manager
 	settled chan struct{} // closed when the first attempt is over
+	stream  *messages     // of a program; live's own
 
 	mu      sync.Mutex
 	state   string
@@ -136,6 +139,9 @@ func (c *connection) watch(session *mcp.ClientSession) error {
 	go func() { gone <- session.Wait() }()
 	select {
 	case err := <-gone:
+		if c.stream != nil && c.stream.ended() != nil {
+			return c.stream.ended()
+		}
 		if err == nil {
 			err = errors.New("it ended the connection")
 		}
@@ -233,7 +239,7 @@ const errorLimit = 400
 
 // oneLine makes one bounded line of a foreign text.
 func oneLine(s string) string {
-	s = strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "\uFFFD")
+	s = visible.Line(strings.Join(strings.Fields(s), " "))
 	if len(s) > errorLimit {
 		s = strings.ToValidUTF8(s[:errorLimit], "") + "…"
 	}
@@ -256,27 +262,6 @@ func (c *connection) offered() []Tool {
 	}
 	slices.SortStableFunc(list, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 	return list
-}
-
-// descriptionLimit bounds what a server may tell the model of one tool, in bytes.
-const descriptionLimit = 4 << 10
-
-func toolOf(server string, t *mcp.Tool) Tool {
-	tool := Tool{Server: server, Name: t.Name, Description: t.Description, Schema: json.RawMessage(`{"type":"object"}`), Destructive: true}
-	if len(tool.Description) > descriptionLimit {
-		tool.Description = strings.ToValidUTF8(tool.Description[:descriptionLimit], "") + "…"
-	}
-	if b, err := json.Marshal(t.InputSchema); err == nil && len(b) > 2 && b[0] == '{' {
-		tool.Schema = b
-	}
-	if b, err := json.MarshalIndent(t, "", "  "); err == nil {
-		tool.Definition = string(b)
-	}
-	if a := t.Annotations; a != nil {
-		tool.ReadOnly = a.ReadOnlyHint
-		tool.Destructive = a.DestructiveHint == nil || *a.DestructiveHint
-	}
-	return tool
 }
 
 // client makes the MCP client that speaks to this server.

@@ -55,10 +55,14 @@ func (c *connection) dialProgram(ctx context.Context) (*mcp.ClientSession, func(
 	if err != nil {
 		return nil, nil, err
 	}
-	session, err := c.client().Connect(ctx, &mcp.IOTransport{Reader: p.out, Writer: p.in, MaxLineLength: frameLimit}, nil)
+	c.stream = newMessages(p.out)
+	session, err := c.client().Connect(ctx, &mcp.IOTransport{Reader: c.stream, Writer: p.in, MaxLineLength: frameLimit + 1}, nil)
 	if err != nil {
 		words := p.end()
-		if ctx.Err() == nil && words != "" {
+		switch cause := c.stream.ended(); {
+		case cause != nil:
+			err = cause
+		case ctx.Err() == nil && words != "":
 			err = errors.New(words)
 		}
 		return nil, nil, err
@@ -88,7 +92,7 @@ type withHeaders struct {
 	host    string
 }
 
-// RoundTrip adds the headers.
+// RoundTrip adds the headers and bounds what comes back.
 func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host == w.host {
 		r = r.Clone(r.Context())
@@ -96,7 +100,11 @@ func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 			r.Header[k] = v
 		}
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		res.Body = &boundedBody{res.Body, frameLimit + 1} // events are bounded one by one
+	}
+	return res, err
 }
 
 // unauthorized reports whether a connection failed for want of a sign-in.

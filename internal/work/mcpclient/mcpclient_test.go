@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 // fixture is a server on the standard streams, with the manners of mode.
 func fixture(mode string) {
 	switch mode {
+	case "raw":
+		rawServer(os.Stdin, os.Stdout)
+		return
 	case "crash":
 		fmt.Fprintln(os.Stderr, "the port is taken\x1b[2J")
 		os.Exit(3)
