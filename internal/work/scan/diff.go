@@ -18,8 +18,8 @@ import (
 const loadLimit = 64 << 20
 
 // Diff tells what changed from one Snap to another of this Scanner. Deletions
-// come first, then the rest, each by path; a file that took the content of a
-// deleted one is paired with it by From and To. Images are Loaded up to a limit,
+// come first, then the rest, each by path; a new file with the content of a
+// deleted one, or half of it, is paired with it by From and To. Images are Loaded up to a limit,
 // beyond it their bytes are in the store.
 //
 // Gaps name what the Set does not hold, or holds without the bytes: there the
@@ -39,6 +39,7 @@ func (s *Scanner) Diff(ctx context.Context, before, after *Snap) (delta.Set, []G
 	}
 	set := d.set()
 	pair(set)
+	pairAlike(set)
 	slices.SortFunc(d.gaps, func(a, b Gap) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Reason, b.Reason))
 	})
@@ -347,35 +348,4 @@ func (d *differ) image(at string, e *entry) *delta.Image {
 	}
 	img.Data, img.Loaded = data, ok
 	return img
-}
-
-// pair marks the halves of moves: a deleted file and a new one with the same
-// content. Of several, those of the same name go together first.
-func pair(set delta.Set) {
-	free := make(map[delta.Sum][]int)
-	for i, c := range set {
-		if c.Post == nil && c.Pre.Kind == delta.File && c.Pre.Size > 0 {
-			free[c.Pre.Sum] = append(free[c.Pre.Sum], i)
-		}
-	}
-	match := func(i int, fits func(from string) bool) {
-		c := &set[i]
-		if c.Pre != nil || c.From != "" || c.Post.Kind != delta.File {
-			return
-		}
-		list := free[c.Post.Sum]
-		at := slices.IndexFunc(list, func(j int) bool { return fits(set[j].Path) })
-		if at < 0 {
-			return
-		}
-		c.From = set[list[at]].Path
-		set[list[at]].To = c.Path
-		free[c.Post.Sum] = slices.Delete(list, at, at+1)
-	}
-	for i := range set {
-		match(i, func(from string) bool { return path.Base(from) == path.Base(set[i].Path) })
-	}
-	for i := range set {
-		match(i, func(string) bool { return true })
-	}
 }
