@@ -26,6 +26,11 @@ func (t *Tree) CheckWrite(p string, many bool) error {
 		if err := t.protected(r.path, rel); err != nil {
 			return err
 		}
+		if f := folded(rel); f != rel {
+			if err := t.protected(r.path, f); err != nil {
+				return err
+			}
+		}
 		if err := t.checkAliases(r.path, rel); err != nil {
 			return err
 		}
