@@ -250,5 +250,8 @@ func (h *Hands) reach(ctx context.Context, a tool.Remote) (mcpclient.Result, err
 	case a.Resource:
 		return h.remote.manager.ReadResource(ctx, a.Server, a.URI)
 	}
+	if now, ok := h.remote.manager.Lookup(a.Name); ok && now.Definition != a.Definition {
+		return mcpclient.Result{}, fmt.Errorf("MCP server %s: the tool %s changed after the call was judged, and was not called; call it again to have it judged as it is now", a.Server, a.Tool)
+	}
 	return h.remote.manager.Call(ctx, a.Name, a.Args)
 }
