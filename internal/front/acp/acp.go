@@ -159,29 +159,28 @@ func (a *agent) UnstableForkSession(ctx context.Context, r sdk.UnstableForkSessi
 // pageSize is how many sessions one answer lists.
 const pageSize = 100
 
-// ListSessions lists sessions, newest first.
+// ListSessions lists sessions, newest first. A cursor is the id of the last one
+// of the page before, which need not exist any more.
 func (a *agent) ListSessions(ctx context.Context, r sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
-	f := protocol.Filter{}
+	f := protocol.Filter{Limit: pageSize + 1}
 	if r.Cwd != nil {
 		f.Cwd = *r.Cwd
+	}
+	if r.Cursor != nil {
+		if f.Cursor = *r.Cursor; len(f.Cursor) != len("0190a0b0-0000-7000-8000-000000000001") {
+			return sdk.ListSessionsResponse{}, sdk.NewInvalidParams(map[string]any{"error": "the cursor is none that session/list gave"})
+		}
 	}
 	list, err := a.o.Sessions.List(ctx, f)
 	if err != nil {
 		return sdk.ListSessionsResponse{}, requestError(err)
 	}
-	if r.Cursor != nil {
-		at := slices.IndexFunc(list, func(i protocol.SessionInfo) bool { return string(i.ID) == *r.Cursor })
-		if at < 0 {
-			return sdk.ListSessionsResponse{}, sdk.NewInvalidParams(map[string]any{"error": "the cursor names no session"})
-		}
-		list = list[at:]
-	}
 	res := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
-	for i, info := range list {
-		if i == pageSize {
-			res.NextCursor = sdk.Ptr(string(info.ID))
-			break
-		}
+	if len(list) > pageSize {
+		list = list[:pageSize]
+		res.NextCursor = sdk.Ptr(string(list[pageSize-1].ID))
+	}
+	for _, info := range list {
 		res.Sessions = append(res.Sessions, sdk.SessionInfo{SessionId: sdk.SessionId(info.ID), Cwd: info.Cwd,
 			Title: sdk.Ptr(info.Title), UpdatedAt: sdk.Ptr(info.Updated.UTC().Format(time.RFC3339))})
 	}
