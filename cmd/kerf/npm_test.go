@@ -142,7 +142,7 @@ func TestACPSDKDrivesKerf(t *testing.T) {
 		"edit":       {"stop": "end_turn", "asked": 1.0, "diff": true, "wrote": true, "file": "a\nB\n", "plan": true},
 		"terminal":   {"stop": "end_turn", "terminals": 1.0, "shown": true},
 		"cancel":     {"stop": "cancelled"}, "undo": {"stop": "end_turn", "file": "a\nb\n"}, "plan mode": {"stop": "end_turn"},
-		"list": {"found": true}, "load": {"users": true, "calls": true},
+		"list": {"found": true}, "load": {"users": true, "calls": true}, "leave": {"code": 0.0},
 	}
 	if d := cmp.Diff(want, checks); d != "" {
 		t.Errorf("checks (-want +got):\n%s", d)

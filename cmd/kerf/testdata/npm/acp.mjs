@@ -99,4 +99,5 @@ updates.length = 0;
 await conn.loadSession({ sessionId, cwd: REPO, mcpServers: [] });
 report("load", { users: updates.filter((u) => u.sessionUpdate === "user_message_chunk").length > 0,
   calls: updates.filter((u) => u.sessionUpdate === "tool_call").length > 0 });
+child.on("exit", (code) => { report("leave", { code }); process.exit(0); });
 child.kill("SIGTERM");
