@@ -78,7 +78,7 @@ func (h *Host) Delete(ctx context.Context, name string) error {
 	if err := os.RemoveAll(gone); err != nil {
 		return fmt.Errorf("delete session %s: %w", info.ID, err)
 	}
-	return nil
+	return h.forget(string(info.ID))
 }
 
 // shelf finds a session and its directory.
@@ -106,78 +106,4 @@ func (h *Host) remark(save func(rollout.Metadata) error, dir string, info protoc
 	}
 	change(&m)
 	return save(m)
-}
-
-// Search finds words in what was said, newest session first.
-func (h *Host) Search(ctx context.Context, words string, limit int) ([]protocol.Match, error) {
-	list, err := h.List(ctx, protocol.Filter{})
-	if err != nil {
-		return nil, err
-	}
-	want := strings.Fields(strings.ToLower(words))
-	var found []protocol.Match
-	for _, info := range list {
-		for r, err := range rollout.Backward(filepath.Join(h.SessionsDir(), string(info.ID))) {
-			if err != nil || ctx.Err() != nil {
-				break
-			}
-			var v struct {
-				Turn   protocol.TurnID `json:"turn_id"`
-				Text   string
-				Marker bool
-			}
-			if r.Type != "user_input" && r.Type != "assistant_message" || r.Decode(&v) != nil || v.Marker {
-				continue
-			}
-			if at := placeOf(strings.ToLower(v.Text), want); at >= 0 {
-				found = append(found, protocol.Match{Session: info, Turn: v.Turn, Excerpt: around(v.Text, want[0])})
-				break
-			}
-		}
-		if limit > 0 && len(found) == limit {
-			break
-		}
-	}
-	return found, ctx.Err()
-}
-
-// placeOf is where the first of the words is, -1 unless all are there.
-func placeOf(text string, words []string) int {
-	at := -1
-	for i, w := range words {
-		n := strings.Index(text, w)
-		if n < 0 {
-			return -1
-		}
-		if i == 0 {
-			at = n
-		}
-	}
-	return at
-}
-
-// around is the part of a text around a word in lower case, on one line.
-func around(text, word string) string {
-	const before, most = 40, 160
-	text = visible(strings.Join(strings.Fields(text), " "))
-	at := strings.Index(strings.ToLower(text), word)
-	if at > len(text) { // lower case may be longer
-		at = len(text)
-	}
-	start := max(0, at-before)
-	for start > 0 && !utf8.RuneStart(text[start]) {
-		start--
-	}
-	end := min(len(text), start+most)
-	for end < len(text) && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	s := text[start:end]
-	if start > 0 {
-		s = "…" + s
-	}
-	if end < len(text) {
-		s += "…"
-	}
-	return s
 }

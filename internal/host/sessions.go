@@ -48,21 +48,28 @@ func (h *Host) List(ctx context.Context, f protocol.Filter) ([]protocol.SessionI
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
+	if f.Cursor != "" {
+		ids = slices.DeleteFunc(ids, func(id string) bool { return id >= f.Cursor })
+	}
 	var list []protocol.SessionInfo
-	for _, id := range ids {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	first := true
+	for len(ids) > 0 && (f.Limit <= 0 || len(list) < f.Limit) {
+		some, of := ids, whole
+		switch {
+		case f.Limit > 0 && first: // a page needs few of many, as a rule
+			some, of = ids[:min(len(ids), 2*f.Limit)], few
+		case f.Limit > 0 || f.Cursor != "":
+			of = many
 		}
-		if f.Cursor != "" && id >= f.Cursor {
-			continue
+		ids, first = ids[len(some):], false
+		infos, err := h.infos(ctx, some, of)
+		if err != nil {
+			return nil, err
 		}
-		info := h.info(id)
-		if !matches(info, f) {
-			continue
-		}
-		list = append(list, info)
-		if f.Limit > 0 && len(list) == f.Limit {
-			break
+		for _, info := range infos {
+			if matches(info, f) && (f.Limit <= 0 || len(list) < f.Limit) {
+				list = append(list, info)
+			}
 		}
 	}
 	return list, nil
@@ -126,10 +133,14 @@ func (h *Host) find(name string, last, anyCwd bool) (protocol.SessionInfo, error
 
 // titled returns the sessions with a title, which need not be in the same case.
 func (h *Host) titled(ids []string, title string) []string {
+	infos, err := h.infos(context.Background(), ids, whole)
+	if err != nil {
+		return nil
+	}
 	var hits []string
-	for _, id := range ids {
-		if strings.EqualFold(h.info(id).Title, title) {
-			hits = append(hits, id)
+	for _, info := range infos {
+		if strings.EqualFold(info.Title, title) {
+			hits = append(hits, string(info.ID))
 		}
 	}
 	return hits

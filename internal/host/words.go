@@ -1,4 +1,284 @@
 package host
 
-// Redact takes secrets out of words that a face keeps beyond a session.
-func (h *Host) Redact(words string) string { return string(h.redact([]byte(words))) }
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"kerf/internal/protocol"
+)
+
+// What was said in sessions stands together in sessions/words.cache, so that a
+// search reads one file. It is a row of chunks, each a line
+//
+//	ID FROM TO SIZE
+//
+// and SIZE bytes and a line feed: the messages in the bytes FROM to TO of the
+// session's record. A message is a mark, its turn, a mark and its text. It is a
+// cache: chunks that do not follow each other are passed over, and what is
+// missing is read from the records.
+
+const (
+	wordsName   = "words.cache"
+	messageMark = 0x1e
+	turnMark    = 0x1f
+)
+
+// chunk is a part of what was said in a session.
+type chunk struct {
+	id       string
+	from, to int64
+	text     []byte
+}
+
+// heard is what is known of the words of a session.
+type heard struct {
+	upTo   int64
+	chunks []chunk
+}
+
+// Search finds words in what was said, newest session first. All words must be in
+// one message; case does not count, and a phrase in quotes is one word.
+func (h *Host) Search(ctx context.Context, words string, limit int) ([]protocol.Match, error) {
+	want := splitWords(words)
+	if len(want) == 0 {
+		return nil, errors.New("what is searched? give a word")
+	}
+	ids, err := h.ids()
+	if err != nil {
+		return nil, fmt.Errorf("search: %w", err)
+	}
+	all, err := h.listen(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var found []protocol.Match
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		m, ok := all[id].find(want)
+		if !ok {
+			continue
+		}
+		if m.Session = h.info(id); m.Session.Archived || m.Session.Source == agentSource {
+			continue
+		}
+		if found = append(found, m); len(found) == limit {
+			break
+		}
+	}
+	return found, nil
+}
+
+// splitWords takes a query apart, in lower case.
+func splitWords(s string) []string {
+	var list []string
+	for i, part := range strings.Split(strings.ToLower(s), `"`) {
+		if i%2 == 1 {
+			if part = strings.TrimSpace(part); part != "" {
+				list = append(list, part)
+			}
+			continue
+		}
+		list = append(list, strings.Fields(part)...)
+	}
+	return list
+}
+
+// find returns the newest message that has all words.
+func (s *heard) find(want []string) (protocol.Match, bool) {
+	if s == nil {
+		return protocol.Match{}, false
+	}
+	for i := len(s.chunks) - 1; i >= 0; i-- {
+		text := s.chunks[i].text
+		lower := bytes.ToLower(text)
+		if !has(lower, want) {
+			continue
+		}
+		messages := bytes.Split(text, []byte{messageMark})
+		for j := len(messages) - 1; j >= 0; j-- {
+			turn, words, ok := bytes.Cut(messages[j], []byte{turnMark})
+			if ok && has(bytes.ToLower(words), want) {
+				return protocol.Match{Turn: protocol.TurnID(turn), Excerpt: around(string(words), want[0])}, true
+			}
+		}
+	}
+	return protocol.Match{}, false
+}
+
+func has(text []byte, words []string) bool {
+	for _, w := range words {
+		if !bytes.Contains(text, []byte(w)) {
+			return false
+		}
+	}
+	return true
+}
+
+// listen brings the cache up to date and returns what was said in each session.
+func (h *Host) listen(ctx context.Context, ids []string) (map[string]*heard, error) {
+	path := filepath.Join(h.SessionsDir(), wordsName)
+	all, waste, total := readWords(path)
+	fresh := make([]chunk, len(ids))
+	err := beside(ctx, len(ids), func(i int) {
+		var upTo int64
+		if s := all[ids[i]]; s != nil {
+			upTo = s.upTo
+		}
+		st, err := os.Lstat(h.rolloutPath(ids[i]))
+		switch {
+		case err != nil || !st.Mode().IsRegular() || st.Size() == upTo:
+			return
+		case st.Size() < upTo: // it was mended; its words are read anew
+			upTo = 0
+		}
+		text, end, err := saidIn(h.rolloutPath(ids[i]), upTo)
+		if err == nil && end > upTo {
+			fresh[i] = chunk{ids[i], upTo, end, text}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	for _, c := range fresh {
+		if c.id != "" {
+			add(all, c)
+			c.write(&b)
+		}
+	}
+	switch { // without the cache the next search is slower, nothing else
+	case waste > total/2:
+		_ = writeAside(path, packed(all))
+	case b.Len() > 0:
+		appendBytes(path, b.Bytes())
+	}
+	return all, nil
+}
+
+// add takes a chunk in; one that begins a record anew replaces the others. It
+// reports whether the chunk fits.
+func add(all map[string]*heard, c chunk) bool {
+	s := all[c.id]
+	if s == nil {
+		s = &heard{}
+		all[c.id] = s
+	}
+	switch c.from {
+	case s.upTo:
+		s.chunks = append(s.chunks, c)
+	case 0:
+		s.chunks = []chunk{c}
+	default:
+		return false
+	}
+	s.upTo = c.to
+	return true
+}
+
+func (c chunk) write(b *bytes.Buffer) {
+	fmt.Fprintf(b, "%s %d %d %d\n", c.id, c.from, c.to, len(c.text))
+	b.Write(c.text)
+	b.WriteByte('\n')
+}
+
+// packed is the cache without what does not count any more.
+func packed(all map[string]*heard) []byte {
+	var b bytes.Buffer
+	for _, s := range all {
+		for _, c := range s.chunks {
+			c.write(&b)
+		}
+	}
+	return b.Bytes()
+}
+
+// readWords reads the cache, and counts the bytes of what does not count. What
+// follows a damaged chunk is not used.
+func readWords(path string) (all map[string]*heard, waste, total int) {
+	all = map[string]*heard{}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return all, 0, 0
+	}
+	total = len(b)
+	for len(b) > 0 {
+		head, rest, ok := bytes.Cut(b, []byte{'\n'})
+		c, size, err := parseHead(string(head))
+		if !ok || err != nil || size < 0 || size >= len(rest) || rest[size] != '\n' {
+			return all, total, total // written anew
+		}
+		c.text = rest[:size]
+		if !add(all, c) {
+			waste += size
+		}
+		b = rest[size+1:]
+	}
+	return all, waste, total
+}
+
+// parseHead reads the line that begins a chunk.
+func parseHead(line string) (c chunk, size int, err error) {
+	f := strings.Fields(line)
+	if len(f) != 4 {
+		return c, 0, errors.New("no chunk")
+	}
+	var wrong [3]error
+	c.id = f[0]
+	c.from, wrong[0] = strconv.ParseInt(f[1], 10, 64)
+	c.to, wrong[1] = strconv.ParseInt(f[2], 10, 64)
+	size, wrong[2] = strconv.Atoi(f[3])
+	return c, size, errors.Join(wrong[:]...)
+}
+
+func appendBytes(path string, b []byte) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = f.Write(b)
+	_ = f.Close()
+}
+
+// forgetWords takes the words of a deleted session out of the cache.
+func (h *Host) forgetWords(id string) error {
+	path := filepath.Join(h.SessionsDir(), wordsName)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	all, _, _ := readWords(path)
+	delete(all, id)
+	return writeAside(path, packed(all))
+}
+
+// around is the part of a text around a word in lower case, on one line.
+func around(text, word string) string {
+	const before, most = 40, 160
+	text = visible(strings.Join(strings.Fields(text), " "))
+	at := min(max(0, strings.Index(strings.ToLower(text), word)), len(text)) // lower case may be longer
+	start := max(0, at-before)
+	for start > 0 && !utf8.RuneStart(text[start]) {
+		start--
+	}
+	end := min(len(text), start+most)
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	s := text[start:end]
+	if start > 0 {
+		s = "…" + s
+	}
+	if end < len(text) {
+		s += "…"
+	}
+	return s
+}

@@ -1,0 +1,239 @@
+package host
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"kerf/internal/protocol"
+)
+
+// The lists of many sessions come from sessions/index.jsonl: what the metadata of
+// each said, and when that file was written. It is a cache: a line that does not
+// fit the file is read anew, and the whole may be deleted at any time.
+
+const (
+	indexName = "index.jsonl"
+	// indexFrom is how many sessions make the index worth it.
+	indexFrom = 100
+)
+
+// indexLine is one session as its metadata had it.
+type indexLine struct {
+	ID    string               `json:"id"`
+	Stamp int64                `json:"stamp"` // modification time, in nanoseconds
+	Size  int64                `json:"size"`
+	Info  protocol.SessionInfo `json:"info"`
+}
+
+// extent says which sessions are meant.
+type extent int
+
+const (
+	few   extent = iota // the index is not worth it
+	many                // but not all
+	whole               // all there are
+)
+
+// infos returns what lists show of sessions, in the order of ids.
+func (h *Host) infos(ctx context.Context, ids []string, of extent) ([]protocol.SessionInfo, error) {
+	if len(ids) < indexFrom {
+		of = few
+	}
+	list := make([]protocol.SessionInfo, len(ids))
+	known := map[string]indexLine{}
+	path := filepath.Join(h.SessionsDir(), indexName)
+	lines := 0
+	if of != few {
+		known, lines = readIndex(path)
+	}
+	fresh := make([]*indexLine, len(ids))
+	err := beside(ctx, len(ids), func(i int) {
+		st, err := os.Lstat(filepath.Join(h.SessionsDir(), ids[i], "metadata.json"))
+		if l, ok := known[ids[i]]; ok && err == nil && l.Stamp == st.ModTime().UnixNano() && l.Size == st.Size() {
+			list[i] = l.Info
+			return
+		}
+		list[i] = h.info(ids[i])
+		if err == nil && list[i].Damage == "" {
+			fresh[i] = &indexLine{ids[i], st.ModTime().UnixNano(), st.Size(), list[i]}
+		}
+	})
+	if err != nil || of == few {
+		return list, err
+	}
+	fresh = slices.DeleteFunc(fresh, func(l *indexLine) bool { return l == nil })
+	switch {
+	case of == whole && (lines > 2*len(ids) || len(fresh) > len(ids)/2):
+		h.writeIndex(path, ids, list)
+	case len(fresh) > 0:
+		appendLines(path, fresh)
+	}
+	return list, nil
+}
+
+// beside does n things on all processors.
+func beside(ctx context.Context, n int, do func(i int)) error {
+	var g sync.WaitGroup
+	workers := max(1, min(runtime.GOMAXPROCS(0), n))
+	for w := range workers {
+		g.Go(func() {
+			for i := w * n / workers; i < (w+1)*n/workers && ctx.Err() == nil; i++ {
+				do(i)
+			}
+		})
+	}
+	g.Wait()
+	return ctx.Err()
+}
+
+// readIndex reads the index and counts its lines; the last line of an id counts.
+func readIndex(path string) (map[string]indexLine, int) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, 0
+	}
+	lines := bytes.Split(b, []byte{'\n'})
+	parsed := make([]indexLine, len(lines))
+	_ = beside(context.Background(), len(lines), func(i int) {
+		if json.Unmarshal(lines[i], &parsed[i]) != nil || string(parsed[i].Info.ID) != parsed[i].ID {
+			parsed[i] = indexLine{}
+		}
+	})
+	known := make(map[string]indexLine, len(lines))
+	for _, l := range parsed {
+		if l.ID != "" {
+			known[l.ID] = l
+		}
+	}
+	return known, len(lines)
+}
+
+// writeIndex writes the index anew. That it cannot be written is no reason to
+// show no list.
+func (h *Host) writeIndex(path string, ids []string, list []protocol.SessionInfo) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for i, id := range ids {
+		st, err := os.Lstat(filepath.Join(h.SessionsDir(), id, "metadata.json"))
+		if err == nil && list[i].Damage == "" {
+			_ = enc.Encode(indexLine{id, st.ModTime().UnixNano(), st.Size(), list[i]}) // plain values always encode
+		}
+	}
+	_ = writeAside(path, b.Bytes())
+}
+
+func appendLines(path string, lines []*indexLine) {
+	var b bytes.Buffer
+	b.WriteByte('\n') // the last line may be torn
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for _, l := range lines {
+		_ = enc.Encode(l)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = f.Write(b.Bytes())
+	_ = f.Close()
+}
+
+// writeAside replaces a cache file.
+func writeAside(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// forget takes a deleted session out of the caches.
+func (h *Host) forget(id string) error {
+	path := filepath.Join(h.SessionsDir(), indexName)
+	b, err := os.ReadFile(path)
+	if err == nil && bytes.Contains(b, []byte(id)) {
+		var kept bytes.Buffer
+		for line := range bytes.Lines(b) {
+			if !bytes.Contains(line, []byte(id)) {
+				kept.Write(line)
+			}
+		}
+		err = writeAside(path, kept.Bytes())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return h.forgetWords(id)
+}
+
+// saidIn reads what was said in a session from an offset of its record on, and
+// returns where that ends.
+func saidIn(path string, from int64) (messages []byte, end int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, from, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(from, 0); err != nil {
+		return nil, from, err
+	}
+	in := bufio.NewReaderSize(f, 1<<16)
+	end = from
+	for {
+		line, err := in.ReadSlice('\n')
+		n := int64(len(line))
+		if errors.Is(err, bufio.ErrBufferFull) {
+			rest, more := in.ReadBytes('\n')
+			line, err = append(bytes.Clone(line), rest...), more
+			n = int64(len(line))
+		}
+		if err != nil {
+			return messages, end, nil // the last line is being written, perhaps
+		}
+		end += n
+		messages = appendSaid(messages, line)
+	}
+}
+
+// appendSaid adds the message of a line, if it is one.
+func appendSaid(to, line []byte) []byte {
+	const far = 160 // the type stands near the beginning
+	head := line[:min(far, len(line))]
+	if !bytes.Contains(head, []byte(`"type":"user_input"`)) && !bytes.Contains(head, []byte(`"type":"assistant_message"`)) {
+		return to
+	}
+	var v struct {
+		Turn   string `json:"turn_id"`
+		Text   string
+		Marker bool
+	}
+	if json.Unmarshal(line, &v) != nil || v.Marker || v.Text == "" {
+		return to
+	}
+	to = append(to, messageMark)
+	to = append(to, v.Turn...)
+	to = append(to, turnMark)
+	return append(to, v.Text...)
+}
+
+// rolloutPath is the record of a session.
+func (h *Host) rolloutPath(id string) string {
+	return filepath.Join(h.SessionsDir(), id, "rollout.jsonl")
+}
