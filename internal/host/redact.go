@@ -25,3 +25,6 @@ func (h *Host) redact(b []byte) []byte {
 	h.redactor.mu.Unlock()
 	return r.Bytes(b)
 }
+
+// Redact takes secrets out of words that a face keeps beyond a session.
+func (h *Host) Redact(words string) string { return string(h.redact([]byte(words))) }
