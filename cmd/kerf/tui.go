@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kerf/internal/front/tui"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
 )
@@ -223,12 +221,14 @@ func (o *tuiOptions) options(h *host.Host) (tui.Options, error) {
 		Plain: o.plain || env("TERM") == "dumb" || o.on(h, "plain"), AltScreen: o.alt || o.on(h, "alternate_screen"),
 		ReducedMotion: o.reduced || h.Config.TUI["animations"] == false || env("SSH_TTY") != "" && h.Config.TUI["animations"] == nil,
 		Pick:          o.pick, PickFork: o.pickFork, Banner: o.banner, History: &history{path: filepath.Join(h.Config.Home, "history.jsonl"), redact: h.Redact}}
-	t.Price = h.Price
+	t.Price, t.Vi = h.Price, o.on(h, "vi_mode")
+	t.Hooks = func() ([]tui.Hook, []string, error) { return hooksOf(h) }
+	t.Apply = o.p.applyElsewhere
 	if t.Theme == "" {
 		t.Theme = "auto"
 	}
-	if !slices.Contains(ink.Themes(), t.Theme) {
-		return t, misuse("theme %q: use %s", t.Theme, strings.Join(ink.Themes(), ", "))
+	if err := o.ownLook(h, &t); err != nil {
+		return t, err
 	}
 	switch t.Notify {
 	case "", "osc9", "osc777", "bell", "off":

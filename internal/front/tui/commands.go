@@ -29,7 +29,7 @@ func slashTable() []slashCommand {
 		{"redo", "[dry]", "bring back what the last undo took", (*Model).redo},
 		{"changes", "", "what changed in this session, by whom; undo single calls", func(m *Model, _ string) cmd { return m.changesPanel() }},
 		{"diff", "[turn]", "the changes of this session, or of the last turn", (*Model).showDiff},
-		{"apply", "", "how to carry these changes to another checkout", (*Model).applyHelp},
+		{"apply", "[DIRECTORY]", "carry these changes to another checkout", (*Model).apply},
 		{"plan", "[REQUEST]", "plan mode on or off: nothing is changed", (*Model).plan},
 		{"compact", "", "replace the history by a summary", func(m *Model, _ string) cmd { return m.submit(protocol.Compact{}) }},
 		{"review", "[WORDS | base BRANCH | commit ID]", "review changes", (*Model).review},
@@ -45,9 +45,9 @@ func slashTable() []slashCommand {
 		{"usage", "", "tokens and cost of this session", func(m *Model, _ string) cmd { return m.show("Usage", m.usageRows) }},
 		{"context", "", "what fills the context window", func(m *Model, _ string) cmd { return m.show("Context", m.contextRows) }},
 		{"skills", "", "the skills there are", func(m *Model, _ string) cmd { return m.skillsPanel() }},
-		{"hooks", "", "where hooks are set", (*Model).hooksHelp},
+		{"hooks", "", "the hooks that hold here", func(m *Model, _ string) cmd { return m.hooksPanel() }},
 		{"theme", "[NAME]", "colours", (*Model).themePanel},
-		{"keymap", "", "all keys", func(m *Model, _ string) cmd { m.push(m.helpPager()); return nil }},
+		{"keymap", "", "the keys while writing, and where they are set", func(m *Model, _ string) cmd { return m.show("Keys", m.keymapRows) }},
 		{"copy", "[all]", "copy the last answer to the clipboard", (*Model).copyAnswer},
 		{"export", "[FILE]", "write the conversation to a Markdown file", (*Model).export},
 		{"transcript", "", "read and search everything, whole", func(m *Model, _ string) cmd { m.push(m.transcriptPager()); return nil }},
@@ -198,16 +198,6 @@ two screens: what the project is, how to build and test it (commands that you tr
 beware of. If there is an AGENTS.md already, improve it instead of replacing it.`
 
 func (m *Model) initProject(string) cmd { return m.say(initPrompt, nil, false) }
-
-func (m *Model) applyHelp(string) cmd {
-	m.emit(m.draw().note(ink.Plain, "  ", "To carry this session's changes to another checkout, run there:\n  kerf apply "+string(m.id)+"\nFirst look at what it would do:\n  kerf apply --dry-run "+string(m.id))...)
-	return nil
-}
-
-func (m *Model) hooksHelp(string) cmd {
-	m.emit(m.draw().note(ink.Plain, "  ", "Hooks are set in config.toml of KERF_HOME, and in a trusted project's .kerf/config.toml.\nkerf config show prints what is set and where.")...)
-	return nil
-}
 
 // newSession closes this session and opens a new one in its directory.
 func (m *Model) newSession() cmd {

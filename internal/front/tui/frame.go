@@ -168,7 +168,10 @@ func (m *Model) hint() string {
 	case m.viewing != "":
 		return "Tell agent " + m.agentLabel(m.viewing) + " something; /back returns to the session"
 	case m.busy():
-		return "Enter adds to this turn, tab queues for the next"
+		if key := m.o.Keymap.first("queue"); key != "" {
+			return "Enter adds to this turn, " + key + " queues for the next"
+		}
+		return "Enter adds to this turn"
 	case m.settings.Approval == protocol.PolicyPlan:
 		return "Plan mode: nothing will be changed"
 	}
@@ -221,6 +224,9 @@ func (m *Model) status(w int) []ink.Line {
 		if s != "" {
 			parts = append(parts, ink.S(role, s))
 		}
+	}
+	if m.o.Vi {
+		add(ink.Accent, map[bool]string{true: "NORMAL", false: "INSERT"}[m.vi.Normal])
 	}
 	if m.viewing != "" {
 		add(ink.Accent, "agent "+m.agentLabel(m.viewing))

@@ -53,6 +53,9 @@ func (m *Model) key(k tea.KeyPressMsg) cmd {
 		}
 		return c
 	}
+	if name = m.o.Keymap.means(name); name == "" {
+		return nil
+	}
 	if m.armed.key != "" && (m.armed.key != name || now.After(m.armed.until)) {
 		m.armed = armed{}
 	}
@@ -113,6 +116,9 @@ func broken(name string) bool {
 
 // composerKey edits, or acts on what is written.
 func (m *Model) composerKey(name, text string) (c cmd, edited bool) {
+	if m.o.Vi && m.viKey(name, text) {
+		return nil, !m.vi.Normal
+	}
 	if c, ok := m.deedKey(name); ok {
 		return c, false
 	}
@@ -124,6 +130,21 @@ func (m *Model) composerKey(name, text string) (c cmd, edited bool) {
 		return nil, true
 	}
 	return nil, false
+}
+
+// viKey gives a key to vi. The marks of commands begin a command also in normal
+// mode, where an empty composer has nothing to move in, and esc beyond normal mode
+// is Kerf's.
+func (m *Model) viKey(name, text string) bool {
+	if m.vi.Normal && m.comp.Empty() && strings.ContainsAny(text, "/@!") && text != "" {
+		m.vi = composer.Vi{}
+		return false
+	}
+	if m.vi.Normal && (text == "j" || text == "k") {
+		m.vertical(map[string]int{"j": 1, "k": -1}[text])
+		return true
+	}
+	return m.vi.Key(&m.comp, name, text)
 }
 
 // deedKey handles the keys that do something beside editing.
@@ -254,7 +275,7 @@ func (m *Model) enter(queue bool) cmd {
 	}
 	m.remember(text)
 	m.comp.Clear()
-	m.menu = menu{}
+	m.menu, m.vi = menu{}, composer.Vi{}
 	if m.sess == nil && !strings.HasPrefix(text, "/quit") {
 		m.early = append(m.early, early{text, images})
 		return nil

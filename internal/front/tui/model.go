@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"kerf/internal/front/tui/composer"
 	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/screen"
 	"kerf/internal/protocol"
@@ -55,6 +56,7 @@ type Model struct {
 	quiet    time.Time // until when keys may be the rest of a broken sequence
 	armed    armed
 
+	vi     composer.Vi
 	early  []early // sent before there was a session
 	limits map[string]string
 	procs  []protocol.Process
@@ -163,6 +165,10 @@ func (m *Model) paletteNow() {
 		if m.dark {
 			name = "dark"
 		}
+	}
+	if t, ok := m.o.Themes[name]; ok {
+		m.pal = t.Palette(m.depth)
+		return
 	}
 	m.pal = ink.New(name, m.depth)
 }

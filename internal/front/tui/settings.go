@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -133,8 +134,8 @@ func (m *Model) themePanel(words string) cmd {
 		m.paletteNow()
 	}
 	if words != "" {
-		if !slices.Contains(ink.Themes(), words) {
-			m.notice(ink.Warn, "there is no theme "+words+"; there are "+strings.Join(ink.Themes(), ", "))
+		if !slices.Contains(m.themes(), words) {
+			m.notice(ink.Warn, "there is no theme "+words+"; there are "+strings.Join(m.themes(), ", "))
 			return nil
 		}
 		set(m, words)
@@ -142,7 +143,7 @@ func (m *Model) themePanel(words string) cmd {
 	}
 	before := m.theme
 	p := &picker{title: "Theme", left: func(m *Model) { set(m, before) }}
-	for i, name := range ink.Themes() {
+	for i, name := range m.themes() {
 		if name == before || name == "auto" && before == "" {
 			p.at = i
 		}
@@ -155,6 +156,11 @@ func (m *Model) themePanel(words string) cmd {
 	}
 	m.push(p)
 	return nil
+}
+
+// themes are the names of the themes: those built in, then the user's own.
+func (m *Model) themes() []string {
+	return append(ink.Themes(), slices.Sorted(maps.Keys(m.o.Themes))...)
 }
 
 func themeSample(width int) []ink.Line {

@@ -259,7 +259,9 @@ func TestRewind(t *testing.T) {
 
 func TestCostIsTold(t *testing.T) {
 	b := story(t, 100, 30, func(o *Options) {
-		o.Price = func(name string, u protocol.Usage) (float64, bool) { return float64(u.Total()) / 100_000, name == "test-model" }
+		o.Price = func(name string, u protocol.Usage) (float64, bool) {
+			return float64(u.Total()) / 100_000, name == "test-model"
+		}
 	})
 	b.event("t1", protocol.TurnStarted{}, protocol.TokensUsed{Turn: protocol.Usage{Input: 5_000}, Total: protocol.Usage{Input: 50_000}, Window: 200_000},
 		protocol.TurnCompleted{Usage: protocol.Usage{Input: 5_000}})

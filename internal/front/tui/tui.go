@@ -46,12 +46,23 @@ type Options struct {
 	Plain         bool
 	AltScreen     bool
 	ReducedMotion bool
+	// Vi edits messages with the commands of vi.
+	Vi bool
+	// Keymap are the keys that the user set; nil for none.
+	Keymap *Keymap
+	// Themes are themes of the user's own, by name.
+	Themes map[string]ink.Theme
 	// Notify is "osc9", "osc777", "bell" or "off".
 	Notify string
 	// History keeps what was said across sessions; nil keeps nothing.
 	History History
 	// Price tells what tokens cost in dollars, if that is known.
 	Price func(model string, u protocol.Usage) (float64, bool)
+	// Hooks lists the hooks that hold here, with warnings; nil when that is not known.
+	Hooks func() ([]Hook, []string, error)
+	// Apply carries the changes of a session to another directory, or tells what that
+	// would do: the diff, and what becomes of each file. Nil when it cannot.
+	Apply func(ctx context.Context, dir, session string, dry bool) (diff, told string, err error)
 	// Banner is shown when a session starts.
 	Banner string
 }

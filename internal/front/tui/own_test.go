@@ -1,0 +1,150 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"kerf/internal/front/tui/ink"
+	"kerf/internal/protocol"
+)
+
+func TestKeysOfTheUsersOwn(t *testing.T) {
+	keys, err := NewKeymap(map[string][]string{"queue": {"Ctrl+Q"}, "newline": {"ctrl+t", "option+return"}, "suspend": {}, "transcript": {"f5"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := story(t, 100, 50, func(o *Options) { o.Keymap = keys })
+	b.types("a").keys("ctrl+t").types("b").keys("alt+enter").types("c").keys("enter")
+	b.submitted(protocol.UserInput{Items: []protocol.Input{{Text: "a\nb\nc"}}})
+	b.event("t1", protocol.TurnStarted{}).types("later").keys("tab").submitted()
+	b.keys("shift+enter").submitted() // no key of anything any more
+	b.keys("ctrl+q").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "later"}}, Queue: true})
+	b.keys("ctrl+z").keys("f5").says("Transcript").keys("q")
+	b.types("/keymap").keys("enter").says("queue             ctrl+q  config.toml", "suspend           no key  config.toml", "send              enter ", "transcript        f5  config.toml")
+	b.keys("q").keys("ctrl+c", "ctrl+c", "ctrl+c")
+	if !b.m.exit.closing {
+		t.Error("ctrl+c twice leaves, whatever is set")
+	}
+}
+
+func TestKeysThatCannotBeSet(t *testing.T) {
+	for _, x := range []struct {
+		set  map[string][]string
+		want string
+	}{
+		{map[string][]string{"queu": {"ctrl+q"}}, `there is no action "queu"; there are send, queue,`},
+		{map[string][]string{"queue": {"q"}}, `queue: "q" types text; use it with ctrl+ or alt+`},
+		{map[string][]string{"queue": {"super+q"}}, `queue: "super+q": use ctrl+, alt+ or shift+ before a key`},
+		{map[string][]string{"queue": {"ctrl+fnord"}}, `queue: there is no key "ctrl+fnord"`},
+		{map[string][]string{"queue": {"ctrl+c"}}, `queue: ctrl+c always clears, interrupts and leaves`},
+		{map[string][]string{"queue": {"f9"}, "editor": {"F9"}}, `editor: f9 is the key of queue already`},
+	} {
+		if _, err := NewKeymap(x.set); err == nil || !strings.HasPrefix(err.Error(), x.want) {
+			t.Errorf("%v: %v, want %q", x.set, err, x.want)
+		}
+	}
+	if _, err := NewKeymap(map[string][]string{"queue": {"ctrl+t"}, "transcript": {"tab"}}); err != nil {
+		t.Errorf("keys that are swapped: %v", err)
+	}
+}
+
+// TestEveryKeyIsInTheTable holds that the table of actions names keys that do
+// something, and each only once.
+func TestEveryKeyIsInTheTable(t *testing.T) {
+	seen := map[string]string{}
+	for _, a := range actions() {
+		for _, key := range a.keys {
+			if seen[key] != "" {
+				t.Errorf("%s is a key of %s and %s", key, seen[key], a.name)
+			}
+			seen[key] = a.name
+			if _, err := parseKey(key); err != nil {
+				t.Errorf("%s: %v", a.name, err)
+			}
+			b := story(t, 80, 24, func(o *Options) { o.Desk = desk() })
+			b.types("x")
+			if _, ok := b.m.deedKey(key); !ok && !b.m.editKey(key) {
+				t.Errorf("%s does nothing, which is said to be %s", key, a.name)
+			}
+		}
+	}
+}
+
+func TestViMode(t *testing.T) {
+	b := story(t, 80, 24, func(o *Options) { o.Vi = true })
+	b.says("INSERT").types("one two").keys("esc").says("NORMAL").types("bcwthree").says("› one three", "INSERT")
+	b.keys("esc").types("0x").says("› ne three").keys("enter").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "ne three"}}})
+	b.says("INSERT").types("more").event("t1", protocol.TurnStarted{}).keys("esc").submitted()
+	b.keys("esc").submitted(protocol.Interrupt{}).says("NORMAL")
+	b.types("dd").says("Enter adds").types("/mod").says("▸ /model", "INSERT")
+}
+
+func TestThemeOfTheUsersOwn(t *testing.T) {
+	mine, err := ink.ParseTheme("light", map[string]string{"accent": "bold #ff8800 on #222222", "dim": "faint"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := story(t, 80, 24, func(o *Options) {
+		o.Theme, o.Themes, o.Depth = "mine", map[string]ink.Theme{"mine": mine}, ink.TrueColor
+	})
+	b.keep = true
+	b.types("/theme").keys("enter").says("mine ✓", "contrast")
+	if got := b.raw.String(); !strings.Contains(got, "\x1b[1;38;2;255;136;0;48;2;34;34;34m") {
+		t.Errorf("the theme's accent is not drawn: %q", got)
+	}
+	b.keys("esc").types("/theme nope").keys("enter").says("there is no theme nope; there are auto, dark, light, contrast, mono, mine")
+	for _, x := range []struct{ base, role, look, want string }{
+		{"pink", "dim", "bold", `base "pink": use dark, light, contrast or mono`},
+		{"", "dimm", "bold", `there is no role "dimm"; there are plain, dim,`},
+		{"", "dim", "#fff", `dim: "#fff": use #rrggbb`},
+		{"", "dim", "on #ffffff", `dim: "on #ffffff": a background needs a colour before it`},
+	} {
+		if _, err := ink.ParseTheme(x.base, map[string]string{x.role: x.look}); err == nil || !strings.HasPrefix(err.Error(), x.want) {
+			t.Errorf("%v: %v", x, err)
+		}
+	}
+}
+
+func TestHooksAreListed(t *testing.T) {
+	b := story(t, 80, 24, func(o *Options) {
+		o.Hooks = func() ([]Hook, []string, error) {
+			return []Hook{{Event: "PreToolUse", Matcher: "Bash", Command: "guard \x1b[31m--all", From: "/home/x/hooks.json", Required: true}, {Event: "Stop", Command: "say done", From: "config.toml"}},
+				[]string{".kerf/hooks.json: ignored"}, nil
+		}
+	})
+	b.types("/hooks").keys("enter").golden("hooks_80")
+}
+
+func TestApplyElsewhere(t *testing.T) {
+	var calls []string
+	b := story(t, 80, 24, func(o *Options) {
+		o.Apply = func(_ context.Context, dir, id string, dry bool) (string, string, error) {
+			if dir == "/work/project/nowhere" {
+				return "", "", errors.New("apply: nowhere is not a directory")
+			}
+			calls = append(calls, dir)
+			if dry {
+				return smallDiff, "exact    mathx/mathx.go\n", nil
+			}
+			calls = append(calls, "done "+id)
+			return "", "exact    mathx/mathx.go\n", nil
+		}
+	})
+	b.types("/apply").keys("enter").says("kerf apply -C DIRECTORY 0192-0000")
+	b.types("/apply nowhere").keys("enter").says("nowhere is not a directory")
+	b.types("/apply ../other").keys("enter").golden("apply_80")
+	b.keys("enter").types("/apply ../other").keys("enter", "down", "enter").says("applied in /work/other", "exact    mathx/mathx.go")
+	if got := strings.Join(calls, " "); got != "/work/other /work/other /work/other done 0192-0000-session-1" {
+		t.Error(got)
+	}
+}
+
+// TestTypedBeforeTheSessionIsOpen is sent once it is, in order.
+func TestTypedBeforeTheSessionIsOpen(t *testing.T) {
+	b := unopened(t, 80, 24)
+	b.types("first").keys("enter").says("what you wrote is sent then").types("second").keys("enter").types("dra")
+	b.run(b.m.Init())
+	b.says("› dra").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "first"}}}, protocol.UserInput{Items: []protocol.Input{{Text: "second"}}})
+}
