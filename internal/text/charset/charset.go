@@ -122,6 +122,9 @@ type Text struct {
 	mark  []byte // as it stands in the file
 	form  form
 	set   Charset // of formTable
+	// See DecodeBroken.
+	broken bool
+	rest   []byte
 }
 
 // Decode reads content. A byte order mark goes before what is declared. An error
@@ -278,7 +281,8 @@ func (t Text) Known() bool { return t.form != formBytes }
 // Same reports whether t and o are written alike, so that a text of one may be put
 // into the other.
 func (t Text) Same(o Text) bool {
-	return t.form == o.form && t.set.name == o.set.name && bytes.Equal(t.mark, o.mark)
+	return t.form == o.form && t.set.name == o.set.name && bytes.Equal(t.mark, o.mark) &&
+		t.broken == o.broken && bytes.Equal(t.rest, o.rest)
 }
 
 // Encoding names the encoding: utf-8, utf-8-bom, utf-16le, utf-16be, the declared
@@ -308,7 +312,11 @@ func (t Text) Encode(text []byte) ([]byte, error) {
 	if t.form == formBytes {
 		return t.marked(text), nil
 	}
-	if at := invalid(text); at >= 0 {
+	wrong := invalid
+	if t.broken {
+		wrong = invalidUnit
+	}
+	if wrong(text) >= 0 {
 		return nil, &Error{Encoding: t.Encoding(), Offset: -1, Char: utf8.RuneError}
 	}
 	if t.form != formTable && len(t.mark) > 0 && !bytes.HasPrefix(t.Bytes, mark8) {
@@ -333,9 +341,9 @@ func (t Text) marked(text []byte) []byte {
 }
 
 func (t Text) encode16(text []byte, order binary.AppendByteOrder) []byte {
-	out := append(make([]byte, 0, len(t.mark)+2*len(text)), t.mark...)
+	out := append(make([]byte, 0, len(t.mark)+2*len(text)+len(t.rest)), t.mark...)
 	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
+		r, size := nextUnit(text[i:])
 		i += size
 		if r1, r2 := utf16.EncodeRune(r); r1 != utf8.RuneError {
 			out = order.AppendUint16(order.AppendUint16(out, uint16(r1)), uint16(r2))
@@ -343,7 +351,7 @@ func (t Text) encode16(text []byte, order binary.AppendByteOrder) []byte {
 		}
 		out = order.AppendUint16(out, uint16(r))
 	}
-	return out
+	return append(out, t.rest...)
 }
 
 func (t Text) encodeTable(text []byte) ([]byte, error) {
@@ -374,9 +382,12 @@ func (t Text) Size(part []byte) int {
 	case formUTF16LE, formUTF16BE:
 		n := 0
 		for i := 0; i < len(part); {
-			r, size := utf8.DecodeRune(part[i:])
+			r, size := nextUnit(part[i:])
 			i += size
-			n += 2 * utf16.RuneLen(r)
+			n += 2
+			if r > 0xffff {
+				n += 2
+			}
 		}
 		return n
 	case formTable:

@@ -185,7 +185,7 @@ func TestRefusals(t *testing.T) {
 		{"not UTF-8", "caf\xe9 au lait\n", edit.Replacement{Old: "café au lait", New: "y"}},
 		{"cannot hold", "caf\xe9 au lait\n", edit.Replacement{Old: "lait", New: "값"}},
 		{"half a character", "a", edit.Replacement{Old: "a", New: `\ud83d`, EscapeMode: "interpreted"}},
-		{"broken UTF-16", "\xff\xfea\x00\x00\xd8", edit.Replacement{Old: "a", New: "b"}},
+		{"broken UTF-16", "\xff\xfea\x00\x00\xd8", edit.Replacement{Old: "c", New: "b"}},
 		{"odd UTF-16", "\xff\xfea", edit.Replacement{Old: "a", New: "b"}},
 	} {
 		_, err := edit.Apply([]byte(c.content), c.r)

@@ -10,9 +10,10 @@ import (
 
 var lf = []byte{'\n'}
 
-// decode reads content strictly: what it makes of it encodes to the same bytes.
+// decode reads content strictly: what it makes of it encodes to the same bytes, also
+// where the content is not all what its byte order mark says.
 func decode(content []byte, declared charset.Charset) (charset.Text, error) {
-	t, err := charset.Decode(content, declared)
+	t, err := charset.DecodeBroken(content, declared)
 	switch {
 	case err == nil:
 		return t, nil
