@@ -51,7 +51,13 @@ func (c *connection) dial(ctx context.Context) (*mcp.ClientSession, func(), erro
 
 // dialProgram starts the server's program and opens a session over its streams.
 func (c *connection) dialProgram(ctx context.Context) (*mcp.ClientSession, func(), error) {
+	select {
+	case c.m.forks <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
 	p, err := start(c.Server)
+	<-c.m.forks
 	if err != nil {
 		return nil, nil, err
 	}

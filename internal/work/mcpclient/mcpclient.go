@@ -93,6 +93,10 @@ type Status struct {
 // MaxTools is how many tools are offered in all.
 const MaxTools = 128
 
+// forksAtOnce is how many programs are being started at a time. Starting is short,
+// but ten at once take the processor from the first request.
+const forksAtOnce = 1
+
 // ErrUnknownTool says that no server has a tool of a name.
 var ErrUnknownTool = errors.New("no MCP server has this tool")
 
@@ -104,6 +108,7 @@ type Manager struct {
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
 	servers []*connection // in the order of their names
+	forks   chan struct{} // full while as many programs as may are being started
 
 	mu    sync.Mutex
 	tools []Tool // of the servers that are ready
@@ -112,7 +117,7 @@ type Manager struct {
 
 // Start begins to connect to all servers and returns at once.
 func Start(o Options) *Manager {
-	m := &Manager{o: o, left: map[string]int{}}
+	m := &Manager{o: o, left: map[string]int{}, forks: make(chan struct{}, forksAtOnce)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	for _, s := range o.Servers {
 		s.StartupTimeout, s.ToolTimeout = cmp.Or(s.StartupTimeout, 30*time.Second), cmp.Or(s.ToolTimeout, 120*time.Second)
