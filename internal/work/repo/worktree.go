@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -39,11 +40,12 @@ func Snapshot(ctx context.Context, cwd string) (string, error) {
 		return "", err
 	}
 	env := []string{"GIT_INDEX_FILE=" + index}
+	c.off = slices.Clip(c.off)
 	quiet := append(c.off, "-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false")
 	if _, err := gitWith(ctx, root, env, append(quiet, "add", "--all")...); err != nil {
 		return "", err
 	}
-	return commitIndex(ctx, root, env)
+	return commitIndex(ctx, root, env, c.off)
 }
 
 // copyIndex gives git what it knows already, so that it reads only what changed.
@@ -67,8 +69,10 @@ func copyIndex(from, to string) error {
 	return out.Close()
 }
 
-func commitIndex(ctx context.Context, root string, env []string) (string, error) {
-	out, err := gitWith(ctx, root, env, "write-tree")
+// commitIndex makes a commit of an index. Writing one may read files again, so filters
+// are off here, too.
+func commitIndex(ctx context.Context, root string, env, off []string) (string, error) {
+	out, err := gitWith(ctx, root, env, append(off, "write-tree")...)
 	if err != nil {
 		return "", err
 	}
@@ -124,7 +128,11 @@ func RemoveTree(ctx context.Context, cwd, dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, treeLimit)
 	defer cancel()
-	_, err := git(ctx, root, "worktree", "remove", "--force", dir)
+	c, err := settings(ctx, root)
+	if err != nil {
+		return err
+	}
+	_, err = git(ctx, root, append(c.off, "worktree", "remove", "--force", dir)...)
 	return err
 }
 
