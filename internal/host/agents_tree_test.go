@@ -88,6 +88,9 @@ func (a *actor) next(step int) []*model.Item {
 // whatever the others did at the same moment; what is not there was refused.
 func TestTwoAgentsAndAUserEditOneTree(t *testing.T) {
 	steps := 1000
+	if racing {
+		steps = 200
+	}
 	if os.Getenv("KERF_LONG") != "" {
 		steps = 10_000
 	}
