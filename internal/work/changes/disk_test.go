@@ -225,10 +225,10 @@ func (d *disk) story(t *testing.T) string {
 	return s
 }
 
-// TestUndoOnDisk plays histories of tools and commands on a real tree: after each
+// TestSEC_E9_UndoOnDisk plays histories of tools and commands on a real tree: after each
 // undo a redo gives back the tree as it was, directories included, and undoing
 // everything gives the beginning.
-func TestUndoOnDisk(t *testing.T) {
+func TestSEC_E9_UndoOnDisk(t *testing.T) {
 	histories := 40
 	if os.Getenv("KERF_LONG") != "" {
 		histories = 2000

@@ -513,7 +513,7 @@ func checks(t *testing.T, usual, long string) {
 	t.Cleanup(func() { _ = flag.Set("rapid.checks", old) })
 }
 
-func TestHistoriesAddUp(t *testing.T) {
+func TestSEC_E10_HistoriesAddUp(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes and links are not what they are elsewhere")
 	}

@@ -38,25 +38,17 @@ func (f *fixture) link(target, name string) {
 	}
 }
 
-func TestSEC_L1_L2_L6_NothingIsWrittenThroughLinksOut(t *testing.T) {
+// throughLinks commits changes that lead out through links, sees each refused and
+// nothing outside touched. The control is that the same deed inside succeeds.
+func throughLinks(t *testing.T, deeds func(f *fixture, victim, evil *delta.Image) map[string]delta.Change) {
+	t.Helper()
 	f := newFixture(t)
 	out := f.outside()
 	f.write("src", "victim")
 	f.link(filepath.Join(out, "victim"), "f")
 	f.link(out, "d")
 	before := snapshot(t, out)
-	victim := delta.NewFile([]byte("victim"), 0o644)
-	evil := delta.NewFile([]byte("evil"), 0o644)
-	for name, c := range map[string]delta.Change{
-		"edit":        {Path: f.path("f"), Pre: victim, Post: evil},
-		"add over":    {Path: f.path("f"), Post: evil},
-		"delete":      {Path: f.path("f"), Pre: victim},
-		"move onto":   {Path: f.path("f"), Pre: victim, Post: evil, From: f.path("src")},
-		"add below":   {Path: f.path("d/new"), Post: evil},
-		"delete in d": {Path: f.path("d/victim"), Pre: victim},
-		"deep":        {Path: f.path("d/a/b/c"), Post: evil},
-		"edit in d":   {Path: f.path("d/victim"), Pre: victim, Post: evil},
-	} {
+	for name, c := range deeds(f, delta.NewFile([]byte("victim"), 0o644), delta.NewFile([]byte("evil"), 0o644)) {
 		res, err := f.w.Commit(context.Background(), delta.Set{c}, CommitOptions{})
 		if err == nil || len(res.Committed) > 0 {
 			t.Errorf("%s: %+v", name, res.Committed)
@@ -65,12 +57,63 @@ func TestSEC_L1_L2_L6_NothingIsWrittenThroughLinksOut(t *testing.T) {
 			t.Fatalf("%s: %s", name, d)
 		}
 	}
-	// The control: the same deeds inside succeed.
 	f.commit(f.change("src", "evil"))
 	// The link itself may be removed.
 	f.commit(delta.Change{Path: f.path("f"), Pre: f.image("f")})
 	if d := cmp.Diff(before, snapshot(t, out)); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestSEC_L1_NothingIsWrittenThroughALinkOut(t *testing.T) {
+	throughLinks(t, func(f *fixture, victim, evil *delta.Image) map[string]delta.Change {
+		return map[string]delta.Change{
+			"edit":      {Path: f.path("f"), Pre: victim, Post: evil},
+			"add over":  {Path: f.path("f"), Post: evil},
+			"delete":    {Path: f.path("f"), Pre: victim},
+			"move onto": {Path: f.path("f"), Pre: victim, Post: evil, From: f.path("src")},
+		}
+	})
+}
+
+func TestSEC_L2_NothingIsDoneBelowALinkOut(t *testing.T) {
+	throughLinks(t, func(f *fixture, victim, evil *delta.Image) map[string]delta.Change {
+		return map[string]delta.Change{
+			"add below":   {Path: f.path("d/new"), Post: evil},
+			"delete in d": {Path: f.path("d/victim"), Pre: victim},
+			"deep":        {Path: f.path("d/a/b/c"), Post: evil},
+			"edit in d":   {Path: f.path("d/victim"), Pre: victim, Post: evil},
+		}
+	})
+}
+
+// TestSEC_L6_FileBecomesALink: a command puts a link in the place of a file that was
+// read before; the edit of what was read does not follow it, however the link was made.
+func TestSEC_L6_FileBecomesALink(t *testing.T) {
+	for name, replace := range map[string]func(victim, f string) error{
+		"symbolic": os.Symlink,
+		"hard":     os.Link,
+	} {
+		f := newFixture(t)
+		out := f.outside()
+		f.write("f", "mine")
+		edit := f.change("f", "edited")
+		control := f.change("f", "edited before")
+		f.commit(control)
+		edit.Pre = control.Post
+		before := snapshot(t, out)
+		if err := os.Remove(f.path("f")); err != nil {
+			t.Fatal(err)
+		}
+		if err := replace(filepath.Join(out, "victim"), f.path("f")); err != nil {
+			t.Skip(err)
+		}
+		if res, err := f.w.Commit(context.Background(), delta.Set{edit}, CommitOptions{}); err == nil || len(res.Committed) > 0 {
+			t.Errorf("%s: %+v", name, res.Committed)
+		}
+		if d := cmp.Diff(before, snapshot(t, out)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
 	}
 }
 

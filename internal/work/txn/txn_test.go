@@ -530,3 +530,28 @@ func BenchmarkCommit(b *testing.B) {
 		})
 	}
 }
+
+// TestSEC_E11_StaleVersionIsRefused: the content, the mode, the absence and the kind
+// that a change was made for must be what is there.
+func TestSEC_E11_StaleVersionIsRefused(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "now", "mode", "same", "there", "x")
+	post := delta.NewFile([]byte("new"), 0o644)
+	for name, pre := range map[string]*delta.Image{
+		"a":     delta.NewFile([]byte("old"), 0o644),
+		"mode":  delta.NewFile([]byte("same"), 0o600),
+		"there": nil,
+		"gone":  delta.NewFile([]byte("old"), 0o644),
+	} {
+		before, have := f.snapshot(), f.image(name).At()
+		out, err := f.w.Commit(context.Background(), delta.Set{{Path: f.path(name), Pre: pre, Post: post}}, CommitOptions{})
+		var stale *MismatchError
+		if !errors.As(err, &stale) || stale.Have != have || stale.Want != pre.At() || len(out.Committed) > 0 {
+			t.Errorf("%s: %+v %v", name, out, err)
+		}
+		if d := cmp.Diff(before, f.snapshot()); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	f.commit(f.change("a", "new")) // the control: with what is there it goes through
+}
