@@ -23,9 +23,19 @@ func modelled(t *testing.T, rounds ...modeltest.Round) (served, *modeltest.Serve
 // saying are rounds of one message each.
 func saying(t *testing.T, texts ...string) []modeltest.Round {
 	t.Helper()
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = fmt.Sprintf(`{"items":[{"message":%q}]}`, text)
+	}
+	return rounds(t, all...)
+}
+
+// rounds reads the rounds of a scenario.
+func rounds(t *testing.T, texts ...string) []modeltest.Round {
+	t.Helper()
 	all := make([]modeltest.Round, len(texts))
 	for i, text := range texts {
-		if err := json.Unmarshal(fmt.Appendf(nil, `{"Script":{"items":[{"message":%q}]}}`, text), &all[i]); err != nil {
+		if err := json.Unmarshal(fmt.Appendf(nil, `{"Script":%s}`, text), &all[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
