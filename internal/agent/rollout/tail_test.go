@@ -39,10 +39,10 @@ func told(t testing.TB, tail Tail) string {
 	return strings.TrimSpace(before + " " + texts(tail.Records))
 }
 
-// TestResumeNeedsTheTailOnly: whatever was appended, cut and resumed before, and
+// TestSEC_R6_ResumeNeedsTheTailOnly: whatever was appended, cut and resumed before, and
 // whatever became of the mark, a resume gives the records since the last cut, and
 // the digest of all before.
-func TestResumeNeedsTheTailOnly(t *testing.T) {
+func TestSEC_R6_ResumeNeedsTheTailOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir := filepath.Join(tempDir(t), "id")
 		w, err := Create(dir, joined(1))
