@@ -100,7 +100,7 @@ func (p *program) execCommand() *cobra.Command {
 			return o.run(cmd.Context(), args[1:])
 		}}
 	fork.Flags().StringVar(&o.forkTurn, "turn", "", "the last `turn` to take over: its id, or its number from 1")
-	cmd.AddCommand(resume, fork)
+	cmd.AddCommand(resume, fork, o.reviewCommand())
 	return cmd
 }
 

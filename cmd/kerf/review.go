@@ -17,7 +17,7 @@ import (
 
 // reviewOptions are the flags of `kerf review`.
 type reviewOptions struct {
-	execOptions
+	*execOptions
 	uncommitted  bool
 	base, commit string
 }
@@ -30,7 +30,22 @@ configuration, or else the usual one. The exit code is 0 whatever was found; --j
 prints the events of kerf exec with one item of the type "review".`
 
 func (p *program) reviewCommand() *cobra.Command {
-	o := &reviewOptions{execOptions: execOptions{p: p, color: "auto"}}
+	o := &execOptions{p: p}
+	cmd := o.reviewCommand()
+	f := cmd.Flags()
+	f.BoolVar(&o.json, "json", false, "print events as JSON lines on stdout")
+	f.BoolVar(&o.jsonToo, "experimental-json", false, "the same as --json")
+	f.StringVarP(&o.model, "model", "m", "", "the `model` to ask")
+	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "write the review into this `file`")
+	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep no session on disk")
+	f.StringVar(&o.color, "color", "auto", "always, never or auto (`when`)")
+	f.DurationVar(&o.timeout, "timeout", 0, "end the review after this `time`; exit code 1")
+	return cmd
+}
+
+// reviewCommand is the command below kerf exec, whose flags it shares.
+func (e *execOptions) reviewCommand() *cobra.Command {
+	o := &reviewOptions{execOptions: e}
 	cmd := &cobra.Command{Use: "review [--uncommitted | --base BRANCH | --commit COMMIT | WORDS]", Short: "Have changes reviewed", Long: reviewLong,
 		Example: "  kerf review\n  kerf review --base main\n  kerf review \"only the error handling of the last three commits\"",
 		Args:    atMost(1),
@@ -39,13 +54,6 @@ func (p *program) reviewCommand() *cobra.Command {
 	f.BoolVar(&o.uncommitted, "uncommitted", false, "what is not committed (the default)")
 	f.StringVar(&o.base, "base", "", "what was done since `branch` was left")
 	f.StringVar(&o.commit, "commit", "", "what this `commit` did")
-	f.BoolVar(&o.json, "json", false, "print events as JSON lines on stdout")
-	f.BoolVar(&o.jsonToo, "experimental-json", false, "the same as --json")
-	f.StringVarP(&o.model, "model", "m", "", "the `model` to ask")
-	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "write the review into this `file`")
-	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep no session on disk")
-	f.StringVar(&o.color, "color", "auto", "always, never or auto (`when`)")
-	f.DurationVar(&o.timeout, "timeout", 0, "end the review after this `time`; exit code 1")
 	return cmd
 }
 

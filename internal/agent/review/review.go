@@ -179,7 +179,10 @@ func below(name, cwd string) string {
 func Render(r protocol.ReviewResult) string {
 	var b strings.Builder
 	b.WriteString(r.Text)
-	if len(r.Findings) == 0 {
+	switch {
+	case len(r.Findings) == 0 && b.Len() == 0:
+		return "Nothing was found."
+	case len(r.Findings) == 0:
 		return b.String()
 	}
 	if b.Len() > 0 {

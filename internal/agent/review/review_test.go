@@ -45,6 +45,9 @@ func TestRender(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
+	if got := Render(protocol.ReviewResult{}); got != "Nothing was found." {
+		t.Errorf("got %q", got)
+	}
 	if got := Render(protocol.ReviewResult{Text: "Fine."}); got != "Fine." {
 		t.Errorf("got %q", got)
 	}
