@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -156,11 +157,26 @@ func (o *tuiOptions) run(ctx context.Context, args []string) error {
 		}
 		t.Prompt = append(t.Prompt, protocol.Input{ImageURL: url})
 	}
+	if !t.Plain && o.client == nil {
+		if t.Trust, err = o.trustQuestion(h); err != nil {
+			return err
+		}
+	}
 	code, err := tui.Run(ctx, t)
 	if err != nil {
-		return &codeError{code: max(code, 1), err: err}
+		return o.told(code, err)
 	}
 	return silent(code)
+}
+
+// told is how an error of the terminal UI ends the program.
+func (o *tuiOptions) told(code int, err error) error {
+	e := &codeError{code: max(code, 1), err: err}
+	var missing *protocol.CredentialsError
+	if errors.As(err, &missing) {
+		e.code, e.hint = missing.ExitCode(), "without any: kerf demo --tui shows Kerf at work; kerf --oss asks a model on this machine"
+	}
+	return e
 }
 
 // addDemoTUI gives `kerf demo` its flag --tui.

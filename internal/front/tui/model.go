@@ -173,12 +173,13 @@ func (m *Model) paletteNow() {
 	m.pal = ink.New(name, m.depth)
 }
 
-// Init opens the session, or the list to choose one from.
+// Init asks for trust where that is open, then opens the session, or the list to
+// choose one from.
 func (m *Model) Init() tea.Cmd {
-	if m.o.Pick {
-		return m.sessionsPanel()
+	if m.o.Trust != nil {
+		return m.askTrust(m.o.Trust)
 	}
-	return m.open(m.o.Open, true)
+	return m.openFirst()
 }
 
 // View is empty: the model draws by itself, see paint.

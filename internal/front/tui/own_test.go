@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -147,4 +148,30 @@ func TestTypedBeforeTheSessionIsOpen(t *testing.T) {
 	b.types("first").keys("enter").says("what you wrote is sent then").types("second").keys("enter").types("dra")
 	b.run(b.m.Init())
 	b.says("› dra").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "first"}}}, protocol.UserInput{Items: []protocol.Input{{Text: "second"}}})
+}
+
+// TestTrustIsAskedFirst opens nothing before the user decided, and nothing at all
+// when the question is left.
+func TestTrustIsAskedFirst(t *testing.T) {
+	for _, x := range []struct {
+		keys    []string
+		decided string
+		opened  int
+	}{{[]string{"1"}, "true", 1}, {[]string{"enter"}, "", 1}, {[]string{"3"}, "false", 1}, {[]string{"esc"}, "", 0}} {
+		decided := ""
+		b := unopened(t, 80, 24, func(o *Options) {
+			o.Trust = &Trust{Root: "/work/project", Found: []string{"/work/project/.kerf/config.toml", "/work/project/.kerf/\u202ehooks.json"},
+				Decide: func(yes bool) error { decided = fmt.Sprint(yes); return nil }}
+		})
+		b.run(b.m.Init())
+		b.send(repaintMsg{})
+		b.golden("trust_80").keys("1").says("Do you trust").wait(settle)
+		if len(b.fake.opened) != 0 {
+			t.Error("a session was opened before the answer")
+		}
+		b.keys(x.keys...)
+		if decided != x.decided || len(b.fake.opened) != x.opened || b.quit != (x.opened == 0) {
+			t.Errorf("%v: decided %q, %d opened, left %v", x.keys, decided, len(b.fake.opened), b.quit)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"kerf/internal/front/tui/ink"
 )
@@ -26,6 +27,8 @@ type picker struct {
 	preview func(p pick, width int) []ink.Line
 	// search, when set, is asked for other items when the words change.
 	search func(m *Model, words string) cmd
+	// calm is until when no choice counts: what was being typed must not choose.
+	calm time.Time
 	// left is called when the picker is closed without a choice.
 	left func(m *Model)
 }
@@ -65,6 +68,9 @@ func (p *picker) key(m *Model, k, text string) (cmd, bool) {
 			return nil, true
 		}
 		return act(m, list[p.at])
+	}
+	if m.now().Before(p.calm) && k != "esc" && k != "ctrl+c" {
+		return nil, true
 	}
 	switch k {
 	case "esc", "ctrl+c":

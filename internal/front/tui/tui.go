@@ -63,6 +63,8 @@ type Options struct {
 	// Apply carries the changes of a session to another directory, or tells what that
 	// would do: the diff, and what becomes of each file. Nil when it cannot.
 	Apply func(ctx context.Context, dir, session string, dry bool) (diff, told string, err error)
+	// Trust is asked before anything is opened; nil when it is decided.
+	Trust *Trust
 	// Banner is shown when a session starts.
 	Banner string
 }
