@@ -43,6 +43,8 @@ type Config struct {
 	ProjectDocMaxBytes          int      `key:"project_doc_max_bytes" min:"0" max:"16777216" project:"any"`
 	ProjectDocFallbackFilenames []string `key:"project_doc_fallback_filenames" project:"any"`
 	ProjectRootMarkers          []string `key:"project_root_markers"`
+	AllowLoginShell             bool     `key:"allow_login_shell"`
+	ShellSnapshot               bool     `key:"shell_snapshot"`
 	ToolOutputTokenLimit        int      `key:"tool_output_token_limit" min:"1" project:"any"`
 
 	WorkspaceWrite   WorkspaceWrite   `key:"sandbox_workspace_write"`

@@ -36,7 +36,7 @@ func quietKeys() [][]string {
 		{"background_terminal_max_timeout"}, {"sqlite_home"}, {"log_dir"}, {"ghost_snapshot"},
 		{"mcp_oauth_callback_port"}, {"mcp_oauth_callback_url"}, {"mcp_oauth_credentials_store"},
 		{"preferred_auth_method"}, {"disable_response_storage"},
-		{"allow_login_shell"}, {"chatgpt_base_url"}, {"marketplaces"},
+		{"chatgpt_base_url"}, {"marketplaces"},
 		{"model_providers", "*", "websocket_connect_timeout_ms"},
 		{"agents", "*", "nickname_candidates"}, {"agents", "default_subagent_model"}, {"agents", "job_max_runtime_seconds"},
 		{"permissions", "*", "description"},

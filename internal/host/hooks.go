@@ -1,6 +1,8 @@
 package host
 
 import (
+	"path/filepath"
+
 	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/session"
 	"kerf/internal/protocol"
@@ -15,6 +17,7 @@ func (h *Host) govern(o *session.HandsOptions, id protocol.SessionID) ([]string,
 	}
 	h.noteSecrets(o.Cwd)
 	o.Rules, o.AddRule, o.Redact = list, h.addRule, h.redact
+	o.Shell = h.userShell(o.Cwd)
 	found, warnings, err := h.Config.HookList()
 	if err != nil || len(found) == 0 {
 		return warnings, err
@@ -37,6 +40,34 @@ type misconfigured struct{ error }
 func (misconfigured) ExitCode() int { return 2 }
 
 func (m misconfigured) Unwrap() error { return m.error }
+
+// userShell is what the user logs in with, if Kerf knows how to ask it for its
+// definitions and it does not come from the workspace.
+func (h *Host) userShell(cwd string) session.UserShell {
+	u := session.UserShell{Login: h.Config.AllowLoginShell}
+	program, home := h.Getenv("SHELL"), h.Getenv("HOME")
+	if !h.Config.ShellSnapshot || !filepath.IsAbs(program) || !filepath.IsAbs(home) || inside(cwd, program) {
+		return u
+	}
+	var names []string
+	switch filepath.Base(program) {
+	case "bash":
+		names = []string{".bash_profile", ".bash_login", ".profile", ".bashrc"}
+	case "zsh":
+		names = []string{".zshenv", ".zprofile", ".zshrc", ".zlogin"}
+	case "sh", "dash", "ksh", "ash":
+		names = []string{".profile"}
+	default:
+		return u
+	}
+	u.Program = program
+	for _, n := range names {
+		if path := filepath.Join(home, n); !inside(cwd, path) { // what a repository brings is not the user's
+			u.Files = append(u.Files, path)
+		}
+	}
+	return u
+}
 
 // shell is the shell that understands what hooks are written in.
 func (h *Host) shell() string {

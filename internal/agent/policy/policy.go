@@ -64,6 +64,9 @@ type Command struct {
 	// Escalate asks to run without the sandbox; Reason is the model's word why.
 	Escalate bool
 	Reason   string
+	// Stands has what runs for words that the user's shell defines: the values of
+	// aliases, the bodies of functions.
+	Stands map[string]string
 }
 
 // Explanation is a judgement with what led to it.
@@ -81,6 +84,7 @@ func (r Rules) Explain(c Command) Explanation {
 	p := Parse(c.Line)
 	e := Explanation{Parsed: p, Harm: p.Harm()}
 	e.Judgement = r.judge(c, p, e.Harm)
+	r.standIn(&e, c)
 	if e.Verdict == Ask {
 		e.Targets = e.Harm.Targets
 		e.offer(p, c, e.Harm)

@@ -57,6 +57,7 @@ func (h *Hands) commandOf(a tool.Command) policy.Command {
 	if root, _, ok := repo.Find(a.Dir); ok {
 		c.Repo = root
 	}
+	c.Stands = h.meanings()
 	return c
 }
 

@@ -52,11 +52,12 @@ func (h *Hands) confined(ctx context.Context, id protocol.CallID, a tool.Command
 		return nil, err
 	}
 	plan.TTY = a.TTY
-	if c.box, err = sandbox.Wrap(ctx, plan, a.Argv); err != nil {
+	argv, env := h.dressed(a)
+	if c.box, err = sandbox.Wrap(ctx, plan, argv); err != nil {
 		cancel()
 		return nil, err
 	}
-	c.spec = proc.Spec{Argv: c.box.Argv, ExtraFiles: c.box.Files, Dir: a.Dir, Env: h.o.Env(a.TTY), TTY: a.TTY, Stdin: a.TTY,
+	c.spec = proc.Spec{Argv: c.box.Argv, ExtraFiles: c.box.Files, Dir: a.Dir, Env: env, TTY: a.TTY, Stdin: a.TTY,
 		Confined: c.box.Confined, Linger: !c.box.Confined, Started: c.box.Started, Spill: c.out}
 	return c, nil
 }

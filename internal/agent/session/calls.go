@@ -30,6 +30,9 @@ func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 	if err == nil {
 		err = s.confined(action, e.Settings)
 	}
+	if c, ok := action.(tool.Command); ok && err == nil && c.Login && !s.o.Hands.o.Shell.Login {
+		err = tool.Refuse(tool.InvalidArguments, "%s: login shells are switched off here (allow_login_shell = false). Leave login out", e.Call.Name)
+	}
 	if err != nil {
 		o := s.refused(e.Call, err)
 		o.Millis = time.Since(began).Milliseconds()

@@ -73,6 +73,8 @@ type HandsOptions struct {
 	// Above are the hands of the session whose sub-agent these are, when both work in
 	// the same tree.
 	Above *Hands
+	// Shell is the user's own, which commands take aliases and functions from.
+	Shell UserShell
 	// Seen is what the model of a resumed session last saw.
 	Seen map[string]history.Sight
 }
@@ -98,6 +100,7 @@ type Hands struct {
 	snap    *scan.Snap  // the state after the last scan
 	running map[int]job // what runs in the background, by the table's number
 
+	shell    snapshot // of the user's shell
 	fleeting fleeting
 	hosts    hosts // what the user let commands reach in this session
 }
@@ -115,6 +118,7 @@ type turnLog struct {
 // NewHands returns hands for one session.
 func NewHands(o HandsOptions) *Hands {
 	h := &Hands{o: o, seen: map[string]sight{}, running: map[int]job{}}
+	h.shell.ctx, h.shell.cancel = context.WithCancel(context.Background())
 	for path, s := range o.Seen {
 		h.seen[path] = sight{h.remembered(s)}
 	}
@@ -135,6 +139,7 @@ func (h *Hands) remembered(s history.Sight) *delta.Image {
 
 // Close ends the processes that still run.
 func (h *Hands) Close() {
+	h.shell.end()
 	h.table.CloseAll()
 	if h.remote != nil && !h.borrowed {
 		h.remote.manager.Close()

@@ -151,6 +151,8 @@ type Command struct {
 	// Yield is how long to wait before the call returns with the process still
 	// running; Timeout, when not 0, ends the process.
 	Yield, Timeout time.Duration
+	// Login has a login shell run the line.
+	Login bool
 	// Escalate asks to run without the sandbox; Reason is the model's word why.
 	Escalate  bool
 	Reason    string

@@ -27,6 +27,7 @@ type execArgs struct {
 	Cmd             string `json:"cmd" doc:"The command line, for bash."`
 	Workdir         string `json:"workdir,omitempty" doc:"The directory to run in (default: the working directory)."`
 	TTY             bool   `json:"tty,omitempty" doc:"Run in a terminal."`
+	Login           bool   `json:"login,omitempty" doc:"Run in a login shell, which reads the user's profile (default false)."`
 	YieldTimeMS     *int   `json:"yield_time_ms,omitempty" min:"0" doc:"How long to wait for the command, in milliseconds (default 10000, 250 to 30000)."`
 	TimeoutMS       *int   `json:"timeout_ms,omitempty" min:"0" doc:"End the command after so many milliseconds (default: never)."`
 	MaxOutputTokens *int   `json:"max_output_tokens,omitempty" min:"1" doc:"How much output to return; the middle of more is left out."`
@@ -142,7 +143,7 @@ func prepareExec(_ context.Context, env tool.Env, c tool.Call, a execArgs) (tool
 		return proposePatch(env, text, joinDir(a.Workdir, dir), false)
 	}
 	cmd := tool.Command{
-		Line: a.Cmd, Argv: a.argv, Dir: directory(env, a.Workdir), TTY: a.TTY,
+		Line: a.Cmd, Argv: a.argv, Dir: directory(env, a.Workdir), TTY: a.TTY, Login: a.Login,
 		Timeout:  milliseconds(a.TimeoutMS, 0),
 		Escalate: a.Permissions == "require_escalated", Reason: a.Justification,
 	}
