@@ -52,7 +52,7 @@ func TestSEC_R6_ResumeNeedsTheTailOnly(t *testing.T) {
 		var all []string
 		cut := 0 // how many records are before the last cut
 		var marks [][]byte
-		for range rapid.IntRange(1, 30).Draw(t, "deeds") {
+		for range rapid.IntRange(1, 12).Draw(t, "deeds") {
 			switch rapid.SampledFrom([]string{"say", "say", "say", "cut", "batch", "resume", "lose", "stale", "spoil", "torn"}).Draw(t, "deed") {
 			case "say":
 				all = append(all, fmt.Sprintf("text%d", len(all)))
