@@ -87,12 +87,14 @@ for try in 1 2 3 4 5 6 7 8; do
 done
 printf %s "$litter" | while IFS= read -r dir; do
 	for list in "$dir"/*; do
-		[ -s "$list" ] && flock -n -x "$list" sh -c 'while IFS= read -r path; do
-			if [ -L "$path" ] || ! flock -n -x "${path%/*}" true; then :
+		# A child of Kerf that was being started may hold the lock a moment longer.
+		for try in 1 2 3 4 5; do [ -s "$list" ] || break; flock -n -x "$list" sh -c 'while IFS= read -r path; do
+			if [ -L "$path" ]; then :
+			elif ! flock -n -x "${path%/*}" true; then kept=1
 			elif [ -d "$path" ]; then rmdir -- "$path"
 			elif [ -S "$path" ] || [ -k "$path" ]; then rm -f -- "$path"
 			fi
-		done <"$1" && : >"$1"' kerf-watch "$list"
+		done <"$1" && [ -z "$kept" ] && : >"$1"' kerf-watch "$list" || sleep 0.1; done
 	done
 done
 `

@@ -66,10 +66,10 @@ type Spec struct {
 	// Confined says that the leader is a sandbox launcher, which would take what
 	// it launched with it: signals go to what runs beneath it.
 	Confined bool
-	// Started, when set, is called once the process runs, before Start returns,
-	// with a function that ends it at once, without a grace. That may be called at
-	// any time, also after the end, by any goroutine.
-	Started func(strike func())
+	// Started, when set, is called once the leader was started, before Start
+	// returns, with a function that ends all of it at once, without a grace. That
+	// may be called at any time, also after the end, by any goroutine.
+	Started func(leader int, strike func())
 	// Linger lets background processes outlive the leader, until Kill or
 	// Table.CloseAll. Otherwise they are killed when it ends.
 	Linger bool
@@ -231,7 +231,7 @@ func (p *Process) live(ctx context.Context, files stdio, started chan<- error) {
 	}
 	go p.read()
 	if p.spec.Started != nil {
-		p.spec.Started(p.strike)
+		p.spec.Started(p.leader, p.strike)
 	}
 	stop := context.AfterFunc(ctx, p.Kill)
 	defer stop()

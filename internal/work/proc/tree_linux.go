@@ -105,6 +105,20 @@ func processes() []entry {
 	return all
 }
 
+// Children returns the children of a process.
+func Children(process int) []int {
+	pids, ok := childrenOf(process)
+	if ok {
+		return pids
+	}
+	for _, e := range processes() {
+		if e.ppid == process {
+			pids = append(pids, e.pid)
+		}
+	}
+	return pids
+}
+
 // members returns the family, dead ones that were not reaped left out. The
 // leader is the first when it lives. Kerf itself is never in it.
 func (f family) members() []entry {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -133,16 +134,31 @@ func TestSEC_K5_NoPrivileges(t *testing.T) {
 	})
 }
 
-func TestSEC_K8_BwrapIsNotTakenFromTheWorkspace(t *testing.T) {
-	s := newSite(t)
-	s.write(s.work+"/bwrap", "#!/bin/sh\ntouch "+s.out+"/ran\n")
-	t.Setenv("PATH", s.work+":"+os.Getenv("PATH"))
-	if text, code := s.inside("echo ok"); code != 0 || text != "ok\n" {
-		t.Errorf("got %d %s", code, text)
-	}
-	if _, err := os.Stat(s.out + "/ran"); err == nil {
-		t.Error("the planted bwrap ran")
-	}
+func TestSEC_K8_ProgramsAreNotTakenFromWritableDirectories(t *testing.T) {
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		more := filepath.Join(filepath.Dir(s.work), "more")
+		for _, dir := range []string{s.work, more} {
+			for _, name := range []string{"bwrap", "git", "rg", "sh", "flock", "setsid", "true"} {
+				s.write(dir+"/"+name, "#!/bin/bash\ntouch "+s.out+"/ran-"+name+"\n")
+			}
+		}
+		s.policy.Roots = append(s.policy.Roots, more)
+		t.Setenv("PATH", s.work+":"+more+":"+os.Getenv("PATH"))
+		for range 2 {
+			if text, code := s.inside("echo ok"); code != 0 || text != "ok\n" {
+				t.Errorf("got %d %s", code, text)
+			}
+		}
+		s.run("true")
+		if names, _ := filepath.Glob(s.out + "/ran-*"); len(names) != 0 {
+			t.Errorf("outside ran %v", names)
+		}
+		s.outside("true; command -p true; $(type -P true)")
+		if names, _ := filepath.Glob(s.out + "/ran-*"); len(names) == 0 {
+			t.Error("control: planted programs do nothing outside either")
+		}
+	})
 }
 
 func TestSEC_K10_NoSandboxNoRun(t *testing.T) {
@@ -260,7 +276,7 @@ func TestSignalsReachTheCommandNotTheLauncher(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer box.Close()
-			p, err := proc.Start(t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, TTY: tty})
+			p, err := proc.Start(t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, TTY: tty, Started: box.Started})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -406,7 +406,11 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		box, err := Wrap(context.Background(), plan, []string{"sh", "-c", "touch started; setsid sleep 60"})
+		command := os.Getenv("SANDBOX_TEST_COMMAND")
+		if command == "" {
+			command = "touch started; setsid sleep 60"
+		}
+		box, err := Wrap(context.Background(), plan, []string{"bash", "-c", command})
 		if err != nil {
 			panic(err)
 		}

@@ -173,12 +173,10 @@ func TestSEC_O2_NothingSurvivesAKilledLauncher(t *testing.T) {
 	})
 }
 
-func TestSEC_O4_LimitsAreHit(t *testing.T) {
+func TestSEC_O4_LimitsAreHit(t *testing.T) { each(t, limitsAreHit) }
+
+func limitsAreHit(t *testing.T) {
 	s := newSite(t)
-	if _, err := (machine{}).find(t.Context(), OwnLauncher, "", nil); err != nil {
-		t.Skip(err)
-	}
-	s.policy.Backend = OwnLauncher
 	s.policy.Limits = Limits{Processes: 40, FileBytes: 1 << 20, DataBytes: 256 << 20}
 	if text, code := s.inside("head -c 3000000 /dev/zero > big"); code == 0 {
 		t.Errorf("a large file: %s", text)

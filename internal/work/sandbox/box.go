@@ -14,9 +14,11 @@ type Box struct {
 	Confined bool
 
 	plan  Plan
-	guard *guard // nil where nothing has to be watched
-	stop  func() // ends the proxy
-	lower func() // gives up the placeholders
+	guard *guard                 // nil where nothing has to be watched
+	stop  func()                 // ends the proxy
+	limit func(leader int) error // sets limits from outside and opens the gate
+	gate  *os.File               // behind which the command waits for that
+	lower func()                 // gives up the placeholders
 	once  sync.Once
 	found []Finding
 }
@@ -24,11 +26,15 @@ type Box struct {
 // bare is the box of a command that runs as it is.
 func bare(argv []string) *Box { return &Box{Argv: argv} }
 
-// Started takes a function that ends the command at once; see proc.Spec. It is
-// called when something that protects a name goes away while the command runs.
-func (b *Box) Started(strike func()) {
+// Started takes the leader and a function that ends the command at once; see
+// proc.Spec. That is called when something that protects a name goes away while
+// the command runs, or when its limits cannot be set.
+func (b *Box) Started(leader int, strike func()) {
 	if b.guard != nil {
 		b.guard.arm(strike)
+	}
+	if b.limit != nil && b.limit(leader) != nil {
+		strike()
 	}
 }
 
@@ -48,6 +54,9 @@ func (b *Box) Close() []Finding {
 	b.once.Do(func() {
 		for _, f := range b.Files {
 			f.Close()
+		}
+		if b.gate != nil {
+			b.gate.Close()
 		}
 		if b.stop != nil {
 			b.stop()

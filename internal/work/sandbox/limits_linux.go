@@ -1,7 +1,13 @@
 package sandbox
 
 import (
+	"errors"
+	"os"
+	"strconv"
+
 	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/proc"
 )
 
 // list returns the limits for setrlimit. No command leaves a core behind.
@@ -13,6 +19,31 @@ func (l Limits) list() []limit {
 		}
 	}
 	return all
+}
+
+// impose sets the limits of a process that has not run its command yet, and of
+// the children it has.
+func (l Limits) impose(leader int) error {
+	set := func(pid int) error {
+		for _, x := range l.list() {
+			if err := unix.Prlimit(pid, x.resource, &unix.Rlimit{Cur: x.value, Max: x.value}, nil); err != nil && !errors.Is(err, unix.EPERM) {
+				return err // EPERM: a lower hard limit stands already
+			}
+		}
+		// When memory runs out, commands go first. Not every kernel lets us say so.
+		_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("800"), 0)
+		return nil
+	}
+	// First the leader: who is started from then on has its limits.
+	if err := set(leader); err != nil {
+		return err
+	}
+	for _, pid := range proc.Children(leader) {
+		if err := set(pid); err != nil && !errors.Is(err, unix.ESRCH) {
+			return err
+		}
+	}
+	return nil
 }
 
 // DefaultLimits are far from what builds need, and near enough to keep the

@@ -191,12 +191,12 @@ func (w way) try(ctx context.Context) error {
 	if w.name != Landlock {
 		plan.Mounts = []Mount{{Kind: MountHideDir, Path: "/tmp"}}
 	}
-	argv, file, err := w.render(plan, []string{"/bin/sh", "-c", "exit 0"})
-	if err != nil {
+	b := &Box{plan: plan}
+	defer b.Close()
+	if err := w.render(b, []string{"/bin/sh", "-c", "exit 0"}); err != nil {
 		return &UnavailableError{Reason: err.Error()}
 	}
-	defer file.Close()
-	p, err := proc.Start(ctx, proc.Spec{Argv: argv, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, ExtraFiles: []*os.File{file}, Confined: w.name != Landlock})
+	p, err := proc.Start(ctx, proc.Spec{Argv: b.Argv, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, ExtraFiles: b.Files, Confined: w.name != Landlock, Started: b.Started})
 	if err != nil {
 		return &UnavailableError{Reason: err.Error()}
 	}

@@ -9,8 +9,12 @@ import (
 // ProxyPort is where a filtering proxy listens inside, on the loopback interface.
 const ProxyPort = 3128
 
-// SeccompFD is the descriptor on which bubblewrap finds the filter.
-const SeccompFD = 3
+// The descriptors on which bubblewrap finds the filter, and waits for its limits
+// to be set.
+const (
+	SeccompFD = 3
+	GateFD    = 4
+)
 
 // Bwrap returns the arguments of bubblewrap, without its own name, that run argv
 // under the plan. It is pure: all paths were resolved and all placeholders are
@@ -23,7 +27,7 @@ func (p Plan) Bwrap(argv []string) []string {
 	if !p.Network {
 		args = append(args, "--unshare-net")
 	}
-	args = append(args, "--cap-drop", "ALL", "--seccomp", strconv.Itoa(SeccompFD),
+	args = append(args, "--cap-drop", "ALL", "--seccomp", strconv.Itoa(SeccompFD), "--block-fd", strconv.Itoa(GateFD),
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 	if p.Privileged {
 		for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {

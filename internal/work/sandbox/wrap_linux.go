@@ -64,10 +64,7 @@ func (b *Box) fill(w way, argv []string) (err error) {
 	var wg sync.WaitGroup
 	var unrendered error
 	wg.Go(func() { // it takes as long as the placeholders do
-		var file *os.File
-		if b.Argv, file, unrendered = w.render(b.plan, argv); unrendered == nil {
-			b.Files = []*os.File{file}
-		}
+		unrendered = w.render(b, argv)
 	})
 	b.lower, err = raise(b.plan)
 	if err == nil {
@@ -96,12 +93,16 @@ type way struct {
 	path string // of bubblewrap
 }
 
-// render returns the command that runs argv under p, and the file it needs as
-// descriptor 3.
-func (w way) render(p Plan, argv []string) ([]string, *os.File, error) {
+// render gives b the command that runs argv under its plan, the files that needs,
+// and what has to be done once it was started.
+func (w way) render(b *Box, argv []string) error {
+	p := b.plan
 	if w.name != Bubblewrap {
 		file, err := programFile(w.program(p, argv))
-		return []string{"/proc/self/exe", launch.Flag}, file, err
+		if err == nil {
+			b.Argv, b.Files = []string{"/proc/self/exe", launch.Flag}, []*os.File{file}
+		}
+		return err
 	}
 	p.Privileged = os.Geteuid() == 0
 	if p.TTY {
@@ -112,7 +113,23 @@ func (w way) render(p Plan, argv []string) ([]string, *os.File, error) {
 		}
 	}
 	file, err := filterFile(p.Network)
-	return append([]string{w.path}, p.Bwrap(argv)...), file, err
+	if err != nil {
+		return err
+	}
+	wait, gate, err := os.Pipe()
+	if err != nil {
+		file.Close()
+		return err
+	}
+	b.Argv, b.Files, b.gate = append([]string{w.path}, p.Bwrap(argv)...), []*os.File{file, wait}, gate
+	b.limit = func(leader int) error {
+		err := p.Limits.impose(leader)
+		if err == nil {
+			_, err = gate.Write([]byte{1})
+		}
+		return err
+	}
+	return nil
 }
 
 func (w way) program(p Plan, argv []string) *launch.Program {
