@@ -22,7 +22,8 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"read_file", "write_file", "edit_file", "apply_patch", "exec_command", "write_stdin", "list_dir", "glob", "grep", "update_plan", "view_image", "undo"}
+	want := []string{"read_file", "write_file", "edit_file", "apply_patch", "exec_command", "write_stdin", "list_dir", "glob", "grep", "update_plan", "view_image", "undo",
+		"request_user_input", "spawn_agent", "send_input", "wait", "close_agent", "list_agents", "resume_agent"}
 	if d := cmp.Diff(want, tools.Names()); d != "" {
 		t.Errorf("names (-want +got):\n%s", d)
 	}
@@ -38,7 +39,7 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s is not found", n)
 			}
 		}
-		if s.Parallel != slices.Contains([]string{"read_file", "list_dir", "glob", "grep", "view_image"}, s.Name) {
+		if s.Parallel != slices.Contains([]string{"read_file", "list_dir", "glob", "grep", "view_image", "wait", "list_agents"}, s.Name) {
 			t.Errorf("%s: parallel is %v", s.Name, s.Parallel)
 		}
 		if len(s.Description) < 40 {
