@@ -14,7 +14,6 @@ import (
 
 	"kerf/internal/model"
 	"kerf/internal/protocol"
-	"kerf/internal/work/search"
 )
 
 var _ protocol.Desk = (*Host)(nil)
@@ -28,15 +27,20 @@ const maxFiles = 200_000
 // files by name.
 func (h *Host) Files(ctx context.Context, cwd, query string, limit int) ([]string, error) {
 	cwd = cmp.Or(cwd, h.Config.Cwd)
-	paths, _, err := search.New(search.Options{Roots: []string{cwd}}).Glob(ctx, cwd, "**", maxFiles)
+	paths, err := h.paths.get(ctx, cwd)
 	if err != nil {
 		return nil, fmt.Errorf("find files: %w", err)
 	}
+	return fuzzy(paths, query, limit), ctx.Err()
+}
+
+// below names paths relative to cwd.
+func below(cwd string, paths []string) []string {
 	base := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(cwd)), "/") + "/"
 	for i, p := range paths {
 		paths[i] = strings.TrimPrefix(p, base)
 	}
-	return fuzzy(paths, query, limit), ctx.Err()
+	return paths
 }
 
 // pathScores makes fzf's scores fit paths. It keeps them for the whole program.
@@ -49,7 +53,7 @@ func fuzzy(names []string, query string, limit int) []string {
 	}
 	words := strings.Fields(query)
 	if len(words) == 0 {
-		return names[:min(limit, len(names))]
+		return slices.Clone(names[:min(limit, len(names))])
 	}
 	type hit struct {
 		name  string

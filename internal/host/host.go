@@ -47,6 +47,7 @@ type Host struct {
 
 	choosing sync.Mutex // a local model is chosen
 	facts    toldFacts
+	paths    pathList
 	secrets  secretSet
 	redactor redactor
 }

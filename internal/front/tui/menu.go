@@ -62,10 +62,18 @@ func (m *Model) findFiles(word string) cmd {
 	if m.o.Desk == nil {
 		return nil
 	}
+	if m.finding { // one at a time; the newest word follows
+		return nil
+	}
+	m.finding = true
 	desk, cwd := m.o.Desk, m.settings.Cwd
 	return do(func(ctx context.Context) tea.Msg {
 		files, err := desk.Files(ctx, cwd, word, maxChoices)
 		return runMsg{func(m *Model) cmd {
+			m.finding = false
+			if m.menu.mark == '@' && m.menu.word != word {
+				return m.findFiles(m.menu.word)
+			}
 			if err == nil {
 				m.gotFiles(filesMsg{word, files})
 			}

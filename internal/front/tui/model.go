@@ -56,12 +56,14 @@ type Model struct {
 	quiet    time.Time // until when keys may be the rest of a broken sequence
 	armed    armed
 
-	vi     composer.Vi
-	early  []early // sent before there was a session
-	limits map[string]string
-	procs  []protocol.Process
-	agents []protocol.Agent
-	mcp    []protocol.Server
+	vi composer.Vi
+	// finding says that files are being found for the menu.
+	finding bool
+	early   []early // sent before there was a session
+	limits  map[string]string
+	procs   []protocol.Process
+	agents  []protocol.Agent
+	mcp     []protocol.Server
 
 	known      []protocol.Prompt
 	beforePlan protocol.ApprovalPolicy // what shift+tab goes back to

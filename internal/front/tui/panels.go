@@ -58,7 +58,7 @@ func (m *Model) sessionsPanel() cmd {
 		cwd = m.o.Cwd
 	}
 	return fetch(m, func(ctx context.Context) ([]protocol.SessionInfo, error) {
-		return list.List(ctx, protocol.Filter{Limit: 500})
+		return list.List(ctx, protocol.Filter{Limit: 5000})
 	}, func(m *Model, all []protocol.SessionInfo) cmd {
 		p := m.sessionPicker(all, cwd, false)
 		m.push(p)
