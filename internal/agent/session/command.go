@@ -91,6 +91,7 @@ type commandRun struct {
 	aborted bool
 	timeout time.Duration
 	denied  bool
+	caged   bool     // it ran in a sandbox
 	notes   []string // of the sandbox
 	hint    string   // where the whole output is
 }
@@ -142,7 +143,7 @@ func (h *Hands) await(ctx context.Context, p *proc.Process, a tool.Command, bega
 	out := r.take(p, c, a.MaxTokens, h.o.OutputTokens)
 	r.wall = time.Since(began)
 	if !r.running {
-		r.notes = c.end()
+		r.notes, r.caged = c.end(), c.box.Enforced()
 		r.code, r.signal, r.done = p.ExitCode()
 		r.denied = c.box.Broken() == "" && sandbox.Denied(out, r.code)
 	}
@@ -212,7 +213,9 @@ func (r commandRun) text() string {
 	for _, note := range r.notes {
 		b.WriteString("\n" + note)
 	}
-	if r.denied && r.code != 0 {
+	if advice := sandbox.Advice([]byte(r.output)); advice != "" && r.caged && r.code != 0 {
+		b.WriteString("\n" + advice)
+	} else if r.denied && r.code != 0 {
 		b.WriteString("\nThe sandbox seems to have refused something. If the command needs it, ask with " +
 			`sandbox_permissions "require_escalated" and a justification, or tell the user.`)
 	}

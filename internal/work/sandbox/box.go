@@ -38,6 +38,9 @@ func (b *Box) Started(leader int, strike func()) {
 	}
 }
 
+// Enforced reports whether there is a sandbox around the command at all.
+func (b *Box) Enforced() bool { return b.plan.Mode != "" && b.plan.Mode != FullAccess }
+
 // Broken names the path whose protection went away while the command ran, for
 // which it was ended; empty when all held.
 func (b *Box) Broken() string {
