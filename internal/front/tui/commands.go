@@ -27,7 +27,7 @@ func slashTable() []slashCommand {
 		{"rewind", "", "go back to an earlier message: conversation, files or both", func(m *Model, _ string) cmd { return m.rewindPanel() }},
 		{"undo", "[dry]", "take back the files of the last turn", (*Model).undo},
 		{"redo", "[dry]", "bring back what the last undo took", (*Model).redo},
-		{"changes", "", "what changed in this session, by whom; undo single calls", func(m *Model, _ string) cmd { return m.changesPanel() }},
+		{"changes", "", "what changed in this session, by whom; undo calls, files, hunks", func(m *Model, _ string) cmd { return m.changesPanel() }},
 		{"diff", "[turn]", "the changes of this session, or of the last turn", (*Model).showDiff},
 		{"apply", "[DIRECTORY]", "carry these changes to another checkout", (*Model).apply},
 		{"plan", "[REQUEST]", "plan mode on or off: nothing is changed", (*Model).plan},
