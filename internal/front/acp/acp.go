@@ -44,12 +44,14 @@ func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	a := &agent{o: o, sessions: map[sdk.SessionId]*session{}}
 	whole, messages := io.Pipe()
 	both := &lockedWriter{w: out}
-	go func() { // ends with in, or with the first message after the connection
-		_ = messages.CloseWithError(filter{bufio.NewReader(in), both}.copy(messages))
-	}()
 	defer whole.Close()
 	a.conn = sdk.NewAgentSideConnection(a, both, whole)
 	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // stderr is the user's
+	// The connection reads nothing before it is set up. This ends with in, or with
+	// the first message after the connection.
+	go func() {
+		_ = messages.CloseWithError(filter{bufio.NewReader(in), both}.copy(messages))
+	}()
 	defer a.close()
 	select {
 	case <-a.conn.Done():
