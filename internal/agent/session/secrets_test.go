@@ -48,24 +48,29 @@ func TestVeilDoesNotKeepQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var shown strings.Builder
 		v := veiled(func(s string) { shown.WriteString(s) })
+		text := func() string { // it is written with the lock held
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			return shown.String()
+		}
 		v.write("one\nPassword: ")
-		if shown.String() != "one\n" {
-			t.Errorf("at once: %q", shown.String())
+		if text() != "one\n" {
+			t.Errorf("at once: %q", text())
 		}
 		time.Sleep(heldLong)
 		synctest.Wait()
-		if shown.String() != "one\nPassword: " {
-			t.Errorf("after a moment: %q", shown.String())
+		if text() != "one\nPassword: " {
+			t.Errorf("after a moment: %q", text())
 		}
 		v.write(strings.Repeat("x", heldMost+1))
-		if n := shown.Len(); n != len("one\nPassword: ")+heldMost+1 {
+		if n := len(text()); n != len("one\nPassword: ")+heldMost+1 {
 			t.Errorf("%d bytes are shown of a long line", n)
 		}
 		v.write("-----BEGIN X PRIVATE KEY-----\nabc\n")
 		v.write("def\n-----END X PRIVATE KEY-----\nend\n")
 		v.close()
 		v.write("late\n")
-		if s := shown.String(); !strings.HasSuffix(s, "-----END X PRIVATE KEY-----\nend\n") {
+		if s := text(); !strings.HasSuffix(s, "-----END X PRIVATE KEY-----\nend\n") {
 			t.Errorf("in the end: %q", s[len(s)-60:])
 		}
 	})
