@@ -137,7 +137,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.undoCommand(), p.redoCommand(), p.logCommand(), p.blameCommand(), p.gcCommand(), p.replayCommand(), p.usageCommand())
 	p.addTUI(root)
 	root.AddCommand(p.reviewCommand(), p.initCommand())
-	root.AddCommand(p.mcpCommand(), p.explainCommand(), p.debugCommand(), p.rulesCommand())
+	root.AddCommand(p.mcpCommand(), p.explainCommand(), p.debugCommand(), p.rulesCommand(), p.trustCommand())
 	return root
 }
 

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kerf/internal/config"
+	"kerf/internal/host"
+)
+
+const trustAbout = `Tells whether you trust the project here, and changes it.
+
+A trusted project's .kerf directory (configuration, rules, hooks, skills) counts, and its files may be
+changed without asking each time. Trust holds for the content of .kerf as it is now: when that changes,
+it no longer counts until you say so again.
+
+  kerf trust          what is the case
+  kerf trust --yes    trust the project as it is now
+  kerf trust --no     do not trust it`
+
+func (p *program) trustCommand() *cobra.Command {
+	var yes, no bool
+	cmd := &cobra.Command{Use: "trust", Short: "Tell or change whether the project here is trusted", Long: trustAbout, Args: atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			if yes && no {
+				return misuse("give --yes or --no, not both")
+			}
+			return p.trust(yes, no)
+		}}
+	cmd.Flags().BoolVar(&yes, "yes", false, "trust the project with the content it has now")
+	cmd.Flags().BoolVar(&no, "no", false, "do not trust it")
+	return cmd
+}
+
+func (p *program) trust(yes, no bool) error {
+	h, err := p.host(nil)
+	if err != nil {
+		return err
+	}
+	c := h.Config
+	switch {
+	case yes:
+		hash, err := config.ContentHash(c.Root, c.Cwd, c.Home)
+		if err != nil {
+			return fmt.Errorf("this project cannot be trusted as it is: %w", err)
+		}
+		err = config.TrustProject(c.Home, c.Root, hash)
+		if err != nil {
+			return err
+		}
+	case no:
+		if err := config.DistrustProject(c.Home, c.Root); err != nil {
+			return err
+		}
+	}
+	if yes || no {
+		if h, err = p.host(nil); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(p.stdout, "%s is %s\n", host.Visible(c.Root), h.Config.Trust(c.Root))
+	return nil
+}
