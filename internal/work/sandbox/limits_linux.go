@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +27,9 @@ func (l Limits) list() []limit {
 func (l Limits) impose(leader int) error {
 	set := func(pid int) error {
 		for _, x := range l.list() {
+			if pid == leader && x.resource == unix.RLIMIT_NPROC {
+				continue // it is counted for the whole user until there is a namespace
+			}
 			if err := unix.Prlimit(pid, x.resource, &unix.Rlimit{Cur: x.value, Max: x.value}, nil); err != nil && !errors.Is(err, unix.EPERM) {
 				return err // EPERM: a lower hard limit stands already
 			}
@@ -38,7 +42,15 @@ func (l Limits) impose(leader int) error {
 	if err := set(leader); err != nil {
 		return err
 	}
-	for _, pid := range proc.Children(leader) {
+	children := proc.Children(leader)
+	for try := 0; len(children) == 0 && try < 2000; try++ { // it makes the namespaces with the child
+		if unix.Kill(leader, 0) != nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+		children = proc.Children(leader)
+	}
+	for _, pid := range children {
 		if err := set(pid); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}
