@@ -141,7 +141,7 @@ func secretive(t *testing.T) (*victim, planted, *modeltest.Server) {
 	v.env = append(v.env, "HEADER_VALUE_3="+p.headers[3], "BEARER_VALUE="+p.headers[4])
 	noisy := v.script(filepath.Join(v.base, "bin", "noisy"), "#!/bin/sh\nenv >&2\nread line\nprintf '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32000,\"message\":\"bad token %s\"}}\\n' \"$A_TOKEN\"\n")
 	file := v.write(filepath.Join(v.base, "printed.txt"), strings.Join(p.all(), "\n")+"\n")
-	calls := turn(shellCall("cat "+file+"; sleep 1"), shellCall("env; cat "+file+" >&2; exit 3"), shellCall("git remote -v; cat .git/config; cat "+file+" | tr '\\n' ' '"))
+	calls := turn(shellCall("cat "+file+"; sleep 1.0625"), shellCall("env; cat "+file+" >&2; exit 3"), shellCall("git remote -v; cat .git/config; cat "+file+" | tr '\\n' ' '"))
 	calls = append(calls, modeltest.HTTP(400, "bad request: "+strings.Join(p.all(), " ")))
 	s := v.serve(fmt.Sprintf(`env_key = "NOT_SET_HERE"
 http_headers = { "X-Api-Key" = %q, "Cookie" = "session=%s" }
@@ -183,7 +183,7 @@ func TestSEC_S1_SecretsAreNowhere(t *testing.T) {
 	if turnOne.code != 0 || failed.code != 1 || !strings.Contains(failed.err, "bad request") {
 		t.Fatalf("exit codes %d and %d: %s%s", turnOne.code, failed.code, turnOne.err, failed.all())
 	}
-	if runtime.GOOS == "linux" && !strings.Contains(commands, "cat "+filepath.Join(v.base, "printed.txt")) {
+	if runtime.GOOS == "linux" && !strings.Contains(commands, "sleep\x001.0625") {
 		t.Error("the command lines of the children were not seen")
 	}
 	said := map[string]string{"exec --json": turnOne.all(), "a failed exec": failed.all(), "ps": commands}
