@@ -11,10 +11,10 @@ build: ## the program, stripped, as bin/kerf
 demo: ## the main job: a scripted model, real tools, real files
 	$(GO) run ./cmd/kerf demo
 
-test: tools ## all tests; installs bubblewrap, ripgrep and tmux where it can
+test: tools cross ## all tests; installs bubblewrap, ripgrep and tmux where it can
 	$(GO) test $(PKGS)
 
-check: tools lint cross race ## what CI runs
+check: tools lint cross race ## what a change should pass before it is sent
 
 lint:
 	@out=$$(gofmt -l cmd internal); if [ -n "$$out" ]; then echo "gofmt wants:"; echo "$$out"; exit 1; fi
@@ -26,7 +26,6 @@ lint:
 cross: ## the systems that are not this one
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=windows GOARCH=amd64 $(GO) build ./...
-	GOOS=linux GOARCH=arm64 $(GO) build ./...
 
 race:
 	$(GO) test -race $(PKGS)

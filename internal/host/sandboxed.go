@@ -50,17 +50,12 @@ func (h *Host) Sandboxed(ctx context.Context, mode string, addDirs, argv []strin
 	pol := h.policy(roots, private)(set.Sandbox)
 	pol.Cwd = h.Config.Cwd
 	pol.Log = func(line string) { fmt.Fprintln(stderr, "kerf: "+visible(line)) }
-	plan, err := sandbox.Resolve(pol, sandbox.Disk{})
-	if err != nil {
-		return 125, err
-	}
 	tty := isTTY(stdin) && isTTY(stdout)
-	plan.TTY = tty
 	env := h.childEnv("")(tty)
 	if tty && h.Getenv("TERM") != "" {
 		env = append(env, "TERM="+h.Getenv("TERM"))
 	}
-	box, err := sandbox.Wrap(ctx, plan, argv)
+	box, err := sandbox.Prepare(ctx, pol, tty, argv)
 	if err != nil {
 		return 125, fmt.Errorf("the sandbox cannot be set up, so the command was not run: %w", err)
 	}

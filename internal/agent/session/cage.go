@@ -46,14 +46,9 @@ func (h *Hands) confined(ctx context.Context, id protocol.CallID, a tool.Command
 	c.cancel = cancel
 	p.Ask = func(host string, port int) bool { return h.mayReach(asking, id, a, m, host, port) }
 	p.Log = c.log
-	plan, err := sandbox.Resolve(p, sandbox.Disk{})
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	plan.TTY = a.TTY
 	argv, env := h.dressed(a)
-	if c.box, err = sandbox.Wrap(ctx, plan, argv); err != nil {
+	var err error
+	if c.box, err = sandbox.Prepare(ctx, p, a.TTY, argv); err != nil {
 		cancel()
 		return nil, err
 	}

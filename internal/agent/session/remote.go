@@ -32,7 +32,7 @@ type remotes struct {
 
 	mu     sync.Mutex
 	pinned map[string]string // by qualified name: the definition that was allowed
-	states map[string]string // by server: what was told last
+	warned map[string]string // by server: what was warned of since it was last well
 }
 
 // The tools for resources; offered once there are servers.
@@ -46,7 +46,7 @@ func (s *Session) serve(r Remotes) {
 	if len(r.Servers) == 0 {
 		return
 	}
-	x := &remotes{Remotes: r, pinned: map[string]string{}, states: map[string]string{}}
+	x := &remotes{Remotes: r, pinned: map[string]string{}, warned: map[string]string{}}
 	ready := make(chan struct{}) // the manager calls back before it is returned
 	o := mcpclient.Options{Servers: r.Servers, Name: "kerf", Version: Version, Roots: r.Roots, Elicit: s.elicit,
 		Changed: func() {
@@ -88,20 +88,22 @@ func (s *Session) tellServers(x *remotes) {
 	x.mu.Lock()
 	for _, st := range x.manager.Status() {
 		list = append(list, protocol.Server{Name: st.Name, State: st.State, Error: st.Error, Tools: st.Tools})
-		now := st.State + st.Error
-		if st.Left > 0 {
-			now += fmt.Sprint(st.Left)
-		}
-		if now == x.states[st.Name] {
-			continue
-		}
-		x.states[st.Name] = now
+		warning := ""
 		switch {
 		case st.State == "failed":
-			warnings = append(warnings, fmt.Sprintf("MCP server %s: %s", st.Name, st.Error))
-		case st.Left > 0:
-			warnings = append(warnings, fmt.Sprintf("MCP server %s: %d of its tools are left out, at most %d fit in all; choose with enabled_tools", st.Name, st.Left, mcpclient.MaxTools))
+			warning = fmt.Sprintf("MCP server %s: %s", st.Name, st.Error)
+			if x.warned[st.Name] != "" {
+				continue // it is being started again, and fails again
+			}
+		case st.State == "ready" && st.Left > 0:
+			warning = fmt.Sprintf("MCP server %s: %d of its tools are left out, at most %d fit in all; choose with enabled_tools", st.Name, st.Left, mcpclient.MaxTools)
+		case st.State != "ready":
+			continue
 		}
+		if warning != "" && warning != x.warned[st.Name] {
+			warnings = append(warnings, warning)
+		}
+		x.warned[st.Name] = warning
 	}
 	x.mu.Unlock()
 	s.say(protocol.Servers{Servers: list})

@@ -126,11 +126,7 @@ func (h *Hands) shellSays() (text, mark string) {
 	p.Cwd, p.Network, p.Domains = h.o.Cwd, false, nil
 	ctx, cancel := context.WithTimeout(h.shell.ctx, snapshotLimit)
 	defer cancel()
-	plan, err := sandbox.Resolve(p, sandbox.Disk{})
-	if err != nil {
-		return "", mark
-	}
-	box, err := sandbox.Wrap(ctx, plan, []string{h.o.Shell.Program, flags, script})
+	box, err := sandbox.Prepare(ctx, p, false, []string{h.o.Shell.Program, flags, script})
 	if err != nil {
 		return "", mark // no sandbox, no snapshot
 	}

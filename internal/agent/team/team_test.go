@@ -28,7 +28,7 @@ type puppet struct {
 	first  chan bool // closed with the first input
 }
 
-func (p *puppet) ID() protocol.SessionID         { return p.id }
+func (p *puppet) ID() protocol.SessionID        { return p.id }
 func (p *puppet) Events() <-chan protocol.Event { return p.events }
 func (p *puppet) Submit(_ context.Context, s protocol.Submission) error {
 	p.mu.Lock()

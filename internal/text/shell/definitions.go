@@ -71,7 +71,7 @@ func aliases(c *syntax.CallExpr) []Definition {
 }
 
 // spelled is Literal for words that escape single characters as well, as shells print
-// values with quotes: 'it'\''s'.
+// values with quotes: 'it'\”s'.
 func spelled(w *syntax.Word) (string, bool) {
 	var b strings.Builder
 	for _, part := range w.Parts {

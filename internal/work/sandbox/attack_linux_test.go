@@ -98,11 +98,7 @@ func (s *site) write(path, text string) {
 
 func (s *site) run(argv ...string) (string, int) {
 	s.t.Helper()
-	plan, err := Resolve(s.policy, Disk{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	box, err := Wrap(s.t.Context(), plan, argv)
+	box, err := Prepare(s.t.Context(), s.policy, false, argv)
 	if err != nil {
 		s.t.Fatal(err)
 	}
