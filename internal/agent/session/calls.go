@@ -21,6 +21,7 @@ import (
 // prepare asks a tool what it proposes and the policy what to do with it.
 func (s *Session) prepare(ctx context.Context, e turn.Prepare) message {
 	began := time.Now()
+	s.o.Hands.takeSnapshot() // in the background: where tools are called, commands may follow
 	action, err, own := s.skillRead(e.Call)
 	if refused := s.allowedTool(e.Call.Name); refused != nil {
 		action, err = nil, refused

@@ -91,7 +91,6 @@ func sleep(ctx context.Context, d time.Duration) {
 }
 
 func (s *Session) gather(ctx context.Context, e turn.Gather) message {
-	s.o.Hands.takeSnapshot() // in the background, while the model thinks
 	in := s.o.Gather(ctx, e)
 	in.Turn, in.Again = e.Turn, e.Again
 	in.Notices = append(in.Notices, s.o.Hands.Notes()...)

@@ -131,7 +131,7 @@ func (h *Hands) shellSays() (text, mark string) {
 		return "", mark // no sandbox, no snapshot
 	}
 	defer box.Close()
-	run, err := proc.Start(ctx, proc.Spec{Argv: box.Argv, ExtraFiles: box.Files, Dir: h.o.Cwd, Env: h.o.Env(false), Cap: snapshotRead,
+	run, err := proc.Start(ctx, proc.Spec{Argv: box.Argv, ExtraFiles: box.Files, Dir: h.o.Cwd, Env: h.o.Env(false), Cap: snapshotRead, Abrupt: true,
 		Confined: box.Confined, Started: box.Started})
 	if err != nil {
 		return "", mark

@@ -73,6 +73,8 @@ type Spec struct {
 	// Linger lets background processes outlive the leader, until Kill or
 	// Table.CloseAll. Otherwise they are killed when it ends.
 	Linger bool
+	// Abrupt has Kill end it at once: nothing it does needs an orderly end.
+	Abrupt bool
 }
 
 // Process is a running or ended command. Its methods may be called by several
@@ -504,12 +506,16 @@ func (p *Process) Kill() {
 	p.killing.Lock()
 	defer p.killing.Unlock()
 	if !p.Wait(0) {
-		p.mu.Lock()
-		if !p.reaped {
-			p.sys.terminate(p)
+		grace := time.Duration(0)
+		if !p.spec.Abrupt {
+			grace = killGrace
+			p.mu.Lock()
+			if !p.reaped {
+				p.sys.terminate(p)
+			}
+			p.mu.Unlock()
 		}
-		p.mu.Unlock()
-		if !p.Wait(killGrace) {
+		if !p.Wait(grace) {
 			p.mu.Lock()
 			if !p.reaped {
 				p.sys.kill(p)
