@@ -100,7 +100,6 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 	if tree != nil {
 		around.Root = tree.Dir
 	}
-	around.Start(context.WithoutCancel(ctx))
 	opened, err := h.start(ctx, o, set, client, p, around, l)
 	if err != nil {
 		l.close()

@@ -68,7 +68,6 @@ func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sessi
 		return nil, err
 	}
 	around := h.surroundings(set)
-	around.Start(context.WithoutCancel(ctx)) // git answers while the rest is opened
 	log, err := h.openLog(o, set)
 	if err != nil {
 		return nil, err
@@ -275,7 +274,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
 		Limits: h.limits, Cost: h.cost, Budget: h.budget(),
 		Skills: around.Skills, Roots: ws.roots,
-		Hands: hands, Gather: around.Gather, Headless: o.Headless, Agents: h.agents(o, client, p, l.kin),
+		Hands: hands, Gather: around.Gather, Dirty: around.Dirty, Headless: o.Headless, Agents: h.agents(o, client, p, l.kin),
 		Remotes:  session.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.roots, Approval: h.mcpApproval},
 		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), append(ws.warnings, governed...)...),
 		Release: func() {

@@ -135,7 +135,7 @@ func PlanMode(before, now string) *model.Item {
 }
 
 // order is how facts are told; others follow by name.
-var order = []string{"cwd", "shell", "current_date", "timezone", "git_branch", "git_dirty", "sandbox_mode", "network_access",
+var order = []string{"cwd", "shell", "current_date", "timezone", "git_branch", "sandbox_mode", "network_access",
 	"writable_roots", "approval_policy"}
 
 // Surroundings returns the item that tells the facts that are new or differ from

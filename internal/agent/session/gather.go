@@ -6,9 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -37,26 +37,28 @@ type Surroundings struct {
 	Skills    []Skill
 
 	once  sync.Once
-	dirty chan string
+	dirty atomic.Pointer[bool]
 }
 
-// dirtyWait is how long the first request waits to hear whether the work tree is
-// dirty.
-const dirtyWait = 150 * time.Millisecond
-
-// Start begins to ask git, so that the answer is there when it is needed.
-func (s *Surroundings) Start(ctx context.Context) {
+// look begins to ask git whether the work tree is dirty. Only the metadata tell it,
+// so nothing waits for the answer.
+func (s *Surroundings) look(ctx context.Context) {
 	s.once.Do(func() {
-		s.dirty = make(chan string, 1)
 		go func() { // ends with git, which has its own time limit
-			dirty, err := repo.Dirty(ctx, s.Cwd)
-			if err != nil {
-				s.dirty <- ""
-				return
+			if dirty, err := repo.Dirty(ctx, s.Cwd); err == nil {
+				s.dirty.Store(&dirty)
 			}
-			s.dirty <- strconv.FormatBool(dirty)
 		}()
 	})
+}
+
+// Dirty tells whether the work tree was dirty when the session began, once that is
+// known.
+func (s *Surroundings) Dirty() (dirty, known bool) {
+	if d := s.dirty.Load(); d != nil {
+		return *d, true
+	}
+	return false, false
 }
 
 // Gather returns the items that are new since e.Before, and the facts now told.
@@ -79,7 +81,7 @@ func (s *Surroundings) Gather(ctx context.Context, e turn.Gather) turn.Gathered 
 	if e.First {
 		before = nil
 	}
-	now := s.facts(ctx, e.Settings, e.First)
+	now := s.facts(e.Settings)
 	if it := prompt.PlanMode(before["approval_policy"], now["approval_policy"]); it != nil {
 		items = append(items, it)
 	}
@@ -87,13 +89,16 @@ func (s *Surroundings) Gather(ctx context.Context, e turn.Gather) turn.Gathered 
 		items = append(items, it)
 	}
 	in := turn.Gathered{Items: items, Facts: now}
+	if _, _, ok := repo.Find(s.Cwd); ok && e.First {
+		s.look(context.WithoutCancel(ctx))
+	}
 	for _, k := range mentioned(s.Skills, e.Input) {
 		in.Notices = append(in.Notices, prompt.Skill(k.Name, k.Body))
 	}
 	return in
 }
 
-func (s *Surroundings) facts(ctx context.Context, set protocol.Settings, first bool) map[string]string {
+func (s *Surroundings) facts(set protocol.Settings) map[string]string {
 	f := map[string]string{"cwd": s.Cwd, "shell": s.Shell, "current_date": s.Now().Format(time.DateOnly),
 		"sandbox_mode": string(set.Sandbox), "approval_policy": string(set.Approval), "network_access": "restricted"}
 	if s.Network || set.Sandbox == protocol.SandboxFull {
@@ -104,9 +109,6 @@ func (s *Surroundings) facts(ctx context.Context, set protocol.Settings, first b
 	}
 	if _, gitDir, ok := repo.Find(s.Cwd); ok {
 		f["git_branch"] = branchText(gitDir)
-		if dirty := s.isDirty(ctx, first); dirty != "" {
-			f["git_dirty"] = dirty
-		}
 	}
 	return f
 }
@@ -120,25 +122,6 @@ func branchText(gitDir string) string {
 		return name + " (no commit yet)"
 	}
 	return name
-}
-
-// isDirty tells "true" or "false", or "" when git does not answer in time. It is
-// told once: later the model's own changes make it so.
-func (s *Surroundings) isDirty(ctx context.Context, first bool) string {
-	if !first {
-		return ""
-	}
-	s.Start(ctx)
-	t := time.NewTimer(dirtyWait)
-	defer t.Stop()
-	select {
-	case d := <-s.dirty:
-		s.dirty <- d // for the next one who asks
-		return d
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return ""
 }
 
 // userDocs is the first of the user's own instruction files that has text.

@@ -61,6 +61,9 @@ type Options struct {
 	Hands *Hands
 	// Gather finds what the model is told before a turn.
 	Gather func(ctx context.Context, e turn.Gather) turn.Gathered
+	// Dirty tells whether the work tree was dirty at the start, once that is known;
+	// nil knows nothing.
+	Dirty func() (dirty, known bool)
 	// Roots are the writable roots, see confined.
 	Roots []string
 	// Skills are those the model is told of; Gather tells.
@@ -354,6 +357,11 @@ func (s *Session) saveMeta() {
 	}
 	s.metaDue = false
 	s.o.Meta.Updated = time.Now().UTC()
+	if s.o.Dirty != nil {
+		if d, known := s.o.Dirty(); known {
+			s.o.Meta.Git.Dirty = d
+		}
+	}
 	if err := s.o.Rollout.SaveMetadata(s.o.Meta); err != nil && s.storage == nil {
 		s.storage = err
 		s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Warning{Message: fmt.Sprintf("the session cannot be saved at the moment: %v", err)}})
