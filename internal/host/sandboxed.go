@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -192,6 +191,3 @@ func filesOf(stdin io.Reader, stdout, stderr io.Writer) (files *[3]*os.File, don
 		wg.Wait()
 	}
 }
-
-// locks is where Kerf processes coordinate placeholders.
-func (h *Host) locks() string { return filepath.Join(h.Config.Home, "locks") }

@@ -203,7 +203,6 @@ func sameLines(text, other []byte, spans []match.Span) []match.Span {
 	for i, s := range spans {
 		if s.Start > from {
 			skip(bytes.Count(other[from:s.Start], lf))
-			from = bytes.LastIndexByte(other[:s.Start], '\n') + 1
 		}
 		start := to
 		skip(bytes.Count(other[s.Start:s.End], lf))

@@ -1,5 +1,7 @@
 package mcpclient
 
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated only from a revision on that is not spoken here
+
 import (
 	"bufio"
 	"context"

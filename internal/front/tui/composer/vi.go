@@ -3,6 +3,7 @@ package composer
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Vi edits a composer with the commands of vi. The zero value is in insert mode,
@@ -369,16 +370,14 @@ func (c *Composer) firstInk() int {
 
 // class tells blanks, words and the rest apart; a big word is all but blanks.
 func (c *Composer) class(at int, big bool) int {
-	for _, r := range c.text[at:] {
-		switch {
-		case unicode.IsSpace(r):
-			return 0
-		case big || wordRune(r):
-			return 1
-		}
-		return 2
+	r, size := utf8.DecodeRuneInString(c.text[at:])
+	switch {
+	case size == 0 || unicode.IsSpace(r):
+		return 0
+	case big || wordRune(r):
+		return 1
 	}
-	return 0
+	return 2
 }
 
 func (c *Composer) viNext(at int, big bool) int {
