@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"kerf/internal/model/script"
 	"kerf/internal/testkit/modeltest"
 )
 
@@ -36,28 +35,35 @@ func TestSEC_P3_WorkdirMovesNoRoots(t *testing.T) {
 	}
 }
 
+// calls is how many calls one answer of a model may hold here.
+const calls = 1000
+
 // Whatever a model makes up, each of its calls gets one answer that it can mend.
 func TestSEC_D5_NonsenseIsAnswered(t *testing.T) {
-	call := func(name, args string) script.Item { return script.Item{Call: name, Args: json.RawMessage(args)} }
 	text := func(s string) string { b, _ := json.Marshal(s); return string(b) }
-	var many []script.Item
-	for i := range 1000 {
-		many = append(many, script.Item{Call: "read_file", Args: json.RawMessage(`{"file_path":"a.txt"}`), ID: fmt.Sprint("many", i)})
+	many := modeltest.Answer()
+	for i := range calls {
+		read := modeltest.Call("read_file", json.RawMessage(`{"file_path":"a.txt"}`))
+		read.ID = fmt.Sprint("many", i)
+		many.Script.Items = append(many.Script.Items, read)
 	}
-	odd := []script.Item{
-		call("read_file", text("{not json")), call("read_file", text("")), call("read_file", text(`{"file_path":"a.txt","file_path":7}`)),
-		call("read_file", `{"file_path":7}`), call("exec_command", `{"cmd":["ls"]}`), call("no_such_tool", `{}`), call("edit_file", `{"edits":"all of them"}`),
-		call("write_file", `{"file_path":"big.txt","content":`+text(strings.Repeat("x", 20<<20))+`,"more":1}`), call("update_plan", `{"plan":{"step":1}}`),
+	odd := modeltest.Answer()
+	for _, c := range [][2]string{
+		{"read_file", text("{not json")}, {"read_file", text("")}, {"read_file", text(`{"file_path":"a.txt","file_path":7}`)},
+		{"read_file", `{"file_path":7}`}, {"exec_command", `{"cmd":["ls"]}`}, {"no_such_tool", `{}`}, {"edit_file", `{"edits":"all of them"}`},
+		{"write_file", `{"file_path":"big.txt","content":` + text(strings.Repeat("x", 1<<20)) + `,"more":1}`}, {"update_plan", `{"plan":{"step":1}}`},
+	} {
+		odd.Script.Items = append(odd.Script.Items, modeltest.Call(c[0], json.RawMessage(c[1])))
 	}
 	v := newVictim(t)
 	v.repository()
-	s := v.serve("", modeltest.Answer(odd...), modeltest.Answer(many...), modeltest.Answer(modeltest.Message("done")))
+	s := v.serve("", odd, many, modeltest.Answer(modeltest.Message("done")))
 	v.must("exec", "-s", "workspace-write", "go")
 	told := outputs(s)
-	if len(told) != len(odd)+len(many) {
-		t.Fatalf("%d calls got %d answers", len(odd)+len(many), len(told))
+	if len(told) != len(odd.Script.Items)+calls {
+		t.Fatalf("%d calls got %d answers", len(odd.Script.Items)+calls, len(told))
 	}
-	for i, o := range told[:len(odd)] {
+	for i, o := range told[:len(odd.Script.Items)] {
 		if !strings.Contains(o, "INVALID_ARGUMENTS") && !strings.Contains(o, "UNKNOWN_TOOL") {
 			t.Errorf("call %d was answered %.200q", i, o)
 		}
@@ -71,8 +77,9 @@ func TestSEC_D5_NonsenseIsAnswered(t *testing.T) {
 func TestSEC_D6_NoToolRunsTwice(t *testing.T) {
 	v := newVictim(t)
 	v.repository()
-	call := modeltest.Call("exec_command", map[string]any{"cmd": "echo once >> count"})
-	s := v.serve("stream_max_retries = 3\n", modeltest.Play(script.Round{Items: []script.Item{call}, Cut: true}),
+	broken := modeltest.Answer(modeltest.Call("exec_command", map[string]any{"cmd": "echo once >> count"}))
+	broken.Script.Cut = true
+	s := v.serve("stream_max_retries = 3\n", broken,
 		modeltest.Answer(modeltest.Message("done")))
 	v.must("exec", "-s", "workspace-write", "go")
 	if got := readable(filepath.Join(v.repo, "count")); got != "once\n" {
