@@ -96,10 +96,12 @@ func (w *blamer) entry(t *track, e *ledger.Entry) {
 			pre = c.Post // a copy of a file that stays: what it was then is found on the way
 		}
 	}
-	before, ok := w.image(pre)
-	if !ok {
-		w.giveUp(t)
-		return
+	var before []byte // a link has no lines
+	if pre != nil && pre.Kind != delta.Symlink {
+		if before, ok = w.image(pre); !ok {
+			w.giveUp(t)
+			return
+		}
 	}
 	older := carry(post, before, t.to)
 	w.settle(t, e, older)
