@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"sync"
+	"time"
 )
 
 // Box is a command that Wrap made ready to run inside.
@@ -50,6 +51,10 @@ func (b *Box) Broken() string {
 	return b.guard.broken()
 }
 
+// dying is how long the processes of a command that was struck may still run: the
+// kernel ends a namespace after its leader, one process after the other.
+const dying = 100 * time.Millisecond
+
 // Close gives up what the command needed and tells what it planted. It must be
 // called once the command has ended, before anything of the user's runs, and may
 // be called again.
@@ -63,6 +68,9 @@ func (b *Box) Close() []Finding {
 		}
 		if b.stop != nil {
 			b.stop()
+		}
+		if b.Broken() != "" {
+			time.Sleep(dying)
 		}
 		if b.guard != nil {
 			b.found = setAside(b.plan, b.guard.end())
