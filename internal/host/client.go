@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -147,7 +146,7 @@ func (h *Host) wireOptions(name string, p config.Provider) (wire.Options, error)
 		}
 	}
 	for k, v := range p.HTTPHeaders {
-		h.secrets.addNamed(k, v)
+		h.secrets.AddNamed(k, v)
 	}
 	o := wire.Options{Name: p.Name, BaseURL: p.BaseURL, Key: key, Rejected: rejected, Headers: headers, QueryParams: p.QueryParams,
 		IdleTimeout: p.StreamIdleTimeout, EnvKey: p.EnvKey, Proxy: p.Proxy}
@@ -192,7 +191,7 @@ func (h *Host) key(name string, p config.Provider) (keyFunc, rejectedFunc, error
 			Timeout: p.Auth.Timeout, Refresh: p.Auth.Refresh}
 		return func(ctx context.Context) (string, error) {
 			token, err := c.Token(ctx)
-			h.secrets.add(token)
+			h.secrets.Add(token)
 			return token, err
 		}, c.Rejected, nil
 	}
@@ -242,7 +241,7 @@ func (h *Host) missingKey(name string, p config.Provider) error {
 
 // fixed is a key that is known already.
 func (h *Host) fixed(key string) keyFunc {
-	h.secrets.add(key)
+	h.secrets.Add(key)
 	return wire.StaticKey(key)
 }
 
@@ -268,8 +267,8 @@ func (t *tokens) key(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	t.h.secrets.add(t.now.Access)
-	t.h.secrets.add(t.now.Refresh)
+	t.h.secrets.Add(t.now.Access)
+	t.h.secrets.Add(t.now.Refresh)
 	return t.now.Access, nil
 }
 
@@ -293,42 +292,4 @@ func Scripted(r io.Reader) (model.Client, error) {
 		return nil, err
 	}
 	return script.New(sc), nil
-}
-
-// secretSet are the keys in use, which no record may hold.
-type secretSet struct {
-	mu  sync.Mutex
-	all []string // guarded by mu
-}
-
-func (s *secretSet) add(secret string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if secret != "" && !slices.Contains(s.all, secret) {
-		s.all = append(s.all, secret)
-	}
-}
-
-// addNamed takes the value of a header whose name says that it is secret.
-func (s *secretSet) addNamed(name, value string) {
-	name = strings.ToLower(name)
-	for _, word := range []string{"key", "auth", "token", "secret", "cookie"} {
-		if strings.Contains(name, word) {
-			_, token, _ := strings.Cut(value, " ") // Bearer TOKEN
-			s.add(value)
-			s.add(strings.TrimSpace(token))
-			return
-		}
-	}
-}
-
-// env is the set as variables whose names say what they hold.
-func (s *secretSet) env() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	env := make([]string, len(s.all))
-	for i, secret := range s.all {
-		env[i] = fmt.Sprintf("KERF_SECRET_%d=%s", i, secret)
-	}
-	return env
 }

@@ -25,6 +25,7 @@ import (
 	"kerf/internal/config"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
+	"kerf/internal/text/redact"
 	"kerf/internal/work/repo"
 )
 
@@ -48,8 +49,7 @@ type Host struct {
 	choosing sync.Mutex // a local model is chosen
 	facts    toldFacts
 	paths    pathList
-	secrets  secretSet
-	redactor redactor
+	secrets  redact.Secrets // in use, taken out of all that is recorded
 }
 
 var _ protocol.Sessions = (*Host)(nil)

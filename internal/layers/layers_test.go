@@ -72,7 +72,7 @@ func TestRulesCanFail(t *testing.T) {
 func TestRulesCanPass(t *testing.T) {
 	good := []source{
 		{"internal/protocol/a.go", []string{"encoding/json"}},
-		{"internal/text/patch/a.go", []string{"kerf/internal/text/delta", "strings"}},
+		{"internal/text/patch/a.go", []string{"kerf/internal/text/delta", "strings", "net/url"}},
 		{"internal/text/patch/a_test.go", []string{"os/exec", "kerf/internal/testkit/x"}},
 		{"internal/model/openai/a.go", []string{"kerf/internal/model", "net/http"}},
 		{"internal/work/txn/a.go", []string{"kerf/internal/work/tree", "kerf/internal/text/delta", "os"}},

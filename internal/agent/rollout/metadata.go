@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"kerf/internal/text/redact"
 )
 
 // Metadata is what is known of a session without reading its records.
@@ -44,7 +46,7 @@ const maxMetadata = 1 << 20
 // new, at any time, and the file is only the user's. Secrets of known shapes are
 // taken out of it; Writer.SaveMetadata knows those of the environment, too.
 func SaveMetadata(dir string, m Metadata) error {
-	return saveMetadata(dir, m, NewRedactor(nil).Bytes)
+	return saveMetadata(dir, m, redact.New(nil).Bytes)
 }
 
 // SaveMetadata is the function of that name, with the redaction of w.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/text/redact"
 )
 
 // said is the body of the records of these tests.
@@ -275,7 +277,7 @@ func TestSaveDiffNumbers(t *testing.T) {
 	dir := session(t, 0)
 	var got []string
 	for range 2 {
-		w, _, _, err := Open(dir, Options{Redact: NewRedactor([]string{"A_KEY=hunter2hunter2"}).Bytes})
+		w, _, _, err := Open(dir, Options{Redact: redact.New([]string{"A_KEY=hunter2hunter2"}).Bytes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +306,7 @@ func TestSaveDiffNumbers(t *testing.T) {
 
 func TestRedactedBeforeHashing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
-	w, err := Create(dir, Options{Redact: NewRedactor([]string{"A_TOKEN=s3cr3t\"s3cr3t"}).Bytes})
+	w, err := Create(dir, Options{Redact: redact.New([]string{"A_TOKEN=s3cr3t\"s3cr3t"}).Bytes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,7 +444,7 @@ func TestVerifyRefusesPathsOutside(t *testing.T) {
 }
 
 func BenchmarkAppend(b *testing.B) {
-	w, err := Create(filepath.Join(b.TempDir(), "s"), Options{Redact: NewRedactor([]string{"A_KEY=0123456789"}).Bytes})
+	w, err := Create(filepath.Join(b.TempDir(), "s"), Options{Redact: redact.New([]string{"A_KEY=0123456789"}).Bytes})
 	if err != nil {
 		b.Fatal(err)
 	}

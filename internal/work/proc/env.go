@@ -3,10 +3,10 @@ package proc
 import (
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"kerf/internal/text/redact"
 )
 
 // EnvPolicy says which variables a command gets.
@@ -39,41 +39,6 @@ var core = []string{
 	"PATHEXT", "COMSPEC", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES*",
 	"USERPROFILE", "USERNAME", "USERDOMAIN", "HOMEDRIVE", "HOMEPATH", "NUMBER_OF_PROCESSORS", "PROCESSOR_*", "OS",
 }
-
-// secretWords make a name that holds a secret.
-var secretWords = []string{"KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "DSN"}
-
-// secretValue matches values that are secrets whatever their name is.
-var secretValue = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|[^A-Za-z0-9])(` + strings.Join([]string{
-		`sk-[A-Za-z0-9_-]{16,}`,                            // OpenAI, Anthropic and their like
-		`gh[pousr]_[A-Za-z0-9]{20,}`,                       // GitHub
-		`github_pat_[A-Za-z0-9_]{20,}`,                     //
-		`glpat-[A-Za-z0-9_-]{16,}`,                         // GitLab
-		`xox[abeoprs]-[A-Za-z0-9-]{10,}`,                   // Slack
-		`(AKIA|ASIA)[0-9A-Z]{16}`,                          // AWS
-		`AIza[0-9A-Za-z_-]{30,}`,                           // Google
-		`ya29\.[0-9A-Za-z_-]{20,}`,                         //
-		`(npm|pypi|hf|dop_v1|shpat)[_-][A-Za-z0-9]{20,}`,   //
-		`[rs]k_(live|test)_[A-Za-z0-9]{16,}`,               // Stripe
-		`SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`,       // SendGrid
-		`eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`,     // JWT
-		`-----BEGIN [A-Z ]*PRIVATE KEY`,                    //
-		`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@\S+`, // password in a URL
-	}, "|") + `)`)
-})
-
-// SecretName reports whether a variable of this name is taken for a secret.
-func SecretName(name string) bool {
-	name = strings.ToUpper(name)
-	if strings.HasPrefix(name, "GIT_AUTHOR_") { // it only looks like AUTH
-		return false
-	}
-	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
-}
-
-// SecretValue reports whether a value has the shape of a known kind of secret.
-func SecretValue(value string) bool { return secretValue().MatchString(value) }
 
 // Environment makes the environment of a command from that of Kerf: inherit,
 // drop what looks secret, exclude, set, include only, and then what makes
@@ -124,7 +89,7 @@ func (p EnvPolicy) admit(name, value string) (keep bool, clean string) {
 	if strings.HasSuffix(strings.ToUpper(name), "_PROXY") || strings.EqualFold(name, "GOPROXY") {
 		value = withoutUser(value)
 	}
-	return p.IgnoreDefaultExcludes || !SecretName(name) && !SecretValue(value), value
+	return p.IgnoreDefaultExcludes || !redact.SecretName(name) && !redact.SecretValue(value), value
 }
 
 // withoutUser strips the user from each URL of a list; what cannot be read as a

@@ -1,4 +1,6 @@
-package rollout
+// Package redact takes secrets out of text: values that are known to be secret,
+// and what has the shape of a known kind of key.
+package redact
 
 import (
 	"encoding/binary"
@@ -12,41 +14,27 @@ import (
 // redacted stands where a secret was.
 const redacted = "[redacted]"
 
-// minSecret is the length from which the value of a variable counts as secret.
+// minSecret is the length from which a value is taken out.
 const minSecret = 8
 
-// Redactor takes secrets out of bytes: the values of variables whose names say
-// that they are secret, also where they are escaped as JSON once or twice or
-// for a URL; and what has the shape of a known kind of key. It may be used
-// concurrently, and makes one pass over its input.
+// Redactor takes secrets out of bytes: those it was made for, the values of
+// variables whose names say that they are secret, both also where they are escaped
+// as JSON once or twice or for a URL; and what has the shape of a known kind of
+// key. It may be used concurrently, and makes one pass over its input.
 type Redactor struct {
-	env   []string
-	build sync.Once
+	env     []string
+	secrets []string
+	build   sync.Once
 	// needles are the forms of all values by their first eight bytes, long ones
 	// first; filter has a bit for each such beginning.
 	needles map[uint64][]string
 	filter  [1 << 10]uint64
 }
 
-// NewRedactor makes a redactor for the variables of env, each NAME=value. It
-// does no work until it is used.
-func NewRedactor(env []string) *Redactor {
-	return &Redactor{env: slices.Clone(env)}
-}
-
-// secretName reports whether a variable of this name holds a secret.
-func secretName(name string) bool {
-	name = strings.ToUpper(name)
-	switch name {
-	case "SSH_AUTH_SOCK", "XAUTHORITY", "GNOME_KEYRING_CONTROL": // paths, and in many outputs
-		return false
-	}
-	for _, word := range []string{"KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "DSN"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
+// New makes a redactor for the variables of env, each NAME=value, and for other
+// secrets. It does no work until it is used.
+func New(env []string, secrets ...string) *Redactor {
+	return &Redactor{env: slices.Clone(env), secrets: slices.Clone(secrets)}
 }
 
 // ordinary values are settings, not secrets; to hide them would hide words.
@@ -61,10 +49,11 @@ func ordinary(value string) bool {
 func (r *Redactor) prepare() {
 	r.needles = map[uint64][]string{}
 	for _, v := range r.env {
-		name, value, _ := strings.Cut(v, "=")
-		if !secretName(name) {
-			continue
+		if name, value, _ := strings.Cut(v, "="); hides(name) {
+			r.secrets = append(r.secrets, value)
 		}
+	}
+	for _, value := range r.secrets {
 		for _, s := range []string{value, strings.TrimSpace(value)} {
 			if len(s) >= minSecret && !ordinary(s) {
 				for _, form := range forms(s) {
@@ -77,7 +66,7 @@ func (r *Redactor) prepare() {
 		slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
 		r.needles[k] = slices.Compact(list)
 	}
-	r.env = nil
+	r.env, r.secrets = nil, nil
 }
 
 // forms returns s as it may stand in a text.

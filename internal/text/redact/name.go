@@ -1,0 +1,55 @@
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// secretWords are the words in the name of a secret.
+var secretWords = []string{"KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "DSN"}
+
+// holdsWord reports whether name, in upper case, has one of the words.
+func holdsWord(name string) bool {
+	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// SecretName reports whether a variable of this name is taken for a secret.
+func SecretName(name string) bool {
+	name = strings.ToUpper(name)
+	return holdsWord(name) && !strings.HasPrefix(name, "GIT_AUTHOR_") // it only looks like AUTH
+}
+
+// hides reports whether the value of a variable is taken out of text. Some
+// variables hold paths that many outputs show.
+func hides(name string) bool {
+	switch name = strings.ToUpper(name); name {
+	case "SSH_AUTH_SOCK", "XAUTHORITY", "GNOME_KEYRING_CONTROL":
+		return false
+	}
+	return holdsWord(name)
+}
+
+// secretValue matches values that are secrets whatever their name is.
+var secretValue = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[^A-Za-z0-9])(` + strings.Join([]string{
+		`sk-[A-Za-z0-9_-]{16,}`,                            // OpenAI, Anthropic and their like
+		`gh[pousr]_[A-Za-z0-9]{20,}`,                       // GitHub
+		`github_pat_[A-Za-z0-9_]{20,}`,                     //
+		`glpat-[A-Za-z0-9_-]{16,}`,                         // GitLab
+		`xox[abeoprs]-[A-Za-z0-9-]{10,}`,                   // Slack
+		`(AKIA|ASIA)[0-9A-Z]{16}`,                          // AWS
+		`AIza[0-9A-Za-z_-]{30,}`,                           // Google
+		`ya29\.[0-9A-Za-z_-]{20,}`,                         //
+		`(npm|pypi|hf|dop_v1|shpat)[_-][A-Za-z0-9]{20,}`,   //
+		`[rs]k_(live|test)_[A-Za-z0-9]{16,}`,               // Stripe
+		`SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`,       // SendGrid
+		`eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`,     // JWT
+		`-----BEGIN [A-Z ]*PRIVATE KEY`,                    //
+		`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@\S+`, // password in a URL
+	}, "|") + `)`)
+})
+
+// SecretValue reports whether a value has the shape of a known kind of secret.
+func SecretValue(value string) bool { return secretValue().MatchString(value) }
