@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"kerf/internal/config"
+	"kerf/internal/config/document"
+	"kerf/internal/config/edit"
 	"kerf/internal/host"
 )
 
@@ -97,11 +99,11 @@ func (p *program) addServer(name string, s map[string]any, lists pairs, cwd, bea
 	if err != nil {
 		return err
 	}
-	if err := config.Set(file, config.Key("mcp_servers", name), s); err != nil {
+	if err := edit.Set(file, document.Key("mcp_servers", name), s); err != nil {
 		return err
 	}
 	if _, err := p.host(nil); err != nil { // what does not load must not stay
-		if undo := config.Unset(file, config.Key("mcp_servers", name)); undo != nil {
+		if undo := edit.Unset(file, document.Key("mcp_servers", name)); undo != nil {
 			return fmt.Errorf("%w; and %w", err, undo)
 		}
 		return err
@@ -288,7 +290,7 @@ func (p *program) mcpRemove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := config.Unset(file, config.Key("mcp_servers", args[0])); err != nil {
+			if err := edit.Unset(file, document.Key("mcp_servers", args[0])); err != nil {
 				return err
 			}
 			fmt.Fprintf(p.stdout, "removed %s from %s\n", args[0], file)

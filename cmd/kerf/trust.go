@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kerf/internal/config"
+	"kerf/internal/config/trust"
 	"kerf/internal/host"
 )
 
@@ -41,16 +41,16 @@ func (p *program) trust(yes, no bool) error {
 	c := h.Config
 	switch {
 	case yes:
-		hash, err := config.ContentHash(c.Root, c.Cwd, c.Home)
+		hash, err := trust.Hash(c.Root, c.Cwd, c.Home)
 		if err != nil {
 			return fmt.Errorf("this project cannot be trusted as it is: %w", err)
 		}
-		err = config.TrustProject(c.Home, c.Root, hash)
+		err = trust.Accept(c.Home, c.Root, hash)
 		if err != nil {
 			return err
 		}
 	case no:
-		if err := config.DistrustProject(c.Home, c.Root); err != nil {
+		if err := trust.Refuse(c.Home, c.Root); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"kerf/internal/config"
+	"kerf/internal/config/trust"
 	"kerf/internal/front/tui"
 	"kerf/internal/host"
 )
@@ -22,16 +23,16 @@ func (o *tuiOptions) trustQuestion(h *host.Host) (*tui.Trust, error) {
 	}
 	// The answer is about what is there now, and the files are named after it was
 	// read: what comes later is not trusted.
-	hash, err := config.ContentHash(c.Root, c.Cwd, c.Home)
+	hash, err := trust.Hash(c.Root, c.Cwd, c.Home)
 	if err != nil {
 		return nil, nil // it cannot be trusted, and stays as it is
 	}
 	t := &tui.Trust{Root: c.Root, Changed: state == config.Changed, Found: steering(c.Root, c.Cwd, c.Home)}
 	t.Decide = func(yes bool) error {
 		if !yes {
-			return config.DistrustProject(c.Home, c.Root)
+			return trust.Refuse(c.Home, c.Root)
 		}
-		if err := config.TrustProject(c.Home, c.Root, hash); err != nil {
+		if err := trust.Accept(c.Home, c.Root, hash); err != nil {
 			return err
 		}
 		again, err := o.p.host(nil)

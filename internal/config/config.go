@@ -8,15 +8,18 @@
 // and unknown words are errors that name file and line.
 package config
 
-import "time"
+import (
+	"time"
+
+	"kerf/internal/config/document"
+)
 
 // Config is the merged configuration. It is immutable once loaded and may be
 // read by several goroutines.
 //
-// Tags: key is the TOML key; enum lists the words a string may be; min and max
-// bound a number; unit is that of a duration; form names another way to write
-// the value; secret hides the value from Show; project allows the key in a
-// project's file ("any", or the only word allowed there).
+// Its tags are those of package schema, and: secret hides the value from Show;
+// project allows the key in a project's file ("any", or the only word allowed
+// there).
 type Config struct {
 	// Home is KERF_HOME, absolute. Root is the project root: the nearest
 	// directory at or above Cwd with a root marker, or Cwd itself.
@@ -68,7 +71,7 @@ type Config struct {
 	// compares it with what the directory holds now.
 	Projects map[string]Project `key:"projects"`
 
-	tree *value
+	tree *document.Value
 }
 
 // WorkspaceWrite widens or narrows the workspace-write sandbox. Roots are
@@ -231,4 +234,21 @@ type Project struct {
 	// TrustedHash lists the contents of .kerf that the user agreed to. Without
 	// one, a trust_level written by hand trusts whatever is there.
 	TrustedHash []string `key:"trusted_hash" form:"list"`
+}
+
+// Error is a fault in the configuration.
+type Error = document.Error
+
+// Warning is something in the configuration that has no effect. It stops
+// nothing.
+type Warning struct {
+	File    string
+	Line    int
+	Key     string
+	Message string
+}
+
+// String gives "file:line: message" on one line.
+func (w Warning) String() string {
+	return document.Origin{File: w.File, Line: w.Line}.String() + ": " + w.Message
 }

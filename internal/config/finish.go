@@ -4,19 +4,15 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
+
+	"kerf/internal/config/document"
 )
 
 // DefaultModel is used with the built-in OpenAI provider when none is named.
 const DefaultModel = "gpt-5.5"
-
-func (c *Config) pour(v *value) error {
-	p := pourer{}
-	return p.pour(reflect.ValueOf(c).Elem(), v, "", nil)
-}
 
 // finish fills what follows from other values and checks what involves several.
 func (c *Config) finish(o Options) error {
@@ -29,12 +25,12 @@ func (c *Config) finish(o Options) error {
 }
 
 func (c *Config) fault(message string, path ...string) error {
-	key := Key(path...)
-	v := c.tree.get(path...)
+	key := document.Key(path...)
+	v := c.tree.Get(path...)
 	for n := len(path); v == nil && n > 0; n-- {
-		v = c.tree.get(path[:n-1]...)
+		v = c.tree.Get(path[:n-1]...)
 	}
-	return &Error{v.from.file, v.from.line, key, key + ": " + message}
+	return v.From.Fault(key, key+": "+message)
 }
 
 func (c *Config) finishProviders(Options) error {
@@ -42,14 +38,14 @@ func (c *Config) finishProviders(Options) error {
 		p := c.Providers["openai"]
 		p.BaseURL = c.OpenAIBaseURL
 		c.Providers["openai"] = p
-		at := c.tree.get("openai_base_url")
-		layer := newTable(at.from)
-		layer.put(&value{leaf: c.OpenAIBaseURL, from: at.from}, "model_providers", "openai", "base_url")
-		c.tree = merge(c.tree, layer)
+		at := c.tree.Get("openai_base_url")
+		layer := document.NewTable(at.From)
+		layer.Put(&document.Value{Leaf: c.OpenAIBaseURL, From: at.From}, "model_providers", "openai", "base_url")
+		c.tree = document.Merge(c.tree, layer)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		p := c.Providers[name]
-		has := func(key string) bool { return c.tree.get("model_providers", name, key) != nil }
+		has := func(key string) bool { return c.tree.Get("model_providers", name, key) != nil }
 		if p.Name == "" {
 			p.Name = name
 		}
@@ -80,8 +76,8 @@ func (c *Config) finishProviders(Options) error {
 func (c *Config) finishModel(Options) error {
 	if _, ok := c.Providers[c.ModelProvider]; !ok {
 		names := slices.Sorted(maps.Keys(c.Providers))
-		return c.fault("expected one of "+strings.Join(names, ", ")+", found "+quote(clip(c.ModelProvider))+
-			hint(c.ModelProvider, names), "model_provider")
+		return c.fault("expected one of "+strings.Join(names, ", ")+", found "+document.Quote(document.Clip(c.ModelProvider))+
+			document.Hint(c.ModelProvider, names), "model_provider")
 	}
 	if c.Model == "" && c.ModelProvider == "openai" {
 		c.Model = DefaultModel
@@ -101,7 +97,7 @@ func (c *Config) finishServers(Options) error {
 		case s.URL != "" && !strings.HasPrefix(s.URL, "http://") && !strings.HasPrefix(s.URL, "https://"):
 			return c.fault("expected an address that begins with http:// or https://", append(path, "url")...)
 		}
-		if c.tree.get(append(path, "enabled")...) == nil {
+		if c.tree.Get(append(path, "enabled")...) == nil {
 			s.Enabled = true
 		}
 		if s.StartupTimeout == 0 {
@@ -129,8 +125,8 @@ func (c *Config) finishPaths(o Options) error {
 	for i, dir := range c.WorkspaceWrite.WritableRoots {
 		dir = expandHome(dir, o.Env)
 		if !filepath.IsAbs(dir) {
-			if from := c.tree.get(key...).from; from.line > 0 {
-				return c.fault("expected absolute paths, found "+quote(clip(dir)), key...)
+			if from := c.tree.Get(key...).From; from.Line > 0 {
+				return c.fault("expected absolute paths, found "+document.Quote(document.Clip(dir)), key...)
 			}
 			dir = filepath.Join(c.Cwd, dir)
 		}
@@ -162,7 +158,7 @@ func (c *Config) finishPermissions(Options) error {
 	}
 	if _, ok := c.Permissions[name]; !ok {
 		names := slices.Sorted(maps.Keys(c.Permissions))
-		return c.fault("no [permissions."+Key(name)+"]"+hint(name, names), "default_permissions")
+		return c.fault("no [permissions."+document.Key(name)+"]"+document.Hint(name, names), "default_permissions")
 	}
 	return nil
 }

@@ -1,27 +1,9 @@
 package config
 
-import "slices"
+import "kerf/internal/config/schema"
 
-// foreign reports whether path is a key that other agents' files have and Kerf
-// has no use for. Such keys are passed over, so that one file can serve both;
-// loud ones change what a user would expect to happen and deserve a word.
-func foreign(path []string) (known, loud bool) {
-	for _, set := range []struct {
-		loud bool
-		keys [][]string
-	}{{false, quietKeys()}, {true, loudKeys()}} {
-		for _, k := range set.keys {
-			if len(path) >= len(k) && matches(k, path[:len(k)]) {
-				return true, set.loud
-			}
-		}
-	}
-	return false, false
-}
-
-func matches(pattern, path []string) bool {
-	return slices.EqualFunc(pattern, path, func(p, k string) bool { return p == "*" || p == k })
-}
+// foreign are the keys of other agents' files that Kerf has no use for.
+func foreign() schema.Foreign { return schema.Foreign{Quiet: quietKeys(), Loud: loudKeys()} }
 
 func quietKeys() [][]string {
 	return [][]string{

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kerf/internal/config/document"
+	"kerf/internal/config/trust"
 )
 
 // Hook is one program that watches a session.
@@ -45,9 +48,9 @@ func (c *Config) HookList() (list []Hook, warnings []string, err error) {
 	if err := readHooks(own, data, err, read); err != nil {
 		return nil, nil, err
 	}
-	for _, dir := range chain(c.Root, c.Cwd) {
+	for _, dir := range trust.Chain(c.Root, c.Cwd) {
 		file := filepath.Join(dir, ".kerf", "hooks.json")
-		if isHome(dir, c.Home) {
+		if trust.IsHome(dir, c.Home) {
 			continue
 		}
 		if _, err := os.Lstat(file); err != nil {
@@ -57,7 +60,7 @@ func (c *Config) HookList() (list []Hook, warnings []string, err error) {
 			warnings = append(warnings, file+": ignored: the project is not trusted with this content")
 			continue
 		}
-		data, err := readBeneath(dir, ".kerf/hooks.json")
+		data, err := trust.ReadBeneath(dir, ".kerf/hooks.json")
 		if err := readHooks(file, data, err, read); err != nil {
 			return nil, nil, err
 		}
@@ -69,7 +72,7 @@ func (c *Config) HookList() (list []Hook, warnings []string, err error) {
 // its line.
 func (c *Config) finishHooks(Options) error {
 	_, err := hooksOf("", c.Hooks)
-	var fault *Error
+	var fault *document.Error
 	if errors.As(err, &fault) {
 		event := strings.TrimPrefix(fault.Key, "hooks.")
 		return c.fault(strings.TrimPrefix(fault.Message, fault.Key+": "), "hooks", event)
@@ -89,13 +92,13 @@ func readHooks(file string, data []byte, err error, read func(string, map[string
 		return nil
 	}
 	if err != nil {
-		return &Error{File: file, Message: cause(err)}
+		return &document.Error{File: file, Message: document.Cause(err)}
 	}
 	var doc struct {
 		Hooks map[string]any `json:"hooks"`
 	}
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return &Error{File: file, Message: err.Error()}
+		return &document.Error{File: file, Message: err.Error()}
 	}
 	return read(file, doc.Hooks)
 }
@@ -166,5 +169,5 @@ func hookOf(from, event, matcher string, x any) (Hook, error) {
 }
 
 func hookFault(from, event, message string) error {
-	return &Error{File: from, Key: "hooks." + event, Message: "hooks." + event + ": " + message}
+	return &document.Error{File: from, Key: "hooks." + event, Message: "hooks." + event + ": " + message}
 }

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kerf/internal/config/trust"
 )
 
 // TestSEC_C2_HooksOfAProjectNeedTrustInTheirBytes has a project name programs.
@@ -24,11 +26,11 @@ func TestSEC_C2_HooksOfAProjectNeedTrustInTheirBytes(t *testing.T) {
 		t.Errorf("untrusted: %d hooks, %q", n, warned)
 	}
 	c := w.must(nil)
-	hash, err := ContentHash(c.Root, c.Cwd, c.Home)
+	hash, err := trust.Hash(c.Root, c.Cwd, c.Home)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := TrustProject(c.Home, c.Root, hash); err != nil {
+	if err := trust.Accept(c.Home, c.Root, hash); err != nil {
 		t.Fatal(err)
 	}
 	if n, warned := count(); n != 1 || warned != "" { // control

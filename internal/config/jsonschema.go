@@ -1,22 +1,20 @@
 package config
 
 import (
-	"math"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"kerf/internal/config/schema"
 )
 
 // JSONSchema is the JSON schema of config.toml, for editors. It comes from the
 // tags of Config and admits whatever Load admits; Load also checks what involves
 // several keys.
 func JSONSchema() *jsonschema.Schema {
-	whole := tableSchema(reflect.TypeFor[Config](), nil)
-	profile := tableSchema(reflect.TypeFor[Config](), nil)
+	whole := settingsSchema()
+	profile := settingsSchema()
 	for _, key := range []string{"profile", "projects"} {
 		delete(profile.Properties, key)
 	}
@@ -28,110 +26,10 @@ func JSONSchema() *jsonschema.Schema {
 	return whole
 }
 
-// nothing is the schema that nothing obeys.
-func nothing() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
-
-// tableSchema is the schema of a table whose keys are the fields of t. path is
-// where it stands; entries of maps are "*".
-func tableSchema(t reflect.Type, path []string) *jsonschema.Schema {
-	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: nothing()}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if key := f.Tag.Get("key"); key != "" {
-			s.Properties[key] = valueSchema(f.Type, f.Tag, append(path[:len(path):len(path)], key))
-			s.PropertyOrder = append(s.PropertyOrder, key)
-		}
-	}
-	if len(path) == 0 {
-		s.Properties["web_search"] = s.Properties["tools"].Properties["web_search"].CloneSchemas()
-		s.PropertyOrder = append(s.PropertyOrder, "web_search")
-	}
-	if slices.Equal(path, []string{"agents"}) {
-		s.AdditionalProperties = &jsonschema.Schema{Type: "object", Description: "a role of another agent's file; passed over"}
-	}
-	for _, k := range slices.Concat(quietKeys(), loudKeys()) {
-		last := len(k) - 1
-		if slices.Equal(k[:last], path) && s.Properties[k[last]] == nil {
-			s.Properties[k[last]] = &jsonschema.Schema{Description: "a key of other agents' files; passed over"}
-			s.PropertyOrder = append(s.PropertyOrder, k[last])
-		}
-	}
+// settingsSchema is that of the keys of Config and of the second home of one.
+func settingsSchema() *jsonschema.Schema {
+	s := schema.JSON(reflect.TypeFor[Config](), foreign())
+	s.Properties["web_search"] = s.Properties["tools"].Properties["web_search"].CloneSchemas()
+	s.PropertyOrder = slices.Insert(s.PropertyOrder, slices.Index(s.PropertyOrder, "projects")+1, "web_search")
 	return s
-}
-
-// valueSchema is the schema of one value, with the other ways to write it.
-func valueSchema(t reflect.Type, tag reflect.StructTag, path []string) *jsonschema.Schema {
-	s := usualSchema(t, tag, path)
-	other := &jsonschema.Schema{}
-	switch tag.Get("form") {
-	case "list":
-		other.Type = "string"
-	case "toggle":
-		other = &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"enabled": {Type: "boolean"}}}
-	case "yesno":
-		other.Type = "boolean"
-	case "search":
-		other.Types = []string{"boolean", "object"}
-	case "paths":
-		other = pathsSchema(s.AdditionalProperties)
-		return other
-	default:
-		return s
-	}
-	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, other}}
-}
-
-// pathsSchema is that of tables that nest as directories do.
-func pathsSchema(leaf *jsonschema.Schema) *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"glob_scan_max_depth": {}},
-		AdditionalProperties: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{leaf, {Type: "object"}}}}
-}
-
-func usualSchema(t reflect.Type, tag reflect.StructTag, path []string) *jsonschema.Schema {
-	if t == reflect.TypeFor[time.Duration]() {
-		return durationSchema(tag)
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		return tableSchema(t, path)
-	case reflect.Map:
-		s := &jsonschema.Schema{Type: "object"}
-		if t.Elem().Kind() != reflect.Interface {
-			s.AdditionalProperties = valueSchema(t.Elem(), entryTag(tag), append(path[:len(path):len(path)], "*"))
-		}
-		return s
-	case reflect.Slice:
-		return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}
-	case reflect.Bool:
-		return &jsonschema.Schema{Type: "boolean"}
-	case reflect.Int, reflect.Int64:
-		s := &jsonschema.Schema{Type: "integer", Minimum: bound(tag, "min", math.MinInt32)}
-		if tag.Get("max") != "" {
-			s.Maximum = bound(tag, "max", 0)
-		}
-		return s
-	case reflect.Float64:
-		return &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0)}
-	}
-	s := &jsonschema.Schema{Type: "string"}
-	for _, word := range strings.Fields(tag.Get("enum")) {
-		s.Enum = append(s.Enum, word)
-	}
-	return s
-}
-
-// durationSchema is that of a time: a number, which may have a fraction.
-func durationSchema(tag reflect.StructTag) *jsonschema.Schema {
-	unit := "seconds"
-	if tag.Get("unit") == "ms" {
-		unit = "milliseconds"
-	}
-	return &jsonschema.Schema{Type: "number", ExclusiveMinimum: jsonschema.Ptr(0.0), Description: unit}
-}
-
-func bound(tag reflect.StructTag, name string, usual float64) *float64 {
-	if n, err := strconv.ParseFloat(tag.Get(name), 64); err == nil {
-		usual = n
-	}
-	return &usual
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"kerf/internal/config/document"
+
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/pelletier/go-toml/v2"
 	"pgregory.net/rapid"
@@ -56,7 +58,7 @@ func loads(t testing.TB, text string) error {
 // everyKey writes each key of a table once, with a value that fits.
 func everyKey(b *strings.Builder, t reflect.Type, path []string) {
 	var tables []func()
-	fmt.Fprintf(b, "[%s]\n", Key(path...))
+	fmt.Fprintf(b, "[%s]\n", document.Key(path...))
 	for i := range t.NumField() {
 		f := t.Field(i)
 		key := f.Tag.Get("key")

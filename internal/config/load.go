@@ -4,18 +4,17 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+
+	"kerf/internal/config/document"
+	"kerf/internal/config/schema"
 )
 
 //go:embed defaults.toml
 var defaults []byte
-
-// maxFile bounds a configuration file, in bytes.
-const maxFile = 1 << 20
 
 // Options says what Load reads.
 type Options struct {
@@ -38,7 +37,7 @@ type Options struct {
 	Trusted bool
 }
 
-// Load reads and merges all layers. A fault is an *Error; nothing half-read is
+// Load reads and merges all layers. A fault is an *document.Error; nothing half-read is
 // returned. Warnings name what has no effect.
 func Load(o Options) (*Config, []Warning, error) {
 	if o.Env == nil {
@@ -60,7 +59,7 @@ func Load(o Options) (*Config, []Warning, error) {
 		return nil, l.warnings, err
 	}
 	c := &Config{Home: o.Home, Cwd: o.Cwd, Root: l.root, tree: l.tree}
-	if err := c.pour(l.tree); err != nil {
+	if err := (&schema.Decoder{Foreign: foreign()}).Decode(c, l.tree); err != nil {
 		return nil, l.warnings, err
 	}
 	if err := c.finish(o); err != nil {
@@ -88,13 +87,13 @@ func HomeDir(env func(string) string) (string, error) {
 // loader stacks the layers.
 type loader struct {
 	o        Options
-	tree     *value
+	tree     *document.Value
 	root     string
 	warnings []Warning
 }
 
 func (l *loader) layers() error {
-	base, err := parse(fromDefault, defaults)
+	base, err := document.Parse(fromDefault, defaults)
 	if err != nil {
 		return err
 	}
@@ -128,21 +127,21 @@ func (l *loader) layers() error {
 }
 
 // add checks a layer and lays it over the others.
-func (l *loader) add(v *value) error {
+func (l *loader) add(v *document.Value) error {
 	if err := l.check(v, nil); err != nil {
 		return err
 	}
-	l.tree = merge(l.tree, v)
+	l.tree = document.Merge(l.tree, v)
 	return nil
 }
 
 // check reports what is wrong with one layer alone, so that a fault is told
 // even where a higher layer hides it.
-func (l *loader) check(v *value, at []string) error {
+func (l *loader) check(v *document.Value, at []string) error {
 	canonical(v)
 	var unused []string
-	var first *value
-	p := pourer{at: at, ignored: func(key string, v *value, loud bool) {
+	var first *document.Value
+	d := schema.Decoder{At: at, Foreign: foreign(), Ignored: func(key string, v *document.Value, loud bool) {
 		if loud {
 			unused = append(unused, key)
 			if first == nil {
@@ -151,39 +150,39 @@ func (l *loader) check(v *value, at []string) error {
 		}
 	}}
 	rest := v
-	if profiles := v.table["profiles"]; profiles != nil {
+	if profiles := v.Table["profiles"]; profiles != nil {
 		if len(at) > 0 {
-			return p.fault(profiles, []string{"profiles"}, "a profile cannot hold profiles")
+			return d.Fault(profiles, []string{"profiles"}, "a profile cannot hold profiles")
 		}
-		rest = &value{table: without(v.table, "profiles"), from: v.from}
+		rest = &document.Value{Table: without(v.Table, "profiles"), From: v.From}
 		if err := l.checkProfiles(profiles); err != nil {
 			return err
 		}
 	}
 	var scratch Config
-	if err := p.pour(reflect.ValueOf(&scratch).Elem(), rest, "", nil); err != nil {
+	if err := d.Decode(&scratch, rest); err != nil {
 		return err
 	}
 	if len(unused) > 0 {
-		l.warn(first.from, unused[0], "not used by Kerf: "+strings.Join(unused, ", "))
+		l.warn(first.From, unused[0], "not used by Kerf: "+strings.Join(unused, ", "))
 	}
 	return nil
 }
 
-func (l *loader) checkProfiles(profiles *value) error {
-	p := pourer{}
-	if profiles.table == nil {
-		return p.fault(profiles, []string{"profiles"}, "expected a table, found %s", profiles.kind())
+func (l *loader) checkProfiles(profiles *document.Value) error {
+	d := schema.Decoder{}
+	if profiles.Table == nil {
+		return d.Fault(profiles, []string{"profiles"}, "expected a table, found %s", profiles.Kind())
 	}
-	for _, name := range profiles.inOrder() {
-		v := profiles.table[name]
+	for _, name := range profiles.InOrder() {
+		v := profiles.Table[name]
 		at := []string{"profiles", name}
-		if v.table == nil {
-			return p.fault(v, at, "expected a table, found %s", v.kind())
+		if v.Table == nil {
+			return d.Fault(v, at, "expected a table, found %s", v.Kind())
 		}
 		for _, k := range []string{"profile", "projects"} {
-			if sub := v.table[k]; sub != nil {
-				return p.fault(sub, append(at, k), "does not belong in a profile")
+			if sub := v.Table[k]; sub != nil {
+				return d.Fault(sub, append(at, k), "does not belong in a profile")
 			}
 		}
 		if err := l.check(v, at); err != nil {
@@ -194,104 +193,66 @@ func (l *loader) checkProfiles(profiles *value) error {
 }
 
 func (l *loader) file(path string) error {
-	v, err := readFile(path)
+	v, err := document.ReadFile(path)
 	if err != nil || v == nil {
 		return err
 	}
 	return l.add(v)
 }
 
-// readFile parses a file; nil means there is none.
-func readFile(path string) (*value, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, &Error{File: path, Message: cause(err)}
-	}
-	if err := readable(path, info); err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, &Error{File: path, Message: cause(err)}
-	}
-	return parse(path, data)
-}
-
-func readable(path string, info fs.FileInfo) error {
-	if !info.Mode().IsRegular() {
-		return &Error{File: path, Message: "expected a regular file"}
-	}
-	if info.Size() > maxFile {
-		return &Error{File: path, Message: fmt.Sprintf("is larger than %d bytes", maxFile)}
-	}
-	return nil
-}
-
-// cause is the reason in a file error, without operation and path.
-func cause(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
-}
-
 // profile adds the chosen profile: a table of the files so far, then a file of
 // its own.
-func (l *loader) profile(over *value) error {
-	name, from := l.o.Profile, origin{file: "-p"}
-	for _, t := range []*value{over, l.tree} {
-		if v := t.table["profile"]; name == "" && v != nil {
-			name, _ = v.leaf.(string)
-			from = v.from
+func (l *loader) profile(over *document.Value) error {
+	name, from := l.o.Profile, document.Origin{File: "-p"}
+	for _, t := range []*document.Value{over, l.tree} {
+		if v := t.Table["profile"]; name == "" && v != nil {
+			name, _ = v.Leaf.(string)
+			from = v.From
 		}
 	}
-	profiles := l.tree.table["profiles"]
-	l.tree = &value{table: without(l.tree.table, "profiles"), from: l.tree.from}
+	profiles := l.tree.Table["profiles"]
+	l.tree = &document.Value{Table: without(l.tree.Table, "profiles"), From: l.tree.From}
 	if name == "" {
 		return nil
 	}
 	fault := func(format string, args ...any) error {
-		return &Error{from.file, from.line, "profile", "profile: " + fmt.Sprintf(format, args...)}
+		return from.Fault("profile", "profile: "+fmt.Sprintf(format, args...))
 	}
-	if !bare(name) {
-		return fault("expected letters, digits, - and _, found %q", clip(name))
+	if !document.Bare(name) {
+		return fault("expected letters, digits, - and _, found %q", document.Clip(name))
 	}
-	table := profiles.get(name)
+	table := profiles.Get(name)
 	file := filepath.Join(l.o.Home, name+".config.toml")
-	fromFile, err := readFile(file)
+	fromFile, err := document.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	if table == nil && fromFile == nil {
-		return fault("no [profiles.%s] in %s and no %s%s", name, filepath.Join(l.o.Home, "config.toml"), file, hint(name, profiles.inOrderOrNone()))
+		return fault("no [profiles.%s] in %s and no %s%s", name, filepath.Join(l.o.Home, "config.toml"), file, document.Hint(name, profiles.InOrder()))
 	}
 	if table != nil {
-		l.tree = merge(l.tree, table)
+		l.tree = document.Merge(l.tree, table)
 	}
 	if fromFile != nil {
 		for _, k := range []string{"profile", "profiles"} {
-			if v := fromFile.table[k]; v != nil {
-				return &Error{file, v.from.line, k, k + ": does not belong in a profile"}
+			if v := fromFile.Table[k]; v != nil {
+				return v.From.Fault(k, k+": does not belong in a profile")
 			}
 		}
 		if err := l.add(fromFile); err != nil {
 			return err
 		}
 	}
-	l.tree = merge(l.tree, &value{table: map[string]*value{"profile": {leaf: name, from: from}}, from: from})
+	l.tree = document.Merge(l.tree, &document.Value{Table: map[string]*document.Value{"profile": {Leaf: name, From: from}}, From: from})
 	return nil
 }
 
 // environment adds the few variables that count.
 func (l *loader) environment() {
 	set := func(name, text string, path ...string) {
-		layer := newTable(origin{})
-		layer.put(&value{leaf: text, from: origin{file: "environment " + name}}, path...)
-		l.tree = merge(l.tree, layer)
+		layer := document.NewTable(document.Origin{})
+		layer.Put(&document.Value{Leaf: text, From: document.Origin{File: "environment " + name}}, path...)
+		l.tree = document.Merge(l.tree, layer)
 	}
 	if s := l.o.Env("OPENAI_BASE_URL"); s != "" {
 		set("OPENAI_BASE_URL", s, "openai_base_url")
@@ -301,8 +262,8 @@ func (l *loader) environment() {
 	}
 }
 
-func (l *loader) overrides() (*value, error) {
-	t := newTable(origin{file: fromOverride})
+func (l *loader) overrides() (*document.Value, error) {
+	t := document.NewTable(document.Origin{File: fromOverride})
 	for _, arg := range l.o.Overrides {
 		if err := override(t, arg); err != nil {
 			return nil, err
@@ -312,13 +273,13 @@ func (l *loader) overrides() (*value, error) {
 }
 
 func (l *loader) flags() error {
-	t := newTable(origin{file: fromFlag})
+	t := document.NewTable(document.Origin{File: fromFlag})
 	for key, x := range l.o.Flags {
-		path, err := SplitKey(key)
+		path, err := document.SplitKey(key)
 		if err != nil {
-			return &Error{File: fromFlag, Message: err.Error()}
+			return &document.Error{File: fromFlag, Message: err.Error()}
 		}
-		t.put(&value{leaf: leafOf(x), from: t.from}, path...)
+		t.Put(&document.Value{Leaf: leafOf(x), From: t.From}, path...)
 	}
 	return l.add(t)
 }
@@ -341,24 +302,24 @@ func leafOf(x any) any {
 	return x
 }
 
-func (l *loader) warn(from origin, key, message string) {
-	l.warnings = append(l.warnings, Warning{from.file, from.line, key, message})
+func (l *loader) warn(from document.Origin, key, message string) {
+	l.warnings = append(l.warnings, Warning{from.File, from.Line, key, message})
 }
 
 // canonical moves keys that have two homes to the one that the schema knows.
-func canonical(v *value) {
-	search := v.table["web_search"]
+func canonical(v *document.Value) {
+	search := v.Table["web_search"]
 	if search == nil {
 		return
 	}
-	v.table = without(v.table, "web_search")
-	if tools := v.table["tools"]; tools == nil || tools.table != nil && tools.table["web_search"] == nil {
-		v.put(search, "tools", "web_search")
+	v.Table = without(v.Table, "web_search")
+	if tools := v.Table["tools"]; tools == nil || tools.Table != nil && tools.Table["web_search"] == nil {
+		v.Put(search, "tools", "web_search")
 	}
 }
 
-func without(t map[string]*value, key string) map[string]*value {
-	rest := make(map[string]*value, len(t))
+func without(t map[string]*document.Value, key string) map[string]*document.Value {
+	rest := make(map[string]*document.Value, len(t))
 	for k, v := range t {
 		if k != key {
 			rest[k] = v
@@ -368,16 +329,9 @@ func without(t map[string]*value, key string) map[string]*value {
 }
 
 // plain marks a tree as coming from what has no lines.
-func plain(v *value, file string) {
-	v.from = origin{file: file}
-	for _, sub := range v.table {
+func plain(v *document.Value, file string) {
+	v.From = document.Origin{File: file}
+	for _, sub := range v.Table {
 		plain(sub, file)
 	}
-}
-
-func (v *value) inOrderOrNone() []string {
-	if v == nil {
-		return nil
-	}
-	return v.inOrder()
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/config/document"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -312,7 +314,7 @@ func TestIrregularFilesAreRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	os.Remove(filepath.Join(w.home, "config.toml"))
-	w.write("config.toml", strings.Repeat("#", maxFile+1))
+	w.write("config.toml", strings.Repeat("#", document.MaxFile+1))
 	if _, _, err := w.load(nil); err == nil || !strings.Contains(err.Error(), "larger") {
 		t.Errorf("got %v", err)
 	}

@@ -2,35 +2,37 @@ package config
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+	"reflect"
+
+	"kerf/internal/config/document"
+	"kerf/internal/config/schema"
+	"kerf/internal/config/trust"
 )
 
 // project finds the project root and, when the project is trusted, adds its
 // files from the root down to the working directory.
 func (l *loader) project() error {
 	var markers []string
-	if v := l.tree.table["project_root_markers"]; v != nil {
-		list, _ := v.leaf.([]any)
+	if v := l.tree.Table["project_root_markers"]; v != nil {
+		list, _ := v.Leaf.([]any)
 		for _, m := range list {
 			if s, ok := m.(string); ok {
 				markers = append(markers, s)
 			}
 		}
 	}
-	l.root = projectRoot(l.o.Cwd, markers)
-	for _, dir := range chain(l.root, l.o.Cwd) {
-		if isHome(dir, l.o.Home) {
+	l.root = trust.Root(l.o.Cwd, markers)
+	for _, dir := range trust.Chain(l.root, l.o.Cwd) {
+		if trust.IsHome(dir, l.o.Home) {
 			continue
 		}
 		file := filepath.Join(dir, ".kerf", "config.toml")
 		if !l.o.Trusted {
 			if _, err := os.Lstat(file); err == nil {
-				l.warn(origin{file: file}, "", "ignored: the project is not trusted")
+				l.warn(document.Origin{File: file}, "", "ignored: the project is not trusted")
 			}
 			continue
 		}
@@ -42,20 +44,20 @@ func (l *loader) project() error {
 }
 
 func (l *loader) projectFile(dir, file string) error {
-	data, err := readBeneath(dir, ".kerf/config.toml")
+	data, err := trust.ReadBeneath(dir, ".kerf/config.toml")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return &Error{File: file, Message: cause(err)}
+		return &document.Error{File: file, Message: document.Cause(err)}
 	}
-	v, err := parse(file, data)
+	v, err := document.Parse(file, data)
 	if err != nil {
 		return err
 	}
 	canonical(v)
-	profiles := v.table["profiles"]
-	v.table = without(v.table, "profiles")
+	profiles := v.Table["profiles"]
+	v.Table = without(v.Table, "profiles")
 	if err := l.check(v, nil); err != nil {
 		return err
 	}
@@ -63,110 +65,32 @@ func (l *loader) projectFile(dir, file string) error {
 		l.refuse("profiles", profiles)
 	}
 	l.restrict(v, nil)
-	l.tree = merge(l.tree, v)
+	l.tree = document.Merge(l.tree, v)
 	return nil
 }
 
 // restrict removes from v what a project may not say.
-func (l *loader) restrict(v *value, path []string) {
-	for _, k := range v.inOrder() {
-		sub, here := v.table[k], append(path[:len(path):len(path)], k)
-		tag, known := lookup(here)
+func (l *loader) restrict(v *document.Value, path []string) {
+	for _, k := range v.InOrder() {
+		sub, here := v.Table[k], append(path[:len(path):len(path)], k)
+		tag, known := schema.Lookup(reflect.TypeFor[Config](), here)
 		switch allowed := tag.Get("project"); {
 		case known && allowed == "any":
-		case known && allowed != "" && sub.leaf == allowed:
-		case known && allowed == "" && sub.table != nil:
+		case known && allowed != "" && sub.Leaf == allowed:
+		case known && allowed == "" && sub.Table != nil:
 			l.restrict(sub, here)
-			if len(sub.table) == 0 {
-				delete(v.table, k)
+			if len(sub.Table) == 0 {
+				delete(v.Table, k)
 			}
 		case known:
-			l.refuse(Key(here...), sub)
-			delete(v.table, k)
+			l.refuse(document.Key(here...), sub)
+			delete(v.Table, k)
 		default: // another agent's key; told already
-			delete(v.table, k)
+			delete(v.Table, k)
 		}
 	}
 }
 
-func (l *loader) refuse(key string, v *value) {
-	l.warn(v.from, key, key+": a project cannot set this; ignored")
-}
-
-// readBeneath reads a small regular file in dir without following links.
-func readBeneath(dir, name string) ([]byte, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	parts := strings.Split(name, "/")
-	for i := range parts {
-		info, err := root.Lstat(filepath.Join(parts[:i+1]...))
-		if err != nil {
-			return nil, err
-		}
-		if last := i == len(parts)-1; !last && !info.IsDir() {
-			return nil, errors.New("expected a directory, no link")
-		} else if last {
-			if !info.Mode().IsRegular() {
-				return nil, errors.New("expected a regular file")
-			}
-			if info.Size() > maxFile {
-				return nil, errors.New("is too large")
-			}
-		}
-	}
-	f, err := root.Open(filepath.FromSlash(name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile))
-}
-
-// projectRoot is the nearest directory at or above dir that has a marker, or
-// dir itself.
-func projectRoot(dir string, markers []string) string {
-	for at := dir; ; at = filepath.Dir(at) {
-		for _, m := range markers {
-			if m == "" || !filepath.IsLocal(m) {
-				continue
-			}
-			if _, err := os.Lstat(filepath.Join(at, m)); err == nil {
-				return at
-			}
-		}
-		if at == filepath.Dir(at) {
-			return dir
-		}
-	}
-}
-
-// chain lists the directories from root down to dir, which lies in it.
-func chain(root, dir string) []string {
-	var dirs []string
-	for at := dir; ; at = filepath.Dir(at) {
-		dirs = append(dirs, at)
-		if at == root || at == filepath.Dir(at) {
-			break
-		}
-	}
-	slices.Reverse(dirs)
-	return dirs
-}
-
-// isHome reports whether dir's .kerf is KERF_HOME itself, which is the user's
-// and no project's.
-func isHome(dir, home string) bool {
-	path := filepath.Join(dir, ".kerf")
-	if path == filepath.Clean(home) {
-		return true
-	}
-	a, err := os.Stat(path)
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(home)
-	return err == nil && os.SameFile(a, b)
+func (l *loader) refuse(key string, v *document.Value) {
+	l.warn(v.From, key, key+": a project cannot set this; ignored")
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"kerf/internal/config/trust"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -136,11 +138,11 @@ func TestTrustIsBoundToContent(t *testing.T) {
 	}
 	expect("at first", state(w.project), Undecided)
 
-	first, err := ContentHash(w.project, w.project, w.home)
+	first, err := trust.Hash(w.project, w.project, w.home)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := TrustProject(w.home, w.project, first); err != nil {
+	if err := trust.Accept(w.home, w.project, first); err != nil {
 		t.Fatal(err)
 	}
 	expect("after trusting", state(w.project), Trusted)
@@ -148,8 +150,8 @@ func TestTrustIsBoundToContent(t *testing.T) {
 
 	w.write(rules, "allow rm\n")
 	expect("after a change", state(w.project), Changed)
-	second, _ := ContentHash(w.project, w.project, w.home)
-	if err := TrustProject(w.home, w.project, second); err != nil {
+	second, _ := trust.Hash(w.project, w.project, w.home)
+	if err := trust.Accept(w.home, w.project, second); err != nil {
 		t.Fatal(err)
 	}
 	expect("trusted again", state(w.project), Trusted)
@@ -160,7 +162,7 @@ func TestTrustIsBoundToContent(t *testing.T) {
 	expect("new content below", state(sub), Changed)
 	expect("which is not seen from above", state(w.project), Trusted)
 
-	if err := DistrustProject(w.home, w.project); err != nil {
+	if err := trust.Refuse(w.home, w.project); err != nil {
 		t.Fatal(err)
 	}
 	expect("distrusted", state(w.project), Untrusted)
@@ -179,7 +181,7 @@ func TestContentHashRefusesLinks(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(w.project, ".kerf/skills")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ContentHash(w.project, w.project, w.home); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := trust.Hash(w.project, w.project, w.home); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("got %v", err)
 	}
 }

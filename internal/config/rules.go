@@ -9,6 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kerf/internal/config/document"
+	"kerf/internal/config/edit"
+	"kerf/internal/config/trust"
 )
 
 // RulesFile is one file of command rules. Its format is the business of those who
@@ -47,12 +51,12 @@ func (c *Config) rulesFiles(system string, trusted bool) ([]RulesFile, error) {
 	if !trusted {
 		return files, nil
 	}
-	for _, dir := range chain(c.Root, c.Cwd) {
-		if isHome(dir, c.Home) {
+	for _, dir := range trust.Chain(c.Root, c.Cwd) {
+		if trust.IsHome(dir, c.Home) {
 			continue
 		}
 		found, err := rulesIn(filepath.Join(dir, ".kerf", "rules"), "project", func(path string) ([]byte, error) {
-			return readBeneath(dir, ".kerf/rules/"+filepath.Base(path))
+			return trust.ReadBeneath(dir, ".kerf/rules/"+filepath.Base(path))
 		})
 		if err != nil {
 			return nil, err
@@ -68,7 +72,7 @@ func rulesIn(dir, layer string, read func(string) ([]byte, error)) ([]RulesFile,
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &Error{File: dir, Message: cause(err)}
+		return nil, &document.Error{File: dir, Message: document.Cause(err)}
 	}
 	var files []RulesFile
 	for _, e := range entries {
@@ -78,10 +82,10 @@ func rulesIn(dir, layer string, read func(string) ([]byte, error)) ([]RulesFile,
 		path := filepath.Join(dir, e.Name())
 		data, err := read(path)
 		if err != nil {
-			return nil, &Error{File: path, Message: cause(err)}
+			return nil, &document.Error{File: path, Message: document.Cause(err)}
 		}
-		if len(data) > maxFile {
-			return nil, &Error{File: path, Message: "is too large"}
+		if len(data) > document.MaxFile {
+			return nil, &document.Error{File: path, Message: "is too large"}
 		}
 		files = append(files, RulesFile{path, layer, data})
 	}
@@ -94,7 +98,7 @@ func AddRule(home, line string) error {
 	if strings.ContainsAny(line, "\r\n") {
 		return fmt.Errorf("add rule: a rule is one line")
 	}
-	return rewrite(filepath.Join(home, "rules", ownRules), func(doc []byte) ([]byte, error) {
+	return edit.Rewrite(filepath.Join(home, "rules", ownRules), func(doc []byte) ([]byte, error) {
 		if slices.ContainsFunc(bytes.Split(doc, []byte("\n")), func(l []byte) bool { return string(l) == line }) {
 			return doc, nil
 		}
@@ -108,7 +112,7 @@ func AddRule(home, line string) error {
 // RemoveRule takes line number n and the indented lines below it out of a rules
 // file. Want is what the line has to be.
 func RemoveRule(file string, n int, want string) error {
-	return rewrite(file, func(doc []byte) ([]byte, error) {
+	return edit.Rewrite(file, func(doc []byte) ([]byte, error) {
 		lines := strings.SplitAfter(string(doc), "\n")
 		if n < 1 || n > len(lines) || strings.TrimSpace(lines[n-1]) != strings.TrimSpace(want) {
 			return nil, fmt.Errorf("line %d is another one by now", n)

@@ -10,24 +10,27 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"kerf/internal/config/document"
+	"kerf/internal/config/schema"
 )
 
 // Origin says where the value of a dotted key was written: "FILE:LINE",
 // "default", "-c", "command line" or "environment NAME"; empty when nothing
 // set the key.
 func (c *Config) Origin(key string) string {
-	path, err := SplitKey(key)
+	path, err := document.SplitKey(key)
 	if err != nil {
 		return ""
 	}
 	if slices.Equal(path, []string{"web_search"}) {
 		path = []string{"tools", "web_search"}
 	}
-	v := c.tree.get(path...)
+	v := c.tree.Get(path...)
 	if v == nil {
 		return ""
 	}
-	return place(v.from.file, v.from.line)
+	return v.From.String()
 }
 
 // Show writes every value that is set as "key = value" in TOML, sorted by key,
@@ -40,21 +43,21 @@ func (c *Config) Show(w io.Writer, withOrigin bool) error {
 	return err
 }
 
-func show(b *strings.Builder, v *value, path []string, withOrigin bool) {
-	if v.table != nil {
-		for _, k := range slices.Sorted(maps.Keys(v.table)) {
-			show(b, v.table[k], append(path[:len(path):len(path)], k), withOrigin)
+func show(b *strings.Builder, v *document.Value, path []string, withOrigin bool) {
+	if v.Table != nil {
+		for _, k := range slices.Sorted(maps.Keys(v.Table)) {
+			show(b, v.Table[k], append(path[:len(path):len(path)], k), withOrigin)
 		}
 		return
 	}
-	text, err := render(mask(v.leaf, path))
+	text, err := document.Render(mask(v.Leaf, path))
 	if err != nil {
-		text = quote("…")
+		text = document.Quote("…")
 	}
-	fmt.Fprintf(b, "%s = %s", Key(path...), text)
+	fmt.Fprintf(b, "%s = %s", document.Key(path...), text)
 	if withOrigin {
 		// The quoted form escapes what a hostile path could do to a terminal.
-		from := quote(place(v.from.file, v.from.line))
+		from := document.Quote(v.From.String())
 		fmt.Fprintf(b, "  # %s", strings.ReplaceAll(from[1:len(from)-1], `\\`, `\`))
 	}
 	b.WriteByte('\n')
@@ -64,7 +67,7 @@ const masked = "********"
 
 // mask hides what is secret in the value at path.
 func mask(leaf any, path []string) any {
-	tag, known := lookup(path)
+	tag, known := schema.Lookup(reflect.TypeFor[Config](), path)
 	rule := tag.Get("secret")
 	if !known {
 		rule = "named" // a key of another agent's file
@@ -134,29 +137,3 @@ var secretShape = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}` +
 		`|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+`)
 })
-
-// Keys lists the schema: every dotted key, with * for names that the user
-// chooses, sorted.
-func Keys() []string {
-	var keys []string
-	var walk func(t reflect.Type, path string)
-	walk = func(t reflect.Type, path string) {
-		switch {
-		case t.Kind() == reflect.Struct:
-			for i := range t.NumField() {
-				if k := t.Field(i).Tag.Get("key"); k == anyKey {
-					walk(t.Field(i).Type.Elem(), path+".*")
-				} else if k != "" {
-					walk(t.Field(i).Type, strings.TrimPrefix(path+"."+k, "."))
-				}
-			}
-		case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct:
-			walk(t.Elem(), path+".*")
-		default:
-			keys = append(keys, path)
-		}
-	}
-	walk(reflect.TypeFor[Config](), "")
-	slices.Sort(keys)
-	return keys
-}

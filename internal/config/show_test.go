@@ -3,8 +3,11 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"kerf/internal/config/schema"
 )
 
 func TestShowMasksSecrets(t *testing.T) {
@@ -51,7 +54,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(data)
-	for _, key := range Keys() {
+	for _, key := range schema.Keys(reflect.TypeFor[Config]()) {
 		name := strings.ReplaceAll(key, "*", "NAME")
 		if !strings.Contains(doc, "| `"+name+"` |") {
 			t.Errorf("doc/config.md has no row for %s", name)

@@ -1,4 +1,4 @@
-package config
+package edit
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"kerf/internal/config/document"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -111,14 +113,14 @@ func TestSetThenGetIsTheValue(t *testing.T) {
 			path := rapid.SliceOfN(name, 1, 3).Draw(t, "path")
 			switch rapid.IntRange(0, 4).Draw(t, "kind") {
 			case 0:
-				fmt.Fprintf(&doc, "[%s] # %d\n", Key(path...), i)
+				fmt.Fprintf(&doc, "[%s] # %d\n", document.Key(path...), i)
 			case 1:
 				fmt.Fprintf(&doc, "# comment %d\n\n", i)
 			case 2:
-				fmt.Fprintf(&doc, "  %s = { x = [ %d, 2 ], a = 1 } # c\n", Key(path...), i)
+				fmt.Fprintf(&doc, "  %s = { x = [ %d, 2 ], a = 1 } # c\n", document.Key(path...), i)
 			default:
-				text, _ := render(leaf.Draw(t, "leaf"))
-				fmt.Fprintf(&doc, "%s = %s\n", Key(path...), text)
+				text, _ := document.Render(leaf.Draw(t, "leaf"))
+				fmt.Fprintf(&doc, "%s = %s\n", document.Key(path...), text)
 			}
 		}
 		before := []byte(doc.String())
@@ -128,22 +130,22 @@ func TestSetThenGetIsTheValue(t *testing.T) {
 		}
 		path := rapid.SliceOfN(name, 1, 3).Draw(t, "key")
 		x := leaf.Draw(t, "value")
-		after, err := edits(before, setting{path, x})
+		after, err := Apply(before, Setting{path, x})
 		if err != nil {
 			if strings.Contains(err.Error(), "safely") {
 				t.Fatalf("%v:\n%s", err, before)
 			}
 			t.Skip("refused")
 		}
-		v, err := parse("f", after)
+		v, err := document.Parse("f", after)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := v.get(path...); got == nil || got.leaf != x {
+		if got := v.Get(path...); got == nil || got.Leaf != x {
 			t.Fatalf("set %v = %v in\n%s\ngave\n%s", path, x, before, after)
 		}
-		if m, err := parse("f", before); err == nil && m.get(path...) == nil {
-			back, err := edits(after, setting{path, nil})
+		if m, err := document.Parse("f", before); err == nil && m.Get(path...) == nil {
+			back, err := Apply(after, Setting{path, nil})
 			if err != nil {
 				t.Fatalf("%v:\n%s", err, after)
 			}

@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"fmt"
@@ -17,32 +17,18 @@ type Error struct {
 }
 
 // Error gives "file:line: message" on one line.
-func (e *Error) Error() string { return place(e.File, e.Line) + ": " + e.Message }
+func (e *Error) Error() string { return Origin{e.File, e.Line}.String() + ": " + e.Message }
 
 // ExitCode is the exit code of a program that ends for it: usage or configuration.
 func (e *Error) ExitCode() int { return 2 }
 
-// Warning is something in the configuration that has no effect. It stops
-// nothing.
-type Warning struct {
-	File    string
-	Line    int
-	Key     string
-	Message string
+// Fault is an error at o. Message names the key, too.
+func (o Origin) Fault(key, message string) error {
+	return &Error{o.File, o.Line, key, message}
 }
 
-// String gives "file:line: message" on one line.
-func (w Warning) String() string { return place(w.File, w.Line) + ": " + w.Message }
-
-func place(file string, line int) string {
-	if line == 0 {
-		return file
-	}
-	return fmt.Sprintf("%s:%d", file, line)
-}
-
-// hint proposes the name nearest to word, as the end of a message.
-func hint(word string, names []string) string {
+// Hint proposes the name nearest to word, as the end of a message.
+func Hint(word string, names []string) string {
 	best, bound := "", max(1, len(word)/3)+1
 	for _, n := range names {
 		if d := distance(word, n, bound); d < bound {

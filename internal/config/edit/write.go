@@ -1,4 +1,4 @@
-package config
+package edit
 
 import (
 	"bytes"
@@ -7,13 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"kerf/internal/config/document"
 )
 
-// rewrite replaces file by what change makes of it, all or nothing: written
+// Rewrite replaces file by what change makes of it, all or nothing: written
 // aside, synced, renamed. A link is followed and its target replaced; mode is
 // kept. When another process changed the file meanwhile, change runs again on
 // the new content.
-func rewrite(file string, change func([]byte) ([]byte, error)) error {
+func Rewrite(file string, change func([]byte) ([]byte, error)) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
@@ -28,7 +30,7 @@ func rewrite(file string, change func([]byte) ([]byte, error)) error {
 	for range attempts {
 		done, err := rewriteOnce(target, change)
 		if err != nil {
-			var fault *Error
+			var fault *document.Error
 			if errors.As(err, &fault) {
 				fault.File = file
 				return fault
@@ -78,7 +80,7 @@ func current(file string) ([]byte, fs.FileMode, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := readable(file, info); err != nil {
+	if err := document.Readable(file, info); err != nil {
 		return nil, 0, err
 	}
 	data, err := os.ReadFile(file)

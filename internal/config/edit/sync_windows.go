@@ -1,4 +1,4 @@
-package config
+package edit
 
 // syncDir does nothing: Windows cannot sync a directory.
 func syncDir(string) error { return nil }

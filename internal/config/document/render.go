@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// quote writes s as a TOML string on one line. Control and format characters
+// Quote writes s as a TOML string on one line. Control and format characters
 // are escaped, so that the text may be shown on a terminal.
-func quote(s string) string {
+func Quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range strings.ToValidUTF8(s, string(utf8.RuneError)) {
@@ -39,11 +39,11 @@ func quote(s string) string {
 	return b.String()
 }
 
-// render writes x as a TOML value on one line. Maps become inline tables.
-func render(x any) (string, error) {
+// Render writes x as a TOML value on one line. Maps become inline tables.
+func Render(x any) (string, error) {
 	switch x := x.(type) {
 	case string:
-		return quote(x), nil
+		return Quote(x), nil
 	case bool:
 		return strconv.FormatBool(x), nil
 	case float64:
@@ -60,7 +60,7 @@ func render(x any) (string, error) {
 	case reflect.Slice:
 		parts := make([]string, rv.Len())
 		for i := range parts {
-			s, err := render(rv.Index(i).Interface())
+			s, err := Render(rv.Index(i).Interface())
 			if err != nil {
 				return "", err
 			}
@@ -68,13 +68,13 @@ func render(x any) (string, error) {
 		}
 		return "[" + strings.Join(parts, ", ") + "]", nil
 	case reflect.Map:
-		m, ok := stringMap(rv)
+		m, ok := StringMap(rv)
 		if !ok {
 			break
 		}
 		parts := make([]string, 0, len(m))
 		for _, k := range slices.Sorted(maps.Keys(m)) {
-			s, err := render(m[k])
+			s, err := Render(m[k])
 			if err != nil {
 				return "", err
 			}
@@ -104,8 +104,8 @@ func renderFloat(x float64) string {
 	return s
 }
 
-// stringMap returns a map with string keys as one of the common type.
-func stringMap(rv reflect.Value) (map[string]any, bool) {
+// StringMap returns a map with string keys as one of the common type.
+func StringMap(rv reflect.Value) (map[string]any, bool) {
 	if rv.Kind() != reflect.Map || rv.Type().Key().Kind() != reflect.String {
 		return nil, false
 	}

@@ -1,4 +1,6 @@
-package config
+// Package document holds TOML documents as trees whose values know where they were
+// written.
+package document
 
 import (
 	"bytes"
@@ -13,24 +15,33 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// value is a node of the settings: a table, or a leaf with its origin.
-type value struct {
-	table map[string]*value // nil for leaves
-	leaf  any               // string, bool, int64, float64, []any, or a date
-	raw   string            // of an override: the text as it was given
-	from  origin
+// Value is a node of the settings: a table, or a leaf with its origin.
+type Value struct {
+	Table map[string]*Value // nil for leaves
+	Leaf  any               // string, bool, int64, float64, []any, or a date
+	Raw   string            // of an override: the text as it was given
+	From  Origin
 }
 
-// origin is where a value was written.
-type origin struct {
-	file string
-	line int
+// Origin is where a value was written.
+type Origin struct {
+	File string
+	Line int // 1-based, 0 when it does not apply
 }
 
-func newTable(from origin) *value { return &value{table: map[string]*value{}, from: from} }
+// String gives "file:line".
+func (o Origin) String() string {
+	if o.Line == 0 {
+		return o.File
+	}
+	return fmt.Sprintf("%s:%d", o.File, o.Line)
+}
 
-// parse reads a TOML document. A fault is an *Error with its line.
-func parse(file string, data []byte) (*value, error) {
+// NewTable returns an empty table.
+func NewTable(from Origin) *Value { return &Value{Table: map[string]*Value{}, From: from} }
+
+// Parse reads a TOML document. A fault is an *Error with its line.
+func Parse(file string, data []byte) (*Value, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	// A table nested deeper than this is no configuration of ours, and the
 	// walks below recurse.
@@ -61,8 +72,13 @@ func parseError(file string, data []byte, err error) error {
 	return e
 }
 
-func build(m map[string]any, file, path string, lines map[string]int, line int) *value {
-	t := newTable(origin{file, line})
+// FromMap is a table whose values were all written at one place.
+func FromMap(m map[string]any, from Origin) *Value {
+	return build(m, from.File, "", nil, from.Line)
+}
+
+func build(m map[string]any, file, path string, lines map[string]int, line int) *Value {
+	t := NewTable(Origin{file, line})
 	for k, v := range m {
 		p := path + "\x00" + k
 		at := line
@@ -70,10 +86,10 @@ func build(m map[string]any, file, path string, lines map[string]int, line int) 
 			at = n
 		}
 		if sub, ok := v.(map[string]any); ok {
-			t.table[k] = build(sub, file, p, lines, at)
+			t.Table[k] = build(sub, file, p, lines, at)
 			continue
 		}
-		t.table[k] = &value{leaf: v, from: origin{file, at}}
+		t.Table[k] = &Value{Leaf: v, From: Origin{file, at}}
 	}
 	return t
 }
@@ -127,60 +143,63 @@ func lineStarts(data []byte) []int {
 	return starts
 }
 
-// merge lays over onto base and returns the result; neither is changed.
-func merge(base, over *value) *value {
-	if base == nil || base.table == nil || over.table == nil {
+// Merge lays over onto base and returns the result; neither is changed.
+func Merge(base, over *Value) *Value {
+	if base == nil || base.Table == nil || over.Table == nil {
 		return over
 	}
-	t := &value{table: maps.Clone(base.table), from: over.from}
-	for k, v := range over.table {
-		t.table[k] = merge(t.table[k], v)
+	t := &Value{Table: maps.Clone(base.Table), From: over.From}
+	for k, v := range over.Table {
+		t.Table[k] = Merge(t.Table[k], v)
 	}
 	return t
 }
 
-// get returns the node at path, or nil.
-func (v *value) get(path ...string) *value {
+// Get returns the node at path, or nil.
+func (v *Value) Get(path ...string) *Value {
 	for _, k := range path {
 		if v == nil {
 			return nil
 		}
-		v = v.table[k]
+		v = v.Table[k]
 	}
 	return v
 }
 
-// put sets the node at path, making tables on the way.
-func (v *value) put(leaf *value, path ...string) {
+// Put sets the node at path, making tables on the way.
+func (v *Value) Put(leaf *Value, path ...string) {
 	for _, k := range path[:len(path)-1] {
-		next := v.table[k]
-		if next == nil || next.table == nil {
-			next = newTable(leaf.from)
-			v.table[k] = next
+		next := v.Table[k]
+		if next == nil || next.Table == nil {
+			next = NewTable(leaf.From)
+			v.Table[k] = next
 		}
 		v = next
 	}
-	v.table[path[len(path)-1]] = leaf
+	v.Table[path[len(path)-1]] = leaf
 }
 
-// inOrder returns the keys of v as they were written.
-func (v *value) inOrder() []string {
-	return slices.SortedFunc(maps.Keys(v.table), func(a, b string) int {
-		if d := v.table[a].from.line - v.table[b].from.line; d != 0 {
+// InOrder returns the keys of v as they were written.
+func (v *Value) InOrder() []string {
+	if v == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(v.Table), func(a, b string) int {
+		if d := v.Table[a].From.Line - v.Table[b].From.Line; d != 0 {
 			return d
 		}
 		return strings.Compare(a, b)
 	})
 }
 
-// kind names what v is, for messages.
-func (v *value) kind() string {
-	if v.table != nil {
+// Kind names what v is, for messages.
+func (v *Value) Kind() string {
+	if v.Table != nil {
 		return "a table"
 	}
-	switch x := v.leaf.(type) {
+	switch x := v.Leaf.(type) {
 	case string:
-		return fmt.Sprintf("%q", clip(x))
+		return fmt.Sprintf("%q", Clip(x))
 	case bool, int64, float64:
 		return fmt.Sprint(x)
 	case []any:
@@ -189,7 +208,20 @@ func (v *value) kind() string {
 	return "a date or time"
 }
 
-func clip(s string) string {
+// Plain returns v as maps and scalars.
+func (v *Value) Plain() any {
+	if v.Table == nil {
+		return v.Leaf
+	}
+	m := make(map[string]any, len(v.Table))
+	for k, sub := range v.Table {
+		m[k] = sub.Plain()
+	}
+	return m
+}
+
+// Clip shortens s for a message.
+func Clip(s string) string {
 	const most = 60
 	if len(s) > most {
 		return strings.ToValidUTF8(s[:most], "") + "…"

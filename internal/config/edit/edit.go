@@ -1,4 +1,5 @@
-package config
+// Package edit writes settings into TOML files and leaves every other byte as it is.
+package edit
 
 import (
 	"bytes"
@@ -8,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"kerf/internal/config/document"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -19,35 +22,35 @@ import (
 // of its own that replaces what stood there. The edit is read back before it is
 // written; what cannot be edited safely is an error and changes nothing.
 func Set(file, key string, x any) error {
-	path, err := SplitKey(key)
+	path, err := document.SplitKey(key)
 	if err != nil {
 		return err
 	}
-	return rewrite(file, func(doc []byte) ([]byte, error) { return edits(doc, setting{path, x}) })
+	return Rewrite(file, func(doc []byte) ([]byte, error) { return Apply(doc, Setting{path, x}) })
 }
 
 // Unset removes a key or a whole table with what is below it. Removing what is
 // not there does nothing.
 func Unset(file, key string) error {
-	path, err := SplitKey(key)
+	path, err := document.SplitKey(key)
 	if err != nil {
 		return err
 	}
-	return rewrite(file, func(doc []byte) ([]byte, error) { return edits(doc, setting{path, nil}) })
+	return Rewrite(file, func(doc []byte) ([]byte, error) { return Apply(doc, Setting{path, nil}) })
 }
 
-// setting is one change of a document; a nil value removes the key.
-type setting struct {
-	path  []string
-	value any
+// Setting is one change of a document; a nil value removes the key.
+type Setting struct {
+	Path  []string
+	Value any
 }
 
-// edits applies the settings to a document, one after the other.
-func edits(doc []byte, settings ...setting) ([]byte, error) {
+// Apply applies the settings to a document, one after the other.
+func Apply(doc []byte, settings ...Setting) ([]byte, error) {
 	for _, s := range settings {
 		next, err := edit(doc, s)
 		if err != nil {
-			return nil, fmt.Errorf("set %s: %w", Key(s.path...), err)
+			return nil, fmt.Errorf("set %s: %w", document.Key(s.Path...), err)
 		}
 		doc = next
 	}
@@ -56,18 +59,18 @@ func edits(doc []byte, settings ...setting) ([]byte, error) {
 
 // edit applies one setting and proves it: the new document must decode to the
 // old one with just that value changed.
-func edit(doc []byte, s setting) ([]byte, error) {
+func edit(doc []byte, s Setting) ([]byte, error) {
 	body, bom := bytes.CutPrefix(doc, []byte("\xef\xbb\xbf"))
-	if _, err := parse("config.toml", body); err != nil {
+	if _, err := document.Parse("config.toml", body); err != nil {
 		return nil, err
 	}
 	want, err := decode(body)
 	if err != nil {
 		return nil, err
 	}
-	if s.value == nil {
-		remove(want, s.path)
-	} else if err := setIn(want, s.path, s.value); err != nil {
+	if s.Value == nil {
+		remove(want, s.Path)
+	} else if err := setIn(want, s.Path, s.Value); err != nil {
 		return nil, err
 	}
 	e := newEditor(body)
@@ -93,8 +96,8 @@ func decode(doc []byte) (map[string]any, error) {
 func sameTables(a, b map[string]any) bool {
 	prune(a)
 	prune(b)
-	x, err1 := render(a)
-	y, err2 := render(b)
+	x, err1 := document.Render(a)
+	y, err2 := document.Render(b)
 	return err1 == nil && err2 == nil && x == y
 }
 
@@ -109,11 +112,11 @@ func prune(m map[string]any) {
 }
 
 func setIn(m map[string]any, path []string, x any) error {
-	text, err := render(x)
+	text, err := document.Render(x)
 	if err != nil {
 		return err
 	}
-	v, ok := oneValue(text)
+	v, ok := document.OneValue(text)
 	if !ok {
 		return errors.New("the value has no TOML form")
 	}
@@ -231,30 +234,30 @@ func (e *editor) splice(from, to int, text string) {
 	e.scan()
 }
 
-func (e *editor) apply(s setting) error {
-	if s.value == nil {
-		return e.remove(s.path)
+func (e *editor) apply(s Setting) error {
+	if s.Value == nil {
+		return e.remove(s.Path)
 	}
-	if m, ok := stringMap(reflect.ValueOf(s.value)); ok {
-		if err := e.remove(s.path); err != nil {
+	if m, ok := document.StringMap(reflect.ValueOf(s.Value)); ok {
+		if err := e.remove(s.Path); err != nil {
 			return err
 		}
-		return e.appendTable(s.path, m)
+		return e.appendTable(s.Path, m)
 	}
-	text, err := render(s.value)
+	text, err := document.Render(s.Value)
 	if err != nil {
 		return err
 	}
 	for _, x := range e.exprs {
-		if !x.header && slices.Equal(x.path, s.path) && !x.array {
+		if !x.header && slices.Equal(x.path, s.Path) && !x.array {
 			e.splice(x.from, x.to, text)
 			return nil
 		}
-		if x.inline && !x.array && hasPrefix(s.path, x.path) {
-			return e.inline(x, func(m map[string]any) error { return setIn(m, s.path[len(x.path):], s.value) })
+		if x.inline && !x.array && hasPrefix(s.Path, x.path) {
+			return e.inline(x, func(m map[string]any) error { return setIn(m, s.Path[len(x.path):], s.Value) })
 		}
 	}
-	return e.insert(s.path, text)
+	return e.insert(s.Path, text)
 }
 
 // insert adds a key that is not there: beside the key whose path has most in
@@ -275,10 +278,10 @@ func (e *editor) insert(path []string, text string) error {
 	}
 	if best < 0 {
 		if len(parent) == 0 {
-			e.prepend(Key(path...) + " = " + text)
+			e.prepend(document.Key(path...) + " = " + text)
 			return nil
 		}
-		e.append("[" + Key(parent...) + "]" + e.eol + Key(path[len(path)-1]) + " = " + text)
+		e.append("[" + document.Key(parent...) + "]" + e.eol + document.Key(path[len(path)-1]) + " = " + text)
 		return nil
 	}
 	x := e.exprs[best]
@@ -286,7 +289,7 @@ func (e *editor) insert(path []string, text string) error {
 	if x.header {
 		in = len(x.path)
 	}
-	line := e.indent(x) + Key(path[in:]...) + " = " + text + e.eol
+	line := e.indent(x) + document.Key(path[in:]...) + " = " + text + e.eol
 	if x.end > 0 && e.doc[x.end-1] != '\n' {
 		line = e.eol + line
 	}
@@ -352,13 +355,13 @@ func (e *editor) appendTable(path []string, m map[string]any) error {
 			return e.inline(x, func(in map[string]any) error { return setIn(in, path[len(x.path):], m) })
 		}
 	}
-	lines := []string{"[" + Key(path...) + "]"}
+	lines := []string{"[" + document.Key(path...) + "]"}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		text, err := render(m[k])
+		text, err := document.Render(m[k])
 		if err != nil {
 			return err
 		}
-		lines = append(lines, Key(k)+" = "+text)
+		lines = append(lines, document.Key(k)+" = "+text)
 	}
 	e.append(strings.Join(lines, e.eol))
 	return nil
@@ -366,7 +369,7 @@ func (e *editor) appendTable(path []string, m map[string]any) error {
 
 // inline changes an inline table by writing it anew.
 func (e *editor) inline(x expr, change func(map[string]any) error) error {
-	v, ok := oneValue(string(e.doc[x.from:x.to]))
+	v, ok := document.OneValue(string(e.doc[x.from:x.to]))
 	m, isTable := v.(map[string]any)
 	if !ok || !isTable {
 		return errors.New("the inline table above it cannot be read")
@@ -374,7 +377,7 @@ func (e *editor) inline(x expr, change func(map[string]any) error) error {
 	if err := change(m); err != nil {
 		return err
 	}
-	text, err := render(m)
+	text, err := document.Render(m)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,90 @@
+package trust
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kerf/internal/config/document"
+)
+
+// ReadBeneath reads a small regular file in dir without following links.
+func ReadBeneath(dir, name string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		info, err := root.Lstat(filepath.Join(parts[:i+1]...))
+		if err != nil {
+			return nil, err
+		}
+		if last := i == len(parts)-1; !last && !info.IsDir() {
+			return nil, errors.New("expected a directory, no link")
+		} else if last {
+			if !info.Mode().IsRegular() {
+				return nil, errors.New("expected a regular file")
+			}
+			if info.Size() > document.MaxFile {
+				return nil, errors.New("is too large")
+			}
+		}
+	}
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, document.MaxFile))
+}
+
+// Root is the nearest directory at or above dir that has a marker, or
+// dir itself.
+func Root(dir string, markers []string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		for _, m := range markers {
+			if m == "" || !filepath.IsLocal(m) {
+				continue
+			}
+			if _, err := os.Lstat(filepath.Join(at, m)); err == nil {
+				return at
+			}
+		}
+		if at == filepath.Dir(at) {
+			return dir
+		}
+	}
+}
+
+// Chain lists the directories from root down to dir, which lies in it.
+func Chain(root, dir string) []string {
+	var dirs []string
+	for at := dir; ; at = filepath.Dir(at) {
+		dirs = append(dirs, at)
+		if at == root || at == filepath.Dir(at) {
+			break
+		}
+	}
+	slices.Reverse(dirs)
+	return dirs
+}
+
+// IsHome reports whether dir's .kerf is KERF_HOME itself, which is the user's
+// and no project's.
+func IsHome(dir, home string) bool {
+	path := filepath.Join(dir, ".kerf")
+	if path == filepath.Clean(home) {
+		return true
+	}
+	a, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(home)
+	return err == nil && os.SameFile(a, b)
+}
