@@ -108,7 +108,7 @@ func largeSession(b *testing.B, h *Host, size int64) string {
 				Args: json.RawMessage(`{"pattern":"x"}`), Style: model.Function, Result: result, Success: true})
 			written += int64(len(result))
 		}
-		put(history.Happening{Turn: turn, What: history.TurnCompleted})
+		put(history.EventRecord{Turn: turn, What: history.TurnCompleted})
 		if since++; since == 24 {
 			since = 0
 			put(history.Compacted{Turn: turn, Summary: "much", Items: []*model.Item{model.UserText("words"), model.UserText("much")}, Words: []int{0}})

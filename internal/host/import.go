@@ -438,7 +438,7 @@ func (c *codexReader) endTurn(how string) error {
 	if c.turn == "" {
 		return nil
 	}
-	err := c.put(history.Happening{Turn: c.turn, What: how})
+	err := c.put(history.EventRecord{Turn: c.turn, What: how})
 	c.turn, c.spoke = "", false
 	return err
 }

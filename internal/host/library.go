@@ -37,7 +37,7 @@ func (h *Host) Rename(ctx context.Context, name, title string) error {
 	if err != nil {
 		return held(info, err)
 	}
-	err = w.Append(rollout.Entry{Type: history.Happening{}.Type(), Body: history.Happening{What: history.Renamed, Message: title}})
+	err = w.Append(rollout.Entry{Type: history.EventRecord{}.Type(), Body: history.EventRecord{What: history.Renamed, Message: title}})
 	if err == nil {
 		err = h.remark(w.SaveMetadata, dir, info, func(m *rollout.Metadata) { m.Title = title })
 	}

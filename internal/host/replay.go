@@ -165,7 +165,7 @@ func (r *replayer) read(records []rollout.Record) {
 				r.round(m.Round, rec.Time).texts = append(r.round(m.Round, rec.Time).texts, m)
 			})
 		case "event":
-			var what history.Happening
+			var what history.EventRecord
 			if rec.Decode(&what) == nil && what.What == history.ToolBegan {
 				tell(rec, func(c history.ToolCall) { begin(c, rec.Time) })
 			}

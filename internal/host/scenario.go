@@ -70,7 +70,7 @@ func (b *scenarist) line(r rollout.Record) {
 		})
 	case "event":
 		tell(r, func(t history.ToolStarted) {
-			var what history.Happening
+			var what history.EventRecord
 			if r.Decode(&what) == nil && what.What == history.ToolBegan {
 				b.put(t.Round, scenePart{t.Index, string(t.Call), sceneCall(string(t.Call), t.Name, t.Style, t.Args, t.Input)})
 			}

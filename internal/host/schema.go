@@ -29,7 +29,7 @@ func RolloutSchema() (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	field(started, "event", &jsonschema.Schema{Const: jsonschema.Ptr[any]("tool_started")})
-	other, err := lineSchema(history.Happening{}, "event")
+	other, err := lineSchema(history.EventRecord{}, "event")
 	if err != nil {
 		return nil, err
 	}

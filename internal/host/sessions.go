@@ -270,7 +270,7 @@ func upTo(records []rollout.Record, turn protocol.TurnID) ([]rollout.Record, err
 
 // endsTurn reports whether a record ends a turn.
 func endsTurn(r rollout.Record) bool {
-	var e history.Happening
+	var e history.EventRecord
 	if r.Type != e.Type() || r.Decode(&e) != nil {
 		return false
 	}

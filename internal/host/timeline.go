@@ -166,7 +166,7 @@ func (t *timeline) used(u history.TokenUsage, at time.Time) {
 }
 
 func (t *timeline) event(r rollout.Record) {
-	var e history.Happening
+	var e history.EventRecord
 	if r.Decode(&e) != nil {
 		return
 	}

@@ -85,7 +85,7 @@ func turnOf(r rollout.Record) protocol.TurnID {
 
 // rewoundTo is the turn that a record takes the conversation back to, or empty.
 func rewoundTo(r rollout.Record) protocol.TurnID {
-	var v history.Happening
+	var v history.EventRecord
 	if r.Type != v.Type() || r.Decode(&v) != nil || v.What != history.Rewound {
 		return ""
 	}
@@ -138,7 +138,7 @@ func (t *teller) line(r rollout.Record) {
 			t.add(c.Turn, r, protocol.Completed, protocol.Compaction{Before: c.Before, After: c.After, Summary: c.Summary})
 		})
 	case "event":
-		tell(r, func(e history.Happening) { t.happened(e, r) })
+		tell(r, func(e history.EventRecord) { t.happened(e, r) })
 	}
 }
 
@@ -296,7 +296,7 @@ func (t *teller) diff(name string) string {
 	return string(b)
 }
 
-func (t *teller) happened(e history.Happening, r rollout.Record) {
+func (t *teller) happened(e history.EventRecord, r rollout.Record) {
 	switch e.What {
 	case history.Noted:
 		t.add(e.Turn, r, protocol.Completed, protocol.Problem{Message: e.Message})

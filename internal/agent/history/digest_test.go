@@ -74,7 +74,7 @@ func drawLines(t *rapid.T) []Line {
 		case 6:
 			put(Compacted{Turn: id(), Items: []*model.Item{model.UserText("words"), model.UserText("summary")}, Words: []int{0}, Notes: &Notes{Proposed: "p"}})
 		case 7:
-			put(Happening{Turn: protocol.TurnID(fmt.Sprintf("turn%d", rapid.IntRange(0, turn).Draw(t, "back"))), What: Rewound})
+			put(EventRecord{Turn: protocol.TurnID(fmt.Sprintf("turn%d", rapid.IntRange(0, turn).Draw(t, "back"))), What: Rewound})
 		default:
 			lines = append(lines, Line{"user_input", []byte(`{"text": 1}`)})
 		}

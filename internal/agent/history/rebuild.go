@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -56,12 +55,6 @@ type Mark struct {
 	seen  int
 }
 
-// Line is one line of a rollout: its type and the whole object.
-type Line struct {
-	Type string
-	JSON []byte
-}
-
 // Rebuild reads the lines of a rollout in order. Lines it does not understand
 // are counted and passed over; calls without an output get [Aborted].
 func Rebuild(lines []Line) *State { return newBuilder().all(lines) }
@@ -97,50 +90,36 @@ type part struct {
 }
 
 func (b *builder) line(l Line) error {
-	switch l.Type {
-	case "session_meta":
-		return json.Unmarshal(l.JSON, &b.Meta)
-	case "turn_context":
-		return decode(l, b.turnContext)
-	case "user_input":
-		return decode(l, b.userInput)
-	case "assistant_message":
-		return decode(l, b.message)
-	case "reasoning":
-		return decode(l, b.reasoning)
-	case "tool_call":
-		return decode(l, b.toolCall)
-	case "token_usage":
-		return decode(l, b.tokenUsage)
-	case "file_change":
-		return decode(l, b.fileChange)
-	case "compacted":
-		return decode(l, b.compacted)
-	case "event":
-		return b.event(l)
-	}
-	return nil
-}
-
-func decode[T any](l Line, use func(T)) error {
-	var v T
-	if err := json.Unmarshal(l.JSON, &v); err != nil {
+	r, err := l.Decode()
+	if err != nil {
 		return err
 	}
-	use(v)
-	return nil
-}
-
-func (b *builder) event(l Line) error {
-	var h Happening
-	if err := json.Unmarshal(l.JSON, &h); err != nil {
-		return err
-	}
-	switch h.What {
-	case ToolBegan:
-		return decode(l, b.toolStarted)
-	case Rewound:
-		b.rewound(h.Turn)
+	switch r := r.(type) {
+	case SessionMeta:
+		b.Meta = r
+	case TurnContext:
+		b.turnContext(r)
+	case UserInput:
+		b.userInput(r)
+	case AssistantMessage:
+		b.message(r)
+	case Reasoning:
+		b.part(r.Turn, r.Round, r.Index, r.Item())
+	case ToolStarted:
+		call, _ := r.Started().Items()
+		b.part(r.Turn, r.Round, r.Index, call)
+	case ToolCall:
+		b.toolCall(r)
+	case TokenUsage:
+		b.tokenUsage(r)
+	case FileChange:
+		b.fileChange(r)
+	case Compacted:
+		b.compacted(r)
+	case EventRecord:
+		if r.What == Rewound {
+			b.rewound(r.Turn)
+		}
 	}
 	return nil
 }
@@ -260,21 +239,14 @@ func (t ToolCall) Items() (call, out *model.Item) {
 }
 
 func (b *builder) message(m AssistantMessage) {
-	b.enter(m.Turn, m.Round)
-	b.parts = append(b.parts, part{m.Index, m.Item(), nil})
+	b.part(m.Turn, m.Round, m.Index, m.Item())
 	b.Notes.Observe(m)
 }
 
-func (b *builder) reasoning(r Reasoning) {
-	b.enter(r.Turn, r.Round)
-	b.parts = append(b.parts, part{r.Index, r.Item(), nil})
-}
-
-func (b *builder) toolStarted(t ToolStarted) {
-	b.enter(t.Turn, t.Round)
-	call := &model.Item{Kind: model.Call, ID: t.ItemID, CallID: string(t.Call), Name: t.Name, Style: t.Style,
-		Input: JoinInput(t.Style, t.Args, t.Input)}
-	b.parts = append(b.parts, part{t.Index, call, nil})
+// part adds an item to the response of a round.
+func (b *builder) part(turn protocol.TurnID, round, index int, it *model.Item) {
+	b.enter(turn, round)
+	b.parts = append(b.parts, part{index, it, nil})
 }
 
 func (b *builder) toolCall(t ToolCall) {

@@ -169,9 +169,9 @@ type Approval struct {
 	Words    string            `json:"words,omitempty"`
 }
 
-// Happening is any other thing worth keeping. What is one of the constants
-// below.
-type Happening struct {
+// EventRecord is an event of a turn or a session that has no record of its own.
+// What is one of the constants below.
+type EventRecord struct {
 	Turn    protocol.TurnID `json:"turn_id,omitempty"`
 	What    string          `json:"event"`
 	Message string          `json:"message,omitempty"`
@@ -179,7 +179,7 @@ type Happening struct {
 	Exact   *bool           `json:"exact,omitempty"`
 }
 
-// The happenings.
+// The events of event records.
 const (
 	TurnCompleted = "turn_completed"
 	TurnFailed    = "turn_failed"
@@ -208,9 +208,6 @@ type Compacted struct {
 	Notes *Notes            `json:"notes,omitempty"`
 }
 
-// Type is the value of the line's "type" field.
-func (Compacted) Type() string { return "compacted" }
-
 func (SessionMeta) Type() string      { return "session_meta" }
 func (TurnContext) Type() string      { return "turn_context" }
 func (UserInput) Type() string        { return "user_input" }
@@ -220,10 +217,16 @@ func (ToolCall) Type() string         { return "tool_call" }
 func (FileChange) Type() string       { return "file_change" }
 func (TokenUsage) Type() string       { return "token_usage" }
 func (Approval) Type() string         { return "approval" }
-func (Happening) Type() string        { return "event" }
+func (Compacted) Type() string        { return "compacted" }
+func (EventRecord) Type() string      { return "event" }
 
 // Type of a started call is "event": tool_call lines are whole calls only.
-func (ToolStarted) Type() string { return "event" }
+func (ToolStarted) Type() string { return EventRecord{}.Type() }
+
+// EndsTurn reports whether the event is the last of its turn.
+func (e EventRecord) EndsTurn() bool {
+	return e.What == TurnCompleted || e.What == TurnFailed || e.What == TurnAborted
+}
 
 // MarshalJSON adds the name of the event.
 func (t ToolStarted) MarshalJSON() ([]byte, error) {

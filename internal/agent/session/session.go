@@ -330,7 +330,7 @@ func (s *Session) observe(r history.Record) {
 		}
 	case history.TokenUsage:
 		s.o.Meta.Tokens += r.Usage.Total()
-	case history.Happening:
+	case history.EventRecord:
 		if r.What != history.Renamed {
 			return
 		}

@@ -51,7 +51,7 @@ func (c *Core) settled(in Settled) {
 	}
 	if in.Diff != nil {
 		exact := in.Diff.Exact
-		c.record(history.Happening{Turn: t.id, What: history.TurnDiffed, Message: in.Diff.Note, Exact: &exact})
+		c.record(history.EventRecord{Turn: t.id, What: history.TurnDiffed, Message: in.Diff.Note, Exact: &exact})
 		c.tell(*in.Diff)
 	}
 	c.closeTodo()
@@ -66,16 +66,16 @@ func (c *Core) finishTurn() {
 	t := c.turn
 	switch e := t.end; {
 	case e.trouble != nil:
-		c.record(history.Happening{Turn: t.id, What: history.TurnFailed, Message: e.trouble.Message})
+		c.record(history.EventRecord{Turn: t.id, What: history.TurnFailed, Message: e.trouble.Message})
 		c.tell(protocol.TurnFailed{Error: *e.trouble})
 	case e.reason != "":
 		c.recordMarker()
-		c.record(history.Happening{Turn: t.id, What: history.TurnAborted, Message: string(e.reason)})
+		c.record(history.EventRecord{Turn: t.id, What: history.TurnAborted, Message: string(e.reason)})
 		if c.o.Fault != NeverEnd {
 			c.tell(protocol.TurnAborted{Reason: e.reason, Undelivered: c.undelivered(e)})
 		}
 	default:
-		c.record(history.Happening{Turn: t.id, What: history.TurnCompleted})
+		c.record(history.EventRecord{Turn: t.id, What: history.TurnCompleted})
 		c.tell(protocol.TurnCompleted{Usage: t.usage, LastMessage: t.last})
 		if c.o.Fault == EndTwice {
 			c.tell(protocol.TurnCompleted{Usage: t.usage})

@@ -82,7 +82,7 @@ func (c *Core) rename(s Submit, op protocol.Rename) {
 		c.reply(s.ID, protocol.Warning{Message: "a title needs a word"})
 		return
 	}
-	c.record(history.Happening{What: history.Renamed, Message: title})
+	c.record(history.EventRecord{What: history.Renamed, Message: title})
 	c.reply(s.ID, protocol.TitleChanged{Title: title})
 }
 
@@ -180,7 +180,7 @@ func (c *Core) rewindOp(s Submit, op protocol.Rewind) {
 // rewindTo cuts the history at a mark.
 func (c *Core) rewindTo(mark int) {
 	m := c.marks[mark]
-	c.record(history.Happening{Turn: m.Turn, What: history.Rewound})
+	c.record(history.EventRecord{Turn: m.Turn, What: history.Rewound})
 	c.items, c.words = c.items[:m.Items:m.Items], c.words[:m.Words:m.Words]
 	c.marks, c.facts = c.marks[:mark:mark], m.Facts
 	c.size, c.context, c.fresh, c.plan = history.Sizes(c.items), 0, 0, ""

@@ -33,7 +33,7 @@ func (c *Core) failed(err *model.Error) {
 	}
 	c.timers++
 	t.timer, t.phase = c.timers, waiting
-	c.record(history.Happening{Turn: t.id, What: history.StreamRetry, Message: err.Error()})
+	c.record(history.EventRecord{Turn: t.id, What: history.StreamRetry, Message: err.Error()})
 	c.tell(protocol.Retrying{Attempt: attempt, Max: most, Delay: delay, Cause: err.Error()})
 	c.do(Wait{Timer: t.timer, Delay: delay, Jitter: !asked})
 }

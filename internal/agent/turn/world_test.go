@@ -302,7 +302,7 @@ func (w *world) keep(rec history.Record) {
 		}
 	case history.Compacted:
 		w.compacted(rec)
-	case history.Happening:
+	case history.EventRecord:
 		if rec.What == history.Rewound {
 			w.anew, w.lastText = true, ""
 		}
