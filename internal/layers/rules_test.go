@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 }
 
 // pure are the packages that must not touch the machine.
-var pure = []string{"protocol", "text", "agent/tool", "agent/tools", "agent/history", "agent/policy", "agent/hooks", "agent/prompt", "agent/proposal", "agent/view", "agent/turn", "agent/review"}
+var pure = []string{"protocol", "text", "work/protect", "agent/tool", "agent/tools", "agent/history", "agent/policy", "agent/hooks", "agent/prompt", "agent/proposal", "agent/view", "agent/turn", "agent/review"}
 
 // machine are the imports that touch it.
 var machine = []string{"os", "net", "syscall", "os/exec", "golang.org/x/sys", "golang.org/x/term", "github.com/creack/pty", "github.com/gofrs/flock",

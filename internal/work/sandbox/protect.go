@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+
+	"kerf/internal/work/protect"
 )
 
 // nestedLimit is how many repositories below a root are kept fit for commits.
@@ -30,7 +32,7 @@ func (r *resolver) protect() error {
 		if !info.IsDir() {
 			continue
 		}
-		if err := r.protectName(filepath.Join(root, ".kerf")); err != nil {
+		if err := r.protectName(filepath.Join(root, protect.Kerf)); err != nil {
 			return err
 		}
 		if err := r.protectGit(root); err != nil {
@@ -107,7 +109,7 @@ func (r *resolver) protectName(path string) error {
 }
 
 func (r *resolver) protectGit(root string) error {
-	path := filepath.Join(root, ".git")
+	path := filepath.Join(root, protect.Git)
 	if r.effective(path) != Write {
 		return nil // a rule closed it already
 	}
@@ -203,11 +205,9 @@ func (r *resolver) openWorktree(target string) {
 	}
 	r.access[target] = Write
 	r.plan.GitDirs = append(r.plan.GitDirs, target)
-	for _, name := range []string{"gitdir", "commondir"} {
-		r.closeOr(filepath.Join(target, name), MaskFile, "")
+	for _, p := range protect.WorktreeParts {
+		r.closePart(filepath.Join(target, p.Name), p)
 	}
-	r.closeOr(filepath.Join(target, "config.worktree"), MaskFile, "")
-	r.closeOr(filepath.Join(target, "modules"), MaskFile, "")
 }
 
 // common is where a worktree's directory, below the `worktrees` of its
@@ -254,18 +254,10 @@ func (r *resolver) protectDir(git string) {
 			r.access[in(name)] = Write
 		}
 	}
-	for _, name := range []string{"hooks", "info"} {
-		r.closeOr(in(name), MaskDir, "")
-	}
-	// Files, because git removes these directories when they are empty.
-	for _, name := range []string{"modules", "worktrees"} {
-		r.closeOr(in(name), MaskFile, "")
-	}
-	r.closeOr(in("config"), MaskFile, "")
-	r.closeOr(in("config.worktree"), MaskFile, "")
-	r.closeOr(in("commondir"), MaskFile, ".\n")
-	if r.at(in("objects/info")) == dir {
-		r.closeOr(in("objects/info/alternates"), MaskFile, "")
+	for _, p := range protect.GitParts {
+		if path := in(p.Name); filepath.Dir(path) == git || r.at(filepath.Dir(path)) == dir {
+			r.closePart(path, p)
+		}
 	}
 	if r.at(in("modules")) == dir {
 		for i, module := range r.view.Nested(in("modules")) {
@@ -276,14 +268,18 @@ func (r *resolver) protectDir(git string) {
 	}
 }
 
-// guarded are the parts that must not be links if the rest is to be writable.
-var guarded = []string{
-	"hooks", "info", "modules", "worktrees", "config", "config.worktree", "commondir",
-	"objects", "objects/info", "objects/info/alternates",
-}
+// linkless are the paths in a git directory that must not be links if the rest is
+// to be writable.
+var linkless = func() []string {
+	names := []string{"objects", "objects/info"}
+	for _, p := range protect.GitParts {
+		names = append(names, p.Name)
+	}
+	return names
+}()
 
 func (r *resolver) regular(git string) bool {
-	for _, name := range guarded {
+	for _, name := range linkless {
 		if r.at(filepath.Join(git, filepath.FromSlash(name))) == link {
 			return false
 		}
@@ -293,7 +289,7 @@ func (r *resolver) regular(git string) bool {
 
 // closeTargets makes what the links of a git directory lead to read-only, too.
 func (r *resolver) closeTargets(git string) {
-	for _, name := range guarded {
+	for _, name := range linkless {
 		path := filepath.Join(git, filepath.FromSlash(name))
 		if r.at(path) != link {
 			continue
@@ -304,10 +300,15 @@ func (r *resolver) closeTargets(git string) {
 	}
 }
 
-func (r *resolver) closeOr(path string, kind MaskKind, content string) {
-	if r.at(path) == absent {
-		r.mask(kind, path, content)
-		return
+// closePart makes a part of a git directory read-only, or puts a placeholder where
+// it is absent.
+func (r *resolver) closePart(path string, p protect.Part) {
+	switch {
+	case r.at(path) != absent:
+		r.close(path)
+	case p.Dir:
+		r.mask(MaskDir, path, "")
+	default:
+		r.mask(MaskFile, path, p.Content)
 	}
-	r.close(path)
 }

@@ -20,6 +20,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kerf/internal/work/protect"
 )
 
 // Options say what a tree may reach.
@@ -67,7 +69,7 @@ func Open(o Options) (*Tree, error) {
 	}
 	t := &Tree{protected: o.Protected, guarded: o.Guarded, before: o.Before, cwd: o.Cwd}
 	if t.guarded == nil {
-		t.guarded = []string{".git", ".kerf"}
+		t.guarded = []string{protect.Git, protect.Kerf}
 	}
 	for _, given := range o.Roots {
 		r, err := openRoot(given)

@@ -1,0 +1,21 @@
+package protect
+
+import "testing"
+
+func TestCheck(t *testing.T) {
+	refused := []string{
+		".kerf", ".kerf/config.toml", "sub/.Kerf/rules", ".git", "sub/.GIT", ".git/hooks/pre-commit", ".git/config",
+		".git/Config.worktree", ".git/commondir", ".git/info/attributes", ".git/info/exclude", ".git/modules/m/HEAD",
+		".git/worktrees", ".git/worktrees/w/gitdir", ".git/objects/info/alternates",
+	}
+	for _, rel := range refused {
+		if Check(rel) == nil {
+			t.Errorf("%s may be written", rel)
+		}
+	}
+	for _, rel := range []string{"a.go", ".gitignore", ".git/HEAD", ".git/index", ".git/refs/heads/main", ".git/objects/info/packs", "kerf", ".git/configs"} {
+		if err := Check(rel); err != nil {
+			t.Errorf("%s: %v", rel, err)
+		}
+	}
+}
