@@ -55,10 +55,10 @@ func (h *Host) sessionBlobs(o ApplyOptions) (func(id string) ([]byte, bool), err
 	if err != nil {
 		return nil, err
 	}
-	ws, err := h.openWorkspace(protocol.Settings{Cwd: info.Cwd, Sandbox: protocol.SandboxReadOnly}, nil)
+	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: info.Cwd, Sandbox: protocol.SandboxReadOnly})
 	if err != nil {
 		return none, nil // its directory is gone; the repository here may know
 	}
-	defer ws.close()
-	return apply.Blobs(ws.ledger, ws.store, string(info.ID))
+	defer ws.Close()
+	return apply.Blobs(ws.Ledger, ws.Store, string(info.ID))
 }

@@ -86,11 +86,11 @@ func (h *Host) patchText(o ApplyOptions) ([]byte, error) {
 }
 
 func (h *Host) applyTo(ctx context.Context, set protocol.Settings, text []byte, o ApplyOptions) error {
-	ws, err := h.openWorkspace(set, nil)
+	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, Sandbox: set.Sandbox})
 	if err != nil {
 		return err
 	}
-	defer ws.close()
+	defer ws.Close()
 	ao := apply.Options{DryRun: o.DryRun, Reverse: o.Reverse, Origin: txn.Origin{Tool: "apply", Client: "kerf apply", Turn: newTurn()}}
 	if o.Three {
 		own, err := h.sessionBlobs(o)
@@ -104,7 +104,7 @@ func (h *Host) applyTo(ctx context.Context, set protocol.Settings, text []byte, 
 			return repo.Blob(ctx, set.Cwd, id)
 		}
 	}
-	r, err := apply.Patch(ctx, ws.tree, ws.work, text, ao)
+	r, err := apply.Patch(ctx, ws.Tree, ws.Txn, text, ao)
 	if told := o.tell(apply.NewReport(set.Cwd, r, o.DryRun, err)); told != nil {
 		return errors.Join(err, told)
 	}
@@ -114,12 +114,12 @@ func (h *Host) applyTo(ctx context.Context, set protocol.Settings, text []byte, 
 // ApplyPatch applies a patch in the *** Begin Patch format below the working
 // directory: all of it or nothing.
 func (h *Host) ApplyPatch(ctx context.Context, text string, w io.Writer) error {
-	ws, err := h.openWorkspace(protocol.Settings{Cwd: h.Config.Cwd, Sandbox: protocol.SandboxWorkspace}, nil)
+	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: h.Config.Cwd, Sandbox: protocol.SandboxWorkspace})
 	if err != nil {
 		return err
 	}
-	defer ws.close()
-	r, err := apply.Patch(ctx, ws.tree, ws.work, []byte(text),
+	defer ws.Close()
+	r, err := apply.Patch(ctx, ws.Tree, ws.Txn, []byte(text),
 		apply.Options{Origin: txn.Origin{Tool: "apply_patch", Client: "kerf apply-patch", Turn: newTurn()}})
 	for _, f := range r.Failed {
 		return f.Err
@@ -143,12 +143,12 @@ func (h *Host) TurnDiff() ([]byte, error) {
 
 // read uses a reader of the workspace of cwd.
 func (h *Host) read(cwd string, use func(changes.Reader) ([]byte, error)) ([]byte, error) {
-	ws, err := h.openWorkspace(protocol.Settings{Cwd: cwd, Sandbox: protocol.SandboxReadOnly}, nil)
+	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: cwd, Sandbox: protocol.SandboxReadOnly})
 	if err != nil {
 		return nil, err
 	}
-	defer ws.close()
-	r := changes.Reader{Ledger: ws.ledger, Images: ws.store, Base: cwd}
+	defer ws.Close()
+	r := changes.Reader{Ledger: ws.Ledger, Images: ws.Store, Base: cwd}
 	if root, _, ok := repo.Find(cwd); ok {
 		r.Base = root
 	}

@@ -23,12 +23,12 @@ func Visible(s string) string { return visible(s) }
 // working directory.
 func (h *Host) Recover(ctx context.Context, w io.Writer) error {
 	set := protocol.Settings{Cwd: h.Config.Cwd, Sandbox: protocol.SandboxFull}
-	ws, err := h.openWorkspace(set, nil)
+	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, Sandbox: set.Sandbox})
 	if err != nil {
 		return err
 	}
-	defer ws.close()
-	report, err := ws.work.Recover(ctx)
+	defer ws.Close()
+	report, err := ws.Txn.Recover(ctx)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
 	"kerf/internal/protocol"
+	"kerf/internal/work/workspace"
 )
 
 // engineTools are the tools of sessions that are offered to other programs too.
@@ -57,11 +58,7 @@ func (e engine) Connect(_ context.Context, o protocol.EngineOptions) (protocol.E
 		return nil, err
 	}
 	c := &engineConn{engine: e, id: protocol.SessionID(id.String()), client: orElse(o.Client, "client")}
-	if c.private, err = privateTmp(c.id); err != nil {
-		return nil, err
-	}
 	if err := c.open(o.Roots); err != nil {
-		_ = os.RemoveAll(c.private)
 		return nil, err
 	}
 	return c, nil
@@ -71,15 +68,14 @@ func (e engine) Connect(_ context.Context, o protocol.EngineOptions) (protocol.E
 // have theirs.
 type engineConn struct {
 	engine
-	id      protocol.SessionID
-	client  string
-	private string
+	id     protocol.SessionID
+	client string
 
 	// mu is held to read by calls that only read, to write by the others.
 	mu    sync.RWMutex
 	roots []string
 	set   protocol.Settings
-	ws    *workspace
+	ws    *workspace.Workspace
 	hands *session.Hands
 }
 
@@ -96,17 +92,17 @@ func (c *engineConn) open(roots []string) error {
 	if len(roots) > 1 {
 		more = append(more, roots[1:]...)
 	}
-	ws, err := c.h.openWorkspace(set, more)
+	ws, err := c.h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: more, Sandbox: set.Sandbox, Tmp: string(c.id)})
 	if err != nil {
 		return err
 	}
 	l := &log{id: c.id}
-	o := c.h.handsOptions(ws, set, protocol.OpenOptions{Source: c.client, Headless: true}, l, c.private)
+	o := c.h.handsOptions(ws, set, protocol.OpenOptions{Source: c.client, Headless: true}, l)
 	if c.hands == nil {
 		c.hands = session.NewHands(o)
 	} else {
 		c.hands.Move(context.Background(), o)
-		c.ws.close()
+		_ = c.ws.Close()
 	}
 	c.ws, c.set, c.roots = ws, set, roots
 	return nil
@@ -127,8 +123,7 @@ func (c *engineConn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hands.Close()
-	c.ws.close()
-	return os.RemoveAll(c.private)
+	return c.ws.Close()
 }
 
 // Call runs one tool.

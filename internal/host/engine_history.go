@@ -81,7 +81,7 @@ func (c *engineConn) diff(raw json.RawMessage) tool.Result {
 	if refused := arguments("diff", raw, &struct{}{}); refused != nil {
 		return tool.Fail(refused)
 	}
-	d, err := changes.Reader{Ledger: c.ws.ledger, Images: c.ws.store, Base: c.set.Cwd}.Session(string(c.id))
+	d, err := changes.Reader{Ledger: c.ws.Ledger, Images: c.ws.Store, Base: c.set.Cwd}.Session(string(c.id))
 	if err != nil {
 		return failed(err)
 	}

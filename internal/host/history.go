@@ -50,13 +50,13 @@ func (h *Host) Undo(ctx context.Context, o UndoOptions) (protocol.UndoReport, er
 	for _, p := range o.Paths {
 		c.Paths = append(c.Paths, h.realPath(p))
 	}
-	ws, err := h.openWorkspace(protocol.Settings{Cwd: root, Sandbox: protocol.SandboxFull}, nil)
+	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: root, Sandbox: protocol.SandboxFull})
 	if err != nil {
 		return report, err
 	}
-	defer ws.close()
-	r := changes.Reader{Ledger: ws.ledger, Images: ws.store, Base: baseOf(root)}
-	plan, err := r.Plan(c, changes.LookIn(ws.tree))
+	defer ws.Close()
+	r := changes.Reader{Ledger: ws.Ledger, Images: ws.Store, Base: baseOf(root)}
+	plan, err := r.Plan(c, changes.LookIn(ws.Tree))
 	if err != nil {
 		return report, err
 	}
@@ -76,7 +76,7 @@ func (h *Host) Undo(ctx context.Context, o UndoOptions) (protocol.UndoReport, er
 			return report, ErrDeclined
 		}
 	}
-	_, err = plan.Commit(ctx, ws.work, txn.Origin{Tool: verb(o.Redo), Client: "kerf " + verb(o.Redo)})
+	_, err = plan.Commit(ctx, ws.Txn, txn.Origin{Tool: verb(o.Redo), Client: "kerf " + verb(o.Redo)})
 	return report, err
 }
 

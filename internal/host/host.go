@@ -242,24 +242,19 @@ func linesOf(records []rollout.Record) []history.Line {
 
 // start builds the session around its log.
 func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, p config.Provider, around *session.Surroundings, l *log) (*session.Session, error) {
-	ws, err := h.openWorkspace(set, o.AddDirs)
+	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: o.AddDirs, Sandbox: set.Sandbox, Tmp: string(l.id)})
 	if err != nil {
 		return nil, err
 	}
-	private, err := privateTmp(l.id)
-	if err != nil {
-		return nil, err
-	}
-	ho := h.handsOptions(ws, set, o, l, private)
+	ho := h.handsOptions(ws, set, o, l)
 	governed, err := h.govern(&ho, l.id)
 	if err != nil {
-		ws.close()
-		_ = os.RemoveAll(private)
+		_ = ws.Close()
 		return nil, err
 	}
 	ho.Above = l.kin.hands
 	hands := session.NewHands(ho)
-	around.Roots, around.Skills = ws.roots, h.sessionSkills()
+	around.Roots, around.Skills = ws.Roots, h.sessionSkills()
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
 		Freeform: h.freeform(set.Model), CompactModel: h.Config.CompactModel, CacheKey: string(l.id)} // the client fits the tools to the model
 	if l.state != nil && l.state.Meta.Instructions != "" {
@@ -273,14 +268,11 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
 		Limits: h.limits, Cost: h.cost, Budget: h.budget(),
-		Skills: around.Skills, Roots: ws.roots,
+		Skills: around.Skills, Roots: ws.Roots,
 		Hands: hands, Gather: around.Gather, Dirty: around.Dirty, Headless: o.Headless, Agents: h.agents(o, client, p, l.kin),
-		Remotes:  session.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.roots, Approval: h.mcpApproval},
-		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), append(ws.warnings, governed...)...),
-		Release: func() {
-			ws.close()
-			_ = os.RemoveAll(private)
-		},
+		Remotes:  session.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: h.mcpApproval},
+		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), append(h.workspaceWarnings(ws, set.Sandbox), governed...)...),
+		Release:  func() { _ = ws.Close() },
 	})
 	if err := s.Settled(ctx, required); err != nil {
 		go func() { // it must be drained to close
@@ -321,13 +313,4 @@ func (h *Host) surroundings(set protocol.Settings) *session.Surroundings {
 	return &session.Surroundings{Home: h.Config.Home, Cwd: set.Cwd, Root: root, DocBytes: h.Config.ProjectDocMaxBytes,
 		DocNames: h.Config.ProjectDocFallbackFilenames, Developer: h.Config.DeveloperInstructions, Shell: shell,
 		Network: h.Config.WorkspaceWrite.NetworkAccess, Now: time.Now}
-}
-
-// privateTmp makes the directory that is /tmp for the session's commands.
-func privateTmp(id protocol.SessionID) (string, error) {
-	dir, err := os.MkdirTemp("", "kerf-"+string(id[:min(8, len(id))])+"-")
-	if err != nil {
-		return "", fmt.Errorf("private temporary directory: %w", err)
-	}
-	return dir, nil
 }

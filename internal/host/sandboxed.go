@@ -15,6 +15,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
+	"kerf/internal/work/workspace"
 )
 
 // stopGrace is how long a command may take to end after the first SIGTERM.
@@ -41,7 +42,7 @@ func (h *Host) Sandboxed(ctx context.Context, mode string, addDirs, argv []strin
 	if err != nil {
 		return 2, err
 	}
-	private, err := privateTmp("sandbox")
+	private, err := workspace.PrivateTmp("sandbox")
 	if err != nil {
 		return 125, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/google/uuid"
 
@@ -45,21 +44,16 @@ func (h *Host) Tool(ctx context.Context, name string, args json.RawMessage, over
 	if err != nil {
 		return ToolResult{}, err
 	}
-	ws, err := h.openWorkspace(set, addDirs)
-	if err != nil {
-		return ToolResult{}, err
-	}
-	defer ws.close()
 	call, err := uuid.NewV7()
 	if err != nil {
 		return ToolResult{}, err
 	}
-	private, err := privateTmp(protocol.SessionID(call.String()))
+	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: addDirs, Sandbox: set.Sandbox, Tmp: call.String()})
 	if err != nil {
 		return ToolResult{}, err
 	}
-	defer os.RemoveAll(private)
-	ho := h.handsOptions(ws, set, protocol.OpenOptions{Source: "tool"}, &log{}, private)
+	defer ws.Close()
+	ho := h.handsOptions(ws, set, protocol.OpenOptions{Source: "tool"}, &log{})
 	hands := session.NewHands(ho)
 	defer hands.Close()
 	return h.once(ctx, hands, tool.Call{ID: protocol.CallID(call.String()), Name: name, Args: args}, set), nil

@@ -17,6 +17,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/repo"
 	"kerf/internal/work/store"
 )
 
@@ -71,7 +72,7 @@ func (h *Host) verify(w io.Writer, info protocol.SessionInfo, o VerifyOptions) e
 			tell(r, func(c history.FileChange) { list = append(list, c) })
 		}
 	}
-	v := changeVerifier{h: h, dir: dir, base: baseOf(orElse(info.Cwd, h.Config.Cwd))}
+	v := changeVerifier{h: h, dir: dir, base: repo.Top(orElse(info.Cwd, h.Config.Cwd))}
 	if len(list) > 0 {
 		root := cmp.Or(info.Cwd, h.Config.Cwd)
 		if err := h.reading(root, func(r changes.Reader) error { return v.changes(r, list) }); err != nil {
@@ -199,14 +200,13 @@ func (v *changeVerifier) diff(r changes.Reader, c history.FileChange, lc ledger.
 
 // workspace compares the files of the session with what the ledger last knew.
 func (v *changeVerifier) workspace() {
-	set := protocol.Settings{Cwd: v.h.Config.Cwd, Sandbox: protocol.SandboxFull}
-	ws, err := v.h.openWorkspace(set, nil)
+	ws, err := v.h.OpenWorkspace(WorkspaceOptions{Sandbox: protocol.SandboxFull})
 	if err != nil {
 		v.fault("%v", err)
 		return
 	}
-	defer ws.close()
-	look := changes.LookIn(ws.tree)
+	defer ws.Close()
+	look := changes.LookIn(ws.Tree)
 	for _, path := range slices.Sorted(maps.Keys(v.paths)) {
 		now, err := look(path)
 		if err != nil {

@@ -38,6 +38,15 @@ func Find(cwd string) (root, gitDir string, ok bool) {
 	}
 }
 
+// Top is the root of the working tree that holds dir, or dir itself where there is
+// no repository.
+func Top(dir string) string {
+	if root, _, ok := Find(dir); ok {
+		return root
+	}
+	return dir
+}
+
 func gitDirOf(root string) (string, bool) {
 	path := filepath.Join(root, ".git")
 	info, err := os.Stat(path)

@@ -84,6 +84,7 @@ func Open(o Options) (*Workspace, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
 	defer cancel()
 	if _, err := w.Recover(ctx); err != nil {
+		_ = w.Close()
 		return nil, err
 	}
 	return w, nil

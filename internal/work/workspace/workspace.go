@@ -1,0 +1,190 @@
+// Package workspace opens the writable roots of a session together with what Kerf
+// keeps about them: kept contents, the ledger, transactions and the scanner.
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"kerf/internal/work/changes"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/protect"
+	"kerf/internal/work/repo"
+	"kerf/internal/work/scan"
+	"kerf/internal/work/store"
+	"kerf/internal/work/tree"
+	"kerf/internal/work/txn"
+)
+
+// Options say what is opened.
+type Options struct {
+	// Home is KERF_HOME. What Kerf keeps about the roots is below it.
+	Home string
+	// Roots are the writable directories, at least one. Relative paths start at the
+	// first one, and its name is that of the workspace.
+	Roots []string
+	// Full lets the file tools reach and write everything.
+	Full bool
+	// Tmp asks for a private temporary directory with this word in its name; none
+	// is made if it is empty.
+	Tmp string
+	// Before, when not nil, is asked before each part is opened, and its error
+	// becomes that of Open. It exists for fault tests.
+	Before func(part string) error
+}
+
+// Workspace is an open workspace. Its parts may be used concurrently.
+type Workspace struct {
+	Roots  []string
+	Dir    string // where Kerf keeps its data about the roots
+	Tmp    string // the private temporary directory, or empty
+	Tree   *tree.Tree
+	Store  *store.Store
+	Ledger *ledger.Ledger
+	Txn    *txn.Workspace
+	// Scanner finds what commands change. It is nil when Unscanned says why that
+	// is not possible here.
+	Scanner   *scan.Scanner
+	Unscanned string
+}
+
+// Open opens a workspace, and finishes or takes back what a crash cut off. When a
+// part fails, the parts that are open already are closed in reverse order.
+func Open(o Options) (*Workspace, error) {
+	w := &Workspace{}
+	if err := w.open(o); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *Workspace) open(o Options) error {
+	if len(o.Roots) == 0 {
+		return errors.New("open workspace: no roots")
+	}
+	w.Roots, w.Dir = o.Roots, txn.HomeFor(o.Home, o.Roots)
+	parts := []struct {
+		name string
+		open func(Options) error
+	}{{"tree", w.openTree}, {"tmp", w.makeTmp}, {"store", w.openStore}, {"ledger", w.openLedger}, {"txn", w.openTxn},
+		{"scanner", w.openScanner}}
+	for _, p := range parts {
+		var err error
+		if o.Before != nil {
+			err = o.Before(p.name)
+		}
+		if err == nil {
+			err = p.open(o)
+		}
+		if err != nil {
+			return errors.Join(err, w.Close())
+		}
+	}
+	return nil
+}
+
+func (w *Workspace) openTree(o Options) (err error) {
+	to := tree.Options{Roots: w.Roots, Cwd: w.Roots[0]}
+	if o.Full {
+		to.Roots = []string{w.Roots[0], filepath.VolumeName(w.Roots[0]) + string(filepath.Separator)}
+	} else {
+		to.Protected = func(_, rel string) error { return protect.Check(filepath.ToSlash(rel)) }
+	}
+	w.Tree, err = tree.Open(to)
+	return err
+}
+
+func (w *Workspace) makeTmp(o Options) (err error) {
+	if o.Tmp != "" {
+		w.Tmp, err = PrivateTmp(o.Tmp)
+	}
+	return err
+}
+
+func (w *Workspace) openStore(Options) (err error) {
+	w.Store, err = store.Open(filepath.Join(w.Dir, "store"))
+	return err
+}
+
+func (w *Workspace) openLedger(Options) (err error) {
+	w.Ledger, err = ledger.Open(w.Dir)
+	return err
+}
+
+func (w *Workspace) openTxn(Options) (err error) {
+	w.Txn, err = txn.Open(txn.Options{Tree: w.Tree, Store: w.Store, Ledger: w.Ledger, Dir: w.Dir, Durable: true})
+	if err != nil {
+		return fmt.Errorf("workspace %s: %w", w.Roots[0], err)
+	}
+	return nil
+}
+
+// openScanner makes the scanner. Without one the workspace still is of use.
+func (w *Workspace) openScanner(Options) error {
+	s, err := scan.Open(scan.Options{Roots: w.Roots, Store: w.Store})
+	switch {
+	case err != nil:
+		w.Unscanned = err.Error()
+	case !s.Enabled():
+		w.Unscanned = s.Reason()
+	default:
+		w.Scanner = s
+	}
+	return nil
+}
+
+// Close releases files and locks, and removes the private temporary directory.
+func (w *Workspace) Close() error {
+	var errs []error
+	if w.Txn != nil {
+		errs = append(errs, w.Txn.Close())
+	}
+	if w.Ledger != nil {
+		errs = append(errs, w.Ledger.Close())
+	}
+	if w.Store != nil {
+		errs = append(errs, w.Store.Close())
+	}
+	if w.Tmp != "" {
+		errs = append(errs, os.RemoveAll(w.Tmp))
+	}
+	return errors.Join(errs...)
+}
+
+// Base is the directory that diffs name paths relative to: the root of the
+// repository that the first root is in, or the first root.
+func (w *Workspace) Base() string { return repo.Top(w.Roots[0]) }
+
+// Changes reads the ledger.
+func (w *Workspace) Changes() changes.Reader {
+	return changes.Reader{Ledger: w.Ledger, Images: w.Store, Base: w.Base()}
+}
+
+// Roots are the writable roots for a working directory: itself, then dirs, which
+// are relative to it or absolute. Each must be a directory.
+func Roots(cwd string, dirs []string) ([]string, error) {
+	roots := []string{cwd}
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(cwd, dir)
+		}
+		st, err := os.Stat(dir)
+		if err != nil || !st.IsDir() {
+			return nil, fmt.Errorf("writable root %s is not a directory", dir)
+		}
+		roots = append(roots, filepath.Clean(dir))
+	}
+	return slices.Clip(roots), nil
+}
+
+// PrivateTmp makes a directory that can be /tmp for commands.
+func PrivateTmp(name string) (string, error) {
+	dir, err := os.MkdirTemp("", "kerf-"+name[:min(8, len(name))]+"-")
+	if err != nil {
+		return "", fmt.Errorf("private temporary directory: %w", err)
+	}
+	return dir, nil
+}
