@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kerf/internal/config"
 	"kerf/internal/front/tui"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
@@ -231,13 +233,13 @@ func (p *program) demoTUI(ctx context.Context) error {
 
 // options joins flags, the [tui] table of the configuration and the environment.
 func (o *tuiOptions) options(h *host.Host) (tui.Options, error) {
-	env := o.p.getenv
+	env, set := o.p.getenv, h.Config.TUI
 	t := tui.Options{Sessions: h, Version: host.Version, Cwd: h.Config.Cwd, Env: env, In: o.p.stdin, Out: o.p.stdout,
-		Theme: o.setting(h, "theme", o.theme), Notify: o.setting(h, "notifications", o.notify), Depth: tui.Depth(env), Dark: tui.Dark(env),
-		Plain: o.plain || env("TERM") == "dumb" || o.on(h, "plain"), AltScreen: o.alt || o.on(h, "alternate_screen"),
-		ReducedMotion: o.reduced || h.Config.TUI["animations"] == false || env("SSH_TTY") != "" && h.Config.TUI["animations"] == nil,
+		Theme: cmp.Or(o.theme, set.Theme), Notify: cmp.Or(o.notify, set.Notifications), Depth: tui.Depth(env), Dark: tui.Dark(env),
+		Plain: o.plain || env("TERM") == "dumb" || set.Plain, AltScreen: o.alt || set.AlternateScreen,
+		ReducedMotion: o.reduced || !animated(set, env),
 		Pick:          o.pick, PickFork: o.pickFork, Banner: o.banner, History: &history{path: filepath.Join(h.Config.Home, "history.jsonl"), redact: h.Redact}}
-	t.Price, t.Vi = h.Price, o.on(h, "vi_mode")
+	t.Price, t.Vi = h.Price, set.ViMode
 	t.Hooks = func() ([]tui.Hook, []string, error) { return hooksOf(h) }
 	t.Apply = o.p.applyElsewhere
 	if t.Theme == "" {
@@ -256,18 +258,12 @@ func (o *tuiOptions) options(h *host.Host) (tui.Options, error) {
 	return t, nil
 }
 
-// setting is a flag, or the key of the [tui] table.
-func (o *tuiOptions) setting(h *host.Host, key, flag string) string {
-	if flag != "" {
-		return flag
+// animated says whether things may move: as it is set, else not over ssh.
+func animated(set config.TUI, env func(string) string) bool {
+	if set.Animations != nil {
+		return *set.Animations
 	}
-	s, _ := h.Config.TUI[key].(string)
-	return s
-}
-
-func (o *tuiOptions) on(h *host.Host, key string) bool {
-	b, _ := h.Config.TUI[key].(bool)
-	return b
+	return env("SSH_TTY") == ""
 }
 
 // history keeps the user's messages in KERF_HOME, one JSON string a line, without

@@ -21,7 +21,7 @@ import (
 
 // ownLook gives the terminal UI the themes and keys of the user's own.
 func (o *tuiOptions) ownLook(h *host.Host, t *tui.Options) error {
-	set, err := keysSet(h.Config.TUI["keymap"])
+	set, err := keysSet(h.Config.TUI.Keymap)
 	if err == nil && set != nil {
 		t.Keymap, err = tui.NewKeymap(set)
 	}

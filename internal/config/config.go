@@ -59,7 +59,7 @@ type Config struct {
 	History          History          `key:"history"`
 	Budget           Budget           `key:"budget"`
 	Telemetry        Telemetry        `key:"telemetry"`
-	TUI              map[string]any   `key:"tui"`
+	TUI              TUI              `key:"tui"`
 
 	Permissions map[string]Permission `key:"permissions"`
 	// Hooks are tables by event; HookList reads them.
@@ -153,6 +153,20 @@ type Budget struct {
 // Telemetry is off unless the user turns it on.
 type Telemetry struct {
 	Enabled bool `key:"enabled"`
+}
+
+// TUI is what the terminal UI looks like. Other agents' files have this table, too:
+// a value of another type is theirs and passed over.
+type TUI struct {
+	Theme           string `key:"theme" form:"loose"`
+	Notifications   string `key:"notifications" form:"loose"`
+	Plain           bool   `key:"plain" form:"loose"`
+	AlternateScreen bool   `key:"alternate_screen" form:"loose"`
+	// Animations is nil when the surroundings decide.
+	Animations *bool `key:"animations" form:"loose"`
+	ViMode     bool  `key:"vi_mode" form:"loose"`
+	// Keymap is a table of keys by action; the terminal UI checks it.
+	Keymap any `key:"keymap"`
 }
 
 // Permission is a named set of path and network rules.

@@ -28,7 +28,7 @@ func quietKeys() [][]string {
 		{"permissions", "*", "network", "dangerously_allow_non_loopback_proxy"},
 		{"permissions", "*", "network", "dangerously_allow_all_unix_sockets"},
 		{"tools", "experimental_request_user_input"},
-		{"mcp_servers", "*", "name"}, {"mcp_servers", "*", "transport"},
+		{"tui", "*"}, {"mcp_servers", "*", "name"}, {"mcp_servers", "*", "transport"},
 	}
 }
 

@@ -62,7 +62,7 @@ func everyKey(b *strings.Builder, t reflect.Type, path []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		key := f.Tag.Get("key")
-		if key == "" || slices.Contains([]string{"hooks", "tui", "profile", "url"}, key) {
+		if key == "" || slices.Contains([]string{"hooks", "keymap", "profile", "url"}, key) {
 			continue
 		}
 		here := append(path[:len(path):len(path)], key)
@@ -85,6 +85,8 @@ func everyKey(b *strings.Builder, t reflect.Type, path []string) {
 func valueOf(t reflect.Type, tag reflect.StructTag) string {
 	word := strings.Split(tag.Get("enum"), " ")[0]
 	switch t.Kind() {
+	case reflect.Pointer:
+		return valueOf(t.Elem(), tag)
 	case reflect.Struct:
 		return ""
 	case reflect.Map:

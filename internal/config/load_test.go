@@ -208,6 +208,7 @@ enabled = false
 anything = true
 [tui]
 theme = "x"
+notifications = ["a"]
 status_line = ["a"]
 [otel]
 environment = "x"
@@ -231,8 +232,8 @@ tools = ["read_file"]
 	if r := c.Agents.Roles["reviewer"]; r.Description != "d" || r.Sandbox != "read-only" || len(r.Tools) != 1 || len(c.Agents.Roles) != 1 {
 		t.Errorf("roles %+v", c.Agents.Roles)
 	}
-	if c.Tools.UpdatePlan || c.Tools.WebSearch != "cached" || c.TUI["theme"] != "x" {
-		t.Errorf("tools %+v tui %v", c.Tools, c.TUI)
+	if c.Tools.UpdatePlan || c.Tools.WebSearch != "cached" || c.TUI.Theme != "x" || c.TUI.Notifications != "" {
+		t.Errorf("tools %+v tui %+v", c.Tools, c.TUI)
 	}
 	if _, _, err := w.load(func(o *Options) { o.Overrides = []string{"agents.max_thread=3"} }); err == nil {
 		t.Error("agents.max_thread passed")

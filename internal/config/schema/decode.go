@@ -35,7 +35,11 @@ func (d *Decoder) Decode(into any, v *document.Value) error {
 
 // decode fills rv, which is settable, from v. tag is that of the field.
 func (d *Decoder) decode(rv reflect.Value, v *document.Value, tag reflect.StructTag, path []string) error {
-	if form := tag.Get("form"); form != "" {
+	form := tag.Get("form")
+	if form == loose && !sameKind(rv.Type(), v.Leaf) {
+		return nil
+	}
+	if form != "" {
 		alternative, err := reshape(form, v)
 		if err != nil {
 			return d.Fault(v, path, "expected %s, found %s", err, v.Kind())
@@ -46,6 +50,12 @@ func (d *Decoder) decode(rv reflect.Value, v *document.Value, tag reflect.Struct
 		return d.duration(rv, v, tag, path)
 	}
 	switch rv.Kind() {
+	case reflect.Interface:
+		rv.Set(reflect.ValueOf(v.Plain()))
+		return nil
+	case reflect.Pointer:
+		rv.Set(reflect.New(rv.Type().Elem()))
+		return d.decode(rv.Elem(), v, tag, path)
 	case reflect.Struct:
 		return d.fields(rv, v, path)
 	case reflect.Map:
@@ -106,6 +116,17 @@ func (d *Decoder) fields(rv reflect.Value, v *document.Value, path []string) err
 // anyKey is the key of a field, a map, that takes the tables whose names no other
 // field has.
 const anyKey = "*"
+
+// loose is the form of a value that other agents' files may have with another type;
+// such a value is passed over.
+const loose = "loose"
+
+func sameKind(t reflect.Type, leaf any) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return leaf != nil && reflect.TypeOf(leaf).Kind() == t.Kind()
+}
 
 // entry decodes one entry of such a map.
 func (d *Decoder) entry(m reflect.Value, k string, v *document.Value, path []string) error {

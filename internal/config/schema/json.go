@@ -20,6 +20,11 @@ func JSON(t reflect.Type, foreign Foreign) *jsonschema.Schema {
 // describer makes schemas; foreign are the keys that it lets pass.
 type describer struct{ foreign [][]string }
 
+// passedOver is the schema of what another agent reads.
+func passedOver() *jsonschema.Schema {
+	return &jsonschema.Schema{Description: "a key of other agents' files; passed over"}
+}
+
 // nothing is the schema that nothing obeys.
 func nothing() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
 
@@ -39,8 +44,12 @@ func (d *describer) table(t reflect.Type, path []string) *jsonschema.Schema {
 	}
 	for _, k := range d.foreign {
 		last := len(k) - 1
+		if k[last] == "*" && slices.Equal(k[:last], path) {
+			s.AdditionalProperties = passedOver()
+			continue
+		}
 		if slices.Equal(k[:last], path) && s.Properties[k[last]] == nil {
-			s.Properties[k[last]] = &jsonschema.Schema{Description: "a key of other agents' files; passed over"}
+			s.Properties[k[last]] = passedOver()
 			s.PropertyOrder = append(s.PropertyOrder, k[last])
 		}
 	}
@@ -52,6 +61,8 @@ func (d *describer) value(t reflect.Type, tag reflect.StructTag, path []string) 
 	s := d.usual(t, tag, path)
 	other := &jsonschema.Schema{}
 	switch tag.Get("form") {
+	case loose:
+		other = passedOver()
 	case "list":
 		other.Type = "string"
 	case "toggle":
@@ -80,6 +91,10 @@ func (d *describer) usual(t reflect.Type, tag reflect.StructTag, path []string) 
 		return durationSchema(tag)
 	}
 	switch t.Kind() {
+	case reflect.Interface:
+		return &jsonschema.Schema{}
+	case reflect.Pointer:
+		return d.usual(t.Elem(), tag, path)
 	case reflect.Struct:
 		return d.table(t, path)
 	case reflect.Map:
