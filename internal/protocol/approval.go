@@ -2,12 +2,16 @@ package protocol
 
 import "encoding/json"
 
-// ApprovalID names one question to the user; unique within its session.
+// ApprovalID names one question to the user. It is unique within the session that
+// tells it, also when a sub-agent asks.
 type ApprovalID string
 
 // Approval is a question to the user: what exactly will happen.
 type Approval struct {
-	ID   ApprovalID
+	ID ApprovalID
+	// Agent is the sub-agent that asks, empty when the session itself asks.
+	Agent SessionID
+	// Call is the call of the asking session that the question is about, or empty.
 	Call CallID
 	// Reason is why the question is asked, in words for the user.
 	Reason string
@@ -17,6 +21,38 @@ type Approval struct {
 	Tool     *ToolApproval
 	Network  *NetworkApproval
 	Question *Question
+}
+
+// ApprovalKind says what a question is about.
+type ApprovalKind string
+
+// The kinds of questions.
+const (
+	AskCommand ApprovalKind = "command"
+	AskChange  ApprovalKind = "change"
+	AskTool    ApprovalKind = "tool"
+	AskHost    ApprovalKind = "network"
+	AskUser    ApprovalKind = "question"    // of the model
+	AskServer  ApprovalKind = "elicitation" // of an MCP server
+)
+
+// Kind tells what a is about, empty when nothing says so.
+func (a Approval) Kind() ApprovalKind {
+	switch {
+	case a.Command != nil:
+		return AskCommand
+	case a.Change != nil:
+		return AskChange
+	case a.Tool != nil:
+		return AskTool
+	case a.Network != nil:
+		return AskHost
+	case a.Question != nil && a.Question.Server != "":
+		return AskServer
+	case a.Question != nil:
+		return AskUser
+	}
+	return ""
 }
 
 // CommandApproval shows the command as it will run.

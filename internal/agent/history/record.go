@@ -160,13 +160,55 @@ type TokenUsage struct {
 	Usage protocol.Usage     `json:"usage"`
 }
 
-// Approval is an answered question.
+// QuestionAsked is written before the user sees a question, so that a killed run
+// still knows what was open.
+type QuestionAsked struct {
+	Turn     protocol.TurnID       `json:"turn_id,omitempty"`
+	Question protocol.ApprovalID   `json:"question"`
+	Kind     protocol.ApprovalKind `json:"kind,omitempty"`
+	Agent    protocol.SessionID    `json:"agent,omitempty"`
+	Call     protocol.CallID       `json:"call_id,omitempty"`
+	Asked    string                `json:"asked"`
+}
+
+// Approval is the end of a question: the answer, or Void when the question was
+// withdrawn.
 type Approval struct {
 	Turn     protocol.TurnID   `json:"turn_id"`
-	Call     protocol.CallID   `json:"call_id"`
+	Call     protocol.CallID   `json:"call_id"` // of the session that asked
 	Asked    string            `json:"asked"`
 	Decision protocol.Decision `json:"decision"`
 	Words    string            `json:"words,omitempty"`
+	// Question and Kind are empty in records that older versions wrote.
+	Question protocol.ApprovalID   `json:"question,omitempty"`
+	Kind     protocol.ApprovalKind `json:"kind,omitempty"`
+	// Agent is the sub-agent that asked, empty when the session itself did.
+	Agent protocol.SessionID `json:"agent,omitempty"`
+	// By says who answered, empty for a question that was withdrawn.
+	By Answerer `json:"by,omitempty"`
+	// Content is the answer to a question of the model. What the user tells an MCP
+	// server is not kept.
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// Answerer says who answered a question.
+type Answerer string
+
+// Those who answer. ByNobody is the rule of sessions that have nobody to ask: the
+// answer is no.
+const (
+	ByUser   Answerer = "user"
+	ByNobody Answerer = "nobody"
+)
+
+// Gates reports whether the call of the record waited for this answer before it
+// did anything.
+func (a Approval) Gates() bool {
+	switch a.Kind {
+	case "", protocol.AskCommand, protocol.AskChange, protocol.AskTool:
+		return a.Agent == "" && a.Call != ""
+	}
+	return false
 }
 
 // EventRecord is an event of a turn or a session that has no record of its own.
@@ -236,6 +278,21 @@ func (t ToolStarted) MarshalJSON() ([]byte, error) {
 		plain
 	}{ToolBegan, plain(t)})
 }
+
+// Type of a question is "event": approval lines are its ends only.
+func (QuestionAsked) Type() string { return "event" }
+
+// MarshalJSON adds the name of the event.
+func (q QuestionAsked) MarshalJSON() ([]byte, error) {
+	type plain QuestionAsked
+	return json.Marshal(struct {
+		What string `json:"event"`
+		plain
+	}{Asked, plain(q)})
+}
+
+// Asked is the event name of a QuestionAsked record.
+const Asked = "question_asked"
 
 // ToolBegan is the event name of a ToolStarted record.
 const ToolBegan = "tool_started"

@@ -32,5 +32,5 @@ func (c *Core) askAgain(in AskAgain) {
 		k.body = in.Body
 		c.tell(protocol.ItemUpdated{Item: protocol.Item{ID: k.item, Status: protocol.InProgress, Body: in.Body}})
 	}
-	c.ask(k, in.Approval)
+	c.askAbout(k, in.Approval)
 }

@@ -1,8 +1,6 @@
 package turn
 
 import (
-	"strconv"
-
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/model"
@@ -20,8 +18,6 @@ type call struct {
 	state    callState
 	item     protocol.ItemID // shown since it was prepared, or empty
 	body     protocol.Body
-	approval protocol.ApprovalID
-	asked    string
 	outcome  Outcome
 	tries    int
 	prior    *Outcome // of a run after which the user was asked again
@@ -110,82 +106,26 @@ func (c *Core) prepared(in Prepared) {
 		c.finished(in.Call, abortedOutcome(k))
 		return
 	}
-	if in.Body != nil {
+	asks := in.Verdict == Ask && in.Approval != nil && c.o.Fault != RunUnasked
+	k.body = in.Body
+	if in.Body != nil && !(asks && c.o.Headless) {
 		c.itemSeq++
-		k.item, k.body = itemID(c.itemSeq), in.Body
+		k.item = itemID(c.itemSeq)
 		c.tell(protocol.ItemStarted{Item: protocol.Item{ID: k.item, Status: protocol.InProgress, Body: in.Body}})
 	}
-	if in.Verdict == Ask && in.Approval != nil && c.o.Fault != RunUnasked {
-		c.ask(k, *in.Approval)
+	if asks {
+		c.askAbout(k, *in.Approval)
 		return
 	}
 	k.state = running
 	c.do(Run{Call: k.call.ID})
 }
 
-func (c *Core) ask(k *call, a protocol.Approval) {
-	c.askSeq++
-	a.ID = protocol.ApprovalID("ask_" + strconv.Itoa(c.askSeq))
+// askAbout asks whether a call may run.
+func (c *Core) askAbout(k *call, a protocol.Approval) {
+	k.state = asking
 	a.Call = k.call.ID
-	k.state, k.approval, k.asked = asking, a.ID, shown(a)
-	c.tell(protocol.ApprovalRequested{Approval: a})
-}
-
-// shown is what the user was asked about, for the record.
-func shown(a protocol.Approval) string {
-	switch {
-	case a.Command != nil:
-		return a.Command.Command
-	case a.Change != nil:
-		return a.Change.Diff
-	case a.Tool != nil:
-		return a.Tool.Server + " " + a.Tool.Tool + " " + a.Tool.Args
-	}
-	return a.Reason
-}
-
-func (c *Core) answer(op protocol.Answer) {
-	t := c.turn
-	if t == nil || t.round == nil || t.phase != sampling {
-		return
-	}
-	for _, k := range t.round.calls {
-		if k.state == asking && k.approval == op.Approval {
-			c.answered(k, op)
-			return
-		}
-	}
-}
-
-func (c *Core) answered(k *call, op protocol.Answer) {
-	c.record(history.Approval{Turn: c.turn.id, Call: k.call.ID, Asked: k.asked, Decision: op.Decision, Words: op.Words})
-	c.tell(protocol.ApprovalResolved{Approval: k.approval, Decision: op.Decision})
-	switch {
-	case op.Decision.Allows():
-		k.state = running
-		c.do(Run{Call: k.call.ID, Decision: op.Decision, Answer: op, Try: k.tries})
-	case op.Decision == protocol.Abort:
-		o := Outcome{Text: "rejected by the user, who ended the turn", Declined: true, Body: k.body}
-		if k.prior != nil {
-			o = *k.prior
-		}
-		c.finish(k, o)
-		c.stop(ending{reason: protocol.AbortInterrupted})
-	default:
-		text := "rejected by the user; it was not run"
-		if op.Words != "" {
-			text += ". The user says: " + op.Words
-		}
-		o := Outcome{Text: text, Declined: true, Body: k.body}
-		if k.prior != nil {
-			o = *k.prior
-			o.Text += "\nThe user did not allow more."
-			if op.Words != "" {
-				o.Text += " The user says: " + op.Words
-			}
-		}
-		c.finished(k.call.ID, o)
-	}
+	c.ask(&question{approval: a, call: k})
 }
 
 func (c *Core) progress(in Progress) {
@@ -200,7 +140,7 @@ func (c *Core) progress(in Progress) {
 
 // finished takes the outcome of a call that was under way.
 func (c *Core) finished(id protocol.CallID, o Outcome) {
-	k := c.find(id, preparing, asking, running)
+	k := c.find(id, preparing, running)
 	if k == nil {
 		if c.o.Fault == TakeLate {
 			c.record(history.ToolCall{Call: id, Result: o.Text})
@@ -211,6 +151,11 @@ func (c *Core) finished(id protocol.CallID, o Outcome) {
 	if c.o.Fault == Stick && k.parallel {
 		return
 	}
+	c.over(k, o)
+}
+
+// over finishes a call and goes on with the round.
+func (c *Core) over(k *call, o Outcome) {
 	c.finish(k, o)
 	c.schedule()
 	c.advance()

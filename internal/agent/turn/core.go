@@ -30,6 +30,8 @@ type Options struct {
 	// Cost is the price of a response in dollars. It must be pure; nil is free.
 	Cost   func(model string, u protocol.Usage) float64
 	Budget Budget
+	// Headless sessions have nobody to ask: the answer to every question is no.
+	Headless bool
 	// Fault, in tests, breaks the core in a known way.
 	Fault Fault
 }
@@ -62,6 +64,8 @@ type Core struct {
 	idle    bool   // nothing of the model is in items since they were made anew
 	plan    string // proposed in plan mode and not carried out
 	spent   spent
+
+	questions []*question // open, in the order in which they were asked
 
 	turn    *turn
 	chore   *chore   // the undo under way, or nil
@@ -187,6 +191,10 @@ func (c *Core) Step(in Input) Ready {
 		c.finished(in.Call, in.Outcome)
 	case AskAgain:
 		c.askAgain(in)
+	case Asked:
+		c.askedBy(in)
+	case Withdrawn:
+		c.withdrawn(in)
 	case ShellDone:
 		c.shellDone(in)
 	case Undone:
@@ -260,6 +268,7 @@ func (c *Core) submit(s Submit) {
 	case protocol.Shutdown:
 		c.closing = true
 		c.stopShells()
+		c.withdrawOpen(true)
 		c.stop(ending{reason: protocol.AbortInterrupted})
 		c.endIfIdle()
 	}
@@ -414,6 +423,7 @@ func (c *Core) stop(e ending) {
 	}
 	t.stopping = &e
 	c.stopShells()
+	c.withdrawOpen(e.reason == protocol.AbortInterrupted)
 	switch t.phase {
 	case gathering, shelling, regathering:
 		c.dropShrink()
@@ -450,7 +460,7 @@ func (c *Core) stopRound() {
 		case queued:
 			c.finish(k, abortedOutcome(k))
 		case asking:
-			c.tell(protocol.ApprovalResolved{Approval: k.approval, Decision: protocol.Void})
+			c.withdrawCall(k)
 			c.finish(k, abortedOutcome(k))
 		case preparing, running:
 			c.do(StopCall{Call: k.call.ID})

@@ -54,6 +54,14 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 		{"input that waits is dropped by an interrupt", LoseQueued, "L8"},
 		{"a compaction drops the record", ForgetNotes, "L11"},
 		{"a compaction drops the last words", ForgetWords, "L11"},
+		{"a host is allowed unasked", AllowHost, "L3"},
+		{"a server is told yes unasked", AllowServer, "L3"},
+		{"a question of the model is answered unasked", AllowUser, "L3"},
+		{"a sub-agent is told yes unasked", AllowAgent, "L3"},
+		{"an answer goes to another asker", CrossAnswers, "L3"},
+		{"a question has no record", AskUnrecorded, "L12"},
+		{"the end of a question has no record", AnswerUnrecorded, "L12"},
+		{"an interrupt leaves a question open", LeaveAsking, "L12"},
 	}
 	for _, f := range faults {
 		t.Run(strings.ReplaceAll(f.name, " ", "-"), func(t *testing.T) {

@@ -12,7 +12,19 @@
 // (CallModel by any number of Chunks and one StreamEnded, Prepare by Prepared,
 // Run by Finished or AskAgain, Gather by Gathered, Wait by Elapsed, RunShell by
 // ShellDone, Undo by Undone, Settle by Settled), also after it was told to stop.
-// An answer that comes late is harmless.
+// An answer that comes late is harmless. Reply, Kill, Forget and the effects that
+// stop something have no answer.
+//
+// # Questions
+//
+// Every question to the user goes through the core. A call that needs leave to run
+// is asked about when it is Prepared, or again with AskAgain. Whatever else has a
+// question (a command that wants to reach a host, the model, an MCP server, a
+// sub-agent) sends Asked and waits for its Reply; it sends Withdrawn when it does
+// not wait any more. The core records each question before it is told, and its
+// end: who answered and what, or that it was withdrawn. In a headless session the
+// core says no at once. Stopping a turn withdraws the session's open questions; an
+// interrupt also those of its sub-agents.
 //
 // # Life of a turn
 //
@@ -34,7 +46,8 @@
 //
 //	L1  Every call the model made gets exactly one output, and every output has a call.
 //	L2  Every turn that started ends once: completed, failed or aborted.
-//	L3  Nothing that needs approval runs without it.
+//	L3  Nothing that needs approval runs without it, and nobody who asks is told yes
+//	    unless the user said yes to that very question.
 //	L4  No model call starts between an interrupt and the end of its turn.
 //	L5  Late answers change nothing.
 //	L6  Never stuck: with all effects answered, the core is idle or waits for the user.
@@ -43,4 +56,6 @@
 //	L9  A call runs at most once, and calls that must run alone do.
 //	L10 A started item is completed or dropped before its turn ends.
 //	L11 A compaction keeps the last words of the user, the plan and the versions of files.
+//	L12 Every question has a record before it is told, and one record of its end; no
+//	    question of a turn is open after the turn was stopped.
 package turn

@@ -1,5 +1,7 @@
 package turn
 
+import "kerf/internal/protocol"
+
 // Fault is a defect seeded into the core, so that tests can see each law fail.
 // The zero value is no fault; nothing but tests sets another one.
 type Fault int
@@ -24,4 +26,30 @@ const (
 	LoseQueued                 // L8: what waits for a turn of its own is dropped with the one before
 	ForgetNotes                // L11: a compaction drops the machine-made record
 	ForgetWords                // L11: a compaction drops what was just said
+	AllowHost                  // L3: a host is allowed unasked
+	AllowServer                // L3: an MCP server is told yes unasked
+	AllowUser                  // L3: a question of the model is answered unasked
+	AllowAgent                 // L3: a sub-agent is told yes unasked
+	CrossAnswers               // L3: an answer goes to another asker
+	AskUnrecorded              // L12: a question has no record
+	AnswerUnrecorded           // L12: the end of a question has no record
+	LeaveAsking                // L12: the end of a turn leaves questions open
 )
+
+// allows reports whether the fault answers a question in the user's place.
+func (f Fault) allows(q *question) bool {
+	if q.call != nil {
+		return false
+	}
+	switch kind := q.approval.Kind(); f {
+	case AllowAgent:
+		return q.from.Agent != ""
+	case AllowHost:
+		return kind == protocol.AskHost
+	case AllowServer:
+		return kind == protocol.AskServer
+	case AllowUser:
+		return kind == protocol.AskUser
+	}
+	return false
+}

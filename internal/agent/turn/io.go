@@ -276,6 +276,7 @@ func (End) effect()       {}
 type Told struct {
 	Turn       protocol.TurnID
 	Submission string
+	Agent      protocol.SessionID // the sub-agent that it comes from, or empty
 	Msg        protocol.Msg
 }
 

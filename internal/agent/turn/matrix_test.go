@@ -280,12 +280,8 @@ func (p *tape) finish() {
 }
 
 func (p *tape) asking() (ids []protocol.ApprovalID) {
-	if t := p.core.turn; t != nil && t.round != nil {
-		for _, k := range t.round.calls {
-			if k.state == asking {
-				ids = append(ids, k.approval)
-			}
-		}
+	for _, q := range p.core.questions {
+		ids = append(ids, q.approval.ID)
 	}
 	return ids
 }

@@ -22,8 +22,9 @@ type world struct {
 
 	todo    []Input // answers that are due; each chunk stream is one entry at a time
 	streams map[int]*stream
-	late    []Input // answers given before, to be given again
-	asks    map[protocol.ApprovalID]protocol.CallID
+	late    []Input                                 // answers given before, to be given again
+	asks    map[protocol.ApprovalID]protocol.CallID // open; with the call that waits, if one does
+	ask     askers
 
 	lines []history.Line
 	law   string // the first law broken
@@ -50,6 +51,7 @@ type world struct {
 	written   bool     // records are kept as JSON, to be read back
 	reads     int      // reads of a file that were made up
 	files     int      // the last of them that was recorded
+	asking    Asker    // of the question that the core is being told
 	lastText  string   // the last input that reached the history
 }
 
@@ -67,7 +69,9 @@ func newWorld(seed uint64, f Fault) *world {
 		prepares: map[protocol.CallID]int{}, active: map[protocol.CallID]bool{}, alone: map[protocol.CallID]bool{}, open: map[protocol.ItemID]protocol.TurnID{}}
 	// Writing and reading records costs more than all the rest.
 	w.written = seed%4 == 0
-	o := Options{RequestRetries: 2, StreamRetries: 2, MaxCalls: 6, Parallel: parallel, Fault: f}
+	w.ask = newAskers()
+	w.ask.headless = seed%7 == 0
+	o := Options{Headless: w.ask.headless, RequestRetries: 2, StreamRetries: 2, MaxCalls: 6, Parallel: parallel, Fault: f}
 	switch w.rng.IntN(8) {
 	case 0:
 		o.Budget = Budget{Rounds: 1 + w.rng.IntN(4)}
@@ -114,9 +118,11 @@ func (w *world) deed() {
 		w.step(Submit{ID: "bye", Op: protocol.Shutdown{}})
 	case n < 14:
 		w.op()
-	case n < 22:
+	case n < 16:
+		w.stray()
+	case n < 24:
 		w.decide()
-	case n < 30 && len(w.late) > 0:
+	case n < 32 && len(w.late) > 0:
 		w.repeat()
 	default:
 		w.answer()
@@ -187,17 +193,24 @@ func (w *world) interrupt() {
 // decide answers one open approval, or one that is not open.
 func (w *world) decide() {
 	d := []protocol.Decision{protocol.Once, protocol.ForSession, protocol.Deny, protocol.Abort}[w.rng.IntN(4)]
-	for id, call := range w.asks { // any one; the map holds at most a few
+	if open := w.openAsks(); len(open) > 0 {
+		id := open[w.rng.IntN(len(open))]
+		call := w.asks[id]
 		delete(w.asks, id)
-		if d.Allows() {
+		switch from, beside := w.ask.told[id]; {
+		case beside:
+			w.ask.allowed[from] = d.Allows()
+		case d.Allows():
 			w.allowed[call] = true
-		} else {
+		default:
 			delete(w.active, call)
 		}
-		if d == protocol.Abort && w.running != "" {
+		if d == protocol.Abort && w.running != "" && w.ask.told[id].Agent == "" {
 			w.stopped[w.running] = true
 		}
-		w.step(Submit{ID: "answer", Op: protocol.Answer{Approval: id, Decision: d}})
+		in := Submit{ID: "answer", Op: protocol.Answer{Approval: id, Decision: d}}
+		w.step(in)
+		w.late = append(w.late, in)
 		return
 	}
 	w.mustBeQuiet(Submit{ID: "answer", Op: protocol.Answer{Approval: "ask_none", Decision: d}})
@@ -238,8 +251,11 @@ func (w *world) give(in Input) {
 		delete(w.active, in.Call)
 	case AskAgain:
 		w.needAsk[in.Call], w.allowed[in.Call] = true, false
+		if w.ask.headless { // its end
+			delete(w.active, in.Call)
+		}
 	case Prepared:
-		if in.Outcome != nil {
+		if in.Outcome != nil || in.Verdict == Ask && w.ask.headless {
 			delete(w.active, in.Call)
 		}
 		if in.Verdict == Ask && in.Outcome == nil {
@@ -247,7 +263,9 @@ func (w *world) give(in Input) {
 		}
 	}
 	w.step(in)
-	w.late = append(w.late, in)
+	if _, asks := in.(Asked); !asks { // a question is asked once
+		w.late = append(w.late, in)
+	}
 }
 
 func (w *world) stream(s *stream) {
@@ -266,6 +284,10 @@ func (w *world) stream(s *stream) {
 
 // step feeds the core and checks what comes out.
 func (w *world) step(in Input) {
+	if in, ok := in.(Asked); ok {
+		w.asking = in.From
+		defer func() { w.asking = Asker{} }()
+	}
 	r := w.core.Step(in)
 	if w.trace != nil {
 		w.trace(in, r)
@@ -282,6 +304,7 @@ func (w *world) step(in Input) {
 }
 
 func (w *world) keep(rec history.Record) {
+	w.keepQuestion(rec)
 	if w.written {
 		b, err := json.Marshal(rec)
 		if err != nil {
@@ -354,6 +377,9 @@ func (w *world) event(t Told) {
 		for _, in := range m.Undelivered {
 			w.reached(in.Text)
 		}
+		if w.mine() && t.Turn != "" && m.Reason != protocol.AbortBudget {
+			w.broke("L12", "turn %s was aborted and a question is open", t.Turn)
+		}
 		if t.Turn != "" {
 			w.end(t.Turn)
 		}
@@ -364,10 +390,17 @@ func (w *world) event(t Told) {
 	case protocol.ItemDropped:
 		delete(w.open, m.Item)
 	case protocol.ApprovalRequested:
+		w.questionTold(m.Approval.ID, 1)
 		w.asks[m.Approval.ID] = m.Approval.Call
+		if w.asking != (Asker{}) {
+			w.ask.told[m.Approval.ID] = w.asking
+		}
 	case protocol.ApprovalResolved:
+		w.questionTold(m.Approval, 2)
 		if m.Decision == protocol.Void {
-			delete(w.active, w.asks[m.Approval])
+			if _, beside := w.ask.told[m.Approval]; !beside {
+				delete(w.active, w.asks[m.Approval])
+			}
 			delete(w.asks, m.Approval)
 		}
 	}
@@ -402,6 +435,8 @@ func (w *world) effect(e Effect) {
 		w.prepare(e)
 	case Run:
 		w.run(e)
+	case Reply:
+		w.replied(e)
 	case StopCall, Kill, Forget:
 	case RunShell:
 		w.todo = append(w.todo, ShellDone{Call: e.Call, Outcome: Outcome{Text: "today", Success: true}})
@@ -582,7 +617,14 @@ func (w *world) run(e Run) {
 	if w.runs[e.Call]++; w.runs[e.Call] > 1 {
 		w.broke("L9", "call %s ran %d times", e.Call, w.runs[e.Call])
 	}
-	w.todo = append(w.todo, Finished{Call: e.Call, Outcome: Outcome{Text: "done " + string(e.Call), Success: w.rng.IntN(2) == 0}})
+	finish := func() {
+		w.todo = append(w.todo, Finished{Call: e.Call, Outcome: Outcome{Text: "done " + string(e.Call), Success: w.rng.IntN(2) == 0}})
+	}
+	if w.rng.IntN(6) == 0 {
+		w.askBeside(e.Call, "", finish)
+		return
+	}
+	finish()
 }
 
 // drain answers everything that is due and checks the laws of the end.
@@ -604,6 +646,7 @@ func (w *world) drain() {
 		w.broke("L6", "all effects are answered and the turn still runs")
 		return
 	}
+	w.allAnswered()
 	for id := range w.started {
 		if w.ended[id] != 1 {
 			w.broke("L2", "turn %s ended %d times", id, w.ended[id])
