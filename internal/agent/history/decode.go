@@ -25,7 +25,7 @@ func (u Unknown) Type() string { return u.Name }
 func (u Unknown) MarshalJSON() ([]byte, error) { return u.JSON, nil }
 
 // decoders has every type of record but Unknown, by the type that its line
-// names. Lines of type "event" hold a ToolStarted or an EventRecord.
+// names. Lines of type "event" hold a ToolStarted, a QuestionAsked or an EventRecord.
 var decoders = map[string]func([]byte) (Record, error){
 	SessionMeta{}.Type():      decode[SessionMeta],
 	TurnContext{}.Type():      decode[TurnContext],
@@ -75,10 +75,16 @@ func decode[T Record](line []byte) (Record, error) {
 
 func decodeEvent(line []byte) (Record, error) {
 	r, err := decode[EventRecord](line)
-	if err == nil && r.(EventRecord).What == ToolBegan {
-		return decode[ToolStarted](line)
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	switch r.(EventRecord).What {
+	case ToolBegan:
+		return decode[ToolStarted](line)
+	case Asked:
+		return decode[QuestionAsked](line)
+	}
+	return r, nil
 }
 
 // Started is the call without its result.

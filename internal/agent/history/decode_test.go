@@ -27,6 +27,7 @@ func samples() []Record {
 		FileChange{Turn: "t1", Call: "c1", Path: "/w/a", DiffPath: "diffs/001.diff", Operation: "created", Cause: "tool", After: "00", Exact: true, Entry: 3},
 		TokenUsage{Agent: "a", Turn: "t1", Round: 1, Usage: protocol.Usage{Input: 1}},
 		Approval{Turn: "t1", Call: "c1", Asked: "may it?", Decision: protocol.Once},
+		QuestionAsked{Turn: "t1", Question: "ask_1", Kind: protocol.AskHost, Agent: "a", Call: "c1", Asked: "example.com:443"},
 		Compacted{Turn: "t1", Before: 2, After: 1, Summary: "s", Items: []*model.Item{model.UserText("x")}, Words: []int{0}},
 		EventRecord{Turn: "t1", What: TurnCompleted},
 		Unknown{Name: "later", JSON: json.RawMessage(`{"type":"later","x":[1]}`)},
