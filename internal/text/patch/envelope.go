@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"kerf/internal/text/patch/unified"
 	"strings"
 	"unicode/utf8"
 )
@@ -31,15 +32,9 @@ type operation struct {
 // chunk is one hunk of an Update: lines that are sought, and what replaces them.
 type chunk struct {
 	contexts []string // after @@; each is sought, in order, before the lines are
-	lines    []line
+	lines    []unified.Line
 	eof      bool // the lines are the last of the file
 	at       int
-}
-
-// line is one line of a hunk. Those of an envelope have no line end.
-type line struct {
-	op   byte // ' ', '-' or '+'
-	text string
 }
 
 // marker reports whether l is a line only an envelope has.
@@ -58,12 +53,12 @@ func marker(l string) bool {
 
 // parseEnvelope reads an envelope. Text around it, such as a fence or the
 // wrapping of a here document, is ignored.
-func parseEnvelope(text []byte, lines []string) (*Patch, *Error) {
+func parseEnvelope(text []byte, lines []string) (*Patch, *unified.Error) {
 	if !utf8.Valid(text) {
-		return nil, errorf(badLine(lines), "the patch is not valid UTF-8; write it as UTF-8")
+		return nil, unified.Errorf(badLine(lines), "the patch is not valid UTF-8; write it as UTF-8")
 	}
 	for i, l := range lines {
-		lines[i] = chomp(l)
+		lines[i] = unified.TrimLineEnd(l)
 	}
 	begin, end := -1, -1
 	for i, l := range lines {
@@ -78,9 +73,9 @@ func parseEnvelope(text []byte, lines []string) (*Patch, *Error) {
 	}
 	switch {
 	case begin < 0:
-		return nil, errorf(1, "the first line of the patch must be '%s'", beginPatch)
+		return nil, unified.Errorf(1, "the first line of the patch must be '%s'", beginPatch)
 	case end < begin:
-		return nil, errorf(len(lines), "the last line of the patch must be '%s'", endPatch)
+		return nil, unified.Errorf(len(lines), "the last line of the patch must be '%s'", endPatch)
 	}
 	if err := wrapping(lines[:begin], lines[end+1:]); err != nil {
 		return nil, err
@@ -91,7 +86,7 @@ func parseEnvelope(text []byte, lines []string) (*Patch, *Error) {
 		return nil, err
 	}
 	if len(ops) == 0 {
-		return nil, errorf(begin+1, "the patch names no files; add '%s', '%s' or '%s' sections", addFile+"PATH", updateFile+"PATH", deleteFile+"PATH")
+		return nil, unified.Errorf(begin+1, "the patch names no files; add '%s', '%s' or '%s' sections", addFile+"PATH", updateFile+"PATH", deleteFile+"PATH")
 	}
 	return &Patch{dialect: Envelope, ops: ops}, nil
 }
@@ -107,7 +102,7 @@ func badLine(lines []string) int {
 
 // wrapping refuses a here document that does not end as it says: the patch may
 // have been cut. Any other text around the envelope is taken for talk.
-func wrapping(before, after []string) *Error {
+func wrapping(before, after []string) *unified.Error {
 	at := len(before)
 	for at > 0 && strings.TrimSpace(before[at-1]) == "" {
 		at--
@@ -124,14 +119,14 @@ func wrapping(before, after []string) *Error {
 		word = word[1 : n-1]
 	}
 	if word == "" || strings.ContainsAny(word, `'"`) {
-		return errorf(at, "the delimiter of the here document is not quoted properly; write <<'EOF'")
+		return unified.Errorf(at, "the delimiter of the here document is not quoted properly; write <<'EOF'")
 	}
 	for _, l := range after {
 		if strings.HasSuffix(strings.TrimSpace(l), word) {
 			return nil
 		}
 	}
-	return errorf(at, "the here document does not end with %s", word)
+	return unified.Errorf(at, "the here document does not end with %s", word)
 }
 
 type envelopeParser struct {
@@ -141,7 +136,7 @@ type envelopeParser struct {
 
 func (p *envelopeParser) more() bool { return p.at < len(p.lines) }
 
-func (p *envelopeParser) operations() ([]operation, *Error) {
+func (p *envelopeParser) operations() ([]operation, *unified.Error) {
 	var ops []operation
 	if p.more() && strings.HasPrefix(strings.TrimSpace(p.lines[p.at]), environ) {
 		p.at++
@@ -156,11 +151,11 @@ func (p *envelopeParser) operations() ([]operation, *Error) {
 	return ops, nil
 }
 
-func (p *envelopeParser) operation() (operation, *Error) {
+func (p *envelopeParser) operation() (operation, *unified.Error) {
 	header := strings.TrimSpace(p.lines[p.at])
 	op := operation{line: p.at + 1}
 	p.at++
-	var err *Error
+	var err *unified.Error
 	switch {
 	case strings.HasPrefix(header, addFile):
 		op.kind, op.path = Added, header[len(addFile):]
@@ -171,12 +166,12 @@ func (p *envelopeParser) operation() (operation, *Error) {
 		op.kind, op.path = Updated, header[len(updateFile):]
 		err = p.update(&op)
 	default:
-		return op, errorf(op.line, "%s is not a valid header; valid are '%s', '%s' and '%s'",
-			quote(header), addFile+"PATH", deleteFile+"PATH", updateFile+"PATH")
+		return op, unified.Errorf(op.line, "%s is not a valid header; valid are '%s', '%s' and '%s'",
+			unified.Quote(header), addFile+"PATH", deleteFile+"PATH", updateFile+"PATH")
 	}
 	op.path = strings.TrimSpace(op.path)
 	if err == nil && strings.ContainsRune(op.path+op.to, 0) {
-		err = errorf(op.line, "the path holds a NUL byte")
+		err = unified.Errorf(op.line, "the path holds a NUL byte")
 	}
 	if err != nil {
 		err.Path = op.path
@@ -193,12 +188,12 @@ func (p *envelopeParser) added() string {
 	return b.String()
 }
 
-func (p *envelopeParser) update(op *operation) *Error {
+func (p *envelopeParser) update(op *operation) *unified.Error {
 	if p.more() && strings.HasPrefix(p.lines[p.at], moveTo) {
 		op.to = strings.TrimSpace(p.lines[p.at][len(moveTo):])
 		op.kind = Moved
 		if op.to == "" {
-			return errorf(p.at+1, "the target of the move is missing")
+			return unified.Errorf(p.at+1, "the target of the move is missing")
 		}
 		p.at++
 	}
@@ -219,13 +214,13 @@ func (p *envelopeParser) update(op *operation) *Error {
 		op.chunks = append(op.chunks, c)
 	}
 	if len(op.chunks) == 0 {
-		return errorf(op.line, "the update has no hunks; write @@ and then lines that begin with a space, - or +")
+		return unified.Errorf(op.line, "the update has no hunks; write @@ and then lines that begin with a space, - or +")
 	}
 	return nil
 }
 
 // chunk reads one hunk. Only the first of a file may lack its @@.
-func (p *envelopeParser) chunk(first bool) (chunk, *Error) {
+func (p *envelopeParser) chunk(first bool) (chunk, *unified.Error) {
 	c := chunk{at: p.at + 1}
 	headed := false
 	for p.more() && isHunkMarker(p.lines[p.at]) {
@@ -236,7 +231,7 @@ func (p *envelopeParser) chunk(first bool) (chunk, *Error) {
 		p.at++
 	}
 	if !headed && !first {
-		return c, errorf(p.at+1, "expected @@ or a line that begins with a space, - or +, got %s", quote(p.lines[p.at]))
+		return c, unified.Errorf(p.at+1, "expected @@ or a line that begins with a space, - or +, got %s", unified.Quote(p.lines[p.at]))
 	}
 	for ; p.more(); p.at++ {
 		l := p.lines[p.at]
@@ -246,21 +241,21 @@ func (p *envelopeParser) chunk(first bool) (chunk, *Error) {
 			break
 		}
 		if l == "" {
-			c.lines = append(c.lines, line{' ', ""})
+			c.lines = append(c.lines, unified.Line{Op: ' ', Text: ""})
 			continue
 		}
 		if l[0] != ' ' && l[0] != '-' && l[0] != '+' {
 			break
 		}
-		c.lines = append(c.lines, line{l[0], l[1:]})
+		c.lines = append(c.lines, unified.Line{Op: l[0], Text: l[1:]})
 	}
 	if len(c.lines) > 0 {
 		return c, nil
 	}
 	if p.more() && !strings.HasPrefix(p.lines[p.at], "***") {
-		return c, errorf(p.at+1, "a hunk's lines begin with a space, - or +, got %s", quote(p.lines[p.at]))
+		return c, unified.Errorf(p.at+1, "a hunk's lines begin with a space, - or +, got %s", unified.Quote(p.lines[p.at]))
 	}
-	return c, errorf(c.at, "the hunk has no lines")
+	return c, unified.Errorf(c.at, "the hunk has no lines")
 }
 
 // isHunkMarker accepts @@ alone and @@ with a context after a space.

@@ -8,10 +8,10 @@
 package patch
 
 import (
-	"fmt"
 	"strings"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/patch/unified"
 )
 
 // Dialect is the language of a patch.
@@ -27,53 +27,17 @@ const (
 // Patch is a parsed patch. It is immutable and may be shared.
 type Patch struct {
 	dialect Dialect
-	ops     []operation // of Envelope
-	files   []fileDiff  // of Git and Unified
+	ops     []operation    // of Envelope
+	files   []unified.File // of Git and Unified
 }
 
-// Error says why a patch cannot be read or applied. Message is written for who
-// made the patch: what is true now, and the one step that would succeed.
-type Error struct {
-	Path    string // the file, or empty
-	Hunk    int    // 1-based within the file, 0 if none
-	Line    int    // 1-based line of the patch, 0 if none
-	Message string
-	// Conflict says that a three-way merge was tried and both sides changed one
-	// place.
-	Conflict bool
-	// Cause is what the read function said, when it refused.
-	Cause error
-}
-
-// Error puts the place before the message.
-func (e *Error) Error() string {
-	var b strings.Builder
-	if e.Path != "" {
-		b.WriteString(e.Path + ": ")
-	}
-	switch {
-	case e.Hunk > 0 && e.Line > 0:
-		fmt.Fprintf(&b, "hunk %d (line %d of the patch): ", e.Hunk, e.Line)
-	case e.Hunk > 0:
-		fmt.Fprintf(&b, "hunk %d: ", e.Hunk)
-	case e.Line > 0:
-		fmt.Fprintf(&b, "line %d of the patch: ", e.Line)
-	}
-	b.WriteString(e.Message)
-	return b.String()
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Cause }
-
-func errorf(line int, format string, args ...any) *Error {
-	return &Error{Line: line, Message: fmt.Sprintf(format, args...)}
-}
+// Error says why a patch cannot be read or applied.
+type Error = unified.Error
 
 // FileError is one file that a best-effort plan left alone.
 type FileError struct {
 	Path string
-	Err  *Error
+	Err  *unified.Error
 }
 
 // Read returns the current state of a path as the patch names it; nil is a path
@@ -103,15 +67,23 @@ type PlanOptions struct {
 
 // Parse reads a patch in any dialect. An error is an *Error.
 func Parse(text []byte) (*Patch, error) {
-	lines := splitPatch(text)
-	p, err := (*Patch)(nil), (*Error)(nil)
+	lines := unified.SplitPatch(text)
 	if detect(lines) == Envelope {
-		p, err = parseEnvelope(text, lines)
-	} else {
-		p, err = parseUnified(uncolour(lines))
+		p, err := parseEnvelope(text, lines)
+		if err != nil {
+			return nil, err
+		}
+		return p, nil
 	}
+	files, err := unified.Parse(unified.Uncolour(lines))
 	if err != nil {
 		return nil, err
+	}
+	p := &Patch{dialect: Unified, files: files}
+	for _, f := range files {
+		if f.Git {
+			p.dialect = Git
+		}
 	}
 	return p, nil
 }
@@ -120,7 +92,7 @@ func Parse(text []byte) (*Patch, error) {
 // of them can have.
 func detect(lines []string) Dialect {
 	for i, l := range lines {
-		l = chomp(strings.TrimPrefix(l, bom))
+		l = unified.TrimLineEnd(strings.TrimPrefix(l, unified.BOM))
 		switch {
 		case strings.HasPrefix(strings.TrimSpace(l), "*** "):
 			if marker(l) {

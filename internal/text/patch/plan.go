@@ -1,10 +1,12 @@
 package patch
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/patch/unified"
 )
 
 // node is one path while a plan is made.
@@ -33,7 +35,7 @@ type planner struct {
 func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileError) {
 	pl := &planner{read: read, opt: o, nodes: map[string]*node{}}
 	var failed []FileError
-	fail := func(path string, err *Error) bool {
+	fail := func(path string, err *unified.Error) bool {
 		if err == nil {
 			return false
 		}
@@ -45,7 +47,7 @@ func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileErr
 	}
 	ops := p.ops
 	if o.Reverse {
-		var err *Error
+		var err *unified.Error
 		if ops, err = reversedOps(ops); err != nil {
 			fail(err.Path, err)
 			return nil, failed
@@ -58,14 +60,14 @@ func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileErr
 	}
 	files := p.files
 	if o.Reverse {
-		files = reversed(files)
+		files = unified.Reversed(files)
 	}
 	for i := range files {
 		f := &files[i]
-		if i == 0 || f.mail != pl.mail {
+		if i == 0 || f.Mail != pl.mail {
 			pl.startMail(files[i:])
 		}
-		if fail(firstOf(f.newName, f.oldName), pl.diff(f)) {
+		if fail(cmp.Or(f.NewName, f.OldName), pl.diff(f)) {
 			return nil, failed
 		}
 	}
@@ -82,7 +84,7 @@ func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileErr
 }
 
 // at returns the node of a path and reads it when first asked.
-func (pl *planner) at(name string) (*node, *Error) {
+func (pl *planner) at(name string) (*node, *unified.Error) {
 	key := path.Clean(name)
 	if n := pl.nodes[key]; n != nil {
 		if n.mail != pl.mail {
@@ -92,10 +94,10 @@ func (pl *planner) at(name string) (*node, *Error) {
 	}
 	img, err := pl.read(name)
 	if err != nil {
-		return nil, &Error{Path: name, Message: err.Error(), Cause: err}
+		return nil, &unified.Error{Path: name, Message: err.Error(), Cause: err}
 	}
 	if img != nil && !img.Loaded {
-		return nil, &Error{Path: name, Message: "the content of the file is not at hand"}
+		return nil, &unified.Error{Path: name, Message: "the content of the file is not at hand"}
 	}
 	n := &node{path: name, pre: img, cur: img, base: img, mail: pl.mail}
 	pl.nodes[key] = n
@@ -103,7 +105,7 @@ func (pl *planner) at(name string) (*node, *Error) {
 }
 
 // follow returns the node that a path leads to through links to files.
-func (pl *planner) follow(name string) (*node, *Error) {
+func (pl *planner) follow(name string) (*node, *unified.Error) {
 	for range 40 {
 		n, err := pl.at(name)
 		if err != nil || n.cur == nil || n.cur.Kind != delta.Symlink {
@@ -115,7 +117,7 @@ func (pl *planner) follow(name string) (*node, *Error) {
 		}
 		name = target
 	}
-	return nil, &Error{Path: name, Message: "too many links lead from one to the next"}
+	return nil, &unified.Error{Path: name, Message: "too many links lead from one to the next"}
 }
 
 // put gives a node new content.
@@ -130,7 +132,7 @@ func (pl *planner) put(n *node, img *delta.Image, from string) {
 // move takes the content of src, changed to img, to dst. The origin is told from
 // the first path that the content had.
 func (pl *planner) move(src, dst *node, img *delta.Image) {
-	origin := firstOf(src.from, src.path)
+	origin := cmp.Or(src.from, src.path)
 	pl.put(src, nil, "")
 	pl.put(dst, img, origin)
 }
@@ -161,7 +163,7 @@ func (pl *planner) set() delta.Set {
 }
 
 // obstructed reports a file where a new path needs a directory.
-func (pl *planner) obstructed(name string) *Error {
+func (pl *planner) obstructed(name string) *unified.Error {
 	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		var img *delta.Image
 		if n := pl.nodes[dir]; n != nil {
@@ -170,7 +172,7 @@ func (pl *planner) obstructed(name string) *Error {
 			img = got
 		}
 		if img != nil && img.Kind == delta.File {
-			return &Error{Path: name, Message: fmt.Sprintf("%s is a file, not a directory; choose another path or remove it first", dir)}
+			return &unified.Error{Path: name, Message: fmt.Sprintf("%s is a file, not a directory; choose another path or remove it first", dir)}
 		}
 	}
 	return nil
@@ -179,8 +181,8 @@ func (pl *planner) obstructed(name string) *Error {
 const newFileMode = 0o644
 
 // operation plans one file of an envelope.
-func (pl *planner) operation(op operation) *Error {
-	fail := func(err *Error) *Error {
+func (pl *planner) operation(op operation) *unified.Error {
+	fail := func(err *unified.Error) *unified.Error {
 		if err.Line == 0 {
 			err.Line = op.line
 		}
@@ -204,10 +206,10 @@ func (pl *planner) operation(op operation) *Error {
 			return fail(err)
 		}
 		if n.cur == nil {
-			return errorf(op.line, "there is no such file to delete; check the path")
+			return unified.Errorf(op.line, "there is no such file to delete; check the path")
 		}
 		if op.exact && string(n.cur.Data) != op.text {
-			return errorf(op.line, "the file is not what the patch added, so it is not removed; nothing of it would be left")
+			return unified.Errorf(op.line, "the file is not what the patch added, so it is not removed; nothing of it would be left")
 		}
 		pl.put(n, nil, "")
 		return nil
@@ -219,13 +221,13 @@ func (pl *planner) operation(op operation) *Error {
 }
 
 // update plans an Update, with a move perhaps.
-func (pl *planner) update(op operation) *Error {
+func (pl *planner) update(op operation) *unified.Error {
 	n, err := pl.follow(op.path)
 	if err != nil {
 		return err
 	}
 	if n.cur == nil {
-		return &Error{Message: fmt.Sprintf("there is no such file to update; check the path, or create the file with '%s'", addFile+op.path)}
+		return &unified.Error{Message: fmt.Sprintf("there is no such file to update; check the path, or create the file with '%s'", addFile+op.path)}
 	}
 	data, err := updateText(n.cur.Data, op.chunks)
 	if err != nil {

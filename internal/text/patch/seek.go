@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"kerf/internal/text/patch/unified"
 	"strings"
 )
 
@@ -63,39 +64,7 @@ func (s *seeker) at(level int, pattern []string, from, last int) (int, bool) {
 		want[i] = form(level, l)
 	}
 	lines := s.lines[level]
-	return search(len(want), from, last, func(i, j int) bool { return lines[i] == want[j] }, func(i, j int) bool { return want[i] == want[j] })
-}
-
-// search returns the first i from from to last where n lines match: same
-// compares line i with wanted line j, twin two wanted lines. It looks at no line
-// twice (Knuth, Morris and Pratt), since patches may be made to be slow.
-func search(n, from, last int, same, twin func(i, j int) bool) (int, bool) {
-	if n == 0 {
-		return from, from <= last
-	}
-	// border[j] is how long a beginning also ends the first j+1 wanted lines.
-	border := make([]int, n)
-	for i, k := 1, 0; i < n; i++ {
-		for k > 0 && !twin(i, k) {
-			k = border[k-1]
-		}
-		if twin(i, k) {
-			k++
-		}
-		border[i] = k
-	}
-	for i, k := from, 0; i < last+n; i++ {
-		for k > 0 && !same(i, k) {
-			k = border[k-1]
-		}
-		if same(i, k) {
-			k++
-		}
-		if k == n {
-			return i + 1 - n, true
-		}
-	}
-	return 0, false
+	return unified.Search(len(want), from, last, func(i, j int) bool { return lines[i] == want[j] }, func(i, j int) bool { return want[i] == want[j] })
 }
 
 func isSpace(r rune) bool {

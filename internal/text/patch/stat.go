@@ -1,6 +1,10 @@
 package patch
 
-import "strings"
+import (
+	"cmp"
+	"kerf/internal/text/patch/unified"
+	"strings"
+)
 
 // Op is what a patch does to a file.
 type Op string
@@ -34,14 +38,14 @@ func (p *Patch) Stats() []Stat {
 		out = append(out, s)
 	}
 	for i := range p.files {
-		out = append(out, p.files[i].stat())
+		out = append(out, statOf(&p.files[i]))
 	}
 	return out
 }
 
-func (s *Stat) count(ls []line) {
+func (s *Stat) count(ls []unified.Line) {
 	for _, l := range ls {
-		switch l.op {
+		switch l.Op {
 		case '+':
 			s.Added++
 		case '-':
@@ -50,21 +54,22 @@ func (s *Stat) count(ls []line) {
 	}
 }
 
-func (f *fileDiff) stat() Stat {
-	oldName, newName := f.names(0, nil)
-	s := Stat{Path: firstOf(oldName, newName), Op: Updated}
+// statOf tells what a diff does to its file.
+func statOf(f *unified.File) Stat {
+	oldName, newName := f.Names(0, nil)
+	s := Stat{Path: cmp.Or(oldName, newName), Op: Updated}
 	switch {
-	case f.create:
+	case f.Create:
 		s.Op = Added
-	case f.remove:
+	case f.Remove:
 		s.Op = Deleted
-	case f.copy:
+	case f.Copy:
 		s.Op, s.To = Copied, newName
 	case oldName != newName:
 		s.Op, s.To = Moved, newName
 	}
-	for _, h := range f.hunks {
-		s.count(h.lines)
+	for _, h := range f.Hunks {
+		s.count(h.Lines)
 	}
 	return s
 }

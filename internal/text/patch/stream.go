@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"kerf/internal/text/patch/unified"
 	"strings"
 )
 
@@ -14,8 +15,8 @@ type Stream struct {
 	state streamState
 	found bool // in an envelope or a diff
 	stats []Stat
-	file  *fileDiff // the diff at hand; its stat is the last of stats
-	held  [2]string // lines that may be --- and +++ of a plain diff
+	file  *unified.File // the diff at hand; its stat is the last of stats
+	held  [2]string     // lines that may be --- and +++ of a plain diff
 	// What the header of the hunk at hand still promises.
 	before, after int
 }
@@ -49,7 +50,7 @@ func (s *Stream) Write(piece []byte) (int, error) {
 			s.part = append(s.part, piece[:min(i, room)]...)
 		}
 		if piece[i-1] == '\n' {
-			s.line(chomp(strings.TrimSuffix(string(s.part), "\n") + "\n"))
+			s.line(unified.TrimLineEnd(strings.TrimSuffix(string(s.part), "\n") + "\n"))
 			s.part = s.part[:0]
 		}
 		piece = piece[i:]
@@ -60,7 +61,7 @@ func (s *Stream) Write(piece []byte) (int, error) {
 // Close takes what is left as the last line.
 func (s *Stream) Close() error {
 	if len(s.part) > 0 {
-		s.line(chomp(string(s.part)))
+		s.line(unified.TrimLineEnd(string(s.part)))
 		s.part = nil
 	}
 	return nil
@@ -72,7 +73,7 @@ func (s *Stream) Stats() []Stat { return append([]Stat(nil), s.stats...) }
 
 func (s *Stream) line(l string) {
 	if !s.found {
-		l = strings.TrimPrefix(l, bom)
+		l = strings.TrimPrefix(l, unified.BOM)
 	}
 	switch s.state {
 	case streamAdd, streamUpdate, streamHeader:
@@ -134,13 +135,13 @@ func (s *Stream) last() *Stat { return &s.stats[len(s.stats)-1] }
 
 // diff takes a line of a unified diff, or of the text around.
 func (s *Stream) diff(l string) {
-	l = plain(l)
+	l = unified.PlainLine(l)
 	if s.state == streamHunk && s.inHunk(l) {
 		return
 	}
 	switch {
 	case strings.HasPrefix(l, "diff --git "):
-		f := gitHeader(l)
+		f := unified.GitHeader(l)
 		s.begin(f)
 		s.state = streamDiffNames
 	case strings.HasPrefix(l, "--- "):
@@ -149,14 +150,14 @@ func (s *Stream) diff(l string) {
 	case strings.HasPrefix(l, "+++ ") && s.held[0] != "" && s.held[1] == "":
 		s.held[1] = l
 		if s.state == streamDiffNames {
-			_ = s.file.gitNames(s.held[0][4:], l[4:])
+			_ = s.file.GitNames(s.held[0][4:], l[4:])
 			s.show()
 		}
 		return
 	case strings.HasPrefix(l, "@@ -"):
 		s.hunk(l)
 	case s.state == streamDiffNames:
-		if known, _ := s.file.extend(strings.TrimRight(l, "\r")); known {
+		if known, _ := s.file.Extend(strings.TrimRight(l, "\r")); known {
 			s.show()
 		} else {
 			s.state = streamDiff
@@ -170,7 +171,7 @@ func (s *Stream) diff(l string) {
 }
 
 // begin starts the stat of a diff.
-func (s *Stream) begin(f fileDiff) {
+func (s *Stream) begin(f unified.File) {
 	s.file, s.found = &f, true
 	s.stats = append(s.stats, Stat{})
 	s.show()
@@ -179,19 +180,19 @@ func (s *Stream) begin(f fileDiff) {
 // show puts what the header says so far in the stat.
 func (s *Stream) show() {
 	f := *s.file
-	_ = f.settle() // an incomplete header is told as far as it goes
-	now, last := f.stat(), s.last()
+	_ = f.Complete() // an incomplete header is told as far as it goes
+	now, last := statOf(&f), s.last()
 	last.Path, last.To, last.Op = now.Path, now.To, now.Op
 }
 
 func (s *Stream) hunk(l string) {
-	_, before, _, after, ok := parseRange(l)
+	_, before, _, after, ok := unified.ParseRange(l)
 	if !ok {
 		return
 	}
 	if s.held[1] != "" && s.state != streamDiffNames {
-		f := fileDiff{}
-		if f.plainNames(s.held[0][4:], s.held[1][4:]) != nil {
+		f := unified.File{}
+		if f.PlainNames(s.held[0][4:], s.held[1][4:]) != nil {
 			return
 		}
 		s.begin(f)

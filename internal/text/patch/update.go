@@ -3,6 +3,7 @@ package patch
 import (
 	"bytes"
 	"fmt"
+	"kerf/internal/text/patch/unified"
 	"strings"
 	"unicode/utf8"
 )
@@ -20,15 +21,15 @@ type target struct {
 func newTarget(data []byte) *target {
 	t := &target{end: "\n", raw: data}
 	s := string(data)
-	if rest, ok := strings.CutPrefix(s, bom); ok {
-		t.bom, s = bom, rest
+	if rest, ok := strings.CutPrefix(s, unified.BOM); ok {
+		t.bom, s = unified.BOM, rest
 	}
 	for s != "" {
 		i := strings.IndexByte(s, '\n') + 1
 		if i == 0 {
 			i = len(s)
 		}
-		l := chomp(s[:i])
+		l := unified.TrimLineEnd(s[:i])
 		t.lines, t.ends = append(t.lines, l), append(t.ends, s[len(l):i])
 		s = s[i:]
 	}
@@ -42,19 +43,19 @@ func newTarget(data []byte) *target {
 // splice replaces n lines from start by the lines of a hunk.
 type splice struct {
 	start, n int
-	lines    []line
+	lines    []unified.Line
 }
 
 // updateText applies the hunks of an update. Hunks match forward only: each is
 // sought after the one before. Lines that the hunks do not remove keep every
 // byte; the last line gets an end if it has none.
-func updateText(data []byte, chunks []chunk) ([]byte, *Error) {
+func updateText(data []byte, chunks []chunk) ([]byte, *unified.Error) {
 	if !utf8.Valid(data) {
-		return nil, &Error{Message: "the file is not UTF-8 text; hunks of this format apply to UTF-8 only, so change it with another tool"}
+		return nil, &unified.Error{Message: "the file is not UTF-8 text; hunks of this format apply to UTF-8 only, so change it with another tool"}
 	}
 	t := newTarget(data)
 	var splices []splice
-	var tail []line // what hunks without old lines add at the end
+	var tail []unified.Line // what hunks without old lines add at the end
 	cursor := 0
 	for i, c := range chunks {
 		if t.bom != "" {
@@ -80,31 +81,31 @@ func updateText(data []byte, chunks []chunk) ([]byte, *Error) {
 	return t.splice(splices, tail), nil
 }
 
-func withoutBOM(ls []line) []line {
-	out := make([]line, len(ls))
+func withoutBOM(ls []unified.Line) []unified.Line {
+	out := make([]unified.Line, len(ls))
 	for i, l := range ls {
-		out[i] = line{l.op, strings.TrimPrefix(l.text, bom)}
+		out[i] = unified.Line{Op: l.Op, Text: strings.TrimPrefix(l.Text, unified.BOM)}
 	}
 	return out
 }
 
 // pattern returns the lines that a hunk expects in the file.
-func pattern(ls []line) []string {
+func pattern(ls []unified.Line) []string {
 	var old []string
 	for _, l := range ls {
-		if l.op != '+' {
-			old = append(old, l.text)
+		if l.Op != '+' {
+			old = append(old, l.Text)
 		}
 	}
 	return old
 }
 
 // contexts seeks the lines after @@ and returns the line after the last.
-func (t *target) contexts(c chunk, from int) (int, *Error) {
+func (t *target) contexts(c chunk, from int) (int, *unified.Error) {
 	for _, ctx := range c.contexts {
 		at, ok := t.seek.find([]string{ctx}, from, false)
 		if !ok {
-			e := &Error{Line: c.at, Message: t.noContext(ctx, from)}
+			e := &unified.Error{Line: c.at, Message: t.noContext(ctx, from)}
 			return 0, e
 		}
 		from = at + 1
@@ -114,7 +115,7 @@ func (t *target) contexts(c chunk, from int) (int, *Error) {
 
 // find locates a hunk. A trailing empty line that the file does not have is
 // forgiven: it is often only the end of the patch's text.
-func (t *target) find(c chunk, from int) (splice, *Error) {
+func (t *target) find(c chunk, from int) (splice, *unified.Error) {
 	old := pattern(c.lines)
 	if at, ok := t.seek.find(old, from, c.eof); ok {
 		return splice{at, len(old), c.lines}, nil
@@ -124,31 +125,31 @@ func (t *target) find(c chunk, from int) (splice, *Error) {
 			return splice{at, last, withoutTail(c.lines)}, nil
 		}
 	}
-	return splice{}, &Error{Line: c.at, Message: t.noLines(c, old, from)}
+	return splice{}, &unified.Error{Line: c.at, Message: t.noLines(c, old, from)}
 }
 
 // withoutTail drops the last expected line, which is empty, and the last new
 // line if that is empty as well.
-func withoutTail(ls []line) []line {
-	out := append([]line(nil), ls...)
+func withoutTail(ls []unified.Line) []unified.Line {
+	out := append([]unified.Line(nil), ls...)
 	last := len(out) - 1
-	for out[last].op == '+' {
+	for out[last].Op == '+' {
 		last--
 	}
 	switch trailing := out[last+1:]; {
-	case out[last].op == ' ' && len(trailing) > 0:
-		out[last].op = '+' // lines follow it, so it stays as a new line
+	case out[last].Op == ' ' && len(trailing) > 0:
+		out[last].Op = '+' // lines follow it, so it stays as a new line
 	default:
 		out = append(out[:last:last], trailing...)
 	}
-	if n := len(out) - 1; n >= 0 && out[n] == (line{'+', ""}) {
+	if n := len(out) - 1; n >= 0 && out[n] == (unified.Line{Op: '+', Text: ""}) {
 		out = out[:n]
 	}
 	return out
 }
 
 // splice builds the new text. Splices are in order and apart.
-func (t *target) splice(splices []splice, tail []line) []byte {
+func (t *target) splice(splices []splice, tail []unified.Line) []byte {
 	var b bytes.Buffer
 	b.Grow(len(t.raw) + 256)
 	b.WriteString(t.bom)
@@ -160,8 +161,8 @@ func (t *target) splice(splices []splice, tail []line) []byte {
 			b.WriteString(t.ends[i])
 		}
 	}
-	add := func(l line) {
-		b.WriteString(l.text)
+	add := func(l unified.Line) {
+		b.WriteString(l.Text)
 		b.WriteString(t.end)
 	}
 	at := 0
@@ -170,7 +171,7 @@ func (t *target) splice(splices []splice, tail []line) []byte {
 			keep(at)
 		}
 		for _, l := range s.lines {
-			switch l.op {
+			switch l.Op {
 			case '+':
 				add(l)
 			case ' ':
@@ -192,12 +193,12 @@ func (t *target) splice(splices []splice, tail []line) []byte {
 
 func (t *target) noContext(ctx string, from int) string {
 	if strings.HasPrefix(ctx, "-") && strings.HasSuffix(strings.TrimSpace(ctx), "@@") {
-		return fmt.Sprintf("this format has no line numbers: instead of %s write @@ alone, or @@ and a line of the file", quote("@@ "+ctx))
+		return fmt.Sprintf("this format has no line numbers: instead of %s write @@ alone, or @@ and a line of the file", unified.Quote("@@ "+ctx))
 	}
 	if at, ok := t.seek.find([]string{ctx}, 0, false); ok && from > 0 {
-		return fmt.Sprintf("the context %s stands at line %d, before the previous hunk ends (line %d); put the hunks in the order of the file", quote(ctx), at+1, from)
+		return fmt.Sprintf("the context %s stands at line %d, before the previous hunk ends (line %d); put the hunks in the order of the file", unified.Quote(ctx), at+1, from)
 	}
-	return fmt.Sprintf("no line is the context %s\n%s", quote(ctx), t.nearest([]string{ctx}, "@@ must be followed by a whole line of the file as it is, or stand alone"))
+	return fmt.Sprintf("no line is the context %s\n%s", unified.Quote(ctx), t.nearest([]string{ctx}, "@@ must be followed by a whole line of the file as it is, or stand alone"))
 }
 
 func (t *target) noLines(c chunk, old []string, from int) string {
@@ -206,14 +207,14 @@ func (t *target) noLines(c chunk, old []string, from int) string {
 		case c.eof:
 			return fmt.Sprintf("the lines stand at line %d, not at the end of the file (%d lines); leave out '%s'", at+1, len(t.lines), endOfFile)
 		case len(c.contexts) > 0:
-			return fmt.Sprintf("the lines stand at line %d, but not after the context %s (line %d); choose a context before them or put the hunks in the order of the file", at+1, quote(c.contexts[len(c.contexts)-1]), from)
+			return fmt.Sprintf("the lines stand at line %d, but not after the context %s (line %d); choose a context before them or put the hunks in the order of the file", at+1, unified.Quote(c.contexts[len(c.contexts)-1]), from)
 		}
 		return fmt.Sprintf("the lines stand at line %d, before the previous hunk ends (line %d); put the hunks in the order of the file", at+1, from)
 	}
 	var fresh []string
 	for _, l := range c.lines {
-		if l.op != '-' {
-			fresh = append(fresh, l.text)
+		if l.Op != '-' {
+			fresh = append(fresh, l.Text)
 		}
 	}
 	if len(fresh) > 0 {
@@ -221,5 +222,11 @@ func (t *target) noLines(c chunk, old []string, from int) string {
 			return fmt.Sprintf("the lines are not in the file, but the new ones are already at lines %d-%d; leave out the hunk if nothing else is missing", at+1, at+len(fresh))
 		}
 	}
-	return "the lines are not in the file:\n" + excerpt(old, 1, false) + t.nearest(old, "copy the lines of the hunk from it as they are")
+	return "the lines are not in the file:\n" + unified.Excerpt(old, 1, false) + t.nearest(old, "copy the lines of the hunk from it as they are")
+}
+
+// nearest shows the lines of the text that resemble want most, and says what to
+// do with them.
+func (t *target) nearest(want []string, step string) string {
+	return unified.Nearest(t.raw, want, step)
 }

@@ -2,7 +2,7 @@ package apply
 
 import (
 	"kerf/internal/text/delta"
-	"kerf/internal/text/patch"
+	"kerf/internal/text/patch/unified"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/ledger"
 )
@@ -36,7 +36,7 @@ func Blobs(l *ledger.Ledger, images changes.Images, session string) (func(id str
 	}
 	return func(id string) ([]byte, bool) {
 		for _, data := range have {
-			if patch.IsBlob(data, id) {
+			if unified.IsBlob(data, id) {
 				return data, true
 			}
 		}

@@ -1,18 +1,18 @@
-package patch
+package unified
 
 import (
 	"strings"
 )
 
-const bom = "\ufeff"
+const BOM = "\ufeff"
 
-// splitPatch cuts a patch into lines that keep their line feeds.
-func splitPatch(text []byte) []string {
-	return strings.SplitAfter(strings.TrimPrefix(string(text), bom), "\n")
+// SplitPatch cuts a patch into lines that keep their line feeds.
+func SplitPatch(text []byte) []string {
+	return strings.SplitAfter(strings.TrimPrefix(string(text), BOM), "\n")
 }
 
-// chomp cuts the line end: a line feed and one carriage return before it.
-func chomp(l string) string {
+// TrimLineEnd cuts the line end: a line feed and one carriage return before it.
+func TrimLineEnd(l string) string {
 	l, cut := strings.CutSuffix(l, "\n")
 	if cut {
 		l = strings.TrimSuffix(l, "\r")
@@ -20,15 +20,15 @@ func chomp(l string) string {
 	return l
 }
 
-// uncolour removes terminal colours, if the patch was copied with them: that is
+// Uncolour removes terminal colours, if the patch was copied with them: that is
 // when a header line is coloured. Colours inside a file's own lines stay.
-func uncolour(lines []string) []string {
+func Uncolour(lines []string) []string {
 	coloured := false
 	for _, l := range lines {
 		if !strings.HasPrefix(l, "\x1b[") {
 			continue
 		}
-		l = plain(l)
+		l = PlainLine(l)
 		if strings.HasPrefix(l, "diff --git ") || strings.HasPrefix(l, "@@ -") || strings.HasPrefix(l, "--- ") {
 			coloured = true
 			break
@@ -39,13 +39,13 @@ func uncolour(lines []string) []string {
 	}
 	out := make([]string, len(lines))
 	for i, l := range lines {
-		out[i] = plain(l)
+		out[i] = PlainLine(l)
 	}
 	return out
 }
 
-// plain removes the escape sequences that colour and clear.
-func plain(l string) string {
+// PlainLine removes the escape sequences that colour and clear.
+func PlainLine(l string) string {
 	at := strings.Index(l, "\x1b[")
 	if at < 0 {
 		return l

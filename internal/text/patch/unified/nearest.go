@@ -1,4 +1,4 @@
-package patch
+package unified
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ const (
 	quotedRunes = 200
 )
 
-// quote returns s for a message, in quotes and shortened.
-func quote(s string) string { return "'" + shorten(s) + "'" }
+// Quote returns s for a message, in quotes and shortened.
+func Quote(s string) string { return "'" + shorten(s) + "'" }
 
 func shorten(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
@@ -25,8 +25,8 @@ func shorten(s string) string {
 	return s
 }
 
-// excerpt shows lines, one a line, numbered from first if asked.
-func excerpt(ls []string, first int, numbered bool) string {
+// Excerpt shows lines, one a line, numbered from first if asked.
+func Excerpt(ls []string, first int, numbered bool) string {
 	var b strings.Builder
 	for i, l := range ls {
 		if i == quotedLines {
@@ -42,13 +42,9 @@ func excerpt(ls []string, first int, numbered bool) string {
 	return b.String()
 }
 
-// nearest shows the lines of the text that resemble want most, and says what to
-// do with them.
-func (t *target) nearest(want []string, step string) string {
-	return nearest(t.raw, want, step)
-}
-
-func nearest(text []byte, want []string, step string) string {
+// Nearest shows the lines of text that resemble want most, and says what to do
+// with them.
+func Nearest(text []byte, want []string, step string) string {
 	if len(text) == 0 {
 		return "the file is empty; add lines to it without naming old ones"
 	}
@@ -60,5 +56,5 @@ func nearest(text []byte, want []string, step string) string {
 	for i := range ls {
 		ls[i] = strings.TrimSuffix(ls[i], "\r")
 	}
-	return fmt.Sprintf("the nearest text is at lines %d-%d:\n%s%s", p.First, p.Last, excerpt(ls, p.First, true), step)
+	return fmt.Sprintf("the nearest text is at lines %d-%d:\n%s%s", p.First, p.Last, Excerpt(ls, p.First, true), step)
 }

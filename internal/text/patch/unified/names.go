@@ -1,4 +1,4 @@
-package patch
+package unified
 
 import (
 	"strings"
@@ -154,9 +154,9 @@ func prefixed(name string) bool {
 	return false
 }
 
-// unsafeName says why a name of a diff is refused, or nothing. These are the
+// UnsafeName says why a name of a diff is refused, or nothing. These are the
 // names that git refuses.
-func unsafeName(name string) string {
+func UnsafeName(name string) string {
 	if name == "" {
 		return "the name is empty"
 	}
@@ -194,4 +194,37 @@ func dotGit(part string) bool {
 	}, part)
 	part = strings.ToLower(strings.TrimRight(part, " ."))
 	return part == ".git" || part == "git~1"
+}
+
+// Names cuts what is to be cut from the names of f. exists helps where the same
+// name is given twice: then it most likely has no prefix.
+func (f *File) Names(strip int, exists func(string) bool) (oldName, newName string) {
+	cut := func(name string) string {
+		switch {
+		case name == "":
+			return ""
+		case strip < 0 || f.bare && strip == 0:
+			return name
+		case f.rename || f.Copy:
+			return stripped(name, strip-1)
+		case strip > 0:
+			return stripped(name, strip)
+		}
+		short := stripped(name, 1)
+		if short == "" || f.same && !f.prefixedTwin(name, short, exists) {
+			return name
+		}
+		return short
+	}
+	return cut(f.OldName), cut(f.NewName)
+}
+
+func (f *File) prefixedTwin(name, short string, exists func(string) bool) bool {
+	if UnsafeName(name) != "" {
+		return false // refused as it is written
+	}
+	if exists == nil || f.Create {
+		return prefixed(name) && exists == nil
+	}
+	return exists(short) || prefixed(name) && !exists(name)
 }

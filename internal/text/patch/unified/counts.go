@@ -1,104 +1,96 @@
-package patch
+package unified
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
 
 // hunks reads all hunks of a file.
-func (p *unifiedParser) hunks(f *fileDiff) *Error {
+func (p *unifiedParser) hunks(f *File) *Error {
 	for p.at < len(p.lines) && strings.HasPrefix(p.lines[p.at], "@@ -") {
 		h, err := p.hunk()
 		if err != nil {
-			err.Path, err.Hunk = firstOf(stripped(f.newName, 1), f.newName, stripped(f.oldName, 1), f.oldName), len(f.hunks)+1
+			err.Path, err.Hunk = cmp.Or(stripped(f.NewName, 1), f.NewName, stripped(f.OldName, 1), f.OldName), len(f.Hunks)+1
 			return err
 		}
-		f.hunks = append(f.hunks, h)
+		f.Hunks = append(f.Hunks, h)
 	}
 	return nil
 }
 
-func firstOf(names ...string) string {
-	for _, n := range names {
-		if n != "" {
-			return n
-		}
-	}
-	return ""
-}
-
 // hunk reads one hunk. Its header counts the lines; where the count is wrong, the
 // hunk is what looks like it, provided that it does not look cut off.
-func (p *unifiedParser) hunk() (hunk, *Error) {
-	h := hunk{at: p.at + 1}
+func (p *unifiedParser) hunk() (Hunk, *Error) {
+	h := Hunk{at: p.at + 1}
 	var ok bool
-	if h.oldPos, h.oldLen, h.newPos, h.newLen, ok = parseRange(p.header()); !ok {
-		return h, errorf(h.at, "the hunk header %s is not of the form @@ -LINE,COUNT +LINE,COUNT @@", quote(p.header()))
+	if h.oldPos, h.OldLen, h.newPos, h.newLen, ok = ParseRange(p.header()); !ok {
+		return h, Errorf(h.at, "the hunk header %s is not of the form @@ -LINE,COUNT +LINE,COUNT @@", Quote(p.header()))
 	}
 	p.at++
 	start := p.at
-	if lines, end, ok := p.counted(start, h.oldLen, h.newLen); ok {
-		h.lines, p.at = lines, end
+	if lines, end, ok := p.counted(start, h.OldLen, h.newLen); ok {
+		h.Lines, p.at = lines, end
 		return h, changes(h)
 	}
 	lines, end, err := p.recounted(start)
 	if err != nil {
 		return h, err
 	}
-	h.lines = lines
+	h.Lines = lines
 	before, after := count(lines)
 	if end == len(p.lines) && cutOff(h, before, after, p.lines[end-1]) {
-		return h, errorf(end, "the patch ends inside a hunk: its header promises %d old and %d new lines, there are %d and %d", h.oldLen, h.newLen, before, after)
+		return h, Errorf(end, "the patch ends inside a hunk: its header promises %d old and %d new lines, there are %d and %d", h.OldLen, h.newLen, before, after)
 	}
-	h.oldLen, h.newLen, p.at = before, after, end
+	h.OldLen, h.newLen, p.at = before, after, end
 	return h, changes(h)
 }
 
-func changes(h hunk) *Error {
-	for _, l := range h.lines {
-		if l.op != ' ' {
+func changes(h Hunk) *Error {
+	for _, l := range h.Lines {
+		if l.Op != ' ' {
 			return nil
 		}
 	}
-	return errorf(h.at, "the hunk changes nothing")
+	return Errorf(h.at, "the hunk changes nothing")
 }
 
 // cutOff tells a hunk whose end is missing from one that was miscounted: lines
 // of both sides are missing, and the context after the last change is not as
 // long as that before the first; or the last line is not whole.
-func cutOff(h hunk, before, after int, last string) bool {
-	if before >= h.oldLen || after >= h.newLen {
-		return last != "" && !strings.HasSuffix(last, "\n") && (before < h.oldLen || after < h.newLen)
+func cutOff(h Hunk, before, after int, last string) bool {
+	if before >= h.OldLen || after >= h.newLen {
+		return last != "" && !strings.HasSuffix(last, "\n") && (before < h.OldLen || after < h.newLen)
 	}
-	leading, trailing := contextOf(h.lines)
+	leading, trailing := contextOf(h.Lines)
 	return trailing < min(leading, 3) || last != "" && !strings.HasSuffix(last, "\n")
 }
 
 // contextOf counts the unchanged lines at both ends of a hunk.
-func contextOf(ls []line) (leading, trailing int) {
-	for leading < len(ls) && ls[leading].op == ' ' {
+func contextOf(ls []Line) (leading, trailing int) {
+	for leading < len(ls) && ls[leading].Op == ' ' {
 		leading++
 	}
-	for trailing < len(ls)-leading && ls[len(ls)-1-trailing].op == ' ' {
+	for trailing < len(ls)-leading && ls[len(ls)-1-trailing].Op == ' ' {
 		trailing++
 	}
 	return leading, trailing
 }
 
-func count(ls []line) (before, after int) {
+func count(ls []Line) (before, after int) {
 	for _, l := range ls {
-		if l.op != '+' {
+		if l.Op != '+' {
 			before++
 		}
-		if l.op != '-' {
+		if l.Op != '-' {
 			after++
 		}
 	}
 	return before, after
 }
 
-// parseRange reads "@@ -a,b +c,d @@".
-func parseRange(s string) (oldPos, oldLen, newPos, newLen int, ok bool) {
+// ParseRange reads "@@ -a,b +c,d @@".
+func ParseRange(s string) (oldPos, oldLen, newPos, newLen int, ok bool) {
 	s, found := strings.CutPrefix(s, "@@ -")
 	if !found {
 		return
@@ -127,24 +119,24 @@ func parseSide(s string) (pos, length int, ok bool) {
 }
 
 // hunkLine reads one line of a hunk; not one is a line that cannot be part.
-func hunkLine(l string) (line, bool) {
+func hunkLine(l string) (Line, bool) {
 	switch {
 	case l == "\n" || l == "\r\n":
-		return line{' ', l}, true // a mailer ate the space
+		return Line{' ', l}, true // a mailer ate the space
 	case l == "":
-		return line{}, false
+		return Line{}, false
 	case l[0] == ' ' || l[0] == '-' || l[0] == '+':
 		if !strings.HasSuffix(l, "\n") {
 			l += "\n" // only "\ No newline" takes it away
 		}
-		return line{l[0], l[1:]}, true
+		return Line{l[0], l[1:]}, true
 	}
-	return line{}, false
+	return Line{}, false
 }
 
 // counted reads as many lines as the header says. It fails when they are not
 // there, or when more of them follow.
-func (p *unifiedParser) counted(at, before, after int) (ls []line, end int, ok bool) {
+func (p *unifiedParser) counted(at, before, after int) (ls []Line, end int, ok bool) {
 	for before > 0 || after > 0 {
 		if at == len(p.lines) {
 			return nil, 0, false
@@ -158,10 +150,10 @@ func (p *unifiedParser) counted(at, before, after int) (ls []line, end int, ok b
 		if !ok {
 			return nil, 0, false
 		}
-		if l.op != '+' {
+		if l.Op != '+' {
 			before--
 		}
-		if l.op != '-' {
+		if l.Op != '-' {
 			after--
 		}
 		if before < 0 || after < 0 {
@@ -188,11 +180,11 @@ func (p *unifiedParser) goesOn(at int) bool {
 
 // signature recognises the line before the version at the end of a mail.
 func (p *unifiedParser) signature(at int) bool {
-	return chomp(p.lines[at]) == "-- " || chomp(p.lines[at]) == "--"
+	return TrimLineEnd(p.lines[at]) == "-- " || TrimLineEnd(p.lines[at]) == "--"
 }
 
 // recounted reads lines up to what can only be the next header or the end.
-func (p *unifiedParser) recounted(at int) (ls []line, end int, err *Error) {
+func (p *unifiedParser) recounted(at int) (ls []Line, end int, err *Error) {
 	for ; at < len(p.lines); at++ {
 		raw := p.lines[at]
 		if strings.HasPrefix(raw, `\ `) {
@@ -208,11 +200,11 @@ func (p *unifiedParser) recounted(at int) (ls []line, end int, err *Error) {
 			continue
 		}
 		if !p.ends(at) {
-			return nil, 0, errorf(at+1, "a hunk's lines begin with a space, - or +, got %s", quote(chomp(raw)))
+			return nil, 0, Errorf(at+1, "a hunk's lines begin with a space, - or +, got %s", Quote(TrimLineEnd(raw)))
 		}
 		break
 	}
-	for len(ls) > 0 && (ls[len(ls)-1] == line{' ', "\n"} || ls[len(ls)-1] == line{' ', "\r\n"}) && strings.TrimRight(p.lines[at-1], "\r\n") == "" {
+	for len(ls) > 0 && (ls[len(ls)-1] == Line{' ', "\n"} || ls[len(ls)-1] == Line{' ', "\r\n"}) && strings.TrimRight(p.lines[at-1], "\r\n") == "" {
 		ls = ls[:len(ls)-1]
 		at--
 	}
@@ -235,8 +227,8 @@ func (p *unifiedParser) ends(at int) bool {
 
 // noNewline takes the line feed from the last line, which the file does not end
 // in.
-func noNewline(ls []line) {
+func noNewline(ls []Line) {
 	if n := len(ls) - 1; n >= 0 {
-		ls[n].text = strings.TrimSuffix(ls[n].text, "\n")
+		ls[n].Text = strings.TrimSuffix(ls[n].Text, "\n")
 	}
 }

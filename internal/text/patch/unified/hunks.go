@@ -1,4 +1,4 @@
-package patch
+package unified
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ type image struct {
 	done  []bool // written by an earlier hunk; later ones must not match there
 }
 
-// applyHunks applies the hunks of a diff, each at its line or the nearest place
+// Apply applies the hunks of a diff, each at its line or the nearest place
 // where all its old lines stand. As in git, a hunk for the first line must match
 // there, one without context after it must match at the end, and no hunk matches
 // what another wrote. Fuzz allows for hunks that fit nowhere.
-func applyHunks(data []byte, hunks []hunk, fuzz int) ([]byte, *Error) {
+func Apply(data []byte, hunks []Hunk, fuzz int) ([]byte, *Error) {
 	img := newImage(data)
 	for i, h := range hunks {
 		if err := img.apply(h, fuzz); err != nil {
@@ -53,22 +53,22 @@ type piece struct {
 	atStart, atEnd    bool
 }
 
-func newPiece(h hunk) piece {
+func newPiece(h Hunk) piece {
 	w := piece{pos: max(h.newPos-1, 0)}
-	for _, l := range h.lines {
-		if l.op != '+' {
-			w.old = append(w.old, l.text)
+	for _, l := range h.Lines {
+		if l.Op != '+' {
+			w.old = append(w.old, l.Text)
 		}
-		if l.op != '-' {
-			w.new = append(w.new, l.text)
+		if l.Op != '-' {
+			w.new = append(w.new, l.Text)
 		}
 	}
-	w.leading, w.trailing = contextOf(h.lines)
+	w.leading, w.trailing = contextOf(h.Lines)
 	w.atStart, w.atEnd = h.oldPos <= 1, w.trailing == 0
 	return w
 }
 
-func (img *image) apply(h hunk, fuzz int) *Error {
+func (img *image) apply(h Hunk, fuzz int) *Error {
 	w := newPiece(h)
 	at, ok := img.find(w)
 	if !ok {
@@ -161,14 +161,14 @@ func (img *image) matches(at int, old []string, left *int) bool {
 func (img *image) nearest(old []string, from, start, to int) (int, bool) {
 	same := func(i, j int) bool { return !img.done[i] && img.lines[i] == old[j] }
 	twin := func(i, j int) bool { return old[i] == old[j] }
-	after, found := search(len(old), start, to, same, twin)
+	after, found := Search(len(old), start, to, same, twin)
 	end := start - 1
 	if found {
 		from = max(from, start-(after-start)+1)
 	}
 	// Backwards the text and the wanted lines are both read from their ends.
 	n, size := len(old), len(img.lines)
-	back, ok := search(n, size-n-end, size-n-from,
+	back, ok := Search(n, size-n-end, size-n-from,
 		func(i, j int) bool { return same(size-1-i, n-1-j) },
 		func(i, j int) bool { return twin(n-1-i, n-1-j) })
 	if ok {
@@ -245,7 +245,7 @@ func (img *image) misfit(w piece) string {
 	}
 	want := make([]string, len(w.old))
 	for i, l := range w.old {
-		want[i] = chomp(l)
+		want[i] = TrimLineEnd(l)
 	}
-	return "the old lines are not in the file:\n" + excerpt(want, 1, false) + nearest(text, want, "make the hunk from it")
+	return "the old lines are not in the file:\n" + Excerpt(want, 1, false) + Nearest(text, want, "make the hunk from it")
 }

@@ -1,4 +1,4 @@
-package patch
+package unified
 
 import (
 	"bytes"
@@ -31,19 +31,19 @@ type binaryHunk struct {
 }
 
 // binary reads the data after "GIT binary patch".
-func (p *unifiedParser) binary(f *fileDiff) *Error {
+func (p *unifiedParser) binary(f *File) *Error {
 	forward, err := p.binaryHunk()
 	if err != nil {
 		return err
 	}
 	if forward == nil {
-		return errorf(p.at+1, "the binary patch has no data; make the diff with --binary")
+		return Errorf(p.at+1, "the binary patch has no data; make the diff with --binary")
 	}
 	backward, err := p.binaryHunk()
 	if err != nil {
 		return err
 	}
-	f.binary = &binaryPatch{forward, backward}
+	f.Binary = &binaryPatch{forward, backward}
 	return nil
 }
 
@@ -59,10 +59,10 @@ func (p *unifiedParser) binaryHunk() (*binaryHunk, *Error) {
 	}
 	n, err := strconv.Atoi(size)
 	if err != nil || n < 0 {
-		return nil, errorf(p.at+1, "the size of the binary data is not a number")
+		return nil, Errorf(p.at+1, "the size of the binary data is not a number")
 	}
 	if n > maxBinary {
-		return nil, errorf(p.at+1, "the binary data of %d bytes is above the limit of %d", n, maxBinary)
+		return nil, Errorf(p.at+1, "the binary data of %d bytes is above the limit of %d", n, maxBinary)
 	}
 	h := &binaryHunk{delta: kind == "delta", size: n, at: p.at + 1}
 	for p.at++; p.at < len(p.lines); p.at++ {
@@ -73,7 +73,7 @@ func (p *unifiedParser) binaryHunk() (*binaryHunk, *Error) {
 		}
 		row, ok := decode85(l)
 		if !ok {
-			return nil, errorf(p.at+1, "the binary data is damaged")
+			return nil, Errorf(p.at+1, "the binary data is damaged")
 		}
 		h.packed = append(h.packed, row...)
 	}
@@ -221,9 +221,9 @@ func varint(d []byte) (n int, rest []byte, ok bool) {
 	return 0, nil, false
 }
 
-// blobID returns the id that git gives to content, in the hash that an id of the
+// BlobID returns the id that git gives to content, in the hash that an id of the
 // given length comes from.
-func blobID(content []byte, hexLen int) string {
+func BlobID(content []byte, hexLen int) string {
 	var h hash.Hash = sha1.New()
 	if hexLen == 2*sha256.Size {
 		h = sha256.New()
@@ -233,6 +233,47 @@ func blobID(content []byte, hexLen int) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func fullID(id string) bool { return len(id) == 2*sha1.Size || len(id) == 2*sha256.Size }
+// FullID reports whether id is a whole blob id, of either hash.
+func FullID(id string) bool { return len(id) == 2*sha1.Size || len(id) == 2*sha256.Size }
 
-func nullID(id string) bool { return id != "" && strings.Trim(id, "0") == "" }
+// NullID reports whether id is the id that git writes for no file: zeros only.
+func NullID(id string) bool { return id != "" && strings.Trim(id, "0") == "" }
+
+// BinaryContent applies binary data, which is exact: it fits one content only.
+func (f *File) BinaryContent(name string, old []byte) ([]byte, *Error) {
+	if f.Binary.forward == nil {
+		return nil, &Error{Path: name, Message: "the binary patch tells only one direction, so it cannot be reversed"}
+	}
+	fail := func(format string, args ...any) ([]byte, *Error) {
+		e := Errorf(f.Binary.forward.at, format, args...)
+		e.Path = name
+		return nil, e
+	}
+	if !FullID(f.OldID) || !FullID(f.NewID) {
+		return fail("a binary patch needs an index line with whole ids; make the diff with --binary")
+	}
+	if f.Create {
+		if !NullID(f.OldID) {
+			return fail("the index line of the new file names an old content")
+		}
+	} else if got := BlobID(old, len(f.OldID)); got != f.OldID {
+		return fail("the binary patch is for the content %s, the file has %s; make the patch from the file as it is", f.OldID[:12], got[:12])
+	}
+	data, err := f.Binary.forward.apply(old)
+	if err != nil {
+		return fail("%v", err)
+	}
+	if f.Remove && NullID(f.NewID) {
+		return nil, nil
+	}
+	if BlobID(data, len(f.NewID)) != f.NewID {
+		return fail("the binary patch does not make what its index line says; it is damaged")
+	}
+	return data, nil
+}
+
+// IsBlob reports whether content has the id, which may be abbreviated and of
+// either hash.
+func IsBlob(content []byte, id string) bool {
+	return strings.HasPrefix(BlobID(content, 2*sha1.Size), id) || strings.HasPrefix(BlobID(content, 2*sha256.Size), id)
+}
