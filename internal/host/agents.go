@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/agent/executor"
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/review"
 	"kerf/internal/agent/session"
@@ -25,24 +26,22 @@ const agentSource = "agent"
 // sessions of the user's own.
 type kin struct {
 	parent *session.Session
-	hands  *session.Hands // of the parent, when both work in one tree
+	exec   *executor.Executor // of the parent
+	shares bool               // both work in one tree
 	depth  int
 	places *team.Places
 	spawn  team.Spawn
 }
 
 // agents say which sub-agents a session may have.
-func (h *Host) agents(o protocol.OpenOptions, client model.Client, p config.Provider, k kin) session.Agents {
+func (h *Host) agents(o protocol.OpenOptions, client model.Client, p config.Provider, k kin, exec *executor.Executor) session.Agents {
 	if k.places == nil {
 		k.places = &team.Places{Most: h.Config.Agents.MaxThreads}
 	}
 	a := session.Agents{Depth: k.depth, MaxDepth: h.Config.Agents.MaxDepth, Places: k.places, Roles: h.agentRoles(), Parent: k.parent,
-		Open: func(ctx context.Context, parent *session.Session, s team.Spawn) (session.Agent, error) {
-			return h.openAgent(ctx, o, client, p, kin{parent: parent, hands: parent.Hands(), depth: k.depth + 1, places: k.places, spawn: s})
+		Open: func(ctx context.Context, parent *session.Session, s team.Spawn) (team.Member, error) {
+			return h.openAgent(ctx, o, client, p, kin{parent: parent, exec: exec, shares: true, depth: k.depth + 1, places: k.places, spawn: s})
 		}}
-	if k.parent != nil {
-		a.Only = k.spawn.Role.Tools
-	}
 	return a
 }
 
@@ -69,7 +68,7 @@ func (h *Host) agentRoles() []team.Role {
 
 // openAgent opens the session of a sub-agent: the parent's settings, narrowed by the
 // role, its own record, the same tree or one of its own.
-func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client model.Client, p config.Provider, k kin) (session.Agent, error) {
+func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client model.Client, p config.Provider, k kin) (team.Member, error) {
 	s := k.spawn
 	set := s.Settings
 	set.Model = orElse(s.Model, orElse(s.Role.Model, set.Model))
@@ -81,19 +80,19 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 	o.Resume, o.Last, o.Fork, o.ForkTurn, o.MCP, o.Source = "", false, "", "", nil, agentSource
 	l, err := h.agentLog(o, set, k)
 	if err != nil {
-		return session.Agent{}, err
+		return team.Member{}, err
 	}
-	var tree *session.WorkTree
+	var tree *executor.WorkTree
 	if s.Isolated {
 		dir := filepath.Join(h.Config.Home, "worktrees", string(l.id))
-		if tree, err = session.NewWorkTree(ctx, set.Cwd, dir); err != nil {
+		if tree, err = executor.NewWorkTree(ctx, set.Cwd, dir); err != nil {
 			l.close()
-			return session.Agent{}, err
+			return team.Member{}, err
 		}
 		if rel, err := filepath.Rel(tree.Root, set.Cwd); err == nil && filepath.IsLocal(rel) {
 			dir = filepath.Join(dir, rel)
 		}
-		set.Cwd, k.hands, o.AddDirs, l.meta.Cwd = dir, nil, nil, dir
+		set.Cwd, k.shares, o.AddDirs, l.meta.Cwd = dir, false, nil, dir
 	}
 	l.kin = k
 	around := h.surroundings(set)
@@ -103,9 +102,14 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 	opened, err := h.start(ctx, o, set, client, p, around, l)
 	if err != nil {
 		l.close()
-		return session.Agent{}, err
+		return team.Member{}, err
 	}
-	return session.Agent{Session: opened, Tree: tree}, nil
+	m := team.Member{Session: opened}
+	if tree != nil {
+		m.Merge = func(ctx context.Context) string { return k.exec.MergeTree(ctx, tree, s, k.parent.Ask) }
+		m.Leave = tree.Leave
+	}
+	return m, nil
 }
 
 // agentLog is the record of a sub-agent: a new one, or that of one of the parent's

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"kerf/internal/agent/session"
+	"kerf/internal/agent/executor"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
 	"kerf/internal/protocol"
@@ -64,7 +64,7 @@ func (e engine) Connect(_ context.Context, o protocol.EngineOptions) (protocol.E
 	return c, nil
 }
 
-// engineConn is one client's hands. Its id stands in the ledger where sessions
+// engineConn is one client's executor. Its id stands in the ledger where sessions
 // have theirs.
 type engineConn struct {
 	engine
@@ -76,7 +76,7 @@ type engineConn struct {
 	roots []string
 	set   protocol.Settings
 	ws    *workspace.Workspace
-	hands *session.Hands
+	exec  *executor.Executor
 }
 
 // open opens the workspace of roots in place of the present one.
@@ -97,11 +97,11 @@ func (c *engineConn) open(roots []string) error {
 		return err
 	}
 	l := &log{id: c.id}
-	o := c.h.handsOptions(ws, set, protocol.OpenOptions{Source: c.client, Headless: true}, l)
-	if c.hands == nil {
-		c.hands = session.NewHands(o)
+	o := c.h.executorOptions(ws, set, protocol.OpenOptions{Source: c.client, Headless: true}, l)
+	if c.exec == nil {
+		c.exec = executor.New(o)
 	} else {
-		c.hands.Move(context.Background(), o)
+		c.exec.Move(context.Background(), o)
 		_ = c.ws.Close()
 	}
 	c.ws, c.set, c.roots = ws, set, roots
@@ -122,7 +122,7 @@ func (c *engineConn) SetRoots(_ context.Context, roots []string) error {
 func (c *engineConn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hands.Close()
+	c.exec.Close()
 	return c.ws.Close()
 }
 
@@ -156,7 +156,7 @@ func (c *engineConn) tool(ctx context.Context, name string, args json.RawMessage
 		return tool.Fail(tool.Refuse("FAILED", "%v", err))
 	}
 	call := tool.Call{ID: protocol.CallID(id.String()), Name: name, Args: args}
-	action, err := c.hands.Propose(ctx, call)
+	action, err := c.exec.Propose(ctx, call)
 	var refused *tool.Error
 	switch {
 	case errors.As(err, &refused):
@@ -166,10 +166,10 @@ func (c *engineConn) tool(ctx context.Context, name string, args json.RawMessage
 	}
 	switch a := action.(type) {
 	case tool.Answer:
-		c.hands.Shown(a.Saw)
+		c.exec.Shown(a.Saw)
 		return a.Result
 	case tool.Change:
-		r, _ := c.hands.Commit(ctx, call.ID, a, session.Manner{Settings: c.set, Turn: protocol.TurnID(call.ID), Tool: name})
+		r, _ := c.exec.Commit(ctx, call.ID, a, executor.Manner{Settings: c.set, Turn: protocol.TurnID(call.ID), Tool: name})
 		return r
 	}
 	return tool.Fail(tool.Refuse(tool.UnknownTool, "%s is not a file tool", name))
@@ -181,7 +181,7 @@ func answerOf(r tool.Result) protocol.EngineAnswer {
 	if err != nil {
 		object = json.RawMessage(`{"success":false,"output":"","warnings":[]}`)
 	}
-	return protocol.EngineAnswer{Text: session.Render(r), Object: object, Images: r.Images, Failed: r.Error != nil}
+	return protocol.EngineAnswer{Text: executor.Render(r), Object: object, Images: r.Images, Failed: r.Error != nil}
 }
 
 // relativeTo names a path as the clients of the first root do.

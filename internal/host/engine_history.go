@@ -58,7 +58,7 @@ func (c *engineConn) undo(ctx context.Context, raw json.RawMessage) tool.Result 
 	if refused := arguments("undo", raw, &struct{}{}); refused != nil {
 		return tool.Fail(refused)
 	}
-	report, _ := c.hands.Undo(ctx, protocol.Undo{})
+	report, _ := c.exec.Undo(ctx, protocol.Undo{})
 	switch {
 	case report.Problem == ErrNothing.Error():
 		return tool.Fail(tool.Refuse(tool.NoChange, "%s", report.Problem))
@@ -133,7 +133,7 @@ func (c *engineConn) blame(raw json.RawMessage) tool.Result {
 	if refused := arguments("blame", raw, &a); refused != nil {
 		return tool.Fail(refused)
 	}
-	path, err := c.hands.Resolve(a.FilePath)
+	path, err := c.exec.Resolve(a.FilePath)
 	var outside *tool.Error
 	if errors.As(err, &outside) {
 		return tool.Fail(outside)

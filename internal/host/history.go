@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kerf/internal/agent/executor"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/rollout"
-	"kerf/internal/agent/session"
 	"kerf/internal/protocol"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/repo"
@@ -60,7 +60,7 @@ func (h *Host) Undo(ctx context.Context, o UndoOptions) (protocol.UndoReport, er
 	if err != nil {
 		return report, err
 	}
-	if report, err = session.ReportUndo(r, plan); err != nil {
+	if report, err = executor.ReportUndo(r, plan); err != nil {
 		return report, err
 	}
 	report.DryRun = o.DryRun

@@ -3,14 +3,14 @@ package host
 import (
 	"path/filepath"
 
+	"kerf/internal/agent/executor"
 	"kerf/internal/agent/hooks"
-	"kerf/internal/agent/session"
 	"kerf/internal/protocol"
 )
 
 // govern gives a session the rules, and the hooks, that hold here. It returns
 // warnings for the user.
-func (h *Host) govern(o *session.HandsOptions, id protocol.SessionID) ([]string, error) {
+func (h *Host) govern(o *executor.Options, id protocol.SessionID, transcript string) ([]string, error) {
 	list, err := h.rules()
 	if err != nil {
 		return nil, err
@@ -26,10 +26,11 @@ func (h *Host) govern(o *session.HandsOptions, id protocol.SessionID) ([]string,
 	for i, f := range found {
 		handlers[i] = hooks.Handler{Event: hooks.Event(f.Event), Matcher: f.Matcher, Command: f.Command, Timeout: f.Timeout, From: orElse(f.From, "config.toml"), Required: f.Required}
 	}
-	run := session.RunHook(h.shell(), o.Cwd, h.childEnv(id)(false))
+	run := executor.RunHook(h.shell(), o.Cwd, h.childEnv(id)(false))
 	if o.Hooks, err = hooks.New(handlers, run); err != nil {
 		return warnings, misconfigured{err}
 	}
+	o.Hooks.Origin = hooks.Origin{Session: string(id), Transcript: transcript, Cwd: o.Cwd}
 	return warnings, nil
 }
 
@@ -43,8 +44,8 @@ func (m misconfigured) Unwrap() error { return m.error }
 
 // userShell is what the user logs in with, if Kerf knows how to ask it for its
 // definitions and it does not come from the workspace.
-func (h *Host) userShell(cwd string) session.UserShell {
-	u := session.UserShell{Login: h.Config.AllowLoginShell}
+func (h *Host) userShell(cwd string) executor.UserShell {
+	u := executor.UserShell{Login: h.Config.AllowLoginShell}
 	program, home := h.Getenv("SHELL"), h.Getenv("HOME")
 	if !h.Config.ShellSnapshot || !filepath.IsAbs(program) || !filepath.IsAbs(home) || inside(cwd, program) {
 		return u

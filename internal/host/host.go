@@ -16,12 +16,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"kerf/internal/agent/executor"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/agent/session"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
+	"kerf/internal/agent/view"
 	"kerf/internal/config"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
@@ -30,7 +32,7 @@ import (
 )
 
 // Version is Kerf's version.
-const Version = session.Version
+const Version = executor.Version
 
 // Host opens sessions. It implements protocol.Sessions and may be used by
 // several goroutines.
@@ -151,6 +153,14 @@ type log struct {
 	kin    kin // of a sub-agent's session
 }
 
+// transcript is where the session's records are, or nothing.
+func (l *log) transcript() string {
+	if l.writer == nil {
+		return ""
+	}
+	return filepath.Join(l.dir, "rollout.jsonl")
+}
+
 func (l *log) close() {
 	if l.writer != nil {
 		_ = l.writer.Close()
@@ -241,20 +251,29 @@ func linesOf(records []rollout.Record) []history.Line {
 }
 
 // start builds the session around its log.
-func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, p config.Provider, around *session.Surroundings, l *log) (*session.Session, error) {
+func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, p config.Provider, around *executor.Surroundings, l *log) (*session.Session, error) {
 	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: o.AddDirs, Sandbox: set.Sandbox, Tmp: string(l.id)})
 	if err != nil {
 		return nil, err
 	}
-	ho := h.handsOptions(ws, set, o, l)
-	governed, err := h.govern(&ho, l.id)
+	ho := h.executorOptions(ws, set, o, l)
+	governed, err := h.govern(&ho, l.id, l.transcript())
 	if err != nil {
 		_ = ws.Close()
 		return nil, err
 	}
-	ho.Above = l.kin.hands
-	hands := session.NewHands(ho)
+	if k := l.kin; k.parent != nil {
+		ho.Lender, ho.Only = k.exec, k.spawn.Role.Tools
+		if k.shares {
+			ho.Above = k.exec
+		}
+	}
+	if m := h.Config.EditCorrection; m.Enabled {
+		ho.Correct = &tools.Corrector{Asker: session.Asker{Client: client, Model: orElse(m.Model, set.Model)}}
+	}
 	around.Roots, around.Skills = ws.Roots, h.sessionSkills()
+	ho.View, ho.Roots, ho.Skills = &view.View{}, ws.Roots, around.Skills
+	exec := executor.New(ho)
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
 		Freeform: h.freeform(set.Model), CompactModel: h.Config.CompactModel, CacheKey: string(l.id)} // the client fits the tools to the model
 	if l.state != nil && l.state.Meta.Instructions != "" {
@@ -268,13 +287,12 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
 		Limits: h.limits, Cost: h.cost, Budget: h.budget(),
-		Skills: around.Skills, Roots: ws.Roots,
-		Hands: hands, Gather: around.Gather, Dirty: around.Dirty, Headless: o.Headless, Agents: h.agents(o, client, p, l.kin),
-		Remotes:  session.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: h.mcpApproval},
+		Executor: exec, View: ho.View, Redact: ho.Redact, Hooks: ho.Hooks, Gather: around.Gather, Dirty: around.Dirty, Headless: o.Headless, Agents: h.agents(o, client, p, l.kin, exec),
+		Remotes:  executor.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: h.mcpApproval},
 		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), append(h.workspaceWarnings(ws, set.Sandbox), governed...)...),
 		Release:  func() { _ = ws.Close() },
 	})
-	if err := s.Settled(ctx, required); err != nil {
+	if err := exec.Settled(ctx, required); err != nil {
 		go func() { // it must be drained to close
 			for range s.Events() {
 			}
@@ -298,7 +316,7 @@ func (h *Host) offered() []tool.Spec {
 	return specs
 }
 
-func (h *Host) surroundings(set protocol.Settings) *session.Surroundings {
+func (h *Host) surroundings(set protocol.Settings) *executor.Surroundings {
 	root := h.Config.Root
 	if root == "" {
 		root = set.Cwd
@@ -310,7 +328,7 @@ func (h *Host) surroundings(set protocol.Settings) *session.Surroundings {
 			shell = "powershell"
 		}
 	}
-	return &session.Surroundings{Home: h.Config.Home, Cwd: set.Cwd, Root: root, DocBytes: h.Config.ProjectDocMaxBytes,
+	return &executor.Surroundings{Home: h.Config.Home, Cwd: set.Cwd, Root: root, DocBytes: h.Config.ProjectDocMaxBytes,
 		DocNames: h.Config.ProjectDocFallbackFilenames, Developer: h.Config.DeveloperInstructions, Shell: shell,
 		Network: h.Config.WorkspaceWrite.NetworkAccess, Now: time.Now}
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"kerf/internal/agent/session"
+	"kerf/internal/agent/executor"
 	"kerf/internal/protocol"
 )
 
@@ -54,10 +54,10 @@ func promptsIn(dir string) []protocol.Prompt {
 }
 
 // sessionSkills are the skills as a session tells them to the model.
-func (h *Host) sessionSkills() []session.Skill {
-	var list []session.Skill
+func (h *Host) sessionSkills() []executor.Skill {
+	var list []executor.Skill
 	for _, s := range h.skills() {
-		list = append(list, session.Skill{Name: s.name, Description: s.description, Dir: s.dir, Body: s.body})
+		list = append(list, executor.Skill{Name: s.name, Description: s.description, Dir: s.dir, Body: s.body})
 	}
 	return list
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"kerf/internal/agent/session"
+	"kerf/internal/agent/executor"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
 	"kerf/internal/protocol"
@@ -53,16 +53,16 @@ func (h *Host) Tool(ctx context.Context, name string, args json.RawMessage, over
 		return ToolResult{}, err
 	}
 	defer ws.Close()
-	ho := h.handsOptions(ws, set, protocol.OpenOptions{Source: "tool"}, &log{})
-	hands := session.NewHands(ho)
-	defer hands.Close()
-	return h.once(ctx, hands, tool.Call{ID: protocol.CallID(call.String()), Name: name, Args: args}, set), nil
+	ho := h.executorOptions(ws, set, protocol.OpenOptions{Source: "tool"}, &log{})
+	exec := executor.New(ho)
+	defer exec.Close()
+	return h.once(ctx, exec, tool.Call{ID: protocol.CallID(call.String()), Name: name, Args: args}, set), nil
 }
 
 // once proposes and does one call, asking nobody: whoever runs `kerf tool` has
 // decided.
-func (h *Host) once(ctx context.Context, hands *session.Hands, c tool.Call, set protocol.Settings) ToolResult {
-	action, err := hands.Propose(ctx, c)
+func (h *Host) once(ctx context.Context, exec *executor.Executor, c tool.Call, set protocol.Settings) ToolResult {
+	action, err := exec.Propose(ctx, c)
 	var refused *tool.Error
 	switch {
 	case errors.As(err, &refused):
@@ -74,10 +74,10 @@ func (h *Host) once(ctx context.Context, hands *session.Hands, c tool.Call, set 
 	case tool.Answer:
 		return resultOf(a.Result)
 	case tool.Change:
-		r, _ := hands.Commit(ctx, c.ID, a, session.Manner{Settings: set, Turn: protocol.TurnID(c.ID)})
+		r, _ := exec.Commit(ctx, c.ID, a, executor.Manner{Settings: set, Turn: protocol.TurnID(c.ID)})
 		return resultOf(r)
 	default:
-		o := hands.Do(ctx, c.ID, a, session.Manner{Settings: set, Turn: protocol.TurnID(c.ID)})
+		o := exec.Do(ctx, c.ID, a, executor.Manner{Settings: set, Turn: protocol.TurnID(c.ID)})
 		r := tool.Result{Success: o.Success, Output: o.Text}
 		if !o.Success {
 			r.Error = tool.Refuse("COMMAND_FAILED", "the command did not succeed; its output says why")

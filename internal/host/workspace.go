@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"kerf/internal/agent/session"
+	"kerf/internal/agent/executor"
 	"kerf/internal/config"
 	"kerf/internal/protocol"
 	"kerf/internal/work/proc"
@@ -52,9 +52,9 @@ func (h *Host) workspaceWarnings(ws *workspace.Workspace, mode protocol.SandboxM
 	return list
 }
 
-// handsOptions joins the configuration with what Hands need.
-func (h *Host) handsOptions(ws *workspace.Workspace, set protocol.Settings, o protocol.OpenOptions, l *log) session.HandsOptions {
-	ho := session.HandsOptions{
+// executorOptions joins the configuration with what an Executor needs.
+func (h *Host) executorOptions(ws *workspace.Workspace, set protocol.Settings, o protocol.OpenOptions, l *log) executor.Options {
+	ho := executor.Options{
 		Cwd: set.Cwd, Base: ws.Base(), Tree: ws.Tree, Work: ws.Txn, Images: ws.Store.Get,
 		Scanner: ws.Scanner, Unscanned: ws.Unscanned, Search: search.New(search.Options{Roots: ws.Roots}),
 		Sandbox: h.policy(ws.Roots, ws.Tmp),
@@ -63,12 +63,8 @@ func (h *Host) handsOptions(ws *workspace.Workspace, set protocol.Settings, o pr
 		Client:  o.Client, Keep: ws.Store.Put, OutputTokens: h.Config.ToolOutputTokenLimit, Headless: o.Headless,
 		Fleeting: o.Ephemeral,
 	}
-	if h.Config.EditCorrection.Enabled {
-		ho.CorrectModel = orElse(h.Config.EditCorrection.Model, set.Model)
-	}
 	if l.writer != nil {
 		ho.SaveDiff = l.writer.SaveDiff
-		ho.Transcript = filepath.Join(l.dir, "rollout.jsonl")
 	}
 	if l.state != nil {
 		ho.Seen = l.state.Seen

@@ -88,8 +88,8 @@ func judge(pkg, room, imp string, test bool) string {
 		return "the room is not in the plan"
 	case target == "layers":
 		return "nothing imports the rules"
-	case target == "work" && room == "agent" && !inside(pkg, "agent/session"):
-		return "inside agent only session imports work"
+	case target == "work" && room == "agent" && !inside(pkg, "agent/executor"):
+		return "inside agent only executor imports work"
 	case target == room:
 		if isPure(pkg) && !isPure(to) {
 			return pkg + " is pure, " + to + " is not"

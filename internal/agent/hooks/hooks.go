@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 )
 
@@ -59,8 +60,16 @@ type Output struct {
 // not be run at all.
 type Runner func(ctx context.Context, h Handler, stdin []byte) (Output, error)
 
+// Origin is what hooks are told of the session that they watch.
+type Origin struct {
+	Session    string
+	Transcript string
+	Cwd        string
+}
+
 // Set holds the hooks of a session. It may be used by several goroutines.
 type Set struct {
+	Origin   Origin
 	handlers []compiled
 	run      Runner
 }
@@ -110,6 +119,20 @@ type Call struct {
 	StopActive     bool
 }
 
+// Call is what every hook is told at an event.
+func (s *Set) Call(e Event, set protocol.Settings, turn protocol.TurnID) Call {
+	mode := "default"
+	switch set.Approval {
+	case protocol.PolicyNever:
+		mode = "bypassPermissions"
+	case protocol.PolicyAutoEdit:
+		mode = "acceptEdits"
+	case protocol.PolicyPlan:
+		mode = "plan"
+	}
+	return Call{Event: e, Session: s.Origin.Session, Transcript: s.Origin.Transcript, Cwd: s.Origin.Cwd, Model: set.Model, PermissionMode: mode, Turn: string(turn)}
+}
+
 // Result is what all hooks of a call said together.
 type Result struct {
 	// Decision is "deny", "ask" or "allow", the strictest that was said, or empty.
@@ -121,6 +144,14 @@ type Result struct {
 	// Halt ends the turn.
 	Halt     bool
 	Warnings []string
+}
+
+// ReasonOr is the reason, or other where none was given.
+func (r Result) ReasonOr(other string) string {
+	if strings.TrimSpace(r.Reason) == "" {
+		return other
+	}
+	return r.Reason
 }
 
 // Wants reports whether any hook runs at an event.

@@ -8,13 +8,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"kerf/internal/agent/executor"
 	"kerf/internal/agent/turn"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
 )
-
-// Version is Kerf's version.
-const Version = "0.1.0"
 
 // start carries out one effect. It reports whether the session goes on.
 func (s *Session) start(e turn.Effect) bool {
@@ -24,21 +22,19 @@ func (s *Session) start(e turn.Effect) bool {
 	case turn.CallModel:
 		s.spawn(e.Round, func(ctx context.Context) message { return s.sample(ctx, e) })
 	case turn.Prepare:
-		s.spawn(e.Call.ID, func(ctx context.Context) message { return s.prepare(ctx, e) })
+		s.spawn(e.Call.ID, func(ctx context.Context) message { return message{in: s.o.Executor.Prepare(ctx, e)} })
 	case turn.Run:
-		action := s.actions[e.Call]
-		delete(s.actions, e.Call)
-		s.spawn(e.Call, func(ctx context.Context) message { return s.run(ctx, e, action) })
+		s.spawn(e.Call, func(ctx context.Context) message { return message{in: s.o.Executor.Run(ctx, e, s.live(ctx, e.Call))} })
 	case turn.RunShell:
-		s.spawn(e.Call, func(ctx context.Context) message { return s.runShell(ctx, e) })
+		s.spawn(e.Call, func(ctx context.Context) message { return message{in: s.o.Executor.Shell(ctx, e, s.live(ctx, e.Call))} })
 	case turn.RunReview:
 		s.spawn(e.Call, func(ctx context.Context) message { return s.review(ctx, e) })
 	case turn.Undo:
-		s.spawn(nil, func(ctx context.Context) message { return s.undo(ctx, e) })
+		s.spawn(nil, func(ctx context.Context) message { return message{in: s.o.Executor.TakeBack(ctx, e)} })
 	case turn.Kill:
 		s.kill(e.Process)
 	case turn.Forget:
-		s.forget(e.Since, e.Turns)
+		s.forget(e)
 	case turn.Wait:
 		delay := e.Delay
 		if e.Jitter {
@@ -93,9 +89,9 @@ func sleep(ctx context.Context, d time.Duration) {
 func (s *Session) gather(ctx context.Context, e turn.Gather) message {
 	in := s.o.Gather(ctx, e)
 	in.Turn, in.Again = e.Turn, e.Again
-	in.Notices = append(in.Notices, s.o.Hands.Notes()...)
+	in.Notices = append(in.Notices, s.o.Executor.Notes()...)
 	in.Notices = append(in.Notices, s.news()...)
-	if it := s.moved(); it != nil && e.Again == 0 {
+	if it := s.o.Executor.Changed(); it != nil && e.Again == 0 {
 		in.Notices = append(in.Notices, it)
 	}
 	if e.Again == 0 {
@@ -107,7 +103,7 @@ func (s *Session) gather(ctx context.Context, e turn.Gather) message {
 // sample makes one request and passes its chunks on.
 func (s *Session) sample(ctx context.Context, e turn.CallModel) message {
 	fixed := s.o.Prompt
-	fixed.Tools = append(slices.Clone(fixed.Tools), s.o.Hands.Offered()...)
+	fixed.Tools = append(slices.Clone(fixed.Tools), s.o.Executor.Offered()...)
 	req := fixed.Build(e.Settings, json.RawMessage(e.Schema), e.Items)
 	if e.Compact {
 		req = s.o.Prompt.Compaction(e.Settings, e.Items)
@@ -128,9 +124,28 @@ func (s *Session) settle(ctx context.Context, e turn.Settle) message {
 		return message{in: turn.Settled{Turn: e.Turn, GoOn: text}}
 	}
 	s.lastWords(ctx, e)
-	s.o.Hands.MarkTurn(e.Turn)
-	diff := s.o.Hands.TurnDiff(ctx)
-	return message{in: turn.Settled{Turn: e.Turn, Diff: diff, Changes: s.o.Hands.takeMerged(), Note: s.endNews()}}
+	s.o.Executor.MarkTurn(e.Turn)
+	diff := s.o.Executor.TurnDiff(ctx)
+	return message{in: turn.Settled{Turn: e.Turn, Diff: diff, Changes: s.o.Executor.TakeMerged(), Note: s.endNews()}}
+}
+
+// live is how a call reaches the session while it runs.
+func (s *Session) live(ctx context.Context, id protocol.CallID) executor.Live {
+	return executor.Live{Ask: s.Ask, Delegate: s.team.Do, Show: func(text string) {
+		select {
+		case s.inputs <- message{in: turn.Progress{Call: id, Text: text}}:
+		case <-ctx.Done():
+		}
+	}}
+}
+
+// forget drops what the model no longer has in its context.
+func (s *Session) forget(e turn.Forget) {
+	if e.Since == "" {
+		s.o.View.Forget()
+		return
+	}
+	s.o.View.Rewind(e.Turns)
 }
 
 // titleOf makes a title of the first line of a prompt.

@@ -87,3 +87,14 @@ func (s *Session) answers(in turn.Input) bool {
 	s.resolve(a.Approval, a.Decision)
 	return true
 }
+
+// say tells something that the core has no part in. It does not wait for the
+// loop: whoever tells may be waited for by it.
+func (s *Session) say(m protocol.Msg) {
+	go func() {
+		select {
+		case s.inputs <- message{told: m}:
+		case <-s.ctx.Done():
+		}
+	}()
+}

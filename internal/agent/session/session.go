@@ -23,11 +23,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kerf/internal/agent/executor"
 	"kerf/internal/agent/history"
+	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/rollout"
-	"kerf/internal/agent/tool"
-	"kerf/internal/agent/tools"
+	"kerf/internal/agent/team"
 	"kerf/internal/agent/turn"
 	"kerf/internal/agent/view"
 	"kerf/internal/model"
@@ -58,18 +59,20 @@ type Options struct {
 	Cost   func(model string, u protocol.Usage) float64
 	Budget turn.Budget
 
-	Hands *Hands
+	Executor *executor.Executor
+	// View is what the model has seen, which the executor shares.
+	View *view.View
+	// Redact takes secrets out of the words of others; nil takes none.
+	Redact func([]byte) []byte
+	// Hooks watch the session and may object; nil has none.
+	Hooks *hooks.Set
 	// Gather finds what the model is told before a turn.
 	Gather func(ctx context.Context, e turn.Gather) turn.Gathered
 	// Dirty tells whether the work tree was dirty at the start, once that is known;
 	// nil knows nothing.
 	Dirty func() (dirty, known bool)
-	// Roots are the writable roots, see confined.
-	Roots []string
-	// Skills are those the model is told of; Gather tells.
-	Skills []Skill
 	// Remotes are the MCP servers.
-	Remotes Remotes
+	Remotes executor.Remotes
 	// Agents are the sub-agents it may have.
 	Agents Agents
 	// Headless sessions have nobody to ask.
@@ -84,10 +87,7 @@ type Session struct {
 	o    Options
 	core *turn.Core
 
-	viewMu sync.Mutex // guards what follows
-	view   view.View
-	sights []turnSight       // in order, as far as they are in the context
-	became map[string]string // what the model was told that files became
+	team *team.Team
 
 	inputs chan message
 	events chan protocol.Event
@@ -99,7 +99,6 @@ type Session struct {
 
 	// Owned by the loop.
 	stops    map[any]context.CancelFunc // by round (int), timer, CallID
-	actions  map[protocol.CallID]tool.Action
 	seq      uint64
 	began    time.Time // of the running turn
 	turnID   protocol.TurnID
@@ -121,7 +120,6 @@ type timer int
 type message struct {
 	question *question
 	in       turn.Input
-	action   tool.Action
 	told     protocol.Msg
 	event    *protocol.Event // of a sub-agent, or about them
 }
@@ -134,20 +132,17 @@ func Start(o Options) *Session {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Session{o: o, inputs: make(chan message, queue),
 		events: make(chan protocol.Event), ctx: ctx, cancel: cancel, done: make(chan struct{}),
-		stops: map[any]context.CancelFunc{}, actions: map[protocol.CallID]tool.Action{}}
-	s.core = turn.New(turn.Options{Settings: o.Settings, Parallel: o.Hands.Parallel,
+		stops: map[any]context.CancelFunc{}}
+	s.core = turn.New(turn.Options{Settings: o.Settings, Parallel: o.Executor.Parallel,
 		RequestRetries: o.RequestRetries, StreamRetries: o.StreamRetries, Window: o.Window,
 		Limits: o.Limits, Cost: o.Cost, Budget: o.Budget}, o.State)
 	if o.State != nil {
 		for _, r := range o.State.Sights {
-			s.saw(r)
+			s.o.View.Record(r)
 		}
 	}
-	if h := o.Hands; h.o.CorrectModel != "" && h.o.Correct == nil {
-		h.o.Correct = &tools.Corrector{Asker: Asker{o.Client, h.o.CorrectModel}}
-	}
-	s.serve(o.Remotes)
-	s.enlist()
+	o.Executor.Serve(o.Remotes, executor.Front{Ask: s.Ask, Tell: s.say})
+	s.register()
 	s.outbox = newOutbox()
 	go s.outbox.pump(s.events)
 	go s.loop()
@@ -224,7 +219,7 @@ func (s *Session) step(m message) bool {
 		s.relay(*m.event)
 		return true
 	}
-	if m.in != nil && (s.answers(m.in) || s.heed(m.in)) {
+	if m.in != nil && (s.answers(m.in) || s.route(m.in)) {
 		return true
 	}
 	if m.told != nil {
@@ -238,14 +233,10 @@ func (s *Session) step(m message) bool {
 		delete(s.stops, in.Call)
 	case turn.Prepared:
 		delete(s.stops, in.Call)
-		if m.action != nil {
-			s.actions[in.Call] = m.action
-		}
 	case turn.Finished:
 		delete(s.stops, in.Call)
 	case turn.AskAgain:
 		delete(s.stops, in.Call)
-		s.actions[in.Call] = m.action
 	case turn.StreamEnded:
 		delete(s.stops, in.Round)
 	case turn.Elapsed:
@@ -272,7 +263,7 @@ func (s *Session) step(m message) bool {
 func (s *Session) open() {
 	if !s.o.Resumed {
 		s.write([]history.Record{history.SessionMeta{ID: s.o.ID, Parent: protocol.SessionID(s.o.Meta.Parent), Cwd: s.o.Settings.Cwd,
-			Version: Version, Source: s.o.Meta.Source, Model: s.o.Settings.Model, Provider: s.o.Provider,
+			Version: executor.Version, Source: s.o.Meta.Source, Model: s.o.Settings.Model, Provider: s.o.Provider,
 			Instructions: s.o.Prompt.Instructions}})
 	}
 	s.tell(turn.Told{Msg: protocol.SessionStarted{Session: s.o.ID, Settings: s.o.Settings, Provider: s.o.Provider, Resumed: s.o.Resumed}})
@@ -282,9 +273,8 @@ func (s *Session) open() {
 }
 
 func (s *Session) close() {
-	s.o.Hands.team.Close()
-	s.o.Hands.leave()
-	s.o.Hands.Close()
+	s.team.Close()
+	s.o.Executor.Close()
 	if s.o.Rollout != nil {
 		s.saveMeta()
 		_ = s.o.Rollout.Close()
@@ -336,7 +326,7 @@ func (s *Session) observe(r history.Record) {
 		}
 		s.o.Meta.Title = r.Message
 	case history.ToolCall:
-		s.saw(r)
+		s.o.View.Record(r)
 		return
 	case history.AssistantMessage:
 		if r.Plan != "" {
@@ -371,11 +361,11 @@ func (s *Session) saveMeta() {
 // tell lets an event out.
 func (s *Session) tell(t turn.Told) {
 	now := time.Now()
-	t.Msg = s.o.Hands.cleaned(t.Msg)
+	t.Msg = s.cleaned(t.Msg)
 	switch m := t.Msg.(type) {
 	case protocol.TurnStarted:
 		s.began, s.turnID = now, t.Turn
-		s.o.Hands.begun(t.Turn)
+		s.o.Executor.Begin(t.Turn)
 	case protocol.TurnCompleted:
 		m.Duration = now.Sub(s.began)
 		t.Msg = m

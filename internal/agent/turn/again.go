@@ -10,6 +10,7 @@ type AskAgain struct {
 	Try      int // of the Run that is answered
 	Approval protocol.Approval
 	Body     protocol.Body // shown from now on; nil leaves it
+	Proposal Proposal      // handed back by the next Run
 	// Prior is what the call came to so far; it is the end of the call when the
 	// user says no. Nil: nothing ran.
 	Prior *Outcome
@@ -23,7 +24,7 @@ func (c *Core) askAgain(in AskAgain) {
 		return
 	}
 	k.tries++
-	k.prior = in.Prior
+	k.prior, k.proposal = in.Prior, in.Proposal
 	if c.turn.stopping != nil {
 		c.finished(in.Call, abortedOutcome(k))
 		return

@@ -18,6 +18,7 @@ type call struct {
 	state    callState
 	item     protocol.ItemID // shown since it was prepared, or empty
 	body     protocol.Body
+	proposal Proposal
 	outcome  Outcome
 	tries    int
 	prior    *Outcome // of a run after which the user was asked again
@@ -106,6 +107,7 @@ func (c *Core) prepared(in Prepared) {
 		c.finished(in.Call, abortedOutcome(k))
 		return
 	}
+	k.proposal = in.Proposal
 	asks := in.Verdict == Ask && in.Approval != nil && c.o.Fault != RunUnasked
 	k.body = in.Body
 	if in.Body != nil && !(asks && c.o.Headless) {
@@ -118,7 +120,7 @@ func (c *Core) prepared(in Prepared) {
 		return
 	}
 	k.state = running
-	c.do(Run{Call: k.call.ID})
+	c.do(Run{Call: k.call.ID, Proposal: k.proposal})
 }
 
 // askAbout asks whether a call may run.

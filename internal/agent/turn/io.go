@@ -53,6 +53,14 @@ type Prepared struct {
 	Verdict  Verdict
 	Body     protocol.Body // shown while it runs
 	Approval *protocol.Approval
+	Proposal Proposal // what Run hands back when it may be done
+}
+
+// Proposal is what a call wants done. The core keeps it until it may be done, and
+// does not look into it.
+type Proposal interface {
+	// Proposed is the action that the tool proposed.
+	Proposed() tool.Action
 }
 
 // Verdict is what the policy says of an action.
@@ -185,9 +193,10 @@ type Prepare struct {
 	Call     tool.Call
 }
 
-// Run carries out what was proposed. Approved is set when the user said so.
+// Run carries out what was proposed.
 type Run struct {
 	Call     protocol.CallID
+	Proposal Proposal          // of Prepared, or of the last AskAgain
 	Decision protocol.Decision // empty when nobody was asked
 	Answer   protocol.Answer   // the whole answer, with what the user edited
 	Try      int               // how often the user was asked again

@@ -196,7 +196,7 @@ func (c *Core) decided(q *question, a protocol.Answer, by history.Answerer) {
 	switch {
 	case a.Decision.Allows():
 		k.state = running
-		c.do(Run{Call: k.call.ID, Decision: a.Decision, Answer: a, Try: k.tries})
+		c.do(Run{Call: k.call.ID, Proposal: k.proposal, Decision: a.Decision, Answer: a, Try: k.tries})
 	case a.Decision == protocol.Abort:
 		c.finish(k, unallowed(k, "rejected by the user, who ended the turn", ""))
 		c.stop(ending{reason: protocol.AbortInterrupted})

@@ -8,13 +8,111 @@ package view
 
 import (
 	"slices"
+	"strings"
+	"sync"
 
 	"kerf/internal/agent/history"
+	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
 )
 
-// View is the view of one model. The zero value has seen nothing.
+// View is what one model has seen of files. The zero value has seen nothing. Its
+// methods may be called by several goroutines. Paths are real ones.
 type View struct {
-	files map[string]*file
+	mu     sync.Mutex              // guards what follows
+	latest map[string]*delta.Image // what the model last saw; nil: that nothing was there
+	files  map[string]*file        // the lines that it has in its context
+	shown  []shown                 // in order, as far as they are in the context
+	told   map[string]string       // what the model was told that files became
+}
+
+// shown is an observation with the turn it was made in.
+type shown struct {
+	turn protocol.TurnID
+	saw  history.Sight
+}
+
+// Observe notes the state of a file that the model is shown.
+func (v *View) Observe(path string, img *delta.Image) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.latest == nil {
+		v.latest = map[string]*delta.Image{}
+	}
+	v.latest[path] = img
+}
+
+// Latest is the state of a file that the model was last shown: nil where nothing was
+// there. It reports whether there is one.
+func (v *View) Latest(path string) (*delta.Image, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	img, ok := v.latest[path]
+	return img, ok
+}
+
+// Drop forgets what the model believes of a file that moved under it.
+func (v *View) Drop(path string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.latest, path)
+}
+
+// Record takes in what a call showed, which is in the history now.
+func (v *View) Record(r history.ToolCall) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, s := range r.Saw {
+		v.add(s)
+		v.shown = append(v.shown, shown{r.Turn, s})
+	}
+}
+
+// Rewind drops what was shown in the given turns.
+func (v *View) Rewind(turns []protocol.TurnID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.files = nil
+	var kept []shown
+	for _, s := range v.shown {
+		if slices.Contains(turns, s.turn) {
+			delete(v.latest, s.saw.Path)
+			continue
+		}
+		kept = append(kept, s)
+		v.add(s.saw)
+	}
+	v.shown = kept
+}
+
+// Recent are the newest observations in the context, one a file and at most n, in
+// the order of their paths.
+func (v *View) Recent(n int) []history.Sight {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var newest []history.Sight
+	seen := map[string]bool{}
+	for i := len(v.shown) - 1; i >= 0 && len(newest) < n; i-- {
+		if s := v.shown[i].saw; !seen[s.Path] {
+			seen[s.Path] = true
+			newest = append(newest, s)
+		}
+	}
+	slices.SortFunc(newest, func(a, b history.Sight) int { return strings.Compare(a.Path, b.Path) })
+	return newest
+}
+
+// Tell notes that the model is told that a file became sum. It reports whether that
+// is news.
+func (v *View) Tell(path, sum string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.told == nil {
+		v.told = map[string]string{}
+	}
+	before, ok := v.told[path]
+	v.told[path] = sum
+	return !ok || before != sum
 }
 
 // file is what was shown of one version. With loose set, the model changed the
@@ -28,8 +126,8 @@ type file struct {
 // span is a range of lines, 1-based and inclusive.
 type span struct{ first, last int }
 
-// Saw takes in that a state was shown; without lines only that it exists.
-func (v *View) Saw(s history.Sight) {
+// add takes in that a state was shown; without lines only that it exists.
+func (v *View) add(s history.Sight) {
 	if v.files == nil {
 		v.files = map[string]*file{}
 	}
@@ -69,6 +167,8 @@ func (f *file) add(s span) {
 // Holds reports whether all lines from first to last of the version sum were
 // shown and still are in the context.
 func (v *View) Holds(path, sum string, first, last int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	f := v.files[path]
 	if f == nil || f.sum != sum || last < first {
 		return false
@@ -79,6 +179,8 @@ func (v *View) Holds(path, sum string, first, last int) bool {
 // Unseen reports whether lines from first to last of the version sum certainly
 // were not shown: nothing of the file was, or other lines of this version.
 func (v *View) Unseen(path, sum string, first, last int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	f := v.files[path]
 	if f == nil {
 		return true
@@ -90,7 +192,16 @@ func (v *View) Unseen(path, sum string, first, last int) bool {
 }
 
 // Knows reports whether anything of the file was shown.
-func (v *View) Knows(path string) bool { return v.files[path] != nil }
+func (v *View) Knows(path string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.files[path] != nil
+}
 
-// Forget drops everything: the context was emptied.
-func (v *View) Forget() { v.files = nil }
+// Forget drops what was shown: the context was emptied. The states that were seen
+// last stay.
+func (v *View) Forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.files, v.shown = nil, nil
+}

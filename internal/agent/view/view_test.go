@@ -9,7 +9,7 @@ import (
 	"kerf/internal/agent/history"
 )
 
-func shown(sum string, first, last, lines int) history.Sight {
+func was(sum string, first, last, lines int) history.Sight {
 	return history.Sight{Path: "/w/f", Sum: sum, First: first, Last: last, Lines: lines}
 }
 
@@ -18,19 +18,19 @@ func TestView(t *testing.T) {
 	if !v.Unseen("/w/f", "a", 1, 1) || v.Holds("/w/f", "a", 1, 1) {
 		t.Error("a file nobody showed is known")
 	}
-	v.Saw(shown("a", 1, 10, 100))
-	v.Saw(shown("a", 11, 20, 100))
+	v.add(was("a", 1, 10, 100))
+	v.add(was("a", 11, 20, 100))
 	if !v.Holds("/w/f", "a", 5, 15) || v.Holds("/w/f", "a", 15, 25) || v.Holds("/w/f", "b", 5, 6) {
 		t.Error("neighbouring ranges of one version do not join, or more is claimed")
 	}
 	if !v.Unseen("/w/f", "a", 50, 60) || v.Unseen("/w/f", "a", 20, 60) {
 		t.Error("unseen lines are not told from seen ones")
 	}
-	v.Saw(shown("b", 0, 0, 0)) // the model's own change
+	v.add(was("b", 0, 0, 0)) // the model's own change
 	if v.Holds("/w/f", "b", 1, 1) || v.Unseen("/w/f", "b", 50, 50) {
 		t.Error("after the model's own change lines are counted as before")
 	}
-	v.Saw(shown("b", 1, 100, 100))
+	v.add(was("b", 1, 100, 100))
 	if !v.Holds("/w/f", "b", 1, 100) {
 		t.Error("a whole read after a change does not count")
 	}
@@ -51,7 +51,7 @@ func TestViewAgainstLines(t *testing.T) {
 			}
 			first := rapid.IntRange(1, 30).Draw(t, "first")
 			last := first + rapid.IntRange(0, 9).Draw(t, "more")
-			v.Saw(shown(sum, first, last, 1000))
+			v.add(was(sum, first, last, 1000))
 			for l := first; l <= last; l++ {
 				lines[l] = true
 			}

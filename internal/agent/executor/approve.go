@@ -1,0 +1,307 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"kerf/internal/agent/policy"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools"
+	"kerf/internal/agent/turn"
+	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
+	"kerf/internal/text/visible"
+	"kerf/internal/work/repo"
+)
+
+// rules are what judges under the given settings.
+func (h *Executor) rules(s protocol.Settings) policy.Rules {
+	return policy.Rules{Approval: s.Approval, Sandbox: s.Sandbox, Edits: s.Edits, List: h.o.Rules, Memory: &h.memory}
+}
+
+// judged is an action that may run once it is allowed.
+type judged struct {
+	Action   tool.Action
+	call     tool.Call
+	settings protocol.Settings
+	turn     protocol.TurnID
+	tool     string // as the model named it
+	prepared turn.Prepared
+	proposed delta.Set     // by the model, when the user edited the change
+	say      remarks       // of hooks, for the outcome
+	prior    *turn.Outcome // of a run that the sandbox refused something
+}
+
+// Proposed is the action.
+func (j judged) Proposed() tool.Action { return j.Action }
+
+// unsandboxed reports whether the action may leave the sandbox.
+func (j judged) unsandboxed(d protocol.Decision) bool {
+	a := j.prepared.Approval
+	return a != nil && a.Command != nil && a.Command.Unsandboxed && (j.prepared.Verdict == turn.Allow || d.Allows())
+}
+
+// asked is the question about a command.
+func (h *Executor) asked(a tool.Command, j policy.Judgement) *protocol.Approval {
+	reason := j.Reason
+	if targets := h.targets(a.Dir, j.Targets); targets != "" {
+		reason += "; it would delete " + targets
+	}
+	return &protocol.Approval{Reason: reason, Command: &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir,
+		Unsandboxed: j.Unsandboxed, Prefix: j.Prefix, Rule: j.Rule}}
+}
+
+// commandOf is what the policy is told of a command.
+func (h *Executor) commandOf(a tool.Command) policy.Command {
+	c := policy.Command{Line: a.Line, Dir: a.Dir, Escalate: a.Escalate, Reason: a.Reason}
+	if root, _, ok := repo.Find(a.Dir); ok {
+		c.Repo = root
+	}
+	c.Stands = h.meanings()
+	return c
+}
+
+// askedChange is the question about a change of files.
+func (h *Executor) askedChange(set delta.Set, reason string) *protocol.Approval {
+	return &protocol.Approval{Reason: reason, Change: &protocol.ChangeApproval{Changes: h.pathChanges(set),
+		Diff: h.unified(set), Files: tools.FileTexts(h.loaded(set))}}
+}
+
+// loaded is set with the bytes of its images.
+func (h *Executor) loaded(set delta.Set) delta.Set {
+	out := make(delta.Set, len(set))
+	for i, c := range set {
+		c.Pre, c.Post = h.load(c.Pre), h.load(c.Post)
+		out[i] = c
+	}
+	return out
+}
+
+// shownTargets bounds what is listed of what a command would delete.
+const shownTargets = 12
+
+// targets lists what the words of a deletion come to, as far as that can be known
+// before a shell reads them.
+func (h *Executor) targets(dir string, words []policy.Word) string {
+	var list []string
+	more := 0
+	for _, w := range words {
+		for _, t := range h.expand(dir, w) {
+			if len(list) < shownTargets {
+				list = append(list, visible.Line(t))
+			} else {
+				more++
+			}
+		}
+	}
+	if more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(list, ", ")
+}
+
+func (h *Executor) expand(dir string, w policy.Word) []string {
+	text := w.Text
+	if home := homeOf(h.o.Env(false)); home != "" {
+		if w.Tilde && (text == "~" || strings.HasPrefix(text, "~/")) {
+			text = home + text[1:]
+		}
+		for _, name := range []string{"$HOME", "${HOME}"} {
+			if bare := strings.Trim(text, `"`); strings.HasPrefix(bare, name) {
+				text = home + strings.TrimPrefix(bare, name)
+			}
+		}
+	}
+	if strings.ContainsRune(text, '$') || strings.ContainsRune(text, '`') {
+		return []string{text + " (known only when it runs)"}
+	}
+	if !filepath.IsAbs(text) {
+		text = filepath.Join(dir, text)
+	}
+	if !w.Glob {
+		return []string{text}
+	}
+	matches, err := filepath.Glob(text)
+	if err != nil || len(matches) == 0 {
+		return []string{text}
+	}
+	return matches
+}
+
+func homeOf(env []string) string {
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "HOME="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// remember keeps what the user allowed for longer than once. A rule that cannot
+// be written holds for the session, and the user is told.
+func (h *Executor) remember(j judged, d protocol.Decision) (warnings []string) {
+	a := j.prepared.Approval
+	if a == nil || d != protocol.ForSession && d != protocol.Always {
+		return nil
+	}
+	switch {
+	case a.Tool != nil:
+		if r, ok := j.Action.(tool.Remote); ok {
+			h.allowRemote(r)
+		}
+	case a.Change != nil:
+		for _, c := range a.Change.Changes {
+			h.memory.AllowPaths([]string{c.Path})
+		}
+	case a.Command != nil && d == protocol.Always && a.Command.Rule != "":
+		r, err := policy.ParseRule(a.Command.Rule)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		h.memory.AllowRule(r)
+		err = errors.New("this session keeps no rules")
+		if h.o.AddRule != nil {
+			err = h.o.AddRule(a.Command.Rule)
+		}
+		if err != nil {
+			return []string{fmt.Sprintf("the rule holds for this session only: %v", err)}
+		}
+	case a.Command != nil && len(a.Command.Prefix) > 0:
+		r := policy.Rule{Decision: policy.RuleAllow, Unsandboxed: a.Command.Unsandboxed}
+		for _, w := range a.Command.Prefix {
+			r.Prefix = append(r.Prefix, []string{w})
+		}
+		h.memory.AllowRule(r)
+	case a.Command != nil:
+		c := policy.Command{Line: a.Command.Command, Dir: a.Command.Cwd}
+		h.memory.AllowCommand(c, a.Command.Unsandboxed)
+	}
+	return nil
+}
+
+// moved is the first path of a set that is no longer what the change was made
+// for.
+func (h *Executor) moved(set delta.Set) string {
+	seen := map[string]bool{}
+	for _, c := range set {
+		if seen[c.Path] {
+			continue // made by the set itself
+		}
+		seen[c.Path] = true
+		now, err := h.o.Tree.Read(c.Path, readLimit)
+		if err == nil && now.At() != c.Pre.At() {
+			return c.Path
+		}
+	}
+	return ""
+}
+
+// Processes lists the commands that run in the background.
+func (h *Executor) Processes() []protocol.Process {
+	var list []protocol.Process
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.table.List() {
+		r, ok := h.running[e.ID]
+		if ok {
+			list = append(list, protocol.Process{ID: e.ID, Command: r.line, Since: r.since})
+		}
+	}
+	return list
+}
+
+// Kill ends a background process and all it started.
+func (h *Executor) Kill(id int) error {
+	p, ok := h.table.Get(id)
+	if !ok {
+		return fmt.Errorf("no process has the number %d; the running ones are: %s", id, h.runningIDs())
+	}
+	p.Kill()
+	h.release(id)
+	return nil
+}
+
+// settleChange brings a change that the user allowed in agreement with what was
+// shown: it puts in what the user edited, and sees whether a file moved since. It
+// returns the question to be asked, or the outcome, or neither when the change may
+// be written as it is.
+func (h *Executor) settleChange(ctx context.Context, j *judged, answer protocol.Answer) (*protocol.Approval, *turn.Outcome) {
+	c, ok := j.Action.(tool.Change)
+	if !ok || j.prepared.Approval == nil || j.prepared.Approval.Change == nil {
+		return nil, nil
+	}
+	if len(answer.Edited) > 0 {
+		set, err := tools.Edited(h.loaded(c.Set), answer.Edited)
+		if err != nil {
+			o := refused(j.call, err)
+			return nil, &o
+		}
+		if j.proposed == nil {
+			j.proposed = c.Set
+		}
+		if len(set) == 0 {
+			o := turn.Outcome{Text: "nothing was written: the user set every file back to what it was", Declined: true, Body: j.prepared.Body}
+			return nil, &o
+		}
+		c.Set, c.Result.UpdatedStates = set, tools.Restated(c.Result.UpdatedStates, set)
+		j.Action = c
+		return h.askedChange(set, "you edited the change; this is what will be written"), nil
+	}
+	if path := h.moved(c.Set); path != "" && j.proposed == nil {
+		again, err := h.Propose(ctx, j.call)
+		if err != nil {
+			o := refused(j.call, err)
+			return nil, &o
+		}
+		fresh, ok := again.(tool.Change)
+		if !ok {
+			return nil, nil // the commit refuses it
+		}
+		if tools.Binding(fresh.Set) != tools.Binding(c.Set) {
+			j.Action = fresh
+			return h.askedChange(fresh.Set, visible.Line(h.relative(path))+" changed since you were asked; this is the change as it is now"), nil
+		}
+	}
+	return nil, nil
+}
+
+// again asks once more about a call that is running.
+func again(e turn.Run, j judged, a *protocol.Approval) turn.Input {
+	in := turn.AskAgain{Call: e.Call, Try: e.Try, Approval: *a, Prior: j.prior}
+	if a.Change != nil {
+		in.Body = protocol.FileChange{Call: e.Call, Changes: a.Change.Changes}
+	}
+	j.prepared.Approval, j.prepared.Verdict = a, turn.Ask
+	if in.Body != nil {
+		j.prepared.Body = in.Body
+	}
+	in.Proposal = j
+	return in
+}
+
+// outside asks whether a command that the sandbox kept from something may run
+// without it. Only policies that promise so ask; under the others the model has to.
+func (h *Executor) outside(j judged, o turn.Outcome) *protocol.Approval {
+	a, ok := j.Action.(tool.Command)
+	if !ok || h.o.Headless || j.prior != nil {
+		return nil
+	}
+	switch j.settings.Approval {
+	case protocol.PolicyOnFailure, protocol.PolicyUntrusted:
+	default:
+		return nil
+	}
+	c := h.commandOf(a)
+	c.Escalate, c.Reason = true, "the sandbox refused something to it; run it again without the sandbox?"
+	if a.Reason != "" {
+		c.Reason += " The model says: " + a.Reason
+	}
+	judgement := h.rules(j.settings).Command(c)
+	if judgement.Verdict != policy.Ask {
+		return nil
+	}
+	return h.asked(a, judgement)
+}

@@ -1,0 +1,147 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/team"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools"
+	"kerf/internal/agent/turn"
+	"kerf/internal/protocol"
+)
+
+// Prepare asks a tool what it proposes and the policy what to do with it.
+func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
+	began := time.Now()
+	h.takeSnapshot() // in the background: where tools are called, commands may follow
+	action, err, own := h.skillRead(e.Call)
+	if refused := h.allowedTool(e.Call.Name); refused != nil {
+		action, err = nil, refused
+	} else if !own {
+		action, err = h.Propose(ctx, e.Call)
+	}
+	if err == nil {
+		err = h.inRoots(action, e.Settings)
+	}
+	if c, ok := action.(tool.Command); ok && err == nil && c.Login && !h.o.Shell.Login {
+		err = tool.Refuse(tool.InvalidArguments, "%s: login shells are switched off here (allow_login_shell = false). Leave login out", e.Call.Name)
+	}
+	if err != nil {
+		o := refused(e.Call, err)
+		o.Millis = time.Since(began).Milliseconds()
+		return turn.Prepared{Call: e.Call.ID, Outcome: &o}
+	}
+	action = h.inView(action)
+	p, say := h.before(ctx, e, action, h.judge(e.Call, action, e.Settings))
+	if p.Outcome != nil {
+		say.on(p.Outcome)
+		if !p.Outcome.Declined {
+			*p.Outcome = h.after(ctx, e.Call, action, e.Settings, e.Turn, *p.Outcome)
+		}
+		p.Outcome.Millis = time.Since(began).Milliseconds()
+		p.Outcome.Text = history.Truncate(p.Outcome.Text, h.o.OutputTokens)
+		return p
+	}
+	if p.Verdict == turn.Ask && h.o.Headless {
+		o := turn.Outcome{Text: unanswerable(p.Approval), Declined: true, Body: p.Body}
+		switch b := p.Body.(type) {
+		case protocol.ToolCall:
+			b.Error = o.Text
+			o.Body = b
+		case protocol.FileChange:
+			b.Error = o.Text
+			o.Body = b
+		}
+		return turn.Prepared{Call: e.Call.ID, Outcome: &o}
+	}
+	p.Proposal = judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p, say: say}
+	return p
+}
+
+// unanswerable tells the model that nobody can be asked here.
+func unanswerable(a *protocol.Approval) string {
+	return "not run: it needs the user's approval (" + a.Reason + ") and this run has nobody to ask. " +
+		"Find a way that needs no approval, or tell the user to allow it: run with another --sandbox or approval policy"
+}
+
+// refused is the outcome of a call that its tool turned down.
+func refused(c tool.Call, err error) turn.Outcome {
+	var refusal *tool.Error
+	if !errors.As(err, &refusal) {
+		refusal = &tool.Error{Code: "FAILED", Message: err.Error()}
+	}
+	text := Render(tool.Fail(refusal))
+	return turn.Outcome{Text: text, Body: protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args, Error: text}}
+}
+
+// Live is how a call reaches the session while it runs.
+type Live struct {
+	// Show passes live output on.
+	Show func(text string)
+	// Ask puts a question to the user.
+	Ask func(context.Context, protocol.Approval) protocol.Answer
+	// Delegate carries out an operation about sub-agents; nil has none.
+	Delegate func(context.Context, tool.Delegate, protocol.Settings) (team.Result, error)
+}
+
+// Run carries out a proposal that may run. It answers with Finished or AskAgain.
+func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
+	began := time.Now()
+	j, ok := e.Proposal.(judged)
+	if !ok {
+		return turn.Finished{Call: e.Call, Outcome: turn.Outcome{Text: "the call was lost"}}
+	}
+	live := h.veil(l.Show)
+	question, ended := h.settleChange(ctx, &j, e.Answer)
+	if question != nil {
+		return again(e, j, question)
+	}
+	warnings := h.remember(j, e.Decision)
+	denied := false
+	if ended == nil {
+		o := h.Do(ctx, e.Call, j.Action, Manner{Settings: j.settings, Turn: j.turn, Tool: j.tool, Unsandboxed: j.unsandboxed(e.Decision),
+			Show: live.write, Body: j.prepared.Body, Ask: l.Ask, Delegate: l.Delegate, Denied: func() { denied = true }})
+		ended = &o
+	}
+	live.close()
+	o := h.told(ctx, *ended, j)
+	o.Warnings = append(o.Warnings, warnings...)
+	o.Millis = time.Since(began).Milliseconds()
+	if denied && ctx.Err() == nil {
+		if question := h.outside(j, o); question != nil {
+			j.prior = &o
+			return again(e, j, question)
+		}
+	}
+	return turn.Finished{Call: e.Call, Outcome: o}
+}
+
+// told is an outcome as the model is told of it: with what the user made of a
+// proposal, what an earlier run did, and within bounds.
+func (h *Executor) told(ctx context.Context, o turn.Outcome, j judged) turn.Outcome {
+	if c, ok := j.Action.(tool.Change); ok && j.proposed != nil && o.Success {
+		o.Text += "\n" + tools.WriteReport(h.loaded(j.proposed), h.loaded(c.Set))
+	}
+	o.Warnings = append(o.Warnings, h.steered(o.Changes, j)...)
+	h.redact(j.Action, &o)
+	j.say.on(&o)
+	o = h.after(ctx, j.call, j.Action, j.settings, j.turn, o)
+	if j.prior != nil {
+		o.Changes = append(j.prior.Changes, o.Changes...)
+	}
+	o.Text = history.Truncate(o.Text, h.o.OutputTokens)
+	return o
+}
+
+// allowedTool keeps a role to its tools.
+func (h *Executor) allowedTool(name string) error {
+	if only := h.o.Only; only != nil && !slices.Contains(only, name) {
+		return tool.Refuse(tool.Denied, "%s is not among your tools: %s", name, strings.Join(only, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"kerf/internal/agent/hooks"
+	"kerf/internal/agent/policy"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/turn"
+	"kerf/internal/protocol"
+	"kerf/internal/work/proc"
+)
+
+// maxHookOutput bounds what is kept of what a hook prints on either stream.
+const maxHookOutput = 1 << 20
+
+// RunHook runs the command of a hook with the user's shell, outside the sandbox:
+// it is the user's own program. It gets the environment of commands, and ends with
+// all it started when its time is up.
+func RunHook(shell, dir string, env []string) hooks.Runner {
+	return func(ctx context.Context, h hooks.Handler, stdin []byte) (hooks.Output, error) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return hooks.Output{}, err
+		}
+		defer r.Close()
+		p, err := proc.Start(ctx, proc.Spec{Argv: []string{shell, "-c", "exec 2>&3 3>&-\n" + h.Command}, Dir: dir, Env: env, Stdin: true,
+			Cap: maxHookOutput, ExtraFiles: []*os.File{w}})
+		w.Close()
+		if err != nil {
+			return hooks.Output{}, err
+		}
+		var stderr bytes.Buffer
+		var reading sync.WaitGroup
+		reading.Go(func() { // ends when the program and all it started have closed their end
+			_, _ = io.Copy(&stderr, io.LimitReader(r, maxHookOutput))
+			_, _ = io.Copy(io.Discard, r)
+		})
+		reading.Go(func() { // ends when the program has read all, or is gone
+			_, _ = p.Write(string(stdin))
+			_ = p.CloseInput()
+		})
+		out := hooks.Output{TimedOut: !wait(ctx, p, h.Timeout)}
+		p.Kill()
+		reading.Wait()
+		text, _ := p.Output()
+		out.Stdout, out.Stderr = text, stderr.Bytes()
+		code, signal, _ := p.ExitCode()
+		if out.Code = code; signal != "" && code == 0 {
+			out.Code = 128
+		}
+		return out, nil
+	}
+}
+
+// hookNames are the names under which hooks know a tool: its own, and those that
+// other agents gave it.
+func hookNames(name string) (shown string, all []string) {
+	switch name {
+	case "exec_command", "Bash", "run_shell_command", "container.exec", "shell", "local_shell":
+		return "Bash", []string{"Bash", "exec_command", "shell"}
+	case "apply_patch", "ApplyPatch":
+		return "apply_patch", []string{"apply_patch", "Edit", "Write", "MultiEdit"}
+	case "edit_file", "Edit", "MultiEdit", "replace", "edit_code":
+		return "Edit", []string{"Edit", "MultiEdit", "edit_file"}
+	case "write_file", "Write":
+		return "Write", []string{"Write", "write_file"}
+	case "read_file", "Read", "read_code":
+		return "Read", []string{"Read", "read_file"}
+	case "glob", "Glob":
+		return "Glob", []string{"Glob", "glob"}
+	case "grep", "Grep":
+		return "Grep", []string{"Grep", "grep"}
+	case "list_dir", "LS":
+		return "LS", []string{"LS", "list_dir"}
+	case "update_plan", "TodoWrite":
+		return "TodoWrite", []string{"TodoWrite", "update_plan"}
+	}
+	return name, []string{name}
+}
+
+// hookCall is what all hooks about a call are told.
+func (h *Executor) hookCall(e hooks.Event, c tool.Call, a tool.Action, s protocol.Settings, turn protocol.TurnID) hooks.Call {
+	name, names := hookNames(c.Name)
+	call := h.o.Hooks.Call(e, s, turn)
+	call.Names, call.Tool, call.CallID = names, name, string(c.ID)
+	var args map[string]any
+	if json.Unmarshal(c.Args, &args) != nil {
+		args = map[string]any{}
+	}
+	if cmd, ok := a.(tool.Command); ok {
+		args["command"] = cmd.Line
+		if cmd.Reason != "" {
+			args["description"] = cmd.Reason
+		}
+	} else if text, ok := args["input"].(string); ok && name == "apply_patch" {
+		args["command"] = text
+	}
+	call.Input = args
+	return call
+}
+
+// before lets hooks look at a call that was judged. They may refuse it, have the
+// user asked, or answer in the user's place; they never widen what the policy
+// refuses or where a command runs.
+func (h *Executor) before(ctx context.Context, e turn.Prepare, a tool.Action, p turn.Prepared) (turn.Prepared, remarks) {
+	var say remarks
+	if p.Outcome != nil && p.Outcome.Declined || !h.o.Hooks.Wants(hooks.PreToolUse) && !h.o.Hooks.Wants(hooks.PermissionRequest) {
+		return p, say
+	}
+	r := h.o.Hooks.Fire(ctx, h.hookCall(hooks.PreToolUse, e.Call, a, e.Settings, e.Turn))
+	say.add(r)
+	switch {
+	case r.Decision == "deny" || r.Halt:
+		return declined(p, blocked("PreToolUse", r.ReasonOr(noReason), a)), say
+	case r.Decision == "ask" && p.Verdict == turn.Allow:
+		q := h.question(a, r.ReasonOr("a hook wants it asked"))
+		if q == nil || p.Outcome != nil || e.Settings.Approval == protocol.PolicyNever {
+			return declined(p, blocked("PreToolUse", r.ReasonOr("it wants this asked")+" (and it cannot be asked here)", a)), say
+		}
+		p.Verdict, p.Approval = turn.Ask, q
+	case p.Outcome != nil:
+		return p, say
+	case r.Decision == "allow":
+		p = permitted(p, a)
+	}
+	if p.Verdict != turn.Ask {
+		return p, say
+	}
+	r = h.o.Hooks.Fire(ctx, h.hookCall(hooks.PermissionRequest, e.Call, a, e.Settings, e.Turn))
+	say.add(r)
+	switch r.Decision {
+	case "deny":
+		return declined(p, blocked("PermissionRequest", r.ReasonOr(noReason), a)), say
+	case "allow":
+		return permitted(p, a), say
+	}
+	return p, say
+}
+
+// remarks are what hooks said beside their decision.
+type remarks struct{ context, warnings []string }
+
+func (m *remarks) add(r hooks.Result) {
+	m.context = append(m.context, r.Context...)
+	m.warnings = append(m.warnings, r.Warnings...)
+}
+
+// on puts the remarks into an outcome.
+func (m remarks) on(o *turn.Outcome) {
+	o.Warnings = append(o.Warnings, m.warnings...)
+	for _, text := range m.context {
+		o.Text += "\n\n" + text
+	}
+}
+
+// permitted is p without the question, but for the ones that are the user's alone:
+// about leaving the sandbox, and about what takes a repository, a home or a disk
+// with it.
+func permitted(p turn.Prepared, a tool.Action) turn.Prepared {
+	if q := p.Approval; q != nil && q.Command != nil && q.Command.Unsandboxed {
+		return p
+	}
+	if c, ok := a.(tool.Command); ok && policy.Grievous(c.Line) {
+		return p
+	}
+	p.Verdict, p.Approval = turn.Allow, nil
+	return p
+}
+
+func (h *Executor) question(a tool.Action, reason string) *protocol.Approval {
+	switch a := a.(type) {
+	case tool.Command:
+		return &protocol.Approval{Reason: reason, Command: &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir}}
+	case tool.Change:
+		return h.askedChange(a.Set, reason)
+	}
+	return nil
+}
+
+func declined(p turn.Prepared, text string) turn.Prepared {
+	body := p.Body
+	if p.Outcome != nil {
+		body = p.Outcome.Body
+	}
+	return turn.Prepared{Call: p.Call, Outcome: &turn.Outcome{Text: text, Declined: true, Body: body}}
+}
+
+// noReason stands for the reason of a hook that gives none.
+const noReason = "no reason given"
+
+func blocked(event, reason string, a tool.Action) string {
+	what := "Call"
+	line := ""
+	if c, ok := a.(tool.Command); ok {
+		what, line = "Command", ". Command: "+c.Line
+	}
+	return fmt.Sprintf("%s blocked by %s hook: %s%s", what, event, reason, line)
+}
+
+// after lets hooks look at what a call came to, and speak to the model.
+func (h *Executor) after(ctx context.Context, c tool.Call, a tool.Action, s protocol.Settings, id protocol.TurnID, o turn.Outcome) turn.Outcome {
+	if !h.o.Hooks.Wants(hooks.PostToolUse) || ctx.Err() != nil {
+		return o
+	}
+	call := h.hookCall(hooks.PostToolUse, c, a, s, id)
+	call.Response = map[string]any{"output": o.Text, "success": o.Success}
+	r := h.o.Hooks.Fire(ctx, call)
+	o.Warnings = append(o.Warnings, r.Warnings...)
+	if r.Decision == "deny" || r.Halt {
+		o.Text += "\n\nA PostToolUse hook objects: " + r.ReasonOr("no reason given")
+	}
+	for _, text := range r.Context {
+		o.Text += "\n\n" + text
+	}
+	return o
+}

@@ -1,0 +1,8 @@
+//go:build unix
+
+package executor
+
+import "syscall"
+
+// nonblock keeps opening a FIFO from waiting for a writer.
+const nonblock = syscall.O_NONBLOCK

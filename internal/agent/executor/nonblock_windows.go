@@ -1,0 +1,4 @@
+package executor
+
+// nonblock is not needed: there are no FIFOs in directories.
+const nonblock = 0

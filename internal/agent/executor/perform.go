@@ -1,0 +1,76 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"kerf/internal/agent/team"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/turn"
+	"kerf/internal/protocol"
+	"strings"
+)
+
+// Manner says how an action is carried out.
+type Manner struct {
+	Settings    protocol.Settings
+	Turn        protocol.TurnID
+	Tool        string // the name of the call, for the ledger
+	Unsandboxed bool
+	Show        func(string) // live output, may be nil
+	Body        protocol.Body
+	// Ask puts a question to the user while the action runs; nil has nobody to ask.
+	Ask func(context.Context, protocol.Approval) protocol.Answer
+	// Delegate carries out an operation about sub-agents; nil has none.
+	Delegate func(context.Context, tool.Delegate, protocol.Settings) (team.Result, error)
+	Denied   func() // called when the sandbox seems to have refused something; may be nil
+}
+
+// Do carries out an action that may run.
+func (h *Executor) Do(ctx context.Context, id protocol.CallID, a tool.Action, m Manner) turn.Outcome {
+	switch a := a.(type) {
+	case tool.Change:
+		return h.change(ctx, id, a, m)
+	case tool.Command:
+		return h.command(ctx, id, a, m)
+	case tool.Poke:
+		return h.poke(ctx, id, a, m)
+	case tool.Undo:
+		return h.undo(ctx, id, a, m)
+	case tool.Remote:
+		return h.callRemote(ctx, id, a)
+	case tool.Delegate:
+		return h.delegate(ctx, id, a, m)
+	case tool.Inquire:
+		return h.inquire(ctx, id, a, m)
+	}
+	return turn.Outcome{Text: "nothing to do"}
+}
+
+// Render is a result as the model reads it.
+func Render(r tool.Result) string {
+	var b strings.Builder
+	if r.Error != nil {
+		b.WriteString(r.Error.Error())
+	}
+	if r.Output != "" {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(r.Output)
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "\nwarning %s: %s", w.Code, w.Message)
+		if w.Suggestion != "" {
+			b.WriteString(" " + w.Suggestion)
+		}
+	}
+	if len(r.UpdatedStates) > 0 {
+		// Map keys are sorted by encoding/json, so the text is stable.
+		states, err := json.Marshal(r.UpdatedStates)
+		if err == nil {
+			b.WriteString("\nupdatedFileStates: " + string(states))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,128 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"kerf/internal/agent/policy"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools"
+	"kerf/internal/agent/turn"
+	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
+	"slices"
+	"strings"
+)
+
+// Propose asks the tool of c what it proposes.
+func (h *Executor) Propose(ctx context.Context, c tool.Call) (tool.Action, error) {
+	if a, err, is := h.proposeRemote(c); is {
+		return a, err
+	}
+	t, ok := tools.Lookup(c.Name)
+	if !ok {
+		return nil, tool.Refuse(tool.UnknownTool, "there is no tool %q. The tools are: %s", c.Name, strings.Join(tools.Names(), ", "))
+	}
+	a, err := t.Prepare(ctx, h, c)
+	if change, ok := a.(tool.Change); ok && err == nil {
+		return h.pin(h.o.Correct.Correct(ctx, change))
+	}
+	return a, err
+}
+
+// judge decides about an action: it is over, may run, or must be asked.
+func (h *Executor) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.Prepared {
+	rules := h.rules(s)
+	p := turn.Prepared{Call: c.ID}
+	switch a := a.(type) {
+	case tool.Answer:
+		p.Outcome = h.answer(c, a)
+	case tool.Change:
+		h.judgeChange(&p, c, a, rules)
+	case tool.Command:
+		h.judgeCommand(&p, c, a, rules)
+	case tool.Undo:
+		h.judgeUndo(&p, c, a, rules)
+	case tool.Remote:
+		h.judgeRemote(&p, c, a, rules)
+	case tool.Delegate:
+		p.Body = protocol.SubAgent{Call: c.ID, Deed: a.Deed, Prompt: a.Message}
+	case tool.Poke, tool.Inquire:
+		p.Body = protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args}
+	default:
+		p.Outcome = &turn.Outcome{Text: fmt.Sprintf("%s: this kind of action is not supported here", c.Name)}
+	}
+	return p
+}
+
+// answer is the outcome of a call that needs nothing done.
+func (h *Executor) answer(c tool.Call, a tool.Answer) *turn.Outcome {
+	o := &turn.Outcome{Text: Render(a.Result), Images: a.Result.Images, Success: a.Result.Error == nil, Todo: a.Todo}
+	for _, sight := range a.Saw {
+		seen := h.saw(sight.Path, sight.Image)
+		seen.First, seen.Last, seen.Lines = sight.First, sight.Last, sight.Lines
+		o.Saw = append(o.Saw, seen)
+	}
+	if a.Todo == nil {
+		body := protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args, Output: o.Text}
+		if a.Result.Error != nil {
+			body.Output, body.Error = "", o.Text
+		}
+		o.Body = body
+	}
+	return o
+}
+
+func (h *Executor) judgeChange(p *turn.Prepared, c tool.Call, a tool.Change, rules policy.Rules) {
+	body := protocol.FileChange{Call: c.ID, Changes: h.pathChanges(a.Set)}
+	p.Body = body
+	switch j := rules.Change(a.Set.Paths(), h.steering(a.Set)); j.Verdict {
+	case policy.Refuse:
+		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
+	case policy.Ask:
+		p.Verdict = turn.Ask
+		p.Approval = h.askedChange(a.Set, j.Reason)
+	}
+}
+
+func (h *Executor) judgeCommand(p *turn.Prepared, c tool.Call, a tool.Command, rules policy.Rules) {
+	body := protocol.Command{Call: c.ID, Command: a.Line, Cwd: a.Dir}
+	p.Body = body
+	switch j := rules.Command(h.commandOf(a)); j.Verdict {
+	case policy.Refuse:
+		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
+	case policy.Ask:
+		p.Verdict = turn.Ask
+		p.Approval = h.asked(a, j)
+	case policy.Allow:
+		if j.Unsandboxed {
+			p.Approval = h.asked(a, j) // not asked; says how it runs
+		}
+	}
+}
+
+// steering lists the files of a set that agents, editors or machines obey.
+func (h *Executor) steering(set delta.Set) []string {
+	var names []string
+	for _, c := range set {
+		if name := h.relative(c.Path); h.steers(c) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// pathChanges lists the paths of a set as front ends show them.
+func pathChanges(set delta.Set) []protocol.PathChange {
+	list := make([]protocol.PathChange, 0, len(set))
+	for _, c := range set {
+		pc := protocol.PathChange{Path: c.Path, Kind: protocol.Update, Moved: c.From}
+		switch {
+		case c.Pre == nil:
+			pc.Kind = protocol.Add
+		case c.Post == nil:
+			pc.Kind = protocol.Delete
+		}
+		list = append(list, pc)
+	}
+	return list
+}

@@ -1,0 +1,223 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode"
+
+	"kerf/internal/agent/prompt"
+	"kerf/internal/agent/turn"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+	"kerf/internal/work/repo"
+)
+
+// Surroundings find what a model is told before a turn: instruction files, the
+// directory, the branch, the policy.
+type Surroundings struct {
+	Home string // KERF_HOME, for the user's own AGENTS.md
+	Cwd  string
+	Root string // the project's root; Cwd when there is none
+	// DocBytes bounds the project's instruction files together; DocNames are
+	// tried in a directory after AGENTS.override.md and AGENTS.md.
+	DocBytes  int
+	DocNames  []string
+	Developer string
+	Shell     string
+	Network   bool
+	Roots     []string
+	Now       func() time.Time
+	Skills    []Skill
+
+	once  sync.Once
+	dirty atomic.Pointer[bool]
+}
+
+// look begins to ask git whether the work tree is dirty. Only the metadata tell it,
+// so nothing waits for the answer.
+func (s *Surroundings) look(ctx context.Context) {
+	s.once.Do(func() {
+		go func() { // ends with git, which has its own time limit
+			if dirty, err := repo.Dirty(ctx, s.Cwd); err == nil {
+				s.dirty.Store(&dirty)
+			}
+		}()
+	})
+}
+
+// Dirty tells whether the work tree was dirty when the session began, once that is
+// known.
+func (s *Surroundings) Dirty() (dirty, known bool) {
+	if d := s.dirty.Load(); d != nil {
+		return *d, true
+	}
+	return false, false
+}
+
+// Gather returns the items that are new since e.Before, and the facts now told.
+func (s *Surroundings) Gather(ctx context.Context, e turn.Gather) turn.Gathered {
+	var items []*model.Item
+	if e.First {
+		if it := prompt.Developer(s.Developer); it != nil {
+			items = append(items, it)
+		}
+		if it := prompt.Instructions(s.Cwd, s.userDocs(), s.projectDocs()); it != nil {
+			items = append(items, it)
+		}
+	}
+	if e.First {
+		if it := listed(s.Skills).Item(); it != nil {
+			items = append(items, it)
+		}
+	}
+	before := e.Before
+	if e.First {
+		before = nil
+	}
+	now := s.facts(e.Settings)
+	if it := prompt.PlanMode(before["approval_policy"], now["approval_policy"]); it != nil {
+		items = append(items, it)
+	}
+	if it := prompt.Surroundings(before, now); it != nil {
+		items = append(items, it)
+	}
+	in := turn.Gathered{Items: items, Facts: now}
+	if _, _, ok := repo.Find(s.Cwd); ok && e.First {
+		s.look(context.WithoutCancel(ctx))
+	}
+	for _, k := range mentioned(s.Skills, e.Input) {
+		in.Notices = append(in.Notices, prompt.Skill(k.Name, k.Body))
+	}
+	return in
+}
+
+func (s *Surroundings) facts(set protocol.Settings) map[string]string {
+	f := map[string]string{"cwd": s.Cwd, "shell": s.Shell, "current_date": s.Now().Format(time.DateOnly),
+		"sandbox_mode": string(set.Sandbox), "approval_policy": string(set.Approval), "network_access": "restricted"}
+	if s.Network || set.Sandbox == protocol.SandboxFull {
+		f["network_access"] = "enabled"
+	}
+	if len(s.Roots) > 1 {
+		f["writable_roots"] = strings.Join(s.Roots, ", ")
+	}
+	if _, gitDir, ok := repo.Find(s.Cwd); ok {
+		f["git_branch"] = branchText(gitDir)
+	}
+	return f
+}
+
+func branchText(gitDir string) string {
+	name, detached, unborn := repo.Branch(gitDir)
+	switch {
+	case detached:
+		return "(detached at " + name + ")"
+	case unborn:
+		return name + " (no commit yet)"
+	}
+	return name
+}
+
+// userDocs is the first of the user's own instruction files that has text.
+func (s *Surroundings) userDocs() []prompt.Doc {
+	for _, name := range []string{"AGENTS.override.md", "AGENTS.md"} {
+		if text, ok := readDoc(s.Home, name, s.DocBytes); ok && strings.TrimSpace(text) != "" {
+			return []prompt.Doc{{Path: filepath.Join(s.Home, name), Text: text}}
+		}
+	}
+	return nil
+}
+
+// projectDocs is one instruction file per directory from the root down to the
+// working directory, within the budget.
+func (s *Surroundings) projectDocs() []prompt.Doc {
+	var docs []prompt.Doc
+	left := s.DocBytes
+	for _, dir := range downTo(s.Root, s.Cwd) {
+		for _, name := range append([]string{"AGENTS.override.md", "AGENTS.md"}, s.DocNames...) {
+			if left <= 0 {
+				return docs
+			}
+			rel, err := filepath.Rel(s.Root, filepath.Join(dir, name))
+			if err != nil {
+				continue
+			}
+			text, ok := readDoc(s.Root, rel, left)
+			if !ok {
+				continue
+			}
+			left -= len(text)
+			docs = append(docs, prompt.Doc{Path: filepath.Join(dir, name), Text: text})
+			break
+		}
+	}
+	return docs
+}
+
+// downTo lists the directories from root to cwd.
+func downTo(root, cwd string) []string {
+	dirs := []string{root}
+	rel, err := filepath.Rel(root, cwd)
+	if err != nil || rel == "." || strings.HasPrefix(rel, "..") {
+		return dirs
+	}
+	dir := root
+	for _, part := range strings.Split(rel, string(filepath.Separator)) {
+		dir = filepath.Join(dir, part)
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// readDoc reads at most limit bytes of a regular file beneath root. Links that
+// lead out, and whatever is not a file, do not count.
+func readDoc(root, rel string, limit int) (string, bool) {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return "", false
+	}
+	defer r.Close()
+	f, err := r.OpenFile(rel, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return "", false
+	}
+	b, err := io.ReadAll(io.LimitReader(f, int64(limit)))
+	if err != nil {
+		return "", false
+	}
+	return revealed(strings.ToValidUTF8(strings.TrimPrefix(string(b), "\ufeff"), "\uFFFD")), true
+}
+
+// revealed is a text with what its reader does not see, and a model would, as
+// visible text: <U+202E>. The joiners of scripts and pictographs stay.
+func revealed(text string) string {
+	unseen := func(r rune) bool {
+		switch r {
+		case '\n', '\t', '\r', '\u200c', '\u200d':
+			return false
+		}
+		return unicode.In(r, unicode.Cf, unicode.Cc) || r > 0xfe0f && unicode.Is(unicode.Variation_Selector, r)
+	}
+	if strings.IndexFunc(text, unseen) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unseen(r) {
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,280 @@
+package executor
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/policy"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/turn"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+	"kerf/internal/work/changes"
+	"kerf/internal/work/ledger"
+)
+
+// ReportUndo tells a plan in the words of the protocol.
+func ReportUndo(r changes.Reader, p *changes.Plan) (protocol.UndoReport, error) {
+	d, err := r.Diff(p)
+	if err != nil {
+		return protocol.UndoReport{}, err
+	}
+	report := protocol.UndoReport{Redo: p.Redo, What: p.What, Diff: string(d), Problem: p.Problem}
+	for _, f := range p.Files {
+		report.Files = append(report.Files, protocol.UndoFile{Path: f.Path, Outcome: f.Outcome, Note: f.Note})
+	}
+	for _, g := range p.Gaps {
+		for _, what := range strings.Split(g, "; ") {
+			path, why, _ := strings.Cut(strings.TrimSuffix(what, ")"), " (")
+			if !slices.ContainsFunc(p.Files, func(f changes.FilePlan) bool { return f.Path == path }) {
+				report.Files = append(report.Files, protocol.UndoFile{Path: path, Outcome: changes.Missing, Note: why})
+			}
+		}
+	}
+	return report, nil
+}
+
+// Undo takes changes of this session back, or brings them back, as op says. A
+// report with a Problem means that nothing was done. The records are for the
+// rollout; the model is told with the next turn.
+func (h *Executor) Undo(ctx context.Context, op protocol.Undo) (protocol.UndoReport, []history.FileChange) {
+	c, t, id := h.choice(op), protocol.TurnID(""), protocol.CallID("")
+	if len(op.Hunks) > 0 {
+		// The edits taken back belong to the turn that made them, so that an undo of
+		// that turn takes all of it; the call is one of its own.
+		t, id = op.Turn, protocol.CallID("undo_"+strings.ToLower(rand.Text()[:10]))
+	}
+	report, done := h.takeBackOf(ctx, c, h.realPaths(op.Hunks), op.DryRun, t, id)
+	if report.Problem == "" && !op.DryRun {
+		h.tellLater(report)
+	}
+	return report, done.records
+}
+
+// Rewind takes back what this session did to files in a turn and after it.
+func (h *Executor) Rewind(ctx context.Context, t protocol.TurnID) (protocol.UndoReport, []history.FileChange) {
+	report, done := h.takeBack(ctx, changes.Choice{Session: h.o.Origin.Session, Turn: string(t), Later: true}, false, "", "")
+	if report.Problem == "" {
+		h.tellLater(report)
+	}
+	return report, done.records
+}
+
+func (h *Executor) choice(op protocol.Undo) changes.Choice {
+	c := changes.Choice{Redo: op.Redo, Session: h.o.Origin.Session, Turn: string(op.Turn), Call: string(op.Call)}
+	if h.o.Above != nil {
+		c.Session, _, c.Call = h.rooted(c.Session, "", c.Call)
+		c.Turn = "" // the ledger knows the parent's
+	}
+	if c.Session == "" || h.o.Above != nil {
+		c.Client = h.o.Origin.Client
+	}
+	for _, p := range op.Paths {
+		if abs, err := h.o.Tree.Resolve(p); err == nil {
+			p = h.real(abs)
+		}
+		c.Paths = append(c.Paths, p)
+	}
+	return c
+}
+
+// reader reads the ledger of the workspace.
+func (h *Executor) reader() changes.Reader {
+	return changes.Reader{Ledger: h.o.Work.Ledger, Images: h.o.Work.Store, Base: h.o.Base}
+}
+
+// realPaths names what paths name as the ledger does.
+func (h *Executor) realPaths(hunks map[string][]int) map[string][]int {
+	out := make(map[string][]int, len(hunks))
+	for p, list := range hunks {
+		if abs, err := h.o.Tree.Resolve(p); err == nil {
+			p = h.real(abs)
+		}
+		out[p] = list
+	}
+	return out
+}
+
+// takeBack plans an undo and carries it out.
+func (h *Executor) takeBack(ctx context.Context, c changes.Choice, dry bool, t protocol.TurnID, id protocol.CallID) (protocol.UndoReport, committed) {
+	return h.takeBackOf(ctx, c, nil, dry, t, id)
+}
+
+// takeBackOf is takeBack, narrowed to single edits if there are any.
+func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[string][]int, dry bool, t protocol.TurnID, id protocol.CallID) (protocol.UndoReport, committed) {
+	report := protocol.UndoReport{Redo: c.Redo, DryRun: dry}
+	r := h.reader()
+	var plan *changes.Plan
+	var err error
+	if len(edits) > 0 {
+		plan, err = r.PlanEdits(c, edits, changes.LookIn(h.o.Tree))
+	} else {
+		plan, err = r.Plan(c, changes.LookIn(h.o.Tree))
+	}
+	if err == nil {
+		report, err = ReportUndo(r, plan)
+		report.DryRun = dry
+	}
+	if err != nil {
+		report.Problem = err.Error()
+		return report, committed{}
+	}
+	if dry || report.Problem != "" {
+		return report, committed{set: plan.Set}
+	}
+	origin := h.origin(Manner{Turn: t, Tool: "undo"}, id)
+	out, err := plan.Commit(ctx, h.o.Work, origin)
+	var done committed
+	if len(out.Committed) > 0 || !out.Exact {
+		done = h.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry)
+	}
+	for _, ch := range out.Committed {
+		h.note(ch.Path, ch.Post)
+		h.forget(ch.Path) // the model has not seen this state
+	}
+	if err != nil {
+		report.Problem = err.Error()
+	}
+	return report, done
+}
+
+// judgeUndo decides about an undo that the model proposes, as about any change; a
+// user who is asked sees what it would do.
+func (h *Executor) judgeUndo(p *turn.Prepared, c tool.Call, a tool.Undo, rules policy.Rules) {
+	report, planned := h.takeBack(context.Background(), h.undoChoice(a), true, "", c.ID)
+	body := protocol.FileChange{Call: c.ID, Changes: reported(report)}
+	p.Body = body
+	if report.Problem != "" {
+		body.Error = Render(tool.Fail(undoRefusal(report)))
+		p.Outcome = &turn.Outcome{Text: body.Error, Body: body}
+		return
+	}
+	switch j := rules.Change(planned.set.Paths(), h.steering(planned.set)); j.Verdict {
+	case policy.Refuse:
+		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
+	case policy.Ask:
+		p.Verdict = turn.Ask
+		p.Approval = &protocol.Approval{Reason: j.Reason, Change: &protocol.ChangeApproval{Changes: body.Changes, Diff: report.Diff}}
+	}
+}
+
+// reported lists the files that an undo changes.
+func reported(r protocol.UndoReport) []protocol.PathChange {
+	list := []protocol.PathChange{}
+	for _, f := range r.Files {
+		if f.Outcome == changes.Restored || f.Outcome == changes.Merged {
+			list = append(list, protocol.PathChange{Path: f.Path, Kind: protocol.Update})
+		}
+	}
+	return list
+}
+
+// undoChoice is what the model means: without names, the last call.
+func (h *Executor) undoChoice(a tool.Undo) changes.Choice {
+	c := h.choice(protocol.Undo{Turn: protocol.TurnID(a.Turn), Call: protocol.CallID(a.Call), Redo: a.Redo})
+	c.ByCall = true
+	return c
+}
+
+func undoRefusal(r protocol.UndoReport) *tool.Error {
+	if strings.HasPrefix(r.Problem, "nothing to ") {
+		return tool.Refuse(tool.NoChange, "%s: no change of this session is left to take back", r.Problem)
+	}
+	return tool.Refuse(tool.WriteFailed, "%s. Nothing was written; make the change by hand with edit_file", r.Problem)
+}
+
+// undo carries out the model's own undo.
+func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m Manner) turn.Outcome {
+	report, done := h.takeBack(ctx, h.undoChoice(a), false, m.Turn, id)
+	var r tool.Result
+	if report.Problem != "" {
+		r = tool.Fail(undoRefusal(report))
+	} else {
+		r = tool.Result{Success: true, Output: undoText(report, h.relative)}
+	}
+	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records}
+	body := protocol.FileChange{Call: id, Changes: h.pathChanges(done.set), Diff: done.diff}
+	if r.Error != nil {
+		body.Error = o.Text
+	}
+	o.Body = body
+	return o
+}
+
+// undoText tells what an undo did to which file.
+func undoText(r protocol.UndoReport, name func(string) string) string {
+	var b strings.Builder
+	verb := "undone"
+	if r.Redo {
+		verb = "redone"
+	}
+	fmt.Fprintf(&b, "%s: %s", verb, r.What)
+	for _, f := range r.Files {
+		fmt.Fprintf(&b, "\n%-9s %s", f.Outcome, name(f.Path))
+		if f.Note != "" {
+			b.WriteString(" (" + f.Note + ")")
+		}
+	}
+	return b.String()
+}
+
+// tellLater keeps what the user did for the model, which is told before its next
+// request.
+func (h *Executor) tellLater(r protocol.UndoReport) {
+	if !slices.ContainsFunc(r.Files, func(f protocol.UndoFile) bool { return f.Outcome == changes.Restored || f.Outcome == changes.Merged }) {
+		return
+	}
+	text := "The user took changes back. Files are not as you left them; re-read them before you edit them.\n" + undoText(r, h.relative)
+	if r.Redo {
+		text = "The user brought changes back. Files are not as you left them; re-read them before you edit them.\n" + undoText(r, h.relative)
+	}
+	h.mu.Lock()
+	h.notes = append(h.notes, text)
+	h.mu.Unlock()
+}
+
+// Notes returns what the model is to be told of changes that were undone, once.
+func (h *Executor) Notes() []*model.Item {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var items []*model.Item
+	for _, n := range h.notes {
+		items = append(items, &model.Item{Kind: model.Message, Role: "developer", Content: []model.Part{{Text: n}}})
+	}
+	h.notes = nil
+	return items
+}
+
+// MarkTurn notes in the ledger that a turn ended without a change, so that it,
+// and not the one before it, is the last.
+func (h *Executor) MarkTurn(t protocol.TurnID) {
+	h.mu.Lock()
+	changed := len(h.turn.ours) > 0
+	h.mu.Unlock()
+	if changed || h.o.Work == nil || h.o.Above != nil {
+		return
+	}
+	o := h.origin(Manner{Turn: t}, "")
+	e := &ledger.Entry{Session: o.Session, Turn: o.Turn, Client: o.Client, Cause: ledger.CauseNone, Exact: true, Changes: []ledger.Change{}}
+	_ = h.o.Work.Ledger.Append(e) // without it `kerf diff` shows the turn before
+}
+
+// TakeBack takes back one call or turn, or all turns since the oldest of e.Turns. An
+// undo that began is finished: half of it would help nobody.
+func (h *Executor) TakeBack(ctx context.Context, e turn.Undo) turn.Undone {
+	in := turn.Undone{ID: e.ID}
+	ctx = context.WithoutCancel(ctx)
+	if n := len(e.Turns); n > 0 {
+		in.Report, in.Changes = h.Rewind(ctx, e.Turns[n-1])
+		if strings.HasPrefix(in.Report.Problem, "nothing to undo") {
+			in.Report.Problem = "" // the files are as they were; the conversation may still go back
+		}
+	} else {
+		in.Report, in.Changes = h.Undo(ctx, e.Op)
+	}
+	return in
+}

@@ -1,0 +1,4 @@
+package executor
+
+// Version is Kerf's version.
+const Version = "0.1.0"

@@ -1,8 +1,0 @@
-//go:build unix
-
-package session
-
-import "syscall"
-
-// nonblock keeps opening a FIFO from waiting for a writer.
-const nonblock = syscall.O_NONBLOCK

@@ -1,4 +1,0 @@
-package session
-
-// nonblock is not needed: there are no FIFOs in directories.
-const nonblock = 0
