@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"net"
 	"slices"
 	"strconv"
 
@@ -90,7 +89,7 @@ func shown(a protocol.Approval) string {
 	case a.Tool != nil:
 		return a.Tool.Server + " " + a.Tool.Tool + " " + a.Tool.Args
 	case a.Network != nil:
-		return net.JoinHostPort(a.Network.Host, strconv.Itoa(a.Network.Port)) + " for " + a.Network.Command
+		return a.Network.Host + ":" + strconv.Itoa(a.Network.Port) + " for " + a.Network.Command
 	case a.Question != nil && a.Question.Server != "":
 		return a.Question.Server + ": " + a.Question.Message
 	case a.Question != nil:
