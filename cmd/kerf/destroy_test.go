@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+
+	"kerf/cmd/kerf/internal/records"
 )
 
 // destroyers are commands that lose work in a dirty tree. Gap names what the scan
@@ -100,7 +102,7 @@ func destroy(t *testing.T, cmd string) (lost, back int, listed string) {
 	if code != 0 {
 		t.Fatalf("undo: exit %d: %s", code, out)
 	}
-	var report undoJSON
+	var report records.UndoJSON
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err, out)
 	}

@@ -17,6 +17,8 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/start"
 	"kerf/internal/front/mcpserver"
 )
 
@@ -45,12 +47,12 @@ func (s served) configure(t *testing.T, lines string) served {
 		t.Fatal(err)
 	}
 	write(t, path, string(b)+lines)
-	p := &program{stdin: os.Stdin, stdout: io.Discard, stderr: io.Discard, dir: s.dir, env: s.opener.p.env}
-	h, err := p.host(nil)
+	p := &program.Program{Stdin: os.Stdin, Stdout: io.Discard, Stderr: io.Discard, Dir: s.dir, Env: s.opener.Program.Env}
+	h, err := p.Host(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return served{s.dir, h, places{h, p}}
+	return served{s.dir, h, start.Places{Host: h, Program: p}}
 }
 
 // headless runs one turn as kerf exec does and returns both streams.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/protocol"
 )
 
@@ -115,8 +116,8 @@ func configured(t *testing.T, s served, lines ...string) served {
 		t.Fatal(err)
 	}
 	write(t, file, string(b)+strings.Join(lines, "\n")+"\n")
-	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, dir: s.dir, env: s.host.Env}
-	if s.host, err = p.host(nil); err != nil {
+	p := &program.Program{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Dir: s.dir, Env: s.host.Env}
+	if s.host, err = p.Host(nil); err != nil {
 		t.Fatal(err)
 	}
 	return s

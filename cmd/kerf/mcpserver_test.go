@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/start"
 	"kerf/internal/front/mcpserver"
 	"kerf/internal/host"
 )
@@ -23,7 +25,7 @@ import (
 type served struct {
 	dir    string
 	host   *host.Host
-	opener places
+	opener start.Places
 }
 
 // serving makes a directory with files and a Kerf that serves it.
@@ -39,13 +41,13 @@ func serving(t *testing.T, scenario string, files map[string]string) served {
 		config += "model_provider = \"s\"\n[model_providers.s]\nname = \"s\"\nwire_api = \"script\"\nbase_url = '" + filepath.Join(home, "scenario.json") + "'\n"
 	}
 	write(t, filepath.Join(home, "config.toml"), config)
-	p := &program{stdin: os.Stdin, stdout: io.Discard, stderr: io.Discard, dir: dir,
-		env: append(os.Environ(), "KERF_HOME="+home, "HOME="+home)}
-	h, err := p.host(nil)
+	p := &program.Program{Stdin: os.Stdin, Stdout: io.Discard, Stderr: io.Discard, Dir: dir,
+		Env: append(os.Environ(), "KERF_HOME="+home, "HOME="+home)}
+	h, err := p.Host(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return served{dir, h, places{h, p}}
+	return served{dir, h, start.Places{Host: h, Program: p}}
 }
 
 func write(t *testing.T, path, content string) {

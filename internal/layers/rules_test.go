@@ -120,7 +120,8 @@ func packageOf(path string) string {
 func roomOf(pkg string) string {
 	first, rest, _ := strings.Cut(pkg, "/")
 	if first == "cmd" {
-		first += "/" + rest
+		command, _, _ := strings.Cut(rest, "/")
+		first += "/" + command
 	}
 	if _, planned := arrows[first]; planned || first == testkit {
 		return first

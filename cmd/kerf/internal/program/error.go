@@ -1,0 +1,86 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"kerf/internal/config"
+)
+
+// Error ends the program with a code and, when err is set, a message.
+type Error struct {
+	Code int
+	Err  error
+	Hint string
+}
+
+// Error is what the user reads.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Misuse is an error of usage or configuration.
+func Misuse(format string, args ...any) error {
+	return &Error{Code: 2, Err: fmt.Errorf(format, args...)}
+}
+
+// Exit ends the program with a code when all is said.
+func Exit(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return &Error{Code: code}
+}
+
+// Exit prints err, if there is something to say, and returns the exit code. It
+// is the one place that speaks to the user about errors.
+func (p *Program) Exit(err error) int {
+	if err == nil {
+		return 0
+	}
+	var coded *Error
+	if errors.As(err, &coded) {
+		if coded.Err != nil {
+			fmt.Fprintf(p.Stderr, "kerf: %v\n", coded.Err)
+		}
+		if coded.Hint != "" {
+			fmt.Fprintf(p.Stderr, "hint: %s\n", coded.Hint)
+		}
+		return coded.Code
+	}
+	fmt.Fprintf(p.Stderr, "kerf: %v\n", err)
+	var bad *config.Error
+	var code interface{ ExitCode() int }
+	switch {
+	case errors.As(err, &bad):
+		return 2
+	case errors.As(err, &code):
+		return code.ExitCode()
+	}
+	return 1
+}
+
+// AtMost refuses more than n arguments.
+func AtMost(n int) cobra.PositionalArgs { return Between(0, n) }
+
+// AtLeastOne refuses none.
+func AtLeastOne(cmd *cobra.Command, args []string) error { return Between(1, math.MaxInt)(cmd, args) }
+
+// Between refuses fewer than low and more than high arguments.
+func Between(low, high int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < low || len(args) > high {
+			return &Error{Code: 2, Err: errors.New("wrong number of arguments"), Hint: "usage: " + cmd.UseLine()}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,129 @@
+// Package program is what all commands of kerf share: streams, environment, global
+// flags, and how the program ends.
+package program
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kerf/internal/config"
+	"kerf/internal/host"
+)
+
+// Program is one run of kerf.
+type Program struct {
+	Name           string // as the user called it
+	Stdin          *os.File
+	Stdout, Stderr io.Writer
+	Env            []string
+
+	// The global flags. Dir is the directory to work in, empty for the process's.
+	Dir       string
+	Overrides []string
+	Profile   string
+	OSS       bool
+	Record    string
+}
+
+// AddFlags gives a command the global flags.
+func (p *Program) AddFlags(cmd *cobra.Command) {
+	f := cmd.PersistentFlags()
+	f.StringVarP(&p.Dir, "cd", "C", "", "run as if started in this `directory`")
+	f.StringArrayVarP(&p.Overrides, "config", "c", nil, "override a setting, `key.path=value` in TOML; may be repeated")
+	f.StringVarP(&p.Profile, "profile", "p", "", "use a `profile` of the configuration")
+	f.BoolVar(&p.OSS, "oss", false, "use a model of this machine: Ollama, LM Studio or llama.cpp")
+	f.StringVar(&p.Record, "record", "", "write the session into this `file` as a scenario")
+}
+
+// In is the same program in another directory.
+func (p *Program) In(dir string) *Program {
+	there := *p
+	there.Dir = dir
+	return &there
+}
+
+// Host loads the configuration and returns the host over it.
+func (p *Program) Host(flags map[string]any) (*host.Host, error) {
+	cwd, err := p.Cwd()
+	if err != nil {
+		return nil, err
+	}
+	home, err := config.HomeDir(p.Getenv)
+	if err != nil {
+		return nil, Misuse("%v", err)
+	}
+	cfg, warnings, err := config.Load(config.Options{Home: home, Cwd: cwd, Profile: p.Profile, Overrides: p.Overrides,
+		Flags: flags, Env: p.Getenv})
+	if err != nil {
+		return nil, err
+	}
+	h := &host.Host{Config: cfg, Env: p.Env}
+	if h.Trusted() {
+		if h.Config, warnings, err = config.Load(config.Options{Home: home, Cwd: cwd, Profile: p.Profile, Overrides: p.Overrides,
+			Flags: flags, Env: p.Getenv, Trusted: true}); err != nil {
+			return nil, err
+		}
+	}
+	h.Local, h.Record = p.OSS, p.Record
+	for _, w := range warnings {
+		h.Warnings = append(h.Warnings, w.String())
+	}
+	return h, nil
+}
+
+// Cwd is the working directory, canonical, so that one directory has one name.
+func (p *Program) Cwd() (string, error) {
+	dir := p.Dir
+	if dir == "" {
+		dir = "."
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", Misuse("-C %s: there is no such directory", dir)
+	}
+	if st, err := os.Stat(real); err != nil || !st.IsDir() {
+		return "", Misuse("-C %s: not a directory", dir)
+	}
+	return real, nil
+}
+
+// Getenv reads from the environment of the program.
+func (p *Program) Getenv(name string) string {
+	for i := len(p.Env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(p.Env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// Self is how the user calls this program again.
+func (p *Program) Self() string {
+	if exe, err := os.Executable(); err == nil && strings.Contains(exe, "go-build") {
+		return "go run ./cmd/kerf"
+	}
+	return p.Name
+}
+
+// OnTerminal reports whether the user sees the output and can answer.
+func (p *Program) OnTerminal() bool { return IsTerminal(p.Stdin) && IsTerminal(p.Stdout) }
+
+// Colored reports whether the output may have colours.
+func (p *Program) Colored() bool {
+	return IsTerminal(p.Stdout) && p.Getenv("NO_COLOR") == "" && p.Getenv("TERM") != "dumb"
+}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(f any) bool {
+	file, ok := f.(*os.File)
+	return ok && file != nil && term.IsTerminal(int(file.Fd()))
+}

@@ -1,0 +1,59 @@
+package records
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kerf/cmd/kerf/internal/print"
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/host"
+)
+
+func gcCommand(p *program.Program) *cobra.Command {
+	var dry, asJSON bool
+	cmd := &cobra.Command{Use: "gc", Short: "Remove kept contents that nothing refers to any more", Args: program.AtMost(0),
+		Long: `Removes from the stores of all workspaces the contents that nothing refers to: no session, no
+unfinished transaction, and no change within the retention ([backups] in config.toml:
+max_backups_per_file, min_retention_hours, max_retention_days, max_bytes). The last turn can always
+be undone. It may run beside other Kerf processes and may be stopped at any time.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			done, err := h.Collect(cmd.Context(), dry)
+			if err != nil {
+				return fmt.Errorf("collect: %w", err)
+			}
+			if asJSON {
+				return print.Array(p.Stdout, done)
+			}
+			gcText(p, done, dry)
+			return nil
+		}}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only count what would be removed")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array, one object a workspace")
+	return cmd
+}
+
+func gcText(p *program.Program, done []host.Collected, dry bool) {
+	verb := "removed"
+	if dry {
+		verb = "would remove"
+	}
+	var objects, kept int
+	var freed, held int64
+	for _, c := range done {
+		if c.Busy {
+			fmt.Fprintf(p.Stderr, "%s: another process is collecting here\n", host.Visible(c.Workspace))
+			continue
+		}
+		objects, freed = objects+c.Removed, freed+c.RemovedBytes
+		kept, held = kept+c.Objects-c.Removed, held+c.Bytes-c.RemovedBytes
+		if c.Removed > 0 {
+			fmt.Fprintf(p.Stdout, "%s: %s %d of %d objects, %s\n", host.Visible(c.Workspace), verb, c.Removed, c.Objects, print.Bytes(c.RemovedBytes))
+		}
+	}
+	fmt.Fprintf(p.Stdout, "%s %d objects, %s; %d objects, %s are kept\n", verb, objects, print.Bytes(freed), kept, print.Bytes(held))
+}

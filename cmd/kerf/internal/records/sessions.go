@@ -1,0 +1,342 @@
+package records
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kerf/cmd/kerf/internal/print"
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/host"
+	"kerf/internal/protocol"
+)
+
+const sessionsLong = `Lists, shows, searches and keeps sessions.
+
+Everywhere a session is named by its id, by the beginning of its id, or by its title.`
+
+func sessionsCommand(p *program.Program) *cobra.Command {
+	cmd := &cobra.Command{Use: "sessions", Aliases: []string{"session"}, Short: "List, show, search and keep sessions", Long: sessionsLong, Args: program.AtMost(0),
+		Example: "  kerf sessions list --cwd .\n  kerf sessions search parser bug\n  kerf sessions export --format html -o session.html 0199\n  kerf sessions script 0199 > run.json",
+		RunE:    func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
+	cmd.AddCommand(sessionsList(p), sessionsShow(p), sessionsSearch(p), sessionsRename(p), sessionsArchive(p, true), sessionsArchive(p, false),
+		sessionsDelete(p), sessionsExport(p), sessionsImport(p), sessionsScript(p))
+	return cmd
+}
+
+func sessionsList(p *program.Program) *cobra.Command {
+	var asJSON, here bool
+	var dir string
+	var f protocol.Filter
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List sessions, newest first", Args: program.AtMost(0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.Limit < 0 {
+				return program.Misuse("--limit %d: give 0 for all, or more", f.Limit)
+			}
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			switch {
+			case here:
+				f.Cwd = h.Config.Cwd
+			case dir != "":
+				if f.Cwd, err = canonical(dir); err != nil {
+					return err
+				}
+			}
+			infos, err := h.List(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			if err := printSessions(p, infos, asJSON); err != nil {
+				return err
+			}
+			if f.Limit > 0 && len(infos) == f.Limit {
+				fmt.Fprintf(p.Stderr, "more with: --cursor %s\n", infos[len(infos)-1].ID)
+			}
+			return nil
+		}}
+	fl := cmd.Flags()
+	fl.BoolVar(&asJSON, "json", false, "print one JSON array")
+	fl.BoolVar(&here, "here", false, "only sessions of this directory")
+	fl.StringVar(&dir, "cwd", "", "only sessions of this `directory`")
+	fl.StringVar(&f.Search, "search", "", "only sessions whose title has this `text`")
+	fl.BoolVar(&f.Archived, "archived", false, "the archived sessions instead")
+	fl.IntVar(&f.Limit, "limit", 0, "at most this many (`n`)")
+	fl.StringVar(&f.Cursor, "cursor", "", "go on behind the session with this `id`")
+	return cmd
+}
+
+// canonical is a directory as sessions name it.
+func canonical(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", program.Misuse("--cwd %s: %v", dir, err)
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real, nil
+	}
+	return abs, nil // gone by now, perhaps; sessions may still name it
+}
+
+func printSessions(p *program.Program, infos []protocol.SessionInfo, asJSON bool) error {
+	if asJSON {
+		if infos == nil {
+			infos = []protocol.SessionInfo{}
+		}
+		return print.JSON(p.Stdout, infos)
+	}
+	if len(infos) == 0 {
+		fmt.Fprintln(p.Stderr, "no sessions")
+		return nil
+	}
+	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+	for _, i := range infos {
+		title := i.Title
+		if i.Damage != "" {
+			title = "(damaged: " + i.Damage + ")"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d turns\t%s\t%s\n", i.ID, i.Updated.Local().Format(time.DateTime), i.Turns, host.Visible(title), host.Visible(i.Cwd))
+	}
+	return w.Flush()
+}
+
+func sessionsShow(p *program.Program) *cobra.Command {
+	var timeline, asJSON bool
+	cmd := &cobra.Command{Use: "show ID|FILE", Short: "Print what a session recorded", Args: program.Between(1, 1),
+		Long: "Prints what a session recorded, a record a line; any damage to the file is told and survived.\n--timeline prints what happened as a log: each turn with its rounds, calls, changes and tokens.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			switch {
+			case timeline:
+				return h.Timeline(p.Stdout, args[0])
+			case asJSON:
+				return h.Export(cmd.Context(), p.Stdout, args[0], "json")
+			}
+			return h.Show(p.Stdout, args[0])
+		}}
+	cmd.Flags().BoolVar(&timeline, "timeline", false, "print what happened when, as a log")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the turns and their items as JSON")
+	cmd.MarkFlagsMutuallyExclusive("timeline", "json")
+	return cmd
+}
+
+// match is one place that a search found, as it is printed.
+type match struct {
+	Session protocol.SessionInfo `json:"session"`
+	Turn    protocol.TurnID      `json:"turn"`
+	Excerpt string               `json:"excerpt"`
+}
+
+func sessionsSearch(p *program.Program) *cobra.Command {
+	var asJSON bool
+	var limit int
+	cmd := &cobra.Command{Use: "search WORD ...", Short: "Find sessions by what was said in them", Args: program.AtLeastOne,
+		Long: "Finds the sessions in which one message has all the words, newest first. Case does not count;\na phrase in quotes is one word.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			found, err := h.Search(cmd.Context(), quoteWords(args), limit)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				list := []match{}
+				for _, m := range found {
+					list = append(list, match(m))
+				}
+				return print.JSON(p.Stdout, list)
+			}
+			for _, m := range found {
+				fmt.Fprintf(p.Stdout, "%s  %s  %s\n    %s\n", m.Session.ID, m.Session.Updated.Local().Format(time.DateTime), host.Visible(m.Session.Title), host.Visible(m.Excerpt))
+			}
+			if len(found) == 0 {
+				fmt.Fprintln(p.Stderr, "nothing found")
+			}
+			return nil
+		}}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	cmd.Flags().IntVar(&limit, "limit", 50, "at most this many sessions (`n`), 0 for all")
+	return cmd
+}
+
+// quoteWords puts arguments that were quoted on the command line in quotes.
+func quoteWords(args []string) string {
+	var list []string
+	for _, a := range args {
+		if strings.ContainsAny(a, " \t") && len(args) > 1 {
+			a = `"` + strings.ReplaceAll(a, `"`, "") + `"`
+		}
+		list = append(list, a)
+	}
+	return strings.Join(list, " ")
+}
+
+func sessionsRename(p *program.Program) *cobra.Command {
+	return &cobra.Command{Use: "rename ID TITLE", Short: "Give a session another title", Args: program.Between(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			return h.Rename(cmd.Context(), args[0], args[1])
+		}}
+}
+
+func sessionsArchive(p *program.Program, archived bool) *cobra.Command {
+	name, about := "archive", "Take a session out of the lists; it can still be resumed by id"
+	if !archived {
+		name, about = "unarchive", "Put an archived session back into the lists"
+	}
+	return &cobra.Command{Use: name + " ID ...", Short: about, Args: program.AtLeastOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			return each(args, func(id string) error { return h.Archive(cmd.Context(), id, archived) })
+		}}
+}
+
+// each does something for all names; one that fails does not keep it from the
+// others.
+func each(names []string, do func(string) error) error {
+	var all []error
+	for _, n := range names {
+		all = append(all, do(n))
+	}
+	return errors.Join(all...)
+}
+
+func sessionsDelete(p *program.Program) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{Use: "delete ID ...", Aliases: []string{"rm"}, Short: "Delete sessions for good; the files they changed stay as they are", Args: program.AtLeastOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			if !yes && p.OnTerminal() {
+				fmt.Fprintf(p.Stderr, "delete %s for good? [y/N] ", strings.Join(args, ", "))
+				var answer string
+				_, _ = fmt.Fscanln(p.Stdin, &answer)
+				if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
+					return &program.Error{Code: 1, Err: errors.New("nothing was deleted")}
+				}
+			}
+			return each(args, func(id string) error { return h.Delete(cmd.Context(), id) })
+		}}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func sessionsExport(p *program.Program) *cobra.Command {
+	var format, out string
+	cmd := &cobra.Command{Use: "export ID", Short: "Write a session as markdown, HTML or JSON", Args: program.Between(1, 1),
+		Long: "Writes what was shown of a session, with the diffs of all changes. The HTML is one page that needs\nnothing else and runs nothing. Secrets are redacted as in the session's own files.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if format == "" {
+				format = formatOf(out)
+			}
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			var b bytes.Buffer
+			if err := h.Export(cmd.Context(), &b, args[0], format); err != nil {
+				return err
+			}
+			return deliver(p, out, b.Bytes())
+		}}
+	cmd.Flags().StringVarP(&format, "format", "f", "", strings.Join(host.ExportFormats(), ", ")+" (`name`); without it what the name of the file says, or markdown")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file` instead of standard output")
+	return cmd
+}
+
+// formatOf is the format that the name of a file says.
+func formatOf(name string) string {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".html", ".htm":
+		return "html"
+	case ".json":
+		return "json"
+	}
+	return "markdown"
+}
+
+// deliver writes a result to standard output, or to a new file of the user's own.
+func deliver(p *program.Program, path string, b []byte) error {
+	if path == "" || path == "-" {
+		_, err := p.Stdout.Write(b)
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return program.Misuse("--output: %v", err)
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
+}
+
+func sessionsImport(p *program.Program) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{Use: "import FILE ...", Short: "Make sessions of Codex rollouts (rollout-*.jsonl)", Args: program.AtLeastOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			return each(args, func(path string) error {
+				made, err := h.ImportCodex(path)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return print.JSON(p.Stdout, made)
+				}
+				fmt.Fprintf(p.Stdout, "%s  %d turns  %s\n", made.ID, made.Turns, host.Visible(made.Title))
+				if made.Skipped > 0 {
+					fmt.Fprintf(p.Stderr, "%s: %d lines could not be read and were skipped\n", path, made.Skipped)
+				}
+				return nil
+			})
+		}}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func sessionsScript(p *program.Program) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{Use: "script ID", Short: "Write what the model said in a session as a scenario", Args: program.Between(1, 1),
+		Long: "Writes a scenario (see doc/scenario.md) in which the script provider says what the model said in the\nsession. What the user said goes to standard error: say it again to play the session.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			var b bytes.Buffer
+			prompts, err := h.Scenario(&b, args[0])
+			if err != nil {
+				return err
+			}
+			for n, text := range prompts {
+				fmt.Fprintf(p.Stderr, "prompt %d: %s\n", n+1, host.Visible(text))
+			}
+			return deliver(p, out, b.Bytes())
+		}}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file` instead of standard output")
+	return cmd
+}

@@ -1,0 +1,169 @@
+package records
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kerf/cmd/kerf/internal/print"
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/host"
+	"kerf/internal/protocol"
+)
+
+func undoCommand(p *program.Program) *cobra.Command { return takeBack(p, false) }
+func redoCommand(p *program.Program) *cobra.Command { return takeBack(p, true) }
+
+const undoLong = `Takes back what the last turn in this workspace changed that is not undone yet: by its tools
+and by its commands, with git or without. What was changed since is kept by merging; where that
+is impossible nothing is written at all, the files are named, and the exit code is 1.
+With PATHs only these files, or what is below these directories.
+
+On a terminal the changes are shown and you are asked; elsewhere nothing is asked.
+An undo is recorded like any change: kerf redo brings back what the last undo took.`
+
+func takeBack(p *program.Program, redo bool) *cobra.Command {
+	o := host.UndoOptions{Redo: redo}
+	var asJSON, yes bool
+	cmd := &cobra.Command{Use: "undo [PATH ...]", Short: "Take back what the last turn changed", Long: undoLong,
+		Example: "  kerf undo --dry-run\n  kerf undo --turn 01a1 src/main.go\n  kerf redo"}
+	if redo {
+		cmd = &cobra.Command{Use: "redo [PATH ...]", Short: "Bring back what the last undo took",
+			Long: "Brings back what the last undo in this workspace took, merged into what files are now. The\nrules are those of kerf undo."}
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		h, err := p.Host(nil)
+		if err != nil {
+			return err
+		}
+		o.Paths = args
+		if !asJSON && !yes && program.IsTerminal(p.Stdin) && program.IsTerminal(p.Stdout) {
+			o.Confirm = func(r protocol.UndoReport) (bool, error) { return confirmUndo(p, r) }
+		}
+		report, err := h.Undo(cmd.Context(), o)
+		return tellUndo(p, report, err, asJSON, o.Confirm != nil)
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Turn, "turn", "", "the turn with this `id`, or the beginning of it; see kerf log")
+	f.StringVar(&o.Call, "call", "", "only the call with this `id`")
+	f.StringVar(&o.Session, "session", "", "of the session with this `id`; its workspace is used")
+	f.BoolVar(&o.DryRun, "dry-run", false, "show what would be done; write nothing")
+	f.BoolVar(&asJSON, "json", false, "print the report as JSON and ask nothing")
+	f.BoolVarP(&yes, "yes", "y", false, "do not ask on a terminal")
+	return cmd
+}
+
+// tellUndo prints what was done and chooses the exit code.
+func tellUndo(p *program.Program, r protocol.UndoReport, err error, asJSON, shown bool) error {
+	switch {
+	case errors.Is(err, host.ErrNothing):
+		r.Problem = err.Error()
+		if asJSON {
+			return printUndoJSON(p, r)
+		}
+		fmt.Fprintln(p.Stdout, r.Problem)
+		return nil
+	case errors.Is(err, host.ErrDeclined):
+		fmt.Fprintln(p.Stdout, err)
+		return program.Exit(1)
+	case err != nil:
+		return err
+	}
+	switch {
+	case asJSON:
+		if err := printUndoJSON(p, r); err != nil {
+			return err
+		}
+	case r.Problem == "":
+		if r.DryRun && !shown {
+			fmt.Fprint(p.Stdout, r.Diff)
+		}
+		undoText(p, r)
+	}
+	if r.Problem == "" {
+		return nil
+	}
+	if asJSON {
+		return program.Exit(1)
+	}
+	hint := "nothing was written; narrow it with paths, or take the later change back first"
+	return &program.Error{Code: 1, Err: errors.New(host.Visible(r.Problem)), Hint: hint}
+}
+
+// undoText prints one line a file: results on standard output, what could not be
+// brought back on standard error too.
+func undoText(p *program.Program, r protocol.UndoReport) {
+	verb := map[bool]string{false: "undone", true: "redone"}[r.Redo]
+	if r.DryRun {
+		verb = "would be " + verb
+	}
+	w := p.Stdout
+	if r.DryRun {
+		w = p.Stderr // the diff alone is the result
+	}
+	fmt.Fprintf(w, "%s: %s\n", verb, host.Visible(r.What))
+	for _, f := range r.Files {
+		line := fmt.Sprintf("  %-9s %s", f.Outcome, host.Visible(shortPath(p, f.Path)))
+		if f.Note != "" {
+			line += " (" + host.Visible(f.Note) + ")"
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+// UndoJSON is the report of an undo as --json prints it.
+type UndoJSON struct {
+	Redo    bool           `json:"redo"`
+	DryRun  bool           `json:"dry_run"`
+	What    string         `json:"what"`
+	Problem string         `json:"problem,omitempty"`
+	Files   []UndoFileJSON `json:"files"`
+	Diff    string         `json:"diff"`
+}
+
+// UndoFileJSON is one file of it.
+type UndoFileJSON struct {
+	Path    string `json:"path"`
+	Outcome string `json:"outcome"`
+	Note    string `json:"note,omitempty"`
+}
+
+func printUndoJSON(p *program.Program, r protocol.UndoReport) error {
+	out := UndoJSON{r.Redo, r.DryRun, r.What, r.Problem, []UndoFileJSON{}, r.Diff}
+	for _, f := range r.Files {
+		out.Files = append(out.Files, UndoFileJSON{f.Path, f.Outcome, f.Note})
+	}
+	enc := json.NewEncoder(p.Stdout)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(out)
+}
+
+// shortPath names a path below the working directory without it.
+func shortPath(p *program.Program, path string) string {
+	cwd, err := p.Cwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(cwd, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// confirmUndo shows what would be done and asks.
+func confirmUndo(p *program.Program, r protocol.UndoReport) (bool, error) {
+	fmt.Fprint(p.Stdout, print.Lines(r.Diff))
+	undoText(p, r)
+	fmt.Fprint(p.Stdout, "go on? [y/N] ")
+	answer, err := bufio.NewReader(p.Stdin).ReadString('\n')
+	if err != nil && answer == "" {
+		return false, nil
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
+}

@@ -1,0 +1,109 @@
+package records
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kerf/cmd/kerf/internal/print"
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/host"
+)
+
+const usageLong = `Counts the tokens of all sessions, archived ones and sub-agents included: by day, by model and
+by session, with the share of the input that came from the provider's cache, and the cost.
+Prices come from [models.NAME] in the configuration, from the provider, or are built in; where
+none is known the tokens are counted and the cost is marked with a plus.`
+
+func usageCommand(p *program.Program) *cobra.Command {
+	var o host.UsageOptions
+	var asJSON bool
+	cmd := &cobra.Command{Use: "usage", Short: "Count tokens and what they cost", Long: usageLong, Args: program.AtMost(0),
+		Example: "  kerf usage --days 7\n  kerf usage --session 0199 --json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.Days < 0 {
+				return program.Misuse("--days %d: give 0 for all, or more", o.Days)
+			}
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			o.Now = time.Now()
+			r, err := h.Usage(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return print.JSON(p.Stdout, r)
+			}
+			return printUsage(p, r)
+		}}
+	cmd.Flags().IntVar(&o.Days, "days", 30, "only the last so many days (`n`), 0 for all")
+	cmd.Flags().StringVar(&o.Session, "session", "", "only this session (`id`)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// maxUsed is how many sessions are printed.
+const maxUsed = 10
+
+func printUsage(p *program.Program, r host.UsageReport) error {
+	if r.Total.Requests == 0 {
+		fmt.Fprintln(p.Stderr, "no model was asked in this time")
+		return nil
+	}
+	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	most := 0
+	for _, l := range r.Days {
+		most = max(most, l.Usage.Total())
+	}
+	chart := program.IsTerminal(p.Stdout)
+	usageHead(w, "day")
+	for _, l := range r.Days {
+		bar := ""
+		if chart {
+			bar = "  " + strings.Repeat("█", max(1, l.Usage.Total()*30/max(most, 1)))
+		}
+		usageRow(w, l.Name, l, bar)
+	}
+	usageRow(w, "all", r.Total, "")
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.Stdout)
+	usageHead(w, "model")
+	for _, l := range r.Models {
+		usageRow(w, host.Visible(l.Name), l, "")
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.Stdout)
+	usageHead(w, "session")
+	for _, l := range r.Sessions[:min(maxUsed, len(r.Sessions))] {
+		usageRow(w, l.Name, l, "  "+host.Visible(l.Title))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if n := len(r.Sessions) - maxUsed; n > 0 {
+		fmt.Fprintf(p.Stdout, "and %d older sessions (--json has all)\n", n)
+	}
+	return nil
+}
+
+func usageHead(w io.Writer, what string) {
+	fmt.Fprintf(w, "%s\trequests\tinput\tcached\toutput\tcost\t\n", what)
+}
+
+func usageRow(w io.Writer, name string, l host.UsageLine, more string) {
+	cost := fmt.Sprintf("$%.2f", l.Cost)
+	if l.Unpriced > 0 {
+		cost += "+"
+	}
+	fmt.Fprintf(w, "%s\t%d\t%s\t%.0f%%\t%s\t%s\t%s\n", name, l.Requests, print.Grouped(l.Usage.Input), 100*l.CachedShare(), print.Grouped(l.Usage.Output), cost, more)
+}

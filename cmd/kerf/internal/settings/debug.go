@@ -1,0 +1,88 @@
+package settings
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"kerf/cmd/kerf/internal/program"
+
+	"github.com/spf13/cobra"
+)
+
+// debugCommand groups what shows Kerf's insides.
+func debugCommand(p *program.Program) *cobra.Command {
+	cmd := &cobra.Command{Use: "debug", Short: "Show what Kerf would decide or send", Args: program.AtMost(0),
+		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
+	cmd.AddCommand(safetyCommand(p), debugPromptCommand(p))
+	return cmd
+}
+
+// maxSafetyLine bounds one line of `kerf debug command-safety`, in bytes.
+const maxSafetyLine = 16 << 20
+
+// safetyCommand prints what would be decided about commands.
+func safetyCommand(p *program.Program) *cobra.Command {
+	var batch bool
+	cmd := &cobra.Command{Use: "command-safety [--batch]", Short: "Say whether a command would run unasked: auto, ask or deny",
+		Long: `Reads a command as a JSON array of its words from standard input and prints one word:
+auto (it is known to only read), ask, or deny (a rule forbids it). The words are judged
+under your rules and the approval policy untrusted.
+
+With --batch every line of standard input is such an array and gets a line of output;
+a line that is no command gets "ask", and a reason on stderr.`,
+		Example: `  echo '["git", "status"]' | kerf debug command-safety`,
+		Args:    program.AtMost(0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			judge, err := h.CommandSafety()
+			if err != nil {
+				return err
+			}
+			if batch {
+				return safetyBatch(p, judge)
+			}
+			var argv []string
+			d := json.NewDecoder(io.LimitReader(p.Stdin, maxSafetyLine))
+			if err := d.Decode(&argv); err != nil {
+				return program.Misuse("standard input: expected a JSON array of strings: %v", err)
+			}
+			verdict, err := judge(argv)
+			if err != nil {
+				return program.Misuse("standard input: %v", err)
+			}
+			fmt.Fprintln(p.Stdout, verdict)
+			return nil
+		}}
+	cmd.Flags().BoolVar(&batch, "batch", false, "one JSON array a line in, one word a line out")
+	return cmd
+}
+
+func safetyBatch(p *program.Program, judge func([]string) (string, error)) error {
+	in := bufio.NewScanner(p.Stdin)
+	in.Buffer(make([]byte, 64<<10), maxSafetyLine)
+	out := bufio.NewWriter(p.Stdout)
+	for n := 1; in.Scan(); n++ {
+		var argv []string
+		verdict := "ask"
+		err := json.Unmarshal(in.Bytes(), &argv)
+		if err == nil {
+			verdict, err = judge(argv)
+		}
+		if err != nil {
+			fmt.Fprintf(p.Stderr, "kerf: line %d: expected a JSON array of strings: %v\n", n, err)
+			verdict = "ask"
+		}
+		fmt.Fprintln(out, verdict)
+	}
+	err := in.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("standard input: a line has more than %d bytes", maxSafetyLine)
+	}
+	return errors.Join(err, out.Flush())
+}

@@ -1,0 +1,125 @@
+package settings
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/host"
+	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
+)
+
+// explainCommand tells what would happen to a command, and why.
+func explainCommand(p *program.Program) *cobra.Command {
+	var asJSON, escalate bool
+	var sandbox, approval string
+	var addDirs []string
+	cmd := &cobra.Command{Use: "explain 'CMD'", Short: "Tell what would be decided about a command, and why",
+		Long: `Prints how the command line is read, what decides about it, and what it could reach in the
+sandbox. It is the same engine that decides while a session runs. Nothing is run.
+
+Exit code 0 whatever the verdict.`,
+		Example: "  kerf explain 'git log | head'\n  kerf explain -a untrusted 'npm test && rm -rf build' --json", Args: program.Between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set := protocol.Settings{Sandbox: protocol.SandboxMode(sandbox), Approval: protocol.ApprovalPolicy(approval)}
+			if err := program.CheckSettings(set); err != nil {
+				return err
+			}
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			e, err := h.Explain(cmd.Context(), args[0], set, addDirs, escalate)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				enc := json.NewEncoder(p.Stdout)
+				enc.SetEscapeHTML(false)
+				enc.SetIndent("", "  ")
+				return enc.Encode(e)
+			}
+			explain(p.Stdout, e)
+			return nil
+		}}
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	f.BoolVar(&escalate, "escalate", false, "as if the model asked to leave the sandbox")
+	f.StringVarP(&sandbox, "sandbox", "s", "", "read-only, workspace-write or danger-full-access (`mode`)")
+	f.StringVarP(&approval, "ask-for-approval", "a", "", "untrusted, on-request, on-failure, never, auto-edit or plan (`policy`)")
+	f.StringArrayVar(&addDirs, "add-dir", nil, "a further writable `directory`; may be repeated")
+	return cmd
+}
+
+// explain prints an explanation for people.
+func explain(w io.Writer, e host.Explanation) {
+	fmt.Fprintf(w, "command   %s\n", strings.ReplaceAll(visible.String(e.Command), "\n", "\n          "))
+	switch {
+	case e.Problem != "":
+		fmt.Fprintf(w, "parsed    no: %s\n", visible.Line(e.Problem))
+	case len(e.Parsed) == 0:
+		fmt.Fprintln(w, "parsed    no command in it")
+	}
+	const shown = 40
+	for i, c := range e.Parsed {
+		if i == shown {
+			fmt.Fprintf(w, "          … and %d more\n", len(e.Parsed)-shown)
+			break
+		}
+		label := "parsed    "
+		if i > 0 {
+			label = "          "
+		}
+		what := "may do more than read"
+		if c.Safe {
+			what = "only reads"
+		}
+		if c.Started {
+			what += ", started by another"
+		}
+		fmt.Fprintf(w, "%s%d. %q (%s)\n", label, i+1, c.Words, what)
+	}
+	if len(e.Odd) > 0 {
+		fmt.Fprintf(w, "has       %s\n", strings.Join(e.Odd, ", "))
+	}
+	if e.HarmWhy != "" {
+		fmt.Fprintf(w, "harm      %s: %s\n", e.Harm, visible.Line(e.HarmWhy))
+	}
+	fmt.Fprintf(w, "verdict   %s, decided by %s (policy %s)\n", e.Verdict, visible.Line(e.By), e.Policy)
+	if e.Reason != "" {
+		fmt.Fprintf(w, "because   %s\n", visible.Line(e.Reason))
+	}
+	if e.Offer != "" {
+		fmt.Fprintf(w, "offered   %s\n", visible.Line(e.Offer))
+	}
+	explainSandbox(w, e.Sandbox)
+}
+
+func explainSandbox(w io.Writer, v host.SandboxView) {
+	fmt.Fprintf(w, "sandbox   %s\n", v.Mode)
+	line := func(name string, list []string) {
+		for i, s := range list {
+			if i > 0 {
+				name = ""
+			}
+			fmt.Fprintf(w, "  %-10s %s\n", name, visible.Line(s))
+		}
+	}
+	line("reads", []string{v.Readable})
+	line("writes", orNothing(v.Writable))
+	line("protected", v.Protected)
+	line("hidden", v.Hidden)
+	line("network", []string{v.Network})
+}
+
+func orNothing(list []string) []string {
+	if len(list) == 0 {
+		return []string{"nothing"}
+	}
+	return list
+}

@@ -1,0 +1,189 @@
+package settings
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kerf/cmd/kerf/internal/print"
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/host"
+)
+
+const loginLong = `Stores the key of a provider, in the keyring or in auth.json, which only you can read.
+The key is typed without echo, or read from standard input with --with-api-key; it is never
+an argument, because arguments are seen by every program of the machine. It is checked with
+the provider first. A provider with oauth endpoints in the configuration is signed in to by
+a code that you enter in a browser.`
+
+func loginCommand(p *program.Program) *cobra.Command {
+	var fromStdin, unchecked bool
+	cmd := &cobra.Command{Use: "login [PROVIDER]", Short: "Sign in to a model provider", Long: loginLong, Args: program.AtMost(1),
+		Example: "  kerf login openai\n  pass show openai | kerf login openai --with-api-key\n  kerf login status",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			return runLogin(p, cmd, h, args, fromStdin, !unchecked)
+		}}
+	cmd.Flags().BoolVar(&fromStdin, "with-api-key", false, "read the key from standard input")
+	cmd.Flags().BoolVar(&unchecked, "no-check", false, "store the key without asking the provider")
+	var asJSON bool
+	status := &cobra.Command{Use: "status", Short: "Say where keys come from", Args: program.AtMost(0),
+		RunE: func(cmd *cobra.Command, args []string) error { return loginStatus(p, asJSON) }}
+	status.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(status)
+	return cmd
+}
+
+func logoutCommand(p *program.Program) *cobra.Command {
+	return &cobra.Command{Use: "logout [PROVIDER]", Short: "Forget the stored key of a provider", Args: program.AtMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			name := h.Config.ModelProvider
+			if len(args) > 0 {
+				name = args[0]
+			}
+			if err := h.Logout(name); err != nil {
+				return err
+			}
+			fmt.Fprintf(p.Stderr, "forgot the key of %s\n", name)
+			return nil
+		}}
+}
+
+func runLogin(p *program.Program, cmd *cobra.Command, h *host.Host, args []string, fromStdin, check bool) error {
+	name, err := loginProvider(p, h, args, fromStdin)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var where string
+	if h.HasDeviceFlow(name) && !fromStdin {
+		where, err = h.LoginDevice(ctx, name, func(url, complete, code string) {
+			fmt.Fprintf(p.Stderr, "Open %s in a browser and enter the code %s\n", url, code)
+			if complete != "" {
+				fmt.Fprintf(p.Stderr, "or open %s\n", complete)
+			}
+		})
+	} else {
+		var key string
+		if key, err = readKey(p, name, fromStdin); err == nil {
+			where, err = h.LoginKey(ctx, name, key, check)
+		}
+	}
+	if ctx.Err() != nil {
+		return &program.Error{Code: 130, Err: errors.New("interrupted; nothing was stored")}
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Stderr, "signed in to %s; the key is in %s\n", name, where)
+	return nil
+}
+
+// loginProvider is the provider that is named, asked for, or chosen.
+func loginProvider(p *program.Program, h *host.Host, args []string, fromStdin bool) (string, error) {
+	names := h.LoginProviders()
+	if len(args) > 0 {
+		if !slices.Contains(names, args[0]) {
+			return "", program.Misuse("provider %q has no key to store; there are %s", args[0], strings.Join(names, ", "))
+		}
+		return args[0], nil
+	}
+	if fromStdin || !program.IsTerminal(p.Stdin) {
+		if !slices.Contains(names, h.Config.ModelProvider) {
+			return "", program.Misuse("provider %s needs no key; name one of %s", h.Config.ModelProvider, strings.Join(names, ", "))
+		}
+		return h.Config.ModelProvider, nil
+	}
+	for i, name := range names {
+		fmt.Fprintf(p.Stderr, "%2d  %s\n", i+1, name)
+	}
+	fmt.Fprintf(p.Stderr, "provider [%s]: ", h.Config.ModelProvider)
+	line, err := bufio.NewReader(p.Stdin).ReadString('\n')
+	if err != nil {
+		return "", program.Misuse("no provider was chosen")
+	}
+	line = strings.TrimSpace(line)
+	for i, name := range names {
+		if line == name || line == fmt.Sprint(i+1) {
+			return name, nil
+		}
+	}
+	if line == "" && slices.Contains(names, h.Config.ModelProvider) {
+		return h.Config.ModelProvider, nil
+	}
+	return "", program.Misuse("%q is none of these", line)
+}
+
+// maxKey bounds a key on standard input.
+const maxKey = 64 << 10
+
+func readKey(p *program.Program, name string, fromStdin bool) (string, error) {
+	if !fromStdin {
+		if !program.IsTerminal(p.Stdin) {
+			return "", program.Misuse("no terminal to type the key on; pipe it in with --with-api-key")
+		}
+		fmt.Fprintf(p.Stderr, "key of %s (not shown): ", name)
+		key, err := term.ReadPassword(int(p.Stdin.Fd()))
+		fmt.Fprintln(p.Stderr)
+		if err != nil {
+			return "", program.Misuse("the key cannot be read: %v", err)
+		}
+		return string(key), nil
+	}
+	if program.IsTerminal(p.Stdin) {
+		return "", program.Misuse("--with-api-key reads a pipe; without it the key is typed")
+	}
+	b, err := io.ReadAll(io.LimitReader(p.Stdin, maxKey+1))
+	if err != nil {
+		return "", program.Misuse("standard input: %v", err)
+	}
+	if len(b) > maxKey {
+		return "", program.Misuse("standard input: this is no key, it has more than %d bytes", maxKey)
+	}
+	return string(b), nil
+}
+
+func loginStatus(p *program.Program, asJSON bool) error {
+	h, err := p.Host(nil)
+	if err != nil {
+		return err
+	}
+	states, err := h.LoginStates()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return print.JSON(p.Stdout, states)
+	}
+	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+	any := false
+	for _, s := range states {
+		any = any || s.Source != "none"
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Provider, s.Source, s.Key)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if !any {
+		return &program.Error{Code: 1, Err: errors.New("no provider is signed in to"), Hint: "kerf login PROVIDER"}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package settings
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/config"
+	"kerf/internal/front/exec"
+	"kerf/internal/host"
+)
+
+const schemaAbout = `Prints JSON schemas (draft 2020-12) of what Kerf reads and writes.
+
+  events    a line of kerf exec --json
+  config    config.toml, for editors that complete and check it
+  rollout   a line of a session's rollout.jsonl
+  tools     the arguments of each tool, by its name
+
+Without an argument it prints one object with all four.`
+
+func schemaCommand(p *program.Program) *cobra.Command {
+	return &cobra.Command{Use: "schema [events | config | rollout | tools]", Short: "Print JSON schemas of events, configuration, session files and tools",
+		Long: schemaAbout, Args: program.AtMost(1), ValidArgs: []string{"events", "config", "rollout", "tools"},
+		RunE: func(_ *cobra.Command, args []string) error { return printSchema(p, args) }}
+}
+
+func printSchema(p *program.Program, args []string) error {
+	rollout, err := host.RolloutSchema()
+	if err != nil {
+		return err
+	}
+	tools, err := toolSchemas()
+	if err != nil {
+		return err
+	}
+	all := map[string]any{"events": exec.Schema(), "config": config.JSONSchema(), "rollout": rollout, "tools": tools}
+	var out any = all
+	if len(args) == 1 {
+		one, ok := all[args[0]]
+		if !ok {
+			return program.Misuse("there is no schema %q; there are events, config, rollout and tools", args[0])
+		}
+		out = one
+	}
+	b, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Stdout, "%s\n", b)
+	return nil
+}
+
+// toolSchemas are the schemas of the tools' arguments by name.
+func toolSchemas() (map[string]json.RawMessage, error) {
+	b, err := host.ToolSpecs()
+	if err != nil {
+		return nil, err
+	}
+	var list []struct {
+		Name       string          `json:"name"`
+		Parameters json.RawMessage `json:"parameters"`
+	}
+	if err := json.Unmarshal(b, &list); err != nil {
+		return nil, err
+	}
+	all := map[string]json.RawMessage{}
+	for _, t := range list {
+		all[t.Name] = t.Parameters
+	}
+	return all, nil
+}

@@ -1,0 +1,65 @@
+package settings
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/config/trust"
+	"kerf/internal/host"
+)
+
+const trustAbout = `Tells whether you trust the project here, and changes it.
+
+A trusted project's .kerf directory (configuration, rules, hooks, skills) counts, and its files may be
+changed without asking each time. Trust holds for the content of .kerf as it is now: when that changes,
+it no longer counts until you say so again.
+
+  kerf trust          what is the case
+  kerf trust --yes    trust the project as it is now
+  kerf trust --no     do not trust it`
+
+func trustCommand(p *program.Program) *cobra.Command {
+	var yes, no bool
+	cmd := &cobra.Command{Use: "trust", Short: "Tell or change whether the project here is trusted", Long: trustAbout, Args: program.AtMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			if yes && no {
+				return program.Misuse("give --yes or --no, not both")
+			}
+			return runTrust(p, yes, no)
+		}}
+	cmd.Flags().BoolVar(&yes, "yes", false, "trust the project with the content it has now")
+	cmd.Flags().BoolVar(&no, "no", false, "do not trust it")
+	return cmd
+}
+
+func runTrust(p *program.Program, yes, no bool) error {
+	h, err := p.Host(nil)
+	if err != nil {
+		return err
+	}
+	c := h.Config
+	switch {
+	case yes:
+		hash, err := trust.Hash(c.Root, c.Cwd, c.Home)
+		if err != nil {
+			return fmt.Errorf("this project cannot be trusted as it is: %w", err)
+		}
+		err = trust.Accept(c.Home, c.Root, hash)
+		if err != nil {
+			return err
+		}
+	case no:
+		if err := trust.Refuse(c.Home, c.Root); err != nil {
+			return err
+		}
+	}
+	if yes || no {
+		if h, err = p.Host(nil); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(p.Stdout, "%s is %s\n", host.Visible(c.Root), h.Config.Trust(c.Root))
+	return nil
+}

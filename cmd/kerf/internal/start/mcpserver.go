@@ -1,0 +1,96 @@
+package start
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/front/mcpserver"
+	"kerf/internal/host"
+	"kerf/internal/protocol"
+)
+
+const mcpServerAbout = `Serves Kerf to other programs over the Model Context Protocol.
+
+The file tools (read_file, edit_file, apply_patch, undo, diff, log, blame ...) carry versions: an edit
+of a file that changed meanwhile is refused, and every change can be taken back. The tools kerf and
+kerf-reply run the agent itself.
+
+  kerf mcp-server                                        over stdin and stdout
+  kerf mcp-server --http 127.0.0.1:7337 --token-file F   over HTTP, at /mcp`
+
+// mcpServerFlags are the flags of kerf mcp-server.
+type mcpServerFlags struct {
+	http, token, tokenFile string
+	addDirs                []string
+}
+
+func mcpServerCommand(p *program.Program) *cobra.Command {
+	var f mcpServerFlags
+	cmd := &cobra.Command{Use: "mcp-server", Short: "Serve Kerf's file engine and agent over MCP", Long: mcpServerAbout, Args: program.AtMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runMCPServer(cmd.Context(), p, f) }}
+	cmd.Flags().StringVar(&f.http, "http", "", "listen on this `address` instead of stdin and stdout")
+	cmd.Flags().StringVar(&f.token, "token", "", "bearer `token` that HTTP clients must send (others can see it in the process list; --token-file hides it)")
+	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "read the bearer token from this `file`")
+	cmd.Flags().StringArrayVar(&f.addDirs, "add-dir", nil, "a further `directory` that may be read and changed")
+	return cmd
+}
+
+func runMCPServer(ctx context.Context, p *program.Program, f mcpServerFlags) error {
+	h, err := p.Host(nil)
+	if err != nil {
+		return err
+	}
+	token, err := f.secret()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o := mcpserver.Options{Engine: h.Engine(f.addDirs), Sessions: Places{h, p}, Version: host.Version,
+		Open: protocol.OpenOptions{AddDirs: f.addDirs}}
+	if f.http == "" {
+		return mcpserver.Stdio(ctx, o, p.Stdin, nopCloser{p.Stdout})
+	}
+	l, err := mcpserver.Listen(ctx, f.http, token)
+	if errors.Is(err, mcpserver.ErrNeedsToken) {
+		return &program.Error{Code: 2, Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Stderr, "kerf: serving MCP at http://%s/mcp\n", l.Addr())
+	return mcpserver.HTTP(ctx, o, l, token)
+}
+
+// secret is the token, from wherever it was given.
+func (f mcpServerFlags) secret() (string, error) {
+	if f.tokenFile == "" {
+		return f.token, nil
+	}
+	if f.token != "" {
+		return "", program.Misuse("give --token or --token-file, not both")
+	}
+	b, err := os.ReadFile(f.tokenFile)
+	if err != nil {
+		return "", program.Misuse("--token-file: %v", err)
+	}
+	token := strings.TrimSpace(string(b))
+	if token == "" {
+		return "", program.Misuse("--token-file %s is empty", f.tokenFile)
+	}
+	return token, nil
+}
+
+// nopCloser leaves the stream to the program.
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
