@@ -37,6 +37,9 @@ func TestRulesCanFail(t *testing.T) {
 		{"internal/protocol/a.go", "github.com/google/uuid", "protocol uses the standard library only"},
 		{"internal/model/chat/a.go", "kerf/internal/protocol", "model does not point there"},
 		{"internal/config/a.go", "kerf/internal/model", "config does not point there"},
+		{"internal/atomicfile/a.go", "kerf/internal/pathname", "atomicfile does not point there"},
+		{"internal/protocol/a.go", "kerf/internal/text/visible", "protocol does not point there"},
+		{"internal/agent/tools/a.go", "kerf/internal/atomicfile", "agent/tools is pure, atomicfile is not"},
 		{"internal/work/tree/a.go", "kerf/internal/agent/tool", "work does not point there"},
 		{"internal/work/tree/a_test.go", "kerf/internal/host", "work does not point there"},
 		{"internal/agent/tools/a.go", "kerf/internal/work/tree", "inside agent only executor imports work"},
@@ -74,6 +77,8 @@ func TestRulesCanPass(t *testing.T) {
 	good := []source{
 		{"internal/protocol/a.go", []string{"encoding/json"}},
 		{"internal/text/patch/a.go", []string{"kerf/internal/text/delta", "strings", "net/url"}},
+		{"internal/auth/a.go", []string{"kerf/internal/atomicfile"}},
+		{"internal/front/tui/a.go", []string{"kerf/internal/text/visible", "kerf/internal/pathname"}},
 		{"internal/text/patch/a_test.go", []string{"os/exec", "kerf/internal/testkit/x"}},
 		{"internal/model/openai/a.go", []string{"kerf/internal/model", "net/http"}},
 		{"internal/work/txn/a.go", []string{"kerf/internal/work/tree", "kerf/internal/text/delta", "os"}},

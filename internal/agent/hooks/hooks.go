@@ -361,9 +361,5 @@ func said(b []byte) string {
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	const most = 300
-	s = visible.Line(strings.ToValidUTF8(s[:min(len(s), 4*most)], "\uFFFD"))
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most-1]) + "…"
-	}
-	return s
+	return visible.ClipRunes(visible.Line(strings.ToValidUTF8(s[:min(len(s), 4*most)], "\uFFFD")), most)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/pathname"
 	"kerf/internal/text/shell"
 )
 
@@ -244,12 +245,7 @@ func (r Rule) begins(argv []string) bool {
 }
 
 func (r Rule) applies(c Command) bool {
-	return (r.In == "" || within(r.In, c.Dir)) && (r.Repo == "" || r.Repo == c.Repo)
-}
-
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && (rel == "." || filepath.IsLocal(rel))
+	return (r.In == "" || pathname.Inside(r.In, c.Dir)) && (r.Repo == "" || r.Repo == c.Repo)
 }
 
 // token is one word of a rule; bars between alternatives are marked apart from

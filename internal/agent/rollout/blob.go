@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"kerf/internal/atomicfile"
 	"os"
 	"path/filepath"
 )
@@ -32,7 +33,7 @@ func (w *Writer) SaveBlob(data []byte) (string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("save blob: %w", err)
 	}
-	if err := replace(dir, name, data); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, name), data, 0o600); err != nil {
 		return "", fmt.Errorf("save blob: %w", err)
 	}
 	return name, nil
@@ -61,7 +62,7 @@ func LoadBlob(dir, name string) ([]byte, error) {
 
 // SavePlan replaces plan.md in the session's directory.
 func (w *Writer) SavePlan(text string) error {
-	if err := replace(w.dir, planName, w.o.Redact([]byte(text+"\n"))); err != nil {
+	if err := atomicfile.Write(filepath.Join(w.dir, planName), w.o.Redact([]byte(text+"\n")), 0o600); err != nil {
 		return fmt.Errorf("save plan: %w", err)
 	}
 	return nil

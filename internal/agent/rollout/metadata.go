@@ -2,9 +2,9 @@ package rollout
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"kerf/internal/atomicfile"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,40 +63,10 @@ func saveMetadata(dir string, m Metadata, redact func([]byte) []byte) error {
 	if err != nil {
 		return fmt.Errorf("save metadata: %w", err)
 	}
-	if err := replace(dir, metadataName, append(b, '\n')); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, metadataName), append(b, '\n'), 0o600); err != nil {
 		return fmt.Errorf("save metadata: %w", err)
 	}
 	return nil
-}
-
-// replace writes name in dir aside, syncs and renames it.
-func replace(dir, name string, b []byte) error { return exchange(dir, name, b, (*os.File).Sync) }
-
-// exchange is replace with a way to sync; a cache needs none.
-func exchange(dir, name string, b []byte, sync func(*os.File) error) (err error) {
-	f, err := os.CreateTemp(dir, "."+name+"-*") // 0600, O_EXCL
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err := f.Chmod(0o600); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	if _, err := f.Write(b); err != nil {
-		return err
-	}
-	if err := sync(f); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, name))
 }
 
 // LoadMetadata reads the metadata of a session. Unknown fields are passed over.

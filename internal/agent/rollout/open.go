@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"kerf/internal/atomicfile"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -107,7 +108,7 @@ func (w *Writer) repair(f *os.File, s *scanner) (_ *os.File, err error) {
 	if err := os.Rename(path+".new", path); err != nil {
 		return nil, err
 	}
-	if err := syncDir(w.dir); err != nil {
+	if err := atomicfile.SyncDir(w.dir); err != nil {
 		return nil, err
 	}
 	return private(path, os.O_RDWR)

@@ -29,13 +29,3 @@ func checkDir(dir string) error {
 	}
 	return nil
 }
-
-// syncDir makes renames within dir reach the disk.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
-}

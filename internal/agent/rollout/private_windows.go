@@ -20,6 +20,3 @@ func checkDir(dir string) error {
 	}
 	return nil
 }
-
-// syncDir does nothing: directories cannot be synced here.
-func syncDir(string) error { return nil }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"kerf/internal/atomicfile"
 	"os"
 	"path/filepath"
 )
@@ -161,7 +162,7 @@ func saveMark(dir string, m mark) error {
 	if err != nil {
 		return err
 	}
-	return exchange(dir, markName, append(b, '\n'), func(*os.File) error { return nil })
+	return atomicfile.WriteCache(filepath.Join(dir, markName), append(b, '\n'))
 }
 
 // advance moves the mark to the record at the offset at, which begins a part.

@@ -17,6 +17,7 @@ import (
 
 	"kerf/internal/agent/tool"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 // The states of a member, as protocol.Agent has them.
@@ -242,11 +243,7 @@ func (m *member) agent() protocol.Agent {
 const shown = 200
 
 func short(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= shown {
-		return s
-	}
-	return strings.ToValidUTF8(s[:shown], "") + "…"
+	return visible.Clip(strings.Join(strings.Fields(s), " "), shown)
 }
 
 // final reports whether nothing more comes of a member by itself.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/text/visible"
 )
 
 // Arguments are structs. Each exported field is one argument:
@@ -312,10 +313,7 @@ func found(raw json.RawMessage) string {
 
 // clip shortens a quotation to what a message needs.
 func clip(s string) string {
-	if len(s) <= 60 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:57], "") + "…"
+	return visible.Clip(s, 57)
 }
 
 // within names a member; keys that could be taken for other words are quoted.

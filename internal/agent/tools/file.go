@@ -11,11 +11,13 @@ import (
 	"unicode/utf8"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/pathname"
 	"kerf/internal/text/charset"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/text/lines"
 	"kerf/internal/text/merge"
+	"kerf/internal/text/spelling"
 )
 
 // Bounds of what a refusal shows.
@@ -117,38 +119,13 @@ func alike(a, b string) bool {
 	if len(a) > 100 || len(b) > 100 {
 		return false
 	}
-	return distance(a, b) <= max(1, min(len(a), len(b))/4)
-}
-
-// distance is the number of bytes to insert, delete or change to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return spelling.Distance(a, b) <= max(1, min(len(a), len(b))/4)
 }
 
 // display is a path as the model is told it: relative to the working directory
 // where it lies below, with slashes.
 func display(env tool.Env, abs string) string {
-	rel, err := filepath.Rel(env.Cwd(), abs)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return filepath.ToSlash(abs)
-	}
-	return filepath.ToSlash(rel)
+	return filepath.ToSlash(pathname.Short(env.Cwd(), abs))
 }
 
 // Expectation is the state of a file that a call was made for.

@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 )
@@ -290,7 +291,7 @@ func viewOf(i protocol.Item, cwd string) view {
 			v.title, v.kind = visible.Line(b.Server+": "+b.Tool), sdk.ToolKindOther
 		}
 		if len(v.places) == 1 {
-			v.title += " " + visible.Line(relative(cwd, v.places[0].Path))
+			v.title += " " + visible.Line(filepath.ToSlash(pathname.Short(cwd, v.places[0].Path)))
 		}
 		if text := b.Output + b.Error; text != "" {
 			v.content = []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(text))}
@@ -309,7 +310,7 @@ func changeView(changes []protocol.PathChange, files []protocol.FileText, proble
 	v := view{kind: sdk.ToolKindEdit}
 	var names []string
 	for _, c := range changes {
-		names = append(names, visible.Line(relative(cwd, c.Path)))
+		names = append(names, visible.Line(filepath.ToSlash(pathname.Short(cwd, c.Path))))
 		v.places = append(v.places, sdk.ToolCallLocation{Path: c.Path, Line: firstLine(c.Path, files)})
 	}
 	v.title = "Edit " + strings.Join(names, ", ")
@@ -353,13 +354,6 @@ func firstLine(path string, files []protocol.FileText) *int {
 		return &line
 	}
 	return nil
-}
-
-func relative(cwd, path string) string {
-	if rel, err := filepath.Rel(cwd, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return path
 }
 
 // console is the output of a command as the editor shows it.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 // collabItem is a call about sub-agents.
@@ -117,14 +118,14 @@ func (t *text) agent(name string, e protocol.Event) {
 const agentShown = 200
 
 func (t *text) tagged(name, s string) {
-	t.say("%s %s", t.paint.dim("["+oneLine(name)+"]"), oneLine(clip(s, agentShown)))
+	t.say("%s %s", t.paint.dim("["+oneLine(name)+"]"), oneLine(visible.ClipRunes(s, agentShown)))
 }
 
 // collab shows a call about sub-agents.
 func (t *text) collab(b protocol.SubAgent) {
 	head := t.paint.cyan("agents") + " " + oneLine(b.Deed)
 	if b.Prompt != "" {
-		head += " " + t.paint.dim(oneLine(clip(b.Prompt, agentShown)))
+		head += " " + t.paint.dim(oneLine(visible.ClipRunes(b.Prompt, agentShown)))
 	}
 	if b.Error != "" {
 		head += "\n  " + t.paint.red(oneLine(b.Error))

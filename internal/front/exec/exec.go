@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 // The exit codes. They are documented and never reused.
@@ -317,25 +318,14 @@ func aborted(why protocol.AbortReason) ending {
 
 // words joins what went wrong and what to do, in less than 5,000 characters.
 func words(t protocol.Trouble) string {
-	message := clip(t.Message, 4000)
+	message := visible.ClipRunes(t.Message, 4000)
 	if message == "" {
 		message = string(t.Kind)
 	}
 	if t.Hint == "" || strings.Contains(message, t.Hint) {
 		return message
 	}
-	return strings.TrimRight(message, ".") + "; " + clip(t.Hint, 500)
-}
-
-// clip cuts s to at most n characters.
-func clip(s string, n int) string {
-	count := 0
-	for i := range s {
-		if count++; count > n {
-			return s[:i] + "…"
-		}
-	}
-	return s
+	return strings.TrimRight(message, ".") + "; " + visible.ClipRunes(t.Hint, 500)
 }
 
 // close shuts the session down and reads what it still says. A further signal,

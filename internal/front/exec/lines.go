@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 // lines prints events as JSON, one object a line, each written at once. The
@@ -190,7 +191,7 @@ func (l *lines) show(m protocol.Msg) {
 	case protocol.ItemDropped:
 		l.dropped(m.Item)
 	case protocol.Retrying:
-		l.error(fmt.Sprintf("Reconnecting... %d/%d (%s)", m.Attempt, m.Max, clip(m.Cause, 4000)))
+		l.error(fmt.Sprintf("Reconnecting... %d/%d (%s)", m.Attempt, m.Max, visible.ClipRunes(m.Cause, 4000)))
 	case protocol.Warning:
 		l.whole("", errorItem{head{Type: "error"}, m.Message})
 	}

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 // How much of a command's output and of a diff is shown.
@@ -81,7 +83,7 @@ func (t *text) show(m protocol.Msg) {
 		t.say("%s %s", t.paint.yellow("declined"), oneLine(asked(m.Approval)))
 	case protocol.Retrying:
 		t.say("%s", t.paint.yellow(fmt.Sprintf("reconnecting %d/%d in %s: %s", m.Attempt, m.Max,
-			m.Delay.Round(1e8), oneLine(clip(m.Cause, 500)))))
+			m.Delay.Round(1e8), oneLine(visible.ClipRunes(m.Cause, 500)))))
 	case protocol.Warning:
 		t.warn(m.Message)
 	case protocol.HistoryCompacted:
@@ -190,7 +192,7 @@ func (t *text) completed(i protocol.Item) {
 	case protocol.TodoList:
 		t.checklist(i)
 	case protocol.WebSearch:
-		t.say("%s %s", t.paint.cyan("searched the web"), oneLine(clip(b.Query, 300)))
+		t.say("%s %s", t.paint.cyan("searched the web"), oneLine(visible.ClipRunes(b.Query, 300)))
 	case protocol.Problem:
 		t.warn(b.Message)
 	}
@@ -232,7 +234,7 @@ func preview(output string, most int) []string {
 	shown := all[:min(len(all), most)]
 	lines := make([]string, 0, len(shown)+1)
 	for _, l := range shown {
-		lines = append(lines, oneLine(clip(l, 2000)))
+		lines = append(lines, oneLine(visible.ClipRunes(l, 2000)))
 	}
 	if rest := len(all) - len(shown); rest > 0 {
 		lines = append(lines, fmt.Sprintf("… %s", count(rest, "more line")))
@@ -246,7 +248,7 @@ func (t *text) fit(s string, margin int) string {
 	if t.width <= 0 || utf8.RuneCountInString(s) <= room {
 		return s
 	}
-	return clip(s, max(room, 20)-1)
+	return visible.ClipRunes(s, max(room, 20)-1)
 }
 
 func (t *text) changed(status protocol.Status, c protocol.FileChange) {
@@ -284,10 +286,7 @@ func letter(k protocol.ChangeKind) string {
 
 // short is path as seen from the working directory.
 func (t *text) short(path string) string {
-	if rel, err := filepath.Rel(t.cwd, filepath.FromSlash(path)); t.cwd != "" && err == nil && filepath.IsLocal(rel) {
-		path = filepath.ToSlash(rel)
-	}
-	return oneLine(path)
+	return oneLine(filepath.ToSlash(pathname.Short(t.cwd, filepath.FromSlash(path))))
 }
 
 func (t *text) counts(s stat) string {
@@ -301,7 +300,7 @@ func (t *text) drawDiff(diff string) {
 		if shown++; shown > diffLines {
 			return
 		}
-		l = t.fit(oneLine(clip(l, 2000)), 4)
+		l = t.fit(oneLine(visible.ClipRunes(l, 2000)), 4)
 		switch kind {
 		case lineAdded:
 			l = t.paint.green(l)
@@ -324,12 +323,12 @@ func (t *text) called(status protocol.Status, c protocol.ToolCall) {
 	if c.Server != "" {
 		name = c.Server + "." + c.Tool
 	}
-	call := oneLine(name) + " " + t.paint.dim(t.fit(oneLine(clip(string(c.Args), 300)), len(name)+3))
+	call := oneLine(name) + " " + t.paint.dim(t.fit(oneLine(visible.ClipRunes(string(c.Args), 300)), len(name)+3))
 	switch {
 	case status == protocol.Declined:
 		t.say("%s %s", t.paint.yellow("declined"), call)
 	case c.Error != "":
-		t.say("%s %s\n  %s", t.paint.red("failed"), call, oneLine(clip(c.Error, 500)))
+		t.say("%s %s\n  %s", t.paint.red("failed"), call, oneLine(visible.ClipRunes(c.Error, 500)))
 	case status == protocol.Failed:
 		t.say("%s %s", t.paint.red("failed"), call)
 	default:

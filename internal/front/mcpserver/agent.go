@@ -276,12 +276,7 @@ func headline(item protocol.Item) string {
 }
 
 func clip(s string) string {
-	const limit = 200
-	s = visible.Line(strings.Join(strings.Fields(s), " "))
-	if len(s) > limit {
-		return strings.ToValidUTF8(s[:limit], "") + "…"
-	}
-	return s
+	return visible.OneLine(s, 200)
 }
 
 // decisions are what the form of an approval offers.

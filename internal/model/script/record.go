@@ -3,18 +3,17 @@ package script
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/model"
+	"kerf/internal/text/visible"
 )
 
 // RecordOptions says where a recording goes.
@@ -102,34 +101,10 @@ func (c *Recorder) save(r Round) error {
 	if c.o.Redact != nil {
 		text = c.o.Redact(text)
 	}
-	if err := replace(c.o.Path, text); err != nil {
+	if err := atomicfile.WriteCache(c.o.Path, text); err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
 	return nil
-}
-
-// replace writes a file aside and renames it.
-func replace(path string, text []byte) error {
-	var random [6]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return err
-	}
-	temp := path + "." + hex.EncodeToString(random[:])
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
-		_ = os.Remove(temp)
-	}
-	return err
 }
 
 // itemOf is an item as a scenario has it. Reasoning without words is left out.
@@ -211,7 +186,7 @@ func (e *Expect) match(items []*model.Item, exact bool) string {
 		case exact && n < len(e.Texts) && texts[n] != e.Texts[n]:
 			at := commonPrefix(texts[n], e.Texts[n])
 			return fmt.Sprintf("%q says something else than in the recording: after %d bytes it has %q, recorded is %q",
-				shape[n], at, head(texts[n][at:]), head(e.Texts[n][at:]))
+				shape[n], at, visible.Clip(texts[n][at:], 120), visible.Clip(e.Texts[n][at:], 120))
 		}
 	}
 	return ""
@@ -230,13 +205,4 @@ func commonPrefix(a, b string) int {
 		n++
 	}
 	return n
-}
-
-// head is the beginning of a text that fits into a message.
-func head(s string) string {
-	const most = 120
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

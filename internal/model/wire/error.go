@@ -14,10 +14,10 @@ import (
 	"syscall"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"kerf/internal/model"
 	"kerf/internal/model/sse"
+	"kerf/internal/text/visible"
 )
 
 const (
@@ -252,7 +252,7 @@ func htmlLine(body []byte) string {
 	if line == "" {
 		line = "no text"
 	}
-	return cut(line, 300)
+	return visible.Clip(line, 300-len("…"))
 }
 
 // cutFold is strings.Cut for an ASCII separator in lower case, in any case.
@@ -280,7 +280,7 @@ func (x *exchange) clean(message string) string {
 		message = strings.ReplaceAll(message, secret, "[key]")
 		message = strings.ReplaceAll(message, url.QueryEscape(secret), "[key]")
 	}
-	return cut(strings.TrimSpace(message), maxMessage)
+	return visible.Clip(strings.TrimSpace(message), maxMessage-len("…"))
 }
 
 // minSecret is the shortest text taken for a secret; hiding shorter ones would
@@ -323,17 +323,4 @@ func telling(name string) bool {
 		}
 	}
 	return false
-}
-
-// cut shortens s to at most n bytes at a character boundary.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	const mark = "…"
-	n -= len(mark)
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + mark
 }

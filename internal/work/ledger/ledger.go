@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"kerf/internal/atomicfile"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,7 +92,7 @@ func (l *Ledger) Sync() error {
 	if err := l.ask("syncdir", l.dir); err != nil {
 		return err
 	}
-	err := syncDir(l.dir)
+	err := atomicfile.SyncDir(l.dir)
 	l.unnamed = err != nil
 	return err
 }

@@ -238,13 +238,7 @@ func (c *connection) status() Status {
 const errorLimit = 400
 
 // oneLine makes one bounded line of a foreign text.
-func oneLine(s string) string {
-	s = visible.Line(strings.Join(strings.Fields(s), " "))
-	if len(s) > errorLimit {
-		s = strings.ToValidUTF8(s[:errorLimit], "") + "…"
-	}
-	return s
-}
+func oneLine(s string) string { return visible.OneLine(s, errorLimit) }
 
 // offered are the server's tools that the user lets through.
 func (c *connection) offered() []Tool {

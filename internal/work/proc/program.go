@@ -3,6 +3,7 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"kerf/internal/pathname"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -53,17 +54,11 @@ func acceptable(file string, avoid []string) bool {
 		return false
 	}
 	for _, a := range avoid {
-		if within(a, file) || within(a, real) || within(a, dir) {
+		if pathname.Inside(a, file) || pathname.Inside(a, real) || pathname.Inside(a, dir) {
 			return false
 		}
 	}
 	return true
-}
-
-// within reports whether path is dir or below it; both are clean and absolute.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 func executable(file string) bool {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/pathname"
 	"kerf/internal/work/sandbox/launch"
 )
 
@@ -96,7 +97,7 @@ func readable(dir string, mounts []Mount) []string {
 		return opened(dir, mounts)
 	}
 	hides := slices.ContainsFunc(mounts, func(m Mount) bool {
-		return m.Path != dir && within(dir, m.Path) && m.Kind != MountRead
+		return m.Path != dir && pathname.Under(dir, m.Path) && m.Kind != MountRead
 	})
 	if !hides {
 		return []string{dir}
@@ -116,7 +117,7 @@ func readable(dir string, mounts []Mount) []string {
 func opened(hidden string, mounts []Mount) []string {
 	var all []string
 	for _, m := range mounts {
-		if m.Kind == MountRead && m.Path != hidden && within(hidden, m.Path) && !slices.ContainsFunc(all, func(a string) bool { return within(a, m.Path) }) {
+		if m.Kind == MountRead && m.Path != hidden && pathname.Under(hidden, m.Path) && !slices.ContainsFunc(all, func(a string) bool { return pathname.Under(a, m.Path) }) {
 			all = append(all, readable(m.Path, mounts)...)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/pathname"
 	"kerf/internal/work/sandbox/launch"
 )
 
@@ -272,7 +273,7 @@ func (c *compiler) seal(path string) {
 func (c *compiler) point(i int, m Mount) {
 	var over Mount
 	for _, earlier := range c.plan.Mounts[:i] {
-		if earlier.Path != m.Path && within(earlier.Path, m.Path) {
+		if earlier.Path != m.Path && pathname.Under(earlier.Path, m.Path) {
 			over = earlier
 		}
 	}

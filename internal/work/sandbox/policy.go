@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"kerf/internal/pathname"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -317,7 +318,7 @@ func (r *resolver) place(rule Rule) (string, error) {
 	}
 	if rule.Access == Write {
 		for _, system := range []string{"/proc", "/sys", "/dev"} {
-			if within(system, path) {
+			if pathname.Under(system, path) {
 				return "", errForbidden
 			}
 		}
@@ -365,7 +366,7 @@ func (r *resolver) temporary(p Policy) {
 		return // /tmp itself was granted or closed
 	}
 	r.tmp = &Mount{Kind: MountTmp, Path: tmp, Source: p.TmpDir}
-	if within(tmp, r.plan.Cwd) && r.effective(r.plan.Cwd) == None && !r.denied(r.plan.Cwd) {
+	if pathname.Under(tmp, r.plan.Cwd) && r.effective(r.plan.Cwd) == None && !r.denied(r.plan.Cwd) {
 		r.access[r.plan.Cwd] = Read
 	}
 }
@@ -373,7 +374,7 @@ func (r *resolver) temporary(p Policy) {
 // denied reports whether an entry, not merely the private /tmp, closes path.
 func (r *resolver) denied(path string) bool {
 	for dir, a := range r.access {
-		if a == None && within(dir, path) {
+		if a == None && pathname.Under(dir, path) {
 			return true
 		}
 	}
@@ -412,7 +413,7 @@ func (r *resolver) finish() {
 	for i, m := range mounts {
 		if m.Kind == MountHideDir {
 			for _, n := range mounts[i+1:] {
-				mounts[i].Pass = mounts[i].Pass || within(m.Path, n.Path)
+				mounts[i].Pass = mounts[i].Pass || pathname.Under(m.Path, n.Path)
 			}
 		}
 	}
@@ -438,11 +439,3 @@ func (r *resolver) mount(path string, a Access) Mount {
 }
 
 func depth(path string) int { return strings.Count(strings.TrimSuffix(path, "/"), "/") }
-
-// within reports whether path is dir or below it; both are clean and absolute.
-func within(dir, path string) bool {
-	if dir == "/" || dir == path {
-		return true
-	}
-	return strings.HasPrefix(path, dir+"/")
-}

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"io/fs"
+	"kerf/internal/pathname"
 	"path/filepath"
 	"slices"
 
@@ -136,7 +137,7 @@ func (r *resolver) protectGit(root string) error {
 // they cannot be renamed away then. Git looks into submodules by itself, and
 // would follow another pointer in the place of the one that is guarded.
 func (r *resolver) pin(root, dir string) {
-	for ; dir != root && within(root, dir); dir = filepath.Dir(dir) {
+	for ; dir != root && pathname.Under(root, dir); dir = filepath.Dir(dir) {
 		if r.access[dir] == "" {
 			r.access[dir] = Write
 		}
@@ -176,7 +177,7 @@ func (r *resolver) protectTarget(pointer, unresolved string) error {
 // about path.
 func (r *resolver) ruled(path string) bool {
 	for dir := range r.access {
-		if within(dir, path) {
+		if pathname.Under(dir, path) {
 			return true
 		}
 	}

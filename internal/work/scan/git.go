@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"kerf/internal/pathname"
 	"kerf/internal/work/search/ignore"
 )
 
@@ -309,8 +310,7 @@ func findGit(name string, roots []string) string {
 	}
 	inside := func(file string) bool {
 		return slices.ContainsFunc(roots, func(r string) bool {
-			rel, err := filepath.Rel(resolved(filepath.FromSlash(r)), file)
-			return err == nil && filepath.IsLocal(rel)
+			return pathname.Inside(resolved(filepath.FromSlash(r)), file)
 		})
 	}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {

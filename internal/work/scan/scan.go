@@ -27,6 +27,7 @@ import (
 	"strings"
 	"sync"
 
+	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 )
 
@@ -104,7 +105,7 @@ func Open(o Options) (*Scanner, error) {
 	slices.Sort(s.roots)
 	s.roots = slices.Compact(s.roots)
 	s.roots = slices.DeleteFunc(s.roots, func(r string) bool {
-		return slices.ContainsFunc(s.roots, func(other string) bool { return strings.HasPrefix(r, other+"/") })
+		return slices.ContainsFunc(s.roots, func(other string) bool { return r != other && pathname.Under(other, r) })
 	})
 	s.git = findGit(o.Git, s.roots)
 	return s, nil
@@ -120,7 +121,7 @@ func tooWide(root, home string) string {
 		return ""
 	}
 	home = resolved(filepath.Clean(home))
-	if rel, err := filepath.Rel(real, home); err == nil && filepath.IsLocal(rel) {
+	if pathname.Inside(real, home) {
 		return "the home directory is not watched; start in a project directory"
 	}
 	return ""

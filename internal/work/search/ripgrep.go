@@ -3,6 +3,7 @@ package search
 import (
 	"bytes"
 	"context"
+	"kerf/internal/pathname"
 	"os"
 	"os/exec"
 	"path"
@@ -54,12 +55,7 @@ func lookOutside(name string, roots []string) string {
 
 func within(roots []string, file string) bool {
 	return slices.ContainsFunc(roots, func(root string) bool {
-		for _, r := range []string{root, resolved(root)} {
-			if rel, err := filepath.Rel(r, file); err == nil && filepath.IsLocal(rel) {
-				return true
-			}
-		}
-		return false
+		return pathname.Inside(root, file) || pathname.Inside(resolved(root), file)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kerf/internal/pathname"
 	"kerf/internal/work/search/ignore"
 )
 
@@ -135,15 +136,15 @@ func readSet(root *os.Root, e fs.DirEntry) *ignore.Set {
 func above(roots []string, dir string) (level *ignore.Level, prefix string) {
 	top, ok := ignore.Top(dir)
 	for _, r := range roots {
-		if rel, err := filepath.Rel(r, dir); !ok && err == nil && filepath.IsLocal(rel) {
+		if !ok && pathname.Inside(r, dir) {
 			top, ok = r, true
 		}
 	}
 	if !ok || top == dir {
 		return nil, ""
 	}
-	rel, err := filepath.Rel(top, dir)
-	if err != nil || !filepath.IsLocal(rel) {
+	rel, ok := pathname.Rel(top, dir)
+	if !ok {
 		return nil, ""
 	}
 	parts := strings.Split(filepath.ToSlash(rel), "/")

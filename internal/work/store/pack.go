@@ -169,30 +169,14 @@ func (s *Store) putPack(contents []Content, durable bool) error {
 	if len(contents) < minPack {
 		return s.putEach(contents, durable)
 	}
-	dir := filepath.Join(s.dir, packDir)
-	if err := s.makeDir(dir, durable); err != nil {
-		return err
-	}
-	name := rand.Text()
-	tmp, path := filepath.Join(dir, tmpPrefix+name), filepath.Join(dir, name)
-	err := s.writePack(tmp, contents, durable)
-	if err == nil {
-		err = s.ask("rename", path)
-	}
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp)
+	path := filepath.Join(s.dir, packDir, rand.Text())
+	if err := s.writeFile(path, durable, func(w io.Writer) error { return s.encodePack(w, contents) }); err != nil {
 		return fmt.Errorf("store %d contents: %w", len(contents), err)
-	}
-	if durable {
-		return s.syncDir(dir)
 	}
 	return nil
 }
 
-func (s *Store) writePack(tmp string, contents []Content, durable bool) (err error) {
+func (s *Store) encodePack(w io.Writer, contents []Content) error {
 	var body, index bytes.Buffer
 	body.WriteString(packMagic)
 	for _, c := range contents {
@@ -211,24 +195,8 @@ func (s *Store) writePack(tmp string, contents []Content, durable bool) (err err
 	body.Write(index.Bytes())
 	body.Write(binary.BigEndian.AppendUint32(nil, uint32(len(contents))))
 	body.WriteString(packMagic)
-	if err := s.ask("create", tmp); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := s.ask("write", tmp); err != nil {
-		return err
-	}
-	if _, err := f.Write(body.Bytes()); err != nil || !durable {
-		return err
-	}
-	if err := s.ask("sync", tmp); err != nil {
-		return err
-	}
-	return f.Sync()
+	_, err := w.Write(body.Bytes())
+	return err
 }
 
 // makeDir makes a directory below the store's, and its name durable.

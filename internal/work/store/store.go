@@ -23,6 +23,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 )
 
@@ -336,6 +337,14 @@ func (s *Store) sync(path string) error {
 		return err
 	}
 	return s.syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names in a directory durable.
+func (s *Store) syncDir(dir string) error {
+	if err := s.ask("syncdir", dir); err != nil {
+		return err
+	}
+	return atomicfile.SyncDir(dir)
 }
 
 // encode writes the header and data, compressed when that is smaller.

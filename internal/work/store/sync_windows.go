@@ -4,6 +4,3 @@ import "os"
 
 // openForSync opens for writing, without which Windows does not flush.
 func openForSync(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR, 0) }
-
-// syncDir does nothing: Windows has no way to flush a directory.
-func (s *Store) syncDir(string) error { return nil }

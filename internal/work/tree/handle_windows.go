@@ -3,6 +3,7 @@ package tree
 import (
 	"errors"
 	"io/fs"
+	"kerf/internal/pathname"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,7 +93,7 @@ func (h handle) renameNew(name string, into handle, to string) error {
 	if _, err := into.root.Lstat(to); err == nil {
 		return fs.ErrExist
 	}
-	if rel, err := filepath.Rel(h.path, into.path); err == nil && filepath.IsLocal(rel) {
+	if rel, ok := pathname.Rel(h.path, into.path); ok {
 		return h.root.Rename(name, filepath.Join(rel, to))
 	}
 	rel, err := filepath.Rel(into.path, h.path)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
@@ -161,7 +162,7 @@ func (j *job) look(real string, c delta.Change) (*tree.Entry, error) {
 // empties reports whether the set removes something below dir.
 func (j *job) empties(dir string) bool {
 	return slices.ContainsFunc(j.set, func(c delta.Change) bool {
-		return c.Post == nil && strings.HasPrefix(c.Path, dir+"/")
+		return c.Post == nil && c.Path != dir && pathname.Under(dir, c.Path)
 	})
 }
 

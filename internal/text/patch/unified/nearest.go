@@ -3,9 +3,9 @@ package unified
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"kerf/internal/text/match"
+	"kerf/internal/text/visible"
 )
 
 // Bounds of what a message quotes.
@@ -18,11 +18,7 @@ const (
 func Quote(s string) string { return "'" + shorten(s) + "'" }
 
 func shorten(s string) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	if utf8.RuneCountInString(s) > quotedRunes {
-		s = string([]rune(s)[:quotedRunes]) + "…"
-	}
-	return s
+	return visible.ClipRunes(strings.ToValidUTF8(s, "\ufffd"), quotedRunes)
 }
 
 // Excerpt shows lines, one a line, numbered from first if asked.
