@@ -13,8 +13,10 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"kerf/cmd/kerf/internal/records"
 	"kerf/internal/front/acp"
 	"kerf/internal/host"
+	"kerf/internal/work/changes"
 )
 
 // editor is an editor that remembers what it was told and answers permission
@@ -301,7 +303,7 @@ func TestACPWorksThroughTheEditorsBuffers(t *testing.T) {
 	if want := "unsaved\na\nB\nc\n"; e.files[path] != want || s.read(t, "f.txt") != want {
 		t.Errorf("the buffer is %q, the file %q", e.files[path], s.read(t, "f.txt"))
 	}
-	log, err := s.host.Log(host.LogOptions{Limit: 10})
+	log, err := records.ReadLog(s.host, changes.Filter{Limit: 10}, "", nil)
 	if err != nil || len(log) == 0 || len(log[0].Changes) != 1 || filepath.Base(log[0].Changes[0].Path) != "f.txt" || !log[0].Exact {
 		t.Errorf("the ledger tells %+v, %v", log, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"text/tabwriter"
 
-	"kerf/cmd/kerf/internal/records"
+	"kerf/internal/work/changes"
 )
 
 // destroyers are commands that lose work in a dirty tree. Gap names what the scan
@@ -102,7 +102,7 @@ func destroy(t *testing.T, cmd string) (lost, back int, listed string) {
 	if code != 0 {
 		t.Fatalf("undo: exit %d: %s", code, out)
 	}
-	var report records.UndoJSON
+	var report changes.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err, out)
 	}

@@ -10,6 +10,7 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/protocol"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/workspace"
 )
 
 // historyTool is a tool of the engine that reads the ledger or takes changes back.
@@ -60,7 +61,7 @@ func (c *engineConn) undo(ctx context.Context, raw json.RawMessage) tool.Result 
 	}
 	report, _ := c.exec.Undo(ctx, protocol.Undo{})
 	switch {
-	case report.Problem == ErrNothing.Error():
+	case report.Problem == changes.ErrNothing.Error():
 		return tool.Fail(tool.Refuse(tool.NoChange, "%s", report.Problem))
 	case report.Problem != "":
 		return tool.Fail(tool.Refuse(tool.VersionMismatch, "%s", report.Problem))
@@ -88,11 +89,13 @@ func (c *engineConn) diff(raw json.RawMessage) tool.Result {
 	return tool.Result{Success: true, Output: string(d)}
 }
 
-// here is the host as if it had been started at the first root.
-func (c *engineConn) here() *Host {
-	config := *c.h.Config
-	config.Cwd = c.set.Cwd
-	return &Host{Config: &config, Env: c.h.Env}
+// ledger uses a reader of the nearest ledger from the first root upwards.
+func (c *engineConn) ledger(use func(changes.Reader) error) error {
+	root := workspace.Find(c.h.Config.Home, c.set.Cwd)
+	if root == c.set.Cwd {
+		return use(c.ws.Changes())
+	}
+	return c.h.reading(root, use)
 }
 
 func (c *engineConn) log(raw json.RawMessage) tool.Result {
@@ -100,8 +103,11 @@ func (c *engineConn) log(raw json.RawMessage) tool.Result {
 	if refused := arguments("log", raw, &a); refused != nil {
 		return tool.Fail(refused)
 	}
-	list, err := c.here().Log(LogOptions{Limit: max(a.Limit, 1)})
-	if err != nil {
+	var list []changes.LogEntry
+	if err := c.ledger(func(r changes.Reader) (err error) {
+		list, err = r.Log(changes.Filter{Limit: max(a.Limit, 1)})
+		return err
+	}); err != nil {
 		return failed(err)
 	}
 	var b strings.Builder
@@ -141,8 +147,11 @@ func (c *engineConn) blame(raw json.RawMessage) tool.Result {
 	if err != nil {
 		return failed(err)
 	}
-	list, err := c.here().Blame(path)
-	if err != nil {
+	var list []changes.BlameLine
+	if err := c.ledger(func(r changes.Reader) (err error) {
+		list, err = r.BlameFile(workspace.Real(c.set.Cwd, path))
+		return err
+	}); err != nil {
 		return tool.Fail(tool.Refuse(tool.NotFound, "%v", err))
 	}
 	var b strings.Builder
@@ -154,7 +163,7 @@ func (c *engineConn) blame(raw json.RawMessage) tool.Result {
 
 // author names who wrote a line. Tool and client stand there only where it was
 // Kerf.
-func author(l BlameLine) string {
+func author(l changes.BlameLine) string {
 	switch l.Origin {
 	case "other":
 		return "not Kerf"

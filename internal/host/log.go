@@ -1,187 +1,45 @@
 package host
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"os"
+	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
-	"kerf/internal/text/lines"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/retention"
+	"kerf/internal/work/workspace"
 )
 
-// LogOptions say what a log shows.
-type LogOptions struct {
-	Session string // id, prefix or title
-	Paths   []string
-	Limit   int
-	Diffs   bool
+// FindSession finds a recorded session by id, prefix or title, in any directory;
+// the newest one if name is empty.
+func (h *Host) FindSession(name string) (protocol.SessionInfo, error) {
+	return h.find(name, name == "", true)
 }
 
-// LogEntry is one line of the ledger for people and programs.
-type LogEntry struct {
-	Seq     int64       `json:"seq"`
-	Time    time.Time   `json:"time"`
-	Cause   string      `json:"cause"`
-	Tool    string      `json:"tool,omitempty"`
-	Client  string      `json:"client,omitempty"`
-	Session string      `json:"session,omitempty"`
-	Turn    string      `json:"turn,omitempty"`
-	Call    string      `json:"call,omitempty"`
-	Prompt  string      `json:"prompt,omitempty"`
-	Exact   bool        `json:"exact"`
-	Note    string      `json:"note,omitempty"`
-	Undoes  []int64     `json:"undoes,omitempty"`
-	Undone  bool        `json:"undone"`
-	Changes []LogChange `json:"changes"`
-	Dirs    []string    `json:"directories_made,omitempty"`
-	Gone    []string    `json:"directories_removed,omitempty"`
-	Diff    string      `json:"diff,omitempty"`
-}
-
-// LogChange is one path of an entry. Before and After are SHA-256, empty for "not
-// there".
-type LogChange struct {
-	Path      string `json:"path"`
-	Operation string `json:"operation"`
-	From      string `json:"moved_from,omitempty"`
-	To        string `json:"moved_to,omitempty"`
-	Before    string `json:"before"`
-	After     string `json:"after"`
-}
-
-// Log lists what was changed in the workspace of the working directory, newest
-// first.
-func (h *Host) Log(o LogOptions) ([]LogEntry, error) {
-	root := h.historyRoot()
-	f := changes.Filter{Limit: o.Limit}
-	if o.Session != "" {
-		info, err := h.find(o.Session, false, true)
-		if err != nil {
-			return nil, err
-		}
-		f.Session = string(info.ID)
-		if info.Cwd != "" {
-			root = info.Cwd
-		}
-	}
-	for _, p := range o.Paths {
-		f.Paths = append(f.Paths, h.realPath(p))
-	}
-	var list []LogEntry
-	err := h.reading(root, func(r changes.Reader) error {
-		records, err := r.Log(f)
-		if err != nil {
-			return err
-		}
-		ask := prompts{h: h}
-		for i := range records {
-			e := logEntry(&records[i])
-			e.Prompt = ask.of(e.Session, e.Turn)
-			if o.Diffs {
-				e.Diff = string(r.EntryDiff(&records[i].Entry))
-			}
-			list = append(list, e)
-		}
-		return nil
-	})
-	return list, err
-}
-
-func logEntry(r *changes.Record) LogEntry {
-	e := LogEntry{Seq: r.Seq, Time: r.Time, Cause: r.Cause, Tool: r.Tool, Client: r.Client, Session: r.Session, Turn: r.Turn,
-		Call: r.Call, Exact: r.Exact, Note: r.Note, Undoes: r.Undoes, Undone: r.Undone, Changes: []LogChange{}}
-	for _, c := range r.Set() {
-		lc := LogChange{Path: c.Path, Operation: c.Op(), From: c.From, To: c.To}
-		if c.Pre != nil {
-			lc.Before = c.Pre.Sum.String()
-		}
-		if c.Post != nil {
-			lc.After = c.Post.Sum.String()
-		}
-		e.Changes = append(e.Changes, lc)
-	}
-	for _, d := range r.Dirs {
-		e.Dirs = append(e.Dirs, string(d))
-	}
-	for _, d := range r.Gone {
-		e.Gone = append(e.Gone, string(d.Path))
-	}
-	return e
-}
-
-// reading uses a reader of the workspace of root.
-func (h *Host) reading(root string, use func(changes.Reader) error) error {
-	_, err := h.read(root, func(r changes.Reader) ([]byte, error) { return nil, use(r) })
-	return err
-}
-
-// BlameLine tells where a line comes from: "kerf", "other" or "unknown".
-type BlameLine struct {
-	Line    int        `json:"line"`
-	Text    string     `json:"text"`
-	Origin  string     `json:"origin"`
-	Seq     int64      `json:"seq,omitempty"`
-	Time    *time.Time `json:"time,omitempty"`
-	Cause   string     `json:"cause,omitempty"`
-	Tool    string     `json:"tool,omitempty"`
-	Client  string     `json:"client,omitempty"`
-	Session string     `json:"session,omitempty"`
-	Turn    string     `json:"turn,omitempty"`
-	Call    string     `json:"call,omitempty"`
-	Prompt  string     `json:"prompt,omitempty"`
-}
-
-// maxBlame is the largest file that is blamed.
-const maxBlame = 64 << 20
-
-// Blame tells of each line of a file where it comes from.
-func (h *Host) Blame(file string) ([]BlameLine, error) {
-	path := h.realPath(file)
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = filepath.ToSlash(target)
-	}
-	st, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !st.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", file)
-	case st.Size() > maxBlame:
-		return nil, fmt.Errorf("%s has %d bytes; at most %d are blamed", file, st.Size(), maxBlame)
-	}
-	content, err := os.ReadFile(path)
+// SessionWorkspace opens the workspace that a session worked in, and returns the
+// full id of the session.
+func (h *Host) SessionWorkspace(name string) (*workspace.Workspace, string, error) {
+	info, err := h.FindSession(name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	var list []BlameLine
-	err = h.reading(h.historyRoot(), func(r changes.Reader) error {
-		origins, err := r.Blame(path, content)
+	cwd := info.Cwd
+	if cwd == "" { // the metadata is damaged; the records know too
+		records, _, err := rollout.Read(filepath.Join(h.SessionsDir(), string(info.ID)))
 		if err != nil {
-			return err
+			return nil, "", err
 		}
-		ask := prompts{h: h}
-		for i, text := range lines.Split(content) {
-			list = append(list, blameLine(i, string(text), origins[i], &ask))
-		}
-		return nil
-	})
-	return list, err
-}
-
-func blameLine(i int, text string, o changes.Origin, ask *prompts) BlameLine {
-	l := BlameLine{Line: i + 1, Text: text, Origin: "other"}
-	switch e := o.Entry; {
-	case e != nil:
-		l.Origin, l.Seq, l.Time, l.Cause, l.Tool, l.Client = "kerf", e.Seq, &e.Time, e.Cause, e.Tool, e.Client
-		l.Session, l.Turn, l.Call, l.Prompt = e.Session, e.Turn, e.Call, ask.of(e.Session, e.Turn)
-	case o.Unknown:
-		l.Origin = "unknown"
+		cwd = history.Rebuild(linesOf(records)).Meta.Cwd
 	}
-	return l
+	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: cwd})
+	return ws, string(info.ID), err
 }
 
 // Changes lists what was changed in the workspace of a session since it began,
@@ -191,37 +49,98 @@ func (h *Host) Changes(ctx context.Context, id protocol.SessionID) ([]protocol.D
 	if err != nil {
 		return nil, err
 	}
-	var deeds []protocol.Deed
-	err = h.reading(orElse(info.Cwd, h.Config.Cwd), func(r changes.Reader) error {
-		records, err := r.Log(changes.Filter{})
-		if err != nil {
-			return err
+	var list []protocol.Deed
+	err = h.reading(info.Cwd, func(r changes.Reader) error {
+		entries, err := r.Log(changes.Filter{Since: info.Created, Diffs: true})
+		for _, e := range slices.Backward(entries) {
+			list = append(list, changeEntry(e))
 		}
-		for i := range records {
-			e := &records[i]
-			if e.Time.Before(info.Created) || ctx.Err() != nil {
-				break
-			}
-			deeds = append(deeds, deedOf(r, e))
-		}
-		return ctx.Err()
+		return cmp.Or(err, ctx.Err())
 	})
-	slices.Reverse(deeds)
-	return deeds, err
+	return list, err
 }
 
-func deedOf(r changes.Reader, e *changes.Record) protocol.Deed {
+func changeEntry(e changes.LogEntry) protocol.Deed {
 	d := protocol.Deed{Session: protocol.SessionID(e.Session), Turn: protocol.TurnID(e.Turn), Call: protocol.CallID(e.Call),
-		Cause: e.Cause, Tool: e.Tool, Time: e.Time, Undone: e.Undone, Diff: string(r.EntryDiff(&e.Entry))}
-	for _, c := range e.Set() {
+		Cause: e.Cause, Tool: e.Tool, Time: e.Time, Undone: e.Undone, Diff: e.Diff}
+	for _, c := range e.Changes {
 		pc := protocol.PathChange{Path: c.Path, Kind: protocol.Update, Moved: c.From}
-		switch {
-		case c.Pre == nil:
+		switch c.Operation {
+		case "created":
 			pc.Kind = protocol.Add
-		case c.Post == nil:
+		case "deleted":
 			pc.Kind = protocol.Delete
 		}
 		d.Changes = append(d.Changes, pc)
 	}
 	return d
+}
+
+// reading uses a reader of the workspace of root.
+func (h *Host) reading(root string, use func(changes.Reader) error) error {
+	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: root})
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	return use(ws.Changes())
+}
+
+// Retention is how the stores of all workspaces are collected.
+func (h *Host) Retention() retention.Options {
+	b := h.Config.Backups
+	return retention.Options{Home: h.Config.Home, Sessions: h.SessionsDir(), MaxBytes: b.MaxBytes, Keep: retention.Policy{
+		PerFile: b.MaxPerFile, Least: time.Duration(b.MinHours) * time.Hour, Most: time.Duration(b.MaxDays) * 24 * time.Hour}}
+}
+
+// TurnPrompts tells what the user asked for in turns.
+func (h *Host) TurnPrompts() *TurnPrompts { return &TurnPrompts{dir: h.SessionsDir()} }
+
+// TurnPrompts finds what the user asked for in the turns of sessions. It reads each
+// session once.
+type TurnPrompts struct {
+	dir   string
+	known map[string]map[string]string // by session and turn
+}
+
+// Of is the first line of what opened a turn, shortened; empty when it is not
+// known.
+func (p *TurnPrompts) Of(session, turn string) string {
+	if session == "" || turn == "" || strings.ContainsAny(session, `/\`) || session == ".." {
+		return ""
+	}
+	turns, ok := p.known[session]
+	if !ok {
+		turns = map[string]string{}
+		records, _, err := rollout.Read(filepath.Join(p.dir, session))
+		if err == nil {
+			for _, r := range records {
+				var u history.UserInput
+				if r.Type != u.Type() || json.Unmarshal(r.Raw, &u) != nil || u.Marker {
+					continue
+				}
+				if _, had := turns[string(u.Turn)]; !had {
+					turns[string(u.Turn)] = excerpt(u.Text)
+				}
+			}
+		}
+		if p.known == nil {
+			p.known = map[string]map[string]string{}
+		}
+		p.known[session] = turns
+	}
+	return turns[turn]
+}
+
+// excerpt is the first line of a text, at most 60 characters.
+func excerpt(text string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	r := []rune(visible(line))
+	if len(r) > 60 {
+		r, more = r[:59], true
+	}
+	if more {
+		return string(r) + "…"
+	}
+	return string(r)
 }

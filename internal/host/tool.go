@@ -91,15 +91,6 @@ func resultOf(r tool.Result) ToolResult {
 	return ToolResult{r}
 }
 
-// newTurn names a turn of its own, for changes made outside of sessions.
-func newTurn() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return ""
-	}
-	return id.String()
-}
-
 // ToolSpecs are the schemas that `kerf tool --list` prints.
 func ToolSpecs() ([]byte, error) {
 	type spec struct {

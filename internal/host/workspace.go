@@ -10,6 +10,7 @@ import (
 	"kerf/internal/config"
 	"kerf/internal/protocol"
 	"kerf/internal/work/proc"
+	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox"
 	"kerf/internal/work/search"
 	"kerf/internal/work/txn"
@@ -37,6 +38,16 @@ func (h *Host) OpenWorkspace(o WorkspaceOptions) (*workspace.Workspace, error) {
 func (h *Host) roots(cwd string, addDirs []string) ([]string, error) {
 	return workspace.Roots(cwd, append(slices.Clone(addDirs), h.Config.WorkspaceWrite.WritableRoots...))
 }
+
+// InGit reports whether the working directory is inside a git repository.
+func (h *Host) InGit() bool {
+	_, _, ok := repo.Find(h.Config.Cwd)
+	return ok
+}
+
+// Visible makes control and direction characters harmless for one line of
+// output.
+func Visible(s string) string { return visible(s) }
 
 // workspaceWarnings are what a session is told of its workspace and of the sandbox here.
 func (h *Host) workspaceWarnings(ws *workspace.Workspace, mode protocol.SandboxMode) []string {

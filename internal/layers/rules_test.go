@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 	"front":      {"protocol", "text/diff"},
 	"auth":       {},
 	"host":       {"auth", "config", "protocol", "model", "work", "agent", "text"},
-	"cmd/kerf":   {"host", "config", "protocol", "front"},
+	"cmd/kerf":   {"host", "config", "protocol", "front", "work/apply", "work/changes", "work/workspace"},
 	"sdk":        {},
 	"layers":     {},
 }

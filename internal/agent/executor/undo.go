@@ -17,23 +17,15 @@ import (
 	"kerf/internal/work/ledger"
 )
 
-// ReportUndo tells a plan in the words of the protocol.
-func ReportUndo(r changes.Reader, p *changes.Plan) (protocol.UndoReport, error) {
-	d, err := r.Diff(p)
+// reportUndo tells a plan in the types of the protocol.
+func reportUndo(r changes.Reader, p *changes.Plan) (protocol.UndoReport, error) {
+	told, err := r.Report(p)
 	if err != nil {
 		return protocol.UndoReport{}, err
 	}
-	report := protocol.UndoReport{Redo: p.Redo, What: p.What, Diff: string(d), Problem: p.Problem}
-	for _, f := range p.Files {
-		report.Files = append(report.Files, protocol.UndoFile{Path: f.Path, Outcome: f.Outcome, Note: f.Note})
-	}
-	for _, g := range p.Gaps {
-		for _, what := range strings.Split(g, "; ") {
-			path, why, _ := strings.Cut(strings.TrimSuffix(what, ")"), " (")
-			if !slices.ContainsFunc(p.Files, func(f changes.FilePlan) bool { return f.Path == path }) {
-				report.Files = append(report.Files, protocol.UndoFile{Path: path, Outcome: changes.Missing, Note: why})
-			}
-		}
+	report := protocol.UndoReport{Redo: told.Redo, What: told.What, Diff: told.Diff, Problem: told.Problem}
+	for _, f := range told.Files {
+		report.Files = append(report.Files, protocol.UndoFile(f))
 	}
 	return report, nil
 }
@@ -116,7 +108,7 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 		plan, err = r.Plan(c, changes.LookIn(h.o.Tree))
 	}
 	if err == nil {
-		report, err = ReportUndo(r, plan)
+		report, err = reportUndo(r, plan)
 		report.DryRun = dry
 	}
 	if err != nil {

@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/patch"
+	"kerf/internal/work/repo"
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn"
 )
@@ -24,10 +28,13 @@ type Options struct {
 	DryRun bool
 	// Reverse takes the changes back, as far as the patch tells what it removes.
 	Reverse bool
-	// Blob, for a three-way merge, returns the content whose git id begins with
-	// the given digits. Nil merges nothing.
-	Blob   func(path, id string) ([]byte, bool)
-	Origin txn.Origin
+	// ThreeWay merges where the text around a change is not as it was. It needs the
+	// contents that the patch was made from: those of Blobs, if that is not nil, and
+	// those of the repository that the first root is in.
+	ThreeWay bool
+	Blobs    Blobs
+	// Tool goes into the ledger: "apply" or "apply_patch".
+	Tool string
 }
 
 // Result tells what was done, or would be.
@@ -55,7 +62,7 @@ func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o O
 		return t.ReadEntry(abs, readLimit)
 	}
 	merged := map[string]bool{}
-	planned, failed := p.PlanEachWith(read, patch.PlanOptions{Reverse: o.Reverse, ThreeWay: o.Blob, Merged: func(path string) {
+	planned, failed := p.PlanEachWith(read, patch.PlanOptions{Reverse: o.Reverse, ThreeWay: o.blob(ctx, t), Merged: func(path string) {
 		if abs, err := t.Resolve(path); err == nil {
 			merged[abs] = true
 		}
@@ -67,11 +74,37 @@ func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o O
 	if err != nil || o.DryRun {
 		return Result{Changed: set, Merged: merged}, err
 	}
-	out, err := w.Commit(ctx, set, txn.CommitOptions{Origin: o.Origin})
+	out, err := w.Commit(ctx, set, txn.CommitOptions{Origin: o.origin()})
 	if err != nil {
 		return Result{Changed: out.Committed, Merged: merged}, fmt.Errorf("%w (%w)", err, ErrConflict)
 	}
 	return Result{Changed: out.Committed, Merged: merged}, nil
+}
+
+// blob finds contents for a merge; it is nil when nothing is merged.
+func (o Options) blob(ctx context.Context, t *tree.Tree) func(path, id string) ([]byte, bool) {
+	if !o.ThreeWay {
+		return nil
+	}
+	return func(_, id string) ([]byte, bool) {
+		if data, ok := o.Blobs.find(id); ok {
+			return data, true
+		}
+		return repo.Blob(ctx, t.Roots()[0], id)
+	}
+}
+
+// Root is where the diff of a session is applied for a working directory. Such
+// diffs name paths relative to the root of the repository.
+func Root(cwd string) string { return repo.Top(cwd) }
+
+// origin names a turn of its own: the change is made outside of sessions.
+func (o Options) origin() txn.Origin {
+	turn := ""
+	if id, err := uuid.NewV7(); err == nil {
+		turn = id.String()
+	}
+	return txn.Origin{Tool: o.Tool, Client: "kerf " + strings.ReplaceAll(o.Tool, "_", "-"), Turn: turn}
 }
 
 // absolute resolves the paths of a planned set.

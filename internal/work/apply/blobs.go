@@ -4,18 +4,19 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/patch/unified"
 	"kerf/internal/work/changes"
-	"kerf/internal/work/ledger"
 )
 
 // maxBlobs bounds the contents of a session that are looked at for a merge.
 const maxBlobs = 256 << 20
 
-// Blobs finds the contents that a session's diff was made from among the images of a
-// ledger, by git's name for them, so that a merge needs no repository. Images that
-// are no longer kept are not found.
-func Blobs(l *ledger.Ledger, images changes.Images, session string) (func(id string) ([]byte, bool), error) {
-	have, total := map[delta.Sum][]byte{}, int64(0)
-	for e, err := range l.Backward() {
+// Blobs are contents that a diff was made from, so that a merge needs no repository.
+type Blobs map[delta.Sum][]byte
+
+// SessionBlobs are the contents that a session found and left, as far as they are
+// still kept.
+func SessionBlobs(r changes.Reader, session string) (Blobs, error) {
+	have, total := Blobs{}, int64(0)
+	for e, err := range r.Ledger.Backward() {
 		if err != nil {
 			return nil, err
 		}
@@ -27,19 +28,22 @@ func Blobs(l *ledger.Ledger, images changes.Images, session string) (func(id str
 				if img == nil || img.Kind != delta.File || have[img.Sum] != nil || total+img.Size > maxBlobs {
 					continue
 				}
-				if data, err := images.Get(img.Sum); err == nil {
+				if data, err := r.Images.Get(img.Sum); err == nil {
 					have[img.Sum] = data
 					total += img.Size
 				}
 			}
 		}
 	}
-	return func(id string) ([]byte, bool) {
-		for _, data := range have {
-			if unified.IsBlob(data, id) {
-				return data, true
-			}
+	return have, nil
+}
+
+// find returns the content whose name in git begins with id.
+func (b Blobs) find(id string) ([]byte, bool) {
+	for _, data := range b {
+		if unified.IsBlob(data, id) {
+			return data, true
 		}
-		return nil, false
-	}, nil
+	}
+	return nil, false
 }

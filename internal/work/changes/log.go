@@ -2,6 +2,7 @@ package changes
 
 import (
 	"strings"
+	"time"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
@@ -13,33 +14,93 @@ type Filter struct {
 	Session string   // the beginning of an id
 	Paths   []string // absolute; directories stand for all below
 	Limit   int      // the newest so many; 0 is all
+	Diffs   bool     // with the diff of each entry
+	Since   time.Time
 }
 
-// Record is one entry of a log. Undone says that all of it was taken back since.
-type Record struct {
-	ledger.Entry
-	Undone bool
+// LogEntry is one entry of the ledger for people and programs. Undone says that all
+// of it was taken back since.
+type LogEntry struct {
+	Seq     int64     `json:"seq"`
+	Time    time.Time `json:"time"`
+	Cause   string    `json:"cause"`
+	Tool    string    `json:"tool,omitempty"`
+	Client  string    `json:"client,omitempty"`
+	Session string    `json:"session,omitempty"`
+	Turn    string    `json:"turn,omitempty"`
+	Call    string    `json:"call,omitempty"`
+	// Prompt is what the user asked for, which the ledger does not know.
+	Prompt  string      `json:"prompt,omitempty"`
+	Exact   bool        `json:"exact"`
+	Note    string      `json:"note,omitempty"`
+	Undoes  []int64     `json:"undoes,omitempty"`
+	Undone  bool        `json:"undone"`
+	Changes []LogChange `json:"changes"`
+	Dirs    []string    `json:"directories_made,omitempty"`
+	Gone    []string    `json:"directories_removed,omitempty"`
+	Diff    string      `json:"diff,omitempty"`
+}
+
+// LogChange is one path of an entry. Before and After are SHA-256, empty for "not
+// there".
+type LogChange struct {
+	Path      string `json:"path"`
+	Operation string `json:"operation"`
+	From      string `json:"moved_from,omitempty"`
+	To        string `json:"moved_to,omitempty"`
+	Before    string `json:"before"`
+	After     string `json:"after"`
 }
 
 // Log returns the entries that f fits, newest first. Turns that changed nothing
 // are left out.
-func (r Reader) Log(f Filter) ([]Record, error) {
+func (r Reader) Log(f Filter) ([]LogEntry, error) {
 	b, err := open(r.Ledger)
 	if err != nil {
 		return nil, err
 	}
-	var list []Record
+	var list []LogEntry
 	for i := len(b.entries) - 1; i >= 0; i-- {
 		e := &b.entries[i]
 		if e.Cause == ledger.CauseNone || !strings.HasPrefix(e.Session, f.Session) || !b.touches(e, f.Paths) {
 			continue
 		}
-		list = append(list, Record{*e, b.undone(e)})
+		if e.Time.Before(f.Since) {
+			break
+		}
+		le := logEntry(e)
+		le.Undone = b.undone(e)
+		if f.Diffs {
+			le.Diff = string(r.EntryDiff(e))
+		}
+		list = append(list, le)
 		if f.Limit > 0 && len(list) == f.Limit {
 			break
 		}
 	}
 	return list, nil
+}
+
+func logEntry(e *ledger.Entry) LogEntry {
+	le := LogEntry{Seq: e.Seq, Time: e.Time, Cause: e.Cause, Tool: e.Tool, Client: e.Client, Session: e.Session, Turn: e.Turn,
+		Call: e.Call, Exact: e.Exact, Note: e.Note, Undoes: e.Undoes, Changes: []LogChange{}}
+	for _, c := range e.Set() {
+		lc := LogChange{Path: c.Path, Operation: c.Op(), From: c.From, To: c.To}
+		if c.Pre != nil {
+			lc.Before = c.Pre.Sum.String()
+		}
+		if c.Post != nil {
+			lc.After = c.Post.Sum.String()
+		}
+		le.Changes = append(le.Changes, lc)
+	}
+	for _, d := range e.Dirs {
+		le.Dirs = append(le.Dirs, string(d))
+	}
+	for _, d := range e.Gone {
+		le.Gone = append(le.Gone, string(d.Path))
+	}
+	return le
 }
 
 // touches reports whether e is about one of paths, or came from or went there.

@@ -27,7 +27,9 @@ const (
 
 // FilePlan is what a plan makes of one file.
 type FilePlan struct {
-	Path, Outcome, Note string
+	Path    string `json:"path"`
+	Outcome string `json:"outcome"`
+	Note    string `json:"note,omitempty"`
 }
 
 // Plan is an undo or redo that is worked out and not done.

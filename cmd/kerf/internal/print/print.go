@@ -18,6 +18,13 @@ func JSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// Line writes one value on a line of its own.
+func Line(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
 // Array writes a list as one JSON array, [] when it is empty.
 func Array(w io.Writer, list any) error {
 	b, err := json.MarshalIndent(list, "", "  ")

@@ -1,33 +1,38 @@
 package records
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
+	"kerf/internal/protocol"
+	"kerf/internal/work/apply"
+	"kerf/internal/work/changes"
 )
 
-func diffCommand(p *program.Program) *cobra.Command {
-	return &cobra.Command{Use: "diff", Short: "Print what the last turn in this workspace changed", Args: program.AtMost(0),
-		Long: "Prints the net change of the last turn in this workspace as a git diff.\nChanges by neither Kerf's tools nor its commands are not in it.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
-			if err != nil {
-				return err
-			}
-			d, err := h.TurnDiff()
-			if err != nil {
-				return err
-			}
-			_, err = p.Stdout.Write(d)
-			return err
-		}}
+// maxPatch bounds a diff read from standard input.
+const maxPatch = 256 << 20
+
+// ApplyOptions say what `kerf apply` applies, and how.
+type ApplyOptions struct {
+	apply.Options
+	Session string // id, prefix or title; empty: the newest of any directory
+	Out     io.Writer
+	Err     io.Writer // for the outcomes of a dry run, whose result is the diff
+
+	patch io.Reader // a diff to apply instead, or nil
+	json  bool
 }
 
 func applyCommand(p *program.Program) *cobra.Command {
-	var o host.ApplyOptions
+	o := ApplyOptions{Options: apply.Options{Tool: "apply"}, Out: p.Stdout, Err: p.Stderr}
 	cmd := &cobra.Command{Use: "apply [SESSION | -]", Short: "Apply the changes of a session, or a diff, to this directory", Args: program.AtMost(1),
 		Long:    "Applies all changes of a session (the newest of any directory without an id), or with \"-\"\nthe git or unified diff on standard input. Either every file is changed or none.",
 		Example: "  kerf apply --dry-run\n  git diff | kerf apply -C ../other -",
@@ -36,19 +41,110 @@ func applyCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o.Out, o.Err = p.Stdout, p.Stderr
 			if len(args) == 1 && args[0] == "-" {
-				o.Patch = p.Stdin
+				o.patch = p.Stdin
 			} else if len(args) == 1 {
 				o.Session = args[0]
 			}
-			return h.Apply(cmd.Context(), o)
+			return o.Apply(cmd.Context(), h)
 		}}
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the diff and check that it fits; change nothing")
 	cmd.Flags().BoolVarP(&o.Reverse, "reverse", "R", false, "take the changes back instead")
-	cmd.Flags().BoolVar(&o.Three, "3way", false, "merge where the text around a change is not as it was")
-	cmd.Flags().BoolVar(&o.JSON, "json", false, "tell what became of each file as one JSON object")
+	cmd.Flags().BoolVar(&o.ThreeWay, "3way", false, "merge where the text around a change is not as it was")
+	cmd.Flags().BoolVar(&o.json, "json", false, "tell what became of each file as one JSON object")
 	return cmd
+}
+
+// Apply applies the changes of a session, or a diff, to the working directory: all
+// files or none.
+func (o *ApplyOptions) Apply(ctx context.Context, h *host.Host) error {
+	root := h.Config.Cwd
+	text, err := o.text(h)
+	if err != nil {
+		return err
+	}
+	if o.patch == nil {
+		root = apply.Root(root)
+	}
+	if o.DryRun && !o.json {
+		if _, err := o.Out.Write(text); err != nil {
+			return err
+		}
+	}
+	if len(text) == 0 && o.patch == nil {
+		switch {
+		case o.json:
+			return o.tell(apply.Report{DryRun: o.DryRun, Applied: !o.DryRun, Files: []apply.FileOutcome{}})
+		case !o.DryRun:
+			fmt.Fprintln(o.Out, "nothing to apply: the session changed no file")
+		}
+		return nil
+	}
+	ws, err := h.OpenWorkspace(host.WorkspaceOptions{Root: root, Sandbox: protocol.SandboxWorkspace})
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	r, err := apply.Patch(ctx, ws.Tree, ws.Txn, text, o.Options)
+	if told := o.tell(apply.NewReport(root, r, o.DryRun, err)); told != nil {
+		return errors.Join(err, told)
+	}
+	return err
+}
+
+// text is the diff. Of a session it also finds what a merge needs.
+func (o *ApplyOptions) text(h *host.Host) ([]byte, error) {
+	if o.patch != nil {
+		b, err := io.ReadAll(io.LimitReader(o.patch, maxPatch))
+		if err != nil {
+			return nil, fmt.Errorf("read the diff: %w", err)
+		}
+		return b, nil
+	}
+	ws, id, err := h.SessionWorkspace(o.Session)
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	if o.ThreeWay {
+		if o.Blobs, err = apply.SessionBlobs(ws.Changes(), id); err != nil {
+			return nil, err
+		}
+	}
+	return ws.Changes().Session(id)
+}
+
+// tell prints a report: as JSON, or a line for each file. Of a dry run the diff is
+// the result, so the lines go to standard error.
+func (o *ApplyOptions) tell(r apply.Report) error {
+	if o.json {
+		return print.Line(o.Out, r)
+	}
+	w := o.Out
+	if r.DryRun {
+		w = o.Err
+	}
+	for _, f := range r.Files {
+		if err := outcomeLine(w, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func outcomeLine(w io.Writer, f apply.FileOutcome) error {
+	line := fmt.Sprintf("%-8s %s", f.Outcome, host.Visible(f.Path))
+	switch {
+	case f.From != "":
+		line += fmt.Sprintf(" (%s from %s)", f.Operation, host.Visible(f.From))
+	case f.Operation != "":
+		line += " (" + f.Operation + ")"
+	}
+	if f.Message != "" {
+		line += ": " + strings.ReplaceAll(strings.TrimPrefix(f.Message, f.Path+": "), "\n", "\n         ")
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
 }
 
 func applyPatchCommand(p *program.Program) *cobra.Command {
@@ -58,27 +154,35 @@ func applyPatchCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := ""
 			if len(args) == 1 {
-				text = args[0]
-			} else {
-				b, err := io.ReadAll(p.Stdin)
-				if err != nil {
-					return program.Misuse("standard input: %v", err)
-				}
-				text = string(b)
+				return applyPatch(cmd.Context(), p, h, []byte(args[0]))
 			}
-			return h.ApplyPatch(cmd.Context(), text, p.Stdout)
+			text, err := io.ReadAll(p.Stdin)
+			if err != nil {
+				return program.Misuse("standard input: %v", err)
+			}
+			return applyPatch(cmd.Context(), p, h, text)
 		}}
 }
 
-func recoverCommand(p *program.Program) *cobra.Command {
-	return &cobra.Command{Use: "recover", Short: "Finish or take back changes that a crash cut off", Args: program.AtMost(0),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
-			if err != nil {
-				return err
-			}
-			return h.Recover(cmd.Context(), p.Stdout)
-		}}
+// applyPatch applies a patch in the *** Begin Patch format below the working
+// directory: all of it or nothing.
+func applyPatch(ctx context.Context, p *program.Program, h *host.Host, text []byte) error {
+	ws, err := h.OpenWorkspace(host.WorkspaceOptions{Sandbox: protocol.SandboxWorkspace})
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	r, err := apply.Patch(ctx, ws.Tree, ws.Txn, text, apply.Options{Tool: "apply_patch"})
+	for _, f := range r.Failed {
+		return f.Err
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(p.Stdout, "Success. Updated the following files:")
+	for _, c := range r.Changed {
+		fmt.Fprintf(p.Stdout, "%s %s\n", letters[c.Op()], host.Visible(changes.Relative(h.Config.Cwd, c.Path)))
+	}
+	return nil
 }

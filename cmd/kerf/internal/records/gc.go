@@ -8,6 +8,8 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
+	"kerf/internal/protocol"
+	"kerf/internal/work/changes/retention"
 )
 
 func gcCommand(p *program.Program) *cobra.Command {
@@ -22,7 +24,9 @@ be undone. It may run beside other Kerf processes and may be stopped at any time
 			if err != nil {
 				return err
 			}
-			done, err := h.Collect(cmd.Context(), dry)
+			o := h.Retention()
+			o.DryRun = dry
+			done, err := retention.Collect(cmd.Context(), o)
 			if err != nil {
 				return fmt.Errorf("collect: %w", err)
 			}
@@ -37,7 +41,7 @@ be undone. It may run beside other Kerf processes and may be stopped at any time
 	return cmd
 }
 
-func gcText(p *program.Program, done []host.Collected, dry bool) {
+func gcText(p *program.Program, done []retention.Collected, dry bool) {
 	verb := "removed"
 	if dry {
 		verb = "would remove"
@@ -56,4 +60,28 @@ func gcText(p *program.Program, done []host.Collected, dry bool) {
 		}
 	}
 	fmt.Fprintf(p.Stdout, "%s %d objects, %s; %d objects, %s are kept\n", verb, objects, print.Bytes(freed), kept, print.Bytes(held))
+}
+
+func recoverCommand(p *program.Program) *cobra.Command {
+	return &cobra.Command{Use: "recover", Short: "Finish or take back changes that a crash cut off", Args: program.AtMost(0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			ws, err := h.OpenWorkspace(host.WorkspaceOptions{Sandbox: protocol.SandboxFull})
+			if err != nil {
+				return err
+			}
+			defer ws.Close()
+			report, err := ws.Txn.Recover(cmd.Context())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(p.Stdout, "finished: %d, taken back: %d, kept: %d\n", report.Finished, report.TakenBack, report.Kept)
+			for _, c := range report.Conflicts {
+				fmt.Fprintf(p.Stdout, "left as it is: %s: %v\n", host.Visible(c.Path), c.Err)
+			}
+			return nil
+		}}
 }

@@ -1,7 +1,9 @@
 package records
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -10,10 +12,13 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
+	"kerf/internal/work/changes"
+	"kerf/internal/work/workspace"
 )
 
 func logCommand(p *program.Program) *cobra.Command {
-	var o host.LogOptions
+	var o changes.Filter
+	var session string
 	var asJSON bool
 	cmd := &cobra.Command{Use: "log [PATH ...]", Short: "Show what was changed in this workspace, when and by whom",
 		Long: `Lists the ledger of this workspace, newest first: what changed, when, by which session, turn, call
@@ -28,8 +33,7 @@ With PATHs only what touched these files, or files below these directories.`,
 			if o.Limit < 0 {
 				return program.Misuse("--limit %d: give a number from 0 up", o.Limit)
 			}
-			o.Paths = args
-			entries, err := h.Log(o)
+			entries, err := ReadLog(h, o, session, args)
 			if err != nil {
 				return err
 			}
@@ -45,12 +49,39 @@ With PATHs only what touched these files, or files below these directories.`,
 			return nil
 		}}
 	f := cmd.Flags()
-	f.StringVar(&o.Session, "session", "", "only what the session with this `id` did; its workspace is used")
+	f.StringVar(&session, "session", "", "only what the session with this `id` did; its workspace is used")
 	f.IntVarP(&o.Limit, "limit", "n", 0, "at most so many entries; 0 shows all")
 	f.StringVar(&p.Profile, "profile", "", "use a `profile` of the configuration") // -p is the patch here, as in git log
 	f.BoolVarP(&o.Diffs, "patch", "p", false, "show the diff of each entry")
 	f.BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
+}
+
+// ReadLog lists what was changed in the workspace of the working directory, or of a
+// session, newest first.
+func ReadLog(h *host.Host, f changes.Filter, session string, paths []string) ([]changes.LogEntry, error) {
+	root := workspace.Find(h.Config.Home, h.Config.Cwd)
+	if session != "" {
+		info, err := h.FindSession(session)
+		if err != nil {
+			return nil, err
+		}
+		f.Session, root = string(info.ID), cmp.Or(info.Cwd, root)
+	}
+	for _, path := range paths {
+		f.Paths = append(f.Paths, workspace.Real(h.Config.Cwd, path))
+	}
+	ws, err := h.OpenWorkspace(host.WorkspaceOptions{Root: root})
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	list, err := ws.Changes().Log(f)
+	asked := h.TurnPrompts()
+	for i := range list {
+		list[i].Prompt = asked.Of(list[i].Session, list[i].Turn)
+	}
+	return list, err
 }
 
 // The colours of a log on a terminal.
@@ -59,7 +90,10 @@ const (
 	plain  = "\x1b[0m"
 )
 
-func logText(p *program.Program, e host.LogEntry) {
+// letters stand for what was done to a file.
+var letters = map[string]string{"created": "A", "modified": "M", "deleted": "D"}
+
+func logText(p *program.Program, e changes.LogEntry) {
 	head := fmt.Sprintf("#%d", e.Seq)
 	if p.Colored() {
 		head = yellow + head + plain
@@ -71,7 +105,6 @@ func logText(p *program.Program, e host.LogEntry) {
 	if len(e.Undoes) > 0 {
 		fmt.Fprintf(p.Stdout, "    takes back %s\n", numbers(e.Undoes))
 	}
-	letters := map[string]string{"created": "A", "modified": "M", "deleted": "D"}
 	for _, c := range e.Changes {
 		line := "    " + letters[c.Operation] + " " + host.Visible(shortPath(p, c.Path))
 		if c.From != "" {
@@ -96,7 +129,7 @@ func logText(p *program.Program, e host.LogEntry) {
 }
 
 // who tells cause, tool, client, session, turn and call.
-func who(e host.LogEntry) string {
+func who(e changes.LogEntry) string {
 	parts := []string{e.Cause}
 	add := func(name, value string) {
 		if value != "" {
@@ -137,7 +170,7 @@ changed in between is never laid to Kerf.`,
 			if err != nil {
 				return err
 			}
-			list, err := h.Blame(args[0])
+			list, err := readBlame(h, args[0])
 			if err != nil {
 				return fmt.Errorf("blame %s: %w", args[0], err)
 			}
@@ -151,7 +184,22 @@ changed in between is never laid to Kerf.`,
 	return cmd
 }
 
-func blameText(p *program.Program, list []host.BlameLine) {
+// readBlame tells of each line of a file where it comes from.
+func readBlame(h *host.Host, file string) ([]changes.BlameLine, error) {
+	ws, err := h.OpenWorkspace(host.WorkspaceOptions{Root: workspace.Find(h.Config.Home, h.Config.Cwd)})
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	list, err := ws.Changes().BlameFile(workspace.Real(h.Config.Cwd, file))
+	asked := h.TurnPrompts()
+	for i := range list {
+		list[i].Prompt = asked.Of(list[i].Session, list[i].Turn)
+	}
+	return list, err
+}
+
+func blameText(p *program.Program, list []changes.BlameLine) {
 	width := 0
 	for _, l := range list {
 		width = max(width, len([]rune(blamed(l))))
@@ -168,7 +216,7 @@ func blameText(p *program.Program, list []host.BlameLine) {
 }
 
 // blamed is what stands before a line.
-func blamed(l host.BlameLine) string {
+func blamed(l changes.BlameLine) string {
 	switch l.Origin {
 	case "other":
 		return "not Kerf"
@@ -191,4 +239,32 @@ func blamed(l host.BlameLine) string {
 		parts = append(parts, fmt.Sprintf("%q", l.Prompt))
 	}
 	return host.Visible(strings.Join(parts, " "))
+}
+
+func diffCommand(p *program.Program) *cobra.Command {
+	return &cobra.Command{Use: "diff", Short: "Print what the last turn in this workspace changed", Args: program.AtMost(0),
+		Long: "Prints the net change of the last turn in this workspace as a git diff.\nChanges by neither Kerf's tools nor its commands are not in it.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			return TurnDiff(h, p.Stdout)
+		}}
+}
+
+// TurnDiff writes what the last turn in the workspace of the working directory
+// changed.
+func TurnDiff(h *host.Host, w io.Writer) error {
+	ws, err := h.OpenWorkspace(host.WorkspaceOptions{})
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	d, err := ws.Changes().LastTurn()
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(d)
+	return err
 }

@@ -2,7 +2,8 @@ package records
 
 import (
 	"bufio"
-	"encoding/json"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,10 +15,9 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
+	"kerf/internal/work/changes"
+	"kerf/internal/work/workspace"
 )
-
-func undoCommand(p *program.Program) *cobra.Command { return takeBack(p, false) }
-func redoCommand(p *program.Program) *cobra.Command { return takeBack(p, true) }
 
 const undoLong = `Takes back what the last turn in this workspace changed that is not undone yet: by its tools
 and by its commands, with git or without. What was changed since is kept by merging; where that
@@ -28,7 +28,8 @@ On a terminal the changes are shown and you are asked; elsewhere nothing is aske
 An undo is recorded like any change: kerf redo brings back what the last undo took.`
 
 func takeBack(p *program.Program, redo bool) *cobra.Command {
-	o := host.UndoOptions{Redo: redo}
+	c := changes.Choice{Redo: redo}
+	var o changes.UndoOptions
 	var asJSON, yes bool
 	cmd := &cobra.Command{Use: "undo [PATH ...]", Short: "Take back what the last turn changed", Long: undoLong,
 		Example: "  kerf undo --dry-run\n  kerf undo --turn 01a1 src/main.go\n  kerf redo"}
@@ -41,34 +42,53 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		o.Paths = args
 		if !asJSON && !yes && program.IsTerminal(p.Stdin) && program.IsTerminal(p.Stdout) {
-			o.Confirm = func(r protocol.UndoReport) (bool, error) { return confirmUndo(p, r) }
+			o.Confirm = func(r changes.Report) (bool, error) { return confirmUndo(p, r) }
 		}
-		report, err := h.Undo(cmd.Context(), o)
+		report, err := undo(cmd.Context(), h, c, args, o)
 		return tellUndo(p, report, err, asJSON, o.Confirm != nil)
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Turn, "turn", "", "the turn with this `id`, or the beginning of it; see kerf log")
-	f.StringVar(&o.Call, "call", "", "only the call with this `id`")
-	f.StringVar(&o.Session, "session", "", "of the session with this `id`; its workspace is used")
+	f.StringVar(&c.Turn, "turn", "", "the turn with this `id`, or the beginning of it; see kerf log")
+	f.StringVar(&c.Call, "call", "", "only the call with this `id`")
+	f.StringVar(&c.Session, "session", "", "of the session with this `id`; its workspace is used")
 	f.BoolVar(&o.DryRun, "dry-run", false, "show what would be done; write nothing")
 	f.BoolVar(&asJSON, "json", false, "print the report as JSON and ask nothing")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask on a terminal")
 	return cmd
 }
 
+// undo takes changes in the workspace of the working directory, or of a session,
+// back, or brings them back.
+func undo(ctx context.Context, h *host.Host, c changes.Choice, paths []string, o changes.UndoOptions) (changes.Report, error) {
+	root := workspace.Find(h.Config.Home, h.Config.Cwd)
+	if c.Session != "" {
+		if info, err := h.FindSession(c.Session); err == nil { // the ledger may know it anyway
+			c.Session, root = string(info.ID), cmp.Or(info.Cwd, root)
+		}
+	}
+	for _, path := range paths {
+		c.Paths = append(c.Paths, workspace.Real(h.Config.Cwd, path))
+	}
+	ws, err := h.OpenWorkspace(host.WorkspaceOptions{Root: root, Sandbox: protocol.SandboxFull})
+	if err != nil {
+		return changes.Report{}, err
+	}
+	defer ws.Close()
+	return ws.Changes().Undo(ctx, ws.Txn, c, o)
+}
+
 // tellUndo prints what was done and chooses the exit code.
-func tellUndo(p *program.Program, r protocol.UndoReport, err error, asJSON, shown bool) error {
+func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown bool) error {
 	switch {
-	case errors.Is(err, host.ErrNothing):
+	case errors.Is(err, changes.ErrNothing):
 		r.Problem = err.Error()
 		if asJSON {
-			return printUndoJSON(p, r)
+			return print.Line(p.Stdout, r)
 		}
 		fmt.Fprintln(p.Stdout, r.Problem)
 		return nil
-	case errors.Is(err, host.ErrDeclined):
+	case errors.Is(err, changes.ErrDeclined):
 		fmt.Fprintln(p.Stdout, err)
 		return program.Exit(1)
 	case err != nil:
@@ -76,7 +96,7 @@ func tellUndo(p *program.Program, r protocol.UndoReport, err error, asJSON, show
 	}
 	switch {
 	case asJSON:
-		if err := printUndoJSON(p, r); err != nil {
+		if err := print.Line(p.Stdout, r); err != nil {
 			return err
 		}
 	case r.Problem == "":
@@ -97,7 +117,7 @@ func tellUndo(p *program.Program, r protocol.UndoReport, err error, asJSON, show
 
 // undoText prints one line a file: results on standard output, what could not be
 // brought back on standard error too.
-func undoText(p *program.Program, r protocol.UndoReport) {
+func undoText(p *program.Program, r changes.Report) {
 	verb := map[bool]string{false: "undone", true: "redone"}[r.Redo]
 	if r.DryRun {
 		verb = "would be " + verb
@@ -116,33 +136,6 @@ func undoText(p *program.Program, r protocol.UndoReport) {
 	}
 }
 
-// UndoJSON is the report of an undo as --json prints it.
-type UndoJSON struct {
-	Redo    bool           `json:"redo"`
-	DryRun  bool           `json:"dry_run"`
-	What    string         `json:"what"`
-	Problem string         `json:"problem,omitempty"`
-	Files   []UndoFileJSON `json:"files"`
-	Diff    string         `json:"diff"`
-}
-
-// UndoFileJSON is one file of it.
-type UndoFileJSON struct {
-	Path    string `json:"path"`
-	Outcome string `json:"outcome"`
-	Note    string `json:"note,omitempty"`
-}
-
-func printUndoJSON(p *program.Program, r protocol.UndoReport) error {
-	out := UndoJSON{r.Redo, r.DryRun, r.What, r.Problem, []UndoFileJSON{}, r.Diff}
-	for _, f := range r.Files {
-		out.Files = append(out.Files, UndoFileJSON{f.Path, f.Outcome, f.Note})
-	}
-	enc := json.NewEncoder(p.Stdout)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(out)
-}
-
 // shortPath names a path below the working directory without it.
 func shortPath(p *program.Program, path string) string {
 	cwd, err := p.Cwd()
@@ -156,7 +149,7 @@ func shortPath(p *program.Program, path string) string {
 }
 
 // confirmUndo shows what would be done and asks.
-func confirmUndo(p *program.Program, r protocol.UndoReport) (bool, error) {
+func confirmUndo(p *program.Program, r changes.Report) (bool, error) {
 	fmt.Fprint(p.Stdout, print.Lines(r.Diff))
 	undoText(p, r)
 	fmt.Fprint(p.Stdout, "go on? [y/N] ")

@@ -20,6 +20,7 @@ import (
 	"kerf/internal/front/exec"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
+	"kerf/internal/work/changes/retention"
 )
 
 // execOptions are the flags of `kerf exec` and its subcommands.
@@ -143,7 +144,7 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 		Stdout: o.p.Stdout, Stderr: o.p.Stderr, Color: o.colored(errTTY), RawMessage: !program.IsTerminal(o.p.Stdout), Interrupts: signals,
 	})
 	if code == 0 {
-		h.CollectIfDue(ctx)
+		retention.CollectIfDue(ctx, h.Retention())
 	}
 	return program.Exit(code)
 }

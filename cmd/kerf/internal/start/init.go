@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/records"
 	"kerf/internal/front/exec"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
@@ -74,12 +75,7 @@ func (o *execOptions) initialise(ctx context.Context, dry bool) error {
 	case r.Error != nil:
 		return fmt.Errorf("AGENTS.md: %s", r.Error.Message)
 	}
-	diff, err := h.TurnDiff()
-	if err != nil {
-		return err
-	}
-	_, err = o.p.Stdout.Write(diff)
-	return err
+	return records.TurnDiff(h, o.p.Stdout)
 }
 
 // askFor has the model write the text, and shows its work on stderr.

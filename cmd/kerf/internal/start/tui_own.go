@@ -15,9 +15,11 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/records"
 	"kerf/internal/front/tui"
 	"kerf/internal/front/tui/ink"
 	"kerf/internal/host"
+	"kerf/internal/work/apply"
 )
 
 // ownLook gives the terminal UI the themes and keys of the user's own.
@@ -162,7 +164,8 @@ func applyElsewhere(ctx context.Context, p *program.Program, dir, session string
 		return "", "", err
 	}
 	var out, lines bytes.Buffer
-	err = h.Apply(ctx, host.ApplyOptions{Session: session, DryRun: dry, Out: &out, Err: &lines})
+	o := records.ApplyOptions{Options: apply.Options{Tool: "apply", DryRun: dry}, Session: session, Out: &out, Err: &lines}
+	err = o.Apply(ctx, h)
 	if dry {
 		diff, told = out.String(), lines.String()
 	} else {

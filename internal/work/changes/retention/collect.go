@@ -1,4 +1,4 @@
-package host
+package retention
 
 import (
 	"bufio"
@@ -15,10 +15,23 @@ import (
 	"github.com/gofrs/flock"
 
 	"kerf/internal/text/delta"
-	"kerf/internal/work/changes"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
 )
+
+// Options say what is collected.
+type Options struct {
+	Home string // KERF_HOME; the stores of its workspaces are collected
+	// Sessions is a directory whose .json and .jsonl files name contents that are
+	// still in use.
+	Sessions string
+	Keep     Policy
+	// MaxBytes bounds a store. Beyond it the oldest contents go although Keep wants
+	// them, but never those that are younger than Keep.Least or of the last turn.
+	// 0 is no bound.
+	MaxBytes int64
+	DryRun   bool // count only
+}
 
 // Collected is what a collection did in one workspace, or would do.
 type Collected struct {
@@ -31,12 +44,10 @@ type Collected struct {
 	Busy bool `json:"busy,omitempty"`
 }
 
-// Collect removes from the stores of all workspaces what neither the ledgers within
-// the retention of the configuration, nor sessions, nor unfinished transactions refer
-// to. Beyond backups.max_bytes the oldest goes too, but never what is younger than
-// min_retention_hours or belongs to the last turn.
-func (h *Host) Collect(ctx context.Context, dry bool) ([]Collected, error) {
-	dirs, err := os.ReadDir(filepath.Join(h.Config.Home, "workspaces"))
+// Collect removes from the stores of all workspaces what neither the ledgers, as
+// far as they are kept, nor sessions, nor unfinished transactions refer to.
+func Collect(ctx context.Context, o Options) ([]Collected, error) {
+	dirs, err := os.ReadDir(filepath.Join(o.Home, "workspaces"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -46,24 +57,24 @@ func (h *Host) Collect(ctx context.Context, dry bool) ([]Collected, error) {
 	now := time.Now()
 	var stores []*collection
 	for _, d := range dirs {
-		dir := filepath.Join(h.Config.Home, "workspaces", d.Name())
+		dir := filepath.Join(o.Home, "workspaces", d.Name())
 		if _, err := os.Stat(filepath.Join(dir, "store")); err != nil {
 			continue
 		}
-		c, err := h.collection(dir, now)
+		c, err := open(dir, o, now)
 		if err != nil {
 			return nil, err
 		}
 		stores = append(stores, c)
 	}
 	// The horizons are fixed by now: what is referred to from here on is younger.
-	used, err := h.usedBySessions(ctx)
+	used, err := usedIn(ctx, o.Sessions)
 	if err != nil {
 		return nil, err
 	}
 	var done []Collected
 	for _, c := range stores {
-		one, err := c.run(ctx, h.retention(), used, now, dry)
+		one, err := c.run(ctx, used, now)
 		if err != nil {
 			return done, err
 		}
@@ -80,9 +91,9 @@ const (
 )
 
 // CollectIfDue collects once a day, for a bounded time, so that stores do not grow
-// without end. Trouble is left to kerf gc to tell.
-func (h *Host) CollectIfDue(ctx context.Context) {
-	stamp := filepath.Join(h.Config.Home, "workspaces", "collected")
+// without end. Errors are left to kerf gc to tell.
+func CollectIfDue(ctx context.Context, o Options) {
+	stamp := filepath.Join(o.Home, "workspaces", "collected")
 	st, err := os.Stat(stamp)
 	if err == nil && time.Since(st.ModTime()) < collectEvery {
 		return
@@ -94,25 +105,19 @@ func (h *Host) CollectIfDue(ctx context.Context) {
 	_ = os.Chtimes(stamp, now, now) // writing nothing leaves the time as it was
 	ctx, cancel := context.WithTimeout(ctx, collectAtEnd)
 	defer cancel()
-	_, _ = h.Collect(ctx, false)
-}
-
-// retention is the configured one.
-func (h *Host) retention() changes.Retention {
-	b := h.Config.Backups
-	return changes.Retention{PerFile: b.MaxPerFile, Least: time.Duration(b.MinHours) * time.Hour, Most: time.Duration(b.MaxDays) * 24 * time.Hour}
+	_, _ = Collect(ctx, o)
 }
 
 // collection is the store of one workspace about to be collected.
 type collection struct {
+	Options
 	dir     string
 	store   *store.Store
 	ledger  *ledger.Ledger
 	horizon time.Time
-	most    int64 // bytes
 }
 
-func (h *Host) collection(dir string, now time.Time) (*collection, error) {
+func open(dir string, o Options, now time.Time) (*collection, error) {
 	s, err := store.Open(filepath.Join(dir, "store"))
 	if err != nil {
 		return nil, err
@@ -121,10 +126,10 @@ func (h *Host) collection(dir string, now time.Time) (*collection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &collection{dir, s, l, s.Horizon(now), h.Config.Backups.MaxBytes}, nil
+	return &collection{o, dir, s, l, s.Horizon(now)}, nil
 }
 
-func (c *collection) run(ctx context.Context, keep changes.Retention, used map[delta.Sum]bool, now time.Time, dry bool) (Collected, error) {
+func (c *collection) run(ctx context.Context, used map[delta.Sum]bool, now time.Time) (Collected, error) {
 	out := Collected{Workspace: c.root()}
 	lock := flock.New(filepath.Join(c.dir, "gc.lock"), flock.SetPermissions(0o600))
 	got, err := lock.TryLock()
@@ -136,7 +141,7 @@ func (c *collection) run(ctx context.Context, keep changes.Retention, used map[d
 		return out, nil
 	}
 	defer lock.Unlock()
-	kept, err := changes.Reader{Ledger: c.ledger, Images: c.store}.Retained(keep, now)
+	kept, err := c.Keep.retained(c.ledger, now)
 	if err != nil {
 		return out, err
 	}
@@ -157,7 +162,7 @@ func (c *collection) run(ctx context.Context, keep changes.Retention, used map[d
 		}
 		_, wanted := kept[o.Sum]
 		return (wanted || used[o.Sum]) && !over[o.Sum]
-	}, dry)
+	}, c.DryRun)
 	out.Objects, out.Bytes, out.Removed, out.RemovedBytes = swept.Objects, swept.Bytes, swept.Removed, swept.RemovedBytes
 	return out, err
 }
@@ -166,7 +171,7 @@ func (c *collection) run(ctx context.Context, keep changes.Retention, used map[d
 // oldest first.
 func (c *collection) over(firm, used, kept map[delta.Sum]bool) (map[delta.Sum]bool, error) {
 	all, err := c.store.Oldest()
-	if err != nil || c.most <= 0 {
+	if err != nil || c.MaxBytes <= 0 {
 		return nil, err
 	}
 	var wanted int64
@@ -177,7 +182,7 @@ func (c *collection) over(firm, used, kept map[delta.Sum]bool) (map[delta.Sum]bo
 	}
 	gone := map[delta.Sum]bool{}
 	for _, o := range all {
-		if wanted <= c.most {
+		if wanted <= c.MaxBytes {
 			break
 		}
 		if _, k := kept[o.Sum]; (k || used[o.Sum]) && !firm[o.Sum] && o.Time.Before(c.horizon) {
@@ -212,10 +217,10 @@ func (c *collection) root() string {
 	return strings.TrimSpace(string(b))
 }
 
-// usedBySessions are the contents that the records of all sessions name.
-func (h *Host) usedBySessions(ctx context.Context) (map[delta.Sum]bool, error) {
+// usedIn are the contents that the records of all sessions name.
+func usedIn(ctx context.Context, sessions string) (map[delta.Sum]bool, error) {
 	sums := map[delta.Sum]bool{}
-	err := filepath.WalkDir(h.SessionsDir(), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(sessions, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // deleted meanwhile, or no session yet
@@ -244,9 +249,7 @@ func sumsOf(path string, sums map[delta.Sum]bool) error {
 	r := bufio.NewReaderSize(f, 1<<16)
 	for {
 		line, err := r.ReadBytes('\n')
-		for _, s := range changes.SumsIn(line) {
-			sums[s] = true
-		}
+		sumsIn(line, func(s delta.Sum) { sums[s] = true })
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -1,0 +1,81 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"kerf/internal/work/txn"
+)
+
+// Report is what an undo or redo did, or would do when it was a dry run. With a
+// Problem nothing was written.
+type Report struct {
+	Redo    bool       `json:"redo"`
+	DryRun  bool       `json:"dry_run"`
+	What    string     `json:"what"` // what was taken back, in words
+	Problem string     `json:"problem,omitempty"`
+	Files   []FilePlan `json:"files"`
+	Diff    string     `json:"diff"`
+}
+
+// Report tells what a plan would do. Files that entries could not tell exactly are
+// reported as missing.
+func (r Reader) Report(p *Plan) (Report, error) {
+	d, err := r.Diff(p)
+	if err != nil {
+		return Report{}, err
+	}
+	report := Report{Redo: p.Redo, What: p.What, Problem: p.Problem, Files: append([]FilePlan{}, p.Files...), Diff: string(d)}
+	for _, g := range p.Gaps {
+		for _, what := range strings.Split(g, "; ") {
+			path, why, _ := strings.Cut(strings.TrimSuffix(what, ")"), " (")
+			if !slices.ContainsFunc(p.Files, func(f FilePlan) bool { return f.Path == path }) {
+				report.Files = append(report.Files, FilePlan{Path: path, Outcome: Missing, Note: why})
+			}
+		}
+	}
+	return report, nil
+}
+
+// UndoOptions say how an undo is done.
+type UndoOptions struct {
+	DryRun bool
+	// Confirm is asked before anything is written; nil asks nothing.
+	Confirm func(Report) (bool, error)
+}
+
+// ErrDeclined says that Confirm did not want it.
+var ErrDeclined = errors.New("nothing was changed")
+
+// Undo takes back what c names in the workspace w, or brings it back. The error is
+// ErrNothing when there is nothing to take back.
+func (r Reader) Undo(ctx context.Context, w *txn.Workspace, c Choice, o UndoOptions) (Report, error) {
+	nothing := Report{Redo: c.Redo, DryRun: o.DryRun, Files: []FilePlan{}}
+	plan, err := r.Plan(c, LookIn(w.Tree))
+	if err != nil {
+		return nothing, err
+	}
+	report, err := r.Report(plan)
+	if err != nil {
+		return nothing, err
+	}
+	report.DryRun = o.DryRun
+	if o.DryRun || report.Problem != "" {
+		return report, nil
+	}
+	if o.Confirm != nil {
+		if yes, err := o.Confirm(report); err != nil {
+			return report, err
+		} else if !yes {
+			return report, ErrDeclined
+		}
+	}
+	verb := "undo"
+	if c.Redo {
+		verb = "redo"
+	}
+	_, err = plan.Commit(ctx, w, txn.Origin{Tool: verb, Client: "kerf " + verb})
+	return report, err
+}
