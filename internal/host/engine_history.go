@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/workspace"
@@ -59,7 +60,7 @@ func (c *engineConn) undo(ctx context.Context, raw json.RawMessage) tool.Result 
 	if refused := arguments("undo", raw, &struct{}{}); refused != nil {
 		return tool.Fail(refused)
 	}
-	report, _ := c.exec.Undo(ctx, protocol.Undo{})
+	report := c.exec.Undo(ctx, turn.Undo{}).Report
 	switch {
 	case report.Problem == changes.ErrNothing.Error():
 		return tool.Fail(tool.Refuse(tool.NoChange, "%s", report.Problem))

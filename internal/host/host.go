@@ -272,7 +272,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		ho.Correct = &tools.Corrector{Asker: session.Asker{Client: client, Model: orElse(m.Model, set.Model)}}
 	}
 	around.Roots, around.Skills = ws.Roots, h.sessionSkills()
-	ho.View, ho.Roots, ho.Skills = &view.View{}, ws.Roots, around.Skills
+	ho.View, ho.Roots, ho.Skills, ho.Surroundings = &view.View{}, ws.Roots, around.Skills, around
 	exec := executor.New(ho)
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
 		Freeform: h.freeform(set.Model), CompactModel: h.Config.CompactModel, CacheKey: string(l.id)} // the client fits the tools to the model
@@ -283,12 +283,14 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 	required := h.required()
 	s := session.Start(session.Options{
 		ID: l.id, Settings: set, Provider: h.Config.ModelProvider, Resumed: l.state != nil && o.Fork == "", State: l.state,
-		Rollout: l.writer, Meta: l.meta, Dir: l.dir, Client: client, Prompt: fixed,
+		Rollout: l.writer, Meta: l.meta, Client: client, Prompt: fixed,
 		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
 		Limits: h.limits, Cost: h.cost, Budget: h.budget(),
-		Executor: exec, View: ho.View, Redact: ho.Redact, Hooks: ho.Hooks, Gather: around.Gather, Dirty: around.Dirty, Headless: o.Headless, Agents: h.agents(o, client, p, l.kin, exec),
-		Remotes:  executor.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: h.mcpApproval},
+		Executor: exec, View: ho.View, Redact: ho.Redact, Hooks: ho.Hooks, Background: exec, Dirty: around.Dirty, Headless: o.Headless, Agents: h.agents(o, client, p, l.kin, exec),
+		Serve: func(f executor.Front) {
+			exec.Serve(executor.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: h.mcpApproval}, f)
+		},
 		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), append(h.workspaceWarnings(ws, set.Sandbox), governed...)...),
 		Release:  func() { _ = ws.Close() },
 	})

@@ -225,8 +225,8 @@ func (h *Executor) load(img *delta.Image) *delta.Image {
 	return &full
 }
 
-// TurnDiff is the net change since it was last called, or nil if there was none.
-func (h *Executor) TurnDiff(ctx context.Context) *protocol.TurnDiff {
+// turnDiff is the net change since it was last called, or nil if there was none.
+func (h *Executor) turnDiff(ctx context.Context) *protocol.TurnDiff {
 	h.mu.Lock()
 	log := h.turn
 	h.turn = turnLog{}

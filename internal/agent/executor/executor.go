@@ -76,6 +76,8 @@ type Options struct {
 	Shell UserShell
 	// Seen is what the model of a resumed session last saw.
 	Seen map[string]history.Sight
+	// Surroundings are what the model is told before a turn; nil tells nothing.
+	Surroundings *Surroundings
 	// View is what the model has seen, shared with the session; nil begins one.
 	View *view.View
 	// Roots are the writable roots, which bound file tools where the sandbox mode
@@ -290,7 +292,7 @@ func (h *Executor) Grep(ctx context.Context, q tool.Query) ([]tool.Line, bool, e
 
 // Parallel reports whether a call may run beside others: tools that only read,
 // and commands that are known to.
-func (h *Executor) Parallel(c tool.Call) bool {
+func Parallel(c tool.Call) bool {
 	t, ok := tools.Lookup(c.Name)
 	if !ok {
 		return true

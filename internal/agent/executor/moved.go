@@ -1,11 +1,13 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 
 	"kerf/internal/agent/history"
+	"kerf/internal/agent/turn"
 	"kerf/internal/model"
 	"kerf/internal/text/delta"
 )
@@ -18,10 +20,25 @@ const (
 	movedAll   = 12_000  // bytes of all of them
 )
 
-// Changed tells of files that the model has in its context and that are no longer
+// Gather finds what the model is told before a turn: what is new around it, what was
+// undone, the news of the session, and files that changed.
+func (h *Executor) Gather(ctx context.Context, e turn.Gather, news []*model.Item) turn.Gathered {
+	h.begin(e.Turn)
+	var in turn.Gathered
+	if h.o.Surroundings != nil {
+		in = h.o.Surroundings.Gather(ctx, e)
+	}
+	in.Notices = append(append(in.Notices, h.takeNotes()...), news...)
+	if it := h.changed(); it != nil && e.Again == 0 {
+		in.Notices = append(in.Notices, it)
+	}
+	return in
+}
+
+// changed tells of files that the model has in its context and that are no longer
 // as it saw them, with short diffs; nil when there are none. Each change is told
 // once.
-func (h *Executor) Changed() *model.Item {
+func (h *Executor) changed() *model.Item {
 	var b strings.Builder
 	left := 0
 	for _, sight := range h.view.Recent(movedFiles) {

@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
+
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
-	"strings"
 )
 
 // Manner says how an action is carried out.

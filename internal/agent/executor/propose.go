@@ -3,14 +3,15 @@ package executor
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
-	"slices"
-	"strings"
 )
 
 // Propose asks the tool of c what it proposes.

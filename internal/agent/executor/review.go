@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+
 	"kerf/internal/agent/review"
 	"kerf/internal/protocol"
 	"kerf/internal/work/repo"

@@ -1,11 +1,12 @@
 package executor
 
 import (
-	"kerf/internal/agent/tool"
-	"kerf/internal/protocol"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kerf/internal/agent/tool"
+	"kerf/internal/protocol"
 )
 
 // inRoots keeps file tools inside the roots when the session was opened with

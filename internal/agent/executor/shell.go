@@ -2,12 +2,13 @@ package executor
 
 import (
 	"context"
+	"strings"
+	"time"
+
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
-	"strings"
-	"time"
 )
 
 // shellLimit ends a command of the user's own that nobody stopped.
@@ -17,6 +18,7 @@ const shellLimit = time.Hour
 // What it changed is found as for any other command.
 func (h *Executor) Shell(ctx context.Context, e turn.RunShell, l Live) turn.ShellDone {
 	began := time.Now()
+	h.begin(e.Turn)
 	live := h.veil(l.Show)
 	set := e.Settings
 	set.Sandbox, set.Approval = protocol.SandboxFull, protocol.PolicyNever

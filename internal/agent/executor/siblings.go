@@ -3,13 +3,14 @@ package executor
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
+
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
-	"slices"
-	"sync"
 )
 
 // family is what the hands of a session and of its sub-agents know of each other:
@@ -52,11 +53,11 @@ func (h *Executor) delegate(ctx context.Context, id protocol.CallID, a tool.Dele
 		return turn.Outcome{Text: text, Body: body}
 	}
 	body.Agents = r.Agents
-	return turn.Outcome{Text: r.Text, Success: true, Body: body, Changes: h.TakeMerged()}
+	return turn.Outcome{Text: r.Text, Success: true, Body: body, Changes: h.takeMerged()}
 }
 
-// Begin notes the turn that runs, for the ledger entries of sub-agents.
-func (h *Executor) Begin(t protocol.TurnID) {
+// begin notes the turn that runs, for the ledger entries of sub-agents.
+func (h *Executor) begin(t protocol.TurnID) {
 	h.famMu.Lock()
 	h.now = t
 	h.famMu.Unlock()

@@ -30,10 +30,10 @@ func reportUndo(r changes.Reader, p *changes.Plan) (protocol.UndoReport, error) 
 	return report, nil
 }
 
-// Undo takes changes of this session back, or brings them back, as op says. A
+// undoOp takes changes of this session back, or brings them back, as op says. A
 // report with a Problem means that nothing was done. The records are for the
 // rollout; the model is told with the next turn.
-func (h *Executor) Undo(ctx context.Context, op protocol.Undo) (protocol.UndoReport, []history.FileChange) {
+func (h *Executor) undoOp(ctx context.Context, op protocol.Undo) (protocol.UndoReport, []history.FileChange) {
 	c, t, id := h.choice(op), protocol.TurnID(""), protocol.CallID("")
 	if len(op.Hunks) > 0 {
 		// The edits taken back belong to the turn that made them, so that an undo of
@@ -47,8 +47,8 @@ func (h *Executor) Undo(ctx context.Context, op protocol.Undo) (protocol.UndoRep
 	return report, done.records
 }
 
-// Rewind takes back what this session did to files in a turn and after it.
-func (h *Executor) Rewind(ctx context.Context, t protocol.TurnID) (protocol.UndoReport, []history.FileChange) {
+// rewind takes back what this session did to files in a turn and after it.
+func (h *Executor) rewind(ctx context.Context, t protocol.TurnID) (protocol.UndoReport, []history.FileChange) {
 	report, done := h.takeBack(ctx, changes.Choice{Session: h.o.Origin.Session, Turn: string(t), Later: true}, false, "", "")
 	if report.Problem == "" {
 		h.tellLater(report)
@@ -229,8 +229,8 @@ func (h *Executor) tellLater(r protocol.UndoReport) {
 	h.mu.Unlock()
 }
 
-// Notes returns what the model is to be told of changes that were undone, once.
-func (h *Executor) Notes() []*model.Item {
+// takeNotes returns what the model is to be told of changes that were undone, once.
+func (h *Executor) takeNotes() []*model.Item {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var items []*model.Item
@@ -241,9 +241,15 @@ func (h *Executor) Notes() []*model.Item {
 	return items
 }
 
-// MarkTurn notes in the ledger that a turn ended without a change, so that it,
+// Settle finds out what the turn changed.
+func (h *Executor) Settle(ctx context.Context, e turn.Settle) turn.Settled {
+	h.markTurn(e.Turn)
+	return turn.Settled{Turn: e.Turn, Diff: h.turnDiff(ctx), Changes: h.takeMerged()}
+}
+
+// markTurn notes in the ledger that a turn ended without a change, so that it,
 // and not the one before it, is the last.
-func (h *Executor) MarkTurn(t protocol.TurnID) {
+func (h *Executor) markTurn(t protocol.TurnID) {
 	h.mu.Lock()
 	changed := len(h.turn.ours) > 0
 	h.mu.Unlock()
@@ -255,18 +261,18 @@ func (h *Executor) MarkTurn(t protocol.TurnID) {
 	_ = h.o.Work.Ledger.Append(e) // without it `kerf diff` shows the turn before
 }
 
-// TakeBack takes back one call or turn, or all turns since the oldest of e.Turns. An
+// Undo takes back one call or turn, or all turns since the oldest of e.Turns. An
 // undo that began is finished: half of it would help nobody.
-func (h *Executor) TakeBack(ctx context.Context, e turn.Undo) turn.Undone {
+func (h *Executor) Undo(ctx context.Context, e turn.Undo) turn.Undone {
 	in := turn.Undone{ID: e.ID}
 	ctx = context.WithoutCancel(ctx)
 	if n := len(e.Turns); n > 0 {
-		in.Report, in.Changes = h.Rewind(ctx, e.Turns[n-1])
+		in.Report, in.Changes = h.rewind(ctx, e.Turns[n-1])
 		if strings.HasPrefix(in.Report.Problem, "nothing to undo") {
 			in.Report.Problem = "" // the files are as they were; the conversation may still go back
 		}
 	} else {
-		in.Report, in.Changes = h.Undo(ctx, e.Op)
+		in.Report, in.Changes = h.undoOp(ctx, e.Op)
 	}
 	return in
 }

@@ -75,8 +75,8 @@ func conflicts(failed []patch.FileError, text []byte, dir string) string {
 	return strings.TrimPrefix(b.String(), "; ")
 }
 
-// TakeMerged returns the records of merges that are not in the rollout yet.
-func (h *Executor) TakeMerged() []history.FileChange {
+// takeMerged returns the records of merges that are not in the rollout yet.
+func (h *Executor) takeMerged() []history.FileChange {
 	h.famMu.Lock()
 	defer h.famMu.Unlock()
 	list := h.merged

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"kerf/internal/agent/executor"
 	"kerf/internal/agent/turn"
@@ -30,7 +28,7 @@ func (s *Session) start(e turn.Effect) bool {
 	case turn.RunReview:
 		s.spawn(e.Call, func(ctx context.Context) message { return s.review(ctx, e) })
 	case turn.Undo:
-		s.spawn(nil, func(ctx context.Context) message { return message{in: s.o.Executor.TakeBack(ctx, e)} })
+		s.spawn(nil, func(ctx context.Context) message { return message{in: s.o.Executor.Undo(ctx, e)} })
 	case turn.Kill:
 		s.kill(e.Process)
 	case turn.Forget:
@@ -87,13 +85,8 @@ func sleep(ctx context.Context, d time.Duration) {
 }
 
 func (s *Session) gather(ctx context.Context, e turn.Gather) message {
-	in := s.o.Gather(ctx, e)
+	in := s.o.Executor.Gather(ctx, e, s.news())
 	in.Turn, in.Again = e.Turn, e.Again
-	in.Notices = append(in.Notices, s.o.Executor.Notes()...)
-	in.Notices = append(in.Notices, s.news()...)
-	if it := s.o.Executor.Changed(); it != nil && e.Again == 0 {
-		in.Notices = append(in.Notices, it)
-	}
 	if e.Again == 0 {
 		s.greet(ctx, e, &in)
 	}
@@ -124,9 +117,9 @@ func (s *Session) settle(ctx context.Context, e turn.Settle) message {
 		return message{in: turn.Settled{Turn: e.Turn, GoOn: text}}
 	}
 	s.lastWords(ctx, e)
-	s.o.Executor.MarkTurn(e.Turn)
-	diff := s.o.Executor.TurnDiff(ctx)
-	return message{in: turn.Settled{Turn: e.Turn, Diff: diff, Changes: s.o.Executor.TakeMerged(), Note: s.endNews()}}
+	in := s.o.Executor.Settle(ctx, e)
+	in.Note = s.endNews()
+	return message{in: in}
 }
 
 // live is how a call reaches the session while it runs.
@@ -146,21 +139,6 @@ func (s *Session) forget(e turn.Forget) {
 		return
 	}
 	s.o.View.Rewind(e.Turns)
-}
-
-// titleOf makes a title of the first line of a prompt.
-func titleOf(text string) string {
-	text = strings.TrimSpace(text)
-	text, _, _ = strings.Cut(text, "\n")
-	const most = 80
-	if len(text) <= most {
-		return text
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
 }
 
 var _ protocol.Session = (*Session)(nil)

@@ -2,11 +2,12 @@ package session
 
 import (
 	"context"
+	"strings"
+
 	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/turn"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
-	"strings"
 )
 
 // greet lets hooks see the start of the session and what the user says. They may

@@ -46,7 +46,6 @@ type Options struct {
 	// Rollout is where records go; nil keeps none (ephemeral sessions).
 	Rollout *rollout.Writer
 	Meta    rollout.Metadata
-	Dir     string // directory of the rollout, "" when ephemeral
 
 	Client         model.Client
 	Prompt         prompt.Fixed
@@ -59,20 +58,19 @@ type Options struct {
 	Cost   func(model string, u protocol.Usage) float64
 	Budget turn.Budget
 
-	Executor *executor.Executor
+	Executor   Executor
+	Background Background
 	// View is what the model has seen, which the executor shares.
 	View *view.View
 	// Redact takes secrets out of the words of others; nil takes none.
 	Redact func([]byte) []byte
 	// Hooks watch the session and may object; nil has none.
 	Hooks *hooks.Set
-	// Gather finds what the model is told before a turn.
-	Gather func(ctx context.Context, e turn.Gather) turn.Gathered
 	// Dirty tells whether the work tree was dirty at the start, once that is known;
 	// nil knows nothing.
 	Dirty func() (dirty, known bool)
-	// Remotes are the MCP servers.
-	Remotes executor.Remotes
+	// Serve, when not nil, starts what asks and tells by itself: the MCP servers.
+	Serve func(executor.Front)
 	// Agents are the sub-agents it may have.
 	Agents Agents
 	// Headless sessions have nobody to ask.
@@ -87,7 +85,8 @@ type Session struct {
 	o    Options
 	core *turn.Core
 
-	team *team.Team
+	team    *team.Team
+	journal *journal // owned by the loop
 
 	inputs chan message
 	events chan protocol.Event
@@ -98,15 +97,12 @@ type Session struct {
 	done   chan struct{}
 
 	// Owned by the loop.
-	stops    map[any]context.CancelFunc // by round (int), timer, CallID
-	seq      uint64
-	began    time.Time // of the running turn
-	turnID   protocol.TurnID
-	greeted  atomic.Bool        // the hooks of the start have run
-	storage  error              // why records cannot be written, told once
-	metaDue  bool               // metadata.json is behind
-	metaMade bool               // it was written once
-	running  []protocol.Process // as last told
+	stops   map[any]context.CancelFunc // by round (int), timer, CallID
+	seq     uint64
+	began   time.Time // of the running turn
+	turnID  protocol.TurnID
+	greeted atomic.Bool        // the hooks of the start have run
+	running []protocol.Process // as last told
 	// Questions asked beside the core, by id.
 	questions map[protocol.ApprovalID]*question
 	asked     int
@@ -133,7 +129,7 @@ func Start(o Options) *Session {
 	s := &Session{o: o, inputs: make(chan message, queue),
 		events: make(chan protocol.Event), ctx: ctx, cancel: cancel, done: make(chan struct{}),
 		stops: map[any]context.CancelFunc{}}
-	s.core = turn.New(turn.Options{Settings: o.Settings, Parallel: o.Executor.Parallel,
+	s.core = turn.New(turn.Options{Settings: o.Settings, Parallel: executor.Parallel,
 		RequestRetries: o.RequestRetries, StreamRetries: o.StreamRetries, Window: o.Window,
 		Limits: o.Limits, Cost: o.Cost, Budget: o.Budget}, o.State)
 	if o.State != nil {
@@ -141,7 +137,12 @@ func Start(o Options) *Session {
 			s.o.View.Record(r)
 		}
 	}
-	o.Executor.Serve(o.Remotes, executor.Front{Ask: s.Ask, Tell: s.say})
+	s.journal = &journal{rollout: o.Rollout, meta: o.Meta, dirty: o.Dirty, warn: func(text string) {
+		s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Warning{Message: text}})
+	}}
+	if o.Serve != nil {
+		o.Serve(executor.Front{Ask: s.Ask, Tell: s.say})
+	}
 	s.register()
 	s.outbox = newOutbox()
 	go s.outbox.pump(s.events)
@@ -252,10 +253,7 @@ func (s *Session) step(m message) bool {
 		more = s.start(e) && more
 	}
 	s.tellProcesses(m.in)
-	if !s.metaMade && s.o.Meta.Title != "" {
-		s.metaMade = true
-		s.saveMeta() // the request is on its way by now
-	}
+	s.journal.begin() // the request is on its way by now
 	return more
 }
 
@@ -275,87 +273,21 @@ func (s *Session) open() {
 func (s *Session) close() {
 	s.team.Close()
 	s.o.Executor.Close()
-	if s.o.Rollout != nil {
-		s.saveMeta()
-		_ = s.o.Rollout.Close()
-	}
+	s.journal.close()
 	if s.o.Release != nil {
 		s.o.Release()
 	}
 	s.outbox.close()
 }
 
-// write makes records durable. A full disk does not end the turn: the writer
-// keeps what it could not write, and the user is told once.
+// write makes records durable, before anything that follows from them.
 func (s *Session) write(records []history.Record) {
-	if len(records) == 0 {
-		return
-	}
 	for _, r := range records {
-		s.observe(r)
-	}
-	if s.o.Rollout == nil {
-		return
-	}
-	entries := make([]rollout.Entry, len(records))
-	for i, r := range records {
-		entries[i] = rollout.Entry{Type: r.Type(), Body: s.slim(r)}
-	}
-	err := s.o.Rollout.Append(entries...)
-	if err != nil && s.storage == nil {
-		s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Warning{Message: fmt.Sprintf("the session cannot be saved at the moment: %v", err)}})
-	}
-	s.storage = err
-}
-
-// observe keeps the metadata true.
-func (s *Session) observe(r history.Record) {
-	switch r := r.(type) {
-	case history.TurnContext:
-		s.o.Meta.Turns++
-		s.o.Meta.Model = r.Settings.Model
-	case history.UserInput:
-		if s.o.Meta.Title == "" && !r.Marker {
-			s.o.Meta.Title = titleOf(r.Text)
-		}
-	case history.TokenUsage:
-		s.o.Meta.Tokens += r.Usage.Total()
-	case history.EventRecord:
-		if r.What != history.Renamed {
-			return
-		}
-		s.o.Meta.Title = r.Message
-	case history.ToolCall:
-		s.o.View.Record(r)
-		return
-	case history.AssistantMessage:
-		if r.Plan != "" {
-			s.savePlan(r.Plan)
-		}
-		return
-	default:
-		return
-	}
-	s.metaDue = true
-}
-
-// saveMeta brings metadata.json up to date. It only ever repeats what the
-// rollout knows, so it may lag behind.
-func (s *Session) saveMeta() {
-	if s.o.Rollout == nil || !s.metaDue {
-		return
-	}
-	s.metaDue = false
-	s.o.Meta.Updated = time.Now().UTC()
-	if s.o.Dirty != nil {
-		if d, known := s.o.Dirty(); known {
-			s.o.Meta.Git.Dirty = d
+		if call, ok := r.(history.ToolCall); ok {
+			s.o.View.Record(call)
 		}
 	}
-	if err := s.o.Rollout.SaveMetadata(s.o.Meta); err != nil && s.storage == nil {
-		s.storage = err
-		s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Warning{Message: fmt.Sprintf("the session cannot be saved at the moment: %v", err)}})
-	}
+	s.journal.write(records)
 }
 
 // tell lets an event out.
@@ -365,36 +297,15 @@ func (s *Session) tell(t turn.Told) {
 	switch m := t.Msg.(type) {
 	case protocol.TurnStarted:
 		s.began, s.turnID = now, t.Turn
-		s.o.Executor.Begin(t.Turn)
 	case protocol.TurnCompleted:
 		m.Duration = now.Sub(s.began)
 		t.Msg = m
-		s.turnOver()
+		s.journal.sync()
 	case protocol.TurnFailed, protocol.TurnAborted:
-		s.turnOver()
+		s.journal.sync()
 	}
 	s.seq++
 	s.outbox.put(protocol.Event{Seq: s.seq, Turn: t.Turn, Submission: t.Submission, Time: now, Msg: t.Msg})
-}
-
-// savePlan keeps the plan beside the rollout, for people.
-func (s *Session) savePlan(plan string) {
-	if s.o.Rollout == nil {
-		return
-	}
-	if err := s.o.Rollout.SavePlan(plan); err != nil {
-		s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Warning{Message: fmt.Sprintf("the plan cannot be saved: %v", err)}})
-	}
-}
-
-// turnOver brings the session's files up to date; the rollout reaches the disk
-// before the end of the turn is told.
-func (s *Session) turnOver() {
-	if s.o.Rollout == nil {
-		return
-	}
-	s.saveMeta()
-	_ = s.o.Rollout.Sync()
 }
 
 // jitter spreads d by a tenth to either side, so that clients do not retry in
