@@ -71,7 +71,7 @@ func BenchmarkOpenLongSession(b *testing.B) {
 	}
 	for b.Loop() {
 		s := unopened(b, 120, 40, func(o *Options) { o.Open.Resume = "long" })
-		s.m.replay(turns)
+		s.m.shown.Replay(turns)
 		s.m.paint(true)
 	}
 }
@@ -80,7 +80,7 @@ func BenchmarkOpenLongSession(b *testing.B) {
 func BenchmarkTranscript(b *testing.B) {
 	s := story(b, 120, 40)
 	for i := range 10_000 {
-		s.m.store.add(protocol.Item{ID: protocol.ItemID(fmt.Sprint(i)), Body: answer("A paragraph of an **answer** with `code`.")})
+		s.m.shown.Transcript.Add(protocol.Item{ID: protocol.ItemID(fmt.Sprint(i)), Body: answer("A paragraph of an **answer** with `code`.")})
 	}
 	for b.Loop() {
 		s.keys("ctrl+t", "pgup", "q")

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -68,7 +69,7 @@ func (f *fakeSessions) Open(_ context.Context, o protocol.OpenOptions) (protocol
 		return nil, f.fail
 	}
 	f.opened = append(f.opened, o)
-	s := &fakeSession{id: protocol.SessionID("0192-0000-session-" + number(len(f.opened))), events: make(chan protocol.Event)}
+	s := &fakeSession{id: protocol.SessionID("0192-0000-session-" + strconv.Itoa(len(f.opened))), events: make(chan protocol.Event)}
 	if o.Resume != "" {
 		s.id = protocol.SessionID(o.Resume)
 	}
@@ -147,7 +148,7 @@ func (d *fakeDesk) Check(context.Context) ([]protocol.Check, error)            {
 func story(t testing.TB, width, height int, change ...func(*Options)) *bench {
 	b := unopened(t, width, height, change...)
 	b.run(b.m.Init())
-	b.event("", protocol.SessionStarted{Session: b.m.id, Settings: protocol.Settings{Model: "test-model", Effort: "medium",
+	b.event("", protocol.SessionStarted{Session: b.m.session.ID, Settings: protocol.Settings{Model: "test-model", Effort: "medium",
 		Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace, Cwd: "/work/project"}, Provider: "script"})
 	return b
 }

@@ -7,19 +7,14 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/composer"
 	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/panels"
 	"kerf/internal/protocol"
 )
-
-type cmd = tea.Cmd
 
 const (
 	// twice is how soon a second ctrl+c or esc has to follow the first.
 	twice = time.Second
-	// chipSize and chipLines say from where on pasted text is shown as a chip.
-	chipSize  = 1000
-	chipLines = 10
 	// maxPaste bounds what is taken of one paste.
 	maxPaste = 16 << 20
 	// brokenTime is how long keys are ignored after what looks like the head of a
@@ -28,7 +23,7 @@ const (
 )
 
 // key takes a key press.
-func (m *Model) key(k tea.KeyPressMsg) cmd {
+func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	name, text := keyName(k)
 	now := m.now()
 	if broken(name) {
@@ -39,49 +34,44 @@ func (m *Model) key(k tea.KeyPressMsg) cmd {
 		m.quiet = now.Add(brokenTime / 3)
 		return nil
 	}
+	last := m.lastKey
 	defer func() { m.lastKey = now }()
-	if o := m.top(); o != nil {
-		c, stay := o.key(m, name, text)
+	if p := m.top(); p != nil {
+		c, stay := p.Key(panels.Key{Name: name, Text: text, At: now, Last: last})
 		if !stay {
-			m.closeOverlay(o)
+			m.closePanel(p)
 		}
 		if m.exit.closing {
 			return tea.Quit
 		}
-		if p, ok := m.top().(*picker); ok && p.preview != nil {
-			c = tea.Batch(c, m.preview(p))
-		}
-		return c
+		return tea.Batch(c, m.preview())
 	}
-	if name = m.o.Keymap.means(name); name == "" {
+	if name = m.o.Keymap.Means(name); name == "" {
 		return nil
 	}
 	if m.armed.key != "" && (m.armed.key != name || now.After(m.armed.until)) {
 		m.armed = armed{}
 	}
-	if m.menu.open() {
-		if c, done := m.menuKey(name); done {
-			return c
+	if m.input.Completing() {
+		switch done, send := m.input.CompletionKey(name); {
+		case send:
+			return m.enter(false)
+		case done:
+			return nil
 		}
 	}
-	c, edited := m.composerKey(name, text)
-	if edited {
-		c = tea.Batch(c, m.refreshMenu())
-	}
-	return c
+	return m.writingKey(name, text)
 }
 
-// closeOverlay closes an overlay; approvals leave by being answered.
-func (m *Model) closeOverlay(o overlay) {
-	for i := len(m.overlays) - 1; i >= 0; i-- {
-		if m.overlays[i] == o {
-			m.overlays = append(m.overlays[:i:i], m.overlays[i+1:]...)
+// closePanel closes a panel; questions leave by being answered.
+func (m *Model) closePanel(p panels.Panel) {
+	for i := len(m.panels) - 1; i >= 0; i-- {
+		if m.panels[i] == p {
+			m.panels = append(m.panels[:i:i], m.panels[i+1:]...)
 			return
 		}
 	}
 }
-
-func (m *Model) push(o overlay) { m.overlays = append(m.overlays, o) }
 
 // keyName names a key and the text it types, if any.
 func keyName(k tea.KeyPressMsg) (name, text string) {
@@ -114,168 +104,84 @@ func broken(name string) bool {
 	return false
 }
 
-// composerKey edits, or acts on what is written.
-func (m *Model) composerKey(name, text string) (c cmd, edited bool) {
-	if m.o.Vi && m.viKey(name, text) {
-		return nil, !m.vi.Normal
+// writingKey takes a key while a message is written: it acts, edits, or types.
+func (m *Model) writingKey(name, text string) tea.Cmd {
+	if taken, edited := m.input.ViKey(name, text); taken {
+		if edited {
+			return m.input.Complete()
+		}
+		return nil
 	}
-	if c, ok := m.deedKey(name); ok {
-		return c, false
+	if c, ok := m.actionKey(name); ok {
+		return c
 	}
-	if m.editKey(name) {
-		return nil, true
+	switch {
+	case m.input.EditKey(name):
+	case text != "":
+		m.shown.Composer.Insert(text)
+	default:
+		return nil
 	}
-	if text != "" {
-		m.comp.Insert(text)
-		return nil, true
-	}
-	return nil, false
+	return m.input.Complete()
 }
 
-// viKey gives a key to vi. The marks of commands begin a command also in normal
-// mode, where an empty composer has nothing to move in, and esc beyond normal mode
-// is Kerf's.
-func (m *Model) viKey(name, text string) bool {
-	if m.vi.Normal && m.comp.Empty() && strings.ContainsAny(text, "/@!") && text != "" {
-		m.vi = composer.Vi{}
-		return false
-	}
-	if m.vi.Normal && (text == "j" || text == "k") {
-		m.vertical(map[string]int{"j": 1, "k": -1}[text])
-		return true
-	}
-	return m.vi.Key(&m.comp, name, text)
-}
-
-// deedKey handles the keys that do something beside editing.
-func (m *Model) deedKey(name string) (c cmd, ok bool) {
+// actionKey handles the keys that do something beside editing.
+func (m *Model) actionKey(name string) (c tea.Cmd, ok bool) {
 	switch name {
 	case "enter":
 		return m.enter(false), true
 	case "tab":
-		if m.busy() {
+		if m.shown.Running {
 			return m.enter(true), true
 		}
-		return m.openMenu(), true
+		return m.input.OpenCompletions(), true
 	case "esc":
 		return m.escape(), true
 	case "ctrl+c":
 		return m.clear(), true
 	case "ctrl+d":
-		if m.comp.Empty() {
+		if m.shown.Composer.Empty() {
 			return m.quit(), true
 		}
-		m.comp.Delete()
+		m.shown.Composer.Delete()
 	case "ctrl+l":
 		return func() tea.Msg { return repaintMsg{} }, true
 	case "ctrl+r":
-		m.push(m.searchHistory())
+		m.push(m.input.Search())
 	case "ctrl+g":
-		return m.editExternally(), true
+		return m.editMessage(), true
 	case "ctrl+t":
-		m.push(m.transcriptPager())
+		m.push(m.transcriptPage())
 	case "ctrl+o":
-		m.push(m.lastPager())
+		m.push(m.lastShortenedPage())
 	case "ctrl+v", "alt+v":
 		return m.pasteImage(), true
 	case "shift+tab":
-		return m.togglePlan(), true
+		return togglePlan(m), true
 	case "ctrl+z":
 		m.release(true)
 		return tea.Suspend, true
 	case "f1":
-		m.push(m.helpPager())
+		m.push(helpPage(m.input.Prompts))
 	case "alt+a":
 		m.nextAgent()
-	case "pgup", "pgdown":
-		m.turnPage(name)
+	case "pgup":
+		m.scrollback.Scroll(max(m.height/2, 1), m.height)
+	case "pgdown":
+		m.scrollback.Scroll(-max(m.height/2, 1), m.height)
 	default:
 		return nil, false
 	}
 	return nil, true
 }
 
-// editKey handles the keys that edit.
-func (m *Model) editKey(name string) bool {
-	c := &m.comp
-	switch name {
-	case "backspace", "shift+backspace":
-		c.Backspace()
-	case "delete":
-		c.Delete()
-	case "left", "ctrl+b":
-		c.Left()
-	case "right", "ctrl+f":
-		c.Right()
-	case "alt+left", "ctrl+left", "alt+b":
-		c.WordLeft()
-	case "alt+right", "ctrl+right", "alt+f":
-		c.WordRight()
-	case "home", "ctrl+a":
-		c.Home()
-	case "end", "ctrl+e":
-		c.End()
-	case "up", "ctrl+p":
-		m.vertical(-1)
-	case "down", "ctrl+n":
-		m.vertical(1)
-	case "ctrl+k":
-		c.KillLine(true)
-	case "ctrl+u":
-		c.KillLine(false)
-	case "ctrl+w", "alt+backspace", "ctrl+backspace":
-		c.KillWord(false)
-	case "alt+d", "ctrl+delete":
-		c.KillWord(true)
-	case "ctrl+y":
-		c.Yank()
-	case "ctrl+_", "ctrl+/", "ctrl+shift+-", "ctrl+-":
-		c.Undo()
-	case "alt+/", "ctrl+shift+z":
-		c.Redo()
-	case "shift+enter", "alt+enter", "ctrl+j", "ctrl+enter":
-		c.Insert("\n")
-	default:
-		return false
-	}
-	return true
-}
-
-// vertical moves the caret, or at the edge goes through what was said before.
-func (m *Model) vertical(by int) {
-	if m.comp.Vertical(by, max(m.width-4, 2)) {
-		return
-	}
-	to := m.pastAt + by
-	if to < 0 || to > len(m.past) {
-		return
-	}
-	if m.pastAt == len(m.past) {
-		m.draft = m.comp.Text()
-	}
-	m.pastAt = to
-	if to == len(m.past) {
-		m.comp.Set(m.draft)
-		return
-	}
-	m.comp.Set(m.past[to])
-}
-
 // enter submits what is written; queue makes it wait for the turn to end.
-func (m *Model) enter(queue bool) cmd {
-	text := m.comp.Value()
-	images := m.comp.Images()
-	if strings.TrimSpace(text) == "" && len(images) == 0 {
+func (m *Model) enter(queue bool) tea.Cmd {
+	c := &m.shown.Composer
+	if strings.TrimSpace(c.Value()) == "" && len(c.Images()) == 0 || !queue && m.input.Continues() {
 		return nil
 	}
-	if strings.HasSuffix(m.comp.Text(), `\`) && !queue && m.comp.Caret() == len(m.comp.Text()) {
-		m.comp.Backspace()
-		m.comp.Insert("\n")
-		return nil
-	}
-	m.remember(text)
-	m.comp.Clear()
-	m.menu, m.vi = menu{}, composer.Vi{}
+	text, images := m.input.Take()
 	if m.sess == nil && !strings.HasPrefix(text, "/quit") {
 		m.early = append(m.early, early{text, images})
 		return nil
@@ -290,7 +196,7 @@ type early struct {
 }
 
 // carryOut does what was written: a command, a shell command, or a message.
-func (m *Model) carryOut(text string, images []string, queue bool) cmd {
+func (m *Model) carryOut(text string, images []string, queue bool) tea.Cmd {
 	switch {
 	case strings.HasPrefix(text, "/") && len(images) == 0:
 		if c, ok := m.slash(text); ok {
@@ -303,7 +209,7 @@ func (m *Model) carryOut(text string, images []string, queue bool) cmd {
 }
 
 // say sends a message.
-func (m *Model) say(text string, images []string, queue bool) cmd {
+func (m *Model) say(text string, images []string, queue bool) tea.Cmd {
 	items := []protocol.Input{}
 	if strings.TrimSpace(text) != "" {
 		items = append(items, protocol.Input{Text: text})
@@ -311,37 +217,22 @@ func (m *Model) say(text string, images []string, queue bool) cmd {
 	for _, url := range images {
 		items = append(items, protocol.Input{ImageURL: url})
 	}
-	return m.toAgent(protocol.UserInput{Items: items, Queue: queue && m.busy()})
+	return m.toAgent(protocol.UserInput{Items: items, Queue: queue && m.shown.Running})
 }
 
-// remember keeps a message in the history.
-func (m *Model) remember(text string) {
-	if n := len(m.past); text != "" && len(text) <= chipSize*20 && (n == 0 || m.past[n-1] != text) {
-		m.past = append(m.past, text)
-		if m.o.History != nil {
-			m.o.History.Add(text)
-		}
-	}
-	m.pastAt, m.draft = len(m.past), ""
-}
-
-// escape interrupts a turn, or, twice, opens the rewind picker.
-func (m *Model) escape() cmd {
-	if m.busy() {
+// escape interrupts a turn, or, twice, opens the list of earlier messages.
+func (m *Model) escape() tea.Cmd {
+	switch {
+	case m.shown.Running:
 		m.armed = armed{}
 		return m.toAgent(protocol.Interrupt{})
-	}
-	if !m.comp.Empty() {
+	case !m.shown.Composer.Empty() || !m.again("esc"):
+		return nil
+	case m.viewing != "":
+		m.look("")
 		return nil
 	}
-	if m.again("esc") {
-		if m.viewing != "" {
-			m.look("")
-			return nil
-		}
-		return m.rewindPanel()
-	}
-	return nil
+	return rewind(m, "")
 }
 
 // again reports whether a key came twice; the first time it arms it.
@@ -356,15 +247,13 @@ func (m *Model) again(key string) bool {
 }
 
 // clear empties the composer, interrupts, or, twice, leaves.
-func (m *Model) clear() cmd {
+func (m *Model) clear() tea.Cmd {
 	switch {
-	case !m.comp.Empty():
-		m.remember(m.comp.Value())
-		m.comp.Clear()
-		m.menu = menu{}
+	case !m.shown.Composer.Empty():
+		m.input.Clear()
 	case m.again("ctrl+c"):
 		return m.quit()
-	case m.busy():
+	case m.shown.Running:
 		return tea.Batch(m.toAgent(protocol.Interrupt{}), m.later(twice, frameMsg{}))
 	default:
 		return m.later(twice, frameMsg{})
@@ -372,37 +261,21 @@ func (m *Model) clear() cmd {
 	return nil
 }
 
-// paste takes pasted text: to the overlay if it wants text, else as text or chip.
-func (m *Model) paste(text string) cmd {
+// paste takes pasted text: to the panel if it wants text, else into the message.
+func (m *Model) paste(text string) tea.Cmd {
 	if len(text) > maxPaste {
 		m.notice(ink.Warn, fmt.Sprintf("only the first %d bytes of the paste were taken", maxPaste))
 		text = text[:maxPaste]
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\uFFFD")
-	if o := m.top(); o != nil {
-		if p, ok := o.(interface{ paste(text string) }); ok {
-			p.paste(text)
+	if top := m.top(); top != nil {
+		if p, ok := top.(interface{ Paste(text string) }); ok {
+			p.Paste(text)
 		}
 		return nil
 	}
-	if c, ok := m.dropped(text); ok {
-		return c
-	}
-	lines := strings.Count(text, "\n") + 1
-	if len(text) >= chipSize || lines > chipLines {
-		m.comp.InsertChip(composer.Chip{Label: fmt.Sprintf("Pasted #%d: %s, %s", m.comp.Chips()+1, plural(lines, "line"), sizeText(len(text))), Text: text})
+	if m.input.AttachFile(text, m.session.Settings.Cwd) {
 		return nil
 	}
-	m.comp.Insert(text)
-	return m.refreshMenu()
-}
-
-func sizeText(n int) string {
-	switch {
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
-	case n >= 10<<10:
-		return fmt.Sprintf("%d KB", n>>10)
-	}
-	return fmt.Sprintf("%d bytes", n)
+	return m.input.Paste(text)
 }

@@ -3,13 +3,19 @@ package tui
 import (
 	"context"
 	"os/exec"
+	"strconv"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/composer"
+	"kerf/internal/front/tui/approval"
+	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/input"
+	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/screen"
+	"kerf/internal/front/tui/status"
+	"kerf/internal/front/tui/terminal"
 	"kerf/internal/protocol"
 )
 
@@ -27,66 +33,50 @@ type Model struct {
 	later func(time.Duration, tea.Msg) tea.Cmd
 	// listening is off in tests that hand over the events themselves.
 	listening bool
+	tty       *terminal.Terminal
+	away      bool      // the terminal is not ours at the moment
+	taken     time.Time // when it was taken back last
+	runner    func(*exec.Cmd, func(error) tea.Msg) tea.Cmd
 
 	width, height int
 	theme         string
 	dark          bool
-	depth         ink.Depth
 	pal           *ink.Palette
 	focused       bool
+	painted       time.Time
+	ticking       bool // a frame is due
+	clocking      bool // the clock of a running turn ticks
+	spin          int
+	scrollback    screen.Scrollback // of the alternate screen
 
-	sess     protocol.Session
-	gen      int // counts sessions, so that messages of an old one are known
-	id       protocol.SessionID
-	settings protocol.Settings
-	title    string
-	branch   string
-	warned   map[string]bool
+	sess    protocol.Session
+	gen     int // counts sessions, so that messages of an old one are known
+	session status.Session
+	// conversations are those of the session, by "", and of its sub-agents; shown is
+	// the one that is looked at, of the agent viewing.
+	conversations map[protocol.SessionID]*conversation.Conversation
+	shown         *conversation.Conversation
+	viewing       protocol.SessionID
+	warned        map[string]bool
+	beforePlan    protocol.ApprovalPolicy // what shift+tab goes back to
 
-	lane                                  // the conversation that is looked at
-	viewing  protocol.SessionID           // whose it is, empty for the session's own
-	lanes    map[protocol.SessionID]*lane // the others
-	past     []string                     // what was said before, oldest first
-	pastAt   int                          // where up and down are in it, len(past) when nowhere
-	draft    string
-	menu     menu
-	overlays []overlay
-	asking   []*approval
-	lastKey  time.Time
-	quiet    time.Time // until when keys may be the rest of a broken sequence
-	armed    armed
-
-	vi composer.Vi
-	// finding says that files are being found for the menu.
-	finding bool
-	early   []early // sent before there was a session
-	limits  map[string]string
-	procs   []protocol.Process
-	agents  []protocol.Agent
-	mcp     []protocol.Server
-
-	known      []protocol.Prompt
-	beforePlan protocol.ApprovalPolicy // what shift+tab goes back to
-	glimpse    map[protocol.SessionID][]protocol.PastTurn
-	page       page
-	pageUp     int
-	tty        *terminal
-	away       bool      // the terminal is not ours at the moment
-	taken      time.Time // when it was taken back last
-	runner     func(*exec.Cmd, func(error) tea.Msg) tea.Cmd
+	input     *input.Input
+	early     []early // sent before there was a session
+	panels    []panels.Panel
+	questions []*approval.Question
+	armed     armed
+	lastKey   time.Time
+	quiet     time.Time // until when keys may be the rest of a broken sequence
+	listed    []protocol.SessionInfo
+	previews  map[protocol.SessionID][]protocol.PastTurn
 
 	outbox  []protocol.Submission
 	sending bool
 	lastOp  protocol.Op
 	serial  int
 
-	painted  time.Time
-	ticking  bool // a frame is due
-	clocking bool // the clock of a running turn ticks
-	spin     int
-	exit     exit
-	resumed  bool
-	err      error
+	exit exit
+	err  error
 }
 
 // exit is how the program is going to end.
@@ -100,21 +90,6 @@ type exit struct {
 type armed struct {
 	key   string
 	until time.Time
-}
-
-// turnState is what is known of the running turn.
-type turnState struct {
-	id      protocol.TurnID
-	running bool
-	since   time.Time
-	usage   protocol.Usage
-}
-
-// turnMark is a turn that can be gone back to.
-type turnMark struct {
-	id   protocol.TurnID
-	text string
-	at   time.Time
 }
 
 // Messages that commands send back.
@@ -137,7 +112,7 @@ type (
 		role ink.Role
 		text string
 	}
-	runMsg     struct{ fn func(*Model) tea.Cmd }
+	runMsg     struct{ fn func() tea.Cmd }
 	closeMsg   struct{}
 	repaintMsg struct{}
 	crashMsg   struct{ text string }
@@ -145,23 +120,23 @@ type (
 
 // newModel makes the model; nothing is opened or drawn yet.
 func newModel(o Options, scr *screen.Screen) *Model {
-	m := &Model{o: o, scr: scr, now: time.Now, listening: true, dark: true, focused: true, theme: o.Theme,
-		warned: map[string]bool{}, lanes: map[protocol.SessionID]*lane{}}
+	m := &Model{o: o, scr: scr, now: time.Now, listening: true, dark: o.Dark, focused: true,
+		warned: map[string]bool{}, session: status.Session{Price: o.Price, Home: o.env("HOME")}}
 	m.later = func(d time.Duration, msg tea.Msg) tea.Cmd {
 		return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 	}
-	if o.History != nil {
-		m.past = o.History.Load()
-	}
-	m.pastAt = len(m.past)
-	m.depth = o.Depth
-	m.dark = o.Dark
-	m.paletteNow()
+	m.shown = conversation.New(conversation.Options{Format: m.format, Cost: m.session.Cost,
+		Now: func() time.Time { return m.now() }})
+	m.conversations = map[protocol.SessionID]*conversation.Conversation{"": m.shown}
+	m.input = input.New(input.Options{History: o.History, Vi: o.Vi, Commands: commandChoices(), NeedsWords: "rename",
+		Files: m.files()}, &m.shown.Composer)
+	m.setTheme(o.Theme)
 	return m
 }
 
-func (m *Model) paletteNow() {
-	name := m.theme
+// setTheme has everything drawn in a theme from now on.
+func (m *Model) setTheme(name string) {
+	m.theme = name
 	if name == "" || name == "auto" {
 		name = "light"
 		if m.dark {
@@ -169,10 +144,10 @@ func (m *Model) paletteNow() {
 		}
 	}
 	if t, ok := m.o.Themes[name]; ok {
-		m.pal = t.Palette(m.depth)
+		m.pal = t.Palette(m.o.Depth)
 		return
 	}
-	m.pal = ink.New(name, m.depth)
+	m.pal = ink.New(name, m.o.Depth)
 }
 
 // Init asks for trust where that is open, then opens the session, or the list to
@@ -184,7 +159,7 @@ func (m *Model) Init() tea.Cmd {
 	return m.openFirst()
 }
 
-// View is empty: the model draws by itself, see paint.
+// View is empty: the model draws by itself, see paint and doc/adr/0004.
 func (m *Model) View() tea.View { return tea.View{} }
 
 // Update takes a message, and draws what changed.
@@ -205,7 +180,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.BackgroundColorMsg:
 		if m.o.Theme == "" || m.o.Theme == "auto" {
 			m.dark = msg.IsDark()
-			m.paletteNow()
+			m.setTheme(m.theme)
 		}
 	case eventsMsg:
 		cmd = m.events(msg)
@@ -221,7 +196,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case noticeMsg:
 		m.notice(msg.role, msg.text)
 	case runMsg:
-		cmd = msg.fn(m)
+		cmd = msg.fn()
 	case repaintMsg:
 		m.repaint()
 	case tea.ResumeMsg:
@@ -263,15 +238,14 @@ func (m *Model) resize(w, h int) {
 		return
 	}
 	m.width, m.height = w, h
-	for _, c := range m.live {
-		c.resize(m.draw().width)
-	}
+	m.input.Width = max(w-4, 2)
+	m.shown.Resize()
 	_ = m.scr.Resize(w, h)
 }
 
-// draw is what items are drawn for now. The last column stays free.
-func (m *Model) draw() drawing {
-	return drawing{width: max(m.width-1, 8), cwd: m.settings.Cwd}
+// format says how items are drawn now. The last column stays free.
+func (m *Model) format() conversation.Format {
+	return conversation.Format{Width: max(m.width-1, 8), Cwd: m.session.Settings.Cwd}
 }
 
 // do runs fn beside the loop and turns a panic into an orderly end.
@@ -286,6 +260,20 @@ func do(fn func(context.Context) tea.Msg) tea.Cmd {
 	}
 }
 
+// fetch gets something beside the loop and hands it to then, or tells the error.
+func fetch[T any](m *Model, get func(context.Context) (T, error), then func(T) tea.Cmd) tea.Cmd {
+	return do(func(ctx context.Context) tea.Msg {
+		v, err := get(ctx)
+		return runMsg{func() tea.Cmd {
+			if err != nil {
+				m.notice(ink.Bad, err.Error())
+				return nil
+			}
+			return then(v)
+		}}
+	})
+}
+
 // submit hands an Op to the session, after those before it.
 func (m *Model) submit(op protocol.Op) tea.Cmd {
 	if m.sess == nil {
@@ -294,7 +282,7 @@ func (m *Model) submit(op protocol.Op) tea.Cmd {
 	}
 	m.serial++
 	m.lastOp = op
-	m.outbox = append(m.outbox, protocol.Submission{ID: number(m.serial), Op: op})
+	m.outbox = append(m.outbox, protocol.Submission{ID: strconv.Itoa(m.serial), Op: op})
 	return m.send()
 }
 
@@ -316,27 +304,12 @@ func (m *Model) sent(msg sentMsg) tea.Cmd {
 	return m.send()
 }
 
-// notice tells the user something in the transcript.
-func (m *Model) notice(role ink.Role, text string) {
-	m.emit(m.draw().note(role, "! ", text)...)
-}
-
-// emit puts finished rows above the live ones, apart from what is there by an
-// empty row.
-func (m *Model) emit(rows ...ink.Line) {
-	if len(rows) == 0 {
-		return
-	}
-	if m.gap {
-		m.above = append(m.above, nil)
-	}
-	m.above = append(m.above, rows...)
-	m.gap, m.looked = true, false
-}
+// notice tells the user something in the conversation.
+func (m *Model) notice(role ink.Role, text string) { m.shown.Note(role, "! ", text) }
 
 // clock moves the elapsed time of a running turn.
 func (m *Model) clock(msg clockMsg) tea.Cmd {
-	if msg.gen != m.gen || !m.anyBusy() {
+	if msg.gen != m.gen || !m.anyRunning() {
 		m.clocking = false
 		return nil
 	}
@@ -357,21 +330,6 @@ func (m *Model) startClock() tea.Cmd {
 	}
 	m.clocking = true
 	return m.later(m.clockTime(), clockMsg{m.gen})
-}
-
-func (m *Model) busy() bool { return m.turn.running }
-
-// back takes the terminal again after the program was stopped. It may be told
-// twice, by the loop and by the system: then the rows are drawn in their place.
-func (m *Model) back() {
-	now := m.now()
-	if m.away || now.Sub(m.taken) > time.Second {
-		m.err = m.acquire()
-	} else if m.tty != nil {
-		m.err = m.tty.raw()
-	}
-	m.taken = now
-	m.repaint()
 }
 
 // repaint draws every row again.

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/keymap"
 	"kerf/internal/protocol"
 )
 
 func TestKeysOfTheUsersOwn(t *testing.T) {
-	keys, err := NewKeymap(map[string][]string{"queue": {"Ctrl+Q"}, "newline": {"ctrl+t", "option+return"}, "suspend": {}, "transcript": {"f5"}})
+	keys, err := keymap.New(map[string][]string{"queue": {"Ctrl+Q"}, "newline": {"ctrl+t", "option+return"}, "suspend": {}, "transcript": {"f5"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,44 +32,15 @@ func TestKeysOfTheUsersOwn(t *testing.T) {
 	}
 }
 
-func TestKeysThatCannotBeSet(t *testing.T) {
-	for _, x := range []struct {
-		set  map[string][]string
-		want string
-	}{
-		{map[string][]string{"queu": {"ctrl+q"}}, `there is no action "queu"; there are send, queue,`},
-		{map[string][]string{"queue": {"q"}}, `queue: "q" types text; use it with ctrl+ or alt+`},
-		{map[string][]string{"queue": {"super+q"}}, `queue: "super+q": use ctrl+, alt+ or shift+ before a key`},
-		{map[string][]string{"queue": {"ctrl+fnord"}}, `queue: there is no key "ctrl+fnord"`},
-		{map[string][]string{"queue": {"ctrl+c"}}, `queue: ctrl+c always clears, interrupts and leaves`},
-		{map[string][]string{"queue": {"f9"}, "editor": {"F9"}}, `editor: f9 is the key of queue already`},
-	} {
-		if _, err := NewKeymap(x.set); err == nil || !strings.HasPrefix(err.Error(), x.want) {
-			t.Errorf("%v: %v, want %q", x.set, err, x.want)
-		}
-	}
-	if _, err := NewKeymap(map[string][]string{"queue": {"ctrl+t"}, "transcript": {"tab"}}); err != nil {
-		t.Errorf("keys that are swapped: %v", err)
-	}
-}
-
-// TestEveryKeyIsInTheTable holds that the table of actions names keys that do
-// something, and each only once.
-func TestEveryKeyIsInTheTable(t *testing.T) {
-	seen := map[string]string{}
-	for _, a := range actions() {
-		for _, key := range a.keys {
-			if seen[key] != "" {
-				t.Errorf("%s is a key of %s and %s", key, seen[key], a.name)
-			}
-			seen[key] = a.name
-			if _, err := parseKey(key); err != nil {
-				t.Errorf("%s: %v", a.name, err)
-			}
+// TestEveryKeyOfTheTableDoesSomething holds that the table of actions names keys that
+// do something.
+func TestEveryKeyOfTheTableDoesSomething(t *testing.T) {
+	for _, a := range keymap.Actions() {
+		for _, key := range a.Keys {
 			b := story(t, 80, 24, func(o *Options) { o.Desk = desk() })
 			b.types("x")
-			if _, ok := b.m.deedKey(key); !ok && !b.m.editKey(key) {
-				t.Errorf("%s does nothing, which is said to be %s", key, a.name)
+			if _, ok := b.m.actionKey(key); !ok && !b.m.input.EditKey(key) {
+				t.Errorf("%s does nothing, which is said to be %s", key, a.Name)
 			}
 		}
 	}
@@ -165,7 +138,7 @@ func TestTrustIsAskedFirst(t *testing.T) {
 		})
 		b.run(b.m.Init())
 		b.send(repaintMsg{})
-		b.golden("trust_80").keys("1").says("Do you trust").wait(settle)
+		b.golden("trust_80").keys("1").says("Do you trust").wait(approval.Settle)
 		if len(b.fake.opened) != 0 {
 			t.Error("a session was opened before the answer")
 		}

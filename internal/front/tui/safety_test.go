@@ -11,6 +11,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"kerf/internal/front/tui/approval"
+	"kerf/internal/front/tui/conversation"
 	"kerf/internal/protocol"
 )
 
@@ -192,7 +194,7 @@ func TestSEC_T5_SmallScreensAskWholeOrNotAtAll(t *testing.T) {
 						t.Errorf("%v: allowed without %q on the screen", size, w)
 					}
 				}
-				if size[0] < leastWidth {
+				if size[0] < approval.LeastWidth {
 					t.Errorf("%v: allowed on a screen that shows nothing", size)
 				}
 				break
@@ -258,7 +260,7 @@ func TestHugePaste(t *testing.T) {
 	if len(got) != len(big)+len(" what is this?")-1 || !strings.HasPrefix(got, big) {
 		t.Errorf("%d bytes were sent", len(got))
 	}
-	if len(b.m.past) != 0 {
+	if len(b.m.input.Search().Items) != 0 {
 		t.Error("a paste of 10 MB is kept in the history")
 	}
 }
@@ -290,7 +292,7 @@ func TestLongStreamKeepsMemoryFlat(t *testing.T) {
 	if after := memory(); after > before+2<<20 {
 		t.Errorf("the heap grew from %d to %d KB", before>>10, after>>10)
 	}
-	if n := len(b.m.live); n != 1 {
+	if n := len(b.m.shown.Live()); n != 1 {
 		t.Errorf("%d live items", n)
 	}
 	b.safe()
@@ -305,7 +307,7 @@ func TestEndlessLine(t *testing.T) {
 		b.vt.Forget()
 	}
 	b.event("t", done("f", protocol.FileChange{Diff: "--- a/x.js\n+++ b/x.js\n@@ -1 +1 @@\n-" + strings.Repeat("a(", 50_000) + "\n+" + strings.Repeat("b(", 50_000) + "\n"}))
-	if n := len(b.m.live[1].output); n > maxOutput {
+	if n := len(b.m.shown.Live()[1].Body.(protocol.Command).Output); n > conversation.MaxOutput {
 		t.Errorf("%d bytes of output are kept", n)
 	}
 	b.safe()

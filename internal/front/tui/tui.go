@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"os/signal"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/input"
+	"kerf/internal/front/tui/keymap"
 	"kerf/internal/front/tui/screen"
+	"kerf/internal/front/tui/terminal"
 	"kerf/internal/protocol"
 )
 
@@ -49,13 +52,13 @@ type Options struct {
 	// Vi edits messages with the commands of vi.
 	Vi bool
 	// Keymap are the keys that the user set; nil for none.
-	Keymap *Keymap
+	Keymap *keymap.Map
 	// Themes are themes of the user's own, by name.
 	Themes map[string]ink.Theme
 	// Notify is "osc9", "osc777", "bell" or "off".
 	Notify string
 	// History keeps what was said across sessions; nil keeps nothing.
-	History History
+	History input.History
 	// Price tells what tokens cost in dollars, if that is known.
 	Price func(model string, u protocol.Usage) (float64, bool)
 	// Hooks lists the hooks that hold here, with warnings; nil when that is not known.
@@ -69,12 +72,15 @@ type Options struct {
 	Banner string
 }
 
-// History keeps the user's messages.
-type History interface {
-	// Load returns the messages, oldest first.
-	Load() []string
-	// Add keeps one more.
-	Add(text string)
+// ErrNoTerminal says that there is no terminal to run on.
+var ErrNoTerminal = terminal.ErrNoTerminal
+
+// env reads the environment.
+func (o Options) env(name string) string {
+	if o.Env == nil {
+		return ""
+	}
+	return o.Env(name)
 }
 
 // Run shows the terminal UI until the user leaves, and returns the exit code. An
@@ -83,7 +89,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	if o.Plain {
 		return runPlain(ctx, o)
 	}
-	tty, err := openTerminal(o.In, o.Out)
+	tty, err := terminal.Open(o.In, o.Out)
 	if err != nil {
 		return 2, err
 	}
@@ -94,7 +100,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 		return 2, err
 	}
 	defer m.release(true)
-	w, h, err := tty.size()
+	w, h, err := tty.Size()
 	if err != nil {
 		return 2, fmt.Errorf("terminal: %w", err)
 	}
@@ -107,7 +113,10 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 			code, err = 1, errCrash(crashText(r))
 		}
 	}()
-	stop := m.watch(p)
+	stop := tty.Watch(terminal.Events{
+		Resized:   func(w, h int) { p.Send(tea.WindowSizeMsg{Width: w, Height: h}) },
+		Continued: func() { p.Send(tea.ResumeMsg{}) },
+		Ended:     func() { p.Send(closeMsg{}) }})
 	defer stop()
 	if o.Theme == "" || o.Theme == "auto" {
 		m.write("\x1b]11;?\x1b\\")
@@ -130,52 +139,10 @@ func (m *Model) shut() {
 	}
 }
 
-// watch sends the program what the system tells: the terminal's size, that it
-// was stopped and goes on, that it shall end.
-func (m *Model) watch(p *tea.Program) (stop func()) {
-	ch := make(chan os.Signal, 8)
-	signal.Notify(ch, watched()...)
-	done, gone := make(chan struct{}), make(chan struct{})
-	size := func() {
-		if w, h, err := m.tty.size(); err == nil {
-			p.Send(tea.WindowSizeMsg{Width: w, Height: h})
-		}
-	}
-	go func() {
-		defer close(gone)
-		due, stop := resized()
-		defer stop()
-		size()
-		for {
-			select {
-			case <-done:
-				return
-			case <-due:
-				size()
-			case s := <-ch:
-				switch {
-				case isResize(s):
-					size()
-				case isContinue(s):
-					p.Send(tea.ResumeMsg{})
-					size()
-				default:
-					p.Send(closeMsg{})
-				}
-			}
-		}
-	}()
-	return func() {
-		signal.Stop(ch)
-		close(done)
-		<-gone
-	}
-}
-
 // acquire takes the terminal: raw keys and our modes.
 func (m *Model) acquire() error {
 	if m.tty != nil {
-		if err := m.tty.raw(); err != nil {
+		if err := m.tty.Raw(); err != nil {
 			return fmt.Errorf("terminal: %w", err)
 		}
 	}
@@ -188,12 +155,25 @@ func (m *Model) release(erase bool) {
 	m.away = true
 	_ = m.scr.Stop(erase)
 	if m.tty != nil {
-		m.tty.restore()
+		m.tty.Restore()
 	}
 }
 
+// back takes the terminal again after the program was stopped. It may be told
+// twice, by the loop and by the system: then the rows are drawn in their place.
+func (m *Model) back() {
+	now := m.now()
+	if m.away || now.Sub(m.taken) > time.Second {
+		m.err = m.acquire()
+	} else if m.tty != nil {
+		m.err = m.tty.Raw()
+	}
+	m.taken = now
+	m.repaint()
+}
+
 // run gives the terminal to a program of the user's until it ends.
-func (m *Model) run(c *exec.Cmd, then func(error) tea.Msg) cmd {
+func (m *Model) run(c *exec.Cmd, then func(error) tea.Msg) tea.Cmd {
 	if m.runner != nil {
 		return m.runner(c, then)
 	}
@@ -229,11 +209,11 @@ func crashText(r any) string {
 	where := ""
 	for line := range strings.Lines(string(debug.Stack())) {
 		if strings.Contains(line, "internal/front/tui/") && strings.Contains(line, ".go:") && !strings.Contains(line, "tui.go:") {
-			where = " at " + lastElement(strings.Fields(line)[0])
+			where = " at " + humanize.Base(strings.Fields(line)[0])
 			break
 		}
 	}
-	return ink.Prose(oneLine(fmt.Sprint(r))) + where
+	return ink.Prose(ink.OneLine(fmt.Sprint(r))) + where
 }
 
 // reflows reports whether the terminal wraps its rows anew when it is resized.

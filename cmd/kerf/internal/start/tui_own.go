@@ -18,6 +18,7 @@ import (
 	"kerf/cmd/kerf/internal/records"
 	"kerf/internal/front/tui"
 	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/keymap"
 	"kerf/internal/host"
 	"kerf/internal/work/apply"
 )
@@ -26,7 +27,7 @@ import (
 func (o *tuiOptions) ownLook(h *host.Host, t *tui.Options) error {
 	set, err := keysSet(h.Config.TUI.Keymap)
 	if err == nil && set != nil {
-		t.Keymap, err = tui.NewKeymap(set)
+		t.Keymap, err = keymap.New(set)
 	}
 	if err != nil {
 		return program.Misuse("config.toml: tui.keymap: %v", err)

@@ -1,5 +1,5 @@
 // Package composer is the text a user is writing: an editor of a few lines with
-// undo, a kill ring of one, and chips that stand for what was pasted.
+// undo, a kill ring of one, and attachments that stand for what was pasted.
 package composer
 
 import (
@@ -10,23 +10,23 @@ import (
 	"kerf/internal/front/tui/ink"
 )
 
-// Chip is a piece of the text that is shown as its label.
-type Chip struct {
+// Attachment is a piece of the text that is shown as its label.
+type Attachment struct {
 	Label string
-	// Text is what the chip stands for; Image is a data: URL instead.
+	// Text is what the attachment stands for; Image is a data: URL instead.
 	Text, Image string
 }
 
 // Composer is an editor. The zero value is empty and ready; it has one user.
 type Composer struct {
-	text   string
-	at     int // byte offset of the caret, always between clusters
-	chips  map[rune]Chip
-	kill   string
-	past   []state
-	future []state
-	typing bool // the last edit was typing: it joins the next in one undo
-	goal   int  // the column that up and down aim at, plus one; 0 when there is none
+	text     string
+	at       int // byte offset of the caret, always between clusters
+	attached map[rune]Attachment
+	kill     string
+	past     []state
+	future   []state
+	typing   bool // the last edit was typing: it joins the next in one undo
+	goal     int  // the column that up and down aim at, plus one; 0 when there is none
 }
 
 type state struct {
@@ -35,30 +35,30 @@ type state struct {
 }
 
 const (
-	// firstChip is where chips live: private use characters that no text shows.
-	firstChip = 0x10f000
-	maxChips  = 4000
-	maxUndo   = 200
+	// firstAttached is where attachments live: private use characters that no text shows.
+	firstAttached = 0x10f000
+	maxAttached   = 4000
+	maxUndo       = 200
 )
 
 // Empty reports whether there is no text.
 func (c *Composer) Empty() bool { return c.text == "" }
 
-// Text returns the text as it is edited, chips as their private characters.
+// Text returns the text as it is edited, attachments as their private characters.
 func (c *Composer) Text() string { return c.text }
 
 // Caret tells where the caret is, as an offset into Text.
 func (c *Composer) Caret() int { return c.at }
 
-// Value returns the text with chips as what they stand for, without images.
+// Value returns the text with attachments as what they stand for, without images.
 func (c *Composer) Value() string {
-	if len(c.chips) == 0 {
+	if len(c.attached) == 0 {
 		return c.text
 	}
 	var b strings.Builder
 	for _, r := range c.text {
-		if chip, ok := c.chips[r]; ok {
-			b.WriteString(chip.Text)
+		if a, ok := c.attached[r]; ok {
+			b.WriteString(a.Text)
 			continue
 		}
 		b.WriteRune(r)
@@ -70,18 +70,18 @@ func (c *Composer) Value() string {
 func (c *Composer) Images() []string {
 	var out []string
 	for _, r := range c.text {
-		if chip := c.chips[r]; chip.Image != "" {
-			out = append(out, chip.Image)
+		if a := c.attached[r]; a.Image != "" {
+			out = append(out, a.Image)
 		}
 	}
 	return out
 }
 
-// Chips tells how many chips the text has.
-func (c *Composer) Chips() int {
+// Attachments tells how many attachments the text has.
+func (c *Composer) Attachments() int {
 	n := 0
 	for _, r := range c.text {
-		if _, ok := c.chips[r]; ok {
+		if _, ok := c.attached[r]; ok {
 			n++
 		}
 	}
@@ -95,7 +95,7 @@ func (c *Composer) Set(text string) {
 	c.at = len(c.text)
 }
 
-// Clear empties the composer and forgets its chips and its past.
+// Clear empties the composer and forgets its attachments and its past.
 func (c *Composer) Clear() { *c = Composer{kill: c.kill} }
 
 // Insert puts text at the caret, as typed.
@@ -104,16 +104,16 @@ func (c *Composer) Insert(text string) {
 	c.splice(c.at, c.at, tame(text))
 }
 
-// InsertChip puts a chip at the caret.
-func (c *Composer) InsertChip(chip Chip) {
-	if len(c.chips) >= maxChips {
+// Attach puts an attachment at the caret.
+func (c *Composer) Attach(a Attachment) {
+	if len(c.attached) >= maxAttached {
 		return
 	}
-	if c.chips == nil {
-		c.chips = map[rune]Chip{}
+	if c.attached == nil {
+		c.attached = map[rune]Attachment{}
 	}
-	r := rune(firstChip + len(c.chips))
-	c.chips[r] = chip
+	r := rune(firstAttached + len(c.attached))
+	c.attached[r] = a
 	c.save(false)
 	c.splice(c.at, c.at, string(r))
 }
@@ -124,11 +124,11 @@ func (c *Composer) Replace(start, end int, text string) {
 	c.splice(start, end, tame(text))
 }
 
-// tame keeps text that comes from outside from posing as a chip.
+// tame keeps text that comes from outside from posing as an attachment.
 func tame(s string) string {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	return strings.Map(func(r rune) rune {
-		if r >= firstChip && r < firstChip+maxChips || r == 0 {
+		if r >= firstAttached && r < firstAttached+maxAttached || r == 0 {
 			return utf8.RuneError
 		}
 		return r

@@ -17,23 +17,23 @@ func TestLaws(t *testing.T) {
 		deeds := 0
 		width := rapid.IntRange(2, 40).Draw(t, "width")
 		t.Repeat(map[string]func(*rapid.T){
-			"insert": func(t *rapid.T) { c.Insert(rapid.SampledFrom(words).Draw(t, "text")); deeds++ },
-			"chip":   func(*rapid.T) { c.InsertChip(Chip{Label: "Pasted", Text: "long\ntext"}); deeds++ },
-			"back":   func(*rapid.T) { c.Backspace() },
-			"delete": func(*rapid.T) { c.Delete() },
-			"left":   func(*rapid.T) { c.Left() },
-			"right":  func(*rapid.T) { c.Right() },
-			"word":   func(*rapid.T) { c.WordLeft() },
-			"wordr":  func(*rapid.T) { c.WordRight() },
-			"kill":   func(t *rapid.T) { c.KillWord(rapid.Bool().Draw(t, "forward")) },
-			"line":   func(t *rapid.T) { c.KillLine(rapid.Bool().Draw(t, "forward")) },
-			"yank":   func(*rapid.T) { c.Yank() },
-			"undo":   func(*rapid.T) { c.Undo() },
-			"redo":   func(*rapid.T) { c.Redo() },
-			"up":     func(*rapid.T) { c.Vertical(-1, width) },
-			"down":   func(*rapid.T) { c.Vertical(1, width) },
-			"home":   func(*rapid.T) { c.Home() },
-			"end":    func(*rapid.T) { c.End() },
+			"insert":     func(t *rapid.T) { c.Insert(rapid.SampledFrom(words).Draw(t, "text")); deeds++ },
+			"attachment": func(*rapid.T) { c.Attach(Attachment{Label: "Pasted", Text: "long\ntext"}); deeds++ },
+			"back":       func(*rapid.T) { c.Backspace() },
+			"delete":     func(*rapid.T) { c.Delete() },
+			"left":       func(*rapid.T) { c.Left() },
+			"right":      func(*rapid.T) { c.Right() },
+			"word":       func(*rapid.T) { c.WordLeft() },
+			"wordr":      func(*rapid.T) { c.WordRight() },
+			"kill":       func(t *rapid.T) { c.KillWord(rapid.Bool().Draw(t, "forward")) },
+			"line":       func(t *rapid.T) { c.KillLine(rapid.Bool().Draw(t, "forward")) },
+			"yank":       func(*rapid.T) { c.Yank() },
+			"undo":       func(*rapid.T) { c.Undo() },
+			"redo":       func(*rapid.T) { c.Redo() },
+			"up":         func(*rapid.T) { c.Vertical(-1, width) },
+			"down":       func(*rapid.T) { c.Vertical(1, width) },
+			"home":       func(*rapid.T) { c.Home() },
+			"end":        func(*rapid.T) { c.End() },
 			"": func(t *rapid.T) {
 				if c.at < 0 || c.at > len(c.text) || !utf8.ValidString(c.text[:c.at]) {
 					t.Fatalf("caret %d in %q", c.at, c.text)
@@ -60,8 +60,8 @@ func TestLaws(t *testing.T) {
 
 func TestChipsCannotBeForged(t *testing.T) {
 	var c Composer
-	c.InsertChip(Chip{Label: "Pasted", Text: "secret"})
-	c.Insert(string(rune(firstChip)))
+	c.Attach(Attachment{Label: "Pasted", Text: "secret"})
+	c.Insert(string(rune(firstAttached)))
 	if got := c.Value(); strings.Count(got, "secret") != 1 {
 		t.Errorf("the value is %q", got)
 	}

@@ -48,9 +48,9 @@ func (c *Composer) layout(width int) []span {
 
 // show is how a cluster looks.
 func (c *Composer) show(cluster string) string {
-	if r, _ := utf8.DecodeRuneInString(cluster); c.chips != nil && r >= firstChip {
-		if chip, ok := c.chips[r]; ok {
-			return ink.Prose("[" + chip.Label + "]")
+	if r, _ := utf8.DecodeRuneInString(cluster); c.attached != nil && r >= firstAttached {
+		if a, ok := c.attached[r]; ok {
+			return ink.Prose("[" + a.Label + "]")
 		}
 	}
 	return ink.Prose(cluster)

@@ -69,6 +69,9 @@ func Styled(st Style, text string) Span { return Span{Prose(text), st} }
 // L is a line of one span.
 func L(role Role, text string) Line { return Line{S(role, text)} }
 
+// OneLine writes text of several lines on one, with a mark for each newline.
+func OneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", " ⏎ ") }
+
 // Text returns the characters of a line.
 func (l Line) Text() string {
 	if len(l) == 1 {

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package tui
+package terminal
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,5 @@
-package tui
+// Package keymap says which keys do what while a message is written.
+package keymap
 
 import (
 	"fmt"
@@ -8,16 +9,16 @@ import (
 	"kerf/internal/front/tui/ink"
 )
 
-// action is something a key does while a message is written. The first of its keys
+// Action is something a key does while a message is written. The first of its keys
 // is the one that the rest of the program knows it by.
-type action struct {
-	name, help string
-	keys       []string
+type Action struct {
+	Name, Help string
+	Keys       []string
 }
 
-// actions lists what can be given other keys.
-func actions() []action {
-	return []action{
+// Actions lists what can be given other keys.
+func Actions() []Action {
+	return []Action{
 		{"send", "send; while a turn runs: add to it", []string{"enter"}},
 		{"queue", "while a turn runs: queue for the next; else complete", []string{"tab"}},
 		{"newline", "new line", []string{"shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"}},
@@ -53,21 +54,21 @@ func actions() []action {
 	}
 }
 
-// Keymap says which keys do what while a message is written.
-type Keymap struct {
+// Map says which keys do what while a message is written.
+type Map struct {
 	bound map[string]string   // by key: the key that it stands for, empty for none
 	own   map[string][]string // by action: the keys that the user set
 }
 
-// NewKeymap reads the keys that a user set: by name of the action the keys, none to
+// New reads the keys that a user set: by name of the action the keys, none to
 // leave it without. An action keeps its own keys when it is not named, but for
-// those that another action was given. The error names the action and the mistake.
-func NewKeymap(set map[string][]string) (*Keymap, error) {
-	k := &Keymap{bound: map[string]string{}, own: map[string][]string{}}
+// those that another action was given. The error names the Action and the mistake.
+func New(set map[string][]string) (*Map, error) {
+	k := &Map{bound: map[string]string{}, own: map[string][]string{}}
 	taken := map[string]string{}
-	all := actions()
+	all := Actions()
 	for _, a := range all {
-		keys, ok := set[a.name]
+		keys, ok := set[a.Name]
 		if !ok {
 			continue
 		}
@@ -75,32 +76,32 @@ func NewKeymap(set map[string][]string) (*Keymap, error) {
 			key, err := parseKey(key)
 			switch {
 			case err != nil:
-				return nil, fmt.Errorf("%s: %w", a.name, err)
-			case taken[key] != "" && taken[key] != a.name:
-				return nil, fmt.Errorf("%s: %s is the key of %s already", a.name, key, taken[key])
+				return nil, fmt.Errorf("%s: %w", a.Name, err)
+			case taken[key] != "" && taken[key] != a.Name:
+				return nil, fmt.Errorf("%s: %s is the key of %s already", a.Name, key, taken[key])
 			}
-			taken[key] = a.name
-			k.own[a.name] = append(k.own[a.name], key)
-			k.bound[key] = a.keys[0]
+			taken[key] = a.Name
+			k.own[a.Name] = append(k.own[a.Name], key)
+			k.bound[key] = a.Keys[0]
 		}
 		if len(keys) == 0 {
-			k.own[a.name] = []string{}
+			k.own[a.Name] = []string{}
 		}
-		for _, key := range a.keys {
+		for _, key := range a.Keys {
 			if _, ok := k.bound[key]; !ok {
 				k.bound[key] = ""
 			}
 		}
 	}
 	for key, name := range taken { // a key left by its action above may be taken below
-		i := slices.IndexFunc(all, func(a action) bool { return a.name == name })
-		k.bound[key] = all[i].keys[0]
+		i := slices.IndexFunc(all, func(a Action) bool { return a.Name == name })
+		k.bound[key] = all[i].Keys[0]
 	}
 	for name := range set {
-		if !slices.ContainsFunc(all, func(a action) bool { return a.name == name }) {
+		if !slices.ContainsFunc(all, func(a Action) bool { return a.Name == name }) {
 			var names []string
 			for _, a := range all {
-				names = append(names, a.name)
+				names = append(names, a.Name)
 			}
 			return nil, fmt.Errorf("there is no action %q; there are %s", name, strings.Join(names, ", "))
 		}
@@ -155,8 +156,8 @@ func parseKey(s string) (string, error) {
 	return key, nil
 }
 
-// means is the key that a pressed key stands for, empty for none.
-func (k *Keymap) means(key string) string {
+// Means is the key that a pressed key stands for, empty for none.
+func (k *Map) Means(key string) string {
 	if k == nil {
 		return key
 	}
@@ -166,49 +167,49 @@ func (k *Keymap) means(key string) string {
 	return key
 }
 
-// keysOf are the keys of an action, and whether the user set them.
-func (k *Keymap) keysOf(a action) (keys []string, own bool) {
+// Keys are the keys of an action, and whether the user set them.
+func (k *Map) Keys(a Action) (keys []string, own bool) {
 	if k == nil {
-		return a.keys, false
+		return a.Keys, false
 	}
-	if set, ok := k.own[a.name]; ok {
+	if set, ok := k.own[a.Name]; ok {
 		return set, true
 	}
-	for _, key := range a.keys {
-		if k.means(key) == key || k.means(key) == a.keys[0] {
+	for _, key := range a.Keys {
+		if k.Means(key) == key || k.Means(key) == a.Keys[0] {
 			keys = append(keys, key)
 		}
 	}
-	return keys, len(keys) < len(a.keys)
+	return keys, len(keys) < len(a.Keys)
 }
 
-// first is the key of an action that is told to the user, empty for none.
-func (k *Keymap) first(name string) string {
-	for _, a := range actions() {
-		if keys, _ := k.keysOf(a); a.name == name && len(keys) > 0 {
+// First is the key of an action that is told to the user, empty for none.
+func (k *Map) First(name string) string {
+	for _, a := range Actions() {
+		if keys, _ := k.Keys(a); a.Name == name && len(keys) > 0 {
 			return keys[0]
 		}
 	}
 	return ""
 }
 
-// keymapRows shows every action with its keys and where they come from.
-func (m *Model) keymapRows(width int) []ink.Line {
+// Rows shows every action with its keys and where they come from.
+func (k *Map) Rows(width int) []ink.Line {
 	var rows []ink.Line
-	for _, a := range actions() {
-		keys, own := m.o.Keymap.keysOf(a)
+	for _, a := range Actions() {
+		keys, own := k.Keys(a)
 		text, role := strings.Join(keys, "  "), ink.Plain
 		if len(keys) == 0 {
 			text, role = "no key", ink.Dim
 		}
-		l := ink.Line{ink.S(ink.Accent, a.name)}.Cut(17).Pad(18, ink.As(ink.Plain))
+		l := ink.Line{ink.S(ink.Accent, a.Name)}.Cut(17).Pad(18, ink.As(ink.Plain))
 		l = append(l, ink.S(role, text))
 		if own {
 			l = append(l, ink.S(ink.Good, "  config.toml"))
 		}
 		if width >= 70 {
 			l = l.Cut(width/2+8).Pad(width/2+9, ink.As(ink.Plain))
-			l = append(l, ink.S(ink.Dim, " "+a.help))
+			l = append(l, ink.S(ink.Dim, " "+a.Help))
 		}
 		rows = append(rows, l.Cut(width))
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package tui
+package terminal
 
 import (
 	"os"
@@ -10,16 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func watched() []os.Signal {
+// Signals are the signals about the terminal.
+func Signals() []os.Signal {
 	return []os.Signal{syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT}
 }
 
 func isResize(s os.Signal) bool   { return s == syscall.SIGWINCH }
 func isContinue(s os.Signal) bool { return s == syscall.SIGCONT }
 
-// mend makes a terminal sane that a killed program left raw: nobody starts a
+// repair makes a terminal usable that a killed program left raw: nobody starts a
 // program from a shell on a terminal without echo, lines and signals.
-func mend(fd int) {
+func repair(fd int) {
 	t, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil || t.Lflag&(unix.ICANON|unix.ISIG) != 0 {
 		return
@@ -30,5 +31,5 @@ func mend(fd int) {
 	_ = unix.IoctlSetTermios(fd, setTermios, t)
 }
 
-// resized is never due: the system sends a signal.
-func resized() (<-chan time.Time, func()) { return nil, func() {} }
+// sizeTicks never ticks: the system sends a signal when the size changes.
+func sizeTicks() (<-chan time.Time, func()) { return nil, func() {} }

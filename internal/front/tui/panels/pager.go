@@ -1,56 +1,57 @@
-package tui
+package panels
 
 import (
 	"fmt"
 	"strings"
 
+	tea "charm.land/bubbletea/v2"
+
+	"kerf/internal/front/tui/diffview"
 	"kerf/internal/front/tui/ink"
 )
 
-// pager shows rows on the whole screen and finds text in them.
-type pager struct {
-	title string
-	// draw makes the rows for a width; it is called again when that changes.
-	draw   func(width int, wide bool) []ink.Line
-	rows   []ink.Line
-	width  int
-	top    int
-	bottom bool // start at the end
-	wide   bool // the other way to draw, if there is one
-	toggle string
-	// acts are further keys: what they do, and a word for the foot.
-	acts  map[string]func(m *Model) (cmd, bool)
-	foot  string
-	find  string
-	typed bool // the words to find are being typed
-	miss  bool
-	page  int
+// Pager shows rows on the whole screen and finds text in them.
+type Pager struct {
+	Title string
+	// Draw makes the rows for a width; it is called again when that changes. Wide asks
+	// for the other way to draw, if Toggle names one.
+	Draw   func(width int, wide bool) []ink.Line
+	Toggle string
+	// Bottom starts at the end.
+	Bottom bool
+
+	rows    []ink.Line
+	width   int
+	top     int
+	wide    bool
+	find    string
+	finding bool // the words to find are being typed
+	miss    bool
+	page    int
 }
 
-func (p *pager) layout(width int) {
+func (p *Pager) layout(width int) {
 	if p.width == width && p.rows != nil {
 		return
 	}
 	p.width = width
-	p.rows = p.draw(width, p.wide)
+	p.rows = p.Draw(width, p.wide)
 	if len(p.rows) == 0 {
 		p.rows = []ink.Line{ink.L(ink.Dim, "nothing here")}
 	}
-	if p.bottom {
-		p.top, p.bottom = len(p.rows), false
+	if p.Bottom {
+		p.top, p.Bottom = len(p.rows), false
 	}
 }
 
-func (p *pager) key(m *Model, k, text string) (cmd, bool) {
-	if p.typed {
-		p.typeFind(k, text)
+// Key moves, finds, or closes.
+func (p *Pager) Key(k Key) (tea.Cmd, bool) {
+	if p.finding {
+		p.typeFind(k.Name, k.Text)
 		return nil, true
 	}
-	if act := p.acts[k]; act != nil {
-		return act(m)
-	}
 	page := max(p.page-1, 1)
-	switch k {
+	switch k.Name {
 	case "q", "esc", "ctrl+c", "ctrl+t":
 		return nil, false
 	case "down", "j", "enter":
@@ -70,27 +71,27 @@ func (p *pager) key(m *Model, k, text string) (cmd, bool) {
 	case "end", "shift+g", "G":
 		p.top = len(p.rows)
 	case "/":
-		p.typed, p.find, p.miss = true, "", false
+		p.finding, p.find, p.miss = true, "", false
 	case "n":
 		p.seek(1)
 	case "shift+n", "N":
 		p.seek(-1)
 	case "s":
-		if p.toggle != "" {
+		if p.Toggle != "" {
 			p.wide, p.rows = !p.wide, nil
 		}
 	}
 	return nil, true
 }
 
-func (p *pager) typeFind(k, text string) {
+func (p *Pager) typeFind(k, text string) {
 	switch {
 	case k == "enter":
-		p.typed = false
+		p.finding = false
 		p.top--
 		p.seek(1)
 	case k == "esc" || k == "ctrl+c":
-		p.typed, p.find = false, ""
+		p.finding, p.find = false, ""
 	case k == "backspace" && p.find != "":
 		r := []rune(p.find)
 		p.find = string(r[:len(r)-1])
@@ -100,7 +101,7 @@ func (p *pager) typeFind(k, text string) {
 }
 
 // seek goes to the next row with the words, around the end.
-func (p *pager) seek(by int) {
+func (p *Pager) seek(by int) {
 	if p.find == "" {
 		return
 	}
@@ -115,11 +116,12 @@ func (p *pager) seek(by int) {
 	p.miss = true
 }
 
-func (p *pager) view(m *Model, width, height int) view {
+// View draws the rows that fit.
+func (p *Pager) View(width, height int) View {
 	p.layout(width)
 	p.page = max(height-2, 1)
 	p.top = max(0, min(p.top, len(p.rows)-p.page))
-	rows := []ink.Line{ink.Line{ink.Styled(ink.Strong(ink.Heading), p.title)}.Cut(width)}
+	rows := []ink.Line{ink.Line{ink.Styled(ink.Strong(ink.Heading), p.Title)}.Cut(width)}
 	for i := p.top; i < len(p.rows) && len(rows) <= p.page; i++ {
 		rows = append(rows, p.mark(p.rows[i]))
 	}
@@ -127,12 +129,12 @@ func (p *pager) view(m *Model, width, height int) view {
 		rows = append(rows, nil)
 	}
 	rows = append(rows, p.footer(width))
-	return view{rows: rows, y: -1, full: true}
+	return View{Rows: rows, Y: -1, Full: true}
 }
 
 // mark shows a row that has the words that were found.
-func (p *pager) mark(l ink.Line) ink.Line {
-	if p.find == "" || p.typed {
+func (p *Pager) mark(l ink.Line) ink.Line {
+	if p.find == "" || p.finding {
 		return l
 	}
 	text := l.Text()
@@ -143,8 +145,8 @@ func (p *pager) mark(l ink.Line) ink.Line {
 	return ink.Line{ink.S(ink.Plain, text[:i]), ink.S(ink.Selected, text[i:i+len(p.find)]), ink.S(ink.Plain, text[i+len(p.find):])}
 }
 
-func (p *pager) footer(width int) ink.Line {
-	if p.typed {
+func (p *Pager) footer(width int) ink.Line {
+	if p.finding {
 		return ink.Line{ink.S(ink.Accent, "/"), ink.S(ink.Plain, p.find+"▏")}.Cut(width)
 	}
 	percent := 100
@@ -152,14 +154,25 @@ func (p *pager) footer(width int) ink.Line {
 		percent = 100 * p.top / n
 	}
 	text := fmt.Sprintf("%d%%  ↑↓ pgup pgdown · / find · q back", percent)
-	if p.toggle != "" {
-		text += " · s " + p.toggle
-	}
-	if p.foot != "" {
-		text += " · " + p.foot
+	if p.Toggle != "" {
+		text += " · s " + p.Toggle
 	}
 	if p.miss {
 		return ink.Line{ink.S(ink.Warn, "not found: "+p.find)}.Cut(width)
 	}
 	return ink.L(ink.Dim, text).Cut(width)
+}
+
+// Lines are all rows.
+func (p *Pager) Lines() []ink.Line {
+	return append([]ink.Line{ink.L(ink.Heading, p.Title)}, p.Draw(Wide, false)...)
+}
+
+// Line does nothing: what was printed needs no answer.
+func (p *Pager) Line(string) (c tea.Cmd, stay, again bool) { return nil, false, false }
+
+// DiffPager shows a unified diff.
+func DiffPager(title, diff string) *Pager {
+	files := diffview.Parse(diff)
+	return &Pager{Title: title, Toggle: "side by side", Draw: func(width int, wide bool) []ink.Line { return diffview.Page(files, width, wide) }}
 }

@@ -1,0 +1,456 @@
+// Package approval is a question of a session that waits for the user: what is asked,
+// whole, and the ways to answer it.
+package approval
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"kerf/internal/front/tui/diffview"
+	"kerf/internal/front/tui/humanize"
+	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/panels"
+	"kerf/internal/protocol"
+)
+
+// Actions are what a question has others do.
+type Actions struct {
+	// Reply takes the question away and sends the answer.
+	Reply func(*Question, protocol.Answer) tea.Cmd
+	// Open shows a panel above the question.
+	Open func(panels.Panel)
+	// Edit has the user edit a text in the editor and hands it to then.
+	Edit   func(name, text string, then func(string) tea.Cmd) tea.Cmd
+	Notice func(role ink.Role, text string)
+	// Path shortens a path.
+	Path func(string) string
+	Now  func() time.Time
+	// Waiting is how many questions there are.
+	Waiting func() int
+}
+
+// Question is an approval that waits. What is asked is shown whole: it can be allowed
+// only once its last row has been on the screen.
+type Question struct {
+	Approval protocol.Approval
+	from     string // the sub-agent that asks, if any
+	do       Actions
+
+	shown time.Time // when it came up, zero before
+	calm  bool      // it was up long enough
+	rows  []ink.Line
+	width int
+	top   int
+	room  int
+	seen  bool
+	small bool // the screen is too small to judge anything
+	at    int
+}
+
+// New returns a question of a session, or of the sub-agent that from names.
+func New(a protocol.Approval, from string, do Actions) *Question {
+	return &Question{Approval: a, from: from, do: do}
+}
+
+const (
+	// Settle is how long a question is up before keys count: what was being typed
+	// when it came must not answer it.
+	Settle = 400 * time.Millisecond
+	// A screen smaller than this cannot show a question.
+	LeastWidth, LeastHeight = 12, 6
+)
+
+// option is one of the ways to answer: a decision, or something to do.
+type option struct {
+	key, label string
+	decision   protocol.Decision
+	act        func(*Question) (tea.Cmd, bool)
+}
+
+// Headline says in a few words what is asked.
+func Headline(a protocol.Approval) string {
+	switch {
+	case a.Command != nil && a.Command.Unsandboxed:
+		return "Run this command outside the sandbox?"
+	case a.Command != nil:
+		return "Run this command?"
+	case a.Change != nil:
+		return "Make this change?"
+	case a.Tool != nil:
+		return "Call this tool?"
+	case a.Network != nil:
+		return "Allow this connection?"
+	case a.Question != nil:
+		return "A question"
+	}
+	return "Allow this?"
+}
+
+// settled reports whether keys count by now.
+func (q *Question) settled(k panels.Key) bool {
+	q.calm = q.calm || !q.shown.IsZero() && k.At.Sub(q.shown) >= Settle && k.At.Sub(k.Last) >= Settle/4
+	return q.calm
+}
+
+// Key scrolls, or answers.
+func (q *Question) Key(k panels.Key) (tea.Cmd, bool) {
+	name := k.Name
+	switch name {
+	case "up":
+		q.top--
+		return nil, true
+	case "down":
+		q.top++
+		return nil, true
+	case "pgup":
+		q.top -= max(q.room-1, 1)
+		return nil, true
+	case "pgdown", "space":
+		q.top += max(q.room-1, 1)
+		return nil, true
+	case "home":
+		q.top = 0
+		return nil, true
+	case "end":
+		q.top = 1 << 20
+		return nil, true
+	}
+	if !q.settled(k) {
+		return nil, true
+	}
+	options := q.options()
+	switch name {
+	case "left", "shift+tab":
+		q.at = (q.at + len(options) - 1) % len(options)
+		return nil, true
+	case "right", "tab":
+		q.at = (q.at + 1) % len(options)
+		return nil, true
+	case "enter":
+		return q.take(options[min(q.at, len(options)-1)])
+	case "ctrl+c":
+		name = "esc"
+	case "d":
+		if q.Approval.Change != nil {
+			q.do.Open(panels.DiffPager("Proposed change", q.Approval.Change.Diff))
+			return nil, true
+		}
+	}
+	for _, o := range options {
+		if o.key == name {
+			return q.take(o)
+		}
+	}
+	return nil, true
+}
+
+// take carries an answer out, if it may be given.
+func (q *Question) take(o option) (tea.Cmd, bool) {
+	if (o.decision.Allows() || o.act != nil && o.decision == "") && (!q.seen || q.small) && o.key != "n" {
+		q.top += max(q.room-1, 1)
+		return nil, true
+	}
+	if o.act != nil {
+		return o.act(q)
+	}
+	return q.reply(protocol.Answer{Decision: o.decision}), true
+}
+
+func (q *Question) reply(a protocol.Answer) tea.Cmd {
+	a.Approval = q.Approval.ID
+	return q.do.Reply(q, a)
+}
+
+// Abort answers that nobody can answer any more.
+func (q *Question) Abort() tea.Cmd { return q.reply(protocol.Answer{Decision: protocol.Abort}) }
+
+// Outcome is the line that tells how the question was answered.
+func (q *Question) Outcome(a protocol.Answer) ink.Line {
+	word := map[protocol.Decision]string{protocol.Once: "Allowed", protocol.ForSession: "Allowed for this session", protocol.Always: "Allowed always",
+		protocol.Deny: "Denied", protocol.Abort: "Stopped"}[a.Decision]
+	role := ink.Good
+	if !a.Decision.Allows() {
+		role = ink.Warn
+	}
+	l := ink.Line{ink.S(role, "• "), ink.Styled(ink.Strong(ink.Plain), word), ink.S(ink.Plain, "  "), ink.S(ink.Dim, subject(q.Approval))}
+	if a.Words != "" {
+		l = append(l, ink.S(ink.Dim, "  “"+ink.OneLine(a.Words)+"”"))
+	}
+	return l
+}
+
+// subject names in a few words what was asked about.
+func subject(a protocol.Approval) string {
+	switch {
+	case a.Command != nil:
+		return ink.OneLine(a.Command.Command)
+	case a.Change != nil:
+		var names []string
+		for _, c := range a.Change.Changes {
+			names = append(names, humanize.Base(c.Path))
+		}
+		return strings.Join(names, ", ")
+	case a.Tool != nil:
+		return a.Tool.Server + "." + a.Tool.Tool
+	case a.Network != nil:
+		return fmt.Sprintf("%s:%d", a.Network.Host, a.Network.Port)
+	case a.Question != nil:
+		return ink.OneLine(a.Question.Message)
+	}
+	return ""
+}
+
+// options are the answers there are, the harmless-by-default first.
+func (q *Question) options() []option {
+	if q.Approval.Question != nil {
+		return q.questionOptions()
+	}
+	out := []option{{key: "y", label: "yes, once", decision: protocol.Once}}
+	switch {
+	case q.Approval.Command != nil:
+		label := "yes, and exactly this command again in this session"
+		if p := q.Approval.Command.Prefix; len(p) > 0 {
+			label = "yes, and in this session every command that begins with: " + strings.Join(p, " ")
+		}
+		out = append(out, option{key: "s", label: label, decision: protocol.ForSession})
+		if q.Approval.Command.Rule != "" {
+			out = append(out, option{key: "a", label: "yes, and always by this rule: " + q.Approval.Command.Rule, decision: protocol.Always})
+		}
+	case q.Approval.Change != nil:
+		out = append(out, option{key: "s", label: "yes, and all changes inside the workspace in this session", decision: protocol.ForSession})
+		if len(q.Approval.Change.Files) > 0 {
+			out = append(out, option{key: "h", label: "choose hunks and files", act: chooseHunks},
+				option{key: "e", label: "edit first", act: editChange})
+		}
+	case q.Approval.Tool != nil:
+		out = append(out, option{key: "s", label: fmt.Sprintf("yes, and this tool (%s.%s) in this session", q.Approval.Tool.Server, q.Approval.Tool.Tool), decision: protocol.ForSession},
+			option{key: "a", label: "yes, and this tool always", decision: protocol.Always})
+	case q.Approval.Network != nil:
+		out = append(out, option{key: "s", label: fmt.Sprintf("yes, and %s in this session", q.Approval.Network.Host), decision: protocol.ForSession})
+	}
+	return append(out, option{key: "n", label: "no, and tell the model why", decision: protocol.Deny, act: denyWithWords},
+		option{key: "esc", label: "no, and stop the turn", decision: protocol.Abort})
+}
+
+func denyWithWords(q *Question) (tea.Cmd, bool) {
+	q.do.Open(&panels.Input{Title: "No. What shall the model do instead? (may be empty)", Done: func(text string) tea.Cmd {
+		return q.reply(protocol.Answer{Decision: protocol.Deny, Words: text})
+	}})
+	return nil, true
+}
+
+// questionOptions are the answers to a question of the model or a server.
+func (q *Question) questionOptions() []option {
+	asked := q.Approval.Question
+	var out []option
+	for i, c := range asked.Options {
+		label := c.Label
+		if c.Description != "" {
+			label += ": " + c.Description
+		}
+		content, _ := json.Marshal(c.Label)
+		out = append(out, option{key: fmt.Sprint(i + 1), label: label, act: func(q *Question) (tea.Cmd, bool) {
+			return q.reply(protocol.Answer{Decision: protocol.Once, Content: content}), true
+		}})
+	}
+	switch fields := schemaFields(asked.Schema); {
+	case len(fields) > 0:
+		out = append(out, option{key: "y", label: "fill it in", act: func(q *Question) (tea.Cmd, bool) {
+			q.fillIn(fields, map[string]any{})
+			return nil, true
+		}})
+	case asked.URL != "" || len(asked.Schema) > 0:
+		out = append(out, option{key: "y", label: "yes", decision: protocol.Once})
+	case asked.Free || len(asked.Options) == 0:
+		out = append(out, option{key: "w", label: "answer in words", act: func(q *Question) (tea.Cmd, bool) {
+			q.do.Open(&panels.Input{Title: asked.Message, Done: func(text string) tea.Cmd {
+				content, _ := json.Marshal(text)
+				return q.reply(protocol.Answer{Decision: protocol.Once, Content: content})
+			}})
+			return nil, true
+		}})
+	}
+	return append(out, option{key: "n", label: "decline", decision: protocol.Deny}, option{key: "esc", label: "stop the turn", decision: protocol.Abort})
+}
+
+// body draws what is asked, whole, with everything in it visible.
+func (q *Question) body(width int) []ink.Line {
+	var rows []ink.Line
+	add := func(role ink.Role, text string) {
+		for line := range strings.SplitSeq(text, "\n") {
+			rows = append(rows, ink.Wrap(ink.Line{{Text: ink.Exact(line), Style: ink.As(role)}}, width)...)
+		}
+	}
+	if q.from != "" {
+		add(ink.Accent, "asked by agent "+q.from)
+	}
+	if q.Approval.Reason != "" {
+		add(ink.Dim, q.Approval.Reason)
+	}
+	switch {
+	case q.Approval.Command != nil:
+		add(ink.Dim, "in "+q.Approval.Command.Cwd)
+		if q.Approval.Command.Unsandboxed {
+			add(ink.Bad, "without the sandbox: it can reach everything that you can")
+		}
+		rows = append(rows, nil)
+		add(ink.Code, q.Approval.Command.Command)
+	case q.Approval.Change != nil:
+		rows = append(rows, q.changeBody(width)...)
+	case q.Approval.Tool != nil:
+		add(ink.Plain, q.Approval.Tool.Server+"."+q.Approval.Tool.Tool)
+		add(ink.Code, indented(q.Approval.Tool.Args))
+		if q.Approval.Tool.Changed != "" {
+			add(ink.Bad, "this tool is not what it was when it was allowed:")
+			add(ink.Warn, q.Approval.Tool.Changed)
+		}
+	case q.Approval.Network != nil:
+		add(ink.Plain, fmt.Sprintf("%s, port %d", q.Approval.Network.Host, q.Approval.Network.Port))
+		add(ink.Code, q.Approval.Network.Command)
+	case q.Approval.Question != nil:
+		asked := q.Approval.Question
+		if asked.Server != "" {
+			add(ink.Dim, "asked by MCP server "+asked.Server)
+		}
+		if asked.Header != "" {
+			add(ink.Heading, asked.Header)
+		}
+		add(ink.Plain, asked.Message)
+		if asked.URL != "" {
+			add(ink.Link, asked.URL)
+		}
+	}
+	return rows
+}
+
+// changeBody draws the proposed diff; its text is made exact before it is drawn.
+func (q *Question) changeBody(width int) []ink.Line {
+	var rows []ink.Line
+	change := q.Approval.Change
+	for _, c := range change.Changes {
+		if c.Steers {
+			text := ink.Exact(q.do.Path(c.Path)) + ": agents, editors or build machines obey this file"
+			rows = append(rows, ink.Wrap(ink.Line{{Text: text, Style: ink.As(ink.Bad)}}, width)...)
+		}
+	}
+	files := diffview.Parse(change.Diff)
+	if len(files) > 0 {
+		return append(rows, diffview.Exact(files, width)...)
+	}
+	for _, c := range change.Changes {
+		rows = append(rows, ink.Wrap(ink.Line{ink.S(ink.Warn, string(c.Kind)+" "), {Text: ink.Exact(c.Path)}}, width)...)
+	}
+	return rows
+}
+
+// indented spreads JSON over lines; what is no JSON stays as it is.
+func indented(s string) string {
+	var v any
+	if json.Unmarshal([]byte(s), &v) != nil {
+		return s
+	}
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return s
+	}
+	return string(b)
+}
+
+// View draws the part of the question that fits, and the answers.
+func (q *Question) View(width, height int) panels.View {
+	if q.shown.IsZero() {
+		q.shown = q.do.Now()
+	}
+	q.small = width < LeastWidth || height < LeastHeight-2
+	if q.rows == nil || q.width != width {
+		q.rows, q.width, q.seen = q.body(width), width, false
+	}
+	options := q.optionRows(width)
+	title := ink.Line{ink.Styled(ink.Strong(ink.Warn), "? "), ink.Styled(ink.Strong(ink.Plain), Headline(q.Approval))}
+	if n := q.do.Waiting(); n > 1 {
+		title = append(title, ink.S(ink.Dim, fmt.Sprintf("  1 of %d", n)))
+	}
+	whole := q.rows
+	if len(options)+5 > height { // the answers scroll with what is asked, rules and all
+		whole = append(whole[:len(whole):len(whole)], options...)
+		options = shortOptions(q.options(), width)
+	}
+	q.room = max(height-len(options)-2, 1)
+	q.top = max(0, min(q.top, len(whole)-q.room))
+	end := min(q.top+q.room, len(whole))
+	if end == len(whole) && !q.small {
+		q.seen = true
+	}
+	rows := append([]ink.Line{title.Cut(width)}, whole[q.top:end]...)
+	switch {
+	case q.small:
+		rows = append(rows, ink.L(ink.Bad, "screen too small").Cut(width))
+	case end < len(whole):
+		rows = append(rows, ink.L(ink.Warn, fmt.Sprintf("%d more rows: pgdown reads on, then you can allow it", len(whole)-end)).Cut(width))
+	case q.top > 0:
+		rows = append(rows, ink.L(ink.Dim, "end; pgup goes back").Cut(width))
+	}
+	return panels.View{Rows: append(rows, options...), Y: -1}
+}
+
+func (q *Question) optionRows(width int) []ink.Line {
+	var rows []ink.Line
+	for i, o := range q.options() {
+		role, mark := ink.Plain, "  "
+		if i == q.at {
+			role, mark = ink.Accent, "▸ "
+		}
+		head := ink.Line{ink.S(role, mark), ink.Styled(ink.Strong(role), fmt.Sprintf("%-4s", o.key))}
+		body := ink.Wrap(ink.Line{{Text: ink.Exact(o.label), Style: ink.As(role)}}, width-6)
+		for j, l := range body {
+			if j == 0 {
+				rows = append(rows, append(head, l...))
+				continue
+			}
+			rows = append(rows, append(ink.Line{{Text: "      "}}, l...))
+		}
+	}
+	return rows
+}
+
+// shortOptions names the keys only, for small screens.
+func shortOptions(options []option, width int) []ink.Line {
+	var keys []string
+	for _, o := range options {
+		keys = append(keys, o.key)
+	}
+	return []ink.Line{ink.L(ink.Accent, "keys: "+strings.Join(keys, " ")).Cut(width)}
+}
+
+// Lines are the whole question and its answers.
+func (q *Question) Lines() []ink.Line {
+	q.rows, q.width = q.body(panels.Wide), panels.Wide
+	q.seen, q.shown = true, q.do.Now().Add(-time.Hour)
+	rows := append([]ink.Line{ink.L(ink.Warn, "? "+Headline(q.Approval))}, q.rows...)
+	for _, o := range q.options() {
+		rows = append(rows, ink.L(ink.Plain, ink.Exact(o.key+"  "+o.label)))
+	}
+	return rows
+}
+
+// Line takes the key of an answer, or yes or no.
+func (q *Question) Line(text string) (c tea.Cmd, stay, again bool) {
+	key := strings.ToLower(strings.TrimSpace(text))
+	switch key {
+	case "yes":
+		key = "y"
+	case "no":
+		key = "n"
+	}
+	for _, o := range q.options() {
+		if o.key == key {
+			c, _ = q.take(o)
+			return c, true, false
+		}
+	}
+	return nil, true, true // not an answer: ask again
+}

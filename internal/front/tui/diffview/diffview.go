@@ -1,0 +1,477 @@
+// Package diffview reads unified diffs and draws them: in one column or side by side,
+// with line numbers, the colours of the language, and the words that changed.
+package diffview
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/syntax"
+	"kerf/internal/text/diff"
+)
+
+// File is one file of a unified diff.
+type File struct {
+	Name string
+	// Note is what happened beside the lines: "new", "deleted", "from NAME", a mode.
+	Note           string
+	Lines          []Line
+	Added, Removed int
+}
+
+// Line is one line of a diff. Kind is ' ', '+', '-', '@' or '\\'; Old and New
+// are its numbers, 0 where it has none.
+type Line struct {
+	Kind     byte
+	Text     string
+	Old, New int
+}
+
+// Parse reads a unified diff as git writes it, and skips what it does not know.
+func Parse(text string) []File {
+	var files []File
+	var f *File
+	old, now, left, right := 0, 0, 0, 0
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if rest, ok := strings.CutPrefix(line, "diff --git "); ok && left <= 0 && right <= 0 {
+			files = append(files, File{Name: newName(rest)})
+			f = &files[len(files)-1]
+			continue
+		}
+		if f == nil {
+			if !strings.HasPrefix(line, "--- ") {
+				continue
+			}
+			files = append(files, File{})
+			f = &files[len(files)-1]
+		}
+		if left <= 0 && right <= 0 && !strings.HasPrefix(line, "@@") {
+			f.header(line)
+			continue
+		}
+		if strings.HasPrefix(line, "@@") && left <= 0 && right <= 0 {
+			old, left, now, right = hunkRange(line)
+			f.Lines = append(f.Lines, Line{Kind: '@', Text: line})
+			continue
+		}
+		kind := byte(' ')
+		if line != "" {
+			kind, line = line[0], line[1:]
+		}
+		l := Line{Kind: kind, Text: line}
+		switch kind {
+		case '+':
+			l.New, f.Added = now, f.Added+1
+			now, right = now+1, right-1
+		case '-':
+			l.Old, f.Removed = old, f.Removed+1
+			old, left = old+1, left-1
+		case ' ':
+			l.Old, l.New = old, now
+			old, now, left, right = old+1, now+1, left-1, right-1
+		}
+		f.Lines = append(f.Lines, l)
+	}
+	return files
+}
+
+// header takes one of the lines between a file's first line and its hunks.
+func (f *File) header(line string) {
+	switch {
+	case strings.HasPrefix(line, "new file"):
+		f.Note = "new"
+	case strings.HasPrefix(line, "deleted file"):
+		f.Note = "deleted"
+	case strings.HasPrefix(line, "rename from "):
+		f.Note = "from " + strings.TrimPrefix(line, "rename from ")
+	case strings.HasPrefix(line, "new mode "):
+		f.Note = strings.TrimSpace(f.Note + " mode " + strings.TrimPrefix(line, "new mode "))
+	case strings.HasPrefix(line, "Binary files"), strings.HasPrefix(line, "GIT binary patch"):
+		f.Note = strings.TrimSpace(f.Note + " binary")
+	case strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line, "+++ /dev/null"):
+		f.Name = strings.TrimPrefix(unquoted(strings.TrimPrefix(line, "+++ ")), "b/")
+	case strings.HasPrefix(line, "--- ") && f.Name == "" && !strings.HasPrefix(line, "--- /dev/null"):
+		f.Name = strings.TrimPrefix(unquoted(strings.TrimPrefix(line, "--- ")), "a/")
+	case strings.HasPrefix(line, `\`):
+		f.Lines = append(f.Lines, Line{Kind: '\\', Text: strings.TrimPrefix(line, `\`)})
+	}
+}
+
+// newName takes the new name of "a/X b/Y".
+func newName(s string) string {
+	if i := strings.LastIndex(s, " b/"); i >= 0 {
+		return s[i+3:]
+	}
+	if i := strings.LastIndex(s, ` "b/`); i >= 0 {
+		return strings.TrimPrefix(unquoted(s[i+1:]), "b/")
+	}
+	return s
+}
+
+func unquoted(s string) string {
+	s = strings.TrimRight(s, "\t")
+	if strings.HasPrefix(s, `"`) {
+		if u, err := strconv.Unquote(s); err == nil {
+			return u
+		}
+	}
+	return s
+}
+
+func hunkRange(line string) (old, left, now, right int) {
+	left, right = 1, 1
+	fields := strings.Fields(line)
+	if len(fields) < 3 {
+		return 0, 0, 0, 0
+	}
+	read := func(s string, start, count *int) {
+		a, b, ok := strings.Cut(s[1:], ",")
+		*start, _ = strconv.Atoi(a)
+		if ok {
+			*count, _ = strconv.Atoi(b)
+		}
+	}
+	read(fields[1], &old, &left)
+	read(fields[2], &now, &right)
+	return old, left, now, right
+}
+
+func Counts(added, removed int) ink.Line {
+	return ink.Line{ink.S(ink.Dim, "("), ink.S(ink.Added, fmt.Sprintf("+%d", added)), ink.S(ink.Plain, " "),
+		ink.S(ink.Removed, fmt.Sprintf("-%d", removed)), ink.S(ink.Dim, ")")}
+}
+
+const (
+	// maxWordLine bounds lines that are compared word by word.
+	maxWordLine = 400
+	// maxShown bounds lines where only a part of a diff is shown.
+	maxShown = 600
+)
+
+// Rows draws the hunks of a file with line numbers, at most limit rows of
+// them when limit is positive; the last row then says how many are missing.
+func Rows(f File, width, limit int) []ink.Line {
+	var rows []ink.Line
+	if limit > 0 {
+		f.Lines = shortened(f.Lines)
+	}
+	digits := 3
+	for _, l := range f.Lines {
+		digits = max(digits, len(strconv.Itoa(max(l.Old, l.New))))
+	}
+	lx := syntax.ForFile(f.Name)
+	for i := 0; i < len(f.Lines); i++ {
+		if limit > 0 && len(rows) >= limit {
+			return append(rows, ink.L(ink.Dim, fmt.Sprintf("%*s … %d more lines", digits, "", len(f.Lines)-i)))
+		}
+		if f.Lines[i].Kind == '@' {
+			if i > 0 {
+				rows = append(rows, ink.L(ink.Dim, strings.Repeat(" ", digits)+" ⋮"))
+			}
+			lx = syntax.ForFile(f.Name)
+			continue
+		}
+		if f.Lines[i].Kind == '-' {
+			minus, plus := run(f.Lines, i)
+			if len(minus) == len(plus) {
+				rows = append(rows, pairs(minus, plus, digits, width)...)
+				i += len(minus) + len(plus) - 1
+				continue
+			}
+		}
+		l := f.Lines[i]
+		rows = append(rows, row(l, digits, width, lx.Line(l.Text))...)
+	}
+	return rows
+}
+
+// shortened cuts lines that are too long where only a part of a diff is shown.
+func shortened(lines []Line) []Line {
+	out := slices.Clone(lines)
+	for i, l := range out {
+		if l.Kind != '@' && len(l.Text) > maxShown {
+			out[i].Text = strings.ToValidUTF8(l.Text[:maxShown], "") + fmt.Sprintf("… %d more bytes", len(l.Text)-maxShown)
+		}
+	}
+	return out
+}
+
+// run returns the removed lines at i and the added ones after them.
+func run(lines []Line, i int) (minus, plus []Line) {
+	j := i
+	for j < len(lines) && lines[j].Kind == '-' {
+		j++
+	}
+	k := j
+	for k < len(lines) && lines[k].Kind == '+' {
+		k++
+	}
+	return lines[i:j], lines[j:k]
+}
+
+// pairs draws lines that replace each other one by one, with the words that
+// differ marked.
+func pairs(minus, plus []Line, digits, width int) []ink.Line {
+	var rows, below []ink.Line
+	for i := range minus {
+		a, b := words(minus[i].Text, plus[i].Text)
+		rows = append(rows, row(minus[i], digits, width, a)...)
+		below = append(below, row(plus[i], digits, width, b)...)
+	}
+	return append(rows, below...)
+}
+
+func row(l Line, digits, width int, text ink.Line) []ink.Line {
+	n := l.New
+	role := ink.Plain
+	switch l.Kind {
+	case '+':
+		role = ink.Added
+	case '-':
+		role, n = ink.Removed, l.Old
+	case '\\':
+		return []ink.Line{ink.L(ink.Dim, strings.Repeat(" ", digits)+" \\"+l.Text)}
+	}
+	if role != ink.Plain {
+		for i := range text {
+			if text[i].Style.Role == ink.Plain {
+				text[i].Style.Role = role
+			}
+		}
+	}
+	head := ink.Span{Text: fmt.Sprintf("%*d ", digits, n), Style: ink.As(ink.Dim)}
+	blank := ink.Span{Text: strings.Repeat(" ", digits+1), Style: ink.As(ink.Dim)}
+	rows := ink.Wrap(append(ink.Line{ink.S(role, string(l.Kind))}, text...), max(width-digits-1, 8))
+	return ink.Prefix(rows, head, blank)
+}
+
+// words marks what differs between two lines.
+func words(a, b string) (x, y ink.Line) {
+	x, y = ink.L(ink.Removed, a), ink.L(ink.Added, b)
+	if len(a) > maxWordLine || len(b) > maxWordLine {
+		return x, y
+	}
+	at, bt := tokens(a), tokens(b)
+	edits := diff.Lines([]byte(strings.Join(at, "\n")+"\n"), []byte(strings.Join(bt, "\n")+"\n"))
+	changed := 0
+	for _, e := range edits {
+		changed += e.End - e.Start
+	}
+	if changed > len(a) { // nearly all: marking it all says nothing
+		return x, y
+	}
+	return marked(at, bt, edits)
+}
+
+// marked splits both texts into what stayed and what changed.
+func marked(at, bt []string, edits []diff.Edit) (x, y ink.Line) {
+	offset, i, j := 0, 0, 0
+	keep := func(upto int) {
+		for i < len(at) && offset < upto {
+			x, y = append(x, ink.S(ink.Removed, at[i])), append(y, ink.S(ink.Added, bt[j]))
+			offset += len(at[i]) + 1
+			i, j = i+1, j+1
+		}
+	}
+	for _, e := range edits {
+		keep(e.Start)
+		for i < len(at) && offset < e.End {
+			x = append(x, ink.S(ink.RemovedWord, at[i]))
+			offset += len(at[i]) + 1
+			i++
+		}
+		for n := strings.Count(string(e.New), "\n"); n > 0 && j < len(bt); n-- {
+			y = append(y, ink.S(ink.AddedWord, bt[j]))
+			j++
+		}
+	}
+	keep(1 << 30)
+	return merge(x), merge(y)
+}
+
+// merge joins neighbours of one style.
+func merge(l ink.Line) ink.Line {
+	var out ink.Line
+	for _, s := range l {
+		if n := len(out); n > 0 && out[n-1].Style == s.Style {
+			out[n-1].Text += s.Text
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// tokens splits a line into words, blanks and single other characters.
+func tokens(s string) []string {
+	var out []string
+	kind := func(r rune) int {
+		switch {
+		case r == ' ' || r == '\t':
+			return 0
+		case r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80:
+			return 1
+		}
+		return 2
+	}
+	start, last := 0, -1
+	for i, r := range s {
+		k := kind(r)
+		if i > 0 && (k != last || k == 2) {
+			out = append(out, s[start:i])
+			start = i
+		}
+		last = k
+	}
+	return append(out, s[start:])
+}
+
+// SideBySide draws a file's hunks in two columns.
+func SideBySide(f File, width int) []ink.Line {
+	half := (width - 3) / 2
+	digits := 4
+	var rows []ink.Line
+	column := func(l Line, text ink.Line) []ink.Line { return row(l, digits, half, text) }
+	for i := 0; i < len(f.Lines); i++ {
+		switch l := f.Lines[i]; l.Kind {
+		case '@':
+			rows = append(rows, ink.L(ink.Dim, l.Text))
+		case '-', '+':
+			minus, plus := run(f.Lines, i)
+			if l.Kind == '+' {
+				minus = nil
+				for j := i; j < len(f.Lines) && f.Lines[j].Kind == '+'; j++ {
+					plus = f.Lines[i : j+1]
+				}
+			}
+			rows = append(rows, besides(minus, plus, half, column)...)
+			i += len(minus) + len(plus) - 1
+		default:
+			text := ink.L(ink.Plain, l.Text)
+			left := l
+			left.New = l.Old
+			rows = append(rows, columns(column(left, text), column(l, text), half)...)
+		}
+	}
+	return rows
+}
+
+func besides(minus, plus []Line, half int, column func(Line, ink.Line) []ink.Line) []ink.Line {
+	var rows []ink.Line
+	for k := range max(len(minus), len(plus)) {
+		var left, right []ink.Line
+		switch {
+		case k < len(minus) && k < len(plus):
+			a, b := words(minus[k].Text, plus[k].Text)
+			left, right = column(minus[k], a), column(plus[k], b)
+		case k < len(minus):
+			left = column(minus[k], ink.L(ink.Removed, minus[k].Text))
+		default:
+			right = column(plus[k], ink.L(ink.Added, plus[k].Text))
+		}
+		rows = append(rows, columns(left, right, half)...)
+	}
+	return rows
+}
+
+func columns(left, right []ink.Line, half int) []ink.Line {
+	var rows []ink.Line
+	for i := range max(len(left), len(right)) {
+		var a, b ink.Line
+		if i < len(left) {
+			a = left[i]
+		}
+		if i < len(right) {
+			b = right[i]
+		}
+		rows = append(rows, append(append(a.Pad(half, ink.As(ink.Plain)), ink.S(ink.Border, " │ ")), b...))
+	}
+	return rows
+}
+
+// Title is a file's name, and what happened to it beside its lines.
+func (f File) Title() string {
+	name := f.Name
+	if f.Note != "" && f.Note != "new" && f.Note != "deleted" {
+		name += " (" + f.Note + ")"
+	}
+	return name
+}
+
+// Total sums the added and removed lines of files.
+func Total(files []File) (added, removed int) {
+	for _, f := range files {
+		added, removed = added+f.Added, removed+f.Removed
+	}
+	return added, removed
+}
+
+const (
+	summaryRows  = 40 // rows of a file that a summary shows
+	summaryFiles = 8  // files whose rows a summary shows
+)
+
+// Summary draws the changes of a few files below each other, shortened. It is
+// indented by four cells.
+func Summary(files []File, width int) []ink.Line {
+	return below(files, width, summaryFiles, summaryRows)
+}
+
+// Whole is Summary with every file and row.
+func Whole(files []File, width int) []ink.Line { return below(files, width, len(files), 0) }
+
+func below(files []File, width, most, limit int) []ink.Line {
+	var rows []ink.Line
+	for i, f := range files {
+		if i >= most {
+			return append(rows, ink.L(ink.Dim, fmt.Sprintf("  … %d more files (/diff shows all)", len(files)-i)))
+		}
+		if len(files) > 1 {
+			l := ink.Line{ink.S(ink.Border, "  └ "), ink.S(ink.Plain, f.Title()+" ")}
+			rows = append(rows, ink.Wrap(append(l, Counts(f.Added, f.Removed)...), width)...)
+		}
+		rows = append(rows, ink.Prefix(Rows(f, width-4, limit), ink.Span{Text: "    "}, ink.Span{Text: "    "})...)
+	}
+	return rows
+}
+
+// Page draws files one after the other with their names, in one column or, when
+// wide is set, side by side.
+func Page(files []File, width int, wide bool) []ink.Line {
+	var rows []ink.Line
+	for _, f := range files {
+		l := ink.Line{ink.Styled(ink.Strong(ink.Plain), f.Title()+" ")}
+		if f.Note == "new" || f.Note == "deleted" {
+			l = append(l, ink.S(ink.Warn, f.Note+" "))
+		}
+		rows = append(rows, append(l, Counts(f.Added, f.Removed)...))
+		if wide {
+			rows = append(rows, SideBySide(f, width)...)
+		} else {
+			rows = append(rows, Rows(f, width, 0)...)
+		}
+		rows = append(rows, nil)
+	}
+	return rows
+}
+
+// Exact draws files for a user who judges them: nothing in them is invisible.
+func Exact(files []File, width int) []ink.Line {
+	var rows []ink.Line
+	for _, f := range files {
+		f.Lines = slices.Clone(f.Lines)
+		for i := range f.Lines {
+			f.Lines[i].Text = ink.ExactTabs(f.Lines[i].Text)
+		}
+		l := ink.Line{{Text: ink.Exact(f.Name) + " ", Style: ink.Strong(ink.Plain)}}
+		if f.Note != "" {
+			l = append(l, ink.S(ink.Warn, f.Note+" "))
+		}
+		rows = append(rows, ink.Wrap(append(l, Counts(f.Added, f.Removed)...), width)...)
+		rows = append(rows, Rows(f, width, 0)...)
+	}
+	return rows
+}

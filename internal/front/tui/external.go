@@ -1,0 +1,201 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"kerf/internal/front/tui/humanize"
+	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/input"
+)
+
+// files has the input find files in the workspace; nil when nobody can.
+func (m *Model) files() func(word string) tea.Cmd {
+	desk := m.o.Desk
+	if desk == nil {
+		return nil
+	}
+	return func(word string) tea.Cmd {
+		cwd := m.session.Settings.Cwd
+		return do(func(ctx context.Context) tea.Msg {
+			files, err := desk.Files(ctx, cwd, word, input.MaxChoices)
+			return runMsg{func() tea.Cmd { return m.input.Found(word, files, err) }}
+		})
+	}
+}
+
+// editor is the user's editor and its arguments.
+func (o Options) editor() []string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if f := strings.Fields(o.env(name)); len(f) > 0 {
+			return f
+		}
+	}
+	return []string{"vi"}
+}
+
+// edit lets the user edit a text in the editor and hands it to then.
+func (m *Model) edit(name, text string, then func(text string) tea.Cmd) tea.Cmd {
+	dir, err := os.MkdirTemp("", "kerf-edit-")
+	if err != nil {
+		m.notice(ink.Bad, "edit: "+err.Error())
+		return nil
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		m.notice(ink.Bad, "edit: "+err.Error())
+		return nil
+	}
+	editor := m.o.editor()
+	args := append(editor[:len(editor):len(editor)], path)
+	return m.run(exec.Command(args[0], args[1:]...), func(err error) tea.Msg {
+		defer os.RemoveAll(dir)
+		if err != nil {
+			return noticeMsg{ink.Bad, strings.Join(editor, " ") + ": " + err.Error() + "; set VISUAL or EDITOR to your editor"}
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return noticeMsg{ink.Bad, "edit: " + err.Error()}
+		}
+		return runMsg{func() tea.Cmd { return then(string(b)) }}
+	})
+}
+
+// editMessage edits the message in the editor.
+func (m *Model) editMessage() tea.Cmd {
+	return m.edit("message.md", m.shown.Composer.Value(), func(text string) tea.Cmd {
+		m.shown.Composer.Set(strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\n"))
+		return nil
+	})
+}
+
+// pasteImage attaches the image on the clipboard.
+func (m *Model) pasteImage() tea.Cmd {
+	return do(func(ctx context.Context) tea.Msg {
+		b, err := input.ClipboardImage(ctx)
+		if err != nil {
+			return noticeMsg{ink.Warn, err.Error()}
+		}
+		return runMsg{func() tea.Cmd {
+			if !m.input.AttachImage(b, "clipboard") {
+				m.notice(ink.Warn, "the clipboard holds no image")
+			}
+			return nil
+		}}
+	})
+}
+
+// copyAnswer puts the last answer, or everything, on the clipboard by OSC 52. It
+// is the only place that does.
+func copyAnswer(m *Model, words string) tea.Cmd {
+	text := m.shown.Transcript.LastAnswer()
+	if words == "all" {
+		text = m.shown.Transcript.Markdown(m.session.Title, m.session.Settings.Cwd)
+	}
+	if text == "" {
+		m.notice(ink.Dim, "there is no answer to copy yet")
+		return nil
+	}
+	const most = 1 << 20
+	if len(text) > most {
+		text = text[len(text)-most:]
+	}
+	m.notice(ink.Dim, "copied "+humanize.Bytes(len(text)))
+	m.write(ansi.SetSystemClipboard(text))
+	return nil
+}
+
+// export writes the conversation to a new file; it never replaces one.
+func export(m *Model, words string) tea.Cmd {
+	name, id := words, m.session.ID
+	if name == "" {
+		name = "kerf-" + string(id[:min(13, len(id))]) + ".md"
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(m.session.Settings.Cwd, name)
+	}
+	text := m.shown.Transcript.Markdown(m.session.Title, m.session.Settings.Cwd)
+	return do(func(context.Context) tea.Msg {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			_, err = f.WriteString(text)
+			if e := f.Close(); err == nil {
+				err = e
+			}
+		}
+		if err != nil {
+			return noticeMsg{ink.Bad, "export: " + err.Error()}
+		}
+		return noticeMsg{ink.Good, "written to " + name}
+	})
+}
+
+// notify tells the user something while the terminal is not looked at.
+func (m *Model) notify(title, text string) {
+	if m.focused || m.o.Notify == "off" {
+		return
+	}
+	title = ink.L(ink.Plain, ink.OneLine(title)).Cut(60).Text()
+	text = ink.L(ink.Plain, strings.ReplaceAll(ink.OneLine(text), ";", ",")).Cut(120).Text()
+	switch m.o.Notify {
+	case "bell":
+		m.write("\a")
+	case "osc777":
+		m.write("\x1b]777;notify;" + title + ";" + text + "\a")
+	default:
+		m.write("\x1b]9;" + title + ": " + text + "\a")
+	}
+}
+
+// write sends bytes of ours to the terminal, between frames.
+func (m *Model) write(s string) {
+	if m.o.Out != nil {
+		_, _ = m.o.Out.Write([]byte(s))
+	}
+}
+
+// branchOf reads what is checked out from git's files; nothing is started.
+func branchOf(dir string) string {
+	for {
+		git := filepath.Join(dir, ".git")
+		if b, err := readSmall(git); err == nil {
+			if to, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: "); ok {
+				if !filepath.IsAbs(to) {
+					to = filepath.Join(dir, to)
+				}
+				git = to
+			}
+		}
+		if b, err := readSmall(filepath.Join(git, "HEAD")); err == nil {
+			head := strings.TrimSpace(string(b))
+			if name, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok {
+				return ink.OneLine(name)
+			}
+			return head[:min(8, len(head))]
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}
+
+// readSmall reads a small regular file: nothing that could block or be endless.
+func readSmall(path string) ([]byte, error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > 4096 {
+		return nil, fmt.Errorf("%s is not a small file", path)
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,186 @@
+package input
+
+import (
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"kerf/internal/front/tui/ink"
+)
+
+// menu is the list of completions below the text.
+type menu struct {
+	mark  byte   // what is completed: '/', '@' or '$'
+	word  string // what stands behind the mark
+	start int    // where the mark is
+	items []Choice
+	at    int
+	off   string // the word for which the user closed it
+}
+
+// Choice is one completion.
+type Choice struct{ Text, Detail string }
+
+func (u *menu) open() bool { return len(u.items) > 0 }
+
+// MaxChoices is how many files are found for a completion.
+const MaxChoices = 8
+
+// Completing reports whether completions are shown.
+func (in *Input) Completing() bool { return in.menu.open() }
+
+// Complete looks for completions of the word at the caret.
+func (in *Input) Complete() tea.Cmd {
+	mark, word, start, ok := in.text.Word("/@$")
+	if ok && mark == '/' && start != 0 {
+		ok = false
+	}
+	if !ok || string(mark)+word == in.menu.off {
+		in.menu = menu{off: in.menu.off}
+		return nil
+	}
+	in.menu = menu{mark: mark, word: word, start: start, items: in.menu.items}
+	switch mark {
+	case '/':
+		in.menu.items = in.Commands(word)
+	case '$':
+		in.menu.items = in.skills(word)
+	case '@':
+		return in.find(word)
+	}
+	return nil
+}
+
+// find asks for files, one word at a time; the newest word follows.
+func (in *Input) find(word string) tea.Cmd {
+	in.menu.items = nil
+	if in.o.Files == nil || in.finding {
+		return nil
+	}
+	in.finding = true
+	return in.o.Files(word)
+}
+
+// Found takes the files that were found for a word, or the error.
+func (in *Input) Found(word string, files []string, err error) tea.Cmd {
+	in.finding = false
+	switch {
+	case in.menu.mark != '@':
+	case in.menu.word != word:
+		return in.find(in.menu.word)
+	case err == nil:
+		in.menu.items = nil
+		for _, f := range files {
+			in.menu.items = append(in.menu.items, Choice{Text: f})
+		}
+	}
+	return nil
+}
+
+// Commands are the commands that begin with a word, then those that contain it.
+func (in *Input) Commands(word string) []Choice {
+	var first, rest []Choice
+	add := func(c Choice) {
+		switch {
+		case strings.HasPrefix(c.Text, word):
+			first = append(first, c)
+		case strings.Contains(c.Text, word):
+			rest = append(rest, c)
+		}
+	}
+	for _, c := range in.o.Commands {
+		add(c)
+	}
+	for _, p := range in.Prompts {
+		if !p.Skill {
+			add(Choice{p.Name, p.Description})
+		}
+	}
+	return append(first, rest...)
+}
+
+func (in *Input) skills(word string) []Choice {
+	var out []Choice
+	for _, p := range in.Prompts {
+		if p.Skill && strings.Contains(strings.ToLower(p.Name), strings.ToLower(word)) {
+			out = append(out, Choice{p.Name, p.Description})
+		}
+	}
+	return out
+}
+
+// CompletionKey takes a key while completions are shown. It says whether the key was
+// for them, and whether the text that stands there now is to be sent.
+func (in *Input) CompletionKey(name string) (done, send bool) {
+	u := &in.menu
+	switch name {
+	case "up", "ctrl+p":
+		u.at = (u.at + len(u.items) - 1) % len(u.items)
+	case "down", "ctrl+n":
+		u.at = (u.at + 1) % len(u.items)
+	case "tab":
+		in.take()
+	case "enter":
+		if u.mark != '/' {
+			in.take()
+			return true, false
+		}
+		if slices.ContainsFunc(u.items, func(c Choice) bool { return c.Text == u.word }) {
+			return false, false
+		}
+		chosen := u.items[u.at].Text
+		in.take()
+		return true, chosen != in.o.NeedsWords
+	case "esc":
+		in.menu = menu{off: string(u.mark) + u.word}
+	default:
+		return false, false
+	}
+	return true, false
+}
+
+// take puts the marked completion into the text.
+func (in *Input) take() {
+	u := in.menu
+	text := u.items[u.at].Text
+	if strings.ContainsAny(text, " \t") {
+		text = `"` + text + `"`
+	}
+	in.text.Replace(u.start, in.text.Caret(), string(u.mark)+text+" ")
+	in.menu = menu{}
+}
+
+// OpenCompletions shows completions again after they were closed.
+func (in *Input) OpenCompletions() tea.Cmd {
+	in.menu.off = ""
+	return in.Complete()
+}
+
+// CloseCompletions hides the completions until the text changes.
+func (in *Input) CloseCompletions() { in.menu = menu{} }
+
+// CompletionRows draws the completions around the marked one.
+func (in *Input) CompletionRows(w, height int) []ink.Line {
+	u := in.menu
+	if !u.open() || height <= 0 {
+		return nil
+	}
+	top := max(0, min(u.at-height/2, len(u.items)-height))
+	name := 0
+	for _, c := range u.items {
+		name = max(name, min(ink.Width(c.Text), w*2/3))
+	}
+	var rows []ink.Line
+	for i := top; i < len(u.items) && len(rows) < height; i++ {
+		c := u.items[i]
+		role, mark := ink.Plain, "  "
+		if i == u.at {
+			role, mark = ink.Accent, "▸ "
+		}
+		l := ink.Line{ink.S(role, mark), ink.S(role, string(u.mark)+ink.Prose(c.Text))}.Cut(name + 3)
+		l = append(l.Pad(name+5, ink.As(ink.Plain)), ink.S(ink.Dim, ink.OneLine(c.Detail)))
+		rows = append(rows, l.Cut(w))
+	}
+	return rows
+}

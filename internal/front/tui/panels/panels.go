@@ -1,0 +1,45 @@
+// Package panels are the things that take the keys until they are closed: lists to
+// choose from, pages to read, a line of words to ask for.
+package panels
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"kerf/internal/front/tui/ink"
+)
+
+// Key is a key press.
+type Key struct {
+	Name string // "enter", "ctrl+a"
+	Text string // what it types, if anything
+	At   time.Time
+	// Last is when the key before was pressed.
+	Last time.Time
+}
+
+// View is a part of the screen: rows, and the cursor in them; a Y below 0 hides it.
+type View struct {
+	Rows []ink.Line
+	X, Y int
+	Full bool // it wants the whole screen
+}
+
+// Panel takes the keys until it is closed.
+type Panel interface {
+	// Key takes a key press and says whether the panel stays.
+	Key(k Key) (c tea.Cmd, stay bool)
+	// View draws it into at most height rows. What it returns is shown: an approval
+	// takes it that the user saw it.
+	View(width, height int) View
+	// Lines are the panel in plain mode, printed once. Nothing in them is wrapped.
+	Lines() []ink.Line
+	// Line takes a line that was typed in plain mode. Again asks to print the panel
+	// once more.
+	Line(text string) (c tea.Cmd, stay, again bool)
+}
+
+// Wide is the width of rows in plain mode, where nothing is wrapped: the terminal, or
+// the screen reader, does that itself.
+const Wide = 2000

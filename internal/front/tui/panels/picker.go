@@ -1,0 +1,279 @@
+package panels
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"kerf/internal/front/tui/ink"
+)
+
+// Picker lets the user choose one of several items.
+type Picker struct {
+	Title string
+	Items []Item
+	// Empty says what it means that there are none.
+	Empty string
+	// Filter has typed text filter the items; without it digits choose one, and keys
+	// in Keys need no ctrl.
+	Filter bool
+	// At is the item that is marked.
+	At int
+	// Choose acts on an item and says whether the picker stays; nil when there is
+	// nothing to choose.
+	Choose func(Item) (tea.Cmd, bool)
+	// Keys are further keys and what they do to the marked item.
+	Keys map[string]func(Item) (tea.Cmd, bool)
+	Foot string
+	// Preview draws something about the marked item below the list.
+	Preview func(it Item, width int) []ink.Line
+	// Calm is until when no choice counts: what was being typed must not choose.
+	Calm time.Time
+	// Left is called when the picker is closed without a choice.
+	Left func()
+
+	words string
+}
+
+// Item is one thing to choose.
+type Item struct {
+	Label, Detail string
+	Role          ink.Role
+	Value         any
+	Current       bool
+}
+
+// shown are the items that have all the words.
+func (p *Picker) shown() []Item {
+	if p.words == "" {
+		return p.Items
+	}
+	var out []Item
+	for _, it := range p.Items {
+		text := strings.ToLower(it.Label + " " + it.Detail)
+		ok := true
+		for w := range strings.FieldsSeq(strings.ToLower(p.words)) {
+			ok = ok && strings.Contains(text, w)
+		}
+		if ok {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+// Marked is the item that is marked; false when there is none.
+func (p *Picker) Marked() (Item, bool) {
+	list := p.shown()
+	if len(list) == 0 {
+		return Item{}, false
+	}
+	return list[max(0, min(p.At, len(list)-1))], true
+}
+
+// Key moves the mark, filters, or chooses.
+func (p *Picker) Key(k Key) (tea.Cmd, bool) {
+	list := p.shown()
+	p.At = max(0, min(p.At, len(list)-1))
+	if do := p.Keys[k.Name]; do != nil {
+		if len(list) == 0 {
+			return nil, true
+		}
+		return do(list[p.At])
+	}
+	if k.At.Before(p.Calm) && k.Name != "esc" && k.Name != "ctrl+c" {
+		return nil, true
+	}
+	switch k.Name {
+	case "esc", "ctrl+c":
+		if p.Left != nil {
+			p.Left()
+		}
+		return nil, false
+	case "up", "ctrl+p":
+		p.At = max(0, p.At-1)
+	case "down", "ctrl+n":
+		p.At = min(p.At+1, len(list)-1)
+	case "pgup":
+		p.At = max(0, p.At-8)
+	case "pgdown":
+		p.At = min(p.At+8, len(list)-1)
+	case "home":
+		p.At = 0
+	case "end":
+		p.At = len(list) - 1
+	case "enter":
+		if len(list) == 0 || p.Choose == nil {
+			return nil, true
+		}
+		return p.Choose(list[p.At])
+	case "backspace":
+		if r := []rune(p.words); len(r) > 0 {
+			p.words, p.At = string(r[:len(r)-1]), 0
+		}
+	default:
+		return p.typed(k, list)
+	}
+	return nil, true
+}
+
+// typed takes a key that types text.
+func (p *Picker) typed(k Key, list []Item) (tea.Cmd, bool) {
+	text := k.Text
+	switch {
+	case p.Filter && text != "":
+		p.words, p.At = p.words+text, 0
+	case p.Filter:
+	case len(text) == 1 && text[0] >= '1' && text[0] <= '9' && int(text[0]-'1') < len(list) && p.Choose != nil:
+		p.At = int(text[0] - '1')
+		return p.Choose(list[p.At])
+	case k.Name == "q":
+		return nil, false
+	}
+	return nil, true
+}
+
+// Paste takes pasted text as words to filter by.
+func (p *Picker) Paste(text string) {
+	if p.Filter {
+		p.words += ink.OneLine(text)
+	}
+}
+
+// View draws the items around the marked one.
+func (p *Picker) View(width, height int) View {
+	list := p.shown()
+	p.At = max(0, min(p.At, len(list)-1))
+	title := ink.Line{ink.Styled(ink.Strong(ink.Heading), p.Title)}
+	v := View{Y: -1}
+	if p.Filter {
+		title = append(title, ink.S(ink.Dim, "  › "), ink.S(ink.Plain, p.words))
+		v.X, v.Y = min(title.Width(), width-1), 0
+	}
+	v.Rows = append(v.Rows, title.Cut(width))
+	room := max(height-2, 1)
+	var under []ink.Line
+	if p.Preview != nil && len(list) > 0 && room >= 8 {
+		under = p.Preview(list[p.At], width)
+		under = under[:min(len(under), room/2)]
+		room -= len(under) + 1
+	}
+	if len(list) == 0 {
+		v.Rows = append(v.Rows, ink.WrapText(ink.Dim, "  "+p.Empty, width)...)
+	}
+	v.Rows = append(v.Rows, p.listRows(list, width, min(room, 14))...)
+	if len(under) > 0 {
+		v.Rows = append(v.Rows, ink.L(ink.Border, strings.Repeat("─", width)))
+		v.Rows = append(v.Rows, under...)
+	}
+	foot := "↑↓ choose · enter take · esc back"
+	if p.Foot != "" {
+		foot = p.Foot + " · esc back"
+	}
+	v.Rows = append(v.Rows, ink.L(ink.Dim, foot).Cut(width))
+	return v
+}
+
+func (p *Picker) listRows(list []Item, width, room int) []ink.Line {
+	top := max(0, min(p.At-room/2, len(list)-room))
+	var rows []ink.Line
+	for i := top; i < len(list) && len(rows) < room; i++ {
+		it := list[i]
+		role, mark := it.Role, "  "
+		if i == p.At {
+			role, mark = ink.Accent, "▸ "
+		}
+		if !p.Filter && p.Choose != nil && i < 9 {
+			mark += fmt.Sprintf("%d ", i+1)
+		}
+		l := ink.Line{ink.S(role, mark), ink.S(role, ink.OneLine(it.Label))}
+		if it.Current {
+			l = append(l, ink.S(ink.Good, " ✓"))
+		}
+		if it.Detail != "" {
+			l = append(l, ink.S(ink.Dim, "  "+ink.OneLine(it.Detail)))
+		}
+		rows = append(rows, l.Cut(width))
+	}
+	return rows
+}
+
+// Lines are the numbered items.
+func (p *Picker) Lines() []ink.Line {
+	rows := []ink.Line{ink.L(ink.Heading, p.Title)}
+	for i, it := range p.shown() {
+		rows = append(rows, ink.L(ink.Plain, fmt.Sprintf("%d. %s  %s", i+1, ink.OneLine(it.Label), ink.OneLine(it.Detail))))
+	}
+	return append(rows, ink.L(ink.Dim, strings.TrimSpace("Type a number, a letter and a number, or an empty line to go back. "+p.Foot)))
+}
+
+// Line takes a number, or a key and a number.
+func (p *Picker) Line(text string) (c tea.Cmd, stay, again bool) {
+	key, rest := "enter", strings.TrimSpace(text)
+	if rest == "" {
+		c, stay = p.Key(Key{Name: "esc"})
+		return c, stay, false
+	}
+	if f := strings.Fields(rest); len(f) == 2 && p.Keys[f[0]] != nil {
+		key, rest = f[0], f[1]
+	}
+	n, err := strconv.Atoi(rest)
+	if err != nil || n < 1 || n > len(p.shown()) {
+		return nil, true, true
+	}
+	p.At = n - 1
+	c, stay = p.Key(Key{Name: key, At: p.Calm})
+	return c, stay, false
+}
+
+// Input asks for a line of words.
+type Input struct {
+	Title string
+	Text  string
+	// Done takes the words.
+	Done func(text string) tea.Cmd
+}
+
+// Key edits the words, or hands them over.
+func (a *Input) Key(k Key) (tea.Cmd, bool) {
+	switch {
+	case k.Name == "enter":
+		return a.Done(strings.TrimSpace(a.Text)), false
+	case k.Name == "esc" || k.Name == "ctrl+c":
+		return nil, false
+	case k.Name == "ctrl+u":
+		a.Text = ""
+	case k.Name == "backspace":
+		if r := []rune(a.Text); len(r) > 0 {
+			a.Text = string(r[:len(r)-1])
+		}
+	default:
+		a.Text += k.Text
+	}
+	return nil, true
+}
+
+// Paste adds pasted text.
+func (a *Input) Paste(text string) { a.Text += ink.OneLine(text) }
+
+// View draws the title and the words.
+func (a *Input) View(width, _ int) View {
+	rows := ink.Wrap(ink.Line{ink.Styled(ink.Strong(ink.Heading), a.Title)}, width)
+	body := ink.Wrap(ink.Line{ink.S(ink.Accent, "› "), ink.S(ink.Plain, a.Text)}, width-1)
+	x, y := body[len(body)-1].Width(), len(rows)+len(body)-1
+	rows = append(rows, body...)
+	return View{Rows: append(rows, ink.L(ink.Dim, "enter send · esc back").Cut(width)), X: x, Y: y}
+}
+
+// Lines are the title.
+func (a *Input) Lines() []ink.Line { return []ink.Line{ink.L(ink.Heading, a.Title)} }
+
+// Line takes the words.
+func (a *Input) Line(text string) (c tea.Cmd, stay, again bool) {
+	a.Text = text
+	c, stay = a.Key(Key{Name: "enter"})
+	return c, stay, false
+}

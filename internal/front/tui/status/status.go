@@ -1,0 +1,267 @@
+// Package status is what is known of a session beside its conversation, and how that is
+// drawn: the status line, the terminal's title, the pages of /status and /usage.
+package status
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kerf/internal/front/tui/conversation"
+	"kerf/internal/front/tui/humanize"
+	"kerf/internal/front/tui/ink"
+	"kerf/internal/protocol"
+)
+
+// Session is what is known of a session.
+type Session struct {
+	ID        protocol.SessionID
+	Settings  protocol.Settings
+	Title     string
+	Branch    string
+	Resumed   bool
+	Limits    map[string]string
+	Processes []protocol.Process
+	Agents    []protocol.Agent
+	Servers   []protocol.Server
+	// Price tells what tokens cost in dollars; nil when that is not known.
+	Price func(model string, u protocol.Usage) (float64, bool)
+	// Home is the user's home directory, by which paths are shortened.
+	Home string
+}
+
+// Event takes an event that tells something about the session, and reports whether it
+// is one.
+func (s *Session) Event(msg protocol.Msg) bool {
+	switch b := msg.(type) {
+	case protocol.SessionStarted:
+		s.ID, s.Settings, s.Resumed = b.Session, b.Settings, b.Resumed
+	case protocol.SettingsChanged:
+		s.Settings = b.Settings
+	case protocol.TitleChanged:
+		s.Title = b.Title
+	case protocol.RateLimits:
+		s.Limits = b.Values
+	case protocol.Processes:
+		s.Processes = b.Running
+	case protocol.Agents:
+		s.Agents = b.Agents
+	case protocol.Servers:
+		s.Servers = b.Servers
+	default:
+		return false
+	}
+	return true
+}
+
+// ShortHome writes a path below the user's home with "~".
+func (s *Session) ShortHome(path string) string {
+	if s.Home == "" {
+		return path
+	}
+	if rel, err := filepath.Rel(s.Home, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return strings.TrimSuffix("~/"+filepath.ToSlash(rel), "/.")
+	}
+	return path
+}
+
+// AgentName is the name of a sub-agent, or the start of its id.
+func (s *Session) AgentName(id protocol.SessionID) string {
+	for _, a := range s.Agents {
+		if a.ID == id {
+			return conversation.AgentName(a)
+		}
+	}
+	return conversation.AgentName(protocol.Agent{ID: id})
+}
+
+// Permissions words what may happen unasked.
+func (s *Session) Permissions() (string, ink.Role) {
+	x := s.Settings
+	switch {
+	case x.Approval == "" && x.Sandbox == "":
+		return "", ink.Dim
+	case x.Approval == protocol.PolicyPlan:
+		return "plan", ink.Accent
+	case x.Sandbox == protocol.SandboxFull && x.Approval == protocol.PolicyNever:
+		return "full access, asks nothing", ink.Bad
+	case x.Sandbox == protocol.SandboxFull:
+		return "full access, " + string(x.Approval), ink.Warn
+	}
+	return string(x.Sandbox) + ", " + string(x.Approval), ink.Dim
+}
+
+// Cost is what tokens cost; empty when prices are not known.
+func (s *Session) Cost(u protocol.Usage) string {
+	if s.Price == nil || u.Total() == 0 {
+		return ""
+	}
+	c, ok := s.Price(s.Settings.Model, u)
+	if !ok {
+		return ""
+	}
+	return humanize.Dollars(c)
+}
+
+func (s *Session) runningAgents() int {
+	n := 0
+	for _, a := range s.Agents {
+		if a.State == "running" || a.State == "waiting" {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Session) model() string {
+	return strings.TrimSpace(s.Settings.Model + " " + s.Settings.Effort)
+}
+
+// Banner is the first thing that a session shows.
+func (s *Session) Banner(version, about string, width int) []ink.Line {
+	l := ink.Line{ink.Styled(ink.Strong(ink.Heading), "Kerf "+version), ink.S(ink.Dim, "  "+s.Settings.Model)}
+	if s.Settings.Effort != "" {
+		l = append(l, ink.S(ink.Dim, " "+s.Settings.Effort))
+	}
+	rows := ink.Wrap(append(l, ink.S(ink.Dim, "  "+s.ShortHome(s.Settings.Cwd))), width)
+	if about != "" {
+		rows = append(rows, ink.WrapText(ink.Warn, about, width)...)
+	}
+	if !s.Resumed {
+		rows = append(rows, ink.Wrap(ink.L(ink.Dim, "/help for commands, @ for files, ! for the shell, ctrl+d to leave"), width)...)
+	}
+	return rows
+}
+
+// Shown is what the status line and the title tell beside the session.
+type Shown struct {
+	Conversation *conversation.Conversation
+	Vi           string // the mode of vi, if that is on
+	Agent        string // the sub-agent that is looked at, if any
+	Questions    int    // that wait
+}
+
+// Line is the quiet line at the very bottom: what fits, the important first.
+func (s *Session) Line(x Shown, width int) ink.Line {
+	var parts []ink.Span
+	add := func(role ink.Role, text string) {
+		if text != "" {
+			parts = append(parts, ink.S(role, text))
+		}
+	}
+	add(ink.Accent, x.Vi)
+	if x.Agent != "" {
+		add(ink.Accent, "agent "+x.Agent)
+	}
+	policy, role := s.Permissions()
+	add(role, policy)
+	add(ink.Dim, s.model())
+	add(ink.Dim, x.Conversation.ContextLeft())
+	used := x.Conversation.Tokens.Total
+	add(ink.Dim, s.Cost(used))
+	add(ink.Dim, s.ShortHome(s.Settings.Cwd))
+	add(ink.Dim, s.Branch)
+	if n := used.Total(); n > 0 {
+		text := humanize.Tokens(n) + " tokens"
+		if used.Cached > 0 && used.Input > 0 {
+			text += fmt.Sprintf(" (%d%% cached)", 100*used.Cached/used.Input)
+		}
+		add(ink.Dim, text)
+	}
+	if len(s.Agents) > 0 {
+		add(ink.Accent, humanize.Count(s.runningAgents(), "agent"))
+	}
+	if x.Questions > 1 {
+		add(ink.Warn, fmt.Sprintf("%d questions", x.Questions))
+	}
+	add(ink.Dim, ink.OneLine(s.Title))
+	l := ink.Line{ink.Span{Text: "  "}}
+	for i, p := range parts {
+		if i > 0 {
+			if l.Width()+3+ink.Width(p.Text) > width {
+				continue
+			}
+			l = append(l, ink.S(ink.Border, " · "))
+		}
+		l = append(l, p)
+	}
+	return l.Cut(width)
+}
+
+// WindowTitle is the terminal's title.
+func (s *Session) WindowTitle(x Shown) string {
+	name := s.Title
+	if name == "" {
+		name = humanize.Base(s.Settings.Cwd)
+	}
+	mark := ""
+	switch {
+	case x.Questions > 0:
+		mark = "? "
+	case x.Conversation.Running:
+		mark = "● "
+	}
+	if name == "" {
+		return mark + "kerf"
+	}
+	return ink.L(ink.Plain, mark+ink.OneLine(name)+" – kerf").Cut(80).Text()
+}
+
+// fact is a line of a name and what is known of it.
+func fact(width int, name, value string) []ink.Line {
+	if value == "" {
+		return nil
+	}
+	head := fmt.Sprintf("%-16s", name)
+	return ink.Prefix(ink.WrapText(ink.Plain, value, width-16), ink.S(ink.Dim, head), ink.Span{Text: strings.Repeat(" ", 16)})
+}
+
+// Rows is the page of /status.
+func (s *Session) Rows(c *conversation.Conversation, version string, width int) []ink.Line {
+	policy, _ := s.Permissions()
+	var rows []ink.Line
+	for _, f := range [][2]string{{"Version", version}, {"Session", string(s.ID)}, {"Title", s.Title}, {"Directory", s.Settings.Cwd},
+		{"Branch", s.Branch}, {"Model", s.model()}, {"May do", policy}, {"Context", c.ContextLeft()}} {
+		rows = append(rows, fact(width, f[0], f[1])...)
+	}
+	rows = append(rows, s.UsageRows(c, width)...)
+	for _, n := range slices.Sorted(maps.Keys(s.Limits)) {
+		rows = append(rows, fact(width, ink.OneLine(n), s.Limits[n])...)
+	}
+	for _, x := range s.Servers {
+		rows = append(rows, fact(width, "MCP "+x.Name, strings.TrimSpace(x.State+" "+x.Error))...)
+	}
+	return rows
+}
+
+// UsageRows is the page of /usage.
+func (s *Session) UsageRows(c *conversation.Conversation, width int) []ink.Line {
+	var rows []ink.Line
+	line := func(name string, u protocol.Usage) {
+		if u == (protocol.Usage{}) {
+			return
+		}
+		rows = append(rows, fact(width, name, fmt.Sprintf("%s in (%s cached), %s out (%s reasoning)",
+			humanize.Tokens(u.Input), humanize.Tokens(u.Cached), humanize.Tokens(u.Output), humanize.Tokens(u.Reasoning)))...)
+	}
+	line("This turn", c.Tokens.Turn)
+	line("This session", c.Tokens.Total)
+	if u := c.Tokens.Total; u.Input > 0 {
+		rows = append(rows, fact(width, "Cache hits", fmt.Sprintf("%d%%", 100*u.Cached/u.Input))...)
+	}
+	if turn, all := s.Cost(c.Tokens.Turn), s.Cost(c.Tokens.Total); all != "" {
+		rows = append(rows, fact(width, "Cost", strings.TrimPrefix(turn+" this turn, ", " this turn, ")+all+" this session")...)
+	}
+	if len(rows) == 0 {
+		rows = fact(width, "Tokens", "none used yet")
+	}
+	return rows
+}
+
+// ContextRows is the page of /context: what fills the context window.
+func ContextRows(c *conversation.Conversation, width int) []ink.Line {
+	rows := fact(width, "Last request", fmt.Sprintf("%s tokens of %s, %s", humanize.Tokens(c.Tokens.Last.Total()), humanize.Tokens(c.Tokens.Window), c.ContextLeft()))
+	return append(rows, c.Transcript.WeightRows(width)...)
+}
