@@ -13,8 +13,8 @@ import (
 	"kerf/internal/agent/session"
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
-	"kerf/internal/config"
 	"kerf/internal/model"
+	"kerf/internal/model/provider"
 	"kerf/internal/protocol"
 	"kerf/internal/work/mcpclient"
 )
@@ -34,13 +34,13 @@ type kin struct {
 }
 
 // agents say which sub-agents a session may have.
-func (h *Host) agents(o protocol.OpenOptions, client model.Client, p config.Provider, k kin, exec *executor.Executor) session.Agents {
+func (h *Host) agents(o protocol.OpenOptions, client model.Client, choice *provider.Choice, k kin, exec *executor.Executor) session.Agents {
 	if k.places == nil {
 		k.places = &team.Places{Most: h.Config.Agents.MaxThreads}
 	}
 	a := session.Agents{Depth: k.depth, MaxDepth: h.Config.Agents.MaxDepth, Places: k.places, Roles: h.agentRoles(), Parent: k.parent,
 		Open: func(ctx context.Context, parent *session.Session, s team.Spawn) (team.Member, error) {
-			return h.openAgent(ctx, o, client, p, kin{parent: parent, exec: exec, shares: true, depth: k.depth + 1, places: k.places, spawn: s})
+			return h.openAgent(ctx, o, client, choice, kin{parent: parent, exec: exec, shares: true, depth: k.depth + 1, places: k.places, spawn: s})
 		}}
 	return a
 }
@@ -68,7 +68,7 @@ func (h *Host) agentRoles() []team.Role {
 
 // openAgent opens the session of a sub-agent: the parent's settings, narrowed by the
 // role, its own record, the same tree or one of its own.
-func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client model.Client, p config.Provider, k kin) (team.Member, error) {
+func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client model.Client, choice *provider.Choice, k kin) (team.Member, error) {
 	s := k.spawn
 	set := s.Settings
 	set.Model = orElse(s.Model, orElse(s.Role.Model, set.Model))
@@ -78,7 +78,7 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 		set.Model = orElse(h.Config.ReviewModel, set.Model)
 	}
 	o.Resume, o.Last, o.Fork, o.ForkTurn, o.MCP, o.Source = "", false, "", "", nil, agentSource
-	l, err := h.agentLog(o, set, k)
+	l, err := h.agentLog(o, set, choice.Provider, k)
 	if err != nil {
 		return team.Member{}, err
 	}
@@ -99,7 +99,7 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 	if tree != nil {
 		around.Root = tree.Dir
 	}
-	opened, err := h.start(ctx, o, set, client, p, around, l)
+	opened, err := h.start(ctx, o, set, client, choice, around, l)
 	if err != nil {
 		l.close()
 		return team.Member{}, err
@@ -114,11 +114,11 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 
 // agentLog is the record of a sub-agent: a new one, or that of one of the parent's
 // which was closed.
-func (h *Host) agentLog(o protocol.OpenOptions, set protocol.Settings, k kin) (*log, error) {
+func (h *Host) agentLog(o protocol.OpenOptions, set protocol.Settings, provider string, k kin) (*log, error) {
 	parent := string(k.parent.ID())
 	id := k.spawn.Resume
 	if id == "" {
-		l, err := h.newLog(o, set)
+		l, err := h.newLog(o, set, provider)
 		if err == nil {
 			l.meta.Parent, l.meta.Title = parent, k.spawn.Name
 		}

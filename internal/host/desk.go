@@ -90,14 +90,11 @@ func fuzzy(names []string, query string, limit int) []string {
 
 // Models lists what the configured provider offers, the current model first.
 func (h *Host) Models(ctx context.Context) ([]protocol.ModelInfo, error) {
-	known, err := h.ModelList(ctx, h.Config.ModelProvider, false)
+	choice, err := h.choose(ctx, h.Config.Model)
 	if err != nil {
-		return nil, err
+		choice = h.Providers().Fixed(h.Config.Model)
 	}
-	if i := slices.IndexFunc(known, func(m ModelInfo) bool { return m.Chosen }); i > 0 {
-		chosen := known[i]
-		known = slices.Insert(slices.Delete(known, i, i+1), 0, chosen)
-	}
+	known := choice.Models()
 	list := make([]protocol.ModelInfo, 0, len(known))
 	for _, m := range known {
 		list = append(list, protocol.ModelInfo{Name: m.Name, Description: describe(m), Window: m.Facts.Window, Efforts: efforts(m.Facts)})

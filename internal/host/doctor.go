@@ -139,16 +139,12 @@ func (h *Host) checkConfig() protocol.Check {
 
 // checkModel looks whether the provider could be asked; it asks nothing.
 func (h *Host) checkModel(ctx context.Context) protocol.Check {
-	p, err := h.Provider()
-	if err == nil {
-		set := protocol.Settings{Model: h.Config.Model, Cwd: h.Config.Cwd}
-		_, _, err = h.client(ctx, &set)
-	}
-	if err != nil {
+	set := protocol.Settings{Model: h.Config.Model}
+	if _, _, err := h.client(ctx, &set); err != nil {
 		detail, hint, _ := strings.Cut(oneLine(err.Error()), "; ")
 		return protocol.Check{Name: "model", State: checkFail, Detail: detail, Hint: hint}
 	}
-	return protocol.Check{Name: "model", State: checkOK, Detail: fmt.Sprintf("%s of %s, with a key where one is needed", orElse(h.Config.Model, "the default model"), orElse(p.Name, h.Config.ModelProvider))}
+	return protocol.Check{Name: "model", State: checkOK, Detail: fmt.Sprintf("%s of %s, with a key where one is needed", orElse(h.Config.Model, "the default model"), h.Config.Providers[h.Config.ModelProvider].Name)}
 }
 
 func (h *Host) checkTerminal() protocol.Check {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,9 +24,11 @@ import (
 	"kerf/internal/agent/session"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
+	"kerf/internal/agent/turn"
 	"kerf/internal/agent/view"
 	"kerf/internal/config"
 	"kerf/internal/model"
+	"kerf/internal/model/provider"
 	"kerf/internal/protocol"
 	"kerf/internal/text/redact"
 	"kerf/internal/work/repo"
@@ -48,10 +51,10 @@ type Host struct {
 	// Record is a file that the session is written into as a scenario.
 	Record string
 
-	choosing sync.Mutex // a local model is chosen
-	facts    toldFacts
-	paths    pathList
-	secrets  redact.Secrets // in use, taken out of all that is recorded
+	mu      sync.Mutex
+	made    *providers // of the configuration; guarded by mu
+	paths   pathList
+	secrets redact.Secrets // in use, taken out of all that is recorded
 }
 
 var _ protocol.Sessions = (*Host)(nil)
@@ -65,20 +68,20 @@ func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sessi
 	if _, err := h.rules(); err != nil { // before anything is begun
 		return nil, err
 	}
-	client, provider, err := h.client(ctx, &set)
+	client, choice, err := h.client(ctx, &set)
 	if err != nil {
 		return nil, err
 	}
 	around := h.surroundings(set)
-	log, err := h.openLog(o, set)
+	log, err := h.openLog(o, set, choice.Provider)
 	if err != nil {
 		return nil, err
 	}
 	if log.state != nil {
 		inherit(&set, o.Settings, log.state)
-		h.unseal(log.state)
+		choice.Unseal(log.state.Meta.Provider, log.state.Items)
 	}
-	s, err := h.start(ctx, o, set, client, provider, around, log)
+	s, err := h.start(ctx, o, set, client, choice, around, log)
 	if err != nil {
 		log.close()
 		return nil, err
@@ -167,24 +170,24 @@ func (l *log) close() {
 	}
 }
 
-func (h *Host) openLog(o protocol.OpenOptions, set protocol.Settings) (*log, error) {
+func (h *Host) openLog(o protocol.OpenOptions, set protocol.Settings, provider string) (*log, error) {
 	switch {
 	case o.Resume != "" || o.Last:
 		return h.resumeLog(o)
 	case o.Fork != "":
-		return h.forkLog(o, set)
+		return h.forkLog(o, set, provider)
 	}
-	return h.newLog(o, set)
+	return h.newLog(o, set, provider)
 }
 
-func (h *Host) newLog(o protocol.OpenOptions, set protocol.Settings) (*log, error) {
+func (h *Host) newLog(o protocol.OpenOptions, set protocol.Settings, provider string) (*log, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("session id: %w", err)
 	}
 	now := time.Now().UTC()
 	l := &log{id: protocol.SessionID(id.String())}
-	l.meta = rollout.Metadata{ID: id.String(), Cwd: set.Cwd, Model: set.Model, Provider: h.Config.ModelProvider,
+	l.meta = rollout.Metadata{ID: id.String(), Cwd: set.Cwd, Model: set.Model, Provider: provider,
 		Created: now, Updated: now, Source: o.Source, Git: gitOf(set.Cwd)}
 	if o.Ephemeral {
 		return l, nil
@@ -251,7 +254,7 @@ func linesOf(records []rollout.Record) []history.Line {
 }
 
 // start builds the session around its log.
-func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, p config.Provider, around *executor.Surroundings, l *log) (*session.Session, error) {
+func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, choice *provider.Choice, around *executor.Surroundings, l *log) (*session.Session, error) {
 	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: o.AddDirs, Sandbox: set.Sandbox, Tmp: string(l.id)})
 	if err != nil {
 		return nil, err
@@ -275,23 +278,24 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 	ho.View, ho.Roots, ho.Skills, ho.Surroundings = &view.View{}, ws.Roots, around.Skills, around
 	exec := executor.New(ho)
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
-		Freeform: h.freeform(set.Model), CompactModel: h.Config.CompactModel, CacheKey: string(l.id)} // the client fits the tools to the model
+		Freeform: choice.Freeform(set.Model), CompactModel: h.Config.CompactModel, CacheKey: string(l.id)} // the client fits the tools to the model
 	if l.state != nil && l.state.Meta.Instructions != "" {
 		fixed.Instructions = l.state.Meta.Instructions
 	}
 	h.adapt(&fixed, o, l)
 	required := h.required()
+	p := h.Config.Providers[choice.Provider]
 	s := session.Start(session.Options{
-		ID: l.id, Settings: set, Provider: h.Config.ModelProvider, Resumed: l.state != nil && o.Fork == "", State: l.state,
+		ID: l.id, Settings: set, Provider: choice.Provider, Resumed: l.state != nil && o.Fork == "", State: l.state,
 		Rollout: l.writer, Meta: l.meta, Client: client, Prompt: fixed,
 		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
-		Limits: h.limits, Cost: h.cost, Budget: h.budget(),
-		Executor: exec, View: ho.View, Redact: ho.Redact, Hooks: ho.Hooks, Background: exec, Dirty: around.Dirty, Headless: o.Headless, Agents: h.agents(o, client, p, l.kin, exec),
+		Limits: choice.Limits, Cost: costOf(choice), Budget: h.budget(),
+		Executor: exec, View: ho.View, Redact: ho.Redact, Hooks: ho.Hooks, Background: exec, Dirty: around.Dirty, Headless: o.Headless, Agents: h.agents(o, client, choice, l.kin, exec),
 		Serve: func(f executor.Front) {
 			exec.Serve(executor.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: h.mcpApproval}, f)
 		},
-		Warnings: append(append(append([]string{}, h.Warnings...), l.warn...), append(h.workspaceWarnings(ws, set.Sandbox), governed...)...),
+		Warnings: slices.Concat(h.Warnings, choice.Warnings, l.warn, h.workspaceWarnings(ws, set.Sandbox), governed),
 		Release:  func() { _ = ws.Close() },
 	})
 	if err := exec.Settled(ctx, required); err != nil {
@@ -303,6 +307,25 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		return nil, err
 	}
 	return s, nil
+}
+
+// costOf returns the price of a response in dollars, 0 where no price is known.
+func costOf(c *provider.Choice) func(string, protocol.Usage) float64 {
+	return func(name string, u protocol.Usage) float64 {
+		dollars, _ := c.Price(name, model.Usage(u))
+		return dollars
+	}
+}
+
+// budget bounds what a run may use.
+func (h *Host) budget() turn.Budget {
+	b := h.Config.Budget
+	return turn.Budget{Rounds: b.MaxTurns, Tokens: b.MaxTokens, Cost: b.MaxCost, Wall: time.Duration(b.MaxSeconds) * time.Second}
+}
+
+// restoreImages puts the images back that the records in dir only name.
+func restoreImages(st *history.State, dir string) {
+	history.RestoreImages(st.Items, func(name string) ([]byte, error) { return rollout.LoadBlob(dir, name) })
 }
 
 // offered are the tools of a session.

@@ -280,8 +280,10 @@ func TestFilesAreFoundFuzzily(t *testing.T) {
 
 func TestModelsPutTheCurrentOneFirst(t *testing.T) {
 	h := desk(t, &talker{})
-	h.learn("script", "gpt-5", model.Facts{Window: 1000})
-	h.learn("script", "z", model.Facts{})
+	told := `{"version":1,"providers":{"script":{"gpt-5":{"window":1000},"z":{}}}}`
+	if err := os.WriteFile(filepath.Join(h.Config.Home, "models.json"), []byte(told), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	list, err := h.Models(context.Background())
 	if err != nil || len(list) != 3 || list[0].Name != "m" || list[1].Name != "gpt-5" || list[1].Window != 1000 || len(list[1].Efforts) == 0 {
 		t.Errorf("%+v, %v", list, err)

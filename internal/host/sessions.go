@@ -196,7 +196,7 @@ func distance(a, b string) int {
 }
 
 // forkLog starts a new session with the records of an old one.
-func (h *Host) forkLog(o protocol.OpenOptions, set protocol.Settings) (*log, error) {
+func (h *Host) forkLog(o protocol.OpenOptions, set protocol.Settings, provider string) (*log, error) {
 	info, err := h.find(o.Fork, false, false)
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (h *Host) forkLog(o protocol.OpenOptions, set protocol.Settings) (*log, err
 	if records, err = upTo(records, o.ForkTurn); err != nil {
 		return nil, fmt.Errorf("fork %s: %w", info.ID, err)
 	}
-	l, err := h.newLog(o, set)
+	l, err := h.newLog(o, set, provider)
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +298,7 @@ func (l *log) adopt(from string, records []rollout.Record) error {
 	if err := copyDiffs(filepath.Join(from, "diffs"), filepath.Join(l.dir, "diffs")); err != nil {
 		return err
 	}
-	if err := copyBlobs(from, l.dir); err != nil {
+	if err := copyDiffs(filepath.Join(from, "blobs"), filepath.Join(l.dir, "blobs")); err != nil {
 		return err
 	}
 	return l.writer.Append(entries...)

@@ -10,7 +10,6 @@ import (
 
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/rollout"
-	"kerf/internal/model"
 	"kerf/internal/protocol"
 )
 
@@ -165,8 +164,7 @@ func (c *counter) count(ctx context.Context, dir string, since time.Time) error 
 }
 
 func (c *counter) add(name string, u openUse) {
-	facts, _ := c.h.Facts(name)
-	dollars, priced := facts.Prices.Cost(model.Usage(u.usage))
+	dollars, priced := c.h.Price(name, u.usage)
 	day := u.at.Local().Format(time.DateOnly)
 	for _, l := range []*UsageLine{&c.total, &c.session, line(c.days, day), line(c.models, orElse(name, "unknown"))} {
 		l.Requests++

@@ -22,7 +22,7 @@ var arrows = map[string][]string{
 	"pathname":   {},
 	"protocol":   {},
 	"text":       {},
-	"model":      {},
+	"model":      {"text"},
 	"config":     {},
 	"work":       {"text"},
 	"agent":      {"protocol", "text", "model", "work"},

@@ -1,4 +1,4 @@
-package host
+package provider
 
 import (
 	"slices"
@@ -30,8 +30,8 @@ func pictureLimits(api string) picture.Limits {
 // item always becomes the same one, so that what was sent is sent again byte for
 // byte, and encodings are kept.
 func (r *router) fitPictures(provider string, req *model.Request) []*model.Item {
-	facts, known := r.h.factsOf(provider, req.Model)
-	key := pictured{api: r.h.Config.Providers[provider].WireAPI, none: known && !facts.Images}
+	facts, known := r.registry.catalog.Facts(provider, req.Model)
+	key := pictured{api: r.registry.o.Providers[provider].API, none: known && !facts.Images}
 	items := req.Items
 	for n, i := range req.Items {
 		if !slices.ContainsFunc(i.Content, func(p model.Part) bool { return p.ImageURL != "" }) {

@@ -1,26 +1,20 @@
-package host
+package provider
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 
-	"kerf/internal/agent/history"
-	"kerf/internal/agent/tool"
-	"kerf/internal/agent/tools"
-	"kerf/internal/config"
 	"kerf/internal/model"
-	"kerf/internal/model/wire"
 )
 
 // router sends a request to the provider of its model, in the form that suits
 // the model, and to the next model when one cannot answer. Clients are made when
 // they are first used.
 type router struct {
-	h       *Host
+	*Choice
 	retries int // how often the caller asks again
 
 	mu       sync.Mutex
@@ -39,7 +33,7 @@ func (r *router) client(provider string) (model.Client, error) {
 	if c := r.clients[provider]; c != nil {
 		return c, nil
 	}
-	c, err := r.h.build(provider)
+	c, err := r.registry.build(provider)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +43,7 @@ func (r *router) client(provider string) (model.Client, error) {
 
 // Stream makes one request, see model.Client.
 func (r *router) Stream(ctx context.Context, req *model.Request, emit func(model.Chunk) error) error {
-	chain := append([]string{req.Model}, r.h.Config.ModelFallbacks...)
+	chain := append([]string{req.Model}, r.registry.o.Fallbacks...)
 	r.mu.Lock()
 	at := min(r.fallen, len(chain)-1)
 	r.mu.Unlock()
@@ -102,93 +96,17 @@ func (r *router) count(err error) {
 
 // one asks one model. Reasoning that another provider sealed stays at home.
 func (r *router) one(ctx context.Context, name string, elsewhere bool, req *model.Request, emit func(model.Chunk) error) error {
-	provider, bare := r.h.split(name)
+	provider, bare := r.split(name)
 	c, err := r.client(provider)
 	if err != nil {
 		return err
 	}
 	fit := *req
 	fit.Model = bare
-	r.h.fit(provider, &fit)
+	r.registry.fit(provider, &fit)
 	fit.Items = r.fitPictures(provider, &fit)
-	if elsewhere && provider != r.h.Config.ModelProvider {
+	if elsewhere && provider != r.Provider {
 		fit.Items = unsealed(fit.Items)
 	}
 	return c.Stream(ctx, &fit, emit)
-}
-
-// fit gives a request the toolset of its model: a patch as free text only where
-// that is known to work, and never no way to edit.
-func (h *Host) fit(provider string, r *model.Request) {
-	facts, known := h.factsOf(provider, r.Model)
-	r.Parallel = r.Parallel && facts.Parallel
-	if w := h.Config.Tools.WebSearch; w != "disabled" && len(r.Tools) > 0 {
-		r.WebSearch = w
-	}
-	p := h.Config.Providers[provider]
-	r.Tools = slices.Clone(r.Tools)
-	for i, t := range r.Tools {
-		spec, ok := freeformSpec(t.Name)
-		if !ok {
-			continue
-		}
-		if takesFreeform(facts, p) {
-			r.Tools[i].Schema, r.Tools[i].Grammar = nil, spec.Grammar
-		} else {
-			r.Tools[i].Schema, r.Tools[i].Grammar = spec.Schema, ""
-		}
-	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(r.Tools, func(t model.Tool) bool { return t.Name == name })
-	}
-	if known && facts.EditTool == model.Replacements && has("edit_file") {
-		r.Tools = slices.DeleteFunc(r.Tools, func(t model.Tool) bool { return t.Name == "apply_patch" })
-	}
-}
-
-// freeform reports whether a model takes patches as free text.
-func (h *Host) freeform(name string) bool {
-	provider, bare := h.split(name)
-	facts, _ := h.factsOf(provider, bare)
-	return takesFreeform(facts, h.Config.Providers[provider])
-}
-
-func takesFreeform(f model.Facts, p config.Provider) bool {
-	return f.EditTool == model.FreeformPatch && p.WireAPI == "responses"
-}
-
-// freeformSpec is the tool of a name if it has a grammar.
-func freeformSpec(name string) (tool.Spec, bool) {
-	t, ok := tools.Lookup(name)
-	if !ok || name != "apply_patch" {
-		return tool.Spec{}, false
-	}
-	spec := t.Spec()
-	return spec, spec.Grammar != ""
-}
-
-// unsealed are items without what only their own provider can read.
-func unsealed(items []*model.Item) []*model.Item {
-	items = slices.Clone(items)
-	for n, i := range items {
-		if i.Kind == model.Reasoning && i.Encrypted != "" {
-			open := *i
-			open.Encrypted = ""
-			items[n] = &open
-		}
-	}
-	return items
-}
-
-// unseal drops from a resumed conversation what only the provider could read
-// that it was held with. Other protocols tag theirs and are told apart later.
-func (h *Host) unseal(st *history.State) {
-	if st.Meta.Provider == "" || st.Meta.Provider == h.Config.ModelProvider {
-		return
-	}
-	for _, i := range st.Items {
-		if i.Kind == model.Reasoning && !wire.Tagged(i.Encrypted) {
-			i.Encrypted = ""
-		}
-	}
 }

@@ -58,7 +58,7 @@ func logoutCommand(p *program.Program) *cobra.Command {
 			if len(args) > 0 {
 				name = args[0]
 			}
-			if err := h.Logout(name); err != nil {
+			if err := h.Keys().Logout(name); err != nil {
 				return err
 			}
 			fmt.Fprintf(p.Stderr, "forgot the key of %s\n", name)
@@ -74,17 +74,17 @@ func runLogin(p *program.Program, cmd *cobra.Command, h *host.Host, args []strin
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var where string
-	if h.HasDeviceFlow(name) && !fromStdin {
-		where, err = h.LoginDevice(ctx, name, func(url, complete, code string) {
-			fmt.Fprintf(p.Stderr, "Open %s in a browser and enter the code %s\n", url, code)
+	if h.Keys().HasDeviceFlow(name) && !fromStdin {
+		where, err = h.Keys().LoginDevice(ctx, name, func(url, complete, code string) {
+			fmt.Fprintf(p.Stderr, "Open %s in a browser and enter the code %s\n", host.Visible(url), host.Visible(code))
 			if complete != "" {
-				fmt.Fprintf(p.Stderr, "or open %s\n", complete)
+				fmt.Fprintf(p.Stderr, "or open %s\n", host.Visible(complete))
 			}
 		})
 	} else {
 		var key string
 		if key, err = readKey(p, name, fromStdin); err == nil {
-			where, err = h.LoginKey(ctx, name, key, check)
+			where, err = h.Keys().Login(ctx, name, key, check)
 		}
 	}
 	if ctx.Err() != nil {
@@ -99,7 +99,7 @@ func runLogin(p *program.Program, cmd *cobra.Command, h *host.Host, args []strin
 
 // loginProvider is the provider that is named, asked for, or chosen.
 func loginProvider(p *program.Program, h *host.Host, args []string, fromStdin bool) (string, error) {
-	names := h.LoginProviders()
+	names := h.Keys().LoginProviders()
 	if len(args) > 0 {
 		if !slices.Contains(names, args[0]) {
 			return "", program.Misuse("provider %q has no key to store; there are %s", args[0], strings.Join(names, ", "))
@@ -166,7 +166,7 @@ func loginStatus(p *program.Program, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	states, err := h.LoginStates()
+	states, err := h.Keys().LoginStates()
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func modelsCommand(p *program.Program) *cobra.Command {
 			if local {
 				return localModels(p, cmd, h, asJSON)
 			}
-			list, err := h.ModelList(cmd.Context(), provider, refresh)
+			list, err := h.Providers().Models(cmd.Context(), provider, refresh)
 			if err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func price(f float64) string {
 }
 
 func localModels(p *program.Program, cmd *cobra.Command, h *host.Host, asJSON bool) error {
-	servers := h.LocalServers(cmd.Context())
+	servers := h.Providers().Servers(cmd.Context())
 	if asJSON {
 		return print.JSON(p.Stdout, servers)
 	}
@@ -139,10 +139,10 @@ func pull(p *program.Program, cmd *cobra.Command, name string) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	tty, last := program.IsTerminal(p.Stderr), ""
-	err = h.Pull(ctx, name, func(pr host.PullProgress) {
-		line := pr.Status
-		if pr.Total > 0 && tty {
-			line += fmt.Sprintf(" %d%% of %.1f GB", pr.Completed*100/pr.Total, float64(pr.Total)/1e9)
+	err = h.Providers().Pull(ctx, name, func(status string, done, total int64) {
+		line := status
+		if total > 0 && tty {
+			line += fmt.Sprintf(" %d%% of %.1f GB", done*100/total, float64(total)/1e9)
 		}
 		switch {
 		case line == last:

@@ -1,58 +1,39 @@
-package host
+package catalog
 
 import (
 	"strings"
 
-	"kerf/internal/config"
 	"kerf/internal/model"
 )
 
-// Facts is what is known of a model, which may name its provider: what the user
-// says counts, then what the server told, then what is built in.
-func (h *Host) Facts(name string) (model.Facts, bool) {
-	provider, bare := h.split(name)
-	return h.factsOf(provider, bare)
-}
-
-func (h *Host) factsOf(provider, name string) (model.Facts, bool) {
-	facts, known := model.Lookup(name)
-	if told, ok := h.told(provider, name); ok {
-		facts, known = merge(facts, told), true
-	}
-	if over, ok := h.override(name); ok {
-		facts, known = correct(facts, over), true
-	}
-	return facts, known
+// Override is the user's word on models. Zero and empty mean unsaid; Parallel and
+// Images are yes or no. Prices are US dollars for a million tokens.
+type Override struct {
+	Window          int
+	MaxOutput       int
+	Parallel        string
+	Images          string
+	Reasoning       string
+	EditTool        string
+	PriceInput      float64
+	PriceCached     float64
+	PriceCacheWrite float64
+	PriceOutput     float64
 }
 
 // override is the user's word on a model: that of the longest name it begins
 // with.
-func (h *Host) override(name string) (config.ModelFacts, bool) {
+func (c *Catalog) override(name string) (Override, bool) {
 	best, found := "", false
-	for n := range h.Config.Models {
+	for n := range c.overrides {
 		if strings.HasPrefix(name, n) && (!found || len(n) > len(best)) {
 			best, found = n, true
 		}
 	}
-	return h.Config.Models[best], found
+	return c.overrides[best], found
 }
 
-// merge takes over what a server told of a model.
-func merge(f, told model.Facts) model.Facts {
-	if told.Window > 0 {
-		f.Window = told.Window
-	}
-	if told.MaxOutput > 0 {
-		f.MaxOutput = told.MaxOutput
-	}
-	f.Images = f.Images || told.Images
-	if told.Prices != (model.Prices{}) {
-		f.Prices = told.Prices
-	}
-	return f
-}
-
-func correct(f model.Facts, o config.ModelFacts) model.Facts {
+func (o Override) apply(f model.Facts) model.Facts {
 	if o.Window > 0 {
 		f.Window = o.Window
 	}
@@ -80,6 +61,21 @@ func correct(f model.Facts, o config.ModelFacts) model.Facts {
 		if *price > 0 {
 			*to = *price
 		}
+	}
+	return f
+}
+
+// merge takes over what a server told of a model.
+func merge(f, told model.Facts) model.Facts {
+	if told.Window > 0 {
+		f.Window = told.Window
+	}
+	if told.MaxOutput > 0 {
+		f.MaxOutput = told.MaxOutput
+	}
+	f.Images = f.Images || told.Images
+	if told.Prices != (model.Prices{}) {
+		f.Prices = told.Prices
 	}
 	return f
 }

@@ -1,4 +1,6 @@
-package host
+// Package local knows the model servers of this machine: Ollama, LM Studio and
+// llama.cpp.
+package local
 
 import (
 	"bytes"
@@ -14,61 +16,55 @@ import (
 	"sync"
 	"time"
 
-	"kerf/internal/auth"
-	"kerf/internal/config"
-	"kerf/internal/model"
-	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
-// locals are the providers that are servers of this machine, in the order in
+// Providers are the providers that are servers of this machine, in the order in
 // which they are tried.
-func locals() []string { return []string{"ollama", "lmstudio", "llamacpp"} }
+func Providers() []string { return []string{"ollama", "lmstudio", "llamacpp"} }
 
-func isLocal(provider string) bool { return slices.Contains(locals(), provider) }
+// Is reports whether a provider is a server of this machine.
+func Is(provider string) bool { return slices.Contains(Providers(), provider) }
 
 // probeTime bounds the search for a server on this machine.
 const probeTime = 800 * time.Millisecond
 
-// maxLocalAnswer bounds what a local server may answer.
-const maxLocalAnswer = 16 << 20
+// maxAnswer bounds what a server may answer.
+const maxAnswer = 16 << 20
 
-// LocalServer is a model server of this machine that answered.
-type LocalServer struct {
+// Address is where the server of a provider is looked for.
+type Address struct {
 	Provider, Name string
-	Models         []LocalModel // that can talk, the best choice first
+	BaseURL        string // with or without /v1
 }
 
-// LocalModel is a model of a local server.
-type LocalModel struct {
+// Server is a model server of this machine that answered.
+type Server struct {
+	Provider, Name string
+	Models         []Model // that can talk, the best choice first
+}
+
+// Model is a model of a local server.
+type Model struct {
 	Name   string
 	Window int // tokens, 0 when the server does not tell
 	Loaded bool
 }
 
-// LocalServers asks the local servers what they have, all at once. Servers that
+// Servers asks what the servers at some addresses have, all at once. Servers that
 // do not answer are left out.
-func (h *Host) LocalServers(ctx context.Context) []LocalServer {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	names := locals()
-	if h.Config.OSSProvider != "" {
-		names = []string{h.Config.OSSProvider}
-	}
-	found := make([]*LocalServer, len(names))
+func Servers(ctx context.Context, at []Address) []Server {
+	found := make([]*Server, len(at))
 	var probes sync.WaitGroup
-	for i, name := range names {
-		p, ok := h.Config.Providers[name]
-		if !ok {
-			continue
-		}
+	for i, a := range at {
 		probes.Go(func() {
-			if models, err := listLocal(ctx, name, p); err == nil {
-				found[i] = &LocalServer{Provider: name, Name: p.Name, Models: models}
+			if models, err := a.Probe(ctx); err == nil {
+				found[i] = &Server{Provider: a.Provider, Name: a.Name, Models: models}
 			}
 		})
 	}
 	probes.Wait()
-	var servers []LocalServer
+	var servers []Server
 	for _, s := range found {
 		if s != nil {
 			servers = append(servers, *s)
@@ -77,81 +73,23 @@ func (h *Host) LocalServers(ctx context.Context) []LocalServer {
 	return servers
 }
 
-// chooseLocal turns to a server of this machine when the user asked for one, or
-// when the default provider has no key and something answers here.
-func (h *Host) chooseLocal(ctx context.Context, set *protocol.Settings) error {
-	h.choosing.Lock()
-	defer h.choosing.Unlock()
-	if h.Client != nil {
-		return nil
-	}
-	fallback := !h.Local && h.keyless()
-	if !h.Local && !fallback || h.Local && isLocal(h.Config.ModelProvider) {
-		if isLocal(h.Config.ModelProvider) {
-			return h.tuneLocal(ctx, set)
-		}
-		return nil
-	}
-	servers := h.LocalServers(ctx)
-	named := set.Model
-	if h.Config.Origin("model") == "" && named == h.Config.Model {
-		named = "" // the default is another provider's
-	}
-	for _, s := range servers {
-		name := named
-		if name == "" && len(s.Models) > 0 {
-			name = s.Models[0].Name
-		}
-		if name == "" || len(servers) > 1 && !s.has(name) {
-			continue
-		}
-		if fallback && !s.has(name) {
-			continue
-		}
-		if named != "" && !s.has(name) {
-			return setupFault("%s has no model %q; it has %s%s", s.Name, name, s.list(), pullHint(s, name))
-		}
-		h.useProvider(s.Provider)
-		if set.Model = name; fallback {
-			h.warn(fmt.Sprintf("no key for the default provider: using %s of %s on this machine", name, s.Name))
-		}
-		return h.tuneLocal(ctx, set)
-	}
-	if fallback {
-		return nil // the missing key is the error
-	}
-	return h.noLocal(servers, named)
-}
-
-func (h *Host) noLocal(servers []LocalServer, named string) error {
-	if len(servers) == 0 {
-		var tried []string
-		for _, name := range locals() {
-			if p, ok := h.Config.Providers[name]; ok {
-				tried = append(tried, p.Name+" at "+strings.TrimPrefix(strings.TrimSuffix(p.BaseURL, "/v1"), "http://"))
-			}
-		}
-		return setupFault("no model server answers on this machine (tried %s); start one, for example: ollama serve", strings.Join(tried, ", "))
-	}
-	s := servers[0]
-	if named != "" {
-		return setupFault("no local server has the model %q; %s has %s%s", named, s.Name, s.list(), pullHint(s, named))
-	}
-	return setupFault("%s is running but has no model%s", s.Name, pullHint(s, "qwen3:8b"))
-}
-
-func pullHint(s LocalServer, name string) string {
+// PullHint is the step that gets a model onto the server.
+func (s Server) PullHint(name string) string {
 	if s.Provider != "ollama" {
-		return "; load one there"
+		return "load one there"
 	}
-	return "; fetch it with: kerf models pull " + name
+	return "fetch it with: kerf models pull " + name
 }
 
-func (s LocalServer) has(name string) bool {
-	return slices.ContainsFunc(s.Models, func(m LocalModel) bool { return m.Name == name || m.Name == name+":latest" })
+// Has reports whether the server has a model.
+func (s Server) Has(name string) bool {
+	return slices.ContainsFunc(s.Models, func(m Model) bool { return m.named(name) })
 }
 
-func (s LocalServer) list() string {
+func (m Model) named(name string) bool { return m.Name == name || m.Name == name+":latest" }
+
+// List names the models of the server for a message.
+func (s Server) List() string {
 	if len(s.Models) == 0 {
 		return "none"
 	}
@@ -162,69 +100,8 @@ func (s LocalServer) list() string {
 	return strings.Join(names, ", ")
 }
 
-// keyless reports whether the provider is the default one, which nobody chose,
-// and there is no key for it.
-func (h *Host) keyless() bool {
-	if h.Config.Origin("model_provider") != "default" {
-		return false
-	}
-	p := h.Config.Providers[h.Config.ModelProvider]
-	if p.EnvKey == "" || p.ExperimentalBearerToken != "" || p.Auth.Command != "" || h.envKey(h.Config.ModelProvider, p) != "" ||
-		h.Config.Origin("model_providers."+h.Config.ModelProvider+".base_url") != "default" {
-		return false
-	}
-	_, _, err := h.credentials().Get(h.Config.ModelProvider)
-	return errors.Is(err, auth.ErrNone)
-}
-
-// warn adds a warning once.
-func (h *Host) warn(message string) {
-	if !slices.Contains(h.Warnings, message) {
-		h.Warnings = append(slices.Clone(h.Warnings), message)
-	}
-}
-
-// useProvider changes the chosen provider of this host.
-func (h *Host) useProvider(name string) {
-	c := *h.Config
-	c.ModelProvider = name
-	h.Config = &c
-}
-
-// tuneLocal asks the server how much of a conversation the model holds. Servers
-// that hold little cut it silently, so that is told.
-func (h *Host) tuneLocal(ctx context.Context, set *protocol.Settings) error {
-	name := h.Config.ModelProvider
-	p := h.Config.Providers[name]
-	if set.Model == "" {
-		ctx, cancel := context.WithTimeout(ctx, probeTime)
-		defer cancel()
-		models, err := listLocal(ctx, name, p)
-		if err != nil {
-			return setupFault("%s does not answer at %s: %w", p.Name, p.BaseURL, err)
-		}
-		if len(models) == 0 {
-			return h.noLocal([]LocalServer{{Provider: name, Name: p.Name}}, "")
-		}
-		set.Model = models[0].Name
-	}
-	if h.Config.ModelContextWindow > 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	window := localWindow(ctx, name, p, set.Model)
-	if window == 0 {
-		return nil
-	}
-	h.learn(name, set.Model, model.Facts{Window: window})
-	if window < 16_000 {
-		h.warn(fmt.Sprintf("%s gives %s a context of %d tokens, which is little for this work; %s", p.Name, set.Model, window, widen(name)))
-	}
-	return nil
-}
-
-func widen(provider string) string {
+// WindowHint is the step that gives the models of a server a larger window.
+func WindowHint(provider string) string {
 	switch provider {
 	case "ollama":
 		return "start it with OLLAMA_CONTEXT_LENGTH=32768"
@@ -234,12 +111,24 @@ func widen(provider string) string {
 	return "start it with a larger -c"
 }
 
-// listLocal lists what a local server has.
-func listLocal(ctx context.Context, name string, p config.Provider) ([]LocalModel, error) {
-	root := strings.TrimSuffix(strings.TrimRight(p.BaseURL, "/"), "/v1")
-	var models []LocalModel
+// Root is the address without the path of the OpenAI protocol.
+func (a Address) Root() string {
+	return strings.TrimSuffix(strings.TrimRight(a.BaseURL, "/"), "/v1")
+}
+
+// Probe is List within the short time that a server of this machine needs.
+func (a Address) Probe(ctx context.Context) ([]Model, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	return a.List(ctx)
+}
+
+// List asks for the models that can talk, the best choice first.
+func (a Address) List(ctx context.Context) ([]Model, error) {
+	root := a.Root()
+	var models []Model
 	var err error
-	switch name {
+	switch a.Provider {
 	case "ollama":
 		models, err = listOllama(ctx, root)
 	case "lmstudio":
@@ -250,8 +139,8 @@ func listLocal(ctx context.Context, name string, p config.Provider) ([]LocalMode
 	if err != nil {
 		return nil, err
 	}
-	models = slices.DeleteFunc(models, func(m LocalModel) bool { return !talks(m.Name) })
-	slices.SortStableFunc(models, func(a, b LocalModel) int { return preference(b) - preference(a) })
+	models = slices.DeleteFunc(models, func(m Model) bool { return !talks(m.Name) })
+	slices.SortStableFunc(models, func(a, b Model) int { return preference(b) - preference(a) })
 	return models, nil
 }
 
@@ -267,7 +156,7 @@ func talks(name string) bool {
 }
 
 // preference puts loaded models first, and such as are known to use tools well.
-func preference(m LocalModel) int {
+func preference(m Model) int {
 	points := 0
 	if m.Loaded {
 		points = 100
@@ -280,7 +169,7 @@ func preference(m LocalModel) int {
 	return points
 }
 
-func listOllama(ctx context.Context, root string) ([]LocalModel, error) {
+func listOllama(ctx context.Context, root string) ([]Model, error) {
 	var tags, running struct {
 		Models []struct {
 			Name    string `json:"name"`
@@ -291,9 +180,9 @@ func listOllama(ctx context.Context, root string) ([]LocalModel, error) {
 		return nil, err
 	}
 	_ = ask(ctx, root+"/api/ps", nil, &running) // older servers do not tell
-	var models []LocalModel
+	var models []Model
 	for _, t := range tags.Models {
-		m := LocalModel{Name: t.Name}
+		m := Model{Name: t.Name}
 		for _, r := range running.Models {
 			if r.Name == t.Name {
 				m.Loaded, m.Window = true, r.Context
@@ -304,7 +193,7 @@ func listOllama(ctx context.Context, root string) ([]LocalModel, error) {
 	return models, nil
 }
 
-func listStudio(ctx context.Context, root string) ([]LocalModel, error) {
+func listStudio(ctx context.Context, root string) ([]Model, error) {
 	var list struct {
 		Data []struct {
 			ID     string `json:"id"`
@@ -316,16 +205,16 @@ func listStudio(ctx context.Context, root string) ([]LocalModel, error) {
 	if err := ask(ctx, root+"/api/v0/models", nil, &list); err != nil {
 		return listOpenAI(ctx, root)
 	}
-	var models []LocalModel
+	var models []Model
 	for _, m := range list.Data {
 		if m.Type == "" || m.Type == "llm" || m.Type == "vlm" {
-			models = append(models, LocalModel{Name: m.ID, Window: m.Loaded, Loaded: m.State == "loaded"})
+			models = append(models, Model{Name: m.ID, Window: m.Loaded, Loaded: m.State == "loaded"})
 		}
 	}
 	return models, nil
 }
 
-func listOpenAI(ctx context.Context, root string) ([]LocalModel, error) {
+func listOpenAI(ctx context.Context, root string) ([]Model, error) {
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
@@ -334,18 +223,20 @@ func listOpenAI(ctx context.Context, root string) ([]LocalModel, error) {
 	if err := ask(ctx, root+"/v1/models", nil, &list); err != nil {
 		return nil, err
 	}
-	var models []LocalModel
+	var models []Model
 	for _, m := range list.Data {
-		models = append(models, LocalModel{Name: m.ID})
+		models = append(models, Model{Name: m.ID})
 	}
 	return models, nil
 }
 
-// localWindow is how many tokens a model holds on its server, 0 when the server
-// does not say.
-func localWindow(ctx context.Context, name string, p config.Provider, wanted string) int {
-	root := strings.TrimSuffix(strings.TrimRight(p.BaseURL, "/"), "/v1")
-	if name == "llamacpp" {
+// Window is how many tokens a model holds on its server, 0 when the server does
+// not say.
+func (a Address) Window(ctx context.Context, name string) int {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	root := a.Root()
+	if a.Provider == "llamacpp" {
 		var props struct {
 			Settings struct {
 				Context int `json:"n_ctx"`
@@ -354,17 +245,17 @@ func localWindow(ctx context.Context, name string, p config.Provider, wanted str
 		_ = ask(ctx, root+"/props", nil, &props) // without an answer it is not known
 		return props.Settings.Context
 	}
-	models, err := listLocal(ctx, name, p)
+	models, err := a.List(ctx)
 	if err != nil {
 		return 0
 	}
 	for _, m := range models {
-		if m.Window > 0 && (m.Name == wanted || m.Name == wanted+":latest") {
+		if m.Window > 0 && m.named(name) {
 			return m.Window
 		}
 	}
-	if name == "ollama" {
-		return ollamaParameter(ctx, root, wanted)
+	if a.Provider == "ollama" {
+		return ollamaParameter(ctx, root, name)
 	}
 	return 0
 }
@@ -394,7 +285,7 @@ func ask(ctx context.Context, url string, body, into any) error {
 		return err
 	}
 	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxLocalAnswer))
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return err
 	}
@@ -421,4 +312,41 @@ func send(ctx context.Context, url string, body any) (*http.Response, error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return client.Do(req)
+}
+
+// ErrSilent says that a server does not answer.
+var ErrSilent = errors.New("no answer")
+
+// Pull has Ollama fetch a model, telling how it goes. The error is ErrSilent when
+// nothing answers.
+func (a Address) Pull(ctx context.Context, name string, tell func(status string, done, total int64)) error {
+	resp, err := send(ctx, a.Root()+"/api/pull", map[string]any{"model": name, "stream": true})
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return ErrSilent
+	}
+	defer resp.Body.Close()
+	d := json.NewDecoder(resp.Body)
+	for {
+		var line struct {
+			Status    string `json:"status"`
+			Error     string `json:"error"`
+			Completed int64  `json:"completed"`
+			Total     int64  `json:"total"`
+		}
+		switch err := d.Decode(&line); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return fmt.Errorf("pull %s: the answer of Ollama ended too soon", name)
+		case line.Error != "":
+			return fmt.Errorf("pull %s: %s", name, visible.Line(line.Error))
+		}
+		tell(visible.Line(line.Status), line.Completed, line.Total)
+		if line.Status == "success" {
+			return nil
+		}
+	}
 }

@@ -1,0 +1,259 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Provider says how the key of one provider is found, and how one signs in to it.
+type Provider struct {
+	Name string // as people know it
+	// Token is the key itself. It comes first, then what the command prints.
+	Token   string
+	Command *Command
+	// EnvKey names the variable of the key, FirstEnvKey one that is looked at
+	// before. Instructions replace the hint of a missing key.
+	EnvKey, FirstEnvKey string
+	Instructions        string
+	Device              Device
+}
+
+// needsKey reports whether a provider has a key at all.
+func (p Provider) needsKey() bool { return p.EnvKey != "" || p.Device.ClientID != "" }
+
+// Keys finds and stores the keys of providers. It may be used by several
+// goroutines.
+type Keys struct {
+	Providers map[string]Provider
+	Store     *Store
+	Getenv    func(name string) string
+	// Ephemeral forbids to store anything.
+	Ephemeral bool
+	// Secret is called with every key that is used, before it is.
+	Secret func(key string)
+	// Check asks a provider whether it takes a key.
+	Check func(ctx context.Context, provider, key string) error
+}
+
+// Key is a key as requests ask for it. Get returns it; after the server refused it,
+// Rejected reports whether Get has another one now. Both may be nil.
+type Key struct {
+	Get      func(context.Context) (string, error)
+	Rejected func(key string) bool
+}
+
+// MissingError says that a provider needs a key or a sign-in and has none.
+type MissingError struct{ Provider, message string }
+
+func (e *MissingError) Error() string { return e.message }
+
+// setupError is a fault of usage or configuration.
+type setupError struct{ error }
+
+func (e *setupError) Unwrap() error { return e.error }
+
+// ExitCode is that of faults of usage and configuration.
+func (e *setupError) ExitCode() int { return 2 }
+
+func setupFault(format string, args ...any) error {
+	return &setupError{fmt.Errorf(format, args...)}
+}
+
+// Key finds the key of a provider: its own token, the program or the variable it
+// names, what was stored, or none where none is needed.
+func (k *Keys) Key(name string) (Key, error) {
+	p := k.Providers[name]
+	switch {
+	case p.Token != "":
+		return k.fixed(p.Token), nil
+	case p.Command != nil:
+		return Key{Rejected: p.Command.Rejected, Get: func(ctx context.Context) (string, error) {
+			token, err := p.Command.Token(ctx)
+			k.Secret(token)
+			return token, err
+		}}, nil
+	}
+	if key := k.envKey(p); key != "" {
+		return k.fixed(key), nil
+	}
+	stored, _, err := k.Store.Get(name)
+	switch {
+	case err == nil && stored.Key != "":
+		return k.fixed(stored.Key), nil
+	case err == nil:
+		t := &tokens{keys: k, provider: name, device: p.Device, now: stored}
+		return Key{t.key, t.rejected}, nil
+	case !errors.Is(err, ErrNone):
+		return Key{}, &setupError{err}
+	case p.needsKey():
+		return Key{}, p.missing(name)
+	}
+	return Key{}, nil
+}
+
+// Missing reports whether a provider needs a key of the environment and there is
+// none anywhere.
+func (k *Keys) Missing(name string) bool {
+	p := k.Providers[name]
+	if p.EnvKey == "" || p.Token != "" || p.Command != nil || k.envKey(p) != "" {
+		return false
+	}
+	_, _, err := k.Store.Get(name)
+	return errors.Is(err, ErrNone)
+}
+
+// envKey is the key that the environment holds.
+func (k *Keys) envKey(p Provider) string {
+	for _, name := range []string{p.FirstEnvKey, p.EnvKey} {
+		if name == "" {
+			continue
+		}
+		if key := strings.TrimSpace(k.Getenv(name)); key != "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// fixed is a key that is known already.
+func (k *Keys) fixed(key string) Key {
+	k.Secret(key)
+	return Key{Get: func(context.Context) (string, error) { return key, nil }}
+}
+
+func (p Provider) missing(name string) error {
+	if p.EnvKey == "" {
+		return &MissingError{name, fmt.Sprintf("provider %s needs a sign-in; run: kerf login %s", p.Name, name)}
+	}
+	hint := p.Instructions
+	if hint == "" {
+		hint = "set it, or sign in with: kerf login " + name
+	}
+	return &MissingError{name, fmt.Sprintf("provider %s needs a key: the environment variable %s is not set; %s", p.Name, p.EnvKey, hint)}
+}
+
+// LoginProviders are the providers that one can sign in to.
+func (k *Keys) LoginProviders() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(k.Providers)) {
+		if k.Providers[name].needsKey() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// HasDeviceFlow reports whether a provider is signed in to by a code.
+func (k *Keys) HasDeviceFlow(name string) bool { return k.Providers[name].Device.DeviceURL != "" }
+
+// Login checks a key with the provider, unless check is false, and stores it. It
+// says where.
+func (k *Keys) Login(ctx context.Context, name, key string, check bool) (where string, err error) {
+	key = strings.TrimSpace(key)
+	if key == "" || strings.ContainsAny(key, " \t\r\n") {
+		return "", setupFault("expected a key: one word without spaces")
+	}
+	k.Secret(key)
+	if check {
+		if err := k.Check(ctx, name, key); err != nil {
+			return "", err
+		}
+	}
+	return k.put(name, Credential{Key: key})
+}
+
+// LoginDevice signs in by a code that the user enters in a browser. It says where
+// the tokens are stored.
+func (k *Keys) LoginDevice(ctx context.Context, name string, show func(url, complete, code string)) (where string, err error) {
+	p := k.Providers[name]
+	if p.Device.DeviceURL == "" || p.Device.TokenURL == "" || p.Device.ClientID == "" {
+		return "", setupFault("provider %s has no oauth.client_id, oauth.device_authorization_url and oauth.token_url", name)
+	}
+	c, err := p.Device.SignIn(ctx, func(a Prompt) { show(a.URL, a.Complete, a.Code) })
+	if err != nil {
+		return "", fmt.Errorf("sign in to %s: %w", p.Name, err)
+	}
+	return k.put(name, c)
+}
+
+func (k *Keys) put(name string, c Credential) (string, error) {
+	if k.Ephemeral {
+		return "", setupFault("cli_auth_credentials_store is ephemeral: nothing is stored; set the environment variable instead")
+	}
+	place, err := k.Store.Put(name, c)
+	if err != nil {
+		return "", err
+	}
+	if place == InFile {
+		return k.Store.Path(), nil
+	}
+	return "the keyring", nil
+}
+
+// Logout forgets the credential of a provider.
+func (k *Keys) Logout(name string) error {
+	if _, ok := k.Providers[name]; !ok {
+		return setupFault("model_provider %q is not configured; add [model_providers.%s]", name, name)
+	}
+	err := k.Store.Delete(name)
+	if errors.Is(err, ErrNone) {
+		return fmt.Errorf("nothing is stored for %s", name)
+	}
+	return err
+}
+
+// LoginState is how one provider is signed in to.
+type LoginState struct {
+	Provider string `json:"provider"`
+	// Source says where the key comes from: "environment NAME", "config",
+	// "command", "keyring", "file", or "none".
+	Source string `json:"source"`
+	// Key is the beginning and end of the key, the rest hidden.
+	Key string `json:"key,omitempty"`
+}
+
+// LoginStates are those of all providers that one can sign in to.
+func (k *Keys) LoginStates() ([]LoginState, error) {
+	var states []LoginState
+	for _, name := range k.LoginProviders() {
+		s, err := k.loginState(name)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, s)
+	}
+	return states, nil
+}
+
+func (k *Keys) loginState(name string) (LoginState, error) {
+	p := k.Providers[name]
+	state := func(source, key string) LoginState {
+		return LoginState{Provider: name, Source: source, Key: hidden(key)}
+	}
+	if p.Token != "" {
+		return state("config", p.Token), nil
+	}
+	if p.Command != nil {
+		return LoginState{Provider: name, Source: "command"}, nil
+	}
+	if key := k.envKey(p); key != "" {
+		return state("environment "+p.EnvKey, key), nil
+	}
+	c, place, err := k.Store.Get(name)
+	if errors.Is(err, ErrNone) {
+		return LoginState{Provider: name, Source: "none"}, nil
+	}
+	return state(string(place), c.Secret()), err
+}
+
+// hidden shows of a key what tells it from another one.
+func hidden(key string) string {
+	if len(key) < 16 {
+		return "…"
+	}
+	return key[:3] + "…" + key[len(key)-4:]
+}

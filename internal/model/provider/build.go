@@ -1,0 +1,102 @@
+package provider
+
+import (
+	"crypto/x509"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"kerf/internal/model"
+	"kerf/internal/model/anthropic"
+	"kerf/internal/model/chat"
+	"kerf/internal/model/gemini"
+	"kerf/internal/model/openai"
+	"kerf/internal/model/provider/local"
+	"kerf/internal/model/script"
+	"kerf/internal/model/wire"
+)
+
+// build makes the client of one provider.
+func (r *Registry) build(name string) (model.Client, error) {
+	p, err := r.Provider(name)
+	if err != nil {
+		return nil, err
+	}
+	if p.API == "script" {
+		return play(p.BaseURL)
+	}
+	key, err := r.o.Key(name)
+	if err != nil {
+		return nil, err
+	}
+	o, err := p.options(name, key)
+	if err != nil {
+		return nil, err
+	}
+	facts := func(model string) (model.Facts, bool) { return r.catalog.Facts(name, model) }
+	switch p.API {
+	case "responses":
+		return openai.New(o), nil
+	case "chat":
+		return chat.New(chat.Options{Options: o, Facts: facts, Lenient: name != "openai", Join: local.Is(name),
+			CacheKey: strings.Contains(p.BaseURL, "api.openai.com"), Router: strings.Contains(p.BaseURL, "openrouter.ai")}), nil
+	case "anthropic":
+		return anthropic.New(anthropic.Options{Options: o, Facts: facts}), nil
+	case "gemini":
+		return gemini.New(gemini.Options{Options: o, Facts: facts}), nil
+	}
+	return nil, setupFault("model_providers.%s: wire_api %q is unknown; use responses, chat, anthropic, gemini or script", name, p.API)
+}
+
+// play returns a client for the scenario in a file.
+func play(path string) (model.Client, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, setupFault("scenario: %w", err)
+	}
+	defer f.Close()
+	c, err := Scripted(f)
+	if err != nil {
+		return nil, setupFault("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// Scripted returns a client that plays a scenario.
+func Scripted(r io.Reader) (model.Client, error) {
+	sc, err := script.Load(r)
+	if err != nil {
+		return nil, err
+	}
+	return script.New(sc), nil
+}
+
+// options say how a provider is reached with a key.
+func (p Provider) options(name string, key Key) (wire.Options, error) {
+	o := wire.Options{Name: p.Name, BaseURL: p.BaseURL, Key: key.Get, Rejected: key.Rejected, Headers: p.Headers,
+		QueryParams: p.QueryParams, IdleTimeout: p.IdleTimeout, EnvKey: p.EnvKey, Proxy: p.Proxy}
+	if p.CACertificate != "" {
+		var err error
+		if o.RootCAs, err = certificates(p.CACertificate); err != nil {
+			return o, setupFault("model_providers.%s.ca_certificate: %w", name, err)
+		}
+	}
+	return o, nil
+}
+
+// certificates are the system's and those of a file.
+func certificates(path string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s has no certificate in PEM form", path)
+	}
+	return pool, nil
+}

@@ -1,0 +1,204 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kerf/internal/model"
+	"kerf/internal/model/provider/local"
+	"kerf/internal/model/wire"
+)
+
+// Choice is the provider and the model of one session. It does not change and may
+// be used by several goroutines.
+type Choice struct {
+	Provider string
+	Model    string
+	// Warnings are for the user: why it is a local model, and that it holds little.
+	Warnings []string
+
+	registry *Registry
+}
+
+// Choose returns the default provider and a model. It is a server of this machine
+// when onlyLocal asks for one, or when the default provider, which nobody chose,
+// has no key and something answers here.
+func (r *Registry) Choose(ctx context.Context, model string, onlyLocal bool) (*Choice, error) {
+	c := r.Fixed(model)
+	fallback := !onlyLocal && r.o.Keyless()
+	switch {
+	case local.Is(c.Provider) && !fallback:
+		return c, c.tune(ctx)
+	case !onlyLocal && !fallback:
+		return c, nil
+	}
+	if !r.o.ModelNamed && model == r.o.Model {
+		model = "" // the default is another provider's
+	}
+	servers := r.Servers(ctx)
+	for _, s := range servers {
+		name := model
+		if name == "" && len(s.Models) > 0 {
+			name = s.Models[0].Name
+		}
+		if name == "" || !s.Has(name) && (fallback || len(servers) > 1) {
+			continue
+		}
+		if !s.Has(name) {
+			return nil, setupFault("%s has no model %q; it has %s; %s", s.Name, name, s.List(), s.PullHint(name))
+		}
+		c.Provider, c.Model = s.Provider, name
+		if fallback {
+			c.warn("no key for the default provider: using %s of %s on this machine", name, s.Name)
+		}
+		return c, c.tune(ctx)
+	}
+	if fallback {
+		return c, nil // the missing key is the error
+	}
+	return nil, r.noModel(servers, model)
+}
+
+// Fixed returns the default provider and a model, without asking anything.
+func (r *Registry) Fixed(model string) *Choice {
+	return &Choice{Provider: r.o.Default, Model: model, registry: r}
+}
+
+// noModel says why no local server can be used.
+func (r *Registry) noModel(servers []local.Server, named string) error {
+	if len(servers) == 0 {
+		var tried []string
+		for _, name := range local.Providers() {
+			if p, ok := r.o.Providers[name]; ok {
+				tried = append(tried, p.Name+" at "+strings.TrimPrefix(r.address(name).Root(), "http://"))
+			}
+		}
+		return setupFault("no model server answers on this machine (tried %s); start one, for example: ollama serve", strings.Join(tried, ", "))
+	}
+	s := servers[0]
+	if named != "" {
+		return setupFault("no local server has the model %q; %s has %s; %s", named, s.Name, s.List(), s.PullHint(named))
+	}
+	return setupFault("%s is running but has no model; %s", s.Name, s.PullHint("qwen3:8b"))
+}
+
+func (c *Choice) warn(format string, args ...any) {
+	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
+}
+
+// tune asks the server how much of a conversation the model holds. Servers that
+// hold little cut it silently, so the user is warned.
+func (c *Choice) tune(ctx context.Context) error {
+	at := c.registry.address(c.Provider)
+	if c.Model == "" {
+		models, err := at.Probe(ctx)
+		if err != nil {
+			return setupFault("%s does not answer at %s: %w", at.Name, at.BaseURL, err)
+		}
+		if len(models) == 0 {
+			return c.registry.noModel([]local.Server{{Provider: c.Provider, Name: at.Name}}, "")
+		}
+		c.Model = models[0].Name
+	}
+	if c.registry.o.Window > 0 {
+		return nil
+	}
+	window := at.Window(ctx, c.Model)
+	if window == 0 {
+		return nil
+	}
+	c.registry.catalog.Learn(c.Provider, c.Model, model.Facts{Window: window})
+	if window < 16_000 {
+		c.warn("%s gives %s a context of %d tokens, which is little for this work; %s", at.Name, c.Model, window, local.WindowHint(c.Provider))
+	}
+	return nil
+}
+
+// split parts a model's name from the provider that may stand before it, as in
+// "anthropic:claude-sonnet-4-6". Without one it is the chosen provider.
+func (c *Choice) split(name string) (provider, rest string) {
+	if before, after, ok := strings.Cut(name, ":"); ok && after != "" {
+		if _, known := c.registry.o.Providers[before]; known {
+			return before, after
+		}
+	}
+	return c.Provider, name
+}
+
+// Facts is what is known of a model, which may name its provider, and whether it is
+// known or only assumed.
+func (c *Choice) Facts(name string) (model.Facts, bool) {
+	return c.registry.catalog.Facts(c.split(name))
+}
+
+// Limits are the context window of a model and the size at which the history is
+// compacted. What the user says counts, then what is known of the model.
+func (c *Choice) Limits(name string) (window, limit int) {
+	window, limit = c.registry.o.Window, c.registry.o.CompactLimit
+	if window == 0 {
+		facts, _ := c.Facts(name)
+		window = facts.Window
+	}
+	if most := window / 10 * 9; most > 0 && (limit == 0 || limit > most) {
+		limit = most
+	}
+	return window, limit
+}
+
+// Price is what tokens of a model cost in US dollars, and whether that is known.
+func (c *Choice) Price(name string, u model.Usage) (float64, bool) {
+	facts, _ := c.Facts(name)
+	return facts.Prices.Cost(u)
+}
+
+// Unseal drops from a conversation that was held with another provider what only
+// that one can read. Other protocols tag theirs and are told apart later.
+func (c *Choice) Unseal(heldWith string, items []*model.Item) {
+	if heldWith == "" || heldWith == c.Provider {
+		return
+	}
+	for _, i := range items {
+		if i.Kind == model.Reasoning && !wire.Tagged(i.Encrypted) {
+			i.Encrypted = ""
+		}
+	}
+}
+
+// Client returns the client of a session. It asks the provider of each request's
+// model. A missing key is an error before any request.
+func (c *Choice) Client() (model.Client, error) {
+	p, err := c.registry.Provider(c.Provider)
+	if err != nil {
+		return nil, err
+	}
+	if p.API != "script" && c.Model == "" {
+		return nil, setupFault("no model is named for provider %s; give one with -m, or set model in config.toml (kerf models lists them)", p.Name)
+	}
+	r := &router{Choice: c, retries: p.Retries, clients: map[string]model.Client{}}
+	name, _ := c.split(c.Model)
+	if _, err := r.client(name); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Freeform reports whether a model takes patches as free text.
+func (c *Choice) Freeform(name string) bool {
+	provider, bare := c.split(name)
+	return c.registry.freeform(provider, bare)
+}
+
+// unsealed are items without what only their own provider can read.
+func unsealed(items []*model.Item) []*model.Item {
+	items = slices.Clone(items)
+	for n, i := range items {
+		if i.Kind == model.Reasoning && i.Encrypted != "" {
+			open := *i
+			open.Encrypted = ""
+			items[n] = &open
+		}
+	}
+	return items
+}
