@@ -71,7 +71,7 @@ func (h *Host) executorOptions(ws *workspace.Workspace, set protocol.Settings, o
 		Sandbox: h.policy(ws.Roots, ws.Tmp),
 		Env:     h.childEnv(l.id),
 		Origin:  txn.Origin{Session: string(l.id), Client: orElse(o.Source, "kerf")},
-		Client:  o.Client, Keep: ws.Store.Put, OutputTokens: h.Config.ToolOutputTokenLimit, Headless: o.Headless,
+		Client:  o.Client, Keep: ws.Store.Put, OutputTokens: h.Config.ToolOutputTokenLimit,
 		Fleeting: o.Ephemeral,
 	}
 	if l.writer != nil {

@@ -286,7 +286,7 @@ func again(e turn.Run, j judged, a *protocol.Approval) turn.Input {
 // without it. Only policies that promise so ask; under the others the model has to.
 func (h *Executor) outside(j judged, o turn.Outcome) *protocol.Approval {
 	a, ok := j.Action.(tool.Command)
-	if !ok || h.o.Headless || j.prior != nil {
+	if !ok || j.prior != nil {
 		return nil
 	}
 	switch j.settings.Approval {

@@ -47,26 +47,8 @@ func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 		p.Outcome.Text = history.Truncate(p.Outcome.Text, h.o.OutputTokens)
 		return p
 	}
-	if p.Verdict == turn.Ask && h.o.Headless {
-		o := turn.Outcome{Text: unanswerable(p.Approval), Declined: true, Body: p.Body}
-		switch b := p.Body.(type) {
-		case protocol.ToolCall:
-			b.Error = o.Text
-			o.Body = b
-		case protocol.FileChange:
-			b.Error = o.Text
-			o.Body = b
-		}
-		return turn.Prepared{Call: e.Call.ID, Outcome: &o}
-	}
 	p.Proposal = judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p, say: say}
 	return p
-}
-
-// unanswerable tells the model that nobody can be asked here.
-func unanswerable(a *protocol.Approval) string {
-	return "not run: it needs the user's approval (" + a.Reason + ") and this run has nobody to ask. " +
-		"Find a way that needs no approval, or tell the user to allow it: run with another --sandbox or approval policy"
 }
 
 // refused is the outcome of a call that its tool turned down.
@@ -84,7 +66,7 @@ type Live struct {
 	// Show passes live output on.
 	Show func(text string)
 	// Ask puts a question to the user.
-	Ask func(context.Context, protocol.Approval) protocol.Answer
+	Ask func(context.Context, protocol.Approval) turn.Reply
 	// Delegate carries out an operation about sub-agents; nil has none.
 	Delegate func(context.Context, tool.Delegate, protocol.Settings) (team.Result, error)
 }

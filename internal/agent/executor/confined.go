@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/protocol"
 	"kerf/internal/work/proc"
@@ -93,35 +94,33 @@ func (c *cage) log(line string) {
 	}
 }
 
-// hosts are what the user let commands reach for the rest of the session.
+// hosts are the answers that hold for the rest of the session: those of the user,
+// and no where nobody could be asked.
 type hosts struct {
-	mu      sync.Mutex // guards what follows; held while a question is open
-	allowed map[string]bool
+	mu    sync.Mutex // guards what follows; held while a question is open
+	known map[string]bool
 }
 
 // mayReach asks whether a command may reach a host that no rule names. One
 // question is open at a time, so that an answer for the session serves all.
 func (h *Executor) mayReach(ctx context.Context, id protocol.CallID, a tool.Command, m Manner, host string, port int) bool {
-	if m.Ask == nil || h.o.Headless || m.Settings.Approval == protocol.PolicyNever {
+	if m.Ask == nil || m.Settings.Approval == protocol.PolicyNever {
 		return false
 	}
 	h.hosts.mu.Lock()
 	defer h.hosts.mu.Unlock()
 	key := net.JoinHostPort(host, strconv.Itoa(port))
-	if h.hosts.allowed[key] {
-		return true
+	if may, known := h.hosts.known[key]; known {
+		return may
 	}
-	answer := m.Ask(ctx, protocol.Approval{Call: id, Reason: "a command wants to reach a host that no rule names",
+	got := m.Ask(ctx, protocol.Approval{Call: id, Reason: "a command wants to reach a host that no rule names",
 		Network: &protocol.NetworkApproval{Host: host, Port: port, Command: a.Line}})
-	switch answer.Decision {
-	case protocol.ForSession, protocol.Always:
-		if h.hosts.allowed == nil {
-			h.hosts.allowed = make(map[string]bool)
+	may, d := got.Answer.Decision.Allows(), got.Answer.Decision
+	if may && d != protocol.Once || got.By == history.ByNobody {
+		if h.hosts.known == nil {
+			h.hosts.known = map[string]bool{}
 		}
-		h.hosts.allowed[key] = true
-		return true
-	case protocol.Once:
-		return true
+		h.hosts.known[key] = may
 	}
-	return false
+	return may
 }

@@ -55,7 +55,6 @@ type Options struct {
 	// Fleeting sessions write no output of commands down; it can be read again only
 	// while they last.
 	Fleeting bool
-	Headless bool
 	// Rules are those of all rules files; AddRule writes one to the user's, nil
 	// writes none.
 	Rules   []policy.Rule

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
@@ -12,23 +13,22 @@ import (
 // inquire puts the questions of the model to the user, one after the other.
 func (h *Executor) inquire(ctx context.Context, id protocol.CallID, a tool.Inquire, m Manner) turn.Outcome {
 	body, _ := m.Body.(protocol.ToolCall)
-	if h.o.Headless || m.Ask == nil {
-		text := "not asked: this run has nobody to answer. Decide yourself, the safest way, and say what you assumed"
-		body.Error = text
-		return turn.Outcome{Text: text, Declined: true, Body: body}
-	}
 	answers := map[string]any{}
 	for i, q := range a.Questions {
 		got := m.Ask(ctx, protocol.Approval{Call: id, Reason: "the model asks", Question: &q})
-		if ctx.Err() != nil {
+		switch d := got.Answer.Decision; {
+		case ctx.Err() != nil, d == protocol.Void, d == protocol.Abort:
 			body.Error = "aborted by the user"
 			return turn.Outcome{Text: body.Error, Body: body}
+		case got.By == history.ByNobody:
+			text := "not asked: this run has nobody to answer. Decide yourself, the safest way, and say what you assumed"
+			body.Error = text
+			return turn.Outcome{Text: text, Declined: true, Body: body}
+		case !d.Allows():
+			answers[a.Keys[i]] = map[string]any{"declined": true, "words": got.Answer.Words}
+		default:
+			answers[a.Keys[i]] = map[string]any{"answers": answered(got.Answer.Content)}
 		}
-		if !got.Decision.Allows() {
-			answers[a.Keys[i]] = map[string]any{"declined": true, "words": got.Words}
-			continue
-		}
-		answers[a.Keys[i]] = map[string]any{"answers": answered(got.Content)}
 	}
 	text, err := json.Marshal(map[string]any{"answers": answers})
 	if err != nil {

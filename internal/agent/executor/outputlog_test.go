@@ -9,7 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 )
 
@@ -52,15 +54,15 @@ func TestOutputReadsBackByLines(t *testing.T) {
 // A host is asked about once when the answer is for the session, never where
 // nobody is to be asked, and again after an answer for once.
 func TestHostsAreAskedAboutOnce(t *testing.T) {
-	asked := 0
+	asked, by := 0, history.ByUser
 	m := Manner{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest}}
 	say := func(d protocol.Decision) Manner {
-		m.Ask = func(_ context.Context, a protocol.Approval) protocol.Answer {
+		m.Ask = func(_ context.Context, a protocol.Approval) turn.Reply {
 			asked++
 			if a.Network == nil || a.Network.Command != "fetch" || a.Network.Port != 443 {
 				t.Errorf("the question is %+v", a)
 			}
-			return protocol.Answer{Decision: d}
+			return turn.Reply{Answer: protocol.Answer{Decision: d}, By: by}
 		}
 		return m
 	}
@@ -80,7 +82,11 @@ func TestHostsAreAskedAboutOnce(t *testing.T) {
 	}
 	never := say(protocol.Once)
 	never.Settings.Approval = protocol.PolicyNever
-	if h.mayReach(t.Context(), "c", cmd, never, "c.test", 443) || New(Options{Headless: true}).mayReach(t.Context(), "c", cmd, say(protocol.Once), "c.test", 443) || asked != 4 {
+	if h.mayReach(t.Context(), "c", cmd, never, "c.test", 443) || h.mayReach(t.Context(), "c", cmd, Manner{}, "c.test", 443) || asked != 4 {
 		t.Error("somebody was asked who must not be")
+	}
+	by = history.ByNobody // in a headless session the core says no
+	if h.mayReach(t.Context(), "c", cmd, say(protocol.Deny), "d.test", 443) || h.mayReach(t.Context(), "c", cmd, say(protocol.Deny), "d.test", 443) || asked != 5 {
+		t.Errorf("nobody answers: asked %d times, want 5", asked)
 	}
 }

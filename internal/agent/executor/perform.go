@@ -21,7 +21,7 @@ type Manner struct {
 	Show        func(string) // live output, may be nil
 	Body        protocol.Body
 	// Ask puts a question to the user while the action runs; nil has nobody to ask.
-	Ask func(context.Context, protocol.Approval) protocol.Answer
+	Ask func(context.Context, protocol.Approval) turn.Reply
 	// Delegate carries out an operation about sub-agents; nil has none.
 	Delegate func(context.Context, tool.Delegate, protocol.Settings) (team.Result, error)
 	Denied   func() // called when the sandbox seems to have refused something; may be nil

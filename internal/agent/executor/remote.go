@@ -167,7 +167,7 @@ func (h *Executor) reach(ctx context.Context, a tool.Remote) (mcpclient.Result, 
 // Front is what MCP servers may ask of the session they work for.
 type Front struct {
 	// Ask puts a question to the user.
-	Ask func(context.Context, protocol.Approval) protocol.Answer
+	Ask func(context.Context, protocol.Approval) turn.Reply
 	// Tell tells the user something. It does not wait.
 	Tell func(protocol.Msg)
 }
@@ -240,7 +240,7 @@ func (x *remotes) tell(f Front) {
 // elicit puts a server's question to the user.
 func elicit(ctx context.Context, q mcpclient.Elicitation, f Front) (mcpclient.Reply, error) {
 	a := f.Ask(ctx, protocol.Approval{Reason: "the MCP server " + q.Server + " asks",
-		Question: &protocol.Question{Server: q.Server, Message: q.Message, Schema: q.Schema, URL: q.URL, Free: true}})
+		Question: &protocol.Question{Server: q.Server, Message: q.Message, Schema: q.Schema, URL: q.URL, Free: true}}).Answer
 	switch {
 	case a.Decision == protocol.Abort:
 		return mcpclient.Reply{Action: "cancel"}, nil

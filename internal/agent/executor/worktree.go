@@ -12,6 +12,7 @@ import (
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/patch"
@@ -87,7 +88,7 @@ func (h *Executor) takeMerged() []history.FileChange {
 // MergeTree brings the changes of a work tree into the session's own: file by file,
 // merged with what changed here meanwhile. What does not fit is reported and stays
 // in the work tree.
-func (h *Executor) MergeTree(ctx context.Context, w *WorkTree, sp team.Spawn, ask func(context.Context, protocol.Approval) protocol.Answer) string {
+func (h *Executor) MergeTree(ctx context.Context, w *WorkTree, sp team.Spawn, ask func(context.Context, protocol.Approval) turn.Reply) string {
 	text, err := repo.TreeDiff(ctx, w.Dir, w.Base)
 	if err != nil {
 		return fmt.Sprintf("not merged: %v; its changes are in %s", err, w.Dir)
@@ -134,7 +135,7 @@ func (h *Executor) MergeTree(ctx context.Context, w *WorkTree, sp team.Spawn, as
 }
 
 // mayMerge asks the policy, and the user where it says so. It returns why not.
-func (h *Executor) mayMerge(ctx context.Context, set delta.Set, sp team.Spawn, ask func(context.Context, protocol.Approval) protocol.Answer) string {
+func (h *Executor) mayMerge(ctx context.Context, set delta.Set, sp team.Spawn, ask func(context.Context, protocol.Approval) turn.Reply) string {
 	if len(set) == 0 {
 		return ""
 	}
@@ -143,7 +144,7 @@ func (h *Executor) mayMerge(ctx context.Context, set delta.Set, sp team.Spawn, a
 		return j.Reason
 	case policy.Ask:
 		a := h.askedChange(set, "the work of sub-agent "+sp.Name+" is to be merged")
-		if got := ask(ctx, *a); !got.Decision.Allows() {
+		if got := ask(ctx, *a).Answer; !got.Decision.Allows() {
 			return "the user did not allow it (" + orWords(got.Words, "no reason given") + ")"
 		}
 	}

@@ -31,6 +31,12 @@ func (s *Session) register() {
 	a := s.o.Agents
 	o := team.Options{Depth: a.Depth, MaxDepth: a.MaxDepth, Places: a.Places, Roles: a.Roles, Open: s.openAgent,
 		Tell: func(e protocol.Event) { s.post(message{event: &e}) },
+		Asks: func(member protocol.SessionID, t protocol.TurnID, a protocol.Approval) {
+			s.post(message{in: turn.Asked{From: turn.Asker{Agent: member, ID: a.ID}, Turn: t, Approval: a}})
+		},
+		Resolved: func(member protocol.SessionID, id protocol.ApprovalID) {
+			s.post(message{in: turn.Withdrawn{From: turn.Asker{Agent: member, ID: id}}})
+		},
 		Spent: func(id protocol.SessionID, u protocol.Usage) {
 			s.post(message{in: turn.Spent{Agent: id, Usage: u}})
 		}}
@@ -66,20 +72,14 @@ func (s *Session) relay(e protocol.Event) {
 	s.outbox.put(e)
 }
 
-// route does what an input means for the sub-agents, before the core has it: an
-// answer may be theirs, and whoever stops the session stops them. It reports whether
-// the input is done with.
+// route does what an input means for the sub-agents, before the core has it:
+// whoever stops the session stops them. It reports whether the input is done with.
 func (s *Session) route(in turn.Input) bool {
 	sub, ok := in.(turn.Submit)
 	if !ok {
 		return false
 	}
 	switch op := sub.Op.(type) {
-	case protocol.Answer:
-		if strings.Contains(string(op.Approval), "/") {
-			s.tasks.Go(func() { s.team.Answer(s.ctx, op) })
-			return true
-		}
 	case protocol.Address:
 		s.tasks.Go(func() {
 			if err := s.team.Address(s.ctx, op.Agent, op.Op); err != nil {

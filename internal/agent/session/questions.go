@@ -8,84 +8,33 @@ import (
 	"kerf/internal/protocol"
 )
 
-// question is one that is put to the user while a call runs, beside the core:
-// nothing the core decides depends on it.
-type question struct {
-	approval protocol.Approval
-	answer   chan protocol.Answer
-	gone     bool // whoever asked does not wait any more
-}
-
-// Ask puts a question to the user and waits for the answer. Headless sessions and
-// calls that are stopped get a denial.
-func (s *Session) Ask(ctx context.Context, a protocol.Approval) protocol.Answer {
-	denied := protocol.Answer{Decision: protocol.Deny, Words: "there is nobody to ask"}
-	if s.o.Headless {
-		return denied
-	}
-	q := &question{approval: a, answer: make(chan protocol.Answer, 1)}
-	if !s.put(q) {
-		return denied
-	}
+// Ask puts a question to the user while something is under way, and waits for the
+// answer. The answer is no when nobody can be asked; it is Void when the question
+// was withdrawn or ctx is done first.
+func (s *Session) Ask(ctx context.Context, a protocol.Approval) turn.Reply {
+	from := turn.Asker{ID: protocol.ApprovalID(fmt.Sprintf("question_%d", s.asked.Add(1)))}
+	reply := make(chan turn.Reply, 1)
+	s.post(message{in: turn.Asked{From: from, Approval: a}, reply: reply})
 	select {
-	case answer := <-q.answer:
-		return answer
+	case r := <-reply:
+		return r
 	case <-ctx.Done():
 	case <-s.ctx.Done():
 	}
-	s.put(&question{approval: q.approval, answer: q.answer, gone: true})
-	denied.Words = "the question was withdrawn"
-	return denied
+	s.post(message{in: turn.Withdrawn{From: from}})
+	return turn.Reply{To: from, Answer: protocol.Answer{Decision: protocol.Void, Words: "the question was withdrawn"}}
 }
 
-// put hands a question to the loop.
-func (s *Session) put(q *question) bool {
-	select {
-	case s.inputs <- message{question: q}:
-		return true
-	case <-s.ctx.Done():
-		return false
-	}
-}
-
-// pose is the loop's part: it tells a question, or that it is void. A question is
-// known by its channel until it has an id.
-func (s *Session) pose(q *question) {
-	if q.gone {
-		for id, open := range s.questions {
-			if open.answer == q.answer {
-				s.resolve(id, protocol.Void)
-			}
-		}
+// deliver hands an answer to whoever asked.
+func (s *Session) deliver(e turn.Reply) {
+	if e.To.Agent != "" {
+		s.tasks.Go(func() { s.team.Answer(s.ctx, e.To.Agent, e.Answer) })
 		return
 	}
-	s.asked++
-	q.approval.ID = protocol.ApprovalID(fmt.Sprintf("question_%d", s.asked))
-	if s.questions == nil {
-		s.questions = map[protocol.ApprovalID]*question{}
+	if reply := s.replies[e.To]; reply != nil {
+		delete(s.replies, e.To)
+		reply <- e // holds one
 	}
-	s.questions[q.approval.ID] = q
-	s.tell(turn.Told{Turn: s.turnID, Msg: protocol.ApprovalRequested{Approval: q.approval}})
-}
-
-func (s *Session) resolve(id protocol.ApprovalID, d protocol.Decision) {
-	delete(s.questions, id)
-	s.tell(turn.Told{Turn: s.turnID, Msg: protocol.ApprovalResolved{Approval: id, Decision: d}})
-}
-
-// answers takes an answer to one of these questions; others are the core's.
-func (s *Session) answers(in turn.Input) bool {
-	sub, ok := in.(turn.Submit)
-	if !ok {
-		return false
-	}
-	a, ok := sub.Op.(protocol.Answer)
-	if !ok || s.questions[a.Approval] == nil {
-		return false
-	}
-	s.questions[a.Approval].answer <- a
-	s.resolve(a.Approval, a.Decision)
-	return true
 }
 
 // say tells something that the core has no part in. It does not wait for the

@@ -101,11 +101,11 @@ type Session struct {
 	seq     uint64
 	began   time.Time // of the running turn
 	turnID  protocol.TurnID
-	greeted atomic.Bool        // the hooks of the start have run
-	running []protocol.Process // as last told
-	// Questions asked beside the core, by id.
-	questions map[protocol.ApprovalID]*question
-	asked     int
+	greeted atomic.Bool                      // the hooks of the start have run
+	running []protocol.Process               // as last told
+	replies map[turn.Asker]chan<- turn.Reply // to those that wait for an answer
+
+	asked atomic.Int64 // questions that the session itself put beside its calls
 }
 
 // timer is the key of a timer in stops.
@@ -114,10 +114,10 @@ type timer int
 // message is one input with what the core need not know, or something to tell
 // that the core has no part in.
 type message struct {
-	question *question
-	in       turn.Input
-	told     protocol.Msg
-	event    *protocol.Event // of a sub-agent, or about them
+	in    turn.Input
+	reply chan<- turn.Reply // where the answer to turn.Asked goes
+	told  protocol.Msg
+	event *protocol.Event // of a sub-agent, or about them
 }
 
 // queue is how many inputs may wait for the loop.
@@ -128,10 +128,10 @@ func Start(o Options) *Session {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Session{o: o, inputs: make(chan message, queue),
 		events: make(chan protocol.Event), ctx: ctx, cancel: cancel, done: make(chan struct{}),
-		stops: map[any]context.CancelFunc{}}
+		stops: map[any]context.CancelFunc{}, replies: map[turn.Asker]chan<- turn.Reply{}}
 	s.core = turn.New(turn.Options{Settings: o.Settings, Parallel: executor.Parallel,
 		RequestRetries: o.RequestRetries, StreamRetries: o.StreamRetries, Window: o.Window,
-		Limits: o.Limits, Cost: o.Cost, Budget: o.Budget}, o.State)
+		Limits: o.Limits, Cost: o.Cost, Budget: o.Budget, Headless: o.Headless}, o.State)
 	if o.State != nil {
 		for _, r := range o.State.Sights {
 			s.o.View.Record(r)
@@ -212,15 +212,11 @@ func (s *Session) drain() {
 // step feeds one input to the core and carries out what follows: records first,
 // then events, then effects. It reports whether the session goes on.
 func (s *Session) step(m message) bool {
-	if m.question != nil {
-		s.pose(m.question)
-		return true
-	}
 	if m.event != nil {
 		s.relay(*m.event)
 		return true
 	}
-	if m.in != nil && (s.answers(m.in) || s.route(m.in)) {
+	if m.in != nil && s.route(m.in) {
 		return true
 	}
 	if m.told != nil {
@@ -238,6 +234,12 @@ func (s *Session) step(m message) bool {
 		delete(s.stops, in.Call)
 	case turn.AskAgain:
 		delete(s.stops, in.Call)
+	case turn.Asked:
+		if m.reply != nil {
+			s.replies[in.From] = m.reply
+		}
+	case turn.Withdrawn:
+		delete(s.replies, in.From)
 	case turn.StreamEnded:
 		delete(s.stops, in.Round)
 	case turn.Elapsed:
@@ -305,7 +307,7 @@ func (s *Session) tell(t turn.Told) {
 		s.journal.sync()
 	}
 	s.seq++
-	s.outbox.put(protocol.Event{Seq: s.seq, Turn: t.Turn, Submission: t.Submission, Time: now, Msg: t.Msg})
+	s.outbox.put(protocol.Event{Seq: s.seq, Turn: t.Turn, Submission: t.Submission, Agent: t.Agent, Time: now, Msg: t.Msg})
 }
 
 // jitter spreads d by a tenth to either side, so that clients do not retry in

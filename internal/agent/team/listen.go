@@ -84,7 +84,7 @@ func (m *member) rest(state, message string) {
 }
 
 // pass hands an event on to the parent, as one of the member's, and tells what it
-// used.
+// used. A question goes to the parent's own list of questions.
 func (t *Team) pass(m *member, e protocol.Event) {
 	if u, ok := e.Msg.(protocol.TokensUsed); ok && e.Agent == "" {
 		t.o.Spent(m.id, u.Last)
@@ -96,42 +96,20 @@ func (t *Team) pass(m *member, e protocol.Event) {
 	case protocol.SessionEnded:
 		return
 	case protocol.ApprovalRequested:
-		msg.Approval.ID = m.approval(msg.Approval.ID)
-		if msg.Approval.Call != "" {
-			msg.Approval.Call = protocol.CallID(m.id) + "/" + msg.Approval.Call
-		}
-		e.Msg = msg
+		msg.Approval.Agent = e.Agent
+		t.o.Asks(m.id, e.Turn, msg.Approval)
+		return
 	case protocol.ApprovalResolved:
-		msg.Approval = m.approval(msg.Approval)
-		e.Msg = msg
+		t.o.Resolved(m.id, msg.Approval)
+		return
 	}
 	t.o.Tell(e)
 }
 
-// approval is the name of a member's question in the parent's session.
-func (m *member) approval(id protocol.ApprovalID) protocol.ApprovalID {
-	return protocol.ApprovalID(m.id) + "/" + id
-}
-
-// Answer passes an answer on to the member whose question it is about. It reports
-// whether it is one of the team's.
-func (t *Team) Answer(ctx context.Context, a protocol.Answer) bool {
-	id, rest, ok := strings.Cut(string(a.Approval), "/")
-	if !ok {
-		return false
+// Answer hands an answer to the member that asked. A member that has ended asks
+// nothing any more.
+func (t *Team) Answer(ctx context.Context, id protocol.SessionID, a protocol.Answer) {
+	if m, err := t.find(string(id)); err == nil {
+		_ = m.open.Session.Submit(ctx, protocol.Submission{ID: "answer", Op: a})
 	}
-	t.mu.Lock()
-	var to *member
-	for _, m := range t.members {
-		if string(m.id) == id {
-			to = m
-		}
-	}
-	t.mu.Unlock()
-	if to == nil {
-		return false
-	}
-	a.Approval = protocol.ApprovalID(rest)
-	_ = to.open.Session.Submit(ctx, protocol.Submission{ID: "answer", Op: a}) // a session that ended asks nothing
-	return true
 }

@@ -75,8 +75,14 @@ type Options struct {
 	Places *Places
 	Roles  []Role
 	Open   func(context.Context, Spawn) (Member, error)
-	// Tell passes an event on. Events of one member come in their order.
+	// Tell passes an event on. Events of one member come in their order, and so do
+	// its questions, which go to Asks and Resolved.
 	Tell func(protocol.Event)
+	// Asks passes a question of a member on. Answer takes the answer, for the ID that
+	// the question has here.
+	Asks func(member protocol.SessionID, turn protocol.TurnID, a protocol.Approval)
+	// Resolved says that a question of a member needs no answer any more.
+	Resolved func(member protocol.SessionID, id protocol.ApprovalID)
 	// Spent is told what a member used.
 	Spent func(protocol.SessionID, protocol.Usage)
 }

@@ -242,6 +242,7 @@ func (c *Core) submit(s Submit) {
 	case protocol.UserInput:
 		c.userInput(s, op)
 	case protocol.Interrupt:
+		c.withdrawOpen(true) // an interrupt ends the sub-agents
 		c.stopShells()
 		c.stop(ending{reason: protocol.AbortInterrupted})
 	case protocol.Answer:
@@ -267,8 +268,9 @@ func (c *Core) submit(s Submit) {
 		c.do(Kill{Process: op.Process})
 	case protocol.Shutdown:
 		c.closing = true
-		c.stopShells()
 		c.withdrawOpen(true)
+		c.withdrawOpen(false)
+		c.stopShells()
 		c.stop(ending{reason: protocol.AbortInterrupted})
 		c.endIfIdle()
 	}
@@ -423,7 +425,7 @@ func (c *Core) stop(e ending) {
 	}
 	t.stopping = &e
 	c.stopShells()
-	c.withdrawOpen(e.reason == protocol.AbortInterrupted)
+	c.withdrawOpen(false)
 	switch t.phase {
 	case gathering, shelling, regathering:
 		c.dropShrink()

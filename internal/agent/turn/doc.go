@@ -23,8 +23,8 @@
 // sub-agent) sends Asked and waits for its Reply; it sends Withdrawn when it does
 // not wait any more. The core records each question before it is told, and its
 // end: who answered and what, or that it was withdrawn. In a headless session the
-// core says no at once. Stopping a turn withdraws the session's open questions; an
-// interrupt also those of its sub-agents.
+// core says no at once. Stopping a turn withdraws the session's open questions; the
+// Interrupt op, which ends the sub-agents, withdraws theirs.
 //
 // # Life of a turn
 //

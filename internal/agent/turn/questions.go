@@ -167,14 +167,14 @@ func (c *Core) void(q *question) {
 	}
 }
 
-// withdrawOpen withdraws the open questions that no call waits for: those of the
-// session and, if asked for, those of its sub-agents.
+// withdrawOpen withdraws the open questions of the sub-agents, or those of the
+// session that no call waits for.
 func (c *Core) withdrawOpen(agents bool) {
 	if c.o.Fault == LeaveAsking {
 		return
 	}
 	for _, q := range slices.Clone(c.questions) {
-		if q.call == nil && (agents || q.from.Agent == "") {
+		if q.call == nil && (q.from.Agent != "") == agents {
 			c.void(q)
 		}
 	}

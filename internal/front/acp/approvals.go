@@ -67,8 +67,11 @@ func (s *session) shown(a protocol.Approval) sdk.ToolCallUpdate {
 	cwd := s.settings.Cwd
 	s.mu.Unlock()
 	id := sdk.ToolCallId(a.Call)
-	if id == "" {
+	switch {
+	case id == "":
 		id = sdk.ToolCallId(a.ID)
+	case a.Agent != "": // ids of calls are unique within their session only
+		id = sdk.ToolCallId(a.Agent) + "/" + id
 	}
 	v := view{title: visible.Line(a.Reason), kind: sdk.ToolKindOther}
 	switch {
