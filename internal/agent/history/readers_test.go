@@ -21,8 +21,8 @@ import (
 var ignored = map[string][]string{
 	"agent/history/rebuild.go line":    {"Approval", "QuestionAsked", "Unknown"},
 	"agent/history/notes.go Observe":   {"Approval", "Compacted", "EventRecord", "QuestionAsked", "Reasoning", "SessionMeta", "TokenUsage", "ToolStarted", "TurnContext", "Unknown", "UserInput"},
-	"agent/session/chores.go slim":     {"Approval", "AssistantMessage", "Compacted", "EventRecord", "FileChange", "QuestionAsked", "Reasoning", "SessionMeta", "TokenUsage", "ToolStarted", "TurnContext", "Unknown"},
-	"agent/session/session.go observe": {"Approval", "Compacted", "FileChange", "QuestionAsked", "Reasoning", "SessionMeta", "ToolStarted", "Unknown"},
+	"agent/session/journal.go slim":    {"Approval", "AssistantMessage", "Compacted", "EventRecord", "FileChange", "QuestionAsked", "Reasoning", "SessionMeta", "TokenUsage", "ToolStarted", "TurnContext", "Unknown"},
+	"agent/session/journal.go observe": {"Approval", "Compacted", "FileChange", "QuestionAsked", "Reasoning", "SessionMeta", "ToolCall", "ToolStarted", "Unknown"},
 }
 
 // TestReadersNameEveryRecord finds all readers of records and compares what they
