@@ -126,7 +126,7 @@ func (m *Model) turnEvent(e protocol.Event, proposed bool) tea.Cmd {
 	case protocol.TurnCompleted:
 		how, words = "done", b.LastMessage
 		if proposed && e.Agent == "" && m.session.Settings.Approval == protocol.PolicyPlan {
-			m.carryOutPlan()
+			m.commands.CarryOutPlan()
 		}
 	case protocol.TurnFailed:
 		how, words = "failed", b.Error.Message

@@ -9,9 +9,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 
-	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/input"
 )
@@ -89,51 +87,6 @@ func (m *Model) pasteImage() tea.Cmd {
 			}
 			return nil
 		}}
-	})
-}
-
-// copyAnswer puts the last answer, or everything, on the clipboard by OSC 52. It
-// is the only place that does.
-func copyAnswer(m *Model, words string) tea.Cmd {
-	text := m.shown.Transcript.LastAnswer()
-	if words == "all" {
-		text = m.shown.Transcript.Markdown(m.session.Title, m.session.Settings.Cwd)
-	}
-	if text == "" {
-		m.notice(ink.Dim, "there is no answer to copy yet")
-		return nil
-	}
-	const most = 1 << 20
-	if len(text) > most {
-		text = text[len(text)-most:]
-	}
-	m.notice(ink.Dim, "copied "+humanize.Bytes(len(text)))
-	m.write(ansi.SetSystemClipboard(text))
-	return nil
-}
-
-// export writes the conversation to a new file; it never replaces one.
-func export(m *Model, words string) tea.Cmd {
-	name, id := words, m.session.ID
-	if name == "" {
-		name = "kerf-" + string(id[:min(13, len(id))]) + ".md"
-	}
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(m.session.Settings.Cwd, name)
-	}
-	text := m.shown.Transcript.Markdown(m.session.Title, m.session.Settings.Cwd)
-	return do(func(context.Context) tea.Msg {
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err == nil {
-			_, err = f.WriteString(text)
-			if e := f.Close(); err == nil {
-				err = e
-			}
-		}
-		if err != nil {
-			return noticeMsg{ink.Bad, "export: " + err.Error()}
-		}
-		return noticeMsg{ink.Good, "written to " + name}
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"kerf/internal/front/tui/commands"
 	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/protocol"
@@ -44,7 +45,10 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		if m.exit.closing {
 			return tea.Quit
 		}
-		return tea.Batch(c, m.preview())
+		if p, ok := m.top().(*panels.Picker); ok {
+			c = tea.Batch(c, m.commands.Preview(p))
+		}
+		return c
 	}
 	if name = m.o.Keymap.Means(name); name == "" {
 		return nil
@@ -151,18 +155,18 @@ func (m *Model) actionKey(name string) (c tea.Cmd, ok bool) {
 	case "ctrl+g":
 		return m.editMessage(), true
 	case "ctrl+t":
-		m.push(m.transcriptPage())
+		m.push(m.commands.TranscriptPage())
 	case "ctrl+o":
-		m.push(m.lastShortenedPage())
+		m.push(m.commands.LastShortenedPage())
 	case "ctrl+v", "alt+v":
 		return m.pasteImage(), true
 	case "shift+tab":
-		return togglePlan(m), true
+		return m.commands.TogglePlan(), true
 	case "ctrl+z":
 		m.release(true)
 		return tea.Suspend, true
 	case "f1":
-		m.push(helpPage(m.input.Prompts))
+		m.push(commands.HelpPage(m.input.Prompts))
 	case "alt+a":
 		m.nextAgent()
 	case "pgup":
@@ -199,7 +203,7 @@ type early struct {
 func (m *Model) carryOut(text string, images []string, queue bool) tea.Cmd {
 	switch {
 	case strings.HasPrefix(text, "/") && len(images) == 0:
-		if c, ok := m.slash(text); ok {
+		if c, ok := m.commands.Run(text); ok {
 			return c
 		}
 	case strings.HasPrefix(text, "!") && strings.TrimSpace(text[1:]) != "" && m.viewing == "":
@@ -232,7 +236,7 @@ func (m *Model) escape() tea.Cmd {
 		m.look("")
 		return nil
 	}
-	return rewind(m, "")
+	return m.commands.Rewind()
 }
 
 // again reports whether a key came twice; the first time it arms it.

@@ -2,13 +2,16 @@ package tui
 
 import (
 	"context"
+	"maps"
 	"os/exec"
+	"slices"
 	"strconv"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/approval"
+	"kerf/internal/front/tui/commands"
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/input"
@@ -58,8 +61,8 @@ type Model struct {
 	shown         *conversation.Conversation
 	viewing       protocol.SessionID
 	warned        map[string]bool
-	beforePlan    protocol.ApprovalPolicy // what shift+tab goes back to
 
+	commands  *commands.Commands
 	input     *input.Input
 	early     []early // sent before there was a session
 	panels    []panels.Panel
@@ -67,8 +70,6 @@ type Model struct {
 	armed     armed
 	lastKey   time.Time
 	quiet     time.Time // until when keys may be the rest of a broken sequence
-	listed    []protocol.SessionInfo
-	previews  map[protocol.SessionID][]protocol.PastTurn
 
 	outbox  []protocol.Submission
 	sending bool
@@ -128,10 +129,42 @@ func newModel(o Options, scr *screen.Screen) *Model {
 	m.shown = conversation.New(conversation.Options{Format: m.format, Cost: m.session.Cost,
 		Now: func() time.Time { return m.now() }})
 	m.conversations = map[protocol.SessionID]*conversation.Conversation{"": m.shown}
-	m.input = input.New(input.Options{History: o.History, Vi: o.Vi, Commands: commandChoices(), NeedsWords: "rename",
+	m.input = input.New(input.Options{History: o.History, Vi: o.Vi, Commands: commands.Choices(), NeedsWords: commands.NeedsWords,
 		Files: m.files()}, &m.shown.Composer)
+	m.commands = commands.New(m.ui())
 	m.setTheme(o.Theme)
 	return m
+}
+
+// ui is what commands know of the model.
+func (m *Model) ui() commands.UI {
+	o := m.o
+	return commands.UI{
+		Settings: commands.Settings{Sessions: o.Sessions, Library: o.Library, Desk: o.Desk, First: o.Open, Forks: o.PickFork, Cwd: o.Cwd,
+			Version: o.Version, Keymap: o.Keymap, Themes: append(ink.Themes(), slices.Sorted(maps.Keys(o.Themes))...), Hooks: o.Hooks, Apply: o.Apply},
+		Session:      &m.session,
+		Input:        m.input,
+		Shown:        func() *conversation.Conversation { return m.shown },
+		Agent:        func() protocol.SessionID { return m.viewing },
+		Conversation: m.conversation,
+		Format:       m.format,
+		Height:       func() int { return m.height },
+		Theme:        func() string { return m.theme },
+		Now:          func() time.Time { return m.now() },
+		Opened:       func() bool { return m.sess != nil },
+		Beside:       beside,
+		Submit:       m.submit,
+		Say:          func(text string) tea.Cmd { return m.say(text, nil, false) },
+		Push:         m.push,
+		Notice:       m.notice,
+		Look:         m.look,
+		Start:        m.openFirst,
+		Open:         m.swap,
+		SetTheme:     m.setTheme,
+		Write:        m.write,
+		Quit:         m.quit,
+		Leave:        func() { m.exit.closing = true },
+	}
 }
 
 // setTheme has everything drawn in a theme from now on.
@@ -154,7 +187,7 @@ func (m *Model) setTheme(name string) {
 // choose one from.
 func (m *Model) Init() tea.Cmd {
 	if m.o.Trust != nil {
-		return m.askTrust(m.o.Trust)
+		return m.commands.AskTrust(m.o.Trust)
 	}
 	return m.openFirst()
 }
@@ -260,18 +293,9 @@ func do(fn func(context.Context) tea.Msg) tea.Cmd {
 	}
 }
 
-// fetch gets something beside the loop and hands it to then, or tells the error.
-func fetch[T any](m *Model, get func(context.Context) (T, error), then func(T) tea.Cmd) tea.Cmd {
-	return do(func(ctx context.Context) tea.Msg {
-		v, err := get(ctx)
-		return runMsg{func() tea.Cmd {
-			if err != nil {
-				m.notice(ink.Bad, err.Error())
-				return nil
-			}
-			return then(v)
-		}}
-	})
+// beside runs fn beside the loop, and in the loop what fn returns.
+func beside(fn func(context.Context) func() tea.Cmd) tea.Cmd {
+	return do(func(ctx context.Context) tea.Msg { return runMsg{fn(ctx)} })
 }
 
 // submit hands an Op to the session, after those before it.

@@ -17,7 +17,7 @@ const pastTurns = 50
 // openFirst opens the session, or the list to choose one from.
 func (m *Model) openFirst() tea.Cmd {
 	if m.o.Pick {
-		return listSessions(m, "")
+		return m.commands.ListSessions()
 	}
 	return m.open(m.o.Open, true)
 }

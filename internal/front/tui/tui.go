@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"kerf/internal/front/tui/commands"
 	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/input"
@@ -71,6 +72,13 @@ type Options struct {
 	// Banner is shown when a session starts.
 	Banner string
 }
+
+// Trust is the question whether the files of a project may set what Kerf does there;
+// Hook is a program of the user's that watches the session.
+type (
+	Trust = commands.Trust
+	Hook  = commands.Hook
+)
 
 // ErrNoTerminal says that there is no terminal to run on.
 var ErrNoTerminal = terminal.ErrNoTerminal

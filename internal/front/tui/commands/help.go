@@ -1,4 +1,4 @@
-package tui
+package commands
 
 import (
 	"strings"
@@ -27,8 +27,8 @@ func keyTable() [][2]string {
 	}
 }
 
-// helpPage lists keys and commands; prompts are the user's own commands.
-func helpPage(prompts []protocol.Prompt) *panels.Pager {
+// HelpPage lists keys and commands; prompts are the user's own commands.
+func HelpPage(prompts []protocol.Prompt) *panels.Pager {
 	return &panels.Pager{Title: "Help", Draw: func(width int, _ bool) []ink.Line {
 		var rows []ink.Line
 		for _, k := range keyTable() {
@@ -42,8 +42,8 @@ func helpPage(prompts []protocol.Prompt) *panels.Pager {
 			rows = append(rows, helpRows(k[0], k[1], width)...)
 		}
 		rows = append(rows, nil, ink.L(ink.Heading, "Commands"))
-		for _, c := range commandTable() {
-			rows = append(rows, helpRows(strings.TrimSpace("/"+c.name+" "+c.args), c.help, width)...)
+		for _, x := range table() {
+			rows = append(rows, helpRows(strings.TrimSpace("/"+x.name+" "+x.args), x.help, width)...)
 		}
 		for _, p := range prompts {
 			if !p.Skill {

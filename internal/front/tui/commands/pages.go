@@ -1,4 +1,4 @@
-package tui
+package commands
 
 import (
 	"cmp"
@@ -17,40 +17,40 @@ import (
 )
 
 // page is the command that shows rows on the whole screen.
-func page(title string, rows func(m *Model, width int) []ink.Line) func(*Model, string) tea.Cmd {
-	return func(m *Model, _ string) tea.Cmd {
-		m.push(&panels.Pager{Title: title, Draw: func(width int, _ bool) []ink.Line { return rows(m, width) }})
+func page(title string, rows func(c *Commands, width int) []ink.Line) func(*Commands, string) tea.Cmd {
+	return func(c *Commands, _ string) tea.Cmd {
+		c.ui.Push(&panels.Pager{Title: title, Draw: func(width int, _ bool) []ink.Line { return rows(c, width) }})
 		return nil
 	}
 }
 
 // whole draws items whole.
-func (m *Model) whole(width int) conversation.Format {
-	return conversation.Format{Width: width, Cwd: m.session.Settings.Cwd, Whole: true}
+func (c *Commands) whole(width int) conversation.Format {
+	return conversation.Format{Width: width, Cwd: c.ui.Session.Settings.Cwd, Whole: true}
 }
 
-// transcriptPage shows everything whole.
-func (m *Model) transcriptPage() *panels.Pager {
-	items := m.shown.Transcript // the items are never changed, only added
-	return &panels.Pager{Title: "Transcript", Bottom: true, Draw: func(width int, _ bool) []ink.Line { return items.Rows(m.whole(width)) }}
+// TranscriptPage shows everything whole.
+func (c *Commands) TranscriptPage() *panels.Pager {
+	items := c.ui.Shown().Transcript // the items are never changed, only added
+	return &panels.Pager{Title: "Transcript", Bottom: true, Draw: func(width int, _ bool) []ink.Line { return items.Rows(c.whole(width)) }}
 }
 
-// lastShortenedPage shows the last item that was shortened, whole.
-func (m *Model) lastShortenedPage() *panels.Pager {
-	it, ok := m.shown.Transcript.LastShortened(m.format())
+// LastShortenedPage shows the last item that was shortened, whole.
+func (c *Commands) LastShortenedPage() *panels.Pager {
+	it, ok := c.ui.Shown().Transcript.LastShortened(c.ui.Format())
 	return &panels.Pager{Title: "Whole", Draw: func(width int, _ bool) []ink.Line {
 		if !ok {
 			return ink.WrapText(ink.Dim, "nothing was shortened", width)
 		}
-		return m.whole(width).Item(it)
+		return c.whole(width).Item(it)
 	}}
 }
 
 // processPage shows the output of a background process.
-func (m *Model) processPage(x protocol.Process) *panels.Pager {
-	c := m.shown
+func (c *Commands) processPage(x protocol.Process) *panels.Pager {
+	shown := c.ui.Shown()
 	return &panels.Pager{Title: fmt.Sprintf("Process #%d  %s", x.ID, ink.OneLine(x.Command)), Bottom: true, Draw: func(width int, _ bool) []ink.Line {
-		out := c.ProcessOutput(x.ID)
+		out := shown.ProcessOutput(x.ID)
 		if out == "" {
 			return nil
 		}
@@ -70,13 +70,13 @@ func serverPage(s protocol.Server) *panels.Pager {
 }
 
 // showDiff shows what was changed, by whom.
-func showDiff(m *Model, words string) tea.Cmd {
-	if words == "turn" || m.o.Desk == nil {
-		m.push(panels.DiffPager("Changes of the last turn", m.shown.Diff.Diff+m.shown.Diff.Outside))
+func showDiff(c *Commands, words string) tea.Cmd {
+	if words == "turn" || c.ui.Desk == nil {
+		c.ui.Push(panels.DiffPager("Changes of the last turn", c.ui.Shown().Diff.Diff+c.ui.Shown().Diff.Outside))
 		return nil
 	}
-	return fetch(m, m.changes(), func(list []protocol.Deed) tea.Cmd {
-		m.push(&panels.Pager{Title: "Changes of this session", Toggle: "side by side", Draw: func(width int, wide bool) []ink.Line {
+	return fetch(c, c.changes(), func(list []protocol.Deed) tea.Cmd {
+		c.ui.Push(&panels.Pager{Title: "Changes of this session", Toggle: "side by side", Draw: func(width int, wide bool) []ink.Line {
 			var rows []ink.Line
 			for _, d := range list {
 				who := d.Cause
@@ -97,14 +97,14 @@ func showDiff(m *Model, words string) tea.Cmd {
 }
 
 // chooseEdits lets the user take back some of the edits of a change.
-func chooseEdits(d protocol.Deed) func(*Model) tea.Cmd {
-	return func(m *Model) tea.Cmd {
+func chooseEdits(d protocol.Deed) func(*Commands) tea.Cmd {
+	return func(c *Commands) tea.Cmd {
 		switch {
 		case d.Cause == "outside":
-			m.notice(ink.Warn, "this change was made by neither tool nor command; Kerf does not undo it")
+			c.ui.Notice(ink.Warn, "this change was made by neither tool nor command; Kerf does not undo it")
 			return nil
 		case d.Undone:
-			m.notice(ink.Warn, "this change is taken back already; r brings it back")
+			c.ui.Notice(ink.Warn, "this change is taken back already; r brings it back")
 			return nil
 		}
 		h := &approval.Hunks{Title: "Choose what to take back", Foot: "space mark · enter take back what is marked · esc back"}
@@ -116,11 +116,11 @@ func chooseEdits(d protocol.Deed) func(*Model) tea.Cmd {
 			}
 			for k, e := range f.Edits() {
 				h.List = append(h.List, approval.Hunk{File: i, Edit: k, Off: true, Rows: e.Rows,
-					Label: fmt.Sprintf("%s:%d", m.format().Path(paths[i]), e.Line)})
+					Label: fmt.Sprintf("%s:%d", c.ui.Format().Path(paths[i]), e.Line)})
 			}
 		}
 		if len(h.List) == 0 {
-			m.notice(ink.Warn, "there are no single edits in this change; u takes all of it back")
+			c.ui.Notice(ink.Warn, "there are no single edits in this change; u takes all of it back")
 			return nil
 		}
 		h.Accept = func() (tea.Cmd, bool) {
@@ -133,9 +133,9 @@ func chooseEdits(d protocol.Deed) func(*Model) tea.Cmd {
 			if len(chosen) == 0 {
 				return nil, true
 			}
-			return m.submit(protocol.Undo{Turn: d.Turn, Call: d.Call, Hunks: chosen}), false
+			return c.ui.Submit(protocol.Undo{Turn: d.Turn, Call: d.Call, Hunks: chosen}), false
 		}
-		m.push(h)
+		c.ui.Push(h)
 		return nil
 	}
 }
@@ -143,32 +143,32 @@ func chooseEdits(d protocol.Deed) func(*Model) tea.Cmd {
 // editedPath is the absolute path of a file in the diff of changes; empty when it was
 // made or removed as a whole, and has no edits of its own.
 func editedPath(changes []protocol.PathChange, name string) string {
-	for _, c := range changes {
-		slashed := strings.ReplaceAll(c.Path, `\`, "/")
-		if c.Kind == protocol.Update && c.Moved == "" && (slashed == name || strings.HasSuffix(slashed, "/"+name)) {
-			return c.Path
+	for _, x := range changes {
+		slashed := strings.ReplaceAll(x.Path, `\`, "/")
+		if x.Kind == protocol.Update && x.Moved == "" && (slashed == name || strings.HasSuffix(slashed, "/"+name)) {
+			return x.Path
 		}
 	}
 	return ""
 }
 
 // doctor shows what Kerf needs on this machine, and whether it is there.
-func doctor(m *Model, _ string) tea.Cmd {
-	if m.o.Desk == nil {
-		return m.missing("the check")
+func doctor(c *Commands, _ string) tea.Cmd {
+	if c.ui.Desk == nil {
+		return c.missing("the check")
 	}
-	return fetch(m, m.o.Desk.Check, func(list []protocol.Check) tea.Cmd {
-		return page("Doctor", func(_ *Model, width int) []ink.Line {
+	return fetch(c, c.ui.Desk.Check, func(list []protocol.Check) tea.Cmd {
+		return page("Doctor", func(_ *Commands, width int) []ink.Line {
 			var rows []ink.Line
-			for _, c := range list {
-				l := ink.Line{ink.S(conversation.StateRole(c.State), fmt.Sprintf("%-5s", c.State)), ink.Styled(ink.Strong(ink.Plain), c.Name), ink.S(ink.Plain, "  "+ink.OneLine(c.Detail))}
+			for _, x := range list {
+				l := ink.Line{ink.S(conversation.StateRole(x.State), fmt.Sprintf("%-5s", x.State)), ink.Styled(ink.Strong(ink.Plain), x.Name), ink.S(ink.Plain, "  "+ink.OneLine(x.Detail))}
 				rows = append(rows, ink.Wrap(l, width)...)
-				if c.Hint != "" {
-					rows = append(rows, ink.Prefix(ink.WrapText(ink.Dim, c.Hint, width-6), ink.Span{Text: "      "}, ink.Span{Text: "      "})...)
+				if x.Hint != "" {
+					rows = append(rows, ink.Prefix(ink.WrapText(ink.Dim, x.Hint, width-6), ink.Span{Text: "      "}, ink.Span{Text: "      "})...)
 				}
 			}
 			return rows
-		})(m, "")
+		})(c, "")
 	})
 }
 
@@ -182,27 +182,27 @@ type Hook struct {
 const aboutHooks = "Hooks are set by [[hooks.EVENT]] in config.toml, in hooks.json of KERF_HOME, and in .kerf/hooks.json of a trusted project; doc/approvals.md tells how."
 
 // showHooks shows the hooks that hold here.
-func showHooks(m *Model, _ string) tea.Cmd {
-	if m.o.Hooks == nil {
-		m.shown.Note(ink.Plain, "  ", aboutHooks)
+func showHooks(c *Commands, _ string) tea.Cmd {
+	if c.ui.Hooks == nil {
+		c.ui.Shown().Note(ink.Plain, "  ", aboutHooks)
 		return nil
 	}
 	type found struct {
 		list     []Hook
 		warnings []string
 	}
-	return fetch(m, func(context.Context) (found, error) {
-		list, warnings, err := m.o.Hooks()
+	return fetch(c, func(context.Context) (found, error) {
+		list, warnings, err := c.ui.Hooks()
 		return found{list, warnings}, err
 	}, func(f found) tea.Cmd {
-		return page("Hooks", func(m *Model, width int) []ink.Line {
+		return page("Hooks", func(c *Commands, width int) []ink.Line {
 			var rows []ink.Line
 			for _, w := range f.warnings {
 				rows = append(rows, ink.WrapText(ink.Warn, w, width)...)
 			}
-			rows = append(rows, hookRows(f.list, m.session.ShortHome, width)...)
+			rows = append(rows, hookRows(f.list, c.ui.Session.ShortHome, width)...)
 			return append(append(rows, nil), ink.WrapText(ink.Dim, aboutHooks, width)...)
-		})(m, "")
+		})(c, "")
 	})
 }
 

@@ -1,4 +1,4 @@
-package tui
+package commands
 
 import (
 	"context"
@@ -23,23 +23,23 @@ type Trust struct {
 	Decide func(yes bool) error
 }
 
-// askTrust asks before anything is opened. Leaving the question leaves Kerf.
-func (m *Model) askTrust(t *Trust) tea.Cmd {
-	decide := func(yes bool) func(*Model) tea.Cmd {
-		return func(m *Model) tea.Cmd {
-			return fetch(m, func(context.Context) (bool, error) { return yes, t.Decide(yes) }, func(bool) tea.Cmd { return m.openFirst() })
+// AskTrust asks before anything is opened. Leaving the question leaves Kerf.
+func (c *Commands) AskTrust(t *Trust) tea.Cmd {
+	decide := func(yes bool) func(*Commands) tea.Cmd {
+		return func(c *Commands) tea.Cmd {
+			return fetch(c, func(context.Context) (bool, error) { return yes, t.Decide(yes) }, func(bool) tea.Cmd { return c.ui.Start() })
 		}
 	}
-	question := menu("Do you trust the files in "+m.session.ShortHome(t.Root)+"?", []entry{
+	question := menu("Do you trust the files in "+c.ui.Session.ShortHome(t.Root)+"?", []entry{
 		{"Yes", "Kerf may work in it: change files, run commands in the sandbox", decide(true)},
-		{"Not now", "Kerf reads and asks; the question comes again", (*Model).openFirst},
+		{"Not now", "Kerf reads and asks; the question comes again", func(c *Commands) tea.Cmd { return c.ui.Start() }},
 		{"No", "the same, and the question does not come again", decide(false)},
 	})
-	question.at = func(*Model, []panels.Item) int { return 1 }
+	question.at = func(*Commands, []panels.Item) int { return 1 }
 	question.calm = approval.Settle
-	question.preview = func(_ *Model, _ panels.Item, width int) []ink.Line { return t.rows(width) }
-	question.left = func(m *Model) { m.exit.closing = true }
-	return m.choose(question)
+	question.preview = func(_ *Commands, _ panels.Item, width int) []ink.Line { return t.rows(width) }
+	question.left = func(c *Commands) { c.ui.Leave() }
+	return c.choose(question)
 }
 
 // rows says what trust means and names the files.
