@@ -16,6 +16,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
+	show "kerf/internal/text/visible"
 )
 
 // SessionsDir is where sessions live.
@@ -400,16 +401,4 @@ func cutLine(s string) string {
 }
 
 // visible makes control and direction characters harmless.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0:
-			return '\uFFFD'
-		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f:
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-}
+func visible(s string) string { return show.Plain(s) }

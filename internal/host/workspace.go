@@ -8,6 +8,7 @@ import (
 
 	"kerf/internal/agent/executor"
 	"kerf/internal/config"
+	"kerf/internal/engine"
 	"kerf/internal/protocol"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/repo"
@@ -37,6 +38,17 @@ func (h *Host) OpenWorkspace(o WorkspaceOptions) (*workspace.Workspace, error) {
 // roots are the writable roots: the working directory, then what was added.
 func (h *Host) roots(cwd string, addDirs []string) ([]string, error) {
 	return workspace.Roots(cwd, append(slices.Clone(addDirs), h.Config.WorkspaceWrite.WritableRoots...))
+}
+
+// Engine returns the file engine. addDirs are reached beside the roots of a client.
+func (h *Host) Engine(addDirs []string) protocol.Engine {
+	return engine.New(engine.Options{Home: h.Config.Home, Cwd: h.Config.Cwd, AddDirs: addDirs,
+		Open: func(root string, more []string, tmp string) (*workspace.Workspace, error) {
+			return h.OpenWorkspace(WorkspaceOptions{Root: root, AddDirs: more, Sandbox: protocol.SandboxWorkspace, Tmp: tmp})
+		},
+		Executor: func(ws *workspace.Workspace, set protocol.Settings, id protocol.SessionID, client string) executor.Options {
+			return h.executorOptions(ws, set, protocol.OpenOptions{Source: client, Headless: true}, &log{id: id})
+		}})
 }
 
 // InGit reports whether the working directory is inside a git repository.

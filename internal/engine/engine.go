@@ -1,9 +1,11 @@
-package host
+// Package engine serves the file tools of sessions to programs that bring a model of
+// their own, with undo, diff, log and blame beside them.
+package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,13 +36,25 @@ func engineTools() []protocol.EngineTool {
 	return list
 }
 
-// Engine returns the file engine. addDirs are reached beside the roots of a client.
-func (h *Host) Engine(addDirs []string) protocol.Engine { return engine{h, addDirs} }
-
-type engine struct {
-	h       *Host
-	addDirs []string
+// Options join the engine with the configuration.
+type Options struct {
+	// Home is KERF_HOME.
+	Home string
+	// Cwd is the root of clients that name none; AddDirs are reached beside the roots
+	// of every client.
+	Cwd     string
+	AddDirs []string
+	// Open opens the workspace of a root and further directories. Tmp is as in
+	// [workspace.Options].
+	Open func(root string, more []string, tmp string) (*workspace.Workspace, error)
+	// Executor makes the options of the executor of a client.
+	Executor func(ws *workspace.Workspace, set protocol.Settings, id protocol.SessionID, client string) executor.Options
 }
+
+// New returns the file engine.
+func New(o Options) protocol.Engine { return engine{o} }
+
+type engine struct{ Options }
 
 // Tools lists the tools with their schemas.
 func (e engine) Tools() []protocol.EngineTool {
@@ -57,16 +71,16 @@ func (e engine) Connect(_ context.Context, o protocol.EngineOptions) (protocol.E
 	if err != nil {
 		return nil, err
 	}
-	c := &engineConn{engine: e, id: protocol.SessionID(id.String()), client: orElse(o.Client, "client")}
+	c := &conn{engine: e, id: protocol.SessionID(id.String()), client: cmp.Or(o.Client, "client")}
 	if err := c.open(o.Roots); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// engineConn is one client's executor. Its id stands in the ledger where sessions
+// conn is one client's executor. Its id stands in the ledger where sessions
 // have theirs.
-type engineConn struct {
+type conn struct {
 	engine
 	id     protocol.SessionID
 	client string
@@ -80,24 +94,23 @@ type engineConn struct {
 }
 
 // open opens the workspace of roots in place of the present one.
-func (c *engineConn) open(roots []string) error {
-	set := protocol.Settings{Cwd: c.h.Config.Cwd, Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyNever}
+func (c *conn) open(roots []string) error {
+	set := protocol.Settings{Cwd: c.Cwd, Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyNever}
 	if len(roots) > 0 {
 		set.Cwd = roots[0]
 	}
 	if st, err := os.Stat(set.Cwd); err != nil || !st.IsDir() {
 		return fmt.Errorf("root %s is not a directory", set.Cwd)
 	}
-	more := append([]string{}, c.addDirs...)
+	more := slices.Clone(c.AddDirs)
 	if len(roots) > 1 {
 		more = append(more, roots[1:]...)
 	}
-	ws, err := c.h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: more, Sandbox: set.Sandbox, Tmp: string(c.id)})
+	ws, err := c.Open(set.Cwd, more, string(c.id))
 	if err != nil {
 		return err
 	}
-	l := &log{id: c.id}
-	o := c.h.executorOptions(ws, set, protocol.OpenOptions{Source: c.client, Headless: true}, l)
+	o := c.Executor(ws, set, c.id, c.client)
 	if c.exec == nil {
 		c.exec = executor.New(o)
 	} else {
@@ -109,7 +122,7 @@ func (c *engineConn) open(roots []string) error {
 }
 
 // SetRoots moves the connection to other roots.
-func (c *engineConn) SetRoots(_ context.Context, roots []string) error {
+func (c *conn) SetRoots(_ context.Context, roots []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if slices.Equal(roots, c.roots) {
@@ -119,7 +132,7 @@ func (c *engineConn) SetRoots(_ context.Context, roots []string) error {
 }
 
 // Close ends the connection; its changes stay in the ledger.
-func (c *engineConn) Close() error {
+func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.exec.Close()
@@ -127,7 +140,7 @@ func (c *engineConn) Close() error {
 }
 
 // Call runs one tool.
-func (c *engineConn) Call(ctx context.Context, name string, args json.RawMessage) protocol.EngineAnswer {
+func (c *conn) Call(ctx context.Context, name string, args json.RawMessage) protocol.EngineAnswer {
 	readOnly := false
 	for _, t := range c.Tools() {
 		if t.Name == name {
@@ -143,49 +156,36 @@ func (c *engineConn) Call(ctx context.Context, name string, args json.RawMessage
 	}
 	for _, t := range historyTools() {
 		if t.Name == name {
-			return answerOf(t.run(ctx, c, args))
+			return answerOf(resultOf(t.run(ctx, c, args)))
 		}
 	}
 	return answerOf(c.tool(ctx, name, args))
 }
 
 // tool runs a tool of sessions. Each call is a turn of its own.
-func (c *engineConn) tool(ctx context.Context, name string, args json.RawMessage) tool.Result {
+func (c *conn) tool(ctx context.Context, name string, args json.RawMessage) Result {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return tool.Fail(tool.Refuse("FAILED", "%v", err))
+		return resultOf(failed(err))
 	}
 	call := tool.Call{ID: protocol.CallID(id.String()), Name: name, Args: args}
-	action, err := c.exec.Propose(ctx, call)
-	var refused *tool.Error
-	switch {
-	case errors.As(err, &refused):
-		return tool.Fail(refused)
-	case err != nil:
-		return tool.Fail(tool.Refuse("FAILED", "%v", err))
-	}
-	switch a := action.(type) {
-	case tool.Answer:
-		c.exec.Shown(a.Saw)
-		return a.Result
-	case tool.Change:
-		r, _ := c.exec.Commit(ctx, call.ID, a, executor.Manner{Settings: c.set, Turn: protocol.TurnID(call.ID), Tool: name})
-		return r
-	}
-	return tool.Fail(tool.Refuse(tool.UnknownTool, "%s is not a file tool", name))
+	return Call(ctx, c.exec, call, executor.Manner{Settings: c.set, Turn: protocol.TurnID(call.ID), Tool: name},
+		func(tool.Action) tool.Result {
+			return tool.Fail(tool.Refuse(tool.UnknownTool, "%s is not a file tool", name))
+		})
 }
 
 // answerOf is a result in the words of the protocol.
-func answerOf(r tool.Result) protocol.EngineAnswer {
-	object, err := json.Marshal(resultOf(r))
+func answerOf(r Result) protocol.EngineAnswer {
+	object, err := json.Marshal(r)
 	if err != nil {
 		object = json.RawMessage(`{"success":false,"output":"","warnings":[]}`)
 	}
-	return protocol.EngineAnswer{Text: executor.Render(r), Object: object, Images: r.Images, Failed: r.Error != nil}
+	return protocol.EngineAnswer{Text: executor.Render(r.Result), Object: object, Images: r.Images, Failed: r.Error != nil}
 }
 
 // relativeTo names a path as the clients of the first root do.
-func (c *engineConn) relative(path string) string {
+func (c *conn) relative(path string) string {
 	if rel, err := filepath.Rel(c.set.Cwd, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}

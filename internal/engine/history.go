@@ -1,4 +1,4 @@
-package host
+package engine
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/workspace"
 )
@@ -17,7 +18,7 @@ import (
 // historyTool is a tool of the engine that reads the ledger or takes changes back.
 type historyTool struct {
 	protocol.EngineTool
-	run func(context.Context, *engineConn, json.RawMessage) tool.Result
+	run func(context.Context, *conn, json.RawMessage) tool.Result
 }
 
 const (
@@ -26,20 +27,20 @@ const (
 )
 
 func historyTools() []historyTool {
-	make := func(name, words, schema string, readOnly bool, run func(context.Context, *engineConn, json.RawMessage) tool.Result) historyTool {
+	make := func(name, words, schema string, readOnly bool, run func(context.Context, *conn, json.RawMessage) tool.Result) historyTool {
 		return historyTool{protocol.EngineTool{Name: name, Description: words, Input: json.RawMessage(schema), ReadOnly: readOnly, Destructive: !readOnly}, run}
 	}
 	return []historyTool{
 		make("undo", "Takes back the changes of your last call that changed something and is not undone yet. Edits that others made to the same files since are kept.",
-			noArguments, false, func(ctx context.Context, c *engineConn, raw json.RawMessage) tool.Result { return c.undo(ctx, raw) }),
+			noArguments, false, func(ctx context.Context, c *conn, raw json.RawMessage) tool.Result { return c.undo(ctx, raw) }),
 		make("diff", "Shows what you changed, all your calls together, as a unified diff.",
-			noArguments, true, func(_ context.Context, c *engineConn, raw json.RawMessage) tool.Result { return c.diff(raw) }),
+			noArguments, true, func(_ context.Context, c *conn, raw json.RawMessage) tool.Result { return c.diff(raw) }),
 		make("log", "Lists what was changed in the workspace, newest first: paths, tool, client and cause.",
 			`{"type":"object","properties":{"limit":{"type":"integer","minimum":1,"description":"How many entries (default 20)."}},"additionalProperties":false}`,
-			true, func(_ context.Context, c *engineConn, raw json.RawMessage) tool.Result { return c.log(raw) }),
+			true, func(_ context.Context, c *conn, raw json.RawMessage) tool.Result { return c.log(raw) }),
 		make("blame", "Tells of each line of a file which client and tool wrote it, or that it was not Kerf.",
 			`{"type":"object","properties":{"file_path":{"type":"string","description":"The file. Relative paths start at the first root."}},"required":["file_path"],"additionalProperties":false}`,
-			true, func(_ context.Context, c *engineConn, raw json.RawMessage) tool.Result { return c.blame(raw) }),
+			true, func(_ context.Context, c *conn, raw json.RawMessage) tool.Result { return c.blame(raw) }),
 	}
 }
 
@@ -53,10 +54,8 @@ func arguments(name string, raw json.RawMessage, into any) *tool.Error {
 	return nil
 }
 
-func failed(err error) tool.Result { return tool.Fail(tool.Refuse("FAILED", "%v", err)) }
-
 // undo takes back the connection's last call.
-func (c *engineConn) undo(ctx context.Context, raw json.RawMessage) tool.Result {
+func (c *conn) undo(ctx context.Context, raw json.RawMessage) tool.Result {
 	if refused := arguments("undo", raw, &struct{}{}); refused != nil {
 		return tool.Fail(refused)
 	}
@@ -79,7 +78,7 @@ func (c *engineConn) undo(ctx context.Context, raw json.RawMessage) tool.Result 
 }
 
 // diff is the net of what the connection changed.
-func (c *engineConn) diff(raw json.RawMessage) tool.Result {
+func (c *conn) diff(raw json.RawMessage) tool.Result {
 	if refused := arguments("diff", raw, &struct{}{}); refused != nil {
 		return tool.Fail(refused)
 	}
@@ -91,15 +90,20 @@ func (c *engineConn) diff(raw json.RawMessage) tool.Result {
 }
 
 // ledger uses a reader of the nearest ledger from the first root upwards.
-func (c *engineConn) ledger(use func(changes.Reader) error) error {
-	root := workspace.Find(c.h.Config.Home, c.set.Cwd)
+func (c *conn) ledger(use func(changes.Reader) error) error {
+	root := workspace.Find(c.Home, c.set.Cwd)
 	if root == c.set.Cwd {
 		return use(c.ws.Changes())
 	}
-	return c.h.reading(root, use)
+	ws, err := c.Open(root, nil, "")
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	return use(ws.Changes())
 }
 
-func (c *engineConn) log(raw json.RawMessage) tool.Result {
+func (c *conn) log(raw json.RawMessage) tool.Result {
 	a := struct{ Limit int }{logLimit}
 	if refused := arguments("log", raw, &a); refused != nil {
 		return tool.Fail(refused)
@@ -116,14 +120,14 @@ func (c *engineConn) log(raw json.RawMessage) tool.Result {
 		fmt.Fprintf(&b, "#%d %s %s", e.Seq, e.Time.UTC().Format("2006-01-02T15:04:05Z"), e.Cause)
 		for _, word := range []string{e.Tool, e.Client} {
 			if word != "" && word != e.Cause {
-				b.WriteString(" " + visible(word))
+				b.WriteString(" " + visible.Plain(word))
 			}
 		}
 		if e.Undone {
 			b.WriteString(" (undone)")
 		}
 		for _, ch := range e.Changes {
-			fmt.Fprintf(&b, "\n  %s %s", ch.Operation, visible(c.relative(ch.Path)))
+			fmt.Fprintf(&b, "\n  %s %s", ch.Operation, visible.Plain(c.relative(ch.Path)))
 		}
 		b.WriteByte('\n')
 	}
@@ -133,7 +137,7 @@ func (c *engineConn) log(raw json.RawMessage) tool.Result {
 	return tool.Result{Success: true, Output: b.String()}
 }
 
-func (c *engineConn) blame(raw json.RawMessage) tool.Result {
+func (c *conn) blame(raw json.RawMessage) tool.Result {
 	var a struct {
 		FilePath string `json:"file_path"`
 	}
@@ -174,7 +178,7 @@ func author(l changes.BlameLine) string {
 	words := []string{fmt.Sprintf("#%d", l.Seq)}
 	for _, w := range []string{l.Tool, l.Client} {
 		if w != "" {
-			words = append(words, visible(w))
+			words = append(words, visible.Plain(w))
 		}
 	}
 	return strings.Join(words, " ")
