@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"kerf/internal/agent/executor"
+	"kerf/internal/agent/executor/usershell"
 	"kerf/internal/agent/hooks"
 	"kerf/internal/protocol"
 )
@@ -44,8 +45,8 @@ func (m misconfigured) Unwrap() error { return m.error }
 
 // userShell is what the user logs in with, if Kerf knows how to ask it for its
 // definitions and it does not come from the workspace.
-func (h *Host) userShell(cwd string) executor.UserShell {
-	u := executor.UserShell{Login: h.Config.AllowLoginShell}
+func (h *Host) userShell(cwd string) usershell.Options {
+	u := usershell.Options{Login: h.Config.AllowLoginShell}
 	program, home := h.Getenv("SHELL"), h.Getenv("HOME")
 	if !h.Config.ShellSnapshot || !filepath.IsAbs(program) || !filepath.IsAbs(home) || inside(cwd, program) {
 		return u

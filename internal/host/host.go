@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"kerf/internal/agent/executor"
+	"kerf/internal/agent/executor/instructions"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/rollout"
@@ -254,7 +255,7 @@ func linesOf(records []rollout.Record) []history.Line {
 }
 
 // start builds the session around its log.
-func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, choice *provider.Choice, around *executor.Surroundings, l *log) (*session.Session, error) {
+func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, choice *provider.Choice, around *instructions.Sources, l *log) (*session.Session, error) {
 	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: o.AddDirs, Sandbox: set.Sandbox, Tmp: string(l.id)})
 	if err != nil {
 		return nil, err
@@ -275,7 +276,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		ho.Correct = &tools.Corrector{Asker: session.Asker{Client: client, Model: orElse(m.Model, set.Model)}}
 	}
 	around.Roots, around.Skills = ws.Roots, h.sessionSkills()
-	ho.View, ho.Roots, ho.Skills, ho.Surroundings = &view.View{}, ws.Roots, around.Skills, around
+	ho.View, ho.Roots, ho.Skills, ho.Instructions = &view.View{}, ws.Roots, around.Skills, around
 	exec := executor.New(ho)
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
 		Freeform: choice.Freeform(set.Model), CompactModel: h.Config.CompactModel, CacheKey: string(l.id)} // the client fits the tools to the model
@@ -341,7 +342,7 @@ func (h *Host) offered() []tool.Spec {
 	return specs
 }
 
-func (h *Host) surroundings(set protocol.Settings) *executor.Surroundings {
+func (h *Host) surroundings(set protocol.Settings) *instructions.Sources {
 	root := h.Config.Root
 	if root == "" {
 		root = set.Cwd
@@ -353,7 +354,7 @@ func (h *Host) surroundings(set protocol.Settings) *executor.Surroundings {
 			shell = "powershell"
 		}
 	}
-	return &executor.Surroundings{Home: h.Config.Home, Cwd: set.Cwd, Root: root, DocBytes: h.Config.ProjectDocMaxBytes,
+	return &instructions.Sources{Home: h.Config.Home, Cwd: set.Cwd, Root: root, DocBytes: h.Config.ProjectDocMaxBytes,
 		DocNames: h.Config.ProjectDocFallbackFilenames, Developer: h.Config.DeveloperInstructions, Shell: shell,
 		Network: h.Config.WorkspaceWrite.NetworkAccess, Now: time.Now}
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"kerf/internal/agent/executor"
+	"kerf/internal/agent/executor/instructions"
 	"kerf/internal/protocol"
 )
 
@@ -54,10 +54,10 @@ func promptsIn(dir string) []protocol.Prompt {
 }
 
 // sessionSkills are the skills as a session tells them to the model.
-func (h *Host) sessionSkills() []executor.Skill {
-	var list []executor.Skill
+func (h *Host) sessionSkills() []instructions.Skill {
+	var list []instructions.Skill
 	for _, s := range h.skills() {
-		list = append(list, executor.Skill{Name: s.name, Description: s.description, Dir: s.dir, Body: s.body})
+		list = append(list, instructions.Skill{Name: s.name, Description: s.description, Dir: s.dir, Body: s.body})
 	}
 	return list
 }

@@ -60,7 +60,7 @@ func (h *Executor) commandOf(a tool.Command) policy.Command {
 	if root, _, ok := repo.Find(a.Dir); ok {
 		c.Repo = root
 	}
-	c.Stands = h.meanings()
+	c.Stands = h.shell.Meanings()
 	return c
 }
 

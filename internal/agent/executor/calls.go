@@ -7,19 +7,21 @@ import (
 	"strings"
 	"time"
 
+	"kerf/internal/agent/executor/instructions"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
+	"kerf/internal/text/redact"
 )
 
 // Prepare asks a tool what it proposes and the policy what to do with it.
 func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 	began := time.Now()
-	h.takeSnapshot() // in the background: where tools are called, commands may follow
-	action, err, own := h.skillRead(e.Call)
+	h.shell.Take() // in the background: where tools are called, commands may follow
+	action, err, own := instructions.ReadSkill(h.o.Skills, e.Call)
 	if refused := h.allowedTool(e.Call.Name); refused != nil {
 		action, err = nil, refused
 	} else if !own {
@@ -78,7 +80,7 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 	if !ok {
 		return turn.Finished{Call: e.Call, Outcome: turn.Outcome{Text: "the call was lost"}}
 	}
-	live := h.veil(l.Show)
+	live := redact.NewWriter(h.o.Redact, l.Show)
 	question, ended := h.settleChange(ctx, &j, e.Answer)
 	if question != nil {
 		return again(e, j, question)
@@ -87,10 +89,10 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 	denied := false
 	if ended == nil {
 		o := h.Do(ctx, e.Call, j.Action, Manner{Settings: j.settings, Turn: j.turn, Tool: j.tool, Unsandboxed: j.unsandboxed(e.Decision),
-			Show: live.write, Body: j.prepared.Body, Ask: l.Ask, Delegate: l.Delegate, Denied: func() { denied = true }})
+			Show: live.Write, Body: j.prepared.Body, Ask: l.Ask, Delegate: l.Delegate, Denied: func() { denied = true }})
 		ended = &o
 	}
-	live.close()
+	live.Close()
 	o := h.told(ctx, *ended, j)
 	o.Warnings = append(o.Warnings, warnings...)
 	o.Millis = time.Since(began).Milliseconds()

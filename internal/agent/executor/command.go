@@ -105,7 +105,7 @@ func (r *commandRun) take(p *proc.Process, c *cage, most, budget int) []byte {
 		budget = most
 	}
 	if c != nil {
-		r.hint = c.out.hint(text, omitted > 0, budget)
+		r.hint = c.out.Hint(text, omitted > 0, budget)
 	}
 	if most > 0 {
 		text = history.Truncate(text, most)
@@ -121,7 +121,7 @@ func (h *Executor) await(ctx context.Context, p *proc.Process, a tool.Command, b
 	if a.Timeout > 0 {
 		limit = a.Timeout
 	}
-	switch ended := wait(ctx, p, limit); {
+	switch ended := p.Within(ctx, limit); {
 	case ctx.Err() != nil:
 		p.Kill()
 		r.aborted = true
@@ -148,19 +148,6 @@ func (h *Executor) await(ctx context.Context, p *proc.Process, a tool.Command, b
 		r.denied = c.box.Broken() == "" && sandbox.Denied(out, r.code)
 	}
 	return r
-}
-
-// wait waits until p has ended, d is over or ctx is done, and reports the first.
-func wait(ctx context.Context, p *proc.Process, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-p.Done():
-		return true
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return false
 }
 
 // job is a command that runs in the background.
@@ -239,7 +226,7 @@ func (h *Executor) poke(ctx context.Context, id protocol.CallID, a tool.Poke, m 
 			return turn.Outcome{Text: text, Body: body}
 		}
 	}
-	ended := wait(ctx, p, a.Yield)
+	ended := p.Within(ctx, a.Yield)
 	r := commandRun{session: a.Process, running: !ended}
 	r.take(p, h.cageOf(a.Process), a.MaxTokens, h.o.OutputTokens)
 	if ended {

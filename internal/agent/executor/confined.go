@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"kerf/internal/agent/executor/outputlog"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/protocol"
@@ -19,7 +20,7 @@ import (
 type cage struct {
 	spec   proc.Spec
 	box    *sandbox.Box
-	out    *spill
+	out    *outputlog.Log
 	cancel context.CancelFunc // withdraws questions about the network
 
 	mu      sync.Mutex // guards what follows
@@ -41,13 +42,13 @@ func (h *Executor) confined(ctx context.Context, id protocol.CallID, a tool.Comm
 	}
 	p := h.o.Sandbox(mode)
 	p.Cwd = a.Dir
-	c := &cage{out: h.newSpill()}
+	c := &cage{out: h.outputs.New()}
 	// The command may outlive the call, and its questions with it.
 	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.cancel = cancel
 	p.Ask = func(host string, port int) bool { return h.mayReach(asking, id, a, m, host, port) }
 	p.Log = c.log
-	argv, env := h.dressed(a)
+	argv, env := h.shell.Command(a)
 	var err error
 	if c.box, err = sandbox.Prepare(ctx, p, a.TTY, argv); err != nil {
 		cancel()

@@ -10,6 +10,9 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"kerf/internal/agent/executor/instructions"
+	"kerf/internal/agent/executor/outputlog"
+	"kerf/internal/agent/executor/usershell"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/policy"
@@ -72,18 +75,18 @@ type Options struct {
 	// Lender is the executor whose MCP servers this one uses, nil for its own.
 	Lender *Executor
 	// Shell is the user's own, which commands take aliases and functions from.
-	Shell UserShell
+	Shell usershell.Options
 	// Seen is what the model of a resumed session last saw.
 	Seen map[string]history.Sight
-	// Surroundings are what the model is told before a turn; nil tells nothing.
-	Surroundings *Surroundings
+	// Instructions are what the model is told before a turn; nil tells nothing.
+	Instructions *instructions.Sources
 	// View is what the model has seen, shared with the session; nil begins one.
 	View *view.View
 	// Roots are the writable roots, which bound file tools where the sandbox mode
 	// does.
 	Roots []string
 	// Skills are those whose files read_file reads.
-	Skills []Skill
+	Skills []instructions.Skill
 	// Only, when not nil, names the tools that may be called.
 	Only []string
 }
@@ -110,9 +113,9 @@ type Executor struct {
 	snap    *scan.Snap  // the state after the last scan
 	running map[int]job // what runs in the background, by the table's number
 
-	shell    snapshot // of the user's shell
-	fleeting fleeting
-	hosts    hosts // what the user let commands reach in this session
+	shell   *usershell.Shell
+	outputs outputlog.Store
+	hosts   hosts // what the user let commands reach in this session
 }
 
 // turnLog is what the running turn changed.
@@ -136,7 +139,14 @@ func New(o Options) *Executor {
 		up.kin = append(up.kin, h)
 		up.famMu.Unlock()
 	}
-	h.shell.ctx, h.shell.cancel = context.WithCancel(context.Background())
+	h.outputs = outputlog.Store{Keep: o.Keep, Images: o.Images, Redact: o.Redact}
+	if o.Fleeting {
+		h.outputs.Keep = nil
+	}
+	sh := o.Shell
+	sh.Dir, sh.Env = o.Cwd, o.Env
+	sh.Sandbox = func() sandbox.Policy { return o.Sandbox(protocol.SandboxReadOnly) }
+	h.shell = usershell.New(sh)
 	for path, s := range o.Seen {
 		h.view.Observe(path, h.remembered(s))
 	}
@@ -158,7 +168,7 @@ func (h *Executor) remembered(s history.Sight) *delta.Image {
 // Close ends the processes that still run.
 func (h *Executor) Close() {
 	h.leave()
-	h.shell.end()
+	h.shell.Close()
 	h.table.CloseAll()
 	if h.remote != nil && !h.borrowed {
 		h.remote.manager.Close()

@@ -46,7 +46,7 @@ func RunHook(shell, dir string, env []string) hooks.Runner {
 			_, _ = p.Write(string(stdin))
 			_ = p.CloseInput()
 		})
-		out := hooks.Output{TimedOut: !wait(ctx, p, h.Timeout)}
+		out := hooks.Output{TimedOut: !p.Within(ctx, h.Timeout)}
 		p.Kill()
 		reading.Wait()
 		text, _ := p.Output()

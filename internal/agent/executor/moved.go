@@ -25,8 +25,8 @@ const (
 func (h *Executor) Gather(ctx context.Context, e turn.Gather, news []*model.Item) turn.Gathered {
 	h.begin(e.Turn)
 	var in turn.Gathered
-	if h.o.Surroundings != nil {
-		in = h.o.Surroundings.Gather(ctx, e)
+	if h.o.Instructions != nil {
+		in = h.o.Instructions.Gather(ctx, e)
 	}
 	in.Notices = append(append(in.Notices, h.takeNotes()...), news...)
 	if it := h.changed(); it != nil && e.Again == 0 {

@@ -1,10 +1,6 @@
 package executor
 
 import (
-	"bytes"
-	"sync"
-	"time"
-
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
@@ -38,81 +34,4 @@ func (h *Executor) clean(s string) string {
 		return s
 	}
 	return string(h.o.Redact([]byte(s)))
-}
-
-const (
-	// heldMost bounds what a veil keeps back, heldLong how long it does: an
-	// unfinished line may be a question that somebody waits for.
-	heldMost = 16 << 10
-	heldLong = 200 * time.Millisecond
-)
-
-// veil shows live output without its secrets. It keeps an unfinished line back for
-// a moment, so that a secret which comes in two pieces is seen as one.
-//
-// Its timer runs a function of its own; close stops it and waits for none: after
-// close nothing is shown.
-type veil struct {
-	clean func(string) string
-	show  func(string)
-
-	mu     sync.Mutex // guards what follows, and is held while showing
-	held   []byte
-	timer  *time.Timer
-	closed bool
-}
-
-func (h *Executor) veil(show func(string)) *veil { return &veil{clean: h.clean, show: show} }
-
-// write takes a piece of output.
-func (v *veil) write(text string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed {
-		return
-	}
-	v.held = append(v.held, text...)
-	whole := bytes.LastIndexAny(v.held, "\n\r") + 1
-	if key := bytes.LastIndex(v.held, []byte("-----BEGIN ")); key >= 0 && !bytes.Contains(v.held[key:], []byte("-----END ")) {
-		whole = min(whole, key)
-	}
-	if len(v.held)-whole > heldMost {
-		whole = len(v.held)
-	}
-	v.give(whole)
-	if len(v.held) == 0 {
-		return
-	}
-	if v.timer == nil {
-		v.timer = time.AfterFunc(heldLong, v.late)
-	} else {
-		v.timer.Reset(heldLong)
-	}
-}
-
-// give shows the first n bytes that are held.
-func (v *veil) give(n int) {
-	if n > 0 {
-		v.show(v.clean(string(v.held[:n])))
-		v.held = append(v.held[:0], v.held[n:]...)
-	}
-}
-
-func (v *veil) late() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !v.closed {
-		v.give(len(v.held))
-	}
-}
-
-// close shows the rest.
-func (v *veil) close() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.timer != nil {
-		v.timer.Stop()
-	}
-	v.give(len(v.held))
-	v.closed = true
 }

@@ -9,6 +9,7 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
+	"kerf/internal/text/redact"
 )
 
 // shellLimit ends a command of the user's own that nobody stopped.
@@ -19,13 +20,13 @@ const shellLimit = time.Hour
 func (h *Executor) Shell(ctx context.Context, e turn.RunShell, l Live) turn.ShellDone {
 	began := time.Now()
 	h.begin(e.Turn)
-	live := h.veil(l.Show)
+	live := redact.NewWriter(h.o.Redact, l.Show)
 	set := e.Settings
 	set.Sandbox, set.Approval = protocol.SandboxFull, protocol.PolicyNever
 	line := strings.TrimSpace(e.Command)
 	a := tool.Command{Line: line, Argv: []string{"bash", "-c", line}, Dir: h.Cwd(), Timeout: shellLimit, Yield: shellLimit + time.Second}
-	o := h.Do(ctx, e.Call, a, Manner{Settings: set, Turn: e.Turn, Unsandboxed: true, Show: live.write})
-	live.close()
+	o := h.Do(ctx, e.Call, a, Manner{Settings: set, Turn: e.Turn, Unsandboxed: true, Show: live.Write})
+	live.Close()
 	h.redact(a, &o)
 	if body, ok := o.Body.(protocol.Command); ok {
 		body.User = true

@@ -364,6 +364,20 @@ func (p *Process) closeFiles() {
 // Done is closed when the leader has ended and its output is in.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// Within waits until the process has ended, d is over or ctx is done, and reports the
+// first.
+func (p *Process) Within(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-p.Done():
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
 // Wait waits up to d, without limit if d is negative, and reports whether the
 // process has ended.
 func (p *Process) Wait(d time.Duration) bool {

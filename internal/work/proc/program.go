@@ -3,11 +3,12 @@ package proc
 import (
 	"errors"
 	"fmt"
-	"kerf/internal/pathname"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"kerf/internal/pathname"
 )
 
 // ErrNotFound says that no acceptable program of a name is on PATH.

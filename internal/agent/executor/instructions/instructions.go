@@ -1,4 +1,6 @@
-package executor
+// Package instructions finds what a model is told before a turn: instruction files, the
+// directory, the branch, the policy, skills.
+package instructions
 
 import (
 	"context"
@@ -19,9 +21,8 @@ import (
 	"kerf/internal/work/repo"
 )
 
-// Surroundings find what a model is told before a turn: instruction files, the
-// directory, the branch, the policy.
-type Surroundings struct {
+// Sources are where it is found.
+type Sources struct {
 	Home string // KERF_HOME, for the user's own AGENTS.md
 	Cwd  string
 	Root string // the project's root; Cwd when there is none
@@ -42,7 +43,7 @@ type Surroundings struct {
 
 // look begins to ask git whether the work tree is dirty. Only the metadata tell it,
 // so nothing waits for the answer.
-func (s *Surroundings) look(ctx context.Context) {
+func (s *Sources) look(ctx context.Context) {
 	s.once.Do(func() {
 		go func() { // ends with git, which has its own time limit
 			if dirty, err := repo.Dirty(ctx, s.Cwd); err == nil {
@@ -54,7 +55,7 @@ func (s *Surroundings) look(ctx context.Context) {
 
 // Dirty tells whether the work tree was dirty when the session began, once that is
 // known.
-func (s *Surroundings) Dirty() (dirty, known bool) {
+func (s *Sources) Dirty() (dirty, known bool) {
 	if d := s.dirty.Load(); d != nil {
 		return *d, true
 	}
@@ -62,7 +63,7 @@ func (s *Surroundings) Dirty() (dirty, known bool) {
 }
 
 // Gather returns the items that are new since e.Before, and the facts now told.
-func (s *Surroundings) Gather(ctx context.Context, e turn.Gather) turn.Gathered {
+func (s *Sources) Gather(ctx context.Context, e turn.Gather) turn.Gathered {
 	var items []*model.Item
 	if e.First {
 		if it := prompt.Developer(s.Developer); it != nil {
@@ -98,7 +99,7 @@ func (s *Surroundings) Gather(ctx context.Context, e turn.Gather) turn.Gathered 
 	return in
 }
 
-func (s *Surroundings) facts(set protocol.Settings) map[string]string {
+func (s *Sources) facts(set protocol.Settings) map[string]string {
 	f := map[string]string{"cwd": s.Cwd, "shell": s.Shell, "current_date": s.Now().Format(time.DateOnly),
 		"sandbox_mode": string(set.Sandbox), "approval_policy": string(set.Approval), "network_access": "restricted"}
 	if s.Network || set.Sandbox == protocol.SandboxFull {
@@ -125,7 +126,7 @@ func branchText(gitDir string) string {
 }
 
 // userDocs is the first of the user's own instruction files that has text.
-func (s *Surroundings) userDocs() []prompt.Doc {
+func (s *Sources) userDocs() []prompt.Doc {
 	for _, name := range []string{"AGENTS.override.md", "AGENTS.md"} {
 		if text, ok := readDoc(s.Home, name, s.DocBytes); ok && strings.TrimSpace(text) != "" {
 			return []prompt.Doc{{Path: filepath.Join(s.Home, name), Text: text}}
@@ -136,7 +137,7 @@ func (s *Surroundings) userDocs() []prompt.Doc {
 
 // projectDocs is one instruction file per directory from the root down to the
 // working directory, within the budget.
-func (s *Surroundings) projectDocs() []prompt.Doc {
+func (s *Sources) projectDocs() []prompt.Doc {
 	var docs []prompt.Doc
 	left := s.DocBytes
 	for _, dir := range downTo(s.Root, s.Cwd) {

@@ -1,4 +1,6 @@
-package executor
+// Package usershell takes over what the user's own shell has beyond the environment:
+// aliases, functions and directories of programs.
+package usershell
 
 import (
 	"bytes"
@@ -13,14 +15,13 @@ import (
 
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
-	"kerf/internal/protocol"
 	"kerf/internal/text/shell"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
 )
 
-// UserShell says how commands get what the user's own shell has.
-type UserShell struct {
+// Options say how commands get what the user's own shell has.
+type Options struct {
 	// Program is the user's shell; empty takes nothing from it.
 	Program string
 	// Files are those of the home that it reads when it starts. Without any there is
@@ -28,6 +29,11 @@ type UserShell struct {
 	Files []string
 	// Login lets the model run login shells.
 	Login bool
+
+	// Dir, Env and Sandbox are those of the session's commands; the sandbox only reads.
+	Dir     string
+	Env     func(tty bool) []string
+	Sandbox func() sandbox.Policy
 }
 
 const (
@@ -41,11 +47,11 @@ const (
 	snapshotName = "KERF_SHELL_SNAPSHOT"
 )
 
-// snapshot is what the user's shell has beyond the environment: aliases, functions
-// and directories of programs. It is taken once, in the background.
+// Shell is what the user's shell has. It is taken once, in the background.
 //
 // One goroutine takes it and ends with the shell it starts, which has a time limit.
-type snapshot struct {
+type Shell struct {
+	o      Options
 	once   sync.Once
 	ready  chan struct{}
 	waited sync.Once
@@ -60,18 +66,24 @@ type snapshot struct {
 	path   []string
 }
 
-// takeSnapshot begins to take the snapshot, if it is not taken already. It never
-// waits.
-func (h *Executor) takeSnapshot() {
-	h.shell.once.Do(func() {
-		h.shell.ready = make(chan struct{})
-		if h.o.Shell.Program == "" || !slices.ContainsFunc(h.o.Shell.Files, present) {
-			close(h.shell.ready)
+// New returns a shell of which nothing was taken yet.
+func New(o Options) *Shell {
+	s := &Shell{o: o}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Take begins to ask the shell, if it was not asked already. It never waits.
+func (s *Shell) Take() {
+	s.once.Do(func() {
+		s.ready = make(chan struct{})
+		if s.o.Program == "" || !slices.ContainsFunc(s.o.Files, present) {
+			close(s.ready)
 			return
 		}
-		h.shell.tasks.Go(func() {
-			defer close(h.shell.ready)
-			h.shell.take(h.shellSays())
+		s.tasks.Go(func() {
+			defer close(s.ready)
+			s.read(s.ask())
 		})
 	})
 }
@@ -81,40 +93,40 @@ func present(path string) bool {
 	return err == nil && st.Mode().IsRegular() && st.Size() > 0
 }
 
-// snapshotNow is the snapshot, or nil when there is none. The first to ask, and who
+// now is what was taken, or nil when there is nothing. The first to ask, and who
 // asks meanwhile, waits a moment for it; what comes later than that is not used.
-func (h *Executor) snapshotNow() *snapshot {
-	h.takeSnapshot()
-	h.shell.waited.Do(func() {
+func (s *Shell) now() *Shell {
+	s.Take()
+	s.waited.Do(func() {
 		t := time.NewTimer(snapshotWait)
 		defer t.Stop()
 		select {
-		case <-h.shell.ready:
-			h.shell.usable = true
+		case <-s.ready:
+			s.usable = true
 		case <-t.C:
-		case <-h.shell.ctx.Done():
+		case <-s.ctx.Done():
 		}
 	})
-	if !h.shell.usable {
+	if !s.usable {
 		return nil
 	}
-	return &h.shell
+	return s
 }
 
-// end ends the shell if it still runs.
-func (s *snapshot) end() {
+// Close ends the shell if it still runs.
+func (s *Shell) Close() {
 	s.cancel()
 	s.tasks.Wait()
 }
 
-// shellSays starts the user's shell as for a login, in a sandbox that only reads,
+// ask starts the user's shell as for a login, in a sandbox that only reads,
 // and has it tell its definitions between two marks: start files print, too. It is
 // ended, with all it started, when its time is up.
-func (h *Executor) shellSays() (text, mark string) {
+func (s *Shell) ask() (text, mark string) {
 	mark = "kerf-" + rand.Text()
 	var script string
 	flags := "-lic"
-	switch filepath.Base(h.o.Shell.Program) {
+	switch filepath.Base(s.o.Program) {
 	case "bash":
 		script = "builtin printf '\\n%s\\n' " + mark + "; builtin alias -p; builtin declare -f; builtin printf '%s\\n%s\\n' " + mark + ` "$PATH"`
 	case "zsh":
@@ -122,21 +134,21 @@ func (h *Executor) shellSays() (text, mark string) {
 	default:
 		flags, script = "-lc", "printf '\\n%s\\n%s\\n%s\\n' "+mark+" "+mark+` "$PATH"`
 	}
-	p := h.o.Sandbox(protocol.SandboxReadOnly)
-	p.Cwd, p.Network, p.Domains = h.o.Cwd, false, nil
-	ctx, cancel := context.WithTimeout(h.shell.ctx, snapshotLimit)
+	p := s.o.Sandbox()
+	p.Cwd, p.Network, p.Domains = s.o.Dir, false, nil
+	ctx, cancel := context.WithTimeout(s.ctx, snapshotLimit)
 	defer cancel()
-	box, err := sandbox.Prepare(ctx, p, false, []string{h.o.Shell.Program, flags, script})
+	box, err := sandbox.Prepare(ctx, p, false, []string{s.o.Program, flags, script})
 	if err != nil {
 		return "", mark // no sandbox, no snapshot
 	}
 	defer box.Close()
-	run, err := proc.Start(ctx, proc.Spec{Argv: box.Argv, ExtraFiles: box.Files, Dir: h.o.Cwd, Env: h.o.Env(false), Cap: snapshotRead, Abrupt: true,
+	run, err := proc.Start(ctx, proc.Spec{Argv: box.Argv, ExtraFiles: box.Files, Dir: s.o.Dir, Env: s.o.Env(false), Cap: snapshotRead, Abrupt: true,
 		Confined: box.Confined, Started: box.Started})
 	if err != nil {
 		return "", mark
 	}
-	ended := wait(ctx, run, snapshotLimit)
+	ended := run.Within(ctx, snapshotLimit)
 	run.Kill()
 	if !ended {
 		return "", mark
@@ -148,8 +160,8 @@ func (h *Executor) shellSays() (text, mark string) {
 	return string(bytes.ToValidUTF8(out, nil)), mark
 }
 
-// take reads what the shell said.
-func (s *snapshot) take(text, mark string) {
+// read reads what the shell said.
+func (s *Shell) read(text, mark string) {
 	parts := strings.Split(text, mark+"\n")
 	if len(parts) < 3 {
 		return
@@ -173,27 +185,26 @@ func (s *snapshot) take(text, mark string) {
 	s.script = b.String()
 }
 
-// meanings are what the words that the user's shell defines stand for.
-func (h *Executor) meanings() map[string]string {
-	if s := h.snapshotNow(); s != nil {
-		return s.stands
+// Meanings are what the words that the user's shell defines stand for.
+func (s *Shell) Meanings() map[string]string {
+	if taken := s.now(); taken != nil {
+		return taken.stands
 	}
 	return nil
 }
 
-// dressed is how a command is run: by bash with what the user's shell has, as a
+// Command is how a command is run: by bash with what the user's shell has, as a
 // login shell, or as it is. What is known to only read runs as it is, so that no
 // definition changes what it does.
-func (h *Executor) dressed(a tool.Command) (argv, env []string) {
-	argv, env = a.Argv, h.o.Env(a.TTY)
+func (s *Shell) Command(a tool.Command) (argv, env []string) {
+	argv, env = a.Argv, s.o.Env(a.TTY)
 	if len(argv) != 3 || argv[0] != "bash" || argv[1] != "-c" || argv[2] != a.Line {
 		return argv, env
 	}
 	if a.Login {
 		return []string{"bash", "-lc", a.Line}, env
 	}
-	s := h.snapshotNow()
-	if s == nil {
+	if s.now() == nil {
 		return argv, env
 	}
 	env = withPath(env, s.path)

@@ -1,4 +1,4 @@
-package executor
+package instructions
 
 import (
 	"encoding/json"
@@ -62,8 +62,8 @@ func names(text, word string) bool {
 	}
 }
 
-// skillRead answers a read of a skill's file; it reports false for other calls.
-func (h *Executor) skillRead(c tool.Call) (tool.Action, error, bool) {
+// ReadSkill answers a read of a skill's file; it reports false for other calls.
+func ReadSkill(skills []Skill, c tool.Call) (tool.Action, error, bool) {
 	var args struct {
 		Path string `json:"file_path"`
 	}
@@ -71,7 +71,7 @@ func (h *Executor) skillRead(c tool.Call) (tool.Action, error, bool) {
 		return nil, nil, false
 	}
 	name, rel, _ := strings.Cut(strings.TrimPrefix(args.Path, skillScheme), "/")
-	for _, k := range h.o.Skills {
+	for _, k := range skills {
 		if k.Name != name {
 			continue
 		}

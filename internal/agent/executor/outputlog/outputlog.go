@@ -1,4 +1,6 @@
-package executor
+// Package outputlog keeps the whole output of commands where the model can read it by
+// range.
+package outputlog
 
 import (
 	"bytes"
@@ -20,18 +22,30 @@ const (
 	// pieceRest is what stays behind of a piece without a line end, so that a
 	// secret is not cut in two.
 	pieceRest = 4 << 10
-	// spillLimit bounds what is kept of one output; commands can print for ever.
-	spillLimit = 1 << 30
-	// fleetingLimit is the same where nothing may be written.
-	fleetingLimit = 8 << 20
+	// storeLimit bounds what is kept of one output; commands can print for ever.
+	storeLimit = 1 << 30
+	// memoryLimit is the same where nothing may be written.
+	memoryLimit = 8 << 20
 
 	outputMagic  = "kerf output 1\n"
 	outputPrefix = "output:"
 )
 
-// spill keeps the whole output of a command, in pieces, where the model can read
-// it by range. A piece is stored by one goroutine at a time, which end waits for.
-type spill struct {
+// Store keeps the outputs of one session. Without Keep it holds them in memory, within
+// a bound: the oldest go first.
+type Store struct {
+	Keep func([]byte) (delta.Sum, error)
+	// Images gives back what was kept; nil has nothing.
+	Images func(delta.Sum) ([]byte, error)
+	// Redact takes secrets out of what is kept; nil takes none.
+	Redact func([]byte) []byte
+
+	memory memory
+}
+
+// Log is the whole output of one command, kept in pieces. A piece is stored by one
+// goroutine at a time, which Name and Hint wait for.
+type Log struct {
 	keep   func([]byte) (delta.Sum, error)
 	redact func([]byte) []byte
 	limit  int64
@@ -53,97 +67,97 @@ type piece struct {
 	err   error
 }
 
-// newSpill returns where the output of one command goes, nil without a store.
-func (h *Executor) newSpill() *spill {
-	s := &spill{keep: h.o.Keep, redact: h.o.Redact, limit: spillLimit}
-	if h.o.Fleeting || s.keep == nil {
-		s.keep, s.limit = h.fleeting.put, fleetingLimit
+// New returns the log of one command.
+func (s *Store) New() *Log {
+	l := &Log{keep: s.Keep, redact: s.Redact, limit: storeLimit}
+	if l.keep == nil {
+		l.keep, l.limit = s.memory.put, memoryLimit
 	}
-	return s
+	return l
 }
 
 // Write takes output. It never fails: what cannot be kept is missed later.
-func (s *spill) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if room := s.limit - s.total; int64(len(b)) > room {
-		s.cut = true
-		s.rest = append(s.rest, b[:max(room, 0)]...)
-		s.total += max(room, 0)
+func (l *Log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if room := l.limit - l.total; int64(len(b)) > room {
+		l.cut = true
+		l.rest = append(l.rest, b[:max(room, 0)]...)
+		l.total += max(room, 0)
 	} else {
-		s.rest = append(s.rest, b...)
-		s.total += int64(len(b))
+		l.rest = append(l.rest, b...)
+		l.total += int64(len(b))
 	}
-	if len(s.rest) >= pieceSize {
-		at := bytes.LastIndexByte(s.rest, '\n') + 1
+	if len(l.rest) >= pieceSize {
+		at := bytes.LastIndexByte(l.rest, '\n') + 1
 		if at == 0 {
-			at = len(s.rest) - pieceRest
+			at = len(l.rest) - pieceRest
 		}
-		s.store(at)
+		l.store(at)
 	}
 	return len(b), nil
 }
 
 // store puts the first n bytes of the rest away. The lock is held.
-func (s *spill) store(n int) {
-	data := s.rest[:n:n]
-	s.rest = append(make([]byte, 0, pieceSize+pieceSize/8), s.rest[n:]...)
+func (l *Log) store(n int) {
+	data := l.rest[:n:n]
+	l.rest = append(make([]byte, 0, pieceSize+pieceSize/8), l.rest[n:]...)
 	p := &piece{}
-	s.pieces = append(s.pieces, p)
-	s.wg.Wait() // one at a time: a fast command waits for the disk
-	s.wg.Go(func() {
-		if s.redact != nil {
-			data = s.redact(data)
+	l.pieces = append(l.pieces, p)
+	l.wg.Wait() // one at a time: a fast command waits for the disk
+	l.wg.Go(func() {
+		if l.redact != nil {
+			data = l.redact(data)
 		}
 		p.bytes, p.ends, p.open = len(data), bytes.Count(data, []byte{'\n'}), !bytes.HasSuffix(data, []byte{'\n'})
-		p.sum, p.err = s.keep(data)
+		p.sum, p.err = l.keep(data)
 	})
 }
 
-// name stores what there is so far and returns the path by which it is read, or
+// Name stores what there is so far and returns the path by which it is read, or
 // nothing where it cannot be kept.
-func (s *spill) name() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.rest) > 0 {
-		s.store(len(s.rest))
+func (l *Log) Name() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.rest) > 0 {
+		l.store(len(l.rest))
 	}
-	s.wg.Wait()
+	l.wg.Wait()
 	var b strings.Builder
 	b.WriteString(outputMagic)
-	for _, p := range s.pieces {
+	for _, p := range l.pieces {
 		if p.err != nil {
 			return ""
 		}
 		fmt.Fprintf(&b, "%s %d %d %t\n", p.sum, p.bytes, p.ends, p.open)
 	}
-	sum, err := s.keep([]byte(b.String()))
+	sum, err := l.keep([]byte(b.String()))
 	if err != nil {
 		return ""
 	}
 	return outputPrefix + sum.String()
 }
 
-// hint names the whole output in a line for the model, if text does not show it.
-func (s *spill) hint(text string, omitted bool, budget int) string {
-	if s == nil || !omitted && history.Truncate(text, budget) == text {
+// Hint names the whole output in a line for the model, if text does not show it.
+func (l *Log) Hint(text string, omitted bool, budget int) string {
+	if l == nil || !omitted && history.Truncate(text, budget) == text {
 		return ""
 	}
-	name := s.name()
+	name := l.Name()
 	if name == "" {
 		return ""
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	bound := ""
-	if s.cut {
-		bound = fmt.Sprintf("; only its first %d bytes are kept", s.limit)
+	if l.cut {
+		bound = fmt.Sprintf("; only its first %d bytes are kept", l.limit)
 	}
-	return fmt.Sprintf("\nThe whole output so far (%d bytes%s) can be read in parts: read_file with file_path %q, offset and limit.", s.total, bound, name)
+	return fmt.Sprintf("\nThe whole output so far (%d bytes%s) can be read in parts: read_file with file_path %q, offset and limit.", l.total, bound, name)
 }
 
-// fleeting keeps outputs of a session that writes nothing down.
-type fleeting struct {
+// memory keeps outputs of a session that writes nothing down.
+type memory struct {
 	mu   sync.Mutex // guards what follows
 	held map[delta.Sum][]byte
 	size int
@@ -151,35 +165,35 @@ type fleeting struct {
 }
 
 // put keeps data and drops the oldest beyond a bound.
-func (f *fleeting) put(data []byte) (delta.Sum, error) {
+func (m *memory) put(data []byte) (delta.Sum, error) {
 	sum := delta.SumOf(data)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.held == nil {
-		f.held = make(map[delta.Sum][]byte)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.held == nil {
+		m.held = make(map[delta.Sum][]byte)
 	}
-	if _, ok := f.held[sum]; ok {
+	if _, ok := m.held[sum]; ok {
 		return sum, nil
 	}
-	f.held[sum], f.in = bytes.Clone(data), append(f.in, sum)
-	for f.size += len(data); f.size > 4*fleetingLimit; f.in = f.in[1:] {
-		f.size -= len(f.held[f.in[0]])
-		delete(f.held, f.in[0])
+	m.held[sum], m.in = bytes.Clone(data), append(m.in, sum)
+	for m.size += len(data); m.size > 4*memoryLimit; m.in = m.in[1:] {
+		m.size -= len(m.held[m.in[0]])
+		delete(m.held, m.in[0])
 	}
 	return sum, nil
 }
 
-func (f *fleeting) get(sum delta.Sum) ([]byte, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	data, ok := f.held[sum]
+func (m *memory) get(sum delta.Sum) ([]byte, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	data, ok := m.held[sum]
 	return data, ok
 }
 
-// Output returns lines of a kept output, from the first on (1-based), each cut
+// Lines returns lines of a kept output, from the first on (1-based), each cut
 // after width bytes, and how many lines there are in all.
-func (h *Executor) Output(name string, first, limit, width int) (lines []string, total int, err error) {
-	pieces, err := h.pieces(name)
+func (s *Store) Lines(name string, first, limit, width int) (lines []string, total int, err error) {
+	pieces, err := s.pieces(name)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -188,7 +202,7 @@ func (h *Executor) Output(name string, first, limit, width int) (lines []string,
 		if r.passes(p) {
 			continue
 		}
-		data, err := h.image(p.sum)
+		data, err := s.image(p.sum)
 		if err != nil {
 			return nil, 0, tool.Refuse(tool.NotFound, "a part of %s is no longer kept. Run the command again", name)
 		}
@@ -197,24 +211,24 @@ func (h *Executor) Output(name string, first, limit, width int) (lines []string,
 	return r.end()
 }
 
-func (h *Executor) image(sum delta.Sum) ([]byte, error) {
-	if data, ok := h.fleeting.get(sum); ok {
+func (s *Store) image(sum delta.Sum) ([]byte, error) {
+	if data, ok := s.memory.get(sum); ok {
 		return data, nil
 	}
-	if h.o.Images == nil {
+	if s.Images == nil {
 		return nil, errors.New("there is no store")
 	}
-	return h.o.Images(sum)
+	return s.Images(sum)
 }
 
 // pieces reads the list of an output.
-func (h *Executor) pieces(name string) ([]piece, error) {
+func (s *Store) pieces(name string) ([]piece, error) {
 	gone := tool.Refuse(tool.NotFound, "%s is not an output that is kept. Copy the name exactly from the result of the command, or run that again", name)
 	var sum ledger.Sum
 	if sum.UnmarshalText([]byte(strings.TrimPrefix(name, outputPrefix))) != nil {
 		return nil, gone
 	}
-	list, err := h.image(delta.Sum(sum))
+	list, err := s.image(delta.Sum(sum))
 	text, ok := bytes.CutPrefix(list, []byte(outputMagic))
 	if err != nil || !ok {
 		return nil, gone
