@@ -22,15 +22,10 @@ import (
 const protocolVersion = "2023-06-01"
 
 // Options says how the provider is reached.
-type Options struct {
-	wire.Options
-	// Facts tells what is known of a model; nil is model.Lookup.
-	Facts func(name string) (model.Facts, bool)
-}
+type Options = wire.Options
 
 // Client is a model.Client for one provider.
 type Client struct {
-	o        Options
 	path     string
 	endpoint *wire.Endpoint
 	messages prefix.Cache
@@ -40,10 +35,7 @@ var _ model.Client = (*Client)(nil)
 
 // New returns a client. It does nothing before the first request.
 func New(o Options) *Client {
-	if o.Facts == nil {
-		o.Facts = model.Lookup
-	}
-	c := &Client{o: o, endpoint: wire.New(o.Options), path: "/v1/messages"}
+	c := &Client{endpoint: wire.New(o), path: "/v1/messages"}
 	if u, err := url.Parse(o.BaseURL); err == nil && strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1") {
 		c.path = "/messages"
 	}

@@ -16,10 +16,8 @@ const maxBlocks = 10_000
 // decoder turns the events of one response into chunks. A block is delivered
 // once, when it ends.
 type decoder struct {
-	emit    func(model.Chunk) error
+	wire.Response
 	ids     *wire.CallIDs
-	id      string
-	started bool
 	blocks  map[int]*block
 	reason  string // why the model stopped
 	usage   usage
@@ -38,7 +36,7 @@ type block struct {
 }
 
 func newDecoder(r *model.Request, emit func(model.Chunk) error) *decoder {
-	return &decoder{emit: emit, ids: wire.NewCallIDs(r.Items), blocks: map[int]*block{}}
+	return &decoder{Response: wire.Response{Emit: emit}, ids: wire.NewCallIDs(r.Items), blocks: map[int]*block{}}
 }
 
 // event is any event of a stream.
@@ -88,7 +86,10 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err 
 		}
 		return false, &wire.Failure{Message: "the provider ended the response"}
 	}
-	if err := d.start(e, limits); err != nil {
+	if e.Type == "message_start" {
+		d.count(&e.Message.Usage)
+	}
+	if err := d.Start(e.Message.ID, limits); err != nil {
 		return false, err
 	}
 	switch e.Type {
@@ -107,23 +108,6 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err 
 		return true, d.finish()
 	}
 	return false, nil
-}
-
-func (d *decoder) start(e event, limits map[string]string) error {
-	if e.Type == "message_start" {
-		d.count(&e.Message.Usage)
-	}
-	if d.started {
-		return nil
-	}
-	d.started, d.id = true, e.Message.ID
-	if err := d.emit(model.Started{ResponseID: d.id}); err != nil {
-		return err
-	}
-	if limits == nil {
-		return nil
-	}
-	return d.emit(model.Limits{Values: limits})
 }
 
 func (d *decoder) begin(e event) error {
@@ -155,7 +139,7 @@ func (d *decoder) begin(e event) error {
 		return nil
 	}
 	begun := *b.item
-	if err := d.emit(model.ItemAdded{Index: b.index, Item: &begun}); err != nil {
+	if err := d.Emit(model.ItemAdded{Index: b.index, Item: &begun}); err != nil {
 		return err
 	}
 	return d.grow(b, c.Text+c.Thinking)
@@ -178,7 +162,7 @@ func (d *decoder) delta(e event) error {
 		if b.item == nil || b.item.Kind != model.Call || e.Delta.Partial == "" {
 			return nil
 		}
-		return d.emit(model.InputDelta{Index: b.index, Text: e.Delta.Partial})
+		return d.Emit(model.InputDelta{Index: b.index, Text: e.Delta.Partial})
 	}
 	return nil
 }
@@ -190,10 +174,10 @@ func (d *decoder) grow(b *block, s string) error {
 	switch b.item.Kind {
 	case model.Message:
 		b.text.WriteString(s)
-		return d.emit(model.TextDelta{Index: b.index, Text: s})
+		return d.Emit(model.TextDelta{Index: b.index, Text: s})
 	case model.Reasoning:
 		b.text.WriteString(s)
-		return d.emit(model.ReasoningDelta{Index: b.index, Text: s})
+		return d.Emit(model.ReasoningDelta{Index: b.index, Text: s})
 	}
 	return nil
 }
@@ -233,7 +217,7 @@ func (d *decoder) close(b *block) error {
 			return nil
 		}
 	}
-	return d.emit(model.ItemDone{Index: b.index, Item: &item})
+	return d.Emit(model.ItemDone{Index: b.index, Item: &item})
 }
 
 func cut(reason string) bool {
@@ -256,12 +240,12 @@ func (d *decoder) finish() error {
 			return err
 		}
 	}
-	done := model.Done{ResponseID: d.id, Incomplete: incomplete(d.reason)}
+	done := model.Done{ResponseID: d.ID, Incomplete: incomplete(d.reason)}
 	if d.counted {
 		u := d.usage.model()
 		done.Usage = &u
 	}
-	return d.emit(done)
+	return d.Emit(done)
 }
 
 // end is asked when the stream stops without message_stop: it is whole if the
@@ -319,5 +303,5 @@ func (d *decoder) searched(input string) error {
 		Query string `json:"query"`
 	}
 	_ = json.Unmarshal([]byte(input), &search) // a search without words is one all the same
-	return d.emit(model.Searched{Query: search.Query})
+	return d.Emit(model.Searched{Query: search.Query})
 }

@@ -36,7 +36,7 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts, _ := c.o.Facts(r.Model)
+	facts, _ := c.endpoint.Facts(r.Model)
 	think := thinkingOf(r, facts)
 	head := wire.AppendString([]byte(`{"model":`), r.Model)
 	head = strconv.AppendInt(wire.AppendName(head, "max_tokens"), int64(outputOf(facts, think.budget)), 10)
@@ -45,11 +45,8 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 		head = append(head, cacheMark+"}]"...)
 	}
 	head = append(head, `,"messages":[`...)
-	tail := []byte{']'}
-	if n := len(r.Items); n > 0 && sideOf(r.Items[n-1]) == assistant {
-		tail = []byte("," + goOn + "]")
-	}
-	if tail, err = appendTools(tail, r); err != nil {
+	tail, err := appendTools(prefix.Close(r.Items, goOn), r)
+	if err != nil {
 		return nil, err
 	}
 	tail = append(tail, think.json...)
@@ -67,7 +64,7 @@ func marked(text prefix.Text, items []*model.Item) [][]byte {
 	const closing = len("}]}")
 	var at []int
 	for _, g := range slices.Backward(text.Groups) {
-		if sideOf(items[g.First]) != assistant && len(at) < 2 {
+		if prefix.SideOf(items[g.First]) != prefix.Assistant && len(at) < 2 {
 			at = append(at, g.End-closing)
 		}
 	}
@@ -134,13 +131,13 @@ func thinkingOf(r *model.Request, f model.Facts) thinking {
 // tool calls only when the answer that made them began with its own thoughts.
 func mayThink(items []*model.Item) bool {
 	n := len(items)
-	for n > 0 && sideOf(items[n-1]) == output {
+	for n > 0 && prefix.SideOf(items[n-1]) == prefix.Output {
 		n--
 	}
 	if n == len(items) {
 		return true
 	}
-	for n > 0 && sideOf(items[n-1]) == assistant {
+	for n > 0 && prefix.SideOf(items[n-1]) == prefix.Assistant {
 		n--
 	}
 	return thought(items[n]) != nil
@@ -156,12 +153,9 @@ func appendTools(dst []byte, r *model.Request) ([]byte, error) {
 	}
 	for i, t := range r.Tools {
 		dst = append(wire.AppendComma(dst), '{')
-		dst = wire.AppendField(dst, "name", t.Name)
-		dst = wire.AppendField(dst, "description", t.Description)
-		dst = append(dst, `,"input_schema":`...)
 		var err error
-		if dst, err = wire.AppendRaw(dst, wire.ToolSchema(t)); err != nil {
-			return nil, fmt.Errorf("schema of tool %s: %w", t.Name, err)
+		if dst, err = wire.AppendTool(dst, t, "input_schema"); err != nil {
+			return nil, err
 		}
 		if i == len(r.Tools)-1 && r.Instructions == "" {
 			dst = append(dst, cacheMark...)
@@ -184,8 +178,8 @@ func appendOutput(dst []byte, r *model.Request, t thinking) ([]byte, error) {
 	if len(r.Schema) > 0 {
 		dst = append(wire.AppendName(dst, "format"), `{"type":"json_schema","schema":`...)
 		var err error
-		if dst, err = wire.AppendRaw(dst, r.Schema); err != nil {
-			return nil, fmt.Errorf("output schema: %w", err)
+		if dst, err = wire.AppendSchema(dst, r.Schema); err != nil {
+			return nil, err
 		}
 		dst = append(dst, '}')
 	}
@@ -196,40 +190,15 @@ func appendOutput(dst []byte, r *model.Request, t thinking) ([]byte, error) {
 // as the protocol demands; messages of the user stand alone.
 type encoder struct{}
 
-type side int
-
-const (
-	user side = iota
-	assistant
-	output
-)
-
-func sideOf(i *model.Item) side {
-	switch {
-	case i.Kind == model.Output:
-		return output
-	case i.Kind == model.Message && i.Role != "assistant":
-		return user
-	}
-	return assistant
-}
-
 // End is the end of the run of items of one side.
-func (encoder) End(items []*model.Item, from int) int {
-	end := from + 1
-	s := sideOf(items[from])
-	for s != user && end < len(items) && sideOf(items[end]) == s {
-		end++
-	}
-	return end
-}
+func (encoder) End(items []*model.Item, from int) int { return prefix.EndOfSide(items, from, false) }
 
 // Append writes the group of all[from:].
 func (encoder) Append(dst []byte, all []*model.Item, from int) ([]byte, error) {
 	group := all[from:]
 	start := len(dst)
 	role := "user"
-	if sideOf(group[0]) == assistant {
+	if prefix.SideOf(group[0]) == prefix.Assistant {
 		role = "assistant"
 	}
 	dst = append(dst, `{"role":"`+role+`","content":[`...)

@@ -36,7 +36,7 @@ func (d *decoder) call(c callDelta) error {
 		if err := d.settle(); err != nil {
 			return err
 		}
-		k = &call{index: d.take(), place: c.place(), told: c.ID}
+		k = &call{index: d.Take(), place: c.place(), told: c.ID}
 		d.calls = append(d.calls, k)
 	}
 	if k.told == "" {
@@ -49,7 +49,7 @@ func (d *decoder) call(c callDelta) error {
 	if k.id == "" && k.name != "" && (piece != "" || c.ID != "") {
 		k.id = d.ids.Take(k.told)
 		begun := &model.Item{Kind: model.Call, CallID: k.id, Name: k.name, Style: model.Function}
-		if err := d.emit(model.ItemAdded{Index: k.index, Item: begun}); err != nil {
+		if err := d.Emit(model.ItemAdded{Index: k.index, Item: begun}); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (d *decoder) call(c callDelta) error {
 	if k.id == "" {
 		return nil
 	}
-	return d.emit(model.InputDelta{Index: k.index, Text: piece})
+	return d.Emit(model.InputDelta{Index: k.index, Text: piece})
 }
 
 // find returns the call that a piece belongs to, nil for a new one. The id
@@ -139,9 +139,9 @@ func (d *decoder) deliverCall(k *call) error {
 	if k.id == "" {
 		k.id = d.ids.Take(k.told)
 		begun := &model.Item{Kind: model.Call, CallID: k.id, Name: k.name, Style: model.Function}
-		if err := d.emit(model.ItemAdded{Index: k.index, Item: begun}); err != nil {
+		if err := d.Emit(model.ItemAdded{Index: k.index, Item: begun}); err != nil {
 			return err
 		}
 	}
-	return d.emit(model.ItemDone{Index: k.index, Item: &model.Item{Kind: model.Call, CallID: k.id, Name: k.name, Style: model.Function, Input: args}})
+	return d.Emit(model.ItemDone{Index: k.index, Item: &model.Item{Kind: model.Call, CallID: k.id, Name: k.name, Style: model.Function, Input: args}})
 }

@@ -19,8 +19,6 @@ import (
 // Options says how the provider is reached and what it is like.
 type Options struct {
 	wire.Options
-	// Facts tells what is known of a model; nil is model.Lookup.
-	Facts func(name string) (model.Facts, bool)
 	// Lenient looks for calls in the text of models that are not known to make
 	// proper ones. Only offered tools are found.
 	Lenient bool
@@ -46,9 +44,6 @@ var _ model.Client = (*Client)(nil)
 
 // New returns a client. It does nothing before the first request.
 func New(o Options) *Client {
-	if o.Facts == nil {
-		o.Facts = model.Lookup
-	}
 	c := &Client{o: o, endpoint: wire.New(o.Options)}
 	c.messages.Encoder = encoder{join: o.Join, images: true}
 	c.blind.Encoder = encoder{join: o.Join}
@@ -61,7 +56,7 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, emit func(model.C
 	if err != nil {
 		return &model.Error{Kind: model.BadCall, Message: err.Error(), Err: err}
 	}
-	_, known := c.o.Facts(r.Model)
+	_, known := c.endpoint.Facts(r.Model)
 	d := newDecoder(r, emit, c.o.Lenient && !(known && c.o.Router))
 	call := wire.Call{Path: "/chat/completions", Body: body, Last: "the end of the answer", End: d.end}
 	return c.endpoint.Stream(ctx, call, func(ev sse.Event, limits map[string]string) (bool, error) {

@@ -22,12 +22,9 @@ var thoughtFields = []string{"reasoning_content", "reasoning", "thinking", "reas
 // decoder turns the events of one response into chunks. A response is at most
 // one piece of reasoning, one message, and calls.
 type decoder struct {
-	emit    func(model.Chunk) error
-	ids     *wire.CallIDs
-	id      string
-	started bool
-	ended   bool // the closing chunk was emitted
-	next    int  // index of the next item
+	wire.Response
+	ids   *wire.CallIDs
+	ended bool // the closing chunk was emitted
 
 	thoughts  text
 	field     string // where the thoughts came from
@@ -48,7 +45,7 @@ type text struct {
 }
 
 func newDecoder(r *model.Request, emit func(model.Chunk) error, lenient bool) *decoder {
-	d := &decoder{emit: emit, ids: wire.NewCallIDs(r.Items)}
+	d := &decoder{Response: wire.Response{Emit: emit}, ids: wire.NewCallIDs(r.Items)}
 	d.scan = newScanner(r.Tools, lenient)
 	return d
 }
@@ -69,7 +66,7 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err 
 			return false, f
 		}
 	}
-	if err := d.start(c.ID, limits); err != nil {
+	if err := d.Start(c.ID, limits); err != nil {
 		return false, err
 	}
 	if c.Usage != nil {
@@ -87,20 +84,6 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err 
 		}
 	}
 	return false, nil
-}
-
-func (d *decoder) start(id string, limits map[string]string) error {
-	if d.started {
-		return nil
-	}
-	d.started, d.id = true, id
-	if err := d.emit(model.Started{ResponseID: id}); err != nil {
-		return err
-	}
-	if limits == nil {
-		return nil
-	}
-	return d.emit(model.Limits{Values: limits})
 }
 
 func (d *decoder) choice(c choice) error {
@@ -180,18 +163,13 @@ func (d *decoder) grow(t *text, s string, begun *model.Item, piece func(int, str
 		if t.body.Len() == 0 && strings.TrimSpace(s) == "" {
 			return nil // servers pad with line ends
 		}
-		t.begun, t.index = true, d.take()
-		if err := d.emit(model.ItemAdded{Index: t.index, Item: begun}); err != nil {
+		t.begun, t.index = true, d.Take()
+		if err := d.Emit(model.ItemAdded{Index: t.index, Item: begun}); err != nil {
 			return err
 		}
 	}
 	t.body.WriteString(s)
-	return d.emit(piece(t.index, s))
-}
-
-func (d *decoder) take() int {
-	d.next++
-	return d.next - 1
+	return d.Emit(piece(t.index, s))
 }
 
 // deliver emits the whole items, once the model stopped.
@@ -202,7 +180,7 @@ func (d *decoder) deliver() error {
 		return err
 	}
 	for _, l := range leaked {
-		k := &call{index: d.take(), place: -1, name: l.name}
+		k := &call{index: d.Take(), place: -1, name: l.name}
 		k.args.WriteString(l.args)
 		d.calls = append(d.calls, k)
 	}
@@ -233,7 +211,7 @@ func (d *decoder) closeTexts(proper bool) ([]leak, error) {
 			said = rest.said // the thoughts had no opening tag and were shown
 		}
 		whole := &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: strings.TrimRight(said, " \n\t")}}}
-		if err := d.emit(model.ItemDone{Index: d.message.index, Item: whole}); err != nil {
+		if err := d.Emit(model.ItemDone{Index: d.message.index, Item: whole}); err != nil {
 			return nil, err
 		}
 	}
@@ -248,7 +226,7 @@ func (d *decoder) deliverThoughts(moved string) error {
 		return nil
 	}
 	if !d.thoughts.begun {
-		d.thoughts.index = d.take()
+		d.thoughts.index = d.Take()
 	}
 	item := &model.Item{Kind: model.Reasoning}
 	if s := strings.TrimSpace(moved + d.thoughts.body.String()); s != "" {
@@ -260,12 +238,12 @@ func (d *decoder) deliverThoughts(moved string) error {
 	case d.field != "" && len(item.Summary) > 0:
 		item.Encrypted = wire.ChatTag + ":" + d.field
 	}
-	return d.emit(model.ItemDone{Index: d.thoughts.index, Item: item})
+	return d.Emit(model.ItemDone{Index: d.thoughts.index, Item: item})
 }
 
 // finish ends the response.
 func (d *decoder) finish(limits map[string]string) error {
-	if err := d.start(d.id, limits); err != nil {
+	if err := d.Start(d.ID, limits); err != nil {
 		return err
 	}
 	if !d.delivered {
@@ -274,7 +252,7 @@ func (d *decoder) finish(limits map[string]string) error {
 		}
 	}
 	d.ended = true
-	return d.emit(model.Done{ResponseID: d.id, Usage: d.usage, Incomplete: incomplete(d.reason)})
+	return d.Emit(model.Done{ResponseID: d.ID, Usage: d.usage, Incomplete: incomplete(d.reason)})
 }
 
 // end is asked when the stream stops without [DONE]: it is whole if the model

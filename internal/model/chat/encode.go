@@ -17,7 +17,7 @@ const goOn = `{"role":"user","content":"Go on where you stopped."}`
 
 // body encodes r. The order of its members is fixed.
 func (c *Client) body(r *model.Request) (*wire.Body, error) {
-	facts, known := c.o.Facts(r.Model)
+	facts, known := c.endpoint.Facts(r.Model)
 	cache := &c.messages
 	if known && !facts.Images {
 		cache = &c.blind
@@ -35,11 +35,7 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 			head = append(head, ',')
 		}
 	}
-	tail := []byte{']'}
-	if n := len(r.Items); n > 0 && sideOf(r.Items[n-1]) == assistant {
-		tail = []byte("," + goOn + "]")
-	}
-	tail, err = appendTools(tail, r)
+	tail, err := appendTools(prefix.Close(r.Items, goOn), r)
 	if err != nil {
 		return nil, err
 	}
@@ -82,12 +78,9 @@ func appendTools(dst []byte, r *model.Request) ([]byte, error) {
 	dst = append(dst, `,"tools":[`...)
 	for _, t := range r.Tools {
 		dst = append(wire.AppendComma(dst), `{"type":"function","function":{`...)
-		dst = wire.AppendField(dst, "name", t.Name)
-		dst = wire.AppendField(dst, "description", t.Description)
-		dst = append(dst, `,"parameters":`...)
 		var err error
-		if dst, err = wire.AppendRaw(dst, wire.ToolSchema(t)); err != nil {
-			return nil, fmt.Errorf("schema of tool %s: %w", t.Name, err)
+		if dst, err = wire.AppendTool(dst, t, "parameters"); err != nil {
+			return nil, err
 		}
 		dst = append(dst, "}}"...)
 	}
@@ -103,11 +96,8 @@ func appendFormat(dst []byte, schema json.RawMessage) ([]byte, error) {
 		return dst, nil
 	}
 	dst = append(dst, `,"response_format":{"type":"json_schema","json_schema":{"name":"kerf_output_schema","strict":true,"schema":`...)
-	dst, err := wire.AppendRaw(dst, schema)
-	if err != nil {
-		return nil, fmt.Errorf("output schema: %w", err)
-	}
-	return append(dst, "}}"...), nil
+	dst, err := wire.AppendSchema(dst, schema)
+	return append(dst, "}}"...), err
 }
 
 // encoder writes messages. An answer with its reasoning and calls is one; every
@@ -119,46 +109,16 @@ type encoder struct {
 
 var _ prefix.Encoder = encoder{}
 
-// side is who speaks in an item.
-type side int
-
-const (
-	user side = iota
-	assistant
-	output
-)
-
-func sideOf(i *model.Item) side {
-	switch {
-	case i.Kind == model.Output:
-		return output
-	case i.Kind == model.Message && i.Role != "assistant":
-		return user
-	}
-	return assistant
-}
-
-// End is the end of the run of items of one side; messages of the user stand
-// alone unless they are joined.
-func (e encoder) End(items []*model.Item, from int) int {
-	s := sideOf(items[from])
-	end := from + 1
-	if s == user && !e.join {
-		return end
-	}
-	for end < len(items) && sideOf(items[end]) == s {
-		end++
-	}
-	return end
-}
+// End is the end of the run of items of one side.
+func (e encoder) End(items []*model.Item, from int) int { return prefix.EndOfSide(items, from, e.join) }
 
 // Append writes the group of all[from:].
 func (e encoder) Append(dst []byte, all []*model.Item, from int) ([]byte, error) {
 	group := all[from:]
-	switch sideOf(group[0]) {
-	case output:
+	switch prefix.SideOf(group[0]) {
+	case prefix.Output:
 		return e.outputs(dst, group), nil
-	case assistant:
+	case prefix.Assistant:
 		return appendAnswer(dst, group)
 	}
 	var parts []model.Part
@@ -191,9 +151,6 @@ func (e encoder) appendUser(dst []byte, parts []model.Part) []byte {
 
 func isImage(p model.Part) bool { return p.ImageURL != "" }
 
-// noImage stands for a picture that the model cannot see.
-const noImage = "[an image stood here; this model takes no images]"
-
 func withoutImages(parts []model.Part) []model.Part {
 	if !slices.ContainsFunc(parts, isImage) {
 		return parts
@@ -201,7 +158,7 @@ func withoutImages(parts []model.Part) []model.Part {
 	seen := slices.Clone(parts)
 	for i, p := range seen {
 		if isImage(p) {
-			seen[i] = model.Part{Text: noImage}
+			seen[i] = model.Part{Text: wire.NoImage}
 		}
 	}
 	return seen
@@ -228,7 +185,7 @@ func (e encoder) outputs(dst []byte, group []*model.Item) []byte {
 			case e.images:
 				images = append(images, p)
 			default:
-				text += noImage
+				text += wire.NoImage
 			}
 		}
 		dst = append(dst, `{"role":"tool"`...)

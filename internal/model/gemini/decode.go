@@ -16,14 +16,11 @@ const maxItems = 10_000
 // decoder turns the events of one response into chunks. The protocol has no
 // items: parts of a kind that follow each other are one.
 type decoder struct {
-	emit    func(model.Chunk) error
-	ids     *wire.CallIDs
-	id      string
-	started bool
-	next    int
-	open    *growing
-	reason  string // why the model stopped
-	usage   *model.Usage
+	wire.Response
+	ids    *wire.CallIDs
+	open   *growing
+	reason string // why the model stopped
+	usage  *model.Usage
 }
 
 // growing is the message or reasoning under way.
@@ -34,7 +31,7 @@ type growing struct {
 }
 
 func newDecoder(r *model.Request, emit func(model.Chunk) error) *decoder {
-	return &decoder{emit: emit, ids: wire.NewCallIDs(r.Items)}
+	return &decoder{Response: wire.Response{Emit: emit}, ids: wire.NewCallIDs(r.Items)}
 }
 
 type chunk struct {
@@ -81,7 +78,7 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) error {
 			return f
 		}
 	}
-	if err := d.start(c.ID, limits); err != nil {
+	if err := d.Start(c.ID, limits); err != nil {
 		return err
 	}
 	if c.Usage != nil {
@@ -116,22 +113,8 @@ func unreadable(reason string) bool {
 	return reason == "MALFORMED_FUNCTION_CALL" || reason == "UNEXPECTED_TOOL_CALL"
 }
 
-func (d *decoder) start(id string, limits map[string]string) error {
-	if d.started {
-		return nil
-	}
-	d.started, d.id = true, id
-	if err := d.emit(model.Started{ResponseID: id}); err != nil {
-		return err
-	}
-	if limits == nil {
-		return nil
-	}
-	return d.emit(model.Limits{Values: limits})
-}
-
 func (d *decoder) part(p part) error {
-	if d.next > maxItems {
+	if d.Taken() > maxItems {
 		return &wire.Failure{Code: "server_error", Message: "the response has too many items"}
 	}
 	if p.Call != nil {
@@ -163,25 +146,20 @@ func (d *decoder) grow(kind model.Kind, s string) error {
 		if err := d.close(""); err != nil {
 			return err
 		}
-		d.open = &growing{index: d.take(), kind: kind}
+		d.open = &growing{index: d.Take(), kind: kind}
 		begun := &model.Item{Kind: kind}
 		if kind == model.Message {
 			begun.Role = "assistant"
 		}
-		if err := d.emit(model.ItemAdded{Index: d.open.index, Item: begun}); err != nil {
+		if err := d.Emit(model.ItemAdded{Index: d.open.index, Item: begun}); err != nil {
 			return err
 		}
 	}
 	d.open.text.WriteString(s)
 	if kind == model.Message {
-		return d.emit(model.TextDelta{Index: d.open.index, Text: s})
+		return d.Emit(model.TextDelta{Index: d.open.index, Text: s})
 	}
-	return d.emit(model.ReasoningDelta{Index: d.open.index, Text: s})
-}
-
-func (d *decoder) take() int {
-	d.next++
-	return d.next - 1
+	return d.Emit(model.ReasoningDelta{Index: d.open.index, Text: s})
 }
 
 // close delivers what is under way; a signature goes with reasoning.
@@ -201,12 +179,12 @@ func (d *decoder) close(signature string) error {
 			item.Encrypted = wire.GeminiTag + ":" + signature
 		}
 	}
-	return d.emit(model.ItemDone{Index: g.index, Item: item})
+	return d.Emit(model.ItemDone{Index: g.index, Item: item})
 }
 
 // seal delivers a signature alone, as reasoning that has no words.
 func (d *decoder) seal(signature string) error {
-	return d.emit(model.ItemDone{Index: d.take(), Item: &model.Item{Kind: model.Reasoning, Encrypted: wire.GeminiTag + ":" + signature}})
+	return d.Emit(model.ItemDone{Index: d.Take(), Item: &model.Item{Kind: model.Reasoning, Encrypted: wire.GeminiTag + ":" + signature}})
 }
 
 func (d *decoder) call(p part) error {
@@ -227,10 +205,10 @@ func (d *decoder) call(p part) error {
 	item := &model.Item{Kind: model.Call, CallID: d.ids.Take(p.Call.ID), Name: p.Call.Name, Style: model.Function, Input: args}
 	begun := *item
 	begun.Input = ""
-	index := d.take()
+	index := d.Take()
 	for _, c := range []model.Chunk{model.ItemAdded{Index: index, Item: &begun}, model.InputDelta{Index: index, Text: args},
 		model.ItemDone{Index: index, Item: item}} {
-		if err := d.emit(c); err != nil {
+		if err := d.Emit(c); err != nil {
 			return err
 		}
 	}
@@ -245,7 +223,7 @@ func (d *decoder) end() (bool, error) {
 	if err := d.close(""); err != nil {
 		return false, err
 	}
-	return true, d.emit(model.Done{ResponseID: d.id, Usage: d.usage, Incomplete: incomplete(d.reason)})
+	return true, d.Emit(model.Done{ResponseID: d.ID, Usage: d.usage, Incomplete: incomplete(d.reason)})
 }
 
 func incomplete(reason string) string {

@@ -20,7 +20,7 @@ const noSignature = "skip_thought_signature_validator"
 
 // body encodes r. The order of its members is fixed.
 func (c *Client) body(r *model.Request) (*wire.Body, error) {
-	facts, _ := c.o.Facts(r.Model)
+	facts, _ := c.endpoint.Facts(r.Model)
 	cache := &c.contents
 	if facts.Reasoning == model.LevelReasoning {
 		cache = &c.strict
@@ -41,11 +41,8 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 		head = append(head, "}]}"...)
 	}
 	head = append(wire.AppendName(head, "contents"), '[')
-	tail := []byte{']'}
-	if n := len(r.Items); n > 0 && sideOf(r.Items[n-1]) == answer {
-		tail = []byte("," + goOn + "]")
-	}
-	if tail, err = appendTools(tail, r.Tools); err != nil {
+	tail, err := appendTools(prefix.Close(r.Items, goOn), r.Tools)
+	if err != nil {
 		return nil, err
 	}
 	if r.WebSearch != "" && len(r.Tools) == 0 {
@@ -64,12 +61,9 @@ func appendTools(dst []byte, tools []model.Tool) ([]byte, error) {
 	dst = append(dst, `,"tools":[{"functionDeclarations":[`...)
 	for _, t := range tools {
 		dst = append(wire.AppendComma(dst), '{')
-		dst = wire.AppendField(dst, "name", t.Name)
-		dst = wire.AppendField(dst, "description", t.Description)
-		dst = append(dst, `,"parametersJsonSchema":`...)
 		var err error
-		if dst, err = wire.AppendRaw(dst, wire.ToolSchema(t)); err != nil {
-			return nil, fmt.Errorf("schema of tool %s: %w", t.Name, err)
+		if dst, err = wire.AppendTool(dst, t, "parametersJsonSchema"); err != nil {
+			return nil, err
 		}
 		dst = append(dst, '}')
 	}
@@ -85,8 +79,8 @@ func appendConfig(dst []byte, r *model.Request, f model.Facts, formatted bool) (
 	if formatted {
 		dst = append(wire.AppendComma(dst), `"responseMimeType":"application/json","responseJsonSchema":`...)
 		var err error
-		if dst, err = wire.AppendRaw(dst, r.Schema); err != nil {
-			return nil, fmt.Errorf("output schema: %w", err)
+		if dst, err = wire.AppendSchema(dst, r.Schema); err != nil {
+			return nil, err
 		}
 	}
 	return append(dst, '}'), nil
@@ -121,51 +115,26 @@ type encoder struct {
 
 var _ prefix.Encoder = encoder{}
 
-type side int
-
-const (
-	user side = iota
-	answer
-	output
-)
-
-func sideOf(i *model.Item) side {
-	switch {
-	case i.Kind == model.Output:
-		return output
-	case i.Kind == model.Message && i.Role != "assistant":
-		return user
-	}
-	return answer
-}
-
 // End is the end of the run of items of one side.
-func (encoder) End(items []*model.Item, from int) int {
-	end := from + 1
-	s := sideOf(items[from])
-	for s != user && end < len(items) && sideOf(items[end]) == s {
-		end++
-	}
-	return end
-}
+func (encoder) End(items []*model.Item, from int) int { return prefix.EndOfSide(items, from, false) }
 
 // Append writes the group of all[from:].
 func (e encoder) Append(dst []byte, all []*model.Item, from int) ([]byte, error) {
 	group := all[from:]
 	start := len(dst)
 	role := "user"
-	if sideOf(group[0]) == answer {
+	if prefix.SideOf(group[0]) == prefix.Assistant {
 		role = "model"
 	}
 	dst = append(dst, `{"role":"`+role+`","parts":[`...)
 	empty := len(dst)
-	switch sideOf(group[0]) {
-	case answer:
+	switch prefix.SideOf(group[0]) {
+	case prefix.Assistant:
 		var err error
 		if dst, err = e.appendAnswer(dst, group); err != nil {
 			return nil, err
 		}
-	case output:
+	case prefix.Output:
 		dst = appendOutputs(dst, all, from)
 	default:
 		dst = appendParts(dst, group[0].Content)

@@ -17,15 +17,10 @@ import (
 )
 
 // Options says how the provider is reached.
-type Options struct {
-	wire.Options
-	// Facts tells what is known of a model; nil is model.Lookup.
-	Facts func(name string) (model.Facts, bool)
-}
+type Options = wire.Options
 
 // Client is a model.Client for one provider.
 type Client struct {
-	o        Options
 	base     string // of the path, when base_url has none
 	endpoint *wire.Endpoint
 	contents prefix.Cache
@@ -36,10 +31,7 @@ var _ model.Client = (*Client)(nil)
 
 // New returns a client. It does nothing before the first request.
 func New(o Options) *Client {
-	if o.Facts == nil {
-		o.Facts = model.Lookup
-	}
-	c := &Client{o: o, endpoint: wire.New(o.Options)}
+	c := &Client{endpoint: wire.New(o)}
 	if u, err := url.Parse(o.BaseURL); err == nil && strings.Trim(u.Path, "/") == "" {
 		c.base = "/v1beta"
 	}

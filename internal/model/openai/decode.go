@@ -20,23 +20,19 @@ const completed = "response.completed"
 // call, known by its call id, is delivered once; and only events that arrived
 // whole deliver items.
 type decoder struct {
-	emit    func(model.Chunk) error
-	id      string
-	started bool
-	ledger  *ledger
+	wire.Response
+	ledger *ledger
 }
 
 func newDecoder(emit func(model.Chunk) error) *decoder {
-	return &decoder{emit: emit, ledger: newLedger()}
+	return &decoder{Response: wire.Response{Emit: emit}, ledger: newLedger()}
 }
 
 // event handles one event and reports whether it was the last.
 func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err error) {
 	kind := eventType(ev)
-	if !d.started {
-		if err := d.start(kind, ev.Data, limits); err != nil {
-			return false, err
-		}
+	if err := d.Start(idOf(kind, ev.Data), limits); err != nil {
+		return false, err
 	}
 	switch kind {
 	case "response.output_text.delta", "response.refusal.delta":
@@ -92,26 +88,17 @@ func slowEventType(ev sse.Event) string {
 	return typed.Type
 }
 
-// start emits what comes first in every response.
-func (d *decoder) start(kind string, data []byte, limits map[string]string) error {
-	if kind == "response.created" || kind == "response.in_progress" {
-		var ev struct {
-			Response struct {
-				ID string `json:"id"`
-			} `json:"response"`
-		}
-		if err := json.Unmarshal(data, &ev); err == nil {
-			d.id = ev.Response.ID
-		}
+// idOf is the id of the response that begins with an event, or empty.
+func idOf(kind string, data []byte) string {
+	var ev struct {
+		Response struct {
+			ID string `json:"id"`
+		} `json:"response"`
 	}
-	d.started = true
-	if err := d.emit(model.Started{ResponseID: d.id}); err != nil {
-		return err
+	if kind != "response.created" && kind != "response.in_progress" || json.Unmarshal(data, &ev) != nil {
+		return ""
 	}
-	if limits == nil {
-		return nil
-	}
-	return d.emit(model.Limits{Values: limits})
+	return ev.Response.ID
 }
 
 // place is how an event names the item it is about.
@@ -138,17 +125,17 @@ func (d *decoder) delta(data []byte, kind model.Kind) error {
 		if index, err = d.ledger.open(ev.place, kind); err != nil {
 			return err
 		}
-		if err := d.emit(model.ItemAdded{Index: index, Item: emptyItem(kind)}); err != nil {
+		if err := d.Emit(model.ItemAdded{Index: index, Item: emptyItem(kind)}); err != nil {
 			return err
 		}
 	}
 	switch kind {
 	case model.Message:
-		return d.emit(model.TextDelta{Index: index, Text: ev.Delta})
+		return d.Emit(model.TextDelta{Index: index, Text: ev.Delta})
 	case model.Reasoning:
-		return d.emit(model.ReasoningDelta{Index: index, Text: ev.Delta})
+		return d.Emit(model.ReasoningDelta{Index: index, Text: ev.Delta})
 	}
-	return d.emit(model.InputDelta{Index: index, Text: ev.Delta})
+	return d.Emit(model.InputDelta{Index: index, Text: ev.Delta})
 }
 
 func emptyItem(kind model.Kind) *model.Item {
@@ -171,7 +158,7 @@ func (d *decoder) summaryPart(data []byte) error {
 	if !known {
 		return nil
 	}
-	return d.emit(model.ReasoningDelta{Index: index, Text: "\n\n"})
+	return d.Emit(model.ReasoningDelta{Index: index, Text: "\n\n"})
 }
 
 type itemEvent struct {
@@ -200,7 +187,7 @@ func (d *decoder) itemAdded(data []byte) error {
 		item.CallID = d.callID(index)
 	}
 	item.Input = "" // it comes by deltas
-	return d.emit(model.ItemAdded{Index: index, Item: item})
+	return d.Emit(model.ItemAdded{Index: index, Item: item})
 }
 
 func (d *decoder) itemDone(data []byte) error {
@@ -209,7 +196,7 @@ func (d *decoder) itemDone(data []byte) error {
 		return unreadable("response.output_item.done", err)
 	}
 	if query, ok := searchOf(ev.Item); ok {
-		return d.emit(model.Searched{Query: query})
+		return d.Emit(model.Searched{Query: query})
 	}
 	return d.deliver(ev.Index, ev.Item)
 }
@@ -235,13 +222,13 @@ func (d *decoder) deliver(index int, raw json.RawMessage) error {
 		item.CallID = d.callID(at)
 	}
 	d.ledger.deliver(item)
-	return d.emit(model.ItemDone{Index: at, Item: item})
+	return d.Emit(model.ItemDone{Index: at, Item: item})
 }
 
 // callID makes up the id of a call that came without one. It is the same when
 // the same response is read again.
 func (d *decoder) callID(index int) string {
-	return fmt.Sprintf("call_%s_%d", d.id, index)
+	return fmt.Sprintf("call_%s_%d", d.ID, index)
 }
 
 func unreadable(event string, err error) error {
@@ -269,13 +256,13 @@ func (d *decoder) finish(kind string, data []byte) (bool, error) {
 		return false, err
 	}
 	if ev.Response.ID != "" {
-		d.id = ev.Response.ID
+		d.ID = ev.Response.ID
 	}
-	done := model.Done{ResponseID: d.id, Usage: parseUsage(ev.Response.Usage), Incomplete: ev.Response.Incomplete.Reason}
+	done := model.Done{ResponseID: d.ID, Usage: parseUsage(ev.Response.Usage), Incomplete: ev.Response.Incomplete.Reason}
 	if kind == "response.incomplete" && done.Incomplete == "" {
 		done.Incomplete = "unknown"
 	}
-	return true, d.emit(done)
+	return true, d.Emit(done)
 }
 
 // recover delivers what the closing event lists and the stream did not tell:

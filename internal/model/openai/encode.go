@@ -11,7 +11,7 @@ import (
 
 // body encodes r. The order of its members is fixed.
 func (c *Client) body(r *model.Request) (*wire.Body, error) {
-	input, err := c.inputs.encode(r.CacheKey, r.Items)
+	input, err := c.inputs.Encode(r.CacheKey, r.Items)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	if tail, err = appendFormat(tail, r.Schema); err != nil {
 		return nil, err
 	}
-	return wire.NewBody(head, input, append(tail, '}')), nil
+	return wire.NewBody(head, input.Bytes, append(tail, '}')), nil
 }
 
 func appendReasoning(dst []byte, effort, summary string) []byte {
@@ -57,18 +57,15 @@ func appendFormat(dst []byte, schema json.RawMessage) ([]byte, error) {
 		return dst, nil
 	}
 	dst = append(dst, `,"text":{"format":{"type":"json_schema","strict":true,"name":"kerf_output_schema","schema":`...)
-	dst, err := wire.AppendRaw(dst, schema)
-	if err != nil {
-		return nil, fmt.Errorf("output schema: %w", err)
-	}
-	return append(dst, "}}"...), nil
+	dst, err := wire.AppendSchema(dst, schema)
+	return append(dst, "}}"...), err
 }
 
 func appendTools(dst []byte, tools []model.Tool) ([]byte, error) {
 	for _, t := range tools {
 		var err error
 		if dst, err = appendTool(wire.AppendComma(dst), t); err != nil {
-			return nil, fmt.Errorf("schema of tool %s: %w", t.Name, err)
+			return nil, err
 		}
 	}
 	return dst, nil
@@ -85,12 +82,19 @@ func appendTool(dst []byte, t model.Tool) ([]byte, error) {
 		}
 		return append(dst, '}'), nil
 	}
-	dst = append(dst, `{"type":"function"`...)
-	dst = wire.AppendField(dst, "name", t.Name)
-	dst = wire.AppendField(dst, "description", t.Description)
-	dst = append(dst, `,"parameters":`...)
-	dst, err := wire.AppendRaw(dst, t.Schema)
+	dst, err := wire.AppendTool(append(dst, `{"type":"function"`...), t, "parameters")
 	return append(dst, `,"strict":false}`...), err
+}
+
+// encoder writes inputs. Every item stands alone.
+type encoder struct{}
+
+// End is behind the item.
+func (encoder) End(_ []*model.Item, from int) int { return from + 1 }
+
+// Append writes the item.
+func (encoder) Append(dst []byte, all []*model.Item, from int) ([]byte, error) {
+	return appendItem(dst, all[from])
 }
 
 // appendItem appends the encoding of i, which depends on nothing else. Ids that

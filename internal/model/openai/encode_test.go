@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kerf/internal/model"
+	"kerf/internal/model/prefix"
 )
 
 func TestBody(t *testing.T) {
@@ -117,7 +118,7 @@ func drawItem(t *rapid.T) *model.Item {
 func TestInputsAreStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var (
-			in   inputs
+			in   = prefix.Cache{Encoder: encoder{}}
 			pool []*model.Item
 		)
 		for range rapid.IntRange(1, 6).Draw(t, "pool") {
@@ -139,12 +140,14 @@ func TestInputsAreStable(t *testing.T) {
 				next = append(next, rapid.SampledFrom(pool).Draw(t, "item"))
 			}
 			items[key] = next
-			got, err := in.encode(key, next)
+			text, err := in.Encode(key, next)
+			got := text.Bytes
 			if err != nil {
 				t.Fatal(err)
 			}
-			var fresh inputs
-			want, err := fresh.encode("", next)
+			fresh := prefix.Cache{Encoder: encoder{}}
+			text, err = fresh.Encode("", next)
+			want := text.Bytes
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,18 +164,6 @@ func TestInputsAreStable(t *testing.T) {
 	})
 }
 
-func TestInputsForgetTheOldest(t *testing.T) {
-	var in inputs
-	for i := range 3 * maxInputs {
-		if _, err := in.encode(fmt.Sprint(i), []*model.Item{model.UserText("x")}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(in.recent) != maxInputs || in.recent[0].key != fmt.Sprint(3*maxInputs-1) {
-		t.Errorf("%d conversations kept", len(in.recent))
-	}
-}
-
 // A long session pays for what is new.
 func BenchmarkRound(b *testing.B) {
 	for _, rounds := range []int{10, 200} {
@@ -185,7 +176,7 @@ func BenchmarkRound(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				items = append(items[:rounds*3:rounds*3], model.UserText("next"))
-				if _, err := c.inputs.encode("k", items[:rounds*3]); err != nil {
+				if _, err := c.inputs.Encode("k", items[:rounds*3]); err != nil {
 					b.Fatal(err)
 				}
 			}

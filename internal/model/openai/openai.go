@@ -2,13 +2,14 @@
 //
 // Requests keep nothing at the provider and ask for encrypted reasoning, so the
 // conversation travels whole in each of them. It is encoded once: request n+1
-// begins with the bytes of request n, see [inputs].
+// begins with the bytes of request n, see package prefix.
 package openai
 
 import (
 	"context"
 
 	"kerf/internal/model"
+	"kerf/internal/model/prefix"
 	"kerf/internal/model/sse"
 	"kerf/internal/model/wire"
 )
@@ -19,13 +20,15 @@ type Options = wire.Options
 // Client is a model.Client for one provider.
 type Client struct {
 	endpoint *wire.Endpoint
-	inputs   inputs
+	inputs   prefix.Cache
 }
 
 var _ model.Client = (*Client)(nil)
 
 // New returns a client. It does nothing before the first request.
-func New(o Options) *Client { return &Client{endpoint: wire.New(o)} }
+func New(o Options) *Client {
+	return &Client{endpoint: wire.New(o), inputs: prefix.Cache{Encoder: encoder{}}}
+}
 
 // Stream makes one request, see model.Client.
 func (c *Client) Stream(ctx context.Context, r *model.Request, emit func(model.Chunk) error) error {

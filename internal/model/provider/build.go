@@ -26,25 +26,21 @@ func (r *Registry) build(name string) (model.Client, error) {
 	if p.API == "script" {
 		return play(p.BaseURL)
 	}
-	key, err := r.o.Key(name)
+	o, err := r.options(name, p)
 	if err != nil {
 		return nil, err
 	}
-	o, err := p.options(name, key)
-	if err != nil {
-		return nil, err
-	}
-	facts := func(model string) (model.Facts, bool) { return r.catalog.Facts(name, model) }
+	o.Facts = func(model string) (model.Facts, bool) { return r.catalog.Facts(name, model) }
 	switch p.API {
 	case "responses":
 		return openai.New(o), nil
 	case "chat":
-		return chat.New(chat.Options{Options: o, Facts: facts, Lenient: name != "openai", Join: local.Is(name),
+		return chat.New(chat.Options{Options: o, Lenient: name != "openai", Join: local.Is(name),
 			CacheKey: strings.Contains(p.BaseURL, "api.openai.com"), Router: strings.Contains(p.BaseURL, "openrouter.ai")}), nil
 	case "anthropic":
-		return anthropic.New(anthropic.Options{Options: o, Facts: facts}), nil
+		return anthropic.New(o), nil
 	case "gemini":
-		return gemini.New(gemini.Options{Options: o, Facts: facts}), nil
+		return gemini.New(o), nil
 	}
 	return nil, setupFault("model_providers.%s: wire_api %q is unknown; use responses, chat, anthropic, gemini or script", name, p.API)
 }
@@ -70,6 +66,15 @@ func Scripted(r io.Reader) (model.Client, error) {
 		return nil, err
 	}
 	return script.New(sc), nil
+}
+
+// options say how a provider is reached.
+func (r *Registry) options(name string, p Provider) (wire.Options, error) {
+	key, err := r.o.Key(name)
+	if err != nil {
+		return wire.Options{}, err
+	}
+	return p.options(name, key)
 }
 
 // options say how a provider is reached with a key.

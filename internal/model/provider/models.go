@@ -111,11 +111,7 @@ func (r *Registry) fetch(ctx context.Context, name string) (map[string]model.Fac
 		}
 		return told, nil
 	}
-	key, err := r.o.Key(name)
-	if err != nil {
-		return nil, err
-	}
-	o, err := p.options(name, key)
+	o, err := r.options(name, p)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"kerf/internal/model"
 	"kerf/internal/model/picture"
+	"kerf/internal/model/wire"
 )
 
 // pictured is an item made to fit the limits of a provider.
@@ -58,7 +59,7 @@ func (r *router) fitted(key pictured) *model.Item {
 		switch {
 		case p.ImageURL == "":
 		case key.none:
-			fit.Content[n] = model.Part{Text: "[an image stood here; this model takes no images]"}
+			fit.Content[n] = model.Part{Text: wire.NoImage}
 		default:
 			fit.Content[n].ImageURL = picture.Fit(p.ImageURL, pictureLimits(key.api))
 		}

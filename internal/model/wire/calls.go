@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"strconv"
 	"strings"
@@ -71,6 +72,30 @@ func ToolSchema(t model.Tool) json.RawMessage {
 	}
 	return t.Schema
 }
+
+// AppendTool appends name, description and schema of a tool to an object. The
+// protocol names the schema's member.
+func AppendTool(dst []byte, t model.Tool, schema string) ([]byte, error) {
+	dst = AppendField(dst, "name", t.Name)
+	dst = AppendField(dst, "description", t.Description)
+	dst, err := AppendRaw(AppendName(dst, schema), ToolSchema(t))
+	if err != nil {
+		return nil, fmt.Errorf("schema of tool %s: %w", t.Name, err)
+	}
+	return dst, nil
+}
+
+// AppendSchema appends the schema of the final message.
+func AppendSchema(dst []byte, schema json.RawMessage) ([]byte, error) {
+	dst, err := AppendRaw(dst, schema)
+	if err != nil {
+		return nil, fmt.Errorf("output schema: %w", err)
+	}
+	return dst, nil
+}
+
+// NoImage stands for a picture that the model cannot see.
+const NoImage = "[an image stood here; this model takes no images]"
 
 // DataURL splits a data: URL with base64 content.
 func DataURL(url string) (mime, data string, ok bool) {

@@ -51,6 +51,8 @@ type Options struct {
 	RootCAs *x509.CertPool
 	// Proxy is the address of a proxy that replaces those of the environment.
 	Proxy string
+	// Facts tells what is known of a model; nil is model.Lookup.
+	Facts func(model string) (model.Facts, bool)
 	// HTTPClient replaces the client that is made otherwise. Its redirect policy
 	// is not used; redirects that could carry credentials away are refused.
 	HTTPClient *http.Client
@@ -73,6 +75,9 @@ func New(o Options) *Endpoint {
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = DefaultIdle
 	}
+	if o.Facts == nil {
+		o.Facts = model.Lookup
+	}
 	client := &http.Client{}
 	if o.HTTPClient != nil {
 		*client = *o.HTTPClient
@@ -83,6 +88,9 @@ func New(o Options) *Endpoint {
 	client.CheckRedirect = checkRedirect
 	return &Endpoint{opts: o, client: client}
 }
+
+// Facts is what is known of a model, see Options.
+func (e *Endpoint) Facts(name string) (model.Facts, bool) { return e.opts.Facts(name) }
 
 // newTransport differs from the default one in what a hostile or broken server
 // may cost: nothing is decompressed, headers are bounded, and a connection that
