@@ -1,190 +1,22 @@
 package host
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
-	"time"
 
+	"kerf/internal/doctor"
 	"kerf/internal/protocol"
-	"kerf/internal/work/proc"
-	"kerf/internal/work/sandbox"
 )
 
-// The states of a check.
-const (
-	checkOK   = "ok"
-	checkWarn = "warn"
-	checkFail = "fail"
-)
-
-// checkLimit bounds the time of each probe that runs a program.
-const checkLimit = 5 * time.Second
-
-// Check looks at what Kerf needs on this machine: by trying it, not by asking
-// whether it is installed.
+// Check looks at what Kerf needs on this machine.
 func (h *Host) Check(ctx context.Context) ([]protocol.Check, error) {
-	all := h.checkSandbox(ctx)
-	for _, t := range []struct{ name, flag, state, hint string }{
-		{"git", "--version", checkWarn, "install git: branches, diffs of commands and undo across commits use it"},
-		{"rg", "--version", checkWarn, "install ripgrep: searches are several times slower without it"},
-		{"tmux", "-V", checkOK, "not needed; its sessions survive a lost connection"},
-	} {
-		all = append(all, h.checkProgram(ctx, t.name, t.flag, t.state, t.hint))
+	c := h.Config
+	model := func(ctx context.Context) (string, error) {
+		_, _, err := h.client(ctx, &protocol.Settings{Model: c.Model})
+		return cmp.Or(c.Model, "the default model") + " of " + c.Providers[c.ModelProvider].Name, err
 	}
-	all = append(all, h.checkHome()...)
-	all = append(all, h.checkConfig(), h.checkModel(ctx), h.checkTerminal())
-	all = append(all, checkSpace("disk space", h.Config.Home), checkSpace("workspace space", h.Config.Cwd))
-	return all, nil
-}
-
-// checkSandbox runs something in every backend there is.
-func (h *Host) checkSandbox(ctx context.Context) []protocol.Check {
-	var all []protocol.Check
-	first := ""
-	for _, b := range sandbox.Backends(ctx, h.Config.Cwd) {
-		c := protocol.Check{Name: "sandbox " + b.Name, State: checkOK, Detail: "ran a command"}
-		if b.Err != nil {
-			c.State, c.Detail = checkWarn, oneLine(b.Err.Error())
-			var unavailable *sandbox.UnavailableError
-			if errors.As(b.Err, &unavailable) {
-				c.Detail, c.Hint = oneLine(unavailable.Reason), unavailable.Hint
-			}
-		} else if first == "" {
-			first = b.Name
-		}
-		all = append(all, c)
-	}
-	sum := protocol.Check{Name: "sandbox", State: checkOK, Detail: "commands are confined by " + first}
-	switch {
-	case first == "":
-		sum.State, sum.Detail = checkFail, "nothing works here: commands are not run unless they may leave the sandbox"
-		sum.Hint = "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0 where there is such a setting), or install bubblewrap"
-	case first == sandbox.Landlock:
-		sum.State, sum.Detail = checkWarn, "only read-only commands can be confined, by Landlock"
-		sum.Hint = "allow unprivileged user namespaces, or install bubblewrap"
-	}
-	return append([]protocol.Check{sum}, all...)
-}
-
-func (h *Host) checkProgram(ctx context.Context, name, flag, missing, hint string) protocol.Check {
-	c := protocol.Check{Name: name, State: missing, Hint: hint}
-	path, err := proc.Program(name, []string{h.Config.Cwd})
-	if err != nil {
-		c.Detail = "not on PATH outside the workspace"
-		return c
-	}
-	ctx, cancel := context.WithTimeout(ctx, checkLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, flag)
-	cmd.Dir = string(filepath.Separator)
-	out, err := cmd.Output()
-	if err != nil {
-		c.Detail = fmt.Sprintf("%s does not work: %v", path, err)
-		return c
-	}
-	first, _, _ := strings.Cut(string(out), "\n")
-	return protocol.Check{Name: name, State: checkOK, Detail: oneLine(first) + ", " + path}
-}
-
-// checkHome looks at who may read Kerf's own files, and whether they can be
-// written.
-func (h *Host) checkHome() []protocol.Check {
-	dir := h.Config.Home
-	c := protocol.Check{Name: "home", State: checkOK, Detail: dir}
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			c.State, c.Detail, c.Hint = checkFail, oneLine(err.Error()), "set KERF_HOME to a directory that can be written"
-		}
-		return []protocol.Check{c}
-	case err != nil:
-		c.State, c.Detail, c.Hint = checkFail, oneLine(err.Error()), "set KERF_HOME to a directory that can be read"
-		return []protocol.Check{c}
-	case !info.IsDir():
-		c.State, c.Detail, c.Hint = checkFail, dir+" is not a directory", "move it away, or set KERF_HOME"
-		return []protocol.Check{c}
-	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		c.State, c.Detail, c.Hint = checkWarn, fmt.Sprintf("%s is open to others (%04o)", dir, info.Mode().Perm()), "chmod 700 "+dir
-	}
-	if f, err := os.CreateTemp(dir, ".doctor-"); err != nil {
-		c.State, c.Detail, c.Hint = checkFail, oneLine(err.Error()), "sessions cannot be kept; make it writable or set KERF_HOME"
-	} else {
-		f.Close()
-		os.Remove(f.Name())
-	}
-	all := []protocol.Check{c}
-	for _, name := range []string{"auth.json", "config.toml"} {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-			all = append(all, protocol.Check{Name: name, State: checkWarn, Detail: fmt.Sprintf("open to others (%04o)", info.Mode().Perm()), Hint: "chmod 600 " + path})
-		}
-	}
-	return all
-}
-
-func (h *Host) checkConfig() protocol.Check {
-	if len(h.Warnings) > 0 {
-		return protocol.Check{Name: "configuration", State: checkWarn, Detail: oneLine(strings.Join(h.Warnings, "; ")), Hint: "kerf config shows each value and where it comes from"}
-	}
-	return protocol.Check{Name: "configuration", State: checkOK, Detail: "no errors"}
-}
-
-// checkModel looks whether the provider could be asked; it asks nothing.
-func (h *Host) checkModel(ctx context.Context) protocol.Check {
-	set := protocol.Settings{Model: h.Config.Model}
-	if _, _, err := h.client(ctx, &set); err != nil {
-		detail, hint, _ := strings.Cut(oneLine(err.Error()), "; ")
-		return protocol.Check{Name: "model", State: checkFail, Detail: detail, Hint: hint}
-	}
-	return protocol.Check{Name: "model", State: checkOK, Detail: fmt.Sprintf("%s of %s, with a key where one is needed", orElse(h.Config.Model, "the default model"), h.Config.Providers[h.Config.ModelProvider].Name)}
-}
-
-func (h *Host) checkTerminal() protocol.Check {
-	c := protocol.Check{Name: "terminal", State: checkOK}
-	switch name := h.Getenv("TERM"); {
-	case !isTTY(os.Stdout):
-		c.Detail = "standard output is no terminal"
-	case name == "" || name == "dumb":
-		c.State, c.Detail, c.Hint = checkWarn, "TERM is "+orElse(name, "not set"), "the terminal UI needs one that moves the cursor, such as TERM=xterm-256color"
-	default:
-		size := sizeOf(os.Stdout)
-		c.Detail = fmt.Sprintf("%s, %d x %d", visible(name), size.Cols, size.Rows)
-		if size.Cols < 40 || size.Rows < 10 {
-			c.State, c.Hint = checkWarn, "make it at least 40 columns wide and 10 rows high"
-		}
-	}
-	return c
-}
-
-// The free space below which the user is told, and below which work would stop.
-const (
-	scarce = 1 << 30
-	none   = 50 << 20
-)
-
-func checkSpace(name, dir string) protocol.Check {
-	free, err := freeSpace(dir)
-	c := protocol.Check{Name: name, State: checkOK}
-	switch {
-	case err != nil:
-		c.State, c.Detail = checkWarn, oneLine(err.Error())
-	case free < none:
-		c.State, c.Hint = checkFail, "free some; kerf gc removes what undo no longer needs"
-	case free < scarce:
-		c.State, c.Hint = checkWarn, "kerf gc removes what undo no longer needs"
-	}
-	if err == nil {
-		c.Detail = fmt.Sprintf("%.1f GB free at %s", float64(free)/(1<<30), dir)
-	}
-	return c
+	return doctor.Run(ctx, doctor.Options{Home: c.Home, Cwd: c.Cwd, Getenv: h.Getenv, Warnings: h.Warnings, Model: model}), nil
 }
 
 func oneLine(s string) string { return visible(strings.Join(strings.Fields(s), " ")) }

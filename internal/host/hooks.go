@@ -6,6 +6,7 @@ import (
 	"kerf/internal/agent/executor"
 	"kerf/internal/agent/executor/usershell"
 	"kerf/internal/agent/hooks"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 )
 
@@ -48,7 +49,7 @@ func (m misconfigured) Unwrap() error { return m.error }
 func (h *Host) userShell(cwd string) usershell.Options {
 	u := usershell.Options{Login: h.Config.AllowLoginShell}
 	program, home := h.Getenv("SHELL"), h.Getenv("HOME")
-	if !h.Config.ShellSnapshot || !filepath.IsAbs(program) || !filepath.IsAbs(home) || inside(cwd, program) {
+	if !h.Config.ShellSnapshot || !filepath.IsAbs(program) || !filepath.IsAbs(home) || pathname.Inside(cwd, program) {
 		return u
 	}
 	var names []string
@@ -64,7 +65,7 @@ func (h *Host) userShell(cwd string) usershell.Options {
 	}
 	u.Program = program
 	for _, n := range names {
-		if path := filepath.Join(home, n); !inside(cwd, path) { // what a repository brings is not the user's
+		if path := filepath.Join(home, n); !pathname.Inside(cwd, path) { // what a repository brings is not the user's
 			u.Files = append(u.Files, path)
 		}
 	}

@@ -33,6 +33,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/redact"
 	"kerf/internal/work/repo"
+	"kerf/internal/work/search/fuzzy"
 )
 
 // Version is Kerf's version.
@@ -54,7 +55,7 @@ type Host struct {
 
 	mu      sync.Mutex
 	made    *providers // of the configuration; guarded by mu
-	paths   pathList
+	files   fuzzy.Finder
 	secrets redact.Secrets // in use, taken out of all that is recorded
 }
 
@@ -275,7 +276,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 	if m := h.Config.EditCorrection; m.Enabled {
 		ho.Correct = &tools.Corrector{Asker: session.Asker{Client: client, Model: orElse(m.Model, set.Model)}}
 	}
-	around.Roots, around.Skills = ws.Roots, h.sessionSkills()
+	around.Roots, around.Skills = ws.Roots, h.skills()
 	ho.View, ho.Roots, ho.Skills, ho.Instructions = &view.View{}, ws.Roots, around.Skills, around
 	exec := executor.New(ho)
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,

@@ -1,34 +1,16 @@
 package host
 
 import (
-	"cmp"
-	"io"
-	"io/fs"
-	"os"
+	"context"
 	"path/filepath"
-	"slices"
-	"strings"
-	"unicode/utf8"
+
+	"kerf/internal/agent/skills"
+	"kerf/internal/protocol"
 )
 
-// Bounds of what is read of skills and prompts.
-const (
-	maxSkills     = 200
-	maxSkillBytes = 64 << 10
-	maxSkillName  = 64
-	maxSkillWords = 1024
-)
-
-// skill is a folder with a SKILL.md: instructions for one kind of work.
-type skill struct {
-	name, description string
-	dir               string // absolute
-	body              string
-}
-
-// skills are those of the user, then those of a trusted project. The first of a
-// name counts, so a project cannot put its own in place of the user's.
-func (h *Host) skills() []skill {
+// skills are those of the user, then those of a trusted project, which so cannot put
+// its own in place of the user's.
+func (h *Host) skills() []skills.Skill {
 	dirs := []string{filepath.Join(h.Config.Home, "skills")}
 	if h.Trusted() {
 		dirs = append(dirs, filepath.Join(h.Config.Root, ".kerf", "skills"))
@@ -36,106 +18,15 @@ func (h *Host) skills() []skill {
 			dirs = append(dirs, filepath.Join(h.Config.Cwd, ".kerf", "skills"))
 		}
 	}
-	var all []skill
-	for _, dir := range dirs {
-		for _, s := range skillsIn(dir) {
-			same := func(o skill) bool { return o.name == s.name }
-			if len(all) < maxSkills && !slices.ContainsFunc(all, same) {
-				all = append(all, s)
-			}
-		}
-	}
-	return all
+	return skills.Read(dirs...)
 }
 
-// skillsIn reads the skills in the folders of dir, sorted by name.
-func skillsIn(dir string) []skill {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil
+// Prompts lists the user's own commands, the files KERF_HOME/prompts/NAME.md,
+// and the skills, each sorted by name.
+func (h *Host) Prompts(ctx context.Context, cwd string) ([]protocol.Prompt, error) {
+	list := skills.Prompts(filepath.Join(h.Config.Home, "prompts"))
+	for _, s := range h.skills() {
+		list = append(list, protocol.Prompt{Name: s.Name, Description: s.Description, Body: "$" + s.Name + " $ARGUMENTS", Skill: true})
 	}
-	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return nil
-	}
-	var all []skill
-	for _, e := range entries {
-		if len(all) == maxSkills {
-			break
-		}
-		text, ok := readText(root, filepath.Join(e.Name(), "SKILL.md"))
-		if !ok {
-			continue
-		}
-		fields, body := frontMatter(text)
-		s := skill{name: cmp.Or(fields["name"], e.Name()), description: fields["description"], dir: filepath.Join(dir, e.Name()), body: body}
-		if validSkill(s.name) {
-			s.description = clipped(s.description, maxSkillWords)
-			all = append(all, s)
-		}
-	}
-	slices.SortFunc(all, func(a, b skill) int { return strings.Compare(a.name, b.name) })
-	return all
-}
-
-// validSkill reports whether a name can be written as $name.
-func validSkill(name string) bool {
-	if name == "" || len(name) > maxSkillName {
-		return false
-	}
-	return !strings.ContainsFunc(name, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
-	})
-}
-
-// readText reads a regular file beneath root that is not too large.
-func readText(root *os.Root, name string) (string, bool) {
-	st, err := root.Stat(name)
-	if err != nil || !st.Mode().IsRegular() {
-		return "", false
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return "", false
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxSkillBytes))
-	if err != nil {
-		return "", false
-	}
-	return strings.ToValidUTF8(string(b), "\uFFFD"), true
-}
-
-// frontMatter takes the "key: value" lines between two "---" lines off a text.
-func frontMatter(text string) (fields map[string]string, body string) {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	head, ok := strings.CutPrefix(text, "---\n")
-	if !ok {
-		return nil, strings.TrimSpace(text)
-	}
-	head, body, ok = strings.Cut(head, "\n---")
-	if !ok {
-		return nil, strings.TrimSpace(text)
-	}
-	fields = map[string]string{}
-	for line := range strings.Lines(head) {
-		key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), ":")
-		if ok && !strings.HasPrefix(key, " ") {
-			fields[strings.TrimSpace(key)] = strings.Trim(strings.TrimSpace(value), `"'`)
-		}
-	}
-	return fields, strings.TrimSpace(body)
-}
-
-// clipped is s cut to at most n bytes, on one line.
-func clipped(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return list, ctx.Err()
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/google/uuid"
 
 	"kerf/internal/agent/executor"
+	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
 	"kerf/internal/engine"
@@ -63,3 +65,6 @@ func ToolSpecs() ([]byte, error) {
 	}
 	return b, nil
 }
+
+// RolloutSchema is the JSON schema of one line of a rollout.
+func RolloutSchema() (*jsonschema.Schema, error) { return history.Schema() }

@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"kerf/internal/work/proc"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox"
+	"kerf/internal/work/sandbox/interactive"
 	"kerf/internal/work/search"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/workspace"
@@ -106,7 +108,7 @@ func orElse(s, other string) string {
 func (h *Host) policy(roots []string, private string) func(protocol.SandboxMode) sandbox.Policy {
 	c := h.Config
 	profile := c.Permissions[c.DefaultPermissions]
-	rules := append(h.hiddenHome(roots), rulesOf(profile)...) // the user's own come last and win
+	rules := append(sandbox.HideHomeSecrets(h.Getenv("HOME"), roots), rulesOf(profile)...) // the user's own come last and win
 	return func(mode protocol.SandboxMode) sandbox.Policy {
 		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
 		return sandbox.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains, Limits: sandbox.DefaultLimits(),
@@ -133,4 +135,30 @@ func (h *Host) childEnv(id protocol.SessionID) func(bool) []string {
 		p.TTY = tty
 		return proc.Environment(h.Env, p)
 	}
+}
+
+// Sandboxed is a command as `kerf sandbox` runs it, in the configured sandbox mode if
+// none is given.
+func (h *Host) Sandboxed(mode string, addDirs, argv []string) (interactive.Command, error) {
+	set, err := h.settings(protocol.Settings{Sandbox: protocol.SandboxMode(mode)})
+	if err != nil {
+		return interactive.Command{}, err
+	}
+	switch set.Sandbox {
+	case protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull:
+	default:
+		return interactive.Command{}, fmt.Errorf("--sandbox %q: use read-only, workspace-write or danger-full-access", mode)
+	}
+	roots, err := h.roots(set.Cwd, addDirs)
+	if err != nil {
+		return interactive.Command{}, err
+	}
+	env := func(tty bool) []string {
+		list := h.childEnv("")(tty)
+		if term := h.Getenv("TERM"); tty && term != "" {
+			list = append(list, "TERM="+term)
+		}
+		return list
+	}
+	return interactive.Command{Argv: argv, Dir: set.Cwd, Env: env, Policy: h.policy(roots, "")(set.Sandbox), Full: set.Sandbox == protocol.SandboxFull}, nil
 }

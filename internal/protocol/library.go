@@ -38,9 +38,9 @@ type Match struct {
 	Excerpt string
 }
 
-// Desk answers what faces ask besides a session. Every method is safe for
+// WorkspaceQuery answers what front ends ask besides a session. Every method is safe for
 // several goroutines.
-type Desk interface {
+type WorkspaceQuery interface {
 	// Files finds files of the workspace by a fuzzy query, best first.
 	Files(ctx context.Context, cwd, query string, limit int) ([]string, error)
 	// Models lists what the configured provider offers, the current one first.

@@ -16,6 +16,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/policy"
+	"kerf/internal/agent/skills"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
 	"kerf/internal/agent/view"
@@ -86,7 +87,7 @@ type Options struct {
 	// does.
 	Roots []string
 	// Skills are those whose files read_file reads.
-	Skills []instructions.Skill
+	Skills []skills.Skill
 	// Only, when not nil, names the tools that may be called.
 	Only []string
 }

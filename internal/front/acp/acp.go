@@ -28,7 +28,7 @@ type Options struct {
 	Sessions protocol.Sessions
 	// Library and Desk may be nil; what needs them is then not offered.
 	Library protocol.Library
-	Desk    protocol.Desk
+	Desk    protocol.WorkspaceQuery
 	Version string
 	// Open is where sessions start from: its directories are added to each, its
 	// policy and sandbox are those that modes come back to.

@@ -28,7 +28,7 @@ type Options struct {
 	// says that it is missing.
 	Sessions protocol.Sessions
 	Library  protocol.Library
-	Desk     protocol.Desk
+	Desk     protocol.WorkspaceQuery
 	// Open says which session to open first, Prompt what to say in it.
 	Open   protocol.OpenOptions
 	Prompt []protocol.Input

@@ -32,7 +32,11 @@ func sandboxCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			code, err := h.Sandboxed(cmd.Context(), mode, dirs, args, p.Stdin, p.Stdout, p.Stderr)
+			c, err := h.Sandboxed(mode, dirs, args)
+			if err != nil {
+				return program.Misuse("%w", err)
+			}
+			code, err := c.Run(cmd.Context(), p.Stdin, p.Stdout, p.Stderr)
 			if err != nil {
 				return &program.Error{Code: code, Err: err}
 			}

@@ -38,7 +38,7 @@ func runACP(ctx context.Context, p *program.Program, addDirs []string) error {
 		Open: protocol.OpenOptions{AddDirs: addDirs, Settings: protocol.Settings{
 			Approval: protocol.ApprovalPolicy(h.Config.ApprovalPolicy), Sandbox: protocol.SandboxMode(h.Config.SandboxMode)}}}
 	o.Library = h
-	if d, ok := any(h).(protocol.Desk); ok {
+	if d, ok := any(h).(protocol.WorkspaceQuery); ok {
 		o.Desk = d
 	}
 	return acp.Serve(ctx, o, p.Stdin, p.Stdout)

@@ -255,7 +255,7 @@ func (o *tuiOptions) options(h *host.Host) (tui.Options, error) {
 		return t, program.Misuse("notify %q: use osc9, osc777, bell or off", t.Notify)
 	}
 	t.Library, _ = any(h).(protocol.Library)
-	t.Desk, _ = any(h).(protocol.Desk)
+	t.Desk, _ = any(h).(protocol.WorkspaceQuery)
 	return t, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"kerf/internal/agent/prompt"
+	"kerf/internal/agent/skills"
 	"kerf/internal/agent/turn"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
@@ -35,7 +36,7 @@ type Sources struct {
 	Network   bool
 	Roots     []string
 	Now       func() time.Time
-	Skills    []Skill
+	Skills    []skills.Skill
 
 	once  sync.Once
 	dirty atomic.Pointer[bool]

@@ -7,17 +7,10 @@ import (
 	"strings"
 
 	"kerf/internal/agent/prompt"
+	"kerf/internal/agent/skills"
 	"kerf/internal/agent/tool"
 	"kerf/internal/protocol"
 )
-
-// Skill is a folder with instructions for one kind of work. Its files are read
-// by the model, also where commands and file tools do not reach.
-type Skill struct {
-	Name, Description string
-	Dir               string
-	Body              string // of SKILL.md, without its front matter
-}
 
 // skillScheme is how the model names the files of a skill.
 const skillScheme = "skill:"
@@ -26,18 +19,18 @@ const skillScheme = "skill:"
 const skillLimit = 256 << 10
 
 // listed tells the model of the skills, once.
-func listed(skills []Skill) *prompt.SkillList {
+func listed(list []skills.Skill) *prompt.SkillList {
 	l := &prompt.SkillList{}
-	for _, s := range skills {
+	for _, s := range list {
 		l.Add(s.Name, s.Description, skillScheme+s.Name+"/SKILL.md")
 	}
 	return l
 }
 
 // mentioned are the skills that the user's words name as $name.
-func mentioned(skills []Skill, input []protocol.Input) []Skill {
-	var hits []Skill
-	for _, s := range skills {
+func mentioned(list []skills.Skill, input []protocol.Input) []skills.Skill {
+	var hits []skills.Skill
+	for _, s := range list {
 		for _, in := range input {
 			if names(in.Text, "$"+s.Name) {
 				hits = append(hits, s)
@@ -63,7 +56,7 @@ func names(text, word string) bool {
 }
 
 // ReadSkill answers a read of a skill's file; it reports false for other calls.
-func ReadSkill(skills []Skill, c tool.Call) (tool.Action, error, bool) {
+func ReadSkill(list []skills.Skill, c tool.Call) (tool.Action, error, bool) {
 	var args struct {
 		Path string `json:"file_path"`
 	}
@@ -71,7 +64,7 @@ func ReadSkill(skills []Skill, c tool.Call) (tool.Action, error, bool) {
 		return nil, nil, false
 	}
 	name, rel, _ := strings.Cut(strings.TrimPrefix(args.Path, skillScheme), "/")
-	for _, k := range skills {
+	for _, k := range list {
 		if k.Name != name {
 			continue
 		}

@@ -56,7 +56,7 @@ type Settings struct {
 	// that it is missing.
 	Sessions protocol.Sessions
 	Library  protocol.Library
-	Desk     protocol.Desk
+	Desk     protocol.WorkspaceQuery
 	// First says how the first session was opened; Forks that the first choice from a
 	// list of sessions is forked.
 	First   protocol.OpenOptions

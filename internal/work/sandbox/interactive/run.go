@@ -1,4 +1,5 @@
-package host
+// Package interactive runs one command in the sandbox for the user, on the user's own streams.
+package interactive
 
 import (
 	"context"
@@ -12,7 +13,7 @@ import (
 
 	"golang.org/x/term"
 
-	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
 	"kerf/internal/work/workspace"
@@ -21,53 +22,54 @@ import (
 // stopGrace is how long a command may take to end after the first SIGTERM.
 const stopGrace = 2 * time.Second
 
-// Sandboxed runs one command in the sandbox and returns its exit code. A sandbox
-// that cannot be set up is an error with code 125, and the command does not run.
-// With an empty mode it is the configured one.
+// Command is a command that is run in the sandbox for the user, not for a model.
+type Command struct {
+	Argv []string
+	Dir  string
+	// Env makes the environment of a command with or without a terminal.
+	Env func(tty bool) []string
+	// Policy says what the command may reach. It gets a /tmp of its own.
+	Policy sandbox.Policy
+	// Full says that nothing confines the command.
+	Full bool
+}
+
+// The exit codes of a command that did not run.
+const (
+	codeNoSandbox = 125
+	codeNotRun    = 126
+	codeNotFound  = 127
+)
+
+// Run runs the command and returns its exit code. A sandbox that cannot be set up is
+// an error with code 125, and the command does not run.
 //
 // On a terminal the command gets one of its own; otherwise it has the streams as
 // they are. Signals reach the command. On the second one, or when it does not
 // end on SIGTERM, it is killed with all that it started.
-func (h *Host) Sandboxed(ctx context.Context, mode string, addDirs, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
-	set, err := h.settings(protocol.Settings{Sandbox: protocol.SandboxMode(mode)})
-	if err != nil {
-		return 2, err
-	}
-	switch set.Sandbox {
-	case protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull:
-	default:
-		return 2, fmt.Errorf("--sandbox %q: use read-only, workspace-write or danger-full-access", mode)
-	}
-	roots, err := h.roots(h.Config.Cwd, addDirs)
-	if err != nil {
-		return 2, err
-	}
+func (c Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	private, err := workspace.PrivateTmp("sandbox")
 	if err != nil {
-		return 125, err
+		return codeNoSandbox, err
 	}
 	defer os.RemoveAll(private)
-	pol := h.policy(roots, private)(set.Sandbox)
-	pol.Cwd = h.Config.Cwd
-	pol.Log = func(line string) { fmt.Fprintln(stderr, "kerf: "+visible(line)) }
+	pol := c.Policy
+	pol.Cwd, pol.TmpDir = c.Dir, private
+	pol.Log = func(line string) { fmt.Fprintln(stderr, "kerf: "+visible.Mask(line)) }
 	tty := isTTY(stdin) && isTTY(stdout)
-	env := h.childEnv("")(tty)
-	if tty && h.Getenv("TERM") != "" {
-		env = append(env, "TERM="+h.Getenv("TERM"))
-	}
-	box, err := sandbox.Prepare(ctx, pol, tty, argv)
+	box, err := sandbox.Prepare(ctx, pol, tty, c.Argv)
 	if err != nil {
-		return 125, fmt.Errorf("the sandbox cannot be set up, so the command was not run: %w", err)
+		return codeNoSandbox, fmt.Errorf("the sandbox cannot be set up, so the command was not run: %w", err)
 	}
 	defer func() {
 		for _, f := range box.Close() {
-			fmt.Fprintf(stderr, "kerf: %s: %s\n", visible(f.Path), f.What)
+			fmt.Fprintf(stderr, "kerf: %s: %s\n", visible.Mask(f.Path), f.What)
 		}
 	}()
-	if w := sandbox.Warning(ctx, pol.LockDir, roots...); w != "" && set.Sandbox != protocol.SandboxFull {
+	if w := sandbox.Warning(ctx, pol.LockDir, pol.Roots...); w != "" && !c.Full {
 		fmt.Fprintln(stderr, "kerf: warning: "+w)
 	}
-	spec := proc.Spec{Argv: box.Argv, Dir: h.Config.Cwd, Env: env, ExtraFiles: box.Files, Confined: box.Confined, Started: box.Started}
+	spec := proc.Spec{Argv: box.Argv, Dir: c.Dir, Env: c.Env(tty), ExtraFiles: box.Files, Confined: box.Confined, Started: box.Started}
 	if tty {
 		return onTerminal(ctx, spec, stdin.(*os.File), stdout.(*os.File))
 	}
@@ -85,9 +87,9 @@ func attended(ctx context.Context, spec proc.Spec, started func(*proc.Process)) 
 	p, err := proc.Start(ctx, spec)
 	if err != nil {
 		if errors.Is(err, proc.ErrNotFound) {
-			return 127, err
+			return codeNotFound, err
 		}
-		return 126, err
+		return codeNotRun, err
 	}
 	defer p.Kill()
 	if started != nil {
@@ -121,7 +123,7 @@ func onTerminal(ctx context.Context, spec proc.Spec, in, out *os.File) (int, err
 	spec.OnOutput = func(b []byte) { _, _ = out.Write(b) }
 	old, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
-		return 125, fmt.Errorf("terminal: %w", err)
+		return codeNoSandbox, fmt.Errorf("terminal: %w", err)
 	}
 	defer func() { _ = term.Restore(int(in.Fd()), old) }()
 	return attended(ctx, spec, func(p *proc.Process) {

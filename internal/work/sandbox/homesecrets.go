@@ -1,11 +1,11 @@
-package host
+package sandbox
 
 import (
 	"os"
 	"path/filepath"
 	"slices"
 
-	"kerf/internal/work/sandbox"
+	"kerf/internal/pathname"
 )
 
 // homeSecrets are the places of a home where programs keep what opens other
@@ -20,29 +20,22 @@ var homeSecrets = [...]string{
 	"Library/Keychains", "Library/Cookies", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
 }
 
-// hiddenHome are the rules that hide those of them that are there. One that is, or
-// holds, a root is the user's own choice and stays open.
-func (h *Host) hiddenHome(roots []string) []sandbox.Rule {
-	home := h.Getenv("HOME")
+// HideHomeSecrets returns the rules that hide those of them that are in home. One that
+// is, or holds, a root is the user's own choice and stays open.
+func HideHomeSecrets(home string, roots []string) []Rule {
 	if !filepath.IsAbs(home) {
 		return nil
 	}
-	var rules []sandbox.Rule
+	var rules []Rule
 	for _, name := range homeSecrets {
 		path := filepath.Join(home, filepath.FromSlash(name))
 		if _, err := os.Lstat(path); err != nil {
 			continue
 		}
-		if real, err := filepath.EvalSymlinks(path); err != nil || slices.ContainsFunc(roots, func(root string) bool { return inside(real, root) }) {
+		if real, err := filepath.EvalSymlinks(path); err != nil || slices.ContainsFunc(roots, func(root string) bool { return pathname.Inside(real, root) }) {
 			continue
 		}
-		rules = append(rules, sandbox.Rule{Path: path, Access: sandbox.None})
+		rules = append(rules, Rule{Path: path, Access: None})
 	}
 	return rules
-}
-
-// inside reports whether path is dir or lies in it.
-func inside(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }

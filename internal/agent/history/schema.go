@@ -1,4 +1,4 @@
-package host
+package history
 
 import (
 	"encoding/json"
@@ -6,15 +6,13 @@ import (
 	"reflect"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"kerf/internal/agent/history"
 )
 
-// RolloutSchema is the JSON schema of one line of a rollout, made from the types
+// Schema is the JSON schema of one line of a rollout, made from the types
 // that are written. It admits fields and types it does not name, as readers must.
-func RolloutSchema() (*jsonschema.Schema, error) {
-	records := []history.Record{history.SessionMeta{}, history.TurnContext{}, history.UserInput{}, history.AssistantMessage{}, history.Reasoning{},
-		history.ToolCall{}, history.FileChange{}, history.TokenUsage{}, history.Approval{}, history.Compacted{}}
+func Schema() (*jsonschema.Schema, error) {
+	records := []Record{SessionMeta{}, TurnContext{}, UserInput{}, AssistantMessage{}, Reasoning{},
+		ToolCall{}, FileChange{}, TokenUsage{}, Approval{}, Compacted{}}
 	s := &jsonschema.Schema{Schema: "https://json-schema.org/draft/2020-12/schema", Title: "A line of rollout.jsonl",
 		Description: "Readers pass over types and fields they do not know."}
 	for _, r := range records {
@@ -24,12 +22,12 @@ func RolloutSchema() (*jsonschema.Schema, error) {
 		}
 		s.OneOf = append(s.OneOf, line)
 	}
-	started, err := lineSchema(history.ToolStarted{}, "event")
+	started, err := lineSchema(ToolStarted{}, "event")
 	if err != nil {
 		return nil, err
 	}
 	field(started, "event", &jsonschema.Schema{Const: jsonschema.Ptr[any]("tool_started")})
-	other, err := lineSchema(history.EventRecord{}, "event")
+	other, err := lineSchema(EventRecord{}, "event")
 	if err != nil {
 		return nil, err
 	}
