@@ -206,14 +206,7 @@ func (h *Host) Explain(_ context.Context, line string, over protocol.Settings, a
 		}
 		out.Parsed = append(out.Parsed, x)
 	}
-	mode := set.Sandbox
-	if e.Unsandboxed {
-		mode = protocol.SandboxFull
-	}
-	if set.Approval == protocol.PolicyPlan {
-		mode = protocol.SandboxReadOnly
-	}
-	out.Sandbox, err = h.view(mode, addDirs)
+	out.Sandbox, err = h.view(policy.Mode(set, e.Unsandboxed), addDirs)
 	return out, err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"kerf/internal/agent/executor/outputlog"
 	"kerf/internal/agent/history"
+	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/protocol"
 	"kerf/internal/work/proc"
@@ -33,14 +34,7 @@ const maxRefused = 5
 
 // confined is how the command is really started.
 func (h *Executor) confined(ctx context.Context, id protocol.CallID, a tool.Command, m Manner) (*cage, error) {
-	mode := m.Settings.Sandbox
-	if m.Unsandboxed {
-		mode = protocol.SandboxFull
-	}
-	if m.Settings.Approval == protocol.PolicyPlan {
-		mode = protocol.SandboxReadOnly
-	}
-	p := h.o.Sandbox(mode)
+	p := h.o.Sandbox(policy.Mode(m.Settings, m.Unsandboxed))
 	p.Cwd = a.Dir
 	c := &cage{out: h.outputs.New()}
 	// The command may outlive the call, and its questions with it.

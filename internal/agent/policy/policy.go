@@ -266,3 +266,15 @@ func orElse(s, other string) string {
 	}
 	return other
 }
+
+// Mode is the sandbox that a command really runs in: full access when its rule or
+// the user said so, but always read-only while a plan is made.
+func Mode(s protocol.Settings, unsandboxed bool) protocol.SandboxMode {
+	switch {
+	case s.Approval == protocol.PolicyPlan:
+		return protocol.SandboxReadOnly
+	case unsandboxed:
+		return protocol.SandboxFull
+	}
+	return s.Sandbox
+}

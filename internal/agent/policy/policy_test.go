@@ -71,3 +71,21 @@ func FuzzKnownSafe(f *testing.F) {
 		}
 	})
 }
+
+func TestModeOfCommands(t *testing.T) {
+	for _, tt := range []struct {
+		approval    protocol.ApprovalPolicy
+		unsandboxed bool
+		want        protocol.SandboxMode
+	}{
+		{protocol.PolicyOnRequest, false, protocol.SandboxWorkspace},
+		{protocol.PolicyOnRequest, true, protocol.SandboxFull},
+		{protocol.PolicyPlan, false, protocol.SandboxReadOnly},
+		{protocol.PolicyPlan, true, protocol.SandboxReadOnly},
+	} {
+		set := protocol.Settings{Approval: tt.approval, Sandbox: protocol.SandboxWorkspace}
+		if got := Mode(set, tt.unsandboxed); got != tt.want {
+			t.Errorf("%s, unsandboxed %t: %s, want %s", tt.approval, tt.unsandboxed, got, tt.want)
+		}
+	}
+}
