@@ -51,6 +51,8 @@ func TestRulesCanFail(t *testing.T) {
 		{"internal/agent/session/a.go", "kerf/internal/front/exec", "agent does not point there"},
 		{"internal/front/tui/a.go", "kerf/internal/agent/session", "front does not point there"},
 		{"internal/front/tui/a.go", "kerf/internal/text/delta", "front does not point there"},
+		{"internal/front/tui/status/a.go", "os", "front/tui/status is pure"},
+		{"internal/front/tui/panels/a.go", "kerf/internal/front/tui/commands", "front/tui/panels is pure, front/tui/commands is not"},
 		{"internal/host/a.go", "kerf/internal/front/exec", "host does not point there"},
 		{"cmd/kerf/a.go", "kerf/internal/agent/session", "cmd/kerf does not point there"},
 		{"cmd/kerf/a.go", "kerf/internal/testkit/modelserver", "the test kit is for tests"},

@@ -4,7 +4,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/conversation"
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -45,7 +45,7 @@ func (m *Model) nextAgent() {
 	}
 	switch {
 	case len(list) == 0:
-		m.notice(ink.Dim, "there are no sub-agents in this session")
+		m.notice(style.Dim, "there are no sub-agents in this session")
 	case at+1 < len(list):
 		m.look(list[at+1].ID)
 	default:

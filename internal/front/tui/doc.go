@@ -1,7 +1,7 @@
-// Package tui is the terminal face: a conversation in the terminal's own
+// Package tui is the terminal front end: a conversation in the terminal's own
 // scrollback, with what is under way below it.
 //
-// Everything that others wrote passes through package ink, which cannot express
+// Everything that others wrote passes through package style, which cannot express
 // an escape sequence; [screen.Screen] is the only writer to the terminal beside
 // the user's own /copy and the notifications.
 //

@@ -7,8 +7,8 @@ import (
 
 	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/conversation"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -112,7 +112,7 @@ func (m *Model) sessionEvent(msg protocol.Msg) {
 func (m *Model) warnOnce(c *conversation.Conversation, key, text string) {
 	if !m.warned[key] {
 		m.warned[key] = true
-		c.Note(ink.Warn, "! ", text)
+		c.Note(style.Warn, "! ", text)
 	}
 }
 

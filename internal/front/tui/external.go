@@ -10,8 +10,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/input"
+	"kerf/internal/front/tui/style"
 )
 
 // files has the input find files in the workspace; nil when nobody can.
@@ -43,12 +43,12 @@ func (o Options) editor() []string {
 func (m *Model) edit(name, text string, then func(text string) tea.Cmd) tea.Cmd {
 	dir, err := os.MkdirTemp("", "kerf-edit-")
 	if err != nil {
-		m.notice(ink.Bad, "edit: "+err.Error())
+		m.notice(style.Bad, "edit: "+err.Error())
 		return nil
 	}
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		m.notice(ink.Bad, "edit: "+err.Error())
+		m.notice(style.Bad, "edit: "+err.Error())
 		return nil
 	}
 	editor := m.o.editor()
@@ -56,11 +56,11 @@ func (m *Model) edit(name, text string, then func(text string) tea.Cmd) tea.Cmd 
 	return m.run(exec.Command(args[0], args[1:]...), func(err error) tea.Msg {
 		defer os.RemoveAll(dir)
 		if err != nil {
-			return noticeMsg{ink.Bad, strings.Join(editor, " ") + ": " + err.Error() + "; set VISUAL or EDITOR to your editor"}
+			return noticeMsg{style.Bad, strings.Join(editor, " ") + ": " + err.Error() + "; set VISUAL or EDITOR to your editor"}
 		}
 		b, err := os.ReadFile(path)
 		if err != nil {
-			return noticeMsg{ink.Bad, "edit: " + err.Error()}
+			return noticeMsg{style.Bad, "edit: " + err.Error()}
 		}
 		return runMsg{func() tea.Cmd { return then(string(b)) }}
 	})
@@ -79,11 +79,11 @@ func (m *Model) pasteImage() tea.Cmd {
 	return do(func(ctx context.Context) tea.Msg {
 		b, err := input.ClipboardImage(ctx)
 		if err != nil {
-			return noticeMsg{ink.Warn, err.Error()}
+			return noticeMsg{style.Warn, err.Error()}
 		}
 		return runMsg{func() tea.Cmd {
 			if !m.input.AttachImage(b, "clipboard") {
-				m.notice(ink.Warn, "the clipboard holds no image")
+				m.notice(style.Warn, "the clipboard holds no image")
 			}
 			return nil
 		}}
@@ -95,8 +95,8 @@ func (m *Model) notify(title, text string) {
 	if m.focused || m.o.Notify == "off" {
 		return
 	}
-	title = ink.L(ink.Plain, ink.OneLine(title)).Cut(60).Text()
-	text = ink.L(ink.Plain, strings.ReplaceAll(ink.OneLine(text), ";", ",")).Cut(120).Text()
+	title = style.L(style.Plain, style.OneLine(title)).Cut(60).Text()
+	text = style.L(style.Plain, strings.ReplaceAll(style.OneLine(text), ";", ",")).Cut(120).Text()
 	switch m.o.Notify {
 	case "bell":
 		m.write("\a")
@@ -129,7 +129,7 @@ func branchOf(dir string) string {
 		if b, err := readSmall(filepath.Join(git, "HEAD")); err == nil {
 			head := strings.TrimSpace(string(b))
 			if name, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok {
-				return ink.OneLine(name)
+				return style.OneLine(name)
 			}
 			return head[:min(8, len(head))]
 		}

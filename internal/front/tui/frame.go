@@ -6,10 +6,10 @@ import (
 
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/screen"
 	"kerf/internal/front/tui/status"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -68,8 +68,8 @@ func (m *Model) top() panels.Panel {
 // bottom draws what stays at the foot: state, queue, panel or composer, status.
 func (m *Model) bottom(w, h int) panels.View {
 	tall := h >= 8
-	rule := ink.L(ink.Border, strings.Repeat("─", w))
-	var rows []ink.Line
+	rule := style.L(style.Border, strings.Repeat("─", w))
+	var rows []style.Line
 	if m.shown.Running {
 		if tall {
 			rows = append(rows, nil)
@@ -133,30 +133,30 @@ func (m *Model) hint() string {
 }
 
 // working is the line of a running turn.
-func (m *Model) working() ink.Line {
+func (m *Model) working() style.Line {
 	mark := "• "
 	if !m.o.ReducedMotion {
 		mark = []string{"◐ ", "◓ ", "◑ ", "◒ "}[m.spin%4]
 	}
-	l := ink.Line{ink.S(ink.Accent, mark), ink.Styled(ink.Strong(ink.Plain), "Working"),
-		ink.S(ink.Dim, " ("+humanize.Duration(m.now().Sub(m.shown.Since))+" • esc to interrupt)")}
+	l := style.Line{style.S(style.Accent, mark), style.Styled(style.Strong(style.Plain), "Working"),
+		style.S(style.Dim, " ("+humanize.Duration(m.now().Sub(m.shown.Since))+" • esc to interrupt)")}
 	if m.shown.Retry != "" {
-		l = append(l, ink.S(ink.Warn, "  "+m.shown.Retry))
+		l = append(l, style.S(style.Warn, "  "+m.shown.Retry))
 	}
 	if n := len(m.session.Processes); n > 0 {
-		l = append(l, ink.S(ink.Dim, fmt.Sprintf("  %s (/ps)", humanize.Count(n, "process"))))
+		l = append(l, style.S(style.Dim, fmt.Sprintf("  %s (/ps)", humanize.Count(n, "process"))))
 	}
 	return l
 }
 
 // queueRows lists input that waits.
-func queueRows(queued [][]protocol.Input, w int) []ink.Line {
-	var rows []ink.Line
+func queueRows(queued [][]protocol.Input, w int) []style.Line {
+	var rows []style.Line
 	for i, in := range queued {
 		if i == 3 {
-			return append(rows, ink.L(ink.Dim, fmt.Sprintf("  ↳ and %d more", len(queued)-3)))
+			return append(rows, style.L(style.Dim, fmt.Sprintf("  ↳ and %d more", len(queued)-3)))
 		}
-		rows = append(rows, ink.Line{ink.S(ink.Dim, "  ↳ next: "), ink.S(ink.Plain, ink.OneLine(conversation.InputText(in)))}.Cut(w))
+		rows = append(rows, style.Line{style.S(style.Dim, "  ↳ next: "), style.S(style.Plain, style.OneLine(conversation.InputText(in)))}.Cut(w))
 	}
 	return rows
 }

@@ -8,8 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/commands"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -268,7 +268,7 @@ func (m *Model) clear() tea.Cmd {
 // paste takes pasted text: to the panel if it wants text, else into the message.
 func (m *Model) paste(text string) tea.Cmd {
 	if len(text) > maxPaste {
-		m.notice(ink.Warn, fmt.Sprintf("only the first %d bytes of the paste were taken", maxPaste))
+		m.notice(style.Warn, fmt.Sprintf("only the first %d bytes of the paste were taken", maxPaste))
 		text = text[:maxPaste]
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\uFFFD")

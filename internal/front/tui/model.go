@@ -13,11 +13,11 @@ import (
 	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/commands"
 	"kerf/internal/front/tui/conversation"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/input"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/screen"
 	"kerf/internal/front/tui/status"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/front/tui/terminal"
 	"kerf/internal/protocol"
 )
@@ -44,7 +44,7 @@ type Model struct {
 	width, height int
 	theme         string
 	dark          bool
-	pal           *ink.Palette
+	pal           *style.Palette
 	focused       bool
 	painted       time.Time
 	ticking       bool // a frame is due
@@ -110,7 +110,7 @@ type (
 	frameMsg  struct{}
 	clockMsg  struct{ gen int }
 	noticeMsg struct {
-		role ink.Role
+		role style.Role
 		text string
 	}
 	runMsg     struct{ fn func() tea.Cmd }
@@ -141,7 +141,7 @@ func (m *Model) ui() commands.UI {
 	o := m.o
 	return commands.UI{
 		Settings: commands.Settings{Sessions: o.Sessions, Library: o.Library, Desk: o.Desk, First: o.Open, Forks: o.PickFork, Cwd: o.Cwd,
-			Version: o.Version, Keymap: o.Keymap, Themes: append(ink.Themes(), slices.Sorted(maps.Keys(o.Themes))...), Hooks: o.Hooks, Apply: o.Apply},
+			Version: o.Version, Keymap: o.Keymap, Themes: append(style.Themes(), slices.Sorted(maps.Keys(o.Themes))...), Hooks: o.Hooks, Apply: o.Apply},
 		Session:      &m.session,
 		Input:        m.input,
 		Shown:        func() *conversation.Conversation { return m.shown },
@@ -180,7 +180,7 @@ func (m *Model) setTheme(name string) {
 		m.pal = t.Palette(m.o.Depth)
 		return
 	}
-	m.pal = ink.New(name, m.o.Depth)
+	m.pal = style.New(name, m.o.Depth)
 }
 
 // Init asks for trust where that is open, then opens the session, or the list to
@@ -301,7 +301,7 @@ func beside(fn func(context.Context) func() tea.Cmd) tea.Cmd {
 // submit hands an Op to the session, after those before it.
 func (m *Model) submit(op protocol.Op) tea.Cmd {
 	if m.sess == nil {
-		m.notice(ink.Warn, "no session is open yet")
+		m.notice(style.Warn, "no session is open yet")
 		return nil
 	}
 	m.serial++
@@ -323,13 +323,13 @@ func (m *Model) send() tea.Cmd {
 func (m *Model) sent(msg sentMsg) tea.Cmd {
 	m.sending = false
 	if msg.err != nil {
-		m.notice(ink.Bad, msg.err.Error())
+		m.notice(style.Bad, msg.err.Error())
 	}
 	return m.send()
 }
 
 // notice tells the user something in the conversation.
-func (m *Model) notice(role ink.Role, text string) { m.shown.Note(role, "! ", text) }
+func (m *Model) notice(role style.Role, text string) { m.shown.Note(role, "! ", text) }
 
 // clock moves the elapsed time of a running turn.
 func (m *Model) clock(msg clockMsg) tea.Cmd {

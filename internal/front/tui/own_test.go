@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"kerf/internal/front/tui/approval"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/keymap"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -56,12 +56,12 @@ func TestViMode(t *testing.T) {
 }
 
 func TestThemeOfTheUsersOwn(t *testing.T) {
-	mine, err := ink.ParseTheme("light", map[string]string{"accent": "bold #ff8800 on #222222", "dim": "faint"})
+	mine, err := style.ParseTheme("light", map[string]string{"accent": "bold #ff8800 on #222222", "dim": "faint"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := story(t, 80, 24, func(o *Options) {
-		o.Theme, o.Themes, o.Depth = "mine", map[string]ink.Theme{"mine": mine}, ink.TrueColor
+		o.Theme, o.Themes, o.Depth = "mine", map[string]style.Theme{"mine": mine}, style.TrueColor
 	})
 	b.keep = true
 	b.types("/theme").keys("enter").says("mine ✓", "contrast")
@@ -75,7 +75,7 @@ func TestThemeOfTheUsersOwn(t *testing.T) {
 		{"", "dim", "#fff", `dim: "#fff": use #rrggbb`},
 		{"", "dim", "on #ffffff", `dim: "on #ffffff": a background needs a colour before it`},
 	} {
-		if _, err := ink.ParseTheme(x.base, map[string]string{x.role: x.look}); err == nil || !strings.HasPrefix(err.Error(), x.want) {
+		if _, err := style.ParseTheme(x.base, map[string]string{x.role: x.look}); err == nil || !strings.HasPrefix(err.Error(), x.want) {
 			t.Errorf("%v: %v", x, err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/front/tui/terminal"
 	"kerf/internal/protocol"
 )
@@ -153,9 +153,9 @@ func endings(events []protocol.Event) int {
 	return n
 }
 
-func (u *plainUI) print(rows []ink.Line) {
+func (u *plainUI) print(rows []style.Line) {
 	for _, l := range rows {
-		fmt.Fprintln(u.out, strings.TrimRight(ink.Prose(l.Text()), " "))
+		fmt.Fprintln(u.out, strings.TrimRight(style.Prose(l.Text()), " "))
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/conversation"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/status"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -43,11 +43,11 @@ func (m *Model) open(o protocol.OpenOptions, first bool) tea.Cmd {
 // swap opens another session; the one there is closed once that worked.
 func (m *Model) swap(o protocol.OpenOptions) tea.Cmd {
 	if m.shown.Running {
-		m.notice(ink.Warn, "a turn is running; esc interrupts it first")
+		m.notice(style.Warn, "a turn is running; esc interrupts it first")
 		return nil
 	}
 	if o.Resume != "" && protocol.SessionID(o.Resume) == m.session.ID {
-		m.notice(ink.Dim, "this session is open already")
+		m.notice(style.Dim, "this session is open already")
 		return nil
 	}
 	return m.open(o, false)
@@ -60,7 +60,7 @@ func (m *Model) opened(msg openedMsg) tea.Cmd {
 			m.err, m.exit.code = msg.err, 1
 			return tea.Quit
 		}
-		m.notice(ink.Bad, msg.err.Error())
+		m.notice(style.Bad, msg.err.Error())
 		return nil
 	}
 	cmds := []tea.Cmd{closeSession(m.sess)}
@@ -92,7 +92,7 @@ func closeSession(s protocol.Session) tea.Cmd {
 		err := s.Close()
 		<-drain
 		if err != nil {
-			return noticeMsg{ink.Warn, err.Error()}
+			return noticeMsg{style.Warn, err.Error()}
 		}
 		return nil
 	})
@@ -125,7 +125,7 @@ func (m *Model) learn() tea.Cmd {
 			}
 			m.input.Prompts = list
 			if err != nil {
-				m.notice(ink.Warn, err.Error())
+				m.notice(style.Warn, err.Error())
 			}
 			return nil
 		}}
@@ -151,7 +151,7 @@ func (m *Model) lastFrame() {
 	m.look("")
 	m.shown.CloseLive(protocol.Failed)
 	if len(m.shown.Turns) > 0 && !m.o.Open.Ephemeral {
-		m.shown.Write(ink.L(ink.Dim, "kerf resume "+string(m.session.ID)+" goes on with this session"))
+		m.shown.Write(style.L(style.Dim, "kerf resume "+string(m.session.ID)+" goes on with this session"))
 	}
 	m.exit.closing = true
 	if m.scr == nil {

@@ -13,7 +13,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -281,7 +281,7 @@ func TestChangesPanelUndoes(t *testing.T) {
 	b.keys("esc")
 	open().keys("h").says("neither tool nor command").submitted()
 	open().keys("down", "down", "h").says("Choose what to take back", "[ ] mathx/mathx.go").keys("enter").submitted()
-	b.keys("down", "space").golden("unpick_80").keys("enter")
+	b.keys("down", "space").golden("choose_edits_80").keys("enter")
 	b.submitted(protocol.Undo{Turn: "t1", Call: "c1", Hunks: map[string][]int{"/work/project/mathx/mathx.go": {1}}})
 	b.event("", protocol.Undone{Report: protocol.UndoReport{What: "the last turn", Files: []protocol.UndoFile{{Path: "/work/project/a.go", Outcome: "merged"}}}})
 	b.says("Undid the last turn", "a.go  merged")
@@ -327,14 +327,14 @@ func TestLongSessionOpensAtItsEnd(t *testing.T) {
 }
 
 func TestThemesAndColours(t *testing.T) {
-	for _, depth := range []ink.Depth{ink.NoColor, ink.Color16, ink.Color256, ink.TrueColor} {
+	for _, depth := range []style.Depth{style.NoColor, style.Color16, style.Color256, style.TrueColor} {
 		b := story(t, 80, 24, func(o *Options) { o.Depth = depth; o.Theme = "light" }).aTurn()
 		b.styled(fmt.Sprintf("colours_%d", depth))
 	}
 	b := story(t, 80, 24)
 	b.types("/theme nope").keys("enter").says("there is no theme nope")
 	b.types("/theme mono").keys("enter")
-	if b.m.pal.Depth() != ink.NoColor {
+	if b.m.pal.Depth() != style.NoColor {
 		t.Error("mono has colours")
 	}
 	b.types("/theme").keys("enter", "up", "up", "esc")
@@ -388,7 +388,7 @@ func TestSubAgentsAsk(t *testing.T) {
 	b.types("/agents").keys("enter", "t").says("Agent scout", "I found it in parser.go")
 }
 
-// TestLookingAtAnAgent turns to a sub-agent, talks to it, and back: each lane has
+// TestLookingAtAnAgent turns to a sub-agent, talks to it, and back: each conversation has
 // its own rows, turn and composer, and nothing of either is lost or told twice.
 func TestLookingAtAnAgent(t *testing.T) {
 	const scout = "11111111-2222"

@@ -14,10 +14,10 @@ import (
 
 	"kerf/internal/front/tui/commands"
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/input"
 	"kerf/internal/front/tui/keymap"
 	"kerf/internal/front/tui/screen"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/front/tui/terminal"
 	"kerf/internal/protocol"
 )
@@ -41,10 +41,10 @@ type Options struct {
 	// In and Out are the terminal.
 	In  io.Reader
 	Out io.Writer
-	// Theme is one of ink.Themes; Depth and Dark are what is known of the
+	// Theme is one of style.Themes; Depth and Dark are what is known of the
 	// terminal before it was asked.
 	Theme string
-	Depth ink.Depth
+	Depth style.Depth
 	Dark  bool
 	// Plain prints lines and reads lines, for screen readers and dumb terminals.
 	Plain         bool
@@ -55,7 +55,7 @@ type Options struct {
 	// Keymap are the keys that the user set; nil for none.
 	Keymap *keymap.Map
 	// Themes are themes of the user's own, by name.
-	Themes map[string]ink.Theme
+	Themes map[string]style.Theme
 	// Notify is "osc9", "osc777", "bell" or "off".
 	Notify string
 	// History keeps what was said across sessions; nil keeps nothing.
@@ -221,7 +221,7 @@ func crashText(r any) string {
 			break
 		}
 	}
-	return ink.Prose(ink.OneLine(fmt.Sprint(r))) + where
+	return style.Prose(style.OneLine(fmt.Sprint(r))) + where
 }
 
 // reflows reports whether the terminal wraps its rows anew when it is resized.
@@ -233,19 +233,19 @@ func reflows(env func(string) string) bool {
 }
 
 // Depth tells how many colours a terminal has, from its environment.
-func Depth(env func(string) string) ink.Depth {
+func Depth(env func(string) string) style.Depth {
 	name := env("TERM")
 	switch color := env("COLORTERM"); {
 	case env("NO_COLOR") != "" || name == "dumb":
-		return ink.NoColor
+		return style.NoColor
 	case color == "truecolor" || color == "24bit" || env("WT_SESSION") != "" || strings.HasSuffix(name, "-direct"):
-		return ink.TrueColor
+		return style.TrueColor
 	case strings.Contains(name, "256color"), strings.Contains(name, "kitty"), strings.Contains(name, "ghostty"):
-		return ink.Color256
+		return style.Color256
 	case name == "":
-		return ink.NoColor
+		return style.NoColor
 	}
-	return ink.Color16
+	return style.Color16
 }
 
 // Dark tells whether a terminal has a dark background, from its environment; most

@@ -17,8 +17,8 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/cmd/kerf/internal/records"
 	"kerf/internal/front/tui"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/keymap"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/host"
 	"kerf/internal/work/apply"
 )
@@ -43,7 +43,7 @@ func (o *tuiOptions) ownLook(h *host.Host, t *tui.Options) error {
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
 		h.Warnings = append(h.Warnings, broken[name].Error())
 	}
-	names := append(ink.Themes(), slices.Sorted(maps.Keys(t.Themes))...)
+	names := append(style.Themes(), slices.Sorted(maps.Keys(t.Themes))...)
 	if !slices.Contains(names, t.Theme) {
 		return program.Misuse("theme %q: use %s; themes of your own are files NAME.toml in %s", t.Theme, strings.Join(names, ", "), dir)
 	}
@@ -90,15 +90,15 @@ const (
 )
 
 // ownThemes reads the files *.toml of a directory, and tells which are broken.
-func ownThemes(dir string) (map[string]ink.Theme, map[string]error, error) {
+func ownThemes(dir string) (map[string]style.Theme, map[string]error, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.toml"))
 	if err != nil {
 		return nil, nil, err
 	}
-	themes, broken := map[string]ink.Theme{}, map[string]error{}
+	themes, broken := map[string]style.Theme{}, map[string]error{}
 	for _, file := range files[:min(len(files), maxThemes)] {
 		name := strings.TrimSuffix(filepath.Base(file), ".toml")
-		if slices.Contains(ink.Themes(), name) {
+		if slices.Contains(style.Themes(), name) {
 			broken[name+".toml"] = fmt.Errorf("%s: %s is a built-in theme; give the file another name", file, name)
 			continue
 		}
@@ -112,17 +112,17 @@ func ownThemes(dir string) (map[string]ink.Theme, map[string]error, error) {
 	return themes, broken, nil
 }
 
-func readTheme(file string) (ink.Theme, error) {
+func readTheme(file string) (style.Theme, error) {
 	st, err := os.Stat(file)
 	if err != nil {
-		return ink.Theme{}, errors.Unwrap(err)
+		return style.Theme{}, errors.Unwrap(err)
 	}
 	if !st.Mode().IsRegular() || st.Size() > maxThemeSize {
-		return ink.Theme{}, fmt.Errorf("a theme is a file of at most %d bytes", maxThemeSize)
+		return style.Theme{}, fmt.Errorf("a theme is a file of at most %d bytes", maxThemeSize)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return ink.Theme{}, errors.Unwrap(err)
+		return style.Theme{}, errors.Unwrap(err)
 	}
 	var x struct {
 		Base   string            `toml:"base"`
@@ -133,16 +133,16 @@ func readTheme(file string) (ink.Theme, error) {
 		var strict *toml.StrictMissingError
 		if errors.As(err, &strict) && len(strict.Errors) > 0 {
 			row, _ := strict.Errors[0].Position()
-			return ink.Theme{}, fmt.Errorf("line %d: there is no key %s; use base and [colors]", row, strings.Join(strict.Errors[0].Key(), "."))
+			return style.Theme{}, fmt.Errorf("line %d: there is no key %s; use base and [colors]", row, strings.Join(strict.Errors[0].Key(), "."))
 		}
 		var bad *toml.DecodeError
 		if errors.As(err, &bad) {
 			row, _ := bad.Position()
-			return ink.Theme{}, fmt.Errorf("line %d: %s", row, strings.TrimPrefix(bad.Error(), "toml: "))
+			return style.Theme{}, fmt.Errorf("line %d: %s", row, strings.TrimPrefix(bad.Error(), "toml: "))
 		}
-		return ink.Theme{}, err
+		return style.Theme{}, err
 	}
-	return ink.ParseTheme(x.Base, x.Colors)
+	return style.ParseTheme(x.Base, x.Colors)
 }
 
 // hooksOf lists the hooks that hold in the host's directory.

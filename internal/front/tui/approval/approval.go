@@ -12,8 +12,8 @@ import (
 
 	"kerf/internal/front/tui/diffview"
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -25,7 +25,7 @@ type Actions struct {
 	Open func(panels.Panel)
 	// Edit has the user edit a text in the editor and hands it to then.
 	Edit   func(name, text string, then func(string) tea.Cmd) tea.Cmd
-	Notice func(role ink.Role, text string)
+	Notice func(role style.Role, text string)
 	// Path shortens a path.
 	Path func(string) string
 	Now  func() time.Time
@@ -42,7 +42,7 @@ type Question struct {
 
 	shown time.Time // when it came up, zero before
 	calm  bool      // it was up long enough
-	rows  []ink.Line
+	rows  []style.Line
 	width int
 	top   int
 	room  int
@@ -169,16 +169,16 @@ func (q *Question) reply(a protocol.Answer) tea.Cmd {
 func (q *Question) Abort() tea.Cmd { return q.reply(protocol.Answer{Decision: protocol.Abort}) }
 
 // Outcome is the line that tells how the question was answered.
-func (q *Question) Outcome(a protocol.Answer) ink.Line {
+func (q *Question) Outcome(a protocol.Answer) style.Line {
 	word := map[protocol.Decision]string{protocol.Once: "Allowed", protocol.ForSession: "Allowed for this session", protocol.Always: "Allowed always",
 		protocol.Deny: "Denied", protocol.Abort: "Stopped"}[a.Decision]
-	role := ink.Good
+	role := style.Good
 	if !a.Decision.Allows() {
-		role = ink.Warn
+		role = style.Warn
 	}
-	l := ink.Line{ink.S(role, "• "), ink.Styled(ink.Strong(ink.Plain), word), ink.S(ink.Plain, "  "), ink.S(ink.Dim, subject(q.Approval))}
+	l := style.Line{style.S(role, "• "), style.Styled(style.Strong(style.Plain), word), style.S(style.Plain, "  "), style.S(style.Dim, subject(q.Approval))}
 	if a.Words != "" {
-		l = append(l, ink.S(ink.Dim, "  “"+ink.OneLine(a.Words)+"”"))
+		l = append(l, style.S(style.Dim, "  “"+style.OneLine(a.Words)+"”"))
 	}
 	return l
 }
@@ -187,7 +187,7 @@ func (q *Question) Outcome(a protocol.Answer) ink.Line {
 func subject(a protocol.Approval) string {
 	switch {
 	case a.Command != nil:
-		return ink.OneLine(a.Command.Command)
+		return style.OneLine(a.Command.Command)
 	case a.Change != nil:
 		var names []string
 		for _, c := range a.Change.Changes {
@@ -199,7 +199,7 @@ func subject(a protocol.Approval) string {
 	case a.Network != nil:
 		return fmt.Sprintf("%s:%d", a.Network.Host, a.Network.Port)
 	case a.Question != nil:
-		return ink.OneLine(a.Question.Message)
+		return style.OneLine(a.Question.Message)
 	}
 	return ""
 }
@@ -278,63 +278,63 @@ func (q *Question) questionOptions() []option {
 }
 
 // body draws what is asked, whole, with everything in it visible.
-func (q *Question) body(width int) []ink.Line {
-	var rows []ink.Line
-	add := func(role ink.Role, text string) {
+func (q *Question) body(width int) []style.Line {
+	var rows []style.Line
+	add := func(role style.Role, text string) {
 		for line := range strings.SplitSeq(text, "\n") {
-			rows = append(rows, ink.Wrap(ink.Line{{Text: ink.Exact(line), Style: ink.As(role)}}, width)...)
+			rows = append(rows, style.Wrap(style.Line{{Text: style.Exact(line), Style: style.As(role)}}, width)...)
 		}
 	}
 	if q.from != "" {
-		add(ink.Accent, "asked by agent "+q.from)
+		add(style.Accent, "asked by agent "+q.from)
 	}
 	if q.Approval.Reason != "" {
-		add(ink.Dim, q.Approval.Reason)
+		add(style.Dim, q.Approval.Reason)
 	}
 	switch {
 	case q.Approval.Command != nil:
-		add(ink.Dim, "in "+q.Approval.Command.Cwd)
+		add(style.Dim, "in "+q.Approval.Command.Cwd)
 		if q.Approval.Command.Unsandboxed {
-			add(ink.Bad, "without the sandbox: it can reach everything that you can")
+			add(style.Bad, "without the sandbox: it can reach everything that you can")
 		}
 		rows = append(rows, nil)
-		add(ink.Code, q.Approval.Command.Command)
+		add(style.Code, q.Approval.Command.Command)
 	case q.Approval.Change != nil:
 		rows = append(rows, q.changeBody(width)...)
 	case q.Approval.Tool != nil:
-		add(ink.Plain, q.Approval.Tool.Server+"."+q.Approval.Tool.Tool)
-		add(ink.Code, indented(q.Approval.Tool.Args))
+		add(style.Plain, q.Approval.Tool.Server+"."+q.Approval.Tool.Tool)
+		add(style.Code, indented(q.Approval.Tool.Args))
 		if q.Approval.Tool.Changed != "" {
-			add(ink.Bad, "this tool is not what it was when it was allowed:")
-			add(ink.Warn, q.Approval.Tool.Changed)
+			add(style.Bad, "this tool is not what it was when it was allowed:")
+			add(style.Warn, q.Approval.Tool.Changed)
 		}
 	case q.Approval.Network != nil:
-		add(ink.Plain, fmt.Sprintf("%s, port %d", q.Approval.Network.Host, q.Approval.Network.Port))
-		add(ink.Code, q.Approval.Network.Command)
+		add(style.Plain, fmt.Sprintf("%s, port %d", q.Approval.Network.Host, q.Approval.Network.Port))
+		add(style.Code, q.Approval.Network.Command)
 	case q.Approval.Question != nil:
 		asked := q.Approval.Question
 		if asked.Server != "" {
-			add(ink.Dim, "asked by MCP server "+asked.Server)
+			add(style.Dim, "asked by MCP server "+asked.Server)
 		}
 		if asked.Header != "" {
-			add(ink.Heading, asked.Header)
+			add(style.Heading, asked.Header)
 		}
-		add(ink.Plain, asked.Message)
+		add(style.Plain, asked.Message)
 		if asked.URL != "" {
-			add(ink.Link, asked.URL)
+			add(style.Link, asked.URL)
 		}
 	}
 	return rows
 }
 
 // changeBody draws the proposed diff; its text is made exact before it is drawn.
-func (q *Question) changeBody(width int) []ink.Line {
-	var rows []ink.Line
+func (q *Question) changeBody(width int) []style.Line {
+	var rows []style.Line
 	change := q.Approval.Change
 	for _, c := range change.Changes {
 		if c.Steers {
-			text := ink.Exact(q.do.Path(c.Path)) + ": agents, editors or build machines obey this file"
-			rows = append(rows, ink.Wrap(ink.Line{{Text: text, Style: ink.As(ink.Bad)}}, width)...)
+			text := style.Exact(q.do.Path(c.Path)) + ": agents, editors or build machines obey this file"
+			rows = append(rows, style.Wrap(style.Line{{Text: text, Style: style.As(style.Bad)}}, width)...)
 		}
 	}
 	files := diffview.Parse(change.Diff)
@@ -342,7 +342,7 @@ func (q *Question) changeBody(width int) []ink.Line {
 		return append(rows, diffview.Exact(files, width)...)
 	}
 	for _, c := range change.Changes {
-		rows = append(rows, ink.Wrap(ink.Line{ink.S(ink.Warn, string(c.Kind)+" "), {Text: ink.Exact(c.Path)}}, width)...)
+		rows = append(rows, style.Wrap(style.Line{style.S(style.Warn, string(c.Kind)+" "), {Text: style.Exact(c.Path)}}, width)...)
 	}
 	return rows
 }
@@ -370,9 +370,9 @@ func (q *Question) View(width, height int) panels.View {
 		q.rows, q.width, q.seen = q.body(width), width, false
 	}
 	options := q.optionRows(width)
-	title := ink.Line{ink.Styled(ink.Strong(ink.Warn), "? "), ink.Styled(ink.Strong(ink.Plain), Headline(q.Approval))}
+	title := style.Line{style.Styled(style.Strong(style.Warn), "? "), style.Styled(style.Strong(style.Plain), Headline(q.Approval))}
 	if n := q.do.Waiting(); n > 1 {
-		title = append(title, ink.S(ink.Dim, fmt.Sprintf("  1 of %d", n)))
+		title = append(title, style.S(style.Dim, fmt.Sprintf("  1 of %d", n)))
 	}
 	whole := q.rows
 	if len(options)+5 > height { // the answers scroll with what is asked, rules and all
@@ -385,54 +385,54 @@ func (q *Question) View(width, height int) panels.View {
 	if end == len(whole) && !q.small {
 		q.seen = true
 	}
-	rows := append([]ink.Line{title.Cut(width)}, whole[q.top:end]...)
+	rows := append([]style.Line{title.Cut(width)}, whole[q.top:end]...)
 	switch {
 	case q.small:
-		rows = append(rows, ink.L(ink.Bad, "screen too small").Cut(width))
+		rows = append(rows, style.L(style.Bad, "screen too small").Cut(width))
 	case end < len(whole):
-		rows = append(rows, ink.L(ink.Warn, fmt.Sprintf("%d more rows: pgdown reads on, then you can allow it", len(whole)-end)).Cut(width))
+		rows = append(rows, style.L(style.Warn, fmt.Sprintf("%d more rows: pgdown reads on, then you can allow it", len(whole)-end)).Cut(width))
 	case q.top > 0:
-		rows = append(rows, ink.L(ink.Dim, "end; pgup goes back").Cut(width))
+		rows = append(rows, style.L(style.Dim, "end; pgup goes back").Cut(width))
 	}
 	return panels.View{Rows: append(rows, options...), Y: -1}
 }
 
-func (q *Question) optionRows(width int) []ink.Line {
-	var rows []ink.Line
+func (q *Question) optionRows(width int) []style.Line {
+	var rows []style.Line
 	for i, o := range q.options() {
-		role, mark := ink.Plain, "  "
+		role, mark := style.Plain, "  "
 		if i == q.at {
-			role, mark = ink.Accent, "▸ "
+			role, mark = style.Accent, "▸ "
 		}
-		head := ink.Line{ink.S(role, mark), ink.Styled(ink.Strong(role), fmt.Sprintf("%-4s", o.key))}
-		body := ink.Wrap(ink.Line{{Text: ink.Exact(o.label), Style: ink.As(role)}}, width-6)
+		head := style.Line{style.S(role, mark), style.Styled(style.Strong(role), fmt.Sprintf("%-4s", o.key))}
+		body := style.Wrap(style.Line{{Text: style.Exact(o.label), Style: style.As(role)}}, width-6)
 		for j, l := range body {
 			if j == 0 {
 				rows = append(rows, append(head, l...))
 				continue
 			}
-			rows = append(rows, append(ink.Line{{Text: "      "}}, l...))
+			rows = append(rows, append(style.Line{{Text: "      "}}, l...))
 		}
 	}
 	return rows
 }
 
 // shortOptions names the keys only, for small screens.
-func shortOptions(options []option, width int) []ink.Line {
+func shortOptions(options []option, width int) []style.Line {
 	var keys []string
 	for _, o := range options {
 		keys = append(keys, o.key)
 	}
-	return []ink.Line{ink.L(ink.Accent, "keys: "+strings.Join(keys, " ")).Cut(width)}
+	return []style.Line{style.L(style.Accent, "keys: "+strings.Join(keys, " ")).Cut(width)}
 }
 
 // Lines are the whole question and its answers.
-func (q *Question) Lines() []ink.Line {
+func (q *Question) Lines() []style.Line {
 	q.rows, q.width = q.body(panels.Wide), panels.Wide
 	q.seen, q.shown = true, q.do.Now().Add(-time.Hour)
-	rows := append([]ink.Line{ink.L(ink.Warn, "? "+Headline(q.Approval))}, q.rows...)
+	rows := append([]style.Line{style.L(style.Warn, "? "+Headline(q.Approval))}, q.rows...)
 	for _, o := range q.options() {
-		rows = append(rows, ink.L(ink.Plain, ink.Exact(o.key+"  "+o.label)))
+		rows = append(rows, style.L(style.Plain, style.Exact(o.key+"  "+o.label)))
 	}
 	return rows
 }

@@ -6,8 +6,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -22,7 +22,7 @@ func editChange(q *Question) (tea.Cmd, bool) {
 	edit := func(f protocol.FileText) tea.Cmd {
 		return q.do.Edit(safeName(f.Path), *f.New, func(text string) tea.Cmd {
 			if text == *f.New {
-				q.do.Notice(ink.Dim, "nothing was edited")
+				q.do.Notice(style.Dim, "nothing was edited")
 				return nil
 			}
 			return q.reply(protocol.Answer{Decision: protocol.Once, Edited: map[string]string{f.Path: text}})
@@ -30,7 +30,7 @@ func editChange(q *Question) (tea.Cmd, bool) {
 	}
 	switch len(files) {
 	case 0:
-		q.do.Notice(ink.Warn, "there is no text to edit")
+		q.do.Notice(style.Warn, "there is no text to edit")
 		return nil, true
 	case 1:
 		return edit(files[0]), true

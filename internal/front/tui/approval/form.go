@@ -10,8 +10,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -65,7 +65,7 @@ func (q *Question) fillIn(fields []field, got map[string]any) {
 		v, err := f.value(text)
 		switch {
 		case err != nil:
-			q.do.Notice(ink.Warn, f.name+": "+err.Error())
+			q.do.Notice(style.Warn, f.name+": "+err.Error())
 			q.fillIn(fields, got)
 			return nil
 		case v != nil:

@@ -9,8 +9,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/diffview"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 	"kerf/internal/text/diff"
 )
@@ -29,7 +29,7 @@ type Hunk struct {
 	File  int // its number in the change
 	Edit  int // in the file's edits, -1 for the whole file
 	Label string
-	Rows  []ink.Line
+	Rows  []style.Line
 	Off   bool
 	Fixed bool // it cannot be left out
 }
@@ -130,13 +130,13 @@ func partly(files []protocol.FileText, list []Hunk) (protocol.Answer, bool) {
 
 // View draws the parts around the marked one, and the lines of that.
 func (h *Hunks) View(width, height int) panels.View {
-	rows := []ink.Line{ink.L(ink.Heading, h.Title).Cut(width)}
+	rows := []style.Line{style.L(style.Heading, h.Title).Cut(width)}
 	room := max(height-2, 2)
 	list := min(len(h.List), max(room/2, 1))
 	top := max(0, min(h.at-list/2, len(h.List)-list))
 	for i := top; i < len(h.List) && i < top+list; i++ {
 		x := h.List[i]
-		box, role := "[x] ", ink.Plain
+		box, role := "[x] ", style.Plain
 		if x.Off {
 			box = "[ ] "
 		}
@@ -145,33 +145,33 @@ func (h *Hunks) View(width, height int) panels.View {
 		}
 		mark := "  "
 		if i == h.at {
-			mark, role = "▸ ", ink.Accent
+			mark, role = "▸ ", style.Accent
 		}
-		rows = append(rows, ink.Line{ink.S(role, mark+box), {Text: ink.Exact(x.Label), Style: ink.As(role)}}.Cut(width))
+		rows = append(rows, style.Line{style.S(role, mark+box), {Text: style.Exact(x.Label), Style: style.As(role)}}.Cut(width))
 	}
 	if h.at < len(h.List) {
 		for _, l := range h.List[h.at].Rows {
 			if len(rows) >= height-1 {
 				break
 			}
-			rows = append(rows, append(ink.Line{{Text: "    "}}, l...).Cut(width))
+			rows = append(rows, append(style.Line{{Text: "    "}}, l...).Cut(width))
 		}
 	}
-	return panels.View{Rows: append(rows, ink.L(ink.Dim, h.Foot).Cut(width)), Y: -1}
+	return panels.View{Rows: append(rows, style.L(style.Dim, h.Foot).Cut(width)), Y: -1}
 }
 
 // Lines are the numbered parts.
-func (h *Hunks) Lines() []ink.Line {
-	var rows []ink.Line
+func (h *Hunks) Lines() []style.Line {
+	var rows []style.Line
 	for i, x := range h.List {
 		mark := "taken"
 		if x.Off {
 			mark = "left out"
 		}
-		rows = append(rows, ink.L(ink.Plain, fmt.Sprintf("%d. %s  %s", i+1, ink.Exact(x.Label), mark)))
+		rows = append(rows, style.L(style.Plain, fmt.Sprintf("%d. %s  %s", i+1, style.Exact(x.Label), mark)))
 		rows = append(rows, x.Rows...)
 	}
-	return append(rows, ink.L(ink.Dim, "Type a number to take or leave a part, ok to accept, or an empty line to go back."))
+	return append(rows, style.L(style.Dim, "Type a number to take or leave a part, ok to accept, or an empty line to go back."))
 }
 
 // Line takes the number of a part, or ok.

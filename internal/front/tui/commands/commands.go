@@ -9,10 +9,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/conversation"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/input"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/status"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -49,19 +49,19 @@ func table() []command {
 		{name: "agents", help: "sub-agents: what they do; look at one and talk to it", run: pick("agents"), agents: true},
 		{name: "back", help: "from the view of a sub-agent back to the session", run: func(c *Commands, _ string) tea.Cmd { c.ui.Look(""); return nil }, agents: true},
 		{name: "ps", help: "background processes; end them", run: pick("processes"), agents: true},
-		{name: "status", help: "session, settings, tokens, limits", run: page("Status", func(c *Commands, width int) []ink.Line {
+		{name: "status", help: "session, settings, tokens, limits", run: page("Status", func(c *Commands, width int) []style.Line {
 			return c.ui.Session.Rows(c.ui.Shown(), c.ui.Version, width)
 		}), agents: true},
-		{name: "usage", help: "tokens and cost of this session", run: page("Usage", func(c *Commands, width int) []ink.Line {
+		{name: "usage", help: "tokens and cost of this session", run: page("Usage", func(c *Commands, width int) []style.Line {
 			return c.ui.Session.UsageRows(c.ui.Shown(), width)
 		}), agents: true},
-		{name: "context", help: "what fills the context window", run: page("Context", func(c *Commands, width int) []ink.Line {
+		{name: "context", help: "what fills the context window", run: page("Context", func(c *Commands, width int) []style.Line {
 			return status.ContextRows(c.ui.Shown(), width)
 		})},
 		{name: "skills", help: "the skills there are", run: pick("skills")},
 		{name: "hooks", help: "the hooks that hold here", run: showHooks},
 		{name: "theme", args: "[NAME]", help: "colours", run: chooseTheme, agents: true},
-		{name: "keymap", help: "the keys while writing, and where they are set", run: page("Keys", func(c *Commands, width int) []ink.Line {
+		{name: "keymap", help: "the keys while writing, and where they are set", run: page("Keys", func(c *Commands, width int) []style.Line {
 			return c.ui.Keymap.Rows(width)
 		}), agents: true},
 		{name: "copy", args: "[all]", help: "copy the last answer to the clipboard", run: copyAnswer, agents: true},
@@ -101,7 +101,7 @@ func (c *Commands) Run(text string) (cmd tea.Cmd, ok bool) {
 	}
 	all := table()
 	if c.ui.Agent() != "" && !slices.ContainsFunc(all, func(x command) bool { return x.name == name && x.agents }) {
-		c.ui.Notice(ink.Warn, "/"+name+" is about the session; /back returns to it from agent "+c.ui.Session.AgentName(c.ui.Agent()))
+		c.ui.Notice(style.Warn, "/"+name+" is about the session; /back returns to it from agent "+c.ui.Session.AgentName(c.ui.Agent()))
 		return nil, true
 	}
 	for _, x := range all {
@@ -118,7 +118,7 @@ func (c *Commands) Run(text string) (cmd tea.Cmd, ok bool) {
 	if near := c.ui.Input.Commands(name[:min(2, len(name))]); len(near) > 0 {
 		hint = "did you mean /" + near[0].Text + "? " + hint
 	}
-	c.ui.Notice(ink.Warn, "there is no command /"+name+"; "+hint)
+	c.ui.Notice(style.Warn, "there is no command /"+name+"; "+hint)
 	return nil, true
 }
 

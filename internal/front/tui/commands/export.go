@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // markdown is the conversation that is shown as Markdown.
@@ -27,14 +27,14 @@ func copyAnswer(c *Commands, words string) tea.Cmd {
 		text = c.markdown()
 	}
 	if text == "" {
-		c.ui.Notice(ink.Dim, "there is no answer to copy yet")
+		c.ui.Notice(style.Dim, "there is no answer to copy yet")
 		return nil
 	}
 	const most = 1 << 20
 	if len(text) > most {
 		text = text[len(text)-most:]
 	}
-	c.ui.Notice(ink.Dim, "copied "+humanize.Bytes(len(text)))
+	c.ui.Notice(style.Dim, "copied "+humanize.Bytes(len(text)))
 	c.ui.Write(ansi.SetSystemClipboard(text))
 	return nil
 }
@@ -50,9 +50,9 @@ func export(c *Commands, words string) tea.Cmd {
 	}
 	text := c.markdown()
 	return c.ui.Beside(func(context.Context) func() tea.Cmd {
-		role, told := ink.Good, "written to "+name
+		role, told := style.Good, "written to "+name
 		if err := writeNew(name, text); err != nil {
-			role, told = ink.Bad, "export: "+err.Error()
+			role, told = style.Bad, "export: "+err.Error()
 		}
 		return func() tea.Cmd { c.ui.Notice(role, told); return nil }
 	})

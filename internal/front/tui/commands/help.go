@@ -3,8 +3,8 @@ package commands
 import (
 	"strings"
 
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -29,19 +29,19 @@ func keyTable() [][2]string {
 
 // HelpPage lists keys and commands; prompts are the user's own commands.
 func HelpPage(prompts []protocol.Prompt) *panels.Pager {
-	return &panels.Pager{Title: "Help", Draw: func(width int, _ bool) []ink.Line {
-		var rows []ink.Line
+	return &panels.Pager{Title: "Help", Draw: func(width int, _ bool) []style.Line {
+		var rows []style.Line
 		for _, k := range keyTable() {
 			if k[0] == "" {
 				if len(rows) > 0 {
 					rows = append(rows, nil)
 				}
-				rows = append(rows, ink.L(ink.Heading, k[1]))
+				rows = append(rows, style.L(style.Heading, k[1]))
 				continue
 			}
 			rows = append(rows, helpRows(k[0], k[1], width)...)
 		}
-		rows = append(rows, nil, ink.L(ink.Heading, "Commands"))
+		rows = append(rows, nil, style.L(style.Heading, "Commands"))
 		for _, x := range table() {
 			rows = append(rows, helpRows(strings.TrimSpace("/"+x.name+" "+x.args), x.help, width)...)
 		}
@@ -55,11 +55,11 @@ func HelpPage(prompts []protocol.Prompt) *panels.Pager {
 }
 
 // helpRows is a line of help: a key or a command, and what it does.
-func helpRows(name, about string, width int) []ink.Line {
+func helpRows(name, about string, width int) []style.Line {
 	pad := min(30, width/2)
-	rows := ink.WrapText(ink.Plain, about, max(width-pad-1, 10))
-	rows = ink.Prefix(rows, ink.Span{}, ink.Span{Text: strings.Repeat(" ", pad+1)})
-	head := ink.Line{ink.S(ink.Accent, name)}.Pad(pad, ink.As(ink.Plain))
-	rows[0] = append(append(head, ink.Span{Text: " "}), rows[0]...)
+	rows := style.WrapText(style.Plain, about, max(width-pad-1, 10))
+	rows = style.Prefix(rows, style.Span{}, style.Span{Text: strings.Repeat(" ", pad+1)})
+	head := style.Line{style.S(style.Accent, name)}.Pad(pad, style.As(style.Plain))
+	rows[0] = append(append(head, style.Span{Text: " "}), rows[0]...)
 	return rows
 }

@@ -11,15 +11,15 @@ import (
 	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/diffview"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
 // page is the command that shows rows on the whole screen.
-func page(title string, rows func(c *Commands, width int) []ink.Line) func(*Commands, string) tea.Cmd {
+func page(title string, rows func(c *Commands, width int) []style.Line) func(*Commands, string) tea.Cmd {
 	return func(c *Commands, _ string) tea.Cmd {
-		c.ui.Push(&panels.Pager{Title: title, Draw: func(width int, _ bool) []ink.Line { return rows(c, width) }})
+		c.ui.Push(&panels.Pager{Title: title, Draw: func(width int, _ bool) []style.Line { return rows(c, width) }})
 		return nil
 	}
 }
@@ -32,15 +32,15 @@ func (c *Commands) whole(width int) conversation.Format {
 // TranscriptPage shows everything whole.
 func (c *Commands) TranscriptPage() *panels.Pager {
 	items := c.ui.Shown().Transcript // the items are never changed, only added
-	return &panels.Pager{Title: "Transcript", Bottom: true, Draw: func(width int, _ bool) []ink.Line { return items.Rows(c.whole(width)) }}
+	return &panels.Pager{Title: "Transcript", Bottom: true, Draw: func(width int, _ bool) []style.Line { return items.Rows(c.whole(width)) }}
 }
 
 // LastShortenedPage shows the last item that was shortened, whole.
 func (c *Commands) LastShortenedPage() *panels.Pager {
 	it, ok := c.ui.Shown().Transcript.LastShortened(c.ui.Format())
-	return &panels.Pager{Title: "Whole", Draw: func(width int, _ bool) []ink.Line {
+	return &panels.Pager{Title: "Whole", Draw: func(width int, _ bool) []style.Line {
 		if !ok {
-			return ink.WrapText(ink.Dim, "nothing was shortened", width)
+			return style.WrapText(style.Dim, "nothing was shortened", width)
 		}
 		return c.whole(width).Item(it)
 	}}
@@ -49,21 +49,21 @@ func (c *Commands) LastShortenedPage() *panels.Pager {
 // processPage shows the output of a background process.
 func (c *Commands) processPage(x protocol.Process) *panels.Pager {
 	shown := c.ui.Shown()
-	return &panels.Pager{Title: fmt.Sprintf("Process #%d  %s", x.ID, ink.OneLine(x.Command)), Bottom: true, Draw: func(width int, _ bool) []ink.Line {
+	return &panels.Pager{Title: fmt.Sprintf("Process #%d  %s", x.ID, style.OneLine(x.Command)), Bottom: true, Draw: func(width int, _ bool) []style.Line {
 		out := shown.ProcessOutput(x.ID)
 		if out == "" {
 			return nil
 		}
-		return ink.WrapText(ink.Plain, ink.Output(out), width)
+		return style.WrapText(style.Plain, style.Output(out), width)
 	}}
 }
 
 // serverPage shows the tools of an MCP server.
 func serverPage(s protocol.Server) *panels.Pager {
-	return &panels.Pager{Title: "MCP server " + ink.OneLine(s.Name), Draw: func(width int, _ bool) []ink.Line {
-		rows := ink.WrapText(ink.Bad, s.Error, width)
+	return &panels.Pager{Title: "MCP server " + style.OneLine(s.Name), Draw: func(width int, _ bool) []style.Line {
+		rows := style.WrapText(style.Bad, s.Error, width)
 		for _, t := range s.Tools {
-			rows = append(rows, ink.WrapText(ink.Plain, t, width)...)
+			rows = append(rows, style.WrapText(style.Plain, t, width)...)
 		}
 		return rows
 	}}
@@ -76,8 +76,8 @@ func showDiff(c *Commands, words string) tea.Cmd {
 		return nil
 	}
 	return fetch(c, c.changes(), func(list []protocol.Deed) tea.Cmd {
-		c.ui.Push(&panels.Pager{Title: "Changes of this session", Toggle: "side by side", Draw: func(width int, wide bool) []ink.Line {
-			var rows []ink.Line
+		c.ui.Push(&panels.Pager{Title: "Changes of this session", Toggle: "side by side", Draw: func(width int, wide bool) []style.Line {
+			var rows []style.Line
 			for _, d := range list {
 				who := d.Cause
 				if d.Tool != "" {
@@ -86,7 +86,7 @@ func showDiff(c *Commands, words string) tea.Cmd {
 				if d.Undone {
 					who += ", undone"
 				}
-				rows = append(rows, ink.Line{ink.Styled(ink.Strong(ink.Heading), who), ink.S(ink.Dim, "  "+d.Time.Format("15:04:05"))})
+				rows = append(rows, style.Line{style.Styled(style.Strong(style.Heading), who), style.S(style.Dim, "  "+d.Time.Format("15:04:05"))})
 				rows = append(rows, diffview.Page(diffview.Parse(d.Diff), width, wide)...)
 				rows = append(rows, nil)
 			}
@@ -101,10 +101,10 @@ func chooseEdits(d protocol.Deed) func(*Commands) tea.Cmd {
 	return func(c *Commands) tea.Cmd {
 		switch {
 		case d.Cause == "outside":
-			c.ui.Notice(ink.Warn, "this change was made by neither tool nor command; Kerf does not undo it")
+			c.ui.Notice(style.Warn, "this change was made by neither tool nor command; Kerf does not undo it")
 			return nil
 		case d.Undone:
-			c.ui.Notice(ink.Warn, "this change is taken back already; r brings it back")
+			c.ui.Notice(style.Warn, "this change is taken back already; r brings it back")
 			return nil
 		}
 		h := &approval.Hunks{Title: "Choose what to take back", Foot: "space mark · enter take back what is marked · esc back"}
@@ -120,7 +120,7 @@ func chooseEdits(d protocol.Deed) func(*Commands) tea.Cmd {
 			}
 		}
 		if len(h.List) == 0 {
-			c.ui.Notice(ink.Warn, "there are no single edits in this change; u takes all of it back")
+			c.ui.Notice(style.Warn, "there are no single edits in this change; u takes all of it back")
 			return nil
 		}
 		h.Accept = func() (tea.Cmd, bool) {
@@ -158,13 +158,13 @@ func doctor(c *Commands, _ string) tea.Cmd {
 		return c.missing("the check")
 	}
 	return fetch(c, c.ui.Desk.Check, func(list []protocol.Check) tea.Cmd {
-		return page("Doctor", func(_ *Commands, width int) []ink.Line {
-			var rows []ink.Line
+		return page("Doctor", func(_ *Commands, width int) []style.Line {
+			var rows []style.Line
 			for _, x := range list {
-				l := ink.Line{ink.S(conversation.StateRole(x.State), fmt.Sprintf("%-5s", x.State)), ink.Styled(ink.Strong(ink.Plain), x.Name), ink.S(ink.Plain, "  "+ink.OneLine(x.Detail))}
-				rows = append(rows, ink.Wrap(l, width)...)
+				l := style.Line{style.S(conversation.StateRole(x.State), fmt.Sprintf("%-5s", x.State)), style.Styled(style.Strong(style.Plain), x.Name), style.S(style.Plain, "  "+style.OneLine(x.Detail))}
+				rows = append(rows, style.Wrap(l, width)...)
 				if x.Hint != "" {
-					rows = append(rows, ink.Prefix(ink.WrapText(ink.Dim, x.Hint, width-6), ink.Span{Text: "      "}, ink.Span{Text: "      "})...)
+					rows = append(rows, style.Prefix(style.WrapText(style.Dim, x.Hint, width-6), style.Span{Text: "      "}, style.Span{Text: "      "})...)
 				}
 			}
 			return rows
@@ -184,7 +184,7 @@ const aboutHooks = "Hooks are set by [[hooks.EVENT]] in config.toml, in hooks.js
 // showHooks shows the hooks that hold here.
 func showHooks(c *Commands, _ string) tea.Cmd {
 	if c.ui.Hooks == nil {
-		c.ui.Shown().Note(ink.Plain, "  ", aboutHooks)
+		c.ui.Shown().Note(style.Plain, "  ", aboutHooks)
 		return nil
 	}
 	type found struct {
@@ -195,35 +195,35 @@ func showHooks(c *Commands, _ string) tea.Cmd {
 		list, warnings, err := c.ui.Hooks()
 		return found{list, warnings}, err
 	}, func(f found) tea.Cmd {
-		return page("Hooks", func(c *Commands, width int) []ink.Line {
-			var rows []ink.Line
+		return page("Hooks", func(c *Commands, width int) []style.Line {
+			var rows []style.Line
 			for _, w := range f.warnings {
-				rows = append(rows, ink.WrapText(ink.Warn, w, width)...)
+				rows = append(rows, style.WrapText(style.Warn, w, width)...)
 			}
 			rows = append(rows, hookRows(f.list, c.ui.Session.ShortHome, width)...)
-			return append(append(rows, nil), ink.WrapText(ink.Dim, aboutHooks, width)...)
+			return append(append(rows, nil), style.WrapText(style.Dim, aboutHooks, width)...)
 		})(c, "")
 	})
 }
 
-func hookRows(list []Hook, short func(path string) string, width int) []ink.Line {
+func hookRows(list []Hook, short func(path string) string, width int) []style.Line {
 	if len(list) == 0 {
-		return ink.WrapText(ink.Plain, "No hook is set.", width)
+		return style.WrapText(style.Plain, "No hook is set.", width)
 	}
-	var rows []ink.Line
+	var rows []style.Line
 	last := ""
 	for _, h := range list {
 		if h.Event != last {
 			if last != "" {
 				rows = append(rows, nil)
 			}
-			rows, last = append(rows, ink.Line{ink.Styled(ink.Strong(ink.Heading), h.Event)}.Cut(width)), h.Event
+			rows, last = append(rows, style.Line{style.Styled(style.Strong(style.Heading), h.Event)}.Cut(width)), h.Event
 		}
-		l := ink.Line{ink.S(ink.Accent, "  "+cmp.Or(h.Matcher, "all")), ink.S(ink.Plain, "  "), {Text: ink.Exact(ink.OneLine(h.Command)), Style: ink.As(ink.Code)}}
+		l := style.Line{style.S(style.Accent, "  "+cmp.Or(h.Matcher, "all")), style.S(style.Plain, "  "), {Text: style.Exact(style.OneLine(h.Command)), Style: style.As(style.Code)}}
 		if h.Required {
-			l = append(l, ink.S(ink.Warn, "  required"))
+			l = append(l, style.S(style.Warn, "  required"))
 		}
-		rows = append(rows, ink.Wrap(append(l, ink.S(ink.Dim, "  "+short(h.From))), width)...)
+		rows = append(rows, style.Wrap(append(l, style.S(style.Dim, "  "+short(h.From))), width)...)
 	}
 	return rows
 }

@@ -13,8 +13,8 @@ import (
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/diffview"
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -25,7 +25,7 @@ type list struct {
 	items              source
 	choose             act
 	keys               map[string]act
-	preview            func(c *Commands, it panels.Item, width int) []ink.Line
+	preview            func(c *Commands, it panels.Item, width int) []style.Line
 	at                 func(c *Commands, items []panels.Item) int // the item that is marked first
 	calm               time.Duration                              // how long no choice counts
 	left               func(c *Commands)                          // it was closed without a choice
@@ -67,7 +67,7 @@ func (c *Commands) choose(l list) tea.Cmd {
 			p.Keys[key] = func(it panels.Item) (tea.Cmd, bool) { return do(c, it) }
 		}
 		if l.preview != nil {
-			p.Preview = func(it panels.Item, width int) []ink.Line { return l.preview(c, it, width) }
+			p.Preview = func(it panels.Item, width int) []style.Line { return l.preview(c, it, width) }
 		}
 		if l.left != nil {
 			p.Left = func() { l.left(c) }
@@ -201,7 +201,7 @@ func openTranscript(c *Commands, it panels.Item) (tea.Cmd, bool) {
 		return nil, true
 	}
 	items := c.ui.Conversation(a.ID).Transcript
-	c.ui.Push(&panels.Pager{Title: "Agent " + conversation.AgentName(a), Bottom: true, Draw: func(width int, _ bool) []ink.Line {
+	c.ui.Push(&panels.Pager{Title: "Agent " + conversation.AgentName(a), Bottom: true, Draw: func(width int, _ bool) []style.Line {
 		return items.Rows(c.whole(width))
 	}})
 	return nil, true
@@ -236,7 +236,7 @@ func permissionItem(c *Commands, x permission) panels.Item {
 	now := c.ui.Session.Settings
 	it := panels.Item{Label: x.name, Detail: x.about, Value: x.s, Current: x.s.Approval == now.Approval && (x.s.Sandbox == "" || x.s.Sandbox == now.Sandbox)}
 	if x.s.Sandbox == protocol.SandboxFull {
-		it.Role = ink.Bad
+		it.Role = style.Bad
 	}
 	return it
 }
@@ -277,15 +277,15 @@ func changeItem(c *Commands, d protocol.Deed) panels.Item {
 	it := panels.Item{Label: fmt.Sprintf("%-12s %s", cmp.Or(d.Tool, d.Cause), c.ui.Format().Paths(d.Changes)), Value: d,
 		Detail: fmt.Sprintf("+%d -%d  %s", added, removed, humanize.Ago(c.ui.Now().Sub(d.Time)))}
 	if d.Cause == "outside" {
-		it.Role = ink.Warn
+		it.Role = style.Warn
 	}
 	if d.Undone {
-		it.Role, it.Detail = ink.Dim, it.Detail+"  undone"
+		it.Role, it.Detail = style.Dim, it.Detail+"  undone"
 	}
 	return it
 }
 
-func previewChange(c *Commands, it panels.Item, width int) []ink.Line {
+func previewChange(c *Commands, it panels.Item, width int) []style.Line {
 	return diffview.Summary(diffview.Parse(it.Value.(protocol.Deed).Diff), width)
 }
 
@@ -294,7 +294,7 @@ func takeBack(op func(d protocol.Deed) protocol.Op) act {
 	return func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 		d := it.Value.(protocol.Deed)
 		if d.Cause == "outside" {
-			c.ui.Notice(ink.Warn, "this change was made by neither tool nor command; Kerf does not undo it")
+			c.ui.Notice(style.Warn, "this change was made by neither tool nor command; Kerf does not undo it")
 			return nil, false
 		}
 		return c.ui.Submit(op(d)), false
@@ -356,7 +356,7 @@ func setModel(c *Commands, it panels.Item) (tea.Cmd, bool) {
 	if len(x.Efforts) == 0 {
 		return configure(c, protocol.Settings{Model: x.Name}), false
 	}
-	return c.choose(list{title: "Effort of " + ink.OneLine(x.Name), at: current,
+	return c.choose(list{title: "Effort of " + style.OneLine(x.Name), at: current,
 		items: known(func(*Commands) []string { return x.Efforts }, func(c *Commands, e string) panels.Item {
 			return panels.Item{Label: e, Value: e, Current: e == c.ui.Session.Settings.Effort}
 		}),
@@ -366,7 +366,7 @@ func setModel(c *Commands, it panels.Item) (tea.Cmd, bool) {
 }
 
 func processItem(c *Commands, x protocol.Process) panels.Item {
-	return panels.Item{Label: fmt.Sprintf("#%d  %s", x.ID, ink.OneLine(x.Command)), Detail: humanize.Duration(c.ui.Now().Sub(x.Since)), Value: x}
+	return panels.Item{Label: fmt.Sprintf("#%d  %s", x.ID, style.OneLine(x.Command)), Detail: humanize.Duration(c.ui.Now().Sub(x.Since)), Value: x}
 }
 
 func serverItem(_ *Commands, s protocol.Server) panels.Item {
@@ -385,7 +385,7 @@ func promptItem(_ *Commands, p protocol.Prompt) panels.Item {
 // Rewind lists the earlier messages, to go back to one.
 func (c *Commands) Rewind() tea.Cmd {
 	if c.ui.Shown().Running {
-		c.ui.Notice(ink.Warn, "a turn is running; esc interrupts it first")
+		c.ui.Notice(style.Warn, "a turn is running; esc interrupts it first")
 		return nil
 	}
 	return pick("rewind")(c, "")
@@ -398,7 +398,7 @@ func marks(c *Commands) []conversation.Mark {
 }
 
 func markItem(c *Commands, t conversation.Mark) panels.Item {
-	return panels.Item{Label: ink.OneLine(t.Text), Detail: humanize.Ago(c.ui.Now().Sub(t.At)), Value: t}
+	return panels.Item{Label: style.OneLine(t.Text), Detail: humanize.Ago(c.ui.Now().Sub(t.At)), Value: t}
 }
 
 // goBack asks in what to go back to before a turn.
@@ -440,7 +440,7 @@ func chooseTheme(c *Commands, words string) tea.Cmd {
 	names := c.ui.Themes
 	if words != "" {
 		if !slices.Contains(names, words) {
-			c.ui.Notice(ink.Warn, "there is no theme "+words+"; there are "+strings.Join(names, ", "))
+			c.ui.Notice(style.Warn, "there is no theme "+words+"; there are "+strings.Join(names, ", "))
 			return nil
 		}
 		c.ui.SetTheme(words)
@@ -452,18 +452,18 @@ func chooseTheme(c *Commands, words string) tea.Cmd {
 			return panels.Item{Label: name, Value: name, Current: name == before}
 		}),
 		choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) { c.ui.SetTheme(it.Value.(string)); return nil, false },
-		preview: func(c *Commands, it panels.Item, width int) []ink.Line {
+		preview: func(c *Commands, it panels.Item, width int) []style.Line {
 			c.ui.SetTheme(it.Value.(string))
 			return themeSample(width)
 		},
 		left: func(c *Commands) { c.ui.SetTheme(before) }})
 }
 
-func themeSample(width int) []ink.Line {
+func themeSample(width int) []style.Line {
 	files := diffview.Parse("--- a/x.go\n+++ b/x.go\n@@ -1,2 +1,2 @@\n func half(n int) int {\n-\treturn n / 3 // wrong\n+\treturn n / 2\n")
-	rows := []ink.Line{
-		{ink.S(ink.Accent, "• "), ink.Styled(ink.Strong(ink.Plain), "Ran "), ink.S(ink.Code, "go test ./..."), ink.S(ink.Bad, "  exit 1")},
-		{ink.S(ink.Good, "good "), ink.S(ink.Warn, "warning "), ink.S(ink.Bad, "bad "), ink.S(ink.Dim, "quiet "), ink.S(ink.Link, "link")},
+	rows := []style.Line{
+		{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Plain), "Ran "), style.S(style.Code, "go test ./..."), style.S(style.Bad, "  exit 1")},
+		{style.S(style.Good, "good "), style.S(style.Warn, "warning "), style.S(style.Bad, "bad "), style.S(style.Dim, "quiet "), style.S(style.Link, "link")},
 	}
 	return append(rows, diffview.Summary(files, width)...)
 }

@@ -9,8 +9,8 @@ import (
 
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -108,7 +108,7 @@ func renameSession(c *Commands, s protocol.SessionInfo) {
 	}
 	c.ui.Push(&panels.Input{Title: "New title of " + s.Title, Text: s.Title, Done: func(text string) tea.Cmd {
 		return fetch(c, func(ctx context.Context) (bool, error) { return true, lib.Rename(ctx, string(s.ID), text) }, func(bool) tea.Cmd {
-			c.ui.Notice(ink.Good, "renamed to "+text)
+			c.ui.Notice(style.Good, "renamed to "+text)
 			return nil
 		})
 	}})
@@ -141,17 +141,17 @@ func (c *Commands) Preview(p *panels.Picker) tea.Cmd {
 }
 
 // previewSession draws the end of a session.
-func previewSession(c *Commands, it panels.Item, width int) []ink.Line {
+func previewSession(c *Commands, it panels.Item, width int) []style.Line {
 	s, ok := it.Value.(protocol.SessionInfo)
 	if !ok {
 		return nil
 	}
 	past, ok := c.previews[s.ID]
 	if !ok && c.ui.Library != nil {
-		return []ink.Line{ink.L(ink.Dim, "reading…")}
+		return []style.Line{style.L(style.Dim, "reading…")}
 	}
 	f := conversation.Format{Width: width, Cwd: s.Cwd}
-	var rows []ink.Line
+	var rows []style.Line
 	for _, t := range past {
 		for _, it := range t.Items {
 			switch it.Body.(type) {
@@ -161,7 +161,7 @@ func previewSession(c *Commands, it panels.Item, width int) []ink.Line {
 		}
 	}
 	if len(rows) == 0 {
-		return []ink.Line{ink.L(ink.Dim, string(s.ID)+"  "+s.Model)}
+		return []style.Line{style.L(style.Dim, string(s.ID)+"  "+s.Model)}
 	}
 	return rows
 }

@@ -8,8 +8,8 @@ import (
 
 	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 )
 
 // Trust is the question whether the files of a project may set what Kerf does there.
@@ -37,27 +37,27 @@ func (c *Commands) AskTrust(t *Trust) tea.Cmd {
 	})
 	question.at = func(*Commands, []panels.Item) int { return 1 }
 	question.calm = approval.Settle
-	question.preview = func(_ *Commands, _ panels.Item, width int) []ink.Line { return t.rows(width) }
+	question.preview = func(_ *Commands, _ panels.Item, width int) []style.Line { return t.rows(width) }
 	question.left = func(c *Commands) { c.ui.Leave() }
 	return c.choose(question)
 }
 
 // rows says what trust means and names the files.
-func (t *Trust) rows(width int) []ink.Line {
+func (t *Trust) rows(width int) []style.Line {
 	about := "Text in a project can lead a model astray. Trust what you wrote or know."
 	if t.Changed {
 		about = "You trusted other settings here than there are now. Look at what changed before you trust them."
 	}
-	rows := ink.WrapText(ink.Plain, about, width)
+	rows := style.WrapText(style.Plain, about, width)
 	if len(t.Found) == 0 {
 		return rows
 	}
-	rows = append(rows, ink.WrapText(ink.Warn, "Once trusted, these set what Kerf does here, and may run programs:", width)...)
+	rows = append(rows, style.WrapText(style.Warn, "Once trusted, these set what Kerf does here, and may run programs:", width)...)
 	for i, f := range t.Found {
 		if i == 5 && len(t.Found) > 6 {
-			return append(rows, ink.L(ink.Dim, "  and "+humanize.Count(len(t.Found)-i, "more file")))
+			return append(rows, style.L(style.Dim, "  and "+humanize.Count(len(t.Found)-i, "more file")))
 		}
-		rows = append(rows, ink.Line{{Text: "  " + ink.Exact(strings.TrimPrefix(f, t.Root+"/")), Style: ink.As(ink.Plain)}}.Cut(width))
+		rows = append(rows, style.Line{{Text: "  " + style.Exact(strings.TrimPrefix(f, t.Root+"/")), Style: style.As(style.Plain)}}.Cut(width))
 	}
 	return rows
 }

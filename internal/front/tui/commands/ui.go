@@ -9,11 +9,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/conversation"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/input"
 	"kerf/internal/front/tui/keymap"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/status"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -37,7 +37,7 @@ type UI struct {
 	Submit func(protocol.Op) tea.Cmd
 	Say    func(text string) tea.Cmd
 	Push   func(panels.Panel)
-	Notice func(role ink.Role, text string)
+	Notice func(role style.Role, text string)
 	Look   func(agent protocol.SessionID)
 	// Start opens the first session, Open another one.
 	Start    func() tea.Cmd
@@ -89,7 +89,7 @@ func fetch[T any](c *Commands, get func(context.Context) (T, error), then func(T
 		v, err := get(ctx)
 		return func() tea.Cmd {
 			if err != nil {
-				c.ui.Notice(ink.Bad, err.Error())
+				c.ui.Notice(style.Bad, err.Error())
 				return nil
 			}
 			return then(v)
@@ -105,6 +105,6 @@ func after(c *Commands, fn func(c *Commands) tea.Cmd) tea.Cmd {
 }
 
 func (c *Commands) missing(what string) tea.Cmd {
-	c.ui.Notice(ink.Warn, what+" is not available here")
+	c.ui.Notice(style.Warn, what+" is not available here")
 	return nil
 }

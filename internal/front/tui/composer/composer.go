@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // Attachment is a piece of the text that is shown as its label.
@@ -177,7 +177,7 @@ func (c *Composer) before(i int) int {
 		return max(0, i-1)
 	}
 	for j := start; ; {
-		cl, _, _ := ink.Next(c.text[j:])
+		cl, _, _ := style.Next(c.text[j:])
 		if j+len(cl) >= i {
 			return j
 		}
@@ -190,7 +190,7 @@ func (c *Composer) after(i int) int {
 	if i >= len(c.text) {
 		return i
 	}
-	cl, _, _ := ink.Next(c.text[i:])
+	cl, _, _ := style.Next(c.text[i:])
 	return i + len(cl)
 }
 

@@ -8,17 +8,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLaws does random deeds: the caret stays between characters, undoing all
+// TestLaws does random edits: the caret stays between characters, undoing all
 // brings back the empty text, and the drawn caret is on the drawn text.
 func TestLaws(t *testing.T) {
 	words := []string{"a", " ", "word", "漢字", "👩‍👩‍👧‍👦", "\n", "é", "\u202e", "한국어 ", "\t"}
 	rapid.Check(t, func(t *rapid.T) {
 		var c Composer
-		deeds := 0
+		edits := 0
 		width := rapid.IntRange(2, 40).Draw(t, "width")
 		t.Repeat(map[string]func(*rapid.T){
-			"insert":     func(t *rapid.T) { c.Insert(rapid.SampledFrom(words).Draw(t, "text")); deeds++ },
-			"attachment": func(*rapid.T) { c.Attach(Attachment{Label: "Pasted", Text: "long\ntext"}); deeds++ },
+			"insert":     func(t *rapid.T) { c.Insert(rapid.SampledFrom(words).Draw(t, "text")); edits++ },
+			"attachment": func(*rapid.T) { c.Attach(Attachment{Label: "Pasted", Text: "long\ntext"}); edits++ },
 			"back":       func(*rapid.T) { c.Backspace() },
 			"delete":     func(*rapid.T) { c.Delete() },
 			"left":       func(*rapid.T) { c.Left() },
@@ -49,10 +49,10 @@ func TestLaws(t *testing.T) {
 				}
 			},
 		})
-		for range deeds + 500 {
+		for range edits + 500 {
 			c.Undo()
 		}
-		if len(c.past) == 0 && deeds < maxUndo && c.text != "" {
+		if len(c.past) == 0 && edits < maxUndo && c.text != "" {
 			t.Fatalf("undoing all left %q", c.text)
 		}
 	})

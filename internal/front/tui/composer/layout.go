@@ -3,7 +3,7 @@ package composer
 import (
 	"unicode/utf8"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // span is one row of the screen: the bytes of the text it shows.
@@ -16,14 +16,14 @@ func (c *Composer) layout(width int) []span {
 	var rows []span
 	start, n, blank := 0, 0, -1
 	for i := 0; i < len(c.text); {
-		cl, _, _ := ink.Next(c.text[i:])
+		cl, _, _ := style.Next(c.text[i:])
 		if cl == "\n" {
 			rows = append(rows, span{start, i})
 			i++
 			start, n, blank = i, 0, -1
 			continue
 		}
-		w := ink.Width(c.show(cl))
+		w := style.Width(c.show(cl))
 		if n+w > width && i > start {
 			if blank > start {
 				rows = append(rows, span{start, blank})
@@ -50,35 +50,35 @@ func (c *Composer) layout(width int) []span {
 func (c *Composer) show(cluster string) string {
 	if r, _ := utf8.DecodeRuneInString(cluster); c.attached != nil && r >= firstAttached {
 		if a, ok := c.attached[r]; ok {
-			return ink.Prose("[" + a.Label + "]")
+			return style.Prose("[" + a.Label + "]")
 		}
 	}
-	return ink.Prose(cluster)
+	return style.Prose(cluster)
 }
 
 // Rows draws the text at most width cells wide and tells where the caret is.
-func (c *Composer) Rows(width int) (rows []ink.Line, x, y int) {
+func (c *Composer) Rows(width int) (rows []style.Line, x, y int) {
 	spans := c.layout(width)
 	y = c.row(spans)
 	for i, s := range spans {
-		var l ink.Line
+		var l style.Line
 		cells := 0
 		for j := s.start; j < s.end; {
 			if i == y && j == c.at {
 				x = cells
 			}
-			cl, _, _ := ink.Next(c.text[j:])
-			st := ink.As(ink.Plain)
+			cl, _, _ := style.Next(c.text[j:])
+			st := style.As(style.Plain)
 			text := c.show(cl)
 			if len(text) > 1 && c.text[j] == 0xf4 {
-				st = ink.As(ink.Accent)
+				st = style.As(style.Accent)
 			}
 			if n := len(l); n > 0 && l[n-1].Style == st {
 				l[n-1].Text += text
 			} else {
-				l = append(l, ink.Span{Text: text, Style: st})
+				l = append(l, style.Span{Text: text, Style: st})
 			}
-			cells += ink.Width(text)
+			cells += style.Width(text)
 			j += len(cl)
 		}
 		if i == y && c.at >= s.end {
@@ -115,8 +115,8 @@ func (c *Composer) Vertical(by, width int) bool {
 	s, goal := spans[y+by], c.goal-1
 	n, at := 0, s.start
 	for at < s.end && n < goal {
-		cl, _, _ := ink.Next(c.text[at:])
-		n += ink.Width(c.show(cl))
+		cl, _, _ := style.Next(c.text[at:])
+		n += style.Width(c.show(cl))
 		at += len(cl)
 	}
 	if y+by+1 < len(spans) && at == s.end && at == spans[y+by+1].start && at > s.start {

@@ -12,7 +12,7 @@ import (
 	"kerf/internal/front/tui/composer"
 	"kerf/internal/front/tui/diffview"
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -42,9 +42,9 @@ type Conversation struct {
 
 	o      Options
 	live   []*liveItem
-	rows   []ink.Line // finished rows that wait to be written
-	gap    bool       // the last row written was not empty
-	looked bool       // the last item was a call that only looked
+	rows   []style.Line // finished rows that wait to be written
+	gap    bool         // the last row written was not empty
+	looked bool         // the last item was a call that only looked
 }
 
 // Mark is a turn that can be gone back to.
@@ -61,7 +61,7 @@ func New(o Options) *Conversation { return &Conversation{o: o} }
 func (c *Conversation) Sibling() *Conversation { return New(c.o) }
 
 // Write adds finished rows, apart from what is there by an empty row.
-func (c *Conversation) Write(rows ...ink.Line) {
+func (c *Conversation) Write(rows ...style.Line) {
 	if len(rows) == 0 {
 		return
 	}
@@ -73,12 +73,12 @@ func (c *Conversation) Write(rows ...ink.Line) {
 }
 
 // Note writes a text with a mark before it.
-func (c *Conversation) Note(role ink.Role, mark, text string) {
+func (c *Conversation) Note(role style.Role, mark, text string) {
 	c.Write(c.o.Format().Note(role, mark, text)...)
 }
 
 // Take returns the finished rows that were not taken yet.
-func (c *Conversation) Take() []ink.Line {
+func (c *Conversation) Take() []style.Line {
 	rows := c.rows
 	c.rows = nil
 	return rows
@@ -86,7 +86,7 @@ func (c *Conversation) Take() []ink.Line {
 
 // Blank adds n empty rows.
 func (c *Conversation) Blank(n int) {
-	c.rows = append(c.rows, make([]ink.Line, n)...)
+	c.rows = append(c.rows, make([]style.Line, n)...)
 	c.gap = false
 }
 
@@ -103,8 +103,8 @@ const maxWaiting = 2000
 // Bound drops the oldest finished rows when too many wait.
 func (c *Conversation) Bound() {
 	if n := len(c.rows); n > maxWaiting+maxWaiting/4 {
-		note := ink.L(ink.Dim, "… earlier rows are not kept here (ctrl+t shows them)")
-		c.rows = append([]ink.Line{note}, c.rows[n-maxWaiting:]...)
+		note := style.L(style.Dim, "… earlier rows are not kept here (ctrl+t shows them)")
+		c.rows = append([]style.Line{note}, c.rows[n-maxWaiting:]...)
 	}
 }
 
@@ -121,12 +121,12 @@ func (c *Conversation) Follow(before *Conversation, heading string) {
 	missed := c.rows
 	c.rows, c.gap = before.Take(), before.gap
 	width := c.o.Format().Width
-	c.Write(ink.Line{ink.S(ink.Border, "── "), ink.Styled(ink.Strong(ink.Heading), heading), ink.S(ink.Border, " ──")}.Cut(width))
+	c.Write(style.Line{style.S(style.Border, "── "), style.Styled(style.Strong(style.Heading), heading), style.S(style.Border, " ──")}.Cut(width))
 	if len(missed) > 0 && len(missed[0]) > 0 {
 		c.rows = append(c.rows, nil)
 	}
 	for _, l := range missed {
-		c.rows = append(c.rows, ink.Wrap(l, width)...)
+		c.rows = append(c.rows, style.Wrap(l, width)...)
 	}
 }
 
@@ -153,7 +153,7 @@ func (c *Conversation) Event(e protocol.Event) bool {
 	case protocol.TokensUsed:
 		c.Tokens = b
 	case protocol.Retrying:
-		c.Retry = fmt.Sprintf("retry %d/%d in %s: %s", b.Attempt, b.Max, humanize.Duration(b.Delay), ink.OneLine(b.Cause))
+		c.Retry = fmt.Sprintf("retry %d/%d in %s: %s", b.Attempt, b.Max, humanize.Duration(b.Delay), style.OneLine(b.Cause))
 	case protocol.TurnDiff:
 		c.Diff = b
 	case protocol.QueueChanged:
@@ -182,10 +182,10 @@ func (c *Conversation) turnEvent(msg protocol.Msg) {
 		if b.Error.Hint != "" {
 			text += "\n" + b.Error.Hint
 		}
-		c.Note(ink.Bad, "✗ ", text)
+		c.Note(style.Bad, "✗ ", text)
 	case protocol.TurnAborted:
 		c.CloseLive(protocol.Failed)
-		c.Note(ink.Warn, "■ ", AbortText(b.Reason))
+		c.Note(style.Warn, "■ ", AbortText(b.Reason))
 		c.giveBack(b.Undelivered)
 	}
 	c.Running, c.Retry = false, ""
@@ -239,7 +239,7 @@ func (c *Conversation) closingLine(b protocol.TurnCompleted) {
 		parts = append(parts, cost)
 	}
 	if len(parts) > 0 {
-		c.Write(ink.Wrap(ink.L(ink.Dim, "─ "+strings.Join(parts, " · ")), c.o.Format().Width)...)
+		c.Write(style.Wrap(style.L(style.Dim, "─ "+strings.Join(parts, " · ")), c.o.Format().Width)...)
 	}
 }
 
@@ -260,7 +260,7 @@ func (c *Conversation) Replay(past []protocol.PastTurn) {
 	}
 	skip := max(0, total-maxReplayed)
 	if skip > 0 {
-		c.Write(ink.L(ink.Dim, fmt.Sprintf("… %d earlier items (ctrl+t shows them)", skip)))
+		c.Write(style.L(style.Dim, fmt.Sprintf("… %d earlier items (ctrl+t shows them)", skip)))
 	}
 	for _, t := range past {
 		for _, it := range t.Items {
@@ -271,7 +271,7 @@ func (c *Conversation) Replay(past []protocol.PastTurn) {
 			c.Write(c.o.Format().Item(it)...)
 		}
 		if skip == 0 && t.Ended != "" && t.Ended != "completed" {
-			c.Write(ink.L(ink.Dim, "─ "+t.Ended))
+			c.Write(style.L(style.Dim, "─ "+t.Ended))
 		}
 	}
 }
@@ -289,20 +289,20 @@ func (c *Conversation) Undone(r protocol.UndoReport) {
 		verb = "Redid"
 	}
 	if r.Problem != "" {
-		c.Note(ink.Bad, "✗ ", r.Problem)
+		c.Note(style.Bad, "✗ ", r.Problem)
 	} else {
 		c.Write(f.head(protocol.Completed, verb, " "+r.What)...)
 	}
 	for _, x := range r.Files {
-		role := ink.Dim
+		role := style.Dim
 		if x.Outcome == "conflict" || x.Outcome == "missing" {
-			role = ink.Bad
+			role = style.Bad
 		}
 		text := f.Path(x.Path) + "  " + x.Outcome
 		if x.Note != "" {
 			text += ": " + x.Note
 		}
-		c.rows = append(c.rows, f.said(ink.WrapText(role, text, f.Width-4), ink.S(ink.Border, "  └ "))...)
+		c.rows = append(c.rows, f.said(style.WrapText(role, text, f.Width-4), style.S(style.Border, "  └ "))...)
 	}
 	if r.Problem == "" && r.DryRun && r.Diff != "" {
 		c.rows = append(c.rows, diffview.Summary(diffview.Parse(r.Diff), f.Width)...)

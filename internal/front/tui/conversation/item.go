@@ -9,8 +9,8 @@ import (
 
 	"kerf/internal/front/tui/diffview"
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/markdown"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -28,21 +28,21 @@ const (
 	commandRows = 4
 )
 
-var bullet = map[protocol.Status]ink.Role{protocol.InProgress: ink.Accent, protocol.Completed: ink.Good,
-	protocol.Failed: ink.Bad, protocol.Declined: ink.Warn}
+var bullet = map[protocol.Status]style.Role{protocol.InProgress: style.Accent, protocol.Completed: style.Good,
+	protocol.Failed: style.Bad, protocol.Declined: style.Warn}
 
 // Item draws an item.
-func (f Format) Item(it protocol.Item) []ink.Line {
+func (f Format) Item(it protocol.Item) []style.Line {
 	switch b := it.Body.(type) {
 	case protocol.UserMessage:
 		return f.user(b)
 	case protocol.AgentMessage:
-		return f.said(markdown.Render(b.Text, f.Width-2), ink.S(ink.Accent, "• "))
+		return f.said(markdown.Render(b.Text, f.Width-2), style.S(style.Accent, "• "))
 	case protocol.Reasoning:
-		return f.said(italic(markdown.Render(b.Text, f.Width-2)), ink.S(ink.Dim, "· "))
+		return f.said(italic(markdown.Render(b.Text, f.Width-2)), style.S(style.Dim, "· "))
 	case protocol.ProposedPlan:
-		return append([]ink.Line{{ink.S(ink.Accent, "• "), ink.Styled(ink.Strong(ink.Heading), "Proposed plan")}},
-			f.said(markdown.Render(b.Text, f.Width-2), ink.S(ink.Border, "│ "))...)
+		return append([]style.Line{{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Heading), "Proposed plan")}},
+			f.said(markdown.Render(b.Text, f.Width-2), style.S(style.Border, "│ "))...)
 	case protocol.Command:
 		return f.command(it, b)
 	case protocol.FileChange:
@@ -60,32 +60,32 @@ func (f Format) Item(it protocol.Item) []ink.Line {
 	case protocol.ReviewResult:
 		return f.review(b)
 	case protocol.Problem:
-		return f.Note(ink.Warn, "! ", b.Message)
+		return f.Note(style.Warn, "! ", b.Message)
 	}
 	return nil
 }
 
 // head is the first row of an item: a mark, what was done, and to what.
-func (f Format) head(st protocol.Status, verb, rest string) []ink.Line {
-	l := ink.Line{ink.S(bullet[st], "• "), ink.Styled(ink.Strong(ink.Plain), verb)}
-	if rest = ink.OneLine(rest); rest != "" {
-		l = append(l, ink.S(ink.Plain, " "+rest))
+func (f Format) head(st protocol.Status, verb, rest string) []style.Line {
+	l := style.Line{style.S(bullet[st], "• "), style.Styled(style.Strong(style.Plain), verb)}
+	if rest = style.OneLine(rest); rest != "" {
+		l = append(l, style.S(style.Plain, " "+rest))
 	}
-	return ink.Prefix(ink.Wrap(l, f.Width-2), ink.Span{}, ink.Span{Text: "  "})
+	return style.Prefix(style.Wrap(l, f.Width-2), style.Span{}, style.Span{Text: "  "})
 }
 
 // said indents rows below a mark.
-func (f Format) said(rows []ink.Line, mark ink.Span) []ink.Line {
-	rest := ink.Span{Text: "  "}
+func (f Format) said(rows []style.Line, mark style.Span) []style.Line {
+	rest := style.Span{Text: "  "}
 	if mark.Text == "│ " {
 		rest = mark
 	}
-	return ink.Prefix(rows, mark, rest)
+	return style.Prefix(rows, mark, rest)
 }
 
-func italic(rows []ink.Line) []ink.Line {
+func italic(rows []style.Line) []style.Line {
 	for i, l := range rows {
-		rows[i] = l.With(ink.Dim)
+		rows[i] = l.With(style.Dim)
 		for j := range rows[i] {
 			rows[i][j].Style.Italic = true
 		}
@@ -94,37 +94,37 @@ func italic(rows []ink.Line) []ink.Line {
 }
 
 // Note draws a text with a mark, wrapped.
-func (f Format) Note(role ink.Role, mark, text string) []ink.Line {
-	rows := ink.WrapText(role, text, f.Width-ink.Width(mark))
-	return ink.Prefix(rows, ink.S(role, mark), ink.Span{Text: strings.Repeat(" ", ink.Width(mark))})
+func (f Format) Note(role style.Role, mark, text string) []style.Line {
+	rows := style.WrapText(role, text, f.Width-style.Width(mark))
+	return style.Prefix(rows, style.S(role, mark), style.Span{Text: strings.Repeat(" ", style.Width(mark))})
 }
 
-func (f Format) user(b protocol.UserMessage) []ink.Line {
-	var rows []ink.Line
+func (f Format) user(b protocol.UserMessage) []style.Line {
+	var rows []style.Line
 	for _, in := range b.Input {
 		if in.ImageURL != "" {
-			rows = append(rows, ink.L(ink.Accent, "[image]"))
+			rows = append(rows, style.L(style.Accent, "[image]"))
 			continue
 		}
-		rows = append(rows, ink.WrapText(ink.User, in.Text, f.Width-2)...)
+		rows = append(rows, style.WrapText(style.User, in.Text, f.Width-2)...)
 	}
 	if !f.Whole {
 		rows = shorten(rows, 30, 10)
 	}
-	return ink.Prefix(rows, ink.S(ink.Accent, "› "), ink.Span{Text: "  "})
+	return style.Prefix(rows, style.S(style.Accent, "› "), style.Span{Text: "  "})
 }
 
 // shorten keeps the first and the last rows and says how many are between.
-func shorten(rows []ink.Line, head, tail int) []ink.Line {
+func shorten(rows []style.Line, head, tail int) []style.Line {
 	if len(rows) <= head+tail+1 {
 		return rows
 	}
-	out := append([]ink.Line{}, rows[:head]...)
-	out = append(out, ink.L(ink.Dim, fmt.Sprintf("… %d more lines (ctrl+t shows all)", len(rows)-head-tail)))
+	out := append([]style.Line{}, rows[:head]...)
+	out = append(out, style.L(style.Dim, fmt.Sprintf("… %d more lines (ctrl+t shows all)", len(rows)-head-tail)))
 	return append(out, rows[len(rows)-tail:]...)
 }
 
-func (f Format) command(it protocol.Item, b protocol.Command) []ink.Line {
+func (f Format) command(it protocol.Item, b protocol.Command) []style.Line {
 	verb := map[protocol.Status]string{protocol.InProgress: "Running", protocol.Completed: "Ran", protocol.Failed: "Ran", protocol.Declined: "Refused"}[it.Status]
 	if b.User {
 		verb = "You ran"
@@ -132,9 +132,9 @@ func (f Format) command(it protocol.Item, b protocol.Command) []ink.Line {
 	rows := f.commandHead(it, b, verb)
 	body := f.output(b.Output, it.Status == protocol.InProgress)
 	if len(body) == 0 && it.Status == protocol.Completed && b.Process == 0 {
-		body = []ink.Line{ink.L(ink.Dim, "(no output)")}
+		body = []style.Line{style.L(style.Dim, "(no output)")}
 	}
-	return append(rows, ink.Prefix(body, ink.S(ink.Border, "  └ "), ink.Span{Text: "    "})...)
+	return append(rows, style.Prefix(body, style.S(style.Border, "  └ "), style.Span{Text: "    "})...)
 }
 
 // glance is how many bytes at each end of an output are looked at to show a few
@@ -142,58 +142,58 @@ func (f Format) command(it protocol.Item, b protocol.Command) []ink.Line {
 const glance = 4 << 10
 
 // output draws what a command printed: all of it, or a few rows.
-func (f Format) output(text string, running bool) []ink.Line {
+func (f Format) output(text string, running bool) []style.Line {
 	text = strings.TrimRight(text, "\n")
 	switch {
 	case text == "":
 		return nil
 	case f.Whole:
-		return ink.WrapText(ink.Dim, ink.Output(text), f.Width-4)
+		return style.WrapText(style.Dim, style.Output(text), f.Width-4)
 	case running:
 		above := 0
 		if len(text) > glance {
 			above = strings.Count(text[:len(text)-glance], "\n")
 			text = strings.ToValidUTF8(text[len(text)-glance:], "")
 		}
-		body := ink.WrapText(ink.Dim, ink.Output(text), f.Width-4)
+		body := style.WrapText(style.Dim, style.Output(text), f.Width-4)
 		if len(body) <= outputRows {
 			return body
 		}
 		above += len(body) - outputRows
-		return append([]ink.Line{ink.L(ink.Dim, fmt.Sprintf("… %d lines above", above))}, body[len(body)-outputRows:]...)
+		return append([]style.Line{style.L(style.Dim, fmt.Sprintf("… %d lines above", above))}, body[len(body)-outputRows:]...)
 	case len(text) <= 2*glance:
-		return shorten(ink.WrapText(ink.Dim, ink.Output(text), f.Width-4), outputRows/2, outputRows/2)
+		return shorten(style.WrapText(style.Dim, style.Output(text), f.Width-4), outputRows/2, outputRows/2)
 	}
-	head := ink.WrapText(ink.Dim, ink.Output(strings.ToValidUTF8(text[:glance], "")), f.Width-4)
-	tail := ink.WrapText(ink.Dim, ink.Output(strings.ToValidUTF8(text[len(text)-glance:], "")), f.Width-4)
+	head := style.WrapText(style.Dim, style.Output(strings.ToValidUTF8(text[:glance], "")), f.Width-4)
+	tail := style.WrapText(style.Dim, style.Output(strings.ToValidUTF8(text[len(text)-glance:], "")), f.Width-4)
 	between := strings.Count(text[glance:len(text)-glance], "\n") + len(head) + len(tail) - outputRows
-	head = append(head[:min(len(head), outputRows/2)], ink.L(ink.Dim, fmt.Sprintf("… about %d more lines (ctrl+t shows all)", between)))
+	head = append(head[:min(len(head), outputRows/2)], style.L(style.Dim, fmt.Sprintf("… about %d more lines (ctrl+t shows all)", between)))
 	return append(head, tail[max(0, len(tail)-outputRows/2):]...)
 }
 
-func (f Format) commandHead(it protocol.Item, b protocol.Command, verb string) []ink.Line {
+func (f Format) commandHead(it protocol.Item, b protocol.Command, verb string) []style.Line {
 	text := strings.TrimSpace(b.Command)
-	lines := ink.WrapText(ink.Code, text, f.Width-len(verb)-4)
+	lines := style.WrapText(style.Code, text, f.Width-len(verb)-4)
 	if !f.Whole && len(lines) > commandRows {
 		lines = shorten(lines, commandRows-1, 0)
 	}
 	state := ""
-	role := ink.Dim
+	role := style.Dim
 	switch {
 	case b.Process > 0 && b.ExitCode == nil && it.Status != protocol.InProgress:
 		state = fmt.Sprintf("  still running as #%d", b.Process)
 	case b.ExitCode != nil && *b.ExitCode != 0:
-		state, role = fmt.Sprintf("  exit %d", *b.ExitCode), ink.Bad
+		state, role = fmt.Sprintf("  exit %d", *b.ExitCode), style.Bad
 	}
 	if state != "" {
 		if n := len(lines) - 1; lines[n].Width()+len(state) <= f.Width-len(verb)-4 {
-			lines[n] = append(lines[n], ink.S(role, state))
+			lines[n] = append(lines[n], style.S(role, state))
 		} else {
-			lines = append(lines, ink.L(role, strings.TrimSpace(state)))
+			lines = append(lines, style.L(role, strings.TrimSpace(state)))
 		}
 	}
-	rows := ink.Prefix(lines, ink.Styled(ink.Strong(ink.Plain), verb+" "), ink.S(ink.Border, "│ "))
-	return ink.Prefix(rows, ink.S(bullet[it.Status], "• "), ink.Span{Text: "  "})
+	rows := style.Prefix(lines, style.Styled(style.Strong(style.Plain), verb+" "), style.S(style.Border, "│ "))
+	return style.Prefix(rows, style.S(bullet[it.Status], "• "), style.Span{Text: "  "})
 }
 
 // Path shortens a path below the working directory.
@@ -204,11 +204,11 @@ func (f Format) Path(p string) string {
 	return p
 }
 
-func (f Format) change(it protocol.Item, b protocol.FileChange) []ink.Line {
+func (f Format) change(it protocol.Item, b protocol.FileChange) []style.Line {
 	if it.Status == protocol.Failed || it.Status == protocol.Declined {
 		rows := f.head(it.Status, map[protocol.Status]string{protocol.Failed: "Did not change", protocol.Declined: "Refused change of"}[it.Status], " "+f.Paths(b.Changes))
 		if b.Error != "" {
-			rows = append(rows, f.said(f.Note(ink.Bad, "", b.Error), ink.S(ink.Border, "  └ "))...)
+			rows = append(rows, f.said(f.Note(style.Bad, "", b.Error), style.S(style.Border, "  └ "))...)
 		}
 		return rows
 	}
@@ -226,8 +226,8 @@ func (f Format) change(it protocol.Item, b protocol.FileChange) []ink.Line {
 		verb = cmp.Or(map[string]string{"new": "Created", "deleted": "Deleted"}[files[0].Note], verb)
 		name = " " + files[0].Title() + " "
 	}
-	l := ink.Line{ink.S(bullet[it.Status], "• "), ink.Styled(ink.Strong(ink.Plain), verb), ink.S(ink.Plain, name)}
-	rows := ink.Wrap(append(l, diffview.Counts(diffview.Total(files))...), f.Width)
+	l := style.Line{style.S(bullet[it.Status], "• "), style.Styled(style.Strong(style.Plain), verb), style.S(style.Plain, name)}
+	rows := style.Wrap(append(l, diffview.Counts(diffview.Total(files))...), f.Width)
 	if f.Whole {
 		return append(rows, diffview.Whole(files, f.Width)...)
 	}
@@ -250,24 +250,24 @@ func (f Format) Paths(changes []protocol.PathChange) string {
 	return strings.Join(names, ", ")
 }
 
-func (f Format) tool(it protocol.Item, b protocol.ToolCall) []ink.Line {
+func (f Format) tool(it protocol.Item, b protocol.ToolCall) []style.Line {
 	verb, rest := callText(b)
 	rows := f.head(it.Status, verb, " "+f.cut(rest, 200))
-	text, role := "", ink.Dim
+	text, role := "", style.Dim
 	switch {
 	case b.Error != "":
-		text, role = b.Error, ink.Bad
+		text, role = b.Error, style.Bad
 	case f.Whole || b.Server != "":
-		text = ink.Output(b.Output)
+		text = style.Output(b.Output)
 	}
 	if text == "" {
 		return rows
 	}
-	body := ink.WrapText(role, text, f.Width-4)
+	body := style.WrapText(role, text, f.Width-4)
 	if !f.Whole {
 		body = shorten(body, outputRows/2, outputRows/2)
 	}
-	return append(rows, ink.Prefix(body, ink.S(ink.Border, "  └ "), ink.Span{Text: "    "})...)
+	return append(rows, style.Prefix(body, style.S(style.Border, "  └ "), style.Span{Text: "    "})...)
 }
 
 func (f Format) cut(s string, n int) string {
@@ -315,43 +315,43 @@ func callText(b protocol.ToolCall) (verb, rest string) {
 	return "Called", b.Tool + " " + string(b.Args)
 }
 
-func (f Format) todo(b protocol.TodoList) []ink.Line {
+func (f Format) todo(b protocol.TodoList) []style.Line {
 	done := 0
-	var steps []ink.Line
+	var steps []style.Line
 	for _, s := range b.Steps {
-		mark, role := "□ ", ink.Plain
+		mark, role := "□ ", style.Plain
 		switch s.Status {
 		case "completed":
-			mark, role = "✔ ", ink.Dim
+			mark, role = "✔ ", style.Dim
 			done++
 		case "in_progress":
-			mark, role = "▸ ", ink.Accent
+			mark, role = "▸ ", style.Accent
 		}
-		rows := ink.Wrap(ink.L(role, ink.OneLine(s.Step)), f.Width-6)
-		steps = append(steps, ink.Prefix(rows, ink.S(role, mark), ink.Span{Text: "  "})...)
+		rows := style.Wrap(style.L(role, style.OneLine(s.Step)), f.Width-6)
+		steps = append(steps, style.Prefix(rows, style.S(role, mark), style.Span{Text: "  "})...)
 	}
-	rows := []ink.Line{{ink.S(ink.Accent, "• "), ink.Styled(ink.Strong(ink.Plain), "Plan"), ink.S(ink.Dim, fmt.Sprintf("  %d of %d done", done, len(b.Steps)))}}
+	rows := []style.Line{{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Plain), "Plan"), style.S(style.Dim, fmt.Sprintf("  %d of %d done", done, len(b.Steps)))}}
 	if b.Explanation != "" {
-		rows = append(rows, f.said(ink.WrapText(ink.Dim, b.Explanation, f.Width-4), ink.Span{Text: "  "})...)
+		rows = append(rows, f.said(style.WrapText(style.Dim, b.Explanation, f.Width-4), style.Span{Text: "  "})...)
 	}
-	return append(rows, ink.Prefix(steps, ink.S(ink.Border, "  └ "), ink.Span{Text: "    "})...)
+	return append(rows, style.Prefix(steps, style.S(style.Border, "  └ "), style.Span{Text: "    "})...)
 }
 
-func (f Format) subAgent(it protocol.Item, b protocol.SubAgent) []ink.Line {
+func (f Format) subAgent(it protocol.Item, b protocol.SubAgent) []style.Line {
 	verb := map[string]string{"spawn": "Started agent", "send": "Told agent", "wait": "Waited for agents", "resume": "Resumed agent", "close": "Closed agent"}[b.Deed]
 	if verb == "" {
 		verb = "Agent"
 	}
 	rows := f.head(it.Status, verb, " "+f.cut(b.Prompt, 160))
 	for _, a := range b.Agents {
-		l := ink.Line{ink.S(ink.Border, "  └ "), ink.S(ink.Plain, AgentName(a)+" "), ink.S(StateRole(a.State), a.State)}
+		l := style.Line{style.S(style.Border, "  └ "), style.S(style.Plain, AgentName(a)+" "), style.S(StateRole(a.State), a.State)}
 		if a.Message != "" {
-			l = append(l, ink.S(ink.Dim, "  "+ink.OneLine(a.Message)))
+			l = append(l, style.S(style.Dim, "  "+style.OneLine(a.Message)))
 		}
 		rows = append(rows, l.Cut(f.Width))
 	}
 	if b.Error != "" {
-		rows = append(rows, f.said(f.Note(ink.Bad, "", b.Error), ink.S(ink.Border, "  └ "))...)
+		rows = append(rows, f.said(f.Note(style.Bad, "", b.Error), style.S(style.Border, "  └ "))...)
 	}
 	return rows
 }
@@ -365,43 +365,43 @@ func AgentName(a protocol.Agent) string {
 }
 
 // StateRole is the role of the state of an agent, a server or a check.
-func StateRole(state string) ink.Role {
+func StateRole(state string) style.Role {
 	switch state {
 	case "completed", "ready", "ok":
-		return ink.Good
+		return style.Good
 	case "failed", "fail":
-		return ink.Bad
+		return style.Bad
 	case "waiting", "starting", "warn":
-		return ink.Warn
+		return style.Warn
 	}
-	return ink.Accent
+	return style.Accent
 }
 
-func (f Format) compaction(b protocol.Compaction) []ink.Line {
-	rows := []ink.Line{{ink.S(ink.Accent, "• "), ink.Styled(ink.Strong(ink.Plain), "Compacted"),
-		ink.S(ink.Dim, fmt.Sprintf("  %s → %s tokens", humanize.Tokens(b.Before), humanize.Tokens(b.After)))}}
+func (f Format) compaction(b protocol.Compaction) []style.Line {
+	rows := []style.Line{{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Plain), "Compacted"),
+		style.S(style.Dim, fmt.Sprintf("  %s → %s tokens", humanize.Tokens(b.Before), humanize.Tokens(b.After)))}}
 	if f.Whole && b.Summary != "" {
-		rows = append(rows, f.said(markdown.Render(b.Summary, f.Width-4), ink.S(ink.Border, "│ "))...)
+		rows = append(rows, f.said(markdown.Render(b.Summary, f.Width-4), style.S(style.Border, "│ "))...)
 	}
 	return rows
 }
 
-func (f Format) review(b protocol.ReviewResult) []ink.Line {
-	rows := []ink.Line{{ink.S(ink.Accent, "• "), ink.Styled(ink.Strong(ink.Plain), "Review"),
-		ink.S(ink.Dim, "  "+humanize.Count(len(b.Findings), "finding"))}}
-	rows = append(rows, f.said(markdown.Render(b.Text, f.Width-2), ink.Span{Text: "  "})...)
+func (f Format) review(b protocol.ReviewResult) []style.Line {
+	rows := []style.Line{{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Plain), "Review"),
+		style.S(style.Dim, "  "+humanize.Count(len(b.Findings), "finding"))}}
+	rows = append(rows, f.said(markdown.Render(b.Text, f.Width-2), style.Span{Text: "  "})...)
 	for _, x := range b.Findings {
 		place := f.Path(x.Path)
 		if x.Start > 0 {
 			place += fmt.Sprintf(":%d", x.Start)
 		}
-		role := ink.Warn
+		role := style.Warn
 		if x.Priority <= 1 {
-			role = ink.Bad
+			role = style.Bad
 		}
-		l := ink.Line{ink.S(role, fmt.Sprintf("  P%d ", x.Priority)), ink.Styled(ink.Strong(ink.Plain), x.Title), ink.S(ink.Dim, "  "+place)}
-		rows = append(rows, ink.Wrap(l, f.Width)...)
-		rows = append(rows, ink.Prefix(markdown.Render(x.Body, f.Width-5), ink.Span{Text: "     "}, ink.Span{Text: "     "})...)
+		l := style.Line{style.S(role, fmt.Sprintf("  P%d ", x.Priority)), style.Styled(style.Strong(style.Plain), x.Title), style.S(style.Dim, "  "+place)}
+		rows = append(rows, style.Wrap(l, f.Width)...)
+		rows = append(rows, style.Prefix(markdown.Render(x.Body, f.Width-5), style.Span{Text: "     "}, style.Span{Text: "     "})...)
 	}
 	return rows
 }

@@ -1,8 +1,8 @@
 package conversation
 
 import (
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/markdown"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -47,28 +47,28 @@ func (l *liveItem) resize(width int) {
 }
 
 // mark gives rows of a streamed text their mark and style.
-func (l *liveItem) mark(rows []ink.Line, first bool) []ink.Line {
-	mark := ink.S(ink.Accent, "• ")
-	rest := ink.Span{Text: "  "}
+func (l *liveItem) mark(rows []style.Line, first bool) []style.Line {
+	mark := style.S(style.Accent, "• ")
+	rest := style.Span{Text: "  "}
 	switch l.item.Body.(type) {
 	case protocol.Reasoning:
-		rows, mark = italic(rows), ink.S(ink.Dim, "· ")
+		rows, mark = italic(rows), style.S(style.Dim, "· ")
 	case protocol.ProposedPlan:
-		mark = ink.S(ink.Border, "│ ")
+		mark = style.S(style.Border, "│ ")
 		rest = mark
 		if first && len(rows) > 0 {
-			head := ink.Line{ink.S(ink.Accent, "• "), ink.Styled(ink.Strong(ink.Heading), "Proposed plan")}
-			return append([]ink.Line{head}, ink.Prefix(rows, mark, rest)...)
+			head := style.Line{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Heading), "Proposed plan")}
+			return append([]style.Line{head}, style.Prefix(rows, mark, rest)...)
 		}
 	}
 	if !first {
 		mark = rest
 	}
-	return ink.Prefix(rows, mark, rest)
+	return style.Prefix(rows, mark, rest)
 }
 
 // rows draws what is not written yet.
-func (l *liveItem) rows(f Format) []ink.Line {
+func (l *liveItem) rows(f Format) []style.Line {
 	if l.stream != nil {
 		tail := l.stream.Tail()
 		if len(tail) == 0 && !l.begun {
@@ -86,7 +86,7 @@ func (l *liveItem) rows(f Format) []ink.Line {
 }
 
 // write puts out rows of a live item that are final.
-func (c *Conversation) write(l *liveItem, rows []ink.Line) {
+func (c *Conversation) write(l *liveItem, rows []style.Line) {
 	if len(rows) == 0 {
 		return
 	}
@@ -154,7 +154,7 @@ func (c *Conversation) drop(id protocol.ItemID) {
 	}
 	c.remove(l)
 	if l.begun {
-		c.rows = append(c.rows, ink.L(ink.Warn, "  ⤺ the stream broke; the model starts this again"))
+		c.rows = append(c.rows, style.L(style.Warn, "  ⤺ the stream broke; the model starts this again"))
 	}
 }
 
@@ -217,13 +217,13 @@ func (c *Conversation) CloseLive(st protocol.Status) {
 
 // LiveRows draws the items under way, the newest rows of them when there are more
 // than room.
-func (c *Conversation) LiveRows(width, room int) []ink.Line {
+func (c *Conversation) LiveRows(width, room int) []style.Line {
 	if room <= 0 {
 		return nil
 	}
 	f := c.o.Format()
 	f.Width = width
-	var rows []ink.Line
+	var rows []style.Line
 	for _, l := range c.live {
 		drawn := l.rows(f)
 		if len(drawn) > 0 && (c.gap || len(rows) > 0) && !l.begun {

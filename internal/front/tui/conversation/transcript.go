@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -88,10 +88,10 @@ func sizeOf(it protocol.Item) int {
 }
 
 // Rows draws all items.
-func (t *Transcript) Rows(f Format) []ink.Line {
-	var rows []ink.Line
+func (t *Transcript) Rows(f Format) []style.Line {
+	var rows []style.Line
 	if t.dropped > 0 {
-		rows = append(rows, ink.L(ink.Dim, fmt.Sprintf("… %d earlier items are not kept; kerf sessions show has them", t.dropped)))
+		rows = append(rows, style.L(style.Dim, fmt.Sprintf("… %d earlier items are not kept; kerf sessions show has them", t.dropped)))
 	}
 	for i, it := range t.items {
 		if i > 0 {
@@ -131,7 +131,7 @@ func (t *Transcript) LastAnswer() string {
 // Markdown writes the items as Markdown.
 func (t *Transcript) Markdown(title, cwd string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n", strings.TrimSpace("Kerf session "+ink.OneLine(title)))
+	fmt.Fprintf(&b, "# %s\n", strings.TrimSpace("Kerf session "+style.OneLine(title)))
 	f := Format{Width: 100, Cwd: cwd, Whole: true}
 	for _, it := range t.items {
 		switch body := it.Body.(type) {
@@ -155,7 +155,7 @@ func (t *Transcript) Markdown(title, cwd string) string {
 
 // WeightRows shows what the kept items weigh, by kind. Tokens are estimated from
 // bytes.
-func (t *Transcript) WeightRows(width int) []ink.Line {
+func (t *Transcript) WeightRows(width int) []style.Line {
 	weight := map[string]int{}
 	for _, it := range t.items {
 		kind := "other"
@@ -182,11 +182,11 @@ func (t *Transcript) WeightRows(width int) []ink.Line {
 		sum += n
 	}
 	slices.SortFunc(kinds, func(a, b string) int { return weight[b] - weight[a] })
-	var rows []ink.Line
+	var rows []style.Line
 	for _, k := range kinds {
 		bar := strings.Repeat("█", max(1, weight[k]*max(width-40, 4)/max(sum, 1)))
-		rows = append(rows, ink.Line{ink.S(ink.Dim, fmt.Sprintf("%-16s", k)),
-			ink.S(ink.Plain, fmt.Sprintf("~%6s  ", humanize.Tokens(weight[k]))), ink.S(ink.Accent, bar)}.Cut(width))
+		rows = append(rows, style.Line{style.S(style.Dim, fmt.Sprintf("%-16s", k)),
+			style.S(style.Plain, fmt.Sprintf("~%6s  ", humanize.Tokens(weight[k]))), style.S(style.Accent, bar)}.Cut(width))
 	}
-	return append(rows, ink.L(ink.Dim, "estimates from sizes; /compact makes room").Cut(width))
+	return append(rows, style.L(style.Dim, "estimates from sizes; /compact makes room").Cut(width))
 }

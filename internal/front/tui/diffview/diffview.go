@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/front/tui/syntax"
 	"kerf/internal/text/diff"
 )
@@ -139,9 +139,9 @@ func hunkRange(line string) (old, left, now, right int) {
 	return old, left, now, right
 }
 
-func Counts(added, removed int) ink.Line {
-	return ink.Line{ink.S(ink.Dim, "("), ink.S(ink.Added, fmt.Sprintf("+%d", added)), ink.S(ink.Plain, " "),
-		ink.S(ink.Removed, fmt.Sprintf("-%d", removed)), ink.S(ink.Dim, ")")}
+func Counts(added, removed int) style.Line {
+	return style.Line{style.S(style.Dim, "("), style.S(style.Added, fmt.Sprintf("+%d", added)), style.S(style.Plain, " "),
+		style.S(style.Removed, fmt.Sprintf("-%d", removed)), style.S(style.Dim, ")")}
 }
 
 const (
@@ -153,8 +153,8 @@ const (
 
 // Rows draws the hunks of a file with line numbers, at most limit rows of
 // them when limit is positive; the last row then says how many are missing.
-func Rows(f File, width, limit int) []ink.Line {
-	var rows []ink.Line
+func Rows(f File, width, limit int) []style.Line {
+	var rows []style.Line
 	if limit > 0 {
 		f.Lines = shortened(f.Lines)
 	}
@@ -165,11 +165,11 @@ func Rows(f File, width, limit int) []ink.Line {
 	lx := syntax.ForFile(f.Name)
 	for i := 0; i < len(f.Lines); i++ {
 		if limit > 0 && len(rows) >= limit {
-			return append(rows, ink.L(ink.Dim, fmt.Sprintf("%*s … %d more lines", digits, "", len(f.Lines)-i)))
+			return append(rows, style.L(style.Dim, fmt.Sprintf("%*s … %d more lines", digits, "", len(f.Lines)-i)))
 		}
 		if f.Lines[i].Kind == '@' {
 			if i > 0 {
-				rows = append(rows, ink.L(ink.Dim, strings.Repeat(" ", digits)+" ⋮"))
+				rows = append(rows, style.L(style.Dim, strings.Repeat(" ", digits)+" ⋮"))
 			}
 			lx = syntax.ForFile(f.Name)
 			continue
@@ -214,8 +214,8 @@ func run(lines []Line, i int) (minus, plus []Line) {
 
 // pairs draws lines that replace each other one by one, with the words that
 // differ marked.
-func pairs(minus, plus []Line, digits, width int) []ink.Line {
-	var rows, below []ink.Line
+func pairs(minus, plus []Line, digits, width int) []style.Line {
+	var rows, below []style.Line
 	for i := range minus {
 		a, b := words(minus[i].Text, plus[i].Text)
 		rows = append(rows, row(minus[i], digits, width, a)...)
@@ -224,33 +224,33 @@ func pairs(minus, plus []Line, digits, width int) []ink.Line {
 	return append(rows, below...)
 }
 
-func row(l Line, digits, width int, text ink.Line) []ink.Line {
+func row(l Line, digits, width int, text style.Line) []style.Line {
 	n := l.New
-	role := ink.Plain
+	role := style.Plain
 	switch l.Kind {
 	case '+':
-		role = ink.Added
+		role = style.Added
 	case '-':
-		role, n = ink.Removed, l.Old
+		role, n = style.Removed, l.Old
 	case '\\':
-		return []ink.Line{ink.L(ink.Dim, strings.Repeat(" ", digits)+" \\"+l.Text)}
+		return []style.Line{style.L(style.Dim, strings.Repeat(" ", digits)+" \\"+l.Text)}
 	}
-	if role != ink.Plain {
+	if role != style.Plain {
 		for i := range text {
-			if text[i].Style.Role == ink.Plain {
+			if text[i].Style.Role == style.Plain {
 				text[i].Style.Role = role
 			}
 		}
 	}
-	head := ink.Span{Text: fmt.Sprintf("%*d ", digits, n), Style: ink.As(ink.Dim)}
-	blank := ink.Span{Text: strings.Repeat(" ", digits+1), Style: ink.As(ink.Dim)}
-	rows := ink.Wrap(append(ink.Line{ink.S(role, string(l.Kind))}, text...), max(width-digits-1, 8))
-	return ink.Prefix(rows, head, blank)
+	head := style.Span{Text: fmt.Sprintf("%*d ", digits, n), Style: style.As(style.Dim)}
+	blank := style.Span{Text: strings.Repeat(" ", digits+1), Style: style.As(style.Dim)}
+	rows := style.Wrap(append(style.Line{style.S(role, string(l.Kind))}, text...), max(width-digits-1, 8))
+	return style.Prefix(rows, head, blank)
 }
 
 // words marks what differs between two lines.
-func words(a, b string) (x, y ink.Line) {
-	x, y = ink.L(ink.Removed, a), ink.L(ink.Added, b)
+func words(a, b string) (x, y style.Line) {
+	x, y = style.L(style.Removed, a), style.L(style.Added, b)
 	if len(a) > maxWordLine || len(b) > maxWordLine {
 		return x, y
 	}
@@ -267,11 +267,11 @@ func words(a, b string) (x, y ink.Line) {
 }
 
 // marked splits both texts into what stayed and what changed.
-func marked(at, bt []string, edits []diff.Edit) (x, y ink.Line) {
+func marked(at, bt []string, edits []diff.Edit) (x, y style.Line) {
 	offset, i, j := 0, 0, 0
 	keep := func(upto int) {
 		for i < len(at) && offset < upto {
-			x, y = append(x, ink.S(ink.Removed, at[i])), append(y, ink.S(ink.Added, bt[j]))
+			x, y = append(x, style.S(style.Removed, at[i])), append(y, style.S(style.Added, bt[j]))
 			offset += len(at[i]) + 1
 			i, j = i+1, j+1
 		}
@@ -279,12 +279,12 @@ func marked(at, bt []string, edits []diff.Edit) (x, y ink.Line) {
 	for _, e := range edits {
 		keep(e.Start)
 		for i < len(at) && offset < e.End {
-			x = append(x, ink.S(ink.RemovedWord, at[i]))
+			x = append(x, style.S(style.RemovedWord, at[i]))
 			offset += len(at[i]) + 1
 			i++
 		}
 		for n := strings.Count(string(e.New), "\n"); n > 0 && j < len(bt); n-- {
-			y = append(y, ink.S(ink.AddedWord, bt[j]))
+			y = append(y, style.S(style.AddedWord, bt[j]))
 			j++
 		}
 	}
@@ -293,8 +293,8 @@ func marked(at, bt []string, edits []diff.Edit) (x, y ink.Line) {
 }
 
 // merge joins neighbours of one style.
-func merge(l ink.Line) ink.Line {
-	var out ink.Line
+func merge(l style.Line) style.Line {
+	var out style.Line
 	for _, s := range l {
 		if n := len(out); n > 0 && out[n-1].Style == s.Style {
 			out[n-1].Text += s.Text
@@ -330,15 +330,15 @@ func tokens(s string) []string {
 }
 
 // SideBySide draws a file's hunks in two columns.
-func SideBySide(f File, width int) []ink.Line {
+func SideBySide(f File, width int) []style.Line {
 	half := (width - 3) / 2
 	digits := 4
-	var rows []ink.Line
-	column := func(l Line, text ink.Line) []ink.Line { return row(l, digits, half, text) }
+	var rows []style.Line
+	column := func(l Line, text style.Line) []style.Line { return row(l, digits, half, text) }
 	for i := 0; i < len(f.Lines); i++ {
 		switch l := f.Lines[i]; l.Kind {
 		case '@':
-			rows = append(rows, ink.L(ink.Dim, l.Text))
+			rows = append(rows, style.L(style.Dim, l.Text))
 		case '-', '+':
 			minus, plus := run(f.Lines, i)
 			if l.Kind == '+' {
@@ -350,7 +350,7 @@ func SideBySide(f File, width int) []ink.Line {
 			rows = append(rows, besides(minus, plus, half, column)...)
 			i += len(minus) + len(plus) - 1
 		default:
-			text := ink.L(ink.Plain, l.Text)
+			text := style.L(style.Plain, l.Text)
 			left := l
 			left.New = l.Old
 			rows = append(rows, columns(column(left, text), column(l, text), half)...)
@@ -359,35 +359,35 @@ func SideBySide(f File, width int) []ink.Line {
 	return rows
 }
 
-func besides(minus, plus []Line, half int, column func(Line, ink.Line) []ink.Line) []ink.Line {
-	var rows []ink.Line
+func besides(minus, plus []Line, half int, column func(Line, style.Line) []style.Line) []style.Line {
+	var rows []style.Line
 	for k := range max(len(minus), len(plus)) {
-		var left, right []ink.Line
+		var left, right []style.Line
 		switch {
 		case k < len(minus) && k < len(plus):
 			a, b := words(minus[k].Text, plus[k].Text)
 			left, right = column(minus[k], a), column(plus[k], b)
 		case k < len(minus):
-			left = column(minus[k], ink.L(ink.Removed, minus[k].Text))
+			left = column(minus[k], style.L(style.Removed, minus[k].Text))
 		default:
-			right = column(plus[k], ink.L(ink.Added, plus[k].Text))
+			right = column(plus[k], style.L(style.Added, plus[k].Text))
 		}
 		rows = append(rows, columns(left, right, half)...)
 	}
 	return rows
 }
 
-func columns(left, right []ink.Line, half int) []ink.Line {
-	var rows []ink.Line
+func columns(left, right []style.Line, half int) []style.Line {
+	var rows []style.Line
 	for i := range max(len(left), len(right)) {
-		var a, b ink.Line
+		var a, b style.Line
 		if i < len(left) {
 			a = left[i]
 		}
 		if i < len(right) {
 			b = right[i]
 		}
-		rows = append(rows, append(append(a.Pad(half, ink.As(ink.Plain)), ink.S(ink.Border, " │ ")), b...))
+		rows = append(rows, append(append(a.Pad(half, style.As(style.Plain)), style.S(style.Border, " │ ")), b...))
 	}
 	return rows
 }
@@ -416,36 +416,36 @@ const (
 
 // Summary draws the changes of a few files below each other, shortened. It is
 // indented by four cells.
-func Summary(files []File, width int) []ink.Line {
+func Summary(files []File, width int) []style.Line {
 	return below(files, width, summaryFiles, summaryRows)
 }
 
 // Whole is Summary with every file and row.
-func Whole(files []File, width int) []ink.Line { return below(files, width, len(files), 0) }
+func Whole(files []File, width int) []style.Line { return below(files, width, len(files), 0) }
 
-func below(files []File, width, most, limit int) []ink.Line {
-	var rows []ink.Line
+func below(files []File, width, most, limit int) []style.Line {
+	var rows []style.Line
 	for i, f := range files {
 		if i >= most {
-			return append(rows, ink.L(ink.Dim, fmt.Sprintf("  … %d more files (/diff shows all)", len(files)-i)))
+			return append(rows, style.L(style.Dim, fmt.Sprintf("  … %d more files (/diff shows all)", len(files)-i)))
 		}
 		if len(files) > 1 {
-			l := ink.Line{ink.S(ink.Border, "  └ "), ink.S(ink.Plain, f.Title()+" ")}
-			rows = append(rows, ink.Wrap(append(l, Counts(f.Added, f.Removed)...), width)...)
+			l := style.Line{style.S(style.Border, "  └ "), style.S(style.Plain, f.Title()+" ")}
+			rows = append(rows, style.Wrap(append(l, Counts(f.Added, f.Removed)...), width)...)
 		}
-		rows = append(rows, ink.Prefix(Rows(f, width-4, limit), ink.Span{Text: "    "}, ink.Span{Text: "    "})...)
+		rows = append(rows, style.Prefix(Rows(f, width-4, limit), style.Span{Text: "    "}, style.Span{Text: "    "})...)
 	}
 	return rows
 }
 
 // Page draws files one after the other with their names, in one column or, when
 // wide is set, side by side.
-func Page(files []File, width int, wide bool) []ink.Line {
-	var rows []ink.Line
+func Page(files []File, width int, wide bool) []style.Line {
+	var rows []style.Line
 	for _, f := range files {
-		l := ink.Line{ink.Styled(ink.Strong(ink.Plain), f.Title()+" ")}
+		l := style.Line{style.Styled(style.Strong(style.Plain), f.Title()+" ")}
 		if f.Note == "new" || f.Note == "deleted" {
-			l = append(l, ink.S(ink.Warn, f.Note+" "))
+			l = append(l, style.S(style.Warn, f.Note+" "))
 		}
 		rows = append(rows, append(l, Counts(f.Added, f.Removed)...))
 		if wide {
@@ -459,18 +459,18 @@ func Page(files []File, width int, wide bool) []ink.Line {
 }
 
 // Exact draws files for a user who judges them: nothing in them is invisible.
-func Exact(files []File, width int) []ink.Line {
-	var rows []ink.Line
+func Exact(files []File, width int) []style.Line {
+	var rows []style.Line
 	for _, f := range files {
 		f.Lines = slices.Clone(f.Lines)
 		for i := range f.Lines {
-			f.Lines[i].Text = ink.ExactTabs(f.Lines[i].Text)
+			f.Lines[i].Text = style.ExactTabs(f.Lines[i].Text)
 		}
-		l := ink.Line{{Text: ink.Exact(f.Name) + " ", Style: ink.Strong(ink.Plain)}}
+		l := style.Line{{Text: style.Exact(f.Name) + " ", Style: style.Strong(style.Plain)}}
 		if f.Note != "" {
-			l = append(l, ink.S(ink.Warn, f.Note+" "))
+			l = append(l, style.S(style.Warn, f.Note+" "))
 		}
-		rows = append(rows, ink.Wrap(append(l, Counts(f.Added, f.Removed)...), width)...)
+		rows = append(rows, style.Wrap(append(l, Counts(f.Added, f.Removed)...), width)...)
 		rows = append(rows, Rows(f, width, 0)...)
 	}
 	return rows

@@ -3,13 +3,13 @@ package diffview
 import (
 	"strings"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // Edit is one edit of a file: lines next to each other that go and come.
 type Edit struct {
 	Line int // of the new text, or of the old one when only lines go
-	Rows []ink.Line
+	Rows []style.Line
 }
 
 // Edits returns the edits of a file in order.
@@ -38,21 +38,21 @@ func (f File) Edits() []Edit {
 }
 
 // EditRows draws the lines of a text that goes ('-') or comes ('+').
-func EditRows(kind byte, text string) []ink.Line {
+func EditRows(kind byte, text string) []style.Line {
 	if text == "" {
 		return nil
 	}
-	var rows []ink.Line
+	var rows []style.Line
 	for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		rows = append(rows, editRow(kind, l))
 	}
 	return rows
 }
 
-func editRow(kind byte, text string) ink.Line {
-	role := ink.Added
+func editRow(kind byte, text string) style.Line {
+	role := style.Added
 	if kind == '-' {
-		role = ink.Removed
+		role = style.Removed
 	}
-	return ink.Line{{Text: string(kind) + ink.Exact(text), Style: ink.As(role)}}
+	return style.Line{{Text: string(kind) + style.Exact(text), Style: style.As(role)}}
 }

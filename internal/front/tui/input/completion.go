@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // menu is the list of completions below the text.
@@ -161,7 +161,7 @@ func (in *Input) OpenCompletions() tea.Cmd {
 func (in *Input) CloseCompletions() { in.menu = menu{} }
 
 // CompletionRows draws the completions around the marked one.
-func (in *Input) CompletionRows(w, height int) []ink.Line {
+func (in *Input) CompletionRows(w, height int) []style.Line {
 	u := in.menu
 	if !u.open() || height <= 0 {
 		return nil
@@ -169,17 +169,17 @@ func (in *Input) CompletionRows(w, height int) []ink.Line {
 	top := max(0, min(u.at-height/2, len(u.items)-height))
 	name := 0
 	for _, c := range u.items {
-		name = max(name, min(ink.Width(c.Text), w*2/3))
+		name = max(name, min(style.Width(c.Text), w*2/3))
 	}
-	var rows []ink.Line
+	var rows []style.Line
 	for i := top; i < len(u.items) && len(rows) < height; i++ {
 		c := u.items[i]
-		role, mark := ink.Plain, "  "
+		role, mark := style.Plain, "  "
 		if i == u.at {
-			role, mark = ink.Accent, "▸ "
+			role, mark = style.Accent, "▸ "
 		}
-		l := ink.Line{ink.S(role, mark), ink.S(role, string(u.mark)+ink.Prose(c.Text))}.Cut(name + 3)
-		l = append(l.Pad(name+5, ink.As(ink.Plain)), ink.S(ink.Dim, ink.OneLine(c.Detail)))
+		l := style.Line{style.S(role, mark), style.S(role, string(u.mark)+style.Prose(c.Text))}.Cut(name + 3)
+		l = append(l.Pad(name+5, style.As(style.Plain)), style.S(style.Dim, style.OneLine(c.Detail)))
 		rows = append(rows, l.Cut(w))
 	}
 	return rows

@@ -10,8 +10,8 @@ import (
 
 	"kerf/internal/front/tui/composer"
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
 	"kerf/internal/front/tui/panels"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -226,14 +226,14 @@ func (in *Input) View(height int, hint string) panels.View {
 		top = min(max(0, y-height+1), len(rows)-height)
 		rows = rows[top : top+height]
 	}
-	mark := ink.Styled(ink.Strong(ink.Accent), "› ")
+	mark := style.Styled(style.Strong(style.Accent), "› ")
 	if strings.HasPrefix(in.text.Text(), "!") {
-		mark = ink.Styled(ink.Strong(ink.Warn), "! ")
+		mark = style.Styled(style.Strong(style.Warn), "! ")
 	}
 	if in.text.Empty() {
-		rows = []ink.Line{ink.L(ink.Dim, hint)}
+		rows = []style.Line{style.L(style.Dim, hint)}
 	}
-	return panels.View{Rows: ink.Prefix(rows, mark, ink.Span{Text: "  "}), X: x + 2, Y: y - top}
+	return panels.View{Rows: style.Prefix(rows, mark, style.Span{Text: "  "}), X: x + 2, Y: y - top}
 }
 
 // Search lists the messages from before; what is chosen becomes the text.
@@ -243,7 +243,7 @@ func (in *Input) Search() *panels.Picker {
 	for i := len(in.past) - 1; i >= 0; i-- {
 		if !seen[in.past[i]] {
 			seen[in.past[i]] = true
-			p.Items = append(p.Items, panels.Item{Label: ink.OneLine(in.past[i]), Value: in.past[i]})
+			p.Items = append(p.Items, panels.Item{Label: style.OneLine(in.past[i]), Value: in.past[i]})
 		}
 	}
 	p.Choose = func(it panels.Item) (tea.Cmd, bool) { in.text.Set(it.Value.(string)); return nil, false }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // Action is something a key does while a message is written. The first of its keys
@@ -194,30 +194,30 @@ func (k *Map) First(name string) string {
 }
 
 // Rows shows every action with its keys and where they come from.
-func (k *Map) Rows(width int) []ink.Line {
-	var rows []ink.Line
+func (k *Map) Rows(width int) []style.Line {
+	var rows []style.Line
 	for _, a := range Actions() {
 		keys, own := k.Keys(a)
-		text, role := strings.Join(keys, "  "), ink.Plain
+		text, role := strings.Join(keys, "  "), style.Plain
 		if len(keys) == 0 {
-			text, role = "no key", ink.Dim
+			text, role = "no key", style.Dim
 		}
-		l := ink.Line{ink.S(ink.Accent, a.Name)}.Cut(17).Pad(18, ink.As(ink.Plain))
-		l = append(l, ink.S(role, text))
+		l := style.Line{style.S(style.Accent, a.Name)}.Cut(17).Pad(18, style.As(style.Plain))
+		l = append(l, style.S(role, text))
 		if own {
-			l = append(l, ink.S(ink.Good, "  config.toml"))
+			l = append(l, style.S(style.Good, "  config.toml"))
 		}
 		if width >= 70 {
-			l = l.Cut(width/2+8).Pad(width/2+9, ink.As(ink.Plain))
-			l = append(l, ink.S(ink.Dim, " "+a.Help))
+			l = l.Cut(width/2+8).Pad(width/2+9, style.As(style.Plain))
+			l = append(l, style.S(style.Dim, " "+a.Help))
 		}
 		rows = append(rows, l.Cut(width))
 	}
 	rows = append(rows, nil)
 	about := "These hold while a message is written; /help lists all others. ctrl+c cannot be given away. To change them, in config.toml:"
-	rows = append(rows, ink.WrapText(ink.Dim, about, width)...)
+	rows = append(rows, style.WrapText(style.Dim, about, width)...)
 	for _, s := range []string{"[tui.keymap]", `queue = "ctrl+q"             # instead of tab`, `newline = ["ctrl+j", "alt+n"]`, `suspend = []                 # no key`} {
-		rows = append(rows, ink.L(ink.Code, "  "+s).Cut(width))
+		rows = append(rows, style.L(style.Code, "  "+s).Cut(width))
 	}
 	return rows
 }

@@ -8,7 +8,7 @@ package markdown
 import (
 	"strings"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/front/tui/syntax"
 )
 
@@ -27,7 +27,7 @@ type Stream struct {
 	fence fence
 	gap   bool // an empty row is due before the next block
 	began bool
-	cache []ink.Line // rows of the open block, nil when it grew
+	cache []style.Line // rows of the open block, nil when it grew
 }
 
 // fence is a block of code under way.
@@ -46,14 +46,14 @@ func (s *Stream) SetWidth(width int) {
 }
 
 // Write adds text and returns the rows that are final by it.
-func (s *Stream) Write(text string) []ink.Line {
+func (s *Stream) Write(text string) []style.Line {
 	s.cache = nil
 	s.open.WriteString(strings.ReplaceAll(text, "\r\n", "\n"))
 	return s.drain(false)
 }
 
 // Close returns the rows of what is still open.
-func (s *Stream) Close() []ink.Line {
+func (s *Stream) Close() []style.Line {
 	s.cache = nil
 	rows := s.drain(true)
 	if rest := s.open.String(); strings.TrimSpace(rest) != "" || s.fence.mark != "" && rest != "" {
@@ -65,7 +65,7 @@ func (s *Stream) Close() []ink.Line {
 }
 
 // Tail returns the rows of the open block as it is now.
-func (s *Stream) Tail() []ink.Line {
+func (s *Stream) Tail() []style.Line {
 	if s.cache != nil || s.open.Len() == 0 {
 		return s.cache
 	}
@@ -81,15 +81,15 @@ func (s *Stream) Tail() []ink.Line {
 	}
 	rows := Render(text, s.width)
 	if s.gap && len(rows) > 0 {
-		rows = append([]ink.Line{nil}, rows...)
+		rows = append([]style.Line{nil}, rows...)
 	}
 	s.cache = rows
 	return s.cache
 }
 
 // drain takes finished blocks off the open text.
-func (s *Stream) drain(all bool) []ink.Line {
-	var rows []ink.Line
+func (s *Stream) drain(all bool) []style.Line {
+	var rows []style.Line
 	text := s.open.String()
 	at := 0
 	for {
@@ -108,7 +108,7 @@ func (s *Stream) drain(all bool) []ink.Line {
 }
 
 // emit draws a finished piece, with the empty row between blocks.
-func (s *Stream) emit(piece string) []ink.Line {
+func (s *Stream) emit(piece string) []style.Line {
 	if s.fence.mark != "" {
 		line := strings.TrimSuffix(piece, "\n")
 		if s.closes(line) {
@@ -118,7 +118,7 @@ func (s *Stream) emit(piece string) []ink.Line {
 		}
 		return codeRows(s.fence.lexer, line, s.width)
 	}
-	var rows []ink.Line
+	var rows []style.Line
 	if mark, info, pad, ok := opens(strings.TrimSuffix(piece, "\n")); ok && strings.Count(piece, "\n") <= 1 {
 		s.fence = fence{mark: mark, lexer: syntax.New(info), pad: pad}
 		if s.gap || s.began {
@@ -250,11 +250,11 @@ func (s *Stream) closes(line string) bool {
 }
 
 // codeRows draws lines of code, indented and wrapped where they are too long.
-func codeRows(x *syntax.Lexer, text string, width int) []ink.Line {
-	var rows []ink.Line
-	pad := ink.Span{Text: "  ", Style: ink.As(ink.Plain)}
+func codeRows(x *syntax.Lexer, text string, width int) []style.Line {
+	var rows []style.Line
+	pad := style.Span{Text: "  ", Style: style.As(style.Plain)}
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		rows = append(rows, ink.Prefix(ink.Wrap(x.Line(line), width-2), pad, pad)...)
+		rows = append(rows, style.Prefix(style.Wrap(x.Line(line), width-2), pad, pad)...)
 	}
 	return rows
 }

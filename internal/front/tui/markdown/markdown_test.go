@@ -8,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 const sample = "# Title\nSome *text* with **bold**, ~~old~~ and `code`, a [link](http://x.test/a) and <http://y.test>.\nmore  \nbroken\n\n- a\n- b\n  - c\n\n1. one\n2. two\n\n- [x] done\n- [ ] open\n\n" +
 	"```go\nfunc main() {\n\t/* two\n\tlines */\n\treturn 1 // x\n}\n```\n\n| a | b |\n|---|--:|\n| one | 2 |\n\n> quote\n> goes on\n\n---\n\n<b>raw</b>\n\nend"
 
-func texts(rows []ink.Line) string {
+func texts(rows []style.Line) string {
 	var b strings.Builder
 	for _, r := range rows {
 		b.WriteString(strings.TrimRight(r.Text(), " ") + "\n")
@@ -43,7 +43,7 @@ func TestStreamIsTheWhole(t *testing.T) {
 	want := texts(Render(sample, 60))
 	rapid.Check(t, func(t *rapid.T) {
 		s := New(60)
-		var rows []ink.Line
+		var rows []style.Line
 		for rest := sample; rest != ""; {
 			n := rapid.IntRange(1, min(40, len(rest))).Draw(t, "n")
 			rows = append(rows, s.Write(rest[:n])...)
@@ -67,7 +67,7 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		width = 12 + (width%100+100)%100
 		s := New(width)
-		var rows []ink.Line
+		var rows []style.Line
 		for i := 0; i < len(text); i += 7 {
 			rows = append(rows, s.Write(text[i:min(i+7, len(text))])...)
 			if n := s.open.Len(); n > 2*maxOpen {

@@ -8,7 +8,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/front/tui/syntax"
 )
 
@@ -22,9 +22,9 @@ var parse = sync.OnceValue(func() parser.Parser {
 
 // Render draws a whole text, at most width cells wide. Blocks are apart by an
 // empty row.
-func Render(source string, width int) []ink.Line {
+func Render(source string, width int) []style.Line {
 	width = max(width, 8)
-	var rows []ink.Line
+	var rows []style.Line
 	for _, part := range split(strings.ReplaceAll(source, "\r\n", "\n")) {
 		drawn := part.rows(width)
 		if len(rows) > 0 && len(drawn) > 0 {
@@ -40,8 +40,8 @@ type renderer struct{ src []byte }
 // maxDepth bounds how deep quotes and lists are drawn.
 const maxDepth = 12
 
-func (r renderer) blocks(parent ast.Node, width int, loose bool) []ink.Line {
-	var rows []ink.Line
+func (r renderer) blocks(parent ast.Node, width int, loose bool) []style.Line {
+	var rows []style.Line
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		drawn := r.block(n, max(width, 8))
 		if len(rows) > 0 && len(drawn) > 0 && loose {
@@ -52,16 +52,16 @@ func (r renderer) blocks(parent ast.Node, width int, loose bool) []ink.Line {
 	return rows
 }
 
-func (r renderer) block(n ast.Node, width int) []ink.Line {
+func (r renderer) block(n ast.Node, width int) []style.Line {
 	switch n := n.(type) {
 	case *ast.Heading:
-		line := r.inline(n, ink.Strong(ink.Heading))
+		line := r.inline(n, style.Strong(style.Heading))
 		if n.Level > 2 {
-			line = append(ink.Line{ink.Styled(ink.Strong(ink.Heading), strings.Repeat("#", n.Level)+" ")}, line...)
+			line = append(style.Line{style.Styled(style.Strong(style.Heading), strings.Repeat("#", n.Level)+" ")}, line...)
 		}
 		return wrapAll(line, width)
 	case *ast.Paragraph, *ast.TextBlock:
-		return wrapAll(r.inline(n, ink.As(ink.Plain)), width)
+		return wrapAll(r.inline(n, style.As(style.Plain)), width)
 	case *ast.FencedCodeBlock:
 		return codeRows(syntax.New(string(n.Language(r.src))), r.lines(n), width)
 	case *ast.CodeBlock:
@@ -70,14 +70,14 @@ func (r renderer) block(n ast.Node, width int) []ink.Line {
 		if depth(n) > maxDepth {
 			return nil
 		}
-		bar := ink.S(ink.Border, "│ ")
-		return ink.Prefix(r.blocks(n, width-2, true), bar, bar)
+		bar := style.S(style.Border, "│ ")
+		return style.Prefix(r.blocks(n, width-2, true), bar, bar)
 	case *ast.List:
 		return r.list(n, width)
 	case *ast.ThematicBreak:
-		return []ink.Line{ink.L(ink.Border, strings.Repeat("─", min(width, 40)))}
+		return []style.Line{style.L(style.Border, strings.Repeat("─", min(width, 40)))}
 	case *ast.HTMLBlock:
-		return ink.WrapText(ink.Dim, r.lines(n), width)
+		return style.WrapText(style.Dim, r.lines(n), width)
 	}
 	return r.blocks(n, width, true)
 }
@@ -99,11 +99,11 @@ func (r renderer) lines(n ast.Node) string {
 	return b.String()
 }
 
-func (r renderer) list(n *ast.List, width int) []ink.Line {
+func (r renderer) list(n *ast.List, width int) []style.Line {
 	if depth(n) > 2*maxDepth {
 		return nil
 	}
-	var rows []ink.Line
+	var rows []style.Line
 	number := n.Start
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
 		mark := "• "
@@ -111,56 +111,56 @@ func (r renderer) list(n *ast.List, width int) []ink.Line {
 			mark = fmt.Sprintf("%d. ", number)
 			number++
 		}
-		body := r.blocks(item, width-ink.Width(mark), !n.IsTight)
+		body := r.blocks(item, width-style.Width(mark), !n.IsTight)
 		body = task(body)
 		if len(body) == 0 {
-			body = []ink.Line{nil}
+			body = []style.Line{nil}
 		}
 		if !n.IsTight && len(rows) > 0 {
 			rows = append(rows, nil)
 		}
-		first := ink.S(ink.Accent, mark)
-		rows = append(rows, ink.Prefix(body, first, ink.S(ink.Plain, strings.Repeat(" ", ink.Width(mark))))...)
+		first := style.S(style.Accent, mark)
+		rows = append(rows, style.Prefix(body, first, style.S(style.Plain, strings.Repeat(" ", style.Width(mark))))...)
 	}
 	return rows
 }
 
 // wrapAll wraps a line that may hold hard breaks, as spans of a newline.
-func wrapAll(l ink.Line, width int) []ink.Line {
-	var rows []ink.Line
+func wrapAll(l style.Line, width int) []style.Line {
+	var rows []style.Line
 	start := 0
 	for i, s := range l {
 		if s.Text == "\n" {
-			rows = append(rows, ink.Wrap(l[start:i], width)...)
+			rows = append(rows, style.Wrap(l[start:i], width)...)
 			start = i + 1
 		}
 	}
-	return append(rows, ink.Wrap(l[start:], width)...)
+	return append(rows, style.Wrap(l[start:], width)...)
 }
 
-func (r renderer) inline(parent ast.Node, st ink.Style) ink.Line {
-	var out ink.Line
+func (r renderer) inline(parent ast.Node, st style.Style) style.Line {
+	var out style.Line
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		out = append(out, r.piece(n, st)...)
 	}
 	return out
 }
 
-func (r renderer) piece(n ast.Node, st ink.Style) ink.Line {
+func (r renderer) piece(n ast.Node, st style.Style) style.Line {
 	switch n := n.(type) {
 	case *ast.Text:
 		out := plainText(string(n.Segment.Value(r.src)), st)
 		switch {
 		case n.HardLineBreak():
-			out = append(out, ink.Span{Text: "\n"})
+			out = append(out, style.Span{Text: "\n"})
 		case n.SoftLineBreak():
-			out = append(out, ink.Styled(st, " "))
+			out = append(out, style.Styled(st, " "))
 		}
 		return out
 	case *ast.String:
-		return ink.Line{ink.Styled(st, string(n.Value))}
+		return style.Line{style.Styled(st, string(n.Value))}
 	case *ast.CodeSpan:
-		st.Role = ink.Code
+		st.Role = style.Code
 		return r.literal(n, st)
 	case *ast.Emphasis:
 		if n.Level > 1 {
@@ -170,32 +170,32 @@ func (r renderer) piece(n ast.Node, st ink.Style) ink.Line {
 		}
 		return r.inline(n, st)
 	case *ast.AutoLink:
-		return ink.Line{ink.S(ink.Link, string(n.URL(r.src)))}
+		return style.Line{style.S(style.Link, string(n.URL(r.src)))}
 	case *ast.Link:
 		return r.link(r.inline(n, st), string(n.Destination))
 	case *ast.Image:
-		return r.link(append(ink.Line{ink.S(ink.Dim, "image: ")}, r.inline(n, st)...), string(n.Destination))
+		return r.link(append(style.Line{style.S(style.Dim, "image: ")}, r.inline(n, st)...), string(n.Destination))
 	case *ast.RawHTML:
 		var b strings.Builder
 		for i := range n.Segments.Len() {
 			seg := n.Segments.At(i)
 			b.Write(seg.Value(r.src))
 		}
-		return ink.Line{ink.Styled(st, strings.ReplaceAll(b.String(), "\n", " "))}
+		return style.Line{style.Styled(st, strings.ReplaceAll(b.String(), "\n", " "))}
 	}
 	return r.inline(n, st)
 }
 
 // link shows where a link goes: a text must not hide its target.
-func (r renderer) link(label ink.Line, to string) ink.Line {
+func (r renderer) link(label style.Line, to string) style.Line {
 	if label.Text() == to || label.Text() == "" {
-		return ink.Line{ink.S(ink.Link, to)}
+		return style.Line{style.S(style.Link, to)}
 	}
-	return append(label, ink.S(ink.Dim, " ("), ink.S(ink.Link, to), ink.S(ink.Dim, ")"))
+	return append(label, style.S(style.Dim, " ("), style.S(style.Link, to), style.S(style.Dim, ")"))
 }
 
 // literal is the text of a code span, as it is.
-func (r renderer) literal(parent ast.Node, st ink.Style) ink.Line {
+func (r renderer) literal(parent ast.Node, st style.Style) style.Line {
 	var b strings.Builder
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		if t, ok := n.(*ast.Text); ok {
@@ -205,15 +205,15 @@ func (r renderer) literal(parent ast.Node, st ink.Style) ink.Line {
 			}
 		}
 	}
-	return ink.Line{ink.Styled(st, strings.ReplaceAll(b.String(), "\n", " "))}
+	return style.Line{style.Styled(st, strings.ReplaceAll(b.String(), "\n", " "))}
 }
 
 // plainText finds struck words and bare links in a text.
-func plainText(s string, st ink.Style) ink.Line {
-	var out ink.Line
-	add := func(text string, st ink.Style) {
+func plainText(s string, st style.Style) style.Line {
+	var out style.Line
+	add := func(text string, st style.Style) {
 		if text != "" {
-			out = append(out, ink.Styled(st, text))
+			out = append(out, style.Styled(st, text))
 		}
 	}
 	for s != "" {
@@ -238,7 +238,7 @@ func plainText(s string, st ink.Style) ink.Line {
 				n = len(s) - link
 			}
 			url := strings.TrimRight(s[link:link+n], ".,;:!?)'")
-			add(url, ink.As(ink.Link))
+			add(url, style.As(style.Link))
 			s = s[link+len(url):]
 		default:
 			add(s, st)
@@ -258,20 +258,20 @@ func linkAt(s string) int {
 }
 
 // task turns a list item that begins with a box into one that shows it.
-func task(rows []ink.Line) []ink.Line {
+func task(rows []style.Line) []style.Line {
 	if len(rows) == 0 {
 		return rows
 	}
 	text := rows[0].Text()
-	role := ink.Dim
+	role := style.Dim
 	switch {
 	case strings.HasPrefix(text, "[ ] "):
 	case strings.HasPrefix(text, "[x] "), strings.HasPrefix(text, "[X] "):
-		role = ink.Good
+		role = style.Good
 	default:
 		return rows
 	}
-	out := ink.Line{ink.S(role, text[:4])}
+	out := style.Line{style.S(role, text[:4])}
 	left := 4
 	for _, s := range rows[0] {
 		n := min(left, len(s.Text))

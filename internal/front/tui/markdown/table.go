@@ -5,7 +5,7 @@ import (
 
 	"github.com/yuin/goldmark/text"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // part is a piece of a text: a table, or anything else.
@@ -89,7 +89,7 @@ func cellsOf(line string) []string {
 	return append(cells, strings.TrimSpace(b.String()))
 }
 
-func (p part) rows(width int) []ink.Line {
+func (p part) rows(width int) []style.Line {
 	if p.table {
 		return table(strings.Split(strings.TrimSuffix(p.text, "\n"), "\n"), width)
 	}
@@ -98,15 +98,15 @@ func (p part) rows(width int) []ink.Line {
 }
 
 // table draws a table from its lines, the second of which is the rule.
-func table(lines []string, width int) []ink.Line {
+func table(lines []string, width int) []style.Line {
 	rule := cellsOf(lines[1])
 	right := make([]bool, len(rule))
 	for j, c := range rule {
 		right[j] = strings.HasSuffix(c, ":") && !strings.HasPrefix(c, ":")
 	}
-	var cells [][]ink.Line
+	var cells [][]style.Line
 	for i, line := range append(lines[:1:1], lines[2:]...) {
-		var row []ink.Line
+		var row []style.Line
 		for j, c := range cellsOf(line) {
 			if j == len(rule) {
 				break
@@ -116,7 +116,7 @@ func table(lines []string, width int) []ink.Line {
 		cells = append(cells, row)
 	}
 	widths := columns(cells, len(rule), width)
-	var rows []ink.Line
+	var rows []style.Line
 	for i, row := range cells {
 		rows = append(rows, tableRow(row, widths, right)...)
 		if i == 0 {
@@ -124,23 +124,23 @@ func table(lines []string, width int) []ink.Line {
 			for j, w := range widths {
 				bars[j] = strings.Repeat("─", w)
 			}
-			rows = append(rows, ink.L(ink.Border, strings.Join(bars, "─┼─")))
+			rows = append(rows, style.L(style.Border, strings.Join(bars, "─┼─")))
 		}
 	}
 	return rows
 }
 
 // cell draws the inside of a cell.
-func cell(source string, head bool) ink.Line {
+func cell(source string, head bool) style.Line {
 	src := []byte(source)
 	r := renderer{src}
 	doc := parse().Parse(text.NewReader(src))
 	if doc.FirstChild() == nil {
 		return nil
 	}
-	l := r.inline(doc.FirstChild(), ink.Style{Bold: head})
+	l := r.inline(doc.FirstChild(), style.Style{Bold: head})
 	if len(l) == 0 {
-		return ink.Line{ink.Styled(ink.Style{Bold: head}, source)}
+		return style.Line{style.Styled(style.Style{Bold: head}, source)}
 	}
 	for i := range l {
 		if l[i].Text == "\n" {
@@ -152,7 +152,7 @@ func cell(source string, head bool) ink.Line {
 
 // columns shares the width among n columns: what they want, the widest shortened
 // first.
-func columns(cells [][]ink.Line, n, width int) []int {
+func columns(cells [][]style.Line, n, width int) []int {
 	widths := make([]int, n)
 	for j := range widths {
 		widths[j] = 1
@@ -186,33 +186,33 @@ func total(widths []int) int {
 	return n
 }
 
-func tableRow(row []ink.Line, widths []int, right []bool) []ink.Line {
-	var wrapped [][]ink.Line
+func tableRow(row []style.Line, widths []int, right []bool) []style.Line {
+	var wrapped [][]style.Line
 	height := 1
 	for j, w := range widths {
-		var c []ink.Line
+		var c []style.Line
 		if j < len(row) {
-			c = ink.Wrap(row[j], w)
+			c = style.Wrap(row[j], w)
 		}
 		wrapped = append(wrapped, c)
 		height = max(height, len(c))
 	}
-	rows := make([]ink.Line, height)
+	rows := make([]style.Line, height)
 	for i := range rows {
 		for j, w := range widths {
-			var c ink.Line
+			var c style.Line
 			if i < len(wrapped[j]) {
 				c = wrapped[j][i]
 			}
 			if j > 0 {
-				rows[i] = append(rows[i], ink.S(ink.Border, " │ "))
+				rows[i] = append(rows[i], style.S(style.Border, " │ "))
 			}
 			if right[j] {
-				rows[i] = append(rows[i], ink.S(ink.Plain, strings.Repeat(" ", max(0, w-c.Width()))))
+				rows[i] = append(rows[i], style.S(style.Plain, strings.Repeat(" ", max(0, w-c.Width()))))
 				rows[i] = append(rows[i], c...)
 				continue
 			}
-			rows[i] = append(rows[i], c.Pad(w, ink.As(ink.Plain))...)
+			rows[i] = append(rows[i], c.Pad(w, style.As(style.Plain))...)
 		}
 	}
 	return rows

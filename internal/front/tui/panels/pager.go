@@ -7,7 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/diffview"
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // Pager shows rows on the whole screen and finds text in them.
@@ -15,12 +15,12 @@ type Pager struct {
 	Title string
 	// Draw makes the rows for a width; it is called again when that changes. Wide asks
 	// for the other way to draw, if Toggle names one.
-	Draw   func(width int, wide bool) []ink.Line
+	Draw   func(width int, wide bool) []style.Line
 	Toggle string
 	// Bottom starts at the end.
 	Bottom bool
 
-	rows    []ink.Line
+	rows    []style.Line
 	width   int
 	top     int
 	wide    bool
@@ -37,7 +37,7 @@ func (p *Pager) layout(width int) {
 	p.width = width
 	p.rows = p.Draw(width, p.wide)
 	if len(p.rows) == 0 {
-		p.rows = []ink.Line{ink.L(ink.Dim, "nothing here")}
+		p.rows = []style.Line{style.L(style.Dim, "nothing here")}
 	}
 	if p.Bottom {
 		p.top, p.Bottom = len(p.rows), false
@@ -121,7 +121,7 @@ func (p *Pager) View(width, height int) View {
 	p.layout(width)
 	p.page = max(height-2, 1)
 	p.top = max(0, min(p.top, len(p.rows)-p.page))
-	rows := []ink.Line{ink.Line{ink.Styled(ink.Strong(ink.Heading), p.Title)}.Cut(width)}
+	rows := []style.Line{style.Line{style.Styled(style.Strong(style.Heading), p.Title)}.Cut(width)}
 	for i := p.top; i < len(p.rows) && len(rows) <= p.page; i++ {
 		rows = append(rows, p.mark(p.rows[i]))
 	}
@@ -133,7 +133,7 @@ func (p *Pager) View(width, height int) View {
 }
 
 // mark shows a row that has the words that were found.
-func (p *Pager) mark(l ink.Line) ink.Line {
+func (p *Pager) mark(l style.Line) style.Line {
 	if p.find == "" || p.finding {
 		return l
 	}
@@ -142,12 +142,12 @@ func (p *Pager) mark(l ink.Line) ink.Line {
 	if i < 0 || i+len(p.find) > len(text) {
 		return l
 	}
-	return ink.Line{ink.S(ink.Plain, text[:i]), ink.S(ink.Selected, text[i:i+len(p.find)]), ink.S(ink.Plain, text[i+len(p.find):])}
+	return style.Line{style.S(style.Plain, text[:i]), style.S(style.Selected, text[i:i+len(p.find)]), style.S(style.Plain, text[i+len(p.find):])}
 }
 
-func (p *Pager) footer(width int) ink.Line {
+func (p *Pager) footer(width int) style.Line {
 	if p.finding {
-		return ink.Line{ink.S(ink.Accent, "/"), ink.S(ink.Plain, p.find+"▏")}.Cut(width)
+		return style.Line{style.S(style.Accent, "/"), style.S(style.Plain, p.find+"▏")}.Cut(width)
 	}
 	percent := 100
 	if n := len(p.rows) - p.page; n > 0 {
@@ -158,14 +158,14 @@ func (p *Pager) footer(width int) ink.Line {
 		text += " · s " + p.Toggle
 	}
 	if p.miss {
-		return ink.Line{ink.S(ink.Warn, "not found: "+p.find)}.Cut(width)
+		return style.Line{style.S(style.Warn, "not found: "+p.find)}.Cut(width)
 	}
-	return ink.L(ink.Dim, text).Cut(width)
+	return style.L(style.Dim, text).Cut(width)
 }
 
 // Lines are all rows.
-func (p *Pager) Lines() []ink.Line {
-	return append([]ink.Line{ink.L(ink.Heading, p.Title)}, p.Draw(Wide, false)...)
+func (p *Pager) Lines() []style.Line {
+	return append([]style.Line{style.L(style.Heading, p.Title)}, p.Draw(Wide, false)...)
 }
 
 // Line does nothing: what was printed needs no answer.
@@ -174,5 +174,5 @@ func (p *Pager) Line(string) (c tea.Cmd, stay, again bool) { return nil, false, 
 // DiffPager shows a unified diff.
 func DiffPager(title, diff string) *Pager {
 	files := diffview.Parse(diff)
-	return &Pager{Title: title, Toggle: "side by side", Draw: func(width int, wide bool) []ink.Line { return diffview.Page(files, width, wide) }}
+	return &Pager{Title: title, Toggle: "side by side", Draw: func(width int, wide bool) []style.Line { return diffview.Page(files, width, wide) }}
 }

@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // Key is a key press.
@@ -21,7 +21,7 @@ type Key struct {
 
 // View is a part of the screen: rows, and the cursor in them; a Y below 0 hides it.
 type View struct {
-	Rows []ink.Line
+	Rows []style.Line
 	X, Y int
 	Full bool // it wants the whole screen
 }
@@ -34,7 +34,7 @@ type Panel interface {
 	// takes it that the user saw it.
 	View(width, height int) View
 	// Lines are the panel in plain mode, printed once. Nothing in them is wrapped.
-	Lines() []ink.Line
+	Lines() []style.Line
 	// Line takes a line that was typed in plain mode. Again asks to print the panel
 	// once more.
 	Line(text string) (c tea.Cmd, stay, again bool)

@@ -8,7 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // Picker lets the user choose one of several items.
@@ -29,7 +29,7 @@ type Picker struct {
 	Keys map[string]func(Item) (tea.Cmd, bool)
 	Foot string
 	// Preview draws something about the marked item below the list.
-	Preview func(it Item, width int) []ink.Line
+	Preview func(it Item, width int) []style.Line
 	// Calm is until when no choice counts: what was being typed must not choose.
 	Calm time.Time
 	// Left is called when the picker is closed without a choice.
@@ -41,7 +41,7 @@ type Picker struct {
 // Item is one thing to choose.
 type Item struct {
 	Label, Detail string
-	Role          ink.Role
+	Role          style.Role
 	Value         any
 	Current       bool
 }
@@ -139,7 +139,7 @@ func (p *Picker) typed(k Key, list []Item) (tea.Cmd, bool) {
 // Paste takes pasted text as words to filter by.
 func (p *Picker) Paste(text string) {
 	if p.Filter {
-		p.words += ink.OneLine(text)
+		p.words += style.OneLine(text)
 	}
 }
 
@@ -147,54 +147,54 @@ func (p *Picker) Paste(text string) {
 func (p *Picker) View(width, height int) View {
 	list := p.shown()
 	p.At = max(0, min(p.At, len(list)-1))
-	title := ink.Line{ink.Styled(ink.Strong(ink.Heading), p.Title)}
+	title := style.Line{style.Styled(style.Strong(style.Heading), p.Title)}
 	v := View{Y: -1}
 	if p.Filter {
-		title = append(title, ink.S(ink.Dim, "  › "), ink.S(ink.Plain, p.words))
+		title = append(title, style.S(style.Dim, "  › "), style.S(style.Plain, p.words))
 		v.X, v.Y = min(title.Width(), width-1), 0
 	}
 	v.Rows = append(v.Rows, title.Cut(width))
 	room := max(height-2, 1)
-	var under []ink.Line
+	var under []style.Line
 	if p.Preview != nil && len(list) > 0 && room >= 8 {
 		under = p.Preview(list[p.At], width)
 		under = under[:min(len(under), room/2)]
 		room -= len(under) + 1
 	}
 	if len(list) == 0 {
-		v.Rows = append(v.Rows, ink.WrapText(ink.Dim, "  "+p.Empty, width)...)
+		v.Rows = append(v.Rows, style.WrapText(style.Dim, "  "+p.Empty, width)...)
 	}
 	v.Rows = append(v.Rows, p.listRows(list, width, min(room, 14))...)
 	if len(under) > 0 {
-		v.Rows = append(v.Rows, ink.L(ink.Border, strings.Repeat("─", width)))
+		v.Rows = append(v.Rows, style.L(style.Border, strings.Repeat("─", width)))
 		v.Rows = append(v.Rows, under...)
 	}
 	foot := "↑↓ choose · enter take · esc back"
 	if p.Foot != "" {
 		foot = p.Foot + " · esc back"
 	}
-	v.Rows = append(v.Rows, ink.L(ink.Dim, foot).Cut(width))
+	v.Rows = append(v.Rows, style.L(style.Dim, foot).Cut(width))
 	return v
 }
 
-func (p *Picker) listRows(list []Item, width, room int) []ink.Line {
+func (p *Picker) listRows(list []Item, width, room int) []style.Line {
 	top := max(0, min(p.At-room/2, len(list)-room))
-	var rows []ink.Line
+	var rows []style.Line
 	for i := top; i < len(list) && len(rows) < room; i++ {
 		it := list[i]
 		role, mark := it.Role, "  "
 		if i == p.At {
-			role, mark = ink.Accent, "▸ "
+			role, mark = style.Accent, "▸ "
 		}
 		if !p.Filter && p.Choose != nil && i < 9 {
 			mark += fmt.Sprintf("%d ", i+1)
 		}
-		l := ink.Line{ink.S(role, mark), ink.S(role, ink.OneLine(it.Label))}
+		l := style.Line{style.S(role, mark), style.S(role, style.OneLine(it.Label))}
 		if it.Current {
-			l = append(l, ink.S(ink.Good, " ✓"))
+			l = append(l, style.S(style.Good, " ✓"))
 		}
 		if it.Detail != "" {
-			l = append(l, ink.S(ink.Dim, "  "+ink.OneLine(it.Detail)))
+			l = append(l, style.S(style.Dim, "  "+style.OneLine(it.Detail)))
 		}
 		rows = append(rows, l.Cut(width))
 	}
@@ -202,12 +202,12 @@ func (p *Picker) listRows(list []Item, width, room int) []ink.Line {
 }
 
 // Lines are the numbered items.
-func (p *Picker) Lines() []ink.Line {
-	rows := []ink.Line{ink.L(ink.Heading, p.Title)}
+func (p *Picker) Lines() []style.Line {
+	rows := []style.Line{style.L(style.Heading, p.Title)}
 	for i, it := range p.shown() {
-		rows = append(rows, ink.L(ink.Plain, fmt.Sprintf("%d. %s  %s", i+1, ink.OneLine(it.Label), ink.OneLine(it.Detail))))
+		rows = append(rows, style.L(style.Plain, fmt.Sprintf("%d. %s  %s", i+1, style.OneLine(it.Label), style.OneLine(it.Detail))))
 	}
-	return append(rows, ink.L(ink.Dim, strings.TrimSpace("Type a number, a letter and a number, or an empty line to go back. "+p.Foot)))
+	return append(rows, style.L(style.Dim, strings.TrimSpace("Type a number, a letter and a number, or an empty line to go back. "+p.Foot)))
 }
 
 // Line takes a number, or a key and a number.
@@ -257,19 +257,19 @@ func (a *Input) Key(k Key) (tea.Cmd, bool) {
 }
 
 // Paste adds pasted text.
-func (a *Input) Paste(text string) { a.Text += ink.OneLine(text) }
+func (a *Input) Paste(text string) { a.Text += style.OneLine(text) }
 
 // View draws the title and the words.
 func (a *Input) View(width, _ int) View {
-	rows := ink.Wrap(ink.Line{ink.Styled(ink.Strong(ink.Heading), a.Title)}, width)
-	body := ink.Wrap(ink.Line{ink.S(ink.Accent, "› "), ink.S(ink.Plain, a.Text)}, width-1)
+	rows := style.Wrap(style.Line{style.Styled(style.Strong(style.Heading), a.Title)}, width)
+	body := style.Wrap(style.Line{style.S(style.Accent, "› "), style.S(style.Plain, a.Text)}, width-1)
 	x, y := body[len(body)-1].Width(), len(rows)+len(body)-1
 	rows = append(rows, body...)
-	return View{Rows: append(rows, ink.L(ink.Dim, "enter send · esc back").Cut(width)), X: x, Y: y}
+	return View{Rows: append(rows, style.L(style.Dim, "enter send · esc back").Cut(width)), X: x, Y: y}
 }
 
 // Lines are the title.
-func (a *Input) Lines() []ink.Line { return []ink.Line{ink.L(ink.Heading, a.Title)} }
+func (a *Input) Lines() []style.Line { return []style.Line{style.L(style.Heading, a.Title)} }
 
 // Line takes the words.
 func (a *Input) Line(text string) (c tea.Cmd, stay, again bool) {

@@ -11,7 +11,7 @@ import (
 
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -78,19 +78,19 @@ func (s *Session) AgentName(id protocol.SessionID) string {
 }
 
 // Permissions words what may happen unasked.
-func (s *Session) Permissions() (string, ink.Role) {
+func (s *Session) Permissions() (string, style.Role) {
 	x := s.Settings
 	switch {
 	case x.Approval == "" && x.Sandbox == "":
-		return "", ink.Dim
+		return "", style.Dim
 	case x.Approval == protocol.PolicyPlan:
-		return "plan", ink.Accent
+		return "plan", style.Accent
 	case x.Sandbox == protocol.SandboxFull && x.Approval == protocol.PolicyNever:
-		return "full access, asks nothing", ink.Bad
+		return "full access, asks nothing", style.Bad
 	case x.Sandbox == protocol.SandboxFull:
-		return "full access, " + string(x.Approval), ink.Warn
+		return "full access, " + string(x.Approval), style.Warn
 	}
-	return string(x.Sandbox) + ", " + string(x.Approval), ink.Dim
+	return string(x.Sandbox) + ", " + string(x.Approval), style.Dim
 }
 
 // Cost is what tokens cost; empty when prices are not known.
@@ -120,17 +120,17 @@ func (s *Session) model() string {
 }
 
 // Banner is the first thing that a session shows.
-func (s *Session) Banner(version, about string, width int) []ink.Line {
-	l := ink.Line{ink.Styled(ink.Strong(ink.Heading), "Kerf "+version), ink.S(ink.Dim, "  "+s.Settings.Model)}
+func (s *Session) Banner(version, about string, width int) []style.Line {
+	l := style.Line{style.Styled(style.Strong(style.Heading), "Kerf "+version), style.S(style.Dim, "  "+s.Settings.Model)}
 	if s.Settings.Effort != "" {
-		l = append(l, ink.S(ink.Dim, " "+s.Settings.Effort))
+		l = append(l, style.S(style.Dim, " "+s.Settings.Effort))
 	}
-	rows := ink.Wrap(append(l, ink.S(ink.Dim, "  "+s.ShortHome(s.Settings.Cwd))), width)
+	rows := style.Wrap(append(l, style.S(style.Dim, "  "+s.ShortHome(s.Settings.Cwd))), width)
 	if about != "" {
-		rows = append(rows, ink.WrapText(ink.Warn, about, width)...)
+		rows = append(rows, style.WrapText(style.Warn, about, width)...)
 	}
 	if !s.Resumed {
-		rows = append(rows, ink.Wrap(ink.L(ink.Dim, "/help for commands, @ for files, ! for the shell, ctrl+d to leave"), width)...)
+		rows = append(rows, style.Wrap(style.L(style.Dim, "/help for commands, @ for files, ! for the shell, ctrl+d to leave"), width)...)
 	}
 	return rows
 }
@@ -144,46 +144,46 @@ type Shown struct {
 }
 
 // Line is the quiet line at the very bottom: what fits, the important first.
-func (s *Session) Line(x Shown, width int) ink.Line {
-	var parts []ink.Span
-	add := func(role ink.Role, text string) {
+func (s *Session) Line(x Shown, width int) style.Line {
+	var parts []style.Span
+	add := func(role style.Role, text string) {
 		if text != "" {
-			parts = append(parts, ink.S(role, text))
+			parts = append(parts, style.S(role, text))
 		}
 	}
-	add(ink.Accent, x.Vi)
+	add(style.Accent, x.Vi)
 	if x.Agent != "" {
-		add(ink.Accent, "agent "+x.Agent)
+		add(style.Accent, "agent "+x.Agent)
 	}
 	policy, role := s.Permissions()
 	add(role, policy)
-	add(ink.Dim, s.model())
-	add(ink.Dim, x.Conversation.ContextLeft())
+	add(style.Dim, s.model())
+	add(style.Dim, x.Conversation.ContextLeft())
 	used := x.Conversation.Tokens.Total
-	add(ink.Dim, s.Cost(used))
-	add(ink.Dim, s.ShortHome(s.Settings.Cwd))
-	add(ink.Dim, s.Branch)
+	add(style.Dim, s.Cost(used))
+	add(style.Dim, s.ShortHome(s.Settings.Cwd))
+	add(style.Dim, s.Branch)
 	if n := used.Total(); n > 0 {
 		text := humanize.Tokens(n) + " tokens"
 		if used.Cached > 0 && used.Input > 0 {
 			text += fmt.Sprintf(" (%d%% cached)", 100*used.Cached/used.Input)
 		}
-		add(ink.Dim, text)
+		add(style.Dim, text)
 	}
 	if len(s.Agents) > 0 {
-		add(ink.Accent, humanize.Count(s.runningAgents(), "agent"))
+		add(style.Accent, humanize.Count(s.runningAgents(), "agent"))
 	}
 	if x.Questions > 1 {
-		add(ink.Warn, fmt.Sprintf("%d questions", x.Questions))
+		add(style.Warn, fmt.Sprintf("%d questions", x.Questions))
 	}
-	add(ink.Dim, ink.OneLine(s.Title))
-	l := ink.Line{ink.Span{Text: "  "}}
+	add(style.Dim, style.OneLine(s.Title))
+	l := style.Line{style.Span{Text: "  "}}
 	for i, p := range parts {
 		if i > 0 {
-			if l.Width()+3+ink.Width(p.Text) > width {
+			if l.Width()+3+style.Width(p.Text) > width {
 				continue
 			}
-			l = append(l, ink.S(ink.Border, " · "))
+			l = append(l, style.S(style.Border, " · "))
 		}
 		l = append(l, p)
 	}
@@ -206,29 +206,29 @@ func (s *Session) WindowTitle(x Shown) string {
 	if name == "" {
 		return mark + "kerf"
 	}
-	return ink.L(ink.Plain, mark+ink.OneLine(name)+" – kerf").Cut(80).Text()
+	return style.L(style.Plain, mark+style.OneLine(name)+" – kerf").Cut(80).Text()
 }
 
 // fact is a line of a name and what is known of it.
-func fact(width int, name, value string) []ink.Line {
+func fact(width int, name, value string) []style.Line {
 	if value == "" {
 		return nil
 	}
 	head := fmt.Sprintf("%-16s", name)
-	return ink.Prefix(ink.WrapText(ink.Plain, value, width-16), ink.S(ink.Dim, head), ink.Span{Text: strings.Repeat(" ", 16)})
+	return style.Prefix(style.WrapText(style.Plain, value, width-16), style.S(style.Dim, head), style.Span{Text: strings.Repeat(" ", 16)})
 }
 
 // Rows is the page of /status.
-func (s *Session) Rows(c *conversation.Conversation, version string, width int) []ink.Line {
+func (s *Session) Rows(c *conversation.Conversation, version string, width int) []style.Line {
 	policy, _ := s.Permissions()
-	var rows []ink.Line
+	var rows []style.Line
 	for _, f := range [][2]string{{"Version", version}, {"Session", string(s.ID)}, {"Title", s.Title}, {"Directory", s.Settings.Cwd},
 		{"Branch", s.Branch}, {"Model", s.model()}, {"May do", policy}, {"Context", c.ContextLeft()}} {
 		rows = append(rows, fact(width, f[0], f[1])...)
 	}
 	rows = append(rows, s.UsageRows(c, width)...)
 	for _, n := range slices.Sorted(maps.Keys(s.Limits)) {
-		rows = append(rows, fact(width, ink.OneLine(n), s.Limits[n])...)
+		rows = append(rows, fact(width, style.OneLine(n), s.Limits[n])...)
 	}
 	for _, x := range s.Servers {
 		rows = append(rows, fact(width, "MCP "+x.Name, strings.TrimSpace(x.State+" "+x.Error))...)
@@ -237,8 +237,8 @@ func (s *Session) Rows(c *conversation.Conversation, version string, width int) 
 }
 
 // UsageRows is the page of /usage.
-func (s *Session) UsageRows(c *conversation.Conversation, width int) []ink.Line {
-	var rows []ink.Line
+func (s *Session) UsageRows(c *conversation.Conversation, width int) []style.Line {
+	var rows []style.Line
 	line := func(name string, u protocol.Usage) {
 		if u == (protocol.Usage{}) {
 			return
@@ -261,7 +261,7 @@ func (s *Session) UsageRows(c *conversation.Conversation, width int) []ink.Line 
 }
 
 // ContextRows is the page of /context: what fills the context window.
-func ContextRows(c *conversation.Conversation, width int) []ink.Line {
+func ContextRows(c *conversation.Conversation, width int) []style.Line {
 	rows := fact(width, "Last request", fmt.Sprintf("%s tokens of %s, %s", humanize.Tokens(c.Tokens.Last.Total()), humanize.Tokens(c.Tokens.Window), c.ContextLeft()))
 	return append(rows, c.Transcript.WeightRows(width)...)
 }

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // MaxLine is the length in bytes from which on a line is not coloured.
@@ -22,7 +22,7 @@ type Lexer struct {
 	lang *language
 	// inside is the closing mark of the comment or string that a line left open.
 	inside string
-	role   ink.Role
+	role   style.Role
 	escape bool
 }
 
@@ -53,15 +53,15 @@ func ForFile(name string) *Lexer {
 }
 
 // Line colours one line, which has no newline. Tabs and invisible characters come
-// out as [ink.Prose] shows them.
-func (x *Lexer) Line(s string) ink.Line {
+// out as [style.Prose] shows them.
+func (x *Lexer) Line(s string) style.Line {
 	if x == nil || len(s) > MaxLine {
-		return ink.L(ink.Plain, s)
+		return style.L(style.Plain, s)
 	}
-	var out ink.Line
-	emit := func(r ink.Role, text string) {
+	var out style.Line
+	emit := func(r style.Role, text string) {
 		if text != "" {
-			out = append(out, ink.S(r, text))
+			out = append(out, style.S(r, text))
 		}
 	}
 	if x.lang.diff {
@@ -70,56 +70,56 @@ func (x *Lexer) Line(s string) ink.Line {
 	plain := 0
 	for i := 0; i < len(s); {
 		n, role := x.token(s, i)
-		if role == ink.Plain {
+		if role == style.Plain {
 			i += n
 			continue
 		}
-		emit(ink.Plain, s[plain:i])
+		emit(style.Plain, s[plain:i])
 		emit(role, s[i:i+n])
 		i += n
 		plain = i
 	}
-	emit(ink.Plain, s[plain:])
+	emit(style.Plain, s[plain:])
 	return out
 }
 
 // token returns the length and the role of what begins at s[i].
-func (x *Lexer) token(s string, i int) (int, ink.Role) {
+func (x *Lexer) token(s string, i int) (int, style.Role) {
 	if x.inside != "" {
 		return x.rest(s, i), x.role
 	}
 	l, tail := x.lang, s[i:]
 	for _, c := range l.line {
 		if strings.HasPrefix(tail, c) && (c != "#" || i == 0 || strings.IndexByte(" \t;(", s[i-1]) >= 0) {
-			return len(tail), ink.Comment
+			return len(tail), style.Comment
 		}
 	}
 	for _, b := range l.block {
 		if strings.HasPrefix(tail, b[0]) {
-			return x.open(s, i, len(b[0]), b[1], ink.Comment, false), ink.Comment
+			return x.open(s, i, len(b[0]), b[1], style.Comment, false), style.Comment
 		}
 	}
 	for _, q := range l.long {
 		if strings.HasPrefix(tail, q) {
-			return x.open(s, i, len(q), q, ink.String, q != "`" || l.escapes), ink.String
+			return x.open(s, i, len(q), q, style.String, q != "`" || l.escapes), style.String
 		}
 	}
 	c := s[i]
 	switch {
 	case strings.IndexByte(l.quotes, c) >= 0:
-		return short(s, i), ink.String
+		return short(s, i), style.String
 	case c >= '0' && c <= '9':
-		return number(tail), ink.Number
+		return number(tail), style.Number
 	case letter(c):
 		n := word(tail, l.dash)
 		return n, x.named(s, i, n)
 	}
 	_, n := utf8.DecodeRuneInString(tail)
-	return n, ink.Plain
+	return n, style.Plain
 }
 
 // open starts a text that may go on over lines.
-func (x *Lexer) open(s string, i, skip int, closing string, role ink.Role, escape bool) int {
+func (x *Lexer) open(s string, i, skip int, closing string, role style.Role, escape bool) int {
 	x.inside, x.role, x.escape = closing, role, escape
 	return skip + x.rest(s, i+skip)
 }
@@ -174,7 +174,7 @@ func word(s string, dash bool) int {
 	return len(s)
 }
 
-func (x *Lexer) named(s string, i, n int) ink.Role {
+func (x *Lexer) named(s string, i, n int) style.Role {
 	w := s[i : i+n]
 	if x.lang.fold {
 		w = strings.ToLower(w)
@@ -182,25 +182,25 @@ func (x *Lexer) named(s string, i, n int) ink.Role {
 	after := strings.TrimLeft(s[i+n:], " ")
 	switch {
 	case x.lang.keywords[w]:
-		return ink.Keyword
+		return style.Keyword
 	case x.lang.types[w]:
-		return ink.Type
+		return style.Type
 	case x.lang.keys && (strings.HasPrefix(after, ":") || strings.HasPrefix(after, "=")) && strings.TrimLeft(s[:i], " \t-\"'") == "":
-		return ink.Name
+		return style.Name
 	case !x.lang.keys && strings.HasPrefix(s[i+n:], "("):
-		return ink.Name
+		return style.Name
 	}
-	return ink.Plain
+	return style.Plain
 }
 
-func diffLine(s string) ink.Line {
+func diffLine(s string) style.Line {
 	switch {
 	case strings.HasPrefix(s, "+"):
-		return ink.L(ink.Added, s)
+		return style.L(style.Added, s)
 	case strings.HasPrefix(s, "-"):
-		return ink.L(ink.Removed, s)
+		return style.L(style.Removed, s)
 	case strings.HasPrefix(s, "@@"):
-		return ink.L(ink.Accent, s)
+		return style.L(style.Accent, s)
 	}
-	return ink.L(ink.Plain, s)
+	return style.L(style.Plain, s)
 }

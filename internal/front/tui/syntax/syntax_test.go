@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
-func kinds(l ink.Line) string {
-	names := map[ink.Role]string{ink.Plain: "", ink.Keyword: "k:", ink.Type: "t:", ink.String: "s:", ink.Number: "n:", ink.Comment: "c:", ink.Name: "f:", ink.Added: "+", ink.Removed: "-"}
+func kinds(l style.Line) string {
+	names := map[style.Role]string{style.Plain: "", style.Keyword: "k:", style.Type: "t:", style.String: "s:", style.Number: "n:", style.Comment: "c:", style.Name: "f:", style.Added: "+", style.Removed: "-"}
 	var out []string
 	for _, s := range l {
 		if strings.TrimSpace(s.Text) != "" {
@@ -75,7 +75,7 @@ func FuzzLine(f *testing.F) {
 			for _, s := range x.Line(l) {
 				all.WriteString(s.Text)
 			}
-			if len(l) < MaxLine && ink.Prose(l) == l && all.String() != l {
+			if len(l) < MaxLine && style.Prose(l) == l && all.String() != l {
 				t.Fatalf("%q became %q", l, all.String())
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kerf/internal/front/tui/ink"
+	"kerf/internal/front/tui/style"
 )
 
 // Cell is one place of the screen. The second half of a wide character has an
@@ -87,7 +87,7 @@ func (t *Terminal) step(s string) int {
 		t.Strange = append(t.Strange, fmt.Sprintf("U+%04X", s[1]))
 		return 2
 	default:
-		cluster, w, rest := ink.Next(s)
+		cluster, w, rest := style.Next(s)
 		t.put(cluster, w)
 		return len(s) - len(rest)
 	}
