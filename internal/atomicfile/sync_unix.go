@@ -5,6 +5,7 @@ package atomicfile
 import (
 	"errors"
 	"os"
+	"syscall"
 )
 
 // SyncDir returns when the names in a directory are on disk.
@@ -13,5 +14,9 @@ func SyncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		err = nil // some network file systems flush names by themselves
+	}
+	return errors.Join(err, d.Close())
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"kerf/internal/atomicfile"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/zalando/go-keyring"
+
+	"kerf/internal/atomicfile"
 )
 
 // Credential is what a provider is reached with: a key, or the tokens of a

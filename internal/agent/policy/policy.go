@@ -6,6 +6,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -132,7 +133,7 @@ func (r Rules) leave(c Command) Judgement {
 			"Work within the sandbox, or tell the user what you need")
 	}
 	return Judgement{Verdict: Ask, Unsandboxed: true, By: "the model's wish to leave the sandbox",
-		Reason: orElse(c.Reason, "the model asks to run this without the sandbox")}
+		Reason: cmp.Or(c.Reason, "the model asks to run this without the sandbox")}
 }
 
 // inside judges a command by the approval policy alone.
@@ -258,13 +259,6 @@ func because(r Rule) string {
 		return ""
 	}
 	return " because " + r.Why
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }
 
 // Mode is the sandbox that a command really runs in: full access when its rule or

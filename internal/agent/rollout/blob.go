@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"kerf/internal/atomicfile"
 	"os"
 	"path/filepath"
+
+	"kerf/internal/atomicfile"
 )
 
 // The names of what is kept beside the records.

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"kerf/internal/atomicfile"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/redact"
 )
 

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"kerf/internal/atomicfile"
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"kerf/internal/atomicfile"
 )
 
 // Open resumes a session: it takes the lock, reads all records as Read does, and

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"kerf/internal/atomicfile"
 	"os"
 	"path/filepath"
+
+	"kerf/internal/atomicfile"
 )
 
 // A session goes on from its last compaction: what lies before counts only as

@@ -2,7 +2,8 @@ package document
 
 import (
 	"fmt"
-	"strings"
+
+	"kerf/internal/text/spelling"
 )
 
 // Error is a fault in the configuration. Message says what was found and what
@@ -29,43 +30,8 @@ func (o Origin) Fault(key, message string) error {
 
 // Hint proposes the name nearest to word, as the end of a message.
 func Hint(word string, names []string) string {
-	best, bound := "", max(1, len(word)/3)+1
-	for _, n := range names {
-		if d := distance(word, n, bound); d < bound {
-			best, bound = n, d
-		}
+	if near := spelling.Nearest(word, names); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %q?)", best)
-}
-
-// distance is the number of insertions, deletions, replacements and swaps of
-// neighbours between a and b, or some number >= bound.
-func distance(a, b string, bound int) int {
-	if len(a)-len(b) >= bound || len(b)-len(a) >= bound {
-		return bound
-	}
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	older, old := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range old {
-		old[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(old[j]+1, row[j-1]+1, old[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], older[j-2]+1)
-			}
-		}
-		older, old = old, row
-	}
-	return old[len(b)]
+	return ""
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"kerf/internal/text/visible"
 )
 
 // Value is a node of the settings: a table, or a leaf with its origin.
@@ -221,10 +223,4 @@ func (v *Value) Plain() any {
 }
 
 // Clip shortens s for a message.
-func Clip(s string) string {
-	const most = 60
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func Clip(s string) string { return visible.Clip(s, 60) }

@@ -177,7 +177,7 @@ func TestSetWritesThroughLinksAndKeepsMode(t *testing.T) {
 	if string(data) != "a = 2\n" || info.Mode()&os.ModeSymlink == 0 || mode.Mode().Perm() != 0o640 {
 		t.Errorf("%q, link %v, target %v", data, info.Mode(), mode.Mode())
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, ".config-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*.tmp")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

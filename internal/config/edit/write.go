@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/config/document"
 )
 
@@ -56,20 +57,15 @@ func rewriteOnce(target string, change func([]byte) ([]byte, error)) (bool, erro
 	if bytes.Equal(doc, old) {
 		return true, nil
 	}
-	aside, err := writeAside(target, doc, mode)
+	aside, err := atomicfile.Aside(target, doc, mode)
 	if err != nil {
 		return false, err
 	}
 	now, _, err := current(target)
-	if err == nil && bytes.Equal(now, old) {
-		err = os.Rename(aside, target)
-	} else if err == nil {
-		return false, os.Remove(aside)
-	}
-	if err != nil {
+	if err != nil || !bytes.Equal(now, old) {
 		return false, errors.Join(err, os.Remove(aside))
 	}
-	return true, syncDir(filepath.Dir(target))
+	return true, atomicfile.Rename(aside, target)
 }
 
 func current(file string) ([]byte, fs.FileMode, error) {
@@ -85,23 +81,4 @@ func current(file string) ([]byte, fs.FileMode, error) {
 	}
 	data, err := os.ReadFile(file)
 	return data, info.Mode().Perm(), err
-}
-
-// writeAside writes data to a new file beside target and returns its name.
-func writeAside(target string, data []byte, mode fs.FileMode) (string, error) {
-	f, err := os.CreateTemp(filepath.Dir(target), ".config-*.tmp")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
-	}
-	return f.Name(), nil
 }

@@ -1,9 +1,10 @@
 package patch
 
 import (
-	"kerf/internal/text/patch/unified"
 	"strings"
 	"unicode/utf8"
+
+	"kerf/internal/text/patch/unified"
 )
 
 // The markers of the envelope. Those with a path end in a space.

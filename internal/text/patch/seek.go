@@ -1,8 +1,9 @@
 package patch
 
 import (
-	"kerf/internal/text/patch/unified"
 	"strings"
+
+	"kerf/internal/text/patch/unified"
 )
 
 // The levels at which lines are compared, each looser than the one before.

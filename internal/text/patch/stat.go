@@ -2,8 +2,9 @@ package patch
 
 import (
 	"cmp"
-	"kerf/internal/text/patch/unified"
 	"strings"
+
+	"kerf/internal/text/patch/unified"
 )
 
 // Op is what a patch does to a file.

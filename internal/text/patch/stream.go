@@ -2,8 +2,9 @@ package patch
 
 import (
 	"bytes"
-	"kerf/internal/text/patch/unified"
 	"strings"
+
+	"kerf/internal/text/patch/unified"
 )
 
 // Stream follows a patch while it arrives, for display. It takes any text

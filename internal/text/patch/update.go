@@ -3,9 +3,10 @@ package patch
 import (
 	"bytes"
 	"fmt"
-	"kerf/internal/text/patch/unified"
 	"strings"
 	"unicode/utf8"
+
+	"kerf/internal/text/patch/unified"
 )
 
 // target is the text that an envelope's hunks are made for, cut into lines.

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"kerf/internal/atomicfile"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +21,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"kerf/internal/atomicfile"
 )
 
 // Format is the version of the lines that this package writes.

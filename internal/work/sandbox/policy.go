@@ -16,10 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"kerf/internal/pathname"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kerf/internal/pathname"
 )
 
 // The modes of a policy.

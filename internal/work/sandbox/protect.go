@@ -3,10 +3,10 @@ package sandbox
 import (
 	"fmt"
 	"io/fs"
-	"kerf/internal/pathname"
 	"path/filepath"
 	"slices"
 
+	"kerf/internal/pathname"
 	"kerf/internal/work/protect"
 )
 

@@ -15,14 +15,13 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"kerf/internal/pathname"
+	"kerf/internal/work/proc"
 	"kerf/internal/work/search/ignore"
 )
 
@@ -304,25 +303,8 @@ func findGit(name string, roots []string) string {
 	default:
 		return name
 	}
-	name = "git"
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	inside := func(file string) bool {
-		return slices.ContainsFunc(roots, func(r string) bool {
-			return pathname.Inside(resolved(filepath.FromSlash(r)), file)
-		})
-	}
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		file, err := exec.LookPath(filepath.Join(dir, name))
-		if err == nil && !inside(resolved(file)) && !inside(filepath.Join(resolved(dir), name)) {
-			return file
-		}
-	}
-	return ""
+	file, _ := proc.Program("git", roots)
+	return file
 }
 
 // attributes are what one attributes file says that keeps a work tree's bytes

@@ -3,15 +3,15 @@ package search
 import (
 	"bytes"
 	"context"
-	"kerf/internal/pathname"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
+
+	"kerf/internal/work/proc"
 )
 
 // ripgrepFrom is the number of files below which starting rg costs more than it
@@ -25,45 +25,11 @@ func ripgrep(name string, roots []string) func() string {
 		case "-":
 			return ""
 		case "":
-			return lookOutside("rg", roots)
+			file, _ := proc.Program("rg", roots) // what a repository brings along is not run
+			return file
 		}
 		return name
 	})
-}
-
-// lookOutside finds a program on PATH that lies in none of the roots: what a
-// repository brings along is not run.
-func lookOutside(name string, roots []string) string {
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		file, err := exec.LookPath(filepath.Join(dir, name))
-		if err != nil {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(file)
-		if err == nil && !within(roots, file) && !within(roots, real) {
-			return real
-		}
-	}
-	return ""
-}
-
-func within(roots []string, file string) bool {
-	return slices.ContainsFunc(roots, func(root string) bool {
-		return pathname.Inside(root, file) || pathname.Inside(resolved(root), file)
-	})
-}
-
-func resolved(dir string) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
-	}
-	return dir
 }
 
 // candidates leaves of dirs the files that contain literal, as rg finds them.

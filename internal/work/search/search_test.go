@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"kerf/internal/work/proc"
 )
 
 // plant makes files from "path" or "path=content"; "path/" is a directory and
@@ -239,8 +241,8 @@ func TestGrepEqualsNaive(t *testing.T) {
 }
 
 func needRipgrep(t testing.TB) string {
-	rg := lookOutside("rg", nil)
-	if rg == "" {
+	rg, err := proc.Program("rg", nil)
+	if err != nil {
 		t.Skip("no rg")
 	}
 	return rg
@@ -292,7 +294,7 @@ func TestNoProgramFromRoots(t *testing.T) {
 	plant(t, outside, "rg->"+filepath.Join(dir, "bin/rg"))
 	for _, p := range []string{filepath.Join(dir, "bin"), outside, "."} {
 		t.Setenv("PATH", p)
-		if rg := lookOutside("rg", []string{dir}); rg != "" {
+		if rg := ripgrep("", []string{dir})(); rg != "" {
 			t.Errorf("PATH=%s: %s would run", p, rg)
 		}
 	}

@@ -3,10 +3,11 @@ package tree
 import (
 	"errors"
 	"io/fs"
-	"kerf/internal/pathname"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"kerf/internal/pathname"
 )
 
 // handle is a directory opened with os.Root, which refuses to leave it.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
@@ -168,7 +169,7 @@ func (j *journal) settleName() error {
 				return err
 			}
 		}
-		if err := syncDir(dir); err != nil && level == 0 {
+		if err := atomicfile.SyncDir(dir); err != nil && level == 0 {
 			return err // those above may belong to somebody else
 		}
 	}

@@ -1,4 +1,0 @@
-package edit
-
-// syncDir does nothing: Windows cannot sync a directory.
-func syncDir(string) error { return nil }
