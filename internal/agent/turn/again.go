@@ -19,7 +19,7 @@ type AskAgain struct {
 func (AskAgain) input() {}
 
 func (c *Core) askAgain(in AskAgain) {
-	k := c.find(in.Call, running)
+	k := c.turn.find(in.Call, running)
 	if k == nil || in.Try != k.tries {
 		return
 	}
@@ -31,7 +31,7 @@ func (c *Core) askAgain(in AskAgain) {
 	}
 	if in.Body != nil && k.item != "" {
 		k.body = in.Body
-		c.tell(protocol.ItemUpdated{Item: protocol.Item{ID: k.item, Status: protocol.InProgress, Body: in.Body}})
+		c.update(k.item, in.Body)
 	}
 	c.askAbout(k, in.Approval)
 }

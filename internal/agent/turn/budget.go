@@ -22,10 +22,11 @@ type spent struct {
 	cost   float64
 }
 
-func (c *Core) spend(u protocol.Usage) {
-	c.spent.tokens += u.Total()
-	if c.o.Cost != nil {
-		c.spent.cost += c.o.Cost(c.model, u)
+// add counts what a response of a model used.
+func (s *spent) add(o *Options, name string, u protocol.Usage) {
+	s.tokens += u.Total()
+	if o.Cost != nil {
+		s.cost += o.Cost(name, u)
 	}
 }
 
@@ -39,14 +40,13 @@ func (c *Core) startClock() {
 }
 
 // usedUp says which budget leaves no room for another request, or nothing.
-func (c *Core) usedUp() string {
-	b := c.o.Budget
+func (s *spent) usedUp(b Budget, requests int) string {
 	switch {
-	case b.Rounds > 0 && c.turn.sampled >= b.Rounds:
+	case b.Rounds > 0 && requests >= b.Rounds:
 		return fmt.Sprintf("its budget of %d model requests (max_turns) is used up", b.Rounds)
-	case b.Tokens > 0 && c.spent.tokens >= b.Tokens:
+	case b.Tokens > 0 && s.tokens >= b.Tokens:
 		return fmt.Sprintf("the budget of %d tokens (max_tokens) is used up", b.Tokens)
-	case b.Cost > 0 && c.spent.cost >= b.Cost:
+	case b.Cost > 0 && s.cost >= b.Cost:
 		return fmt.Sprintf("the budget of $%.2f (max_cost) is used up", b.Cost)
 	}
 	return ""

@@ -61,27 +61,27 @@ func (c *Core) schedule() {
 		if !k.parallel && active > 0 && c.o.Fault != RunBeside {
 			return
 		}
-		c.begin(k)
+		c.turn.round.begin(k)
 		active++
 		alone = alone || !k.parallel
 	}
 }
 
 // begin records the call and asks its tool what it proposes.
-func (c *Core) begin(k *call) {
+func (r *round) begin(k *call) {
 	k.state = preparing
 	args, input := history.SplitInput(k.style, k.input)
-	c.record(history.ToolStarted{Turn: c.turn.id, Round: c.turn.round.number, Index: k.index,
+	r.out.record(history.ToolStarted{Turn: r.turn.id, Round: r.number, Index: k.index,
 		Call: k.call.ID, Name: k.call.Name, Args: args, Input: input, Style: k.style, ItemID: k.itemID})
-	c.do(Prepare{Turn: c.turn.id, Settings: c.turn.settings, Call: k.call})
+	r.out.do(Prepare{Turn: r.turn.id, Settings: r.turn.settings, Call: k.call})
 }
 
 // find returns the call with the given id if it is in one of the given states.
-func (c *Core) find(id protocol.CallID, states ...callState) *call {
-	if c.turn == nil || c.turn.round == nil || c.turn.phase != sampling {
+func (t *turn) find(id protocol.CallID, states ...callState) *call {
+	if t == nil || t.round == nil || t.phase != sampling {
 		return nil
 	}
-	for _, k := range c.turn.round.calls {
+	for _, k := range t.round.calls {
 		if k.call.ID != id {
 			continue
 		}
@@ -95,7 +95,7 @@ func (c *Core) find(id protocol.CallID, states ...callState) *call {
 }
 
 func (c *Core) prepared(in Prepared) {
-	k := c.find(in.Call, preparing)
+	k := c.turn.find(in.Call, preparing)
 	if k == nil {
 		return
 	}
@@ -111,9 +111,7 @@ func (c *Core) prepared(in Prepared) {
 	asks := in.Verdict == Ask && in.Approval != nil && c.o.Fault != RunUnasked
 	k.body = in.Body
 	if in.Body != nil && !(asks && c.o.Headless) {
-		c.itemSeq++
-		k.item = itemID(c.itemSeq)
-		c.tell(protocol.ItemStarted{Item: protocol.Item{ID: k.item, Status: protocol.InProgress, Body: in.Body}})
+		k.item = c.show(in.Body)
 	}
 	if asks {
 		c.askAbout(k, *in.Approval)
@@ -131,18 +129,18 @@ func (c *Core) askAbout(k *call, a protocol.Approval) {
 }
 
 func (c *Core) progress(in Progress) {
-	if _, k := c.findShell(in.Call); k != nil {
+	if _, k := c.turn.findShell(in.Call); k != nil {
 		c.tell(protocol.ItemDelta{Item: k.item, Text: in.Text})
 		return
 	}
-	if k := c.find(in.Call, running); k != nil && k.item != "" {
+	if k := c.turn.find(in.Call, running); k != nil && k.item != "" {
 		c.tell(protocol.ItemDelta{Item: k.item, Text: in.Text})
 	}
 }
 
 // finished takes the outcome of a call that was under way.
 func (c *Core) finished(id protocol.CallID, o Outcome) {
-	k := c.find(id, preparing, running)
+	k := c.turn.find(id, preparing, running)
 	if k == nil {
 		if c.o.Fault == TakeLate {
 			c.record(history.ToolCall{Call: id, Result: o.Text})
@@ -171,29 +169,28 @@ func (c *Core) finish(k *call, o Outcome) {
 		ch.Turn = c.turn.id
 		c.record(ch)
 	}
-	c.recordCalls()
+	c.turn.round.recordCalls()
 	for _, w := range o.Warnings {
 		c.tell(protocol.Warning{Message: w})
 	}
-	c.showEnd(k)
+	c.turn.round.showEnd(k)
 	if o.Todo != nil {
-		c.showTodo(o.Todo)
+		c.turn.showTodo(o.Todo, &c.output)
 	}
 }
 
 // recordCalls writes the tool_call records that are due, in call order.
-func (c *Core) recordCalls() {
-	r := c.turn.round
+func (r *round) recordCalls() {
 	for r.recorded < len(r.calls) && r.calls[r.recorded].state == finished {
 		k := r.calls[r.recorded]
 		r.recorded++
 		args, input := history.SplitInput(k.style, k.input)
 		rec := history.ToolCall{Command: ranCommand(k.outcome.Body), Exit: exitOf(k.outcome.Body), Plan: planOf(k.outcome.Todo),
-			Turn: c.turn.id, Round: r.number, Index: k.index, Call: k.call.ID, Name: k.call.Name,
+			Turn: r.turn.id, Round: r.number, Index: k.index, Call: k.call.ID, Name: k.call.Name,
 			Args: args, Input: input, Style: k.style, ItemID: k.itemID, Result: k.outcome.Text,
 			Images: k.outcome.Images, Success: k.outcome.Success, Millis: k.outcome.Millis, Saw: history.Shown(k.outcome.Text, k.outcome.Saw)}
 		_, k.output = rec.Items()
-		c.record(rec)
+		r.out.record(rec)
 	}
 }
 
@@ -220,7 +217,7 @@ func planOf(t *protocol.TodoList) *history.Plan {
 }
 
 // showEnd completes the item of k, or shows it at once if it never started.
-func (c *Core) showEnd(k *call) {
+func (r *round) showEnd(k *call) {
 	body := k.outcome.Body
 	if body == nil {
 		body = k.body
@@ -229,9 +226,7 @@ func (c *Core) showEnd(k *call) {
 		return
 	}
 	if k.item == "" {
-		c.itemSeq++
-		k.item = itemID(c.itemSeq)
-		c.tell(protocol.ItemStarted{Item: protocol.Item{ID: k.item, Status: protocol.InProgress, Body: body}})
+		k.item = r.out.show(body)
 	}
 	status := protocol.Completed
 	switch {
@@ -240,25 +235,22 @@ func (c *Core) showEnd(k *call) {
 	case !k.outcome.Success:
 		status = protocol.Failed
 	}
-	c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: k.item, Status: status, Body: body}})
+	r.out.complete(k.item, status, body)
 }
 
-func (c *Core) showTodo(todo *protocol.TodoList) {
-	t := c.turn
+func (t *turn) showTodo(todo *protocol.TodoList, out *output) {
 	t.todoNow = todo
 	if t.todo == "" {
-		c.itemSeq++
-		t.todo = itemID(c.itemSeq)
-		c.tell(protocol.ItemStarted{Item: protocol.Item{ID: t.todo, Status: protocol.InProgress, Body: *todo}})
+		t.todo = out.show(*todo)
 		return
 	}
-	c.tell(protocol.ItemUpdated{Item: protocol.Item{ID: t.todo, Status: protocol.InProgress, Body: *todo}})
+	out.update(t.todo, *todo)
 }
 
 // closeTodo completes the plan's item when the turn ends.
-func (c *Core) closeTodo() {
-	if t := c.turn; t.todo != "" {
-		c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: t.todo, Status: protocol.Completed, Body: *t.todoNow}})
+func (t *turn) closeTodo(out *output) {
+	if t.todo != "" {
+		out.complete(t.todo, protocol.Completed, *t.todoNow)
 	}
 }
 

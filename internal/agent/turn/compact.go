@@ -25,12 +25,12 @@ type shrink struct {
 
 // limits are the window of a model and the size at which the history is
 // compacted, 0 for what is unknown.
-func (c *Core) limits(name string) (window, limit int) {
-	if c.o.Limits != nil {
-		window, limit = c.o.Limits(name)
+func (o *Options) limits(name string) (window, limit int) {
+	if o.Limits != nil {
+		window, limit = o.Limits(name)
 	}
 	if window == 0 {
-		window = c.o.Window
+		window = o.Window
 	}
 	if limit == 0 {
 		limit = window / 10 * 9
@@ -38,23 +38,24 @@ func (c *Core) limits(name string) (window, limit int) {
 	return window, limit
 }
 
-// full reports whether the history must be compacted before the next request.
-func (c *Core) full() bool {
-	_, limit := c.limits(c.turn.settings.Model)
-	return limit > 0 && c.context >= limit && !c.idle
+// fills reports whether the history must be compacted before the next request to
+// a model.
+func (v *conversation) fills(o *Options, name string) bool {
+	_, limit := o.limits(name)
+	return limit > 0 && v.context >= limit && !v.idle
 }
 
 // followUp sends the next request of the turn, if the budget allows one, after a
 // compaction where one is due.
 func (c *Core) followUp() {
-	if why := c.usedUp(); why != "" {
+	if why := c.spent.usedUp(c.o.Budget, c.turn.sampled); why != "" {
 		e := ending{reason: protocol.AbortBudget, why: why}
 		c.tell(protocol.Warning{Message: "the turn ends: " + why})
 		c.turn.stopping = &e
 		c.settle(e)
 		return
 	}
-	if c.full() || c.compact && !c.idle {
+	if c.fills(&c.o, c.turn.settings.Model) || c.compact && !c.idle {
 		auto := !c.compact
 		c.shrinkHistory(auto)
 		return
@@ -83,16 +84,15 @@ func (c *Core) compactOp(s Submit) {
 func (c *Core) shrinkHistory(auto bool) {
 	t := c.turn
 	c.compact = false
-	c.itemSeq++
-	k := &shrink{item: itemID(c.itemSeq), auto: auto, settings: t.settings, items: c.Items(), before: max(c.context, c.size)}
+	k := &shrink{auto: auto, settings: t.settings, items: c.Items(), before: max(c.context, c.size)}
 	if c.model != "" && c.model != t.settings.Model {
-		old, _ := c.limits(c.model)
-		if now, _ := c.limits(t.settings.Model); old > now {
+		old, _ := c.o.limits(c.model)
+		if now, _ := c.o.limits(t.settings.Model); old > now {
 			k.settings.Model = c.model
 		}
 	}
 	t.shrink = k
-	c.tell(protocol.ItemStarted{Item: protocol.Item{ID: k.item, Status: protocol.InProgress, Body: protocol.Compaction{Before: k.before}}})
+	k.item = c.show(protocol.Compaction{Before: k.before})
 	c.askSummary()
 }
 
@@ -107,8 +107,7 @@ func (c *Core) askSummary() {
 }
 
 // summarizing reports whether n is the request for the summary.
-func (c *Core) summarizing(n int) bool {
-	t := c.turn
+func (t *turn) summarizing(n int) bool {
 	return t != nil && t.phase == compacting && t.shrink.round == n
 }
 
@@ -154,8 +153,8 @@ func (c *Core) summaryEnded(err error) {
 	c.failed(failure)
 }
 
-// replace puts the new history in place of the old one and goes on.
-func (c *Core) replace(in Gathered) {
+// compacted puts the new history in place of the old one and goes on.
+func (c *Core) compacted(in Gathered) {
 	t, k := c.turn, c.turn.shrink
 	notes, words := c.notes, c.words
 	if c.o.Fault == ForgetNotes {
@@ -169,16 +168,9 @@ func (c *Core) replace(in Gathered) {
 	after := history.Sizes(items) + c.extra
 	c.record(history.Compacted{Turn: t.id, Before: k.before, After: after, Auto: k.auto, Summary: k.summary,
 		Items: items, Words: kept, Facts: in.Facts, Notes: c.notes.Clone()})
-	c.items, c.words, c.marks = items, nil, nil
-	for _, i := range kept {
-		c.words = append(c.words, items[i])
-	}
-	c.facts = map[string]string{}
-	c.learn(in.Facts)
-	c.size, c.context, c.idle = history.Sizes(items), 0, true
+	c.replace(items, kept, in.Facts)
 	t.shrink = nil
-	c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: k.item, Status: protocol.Completed,
-		Body: protocol.Compaction{Before: k.before, After: after, Summary: k.summary}}})
+	c.complete(k.item, protocol.Completed, protocol.Compaction{Before: k.before, After: after, Summary: k.summary})
 	c.tell(protocol.HistoryCompacted{Before: k.before, After: after, Auto: k.auto})
 	c.do(Forget{})
 	if t.kind == compaction {
@@ -189,12 +181,10 @@ func (c *Core) replace(in Gathered) {
 }
 
 // dropShrink gives up a compaction; the history stays as it was.
-func (c *Core) dropShrink() {
-	if t := c.turn; t.shrink != nil {
-		if c.o.Fault == LeaveShrinkOpen {
-			return
-		}
-		c.tell(protocol.ItemDropped{Item: t.shrink.item})
-		t.shrink = nil
+func (t *turn) dropShrink(out *output, f Fault) {
+	if t.shrink == nil || f == LeaveShrinkOpen {
+		return
 	}
+	out.tell(protocol.ItemDropped{Item: t.shrink.item})
+	t.shrink = nil
 }

@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"maps"
 	"slices"
 
 	"kerf/internal/agent/history"
@@ -38,32 +37,21 @@ type Options struct {
 
 // Core is the state of a session. It is not safe for concurrent use.
 type Core struct {
+	conversation
+	output
+
 	o        Options
 	settings protocol.Settings
-	items    []*model.Item
 	total    protocol.Usage
 	rounds   int
 	timers   int
-	itemSeq  int
 	askSeq   int
 	callSeq  int
 	chores   int
 	used     map[protocol.CallID]bool
 
-	words   []*model.Item // those of items that the user said
-	fresh   int           // how many of the last words no request has carried
-	facts   map[string]string
-	told    bool // the model was told of its surroundings
-	marks   []history.Mark
-	order   []protocol.TurnID // all turns that may have changed files
-	notes   *history.Notes
-	size    int    // estimate of items, in tokens
-	context int    // what the last response reported, or an estimate
-	extra   int    // what a request has beside its items, as far as reported
-	model   string // of the last response
-	idle    bool   // nothing of the model is in items since they were made anew
-	plan    string // proposed in plan mode and not carried out
-	spent   spent
+	order []protocol.TurnID // all turns that may have changed files
+	spent spent
 
 	questions []*question // open, in the order in which they were asked
 
@@ -74,8 +62,6 @@ type Core struct {
 	compact bool     // the user asked for a compaction
 	closing bool
 	ended   bool
-
-	out Ready
 }
 
 // phase is where a turn stands.
@@ -150,14 +136,18 @@ func New(o Options, st *history.State) *Core {
 	if o.Parallel == nil {
 		o.Parallel = func(tool.Call) bool { return false }
 	}
-	c := &Core{o: o, settings: o.Settings, used: map[protocol.CallID]bool{}, facts: map[string]string{}, notes: &history.Notes{}, idle: true}
-	if st != nil {
-		c.items, c.total, c.rounds = st.Items, st.Total, st.Rounds
-		c.resume(st)
-		for _, it := range st.Items {
-			if it.Kind == model.Call {
-				c.used[protocol.CallID(it.CallID)] = true
-			}
+	c := &Core{o: o, settings: o.Settings, used: map[protocol.CallID]bool{}, conversation: newConversation(st)}
+	c.notes = &history.Notes{}
+	if st == nil {
+		return c
+	}
+	c.total, c.rounds, c.order = st.Total, st.Rounds, st.Order
+	if st.Notes != nil {
+		c.notes = st.Notes
+	}
+	for _, it := range st.Items {
+		if it.Kind == model.Call {
+			c.used[protocol.CallID(it.CallID)] = true
 		}
 	}
 	return c
@@ -165,9 +155,6 @@ func New(o Options, st *history.State) *Core {
 
 // Busy reports whether a turn is running.
 func (c *Core) Busy() bool { return c.turn != nil }
-
-// Items returns the history. The caller must not change it.
-func (c *Core) Items() []*model.Item { return c.items[:len(c.items):len(c.items)] }
 
 // Step takes in and returns what follows from it.
 func (c *Core) Step(in Input) Ready {
@@ -208,32 +195,7 @@ func (c *Core) Step(in Input) Ready {
 	case Settled:
 		c.settled(in)
 	}
-	out := c.out
-	c.out = Ready{}
-	return out
-}
-
-func (c *Core) record(r history.Record) {
-	c.out.Records = append(c.out.Records, r)
-	c.notes.Observe(r)
-}
-
-// add puts items at the end of the history.
-func (c *Core) add(items ...*model.Item) {
-	for _, it := range items {
-		c.size += history.Size(it)
-	}
-	c.items = append(c.items, items...)
-}
-func (c *Core) do(e ...Effect) { c.out.Effects = append(c.out.Effects, e...) }
-
-func (c *Core) tell(m protocol.Msg) {
-	t := Told{Msg: m}
-	if c.turn != nil {
-		t.Turn = c.turn.id
-		t.Submission = string(c.turn.id)
-	}
-	c.out.Events = append(c.out.Events, t)
+	return c.take()
 }
 
 // submit branches on the kind of the Op and on nothing else.
@@ -243,7 +205,7 @@ func (c *Core) submit(s Submit) {
 		c.userInput(s, op)
 	case protocol.Interrupt:
 		c.withdrawOpen(true) // an interrupt ends the sub-agents
-		c.stopShells()
+		c.turn.stopShells(&c.output)
 		c.stop(ending{reason: protocol.AbortInterrupted})
 	case protocol.Answer:
 		c.answer(op)
@@ -270,7 +232,7 @@ func (c *Core) submit(s Submit) {
 		c.closing = true
 		c.withdrawOpen(true)
 		c.withdrawOpen(false)
-		c.stopShells()
+		c.turn.stopShells(&c.output)
 		c.stop(ending{reason: protocol.AbortInterrupted})
 		c.endIfIdle()
 	}
@@ -297,12 +259,6 @@ func (c *Core) userInput(s Submit, op protocol.UserInput) {
 	}
 }
 
-// giveBack returns input that came too late to be part of any turn.
-func (c *Core) giveBack(s Submit) {
-	c.out.Events = append(c.out.Events, Told{Submission: s.ID,
-		Msg: protocol.TurnAborted{Reason: protocol.AbortInterrupted, Undelivered: s.Op.(protocol.UserInput).Items}})
-}
-
 func (c *Core) start(s Submit) {
 	op := s.Op.(protocol.UserInput)
 	if op.Settings != nil && *op.Settings != c.settings {
@@ -316,7 +272,7 @@ func (c *Core) start(s Submit) {
 
 // enter makes t the running turn.
 func (c *Core) enter(t *turn) {
-	c.turn = t
+	c.turn, c.output.turn = t, t.id
 	c.order = append(c.order, t.id)
 	c.tell(protocol.TurnStarted{})
 }
@@ -328,7 +284,7 @@ func (c *Core) gathered(in Gathered) {
 	}
 	switch t.phase {
 	case regathering:
-		c.replace(in)
+		c.compacted(in)
 		return
 	case gathering:
 	default:
@@ -339,25 +295,16 @@ func (c *Core) gathered(in Gathered) {
 		return
 	}
 	items := slices.Concat(in.Items, in.Notices)
-	if it := c.approvedPlan(); it != nil {
+	if it := c.approvedPlan(t.settings.Approval); it != nil {
 		items = append(items, it)
 	}
-	c.marks = append(c.marks, history.Mark{Turn: t.id, Items: len(c.items), Words: len(c.words), Facts: c.facts})
+	c.markTurn(t.id)
 	c.record(history.TurnContext{Turn: t.id, Settings: t.settings, Facts: in.Facts, Items: items})
 	c.learn(in.Facts)
 	c.add(items...)
 	c.recordInput(t.opening)
 	t.opening = nil
 	c.followUp()
-}
-
-// learn remembers what the model was told. The map before stays as it is: marks
-// hold it.
-func (c *Core) learn(facts map[string]string) {
-	c.told = true
-	now := maps.Clone(c.facts)
-	maps.Copy(now, facts)
-	c.facts = now
 }
 
 // recordInput puts a message of the user into the history.
@@ -375,13 +322,8 @@ func (c *Core) recordInput(input []protocol.Input) {
 		}
 	}
 	c.record(u)
-	it := u.Item()
-	c.add(it)
-	c.words = append(c.words, it)
-	c.fresh++
-	c.itemSeq++
-	c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: itemID(c.itemSeq), Status: protocol.Completed,
-		Body: protocol.UserMessage{Input: input}}})
+	c.said(u.Item())
+	c.complete(c.newItem(), protocol.Completed, protocol.UserMessage{Input: input})
 }
 
 func (c *Core) recordPending() {
@@ -406,7 +348,7 @@ func (c *Core) sample() {
 	if t.round != nil && t.round.failure == nil {
 		t.chain = nil
 	}
-	t.round = newRound(c.rounds)
+	t.round = newRound(c.rounds, t, &c.output)
 	items := c.Items()
 	if c.o.Fault == RewriteHistory && len(items) > 1 && c.rounds%2 == 0 {
 		items = items[1:]
@@ -424,11 +366,11 @@ func (c *Core) stop(e ending) {
 		return
 	}
 	t.stopping = &e
-	c.stopShells()
+	c.turn.stopShells(&c.output)
 	c.withdrawOpen(false)
 	switch t.phase {
 	case gathering, shelling, regathering:
-		c.dropShrink()
+		c.turn.dropShrink(&c.output, c.o.Fault)
 		c.settle(e)
 		return
 	case reviewing:
@@ -436,12 +378,12 @@ func (c *Core) stop(e ending) {
 		return // its answer settles the turn
 	case compacting:
 		c.do(StopModel{Round: t.shrink.round})
-		c.dropShrink()
+		c.turn.dropShrink(&c.output, c.o.Fault)
 		c.settle(e)
 		return
 	case waiting:
 		c.do(StopWait{Timer: t.timer})
-		c.dropShrink()
+		c.turn.dropShrink(&c.output, c.o.Fault)
 	case sampling:
 		c.stopRound()
 	}
@@ -455,7 +397,7 @@ func (c *Core) stopRound() {
 	if !r.streamOver {
 		c.do(StopModel{Round: r.number})
 		r.streamOver = true
-		c.keepPartial(r)
+		r.keepPartial()
 	}
 	for _, k := range r.calls {
 		switch k.state {

@@ -18,7 +18,7 @@ func (c *Core) settle(e ending) {
 		t.wall = 0
 	}
 	if len(t.shells) == 0 { // otherwise the end of the last one asks
-		c.do(Settle{Turn: t.id, Settings: t.settings, Done: c.mayGoOn(), Last: t.last, WentOn: t.wentOn})
+		c.do(Settle{Turn: t.id, Settings: t.settings, Done: !c.closing && t.mayGoOn(), Last: t.last, WentOn: t.wentOn})
 	}
 }
 
@@ -26,9 +26,8 @@ func (c *Core) settle(e ending) {
 const maxGoOn = 5
 
 // mayGoOn reports whether the settling turn ended well and nobody wants it to end.
-func (c *Core) mayGoOn() bool {
-	t := c.turn
-	return t.end.trouble == nil && t.end.reason == "" && !t.unwanted && !c.closing && t.wentOn < maxGoOn
+func (t *turn) mayGoOn() bool {
+	return t.end.trouble == nil && t.end.reason == "" && !t.unwanted && t.wentOn < maxGoOn
 }
 
 func (c *Core) settled(in Settled) {
@@ -37,7 +36,7 @@ func (c *Core) settled(in Settled) {
 		return
 	}
 	c.recordShells()
-	if in.GoOn != "" && c.mayGoOn() {
+	if in.GoOn != "" && !c.closing && t.mayGoOn() {
 		t.wentOn++
 		c.recordInput([]protocol.Input{{Text: in.GoOn}})
 		c.followUp()
@@ -54,9 +53,9 @@ func (c *Core) settled(in Settled) {
 		c.record(history.EventRecord{Turn: t.id, What: history.TurnDiffed, Message: in.Diff.Note, Exact: &exact})
 		c.tell(*in.Diff)
 	}
-	c.closeTodo()
+	t.closeTodo(&c.output)
 	c.finishTurn()
-	c.turn = nil
+	c.turn, c.output.turn = nil, ""
 	c.startNext(t.end)
 	c.endIfIdle()
 }

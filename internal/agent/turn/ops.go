@@ -7,35 +7,8 @@ import (
 	"strings"
 
 	"kerf/internal/agent/history"
-	"kerf/internal/model"
 	"kerf/internal/protocol"
 )
-
-// resume takes over the state of an earlier run.
-func (c *Core) resume(st *history.State) {
-	c.words, c.marks, c.order = st.Words, st.Marks, st.Order
-	c.size, c.context, c.model = history.Sizes(st.Items), st.Context, st.Settings.Model
-	c.told = st.Turns > 0
-	if st.Facts != nil {
-		c.facts = st.Facts
-	}
-	if st.Notes != nil {
-		c.notes = st.Notes
-	}
-	if st.Settings.Approval == protocol.PolicyPlan {
-		c.plan = c.notes.Proposed
-	}
-	for _, it := range st.Items {
-		if it.Kind != model.Message || it.Role == "assistant" {
-			c.idle = false
-		}
-	}
-}
-
-// reply tells something that belongs to no turn.
-func (c *Core) reply(submission string, m protocol.Msg) {
-	c.out.Events = append(c.out.Events, Told{Submission: submission, Msg: m})
-}
 
 // configure changes the settings for turns to come.
 func (c *Core) configure(s Submit, op protocol.Configure) {
@@ -143,10 +116,6 @@ func (c *Core) undone(in Undone) {
 	c.endIfIdle()
 }
 
-func (c *Core) markOf(id protocol.TurnID) int {
-	return slices.IndexFunc(c.marks, func(m history.Mark) bool { return m.Turn == id })
-}
-
 // rewindOp goes back to just before a turn.
 func (c *Core) rewindOp(s Submit, op protocol.Rewind) {
 	problem := func(format string, args ...any) {
@@ -179,11 +148,8 @@ func (c *Core) rewindOp(s Submit, op protocol.Rewind) {
 
 // rewindTo cuts the history at a mark.
 func (c *Core) rewindTo(mark int) {
-	m := c.marks[mark]
-	c.record(history.EventRecord{Turn: m.Turn, What: history.Rewound})
-	c.items, c.words = c.items[:m.Items:m.Items], c.words[:m.Words:m.Words]
-	c.marks, c.facts = c.marks[:mark:mark], m.Facts
-	c.size, c.context, c.fresh, c.plan = history.Sizes(c.items), 0, 0, ""
-	c.told = len(c.items) > 0
-	c.do(Forget{Since: m.Turn, Turns: slices.Clone(c.order[max(0, slices.Index(c.order, m.Turn)):])})
+	id := c.marks[mark].Turn
+	c.record(history.EventRecord{Turn: id, What: history.Rewound})
+	c.cutTo(mark)
+	c.do(Forget{Since: id, Turns: slices.Clone(c.order[max(0, slices.Index(c.order, id)):])})
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"kerf/internal/agent/proposal"
-	"kerf/internal/model"
 	"kerf/internal/protocol"
 )
 
@@ -18,37 +17,36 @@ type plans struct {
 }
 
 // grownPlan shows what became certain of a message.
-func (c *Core) grownPlan(t *text, parts []proposal.Part) {
+func (r *round) grownPlan(t *text, parts []proposal.Part) {
 	p := t.plans
 	for _, part := range parts {
 		switch {
 		case part.Begin:
-			c.itemSeq++
-			p.item, p.body = itemID(c.itemSeq), ""
-			c.tell(protocol.ItemStarted{Item: protocol.Item{ID: p.item, Status: protocol.InProgress, Body: protocol.ProposedPlan{}}})
+			p.item = r.out.show(protocol.ProposedPlan{})
+			p.body = ""
 		case part.End:
-			c.endPlan(p, p.body)
+			r.endPlan(p, p.body)
 		case part.Plan:
 			p.body += part.Text
-			c.tell(protocol.ItemDelta{Item: p.item, Text: part.Text})
+			r.out.tell(protocol.ItemDelta{Item: p.item, Text: part.Text})
 		case t.item == "" && strings.TrimSpace(part.Text) == "":
 			p.lead += part.Text
 		default:
 			if t.item == "" {
-				c.begun(t)
+				r.begun(t)
 			}
-			c.tell(protocol.ItemDelta{Item: t.item, Text: p.lead + part.Text})
+			r.out.tell(protocol.ItemDelta{Item: t.item, Text: p.lead + part.Text})
 			p.lead = ""
 		}
 	}
 }
 
 // endPlan completes the open plan, or drops it when there is nothing in it.
-func (c *Core) endPlan(p *plans, body string) {
+func (r *round) endPlan(p *plans, body string) {
 	if body == "" {
-		c.tell(protocol.ItemDropped{Item: p.item})
+		r.out.tell(protocol.ItemDropped{Item: p.item})
 	} else {
-		c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: p.item, Status: protocol.Completed, Body: protocol.ProposedPlan{Text: body}}})
+		r.out.complete(p.item, protocol.Completed, protocol.ProposedPlan{Text: body})
 		p.shown++
 	}
 	p.item = ""
@@ -57,7 +55,7 @@ func (c *Core) endPlan(p *plans, body string) {
 // closePlans shows the plans of a whole message that were not shown yet, and
 // returns what is said beside them, and the plans. The whole text decides: what
 // was streamed before is for show.
-func (c *Core) closePlans(r *round, index int, whole string) (said, plan string) {
+func (r *round) closePlans(index int, whole string) (said, plan string) {
 	said, all := proposal.Split(whole)
 	p := &plans{}
 	if t := r.texts[index]; t != nil && t.plans != nil {
@@ -68,40 +66,26 @@ func (c *Core) closePlans(r *round, index int, whole string) (said, plan string)
 			continue
 		}
 		if p.item == "" {
-			c.itemSeq++
-			p.item = itemID(c.itemSeq)
-			c.tell(protocol.ItemStarted{Item: protocol.Item{ID: p.item, Status: protocol.InProgress, Body: protocol.ProposedPlan{}}})
+			p.item = r.out.show(protocol.ProposedPlan{})
 		}
-		c.endPlan(p, body)
+		r.endPlan(p, body)
 	}
 	if p.item != "" {
-		c.endPlan(p, "")
+		r.endPlan(p, "")
 	}
 	plan = strings.Join(all, "\n\n")
 	if plan != "" {
-		c.plan = plan
+		r.plan = plan
 	}
 	return said, plan
 }
 
 // withdraw takes back what a broken stream began.
-func (c *Core) withdraw(t *text) {
+func (r *round) withdraw(t *text) {
 	if t.item != "" {
-		c.tell(protocol.ItemDropped{Item: t.item})
+		r.out.tell(protocol.ItemDropped{Item: t.item})
 	}
 	if t.plans != nil && t.plans.item != "" {
-		c.tell(protocol.ItemDropped{Item: t.plans.item})
+		r.out.tell(protocol.ItemDropped{Item: t.plans.item})
 	}
-}
-
-// approvedPlan tells the model that its plan was approved: plan mode is over and
-// the user wants something.
-func (c *Core) approvedPlan() *model.Item {
-	if c.plan == "" || c.turn.settings.Approval == protocol.PolicyPlan {
-		return nil
-	}
-	text := "<approved_plan>\nPlan mode is over and files may be changed. This is the plan you proposed. Unless the user now says otherwise, carry it out:\n\n" +
-		strings.ReplaceAll(c.plan, "</approved_plan", "<\\/approved_plan") + "\n</approved_plan>"
-	c.plan = ""
-	return model.UserText(text)
 }

@@ -74,11 +74,6 @@ func (c *Core) ask(q *question) {
 	}
 }
 
-// tellOf tells something about a question.
-func (c *Core) tellOf(q *question, m protocol.Msg) {
-	c.out.Events = append(c.out.Events, Told{Turn: q.turn, Submission: string(q.turn), Agent: q.approval.Agent, Msg: m})
-}
-
 // shown is what the user was asked about, for the record.
 func shown(a protocol.Approval) string {
 	switch {

@@ -16,7 +16,7 @@ func (c *Core) failed(err *model.Error) {
 		c.shrinkHistory(true)
 		return
 	}
-	attempt, most := c.nextAttempt(err)
+	attempt, most := t.nextAttempt(&c.o, err)
 	if attempt == 0 {
 		c.fail(troubleOf(err))
 		return
@@ -43,18 +43,17 @@ const maxDelay = 5 * time.Minute
 
 // nextAttempt counts the failure and returns the number of the retry that
 // follows and of how many, or 0 when there is none.
-func (c *Core) nextAttempt(err *model.Error) (attempt, most int) {
-	t := c.turn
+func (t *turn) nextAttempt(o *Options, err *model.Error) (attempt, most int) {
 	if !err.Passes() {
 		return 0, 0
 	}
-	if !err.Began && t.requests < c.o.RequestRetries {
+	if !err.Began && t.requests < o.RequestRetries {
 		t.requests++
-		return t.requests, c.o.RequestRetries
+		return t.requests, o.RequestRetries
 	}
-	if t.streams < c.o.StreamRetries {
+	if t.streams < o.StreamRetries {
 		t.streams++
-		return t.streams, c.o.StreamRetries
+		return t.streams, o.StreamRetries
 	}
 	return 0, 0
 }
@@ -83,7 +82,7 @@ func (c *Core) elapsed(in Elapsed) {
 
 // fail ends the turn with an error; what the user said meanwhile is kept.
 func (c *Core) fail(tr protocol.Trouble) {
-	c.dropShrink()
+	c.turn.dropShrink(&c.output, c.o.Fault)
 	c.recordPending()
 	c.settle(ending{trouble: &tr})
 }

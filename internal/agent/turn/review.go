@@ -35,8 +35,7 @@ func (c *Core) reviewed(in Reviewed) {
 		return
 	}
 	c.mark("<review>\nThe changes were reviewed. This was found:\n" + in.Text + "\n</review>")
-	c.itemSeq++
-	c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: itemID(c.itemSeq), Status: protocol.Completed, Body: in.Result}})
+	c.complete(c.newItem(), protocol.Completed, in.Result)
 	t.last = in.Text
 	c.settle(ending{})
 }
@@ -44,7 +43,7 @@ func (c *Core) reviewed(in Reviewed) {
 // spentBy counts what a sub-agent used.
 func (c *Core) spentBy(in Spent) {
 	c.total = c.total.Add(in.Usage)
-	c.spend(in.Usage)
+	c.spent.add(&c.o, c.model, in.Usage)
 	u := history.TokenUsage{Agent: in.Agent, Usage: in.Usage}
 	if c.turn != nil {
 		c.turn.usage = c.turn.usage.Add(in.Usage)

@@ -84,7 +84,7 @@ func TestAgentsCount(t *testing.T) {
 	if c.turn.usage.Input != 90 || c.total.Output != 20 || c.context != 0 {
 		t.Errorf("turn %+v, all %+v, context %d", c.turn.usage, c.total, c.context)
 	}
-	if why := c.usedUp(); !strings.Contains(why, "100 tokens") {
+	if why := c.spent.usedUp(c.o.Budget, c.turn.sampled); !strings.Contains(why, "100 tokens") {
 		t.Errorf("the budget says %q", why)
 	}
 	u, ok := r.Records[0].(history.TokenUsage)

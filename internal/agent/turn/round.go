@@ -15,6 +15,9 @@ import (
 
 // round is one request with its response and the calls in it.
 type round struct {
+	out         *output
+	turn        *turn  // that it belongs to
+	plan        string // that it proposed, in plan mode
 	number      int
 	streamOver  bool
 	done        bool // a Done chunk came
@@ -43,8 +46,8 @@ type text struct {
 	plans *plans
 }
 
-func newRound(n int) *round {
-	return &round{number: n, texts: map[int]*text{}, closed: map[int]bool{}}
+func newRound(n int, t *turn, out *output) *round {
+	return &round{number: n, turn: t, out: out, texts: map[int]*text{}, closed: map[int]bool{}}
 }
 
 // over reports whether the stream ended and every call has its outcome.
@@ -61,8 +64,7 @@ func (r *round) over() bool {
 }
 
 // current returns the round if n is the one whose stream is open.
-func (c *Core) current(n int) *round {
-	t := c.turn
+func (t *turn) current(n int) *round {
 	if t == nil || t.phase != sampling || t.round.number != n || t.round.streamOver {
 		return nil
 	}
@@ -70,23 +72,23 @@ func (c *Core) current(n int) *round {
 }
 
 func (c *Core) chunk(in Chunk) {
-	if c.summarizing(in.Round) {
+	if c.turn.summarizing(in.Round) {
 		c.summaryChunk(in.Chunk)
 		return
 	}
-	r := c.current(in.Round)
+	r := c.turn.current(in.Round)
 	if r == nil || r.done {
 		return
 	}
 	switch ch := in.Chunk.(type) {
 	case model.ItemAdded:
 		if ch.Item != nil && ch.Item.Kind == model.Message {
-			c.open(r, ch.Index, model.Message)
+			r.open(ch.Index, model.Message)
 		}
 	case model.TextDelta:
-		c.grow(r, ch.Index, model.Message, ch.Text)
+		r.grow(ch.Index, model.Message, ch.Text)
 	case model.ReasoningDelta:
-		c.grow(r, ch.Index, model.Reasoning, ch.Text)
+		r.grow(ch.Index, model.Reasoning, ch.Text)
 	case model.ItemDone:
 		c.itemDone(r, ch)
 	case model.Limits:
@@ -94,8 +96,7 @@ func (c *Core) chunk(in Chunk) {
 	case model.Notice:
 		c.tell(protocol.Warning{Message: ch.Text})
 	case model.Searched:
-		c.itemSeq++
-		c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: itemID(c.itemSeq), Status: protocol.Completed, Body: protocol.WebSearch{Query: ch.Query}}})
+		c.complete(c.newItem(), protocol.Completed, protocol.WebSearch{Query: ch.Query})
 	case model.Done:
 		r.done = true
 		c.model = c.turn.settings.Model
@@ -107,7 +108,7 @@ func (c *Core) chunk(in Chunk) {
 }
 
 // open starts a streaming item; a second start of the same index is ignored.
-func (c *Core) open(r *round, index int, kind model.Kind) *text {
+func (r *round) open(index int, kind model.Kind) *text {
 	if r.closed[index] {
 		return nil
 	}
@@ -116,34 +117,32 @@ func (c *Core) open(r *round, index int, kind model.Kind) *text {
 	}
 	t := &text{kind: kind}
 	r.texts[index] = t
-	if kind == model.Message && c.turn.settings.Approval == protocol.PolicyPlan {
+	if kind == model.Message && r.turn.settings.Approval == protocol.PolicyPlan {
 		t.plans = &plans{}
 		return t
 	}
-	c.begun(t)
+	r.begun(t)
 	return t
 }
 
 // begun shows that t begins.
-func (c *Core) begun(t *text) {
-	c.itemSeq++
-	t.item = itemID(c.itemSeq)
-	c.tell(protocol.ItemStarted{Item: protocol.Item{ID: t.item, Status: protocol.InProgress, Body: t.show("")}})
+func (r *round) begun(t *text) {
+	t.item = r.out.show(t.show(""))
 }
 
-func (c *Core) grow(r *round, index int, kind model.Kind, s string) {
+func (r *round) grow(index int, kind model.Kind, s string) {
 	if s == "" {
 		return
 	}
-	t := c.open(r, index, kind)
+	t := r.open(index, kind)
 	switch {
 	case t == nil:
 	case t.plans != nil:
 		t.body += s
-		c.grownPlan(t, t.plans.parser.Write(s))
+		r.grownPlan(t, t.plans.parser.Write(s))
 	default:
 		t.body += s
-		c.tell(protocol.ItemDelta{Item: t.item, Text: s})
+		r.out.tell(protocol.ItemDelta{Item: t.item, Text: s})
 	}
 }
 
@@ -162,34 +161,34 @@ func (c *Core) itemDone(r *round, d model.ItemDone) {
 	r.closed[d.Index] = true
 	switch d.Item.Kind {
 	case model.Message:
-		c.message(r, d.Index, d.Item, false)
+		r.message(d.Index, d.Item, false)
 	case model.Reasoning:
-		c.reasoning(r, d.Index, d.Item)
+		r.reasoning(d.Index, d.Item)
 	case model.Call:
 		c.called(r, d.Index, d.Item)
 	}
 }
 
-func (c *Core) message(r *round, index int, it *model.Item, partial bool) {
-	m := history.AssistantMessage{Turn: c.turn.id, Round: r.number, Index: index, Text: it.Text(),
+func (r *round) message(index int, it *model.Item, partial bool) {
+	m := history.AssistantMessage{Turn: r.turn.id, Round: r.number, Index: index, Text: it.Text(),
 		ItemID: it.ID, Partial: partial}
 	said := m.Text
-	if c.turn.settings.Approval == protocol.PolicyPlan {
-		said, m.Plan = c.closePlans(r, index, m.Text)
+	if r.turn.settings.Approval == protocol.PolicyPlan {
+		said, m.Plan = r.closePlans(index, m.Text)
 	}
-	c.closeText(r, index, model.Message, said)
+	r.closeText(index, model.Message, said)
 	if m.Text == "" {
 		return
 	}
 	if said != "" {
-		c.turn.last = said
+		r.turn.last = said
 	}
-	c.record(m)
+	r.out.record(m)
 	r.parts = append(r.parts, part{index, m.Item(), nil})
 }
 
-func (c *Core) reasoning(r *round, index int, it *model.Item) {
-	rec := history.Reasoning{Turn: c.turn.id, Round: r.number, Index: index, Summary: it.Summary,
+func (r *round) reasoning(index int, it *model.Item) {
+	rec := history.Reasoning{Turn: r.turn.id, Round: r.number, Index: index, Summary: it.Summary,
 		Encrypted: it.Encrypted, ItemID: it.ID}
 	joined := ""
 	for i, s := range it.Summary {
@@ -198,49 +197,46 @@ func (c *Core) reasoning(r *round, index int, it *model.Item) {
 		}
 		joined += s
 	}
-	c.closeText(r, index, model.Reasoning, joined)
-	c.record(rec)
+	r.closeText(index, model.Reasoning, joined)
+	r.out.record(rec)
 	r.parts = append(r.parts, part{index, rec.Item(), nil})
 }
 
 // closeText completes the streaming item at index; an empty one is dropped, and
 // one that never streamed is completed at once.
-func (c *Core) closeText(r *round, index int, kind model.Kind, whole string) {
+func (r *round) closeText(index int, kind model.Kind, whole string) {
 	t := r.texts[index]
 	delete(r.texts, index)
 	switch {
 	case whole == "" && (t == nil || t.item == ""):
 		return
 	case t == nil || t.item == "":
-		c.itemSeq++
-		t = &text{item: itemID(c.itemSeq), kind: kind}
+		t = &text{item: r.out.newItem(), kind: kind}
 	case whole == "":
-		c.tell(protocol.ItemDropped{Item: t.item})
+		r.out.tell(protocol.ItemDropped{Item: t.item})
 		return
 	}
 	t.kind = kind
-	c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: t.item, Status: protocol.Completed, Body: t.show(whole)}})
+	r.out.complete(t.item, protocol.Completed, t.show(whole))
 }
 
 // keepPartial keeps the text of messages that an interrupt cut off.
-func (c *Core) keepPartial(r *round) {
+func (r *round) keepPartial() {
 	for _, i := range sortedKeys(r.texts) {
 		t := r.texts[i]
 		r.closed[i] = true
 		if t.kind == model.Message {
-			c.message(r, i, &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: t.body}}}, true)
+			r.message(i, &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: t.body}}}, true)
 			continue
 		}
-		c.closeText(r, i, t.kind, "")
+		r.closeText(i, t.kind, "")
 	}
 }
 
 // dropPartial withdraws what was streaming when the stream broke.
-func (c *Core) dropPartial(r *round) {
+func (r *round) dropPartial() {
 	for _, i := range sortedKeys(r.texts) {
-		if c.o.Fault != LeaveItemOpen {
-			c.withdraw(r.texts[i])
-		}
+		r.withdraw(r.texts[i])
 		delete(r.texts, i)
 	}
 }
@@ -254,30 +250,12 @@ func sortedKeys(m map[int]*text) []int {
 	return keys
 }
 
-// countTokens takes the usage of the response to request round, whose items were
-// estimated at sent tokens. Without a report the estimate counts.
-func (c *Core) countTokens(u *model.Usage, round, sent int) {
-	t := c.turn
-	t.requests, t.streams = 0, 0
-	if u == nil {
-		c.context = sent + c.extra
-		return
-	}
-	last := protocol.Usage(*u)
-	t.usage, c.total = t.usage.Add(last), c.total.Add(last)
-	c.context, c.extra = last.Total(), max(0, last.Input-sent)
-	c.spend(last)
-	window, _ := c.limits(c.model)
-	c.record(history.TokenUsage{Turn: t.id, Round: round, Usage: last})
-	c.tell(protocol.TokensUsed{Last: last, Turn: t.usage, Total: c.total, Window: window})
-}
-
 func (c *Core) streamEnded(in StreamEnded) {
-	if c.summarizing(in.Round) {
+	if c.turn.summarizing(in.Round) {
 		c.summaryEnded(in.Err)
 		return
 	}
-	r := c.current(in.Round)
+	r := c.turn.current(in.Round)
 	if r == nil {
 		return
 	}
@@ -285,7 +263,9 @@ func (c *Core) streamEnded(in StreamEnded) {
 	if !r.done {
 		r.failure = asModelError(in.Err)
 	}
-	c.dropPartial(r)
+	if c.o.Fault != LeaveItemOpen {
+		r.dropPartial()
+	}
 	c.advance()
 }
 
@@ -321,9 +301,10 @@ func (c *Core) closeRound() {
 		}
 	}
 	r.parts = nil
+	if r.plan != "" {
+		c.plan = r.plan
+	}
 }
-
-func itemID(n int) protocol.ItemID { return protocol.ItemID("item_" + strconv.Itoa(n)) }
 
 // called takes a whole call. What a response says twice, or says again after the
 // stream broke, runs only once; a provider that uses an id anew means a new call.
@@ -360,4 +341,22 @@ func (c *Core) called(r *round, index int, it *model.Item) {
 		return
 	}
 	c.schedule()
+}
+
+// countTokens takes the usage of the response to request round, whose items were
+// estimated at sent tokens. Without a report the estimate counts.
+func (c *Core) countTokens(u *model.Usage, round, sent int) {
+	t := c.turn
+	t.requests, t.streams = 0, 0
+	if u == nil {
+		c.context = sent + c.extra
+		return
+	}
+	last := protocol.Usage(*u)
+	t.usage, c.total = t.usage.Add(last), c.total.Add(last)
+	c.measured(last, sent)
+	c.spent.add(&c.o, c.model, last)
+	window, _ := c.o.limits(c.model)
+	c.record(history.TokenUsage{Turn: t.id, Round: round, Usage: last})
+	c.tell(protocol.TokensUsed{Last: last, Turn: t.usage, Total: c.total, Window: window})
 }

@@ -31,30 +31,28 @@ func (c *Core) shellOp(s Submit, op protocol.Shell) {
 		c.enter(&turn{id: protocol.TurnID(s.ID), kind: userShell, phase: shelling, settings: c.settings})
 	}
 	t := c.turn
-	c.itemSeq++
-	k := &shell{call: protocol.CallID("shell_" + s.ID), item: itemID(c.itemSeq), command: op.Command}
+	k := &shell{call: protocol.CallID("shell_" + s.ID), command: op.Command}
 	t.shells = append(t.shells, k)
-	c.tell(protocol.ItemStarted{Item: protocol.Item{ID: k.item, Status: protocol.InProgress,
-		Body: protocol.Command{Call: k.call, Command: op.Command, Cwd: t.settings.Cwd, User: true}}})
+	k.item = c.show(protocol.Command{Call: k.call, Command: op.Command, Cwd: t.settings.Cwd, User: true})
 	c.do(RunShell{Turn: t.id, Call: k.call, Settings: t.settings, Command: op.Command})
 }
 
 // stopShells ends the user's commands that run.
-func (c *Core) stopShells() {
-	if c.turn == nil {
+func (t *turn) stopShells(out *output) {
+	if t == nil {
 		return
 	}
-	for _, k := range c.turn.shells {
+	for _, k := range t.shells {
 		if !k.stopped {
 			k.stopped = true
-			c.do(StopCall{Call: k.call})
+			out.do(StopCall{Call: k.call})
 		}
 	}
 }
 
-func (c *Core) findShell(id protocol.CallID) (int, *shell) {
-	if c.turn != nil {
-		for i, k := range c.turn.shells {
+func (t *turn) findShell(id protocol.CallID) (int, *shell) {
+	if t != nil {
+		for i, k := range t.shells {
 			if k.call == id {
 				return i, k
 			}
@@ -64,7 +62,7 @@ func (c *Core) findShell(id protocol.CallID) (int, *shell) {
 }
 
 func (c *Core) shellDone(in ShellDone) {
-	i, k := c.findShell(in.Call)
+	i, k := c.turn.findShell(in.Call)
 	if k == nil {
 		return
 	}
@@ -85,7 +83,7 @@ func (c *Core) shellDone(in ShellDone) {
 	if !in.Outcome.Success {
 		status = protocol.Failed
 	}
-	c.tell(protocol.ItemCompleted{Item: protocol.Item{ID: k.item, Status: status, Body: body}})
+	c.complete(k.item, status, body)
 	t.ran = append(t.ran, history.UserInput{Turn: t.id, Marker: true, Text: shellWords(k.command, in.Outcome.Text)})
 	switch {
 	case len(t.shells) > 0:
