@@ -138,3 +138,13 @@ const (
 
 // Allows reports whether d lets the action run.
 func (d Decision) Allows() bool { return d == Once || d == ForSession || d == Always }
+
+// Answerer says who answered a question.
+type Answerer string
+
+// Those who answer. ByNobody is the rule of sessions that have nobody to ask: the
+// answer is no.
+const (
+	ByUser   Answerer = "user"
+	ByNobody Answerer = "nobody"
+)

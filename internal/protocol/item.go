@@ -142,6 +142,48 @@ type Finding struct {
 	End        int     `json:"end"`
 }
 
+// Answered is the end of a question that belongs to no call of the session: of a
+// sub-agent, of an MCP server, or whether a command may reach a host. It is told in
+// transcripts only.
+type Answered struct {
+	Kind     ApprovalKind
+	Agent    SessionID // whose question it was, empty for the session's own
+	Asked    string
+	Decision Decision
+	By       Answerer // empty when the question was withdrawn
+	Words    string
+}
+
+// Outcome says in words how the question ended.
+func (a Answered) Outcome() string {
+	if a.By == ByNobody {
+		return "Denied, nobody could be asked"
+	}
+	switch a.Decision {
+	case Once:
+		return "Allowed"
+	case ForSession:
+		return "Allowed for this session"
+	case Always:
+		return "Allowed always"
+	case Void:
+		return "Not answered"
+	}
+	return "Denied"
+}
+
+// Detail is what was asked, by which sub-agent, and what the user said to it.
+func (a Answered) Detail() string {
+	text := a.Asked
+	if a.Agent != "" {
+		text += " (asked by sub-agent " + string(a.Agent) + ")"
+	}
+	if a.Words != "" && a.By == ByUser {
+		text += ": " + a.Words
+	}
+	return text
+}
+
 // Problem is a warning that belongs in the transcript.
 type Problem struct{ Message string }
 
@@ -157,4 +199,5 @@ func (SubAgent) body()     {}
 func (WebSearch) body()    {}
 func (Compaction) body()   {}
 func (ReviewResult) body() {}
+func (Answered) body()     {}
 func (Problem) body()      {}

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"kerf/internal/agent/executor/outputlog"
-	"kerf/internal/agent/history"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/protocol"
@@ -111,7 +110,7 @@ func (h *Executor) mayReach(ctx context.Context, id protocol.CallID, a tool.Comm
 	got := m.Ask(ctx, protocol.Approval{Call: id, Reason: "a command wants to reach a host that no rule names",
 		Network: &protocol.NetworkApproval{Host: host, Port: port, Command: a.Line}})
 	may, d := got.Answer.Decision.Allows(), got.Answer.Decision
-	if may && d != protocol.Once || got.By == history.ByNobody {
+	if may && d != protocol.Once || got.By == protocol.ByNobody {
 		if h.hosts.known == nil {
 			h.hosts.known = map[string]bool{}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
@@ -13,7 +12,7 @@ import (
 // A host is asked about once when the answer is for the session, never where
 // nobody is to be asked, and again after an answer for once.
 func TestHostsAreAskedAboutOnce(t *testing.T) {
-	asked, by := 0, history.ByUser
+	asked, by := 0, protocol.ByUser
 	m := Manner{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest}}
 	say := func(d protocol.Decision) Manner {
 		m.Ask = func(_ context.Context, a protocol.Approval) turn.Reply {
@@ -44,7 +43,7 @@ func TestHostsAreAskedAboutOnce(t *testing.T) {
 	if h.mayReach(t.Context(), "c", cmd, never, "c.test", 443) || h.mayReach(t.Context(), "c", cmd, Manner{}, "c.test", 443) || asked != 4 {
 		t.Error("somebody was asked who must not be")
 	}
-	by = history.ByNobody // in a headless session the core says no
+	by = protocol.ByNobody // in a headless session the core says no
 	if h.mayReach(t.Context(), "c", cmd, say(protocol.Deny), "d.test", 443) || h.mayReach(t.Context(), "c", cmd, say(protocol.Deny), "d.test", 443) || asked != 5 {
 		t.Errorf("nobody answers: asked %d times, want 5", asked)
 	}

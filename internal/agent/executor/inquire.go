@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
@@ -20,7 +19,7 @@ func (h *Executor) inquire(ctx context.Context, id protocol.CallID, a tool.Inqui
 		case ctx.Err() != nil, d == protocol.Void, d == protocol.Abort:
 			body.Error = "aborted by the user"
 			return turn.Outcome{Text: body.Error, Body: body}
-		case got.By == history.ByNobody:
+		case got.By == protocol.ByNobody:
 			text := "not asked: this run has nobody to answer. Decide yourself, the safest way, and say what you assumed"
 			body.Error = text
 			return turn.Outcome{Text: text, Declined: true, Body: body}

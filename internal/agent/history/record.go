@@ -185,21 +185,11 @@ type Approval struct {
 	// Agent is the sub-agent that asked, empty when the session itself did.
 	Agent protocol.SessionID `json:"agent,omitempty"`
 	// By says who answered, empty for a question that was withdrawn.
-	By Answerer `json:"by,omitempty"`
+	By protocol.Answerer `json:"by,omitempty"`
 	// Content is the answer to a question of the model. What the user tells an MCP
 	// server is not kept.
 	Content json.RawMessage `json:"content,omitempty"`
 }
-
-// Answerer says who answered a question.
-type Answerer string
-
-// Those who answer. ByNobody is the rule of sessions that have nobody to ask: the
-// answer is no.
-const (
-	ByUser   Answerer = "user"
-	ByNobody Answerer = "nobody"
-)
 
 // Gates reports whether the call of the record waited for this answer before it
 // did anything.

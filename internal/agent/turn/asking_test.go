@@ -91,7 +91,7 @@ func (w *world) keepQuestion(rec history.Record) {
 		if w.ask.recorded[rec.Question]++; w.ask.recorded[rec.Question] != 2 {
 			w.broke("L12", "question %s has an end that is not its first, or no beginning", rec.Question)
 		}
-		if rec.By == history.ByNobody != (w.ask.headless && rec.Decision != protocol.Void) {
+		if rec.By == protocol.ByNobody != (w.ask.headless && rec.Decision != protocol.Void) {
 			w.broke("L12", "question %s was answered by %q", rec.Question, rec.By)
 		}
 	}

@@ -32,7 +32,7 @@ type Withdrawn struct{ From Asker }
 type Reply struct {
 	To     Asker
 	Answer protocol.Answer // Approval is To.ID
-	By     history.Answerer
+	By     protocol.Answerer
 }
 
 func (Asked) input()     {}
@@ -63,9 +63,9 @@ func (c *Core) ask(q *question) {
 	c.questions = append(c.questions, q)
 	switch {
 	case c.o.Fault.allows(q):
-		c.settleQuestion(q, protocol.Answer{Decision: protocol.Once}, history.ByUser)
+		c.settleQuestion(q, protocol.Answer{Decision: protocol.Once}, protocol.ByUser)
 	case c.o.Headless:
-		c.settleQuestion(q, protocol.Answer{Decision: protocol.Deny, Words: "there is nobody to ask"}, history.ByNobody)
+		c.settleQuestion(q, protocol.Answer{Decision: protocol.Deny, Words: "there is nobody to ask"}, protocol.ByNobody)
 	case c.closing, q.from.Agent == "" && c.turn != nil && c.turn.stopping != nil:
 		c.void(q)
 	default:
@@ -114,11 +114,11 @@ func (c *Core) answer(op protocol.Answer) {
 	if i < 0 || op.Decision == protocol.Void {
 		return
 	}
-	c.settleQuestion(c.questions[i], op, history.ByUser)
+	c.settleQuestion(c.questions[i], op, protocol.ByUser)
 }
 
 // settleQuestion closes a question and hands the answer to whoever waits for it.
-func (c *Core) settleQuestion(q *question, a protocol.Answer, by history.Answerer) {
+func (c *Core) settleQuestion(q *question, a protocol.Answer, by protocol.Answerer) {
 	c.closeQuestion(q, a, by)
 	if q.call != nil {
 		c.decided(q, a, by)
@@ -136,7 +136,7 @@ func (c *Core) settleQuestion(q *question, a protocol.Answer, by history.Answere
 }
 
 // closeQuestion records and tells the end of a question.
-func (c *Core) closeQuestion(q *question, answer protocol.Answer, by history.Answerer) {
+func (c *Core) closeQuestion(q *question, answer protocol.Answer, by protocol.Answerer) {
 	c.questions = slices.DeleteFunc(c.questions, func(other *question) bool { return other == q })
 	a := q.approval
 	end := history.Approval{Turn: q.turn, Call: a.Call, Asked: shown(a), Decision: answer.Decision, Words: answer.Words,
@@ -185,7 +185,7 @@ func (c *Core) withdrawCall(k *call) {
 }
 
 // decided goes on with a call whose question was answered.
-func (c *Core) decided(q *question, a protocol.Answer, by history.Answerer) {
+func (c *Core) decided(q *question, a protocol.Answer, by protocol.Answerer) {
 	k := q.call
 	switch {
 	case a.Decision.Allows():
@@ -194,7 +194,7 @@ func (c *Core) decided(q *question, a protocol.Answer, by history.Answerer) {
 	case a.Decision == protocol.Abort:
 		c.finish(k, unallowed(k, "rejected by the user, who ended the turn", ""))
 		c.stop(ending{reason: protocol.AbortInterrupted})
-	case by == history.ByNobody:
+	case by == protocol.ByNobody:
 		text := unanswerable(q.approval.Reason)
 		k.body = withError(k.body, text)
 		c.over(k, unallowed(k, text, ""))

@@ -48,14 +48,14 @@ var ends = []struct {
 	name     string
 	op       protocol.Op // nil: at once
 	decision protocol.Decision
-	by       history.Answerer
+	by       protocol.Answerer
 }{
-	{"allowed", protocol.Answer{Approval: "ask_1", Decision: protocol.ForSession, Content: json.RawMessage(`"red"`)}, protocol.ForSession, history.ByUser},
-	{"denied", protocol.Answer{Approval: "ask_1", Decision: protocol.Deny, Words: "never"}, protocol.Deny, history.ByUser},
-	{"stopped", protocol.Answer{Approval: "ask_1", Decision: protocol.Abort}, protocol.Abort, history.ByUser},
+	{"allowed", protocol.Answer{Approval: "ask_1", Decision: protocol.ForSession, Content: json.RawMessage(`"red"`)}, protocol.ForSession, protocol.ByUser},
+	{"denied", protocol.Answer{Approval: "ask_1", Decision: protocol.Deny, Words: "never"}, protocol.Deny, protocol.ByUser},
+	{"stopped", protocol.Answer{Approval: "ask_1", Decision: protocol.Abort}, protocol.Abort, protocol.ByUser},
 	{"interrupted", protocol.Interrupt{}, protocol.Void, ""},
 	{"shut down", protocol.Shutdown{}, protocol.Void, ""},
-	{"headless", nil, protocol.Deny, history.ByNobody},
+	{"headless", nil, protocol.Deny, protocol.ByNobody},
 }
 
 // asksAt returns a core in which call c1 is being prepared or, for questions that
@@ -94,7 +94,7 @@ func TestEveryKindOfQuestion(t *testing.T) {
 						want.Content = a.Content
 					}
 				}
-				if end.by == history.ByNobody {
+				if end.by == protocol.ByNobody {
 					want.Words = "there is nobody to ask"
 				}
 				if d := cmp.Diff([]history.Record{k.record, want}, questionRecords(t, r)); d != "" {

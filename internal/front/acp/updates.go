@@ -192,6 +192,8 @@ func spokenText(i protocol.Item) (text string, thought bool) {
 		return review(b), false
 	case protocol.Reasoning:
 		return b.Text, true
+	case protocol.Answered:
+		return b.Outcome() + ": " + b.Detail(), true
 	case protocol.Problem:
 		return b.Message, true
 	case protocol.Compaction:

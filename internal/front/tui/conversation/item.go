@@ -59,6 +59,8 @@ func (f Format) Item(it protocol.Item) []style.Line {
 		return f.compaction(b)
 	case protocol.ReviewResult:
 		return f.review(b)
+	case protocol.Answered:
+		return f.head(it.Status, b.Outcome(), " "+f.cut(b.Detail(), 160))
 	case protocol.Problem:
 		return f.Note(style.Warn, "! ", b.Message)
 	}
