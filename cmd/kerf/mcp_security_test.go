@@ -153,7 +153,7 @@ func TestSEC_M4_ServersGetNoSecrets(t *testing.T) {
 	s := serving(t, callingTwice, nil)
 	mark := filepath.Join(s.dir, "env.txt")
 	s = s.configure(t, fmt.Sprintf("[mcp_servers.r]\ncommand = \"/bin/sh\"\nargs = ['-c', 'env > %s.new; mv %s.new %s; exit 1']\nenv_vars = [\"NAMED_KEY\"]\n[mcp_servers.r.env]\nSET = \"yes\"\n", mark, mark, mark))
-	st, err := s.host.MCPCheck(t.Context(), "r")
+	st, err := s.host.MCP().Check(t.Context(), "r")
 	if err != nil || st.State == "ready" {
 		t.Fatalf("the server is %+v, %v", st, err)
 	}

@@ -206,5 +206,5 @@ func (h *Host) serversOf(cwd string, o protocol.OpenOptions, l *log) []mcpclient
 	if l.kin.parent != nil {
 		return nil
 	}
-	return h.servers(cwd, o.MCP)
+	return h.MCP().servers(cwd, o.MCP)
 }

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -196,11 +195,11 @@ func TestExplainIsWhatHappens(t *testing.T) {
 		l := open(t, h, protocol.OpenOptions{Settings: set})
 		l.submit(protocol.UserInput{Items: []protocol.Input{{Text: "go"}}})
 		for _, line := range lines {
-			e, err := h.Explain(context.Background(), line, set, nil, false)
+			e, err := h.Explain(line, set, nil, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := l.verdict(); got != e.Verdict {
+			if got := l.verdict(); got != e.Verdict.String() {
 				t.Errorf("%s: %q: %s happened, %s was explained (%s)", approval, line, got, e.Verdict, e.By)
 			}
 		}

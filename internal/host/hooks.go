@@ -6,6 +6,7 @@ import (
 	"kerf/internal/agent/executor"
 	"kerf/internal/agent/executor/usershell"
 	"kerf/internal/agent/hooks"
+	"kerf/internal/config"
 	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 )
@@ -13,12 +14,12 @@ import (
 // govern gives a session the rules, and the hooks, that hold here. It returns
 // warnings for the user.
 func (h *Host) govern(o *executor.Options, id protocol.SessionID, transcript string) ([]string, error) {
-	list, err := h.rules()
+	list, err := h.Rules()
 	if err != nil {
 		return nil, err
 	}
 	h.noteSecrets(o.Cwd)
-	o.Rules, o.AddRule, o.Redact = list, h.addRule, h.redact
+	o.Rules, o.AddRule, o.Redact = list, func(line string) error { return config.AddRule(h.Config.Home, line) }, h.redact
 	o.Shell = h.userShell(o.Cwd)
 	found, warnings, err := h.Config.HookList()
 	if err != nil || len(found) == 0 {

@@ -67,7 +67,7 @@ func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sessi
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.rules(); err != nil { // before anything is begun
+	if _, err := h.Rules(); err != nil { // before anything is begun
 		return nil, err
 	}
 	client, choice, err := h.client(ctx, &set)
@@ -285,7 +285,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		fixed.Instructions = l.state.Meta.Instructions
 	}
 	h.adapt(&fixed, o, l)
-	required := h.required()
+	required := h.MCP().required()
 	p := h.Config.Providers[choice.Provider]
 	s := session.Start(session.Options{
 		ID: l.id, Settings: set, Provider: choice.Provider, Resumed: l.state != nil && o.Fork == "", State: l.state,
@@ -295,7 +295,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		Limits: choice.Limits, Cost: costOf(choice), Budget: h.budget(),
 		Executor: exec, View: ho.View, Redact: ho.Redact, Hooks: ho.Hooks, Background: exec, Dirty: around.Dirty, Headless: o.Headless, Agents: h.agents(o, client, choice, l.kin, exec),
 		Serve: func(f executor.Front) {
-			exec.Serve(executor.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: h.mcpApproval}, f)
+			exec.Serve(executor.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: h.MCP().approval}, f)
 		},
 		Warnings: slices.Concat(h.Warnings, choice.Warnings, l.warn, h.workspaceWarnings(ws, set.Sandbox), governed),
 		Release:  func() { _ = ws.Close() },

@@ -16,18 +16,28 @@ import (
 	"kerf/internal/work/proc"
 )
 
+// MCP knows the configured MCP servers and the sign-ins to them.
+type MCP struct {
+	config *config.Config
+	env    []string
+	getenv func(string) string
+}
+
+// MCP returns the servers of the configuration.
+func (h *Host) MCP() MCP { return MCP{h.Config, h.Env, h.Getenv} }
+
 // servers are the MCP servers of a session: the configured ones that are on, and
-// those that the face passes on. Where both have a name, the face's counts.
-func (h *Host) servers(cwd string, passed []protocol.MCPServer) []mcpclient.Server {
+// those that the front end passes on. Where both have a name, the front end's counts.
+func (m MCP) servers(cwd string, passed []protocol.MCPServer) []mcpclient.Server {
 	all := map[string]mcpclient.Server{}
-	for name, s := range h.Config.MCPServers {
+	for name, s := range m.config.MCPServers {
 		if s.Enabled {
-			all[name] = h.server(name, s, cwd)
+			all[name] = m.server(name, s, cwd)
 		}
 	}
 	for _, p := range passed {
 		s := config.MCPServer{Command: p.Command, Args: p.Args, Env: p.Env, URL: p.URL, HTTPHeaders: p.Headers}
-		all[p.Name] = h.server(p.Name, s, cwd)
+		all[p.Name] = m.server(p.Name, s, cwd)
 	}
 	list := make([]mcpclient.Server, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -38,10 +48,10 @@ func (h *Host) servers(cwd string, passed []protocol.MCPServer) []mcpclient.Serv
 
 // server is one configured server as the client takes it. Its program gets the
 // core variables, those that are named, and nothing else of Kerf's environment.
-func (h *Host) server(name string, s config.MCPServer, cwd string) mcpclient.Server {
+func (m MCP) server(name string, s config.MCPServer, cwd string) mcpclient.Server {
 	set := map[string]string{}
 	for _, v := range s.EnvVars {
-		if value := h.Getenv(v); value != "" {
+		if value := m.getenv(v); value != "" {
 			set[v] = value
 		}
 	}
@@ -51,10 +61,10 @@ func (h *Host) server(name string, s config.MCPServer, cwd string) mcpclient.Ser
 		dir = filepath.Join(cwd, dir)
 	}
 	out := mcpclient.Server{Name: name, Command: s.Command, Args: s.Args, Dir: dir, URL: s.URL, Headers: maps.Clone(s.HTTPHeaders),
-		Env:            proc.Environment(h.Env, proc.EnvPolicy{Inherit: "core", Set: set}),
+		Env:            proc.Environment(m.env, proc.EnvPolicy{Inherit: "core", Set: set}),
 		StartupTimeout: s.StartupTimeout, ToolTimeout: s.ToolTimeout, Enabled: s.EnabledTools, Disabled: s.DisabledTools}
 	for header, variable := range s.EnvHTTPHeaders {
-		if value := h.Getenv(variable); value != "" {
+		if value := m.getenv(variable); value != "" {
 			if out.Headers == nil {
 				out.Headers = map[string]string{}
 			}
@@ -62,18 +72,18 @@ func (h *Host) server(name string, s config.MCPServer, cwd string) mcpclient.Ser
 		}
 	}
 	if s.BearerTokenEnvVar != "" {
-		out.Bearer = h.Getenv(s.BearerTokenEnvVar)
+		out.Bearer = m.getenv(s.BearerTokenEnvVar)
 	}
 	if s.URL != "" && out.Bearer == "" {
-		out.Store = h.grants(s)
+		out.Store = m.grants(s)
 	}
 	return out
 }
 
 // required names the servers without which no session starts.
-func (h *Host) required() []string {
+func (m MCP) required() []string {
 	var names []string
-	for name, s := range h.Config.MCPServers {
+	for name, s := range m.config.MCPServers {
 		if s.Enabled && s.Required {
 			names = append(names, name)
 		}
@@ -81,9 +91,9 @@ func (h *Host) required() []string {
 	return names
 }
 
-// mcpApproval is the user's word on a tool of a server.
-func (h *Host) mcpApproval(server, tool string) string {
-	s := h.Config.MCPServers[server]
+// approval is the user's word on a tool of a server.
+func (m MCP) approval(server, tool string) string {
+	s := m.config.MCPServers[server]
 	if t := s.Tools[tool]; t.Approval != "" {
 		return t.Approval
 	}
@@ -91,9 +101,9 @@ func (h *Host) mcpApproval(server, tool string) string {
 }
 
 // grants keeps the sign-ins of MCP servers beside those of providers.
-func (h *Host) grants(s config.MCPServer) grantStore {
+func (m MCP) grants(s config.MCPServer) grantStore {
 	mode := auth.Mode(orElse(s.OAuthStore, string(auth.Auto)))
-	return grantStore{&auth.Store{Home: h.Config.Home, Mode: mode, Env: h.Getenv}}
+	return grantStore{&auth.Store{Home: m.config.Home, Mode: mode, Env: m.getenv}}
 }
 
 // grantStore is an auth.Store as the MCP client takes it.
@@ -127,57 +137,57 @@ func (g grantStore) Save(server string, grant *mcpclient.Grant) error {
 
 func (g grantStore) Delete(server string) error { return g.store.Delete(grantName(server)) }
 
-// MCPServer finds a configured server.
-func (h *Host) MCPServer(name string) (config.MCPServer, error) {
-	s, ok := h.Config.MCPServers[name]
+// Server finds a configured server.
+func (m MCP) Server(name string) (config.MCPServer, error) {
+	s, ok := m.config.MCPServers[name]
 	if !ok {
 		return s, fmt.Errorf("no MCP server %q is configured; kerf mcp list shows them", name)
 	}
 	return s, nil
 }
 
-// MCPLogin signs in to a server. show is given the address to open.
-func (h *Host) MCPLogin(ctx context.Context, name string, scopes []string, show func(url string)) error {
-	s, err := h.MCPServer(name)
+// Login signs in to a server. show is given the address to open.
+func (m MCP) Login(ctx context.Context, name string, scopes []string, show func(url string)) error {
+	s, err := m.Server(name)
 	if err != nil {
 		return err
 	}
 	if len(scopes) == 0 {
 		scopes = s.Scopes
 	}
-	server := h.server(name, s, h.Config.Cwd)
-	server.Store = h.grants(s)
+	server := m.server(name, s, m.config.Cwd)
+	server.Store = m.grants(s)
 	return mcpclient.Login(ctx, server, "Kerf", Version, scopes, show)
 }
 
-// MCPLogout forgets a sign-in; it reports whether there was one.
-func (h *Host) MCPLogout(name string) (bool, error) {
-	s, err := h.MCPServer(name)
+// Logout forgets a sign-in; it reports whether there was one.
+func (m MCP) Logout(name string) (bool, error) {
+	s, err := m.Server(name)
 	if err != nil {
 		return false, err
 	}
-	err = h.grants(s).Delete(name)
+	err = m.grants(s).Delete(name)
 	if errors.Is(err, auth.ErrNone) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// MCPSignedIn reports whether a sign-in is kept for a server.
-func (h *Host) MCPSignedIn(name string) bool {
-	grant, err := h.grants(h.Config.MCPServers[name]).Load(name)
+// SignedIn reports whether a sign-in is kept for a server.
+func (m MCP) SignedIn(name string) bool {
+	grant, err := m.grants(m.config.MCPServers[name]).Load(name)
 	return err == nil && grant != nil
 }
 
-// MCPCheck starts a server, waits until it is ready or has failed, and tells how
+// Check starts a server, waits until it is ready or has failed, and tells how
 // it is.
-func (h *Host) MCPCheck(ctx context.Context, name string) (mcpclient.Status, error) {
-	s, err := h.MCPServer(name)
+func (m MCP) Check(ctx context.Context, name string) (mcpclient.Status, error) {
+	s, err := m.Server(name)
 	if err != nil {
 		return mcpclient.Status{}, err
 	}
-	m := mcpclient.Start(mcpclient.Options{Servers: []mcpclient.Server{h.server(name, s, h.Config.Cwd)}, Name: "kerf", Version: Version, Roots: []string{h.Config.Cwd}})
-	defer m.Close()
-	m.Settle(ctx)
-	return m.Status()[0], nil
+	c := mcpclient.Start(mcpclient.Options{Servers: []mcpclient.Server{m.server(name, s, m.config.Cwd)}, Name: "kerf", Version: Version, Roots: []string{m.config.Cwd}})
+	defer c.Close()
+	c.Settle(ctx)
+	return c.Status()[0], nil
 }

@@ -31,7 +31,7 @@ var arrows = map[string][]string{
 	"auth":       {},
 	"doctor":     {"protocol", "work"},
 	"host":       {"auth", "doctor", "config", "protocol", "model", "work", "agent", "engine", "text"},
-	"cmd/kerf":   {"host", "config", "protocol", "front", "work/apply", "work/changes", "work/workspace"},
+	"cmd/kerf":   {"host", "config", "protocol", "front", "agent/policy", "work/apply", "work/changes", "work/workspace"},
 	"sdk":        {},
 	"layers":     {},
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/agent/policy"
+	"kerf/internal/protocol"
 
 	"github.com/spf13/cobra"
 )
@@ -40,9 +42,14 @@ a line that is no command gets "ask", and a reason on stderr.`,
 			if err != nil {
 				return err
 			}
-			judge, err := h.CommandSafety()
+			list, err := h.Rules()
 			if err != nil {
 				return err
+			}
+			judge := func(argv []string) (string, error) {
+				r := policy.Rules{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace, List: list}
+				e, err := r.CommandSafety(argv)
+				return e.Verdict.String(), err
 			}
 			if batch {
 				return safetyBatch(p, judge)

@@ -1,13 +1,13 @@
 package settings
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
@@ -34,17 +34,14 @@ Exit code 0 whatever the verdict.`,
 			if err != nil {
 				return err
 			}
-			e, err := h.Explain(cmd.Context(), args[0], set, addDirs, escalate)
+			e, err := h.Explain(args[0], set, addDirs, escalate)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				enc := json.NewEncoder(p.Stdout)
-				enc.SetEscapeHTML(false)
-				enc.SetIndent("", "  ")
-				return enc.Encode(e)
+				return print.JSON(p.Stdout, explained(args[0], e))
 			}
-			explain(p.Stdout, e)
+			explain(p.Stdout, explained(args[0], e))
 			return nil
 		}}
 	f := cmd.Flags()
@@ -56,8 +53,63 @@ Exit code 0 whatever the verdict.`,
 	return cmd
 }
 
+// explanation is what is printed of a command.
+type explanation struct {
+	Command  string             `json:"command"`
+	Cwd      string             `json:"cwd"`
+	Policy   string             `json:"approval_policy"`
+	Parsed   []explainedCommand `json:"parsed"`
+	Problem  string             `json:"problem,omitempty"`
+	Odd      []string           `json:"odd,omitempty"`
+	Harm     string             `json:"harm"`
+	HarmWhy  string             `json:"harm_reason,omitempty"`
+	Verdict  string             `json:"verdict"`
+	By       string             `json:"decided_by"`
+	Reason   string             `json:"reason,omitempty"`
+	Offer    string             `json:"offered_rule,omitempty"`
+	Prefix   []string           `json:"offered_prefix,omitempty"`
+	Sandbox  reach              `json:"sandbox"`
+	Warnings []string           `json:"warnings,omitempty"`
+}
+
+// explainedCommand is one simple command of a line.
+type explainedCommand struct {
+	Words   []string `json:"words"`
+	Safe    bool     `json:"only_reads"`
+	Started bool     `json:"started_by_another,omitempty"`
+}
+
+// reach is what the command could reach.
+type reach struct {
+	Mode      string   `json:"mode"`
+	Confined  bool     `json:"confined"`
+	Readable  string   `json:"readable"`
+	Writable  []string `json:"writable"`
+	Protected []string `json:"protected,omitempty"`
+	Hidden    []string `json:"hidden,omitempty"`
+	Network   string   `json:"network"`
+}
+
+func explained(line string, e host.Explanation) explanation {
+	r := e.Reach
+	x := explanation{Command: line, Cwd: e.Settings.Cwd, Policy: string(e.Settings.Approval), Parsed: []explainedCommand{}, Odd: e.Parsed.Odd,
+		Harm: e.Harm.Level.String(), HarmWhy: e.Harm.Why, Verdict: e.Verdict.String(), By: e.By, Reason: e.Reason, Offer: e.Rule, Prefix: e.Prefix,
+		Sandbox: reach{string(e.Mode), r.Confined, "everything", r.Writable, r.Protected, r.Hidden, r.Network}}
+	if e.Parsed.Err != nil {
+		x.Problem = e.Parsed.Err.Error()
+	}
+	for _, s := range e.Parsed.Commands {
+		c := explainedCommand{Safe: s.Safe(), Started: s.Started}
+		for _, w := range s.Words {
+			c.Words = append(c.Words, w.Text)
+		}
+		x.Parsed = append(x.Parsed, c)
+	}
+	return x
+}
+
 // explain prints an explanation for people.
-func explain(w io.Writer, e host.Explanation) {
+func explain(w io.Writer, e explanation) {
 	fmt.Fprintf(w, "command   %s\n", strings.ReplaceAll(visible.String(e.Command), "\n", "\n          "))
 	switch {
 	case e.Problem != "":
@@ -100,7 +152,7 @@ func explain(w io.Writer, e host.Explanation) {
 	explainSandbox(w, e.Sandbox)
 }
 
-func explainSandbox(w io.Writer, v host.SandboxView) {
+func explainSandbox(w io.Writer, v reach) {
 	fmt.Fprintf(w, "sandbox   %s\n", v.Mode)
 	line := func(name string, list []string) {
 		for i, s := range list {

@@ -147,7 +147,7 @@ func describe(h *host.Host, name string, s config.MCPServer) serverJSON {
 	switch {
 	case s.BearerTokenEnvVar != "":
 		out.Auth = "bearer token from " + s.BearerTokenEnvVar
-	case h.MCPSignedIn(name):
+	case h.MCP().SignedIn(name):
 		out.Auth = "signed in"
 	}
 	return out
@@ -223,13 +223,13 @@ func mcpGet(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := h.MCPServer(args[0])
+			s, err := h.MCP().Server(args[0])
 			if err != nil {
 				return err
 			}
 			out := describe(h, args[0], s)
 			if check {
-				st, err := h.MCPCheck(cmd.Context(), args[0])
+				st, err := h.MCP().Check(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
@@ -276,7 +276,7 @@ func mcpRemove(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := h.MCPServer(args[0]); err != nil {
+			if _, err := h.MCP().Server(args[0]); err != nil {
 				fmt.Fprintf(p.Stdout, "no MCP server %q is configured; nothing was removed\n", args[0])
 				return nil
 			}
@@ -309,7 +309,7 @@ func mcpLogin(p *program.Program) *cobra.Command {
 }
 
 func signIn(ctx context.Context, p *program.Program, h *host.Host, name string, scopes []string) error {
-	err := h.MCPLogin(ctx, name, scopes, func(url string) {
+	err := h.MCP().Login(ctx, name, scopes, func(url string) {
 		fmt.Fprintf(p.Stdout, "Open this address to sign in to %s:\n\n  %s\n\n", name, url)
 		fmt.Fprintln(p.Stderr, "waiting for the browser to come back …")
 	})
@@ -327,7 +327,7 @@ func mcpLogout(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			had, err := h.MCPLogout(args[0])
+			had, err := h.MCP().Logout(args[0])
 			if err != nil {
 				return err
 			}

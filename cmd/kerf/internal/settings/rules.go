@@ -1,11 +1,15 @@
 package settings
 
 import (
+	"fmt"
 	"os"
 
-	"kerf/cmd/kerf/internal/program"
-
 	"github.com/spf13/cobra"
+
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/agent/policy"
+	"kerf/internal/host"
+	"kerf/internal/text/visible"
 )
 
 // rulesCommand lists, checks and removes the rules for commands.
@@ -18,7 +22,12 @@ func rulesCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return h.ListRules(p.Stdout)
+			list, err := h.Rules()
+			if err != nil {
+				return err
+			}
+			printRules(p, list)
+			return nil
 		}}
 	check := &cobra.Command{Use: "check [FILE...]", Short: "Read rules and their examples; exit code 2 names the first fault",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -26,15 +35,11 @@ func rulesCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			files := map[string][]byte{}
-			for _, name := range args {
-				if files[name], err = os.ReadFile(name); err != nil {
-					return program.Misuse("%v", err)
-				}
-			}
-			if err := h.CheckRules(p.Stdout, files); err != nil {
+			list, err := checkRules(h, args)
+			if err != nil {
 				return program.Misuse("%v", err)
 			}
+			fmt.Fprintf(p.Stdout, "%d rules, all well formed, all examples as they say\n", len(list))
 			return nil
 		}}
 	remove := &cobra.Command{Use: "remove RULE | FILE:LINE", Short: "Take one of your own rules away", Args: program.Between(1, 1),
@@ -44,8 +49,45 @@ func rulesCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return h.RemoveRule(p.Stdout, args[0])
+			rule, err := h.RemoveRule(args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(p.Stdout, "removed: %s\n", visible.Line(rule.String()))
+			return nil
 		}}
 	cmd.AddCommand(list, check, remove)
 	return cmd
+}
+
+func printRules(p *program.Program, list []policy.Rule) {
+	for _, r := range list {
+		fmt.Fprintf(p.Stdout, "%s: %s\n", visible.Line(r.At()), visible.Line(r.String()))
+		if r.Why != "" {
+			fmt.Fprintf(p.Stdout, "    because %s\n", visible.Line(r.Why))
+		}
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(p.Stdout, "no rules; doc/approvals.md says how to write them")
+	}
+}
+
+// checkRules reads the given files, or all rules that hold here.
+func checkRules(h *host.Host, files []string) ([]policy.Rule, error) {
+	if len(files) == 0 {
+		return h.Rules()
+	}
+	var all []policy.Rule
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		list, err := policy.ParseRules(name, data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
 }
