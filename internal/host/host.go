@@ -25,6 +25,7 @@ import (
 	"kerf/internal/agent/session"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
+	"kerf/internal/agent/tools/correct"
 	"kerf/internal/agent/turn"
 	"kerf/internal/agent/view"
 	"kerf/internal/config"
@@ -274,7 +275,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		}
 	}
 	if m := h.Config.EditCorrection; m.Enabled {
-		ho.Correct = &tools.Corrector{Asker: session.Asker{Client: client, Model: orElse(m.Model, set.Model)}}
+		ho.Correct = &correct.Corrector{Asker: session.Asker{Client: client, Model: orElse(m.Model, set.Model)}}
 	}
 	around.Roots, around.Skills = ws.Roots, h.skills()
 	ho.View, ho.Roots, ho.Skills, ho.Instructions = &view.View{}, ws.Roots, around.Skills, around

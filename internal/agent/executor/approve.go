@@ -9,7 +9,7 @@ import (
 
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
-	"kerf/internal/agent/tools"
+	"kerf/internal/agent/tools/amend"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
@@ -67,7 +67,7 @@ func (h *Executor) commandOf(a tool.Command) policy.Command {
 // askedChange is the question about a change of files.
 func (h *Executor) askedChange(set delta.Set, reason string) *protocol.Approval {
 	return &protocol.Approval{Reason: reason, Change: &protocol.ChangeApproval{Changes: h.pathChanges(set),
-		Diff: h.unified(set), Files: tools.FileTexts(h.loaded(set))}}
+		Diff: h.unified(set), Files: amend.FileTexts(h.loaded(set))}}
 }
 
 // loaded is set with the bytes of its images.
@@ -234,7 +234,7 @@ func (h *Executor) settleChange(ctx context.Context, j *judged, answer protocol.
 		return nil, nil
 	}
 	if len(answer.Edited) > 0 {
-		set, err := tools.Edited(h.loaded(c.Set), answer.Edited)
+		set, err := amend.Edited(h.loaded(c.Set), answer.Edited)
 		if err != nil {
 			o := refused(j.call, err)
 			return nil, &o
@@ -246,7 +246,7 @@ func (h *Executor) settleChange(ctx context.Context, j *judged, answer protocol.
 			o := turn.Outcome{Text: "nothing was written: the user set every file back to what it was", Declined: true, Body: j.prepared.Body}
 			return nil, &o
 		}
-		c.Set, c.Result.UpdatedStates = set, tools.Restated(c.Result.UpdatedStates, set)
+		c.Set, c.Result.UpdatedStates = set, amend.Restated(c.Result.UpdatedStates, set)
 		j.Action = c
 		return h.askedChange(set, "you edited the change; this is what will be written"), nil
 	}
@@ -260,7 +260,7 @@ func (h *Executor) settleChange(ctx context.Context, j *judged, answer protocol.
 		if !ok {
 			return nil, nil // the commit refuses it
 		}
-		if tools.Binding(fresh.Set) != tools.Binding(c.Set) {
+		if amend.Binding(fresh.Set) != amend.Binding(c.Set) {
 			j.Action = fresh
 			return h.askedChange(fresh.Set, visible.Line(h.relative(path))+" changed since you were asked; this is the change as it is now"), nil
 		}

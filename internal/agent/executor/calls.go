@@ -11,7 +11,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
-	"kerf/internal/agent/tools"
+	"kerf/internal/agent/tools/amend"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/text/redact"
@@ -109,7 +109,7 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 // proposal, what an earlier run did, and within bounds.
 func (h *Executor) told(ctx context.Context, o turn.Outcome, j judged) turn.Outcome {
 	if c, ok := j.Action.(tool.Change); ok && j.proposed != nil && o.Success {
-		o.Text += "\n" + tools.WriteReport(h.loaded(j.proposed), h.loaded(c.Set))
+		o.Text += "\n" + amend.WriteReport(h.loaded(j.proposed), h.loaded(c.Set))
 	}
 	o.Warnings = append(o.Warnings, h.steered(o.Changes, j)...)
 	h.redact(j.Action, &o)

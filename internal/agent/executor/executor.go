@@ -19,6 +19,7 @@ import (
 	"kerf/internal/agent/skills"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
+	"kerf/internal/agent/tools/correct"
 	"kerf/internal/agent/view"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
@@ -38,7 +39,7 @@ type Options struct {
 	Cwd  string
 	Base string // diffs name paths relative to this directory
 	// Correct has proposed texts checked for slips; nil does not.
-	Correct *tools.Corrector
+	Correct *correct.Corrector
 	Tree    *tree.Tree
 	Work    *txn.Workspace
 	// Images gives back the bytes of an image.

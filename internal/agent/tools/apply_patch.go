@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/text/charset"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/lines"
@@ -271,7 +272,7 @@ func patchedState(t target, c delta.Change) tool.FileState {
 	case c.Post == nil:
 		return tool.FileState{Deleted: true}
 	case c.Pre == nil:
-		return t.state(nil, c.Post.Data)
+		return excerpt.State(t.plain, nil, c.Post.Data)
 	}
-	return t.state(c.Pre.Data, c.Post.Data)
+	return excerpt.State(t.plain, c.Pre.Data, c.Post.Data)
 }

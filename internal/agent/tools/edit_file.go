@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/edit"
 )
@@ -138,7 +139,7 @@ func (p *plan) file(f *edited) *refused {
 	if refusal != nil {
 		return refusal
 	}
-	s := f.state(f.disk.Data, content)
+	s := excerpt.State(f.plain, f.disk.Data, content)
 	p.change.Set = append(p.change.Set, delta.Change{Path: f.abs, Pre: f.disk, Post: delta.NewFile(content, f.disk.Mode)})
 	if p.change.Result.UpdatedStates == nil {
 		p.change.Result.UpdatedStates = map[string]tool.FileState{}
@@ -160,7 +161,7 @@ func (f *edited) place(r replacement) tool.LineRange {
 	if err != nil {
 		return tool.LineRange{}
 	}
-	changed := regions(f.plain(res.Content), f.plain(f.disk.Data))
+	changed := excerpt.Regions(f.plain(res.Content), f.plain(f.disk.Data))
 	if len(changed) == 0 {
 		return tool.LineRange{}
 	}
@@ -210,7 +211,7 @@ func report(res edit.Result) string {
 			words = append(words, fmt.Sprintf("and %d more", len(res.Ranges)-i))
 			break
 		}
-		words = append(words, span(tool.LineRange(r)))
+		words = append(words, excerpt.Span(tool.LineRange(r)))
 	}
 	b.WriteString(strings.Join(words, ", "))
 	if res.Level != "exact" {
@@ -244,10 +245,10 @@ func (f *edited) applyStale(base *delta.Image) ([]byte, []string, string, *refus
 	joined, ok := f.merged(base.Data, ours)
 	if !ok {
 		was, is := f.plain(base.Data), f.plain(f.disk.Data)
-		changed := regions(f.plain(ours), was)
+		changed := excerpt.Regions(f.plain(ours), was)
 		there := tool.LineRange{Start: 1, End: 1}
 		if len(changed) > 0 {
-			there = across(was, is, tool.LineRange{Start: changed[0].Start, End: changed[len(changed)-1].End})
+			there = excerpt.Across(was, is, tool.LineRange{Start: changed[0].Start, End: changed[len(changed)-1].End})
 		}
 		return nil, nil, "", f.mismatch("changed since you last saw it, in the same place.", base, there)
 	}
@@ -257,7 +258,7 @@ func (f *edited) applyStale(base *delta.Image) ([]byte, []string, string, *refus
 			saw: &tool.Sight{Path: f.abs, Image: f.disk},
 		}
 	}
-	return joined, reports, " The file had changed since you last saw it; the edit was merged with the newer text at " + moved(f.plain(ours), f.plain(joined)) + ".", nil
+	return joined, reports, " The file had changed since you last saw it; the edit was merged with the newer text at " + excerpt.Moved(f.plain(ours), f.plain(joined)) + ".", nil
 }
 
 // failed notes that a file cannot be edited as asked.

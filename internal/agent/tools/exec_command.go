@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/patchcommand"
 )
 
 //go:embed exec_command.md
@@ -108,7 +109,7 @@ func argvOf(name string) func(argvArgs) (execArgs, error) {
 		if a.Escalated {
 			out.Permissions = "require_escalated"
 		}
-		out.Cmd = lineOf(words)
+		out.Cmd = patchcommand.Line(words)
 		return out, nil
 	}
 }
@@ -136,10 +137,10 @@ func prepareExec(_ context.Context, env tool.Env, c tool.Call, a execArgs) (tool
 			return nil, tool.Refuse(tool.InvalidArguments, "%s: expected no NUL characters in a command or directory, found one", c.Name)
 		}
 	}
-	if len(a.argv) == 2 && isPatcher(a.argv[0]) {
+	if len(a.argv) == 2 && patchcommand.IsPatcher(a.argv[0]) {
 		return proposePatch(env, a.argv[1], a.Workdir, false)
 	}
-	if text, dir, ok := patchIn(a.Cmd); ok {
+	if text, dir, ok := patchcommand.Find(a.Cmd); ok {
 		return proposePatch(env, text, joinDir(a.Workdir, dir), false)
 	}
 	cmd := tool.Command{

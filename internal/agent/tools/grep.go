@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/excerpt"
 )
 
 //go:embed grep.md
@@ -139,7 +140,7 @@ func content(env tool.Env, lines []tool.Line, unnumbered, more bool) string {
 		if unnumbered {
 			where = fmt.Sprintf("%s%c ", oneLine(display(env, l.Path)), mark)
 		}
-		b.WriteString(where + shorten(chomp([]byte(l.Text)), shownWidth) + "\n")
+		b.WriteString(where + excerpt.Shorten(excerpt.Chomp([]byte(l.Text)), excerpt.Width) + "\n")
 		if b.Len() > grepBytes && i+1 < len(lines) {
 			more = true
 			break

@@ -1,16 +1,16 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"path"
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/excerpt"
+	"kerf/internal/agent/tools/filekind"
 	"kerf/internal/text/charset"
 	"kerf/internal/text/lines"
 )
@@ -73,7 +73,7 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 	answer := tool.Answer{Saw: []tool.Sight{{Path: t.abs, Image: t.disk}}}
 	answer.Result = tool.Result{Success: true, VersionInfo: &t.stamp}
 	data := t.disk.Data
-	if imageKind(data) != "" && !a.asCode {
+	if filekind.Image(data) != "" && !a.asCode {
 		return t.image()
 	}
 	if t.declared {
@@ -82,7 +82,7 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 		}
 	}
 	if t.binary(data) {
-		return nil, tool.Refuse(tool.BinaryFile, "%s is binary (%s, %d bytes) and is not shown. Use a command that understands it", t.name, binaryKind(data), len(data))
+		return nil, tool.Refuse(tool.BinaryFile, "%s is binary (%s, %d bytes) and is not shown. Use a command that understands it", t.name, filekind.Binary(data), len(data))
 	}
 	text := t.plain(data)
 	if a.asCode {
@@ -102,7 +102,7 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 // image shows t, which is an image, to the model.
 func (t target) image() (tool.Action, error) {
 	data := t.disk.Data
-	kind := imageKind(data)
+	kind := filekind.Image(data)
 	if len(data) > readImage {
 		return nil, tool.Refuse(tool.TooLarge, "%s is an image of %d bytes; at most %d are shown. Make a smaller copy and read that", t.name, len(data), readImage)
 	}
@@ -138,7 +138,7 @@ func page(t target, text []byte, a readArgs) (shown string, last int, err error)
 	var b strings.Builder
 	next, whole := first, true
 	for ; next <= len(all) && next-first < limit; next++ {
-		line := fmt.Sprintf("%4d | %s\n", next, shorten(chomp(all[next-1]), readWidth))
+		line := fmt.Sprintf("%4d | %s\n", next, excerpt.Shorten(excerpt.Chomp(all[next-1]), readWidth))
 		if next > first && b.Len()+len(line) > readBytes {
 			break
 		}
@@ -165,7 +165,7 @@ func versionLine(s tool.Stamp) string {
 // answerCode gives the whole text as data instead of numbered lines.
 func answerCode(answer tool.Answer, t target, text []byte) (tool.Action, error) {
 	metadata := map[string]any{"lines": lines.Count(text), "path": t.name, "language": nil}
-	if l := language(t.name); l != "" {
+	if l := filekind.Language(t.name); l != "" {
 		metadata["language"] = l
 	}
 	content := strings.ToValidUTF8(string(text), "\uFFFD")
@@ -176,91 +176,4 @@ func answerCode(answer tool.Answer, t target, text []byte) (tool.Action, error) 
 	answer.Result.Output = string(whole)
 	answer.Result.Fields = map[string]any{"content": content, "metadata": metadata}
 	return answer, nil
-}
-
-// imageKind returns the media type of an image that models can see.
-func imageKind(b []byte) string {
-	switch {
-	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
-		return "image/png"
-	case bytes.HasPrefix(b, []byte("\xff\xd8\xff")):
-		return "image/jpeg"
-	case bytes.HasPrefix(b, []byte("GIF87a")), bytes.HasPrefix(b, []byte("GIF89a")):
-		return "image/gif"
-	case len(b) >= 12 && string(b[:4]) == "RIFF" && string(b[8:12]) == "WEBP":
-		return "image/webp"
-	}
-	return ""
-}
-
-// binaryKind names a binary format by its first bytes.
-func binaryKind(b []byte) string {
-	for _, k := range [...]struct{ magic, name string }{
-		{"%PDF-", "PDF document"}, {"PK\x03\x04", "ZIP archive"}, {"\x1f\x8b", "gzip archive"}, {"\x7fELF", "ELF program"},
-		{"MZ", "Windows program"}, {"\xcf\xfa\xed\xfe", "Mach-O program"}, {"\xca\xfe\xba\xbe", "Mach-O program or Java class"},
-		{"SQLite format 3\x00", "SQLite database"}, {"\x00asm", "WebAssembly module"}, {"BZh", "bzip2 archive"},
-		{"\xfd7zXZ\x00", "xz archive"}, {"\x28\xb5\x2f\xfd", "zstd archive"}, {"7z\xbc\xaf\x27\x1c", "7z archive"},
-		{"!<arch>\n", "static library"}, {"BM", "bitmap image"}, {"\x00\x00\x01\x00", "icon"}, {"OggS", "Ogg media"}, {"ID3", "MP3 audio"},
-		{"\xff\xfe\x00\x00", "UTF-32 text"}, {"\x00\x00\xfe\xff", "UTF-32 text"},
-	} {
-		if bytes.HasPrefix(b, []byte(k.magic)) {
-			return k.name
-		}
-	}
-	return "unknown format"
-}
-
-// language guesses the language of a file by its name, empty if unknown.
-func language(name string) string {
-	switch strings.ToLower(path.Ext(strings.ReplaceAll(name, `\`, "/"))) {
-	case ".go":
-		return "go"
-	case ".ts", ".mts", ".cts":
-		return "typescript"
-	case ".tsx":
-		return "typescriptreact"
-	case ".js", ".mjs", ".cjs":
-		return "javascript"
-	case ".jsx":
-		return "javascriptreact"
-	case ".py", ".pyi":
-		return "python"
-	case ".rs":
-		return "rust"
-	case ".c", ".h":
-		return "c"
-	case ".cc", ".cpp", ".cxx", ".hpp", ".hh":
-		return "cpp"
-	case ".cs":
-		return "csharp"
-	case ".java":
-		return "java"
-	case ".kt", ".kts":
-		return "kotlin"
-	case ".swift":
-		return "swift"
-	case ".rb":
-		return "ruby"
-	case ".php":
-		return "php"
-	case ".sh", ".bash", ".zsh":
-		return "shellscript"
-	case ".html", ".htm":
-		return "html"
-	case ".css":
-		return "css"
-	case ".json":
-		return "json"
-	case ".yaml", ".yml":
-		return "yaml"
-	case ".toml":
-		return "toml"
-	case ".xml":
-		return "xml"
-	case ".sql":
-		return "sql"
-	case ".md", ".markdown":
-		return "markdown"
-	}
-	return ""
 }

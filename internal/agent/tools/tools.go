@@ -11,6 +11,7 @@ import (
 	"reflect"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/arguments"
 )
 
 // All returns the tools, in the order in which they are offered.
@@ -90,7 +91,7 @@ type alias[A any] struct {
 func as[A, B any](name string, convert func(B) (A, error)) alias[A] {
 	return alias[A]{name, reflect.TypeFor[B](), func(name string, raw []byte) (A, error) {
 		var b B
-		if err := decode(name, raw, &b); err != nil {
+		if err := arguments.Decode(name, raw, &b); err != nil {
 			var none A
 			return none, err
 		}
@@ -103,10 +104,10 @@ func (d definition[A]) title() string { return d.name }
 func (d definition[A]) schema(name string) json.RawMessage {
 	for _, a := range d.aliases {
 		if a.name == name {
-			return schemaOf(a.args)
+			return arguments.Schema(a.args)
 		}
 	}
-	return schemaOf(reflect.TypeFor[A]())
+	return arguments.Schema(reflect.TypeFor[A]())
 }
 
 func (d definition[A]) answers(name string) bool {
@@ -124,7 +125,7 @@ func (d definition[A]) answers(name string) bool {
 // Spec describes the tool.
 func (d definition[A]) Spec() tool.Spec {
 	s := tool.Spec{Name: d.name, Description: d.words, Grammar: d.grammar, Parallel: d.parallel,
-		Schema: schemaOf(reflect.TypeFor[A]())}
+		Schema: arguments.Schema(reflect.TypeFor[A]())}
 	for _, a := range d.aliases {
 		s.Aliases = append(s.Aliases, a.name)
 	}
@@ -147,7 +148,7 @@ func (d definition[A]) args(c tool.Call) (A, error) {
 		}
 	}
 	var args A
-	if err := decode(d.name, c.Args, &args); err != nil {
+	if err := arguments.Decode(d.name, c.Args, &args); err != nil {
 		return args, err
 	}
 	return args, nil

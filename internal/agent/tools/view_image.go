@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/filekind"
 )
 
 //go:embed view_image.md
@@ -24,7 +25,7 @@ func viewImage() entry {
 				return nil, err
 			case t.disk == nil:
 				return nil, t.missing(ctx, env)
-			case imageKind(t.disk.Data) == "":
+			case filekind.Image(t.disk.Data) == "":
 				return nil, tool.Refuse(tool.InvalidArguments, "field path: expected a png, jpeg, gif or webp file, found another kind in %s; read_file reads text", t.name)
 			}
 			return t.image()

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/excerpt"
+	"kerf/internal/agent/tools/filekind"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/text/lines"
@@ -94,7 +96,7 @@ func (t target) create(content []byte, deleted bool) tool.Action {
 		Set: delta.Set{{Path: t.abs, Post: delta.NewFile(content, 0o644)}},
 		Result: tool.Result{
 			Output:        fmt.Sprintf("Created %s (%d bytes, %d lines).%s", t.name, len(content), lines.Count(t.plain(content)), note),
-			UpdatedStates: map[string]tool.FileState{t.name: t.state(nil, content)},
+			UpdatedStates: map[string]tool.FileState{t.name: excerpt.State(t.plain, nil, content)},
 		},
 	}
 }
@@ -113,7 +115,7 @@ func (t target) replace(content []byte, merged bool) tool.Action {
 	return tool.Change{
 		Set:    delta.Set{{Path: t.abs, Pre: t.disk, Post: delta.NewFile(content, t.disk.Mode)}},
 		Merged: merged,
-		Result: tool.Result{Output: words, UpdatedStates: map[string]tool.FileState{t.name: t.state(old, content)}},
+		Result: tool.Result{Output: words, UpdatedStates: map[string]tool.FileState{t.name: excerpt.State(t.plain, old, content)}},
 	}
 }
 
@@ -122,9 +124,9 @@ func (t target) unread() *refused {
 	what := fmt.Sprintf("%d lines, %d bytes", lines.Count(t.plain(t.disk.Data)), len(t.disk.Data))
 	head := ""
 	if t.binary(t.disk.Data) {
-		what = fmt.Sprintf("binary, %s, %d bytes", binaryKind(t.disk.Data), len(t.disk.Data))
+		what = fmt.Sprintf("binary, %s, %d bytes", filekind.Binary(t.disk.Data), len(t.disk.Data))
 	} else if len(t.disk.Data) > 0 {
-		head = "\nIt begins:\n" + strings.TrimSuffix(numbered(t.plain(t.disk.Data), tool.LineRange{Start: 1, End: 7}), "\n")
+		head = "\nIt begins:\n" + strings.TrimSuffix(excerpt.Numbered(t.plain(t.disk.Data), tool.LineRange{Start: 1, End: 7}), "\n")
 	}
 	return &refused{
 		err: tool.Refuse(tool.UnreadFile, "%s already exists and you have not read it (%s, version %d, contentHash %s). Nothing was written.%s\nRead it with read_file, or change parts of it with edit_file. To replace the whole file all the same, repeat this call.",

@@ -1,4 +1,5 @@
-package tools
+// Package correct has a second model check proposed texts for slips of escaping.
+package correct
 
 import (
 	"bytes"
@@ -12,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/amend"
 	"kerf/internal/text/charset"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
@@ -80,7 +82,7 @@ func (c *Corrector) Correct(ctx context.Context, a tool.Change) tool.Change {
 			out.Set = append(delta.Set(nil), a.Set...)
 		}
 		out.Set[i].Post = delta.NewFile(data, change.Post.Mode)
-		out.Result.UpdatedStates = Restated(out.Result.UpdatedStates, delta.Set{out.Set[i]})
+		out.Result.UpdatedStates = amend.Restated(out.Result.UpdatedStates, delta.Set{out.Set[i]})
 	}
 	return out
 }

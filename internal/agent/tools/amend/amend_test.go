@@ -1,4 +1,4 @@
-package tools_test
+package amend_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/agent/tool"
-	"kerf/internal/agent/tools"
+	"kerf/internal/agent/tools/amend"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 )
@@ -33,7 +33,7 @@ func TestFileTexts(t *testing.T) {
 		{Path: "/w/gone", Old: ptr("two\n")},
 		{Path: "/w/wide", Old: ptr("a\n"), New: ptr("b")},
 	}
-	if d := cmp.Diff(want, tools.FileTexts(set)); d != "" {
+	if d := cmp.Diff(want, amend.FileTexts(set)); d != "" {
 		t.Error(d)
 	}
 }
@@ -48,7 +48,7 @@ func TestEditedWritesInKind(t *testing.T) {
 		{Path: "/w/to", Post: file("m\n"), From: "/w/from"},
 		{Path: "/w/gone", Pre: file("g\n")},
 	}
-	got, err := tools.Edited(set, map[string]string{"/w/a": "mine\n", "/w/wide": "값", "/w/mark": "c", "/w/gone": "stays\n", "/w/from": "m\n"})
+	got, err := amend.Edited(set, map[string]string{"/w/a": "mine\n", "/w/wide": "값", "/w/mark": "c", "/w/gone": "stays\n", "/w/from": "m\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,10 +62,10 @@ func TestEditedWritesInKind(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if string(set[0].Post.Data) != "new\n" || tools.Binding(set) == tools.Binding(got) {
+	if string(set[0].Post.Data) != "new\n" || amend.Binding(set) == amend.Binding(got) {
 		t.Error("the proposal itself was changed")
 	}
-	left, err := tools.Edited(set[:1], map[string]string{"/w/a": "old\n"})
+	left, err := amend.Edited(set[:1], map[string]string{"/w/a": "old\n"})
 	if err != nil || len(left) != 0 {
 		t.Errorf("a change that the user took back: %v, %v", left, err)
 	}
@@ -77,13 +77,13 @@ func TestEditedRefuses(t *testing.T) {
 		{Path: "/w/b", Post: delta.NewFile([]byte("x\x00"), 0o644)},
 	}
 	for path, code := range map[string]string{"/w/other": tool.InvalidArguments, "/w/b": tool.InvalidArguments} {
-		_, err := tools.Edited(set, map[string]string{path: "y"})
+		_, err := amend.Edited(set, map[string]string{path: "y"})
 		var e *tool.Error
 		if !errors.As(err, &e) || e.Code != code || !strings.Contains(e.Message, path) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	_, err := tools.Edited(set, map[string]string{"/w/a": "\xff"})
+	_, err := amend.Edited(set, map[string]string{"/w/a": "\xff"})
 	var e *tool.Error
 	if !errors.As(err, &e) || e.Code != tool.EncodingError {
 		t.Errorf("bytes that are no text: %v", err)
@@ -92,11 +92,11 @@ func TestEditedRefuses(t *testing.T) {
 
 func TestWriteReportCountsBoth(t *testing.T) {
 	model := delta.Set{{Path: "/w/a", Pre: delta.NewFile([]byte("1\n2\n3\n"), 0o644), Post: delta.NewFile([]byte("1\ntwo\n3\nfour\n"), 0o644)}}
-	user, err := tools.Edited(model, map[string]string{"/w/a": "1\nTWO\n3\nfour\n"})
+	user, err := amend.Edited(model, map[string]string{"/w/a": "1\nTWO\n3\nfour\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(tools.WriteCounts{ModelAdded: 2, ModelRemoved: 1, UserAdded: 1, UserRemoved: 1}, tools.Counts(model, user)); d != "" {
+	if d := cmp.Diff(amend.WriteCounts{ModelAdded: 2, ModelRemoved: 1, UserAdded: 1, UserRemoved: 1}, amend.Counts(model, user)); d != "" {
 		t.Error(d)
 	}
 	want := `The user changed the proposal before it was written. Lines changed by the model: +2 -1; by the user: +1 -1.
@@ -109,13 +109,13 @@ From the proposed /w/a to what was written:
 +TWO
  3
  four`
-	if d := cmp.Diff(want, tools.WriteReport(model, user)); d != "" {
+	if d := cmp.Diff(want, amend.WriteReport(model, user)); d != "" {
 		t.Error(d)
 	}
-	if got := tools.WriteReport(model, model); got != "Lines changed by the model: +2 -1; by the user: +0 -0." {
+	if got := amend.WriteReport(model, model); got != "Lines changed by the model: +2 -1; by the user: +0 -0." {
 		t.Error(got)
 	}
-	if got := tools.WriteReport(model, nil); !strings.Contains(got, "by the user: +1 -2") || !strings.Contains(got, "/w/a was left as it was.") {
+	if got := amend.WriteReport(model, nil); !strings.Contains(got, "by the user: +1 -2") || !strings.Contains(got, "/w/a was left as it was.") {
 		t.Error(got)
 	}
 }
@@ -125,7 +125,7 @@ func TestBindingSeesEveryPart(t *testing.T) {
 	bind := func(edit func(*delta.Change)) string {
 		c := base
 		edit(&c)
-		return tools.Binding(delta.Set{c})
+		return amend.Binding(delta.Set{c})
 	}
 	seen := map[string]string{bind(func(*delta.Change) {}): "itself"}
 	for name, edit := range map[string]func(*delta.Change){

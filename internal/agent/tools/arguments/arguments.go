@@ -1,4 +1,16 @@
-package tools
+// Package arguments decodes the arguments of tool calls strictly and tells models their
+// schema.
+//
+// Arguments are structs. Each exported field is one argument:
+//
+//	FilePath string `json:"file_path" doc:"The file."`
+//	Limit    int    `json:"limit,omitempty" doc:"…" min:"1"`
+//	Status   string `json:"status" doc:"…" enum:"pending,completed"`
+//
+// A field is required unless it has omitempty. Types are string, int, bool,
+// pointers to them (nil when absent), structs, and slices and maps of those. An
+// optional argument may be null. Both the decoder and the schema follow these tags.
+package arguments
 
 import (
 	"bytes"
@@ -15,22 +27,12 @@ import (
 	"kerf/internal/text/visible"
 )
 
-// Arguments are structs. Each exported field is one argument:
-//
-//	FilePath string `json:"file_path" doc:"The file."`
-//	Limit    int    `json:"limit,omitempty" doc:"…" min:"1"`
-//	Status   string `json:"status" doc:"…" enum:"pending,completed"`
-//
-// A field is required unless it has omitempty. Types are string, int, bool,
-// pointers to them (nil when absent), structs, and slices and maps of those. An
-// optional argument may be null. Both the decoder and the schema follow these tags.
-
 // maxArgs is the size that arguments may have; what is meant for a file fits.
 const maxArgs = 64 << 20
 
-// decode reads raw, strictly, into args, a pointer to a struct. The error names the
+// Decode reads raw, strictly, into args, a pointer to a struct. The error names the
 // field, what was expected and what was found.
-func decode(name string, raw []byte, args any) *tool.Error {
+func Decode(name string, raw []byte, args any) *tool.Error {
 	bad := func(format string, a ...any) *tool.Error {
 		return tool.Refuse(tool.InvalidArguments, name+": "+format, a...)
 	}

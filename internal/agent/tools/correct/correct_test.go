@@ -1,4 +1,4 @@
-package tools_test
+package correct_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"kerf/internal/agent/tool"
-	"kerf/internal/agent/tools"
+	"kerf/internal/agent/tools/correct"
 	"kerf/internal/text/delta"
 )
 
@@ -44,19 +44,19 @@ func TestCorrections(t *testing.T) {
 		name, proposed, reply string
 		want, code            string
 	}{
-		{"a slip", slip, "<corrected>\n" + mended + "</corrected>", mended, tools.Corrected},
+		{"a slip", slip, "<corrected>\n" + mended + "</corrected>", mended, correct.Corrected},
 		{"a fence", "```go\npackage a\n```\n", "<corrected>\npackage a\n</corrected>", "package a\n", ""},
 		{"nothing to mend", mended, "UNCHANGED", mended, ""},
 		{"chatter", slip, "It looks fine to me!", slip, ""},
 		{"cut off", slip, "<corrected>\nfunc a()", slip, ""},
-		{"lines left out", "a\nb\nc\nd\n", "<corrected>\na\n// rest as before\n</corrected>", "a\nb\nc\nd\n", tools.NotCorrected},
-		{"words left out", "one two three four five six\n", "<corrected>\none\n</corrected>", "one two three four five six\n", tools.NotCorrected},
-		{"no line end stays none", "x = \\\"1\\\"", "<corrected>\nx = \"1\"\n</corrected>", "x = \"1\"", tools.Corrected},
-		{"line ends stay", "a = \\\"1\\\"\r\nb\r\n", "<corrected>\na = \"1\"\nb\n</corrected>", "a = \"1\"\r\nb\r\n", tools.Corrected},
+		{"lines left out", "a\nb\nc\nd\n", "<corrected>\na\n// rest as before\n</corrected>", "a\nb\nc\nd\n", correct.NotCorrected},
+		{"words left out", "one two three four five six\n", "<corrected>\none\n</corrected>", "one two three four five six\n", correct.NotCorrected},
+		{"no line end stays none", "x = \\\"1\\\"", "<corrected>\nx = \"1\"\n</corrected>", "x = \"1\"", correct.Corrected},
+		{"line ends stay", "a = \\\"1\\\"\r\nb\r\n", "<corrected>\na = \"1\"\nb\n</corrected>", "a = \"1\"\r\nb\r\n", correct.Corrected},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &asker{reply: tt.reply}
-			c := tools.Corrector{Asker: a}
+			c := correct.Corrector{Asker: a}
 			was := proposal(tt.proposed)
 			got := c.Correct(context.Background(), was)
 			if string(got.Set[0].Post.Data) != tt.want || got.Set[0].Post.Mode != 0o755 {
@@ -84,16 +84,16 @@ func TestCorrections(t *testing.T) {
 
 func TestCorrectionIsACourtesy(t *testing.T) {
 	was := proposal("new\n")
-	var none *tools.Corrector
+	var none *correct.Corrector
 	if got := none.Correct(context.Background(), was); string(got.Set[0].Post.Data) != "new\n" {
 		t.Error("no corrector changes something")
 	}
-	broken := tools.Corrector{Asker: &asker{err: errors.New("no such model")}}
+	broken := correct.Corrector{Asker: &asker{err: errors.New("no such model")}}
 	if got := broken.Correct(context.Background(), was); string(got.Set[0].Post.Data) != "new\n" || len(got.Result.Warnings) > 0 {
 		t.Errorf("an error: %+v", got)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		hangs := tools.Corrector{Asker: &asker{hangs: true}, Timeout: 3 * time.Second}
+		hangs := correct.Corrector{Asker: &asker{hangs: true}, Timeout: 3 * time.Second}
 		began := time.Now()
 		if got := hangs.Correct(t.Context(), was); string(got.Set[0].Post.Data) != "new\n" {
 			t.Error("a silent model changes something")
@@ -103,7 +103,7 @@ func TestCorrectionIsACourtesy(t *testing.T) {
 		}
 	})
 	untouched := &asker{reply: "<corrected>\nx\n</corrected>"}
-	c := tools.Corrector{Asker: untouched}
+	c := correct.Corrector{Asker: untouched}
 	c.Correct(context.Background(), tool.Change{Set: delta.Set{
 		{Path: "/w/gone", Pre: delta.NewFile([]byte("x"), 0o644)},
 		{Path: "/w/bin", Post: delta.NewFile([]byte("a\x00b"), 0o644)},

@@ -1,4 +1,5 @@
-package tools
+// Package patchcommand recognises shell commands that only apply a patch.
+package patchcommand
 
 import (
 	"path"
@@ -10,9 +11,9 @@ import (
 // maxShell bounds the commands that are looked into for a patch.
 const maxShell = 4 << 20
 
-// lineOf is the shell line that words amount to: the script, when they only start
+// Line is the shell line that words amount to: the script, when they only start
 // a shell with one; else the words, quoted.
-func lineOf(words []string) string {
+func Line(words []string) string {
 	if len(words) == 3 && (words[1] == "-c" || words[1] == "-lc") {
 		switch path.Base(words[0]) {
 		case "bash", "sh", "zsh":
@@ -42,13 +43,13 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// patchIn finds the patch in a command that does nothing but apply one:
+// Find finds the patch in a command that does nothing but apply one:
 //
 //	[cd DIR &&] apply_patch <<'EOF' … EOF
 //	[cd DIR &&] apply_patch 'TEXT'
 //
 // Everything has to be literal; what a shell would still expand is left to it.
-func patchIn(line string) (text, dir string, ok bool) {
+func Find(line string) (text, dir string, ok bool) {
 	if len(line) > maxShell || !strings.Contains(line, "apply") || tooDeep(line) {
 		return "", "", false
 	}
@@ -65,7 +66,7 @@ func patchIn(line string) (text, dir string, ok bool) {
 		dir, stmt = words[1], both.Y
 	}
 	words, literal := literals(stmt)
-	if !literal || len(words) == 0 || !isPatcher(words[0]) {
+	if !literal || len(words) == 0 || !IsPatcher(words[0]) {
 		return "", "", false
 	}
 	switch {
@@ -78,8 +79,8 @@ func patchIn(line string) (text, dir string, ok bool) {
 	return "", "", false
 }
 
-// isPatcher reports whether a program is the one that applies patches.
-func isPatcher(name string) bool { return name == "apply_patch" || name == "applypatch" }
+// IsPatcher reports whether a program is the one that applies patches.
+func IsPatcher(name string) bool { return name == "apply_patch" || name == "applypatch" }
 
 // bare reports whether a statement is plain: run in the foreground, not negated,
 // with so many redirections.

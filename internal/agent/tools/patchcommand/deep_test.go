@@ -1,4 +1,4 @@
-package tools
+package patchcommand
 
 import (
 	"strings"
@@ -10,12 +10,12 @@ import (
 func TestDeepCommandsDoNotCrash(t *testing.T) {
 	deep := strings.Repeat("$(", 1<<20)
 	for _, line := range []string{"apply_patch " + deep, "apply_patch <<EOF\n" + deep + "\nEOF", "apply_patch <<'EOF'\nx\nEOF\n" + deep, "apply_patch \"<<'EOF'\"\n" + deep + "\nEOF\n", "apply_patch # <<'EOF'\n" + deep + "\nEOF\n", "apply_patch <<'EOF' <<X\nEOF\n" + deep, "apply_patch <<-'EOF'\n\tEOF\n" + deep} {
-		if _, _, ok := patchIn(line); ok {
+		if _, _, ok := Find(line); ok {
 			t.Errorf("%.40q is taken for a patch", line)
 		}
 	}
 	body := "*** Begin Patch\n*** Add File: x\n" + strings.Repeat("+((({{{$$$\n", 10_000) + "*** End Patch\n"
-	if text, _, ok := patchIn("apply_patch <<'EOF'\n" + body + "EOF"); !ok || text != body {
+	if text, _, ok := Find("apply_patch <<'EOF'\n" + body + "EOF"); !ok || text != body {
 		t.Errorf("a long patch is not found: %v, %d bytes", ok, len(text))
 	}
 }

@@ -1,4 +1,4 @@
-package tools
+package arguments
 
 import (
 	"encoding/json"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// schemaOf returns the JSON schema of the arguments that t, a struct, takes. Its
+// Schema returns the JSON schema of the arguments that t, a struct, takes. Its
 // members are in the order of the fields, so the same type has the same bytes.
-func schemaOf(t reflect.Type) json.RawMessage {
+func Schema(t reflect.Type) json.RawMessage {
 	return appendObject(make([]byte, 0, 1024), t)
 }
 

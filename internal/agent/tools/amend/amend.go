@@ -1,4 +1,5 @@
-package tools
+// Package amend lets the user change what a tool proposes to write.
+package amend
 
 import (
 	"bytes"
@@ -12,14 +13,19 @@ import (
 	"unicode/utf8"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/protocol"
 	"kerf/internal/text/charset"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
+	"kerf/internal/text/visible"
 )
 
-// maxText is the size up to which a text is shown whole to a face.
+// maxText is the size up to which a text is shown whole to a front end.
 const maxText = 1 << 20
+
+// maxDiff bounds the diffs of a report, in bytes.
+const maxDiff = 8000
 
 // FileTexts returns the whole texts before and after a change, one for each path
 // of set in its order. A file of which either text is over 1 MiB, not loaded, or
@@ -96,7 +102,7 @@ func Edited(set delta.Set, edited map[string]string) (delta.Set, error) {
 	for _, p := range paths {
 		i, ok := known[p]
 		if !ok {
-			return nil, tool.Refuse(tool.InvalidArguments, "the change does not touch %s, so it cannot be edited there", clip(p))
+			return nil, tool.Refuse(tool.InvalidArguments, "the change does not touch %s, so it cannot be edited there", visible.Clip(p, 57))
 		}
 		drop, err := editOne(&out[i], edited[p])
 		if err != nil {
@@ -218,7 +224,7 @@ func WriteReport(model, user delta.Set) string {
 	}
 	var b strings.Builder
 	b.WriteString("The user changed the proposal before it was written. " + counts)
-	left := shownDiff
+	left := maxDiff
 	for _, c := range net(model) {
 		f, written := final[c.Path]
 		if !written {
@@ -228,7 +234,7 @@ func WriteReport(model, user delta.Set) string {
 		if f.Post.Same(c.Post) || left <= 0 {
 			continue
 		}
-		d := changes(c.Path, plain(c.Post), plain(f.Post))
+		d := excerpt.Diff(c.Path, plain(c.Post), plain(f.Post))
 		if d == "" {
 			continue
 		}
@@ -254,9 +260,9 @@ func Restated(states map[string]tool.FileState, set delta.Set) map[string]tool.F
 			case c.Post == nil:
 				out[name] = tool.FileState{Deleted: true}
 			case c.Post.Loaded && (c.Pre == nil || !c.Pre.Loaded):
-				out[name] = target{}.state(nil, c.Post.Data)
+				out[name] = excerpt.State(charset.Plain, nil, c.Post.Data)
 			case c.Post.Loaded:
-				out[name] = target{}.state(c.Pre.Data, c.Post.Data)
+				out[name] = excerpt.State(charset.Plain, c.Pre.Data, c.Post.Data)
 			}
 		}
 	}
