@@ -34,9 +34,9 @@ func client(api dialect.API, s *mt.Server) model.Client {
 	case dialect.Chat:
 		return chat.New(chat.Options{Options: o, CacheKey: true})
 	case dialect.Anthropic:
-		return anthropic.New(anthropic.Options{Options: o})
+		return anthropic.New(o)
 	case dialect.Gemini:
-		return gemini.New(gemini.Options{Options: o})
+		return gemini.New(o)
 	}
 	return openai.New(o)
 }
