@@ -1,0 +1,253 @@
+package layers
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// The bounds of packages, types and lines. Tests are not counted.
+const (
+	maxPackageLines = 2500
+	maxTypeMethods  = 70
+	maxColumns      = 120
+	maxHostLines    = 2000
+	maxHostMethods  = 30
+	hostPackage     = "internal/host"
+)
+
+// longAllowed is how many lines outside tables may be longer than maxColumns. It only
+// ever gets smaller.
+const longAllowed = 370
+
+// exceptions are the packages, the types as PACKAGE.TYPE and the files that may break
+// a rule of this file, and why.
+var exceptions = map[string]string{
+	"internal/agent/executor":          "still to be parted",
+	"internal/agent/executor.Executor": "still to be parted",
+	"internal/agent/tools":             "one file for each tool, and what they share",
+	"internal/agent/turn":              "still to be parted",
+	"internal/host":                    "the readers of sessions are still to move out",
+	"internal/host.Host":               "the readers of sessions are still to move out",
+	"internal/work/sandbox":            "one file for each way of confining, on each system",
+	"internal/work/scan":               "still to be parted",
+
+	"cmd/kerf/internal/settings/doctor.go": "still to use the host of the program",
+	"internal/host/debug.go":               "still to use a client of its own",
+	"internal/host/export.go":              "the readers of sessions are still to move out",
+	"internal/host/replay.go":              "the readers of sessions are still to move out",
+	"internal/host/scenario.go":            "the readers of sessions are still to move out",
+	"internal/host/sessions.go":            "the readers of sessions are still to move out",
+	"internal/host/timeline.go":            "the readers of sessions are still to move out",
+	"internal/host/verify.go":              "the readers of sessions are still to move out",
+}
+
+// goFile is one Go file that is no test.
+type goFile struct {
+	path, pkg string
+	text      []byte
+	syntax    *ast.File
+	set       *token.FileSet
+}
+
+func sources(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		name := d.Name()
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (name == "testdata" || name[0] == '.' || name[0] == '_'):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		f := goFile{set: token.NewFileSet()}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		f.path = filepath.ToSlash(rel)
+		f.pkg = strings.TrimSuffix(f.path, "/"+name)
+		if f.text, err = os.ReadFile(path); err != nil {
+			return err
+		}
+		if f.syntax, err = parser.ParseFile(f.set, path, f.text, parser.ParseComments); err != nil {
+			return err
+		}
+		files = append(files, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestBounds keeps packages, types and lines small.
+func TestBounds(t *testing.T) {
+	files := sources(t)
+	over := map[string][]string{}
+	var long []string
+	lines := map[string]int{}
+	methods := map[string]map[string]bool{} // by type; platforms may have one each of a method
+	for _, f := range files {
+		if strings.HasPrefix(f.path, "internal/testkit/") {
+			continue // for tests
+		}
+		lines[f.pkg] += bytes.Count(f.text, []byte("\n"))
+		for _, m := range methodsOf(f) {
+			if methods[f.pkg+"."+m.receiver] == nil {
+				methods[f.pkg+"."+m.receiver] = map[string]bool{}
+			}
+			methods[f.pkg+"."+m.receiver][m.name] = true
+		}
+		for _, n := range longLines(f) {
+			long = append(long, fmt.Sprintf("%s:%d", f.path, n))
+		}
+	}
+	for pkg, n := range lines {
+		if bound := boundOf(pkg == hostPackage, maxHostLines, maxPackageLines); n > bound {
+			over[pkg] = append(over[pkg], fmt.Sprintf("%d lines, more than %d", n, bound))
+		}
+	}
+	for name, m := range methods {
+		if bound := boundOf(name == hostPackage+".Host", maxHostMethods, maxTypeMethods); len(m) > bound {
+			over[name] = append(over[name], fmt.Sprintf("%d methods, more than %d", len(m), bound))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(over)) {
+		if exceptions[name] == "" {
+			t.Errorf("%s: %s", name, strings.Join(over[name], "; "))
+		}
+	}
+	if len(long) > longAllowed {
+		t.Errorf("%d lines are longer than %d columns:\n%s", len(long), maxColumns, strings.Join(long, "\n"))
+	} else if len(long) < longAllowed {
+		t.Logf("longAllowed can be %d", len(long))
+	}
+	for name := range exceptions {
+		if over[name] == nil && !strings.HasSuffix(name, ".go") {
+			t.Logf("%s keeps the bounds by now; take it out of the exceptions", name)
+		}
+	}
+}
+
+func boundOf(isHost bool, host, other int) int {
+	if isHost {
+		return host
+	}
+	return other
+}
+
+// method is one declared method.
+type method struct {
+	receiver, name string
+	decl           *ast.FuncDecl
+}
+
+func methodsOf(f goFile) []method {
+	var list []method
+	for _, d := range f.syntax.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Recv == nil || len(fn.Recv.List) == 0 {
+			continue
+		}
+		of := fn.Recv.List[0].Type
+		if star, ok := of.(*ast.StarExpr); ok {
+			of = star.X
+		}
+		if index, ok := of.(*ast.IndexExpr); ok {
+			of = index.X
+		}
+		if id, ok := of.(*ast.Ident); ok {
+			list = append(list, method{id.Name, fn.Name.Name, fn})
+		}
+	}
+	return list
+}
+
+// longLines numbers the lines that are too long. Rows of tables may be long: lines
+// that lie in a composite literal or in the fields of a struct, and raw strings.
+func longLines(f goFile) []int {
+	table := map[int]bool{}
+	mark := func(n ast.Node) {
+		for i := f.set.Position(n.Pos()).Line; i <= f.set.Position(n.End()).Line; i++ {
+			table[i] = true
+		}
+	}
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit, *ast.StructType:
+			mark(n)
+		case *ast.BasicLit:
+			if n.Kind == token.STRING && n.Value[0] == '`' {
+				mark(n)
+			}
+		}
+		return true
+	})
+	var long []int
+	n := 0
+	for line := range bytes.Lines(f.text) {
+		n++
+		line = bytes.TrimRight(line, "\n")
+		// A tab counts as one column, as editors count characters.
+		if utf8.RuneCount(line) > maxColumns && !table[n] && !bytes.HasPrefix(line, []byte("//go:")) {
+			long = append(long, n)
+		}
+	}
+	return long
+}
+
+// TestHostOnlyComposes holds what the composition root must not do: print, or be made a
+// second time.
+func TestHostOnlyComposes(t *testing.T) {
+	for _, f := range sources(t) {
+		if exceptions[f.path] != "" {
+			continue
+		}
+		if f.pkg == hostPackage {
+			for _, m := range methodsOf(f) {
+				for _, p := range m.decl.Type.Params.List {
+					if s, ok := p.Type.(*ast.SelectorExpr); ok && fmt.Sprint(s.X, ".", s.Sel) == "io.Writer" {
+						t.Errorf("%s: %s.%s takes an io.Writer; return data and let cmd/kerf print it", f.path, m.receiver, m.name)
+					}
+				}
+			}
+		}
+		if f.pkg == "cmd/kerf/internal/program" {
+			continue // where the one host is made
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			lit, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
+			}
+			name := ""
+			switch x := lit.Type.(type) {
+			case *ast.Ident:
+				if f.pkg == hostPackage {
+					name = "host." + x.Name
+				}
+			case *ast.SelectorExpr:
+				name = fmt.Sprint(x.X, ".", x.Sel)
+			}
+			if name == "host.Host" {
+				t.Errorf("%s: another Host is made; cmd/kerf/internal/program makes the only one", f.path)
+			}
+			return true
+		})
+	}
+}
