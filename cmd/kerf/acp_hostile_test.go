@@ -58,7 +58,7 @@ func wired(t *testing.T, serve func(in io.ReadCloser, out io.WriteCloser) error)
 
 func wiredACP(t *testing.T, s served) *wire {
 	return wired(t, func(in io.ReadCloser, out io.WriteCloser) error {
-		return acp.Serve(context.Background(), acp.Options{Sessions: s.opener, Library: s.host, Version: host.Version, SignIn: "kerf login"}, in, out)
+		return acp.Serve(context.Background(), acp.Options{Sessions: s.opener, Store: s.host.Sessions(), Version: host.Version, SignIn: "kerf login"}, in, out)
 	})
 }
 

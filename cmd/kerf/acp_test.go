@@ -134,7 +134,7 @@ func (s served) edits(t *testing.T, e *editor) *sdk.ClientSideConnection {
 	if e.choose == nil {
 		e.choose = func(sdk.RequestPermissionRequest) sdk.PermissionOptionKind { return sdk.PermissionOptionKindAllowOnce }
 	}
-	o := acp.Options{Sessions: s.opener, Library: s.host, Check: s.host.Ready, Version: host.Version, SignIn: "kerf login"}
+	o := acp.Options{Sessions: s.opener, Store: s.host.Sessions(), Check: s.host.Ready, Version: host.Version, SignIn: "kerf login"}
 	ended := make(chan error, 1)
 	go func() { ended <- acp.Serve(context.Background(), o, toAgent, fromAgent) }()
 	conn := sdk.NewClientSideConnection(e, fromEditor, toEditor)

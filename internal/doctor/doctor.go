@@ -182,7 +182,7 @@ func checkTerminal(_ context.Context, o Options) []protocol.Check {
 		c.State, c.Detail, c.Hint = checkWarn, "TERM is "+cmp.Or(name, "not set"), "the terminal UI needs one that moves the cursor, such as TERM=xterm-256color"
 	default:
 		cols, rows, _ := term.GetSize(int(os.Stdout.Fd())) // 0, 0 when it does not say
-		c.Detail = fmt.Sprintf("%s, %d x %d", visible.Mask(name), cols, rows)
+		c.Detail = fmt.Sprintf("%s, %d x %d", visible.Plain(name), cols, rows)
 		if cols < 40 || rows < 10 {
 			c.State, c.Hint = checkWarn, "make it at least 40 columns wide and 10 rows high"
 		}
@@ -218,4 +218,4 @@ func checkSpace(name, dir string) protocol.Check {
 	return c
 }
 
-func oneLine(s string) string { return visible.Mask(strings.Join(strings.Fields(s), " ")) }
+func oneLine(s string) string { return visible.Plain(strings.Join(strings.Fields(s), " ")) }

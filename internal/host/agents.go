@@ -16,11 +16,9 @@ import (
 	"kerf/internal/model"
 	"kerf/internal/model/provider"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions"
 	"kerf/internal/work/mcpclient"
 )
-
-// agentSource is what the metadata of a sub-agent's session names as its source.
-const agentSource = "agent"
 
 // kin is what the session of a sub-agent has of its parent; the zero value is for
 // sessions of the user's own.
@@ -77,22 +75,22 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 	if s.Role.Name == review.Role {
 		set.Model = orElse(h.Config.ReviewModel, set.Model)
 	}
-	o.Resume, o.Last, o.Fork, o.ForkTurn, o.MCP, o.Source = "", false, "", "", nil, agentSource
-	l, err := h.agentLog(o, set, choice.Provider, k)
+	o.Resume, o.Last, o.Fork, o.ForkTurn, o.MCP, o.Source = "", false, "", "", nil, sessions.AgentSource
+	l, err := h.agentLog(ctx, o, set, choice.Provider, k)
 	if err != nil {
 		return team.Member{}, err
 	}
 	var tree *executor.WorkTree
 	if s.Isolated {
-		dir := filepath.Join(h.Config.Home, "worktrees", string(l.id))
+		dir := filepath.Join(h.Config.Home, "worktrees", string(l.ID))
 		if tree, err = executor.NewWorkTree(ctx, set.Cwd, dir); err != nil {
-			l.close()
+			l.Close()
 			return team.Member{}, err
 		}
 		if rel, err := filepath.Rel(tree.Root, set.Cwd); err == nil && filepath.IsLocal(rel) {
 			dir = filepath.Join(dir, rel)
 		}
-		set.Cwd, k.shares, o.AddDirs, l.meta.Cwd = dir, false, nil, dir
+		set.Cwd, k.shares, o.AddDirs, l.Meta.Cwd = dir, false, nil, dir
 	}
 	l.kin = k
 	around := h.surroundings(set)
@@ -101,7 +99,7 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 	}
 	opened, err := h.start(ctx, o, set, client, choice, around, l)
 	if err != nil {
-		l.close()
+		l.Close()
 		return team.Member{}, err
 	}
 	m := team.Member{Session: opened}
@@ -114,13 +112,13 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 
 // agentLog is the record of a sub-agent: a new one, or that of one of the parent's
 // which was closed.
-func (h *Host) agentLog(o protocol.OpenOptions, set protocol.Settings, provider string, k kin) (*log, error) {
+func (h *Host) agentLog(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, provider string, k kin) (*log, error) {
 	parent := string(k.parent.ID())
 	id := k.spawn.Resume
 	if id == "" {
 		l, err := h.newLog(o, set, provider)
 		if err == nil {
-			l.meta.Parent, l.meta.Title = parent, k.spawn.Name
+			l.Meta.Parent, l.Meta.Title = parent, k.spawn.Name
 		}
 		return l, err
 	}
@@ -128,12 +126,12 @@ func (h *Host) agentLog(o protocol.OpenOptions, set protocol.Settings, provider 
 		return nil, fmt.Errorf("the sessions of this run are not kept, so %s cannot be opened again", id)
 	}
 	o.Resume = string(id)
-	l, err := h.resumeLog(o)
+	l, err := h.resumeLog(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if l.meta.Parent != parent || l.meta.Source != agentSource {
-		l.close()
+	if l.Meta.Parent != parent || l.Meta.Source != sessions.AgentSource {
+		l.Close()
 		return nil, fmt.Errorf("%s is no sub-agent of this session", id)
 	}
 	return l, nil
@@ -170,7 +168,7 @@ func (h *Host) adapt(fixed *prompt.Fixed, o protocol.OpenOptions, l *log) {
 			fixed.Tools[i].Description += h.roleWords()
 		}
 	}
-	if k.parent == nil || l.state != nil {
+	if k.parent == nil || l.State != nil {
 		return
 	}
 	if k.spawn.Role.Name == review.Role {

@@ -285,7 +285,7 @@ func TestAgentsAreResumedByTheirParentOnly(t *testing.T) {
 	if end, _ := all[len(all)-1].Msg.(protocol.TurnCompleted); !strings.Contains(end.LastMessage, "no sub-agent of this session") {
 		t.Errorf("another session took it: %s", end.LastMessage)
 	}
-	list, err := h.List(context.Background(), protocol.Filter{})
+	list, err := h.Sessions().List(context.Background(), protocol.Filter{})
 	if err != nil || len(list) != 2 {
 		t.Errorf("%d sessions are listed, %v", len(list), err)
 	}

@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	"kerf/internal/doctor"
 	"kerf/internal/protocol"
@@ -18,5 +17,3 @@ func (h *Host) Check(ctx context.Context) ([]protocol.Check, error) {
 	}
 	return doctor.Run(ctx, doctor.Options{Home: c.Home, Cwd: c.Cwd, Getenv: h.Getenv, Warnings: h.Warnings, Model: model}), nil
 }
-
-func oneLine(s string) string { return visible(strings.Join(strings.Fields(s), " ")) }

@@ -87,7 +87,7 @@ func largeSession(b *testing.B, h *Host, size int64) string {
 	b.Helper()
 	const id = "01990000-0000-7000-8000-000000000001"
 	dir := filepath.Join(h.SessionsDir(), id)
-	w, err := rollout.Create(dir, h.rolloutOptions())
+	w, err := rollout.Create(dir, h.Sessions().Rollout())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,8 +4,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"kerf/internal/agent/executor"
 	"kerf/internal/agent/executor/instructions"
@@ -32,6 +28,7 @@ import (
 	"kerf/internal/model"
 	"kerf/internal/model/provider"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions"
 	"kerf/internal/text/redact"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/search/fuzzy"
@@ -76,17 +73,17 @@ func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sessi
 		return nil, err
 	}
 	around := h.surroundings(set)
-	log, err := h.openLog(o, set, choice.Provider)
+	log, err := h.openLog(ctx, o, set, choice.Provider)
 	if err != nil {
 		return nil, err
 	}
-	if log.state != nil {
-		inherit(&set, o.Settings, log.state)
-		choice.Unseal(log.state.Meta.Provider, log.state.Items)
+	if log.State != nil {
+		inherit(&set, o.Settings, log.State)
+		choice.Unseal(log.State.Meta.Provider, log.State.Items)
 	}
 	s, err := h.start(ctx, o, set, client, choice, around, log)
 	if err != nil {
-		log.close()
+		log.Close()
 		return nil, err
 	}
 	return s, nil
@@ -148,58 +145,62 @@ func (h *Host) Getenv(name string) string {
 	return ""
 }
 
-// log is the record of a session: new, resumed, or none.
+// log is the record of a session, and what it has of its parent.
 type log struct {
-	id     protocol.SessionID
-	dir    string // empty for ephemeral sessions
-	writer *rollout.Writer
-	meta   rollout.Metadata
-	state  *history.State
-	warn   []string
-	kin    kin // of a sub-agent's session
+	*sessions.Log
+	kin kin // of a sub-agent's session
 }
 
 // transcript is where the session's records are, or nothing.
 func (l *log) transcript() string {
-	if l.writer == nil {
+	if l.Writer == nil {
 		return ""
 	}
-	return filepath.Join(l.dir, "rollout.jsonl")
+	return filepath.Join(l.Dir, "rollout.jsonl")
 }
 
-func (l *log) close() {
-	if l.writer != nil {
-		_ = l.writer.Close()
-	}
-}
-
-func (h *Host) openLog(o protocol.OpenOptions, set protocol.Settings, provider string) (*log, error) {
+func (h *Host) openLog(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, provider string) (*log, error) {
 	switch {
 	case o.Resume != "" || o.Last:
-		return h.resumeLog(o)
+		return h.resumeLog(ctx, o)
 	case o.Fork != "":
-		return h.forkLog(o, set, provider)
+		store := h.Sessions()
+		info, err := store.Find(ctx, o.Fork)
+		if err != nil {
+			return nil, err
+		}
+		return logOf(store.Fork(info, o.ForkTurn, metadata(o, set, provider), o.Ephemeral))
 	}
 	return h.newLog(o, set, provider)
 }
 
+func logOf(l *sessions.Log, err error) (*log, error) { return &log{Log: l}, err }
+
 func (h *Host) newLog(o protocol.OpenOptions, set protocol.Settings, provider string) (*log, error) {
-	id, err := uuid.NewV7()
+	return logOf(h.Sessions().Create(metadata(o, set, provider), o.Ephemeral))
+}
+
+func (h *Host) resumeLog(ctx context.Context, o protocol.OpenOptions) (*log, error) {
+	store := h.Sessions()
+	var info protocol.SessionInfo
+	var err error
+	switch {
+	case o.Resume != "":
+		info, err = store.Find(ctx, o.Resume)
+	case o.AnyCwd:
+		info, err = store.Newest(ctx, "")
+	default:
+		info, err = store.Newest(ctx, h.Config.Cwd)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("session id: %w", err)
+		return nil, err
 	}
-	now := time.Now().UTC()
-	l := &log{id: protocol.SessionID(id.String())}
-	l.meta = rollout.Metadata{ID: id.String(), Cwd: set.Cwd, Model: set.Model, Provider: provider,
-		Created: now, Updated: now, Source: o.Source, Git: gitOf(set.Cwd)}
-	if o.Ephemeral {
-		return l, nil
-	}
-	l.dir = filepath.Join(h.SessionsDir(), id.String())
-	if l.writer, err = rollout.Create(l.dir, h.rolloutOptions()); err != nil {
-		return nil, fmt.Errorf("session: %w", err)
-	}
-	return l, nil
+	return logOf(store.Resume(info))
+}
+
+// metadata is what is known of a new session.
+func metadata(o protocol.OpenOptions, set protocol.Settings, provider string) rollout.Metadata {
+	return rollout.Metadata{Cwd: set.Cwd, Model: set.Model, Provider: provider, Source: o.Source, Git: gitOf(set.Cwd)}
 }
 
 // gitOf tells root and branch from files alone; the rest costs a process and is
@@ -213,57 +214,14 @@ func gitOf(cwd string) rollout.Git {
 	return rollout.Git{Root: root, Branch: name}
 }
 
-func (h *Host) rolloutOptions() rollout.Options {
-	return rollout.Options{Redact: h.redact, Digester: rollout.Digester{Cut: history.Compacted{}.Type(),
-		Digest: func(prior json.RawMessage, records []rollout.Record) (json.RawMessage, error) {
-			return history.Digest(prior, linesOf(records))
-		}}}
-}
-
-func (h *Host) resumeLog(o protocol.OpenOptions) (*log, error) {
-	info, err := h.find(o.Resume, o.Last, o.AnyCwd)
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(h.SessionsDir(), string(info.ID))
-	w, tail, damage, err := rollout.Resume(dir, h.rolloutOptions())
-	if errors.Is(err, rollout.ErrLive) {
-		return nil, fmt.Errorf("session %s is open in another process; close it there, or fork it", info.ID)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("session %s: %w", info.ID, err)
-	}
-	l := &log{id: info.ID, dir: dir, writer: w}
-	if l.state, err = history.RebuildFrom(tail.Digest, linesOf(tail.Records)); err != nil {
-		l.close()
-		return nil, fmt.Errorf("session %s: %w", info.ID, err)
-	}
-	restoreImages(l.state, dir)
-	if l.meta, err = rollout.LoadMetadata(dir); err != nil {
-		l.meta = rollout.Metadata{ID: string(info.ID), Cwd: l.state.Meta.Cwd, Model: l.state.Meta.Model, Created: time.Now().UTC()}
-	}
-	if damage != nil {
-		l.warn = append(l.warn, "the session file was damaged: "+damage.String())
-	}
-	return l, nil
-}
-
-func linesOf(records []rollout.Record) []history.Line {
-	lines := make([]history.Line, len(records))
-	for i, r := range records {
-		lines[i] = history.Line{Type: r.Type, JSON: r.Raw}
-	}
-	return lines
-}
-
 // start builds the session around its log.
 func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, choice *provider.Choice, around *instructions.Sources, l *log) (*session.Session, error) {
-	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: o.AddDirs, Sandbox: set.Sandbox, Tmp: string(l.id)})
+	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: o.AddDirs, Sandbox: set.Sandbox, Tmp: string(l.ID)})
 	if err != nil {
 		return nil, err
 	}
 	ho := h.executorOptions(ws, set, o, l)
-	governed, err := h.govern(&ho, l.id, l.transcript())
+	governed, err := h.govern(&ho, l.ID, l.transcript())
 	if err != nil {
 		_ = ws.Close()
 		return nil, err
@@ -281,16 +239,16 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 	ho.View, ho.Roots, ho.Skills, ho.Instructions = &view.View{}, ws.Roots, around.Skills, around
 	exec := executor.New(ho)
 	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: h.offered(), Parallel: true, Summary: h.Config.Summary,
-		Freeform: choice.Freeform(set.Model), CompactModel: h.Config.CompactModel, CacheKey: string(l.id)} // the client fits the tools to the model
-	if l.state != nil && l.state.Meta.Instructions != "" {
-		fixed.Instructions = l.state.Meta.Instructions
+		Freeform: choice.Freeform(set.Model), CompactModel: h.Config.CompactModel, CacheKey: string(l.ID)} // the client fits the tools to the model
+	if l.State != nil && l.State.Meta.Instructions != "" {
+		fixed.Instructions = l.State.Meta.Instructions
 	}
 	h.adapt(&fixed, o, l)
 	required := h.MCP().required()
 	p := h.Config.Providers[choice.Provider]
 	s := session.Start(session.Options{
-		ID: l.id, Settings: set, Provider: choice.Provider, Resumed: l.state != nil && o.Fork == "", State: l.state,
-		Rollout: l.writer, Meta: l.meta, Client: client, Prompt: fixed,
+		ID: l.ID, Settings: set, Provider: choice.Provider, Resumed: l.State != nil && o.Fork == "", State: l.State,
+		Rollout: l.Writer, Meta: l.Meta, Client: client, Prompt: fixed,
 		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
 		Limits: choice.Limits, Cost: costOf(choice), Budget: h.budget(),
@@ -298,7 +256,7 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		Serve: func(f executor.Front) {
 			exec.Serve(executor.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: h.MCP().approval}, f)
 		},
-		Warnings: slices.Concat(h.Warnings, choice.Warnings, l.warn, h.workspaceWarnings(ws, set.Sandbox), governed),
+		Warnings: slices.Concat(h.Warnings, choice.Warnings, l.Warnings, h.workspaceWarnings(ws, set.Sandbox), governed),
 		Release:  func() { _ = ws.Close() },
 	})
 	if err := exec.Settled(ctx, required); err != nil {

@@ -58,7 +58,7 @@ func shut(t testing.TB, s *live) {
 func TestTranscriptTellsWhatWasShown(t *testing.T) {
 	h := desk(t, caller("write_file", map[string]any{"file_path": "a.txt", "content": "one\n"}))
 	id := talk(t, h, protocol.OpenOptions{}, "hello", "change it")
-	turns, err := h.Transcript(context.Background(), string(id[:13]), 0)
+	turns, err := h.Sessions().Transcript(context.Background(), string(id[:13]), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestTranscriptTellsWhatWasShown(t *testing.T) {
 	if !strings.Contains(turns[1].Diff, "+one") || turns[0].Diff != "" || turns[1].Usage.Input != 20 {
 		t.Errorf("turns %+v", turns)
 	}
-	last, err := h.Transcript(context.Background(), string(id), 1)
+	last, err := h.Sessions().Transcript(context.Background(), string(id), 1)
 	if err != nil || len(last) != 1 {
 		t.Fatalf("the last turn alone: %d, %v", len(last), err)
 	}
@@ -106,7 +106,7 @@ func TestTranscriptLeavesOutWhatWasRewound(t *testing.T) {
 	s.submit(protocol.Rewind{Turn: two, Conversation: true})
 	s.say("three")
 	shut(t, s)
-	turns, err := h.Transcript(context.Background(), string(s.ID()), 0)
+	turns, err := h.Sessions().Transcript(context.Background(), string(s.ID()), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,22 +123,22 @@ func TestNamesOfSessions(t *testing.T) {
 	h := desk(t, &talker{})
 	ctx := context.Background()
 	first, second := talk(t, h, protocol.OpenOptions{}, "the first thing"), talk(t, h, protocol.OpenOptions{}, "the second thing")
-	if err := h.Rename(ctx, "the first thing", "  Parser \n work "); err != nil {
+	if err := h.Sessions().Rename(ctx, "the first thing", "  Parser \n work "); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"Parser work", "parser work", string(first), strings.ToUpper(string(first))} {
-		if info, err := h.find(name, false, true); err != nil || info.ID != first || info.Title != "Parser work" {
+		if info, err := h.Sessions().Find(ctx, name); err != nil || info.ID != first || info.Title != "Parser work" {
 			t.Errorf("%q finds %+v, %v", name, info, err)
 		}
 	}
-	_, err := h.find("Parser wrok", false, true)
+	_, err := h.Sessions().Find(ctx, "Parser wrok")
 	if err == nil || !strings.Contains(err.Error(), string(first)) || strings.Index(err.Error(), string(first)) > strings.Index(err.Error()+string(second), string(second)) {
 		t.Errorf("the nearest of a slip: %v", err)
 	}
-	if _, err := h.find(string(first[:8]), false, true); err == nil && first[:8] == second[:8] {
+	if _, err := h.Sessions().Find(ctx, string(first[:8])); err == nil && first[:8] == second[:8] {
 		t.Error("a beginning of two ids finds one")
 	}
-	if err := h.Rename(ctx, string(first), " \n"); err == nil {
+	if err := h.Sessions().Rename(ctx, string(first), " \n"); err == nil {
 		t.Error("an empty title is taken")
 	}
 	if err := verified(h, first); err != nil {
@@ -152,7 +152,7 @@ func TestArchiveAndDelete(t *testing.T) {
 	first, second := talk(t, h, protocol.OpenOptions{}, "find the needle"), talk(t, h, protocol.OpenOptions{}, "another")
 	list := func(f protocol.Filter) []protocol.SessionID {
 		t.Helper()
-		infos, err := h.List(ctx, f)
+		infos, err := h.Sessions().List(ctx, f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,24 +170,24 @@ func TestArchiveAndDelete(t *testing.T) {
 	}
 	same("all", []protocol.SessionID{second, first}, protocol.Filter{})
 	same("second page", []protocol.SessionID{first}, protocol.Filter{Limit: 1, Cursor: string(second)})
-	if err := h.Archive(ctx, string(second), true); err != nil {
+	if err := h.Sessions().Archive(ctx, string(second), true); err != nil {
 		t.Fatal(err)
 	}
 	same("without the archived", []protocol.SessionID{first}, protocol.Filter{})
 	same("archived", []protocol.SessionID{second}, protocol.Filter{Archived: true})
-	if err := h.Archive(ctx, string(second), false); err != nil {
+	if err := h.Sessions().Archive(ctx, string(second), false); err != nil {
 		t.Fatal(err)
 	}
 	same("back", []protocol.SessionID{second, first}, protocol.Filter{})
-	found, err := h.Search(ctx, "NEEDLE find", 0)
+	found, err := h.Sessions().Search(ctx, "NEEDLE find", 0)
 	if err != nil || len(found) != 1 || found[0].Session.ID != first || !strings.Contains(found[0].Excerpt, "find the needle") {
 		t.Errorf("search: %+v, %v", found, err)
 	}
-	if err := h.Delete(ctx, string(first)); err != nil {
+	if err := h.Sessions().Delete(ctx, string(first)); err != nil {
 		t.Fatal(err)
 	}
 	same("after the deletion", []protocol.SessionID{second}, protocol.Filter{})
-	if found, _ := h.Search(ctx, "needle", 0); len(found) != 0 {
+	if found, _ := h.Sessions().Search(ctx, "needle", 0); len(found) != 0 {
 		t.Errorf("a deleted session is found: %+v", found)
 	}
 	if _, err := os.Stat(filepath.Join(h.SessionsDir(), string(first))); !os.IsNotExist(err) {
@@ -212,8 +212,8 @@ func TestALiveSessionIsLeftAlone(t *testing.T) {
 	ctx := context.Background()
 	s := open(t, h, protocol.OpenOptions{})
 	s.say("hello")
-	for what, err := range map[string]error{"rename": h.Rename(ctx, string(s.ID()), "x"), "archive": h.Archive(ctx, string(s.ID()), true),
-		"delete": h.Delete(ctx, string(s.ID()))} {
+	for what, err := range map[string]error{"rename": h.Sessions().Rename(ctx, string(s.ID()), "x"), "archive": h.Sessions().Archive(ctx, string(s.ID()), true),
+		"delete": h.Sessions().Delete(ctx, string(s.ID()))} {
 		if err == nil || !strings.Contains(err.Error(), "open in another process") {
 			t.Errorf("%s: %v", what, err)
 		}

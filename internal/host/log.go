@@ -3,14 +3,9 @@ package host
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"kerf/internal/agent/history"
-	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/retention"
@@ -20,7 +15,7 @@ import (
 // FindSession finds a recorded session by id, prefix or title, in any directory;
 // the newest one if name is empty.
 func (h *Host) FindSession(name string) (protocol.SessionInfo, error) {
-	return h.find(name, name == "", true)
+	return h.Sessions().Find(context.Background(), name)
 }
 
 // SessionWorkspace opens the workspace that a session worked in, and returns the
@@ -32,11 +27,9 @@ func (h *Host) SessionWorkspace(name string) (*workspace.Workspace, string, erro
 	}
 	cwd := info.Cwd
 	if cwd == "" { // the metadata is damaged; the records know too
-		records, _, err := rollout.Read(filepath.Join(h.SessionsDir(), string(info.ID)))
-		if err != nil {
+		if cwd, err = h.Sessions().CwdOf(info.ID); err != nil {
 			return nil, "", err
 		}
-		cwd = history.Rebuild(linesOf(records)).Meta.Cwd
 	}
 	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: cwd})
 	return ws, string(info.ID), err
@@ -45,7 +38,7 @@ func (h *Host) SessionWorkspace(name string) (*workspace.Workspace, string, erro
 // Changes lists what was changed in the workspace of a session since it began,
 // oldest first, by whomever.
 func (h *Host) Changes(ctx context.Context, id protocol.SessionID) ([]protocol.Deed, error) {
-	info, err := h.find(string(id), false, true)
+	info, err := h.Sessions().Find(ctx, string(id))
 	if err != nil {
 		return nil, err
 	}
@@ -91,56 +84,4 @@ func (h *Host) Retention() retention.Options {
 	b := h.Config.Backups
 	return retention.Options{Home: h.Config.Home, Sessions: h.SessionsDir(), MaxBytes: b.MaxBytes, Keep: retention.Policy{
 		PerFile: b.MaxPerFile, Least: time.Duration(b.MinHours) * time.Hour, Most: time.Duration(b.MaxDays) * 24 * time.Hour}}
-}
-
-// TurnPrompts tells what the user asked for in turns.
-func (h *Host) TurnPrompts() *TurnPrompts { return &TurnPrompts{dir: h.SessionsDir()} }
-
-// TurnPrompts finds what the user asked for in the turns of sessions. It reads each
-// session once.
-type TurnPrompts struct {
-	dir   string
-	known map[string]map[string]string // by session and turn
-}
-
-// Of is the first line of what opened a turn, shortened; empty when it is not
-// known.
-func (p *TurnPrompts) Of(session, turn string) string {
-	if session == "" || turn == "" || strings.ContainsAny(session, `/\`) || session == ".." {
-		return ""
-	}
-	turns, ok := p.known[session]
-	if !ok {
-		turns = map[string]string{}
-		records, _, err := rollout.Read(filepath.Join(p.dir, session))
-		if err == nil {
-			for _, r := range records {
-				var u history.UserInput
-				if r.Type != u.Type() || json.Unmarshal(r.Raw, &u) != nil || u.Marker {
-					continue
-				}
-				if _, had := turns[string(u.Turn)]; !had {
-					turns[string(u.Turn)] = excerpt(u.Text)
-				}
-			}
-		}
-		if p.known == nil {
-			p.known = map[string]map[string]string{}
-		}
-		p.known[session] = turns
-	}
-	return turns[turn]
-}
-
-// excerpt is the first line of a text, at most 60 characters.
-func excerpt(text string) string {
-	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
-	r := []rune(visible(line))
-	if len(r) > 60 {
-		r, more = r[:59], true
-	}
-	if more {
-		return string(r) + "…"
-	}
-	return string(r)
 }

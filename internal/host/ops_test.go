@@ -184,7 +184,7 @@ func TestRenameAndConfigure(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, err := h.List(context.Background(), protocol.Filter{})
+	list, err := h.Sessions().List(context.Background(), protocol.Filter{})
 	if err != nil || len(list) != 1 || list[0].Title != "a better title" {
 		t.Errorf("list %+v, %v", list, err)
 	}

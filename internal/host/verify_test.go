@@ -21,9 +21,13 @@ func TestVerifyNamesThePlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verify := func() error { return h.Verify(&bytes.Buffer{}, VerifyOptions{Session: string(id)}) }
-	if err := verify(); err != nil {
-		t.Fatal(err)
+	info := protocol.SessionInfo{ID: id, Cwd: h.Config.Cwd}
+	verify := func() error {
+		_, err := h.Sessions().Verify(info, false)
+		return err
+	}
+	if r, err := h.Sessions().Verify(info, true); err != nil || len(r.Faults) > 0 || r.Changes != 1 {
+		t.Fatalf("%+v, %v", r, err)
 	}
 	lines := bytes.SplitAfter(bytes.TrimSuffix(good, []byte("\n")), []byte("\n"))
 	if len(lines) < 10 {
@@ -69,9 +73,9 @@ func TestVerifyNamesThePlace(t *testing.T) {
 	if err := os.WriteFile(name, []byte("diff --git a/a.txt b/a.txt\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	if err := h.Verify(&out, VerifyOptions{Session: string(id)}); err == nil || !strings.Contains(out.String(), "diffs/001.diff is not the diff of the change of") {
-		t.Errorf("a forged diff: %v, %s", err, out.String())
+	r, err := h.Sessions().Verify(info, false)
+	if err != nil || len(r.Faults) != 1 || !strings.Contains(r.Faults[0], "diffs/001.diff is not the diff of the change of") {
+		t.Errorf("a forged diff: %v, %q", err, r.Faults)
 	}
 }
 

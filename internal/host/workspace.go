@@ -11,6 +11,8 @@ import (
 	"kerf/internal/config"
 	"kerf/internal/engine"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox"
@@ -49,7 +51,7 @@ func (h *Host) Engine(addDirs []string) protocol.Engine {
 			return h.OpenWorkspace(WorkspaceOptions{Root: root, AddDirs: more, Sandbox: protocol.SandboxWorkspace, Tmp: tmp})
 		},
 		Executor: func(ws *workspace.Workspace, set protocol.Settings, id protocol.SessionID, client string) executor.Options {
-			return h.executorOptions(ws, set, protocol.OpenOptions{Source: client, Headless: true}, &log{id: id})
+			return h.executorOptions(ws, set, protocol.OpenOptions{Source: client, Headless: true}, &log{Log: &sessions.Log{ID: id}})
 		}})
 }
 
@@ -61,7 +63,7 @@ func (h *Host) InGit() bool {
 
 // Visible makes control and direction characters harmless for one line of
 // output.
-func Visible(s string) string { return visible(s) }
+func Visible(s string) string { return visible.Plain(s) }
 
 // workspaceWarnings are what a session is told of its workspace and of the sandbox here.
 func (h *Host) workspaceWarnings(ws *workspace.Workspace, mode protocol.SandboxMode) []string {
@@ -83,16 +85,16 @@ func (h *Host) executorOptions(ws *workspace.Workspace, set protocol.Settings, o
 		Cwd: set.Cwd, Base: ws.Base(), Tree: ws.Tree, Work: ws.Txn, Images: ws.Store.Get,
 		Scanner: ws.Scanner, Unscanned: ws.Unscanned, Search: search.New(search.Options{Roots: ws.Roots}),
 		Sandbox: h.policy(ws.Roots, ws.Tmp),
-		Env:     h.childEnv(l.id),
-		Origin:  txn.Origin{Session: string(l.id), Client: orElse(o.Source, "kerf")},
+		Env:     h.childEnv(l.ID),
+		Origin:  txn.Origin{Session: string(l.ID), Client: orElse(o.Source, "kerf")},
 		Client:  o.Client, Keep: ws.Store.Put, OutputTokens: h.Config.ToolOutputTokenLimit,
 		Fleeting: o.Ephemeral,
 	}
-	if l.writer != nil {
-		ho.SaveDiff = l.writer.SaveDiff
+	if l.Writer != nil {
+		ho.SaveDiff = l.Writer.SaveDiff
 	}
-	if l.state != nil {
-		ho.Seen = l.state.Seen
+	if l.State != nil {
+		ho.Seen = l.State.Seen
 	}
 	return ho
 }

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Library is what faces with a sessions picker need beyond opening sessions.
-// Sessions are named by id, unique id prefix or title.
-type Library interface {
-	Sessions
+// SessionStore reads and keeps recorded sessions. They are named by id, unique id
+// prefix or title.
+type SessionStore interface {
+	// List returns the sessions that match f, newest first.
+	List(ctx context.Context, f Filter) ([]SessionInfo, error)
 	// Transcript returns the newest turns of a session, oldest first; limit 0
 	// returns all.
 	Transcript(ctx context.Context, session string, limit int) ([]PastTurn, error)

@@ -17,11 +17,9 @@ type Session interface {
 	Close() error
 }
 
-// Sessions opens and lists sessions. Its errors are ready to be shown.
+// Sessions opens sessions. Its errors are ready to be shown.
 type Sessions interface {
 	Open(ctx context.Context, o OpenOptions) (Session, error)
-	// List returns the sessions that match f, newest first.
-	List(ctx context.Context, f Filter) ([]SessionInfo, error)
 }
 
 // OpenOptions says which session to open.

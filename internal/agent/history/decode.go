@@ -40,6 +40,12 @@ var decoders = map[string]func([]byte) (Record, error){
 	EventRecord{}.Type():      decodeEvent,
 }
 
+// All returns one record of every type but Unknown, without content.
+func All() []Record {
+	return []Record{SessionMeta{}, TurnContext{}, UserInput{}, AssistantMessage{}, Reasoning{}, ToolCall{}, FileChange{}, TokenUsage{}, Approval{},
+		Compacted{}, ToolStarted{}, QuestionAsked{}, EventRecord{}}
+}
+
 // Decode returns the record of a line. A type that is not known gives an
 // Unknown, not an error.
 func Decode(line []byte) (Record, error) {

@@ -81,7 +81,15 @@ func TestEveryRecordIsDecoded(t *testing.T) {
 			t.Errorf("%T: the decoder of %q is there: %t", r, r.Type(), known)
 		}
 	}
+	listed := []string{"Unknown"}
+	for _, r := range All() {
+		listed = append(listed, reflect.TypeOf(r).Name())
+	}
 	slices.Sort(got)
+	slices.Sort(listed)
+	if d := cmp.Diff(want, listed); d != "" {
+		t.Errorf("what All leaves out:\n%s", d)
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("records without a sample, or samples without a record:\n%s", d)
 	}

@@ -1,35 +1,51 @@
 package history
 
 import (
-	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // ignored lists, for each reader of records, the types that it passes over on
 // purpose. A reader is a type switch with a record in one of its cases. A new
 // type of record must be named in each of them, or here.
 var ignored = map[string][]string{
-	"agent/history/rebuild.go line":    {"Approval", "QuestionAsked", "Unknown"},
-	"agent/history/notes.go Observe":   {"Approval", "Compacted", "EventRecord", "QuestionAsked", "Reasoning", "SessionMeta", "TokenUsage", "ToolStarted", "TurnContext", "Unknown", "UserInput"},
-	"agent/session/journal.go slim":    {"Approval", "AssistantMessage", "Compacted", "EventRecord", "FileChange", "QuestionAsked", "Reasoning", "SessionMeta", "TokenUsage", "ToolStarted", "TurnContext", "Unknown"},
-	"agent/session/journal.go observe": {"Approval", "Compacted", "FileChange", "QuestionAsked", "Reasoning", "SessionMeta", "ToolCall", "ToolStarted", "Unknown"},
+	"agent/history line":         {"Approval", "QuestionAsked", "Unknown"},
+	"sessions/replay record":     {"EventRecord", "QuestionAsked", "Reasoning", "SessionMeta", "Unknown"},
+	"sessions/scenario record":   {"Approval", "EventRecord", "FileChange", "QuestionAsked", "SessionMeta", "TurnContext", "Unknown"},
+	"sessions brief":             {"Approval", "Compacted", "SessionMeta", "TokenUsage", "TurnContext", "Unknown"},
+	"sessions/timeline record":   {"SessionMeta", "Unknown"},
+	"sessions/transcript record": {"QuestionAsked", "SessionMeta", "ToolStarted", "Unknown"},
+}
+
+// selecting are the readers that look for a few types only, whatever others there
+// are, with what they look for.
+var selecting = map[string]string{
+	"agent/history Observe":            "what notes are made of",
+	"host RolloutSchema":               "those that share a type",
+	"agent/session slim":               "records with images",
+	"agent/session observe":            "what metadata tells",
+	"sessions upTo":                    "beginnings and ends of turns",
+	"sessions/timeline roundsThatCall": "calls",
+	"sessions count":                   "tokens and the model that used them",
+	"sessions appendSaid":              "what was said",
 }
 
 // TestReadersNameEveryRecord finds all readers of records and compares what they
-// leave out with the table above.
+// leave out with the tables above.
 func TestReadersNameEveryRecord(t *testing.T) {
 	all := recordTypes(t)
 	got := map[string][]string{}
+	found := map[string]bool{}
 	for path, file := range sources(t) {
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
@@ -37,11 +53,15 @@ func TestReadersNameEveryRecord(t *testing.T) {
 				continue
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
-				if sw, ok := n.(*ast.TypeSwitchStmt); ok {
-					if named := recordsIn(sw, file.Name.Name == "history", all); len(named) > 0 {
-						left := slices.DeleteFunc(slices.Clone(all), func(r string) bool { return slices.Contains(named, r) })
-						got[path+" "+f.Name.Name] = left
-					}
+				sw, ok := n.(*ast.TypeSwitchStmt)
+				if !ok {
+					return true
+				}
+				named := recordsIn(sw, file.Name.Name == "history", all)
+				reader := filepath.ToSlash(filepath.Dir(path)) + " " + f.Name.Name
+				found[reader] = true
+				if _, selects := selecting[reader]; len(named) > 0 && !selects {
+					got[reader] = slices.DeleteFunc(slices.Clone(all), func(r string) bool { return slices.Contains(named, r) })
 				}
 				return true
 			})
@@ -49,6 +69,49 @@ func TestReadersNameEveryRecord(t *testing.T) {
 	}
 	if d := cmp.Diff(ignored, got); d != "" {
 		t.Errorf("what readers of records leave out, by the table and in the code:\n%s", d)
+	}
+	for reader := range selecting {
+		if !found[reader] {
+			t.Errorf("%s is no reader any more", reader)
+		}
+	}
+}
+
+// otherwise are the literals that are no types of records though they are written
+// like one.
+var otherwise = map[string][]string{
+	"host/schema.go":            {"event"},                                                  // the name of a field
+	"sessions/codex/codex.go":   {"compacted", "reasoning", "session_meta", "turn_context"}, // lines that Codex writes
+	"sessions/export/export.go": {"file_change", "reasoning"},                               // items of an export
+}
+
+// TestTypesOfRecordsAreNamedHereOnly: other packages name records by their Go types.
+func TestTypesOfRecordsAreNamedHereOnly(t *testing.T) {
+	got := map[string][]string{}
+	for path, file := range sources(t) {
+		room, _, _ := strings.Cut(path, "/")
+		if !slices.Contains([]string{"agent", "sessions", "host", ".."}, room) || file.Name.Name == "history" {
+			continue
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			l, ok := n.(*ast.BasicLit)
+			if !ok || l.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(l.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = strings.TrimSuffix(strings.TrimPrefix(text, `"type":"`), `"`)
+			if _, is := decoders[text]; is && !slices.Contains(got[path], text) {
+				got[path] = append(got[path], text)
+			}
+			return true
+		})
+		slices.Sort(got[path])
+	}
+	if d := cmp.Diff(otherwise, got, cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("types of records, as the table allows and in the code:\n%s", d)
 	}
 }
 
@@ -96,26 +159,22 @@ func recordTypes(t *testing.T) []string {
 	return names
 }
 
-// sources parses the code below internal and cmd that knows records and is no test,
-// by its path below internal.
+// sources parses the code that may know records and is no test, by its path below
+// internal.
 func sources(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	files := map[string]*ast.File{}
 	root := filepath.Join("..", "..")
-	for _, dir := range []string{root, filepath.Join(root, "..", "cmd")} {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	for _, dir := range []string{"agent", "sessions", "host", "../cmd/kerf"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			if err != nil || !bytes.Contains(text, []byte(`agent/history"`)) && !bytes.Contains(text, []byte("package history")) {
 				return err
 			}
 			rel, err := filepath.Rel(root, path)
 			if err != nil {
 				return err
 			}
-			files[filepath.ToSlash(rel)], err = parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+			files[filepath.ToSlash(rel)], err = parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 			return err
 		})
 		if err != nil {

@@ -11,28 +11,23 @@ import (
 // Schema is the JSON schema of one line of a rollout, made from the types
 // that are written. It admits fields and types it does not name, as readers must.
 func Schema() (*jsonschema.Schema, error) {
-	records := []Record{SessionMeta{}, TurnContext{}, UserInput{}, AssistantMessage{}, Reasoning{},
-		ToolCall{}, FileChange{}, TokenUsage{}, Approval{}, Compacted{}}
 	s := &jsonschema.Schema{Schema: "https://json-schema.org/draft/2020-12/schema", Title: "A line of rollout.jsonl",
 		Description: "Readers pass over types and fields they do not know."}
-	for _, r := range records {
+	for _, r := range All() {
 		line, err := lineSchema(r, r.Type())
 		if err != nil {
 			return nil, err
 		}
+		switch r.(type) {
+		case ToolStarted:
+			field(line, "event", &jsonschema.Schema{Const: jsonschema.Ptr[any](ToolBegan)})
+		case QuestionAsked:
+			field(line, "event", &jsonschema.Schema{Const: jsonschema.Ptr[any](Asked)})
+		case EventRecord:
+			line.Properties["event"] = &jsonschema.Schema{Type: "string", Not: &jsonschema.Schema{Enum: []any{ToolBegan, Asked}}}
+		}
 		s.OneOf = append(s.OneOf, line)
 	}
-	started, err := lineSchema(ToolStarted{}, "event")
-	if err != nil {
-		return nil, err
-	}
-	field(started, "event", &jsonschema.Schema{Const: jsonschema.Ptr[any]("tool_started")})
-	other, err := lineSchema(EventRecord{}, "event")
-	if err != nil {
-		return nil, err
-	}
-	other.Properties["event"] = &jsonschema.Schema{Type: "string", Not: &jsonschema.Schema{Const: jsonschema.Ptr[any]("tool_started")}}
-	s.OneOf = append(s.OneOf, started, other)
 	return s, nil
 }
 

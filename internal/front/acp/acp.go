@@ -26,8 +26,9 @@ import (
 // Options say what is served.
 type Options struct {
 	Sessions protocol.Sessions
-	// Library and Desk may be nil; what needs them is then not offered.
-	Library protocol.Library
+	// Store lists and reads sessions. Desk may be nil; what needs it is then not
+	// offered.
+	Store   protocol.SessionStore
 	Desk    protocol.WorkspaceQuery
 	Version string
 	// Open is where sessions start from: its directories are added to each, its
@@ -85,7 +86,7 @@ func (a *agent) Initialize(_ context.Context, r sdk.InitializeRequest) (sdk.Init
 	}
 	a.mu.Unlock()
 	can := sdk.AgentCapabilities{
-		LoadSession:        a.o.Library != nil,
+		LoadSession:        true,
 		PromptCapabilities: sdk.PromptCapabilities{Image: true, EmbeddedContext: true},
 		McpCapabilities:    sdk.McpCapabilities{Http: true, Sse: true},
 		SessionCapabilities: sdk.SessionCapabilities{List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{},
@@ -123,10 +124,7 @@ func (a *agent) NewSession(ctx context.Context, r sdk.NewSessionRequest) (sdk.Ne
 
 // LoadSession opens an old session and tells what was said in it.
 func (a *agent) LoadSession(ctx context.Context, r sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
-	if a.o.Library == nil {
-		return sdk.LoadSessionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionLoad)
-	}
-	turns, err := a.o.Library.Transcript(ctx, string(r.SessionId), 0)
+	turns, err := a.o.Store.Transcript(ctx, string(r.SessionId), 0)
 	if err != nil {
 		return sdk.LoadSessionResponse{}, requestError(err)
 	}
@@ -173,7 +171,7 @@ func (a *agent) ListSessions(ctx context.Context, r sdk.ListSessionsRequest) (sd
 			return sdk.ListSessionsResponse{}, sdk.NewInvalidParams(map[string]any{"error": "the cursor is none that session/list gave"})
 		}
 	}
-	list, err := a.o.Sessions.List(ctx, f)
+	list, err := a.o.Store.List(ctx, f)
 	if err != nil {
 		return sdk.ListSessionsResponse{}, requestError(err)
 	}

@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -11,16 +10,15 @@ import (
 	"kerf/internal/protocol"
 )
 
-// shelf lists sessions, and opens none.
-type shelf []protocol.SessionInfo
-
-func (s shelf) Open(context.Context, protocol.OpenOptions) (protocol.Session, error) {
-	return nil, errors.New("nothing is opened here")
+// listed is a store that lists sessions, and can do nothing else.
+type listed struct {
+	protocol.SessionStore
+	all []protocol.SessionInfo
 }
 
-func (s shelf) List(_ context.Context, f protocol.Filter) ([]protocol.SessionInfo, error) {
+func (s *listed) List(_ context.Context, f protocol.Filter) ([]protocol.SessionInfo, error) {
 	var list []protocol.SessionInfo
-	for _, i := range s {
+	for _, i := range s.all {
 		if (f.Cursor == "" || string(i.ID) < f.Cursor) && len(list) < f.Limit {
 			list = append(list, i)
 		}
@@ -30,11 +28,11 @@ func (s shelf) List(_ context.Context, f protocol.Filter) ([]protocol.SessionInf
 
 func TestPagesHaveEverySessionOnce(t *testing.T) {
 	for _, n := range []int{0, 1, pageSize - 1, pageSize, pageSize + 1, 2*pageSize + 50} {
-		var all shelf
+		all := &listed{}
 		for i := range n {
-			all = append(all, protocol.SessionInfo{ID: protocol.SessionID(fmt.Sprintf("0190a0b0-0000-7000-8000-%012d", n-i))})
+			all.all = append(all.all, protocol.SessionInfo{ID: protocol.SessionID(fmt.Sprintf("0190a0b0-0000-7000-8000-%012d", n-i))})
 		}
-		a := &agent{o: Options{Sessions: all}}
+		a := &agent{o: Options{Store: all}}
 		seen := map[sdk.SessionId]bool{}
 		pages := 0
 		for cursor := (*string)(nil); ; pages++ {

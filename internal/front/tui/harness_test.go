@@ -155,7 +155,7 @@ func story(t testing.TB, width, height int, change ...func(*Options)) *bench {
 
 func unopened(t testing.TB, width, height int, change ...func(*Options)) *bench {
 	b := &bench{t: t, vt: vt.New(width, height), fake: &fakeSessions{}, clock: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)}
-	o := Options{Sessions: b.fake, Library: b.fake, Version: "0.0.0", Cwd: "/work/project", Out: writer{b}, Theme: "dark", Depth: style.Color256, Dark: true}
+	o := Options{Sessions: b.fake, Store: b.fake, Version: "0.0.0", Cwd: "/work/project", Out: writer{b}, Theme: "dark", Depth: style.Color256, Dark: true}
 	for _, c := range change {
 		c(&o)
 	}

@@ -24,15 +24,15 @@ func (m *Model) openFirst() tea.Cmd {
 
 // open opens a session beside the loop.
 func (m *Model) open(o protocol.OpenOptions, first bool) tea.Cmd {
-	sessions, library := m.o.Sessions, m.o.Library
+	sessions, store := m.o.Sessions, m.o.Store
 	return do(func(ctx context.Context) tea.Msg {
 		msg := openedMsg{first: first}
 		msg.sess, msg.err = sessions.Open(ctx, o)
-		if msg.err != nil || library == nil || (o.Resume == "" && o.Fork == "" && !o.Last) {
+		if msg.err != nil || store == nil || (o.Resume == "" && o.Fork == "" && !o.Last) {
 			return msg
 		}
 		name := string(msg.sess.ID())
-		past, err := library.Transcript(ctx, name, pastTurns)
+		past, err := store.Transcript(ctx, name, pastTurns)
 		if err == nil {
 			msg.past = past
 		}

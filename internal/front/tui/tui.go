@@ -24,10 +24,10 @@ import (
 
 // Options are what the terminal UI needs.
 type Options struct {
-	// Sessions opens sessions. Library and Desk may be nil: what needs them then
+	// Sessions opens sessions. Store and Desk may be nil: what needs them then
 	// says that it is missing.
 	Sessions protocol.Sessions
-	Library  protocol.Library
+	Store    protocol.SessionStore
 	Desk     protocol.WorkspaceQuery
 	// Open says which session to open first, Prompt what to say in it.
 	Open   protocol.OpenOptions

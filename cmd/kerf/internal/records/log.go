@@ -77,7 +77,7 @@ func ReadLog(h *host.Host, f changes.Filter, session string, paths []string) ([]
 	}
 	defer ws.Close()
 	list, err := ws.Changes().Log(f)
-	asked := h.TurnPrompts()
+	asked := h.Sessions().Prompts()
 	for i := range list {
 		list[i].Prompt = asked.Of(list[i].Session, list[i].Turn)
 	}
@@ -192,7 +192,7 @@ func readBlame(h *host.Host, file string) ([]changes.BlameLine, error) {
 	}
 	defer ws.Close()
 	list, err := ws.Changes().BlameFile(workspace.Real(h.Config.Cwd, file))
-	asked := h.TurnPrompts()
+	asked := h.Sessions().Prompts()
 	for i := range list {
 		list[i].Prompt = asked.Of(list[i].Session, list[i].Turn)
 	}

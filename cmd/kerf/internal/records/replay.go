@@ -1,15 +1,18 @@
 package records
 
 import (
+	"fmt"
+	"kerf/internal/sessions/replay"
+	"kerf/internal/text/visible"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
-	"kerf/internal/host"
 )
 
 const replayLong = `Runs the tools of a session again (of the newest of this directory without an id), without a
@@ -34,7 +37,7 @@ func replayCommand(p *program.Program) *cobra.Command {
 			if len(args) == 1 {
 				name = args[0]
 			}
-			report, err := h.Replay(ctx, name)
+			report, err := h.Sessions().Replay(ctx, name)
 			switch {
 			case ctx.Err() != nil:
 				return program.Exit(130)
@@ -43,7 +46,7 @@ func replayCommand(p *program.Program) *cobra.Command {
 			case asJSON:
 				err = print.JSON(p.Stdout, report)
 			default:
-				host.PrintReplay(p.Stdout, report)
+				printReplay(p, report)
 			}
 			if err == nil && report.Divergence != nil {
 				return program.Exit(1)
@@ -52,4 +55,30 @@ func replayCommand(p *program.Program) *cobra.Command {
 		}}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+func printReplay(p *program.Program, r replay.Report) {
+	w := p.Stdout
+	fmt.Fprintf(w, "session %s: %d calls replayed, %d taken over\n", r.Session, r.Calls, r.TakenOver)
+	d := r.Divergence
+	if d == nil {
+		fmt.Fprintln(w, "every call gave the same result and changed the same files")
+		return
+	}
+	fmt.Fprintf(w, "first divergence: turn %s, round %d, call %s (%s): %s\n", d.Turn, d.Round, visible.Plain(d.Call), visible.Plain(d.Tool), d.What)
+	was, now := strings.Split(d.Recorded, "\n"), strings.Split(d.Replayed, "\n")
+	for i := range max(len(was), len(now)) {
+		a, b := lineAt(was, i), lineAt(now, i)
+		if a != b {
+			fmt.Fprintf(w, "  line %d\n  - %s\n  + %s\n", i+1, cutLine(visible.Plain(a)), cutLine(visible.Plain(b)))
+			return
+		}
+	}
+}
+
+func lineAt(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "(no such line)"
 }

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -14,8 +15,10 @@ import (
 
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
-	"kerf/internal/host"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions"
+	"kerf/internal/sessions/export"
+	"kerf/internal/text/visible"
 )
 
 const sessionsLong = `Lists, shows, searches and keeps sessions.
@@ -52,7 +55,7 @@ func sessionsList(p *program.Program) *cobra.Command {
 					return err
 				}
 			}
-			infos, err := h.List(cmd.Context(), f)
+			infos, err := h.Sessions().List(cmd.Context(), f)
 			if err != nil {
 				return err
 			}
@@ -104,7 +107,7 @@ func printSessions(p *program.Program, infos []protocol.SessionInfo, asJSON bool
 		if i.Damage != "" {
 			title = "(damaged: " + i.Damage + ")"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d turns\t%s\t%s\n", i.ID, i.Updated.Local().Format(time.DateTime), i.Turns, host.Visible(title), host.Visible(i.Cwd))
+		fmt.Fprintf(w, "%s\t%s\t%d turns\t%s\t%s\n", i.ID, i.Updated.Local().Format(time.DateTime), i.Turns, visible.Plain(title), visible.Plain(i.Cwd))
 	}
 	return w.Flush()
 }
@@ -118,18 +121,62 @@ func sessionsShow(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch {
-			case timeline:
-				return h.Timeline(p.Stdout, args[0])
-			case asJSON:
-				return h.Export(cmd.Context(), p.Stdout, args[0], "json")
+			if asJSON {
+				return h.Sessions().Export(cmd.Context(), p.Stdout, args[0], "json")
 			}
-			return h.Show(p.Stdout, args[0])
+			r, err := h.Sessions().Read(cmd.Context(), args[0])
+			switch {
+			case err != nil:
+				return err
+			case timeline:
+				return printTimeline(p, r)
+			}
+			return printRecorded(p, r)
 		}}
 	cmd.Flags().BoolVar(&timeline, "timeline", false, "print what happened when, as a log")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the turns and their items as JSON")
 	cmd.MarkFlagsMutuallyExclusive("timeline", "json")
 	return cmd
+}
+
+func printTimeline(p *program.Program, r sessions.Recorded) error {
+	w := bufio.NewWriter(p.Stdout)
+	if r.Damage != nil {
+		fmt.Fprintf(w, "damage: %s\n", r.Damage)
+	}
+	for _, l := range r.Timeline() {
+		d := l.After
+		fmt.Fprintf(w, "[%02d:%02d.%03d] %s\n", int(d.Minutes()), int(d.Seconds())%60, d.Milliseconds()%1000, visible.Plain(l.Text))
+	}
+	return w.Flush()
+}
+
+func printRecorded(p *program.Program, r sessions.Recorded) error {
+	w := bufio.NewWriter(p.Stdout)
+	if i := r.Info; i != nil {
+		fmt.Fprintf(w, "session: %s\ntitle: %s\ndirectory: %s\nmodel: %s\nturns: %d\ntokens: %d\n", i.ID, visible.Plain(i.Title), visible.Plain(i.Cwd),
+			visible.Plain(i.Model), i.Turns, i.Tokens)
+		if i.Branch != "" {
+			fmt.Fprintf(w, "branch: %s\n", visible.Plain(i.Branch))
+		}
+	}
+	lines := r.Lines()
+	fmt.Fprintf(w, "records: %d\n", len(lines))
+	if r.Damage != nil {
+		fmt.Fprintf(w, "damage: %s\n", r.Damage)
+	}
+	for _, l := range lines {
+		fmt.Fprintf(w, "%5d %-17s %s\n", l.Seq, l.Type, cutLine(visible.Plain(l.Text)))
+	}
+	return w.Flush()
+}
+
+func cutLine(s string) string {
+	r := []rune(s)
+	if len(r) > 160 {
+		return string(r[:159]) + "…"
+	}
+	return s
 }
 
 // match is one place that a search found, as it is printed.
@@ -149,7 +196,7 @@ func sessionsSearch(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := h.Search(cmd.Context(), quoteWords(args), limit)
+			found, err := h.Sessions().Search(cmd.Context(), quoteWords(args), limit)
 			if err != nil {
 				return err
 			}
@@ -161,7 +208,7 @@ func sessionsSearch(p *program.Program) *cobra.Command {
 				return print.JSON(p.Stdout, list)
 			}
 			for _, m := range found {
-				fmt.Fprintf(p.Stdout, "%s  %s  %s\n    %s\n", m.Session.ID, m.Session.Updated.Local().Format(time.DateTime), host.Visible(m.Session.Title), host.Visible(m.Excerpt))
+				fmt.Fprintf(p.Stdout, "%s  %s  %s\n    %s\n", m.Session.ID, m.Session.Updated.Local().Format(time.DateTime), visible.Plain(m.Session.Title), visible.Plain(m.Excerpt))
 			}
 			if len(found) == 0 {
 				fmt.Fprintln(p.Stderr, "nothing found")
@@ -192,7 +239,7 @@ func sessionsRename(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return h.Rename(cmd.Context(), args[0], args[1])
+			return h.Sessions().Rename(cmd.Context(), args[0], args[1])
 		}}
 }
 
@@ -207,7 +254,7 @@ func sessionsArchive(p *program.Program, archived bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return each(args, func(id string) error { return h.Archive(cmd.Context(), id, archived) })
+			return each(args, func(id string) error { return h.Sessions().Archive(cmd.Context(), id, archived) })
 		}}
 }
 
@@ -237,7 +284,7 @@ func sessionsDelete(p *program.Program) *cobra.Command {
 					return &program.Error{Code: 1, Err: errors.New("nothing was deleted")}
 				}
 			}
-			return each(args, func(id string) error { return h.Delete(cmd.Context(), id) })
+			return each(args, func(id string) error { return h.Sessions().Delete(cmd.Context(), id) })
 		}}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
@@ -256,12 +303,12 @@ func sessionsExport(p *program.Program) *cobra.Command {
 				return err
 			}
 			var b bytes.Buffer
-			if err := h.Export(cmd.Context(), &b, args[0], format); err != nil {
+			if err := h.Sessions().Export(cmd.Context(), &b, args[0], format); err != nil {
 				return err
 			}
 			return deliver(p, out, b.Bytes())
 		}}
-	cmd.Flags().StringVarP(&format, "format", "f", "", strings.Join(host.ExportFormats(), ", ")+" (`name`); without it what the name of the file says, or markdown")
+	cmd.Flags().StringVarP(&format, "format", "f", "", strings.Join(export.Formats(), ", ")+" (`name`); without it what the name of the file says, or markdown")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file` instead of standard output")
 	return cmd
 }
@@ -300,14 +347,14 @@ func sessionsImport(p *program.Program) *cobra.Command {
 				return err
 			}
 			return each(args, func(path string) error {
-				made, err := h.ImportCodex(path)
+				made, err := h.Sessions().ImportCodex(path)
 				if err != nil {
 					return err
 				}
 				if asJSON {
 					return print.JSON(p.Stdout, made)
 				}
-				fmt.Fprintf(p.Stdout, "%s  %d turns  %s\n", made.ID, made.Turns, host.Visible(made.Title))
+				fmt.Fprintf(p.Stdout, "%s  %d turns  %s\n", made.ID, made.Turns, visible.Plain(made.Title))
 				if made.Skipped > 0 {
 					fmt.Fprintf(p.Stderr, "%s: %d lines could not be read and were skipped\n", path, made.Skipped)
 				}
@@ -327,13 +374,16 @@ func sessionsScript(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var b bytes.Buffer
-			prompts, err := h.Scenario(&b, args[0])
+			scenario, prompts, err := h.Sessions().Scenario(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
+			var b bytes.Buffer
+			if err := scenario.Save(&b); err != nil {
+				return fmt.Errorf("scenario: %w", err)
+			}
 			for n, text := range prompts {
-				fmt.Fprintf(p.Stderr, "prompt %d: %s\n", n+1, host.Visible(text))
+				fmt.Fprintf(p.Stderr, "prompt %d: %s\n", n+1, visible.Plain(text))
 			}
 			return deliver(p, out, b.Bytes())
 		}}

@@ -3,6 +3,8 @@ package records
 import (
 	"fmt"
 	"io"
+	"kerf/internal/sessions"
+	"kerf/internal/text/visible"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,7 +13,6 @@ import (
 
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
-	"kerf/internal/host"
 )
 
 const usageLong = `Counts the tokens of all sessions, archived ones and sub-agents included: by day, by model and
@@ -20,7 +21,7 @@ Prices come from [models.NAME] in the configuration, from the provider, or are b
 none is known the tokens are counted and the cost is marked with a plus.`
 
 func usageCommand(p *program.Program) *cobra.Command {
-	var o host.UsageOptions
+	var o sessions.UsageOptions
 	var asJSON bool
 	cmd := &cobra.Command{Use: "usage", Short: "Count tokens and what they cost", Long: usageLong, Args: program.AtMost(0),
 		Example: "  kerf usage --days 7\n  kerf usage --session 0199 --json",
@@ -33,7 +34,7 @@ func usageCommand(p *program.Program) *cobra.Command {
 				return err
 			}
 			o.Now = time.Now()
-			r, err := h.Usage(cmd.Context(), o)
+			r, err := h.Sessions().Usage(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
@@ -51,7 +52,7 @@ func usageCommand(p *program.Program) *cobra.Command {
 // maxUsed is how many sessions are printed.
 const maxUsed = 10
 
-func printUsage(p *program.Program, r host.UsageReport) error {
+func printUsage(p *program.Program, r sessions.UsageReport) error {
 	if r.Total.Requests == 0 {
 		fmt.Fprintln(p.Stderr, "no model was asked in this time")
 		return nil
@@ -77,7 +78,7 @@ func printUsage(p *program.Program, r host.UsageReport) error {
 	fmt.Fprintln(p.Stdout)
 	usageHead(w, "model")
 	for _, l := range r.Models {
-		usageRow(w, host.Visible(l.Name), l, "")
+		usageRow(w, visible.Plain(l.Name), l, "")
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -85,7 +86,7 @@ func printUsage(p *program.Program, r host.UsageReport) error {
 	fmt.Fprintln(p.Stdout)
 	usageHead(w, "session")
 	for _, l := range r.Sessions[:min(maxUsed, len(r.Sessions))] {
-		usageRow(w, l.Name, l, "  "+host.Visible(l.Title))
+		usageRow(w, l.Name, l, "  "+visible.Plain(l.Title))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -100,7 +101,7 @@ func usageHead(w io.Writer, what string) {
 	fmt.Fprintf(w, "%s\trequests\tinput\tcached\toutput\tcost\t\n", what)
 }
 
-func usageRow(w io.Writer, name string, l host.UsageLine, more string) {
+func usageRow(w io.Writer, name string, l sessions.UsageLine, more string) {
 	cost := fmt.Sprintf("$%.2f", l.Cost)
 	if l.Unpriced > 0 {
 		cost += "+"

@@ -1,10 +1,16 @@
 package records
 
 import (
-	"github.com/spf13/cobra"
+	"errors"
+	"fmt"
+	"kerf/internal/protocol"
+	"kerf/internal/sessions"
+	"kerf/internal/text/visible"
+	"strings"
 
 	"kerf/cmd/kerf/internal/program"
-	"kerf/internal/host"
+
+	"github.com/spf13/cobra"
 )
 
 const verifyLong = `Checks a session, the newest of this directory without an id: that its records are those that
@@ -15,19 +21,48 @@ it; that the contents before and after are whole; and that each diff is the one 
 Exit code 1 when something is not as it was; the first place is named.`
 
 func verifyCommand(p *program.Program) *cobra.Command {
-	var o host.VerifyOptions
+	var all, files bool
 	cmd := &cobra.Command{Use: "verify [ID]", Short: "Check a session's records, changes, contents and diffs", Long: verifyLong, Args: program.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				o.Session = args[0]
+			store := h.Sessions()
+			if all {
+				list, err := store.All(cmd.Context(), protocol.Filter{})
+				for _, info := range list {
+					err = errors.Join(err, verify(p, store, info, files))
+				}
+				return err
 			}
-			return h.Verify(p.Stdout, o)
+			info, err := store.Find(cmd.Context(), strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			return verify(p, store, info, files)
 		}}
-	cmd.Flags().BoolVar(&o.All, "all", false, "check every session")
-	cmd.Flags().BoolVar(&o.Workspace, "workspace", false, "compare the files on disk, too")
+	cmd.Flags().BoolVar(&all, "all", false, "check every session")
+	cmd.Flags().BoolVar(&files, "workspace", false, "compare the files on disk, too")
 	return cmd
+}
+
+func verify(p *program.Program, store *sessions.Store, info protocol.SessionInfo, files bool) error {
+	r, err := store.Verify(info, files)
+	if err != nil {
+		return err
+	}
+	for _, f := range r.Faults {
+		fmt.Fprintf(p.Stdout, "%s: %s\n", info.ID, visible.Plain(f))
+	}
+	if len(r.Faults) > 0 {
+		return fmt.Errorf("session %s does not verify: %d changes are not as they were recorded", info.ID, len(r.Faults))
+	}
+	more := ""
+	if r.Gone > 0 {
+		more = fmt.Sprintf(" (%d older contents are no longer kept)", r.Gone)
+	}
+	fmt.Fprintf(p.Stdout, "session %s verifies: %d records in order, hash chain whole, %d changes with their diffs and contents%s\n",
+		info.ID, r.Records, r.Changes, more)
+	return nil
 }

@@ -2,6 +2,8 @@ package settings
 
 import (
 	"fmt"
+	"kerf/internal/sessions/scenario"
+	"kerf/internal/text/visible"
 	"os"
 	"os/signal"
 	"syscall"
@@ -9,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
-	"kerf/internal/host"
 )
 
 const scriptLong = `A scenario is a model written down: what it says to each request. Sessions are recorded
@@ -38,17 +39,17 @@ func scriptCheck(p *program.Program, files []string) error {
 		if err != nil {
 			return program.Misuse("%v", err)
 		}
-		report, err := host.CheckScenario(f)
+		report, err := scenario.Check(f)
 		_ = f.Close() // it was only read
 		if err != nil {
 			bad = true
-			fmt.Fprintf(p.Stderr, "kerf: %s: %v\n", host.Visible(name), err)
+			fmt.Fprintf(p.Stderr, "kerf: %s: %v\n", visible.Plain(name), err)
 			continue
 		}
-		fmt.Fprintf(p.Stdout, "%s: ok, %d rounds, %d calls, %d with expectations, %s matching\n", host.Visible(name), report.Rounds,
+		fmt.Fprintf(p.Stdout, "%s: ok, %d rounds, %d calls, %d with expectations, %s matching\n", visible.Plain(name), report.Rounds,
 			report.Calls, report.Expectations, report.Matching)
 		for _, w := range report.Warnings {
-			fmt.Fprintf(p.Stderr, "%s: warning: %s\n", host.Visible(name), w)
+			fmt.Fprintf(p.Stderr, "%s: warning: %s\n", visible.Plain(name), w)
 		}
 	}
 	if bad {
@@ -63,7 +64,7 @@ func scriptServe(p *program.Program, name string) error {
 		return program.Misuse("%v", err)
 	}
 	defer f.Close()
-	url, stop, err := host.ServeScenario(f)
+	url, stop, err := scenario.Serve(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

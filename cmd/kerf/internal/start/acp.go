@@ -34,10 +34,9 @@ func runACP(ctx context.Context, p *program.Program, addDirs []string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := acp.Options{Sessions: Places{h, p}, Check: h.Ready, Version: host.Version, SignIn: "Run `kerf login` in a terminal, or set the variable that the provider's env_key names",
+	o := acp.Options{Sessions: Places{h, p}, Store: h.Sessions(), Check: h.Ready, Version: host.Version, SignIn: "Run `kerf login` in a terminal, or set the variable that the provider's env_key names",
 		Open: protocol.OpenOptions{AddDirs: addDirs, Settings: protocol.Settings{
 			Approval: protocol.ApprovalPolicy(h.Config.ApprovalPolicy), Sandbox: protocol.SandboxMode(h.Config.SandboxMode)}}}
-	o.Library = h
 	if d, ok := any(h).(protocol.WorkspaceQuery); ok {
 		o.Desk = d
 	}

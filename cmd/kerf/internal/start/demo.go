@@ -18,6 +18,7 @@ import (
 	"kerf/internal/front/exec"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions/scenario"
 )
 
 // demoFiles are the module that crashes and the scenario that mends it. Go files
@@ -99,7 +100,7 @@ func demoServer(p *program.Program, api string) (*host.Host, func(), error) {
 	default:
 		return nil, nil, program.Misuse("--api %q: use responses, chat, anthropic or gemini", api)
 	}
-	url, stop, err := host.ServeScenario(f)
+	url, stop, err := scenario.Serve(f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +117,7 @@ func demoServer(p *program.Program, api string) (*host.Host, func(), error) {
 
 // demoNext says where things are and what to try.
 func demoNext(ctx context.Context, p *program.Program, h *host.Host, dir string) {
-	list, err := h.List(ctx, protocol.Filter{Cwd: h.Config.Cwd, Limit: 1})
+	list, err := h.Sessions().List(ctx, protocol.Filter{Cwd: h.Config.Cwd, Limit: 1})
 	if err != nil || len(list) == 0 {
 		return
 	}

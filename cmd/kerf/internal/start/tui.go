@@ -118,18 +118,12 @@ func (o *tuiOptions) newest(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f := protocol.Filter{Cwd: h.Config.Cwd, Limit: 1}
+	cwd := h.Config.Cwd
 	if o.all {
-		f.Cwd = ""
+		cwd = ""
 	}
-	list, err := h.List(ctx, f)
-	if err != nil {
-		return "", err
-	}
-	if len(list) == 0 {
-		return "", fmt.Errorf("no session of %s yet; --all takes the newest of any directory", h.Config.Cwd)
-	}
-	return string(list[0].ID), nil
+	info, err := h.Sessions().Newest(ctx, cwd)
+	return string(info.ID), err
 }
 
 func (o *tuiOptions) run(ctx context.Context, args []string) error {
@@ -254,7 +248,7 @@ func (o *tuiOptions) options(h *host.Host) (tui.Options, error) {
 	default:
 		return t, program.Misuse("notify %q: use osc9, osc777, bell or off", t.Notify)
 	}
-	t.Library, _ = any(h).(protocol.Library)
+	t.Store = h.Sessions()
 	t.Desk, _ = any(h).(protocol.WorkspaceQuery)
 	return t, nil
 }

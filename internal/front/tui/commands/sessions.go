@@ -18,9 +18,12 @@ const sessionsFoot = "enter open · ctrl+f fork · ctrl+r rename · ctrl+a all o
 
 // ListSessions loads the list of sessions and shows those of this directory.
 func (c *Commands) ListSessions() tea.Cmd {
-	sessions := c.ui.Sessions
+	store := c.ui.Store
+	if store == nil {
+		return c.missing("the list of sessions")
+	}
 	return fetch(c, func(ctx context.Context) ([]protocol.SessionInfo, error) {
-		return sessions.List(ctx, protocol.Filter{Limit: 5000})
+		return store.List(ctx, protocol.Filter{Limit: 5000})
 	}, func(all []protocol.SessionInfo) tea.Cmd {
 		c.listed = all
 		return pick("sessions")(c, "")
@@ -101,13 +104,13 @@ func leaveUnopened(c *Commands) {
 
 // renameSession asks for the new title of a session that is not open.
 func renameSession(c *Commands, s protocol.SessionInfo) {
-	lib := c.ui.Library
-	if lib == nil {
+	store := c.ui.Store
+	if store == nil {
 		c.missing("renaming other sessions")
 		return
 	}
 	c.ui.Push(&panels.Input{Title: "New title of " + s.Title, Text: s.Title, Done: func(text string) tea.Cmd {
-		return fetch(c, func(ctx context.Context) (bool, error) { return true, lib.Rename(ctx, string(s.ID), text) }, func(bool) tea.Cmd {
+		return fetch(c, func(ctx context.Context) (bool, error) { return true, store.Rename(ctx, string(s.ID), text) }, func(bool) tea.Cmd {
 			c.ui.Notice(style.Good, "renamed to "+text)
 			return nil
 		})
@@ -121,12 +124,12 @@ const maxPreviews = 50
 func (c *Commands) Preview(p *panels.Picker) tea.Cmd {
 	it, _ := p.Marked()
 	s, ok := it.Value.(protocol.SessionInfo)
-	if _, read := c.previews[s.ID]; !ok || read || p.Preview == nil || c.ui.Library == nil {
+	if _, read := c.previews[s.ID]; !ok || read || p.Preview == nil || c.ui.Store == nil {
 		return nil
 	}
-	lib, id := c.ui.Library, s.ID
+	store, id := c.ui.Store, s.ID
 	return c.ui.Beside(func(ctx context.Context) func() tea.Cmd {
-		past, err := lib.Transcript(ctx, string(id), 2)
+		past, err := store.Transcript(ctx, string(id), 2)
 		return func() tea.Cmd {
 			if err != nil {
 				past = nil
@@ -147,7 +150,7 @@ func previewSession(c *Commands, it panels.Item, width int) []style.Line {
 		return nil
 	}
 	past, ok := c.previews[s.ID]
-	if !ok && c.ui.Library != nil {
+	if !ok && c.ui.Store != nil {
 		return []style.Line{style.L(style.Dim, "reading…")}
 	}
 	f := conversation.Format{Width: width, Cwd: s.Cwd}

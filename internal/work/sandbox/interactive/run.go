@@ -55,7 +55,7 @@ func (c Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wri
 	defer os.RemoveAll(private)
 	pol := c.Policy
 	pol.Cwd, pol.TmpDir = c.Dir, private
-	pol.Log = func(line string) { fmt.Fprintln(stderr, "kerf: "+visible.Mask(line)) }
+	pol.Log = func(line string) { fmt.Fprintln(stderr, "kerf: "+visible.Plain(line)) }
 	tty := isTTY(stdin) && isTTY(stdout)
 	box, err := sandbox.Prepare(ctx, pol, tty, c.Argv)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wri
 	}
 	defer func() {
 		for _, f := range box.Close() {
-			fmt.Fprintf(stderr, "kerf: %s: %s\n", visible.Mask(f.Path), f.What)
+			fmt.Fprintf(stderr, "kerf: %s: %s\n", visible.Plain(f.Path), f.What)
 		}
 	}()
 	if w := sandbox.Warning(ctx, pol.LockDir, pol.Roots...); w != "" && !c.Full {

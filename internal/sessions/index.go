@@ -1,7 +1,6 @@
-package host
+package sessions
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -44,25 +43,25 @@ const (
 )
 
 // infos returns what lists show of sessions, in the order of ids.
-func (h *Host) infos(ctx context.Context, ids []string, of extent) ([]protocol.SessionInfo, error) {
+func (s *Store) infos(ctx context.Context, ids []string, of extent) ([]protocol.SessionInfo, error) {
 	if len(ids) < indexFrom {
 		of = few
 	}
 	list := make([]protocol.SessionInfo, len(ids))
 	known := map[string]indexLine{}
-	path := filepath.Join(h.SessionsDir(), indexName)
+	path := filepath.Join(s.o.Dir, indexName)
 	lines := 0
 	if of != few {
 		known, lines = readIndex(path)
 	}
 	fresh := make([]*indexLine, len(ids))
 	err := beside(ctx, len(ids), func(i int) {
-		st, err := os.Lstat(filepath.Join(h.SessionsDir(), ids[i], "metadata.json"))
+		st, err := os.Lstat(filepath.Join(s.o.Dir, ids[i], "metadata.json"))
 		if l, ok := known[ids[i]]; ok && err == nil && l.Stamp == st.ModTime().UnixNano() && l.Size == st.Size() {
 			list[i] = l.Info
 			return
 		}
-		list[i] = h.info(ids[i])
+		list[i] = s.info(ids[i])
 		if err == nil && list[i].Damage == "" {
 			fresh[i] = &indexLine{ids[i], st.ModTime().UnixNano(), st.Size(), list[i]}
 		}
@@ -73,7 +72,7 @@ func (h *Host) infos(ctx context.Context, ids []string, of extent) ([]protocol.S
 	fresh = slices.DeleteFunc(fresh, func(l *indexLine) bool { return l == nil })
 	switch {
 	case of == whole && (lines > 2*len(ids) || len(fresh) > len(ids)/2):
-		h.writeIndex(path, ids, list)
+		s.writeIndex(path, ids, list)
 	case len(fresh) > 0:
 		appendLines(path, fresh)
 	}
@@ -119,12 +118,12 @@ func readIndex(path string) (map[string]indexLine, int) {
 
 // writeIndex writes the index anew. That it cannot be written is no reason to
 // show no list.
-func (h *Host) writeIndex(path string, ids []string, list []protocol.SessionInfo) {
+func (s *Store) writeIndex(path string, ids []string, list []protocol.SessionInfo) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	for i, id := range ids {
-		st, err := os.Lstat(filepath.Join(h.SessionsDir(), id, "metadata.json"))
+		st, err := os.Lstat(filepath.Join(s.o.Dir, id, "metadata.json"))
 		if err == nil && list[i].Damage == "" {
 			_ = enc.Encode(indexLine{id, st.ModTime().UnixNano(), st.Size(), list[i]}) // plain values always encode
 		}
@@ -140,11 +139,16 @@ func appendLines(path string, lines []*indexLine) {
 	for _, l := range lines {
 		_ = enc.Encode(l)
 	}
+	appendTo(path, b.Bytes())
+}
+
+// appendTo adds to a cache file. Without it the next reader is slower, nothing else.
+func appendTo(path string, b []byte) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return
 	}
-	_, _ = f.Write(b.Bytes())
+	_, _ = f.Write(b)
 	_ = f.Close()
 }
 
@@ -165,8 +169,8 @@ func writeAside(path string, b []byte) error {
 }
 
 // forget takes a deleted session out of the caches.
-func (h *Host) forget(id string) error {
-	path := filepath.Join(h.SessionsDir(), indexName)
+func (s *Store) forget(id string) error {
+	path := filepath.Join(s.o.Dir, indexName)
 	b, err := os.ReadFile(path)
 	if err == nil && bytes.Contains(b, []byte(id)) {
 		var kept bytes.Buffer
@@ -180,60 +184,5 @@ func (h *Host) forget(id string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return h.forgetWords(id)
-}
-
-// saidIn reads what was said in a session from an offset of its record on, and
-// returns where that ends.
-func saidIn(path string, from int64) (messages []byte, end int64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, from, err
-	}
-	defer f.Close()
-	if _, err := f.Seek(from, 0); err != nil {
-		return nil, from, err
-	}
-	in := bufio.NewReaderSize(f, 1<<16)
-	end = from
-	for {
-		line, err := in.ReadSlice('\n')
-		n := int64(len(line))
-		if errors.Is(err, bufio.ErrBufferFull) {
-			rest, more := in.ReadBytes('\n')
-			line, err = append(bytes.Clone(line), rest...), more
-			n = int64(len(line))
-		}
-		if err != nil {
-			return messages, end, nil // the last line is being written, perhaps
-		}
-		end += n
-		messages = appendSaid(messages, line)
-	}
-}
-
-// appendSaid adds the message of a line, if it is one.
-func appendSaid(to, line []byte) []byte {
-	const far = 160 // the type stands near the beginning
-	head := line[:min(far, len(line))]
-	if !bytes.Contains(head, []byte(`"type":"user_input"`)) && !bytes.Contains(head, []byte(`"type":"assistant_message"`)) {
-		return to
-	}
-	var v struct {
-		Turn   string `json:"turn_id"`
-		Text   string
-		Marker bool
-	}
-	if json.Unmarshal(line, &v) != nil || v.Marker || v.Text == "" {
-		return to
-	}
-	to = append(to, messageMark)
-	to = append(to, v.Turn...)
-	to = append(to, turnMark)
-	return append(to, v.Text...)
-}
-
-// rolloutPath is the record of a session.
-func (h *Host) rolloutPath(id string) string {
-	return filepath.Join(h.SessionsDir(), id, "rollout.jsonl")
+	return s.forgetWords(id)
 }

@@ -1,6 +1,7 @@
-package host
+package sessions
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -8,11 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"kerf/internal/agent/history"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 // What was said in sessions stands together in sessions/words.cache, so that a
@@ -38,24 +42,25 @@ type chunk struct {
 	text     []byte
 }
 
-// heard is what is known of the words of a session.
-type heard struct {
+// cached is what is known of the words of a session: those of the first upTo bytes
+// of its record.
+type cached struct {
 	upTo   int64
 	chunks []chunk
 }
 
 // Search finds words in what was said, newest session first. All words must be in
 // one message; case does not count, and a phrase in quotes is one word.
-func (h *Host) Search(ctx context.Context, words string, limit int) ([]protocol.Match, error) {
+func (s *Store) Search(ctx context.Context, words string, limit int) ([]protocol.Match, error) {
 	want := splitWords(words)
 	if len(want) == 0 {
 		return nil, errors.New("what is searched? give a word")
 	}
-	ids, err := h.ids()
+	ids, err := s.ids()
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	all, err := h.listen(ctx, ids)
+	all, err := s.refresh(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +73,7 @@ func (h *Host) Search(ctx context.Context, words string, limit int) ([]protocol.
 		if !ok {
 			continue
 		}
-		if m.Session = h.info(id); m.Session.Archived || m.Session.Source == agentSource {
+		if m.Session = s.info(id); m.Session.Archived || m.Session.Source == AgentSource {
 			continue
 		}
 		if found = append(found, m); len(found) == limit {
@@ -94,7 +99,7 @@ func splitWords(s string) []string {
 }
 
 // find returns the newest message that has all words.
-func (s *heard) find(want []string) (protocol.Match, bool) {
+func (s *cached) find(want []string) (protocol.Match, bool) {
 	if s == nil {
 		return protocol.Match{}, false
 	}
@@ -124,24 +129,24 @@ func has(text []byte, words []string) bool {
 	return true
 }
 
-// listen brings the cache up to date and returns what was said in each session.
-func (h *Host) listen(ctx context.Context, ids []string) (map[string]*heard, error) {
-	path := filepath.Join(h.SessionsDir(), wordsName)
+// refresh brings the cache up to date and returns what was said in each session.
+func (s *Store) refresh(ctx context.Context, ids []string) (map[string]*cached, error) {
+	path := filepath.Join(s.o.Dir, wordsName)
 	all, waste, total := readWords(path)
 	fresh := make([]chunk, len(ids))
 	err := beside(ctx, len(ids), func(i int) {
 		var upTo int64
-		if s := all[ids[i]]; s != nil {
-			upTo = s.upTo
+		if known := all[ids[i]]; known != nil {
+			upTo = known.upTo
 		}
-		st, err := os.Lstat(h.rolloutPath(ids[i]))
+		st, err := os.Lstat(s.rolloutOf(ids[i]))
 		switch {
 		case err != nil || !st.Mode().IsRegular() || st.Size() == upTo:
 			return
 		case st.Size() < upTo: // it was mended; its words are read anew
 			upTo = 0
 		}
-		text, end, err := saidIn(h.rolloutPath(ids[i]), upTo)
+		text, end, err := saidIn(s.rolloutOf(ids[i]), upTo)
 		if err == nil && end > upTo {
 			fresh[i] = chunk{ids[i], upTo, end, text}
 		}
@@ -160,17 +165,17 @@ func (h *Host) listen(ctx context.Context, ids []string) (map[string]*heard, err
 	case waste > total/2:
 		_ = writeAside(path, packed(all))
 	case b.Len() > 0:
-		appendBytes(path, b.Bytes())
+		appendTo(path, b.Bytes())
 	}
 	return all, nil
 }
 
 // add takes a chunk in; one that begins a record anew replaces the others. It
 // reports whether the chunk fits.
-func add(all map[string]*heard, c chunk) bool {
+func add(all map[string]*cached, c chunk) bool {
 	s := all[c.id]
 	if s == nil {
-		s = &heard{}
+		s = &cached{}
 		all[c.id] = s
 	}
 	switch c.from {
@@ -192,7 +197,7 @@ func (c chunk) write(b *bytes.Buffer) {
 }
 
 // packed is the cache without what does not count any more.
-func packed(all map[string]*heard) []byte {
+func packed(all map[string]*cached) []byte {
 	var b bytes.Buffer
 	for _, s := range all {
 		for _, c := range s.chunks {
@@ -204,8 +209,8 @@ func packed(all map[string]*heard) []byte {
 
 // readWords reads the cache, and counts the bytes of what does not count. What
 // follows a damaged chunk is not used.
-func readWords(path string) (all map[string]*heard, waste, total int) {
-	all = map[string]*heard{}
+func readWords(path string) (all map[string]*cached, waste, total int) {
+	all = map[string]*cached{}
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return all, 0, 0
@@ -240,18 +245,9 @@ func parseHead(line string) (c chunk, size int, err error) {
 	return c, size, errors.Join(wrong[:]...)
 }
 
-func appendBytes(path string, b []byte) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return
-	}
-	_, _ = f.Write(b)
-	_ = f.Close()
-}
-
 // forgetWords takes the words of a deleted session out of the cache.
-func (h *Host) forgetWords(id string) error {
-	path := filepath.Join(h.SessionsDir(), wordsName)
+func (s *Store) forgetWords(id string) error {
+	path := filepath.Join(s.o.Dir, wordsName)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -263,7 +259,7 @@ func (h *Host) forgetWords(id string) error {
 // around is the part of a text around a word in lower case, on one line.
 func around(text, word string) string {
 	const before, most = 40, 160
-	text = visible(strings.Join(strings.Fields(text), " "))
+	text = visible.Plain(strings.Join(strings.Fields(text), " "))
 	at := min(max(0, strings.Index(strings.ToLower(text), word)), len(text)) // lower case may be longer
 	start := max(0, at-before)
 	for start > 0 && !utf8.RuneStart(text[start]) {
@@ -281,4 +277,72 @@ func around(text, word string) string {
 		s += "…"
 	}
 	return s
+}
+
+// rolloutOf is the record of a session.
+func (s *Store) rolloutOf(id string) string { return filepath.Join(s.o.Dir, id, "rollout.jsonl") }
+
+// saidIn reads what was said in a session from an offset of its record on, and
+// returns where that ends.
+func saidIn(path string, from int64) (messages []byte, end int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, from, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(from, 0); err != nil {
+		return nil, from, err
+	}
+	in := bufio.NewReaderSize(f, 1<<16)
+	end = from
+	for {
+		line, err := in.ReadSlice('\n')
+		n := int64(len(line))
+		if errors.Is(err, bufio.ErrBufferFull) {
+			rest, more := in.ReadBytes('\n')
+			line, err = append(bytes.Clone(line), rest...), more
+			n = int64(len(line))
+		}
+		if err != nil {
+			return messages, end, nil // the last line is being written, perhaps
+		}
+		end += n
+		messages = appendSaid(messages, line)
+	}
+}
+
+// said are the records of what was said.
+var said = []string{history.UserInput{}.Type(), history.AssistantMessage{}.Type()}
+
+// appendSaid adds the message of a line, if it is one.
+func appendSaid(to, line []byte) []byte {
+	const far = 160 // the type stands near the beginning
+	head := line[:min(far, len(line))]
+	i := slices.IndexFunc(said, func(kind string) bool { return bytes.Contains(head, []byte(`"type":"`+kind+`"`)) })
+	if i < 0 {
+		return to
+	}
+	r, err := history.Line{Type: said[i], JSON: line}.Decode()
+	if err != nil {
+		return to
+	}
+	switch r := r.(type) {
+	case history.UserInput:
+		if !r.Marker {
+			return appendMessage(to, r.Turn, r.Text)
+		}
+	case history.AssistantMessage:
+		return appendMessage(to, r.Turn, r.Text)
+	}
+	return to
+}
+
+func appendMessage(to []byte, turn protocol.TurnID, text string) []byte {
+	if text == "" {
+		return to
+	}
+	to = append(to, messageMark)
+	to = append(to, turn...)
+	to = append(to, turnMark)
+	return append(to, text...)
 }

@@ -1,4 +1,5 @@
-package host
+// Package codex makes sessions of the rollouts that Codex writes.
+package codex
 
 import (
 	"bufio"
@@ -17,10 +18,11 @@ import (
 	"kerf/internal/agent/rollout"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
-// maxImportLine bounds a line of a file that is imported.
-const maxImportLine = 64 << 20
+// maxLine bounds a line of a file that is imported.
+const maxLine = 64 << 20
 
 // Imported tells what an import made.
 type Imported struct {
@@ -31,11 +33,18 @@ type Imported struct {
 	Skipped int                `json:"skipped"` // lines that could not be read
 }
 
-// ImportCodex makes a session of a rollout that Codex wrote. It keeps the id
+// Options say where the session goes.
+type Options struct {
+	Sessions string // the directory of sessions
+	Rollout  rollout.Options
+	Version  string // of Kerf
+}
+
+// Import makes a session of a rollout that Codex wrote. It keeps the id
 // where that is free. Messages, reasoning summaries, calls with their outputs,
 // compactions and tokens are taken over; what Codex told its model of the
 // surroundings is not: Kerf tells its own.
-func (h *Host) ImportCodex(path string) (Imported, error) {
+func Import(path string, o Options) (Imported, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Imported{}, err
@@ -44,7 +53,7 @@ func (h *Host) ImportCodex(path string) (Imported, error) {
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 		return Imported{}, fmt.Errorf("%s is not a regular file", path)
 	}
-	c := codexReader{h: h, outputs: map[string]codexOutput{}}
+	c := reader{o: o, outputs: map[string]output{}}
 	if err := c.read(f); err != nil {
 		return Imported{}, fmt.Errorf("import %s: %w", path, err)
 	}
@@ -54,15 +63,15 @@ func (h *Host) ImportCodex(path string) (Imported, error) {
 	return c.write(path)
 }
 
-// codexLine is one line of such a rollout.
-type codexLine struct {
+// line is one line of such a rollout.
+type line struct {
 	Timestamp time.Time       `json:"timestamp"`
 	Type      string          `json:"type"`
 	Payload   json.RawMessage `json:"payload"`
 }
 
-// codexPayload has the fields of all payloads that count.
-type codexPayload struct {
+// payload has the fields of all payloads that count.
+type payload struct {
 	Type    string
 	ID      string
 	Cwd     string
@@ -98,22 +107,22 @@ type codexPayload struct {
 	}
 }
 
-type codexItem struct {
+type item struct {
 	at   time.Time
 	kind string // of the line
-	codexPayload
+	payload
 }
 
-type codexOutput struct {
+type output struct {
 	text string
 	ok   bool
 }
 
-type codexReader struct {
-	h       *Host
-	items   []codexItem
-	outputs map[string]codexOutput
-	meta    codexPayload
+type reader struct {
+	o       Options
+	items   []item
+	outputs map[string]output
+	meta    payload
 	began   time.Time
 	skipped int
 
@@ -130,11 +139,11 @@ type codexReader struct {
 	count  int
 }
 
-func (c *codexReader) read(r io.Reader) error {
+func (c *reader) read(r io.Reader) error {
 	in := bufio.NewReaderSize(r, 1<<20)
 	for {
 		line, err := in.ReadBytes('\n')
-		if len(line) > maxImportLine {
+		if len(line) > maxLine {
 			c.skipped++
 		} else if len(line) > 1 {
 			c.line(line)
@@ -148,14 +157,14 @@ func (c *codexReader) read(r io.Reader) error {
 	}
 }
 
-func (c *codexReader) line(b []byte) {
-	var l codexLine
+func (c *reader) line(b []byte) {
+	var l line
 	if json.Unmarshal(b, &l) != nil || l.Type == "" {
 		c.skipped++
 		return
 	}
-	it := codexItem{at: l.Timestamp, kind: l.Type}
-	if len(l.Payload) == 0 || json.Unmarshal(l.Payload, &it.codexPayload) != nil {
+	it := item{at: l.Timestamp, kind: l.Type}
+	if len(l.Payload) == 0 || json.Unmarshal(l.Payload, &it.payload) != nil {
 		c.skipped++
 		return
 	}
@@ -165,7 +174,7 @@ func (c *codexReader) line(b []byte) {
 	switch {
 	case l.Type == "session_meta":
 		if c.meta.ID == "" {
-			c.meta = it.codexPayload
+			c.meta = it.payload
 		}
 	case strings.HasSuffix(it.Type, "_output"):
 		c.outputs[it.CallID] = outputOf(it.Output)
@@ -177,7 +186,7 @@ func (c *codexReader) line(b []byte) {
 }
 
 // outputOf is the text of a tool's output in any of its forms.
-func outputOf(raw json.RawMessage) codexOutput {
+func outputOf(raw json.RawMessage) output {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
 		var parts []struct{ Text string }
@@ -190,11 +199,11 @@ func outputOf(raw json.RawMessage) codexOutput {
 			for _, p := range parts {
 				text += p.Text
 			}
-			return codexOutput{text, true}
+			return output{text, true}
 		case json.Unmarshal(raw, &object) == nil:
-			return codexOutput{object.Content, object.Success == nil || *object.Success}
+			return output{object.Content, object.Success == nil || *object.Success}
 		}
-		return codexOutput{string(raw), true}
+		return output{string(raw), true}
 	}
 	var shell struct { // older shells answer with JSON in the text
 		Output   *string
@@ -203,13 +212,13 @@ func outputOf(raw json.RawMessage) codexOutput {
 		}
 	}
 	if json.Unmarshal([]byte(text), &shell) == nil && shell.Output != nil {
-		return codexOutput{fmt.Sprintf("exit code %d\noutput:\n%s", shell.Metadata.Exit, *shell.Output), shell.Metadata.Exit == 0}
+		return output{fmt.Sprintf("exit code %d\noutput:\n%s", shell.Metadata.Exit, *shell.Output), shell.Metadata.Exit == 0}
 	}
-	return codexOutput{text, true}
+	return output{text, true}
 }
 
 // write makes the session.
-func (c *codexReader) write(path string) (Imported, error) {
+func (c *reader) write(path string) (Imported, error) {
 	id := c.meta.ID
 	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
 		fresh, err := uuid.NewV7()
@@ -218,11 +227,11 @@ func (c *codexReader) write(path string) (Imported, error) {
 		}
 		id = fresh.String()
 	}
-	dir := filepath.Join(c.h.SessionsDir(), id)
+	dir := filepath.Join(c.o.Sessions, id)
 	if _, err := os.Lstat(dir); err == nil {
 		return Imported{}, fmt.Errorf("%s is there already: session %s (delete it to import it again)", path, id)
 	}
-	o := c.h.rolloutOptions()
+	o := c.o.Rollout
 	o.Now = func() time.Time { return c.now }
 	var err error
 	if c.w, err = rollout.Create(dir, o); err != nil {
@@ -238,7 +247,7 @@ func (c *codexReader) write(path string) (Imported, error) {
 	return Imported{ID: protocol.SessionID(id), Title: c.title, Turns: c.turns, Records: c.count, Skipped: c.skipped}, nil
 }
 
-func (c *codexReader) metadata(id string) rollout.Metadata {
+func (c *reader) metadata(id string) rollout.Metadata {
 	m := rollout.Metadata{ID: id, Title: c.title, Cwd: c.meta.Cwd, Model: c.model, Provider: c.meta.Provider, Created: c.began.UTC(),
 		Updated: c.now.UTC(), Turns: c.turns, Tokens: c.tokens, Source: "codex"}
 	if g := c.meta.Git; g != nil {
@@ -247,14 +256,14 @@ func (c *codexReader) metadata(id string) rollout.Metadata {
 	return m
 }
 
-func (c *codexReader) put(r history.Record) error {
+func (c *reader) put(r history.Record) error {
 	c.count++
 	return c.w.Append(rollout.Entry{Type: r.Type(), Body: r})
 }
 
-func (c *codexReader) fill(id string) error {
+func (c *reader) fill(id string) error {
 	c.now = c.began
-	if err := c.put(history.SessionMeta{ID: protocol.SessionID(id), Cwd: c.meta.Cwd, Source: "codex", Version: Version, Provider: c.meta.Provider}); err != nil {
+	if err := c.put(history.SessionMeta{ID: protocol.SessionID(id), Cwd: c.meta.Cwd, Source: "codex", Version: c.o.Version, Provider: c.meta.Provider}); err != nil {
 		return err
 	}
 	for _, it := range c.items {
@@ -268,7 +277,7 @@ func (c *codexReader) fill(id string) error {
 	return c.endTurn(history.TurnCompleted)
 }
 
-func (c *codexReader) item(it codexItem) error {
+func (c *reader) item(it item) error {
 	switch it.kind {
 	case "turn_context":
 		if it.Model != "" {
@@ -285,7 +294,7 @@ func (c *codexReader) item(it codexItem) error {
 	return nil
 }
 
-func (c *codexReader) event(it codexItem) error {
+func (c *reader) event(it item) error {
 	switch it.Type {
 	case "turn_aborted":
 		return c.endTurn(history.TurnAborted)
@@ -300,7 +309,7 @@ func (c *codexReader) event(it codexItem) error {
 	return nil
 }
 
-func (c *codexReader) response(it codexItem) error {
+func (c *reader) response(it item) error {
 	text := ""
 	var images []string
 	for _, p := range it.Content {
@@ -345,7 +354,7 @@ func surroundings(text string) bool {
 
 // said opens a turn with what the user said; what follows another message of the
 // user belongs to the same turn.
-func (c *codexReader) said(text string, images []string) error {
+func (c *reader) said(text string, images []string) error {
 	if c.turn == "" || c.round > 0 && c.spoke {
 		if err := c.endTurn(history.TurnCompleted); err != nil {
 			return err
@@ -357,12 +366,12 @@ func (c *codexReader) said(text string, images []string) error {
 		}
 	}
 	if c.title == "" {
-		c.title = excerpt(text)
+		c.title = visible.Excerpt(text)
 	}
 	return c.put(history.UserInput{Turn: c.turn, Text: text, Images: images})
 }
 
-func (c *codexReader) call(it codexItem) error {
+func (c *reader) call(it item) error {
 	c.speak()
 	name, input, style := it.Name, it.Arguments, model.Function
 	switch it.Type {
@@ -393,11 +402,11 @@ func (c *codexReader) call(it codexItem) error {
 	return err
 }
 
-func (c *codexReader) compacted(it codexItem) error {
+func (c *reader) compacted(it item) error {
 	var items []*model.Item
 	var words []int
 	for _, raw := range it.Replacement {
-		var p codexPayload
+		var p payload
 		if json.Unmarshal(raw, &p) != nil || p.Type != "message" || p.Role != "user" && p.Role != "assistant" {
 			continue
 		}
@@ -421,7 +430,7 @@ func (c *codexReader) compacted(it codexItem) error {
 
 // speak makes sure that a round is open: calls of one response stay together
 // until the model says something else.
-func (c *codexReader) speak() {
+func (c *reader) speak() {
 	if !c.spoke {
 		c.round++
 		c.index = 0
@@ -429,12 +438,12 @@ func (c *codexReader) speak() {
 	c.spoke = true
 }
 
-func (c *codexReader) next() int {
+func (c *reader) next() int {
 	c.index++
 	return c.index - 1
 }
 
-func (c *codexReader) endTurn(how string) error {
+func (c *reader) endTurn(how string) error {
 	if c.turn == "" {
 		return nil
 	}

@@ -1,16 +1,15 @@
-package host
+package sessions
 
 import (
 	"cmp"
 	"context"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"kerf/internal/agent/history"
-	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions/records"
 )
 
 // UsageOptions say what a usage report covers.
@@ -48,10 +47,9 @@ func (l UsageLine) CachedShare() float64 {
 }
 
 // Usage counts the tokens of sessions, archived ones and sub-agents included, by
-// day in local time, by model and by session. Prices are those of the
-// configuration, of the provider, or built in, in this order.
-func (h *Host) Usage(ctx context.Context, o UsageOptions) (UsageReport, error) {
-	list, err := h.used(ctx, o)
+// day in local time, by model and by session.
+func (s *Store) Usage(ctx context.Context, o UsageOptions) (UsageReport, error) {
+	list, err := s.used(ctx, o)
 	if err != nil {
 		return UsageReport{}, err
 	}
@@ -60,14 +58,14 @@ func (h *Host) Usage(ctx context.Context, o UsageOptions) (UsageReport, error) {
 		y, m, d := o.Now.Local().Date()
 		since = time.Date(y, m, d-o.Days+1, 0, 0, 0, 0, time.Local)
 	}
-	c := counter{h: h, days: map[string]*UsageLine{}, models: map[string]*UsageLine{}}
+	c := counter{price: s.o.Price, days: map[string]*UsageLine{}, models: map[string]*UsageLine{}}
 	var report UsageReport
 	for _, info := range list {
 		if info.Updated.Before(since) && info.Damage == "" {
 			continue
 		}
 		c.session = UsageLine{Name: string(info.ID), Title: info.Title}
-		if err := c.count(ctx, filepath.Join(h.SessionsDir(), string(info.ID)), since); err != nil {
+		if err := c.count(ctx, s.DirOf(info.ID), since); err != nil {
 			return report, err
 		}
 		if c.session.Requests > 0 {
@@ -81,20 +79,12 @@ func (h *Host) Usage(ctx context.Context, o UsageOptions) (UsageReport, error) {
 }
 
 // used are the sessions that a report is about.
-func (h *Host) used(ctx context.Context, o UsageOptions) ([]protocol.SessionInfo, error) {
+func (s *Store) used(ctx context.Context, o UsageOptions) ([]protocol.SessionInfo, error) {
 	if o.Session != "" {
-		info, err := h.find(o.Session, false, true)
+		info, err := s.Find(ctx, o.Session)
 		return []protocol.SessionInfo{info}, err
 	}
-	var all []protocol.SessionInfo
-	for _, archived := range []bool{false, true} {
-		some, err := h.List(ctx, protocol.Filter{Archived: archived, Agents: true})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	return all, nil
+	return s.All(ctx, protocol.Filter{Agents: true})
 }
 
 func sums(m map[string]*UsageLine, order func(a, b UsageLine) int) []UsageLine {
@@ -108,13 +98,13 @@ func sums(m map[string]*UsageLine, order func(a, b UsageLine) int) []UsageLine {
 
 // counter adds up the records of sessions.
 type counter struct {
-	h            *Host
+	price        func(string, protocol.Usage) (float64, bool)
 	total        UsageLine
 	session      UsageLine
 	days, models map[string]*UsageLine
 }
 
-// open is a response whose model is not known yet: the record is read from its
+// openUse is a response whose model is not known yet: the record is read from its
 // end, and the model stands before.
 type openUse struct {
 	at    time.Time
@@ -132,7 +122,7 @@ func (c *counter) count(ctx context.Context, dir string, since time.Time) error 
 		}
 		open = nil
 	}
-	for r, err := range rollout.Backward(dir) {
+	for r, err := range records.Backward(dir, history.TokenUsage{}, history.TurnContext{}, history.SessionMeta{}) {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -145,18 +135,16 @@ func (c *counter) count(ctx context.Context, dir string, since time.Time) error 
 		if r.Time.Before(since) && len(open) == 0 {
 			break
 		}
-		switch r.Type {
-		case "token_usage":
-			tell(r, func(u history.TokenUsage) {
-				if u.Agent == "" && !r.Time.Before(since) {
-					open = append(open, openUse{r.Time, u.Usage})
-				}
-			})
-		case "turn_context":
-			tell(r, func(t history.TurnContext) { name = t.Settings.Model })
+		switch rec := r.Record.(type) {
+		case history.TokenUsage:
+			if rec.Agent == "" && !r.Time.Before(since) {
+				open = append(open, openUse{r.Time, rec.Usage})
+			}
+		case history.TurnContext:
+			name = rec.Settings.Model
 			settle(name)
-		case "session_meta":
-			tell(r, func(m history.SessionMeta) { name = m.Model })
+		case history.SessionMeta:
+			name = rec.Model
 		}
 	}
 	settle(name)
@@ -164,9 +152,9 @@ func (c *counter) count(ctx context.Context, dir string, since time.Time) error 
 }
 
 func (c *counter) add(name string, u openUse) {
-	dollars, priced := c.h.Price(name, u.usage)
+	dollars, priced := c.price(name, u.usage)
 	day := u.at.Local().Format(time.DateOnly)
-	for _, l := range []*UsageLine{&c.total, &c.session, line(c.days, day), line(c.models, orElse(name, "unknown"))} {
+	for _, l := range []*UsageLine{&c.total, &c.session, line(c.days, day), line(c.models, cmp.Or(name, "unknown"))} {
 		l.Requests++
 		l.Usage = l.Usage.Add(u.usage)
 		l.Cost += dollars

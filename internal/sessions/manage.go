@@ -1,4 +1,4 @@
-package host
+package sessions
 
 import (
 	"context"
@@ -15,13 +15,11 @@ import (
 	"kerf/internal/protocol"
 )
 
-var _ protocol.Library = (*Host)(nil)
-
 // maxTitle bounds a title, in characters.
 const maxTitle = 200
 
 // Rename gives a session that is not open anywhere another title.
-func (h *Host) Rename(ctx context.Context, name, title string) error {
+func (s *Store) Rename(ctx context.Context, name, title string) error {
 	title = strings.Join(strings.Fields(strings.ToValidUTF8(title, "\uFFFD")), " ")
 	switch {
 	case title == "":
@@ -29,24 +27,24 @@ func (h *Host) Rename(ctx context.Context, name, title string) error {
 	case utf8.RuneCountInString(title) > maxTitle:
 		return fmt.Errorf("a title may have at most %d characters", maxTitle)
 	}
-	info, dir, err := h.shelf(name)
+	info, dir, err := s.locate(ctx, name)
 	if err != nil {
 		return err
 	}
-	w, _, err := rollout.Extend(dir, h.rolloutOptions()) // a repair keeps what it took out beside the record
+	w, _, err := rollout.Extend(dir, s.Rollout()) // a repair keeps what it took out beside the record
 	if err != nil {
 		return held(info, err)
 	}
 	err = w.Append(rollout.Entry{Type: history.EventRecord{}.Type(), Body: history.EventRecord{What: history.Renamed, Message: title}})
 	if err == nil {
-		err = h.remark(w.SaveMetadata, dir, info, func(m *rollout.Metadata) { m.Title = title })
+		err = s.remark(w.SaveMetadata, dir, info, func(m *rollout.Metadata) { m.Title = title })
 	}
 	return errors.Join(err, w.Close())
 }
 
 // Archive takes a session out of the lists, or puts it back.
-func (h *Host) Archive(ctx context.Context, name string, archived bool) error {
-	info, dir, err := h.shelf(name)
+func (s *Store) Archive(ctx context.Context, name string, archived bool) error {
+	info, dir, err := s.locate(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -56,13 +54,13 @@ func (h *Host) Archive(ctx context.Context, name string, archived bool) error {
 	}
 	defer release()
 	save := func(m rollout.Metadata) error { return rollout.SaveMetadata(dir, m) }
-	return h.remark(save, dir, info, func(m *rollout.Metadata) { m.Archived = archived })
+	return s.remark(save, dir, info, func(m *rollout.Metadata) { m.Archived = archived })
 }
 
 // Delete removes a session that is not open anywhere. What it changed in the
 // workspace stays, and can still be undone.
-func (h *Host) Delete(ctx context.Context, name string) error {
-	info, dir, err := h.shelf(name)
+func (s *Store) Delete(ctx context.Context, name string) error {
+	info, dir, err := s.locate(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -71,23 +69,23 @@ func (h *Host) Delete(ctx context.Context, name string) error {
 		return held(info, err)
 	}
 	release() // some systems remove nothing that is open
-	gone := filepath.Join(h.SessionsDir(), ".deleted-"+string(info.ID))
+	gone := filepath.Join(s.o.Dir, ".deleted-"+string(info.ID))
 	if err := os.Rename(dir, gone); err != nil {
 		return fmt.Errorf("delete session %s: %w", info.ID, err)
 	}
 	if err := os.RemoveAll(gone); err != nil {
 		return fmt.Errorf("delete session %s: %w", info.ID, err)
 	}
-	return h.forget(string(info.ID))
+	return s.forget(string(info.ID))
 }
 
-// shelf finds a session and its directory.
-func (h *Host) shelf(name string) (protocol.SessionInfo, string, error) {
+// locate finds a session, which must be named, and its directory.
+func (s *Store) locate(ctx context.Context, name string) (protocol.SessionInfo, string, error) {
 	if name == "" {
 		return protocol.SessionInfo{}, "", errors.New("which session? give an id, the beginning of one, or a title")
 	}
-	info, err := h.find(name, false, true)
-	return info, filepath.Join(h.SessionsDir(), string(info.ID)), err
+	info, err := s.Find(ctx, name)
+	return info, s.DirOf(info.ID), err
 }
 
 // held says in words that somebody has the session.
@@ -99,7 +97,7 @@ func held(info protocol.SessionInfo, err error) error {
 }
 
 // remark changes the metadata of a session; lost metadata is made anew.
-func (h *Host) remark(save func(rollout.Metadata) error, dir string, info protocol.SessionInfo, change func(*rollout.Metadata)) error {
+func (s *Store) remark(save func(rollout.Metadata) error, dir string, info protocol.SessionInfo, change func(*rollout.Metadata)) error {
 	m, err := rollout.LoadMetadata(dir)
 	if err != nil {
 		m = rollout.Metadata{ID: string(info.ID), Created: time.Now().UTC(), Updated: time.Now().UTC()}

@@ -1,7 +1,8 @@
-package host
+package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,16 +14,26 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
+	"kerf/internal/work/changes"
 )
 
-// shelved makes n small sessions and returns their ids, oldest first.
-func shelved(t testing.TB, h *Host, n int) []string {
+// store is an empty store in a directory of its own.
+func store(t testing.TB) *Store {
+	t.Helper()
+	dir := t.TempDir()
+	return Open(Options{Dir: filepath.Join(dir, "sessions"), Home: dir, Cwd: "/w", Redact: func(b []byte) []byte { return b },
+		Price:  func(model string, u protocol.Usage) (float64, bool) { return float64(u.Output), model == "priced" },
+		Ledger: func(root string, use func(changes.Reader) error) error { return errors.New("no ledger") }})
+}
+
+// recorded makes n small sessions and returns their ids, oldest first.
+func recorded(t testing.TB, s *Store, n int) []string {
 	t.Helper()
 	var ids []string
 	for i := range n {
 		id := fmt.Sprintf("01990000-%04x-7000-8000-%012x", i/65536, i%65536)
-		dir := filepath.Join(h.SessionsDir(), id)
-		w, err := rollout.Create(dir, h.rolloutOptions())
+		dir := s.DirOf(protocol.SessionID(id))
+		w, err := rollout.Create(dir, s.Rollout())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,12 +56,12 @@ func shelved(t testing.TB, h *Host, n int) []string {
 // TestTheIndexIsACache: lists and searches are the same without it, with it, with
 // an old one, and with a spoiled one.
 func TestTheIndexIsACache(t *testing.T) {
-	h := desk(t, &talker{})
+	s := store(t)
 	ctx := context.Background()
-	ids := shelved(t, h, indexFrom+20)
+	ids := recorded(t, s, indexFrom+20)
 	list := func() []protocol.SessionInfo {
 		t.Helper()
-		infos, err := h.List(ctx, protocol.Filter{})
+		infos, err := s.List(ctx, protocol.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +69,7 @@ func TestTheIndexIsACache(t *testing.T) {
 	}
 	find := func(words string) string {
 		t.Helper()
-		found, err := h.Search(ctx, words, 0)
+		found, err := s.Search(ctx, words, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +96,7 @@ func TestTheIndexIsACache(t *testing.T) {
 	}
 	same("with the index")
 	for _, name := range []string{indexName, wordsName} {
-		path := filepath.Join(h.SessionsDir(), name)
+		path := filepath.Join(s.o.Dir, name)
 		good, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -98,19 +109,25 @@ func TestTheIndexIsACache(t *testing.T) {
 			same(what + " " + name + ", once more")
 		}
 	}
-	if err := h.Rename(ctx, ids[3], "another name"); err != nil {
+	if err := s.Rename(ctx, ids[3], "another name"); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := h.find("another name", false, true); err != nil || string(info.ID) != ids[3] {
+	if info, err := s.Find(ctx, "another name"); err != nil || string(info.ID) != ids[3] {
 		t.Errorf("after a rename: %+v, %v", info, err)
 	}
-	s := open(t, h, protocol.OpenOptions{Resume: ids[5]})
-	s.say("a word that is new: xylophone")
-	shut(t, s)
-	if got := find("xylophone"); got != "1 found" && got != ids[5] {
+	l, err := s.Resume(protocol.SessionInfo{ID: protocol.SessionID(ids[5])})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := history.UserInput{Turn: "t2", Text: "a word that is new: xylophone"}
+	if err := l.Writer.Append(rollout.Entry{Type: u.Type(), Body: u}); err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	if got := find("xylophone"); got != ids[5] {
 		t.Errorf("a word said later: %s", got)
 	}
-	if err := h.Delete(ctx, ids[7]); err != nil {
+	if err := s.Delete(ctx, ids[7]); err != nil {
 		t.Fatal(err)
 	}
 	if got := find("number7end"); got != "0 found" {
@@ -118,28 +135,28 @@ func TestTheIndexIsACache(t *testing.T) {
 	}
 }
 
-// BenchmarkShelf lists and searches 10,000 sessions.
-func BenchmarkShelf(b *testing.B) {
-	h := desk(b, &talker{})
+// BenchmarkStore lists and searches 10,000 sessions.
+func BenchmarkStore(b *testing.B) {
+	s := store(b)
 	ctx := context.Background()
-	shelved(b, h, 10_000)
+	recorded(b, s, 10_000)
 	b.Run("list", func(b *testing.B) {
 		for b.Loop() {
-			if list, err := h.List(ctx, protocol.Filter{}); err != nil || len(list) != 10_000 {
+			if list, err := s.List(ctx, protocol.Filter{}); err != nil || len(list) != 10_000 {
 				b.Fatal(len(list), err)
 			}
 		}
 	})
 	b.Run("page", func(b *testing.B) {
 		for b.Loop() {
-			if list, err := h.List(ctx, protocol.Filter{Limit: 50}); err != nil || len(list) != 50 {
+			if list, err := s.List(ctx, protocol.Filter{Limit: 50}); err != nil || len(list) != 50 {
 				b.Fatal(len(list), err)
 			}
 		}
 	})
 	b.Run("search", func(b *testing.B) {
 		for b.Loop() {
-			if found, err := h.Search(ctx, "number77end parser", 0); err != nil || len(found) != 1 {
+			if found, err := s.Search(ctx, "number77end parser", 0); err != nil || len(found) != 1 {
 				b.Fatal(len(found), err)
 			}
 		}

@@ -2,8 +2,8 @@ package visible
 
 import "testing"
 
-func TestMask(t *testing.T) {
-	if got, want := Mask("a\x1b[31m\tb\n\u202ec\x85"), "a\uFFFD[31m b \uFFFDc\uFFFD"; got != want {
+func TestPlain(t *testing.T) {
+	if got, want := Plain("a\x1b[31m\tb\n\u202ec\x85"), "a\uFFFD[31m b \uFFFDc\uFFFD"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

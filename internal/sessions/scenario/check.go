@@ -1,4 +1,4 @@
-package host
+package scenario
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"kerf/internal/model/script/serve"
 )
 
-// ServeScenario plays a scenario as a provider on the loopback interface until
+// Serve plays a scenario as a provider on the loopback interface until
 // stop is called.
-func ServeScenario(r io.Reader) (baseURL string, stop func(), err error) {
+func Serve(r io.Reader) (baseURL string, stop func(), err error) {
 	s, err := script.Load(r)
 	if err != nil {
 		return "", nil, err
@@ -24,8 +24,8 @@ func ServeScenario(r io.Reader) (baseURL string, stop func(), err error) {
 	return server.URL, server.Close, nil
 }
 
-// ScenarioReport is what a look at a scenario finds.
-type ScenarioReport struct {
+// Report is what a look at a scenario finds.
+type Report struct {
 	Title          string
 	Rounds, Calls  int
 	Matching       string
@@ -34,14 +34,14 @@ type ScenarioReport struct {
 	FailingReplies int
 }
 
-// CheckScenario reads a scenario. Its error names line and column; warnings are
+// Check reads a scenario. Its error names line and column; warnings are
 // about what can be played but is hardly meant.
-func CheckScenario(r io.Reader) (ScenarioReport, error) {
+func Check(r io.Reader) (Report, error) {
 	s, err := script.Load(r)
 	if err != nil {
-		return ScenarioReport{}, err
+		return Report{}, err
 	}
-	report := ScenarioReport{Title: s.Title, Rounds: len(s.Rounds), Matching: s.Matching}
+	report := Report{Title: s.Title, Rounds: len(s.Rounds), Matching: s.Matching}
 	if report.Matching == "" {
 		report.Matching = script.Tolerant
 	}

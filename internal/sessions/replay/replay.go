@@ -1,11 +1,11 @@
-package host
+// Package replay runs the tools of a session again and compares.
+package replay
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,16 +13,30 @@ import (
 	"time"
 
 	"kerf/internal/agent/history"
-	"kerf/internal/agent/rollout"
 	"kerf/internal/agent/tools"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions/records"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/ledger"
 )
 
-// ReplayReport is what a replay found.
-type ReplayReport struct {
+// Options say what is replayed, and with what.
+type Options struct {
+	ID  protocol.SessionID
+	Dir string // of the session
+	Cwd string // in which it worked
+	// Without is a directory below Cwd that is no part of the workspace.
+	Without string
+	// Ledger uses a reader of the ledger of the session's workspace.
+	Ledger func(use func(changes.Reader) error) error
+	// Open opens a new session in a directory, with another model, and keeps it in
+	// a home of its own. Dir is where the session is kept.
+	Open func(ctx context.Context, home string, set protocol.Settings, m model.Client) (s protocol.Session, dir string, err error)
+}
+
+// Report is what a replay found.
+type Report struct {
 	Session protocol.SessionID `json:"session"`
 	// Calls were replayed, Taken over are those that cannot be: they were cut off,
 	// asked about, or reach outside. What these changed is put in place.
@@ -43,30 +57,26 @@ type Divergence struct {
 	Replayed string `json:"replayed"`
 }
 
-// Replay runs the tools of a session again, without a model: on the files as they
+// Session runs the tools of a session again, without a model: on the files as they
 // were when it began, in a scratch copy, under the same policies but never with
 // more than workspace-write. It compares every result and every change.
-func (h *Host) Replay(ctx context.Context, name string) (ReplayReport, error) {
-	info, err := h.find(name, name == "", true)
+func Session(ctx context.Context, o Options) (Report, error) {
+	list, _, err := records.Read(o.Dir)
 	if err != nil {
-		return ReplayReport{}, err
-	}
-	records, _, err := rollout.Read(filepath.Join(h.SessionsDir(), string(info.ID)))
-	if err != nil {
-		return ReplayReport{}, fmt.Errorf("session %s: %w", info.ID, err)
+		return Report{}, fmt.Errorf("session %s: %w", o.ID, err)
 	}
 	top, err := os.MkdirTemp("", "kerf-replay-")
 	if err != nil {
-		return ReplayReport{}, fmt.Errorf("replay: %w", err)
+		return Report{}, fmt.Errorf("replay: %w", err)
 	}
 	defer os.RemoveAll(top)
 	if top, err = filepath.EvalSymlinks(top); err != nil {
-		return ReplayReport{}, fmt.Errorf("replay: %w", err)
+		return Report{}, fmt.Errorf("replay: %w", err)
 	}
-	r := &replayer{h: h, cwd: orElse(info.Cwd, h.Config.Cwd), scratch: filepath.Join(top, "files", filepath.Base(info.Cwd)), top: top}
-	r.report.Session = info.ID
-	r.read(records)
-	if err := h.reading(r.cwd, func(read changes.Reader) error {
+	r := &replayer{o: o, cwd: o.Cwd, scratch: filepath.Join(top, "files", filepath.Base(o.Cwd)), top: top}
+	r.report.Session = o.ID
+	r.read(list)
+	if err := o.Ledger(func(read changes.Reader) error {
 		r.images = read.Images
 		if r.entries, err = read.Ledger.Read(0); err != nil {
 			return err
@@ -76,7 +86,7 @@ func (h *Host) Replay(ctx context.Context, name string) (ReplayReport, error) {
 		}
 		return r.run(ctx)
 	}); err != nil {
-		return r.report, fmt.Errorf("replay %s: %w", info.ID, err)
+		return r.report, fmt.Errorf("replay %s: %w", o.ID, err)
 	}
 	return r.report, nil
 }
@@ -84,7 +94,7 @@ func (h *Host) Replay(ctx context.Context, name string) (ReplayReport, error) {
 // replayer is a model that says again what was said in a session, and puts
 // changes by others in place before it does.
 type replayer struct {
-	h            *Host
+	o            Options
 	cwd, scratch string // the directory of the session, and its copy
 	top          string
 	images       changes.Images
@@ -102,7 +112,7 @@ type replayer struct {
 	next      int // the round to be said next
 	at        int // the summary
 	failed    error
-	report    ReplayReport
+	report    Report
 }
 
 // pastRound is one response of the model.
@@ -130,75 +140,65 @@ func (r *replayer) round(n int, at time.Time) *pastRound {
 }
 
 // read gathers what the records tell.
-func (r *replayer) read(records []rollout.Record) {
+func (r *replayer) read(list []records.Record) {
 	byID := map[protocol.CallID]*pastCall{}
-	begin := func(c history.ToolCall, at time.Time) *pastCall {
-		if known := byID[c.Call]; known != nil && known.Round == c.Round {
-			return known
-		}
-		call := &pastCall{ToolCall: c}
-		byID[c.Call] = call
-		r.calls = append(r.calls, call)
-		round := r.round(c.Round, at)
-		round.calls = append(round.calls, call)
-		return call
-	}
-	for _, rec := range records {
+	for _, rec := range list {
 		if r.began.IsZero() {
 			r.began = rec.Time
 		}
-		switch rec.Type {
-		case "turn_context":
-			tell(rec, func(c history.TurnContext) {
-				if r.settings.Model == "" {
-					r.settings = c.Settings
-				}
-			})
-		case "user_input":
-			tell(rec, func(u history.UserInput) {
-				if !u.Marker && u.Text != "" {
-					r.words = append(r.words, u.Text)
-				}
-			})
-		case "assistant_message":
-			tell(rec, func(m history.AssistantMessage) {
-				r.round(m.Round, rec.Time).texts = append(r.round(m.Round, rec.Time).texts, m)
-			})
-		case "event":
-			var what history.EventRecord
-			if rec.Decode(&what) == nil && what.What == history.ToolBegan {
-				tell(rec, func(c history.ToolCall) { begin(c, rec.Time) })
-			}
-		case "tool_call":
-			tell(rec, func(c history.ToolCall) {
-				call := begin(c, rec.Time)
-				call.ToolCall, call.ended = c, true
-			})
-		case "file_change":
-			tell(rec, func(c history.FileChange) {
-				if c.Entry > 0 && (r.first == 0 || c.Entry < r.first) {
-					r.first = c.Entry
-				}
-				if call := byID[c.Call]; call != nil && c.Cause != ledger.CauseOutside {
-					call.changes = append(call.changes, c)
-				}
-			})
-		case "approval":
-			tell(rec, func(a history.Approval) {
-				if call := byID[a.Call]; call != nil {
-					call.asked = true
-				}
-			})
-		case "token_usage":
-			tell(rec, func(u history.TokenUsage) {
-				if u.Agent == "" {
-					r.round(u.Round, rec.Time).usage = &u.Usage
-				}
-			})
-		case "compacted":
-			tell(rec, func(c history.Compacted) { r.summaries = append(r.summaries, c.Summary) })
-		}
+		r.record(rec, byID)
 	}
+}
+
+func (r *replayer) record(rec records.Record, byID map[protocol.CallID]*pastCall) {
+	switch v := rec.Record.(type) {
+	case history.TurnContext:
+		if r.settings.Model == "" {
+			r.settings = v.Settings
+		}
+	case history.UserInput:
+		if !v.Marker && v.Text != "" {
+			r.words = append(r.words, v.Text)
+		}
+	case history.AssistantMessage:
+		round := r.round(v.Round, rec.Time)
+		round.texts = append(round.texts, v)
+	case history.ToolStarted:
+		r.begin(v.Started(), rec.Time, byID)
+	case history.ToolCall:
+		call := r.begin(v, rec.Time, byID)
+		call.ToolCall, call.ended = v, true
+	case history.FileChange:
+		if v.Entry > 0 && (r.first == 0 || v.Entry < r.first) {
+			r.first = v.Entry
+		}
+		if call := byID[v.Call]; call != nil && v.Cause != ledger.CauseOutside {
+			call.changes = append(call.changes, v)
+		}
+	case history.Approval:
+		if call := byID[v.Call]; call != nil && v.Gates() {
+			call.asked = true
+		}
+	case history.TokenUsage:
+		if v.Agent == "" {
+			r.round(v.Round, rec.Time).usage = &v.Usage
+		}
+	case history.Compacted:
+		r.summaries = append(r.summaries, v.Summary)
+	}
+}
+
+// begin returns the call under way, or a new one.
+func (r *replayer) begin(c history.ToolCall, at time.Time, byID map[protocol.CallID]*pastCall) *pastCall {
+	if known := byID[c.Call]; known != nil && known.Round == c.Round {
+		return known
+	}
+	call := &pastCall{ToolCall: c}
+	byID[c.Call] = call
+	r.calls = append(r.calls, call)
+	round := r.round(c.Round, at)
+	round.calls = append(round.calls, call)
+	return call
 }
 
 // again reports whether a call can be made again with the same outcome.
@@ -213,7 +213,7 @@ func (c *pastCall) again() bool {
 // base copies the working directory and takes back all that happened since the
 // session began.
 func (r *replayer) base(ctx context.Context) error {
-	if err := copyTree(ctx, r.cwd, r.scratch, r.h.Config.Home); err != nil {
+	if err := copyTree(ctx, r.cwd, r.scratch, r.o.Without); err != nil {
 		return err
 	}
 	r.entries = slices.DeleteFunc(r.entries, func(e ledger.Entry) bool {
@@ -321,7 +321,7 @@ func (r *replayer) apply(e *ledger.Entry) error {
 		if err := r.put(c.Path, c.Post); err != nil {
 			return err
 		}
-		r.known[c.Path] = sumText(c.Post)
+		r.known[c.Path] = records.Sum(c.Post)
 	}
 	for _, d := range slices.Backward(e.Gone) {
 		if to, ok := r.mapped(string(d.Path)); ok {
@@ -391,7 +391,7 @@ func sawAfter(p *pastRound, e *ledger.Entry) bool {
 	for _, c := range p.calls {
 		for _, s := range c.Saw {
 			for _, ch := range e.Changes {
-				if s.Sum != "" && ch.Path == s.Path && sumText(ch.Post) == s.Sum && len(c.changes) == 0 {
+				if s.Sum != "" && ch.Path == s.Path && records.Sum(ch.Post) == s.Sum && len(c.changes) == 0 {
 					return true
 				}
 			}
@@ -458,16 +458,12 @@ func (r *replayer) emit(emit func(model.Chunk) error, items []*model.Item, u *pr
 
 // run plays the rounds in a session of their own and compares.
 func (r *replayer) run(ctx context.Context) error {
-	cfg := *r.h.Config
-	cfg.Home, cfg.Cwd, cfg.Root = filepath.Join(r.top, "home"), r.scratch, r.scratch
-	cfg.MCPServers, cfg.Hooks = nil, nil
-	h := &Host{Config: &cfg, Env: r.h.Env, Client: r}
 	set := r.settings
 	set.Cwd = r.scratch
 	if set.Sandbox == protocol.SandboxFull || set.Sandbox == "" {
 		set.Sandbox = protocol.SandboxWorkspace
 	}
-	s, err := h.Open(ctx, protocol.OpenOptions{Settings: set, Headless: true, Source: "replay"})
+	s, dir, err := r.o.Open(ctx, filepath.Join(r.top, "home"), set, r)
 	if err != nil {
 		return err
 	}
@@ -491,11 +487,11 @@ func (r *replayer) run(ctx context.Context) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	records, _, err := rollout.Read(filepath.Join(h.SessionsDir(), string(s.ID())))
+	list, _, err := records.Read(dir)
 	if err != nil {
 		return err
 	}
-	r.compare(records)
+	r.compare(list)
 	return nil
 }
 
@@ -523,9 +519,9 @@ func turnOver(ctx context.Context, s protocol.Session, id, text string) error {
 }
 
 // compare finds the first call that went otherwise.
-func (r *replayer) compare(records []rollout.Record) {
+func (r *replayer) compare(list []records.Record) {
 	now := &replayer{}
-	now.read(records)
+	now.read(list)
 	byID := map[protocol.CallID]*pastCall{}
 	for _, c := range now.calls {
 		byID[c.Call] = c
@@ -570,35 +566,8 @@ func exitText(c *pastCall) string {
 func changesText(list []history.FileChange, from, to string) string {
 	var lines []string
 	for _, c := range list {
-		lines = append(lines, fmt.Sprintf("%s %s %.12s -> %.12s", c.Operation, moved(c.Path, from, to), orElse(c.Before, "nothing"), orElse(c.After, "nothing")))
+		lines = append(lines, fmt.Sprintf("%s %s %.12s -> %.12s", c.Operation, moved(c.Path, from, to), cmp.Or(c.Before, "nothing"), cmp.Or(c.After, "nothing")))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
-}
-
-// PrintReplay tells a report in words.
-func PrintReplay(w io.Writer, r ReplayReport) {
-	fmt.Fprintf(w, "session %s: %d calls replayed, %d taken over\n", r.Session, r.Calls, r.TakenOver)
-	d := r.Divergence
-	if d == nil {
-		fmt.Fprintln(w, "every call gave the same result and changed the same files")
-		return
-	}
-	fmt.Fprintf(w, "first divergence: turn %s, round %d, call %s (%s): %s\n", d.Turn, d.Round, visible(d.Call), visible(d.Tool), d.What)
-	was, now := strings.Split(d.Recorded, "\n"), strings.Split(d.Replayed, "\n")
-	for i := range max(len(was), len(now)) {
-		a, b := lineAt(was, i), lineAt(now, i)
-		if a == b {
-			continue
-		}
-		fmt.Fprintf(w, "  line %d\n  - %s\n  + %s\n", i+1, cutLine(visible(a)), cutLine(visible(b)))
-		return
-	}
-}
-
-func lineAt(lines []string, i int) string {
-	if i < len(lines) {
-		return lines[i]
-	}
-	return "(no such line)"
 }

@@ -1,7 +1,8 @@
-package host
+// Package export writes what was shown of a session as a document.
+package export
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -9,11 +10,11 @@ import (
 	"strings"
 
 	"kerf/internal/protocol"
-	show "kerf/internal/text/visible"
+	"kerf/internal/text/visible"
 )
 
-// ExportFormats are the formats of Export.
-func ExportFormats() []string { return []string{"markdown", "html", "json"} }
+// Formats are the formats of Write.
+func Formats() []string { return []string{"markdown", "html", "json"} }
 
 // exported is a session as exports show it.
 type exported struct {
@@ -44,16 +45,8 @@ type exportedItem struct {
 	Diff    string                `json:"diff,omitempty"`
 }
 
-// Export writes what was shown of a session, as markdown, html or json.
-func (h *Host) Export(ctx context.Context, w io.Writer, name, format string) error {
-	info, err := h.find(name, false, true)
-	if err != nil {
-		return err
-	}
-	turns, err := h.Transcript(ctx, string(info.ID), 0)
-	if err != nil {
-		return err
-	}
+// Write writes the turns of a session as markdown, html or json.
+func Write(w io.Writer, info protocol.SessionInfo, turns []protocol.PastTurn, format string) error {
 	e := exported{Session: info, Turns: []exportedTurn{}}
 	for _, t := range turns {
 		x := exportedTurn{ID: t.ID, Began: t.Began.UTC().Format("2006-01-02T15:04:05Z"), Ended: t.Ended, Usage: t.Usage, Diff: t.Diff, Items: []exportedItem{}}
@@ -69,11 +62,11 @@ func (h *Host) Export(ctx context.Context, w io.Writer, name, format string) err
 		enc.SetIndent("", "  ")
 		return enc.Encode(e)
 	case "html":
-		return exportHTML(w, e)
+		return writeHTML(w, e)
 	case "markdown", "md":
-		return exportMarkdown(w, e)
+		return writeMarkdown(w, e)
 	}
-	return fmt.Errorf("format %q: use %s", format, strings.Join(ExportFormats(), ", "))
+	return fmt.Errorf("format %q: use %s", format, strings.Join(Formats(), ", "))
 }
 
 func exportItem(i protocol.Item) exportedItem {
@@ -136,9 +129,9 @@ func todoText(t protocol.TodoList) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func exportMarkdown(w io.Writer, e exported) error {
+func writeMarkdown(w io.Writer, e exported) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n", oneLine(orElse(e.Session.Title, string(e.Session.ID))))
+	fmt.Fprintf(&b, "# %s\n\n", oneLine(cmp.Or(e.Session.Title, string(e.Session.ID))))
 	fmt.Fprintf(&b, "- session: `%s`\n- directory: `%s`\n- model: `%s`\n- turns: %d, tokens: %d\n", e.Session.ID, oneLine(e.Session.Cwd), oneLine(e.Session.Model), e.Session.Turns, e.Session.Tokens)
 	for n, t := range e.Turns {
 		fmt.Fprintf(&b, "\n## Turn %d\n\n%s", n+1, t.Began)
@@ -166,7 +159,7 @@ func markdownItem(b *strings.Builder, i exportedItem) {
 			fmt.Fprintf(b, "> (%d images)\n", n)
 		}
 	case "agent":
-		fmt.Fprintf(b, "\n**Kerf**\n\n%s\n", shownText(i.Text))
+		fmt.Fprintf(b, "\n**Kerf**\n\n%s\n", visible.String(i.Text))
 	case "reasoning":
 		fmt.Fprintf(b, "\n*Reasoning*\n\n%s\n", quoted(i.Text))
 	case "command":
@@ -183,9 +176,12 @@ func markdownItem(b *strings.Builder, i exportedItem) {
 	}
 }
 
+// oneLine is a text without line breaks and control characters.
+func oneLine(s string) string { return visible.Plain(strings.Join(strings.Fields(s), " ")) }
+
 // quoted is a text as a block quotation.
 func quoted(s string) string {
-	return "> " + strings.ReplaceAll(shownText(strings.TrimRight(s, "\n")), "\n", "\n> ")
+	return "> " + strings.ReplaceAll(visible.String(strings.TrimRight(s, "\n")), "\n", "\n> ")
 }
 
 // fenced is a text in a code block whose fence does not occur in it; nothing for
@@ -198,16 +194,13 @@ func fenced(kind, s string) string {
 	for strings.Contains(s, fence) {
 		fence += "`"
 	}
-	return fence + kind + "\n" + strings.TrimRight(shownText(s), "\n") + "\n" + fence + "\n"
+	return fence + kind + "\n" + strings.TrimRight(visible.String(s), "\n") + "\n" + fence + "\n"
 }
 
-// shownText is text whose control characters cannot act on a terminal.
-func shownText(s string) string { return show.String(s) }
-
-// exportHTML writes one page that needs nothing else and runs nothing.
-func exportHTML(w io.Writer, e exported) error {
+// writeHTML writes one page that needs nothing else and runs nothing.
+func writeHTML(w io.Writer, e exported) error {
 	p := page{}
-	title := orElse(e.Session.Title, string(e.Session.ID))
+	title := cmp.Or(e.Session.Title, string(e.Session.ID))
 	p.raw(pageHead)
 	p.part("title", "", title)
 	p.raw(pageStyle)
@@ -231,7 +224,7 @@ type page struct{ strings.Builder }
 func (p *page) raw(s string) { p.WriteString(s) }
 
 func (p *page) part(tag, class, text string) {
-	fmt.Fprintf(p, "<%s class=%q>%s</%s>\n", tag, class, html.EscapeString(shownText(text)), tag)
+	fmt.Fprintf(p, "<%s class=%q>%s</%s>\n", tag, class, html.EscapeString(visible.String(text)), tag)
 }
 
 func (p *page) item(i exportedItem) {

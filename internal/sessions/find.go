@@ -1,0 +1,115 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
+)
+
+// Newest returns the newest session of a working directory; of any for "".
+func (s *Store) Newest(ctx context.Context, cwd string) (protocol.SessionInfo, error) {
+	list, err := s.List(ctx, protocol.Filter{Cwd: cwd, Limit: 1})
+	if err != nil {
+		return protocol.SessionInfo{}, err
+	}
+	if len(list) == 0 {
+		return protocol.SessionInfo{}, fmt.Errorf("no session of %s yet; --all takes the newest of any directory", s.o.Cwd)
+	}
+	return list[0], nil
+}
+
+// Find returns the session that name means: an id, a unique prefix of one, or a
+// title; the newest one for "".
+func (s *Store) Find(ctx context.Context, name string) (protocol.SessionInfo, error) {
+	if name == "" {
+		return s.Newest(ctx, "")
+	}
+	ids, err := s.ids()
+	if err != nil {
+		return protocol.SessionInfo{}, fmt.Errorf("find session: %w", err)
+	}
+	var hits []string
+	for _, id := range ids {
+		if strings.HasPrefix(id, strings.ToLower(name)) {
+			hits = append(hits, id)
+		}
+	}
+	if len(hits) == 0 {
+		hits = s.titled(ctx, ids, name)
+	}
+	switch len(hits) {
+	case 1:
+		return s.info(hits[0]), nil
+	case 0:
+		return protocol.SessionInfo{}, s.unknown(ids, name)
+	}
+	return protocol.SessionInfo{}, fmt.Errorf("%d sessions begin with %q: %s; give more of the id", len(hits), name, strings.Join(hits[:min(3, len(hits))], ", "))
+}
+
+// titled returns the sessions with a title, which need not be in the same case.
+func (s *Store) titled(ctx context.Context, ids []string, title string) []string {
+	infos, err := s.infos(ctx, ids, whole)
+	if err != nil {
+		return nil
+	}
+	var hits []string
+	for _, info := range infos {
+		if strings.EqualFold(info.Title, title) {
+			hits = append(hits, string(info.ID))
+		}
+	}
+	return hits
+}
+
+// maxNear is how many sessions a name is compared with that nobody has.
+const maxNear = 1000
+
+// unknown names the sessions that are nearest to a name nobody has.
+func (s *Store) unknown(ids []string, name string) error {
+	if len(ids) == 0 {
+		return fmt.Errorf("no session %q: there are no sessions yet in %s", name, s.o.Dir)
+	}
+	type near struct {
+		id, title string
+		far       int
+	}
+	var list []near
+	for _, id := range ids[:min(maxNear, len(ids))] {
+		title := s.info(id).Title
+		list = append(list, near{id, title, min(distance(id[:min(len(name), len(id))], name), distance(strings.ToLower(title), strings.ToLower(name)))})
+	}
+	slices.SortStableFunc(list, func(a, b near) int { return a.far - b.far })
+	var words []string
+	for _, n := range list[:min(3, len(list))] {
+		words = append(words, fmt.Sprintf("%s (%s)", n.id, visible.Excerpt(n.title)))
+	}
+	return fmt.Errorf("no session %q; the nearest are %s (see: kerf sessions list)", name, strings.Join(words, ", "))
+}
+
+// distance is how many bytes must be changed, added or taken away between the
+// beginnings of two names.
+func distance(a, b string) int {
+	const most = 64
+	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(cost, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
+}

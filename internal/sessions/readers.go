@@ -1,0 +1,109 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"kerf/internal/model/script"
+	"kerf/internal/protocol"
+	"kerf/internal/sessions/codex"
+	"kerf/internal/sessions/export"
+	"kerf/internal/sessions/records"
+	"kerf/internal/sessions/replay"
+	"kerf/internal/sessions/scenario"
+	"kerf/internal/sessions/transcript"
+	"kerf/internal/sessions/verify"
+	"kerf/internal/work/changes"
+)
+
+// Transcript returns the newest turns of a session, oldest first; limit 0 returns
+// all. Turns that were rewound are left out. Only as much of the record is read
+// as the turns need.
+func (s *Store) Transcript(ctx context.Context, name string, limit int) ([]protocol.PastTurn, error) {
+	info, err := s.Find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	turns, err := transcript.Read(ctx, transcript.Options{Dir: s.DirOf(info.ID), Cwd: info.Cwd, Limit: limit,
+		Net: func(turns []*protocol.PastTurn) { s.netDiffs(info, turns) }})
+	if err != nil {
+		return nil, fmt.Errorf("session %s: %w", info.ID, err)
+	}
+	return turns, nil
+}
+
+// netDiffs gives turns their net diffs from the ledger. Without it they keep the
+// diffs of their changes.
+func (s *Store) netDiffs(info protocol.SessionInfo, turns []*protocol.PastTurn) {
+	_ = s.ledger(info)(func(r changes.Reader) error {
+		for _, turn := range turns {
+			net, err := r.Turn(string(info.ID), string(turn.ID), turn.Began.Add(-time.Minute))
+			if err == nil && len(net) > 0 {
+				turn.Diff = string(net)
+			}
+		}
+		return nil
+	})
+}
+
+// ledger uses a reader of the ledger of a session's workspace.
+func (s *Store) ledger(info protocol.SessionInfo) func(use func(changes.Reader) error) error {
+	return func(use func(changes.Reader) error) error { return s.o.Ledger(cmp.Or(info.Cwd, s.o.Cwd), use) }
+}
+
+// Export writes what was shown of a session in one of the formats of package
+// export.
+func (s *Store) Export(ctx context.Context, w io.Writer, name, format string) error {
+	info, err := s.Find(ctx, name)
+	if err != nil {
+		return err
+	}
+	turns, err := s.Transcript(ctx, string(info.ID), 0)
+	if err != nil {
+		return err
+	}
+	return export.Write(w, info, turns, format)
+}
+
+// ImportCodex makes a session of a rollout that Codex wrote.
+func (s *Store) ImportCodex(path string) (codex.Imported, error) {
+	return codex.Import(path, codex.Options{Sessions: s.o.Dir, Rollout: s.Rollout(), Version: s.o.Version})
+}
+
+// Scenario makes a scenario for the script provider of what the model said in a
+// session, and returns what the user said, in order.
+func (s *Store) Scenario(ctx context.Context, name string) (script.Scenario, []string, error) {
+	info, err := s.Find(ctx, name)
+	if err != nil {
+		return script.Scenario{}, nil, err
+	}
+	list, _, err := records.Read(s.DirOf(info.ID))
+	if err != nil {
+		return script.Scenario{}, nil, fmt.Errorf("session %s: %w", info.ID, err)
+	}
+	made, prompts := scenario.Of(info.Title, list)
+	return made, prompts, nil
+}
+
+// Replay runs the tools of a session again, as package replay says.
+func (s *Store) Replay(ctx context.Context, name string) (replay.Report, error) {
+	info, err := s.Find(ctx, name)
+	if err != nil {
+		return replay.Report{}, err
+	}
+	return replay.Session(ctx, replay.Options{ID: info.ID, Dir: s.DirOf(info.ID), Cwd: cmp.Or(info.Cwd, s.o.Cwd), Without: s.o.Home,
+		Ledger: s.ledger(info), Open: s.o.Open})
+}
+
+// Verify checks a session, as package verify says; with files, the files on disk,
+// too.
+func (s *Store) Verify(info protocol.SessionInfo, files bool) (verify.Report, error) {
+	o := verify.Options{ID: info.ID, Dir: s.DirOf(info.ID), Ledger: s.ledger(info), Redact: s.o.Redact}
+	if files {
+		o.Files = s.o.Files
+	}
+	return verify.Session(o)
+}

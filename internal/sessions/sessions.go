@@ -1,0 +1,142 @@
+// Package sessions reads recorded sessions back: it lists, finds, searches and keeps
+// them, makes transcripts, logs, documents and scenarios of them, counts what they
+// used, replays and verifies them. It also begins, resumes and forks the record of
+// a session that is opened.
+//
+// A session is a directory with its id as the name, see package rollout.
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kerf/internal/agent/rollout"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+	"kerf/internal/work/changes"
+)
+
+// AgentSource is what the metadata of a sub-agent's session names as its source.
+const AgentSource = "agent"
+
+// Options say where sessions are and what reading them needs.
+type Options struct {
+	Dir  string // has a directory for each session
+	Home string // of Kerf; no part of any workspace
+	// Cwd is the working directory of a session whose metadata is lost.
+	Cwd     string
+	Version string // of Kerf
+	// Redact takes secrets out of what is recorded.
+	Redact func([]byte) []byte
+	// Price is what tokens of a model cost in US dollars, and whether that is known.
+	Price func(model string, u protocol.Usage) (dollars float64, known bool)
+	// Ledger uses a reader of the ledger of the workspace of root.
+	Ledger func(root string, use func(changes.Reader) error) error
+	// Files uses a function that tells the state of the files on this machine.
+	Files func(use func(changes.Look) error) error
+	// Open opens a new session that asks m, in a home of its own. It returns the
+	// directory of that session, too.
+	Open func(ctx context.Context, home string, set protocol.Settings, m model.Client) (s protocol.Session, dir string, err error)
+}
+
+// Store is the sessions of a directory. It has no state and may be used by several
+// goroutines, and beside other processes.
+type Store struct{ o Options }
+
+var _ protocol.SessionStore = (*Store)(nil)
+
+// Open returns the store of o. It reads nothing.
+func Open(o Options) *Store { return &Store{o} }
+
+// DirOf is the directory of a session.
+func (s *Store) DirOf(id protocol.SessionID) string { return filepath.Join(s.o.Dir, string(id)) }
+
+// ids returns the ids of all sessions, newest first: they are UUIDv7 and sort by
+// the time they were made.
+func (s *Store) ids() ([]string, error) {
+	f, err := os.Open(s.o.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return len(n) != 36 })
+	slices.Sort(names)
+	slices.Reverse(names)
+	return names, nil
+}
+
+// List returns the sessions that match f, newest first.
+func (s *Store) List(ctx context.Context, f protocol.Filter) ([]protocol.SessionInfo, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	if f.Cursor != "" {
+		ids = slices.DeleteFunc(ids, func(id string) bool { return id >= f.Cursor })
+	}
+	var list []protocol.SessionInfo
+	first := true
+	for len(ids) > 0 && (f.Limit <= 0 || len(list) < f.Limit) {
+		some, of := ids, whole
+		switch {
+		case f.Limit > 0 && first: // a page needs few of many, as a rule
+			some, of = ids[:min(len(ids), 2*f.Limit)], few
+		case f.Limit > 0 || f.Cursor != "":
+			of = many
+		}
+		ids, first = ids[len(some):], false
+		infos, err := s.infos(ctx, some, of)
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range infos {
+			if matches(info, f) && (f.Limit <= 0 || len(list) < f.Limit) {
+				list = append(list, info)
+			}
+		}
+	}
+	return list, nil
+}
+
+// All returns the sessions that match f, archived ones after the others.
+func (s *Store) All(ctx context.Context, f protocol.Filter) ([]protocol.SessionInfo, error) {
+	var all []protocol.SessionInfo
+	for _, f.Archived = range []bool{false, true} {
+		some, err := s.List(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+func matches(i protocol.SessionInfo, f protocol.Filter) bool {
+	if f.Cwd != "" && i.Cwd != f.Cwd || i.Archived != f.Archived || i.Source == AgentSource && !f.Agents {
+		return false
+	}
+	want := strings.ToLower(f.Search)
+	return want == "" || strings.Contains(strings.ToLower(i.Title), want) || strings.HasPrefix(string(i.ID), want)
+}
+
+func (s *Store) info(id string) protocol.SessionInfo {
+	m, err := rollout.LoadMetadata(filepath.Join(s.o.Dir, id))
+	if err != nil {
+		return protocol.SessionInfo{ID: protocol.SessionID(id), Damage: "metadata.json: " + err.Error()}
+	}
+	return protocol.SessionInfo{ID: protocol.SessionID(id), Title: m.Title, Cwd: m.Cwd, Model: m.Model, Branch: m.Git.Branch,
+		Created: m.Created, Updated: m.Updated, Turns: m.Turns, Tokens: m.Tokens, Parent: protocol.SessionID(m.Parent), Archived: m.Archived, Source: m.Source}
+}
