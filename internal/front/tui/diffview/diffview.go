@@ -233,7 +233,7 @@ func row(l Line, digits, width int, text style.Line) []style.Line {
 	case '-':
 		role, n = style.Removed, l.Old
 	case '\\':
-		return []style.Line{style.L(style.Dim, strings.Repeat(" ", digits)+" \\"+l.Text)}
+		return style.Wrap(style.L(style.Dim, strings.Repeat(" ", digits)+" \\"+l.Text), width)
 	}
 	if role != style.Plain {
 		for i := range text {

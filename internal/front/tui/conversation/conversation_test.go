@@ -1,0 +1,184 @@
+package conversation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/protocol"
+)
+
+// teller tells a conversation what happens, and reads what it wrote.
+type teller struct{ *Conversation }
+
+func begin() teller {
+	now := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+	return teller{New(Options{Format: func() Format { return Format{Width: 60, Cwd: "/w"} }, Now: func() time.Time { return now },
+		Cost: func(u protocol.Usage) string { return map[bool]string{true: "$0.10"}[u.Total() > 0] }})}
+}
+
+func (c teller) tell(msgs ...protocol.Msg) teller {
+	for _, m := range msgs {
+		c.Event(protocol.Event{Turn: "t", Msg: m})
+	}
+	return c
+}
+
+// written are the rows that became final since the last call.
+func (c teller) written() []string {
+	rows := []string{}
+	for _, l := range c.Take() {
+		rows = append(rows, l.Text())
+	}
+	return rows
+}
+
+func (c teller) live(room int) []string {
+	rows := []string{}
+	for _, l := range c.LiveRows(60, room) {
+		rows = append(rows, l.Text())
+	}
+	return rows
+}
+
+func item(id string, b protocol.Body) protocol.Item {
+	return protocol.Item{ID: protocol.ItemID(id), Status: protocol.Completed, Body: b}
+}
+
+func answer(text string) protocol.Body { return protocol.AgentMessage{Text: text} }
+
+func same(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if d := cmp.Diff(append([]string{}, want...), got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestStreamIsWrittenOnce: paragraphs are written when they end, and what is open is live.
+func TestStreamIsWrittenOnce(t *testing.T) {
+	c := begin().tell(protocol.TurnStarted{}, protocol.ItemStarted{Item: item("m", answer(""))}, protocol.ItemDelta{Item: "m", Text: "One.\n\nTw"})
+	same(t, c.written(), "• One.")
+	same(t, c.live(9), "  ", "  Tw")
+	c.tell(protocol.ItemDelta{Item: "m", Text: "o."}, protocol.ItemCompleted{Item: item("m", answer("One.\n\nTwo. Three."))})
+	same(t, c.written(), "  ", "  Two. Three.")
+	same(t, c.live(9))
+	if got := c.Transcript.LastAnswer(); got != "One.\n\nTwo. Three." {
+		t.Errorf("the last answer is %q", got)
+	}
+}
+
+func TestDroppedItemIsMarked(t *testing.T) {
+	c := begin().tell(protocol.ItemStarted{Item: item("m", answer(""))}, protocol.ItemDelta{Item: "m", Text: "One.\n\nTw"}, protocol.ItemDropped{Item: "m"})
+	same(t, c.written(), "• One.", "  ⤺ the stream broke; the model starts this again")
+	if len(c.Live()) != 0 || c.Transcript.LastAnswer() != "" {
+		t.Error("a dropped item is kept")
+	}
+}
+
+// TestTurnEnds: a turn closes with one line, and an aborted one gives back what the model
+// never saw, before what is being written.
+func TestTurnEnds(t *testing.T) {
+	c := begin().tell(protocol.TurnStarted{}, protocol.TurnDiff{Diff: "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", Exact: true})
+	if !c.Running {
+		t.Error("no turn runs")
+	}
+	c.tell(protocol.TurnCompleted{Usage: protocol.Usage{Input: 1500}, Duration: 65 * time.Second})
+	same(t, c.written(), "─ 1 file changed +1 -1 · 1m 05s · 1.5k tokens · $0.10")
+	c.Composer.Set("draft")
+	c.tell(protocol.TurnStarted{}, protocol.TurnAborted{Reason: protocol.AbortBudget, Undelivered: []protocol.Input{{Text: "lost"}}})
+	same(t, c.written(), "", "■ Stopped: the budget is used up.")
+	if c.Running || c.Composer.Text() != "lost\ndraft" {
+		t.Errorf("running %v, composer %q", c.Running, c.Composer.Text())
+	}
+}
+
+// TestFollow shows first what the other has not written, then what happened here meanwhile.
+func TestFollow(t *testing.T) {
+	c := begin()
+	other := teller{c.Sibling()}
+	c.tell(protocol.ItemCompleted{Item: item("1", answer("here"))})
+	other.tell(protocol.ItemCompleted{Item: item("2", answer("there"))})
+	other.Follow(c.Conversation, "agent x")
+	same(t, other.written(), "• here", "", "── agent x ──", "", "• there")
+	same(t, c.written())
+}
+
+func TestBoundDropsTheOldest(t *testing.T) {
+	c := begin()
+	for i := range 3000 {
+		c.Write(Format{Width: 60}.Note(0, "", fmt.Sprint(i))...)
+	}
+	c.Bound()
+	rows := c.written()
+	if len(rows) != maxWaiting+1 || !strings.Contains(rows[0], "earlier rows are not kept") || rows[len(rows)-1] != "2999" {
+		t.Errorf("%d rows from %q to %q", len(rows), rows[0], rows[len(rows)-1])
+	}
+}
+
+// TestReplayWritesTheEnd keeps all items, writes the last ones and marks the turns.
+func TestReplayWritesTheEnd(t *testing.T) {
+	var past []protocol.PastTurn
+	for i := range 50 {
+		past = append(past, protocol.PastTurn{ID: protocol.TurnID(fmt.Sprint(i)),
+			Items: []protocol.Item{item("", protocol.UserMessage{Input: []protocol.Input{{Text: fmt.Sprintf("q%d", i)}}}), item("", answer("a"))}})
+	}
+	c := begin()
+	c.Replay(past)
+	rows := c.written()
+	if rows[0] != "… 60 earlier items (ctrl+t shows them)" || len(c.Turns) != 50 {
+		t.Errorf("begins with %q, %d turns", rows[0], len(c.Turns))
+	}
+	if before, ok := c.Before("7"); before != "6" || !ok {
+		t.Errorf("before 7 is %q", before)
+	}
+	if _, ok := c.Before("0"); ok {
+		t.Error("there is a turn before the first")
+	}
+	c.ForgetFrom("7")
+	if len(c.Turns) != 7 {
+		t.Errorf("%d turns are left", len(c.Turns))
+	}
+}
+
+func TestUndone(t *testing.T) {
+	c := begin()
+	c.Undone(protocol.UndoReport{What: "the last turn", DryRun: true, Diff: "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n",
+		Files: []protocol.UndoFile{{Path: "/w/f", Outcome: "restored", Note: "whole"}}})
+	same(t, c.written(), "• Would undo the last turn", "  └ f  restored: whole", "      1 -a", "      1 +b")
+}
+
+func TestProcessOutput(t *testing.T) {
+	c := begin().tell(protocol.ItemStarted{Item: item("c", protocol.Command{Command: "x", Process: 3})}, protocol.ItemDelta{Item: "c", Text: "out"})
+	if got := c.ProcessOutput(3); got != "out" {
+		t.Errorf("while it runs: %q", got)
+	}
+	c.tell(protocol.ItemCompleted{Item: item("c", protocol.Command{Command: "x", Process: 3, Output: "all"})})
+	if got := c.ProcessOutput(3); got != "all" || c.ProcessOutput(4) != "" {
+		t.Errorf("when it is over: %q", got)
+	}
+}
+
+func TestTranscript(t *testing.T) {
+	var tr Transcript
+	tr.Add(item("", protocol.UserMessage{Input: []protocol.Input{{Text: "hi"}, {ImageURL: "data:"}}}))
+	tr.Add(item("", answer("Hello.")))
+	tr.Add(item("", protocol.Command{Command: "ls", Output: strings.Repeat("line\n", 30)}))
+	if it, ok := tr.LastShortened(Format{Width: 60}); !ok || it.Body.(protocol.Command).Command != "ls" {
+		t.Errorf("the last shortened item is %v", it)
+	}
+	got := tr.Markdown("Title", "/w")
+	for _, want := range []string{"# Kerf session Title\n", "## You\n\nhi[image] \n", "## Kerf\n\nHello.\n", "```text\n• Ran ls\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	for range 100 {
+		tr.Add(item("", protocol.Command{Output: strings.Repeat("x", 2*maxItem)}))
+	}
+	if tr.size > maxBytes || tr.dropped == 0 || len(tr.Rows(Format{Width: 60})) == 0 {
+		t.Errorf("%d bytes are kept, %d items dropped", tr.size, tr.dropped)
+	}
+}
