@@ -37,12 +37,12 @@ func (h *Host) SessionWorkspace(name string) (*workspace.Workspace, string, erro
 
 // Changes lists what was changed in the workspace of a session since it began,
 // oldest first, by whomever.
-func (h *Host) Changes(ctx context.Context, id protocol.SessionID) ([]protocol.Deed, error) {
+func (h *Host) Changes(ctx context.Context, id protocol.SessionID) ([]protocol.ChangeEntry, error) {
 	info, err := h.Sessions().Find(ctx, string(id))
 	if err != nil {
 		return nil, err
 	}
-	var list []protocol.Deed
+	var list []protocol.ChangeEntry
 	err = h.reading(info.Cwd, func(r changes.Reader) error {
 		entries, err := r.Log(changes.Filter{Since: info.Created, Diffs: true})
 		for _, e := range slices.Backward(entries) {
@@ -53,8 +53,8 @@ func (h *Host) Changes(ctx context.Context, id protocol.SessionID) ([]protocol.D
 	return list, err
 }
 
-func changeEntry(e changes.LogEntry) protocol.Deed {
-	d := protocol.Deed{Session: protocol.SessionID(e.Session), Turn: protocol.TurnID(e.Turn), Call: protocol.CallID(e.Call),
+func changeEntry(e changes.LogEntry) protocol.ChangeEntry {
+	d := protocol.ChangeEntry{Session: protocol.SessionID(e.Session), Turn: protocol.TurnID(e.Turn), Call: protocol.CallID(e.Call),
 		Cause: e.Cause, Tool: e.Tool, Time: e.Time, Undone: e.Undone, Diff: e.Diff}
 	for _, c := range e.Changes {
 		pc := protocol.PathChange{Path: c.Path, Kind: protocol.Update, Moved: c.From}

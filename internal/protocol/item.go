@@ -108,11 +108,11 @@ type Step struct {
 // SubAgent is a call that has to do with a sub-agent: "spawn", "send", "wait",
 // "resume" or "close".
 type SubAgent struct {
-	Call   CallID
-	Deed   string
-	Prompt string
-	Agents []Agent
-	Error  string
+	Call      CallID
+	Operation string
+	Prompt    string
+	Agents    []Agent
+	Error     string
 }
 
 // WebSearch is a search the provider made.

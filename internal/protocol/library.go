@@ -48,7 +48,7 @@ type WorkspaceQuery interface {
 	Models(ctx context.Context) ([]ModelInfo, error)
 	// Changes lists what was changed in the workspace since the session began,
 	// oldest first, by whomever.
-	Changes(ctx context.Context, session SessionID) ([]Deed, error)
+	Changes(ctx context.Context, session SessionID) ([]ChangeEntry, error)
 	// Prompts lists the user's own commands and the skills.
 	Prompts(ctx context.Context, cwd string) ([]Prompt, error)
 	// Check looks at what Kerf needs on this machine.
@@ -63,8 +63,8 @@ type ModelInfo struct {
 	Efforts     []string
 }
 
-// Deed is one entry of the ledger.
-type Deed struct {
+// ChangeEntry is one row of the list of changes: an entry of the ledger.
+type ChangeEntry struct {
 	Session SessionID
 	Turn    TurnID
 	Call    CallID

@@ -46,7 +46,7 @@ func (h *Executor) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.P
 	case tool.Remote:
 		h.judgeRemote(&p, c, a, rules)
 	case tool.Delegate:
-		p.Body = protocol.SubAgent{Call: c.ID, Deed: a.Deed, Prompt: a.Message}
+		p.Body = protocol.SubAgent{Call: c.ID, Operation: a.Operation, Prompt: a.Message}
 	case tool.Poke, tool.Inquire:
 		p.Body = protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args}
 	default:

@@ -36,9 +36,9 @@ func (h *Executor) leave() {
 	}
 }
 
-// delegate carries out a deed about sub-agents.
+// delegate carries out an operation about sub-agents.
 func (h *Executor) delegate(ctx context.Context, id protocol.CallID, a tool.Delegate, m Manner) turn.Outcome {
-	body := protocol.SubAgent{Call: id, Deed: a.Deed, Prompt: a.Message}
+	body := protocol.SubAgent{Call: id, Operation: a.Operation, Prompt: a.Message}
 	if m.Delegate == nil {
 		return turn.Outcome{Text: "there are no sub-agents here", Body: body}
 	}

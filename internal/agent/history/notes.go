@@ -30,10 +30,10 @@ type Plan struct {
 // FileNote is one file that was read or changed. Hash and Version are its state
 // when the model last saw it.
 type FileNote struct {
-	Path    string `json:"path"`
-	Deed    string `json:"deed"` // read, created, modified, deleted
-	Hash    string `json:"content_hash,omitempty"`
-	Version int    `json:"version,omitempty"`
+	Path      string `json:"path"`
+	Operation string `json:"deed"` // read, created, modified, deleted
+	Hash      string `json:"content_hash,omitempty"`
+	Version   int    `json:"version,omitempty"`
 	// Stale is set when a command or somebody else changed it since it was seen.
 	Stale bool `json:"stale,omitempty"`
 }
@@ -83,8 +83,8 @@ func (n *Notes) call(r ToolCall) {
 		}
 		f := n.file(s.Path)
 		f.Hash, f.Version, f.Stale = s.Hash, s.Version, false
-		if f.Deed == "" || f.Deed == "deleted" {
-			f.Deed = "read"
+		if f.Operation == "" || f.Operation == "deleted" {
+			f.Operation = "read"
 		}
 		n.touch(f)
 	}
@@ -92,8 +92,8 @@ func (n *Notes) call(r ToolCall) {
 
 func (n *Notes) change(r FileChange) {
 	f := n.file(r.Path)
-	if !(f.Deed == "created" && r.Operation == "modified") {
-		f.Deed = r.Operation
+	if !(f.Operation == "created" && r.Operation == "modified") {
+		f.Operation = r.Operation
 	}
 	switch {
 	case r.Operation == "deleted":
@@ -119,7 +119,7 @@ func (n *Notes) file(path string) FileNote {
 func (n *Notes) touch(f FileNote) {
 	n.Files = append(n.Files, f)
 	if len(n.Files) > maxFileNotes {
-		i := slices.IndexFunc(n.Files, func(f FileNote) bool { return f.Deed == "read" })
+		i := slices.IndexFunc(n.Files, func(f FileNote) bool { return f.Operation == "read" })
 		n.Files = slices.Delete(n.Files, max(i, 0), max(i, 0)+1)
 		n.MoreFiles++
 	}
@@ -163,7 +163,7 @@ func (n *Notes) tellFiles(b *strings.Builder) {
 	}
 	b.WriteString("\nFiles read or changed, with the state you last saw; their text is no longer in this conversation, read again what you need:\n")
 	for _, f := range n.Files {
-		fmt.Fprintf(b, "- %s: %s", oneLine(f.Path), f.Deed)
+		fmt.Fprintf(b, "- %s: %s", oneLine(f.Path), f.Operation)
 		if f.Hash != "" {
 			fmt.Fprintf(b, ", version %d, contentHash %s", f.Version, f.Hash)
 		}

@@ -8,7 +8,7 @@ type Remote struct {
 	// Mode is the user's word on the tool: "approve" lets it run, "auto" and
 	// "prompt" have it asked.
 	Mode string
-	// Reads is set for resources, which servers hand out without a deed.
+	// Reads is set for resources, which servers hand out without doing anything.
 	Reads bool
 	// Allowed was the tool in this session; Changed says that it is no longer what
 	// was allowed.

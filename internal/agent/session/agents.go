@@ -120,7 +120,7 @@ func (s *Session) lastWords(ctx context.Context, e turn.Settle) {
 		s.post(message{told: protocol.Warning{Message: "waiting for sub-agents that still work: " + named(t.Busy())}})
 		all := t.Settle(ctx)
 		s.post(message{told: protocol.ItemCompleted{Item: protocol.Item{ID: protocol.ItemID("agents_" + string(e.Turn)), Status: protocol.Completed,
-			Body: protocol.SubAgent{Deed: "wait", Agents: all}}}})
+			Body: protocol.SubAgent{Operation: "wait", Agents: all}}}})
 	}
 	if e.Done {
 		for _, words := range t.Merge(ctx) {

@@ -13,7 +13,7 @@ import (
 // and nothing else; the member is busy until it answered.
 func TestTheUserAddressesAMember(t *testing.T) {
 	s := newStage(t, nil)
-	s.do(tool.Delegate{Deed: "spawn", Message: "go"})
+	s.do(tool.Delegate{Operation: "spawn", Message: "go"})
 	p := s.puppets[0]
 	p.does(1, protocol.TurnCompleted{LastMessage: "done"})
 	words := []protocol.Input{{Text: "only the lexer"}}
@@ -32,7 +32,7 @@ func TestTheUserAddressesAMember(t *testing.T) {
 		t.Error("it owes an answer and is not busy")
 	}
 	p.does(1, protocol.TurnCompleted{LastMessage: "yes"})
-	s.do(tool.Delegate{Deed: "close", Targets: []string{string(p.id)}})
+	s.do(tool.Delegate{Operation: "close", Targets: []string{string(p.id)}})
 	for _, id := range []protocol.SessionID{p.id, "nobody"} {
 		if err := s.Address(t.Context(), id, protocol.Interrupt{}); err == nil {
 			t.Errorf("%s took it", id)

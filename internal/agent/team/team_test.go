@@ -122,7 +122,7 @@ func (s *stage) refused(d tool.Delegate, words ...string) {
 	v, text := s.do(d)
 	for _, w := range words {
 		if v != nil || !strings.Contains(text, w) {
-			s.t.Errorf("%s: %q, want a refusal with %q", d.Deed, text, w)
+			s.t.Errorf("%s: %q, want a refusal with %q", d.Operation, text, w)
 		}
 	}
 }
@@ -130,20 +130,20 @@ func (s *stage) refused(d tool.Delegate, words ...string) {
 func TestLimits(t *testing.T) {
 	s := newStage(t, nil)
 	for range 2 {
-		if _, text := s.do(tool.Delegate{Deed: "spawn", Message: "go"}); !strings.Contains(text, `"agent_id": "0000`) {
+		if _, text := s.do(tool.Delegate{Operation: "spawn", Message: "go"}); !strings.Contains(text, `"agent_id": "0000`) {
 			t.Fatal(text)
 		}
 	}
-	s.refused(tool.Delegate{Deed: "spawn", Message: "go"}, "agent limit", "2 sub-agents", "close_agent")
+	s.refused(tool.Delegate{Operation: "spawn", Message: "go"}, "agent limit", "2 sub-agents", "close_agent")
 	// One that is done keeps its place until it is closed.
 	s.puppets[0].does(1, protocol.TurnCompleted{LastMessage: "done"})
-	s.refused(tool.Delegate{Deed: "spawn", Message: "go"}, "agent limit")
-	s.do(tool.Delegate{Deed: "close", Targets: []string{"agent-1"}})
-	if _, text := s.do(tool.Delegate{Deed: "spawn", Message: "go"}); !strings.Contains(text, `"name": "agent-3"`) {
+	s.refused(tool.Delegate{Operation: "spawn", Message: "go"}, "agent limit")
+	s.do(tool.Delegate{Operation: "close", Targets: []string{"agent-1"}})
+	if _, text := s.do(tool.Delegate{Operation: "spawn", Message: "go"}); !strings.Contains(text, `"name": "agent-3"`) {
 		t.Error(text)
 	}
 	deep := newStage(t, func(o *Options) { o.Depth = 1 })
-	deep.refused(tool.Delegate{Deed: "spawn", Message: "go"}, "depth limit", "max_depth is 1")
+	deep.refused(tool.Delegate{Operation: "spawn", Message: "go"}, "depth limit", "max_depth is 1")
 	if len(deep.puppets) != 0 {
 		t.Error("one was opened")
 	}
@@ -151,47 +151,47 @@ func TestLimits(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	s := newStage(t, nil)
-	s.refused(tool.Delegate{Deed: "wait"}, "no open sub-agent")
-	s.refused(tool.Delegate{Deed: "spawn", Message: " "}, "message is empty")
-	s.refused(tool.Delegate{Deed: "spawn", Message: "m", Role: "cook"}, `no agent_type "cook"`, "default, explorer, worker")
-	s.refused(tool.Delegate{Deed: "close", Targets: []string{"x"}}, "no sub-agents", "spawn_agent")
-	s.do(tool.Delegate{Deed: "spawn", Message: "m"})
-	s.refused(tool.Delegate{Deed: "send", Targets: []string{"x"}, Message: "m"}, `no agent "x"`, "agent-1")
-	s.refused(tool.Delegate{Deed: "send", Targets: []string{"agent-1"}}, "message is empty")
-	s.do(tool.Delegate{Deed: "close", Targets: []string{"agent-1"}})
-	s.refused(tool.Delegate{Deed: "send", Targets: []string{"agent-1"}, Message: "m"}, "closed", "resume_agent")
+	s.refused(tool.Delegate{Operation: "wait"}, "no open sub-agent")
+	s.refused(tool.Delegate{Operation: "spawn", Message: " "}, "message is empty")
+	s.refused(tool.Delegate{Operation: "spawn", Message: "m", Role: "cook"}, `no agent_type "cook"`, "default, explorer, worker")
+	s.refused(tool.Delegate{Operation: "close", Targets: []string{"x"}}, "no sub-agents", "spawn_agent")
+	s.do(tool.Delegate{Operation: "spawn", Message: "m"})
+	s.refused(tool.Delegate{Operation: "send", Targets: []string{"x"}, Message: "m"}, `no agent "x"`, "agent-1")
+	s.refused(tool.Delegate{Operation: "send", Targets: []string{"agent-1"}}, "message is empty")
+	s.do(tool.Delegate{Operation: "close", Targets: []string{"agent-1"}})
+	s.refused(tool.Delegate{Operation: "send", Targets: []string{"agent-1"}, Message: "m"}, "closed", "resume_agent")
 	broken := newStage(t, func(o *Options) {
 		o.Open = func(context.Context, Spawn) (Member, error) { return Member{}, errors.New("no disk") }
 	})
 	for range 3 { // a place that was not used is given back
-		broken.refused(tool.Delegate{Deed: "spawn", Message: "m"}, "no disk")
+		broken.refused(tool.Delegate{Operation: "spawn", Message: "m"}, "no disk")
 	}
 }
 
 func TestWaitForTheFirstAndForAll(t *testing.T) {
 	s := newStage(t, nil)
-	s.do(tool.Delegate{Deed: "spawn", Message: "a"})
-	s.do(tool.Delegate{Deed: "spawn", Message: "b"})
-	if v, text := s.do(tool.Delegate{Deed: "wait"}); v["timed_out"] != true || strings.Count(text, `"state": "running"`) != 2 {
+	s.do(tool.Delegate{Operation: "spawn", Message: "a"})
+	s.do(tool.Delegate{Operation: "spawn", Message: "b"})
+	if v, text := s.do(tool.Delegate{Operation: "wait"}); v["timed_out"] != true || strings.Count(text, `"state": "running"`) != 2 {
 		t.Errorf("nobody is done: %s", text)
 	}
 	s.puppets[1].does(1, protocol.TurnCompleted{LastMessage: "b is done"})
-	v, text := s.do(tool.Delegate{Deed: "wait", Timeout: time.Hour})
+	v, text := s.do(tool.Delegate{Operation: "wait", Timeout: time.Hour})
 	if v["timed_out"] != false || !strings.Contains(text, "b is done") || !strings.Contains(text, `"state": "running"`) {
 		t.Errorf("one is done: %s", text)
 	}
-	if v, text := s.do(tool.Delegate{Deed: "wait", All: true, Timeout: time.Millisecond}); v["timed_out"] != true {
+	if v, text := s.do(tool.Delegate{Operation: "wait", All: true, Timeout: time.Millisecond}); v["timed_out"] != true {
 		t.Errorf("not all are done: %s", text)
 	}
 	go s.puppets[0].does(1, protocol.TurnFailed{Error: protocol.Trouble{Message: "no quota", Hint: "pay"}})
-	if v, text := s.do(tool.Delegate{Deed: "wait", All: true, Timeout: time.Hour}); v["timed_out"] != false ||
+	if v, text := s.do(tool.Delegate{Operation: "wait", All: true, Timeout: time.Hour}); v["timed_out"] != false ||
 		!strings.Contains(text, `"state": "failed"`) || !strings.Contains(text, "no quota") {
 		t.Errorf("all are done: %s", text)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	s.do(tool.Delegate{Deed: "send", Targets: []string{"agent-1"}, Message: "again"})
-	if _, err := s.Do(ctx, tool.Delegate{Deed: "wait", Targets: []string{"agent-1"}, Timeout: time.Hour}, protocol.Settings{}); err == nil {
+	s.do(tool.Delegate{Operation: "send", Targets: []string{"agent-1"}, Message: "again"})
+	if _, err := s.Do(ctx, tool.Delegate{Operation: "wait", Targets: []string{"agent-1"}, Timeout: time.Hour}, protocol.Settings{}); err == nil {
 		t.Error("a wait that was stopped goes on")
 	}
 }
@@ -200,24 +200,24 @@ func TestWaitForTheFirstAndForAll(t *testing.T) {
 // way is not the end of the agent's work.
 func TestInputThatWaitsKeepsAnAgentBusy(t *testing.T) {
 	s := newStage(t, nil)
-	s.do(tool.Delegate{Deed: "spawn", Message: "a"})
-	s.do(tool.Delegate{Deed: "send", Targets: []string{"agent-1"}, Message: "b", Interrupt: true})
+	s.do(tool.Delegate{Operation: "spawn", Message: "a"})
+	s.do(tool.Delegate{Operation: "send", Targets: []string{"agent-1"}, Message: "b", Interrupt: true})
 	if op := s.puppets[0].ops[1].(protocol.UserInput); !op.Replace {
 		t.Errorf("submitted %+v", op)
 	}
 	s.puppets[0].does(1, protocol.TurnAborted{Reason: protocol.AbortReplaced})
-	if v, text := s.do(tool.Delegate{Deed: "wait"}); v["timed_out"] != true {
+	if v, text := s.do(tool.Delegate{Operation: "wait"}); v["timed_out"] != true {
 		t.Errorf("it has not read everything: %s", text)
 	}
 	s.puppets[0].does(1, protocol.TurnCompleted{LastMessage: "b it is"})
-	if _, text := s.do(tool.Delegate{Deed: "wait", Timeout: time.Hour}); !strings.Contains(text, "b it is") {
+	if _, text := s.do(tool.Delegate{Operation: "wait", Timeout: time.Hour}); !strings.Contains(text, "b it is") {
 		t.Error(text)
 	}
 }
 
 func TestQuestionsGoThroughTheParent(t *testing.T) {
 	s := newStage(t, nil)
-	s.do(tool.Delegate{Deed: "spawn", Message: "a"})
+	s.do(tool.Delegate{Operation: "spawn", Message: "a"})
 	p := s.puppets[0]
 	p.tell(protocol.TurnStarted{}, protocol.ApprovalRequested{Approval: protocol.Approval{ID: "ask_1", Call: "c1"}}, protocol.TokensUsed{Last: protocol.Usage{Input: 3}}, protocol.TurnStarted{})
 	s.mu.Lock()
@@ -248,7 +248,7 @@ func TestQuestionsGoThroughTheParent(t *testing.T) {
 
 func TestNewsAreToldOnce(t *testing.T) {
 	s := newStage(t, nil)
-	s.do(tool.Delegate{Deed: "spawn", Message: "a"})
+	s.do(tool.Delegate{Operation: "spawn", Message: "a"})
 	if n := s.News(); n != "" {
 		t.Errorf("news of a running agent: %s", n)
 	}
@@ -261,9 +261,9 @@ func TestNewsAreToldOnce(t *testing.T) {
 	if s.News() != "" {
 		t.Error("told twice")
 	}
-	s.do(tool.Delegate{Deed: "send", Targets: []string{"agent-1"}, Message: "b"})
+	s.do(tool.Delegate{Operation: "send", Targets: []string{"agent-1"}, Message: "b"})
 	s.puppets[0].does(1, protocol.TurnCompleted{LastMessage: "again"})
-	s.do(tool.Delegate{Deed: "wait", Timeout: time.Hour})
+	s.do(tool.Delegate{Operation: "wait", Timeout: time.Hour})
 	if n := s.News(); n != "" {
 		t.Errorf("news of what a wait told: %s", n)
 	}
@@ -271,20 +271,20 @@ func TestNewsAreToldOnce(t *testing.T) {
 
 func TestCloseIsTheEndOfAll(t *testing.T) {
 	s := newStage(t, nil)
-	s.do(tool.Delegate{Deed: "spawn", Message: "a"})
-	s.do(tool.Delegate{Deed: "spawn", Message: "b"})
+	s.do(tool.Delegate{Operation: "spawn", Message: "a"})
+	s.do(tool.Delegate{Operation: "spawn", Message: "b"})
 	s.Interrupt()
 	if busy := s.Busy(); len(busy) != 0 {
 		t.Errorf("still busy: %+v", busy)
 	}
-	if _, text := s.do(tool.Delegate{Deed: "list"}); strings.Count(text, `"state": "closed"`) != 2 {
+	if _, text := s.do(tool.Delegate{Operation: "list"}); strings.Count(text, `"state": "closed"`) != 2 {
 		t.Error(text)
 	}
-	if _, text := s.do(tool.Delegate{Deed: "resume", Targets: []string{"agent-2"}, Message: "go on"}); !strings.Contains(text, `"agent_id"`) || s.spawns[2].Resume != "00001-agent" {
+	if _, text := s.do(tool.Delegate{Operation: "resume", Targets: []string{"agent-2"}, Message: "go on"}); !strings.Contains(text, `"agent_id"`) || s.spawns[2].Resume != "00001-agent" {
 		t.Errorf("%s, %+v", text, s.spawns)
 	}
 	s.Close()
-	s.refused(tool.Delegate{Deed: "spawn", Message: "c"}, "the session ends")
+	s.refused(tool.Delegate{Operation: "spawn", Message: "c"}, "the session ends")
 }
 
 func TestRunTakesNoPlaceAndLeavesNothing(t *testing.T) {
@@ -307,7 +307,7 @@ func TestRunTakesNoPlaceAndLeavesNothing(t *testing.T) {
 	if got := <-done; got != "found<nil>" {
 		t.Errorf("got %s", got)
 	}
-	if _, text := s.do(tool.Delegate{Deed: "list"}); !strings.Contains(text, `"agents": []`) {
+	if _, text := s.do(tool.Delegate{Operation: "list"}); !strings.Contains(text, `"agents": []`) {
 		t.Error(text)
 	}
 }

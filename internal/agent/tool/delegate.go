@@ -6,11 +6,11 @@ import (
 	"kerf/internal/protocol"
 )
 
-// Delegate proposes a deed about sub-agents. Deed is "spawn", "send", "resume",
+// Delegate proposes an operation on sub-agents. Operation is "spawn", "send", "resume",
 // "wait", "close" or "list"; the other fields are of those that say so.
 type Delegate struct {
-	Deed    string
-	Message string // spawn, send, resume
+	Operation string
+	Message   string // spawn, send, resume
 	// Role, Model and Effort are of spawn; empty ones are the parent's.
 	Role, Model, Effort string
 	// Isolated gives the new agent a work tree of its own.

@@ -17,6 +17,6 @@ type closeArgs struct {
 func closeAgent() entry {
 	return definition[closeArgs]{name: "close_agent", words: closeAgentWords,
 		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a closeArgs) (tool.Action, error) {
-			return tool.Delegate{Deed: "close", Targets: []string{a.Target}}, nil
+			return tool.Delegate{Operation: "close", Targets: []string{a.Target}}, nil
 		}}
 }

@@ -15,6 +15,6 @@ type listAgentsArgs struct{}
 func listAgents() entry {
 	return definition[listAgentsArgs]{name: "list_agents", words: listAgentsWords, parallel: true,
 		prepare: func(context.Context, tool.Env, tool.Call, listAgentsArgs) (tool.Action, error) {
-			return tool.Delegate{Deed: "list"}, nil
+			return tool.Delegate{Operation: "list"}, nil
 		}}
 }

@@ -18,6 +18,6 @@ type resumeArgs struct {
 func resumeAgent() entry {
 	return definition[resumeArgs]{name: "resume_agent", words: resumeAgentWords,
 		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a resumeArgs) (tool.Action, error) {
-			return tool.Delegate{Deed: "resume", Targets: []string{a.Target}, Message: a.Message}, nil
+			return tool.Delegate{Operation: "resume", Targets: []string{a.Target}, Message: a.Message}, nil
 		}}
 }

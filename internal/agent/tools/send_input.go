@@ -19,6 +19,6 @@ type sendArgs struct {
 func sendInput() entry {
 	return definition[sendArgs]{name: "send_input", words: sendInputWords,
 		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a sendArgs) (tool.Action, error) {
-			return tool.Delegate{Deed: "send", Targets: []string{a.Target}, Message: a.Message, Interrupt: a.Interrupt}, nil
+			return tool.Delegate{Operation: "send", Targets: []string{a.Target}, Message: a.Message, Interrupt: a.Interrupt}, nil
 		}}
 }

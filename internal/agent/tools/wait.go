@@ -27,7 +27,7 @@ func waitTool() entry {
 	return definition[waitArgs]{name: "wait", words: waitWords, parallel: true,
 		aliases: []alias[waitArgs]{as("wait_agent", func(a waitArgs) (waitArgs, error) { return a, nil })},
 		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a waitArgs) (tool.Action, error) {
-			d := tool.Delegate{Deed: "wait", Targets: a.Targets, All: a.For == "all", Timeout: waitDefault}
+			d := tool.Delegate{Operation: "wait", Targets: a.Targets, All: a.For == "all", Timeout: waitDefault}
 			if a.TimeoutMS != nil {
 				d.Timeout = min(time.Duration(*a.TimeoutMS)*time.Millisecond, waitMax)
 			}

@@ -300,7 +300,7 @@ func viewOf(i protocol.Item, cwd string) view {
 		}
 		return v
 	case protocol.SubAgent:
-		return view{title: b.Deed + " agent", kind: sdk.ToolKindOther, input: map[string]any{"prompt": b.Prompt}}
+		return view{title: b.Operation + " agent", kind: sdk.ToolKindOther, input: map[string]any{"prompt": b.Prompt}}
 	case protocol.WebSearch:
 		return view{title: "web search: " + b.Query, kind: sdk.ToolKindFetch}
 	}

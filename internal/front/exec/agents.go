@@ -44,10 +44,10 @@ var collabStates = map[string]string{"running": "running", "waiting": "running",
 	"interrupted": "interrupted", "closed": "shutdown"}
 
 func collabPayload(b protocol.SubAgent, status string) item {
-	p := collabItem{head: head{Type: "collab_tool_call"}, Tool: collabTools[b.Deed], Receivers: []protocol.SessionID{},
+	p := collabItem{head: head{Type: "collab_tool_call"}, Tool: collabTools[b.Operation], Receivers: []protocol.SessionID{},
 		States: map[string]collabStatus{}, Status: status}
 	if p.Tool == "" {
-		p.Tool = b.Deed
+		p.Tool = b.Operation
 	}
 	if b.Prompt != "" {
 		p.Prompt = &b.Prompt
@@ -123,7 +123,7 @@ func (t *text) tagged(name, s string) {
 
 // collab shows a call about sub-agents.
 func (t *text) collab(b protocol.SubAgent) {
-	head := t.paint.cyan("agents") + " " + oneLine(b.Deed)
+	head := t.paint.cyan("agents") + " " + oneLine(b.Operation)
 	if b.Prompt != "" {
 		head += " " + t.paint.dim(oneLine(visible.ClipRunes(b.Prompt, agentShown)))
 	}

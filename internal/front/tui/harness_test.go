@@ -123,7 +123,7 @@ func (s *fakeSession) Close() error {
 type fakeDesk struct {
 	files   []string
 	models  []protocol.ModelInfo
-	deeds   []protocol.Deed
+	deeds   []protocol.ChangeEntry
 	prompts []protocol.Prompt
 	checks  []protocol.Check
 }
@@ -138,7 +138,7 @@ func (d *fakeDesk) Files(_ context.Context, _, query string, limit int) ([]strin
 	return out, nil
 }
 func (d *fakeDesk) Models(context.Context) ([]protocol.ModelInfo, error) { return d.models, nil }
-func (d *fakeDesk) Changes(context.Context, protocol.SessionID) ([]protocol.Deed, error) {
+func (d *fakeDesk) Changes(context.Context, protocol.SessionID) ([]protocol.ChangeEntry, error) {
 	return d.deeds, nil
 }
 func (d *fakeDesk) Prompts(context.Context, string) ([]protocol.Prompt, error) { return d.prompts, nil }

@@ -35,7 +35,7 @@ func everywhere(b *bench, p string) {
 		done("6", protocol.FileChange{Diff: "--- a/f" + p + "\n+++ b/f" + p + "\n@@ -1 +1 @@\n-old " + p + "\n+new " + p + "\n", Changes: []protocol.PathChange{{Path: "/w/f" + p}}}),
 		failed("7", protocol.FileChange{Error: "err " + p, Changes: []protocol.PathChange{{Path: "/w/f" + p}}}),
 		done("8", protocol.TodoList{Explanation: p, Steps: []protocol.Step{{Step: "s " + p, Status: "pending"}}}),
-		done("9", protocol.SubAgent{Deed: "spawn", Prompt: p, Agents: []protocol.Agent{{ID: "12345678", Name: p, State: p, Message: p}}, Error: p}),
+		done("9", protocol.SubAgent{Operation: "spawn", Prompt: p, Agents: []protocol.Agent{{ID: "12345678", Name: p, State: p, Message: p}}, Error: p}),
 		done("10", protocol.WebSearch{Query: p}), done("11", protocol.Problem{Message: p}), done("12", protocol.ProposedPlan{Text: "1. " + p}),
 		done("13", protocol.ReviewResult{Text: p, Findings: []protocol.Finding{{Title: p, Body: p, Path: p, Start: 1}}}),
 		protocol.Retrying{Attempt: 1, Max: 2, Cause: p}, protocol.QueueChanged{Waiting: [][]protocol.Input{{{Text: p}}}},
@@ -68,7 +68,7 @@ func hostileApprovals(p string) []protocol.Approval {
 
 func hostileDesk(p string) *fakeDesk {
 	return &fakeDesk{files: []string{p}, models: []protocol.ModelInfo{{Name: p, Description: p}}, checks: []protocol.Check{{Name: p, State: p, Detail: p, Hint: p}},
-		deeds: []protocol.Deed{{Cause: p, Tool: p, Diff: p, Changes: []protocol.PathChange{{Path: p}}}}, prompts: []protocol.Prompt{{Name: p, Description: p, Body: p, Skill: true}, {Name: p, Description: p}}}
+		deeds: []protocol.ChangeEntry{{Cause: p, Tool: p, Diff: p, Changes: []protocol.PathChange{{Path: p}}}}, prompts: []protocol.Prompt{{Name: p, Description: p, Body: p, Skill: true}, {Name: p, Description: p}}}
 }
 
 // No control byte of others reaches the terminal, from any place.

@@ -41,7 +41,7 @@ func desk() *fakeDesk {
 	return &fakeDesk{
 		files:  []string{"mathx/mathx.go", "mathx/mathx_test.go", "README.md", "with space.txt"},
 		models: []protocol.ModelInfo{{Name: "test-model", Window: 200_000, Efforts: []string{"low", "medium", "high"}}, {Name: "small-model", Description: "cheap"}},
-		deeds: []protocol.Deed{
+		deeds: []protocol.ChangeEntry{
 			{Turn: "t1", Call: "c1", Cause: "tool", Tool: "apply_patch", Time: at, Diff: smallDiff, Changes: []protocol.PathChange{{Path: "/work/project/mathx/mathx.go", Kind: protocol.Update}}},
 			{Turn: "t1", Call: "c2", Cause: "command", Time: at.Add(time.Minute), Diff: twoFiles, Changes: []protocol.PathChange{{Path: "/work/project/README.md", Kind: protocol.Add}}},
 			{Cause: "outside", Time: at.Add(2 * time.Minute), Diff: smallDiff, Changes: []protocol.PathChange{{Path: "/work/project/mathx/mathx.go", Kind: protocol.Update}}},
@@ -121,7 +121,7 @@ func TestTranscriptKinds(t *testing.T) {
 		failed("2", protocol.ToolCall{Tool: "read_file", Args: []byte(`{"file_path":"no.txt"}`), Error: "no.txt: there is no such file"}),
 		failed("3", protocol.FileChange{Changes: []protocol.PathChange{{Path: "/work/project/a.go", Kind: protocol.Update}}, Error: "VERSION_MISMATCH: the file changed"}),
 		protocol.ItemCompleted{Item: protocol.Item{ID: "4", Status: protocol.Declined, Body: ran("rm -rf /", "", 1)}},
-		done("5", protocol.SubAgent{Deed: "spawn", Prompt: "look around", Agents: []protocol.Agent{{ID: "12345678-1", State: "running", Message: "on it"}}}),
+		done("5", protocol.SubAgent{Operation: "spawn", Prompt: "look around", Agents: []protocol.Agent{{ID: "12345678-1", State: "running", Message: "on it"}}}),
 		done("6", protocol.WebSearch{Query: "go iterators"}),
 		done("7", protocol.Compaction{Before: 90_000, After: 4_200, Summary: "short"}),
 		done("8", protocol.ReviewResult{Text: "Two things.", Findings: []protocol.Finding{{Title: "Nil map", Body: "write panics", Priority: 1, Path: "/work/project/a.go", Start: 12, End: 13}}}),

@@ -29,7 +29,7 @@ type Plan struct {
 	At    int           // the number of the call, from 1; 0 for none
 	Kill  bool          // kill the program instead of the call
 	Errno syscall.Errno // what the call returns, without being made
-	// Sticky fails every later call of the same kind of deed too.
+	// Sticky fails every later call of the same kind too.
 	Sticky bool
 	// Opens counts the opening of files for reading too, for errors such as EMFILE.
 	Opens bool
@@ -284,9 +284,9 @@ func readString(pid uint32, addr uint64) string {
 	return ""
 }
 
-// deed says where a call has its path: the argument with the directory and that with
+// syscallPaths says where a call has its path: the argument with the directory and that with
 // the name, or -1 for a call on a descriptor.
-type deed struct {
+type syscallPaths struct {
 	name      string
 	dir, path int
 }
@@ -294,8 +294,8 @@ type deed struct {
 // names are the calls that change files, and those that open them.
 var names = table()
 
-func table() map[int]deed {
-	return map[int]deed{
+func table() map[int]syscallPaths {
+	return map[int]syscallPaths{
 		unix.SYS_OPENAT: {"openat", 0, 1}, unix.SYS_OPENAT2: {"openat2", 0, 1},
 		unix.SYS_WRITE: {"write", -1, -1}, unix.SYS_PWRITE64: {"pwrite64", -1, -1},
 		unix.SYS_WRITEV: {"writev", -1, -1}, unix.SYS_COPY_FILE_RANGE: {"copy_file_range", -1, -1},

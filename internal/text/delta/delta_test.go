@@ -65,27 +65,27 @@ func someState(t *rapid.T) state {
 // someSet draws changes that fit st: writes, removals, moves and copies.
 func someSet(t *rapid.T, st state) (Set, state) {
 	var s Set
-	for range rapid.IntRange(0, 4).Draw(t, "deeds") {
+	for range rapid.IntRange(0, 4).Draw(t, "changes") {
 		path := rapid.SampledFrom(paths).Draw(t, "path")
 		other := rapid.SampledFrom(paths).Draw(t, "other")
-		deed := Set{{Path: path, Pre: st[path], Post: someImage().Draw(t, "image")}}
-		switch kind := rapid.IntRange(0, 4).Draw(t, "deed"); {
+		change := Set{{Path: path, Pre: st[path], Post: someImage().Draw(t, "image")}}
+		switch kind := rapid.IntRange(0, 4).Draw(t, "change"); {
 		case kind == 0:
-			deed[0].Post = nil
+			change[0].Post = nil
 		case kind == 1 && st[other] != nil && other != path:
-			deed[0].Post, deed[0].From = st[other], other
+			change[0].Post, change[0].From = st[other], other
 		case kind >= 2 && st[other] != nil && other != path:
-			deed[0].Post, deed[0].From = st[other], other
-			deed = append(deed, Change{Path: other, Pre: st[other], To: path})
+			change[0].Post, change[0].From = st[other], other
+			change = append(change, Change{Path: other, Pre: st[other], To: path})
 			if kind == 3 {
-				slices.Reverse(deed)
+				slices.Reverse(change)
 			}
 		}
-		if deed[0].Pre == nil && deed[0].Post == nil {
+		if change[0].Pre == nil && change[0].Post == nil {
 			continue
 		}
-		st = st.apply(t, deed)
-		s = append(s, deed...)
+		st = st.apply(t, change)
+		s = append(s, change...)
 	}
 	return s, st
 }

@@ -76,14 +76,14 @@ func (f File) write(out *bytes.Buffer) {
 		fmt.Fprintf(out, "old mode %06o\nnew mode %06o\n", f.OldMode, f.NewMode)
 	}
 	if f.OldPath != f.NewPath {
-		deed := "rename"
+		verb := "rename"
 		if f.Copy {
-			deed = "copy"
+			verb = "copy"
 		}
 		if !f.Opaque {
 			fmt.Fprintf(out, "similarity index %d%%\n", Similarity(f.Old, f.New))
 		}
-		fmt.Fprintf(out, "%s from %s\n%s to %s\n", deed, quote(f.OldPath), deed, quote(f.NewPath))
+		fmt.Fprintf(out, "%s from %s\n%s to %s\n", verb, quote(f.OldPath), verb, quote(f.NewPath))
 	}
 	if exists && same {
 		return

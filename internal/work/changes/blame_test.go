@@ -25,7 +25,7 @@ func blamed(draw source, alone bool, fault Fault) (broken string, attributed int
 		w.turn++
 		w.kerf("tool")
 		if !alone && draw(3) == 0 {
-			_ = w.commit(ledger.Entry{Cause: ledger.CauseOutside}, w.deed("foreign"))
+			_ = w.commit(ledger.Entry{Cause: ledger.CauseOutside}, w.change("foreign"))
 		}
 		if broken := w.step(); broken != "" {
 			return broken, 0, w
@@ -123,14 +123,14 @@ func TestBlameFollowsMoves(t *testing.T) {
 	for _, fault := range []Fault{NoFault, BlameNoMoves} {
 		w := newWorld(func(int) int { return 0 }, fault, true)
 		old, text := w.files["/w/a"], delta.NewFile([]byte("ours\none\n"), 0o644)
-		deed := func(set delta.Set) {
+		change := func(set delta.Set) {
 			t.Helper()
 			if err := w.commit(ledger.Entry{Session: "s", Turn: "t1", Cause: ledger.CauseTool}, set); err != nil {
 				t.Fatal(err)
 			}
 		}
-		deed(delta.Set{{Path: "/w/a", Pre: old, Post: text}})
-		deed(delta.Set{{Path: "/w/a", Pre: text, To: "/w/n"}, {Path: "/w/n", Post: text, From: "/w/a"}})
+		change(delta.Set{{Path: "/w/a", Pre: old, Post: text}})
+		change(delta.Set{{Path: "/w/a", Pre: text, To: "/w/n"}, {Path: "/w/n", Post: text, From: "/w/a"}})
 		e := w.reader().blame(newBook(w.entries), "/w/n", text.Data)[0].Entry
 		if known := e != nil && e.Seq == 1; known != (fault == NoFault) {
 			t.Errorf("fault %d: laid to %+v", fault, e)

@@ -119,7 +119,7 @@ func standing(seen []ledger.Entry, used map[int64]bool) []delta.Step {
 	between := slices.Clone(seen)
 	for i := range between {
 		if !loose(&between[i]) {
-			between[i].Undoes = nil // a deed of its turn like any other
+			between[i].Undoes = nil // a change of its turn like any other
 		}
 		used[between[i].Seq] = used[between[i].Seq] && !loose(&between[i])
 	}

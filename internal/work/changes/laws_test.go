@@ -113,8 +113,8 @@ func (w *world) edited(content []byte, kind string) []byte {
 	return bytes.Join(slices.Insert(all, i, line), nil)
 }
 
-// deed is one random change of files.
-func (w *world) deed(kind string) delta.Set {
+// change is one random change of files.
+func (w *world) change(kind string) delta.Set {
 	names := []string{"/w/a", "/w/b", "/w/c", "/w/d/e", "/w/d/f"}
 	have := w.paths()
 	var set delta.Set
@@ -172,7 +172,7 @@ func (w *world) step() string {
 	case 4, 5:
 		return w.takeBack(w.choice())
 	default:
-		set := w.deed("foreign")
+		set := w.change("foreign")
 		if w.draw(2) == 0 {
 			_ = w.commit(ledger.Entry{Cause: ledger.CauseOutside}, set)
 			return ""
@@ -188,7 +188,7 @@ func (w *world) kerf(cause string) string {
 	if w.turn == 0 {
 		w.turn = 1
 	}
-	if set := w.deed("ours"); len(set) > 0 {
+	if set := w.change("ours"); len(set) > 0 {
 		_ = w.commit(ledger.Entry{Session: "s", Turn: fmt.Sprintf("t%d", w.turn), Call: w.word("c"), Cause: cause}, set)
 	}
 	return ""

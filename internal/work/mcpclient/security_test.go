@@ -101,7 +101,7 @@ func misbehave(out io.Writer, tool string, reply func(string)) {
 	}
 }
 
-// TestSEC_M2_ServersThatBreakTheProtocol: each misdeed costs at most that call;
+// TestSEC_M2_ServersThatBreakTheProtocol: each fault costs at most that call;
 // the server, and others, go on.
 func TestSEC_M2_ServersThatBreakTheProtocol(t *testing.T) {
 	raw, good := program(t, "raw", "raw"), program(t, "good", "good")

@@ -7,7 +7,7 @@ import "strings"
 // that. Git puts into these places what it later runs or follows.
 func Advice(output []byte) string {
 	text := string(output)
-	for _, a := range []struct{ deed, words string }{
+	for _, a := range []struct{ command, words string }{
 		{"git worktree", ".git/worktrees"},
 		{"git submodule add", ".git/modules"},
 		{"git config and what changes it (remote add, branch --track, push -u)", "could not lock config file"},
@@ -19,7 +19,7 @@ func Advice(output []byte) string {
 		{"git sparse-checkout", "config.worktree"},
 	} {
 		if strings.Contains(text, a.words) && refusedBySystem(text) {
-			return a.deed + " changes what git runs or follows, so it does not work inside the sandbox. Run just this git command again with " +
+			return a.command + " changes what git runs or follows, so it does not work inside the sandbox. Run just this git command again with " +
 				`sandbox_permissions "require_escalated" and a justification; the user is asked.`
 		}
 	}

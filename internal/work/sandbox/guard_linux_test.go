@@ -16,7 +16,7 @@ const trying = `touch trying; while :; do mkdir "$NAME" 2>/dev/null && echo evil
 
 // under runs a command until it tries, does something outside, and waits for
 // the end.
-func (s *site) under(script string, deed func(*Box)) (code int, box *Box) {
+func (s *site) under(script string, attack func(*Box)) (code int, box *Box) {
 	s.t.Helper()
 	plan, err := Resolve(s.policy, Disk{})
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *site) under(script string, deed func(*Box)) (code int, box *Box) {
 	}
 	defer p.Kill()
 	s.awaitFile(s.work + "/trying")
-	deed(box)
+	attack(box)
 	if !p.Wait(10 * time.Second) {
 		s.t.Fatal("the command goes on")
 	}
@@ -57,7 +57,7 @@ func (s *site) awaitFile(path string) {
 // prompt returns.
 func TestSEC_F8_ANameWhosePlaceholderGoesAwayIsNeverMade(t *testing.T) {
 	each(t, func(t *testing.T) {
-		for name, c := range map[string]struct{ path, deed string }{
+		for name, c := range map[string]struct{ path, attack string }{
 			"remove":          {".kerf", "rm -rf .kerf"},
 			"rename":          {".kerf", "mv .kerf away"},
 			"replace":         {".kerf", "mkdir new && echo mine > new/f && until mv -T new .kerf 2>/dev/null; do rm -rf .kerf; done"},
@@ -75,7 +75,7 @@ func TestSEC_F8_ANameWhosePlaceholderGoesAwayIsNeverMade(t *testing.T) {
 				}
 				t.Setenv("NAME", c.path)
 				code, box := s.under(trying, func(*Box) {
-					if text, code := s.outside(c.deed); code != 0 {
+					if text, code := s.outside(c.attack); code != 0 {
 						t.Error(text)
 					}
 				})

@@ -483,16 +483,16 @@ func TestRootGoesAndComes(t *testing.T) {
 	w.wants("back", "a: none -> file 644 \"2\"\n", set, gaps)
 }
 
-// script is random deeds on a tree.
+// script is random changes on a tree.
 func script(r *rapid.T, w *world) {
 	name := rapid.SampledFrom([]string{"a", "b", "c", "d/a", "d/b", "d/e/a", "é", "x.log", "out/a", "-n", "sp ace"})
 	content := rapid.SampledFrom([]string{"", "1", "22", "one\ntwo\n", "\r\n", "\x00\xff", strings.Repeat("long", 20)})
-	n := rapid.IntRange(1, 8).Draw(r, "deeds")
+	n := rapid.IntRange(1, 8).Draw(r, "changes")
 	for range n {
 		p, q := w.at(name.Draw(r, "p")), w.at(name.Draw(r, "q"))
 		_ = os.MkdirAll(filepath.Dir(p), 0o755)
 		_ = os.MkdirAll(filepath.Dir(q), 0o755)
-		switch rapid.IntRange(0, 8).Draw(r, "deed") {
+		switch rapid.IntRange(0, 8).Draw(r, "change") {
 		case 0, 1:
 			_ = os.WriteFile(p, []byte(content.Draw(r, "content")), 0o644)
 		case 2:
@@ -547,8 +547,8 @@ func testReproduces(t *testing.T, git bool, caps Caps) {
 		for range rapid.IntRange(1, 3).Draw(r, "rounds") {
 			script(r, w)
 			if git && rapid.IntRange(0, 3).Draw(r, "git") == 0 {
-				deed := rapid.SampledFrom([][]string{{"reset", "-q", "--hard"}, {"add", "-A"}, {"clean", "-qfdx"}, {"commit", "-qam", "y", "--allow-empty"}, {"stash", "-q"}}).Draw(r, "deed")
-				w.git(deed...)
+				args := rapid.SampledFrom([][]string{{"reset", "-q", "--hard"}, {"add", "-A"}, {"clean", "-qfdx"}, {"commit", "-qam", "y", "--allow-empty"}, {"stash", "-q"}}).Draw(r, "change")
+				w.git(args...)
 			}
 			next, now := w.snap(), w.tree()
 			set, gaps := w.diff(snap, next)

@@ -27,8 +27,8 @@ import (
 	"kerf/internal/work/txn"
 )
 
-// deed is one thing that happens in a history.
-type deed struct {
+// event is one thing that happens in a history.
+type event struct {
 	Kind  string // tool, stale, fault, command, user, look
 	Moves []move
 	At    int // of a fault: which call fails
@@ -50,8 +50,8 @@ var moves = rapid.Custom(func(t *rapid.T) move {
 	}
 })
 
-var histories = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) deed {
-	return deed{
+var histories = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event {
+	return event{
 		Kind:  rapid.SampledFrom([]string{"tool", "tool", "tool", "stale", "fault", "command", "user", "user", "look"}).Draw(t, "kind"),
 		Moves: rapid.SliceOfN(moves, 1, 3).Draw(t, "moves"), At: rapid.IntRange(1, 25).Draw(t, "at"),
 	}
@@ -245,8 +245,8 @@ func (w *world) propose(list []move) (delta.Set, error) {
 	return set, nil
 }
 
-// play does one deed.
-func (w *world) play(d deed) error {
+// play does one event.
+func (w *world) play(d event) error {
 	switch d.Kind {
 	case "user":
 		for _, m := range d.Moves {
@@ -402,7 +402,7 @@ func apply(state map[string]delta.Version, set delta.Set) error {
 //
 //	base + before + ours + after == workspace, exactly
 //	no line of a user's stands in ours, unless the path is entangled
-func run(dir string, history []deed, s slip, judge func(w *world, n Net, base, now string) error) error {
+func run(dir string, history []event, s slip, judge func(w *world, n Net, base, now string) error) error {
 	w, err := newWorld(dir, s)
 	if err != nil {
 		return err
@@ -421,7 +421,7 @@ func run(dir string, history []deed, s slip, judge func(w *world, n Net, base, n
 	}
 	for i, d := range history {
 		if err := w.play(d); err != nil {
-			return fmt.Errorf("deed %d: %w", i, err)
+			return fmt.Errorf("event %d: %w", i, err)
 		}
 	}
 	if err := w.look(true); err != nil {
@@ -479,7 +479,7 @@ func (w *world) ledgerSays(start, now map[string]delta.Version) error {
 
 // ownLines looks for lines in our part that others wrote. Contents that were moved
 // or linked about carry such lines with them, so histories with these do not count.
-func ownLines(history []deed, n Net) error {
+func ownLines(history []event, n Net) error {
 	for _, d := range history {
 		for _, m := range d.Moves {
 			if m.What == "rename" || m.What == "hard" || m.What == "link" {

@@ -24,7 +24,7 @@ func TestSEC_E6_ForeignSaveSurvives(t *testing.T) {
 			return os.Rename(p+"~", p)
 		},
 	}
-	deeds := map[string]func(f *fixture) delta.Set{
+	changes := map[string]func(f *fixture) delta.Set{
 		"edit":   func(f *fixture) delta.Set { return delta.Set{f.change("a", "ours!!")} },
 		"edits":  func(f *fixture) delta.Set { return delta.Set{f.change("a", "ours!!"), f.change("b", "B")} },
 		"linked": func(f *fixture) delta.Set { return delta.Set{f.change("h", "ours!!")} },
@@ -35,17 +35,17 @@ func TestSEC_E6_ForeignSaveSurvives(t *testing.T) {
 	}
 	target := map[string]string{"linked": "h", "links": "h", "create": "n"}
 	for how, save := range saves {
-		for what, deed := range deeds {
+		for what, change := range changes {
 			name := target[what]
 			if name == "" {
 				name = "a"
 			}
-			t.Run(how+" "+what, func(t *testing.T) { foreignSaves(t, save, deed, name) })
+			t.Run(how+" "+what, func(t *testing.T) { foreignSaves(t, save, change, name) })
 		}
 	}
 }
 
-func foreignSaves(t *testing.T, save func(p string) error, deed func(f *fixture) delta.Set, name string) {
+func foreignSaves(t *testing.T, save func(p string) error, change func(f *fixture) delta.Set, name string) {
 	step := 1
 	if os.Getenv("KERF_LONG") == "" {
 		step = 4
@@ -64,7 +64,7 @@ func foreignSaves(t *testing.T, save func(p string) error, deed func(f *fixture)
 			}
 			return nil
 		})
-		_, err := w.Commit(context.Background(), deed(f), CommitOptions{})
+		_, err := w.Commit(context.Background(), change(f), CommitOptions{})
 		got := "nothing"
 		if img := f.image(name); img != nil {
 			got = string(img.Data)

@@ -39,8 +39,8 @@ func (f *fixture) link(target, name string) {
 }
 
 // throughLinks commits changes that lead out through links, sees each refused and
-// nothing outside touched. The control is that the same deed inside succeeds.
-func throughLinks(t *testing.T, deeds func(f *fixture, victim, evil *delta.Image) map[string]delta.Change) {
+// nothing outside touched. The control is that the same change inside succeeds.
+func throughLinks(t *testing.T, changes func(f *fixture, victim, evil *delta.Image) map[string]delta.Change) {
 	t.Helper()
 	f := newFixture(t)
 	out := f.outside()
@@ -48,7 +48,7 @@ func throughLinks(t *testing.T, deeds func(f *fixture, victim, evil *delta.Image
 	f.link(filepath.Join(out, "victim"), "f")
 	f.link(out, "d")
 	before := snapshot(t, out)
-	for name, c := range deeds(f, delta.NewFile([]byte("victim"), 0o644), delta.NewFile([]byte("evil"), 0o644)) {
+	for name, c := range changes(f, delta.NewFile([]byte("victim"), 0o644), delta.NewFile([]byte("evil"), 0o644)) {
 		res, err := f.w.Commit(context.Background(), delta.Set{c}, CommitOptions{})
 		if err == nil || len(res.Committed) > 0 {
 			t.Errorf("%s: %+v", name, res.Committed)

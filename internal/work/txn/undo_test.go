@@ -92,7 +92,7 @@ func draw(rt *rapid.T, root string, model map[string]*delta.Image) delta.Set {
 		}
 		seen[path] = true
 		c := delta.Change{Path: path, Pre: model[path]}
-		if rapid.IntRange(0, 3).Draw(rt, "deed") > 0 {
+		if rapid.IntRange(0, 3).Draw(rt, "change") > 0 {
 			mode := rapid.SampledFrom([]uint32{0o644, 0o755, 0o600}).Draw(rt, "mode")
 			c.Post = delta.NewFile(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(rt, "data"), mode)
 		} else if c.Pre == nil {

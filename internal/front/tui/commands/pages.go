@@ -75,7 +75,7 @@ func showDiff(c *Commands, words string) tea.Cmd {
 		c.ui.Push(panels.DiffPager("Changes of the last turn", c.ui.Shown().Diff.Diff+c.ui.Shown().Diff.Outside))
 		return nil
 	}
-	return fetch(c, c.changes(), func(list []protocol.Deed) tea.Cmd {
+	return fetch(c, c.changes(), func(list []protocol.ChangeEntry) tea.Cmd {
 		c.ui.Push(&panels.Pager{Title: "Changes of this session", Toggle: "side by side", Draw: func(width int, wide bool) []style.Line {
 			var rows []style.Line
 			for _, d := range list {
@@ -97,7 +97,7 @@ func showDiff(c *Commands, words string) tea.Cmd {
 }
 
 // chooseEdits lets the user take back some of the edits of a change.
-func chooseEdits(d protocol.Deed) func(*Commands) tea.Cmd {
+func chooseEdits(d protocol.ChangeEntry) func(*Commands) tea.Cmd {
 	return func(c *Commands) tea.Cmd {
 		switch {
 		case d.Cause == "outside":

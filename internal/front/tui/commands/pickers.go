@@ -99,18 +99,18 @@ func pickers() map[string]list {
 		"changes": {title: "Changes", empty: "nothing was changed yet", foot: "enter diff · undo: u call, t turn, f file, h hunks · r redo",
 			items: changes, preview: previewChange,
 			choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) {
-				c.ui.Push(panels.DiffPager("Change", it.Value.(protocol.Deed).Diff))
+				c.ui.Push(panels.DiffPager("Change", it.Value.(protocol.ChangeEntry).Diff))
 				return nil, true
 			},
 			keys: map[string]act{
-				"u": takeBack(func(d protocol.Deed) protocol.Op { return protocol.Undo{Turn: d.Turn, Call: d.Call} }),
-				"t": takeBack(func(d protocol.Deed) protocol.Op { return protocol.Undo{Turn: d.Turn} }),
-				"r": takeBack(func(protocol.Deed) protocol.Op { return protocol.Undo{Redo: true} }),
+				"u": takeBack(func(d protocol.ChangeEntry) protocol.Op { return protocol.Undo{Turn: d.Turn, Call: d.Call} }),
+				"t": takeBack(func(d protocol.ChangeEntry) protocol.Op { return protocol.Undo{Turn: d.Turn} }),
+				"r": takeBack(func(protocol.ChangeEntry) protocol.Op { return protocol.Undo{Redo: true} }),
 				"h": func(c *Commands, it panels.Item) (tea.Cmd, bool) {
-					return after(c, chooseEdits(it.Value.(protocol.Deed))), false
+					return after(c, chooseEdits(it.Value.(protocol.ChangeEntry))), false
 				},
 				"f": func(c *Commands, it panels.Item) (tea.Cmd, bool) {
-					return c.choose(filesOf(it.Value.(protocol.Deed))), true
+					return c.choose(filesOf(it.Value.(protocol.ChangeEntry))), true
 				}}},
 		"models": {title: "Model", filter: true, items: models, choose: setModel},
 		"processes": {title: "Background processes", empty: "none is running", foot: "enter output · k end it",
@@ -257,7 +257,7 @@ func changes(c *Commands, then func([]panels.Item) tea.Cmd) tea.Cmd {
 	if c.ui.Desk == nil {
 		return c.missing("the list of changes")
 	}
-	return fetch(c, c.changes(), func(list []protocol.Deed) tea.Cmd {
+	return fetch(c, c.changes(), func(list []protocol.ChangeEntry) tea.Cmd {
 		var items []panels.Item
 		for _, d := range slices.Backward(list) {
 			items = append(items, changeItem(c, d))
@@ -267,12 +267,12 @@ func changes(c *Commands, then func([]panels.Item) tea.Cmd) tea.Cmd {
 }
 
 // changes reads the changes of the session.
-func (c *Commands) changes() func(context.Context) ([]protocol.Deed, error) {
+func (c *Commands) changes() func(context.Context) ([]protocol.ChangeEntry, error) {
 	desk, id := c.ui.Desk, c.ui.Session.ID
-	return func(ctx context.Context) ([]protocol.Deed, error) { return desk.Changes(ctx, id) }
+	return func(ctx context.Context) ([]protocol.ChangeEntry, error) { return desk.Changes(ctx, id) }
 }
 
-func changeItem(c *Commands, d protocol.Deed) panels.Item {
+func changeItem(c *Commands, d protocol.ChangeEntry) panels.Item {
 	added, removed := diffview.Total(diffview.Parse(d.Diff))
 	it := panels.Item{Label: fmt.Sprintf("%-12s %s", cmp.Or(d.Tool, d.Cause), c.ui.Format().Paths(d.Changes)), Value: d,
 		Detail: fmt.Sprintf("+%d -%d  %s", added, removed, humanize.Ago(c.ui.Now().Sub(d.Time)))}
@@ -286,13 +286,13 @@ func changeItem(c *Commands, d protocol.Deed) panels.Item {
 }
 
 func previewChange(c *Commands, it panels.Item, width int) []style.Line {
-	return diffview.Summary(diffview.Parse(it.Value.(protocol.Deed).Diff), width)
+	return diffview.Summary(diffview.Parse(it.Value.(protocol.ChangeEntry).Diff), width)
 }
 
 // takeBack submits what undoes a change.
-func takeBack(op func(d protocol.Deed) protocol.Op) act {
+func takeBack(op func(d protocol.ChangeEntry) protocol.Op) act {
 	return func(c *Commands, it panels.Item) (tea.Cmd, bool) {
-		d := it.Value.(protocol.Deed)
+		d := it.Value.(protocol.ChangeEntry)
 		if d.Cause == "outside" {
 			c.ui.Notice(style.Warn, "this change was made by neither tool nor command; Kerf does not undo it")
 			return nil, false
@@ -302,7 +302,7 @@ func takeBack(op func(d protocol.Deed) protocol.Op) act {
 }
 
 // filesOf lists the files of a change, to undo one.
-func filesOf(d protocol.Deed) list {
+func filesOf(d protocol.ChangeEntry) list {
 	return list{title: "Undo which file?", filter: true, empty: "no files",
 		items: known(func(*Commands) []protocol.PathChange { return d.Changes }, func(c *Commands, x protocol.PathChange) panels.Item {
 			return panels.Item{Label: c.ui.Format().Path(x.Path), Detail: string(x.Kind), Value: x.Path}

@@ -340,7 +340,7 @@ func (f Format) todo(b protocol.TodoList) []style.Line {
 }
 
 func (f Format) subAgent(it protocol.Item, b protocol.SubAgent) []style.Line {
-	verb := map[string]string{"spawn": "Started agent", "send": "Told agent", "wait": "Waited for agents", "resume": "Resumed agent", "close": "Closed agent"}[b.Deed]
+	verb := map[string]string{"spawn": "Started agent", "send": "Told agent", "wait": "Waited for agents", "resume": "Resumed agent", "close": "Closed agent"}[b.Operation]
 	if verb == "" {
 		verb = "Agent"
 	}

@@ -12,16 +12,16 @@ import (
 	"kerf/internal/protocol"
 )
 
-// Result is what a deed came to: an object for the model, and the members it was
+// Result is what an operation came to: an object for the model, and the members it was
 // about.
 type Result struct {
 	Text   string
 	Agents []protocol.Agent
 }
 
-// Do carries out a deed. An error is a *tool.Error.
+// Do carries out an operation. An error is a *tool.Error.
 func (t *Team) Do(ctx context.Context, d tool.Delegate, set protocol.Settings) (Result, error) {
-	switch d.Deed {
+	switch d.Operation {
 	case "spawn":
 		return t.spawn(ctx, d, set)
 	case "list":
@@ -30,19 +30,19 @@ func (t *Team) Do(ctx context.Context, d tool.Delegate, set protocol.Settings) (
 		return t.wait(ctx, d)
 	case "send", "resume", "close":
 	default:
-		return Result{}, tool.Refuse(tool.InvalidArguments, "there is no deed %q", d.Deed)
+		return Result{}, tool.Refuse(tool.InvalidArguments, "there is no operation %q", d.Operation)
 	}
 	if len(d.Targets) != 1 {
 		return Result{}, tool.Refuse(tool.InvalidArguments, "name one agent as target")
 	}
-	if d.Deed == "resume" {
+	if d.Operation == "resume" {
 		return t.resume(ctx, d, set)
 	}
 	m, err := t.find(d.Targets[0])
 	if err != nil {
 		return Result{}, err
 	}
-	if d.Deed == "close" {
+	if d.Operation == "close" {
 		return t.close(ctx, m)
 	}
 	return t.send(ctx, m, d)
