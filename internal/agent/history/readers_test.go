@@ -31,7 +31,7 @@ var ignored = map[string][]string{
 // are, with what they look for.
 var selecting = map[string]string{
 	"agent/history Observe":            "what notes are made of",
-	"host RolloutSchema":               "those that share a type",
+	"agent/history Schema":             "those that share a type",
 	"agent/session slim":               "records with images",
 	"agent/session observe":            "what metadata tells",
 	"sessions upTo":                    "beginnings and ends of turns",
@@ -80,7 +80,6 @@ func TestReadersNameEveryRecord(t *testing.T) {
 // otherwise are the literals that are no types of records though they are written
 // like one.
 var otherwise = map[string][]string{
-	"host/schema.go":            {"event"},                                                  // the name of a field
 	"sessions/codex/codex.go":   {"compacted", "reasoning", "session_meta", "turn_context"}, // lines that Codex writes
 	"sessions/export/export.go": {"file_change", "reasoning"},                               // items of an export
 }
