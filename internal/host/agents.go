@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kerf/internal/agent/executor"
+	"kerf/internal/agent/executor/worktree"
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/review"
 	"kerf/internal/agent/session"
@@ -80,10 +81,10 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 	if err != nil {
 		return team.Member{}, err
 	}
-	var tree *executor.WorkTree
+	var tree *worktree.Tree
 	if s.Isolated {
 		dir := filepath.Join(h.Config.Home, "worktrees", string(l.ID))
-		if tree, err = executor.NewWorkTree(ctx, set.Cwd, dir); err != nil {
+		if tree, err = worktree.New(ctx, set.Cwd, dir); err != nil {
 			l.Close()
 			return team.Member{}, err
 		}

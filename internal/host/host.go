@@ -15,6 +15,7 @@ import (
 
 	"kerf/internal/agent/executor"
 	"kerf/internal/agent/executor/instructions"
+	"kerf/internal/agent/executor/mcp"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/rollout"
@@ -253,8 +254,8 @@ func (h *Host) start(ctx context.Context, o protocol.OpenOptions, set protocol.S
 		Window: h.Config.ModelContextWindow, OutputTokens: h.Config.ToolOutputTokenLimit,
 		Limits: choice.Limits, Cost: costOf(choice), Budget: h.budget(),
 		Executor: exec, View: ho.View, Redact: ho.Redact, Hooks: ho.Hooks, Background: exec, Dirty: around.Dirty, Headless: o.Headless, Agents: h.agents(o, client, choice, l.kin, exec),
-		Serve: func(f executor.Front) {
-			exec.Serve(executor.Remotes{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: h.MCP().approval}, f)
+		Serve: func(f mcp.Front) {
+			exec.Serve(mcp.Options{Servers: h.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: h.MCP().approval}, f)
 		},
 		Warnings: slices.Concat(h.Warnings, choice.Warnings, l.Warnings, h.workspaceWarnings(ws, set.Sandbox), governed),
 		Release:  func() { _ = ws.Close() },

@@ -150,7 +150,7 @@ func (h *Executor) remember(j judged, d protocol.Decision) (warnings []string) {
 	switch {
 	case a.Tool != nil:
 		if r, ok := j.Action.(tool.Remote); ok {
-			h.allowRemote(r)
+			h.servers.Allow(r)
 		}
 	case a.Change != nil:
 		for _, c := range a.Change.Changes {
@@ -200,29 +200,10 @@ func (h *Executor) moved(set delta.Set) string {
 }
 
 // Processes lists the commands that run in the background.
-func (h *Executor) Processes() []protocol.Process {
-	var list []protocol.Process
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, e := range h.table.List() {
-		r, ok := h.running[e.ID]
-		if ok {
-			list = append(list, protocol.Process{ID: e.ID, Command: r.line, Since: r.since})
-		}
-	}
-	return list
-}
+func (h *Executor) Processes() []protocol.Process { return h.commands.Processes() }
 
 // Kill ends a background process and all it started.
-func (h *Executor) Kill(id int) error {
-	p, ok := h.table.Get(id)
-	if !ok {
-		return fmt.Errorf("no process has the number %d; the running ones are: %s", id, h.runningIDs())
-	}
-	p.Kill()
-	h.release(id)
-	return nil
-}
+func (h *Executor) Kill(id int) error { return h.commands.Kill(id) }
 
 // settleChange brings a change that the user allowed in agreement with what was
 // shown: it puts in what the user edited, and sees whether a file moved since. It

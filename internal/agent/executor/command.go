@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 
+	"kerf/internal/agent/executor/command"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
@@ -16,248 +15,59 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/proc"
-	"kerf/internal/work/sandbox"
 	"kerf/internal/work/scan"
 	"kerf/internal/work/txn"
 )
 
-// command runs a program in the sandbox and finds out what it changed.
+// command runs a program and finds out what it changed.
 func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Command, m Manner) turn.Outcome {
-	body := protocol.Command{Call: id, Command: a.Line, Cwd: a.Dir}
-	var changes []history.FileChange
-	fail := func(code int, format string, args ...any) turn.Outcome {
-		text := fmt.Sprintf("exit code %d\n", code) + fmt.Sprintf(format, args...)
-		body.Output, body.ExitCode = text, &code
-		return turn.Outcome{Text: text, Body: body, Changes: changes}
-	}
 	if st, err := os.Stat(a.Dir); err != nil || !st.IsDir() {
-		return fail(2, "workdir %s is not a directory. Leave workdir out to run in %s", a.Dir, h.o.Cwd)
+		return ran(id, a, command.Failed(2, "workdir %s is not a directory. Leave workdir out to run in %s", a.Dir, h.o.Cwd), nil)
 	}
-	if o, done := h.inTerminal(ctx, id, a, m); done {
-		return o
+	o := command.RunOptions{Call: id, Settings: m.Settings, Unsandboxed: m.Unsandboxed, Show: m.Show, Ask: m.Ask}
+	quiet := policy.KnownSafe(a.Line) && !h.commands.InTerminal(a, o)
+	var changes []history.FileChange
+	if !quiet { // before the sandbox, which puts things in the place of what it protects
+		changes = h.scanned(ctx, m, id, h.strayCause())
 	}
-	// Before the sandbox, which puts things in the place of what it protects.
-	quiet := policy.KnownSafe(a.Line)
-	if !quiet {
-		changes = append(changes, h.scanned(ctx, m, id, h.strayCause())...)
-	}
-	c, err := h.confined(ctx, id, a, m)
-	var unavailable *sandbox.UnavailableError
-	switch {
-	case errors.As(err, &unavailable):
-		return fail(125, "the sandbox cannot be set up, so the command was not run: %v", err)
-	case err != nil:
-		return fail(125, "the command was not run: %v", err)
-	}
-
-	began := time.Now()
-	c.spec.OnOutput = func(b []byte) {
-		if m.Show != nil {
-			m.Show(string(b))
-		}
-	}
-	// The process outlives the call when it is left running; await ends it else.
-	p, err := h.table.Start(context.WithoutCancel(ctx), c.spec)
-	if err != nil {
-		c.end()
-		return fail(127, "%v", err)
-	}
-	o := h.await(ctx, p, a, began, c)
-	if !quiet || o.running {
+	r := h.commands.Run(ctx, a, o)
+	if r.Started && (!quiet || r.Running) {
 		// The scan is the record of what happened; an interrupt must not cut it.
 		changes = append(changes, h.scanned(context.WithoutCancel(ctx), m, id, ledger.CauseCommand)...)
 	}
-	if o.denied && o.code != 0 && m.Denied != nil && !m.Unsandboxed && m.Settings.Sandbox != protocol.SandboxFull {
+	if r.Denied() && m.Denied != nil && !m.Unsandboxed && m.Settings.Sandbox != protocol.SandboxFull {
 		m.Denied()
 	}
-	text := o.text()
-	body.Output = o.output
-	if o.done {
-		body.ExitCode = &o.code
-	}
-	return turn.Outcome{Text: text, Success: o.running || o.code == 0 && !o.aborted, Body: body, Changes: changes, Warnings: o.notes}
+	return ran(id, a, r, changes)
 }
 
-// run is how far a command came when its call returned.
-type commandRun struct {
-	output  string
-	code    int
-	signal  string
-	session int
-	wall    time.Duration
-	done    bool
-	running bool
-	aborted bool
-	timeout time.Duration
-	denied  bool
-	caged   bool     // it ran in a sandbox
-	notes   []string // of the sandbox
-	hint    string   // where the whole output is
+// ran is the outcome of a command.
+func ran(id protocol.CallID, a tool.Command, r command.Result, changes []history.FileChange) turn.Outcome {
+	body := protocol.Command{Call: id, Command: a.Line, Cwd: a.Dir, Output: r.Output, ExitCode: r.Exit(), Terminal: r.Terminal}
+	return turn.Outcome{Text: r.Text(), Success: r.Success(), Body: body, Changes: changes, Warnings: r.Notes}
 }
 
-// take adds the output since the last time, cut to most tokens if the call said
-// so, and returns it whole.
-func (r *commandRun) take(p *proc.Process, c *cage, most, budget int) []byte {
-	out, omitted := p.Next()
-	text := strings.ToValidUTF8(string(out), "\uFFFD")
-	if most > 0 && (budget <= 0 || most < budget) {
-		budget = most
-	}
-	if c != nil {
-		r.hint = c.out.Hint(text, omitted > 0, budget)
-	}
-	if most > 0 {
-		text = history.Truncate(text, most)
-	}
-	r.output += text
-	return out
-}
-
-// await waits until the command is done, its time is up, or the call is stopped.
-func (h *Executor) await(ctx context.Context, p *proc.Process, a tool.Command, began time.Time, c *cage) commandRun {
-	var r commandRun
-	limit := a.Yield
-	if a.Timeout > 0 {
-		limit = a.Timeout
-	}
-	switch ended := p.Within(ctx, limit); {
-	case ctx.Err() != nil:
-		p.Kill()
-		r.aborted = true
-	case !ended && a.Timeout > 0:
-		p.Kill()
-		r.timeout = a.Timeout
-	case !ended:
-		id, err := h.table.Add(p)
-		if err != nil {
-			p.Kill()
-			r.output = err.Error() + "\n"
-			break
-		}
-		r.running, r.session = true, id
-		h.mu.Lock()
-		h.running[id] = job{a.Line, time.Now(), c}
-		h.mu.Unlock()
-	}
-	out := r.take(p, c, a.MaxTokens, h.o.OutputTokens)
-	r.wall = time.Since(began)
-	if !r.running {
-		r.notes, r.caged = c.end(), c.box.Enforced()
-		r.code, r.signal, r.done = p.ExitCode()
-		r.denied = c.box.Broken() == "" && sandbox.Denied(out, r.code)
-	}
-	return r
-}
-
-// job is a command that runs in the background.
-type job struct {
-	line  string
-	since time.Time
-	cage  *cage
-}
-
-// release gives up what a background process needed, and returns what has to be
-// told.
-func (h *Executor) release(id int) (notes []string) {
-	h.table.Remove(id)
-	h.mu.Lock()
-	j := h.running[id]
-	delete(h.running, id)
-	h.mu.Unlock()
-	if j.cage != nil {
-		return j.cage.end()
-	}
-	return nil
-}
-
-// cageOf is that of a background process.
-func (h *Executor) cageOf(id int) *cage {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.running[id].cage
-}
-
-// text is what the model reads.
-func (r commandRun) text() string {
-	var b strings.Builder
-	switch {
-	case r.running:
-		fmt.Fprintf(&b, "still running with session ID %d; poll or feed it with write_stdin\n", r.session)
-	case r.aborted:
-		b.WriteString("aborted by the user\n")
-	case r.timeout > 0:
-		fmt.Fprintf(&b, "exit code 124\ntimed out after %s and was killed\n", r.timeout)
-	case r.signal != "":
-		fmt.Fprintf(&b, "exit code %d (killed by %s)\n", r.code, r.signal)
-	default:
-		fmt.Fprintf(&b, "exit code %d\n", r.code)
-	}
-	fmt.Fprintf(&b, "wall time %.2f seconds\n", r.wall.Seconds())
-	b.WriteString("output:\n")
-	b.WriteString(r.output)
-	b.WriteString(r.hint)
-	for _, note := range r.notes {
-		b.WriteString("\n" + note)
-	}
-	if advice := sandbox.Advice([]byte(r.output)); advice != "" && r.caged && r.code != 0 {
-		b.WriteString("\n" + advice)
-	} else if r.denied && r.code != 0 {
-		b.WriteString("\nThe sandbox seems to have refused something. If the command needs it, ask with " +
-			`sandbox_permissions "require_escalated" and a justification, or tell the user.`)
-	}
-	return b.String()
-}
-
-// poke feeds or polls a process that was left running.
-func (h *Executor) poke(ctx context.Context, id protocol.CallID, a tool.Poke, m Manner) turn.Outcome {
+// writeStdin feeds or polls a process that was left running.
+func (h *Executor) writeStdin(ctx context.Context, id protocol.CallID, a tool.Poke, m Manner) turn.Outcome {
 	body, _ := m.Body.(protocol.ToolCall)
-	p, ok := h.table.Get(a.Process)
-	if !ok {
-		text := Render(tool.Fail(tool.Refuse(tool.NotFound, "no process has session ID %d; the running ones are: %s", a.Process, h.runningIDs())))
-		body.Error = text
-		return turn.Outcome{Text: text, Body: body}
+	r, err := h.commands.WriteStdin(ctx, a)
+	var refused *tool.Error
+	if errors.As(err, &refused) {
+		body.Error = Render(tool.Fail(refused))
+		return turn.Outcome{Text: body.Error, Body: body}
 	}
-	began := time.Now()
-	if a.Input != "" {
-		if _, err := p.Write(a.Input); err != nil {
-			text := Render(tool.Fail(tool.Refuse(tool.InvalidArguments, "session %d takes no input: %v. Start the command with tty true", a.Process, err)))
-			body.Error = text
-			return turn.Outcome{Text: text, Body: body}
-		}
-	}
-	ended := p.Within(ctx, a.Yield)
-	r := commandRun{session: a.Process, running: !ended}
-	r.take(p, h.cageOf(a.Process), a.MaxTokens, h.o.OutputTokens)
-	if ended {
-		r.notes = h.release(a.Process)
-		r.code, r.signal, r.done = p.ExitCode()
-	}
-	r.wall = time.Since(began)
+	body.Output = r.Text()
 	changes := h.scanned(context.WithoutCancel(ctx), m, id, ledger.CauseCommand)
-	body.Output = r.text()
-	return turn.Outcome{Text: body.Output, Success: r.running || r.code == 0, Body: body, Changes: changes, Warnings: r.notes}
+	return turn.Outcome{Text: body.Output, Success: r.Success(), Body: body, Changes: changes, Warnings: r.Notes}
 }
 
 // strayCause is what changes found before a command are laid to: processes that
 // still run, or somebody else.
 func (h *Executor) strayCause() string {
-	if len(h.table.List()) > 0 {
+	if h.commands.Busy() {
 		return ledger.CauseCommand
 	}
 	return ledger.CauseOutside
-}
-
-// runningIDs lists the processes that can be fed or polled.
-func (h *Executor) runningIDs() string {
-	var ids []string
-	for _, e := range h.table.List() {
-		ids = append(ids, strconv.Itoa(e.ID))
-	}
-	if len(ids) == 0 {
-		return "none"
-	}
-	return strings.Join(ids, ", ")
 }
 
 // scanned finds what changed under the roots since the last scan and records it

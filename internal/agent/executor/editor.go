@@ -8,9 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"kerf/internal/agent/tool"
-	"kerf/internal/agent/turn"
-	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/lines"
 	"kerf/internal/work/ledger"
@@ -99,53 +96,4 @@ func same(a, b *delta.Image) bool {
 		return a == nil && b == nil
 	}
 	return a.Sum == b.Sum
-}
-
-// terminalOutput bounds what a client's terminal keeps of a command.
-const terminalOutput = 1 << 20
-
-// inTerminal runs a command in a terminal of the client, where the user watches
-// it. Terminals confine nothing, so only what would not be confined anyway goes
-// there.
-func (h *Executor) inTerminal(ctx context.Context, id protocol.CallID, a tool.Command, m Manner) (turn.Outcome, bool) {
-	if h.o.Client == nil || h.o.Client.Terminals == nil || m.Settings.Sandbox != protocol.SandboxFull ||
-		m.Settings.Approval == protocol.PolicyPlan || a.TTY {
-		return turn.Outcome{}, false
-	}
-	body := protocol.Command{Call: id, Command: a.Line, Cwd: a.Dir}
-	changes := h.scanned(ctx, m, id, h.strayCause())
-	began := time.Now()
-	t, err := h.o.Client.Terminals.Start(ctx, protocol.TerminalCommand{Call: id, Argv: a.Argv, Env: h.o.Env(false), Dir: a.Dir, Limit: terminalOutput})
-	if err != nil {
-		return turn.Outcome{}, false // it runs here instead
-	}
-	body.Terminal = t.ID()
-	limit := ctx
-	if a.Timeout > 0 {
-		var cancel context.CancelFunc
-		limit, cancel = context.WithTimeout(ctx, a.Timeout)
-		defer cancel()
-	}
-	after := context.WithoutCancel(ctx)
-	r := commandRun{done: true}
-	r.code, err = t.Wait(limit)
-	switch {
-	case ctx.Err() != nil:
-		r.aborted = true
-	case err != nil && limit.Err() != nil:
-		r.timeout = a.Timeout
-	case err != nil:
-		r.code = 1
-		r.output = fmt.Sprintf("the terminal failed: %v\n", err)
-	}
-	text, cut, _ := t.Output(after)
-	_ = t.Release(after)
-	if cut {
-		text = "[the beginning was cut]\n" + text
-	}
-	r.output += text
-	r.wall = time.Since(began)
-	changes = append(changes, h.scanned(after, m, id, ledger.CauseCommand)...)
-	body.Output, body.ExitCode = r.output, &r.code
-	return turn.Outcome{Text: r.text(), Success: r.code == 0 && !r.aborted && r.timeout == 0, Body: body, Changes: changes}, true
 }

@@ -10,7 +10,9 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"kerf/internal/agent/executor/command"
 	"kerf/internal/agent/executor/instructions"
+	"kerf/internal/agent/executor/mcp"
 	"kerf/internal/agent/executor/outputlog"
 	"kerf/internal/agent/executor/usershell"
 	"kerf/internal/agent/history"
@@ -25,7 +27,6 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/lines"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
 	"kerf/internal/work/scan"
 	"kerf/internal/work/search"
@@ -100,24 +101,22 @@ type Options struct {
 // beside others are kept apart by the core.
 type Executor struct {
 	o        Options
-	table    proc.Table
+	commands *command.Runner
 	versions tree.Versions
 	memory   policy.Memory // what the user allowed for the session
-	remote   *remotes      // the MCP servers; nil without any
-	borrowed bool          // remote is the parent's
+	servers  *mcp.Servers
+	borrowed bool // the servers are the parent's
 	family
 
 	view *view.View
 
-	mu      sync.Mutex // guards what follows
-	turn    turnLog
-	notes   []string    // what the model is to be told with the next turn
-	snap    *scan.Snap  // the state after the last scan
-	running map[int]job // what runs in the background, by the table's number
+	mu    sync.Mutex // guards what follows
+	turn  turnLog
+	notes []string   // what the model is to be told with the next turn
+	snap  *scan.Snap // the state after the last scan
 
 	shell   *usershell.Shell
 	outputs outputlog.Store
-	hosts   hosts // what the user let commands reach in this session
 }
 
 // turnLog is what the running turn changed.
@@ -129,12 +128,12 @@ type turnLog struct {
 
 // New returns hands for one session.
 func New(o Options) *Executor {
-	h := &Executor{o: o, view: o.View, running: map[int]job{}}
+	h := &Executor{o: o, view: o.View}
 	if h.view == nil {
 		h.view = &view.View{}
 	}
 	if o.Lender != nil {
-		h.remote, h.borrowed = o.Lender.remote, true
+		h.servers, h.borrowed = o.Lender.servers, true
 	}
 	if up := o.Above; up != nil {
 		up.famMu.Lock()
@@ -149,6 +148,11 @@ func New(o Options) *Executor {
 	sh.Dir, sh.Env = o.Cwd, o.Env
 	sh.Sandbox = func() sandbox.Policy { return o.Sandbox(protocol.SandboxReadOnly) }
 	h.shell = usershell.New(sh)
+	co := command.Options{Sandbox: o.Sandbox, Env: o.Env, Shell: h.shell, Outputs: &h.outputs, OutputTokens: o.OutputTokens}
+	if o.Client != nil {
+		co.Terminals = o.Client.Terminals
+	}
+	h.commands = command.New(co)
 	for path, s := range o.Seen {
 		h.view.Observe(path, h.remembered(s))
 	}
@@ -171,18 +175,28 @@ func (h *Executor) remembered(s history.Sight) *delta.Image {
 func (h *Executor) Close() {
 	h.leave()
 	h.shell.Close()
-	h.table.CloseAll()
-	if h.remote != nil && !h.borrowed {
-		h.remote.manager.Close()
-	}
-	h.mu.Lock()
-	releases := h.running
-	h.running = map[int]job{}
-	h.mu.Unlock()
-	for _, j := range releases {
-		j.cage.end()
+	h.commands.Close()
+	if h.servers != nil && !h.borrowed {
+		h.servers.Close()
 	}
 }
+
+// Serve starts the MCP servers; a session does it before its first call.
+func (h *Executor) Serve(o mcp.Options, f mcp.Front) {
+	o.Version = Version
+	if servers := mcp.Start(o, f); servers != nil {
+		h.servers = servers
+	}
+}
+
+// Settled waits until the servers are ready or have failed, and returns why the first of
+// the named ones has failed.
+func (h *Executor) Settled(ctx context.Context, required []string) error {
+	return h.servers.Settled(ctx, required)
+}
+
+// Offered are the tools of the servers that are ready.
+func (h *Executor) Offered() []tool.Spec { return h.servers.Offered() }
 
 // Cwd is where relative paths start.
 func (h *Executor) Cwd() string { return h.o.Cwd }

@@ -35,15 +35,17 @@ func (h *Executor) Do(ctx context.Context, id protocol.CallID, a tool.Action, m 
 	case tool.Command:
 		return h.command(ctx, id, a, m)
 	case tool.Poke:
-		return h.poke(ctx, id, a, m)
+		return h.writeStdin(ctx, id, a, m)
 	case tool.Undo:
 		return h.undo(ctx, id, a, m)
 	case tool.Remote:
-		return h.callRemote(ctx, id, a)
+		return h.servers.Call(ctx, id, a)
 	case tool.Delegate:
 		return h.delegate(ctx, id, a, m)
 	case tool.Inquire:
-		return h.inquire(ctx, id, a, m)
+		if m.Ask != nil {
+			return h.inquire(ctx, id, a, m)
+		}
 	}
 	return turn.Outcome{Text: "nothing to do"}
 }

@@ -16,7 +16,7 @@ import (
 
 // Propose asks the tool of c what it proposes.
 func (h *Executor) Propose(ctx context.Context, c tool.Call) (tool.Action, error) {
-	if a, err, is := h.proposeRemote(c); is {
+	if a, err, is := h.servers.Propose(c); is {
 		return a, err
 	}
 	t, ok := tools.Lookup(c.Name)
@@ -126,4 +126,20 @@ func pathChanges(set delta.Set) []protocol.PathChange {
 		list = append(list, pc)
 	}
 	return list
+}
+
+// judgeRemote decides about a call that leaves Kerf. What a server claims of its
+// tools is not believed.
+func (h *Executor) judgeRemote(p *turn.Prepared, c tool.Call, a tool.Remote, rules policy.Rules) {
+	body := protocol.ToolCall{Call: c.ID, Server: a.Server, Tool: a.Tool, Args: c.Args}
+	p.Body = body
+	j, changed := h.servers.Judge(a, rules)
+	switch j.Verdict {
+	case policy.Refuse:
+		body.Error = j.Reason
+		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
+	case policy.Ask:
+		p.Verdict = turn.Ask
+		p.Approval = &protocol.Approval{Reason: j.Reason, Tool: &protocol.ToolApproval{Server: a.Server, Tool: a.Tool, Args: string(a.Args), Changed: changed}}
+	}
 }

@@ -1,13 +1,13 @@
 package executor
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"kerf/internal/agent/executor/worktree"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/team"
@@ -16,48 +16,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/patch"
-	"kerf/internal/work/repo"
 )
-
-// WorkTree is a git work tree that one sub-agent has for itself.
-type WorkTree struct {
-	Dir  string // its root
-	Root string // the root of the tree it was made from
-	Base string // the commit that it began as
-}
-
-// NewWorkTree makes a work tree at dir that holds what the tree of cwd holds now,
-// files that are not committed included, ignored ones left out.
-func NewWorkTree(ctx context.Context, cwd, dir string) (*WorkTree, error) {
-	root, _, ok := repo.Find(cwd)
-	if !ok {
-		return nil, errors.New("a work tree of its own needs a git repository, and this directory is in none")
-	}
-	base, err := repo.Snapshot(ctx, root)
-	if err != nil {
-		return nil, fmt.Errorf("work tree: %w", err)
-	}
-	if err := repo.AddTree(ctx, root, dir, base); err != nil {
-		return nil, fmt.Errorf("work tree: %w", err)
-	}
-	return &WorkTree{Dir: dir, Root: root, Base: base}, nil
-}
-
-// Leave removes the tree if it has no changes, and otherwise says where they are.
-func (w *WorkTree) Leave(ctx context.Context) string {
-	if d, err := repo.TreeDiff(ctx, w.Dir, w.Base); err == nil && len(d) == 0 {
-		w.remove(ctx)
-		return ""
-	}
-	return "its changes were not merged; they are in " + w.Dir
-}
-
-func (w *WorkTree) remove(ctx context.Context) string {
-	if err := repo.RemoveTree(ctx, w.Root, w.Dir); err != nil {
-		return fmt.Sprintf("; the work tree %s could not be removed: %v", w.Dir, err)
-	}
-	return ""
-}
 
 // shownConflict bounds the diffs of conflicts that the model is shown, in bytes.
 const shownConflict = 8000
@@ -88,50 +47,41 @@ func (h *Executor) takeMerged() []history.FileChange {
 // MergeTree brings the changes of a work tree into the session's own: file by file,
 // merged with what changed here meanwhile. What does not fit is reported and stays
 // in the work tree.
-func (h *Executor) MergeTree(ctx context.Context, w *WorkTree, sp team.Spawn, ask func(context.Context, protocol.Approval) turn.Reply) string {
-	text, err := repo.TreeDiff(ctx, w.Dir, w.Base)
+func (h *Executor) MergeTree(ctx context.Context, w *worktree.Tree, sp team.Spawn, ask func(context.Context, protocol.Approval) turn.Reply) string {
+	undone := func(why any) string { return fmt.Sprintf("not merged: %v; its changes are in %s", why, w.Dir) }
+	text, err := w.Diff(ctx)
 	if err != nil {
-		return fmt.Sprintf("not merged: %v; its changes are in %s", err, w.Dir)
+		return undone(err)
 	}
 	if len(text) == 0 {
-		return "it changed nothing" + w.remove(ctx)
+		return "it changed nothing" + w.Remove(ctx)
 	}
-	p, err := patch.Parse(text)
-	if err != nil {
-		return fmt.Sprintf("not merged: %v; its changes are in %s", err, w.Dir)
-	}
-	var merged []string
-	planned, failed := p.PlanEachWith(func(path string) (*delta.Image, error) {
-		abs, err := h.o.Tree.Resolve(filepath.Join(w.Root, path))
+	plan, err := w.Plan(ctx, text, func(path string) (*delta.Image, error) {
+		abs, err := h.o.Tree.Resolve(path)
 		if err != nil {
 			return nil, err
 		}
 		return h.o.Tree.ReadEntry(abs, readLimit)
-	}, patch.PlanOptions{ThreeWay: func(_, id string) ([]byte, bool) { return repo.Blob(ctx, w.Root, id) },
-		Merged: func(path string) { merged = append(merged, path) }})
-	for i := range planned {
-		for _, name := range []*string{&planned[i].Path, &planned[i].From, &planned[i].To} {
-			if *name != "" {
-				*name = filepath.Join(w.Root, *name)
-			}
-		}
+	})
+	if err != nil {
+		return undone(err)
 	}
-	if why := h.mayMerge(ctx, planned, sp, ask); why != "" {
-		return fmt.Sprintf("not merged: %s; its changes are in %s", why, w.Dir)
+	if why := h.mayMerge(ctx, plan.Set, sp, ask); why != "" {
+		return undone(why)
 	}
 	said := ""
-	if len(planned) > 0 {
-		if said, err = h.commitMerge(ctx, planned, sp); err != nil {
-			return fmt.Sprintf("not merged: %v; its changes are in %s", err, w.Dir)
+	if len(plan.Set) > 0 {
+		if said, err = h.commitMerge(ctx, plan.Set, sp); err != nil {
+			return undone(err)
 		}
 	}
-	if len(merged) > 0 {
-		said += "; merged with newer changes: " + strings.Join(merged, ", ")
+	if len(plan.Merged) > 0 {
+		said += "; merged with newer changes: " + strings.Join(plan.Merged, ", ")
 	}
-	if len(failed) > 0 {
-		return said + conflicts(failed, text, w.Dir)
+	if len(plan.Failed) > 0 {
+		return said + conflicts(plan.Failed, text, w.Dir)
 	}
-	return said + w.remove(ctx)
+	return said + w.Remove(ctx)
 }
 
 // mayMerge asks the policy, and the user where it says so. It returns why not.
@@ -145,7 +95,7 @@ func (h *Executor) mayMerge(ctx context.Context, set delta.Set, sp team.Spawn, a
 	case policy.Ask:
 		a := h.askedChange(set, "the work of sub-agent "+sp.Name+" is to be merged")
 		if got := ask(ctx, *a).Answer; !got.Decision.Allows() {
-			return "the user did not allow it (" + orWords(got.Words, "no reason given") + ")"
+			return "the user did not allow it (" + cmp.Or(got.Words, "no reason given") + ")"
 		}
 	}
 	return ""

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"kerf/internal/agent/executor"
+	"kerf/internal/agent/executor/mcp"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/prompt"
@@ -70,7 +71,7 @@ type Options struct {
 	// nil knows nothing.
 	Dirty func() (dirty, known bool)
 	// Serve, when not nil, starts what asks and tells by itself: the MCP servers.
-	Serve func(executor.Front)
+	Serve func(mcp.Front)
 	// Agents are the sub-agents it may have.
 	Agents Agents
 	// Headless sessions have nobody to ask.
@@ -141,7 +142,7 @@ func Start(o Options) *Session {
 		s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Warning{Message: text}})
 	}}
 	if o.Serve != nil {
-		o.Serve(executor.Front{Ask: s.Ask, Tell: s.say})
+		o.Serve(mcp.Front{Ask: s.Ask, Tell: s.say})
 	}
 	s.register()
 	s.outbox = newOutbox()

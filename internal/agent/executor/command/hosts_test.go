@@ -1,4 +1,4 @@
-package executor
+package command
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 // nobody is to be asked, and again after an answer for once.
 func TestHostsAreAskedAboutOnce(t *testing.T) {
 	asked, by := 0, protocol.ByUser
-	m := Manner{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest}}
-	say := func(d protocol.Decision) Manner {
+	m := RunOptions{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest}}
+	say := func(d protocol.Decision) RunOptions {
 		m.Ask = func(_ context.Context, a protocol.Approval) turn.Reply {
 			asked++
 			if a.Network == nil || a.Network.Command != "fetch" || a.Network.Port != 443 {
@@ -24,7 +24,7 @@ func TestHostsAreAskedAboutOnce(t *testing.T) {
 		}
 		return m
 	}
-	h := New(Options{})
+	var h hosts
 	cmd := tool.Command{Line: "fetch"}
 	for i, c := range []struct {
 		host  string
@@ -34,17 +34,17 @@ func TestHostsAreAskedAboutOnce(t *testing.T) {
 	}{
 		{"a.test", protocol.Deny, false, 1}, {"a.test", protocol.Once, true, 2}, {"a.test", protocol.ForSession, true, 3}, {"a.test", protocol.Deny, true, 3}, {"b.test", protocol.Deny, false, 4},
 	} {
-		if got := h.mayReach(t.Context(), "c", cmd, say(c.say), c.host, 443); got != c.want || asked != c.asked {
+		if got := h.mayReach(t.Context(), cmd, say(c.say), c.host, 443); got != c.want || asked != c.asked {
 			t.Errorf("%d: got %v, asked %d times", i, got, asked)
 		}
 	}
 	never := say(protocol.Once)
 	never.Settings.Approval = protocol.PolicyNever
-	if h.mayReach(t.Context(), "c", cmd, never, "c.test", 443) || h.mayReach(t.Context(), "c", cmd, Manner{}, "c.test", 443) || asked != 4 {
+	if h.mayReach(t.Context(), cmd, never, "c.test", 443) || h.mayReach(t.Context(), cmd, RunOptions{}, "c.test", 443) || asked != 4 {
 		t.Error("somebody was asked who must not be")
 	}
 	by = protocol.ByNobody // in a headless session the core says no
-	if h.mayReach(t.Context(), "c", cmd, say(protocol.Deny), "d.test", 443) || h.mayReach(t.Context(), "c", cmd, say(protocol.Deny), "d.test", 443) || asked != 5 {
+	if h.mayReach(t.Context(), cmd, say(protocol.Deny), "d.test", 443) || h.mayReach(t.Context(), cmd, say(protocol.Deny), "d.test", 443) || asked != 5 {
 		t.Errorf("nobody answers: asked %d times, want 5", asked)
 	}
 }

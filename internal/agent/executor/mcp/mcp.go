@@ -1,6 +1,9 @@
-package executor
+// Package mcp is the side of a session that its MCP servers are on: it starts them,
+// offers their tools, asks the policy about calls and makes them.
+package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,8 +19,9 @@ import (
 	"kerf/internal/work/mcpclient"
 )
 
-// Remotes are the MCP servers of a session.
-type Remotes struct {
+// Options say which servers a session has.
+type Options struct {
+	Version string // Kerf's own
 	Servers []mcpclient.Server
 	Roots   []string
 	// Approval is the user's word on a tool: "auto", "prompt" or "approve". Nil
@@ -25,9 +29,10 @@ type Remotes struct {
 	Approval func(server, tool string) string
 }
 
-// remotes is the running side of Remotes.
-type remotes struct {
-	Remotes
+// Servers are the MCP servers of a session; nil are none. They may be used by several
+// goroutines.
+type Servers struct {
+	o       Options
 	manager *mcpclient.Manager
 
 	mu     sync.Mutex
@@ -41,16 +46,9 @@ const (
 	readResource  = "read_mcp_resource"
 )
 
-func orWords(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
-}
-
 // Offered are the tools of the servers that are ready.
-func (h *Executor) Offered() []tool.Spec {
-	if h.remote == nil {
+func (x *Servers) Offered() []tool.Spec {
+	if x == nil {
 		return nil
 	}
 	list := []tool.Spec{
@@ -59,16 +57,16 @@ func (h *Executor) Offered() []tool.Spec {
 		{Name: readResource, Description: "Reads one resource of an MCP server.", Parallel: true,
 			Schema: json.RawMessage(`{"type":"object","properties":{"server":{"type":"string","description":"The name of the server."},"uri":{"type":"string","description":"The resource, as list_mcp_resources names it."}},"required":["server","uri"],"additionalProperties":false}`)},
 	}
-	for _, t := range h.remote.manager.Tools() {
+	for _, t := range x.manager.Tools() {
 		list = append(list, tool.Spec{Name: t.Qualified, Description: t.Description, Schema: t.Schema})
 	}
 	return list
 }
 
-// proposeRemote is what a call of a tool that lives elsewhere proposes. The last
+// Propose is what a call of a tool that lives elsewhere proposes. The last
 // result says whether it is one.
-func (h *Executor) proposeRemote(c tool.Call) (tool.Action, error, bool) {
-	if h.remote == nil {
+func (x *Servers) Propose(c tool.Call) (tool.Action, error, bool) {
+	if x == nil {
 		if strings.HasPrefix(c.Name, "mcp__") {
 			return nil, tool.Refuse(tool.UnknownTool, "there is no tool %q: no MCP server is configured here", c.Name), true
 		}
@@ -84,37 +82,23 @@ func (h *Executor) proposeRemote(c tool.Call) (tool.Action, error, bool) {
 	if !strings.HasPrefix(c.Name, "mcp__") {
 		return nil, nil, false
 	}
-	t, ok := h.remote.manager.Lookup(c.Name)
+	t, ok := x.manager.Lookup(c.Name)
 	if !ok {
-		return nil, tool.Refuse(tool.UnknownTool, "%v", h.remote.manager.Missing(c.Name)), true
+		return nil, tool.Refuse(tool.UnknownTool, "%v", x.manager.Missing(c.Name)), true
 	}
 	return tool.Remote{Server: t.Server, Tool: t.Name, Name: t.Qualified, Args: c.Args, Definition: t.Definition}, nil, true
 }
 
-// judgeRemote decides about a call that leaves Kerf. What a server claims of its
-// tools is not believed.
-func (h *Executor) judgeRemote(p *turn.Prepared, c tool.Call, a tool.Remote, rules policy.Rules) {
-	body := protocol.ToolCall{Call: c.ID, Server: a.Server, Tool: a.Tool, Args: c.Args}
-	p.Body = body
-	j, changed := h.remoteVerdict(a, rules)
-	switch j.Verdict {
-	case policy.Refuse:
-		body.Error = j.Reason
-		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
-	case policy.Ask:
-		p.Verdict = turn.Ask
-		p.Approval = &protocol.Approval{Reason: j.Reason, Tool: &protocol.ToolApproval{Server: a.Server, Tool: a.Tool, Args: string(a.Args), Changed: changed}}
-	}
-}
-
-func (h *Executor) remoteVerdict(a tool.Remote, rules policy.Rules) (policy.Judgement, string) {
+// Judge decides about a call. With a definition that is not the one that was allowed, it
+// returns how they differ. What a server claims of its tools is not believed.
+func (x *Servers) Judge(a tool.Remote, rules policy.Rules) (policy.Judgement, string) {
 	mode := "auto"
-	if h.remote.Approval != nil {
-		mode = orWords(h.remote.Approval(a.Server, a.Tool), mode)
+	if x.o.Approval != nil {
+		mode = cmp.Or(x.o.Approval(a.Server, a.Tool), mode)
 	}
-	h.remote.mu.Lock()
-	known, allowed := h.remote.pinned[a.Name]
-	h.remote.mu.Unlock()
+	x.mu.Lock()
+	known, allowed := x.pinned[a.Name]
+	x.mu.Unlock()
 	changed := ""
 	if allowed && known != a.Definition {
 		allowed, changed = false, string(diff.Unified([]diff.File{{OldPath: a.Tool, NewPath: a.Tool, OldMode: 0o100644, NewMode: 0o100644, Old: []byte(known), New: []byte(a.Definition)}}))
@@ -122,17 +106,17 @@ func (h *Executor) remoteVerdict(a tool.Remote, rules policy.Rules) (policy.Judg
 	return rules.Remote(policy.Remote{Server: a.Server, Tool: a.Tool, Mode: mode, Reads: a.Resource, Allowed: allowed, Changed: changed != ""}), changed
 }
 
-// allowRemote remembers a tool as it is defined now.
-func (h *Executor) allowRemote(a tool.Remote) {
-	h.remote.mu.Lock()
-	h.remote.pinned[a.Name] = a.Definition
-	h.remote.mu.Unlock()
+// Allow remembers a tool as it is defined now.
+func (x *Servers) Allow(a tool.Remote) {
+	x.mu.Lock()
+	x.pinned[a.Name] = a.Definition
+	x.mu.Unlock()
 }
 
-// callRemote calls a tool of a server.
-func (h *Executor) callRemote(ctx context.Context, id protocol.CallID, a tool.Remote) turn.Outcome {
+// Call calls a tool of a server.
+func (x *Servers) Call(ctx context.Context, id protocol.CallID, a tool.Remote) turn.Outcome {
 	body := protocol.ToolCall{Call: id, Server: a.Server, Tool: a.Tool, Args: a.Args}
-	r, err := h.reach(ctx, a)
+	r, err := x.reach(ctx, a)
 	if err != nil {
 		body.Error = err.Error()
 		return turn.Outcome{Text: err.Error(), Body: body}
@@ -150,18 +134,18 @@ func (h *Executor) callRemote(ctx context.Context, id protocol.CallID, a tool.Re
 	return o
 }
 
-func (h *Executor) reach(ctx context.Context, a tool.Remote) (mcpclient.Result, error) {
+func (x *Servers) reach(ctx context.Context, a tool.Remote) (mcpclient.Result, error) {
 	switch {
 	case a.Tool == listResources && a.Resource:
-		text, err := h.remote.manager.Resources(ctx, a.Server)
+		text, err := x.manager.Resources(ctx, a.Server)
 		return mcpclient.Result{Text: text}, err
 	case a.Resource:
-		return h.remote.manager.ReadResource(ctx, a.Server, a.URI)
+		return x.manager.ReadResource(ctx, a.Server, a.URI)
 	}
-	if now, ok := h.remote.manager.Lookup(a.Name); ok && now.Definition != a.Definition {
+	if now, ok := x.manager.Lookup(a.Name); ok && now.Definition != a.Definition {
 		return mcpclient.Result{}, fmt.Errorf("MCP server %s: the tool %s changed after the call was judged, and was not called; call it again to have it judged as it is now", a.Server, a.Tool)
 	}
-	return h.remote.manager.Call(ctx, a.Name, a.Args)
+	return x.manager.Call(ctx, a.Name, a.Args)
 }
 
 // Front is what MCP servers may ask of the session they work for.
@@ -172,14 +156,15 @@ type Front struct {
 	Tell func(protocol.Msg)
 }
 
-// Serve starts the servers; they join when they are ready.
-func (h *Executor) Serve(r Remotes, f Front) {
+// Start starts the servers; they join when they are ready. It returns nil where there are
+// none.
+func Start(r Options, f Front) *Servers {
 	if len(r.Servers) == 0 {
-		return
+		return nil
 	}
-	x := &remotes{Remotes: r, pinned: map[string]string{}, warned: map[string]string{}}
+	x := &Servers{o: r, pinned: map[string]string{}, warned: map[string]string{}}
 	ready := make(chan struct{}) // the manager calls back before it is returned
-	o := mcpclient.Options{Servers: r.Servers, Name: "kerf", Version: Version, Roots: r.Roots,
+	o := mcpclient.Options{Servers: r.Servers, Name: "kerf", Version: r.Version, Roots: r.Roots,
 		Elicit: func(ctx context.Context, q mcpclient.Elicitation) (mcpclient.Reply, error) { return elicit(ctx, q, f) },
 		Changed: func() {
 			<-ready
@@ -187,27 +172,26 @@ func (h *Executor) Serve(r Remotes, f Front) {
 		}}
 	x.manager = mcpclient.Start(o)
 	close(ready)
-	h.remote = x
+	return x
 }
 
 // Settled waits until the servers of the session are ready or have failed, and
 // returns why the first of the named ones has failed.
-func (h *Executor) Settled(ctx context.Context, required []string) error {
-	x := h.remote
+func (x *Servers) Settled(ctx context.Context, required []string) error {
 	if x == nil || len(required) == 0 {
 		return nil
 	}
 	x.manager.Settle(ctx)
 	for _, st := range x.manager.Status() {
 		if slices.Contains(required, st.Name) && st.State != "ready" {
-			return fmt.Errorf("MCP server %s is required and not available: %s", st.Name, orWords(st.Error, "it is still starting"))
+			return fmt.Errorf("MCP server %s is required and not available: %s", st.Name, cmp.Or(st.Error, "it is still starting"))
 		}
 	}
 	return nil
 }
 
 // tell tells how the servers are, and warns once of each that fails.
-func (x *remotes) tell(f Front) {
+func (x *Servers) tell(f Front) {
 	var list []protocol.Server
 	var warnings []string
 	x.mu.Lock()
@@ -255,3 +239,6 @@ func elicit(ctx context.Context, q mcpclient.Elicitation, f Front) (mcpclient.Re
 	}
 	return r, nil
 }
+
+// Close ends the servers.
+func (x *Servers) Close() { x.manager.Close() }

@@ -1,0 +1,221 @@
+// Package command runs the commands of a session: in the sandbox, in the background when
+// they take long, or in a terminal of the client.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"kerf/internal/agent/executor/outputlog"
+	"kerf/internal/agent/executor/usershell"
+	"kerf/internal/agent/tool"
+	"kerf/internal/agent/turn"
+	"kerf/internal/protocol"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox"
+)
+
+// Options make a Runner.
+type Options struct {
+	// Sandbox makes the policy of a command for the given mode.
+	Sandbox func(protocol.SandboxMode) sandbox.Policy
+	Env     func(tty bool) []string
+	Shell   *usershell.Shell
+	Outputs *outputlog.Store
+	// OutputTokens bounds what the model is told of an output.
+	OutputTokens int
+	// Terminals are those of the client, nil for none.
+	Terminals protocol.ClientTerminals
+}
+
+// Runner runs commands. It may be used by several goroutines.
+type Runner struct {
+	o     Options
+	table proc.Table
+	hosts hosts
+
+	mu      sync.Mutex  // guards what follows
+	running map[int]job // by the table's number
+}
+
+// job is a command that runs in the background.
+type job struct {
+	line    string
+	since   time.Time
+	process *process
+}
+
+// New returns a runner.
+func New(o Options) *Runner { return &Runner{o: o, running: map[int]job{}} }
+
+// RunOptions say how a command is run.
+type RunOptions struct {
+	Call        protocol.CallID
+	Settings    protocol.Settings
+	Unsandboxed bool
+	Show        func(string) // live output, may be nil
+	// Ask puts a question to the user; nil has nobody to ask.
+	Ask func(context.Context, protocol.Approval) turn.Reply
+}
+
+// Run runs a command until it is done, its time is up or ctx is done. With a Yield and
+// no Timeout it is left running then.
+func (r *Runner) Run(ctx context.Context, a tool.Command, o RunOptions) Result {
+	if r.InTerminal(a, o) {
+		if res, ok := r.runInTerminal(ctx, a, o.Call); ok {
+			return res
+		}
+	}
+	p, err := r.prepare(ctx, a, o)
+	var unavailable *sandbox.UnavailableError
+	switch {
+	case errors.As(err, &unavailable):
+		return Failed(125, "the sandbox cannot be set up, so the command was not run: %v", err)
+	case err != nil:
+		return Failed(125, "the command was not run: %v", err)
+	}
+	began := time.Now()
+	// The process outlives the call when it is left running; await ends it else.
+	started, err := r.table.Start(context.WithoutCancel(ctx), p.spec)
+	if err != nil {
+		p.end()
+		return Failed(127, "%v", err)
+	}
+	p.Process = started
+	return r.await(ctx, p, a, began)
+}
+
+// await waits until the command is done, its time is up, or the call is stopped.
+func (r *Runner) await(ctx context.Context, p *process, a tool.Command, began time.Time) Result {
+	res := Result{Started: true}
+	limit := a.Yield
+	if a.Timeout > 0 {
+		limit = a.Timeout
+	}
+	switch ended := p.Within(ctx, limit); {
+	case ctx.Err() != nil:
+		p.Kill()
+		res.aborted = true
+	case !ended && a.Timeout > 0:
+		p.Kill()
+		res.timeout = a.Timeout
+	case !ended:
+		id, err := r.table.Add(p.Process)
+		if err != nil {
+			p.Kill()
+			res.Output = err.Error() + "\n"
+			break
+		}
+		res.Running, res.session = true, id
+		r.mu.Lock()
+		r.running[id] = job{a.Line, time.Now(), p}
+		r.mu.Unlock()
+	}
+	out := res.take(p.Process, p.out, a.MaxTokens, r.o.OutputTokens)
+	res.wall = time.Since(began)
+	if !res.Running {
+		res.Notes, res.confined = p.end(), p.box.Enforced()
+		res.Code, res.signal, res.done = p.ExitCode()
+		res.denied = p.box.Broken() == "" && sandbox.Denied(out, res.Code)
+	}
+	return res
+}
+
+// WriteStdin feeds or polls a process that was left running. A refusal is a *tool.Error.
+func (r *Runner) WriteStdin(ctx context.Context, a tool.Poke) (Result, error) {
+	p, ok := r.table.Get(a.Process)
+	if !ok {
+		return Result{}, tool.Refuse(tool.NotFound, "no process has session ID %d; the running ones are: %s", a.Process, r.numbers())
+	}
+	began := time.Now()
+	if a.Input != "" {
+		if _, err := p.Write(a.Input); err != nil {
+			return Result{}, tool.Refuse(tool.InvalidArguments, "session %d takes no input: %v. Start the command with tty true", a.Process, err)
+		}
+	}
+	ended := p.Within(ctx, a.Yield)
+	r.mu.Lock()
+	j := r.running[a.Process]
+	r.mu.Unlock()
+	res := Result{Started: true, session: a.Process, Running: !ended}
+	var log *outputlog.Log
+	if j.process != nil {
+		log = j.process.out
+	}
+	res.take(p, log, a.MaxTokens, r.o.OutputTokens)
+	if ended {
+		res.Notes = r.release(a.Process)
+		res.Code, res.signal, res.done = p.ExitCode()
+	}
+	res.wall = time.Since(began)
+	return res, nil
+}
+
+// release gives up what a background process needed, and returns what has to be told.
+func (r *Runner) release(id int) (notes []string) {
+	r.table.Remove(id)
+	r.mu.Lock()
+	j := r.running[id]
+	delete(r.running, id)
+	r.mu.Unlock()
+	if j.process != nil {
+		return j.process.end()
+	}
+	return nil
+}
+
+// Busy reports whether a process runs in the background.
+func (r *Runner) Busy() bool { return len(r.table.List()) > 0 }
+
+// numbers lists the processes that can be fed or polled.
+func (r *Runner) numbers() string {
+	var ids []string
+	for _, e := range r.table.List() {
+		ids = append(ids, strconv.Itoa(e.ID))
+	}
+	if len(ids) == 0 {
+		return "none"
+	}
+	return strings.Join(ids, ", ")
+}
+
+// Processes lists the commands that run in the background.
+func (r *Runner) Processes() []protocol.Process {
+	var list []protocol.Process
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.table.List() {
+		if j, ok := r.running[e.ID]; ok {
+			list = append(list, protocol.Process{ID: e.ID, Command: j.line, Since: j.since})
+		}
+	}
+	return list
+}
+
+// Kill ends a background process and all it started.
+func (r *Runner) Kill(id int) error {
+	p, ok := r.table.Get(id)
+	if !ok {
+		return fmt.Errorf("no process has the number %d; the running ones are: %s", id, r.numbers())
+	}
+	p.Kill()
+	r.release(id)
+	return nil
+}
+
+// Close ends the processes that still run.
+func (r *Runner) Close() {
+	r.table.CloseAll()
+	r.mu.Lock()
+	jobs := r.running
+	r.running = map[int]job{}
+	r.mu.Unlock()
+	for _, j := range jobs {
+		j.process.end()
+	}
+}

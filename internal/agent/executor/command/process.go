@@ -1,0 +1,92 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"kerf/internal/agent/executor/outputlog"
+	"kerf/internal/agent/policy"
+	"kerf/internal/agent/tool"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox"
+)
+
+// process is a command with its sandbox and where its output goes.
+type process struct {
+	spec          proc.Spec
+	box           *sandbox.Box
+	*proc.Process // once it was started
+	out           *outputlog.Log
+	cancel        context.CancelFunc // withdraws questions about the network
+
+	mu      sync.Mutex // guards what follows
+	refused []string   // what the network filter refused
+	more    int
+}
+
+// maxRefused bounds what is told of refused requests.
+const maxRefused = 5
+
+// prepare makes the sandbox of a command, which nothing was started in yet.
+func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*process, error) {
+	plan := r.o.Sandbox(policy.Mode(o.Settings, o.Unsandboxed))
+	plan.Cwd = a.Dir
+	p := &process{out: r.o.Outputs.New()}
+	// The command may outlive the call, and its questions with it.
+	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p.cancel = cancel
+	plan.Ask = func(host string, port int) bool { return r.hosts.mayReach(asking, a, o, host, port) }
+	plan.Log = p.log
+	argv, env := r.o.Shell.Command(a)
+	var err error
+	if p.box, err = sandbox.Prepare(ctx, plan, a.TTY, argv); err != nil {
+		cancel()
+		return nil, err
+	}
+	p.spec = proc.Spec{Argv: p.box.Argv, ExtraFiles: p.box.Files, Dir: a.Dir, Env: env, TTY: a.TTY, Stdin: a.TTY,
+		Confined: p.box.Confined, Linger: !p.box.Confined, Started: p.box.Started, Spill: p.out,
+		OnOutput: func(b []byte) {
+			if o.Show != nil {
+				o.Show(string(b))
+			}
+		}}
+	return p, nil
+}
+
+// end gives up what the command needed, once it has ended, and returns what the
+// model and the user have to know. It may be called again.
+func (p *process) end() (notes []string) {
+	p.cancel()
+	found := p.box.Close()
+	if path := p.box.Broken(); path != "" {
+		notes = append(notes, fmt.Sprintf("The command was ended: %s, which is protected while commands run, was removed or replaced from outside. Run it again.", path))
+	}
+	for _, f := range found {
+		done := ""
+		if f.Removed && !strings.Contains(f.What, " now ") {
+			done = "; it was removed"
+		}
+		notes = append(notes, fmt.Sprintf("sandbox: %s: %s%s", f.Path, f.What, done))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, line := range p.refused {
+		notes = append(notes, "network filter: "+line)
+	}
+	if p.more > 0 {
+		notes = append(notes, fmt.Sprintf("network filter: %d more requests were blocked", p.more))
+	}
+	return notes
+}
+
+func (p *process) log(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.refused) < maxRefused {
+		p.refused = append(p.refused, line)
+	} else {
+		p.more++
+	}
+}

@@ -1,0 +1,107 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"kerf/internal/agent/executor/outputlog"
+	"kerf/internal/agent/history"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox"
+)
+
+// Result is how far a command came when its call returned.
+type Result struct {
+	// Started is false when the command did not run at all.
+	Started bool
+	Output  string // as far as the model is told of it
+	Code    int
+	Running bool     // it was left running
+	Notes   []string // of the sandbox
+	// Terminal is that of the client which the command ran in, or empty.
+	Terminal string
+
+	problem  string // why it did not run, told in place of everything else
+	signal   string
+	session  int
+	wall     time.Duration
+	done     bool
+	aborted  bool
+	timeout  time.Duration
+	denied   bool
+	confined bool   // it ran in a sandbox
+	hint     string // where the whole output is
+}
+
+// Failed is the result of a command that was not run.
+func Failed(code int, format string, args ...any) Result {
+	text := fmt.Sprintf("exit code %d\n", code) + fmt.Sprintf(format, args...)
+	return Result{Code: code, done: true, Output: text, problem: text}
+}
+
+// Exit is the exit code, nil while the command runs.
+func (r Result) Exit() *int {
+	if !r.done {
+		return nil
+	}
+	return &r.Code
+}
+
+// Success reports whether the command runs on or ended well.
+func (r Result) Success() bool {
+	return r.Running || r.Code == 0 && !r.aborted && (r.Terminal == "" || r.timeout == 0)
+}
+
+// Denied reports whether the command failed, and the sandbox seems to be why.
+func (r Result) Denied() bool { return r.denied && r.Code != 0 }
+
+// take adds the output since the last time, cut to most tokens if the call said
+// so, and returns it whole.
+func (r *Result) take(p *proc.Process, log *outputlog.Log, most, budget int) []byte {
+	out, omitted := p.Next()
+	text := strings.ToValidUTF8(string(out), "\uFFFD")
+	if most > 0 && (budget <= 0 || most < budget) {
+		budget = most
+	}
+	r.hint = log.Hint(text, omitted > 0, budget)
+	if most > 0 {
+		text = history.Truncate(text, most)
+	}
+	r.Output += text
+	return out
+}
+
+// Text is what the model reads.
+func (r Result) Text() string {
+	if r.problem != "" {
+		return r.problem
+	}
+	var b strings.Builder
+	switch {
+	case r.Running:
+		fmt.Fprintf(&b, "still running with session ID %d; poll or feed it with write_stdin\n", r.session)
+	case r.aborted:
+		b.WriteString("aborted by the user\n")
+	case r.timeout > 0:
+		fmt.Fprintf(&b, "exit code 124\ntimed out after %s and was killed\n", r.timeout)
+	case r.signal != "":
+		fmt.Fprintf(&b, "exit code %d (killed by %s)\n", r.Code, r.signal)
+	default:
+		fmt.Fprintf(&b, "exit code %d\n", r.Code)
+	}
+	fmt.Fprintf(&b, "wall time %.2f seconds\n", r.wall.Seconds())
+	b.WriteString("output:\n")
+	b.WriteString(r.Output)
+	b.WriteString(r.hint)
+	for _, note := range r.Notes {
+		b.WriteString("\n" + note)
+	}
+	if advice := sandbox.Advice([]byte(r.Output)); advice != "" && r.confined && r.Code != 0 {
+		b.WriteString("\n" + advice)
+	} else if r.Denied() {
+		b.WriteString("\nThe sandbox seems to have refused something. If the command needs it, ask with " +
+			`sandbox_permissions "require_escalated" and a justification, or tell the user.`)
+	}
+	return b.String()
+}
