@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -33,29 +34,29 @@ type kin struct {
 }
 
 // agents say which sub-agents a session may have.
-func (h *Host) agents(o protocol.OpenOptions, client model.Client, choice *provider.Choice, k kin, exec *executor.Executor) session.Agents {
+func (op opener) agents(o protocol.OpenOptions, client model.Client, choice *provider.Choice, k kin, exec *executor.Executor) session.Agents {
 	if k.places == nil {
-		k.places = &team.Places{Most: h.Config.Agents.MaxThreads}
+		k.places = &team.Places{Most: op.Agents.MaxThreads}
 	}
-	a := session.Agents{Depth: k.depth, MaxDepth: h.Config.Agents.MaxDepth, Places: k.places, Roles: h.agentRoles(), Parent: k.parent,
+	a := session.Agents{Depth: k.depth, MaxDepth: op.Agents.MaxDepth, Places: k.places, Roles: op.agentRoles(), Parent: k.parent,
 		Open: func(ctx context.Context, parent *session.Session, s team.Spawn) (team.Member, error) {
-			return h.openAgent(ctx, o, client, choice, kin{parent: parent, exec: exec, shares: true, depth: k.depth + 1, places: k.places, spawn: s})
+			return op.openAgent(ctx, o, client, choice, kin{parent: parent, exec: exec, shares: true, depth: k.depth + 1, places: k.places, spawn: s})
 		}}
 	return a
 }
 
 // agentRoles are the built-in ones with the configured ones over them.
-func (h *Host) agentRoles() []team.Role {
+func (c configured) agentRoles() []team.Role {
 	roles := team.Roles()
 	var names []string
-	for name := range h.Config.Agents.Roles {
+	for name := range c.Agents.Roles {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		c := h.Config.Agents.Roles[name]
-		r := team.Role{Name: name, Description: c.Description, Instructions: c.Instructions, Model: c.Model, Effort: c.Effort,
-			Tools: c.Tools, Sandbox: protocol.SandboxMode(c.Sandbox), Isolated: c.Isolation == "worktree"}
+		a := c.Agents.Roles[name]
+		r := team.Role{Name: name, Description: a.Description, Instructions: a.Instructions, Model: a.Model, Effort: a.Effort,
+			Tools: a.Tools, Sandbox: protocol.SandboxMode(a.Sandbox), Isolated: a.Isolation == "worktree"}
 		if i := slices.IndexFunc(roles, func(r team.Role) bool { return r.Name == name }); i >= 0 {
 			roles[i] = r
 		} else {
@@ -67,23 +68,23 @@ func (h *Host) agentRoles() []team.Role {
 
 // openAgent opens the session of a sub-agent: the parent's settings, narrowed by the
 // role, its own record, the same tree or one of its own.
-func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client model.Client, choice *provider.Choice, k kin) (team.Member, error) {
+func (op opener) openAgent(ctx context.Context, o protocol.OpenOptions, client model.Client, choice *provider.Choice, k kin) (team.Member, error) {
 	s := k.spawn
 	set := s.Settings
-	set.Model = orElse(s.Model, orElse(s.Role.Model, set.Model))
-	set.Effort = orElse(s.Effort, orElse(s.Role.Effort, set.Effort))
+	set.Model = cmp.Or(s.Model, cmp.Or(s.Role.Model, set.Model))
+	set.Effort = cmp.Or(s.Effort, cmp.Or(s.Role.Effort, set.Effort))
 	set.Sandbox = narrower(set.Sandbox, s.Role.Sandbox)
 	if s.Role.Name == review.Role {
-		set.Model = orElse(h.Config.ReviewModel, set.Model)
+		set.Model = cmp.Or(op.ReviewModel, set.Model)
 	}
 	o.Resume, o.Last, o.Fork, o.ForkTurn, o.MCP, o.Source = "", false, "", "", nil, sessions.AgentSource
-	l, err := h.agentLog(ctx, o, set, choice.Provider, k)
+	l, err := op.agentLog(ctx, o, set, choice.Provider, k)
 	if err != nil {
 		return team.Member{}, err
 	}
 	var tree *worktree.Tree
 	if s.Isolated {
-		dir := filepath.Join(h.Config.Home, "worktrees", string(l.ID))
+		dir := filepath.Join(op.Home, "worktrees", string(l.ID))
 		if tree, err = worktree.New(ctx, set.Cwd, dir); err != nil {
 			l.Close()
 			return team.Member{}, err
@@ -94,11 +95,11 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 		set.Cwd, k.shares, o.AddDirs, l.Meta.Cwd = dir, false, nil, dir
 	}
 	l.kin = k
-	around := h.surroundings(set)
+	around := op.surroundings(set)
 	if tree != nil {
 		around.Root = tree.Dir
 	}
-	opened, err := h.start(ctx, o, set, client, choice, around, l)
+	opened, err := op.start(ctx, o, set, client, choice, around, l)
 	if err != nil {
 		l.Close()
 		return team.Member{}, err
@@ -113,11 +114,11 @@ func (h *Host) openAgent(ctx context.Context, o protocol.OpenOptions, client mod
 
 // agentLog is the record of a sub-agent: a new one, or that of one of the parent's
 // which was closed.
-func (h *Host) agentLog(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, provider string, k kin) (*log, error) {
+func (op opener) agentLog(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, provider string, k kin) (*log, error) {
 	parent := string(k.parent.ID())
 	id := k.spawn.Resume
 	if id == "" {
-		l, err := h.newLog(o, set, provider)
+		l, err := op.newLog(o, set, provider)
 		if err == nil {
 			l.Meta.Parent, l.Meta.Title = parent, k.spawn.Name
 		}
@@ -127,7 +128,7 @@ func (h *Host) agentLog(ctx context.Context, o protocol.OpenOptions, set protoco
 		return nil, fmt.Errorf("the sessions of this run are not kept, so %s cannot be opened again", id)
 	}
 	o.Resume = string(id)
-	l, err := h.resumeLog(ctx, o)
+	l, err := op.resumeLog(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -152,9 +153,9 @@ var agentTools = [...]string{"spawn_agent", "send_input", "wait", "close_agent",
 
 // adapt gives a session the tools and the words that are right for its place in the
 // family.
-func (h *Host) adapt(fixed *prompt.Fixed, o protocol.OpenOptions, l *log) {
+func (op opener) adapt(fixed *prompt.Fixed, o protocol.OpenOptions, l *log) {
 	k := l.kin
-	spawns := k.depth < h.Config.Agents.MaxDepth && h.Config.Agents.MaxThreads > 0
+	spawns := k.depth < op.Agents.MaxDepth && op.Agents.MaxThreads > 0
 	fixed.Tools = slices.DeleteFunc(fixed.Tools, func(s tool.Spec) bool {
 		switch {
 		case slices.Contains(agentTools[:], s.Name):
@@ -166,7 +167,7 @@ func (h *Host) adapt(fixed *prompt.Fixed, o protocol.OpenOptions, l *log) {
 	})
 	for i, s := range fixed.Tools {
 		if s.Name == "spawn_agent" {
-			fixed.Tools[i].Description += h.roleWords()
+			fixed.Tools[i].Description += op.roleWords()
 		}
 	}
 	if k.parent == nil || l.State != nil {
@@ -187,10 +188,10 @@ func (h *Host) adapt(fixed *prompt.Fixed, o protocol.OpenOptions, l *log) {
 }
 
 // roleWords tell a model which roles there are.
-func (h *Host) roleWords() string {
+func (c configured) roleWords() string {
 	var b strings.Builder
 	b.WriteString("\n\nThe agent types are:")
-	for _, r := range h.agentRoles() {
+	for _, r := range c.agentRoles() {
 		b.WriteString("\n- " + r.Name)
 		if r.Description != "" {
 			b.WriteString(": " + r.Description)
@@ -201,9 +202,9 @@ func (h *Host) roleWords() string {
 
 // serversOf are the MCP servers that a session starts. A sub-agent uses those of its
 // parent.
-func (h *Host) serversOf(cwd string, o protocol.OpenOptions, l *log) []mcpclient.Server {
+func (op opener) serversOf(cwd string, o protocol.OpenOptions, l *log) []mcpclient.Server {
 	if l.kin.parent != nil {
 		return nil
 	}
-	return h.MCP().servers(cwd, o.MCP)
+	return op.mcp().servers(cwd, o.MCP)
 }

@@ -25,15 +25,13 @@ type providers struct {
 	registry *provider.Registry
 }
 
-// providers are made when they are first needed.
+// providers are made when they are first needed, and again for another configuration.
 func (h *Host) providers() *providers {
+	c := h.configured()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.made == nil || h.made.of != h.Config {
-		p := &providers{of: h.Config, keys: h.newKeys()}
-		p.registry = provider.New(h.providerOptions(p.keys))
-		p.keys.Check = p.registry.CheckKey
-		h.made = p
+	if h.made == nil || h.made.of != c.Config {
+		h.made = c.newProviders()
 	}
 	return h.made
 }
@@ -44,10 +42,16 @@ func (h *Host) Providers() *provider.Registry { return h.providers().registry }
 // Keys finds and stores the keys of the configured providers.
 func (h *Host) Keys() *auth.Keys { return h.providers().keys }
 
-func (h *Host) newKeys() *auth.Keys {
-	c := h.Config
-	k := &auth.Keys{Providers: map[string]auth.Provider{}, Getenv: h.Getenv, Secret: h.secrets.Add, Ephemeral: c.CredentialStore == "ephemeral",
-		Store: &auth.Store{Home: c.Home, Mode: auth.Mode(c.CredentialStore), Env: h.Getenv}}
+func (c configured) newProviders() *providers {
+	p := &providers{of: c.Config, keys: c.newKeys()}
+	p.registry = provider.New(c.providerOptions(p.keys))
+	p.keys.Check = p.registry.CheckKey
+	return p
+}
+
+func (c configured) newKeys() *auth.Keys {
+	k := &auth.Keys{Providers: map[string]auth.Provider{}, Getenv: c.getenv, Secret: c.secrets.Add, Ephemeral: c.CredentialStore == "ephemeral",
+		Store: &auth.Store{Home: c.Home, Mode: auth.Mode(c.CredentialStore), Env: c.getenv}}
 	for name, p := range c.Providers {
 		a := auth.Provider{Name: p.Name, Token: p.ExperimentalBearerToken, EnvKey: p.EnvKey, Instructions: p.EnvKeyInstructions,
 			Device: auth.Device{ClientID: p.OAuth.ClientID, DeviceURL: p.OAuth.DeviceURL, TokenURL: p.OAuth.TokenURL,
@@ -57,15 +61,14 @@ func (h *Host) newKeys() *auth.Keys {
 		}
 		if p.Auth.Command != "" {
 			a.Command = &auth.Command{Argv: append([]string{p.Auth.Command}, p.Auth.Args...), Dir: cmp.Or(p.Auth.Cwd, c.Cwd),
-				Env: h.Env, Timeout: p.Auth.Timeout, Refresh: p.Auth.Refresh}
+				Env: c.env, Timeout: p.Auth.Timeout, Refresh: p.Auth.Refresh}
 		}
 		k.Providers[name] = a
 	}
 	return k
 }
 
-func (h *Host) providerOptions(keys *auth.Keys) provider.Options {
-	c := h.Config
+func (c configured) providerOptions(keys *auth.Keys) provider.Options {
 	o := provider.Options{Providers: map[string]provider.Provider{}, Default: c.ModelProvider, Model: c.Model, ModelNamed: c.Origin("model") != "",
 		Fallbacks: c.ModelFallbacks, Local: c.OSSProvider, CatalogPath: filepath.Join(c.Home, "models.json"), Overrides: map[string]catalog.Override{},
 		Window: c.ModelContextWindow, CompactLimit: c.AutoCompactLimit, WebSearch: c.Tools.WebSearch}
@@ -76,12 +79,12 @@ func (h *Host) providerOptions(keys *auth.Keys) provider.Options {
 		headers := map[string]string{"originator": "kerf", "user-agent": "kerf/" + Version}
 		maps.Copy(headers, p.HTTPHeaders)
 		for k, variable := range p.EnvHTTPHeaders {
-			if v := h.Getenv(variable); v != "" {
+			if v := c.getenv(variable); v != "" {
 				headers[k] = v
 			}
 		}
 		for k, v := range p.HTTPHeaders {
-			h.secrets.AddNamed(k, v)
+			c.secrets.AddNamed(k, v)
 		}
 		o.Providers[name] = provider.Provider{Name: p.Name, BaseURL: p.BaseURL, API: p.WireAPI, Headers: headers, QueryParams: p.QueryParams,
 			EnvKey: p.EnvKey, IdleTimeout: p.StreamIdleTimeout, Retries: p.RequestMaxRetries, CACertificate: p.CACertificate, Proxy: p.Proxy}
@@ -105,31 +108,31 @@ func (h *Host) providerOptions(keys *auth.Keys) provider.Options {
 }
 
 // choose returns the provider and the model of a session.
-func (h *Host) choose(ctx context.Context, name string) (*provider.Choice, error) {
-	if h.Client != nil {
-		return h.Providers().Fixed(name), nil
+func (op opener) choose(ctx context.Context, name string) (*provider.Choice, error) {
+	if op.client != nil {
+		return op.registry.Fixed(name), nil
 	}
-	return h.Providers().Choose(ctx, name, h.Local)
+	return op.registry.Choose(ctx, name, op.local)
 }
 
-// client makes the client of a session. A missing key and a missing local server
+// clientFor makes the client of a session. A missing key and a missing local server
 // are errors before any request; set gets the model that was found when none was
 // named.
-func (h *Host) client(ctx context.Context, set *protocol.Settings) (model.Client, *provider.Choice, error) {
-	choice, err := h.choose(ctx, set.Model)
+func (op opener) clientFor(ctx context.Context, set *protocol.Settings) (model.Client, *provider.Choice, error) {
+	choice, err := op.choose(ctx, set.Model)
 	if err != nil {
 		return nil, nil, err
 	}
 	set.Model = choice.Model
-	if h.Client != nil {
-		return h.Client, choice, nil
+	if op.client != nil {
+		return op.client, choice, nil
 	}
 	client, err := choice.Client()
 	if err != nil {
 		return nil, nil, err
 	}
-	if path := cmp.Or(h.Record, h.Config.Record); path != "" {
-		client = script.Record(client, script.RecordOptions{Path: path, Title: "recorded with " + set.Model, Redact: h.redact})
+	if path := cmp.Or(op.record, op.Record); path != "" {
+		client = script.Record(client, script.RecordOptions{Path: path, Title: "recorded with " + set.Model, Redact: op.redact})
 	}
 	return client, choice, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"kerf/internal/model"
 	"kerf/internal/protocol"
+	"kerf/internal/text/redact"
 )
 
 // DebugPrompt returns the request that the model would get for input: in a new
@@ -14,8 +15,8 @@ import (
 // same code as any other; no model is asked and nothing is kept.
 func (h *Host) DebugPrompt(ctx context.Context, fork string, set protocol.Settings, input []protocol.Input) (*model.Request, error) {
 	catch := &catcher{}
-	quiet := &Host{Config: h.Config, Env: h.Env, Client: catch}
-	s, err := quiet.Open(ctx, protocol.OpenOptions{Fork: fork, Settings: set, Ephemeral: true, Headless: true, Source: "debug"})
+	quiet := openerFor(configured{h.Config, h.Env, &redact.Secrets{}}, catch)
+	s, err := quiet.open(ctx, protocol.OpenOptions{Fork: fork, Settings: set, Ephemeral: true, Headless: true, Source: "debug"})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"kerf/internal/agent/executor"
@@ -11,25 +12,25 @@ import (
 	"kerf/internal/protocol"
 )
 
-// govern gives a session the rules, and the hooks, that hold here. It returns
+// applyPolicy gives a session the rules, and the hooks, that hold here. It returns
 // warnings for the user.
-func (h *Host) govern(o *executor.Options, id protocol.SessionID, transcript string) ([]string, error) {
-	list, err := h.Rules()
+func (c configured) applyPolicy(o *executor.Options, id protocol.SessionID, transcript string) ([]string, error) {
+	list, err := c.rules()
 	if err != nil {
 		return nil, err
 	}
-	h.noteSecrets(o.Cwd)
-	o.Rules, o.AddRule, o.Redact = list, func(line string) error { return config.AddRule(h.Config.Home, line) }, h.redact
-	o.Shell = h.userShell(o.Cwd)
-	found, warnings, err := h.Config.HookList()
+	c.noteSecrets(o.Cwd)
+	o.Rules, o.AddRule, o.Redact = list, func(line string) error { return config.AddRule(c.Home, line) }, c.redact
+	o.Shell = c.userShell(o.Cwd)
+	found, warnings, err := c.HookList()
 	if err != nil || len(found) == 0 {
 		return warnings, err
 	}
 	handlers := make([]hooks.Handler, len(found))
 	for i, f := range found {
-		handlers[i] = hooks.Handler{Event: hooks.Event(f.Event), Matcher: f.Matcher, Command: f.Command, Timeout: f.Timeout, From: orElse(f.From, "config.toml"), Required: f.Required}
+		handlers[i] = hooks.Handler{Event: hooks.Event(f.Event), Matcher: f.Matcher, Command: f.Command, Timeout: f.Timeout, From: cmp.Or(f.From, "config.toml"), Required: f.Required}
 	}
-	run := executor.RunHook(h.shell(), o.Cwd, h.childEnv(id)(false))
+	run := executor.RunHook(c.hookShell(), o.Cwd, c.childEnv(id)(false))
 	if o.Hooks, err = hooks.New(handlers, run); err != nil {
 		return warnings, misconfigured{err}
 	}
@@ -47,10 +48,10 @@ func (m misconfigured) Unwrap() error { return m.error }
 
 // userShell is what the user logs in with, if Kerf knows how to ask it for its
 // definitions and it does not come from the workspace.
-func (h *Host) userShell(cwd string) usershell.Options {
-	u := usershell.Options{Login: h.Config.AllowLoginShell}
-	program, home := h.Getenv("SHELL"), h.Getenv("HOME")
-	if !h.Config.ShellSnapshot || !filepath.IsAbs(program) || !filepath.IsAbs(home) || pathname.Inside(cwd, program) {
+func (c configured) userShell(cwd string) usershell.Options {
+	u := usershell.Options{Login: c.AllowLoginShell}
+	program, home := c.getenv("SHELL"), c.getenv("HOME")
+	if !c.ShellSnapshot || !filepath.IsAbs(program) || !filepath.IsAbs(home) || pathname.Inside(cwd, program) {
 		return u
 	}
 	var names []string
@@ -73,9 +74,9 @@ func (h *Host) userShell(cwd string) usershell.Options {
 	return u
 }
 
-// shell is the shell that understands what hooks are written in.
-func (h *Host) shell() string {
-	switch s := h.Getenv("SHELL"); s {
+// hookShell is the shell that understands what hooks are written in.
+func (c configured) hookShell() string {
+	switch s := c.getenv("SHELL"); s {
 	case "/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh", "/usr/local/bin/bash", "/opt/homebrew/bin/bash":
 		return s
 	}

@@ -268,7 +268,7 @@ func TestFilesAreFoundFuzzily(t *testing.T) {
 		"Readme":    {},
 		"vendorlib": {},
 	} {
-		got, err := h.Files(context.Background(), h.Config.Cwd, query, 10)
+		got, err := h.Query().Files(context.Background(), h.Config.Cwd, query, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +284,7 @@ func TestModelsPutTheCurrentOneFirst(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(h.Config.Home, "models.json"), []byte(told), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	list, err := h.Models(context.Background())
+	list, err := h.Query().Models(context.Background())
 	if err != nil || len(list) != 3 || list[0].Name != "m" || list[1].Name != "gpt-5" || list[1].Window != 1000 || len(list[1].Efforts) == 0 {
 		t.Errorf("%+v, %v", list, err)
 	}

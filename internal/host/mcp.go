@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,9 @@ type MCP struct {
 }
 
 // MCP returns the servers of the configuration.
-func (h *Host) MCP() MCP { return MCP{h.Config, h.Env, h.Getenv} }
+func (h *Host) MCP() MCP { return h.configured().mcp() }
+
+func (c configured) mcp() MCP { return MCP{c.Config, c.env, c.getenv} }
 
 // servers are the MCP servers of a session: the configured ones that are on, and
 // those that the front end passes on. Where both have a name, the front end's counts.
@@ -102,7 +105,7 @@ func (m MCP) approval(server, tool string) string {
 
 // grants keeps the sign-ins of MCP servers beside those of providers.
 func (m MCP) grants(s config.MCPServer) grantStore {
-	mode := auth.Mode(orElse(s.OAuthStore, string(auth.Auto)))
+	mode := auth.Mode(cmp.Or(s.OAuthStore, string(auth.Auto)))
 	return grantStore{&auth.Store{Home: m.config.Home, Mode: mode, Env: m.getenv}}
 }
 

@@ -49,11 +49,11 @@ func TestNoKeyGoesLocal(t *testing.T) {
 	s := mt.Local(t, map[string]string{"GET /v1/models": `{"object":"list","data":[{"id":"gpt-oss-20b.gguf","object":"model","meta":{"n_ctx_train":131072}}]}`,
 		"GET /props": `{"default_generation_settings":{"n_ctx":65536},"total_slots":1}`})
 	h := newHost(t, localServer("llamacpp", s))
-	set, err := h.settings(protocol.Settings{})
+	set, err := h.configured().settings(protocol.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, c, err := h.client(t.Context(), &set)
+	_, c, err := h.opener().clientFor(t.Context(), &set)
 	if err != nil || set.Model != "gpt-oss-20b.gguf" {
 		t.Fatalf("%q, %v", set.Model, err)
 	}
@@ -65,10 +65,10 @@ func TestNoKeyGoesLocal(t *testing.T) {
 	}
 	// With a key it stays with the provider.
 	h = newHost(t, localServer("llamacpp", s), "OPENAI_API_KEY=k")
-	if set, err = h.settings(protocol.Settings{}); err != nil {
+	if set, err = h.configured().settings(protocol.Settings{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, c, err := h.client(t.Context(), &set); err != nil || c.Provider != "openai" {
+	if _, c, err := h.opener().clientFor(t.Context(), &set); err != nil || c.Provider != "openai" {
 		t.Errorf("%+v %v", c, err)
 	}
 }
@@ -142,7 +142,7 @@ wire_api="anthropic"
 `, s.URL, s.URL)
 	h := newHost(t, toml)
 	set := protocol.Settings{Model: "m1"}
-	c, _, err := h.client(t.Context(), &set)
+	c, _, err := h.opener().clientFor(t.Context(), &set)
 	if err != nil {
 		t.Fatal(err)
 	}

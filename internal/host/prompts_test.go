@@ -35,7 +35,7 @@ func TestPromptsListCommandsAndSkills(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(h.Config.Home, "skills", "link")); err != nil {
 		t.Logf("no link: %v", err)
 	}
-	got, err := h.Prompts(context.Background(), h.Config.Cwd)
+	got, err := h.Query().Prompts(context.Background(), h.Config.Cwd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,32 +13,8 @@ import (
 	"kerf/internal/work/sandbox"
 )
 
-// Rules reads all rules files. A fault in any of them is an error that names file
-// and line: a rule that forbids must not get lost.
-func (h *Host) Rules() ([]policy.Rule, error) {
-	files, err := h.Config.RulesFiles(h.Trusted())
-	if err != nil {
-		return nil, err
-	}
-	var all []policy.Rule
-	for _, f := range files {
-		list, err := policy.ParseRules(f.Path, f.Data)
-		var fault *policy.RuleError
-		if errors.As(err, &fault) {
-			return nil, &config.Error{File: fault.File, Line: fault.Line, Message: fault.Message}
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range list {
-			if f.Layer == "project" && r.Unsandboxed {
-				return nil, &config.Error{File: f.Path, Line: r.Line, Message: "a project's rule cannot say unsandboxed"}
-			}
-			all = append(all, r)
-		}
-	}
-	return all, nil
-}
+// Rules reads all rules that hold here.
+func (h *Host) Rules() ([]policy.Rule, error) { return h.configured().rules() }
 
 // RemoveRule takes one of the user's rules away and returns it. What names it by its
 // text, or by FILE:LINE.
@@ -84,29 +60,30 @@ type Explanation struct {
 
 // Explain judges a command with the rules that judge at run time.
 func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, escalate bool) (Explanation, error) {
-	set, err := h.settings(over)
+	c := h.configured()
+	set, err := c.settings(over)
 	if err != nil {
 		return Explanation{}, err
 	}
-	list, err := h.Rules()
+	list, err := c.rules()
 	if err != nil {
 		return Explanation{}, err
 	}
-	c := policy.Command{Line: line, Dir: set.Cwd, Escalate: escalate}
+	cmd := policy.Command{Line: line, Dir: set.Cwd, Escalate: escalate}
 	if root, _, ok := repo.Find(set.Cwd); ok {
-		c.Repo = root
+		cmd.Repo = root
 	}
-	e := Explanation{Settings: set, Explanation: policy.Rules{Approval: set.Approval, Sandbox: set.Sandbox, List: list}.Explain(c)}
+	e := Explanation{Settings: set, Explanation: policy.Rules{Approval: set.Approval, Sandbox: set.Sandbox, List: list}.Explain(cmd)}
 	e.Mode = policy.Mode(set, e.Unsandboxed)
 	if e.Mode == protocol.SandboxFull {
 		e.Reach = sandbox.Plan{Mode: sandbox.FullAccess}.Reach()
 		return e, nil
 	}
-	roots, err := h.roots(set.Cwd, addDirs)
+	roots, err := c.roots(set.Cwd, addDirs)
 	if err != nil {
 		return e, err
 	}
-	pol := h.policy(roots, "")(e.Mode)
+	pol := c.policy(roots, "")(e.Mode)
 	pol.Cwd = set.Cwd
 	plan, err := sandbox.Resolve(pol, sandbox.Disk{})
 	if err != nil {
@@ -114,4 +91,31 @@ func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, es
 	}
 	e.Reach = plan.Reach()
 	return e, nil
+}
+
+// rules reads all rules files. A fault in any of them is an error that names file
+// and line: a rule that forbids must not get lost.
+func (c configured) rules() ([]policy.Rule, error) {
+	files, err := c.RulesFiles(c.trusted())
+	if err != nil {
+		return nil, err
+	}
+	var all []policy.Rule
+	for _, f := range files {
+		list, err := policy.ParseRules(f.Path, f.Data)
+		var fault *policy.RuleError
+		if errors.As(err, &fault) {
+			return nil, &config.Error{File: fault.File, Line: fault.Line, Message: fault.Message}
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list {
+			if f.Layer == "project" && r.Unsandboxed {
+				return nil, &config.Error{File: f.Path, Line: r.Line, Message: "a project's rule cannot say unsandboxed"}
+			}
+			all = append(all, r)
+		}
+	}
+	return all, nil
 }

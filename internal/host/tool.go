@@ -14,11 +14,13 @@ import (
 	"kerf/internal/agent/tools"
 	"kerf/internal/engine"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions"
 )
 
 // Tool runs one tool call in the working directory, without a model.
 func (h *Host) Tool(ctx context.Context, name string, args json.RawMessage, over protocol.Settings, addDirs []string) (engine.Result, error) {
-	set, err := h.settings(over)
+	c := h.configured()
+	set, err := c.settings(over)
 	if err != nil {
 		return engine.Result{}, err
 	}
@@ -26,18 +28,18 @@ func (h *Host) Tool(ctx context.Context, name string, args json.RawMessage, over
 	if err != nil {
 		return engine.Result{}, err
 	}
-	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: addDirs, Sandbox: set.Sandbox, Tmp: call.String()})
+	ws, err := c.workspace(WorkspaceOptions{Root: set.Cwd, AddDirs: addDirs, Sandbox: set.Sandbox, Tmp: call.String()})
 	if err != nil {
 		return engine.Result{}, err
 	}
 	defer ws.Close()
-	ho := h.executorOptions(ws, set, protocol.OpenOptions{Source: "tool"}, &log{})
+	ho := c.executorOptions(ws, set, protocol.OpenOptions{Source: "tool"}, &sessions.Log{})
 	exec := executor.New(ho)
 	defer exec.Close()
-	c := tool.Call{ID: protocol.CallID(call.String()), Name: name, Args: args}
-	manner := executor.Manner{Settings: set, Turn: protocol.TurnID(c.ID)}
-	return engine.Call(ctx, exec, c, manner, func(a tool.Action) tool.Result {
-		o := exec.Do(ctx, c.ID, a, manner)
+	do := tool.Call{ID: protocol.CallID(call.String()), Name: name, Args: args}
+	manner := executor.Manner{Settings: set, Turn: protocol.TurnID(do.ID)}
+	return engine.Call(ctx, exec, do, manner, func(a tool.Action) tool.Result {
+		o := exec.Do(ctx, do.ID, a, manner)
 		r := tool.Result{Success: o.Success, Output: o.Text}
 		if !o.Success {
 			r.Error = tool.Refuse("COMMAND_FAILED", "the command did not succeed; its output says why")

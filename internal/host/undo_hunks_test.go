@@ -66,7 +66,7 @@ func TestUndoOfOneHunk(t *testing.T) {
 		until[protocol.TurnCompleted](t, s)
 	}
 	holds("1\ntwo\n3\n4\n5\n6\n7\neight\n9\n")
-	deeds, err := h.Changes(t.Context(), s.ID())
+	deeds, err := h.Query().Changes(t.Context(), s.ID())
 	if err != nil || len(deeds) != 2 {
 		t.Fatalf("%+v %v", deeds, err)
 	}

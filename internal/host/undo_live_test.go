@@ -77,7 +77,7 @@ func TestUndoInALiveSession(t *testing.T) {
 	submit("t2", protocol.UserInput{Items: []protocol.Input{{Text: "go on"}}})
 	until[protocol.TurnCompleted](t, s) // the scenario checks what the model is told
 
-	deeds, err := h.Changes(t.Context(), s.ID())
+	deeds, err := h.Query().Changes(t.Context(), s.ID())
 	if err != nil {
 		t.Fatal(err)
 	}

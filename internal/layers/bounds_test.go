@@ -37,19 +37,8 @@ var exceptions = map[string]string{
 	"internal/agent/executor.Executor": "still to be parted",
 	"internal/agent/tools":             "one file for each tool, and what they share",
 	"internal/agent/turn":              "still to be parted",
-	"internal/host":                    "the readers of sessions are still to move out",
-	"internal/host.Host":               "the readers of sessions are still to move out",
 	"internal/work/sandbox":            "one file for each way of confining, on each system",
 	"internal/work/scan":               "still to be parted",
-
-	"cmd/kerf/internal/settings/doctor.go": "still to use the host of the program",
-	"internal/host/debug.go":               "still to use a client of its own",
-	"internal/host/export.go":              "the readers of sessions are still to move out",
-	"internal/host/replay.go":              "the readers of sessions are still to move out",
-	"internal/host/scenario.go":            "the readers of sessions are still to move out",
-	"internal/host/sessions.go":            "the readers of sessions are still to move out",
-	"internal/host/timeline.go":            "the readers of sessions are still to move out",
-	"internal/host/verify.go":              "the readers of sessions are still to move out",
 }
 
 // goFile is one Go file that is no test.

@@ -76,6 +76,19 @@ func (p *Program) Host(flags map[string]any) (*host.Host, error) {
 	return h, nil
 }
 
+// Unconfigured is a host that no configuration file had a say in.
+func (p *Program) Unconfigured() (*host.Host, error) {
+	home, err := config.HomeDir(p.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	cwd, err := p.Cwd()
+	if err != nil {
+		return nil, err
+	}
+	return &host.Host{Config: &config.Config{Home: home, Cwd: cwd, Root: cwd}, Env: p.Env}, nil
+}
+
 // Cwd is the working directory, canonical, so that one directory has one name.
 func (p *Program) Cwd() (string, error) {
 	dir := p.Dir

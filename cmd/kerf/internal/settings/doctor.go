@@ -54,13 +54,10 @@ func checks(p *program.Program, cmd *cobra.Command) ([]protocol.Check, error) {
 	switch {
 	case errors.As(err, &bad):
 		found := protocol.Check{Name: "configuration", State: "fail", Detail: host.Visible(bad.Error()), Hint: "mend that line; kerf config shows what is read from where"}
-		home, homeErr := config.HomeDir(p.Getenv)
-		cwd, cwdErr := p.Cwd()
-		if homeErr != nil || cwdErr != nil {
+		if h, err = p.Unconfigured(); err != nil {
 			return []protocol.Check{found}, nil
 		}
-		h = &host.Host{Config: &config.Config{Home: home, Cwd: cwd, Root: cwd}, Env: p.Env}
-		rest, err := h.Check(cmd.Context())
+		rest, err := h.Query().Check(cmd.Context())
 		all := []protocol.Check{found}
 		for _, c := range rest {
 			if c.Name != "configuration" && c.Name != "model" { // they hang on it
@@ -71,7 +68,7 @@ func checks(p *program.Program, cmd *cobra.Command) ([]protocol.Check, error) {
 	case err != nil:
 		return nil, err
 	}
-	return h.Check(cmd.Context())
+	return h.Query().Check(cmd.Context())
 }
 
 func printChecksJSON(p *program.Program, checks []protocol.Check) error {

@@ -39,7 +39,7 @@ func (o *tuiOptions) trustQuestion(h *host.Host) (*tui.Trust, error) {
 		if err != nil {
 			return err
 		}
-		h.Config, h.Warnings = again.Config, again.Warnings
+		h.Use(again.Config, again.Warnings)
 		return nil
 	}
 	return t, nil
