@@ -138,7 +138,7 @@ func (m *Model) working() style.Line {
 	if !m.o.ReducedMotion {
 		mark = []string{"◐ ", "◓ ", "◑ ", "◒ "}[m.spin%4]
 	}
-	l := style.Line{style.S(style.Accent, mark), style.Styled(style.Strong(style.Plain), "Working"),
+	l := style.Line{style.S(style.Accent, mark), style.Bold(style.Plain, "Working"),
 		style.S(style.Dim, " ("+humanize.Duration(m.now().Sub(m.shown.Since))+" • esc to interrupt)")}
 	if m.shown.Retry != "" {
 		l = append(l, style.S(style.Warn, "  "+m.shown.Retry))

@@ -107,7 +107,8 @@ func (u *plainUI) leave() {
 		u.start(u.m.questions[0].Abort())
 		return
 	}
-	if !u.m.shown.Running && u.m.sess != nil && !u.m.sending && len(u.m.outbox) == 0 && !u.m.exit.closing && u.waiting == 0 {
+	idle := !u.m.shown.Running && !u.m.sending && len(u.m.outbox) == 0 && u.waiting == 0
+	if idle && u.m.sess != nil && !u.m.exit.closing {
 		u.start(u.m.quit())
 	}
 }

@@ -114,7 +114,8 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	}
 	m.resize(w, h)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(io.Discard), tea.WithoutRenderer(),
-		tea.WithoutCatchPanics(), tea.WithoutSignalHandler(), tea.WithFPS(1), tea.WithWindowSize(w, h), tea.WithEnvironment(nil))
+		tea.WithoutCatchPanics(), tea.WithoutSignalHandler(), tea.WithFPS(1),
+		tea.WithWindowSize(w, h), tea.WithEnvironment(nil))
 	defer func() {
 		if r := recover(); r != nil {
 			m.release(false)
@@ -209,14 +210,16 @@ func (v *visitor) Run() error {
 }
 
 func errCrash(text string) error {
-	return fmt.Errorf("the terminal UI broke down: %s\nThis is a bug in Kerf. The session is saved: kerf resume --last goes on with it", text)
+	return fmt.Errorf("the terminal UI broke down: %s\n"+
+		"This is a bug in Kerf. The session is saved: kerf resume --last goes on with it", text)
 }
 
 // crashText words a panic: what it was and where, nothing that others wrote.
 func crashText(r any) string {
 	where := ""
 	for line := range strings.Lines(string(debug.Stack())) {
-		if strings.Contains(line, "internal/front/tui/") && strings.Contains(line, ".go:") && !strings.Contains(line, "tui.go:") {
+		ours := strings.Contains(line, "internal/front/tui/") && !strings.Contains(line, "tui.go:")
+		if ours && strings.Contains(line, ".go:") {
 			where = " at " + humanize.Base(strings.Fields(line)[0])
 			break
 		}

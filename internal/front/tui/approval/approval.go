@@ -176,7 +176,7 @@ func (q *Question) Outcome(a protocol.Answer) style.Line {
 	if !a.Decision.Allows() {
 		role = style.Warn
 	}
-	l := style.Line{style.S(role, "• "), style.Styled(style.Strong(style.Plain), word), style.S(style.Plain, "  "), style.S(style.Dim, subject(q.Approval))}
+	l := style.Line{style.S(role, "• "), style.Bold(style.Plain, word), style.S(style.Plain, "  "), style.S(style.Dim, subject(q.Approval))}
 	if a.Words != "" {
 		l = append(l, style.S(style.Dim, "  “"+style.OneLine(a.Words)+"”"))
 	}
@@ -282,7 +282,7 @@ func (q *Question) body(width int) []style.Line {
 	var rows []style.Line
 	add := func(role style.Role, text string) {
 		for line := range strings.SplitSeq(text, "\n") {
-			rows = append(rows, style.Wrap(style.Line{{Text: style.Exact(line), Style: style.As(role)}}, width)...)
+			rows = append(rows, style.Wrap(style.Line{style.Exactly(role, line)}, width)...)
 		}
 	}
 	if q.from != "" {
@@ -370,7 +370,7 @@ func (q *Question) View(width, height int) panels.View {
 		q.rows, q.width, q.seen = q.body(width), width, false
 	}
 	options := q.optionRows(width)
-	title := style.Line{style.Styled(style.Strong(style.Warn), "? "), style.Styled(style.Strong(style.Plain), Headline(q.Approval))}
+	title := style.Line{style.Bold(style.Warn, "? "), style.Bold(style.Plain, Headline(q.Approval))}
 	if n := q.do.Waiting(); n > 1 {
 		title = append(title, style.S(style.Dim, fmt.Sprintf("  1 of %d", n)))
 	}
@@ -390,7 +390,8 @@ func (q *Question) View(width, height int) panels.View {
 	case q.small:
 		rows = append(rows, style.L(style.Bad, "screen too small").Cut(width))
 	case end < len(whole):
-		rows = append(rows, style.L(style.Warn, fmt.Sprintf("%d more rows: pgdown reads on, then you can allow it", len(whole)-end)).Cut(width))
+		more := fmt.Sprintf("%d more rows: pgdown reads on, then you can allow it", len(whole)-end)
+		rows = append(rows, style.L(style.Warn, more).Cut(width))
 	case q.top > 0:
 		rows = append(rows, style.L(style.Dim, "end; pgup goes back").Cut(width))
 	}
@@ -404,8 +405,8 @@ func (q *Question) optionRows(width int) []style.Line {
 		if i == q.at {
 			role, mark = style.Accent, "▸ "
 		}
-		head := style.Line{style.S(role, mark), style.Styled(style.Strong(role), fmt.Sprintf("%-4s", o.key))}
-		body := style.Wrap(style.Line{{Text: style.Exact(o.label), Style: style.As(role)}}, width-6)
+		head := style.Line{style.S(role, mark), style.Bold(role, fmt.Sprintf("%-4s", o.key))}
+		body := style.Wrap(style.Line{style.Exactly(role, o.label)}, width-6)
 		for j, l := range body {
 			if j == 0 {
 				rows = append(rows, append(head, l...))

@@ -147,7 +147,7 @@ func (h *Hunks) View(width, height int) panels.View {
 		if i == h.at {
 			mark, role = "▸ ", style.Accent
 		}
-		rows = append(rows, style.Line{style.S(role, mark+box), {Text: style.Exact(x.Label), Style: style.As(role)}}.Cut(width))
+		rows = append(rows, style.Line{style.S(role, mark+box), style.Exactly(role, x.Label)}.Cut(width))
 	}
 	if h.at < len(h.List) {
 		for _, l := range h.List[h.at].Rows {
@@ -171,7 +171,8 @@ func (h *Hunks) Lines() []style.Line {
 		rows = append(rows, style.L(style.Plain, fmt.Sprintf("%d. %s  %s", i+1, style.Exact(x.Label), mark)))
 		rows = append(rows, x.Rows...)
 	}
-	return append(rows, style.L(style.Dim, "Type a number to take or leave a part, ok to accept, or an empty line to go back."))
+	how := "Type a number to take or leave a part, ok to accept, or an empty line to go back."
+	return append(rows, style.L(style.Dim, how))
 }
 
 // Line takes the number of a part, or ok.

@@ -101,7 +101,8 @@ func (c *Commands) Run(text string) (cmd tea.Cmd, ok bool) {
 	}
 	all := table()
 	if c.ui.Agent() != "" && !slices.ContainsFunc(all, func(x command) bool { return x.name == name && x.agents }) {
-		c.ui.Notice(style.Warn, "/"+name+" is about the session; /back returns to it from agent "+c.ui.Session.AgentName(c.ui.Agent()))
+		agent := c.ui.Session.AgentName(c.ui.Agent())
+		c.ui.Notice(style.Warn, "/"+name+" is about the session; /back returns to it from agent "+agent)
 		return nil, true
 	}
 	for _, x := range all {

@@ -86,7 +86,7 @@ func showDiff(c *Commands, words string) tea.Cmd {
 				if d.Undone {
 					who += ", undone"
 				}
-				rows = append(rows, style.Line{style.Styled(style.Strong(style.Heading), who), style.S(style.Dim, "  "+d.Time.Format("15:04:05"))})
+				rows = append(rows, style.Line{style.Bold(style.Heading, who), style.S(style.Dim, "  "+d.Time.Format("15:04:05"))})
 				rows = append(rows, diffview.Page(diffview.Parse(d.Diff), width, wide)...)
 				rows = append(rows, nil)
 			}
@@ -161,10 +161,10 @@ func doctor(c *Commands, _ string) tea.Cmd {
 		return page("Doctor", func(_ *Commands, width int) []style.Line {
 			var rows []style.Line
 			for _, x := range list {
-				l := style.Line{style.S(conversation.StateRole(x.State), fmt.Sprintf("%-5s", x.State)), style.Styled(style.Strong(style.Plain), x.Name), style.S(style.Plain, "  "+style.OneLine(x.Detail))}
+				l := style.Line{style.S(conversation.StateRole(x.State), fmt.Sprintf("%-5s", x.State)), style.Bold(style.Plain, x.Name), style.S(style.Plain, "  "+style.OneLine(x.Detail))}
 				rows = append(rows, style.Wrap(l, width)...)
 				if x.Hint != "" {
-					rows = append(rows, style.Prefix(style.WrapText(style.Dim, x.Hint, width-6), style.Span{Text: "      "}, style.Span{Text: "      "})...)
+					rows = append(rows, style.Indent(style.WrapText(style.Dim, x.Hint, width-6), 6)...)
 				}
 			}
 			return rows
@@ -179,7 +179,8 @@ type Hook struct {
 	Required                bool
 }
 
-const aboutHooks = "Hooks are set by [[hooks.EVENT]] in config.toml, in hooks.json of KERF_HOME, and in .kerf/hooks.json of a trusted project; doc/approvals.md tells how."
+const aboutHooks = "Hooks are set by [[hooks.EVENT]] in config.toml, in hooks.json of KERF_HOME, " +
+	"and in .kerf/hooks.json of a trusted project; doc/approvals.md tells how."
 
 // showHooks shows the hooks that hold here.
 func showHooks(c *Commands, _ string) tea.Cmd {
@@ -217,9 +218,9 @@ func hookRows(list []Hook, short func(path string) string, width int) []style.Li
 			if last != "" {
 				rows = append(rows, nil)
 			}
-			rows, last = append(rows, style.Line{style.Styled(style.Strong(style.Heading), h.Event)}.Cut(width)), h.Event
+			rows, last = append(rows, style.Line{style.Bold(style.Heading, h.Event)}.Cut(width)), h.Event
 		}
-		l := style.Line{style.S(style.Accent, "  "+cmp.Or(h.Matcher, "all")), style.S(style.Plain, "  "), {Text: style.Exact(style.OneLine(h.Command)), Style: style.As(style.Code)}}
+		l := style.Line{style.S(style.Accent, "  "+cmp.Or(h.Matcher, "all")), style.S(style.Plain, "  "), style.Exactly(style.Code, style.OneLine(h.Command))}
 		if h.Required {
 			l = append(l, style.S(style.Warn, "  required"))
 		}

@@ -460,9 +460,10 @@ func chooseTheme(c *Commands, words string) tea.Cmd {
 }
 
 func themeSample(width int) []style.Line {
-	files := diffview.Parse("--- a/x.go\n+++ b/x.go\n@@ -1,2 +1,2 @@\n func half(n int) int {\n-\treturn n / 3 // wrong\n+\treturn n / 2\n")
+	files := diffview.Parse("--- a/x.go\n+++ b/x.go\n@@ -1,2 +1,2 @@\n" +
+		" func half(n int) int {\n-\treturn n / 3 // wrong\n+\treturn n / 2\n")
 	rows := []style.Line{
-		{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Plain), "Ran "), style.S(style.Code, "go test ./..."), style.S(style.Bad, "  exit 1")},
+		{style.S(style.Accent, "• "), style.Bold(style.Plain, "Ran "), style.S(style.Code, "go test ./..."), style.S(style.Bad, "  exit 1")},
 		{style.S(style.Good, "good "), style.S(style.Warn, "warning "), style.S(style.Bad, "bad "), style.S(style.Dim, "quiet "), style.S(style.Link, "link")},
 	}
 	return append(rows, diffview.Summary(files, width)...)

@@ -43,7 +43,9 @@ func sessionsHere(c *Commands, then func([]panels.Item) tea.Cmd) tea.Cmd {
 
 // allSessions are the sessions of all directories.
 func allSessions(c *Commands, then func([]panels.Item) tea.Cmd) tea.Cmd {
-	return then(sessionItems(c, func(s protocol.SessionInfo) (string, bool) { return "  " + c.ui.Session.ShortHome(s.Cwd), true }))
+	return then(sessionItems(c, func(s protocol.SessionInfo) (string, bool) {
+		return "  " + c.ui.Session.ShortHome(s.Cwd), true
+	}))
 }
 
 // sessionItems are the sessions that where accepts; it also says where they are.
@@ -54,7 +56,8 @@ func sessionItems(c *Commands, where func(protocol.SessionInfo) (string, bool)) 
 		if !ok || s.Turns == 0 && s.ID != c.ui.Session.ID && s.Damage == "" {
 			continue
 		}
-		detail := fmt.Sprintf("%s  %s  %s", humanize.Ago(c.ui.Now().Sub(s.Updated)), humanize.Count(s.Turns, "turn"), s.Branch) + place
+		ago := humanize.Ago(c.ui.Now().Sub(s.Updated))
+		detail := fmt.Sprintf("%s  %s  %s", ago, humanize.Count(s.Turns, "turn"), s.Branch) + place
 		if s.Damage != "" {
 			detail += "  damaged: " + s.Damage
 		}

@@ -27,7 +27,8 @@ type Trust struct {
 func (c *Commands) AskTrust(t *Trust) tea.Cmd {
 	decide := func(yes bool) func(*Commands) tea.Cmd {
 		return func(c *Commands) tea.Cmd {
-			return fetch(c, func(context.Context) (bool, error) { return yes, t.Decide(yes) }, func(bool) tea.Cmd { return c.ui.Start() })
+			return fetch(c, func(context.Context) (bool, error) { return yes, t.Decide(yes) },
+				func(bool) tea.Cmd { return c.ui.Start() })
 		}
 	}
 	question := menu("Do you trust the files in "+c.ui.Session.ShortHome(t.Root)+"?", []entry{
@@ -52,7 +53,8 @@ func (t *Trust) rows(width int) []style.Line {
 	if len(t.Found) == 0 {
 		return rows
 	}
-	rows = append(rows, style.WrapText(style.Warn, "Once trusted, these set what Kerf does here, and may run programs:", width)...)
+	what := "Once trusted, these set what Kerf does here, and may run programs:"
+	rows = append(rows, style.WrapText(style.Warn, what, width)...)
 	for i, f := range t.Found {
 		if i == 5 && len(t.Found) > 6 {
 			return append(rows, style.L(style.Dim, "  and "+humanize.Count(len(t.Found)-i, "more file")))

@@ -41,7 +41,7 @@ func (f Format) Item(it protocol.Item) []style.Line {
 	case protocol.Reasoning:
 		return f.said(italic(markdown.Render(b.Text, f.Width-2)), style.S(style.Dim, "· "))
 	case protocol.ProposedPlan:
-		return append([]style.Line{{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Heading), "Proposed plan")}},
+		return append([]style.Line{{style.S(style.Accent, "• "), style.Bold(style.Heading, "Proposed plan")}},
 			f.said(markdown.Render(b.Text, f.Width-2), style.S(style.Border, "│ "))...)
 	case protocol.Command:
 		return f.command(it, b)
@@ -69,7 +69,7 @@ func (f Format) Item(it protocol.Item) []style.Line {
 
 // head is the first row of an item: a mark, what was done, and to what.
 func (f Format) head(st protocol.Status, verb, rest string) []style.Line {
-	l := style.Line{style.S(bullet[st], "• "), style.Styled(style.Strong(style.Plain), verb)}
+	l := style.Line{style.S(bullet[st], "• "), style.Bold(style.Plain, verb)}
 	if rest = style.OneLine(rest); rest != "" {
 		l = append(l, style.S(style.Plain, " "+rest))
 	}
@@ -169,7 +169,8 @@ func (f Format) output(text string, running bool) []style.Line {
 	head := style.WrapText(style.Dim, style.Output(strings.ToValidUTF8(text[:glance], "")), f.Width-4)
 	tail := style.WrapText(style.Dim, style.Output(strings.ToValidUTF8(text[len(text)-glance:], "")), f.Width-4)
 	between := strings.Count(text[glance:len(text)-glance], "\n") + len(head) + len(tail) - outputRows
-	head = append(head[:min(len(head), outputRows/2)], style.L(style.Dim, fmt.Sprintf("… about %d more lines (ctrl+t shows all)", between)))
+	more := style.L(style.Dim, fmt.Sprintf("… about %d more lines (ctrl+t shows all)", between))
+	head = append(head[:min(len(head), outputRows/2)], more)
 	return append(head, tail[max(0, len(tail)-outputRows/2):]...)
 }
 
@@ -194,16 +195,20 @@ func (f Format) commandHead(it protocol.Item, b protocol.Command, verb string) [
 			lines = append(lines, style.L(role, strings.TrimSpace(state)))
 		}
 	}
-	rows := style.Prefix(lines, style.Styled(style.Strong(style.Plain), verb+" "), style.S(style.Border, "│ "))
+	rows := style.Prefix(lines, style.Bold(style.Plain, verb+" "), style.S(style.Border, "│ "))
 	return style.Prefix(rows, style.S(bullet[it.Status], "• "), style.Span{Text: "  "})
 }
 
 // Path shortens a path below the working directory.
 func (f Format) Path(p string) string {
-	if rel, err := filepath.Rel(f.Cwd, p); err == nil && f.Cwd != "" && filepath.IsAbs(p) && !strings.HasPrefix(rel, "..") {
-		return rel
+	if f.Cwd == "" || !filepath.IsAbs(p) {
+		return p
 	}
-	return p
+	rel, err := filepath.Rel(f.Cwd, p)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return p
+	}
+	return rel
 }
 
 func (f Format) change(it protocol.Item, b protocol.FileChange) []style.Line {
@@ -228,7 +233,7 @@ func (f Format) change(it protocol.Item, b protocol.FileChange) []style.Line {
 		verb = cmp.Or(map[string]string{"new": "Created", "deleted": "Deleted"}[files[0].Note], verb)
 		name = " " + files[0].Title() + " "
 	}
-	l := style.Line{style.S(bullet[it.Status], "• "), style.Styled(style.Strong(style.Plain), verb), style.S(style.Plain, name)}
+	l := style.Line{style.S(bullet[it.Status], "• "), style.Bold(style.Plain, verb), style.S(style.Plain, name)}
 	rows := style.Wrap(append(l, diffview.Counts(diffview.Total(files))...), f.Width)
 	if f.Whole {
 		return append(rows, diffview.Whole(files, f.Width)...)
@@ -332,7 +337,7 @@ func (f Format) todo(b protocol.TodoList) []style.Line {
 		rows := style.Wrap(style.L(role, style.OneLine(s.Step)), f.Width-6)
 		steps = append(steps, style.Prefix(rows, style.S(role, mark), style.Span{Text: "  "})...)
 	}
-	rows := []style.Line{{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Plain), "Plan"), style.S(style.Dim, fmt.Sprintf("  %d of %d done", done, len(b.Steps)))}}
+	rows := []style.Line{{style.S(style.Accent, "• "), style.Bold(style.Plain, "Plan"), style.S(style.Dim, fmt.Sprintf("  %d of %d done", done, len(b.Steps)))}}
 	if b.Explanation != "" {
 		rows = append(rows, f.said(style.WrapText(style.Dim, b.Explanation, f.Width-4), style.Span{Text: "  "})...)
 	}
@@ -380,7 +385,7 @@ func StateRole(state string) style.Role {
 }
 
 func (f Format) compaction(b protocol.Compaction) []style.Line {
-	rows := []style.Line{{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Plain), "Compacted"),
+	rows := []style.Line{{style.S(style.Accent, "• "), style.Bold(style.Plain, "Compacted"),
 		style.S(style.Dim, fmt.Sprintf("  %s → %s tokens", humanize.Tokens(b.Before), humanize.Tokens(b.After)))}}
 	if f.Whole && b.Summary != "" {
 		rows = append(rows, f.said(markdown.Render(b.Summary, f.Width-4), style.S(style.Border, "│ "))...)
@@ -389,7 +394,7 @@ func (f Format) compaction(b protocol.Compaction) []style.Line {
 }
 
 func (f Format) review(b protocol.ReviewResult) []style.Line {
-	rows := []style.Line{{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Plain), "Review"),
+	rows := []style.Line{{style.S(style.Accent, "• "), style.Bold(style.Plain, "Review"),
 		style.S(style.Dim, "  "+humanize.Count(len(b.Findings), "finding"))}}
 	rows = append(rows, f.said(markdown.Render(b.Text, f.Width-2), style.Span{Text: "  "})...)
 	for _, x := range b.Findings {
@@ -401,9 +406,9 @@ func (f Format) review(b protocol.ReviewResult) []style.Line {
 		if x.Priority <= 1 {
 			role = style.Bad
 		}
-		l := style.Line{style.S(role, fmt.Sprintf("  P%d ", x.Priority)), style.Styled(style.Strong(style.Plain), x.Title), style.S(style.Dim, "  "+place)}
+		l := style.Line{style.S(role, fmt.Sprintf("  P%d ", x.Priority)), style.Bold(style.Plain, x.Title), style.S(style.Dim, "  "+place)}
 		rows = append(rows, style.Wrap(l, f.Width)...)
-		rows = append(rows, style.Prefix(markdown.Render(x.Body, f.Width-5), style.Span{Text: "     "}, style.Span{Text: "     "})...)
+		rows = append(rows, style.Indent(markdown.Render(x.Body, f.Width-5), 5)...)
 	}
 	return rows
 }

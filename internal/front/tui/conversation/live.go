@@ -57,7 +57,7 @@ func (l *liveItem) mark(rows []style.Line, first bool) []style.Line {
 		mark = style.S(style.Border, "│ ")
 		rest = mark
 		if first && len(rows) > 0 {
-			head := style.Line{style.S(style.Accent, "• "), style.Styled(style.Strong(style.Heading), "Proposed plan")}
+			head := style.Line{style.S(style.Accent, "• "), style.Bold(style.Heading, "Proposed plan")}
 			return append([]style.Line{head}, style.Prefix(rows, mark, rest)...)
 		}
 	}

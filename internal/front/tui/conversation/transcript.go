@@ -91,7 +91,8 @@ func sizeOf(it protocol.Item) int {
 func (t *Transcript) Rows(f Format) []style.Line {
 	var rows []style.Line
 	if t.dropped > 0 {
-		rows = append(rows, style.L(style.Dim, fmt.Sprintf("… %d earlier items are not kept; kerf sessions show has them", t.dropped)))
+		note := fmt.Sprintf("… %d earlier items are not kept; kerf sessions show has them", t.dropped)
+		rows = append(rows, style.L(style.Dim, note))
 	}
 	for i, it := range t.items {
 		if i > 0 {

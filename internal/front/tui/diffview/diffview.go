@@ -433,7 +433,7 @@ func below(files []File, width, most, limit int) []style.Line {
 			l := style.Line{style.S(style.Border, "  └ "), style.S(style.Plain, f.Title()+" ")}
 			rows = append(rows, style.Wrap(append(l, Counts(f.Added, f.Removed)...), width)...)
 		}
-		rows = append(rows, style.Prefix(Rows(f, width-4, limit), style.Span{Text: "    "}, style.Span{Text: "    "})...)
+		rows = append(rows, style.Indent(Rows(f, width-4, limit), 4)...)
 	}
 	return rows
 }
@@ -443,7 +443,7 @@ func below(files []File, width, most, limit int) []style.Line {
 func Page(files []File, width int, wide bool) []style.Line {
 	var rows []style.Line
 	for _, f := range files {
-		l := style.Line{style.Styled(style.Strong(style.Plain), f.Title()+" ")}
+		l := style.Line{style.Bold(style.Plain, f.Title()+" ")}
 		if f.Note == "new" || f.Note == "deleted" {
 			l = append(l, style.S(style.Warn, f.Note+" "))
 		}

@@ -226,9 +226,9 @@ func (in *Input) View(height int, hint string) panels.View {
 		top = min(max(0, y-height+1), len(rows)-height)
 		rows = rows[top : top+height]
 	}
-	mark := style.Styled(style.Strong(style.Accent), "› ")
+	mark := style.Bold(style.Accent, "› ")
 	if strings.HasPrefix(in.text.Text(), "!") {
-		mark = style.Styled(style.Strong(style.Warn), "! ")
+		mark = style.Bold(style.Warn, "! ")
 	}
 	if in.text.Empty() {
 		rows = []style.Line{style.L(style.Dim, hint)}

@@ -135,7 +135,8 @@ func parseKey(s string) (string, error) {
 	case "escape":
 		name = "esc"
 	}
-	named := slices.Contains(strings.Fields("enter tab esc backspace delete insert up down left right home end pgup pgdown space"), name) ||
+	names := "enter tab esc backspace delete insert up down left right home end pgup pgdown space"
+	named := slices.Contains(strings.Fields(names), name) ||
 		len(name) > 1 && name[0] == 'f' && strings.Trim(name[1:], "0123456789") == ""
 	switch {
 	case !named && len([]rune(name)) != 1:
@@ -214,7 +215,8 @@ func (k *Map) Rows(width int) []style.Line {
 		rows = append(rows, l.Cut(width))
 	}
 	rows = append(rows, nil)
-	about := "These hold while a message is written; /help lists all others. ctrl+c cannot be given away. To change them, in config.toml:"
+	about := "These hold while a message is written; /help lists all others. ctrl+c cannot be given away. " +
+		"To change them, in config.toml:"
 	rows = append(rows, style.WrapText(style.Dim, about, width)...)
 	for _, s := range []string{"[tui.keymap]", `queue = "ctrl+q"             # instead of tab`, `newline = ["ctrl+j", "alt+n"]`, `suspend = []                 # no key`} {
 		rows = append(rows, style.L(style.Code, "  "+s).Cut(width))

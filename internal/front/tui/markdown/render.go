@@ -17,7 +17,8 @@ import (
 // expressions when the program starts, and every start would pay for that.
 var parse = sync.OnceValue(func() parser.Parser {
 	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-		parser.WithInlineParsers(parser.DefaultInlineParsers()...), parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))
+		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))
 })
 
 // Render draws a whole text, at most width cells wide. Blocks are apart by an
@@ -57,7 +58,7 @@ func (r renderer) block(n ast.Node, width int) []style.Line {
 	case *ast.Heading:
 		line := r.inline(n, style.Strong(style.Heading))
 		if n.Level > 2 {
-			line = append(style.Line{style.Styled(style.Strong(style.Heading), strings.Repeat("#", n.Level)+" ")}, line...)
+			line = append(style.Line{style.Bold(style.Heading, strings.Repeat("#", n.Level)+" ")}, line...)
 		}
 		return wrapAll(line, width)
 	case *ast.Paragraph, *ast.TextBlock:

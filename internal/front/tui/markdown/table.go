@@ -34,7 +34,8 @@ func split(source string) []part {
 		case fenced == "" && ok:
 			fenced = mark
 		}
-		if fenced != "" || !strings.Contains(line, "|") || strings.HasPrefix(line, "    ") || i+1 == len(lines) || !delimiters(lines[i+1]) ||
+		if fenced != "" || !strings.Contains(line, "|") || strings.HasPrefix(line, "    ") ||
+			i+1 == len(lines) || !delimiters(lines[i+1]) ||
 			len(cellsOf(line)) != len(cellsOf(lines[i+1])) {
 			plain.WriteString(lines[i])
 			continue

@@ -121,7 +121,7 @@ func (p *Pager) View(width, height int) View {
 	p.layout(width)
 	p.page = max(height-2, 1)
 	p.top = max(0, min(p.top, len(p.rows)-p.page))
-	rows := []style.Line{style.Line{style.Styled(style.Strong(style.Heading), p.Title)}.Cut(width)}
+	rows := []style.Line{style.Line{style.Bold(style.Heading, p.Title)}.Cut(width)}
 	for i := p.top; i < len(p.rows) && len(rows) <= p.page; i++ {
 		rows = append(rows, p.mark(p.rows[i]))
 	}

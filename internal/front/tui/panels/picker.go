@@ -147,7 +147,7 @@ func (p *Picker) Paste(text string) {
 func (p *Picker) View(width, height int) View {
 	list := p.shown()
 	p.At = max(0, min(p.At, len(list)-1))
-	title := style.Line{style.Styled(style.Strong(style.Heading), p.Title)}
+	title := style.Line{style.Bold(style.Heading, p.Title)}
 	v := View{Y: -1}
 	if p.Filter {
 		title = append(title, style.S(style.Dim, "  › "), style.S(style.Plain, p.words))
@@ -205,9 +205,11 @@ func (p *Picker) listRows(list []Item, width, room int) []style.Line {
 func (p *Picker) Lines() []style.Line {
 	rows := []style.Line{style.L(style.Heading, p.Title)}
 	for i, it := range p.shown() {
-		rows = append(rows, style.L(style.Plain, fmt.Sprintf("%d. %s  %s", i+1, style.OneLine(it.Label), style.OneLine(it.Detail))))
+		text := fmt.Sprintf("%d. %s  %s", i+1, style.OneLine(it.Label), style.OneLine(it.Detail))
+		rows = append(rows, style.L(style.Plain, text))
 	}
-	return append(rows, style.L(style.Dim, strings.TrimSpace("Type a number, a letter and a number, or an empty line to go back. "+p.Foot)))
+	how := strings.TrimSpace("Type a number, a letter and a number, or an empty line to go back. " + p.Foot)
+	return append(rows, style.L(style.Dim, how))
 }
 
 // Line takes a number, or a key and a number.
@@ -261,7 +263,7 @@ func (a *Input) Paste(text string) { a.Text += style.OneLine(text) }
 
 // View draws the title and the words.
 func (a *Input) View(width, _ int) View {
-	rows := style.Wrap(style.Line{style.Styled(style.Strong(style.Heading), a.Title)}, width)
+	rows := style.Wrap(style.Line{style.Bold(style.Heading, a.Title)}, width)
 	body := style.Wrap(style.Line{style.S(style.Accent, "› "), style.S(style.Plain, a.Text)}, width-1)
 	x, y := body[len(body)-1].Width(), len(rows)+len(body)-1
 	rows = append(rows, body...)

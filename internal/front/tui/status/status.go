@@ -121,7 +121,7 @@ func (s *Session) model() string {
 
 // Banner is the first thing that a session shows.
 func (s *Session) Banner(version, about string, width int) []style.Line {
-	l := style.Line{style.Styled(style.Strong(style.Heading), "Kerf "+version), style.S(style.Dim, "  "+s.Settings.Model)}
+	l := style.Line{style.Bold(style.Heading, "Kerf "+version), style.S(style.Dim, "  "+s.Settings.Model)}
 	if s.Settings.Effort != "" {
 		l = append(l, style.S(style.Dim, " "+s.Settings.Effort))
 	}
@@ -130,7 +130,8 @@ func (s *Session) Banner(version, about string, width int) []style.Line {
 		rows = append(rows, style.WrapText(style.Warn, about, width)...)
 	}
 	if !s.Resumed {
-		rows = append(rows, style.Wrap(style.L(style.Dim, "/help for commands, @ for files, ! for the shell, ctrl+d to leave"), width)...)
+		how := "/help for commands, @ for files, ! for the shell, ctrl+d to leave"
+		rows = append(rows, style.Wrap(style.L(style.Dim, how), width)...)
 	}
 	return rows
 }
@@ -251,8 +252,11 @@ func (s *Session) UsageRows(c *conversation.Conversation, width int) []style.Lin
 	if u := c.Tokens.Total; u.Input > 0 {
 		rows = append(rows, fact(width, "Cache hits", fmt.Sprintf("%d%%", 100*u.Cached/u.Input))...)
 	}
-	if turn, all := s.Cost(c.Tokens.Turn), s.Cost(c.Tokens.Total); all != "" {
-		rows = append(rows, fact(width, "Cost", strings.TrimPrefix(turn+" this turn, ", " this turn, ")+all+" this session")...)
+	if all := s.Cost(c.Tokens.Total); all != "" {
+		if turn := s.Cost(c.Tokens.Turn); turn != "" {
+			all = turn + " this turn, " + all
+		}
+		rows = append(rows, fact(width, "Cost", all+" this session")...)
 	}
 	if len(rows) == 0 {
 		rows = fact(width, "Tokens", "none used yet")
@@ -262,6 +266,7 @@ func (s *Session) UsageRows(c *conversation.Conversation, width int) []style.Lin
 
 // ContextRows is the page of /context: what fills the context window.
 func ContextRows(c *conversation.Conversation, width int) []style.Line {
-	rows := fact(width, "Last request", fmt.Sprintf("%s tokens of %s, %s", humanize.Tokens(c.Tokens.Last.Total()), humanize.Tokens(c.Tokens.Window), c.ContextLeft()))
-	return append(rows, c.Transcript.WeightRows(width)...)
+	used, window := humanize.Tokens(c.Tokens.Last.Total()), humanize.Tokens(c.Tokens.Window)
+	last := fmt.Sprintf("%s tokens of %s, %s", used, window, c.ContextLeft())
+	return append(fact(width, "Last request", last), c.Transcript.WeightRows(width)...)
 }

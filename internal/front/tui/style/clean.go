@@ -86,7 +86,8 @@ func tag(r rune) bool { return r >= 0xe0020 && r <= 0xe007f }
 // pictorial reports whether r can begin or continue an emoji.
 func pictorial(r rune) bool {
 	return r >= 0x1f000 && r <= 0x1faff || r >= 0x2190 && r <= 0x2bff || r >= 0x203c && r <= 0x2049 ||
-		r == 0x3030 || r == 0x303d || r == 0x3297 || r == 0x3299 || r == 0xa9 || r == 0xae || r == '#' || r == '*' || r >= '0' && r <= '9'
+		r == 0x3030 || r == 0x303d || r == 0x3297 || r == 0x3299 ||
+		r == 0xa9 || r == 0xae || r == '#' || r == '*' || r >= '0' && r <= '9'
 }
 
 // Output makes the output of a program fit to show: whole escape sequences are

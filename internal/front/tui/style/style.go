@@ -50,7 +50,7 @@ func As(r Role) Style { return Style{Role: r} }
 // Strong returns the bold style of a role.
 func Strong(r Role) Style { return Style{Role: r, Bold: true} }
 
-// Span is text of one style on one line. Make it with [S] or [Exact].
+// Span is text of one style on one line. Make it with [S] or [Exactly].
 type Span struct {
 	Text  string
 	Style Style
@@ -65,6 +65,12 @@ func S(role Role, text string) Span { return Span{Prose(text), As(role)} }
 
 // Styled is S with a whole style.
 func Styled(st Style, text string) Span { return Span{Prose(text), st} }
+
+// Bold is S in bold.
+func Bold(role Role, text string) Span { return Styled(Strong(role), text) }
+
+// Exactly is S for text that the user must judge; see [Exact].
+func Exactly(role Role, text string) Span { return Span{Exact(text), As(role)} }
 
 // L is a line of one span.
 func L(role Role, text string) Line { return Line{S(role, text)} }
@@ -203,4 +209,10 @@ func Prefix(lines []Line, first, rest Span) []Line {
 		out[i] = append(Line{p}, l...)
 	}
 	return out
+}
+
+// Indent puts blanks before each line.
+func Indent(lines []Line, cells int) []Line {
+	blank := Span{Text: strings.Repeat(" ", cells)}
+	return Prefix(lines, blank, blank)
 }

@@ -180,12 +180,13 @@ func (x *Lexer) named(s string, i, n int) style.Role {
 		w = strings.ToLower(w)
 	}
 	after := strings.TrimLeft(s[i+n:], " ")
+	first := strings.TrimLeft(s[:i], " \t-\"'") == ""
 	switch {
 	case x.lang.keywords[w]:
 		return style.Keyword
 	case x.lang.types[w]:
 		return style.Type
-	case x.lang.keys && (strings.HasPrefix(after, ":") || strings.HasPrefix(after, "=")) && strings.TrimLeft(s[:i], " \t-\"'") == "":
+	case x.lang.keys && first && (strings.HasPrefix(after, ":") || strings.HasPrefix(after, "=")):
 		return style.Name
 	case !x.lang.keys && strings.HasPrefix(s[i+n:], "("):
 		return style.Name
