@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/spelling"
 	"kerf/internal/text/visible"
 )
 
@@ -47,7 +48,8 @@ func (s *Store) Find(ctx context.Context, name string) (protocol.SessionInfo, er
 	case 0:
 		return protocol.SessionInfo{}, s.unknown(ids, name)
 	}
-	return protocol.SessionInfo{}, fmt.Errorf("%d sessions begin with %q: %s; give more of the id", len(hits), name, strings.Join(hits[:min(3, len(hits))], ", "))
+	some := strings.Join(hits[:min(3, len(hits))], ", ")
+	return protocol.SessionInfo{}, fmt.Errorf("%d sessions begin with %q: %s; give more of the id", len(hits), name, some)
 }
 
 // titled returns the sessions with a title, which need not be in the same case.
@@ -80,7 +82,9 @@ func (s *Store) unknown(ids []string, name string) error {
 	var list []near
 	for _, id := range ids[:min(maxNear, len(ids))] {
 		title := s.info(id).Title
-		list = append(list, near{id, title, min(distance(id[:min(len(name), len(id))], name), distance(strings.ToLower(title), strings.ToLower(name)))})
+		slips := min(spelling.Distance(id[:min(len(name), len(id))], name),
+			spelling.Distance(strings.ToLower(title), strings.ToLower(name)))
+		list = append(list, near{id, title, slips})
 	}
 	slices.SortStableFunc(list, func(a, b near) int { return a.far - b.far })
 	var words []string
@@ -88,28 +92,4 @@ func (s *Store) unknown(ids []string, name string) error {
 		words = append(words, fmt.Sprintf("%s (%s)", n.id, visible.Excerpt(n.title)))
 	}
 	return fmt.Errorf("no session %q; the nearest are %s (see: kerf sessions list)", name, strings.Join(words, ", "))
-}
-
-// distance is how many bytes must be changed, added or taken away between the
-// beginnings of two names.
-func distance(a, b string) int {
-	const most = 64
-	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost++
-			}
-			before = row[j+1]
-			row[j+1] = min(cost, row[j]+1, before+1)
-		}
-	}
-	return row[len(b)]
 }

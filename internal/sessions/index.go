@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/protocol"
 )
 
@@ -128,7 +129,7 @@ func (s *Store) writeIndex(path string, ids []string, list []protocol.SessionInf
 			_ = enc.Encode(indexLine{id, st.ModTime().UnixNano(), st.Size(), list[i]}) // plain values always encode
 		}
 	}
-	_ = writeAside(path, b.Bytes())
+	_ = atomicfile.WriteCache(path, b.Bytes())
 }
 
 func appendLines(path string, lines []*indexLine) {
@@ -152,22 +153,6 @@ func appendTo(path string, b []byte) {
 	_ = f.Close()
 }
 
-// writeAside replaces a cache file.
-func writeAside(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
-}
-
 // forget takes a deleted session out of the caches.
 func (s *Store) forget(id string) error {
 	path := filepath.Join(s.o.Dir, indexName)
@@ -179,7 +164,7 @@ func (s *Store) forget(id string) error {
 				kept.Write(line)
 			}
 		}
-		err = writeAside(path, kept.Bytes())
+		err = atomicfile.WriteCache(path, kept.Bytes())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

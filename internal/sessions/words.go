@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"kerf/internal/agent/history"
+	"kerf/internal/atomicfile"
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 )
@@ -163,7 +164,7 @@ func (s *Store) refresh(ctx context.Context, ids []string) (map[string]*cached, 
 	}
 	switch { // without the cache the next search is slower, nothing else
 	case waste > total/2:
-		_ = writeAside(path, packed(all))
+		_ = atomicfile.WriteCache(path, packed(all))
 	case b.Len() > 0:
 		appendTo(path, b.Bytes())
 	}
@@ -253,7 +254,7 @@ func (s *Store) forgetWords(id string) error {
 	}
 	all, _, _ := readWords(path)
 	delete(all, id)
-	return writeAside(path, packed(all))
+	return atomicfile.WriteCache(path, packed(all))
 }
 
 // around is the part of a text around a word in lower case, on one line.

@@ -64,14 +64,6 @@ type Record struct {
 	Raw  json.RawMessage
 }
 
-// Decode unmarshals the fields of the record into v.
-func (r Record) Decode(v any) error {
-	if err := json.Unmarshal(r.Raw, v); err != nil {
-		return fmt.Errorf("record %d (%s): %w", r.Seq, r.Type, err)
-	}
-	return nil
-}
-
 // Options is how a rollout is written.
 type Options struct {
 	// Redact takes secrets out of bytes before they are written or hashed. It may

@@ -95,7 +95,7 @@ func TestFormat(t *testing.T) {
 		t.Errorf("-want +got\n%s", d)
 	}
 	var v said
-	if err := records[2].Decode(&v); err != nil || v.Text != "<a> & b\n" {
+	if err := json.Unmarshal(records[2].Raw, &v); err != nil || v.Text != "<a> & b\n" {
 		t.Errorf("decoded %+v, %v", v, err)
 	}
 	if err := Verify(dir); err != nil {
@@ -165,7 +165,7 @@ func texts(records []Record) string {
 	var out []string
 	for _, r := range records {
 		var v said
-		_ = r.Decode(&v)
+		_ = json.Unmarshal(r.Raw, &v)
 		out = append(out, strings.TrimPrefix(v.Text, "text "))
 	}
 	return strings.Join(out, " ")
