@@ -38,7 +38,6 @@ var exceptions = map[string]string{
 	"internal/agent/tools":             "one file for each tool, and what they share",
 	"internal/agent/turn":              "still to be parted",
 	"internal/work/sandbox":            "one file for each way of confining, on each system",
-	"internal/work/scan":               "still to be parted",
 }
 
 // goFile is one Go file that is no test.

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/scan/gitindex"
+	"kerf/internal/work/scan/moves"
 )
 
 // loadLimit is how many bytes of contents one Set brings along in memory; the
@@ -38,8 +40,7 @@ func (s *Scanner) Diff(ctx context.Context, before, after *Snap) (delta.Set, []G
 		return nil, nil, fmt.Errorf("scan: diff: %w", err)
 	}
 	set := d.set()
-	pair(set)
-	pairAlike(set)
+	moves.Mark(set)
 	slices.SortFunc(d.gaps, func(a, b Gap) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Reason, b.Reason))
 	})
@@ -218,7 +219,7 @@ func (d *differ) fetchFrom(r *repo, bodies []*body, budget *int64) error {
 		b.lose(Limit, fmt.Sprintf("its %s are over the limit of %s a file", bytesOf(b.size), bytesOf(d.s.caps.FileSize)))
 		return true
 	})
-	blobs := make([]oid, len(bodies))
+	blobs := make([]gitindex.OID, len(bodies))
 	for i, b := range bodies {
 		blobs[i] = b.blob
 	}
@@ -257,7 +258,7 @@ func (d *differ) take(b *body, r io.Reader) error {
 		b.lose(Lost, "git could not give its former content: "+err.Error())
 		return err
 	}
-	if oidOf(data, b.blob.n) != b.blob {
+	if !b.blob.Names(data) {
 		b.lose(Lost, "git's content of it is damaged")
 		return nil
 	}

@@ -6,10 +6,8 @@ import (
 	"context"
 	"crypto/sha1"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"os/exec"
@@ -22,29 +20,9 @@ import (
 	"time"
 
 	"kerf/internal/work/proc"
+	"kerf/internal/work/scan/gitindex"
 	"kerf/internal/work/search/ignore"
 )
-
-// oid names a git object; sha1 has 20 bytes, sha256 has 32.
-type oid struct {
-	bytes [32]byte
-	n     uint8
-}
-
-func (o oid) String() string { return hex.EncodeToString(o.bytes[:o.n]) }
-
-// oidOf computes the name of data as a blob, n bytes long.
-func oidOf(data []byte, n uint8) oid {
-	var h hash.Hash = sha1.New()
-	if n == sha256.Size {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "blob %d\x00", len(data))
-	h.Write(data)
-	o := oid{n: n}
-	h.Sum(o.bytes[:0])
-	return o
-}
 
 // A repository can make git wait for ever, with a FIFO among its objects say.
 const (
@@ -64,7 +42,7 @@ type repo struct {
 	gen      uint64     // when it was last looked for
 	stale    bool       // the index may have changed
 	indexSig sig
-	index    *index // nil if there is none that can be used
+	index    *gitindex.Index // nil if there is none that can be used
 
 	configSig sig
 	broken    bool     // git did not answer; it is not asked again before the configuration changes
@@ -114,7 +92,7 @@ func (r *repo) refresh(ctx context.Context) {
 	r.stale = false
 	name := filepath.Join(r.gitDir, "index")
 	s, err := pathSig(name)
-	if r.git == "" || err != nil || !s.isFile() || s.size > maxIndex || !r.settings(ctx) {
+	if r.git == "" || err != nil || !s.isFile() || s.size > gitindex.MaxSize || !r.settings(ctx) {
 		r.index, r.indexSig = nil, sig{}
 		return
 	}
@@ -123,12 +101,12 @@ func (r *repo) refresh(ctx context.Context) {
 	}
 	r.index, r.indexSig = nil, sig{}
 	open := func() (*os.File, error) { return os.OpenFile(name, os.O_RDONLY|nonblock, 0) }
-	data, after, err := readStable(open, s, maxIndex)
+	data, after, err := readStable(open, s, gitindex.MaxSize)
 	if err != nil {
 		return
 	}
-	if x, err := parseIndex(data, int(r.hash)); err == nil {
-		x.written = after.mtime
+	if x, err := gitindex.Parse(data, int(r.hash)); err == nil {
+		x.Written = after.mtime
 		r.index = x
 		// A signature as young as this proves nothing: read again the next time.
 		if !after.youngerThan(time.Now()) {
@@ -143,7 +121,7 @@ func (r *repo) tracksBelow(ctx context.Context, dir string) bool {
 		return false
 	}
 	r.refresh(ctx)
-	return r.index.below(r.rel(dir))
+	return r.index.Below(r.rel(dir))
 }
 
 // settings asks git what its configuration says of object names and line ends,
@@ -221,7 +199,7 @@ func (r *repo) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // catFile asks cat-file about blobs and hands each answer to got, in order:
 // missing ones with a size of -1, contents only if asked for.
-func (r *repo) catFile(ctx context.Context, blobs []oid, contents bool, got func(i int, size int64, data io.Reader) error) error {
+func (r *repo) catFile(ctx context.Context, blobs []gitindex.OID, contents bool, got func(i int, size int64, data io.Reader) error) error {
 	mode := "--batch-check"
 	if contents {
 		mode = "--batch"
@@ -254,7 +232,7 @@ func (r *repo) catFile(ctx context.Context, blobs []oid, contents bool, got func
 	return err
 }
 
-func answers(out *bufio.Reader, blobs []oid, contents bool, got func(int, int64, io.Reader) error) error {
+func answers(out *bufio.Reader, blobs []gitindex.OID, contents bool, got func(int, int64, io.Reader) error) error {
 	for i, b := range blobs {
 		line, err := out.ReadString('\n')
 		if err != nil {
@@ -374,4 +352,14 @@ func dirOf(rel string) string {
 		return dir + "/"
 	}
 	return ""
+}
+
+// clean reports whether a file with signature s is still as it was when the
+// index was written at the given time. No means that it must be read.
+func clean(f *gitindex.Entry, s sig, written int64) bool {
+	mtime := int64(f.Mtime[0])*1e9 + int64(f.Mtime[1])
+	ctime := int64(f.Ctime[0])*1e9 + int64(f.Ctime[1])
+	return f.IsFile() && s.isFile() && uint32(s.size) == f.Size &&
+		mtime == s.mtime && mtime < written &&
+		(ctime == s.ctime || s.ctime == 0) && (f.Ino == uint32(s.ino) || s.ino == 0)
 }

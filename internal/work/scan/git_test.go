@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/work/scan/gitindex"
 )
 
 // repository makes a world with everything committed and old enough.
@@ -296,11 +298,11 @@ func TestIndexAgrees(t *testing.T) {
 		w.git("update-index", "--index-version", version)
 		data, err := os.ReadFile(w.at(".git/index"))
 		w.must(err)
-		x, err := parseIndex(data, 20)
+		x, err := gitindex.Parse(data, 20)
 		w.must(err)
 		var got []string
-		for _, f := range x.files {
-			got = append(got, fmt.Sprintf("%o %s 0\t%s", f.mode, f.blob, f.path))
+		for _, f := range x.Files {
+			got = append(got, fmt.Sprintf("%o %s 0\t%s", f.Mode, f.Blob, f.Path))
 		}
 		want := strings.Split(strings.TrimSuffix(w.git("ls-files", "-s", "-z"), "\x00"), "\x00")
 		if d := cmp.Diff(want, got); d != "" {
@@ -332,16 +334,16 @@ func TestGitThatDoesNotAnswer(t *testing.T) {
 
 func TestIndexIsNotBelievedOfYoungFiles(t *testing.T) {
 	s := sig{ino: 7, size: 3, mtime: 5_000_000_001, ctime: 5_000_000_002, mode: 0o644}
-	f := indexed{mtime: [2]uint32{5, 1}, ctime: [2]uint32{5, 2}, ino: 7, size: 3, mode: modeFile}
-	if !f.clean(s, s.mtime+1) {
+	f := gitindex.Entry{Mtime: [2]uint32{5, 1}, Ctime: [2]uint32{5, 2}, Ino: 7, Size: 3, Mode: 0o100644}
+	if !clean(&f, s, s.mtime+1) {
 		t.Error("an older file is not clean")
 	}
-	if f.clean(s, s.mtime) {
+	if clean(&f, s, s.mtime) {
 		t.Error("a file as young as the index is clean")
 	}
 	for _, other := range []sig{{ino: 8, size: 3, mtime: s.mtime, ctime: s.ctime, mode: s.mode}, {ino: 7, size: 4, mtime: s.mtime, ctime: s.ctime, mode: s.mode},
 		{ino: 7, size: 3, mtime: s.mtime - 1, ctime: s.ctime, mode: s.mode}, {ino: 7, size: 3, mtime: s.mtime, ctime: s.ctime + 1, mode: s.mode}} {
-		if f.clean(other, s.mtime+1) {
+		if clean(&f, other, s.mtime+1) {
 			t.Errorf("%+v is clean", other)
 		}
 	}
@@ -359,9 +361,9 @@ func FuzzIndex(f *testing.F) {
 		if len(data) >= 20 {
 			clear(data[len(data)-20:]) // so that the checksum is no obstacle
 		}
-		if x, err := parseIndex(data, 20); err == nil {
-			x.find("b/c")
-			x.below("b")
+		if x, err := gitindex.Parse(data, 20); err == nil {
+			x.Find("b/c")
+			x.Below("b")
 		}
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/scan/gitindex"
 )
 
 // sizesChecked is how many of a repository's files have the size of their blob
@@ -99,11 +100,11 @@ func (k *keeper) isClean(p *pending) bool {
 		return false // a signature that proved nothing to us proves nothing to git
 	}
 	e, rel := p.entry(), p.repo.rel(p.path)
-	f := p.repo.index.find(rel)
-	if f == nil || !f.clean(e.sig, p.repo.index.written) || p.repo.filtered(rel) {
+	f := p.repo.index.Find(rel)
+	if f == nil || !clean(f, e.sig, p.repo.index.Written) || p.repo.filtered(rel) {
 		return false
 	}
-	e.body = &body{from: inGit, size: e.sig.size, blob: f.blob, repo: p.repo}
+	e.body = &body{from: inGit, size: e.sig.size, blob: f.Blob, repo: p.repo}
 	return true
 }
 
@@ -113,7 +114,7 @@ func (k *keeper) differing(r *repo, list []*pending) []*pending {
 	if !r.converts() && len(list) > sizesChecked {
 		list = list[:0:0]
 	}
-	blobs := make([]oid, len(list))
+	blobs := make([]gitindex.OID, len(list))
 	for i, p := range list {
 		blobs[i] = p.entry().body.blob
 	}
@@ -186,7 +187,7 @@ func standIn(s sig) delta.Sum {
 func (k *keeper) read(files []*pending) error {
 	var maybe, others []*pending
 	for _, p := range files {
-		if p.old != nil || p.repo != nil && p.repo.index.find(p.repo.rel(p.path)) != nil {
+		if p.old != nil || p.repo != nil && p.repo.index.Find(p.repo.rel(p.path)) != nil {
 			maybe = append(maybe, p)
 		} else {
 			others = append(others, p)
@@ -276,8 +277,8 @@ func (k *keeper) keepData(p *pending, data []byte, claim func(int64) bool) *body
 		return p.old.body
 	}
 	if p.repo != nil {
-		if f := p.repo.index.find(p.repo.rel(p.path)); f != nil && f.isFile() && oidOf(data, f.blob.n) == f.blob {
-			b.from, b.blob, b.repo = inGit, f.blob, p.repo
+		if f := p.repo.index.Find(p.repo.rel(p.path)); f != nil && f.IsFile() && f.Blob.Names(data) {
+			b.from, b.blob, b.repo = inGit, f.Blob, p.repo
 			return b
 		}
 	}
@@ -308,7 +309,7 @@ func (b *body) holds(sum delta.Sum, data []byte) bool {
 		return false
 	case b.hashed:
 		return b.sum == sum
-	case b.from == inGit && oidOf(data, b.blob.n) == b.blob:
+	case b.from == inGit && b.blob.Names(data):
 		b.hashed, b.sum = true, sum
 		return true
 	}

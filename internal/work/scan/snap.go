@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/scan/gitindex"
 	"kerf/internal/work/search/ignore"
 )
 
@@ -146,7 +147,7 @@ type body struct {
 	sum    delta.Sum // of a body from nowhere: a stand-in, see standIn
 	size   int64
 	data   string // inline
-	blob   oid
+	blob   gitindex.OID
 	repo   *repo
 	kind   GapKind // why a body from nowhere is
 	why    string

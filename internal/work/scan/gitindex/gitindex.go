@@ -1,30 +1,55 @@
-package scan
+// Package gitindex reads the index of a git repository: which content git knows for
+// each path, and what stat said of the file then.
+package gitindex
 
 import (
 	"bytes"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"hash"
 	"math"
 	"sort"
 )
 
-// maxIndex is the size from which an index is not read.
-const maxIndex = 256 << 20
+// MaxSize is the size from which an index is not read.
+const MaxSize = 256 << 20
 
-// index is a git index: which blob each path had, and its stat data then.
-type index struct {
-	files   []indexed // by path
-	written int64     // when, in nanoseconds
+// OID names a git object; sha1 has 20 bytes, sha256 has 32.
+type OID struct {
+	bytes [32]byte
+	n     uint8
 }
 
-type indexed struct {
-	path         string
-	mtime, ctime [2]uint32 // seconds, nanoseconds
-	ino, size    uint32
-	mode         uint32
-	blob         oid
+func (o OID) String() string { return hex.EncodeToString(o.bytes[:o.n]) }
+
+// Names reports whether data, as a blob, has the name o.
+func (o OID) Names(data []byte) bool {
+	var h hash.Hash = sha1.New()
+	if o.n == sha256.Size {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "blob %d\x00", len(data))
+	h.Write(data)
+	return bytes.Equal(h.Sum(nil), o.bytes[:o.n])
+}
+
+// Index is a git index: which blob each path had, and its stat data then.
+type Index struct {
+	Files   []Entry // by path
+	Written int64   // when, in nanoseconds; the caller sets it
+}
+
+// Entry is one path of an index.
+type Entry struct {
+	Path         string
+	Mtime, Ctime [2]uint32 // seconds, nanoseconds
+	Ino, Size    uint32
+	Mode         uint32
+	Blob         OID
 }
 
 const (
@@ -38,9 +63,9 @@ const (
 
 var errIndex = errors.New("not a git index that can be used")
 
-// parseIndex reads a git index of version 2 to 4 with names of n bytes. One that
+// Parse reads a git index of version 2 to 4 with names of n bytes. One that
 // is split in two files is refused: its half would lie.
-func parseIndex(data []byte, n int) (*index, error) {
+func Parse(data []byte, n int) (*Index, error) {
 	if len(data) < 12+n || string(data[:4]) != "DIRC" || !checked(data, n) {
 		return nil, errIndex
 	}
@@ -49,18 +74,18 @@ func parseIndex(data []byte, n int) (*index, error) {
 	if version < 2 || version > 4 || int64(count) > int64(len(data)/(indexFixed+n+2)) {
 		return nil, errIndex
 	}
-	x := &index{files: make([]indexed, 0, count)}
+	x := &Index{Files: make([]Entry, 0, count)}
 	rest, prev := data[12:len(data)-n], ""
 	for range count {
 		f, size, flags, ok := parseEntry(rest, n, version, prev)
-		if !ok || f.path < prev || f.path == prev && flags&flagStage == 0 && prev != "" {
+		if !ok || f.Path < prev || f.Path == prev && flags&flagStage == 0 && prev != "" {
 			return nil, errIndex
 		}
-		prev = f.path
+		prev = f.Path
 		rest = rest[size:]
 		// Of a conflict none of the stages is what the file is.
 		if flags&flagStage == 0 {
-			x.files = append(x.files, f)
+			x.Files = append(x.Files, f)
 		}
 	}
 	for len(rest) >= 8 {
@@ -87,16 +112,16 @@ func checked(data []byte, n int) bool {
 	return bytes.Equal(got[:], sum)
 }
 
-func parseEntry(b []byte, n int, version uint32, prev string) (f indexed, size int, flags uint16, ok bool) {
+func parseEntry(b []byte, n int, version uint32, prev string) (f Entry, size int, flags uint16, ok bool) {
 	fixed := indexFixed + n + 2
 	if len(b) < fixed {
 		return f, 0, 0, false
 	}
 	u := func(i int) uint32 { return binary.BigEndian.Uint32(b[4*i:]) }
-	f.ctime, f.mtime = [2]uint32{u(0), u(1)}, [2]uint32{u(2), u(3)}
-	f.ino, f.mode, f.size = u(5), u(6), u(9)
-	f.blob.n = uint8(n)
-	copy(f.blob.bytes[:], b[indexFixed:indexFixed+n])
+	f.Ctime, f.Mtime = [2]uint32{u(0), u(1)}, [2]uint32{u(2), u(3)}
+	f.Ino, f.Mode, f.Size = u(5), u(6), u(9)
+	f.Blob.n = uint8(n)
+	copy(f.Blob.bytes[:], b[indexFixed:indexFixed+n])
 	flags = binary.BigEndian.Uint16(b[indexFixed+n:])
 	at := fixed
 	if flags&flagExtend != 0 {
@@ -118,7 +143,7 @@ func parseEntry(b []byte, n int, version uint32, prev string) (f indexed, size i
 	if end < 0 {
 		return f, 0, 0, false
 	}
-	f.path = prev[:keep] + string(b[at:at+end])
+	f.Path = prev[:keep] + string(b[at:at+end])
 	size = at + end + 1
 	if version < 4 {
 		size = (at + end + 8) &^ 7
@@ -144,37 +169,27 @@ func offset(b []byte) (v, used int) {
 	return 0, 0
 }
 
-// find returns what the index has of a path, or nil.
-func (x *index) find(path string) *indexed {
+// Find returns what the index has of a path, or nil.
+func (x *Index) Find(path string) *Entry {
 	if x == nil {
 		return nil
 	}
-	i := sort.Search(len(x.files), func(i int) bool { return x.files[i].path >= path })
-	if i == len(x.files) || x.files[i].path != path {
+	i := sort.Search(len(x.Files), func(i int) bool { return x.Files[i].Path >= path })
+	if i == len(x.Files) || x.Files[i].Path != path {
 		return nil
 	}
-	return &x.files[i]
+	return &x.Files[i]
 }
 
-// below reports whether the index has a path in dir.
-func (x *index) below(dir string) bool {
+// Below reports whether the index has a path in dir.
+func (x *Index) Below(dir string) bool {
 	if x == nil {
 		return false
 	}
 	dir += "/"
-	i := sort.Search(len(x.files), func(i int) bool { return x.files[i].path >= dir })
-	return i < len(x.files) && len(x.files[i].path) > len(dir) && x.files[i].path[:len(dir)] == dir
+	i := sort.Search(len(x.Files), func(i int) bool { return x.Files[i].Path >= dir })
+	return i < len(x.Files) && len(x.Files[i].Path) > len(dir) && x.Files[i].Path[:len(dir)] == dir
 }
 
-// isFile reports whether f is a regular file for git.
-func (f *indexed) isFile() bool { return f.mode == modeFile || f.mode == modeProgram }
-
-// clean reports whether a file with signature s is still as it was when the
-// index was written at the given time. No means that it must be read.
-func (f *indexed) clean(s sig, written int64) bool {
-	mtime := int64(f.mtime[0])*1e9 + int64(f.mtime[1])
-	ctime := int64(f.ctime[0])*1e9 + int64(f.ctime[1])
-	return f.isFile() && s.isFile() && uint32(s.size) == f.size &&
-		mtime == s.mtime && mtime < written &&
-		(ctime == s.ctime || s.ctime == 0) && (f.ino == uint32(s.ino) || s.ino == 0)
-}
+// IsFile reports whether f is a regular file for git.
+func (f *Entry) IsFile() bool { return f.Mode == modeFile || f.Mode == modeProgram }

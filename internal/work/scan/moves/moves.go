@@ -1,4 +1,6 @@
-package scan
+// Package moves finds, among files that went and files that came, those that were
+// moved.
+package moves
 
 import (
 	"cmp"
@@ -8,6 +10,13 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 )
+
+// Mark marks the halves of moves in set: first those whose content is the same, then
+// those that were edited at once.
+func Mark(set delta.Set) {
+	pair(set)
+	pairAlike(set)
+}
 
 // pair marks the halves of moves: a deleted file and a new one with the same
 // content. Of several, those of the same name go together first.
