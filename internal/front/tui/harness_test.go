@@ -23,8 +23,8 @@ import (
 	"kerf/internal/protocol"
 )
 
-// bench is a terminal UI on a small terminal of our own, with a scripted
-// session and a clock that moves only when told to.
+// bench is a terminal UI on a terminal emulator, with a scripted session and a clock
+// that moves only when told to.
 type bench struct {
 	t      testing.TB
 	m      *Model

@@ -17,7 +17,7 @@ type Attachment struct {
 	Text, Image string
 }
 
-// Composer is an editor. The zero value is empty and ready; it has one user.
+// Composer is an editor. The zero value is empty and ready. Only one goroutine may use it.
 type Composer struct {
 	text     string
 	at       int // byte offset of the caret, always between clusters
@@ -35,7 +35,7 @@ type state struct {
 }
 
 const (
-	// firstAttached is where attachments live: private use characters that no text shows.
+	// firstAttached is where attachments live: characters for private use that stand for them in the text.
 	firstAttached = 0x10f000
 	maxAttached   = 4000
 	maxUndo       = 200
@@ -91,7 +91,7 @@ func (c *Composer) Attachments() int {
 // Set replaces the whole text; the caret goes to its end.
 func (c *Composer) Set(text string) {
 	c.save(false)
-	c.text = tame(text)
+	c.text = clean(text)
 	c.at = len(c.text)
 }
 
@@ -101,7 +101,7 @@ func (c *Composer) Clear() { *c = Composer{kill: c.kill} }
 // Insert puts text at the caret, as typed.
 func (c *Composer) Insert(text string) {
 	c.save(!strings.ContainsAny(text, " \n"))
-	c.splice(c.at, c.at, tame(text))
+	c.splice(c.at, c.at, clean(text))
 }
 
 // Attach puts an attachment at the caret.
@@ -121,11 +121,11 @@ func (c *Composer) Attach(a Attachment) {
 // Replace puts text in the place of the bytes from start to end.
 func (c *Composer) Replace(start, end int, text string) {
 	c.save(false)
-	c.splice(start, end, tame(text))
+	c.splice(start, end, clean(text))
 }
 
-// tame keeps text that comes from outside from posing as an attachment.
-func tame(s string) string {
+// clean replaces the characters that stand for attachments in text from outside.
+func clean(s string) string {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	return strings.Map(func(r rune) rune {
 		if r >= firstAttached && r < firstAttached+maxAttached || r == 0 {

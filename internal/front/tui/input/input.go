@@ -84,9 +84,9 @@ func (in *Input) Mode() string {
 	return "INSERT"
 }
 
-// ViKey gives a key to vi and reports whether it was one of its. The marks of commands
-// begin a command also in normal mode, where an empty text has nothing to move in, and
-// esc beyond normal mode is Kerf's.
+// ViKey gives a key to vi. It reports whether vi took it, and whether the text may have
+// changed. In an empty text "/", "@" and "!" begin a command in normal mode, too; a
+// second esc is not for vi.
 func (in *Input) ViKey(name, text string) (taken, edited bool) {
 	switch {
 	case !in.o.Vi:

@@ -1,8 +1,8 @@
 // Package markdown draws Markdown that is still being written.
 //
-// A [Stream] takes text as it comes and gives out rows: those of blocks that are
-// over, once, and those of the block that is still open, each time anew. The open
-// block is bounded, so the cost of a text grows with its length and no more.
+// A [Stream] takes text as it comes. It returns the rows of a block once, when the
+// block is finished, and draws the block that is still open again each time. The
+// size of an open block is bounded, so the cost of a text is linear in its length.
 package markdown
 
 import (
@@ -72,7 +72,7 @@ func (s *Stream) Tail() []style.Line {
 	text := s.open.String()
 	if s.fence.mark != "" {
 		if s.fence.lexer != nil {
-			copied := *s.fence.lexer // the line is not over: its state must not stay
+			copied := *s.fence.lexer // the line is not finished: its state is not kept
 			s.cache = codeRows(&copied, text, s.width)
 		} else {
 			s.cache = codeRows(nil, text, s.width)
@@ -188,13 +188,13 @@ func (s *Stream) finished(text string) int {
 // line after it would go on with a list, so its first character has to be known.
 func (s *Stream) over(text string, end int) bool {
 	if end >= len(text) {
-		return !listy(text)
+		return !startsList(text)
 	}
-	return text[end] != ' ' && text[end] != '\t' && text[end] != '\n' && !(listy(text) && listy(text[end:]))
+	return text[end] != ' ' && text[end] != '\t' && text[end] != '\n' && !(startsList(text) && startsList(text[end:]))
 }
 
-// listy reports whether text begins with a list item.
-func listy(text string) bool {
+// startsList reports whether text begins with a list item.
+func startsList(text string) bool {
 	t := strings.TrimLeft(text, " ")
 	if len(t) > 1 && strings.IndexByte("-*+", t[0]) >= 0 && t[1] == ' ' {
 		return true

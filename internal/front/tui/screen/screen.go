@@ -1,6 +1,6 @@
 // Package screen draws frames on a terminal without leaving its scrollback:
-// finished rows are written once and scroll away, the rows below them are kept
-// up to date with as few bytes as differ.
+// finished rows are written once and scroll away; of the rows below them those that
+// changed are written again.
 package screen
 
 import (
@@ -14,7 +14,7 @@ import (
 // Frame is what the terminal shall show.
 type Frame struct {
 	// Above are finished rows, written once above the live ones. Like Rows they
-	// are narrower than the terminal: in its last column erasing would bite.
+	// leave the last column free: what clears the rest of a row clears that, too.
 	Above []string
 	// Rows are the live rows, at most as many as the terminal is high. They hold
 	// no control characters but SGR sequences, and end in the default style.
@@ -28,7 +28,7 @@ type Frame struct {
 	Title string
 }
 
-// Screen writes frames to a terminal. It is not safe for several goroutines.
+// Screen writes frames to a terminal. Only one goroutine may use it.
 type Screen struct {
 	w             io.Writer
 	width, height int
@@ -100,8 +100,8 @@ func (s *Screen) Stop(erase bool) error {
 	return err
 }
 
-// Resize tells the terminal's size. Rows drawn for another width are found again
-// as the terminal wrapped them.
+// Resize takes the terminal's new size. It clears the rows that were drawn for another
+// width, which the terminal may have wrapped; the next frame draws them again.
 func (s *Screen) Resize(width, height int) error {
 	old := s.width
 	s.width, s.height = width, height
@@ -135,7 +135,7 @@ func (s *Screen) forget() {
 	}
 }
 
-// Draw brings the terminal to f.
+// Draw shows f. It writes only what differs from the frame before.
 func (s *Screen) Draw(f Frame) error {
 	if s.height > 0 && len(f.Rows) > s.height {
 		cut := len(f.Rows) - s.height

@@ -13,9 +13,9 @@ import (
 const tabWidth = 4
 
 // Prose makes text safe to show on one line: controls, bidi and other invisible
-// characters and broken UTF-8 are spelled out as <U+202E>, tabs become spaces. The
-// joiners and variation selectors inside emoji stay, for without them they fall
-// apart. A newline is spelled out too: split first.
+// characters and broken UTF-8 are spelled out as <U+202E>, tabs become spaces.
+// Joiners and variation selectors inside an emoji stay, since they make it one
+// character. A newline is spelled out too: split the text first.
 func Prose(s string) string { return clean(s) }
 
 // Exact is Prose for text that the user must judge, a command for example:
@@ -90,9 +90,9 @@ func pictorial(r rune) bool {
 		r == 0xa9 || r == 0xae || r == '#' || r == '*' || r >= '0' && r <= '9'
 }
 
-// Output makes the output of a program fit to show: whole escape sequences are
-// taken out, a carriage return starts its line again, newlines stay, and what
-// else is invisible is spelled out.
+// Output prepares the output of a program to be shown: whole escape sequences are
+// removed and a carriage return starts its line again. Newlines stay; what else is
+// invisible is spelled out later, when a span is made of it.
 func Output(s string) string {
 	if !strings.ContainsAny(s, "\x1b\r\b\u009b") {
 		return s

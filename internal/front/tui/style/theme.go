@@ -10,8 +10,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Theme is a theme of the user's own: another one with some roles drawn in another
-// way.
+// Theme is a theme of the user's own: a built-in one in which some roles look
+// different.
 type Theme struct {
 	base  string
 	tints map[Role]tint

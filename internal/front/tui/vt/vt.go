@@ -1,5 +1,5 @@
 // Package vt is a small terminal for tests: bytes in, the screen out. It knows
-// the sequences Kerf may write; any other is an error, which is the point.
+// the sequences that Kerf may write and lists any other in Strange.
 package vt
 
 import (
@@ -16,7 +16,7 @@ type Cell struct {
 	SGR  string
 }
 
-// Terminal is a screen with scrollback. It is not safe for several goroutines.
+// Terminal is a screen with scrollback. Only one goroutine may use it.
 type Terminal struct {
 	// Strange lists sequences and control bytes that are not known.
 	Strange []string
