@@ -99,6 +99,26 @@ func TestRulesCanPass(t *testing.T) {
 	}
 }
 
+// TestModulesAreUsed wants an import for every direct module of go.mod.
+func TestModulesAreUsed(t *testing.T) {
+	files := load(t)
+	if got := unused(required(t), files); len(got) > 0 {
+		t.Errorf("no file imports %s; run go mod tidy", strings.Join(got, ", "))
+	}
+	if got := unused([]string{"example.org/nobody"}, files); len(got) != 1 {
+		t.Error("a module that nobody imports is not found")
+	}
+}
+
+// unused returns the modules that no file imports.
+func unused(modules []string, files []source) []string {
+	return slices.DeleteFunc(slices.Clone(modules), func(m string) bool {
+		return slices.ContainsFunc(files, func(f source) bool {
+			return slices.ContainsFunc(f.imports, func(imp string) bool { return inside(imp, m) })
+		})
+	})
+}
+
 // TestDependenciesAreExplained wants a sentence for every module that is imported.
 func TestDependenciesAreExplained(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join(root, "doc", "dependencies.md"))
@@ -121,7 +141,7 @@ func TestDependenciesAreExplained(t *testing.T) {
 	}
 }
 
-// required returns the modules of go.mod.
+// required returns the direct modules of go.mod.
 func required(t *testing.T) []string {
 	t.Helper()
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
@@ -130,6 +150,9 @@ func required(t *testing.T) []string {
 	}
 	var modules []string
 	for l := range strings.Lines(string(mod)) {
+		if strings.Contains(l, "// indirect") {
+			continue
+		}
 		if fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(l), "require ")); len(fields) >= 2 && strings.HasPrefix(fields[1], "v") {
 			modules = append(modules, fields[0])
 		}
