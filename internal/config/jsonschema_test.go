@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"kerf/internal/config/document"
-
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/pelletier/go-toml/v2"
 	"pgregory.net/rapid"
+
+	"kerf/internal/config/document"
 )
 
 func resolved(t testing.TB) *jsonschema.Resolved {

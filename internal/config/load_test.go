@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"kerf/internal/config/document"
-
 	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/config/document"
 )
 
 // world is a home and a project in a temporary directory.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"kerf/internal/config/trust"
-
 	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/config/trust"
 )
 
 const hostile = `model = "theirs"

@@ -73,7 +73,8 @@ func (s *Store) Resume(info protocol.SessionInfo) (*Log, error) {
 	}
 	l.restoreImages(dir)
 	if l.Meta, err = rollout.LoadMetadata(dir); err != nil {
-		l.Meta = rollout.Metadata{ID: string(info.ID), Cwd: l.State.Meta.Cwd, Model: l.State.Meta.Model, Created: time.Now().UTC()}
+		was := l.State.Meta
+		l.Meta = rollout.Metadata{ID: string(info.ID), Cwd: was.Cwd, Model: was.Model, Created: time.Now().UTC()}
 	}
 	if damage != nil {
 		l.Warnings = append(l.Warnings, "the session file was damaged: "+damage.String())
@@ -83,7 +84,8 @@ func (s *Store) Resume(info protocol.SessionInfo) (*Log, error) {
 
 // Fork begins the record of a new session with the records of an old one, up to and
 // with those of a turn; "" is all of them.
-func (s *Store) Fork(info protocol.SessionInfo, turn protocol.TurnID, meta rollout.Metadata, ephemeral bool) (*Log, error) {
+func (s *Store) Fork(info protocol.SessionInfo, turn protocol.TurnID, meta rollout.Metadata,
+	ephemeral bool) (*Log, error) {
 	from := s.DirOf(info.ID)
 	list, _, err := rollout.Read(from)
 	if err != nil {
@@ -174,7 +176,8 @@ func upTo(list []rollout.Record, turn protocol.TurnID) ([]rollout.Record, error)
 		}
 	}
 	if from < 0 {
-		return nil, fmt.Errorf("there is no turn %q; it has %d, the last ones are %s", turn, len(known), strings.Join(known[max(0, len(known)-3):], ", "))
+		some := strings.Join(known[max(0, len(known)-3):], ", ")
+		return nil, fmt.Errorf("there is no turn %q; it has %d, the last ones are %s", turn, len(known), some)
 	}
 	return list, nil
 }

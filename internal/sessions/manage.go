@@ -35,9 +35,10 @@ func (s *Store) Rename(ctx context.Context, name, title string) error {
 	if err != nil {
 		return held(info, err)
 	}
-	err = w.Append(rollout.Entry{Type: history.EventRecord{}.Type(), Body: history.EventRecord{What: history.Renamed, Message: title}})
+	e := history.EventRecord{What: history.Renamed, Message: title}
+	err = w.Append(rollout.Entry{Type: e.Type(), Body: e})
 	if err == nil {
-		err = s.remark(w.SaveMetadata, dir, info, func(m *rollout.Metadata) { m.Title = title })
+		err = remark(w.SaveMetadata, dir, info, func(m *rollout.Metadata) { m.Title = title })
 	}
 	return errors.Join(err, w.Close())
 }
@@ -54,7 +55,7 @@ func (s *Store) Archive(ctx context.Context, name string, archived bool) error {
 	}
 	defer release()
 	save := func(m rollout.Metadata) error { return rollout.SaveMetadata(dir, m) }
-	return s.remark(save, dir, info, func(m *rollout.Metadata) { m.Archived = archived })
+	return remark(save, dir, info, func(m *rollout.Metadata) { m.Archived = archived })
 }
 
 // Delete removes a session that is not open anywhere. What it changed in the
@@ -97,7 +98,8 @@ func held(info protocol.SessionInfo, err error) error {
 }
 
 // remark changes the metadata of a session; lost metadata is made anew.
-func (s *Store) remark(save func(rollout.Metadata) error, dir string, info protocol.SessionInfo, change func(*rollout.Metadata)) error {
+func remark(save func(rollout.Metadata) error, dir string, info protocol.SessionInfo,
+	change func(*rollout.Metadata)) error {
 	m, err := rollout.LoadMetadata(dir)
 	if err != nil {
 		m = rollout.Metadata{ID: string(info.ID), Created: time.Now().UTC(), Updated: time.Now().UTC()}

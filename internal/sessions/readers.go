@@ -94,8 +94,8 @@ func (s *Store) Replay(ctx context.Context, name string) (replay.Report, error) 
 	if err != nil {
 		return replay.Report{}, err
 	}
-	return replay.Session(ctx, replay.Options{ID: info.ID, Dir: s.DirOf(info.ID), Cwd: cmp.Or(info.Cwd, s.o.Cwd), Without: s.o.Home,
-		Ledger: s.ledger(info), Open: s.o.Open})
+	return replay.Session(ctx, replay.Options{ID: info.ID, Dir: s.DirOf(info.ID), Cwd: cmp.Or(info.Cwd, s.o.Cwd),
+		Without: s.o.Home, Ledger: s.ledger(info), Open: s.o.Open})
 }
 
 // Verify checks a session, as package verify says; with files, the files on disk,

@@ -17,8 +17,8 @@ import (
 	"strings"
 
 	"kerf/internal/agent/rollout"
-	"kerf/internal/model"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions/replay"
 	"kerf/internal/work/changes"
 )
 
@@ -40,9 +40,8 @@ type Options struct {
 	Ledger func(root string, use func(changes.Reader) error) error
 	// Files uses a function that tells the state of the files on this machine.
 	Files func(use func(changes.Look) error) error
-	// Open opens a new session that asks m, in a home of its own. It returns the
-	// directory of that session, too.
-	Open func(ctx context.Context, home string, set protocol.Settings, m model.Client) (s protocol.Session, dir string, err error)
+	// Open opens the session of a replay, see package replay.
+	Open replay.Opener
 }
 
 // Store is the sessions of a directory. It has no state and may be used by several
@@ -137,6 +136,7 @@ func (s *Store) info(id string) protocol.SessionInfo {
 	if err != nil {
 		return protocol.SessionInfo{ID: protocol.SessionID(id), Damage: "metadata.json: " + err.Error()}
 	}
-	return protocol.SessionInfo{ID: protocol.SessionID(id), Title: m.Title, Cwd: m.Cwd, Model: m.Model, Branch: m.Git.Branch,
-		Created: m.Created, Updated: m.Updated, Turns: m.Turns, Tokens: m.Tokens, Parent: protocol.SessionID(m.Parent), Archived: m.Archived, Source: m.Source}
+	return protocol.SessionInfo{ID: protocol.SessionID(id), Title: m.Title, Cwd: m.Cwd, Model: m.Model,
+		Branch: m.Git.Branch, Created: m.Created, Updated: m.Updated, Turns: m.Turns, Tokens: m.Tokens,
+		Parent: protocol.SessionID(m.Parent), Archived: m.Archived, Source: m.Source}
 }

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"kerf/internal/config/document"
-
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"kerf/internal/config/document"
 )
 
 // Set writes one value into a configuration file and leaves every other byte,

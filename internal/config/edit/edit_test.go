@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"kerf/internal/config/document"
-
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"kerf/internal/config/document"
 )
 
 func TestSetKeepsTheRest(t *testing.T) {

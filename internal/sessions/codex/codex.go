@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,9 @@ import (
 
 // maxLine bounds a line of a file that is imported.
 const maxLine = 64 << 20
+
+// source is what the metadata of an imported session names as its source.
+const source = "codex"
 
 // Imported tells what an import made.
 type Imported struct {
@@ -248,8 +252,8 @@ func (c *reader) write(path string) (Imported, error) {
 }
 
 func (c *reader) metadata(id string) rollout.Metadata {
-	m := rollout.Metadata{ID: id, Title: c.title, Cwd: c.meta.Cwd, Model: c.model, Provider: c.meta.Provider, Created: c.began.UTC(),
-		Updated: c.now.UTC(), Turns: c.turns, Tokens: c.tokens, Source: "codex"}
+	m := rollout.Metadata{ID: id, Title: c.title, Cwd: c.meta.Cwd, Model: c.model, Provider: c.meta.Provider,
+		Created: c.began.UTC(), Updated: c.now.UTC(), Turns: c.turns, Tokens: c.tokens, Source: source}
 	if g := c.meta.Git; g != nil {
 		m.Git = rollout.Git{Branch: g.Branch, Commit: g.Commit, Remote: g.URL}
 	}
@@ -263,7 +267,9 @@ func (c *reader) put(r history.Record) error {
 
 func (c *reader) fill(id string) error {
 	c.now = c.began
-	if err := c.put(history.SessionMeta{ID: protocol.SessionID(id), Cwd: c.meta.Cwd, Source: "codex", Version: c.o.Version, Provider: c.meta.Provider}); err != nil {
+	meta := history.SessionMeta{ID: protocol.SessionID(id), Cwd: c.meta.Cwd, Source: source, Version: c.o.Version,
+		Provider: c.meta.Provider}
+	if err := c.put(meta); err != nil {
 		return err
 	}
 	for _, it := range c.items {
@@ -304,7 +310,8 @@ func (c *reader) event(it item) error {
 		}
 		u := it.Info.Last
 		c.tokens += u.Input + u.Output
-		return c.put(history.TokenUsage{Turn: c.turn, Round: c.round, Usage: protocol.Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}})
+		return c.put(history.TokenUsage{Turn: c.turn, Round: c.round,
+			Usage: protocol.Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}})
 	}
 	return nil
 }
@@ -344,12 +351,9 @@ func (c *reader) response(it item) error {
 
 // surroundings reports whether a message of the user is one that Codex wrote.
 func surroundings(text string) bool {
-	for _, mark := range []string{"<environment_context>", "<user_instructions>", "# AGENTS.md", "<permissions", "<turn_aborted>", "<skill"} {
-		if strings.HasPrefix(strings.TrimSpace(text), mark) {
-			return true
-		}
-	}
-	return false
+	marks := []string{"<environment_context>", "<user_instructions>", "# AGENTS.md", "<permissions", "<turn_aborted>",
+		"<skill"}
+	return slices.ContainsFunc(marks, func(m string) bool { return strings.HasPrefix(strings.TrimSpace(text), m) })
 }
 
 // said opens a turn with what the user said; what follows another message of the
@@ -361,7 +365,8 @@ func (c *reader) said(text string, images []string) error {
 		}
 		c.turns++
 		c.turn = protocol.TurnID(fmt.Sprintf("turn-%d", c.turns))
-		if err := c.put(history.TurnContext{Turn: c.turn, Settings: protocol.Settings{Model: c.model, Cwd: c.meta.Cwd}}); err != nil {
+		set := protocol.Settings{Model: c.model, Cwd: c.meta.Cwd}
+		if err := c.put(history.TurnContext{Turn: c.turn, Settings: set}); err != nil {
 			return err
 		}
 	}
@@ -396,8 +401,8 @@ func (c *reader) call(it item) error {
 	if !ok {
 		out.text = history.Aborted
 	}
-	err := c.put(history.ToolCall{Turn: c.turn, Round: c.round, Index: c.next(), Call: protocol.CallID(it.CallID), Name: name,
-		Args: args, Input: exact, Style: style, Result: out.text, Success: out.ok})
+	err := c.put(history.ToolCall{Turn: c.turn, Round: c.round, Index: c.next(), Call: protocol.CallID(it.CallID),
+		Name: name, Args: args, Input: exact, Style: style, Result: out.text, Success: out.ok})
 	c.spoke = false
 	return err
 }

@@ -49,7 +49,8 @@ type exportedItem struct {
 func Write(w io.Writer, info protocol.SessionInfo, turns []protocol.PastTurn, format string) error {
 	e := exported{Session: info, Turns: []exportedTurn{}}
 	for _, t := range turns {
-		x := exportedTurn{ID: t.ID, Began: t.Began.UTC().Format("2006-01-02T15:04:05Z"), Ended: t.Ended, Usage: t.Usage, Diff: t.Diff, Items: []exportedItem{}}
+		x := exportedTurn{ID: t.ID, Began: t.Began.UTC().Format("2006-01-02T15:04:05Z"), Ended: t.Ended, Usage: t.Usage,
+			Diff: t.Diff, Items: []exportedItem{}}
 		for _, i := range t.Items {
 			x.Items = append(x.Items, exportItem(i))
 		}
@@ -131,8 +132,10 @@ func todoText(t protocol.TodoList) string {
 
 func writeMarkdown(w io.Writer, e exported) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n", oneLine(cmp.Or(e.Session.Title, string(e.Session.ID))))
-	fmt.Fprintf(&b, "- session: `%s`\n- directory: `%s`\n- model: `%s`\n- turns: %d, tokens: %d\n", e.Session.ID, oneLine(e.Session.Cwd), oneLine(e.Session.Model), e.Session.Turns, e.Session.Tokens)
+	s := e.Session
+	fmt.Fprintf(&b, "# %s\n\n", oneLine(cmp.Or(s.Title, string(s.ID))))
+	fmt.Fprintf(&b, "- session: `%s`\n- directory: `%s`\n- model: `%s`\n- turns: %d, tokens: %d\n", s.ID,
+		oneLine(s.Cwd), oneLine(s.Model), s.Turns, s.Tokens)
 	for n, t := range e.Turns {
 		fmt.Fprintf(&b, "\n## Turn %d\n\n%s", n+1, t.Began)
 		if t.Ended != "" {
@@ -200,12 +203,13 @@ func fenced(kind, s string) string {
 // writeHTML writes one page that needs nothing else and runs nothing.
 func writeHTML(w io.Writer, e exported) error {
 	p := page{}
-	title := cmp.Or(e.Session.Title, string(e.Session.ID))
+	s := e.Session
+	title := cmp.Or(s.Title, string(s.ID))
 	p.raw(pageHead)
 	p.part("title", "", title)
 	p.raw(pageStyle)
 	p.part("h1", "", title)
-	p.part("p", "meta", fmt.Sprintf("session %s · %s · %s · %d turns · %d tokens", e.Session.ID, e.Session.Cwd, e.Session.Model, e.Session.Turns, e.Session.Tokens))
+	p.part("p", "meta", fmt.Sprintf("session %s · %s · %s · %d turns · %d tokens", s.ID, s.Cwd, s.Model, s.Turns, s.Tokens))
 	for n, t := range e.Turns {
 		p.part("h2", "", fmt.Sprintf("Turn %d", n+1))
 		p.part("p", "meta", strings.TrimSpace(t.Began+" "+t.Ended)+fmt.Sprintf(" · %d tokens", t.Usage.Total()))
@@ -277,7 +281,8 @@ func diffLines(d string) []diffLine {
 	for line := range strings.Lines(d) {
 		class := ""
 		switch {
-		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
+		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "),
+			strings.HasPrefix(line, "index "):
 			class = "head"
 		case strings.HasPrefix(line, "@@"):
 			class = "at"

@@ -30,10 +30,13 @@ type Options struct {
 	Without string
 	// Ledger uses a reader of the ledger of the session's workspace.
 	Ledger func(use func(changes.Reader) error) error
-	// Open opens a new session in a directory, with another model, and keeps it in
-	// a home of its own. Dir is where the session is kept.
-	Open func(ctx context.Context, home string, set protocol.Settings, m model.Client) (s protocol.Session, dir string, err error)
+	Open   Opener
 }
+
+// Opener opens a new session that asks m, in a home of its own, and returns where
+// it is kept.
+type Opener func(ctx context.Context, home string, set protocol.Settings, m model.Client) (
+	s protocol.Session, dir string, err error)
 
 // Report is what a replay found.
 type Report struct {
@@ -203,7 +206,8 @@ func (r *replayer) begin(c history.ToolCall, at time.Time, byID map[protocol.Cal
 
 // again reports whether a call can be made again with the same outcome.
 func (c *pastCall) again() bool {
-	if !c.ended || c.asked || strings.HasPrefix(c.Result, "aborted") || strings.HasPrefix(c.Result, "rejected by the user") {
+	if !c.ended || c.asked || strings.HasPrefix(c.Result, history.Aborted) ||
+		strings.HasPrefix(c.Result, "rejected by the user") {
 		return false
 	}
 	known, ok := tools.Lookup(c.Name)
@@ -403,7 +407,8 @@ func sawAfter(p *pastRound, e *ledger.Entry) bool {
 // ofRound reports whether an entry was found, as somebody else's, by a call of the
 // round before it ran.
 func ofRound(p *pastRound, e *ledger.Entry) bool {
-	return e.Cause == ledger.CauseOutside && slices.ContainsFunc(p.calls, func(c *pastCall) bool { return string(c.Call) == e.Call })
+	return e.Cause == ledger.CauseOutside &&
+		slices.ContainsFunc(p.calls, func(c *pastCall) bool { return string(c.Call) == e.Call })
 }
 
 // Label says that no model is asked.
@@ -413,10 +418,10 @@ func (r *replayer) Label() string { return "replayed" }
 func (r *replayer) Stream(ctx context.Context, req *model.Request, emit func(model.Chunk) error) error {
 	if len(req.Tools) == 0 && r.at < len(r.summaries) {
 		r.at++
-		return r.emit(emit, []*model.Item{{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: r.summaries[r.at-1]}}}}, nil)
+		return r.emit(emit, []*model.Item{message(r.summaries[r.at-1])}, nil)
 	}
 	if r.next >= len(r.rounds) {
-		return r.emit(emit, []*model.Item{{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "(the end of the record)"}}}}, nil)
+		return r.emit(emit, []*model.Item{message("(the end of the record)")}, nil)
 	}
 	p := r.rounds[r.next]
 	if err := errors.Join(r.others(p), r.unnoticed(p)); err != nil {
@@ -426,7 +431,7 @@ func (r *replayer) Stream(ctx context.Context, req *model.Request, emit func(mod
 	r.next++
 	var items []*model.Item
 	for _, m := range p.texts {
-		items = append(items, &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: m.Text}}})
+		items = append(items, message(m.Text))
 	}
 	calls := slices.Clone(p.calls)
 	slices.SortStableFunc(calls, func(a, b *pastCall) int { return cmp.Compare(a.Index, b.Index) })
@@ -441,6 +446,8 @@ func (r *replayer) Stream(ctx context.Context, req *model.Request, emit func(mod
 	}
 	return r.emit(emit, items, p.usage)
 }
+
+func message(text string) *model.Item { return history.AssistantMessage{Text: text}.Item() }
 
 func (r *replayer) emit(emit func(model.Chunk) error, items []*model.Item, u *protocol.Usage) error {
 	for i, it := range items {
@@ -497,7 +504,8 @@ func (r *replayer) run(ctx context.Context) error {
 
 // turnOver says something and waits for the end of the turn.
 func turnOver(ctx context.Context, s protocol.Session, id, text string) error {
-	if err := s.Submit(ctx, protocol.Submission{ID: id, Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}}}); err != nil {
+	said := protocol.UserInput{Items: []protocol.Input{{Text: text}}}
+	if err := s.Submit(ctx, protocol.Submission{ID: id, Op: said}); err != nil {
 		return err
 	}
 	for {
@@ -566,7 +574,8 @@ func exitText(c *pastCall) string {
 func changesText(list []history.FileChange, from, to string) string {
 	var lines []string
 	for _, c := range list {
-		lines = append(lines, fmt.Sprintf("%s %s %.12s -> %.12s", c.Operation, moved(c.Path, from, to), cmp.Or(c.Before, "nothing"), cmp.Or(c.After, "nothing")))
+		lines = append(lines, fmt.Sprintf("%s %s %.12s -> %.12s", c.Operation, moved(c.Path, from, to),
+			cmp.Or(c.Before, "nothing"), cmp.Or(c.After, "nothing")))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")

@@ -57,7 +57,9 @@ func (b *builder) record(r records.Record) {
 		b.call(r)
 	case history.TokenUsage:
 		if r.Round == b.round {
-			b.usage = &script.Usage{Input: r.Usage.Input, Cached: r.Usage.Cached, Write: r.Usage.CacheWrite, Output: r.Usage.Output, Reasoning: r.Usage.Reasoning}
+			u := r.Usage
+			b.usage = &script.Usage{Input: u.Input, Cached: u.Cached, Write: u.CacheWrite, Output: u.Output,
+				Reasoning: u.Reasoning}
 		}
 	case history.Compacted:
 		b.close()

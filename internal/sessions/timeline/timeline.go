@@ -79,8 +79,8 @@ func (t *timeline) record(r records.Record) {
 	switch rec := r.Record.(type) {
 	case history.TurnContext:
 		t.began, t.last = r.Time, r.Time
-		t.say(r.Time, "turn started turn=%s model=%s sandbox=%s approval=%s at %s", rec.Turn, rec.Settings.Model, rec.Settings.Sandbox,
-			rec.Settings.Approval, r.Time.Format(time.RFC3339))
+		t.say(r.Time, "turn started turn=%s model=%s sandbox=%s approval=%s at %s", rec.Turn, rec.Settings.Model,
+			rec.Settings.Sandbox, rec.Settings.Approval, r.Time.Format(time.RFC3339))
 	case history.UserInput:
 		t.input(rec, r.Time)
 	case history.AssistantMessage:
@@ -91,7 +91,8 @@ func (t *timeline) record(r records.Record) {
 		t.say(r.Time, "round %d item done -> reasoning %q", rec.Round, visible.Excerpt(strings.Join(rec.Summary, " ")))
 	case history.ToolStarted:
 		t.request(rec.Round)
-		t.say(r.Time, "round %d item done -> call %s(%s) call=%s", rec.Round, rec.Name, visible.Excerpt(argsText(rec)), rec.Call)
+		args := visible.Excerpt(argsText(rec))
+		t.say(r.Time, "round %d item done -> call %s(%s) call=%s", rec.Round, rec.Name, args, rec.Call)
 	case history.ToolCall:
 		t.done(rec, r.Time)
 	case history.FileChange:

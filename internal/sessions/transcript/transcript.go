@@ -120,7 +120,8 @@ func (b *builder) record(r records.Record) {
 		last := b.turn(rec.Turn, r)
 		last.Usage = last.Usage.Add(rec.Usage)
 	case history.Compacted:
-		b.add(rec.Turn, r, protocol.Completed, protocol.Compaction{Before: rec.Before, After: rec.After, Summary: rec.Summary})
+		b.add(rec.Turn, r, protocol.Completed,
+			protocol.Compaction{Before: rec.Before, After: rec.After, Summary: rec.Summary})
 	case history.EventRecord:
 		b.event(rec, r)
 	}
@@ -141,7 +142,8 @@ func (b *builder) turn(id protocol.TurnID, r records.Record) *protocol.PastTurn 
 
 func (b *builder) add(id protocol.TurnID, r records.Record, status protocol.Status, body protocol.Body) {
 	last := b.turn(id, r)
-	last.Items = append(last.Items, protocol.Item{ID: protocol.ItemID(fmt.Sprintf("past_%d", r.Seq)), Status: status, Body: body})
+	name := protocol.ItemID(fmt.Sprintf("past_%d", r.Seq))
+	last.Items = append(last.Items, protocol.Item{ID: name, Status: status, Body: body})
 }
 
 func (b *builder) userInput(u history.UserInput, r records.Record) {

@@ -18,10 +18,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"kerf/internal/text/delta"
 	"kerf/internal/text/patch"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // entry is one path of a case's tree.

@@ -3,9 +3,9 @@ package patch_test
 import (
 	"testing"
 
-	"kerf/internal/text/patch"
-
 	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/text/patch"
 )
 
 // checkStream holds the law of streams: any cut into pieces gives what the whole

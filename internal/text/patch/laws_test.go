@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/text/patch"
-
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // genText draws texts of few different lines, so that places are ambiguous.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"kerf/internal/text/delta"
 	"kerf/internal/text/patch"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func file(s string) *delta.Image { return delta.NewFile([]byte(s), 0o644) }

@@ -2,8 +2,6 @@ package records
 
 import (
 	"fmt"
-	"kerf/internal/sessions/replay"
-	"kerf/internal/text/visible"
 	"os"
 	"os/signal"
 	"strings"
@@ -13,6 +11,8 @@ import (
 
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/sessions/replay"
+	"kerf/internal/text/visible"
 )
 
 const replayLong = `Runs the tools of a session again (of the newest of this directory without an id), without a

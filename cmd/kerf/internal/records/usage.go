@@ -3,8 +3,6 @@ package records
 import (
 	"fmt"
 	"io"
-	"kerf/internal/sessions"
-	"kerf/internal/text/visible"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,6 +11,8 @@ import (
 
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/sessions"
+	"kerf/internal/text/visible"
 )
 
 const usageLong = `Counts the tokens of all sessions, archived ones and sub-agents included: by day, by model and

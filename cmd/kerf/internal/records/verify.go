@@ -3,14 +3,14 @@ package records
 import (
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/text/visible"
-	"strings"
-
-	"kerf/cmd/kerf/internal/program"
-
-	"github.com/spf13/cobra"
 )
 
 const verifyLong = `Checks a session, the newest of this directory without an id: that its records are those that

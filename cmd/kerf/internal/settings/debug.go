@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spf13/cobra"
+
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/agent/policy"
 	"kerf/internal/protocol"
-
-	"github.com/spf13/cobra"
 )
 
 // debugCommand groups what shows Kerf's insides.

@@ -2,8 +2,6 @@ package settings
 
 import (
 	"fmt"
-	"kerf/internal/sessions/scenario"
-	"kerf/internal/text/visible"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/sessions/scenario"
+	"kerf/internal/text/visible"
 )
 
 const scriptLong = `A scenario is a model written down: what it says to each request. Sessions are recorded
