@@ -19,6 +19,7 @@ import (
 	"kerf/internal/text/visible"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
+	"kerf/internal/work/sandbox/plan"
 )
 
 // The states of a check.
@@ -64,7 +65,7 @@ func checkSandbox(ctx context.Context, o Options) []protocol.Check {
 		c := protocol.Check{Name: "sandbox " + b.Name, State: checkOK, Detail: "ran a command"}
 		if b.Err != nil {
 			c.State, c.Detail = checkWarn, oneLine(b.Err.Error())
-			var unavailable *sandbox.UnavailableError
+			var unavailable *plan.UnavailableError
 			if errors.As(b.Err, &unavailable) {
 				c.Detail, c.Hint = oneLine(unavailable.Reason), unavailable.Hint
 			}
@@ -78,7 +79,7 @@ func checkSandbox(ctx context.Context, o Options) []protocol.Check {
 	case first == "":
 		sum.State, sum.Detail = checkFail, "nothing works here: commands are not run unless they may leave the sandbox"
 		sum.Hint = "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0 where there is such a setting), or install bubblewrap"
-	case first == sandbox.Landlock:
+	case first == plan.Landlock:
 		sum.State, sum.Detail = checkWarn, "only read-only commands can be confined, by Landlock"
 		sum.Hint = "allow unprivileged user namespaces, or install bubblewrap"
 	}

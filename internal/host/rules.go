@@ -11,6 +11,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox"
+	"kerf/internal/work/sandbox/plan"
 )
 
 // Rules reads all rules that hold here.
@@ -76,7 +77,7 @@ func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, es
 	e := Explanation{Settings: set, Explanation: policy.Rules{Approval: set.Approval, Sandbox: set.Sandbox, List: list}.Explain(cmd)}
 	e.Mode = policy.Mode(set, e.Unsandboxed)
 	if e.Mode == protocol.SandboxFull {
-		e.Reach = sandbox.Plan{Mode: sandbox.FullAccess}.Reach()
+		e.Reach = sandbox.ReachOf(plan.Plan{Mode: plan.FullAccess})
 		return e, nil
 	}
 	roots, err := c.roots(set.Cwd, addDirs)
@@ -85,11 +86,11 @@ func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, es
 	}
 	pol := c.policy(roots, "")(e.Mode)
 	pol.Cwd = set.Cwd
-	plan, err := sandbox.Resolve(pol, sandbox.Disk{})
+	pl, err := plan.Resolve(pol, plan.Disk{})
 	if err != nil {
 		return e, err
 	}
-	e.Reach = plan.Reach()
+	e.Reach = sandbox.ReachOf(pl)
 	return e, nil
 }
 

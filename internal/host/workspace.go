@@ -12,6 +12,7 @@ import (
 	"kerf/internal/sessions"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
+	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/search"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/workspace"
@@ -74,21 +75,21 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 }
 
 // policy makes the sandbox policy of a command.
-func (c configured) policy(roots []string, private string) func(protocol.SandboxMode) sandbox.Policy {
+func (c configured) policy(roots []string, private string) func(protocol.SandboxMode) plan.Policy {
 	profile := c.Permissions[c.DefaultPermissions]
-	rules := append(sandbox.HideHomeSecrets(c.getenv("HOME"), roots), rulesOf(profile)...) // the user's own come last and win
-	return func(mode protocol.SandboxMode) sandbox.Policy {
+	rules := append(plan.HideHomeSecrets(c.getenv("HOME"), roots), rulesOf(profile)...) // the user's own come last and win
+	return func(mode protocol.SandboxMode) plan.Policy {
 		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
-		return sandbox.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains, Limits: sandbox.DefaultLimits(),
+		return plan.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains, Limits: sandbox.DefaultLimits(),
 			TmpDir: private, SharedTmp: c.WorkspaceWrite.SharedTmp, Rules: rules, DenyRead: []string{c.Home},
 			LockDir: filepath.Join(c.Home, "locks")}
 	}
 }
 
-func rulesOf(p config.Permission) []sandbox.Rule {
-	var rules []sandbox.Rule
+func rulesOf(p config.Permission) []plan.Rule {
+	var rules []plan.Rule
 	for path, access := range p.Filesystem {
-		rules = append(rules, sandbox.Rule{Path: path, Access: sandbox.Access(access)})
+		rules = append(rules, plan.Rule{Path: path, Access: plan.Access(access)})
 	}
 	return rules
 }

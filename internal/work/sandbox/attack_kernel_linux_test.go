@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox/launch"
+	"kerf/internal/work/sandbox/plan"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,9 +15,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"kerf/internal/work/proc"
-	"kerf/internal/work/sandbox/launch"
 )
 
 func TestSEC_K1_K3_K7_KernelCallsAreRefused(t *testing.T) {
@@ -163,7 +163,9 @@ func TestSEC_K8_ProgramsAreNotTakenFromWritableDirectories(t *testing.T) {
 
 func TestSEC_K10_NoSandboxNoRun(t *testing.T) {
 	linux := func() string { return "Linux version 6.1.0" }
-	broken := func(context.Context, way) error { return &UnavailableError{Reason: "namespaces cannot be made: EPERM"} }
+	broken := func(context.Context, way) error {
+		return &plan.UnavailableError{Reason: "namespaces cannot be made: EPERM"}
+	}
 	absent := func(string, []string) (string, error) { return "", proc.ErrNotFound }
 	there := func(string, []string) (string, error) { return "/usr/bin/bwrap", nil }
 	only := func(name string) func(context.Context, way) error {
@@ -174,26 +176,26 @@ func TestSEC_K10_NoSandboxNoRun(t *testing.T) {
 			return broken(ctx, w)
 		}
 	}
-	workspace := Plan{Mode: WorkspaceWrite, Cwd: "/w", Mounts: []Mount{{Kind: MountWrite, Path: "/w"}}, Masks: []Mask{{MaskSocket, "/w/.kerf", ""}}}
-	reading := Plan{Mode: ReadOnly, Cwd: "/w"}
+	workspace := plan.Plan{Mode: plan.WorkspaceWrite, Cwd: "/w", Mounts: []plan.Mount{{Kind: plan.MountWrite, Path: "/w"}}, Masks: []plan.Mask{{Kind: plan.MaskSocket, Path: "/w/.kerf"}}}
+	reading := plan.Plan{Mode: plan.ReadOnly, Cwd: "/w"}
 	for _, c := range []struct {
 		name string
 		m    machine
-		plan Plan
+		plan plan.Plan
 		want string // empty: nothing runs
 	}{
-		{"all work", machine{version: linux, try: only(OwnLauncher), program: there}, workspace, OwnLauncher},
-		{"namespaces only for bubblewrap", machine{version: linux, try: only(Bubblewrap), program: there}, workspace, Bubblewrap},
+		{"all work", machine{version: linux, try: only(plan.OwnLauncher), program: there}, workspace, plan.OwnLauncher},
+		{"namespaces only for bubblewrap", machine{version: linux, try: only(plan.Bubblewrap), program: there}, workspace, plan.Bubblewrap},
 		{"no namespaces, no bubblewrap", machine{version: linux, try: broken, program: absent}, workspace, ""},
 		{"no namespaces, broken bubblewrap", machine{version: linux, try: broken, program: there}, workspace, ""},
-		{"only Landlock, and more is asked for", machine{version: linux, try: only(Landlock), program: absent}, workspace, ""},
-		{"only Landlock, and it is enough", machine{version: linux, try: only(Landlock), program: absent}, reading, Landlock},
+		{"only Landlock, and more is asked for", machine{version: linux, try: only(plan.Landlock), program: absent}, workspace, ""},
+		{"only Landlock, and it is enough", machine{version: linux, try: only(plan.Landlock), program: absent}, reading, plan.Landlock},
 		{"old kernel without all of it", machine{version: linux, try: broken, program: absent}, reading, ""},
-		{"WSL1", machine{version: func() string { return "Linux version 4.4.0-19041-Microsoft (x)" }, try: only(OwnLauncher), program: there}, workspace, ""},
-		{"a backend that is not there was asked for", machine{version: linux, try: only(OwnLauncher), program: absent}, Plan{Mode: WorkspaceWrite, Backend: Bubblewrap}, ""},
+		{"WSL1", machine{version: func() string { return "Linux version 4.4.0-19041-Microsoft (x)" }, try: only(plan.OwnLauncher), program: there}, workspace, ""},
+		{"a backend that is not there was asked for", machine{version: linux, try: only(plan.OwnLauncher), program: absent}, plan.Plan{Mode: plan.WorkspaceWrite, Backend: plan.Bubblewrap}, ""},
 	} {
 		got, err := c.m.choose(t.Context(), c.plan, nil)
-		var unavailable *UnavailableError
+		var unavailable *plan.UnavailableError
 		switch {
 		case c.want == "" && (!errors.As(err, &unavailable) || strings.Contains(err.Error(), "\n")):
 			t.Errorf("%s: got %+v, %v", c.name, got, err)
@@ -210,11 +212,11 @@ func TestSEC_K10_NoSandboxNoRun(t *testing.T) {
 // which, and exits with 125.
 func TestSEC_K10_ACallThatFailsStopsTheLauncher(t *testing.T) {
 	s := newSite(t)
-	plan, err := Resolve(s.policy, Disk{})
+	pl, err := plan.Resolve(s.policy, plan.Disk{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := compile(plan, []string{"touch", "ran"}).Len()
+	whole := compile(pl, []string{"touch", "ran"}).Len()
 	if whole < 50 {
 		t.Fatalf("only %d calls", whole)
 	}
@@ -222,7 +224,7 @@ func TestSEC_K10_ACallThatFailsStopsTheLauncher(t *testing.T) {
 		func(c *compiler) { c.Call("a mount", unix.SYS_MOUNT, "none", "/nowhere", "tmpfs", 0, nil) },
 		func(c *compiler) { c.Call("seccomp is not available", unix.SYS_SECCOMP, 99, 0, nil) },
 	} {
-		c := &compiler{plan: plan}
+		c := &compiler{plan: pl}
 		c.Clone, c.Argv = namespaces, []string{"touch", "ran"}
 		c.who()
 		call(c)
@@ -266,12 +268,12 @@ func TestSignalsReachTheCommandNotTheLauncher(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
 		for _, tty := range []bool{false, true} {
-			plan, err := Resolve(s.policy, Disk{})
+			pl, err := plan.Resolve(s.policy, plan.Disk{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan.TTY = tty
-			box, err := Wrap(t.Context(), plan, []string{"bash", "-c", "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.02; done"})
+			pl.TTY = tty
+			box, err := Wrap(t.Context(), pl, []string{"bash", "-c", "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.02; done"})
 			if err != nil {
 				t.Fatal(err)
 			}

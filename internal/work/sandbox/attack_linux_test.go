@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox/launch"
+	"kerf/internal/work/sandbox/plan"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,17 +15,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"kerf/internal/work/proc"
-	"kerf/internal/work/sandbox/launch"
 )
 
 // site is a workspace with a neighbour that must stay as it is.
 type site struct {
 	t               *testing.T
 	work, out, home string
-	policy          Policy
-	found           []Finding // after the last run
+	policy          plan.Policy
+	found           []plan.Finding // after the last run
 }
 
 func newSite(t *testing.T) *site {
@@ -38,10 +38,10 @@ func newSite(t *testing.T) *site {
 		}
 	}
 	s.write(s.out+"/victim", "precious\n")
-	s.policy = Policy{
-		Mode: WorkspaceWrite, Roots: []string{s.work}, Cwd: s.work, TmpDir: filepath.Join(dir, "tmp"), LockDir: filepath.Join(dir, "locks"),
+	s.policy = plan.Policy{
+		Mode: plan.WorkspaceWrite, Roots: []string{s.work}, Cwd: s.work, TmpDir: filepath.Join(dir, "tmp"), LockDir: filepath.Join(dir, "locks"),
 		// The test's own directories lie in /tmp, which is private inside.
-		Rules:   []Rule{{s.out, Read}, {s.home, Read}},
+		Rules:   []plan.Rule{{Path: s.out, Access: plan.Read}, {Path: s.home, Access: plan.Read}},
 		Backend: os.Getenv(backendEnv),
 	}
 	t.Setenv("HOME", s.home)
@@ -63,7 +63,7 @@ func one(t *testing.T, f func(*testing.T)) {
 		each(t, f)
 		return
 	}
-	way, err := machine{}.choose(t.Context(), Plan{Mode: WorkspaceWrite}, nil)
+	way, err := machine{}.choose(t.Context(), plan.Plan{Mode: plan.WorkspaceWrite}, nil)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -75,7 +75,7 @@ func one(t *testing.T, f func(*testing.T)) {
 
 // each runs a test with every backend that can enforce all plans.
 func each(t *testing.T, f func(*testing.T)) {
-	for _, name := range []string{OwnLauncher, Bubblewrap} {
+	for _, name := range []string{plan.OwnLauncher, plan.Bubblewrap} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := (machine{}).find(t.Context(), name, "", nil); err != nil {
 				t.Skip(err)
@@ -318,18 +318,18 @@ func TestSEC_F7_MissingProtectedNamesCannotBeMade(t *testing.T) {
 func TestSEC_F8_PlaceholdersStayWhileAnySandboxRuns(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
-		plan, err := Resolve(s.policy, Disk{})
+		pl, err := plan.Resolve(s.policy, plan.Disk{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := raise(plan)
+		first, err := raise(pl)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if text, code := s.inside("mkdir .kerf"); code == 0 {
 			t.Error(text)
 		}
-		if !(Disk{}).Placeholder(s.work + "/.kerf") {
+		if !(plan.Disk{}).Placeholder(s.work + "/.kerf") {
 			t.Error("the second sandbox took the first one's placeholder away")
 		}
 		first()
@@ -377,7 +377,7 @@ func TestSEC_F9_NothingIsLeftBehindByAKilledKerf(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		if !(Disk{}).Placeholder(s.work + "/.kerf") {
+		if !(plan.Disk{}).Placeholder(s.work + "/.kerf") {
 			t.Error("control: no placeholder is there")
 		}
 		kerf.Process.Kill()
@@ -398,7 +398,7 @@ func TestSEC_F9_NothingIsLeftBehindByAKilledKerf(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	if work := os.Getenv("SANDBOX_TEST_KERF"); work != "" {
-		plan, err := Resolve(Policy{Mode: WorkspaceWrite, Roots: []string{work}, Cwd: work, LockDir: os.Getenv("SANDBOX_TEST_LOCKS")}, Disk{})
+		pl, err := plan.Resolve(plan.Policy{Mode: plan.WorkspaceWrite, Roots: []string{work}, Cwd: work, LockDir: os.Getenv("SANDBOX_TEST_LOCKS")}, plan.Disk{})
 		if err != nil {
 			panic(err)
 		}
@@ -406,7 +406,7 @@ func TestMain(m *testing.M) {
 		if command == "" {
 			command = "touch started; setsid sleep 60"
 		}
-		box, err := Wrap(context.Background(), plan, []string{"bash", "-c", command})
+		box, err := Wrap(context.Background(), pl, []string{"bash", "-c", command})
 		if err != nil {
 			panic(err)
 		}
@@ -424,7 +424,7 @@ func TestSEC_F10_LinksAndPointersOfGit(t *testing.T) {
 		s.repository()
 		os.Rename(s.work+"/.git", s.work+"/real")
 		os.Symlink("real", s.work+"/.git")
-		if _, err := Resolve(s.policy, Disk{}); !errors.Is(err, errSymlink) {
+		if _, err := plan.Resolve(s.policy, plan.Disk{}); !errors.Is(err, plan.ErrSymlink) {
 			t.Errorf("a link: got %v", err)
 		}
 		os.Remove(s.work + "/.git")
@@ -441,7 +441,7 @@ func TestSEC_F10_LinksAndPointersOfGit(t *testing.T) {
 		other := newSite(t)
 		other.repository()
 		s.write(s.work+"/.git", "gitdir: "+other.work+"/.git\n")
-		s.policy.Rules = append(s.policy.Rules, Rule{other.work, Read})
+		s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: other.work, Access: plan.Read})
 		if text, code := s.inside("git commit --allow-empty -qm evil"); code == 0 {
 			t.Errorf("a pointer outside: %s", text)
 		}
@@ -454,7 +454,7 @@ func TestSEC_F11_TheMostSpecificRuleWins(t *testing.T) {
 		s.write(s.work+"/a/secret", "secret")
 		s.write(s.work+"/a/b/open", "open")
 		s.write(s.work+"/key", "secret")
-		s.policy.Rules = append(s.policy.Rules, Rule{s.work + "/a", None}, Rule{s.work + "/a/b", Write}, Rule{s.work + "/key", None}, Rule{s.work + "/later", None})
+		s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: s.work + "/a", Access: plan.None}, plan.Rule{Path: s.work + "/a/b", Access: plan.Write}, plan.Rule{Path: s.work + "/key", Access: plan.None}, plan.Rule{Path: s.work + "/later", Access: plan.None})
 		text, _ := s.inside("cat a/secret key; ls a; echo more >> a/b/open; cat a/b/open; mv a z; cat z/secret; touch a/new; mkdir later")
 		if strings.Contains(text, "secret\n") || strings.Contains(text, "secretsecret") || !strings.Contains(text, "openmore") {
 			t.Errorf("got %s", text)
@@ -473,7 +473,7 @@ func TestSEC_F11_TheMostSpecificRuleWins(t *testing.T) {
 func TestSEC_F12_ReadOnlyWritesNothing(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
-		s.policy.Mode = ReadOnly
+		s.policy.Mode = plan.ReadOnly
 		s.write(s.work+"/f", "x")
 		s.attack("write", s.work, "echo y >> f; echo z > new")
 		text, _ := s.inside("for d in . /tmp /var/tmp /dev/mqueue $HOME /run; do echo x > $d/probe 2>/dev/null && echo WROTE $d; done; cat f")
@@ -533,7 +533,7 @@ func TestSEC_F15_PlantedLinksAreSwept(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
 		s.repository()
-		plan, err := Resolve(s.policy, Disk{})
+		pl, err := plan.Resolve(s.policy, plan.Disk{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -553,7 +553,7 @@ func TestSEC_F15_PlantedLinksAreSwept(t *testing.T) {
 		if b, _ := os.ReadFile(s.out + "/victim"); string(b) != "precious\n" {
 			t.Errorf("victim is %q", b)
 		}
-		if found := Sweep(plan); len(found) != 0 {
+		if found := plan.Sweep(pl); len(found) != 0 {
 			t.Errorf("a clean repository has findings: %+v", found)
 		}
 	})

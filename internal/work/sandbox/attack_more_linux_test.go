@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"fmt"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox/plan"
 	"net"
 	"os"
 	"os/exec"
@@ -11,8 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"kerf/internal/work/proc"
 )
 
 func TestSEC_F3_TheViewCannotBeChanged(t *testing.T) {
@@ -112,7 +112,7 @@ func TestSEC_K9_NoSandboxLetsItselfOut(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
 		for _, argv := range [][]string{{os.Args[0], "--kerf-launch"}, {"bwrap", "--ro-bind", "/", "/", "true"}, {"unshare", "-Urpf", "true"}} {
-			s.policy.Rules = append(s.policy.Rules, Rule{filepath.Dir(os.Args[0]), Read})
+			s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: filepath.Dir(os.Args[0]), Access: plan.Read})
 			if text, code := s.run(argv...); code == 0 {
 				t.Errorf("%v: %s", argv, text)
 			}
@@ -134,11 +134,11 @@ func TestSEC_O2_NothingSurvivesAKilledLauncher(t *testing.T) {
 		for _, sig := range []string{"KILL", "TERM", "INT", "HUP", "SEGV"} {
 			s := newSite(t)
 			name := fmt.Sprintf("kerf-o2-%s-%d", sig, time.Now().UnixNano())
-			plan, err := Resolve(s.policy, Disk{})
+			pl, err := plan.Resolve(s.policy, plan.Disk{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			box, err := Wrap(t.Context(), plan, []string{"bash", "-c", "(setsid bash -c 'exec -a " + name + " sleep 300' &); exec -a " + name + " sleep 300"})
+			box, err := Wrap(t.Context(), pl, []string{"bash", "-c", "(setsid bash -c 'exec -a " + name + " sleep 300' &); exec -a " + name + " sleep 300"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestSEC_O4_LimitsAreHit(t *testing.T) { each(t, limitsAreHit) }
 
 func limitsAreHit(t *testing.T) {
 	s := newSite(t)
-	s.policy.Limits = Limits{Processes: 40, FileBytes: 1 << 20, DataBytes: 256 << 20}
+	s.policy.Limits = plan.Limits{Processes: 40, FileBytes: 1 << 20, DataBytes: 256 << 20}
 	if text, code := s.inside("head -c 3000000 /dev/zero > big"); code == 0 {
 		t.Errorf("a large file: %s", text)
 	}

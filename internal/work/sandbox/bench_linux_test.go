@@ -1,13 +1,13 @@
 package sandbox
 
 import (
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox/launch"
+	"kerf/internal/work/sandbox/plan"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"kerf/internal/work/proc"
-	"kerf/internal/work/sandbox/launch"
 )
 
 func BenchmarkBareBwrap(b *testing.B) {
@@ -27,15 +27,15 @@ func BenchmarkBareExec(b *testing.B) {
 	}
 }
 
-func BenchmarkOwnLauncher(b *testing.B)    { wrapped(b, OwnLauncher) }
-func BenchmarkWithBubblewrap(b *testing.B) { wrapped(b, Bubblewrap) }
+func BenchmarkOwnLauncher(b *testing.B)    { wrapped(b, plan.OwnLauncher) }
+func BenchmarkWithBubblewrap(b *testing.B) { wrapped(b, plan.Bubblewrap) }
 
 // BenchmarkOwnLauncherBare is the launcher with a plan as small as that of the
 // bare bubblewrap.
 func BenchmarkOwnLauncherBare(b *testing.B) {
-	plan := Plan{Mode: ReadOnly, Cwd: "/"}
+	pl := plan.Plan{Mode: plan.ReadOnly, Cwd: "/"}
 	for b.Loop() {
-		file, err := programFile(compile(plan, []string{"true"}))
+		file, err := programFile(compile(pl, []string{"true"}))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -53,13 +53,13 @@ func wrapped(b *testing.B, backend string) {
 	if out, err := exec.Command("git", "init", "-q", work).CombinedOutput(); err != nil {
 		b.Fatalf("%s", out)
 	}
-	policy := Policy{Mode: WorkspaceWrite, Roots: []string{work}, Cwd: work, TmpDir: b.TempDir(), LockDir: filepath.Join(b.TempDir(), "locks"), Backend: backend}
+	policy := plan.Policy{Mode: plan.WorkspaceWrite, Roots: []string{work}, Cwd: work, TmpDir: b.TempDir(), LockDir: filepath.Join(b.TempDir(), "locks"), Backend: backend}
 	for b.Loop() {
-		plan, err := Resolve(policy, Disk{})
+		pl, err := plan.Resolve(policy, plan.Disk{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		box, err := Wrap(b.Context(), plan, []string{"true"})
+		box, err := Wrap(b.Context(), pl, []string{"true"})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,6 +1,9 @@
+// Package sandbox runs commands under a plan. [Wrap] turns a command into one that
+// runs inside; where a plan cannot be enforced nothing runs.
 package sandbox
 
 import (
+	"kerf/internal/work/sandbox/plan"
 	"os"
 	"sync"
 	"time"
@@ -14,14 +17,14 @@ type Box struct {
 	// Confined says that a launcher leads it (proc.Spec.Confined).
 	Confined bool
 
-	plan  Plan
+	plan  plan.Plan
 	guard *guard                 // nil where nothing has to be watched
 	stop  func()                 // ends the proxy
 	limit func(leader int) error // sets limits from outside and opens the gate
 	gate  *os.File               // behind which the command waits for that
 	lower func()                 // gives up the placeholders
 	once  sync.Once
-	found []Finding
+	found []plan.Finding
 }
 
 // bare is the box of a command that runs as it is.
@@ -40,7 +43,7 @@ func (b *Box) Started(leader int, strike func()) {
 }
 
 // Enforced reports whether there is a sandbox around the command at all.
-func (b *Box) Enforced() bool { return b.plan.Mode != "" && b.plan.Mode != FullAccess }
+func (b *Box) Enforced() bool { return b.plan.Mode != "" && b.plan.Mode != plan.FullAccess }
 
 // Broken names the path whose protection went away while the command ran, for
 // which it was ended; empty when all held.
@@ -58,7 +61,7 @@ const dying = 100 * time.Millisecond
 // Close gives up what the command needed and tells what it planted. It must be
 // called once the command has ended, before anything of the user's runs, and may
 // be called again.
-func (b *Box) Close() []Finding {
+func (b *Box) Close() []plan.Finding {
 	b.once.Do(func() {
 		for _, f := range b.Files {
 			f.Close()
@@ -78,8 +81,8 @@ func (b *Box) Close() []Finding {
 		if b.lower != nil {
 			b.lower()
 		}
-		if b.plan.Mode != FullAccess {
-			b.found = append(b.found, Sweep(b.plan)...)
+		if b.plan.Mode != plan.FullAccess {
+			b.found = append(b.found, plan.Sweep(b.plan)...)
 		}
 	})
 	return b.found

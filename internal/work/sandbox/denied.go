@@ -34,3 +34,25 @@ func refusedBySystem(text string) bool {
 	}
 	return false
 }
+
+// Denied reports whether output and exit code of a sandboxed command look as if
+// the sandbox stood in its way. It is a guess: programs say it in many ways.
+func Denied(output []byte, exitCode int) bool {
+	const badSystemCall = 128 + 31 // SIGSYS
+	if exitCode == 0 {
+		return false
+	}
+	if exitCode == badSystemCall {
+		return true
+	}
+	text := strings.ToLower(string(output))
+	for _, words := range []string{
+		"operation not permitted", "permission denied", "read-only file system", "seccomp", "sandbox", "landlock", "failed to write file",
+		"network is unreachable", "could not resolve host", "temporary failure in name resolution",
+	} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return false
+}

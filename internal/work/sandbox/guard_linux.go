@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"kerf/internal/work/sandbox/plan"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,9 +27,9 @@ import (
 // Where there is no inotify to be had a goroutine looks every few milliseconds
 // instead. It ends with end.
 type guard struct {
-	names map[string]fileID // who stands at each path
-	masks map[string]bool   // the paths of placeholders
-	from  *notices          // nil without inotify
+	names map[string]plan.FileID // who stands at each path
+	masks map[string]bool        // the paths of placeholders
+	from  *notices               // nil without inotify
 	quit  chan struct{}
 	wg    sync.WaitGroup
 
@@ -42,12 +43,12 @@ const guardInterval = 5 * time.Millisecond
 
 // newGuard watches the names of p that mounts protect; all of them must be
 // there. The command must not run before it returns.
-func newGuard(p Plan) (*guard, error) {
+func newGuard(p plan.Plan) (*guard, error) {
 	names := exposed(p.Mounts)
 	if len(names) == 0 {
 		return nil, nil
 	}
-	g := &guard{names: make(map[string]fileID, len(names)), masks: make(map[string]bool), quit: make(chan struct{})}
+	g := &guard{names: make(map[string]plan.FileID, len(names)), masks: make(map[string]bool), quit: make(chan struct{})}
 	for _, m := range p.Masks {
 		g.masks[m.Path] = true
 	}
@@ -70,8 +71,8 @@ func newGuard(p Plan) (*guard, error) {
 
 // exposed are the mount points that lie in directories which can be written to
 // outside by those for whom the mounts are not there.
-func exposed(mounts []Mount) []string {
-	kinds := make(map[string]MountKind, len(mounts))
+func exposed(mounts []plan.Mount) []string {
+	kinds := make(map[string]plan.MountKind, len(mounts))
 	for _, m := range mounts {
 		kinds[m.Path] = m.Kind
 	}
@@ -80,7 +81,7 @@ func exposed(mounts []Mount) []string {
 		for dir := m.Path; dir != "/"; {
 			dir = filepath.Dir(dir)
 			kind, mounted := kinds[dir]
-			if mounted && kind == MountWrite {
+			if mounted && kind == plan.MountWrite {
 				names = append(names, m.Path)
 			}
 			if mounted {
@@ -92,12 +93,12 @@ func exposed(mounts []Mount) []string {
 }
 
 // identity is who stands at path; a placeholder has to be one still.
-func (g *guard) identity(path string) (fileID, bool) {
+func (g *guard) identity(path string) (plan.FileID, bool) {
 	info, err := os.Lstat(path)
-	if err != nil || g.masks[path] && !(Disk{}).Placeholder(path) {
-		return fileID{}, false
+	if err != nil || g.masks[path] && !(plan.Disk{}).Placeholder(path) {
+		return plan.FileID{}, false
 	}
-	id, _ := idOf(info)
+	id, _ := plan.IdentityOf(info)
 	return id, true
 }
 
@@ -183,23 +184,23 @@ func (g *guard) end() []string {
 // setAside moves what stands at the place of a lost placeholder to a name that
 // nothing runs or follows: the command may have made it in its last moments, and
 // if it was the user it is not lost.
-func setAside(p Plan, lost []string) []Finding {
-	var found []Finding
+func setAside(p plan.Plan, lost []string) []plan.Finding {
+	var found []plan.Finding
 	for _, path := range lost {
-		masked := slices.ContainsFunc(p.Masks, func(m Mask) bool { return m.Path == path })
+		masked := slices.ContainsFunc(p.Masks, func(m plan.Mask) bool { return m.Path == path })
 		_, err := os.Lstat(path)
 		switch {
 		case !masked:
-			found = append(found, Finding{Path: path, What: "was replaced from outside while a command ran, which was ended for it; look at it before you rely on it"})
-		case err != nil || (Disk{}).Placeholder(path):
-			found = append(found, Finding{Path: path, What: "its placeholder was removed from outside while a command ran, which was ended for it"})
+			found = append(found, plan.Finding{Path: path, What: "was replaced from outside while a command ran, which was ended for it; look at it before you rely on it"})
+		case err != nil || (plan.Disk{}).Placeholder(path):
+			found = append(found, plan.Finding{Path: path, What: "its placeholder was removed from outside while a command ran, which was ended for it"})
 		default:
 			to, moved := aside(path)
 			what := "was made while its placeholder was away; it could not be moved, so remove it"
 			if moved {
 				what = "was made while its placeholder was away; it is now " + to
 			}
-			found = append(found, Finding{Path: path, What: what, Removed: moved})
+			found = append(found, plan.Finding{Path: path, What: what, Removed: moved})
 		}
 	}
 	return found

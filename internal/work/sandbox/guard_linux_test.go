@@ -1,13 +1,13 @@
 package sandbox
 
 import (
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox/plan"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"kerf/internal/work/proc"
 )
 
 // trying is a command that makes a protected name as soon as it can. It says
@@ -18,11 +18,11 @@ const trying = `touch trying; while :; do mkdir "$NAME" 2>/dev/null && echo evil
 // the end.
 func (s *site) under(script string, attack func(*Box)) (code int, box *Box) {
 	s.t.Helper()
-	plan, err := Resolve(s.policy, Disk{})
+	pl, err := plan.Resolve(s.policy, plan.Disk{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	box, err = Wrap(s.t.Context(), plan, []string{"bash", "-c", script})
+	box, err = Wrap(s.t.Context(), pl, []string{"bash", "-c", script})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -146,18 +146,18 @@ func TestSEC_F8_AStrangersSandboxLeavesPlaceholdersStanding(t *testing.T) {
 		s := newSite(t)
 		stranger := s.policy
 		stranger.LockDir = filepath.Join(t.TempDir(), "other-locks")
-		plan, err := Resolve(stranger, Disk{})
+		pl, err := plan.Resolve(stranger, plan.Disk{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		lower, err := raise(plan)
+		lower, err := raise(pl)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if text, code := s.inside("mkdir .kerf"); code == 0 {
 			t.Error(text)
 		}
-		if !(Disk{}).Placeholder(s.work + "/.kerf") {
+		if !(plan.Disk{}).Placeholder(s.work + "/.kerf") {
 			t.Error("the placeholder is gone")
 		}
 		lower()
@@ -175,7 +175,7 @@ func TestGuardWithoutInotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, _ := (&guard{}).identity(path)
-	g := &guard{names: map[string]fileID{path: id}, quit: make(chan struct{})}
+	g := &guard{names: map[string]plan.FileID{path: id}, quit: make(chan struct{})}
 	g.wg.Go(g.poll)
 	struck := make(chan struct{}, 100)
 	g.arm(func() { struck <- struct{}{} })

@@ -2,6 +2,8 @@
 
 package sandbox
 
+import "kerf/internal/work/sandbox/plan"
+
 // guard has nothing to watch where no placeholders are.
 type guard struct{}
 
@@ -9,4 +11,4 @@ func (*guard) arm(func())     {}
 func (*guard) broken() string { return "" }
 func (*guard) end() []string  { return nil }
 
-func setAside(Plan, []string) []Finding { return nil }
+func setAside(plan.Plan, []string) []plan.Finding { return nil }

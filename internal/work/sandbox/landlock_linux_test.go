@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"kerf/internal/work/sandbox/plan"
 	"net"
 	"os"
 	"strings"
@@ -12,11 +13,11 @@ import (
 
 // newLandlockSite is a read-only site that Landlock alone confines.
 func newLandlockSite(t *testing.T) *site {
-	if _, err := (machine{}).find(t.Context(), Landlock, "", nil); err != nil {
+	if _, err := (machine{}).find(t.Context(), plan.Landlock, "", nil); err != nil {
 		t.Skip(err)
 	}
 	s := newSite(t)
-	s.policy.Mode, s.policy.Backend, s.policy.TmpDir = ReadOnly, Landlock, ""
+	s.policy.Mode, s.policy.Backend, s.policy.TmpDir = plan.ReadOnly, plan.Landlock, ""
 	return s
 }
 
@@ -83,15 +84,15 @@ func TestSEC_K1_LandlockReachesNoProcess(t *testing.T) {
 }
 
 func TestLandlockRefusesWhatItCannotExpress(t *testing.T) {
-	for name, p := range map[string]Plan{
-		"writing": {Mode: WorkspaceWrite}, "network": {Mode: ReadOnly, Network: true}, "filter": {Mode: ReadOnly, Proxy: &Filter{}},
-		"private directory": {Mode: ReadOnly, Mounts: []Mount{{Kind: MountTmp, Path: "/tmp", Source: "/x"}}},
+	for name, p := range map[string]plan.Plan{
+		"writing": {Mode: plan.WorkspaceWrite}, "network": {Mode: plan.ReadOnly, Network: true}, "filter": {Mode: plan.ReadOnly, Proxy: &plan.Filter{}},
+		"private directory": {Mode: plan.ReadOnly, Mounts: []plan.Mount{{Kind: plan.MountTmp, Path: "/tmp", Source: "/x"}}},
 	} {
 		if expressible(p) == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
-	if err := expressible(Plan{Mode: ReadOnly, Mounts: []Mount{{Kind: MountHideDir, Path: "/tmp"}}}); err != nil {
+	if err := expressible(plan.Plan{Mode: plan.ReadOnly, Mounts: []plan.Mount{{Kind: plan.MountHideDir, Path: "/tmp"}}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -103,7 +104,7 @@ func TestReadableNamesSiblings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := readable(dir, []Mount{{Kind: MountHideDir, Path: dir + "/a/b"}, {Kind: MountHideDir, Path: dir + "/e"}, {Kind: MountRead, Path: dir + "/e/f"}})
+	got := readable(dir, []plan.Mount{{Kind: plan.MountHideDir, Path: dir + "/a/b"}, {Kind: plan.MountHideDir, Path: dir + "/e"}, {Kind: plan.MountRead, Path: dir + "/e/f"}})
 	if d := cmp.Diff([]string{dir + "/a/c", dir + "/d", dir + "/e/f"}, got); d != "" {
 		t.Error(d)
 	}

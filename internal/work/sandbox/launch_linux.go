@@ -3,14 +3,14 @@ package sandbox
 import (
 	"encoding/binary"
 	"fmt"
+	"kerf/internal/pathname"
+	"kerf/internal/work/sandbox/launch"
+	"kerf/internal/work/sandbox/plan"
 	"os"
 	"path"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"kerf/internal/pathname"
-	"kerf/internal/work/sandbox/launch"
 )
 
 // namespaces are those of the first process, but for the network's.
@@ -35,13 +35,13 @@ var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 //	rest     loopback, limits, keyring, capabilities, the filter
 type compiler struct {
 	launch.Program
-	plan    Plan
+	plan    plan.Plan
 	sources map[string]launch.Reg
 	null    launch.Reg
 }
 
 // compile returns the program that runs argv under p.
-func compile(p Plan, argv []string) *launch.Program {
+func compile(p plan.Plan, argv []string) *launch.Program {
 	c := &compiler{plan: p, sources: make(map[string]launch.Reg)}
 	c.Clone = namespaces
 	if !p.Network {
@@ -49,7 +49,7 @@ func compile(p Plan, argv []string) *launch.Program {
 	}
 	c.Terminal = p.TTY
 	c.Argv = argv
-	c.Env = p.environment("kerf")
+	c.Env = p.Environment("kerf")
 	c.who()
 	c.Call("mounts are shared with outside", unix.SYS_MOUNT, "none", "/", nil, unix.MS_REC|unix.MS_PRIVATE, nil)
 	c.open()
@@ -60,7 +60,7 @@ func compile(p Plan, argv []string) *launch.Program {
 		c.mount(i, m)
 	}
 	for _, m := range p.Mounts { // last, when the mount points in them are made
-		if m.Kind == MountHideDir {
+		if m.Kind == plan.MountHideDir {
 			c.seal(m.Path)
 		}
 	}
@@ -136,11 +136,11 @@ func (c *compiler) open() {
 	for _, m := range c.plan.Mounts {
 		source, set := m.Path, uint64(tame)
 		switch m.Kind {
-		case MountRead:
+		case plan.MountRead:
 			set = readOnly
-		case MountTmp:
+		case plan.MountTmp:
 			source = m.Source
-		case MountHideDir, MountHideFile:
+		case plan.MountHideDir, plan.MountHideFile:
 			source = ""
 		}
 		if source != "" {
@@ -231,20 +231,20 @@ func (c *compiler) hideFile(path string) {
 	c.Call(note, unix.SYS_CLOSE, tree)
 }
 
-func (c *compiler) mount(i int, m Mount) {
+func (c *compiler) mount(i int, m plan.Mount) {
 	c.point(i, m)
 	note := "mount " + m.Path
 	switch {
-	case m.Kind == MountHideFile:
+	case m.Kind == plan.MountHideFile:
 		c.hideFile(m.Path)
-	case m.Kind == MountHideDir:
+	case m.Kind == plan.MountHideDir:
 		// Without the x bit nobody gets to what is open below.
 		mode := "mode=0000"
 		if m.Pass {
 			mode = "mode=0111"
 		}
 		c.fresh(note, m.Path, mode)
-	case m.Kind == MountTmp && m.Source == "":
+	case m.Kind == plan.MountTmp && m.Source == "":
 		c.fresh(note, m.Path, "mode=1777")
 	default:
 		tree := c.sources["on "+m.Path]
@@ -270,15 +270,15 @@ func (c *compiler) seal(path string) {
 }
 
 // point makes the mount point of m where an earlier mount left nothing.
-func (c *compiler) point(i int, m Mount) {
-	var over Mount
+func (c *compiler) point(i int, m plan.Mount) {
+	var over plan.Mount
 	for _, earlier := range c.plan.Mounts[:i] {
 		if earlier.Path != m.Path && pathname.Under(earlier.Path, m.Path) {
 			over = earlier
 		}
 	}
 	switch over.Kind {
-	case MountHideDir, MountTmp:
+	case plan.MountHideDir, plan.MountTmp:
 	default:
 		return
 	}
@@ -326,7 +326,7 @@ func (c *compiler) listen() {
 	const note = "the network filter cannot be set up"
 	address := make([]byte, unix.SizeofSockaddrInet4)
 	binary.NativeEndian.PutUint16(address, unix.AF_INET)
-	binary.BigEndian.PutUint16(address[2:], ProxyPort)
+	binary.BigEndian.PutUint16(address[2:], plan.ProxyPort)
 	copy(address[4:], []byte{127, 0, 0, 1})
 	fd := c.Keep(c.Call(note, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	c.Call(note, unix.SYS_BIND, fd, address, len(address))
@@ -343,7 +343,7 @@ func (c *compiler) listen() {
 }
 
 func (c *compiler) limits() {
-	for _, l := range c.plan.Limits.list() {
+	for _, l := range limitList(c.plan.Limits) {
 		s := c.Call("limits", unix.SYS_PRLIMIT64, 0, l.resource, c.Data(words(l.value, l.value)), 0)
 		s.Optional = 1 // a lower hard limit stands already
 	}

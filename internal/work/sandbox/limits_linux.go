@@ -2,17 +2,23 @@ package sandbox
 
 import (
 	"errors"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox/plan"
 	"os"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"kerf/internal/work/proc"
 )
 
-// list returns the limits for setrlimit. No command leaves a core behind.
-func (l Limits) list() []limit {
+// limit is one resource limit.
+type limit struct {
+	resource int
+	value    uint64
+}
+
+// limitList returns the limits for setrlimit. No command leaves a core behind.
+func limitList(l plan.Limits) []limit {
 	all := []limit{{unix.RLIMIT_CORE, 0}}
 	for _, x := range []limit{{unix.RLIMIT_NPROC, l.Processes}, {unix.RLIMIT_FSIZE, l.FileBytes}, {unix.RLIMIT_DATA, l.DataBytes}} {
 		if x.value != 0 {
@@ -24,9 +30,9 @@ func (l Limits) list() []limit {
 
 // impose sets the limits of a process that has not run its command yet, and of
 // the children it has.
-func (l Limits) impose(leader int) error {
+func impose(l plan.Limits, leader int) error {
 	set := func(pid int) error {
-		for _, x := range l.list() {
+		for _, x := range limitList(l) {
 			if pid == leader && x.resource == unix.RLIMIT_NPROC {
 				continue // it is counted for the whole user until there is a namespace
 			}
@@ -60,8 +66,8 @@ func (l Limits) impose(leader int) error {
 
 // DefaultLimits are far from what builds need, and near enough to keep the
 // machine usable: a process gets no more memory than there is.
-func DefaultLimits() Limits {
-	l := Limits{Processes: 8192, FileBytes: 8 << 30}
+func DefaultLimits() plan.Limits {
+	l := plan.Limits{Processes: 8192, FileBytes: 8 << 30}
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
 		l.DataBytes = uint64(info.Totalram) * uint64(info.Unit)

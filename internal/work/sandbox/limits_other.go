@@ -2,5 +2,7 @@
 
 package sandbox
 
+import "kerf/internal/work/sandbox/plan"
+
 // DefaultLimits has none here: nothing would hold them.
-func DefaultLimits() Limits { return Limits{} }
+func DefaultLimits() plan.Limits { return plan.Limits{} }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox/plan"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,8 +17,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"kerf/internal/work/proc"
 )
 
 // Placeholders are shared by all sandboxes of a workspace, of any Kerf process.
@@ -32,7 +32,7 @@ import (
 // may hold it.
 
 // raise makes the placeholders of a plan. lower gives them up.
-func raise(p Plan) (lower func(), err error) {
+func raise(p plan.Plan) (lower func(), err error) {
 	if len(p.Masks) == 0 {
 		return func() {}, nil
 	}
@@ -58,8 +58,8 @@ func raise(p Plan) (lower func(), err error) {
 	return lower, nil
 }
 
-func byDir(masks []Mask) map[string][]Mask {
-	dirs := make(map[string][]Mask)
+func byDir(masks []plan.Mask) map[string][]plan.Mask {
+	dirs := make(map[string][]plan.Mask)
 	for _, m := range masks {
 		dir := filepath.Dir(m.Path)
 		dirs[dir] = append(dirs[dir], m)
@@ -93,7 +93,7 @@ type hold struct {
 	dir  *os.File // nil when it could not be had
 }
 
-func take(locks, dir string, masks []Mask) (hold, error) {
+func take(locks, dir string, masks []plan.Mask) (hold, error) {
 	sum := sha256.Sum256([]byte(dir))
 	f, err := os.OpenFile(filepath.Join(locks, hex.EncodeToString(sum[:16])), os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -114,7 +114,7 @@ func take(locks, dir string, masks []Mask) (hold, error) {
 
 // place makes the placeholders in dir, through a handle to which no link leads,
 // and returns that, locked.
-func place(list *os.File, dir string, masks []Mask) (*os.File, error) {
+func place(list *os.File, dir string, masks []plan.Mask) (*os.File, error) {
 	at, err := openDir(dir)
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func place(list *os.File, dir string, masks []Mask) (*os.File, error) {
 	for _, m := range masks {
 		name := filepath.Base(m.Path)
 		err := create(at, name, m)
-		if errors.Is(err, fs.ErrExist) && (Disk{}).Placeholder(m.Path) {
+		if errors.Is(err, fs.ErrExist) && (plan.Disk{}).Placeholder(m.Path) {
 			continue
 		}
 		if err != nil {
@@ -156,15 +156,15 @@ func openDir(dir string) (int, error) {
 
 const sticky = unix.S_ISVTX
 
-func create(at int, name string, m Mask) error {
+func create(at int, name string, m plan.Mask) error {
 	switch m.Kind {
-	case MaskSocket:
+	case plan.MaskSocket:
 		err := unix.Mknodat(at, name, unix.S_IFSOCK|0o600, 0)
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		fallthrough // some file systems have no sockets
-	case MaskDir:
+	case plan.MaskDir:
 		if err := unix.Mkdirat(at, name, 0o700); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (h hold) giveUp() {
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	slices.Sort(lines)
 	for _, path := range slices.Compact(lines) {
-		if filepath.IsAbs(path) && (Disk{}).Placeholder(path) {
+		if filepath.IsAbs(path) && (plan.Disk{}).Placeholder(path) {
 			remove(path)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"kerf/internal/work/sandbox/plan"
 )
 
 // looks is how often the disk is looked at while it changes.
@@ -12,13 +13,13 @@ const looks = 4
 // Prepare resolves a policy and wraps argv for it. What vanishes between the two,
 // a repository that somebody deletes in a writable directory for instance, is a
 // reason to look again.
-func Prepare(ctx context.Context, p Policy, tty bool, argv []string) (*Box, error) {
+func Prepare(ctx context.Context, p plan.Policy, tty bool, argv []string) (*Box, error) {
 	for n := 1; ; n++ {
-		plan, err := Resolve(p, Disk{})
+		pl, err := plan.Resolve(p, plan.Disk{})
 		var box *Box
 		if err == nil {
-			plan.TTY = tty
-			box, err = Wrap(ctx, plan, argv)
+			pl.TTY = tty
+			box, err = Wrap(ctx, pl, argv)
 		}
 		if err == nil || n == looks || !errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil {
 			return box, err

@@ -4,20 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox/plan"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
-
-	"kerf/internal/work/proc"
 )
 
 // Probe reports whether commands can be confined here: nil, or an
 // [*UnavailableError]. Programs below the avoid directories do not count. What
 // was found to work is not tried again.
 func Probe(ctx context.Context, avoid ...string) error {
-	_, err := machine{}.choose(ctx, Plan{Mode: WorkspaceWrite, Cwd: "/"}, avoid)
+	_, err := machine{}.choose(ctx, plan.Plan{Mode: plan.WorkspaceWrite, Cwd: "/"}, avoid)
 	return err
 }
 
@@ -30,15 +30,15 @@ type Backend struct {
 // Backends tries every backend, whatever was found before.
 func Backends(ctx context.Context, avoid ...string) []Backend {
 	var all []Backend
-	for _, name := range []string{OwnLauncher, Bubblewrap, Landlock} {
+	for _, name := range []string{plan.OwnLauncher, plan.Bubblewrap, plan.Landlock} {
 		_, err := machine{}.find(ctx, name, "", avoid)
 		all = append(all, Backend{name, err})
 	}
 	return all
 }
 
-func choose(ctx context.Context, p Plan) (way, error) {
-	return machine{locks: p.LockDir}.choose(ctx, p, p.writable())
+func choose(ctx context.Context, p plan.Plan) (way, error) {
+	return machine{locks: p.LockDir}.choose(ctx, p, p.WritableRoots())
 }
 
 // machine finds out what works. Its functions stand for the real thing when
@@ -52,18 +52,18 @@ type machine struct {
 
 // choose returns the best way to enforce a plan. There is no weaker way than
 // the last one, and it is refused where it does not enforce all of the plan.
-func (m machine) choose(ctx context.Context, p Plan, avoid []string) (way, error) {
-	names := []string{OwnLauncher, Bubblewrap, Landlock}
+func (m machine) choose(ctx context.Context, p plan.Plan, avoid []string) (way, error) {
+	names := []string{plan.OwnLauncher, plan.Bubblewrap, plan.Landlock}
 	if p.Backend != "" {
 		names = []string{p.Backend}
 	}
 	var reasons []string
 	for _, name := range names {
-		if name == Bubblewrap && p.Proxy != nil {
+		if name == plan.Bubblewrap && p.Proxy != nil {
 			reasons = append(reasons, name+": it cannot filter the network by domain")
 			continue
 		}
-		if name == Landlock {
+		if name == plan.Landlock {
 			if err := expressible(p); err != nil {
 				reasons = append(reasons, "landlock: "+err.Error())
 				continue
@@ -78,12 +78,12 @@ func (m machine) choose(ctx context.Context, p Plan, avoid []string) (way, error
 		}
 		reasons = append(reasons, name+": "+reason(err))
 	}
-	return way{}, &UnavailableError{Reason: strings.Join(reasons, "; "),
+	return way{}, &plan.UnavailableError{Reason: strings.Join(reasons, "; "),
 		Hint: "allow unprivileged user namespaces, or install the package bubblewrap; kerf doctor tells more"}
 }
 
 func reason(err error) string {
-	var unavailable *UnavailableError
+	var unavailable *plan.UnavailableError
 	if errors.As(err, &unavailable) {
 		return unavailable.Reason
 	}
@@ -93,14 +93,14 @@ func reason(err error) string {
 // find returns the named way if it works here.
 func (m machine) find(ctx context.Context, name, locks string, avoid []string) (way, error) {
 	if nativeArch == 0 {
-		return way{}, &UnavailableError{Reason: "no seccomp filter for this kind of processor", Hint: "run with --sandbox " + FullAccess}
+		return way{}, &plan.UnavailableError{Reason: "no seccomp filter for this kind of processor", Hint: "run with --sandbox " + plan.FullAccess}
 	}
 	version := procVersion
 	if m.version != nil {
 		version = m.version
 	}
 	if isWSL1(version()) {
-		return way{}, &UnavailableError{Reason: "WSL1 has no namespaces", Hint: "upgrade the distribution to WSL2"}
+		return way{}, &plan.UnavailableError{Reason: "WSL1 has no namespaces", Hint: "upgrade the distribution to WSL2"}
 	}
 	w := way{name: name}
 	program := proc.Program
@@ -108,15 +108,15 @@ func (m machine) find(ctx context.Context, name, locks string, avoid []string) (
 		program = m.program
 	}
 	switch name {
-	case OwnLauncher, Landlock:
-	case Bubblewrap:
+	case plan.OwnLauncher, plan.Landlock:
+	case plan.Bubblewrap:
 		path, err := program("bwrap", avoid)
 		if err != nil {
-			return way{}, &UnavailableError{Reason: "bwrap is not on PATH outside the workspace", Hint: "install the package bubblewrap"}
+			return way{}, &plan.UnavailableError{Reason: "bwrap is not on PATH outside the workspace", Hint: "install the package bubblewrap"}
 		}
 		w.path = path
 	default:
-		return way{}, &UnavailableError{Reason: fmt.Sprintf("no backend is called %q", name)}
+		return way{}, &plan.UnavailableError{Reason: fmt.Sprintf("no backend is called %q", name)}
 	}
 	if m.try != nil {
 		return w, m.try(ctx, w)
@@ -187,18 +187,18 @@ func (w way) mark(locks string) string {
 func (w way) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	plan := Plan{Mode: ReadOnly, Cwd: "/", Backend: w.name}
-	if w.name != Landlock {
-		plan.Mounts = []Mount{{Kind: MountHideDir, Path: "/tmp"}}
+	pl := plan.Plan{Mode: plan.ReadOnly, Cwd: "/", Backend: w.name}
+	if w.name != plan.Landlock {
+		pl.Mounts = []plan.Mount{{Kind: plan.MountHideDir, Path: "/tmp"}}
 	}
-	b := &Box{plan: plan}
+	b := &Box{plan: pl}
 	defer b.Close()
 	if err := w.render(b, []string{"/bin/sh", "-c", "exit 0"}); err != nil {
-		return &UnavailableError{Reason: err.Error()}
+		return &plan.UnavailableError{Reason: err.Error()}
 	}
-	p, err := proc.Start(ctx, proc.Spec{Argv: b.Argv, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, ExtraFiles: b.Files, Confined: w.name != Landlock, Started: b.Started})
+	p, err := proc.Start(ctx, proc.Spec{Argv: b.Argv, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, ExtraFiles: b.Files, Confined: w.name != plan.Landlock, Started: b.Started})
 	if err != nil {
-		return &UnavailableError{Reason: err.Error()}
+		return &plan.UnavailableError{Reason: err.Error()}
 	}
 	defer p.Kill()
 	p.Wait(-1)
@@ -209,7 +209,7 @@ func (w way) try(ctx context.Context) error {
 		text, _ := p.Output()
 		line, _, _ := strings.Cut(strings.TrimSpace(string(text[:min(len(text), 300)])), "\n")
 		line = strings.TrimPrefix(line, "kerf: the sandbox cannot be set up, so the command was not run: ")
-		return &UnavailableError{Reason: "does not work here: " + line, Hint: "allow unprivileged user namespaces, or update bubblewrap to 0.8 or later"}
+		return &plan.UnavailableError{Reason: "does not work here: " + line, Hint: "allow unprivileged user namespaces, or update bubblewrap to 0.8 or later"}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"kerf/internal/work/sandbox/plan"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,8 +15,8 @@ import (
 // filter, and nothing else.
 func proxied(t *testing.T) (*site, *httptest.Server, func() []string) {
 	s := newSite(t)
-	s.policy.Backend = OwnLauncher
-	if _, err := (machine{}).find(t.Context(), OwnLauncher, "", nil); err != nil {
+	s.policy.Backend = plan.OwnLauncher
+	if _, err := (machine{}).find(t.Context(), plan.OwnLauncher, "", nil); err != nil {
 		t.Skip(err)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "reached %s", r.Host) }))
@@ -71,12 +72,12 @@ func TestSEC_N5_TheFilterAsks(t *testing.T) {
 // A filter for bubblewrap would need a second process inside; it is refused.
 func TestTheFilterNeedsTheOwnLauncher(t *testing.T) {
 	s, _, _ := proxied(t)
-	s.policy.Backend = Bubblewrap
-	plan, err := Resolve(s.policy, Disk{})
+	s.policy.Backend = plan.Bubblewrap
+	pl, err := plan.Resolve(s.policy, plan.Disk{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Wrap(t.Context(), plan, []string{"true"}); err == nil {
+	if _, err := Wrap(t.Context(), pl, []string{"true"}); err == nil {
 		t.Error("it runs without a filter")
 	}
 }

@@ -1,6 +1,9 @@
 package sandbox
 
-import "slices"
+import (
+	"kerf/internal/work/sandbox/plan"
+	"slices"
+)
 
 // Reach is what a plan lets a command reach, for people to read.
 type Reach struct {
@@ -10,12 +13,12 @@ type Reach struct {
 	Network string
 }
 
-// Reach tells what the plan lets a command reach.
-func (p Plan) Reach() Reach {
-	if p.Mode == FullAccess {
+// ReachOf tells what the plan lets a command reach.
+func ReachOf(p plan.Plan) Reach {
+	if p.Mode == plan.FullAccess {
 		return Reach{Writable: []string{"everything"}, Network: "everything"}
 	}
-	r := Reach{Confined: p.Confined(), Writable: []string{}, Network: "none"}
+	r := Reach{Confined: Confined(p), Writable: []string{}, Network: "none"}
 	switch {
 	case p.Network:
 		r.Network = "everything"
@@ -24,11 +27,11 @@ func (p Plan) Reach() Reach {
 	}
 	for _, m := range p.Mounts {
 		switch {
-		case m.Kind == MountWrite || m.Kind == MountTmp:
+		case m.Kind == plan.MountWrite || m.Kind == plan.MountTmp:
 			r.Writable = append(r.Writable, m.Path)
-		case m.Kind == MountRead && m.Path != "/":
+		case m.Kind == plan.MountRead && m.Path != "/":
 			r.Protected = append(r.Protected, m.Path)
-		case m.Kind == MountHideDir || m.Kind == MountHideFile:
+		case m.Kind == plan.MountHideDir || m.Kind == plan.MountHideFile:
 			r.Hidden = append(r.Hidden, m.Path)
 		}
 	}

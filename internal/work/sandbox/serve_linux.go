@@ -2,14 +2,14 @@ package sandbox
 
 import (
 	"fmt"
+	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/sandbox/proxy"
 	"net"
 	"os"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
-
-	"kerf/internal/work/sandbox/proxy"
 )
 
 // serve makes a proxy that waits for the listener of a sandbox. socket is what
@@ -17,7 +17,7 @@ import (
 //
 // One goroutine waits for the listener and then serves it. It ends when stop
 // closes our end of the socket, or the listener.
-func serve(f *Filter) (socket *os.File, stop func(), err error) {
+func serve(f *plan.Filter) (socket *os.File, stop func(), err error) {
 	p, err := proxy.New(proxy.Options{Domains: f.Domains, Ask: f.Ask, Log: f.Log})
 	if err != nil {
 		return nil, nil, err

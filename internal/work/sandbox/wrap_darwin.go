@@ -3,22 +3,23 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"kerf/internal/work/sandbox/plan"
 	"os"
 )
 
 const seatbelt = "/usr/bin/sandbox-exec"
 
 // Confined reports whether the wrapped command is led by a launcher.
-func (p Plan) Confined() bool { return false }
+func Confined(p plan.Plan) bool { return false }
 
 // Wrap makes argv ready to run under the plan; see the Linux version for the
 // contract. sandbox-exec becomes the command.
-func Wrap(ctx context.Context, p Plan, argv []string) (*Box, error) {
-	if p.Mode == FullAccess {
+func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
+	if p.Mode == plan.FullAccess {
 		return bare(argv), nil
 	}
 	if p.Proxy != nil {
-		return nil, &UnavailableError{Reason: "the network cannot be filtered by domain on macOS yet", Hint: "allow or deny it as a whole"}
+		return nil, &plan.UnavailableError{Reason: "the network cannot be filtered by domain on macOS yet", Hint: "allow or deny it as a whole"}
 	}
 	if err := Probe(ctx); err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func Wrap(ctx context.Context, p Plan, argv []string) (*Box, error) {
 		wrapped = append(wrapped, "-D", param.Name+"="+param.Value)
 	}
 	wrapped = append(wrapped, "--", "/usr/bin/env", "KERF_SANDBOX=seatbelt")
-	if tmp := p.temporary(); tmp != "" {
+	if tmp := p.TempDir(); tmp != "" {
 		if err := os.MkdirAll(tmp, 0o700); err != nil {
 			return nil, fmt.Errorf("sandbox: temporary directory: %w", err)
 		}
@@ -41,7 +42,7 @@ func Wrap(ctx context.Context, p Plan, argv []string) (*Box, error) {
 // Probe reports whether commands can be confined here.
 func Probe(ctx context.Context, avoid ...string) error {
 	if _, err := os.Stat(seatbelt); err != nil {
-		return &UnavailableError{Reason: seatbelt + " is missing", Hint: "run with --sandbox " + FullAccess}
+		return &plan.UnavailableError{Reason: seatbelt + " is missing", Hint: "run with --sandbox " + plan.FullAccess}
 	}
 	return nil
 }

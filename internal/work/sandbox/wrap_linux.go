@@ -3,31 +3,31 @@ package sandbox
 import (
 	"context"
 	"fmt"
-	"os"
-	"sync"
-
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
+	"kerf/internal/work/sandbox/plan"
+	"os"
+	"sync"
 )
 
 // Confined reports whether the wrapped command is led by a launcher, to which
 // signals for the command must not go (proc.Spec.Confined).
-func (p Plan) Confined() bool {
-	if p.Mode == FullAccess {
+func Confined(p plan.Plan) bool {
+	if p.Mode == plan.FullAccess {
 		return false
 	}
 	way, err := choose(context.Background(), p)
-	return err != nil || way.name != Landlock
+	return err != nil || way.name != plan.Landlock
 }
 
 // Warning is what users should know about the sandbox of this machine before
 // they rely on it; empty when all is well. locks is Policy.LockDir.
 func Warning(ctx context.Context, locks string, avoid ...string) string {
 	m := machine{locks: locks}
-	if _, err := m.choose(ctx, Plan{Mode: WorkspaceWrite, Cwd: "/"}, avoid); err == nil {
+	if _, err := m.choose(ctx, plan.Plan{Mode: plan.WorkspaceWrite, Cwd: "/"}, avoid); err == nil {
 		return ""
 	}
-	if _, err := m.choose(ctx, Plan{Mode: ReadOnly, Cwd: "/", Backend: Landlock}, avoid); err == nil {
+	if _, err := m.choose(ctx, plan.Plan{Mode: plan.ReadOnly, Cwd: "/", Backend: plan.Landlock}, avoid); err == nil {
 		return "neither Kerf nor bubblewrap may make namespaces here: only read-only commands can be confined, by Landlock, and they see other processes; others do not run"
 	}
 	return "no sandbox works here, so commands do not run; kerf doctor tells more"
@@ -36,20 +36,20 @@ func Warning(ctx context.Context, locks string, avoid ...string) string {
 // Wrap makes argv ready to run under the plan. The box must be closed once the
 // command has ended, or when it is not started after all. Errors other than
 // [*UnavailableError] mean that the disk changed since Resolve.
-func Wrap(ctx context.Context, p Plan, argv []string) (*Box, error) {
-	if p.Mode == FullAccess {
+func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
+	if p.Mode == plan.FullAccess {
 		return bare(argv), nil
 	}
 	way, err := choose(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if dir := p.temporary(); dir != "" {
+	if dir := p.TempDir(); dir != "" {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("sandbox: temporary directory: %w", err)
 		}
 	}
-	b := &Box{plan: p, Confined: way.name != Landlock}
+	b := &Box{plan: p, Confined: way.name != plan.Landlock}
 	if err := b.fill(way, argv); err != nil {
 		b.plan.GitDirs = nil // nothing ran
 		b.Close()
@@ -75,12 +75,12 @@ func (b *Box) fill(w way, argv []string) (err error) {
 		return err
 	}
 	if unrendered != nil {
-		return &UnavailableError{Reason: unrendered.Error()}
+		return &plan.UnavailableError{Reason: unrendered.Error()}
 	}
 	if b.plan.Proxy != nil {
 		socket, stop, err := serve(b.plan.Proxy)
 		if err != nil {
-			return &UnavailableError{Reason: err.Error()}
+			return &plan.UnavailableError{Reason: err.Error()}
 		}
 		b.Files, b.stop = append(b.Files, socket), stop
 	}
@@ -97,7 +97,7 @@ type way struct {
 // and what has to be done once it was started.
 func (w way) render(b *Box, argv []string) error {
 	p := b.plan
-	if w.name != Bubblewrap {
+	if w.name != plan.Bubblewrap {
 		file, err := programFile(w.program(p, argv))
 		if err == nil {
 			b.Argv, b.Files = []string{"/proc/self/exe", launch.Flag}, []*os.File{file}
@@ -108,7 +108,7 @@ func (w way) render(b *Box, argv []string) error {
 	if p.TTY {
 		// bubblewrap takes its child off the terminal, so that it cannot type for
 		// us. This terminal is the command's own: it may have it back.
-		if setsid, err := proc.Program("setsid", p.writable()); err == nil {
+		if setsid, err := proc.Program("setsid", p.WritableRoots()); err == nil {
 			argv = append([]string{setsid, "-c"}, argv...)
 		}
 	}
@@ -123,7 +123,7 @@ func (w way) render(b *Box, argv []string) error {
 	}
 	b.Argv, b.Files, b.gate = append([]string{w.path}, p.Bwrap(argv)...), []*os.File{file, wait}, gate
 	b.limit = func(leader int) error {
-		err := p.Limits.impose(leader)
+		err := impose(p.Limits, leader)
 		if err == nil {
 			_, err = gate.Write([]byte{1})
 		}
@@ -132,8 +132,8 @@ func (w way) render(b *Box, argv []string) error {
 	return nil
 }
 
-func (w way) program(p Plan, argv []string) *launch.Program {
-	if w.name == Landlock {
+func (w way) program(p plan.Plan, argv []string) *launch.Program {
+	if w.name == plan.Landlock {
 		return compileLandlock(p, argv)
 	}
 	return compile(p, argv)

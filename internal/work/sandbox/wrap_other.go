@@ -4,21 +4,24 @@ package sandbox
 
 import (
 	"context"
+	"kerf/internal/work/sandbox/plan"
 )
 
 // Confined reports whether the wrapped command is led by a launcher.
-func (p Plan) Confined() bool { return false }
+func Confined(p plan.Plan) bool { return false }
 
 // Wrap lets only full access through: nothing else can be enforced here.
-func Wrap(ctx context.Context, p Plan, argv []string) (*Box, error) {
-	if err := Windows(p); err != nil {
+func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
+	if err := plan.Windows(p); err != nil {
 		return nil, err
 	}
 	return bare(argv), nil
 }
 
 // Probe reports that commands cannot be confined here.
-func Probe(ctx context.Context, avoid ...string) error { return Windows(Plan{Mode: WorkspaceWrite}) }
+func Probe(ctx context.Context, avoid ...string) error {
+	return plan.Windows(plan.Plan{Mode: plan.WorkspaceWrite})
+}
 
 // Warning is what users should know about the sandbox of this machine.
 func Warning(ctx context.Context, locks string, avoid ...string) string {

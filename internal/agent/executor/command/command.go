@@ -18,12 +18,13 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
+	"kerf/internal/work/sandbox/plan"
 )
 
 // Options make a Runner.
 type Options struct {
 	// Sandbox makes the policy of a command for the given mode.
-	Sandbox func(protocol.SandboxMode) sandbox.Policy
+	Sandbox func(protocol.SandboxMode) plan.Policy
 	Env     func(tty bool) []string
 	Shell   *usershell.Shell
 	Outputs *outputlog.Store
@@ -72,7 +73,7 @@ func (r *Runner) Run(ctx context.Context, a tool.Command, o RunOptions) Result {
 		}
 	}
 	p, err := r.prepare(ctx, a, o)
-	var unavailable *sandbox.UnavailableError
+	var unavailable *plan.UnavailableError
 	switch {
 	case errors.As(err, &unavailable):
 		return Failed(125, "the sandbox cannot be set up, so the command was not run: %v", err)

@@ -18,6 +18,7 @@ import (
 	"kerf/internal/text/shell"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
+	"kerf/internal/work/sandbox/plan"
 )
 
 // Options say how commands get what the user's own shell has.
@@ -33,7 +34,7 @@ type Options struct {
 	// Dir, Env and Sandbox are those of the session's commands; the sandbox only reads.
 	Dir     string
 	Env     func(tty bool) []string
-	Sandbox func() sandbox.Policy
+	Sandbox func() plan.Policy
 }
 
 const (

@@ -16,6 +16,7 @@ import (
 	"kerf/internal/text/visible"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
+	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/workspace"
 )
 
@@ -29,7 +30,7 @@ type Command struct {
 	// Env makes the environment of a command with or without a terminal.
 	Env func(tty bool) []string
 	// Policy says what the command may reach. It gets a /tmp of its own.
-	Policy sandbox.Policy
+	Policy plan.Policy
 	// Full says that nothing confines the command.
 	Full bool
 }

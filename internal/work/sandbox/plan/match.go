@@ -1,4 +1,4 @@
-package sandbox
+package plan
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func (Disk) Match(pattern string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := matcher{base: base, pattern: rest, names: make(map[fileID][]string), wanted: make(map[fileID]bool)}
+	m := matcher{base: base, pattern: rest, names: make(map[FileID][]string), wanted: make(map[FileID]bool)}
 	if err := filepath.WalkDir(base, m.visit); err != nil {
 		return nil, err
 	}
@@ -46,8 +46,8 @@ type matcher struct {
 	base, pattern string
 	seen          int
 	found         []string
-	names         map[fileID][]string
-	wanted        map[fileID]bool
+	names         map[FileID][]string
+	wanted        map[FileID]bool
 }
 
 func (m *matcher) visit(path string, d fs.DirEntry, err error) error {
@@ -88,15 +88,15 @@ func (m *matcher) visit(path string, d fs.DirEntry, err error) error {
 }
 
 // fileID tells a file from others.
-type fileID struct{ device, inode uint64 }
+type FileID struct{ device, inode uint64 }
 
 // identity returns who a file is, and whether it has more names than one.
-func identity(d fs.DirEntry) (fileID, bool) {
+func identity(d fs.DirEntry) (FileID, bool) {
 	info, err := d.Info()
 	if err != nil {
-		return fileID{}, false
+		return FileID{}, false
 	}
-	return idOf(info)
+	return IdentityOf(info)
 }
 
 var _ View = Disk{}

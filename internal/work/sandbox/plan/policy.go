@@ -1,16 +1,16 @@
-// Package sandbox confines commands to what a policy allows.
+// Package plan works out what a command may reach.
 //
 // A [Policy] is resolved against the disk into a [Plan]: pure data, the same on
-// every system, from which the arguments of bubblewrap on Linux and the profile
-// of Seatbelt on macOS are built. [Wrap] turns a command into one that runs
-// inside. Where a plan cannot be enforced nothing runs: the error is an
-// [*UnavailableError], and there is never a weaker sandbox instead.
+// every system. The arguments of bubblewrap and the profile of Seatbelt are built
+// from it here; package sandbox carries a plan out. What cannot be enforced is an
+// [*UnavailableError], never a weaker plan.
 //
-// Inside, the disk is readable, the roots are writable, /tmp is the session's
-// own, and there is neither network nor a process of anybody else. What git or
-// Kerf would run or follow is protected inside the roots too, also where it does
-// not exist yet: placeholders stand in its place while commands run.
-package sandbox
+// Under a plan the disk is readable, the roots are writable, /tmp is the
+// session's own, and there is neither network nor a process of anybody else.
+// What git or Kerf would run or follow is protected inside the roots too, also
+// where it does not exist yet: placeholders stand in its place while commands
+// run.
+package plan
 
 import (
 	"errors"
@@ -197,7 +197,7 @@ type View interface {
 	Match(pattern string) ([]string, error)
 }
 
-var errSymlink = errors.New("a protected name is a symbolic link; replace it by what it points to")
+var ErrSymlink = errors.New("a protected name is a symbolic link; replace it by what it points to")
 
 // Resolve makes a plan. Errors name the path of the policy that cannot be met.
 func Resolve(p Policy, v View) (Plan, error) {

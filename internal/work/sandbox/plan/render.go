@@ -1,4 +1,4 @@
-package sandbox
+package plan
 
 import (
 	"fmt"
@@ -60,7 +60,7 @@ func (p Plan) Bwrap(argv []string) []string {
 		}
 	}
 	args = append(args, seal...) // last, when the mount points in them are made
-	for _, kv := range p.environment("bwrap") {
+	for _, kv := range p.Environment("bwrap") {
 		name, value, _ := strings.Cut(kv, "=")
 		args = append(args, "--setenv", name, value)
 	}
@@ -69,7 +69,7 @@ func (p Plan) Bwrap(argv []string) []string {
 }
 
 // environment is what the sandbox says of itself to commands.
-func (p Plan) environment(backend string) []string {
+func (p Plan) Environment(backend string) []string {
 	env := []string{"TMPDIR=/tmp", "KERF_SANDBOX=" + backend}
 	switch {
 	case p.Proxy != nil:
@@ -153,7 +153,7 @@ func (p Plan) Seatbelt() (profile string, params []Param) {
 }
 
 // temporary is the host directory that serves as the session's own, if any.
-func (p Plan) temporary() string {
+func (p Plan) TempDir() string {
 	for _, m := range p.Mounts {
 		if m.Kind == MountTmp {
 			return m.Source
@@ -163,7 +163,7 @@ func (p Plan) temporary() string {
 }
 
 // writable returns the directories from which no helper may be taken.
-func (p Plan) writable() []string {
+func (p Plan) WritableRoots() []string {
 	dirs := []string{p.Cwd}
 	for _, m := range p.Mounts {
 		switch m.Kind {
@@ -189,26 +189,4 @@ func Windows(p Plan) error {
 		Reason: "no sandbox on Windows can enforce " + p.Mode + " yet",
 		Hint:   "use WSL2, or run with --sandbox " + FullAccess,
 	}
-}
-
-// Denied reports whether output and exit code of a sandboxed command look as if
-// the sandbox stood in its way. It is a guess: programs say it in many ways.
-func Denied(output []byte, exitCode int) bool {
-	const badSystemCall = 128 + 31 // SIGSYS
-	if exitCode == 0 {
-		return false
-	}
-	if exitCode == badSystemCall {
-		return true
-	}
-	text := strings.ToLower(string(output))
-	for _, words := range []string{
-		"operation not permitted", "permission denied", "read-only file system", "seccomp", "sandbox", "landlock", "failed to write file",
-		"network is unreachable", "could not resolve host", "temporary failure in name resolution",
-	} {
-		if strings.Contains(text, words) {
-			return true
-		}
-	}
-	return false
 }

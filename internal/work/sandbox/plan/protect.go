@@ -1,4 +1,4 @@
-package sandbox
+package plan
 
 import (
 	"fmt"
@@ -102,7 +102,7 @@ func (r *resolver) protectName(path string) error {
 	case absent:
 		r.mask(MaskSocket, path, "")
 	case link:
-		return fmt.Errorf("sandbox: %s: %w", path, errSymlink)
+		return fmt.Errorf("sandbox: %s: %w", path, ErrSymlink)
 	default:
 		r.close(path)
 	}

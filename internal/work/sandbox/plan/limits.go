@@ -1,4 +1,4 @@
-package sandbox
+package plan
 
 // Limits bound what one command may use. Zero means no limit of Kerf's own.
 type Limits struct {
@@ -9,10 +9,4 @@ type Limits struct {
 	FileBytes uint64
 	// DataBytes is the private memory of one process.
 	DataBytes uint64
-}
-
-// limit is one resource limit.
-type limit struct {
-	resource int
-	value    uint64
 }

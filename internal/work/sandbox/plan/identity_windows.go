@@ -1,6 +1,6 @@
-package sandbox
+package plan
 
 import "io/fs"
 
 // Nothing is enforced here, and so nothing needs to be told apart.
-func idOf(fs.FileInfo) (fileID, bool) { return fileID{}, false }
+func IdentityOf(fs.FileInfo) (FileID, bool) { return FileID{}, false }

@@ -1,0 +1,16 @@
+//go:build unix
+
+package plan
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+func IdentityOf(info fs.FileInfo) (FileID, bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return FileID{}, false
+	}
+	return FileID{uint64(st.Dev), st.Ino}, st.Nlink > 1
+}
