@@ -99,6 +99,8 @@ func exportItem(i protocol.Item) exportedItem {
 	case protocol.Compaction:
 		x.Kind, x.Text = "compaction", b.Summary
 		x.Title = fmt.Sprintf("the history was compacted from %d to %d tokens", b.Before, b.After)
+	case protocol.Answered:
+		x.Kind, x.Text = "answer", b.Outcome()+": "+b.Detail()
 	case protocol.Problem:
 		x.Kind, x.Text = "problem", b.Message
 	default:

@@ -179,7 +179,7 @@ func (r *replayer) record(rec records.Record, byID map[protocol.CallID]*pastCall
 			call.changes = append(call.changes, v)
 		}
 	case history.Approval:
-		if call := byID[v.Call]; call != nil && v.Gates() {
+		if call := byID[v.Call]; call != nil && v.Gates() && v.By != protocol.ByNobody {
 			call.asked = true
 		}
 	case history.TokenUsage:

@@ -4,6 +4,7 @@
 package timeline
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -98,7 +99,7 @@ func (t *timeline) record(r records.Record) {
 	case history.FileChange:
 		t.say(r.Time, "changed %s %s cause=%s %s", rec.Operation, rec.Path, rec.Cause, rec.DiffPath)
 	case history.Approval:
-		t.say(r.Time, "approval %s decision=%s asked=%q", rec.Call, rec.Decision, visible.Excerpt(rec.Asked))
+		t.say(r.Time, "approval %s decision=%s%s asked=%q", cmp.Or(string(rec.Call), string(rec.Question)), rec.Decision, about(rec), visible.Excerpt(rec.Asked))
 	case history.QuestionAsked:
 		t.say(r.Time, "question %s %s asked=%q", rec.Question, rec.Kind, visible.Excerpt(rec.Asked))
 	case history.TokenUsage:
@@ -109,6 +110,18 @@ func (t *timeline) record(r records.Record) {
 	case history.EventRecord:
 		t.event(rec, r.Time)
 	}
+}
+
+// about says what a question was about, who asked and who answered, as far as the
+// record tells.
+func about(a history.Approval) string {
+	text := ""
+	for _, f := range [][2]string{{"kind", string(a.Kind)}, {"agent", string(a.Agent)}, {"by", string(a.By)}} {
+		if f[1] != "" {
+			text += " " + f[0] + "=" + f[1]
+		}
+	}
+	return text
 }
 
 func (t *timeline) input(u history.UserInput, at time.Time) {

@@ -111,9 +111,7 @@ func (b *builder) record(r records.Record) {
 	case history.FileChange:
 		b.changed(rec)
 	case history.Approval:
-		if rec.Gates() {
-			b.answers[rec.Call] = rec.Decision
-		}
+		b.approval(rec, r)
 	case history.ToolCall:
 		b.called(rec, r)
 	case history.TokenUsage:
@@ -125,6 +123,24 @@ func (b *builder) record(r records.Record) {
 	case history.EventRecord:
 		b.event(rec, r)
 	}
+}
+
+// approval keeps the answer for the call that waited for it, and shows every other
+// answer where it was given. The call of a question that the model asked shows the
+// answer itself.
+func (b *builder) approval(a history.Approval, r records.Record) {
+	switch {
+	case a.Gates():
+		b.answers[a.Call] = a.Decision
+		return
+	case a.Kind == protocol.AskUser && a.Agent == "", len(b.turns) == 0:
+		return
+	}
+	status := protocol.Completed
+	if !a.Decision.Allows() {
+		status = protocol.Declined
+	}
+	b.add("", r, status, protocol.Answered{Kind: a.Kind, Agent: a.Agent, Asked: a.Asked, Decision: a.Decision, By: a.By, Words: a.Words})
 }
 
 // turn returns the turn with the given id, which is the last one or a new one.
