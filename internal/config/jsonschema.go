@@ -18,7 +18,8 @@ func JSONSchema() *jsonschema.Schema {
 	for _, key := range []string{"profile", "projects"} {
 		delete(profile.Properties, key)
 	}
-	profile.PropertyOrder = slices.DeleteFunc(profile.PropertyOrder, func(k string) bool { return profile.Properties[k] == nil })
+	profile.PropertyOrder = slices.DeleteFunc(profile.PropertyOrder,
+		func(k string) bool { return profile.Properties[k] == nil })
 	profile.AdditionalProperties = nil // what a profile may not hold, Load says
 	whole.Properties["profiles"] = &jsonschema.Schema{Type: "object", AdditionalProperties: profile}
 	whole.PropertyOrder = append(whole.PropertyOrder, "profiles")

@@ -228,7 +228,8 @@ func (l *loader) profile(over *document.Value) error {
 		return err
 	}
 	if table == nil && fromFile == nil {
-		return fault("no [profiles.%s] in %s and no %s%s", name, filepath.Join(l.o.Home, "config.toml"), file, document.Hint(name, profiles.InOrder()))
+		return fault("no [profiles.%s] in %s and no %s%s", name, filepath.Join(l.o.Home, "config.toml"), file,
+			document.Hint(name, profiles.InOrder()))
 	}
 	if table != nil {
 		l.tree = document.Merge(l.tree, table)

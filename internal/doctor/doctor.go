@@ -78,7 +78,8 @@ func checkSandbox(ctx context.Context, o Options) []protocol.Check {
 	switch {
 	case first == "":
 		sum.State, sum.Detail = checkFail, "nothing works here: commands are not run unless they may leave the sandbox"
-		sum.Hint = "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0 where there is such a setting), or install bubblewrap"
+		sum.Hint = "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0 where " +
+			"there is such a setting), or install bubblewrap"
 	case first == plan.Landlock:
 		sum.State, sum.Detail = checkWarn, "only read-only commands can be confined, by Landlock"
 		sum.Hint = "allow unprivileged user namespaces, or install bubblewrap"
@@ -139,10 +140,12 @@ func checkHome(_ context.Context, o Options) []protocol.Check {
 		return []protocol.Check{c}
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		c.State, c.Detail, c.Hint = checkWarn, fmt.Sprintf("%s is open to others (%04o)", dir, info.Mode().Perm()), "chmod 700 "+dir
+		c.State, c.Detail, c.Hint = checkWarn,
+			fmt.Sprintf("%s is open to others (%04o)", dir, info.Mode().Perm()), "chmod 700 "+dir
 	}
 	if f, err := os.CreateTemp(dir, ".doctor-"); err != nil {
-		c.State, c.Detail, c.Hint = checkFail, oneLine(err.Error()), "sessions cannot be kept; make it writable or set KERF_HOME"
+		c.State, c.Detail, c.Hint = checkFail, oneLine(err.Error()),
+			"sessions cannot be kept; make it writable or set KERF_HOME"
 	} else {
 		f.Close()
 		os.Remove(f.Name())
@@ -180,7 +183,8 @@ func checkTerminal(_ context.Context, o Options) []protocol.Check {
 	case !term.IsTerminal(int(os.Stdout.Fd())):
 		c.Detail = "standard output is no terminal"
 	case name == "" || name == "dumb":
-		c.State, c.Detail, c.Hint = checkWarn, "TERM is "+cmp.Or(name, "not set"), "the terminal UI needs one that moves the cursor, such as TERM=xterm-256color"
+		c.State, c.Detail, c.Hint = checkWarn, "TERM is "+cmp.Or(name, "not set"),
+			"the terminal UI needs one that moves the cursor, such as TERM=xterm-256color"
 	default:
 		cols, rows, _ := term.GetSize(int(os.Stdout.Fd())) // 0, 0 when it does not say
 		c.Detail = fmt.Sprintf("%s, %d x %d", visible.Plain(name), cols, rows)

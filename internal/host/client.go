@@ -90,7 +90,8 @@ func (c configured) providerOptions(keys *auth.Keys) provider.Options {
 			EnvKey: p.EnvKey, IdleTimeout: p.StreamIdleTimeout, Retries: p.RequestMaxRetries, CACertificate: p.CACertificate, Proxy: p.Proxy}
 	}
 	o.Keyless = func() bool {
-		return c.Origin("model_provider") == "default" && c.Origin("model_providers."+c.ModelProvider+".base_url") == "default" && keys.Missing(c.ModelProvider)
+		return c.Origin("model_provider") == "default" &&
+			c.Origin("model_providers."+c.ModelProvider+".base_url") == "default" && keys.Missing(c.ModelProvider)
 	}
 	o.Key = func(name string) (provider.Key, error) {
 		k, err := keys.Key(name)

@@ -13,7 +13,8 @@ import (
 // DebugPrompt returns the request that the model would get for input: in a new
 // session, or as the next turn of an old one that fork names. It is made by the
 // same code as any other; no model is asked and nothing is kept.
-func (h *Host) DebugPrompt(ctx context.Context, fork string, set protocol.Settings, input []protocol.Input) (*model.Request, error) {
+func (h *Host) DebugPrompt(ctx context.Context, fork string, set protocol.Settings,
+	input []protocol.Input) (*model.Request, error) {
 	catch := &catcher{}
 	quiet := openerFor(configured{h.Config, h.Env, &redact.Secrets{}}, catch)
 	s, err := quiet.open(ctx, protocol.OpenOptions{Fork: fork, Settings: set, Ephemeral: true, Headless: true, Source: "debug"})

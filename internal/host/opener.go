@@ -37,29 +37,37 @@ func openerFor(c configured, m model.Client) opener {
 	return opener{configured: c, registry: c.newProviders().registry, client: m}
 }
 
+// request is a session that is to be opened, and the model that it asks.
+type request struct {
+	open   protocol.OpenOptions
+	set    protocol.Settings
+	client model.Client
+	choice *provider.Choice
+}
+
 // open opens a new session, or goes on with an old one.
 func (op opener) open(ctx context.Context, o protocol.OpenOptions) (protocol.Session, error) {
-	set, err := op.settings(o.Settings)
-	if err != nil {
+	r := request{open: o}
+	var err error
+	if r.set, err = op.settings(o.Settings); err != nil {
 		return nil, err
 	}
 	if _, err := op.rules(); err != nil { // before anything is begun
 		return nil, err
 	}
-	client, choice, err := op.clientFor(ctx, &set)
-	if err != nil {
+	if r.client, r.choice, err = op.clientFor(ctx, &r.set); err != nil {
 		return nil, err
 	}
-	around := op.surroundings(set)
-	log, err := op.openLog(ctx, o, set, choice.Provider)
+	around := op.surroundings(r.set)
+	log, err := op.openLog(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	if log.State != nil {
-		inherit(&set, o.Settings, log.State)
-		choice.Unseal(log.State.Meta.Provider, log.State.Items)
+		inherit(&r.set, o.Settings, log.State)
+		r.choice.Unseal(log.State.Meta.Provider, log.State.Items)
 	}
-	s, err := op.start(ctx, o, set, client, choice, around, log)
+	s, err := op.start(ctx, r, around, log)
 	if err != nil {
 		log.Close()
 		return nil, err
@@ -81,7 +89,7 @@ func inherit(set *protocol.Settings, over protocol.Settings, st *history.State) 
 // log is the record of a session, and what it has of its parent.
 type log struct {
 	*sessions.Log
-	kin kin // of a sub-agent's session
+	parent parent // of a sub-agent's session
 }
 
 // transcript is where the session's records are, or nothing.
@@ -92,7 +100,8 @@ func (l *log) transcript() string {
 	return filepath.Join(l.Dir, "rollout.jsonl")
 }
 
-func (op opener) openLog(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, provider string) (*log, error) {
+func (op opener) openLog(ctx context.Context, r request) (*log, error) {
+	o := r.open
 	switch {
 	case o.Resume != "" || o.Last:
 		return op.resumeLog(ctx, o)
@@ -102,15 +111,15 @@ func (op opener) openLog(ctx context.Context, o protocol.OpenOptions, set protoc
 		if err != nil {
 			return nil, err
 		}
-		return logOf(store.Fork(info, o.ForkTurn, metadata(o, set, provider), o.Ephemeral))
+		return logOf(store.Fork(info, o.ForkTurn, metadata(r), o.Ephemeral))
 	}
-	return op.newLog(o, set, provider)
+	return op.newLog(r)
 }
 
 func logOf(l *sessions.Log, err error) (*log, error) { return &log{Log: l}, err }
 
-func (op opener) newLog(o protocol.OpenOptions, set protocol.Settings, provider string) (*log, error) {
-	return logOf(op.store().Create(metadata(o, set, provider), o.Ephemeral))
+func (op opener) newLog(r request) (*log, error) {
+	return logOf(op.store().Create(metadata(r), r.open.Ephemeral))
 }
 
 func (op opener) resumeLog(ctx context.Context, o protocol.OpenOptions) (*log, error) {
@@ -132,8 +141,9 @@ func (op opener) resumeLog(ctx context.Context, o protocol.OpenOptions) (*log, e
 }
 
 // metadata is what is known of a new session.
-func metadata(o protocol.OpenOptions, set protocol.Settings, provider string) rollout.Metadata {
-	return rollout.Metadata{Cwd: set.Cwd, Model: set.Model, Provider: provider, Source: o.Source, Git: gitOf(set.Cwd)}
+func metadata(r request) rollout.Metadata {
+	return rollout.Metadata{Cwd: r.set.Cwd, Model: r.set.Model, Provider: r.choice.Provider, Source: r.open.Source,
+		Git: gitOf(r.set.Cwd)}
 }
 
 // gitOf tells root and branch from files alone; the rest costs a process and is
@@ -148,51 +158,46 @@ func gitOf(cwd string) rollout.Git {
 }
 
 // start builds the session around its log.
-func (op opener) start(ctx context.Context, o protocol.OpenOptions, set protocol.Settings, client model.Client, choice *provider.Choice, around *instructions.Sources, l *log) (*session.Session, error) {
+func (op opener) start(ctx context.Context, r request, around *instructions.Sources, l *log) (*session.Session, error) {
+	o, set := r.open, r.set
 	ws, err := op.workspace(WorkspaceOptions{Root: set.Cwd, AddDirs: o.AddDirs, Sandbox: set.Sandbox, Tmp: string(l.ID)})
 	if err != nil {
 		return nil, err
 	}
-	ho := op.executorOptions(ws, set, o, l.Log)
-	governed, err := op.applyPolicy(&ho, l.ID, l.transcript())
+	eo := op.executorOptions(ws, set, o, l.Log)
+	warnings, err := op.applyPolicy(&eo, l.ID, l.transcript())
 	if err != nil {
 		_ = ws.Close()
 		return nil, err
 	}
-	if k := l.kin; k.parent != nil {
-		ho.Lender, ho.Only = k.exec, k.spawn.Role.Tools
-		if k.shares {
-			ho.Above = k.exec
+	if p := l.parent; p.session != nil {
+		eo.Lender, eo.Only = p.exec, p.spawn.Role.Tools
+		if p.shares {
+			eo.Above = p.exec
 		}
 	}
 	if m := op.EditCorrection; m.Enabled {
-		ho.Correct = &correct.Corrector{Asker: session.Asker{Client: client, Model: cmp.Or(m.Model, set.Model)}}
+		eo.Correct = &correct.Corrector{Asker: session.Asker{Client: r.client, Model: cmp.Or(m.Model, set.Model)}}
 	}
 	around.Roots, around.Skills = ws.Roots, op.skills()
-	ho.View, ho.Roots, ho.Skills, ho.Instructions = &view.View{}, ws.Roots, around.Skills, around
-	exec := executor.New(ho)
-	fixed := prompt.Fixed{Instructions: prompt.Base, Tools: op.offered(), Parallel: true, Summary: op.Summary,
-		Freeform: choice.Freeform(set.Model), CompactModel: op.CompactModel, CacheKey: string(l.ID)} // the client fits the tools to the model
-	if l.State != nil && l.State.Meta.Instructions != "" {
-		fixed.Instructions = l.State.Meta.Instructions
-	}
-	op.adapt(&fixed, o, l)
-	required := op.mcp().required()
-	p := op.Providers[choice.Provider]
+	eo.View, eo.Roots, eo.Skills, eo.Instructions = &view.View{}, ws.Roots, around.Skills, around
+	exec := executor.New(eo)
+	p := op.Providers[r.choice.Provider]
 	s := session.Start(session.Options{
-		ID: l.ID, Settings: set, Provider: choice.Provider, Resumed: l.State != nil && o.Fork == "", State: l.State,
-		Rollout: l.Writer, Meta: l.Meta, Client: client, Prompt: fixed,
+		ID: l.ID, Settings: set, Provider: r.choice.Provider, Resumed: l.State != nil && o.Fork == "", State: l.State,
+		Rollout: l.Writer, Meta: l.Meta, Client: r.client, Prompt: op.prompt(r, l),
 		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
 		Window: op.ModelContextWindow, OutputTokens: op.ToolOutputTokenLimit,
-		Limits: choice.Limits, Cost: costOf(choice), Budget: op.budget(),
-		Executor: exec, View: ho.View, Redact: ho.Redact, Hooks: ho.Hooks, Background: exec, Dirty: around.Dirty, Headless: o.Headless, Agents: op.agents(o, client, choice, l.kin, exec),
+		Limits: r.choice.Limits, Cost: costOf(r.choice), Budget: op.budget(),
+		Executor: exec, View: eo.View, Redact: eo.Redact, Hooks: eo.Hooks, Background: exec, Dirty: around.Dirty,
+		Headless: o.Headless, Agents: op.agents(r, l.parent, exec),
 		Serve: func(f mcp.Front) {
 			exec.Serve(mcp.Options{Servers: op.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: op.mcp().approval}, f)
 		},
-		Warnings: slices.Concat(op.warnings, choice.Warnings, l.Warnings, op.workspaceWarnings(ws, set.Sandbox), governed),
+		Warnings: slices.Concat(op.warnings, r.choice.Warnings, l.Warnings, op.workspaceWarnings(ws, set.Sandbox), warnings),
 		Release:  func() { _ = ws.Close() },
 	})
-	if err := exec.Settled(ctx, required); err != nil {
+	if err := exec.Settled(ctx, op.mcp().required()); err != nil {
 		go func() { // it must be drained to close
 			for range s.Events() {
 			}
@@ -201,6 +206,17 @@ func (op opener) start(ctx context.Context, o protocol.OpenOptions, set protocol
 		return nil, err
 	}
 	return s, nil
+}
+
+// prompt is what stays the same in all requests. The client fits the tools to the model.
+func (op opener) prompt(r request, l *log) prompt.Fixed {
+	f := prompt.Fixed{Instructions: prompt.Base, Tools: op.offered(), Parallel: true, Summary: op.Summary,
+		Freeform: r.choice.Freeform(r.set.Model), CompactModel: op.CompactModel, CacheKey: string(l.ID)}
+	if l.State != nil && l.State.Meta.Instructions != "" {
+		f.Instructions = l.State.Meta.Instructions
+	}
+	op.adapt(&f, r.open, l)
+	return f
 }
 
 // costOf returns the price of a response in dollars, 0 where no price is known.

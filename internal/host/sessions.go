@@ -49,7 +49,8 @@ func (c configured) reading(root string, use func(changes.Reader) error) error {
 
 // openScratch opens a session that asks m, in a home of its own, without servers and
 // hooks, and returns its directory, too.
-func (op opener) openScratch(ctx context.Context, home string, set protocol.Settings, m model.Client) (protocol.Session, string, error) {
+func (op opener) openScratch(ctx context.Context, home string, set protocol.Settings,
+	m model.Client) (protocol.Session, string, error) {
 	cfg := *op.Config
 	cfg.Home, cfg.Cwd, cfg.Root = home, set.Cwd, set.Cwd
 	cfg.MCPServers, cfg.Hooks = nil, nil

@@ -18,7 +18,8 @@ import (
 )
 
 // Tool runs one tool call in the working directory, without a model.
-func (h *Host) Tool(ctx context.Context, name string, args json.RawMessage, over protocol.Settings, addDirs []string) (engine.Result, error) {
+func (h *Host) Tool(ctx context.Context, name string, args json.RawMessage, over protocol.Settings,
+	addDirs []string) (engine.Result, error) {
 	c := h.configured()
 	set, err := c.settings(over)
 	if err != nil {

@@ -55,7 +55,8 @@ func (c configured) workspaceWarnings(ws *workspace.Workspace, mode protocol.San
 }
 
 // executorOptions joins the configuration with what an Executor needs.
-func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settings, o protocol.OpenOptions, l *sessions.Log) executor.Options {
+func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settings, o protocol.OpenOptions,
+	l *sessions.Log) executor.Options {
 	ho := executor.Options{
 		Cwd: set.Cwd, Base: ws.Base(), Tree: ws.Tree, Work: ws.Txn, Images: ws.Store.Get,
 		Scanner: ws.Scanner, Unscanned: ws.Unscanned, Search: search.New(search.Options{Roots: ws.Roots}),
@@ -77,7 +78,8 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 // policy makes the sandbox policy of a command.
 func (c configured) policy(roots []string, private string) func(protocol.SandboxMode) plan.Policy {
 	profile := c.Permissions[c.DefaultPermissions]
-	rules := append(plan.HideHomeSecrets(c.getenv("HOME"), roots), rulesOf(profile)...) // the user's own come last and win
+	// The user's own come last and win.
+	rules := append(plan.HideHomeSecrets(c.getenv("HOME"), roots), rulesOf(profile)...)
 	return func(mode protocol.SandboxMode) plan.Policy {
 		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
 		return plan.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains, Limits: sandbox.DefaultLimits(),

@@ -200,7 +200,8 @@ func (d *Decoder) word(rv reflect.Value, v *document.Value, tag reflect.StructTa
 	if enum := tag.Get("enum"); enum != "" {
 		words := strings.Fields(enum)
 		if !slices.Contains(words, s) {
-			return d.Fault(v, path, "expected one of %s, found %q%s", strings.Join(words, ", "), document.Clip(s), document.Hint(s, words))
+			return d.Fault(v, path, "expected one of %s, found %q%s", strings.Join(words, ", "), document.Clip(s),
+				document.Hint(s, words))
 		}
 	}
 	rv.SetString(s)

@@ -26,10 +26,10 @@ import (
 // Options say what is served.
 type Options struct {
 	Sessions protocol.Sessions
-	// Store lists and reads sessions. Desk may be nil; what needs it is then not
+	// Store lists and reads sessions. Query may be nil; what needs it is then not
 	// offered.
 	Store   protocol.SessionStore
-	Desk    protocol.WorkspaceQuery
+	Query   protocol.WorkspaceQuery
 	Version string
 	// Open is where sessions start from: its directories are added to each, its
 	// policy and sandbox are those that modes come back to.
@@ -296,10 +296,10 @@ func (a *agent) close() {
 
 // models lists the models, nil when they are not known.
 func (a *agent) models(ctx context.Context) *sdk.SessionModelState {
-	if a.o.Desk == nil {
+	if a.o.Query == nil {
 		return nil
 	}
-	list, err := a.o.Desk.Models(ctx)
+	list, err := a.o.Query.Models(ctx)
 	if err != nil || len(list) == 0 {
 		return nil
 	}

@@ -56,10 +56,12 @@ func gcText(p *program.Program, done []retention.Collected, dry bool) {
 		objects, freed = objects+c.Removed, freed+c.RemovedBytes
 		kept, held = kept+c.Objects-c.Removed, held+c.Bytes-c.RemovedBytes
 		if c.Removed > 0 {
-			fmt.Fprintf(p.Stdout, "%s: %s %d of %d objects, %s\n", host.Visible(c.Workspace), verb, c.Removed, c.Objects, print.Bytes(c.RemovedBytes))
+			fmt.Fprintf(p.Stdout, "%s: %s %d of %d objects, %s\n", host.Visible(c.Workspace), verb, c.Removed, c.Objects,
+				print.Bytes(c.RemovedBytes))
 		}
 	}
-	fmt.Fprintf(p.Stdout, "%s %d objects, %s; %d objects, %s are kept\n", verb, objects, print.Bytes(freed), kept, print.Bytes(held))
+	fmt.Fprintf(p.Stdout, "%s %d objects, %s; %d objects, %s are kept\n", verb, objects, print.Bytes(freed), kept,
+		print.Bytes(held))
 }
 
 func recoverCommand(p *program.Program) *cobra.Command {

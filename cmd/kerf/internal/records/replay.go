@@ -65,7 +65,8 @@ func printReplay(p *program.Program, r replay.Report) {
 		fmt.Fprintln(w, "every call gave the same result and changed the same files")
 		return
 	}
-	fmt.Fprintf(w, "first divergence: turn %s, round %d, call %s (%s): %s\n", d.Turn, d.Round, visible.Plain(d.Call), visible.Plain(d.Tool), d.What)
+	fmt.Fprintf(w, "first divergence: turn %s, round %d, call %s (%s): %s\n", d.Turn, d.Round, visible.Plain(d.Call),
+		visible.Plain(d.Tool), d.What)
 	was, now := strings.Split(d.Recorded, "\n"), strings.Split(d.Replayed, "\n")
 	for i := range max(len(was), len(now)) {
 		a, b := lineAt(was, i), lineAt(now, i)

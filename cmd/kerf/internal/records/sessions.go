@@ -29,7 +29,8 @@ func sessionsCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Aliases: []string{"session"}, Short: "List, show, search and keep sessions", Long: sessionsLong, Args: program.AtMost(0),
 		Example: "  kerf sessions list --cwd .\n  kerf sessions search parser bug\n  kerf sessions export --format html -o session.html 0199\n  kerf sessions script 0199 > run.json",
 		RunE:    func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
-	cmd.AddCommand(sessionsList(p), sessionsShow(p), sessionsSearch(p), sessionsRename(p), sessionsArchive(p, true), sessionsArchive(p, false),
+	cmd.AddCommand(sessionsList(p), sessionsShow(p), sessionsSearch(p), sessionsRename(p), sessionsArchive(p, true),
+		sessionsArchive(p, false),
 		sessionsDelete(p), sessionsExport(p), sessionsImport(p), sessionsScript(p))
 	return cmd
 }
@@ -107,7 +108,8 @@ func printSessions(p *program.Program, infos []protocol.SessionInfo, asJSON bool
 		if i.Damage != "" {
 			title = "(damaged: " + i.Damage + ")"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d turns\t%s\t%s\n", i.ID, i.Updated.Local().Format(time.DateTime), i.Turns, visible.Plain(title), visible.Plain(i.Cwd))
+		fmt.Fprintf(w, "%s\t%s\t%d turns\t%s\t%s\n", i.ID, i.Updated.Local().Format(time.DateTime), i.Turns,
+			visible.Plain(title), visible.Plain(i.Cwd))
 	}
 	return w.Flush()
 }
@@ -146,7 +148,8 @@ func printTimeline(p *program.Program, r sessions.Recorded) error {
 	}
 	for _, l := range r.Timeline() {
 		d := l.After
-		fmt.Fprintf(w, "[%02d:%02d.%03d] %s\n", int(d.Minutes()), int(d.Seconds())%60, d.Milliseconds()%1000, visible.Plain(l.Text))
+		fmt.Fprintf(w, "[%02d:%02d.%03d] %s\n", int(d.Minutes()), int(d.Seconds())%60, d.Milliseconds()%1000,
+			visible.Plain(l.Text))
 	}
 	return w.Flush()
 }
@@ -154,7 +157,8 @@ func printTimeline(p *program.Program, r sessions.Recorded) error {
 func printRecorded(p *program.Program, r sessions.Recorded) error {
 	w := bufio.NewWriter(p.Stdout)
 	if i := r.Info; i != nil {
-		fmt.Fprintf(w, "session: %s\ntitle: %s\ndirectory: %s\nmodel: %s\nturns: %d\ntokens: %d\n", i.ID, visible.Plain(i.Title), visible.Plain(i.Cwd),
+		fmt.Fprintf(w, "session: %s\ntitle: %s\ndirectory: %s\nmodel: %s\nturns: %d\ntokens: %d\n", i.ID,
+			visible.Plain(i.Title), visible.Plain(i.Cwd),
 			visible.Plain(i.Model), i.Turns, i.Tokens)
 		if i.Branch != "" {
 			fmt.Fprintf(w, "branch: %s\n", visible.Plain(i.Branch))
@@ -308,7 +312,8 @@ func sessionsExport(p *program.Program) *cobra.Command {
 			}
 			return deliver(p, out, b.Bytes())
 		}}
-	cmd.Flags().StringVarP(&format, "format", "f", "", strings.Join(export.Formats(), ", ")+" (`name`); without it what the name of the file says, or markdown")
+	cmd.Flags().StringVarP(&format, "format", "f", "",
+		strings.Join(export.Formats(), ", ")+" (`name`); without it what the name of the file says, or markdown")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file` instead of standard output")
 	return cmd
 }

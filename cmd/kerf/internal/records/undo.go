@@ -60,7 +60,8 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 
 // undo takes changes in the workspace of the working directory, or of a session,
 // back, or brings them back.
-func undo(ctx context.Context, h *host.Host, c changes.Choice, paths []string, o changes.UndoOptions) (changes.Report, error) {
+func undo(ctx context.Context, h *host.Host, c changes.Choice, paths []string,
+	o changes.UndoOptions) (changes.Report, error) {
 	root := workspace.Find(h.Config.Home, h.Config.Cwd)
 	if c.Session != "" {
 		if info, err := h.FindSession(c.Session); err == nil { // the ledger may know it anyway

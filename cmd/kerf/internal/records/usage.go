@@ -106,5 +106,6 @@ func usageRow(w io.Writer, name string, l sessions.UsageLine, more string) {
 	if l.Unpriced > 0 {
 		cost += "+"
 	}
-	fmt.Fprintf(w, "%s\t%d\t%s\t%.0f%%\t%s\t%s\t%s\n", name, l.Requests, print.Grouped(l.Usage.Input), 100*l.CachedShare(), print.Grouped(l.Usage.Output), cost, more)
+	fmt.Fprintf(w, "%s\t%d\t%s\t%.0f%%\t%s\t%s\t%s\n", name, l.Requests, print.Grouped(l.Usage.Input),
+		100*l.CachedShare(), print.Grouped(l.Usage.Output), cost, more)
 }

@@ -62,7 +62,8 @@ func verify(p *program.Program, store *sessions.Store, info protocol.SessionInfo
 	if r.Gone > 0 {
 		more = fmt.Sprintf(" (%d older contents are no longer kept)", r.Gone)
 	}
-	fmt.Fprintf(p.Stdout, "session %s verifies: %d records in order, hash chain whole, %d changes with their diffs and contents%s\n",
+	fmt.Fprintf(p.Stdout, "session %s verifies: %d records in order, hash chain whole, %d changes with their diffs "+
+		"and contents%s\n",
 		info.ID, r.Records, r.Changes, more)
 	return nil
 }

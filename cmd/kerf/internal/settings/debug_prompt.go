@@ -63,7 +63,8 @@ type shownTool struct {
 	Grammar     string          `json:"grammar,omitempty"`
 }
 
-func printPrompt(p *program.Program, cmd *cobra.Command, h *host.Host, session string, set protocol.Settings, text string, asJSON bool) error {
+func printPrompt(p *program.Program, cmd *cobra.Command, h *host.Host, session string, set protocol.Settings,
+	text string, asJSON bool) error {
 	r, err := h.DebugPrompt(cmd.Context(), session, set, []protocol.Input{{Text: text}})
 	if err != nil {
 		return err

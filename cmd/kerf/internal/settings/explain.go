@@ -48,7 +48,8 @@ Exit code 0 whatever the verdict.`,
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	f.BoolVar(&escalate, "escalate", false, "as if the model asked to leave the sandbox")
 	f.StringVarP(&sandbox, "sandbox", "s", "", "read-only, workspace-write or danger-full-access (`mode`)")
-	f.StringVarP(&approval, "ask-for-approval", "a", "", "untrusted, on-request, on-failure, never, auto-edit or plan (`policy`)")
+	f.StringVarP(&approval, "ask-for-approval", "a", "",
+		"untrusted, on-request, on-failure, never, auto-edit or plan (`policy`)")
 	f.StringArrayVar(&addDirs, "add-dir", nil, "a further writable `directory`; may be repeated")
 	return cmd
 }

@@ -108,7 +108,8 @@ func loginProvider(p *program.Program, h *host.Host, args []string, fromStdin bo
 	}
 	if fromStdin || !program.IsTerminal(p.Stdin) {
 		if !slices.Contains(names, h.Config.ModelProvider) {
-			return "", program.Misuse("provider %s needs no key; name one of %s", h.Config.ModelProvider, strings.Join(names, ", "))
+			return "", program.Misuse("provider %s needs no key; name one of %s", h.Config.ModelProvider,
+				strings.Join(names, ", "))
 		}
 		return h.Config.ModelProvider, nil
 	}

@@ -71,7 +71,8 @@ func printModels(p *program.Program, list []host.ModelInfo) error {
 			name += " ?"
 		}
 		f := m.Facts
-		fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, m.Provider, name, tokens(f.Window), tokens(f.MaxOutput), yes(f.Images),
+		fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, m.Provider, name, tokens(f.Window),
+			tokens(f.MaxOutput), yes(f.Images),
 			dash(string(f.Reasoning)), dash(string(f.EditTool)), price(f.Prices.Input), price(f.Prices.Output))
 	}
 	return w.Flush()

@@ -42,7 +42,8 @@ func sandboxCommand(p *program.Program) *cobra.Command {
 			}
 			return program.Exit(code)
 		}}
-	cmd.Flags().StringVarP(&mode, "sandbox", "s", "", "read-only, workspace-write or danger-full-access (`mode`); without it the configured one")
+	cmd.Flags().StringVarP(&mode, "sandbox", "s", "",
+		"read-only, workspace-write or danger-full-access (`mode`); without it the configured one")
 	cmd.Flags().StringArrayVar(&dirs, "add-dir", nil, "a further writable `directory`")
 	cmd.Flags().SetInterspersed(false)
 	return cmd

@@ -46,7 +46,8 @@ func scriptCheck(p *program.Program, files []string) error {
 			fmt.Fprintf(p.Stderr, "kerf: %s: %v\n", visible.Plain(name), err)
 			continue
 		}
-		fmt.Fprintf(p.Stdout, "%s: ok, %d rounds, %d calls, %d with expectations, %s matching\n", visible.Plain(name), report.Rounds,
+		fmt.Fprintf(p.Stdout, "%s: ok, %d rounds, %d calls, %d with expectations, %s matching\n", visible.Plain(name),
+			report.Rounds,
 			report.Calls, report.Expectations, report.Matching)
 		for _, w := range report.Warnings {
 			fmt.Fprintf(p.Stderr, "%s: warning: %s\n", visible.Plain(name), w)

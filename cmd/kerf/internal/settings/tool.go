@@ -33,7 +33,8 @@ func toolCommand(p *program.Program) *cobra.Command {
 			return oneTool(p, cmd, args, set, dirs)
 		}}
 	cmd.Flags().BoolVar(&list, "list", false, "print the tools with their schemas")
-	cmd.Flags().StringVarP((*string)(&set.Sandbox), "sandbox", "s", string(protocol.SandboxWorkspace), "read-only, workspace-write or danger-full-access (`mode`)")
+	cmd.Flags().StringVarP((*string)(&set.Sandbox), "sandbox", "s", string(protocol.SandboxWorkspace),
+		"read-only, workspace-write or danger-full-access (`mode`)")
 	cmd.Flags().StringArrayVar(&dirs, "add-dir", nil, "a further writable `directory`")
 	return cmd
 }

@@ -37,6 +37,6 @@ func runACP(ctx context.Context, p *program.Program, addDirs []string) error {
 	o := acp.Options{Sessions: Places{h, p}, Store: h.Sessions(), Check: h.Ready, Version: host.Version, SignIn: "Run `kerf login` in a terminal, or set the variable that the provider's env_key names",
 		Open: protocol.OpenOptions{AddDirs: addDirs, Settings: protocol.Settings{
 			Approval: protocol.ApprovalPolicy(h.Config.ApprovalPolicy), Sandbox: protocol.SandboxMode(h.Config.SandboxMode)}}}
-	o.Desk = h.Query()
+	o.Query = h.Query()
 	return acp.Serve(ctx, o, p.Stdin, p.Stdout)
 }

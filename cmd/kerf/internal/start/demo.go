@@ -39,7 +39,8 @@ func demoCommand(p *program.Program) *cobra.Command {
 	var api string
 	cmd := &cobra.Command{Use: "demo", Short: "See Kerf work on a real bug, with a scripted model", Long: demoLong, Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error { return runDemo(cmd.Context(), p, asJSON, api) }}
-	cmd.Flags().StringVar(&api, "api", "", "serve the script on this machine in a wire `protocol` (responses, chat, anthropic or gemini), and ask it over HTTP")
+	cmd.Flags().StringVar(&api, "api", "", "serve the script on this machine in a wire `protocol` (responses, chat, "+
+		"anthropic or gemini), and ask it over HTTP")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON lines on stdout")
 	return cmd
 }
@@ -105,7 +106,8 @@ func demoServer(p *program.Program, api string) (*host.Host, func(), error) {
 		return nil, nil, err
 	}
 	flags["model_provider"] = "demo"
-	p.Overrides = append(p.Overrides, fmt.Sprintf("model_providers.demo={name=\"scripted %s server\", base_url=%q, wire_api=%q}", api, url, api))
+	p.Overrides = append(p.Overrides, fmt.Sprintf(
+		"model_providers.demo={name=\"scripted %s server\", base_url=%q, wire_api=%q}", api, url, api))
 	h, err := p.Host(flags)
 	if err != nil {
 		stop()

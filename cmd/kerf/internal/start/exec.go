@@ -66,8 +66,11 @@ func execCommand(p *program.Program) *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "print events as JSON lines on stdout")
 	f.BoolVar(&o.jsonToo, "experimental-json", false, "the same as --json")
 	f.StringVarP(&o.model, "model", "m", "", "the `model` to ask")
-	f.StringVarP(&o.sandbox, "sandbox", "s", "", "what commands may do: read-only, workspace-write or danger-full-access (`mode`)")
-	f.StringVarP(&o.approval, "ask-for-approval", "a", "", "untrusted, on-request, on-failure, never, auto-edit or plan (`policy`); nobody is asked in exec: what would be asked is refused")
+	f.StringVarP(&o.sandbox, "sandbox", "s", "",
+		"what commands may do: read-only, workspace-write or danger-full-access (`mode`)")
+	f.StringVarP(&o.approval, "ask-for-approval", "a", "",
+		"untrusted, on-request, on-failure, never, auto-edit or plan (`policy`); nobody is asked in exec: what would be "+
+			"asked is refused")
 	f.StringArrayVar(&o.addDirs, "add-dir", nil, "a further writable `directory`; may be repeated")
 	f.StringSliceVarP(&o.images, "image", "i", nil, "attach image `files` to the prompt")
 	f.StringVar(&o.schema, "output-schema", "", "JSON schema `file` that the final message must follow")
@@ -75,7 +78,8 @@ func execCommand(p *program.Program) *cobra.Command {
 	f.BoolVar(&o.skipGit, "skip-git-repo-check", false, "run outside a git repository too")
 	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep no session on disk")
 	f.BoolVar(&o.fullAuto, "full-auto", false, "short for --sandbox workspace-write -a on-request")
-	f.BoolVar(&o.bypass, "dangerously-bypass-approvals-and-sandbox", false, "no sandbox and no questions; only where the machine itself is the sandbox")
+	f.BoolVar(&o.bypass, "dangerously-bypass-approvals-and-sandbox", false,
+		"no sandbox and no questions; only where the machine itself is the sandbox")
 	f.BoolVar(&o.bypass, "yolo", false, "the same")
 	f.StringVar(&o.color, "color", "auto", "always, never or auto (`when`)")
 	f.StringVar(&o.source, "thread-source", "exec", "what the session's metadata names as its `source`")

@@ -101,7 +101,8 @@ func (o *execOptions) askFor(ctx context.Context, h *host.Host) (string, error) 
 func unfenced(s string) string {
 	s = strings.TrimSpace(s)
 	first, rest, ok := strings.Cut(s, "\n")
-	if body, closed := strings.CutSuffix(rest, "\n```"); ok && closed && strings.HasPrefix(first, "```") && !strings.Contains(body, "\n```") {
+	if body, closed := strings.CutSuffix(rest, "\n```"); ok && closed && strings.HasPrefix(first, "```") &&
+		!strings.Contains(body, "\n```") {
 		return strings.TrimSpace(body)
 	}
 	return s

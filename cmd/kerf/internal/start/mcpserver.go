@@ -38,7 +38,8 @@ func mcpServerCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "mcp-server", Short: "Serve Kerf's file engine and agent over MCP", Long: mcpServerAbout, Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMCPServer(cmd.Context(), p, f) }}
 	cmd.Flags().StringVar(&f.http, "http", "", "listen on this `address` instead of stdin and stdout")
-	cmd.Flags().StringVar(&f.token, "token", "", "bearer `token` that HTTP clients must send (others can see it in the process list; --token-file hides it)")
+	cmd.Flags().StringVar(&f.token, "token", "", "bearer `token` that HTTP clients must send (others can see it in "+
+		"the process list; --token-file hides it)")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "read the bearer token from this `file`")
 	cmd.Flags().StringArrayVar(&f.addDirs, "add-dir", nil, "a further `directory` that may be read and changed")
 	return cmd

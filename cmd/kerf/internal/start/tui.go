@@ -41,14 +41,16 @@ func addTUI(p *program.Program, root *cobra.Command) {
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 1:
-			return program.Misuse("unknown command %q; see kerf --help (for a request of several words, quote it: kerf %q)", args[0], strings.Join(args, " "))
+			return program.Misuse("unknown command %q; see kerf --help (for a request of several words, quote it: kerf %q)",
+				args[0], strings.Join(args, " "))
 		case len(args) == 1 && len(root.SuggestionsFor(args[0])) > 0:
 			return program.Misuse("unknown command %q; did you mean kerf %s?", args[0], root.SuggestionsFor(args[0])[0])
 		case !p.OnTerminal() && o.plain:
 		case !p.OnTerminal() && len(args) == 0:
 			return cmd.Help()
 		case !p.OnTerminal():
-			return program.Misuse("unknown command %q; see kerf --help (for a request without the terminal UI: kerf exec %q)", args[0], args[0])
+			return program.Misuse("unknown command %q; see kerf --help (for a request without the terminal UI: kerf exec %q)",
+				args[0], args[0])
 		}
 		return o.run(cmd.Context(), args)
 	}
@@ -63,19 +65,23 @@ func addTUI(p *program.Program, root *cobra.Command) {
 func (o *tuiOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.model, "model", "m", "", "the `model` to ask")
-	f.StringVarP(&o.sandbox, "sandbox", "s", "", "what commands may do: read-only, workspace-write or danger-full-access (`mode`)")
-	f.StringVarP(&o.approval, "ask-for-approval", "a", "", "untrusted, on-request, on-failure, never, auto-edit or plan (`policy`)")
+	f.StringVarP(&o.sandbox, "sandbox", "s", "",
+		"what commands may do: read-only, workspace-write or danger-full-access (`mode`)")
+	f.StringVarP(&o.approval, "ask-for-approval", "a", "",
+		"untrusted, on-request, on-failure, never, auto-edit or plan (`policy`)")
 	f.StringArrayVar(&o.addDirs, "add-dir", nil, "a further writable `directory`; may be repeated")
 	f.StringSliceVarP(&o.images, "image", "i", nil, "attach image `files` to the prompt")
 	f.BoolVar(&o.fullAuto, "full-auto", false, "short for --sandbox workspace-write -a on-request")
-	f.BoolVar(&o.bypass, "dangerously-bypass-approvals-and-sandbox", false, "no sandbox and no questions; only where the machine itself is the sandbox")
+	f.BoolVar(&o.bypass, "dangerously-bypass-approvals-and-sandbox", false,
+		"no sandbox and no questions; only where the machine itself is the sandbox")
 	f.BoolVar(&o.bypass, "yolo", false, "the same")
 	_ = f.MarkHidden("yolo")
 	f.StringVar(&o.theme, "theme", "", "auto, dark, light, contrast or mono (`name`)")
 	f.BoolVar(&o.plain, "plain", false, "lines only, for screen readers and simple terminals")
 	f.BoolVar(&o.alt, "alt-screen", false, "use the alternate screen instead of the scrollback")
 	f.BoolVar(&o.reduced, "reduced-motion", false, "nothing moves but the seconds")
-	f.StringVar(&o.notify, "notify", "", "how to tell that a turn is over when the terminal is not in focus: osc9, osc777, bell or off (`way`)")
+	f.StringVar(&o.notify, "notify", "", "how to tell that a turn is over when the terminal is not in focus: osc9, "+
+		"osc777, bell or off (`way`)")
 }
 
 // again is `kerf resume` or `kerf fork`.
@@ -169,7 +175,8 @@ func (o *tuiOptions) told(code int, err error) error {
 	e := &program.Error{Code: max(code, 1), Err: err}
 	var missing *protocol.CredentialsError
 	if errors.As(err, &missing) {
-		e.Code, e.Hint = missing.ExitCode(), "without any: kerf demo --tui shows Kerf at work; kerf --oss asks a model on this machine"
+		e.Code, e.Hint = missing.ExitCode(), "without any: kerf demo --tui shows Kerf at work; kerf --oss asks a model "+
+			"on this machine"
 	}
 	return e
 }

@@ -45,7 +45,8 @@ func (o *tuiOptions) ownLook(h *host.Host, t *tui.Options) error {
 	}
 	names := append(style.Themes(), slices.Sorted(maps.Keys(t.Themes))...)
 	if !slices.Contains(names, t.Theme) {
-		return program.Misuse("theme %q: use %s; themes of your own are files NAME.toml in %s", t.Theme, strings.Join(names, ", "), dir)
+		return program.Misuse("theme %q: use %s; themes of your own are files NAME.toml in %s", t.Theme,
+			strings.Join(names, ", "), dir)
 	}
 	return nil
 }
@@ -156,7 +157,8 @@ func hooksOf(h *host.Host) ([]tui.Hook, []string, error) {
 }
 
 // applyElsewhere carries the changes of a session to another directory.
-func applyElsewhere(ctx context.Context, p *program.Program, dir, session string, dry bool) (diff, told string, err error) {
+func applyElsewhere(ctx context.Context, p *program.Program, dir, session string,
+	dry bool) (diff, told string, err error) {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return "", "", fmt.Errorf("apply: %s is not a directory", dir)
 	}

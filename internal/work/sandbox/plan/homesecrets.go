@@ -32,7 +32,8 @@ func HideHomeSecrets(home string, roots []string) []Rule {
 		if _, err := os.Lstat(path); err != nil {
 			continue
 		}
-		if real, err := filepath.EvalSymlinks(path); err != nil || slices.ContainsFunc(roots, func(root string) bool { return pathname.Inside(real, root) }) {
+		if real, err := filepath.EvalSymlinks(path); err != nil ||
+			slices.ContainsFunc(roots, func(root string) bool { return pathname.Inside(real, root) }) {
 			continue
 		}
 		rules = append(rules, Rule{Path: path, Access: None})
