@@ -12,6 +12,7 @@ import (
 	"kerf/internal/front/tui/markdown"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 // Format says how items are drawn.
@@ -277,11 +278,12 @@ func (f Format) tool(it protocol.Item, b protocol.ToolCall) []style.Line {
 	return append(rows, style.Prefix(body, style.S(style.Border, "  └ "), style.Span{Text: "    "})...)
 }
 
+// cut shortens a text, unless items are drawn whole.
 func (f Format) cut(s string, n int) string {
-	if f.Whole || len(s) <= n {
+	if f.Whole {
 		return s
 	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
+	return visible.Clip(s, n)
 }
 
 // callText says what a tool call does: a verb and its object.
