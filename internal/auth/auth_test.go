@@ -173,7 +173,8 @@ func TestCommand(t *testing.T) {
 	}
 	dir := t.TempDir()
 	now := time.Unix(0, 0)
-	c := &auth.Command{Argv: []string{"sh", "-c", "echo x >> count; echo token-$(wc -l < count | tr -d ' ')"}, Dir: dir, Env: os.Environ(),
+	c := &auth.Command{Argv: []string{"sh", "-c", "echo x >> count; echo token-$(wc -l < count | tr -d ' ')"}, Dir: dir,
+		Env:     os.Environ(),
 		Refresh: time.Minute, Now: func() time.Time { return now }}
 	ask := func(want string) {
 		t.Helper()
@@ -189,7 +190,8 @@ func TestCommand(t *testing.T) {
 	ask("token-2")
 	c.Rejected("token-2")
 	ask("token-3")
-	for script, want := range map[string]string{"echo boom >&2; exit 3": "boom", "true": "expected one line", "printf 'a\\nb\\n'": "expected one line"} {
+	for script, want := range map[string]string{"echo boom >&2; exit 3": "boom", "true": "expected one line",
+		"printf 'a\\nb\\n'": "expected one line"} {
 		bad := &auth.Command{Argv: []string{"sh", "-c", script}, Env: os.Environ()}
 		if _, err := bad.Token(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", script, err)
@@ -211,7 +213,8 @@ func signIn(t *testing.T) (*httptest.Server, *int) {
 		_ = json.NewEncoder(w).Encode(v)
 	}
 	mux.HandleFunc("/device", func(w http.ResponseWriter, r *http.Request) {
-		reply(w, 200, map[string]any{"device_code": "dc", "user_code": "ABCD-EFGH", "verification_uri": "https://example.test/device", "expires_in": 60, "interval": 1})
+		reply(w, 200, map[string]any{"device_code": "dc", "user_code": "ABCD-EFGH",
+			"verification_uri": "https://example.test/device", "expires_in": 60, "interval": 1})
 	})
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("grant_type") == "refresh_token" {
@@ -226,7 +229,8 @@ func signIn(t *testing.T) (*httptest.Server, *int) {
 			reply(w, 400, map[string]any{"error": "authorization_pending"})
 			return
 		}
-		reply(w, 200, map[string]any{"access_token": "access-1", "refresh_token": "refresh-1", "token_type": "bearer", "expires_in": 1})
+		reply(w, 200, map[string]any{"access_token": "access-1", "refresh_token": "refresh-1", "token_type": "bearer",
+			"expires_in": 1})
 	})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
@@ -250,7 +254,8 @@ func TestDevice(t *testing.T) {
 	if err != nil || fresh.Access != "access-2" || fresh.Refresh != "refresh-1" || fresh.Stale(time.Now()) {
 		t.Errorf("renewed %+v, %v", fresh, err)
 	}
-	if _, err := d.Renew(ctx, auth.Credential{Refresh: "other"}); err == nil || !strings.Contains(err.Error(), "refresh token is unknown; run kerf login") {
+	if _, err := d.Renew(ctx, auth.Credential{Refresh: "other"}); err == nil ||
+		!strings.Contains(err.Error(), "refresh token is unknown; run kerf login") {
 		t.Errorf("refused: %v", err)
 	}
 	if _, err := d.Renew(ctx, auth.Credential{}); err == nil {

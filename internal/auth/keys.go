@@ -133,7 +133,8 @@ func (p Provider) missing(name string) error {
 	if hint == "" {
 		hint = "set it, or sign in with: kerf login " + name
 	}
-	return &MissingError{name, fmt.Sprintf("provider %s needs a key: the environment variable %s is not set; %s", p.Name, p.EnvKey, hint)}
+	const needs = "provider %s needs a key: the environment variable %s is not set; %s"
+	return &MissingError{name, fmt.Sprintf(needs, p.Name, p.EnvKey, hint)}
 }
 
 // LoginProviders are the providers that one can sign in to.
@@ -166,9 +167,9 @@ func (k *Keys) Login(ctx context.Context, name, key string, check bool) (where s
 	return k.put(name, Credential{Key: key})
 }
 
-// LoginDevice signs in by a code that the user enters in a browser. It says where
-// the tokens are stored.
-func (k *Keys) LoginDevice(ctx context.Context, name string, show func(url, complete, code string)) (where string, err error) {
+// LoginDevice signs in by a code that the user enters in a browser. It returns
+// where the tokens are stored.
+func (k *Keys) LoginDevice(ctx context.Context, name string, show func(url, complete, code string)) (string, error) {
 	p := k.Providers[name]
 	if p.Device.DeviceURL == "" || p.Device.TokenURL == "" || p.Device.ClientID == "" {
 		return "", setupFault("provider %s has no oauth.client_id, oauth.device_authorization_url and oauth.token_url", name)

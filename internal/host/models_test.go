@@ -60,7 +60,8 @@ func TestNoKeyGoesLocal(t *testing.T) {
 	if f, _ := c.Facts(set.Model); f.Window != 65536 || f.EditTool != model.JSONPatch {
 		t.Errorf("facts %+v", f)
 	}
-	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "no key for the default provider: using gpt-oss-20b.gguf of llama.cpp") {
+	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0],
+		"no key for the default provider: using gpt-oss-20b.gguf of llama.cpp") {
 		t.Errorf("warnings %q", c.Warnings)
 	}
 	// With a key it stays with the provider.
@@ -126,7 +127,8 @@ func chunks(t *testing.T, c model.Client, r *model.Request) ([]model.Chunk, erro
 }
 
 func TestFallback(t *testing.T) {
-	s := mt.Start(t, mt.HTTP(503, "busy"), mt.HTTP(503, "busy"), mt.Answer(mt.Message("two")), mt.Answer(mt.Message("three")))
+	s := mt.Start(t, mt.HTTP(503, "busy"), mt.HTTP(503, "busy"), mt.Answer(mt.Message("two")),
+		mt.Answer(mt.Message("three")))
 	toml := fmt.Sprintf(`model_provider="a"
 model="m1"
 model_fallbacks=["nokey:x", "b:claude-sonnet-4-6"]
@@ -161,14 +163,16 @@ wire_api="anthropic"
 			notices = append(notices, n.Text)
 		}
 	}
-	if len(notices) != 2 || !strings.Contains(notices[0], "asking nokey:x instead") || !strings.Contains(notices[1], "UNSET is not set") {
+	if len(notices) != 2 || !strings.Contains(notices[0], "asking nokey:x instead") ||
+		!strings.Contains(notices[1], "UNSET is not set") {
 		t.Errorf("notices %q", notices)
 	}
 	if _, err := chunks(t, c, r); err != nil {
 		t.Errorf("it does not stay with the one that answers: %v", err)
 	}
 	last := s.Requests()[len(s.Requests())-1]
-	if last.Path != "/v1/messages" || last.JSON()["model"] != "claude-sonnet-4-6" || strings.Contains(string(last.Body), "sealed by a") {
+	if last.Path != "/v1/messages" || last.JSON()["model"] != "claude-sonnet-4-6" ||
+		strings.Contains(string(last.Body), "sealed by a") {
 		t.Errorf("asked %s: %s", last.Path, last.Body)
 	}
 }

@@ -17,13 +17,15 @@ import (
 // looks for them in everything that was written and in what the model was told.
 func TestSEC_S1_SecretsStayOut(t *testing.T) {
 	var secrets, env []string
-	for i, word := range []string{"KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "DSN", "API_KEY"} {
+	for i, word := range []string{"KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "DSN",
+		"API_KEY"} {
 		for j, shape := range []string{"plain%02dvalue%dxyz", "with %02d blank \"%d\" quote", "slash/%02d+%d=&é"} {
 			v := fmt.Sprintf(shape, i, j)
 			secrets, env = append(secrets, v), append(env, fmt.Sprintf("MY_%s_%d=%s", word, j, v))
 		}
 	}
-	shaped := []string{"sk-" + strings.Repeat("aB3d", 8), "ghp_" + strings.Repeat("aB3d", 9), "github_pat_" + strings.Repeat("aB3d", 8), "glpat-" + strings.Repeat("aB3d", 6),
+	shaped := []string{"sk-" + strings.Repeat("aB3d", 8), "ghp_" + strings.Repeat("aB3d", 9),
+		"github_pat_" + strings.Repeat("aB3d", 8), "glpat-" + strings.Repeat("aB3d", 6),
 		"AKIA" + strings.Repeat("ABCD", 4), "AIza" + strings.Repeat("aB3d", 9), "xoxb-" + strings.Repeat("1234", 6), "npm_" + strings.Repeat("aB3d", 9),
 		"eyJ" + strings.Repeat("hbGc", 5) + "." + strings.Repeat("eyJz", 5) + "." + strings.Repeat("SflK", 8), "hf_" + strings.Repeat("aB3d", 9)}
 	secrets = append(secrets, shaped...)

@@ -294,8 +294,9 @@ func (d *decoder) count(u *usage) {
 }
 
 func (u usage) model() model.Usage {
-	return model.Usage{Input: wire.Tokens(u.Input + u.CacheWrite + u.Cached), Cached: wire.Tokens(u.Cached), CacheWrite: wire.Tokens(u.CacheWrite),
-		Output: wire.Tokens(u.Output), Reasoning: wire.Tokens(u.OutputOf.Thinking)}
+	return model.Usage{Input: wire.Tokens(u.Input + u.CacheWrite + u.Cached), Cached: wire.Tokens(u.Cached),
+		CacheWrite: wire.Tokens(u.CacheWrite),
+		Output:     wire.Tokens(u.Output), Reasoning: wire.Tokens(u.OutputOf.Thinking)}
 }
 
 func (d *decoder) searched(input string) error {

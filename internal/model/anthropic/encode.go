@@ -98,10 +98,12 @@ type thinking struct {
 }
 
 // budgets are the tokens of thought for an effort.
-var budgets = map[string]int{"": 8192, "minimal": 2048, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 31999}
+var budgets = map[string]int{"": 8192, "minimal": 2048, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 24576,
+	"max": 31999}
 
 // efforts are the provider's words for an effort.
-var efforts = map[string]string{"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max"}
+var efforts = map[string]string{"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh",
+	"max": "max"}
 
 func thinkingOf(r *model.Request, f model.Facts) thinking {
 	switch {

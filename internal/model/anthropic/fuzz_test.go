@@ -16,7 +16,8 @@ import (
 )
 
 func events() []string {
-	return dialect.Anthropic.Render(*mt.Answer(mt.Reasoning("Hm."), mt.Message("I look."), mt.Call("f", mt.M{"a": 1}), mt.Call("g", mt.M{})).Script, 1)
+	return dialect.Anthropic.Render(*mt.Answer(mt.Reasoning("Hm."), mt.Message("I look."), mt.Call("f", mt.M{"a": 1}),
+		mt.Call("g", mt.M{})).Script, 1)
 }
 
 // stream plays a body and returns the whole items.
@@ -25,12 +26,13 @@ func stream(t *testing.T, body string) ([]*model.Item, error) {
 	s := mt.Start(t, mt.Raw(body))
 	c := anthropic.New(wire.Options{BaseURL: s.URL, IdleTimeout: 10 * time.Second})
 	var got []*model.Item
-	err := c.Stream(t.Context(), &model.Request{Model: "m", Items: []*model.Item{model.UserText("hi")}}, func(ch model.Chunk) error {
-		if d, ok := ch.(model.ItemDone); ok {
-			got = append(got, d.Item)
-		}
-		return nil
-	})
+	err := c.Stream(t.Context(), &model.Request{Model: "m", Items: []*model.Item{model.UserText("hi")}},
+		func(ch model.Chunk) error {
+			if d, ok := ch.(model.ItemDone); ok {
+				got = append(got, d.Item)
+			}
+			return nil
+		})
 	return got, err
 }
 

@@ -67,7 +67,8 @@ func (d *decoder) call(c callDelta) error {
 // counts most, then the index; servers that give neither go on with the last.
 func (d *decoder) find(c callDelta) *call {
 	if c.ID != "" {
-		if i := slices.IndexFunc(d.calls, func(k *call) bool { return k.told == c.ID && (k.place == c.place() || c.place() < 0) }); i >= 0 {
+		same := func(k *call) bool { return k.told == c.ID && (k.place == c.place() || c.place() < 0) }
+		if i := slices.IndexFunc(d.calls, same); i >= 0 {
 			return d.open(d.calls[i])
 		}
 	}
@@ -143,5 +144,6 @@ func (d *decoder) deliverCall(k *call) error {
 			return err
 		}
 	}
-	return d.Emit(model.ItemDone{Index: k.index, Item: &model.Item{Kind: model.Call, CallID: k.id, Name: k.name, Style: model.Function, Input: args}})
+	whole := &model.Item{Kind: model.Call, CallID: k.id, Name: k.name, Style: model.Function, Input: args}
+	return d.Emit(model.ItemDone{Index: k.index, Item: whole})
 }

@@ -30,13 +30,14 @@ func answer(t *testing.T, o chat.Options, items []*model.Item, body ...string) (
 	defer cancel()
 	var done []*model.Item
 	var chunks []model.Chunk
-	err := chat.New(o).Stream(ctx, &model.Request{Model: "some-model", Items: items, Tools: tools, Parallel: true}, func(c model.Chunk) error {
-		if d, ok := c.(model.ItemDone); ok {
-			done = append(done, d.Item)
-		}
-		chunks = append(chunks, c)
-		return nil
-	})
+	err := chat.New(o).Stream(ctx, &model.Request{Model: "some-model", Items: items, Tools: tools, Parallel: true},
+		func(c model.Chunk) error {
+			if d, ok := c.(model.ItemDone); ok {
+				done = append(done, d.Item)
+			}
+			chunks = append(chunks, c)
+			return nil
+		})
 	return done, chunks, err
 }
 
@@ -120,7 +121,8 @@ func TestCallsInPieces(t *testing.T) {
 
 // Ids that are missing or used before are replaced, by the same ones each time.
 func TestCallIDs(t *testing.T) {
-	old := []*model.Item{model.UserText("hi"), {Kind: model.Call, CallID: "call_0", Name: "read_file"}, {Kind: model.Output, CallID: "call_0"}}
+	old := []*model.Item{model.UserText("hi"), {Kind: model.Call, CallID: "call_0", Name: "read_file"},
+		{Kind: model.Output, CallID: "call_0"}}
 	events := []string{piece(`{"tool_calls":[{"index":0,"id":"call_0","function":{"name":"read_file","arguments":"{}"}}]}`),
 		piece(`{"tool_calls":[{"index":1,"function":{"name":"read_file","arguments":"{\"limit\":1}"}}]}`),
 		piece(`{"tool_calls":[{"index":2,"id":"fresh","function":{"name":"read_file","arguments":"{\"limit\":2}"}}]}`), ended("tool_calls")}
@@ -149,7 +151,8 @@ func TestCallIDs(t *testing.T) {
 
 func TestReasoningFields(t *testing.T) {
 	for _, field := range []string{"reasoning_content", "reasoning", "thinking", "reasoning_text"} {
-		got, _, err := answer(t, chat.Options{}, nil, piece(`{"`+field+`":"Hm, "}`), piece(`{"`+field+`":"so."}`), piece(`{"content":"Yes."}`), ended("stop"))
+		got, _, err := answer(t, chat.Options{}, nil, piece(`{"`+field+`":"Hm, "}`), piece(`{"`+field+`":"so."}`),
+			piece(`{"content":"Yes."}`), ended("stop"))
 		if d := cmp.Diff([]string{"thought Hm, so. chat:" + field, "said Yes."}, brief(got)); d != "" || err != nil {
 			t.Error(field, err, d)
 		}
@@ -165,7 +168,8 @@ func TestReasoningFields(t *testing.T) {
 			[]string{"thought Hm. ", "said Yes."}},
 		{"details", []string{piece(`{"reasoning":"Hm","reasoning_details":[{"type":"reasoning.text","text":"Hm","index":0}]}`),
 			piece(`{"reasoning":".","reasoning_details":[{"type":"reasoning.text","text":".","signature":"s","index":0}]}`), piece(`{"content":"Yes."}`)},
-			[]string{`thought Hm. chat:reasoning_details:[{"index":0,"signature":"s","text":"Hm.","type":"reasoning.text"}]`, "said Yes."}},
+			[]string{`thought Hm. chat:reasoning_details:[{"index":0,"signature":"s","text":"Hm.","type":"reasoning.text"}]`,
+				"said Yes."}},
 	}
 	for _, tt := range tests {
 		got, _, err := answer(t, chat.Options{}, nil, append(tt.events, ended("stop"))...)
@@ -273,7 +277,8 @@ func TestStops(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got, _, err := answer(t, chat.Options{}, nil, piece(`{"content":"x"}`), `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\n"); err != nil || len(got) != 1 {
+	if got, _, err := answer(t, chat.Options{}, nil, piece(`{"content":"x"}`),
+		`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\n"); err != nil || len(got) != 1 {
 		t.Errorf("no [DONE]: %v", err)
 	}
 }

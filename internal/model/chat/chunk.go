@@ -128,7 +128,8 @@ type timings struct {
 }
 
 func (t *timings) model() *model.Usage {
-	return &model.Usage{Input: wire.Tokens(t.Cached + t.Prompt), Cached: wire.Tokens(t.Cached), Output: wire.Tokens(t.Predicted)}
+	return &model.Usage{Input: wire.Tokens(t.Cached + t.Prompt), Cached: wire.Tokens(t.Cached),
+		Output: wire.Tokens(t.Predicted)}
 }
 
 // details are the pieces of reasoning that a router wants back as they were,

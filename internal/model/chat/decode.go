@@ -148,11 +148,13 @@ func (d *decoder) delta(m *delta) error {
 }
 
 func (d *decoder) think(s string) error {
-	return d.grow(&d.thoughts, s, &model.Item{Kind: model.Reasoning}, func(i int, s string) model.Chunk { return model.ReasoningDelta{Index: i, Text: s} })
+	return d.grow(&d.thoughts, s, &model.Item{Kind: model.Reasoning},
+		func(i int, s string) model.Chunk { return model.ReasoningDelta{Index: i, Text: s} })
 }
 
 func (d *decoder) say(s string) error {
-	return d.grow(&d.message, s, &model.Item{Kind: model.Message, Role: "assistant"}, func(i int, s string) model.Chunk { return model.TextDelta{Index: i, Text: s} })
+	return d.grow(&d.message, s, &model.Item{Kind: model.Message, Role: "assistant"},
+		func(i int, s string) model.Chunk { return model.TextDelta{Index: i, Text: s} })
 }
 
 func (d *decoder) grow(t *text, s string, begun *model.Item, piece func(int, string) model.Chunk) error {
@@ -210,7 +212,8 @@ func (d *decoder) closeTexts(proper bool) ([]leak, error) {
 		if rest.moved != "" {
 			said = rest.said // the thoughts had no opening tag and were shown
 		}
-		whole := &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: strings.TrimRight(said, " \n\t")}}}
+		whole := &model.Item{Kind: model.Message, Role: "assistant",
+			Content: []model.Part{{Text: strings.TrimRight(said, " \n\t")}}}
 		if err := d.Emit(model.ItemDone{Index: d.message.index, Item: whole}); err != nil {
 			return nil, err
 		}

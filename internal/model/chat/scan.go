@@ -161,7 +161,8 @@ func (s *scanner) finish(proper bool) remainder {
 	if strings.TrimSpace(r.shown) == "" && s.shown == len(r.shown) {
 		r.shown = ""
 	}
-	if before, after, ok := strings.Cut(s.text, thinkClose); ok && !strings.Contains(before, thinkOpen) && !quoted(before) {
+	if before, after, ok := strings.Cut(s.text, thinkClose); ok && !strings.Contains(before, thinkOpen) &&
+		!quoted(before) {
 		r.moved, r.said = before, strings.TrimLeft(after, "\r\n")
 	}
 	return r

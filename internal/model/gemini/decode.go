@@ -85,7 +85,8 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) error {
 		d.usage = c.Usage.model()
 	}
 	if c.Feedback.Reason != "" {
-		return &wire.Failure{Code: "content_policy_violation", Message: "the provider blocked the prompt: " + c.Feedback.Reason + " " + c.Feedback.Message}
+		return &wire.Failure{Code: "content_policy_violation",
+			Message: "the provider blocked the prompt: " + c.Feedback.Reason + " " + c.Feedback.Message}
 	}
 	for _, candidate := range c.Candidates {
 		if candidate.Index != 0 {
@@ -184,7 +185,8 @@ func (d *decoder) close(signature string) error {
 
 // seal delivers a signature alone, as reasoning that has no words.
 func (d *decoder) seal(signature string) error {
-	return d.Emit(model.ItemDone{Index: d.Take(), Item: &model.Item{Kind: model.Reasoning, Encrypted: wire.GeminiTag + ":" + signature}})
+	return d.Emit(model.ItemDone{Index: d.Take(), Item: &model.Item{Kind: model.Reasoning,
+		Encrypted: wire.GeminiTag + ":" + signature}})
 }
 
 func (d *decoder) call(p part) error {
@@ -202,11 +204,13 @@ func (d *decoder) call(p part) error {
 	if args == "" || args == "null" {
 		args = "{}"
 	}
-	item := &model.Item{Kind: model.Call, CallID: d.ids.Take(p.Call.ID), Name: p.Call.Name, Style: model.Function, Input: args}
+	item := &model.Item{Kind: model.Call, CallID: d.ids.Take(p.Call.ID), Name: p.Call.Name, Style: model.Function,
+		Input: args}
 	begun := *item
 	begun.Input = ""
 	index := d.Take()
-	for _, c := range []model.Chunk{model.ItemAdded{Index: index, Item: &begun}, model.InputDelta{Index: index, Text: args},
+	for _, c := range []model.Chunk{model.ItemAdded{Index: index, Item: &begun},
+		model.InputDelta{Index: index, Text: args},
 		model.ItemDone{Index: index, Item: item}} {
 		if err := d.Emit(c); err != nil {
 			return err

@@ -87,10 +87,12 @@ func appendConfig(dst []byte, r *model.Request, f model.Facts, formatted bool) (
 }
 
 // budgets are the tokens of thought for an effort; -1 lets the model decide.
-var budgets = map[string]int{"": -1, "none": 128, "minimal": 512, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 24576}
+var budgets = map[string]int{"": -1, "none": 128, "minimal": 512, "low": 2048, "medium": 8192, "high": 16384,
+	"xhigh": 24576, "max": 24576}
 
 // levels are the provider's words for an effort.
-var levels = map[string]string{"none": "low", "minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+var levels = map[string]string{"none": "low", "minimal": "low", "low": "low", "medium": "medium", "high": "high",
+	"xhigh": "high", "max": "high"}
 
 func appendThinking(dst []byte, r *model.Request, f model.Facts) []byte {
 	if f.Reasoning == model.NoReasoning {

@@ -28,7 +28,8 @@ import (
 const key = "sk-secret-0123456789"
 
 func options(url string) openai.Options {
-	return openai.Options{Name: "test", BaseURL: url, Key: wire.StaticKey(key), EnvKey: "TEST_API_KEY", IdleTimeout: 10 * time.Second}
+	return openai.Options{Name: "test", BaseURL: url, Key: wire.StaticKey(key), EnvKey: "TEST_API_KEY",
+		IdleTimeout: 10 * time.Second}
 }
 
 func request(items ...*model.Item) *model.Request {
@@ -91,7 +92,8 @@ func conversation() mt.Round {
 }
 
 func TestRoundTrip(t *testing.T) {
-	s := mt.Start(t, conversation().With("X-RateLimit-Remaining-Requests", "9").With("X-Other", "1"), mt.Answer(mt.Message("Done.")))
+	s := mt.Start(t, conversation().With("X-RateLimit-Remaining-Requests", "9").With("X-Other", "1"),
+		mt.Answer(mt.Message("Done.")))
 	o := options(s.URL + "/?api-version=1")
 	o.Headers = map[string]string{"X-Title": "kerf"}
 	o.QueryParams = map[string]string{"extra": "a b"}
@@ -133,7 +135,8 @@ func TestRoundTrip(t *testing.T) {
 	if first.Remote != second.Remote {
 		t.Error("the connection was not used again")
 	}
-	wantHeader := map[string]string{"Authorization": "Bearer " + key, "Content-Type": "application/json", "Accept": "text/event-stream",
+	wantHeader := map[string]string{"Authorization": "Bearer " + key, "Content-Type": "application/json",
+		"Accept":  "text/event-stream",
 		"X-Title": "kerf", "Content-Encoding": "", "Accept-Encoding": "identity"}
 	for name, value := range wantHeader {
 		if got := first.Header.Get(name); got != value {
@@ -286,7 +289,8 @@ func TestSEC_D3_Answers(t *testing.T) {
 		{"429 words", mt.HTTP(429, `{"error":{"message":"try again in 1.5s","code":"rate_limit_exceeded"}}`),
 			model.Error{Kind: model.RateLimit, Status: 429, Message: "try again in 1.5s", RetryAfter: 1500 * time.Millisecond}},
 		{"quota", mt.HTTP(429, `{"error":{"message":"no credit","code":"insufficient_quota"}}`),
-			model.Error{Kind: model.Quota, Status: 429, Message: "no credit", Hint: "check the plan and billing of the account"}},
+			model.Error{Kind: model.Quota, Status: 429, Message: "no credit",
+				Hint: "check the plan and billing of the account"}},
 		{"500", mt.HTTP(500, "oops"), model.Error{Kind: model.Server, Status: 500, Message: "oops"}},
 		{"503 page", mt.HTTP(503, "<html><title>Busy</title><p>x</html>").With("Retry-After-Ms", "40"),
 			model.Error{Kind: model.Server, Status: 503, Message: "Busy", RetryAfter: 40 * time.Millisecond}},
@@ -301,7 +305,8 @@ func TestSEC_D3_Answers(t *testing.T) {
 			Message: "HOST answered in content encoding gzip, which was not asked for", Hint: "check base_url and proxies"}},
 		{"failed rate", mt.Raw(mt.Event("response.created", nil), mt.Event("response.failed",
 			mt.M{"response": mt.M{"error": mt.M{"code": "rate_limit_exceeded", "message": "Please try again in 2s. " + key}}})),
-			model.Error{Kind: model.RateLimit, Message: "Please try again in 2s. [key]", RetryAfter: 2 * time.Second, Began: true}},
+			model.Error{Kind: model.RateLimit, Message: "Please try again in 2s. [key]", RetryAfter: 2 * time.Second,
+				Began: true}},
 		{"failed context", mt.Raw(mt.Event("response.failed", mt.M{"response": mt.M{"error": mt.M{"code": "context_length_exceeded", "message": "long"}}})),
 			model.Error{Kind: model.Context, Message: "long", Began: true, Hint: "compact the session or start a new one"}},
 		{"failed prompt", mt.Raw(mt.Event("response.failed", mt.M{"response": mt.M{"error": mt.M{"code": "invalid_prompt", "message": "no"}}})),
@@ -543,7 +548,8 @@ func TestKeys(t *testing.T) {
 func TestEmitErrorComesBack(t *testing.T) {
 	s := mt.Start(t, conversation())
 	stop := errors.New("stop")
-	if err := openai.New(options(s.URL)).Stream(t.Context(), request(), func(model.Chunk) error { return stop }); err != stop {
+	if err := openai.New(options(s.URL)).Stream(t.Context(), request(),
+		func(model.Chunk) error { return stop }); err != stop {
 		t.Errorf("err = %v", err)
 	}
 }

@@ -15,8 +15,10 @@ import (
 )
 
 func TestBody(t *testing.T) {
-	call := &model.Item{Kind: model.Call, ID: "fc_1", CallID: "c1", Name: "read_file", Style: model.Function, Input: `{"a": 1}`}
-	patch := &model.Item{Kind: model.Call, CallID: "c2", Name: "apply_patch", Style: model.Freeform, Input: "*** <Begin>\n"}
+	call := &model.Item{Kind: model.Call, ID: "fc_1", CallID: "c1", Name: "read_file", Style: model.Function,
+		Input: `{"a": 1}`}
+	patch := &model.Item{Kind: model.Call, CallID: "c2", Name: "apply_patch", Style: model.Freeform,
+		Input: "*** <Begin>\n"}
 	shell := &model.Item{Kind: model.Call, CallID: "c3", Name: "local_shell", Style: model.Shell,
 		Input: `{"command":["ls","-l"],"working_directory":"/w","timeout_ms":50}`}
 	r := &model.Request{
@@ -30,7 +32,8 @@ func TestBody(t *testing.T) {
 			{Kind: model.Message, ID: "msg_1", Role: "assistant", Content: []model.Part{{Text: "ok"}}},
 			call, model.OutputText(call, "text"),
 			patch, model.OutputText(patch, ""),
-			shell, {Kind: model.Output, CallID: "c3", Style: model.Shell, Content: []model.Part{{Text: "t"}, {ImageURL: "data:x"}}},
+			shell, {Kind: model.Output, CallID: "c3", Style: model.Shell,
+				Content: []model.Part{{Text: "t"}, {ImageURL: "data:x"}}},
 		},
 		Tools: []model.Tool{
 			{Name: "read_file", Description: "reads", Schema: json.RawMessage("{ \"type\": \"object\" }")},

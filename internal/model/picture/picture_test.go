@@ -47,7 +47,8 @@ func jpegURL(img image.Image) string {
 }
 
 func TestFit(t *testing.T) {
-	for name, url := range map[string]string{"small": pngURL(plain(10, 10)), "link": "https://example.test/a.png", "nonsense": "data:image/png;base64,AAAA",
+	for name, url := range map[string]string{"small": pngURL(plain(10, 10)), "link": "https://example.test/a.png",
+		"nonsense":   "data:image/png;base64,AAAA",
 		"not base64": "data:image/png;base64,%%%", "other kind": "data:image/svg+xml;base64,QUJD", "empty": ""} {
 		if got := picture.Fit(url, limits); got != url {
 			t.Errorf("%s changed", name)

@@ -99,7 +99,8 @@ func (c *Cache) kept(old *encoded, items []*model.Item) int {
 		same++
 	}
 	n := 0
-	for n < len(old.groups) && old.groups[n].Items <= same && c.Encoder.End(items, old.groups[n].First) == old.groups[n].Items {
+	for n < len(old.groups) && old.groups[n].Items <= same &&
+		c.Encoder.End(items, old.groups[n].First) == old.groups[n].Items {
 		n++
 	}
 	return n

@@ -75,7 +75,8 @@ func TestEncode(t *testing.T) {
 				items = append(items[:len(items):len(items)], &model.Item{Kind: kind, ID: fmt.Sprint(next)})
 			}
 			if rapid.IntRange(0, 9).Draw(t, "fault") == 0 {
-				bad := append(items[:len(items):len(items)], &model.Item{Kind: model.Call, Name: "bad"}, &model.Item{Kind: model.Message})
+				bad := append(items[:len(items):len(items)], &model.Item{Kind: model.Call, Name: "bad"},
+					&model.Item{Kind: model.Message})
 				if _, err := cache.Encode(key, bad); !errors.Is(err, errBad) {
 					t.Fatalf("err = %v", err)
 				}

@@ -75,7 +75,8 @@ func (r *Registry) noModel(servers []local.Server, named string) error {
 				tried = append(tried, p.Name+" at "+strings.TrimPrefix(r.address(name).Root(), "http://"))
 			}
 		}
-		return setupFault("no model server answers on this machine (tried %s); start one, for example: ollama serve", strings.Join(tried, ", "))
+		return setupFault("no model server answers on this machine (tried %s); start one, for example: ollama serve",
+			strings.Join(tried, ", "))
 	}
 	s := servers[0]
 	if named != "" {
@@ -111,7 +112,8 @@ func (c *Choice) tune(ctx context.Context) error {
 	}
 	c.registry.catalog.Learn(c.Provider, c.Model, model.Facts{Window: window})
 	if window < 16_000 {
-		c.warn("%s gives %s a context of %d tokens, which is little for this work; %s", at.Name, c.Model, window, local.WindowHint(c.Provider))
+		c.warn("%s gives %s a context of %d tokens, which is little for this work; %s", at.Name, c.Model, window,
+			local.WindowHint(c.Provider))
 	}
 	return nil
 }

@@ -51,7 +51,8 @@ func servers(name, url string) map[string]Provider {
 func TestOllamaIsFound(t *testing.T) {
 	s := mt.Local(t, map[string]string{"GET /api/tags": tags, "GET /api/ps": running, "POST /api/show": shown})
 	r := registry(Options{Providers: servers("ollama", s), Default: "openai", Model: "gpt-5.5"})
-	want := []local.Server{{Provider: "ollama", Name: "Ollama", Models: []local.Model{{Name: "llama3.2:latest", Window: 4096, Loaded: true}, {Name: "qwen3:8b"}}}}
+	want := []local.Server{{Provider: "ollama", Name: "Ollama",
+		Models: []local.Model{{Name: "llama3.2:latest", Window: 4096, Loaded: true}, {Name: "qwen3:8b"}}}}
 	if d := cmp.Diff(want, r.Servers(t.Context())); d != "" {
 		t.Error(d)
 	}
@@ -117,7 +118,8 @@ func TestPull(t *testing.T) {
 	}
 	for body, want := range map[string]string{`{"error":"pull model manifest: file does not exist"}`: "file does not exist", `{"status":"pulling"}`: "ended too soon"} {
 		s := mt.Local(t, map[string]string{"POST /api/pull": body})
-		if err := registry(Options{Providers: servers("ollama", s)}).Pull(t.Context(), "x", tell); err == nil || !strings.Contains(err.Error(), want) {
+		if err := registry(Options{Providers: servers("ollama", s)}).Pull(t.Context(), "x", tell); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -133,7 +135,8 @@ func TestRefresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := model.Facts{Window: 123456, MaxOutput: 777, Parallel: true, Images: true, EditTool: model.Replacements, Prices: model.Prices{Input: 1.5, Output: 6}}
+	want := model.Facts{Window: 123456, MaxOutput: 777, Parallel: true, Images: true, EditTool: model.Replacements,
+		Prices: model.Prices{Input: 1.5, Output: 6}}
 	if len(list) != 2 || list[1].Name != "vendor/new-model" {
 		t.Fatalf("%+v", list)
 	}
@@ -150,7 +153,8 @@ func TestToolset(t *testing.T) {
 	r := registry(Options{Providers: map[string]Provider{"openai": {API: "responses"}, "chatty": {API: "chat"}},
 		Overrides: map[string]catalog.Override{"mine": {EditTool: "freeform"}},
 		Patch:     model.Tool{Name: "apply_patch", Schema: json.RawMessage(`{}`), Grammar: "start: patch"}})
-	offered := []model.Tool{{Name: "edit_file", Schema: json.RawMessage(`{}`)}, {Name: "apply_patch", Grammar: "start: patch"}}
+	offered := []model.Tool{{Name: "edit_file", Schema: json.RawMessage(`{}`)},
+		{Name: "apply_patch", Grammar: "start: patch"}}
 	for _, tt := range []struct{ provider, model, want string }{
 		{"openai", "gpt-5.5", "edit_file json, apply_patch freeform"}, {"openai", "mine", "edit_file json, apply_patch freeform"},
 		{"openai", "gpt-4.1", "edit_file json, apply_patch json"}, {"chatty", "gpt-5.5", "edit_file json, apply_patch json"},

@@ -61,7 +61,8 @@ func (r *router) Stream(ctx context.Context, req *model.Request, emit func(model
 		r.mu.Lock()
 		r.fallen, r.failures = at, 0
 		r.mu.Unlock()
-		if err := emit(model.Notice{Text: fmt.Sprintf("%s cannot answer (%v); asking %s instead", chain[at-1], err, chain[at])}); err != nil {
+		notice := fmt.Sprintf("%s cannot answer (%v); asking %s instead", chain[at-1], err, chain[at])
+		if err := emit(model.Notice{Text: notice}); err != nil {
 			return err
 		}
 	}
@@ -95,7 +96,8 @@ func (r *router) count(err error) {
 }
 
 // one asks one model. Reasoning that another provider sealed stays at home.
-func (r *router) one(ctx context.Context, name string, elsewhere bool, req *model.Request, emit func(model.Chunk) error) error {
+func (r *router) one(ctx context.Context, name string, elsewhere bool, req *model.Request,
+	emit func(model.Chunk) error) error {
 	provider, bare := r.split(name)
 	c, err := r.client(provider)
 	if err != nil {

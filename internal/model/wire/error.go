@@ -35,7 +35,8 @@ func (x *exchange) unreachable(ctx context.Context, err error) error {
 	if proxy {
 		where += " through the configured proxy"
 	}
-	return &model.Error{Kind: model.Network, Message: x.clean(where + ": " + reason), Hint: "check base_url and the network"}
+	return &model.Error{Kind: model.Network, Message: x.clean(where + ": " + reason),
+		Hint: "check base_url and the network"}
 }
 
 // reasonOf finds the operating system's word in err, and whether a proxy was

@@ -181,10 +181,12 @@ func kindOfStatus(status int) (model.ErrorKind, bool) {
 // tooLong recognises the sentences that say the input exceeds the window.
 func tooLong(message string) bool {
 	message = strings.ToLower(message)
-	for _, words := range []string{"context window", "context length", "context size", "context limit", "prompt is too long",
+	for _, words := range []string{"context window", "context length", "context size", "context limit",
+		"prompt is too long",
 		"input is too long", "too many input tokens", "input token count"} {
 		if strings.Contains(message, words) && (strings.Contains(message, "exceed") ||
-			strings.Contains(message, "too long") || strings.Contains(message, "maximum") || strings.Contains(message, "too many")) {
+			strings.Contains(message, "too long") || strings.Contains(message, "maximum") ||
+			strings.Contains(message, "too many")) {
 			return true
 		}
 	}

@@ -155,7 +155,8 @@ func TestHTMLLine(t *testing.T) {
 }
 
 func TestClean(t *testing.T) {
-	e := New(Options{BaseURL: "https://u:hunter2@h/", Headers: map[string]string{"Authorization": "Bearer tok-1234567", "X-Org": "acme"},
+	e := New(Options{BaseURL: "https://u:hunter2@h/", Headers: map[string]string{"Authorization": "Bearer tok-1234567",
+		"X-Org": "acme"},
 		QueryParams: map[string]string{"key": "q?secret", "api-version": "2026-01-01"}})
 	x := &exchange{Endpoint: e, key: "sk-abc"}
 	for in, want := range map[string]string{

@@ -54,7 +54,8 @@ func (x *exchange) fetch(parent context.Context) ([]byte, error) {
 		return nil, x.broken(ctx, err)
 	}
 	if len(body) > maxFetch {
-		return nil, &model.Error{Kind: model.BadCall, Message: fmt.Sprintf("%s answered with more than %d bytes", x.host, maxFetch)}
+		message := fmt.Sprintf("%s answered with more than %d bytes", x.host, maxFetch)
+		return nil, &model.Error{Kind: model.BadCall, Message: message}
 	}
 	return body, nil
 }

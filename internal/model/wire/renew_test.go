@@ -52,7 +52,8 @@ func TestRejectedKey(t *testing.T) {
 			if fetch {
 				_, err = e.Fetch(t.Context(), wire.Call{Path: "/x"})
 			} else {
-				err = e.Stream(t.Context(), wire.Call{Path: "/x", Body: wire.NewBody()}, func(sse.Event, map[string]string) (bool, error) { return true, nil })
+				err = e.Stream(t.Context(), wire.Call{Path: "/x", Body: wire.NewBody()},
+					func(sse.Event, map[string]string) (bool, error) { return true, nil })
 			}
 			if (err == nil) != tt.ok || len(asked) != tt.want {
 				t.Errorf("%+v: asked %q, err %v", tt, asked, err)
@@ -67,18 +68,22 @@ func TestRejectedKey(t *testing.T) {
 
 // A stream without a last event is whole when the decoder says so.
 func TestEnd(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "data: x\n\n") }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "data: x\n\n")
+	}))
 	t.Cleanup(s.Close)
 	e := wire.New(wire.Options{BaseURL: s.URL})
 	for _, whole := range []bool{true, false} {
-		err := e.Stream(t.Context(), wire.Call{Path: "/", Body: wire.NewBody(), Last: "the end", End: func() (bool, error) { return whole, nil }},
+		err := e.Stream(t.Context(), wire.Call{Path: "/", Body: wire.NewBody(), Last: "the end",
+			End: func() (bool, error) { return whole, nil }},
 			func(sse.Event, map[string]string) (bool, error) { return false, nil })
 		if (err == nil) != whole {
 			t.Errorf("whole %v: %v", whole, err)
 		}
 	}
 	fault := errors.New("of the caller")
-	err := e.Stream(t.Context(), wire.Call{Path: "/", Body: wire.NewBody(), End: func() (bool, error) { return false, fault }},
+	err := e.Stream(t.Context(), wire.Call{Path: "/", Body: wire.NewBody(),
+		End: func() (bool, error) { return false, fault }},
 		func(sse.Event, map[string]string) (bool, error) { return false, nil })
 	if !errors.Is(err, fault) {
 		t.Errorf("err = %v", err)

@@ -145,7 +145,8 @@ type Call struct {
 // goroutine, with the rate limits that the headers told. It returns nil when
 // each reported done. Every other end is a *model.Error, the context's error, or
 // the error that each returned; a *Failure of each becomes a *model.Error.
-func (e *Endpoint) Stream(ctx context.Context, c Call, each func(ev sse.Event, limits map[string]string) (done bool, err error)) error {
+func (e *Endpoint) Stream(ctx context.Context, c Call,
+	each func(ev sse.Event, limits map[string]string) (done bool, err error)) error {
 	x := &exchange{Endpoint: e, call: c}
 	err := x.run(ctx, each)
 	if x.renewable(err) && e.opts.Rejected(x.key) {
@@ -175,7 +176,8 @@ type exchange struct {
 // was answered.
 func (x *exchange) renewable(err error) bool {
 	var told *model.Error
-	return x.opts.Rejected != nil && x.key != "" && !x.began && errors.As(err, &told) && told.Kind == model.Auth && told.Status != 0
+	return x.opts.Rejected != nil && x.key != "" && !x.began && errors.As(err, &told) && told.Kind == model.Auth &&
+		told.Status != 0
 }
 
 func (x *exchange) run(parent context.Context, each func(sse.Event, map[string]string) (bool, error)) error {

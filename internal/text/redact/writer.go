@@ -43,7 +43,8 @@ func (w *Writer) Write(text string) {
 	}
 	w.held = append(w.held, text...)
 	whole := bytes.LastIndexAny(w.held, "\n\r") + 1
-	if key := bytes.LastIndex(w.held, []byte("-----BEGIN ")); key >= 0 && !bytes.Contains(w.held[key:], []byte("-----END ")) {
+	if key := bytes.LastIndex(w.held, []byte("-----BEGIN ")); key >= 0 &&
+		!bytes.Contains(w.held[key:], []byte("-----END ")) {
 		whole = min(whole, key)
 	}
 	if len(w.held)-whole > heldMost {

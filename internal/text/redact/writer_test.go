@@ -20,7 +20,8 @@ func hushed(show func(string)) *Writer {
 // of it, and never a secret or a piece of one that has not ended yet.
 func TestWriterHidesSecretsInPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"hush hush-12345", "a", " ", "\n", "\r\n", "hush ", "-12345", "long line "}), 1, 30).Draw(t, "parts")
+		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"hush hush-12345", "a", " ", "\n", "\r\n", "hush ", "-12345",
+			"long line "}), 1, 30).Draw(t, "parts")
 		text := strings.Join(parts, "")
 		var shown strings.Builder
 		v := hushed(func(s string) {

@@ -56,8 +56,9 @@ func Parse(body []byte) (map[string]model.Facts, error) {
 		if name == "" {
 			continue
 		}
-		told[name] = model.Facts{Window: max(m.Context, m.MaxLen, m.Input, m.Window), MaxOutput: max(m.Output, m.Top.Output, m.Tokens),
-			Images: slices.Contains(m.Architecture.Inputs, "image"),
+		told[name] = model.Facts{Window: max(m.Context, m.MaxLen, m.Input, m.Window),
+			MaxOutput: max(m.Output, m.Top.Output, m.Tokens),
+			Images:    slices.Contains(m.Architecture.Inputs, "image"),
 			Prices: model.Prices{Input: dollars(m.Pricing.Prompt), Output: dollars(m.Pricing.Completion),
 				Cached: dollars(m.Pricing.Read), CacheWrite: dollars(m.Pricing.Write)}}
 	}

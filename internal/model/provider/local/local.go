@@ -161,7 +161,8 @@ func preference(m Model) int {
 	if m.Loaded {
 		points = 100
 	}
-	for i, family := range []string{"llama3", "mistral", "granite", "qwen2.5-coder", "qwen3", "glm-4", "devstral", "gpt-oss", "qwen3-coder"} {
+	for i, family := range []string{"llama3", "mistral", "granite", "qwen2.5-coder", "qwen3", "glm-4", "devstral",
+		"gpt-oss", "qwen3-coder"} {
 		if strings.Contains(strings.ToLower(m.Name), family) {
 			points += i + 1
 		}
