@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,6 +129,43 @@ const calling = `{"version":1,"title":"calls","rounds":[
 {"items":[{"call":"mcp__tools__look_up","args":{"q":"b"},"id":"c2"}]},{"items":[{"message":"two"}]},
 {"items":[{"call":"mcp__tools__look_up","args":{"q":"c"},"id":"c3"}]},{"items":[{"message":"three"}]},
 {"items":[{"call":"mcp__tools__look_up","args":{"q":"d"},"id":"c4"}]},{"items":[{"message":"four"}]}]}`
+
+// TestMCPQuestionsAreRecorded: what a server asks, and that the user answered, is in
+// the transcript. What the user told the server is not.
+func TestMCPQuestionsAreRecorded(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "tools", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "look up", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		got, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Which table?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)})
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: got.Action}}}, nil
+	})
+	srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(httpServer(server), nil))
+	t.Cleanup(srv.Close)
+	s := configured(t, serving(t, calling, nil), "[mcp_servers.tools]", fmt.Sprintf("url = %q", srv.URL), `default_tools_approval_mode = "approve"`)
+	a := s.ask(t, protocol.OpenOptions{}, func(a protocol.Approval) protocol.Answer {
+		return protocol.Answer{Decision: protocol.Once, Content: json.RawMessage(`{"name": "private words"}`)}
+	})
+	a.settled(t, "tools", "ready")
+	a.say(t, "go")
+	if len(a.approvals) != 1 || a.approvals[0].Kind() != protocol.AskServer {
+		t.Fatalf("asked %+v", a.approvals)
+	}
+	id := string(a.session.ID())
+	turns, err := s.host.Sessions().Transcript(t.Context(), id, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := protocol.Answered{Kind: protocol.AskServer, Asked: "tools: Which table?", Decision: protocol.Once, By: protocol.ByUser}
+	if !slices.ContainsFunc(turns[0].Items, func(i protocol.Item) bool { return i.Body == want }) {
+		t.Errorf("the transcript has %+v", turns[0].Items)
+	}
+	b, err := os.ReadFile(filepath.Join(s.host.SessionsDir(), id, "rollout.jsonl"))
+	if err != nil || strings.Contains(string(b), "private words") {
+		t.Errorf("the record has the answer: %v\n%s", err, b)
+	}
+}
 
 func TestMCPToolsAreAskedAboutAndPinned(t *testing.T) {
 	var called []string
