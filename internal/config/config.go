@@ -18,8 +18,7 @@ import (
 // read by several goroutines.
 //
 // Its tags are those of package schema, and: secret hides the value from Show;
-// project allows the key in a project's file ("any", or the only word allowed
-// there).
+// project allows the key in a project's file: "any" value, or only the value it names.
 type Config struct {
 	// Home is KERF_HOME, absolute. Root is the project root: the nearest
 	// directory at or above Cwd with a root marker, or Cwd itself.
@@ -67,8 +66,8 @@ type Config struct {
 	Providers  map[string]Provider   `key:"model_providers"`
 	Models     map[string]ModelFacts `key:"models"`
 	MCPServers map[string]MCPServer  `key:"mcp_servers"`
-	// Projects is the user's word on directories, by absolute path. Trust
-	// compares it with what the directory holds now.
+	// Projects holds the user's decisions about directories, by absolute path. Trust
+	// compares them with what the directory holds now.
 	Projects map[string]Project `key:"projects"`
 
 	tree *document.Value
@@ -156,13 +155,13 @@ type Telemetry struct {
 }
 
 // TUI is what the terminal UI looks like. Other agents' files have this table, too:
-// a value of another type is theirs and passed over.
+// a value of another type belongs to them and is ignored.
 type TUI struct {
 	Theme           string `key:"theme" form:"loose"`
 	Notifications   string `key:"notifications" form:"loose"`
 	Plain           bool   `key:"plain" form:"loose"`
 	AlternateScreen bool   `key:"alternate_screen" form:"loose"`
-	// Animations is nil when the surroundings decide.
+	// Animations is nil when it is not set: then nothing moves over ssh.
 	Animations *bool `key:"animations" form:"loose"`
 	ViMode     bool  `key:"vi_mode" form:"loose"`
 	// Keymap is a table of keys by action; the terminal UI checks it.
@@ -237,12 +236,12 @@ type MCPServer struct {
 	Tools           map[string]MCPTool `key:"tools"`
 }
 
-// MCPTool is what the user says of one tool of a server.
+// MCPTool is the user's setting for one tool of a server.
 type MCPTool struct {
 	Approval string `key:"approval_mode" enum:"auto prompt approve"`
 }
 
-// Project is the user's word on one directory.
+// Project is the user's decision about one directory.
 type Project struct {
 	TrustLevel string `key:"trust_level" enum:"trusted untrusted"`
 	// TrustedHash lists the contents of .kerf that the user agreed to. Without

@@ -21,7 +21,8 @@ type Hook struct {
 	Event, Matcher, Command string
 	Timeout                 time.Duration
 	From                    string // the file it stands in
-	// Required: what the hook was to look at does not happen when it fails.
+	// Required says that nothing happens without the hook: when it fails, what it was to
+	// look at is refused.
 	Required bool
 }
 
@@ -80,8 +81,7 @@ func (c *Config) finishHooks(Options) error {
 	return err
 }
 
-// bound reports whether the user trusted the project with the content that it has
-// now, not just by name.
+// bound reports whether the user trusted exactly the content that the project has now.
 func (c *Config) bound() bool {
 	p, ok := c.projectAt(c.Root)
 	return ok && len(p.TrustedHash) > 0 && c.Trust(c.Root) == Trusted

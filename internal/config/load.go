@@ -135,8 +135,8 @@ func (l *loader) add(v *document.Value) error {
 	return nil
 }
 
-// check reports what is wrong with one layer alone, so that a fault is told
-// even where a higher layer hides it.
+// check reports what is wrong with one layer alone, so that a fault is
+// reported even where a higher layer hides it.
 func (l *loader) check(v *document.Value, at []string) error {
 	canonical(v)
 	var unused []string
@@ -248,7 +248,7 @@ func (l *loader) profile(over *document.Value) error {
 	return nil
 }
 
-// environment adds the few variables that count.
+// environment adds the few variables that Kerf reads.
 func (l *loader) environment() {
 	set := func(name, text string, path ...string) {
 		layer := document.NewTable(document.Origin{})
@@ -307,7 +307,7 @@ func (l *loader) warn(from document.Origin, key, message string) {
 	l.warnings = append(l.warnings, Warning{from.File, from.Line, key, message})
 }
 
-// canonical moves keys that have two homes to the one that the schema knows.
+// canonical moves keys that can stand in two tables to the one that the schema has.
 func canonical(v *document.Value) {
 	search := v.Table["web_search"]
 	if search == nil {

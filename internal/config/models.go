@@ -2,8 +2,8 @@ package config
 
 import "time"
 
-// ModelFacts are the user's word on a model, over what Kerf knows of it. Zero
-// and empty mean unsaid.
+// ModelFacts replace what Kerf knows of a model. A zero or empty field replaces
+// nothing.
 type ModelFacts struct {
 	Window    int    `key:"context_window" min:"0"`
 	MaxOutput int    `key:"max_output_tokens" min:"0"`

@@ -15,8 +15,7 @@ import (
 	"kerf/internal/config/trust"
 )
 
-// RulesFile is one file of command rules. Its format is the business of those who
-// obey it.
+// RulesFile is one file of command rules. Package config does not know its format.
 type RulesFile struct {
 	Path string
 	// Layer is "system", "user" or "project".

@@ -7,7 +7,7 @@ import (
 	"kerf/internal/config/trust"
 )
 
-// TrustState is what the user said of a directory, held against what is there.
+// TrustState is the user's decision about a directory, compared with what is there.
 type TrustState string
 
 // The states of trust. Only Trusted lets a project's files count.
@@ -15,7 +15,7 @@ const (
 	Trusted   TrustState = "trusted"
 	Untrusted TrustState = "untrusted"
 	Undecided TrustState = "undecided"
-	// Changed means that the user trusted other content than is there now.
+	// Changed means that the content is not the one that the user trusted.
 	Changed TrustState = "changed"
 )
 

@@ -94,7 +94,7 @@ func (m MCP) required() []string {
 	return names
 }
 
-// approval is the user's word on a tool of a server.
+// approval is the user's setting for a tool of a server.
 func (m MCP) approval(server, tool string) string {
 	s := m.config.MCPServers[server]
 	if t := s.Tools[tool]; t.Approval != "" {

@@ -5,7 +5,7 @@ import "slices"
 // Foreign are keys that the files of other agents have and the struct has not. They
 // are passed over, so that one file can serve both. "*" stands for any part.
 type Foreign struct {
-	// Loud ones change what a user would expect to happen and deserve a word.
+	// The user is warned of Loud ones: they would change what happens.
 	Quiet, Loud [][]string
 }
 

@@ -19,7 +19,7 @@ import (
 	"kerf/internal/config/edit"
 )
 
-// Hash identifies what a project could make count: the names, modes and
+// Hash identifies what a project could set or run: the names, modes and
 // bytes of everything in the .kerf directories from root down to cwd, KERF_HOME
 // excepted. Links and other irregular files cannot be bound and are an error.
 func Hash(root, cwd, home string) (string, error) {

@@ -164,7 +164,7 @@ func blameCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "blame FILE", Short: "Tell for each line of a file which turn wrote it", Args: program.Between(1, 1),
 		Long: `Shows for each line the turn and call that wrote it, when, with which tool, and what was asked for;
 or "not Kerf" where somebody else did, and "unknown" where the history is no longer kept. What others
-changed in between is never laid to Kerf.`,
+changed in between is never attributed to Kerf.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

@@ -20,8 +20,8 @@ model: on the files as they were when the session began, in a scratch copy, unde
 policies and never with more than workspace-write. Compares every result and every change.
 
 Calls that were cut off, that a user was asked about, or that reach outside (MCP servers,
-sub-agents) are not made again; what they changed is put in place. Times that something took
-do not count as results. Exit code 1 at the first call that goes otherwise.`
+sub-agents) are not made again; what they changed is put in place. How long
+something took is not compared. Exit code 1 at the first call whose result or change differs.`
 
 func replayCommand(p *program.Program) *cobra.Command {
 	var asJSON bool

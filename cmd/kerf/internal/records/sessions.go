@@ -117,7 +117,7 @@ func printSessions(p *program.Program, infos []protocol.SessionInfo, asJSON bool
 func sessionsShow(p *program.Program) *cobra.Command {
 	var timeline, asJSON bool
 	cmd := &cobra.Command{Use: "show ID|FILE", Short: "Print what a session recorded", Args: program.Between(1, 1),
-		Long: "Prints what a session recorded, a record a line; any damage to the file is told and survived.\n--timeline prints what happened as a log: each turn with its rounds, calls, changes and tokens.",
+		Long: "Prints what a session recorded, a record a line; damage to the file is reported and the rest is printed.\n--timeline prints what happened as a log: each turn with its rounds, calls, changes and tokens.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

@@ -19,10 +19,10 @@ import (
 	"kerf/internal/work/workspace"
 )
 
-const undoLong = `Takes back what the last turn in this workspace changed that is not undone yet: by its tools
-and by its commands, with git or without. What was changed since is kept by merging; where that
-is impossible nothing is written at all, the files are named, and the exit code is 1.
-With PATHs only these files, or what is below these directories.
+const undoLong = `Takes back the last turn in this workspace that is not undone yet: what its tools changed and
+what its commands changed. Git is not needed. Later changes are kept by merging. Where that is
+impossible, nothing at all is written, the files are named, and the exit code is 1.
+With PATHs it takes back only these files, or the files below these directories.
 
 On a terminal the changes are shown and you are asked; elsewhere nothing is asked.
 An undo is recorded like any change: kerf redo brings back what the last undo took.`
@@ -35,7 +35,7 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 		Example: "  kerf undo --dry-run\n  kerf undo --turn 01a1 src/main.go\n  kerf redo"}
 	if redo {
 		cmd = &cobra.Command{Use: "redo [PATH ...]", Short: "Bring back what the last undo took",
-			Long: "Brings back what the last undo in this workspace took, merged into what files are now. The\nrules are those of kerf undo."}
+			Long: "Brings back what the last undo in this workspace took. Later changes are kept by merging, as\nkerf undo does."}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		h, err := p.Host(nil)

@@ -12,7 +12,7 @@ func configCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Show the settings", Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
 	var origin bool
-	show := &cobra.Command{Use: "show", Short: "Print the settings that hold here", Args: program.AtMost(0),
+	show := &cobra.Command{Use: "show", Short: "Print the settings that apply here", Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

@@ -78,10 +78,7 @@ func printPrompt(p *program.Program, cmd *cobra.Command, h *host.Host, session s
 		for _, t := range r.Tools {
 			shown.Tools = append(shown.Tools, shownTool{t.Name, t.Description, t.Schema, t.Grammar})
 		}
-		enc := json.NewEncoder(p.Stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(shown)
+		return print.JSON(p.Stdout, shown)
 	}
 	var b strings.Builder
 	section := func(title, text string) { fmt.Fprintf(&b, "=== %s\n%s\n\n", title, strings.TrimRight(text, "\n")) }

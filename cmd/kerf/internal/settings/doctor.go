@@ -1,13 +1,13 @@
 package settings
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/config"
 	"kerf/internal/host"
@@ -53,7 +53,7 @@ func checks(p *program.Program, cmd *cobra.Command) ([]protocol.Check, error) {
 	var bad *config.Error
 	switch {
 	case errors.As(err, &bad):
-		found := protocol.Check{Name: "configuration", State: "fail", Detail: host.Visible(bad.Error()), Hint: "mend that line; kerf config shows what is read from where"}
+		found := protocol.Check{Name: "configuration", State: "fail", Detail: host.Visible(bad.Error()), Hint: "correct that line; kerf config show --origin names the file and line of each value"}
 		if h, err = p.Unconfigured(); err != nil {
 			return []protocol.Check{found}, nil
 		}
@@ -82,10 +82,7 @@ func printChecksJSON(p *program.Program, checks []protocol.Check) error {
 	for i, c := range checks {
 		lines[i] = line(c)
 	}
-	enc := json.NewEncoder(p.Stdout)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(lines)
+	return print.JSON(p.Stdout, lines)
 }
 
 func printChecks(p *program.Program, checks []protocol.Check) {

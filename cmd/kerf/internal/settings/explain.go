@@ -19,7 +19,7 @@ func explainCommand(p *program.Program) *cobra.Command {
 	var asJSON, escalate bool
 	var sandbox, approval string
 	var addDirs []string
-	cmd := &cobra.Command{Use: "explain 'CMD'", Short: "Tell what would be decided about a command, and why",
+	cmd := &cobra.Command{Use: "explain 'CMD'", Short: "Show what would be decided about a command, and why",
 		Long: `Prints how the command line is read, what decides about it, and what it could reach in the
 sandbox. It is the same engine that decides while a session runs. Nothing is run.
 

@@ -10,19 +10,19 @@ import (
 	"kerf/internal/host"
 )
 
-const trustAbout = `Tells whether you trust the project here, and changes it.
+const trustAbout = `Shows whether you trust the project here, and changes that.
 
 A trusted project's .kerf directory (configuration, rules, hooks, skills) counts, and its files may be
 changed without asking each time. Trust holds for the content of .kerf as it is now: when that changes,
 it no longer counts until you say so again.
 
-  kerf trust          what is the case
+  kerf trust          show whether the project is trusted
   kerf trust --yes    trust the project as it is now
   kerf trust --no     do not trust it`
 
 func trustCommand(p *program.Program) *cobra.Command {
 	var yes, no bool
-	cmd := &cobra.Command{Use: "trust", Short: "Tell or change whether the project here is trusted", Long: trustAbout, Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "trust", Short: "Show or change whether the project here is trusted", Long: trustAbout, Args: program.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			if yes && no {
 				return program.Misuse("give --yes or --no, not both")

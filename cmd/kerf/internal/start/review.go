@@ -52,9 +52,9 @@ func (e *execOptions) reviewCommand() *cobra.Command {
 		Args:    program.AtMost(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.review(cmd.Context(), args) }}
 	f := cmd.Flags()
-	f.BoolVar(&o.uncommitted, "uncommitted", false, "what is not committed (the default)")
-	f.StringVar(&o.base, "base", "", "what was done since `branch` was left")
-	f.StringVar(&o.commit, "commit", "", "what this `commit` did")
+	f.BoolVar(&o.uncommitted, "uncommitted", false, "the changes that are not committed (the default)")
+	f.StringVar(&o.base, "base", "", "the changes since `branch`")
+	f.StringVar(&o.commit, "commit", "", "the changes of this `commit`")
 	return cmd
 }
 

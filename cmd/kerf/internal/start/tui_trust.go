@@ -27,7 +27,7 @@ func (o *tuiOptions) trustQuestion(h *host.Host) (*tui.Trust, error) {
 	if err != nil {
 		return nil, nil // it cannot be trusted, and stays as it is
 	}
-	t := &tui.Trust{Root: c.Root, Changed: state == config.Changed, Found: steering(c.Root, c.Cwd, c.Home)}
+	t := &tui.Trust{Root: c.Root, Changed: state == config.Changed, Found: controlFiles(c.Root, c.Cwd, c.Home)}
 	t.Decide = func(yes bool) error {
 		if !yes {
 			return trust.Refuse(c.Home, c.Root)
@@ -45,8 +45,8 @@ func (o *tuiOptions) trustQuestion(h *host.Host) (*tui.Trust, error) {
 	return t, nil
 }
 
-// steering lists the files of the .kerf directories from cwd up to root.
-func steering(root, cwd, home string) []string {
+// controlFiles lists the files of the .kerf directories from cwd up to root.
+func controlFiles(root, cwd, home string) []string {
 	var found []string
 	for dir := cwd; ; dir = filepath.Dir(dir) {
 		top := filepath.Join(dir, ".kerf")
