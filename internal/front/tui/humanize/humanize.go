@@ -7,10 +7,13 @@ import (
 	"time"
 )
 
-// Count writes n of something: "1 file", "3 files".
+// Count writes n of something: "1 file", "3 files", "2 processes".
 func Count(n int, what string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + what
+	case strings.HasSuffix(what, "s"):
+		return fmt.Sprintf("%d %ses", n, what)
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
