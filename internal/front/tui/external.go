@@ -16,14 +16,14 @@ import (
 
 // files has the input find files in the workspace; nil when nobody can.
 func (m *Model) files() func(word string) tea.Cmd {
-	desk := m.o.Desk
-	if desk == nil {
+	query := m.o.Workspace
+	if query == nil {
 		return nil
 	}
 	return func(word string) tea.Cmd {
 		cwd := m.session.Settings.Cwd
 		return do(func(ctx context.Context) tea.Msg {
-			files, err := desk.Files(ctx, cwd, word, input.MaxChoices)
+			files, err := query.Files(ctx, cwd, word, input.MaxChoices)
 			return runMsg{func() tea.Cmd { return m.input.Found(word, files, err) }}
 		})
 	}

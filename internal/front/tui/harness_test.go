@@ -119,16 +119,16 @@ func (s *fakeSession) Close() error {
 	return nil
 }
 
-// fakeDesk answers with fixed lists.
-type fakeDesk struct {
+// fakeWorkspace answers with fixed lists.
+type fakeWorkspace struct {
 	files   []string
 	models  []protocol.ModelInfo
-	deeds   []protocol.ChangeEntry
+	changes []protocol.ChangeEntry
 	prompts []protocol.Prompt
 	checks  []protocol.Check
 }
 
-func (d *fakeDesk) Files(_ context.Context, _, query string, limit int) ([]string, error) {
+func (d *fakeWorkspace) Files(_ context.Context, _, query string, limit int) ([]string, error) {
 	var out []string
 	for _, f := range d.files {
 		if strings.Contains(f, query) && len(out) < limit {
@@ -137,12 +137,14 @@ func (d *fakeDesk) Files(_ context.Context, _, query string, limit int) ([]strin
 	}
 	return out, nil
 }
-func (d *fakeDesk) Models(context.Context) ([]protocol.ModelInfo, error) { return d.models, nil }
-func (d *fakeDesk) Changes(context.Context, protocol.SessionID) ([]protocol.ChangeEntry, error) {
-	return d.deeds, nil
+func (d *fakeWorkspace) Models(context.Context) ([]protocol.ModelInfo, error) { return d.models, nil }
+func (d *fakeWorkspace) Changes(context.Context, protocol.SessionID) ([]protocol.ChangeEntry, error) {
+	return d.changes, nil
 }
-func (d *fakeDesk) Prompts(context.Context, string) ([]protocol.Prompt, error) { return d.prompts, nil }
-func (d *fakeDesk) Check(context.Context) ([]protocol.Check, error)            { return d.checks, nil }
+func (d *fakeWorkspace) Prompts(context.Context, string) ([]protocol.Prompt, error) {
+	return d.prompts, nil
+}
+func (d *fakeWorkspace) Check(context.Context) ([]protocol.Check, error) { return d.checks, nil }
 
 // story makes a bench whose session has started.
 func story(t testing.TB, width, height int, change ...func(*Options)) *bench {

@@ -140,7 +140,7 @@ func newModel(o Options, scr *screen.Screen) *Model {
 func (m *Model) ui() commands.UI {
 	o := m.o
 	return commands.UI{
-		Settings: commands.Settings{Store: o.Store, Desk: o.Desk, First: o.Open, Forks: o.PickFork, Cwd: o.Cwd,
+		Settings: commands.Settings{Store: o.Store, Workspace: o.Workspace, First: o.Open, Forks: o.PickFork, Cwd: o.Cwd,
 			Version: o.Version, Keymap: o.Keymap, Themes: append(style.Themes(), slices.Sorted(maps.Keys(o.Themes))...), Hooks: o.Hooks, Apply: o.Apply},
 		Session:      &m.session,
 		Input:        m.input,

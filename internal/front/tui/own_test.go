@@ -37,7 +37,7 @@ func TestKeysOfTheUsersOwn(t *testing.T) {
 func TestEveryKeyOfTheTableDoesSomething(t *testing.T) {
 	for _, a := range keymap.Actions() {
 		for _, key := range a.Keys {
-			b := story(t, 80, 24, func(o *Options) { o.Desk = desk() })
+			b := story(t, 80, 24, func(o *Options) { o.Workspace = workspace() })
 			b.types("x")
 			if _, ok := b.m.actionKey(key); !ok && !b.m.input.EditKey(key) {
 				t.Errorf("%s does nothing, which is said to be %s", key, a.Name)

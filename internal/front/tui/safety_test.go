@@ -66,15 +66,15 @@ func hostileApprovals(p string) []protocol.Approval {
 	}
 }
 
-func hostileDesk(p string) *fakeDesk {
-	return &fakeDesk{files: []string{p}, models: []protocol.ModelInfo{{Name: p, Description: p}}, checks: []protocol.Check{{Name: p, State: p, Detail: p, Hint: p}},
-		deeds: []protocol.ChangeEntry{{Cause: p, Tool: p, Diff: p, Changes: []protocol.PathChange{{Path: p}}}}, prompts: []protocol.Prompt{{Name: p, Description: p, Body: p, Skill: true}, {Name: p, Description: p}}}
+func hostileWorkspace(p string) *fakeWorkspace {
+	return &fakeWorkspace{files: []string{p}, models: []protocol.ModelInfo{{Name: p, Description: p}}, checks: []protocol.Check{{Name: p, State: p, Detail: p, Hint: p}},
+		changes: []protocol.ChangeEntry{{Cause: p, Tool: p, Diff: p, Changes: []protocol.PathChange{{Path: p}}}}, prompts: []protocol.Prompt{{Name: p, Description: p, Body: p, Skill: true}, {Name: p, Description: p}}}
 }
 
 // No control byte of others reaches the terminal, from any place.
 func TestSEC_T1_NoEscapeGetsOut(t *testing.T) {
 	for _, p := range payloads {
-		b := story(t, 80, 24, func(o *Options) { o.Desk = hostileDesk(p) })
+		b := story(t, 80, 24, func(o *Options) { o.Workspace = hostileWorkspace(p) })
 		b.m.focused = false // notifications carry words of others, too
 		b.fake.list = []protocol.SessionInfo{{ID: "a", Title: p, Cwd: "/w/" + p, Branch: p, Damage: p, Turns: 1}}
 		everywhere(b, p)

@@ -113,12 +113,12 @@ func (m *Model) reset(s protocol.Session) {
 
 // learn asks for the user's commands and skills.
 func (m *Model) learn() tea.Cmd {
-	if m.o.Desk == nil {
+	if m.o.Workspace == nil {
 		return nil
 	}
-	desk, cwd, gen := m.o.Desk, m.o.Cwd, m.gen
+	query, cwd, gen := m.o.Workspace, m.o.Cwd, m.gen
 	return do(func(ctx context.Context) tea.Msg {
-		list, err := desk.Prompts(ctx, cwd)
+		list, err := query.Prompts(ctx, cwd)
 		return runMsg{func() tea.Cmd {
 			if gen != m.gen {
 				return nil

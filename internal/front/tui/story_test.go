@@ -27,7 +27,7 @@ func screens(t *testing.T, name string, tell func(b *bench)) {
 		t.Run(fmt.Sprintf("%s_%dx%d_%s", name, s.w, s.h, s.theme), func(t *testing.T) {
 			b := story(t, s.w, s.h, func(o *Options) {
 				o.Theme, o.Dark = s.theme, s.theme == "dark"
-				o.Desk = desk()
+				o.Workspace = workspace()
 			})
 			tell(b)
 			b.golden(fmt.Sprintf("%s_%d", name, s.w))
@@ -36,12 +36,12 @@ func screens(t *testing.T, name string, tell func(b *bench)) {
 	}
 }
 
-func desk() *fakeDesk {
+func workspace() *fakeWorkspace {
 	at := time.Date(2026, 5, 4, 9, 50, 0, 0, time.UTC)
-	return &fakeDesk{
+	return &fakeWorkspace{
 		files:  []string{"mathx/mathx.go", "mathx/mathx_test.go", "README.md", "with space.txt"},
 		models: []protocol.ModelInfo{{Name: "test-model", Window: 200_000, Efforts: []string{"low", "medium", "high"}}, {Name: "small-model", Description: "cheap"}},
-		deeds: []protocol.ChangeEntry{
+		changes: []protocol.ChangeEntry{
 			{Turn: "t1", Call: "c1", Cause: "tool", Tool: "apply_patch", Time: at, Diff: smallDiff, Changes: []protocol.PathChange{{Path: "/work/project/mathx/mathx.go", Kind: protocol.Update}}},
 			{Turn: "t1", Call: "c2", Cause: "command", Time: at.Add(time.Minute), Diff: twoFiles, Changes: []protocol.PathChange{{Path: "/work/project/README.md", Kind: protocol.Add}}},
 			{Cause: "outside", Time: at.Add(2 * time.Minute), Diff: smallDiff, Changes: []protocol.PathChange{{Path: "/work/project/mathx/mathx.go", Kind: protocol.Update}}},
@@ -191,7 +191,7 @@ func TestComposerStories(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := story(t, 80, 24, func(o *Options) { o.Desk = desk() })
+			b := story(t, 80, 24, func(o *Options) { o.Workspace = workspace() })
 			tt.tell(b)
 			b.safe().submitted(tt.want...)
 		})
@@ -271,7 +271,7 @@ func TestCostIsTold(t *testing.T) {
 }
 
 func TestChangesPanelUndoes(t *testing.T) {
-	b := story(t, 80, 24, func(o *Options) { o.Desk = desk() })
+	b := story(t, 80, 24, func(o *Options) { o.Workspace = workspace() })
 	open := func() *bench { return b.types("/changes").keys("enter") }
 	open().keys("u").says("Kerf does not undo it").submitted()
 	open().keys("down", "u").submitted(protocol.Undo{Turn: "t1", Call: "c2"})
@@ -290,7 +290,7 @@ func TestChangesPanelUndoes(t *testing.T) {
 }
 
 func TestSwitchingSessions(t *testing.T) {
-	b := story(t, 80, 24, func(o *Options) { o.Desk = desk() })
+	b := story(t, 80, 24, func(o *Options) { o.Workspace = workspace() })
 	b.types("/new").keys("enter")
 	if len(b.fake.opened) != 2 || !b.fake.sessions[0].closed {
 		t.Fatalf("opened %d, the first closed %v", len(b.fake.opened), b.fake.sessions[0].closed)

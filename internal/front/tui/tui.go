@@ -24,11 +24,11 @@ import (
 
 // Options are what the terminal UI needs.
 type Options struct {
-	// Sessions opens sessions. Store and Desk may be nil: what needs them then
+	// Sessions opens sessions. Store and Workspace may be nil: what needs them then
 	// says that it is missing.
-	Sessions protocol.Sessions
-	Store    protocol.SessionStore
-	Desk     protocol.WorkspaceQuery
+	Sessions  protocol.Sessions
+	Store     protocol.SessionStore
+	Workspace protocol.WorkspaceQuery
 	// Open says which session to open first, Prompt what to say in it.
 	Open   protocol.OpenOptions
 	Prompt []protocol.Input

@@ -256,7 +256,7 @@ func (o *tuiOptions) options(h *host.Host) (tui.Options, error) {
 		return t, program.Misuse("notify %q: use osc9, osc777, bell or off", t.Notify)
 	}
 	t.Store = h.Sessions()
-	t.Desk = h.Query()
+	t.Workspace = h.Query()
 	return t, nil
 }
 

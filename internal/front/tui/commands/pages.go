@@ -71,7 +71,7 @@ func serverPage(s protocol.Server) *panels.Pager {
 
 // showDiff shows what was changed, by whom.
 func showDiff(c *Commands, words string) tea.Cmd {
-	if words == "turn" || c.ui.Desk == nil {
+	if words == "turn" || c.ui.Workspace == nil {
 		c.ui.Push(panels.DiffPager("Changes of the last turn", c.ui.Shown().Diff.Diff+c.ui.Shown().Diff.Outside))
 		return nil
 	}
@@ -154,10 +154,10 @@ func editedPath(changes []protocol.PathChange, name string) string {
 
 // doctor shows what Kerf needs on this machine, and whether it is there.
 func doctor(c *Commands, _ string) tea.Cmd {
-	if c.ui.Desk == nil {
+	if c.ui.Workspace == nil {
 		return c.missing("the check")
 	}
-	return fetch(c, c.ui.Desk.Check, func(list []protocol.Check) tea.Cmd {
+	return fetch(c, c.ui.Workspace.Check, func(list []protocol.Check) tea.Cmd {
 		return page("Doctor", func(_ *Commands, width int) []style.Line {
 			var rows []style.Line
 			for _, x := range list {

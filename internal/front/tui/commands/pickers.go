@@ -254,7 +254,7 @@ func setPermissions(c *Commands, it panels.Item) (tea.Cmd, bool) {
 
 // changes lists the changes of the session, newest first.
 func changes(c *Commands, then func([]panels.Item) tea.Cmd) tea.Cmd {
-	if c.ui.Desk == nil {
+	if c.ui.Workspace == nil {
 		return c.missing("the list of changes")
 	}
 	return fetch(c, c.changes(), func(list []protocol.ChangeEntry) tea.Cmd {
@@ -268,8 +268,8 @@ func changes(c *Commands, then func([]panels.Item) tea.Cmd) tea.Cmd {
 
 // changes reads the changes of the session.
 func (c *Commands) changes() func(context.Context) ([]protocol.ChangeEntry, error) {
-	desk, id := c.ui.Desk, c.ui.Session.ID
-	return func(ctx context.Context) ([]protocol.ChangeEntry, error) { return desk.Changes(ctx, id) }
+	query, id := c.ui.Workspace, c.ui.Session.ID
+	return func(ctx context.Context) ([]protocol.ChangeEntry, error) { return query.Changes(ctx, id) }
 }
 
 func changeItem(c *Commands, d protocol.ChangeEntry) panels.Item {
@@ -323,10 +323,10 @@ func models(c *Commands, then func([]panels.Item) tea.Cmd) tea.Cmd {
 		}})
 		return nil
 	}
-	if c.ui.Desk == nil {
+	if c.ui.Workspace == nil {
 		return byName()
 	}
-	return fetch(c, c.ui.Desk.Models, func(list []protocol.ModelInfo) tea.Cmd {
+	return fetch(c, c.ui.Workspace.Models, func(list []protocol.ModelInfo) tea.Cmd {
 		if len(list) == 0 {
 			return byName()
 		}

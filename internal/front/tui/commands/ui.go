@@ -52,9 +52,9 @@ type UI struct {
 
 // Settings are what commands take from the program's options.
 type Settings struct {
-	// Store and Desk may be nil: what needs them then says that it is missing.
-	Store protocol.SessionStore
-	Desk  protocol.WorkspaceQuery
+	// Store and Workspace may be nil: what needs them then says that it is missing.
+	Store     protocol.SessionStore
+	Workspace protocol.WorkspaceQuery
 	// First says how the first session was opened; Forks that the first choice from a
 	// list of sessions is forked.
 	First   protocol.OpenOptions
