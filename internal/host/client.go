@@ -50,18 +50,26 @@ func (c configured) newProviders() *providers {
 }
 
 func (c configured) newKeys() *auth.Keys {
-	k := &auth.Keys{Providers: map[string]auth.Provider{}, Getenv: c.getenv, Secret: c.secrets.Add, Ephemeral: c.CredentialStore == "ephemeral",
-		Store: &auth.Store{Home: c.Home, Mode: auth.Mode(c.CredentialStore), Env: c.getenv}}
+	k := &auth.Keys{
+		Providers: map[string]auth.Provider{},
+		Store:     &auth.Store{Home: c.Home, Mode: auth.Mode(c.CredentialStore), Env: c.getenv},
+		Getenv:    c.getenv,
+		Ephemeral: c.CredentialStore == "ephemeral",
+		Secret:    c.secrets.Add,
+	}
 	for name, p := range c.Providers {
-		a := auth.Provider{Name: p.Name, Token: p.ExperimentalBearerToken, EnvKey: p.EnvKey, Instructions: p.EnvKeyInstructions,
+		a := auth.Provider{
+			Name: p.Name, Token: p.ExperimentalBearerToken, EnvKey: p.EnvKey, Instructions: p.EnvKeyInstructions,
 			Device: auth.Device{ClientID: p.OAuth.ClientID, DeviceURL: p.OAuth.DeviceURL, TokenURL: p.OAuth.TokenURL,
-				Scopes: p.OAuth.Scopes, Audience: p.OAuth.Audience}}
+				Scopes: p.OAuth.Scopes, Audience: p.OAuth.Audience},
+		}
 		if name == "openai" {
 			a.FirstEnvKey = "CODEX_API_KEY"
 		}
 		if p.Auth.Command != "" {
-			a.Command = &auth.Command{Argv: append([]string{p.Auth.Command}, p.Auth.Args...), Dir: cmp.Or(p.Auth.Cwd, c.Cwd),
-				Env: c.env, Timeout: p.Auth.Timeout, Refresh: p.Auth.Refresh}
+			argv := append([]string{p.Auth.Command}, p.Auth.Args...)
+			a.Command = &auth.Command{Argv: argv, Dir: cmp.Or(p.Auth.Cwd, c.Cwd), Env: c.env,
+				Timeout: p.Auth.Timeout, Refresh: p.Auth.Refresh}
 		}
 		k.Providers[name] = a
 	}
@@ -69,30 +77,28 @@ func (c configured) newKeys() *auth.Keys {
 }
 
 func (c configured) providerOptions(keys *auth.Keys) provider.Options {
-	o := provider.Options{Providers: map[string]provider.Provider{}, Default: c.ModelProvider, Model: c.Model, ModelNamed: c.Origin("model") != "",
-		Fallbacks: c.ModelFallbacks, Local: c.OSSProvider, CatalogPath: filepath.Join(c.Home, "models.json"), Overrides: map[string]catalog.Override{},
-		Window: c.ModelContextWindow, CompactLimit: c.AutoCompactLimit, WebSearch: c.Tools.WebSearch}
+	o := provider.Options{
+		Providers:    map[string]provider.Provider{},
+		Default:      c.ModelProvider,
+		Model:        c.Model,
+		ModelNamed:   c.Origin("model") != "",
+		Fallbacks:    c.ModelFallbacks,
+		Local:        c.OSSProvider,
+		CatalogPath:  filepath.Join(c.Home, "models.json"),
+		Overrides:    map[string]catalog.Override{},
+		Window:       c.ModelContextWindow,
+		CompactLimit: c.AutoCompactLimit,
+		WebSearch:    c.Tools.WebSearch,
+	}
 	for name, f := range c.Models {
 		o.Overrides[name] = catalog.Override(f)
 	}
 	for name, p := range c.Providers {
-		headers := map[string]string{"originator": "kerf", "user-agent": "kerf/" + Version}
-		maps.Copy(headers, p.HTTPHeaders)
-		for k, variable := range p.EnvHTTPHeaders {
-			if v := c.getenv(variable); v != "" {
-				headers[k] = v
-			}
-		}
-		for k, v := range p.HTTPHeaders {
-			c.secrets.AddNamed(k, v)
-		}
-		o.Providers[name] = provider.Provider{Name: p.Name, BaseURL: p.BaseURL, API: p.WireAPI, Headers: headers, QueryParams: p.QueryParams,
-			EnvKey: p.EnvKey, IdleTimeout: p.StreamIdleTimeout, Retries: p.RequestMaxRetries, CACertificate: p.CACertificate, Proxy: p.Proxy}
+		o.Providers[name] = c.providerOf(p)
 	}
-	o.Keyless = func() bool {
-		return c.Origin("model_provider") == "default" &&
-			c.Origin("model_providers."+c.ModelProvider+".base_url") == "default" && keys.Missing(c.ModelProvider)
-	}
+	unchosen := c.Origin("model_provider") == "default" &&
+		c.Origin("model_providers."+c.ModelProvider+".base_url") == "default"
+	o.Keyless = func() bool { return unchosen && keys.Missing(c.ModelProvider) }
 	o.Key = func(name string) (provider.Key, error) {
 		k, err := keys.Key(name)
 		var missing *auth.MissingError
@@ -106,6 +112,23 @@ func (c configured) providerOptions(keys *auth.Keys) provider.Options {
 		o.Patch = model.Tool{Name: spec.Name, Schema: spec.Schema, Grammar: spec.Grammar}
 	}
 	return o
+}
+
+// providerOf says how a configured provider is reached.
+func (c configured) providerOf(p config.Provider) provider.Provider {
+	headers := map[string]string{"originator": "kerf", "user-agent": "kerf/" + Version}
+	maps.Copy(headers, p.HTTPHeaders)
+	for k, variable := range p.EnvHTTPHeaders {
+		if v := c.getenv(variable); v != "" {
+			headers[k] = v
+		}
+	}
+	for k, v := range p.HTTPHeaders {
+		c.secrets.AddNamed(k, v)
+	}
+	return provider.Provider{Name: p.Name, BaseURL: p.BaseURL, API: p.WireAPI, Headers: headers,
+		QueryParams: p.QueryParams, EnvKey: p.EnvKey, IdleTimeout: p.StreamIdleTimeout, Retries: p.RequestMaxRetries,
+		CACertificate: p.CACertificate, Proxy: p.Proxy}
 }
 
 // choose returns the provider and the model of a session.
