@@ -122,7 +122,8 @@ func (t *Thread) Stream(ctx context.Context, in Input) iter.Seq2[Event, error] {
 			return
 		}
 		defer cleanup()
-		if err := t.turn(ctx, args, in.Text, func(e Event) bool { return yield(e, nil) }); err != nil && !errors.Is(err, errLeft) {
+		if err := t.turn(ctx, args, in.Text, func(e Event) bool { return yield(e, nil) }); err != nil &&
+			!errors.Is(err, errLeft) {
 			yield(nil, err)
 		}
 	}

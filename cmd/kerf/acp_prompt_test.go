@@ -16,7 +16,8 @@ import (
 func modelled(t *testing.T, rounds ...modeltest.Round) (served, *modeltest.Server) {
 	t.Helper()
 	model := modeltest.Start(t, rounds...)
-	s := serving(t, "", nil).configure(t, fmt.Sprintf("model_provider = \"m\"\n[model_providers.m]\nname = \"m\"\nbase_url = %q\nwire_api = \"responses\"\n", model.URL))
+	s := serving(t, "", nil).configure(t, fmt.Sprintf("model_provider = \"m\"\n[model_providers.m]\nname = "+
+		"\"m\"\nbase_url = %q\nwire_api = \"responses\"\n", model.URL))
 	return s, model
 }
 
@@ -158,6 +159,7 @@ func TestACPPassesServersOn(t *testing.T) {
 
 // pixel is the smallest of pictures.
 func pixel() []byte {
-	return []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" +
-		"\x00\x00\x00\nIDATx\x9cc\x00\x01\x00\x00\x05\x00\x01\r\n-\xb4\x00\x00\x00\x00IEND\xaeB`\x82")
+	return []byte(
+		"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" +
+			"\x00\x00\x00\nIDATx\x9cc\x00\x01\x00\x00\x05\x00\x01\r\n-\xb4\x00\x00\x00\x00IEND\xaeB`\x82")
 }

@@ -42,7 +42,8 @@ func (e *editor) SessionUpdate(_ context.Context, n sdk.SessionNotification) err
 	return nil
 }
 
-func (e *editor) RequestPermission(_ context.Context, r sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
+func (e *editor) RequestPermission(_ context.Context,
+	r sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
 	e.mu.Lock()
 	e.asked = append(e.asked, r)
 	e.mu.Unlock()
@@ -90,7 +91,8 @@ func (e *editor) TerminalOutput(context.Context, sdk.TerminalOutputRequest) (sdk
 	return sdk.TerminalOutputResponse{}, errNoTerminal
 }
 
-func (e *editor) WaitForTerminalExit(context.Context, sdk.WaitForTerminalExitRequest) (sdk.WaitForTerminalExitResponse, error) {
+func (e *editor) WaitForTerminalExit(context.Context,
+	sdk.WaitForTerminalExitRequest) (sdk.WaitForTerminalExitResponse, error) {
 	return sdk.WaitForTerminalExitResponse{}, errNoTerminal
 }
 
@@ -216,11 +218,13 @@ func TestACPEditIsAskedShownAndMade(t *testing.T) {
 			if diff == nil || diff.OldText == nil || *diff.OldText != "a\nb\nc\n" || diff.NewText != "a\nB\nc\n" {
 				t.Errorf("the question shows %+v", e.asked[0].ToolCall.Content)
 			}
-			if at := e.asked[0].ToolCall.Locations; len(at) != 1 || at[0].Line == nil || *at[0].Line != 2 || at[0].Path != filepath.Join(s.dir, "f.txt") {
+			if at := e.asked[0].ToolCall.Locations; len(at) != 1 || at[0].Line == nil || *at[0].Line != 2 ||
+				at[0].Path != filepath.Join(s.dir, "f.txt") {
 				t.Errorf("the question is about %+v", at)
 			}
 			e.wait(t, func(u sdk.SessionUpdate) bool {
-				return u.ToolCallUpdate != nil && u.ToolCallUpdate.ToolCallId == "c2" && u.ToolCallUpdate.Status != nil && *u.ToolCallUpdate.Status == test.status
+				return u.ToolCallUpdate != nil && u.ToolCallUpdate.ToolCallId == "c2" && u.ToolCallUpdate.Status != nil &&
+					*u.ToolCallUpdate.Status == test.status
 			})
 			e.wait(t, func(u sdk.SessionUpdate) bool { return u.Plan != nil && u.Plan.Entries[0].Content == "change it" })
 			e.wait(t, func(u sdk.SessionUpdate) bool {
@@ -304,7 +308,8 @@ func TestACPWorksThroughTheEditorsBuffers(t *testing.T) {
 		t.Errorf("the buffer is %q, the file %q", e.files[path], s.read(t, "f.txt"))
 	}
 	log, err := records.ReadLog(s.host, changes.Filter{Limit: 10}, "", nil)
-	if err != nil || len(log) == 0 || len(log[0].Changes) != 1 || filepath.Base(log[0].Changes[0].Path) != "f.txt" || !log[0].Exact {
+	if err != nil || len(log) == 0 || len(log[0].Changes) != 1 || filepath.Base(log[0].Changes[0].Path) != "f.txt" ||
+		!log[0].Exact {
 		t.Errorf("the ledger tells %+v, %v", log, err)
 	}
 	say(t, conn, id, "/undo")

@@ -96,7 +96,8 @@ func TestCIReviewChangesNothing(t *testing.T) {
 	if kinds := obeyed(t, published(t, "events"), p.left(t, "events.jsonl")); kinds["turn.completed"] != 1 {
 		t.Errorf("the events are %v", kinds)
 	}
-	if body := string(model.Request(t, 0).Body); !strings.Contains(body, "second line of the change") || strings.Contains(body, "ci-key") {
+	if body := string(model.Request(t, 0).Body); !strings.Contains(body, "second line of the change") ||
+		strings.Contains(body, "ci-key") {
 		t.Error("the change did not reach the model, or the key did")
 	}
 	if got := p.must(t, 0, "git", "status", "--porcelain"); strings.TrimSpace(got) != "?? kerf-out/" {

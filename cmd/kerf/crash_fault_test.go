@@ -43,7 +43,8 @@ func newStage(t *testing.T) *stage {
 	git := func(args ...string) string {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_DIR="+filepath.Join(s.base, "git"), "GIT_WORK_TREE="+dir)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_DIR="+filepath.Join(s.base, "git"),
+			"GIT_WORK_TREE="+dir)
 		out, err := cmd.Output()
 		if err != nil {
 			t.Skipf("git %s: %v: %s", args[0], err, out)

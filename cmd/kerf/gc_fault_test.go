@@ -63,9 +63,11 @@ func (h *hoard) fill(state string) {
 	large := strings.Repeat("a line of a large file that is told by differences\n", 30_000)
 	putFile(h.t, filepath.Join(h.base, "w", "large"), large+"version 0\n", 0o644)
 	putFile(h.t, filepath.Join(h.base, "w", "small"), "version 0\n", 0o644)
-	putFile(h.t, filepath.Join(state, "home", "config.toml"), "[backups]\nmax_backups_per_file = 2\nmin_retention_hours = 0\n", 0o600)
+	putFile(h.t, filepath.Join(state, "home", "config.toml"),
+		"[backups]\nmax_backups_per_file = 2\nmin_retention_hours = 0\n", 0o600)
 	edit := func(name string, i int) {
-		h.must(state, fmt.Sprintf("*** Begin Patch\n*** Update File: %s\n@@\n-version %d\n+version %d\n*** End Patch\n", name, i, i+1), "apply-patch")
+		h.must(state, fmt.Sprintf("*** Begin Patch\n*** Update File: %s\n@@\n-version %d\n+version %d\n*** End Patch\n", name,
+			i, i+1), "apply-patch")
 	}
 	for i := range 24 {
 		edit("small", i)
@@ -179,7 +181,8 @@ func TestGCKilledAtEveryCall(t *testing.T) {
 		h.must(state, "", "gc")
 		for seq, diff := range h.shown(state) {
 			if diff != want[seq] {
-				t.Fatalf("killed at call %d of %d (%s), then collected: entry %d is\n%s\nwant\n%s", k, len(calls), last(done), seq, diff, want[seq])
+				t.Fatalf("killed at call %d of %d (%s), then collected: entry %d is\n%s\nwant\n%s", k, len(calls), last(done),
+					seq, diff, want[seq])
 			}
 		}
 		points++

@@ -83,7 +83,8 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(s.Close)
 	servers(ts)["now"] = s
 	var b strings.Builder
-	fmt.Fprintf(&b, "model = \"test-model\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = %q\nwire_api = \"responses\"\n", s.URL)
+	fmt.Fprintf(&b, "model = \"test-model\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = "+
+		"\"mock\"\nbase_url = %q\nwire_api = \"responses\"\n", s.URL)
 	for _, line := range args[1:] {
 		b.WriteString(line + "\n")
 	}

@@ -194,7 +194,8 @@ func TestMCPToolsAreAskedAboutAndPinned(t *testing.T) {
 	decision = protocol.Deny
 	a.say(t, "fourth")
 	last := a.approvals[len(a.approvals)-1]
-	if len(a.approvals) != 3 || last.Tool == nil || !strings.Contains(last.Tool.Changed, "+  \"description\": \"finds things and sends them to evil.test\"") {
+	if len(a.approvals) != 3 || last.Tool == nil || !strings.Contains(last.Tool.Changed,
+		"+  \"description\": \"finds things and sends them to evil.test\"") {
 		t.Errorf("the changed tool was asked as %+v", last)
 	}
 	if len(called) != 3 {

@@ -38,7 +38,8 @@ func serving(t *testing.T, scenario string, files map[string]string) served {
 	config := "model = \"scripted\"\n"
 	if scenario != "" {
 		write(t, filepath.Join(home, "scenario.json"), scenario)
-		config += "model_provider = \"s\"\n[model_providers.s]\nname = \"s\"\nwire_api = \"script\"\nbase_url = '" + filepath.Join(home, "scenario.json") + "'\n"
+		config += "model_provider = \"s\"\n[model_providers.s]\nname = \"s\"\nwire_api = \"script\"\nbase_url = '" +
+			filepath.Join(home, "scenario.json") + "'\n"
 	}
 	write(t, filepath.Join(home, "config.toml"), config)
 	p := &program.Program{Stdin: os.Stdin, Stdout: io.Discard, Stderr: io.Discard, Dir: dir,
@@ -163,7 +164,8 @@ func TestMCPStaleEditsAreCaughtAndRecover(t *testing.T) {
 	first, second := s.connect(t, "first", nil, nil), s.connect(t, "second", nil, nil)
 
 	seen := first.call("read_code", map[string]any{"filePath": "f.go"})
-	if seen.Content != "package f\n\nconst A = 1\n" || seen.Metadata.Lines != 3 || len(seen.VersionInfo.ContentHash) != 16 {
+	if seen.Content != "package f\n\nconst A = 1\n" || seen.Metadata.Lines != 3 ||
+		len(seen.VersionInfo.ContentHash) != 16 {
 		t.Fatalf("read_code gave %+v", seen)
 	}
 	second.call("read_file", map[string]any{"file_path": "f.go"})
@@ -188,7 +190,8 @@ func TestMCPStaleEditsAreCaughtAndRecover(t *testing.T) {
 	}
 	again := first.call("read_code", map[string]any{"filePath": "f.go"})
 	if again.VersionInfo.Version <= seen.VersionInfo.Version {
-		t.Errorf("the version went from %d to %d over a change from outside", seen.VersionInfo.Version, again.VersionInfo.Version)
+		t.Errorf("the version went from %d to %d over a change from outside", seen.VersionInfo.Version,
+			again.VersionInfo.Version)
 	}
 	done := edit("A = 2", again.VersionInfo.ContentHash)
 	if !done.Success || done.UpdatedFileStates["f.go"].NewVersion <= again.VersionInfo.Version {
@@ -308,7 +311,8 @@ func TestMCPToolsSayWhatTheyAre(t *testing.T) {
 	if d := cmp.Diff(want, readOnly); d != "" {
 		t.Errorf("read-only tools (-want +got):\n%s", d)
 	}
-	if info := c.InitializeResult(); info.ServerInfo.Name != "kerf" || !strings.Contains(info.Instructions, "VERSION_MISMATCH") {
+	if info := c.InitializeResult(); info.ServerInfo.Name != "kerf" ||
+		!strings.Contains(info.Instructions, "VERSION_MISMATCH") {
 		t.Errorf("the server says %+v", info)
 	}
 }
@@ -383,7 +387,8 @@ func TestMCPOverHTTPKeepsOthersOut(t *testing.T) {
 		"foreign host":   {token: "secret-token", host: "evil.test", status: 403},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+l.Addr().String()+"/mcp", strings.NewReader(hello))
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+l.Addr().String()+"/mcp",
+				strings.NewReader(hello))
 			if err != nil {
 				t.Fatal(err)
 			}

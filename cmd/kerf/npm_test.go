@@ -36,7 +36,8 @@ func npm(t *testing.T, script, pkg string, env ...string) map[string]map[string]
 	}
 	place := filepath.Join(t.TempDir(), script) // modules are found from where the script lies
 	write(t, place, string(source))
-	if err := os.Symlink(filepath.Join(dir, "node_modules"), filepath.Join(filepath.Dir(place), "node_modules")); err != nil {
+	if err := os.Symlink(filepath.Join(dir, "node_modules"),
+		filepath.Join(filepath.Dir(place), "node_modules")); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), node, place)
@@ -93,8 +94,10 @@ func TestCodexSDKDrivesKerf(t *testing.T) {
 	model := modeltest.Start(t, rounds...)
 	home, dir := t.TempDir(), t.TempDir()
 	picture := filepath.Join(home, "dot.png")
-	write(t, picture, "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00\x90wS\xde\x00\x00\x00\x0cIDATx\x9cc\xf8\xcf\xc0\x00\x00\x03\x01\x01\x00\xc9\xfe\x92\xef\x00\x00\x00\x00IEND\xaeB`\x82")
-	checks := npm(t, "codex_sdk.mjs", "@openai/codex-sdk", "KERF="+builtProgram(t), "BASE_URL="+model.URL, "REPO="+dir, "IMAGE="+picture,
+	write(t, picture,
+		"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00\x90wS\xde\x00\x00\x00\x0cIDATx\x9cc\xf8\xcf\xc0\x00\x00\x03\x01\x01\x00\xc9\xfe\x92\xef\x00\x00\x00\x00IEND\xaeB`\x82")
+	checks := npm(t, "codex_sdk.mjs", "@openai/codex-sdk", "KERF="+builtProgram(t), "BASE_URL="+model.URL, "REPO="+dir,
+		"IMAGE="+picture,
 		"HOME="+home, "KERF_HOME="+filepath.Join(home, ".kerf"))
 	want := map[string]map[string]any{
 		"run": {"final": "made", "items": []any{"file_change", "agent_message"}, "id": "string", "usage": map[string]any{
@@ -134,7 +137,8 @@ const acpScenario = `{"version":1,"title":"judged","rounds":[
 
 func TestACPSDKDrivesKerf(t *testing.T) {
 	s := serving(t, acpScenario, map[string]string{"f.txt": "a\nb\n"})
-	checks := npm(t, "acp.mjs", "@agentclientprotocol/sdk", "KERF="+builtProgram(t), "REPO="+s.dir, "HOME="+s.host.Config.Home,
+	checks := npm(t, "acp.mjs", "@agentclientprotocol/sdk", "KERF="+builtProgram(t), "REPO="+s.dir,
+		"HOME="+s.host.Config.Home,
 		"KERF_HOME="+s.host.Config.Home)
 	want := map[string]map[string]any{
 		"initialize": {"name": "kerf", "load": true, "version": 1.0},

@@ -36,7 +36,8 @@ func TestSEC_S2_HomeSecretsAreHidden(t *testing.T) {
 		if r.code == 125 {
 			t.Skip(r.err)
 		}
-		if strings.Contains(r.out, "hidden-secret") || strings.Contains(r.out, "my own words") || !strings.Contains(r.out, "open to read") {
+		if strings.Contains(r.out, "hidden-secret") || strings.Contains(r.out, "my own words") ||
+			!strings.Contains(r.out, "open to read") {
 			t.Errorf("%s: read %q, %s", mode, r.out, r.err)
 		}
 	}
@@ -51,14 +52,17 @@ func TestSEC_S3_ChildrenGetTheAllowListOnly(t *testing.T) {
 	}
 	v := newVictim(t)
 	v.repository()
-	v.env = append(v.env, "MY_TOKEN=env-secret-1234", "ODD_NAME=sk-"+strings.Repeat("aB3d", 8), "UNLISTED=not-a-core-variable", "LD_PRELOAD=", "GIT_SSH_COMMAND=evil", "BASH_ENV=/nowhere")
+	v.env = append(v.env, "MY_TOKEN=env-secret-1234", "ODD_NAME=sk-"+strings.Repeat("aB3d", 8),
+		"UNLISTED=not-a-core-variable", "LD_PRELOAD=", "GIT_SSH_COMMAND=evil", "BASH_ENV=/nowhere")
 	seen := filepath.Join(v.base, "seen")
 	server := v.script(filepath.Join(v.base, "bin", "server"), "#!/bin/sh\nenv | sed 's/^/mcp /' >> "+seen+"\n")
 	v.write(filepath.Join(v.own, "hooks.json"), fmt.Sprintf(`{"hooks": {"SessionStart": [{"hooks": [{"command": "env | sed 's/^/hook /' >> %s"}]}]}}`, seen))
-	s := v.serve(fmt.Sprintf("[mcp_servers.x]\ncommand = %q\n", server), turn(shellCall("env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'"))...)
+	s := v.serve(fmt.Sprintf("[mcp_servers.x]\ncommand = %q\n", server),
+		turn(shellCall("env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'"))...)
 	r := v.run("exec", "-s", "workspace-write", "go")
 	all := strings.Join(outputs(s), "\n") + readable(seen)
-	if r.code != 0 || !strings.Contains(all, "\nhook PATH=") && !strings.Contains(all, "hook PATH=") || !strings.Contains(all, "mcp PATH=") || !strings.Contains(strings.Join(outputs(s), ""), "PATH=") {
+	if r.code != 0 || !strings.Contains(all, "\nhook PATH=") && !strings.Contains(all, "hook PATH=") ||
+		!strings.Contains(all, "mcp PATH=") || !strings.Contains(strings.Join(outputs(s), ""), "PATH=") {
 		t.Fatalf("exit code %d: not every child was seen: %.600s", r.code, r.all())
 	}
 	for _, bad := range []string{"MY_TOKEN", "env-secret-1234", "ODD_NAME", "UNLISTED", "GIT_SSH_COMMAND", "BASH_ENV"} {

@@ -139,9 +139,12 @@ func secretive(t *testing.T) (*victim, planted, *modeltest.Server) {
 		v.env = append(v.env, fmt.Sprintf("MY_%s_%d=%s", words[i%len(words)], i, s))
 	}
 	v.env = append(v.env, "HEADER_VALUE_3="+p.headers[3], "BEARER_VALUE="+p.headers[4])
-	noisy := v.script(filepath.Join(v.base, "bin", "noisy"), "#!/bin/sh\nenv >&2\nread line\nprintf '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32000,\"message\":\"bad token %s\"}}\\n' \"$A_TOKEN\"\n")
+	noisy := v.script(filepath.Join(v.base, "bin", "noisy"),
+		"#!/bin/sh\nenv >&2\nread line\nprintf "+
+			"'{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32000,\"message\":\"bad token %s\"}}\\n' \"$A_TOKEN\"\n")
 	file := v.write(filepath.Join(v.base, "printed.txt"), strings.Join(p.all(), "\n")+"\n")
-	calls := turn(shellCall("cat "+file+"; sleep 1.0625"), shellCall("env; cat "+file+" >&2; exit 3"), shellCall("git remote -v; cat .git/config; cat "+file+" | tr '\\n' ' '"))
+	calls := turn(shellCall("cat "+file+"; sleep 1.0625"), shellCall("env; cat "+file+" >&2; exit 3"),
+		shellCall("git remote -v; cat .git/config; cat "+file+" | tr '\\n' ' '"))
 	calls = append(calls, modeltest.HTTP(400, "bad request: "+strings.Join(p.all(), " ")))
 	s := v.serve(fmt.Sprintf(`env_key = "NOT_SET_HERE"
 http_headers = { "X-Api-Key" = %q, "Cookie" = "session=%s" }
@@ -213,7 +216,8 @@ func TestSEC_S1_SecretsAreNowhere(t *testing.T) {
 	}
 	searched := 0
 	err := filepath.WalkDir(v.own, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || path == filepath.Join(v.own, "auth.json") || path == filepath.Join(v.own, "config.toml") {
+		if err != nil || !d.Type().IsRegular() || path == filepath.Join(v.own, "auth.json") ||
+			path == filepath.Join(v.own, "config.toml") {
 			return err
 		}
 		b, err := os.ReadFile(path)
@@ -249,7 +253,8 @@ func TestSEC_S1_CrashTextHasNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if dirs, _ := filepath.Glob(filepath.Join(v.own, "sessions", "*", "rollout.jsonl")); len(dirs) > 0 && strings.Contains(readable(dirs[0]), "user_input") {
+		if dirs, _ := filepath.Glob(filepath.Join(v.own, "sessions", "*", "rollout.jsonl")); len(dirs) > 0 &&
+			strings.Contains(readable(dirs[0]), "user_input") {
 			break
 		}
 	}

@@ -20,7 +20,8 @@ func TestSEC_P3_WorkdirMovesNoRoots(t *testing.T) {
 			v := newVictim(t)
 			v.repository()
 			v.write(filepath.Join(v.base, "elsewhere", "there"), "there\n")
-			s := v.serve("", turn(shellCall("echo z > again"), elsewhere(v), shellCall("cd ../elsewhere && echo x > written"))...)
+			s := v.serve("", turn(shellCall("echo z > again"), elsewhere(v),
+				shellCall("cd ../elsewhere && echo x > written"))...)
 			if r := v.run("sandbox", "--", "true"); r.code == 125 {
 				t.Skip("no sandbox works here: " + r.err)
 			}

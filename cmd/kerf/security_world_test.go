@@ -116,7 +116,9 @@ func (v *victim) repository() {
 func (v *victim) serve(more string, rounds ...modeltest.Round) *modeltest.Server {
 	v.t.Helper()
 	s := modeltest.Start(v.t, rounds...)
-	v.write(filepath.Join(v.own, "config.toml"), fmt.Sprintf("model = \"m\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = %q\nwire_api = \"responses\"\n%s\n", s.URL, more))
+	v.write(filepath.Join(v.own, "config.toml"),
+		fmt.Sprintf("model = \"m\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = "+
+			"%q\nwire_api = \"responses\"\n%s\n", s.URL, more))
 	return s
 }
 

@@ -172,7 +172,8 @@ func TestSEC_R4_FaultsOfTheSessionFile(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = &out, &out
 		_, err := faults.Run(cmd, plan)
 		what := fmt.Sprintf("%v at call %d of %d, sticky %t", plan.Errno, at, total, plan.Sticky)
-		if err != nil && !strings.Contains(out.String(), plan.Errno.Error()) && !strings.Contains(out.String(), "cannot be saved") {
+		if err != nil && !strings.Contains(out.String(), plan.Errno.Error()) &&
+			!strings.Contains(out.String(), "cannot be saved") {
 			t.Errorf("%s: %v without a word why:\n%s", what, err, out.String())
 		}
 		if n := strings.Count(out.String(), "cannot be saved at the moment"); n > 3 {

@@ -105,7 +105,8 @@ func TestSEC_P4_SpecialTargets(t *testing.T) {
 			}
 		}
 		after, err := os.Lstat(filepath.Join(dir, name))
-		if err != nil || after.Mode() != before.Mode() || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+		if err != nil || after.Mode() != before.Mode() || after.Size() != before.Size() ||
+			!after.ModTime().Equal(before.ModTime()) {
 			t.Errorf("%s has changed: %v", name, err)
 		}
 	}

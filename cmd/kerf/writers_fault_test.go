@@ -48,7 +48,8 @@ func TestSEC_E7_ManyPrograms(t *testing.T) {
 		} else {
 			err = cmd.Run()
 		}
-		if err != nil && !kill && i%5 == 4 && strings.Contains(out.String(), "NOT_FOUND") && holds(t, filepath.Join(dir, "f"), fmt.Sprintf("slot %d is taken;", i)) {
+		if err != nil && !kill && i%5 == 4 && strings.Contains(out.String(), "NOT_FOUND") &&
+			holds(t, filepath.Join(dir, "f"), fmt.Sprintf("slot %d is taken;", i)) {
 			return true // the killed one had made it, and nobody was left to say so
 		}
 		if err != nil && !kill && !strings.Contains(out.String(), "VERSION_MISMATCH") {

@@ -78,7 +78,8 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("model %q, provider %q, approval %q, sandbox %q", c.Model, c.ModelProvider, c.ApprovalPolicy, c.SandboxMode)
 	}
 	if !c.Tools.UpdatePlan || c.ProjectDocMaxBytes != 32<<10 || c.ToolOutputTokenLimit != 10000 || c.Telemetry.Enabled {
-		t.Errorf("tools %+v, doc %d, output %d, telemetry %v", c.Tools, c.ProjectDocMaxBytes, c.ToolOutputTokenLimit, c.Telemetry)
+		t.Errorf("tools %+v, doc %d, output %d, telemetry %v", c.Tools, c.ProjectDocMaxBytes,
+			c.ToolOutputTokenLimit, c.Telemetry)
 	}
 	want := Provider{Name: "OpenAI", BaseURL: "https://api.openai.com/v1", EnvKey: "OPENAI_API_KEY", WireAPI: "responses",
 		RequestMaxRetries: 4, StreamMaxRetries: 5, StreamIdleTimeout: 5 * time.Minute}
@@ -98,7 +99,8 @@ func TestDefaults(t *testing.T) {
 func TestLayersInOrder(t *testing.T) {
 	w := newWorld(t)
 	w.write("system.toml", "model = 'system'\nreview_model = 'system'\n")
-	w.write("config.toml", "model = 'user'\nprofile = 'p'\n[profiles.p]\nmodel = 'profile'\nmodel_reasoning_effort = 'low'\n")
+	w.write("config.toml", "model = 'user'\nprofile = 'p'\n[profiles.p]\nmodel = 'profile'\nmodel_reasoning_effort = "+
+		"'low'\n")
 	w.write("p.config.toml", "model = 'file'\n")
 	w.write(filepath.Join(w.project, ".kerf/config.toml"), "model = 'root'\nreview_model = 'root'\n")
 	w.write(filepath.Join(w.project, "sub/.kerf/config.toml"), "model = 'sub'\n")
@@ -133,7 +135,8 @@ func TestLayersInOrder(t *testing.T) {
 func TestTablesMergeAndArraysReplace(t *testing.T) {
 	w := newWorld(t)
 	w.write("system.toml", "[shell_environment_policy]\nexclude = ['A', 'B']\nset = { X = '1' }\n")
-	w.write("config.toml", "[shell_environment_policy]\nexclude = ['C']\n[shell_environment_policy.set]\nY = '2'\n[model_providers.openai]\nrequest_max_retries = 0\n")
+	w.write("config.toml", "[shell_environment_policy]\nexclude = ['C']\n[shell_environment_policy.set]\nY = "+
+		"'2'\n[model_providers.openai]\nrequest_max_retries = 0\n")
 	c := w.must(func(o *Options) { o.Overrides = []string{"shell_environment_policy.set.Z=3"} })
 	want := ShellEnvironment{Inherit: "core", Exclude: []string{"C"}, Set: map[string]string{"X": "1", "Y": "2", "Z": "3"}}
 	if d := cmp.Diff(want, c.ShellEnvironment); d != "" {
@@ -229,7 +232,8 @@ tools = ["read_file"]
 	if len(warnings) != 1 || !strings.Contains(warnings[0].String(), "notify, otel, agents.reviewer.config_file") {
 		t.Errorf("warnings %v", warnings)
 	}
-	if r := c.Agents.Roles["reviewer"]; r.Description != "d" || r.Sandbox != "read-only" || len(r.Tools) != 1 || len(c.Agents.Roles) != 1 {
+	if r := c.Agents.Roles["reviewer"]; r.Description != "d" || r.Sandbox != "read-only" || len(r.Tools) != 1 ||
+		len(c.Agents.Roles) != 1 {
 		t.Errorf("roles %+v", c.Agents.Roles)
 	}
 	if c.Tools.UpdatePlan || c.Tools.WebSearch != "cached" || c.TUI.Theme != "x" || c.TUI.Notifications != "" {
@@ -260,7 +264,8 @@ func TestOverrides(t *testing.T) {
 	if d := cmp.Diff([]string{filepath.Join(w.project, "sub")}, c.WorkspaceWrite.WritableRoots); d != "" {
 		t.Error(d)
 	}
-	if c.Trust("/a=b") != Trusted || c.MCPServers["m"].Args[1] != "a=b" || c.Providers["openai"].BaseURL != "http://127.0.0.1:9/v1" {
+	if c.Trust("/a=b") != Trusted || c.MCPServers["m"].Args[1] != "a=b" ||
+		c.Providers["openai"].BaseURL != "http://127.0.0.1:9/v1" {
 		t.Errorf("%+v %+v", c.MCPServers, c.Providers["openai"])
 	}
 	for arg, want := range map[string]string{

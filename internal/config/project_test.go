@@ -107,7 +107,8 @@ func TestLinkedProjectFileIsRefused(t *testing.T) {
 	if err := os.Symlink(target, filepath.Join(w.project, ".kerf/config.toml")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.load(func(o *Options) { o.Trusted = true }); err == nil || !strings.Contains(err.Error(), "expected a regular file") {
+	if _, _, err := w.load(func(o *Options) { o.Trusted = true }); err == nil ||
+		!strings.Contains(err.Error(), "expected a regular file") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -181,7 +182,8 @@ func TestContentHashRefusesLinks(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(w.project, ".kerf/skills")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := trust.Hash(w.project, w.project, w.home); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := trust.Hash(w.project, w.project, w.home); err == nil ||
+		!strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("got %v", err)
 	}
 }

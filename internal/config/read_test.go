@@ -39,7 +39,8 @@ var byLoad = []string{"profile", "project_root_markers"}
 // TestEveryKeyIsRead wants a reader in the program for every key of the schema.
 func TestEveryKeyIsRead(t *testing.T) {
 	read := fieldReads(t)
-	found := slices.DeleteFunc(unread(reflect.TypeFor[Config](), "", read), func(key string) bool { return slices.Contains(byLoad, key) })
+	found := slices.DeleteFunc(unread(reflect.TypeFor[Config](), "", read),
+		func(key string) bool { return slices.Contains(byLoad, key) })
 	if d := cmp.Diff(withoutEffect, found); d != "" {
 		t.Errorf("keys without a reader (-listed +found):\n%s", d)
 	}
@@ -53,7 +54,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 			continue
 		}
 		key := strings.Trim(cells[1], " `")
-		if told := strings.TrimSpace(cells[len(cells)-2]) == "accepted, without effect"; told != slices.Contains(withoutEffect, key) {
+		if told := strings.TrimSpace(cells[len(cells)-2]) == "accepted, without effect"; told != slices.Contains(
+			withoutEffect, key) {
 			t.Errorf("doc/config.md says of %s whether it has an effect: %t", key, !told)
 		}
 	}
@@ -207,7 +209,8 @@ func (c *checker) field(of types.Type, name string) {
 	if p, ok := types.Unalias(of).(*types.Pointer); ok {
 		of = p.Elem()
 	}
-	if n, ok := types.Unalias(of).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "kerf/internal/config" {
+	if n, ok := types.Unalias(of).(*types.Named); ok && n.Obj().Pkg() != nil &&
+		n.Obj().Pkg().Path() == "kerf/internal/config" {
 		c.read[n.Obj().Name()+"."+name] = true
 	}
 }

@@ -51,7 +51,8 @@ func TestRulesFilesOfAllLayers(t *testing.T) {
 	if err := os.Symlink(filepath.Join(system, "none"), filepath.Join(system, "rules", "gone.rules")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.rulesFiles(system, false); err == nil || err.Error() == "" || filepath.Base(err.(*Error).File) != "gone.rules" {
+	if _, err := c.rulesFiles(system, false); err == nil || err.Error() == "" ||
+		filepath.Base(err.(*Error).File) != "gone.rules" {
 		t.Errorf("a rules file that cannot be read: %v", err)
 	}
 }

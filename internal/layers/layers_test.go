@@ -153,7 +153,8 @@ func required(t *testing.T) []string {
 		if strings.Contains(l, "// indirect") {
 			continue
 		}
-		if fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(l), "require ")); len(fields) >= 2 && strings.HasPrefix(fields[1], "v") {
+		if fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(l), "require ")); len(fields) >= 2 &&
+			strings.HasPrefix(fields[1], "v") {
 			modules = append(modules, fields[0])
 		}
 	}

@@ -64,7 +64,8 @@ func (p Prices) Cost(u Usage) (float64, bool) {
 		write = p.Input
 	}
 	plain := max(u.Input-u.Cached-u.CacheWrite, 0)
-	return (float64(plain)*p.Input + float64(u.Cached)*p.Cached + float64(u.CacheWrite)*write + float64(u.Output)*p.Output) / 1e6, true
+	return (float64(plain)*p.Input + float64(u.Cached)*p.Cached + float64(u.CacheWrite)*write +
+		float64(u.Output)*p.Output) / 1e6, true
 }
 
 // unknown are the facts assumed of a model that nothing is known of: they work

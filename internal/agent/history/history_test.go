@@ -14,7 +14,8 @@ import (
 // characters, and say what is gone.
 func TestTruncateLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.String().Draw(t, "text") + strings.Repeat(rapid.StringN(1, 3, -1).Draw(t, "piece"), rapid.IntRange(0, 200).Draw(t, "times"))
+		s := rapid.String().Draw(t, "text") + strings.Repeat(rapid.StringN(1, 3, -1).Draw(t, "piece"),
+			rapid.IntRange(0, 200).Draw(t, "times"))
 		limit := rapid.IntRange(-1, 60).Draw(t, "limit")
 		got := Truncate(s, limit)
 		if limit <= 0 || len(s) <= limit*BytesPerToken {
@@ -45,7 +46,8 @@ func TestReplacementKeepsWords(t *testing.T) {
 		texts = append(texts, it.Text())
 	}
 	all := strings.Join(texts, "\x00")
-	if texts[0] != "context" || texts[len(texts)-1] != "open" || !strings.Contains(all, "newer") || strings.Contains(all, "oldest") {
+	if texts[0] != "context" || texts[len(texts)-1] != "open" || !strings.Contains(all, "newer") ||
+		strings.Contains(all, "oldest") {
 		t.Errorf("items %.300q", texts)
 	}
 	if strings.Count(all, "</session_summary>") != 1 {
@@ -129,7 +131,8 @@ func TestCutResultsShowNoLines(t *testing.T) {
 	if got := Shown("whole", saw); got[0].Last != 9 {
 		t.Errorf("a whole result shows %+v", got)
 	}
-	if got := Shown(Truncate(strings.Repeat("line\n", 100), 10), saw); got[0].First != 0 || got[0].Sum != "s" || saw[0].Last != 9 {
+	if got := Shown(Truncate(strings.Repeat("line\n", 100), 10), saw); got[0].First != 0 || got[0].Sum != "s" ||
+		saw[0].Last != 9 {
 		t.Errorf("a cut result shows %+v (%+v)", got, saw)
 	}
 }

@@ -141,7 +141,8 @@ func (n *Notes) Text() string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "<session_record>\nKerf keeps this record itself. It is exact, whatever the summary says.\n" + b.String() + "</session_record>"
+	return "<session_record>\nKerf keeps this record itself. It is exact, whatever the summary says.\n" + b.String() +
+		"</session_record>"
 }
 
 func (n *Notes) tellPlan(b *strings.Builder) {
@@ -161,7 +162,8 @@ func (n *Notes) tellFiles(b *strings.Builder) {
 	if len(n.Files) == 0 {
 		return
 	}
-	b.WriteString("\nFiles read or changed, with the state you last saw; their text is no longer in this conversation, read again what you need:\n")
+	b.WriteString("\nFiles read or changed, with the state you last saw; their text is no longer in this conversation, " +
+		"read again what you need:\n")
 	for _, f := range n.Files {
 		fmt.Fprintf(b, "- %s: %s", oneLine(f.Path), f.Operation)
 		if f.Hash != "" {

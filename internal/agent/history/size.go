@@ -41,12 +41,15 @@ const WordsBudget = 20_000
 
 // SummaryPrompt asks for the summary of a compaction.
 const SummaryPrompt = "The conversation has become too long and will be replaced by a summary that you write now. " +
-	"Write it for a colleague who takes over without having seen anything: what the user wants and what they forbid or prefer; " +
-	"what was done and decided, and why; what is known of the code, with file names; what is not finished and the next steps; errors that came up and what helped. " +
+	"Write it for a colleague who takes over without having seen anything: what the user wants and what they forbid or " +
+	"prefer; " +
+	"what was done and decided, and why; what is known of the code, with file names; what is not finished and the next " +
+	"steps; errors that came up and what helped. " +
 	"Be exact and brief. Do not call tools. Answer with the summary alone."
 
 // summaryHead stands before a summary.
-const summaryHead = "<session_summary>\nThe earlier part of this conversation was replaced by this summary. Go on from here; what was done is done.\n\n"
+const summaryHead = "<session_summary>\nThe earlier part of this conversation was replaced by this summary. Go on " +
+	"from here; what was done is done.\n\n"
 
 // Replacement is a history after a compaction: what the model is told of its
 // surroundings, the user's words as far as the budget goes, the summary with the

@@ -109,7 +109,8 @@ func (h *Harm) other(name string, args []string) {
 	}
 	switch {
 	case slices.Contains([]string{"kerf", "codex", "claude", "gemini"}, name) && slices.ContainsFunc(args, func(a string) bool {
-		return strings.HasPrefix(a, "--dangerously") || a == "--yolo" || a == "-y" || strings.Contains(a, "danger-full-access")
+		return strings.HasPrefix(a, "--dangerously") || a == "--yolo" || a == "-y" ||
+			strings.Contains(a, "danger-full-access")
 	}):
 		h.raise(Wide, name+" would start an agent without bounds")
 	case strings.HasPrefix(name, "mkfs"):
@@ -140,7 +141,8 @@ func (h *Harm) remove(name string, c Simple) {
 			ended = true
 			continue
 		case !ended && strings.HasPrefix(w.Text, "-") && len(w.Text) > 1:
-			forced = forced || strings.HasPrefix(w.Text, "--") && (strings.HasPrefix("--force", w.Text) || strings.HasPrefix("--recursive", w.Text)) ||
+			forced = forced || strings.HasPrefix(w.Text, "--") &&
+				(strings.HasPrefix("--force", w.Text) || strings.HasPrefix("--recursive", w.Text)) ||
 				!strings.HasPrefix(w.Text, "--") && strings.ContainsAny(w.Text, "rRf")
 			continue
 		}
@@ -165,7 +167,8 @@ func vital(w Word) bool {
 	s := strings.TrimRight(w.Text, "/")
 	s = strings.Trim(s, `"`)
 	switch s {
-	case "", ".", "..", "~", "$HOME", "${HOME}", "$PWD", "${PWD}", "*", "./*", "../*", "/*", "~/*", "$HOME/*", "${HOME}/*", ".*", "./.*":
+	case "", ".", "..", "~", "$HOME", "${HOME}", "$PWD", "${PWD}", "*", "./*", "../*", "/*", "~/*", "$HOME/*",
+		"${HOME}/*", ".*", "./.*":
 		return w.Text != ""
 	}
 	if repository(s) || w.Tilde && !strings.Contains(s, "/") {
@@ -280,7 +283,8 @@ func (h *Harm) git(args []string) {
 func gitSub(args []string) (string, []string) {
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {
-		case a == "-c" || a == "-C" || a == "--git-dir" || a == "--work-tree" || a == "--namespace" || a == "--exec-path" || a == "--config-env":
+		case a == "-c" || a == "-C" || a == "--git-dir" || a == "--work-tree" || a == "--namespace" || a == "--exec-path" ||
+			a == "--config-env":
 			i++
 		case strings.HasPrefix(a, "-"):
 		default:

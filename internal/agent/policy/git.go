@@ -16,8 +16,10 @@ func safeGit(args []string) bool {
 	}
 	rest := args[1:]
 	switch args[0] {
-	case "status", "log", "diff", "show", "rev-parse", "ls-files", "blame", "annotate", "ls-tree", "cat-file", "describe", "shortlog", "grep",
-		"name-rev", "merge-base", "rev-list", "for-each-ref", "show-ref", "count-objects", "whatchanged", "version", "check-ignore",
+	case "status", "log", "diff", "show", "rev-parse", "ls-files", "blame", "annotate", "ls-tree", "cat-file", "describe",
+		"shortlog", "grep",
+		"name-rev", "merge-base", "rev-list", "for-each-ref", "show-ref", "count-objects", "whatchanged", "version",
+		"check-ignore",
 		"check-attr", "diff-tree", "diff-index", "diff-files", "show-branch", "cherry", "range-diff":
 		return true
 	case "branch":
@@ -27,7 +29,8 @@ func safeGit(args []string) bool {
 		return gitLists(rest, []string{"-l", "--list", "-n", "-n1", "-i", "--ignore-case", "--merged", "--no-merged", "--column"},
 			[]string{"--contains", "--no-contains", "--sort", "--format", "--points-at", "--merged", "--no-merged"}, []string{"-l", "--list"})
 	case "remote":
-		return len(rest) == 0 || len(rest) == 1 && (rest[0] == "-v" || rest[0] == "--verbose") || len(rest) == 2 && rest[0] == "get-url" && !strings.HasPrefix(rest[1], "-")
+		return len(rest) == 0 || len(rest) == 1 && (rest[0] == "-v" || rest[0] == "--verbose") || len(rest) == 2 &&
+			rest[0] == "get-url" && !strings.HasPrefix(rest[1], "-")
 	case "stash":
 		return len(rest) > 0 && (rest[0] == "list" || rest[0] == "show")
 	case "worktree":
@@ -76,7 +79,8 @@ func hasGitTrap(args []string) bool {
 		}
 		for _, long := range []string{"--output", "--ext-diff", "--textconv", "--exec", "--exec-path", "--paginate", "--open-files-in-pager", "--git-dir",
 			"--work-tree", "--namespace", "--super-prefix", "--config-env", "--filters", "--upload-pack", "--receive-pack", "--ext-grep"} {
-			if len(name) > 3 && strings.HasPrefix(long, name) || strings.HasPrefix(name, "--output") && !strings.HasPrefix(name, "--output-indicator") {
+			if len(name) > 3 && strings.HasPrefix(long, name) || strings.HasPrefix(name, "--output") &&
+				!strings.HasPrefix(name, "--output-indicator") {
 				return true
 			}
 		}

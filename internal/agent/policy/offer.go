@@ -12,13 +12,18 @@ func Banned(name string) bool {
 		return true
 	}
 	switch name {
-	case "git", "make", "gmake", "just", "task", "npm", "npx", "pnpm", "pnpx", "yarn", "bunx", "uv", "uvx", "pipx", "pip", "pip3", "poetry", "pdm", "conda", "bundle", "rake", "gem",
+	case "git", "make", "gmake", "just", "task", "npm", "npx", "pnpm", "pnpx", "yarn", "bunx", "uv", "uvx", "pipx",
+		"pip", "pip3", "poetry", "pdm", "conda", "bundle", "rake", "gem",
 		"find", "fd", "awk", "gawk", "mawk", "sed", "vim", "vi", "ed", "emacs", "nano", "less", "more", "man", "gdb", "lldb",
-		"rm", "rmdir", "mv", "cp", "dd", "ln", "install", "tee", "truncate", "shred", "chmod", "chown", "kill", "killall", "pkill",
+		"rm", "rmdir", "mv", "cp", "dd", "ln", "install", "tee", "truncate", "shred", "chmod", "chown", "kill",
+		"killall", "pkill",
 		"curl", "wget", "http", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "socat", "telnet", "ftp",
-		"docker", "podman", "kubectl", "helm", "terraform", "aws", "gcloud", "az", "gh", "glab", "systemctl", "launchctl", "crontab", "at",
-		"psql", "mysql", "sqlite3", "redis-cli", "mongo", "mongosh", "kerf", "codex", "claude", "gemini", "tar", "unzip", "zip", "brew", "apt", "apt-get", "dnf", "yum", "pacman", "apk",
-		"export", "alias", "unalias", "set", "unset", "trap", "source", "declare", "local", "readonly", "cd", "pushd", "popd", "gradle", "mvn", "ant", "expect", "screen", "tmux", "open", "xdg-open", "start":
+		"docker", "podman", "kubectl", "helm", "terraform", "aws", "gcloud", "az", "gh", "glab", "systemctl", "launchctl",
+		"crontab", "at",
+		"psql", "mysql", "sqlite3", "redis-cli", "mongo", "mongosh", "kerf", "codex", "claude", "gemini", "tar", "unzip",
+		"zip", "brew", "apt", "apt-get", "dnf", "yum", "pacman", "apk",
+		"export", "alias", "unalias", "set", "unset", "trap", "source", "declare", "local", "readonly", "cd", "pushd", "popd",
+		"gradle", "mvn", "ant", "expect", "screen", "tmux", "open", "xdg-open", "start":
 		return true
 	}
 	return false
@@ -31,13 +36,16 @@ func Prefix(argv []string) []string {
 		return nil
 	}
 	switch argv[0] {
-	case "go", "cargo", "dotnet", "swift", "zig", "mix", "flutter", "dart", "rustup", "stack", "cabal", "lake", "bazel", "buck2":
+	case "go", "cargo", "dotnet", "swift", "zig", "mix", "flutter", "dart", "rustup", "stack", "cabal", "lake",
+		"bazel", "buck2":
 		if len(argv) < 2 || strings.HasPrefix(argv[1], "-") || slices.Contains([]string{"run", "exec", "tool", "generate", "install", "script", "x", "env", "get"}, argv[1]) {
 			return nil
 		}
 		return slices.Clone(argv[:2])
-	case "pytest", "ruff", "black", "mypy", "flake8", "pylint", "isort", "eslint", "prettier", "tsc", "jest", "vitest", "mocha", "gofmt", "goimports", "staticcheck",
-		"golangci-lint", "rustfmt", "clippy-driver", "shellcheck", "shfmt", "clang-format", "clang-tidy", "cmake", "ctest", "ninja", "rspec", "rubocop", "phpunit", "mkdir", "touch":
+	case "pytest", "ruff", "black", "mypy", "flake8", "pylint", "isort", "eslint", "prettier", "tsc", "jest", "vitest",
+		"mocha", "gofmt", "goimports", "staticcheck",
+		"golangci-lint", "rustfmt", "clippy-driver", "shellcheck", "shfmt", "clang-format", "clang-tidy", "cmake", "ctest",
+		"ninja", "rspec", "rubocop", "phpunit", "mkdir", "touch":
 		return []string{argv[0]}
 	}
 	if len(argv) > 8 {

@@ -129,8 +129,9 @@ func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
 // leave judges a wish to run without the sandbox.
 func (r Rules) leave(c Command) Judgement {
 	if r.Approval == protocol.PolicyNever {
-		return refuse("approval policy never", "asking to leave the sandbox is pointless here: the approval policy is never. "+
-			"Work within the sandbox, or tell the user what you need")
+		return refuse("approval policy never",
+			"asking to leave the sandbox is pointless here: the approval policy is never. "+
+				"Work within the sandbox, or tell the user what you need")
 	}
 	return Judgement{Verdict: Ask, Unsandboxed: true, By: "the model's wish to leave the sandbox",
 		Reason: cmp.Or(c.Reason, "the model asks to run this without the sandbox")}

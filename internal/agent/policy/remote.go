@@ -23,7 +23,8 @@ func (r Rules) Remote(c Remote) Judgement {
 	case c.Reads:
 		return Judgement{By: "resources are only read"}
 	case r.Approval == protocol.PolicyPlan:
-		return refuse("plan mode", "this is plan mode: tools of MCP servers may change things and are not called. Propose the call in the plan")
+		return refuse("plan mode", "this is plan mode: tools of MCP servers may change things and are not called. Propose "+
+			"the call in the plan")
 	case c.Changed:
 		return r.orRefuse(Judgement{Verdict: Ask, By: "the tool changed",
 			Reason: "the server changed this tool since it was allowed"}, howTo)

@@ -82,11 +82,14 @@ func only(allowed ...string) shape {
 // safeShape tells how a program only reads, nil when it is not known to.
 func safeShape(name string) shape {
 	switch name {
-	case "cat", "cd", "cut", "echo", "expr", "false", "grep", "egrep", "fgrep", "zgrep", "head", "id", "ls", "nl", "numfmt", "paste",
+	case "cat", "cd", "cut", "echo", "expr", "false", "grep", "egrep", "fgrep", "zgrep", "head", "id", "ls",
+		"nl", "numfmt", "paste",
 		"pwd", "rev", "seq", "sleep", "stat", "tac", "tail", "tr", "true", "uname", "wc", "which", "whoami", ":",
 		"basename", "dirname", "realpath", "readlink", "df", "du", "free", "uptime", "nproc", "arch", "groups", "tty",
-		"md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum", "md5", "cmp", "comm", "join",
-		"fold", "fmt", "expand", "unexpand", "column", "hexdump", "od", "strings", "zcat", "type", "getconf", "locale", "factor", "tsort", "pr", "cal", "jq", "readelf", "size", "sw_vers", "vdir", "dir":
+		"md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum", "md5", "cmp",
+		"comm", "join",
+		"fold", "fmt", "expand", "unexpand", "column", "hexdump", "od", "strings", "zcat", "type", "getconf", "locale",
+		"factor", "tsort", "pr", "cal", "jq", "readelf", "size", "sw_vers", "vdir", "dir":
 		return anyArgs
 	case "base64", "base32", "iconv", "shuf":
 		return without("-o", "--output")
@@ -148,7 +151,8 @@ func safeTool(name string) shape {
 	case "go":
 		return func(args []string) bool {
 			return len(args) == 1 && (args[0] == "version" || args[0] == "env") ||
-				len(args) > 1 && args[0] == "env" && !slices.ContainsFunc(args[1:], func(a string) bool { return strings.HasPrefix(a, "-") && a != "-json" }) ||
+				len(args) > 1 && args[0] == "env" && !slices.ContainsFunc(args[1:],
+					func(a string) bool { return strings.HasPrefix(a, "-") && a != "-json" }) ||
 				len(args) > 1 && args[0] == "doc" && !hasWord(args, "-http")
 		}
 	case "gofmt":
@@ -163,7 +167,8 @@ func safeTool(name string) shape {
 		}
 	case "npm":
 		return func(args []string) bool {
-			return len(args) > 0 && (args[0] == "ls" || args[0] == "list") && operandsOnly(args[1:], "-g", "--all", "--json", "--depth=0", "--depth=1", "-a")
+			return len(args) > 0 && (args[0] == "ls" || args[0] == "list") &&
+				operandsOnly(args[1:], "-g", "--all", "--json", "--depth=0", "--depth=1", "-a")
 		}
 	}
 	return nil
@@ -171,7 +176,10 @@ func safeTool(name string) shape {
 
 // operandsOnly admits operands and these options.
 func operandsOnly(args []string, options ...string) bool {
-	return !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") && !slices.Contains(options, a) })
+	return !slices.ContainsFunc(args, func(a string) bool {
+		return strings.HasPrefix(a, "-") &&
+			!slices.Contains(options, a)
+	})
 }
 
 // operands counts the arguments that are no options; valued options take the
@@ -223,7 +231,8 @@ func hasOption(args, options []string) bool {
 func safeDate(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {
-		case strings.HasPrefix(a, "+"), a == "-u", a == "--utc", a == "-R", strings.HasPrefix(a, "-I"), strings.HasPrefix(a, "--iso-8601"),
+		case strings.HasPrefix(a, "+"), a == "-u", a == "--utc", a == "-R", strings.HasPrefix(a, "-I"),
+			strings.HasPrefix(a, "--iso-8601"),
 			strings.HasPrefix(a, "--rfc-3339="), strings.HasPrefix(a, "--date="):
 		case a == "-d" || a == "-r":
 			i++
@@ -346,7 +355,8 @@ func sensitive(arg string) bool {
 	if i := strings.IndexByte(a, '='); i >= 0 && strings.HasPrefix(a, "-") {
 		a = a[i+1:]
 	}
-	if strings.HasPrefix(a, "/proc/") && !strings.HasPrefix(a, "/proc/cpuinfo") && !strings.HasPrefix(a, "/proc/meminfo") && !strings.HasPrefix(a, "/proc/version") ||
+	if strings.HasPrefix(a, "/proc/") && !strings.HasPrefix(a, "/proc/cpuinfo") &&
+		!strings.HasPrefix(a, "/proc/meminfo") && !strings.HasPrefix(a, "/proc/version") ||
 		strings.HasPrefix(a, "/dev/") && a != "/dev/null" && a != "/dev/stdin" {
 		return true
 	}
@@ -362,13 +372,16 @@ func sensitive(arg string) bool {
 // secretPlace knows the names under which programs keep secrets.
 func secretPlace(name string) bool {
 	switch name {
-	case ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".netrc", "_netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", ".docker", ".kerf", ".codex",
+	case ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".netrc", "_netrc", ".pgpass", ".git-credentials", ".npmrc",
+		".pypirc", ".docker", ".kerf", ".codex",
 		".env", ".env.local", ".env.production", ".envrc", "auth.json", "credentials.json", ".bash_history", ".zsh_history",
 		"id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", ".password-store", "login.keychain-db", "cookies.sqlite",
-		".mozilla", ".terraform.d", ".vault-token", "secrets.yml", "secrets.yaml", "secrets.json", "master.key", ".htpasswd", ".my.cnf":
+		".mozilla", ".terraform.d", ".vault-token", "secrets.yml", "secrets.yaml", "secrets.json", "master.key",
+		".htpasswd", ".my.cnf":
 		return true
 	}
-	return strings.HasSuffix(name, ".pem") || strings.HasSuffix(name, ".p12") || strings.HasSuffix(name, ".pfx") || strings.HasSuffix(name, ".kdbx") ||
+	return strings.HasSuffix(name, ".pem") || strings.HasSuffix(name, ".p12") || strings.HasSuffix(name, ".pfx") ||
+		strings.HasSuffix(name, ".kdbx") ||
 		strings.HasPrefix(name, ".env.") && name != ".env.example" && name != ".env.sample" && name != ".env.template" ||
 		strings.HasPrefix(name, "id_rsa") && !strings.HasSuffix(name, ".pub")
 }
@@ -376,7 +389,8 @@ func secretPlace(name string) bool {
 // secretWord knows names that mean a secret only within a path.
 func secretWord(name string) bool {
 	switch name {
-	case "shadow", "gshadow", "sudoers", "credentials", "keychains", "keyrings", "cookies", "login data", "gcloud", "environ":
+	case "shadow", "gshadow", "sudoers", "credentials", "keychains", "keyrings", "cookies", "login data",
+		"gcloud", "environ":
 		return true
 	}
 	return false

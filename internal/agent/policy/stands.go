@@ -18,7 +18,8 @@ func (r Rules) standIn(e *Explanation, c Command) {
 	if len(c.Stands) == 0 || e.Verdict == Refuse || e.Parsed.Safe() { // what only reads runs without definitions
 		return
 	}
-	allowed := strings.HasPrefix(e.By, "rule ") || r.Memory.allowsCommand(c, c.Escalate && r.Sandbox != protocol.SandboxFull)
+	allowed := strings.HasPrefix(e.By, "rule ") || r.Memory.allowsCommand(c, c.Escalate &&
+		r.Sandbox != protocol.SandboxFull)
 	lines, all := c.stood(e.Parsed)
 	for _, l := range lines {
 		inner := c

@@ -13,7 +13,8 @@ func base(name string) string { return path.Base(strings.ReplaceAll(name, `\`, "
 // interpreter reports whether a program runs what it reads.
 func interpreter(name string) bool {
 	switch name {
-	case "sh", "bash", "zsh", "dash", "ksh", "fish", "csh", "tcsh", "ash", "python", "python2", "python3", "perl", "ruby", "node", "php",
+	case "sh", "bash", "zsh", "dash", "ksh", "fish", "csh", "tcsh", "ash", "python", "python2", "python3", "perl", "ruby",
+		"node", "php",
 		"lua", "deno", "bun", "tclsh", "Rscript", "osascript", "pwsh", "powershell", "cmd", "eval", "source", ".":
 		return true
 	}
@@ -72,7 +73,9 @@ func carrier(name string) (valued string, operands int, ok bool) {
 		return "-n --interval", 0, true
 	case "unshare", "nsenter", "setpriv", "systemd-run", "runuser", "su", "pkexec", "proot", "firejail", "bwrap":
 		return "", 0, true
-	case "nohup", "setsid", "time", "command", "builtin", "exec", "busybox", "toybox", "parallel", "catchsegv", "torsocks", "proxychains", "rlwrap", "unbuffer", "script", "faketime", "chronic", "caffeinate", "arch", "setarch", "linux64", "linux32", "numactl", "taskset", "chrt", "cpulimit", "prlimit":
+	case "nohup", "setsid", "time", "command", "builtin", "exec", "busybox", "toybox", "parallel", "catchsegv", "torsocks",
+		"proxychains", "rlwrap", "unbuffer", "script", "faketime", "chronic", "caffeinate", "arch", "setarch", "linux64",
+		"linux32", "numactl", "taskset", "chrt", "cpulimit", "prlimit":
 		return "", 0, true
 	}
 	return "", 0, strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || name == "ld.so"

@@ -119,7 +119,8 @@ The user reads the plan and approves it, or asks for another one.
 </plan_mode>`
 
 // planModeOver tells the model that it may work again.
-const planModeOver = "<plan_mode>\nPlan mode is off. Files may be changed again, as far as the approval policy allows.\n</plan_mode>"
+const planModeOver = "<plan_mode>\nPlan mode is off. Files may be changed again, as far as the approval policy " +
+	"allows.\n</plan_mode>"
 
 // PlanMode returns the item that tells of plan mode, given the approval policies
 // before and now, or nil when nothing changed about it.

@@ -11,7 +11,8 @@ import (
 func TestSurroundingsTellOnlyWhatChanged(t *testing.T) {
 	first := map[string]string{"cwd": "/w", "git_branch": "main", "current_date": "2026-01-02"}
 	it := Surroundings(nil, first)
-	want := "<environment_context>\n  <cwd>/w</cwd>\n  <current_date>2026-01-02</current_date>\n  <git_branch>main</git_branch>\n</environment_context>"
+	want := "<environment_context>\n  <cwd>/w</cwd>\n  <current_date>2026-01-02</current_date>\n  " +
+		"<git_branch>main</git_branch>\n</environment_context>"
 	if it.Text() != want {
 		t.Errorf("got %s\nwant %s", it.Text(), want)
 	}
@@ -30,7 +31,8 @@ func TestInstructionsJoinUserAndProject(t *testing.T) {
 		t.Error("empty documents make an item")
 	}
 	got := Instructions("/w", []Doc{{Text: "mine\n"}}, []Doc{{Text: "root"}, {Text: "sub"}}).Text()
-	want := "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nmine\n\n--- project-doc ---\n\nroot\n\nsub\n</INSTRUCTIONS>"
+	want := "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nmine\n\n--- project-doc " +
+		"---\n\nroot\n\nsub\n</INSTRUCTIONS>"
 	if got != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}

@@ -31,7 +31,8 @@ func (l *SkillList) Item() *model.Item {
 	if l.b.Len() == 0 {
 		return nil
 	}
-	text := "<skills>\nInstructions for kinds of work. When one fits the task, read its file with read_file before you start, and follow it. " +
+	text := "<skills>\nInstructions for kinds of work. When one fits the task, read its file with read_file before you " +
+		"start, and follow it. " +
 		"Other files it names are read the same way, as skill:NAME/FILE.\n" + l.b.String()
 	if l.leftOut > 0 {
 		text += fmt.Sprintf("(%d more do not fit here)\n", l.leftOut)
@@ -41,5 +42,6 @@ func (l *SkillList) Item() *model.Item {
 
 // Skill returns the item with the instructions of a skill that the user named.
 func Skill(name, body string) *model.Item {
-	return model.UserText("<skill name=\"" + name + "\">\n" + strings.ReplaceAll(body, "</skill", "<\\/skill") + "\n</skill>")
+	return model.UserText("<skill name=\"" + name + "\">\n" +
+		strings.ReplaceAll(body, "</skill", "<\\/skill") + "\n</skill>")
 }

@@ -28,13 +28,15 @@ func Tools() []string {
 
 // Uncommitted asks for a review of what is not committed.
 func Uncommitted() string {
-	return "Review the changes in this work tree that are not committed: staged, unstaged, and files that git does not know yet. " +
+	return "Review the changes in this work tree that are not committed: staged, unstaged, and files that git does not " +
+		"know yet. " +
 		"Look at them with git status, git diff HEAD, and by reading the new files."
 }
 
 // Base asks for a review of what was done since a branch was left at mergeBase.
 func Base(branch, mergeBase string) string {
-	return fmt.Sprintf("Review the changes since branch %q was left. They begin at commit %s: look at them with git diff %s", branch, mergeBase, mergeBase)
+	return fmt.Sprintf("Review the changes since branch %q was left. They begin at commit %s: look at them with git "+
+		"diff %s", branch, mergeBase, mergeBase)
 }
 
 // Commit asks for a review of one commit.
@@ -132,7 +134,8 @@ const least = 3
 // urgent takes a mark such as [P1] off a title.
 func urgent(title string) (string, int) {
 	title = strings.TrimSpace(title)
-	if len(title) >= 4 && title[0] == '[' && (title[1] == 'P' || title[1] == 'p') && title[2] >= '0' && title[2] <= '3' && title[3] == ']' {
+	if len(title) >= 4 && title[0] == '[' && (title[1] == 'P' || title[1] == 'p') && title[2] >= '0' && title[2] <= '3' &&
+		title[3] == ']' {
 		return strings.TrimSpace(title[4:]), int(title[2] - '0')
 	}
 	return title, least

@@ -41,7 +41,8 @@ func TestRender(t *testing.T) {
 	got := Render(protocol.ReviewResult{Text: "Bad.", Findings: []protocol.Finding{
 		{Title: "Mend it", Body: "It breaks.\nAlways.", Priority: 1, Path: "a.go", Start: 3, End: 4},
 		{Title: "And this", Priority: 3, Path: "b.go", Start: 7, End: 7}, {Title: "All over", Priority: 2}}})
-	want := "Bad.\n\nReview comments:\n\n- [P1] Mend it — a.go:3-4\n  It breaks.\n  Always.\n\n- [P3] And this — b.go:7\n\n- [P2] All over"
+	want := "Bad.\n\nReview comments:\n\n- [P1] Mend it — a.go:3-4\n  It breaks.\n  Always.\n\n- [P3] And this — " +
+		"b.go:7\n\n- [P2] All over"
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -60,7 +61,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		r := Parse(text, "/w")
 		for _, x := range r.Findings {
-			if x.Priority < 0 || x.Priority > 3 || x.Confidence < 0 || x.Confidence > 1 || x.Start < 0 || x.End < x.Start || x.Title == "" && x.Body == "" {
+			if x.Priority < 0 || x.Priority > 3 || x.Confidence < 0 || x.Confidence > 1 || x.Start < 0 || x.End < x.Start ||
+				x.Title == "" && x.Body == "" {
 				t.Fatalf("%q gives %+v", text, x)
 			}
 		}

@@ -168,7 +168,8 @@ func TestDamageIsTold(t *testing.T) {
 	if d := cmp.Diff(want, damage); d != "" || err != nil {
 		t.Errorf("%v -want +got\n%s", err, d)
 	}
-	const words = "1 unreadable line skipped, the last line was cut off, the last 2 records are missing (first at line 2); the original bytes are in rollout.damaged-1"
+	const words = "1 unreadable line skipped, the last line was cut off, the last 2 records are missing (first at line " +
+		"2); the original bytes are in rollout.damaged-1"
 	if got := damage.String(); got != words {
 		t.Errorf("got %q", got)
 	}

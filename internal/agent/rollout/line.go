@@ -209,7 +209,8 @@ func parse(line []byte) (head, bool) {
 		Type      string
 		Prev      string
 	}
-	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &v) != nil || v.Seq == nil || *v.Seq < 1 || *v.Seq > maxSeq || v.Type == "" {
+	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &v) != nil || v.Seq == nil || *v.Seq < 1 ||
+		*v.Seq > maxSeq || v.Type == "" {
 		return head{}, false
 	}
 	t, _ := time.Parse(time.RFC3339, v.Timestamp) // a bad time loses no record

@@ -314,7 +314,8 @@ func TestRedactedBeforeHashing(t *testing.T) {
 	w.SaveMetadata(Metadata{Title: `about s3cr3t"s3cr3t`})
 	w.Close()
 	for _, name := range []string{rolloutName, metadataName} {
-		if b := mustRead(t, filepath.Join(dir, name)); bytes.Contains(b, []byte("s3cr3t")) || !bytes.Contains(b, []byte("[redacted]")) {
+		if b := mustRead(t, filepath.Join(dir, name)); bytes.Contains(b, []byte("s3cr3t")) ||
+			!bytes.Contains(b, []byte("[redacted]")) {
 			t.Errorf("%s holds %s", name, b)
 		}
 	}
@@ -438,7 +439,8 @@ func TestVerifyRefusesPathsOutside(t *testing.T) {
 	w.Append(Entry{"file_change", map[string]any{"diff_path": "diffs/../../../etc/passwd"}})
 	w.Close()
 	var broken *BreakError
-	if err := Verify(dir); !errors.As(err, &broken) || !regexp.MustCompile("no name of a diff").MatchString(broken.Reason) {
+	if err := Verify(dir); !errors.As(err, &broken) ||
+		!regexp.MustCompile("no name of a diff").MatchString(broken.Reason) {
 		t.Errorf("got %v", err)
 	}
 }

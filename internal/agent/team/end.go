@@ -134,7 +134,8 @@ func (t *Team) News() string {
 			continue
 		}
 		m.told = true
-		fmt.Fprintf(&b, "<subagent_notification agent_id=%q name=%q state=%q>\n%s\n</subagent_notification>\n", m.id, m.name, m.state,
+		fmt.Fprintf(&b, "<subagent_notification agent_id=%q name=%q state=%q>\n%s\n</subagent_notification>\n",
+			m.id, m.name, m.state,
 			strings.ReplaceAll(m.message, "</subagent_notification", "<\\/subagent_notification"))
 	}
 	return strings.TrimSpace(b.String())

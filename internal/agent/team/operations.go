@@ -51,10 +51,12 @@ func (t *Team) Do(ctx context.Context, d tool.Delegate, set protocol.Settings) (
 // mayGrow says why no further member may be opened, or takes a place for it.
 func (t *Team) mayGrow() error {
 	if t.o.Depth >= t.o.MaxDepth {
-		return tool.Refuse(tool.Denied, "depth limit: an agent at depth %d starts no agents of its own (agents.max_depth is %d). Do the task yourself", t.o.Depth, t.o.MaxDepth)
+		return tool.Refuse(tool.Denied, "depth limit: an agent at depth %d starts no agents of its own (agents.max_depth "+
+			"is %d). Do the task yourself", t.o.Depth, t.o.MaxDepth)
 	}
 	if !t.o.Places.take() {
-		return tool.Refuse(tool.Denied, "agent limit: %d sub-agents are open, as many as there may be (agents.max_threads). Close one that is done with close_agent, or do the task yourself", t.o.Places.Most)
+		return tool.Refuse(tool.Denied, "agent limit: %d sub-agents are open, as many as there may be "+
+			"(agents.max_threads). Close one that is done with close_agent, or do the task yourself", t.o.Places.Most)
 	}
 	return nil
 }

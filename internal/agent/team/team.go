@@ -278,7 +278,8 @@ func (t *Team) find(target string) (*member, error) {
 	case len(hits) > 1:
 		return nil, tool.Refuse(tool.Ambiguous, "%d agents begin with %q: give the whole id", len(hits), target)
 	case len(all) == 0:
-		return nil, tool.Refuse(tool.NotFound, "no agent %q: this session has no sub-agents; start one with spawn_agent", target)
+		return nil, tool.Refuse(tool.NotFound, "no agent %q: this session has no sub-agents; start one with spawn_agent",
+			target)
 	}
 	return nil, tool.Refuse(tool.NotFound, "no agent %q; there are %s", target, strings.Join(all, ", "))
 }

@@ -182,7 +182,8 @@ func (f *patchFiles) propose(change tool.Change) (tool.Action, error) {
 			return nil, err
 		}
 		if other, twice := names[abs]; twice && other != name {
-			return nil, tool.Refuse(tool.PatchFailed, "%s and %s are the same file; name it in one way only. Nothing was written.", other, name)
+			return nil, tool.Refuse(tool.PatchFailed,
+				"%s and %s are the same file; name it in one way only. Nothing was written.", other, name)
 		}
 		names[abs] = name
 		if note := f.note(name, abs, c); note != "" {

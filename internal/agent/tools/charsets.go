@@ -101,7 +101,8 @@ func (t target) plain(data []byte) []byte {
 
 // encoding names the encoding of a content of t.
 func (t target) encoding(data []byte) string {
-	if text, err := charset.Decode(data, t.charset); err == nil && t.charset.Declared() && text.Known() && !t.binary(data) {
+	if text, err := charset.Decode(data, t.charset); err == nil && t.charset.Declared() && text.Known() &&
+		!t.binary(data) {
 		return text.Encoding()
 	}
 	return lines.Facts(data).Encoding
@@ -131,14 +132,16 @@ func (t target) encode(text string) ([]byte, error) {
 		switch {
 		case err != nil && !t.charset.Declared(), err == nil && !there.Known():
 			return []byte(text), nil
-		case err == nil && (!t.declared || strings.TrimSuffix(there.Encoding(), "-bom") == strings.TrimSuffix(t.charset.String(), "-bom")):
+		case err == nil && (!t.declared || strings.TrimSuffix(there.Encoding(),
+			"-bom") == strings.TrimSuffix(t.charset.String(), "-bom")):
 			form = there
 		}
 	}
 	data, err := form.Encode([]byte(text))
 	var e *charset.Error
 	if errors.As(err, &e) {
-		return nil, tool.Refuse(tool.EncodingError, "%s: %v. Nothing was written. Write text that it can hold, or give another encoding, such as \"utf-8\"", t.name, err)
+		return nil, tool.Refuse(tool.EncodingError,
+			"%s: %v. Nothing was written. Write text that it can hold, or give another encoding, such as \"utf-8\"", t.name, err)
 	}
 	return data, err
 }

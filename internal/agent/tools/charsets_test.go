@@ -82,11 +82,13 @@ func TestReadDecodes(t *testing.T) {
 		{args("file_path", "d.c"), "   1 | x\n", "crlf", "utf-16le"},
 	} {
 		r := d.call(t, "read_file", tt.args)
-		if r.Error != nil || !strings.HasPrefix(r.Output, tt.text) || r.VersionInfo.Encoding != tt.encoding || r.VersionInfo.LineEnding != tt.ending {
+		if r.Error != nil || !strings.HasPrefix(r.Output, tt.text) || r.VersionInfo.Encoding != tt.encoding ||
+			r.VersionInfo.LineEnding != tt.ending {
 			t.Errorf("%s: %v\n%s\n%+v", tt.args, r.Error, r.Output, r.VersionInfo)
 		}
 	}
-	if r := d.call(t, "read_file", args("file_path", "c.c", "encoding", "euc-jp")); r.Error == nil || r.Error.Code != tool.EncodingError {
+	if r := d.call(t, "read_file", args("file_path", "c.c", "encoding", "euc-jp")); r.Error == nil ||
+		r.Error.Code != tool.EncodingError {
 		t.Errorf("a wrong declaration: %v, %s", r.Error, r.Output)
 	}
 	// With no declaration the text is shown as far as it is one.
@@ -110,7 +112,8 @@ func TestStaleWideTextIsMerged(t *testing.T) {
 	}
 	d.put("a", wide("ONE\ntwo\nthree\nfour\nfünf\n"))
 	r = d.call(t, "edit_file", args("file_path", "a", "old_string", "ᐁ", "new_string", "uno"))
-	if r.Error == nil || r.Error.Code != tool.VersionMismatch || !strings.Contains(r.Error.Message, "ONE") || strings.Contains(r.Error.Message, "\x00") {
+	if r.Error == nil || r.Error.Code != tool.VersionMismatch || !strings.Contains(r.Error.Message, "ONE") ||
+		strings.Contains(r.Error.Message, "\x00") {
 		t.Errorf("the same place: %v", r.Error)
 	}
 }

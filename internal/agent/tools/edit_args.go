@@ -55,7 +55,8 @@ func (m matching) replacement(path, old, new string) replacement {
 // replacements lists the edits of a call, or says which field is missing.
 func (a editArgs) replacements(name string) ([]replacement, error) {
 	missing := func(field string) error {
-		return tool.Refuse(tool.InvalidArguments, "%s: missing field %s (a string); give file_path, old_string and new_string, or edits", name, field)
+		return tool.Refuse(tool.InvalidArguments,
+			"%s: missing field %s (a string); give file_path, old_string and new_string, or edits", name, field)
 	}
 	if len(a.Edits) == 0 {
 		switch {
@@ -73,7 +74,8 @@ func (a editArgs) replacements(name string) ([]replacement, error) {
 		return []replacement{r}, nil
 	}
 	if a.OldString != nil && *a.OldString != "" || a.NewString != nil && *a.NewString != "" {
-		return nil, tool.Refuse(tool.InvalidArguments, "%s: expected either edits or old_string and new_string, found both", name)
+		return nil, tool.Refuse(tool.InvalidArguments, "%s: expected either edits or old_string and new_string, found both",
+			name)
 	}
 	list := make([]replacement, len(a.Edits))
 	for i, e := range a.Edits {
@@ -162,7 +164,8 @@ func codeEdits(a codeArgs) (editArgs, error) {
 	}
 	for path := range a.FileVersions {
 		if !named[path] {
-			return out, tool.Refuse(tool.InvalidArguments, "edit_code: field fileVersions: expected only files that edits name, found %s", clip(path))
+			return out, tool.Refuse(tool.InvalidArguments,
+				"edit_code: field fileVersions: expected only files that edits name, found %s", clip(path))
 		}
 	}
 	return out, nil

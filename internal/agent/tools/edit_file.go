@@ -258,7 +258,8 @@ func (f *edited) applyStale(base *delta.Image) ([]byte, []string, string, *refus
 			saw: &tool.Sight{Path: f.abs, Image: f.disk},
 		}
 	}
-	return joined, reports, " The file had changed since you last saw it; the edit was merged with the newer text at " + excerpt.Moved(f.plain(ours), f.plain(joined)) + ".", nil
+	return joined, reports, " The file had changed since you last saw it; the edit was merged with the newer text at " +
+		excerpt.Moved(f.plain(ours), f.plain(joined)) + ".", nil
 }
 
 // failed notes that a file cannot be edited as asked.

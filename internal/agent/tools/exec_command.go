@@ -134,7 +134,8 @@ func prepareExec(_ context.Context, env tool.Env, c tool.Call, a execArgs) (tool
 	}
 	for _, s := range append([]string{a.Cmd, a.Workdir}, a.argv...) {
 		if strings.IndexByte(s, 0) >= 0 {
-			return nil, tool.Refuse(tool.InvalidArguments, "%s: expected no NUL characters in a command or directory, found one", c.Name)
+			return nil, tool.Refuse(tool.InvalidArguments, "%s: expected no NUL characters in a command or directory, found one",
+				c.Name)
 		}
 	}
 	if len(a.argv) == 2 && patchcommand.IsPatcher(a.argv[0]) {

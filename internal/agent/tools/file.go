@@ -43,7 +43,8 @@ func resolve(env tool.Env, field, name string) (string, error) {
 	case strings.IndexByte(name, 0) >= 0:
 		return "", tool.Refuse(tool.InvalidArguments, "field %s: expected a path, found a NUL character in it", field)
 	case len(name) > maxPath:
-		return "", tool.Refuse(tool.InvalidArguments, "field %s: expected a path of at most %d bytes, found %d", field, maxPath, len(name))
+		return "", tool.Refuse(tool.InvalidArguments, "field %s: expected a path of at most %d bytes, found %d", field,
+			maxPath, len(name))
 	}
 	return env.Resolve(name)
 }
@@ -181,7 +182,8 @@ func (t target) mismatch(lead string, base *delta.Image, place tool.LineRange) *
 	if t.disk == nil {
 		fmt.Fprintf(&b, "%s %s It is not there any more. Nothing was written.", t.name, lead)
 	} else {
-		fmt.Fprintf(&b, "%s %s It is now at version %d, contentHash %s. Nothing was written.", t.name, lead, t.stamp.Version, t.stamp.ContentHash)
+		fmt.Fprintf(&b, "%s %s It is now at version %d, contentHash %s. Nothing was written.", t.name, lead, t.stamp.Version,
+			t.stamp.ContentHash)
 	}
 	if t.disk != nil {
 		b.WriteString(t.present(base, place))

@@ -28,7 +28,8 @@ func globTool() entry {
 
 func prepareGlob(ctx context.Context, env tool.Env, c tool.Call, a globArgs) (tool.Action, error) {
 	if a.Pattern == "" {
-		return nil, tool.Refuse(tool.InvalidArguments, "%s: field pattern: expected a pattern such as **/*.go, found an empty string", c.Name)
+		return nil, tool.Refuse(tool.InvalidArguments,
+			"%s: field pattern: expected a pattern such as **/*.go, found an empty string", c.Name)
 	}
 	dir, err := searched(env, a.Path)
 	if err != nil {

@@ -65,10 +65,13 @@ func grepTool() entry {
 
 func prepareGrep(ctx context.Context, env tool.Env, c tool.Call, a grepArgs) (tool.Action, error) {
 	if a.Pattern == "" {
-		return nil, tool.Refuse(tool.InvalidArguments, "%s: field pattern: expected a regular expression, found an empty string", c.Name)
+		return nil, tool.Refuse(tool.InvalidArguments,
+			"%s: field pattern: expected a regular expression, found an empty string", c.Name)
 	}
 	if _, err := regexp.Compile(a.Pattern); err != nil {
-		return nil, tool.Refuse(tool.InvalidArguments, "%s: field pattern: expected RE2 syntax, found %s (%v); a backslash makes a special character plain", c.Name, clip(a.Pattern), err)
+		return nil, tool.Refuse(tool.InvalidArguments,
+			"%s: field pattern: expected RE2 syntax, found %s (%v); a backslash makes a special character plain", c.Name,
+			clip(a.Pattern), err)
 	}
 	dir, err := searched(env, a.Path)
 	if err != nil {

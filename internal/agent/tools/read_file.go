@@ -78,11 +78,14 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 	}
 	if t.declared {
 		if _, err := charset.Decode(data, t.charset); err != nil {
-			return nil, tool.Refuse(tool.EncodingError, "%s: %v; name its real encoding, or leave encoding out to see the bytes that are text", t.name, err)
+			return nil, tool.Refuse(tool.EncodingError,
+				"%s: %v; name its real encoding, or leave encoding out to see the bytes that are text", t.name, err)
 		}
 	}
 	if t.binary(data) {
-		return nil, tool.Refuse(tool.BinaryFile, "%s is binary (%s, %d bytes) and is not shown. Use a command that understands it", t.name, filekind.Binary(data), len(data))
+		return nil, tool.Refuse(tool.BinaryFile,
+			"%s is binary (%s, %d bytes) and is not shown. Use a command that understands it", t.name,
+			filekind.Binary(data), len(data))
 	}
 	text := t.plain(data)
 	if a.asCode {
@@ -104,7 +107,8 @@ func (t target) image() (tool.Action, error) {
 	data := t.disk.Data
 	kind := filekind.Image(data)
 	if len(data) > readImage {
-		return nil, tool.Refuse(tool.TooLarge, "%s is an image of %d bytes; at most %d are shown. Make a smaller copy and read that", t.name, len(data), readImage)
+		return nil, tool.Refuse(tool.TooLarge,
+			"%s is an image of %d bytes; at most %d are shown. Make a smaller copy and read that", t.name, len(data), readImage)
 	}
 	return tool.Answer{
 		Result: tool.Result{Success: true, VersionInfo: &t.stamp,
@@ -133,7 +137,8 @@ func page(t target, text []byte, a readArgs) (shown string, last int, err error)
 		return "(the file is empty)\n", 0, nil
 	}
 	if first > len(all) {
-		return "", 0, tool.Refuse(tool.InvalidArguments, "field offset: %s has %d lines, and line %d is past its end", t.name, len(all), first)
+		return "", 0, tool.Refuse(tool.InvalidArguments, "field offset: %s has %d lines, and line %d is past its end", t.name,
+			len(all), first)
 	}
 	var b strings.Builder
 	next, whole := first, true

@@ -32,7 +32,8 @@ func answerOutput(env tool.Env, a readArgs) (tool.Action, error) {
 		return nil, err
 	}
 	if len(lines) == 0 {
-		return nil, tool.Refuse(tool.InvalidArguments, "field offset: the output has %d lines, and line %d is past its end", total, first)
+		return nil, tool.Refuse(tool.InvalidArguments, "field offset: the output has %d lines, and line %d is past its end",
+			total, first)
 	}
 	var b strings.Builder
 	next := first

@@ -40,13 +40,15 @@ func requestUserInput() entry {
 
 func inquire(a inquireArgs) (tool.Action, error) {
 	if len(a.Questions) == 0 || len(a.Questions) > maxQuestions {
-		return nil, tool.Refuse(tool.InvalidArguments, "request_user_input: ask one to %d questions at once, not %d", maxQuestions, len(a.Questions))
+		return nil, tool.Refuse(tool.InvalidArguments, "request_user_input: ask one to %d questions at once, not %d",
+			maxQuestions, len(a.Questions))
 	}
 	var q tool.Inquire
 	seen := map[string]bool{}
 	for _, given := range a.Questions {
 		if strings.TrimSpace(given.ID) == "" || strings.TrimSpace(given.Question) == "" || seen[given.ID] {
-			return nil, tool.Refuse(tool.InvalidArguments, "request_user_input: every question needs a question and an id of its own")
+			return nil, tool.Refuse(tool.InvalidArguments,
+				"request_user_input: every question needs a question and an id of its own")
 		}
 		seen[given.ID] = true
 		asked := protocol.Question{Header: given.Header, Message: given.Question, Free: true}

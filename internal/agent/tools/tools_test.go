@@ -46,7 +46,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s has no words", s.Name)
 		}
 	}
-	for _, n := range strings.Fields("Read Write Edit MultiEdit ApplyPatch Bash Glob Grep LS TodoWrite read_code edit_code replace run_shell_command container.exec shell local_shell") {
+	for _, n := range strings.Fields("Read Write Edit MultiEdit ApplyPatch Bash Glob Grep LS TodoWrite read_code " +
+		"edit_code replace run_shell_command container.exec shell local_shell") {
 		if _, ok := seen[n]; !ok {
 			t.Errorf("alias %s is missing", n)
 		}
@@ -82,7 +83,8 @@ func TestSchemas(t *testing.T) {
 			_, err := newDisk(nil).prepare(spec.Name, s)
 			var refusal *tool.Error
 			shape := errors.As(err, &refusal) && refusal.Code == tool.InvalidArguments &&
-				!strings.Contains(refusal.Message, "; give ") && !strings.Contains(refusal.Message, "found both") && !strings.Contains(refusal.Message, ": the patch")
+				!strings.Contains(refusal.Message, "; give ") && !strings.Contains(refusal.Message, "found both") &&
+				!strings.Contains(refusal.Message, ": the patch")
 			if valid == shape {
 				t.Errorf("%s %s: the schema says %v, the decoder says %v", spec.Name, s, valid, err)
 			}
@@ -283,13 +285,16 @@ func TestReadPages(t *testing.T) {
 
 func TestEditKeepsEncodingAndMode(t *testing.T) {
 	d := newDisk(map[string]string{"a": "\xff\xfeh\x00\n\x00", "b": "caf\xe9 x\n"})
-	if r := d.call(t, "edit_file", args("file_path", "a", "old_string", "h", "new_string", "€")); r.Error != nil || d.text("a") != "\xff\xfe\xac\x20\n\x00" {
+	if r := d.call(t, "edit_file", args("file_path", "a", "old_string", "h", "new_string", "€")); r.Error != nil ||
+		d.text("a") != "\xff\xfe\xac\x20\n\x00" {
 		t.Errorf("UTF-16: %v, %q", r.Error, d.text("a"))
 	}
-	if r := d.call(t, "edit_file", args("file_path", "b", "old_string", "x", "new_string", "y")); r.Error != nil || d.text("b") != "caf\xe9 y\n" {
+	if r := d.call(t, "edit_file", args("file_path", "b", "old_string", "x", "new_string", "y")); r.Error != nil ||
+		d.text("b") != "caf\xe9 y\n" {
 		t.Errorf("bytes: %v, %q", r.Error, d.text("b"))
 	}
-	if r := d.call(t, "edit_file", args("file_path", "b", "old_string", "y", "new_string", "€")); r.Error == nil || r.Error.Code != tool.EncodingError {
+	if r := d.call(t, "edit_file", args("file_path", "b", "old_string", "y", "new_string", "€")); r.Error == nil ||
+		r.Error.Code != tool.EncodingError {
 		t.Errorf("what the file cannot hold: %v", r.Error)
 	}
 	for name, img := range d.files {
@@ -359,7 +364,8 @@ func TestStaleChangesLoseNothing(t *testing.T) {
 			rt.Fatalf("our line is lost: %q", got)
 		case r.Error != nil && got != text(theirs):
 			rt.Fatalf("%v, but written: %q", r.Error, got)
-		case r.Error != nil && (r.Error.Code != tool.VersionMismatch || !strings.Contains(r.Error.Message, "re-read with read_file")):
+		case r.Error != nil && (r.Error.Code != tool.VersionMismatch ||
+			!strings.Contains(r.Error.Message, "re-read with read_file")):
 			rt.Fatalf("refused with %v", r.Error)
 		}
 	})

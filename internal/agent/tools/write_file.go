@@ -107,7 +107,8 @@ func (t target) replace(content []byte, merged bool) tool.Action {
 	added, removed := diff.Stat(t.plain(old), t.plain(content))
 	words := fmt.Sprintf("Modified %s (%d bytes, +%d -%d lines).", t.name, len(content), added, removed)
 	if merged {
-		words += " The file had changed since you last saw it, in other places; your text was merged with those changes, so read it again before you go on."
+		words += " The file had changed since you last saw it, in other places; your text was merged with those changes, " +
+			"so read it again before you go on."
 	}
 	if was, is := t.encoding(old), t.encoding(content); was != is && len(old) > 0 {
 		words += fmt.Sprintf(" Its encoding was %s and is now %s.", was, is)

@@ -62,7 +62,8 @@ func TestViewAgainstLines(t *testing.T) {
 				all, none = all && lines[l], none && !lines[l]
 			}
 			if v.Holds("/w/f", sum, a, b) != all || v.Unseen("/w/f", sum, a, b) != none {
-				t.Fatalf("lines %d-%d: Holds %v (want %v), Unseen %v (want %v)", a, b, v.Holds("/w/f", sum, a, b), all, v.Unseen("/w/f", sum, a, b), none)
+				t.Fatalf("lines %d-%d: Holds %v (want %v), Unseen %v (want %v)", a, b, v.Holds("/w/f", sum, a, b), all,
+					v.Unseen("/w/f", sum, a, b), none)
 			}
 		}
 	})

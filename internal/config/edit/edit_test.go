@@ -81,7 +81,8 @@ func TestSetRefuses(t *testing.T) {
 }
 
 func TestUnset(t *testing.T) {
-	doc := "# top\na = 1 # one\n\n# about x\n[m.x] # header\nc = 'p'\n\n[m.x.env]\nA = 'b'\n\n[m.y]\nc = 'q'\nin = { k = 1, l = 2 }\n"
+	doc := "# top\na = 1 # one\n\n# about x\n[m.x] # header\nc = 'p'\n\n[m.x.env]\nA = 'b'\n\n[m.y]\nc = 'q'\nin = { k " +
+		"= 1, l = 2 }\n"
 	tests := []struct{ key, want string }{
 		{"a", strings.Replace(doc, "a = 1 # one\n", "", 1)},
 		{"m.x", "# top\na = 1 # one\n\n\n\n[m.y]\nc = 'q'\nin = { k = 1, l = 2 }\n"},

@@ -148,7 +148,8 @@ func (a *agent) ResumeSession(ctx context.Context, r sdk.ResumeSessionRequest) (
 }
 
 // UnstableForkSession starts a new session with the history of an old one.
-func (a *agent) UnstableForkSession(ctx context.Context, r sdk.UnstableForkSessionRequest) (sdk.UnstableForkSessionResponse, error) {
+func (a *agent) UnstableForkSession(ctx context.Context,
+	r sdk.UnstableForkSessionRequest) (sdk.UnstableForkSessionResponse, error) {
 	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, forkServers(r.McpServers)}, protocol.OpenOptions{Fork: string(r.SessionId)})
 	if err != nil {
 		return sdk.UnstableForkSessionResponse{}, err
@@ -229,7 +230,8 @@ func (a *agent) SetSessionMode(ctx context.Context, r sdk.SetSessionModeRequest)
 }
 
 // UnstableSetSessionModel changes the model of turns to come.
-func (a *agent) UnstableSetSessionModel(ctx context.Context, r sdk.UnstableSetSessionModelRequest) (sdk.UnstableSetSessionModelResponse, error) {
+func (a *agent) UnstableSetSessionModel(ctx context.Context,
+	r sdk.UnstableSetSessionModelRequest) (sdk.UnstableSetSessionModelResponse, error) {
 	s := a.find(r.SessionId)
 	if s == nil {
 		return sdk.UnstableSetSessionModelResponse{}, unknownSession(r.SessionId)
@@ -239,7 +241,8 @@ func (a *agent) UnstableSetSessionModel(ctx context.Context, r sdk.UnstableSetSe
 }
 
 // SetSessionConfigOption: Kerf offers modes and models, no further options.
-func (a *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
+func (a *agent) SetSessionConfigOption(context.Context,
+	sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
 	return sdk.SetSessionConfigOptionResponse{}, sdk.NewInvalidParams(map[string]any{"error": "no such option"})
 }
 

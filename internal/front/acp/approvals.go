@@ -45,7 +45,8 @@ func choices(a protocol.Approval) []sdk.PermissionOption {
 	list := []sdk.PermissionOption{once("Allow")}
 	switch {
 	case a.Command != nil && len(a.Command.Prefix) > 0:
-		list = append(list, always(protocol.ForSession, fmt.Sprintf("Allow %q in this session", strings.Join(a.Command.Prefix, " "))))
+		list = append(list, always(protocol.ForSession, fmt.Sprintf("Allow %q in this session",
+			strings.Join(a.Command.Prefix, " "))))
 	case a.Command != nil:
 		list = append(list, always(protocol.ForSession, "Allow this very command in this session"))
 	case a.Change != nil:
@@ -89,7 +90,8 @@ func (s *session) shown(a protocol.Approval) sdk.ToolCallUpdate {
 		}
 		for _, f := range a.Change.Files {
 			if f.New != nil && visible.Odd(*f.New) && (f.Old == nil || !visible.Odd(*f.Old)) {
-				v.content = append(v.content, words("The new text of "+visible.Line(f.Path)+" has characters that are not seen as they are."))
+				v.content = append(v.content, words("The new text of "+visible.Line(f.Path)+
+					" has characters that are not seen as they are."))
 			}
 		}
 	case a.Tool != nil:

@@ -41,7 +41,8 @@ func (s *session) hear(e protocol.Event) {
 	case protocol.Warning:
 		s.update(sdk.UpdateAgentThoughtText("warning: " + m.Message + "\n"))
 	case protocol.Retrying:
-		s.update(sdk.UpdateAgentThoughtText(fmt.Sprintf("the request is tried again (%d/%d): %s\n", m.Attempt, m.Max, m.Cause)))
+		s.update(sdk.UpdateAgentThoughtText(fmt.Sprintf("the request is tried again (%d/%d): %s\n", m.Attempt,
+			m.Max, m.Cause)))
 	case protocol.TokensUsed:
 		if m.Window > 0 {
 			s.update(sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{SessionUpdate: "usage_update", Used: m.Last.Total(), Size: m.Window}})
@@ -244,7 +245,8 @@ func (s *session) tell(id sdk.ToolCallId, i protocol.Item, status sdk.ToolCallSt
 	s.mu.Unlock()
 	v := viewOf(i, cwd)
 	if !known {
-		s.update(sdk.StartToolCall(id, v.title, sdk.WithStartKind(v.kind), sdk.WithStartStatus(status), sdk.WithStartContent(v.content),
+		s.update(sdk.StartToolCall(id, v.title, sdk.WithStartKind(v.kind), sdk.WithStartStatus(status),
+			sdk.WithStartContent(v.content),
 			sdk.WithStartLocations(v.places), sdk.WithStartRawInput(v.input)))
 		return
 	}

@@ -507,7 +507,8 @@ func FuzzVisible(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		got := Visible(s)
 		for _, r := range got {
-			if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e ||
+				r >= 0x2066 && r <= 0x2069 {
 				t.Fatalf("Visible(%q) = %q", s, got)
 			}
 		}

@@ -330,7 +330,8 @@ func question(a protocol.Approval) string {
 	case a.Change != nil:
 		fmt.Fprintf(&b, "Make this change?\n\n%s\n", a.Change.Diff)
 	case a.Tool != nil:
-		fmt.Fprintf(&b, "Call %s of the MCP server %s with these arguments?\n\n%s\n%s", a.Tool.Tool, a.Tool.Server, a.Tool.Args, a.Tool.Changed)
+		fmt.Fprintf(&b, "Call %s of the MCP server %s with these arguments?\n\n%s\n%s", a.Tool.Tool, a.Tool.Server,
+			a.Tool.Args, a.Tool.Changed)
 	case a.Network != nil:
 		fmt.Fprintf(&b, "May this command reach %s:%d?\n\n%s\n", a.Network.Host, a.Network.Port, a.Network.Command)
 	case a.Question != nil:

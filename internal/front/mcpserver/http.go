@@ -16,7 +16,8 @@ import (
 )
 
 // ErrNeedsToken says that an address beyond this machine needs a token.
-var ErrNeedsToken = errors.New("an address that other machines can reach needs a token: give --token-file FILE, or listen on 127.0.0.1")
+var ErrNeedsToken = errors.New("an address that other machines can reach needs a token: give --token-file FILE, or " +
+	"listen on 127.0.0.1")
 
 // endpoint is where the protocol is spoken.
 const endpoint = "/mcp"
@@ -75,7 +76,8 @@ func guard(next http.Handler, token string, addr net.Addr) http.Handler {
 
 func bears(r *http.Request, token string) bool {
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(strings.TrimSpace(given)), []byte(token)) == 1
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(strings.TrimSpace(given)),
+		[]byte(token)) == 1
 }
 
 // ownHost reports whether a Host header names this machine's loopback or the

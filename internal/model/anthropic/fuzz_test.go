@@ -59,7 +59,8 @@ func TestRepeatedEvents(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(strings.Join(events(), ""))
-	f.Add("event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":-1,\"content_block\":{\"type\":\"tool_use\",\"input\":[1]}}\n\n")
+	f.Add("event: content_block_start\ndata: " +
+		"{\"type\":\"content_block_start\",\"index\":-1,\"content_block\":{\"type\":\"tool_use\",\"input\":[1]}}\n\n")
 	f.Fuzz(func(t *testing.T, body string) {
 		got, err := stream(t, body)
 		seen := map[string]bool{}

@@ -116,7 +116,8 @@ func wholeCall(text string) bool {
 	if text == "" {
 		return false
 	}
-	return text[0] == '{' || strings.HasPrefix(text, "[{") || text == "[" || strings.HasPrefix("```json", text) || fenced(text)
+	return text[0] == '{' || strings.HasPrefix(text, "[{") || text == "[" ||
+		strings.HasPrefix("```json", text) || fenced(text)
 }
 
 func fenced(text string) bool {

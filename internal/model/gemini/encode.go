@@ -33,7 +33,8 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	formatted := len(r.Schema) > 0 && (len(r.Tools) == 0 || facts.Reasoning == model.LevelReasoning)
 	instructions := r.Instructions
 	if len(r.Schema) > 0 && !formatted {
-		instructions += "\n\nYour final message must be one JSON value that follows this schema, and nothing else:\n" + string(r.Schema)
+		instructions += "\n\nYour final message must be one JSON value that follows this schema, and nothing else:\n" +
+			string(r.Schema)
 	}
 	head := []byte{'{'}
 	if instructions != "" {

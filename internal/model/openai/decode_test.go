@@ -287,7 +287,8 @@ func FuzzDecode(f *testing.F) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	one := "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":12,\"item_id\":\"msg_0123456789\",\"output_index\":0,\"content_index\":0,\"delta\":\" hello\"}\n\n"
+	one := "event: response.output_text.delta\ndata: " +
+		"{\"type\":\"response.output_text.delta\",\"sequence_number\":12,\"item_id\":\"msg_0123456789\",\"output_index\":0,\"content_index\":0,\"delta\":\" hello\"}\n\n"
 	in := strings.Repeat(one, 10_000)
 	b.SetBytes(int64(len(in)))
 	b.ReportAllocs()

@@ -42,7 +42,8 @@ func (r *Registry) build(name string) (model.Client, error) {
 	case "gemini":
 		return gemini.New(o), nil
 	}
-	return nil, setupFault("model_providers.%s: wire_api %q is unknown; use responses, chat, anthropic, gemini or script", name, p.API)
+	return nil, setupFault("model_providers.%s: wire_api %q is unknown; use responses, chat, anthropic, gemini or script",
+		name, p.API)
 }
 
 // play returns a client for the scenario in a file.

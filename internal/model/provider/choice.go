@@ -176,7 +176,8 @@ func (c *Choice) Client() (model.Client, error) {
 		return nil, err
 	}
 	if p.API != "script" && c.Model == "" {
-		return nil, setupFault("no model is named for provider %s; give one with -m, or set model in config.toml (kerf models lists them)", p.Name)
+		return nil, setupFault("no model is named for provider %s; give one with -m, or set model in config.toml (kerf "+
+			"models lists them)", p.Name)
 	}
 	r := &router{Choice: c, retries: p.Retries, clients: map[string]model.Client{}}
 	name, _ := c.split(c.Model)

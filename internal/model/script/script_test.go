@@ -73,7 +73,8 @@ func TestPlay(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("chunks (-want +got):\n%s", d)
 	}
-	if _, err := stream(context.Background(), c, model.UserText("hello"), read, model.OutputText(read, "all fine")); err != nil {
+	if _, err := stream(context.Background(), c, model.UserText("hello"), read,
+		model.OutputText(read, "all fine")); err != nil {
 		t.Error(err)
 	}
 	if c.Left() != 0 {

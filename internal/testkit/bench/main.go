@@ -54,7 +54,8 @@ func bench() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s/%s, %d cores, kerf binary %.1f MB\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), float64(st.Size())/1e6)
+	fmt.Printf("%s/%s, %d cores, kerf binary %.1f MB\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(),
+		float64(st.Size())/1e6)
 	if err := b.start(); err != nil {
 		return err
 	}
@@ -88,8 +89,10 @@ func (b *bencher) start() error {
 	}
 	f, k := firsts(kerf), firsts(floor)
 	fmt.Printf("one message                     kerf      floor     ratio\n")
-	fmt.Printf("start to first request, ms   %8.2f  %8.2f  %8.2f\n", ms(median(f)), ms(median(k)), ratio(median(f), median(k)))
-	wk, wf := median(each(kerf, func(r result) time.Duration { return r.wall })), median(each(floor, func(r result) time.Duration { return r.wall }))
+	fmt.Printf("start to first request, ms   %8.2f  %8.2f  %8.2f\n", ms(median(f)), ms(median(k)),
+		ratio(median(f), median(k)))
+	wk, wf := median(each(kerf, func(r result) time.Duration { return r.wall })),
+		median(each(floor, func(r result) time.Duration { return r.wall }))
 	fmt.Printf("wall of the process, ms      %8.2f  %8.2f  %8.2f\n", ms(wk), ms(wf), ratio(wk, wf))
 	fmt.Printf("peak memory, MB              %8.1f  %8.1f\n\n", peak(kerf), peak(floor))
 	return nil
@@ -130,7 +133,8 @@ func (b *bencher) rounds() error {
 		return modeltest.Call("edit_file", map[string]any{"file_path": filepath.Join(dir, "file.txt"),
 			"old_string": fmt.Sprintf("line %d\n", k), "new_string": fmt.Sprintf("line %d\n", k+1)})
 	}
-	fmt.Printf("median per round, ms        20 rounds  200 rounds  last/first  floor 200  over floor     ratio   request MB  append-only   peak MB\n")
+	fmt.Printf("median per round, ms        20 rounds  200 rounds  last/first  floor 200  over floor     ratio   " +
+		"request MB  append-only   peak MB\n")
 	for _, t := range []task{
 		{"true, no sandbox", "danger-full-access", shell, true},
 		{": scanned, no sandbox", "danger-full-access", write, true},
@@ -180,7 +184,8 @@ func (b *bencher) bareSandbox() error {
 	var ds []time.Duration
 	for range 100 {
 		began := time.Now()
-		cmd := exec.Command(bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "bash", "-c", "true")
+		cmd := exec.Command(bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all",
+			"bash", "-c", "true")
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("bare bubblewrap: %w", err)
 		}

@@ -34,7 +34,8 @@ func addTools(s *mcp.Server) {
 	add("test_simple_text", anyArguments, fixed(text("This is a simple text response for testing.")...))
 	add("test_image_content", anyArguments, fixed(picture))
 	add("test_audio_content", anyArguments, fixed(&mcp.AudioContent{Data: wav(), MIMEType: "audio/wav"}))
-	add("test_embedded_resource", anyArguments, fixed(embedded("test://embedded-resource", "This is an embedded resource content.")))
+	add("test_embedded_resource", anyArguments,
+		fixed(embedded("test://embedded-resource", "This is an embedded resource content.")))
 	add("test_multiple_content_types", anyArguments, fixed(&mcp.TextContent{Text: "Multiple content types test:"}, picture,
 		embedded("test://mixed-content-resource", `{"test":"data","value":123}`)))
 	add("test_error_handling", anyArguments, func(context.Context, *mcp.CallToolRequest) ([]mcp.Content, error) {

@@ -269,7 +269,8 @@ func caseParallel(t *testing.T, api dialect.API) {
 
 // Freeform calls of a history made elsewhere are told as calls with an input.
 func caseFreeform(t *testing.T, api dialect.API) {
-	c := newTalk(t, api, mt.Answer(mt.Freeform("apply_patch", "*** Begin Patch\n*** End Patch")), mt.Answer(mt.Message("Done.")))
+	c := newTalk(t, api, mt.Answer(mt.Freeform("apply_patch", "*** Begin Patch\n*** End Patch")),
+		mt.Answer(mt.Message("Done.")))
 	got := c.say("hi")
 	if len(got) != 1 || wire.Object(got[0]) != `{"input":"*** Begin Patch\n*** End Patch"}` {
 		t.Errorf("got %v", shape(got))
@@ -489,7 +490,8 @@ func caseSwitch(t *testing.T, api dialect.API) {
 		b.items = slices.Clone(a.items)
 		want(t, b.say(""), "said Done.")
 		r := b.server.Request(t, 0)
-		if body := string(r.Body); strings.Contains(body, "sealed item") || strings.Contains(body, "c2VhbGVk") || strings.Contains(body, "reasoning_content") {
+		if body := string(r.Body); strings.Contains(body, "sealed item") || strings.Contains(body, "c2VhbGVk") ||
+			strings.Contains(body, "reasoning_content") {
 			t.Errorf("%s: reasoning of %s goes along: %s", api, other, body)
 		}
 		if outs := r.Outputs(); len(outs) != 3 {
@@ -526,7 +528,8 @@ func caseSecrets(t *testing.T, api dialect.API) {
 	}
 	r := c.server.Request(t, 0)
 	header := fmt.Sprint(r.Header)
-	if !strings.Contains(header, secret) || strings.Contains(string(r.Body), secret) || strings.Contains(r.Query.Encode(), secret) {
+	if !strings.Contains(header, secret) || strings.Contains(string(r.Body), secret) ||
+		strings.Contains(r.Query.Encode(), secret) {
 		t.Errorf("the key went elsewhere: %s %s", r.Query.Encode(), r.Body)
 	}
 }

@@ -159,7 +159,8 @@ func TestGeminiRequests(t *testing.T) {
 func TestLibrariesReadTheServers(t *testing.T) {
 	s := mt.Start(t, round(), round(), round())
 	want := "I will look."
-	a := anthropicsdk.NewClient(anthropicoption.WithBaseURL(strings.TrimSuffix(s.URL, "/v1")), anthropicoption.WithAPIKey("k"), anthropicoption.WithMaxRetries(0))
+	a := anthropicsdk.NewClient(anthropicoption.WithBaseURL(strings.TrimSuffix(s.URL, "/v1")),
+		anthropicoption.WithAPIKey("k"), anthropicoption.WithMaxRetries(0))
 	stream := a.Messages.NewStreaming(t.Context(), anthropicsdk.MessageNewParams{Model: "m", MaxTokens: 10,
 		Messages: []anthropicsdk.MessageParam{anthropicsdk.NewUserMessage(anthropicsdk.NewTextBlock("hi"))}})
 	var message anthropicsdk.Message
@@ -168,10 +169,12 @@ func TestLibrariesReadTheServers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if stream.Err() != nil || len(message.Content) != 4 || message.Content[1].Text != want || message.Content[0].Signature == "" || message.StopReason != "tool_use" {
+	if stream.Err() != nil || len(message.Content) != 4 || message.Content[1].Text != want ||
+		message.Content[0].Signature == "" || message.StopReason != "tool_use" {
 		t.Errorf("anthropic: %+v, %v", message.Content, stream.Err())
 	}
-	o := openaisdk.NewClient(openaioption.WithBaseURL(s.URL+"/"), openaioption.WithAPIKey("k"), openaioption.WithMaxRetries(0))
+	o := openaisdk.NewClient(openaioption.WithBaseURL(s.URL+"/"), openaioption.WithAPIKey("k"),
+		openaioption.WithMaxRetries(0))
 	chunks := o.Chat.Completions.NewStreaming(t.Context(), openaisdk.ChatCompletionNewParams{Model: "m",
 		Messages: []openaisdk.ChatCompletionMessageParamUnion{openaisdk.UserMessage("hi")}})
 	var acc openaisdk.ChatCompletionAccumulator
@@ -180,7 +183,8 @@ func TestLibrariesReadTheServers(t *testing.T) {
 			t.Fatal("chat: a chunk does not fit")
 		}
 	}
-	if chunks.Err() != nil || len(acc.Choices) != 1 || acc.Choices[0].Message.Content != want || len(acc.Choices[0].Message.ToolCalls) != 2 {
+	if chunks.Err() != nil || len(acc.Choices) != 1 || acc.Choices[0].Message.Content != want ||
+		len(acc.Choices[0].Message.ToolCalls) != 2 {
 		t.Errorf("chat: %+v, %v", acc.Choices, chunks.Err())
 	}
 	g, err := genai.NewClient(t.Context(), &genai.ClientConfig{APIKey: "k", Backend: genai.BackendGeminiAPI,

@@ -87,7 +87,8 @@ func Named(name string) (Charset, error) {
 			return Charset{}, fmt.Errorf("encoding %.40q is not known; use utf-8, utf-8-bom, utf-16le, utf-16be, latin1 or a name of the WHATWG Encoding Standard such as windows-1252, shift_jis, gb18030, euc-kr or koi8-r", name)
 		}
 		known, err := htmlindex.Name(table)
-		if err != nil || known == "iso-2022-jp" || known == "replacement" || known == "x-user-defined" || strings.HasPrefix(known, "utf-") {
+		if err != nil || known == "iso-2022-jp" || known == "replacement" || known == "x-user-defined" ||
+			strings.HasPrefix(known, "utf-") {
 			return Charset{}, fmt.Errorf("encoding %.40q is not supported for editing; convert the file with a command", name)
 		}
 		return Charset{name: known, form: formTable, table: table}, nil
@@ -109,7 +110,8 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("the file is not valid %s at byte %d", e.Encoding, e.Offset)
 	}
 	if e.Char == utf8.RuneError {
-		return "the text has half of a surrogate pair or bytes that are no character, which no file encoding can hold; write the whole character"
+		return "the text has half of a surrogate pair or bytes that are no character, which no file encoding can hold; " +
+			"write the whole character"
 	}
 	return fmt.Sprintf("the file's encoding, %s, cannot hold %q (U+%04X)", e.Encoding, e.Char, e.Char)
 }

@@ -319,7 +319,8 @@ func TestGitAppliesFiles(t *testing.T) {
 		if len(patch) > 0 {
 			cmd := exec.Command("git", "apply", "--binary", "--whitespace=nowarn", "-")
 			cmd.Dir, cmd.Stdin = dir, bytes.NewReader(patch)
-			cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+			cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+				"GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				rt.Fatalf("git apply: %v\n%s\n%s", err, out, patch)
 			}

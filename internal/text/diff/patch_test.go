@@ -16,7 +16,8 @@ func TestPatchAppliesUnified(t *testing.T) {
 	if err != nil {
 		t.Skip("no patch")
 	}
-	if out, err := exec.Command(patch, "--version").Output(); err != nil || !bytes.Contains(out, []byte("GNU patch 2.7")) && !bytes.Contains(out, []byte("GNU patch 2.8")) {
+	if out, err := exec.Command(patch, "--version").Output(); err != nil ||
+		!bytes.Contains(out, []byte("GNU patch 2.7")) && !bytes.Contains(out, []byte("GNU patch 2.8")) {
 		t.Skip("not GNU patch 2.7 or later, which understands git's headers")
 	}
 	file := func(data string) entry { return entry{0100644, data} }

@@ -96,7 +96,8 @@ func git(t testing.TB, dir string, stdin []byte, args ...string) ([]byte, error)
 	}
 	cmd := exec.Command("git", append([]string{"-c", "core.autocrlf=false", "-c", "diff.indentHeuristic=true"}, args...)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir), "LC_ALL=C")
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_CEILING_DIRECTORIES="+filepath.Dir(dir), "LC_ALL=C")
 	cmd.Stdin = bytes.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	return out, err

@@ -147,7 +147,8 @@ func splice(f charset.Text, q query, found match.Found) (Result, error) {
 		return Result{}, refuse(NoChange, "the text in the file already reads like new_string, so nothing would change")
 	}
 	// A deletion at the end leaves no line where it was.
-	if n := len(res.Ranges) - 1; at == len(f.Bytes) && len(out) > 0 && out[len(out)-1] == '\n' && res.Ranges[n].Start == line {
+	if n := len(res.Ranges) - 1; at == len(f.Bytes) && len(out) > 0 && out[len(out)-1] == '\n' &&
+		res.Ranges[n].Start == line {
 		res.Ranges[n] = Range{max(1, line-1), max(1, line-1)}
 	}
 	content, err := f.Encode(out)
@@ -174,7 +175,8 @@ func newQuery(r Replacement) (query, error) {
 	if r.Normalization != "" {
 		level, ok := match.ParseLevel(r.Normalization)
 		if !ok {
-			return q, refuse(InvalidArguments, "normalization: expected one of %s, found %.60q", quoted(match.Levels()), r.Normalization)
+			return q, refuse(InvalidArguments, "normalization: expected one of %s, found %.60q", quoted(match.Levels()),
+				r.Normalization)
 		}
 		q.level = level
 	}

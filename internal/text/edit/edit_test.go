@@ -240,7 +240,8 @@ func FuzzApply(f *testing.F) {
 			t.Fatalf("%d replacements, spans %v, ranges %v", res.Count, res.Spans, res.Ranges)
 		}
 		first, last := res.Spans[0].Start, res.Spans[res.Count-1].End
-		if !strings.HasPrefix(string(res.Content), content[:first]) || !strings.HasSuffix(string(res.Content), content[last:]) {
+		if !strings.HasPrefix(string(res.Content), content[:first]) ||
+			!strings.HasSuffix(string(res.Content), content[last:]) {
 			t.Fatalf("%q outside %v was not kept: %q", content, res.Spans, res.Content)
 		}
 		if r.Normalization == "exact" && !strings.HasPrefix(content, "\xff\xfe") && !strings.HasPrefix(content, "\xfe\xff") {

@@ -18,7 +18,8 @@ func decode(content []byte, declared charset.Charset) (charset.Text, error) {
 	case err == nil:
 		return t, nil
 	case declared.Declared():
-		return t, refuse(Encoding, "%v, though that is the encoding given; name the right one, or leave it out to change only what can be quoted as ASCII", err)
+		return t, refuse(Encoding, "%v, though that is the encoding given; name the right one, or leave it out to change "+
+			"only what can be quoted as ASCII", err)
 	}
 	return t, refuse(Encoding, "%v, as its byte order mark says, so it cannot be edited as text", err)
 }
@@ -43,7 +44,8 @@ func rawSpans(f charset.Text, spans []match.Span) []match.Span {
 // understands can hold of it. Encodings that are known speak for themselves.
 func holds(f charset.Text, q query) error {
 	if !utf8.ValidString(q.new) {
-		return refuse(Encoding, "new_string has half of a surrogate pair, which no file encoding can hold; write the whole character")
+		return refuse(Encoding, "new_string has half of a surrogate pair, which no file encoding can hold; write the "+
+			"whole character")
 	}
 	if f.Known() {
 		return nil
@@ -51,7 +53,8 @@ func holds(f charset.Text, q query) error {
 	for _, r := range q.new {
 		// A character that was matched as these very bytes can be written as them.
 		if r >= utf8.RuneSelf && !strings.ContainsRune(q.old, r) {
-			return refuse(Encoding, "the file is not UTF-8, and its encoding is not known to hold %q; name its encoding (windows-1252, shift_jis, ...), or put only ASCII text into it", r)
+			return refuse(Encoding, "the file is not UTF-8, and its encoding is not known to hold %q; name its encoding "+
+				"(windows-1252, shift_jis, ...), or put only ASCII text into it", r)
 		}
 	}
 	return nil

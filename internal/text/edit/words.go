@@ -24,7 +24,8 @@ const (
 
 // ambiguous says how often and where the passage stands.
 func ambiguous(f charset.Text, spans []match.Span) *Error {
-	return refuse(Ambiguous, "old_string occurs %d times, at lines %s, and replace_all is not set; quote more lines around the one you mean, add beforeContext or afterContext, or set replace_all to change them all",
+	return refuse(Ambiguous, "old_string occurs %d times, at lines %s, and replace_all is not set; quote more lines "+
+		"around the one you mean, add beforeContext or afterContext, or set replace_all to change them all",
 		len(spans), lineList(f.Bytes, spans))
 }
 
@@ -63,7 +64,8 @@ func notFound(f charset.Text, q query, dropped []match.Span) *Error {
 		return refuse(NotFound, "old_string is not in the file: the file is empty; use write_file to fill it")
 	}
 	if len(dropped) > 0 {
-		return refuse(NotFound, "old_string is in the file (lines %s), but not next to the given %s; copy the context from right beside the place, or leave it out",
+		return refuse(NotFound, "old_string is in the file (lines %s), but not next to the given %s; copy the context "+
+			"from right beside the place, or leave it out",
 			lineList(f.Bytes, dropped), contextNames(q))
 	}
 	if e := misquoted(f, q); e != nil {
@@ -71,15 +73,18 @@ func notFound(f charset.Text, q query, dropped []match.Span) *Error {
 	}
 	if p, ok := match.Nearest(f.Bytes, []byte(q.old)); ok {
 		var b strings.Builder
-		fmt.Fprintf(&b, "old_string is not in the file%s. The nearest text is at %s:\n%s", encodingNote(f), lineRange(p.First, p.Last), passage(f.Bytes, p.First, p.Span))
+		fmt.Fprintf(&b, "old_string is not in the file%s. The nearest text is at %s:\n%s", encodingNote(f),
+			lineRange(p.First, p.Last), passage(f.Bytes, p.First, p.Span))
 		if p.Start == 0 || f.Bytes[p.Start-1] == '\n' {
 			b.WriteString(difference(string(f.Bytes[p.Start:p.End]), q.old, p.First))
 		}
 		b.WriteString(legend(f.Bytes[p.Start:p.End]))
-		b.WriteString("Repeat the edit with old_string copied from these lines, or re-read the file if you meant another place.")
+		b.WriteString("Repeat the edit with old_string copied from these lines, or re-read the file if you meant another " +
+			"place.")
 		return &Error{NotFound, b.String()}
 	}
-	return refuse(NotFound, "old_string is not in the file%s, and nothing in its %d lines resembles it; re-read the file and quote what is there", encodingNote(f), countLines(f.Bytes))
+	return refuse(NotFound, "old_string is not in the file%s, and nothing in its %d lines resembles it; re-read the "+
+		"file and quote what is there", encodingNote(f), countLines(f.Bytes))
 }
 
 func encodingNote(f charset.Text) string {
@@ -164,7 +169,8 @@ func slipped(text []byte, s slip, spans []match.Span) *Error {
 	if n := len(spans) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more places)", n)
 	}
-	return refuse(NotFound, "old_string is not in the file as quoted: %s. The real text is at %s%s:\n%s%sRepeat the edit: %s.",
+	return refuse(NotFound, "old_string is not in the file as quoted: %s. The real text is at %s%s:\n%s%sRepeat the "+
+		"edit: %s.",
 		s.what, lineRange(first, last), more, passage(text, first, span), legend(text[span.Start:span.End]), s.step)
 }
 
@@ -274,7 +280,8 @@ func difference(there, old string, first int) string {
 		for at > 0 && at < len(h) && h[at]&0xc0 == 0x80 {
 			at--
 		}
-		return fmt.Sprintf("Line %d differs first at column %d: the file has %s, old_string has %s.\n", first+i, utf8.RuneCountInString(have[i][:before+at])+1, bit(h, at), bit(w, min(at, len(w))))
+		return fmt.Sprintf("Line %d differs first at column %d: the file has %s, old_string has %s.\n", first+i,
+			utf8.RuneCountInString(have[i][:before+at])+1, bit(h, at), bit(w, min(at, len(w))))
 	}
 	return ""
 }
@@ -354,7 +361,8 @@ func legend(shown []byte) string {
 	if bytes.IndexByte(shown, '\t') >= 0 {
 		marks = append(marks, "→ is a tab")
 	}
-	if bytes.Contains(shown, []byte(" \n")) || bytes.Contains(shown, []byte(" \r\n")) || bytes.HasSuffix(shown, []byte(" ")) {
+	if bytes.Contains(shown, []byte(" \n")) || bytes.Contains(shown, []byte(" \r\n")) ||
+		bytes.HasSuffix(shown, []byte(" ")) {
 		marks = append(marks, "· a space at a line's end")
 	}
 	if bytes.IndexByte(shown, '\r') >= 0 {

@@ -80,7 +80,8 @@ func TestIndexAgreesWithSplit(t *testing.T) {
 		if got := x.Lines(); got != Count(b) {
 			t.Fatalf("%d lines, want %d", got, Count(b))
 		}
-		if x.Offset(x.Lines()+1) != len(b) || x.Offset(-3) != 0 || x.LineOf(-1) != 1 || x.LineOf(len(b)+9) != max(1, x.Lines()) {
+		if x.Offset(x.Lines()+1) != len(b) || x.Offset(-3) != 0 || x.LineOf(-1) != 1 ||
+			x.LineOf(len(b)+9) != max(1, x.Lines()) {
 			t.Fatal("offsets and lines outside the text are not clamped")
 		}
 	})

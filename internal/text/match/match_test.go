@@ -138,7 +138,8 @@ func plain(s string) string {
 }
 
 func TestNearest(t *testing.T) {
-	text := source(400) + "func total(items []Item) int {\n\tsum := 0\n\tfor _, it := range items {\n\t\tsum += it.Price\n\t}\n\treturn sum\n}\n" + source(400)
+	text := source(400) + "func total(items []Item) int {\n\tsum := 0\n\tfor _, it := range items {\n\t\tsum += " +
+		"it.Price\n\t}\n\treturn sum\n}\n" + source(400)
 	for _, passage := range []string{
 		"func total(items []Item) int {\n\tsum := 0\n\tfor _, i := range items {",
 		"func total(items []Item) int {\n    total := 0\n    for _, it := range items {",
@@ -152,7 +153,8 @@ func TestNearest(t *testing.T) {
 	if p, ok := match.Nearest([]byte(text), []byte("ZQXJ 한글 @@@@ ####")); ok {
 		t.Errorf("nearest to nonsense: %+v", p)
 	}
-	long := strings.Repeat("var q=1;", 5000) + "function compute(alpha,beta){return alpha*beta}" + strings.Repeat("var q=1;", 5000)
+	long := strings.Repeat("var q=1;", 5000) + "function compute(alpha,beta){return alpha*beta}" +
+		strings.Repeat("var q=1;", 5000)
 	p, ok := match.Nearest([]byte(long), []byte("function compute(alpha, beta) { return alpha+beta }"))
 	if !ok || !strings.Contains(long[p.Start:p.End], "compute(alpha,beta)") {
 		t.Errorf("nearest in a long line: %v %q", ok, long[p.Start:min(p.End, p.Start+200)])

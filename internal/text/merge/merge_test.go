@@ -204,7 +204,8 @@ func gitMerge(t *testing.T, dir string, base, ours, theirs []byte) ([]byte, bool
 	}
 	cmd := exec.Command("git", "merge-file", "-p", "-q", "ours", "base", "theirs")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() >= 128) {

@@ -214,7 +214,8 @@ func (pl *planner) content(f *unified.File, name string, old []byte) ([]byte, *u
 // binaryByID takes the content of a binary diff without data from where blobs
 // are kept, if that is at hand.
 func (pl *planner) binaryByID(f *unified.File, name string, old []byte) ([]byte, *unified.Error) {
-	if pl.opt.ThreeWay != nil && unified.FullID(f.NewID) && (f.Create || unified.FullID(f.OldID) && unified.BlobID(old, len(f.OldID)) == f.OldID) {
+	if pl.opt.ThreeWay != nil && unified.FullID(f.NewID) &&
+		(f.Create || unified.FullID(f.OldID) && unified.BlobID(old, len(f.OldID)) == f.OldID) {
 		if unified.NullID(f.NewID) {
 			return nil, nil
 		}

@@ -87,7 +87,8 @@ func parseEnvelope(text []byte, lines []string) (*Patch, *unified.Error) {
 		return nil, err
 	}
 	if len(ops) == 0 {
-		return nil, unified.Errorf(begin+1, "the patch names no files; add '%s', '%s' or '%s' sections", addFile+"PATH", updateFile+"PATH", deleteFile+"PATH")
+		return nil, unified.Errorf(begin+1, "the patch names no files; add '%s', '%s' or '%s' sections", addFile+"PATH",
+			updateFile+"PATH", deleteFile+"PATH")
 	}
 	return &Patch{dialect: Envelope, ops: ops}, nil
 }
@@ -232,7 +233,8 @@ func (p *envelopeParser) chunk(first bool) (chunk, *unified.Error) {
 		p.at++
 	}
 	if !headed && !first {
-		return c, unified.Errorf(p.at+1, "expected @@ or a line that begins with a space, - or +, got %s", unified.Quote(p.lines[p.at]))
+		return c, unified.Errorf(p.at+1, "expected @@ or a line that begins with a space, - or +, got %s",
+			unified.Quote(p.lines[p.at]))
 	}
 	for ; p.more(); p.at++ {
 		l := p.lines[p.at]

@@ -228,7 +228,8 @@ func TestDiffNamesAreContained(t *testing.T) {
 }
 
 func TestDiffMayNotWriteBehindItsOwnLink(t *testing.T) {
-	text := "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+../out\n\\ No newline at end of file\n" +
+	text := "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+../out\n\\ No newline " +
+		"at end of file\n" +
 		"diff --git a/l/x b/l/x\nnew file mode 100644\n--- /dev/null\n+++ b/l/x\n@@ -0,0 +1 @@\n+x\n"
 	if got, err := (tree{}).plan(t, []byte(text), nil, patch.PlanOptions{}); err == nil {
 		t.Error(got.contents())
@@ -237,7 +238,8 @@ func TestDiffMayNotWriteBehindItsOwnLink(t *testing.T) {
 
 func TestMovesAreTwoChanges(t *testing.T) {
 	tr := tree{"a": delta.NewFile([]byte("x\n"), 0o755), "c": file("c\n")}
-	p, err := patch.Parse([]byte(envelope("*** Update File: a\n*** Move to: b\n@@\n-x\n+y\n*** Delete File: c\n*** Add File: c\n+c\n")))
+	p, err := patch.Parse([]byte(envelope("*** Update File: a\n*** Move to: b\n@@\n-x\n+y\n*** Delete File: c\n*** Add " +
+		"File: c\n+c\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +259,8 @@ func TestMovesAreTwoChanges(t *testing.T) {
 func TestPlanEachGoesOn(t *testing.T) {
 	refused := errors.New("is a directory")
 	tr := tree{"a": file("x\n"), "c": file("z\n")}
-	p, err := patch.Parse([]byte(envelope("*** Update File: a\n@@\n-x\n+y\n*** Update File: b\n@@\n-x\n+y\n*** Delete File: d\n*** Update File: c\n@@\n-nope\n+y\n")))
+	p, err := patch.Parse([]byte(envelope("*** Update File: a\n@@\n-x\n+y\n*** Update File: b\n@@\n-x\n+y\n*** Delete " +
+		"File: d\n*** Update File: c\n@@\n-nope\n+y\n")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -209,7 +209,8 @@ func (pl *planner) operation(op operation) *unified.Error {
 			return unified.Errorf(op.line, "there is no such file to delete; check the path")
 		}
 		if op.exact && string(n.cur.Data) != op.text {
-			return unified.Errorf(op.line, "the file is not what the patch added, so it is not removed; nothing of it would be left")
+			return unified.Errorf(op.line, "the file is not what the patch added, so it is not removed; nothing of it would "+
+				"be left")
 		}
 		pl.put(n, nil, "")
 		return nil

@@ -65,7 +65,8 @@ func (s *seeker) at(level int, pattern []string, from, last int) (int, bool) {
 		want[i] = form(level, l)
 	}
 	lines := s.lines[level]
-	return unified.Search(len(want), from, last, func(i, j int) bool { return lines[i] == want[j] }, func(i, j int) bool { return want[i] == want[j] })
+	return unified.Search(len(want), from, last, func(i, j int) bool { return lines[i] == want[j] },
+		func(i, j int) bool { return want[i] == want[j] })
 }
 
 func isSpace(r rune) bool {

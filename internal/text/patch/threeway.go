@@ -31,7 +31,8 @@ func (pl *planner) threeWay(f *unified.File, name string, ours []byte, misfit *u
 	}
 	r := conflicts[0].OursLines
 	misfit.Conflict = true
-	misfit.Message = fmt.Sprintf("the file and the diff both changed the same place (lines %d-%d, %d such places); make the diff from the file as it is\n%s",
+	misfit.Message = fmt.Sprintf("the file and the diff both changed the same place (lines %d-%d, %d such places); "+
+		"make the diff from the file as it is\n%s",
 		r.Start, max(r.Start, r.End), len(conflicts), misfit.Message)
 	return nil, false
 }

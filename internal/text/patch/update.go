@@ -194,10 +194,12 @@ func (t *target) splice(splices []splice, tail []unified.Line) []byte {
 
 func (t *target) noContext(ctx string, from int) string {
 	if strings.HasPrefix(ctx, "-") && strings.HasSuffix(strings.TrimSpace(ctx), "@@") {
-		return fmt.Sprintf("this format has no line numbers: instead of %s write @@ alone, or @@ and a line of the file", unified.Quote("@@ "+ctx))
+		return fmt.Sprintf("this format has no line numbers: instead of %s write @@ alone, or @@ and a line of the file",
+			unified.Quote("@@ "+ctx))
 	}
 	if at, ok := t.seek.find([]string{ctx}, 0, false); ok && from > 0 {
-		return fmt.Sprintf("the context %s stands at line %d, before the previous hunk ends (line %d); put the hunks in the order of the file", unified.Quote(ctx), at+1, from)
+		return fmt.Sprintf("the context %s stands at line %d, before the previous hunk ends (line %d); put the hunks in "+
+			"the order of the file", unified.Quote(ctx), at+1, from)
 	}
 	return fmt.Sprintf("no line is the context %s\n%s", unified.Quote(ctx), t.nearest([]string{ctx}, "@@ must be followed by a whole line of the file as it is, or stand alone"))
 }
@@ -206,11 +208,14 @@ func (t *target) noLines(c chunk, old []string, from int) string {
 	if at, ok := t.seek.find(old, 0, false); ok {
 		switch {
 		case c.eof:
-			return fmt.Sprintf("the lines stand at line %d, not at the end of the file (%d lines); leave out '%s'", at+1, len(t.lines), endOfFile)
+			return fmt.Sprintf("the lines stand at line %d, not at the end of the file (%d lines); leave out '%s'", at+1,
+				len(t.lines), endOfFile)
 		case len(c.contexts) > 0:
-			return fmt.Sprintf("the lines stand at line %d, but not after the context %s (line %d); choose a context before them or put the hunks in the order of the file", at+1, unified.Quote(c.contexts[len(c.contexts)-1]), from)
+			return fmt.Sprintf("the lines stand at line %d, but not after the context %s (line %d); choose a context before "+
+				"them or put the hunks in the order of the file", at+1, unified.Quote(c.contexts[len(c.contexts)-1]), from)
 		}
-		return fmt.Sprintf("the lines stand at line %d, before the previous hunk ends (line %d); put the hunks in the order of the file", at+1, from)
+		return fmt.Sprintf("the lines stand at line %d, before the previous hunk ends (line %d); put the hunks in the "+
+			"order of the file", at+1, from)
 	}
 	var fresh []string
 	for _, l := range c.lines {
@@ -220,10 +225,12 @@ func (t *target) noLines(c chunk, old []string, from int) string {
 	}
 	if len(fresh) > 0 {
 		if at, ok := t.seek.find(fresh, 0, false); ok && strings.TrimSpace(strings.Join(fresh, "")) != "" {
-			return fmt.Sprintf("the lines are not in the file, but the new ones are already at lines %d-%d; leave out the hunk if nothing else is missing", at+1, at+len(fresh))
+			return fmt.Sprintf("the lines are not in the file, but the new ones are already at lines %d-%d; leave out the "+
+				"hunk if nothing else is missing", at+1, at+len(fresh))
 		}
 	}
-	return "the lines are not in the file:\n" + unified.Excerpt(old, 1, false) + t.nearest(old, "copy the lines of the hunk from it as they are")
+	return "the lines are not in the file:\n" + unified.Excerpt(old, 1, false) +
+		t.nearest(old, "copy the lines of the hunk from it as they are")
 }
 
 // nearest shows the lines of the text that resemble want most, and says what to

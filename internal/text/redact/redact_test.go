@@ -9,7 +9,8 @@ import (
 )
 
 func TestRedactsShapes(t *testing.T) {
-	pem := "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq3w0v1Zx\nYb0+/abcdefghijklmnopqrstuv==\n-----END RSA PRIVATE KEY-----"
+	pem := "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq3w0v1Zx\nYb0+/abcdefghijklmnopqrstuv==\n-----END RSA " +
+		"PRIVATE KEY-----"
 	r := New(nil)
 	for _, c := range []struct{ in, want string }{
 		{"key sk-proj-abcDEF0123456789xyz.", "key [redacted]."},
@@ -105,7 +106,8 @@ func FuzzRedact(f *testing.F) {
 
 func BenchmarkRedact(b *testing.B) {
 	r := New([]string{"X_KEY=abcd1234", "Y_TOKEN=0123456789abcdef"})
-	text := []byte(strings.Repeat("func (s *Session) begin(ctx context.Context) error { return nil } // nothing here\n", 100))
+	text := []byte(strings.Repeat("func (s *Session) begin(ctx context.Context) error { return nil } // nothing here\n",
+		100))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		r.Bytes(text)

@@ -100,5 +100,6 @@ func spelled(w *syntax.Word) (string, bool) {
 
 // named reports whether a name is one that a command may have.
 func named(name string) bool {
-	return name != "" && !strings.HasPrefix(name, "-") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+:@,") == ""
+	return name != "" && !strings.HasPrefix(name, "-") &&
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+:@,") == ""
 }

@@ -69,7 +69,8 @@ func TooDeep(line string) bool {
 
 func keyword(w string) bool {
 	switch w {
-	case "if", "while", "until", "for", "case", "select", "time", "coproc", "function", "then", "else", "elif", "do", "in", "let":
+	case "if", "while", "until", "for", "case", "select", "time", "coproc", "function", "then", "else", "elif",
+		"do", "in", "let":
 		return true
 	}
 	return false
@@ -138,7 +139,8 @@ func Quote(word string) string {
 	plain := word != ""
 	for i := range len(word) {
 		c := word[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("_-./,:@%+=", c) >= 0) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+			strings.IndexByte("_-./,:@%+=", c) >= 0) {
 			plain = false
 			break
 		}

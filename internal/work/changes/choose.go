@@ -73,7 +73,8 @@ func (b *book) choose(c Choice) ([]*ledger.Entry, error) {
 
 // names reports whether e is of the session, turn, call and client that c names.
 func (c Choice) names(e *ledger.Entry) bool {
-	return strings.HasPrefix(e.Session, c.Session) && strings.HasPrefix(e.Turn, c.Turn) && strings.HasPrefix(e.Call, c.Call) &&
+	return strings.HasPrefix(e.Session, c.Session) && strings.HasPrefix(e.Turn, c.Turn) &&
+		strings.HasPrefix(e.Call, c.Call) &&
 		(c.Client == "" || e.Client == c.Client)
 }
 
@@ -141,7 +142,8 @@ func (c Choice) certain(fits []*ledger.Entry) error {
 			}
 		}
 		if len(found) > 1 {
-			return fmt.Errorf("%d %ss begin with %q: %s; give more of the id", len(found), what, given, strings.Join(found[:min(3, len(found))], ", "))
+			return fmt.Errorf("%d %ss begin with %q: %s; give more of the id", len(found), what, given,
+				strings.Join(found[:min(3, len(found))], ", "))
 		}
 		return nil
 	}

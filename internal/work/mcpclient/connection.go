@@ -112,7 +112,8 @@ func (c *connection) pause(permanent bool, d time.Duration) bool {
 // connect starts the server, greets it and asks for its tools.
 func (c *connection) connect() (*mcp.ClientSession, func(), error) {
 	c.turn(starting, nil, nil)
-	ctx, cancel := context.WithTimeoutCause(c.m.ctx, c.StartupTimeout, fmt.Errorf("it %w within %s (startup_timeout_sec)", errSlow, c.StartupTimeout))
+	ctx, cancel := context.WithTimeoutCause(c.m.ctx, c.StartupTimeout,
+		fmt.Errorf("it %w within %s (startup_timeout_sec)", errSlow, c.StartupTimeout))
 	defer cancel()
 	session, end, err := c.dial(ctx)
 	if err == nil {

@@ -217,7 +217,8 @@ func TestBrokenServersAreOneLineEach(t *testing.T) {
 	want := map[string]string{"crash": "exit code 3: the port is taken", "silent": "did not start within 300ms", "missing": "not found",
 		"refused": "refused", "nourl": "no http address"}
 	for _, s := range m.Status() {
-		if part, ok := want[s.Name]; ok && (s.State != failed && s.State != starting || s.Error != "" && !strings.Contains(s.Error, part)) {
+		if part, ok := want[s.Name]; ok && (s.State != failed && s.State != starting || s.Error != "" &&
+			!strings.Contains(s.Error, part)) {
 			t.Errorf("%s is %s: %q, want %q", s.Name, s.State, s.Error, part)
 		}
 		if s.Name == "good" && s.State != ready {

@@ -27,8 +27,10 @@ const (
 
 // call calls one tool. When its time is up the server is told that nobody waits
 // any more.
-func (c *connection) call(ctx context.Context, session *mcp.ClientSession, name string, args json.RawMessage) (Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.ToolTimeout, fmt.Errorf("the tool did not answer within %s (tool_timeout_sec)", c.ToolTimeout))
+func (c *connection) call(ctx context.Context, session *mcp.ClientSession, name string,
+	args json.RawMessage) (Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.ToolTimeout,
+		fmt.Errorf("the tool did not answer within %s (tool_timeout_sec)", c.ToolTimeout))
 	defer cancel()
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -101,7 +103,8 @@ func bounded(s string) string {
 		return s
 	}
 	half := textLimit / 2
-	return strings.ToValidUTF8(s[:half], "") + fmt.Sprintf("\n[%d bytes are left out here]\n", len(s)-2*half) + strings.ToValidUTF8(s[len(s)-half:], "")
+	return strings.ToValidUTF8(s[:half], "") + fmt.Sprintf("\n[%d bytes are left out here]\n", len(s)-2*half) +
+		strings.ToValidUTF8(s[len(s)-half:], "")
 }
 
 // Resources lists the resources and templates of a server, one a line.

@@ -116,7 +116,8 @@ func TestSEC_M2_ServersThatBreakTheProtocol(t *testing.T) {
 		switch {
 		case test.fault == "" && (err != nil || r.Text != test.want):
 			t.Errorf("%s gave %+v, %v", test.tool, r, err)
-		case test.fault != "" && (err == nil || !strings.Contains(err.Error(), test.fault) || !strings.Contains(err.Error(), "raw") || len(err.Error()) > 600):
+		case test.fault != "" && (err == nil || !strings.Contains(err.Error(), test.fault) ||
+			!strings.Contains(err.Error(), "raw") || len(err.Error()) > 600):
 			t.Errorf("%s gave %+v, %v", test.tool, r, err)
 		}
 		if r := call(t, m, "mcp__good__echo", `{}`); r.Text != "{}" {
@@ -321,7 +322,8 @@ func TestSEC_M2_ProgressDoesNotBuyTime(t *testing.T) {
 	raw.ToolTimeout = 100 * time.Millisecond
 	m := started(t, Options{Servers: []Server{raw}})
 	m.Settle(t.Context())
-	if _, err := m.Call(t.Context(), "mcp__raw__progress", nil); err == nil || !strings.Contains(err.Error(), "tool_timeout_sec") {
+	if _, err := m.Call(t.Context(), "mcp__raw__progress", nil); err == nil ||
+		!strings.Contains(err.Error(), "tool_timeout_sec") {
 		t.Errorf("the tool gave %v", err)
 	}
 }

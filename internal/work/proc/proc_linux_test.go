@@ -145,7 +145,8 @@ func TestSEC_O2_NothingSurvivesAKilledKerf(t *testing.T) {
 			lists := t.TempDir()
 			os.WriteFile(filepath.Join(lists, "a"), []byte(socket+"\n"+keep+"\n"), 0o600)
 			kerf := exec.Command(os.Args[0])
-			kerf.Env = append(os.Environ(), "PROC_TEST_KERF="+daemons(dir)+"while :; do sleep 1; done", "PROC_TEST_LITTER="+lists)
+			kerf.Env = append(os.Environ(), "PROC_TEST_KERF="+daemons(dir)+"while :; do sleep 1; done",
+				"PROC_TEST_LITTER="+lists)
 			out, err := kerf.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

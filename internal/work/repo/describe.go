@@ -57,7 +57,8 @@ func Describe(ctx context.Context, cwd string) (Info, error) {
 		return info, err
 	}
 	info.Remote = config.remote
-	args := append(config.off, "status", "--porcelain=v2", "--branch", "--untracked-files=normal", "--ignore-submodules=all", "-z")
+	args := append(config.off, "status", "--porcelain=v2", "--branch", "--untracked-files=normal",
+		"--ignore-submodules=all", "-z")
 	out, err := git(ctx, root, args...)
 	if err != nil {
 		return info, err
@@ -254,7 +255,10 @@ func git(ctx context.Context, root string, args ...string) ([]byte, error) {
 
 // gitWith is git with further variables in its environment.
 func gitWith(ctx context.Context, root string, env []string, args ...string) ([]byte, error) {
-	verb := args[slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") && !strings.Contains(a, "=") })]
+	verb := args[slices.IndexFunc(args, func(a string) bool {
+		return !strings.HasPrefix(a, "-") &&
+			!strings.Contains(a, "=")
+	})]
 	program, err := proc.Program("git", []string{root})
 	if err != nil {
 		return nil, err

@@ -127,10 +127,12 @@ func Branch(gitDir string) (name string, detached, unborn bool) {
 // validRef holds the rules of git check-ref-format that keep a name from being
 // a path elsewhere, a pattern, or something a terminal obeys.
 func validRef(ref string) bool {
-	if !strings.HasPrefix(ref, "refs/") || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") || ref == "refs/heads/.invalid" {
+	if !strings.HasPrefix(ref, "refs/") || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") ||
+		ref == "refs/heads/.invalid" {
 		return false
 	}
-	if strings.Contains(ref, "..") || strings.Contains(ref, "//") || strings.Contains(ref, "@{") || strings.ContainsAny(ref, " ~^:?*[\\\x7f") {
+	if strings.Contains(ref, "..") || strings.Contains(ref, "//") || strings.Contains(ref, "@{") ||
+		strings.ContainsAny(ref, " ~^:?*[\\\x7f") {
 		return false
 	}
 	for part := range strings.SplitSeq(ref, "/") {

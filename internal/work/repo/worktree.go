@@ -104,7 +104,8 @@ func AddTree(ctx context.Context, cwd, dir, commit string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
-	_, err = git(ctx, root, append(c.off, "-c", "core.autocrlf=false", "worktree", "add", "--quiet", "--detach", dir, commit)...)
+	_, err = git(ctx, root, append(c.off, "-c", "core.autocrlf=false", "worktree", "add", "--quiet", "--detach",
+		dir, commit)...)
 	return err
 }
 
@@ -116,7 +117,8 @@ func TreeDiff(ctx context.Context, dir, commit string) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, treeLimit)
 	defer cancel()
-	return git(ctx, dir, "-c", "core.quotePath=true", "diff", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
+	return git(ctx, dir, "-c", "core.quotePath=true", "diff", "--binary", "--full-index", "--no-renames", "--no-color",
+		"--no-ext-diff", "--no-textconv",
 		"--src-prefix=a/", "--dst-prefix=b/", commit, now)
 }
 

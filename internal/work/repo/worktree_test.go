@@ -13,7 +13,8 @@ func gitRun(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost")
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost",
+		"GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %s: %v: %s", args[0], err, out)
@@ -51,7 +52,8 @@ func TestWorkTreeHoldsWhatIsThere(t *testing.T) {
 	set(t, root+"/staged.txt", "new\n")
 	set(t, root+"/sub/untracked.txt", "fresh\r\n")
 	set(t, root+"/build.log", "ignored\n")
-	before := gitRun(t, root, "-c", "filter.evil.clean=", "status", "--porcelain", "-b") + gitRun(t, root, "log", "--all", "--oneline")
+	before := gitRun(t, root, "-c", "filter.evil.clean=", "status", "--porcelain", "-b") +
+		gitRun(t, root, "log", "--all", "--oneline")
 
 	base, err := Snapshot(ctx, filepath.Join(root, "sub"))
 	if err != nil {
@@ -86,7 +88,8 @@ func TestWorkTreeHoldsWhatIsThere(t *testing.T) {
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("the tree is still there")
 	}
-	if after := gitRun(t, root, "-c", "filter.evil.clean=", "status", "--porcelain", "-b") + gitRun(t, root, "log", "--all", "--oneline"); after != before {
+	if after := gitRun(t, root, "-c", "filter.evil.clean=", "status", "--porcelain", "-b") +
+		gitRun(t, root, "log", "--all", "--oneline"); after != before {
 		t.Errorf("the repository moved:\n%s\n%s", before, after)
 	}
 	if _, err := os.Stat(ran); err == nil {

@@ -36,7 +36,8 @@ func TestSEC_K1_K3_K7_KernelCallsAreRefused(t *testing.T) {
 		if text, code := s.run("python3", "-c", script); text != "" || code != 0 {
 			t.Errorf("got %d %s", code, text)
 		}
-		if text, _ := s.inside("kill -0 " + self + " && echo SEEN; ls /proc/" + self); !strings.Contains(text, "No such") || strings.Contains(text, "SEEN") {
+		if text, _ := s.inside("kill -0 " + self + " && echo SEEN; ls /proc/" + self); !strings.Contains(text, "No such") ||
+			strings.Contains(text, "SEEN") {
 			t.Errorf("processes outside are visible: %s", text)
 		}
 		if text, code := s.inside("unshare -Ur true"); code == 0 {
@@ -54,7 +55,9 @@ func TestSEC_K2_OrdinaryProgramsWork(t *testing.T) {
 		s := newSite(t)
 		s.write(s.work+"/m/go.mod", "module m\n\ngo 1.21\n")
 		s.write(s.work+"/m/main.go", "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"built\") }\n")
-		s.write(s.work+"/m/main_test.go", "package main\n\nimport (\n\t\"net\"\n\t\"testing\"\n)\n\nfunc TestListen(t *testing.T) {\n\tl, err := net.Listen(\"tcp\", \"127.0.0.1:0\")\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\tgo net.Dial(\"tcp\", l.Addr().String())\n\tif _, err := l.Accept(); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n")
+		s.write(s.work+"/m/main_test.go", "package main\n\nimport (\n\t\"net\"\n\t\"testing\"\n)\n\nfunc TestListen(t "+
+			"*testing.T) {\n\tl, err := net.Listen(\"tcp\", \"127.0.0.1:0\")\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\tgo "+
+			"net.Dial(\"tcp\", l.Addr().String())\n\tif _, err := l.Accept(); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n")
 		if _, err := os.Stat(cache); err == nil {
 			t.Setenv("GOCACHE", cache)
 			s.policy.Roots = append(s.policy.Roots, cache)
@@ -246,7 +249,8 @@ func TestSEC_K10_ACallThatFailsStopsTheLauncher(t *testing.T) {
 func TestSEC_O1_NothingSurvivesTheSandbox(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
-		text, _ := s.inside("(setsid nohup sh -c 'trap \"\" TERM HUP; exec -a kerf-survivor sleep 300' >/dev/null 2>&1 &); (setsid bash -c 'exec -a kerf-survivor sleep 300' >/dev/null 2>&1 &); sleep 0.2; echo end")
+		text, _ := s.inside("(setsid nohup sh -c 'trap \"\" TERM HUP; exec -a kerf-survivor sleep 300' >/dev/null 2>&1 " +
+			"&); (setsid bash -c 'exec -a kerf-survivor sleep 300' >/dev/null 2>&1 &); sleep 0.2; echo end")
 		if text != "end\n" {
 			t.Errorf("got %q", text)
 		}

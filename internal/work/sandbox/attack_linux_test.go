@@ -196,7 +196,9 @@ func TestSEC_F1_NothingOutsideTheRootsChanges(t *testing.T) {
 				t.Errorf("%s was created", file)
 			}
 		}
-		if text, code := s.inside("echo ok > f && mkdir d && mv f d/ && cat d/f && echo t > /tmp/keep && echo $TMPDIR"); code != 0 || text != "ok\n/tmp\n" {
+		if text,
+			code := s.inside("echo ok > f && mkdir d && mv f d/ && cat d/f && echo t > /tmp/keep && echo $TMPDIR"); code != 0 ||
+			text != "ok\n/tmp\n" {
 			t.Errorf("work in the workspace: %d %s", code, text)
 		}
 		if text, _ := s.inside("cat /tmp/keep"); text != "t\n" {
@@ -218,7 +220,10 @@ func TestSEC_F2_ProcIsNoWayOut(t *testing.T) {
 			})
 		}
 		s := newSite(t)
-		if text, _ := s.inside("ls /proc/1/root/ >/dev/null; tr '\\0' ' ' < /proc/1/cmdline; ls /proc | grep -c '^[0-9]'"); !strings.Contains(text, "bwrap") && !strings.Contains(text, launch.Flag) {
+		if text,
+			_ := s.inside(
+			"ls /proc/1/root/ >/dev/null; tr '\\0' ' ' < /proc/1/cmdline; ls /proc | grep -c '^[0-9]'"); !strings.Contains(text,
+			"bwrap") && !strings.Contains(text, launch.Flag) {
 			t.Errorf("process 1 is not the sandbox's: %s", text)
 		}
 	})
@@ -238,7 +243,8 @@ echo h > /proc/sysrq-trigger && echo WROTE; mkdir /sys/fs/cgroup/kerf-test && ec
 func (s *site) repository() {
 	s.t.Helper()
 	s.write(s.work+"/f", "one\n")
-	if text, code := s.outside("git init -q -b main . && git add f && git commit -qm one && git branch side && printf '#!/bin/sh\n' > .git/hooks/pre-push && chmod +x .git/hooks/pre-push"); code != 0 {
+	if text, code := s.outside("git init -q -b main . && git add f && git commit -qm one && git branch side && printf " +
+		"'#!/bin/sh\n' > .git/hooks/pre-push && chmod +x .git/hooks/pre-push"); code != 0 {
 		s.t.Fatal(text)
 	}
 }
@@ -434,7 +440,8 @@ func TestSEC_F10_LinksAndPointersOfGit(t *testing.T) {
 				t.Errorf("a pointer: %s: %s", script, text)
 			}
 		}
-		if text, code := s.inside("echo two > f && git commit -qam two && git log --oneline | wc -l"); code != 0 || !strings.Contains(text, "2") {
+		if text, code := s.inside("echo two > f && git commit -qam two && git log --oneline | wc -l"); code != 0 ||
+			!strings.Contains(text, "2") {
 			t.Errorf("commit through a pointer: %d %s", code, text)
 		}
 		// A pointer opens nothing: the repository chose it.
@@ -455,8 +462,10 @@ func TestSEC_F11_TheMostSpecificRuleWins(t *testing.T) {
 		s.write(s.work+"/a/b/open", "open")
 		s.write(s.work+"/key", "secret")
 		s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: s.work + "/a", Access: plan.None}, plan.Rule{Path: s.work + "/a/b", Access: plan.Write}, plan.Rule{Path: s.work + "/key", Access: plan.None}, plan.Rule{Path: s.work + "/later", Access: plan.None})
-		text, _ := s.inside("cat a/secret key; ls a; echo more >> a/b/open; cat a/b/open; mv a z; cat z/secret; touch a/new; mkdir later")
-		if strings.Contains(text, "secret\n") || strings.Contains(text, "secretsecret") || !strings.Contains(text, "openmore") {
+		text, _ := s.inside("cat a/secret key; ls a; echo more >> a/b/open; cat a/b/open; mv a z; cat z/secret; touch " +
+			"a/new; mkdir later")
+		if strings.Contains(text, "secret\n") || strings.Contains(text, "secretsecret") ||
+			!strings.Contains(text, "openmore") {
 			t.Errorf("got %s", text)
 		}
 		if b, _ := os.ReadFile(s.work + "/a/secret"); string(b) != "secret" {
@@ -476,7 +485,8 @@ func TestSEC_F12_ReadOnlyWritesNothing(t *testing.T) {
 		s.policy.Mode = plan.ReadOnly
 		s.write(s.work+"/f", "x")
 		s.attack("write", s.work, "echo y >> f; echo z > new")
-		text, _ := s.inside("for d in . /tmp /var/tmp /dev/mqueue $HOME /run; do echo x > $d/probe 2>/dev/null && echo WROTE $d; done; cat f")
+		text, _ := s.inside("for d in . /tmp /var/tmp /dev/mqueue $HOME /run; do echo x > $d/probe 2>/dev/null && echo " +
+			"WROTE $d; done; cat f")
 		if strings.Contains(text, "WROTE") || !strings.Contains(text, "x\ny\n") && !strings.Contains(text, "x") {
 			t.Errorf("got %s", text)
 		}
@@ -537,7 +547,8 @@ func TestSEC_F15_PlantedLinksAreSwept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.inside("cd .git; for f in logs/HEAD logs/refs/heads/main COMMIT_EDITMSG FETCH_HEAD ORIG_HEAD objects/ee; do rm -rf $f; ln -s " + s.out + "/victim $f; done; mkfifo packed-refs")
+		s.inside("cd .git; for f in logs/HEAD logs/refs/heads/main COMMIT_EDITMSG FETCH_HEAD ORIG_HEAD objects/ee; do rm " +
+			"-rf $f; ln -s " + s.out + "/victim $f; done; mkfifo packed-refs")
 		found := s.found
 		if len(found) != 7 {
 			t.Errorf("got %d findings: %+v", len(found), found)
@@ -564,11 +575,13 @@ func TestSEC_F16_GitWorksInside(t *testing.T) {
 		s := newSite(t)
 		s.repository()
 		s.write(s.work+"/hooks/post-commit", "#!/bin/sh\ntouch ran\n")
-		text, code := s.inside("set -e; echo two > f; git add f; git commit -qm two; git log --oneline; git checkout -q side; git merge -q main; git branch -D main; git gc -q; git fsck; git stash list; git status --short")
+		text, code := s.inside("set -e; echo two > f; git add f; git commit -qm two; git log --oneline; git checkout -q " +
+			"side; git merge -q main; git branch -D main; git gc -q; git fsck; git stash list; git status --short")
 		if code != 0 {
 			t.Errorf("%d: %s", code, text)
 		}
-		if text, code := s.outside("set -e; git fsck --strict; git status; test $(git rev-list --count HEAD) = 2; test -z \"$(find .git -name '*.lock')\"; test ! -e ran"); code != 0 {
+		if text, code := s.outside("set -e; git fsck --strict; git status; test $(git rev-list --count HEAD) = 2; test -z " +
+			"\"$(find .git -name '*.lock')\"; test ! -e ran"); code != 0 {
 			t.Errorf("afterwards: %s", text)
 		}
 	})

@@ -197,7 +197,9 @@ func limitsAreHit(t *testing.T) {
 		t.Log("processes of root are not limited by the kernel")
 		return
 	}
-	if text, _ := s.inside("for i in $(seq 100); do sleep 1 & done 2>&1 | grep -c -i 'resource\\|retry'; wait"); strings.HasPrefix(text, "0") {
+	if text,
+		_ := s.inside("for i in $(seq 100); do sleep 1 & done 2>&1 | grep -c -i 'resource\\|retry'; wait"); strings.HasPrefix(
+		text, "0") {
 		t.Errorf("a hundred processes ran: %s", text)
 	}
 }
@@ -285,11 +287,13 @@ func TestSEC_AsAnOrdinaryUser(t *testing.T) {
 	if os.Getenv("KERF_LONG") != "" {
 		which = "TestSEC_[FNKO]"
 	}
-	cmd := exec.Command(setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", program, "-test.v", "-test.run", which)
+	cmd := exec.Command(setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", program, "-test.v",
+		"-test.run", which)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
 	out, err := cmd.CombinedOutput()
-	passed := strings.Count(string(out), "\n--- PASS: TestSEC_") + strings.Count(string(out[:min(len(out), 20)]), "--- PASS")
+	passed := strings.Count(string(out), "\n--- PASS: TestSEC_") +
+		strings.Count(string(out[:min(len(out), 20)]), "--- PASS")
 	skipped := strings.Count(string(out), "--- SKIP: ")
 	t.Logf("as uid %d: %d passed, %d skipped", nobody, passed, skipped)
 	if err != nil || passed == 0 {

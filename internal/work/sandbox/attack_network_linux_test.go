@@ -62,10 +62,16 @@ func TestSEC_N1_N2_NoNetwork(t *testing.T) {
 			}()
 		}
 		_, port, _ := net.SplitHostPort(udp.LocalAddr().String())
-		s.expectSilence(hits, "udp", "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b\"x\", (\"127.0.0.1\", "+port+"))'")
-		s.expectSilence(hits, "abstract", "python3 -c 'import socket; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b\"x\", b\"\\0"+strings.TrimPrefix(unixgram.LocalAddr().String(), "@")+"\")'")
-		s.expectSilence(hits, "TestSEC_N3 sendmsg", "python3 -c 'import socket; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendmsg([b\"x\"], [], 0, \""+path+"\")'")
-		s.expectSilence(hits, "TestSEC_N3 pair", "python3 -c 'import socket; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendmsg([b\"x\"], [], 0, \""+path+"\")'")
+		s.expectSilence(hits, "udp", "python3 -c 'import socket; socket.socket(socket.AF_INET, "+
+			"socket.SOCK_DGRAM).sendto(b\"x\", (\"127.0.0.1\", "+port+"))'")
+		s.expectSilence(hits, "abstract", "python3 -c 'import socket; socket.socket(socket.AF_UNIX, "+
+			"socket.SOCK_DGRAM).sendto(b\"x\", b\"\\0"+strings.TrimPrefix(unixgram.LocalAddr().String(), "@")+"\")'")
+		s.expectSilence(hits, "TestSEC_N3 sendmsg",
+			"python3 -c 'import socket; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendmsg([b\"x\"], [], 0, \""+path+
+				"\")'")
+		s.expectSilence(hits, "TestSEC_N3 pair",
+			"python3 -c 'import socket; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendmsg([b\"x\"], [], 0, \""+
+				path+"\")'")
 	})
 }
 

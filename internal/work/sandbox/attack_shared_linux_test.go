@@ -67,7 +67,8 @@ func TestSEC_K1_SharedMemoryAndQueuesAreOutOfReach(t *testing.T) {
 		}
 		// What is made inside is not there outside.
 		other := key + "7"
-		if text, code := s.run("python3", "-c", shared, other[len(other)-9:], "make"); code != 0 || !strings.Contains(text, "shm") {
+		if text, code := s.run("python3", "-c", shared, other[len(other)-9:], "make"); code != 0 ||
+			!strings.Contains(text, "shm") {
 			t.Errorf("inside nothing can be shared: %d %s", code, text)
 		}
 		if text, _ := s.start(bare([]string{"python3", "-c", shared, other[len(other)-9:]})); text != "" {
@@ -108,7 +109,8 @@ func TestSEC_F1_AttributesAndListsOutsideStay(t *testing.T) {
 func accessList() []byte {
 	list := []byte{2, 0, 0, 0}
 	for _, e := range [][3]uint32{{1, 6, ^uint32(0)}, {2, 7, 65534}, {4, 4, ^uint32(0)}, {16, 7, ^uint32(0)}, {32, 4, ^uint32(0)}} {
-		list = append(list, byte(e[0]), byte(e[0]>>8), byte(e[1]), 0, byte(e[2]), byte(e[2]>>8), byte(e[2]>>16), byte(e[2]>>24))
+		list = append(list, byte(e[0]), byte(e[0]>>8), byte(e[1]), 0, byte(e[2]), byte(e[2]>>8), byte(e[2]>>16),
+			byte(e[2]>>24))
 	}
 	return list
 }
@@ -127,7 +129,8 @@ func TestSEC_O2_KerfDiesAtAnyMoment(t *testing.T) {
 			name := fmt.Sprintf("kerf-o2-%d-%d", os.Getpid(), i)
 			kerf := exec.Command(os.Args[0])
 			kerf.Env = append(os.Environ(), "SANDBOX_TEST_KERF="+s.work, "SANDBOX_TEST_LOCKS="+s.policy.LockDir,
-				"SANDBOX_TEST_COMMAND=touch started; (setsid bash -c 'trap \"\" TERM HUP INT; exec -a "+name+" sleep 300' &); exec -a "+name+" sleep 300")
+				"SANDBOX_TEST_COMMAND=touch started; (setsid bash -c 'trap \"\" TERM HUP INT; exec -a "+name+
+					" sleep 300' &); exec -a "+name+" sleep 300")
 			if err := kerf.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +140,8 @@ func TestSEC_O2_KerfDiesAtAnyMoment(t *testing.T) {
 				ran++
 			}
 			_ = kerf.Process.Signal(signals[i%len(signals)])
-			late := time.AfterFunc(2*time.Second, func() { _ = kerf.Process.Kill() }) // where these tests are run with signals ignored
+			// where these tests are run with signals ignored
+			late := time.AfterFunc(2*time.Second, func() { _ = kerf.Process.Kill() })
 			_ = kerf.Wait()
 			late.Stop()
 			s.nothingLeft(name)

@@ -12,7 +12,8 @@ import (
 
 func BenchmarkBareBwrap(b *testing.B) {
 	for b.Loop() {
-		cmd := exec.Command("bwrap", "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true")
+		cmd := exec.Command("bwrap", "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--ro-bind",
+			"/", "/", "--dev", "/dev", "--proc", "/proc", "true")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatalf("%v: %s", err, out)
 		}

@@ -19,7 +19,8 @@ func Advice(output []byte) string {
 		{"git sparse-checkout", "config.worktree"},
 	} {
 		if strings.Contains(text, a.words) && refusedBySystem(text) {
-			return a.command + " changes what git runs or follows, so it does not work inside the sandbox. Run just this git command again with " +
+			return a.command + " changes what git runs or follows, so it does not work inside the sandbox. Run just this git " +
+				"command again with " +
 				`sandbox_permissions "require_escalated" and a justification; the user is asked.`
 		}
 	}

@@ -26,7 +26,8 @@ func TestWhatGitCannotDoInsideIsExplained(t *testing.T) {
 			if code == 0 || !strings.HasPrefix(advice, command) || !strings.Contains(advice, "require_escalated") {
 				t.Errorf("%s: %d %q\nadvice %q", command, code, text, advice)
 			}
-			if text, code := s.outside("test ! -e .git || { git fsck && git status && test ! -e .git/worktrees -a ! -e .git/modules; }"); code != 0 {
+			if text, code := s.outside("test ! -e .git || { git fsck && git status && test ! -e .git/worktrees -a ! -e " +
+				".git/modules; }"); code != 0 {
 				t.Errorf("%s: left a trace: %s", command, text)
 			}
 		}

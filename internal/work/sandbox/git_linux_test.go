@@ -24,7 +24,9 @@ func (s *site) gitWorks(dir string) {
 	if text, code := s.inside("cd " + dir + "\n" + gitWork); code != 0 {
 		s.t.Errorf("%d: %s", code, text)
 	}
-	text, code := s.outside("set -e; cd " + dir + "; git fsck --strict; git status --short; git log --format=%s; test -z \"$(find $(git rev-parse --git-dir --git-common-dir) -name '*.lock')\"")
+	text, code := s.outside("set -e; cd " + dir +
+		"; git fsck --strict; git status --short; git log --format=%s; test -z \"$(find $(git rev-parse --git-dir " +
+		"--git-common-dir) -name '*.lock')\"")
 	if code != 0 || !strings.Contains(text, "stashed\nmerged") {
 		s.t.Errorf("afterwards %d: %s", code, text)
 	}
@@ -107,7 +109,8 @@ func TestSEC_F16_GitWorksInASubmodule(t *testing.T) {
 		for _, alone := range []bool{false, true} {
 			s := newSite(t)
 			s.repository()
-			if text, code := s.outside("set -e; git init -q -b main ../lib; cd ../lib; echo one > f; git add f; git commit -qm one; cd ../work; git -c protocol.file.allow=always submodule add -q ../lib lib; git commit -qm lib"); code != 0 {
+			if text, code := s.outside("set -e; git init -q -b main ../lib; cd ../lib; echo one > f; git add f; git commit " +
+				"-qm one; cd ../work; git -c protocol.file.allow=always submodule add -q ../lib lib; git commit -qm lib"); code != 0 {
 				t.Fatal(text)
 			}
 			if alone { // the submodule itself is the workspace
@@ -122,11 +125,13 @@ func TestSEC_F16_GitWorksInASubmodule(t *testing.T) {
 			}
 			git := s.work + "/.git"
 			for _, script := range []string{"echo x >> M/config", "echo x > M/hooks/pre-commit", "echo x > M/commondir", "mkdir M/../evil", "mv M M2", "echo 'gitdir: /tmp' > lib/.git", "rm -f lib/.git", "mv lib lib2; mkdir lib; echo 'gitdir: /tmp' > lib/.git"} {
-				before := picture(t, git+"/modules/lib/hooks") + picture(t, git+"/modules/lib/config") + picture(t, s.work+"/lib/.git")
+				before := picture(t, git+"/modules/lib/hooks") + picture(t, git+"/modules/lib/config") +
+					picture(t, s.work+"/lib/.git")
 				text, _ := s.inside(strings.ReplaceAll(script, "M", ".git/modules/lib"))
 				after := "gone"
 				if _, err := os.Stat(s.work + "/lib/.git"); err == nil {
-					after = picture(t, git+"/modules/lib/hooks") + picture(t, git+"/modules/lib/config") + picture(t, s.work+"/lib/.git")
+					after = picture(t, git+"/modules/lib/hooks") + picture(t, git+"/modules/lib/config") +
+						picture(t, s.work+"/lib/.git")
 				}
 				names, _ := os.ReadDir(git + "/modules")
 				if _, err := os.Lstat(git + "/modules/lib/commondir"); after != before || len(names) != 1 || err == nil {
@@ -140,7 +145,8 @@ func TestSEC_F16_GitWorksInASubmodule(t *testing.T) {
 func TestSEC_F10_NestedAndBareRepositories(t *testing.T) {
 	one(t, func(t *testing.T) {
 		s := newSite(t)
-		if text, code := s.outside("set -e; mkdir vendor; git init -q vendor/x; git init -q --bare vendor/b.git; mkdir vendor/b.git/empty"); code != 0 {
+		if text, code := s.outside("set -e; mkdir vendor; git init -q vendor/x; git init -q --bare vendor/b.git; mkdir " +
+			"vendor/b.git/empty"); code != 0 {
 			t.Fatal(text)
 		}
 		for _, script := range []string{"echo evil > vendor/x/.git/hooks/pre-commit", "echo evil >> vendor/x/.git/config", "mv vendor/x/.git vendor/x/g", "echo evil >> vendor/b.git/config", "echo evil > vendor/b.git/hooks/update"} {
@@ -163,7 +169,8 @@ func TestSEC_F11_PatternsHideWhatTheyMatch(t *testing.T) {
 		os.Symlink("target", s.work+"/l.env")
 		os.Symlink("nowhere", s.work+"/dangling.env")
 		os.Link(s.work+"/a/b/c.env", s.work+"/other-name")
-		script := "cat .env a/b/c.env l.env target other-name; mv a z; cat z/b/c.env; mv .env e; cat e; ln a/b/c.env x; cat x; cp .env y; cat y; grep -r SECRET .; cat plain; mkdir -p n; echo later > n/later.env; cat n/later.env"
+		script := "cat .env a/b/c.env l.env target other-name; mv a z; cat z/b/c.env; mv .env e; cat e; ln a/b/c.env x; " +
+			"cat x; cp .env y; cat y; grep -r SECRET .; cat plain; mkdir -p n; echo later > n/later.env; cat n/later.env"
 		s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: s.work + "/**/*.env", Access: plan.None})
 		text, _ := s.inside(script)
 		if strings.Contains(text, "SECRET") || !strings.Contains(text, "open") {

@@ -129,7 +129,9 @@ func TestGuardLeavesOrdinaryWorkAlone(t *testing.T) {
 		s := newSite(t)
 		s.repository()
 		code, box := s.under("touch trying; for i in $(seq 400); do test -e stop && exit 7; sleep 0.05; done", func(*Box) {
-			if text, code := s.outside("set -e; echo a > a; git add a; git commit -qm a; git checkout -q -b other; git gc -q; git worktree prune; git stash list; git fetch -q . ; git clean -qfdx; git status; mkdir d; mv d e; rm -r e; touch stop"); code != 0 {
+			if text, code := s.outside("set -e; echo a > a; git add a; git commit -qm a; git checkout -q -b other; git gc " +
+				"-q; git worktree prune; git stash list; git fetch -q . ; git clean -qfdx; git status; mkdir d; mv d e; rm -r " +
+				"e; touch stop"); code != 0 {
 				t.Error(text)
 			}
 		})

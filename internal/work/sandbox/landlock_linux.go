@@ -93,7 +93,8 @@ func (c *compiler) grant(rules launch.Reg, path string, rights uint64) {
 // what lies in it, one by one.
 func readable(dir string, mounts []plan.Mount) []string {
 	i := slices.IndexFunc(mounts, func(m plan.Mount) bool { return m.Path == dir })
-	if i >= 0 && (mounts[i].Kind == plan.MountHideFile || mounts[i].Kind == plan.MountHideDir || mounts[i].Kind == plan.MountTmp) {
+	if i >= 0 && (mounts[i].Kind == plan.MountHideFile || mounts[i].Kind == plan.MountHideDir ||
+		mounts[i].Kind == plan.MountTmp) {
 		return opened(dir, mounts)
 	}
 	hides := slices.ContainsFunc(mounts, func(m plan.Mount) bool {
@@ -117,7 +118,8 @@ func readable(dir string, mounts []plan.Mount) []string {
 func opened(hidden string, mounts []plan.Mount) []string {
 	var all []string
 	for _, m := range mounts {
-		if m.Kind == plan.MountRead && m.Path != hidden && pathname.Under(hidden, m.Path) && !slices.ContainsFunc(all, func(a string) bool { return pathname.Under(a, m.Path) }) {
+		if m.Kind == plan.MountRead && m.Path != hidden && pathname.Under(hidden, m.Path) &&
+			!slices.ContainsFunc(all, func(a string) bool { return pathname.Under(a, m.Path) }) {
 			all = append(all, readable(m.Path, mounts)...)
 		}
 	}

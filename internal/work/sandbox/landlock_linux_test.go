@@ -30,8 +30,12 @@ func TestSEC_F12_LandlockWritesNothing(t *testing.T) {
 		os.Remove(s.work + "/g")
 		s.attack(name, s.work, script)
 	}
-	text, code := s.inside("cd " + s.out + " && cat victim && echo ok > /dev/null && for d in . /tmp /var/tmp /dev/shm $HOME; do echo x > $d/probe 2>/dev/null && echo WROTE $d; done; grep -E '^(Cap(Prm|Eff|Inh)|NoNewPrivs|Seccomp:)' /proc/self/status")
-	if strings.Contains(text, "WROTE") || !strings.Contains(text, "precious") || code != 0 || !strings.Contains(text, "NoNewPrivs:\t1") || !strings.Contains(text, "Seccomp:\t2") || strings.Count(text, "0000000000000000") != 3 {
+	text, code := s.inside("cd " + s.out + " && cat victim && echo ok > /dev/null && for d in . /tmp /var/tmp /dev/shm " +
+		"$HOME; do echo x > $d/probe 2>/dev/null && echo WROTE $d; done; grep -E " +
+		"'^(Cap(Prm|Eff|Inh)|NoNewPrivs|Seccomp:)' /proc/self/status")
+	if strings.Contains(text, "WROTE") || !strings.Contains(text, "precious") || code != 0 ||
+		!strings.Contains(text, "NoNewPrivs:\t1") || !strings.Contains(text, "Seccomp:\t2") ||
+		strings.Count(text, "0000000000000000") != 3 {
 		t.Errorf("got %d %s", code, text)
 	}
 }
@@ -41,7 +45,8 @@ func TestSEC_S2_LandlockHidesWhatIsDenied(t *testing.T) {
 	s.write(s.home+"/.kerf/auth.json", "SECRET")
 	s.write(s.home+"/notes", "open")
 	s.policy.DenyRead = []string{s.home + "/.kerf"}
-	if text, _ := s.inside("cat $HOME/.kerf/auth.json; ls -R $HOME/.kerf; cat $HOME/notes"); strings.Contains(text, "SECRET") || !strings.Contains(text, "open") {
+	if text, _ := s.inside("cat $HOME/.kerf/auth.json; ls -R $HOME/.kerf; cat $HOME/notes"); strings.Contains(text,
+		"SECRET") || !strings.Contains(text, "open") {
 		t.Errorf("got %s", text)
 	}
 	if text, _ := s.outside("cat $HOME/.kerf/auth.json"); text != "SECRET" {

@@ -109,14 +109,16 @@ func words(list ...uint64) []byte {
 func (c *compiler) copyOf(path string) launch.Reg {
 	note := "open " + path
 	at := c.resolve(note, path)
-	tree := c.Keep(c.Call(note, unix.SYS_OPEN_TREE, at, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE))
+	tree := c.Keep(c.Call(note, unix.SYS_OPEN_TREE, at, "",
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE))
 	c.Call(note, unix.SYS_CLOSE, at)
 	return tree
 }
 
 // attributes sets attributes of a mount and of all below it.
 func (c *compiler) attributes(note string, tree launch.Reg, set uint64) {
-	c.Call(note, unix.SYS_MOUNT_SETATTR, tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, c.Data(words(set, 0, 0, 0)), sizeofMountAttr)
+	c.Call(note, unix.SYS_MOUNT_SETATTR, tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, c.Data(words(set, 0, 0, 0)),
+		sizeofMountAttr)
 }
 
 // attach puts a mount at a path, on which no link may lie.
@@ -188,7 +190,8 @@ func (c *compiler) dev() {
 	c.Call(note, unix.SYS_MKDIRAT, here, "/dev/pts", 0o755)
 	c.Call(note, unix.SYS_MKDIRAT, here, "/dev/shm", 0o777)
 	c.Call(note, unix.SYS_FCHMODAT, here, "/dev/shm", 0o1777)
-	c.Call(note, unix.SYS_MOUNT, "devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+	c.Call(note, unix.SYS_MOUNT, "devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=620")
 }
 
 // file makes an empty file as a mount point.
@@ -226,7 +229,8 @@ func (c *compiler) proc() {
 
 func (c *compiler) hideFile(path string) {
 	note := "hide " + path
-	tree := c.Keep(c.Call(note, unix.SYS_OPEN_TREE, c.null, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH))
+	tree := c.Keep(c.Call(note, unix.SYS_OPEN_TREE, c.null,
+		"", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH))
 	c.attach(tree, path)
 	c.Call(note, unix.SYS_CLOSE, tree)
 }
@@ -265,7 +269,8 @@ func (c *compiler) fresh(note, path, options string) {
 func (c *compiler) seal(path string) {
 	note := "seal " + path
 	at := c.resolve(note, path)
-	c.Call(note, unix.SYS_MOUNT_SETATTR, at, "", unix.AT_EMPTY_PATH, c.Data(words(unix.MOUNT_ATTR_RDONLY, 0, 0, 0)), sizeofMountAttr)
+	c.Call(note, unix.SYS_MOUNT_SETATTR, at, "", unix.AT_EMPTY_PATH, c.Data(words(unix.MOUNT_ATTR_RDONLY, 0, 0, 0)),
+		sizeofMountAttr)
 	c.Call(note, unix.SYS_CLOSE, at)
 }
 

@@ -95,7 +95,8 @@ type hold struct {
 
 func take(locks, dir string, masks []plan.Mask) (hold, error) {
 	sum := sha256.Sum256([]byte(dir))
-	f, err := os.OpenFile(filepath.Join(locks, hex.EncodeToString(sum[:16])), os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(filepath.Join(locks, hex.EncodeToString(sum[:16])),
+		os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return hold{}, fmt.Errorf("sandbox locks: %w", err)
 	}

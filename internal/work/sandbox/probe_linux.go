@@ -180,7 +180,8 @@ func (w way) mark(locks string) string {
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(locks, fmt.Sprintf("works-%s-%d-%s-%d-%x", w.name, os.Geteuid(), strings.TrimSpace(string(boot)), info.Size(), info.ModTime().UnixNano()))
+	return filepath.Join(locks, fmt.Sprintf("works-%s-%d-%s-%d-%x", w.name, os.Geteuid(), strings.TrimSpace(string(boot)),
+		info.Size(), info.ModTime().UnixNano()))
 }
 
 // try runs nothing in a sandbox with every feature that plans use.

@@ -19,7 +19,10 @@ func proxied(t *testing.T) (*site, *httptest.Server, func() []string) {
 	if _, err := (machine{}).find(t.Context(), plan.OwnLauncher, "", nil); err != nil {
 		t.Skip(err)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "reached %s", r.Host) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		fmt.Fprintf(w, "reached %s", r.Host)
+	}))
 	t.Cleanup(server.Close)
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	var mu sync.Mutex
@@ -63,7 +66,8 @@ func TestSEC_N5_TheFilterAsks(t *testing.T) {
 	var asked []string
 	s.policy.Ask = func(host string, port int) bool { asked = append(asked, host); return false }
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	text, _ := s.inside("for i in 1 2; do curl -s -o /dev/null -w '%{http_code} ' --noproxy '' http://127.0.0.1:" + port + "/; done")
+	text, _ := s.inside("for i in 1 2; do curl -s -o /dev/null -w '%{http_code} ' --noproxy '' http://127.0.0.1:" +
+		port + "/; done")
 	if text != "403 403 " || strings.Join(asked, " ") != "127.0.0.1" {
 		t.Errorf("got %q, asked %q", text, asked)
 	}

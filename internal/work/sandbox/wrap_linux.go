@@ -28,7 +28,8 @@ func Warning(ctx context.Context, locks string, avoid ...string) string {
 		return ""
 	}
 	if _, err := m.choose(ctx, plan.Plan{Mode: plan.ReadOnly, Cwd: "/", Backend: plan.Landlock}, avoid); err == nil {
-		return "neither Kerf nor bubblewrap may make namespaces here: only read-only commands can be confined, by Landlock, and they see other processes; others do not run"
+		return "neither Kerf nor bubblewrap may make namespaces here: only read-only commands can be confined, by " +
+			"Landlock, and they see other processes; others do not run"
 	}
 	return "no sandbox works here, so commands do not run; kerf doctor tells more"
 }

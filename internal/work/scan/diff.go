@@ -42,7 +42,8 @@ func (s *Scanner) Diff(ctx context.Context, before, after *Snap) (delta.Set, []G
 	set := d.set()
 	moves.Mark(set)
 	slices.SortFunc(d.gaps, func(a, b Gap) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Reason, b.Reason))
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Kind), string(b.Kind)),
+			strings.Compare(a.Reason, b.Reason))
 	})
 	return set, slices.Compact(d.gaps), nil
 }

@@ -199,7 +199,8 @@ func (r *repo) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // catFile asks cat-file about blobs and hands each answer to got, in order:
 // missing ones with a size of -1, contents only if asked for.
-func (r *repo) catFile(ctx context.Context, blobs []gitindex.OID, contents bool, got func(i int, size int64, data io.Reader) error) error {
+func (r *repo) catFile(ctx context.Context, blobs []gitindex.OID, contents bool,
+	got func(i int, size int64, data io.Reader) error) error {
 	mode := "--batch-check"
 	if contents {
 		mode = "--batch"

@@ -68,7 +68,8 @@ func TestBranchSwitch(t *testing.T) {
 	s0, base := w.snap(), w.tree()
 	w.git("checkout", "-q", "-")
 	set, gaps := w.diff(s0, w.snap())
-	w.wants("switch", "new/c: file 644 \"3\" -> none\na: file 644 \"one\" -> file 644 \"1\"\nb: none -> file 644 \"2\"\n", set, gaps)
+	w.wants("switch", "new/c: file 644 \"3\" -> none\na: file 644 \"one\" -> file 644 \"1\"\nb: none -> file 644 \"2\"\n",
+		set, gaps)
 	w.reproduces(base, w.tree(), set, gaps)
 }
 
@@ -173,7 +174,8 @@ func TestKindsOfRepositories(t *testing.T) {
 			w.must(os.Remove(w.at(f)))
 		}
 		set, gaps := w.diff(s0, w.snap())
-		w.wants("removed", "a: file 644 \"1\" -> none\nnested/n: file 644 \"3\" -> none\nx.log: file 644 \"2\" -> none\n", set, gaps)
+		w.wants("removed", "a: file 644 \"1\" -> none\nnested/n: file 644 \"3\" -> none\nx.log: file 644 \"2\" -> none\n",
+			set, gaps)
 	})
 	t.Run("linked work tree", func(t *testing.T) {
 		w := repository(t, "a=1")
@@ -215,7 +217,8 @@ func TestGitThatLostItsObjects(t *testing.T) {
 	w.must(os.Remove(w.at("a")))
 	w.must(os.WriteFile(w.at("b"), []byte("two"), 0o644))
 	set, gaps := w.diff(s0, w.snap())
-	w.wants("no objects", "a: file 644 ?1 -> none\nb: file 644 ?1 -> file 644 \"two\"\ngap a: lost\ngap b: lost\n", set, gaps)
+	w.wants("no objects", "a: file 644 ?1 -> none\nb: file 644 ?1 -> file 644 \"two\"\ngap a: lost\ngap b: lost\n",
+		set, gaps)
 }
 
 // TestNothingOfTheRepositoryRuns plants programs wherever git could be told to

@@ -163,7 +163,8 @@ func lost(s sig, kind GapKind, why string) *body {
 // still returns what p had before if that could not be had for the same reason:
 // it was told of once.
 func (p *pending) still(b *body) *body {
-	if p.old != nil && p.old.body != nil && p.old.body.from == nowhere && p.old.body.sum == b.sum && p.old.body.why == b.why {
+	if p.old != nil && p.old.body != nil && p.old.body.from == nowhere && p.old.body.sum == b.sum &&
+		p.old.body.why == b.why {
 		return p.old.body
 	}
 	return b
@@ -267,7 +268,8 @@ func (k *keeper) file(p *pending, claim func(int64) bool) error {
 }
 
 func (k *keeper) large(s sig) *body {
-	return lost(s, Limit, fmt.Sprintf("its %s are over the limit of %s a file", bytesOf(s.size), bytesOf(k.s.caps.FileSize)))
+	return lost(s, Limit, fmt.Sprintf("its %s are over the limit of %s a file", bytesOf(s.size),
+		bytesOf(k.s.caps.FileSize)))
 }
 
 // keepData makes the body of a file that holds data.

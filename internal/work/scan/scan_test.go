@@ -219,7 +219,8 @@ func (w *world) reproduces(base, now map[string]*delta.Image, set delta.Set, gap
 	within := func(p string) bool {
 		return slices.ContainsFunc(gaps, func(g Gap) bool { return p == g.Path || strings.HasPrefix(p, g.Path+"/") })
 	}
-	apply := func(from map[string]*delta.Image, set delta.Set, pick func(delta.Change) (pre, post *delta.Image)) map[string]*delta.Image {
+	apply := func(from map[string]*delta.Image, set delta.Set,
+		pick func(delta.Change) (pre, post *delta.Image)) map[string]*delta.Image {
 		to := make(map[string]*delta.Image)
 		for p, i := range from {
 			to[p] = i
@@ -377,7 +378,8 @@ func TestCaps(t *testing.T) {
 		w.must(os.Remove(w.at(f)))
 	}
 	set, gaps := w.diff(s0, w.snap())
-	w.wants("removed", "a: file 644 \"11111\" -> none\nc: file 644 ?8 -> none\nlarge: file 644 ?13 -> none\ngap c: limit\ngap large: limit\n", set, gaps)
+	w.wants("removed", "a: file 644 \"11111\" -> none\nc: file 644 ?8 -> none\nlarge: file 644 ?13 -> none\ngap c: "+
+		"limit\ngap large: limit\n", set, gaps)
 	w.reproduces(base, w.tree(), set, gaps)
 }
 

@@ -49,7 +49,8 @@ func plant(t testing.TB, dir string, files ...string) {
 
 func TestList(t *testing.T) {
 	dir := t.TempDir()
-	plant(t, dir, "a.txt", "b/c.txt", "b/d/e", ".github/x", ".gitignore=*.log\n/out/\n", "y.log", "out/z", "l->/etc", ".git/config", "b/.git=gitdir: nowhere")
+	plant(t, dir, "a.txt", "b/c.txt", "b/d/e", ".github/x", ".gitignore=*.log\n/out/\n", "y.log", "out/z", "l->/etc",
+		".git/config", "b/.git=gitdir: nowhere")
 	for _, c := range []struct {
 		depth, limit int
 		want         []string
@@ -74,7 +75,8 @@ func TestList(t *testing.T) {
 
 func TestRulesFromAbove(t *testing.T) {
 	dir := t.TempDir()
-	plant(t, dir, ".gitignore=*.log\n/sub/secret\n", "sub/a.log", "sub/secret", "sub/b", "sub/deep/.ignore=!a.log\n", "sub/deep/a.log")
+	plant(t, dir, ".gitignore=*.log\n/sub/secret\n", "sub/a.log", "sub/secret", "sub/b", "sub/deep/.ignore=!a.log\n",
+		"sub/deep/a.log")
 	s := New(Options{Roots: []string{dir}})
 	got, _, err := s.List(t.Context(), filepath.Join(dir, "sub"), 3, 0)
 	if err != nil {
@@ -174,7 +176,8 @@ func TestGrep(t *testing.T) {
 
 func TestGrepCutsLongLines(t *testing.T) {
 	dir := t.TempDir()
-	plant(t, dir, "x="+strings.Repeat("é", 10_000)+"needle"+strings.Repeat("z", 10_000)+"\n"+strings.Repeat("needle ", 500))
+	plant(t, dir, "x="+strings.Repeat("é", 10_000)+"needle"+strings.Repeat("z", 10_000)+"\n"+
+		strings.Repeat("needle ", 500))
 	got, _, err := Grep(t.Context(), Query{Pattern: "needle", Dir: dir})
 	if err != nil || len(got) != 2 {
 		t.Fatal(got, err)
@@ -319,7 +322,8 @@ func TestRipgrepSeesTheSameFiles(t *testing.T) {
 		for _, d := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"", "a/", "b/", "a/b/"}), 0, 3, rapid.ID[string]).Draw(r, "ruled") {
 			plant(t, dir, d+rapid.SampledFrom([]string{".gitignore", ".ignore"}).Draw(r, "kind")+"="+rules.Draw(r, "rules"))
 		}
-		cmd := exec.Command(rg, "--no-config", "--files", "--hidden", "--no-require-git", "--no-ignore-global", "--no-ignore-parent", "--glob=!.git")
+		cmd := exec.Command(rg, "--no-config", "--files", "--hidden", "--no-require-git", "--no-ignore-global",
+			"--no-ignore-parent", "--glob=!.git")
 		cmd.Dir = dir
 		out, _ := cmd.Output()
 		want := strings.Fields(string(out))
@@ -340,7 +344,8 @@ func TestRipgrepSeesTheSameFiles(t *testing.T) {
 func TestHostileTree(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	plant(t, outside, "secret=needle")
-	plant(t, dir, "out->"+outside, "file->"+filepath.Join(outside, "secret"), "a\nb=needle", ".gitignore->"+filepath.Join(outside, "secret"))
+	plant(t, dir, "out->"+outside, "file->"+filepath.Join(outside, "secret"), "a\nb=needle",
+		".gitignore->"+filepath.Join(outside, "secret"))
 	fifo(t, filepath.Join(dir, "pipe"))
 	fifo(t, filepath.Join(dir, ".ignore"))
 	start := time.Now()
@@ -362,7 +367,8 @@ func FuzzGrep(f *testing.F) {
 	f.Add("(?i)K", "\u212a")
 	f.Fuzz(func(t *testing.T, expr, text string) {
 		p, err := compile(Query{Pattern: expr})
-		if err != nil || strings.Contains(text, "\x00") || strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") || strings.HasPrefix(text, "\xef\xbb\xbf") || len(text) > 400 {
+		if err != nil || strings.Contains(text, "\x00") || strings.HasPrefix(text, "\xff\xfe") ||
+			strings.HasPrefix(text, "\xfe\xff") || strings.HasPrefix(text, "\xef\xbb\xbf") || len(text) > 400 {
 			return
 		}
 		want := naive(p.line, text, 1, 100)

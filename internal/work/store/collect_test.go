@@ -140,7 +140,8 @@ func TestSweepBesidePuts(t *testing.T) {
 	collector.Go(func() {
 		s := reopen(t, dir)
 		for ctx.Err() == nil {
-			if _, err := s.Sweep(ctx, time.Now().Add(-Least), func(Object) bool { return false }, false); err != nil && ctx.Err() == nil {
+			if _, err := s.Sweep(ctx, time.Now().Add(-Least), func(Object) bool { return false }, false); err != nil &&
+				ctx.Err() == nil {
 				t.Error(err)
 				return
 			}

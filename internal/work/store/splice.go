@@ -200,7 +200,8 @@ func (s *Store) splicedObjects(objects map[byte][]Object) map[byte][]Object {
 			objects = make(map[byte][]Object)
 		}
 		digit := f.Name()[0]
-		at, found := slices.BinarySearchFunc(objects[digit], o, func(a, b Object) int { return bytes.Compare(a.Sum[:], b.Sum[:]) })
+		at, found := slices.BinarySearchFunc(objects[digit], o,
+			func(a, b Object) int { return bytes.Compare(a.Sum[:], b.Sum[:]) })
 		if !found {
 			objects[digit] = slices.Insert(objects[digit], at, o)
 		}

@@ -198,7 +198,8 @@ func (s *Store) walkShard(shard string, files []fs.DirEntry, fn func(Object) err
 			continue // collected meanwhile
 		}
 		var o Object
-		if n, err := hex.Decode(o.Sum[:], []byte(shard + f.Name())[:min(64, 1+len(f.Name()))]); err != nil || n != len(o.Sum) {
+		if n, err := hex.Decode(o.Sum[:], []byte(shard + f.Name())[:min(64, 1+len(f.Name()))]); err != nil ||
+			n != len(o.Sum) {
 			s.sweep(filepath.Join(s.dir, shard, f.Name()), st)
 			continue
 		}

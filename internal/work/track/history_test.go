@@ -169,7 +169,8 @@ func (w *world) doAs(m move, who string) {
 	_ = os.MkdirAll(filepath.Dir(a), 0o755)
 	_ = os.MkdirAll(filepath.Dir(b), 0o755)
 	old, _ := os.ReadFile(a)
-	if st, err := os.Lstat(a); err == nil && st.Mode().Type() == fs.ModeSymlink && m.What != "remove" && m.What != "rename" {
+	if st, err := os.Lstat(a); err == nil && st.Mode().Type() == fs.ModeSymlink && m.What != "remove" &&
+		m.What != "rename" {
 		_ = os.Remove(a)
 	}
 	switch m.What {
@@ -554,13 +555,17 @@ func TestGitAppliesHistories(t *testing.T) {
 	dir := t.TempDir()
 	judge := func(w *world, n Net, base, now string) error {
 		for i, part := range []delta.Set{n.Before, n.Ours, n.After} {
-			text := diff.Unified(delta.Files(part, func(p string) string { return strings.TrimPrefix(p, filepath.ToSlash(w.root)+"/") }))
+			text := diff.Unified(delta.Files(part, func(p string) string {
+				return strings.TrimPrefix(p,
+					filepath.ToSlash(w.root)+"/")
+			}))
 			if len(text) == 0 {
 				continue
 			}
 			cmd := exec.Command(git, "apply", "--whitespace=nowarn", "-")
 			cmd.Dir, cmd.Stdin = base, strings.NewReader(string(text))
-			cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+w.base, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+			cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+w.base, "GIT_CONFIG_GLOBAL="+os.DevNull,
+				"GIT_CONFIG_NOSYSTEM=1")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				return fmt.Errorf("git apply of part %d: %v\n%s\n%s", i, err, out, text)
 			}

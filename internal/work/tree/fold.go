@@ -15,7 +15,8 @@ func folded(rel string) string {
 	parts := strings.Split(rel, "/")
 	for i, p := range parts {
 		p = foldName(p)
-		if name, number, ok := strings.Cut(p, "~"); ok && len(number) == 1 && number >= "1" && number <= "4" && (name == "git" || name == "kerf") {
+		if name, number, ok := strings.Cut(p, "~"); ok && len(number) == 1 && number >= "1" && number <= "4" &&
+			(name == "git" || name == "kerf") {
 			p = "." + name
 		}
 		parts[i] = p
@@ -47,7 +48,8 @@ func foldName(name string) string {
 // lower case, and -1 for those that are ignored.
 func foldRune(r rune) rune {
 	switch {
-	case r == 0x200c, r == 0x200d, r == 0x200e, r == 0x200f, 0x202a <= r && r <= 0x202e, 0x206a <= r && r <= 0x206f, r == 0xfeff:
+	case r == 0x200c, r == 0x200d, r == 0x200e, r == 0x200f, 0x202a <= r && r <= 0x202e, 0x206a <= r &&
+		r <= 0x206f, r == 0xfeff:
 		return -1
 	}
 	least := r

@@ -50,7 +50,8 @@ func statAt(fd int, name string) (stat, error) {
 	const mask = unix.STATX_BASIC_STATS
 	var x unix.Statx_t
 	err := unix.Statx(fd, name, unix.AT_SYMLINK_NOFOLLOW, mask, &x)
-	if err == unix.ENOSYS || err == unix.EPERM || err == nil && (x.Mask&mask != mask || x.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT == 0) {
+	if err == unix.ENOSYS || err == unix.EPERM || err == nil &&
+		(x.Mask&mask != mask || x.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT == 0) {
 		return statByParts(fd, name)
 	}
 	if err != nil {

@@ -36,7 +36,8 @@ func TestVersionOfAKnownFileIsOneCall(t *testing.T) {
 	file, log := filepath.Join(dir, "known-file"), filepath.Join(dir, "calls")
 	write(t, file, "text")
 	time.Sleep(100 * time.Millisecond) // what was written just now is not trusted to stay
-	cmd := exec.Command(strace, "-f", "-e", "trace=%file,read,pread64", "-o", log, os.Args[0], "-test.run=^TestVersionOfAKnownFileIsOneCall$")
+	cmd := exec.Command(strace, "-f", "-e", "trace=%file,read,pread64", "-o", log, os.Args[0],
+		"-test.run=^TestVersionOfAKnownFileIsOneCall$")
 	cmd.Env = append(os.Environ(), "KERF_TEST_KNOWN="+file)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Skipf("strace: %v: %s", err, out)

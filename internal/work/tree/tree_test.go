@@ -250,7 +250,8 @@ func TestSEC_L1_LinksOutAreRefused(t *testing.T) {
 		}
 	}
 	// The link itself may be looked at, which is how it can be removed.
-	if img, err := tr.ReadEntry("abs", 0); err != nil || img.Kind != delta.Symlink || string(img.Data) != base+"/out/victim" {
+	if img, err := tr.ReadEntry("abs", 0); err != nil || img.Kind != delta.Symlink ||
+		string(img.Data) != base+"/out/victim" {
 		t.Error(img, err)
 	}
 }

@@ -97,7 +97,8 @@ func BenchmarkPatch(b *testing.B) {
 func benchPatch(version int) []byte {
 	var p bytes.Buffer
 	for i := range benchFiles {
-		fmt.Fprintf(&p, "--- a/%[1]s\n+++ b/%[1]s\n@@ -50,3 +50,3 @@\n file %[2]d, line 49: the quick brown fox\n-version %[3]d\n+version %[4]d\n file %[2]d, line 51: the quick brown fox\n",
+		fmt.Fprintf(&p, "--- a/%[1]s\n+++ b/%[1]s\n@@ -50,3 +50,3 @@\n file %[2]d, line 49: the quick brown fox\n-version "+
+			"%[3]d\n+version %[4]d\n file %[2]d, line 51: the quick brown fox\n",
 			benchName(i), i, version-1, version)
 	}
 	return p.Bytes()

@@ -79,7 +79,8 @@ func scene(t *testing.T, files int) (*fixture, delta.Set) {
 		t.Skip(err)
 	}
 	for i := range files {
-		f.write(fmt.Sprintf("up%d*", i), fmt.Sprint("old ", i), fmt.Sprintf("del%d", i), "deleted", fmt.Sprintf("from%d", i), fmt.Sprint("moved ", i))
+		f.write(fmt.Sprintf("up%d*", i), fmt.Sprint("old ", i), fmt.Sprintf("del%d", i), "deleted", fmt.Sprintf("from%d", i),
+			fmt.Sprint("moved ", i))
 		set = append(set, f.change(fmt.Sprintf("up%d", i), fmt.Sprint("new ", i)))
 		set = append(set, f.change(fmt.Sprintf("del%d", i)))
 		set = append(set, f.change(fmt.Sprintf("dir%d/new/file", i), "fresh"))
@@ -96,7 +97,8 @@ func scene(t *testing.T, files int) (*fixture, delta.Set) {
 }
 
 // afterwards commits the set in a twin of the scene and returns what that gives.
-func afterwards(t *testing.T, files int, durable bool, wrap func(op, path string) error, o CommitOptions) (old, next map[string]string, calls int) {
+func afterwards(t *testing.T, files int, durable bool, wrap func(op, path string) error, o CommitOptions) (old,
+	next map[string]string, calls int) {
 	f, set := scene(t, files)
 	old = f.snapshot()
 	count := &fault{wrap: wrap}
@@ -124,7 +126,8 @@ func checkWhole(t *testing.T, f *fixture, old, next map[string]string, what stri
 	case same(got, old) && len(entries) == 0:
 	case same(got, next) && len(entries) == 1 && entries[0].Exact:
 	default:
-		t.Fatalf("%s: neither old nor new; %d entries\n-old +got\n%s\n-new +got\n%s", what, len(entries), cmp.Diff(old, got), cmp.Diff(next, got))
+		t.Fatalf("%s: neither old nor new; %d entries\n-old +got\n%s\n-new +got\n%s", what, len(entries), cmp.Diff(old, got),
+			cmp.Diff(next, got))
 	}
 	f.checkClean()
 }
@@ -340,7 +343,8 @@ func TestFailedMoveReportsItsDestination(t *testing.T) {
 		return nil
 	})
 	out, err := w.Commit(context.Background(), set, CommitOptions{BestEffort: true})
-	if err != nil || len(out.Failed) != 1 || out.Failed[0].Path != f.path("src") || !errors.Is(out.Failed[0], syscall.EPERM) {
+	if err != nil || len(out.Failed) != 1 || out.Failed[0].Path != f.path("src") ||
+		!errors.Is(out.Failed[0], syscall.EPERM) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	if d := cmp.Diff(set[:1], out.Committed); d != "" || !out.Exact {

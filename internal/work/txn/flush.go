@@ -63,7 +63,8 @@ func (w *Workspace) flushSwept(t *tree.Tree, ops []*op) error {
 
 // flushBy flushes the paths that of returns for ops, by one, or, if there are many,
 // the file systems they are on.
-func (w *Workspace) flushBy(t *tree.Tree, ops []*op, of func(*op) string, one func(d *tree.Dir, name string) error) error {
+func (w *Workspace) flushBy(t *tree.Tree, ops []*op, of func(*op) string,
+	one func(d *tree.Dir, name string) error) error {
 	paths := make(map[uint64][]string) // by device
 	n := 0
 	for _, o := range ops {

@@ -512,7 +512,8 @@ func powerLoss(t *testing.T, begin func(t *testing.T) (*fixture, delta.Set), fre
 		case same(got, old) && n == 0 && !m.acked:
 			olds++
 		default:
-			t.Fatalf("%s: %d entries; acknowledged %v\n-old +got\n%s\n-new +got\n%s", m.what, n, m.acked, cmp.Diff(old, got), cmp.Diff(next, got))
+			t.Fatalf("%s: %d entries; acknowledged %v\n-old +got\n%s\n-new +got\n%s", m.what, n, m.acked, cmp.Diff(old, got),
+				cmp.Diff(next, got))
 		}
 		for i := range ledger[max(0, len(ledger)-n):] {
 			for _, c := range ledger[entries+i].Set() {

@@ -102,7 +102,8 @@ func Edited(set delta.Set, edited map[string]string) (delta.Set, error) {
 	for _, p := range paths {
 		i, ok := known[p]
 		if !ok {
-			return nil, tool.Refuse(tool.InvalidArguments, "the change does not touch %s, so it cannot be edited there", visible.Clip(p, 57))
+			return nil, tool.Refuse(tool.InvalidArguments, "the change does not touch %s, so it cannot be edited there",
+				visible.Clip(p, 57))
 		}
 		drop, err := editOne(&out[i], edited[p])
 		if err != nil {
@@ -214,7 +215,8 @@ func plain(img *delta.Image) []byte {
 // text that was never written.
 func WriteReport(model, user delta.Set) string {
 	n := Counts(model, user)
-	counts := fmt.Sprintf("Lines changed by the model: +%d -%d; by the user: +%d -%d.", n.ModelAdded, n.ModelRemoved, n.UserAdded, n.UserRemoved)
+	counts := fmt.Sprintf("Lines changed by the model: +%d -%d; by the user: +%d -%d.", n.ModelAdded, n.ModelRemoved,
+		n.UserAdded, n.UserRemoved)
 	if n.UserAdded+n.UserRemoved == 0 {
 		return counts
 	}

@@ -115,7 +115,8 @@ From the proposed /w/a to what was written:
 	if got := amend.WriteReport(model, model); got != "Lines changed by the model: +2 -1; by the user: +0 -0." {
 		t.Error(got)
 	}
-	if got := amend.WriteReport(model, nil); !strings.Contains(got, "by the user: +1 -2") || !strings.Contains(got, "/w/a was left as it was.") {
+	if got := amend.WriteReport(model, nil); !strings.Contains(got, "by the user: +1 -2") ||
+		!strings.Contains(got, "/w/a was left as it was.") {
 		t.Error(got)
 	}
 }

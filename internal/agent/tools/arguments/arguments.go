@@ -37,7 +37,8 @@ func Decode(name string, raw []byte, args any) *tool.Error {
 		return tool.Refuse(tool.InvalidArguments, name+": "+format, a...)
 	}
 	if len(raw) > maxArgs {
-		return tool.Refuse(tool.TooLarge, "%s: the arguments have %d bytes, at most %d are taken; write the file in parts", name, len(raw), maxArgs)
+		return tool.Refuse(tool.TooLarge, "%s: the arguments have %d bytes, at most %d are taken; write the file in parts",
+			name, len(raw), maxArgs)
 	}
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
@@ -47,7 +48,8 @@ func Decode(name string, raw []byte, args any) *tool.Error {
 		return bad("the arguments are not valid UTF-8")
 	}
 	if !json.Valid(raw) {
-		return bad("the arguments are not valid JSON: %s; expected one object with %s", flaw(raw), fieldNames(reflect.TypeOf(args).Elem()))
+		return bad("the arguments are not valid JSON: %s; expected one object with %s", flaw(raw),
+			fieldNames(reflect.TypeOf(args).Elem()))
 	}
 	if loneSurrogate(raw) {
 		return bad(`the arguments have half of a surrogate pair (\ud800 to \udfff alone); write the whole character`)
@@ -234,7 +236,8 @@ func bounds(path string, field reflect.StructField, v reflect.Value) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("field %s: expected one of %s, found %s", path, strings.ReplaceAll(words, ",", ", "), clip(strconv.Quote(v.String())))
+	return fmt.Errorf("field %s: expected one of %s, found %s", path, strings.ReplaceAll(words, ",", ", "),
+		clip(strconv.Quote(v.String())))
 }
 
 func fieldByName(t reflect.Type, key string) (reflect.StructField, bool) {
@@ -323,7 +326,8 @@ func within(path, key string) string {
 	plain := key != ""
 	for i := range len(key) {
 		c := key[i]
-		plain = plain && (strings.IndexByte("_-./", c) >= 0 || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z')
+		plain = plain && (strings.IndexByte("_-./", c) >= 0 || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' ||
+			'a' <= c && c <= 'z')
 	}
 	if !plain {
 		key = strconv.Quote(key)

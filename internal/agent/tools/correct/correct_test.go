@@ -89,7 +89,8 @@ func TestCorrectionIsACourtesy(t *testing.T) {
 		t.Error("no corrector changes something")
 	}
 	broken := correct.Corrector{Asker: &asker{err: errors.New("no such model")}}
-	if got := broken.Correct(context.Background(), was); string(got.Set[0].Post.Data) != "new\n" || len(got.Result.Warnings) > 0 {
+	if got := broken.Correct(context.Background(), was); string(got.Set[0].Post.Data) != "new\n" ||
+		len(got.Result.Warnings) > 0 {
 		t.Errorf("an error: %+v", got)
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -60,7 +60,8 @@ func Find(line string) (text, dir string, ok bool) {
 	stmt := file.Stmts[0]
 	if both, isBinary := stmt.Cmd.(*syntax.BinaryCmd); isBinary && both.Op == syntax.AndStmt && bare(stmt, 0) {
 		words, literal := literals(both.X)
-		if !literal || !bare(both.X, 0) || len(words) != 2 || words[0] != "cd" || words[1] == "" || words[1][0] == '-' || words[1][0] == '~' {
+		if !literal || !bare(both.X, 0) || len(words) != 2 || words[0] != "cd" || words[1] == "" || words[1][0] == '-' ||
+			words[1][0] == '~' {
 			return "", "", false
 		}
 		dir, stmt = words[1], both.Y

@@ -257,7 +257,8 @@ func (f *File) BinaryContent(name string, old []byte) ([]byte, *Error) {
 			return fail("the index line of the new file names an old content")
 		}
 	} else if got := BlobID(old, len(f.OldID)); got != f.OldID {
-		return fail("the binary patch is for the content %s, the file has %s; make the patch from the file as it is", f.OldID[:12], got[:12])
+		return fail("the binary patch is for the content %s, the file has %s; make the patch from the file as it is",
+			f.OldID[:12], got[:12])
 	}
 	data, err := f.Binary.forward.apply(old)
 	if err != nil {

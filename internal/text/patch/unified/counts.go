@@ -40,7 +40,9 @@ func (p *unifiedParser) hunk() (Hunk, *Error) {
 	h.Lines = lines
 	before, after := count(lines)
 	if end == len(p.lines) && cutOff(h, before, after, p.lines[end-1]) {
-		return h, Errorf(end, "the patch ends inside a hunk: its header promises %d old and %d new lines, there are %d and %d", h.OldLen, h.newLen, before, after)
+		return h, Errorf(end,
+			"the patch ends inside a hunk: its header promises %d old and %d new lines, there are %d and %d", h.OldLen, h.newLen,
+			before, after)
 	}
 	h.OldLen, h.newLen, p.at = before, after, end
 	return h, changes(h)
@@ -175,7 +177,8 @@ func (p *unifiedParser) goesOn(at int) bool {
 	if l == "" || l[0] != ' ' && l[0] != '-' && l[0] != '+' {
 		return false
 	}
-	return !p.signature(at) && !(strings.HasPrefix(l, "--- ") && at+1 < len(p.lines) && strings.HasPrefix(p.lines[at+1], "+++ "))
+	return !p.signature(at) && !(strings.HasPrefix(l, "--- ") && at+1 < len(p.lines) &&
+		strings.HasPrefix(p.lines[at+1], "+++ "))
 }
 
 // signature recognises the line before the version at the end of a mail.

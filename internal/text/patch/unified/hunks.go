@@ -229,19 +229,24 @@ func (img *image) misfit(w piece) string {
 	if at, ok := img.find(free); ok && len(w.old) > 0 {
 		switch {
 		case w.leading == 0 && w.trailing == 0:
-			return fmt.Sprintf("the hunk has no context, so it may only stand at the end of the file; its lines are at line %d; make the diff with context (-U3)", at+1)
+			return fmt.Sprintf("the hunk has no context, so it may only stand at the end of the file; its lines are at line "+
+				"%d; make the diff with context (-U3)", at+1)
 		case w.atEnd:
-			return fmt.Sprintf("the hunk has no context after its changes, so it must match the end of the file (%d lines); its lines are at line %d; add the lines that follow them", len(img.lines), at+1)
+			return fmt.Sprintf("the hunk has no context after its changes, so it must match the end of the file (%d lines); "+
+				"its lines are at line %d; add the lines that follow them", len(img.lines), at+1)
 		}
-		return fmt.Sprintf("the hunk is for the first line of the file, but its lines are at line %d; give the hunk that line number", at+1)
+		return fmt.Sprintf("the hunk is for the first line of the file, but its lines are at line %d; give the hunk that "+
+			"line number", at+1)
 	}
 	if len(w.old) == 0 && len(img.lines) > 0 {
-		return fmt.Sprintf("the hunk is for an empty file, this one has %d lines; add lines of the file as context", len(img.lines))
+		return fmt.Sprintf("the hunk is for an empty file, this one has %d lines; add lines of the file as context",
+			len(img.lines))
 	}
 	fresh := w
 	fresh.old, fresh.atStart, fresh.atEnd = w.new, false, false
 	if at, ok := newImage(text).find(fresh); ok && len(w.new) > 0 {
-		return fmt.Sprintf("the old lines are not in the file, but the new ones are already at lines %d-%d; leave out the hunk if nothing else is missing", at+1, at+len(w.new))
+		return fmt.Sprintf("the old lines are not in the file, but the new ones are already at lines %d-%d; leave out the "+
+			"hunk if nothing else is missing", at+1, at+len(w.new))
 	}
 	want := make([]string, len(w.old))
 	for i, l := range w.old {

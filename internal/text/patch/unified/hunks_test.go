@@ -11,7 +11,8 @@ func TestNearestIsTheSlowSearch(t *testing.T) {
 	letters := rapid.SampledFrom([]string{"a", "b", "a"})
 	rapid.Check(t, func(rt *rapid.T) {
 		img := &image{lines: rapid.SliceOfN(letters, 1, 30).Draw(rt, "lines")}
-		img.done = rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) bool { return rapid.IntRange(0, 9).Draw(rt, "d") == 0 }), len(img.lines), len(img.lines)).Draw(rt, "done")
+		img.done = rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) bool { return rapid.IntRange(0, 9).Draw(rt, "d") == 0 }),
+			len(img.lines), len(img.lines)).Draw(rt, "done")
 		old := rapid.SliceOfN(letters, 1, min(4, len(img.lines))).Draw(rt, "old")
 		last := len(img.lines) - len(old)
 		from := rapid.IntRange(0, last).Draw(rt, "from")
@@ -28,7 +29,8 @@ func TestNearestIsTheSlowSearch(t *testing.T) {
 		}
 		got, ok := img.nearest(old, from, start, to)
 		if ok != wantOK || ok && got != want {
-			rt.Fatalf("%d %v, want %d %v: %q in %q %v from %d at %d to %d", got, ok, want, wantOK, old, img.lines, img.done, from, start, to)
+			rt.Fatalf("%d %v, want %d %v: %q in %q %v from %d at %d to %d", got, ok, want, wantOK, old, img.lines, img.done,
+				from, start, to)
 		}
 	})
 }

@@ -81,7 +81,8 @@ func Parse(lines []string) ([]File, *Error) {
 		}
 	}
 	if len(p.files) == 0 {
-		return nil, Errorf(0, "there is no patch in the input; a patch begins with '*** Begin Patch', 'diff --git' or --- and +++ lines")
+		return nil, Errorf(0, "there is no patch in the input; a patch begins with '*** Begin Patch', 'diff --git' or --- "+
+			"and +++ lines")
 	}
 	return p.files, nil
 }
@@ -279,7 +280,8 @@ func (p *unifiedParser) gitBody(f *File) *Error {
 			}
 		case binaryStart(p.header()):
 			return Errorf(p.at+1, "the line 'GIT binary patch' is missing before the data; the header is damaged")
-		case strings.HasPrefix(l, "Binary files "), strings.HasPrefix(l, "Files ") && strings.HasSuffix(p.header(), " differ"):
+		case strings.HasPrefix(l, "Binary files "), strings.HasPrefix(l, "Files ") &&
+			strings.HasSuffix(p.header(), " differ"):
 			f.NoData = true
 			p.at++
 		}
@@ -303,7 +305,8 @@ func (p *unifiedParser) add(f *File) *Error {
 		}
 	}
 	if len(f.Hunks) == 0 && f.Binary == nil && !f.NoData {
-		switch meta := f.rename || f.Copy || f.Remove || f.OldName != f.NewName && !f.same && stripped(f.OldName, 1) != stripped(f.NewName, 1); {
+		switch meta := f.rename || f.Copy || f.Remove || f.OldName != f.NewName && !f.same &&
+			stripped(f.OldName, 1) != stripped(f.NewName, 1); {
 		case f.Create && f.NewID != "" && !NullID(f.NewID) && !IsBlob(nil, f.NewID):
 			return Errorf(f.Line, "the index line says that the new file is not empty, but its lines are missing")
 		case !f.Create && !meta && f.OldMode == f.NewMode:

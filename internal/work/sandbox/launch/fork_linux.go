@@ -107,7 +107,8 @@ func (s *state) perform() bool {
 //go:nosplit
 //go:nocheckptr
 func (s *state) send() {
-	syscall.RawSyscall(syscall.SYS_WRITE, uintptr(s.report[1]), uintptr(unsafe.Pointer(&s.failed)), unsafe.Sizeof(s.failed))
+	syscall.RawSyscall(syscall.SYS_WRITE, uintptr(s.report[1]), uintptr(unsafe.Pointer(&s.failed)),
+		unsafe.Sizeof(s.failed))
 }
 
 // command becomes the command.
@@ -135,7 +136,8 @@ func (s *state) exec() {
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&s.mask)), 0, signalSetSize, 0, 0)
 	s.failed.step, s.failed.errno = failedExecStep, uint64(syscall.ENOENT)
 	for i := 0; i < len(s.paths); i++ {
-		_, _, errno := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(s.paths[i])), uintptr(unsafe.Pointer(&s.argv[0])), uintptr(unsafe.Pointer(&s.env[0])))
+		_, _, errno := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(s.paths[i])),
+			uintptr(unsafe.Pointer(&s.argv[0])), uintptr(unsafe.Pointer(&s.env[0])))
 		if errno != syscall.ENOENT && errno != syscall.ENOTDIR {
 			s.failed.errno = uint64(errno)
 			if errno != syscall.EACCES {

@@ -82,7 +82,8 @@ func run() int {
 	_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &s.files)
 	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: s.files.Max, Max: s.files.Max}) // the list may need many
 	all := [signalSetSize]byte{255, 255, 255, 255, 255, 255, 255, 255}
-	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, blockAll, uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&s.mask)), signalSetSize, 0, 0)
+	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, blockAll, uintptr(unsafe.Pointer(&all)),
+		uintptr(unsafe.Pointer(&s.mask)), signalSetSize, 0, 0)
 	if s.head.Clone == 0 {
 		return s.become()
 	}
@@ -200,7 +201,8 @@ func ignoreSignals() {
 func load() (*state, bool) {
 	s := &state{}
 	h := (*[headerSize]byte)(unsafe.Pointer(&s.head))[:]
-	if n, err := syscall.Pread(programFD, h, 0); err != nil || n != len(h) || s.head.Magic != magic || s.head.Size > 64<<20 || s.head.Registers > registerLimit {
+	if n, err := syscall.Pread(programFD, h, 0); err != nil || n != len(h) || s.head.Magic != magic ||
+		s.head.Size > 64<<20 || s.head.Registers > registerLimit {
 		return nil, false
 	}
 	words := make([]uint64, s.head.Size/8+1)

@@ -87,7 +87,8 @@ func TestFailuresAreTold(t *testing.T) {
 
 func TestADamagedProgramIsRefused(t *testing.T) {
 	cmd := exec.Command(os.Args[0], Flag)
-	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != unavailable || !strings.Contains(string(out), "cannot be read") {
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != unavailable ||
+		!strings.Contains(string(out), "cannot be read") {
 		t.Errorf("got %s", out)
 	}
 }

@@ -105,7 +105,8 @@ func (p paper) Nested(root string) []string {
 	var found []string
 	for name := range p {
 		dir := path.Dir(name)
-		bare := path.Base(name) == "HEAD" && path.Base(dir) != ".git" && !strings.Contains(dir, "/.git/") || strings.HasPrefix(dir, root+"/") && strings.Contains(root, "/modules")
+		bare := path.Base(name) == "HEAD" && path.Base(dir) != ".git" && !strings.Contains(dir, "/.git/") ||
+			strings.HasPrefix(dir, root+"/") && strings.Contains(root, "/modules")
 		switch {
 		case path.Base(name) == ".git" && strings.HasPrefix(dir, root+"/"):
 			found = append(found, name)

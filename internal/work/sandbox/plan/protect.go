@@ -221,7 +221,8 @@ func (r *resolver) common(gitDir string) string {
 }
 
 func (r *resolver) bare(path string) bool {
-	return r.at(filepath.Join(path, "HEAD")) != absent && r.at(filepath.Join(path, "objects")) == dir && r.at(filepath.Join(path, "refs")) == dir
+	return r.at(filepath.Join(path, "HEAD")) != absent && r.at(filepath.Join(path, "objects")) == dir &&
+		r.at(filepath.Join(path, "refs")) == dir
 }
 
 // protectDir guards a git directory and leaves it fit for commits:

@@ -120,7 +120,8 @@ func (p Plan) Seatbelt() (profile string, params []Param) {
 	b.WriteString(seatbeltBase)
 	if p.Network {
 		b.WriteString("(allow network-outbound (remote ip))\n(allow network-inbound (local ip))\n(allow system-socket)\n" +
-			"(allow mach-lookup (global-name \"com.apple.SystemConfiguration.configd\") (global-name \"com.apple.trustd.agent\"))\n")
+			"(allow mach-lookup (global-name \"com.apple.SystemConfiguration.configd\") (global-name " +
+			"\"com.apple.trustd.agent\"))\n")
 	} else {
 		b.WriteString("(allow network* (local ip \"localhost:*\") (remote ip \"localhost:*\"))\n")
 	}

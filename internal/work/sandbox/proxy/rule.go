@@ -168,7 +168,8 @@ var reserved = []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0
 
 // public reports whether an address is one of the open network.
 func public(a netip.Addr) bool {
-	if a.IsPrivate() || a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast() || a.IsInterfaceLocalMulticast() || !a.IsGlobalUnicast() {
+	if a.IsPrivate() || a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast() ||
+		a.IsInterfaceLocalMulticast() || !a.IsGlobalUnicast() {
 		return false
 	}
 	for _, r := range reserved {
