@@ -114,7 +114,7 @@ func (c *conn) open(roots []string) error {
 	if c.exec == nil {
 		c.exec = executor.New(o)
 	} else {
-		c.exec.Move(context.Background(), o)
+		c.exec = c.exec.Move(o)
 		_ = c.ws.Close()
 	}
 	c.ws, c.set, c.roots = ws, set, roots

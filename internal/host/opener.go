@@ -173,7 +173,7 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 	if p := l.parent; p.session != nil {
 		eo.Lender, eo.Only = p.exec, p.spawn.Role.Tools
 		if p.shares {
-			eo.Above = p.exec
+			eo.Parent = p.exec
 		}
 	}
 	if m := op.EditCorrection; m.Enabled {

@@ -66,18 +66,8 @@ func (h *Executor) commandOf(a tool.Command) policy.Command {
 
 // askedChange is the question about a change of files.
 func (h *Executor) askedChange(set delta.Set, reason string) *protocol.Approval {
-	return &protocol.Approval{Reason: reason, Change: &protocol.ChangeApproval{Changes: h.pathChanges(set),
-		Diff: h.unified(set), Files: amend.FileTexts(h.loaded(set))}}
-}
-
-// loaded is set with the bytes of its images.
-func (h *Executor) loaded(set delta.Set) delta.Set {
-	out := make(delta.Set, len(set))
-	for i, c := range set {
-		c.Pre, c.Post = h.load(c.Pre), h.load(c.Post)
-		out[i] = c
-	}
-	return out
+	return &protocol.Approval{Reason: reason, Change: &protocol.ChangeApproval{Changes: h.files.PathChanges(set),
+		Diff: h.files.Unified(set), Files: amend.FileTexts(h.files.Loaded(set))}}
 }
 
 // shownTargets bounds what is listed of what a command would delete.
@@ -182,23 +172,6 @@ func (h *Executor) remember(j judged, d protocol.Decision) (warnings []string) {
 	return nil
 }
 
-// moved is the first path of a set that is no longer what the change was made
-// for.
-func (h *Executor) moved(set delta.Set) string {
-	seen := map[string]bool{}
-	for _, c := range set {
-		if seen[c.Path] {
-			continue // made by the set itself
-		}
-		seen[c.Path] = true
-		now, err := h.o.Tree.Read(c.Path, readLimit)
-		if err == nil && now.At() != c.Pre.At() {
-			return c.Path
-		}
-	}
-	return ""
-}
-
 // Processes lists the commands that run in the background.
 func (h *Executor) Processes() []protocol.Process { return h.commands.Processes() }
 
@@ -215,7 +188,7 @@ func (h *Executor) settleChange(ctx context.Context, j *judged, answer protocol.
 		return nil, nil
 	}
 	if len(answer.Edited) > 0 {
-		set, err := amend.Edited(h.loaded(c.Set), answer.Edited)
+		set, err := amend.Edited(h.files.Loaded(c.Set), answer.Edited)
 		if err != nil {
 			o := refused(j.call, err)
 			return nil, &o
@@ -231,7 +204,7 @@ func (h *Executor) settleChange(ctx context.Context, j *judged, answer protocol.
 		j.Action = c
 		return h.askedChange(set, "you edited the change; this is what will be written"), nil
 	}
-	if path := h.moved(c.Set); path != "" && j.proposed == nil {
+	if path := h.files.Stale(c.Set); path != "" && j.proposed == nil {
 		again, err := h.Propose(ctx, j.call)
 		if err != nil {
 			o := refused(j.call, err)
@@ -243,7 +216,7 @@ func (h *Executor) settleChange(ctx context.Context, j *judged, answer protocol.
 		}
 		if amend.Binding(fresh.Set) != amend.Binding(c.Set) {
 			j.Action = fresh
-			return h.askedChange(fresh.Set, visible.Line(h.relative(path))+" changed since you were asked; this is the change as it is now"), nil
+			return h.askedChange(fresh.Set, visible.Line(h.files.Relative(path))+" changed since you were asked; this is the change as it is now"), nil
 		}
 	}
 	return nil, nil

@@ -28,7 +28,7 @@ func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 		action, err = h.Propose(ctx, e.Call)
 	}
 	if err == nil {
-		err = h.inRoots(action, e.Settings)
+		err = h.files.InRoots(action, e.Settings)
 	}
 	if c, ok := action.(tool.Command); ok && err == nil && c.Login && !h.o.Shell.Login {
 		err = tool.Refuse(tool.InvalidArguments, "%s: login shells are switched off here (allow_login_shell = false). Leave login out", e.Call.Name)
@@ -38,7 +38,7 @@ func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 		o.Millis = time.Since(began).Milliseconds()
 		return turn.Prepared{Call: e.Call.ID, Outcome: &o}
 	}
-	action = h.inView(action)
+	action = h.files.InView(action)
 	p, say := h.before(ctx, e, action, h.judge(e.Call, action, e.Settings))
 	if p.Outcome != nil {
 		say.on(p.Outcome)
@@ -109,7 +109,7 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 // proposal, what an earlier run did, and within bounds.
 func (h *Executor) told(ctx context.Context, o turn.Outcome, j judged) turn.Outcome {
 	if c, ok := j.Action.(tool.Change); ok && j.proposed != nil && o.Success {
-		o.Text += "\n" + amend.WriteReport(h.loaded(j.proposed), h.loaded(c.Set))
+		o.Text += "\n" + amend.WriteReport(h.files.Loaded(j.proposed), h.files.Loaded(c.Set))
 	}
 	o.Warnings = append(o.Warnings, h.steered(o.Changes, j)...)
 	h.redact(j.Action, &o)

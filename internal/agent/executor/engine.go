@@ -1,24 +1,21 @@
 package executor
 
-import (
-	"context"
+import "kerf/internal/agent/tool"
 
-	"kerf/internal/agent/tool"
-)
+// Resolve makes path absolute and checks that it lies in the workspace.
+func (h *Executor) Resolve(path string) (string, error) { return h.files.Resolve(path) }
 
-// Shown notes that whoever calls the tools has seen files in the states of
-// sights, as the answers of a session do.
+// Shown notes that whoever calls the tools has seen files, as the answers of a session do.
 func (h *Executor) Shown(sights []tool.Sight) {
 	for _, s := range sights {
-		h.saw(s.Path, s.Image)
+		h.files.Observe(s.Path, s.Image)
 	}
 }
 
-// Move makes the hands work on other roots. What was seen and which versions were
-// told stays. Nothing may run meanwhile.
-func (h *Executor) Move(_ context.Context, o Options) {
-	h.o = o
-	h.mu.Lock()
-	h.snap = nil
-	h.mu.Unlock()
+// Move returns an executor that works on other roots. What was seen and which versions
+// were told stays. Nothing may run meanwhile.
+func (h *Executor) Move(o Options) *Executor {
+	h.Close()
+	o.View, o.Versions = h.o.View, h.o.Versions
+	return New(o)
 }

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"kerf/internal/agent/policy"
@@ -11,7 +10,6 @@ import (
 	"kerf/internal/agent/tools"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
-	"kerf/internal/text/delta"
 )
 
 // Propose asks the tool of c what it proposes.
@@ -23,9 +21,9 @@ func (h *Executor) Propose(ctx context.Context, c tool.Call) (tool.Action, error
 	if !ok {
 		return nil, tool.Refuse(tool.UnknownTool, "there is no tool %q. The tools are: %s", c.Name, strings.Join(tools.Names(), ", "))
 	}
-	a, err := t.Prepare(ctx, h, c)
+	a, err := t.Prepare(ctx, h.files, c)
 	if change, ok := a.(tool.Change); ok && err == nil {
-		return h.pin(h.o.Correct.Correct(ctx, change))
+		return h.files.Pin(h.o.Correct.Correct(ctx, change))
 	}
 	return a, err
 }
@@ -59,7 +57,7 @@ func (h *Executor) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.P
 func (h *Executor) answer(c tool.Call, a tool.Answer) *turn.Outcome {
 	o := &turn.Outcome{Text: Render(a.Result), Images: a.Result.Images, Success: a.Result.Error == nil, Todo: a.Todo}
 	for _, sight := range a.Saw {
-		seen := h.saw(sight.Path, sight.Image)
+		seen := h.files.Observe(sight.Path, sight.Image)
 		seen.First, seen.Last, seen.Lines = sight.First, sight.Last, sight.Lines
 		o.Saw = append(o.Saw, seen)
 	}
@@ -74,9 +72,9 @@ func (h *Executor) answer(c tool.Call, a tool.Answer) *turn.Outcome {
 }
 
 func (h *Executor) judgeChange(p *turn.Prepared, c tool.Call, a tool.Change, rules policy.Rules) {
-	body := protocol.FileChange{Call: c.ID, Changes: h.pathChanges(a.Set)}
+	body := protocol.FileChange{Call: c.ID, Changes: h.files.PathChanges(a.Set)}
 	p.Body = body
-	switch j := rules.Change(a.Set.Paths(), h.steering(a.Set)); j.Verdict {
+	switch j := rules.Change(a.Set.Paths(), h.files.ControlFiles(a.Set)); j.Verdict {
 	case policy.Refuse:
 		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
 	case policy.Ask:
@@ -99,33 +97,6 @@ func (h *Executor) judgeCommand(p *turn.Prepared, c tool.Call, a tool.Command, r
 			p.Approval = h.asked(a, j) // not asked; says how it runs
 		}
 	}
-}
-
-// steering lists the files of a set that agents, editors or machines obey.
-func (h *Executor) steering(set delta.Set) []string {
-	var names []string
-	for _, c := range set {
-		if name := h.relative(c.Path); h.steers(c) && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// pathChanges lists the paths of a set as front ends show them.
-func pathChanges(set delta.Set) []protocol.PathChange {
-	list := make([]protocol.PathChange, 0, len(set))
-	for _, c := range set {
-		pc := protocol.PathChange{Path: c.Path, Kind: protocol.Update, Moved: c.From}
-		switch {
-		case c.Pre == nil:
-			pc.Kind = protocol.Add
-		case c.Post == nil:
-			pc.Kind = protocol.Delete
-		}
-		list = append(list, pc)
-	}
-	return list
 }
 
 // judgeRemote decides about a call that leaves Kerf. What a server claims of its

@@ -19,12 +19,12 @@ const shellLimit = time.Hour
 // What it changed is found as for any other command.
 func (h *Executor) Shell(ctx context.Context, e turn.RunShell, l Live) turn.ShellDone {
 	began := time.Now()
-	h.begin(e.Turn)
+	h.record.begin(e.Turn)
 	live := redact.NewWriter(h.o.Redact, l.Show)
 	set := e.Settings
 	set.Sandbox, set.Approval = protocol.SandboxFull, protocol.PolicyNever
 	line := strings.TrimSpace(e.Command)
-	a := tool.Command{Line: line, Argv: []string{"bash", "-c", line}, Dir: h.Cwd(), Timeout: shellLimit, Yield: shellLimit + time.Second}
+	a := tool.Command{Line: line, Argv: []string{"bash", "-c", line}, Dir: h.o.Cwd, Timeout: shellLimit, Yield: shellLimit + time.Second}
 	o := h.Do(ctx, e.Call, a, Manner{Settings: set, Turn: e.Turn, Unsandboxed: true, Show: live.Write})
 	live.Close()
 	h.redact(a, &o)

@@ -1,106 +1,48 @@
 package executor
 
 import (
-	"context"
-	"errors"
 	"slices"
-	"sync"
 
 	"kerf/internal/agent/history"
-	"kerf/internal/agent/tool"
-	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 )
 
-// family is what the hands of a session and of its sub-agents know of each other:
-// they work in one tree, and what one of them does there is no outside change to the
-// others.
-type family struct {
-	// scanning is held while the scanner is used: sub-agents note changes in it.
-	scanning sync.Mutex
-
-	famMu sync.Mutex  // guards what follows
-	kin   []*Executor // of the sub-agents in the same tree
-	now   protocol.TurnID
-	// merged are the changes of merged work trees that no outcome has told yet.
-	merged []history.FileChange
-}
-
-// leave makes h unknown to its parent.
-func (h *Executor) leave() {
-	if up := h.o.Above; up != nil {
-		up.famMu.Lock()
-		up.kin = slices.DeleteFunc(up.kin, func(k *Executor) bool { return k == h })
-		up.famMu.Unlock()
-	}
-}
-
-// delegate carries out an operation about sub-agents.
-func (h *Executor) delegate(ctx context.Context, id protocol.CallID, a tool.Delegate, m Manner) turn.Outcome {
-	body := protocol.SubAgent{Call: id, Operation: a.Operation, Prompt: a.Message}
-	if m.Delegate == nil {
-		return turn.Outcome{Text: "there are no sub-agents here", Body: body}
-	}
-	r, err := m.Delegate(ctx, a, m.Settings)
-	if err != nil {
-		text := err.Error()
-		body.Error = text
-		var refused *tool.Error
-		if errors.As(err, &refused) {
-			text, body.Error = Render(tool.Fail(refused)), refused.Message
-		}
-		return turn.Outcome{Text: text, Body: body}
-	}
-	body.Agents = r.Agents
-	return turn.Outcome{Text: r.Text, Success: true, Body: body, Changes: h.takeMerged()}
-}
-
-// begin notes the turn that runs, for the ledger entries of sub-agents.
-func (h *Executor) begin(t protocol.TurnID) {
-	h.famMu.Lock()
-	h.now = t
-	h.famMu.Unlock()
-}
-
 // rooted is an origin as the ledger has it: what a sub-agent does belongs to the turn
 // of the user's session that it works for, so that the turn's diff and undo have it
 // all.
-func (h *Executor) rooted(session, turn, call string) (string, string, string) {
-	up := h.o.Above
+func (r *recorder) rooted(session, turn, call string) (string, string, string) {
+	up := r.parent
 	if up == nil {
 		return session, turn, call
 	}
-	up.famMu.Lock()
-	now := up.now
-	up.famMu.Unlock()
 	if call != "" {
-		call = h.o.Origin.Client + "/" + call
+		call = r.o.Origin.Client + "/" + call
 	}
-	return up.rooted(up.o.Origin.Session, string(now), call)
+	return up.rooted(up.o.Origin.Session, string(up.running()), call)
 }
 
-// shareChange tells the others of the family what h did: it is part of what the parent's
-// turn changed, and an outside change to nobody.
-func (h *Executor) shareChange(set delta.Set, outside bool) {
-	h.noteKin(set, nil)
-	up := h.o.Above
+// shareChange tells the parent and the siblings what was changed: it is part of what the
+// parent's turn changed, and an outside change to nobody.
+func (r *recorder) shareChange(set delta.Set, outside bool) {
+	r.noteChildren(set, nil)
+	up := r.parent
 	if up == nil || len(set) == 0 {
 		return
 	}
 	for _, c := range set {
 		up.note(c.Path, c.Post)
 	}
-	up.noteKin(set, h)
+	up.noteChildren(set, r)
 	up.keepChange(set, outside)
 }
 
-// noteKin tells the scanners of the sub-agents, but for one, of changes.
-func (h *Executor) noteKin(set delta.Set, but *Executor) {
-	h.famMu.Lock()
-	kin := slices.Clone(h.kin)
-	h.famMu.Unlock()
-	for _, k := range kin {
+// noteChildren tells the scanners of the sub-agents, but for one, of changes.
+func (r *recorder) noteChildren(set delta.Set, but *recorder) {
+	r.mu.Lock()
+	children := slices.Clone(r.children)
+	r.mu.Unlock()
+	for _, k := range children {
 		if k == but {
 			continue
 		}
@@ -108,4 +50,51 @@ func (h *Executor) noteKin(set delta.Set, but *Executor) {
 			k.note(c.Path, c.Post)
 		}
 	}
+}
+
+// join makes r known to its parent: a sub-agent works in the same tree.
+func (r *recorder) join(parent *recorder) {
+	r.parent = parent
+	parent.mu.Lock()
+	parent.children = append(parent.children, r)
+	parent.mu.Unlock()
+}
+
+// leave makes r unknown to its parent.
+func (r *recorder) leave() {
+	if up := r.parent; up != nil {
+		up.mu.Lock()
+		up.children = slices.DeleteFunc(up.children, func(k *recorder) bool { return k == r })
+		up.mu.Unlock()
+	}
+}
+
+// begin notes the turn that runs, for the ledger entries of sub-agents.
+func (r *recorder) begin(t protocol.TurnID) {
+	r.mu.Lock()
+	r.now = t
+	r.mu.Unlock()
+}
+
+// addMerged keeps the records of a merge until an outcome tells them.
+func (r *recorder) addMerged(list []history.FileChange) {
+	r.mu.Lock()
+	r.merged = append(r.merged, list...)
+	r.mu.Unlock()
+}
+
+// running is the turn that runs.
+func (r *recorder) running() protocol.TurnID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now
+}
+
+// takeMerged returns the records of merges that are not in the rollout yet.
+func (r *recorder) takeMerged() []history.FileChange {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.merged
+	r.merged = nil
+	return list
 }

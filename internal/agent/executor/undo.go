@@ -58,16 +58,16 @@ func (h *Executor) rewind(ctx context.Context, t protocol.TurnID) (protocol.Undo
 
 func (h *Executor) choice(op protocol.Undo) changes.Choice {
 	c := changes.Choice{Redo: op.Redo, Session: h.o.Origin.Session, Turn: string(op.Turn), Call: string(op.Call)}
-	if h.o.Above != nil {
-		c.Session, _, c.Call = h.rooted(c.Session, "", c.Call)
+	if h.o.Parent != nil {
+		c.Session, _, c.Call = h.record.rooted(c.Session, "", c.Call)
 		c.Turn = "" // the ledger knows the parent's
 	}
-	if c.Session == "" || h.o.Above != nil {
+	if c.Session == "" || h.o.Parent != nil {
 		c.Client = h.o.Origin.Client
 	}
 	for _, p := range op.Paths {
 		if abs, err := h.o.Tree.Resolve(p); err == nil {
-			p = h.real(abs)
+			p = h.files.Real(abs)
 		}
 		c.Paths = append(c.Paths, p)
 	}
@@ -84,7 +84,7 @@ func (h *Executor) realPaths(hunks map[string][]int) map[string][]int {
 	out := make(map[string][]int, len(hunks))
 	for p, list := range hunks {
 		if abs, err := h.o.Tree.Resolve(p); err == nil {
-			p = h.real(abs)
+			p = h.files.Real(abs)
 		}
 		out[p] = list
 	}
@@ -103,9 +103,9 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 	var plan *changes.Plan
 	var err error
 	if len(edits) > 0 {
-		plan, err = r.PlanEdits(c, edits, changes.LookIn(h.o.Tree))
+		plan, err = r.PlanEdits(c, edits, changes.LookIn(h.o.Work.Tree))
 	} else {
-		plan, err = r.Plan(c, changes.LookIn(h.o.Tree))
+		plan, err = r.Plan(c, changes.LookIn(h.o.Work.Tree))
 	}
 	if err == nil {
 		report, err = reportUndo(r, plan)
@@ -118,15 +118,15 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 	if dry || report.Problem != "" {
 		return report, committed{set: plan.Set}
 	}
-	origin := h.origin(Manner{Turn: t, Tool: "undo"}, id)
+	origin := h.record.origin(Manner{Turn: t, Tool: "undo"}, id)
 	out, err := plan.Commit(ctx, h.o.Work, origin)
 	var done committed
 	if len(out.Committed) > 0 || !out.Exact {
-		done = h.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry)
+		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry)
 	}
 	for _, ch := range out.Committed {
-		h.note(ch.Path, ch.Post)
-		h.forget(ch.Path) // the model has not seen this state
+		h.record.note(ch.Path, ch.Post)
+		h.files.Forget(ch.Path) // the model has not seen this state
 	}
 	if err != nil {
 		report.Problem = err.Error()
@@ -145,7 +145,7 @@ func (h *Executor) judgeUndo(p *turn.Prepared, c tool.Call, a tool.Undo, rules p
 		p.Outcome = &turn.Outcome{Text: body.Error, Body: body}
 		return
 	}
-	switch j := rules.Change(planned.set.Paths(), h.steering(planned.set)); j.Verdict {
+	switch j := rules.Change(planned.set.Paths(), h.files.ControlFiles(planned.set)); j.Verdict {
 	case policy.Refuse:
 		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
 	case policy.Ask:
@@ -186,10 +186,10 @@ func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m 
 	if report.Problem != "" {
 		r = tool.Fail(undoRefusal(report))
 	} else {
-		r = tool.Result{Success: true, Output: undoText(report, h.relative)}
+		r = tool.Result{Success: true, Output: undoText(report, h.files.Relative)}
 	}
 	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records}
-	body := protocol.FileChange{Call: id, Changes: h.pathChanges(done.set), Diff: done.diff}
+	body := protocol.FileChange{Call: id, Changes: h.files.PathChanges(done.set), Diff: done.diff}
 	if r.Error != nil {
 		body.Error = o.Text
 	}
@@ -220,9 +220,9 @@ func (h *Executor) tellLater(r protocol.UndoReport) {
 	if !slices.ContainsFunc(r.Files, func(f protocol.UndoFile) bool { return f.Outcome == changes.Restored || f.Outcome == changes.Merged }) {
 		return
 	}
-	text := "The user took changes back. Files are not as you left them; re-read them before you edit them.\n" + undoText(r, h.relative)
+	text := "The user took changes back. Files are not as you left them; re-read them before you edit them.\n" + undoText(r, h.files.Relative)
 	if r.Redo {
-		text = "The user brought changes back. Files are not as you left them; re-read them before you edit them.\n" + undoText(r, h.relative)
+		text = "The user brought changes back. Files are not as you left them; re-read them before you edit them.\n" + undoText(r, h.files.Relative)
 	}
 	h.mu.Lock()
 	h.notes = append(h.notes, text)
@@ -243,22 +243,8 @@ func (h *Executor) takeNotes() []*model.Item {
 
 // Settle finds out what the turn changed.
 func (h *Executor) Settle(ctx context.Context, e turn.Settle) turn.Settled {
-	h.markTurn(e.Turn)
-	return turn.Settled{Turn: e.Turn, Diff: h.turnDiff(ctx), Changes: h.takeMerged()}
-}
-
-// markTurn notes in the ledger that a turn ended without a change, so that it,
-// and not the one before it, is the last.
-func (h *Executor) markTurn(t protocol.TurnID) {
-	h.mu.Lock()
-	changed := len(h.turn.ours) > 0
-	h.mu.Unlock()
-	if changed || h.o.Work == nil || h.o.Above != nil {
-		return
-	}
-	o := h.origin(Manner{Turn: t}, "")
-	e := &ledger.Entry{Session: o.Session, Turn: o.Turn, Client: o.Client, Cause: ledger.CauseNone, Exact: true, Changes: []ledger.Change{}}
-	_ = h.o.Work.Ledger.Append(e) // without it `kerf diff` shows the turn before
+	h.record.markTurn(e.Turn)
+	return turn.Settled{Turn: e.Turn, Diff: h.record.turnDiff(ctx), Changes: h.record.takeMerged()}
 }
 
 // Undo takes back one call or turn, or all turns since the oldest of e.Turns. An

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/agent/executor/files"
 	"kerf/internal/agent/executor/worktree"
-	"kerf/internal/agent/history"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
@@ -35,15 +35,6 @@ func conflicts(failed []patch.FileError, text []byte, dir string) string {
 	return strings.TrimPrefix(b.String(), "; ")
 }
 
-// takeMerged returns the records of merges that are not in the rollout yet.
-func (h *Executor) takeMerged() []history.FileChange {
-	h.famMu.Lock()
-	defer h.famMu.Unlock()
-	list := h.merged
-	h.merged = nil
-	return list
-}
-
 // MergeTree brings the changes of a work tree into the session's own: file by file,
 // merged with what changed here meanwhile. What does not fit is reported and stays
 // in the work tree.
@@ -61,7 +52,7 @@ func (h *Executor) MergeTree(ctx context.Context, w *worktree.Tree, sp team.Spaw
 		if err != nil {
 			return nil, err
 		}
-		return h.o.Tree.ReadEntry(abs, readLimit)
+		return h.o.Tree.ReadEntry(abs, files.ReadLimit)
 	})
 	if err != nil {
 		return undone(err)
@@ -89,7 +80,7 @@ func (h *Executor) mayMerge(ctx context.Context, set delta.Set, sp team.Spawn, a
 	if len(set) == 0 {
 		return ""
 	}
-	switch j := h.rules(sp.Settings).Change(set.Paths(), h.steering(set)); j.Verdict {
+	switch j := h.rules(sp.Settings).Change(set.Paths(), h.files.ControlFiles(set)); j.Verdict {
 	case policy.Refuse:
 		return j.Reason
 	case policy.Ask:
@@ -102,19 +93,14 @@ func (h *Executor) mayMerge(ctx context.Context, set delta.Set, sp team.Spawn, a
 }
 
 func (h *Executor) commitMerge(ctx context.Context, set delta.Set, sp team.Spawn) (string, error) {
-	h.famMu.Lock()
-	now := h.now
-	h.famMu.Unlock()
-	r, done := h.Commit(ctx, protocol.CallID("merge-"+sp.Name), tool.Change{Set: set, BestEffort: true}, Manner{Settings: sp.Settings, Turn: now, Tool: "close_agent"})
-	h.famMu.Lock()
-	h.merged = append(h.merged, done.records...)
-	h.famMu.Unlock()
+	r, done := h.Commit(ctx, protocol.CallID("merge-"+sp.Name), tool.Change{Set: set, BestEffort: true}, Manner{Settings: sp.Settings, Turn: h.record.running(), Tool: "close_agent"})
+	h.record.addMerged(done.records)
 	if r.Error != nil {
 		return "", r.Error
 	}
 	var names []string
 	for _, path := range done.set.Paths() {
-		if name := h.relative(path); !slices.Contains(names, name) {
+		if name := h.files.Relative(path); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

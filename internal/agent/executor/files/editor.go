@@ -1,4 +1,4 @@
-package executor
+package files
 
 import (
 	"bytes"
@@ -20,13 +20,13 @@ const patienceWithEditor = 5 * time.Second
 // buffered is what the client's editor holds of a file, where it offers that and
 // the file is plain text; what is on disk otherwise. An unsaved buffer is what the
 // user means by the file.
-func (h *Executor) buffered(path string, disk *delta.Image) *delta.Image {
-	if h.o.Client == nil || h.o.Client.Files == nil || disk == nil || disk.Kind != delta.File || !plainText(disk.Data) {
+func (f *Files) buffered(path string, disk *delta.Image) *delta.Image {
+	if f.o.Editor == nil || disk == nil || disk.Kind != delta.File || !plainText(disk.Data) {
 		return disk
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patienceWithEditor)
 	defer cancel()
-	text, err := h.o.Client.Files.ReadText(ctx, path)
+	text, err := f.o.Editor.ReadText(ctx, path)
 	if err != nil || text == string(disk.Data) || !plainText([]byte(text)) {
 		return disk
 	}
@@ -38,10 +38,10 @@ func plainText(b []byte) bool {
 	return f.Encoding == "utf-8" && utf8.Valid(b)
 }
 
-// viaEditor reports whether a change can be written through the client's editor:
+// InEditor reports whether a change can be written through the client's editor:
 // whole texts of files, nothing removed, moved or linked.
-func (h *Executor) viaEditor(set delta.Set) bool {
-	if h.o.Client == nil || h.o.Client.Files == nil || len(set) == 0 {
+func (f *Files) InEditor(set delta.Set) bool {
+	if f.o.Editor == nil || len(set) == 0 {
 		return false
 	}
 	for _, c := range set {
@@ -55,28 +55,28 @@ func (h *Executor) viaEditor(set delta.Set) bool {
 	return true
 }
 
-// commitViaEditor writes a change through the client's editor and enters it into
+// CommitInEditor writes a change through the client's editor and enters it into
 // the ledger. Files are looked at once more right before they are written, and
 // after; what does not stand on disk then makes the entry inexact.
-func (h *Executor) commitViaEditor(ctx context.Context, set delta.Set, o txn.CommitOptions) (txn.Outcome, error) {
+func (f *Files) CommitInEditor(ctx context.Context, set delta.Set, o txn.CommitOptions) (txn.Outcome, error) {
 	out := txn.Outcome{Exact: true}
 	var failure error
 	for _, c := range set {
-		disk, err := h.o.Tree.Read(c.Path, readLimit)
+		disk, err := f.o.Tree.Read(c.Path, ReadLimit)
 		if err != nil {
 			failure = err
 			break
 		}
-		if now := h.buffered(c.Path, disk); !same(now, c.Pre) {
+		if now := f.buffered(c.Path, disk); !same(now, c.Pre) {
 			failure = &txn.MismatchError{Path: c.Path, Want: c.Pre.At(), Have: now.At()}
 			break
 		}
-		if err := h.o.Client.Files.WriteText(ctx, c.Path, string(c.Post.Data)); err != nil {
+		if err := f.o.Editor.WriteText(ctx, c.Path, string(c.Post.Data)); err != nil {
 			failure = fmt.Errorf("the editor did not write %s: %w", c.Path, err)
 			out.Exact = false
 			break
 		}
-		if after, err := h.o.Tree.Read(c.Path, readLimit); err != nil || after == nil || !bytes.Equal(after.Data, c.Post.Data) {
+		if after, err := f.o.Tree.Read(c.Path, ReadLimit); err != nil || after == nil || !bytes.Equal(after.Data, c.Post.Data) {
 			out.Exact = false
 		} else {
 			c.Post.Mode = after.Mode
@@ -85,7 +85,7 @@ func (h *Executor) commitViaEditor(ctx context.Context, set delta.Set, o txn.Com
 	}
 	if len(out.Committed) > 0 {
 		o.Cause, o.Inexact = ledger.CauseTool, !out.Exact
-		entry, err := h.o.Work.Record(context.WithoutCancel(ctx), out.Committed, o)
+		entry, err := f.o.Txn.Record(context.WithoutCancel(ctx), out.Committed, o)
 		out.Entry, failure = entry, errors.Join(failure, err)
 	}
 	return out, failure

@@ -1,28 +1,28 @@
-package executor
+package files
 
 import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/text/delta"
 )
 
-// pin binds a proposed change to the places it really is about: links are followed
+// Pin binds a proposed change to the places it really is about: links are followed
 // now, so that what is shown and approved names the files that are written, and a
 // link that somebody puts in the way later is refused at the commit. Removing a name
 // that is a link removes the link.
-func (h *Executor) pin(a tool.Change) (tool.Change, error) {
+func (f *Files) Pin(a tool.Change) (tool.Change, error) {
 	real := make(map[string]string, len(a.Set))
 	pinned := make(delta.Set, len(a.Set))
 	for i, c := range a.Set {
-		find := h.o.Tree.Target
+		find := f.o.Tree.Target
 		if c.Post == nil || isLink(c.Pre) || isLink(c.Post) {
-			find = h.o.Tree.Entry
+			find = f.o.Tree.Entry
 		}
 		to, err := find(c.Path)
 		if err != nil {
-			return a, refusal(h.relative(c.Path), err)
+			return a, Refusal(f.Relative(c.Path), err)
 		}
 		if c.Post == nil && c.Pre != nil && !isLink(c.Pre) {
-			if img, err := h.o.Tree.ReadEntry(to, 0); err == nil && isLink(img) {
+			if img, err := f.o.Tree.ReadEntry(to, 0); err == nil && isLink(img) {
 				c.Pre = img
 			}
 		}

@@ -1,4 +1,4 @@
-package executor
+package files
 
 import (
 	"fmt"
@@ -17,16 +17,16 @@ const briefFrom = 400
 // never shown.
 const UnseenText = "UNSEEN_TEXT"
 
-// inView looks at what a tool proposes with what the model has in its context: a
+// InView looks at what a tool proposes with what the model has in its context: a
 // read of lines it holds is answered briefly, and a change of lines it was never
 // shown carries a warning.
-func (h *Executor) inView(a tool.Action) tool.Action {
+func (f *Files) InView(a tool.Action) tool.Action {
 	switch a := a.(type) {
 	case tool.Answer:
-		return h.brief(a)
+		return f.brief(a)
 	case tool.Change:
 		for _, c := range a.Set {
-			if text := h.unseen(c); text != "" {
+			if text := f.unseen(c); text != "" {
 				a.Result.Warnings = append(a.Result.Warnings, tool.Warning{Code: UnseenText, Message: text,
 					Suggestion: "Read the place and check that the change is what you meant."})
 			}
@@ -36,13 +36,13 @@ func (h *Executor) inView(a tool.Action) tool.Action {
 	return a
 }
 
-func (h *Executor) brief(a tool.Answer) tool.Action {
+func (f *Files) brief(a tool.Answer) tool.Action {
 	if len(a.Saw) != 1 || a.Saw[0].First == 0 || a.Saw[0].Image == nil || len(a.Result.Output) < briefFrom || a.Result.Error != nil {
 		return a
 	}
 	saw := a.Saw[0]
-	path := h.real(saw.Path)
-	if !h.view.Holds(path, saw.Image.Sum.String(), saw.First, saw.Last) {
+	path := f.Real(saw.Path)
+	if !f.o.View.Holds(path, saw.Image.Sum.String(), saw.First, saw.Last) {
 		return a
 	}
 	version := a.Result.Output[strings.LastIndexByte(a.Result.Output, '\n')+1:]
@@ -53,19 +53,19 @@ func (h *Executor) brief(a tool.Answer) tool.Action {
 
 // unseen says which lines of c the model changes without having seen them, or
 // nothing.
-func (h *Executor) unseen(c delta.Change) string {
+func (f *Files) unseen(c delta.Change) string {
 	const most = 1 << 20 // larger texts are not compared for a warning
 	if c.Pre == nil || c.Post == nil || !c.Pre.Loaded || !c.Post.Loaded || len(c.Pre.Data) > most || len(c.Post.Data) > most {
 		return ""
 	}
-	path := h.real(c.Path)
+	path := f.Real(c.Path)
 	index := lines.NewIndex(c.Pre.Data)
 	for _, e := range diff.Lines(c.Pre.Data, c.Post.Data) {
 		first, last := index.LineOf(e.Start), index.LineOf(max(e.Start, e.End-1))
-		if !h.view.Unseen(path, c.Pre.Sum.String(), first, last) {
+		if !f.o.View.Unseen(path, c.Pre.Sum.String(), first, last) {
 			continue
 		}
-		if !h.view.Knows(path) {
+		if !f.o.View.Knows(path) {
 			return fmt.Sprintf("%s was changed without having been read in this conversation", c.Path)
 		}
 		return fmt.Sprintf("lines %d-%d of %s were changed, which you were never shown", first, last, c.Path)

@@ -1,0 +1,62 @@
+package files
+
+import (
+	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
+)
+
+// Loaded is set with the bytes of its images.
+func (f *Files) Loaded(set delta.Set) delta.Set {
+	out := make(delta.Set, len(set))
+	for i, c := range set {
+		c.Pre, c.Post = f.Load(c.Pre), f.Load(c.Post)
+		out[i] = c
+	}
+	return out
+}
+
+// Stale is the first path of a set that is no longer what the change was made
+// for.
+func (f *Files) Stale(set delta.Set) string {
+	seen := map[string]bool{}
+	for _, c := range set {
+		if seen[c.Path] {
+			continue // made by the set itself
+		}
+		seen[c.Path] = true
+		now, err := f.o.Tree.Read(c.Path, ReadLimit)
+		if err == nil && now.At() != c.Pre.At() {
+			return c.Path
+		}
+	}
+	return ""
+}
+
+// Forget drops what the model believes of a file that moved under it.
+func (f *Files) Forget(path string) {
+	f.o.View.Drop(f.Real(path))
+}
+
+// Unified is the git-style diff of a set. Images whose bytes are not at hand are
+// fetched.
+func (f *Files) Unified(set delta.Set) string {
+	loaded := make(delta.Set, len(set))
+	for i, c := range set {
+		c.Pre, c.Post = f.Load(c.Pre), f.Load(c.Post)
+		loaded[i] = c
+	}
+	return string(diff.Unified(delta.Files(loaded, f.Relative)))
+}
+
+func (f *Files) Load(img *delta.Image) *delta.Image {
+	if img == nil || img.Loaded {
+		return img
+	}
+	data, err := f.o.Images(img.Sum)
+	if err != nil {
+		return img
+	}
+	full := *img
+	full.Data, full.Loaded = data, true
+	return &full
+}

@@ -1,0 +1,124 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"kerf/internal/agent/executor/files"
+	"kerf/internal/agent/history"
+	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/scan"
+	"kerf/internal/work/txn"
+)
+
+// recorder enters what changed into the ledger and into what the running turn changed:
+// what Kerf wrote, and what it found. It may be used by several goroutines.
+type recorder struct {
+	o      Options
+	files  *files.Files
+	parent *recorder // of the session whose sub-agent this one is, in the same tree
+
+	scanning sync.Mutex // held while the scanner is used: sub-agents note changes in it
+
+	mu       sync.Mutex // guards what follows
+	turn     turnLog
+	snap     *scan.Snap  // the state after the last scan
+	children []*recorder // of the sub-agents in the same tree
+	now      protocol.TurnID
+	merged   []history.FileChange // of merged work trees, that no outcome has told yet
+}
+
+// missed records what others did to the files of set since the last scan, before
+// the commit of set hides it.
+func (r *recorder) missed(ctx context.Context, id protocol.CallID, m Manner, set delta.Set) []history.FileChange {
+	if r.o.Scanner == nil {
+		return nil
+	}
+	var found delta.Set
+	seen := map[string]bool{}
+	for _, c := range set {
+		path := c.Path
+		if c.Pre == nil || c.Pre.Kind == delta.File {
+			path = r.files.Real(path)
+		}
+		if seen[path] {
+			continue
+		}
+		seen[path] = true
+		r.scanning.Lock()
+		change, ok, err := r.o.Scanner.Missed(ctx, path, c.Pre)
+		r.scanning.Unlock()
+		switch {
+		case err != nil:
+			r.uncertain(fmt.Sprintf("%s (%v)", path, err))
+		case ok:
+			found = append(found, change)
+			r.note(path, c.Pre)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return r.found(id, found, txn.CommitOptions{Origin: r.origin(m, id), Cause: ledger.CauseOutside})
+}
+
+// healed records what was found where a commit may have landed unseen.
+func (r *recorder) healed(set delta.Set) {
+	if len(set) == 0 {
+		return
+	}
+	for _, c := range set {
+		r.note(c.Path, c.Post)
+	}
+	if _, err := r.o.Work.Record(context.Background(), set, txn.CommitOptions{Origin: r.o.Origin, Cause: ledger.CauseTool}); err != nil {
+		r.uncertain(fmt.Sprintf("the ledger could not be written: %v", err))
+	}
+}
+
+// origin is the ledger entry's answer to "who".
+func (r *recorder) origin(m Manner, id protocol.CallID) txn.Origin {
+	o := r.o.Origin
+	o.Tool = m.Tool
+	o.Session, o.Turn, o.Call = r.rooted(o.Session, string(m.Turn), string(id))
+	return o
+}
+
+// landed records a committed set: one file_change and one diff a path, the
+// turn's log, and the combined diff for show.
+func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact bool, entry *ledger.Entry) committed {
+	done := committed{set: set, diff: r.files.Unified(set)}
+	for _, c := range set {
+		rec := history.FileChange{Call: id, Path: c.Path, Operation: c.Op(), Cause: cause, Exact: exact,
+			MovedFrom: c.From, MovedTo: c.To, Steers: r.files.IsControl(c)}
+		if c.Pre != nil {
+			rec.Before, rec.ModeFrom = c.Pre.Sum.String(), c.Pre.Mode
+		}
+		if c.Post != nil {
+			rec.After, rec.ModeTo = c.Post.Sum.String(), c.Post.Mode
+		}
+		if entry != nil {
+			rec.Entry = entry.Seq
+		}
+		alone := c
+		alone.From, alone.To = "", ""
+		rec.DiffPath = r.saveDiff(r.files.Unified(delta.Set{alone}))
+		done.records = append(done.records, rec)
+	}
+	r.keepChange(set, cause == ledger.CauseOutside)
+	r.shareChange(set, cause == ledger.CauseOutside)
+	return done
+}
+
+func (r *recorder) saveDiff(d string) string {
+	if r.o.SaveDiff == nil {
+		return ""
+	}
+	name, err := r.o.SaveDiff([]byte(d))
+	if err != nil {
+		return ""
+	}
+	return name
+}
