@@ -65,8 +65,8 @@ func outputs(r *model.Request) []string {
 	return texts
 }
 
-func castDesk(t testing.TB, c cast, overrides ...string) *Host {
-	h := desk(t, nil)
+func castHost(t testing.TB, c cast, overrides ...string) *Host {
+	h := scripted(t, nil)
 	cfg, _, err := config.Load(config.Options{Home: h.Config.Home, Cwd: h.Config.Cwd, Env: func(string) string { return "" }, Overrides: append([]string{
 		"model=m", "model_provider=script", "sandbox_mode=danger-full-access", "approval_policy=never"}, overrides...)})
 	if err != nil {
@@ -121,7 +121,7 @@ func spawning(agent func(ctx context.Context, r *model.Request) []*model.Item) c
 }
 
 func TestQuestionsOfAgentsReachTheUser(t *testing.T) {
-	h := castDesk(t, spawning(func(_ context.Context, r *model.Request) []*model.Item {
+	h := castHost(t, spawning(func(_ context.Context, r *model.Request) []*model.Item {
 		if got := outputs(r); len(got) > 0 {
 			return said("the agent says: " + got[0])
 		}
@@ -163,7 +163,7 @@ func TestQuestionsOfAgentsReachTheUser(t *testing.T) {
 
 func TestInterruptClosesAgents(t *testing.T) {
 	reached, ended := make(chan bool, 1), make(chan bool, 1)
-	h := castDesk(t, spawning(func(ctx context.Context, _ *model.Request) []*model.Item {
+	h := castHost(t, spawning(func(ctx context.Context, _ *model.Request) []*model.Item {
 		reached <- true
 		<-ctx.Done()
 		ended <- true
@@ -189,7 +189,7 @@ func TestInterruptClosesAgents(t *testing.T) {
 }
 
 func TestCloseEndsAgentsAndWhatTheyStarted(t *testing.T) {
-	h := castDesk(t, spawning(func(_ context.Context, r *model.Request) []*model.Item {
+	h := castHost(t, spawning(func(_ context.Context, r *model.Request) []*model.Item {
 		if len(outputs(r)) > 0 {
 			return said("it runs")
 		}
@@ -226,7 +226,7 @@ func TestModelAsksTheUser(t *testing.T) {
 		}
 		return callsOf([2]string{"request_user_input", ask})
 	}}
-	s := open(t, castDesk(t, c), protocol.OpenOptions{})
+	s := open(t, castHost(t, c), protocol.OpenOptions{})
 	all := s.turn(input("go"), func(e protocol.Event) {
 		m, ok := e.Msg.(protocol.ApprovalRequested)
 		if !ok {
@@ -242,7 +242,7 @@ func TestModelAsksTheUser(t *testing.T) {
 	if end, _ := all[len(all)-1].Msg.(protocol.TurnCompleted); end.LastMessage != want || !offered {
 		t.Errorf("the model heard %q, offered %v", end.LastMessage, offered)
 	}
-	s = open(t, castDesk(t, c), protocol.OpenOptions{Headless: true})
+	s = open(t, castHost(t, c), protocol.OpenOptions{Headless: true})
 	all = s.turn(input("go"), nil)
 	if end, _ := all[len(all)-1].Msg.(protocol.TurnCompleted); !strings.Contains(end.LastMessage, "nobody to answer") || offered {
 		t.Errorf("headless the model heard %q, offered %v", end.LastMessage, offered)
@@ -264,7 +264,7 @@ func TestAgentsAreResumedByTheirParentOnly(t *testing.T) {
 		}
 		return callsOf([2]string{"resume_agent", `{"target": "` + id + `", "message": "task two"}`}, [2]string{"wait", `{"timeout_ms": 60000}`})
 	}}
-	h := castDesk(t, c)
+	h := castHost(t, c)
 	s := open(t, h, protocol.OpenOptions{})
 	for _, e := range s.turn(input("start"), nil) {
 		if e.Agent != "" {
@@ -330,7 +330,7 @@ func TestFiftySessionsInOneProcess(t *testing.T) {
 		}
 		return callsOf([2]string{"list_dir", `{}`})
 	}}
-	h := castDesk(t, c)
+	h := castHost(t, c)
 	before := heap()
 	var all []*live
 	for range sessions {
@@ -365,7 +365,7 @@ func heap() int64 {
 // once.
 func BenchmarkFiftySessions(b *testing.B) {
 	const sessions = 50
-	h := castDesk(b, cast{func(_ context.Context, _ bool, r *model.Request) []*model.Item {
+	h := castHost(b, cast{func(_ context.Context, _ bool, r *model.Request) []*model.Item {
 		if len(outputs(r)) == 0 {
 			return callsOf([2]string{"list_dir", `{}`})
 		}

@@ -101,7 +101,7 @@ func TestTwoAgentsAndAUserEditOneTree(t *testing.T) {
 			told: map[string]string{}, kept: map[string]string{}}
 	}
 	step := 0
-	h := castDesk(t, cast{func(ctx context.Context, child bool, r *model.Request) []*model.Item {
+	h := castHost(t, cast{func(ctx context.Context, child bool, r *model.Request) []*model.Item {
 		if !child {
 			if len(outputs(r)) > 0 {
 				return said("both are done")

@@ -15,7 +15,7 @@ import (
 // listed, shown, told, forked and resumed; the damage is told once, and the next
 // read is clean.
 func TestSEC_R1_DamagedSessionsGoOn(t *testing.T) {
-	h := desk(t, &talker{})
+	h := scripted(t, &talker{})
 	good := talk(t, h, protocol.OpenOptions{}, "first words", "second words", "third words")
 	read := func(id protocol.SessionID) []byte {
 		b, err := os.ReadFile(filepath.Join(h.SessionsDir(), string(id), "rollout.jsonl"))

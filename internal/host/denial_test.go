@@ -17,7 +17,7 @@ func TestDenialAsksToLeaveTheSandbox(t *testing.T) {
 		t.Skip(err)
 	}
 	c := calling(run("touch .kerf/made"), run("touch .kerf/made")) // protected, so refused inside
-	h := desk(t, c)
+	h := scripted(t, c)
 	file := filepath.Join(h.Config.Cwd, ".kerf", "made")
 	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)

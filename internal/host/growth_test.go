@@ -24,7 +24,7 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			h := desk(b, &talker{})
+			h := scripted(b, &talker{})
 			s := open(b, h, protocol.OpenOptions{})
 			round := func(i int) {
 				op := protocol.UserInput{Items: []protocol.Input{{Text: "a message of the usual length, about one thing"}}}
@@ -65,7 +65,7 @@ func BenchmarkOpenLarge(b *testing.B) {
 	if os.Getenv("KERF_LONG") != "" {
 		size = 1 << 30
 	}
-	h := desk(b, &talker{})
+	h := scripted(b, &talker{})
 	id := largeSession(b, h, size)
 	for name, o := range map[string]protocol.OpenOptions{"fresh": {Ephemeral: true}, "resumed": {Resume: id}} {
 		b.Run(name, func(b *testing.B) {

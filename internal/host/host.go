@@ -73,6 +73,18 @@ func (h *Host) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sessi
 	return h.opener().open(ctx, o)
 }
 
+// Ready reports whether the configured provider can be asked: it is known, and
+// its key is there if it needs one. Nothing is sent.
+func (h *Host) Ready() error {
+	op := h.opener()
+	set, err := op.settings(protocol.Settings{})
+	if err != nil {
+		return err
+	}
+	_, _, err = op.clientFor(context.Background(), &set)
+	return err
+}
+
 // Sessions is the store of recorded sessions.
 func (h *Host) Sessions() *sessions.Store { return h.opener().store() }
 

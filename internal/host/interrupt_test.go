@@ -26,12 +26,12 @@ func (s stuck) Stream(ctx context.Context, _ *model.Request, emit func(model.Chu
 func BenchmarkInterrupt(b *testing.B) {
 	b.Run("mid-stream", func(b *testing.B) {
 		asked := make(chan bool)
-		h := desk(b, nil)
+		h := scripted(b, nil)
 		h.Client = stuck{asked}
 		interrupts(b, h, protocol.UserInput{Items: []protocol.Input{{Text: "go"}}}, func(*live) { <-asked })
 	})
 	b.Run("in a command", func(b *testing.B) {
-		h := desk(b, &talker{})
+		h := scripted(b, &talker{})
 		interrupts(b, h, protocol.Shell{Command: "echo begun; sleep 60"}, func(s *live) {
 			s.until(func(m protocol.Msg) bool {
 				d, ok := m.(protocol.ItemDelta)
@@ -62,7 +62,7 @@ func interrupts(b *testing.B, h *Host, op protocol.Op, ready func(*live)) {
 // is marked, and the next turn goes on from it, also after a resume.
 func TestInterruptKeepsTheHalfAnswer(t *testing.T) {
 	asked := make(chan bool, 1)
-	h := desk(t, nil)
+	h := scripted(t, nil)
 	h.Client = stuck{asked}
 	s := open(t, h, protocol.OpenOptions{})
 	s.submit(protocol.UserInput{Items: []protocol.Input{{Text: "go"}}})

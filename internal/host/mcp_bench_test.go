@@ -35,7 +35,7 @@ func BenchmarkFirstRequest(b *testing.B) {
 	for name, servers := range map[string]map[string]config.MCPServer{"alone": nil, "ten broken servers": troubled()} {
 		b.Run(name, func(b *testing.B) {
 			asked := make(chan bool)
-			h := desk(b, nil)
+			h := scripted(b, nil)
 			h.Client = stuck{asked}
 			h.Config.MCPServers = servers
 			var took []time.Duration
@@ -74,7 +74,7 @@ func BenchmarkFirstRequest(b *testing.B) {
 // that never answers is still starting.
 func TestBrokenServersDoNotHoldUpTheFirstRequest(t *testing.T) {
 	asked := make(chan bool, 1)
-	h := desk(t, nil)
+	h := scripted(t, nil)
 	h.Client = stuck{asked}
 	h.Config.MCPServers = troubled()
 	s := open(t, h, protocol.OpenOptions{Ephemeral: true})

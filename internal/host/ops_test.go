@@ -61,8 +61,8 @@ type live struct {
 	n int
 }
 
-// desk is a host in directories of its own.
-func desk(t testing.TB, c *talker) *Host {
+// scripted is a host in directories of its own.
+func scripted(t testing.TB, c *talker) *Host {
 	t.Helper()
 	home, cwd := t.TempDir(), t.TempDir()
 	cfg, _, err := config.Load(config.Options{Home: home, Cwd: cwd, Env: func(string) string { return "" }, Overrides: []string{
@@ -137,7 +137,7 @@ func (l *live) say(text string) protocol.TurnID {
 
 func TestShellRunsTheUsersCommand(t *testing.T) {
 	c := &talker{}
-	h := desk(t, c)
+	h := scripted(t, c)
 	s := open(t, h, protocol.OpenOptions{})
 	s.submit(protocol.Shell{Command: "echo hello > made.txt; cat made.txt; exit 3"})
 	var end protocol.Command
@@ -166,7 +166,7 @@ func TestShellRunsTheUsersCommand(t *testing.T) {
 }
 
 func TestRenameAndConfigure(t *testing.T) {
-	h := desk(t, &talker{})
+	h := scripted(t, &talker{})
 	s := open(t, h, protocol.OpenOptions{})
 	s.say("hello")
 	s.submit(protocol.Rename{Title: " a better title "})
@@ -200,7 +200,7 @@ func TestQueuedInputGetsATurnOfItsOwn(t *testing.T) {
 		}
 		return nil
 	}
-	s := open(t, desk(t, c), protocol.OpenOptions{})
+	s := open(t, scripted(t, c), protocol.OpenOptions{})
 	s.submit(protocol.UserInput{Items: []protocol.Input{{Text: "first"}}})
 	<-begun
 	s.submit(protocol.UserInput{Items: []protocol.Input{{Text: "later"}}, Queue: true})
@@ -229,7 +229,7 @@ func TestRewindGoesBackInWordsAndFiles(t *testing.T) {
 		}
 		return nil
 	}
-	h := desk(t, c)
+	h := scripted(t, c)
 	s := open(t, h, protocol.OpenOptions{})
 	s.say("write one")
 	second := s.say("write two")
@@ -265,7 +265,7 @@ func TestRewindGoesBackInWordsAndFiles(t *testing.T) {
 
 func TestImagesStayOutOfTheLog(t *testing.T) {
 	c := &talker{}
-	h := desk(t, c)
+	h := scripted(t, c)
 	s := open(t, h, protocol.OpenOptions{})
 	const url = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	s.submit(protocol.UserInput{Items: []protocol.Input{{Text: "look"}, {ImageURL: url}}})
@@ -293,7 +293,7 @@ func TestImagesStayOutOfTheLog(t *testing.T) {
 
 func TestCompactOnDemand(t *testing.T) {
 	c := &talker{}
-	s := open(t, desk(t, c), protocol.OpenOptions{})
+	s := open(t, scripted(t, c), protocol.OpenOptions{})
 	s.submit(protocol.Compact{})
 	find[protocol.Warning](t, s.until(is[protocol.Warning]))
 	s.say("remember the number 4711")
@@ -323,7 +323,7 @@ func TestLessAccessHoldsForFileToolsToo(t *testing.T) {
 		}
 		return nil
 	}
-	s := open(t, desk(t, c), protocol.OpenOptions{})
+	s := open(t, scripted(t, c), protocol.OpenOptions{})
 	s.submit(protocol.Configure{Settings: protocol.Settings{Sandbox: protocol.SandboxWorkspace}})
 	s.say("write one")
 	if _, err := os.Stat(outside); err == nil || !strings.Contains(c.last(), "OUTSIDE_WORKSPACE") {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestPromptsListCommandsAndSkills(t *testing.T) {
-	h := desk(t, &talker{})
+	h := scripted(t, &talker{})
 	put := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(h.Config.Home, filepath.FromSlash(name))

@@ -80,7 +80,7 @@ func TestAResumedSessionShowsWhoAllowedWhichHost(t *testing.T) {
 		}
 		return callsOf(run(fmt.Sprintf("%s # %d", line, requests)))
 	}}
-	h := castDesk(t, c, "sandbox_mode=workspace-write", "approval_policy=on-request", "default_permissions=p", "permissions.p.network.enabled=true",
+	h := castHost(t, c, "sandbox_mode=workspace-write", "approval_policy=on-request", "default_permissions=p", "permissions.p.network.enabled=true",
 		`permissions.p.network.domains={"listed.test"="allow"}`)
 	s := open(t, h, protocol.OpenOptions{})
 	say := []protocol.Decision{protocol.Deny, protocol.ForSession}
@@ -124,7 +124,7 @@ func TestAResumedSessionShowsWhoAllowedWhichHost(t *testing.T) {
 // TestQuestionsOfAgentsAreRecordedTwice: by the agent, which asked, and by its
 // parent, which passed the question on.
 func TestQuestionsOfAgentsAreRecordedTwice(t *testing.T) {
-	h := castDesk(t, spawning(func(_ context.Context, r *model.Request) []*model.Item {
+	h := castHost(t, spawning(func(_ context.Context, r *model.Request) []*model.Item {
 		if len(outputs(r)) > 0 {
 			return said("done")
 		}
@@ -180,7 +180,7 @@ func TestWhatTheModelAskedIsRecorded(t *testing.T) {
 		{"headless", true, nil, history.Approval{Decision: protocol.Deny, By: protocol.ByNobody, Words: "there is nobody to ask"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h := castDesk(t, c)
+			h := castHost(t, c)
 			s := open(t, h, protocol.OpenOptions{Headless: test.headless})
 			s.turn(input("go"), func(e protocol.Event) {
 				if m, ok := e.Msg.(protocol.ApprovalRequested); ok {

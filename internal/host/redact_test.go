@@ -37,7 +37,7 @@ func TestSEC_S1_SecretsStayOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := calling(run("cat "+file), run("env; cat "+file+" >&2; exit 3"))
-	h := desk(t, c)
+	h := scripted(t, c)
 	h.Env = append(h.Env, env...)
 	l := open(t, h, protocol.OpenOptions{})
 	l.submit(protocol.UserInput{Items: []protocol.Input{{Text: "my key is " + secrets[0] + " and " + shaped[0]}}})

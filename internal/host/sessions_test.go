@@ -56,7 +56,7 @@ func shut(t testing.TB, s *live) {
 }
 
 func TestTranscriptTellsWhatWasShown(t *testing.T) {
-	h := desk(t, caller("write_file", map[string]any{"file_path": "a.txt", "content": "one\n"}))
+	h := scripted(t, caller("write_file", map[string]any{"file_path": "a.txt", "content": "one\n"}))
 	id := talk(t, h, protocol.OpenOptions{}, "hello", "change it")
 	turns, err := h.Sessions().Transcript(context.Background(), string(id[:13]), 0)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestTranscriptTellsWhatWasShown(t *testing.T) {
 }
 
 func TestTranscriptLeavesOutWhatWasRewound(t *testing.T) {
-	h := desk(t, &talker{})
+	h := scripted(t, &talker{})
 	s := open(t, h, protocol.OpenOptions{})
 	s.say("one")
 	two := s.say("two")
@@ -120,7 +120,7 @@ func TestTranscriptLeavesOutWhatWasRewound(t *testing.T) {
 }
 
 func TestNamesOfSessions(t *testing.T) {
-	h := desk(t, &talker{})
+	h := scripted(t, &talker{})
 	ctx := context.Background()
 	first, second := talk(t, h, protocol.OpenOptions{}, "the first thing"), talk(t, h, protocol.OpenOptions{}, "the second thing")
 	if err := h.Sessions().Rename(ctx, "the first thing", "  Parser \n work "); err != nil {
@@ -147,7 +147,7 @@ func TestNamesOfSessions(t *testing.T) {
 }
 
 func TestArchiveAndDelete(t *testing.T) {
-	h := desk(t, &talker{})
+	h := scripted(t, &talker{})
 	ctx := context.Background()
 	first, second := talk(t, h, protocol.OpenOptions{}, "find the needle"), talk(t, h, protocol.OpenOptions{}, "another")
 	list := func(f protocol.Filter) []protocol.SessionID {
@@ -208,7 +208,7 @@ func TestArchiveAndDelete(t *testing.T) {
 }
 
 func TestALiveSessionIsLeftAlone(t *testing.T) {
-	h := desk(t, &talker{})
+	h := scripted(t, &talker{})
 	ctx := context.Background()
 	s := open(t, h, protocol.OpenOptions{})
 	s.say("hello")
@@ -226,7 +226,7 @@ func TestALiveSessionIsLeftAlone(t *testing.T) {
 
 func TestForkFromATurn(t *testing.T) {
 	c := &talker{}
-	h := desk(t, c)
+	h := scripted(t, c)
 	s := open(t, h, protocol.OpenOptions{})
 	one := s.say("say one")
 	s.say("say two")
@@ -246,40 +246,8 @@ func TestForkFromATurn(t *testing.T) {
 	}
 }
 
-func TestFilesAreFoundFuzzily(t *testing.T) {
-	h := desk(t, &talker{})
-	for _, name := range []string{"internal/host/library.go", "internal/host/library_test.go", "README.md", "vendor/lib.go", ".gitignore"} {
-		path := filepath.Join(h.Config.Cwd, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		text := "x"
-		if name == ".gitignore" {
-			text = "vendor/\n"
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for query, want := range map[string][]string{
-		"hlib":      {"internal/host/library.go", "internal/host/library_test.go"},
-		"lib _test": {"internal/host/library_test.go"},
-		"readme":    {"README.md"},
-		"Readme":    {},
-		"vendorlib": {},
-	} {
-		got, err := h.Query().Files(context.Background(), h.Config.Cwd, query, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%q: %s", query, d)
-		}
-	}
-}
-
 func TestModelsPutTheCurrentOneFirst(t *testing.T) {
-	h := desk(t, &talker{})
+	h := scripted(t, &talker{})
 	told := `{"version":1,"providers":{"script":{"gpt-5":{"window":1000},"z":{}}}}`
 	if err := os.WriteFile(filepath.Join(h.Config.Home, "models.json"), []byte(told), 0o600); err != nil {
 		t.Fatal(err)

@@ -66,11 +66,11 @@ func TestUndoOfOneHunk(t *testing.T) {
 		until[protocol.TurnCompleted](t, s)
 	}
 	holds("1\ntwo\n3\n4\n5\n6\n7\neight\n9\n")
-	deeds, err := h.Query().Changes(t.Context(), s.ID())
-	if err != nil || len(deeds) != 2 {
-		t.Fatalf("%+v %v", deeds, err)
+	entries, err := h.Query().Changes(t.Context(), s.ID())
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("%+v %v", entries, err)
 	}
-	d := deeds[1]
+	d := entries[1]
 	one := protocol.Undo{Turn: d.Turn, Call: d.Call, Hunks: map[string][]int{file: {1}}}
 	if r := undo(one); r.Problem != "" || len(r.Files) != 1 || r.Files[0].Outcome != "restored" || !strings.Contains(r.Diff, "-eight") {
 		t.Fatalf("%+v", r)

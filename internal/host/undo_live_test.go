@@ -21,7 +21,7 @@ const undoScenario = `{"version": 1, "rounds": [
 
 // TestUndoInALiveSession takes a turn back while the session goes on: the files are
 // as before, front ends are told, the model hears of it with the next request, and
-// the desk lists all of it.
+// a query lists all of it.
 func TestUndoInALiveSession(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -77,12 +77,12 @@ func TestUndoInALiveSession(t *testing.T) {
 	submit("t2", protocol.UserInput{Items: []protocol.Input{{Text: "go on"}}})
 	until[protocol.TurnCompleted](t, s) // the scenario checks what the model is told
 
-	deeds, err := h.Query().Changes(t.Context(), s.ID())
+	entries, err := h.Query().Changes(t.Context(), s.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(deeds) != 2 || deeds[0].Cause != "tool" || !deeds[0].Undone || deeds[1].Cause != "undo" || deeds[0].Diff == "" {
-		t.Fatalf("%+v", deeds)
+	if len(entries) != 2 || entries[0].Cause != "tool" || !entries[0].Undone || entries[1].Cause != "undo" || entries[0].Diff == "" {
+		t.Fatalf("%+v", entries)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // TestVerifyNamesThePlace flips, cuts, inserts, doubles and swaps each record of a
 // real session: verify names the line, or the one behind it, which no longer fits.
 func TestVerifyNamesThePlace(t *testing.T) {
-	h := desk(t, caller("write_file", map[string]any{"file_path": "a.txt", "content": "one\n"}))
+	h := scripted(t, caller("write_file", map[string]any{"file_path": "a.txt", "content": "one\n"}))
 	id := talk(t, h, protocol.OpenOptions{}, "hello", "change it", "and on")
 	path := filepath.Join(h.SessionsDir(), string(id), "rollout.jsonl")
 	good, err := os.ReadFile(path)

@@ -41,7 +41,7 @@ func (l *live) question() protocol.Approval {
 }
 
 func TestApprovalForSessionAndAlways(t *testing.T) {
-	h := desk(t, calling(run("touch a"), run("touch b"), run("touch $X"), run("touch $X")))
+	h := scripted(t, calling(run("touch a"), run("touch b"), run("touch $X"), run("touch $X")))
 	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyUntrusted}})
 	a := l.asked()
 	want := "touch -> allow in " + h.Config.Cwd
@@ -71,7 +71,7 @@ func TestApprovalForSessionAndAlways(t *testing.T) {
 
 func TestEditedChangeIsShownAgain(t *testing.T) {
 	c := calling([2]string{"write_file", `{"file_path": "new.txt", "content": "one\ntwo\n"}`})
-	h := desk(t, c)
+	h := scripted(t, c)
 	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}})
 	a := l.asked()
 	path := filepath.Join(h.Config.Cwd, "new.txt")
@@ -113,7 +113,7 @@ func output(c *talker) string {
 // shown, and for no others.
 func TestSEC_L4_FileThatMovedIsAskedAgain(t *testing.T) {
 	c := calling([2]string{"read_file", `{"file_path": "f.txt"}`}, [2]string{"edit_file", `{"file_path": "f.txt", "old_string": "one", "new_string": "ONE"}`})
-	h := desk(t, c)
+	h := scripted(t, c)
 	path := filepath.Join(h.Config.Cwd, "f.txt")
 	write := func(s string) {
 		if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
@@ -142,7 +142,7 @@ func TestSEC_L4_FileThatMovedIsAskedAgain(t *testing.T) {
 // TestSEC_C6_SteeringFilesAsk has the model write what agents and machines obey.
 func TestSEC_C6_SteeringFilesAsk(t *testing.T) {
 	for _, name := range []string{"AGENTS.md", ".github/workflows/ci.yml", ".vscode/tasks.json", "sub/CLAUDE.md", ".envrc", ".husky/pre-commit"} {
-		h := desk(t, calling([2]string{"write_file", `{"file_path": "` + name + `", "content": "x"}`}))
+		h := scripted(t, calling([2]string{"write_file", `{"file_path": "` + name + `", "content": "x"}`}))
 		l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}})
 		a := l.asked()
 		if !strings.Contains(a.Reason, "obey "+name) {
@@ -154,7 +154,7 @@ func TestSEC_C6_SteeringFilesAsk(t *testing.T) {
 			t.Errorf("%s was written", name)
 		}
 	}
-	h := desk(t, calling([2]string{"write_file", `{"file_path": "main.go", "content": "x"}`})) // control
+	h := scripted(t, calling([2]string{"write_file", `{"file_path": "main.go", "content": "x"}`})) // control
 	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}})
 	l.say("go")
 	if _, err := os.Stat(filepath.Join(h.Config.Cwd, "main.go")); err != nil {
@@ -181,7 +181,7 @@ func TestExplainIsWhatHappens(t *testing.T) {
 		for i, l := range lines {
 			calls[i] = run(l)
 		}
-		h := desk(t, calling(calls...))
+		h := scripted(t, calling(calls...))
 		if err := os.MkdirAll(filepath.Join(h.Config.Home, "rules"), 0o700); err != nil {
 			t.Fatal(err)
 		}
