@@ -47,7 +47,9 @@ func recorded(t testing.TB, s *Store, n int) []string {
 		if err := os.WriteFile(filepath.Join(dir, "metadata.json"), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w.Abandon()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
 		ids = append(ids, id)
 	}
 	return ids

@@ -20,19 +20,3 @@ func Extend(dir string, o Options) (*Writer, *Damage, error) {
 	w, _, damage, err := Resume(dir, o)
 	return w, damage, err
 }
-
-// Abandon gives the session free as the death of the process would: what waits in
-// memory is lost, and nothing is synced.
-func (w *Writer) Abandon() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return
-	}
-	w.closed = true
-	if w.head != nil {
-		w.head.Close()
-	}
-	w.file.Close()
-	w.release()
-}

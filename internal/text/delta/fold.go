@@ -3,33 +3,8 @@ package delta
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sort"
 )
-
-// Invert returns what takes s back: the changes in reverse order, each from its
-// Post to its Pre. A move becomes the move back. Invert(Invert(s)) is s.
-func Invert(s Set) Set {
-	if s == nil {
-		return nil
-	}
-	out := make(Set, 0, len(s))
-	for _, c := range slices.Backward(s) {
-		out = append(out, Change{Path: c.Path, Pre: c.Post, Post: c.Pre, From: c.To, To: c.From})
-	}
-	return out
-}
-
-// MismatchError says that a change does not start where the one before it, of
-// the same path, ended.
-type MismatchError struct {
-	Path       string
-	Have, Want Version // what the path was, and what the change was made for
-}
-
-func (e *MismatchError) Error() string {
-	return fmt.Sprintf("%s is %s, the change is for %s", e.Path, e.Have, e.Want)
-}
 
 // String names the version for people: its kind, mode, size and the start of
 // its sum.
@@ -38,23 +13,6 @@ func (v Version) String() string {
 		return "absent"
 	}
 	return fmt.Sprintf("a %s of mode %04o, %d bytes, %x", v.Kind, v.Mode, v.Size, v.Sum[:4])
-}
-
-// Compose returns a followed by b, every step kept. Each change of b must start
-// where a, or an earlier change of b, left its path; else the error is a
-// *MismatchError. Fold makes the net effect of the result.
-func Compose(a, b Set) (Set, error) {
-	now := make(map[string]*Image, len(a))
-	for _, c := range a {
-		now[c.Path] = c.Post
-	}
-	for _, c := range b {
-		if have, known := now[c.Path]; known && !have.Same(c.Pre) {
-			return nil, fmt.Errorf("compose: %w", &MismatchError{c.Path, have.At(), c.Pre.At()})
-		}
-		now[c.Path] = c.Post
-	}
-	return slices.Concat(a, b), nil
 }
 
 // Fold returns the net effect of sets, one after the other: at most one change

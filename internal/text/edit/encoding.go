@@ -59,8 +59,3 @@ func holds(f charset.Text, q query) error {
 	}
 	return nil
 }
-
-// Text returns content as text without its byte order mark, UTF-16 as UTF-8. Bytes
-// that are no text stay as they are. It is what Apply looks at when nothing is
-// declared.
-func Text(content []byte) []byte { return charset.Plain(content) }

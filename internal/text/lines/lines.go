@@ -166,9 +166,6 @@ func NewIndex(b []byte) *Index {
 	}
 }
 
-// Lines returns the number of lines.
-func (x *Index) Lines() int { return len(x.starts) }
-
 // LineOf returns the 1-based line that holds the byte at offset. Offsets before
 // the text are on line 1; those at its end or beyond are on the last line, as
 // an unterminated line's end is.

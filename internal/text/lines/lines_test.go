@@ -77,11 +77,11 @@ func TestIndexAgreesWithSplit(t *testing.T) {
 			}
 			at += len(l)
 		}
-		if got := x.Lines(); got != Count(b) {
+		if got := len(x.starts); got != Count(b) {
 			t.Fatalf("%d lines, want %d", got, Count(b))
 		}
-		if x.Offset(x.Lines()+1) != len(b) || x.Offset(-3) != 0 || x.LineOf(-1) != 1 ||
-			x.LineOf(len(b)+9) != max(1, x.Lines()) {
+		if x.Offset(len(x.starts)+1) != len(b) || x.Offset(-3) != 0 || x.LineOf(-1) != 1 ||
+			x.LineOf(len(b)+9) != max(1, len(x.starts)) {
 			t.Fatal("offsets and lines outside the text are not clamped")
 		}
 	})

@@ -110,22 +110,28 @@ func TestTerminal(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	if text := string(p.Drain()); !strings.Contains(text, "30 100") || !strings.Contains(text, "got word") {
+	if text := string(next(p)); !strings.Contains(text, "30 100") || !strings.Contains(text, "got word") {
 		t.Errorf("got %q", text)
 	}
 	p.Write("\x03")
 	if !p.Wait(5 * time.Second) {
 		t.Fatal("Ctrl-C did not end it")
 	}
-	if text := p.Drain(); bytes.Contains(text, []byte("got word")) {
+	if text := next(p); bytes.Contains(text, []byte("got word")) {
 		t.Errorf("drained twice: %q", text)
 	}
+}
+
+// next is the output since the last call.
+func next(p *Process) []byte {
+	text, _ := p.Next()
+	return text
 }
 
 func TestInterrupt(t *testing.T) {
 	for _, tty := range []bool{false, true} {
 		p := run(t, Spec{Argv: []string{"sh", "-c", "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.02; done"}, TTY: tty})
-		for text := ""; !strings.Contains(text, "ready"); text += string(p.Drain()) {
+		for text := ""; !strings.Contains(text, "ready"); text += string(next(p)) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		p.Interrupt()

@@ -416,14 +416,8 @@ func (p *Process) Since(offset int64) (text []byte, next, omitted int64) {
 	return p.out.since(offset)
 }
 
-// Drain returns the output since the last Drain, with a line in the place of
-// what no longer is there.
-func (p *Process) Drain() []byte {
-	text, _ := p.out.drainNew()
-	return text
-}
-
-// Next is Drain, and tells how many bytes no longer are there.
+// Next returns the output since the last Next, with a line in the place of what no
+// longer is there, and how many bytes that is.
 func (p *Process) Next() (text []byte, omitted int64) { return p.out.drainNew() }
 
 // Write types chars, or sends them to a Stdin pipe. It does not wait longer than
@@ -490,9 +484,6 @@ func (p *Process) Wall() time.Duration {
 	defer p.mu.Unlock()
 	return p.wall
 }
-
-// PID is the process id of the leader.
-func (p *Process) PID() int { return p.leader }
 
 // Interrupt does what Ctrl-C does: SIGINT to what runs in the foreground.
 func (p *Process) Interrupt() {

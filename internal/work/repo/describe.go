@@ -5,139 +5,58 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"kerf/internal/work/proc"
 )
 
-// timeLimit is how long git may take for one Describe.
+// timeLimit is how long git may take for one question.
 const timeLimit = 2 * time.Second
 
 // ErrNoRepository says that a directory is in no working tree.
 var ErrNoRepository = errors.New("not in a git repository")
 
-// Info is the state of a working tree. Its strings come from the repository.
-type Info struct {
-	Root   string
-	Branch string // empty when detached
-	Commit string // object name of HEAD, empty when unborn
-	// Detached: HEAD is a commit. Unborn: the branch has no commit yet. Dirty:
-	// tracked files differ from HEAD, or there are untracked ones.
-	Detached, Unborn, Dirty bool
-	// Remote is the URL of origin, or else of the first remote, without user,
-	// password, query and fragment.
-	Remote string
-}
-
-// Describe asks git about the working tree that holds cwd. Outside of one the
-// error is [ErrNoRepository]. When git is missing, slow or unwell, the Info
-// still has what the files say, with the error.
-func Describe(ctx context.Context, cwd string) (Info, error) {
-	root, gitDir, ok := Find(cwd)
-	if !ok {
-		return Info{}, ErrNoRepository
-	}
-	info := Info{Root: root}
-	info.Branch, info.Detached, info.Unborn = Branch(gitDir)
-	if info.Detached {
-		info.Commit, info.Branch = info.Branch, ""
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeLimit)
-	defer cancel()
-	config, err := settings(ctx, root)
-	if err != nil {
-		return info, err
-	}
-	info.Remote = config.remote
-	args := append(config.off, "status", "--porcelain=v2", "--branch", "--untracked-files=normal",
-		"--ignore-submodules=all", "-z")
-	out, err := git(ctx, root, args...)
-	if err != nil {
-		return info, err
-	}
-	info.status(out)
-	return info, nil
-}
-
-func (i *Info) status(out []byte) {
-	for line := range bytes.SplitSeq(out, []byte{0}) {
-		text := string(line)
-		switch {
-		case text == "":
-		case strings.HasPrefix(text, "# branch.oid "):
-			oid := strings.TrimPrefix(text, "# branch.oid ")
-			i.Unborn = oid == "(initial)"
-			if !i.Unborn {
-				i.Commit = oid
-			}
-		case strings.HasPrefix(text, "# branch.head "):
-			head := strings.TrimPrefix(text, "# branch.head ")
-			i.Detached = head == "(detached)"
-			if !i.Detached && validRef("refs/heads/"+head) {
-				i.Branch = head
-			}
-		case !strings.HasPrefix(text, "# "):
-			i.Dirty = true
-			return
-		}
-	}
-}
-
-// config is what the repository's configuration says that matters here.
-type config struct {
-	remote string
-	off    []string // arguments that switch its filters off
-}
-
-// settings reads the configuration; reading runs nothing. Filters have names of
-// the repository's choosing, so they can only be switched off by name.
-func settings(ctx context.Context, root string) (config, error) {
-	out, err := git(ctx, root, "config", "--includes", "-z", "--get-regexp", `^(filter\..*|remote\..*\.url)$`)
+// filtersOff returns the arguments that switch off the filters of the repository.
+// Reading its configuration runs nothing. Filters have names of the repository's
+// choosing, so they can only be switched off by name.
+func filtersOff(ctx context.Context, root string) ([]string, error) {
+	out, err := git(ctx, root, "config", "--includes", "-z", "--get-regexp", `^filter\..*$`)
 	var exit *exitError
 	if errors.As(err, &exit) && exit.code == 1 {
-		return config{}, nil // there are none
+		return nil, nil // there are none
 	}
 	if err != nil {
-		return config{}, err
+		return nil, err
 	}
-	var c config
+	var off []string
 	seen := make(map[string]bool)
 	for entry := range bytes.SplitSeq(out, []byte{0}) {
-		key, value, _ := strings.Cut(string(entry), "\n")
-		if strings.HasPrefix(key, "remote.") {
-			if c.remote == "" || key == "remote.origin.url" {
-				c.remote = Publish(value)
-			}
-			continue
-		}
+		key, _, _ := strings.Cut(string(entry), "\n")
 		name, ok := filterName(key)
 		if !ok || seen[name] {
 			continue
 		}
 		// An = would end the name in `-c name=value`: there is no safe way.
 		if strings.ContainsAny(name, "=\n\x00") || len(seen) == 256 {
-			return c, fmt.Errorf("git status: the filter %q of this repository cannot be switched off", name)
+			return off, fmt.Errorf("git status: the filter %q of this repository cannot be switched off", name)
 		}
 		seen[name] = true
 		for _, part := range []string{"clean", "smudge", "process"} {
-			c.off = append(c.off, "-c", "filter."+name+"."+part+"=")
+			off = append(off, "-c", "filter."+name+"."+part+"=")
 		}
-		c.off = append(c.off, "-c", "filter."+name+".required=false")
+		off = append(off, "-c", "filter."+name+".required=false")
 	}
-	return c, nil
+	return off, nil
 }
 
 // Dirty reports whether the working tree that holds cwd differs from HEAD or has
-// untracked files. It is Describe's quick sister: where the repository's own
-// configuration is plain it asks git once only.
+// untracked files. Where the repository's own configuration is plain it asks git
+// once only.
 func Dirty(ctx context.Context, cwd string) (bool, error) {
 	root, gitDir, ok := Find(cwd)
 	if !ok {
@@ -145,14 +64,14 @@ func Dirty(ctx context.Context, cwd string) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	var c config
+	var off []string
 	if !plainConfig(gitDir) {
 		var err error
-		if c, err = settings(ctx, root); err != nil {
+		if off, err = filtersOff(ctx, root); err != nil {
 			return false, err
 		}
 	}
-	args := append(c.off, "status", "--porcelain=v2", "--untracked-files=normal", "--ignore-submodules=all", "-z")
+	args := append(off, "status", "--porcelain=v2", "--untracked-files=normal", "--ignore-submodules=all", "-z")
 	out, err := git(ctx, root, args...)
 	return len(out) > 0, err
 }
@@ -181,39 +100,6 @@ func filterName(key string) (string, bool) {
 		return "", false
 	}
 	return rest[:dot], true
-}
-
-var scheme = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`) })
-
-// Publish returns a remote's URL fit to be shown and kept: without user,
-// password, query and fragment, or empty when it has control characters.
-func Publish(remote string) string {
-	if strings.ContainsFunc(remote, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
-		return ""
-	}
-	prefix := scheme().FindString(remote)
-	if prefix == "" {
-		// user@host:path; a path that merely has an @ begins with a slash or dot
-		host, path, ok := strings.Cut(remote, ":")
-		if !ok || strings.Contains(host, "/") {
-			return remote
-		}
-		if at := strings.LastIndexByte(remote, '@'); at >= 0 && !strings.Contains(remote[:at], "/") {
-			return remote[at+1:]
-		}
-		return host + ":" + path
-	}
-	if u, err := url.Parse(remote); err == nil {
-		u.User, u.RawQuery, u.Fragment, u.ForceQuery = nil, "", "", false
-		return u.String()
-	}
-	rest, path, _ := strings.Cut(remote[len(prefix):], "/")
-	rest = rest[strings.LastIndexByte(rest, '@')+1:]
-	path, _, _ = strings.Cut(path, "?")
-	if strings.ContainsRune(path, '@') {
-		return prefix + rest
-	}
-	return prefix + rest + "/" + path
 }
 
 // hardening switches off whatever a configuration can run.

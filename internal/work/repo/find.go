@@ -2,9 +2,9 @@
 //
 // A repository is hostile until trusted: its configuration can name programs
 // that git runs (fsmonitor, filters, hooks, pagers, diff drivers, transports).
-// Find and Branch therefore read files and start nothing. Describe asks git
-// with all of that switched off, for two seconds at most and without ever
-// asking for a password; git itself is never taken from inside the repository.
+// Find and Branch therefore read files and start nothing. Dirty and the others ask
+// git with all of that switched off, for a bounded time and without ever asking
+// for a password; git itself is never taken from inside the repository.
 package repo
 
 import (

@@ -26,7 +26,7 @@ func Snapshot(ctx context.Context, cwd string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, treeLimit)
 	defer cancel()
-	c, err := settings(ctx, root)
+	off, err := filtersOff(ctx, root)
 	if err != nil {
 		return "", err
 	}
@@ -40,12 +40,12 @@ func Snapshot(ctx context.Context, cwd string) (string, error) {
 		return "", err
 	}
 	env := []string{"GIT_INDEX_FILE=" + index}
-	c.off = slices.Clip(c.off)
-	quiet := append(c.off, "-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false")
+	off = slices.Clip(off)
+	quiet := append(off, "-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false")
 	if _, err := gitWith(ctx, root, env, append(quiet, "add", "--all")...); err != nil {
 		return "", err
 	}
-	return commitIndex(ctx, root, env, c.off)
+	return commitIndex(ctx, root, env, off)
 }
 
 // copyIndex gives git what it knows already, so that it reads only what changed.
@@ -97,14 +97,14 @@ func AddTree(ctx context.Context, cwd, dir, commit string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, treeLimit)
 	defer cancel()
-	c, err := settings(ctx, root)
+	off, err := filtersOff(ctx, root)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
-	_, err = git(ctx, root, append(c.off, "-c", "core.autocrlf=false", "worktree", "add", "--quiet", "--detach",
+	_, err = git(ctx, root, append(off, "-c", "core.autocrlf=false", "worktree", "add", "--quiet", "--detach",
 		dir, commit)...)
 	return err
 }
@@ -130,11 +130,11 @@ func RemoveTree(ctx context.Context, cwd, dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, treeLimit)
 	defer cancel()
-	c, err := settings(ctx, root)
+	off, err := filtersOff(ctx, root)
 	if err != nil {
 		return err
 	}
-	_, err = git(ctx, root, append(c.off, "worktree", "remove", "--force", dir)...)
+	_, err = git(ctx, root, append(off, "worktree", "remove", "--force", dir)...)
 	return err
 }
 

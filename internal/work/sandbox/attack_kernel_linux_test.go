@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -287,7 +288,7 @@ func TestSignalsReachTheCommandNotTheLauncher(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Kill()
-			for text := ""; !strings.Contains(text, "ready"); text += string(p.Drain()) {
+			for text := []byte{}; !bytes.Contains(text, []byte("ready")); text, _ = p.Output() {
 				if p.Wait(10 * time.Millisecond) {
 					all, _ := p.Output()
 					t.Fatalf("tty %v: ended: %s", tty, all)

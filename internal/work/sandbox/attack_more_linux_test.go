@@ -142,7 +142,12 @@ func TestSEC_O2_NothingSurvivesAKilledLauncher(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := proc.Start(t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, Started: box.Started})
+			leader := 0
+			started := func(pid int, kill func()) {
+				leader = pid
+				box.Started(pid, kill)
+			}
+			p, err := proc.Start(t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, Started: started})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +160,7 @@ func TestSEC_O2_NothingSurvivesAKilledLauncher(t *testing.T) {
 			if sleepers(t, name) != 2 {
 				t.Fatal("control: they do not run")
 			}
-			exec.Command("kill", "-"+sig, strconv.Itoa(p.PID())).Run()
+			exec.Command("kill", "-"+sig, strconv.Itoa(leader)).Run()
 			p.Wait(300 * time.Millisecond)
 			p.Kill()
 			box.Close()

@@ -26,7 +26,6 @@ type Tracker struct {
 
 	steps []delta.Step
 	doubt map[string]*delta.Image // by path: what it held when it was last certain
-	blind map[string]string       // by path: why nothing certain is known of it
 }
 
 // Add takes in a set that landed, in the order in which sets did.
@@ -60,15 +59,6 @@ func (t *Tracker) Doubt(set delta.Set) {
 		}
 		t.doubt[c.Path] = had
 	}
-}
-
-// Blind says that a path, or all below it, may have changed and that nothing is
-// known of what it held.
-func (t *Tracker) Blind(path, why string) {
-	if t.blind == nil {
-		t.blind = map[string]string{}
-	}
-	t.blind[path] = why
 }
 
 // last is what the steps left in a path, if they touched it.
@@ -120,10 +110,6 @@ func (t *Tracker) Net() Net {
 		t.steps = append(t.steps, delta.Step{Set: found})
 		n.Healed = found
 	}
-	for p, why := range t.blind {
-		n.Uncertain = append(n.Uncertain, fmt.Sprintf("%s (%s)", p, why))
-	}
-	sort.Strings(n.Uncertain)
 	n.Exact = len(n.Uncertain) == 0
 	n.Parts = delta.Separate(t.steps, t.Load)
 	return n

@@ -36,16 +36,6 @@ func TestDoubtHeals(t *testing.T) {
 	}
 }
 
-// TestBlindStaysInexact: of what was never known nothing can be made up.
-func TestBlindStaysInexact(t *testing.T) {
-	var tr Tracker
-	tr.Add(delta.Set{{Path: "/a", Post: file("x")}}, false)
-	tr.Blind("/vendor", "over the limit")
-	if n := tr.Net(); n.Exact || len(n.Ours) != 1 || n.Uncertain[0] != "/vendor (over the limit)" {
-		t.Errorf("%+v", n)
-	}
-}
-
 func TestOthersBetweenUsAreToldApart(t *testing.T) {
 	lines := func(a, b, c string) *delta.Image { return file(a + "\n2\n3\n4\n" + b + "\n6\n7\n8\n" + c + "\n") }
 	var tr Tracker
