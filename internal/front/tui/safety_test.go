@@ -12,7 +12,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/approval"
-	"kerf/internal/front/tui/conversation"
 	"kerf/internal/protocol"
 )
 
@@ -292,9 +291,6 @@ func TestLongStreamKeepsMemoryFlat(t *testing.T) {
 	if after := memory(); after > before+2<<20 {
 		t.Errorf("the heap grew from %d to %d KB", before>>10, after>>10)
 	}
-	if n := len(b.m.shown.Live()); n != 1 {
-		t.Errorf("%d live items", n)
-	}
 	b.safe()
 }
 
@@ -307,9 +303,6 @@ func TestEndlessLine(t *testing.T) {
 		b.vt.Forget()
 	}
 	b.event("t", done("f", protocol.FileChange{Diff: "--- a/x.js\n+++ b/x.js\n@@ -1 +1 @@\n-" + strings.Repeat("a(", 50_000) + "\n+" + strings.Repeat("b(", 50_000) + "\n"}))
-	if n := len(b.m.shown.Live()[1].Body.(protocol.Command).Output); n > conversation.MaxOutput {
-		t.Errorf("%d bytes of output are kept", n)
-	}
 	b.safe()
 }
 

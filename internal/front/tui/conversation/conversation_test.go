@@ -70,10 +70,26 @@ func TestStreamIsWrittenOnce(t *testing.T) {
 	}
 }
 
+// TestLiveItemsAreBounded: a long answer stays one item, and of a command's output only
+// the end is kept.
+func TestLiveItemsAreBounded(t *testing.T) {
+	c := begin().tell(protocol.ItemStarted{Item: item("m", answer(""))}, protocol.ItemStarted{Item: item("c", protocol.Command{Command: "yes"})})
+	for range 60 {
+		c.tell(protocol.ItemDelta{Item: "m", Text: strings.Repeat("word ", 2000)}, protocol.ItemDelta{Item: "c", Text: strings.Repeat("y", 10_000)})
+		c.Take()
+	}
+	if len(c.live) != 2 {
+		t.Fatalf("%d live items", len(c.live))
+	}
+	if n := len(c.live[1].output); n > maxOutput {
+		t.Errorf("%d bytes of output are kept", n)
+	}
+}
+
 func TestDroppedItemIsMarked(t *testing.T) {
 	c := begin().tell(protocol.ItemStarted{Item: item("m", answer(""))}, protocol.ItemDelta{Item: "m", Text: "One.\n\nTw"}, protocol.ItemDropped{Item: "m"})
 	same(t, c.written(), "• One.", "  ⤺ the stream broke; the model starts this again")
-	if len(c.Live()) != 0 || c.Transcript.LastAnswer() != "" {
+	if len(c.live) != 0 || c.Transcript.LastAnswer() != "" {
 		t.Error("a dropped item is kept")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"kerf/internal/protocol"
 )
 
-// MaxOutput bounds the output of a running command that is kept to be shown.
-const MaxOutput = 64 << 10
+// maxOutput bounds the output of a running command that is kept to be shown.
+const maxOutput = 64 << 10
 
 // liveItem is an item that is not over. Rows of its text are written as they become
 // final, so that a long answer does not stay in memory.
@@ -126,8 +126,8 @@ func (c *Conversation) grow(l *liveItem, text string) {
 		return
 	}
 	l.output += text
-	if len(l.output) > MaxOutput {
-		l.output = l.output[len(l.output)-MaxOutput/2:]
+	if len(l.output) > maxOutput {
+		l.output = l.output[len(l.output)-maxOutput/2:]
 	}
 }
 
@@ -142,7 +142,7 @@ func (c *Conversation) update(l *liveItem, it protocol.Item) {
 	}
 	l.item = it
 	if cmd, ok := it.Body.(protocol.Command); ok && cmd.Output != "" {
-		l.output = cmd.Output[max(0, len(cmd.Output)-MaxOutput):]
+		l.output = cmd.Output[max(0, len(cmd.Output)-maxOutput):]
 	}
 }
 
@@ -248,18 +248,4 @@ func InputText(in []protocol.Input) string {
 		s += i.Text
 	}
 	return s
-}
-
-// Live returns the items under way, with what is kept of a command's output.
-func (c *Conversation) Live() []protocol.Item {
-	var items []protocol.Item
-	for _, l := range c.live {
-		it := l.item
-		if b, ok := it.Body.(protocol.Command); ok {
-			b.Output = l.output
-			it.Body = b
-		}
-		items = append(items, it)
-	}
-	return items
 }
