@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"kerf/internal/text/visible"
 )
 
 // Bounds of what is read of skills and prompts.
@@ -124,13 +125,4 @@ func frontMatter(text string) (fields map[string]string, body string) {
 }
 
 // clipped is s cut to at most n bytes, on one line.
-func clipped(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func clipped(s string, n int) string { return visible.Clip(strings.Join(strings.Fields(s), " "), n) }

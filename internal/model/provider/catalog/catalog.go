@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/model"
 )
 
@@ -102,26 +103,9 @@ func (c *Catalog) Replace(provider string, told map[string]model.Facts) error {
 	if err != nil {
 		return err
 	}
-	return writePrivate(c.path, append(b, '\n'))
-}
-
-func writePrivate(path string, b []byte) error {
+	path := c.path
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return atomicfile.WriteCache(path, append(b, '\n'))
 }
