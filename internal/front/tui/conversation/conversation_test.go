@@ -78,10 +78,10 @@ func TestLiveItemsAreBounded(t *testing.T) {
 		c.tell(protocol.ItemDelta{Item: "m", Text: strings.Repeat("word ", 2000)}, protocol.ItemDelta{Item: "c", Text: strings.Repeat("y", 10_000)})
 		c.Take()
 	}
-	if len(c.live) != 2 {
-		t.Fatalf("%d live items", len(c.live))
+	if len(c.Conversation.live) != 2 {
+		t.Fatalf("%d live items", len(c.Conversation.live))
 	}
-	if n := len(c.live[1].output); n > maxOutput {
+	if n := len(c.Conversation.live[1].output); n > maxOutput {
 		t.Errorf("%d bytes of output are kept", n)
 	}
 }
@@ -89,7 +89,7 @@ func TestLiveItemsAreBounded(t *testing.T) {
 func TestDroppedItemIsMarked(t *testing.T) {
 	c := begin().tell(protocol.ItemStarted{Item: item("m", answer(""))}, protocol.ItemDelta{Item: "m", Text: "One.\n\nTw"}, protocol.ItemDropped{Item: "m"})
 	same(t, c.written(), "• One.", "  ⤺ the stream broke; the model starts this again")
-	if len(c.live) != 0 || c.Transcript.LastAnswer() != "" {
+	if len(c.Conversation.live) != 0 || c.Transcript.LastAnswer() != "" {
 		t.Error("a dropped item is kept")
 	}
 }
