@@ -169,7 +169,7 @@ func (c *conn) tool(ctx context.Context, name string, args json.RawMessage) Resu
 		return resultOf(failed(err))
 	}
 	call := tool.Call{ID: protocol.CallID(id.String()), Name: name, Args: args}
-	return Call(ctx, c.exec, call, executor.Manner{Settings: c.set, Turn: protocol.TurnID(call.ID), Tool: name},
+	return Call(ctx, c.exec, call, executor.RunOptions{Settings: c.set, Turn: protocol.TurnID(call.ID), Tool: name},
 		func(tool.Action) tool.Result {
 			return tool.Fail(tool.Refuse(tool.UnknownTool, "%s is not a file tool", name))
 		})

@@ -17,7 +17,7 @@ import (
 )
 
 // change commits a proposed change and tells what really landed.
-func (h *Executor) change(ctx context.Context, id protocol.CallID, a tool.Change, m Manner) turn.Outcome {
+func (h *Executor) change(ctx context.Context, id protocol.CallID, a tool.Change, m RunOptions) turn.Outcome {
 	r, done := h.Commit(ctx, id, a, m)
 	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records, Saw: done.saw}
 	body := protocol.FileChange{Call: id, Changes: h.files.PathChanges(done.set), Diff: done.diff}
@@ -41,7 +41,7 @@ type committed struct {
 
 // Commit writes a change and returns the result for the model. What landed is
 // recorded whether or not the whole change succeeded.
-func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change, m Manner) (tool.Result, committed) {
+func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change, m RunOptions) (tool.Result, committed) {
 	missed := h.record.missed(ctx, id, m, a.Set)
 	o := txn.CommitOptions{Origin: h.record.origin(m, id), BestEffort: a.BestEffort, Real: a.Real}
 	write := h.o.Work.Commit

@@ -15,7 +15,7 @@ import (
 )
 
 // command runs a program and finds out what it changed.
-func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Command, m Manner) turn.Outcome {
+func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Command, m RunOptions) turn.Outcome {
 	if st, err := os.Stat(a.Dir); err != nil || !st.IsDir() {
 		return ran(id, a, command.Failed(2, "workdir %s is not a directory. Leave workdir out to run in %s", a.Dir, h.o.Cwd), nil)
 	}
@@ -43,7 +43,7 @@ func ran(id protocol.CallID, a tool.Command, r command.Result, changes []history
 }
 
 // writeStdin feeds or polls a process that was left running.
-func (h *Executor) writeStdin(ctx context.Context, id protocol.CallID, a tool.Poke, m Manner) turn.Outcome {
+func (h *Executor) writeStdin(ctx context.Context, id protocol.CallID, a tool.Poke, m RunOptions) turn.Outcome {
 	body, _ := m.Body.(protocol.ToolCall)
 	r, err := h.commands.WriteStdin(ctx, a)
 	var refused *tool.Error

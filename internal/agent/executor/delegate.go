@@ -10,7 +10,7 @@ import (
 )
 
 // delegate carries out an operation about sub-agents.
-func (h *Executor) delegate(ctx context.Context, id protocol.CallID, a tool.Delegate, m Manner) turn.Outcome {
+func (h *Executor) delegate(ctx context.Context, id protocol.CallID, a tool.Delegate, m RunOptions) turn.Outcome {
 	body := protocol.SubAgent{Call: id, Operation: a.Operation, Prompt: a.Message}
 	if m.Delegate == nil {
 		return turn.Outcome{Text: "there are no sub-agents here", Body: body}

@@ -111,7 +111,7 @@ func TestSEC_L4_LinkMadeBetweenApprovalAndCommit(t *testing.T) {
 			if err := spoil(root); err != nil {
 				t.Fatal(err)
 			}
-			r, _ := h.Commit(context.Background(), "c1", a, Manner{})
+			r, _ := h.Commit(context.Background(), "c1", a, RunOptions{})
 			if name == "nothing" {
 				if r.Error != nil || contents(t, root, "d/f") != "other\n" {
 					t.Errorf("the control: %v", r.Error)
@@ -143,7 +143,7 @@ func TestSEC_L4_RetargetedLink(t *testing.T) {
 	if err := os.Symlink("twin", link); err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := h.Commit(context.Background(), "c1", a, Manner{}); r.Error != nil {
+	if r, _ := h.Commit(context.Background(), "c1", a, RunOptions{}); r.Error != nil {
 		t.Fatal(r.Error)
 	}
 	if got := contents(t, root, "d/f", "twin"); got != "other\nsame\n" {

@@ -10,7 +10,7 @@ import (
 )
 
 // inquire puts the questions of the model to the user, one after the other.
-func (h *Executor) inquire(ctx context.Context, id protocol.CallID, a tool.Inquire, m Manner) turn.Outcome {
+func (h *Executor) inquire(ctx context.Context, id protocol.CallID, a tool.Inquire, m RunOptions) turn.Outcome {
 	body, _ := m.Body.(protocol.ToolCall)
 	answers := map[string]any{}
 	for i, q := range a.Questions {

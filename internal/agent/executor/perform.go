@@ -12,8 +12,8 @@ import (
 	"kerf/internal/protocol"
 )
 
-// Manner says how an action is carried out.
-type Manner struct {
+// RunOptions say how an action is carried out.
+type RunOptions struct {
 	Settings    protocol.Settings
 	Turn        protocol.TurnID
 	Tool        string // the name of the call, for the ledger
@@ -28,7 +28,7 @@ type Manner struct {
 }
 
 // Do carries out an action that may run.
-func (h *Executor) Do(ctx context.Context, id protocol.CallID, a tool.Action, m Manner) turn.Outcome {
+func (h *Executor) Do(ctx context.Context, id protocol.CallID, a tool.Action, m RunOptions) turn.Outcome {
 	switch a := a.(type) {
 	case tool.Change:
 		return h.change(ctx, id, a, m)

@@ -33,7 +33,7 @@ type recorder struct {
 
 // missed records what others did to the files of set since the last scan, before
 // the commit of set hides it.
-func (r *recorder) missed(ctx context.Context, id protocol.CallID, m Manner, set delta.Set) []history.FileChange {
+func (r *recorder) missed(ctx context.Context, id protocol.CallID, m RunOptions, set delta.Set) []history.FileChange {
 	if r.o.Scanner == nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (r *recorder) healed(set delta.Set) {
 }
 
 // origin is the ledger entry's answer to "who".
-func (r *recorder) origin(m Manner, id protocol.CallID) txn.Origin {
+func (r *recorder) origin(m RunOptions, id protocol.CallID) txn.Origin {
 	o := r.o.Origin
 	o.Tool = m.Tool
 	o.Session, o.Turn, o.Call = r.rooted(o.Session, string(m.Turn), string(id))

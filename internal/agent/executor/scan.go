@@ -15,7 +15,7 @@ import (
 
 // scanned finds what changed under the roots since the last scan and records it
 // with the given cause. The first scan only remembers.
-func (r *recorder) scanned(ctx context.Context, m Manner, id protocol.CallID, cause string) []history.FileChange {
+func (r *recorder) scanned(ctx context.Context, m RunOptions, id protocol.CallID, cause string) []history.FileChange {
 	if r.o.Scanner == nil {
 		return nil
 	}

@@ -77,7 +77,7 @@ func (r *recorder) markTurn(t protocol.TurnID) {
 	if changed || r.o.Work == nil || r.parent != nil {
 		return
 	}
-	o := r.origin(Manner{Turn: t}, "")
+	o := r.origin(RunOptions{Turn: t}, "")
 	e := &ledger.Entry{Session: o.Session, Turn: o.Turn, Client: o.Client, Cause: ledger.CauseNone, Exact: true, Changes: []ledger.Change{}}
 	_ = r.o.Work.Ledger.Append(e) // without it `kerf diff` shows the turn before
 }

@@ -118,7 +118,7 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 	if dry || report.Problem != "" {
 		return report, committed{set: plan.Set}
 	}
-	origin := h.record.origin(Manner{Turn: t, Tool: "undo"}, id)
+	origin := h.record.origin(RunOptions{Turn: t, Tool: "undo"}, id)
 	out, err := plan.Commit(ctx, h.o.Work, origin)
 	var done committed
 	if len(out.Committed) > 0 || !out.Exact {
@@ -180,7 +180,7 @@ func undoRefusal(r protocol.UndoReport) *tool.Error {
 }
 
 // undo carries out the model's own undo.
-func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m Manner) turn.Outcome {
+func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m RunOptions) turn.Outcome {
 	report, done := h.takeBack(ctx, h.undoChoice(a), false, m.Turn, id)
 	var r tool.Result
 	if report.Problem != "" {
