@@ -43,7 +43,7 @@ func ran(id protocol.CallID, a tool.Command, r command.Result, changes []history
 }
 
 // writeStdin feeds or polls a process that was left running.
-func (h *Executor) writeStdin(ctx context.Context, id protocol.CallID, a tool.Poke, m RunOptions) turn.Outcome {
+func (h *Executor) writeStdin(ctx context.Context, id protocol.CallID, a tool.WriteStdin, m RunOptions) turn.Outcome {
 	body, _ := m.Body.(protocol.ToolCall)
 	r, err := h.commands.WriteStdin(ctx, a)
 	var refused *tool.Error

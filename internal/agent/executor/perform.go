@@ -34,7 +34,7 @@ func (h *Executor) Do(ctx context.Context, id protocol.CallID, a tool.Action, m 
 		return h.change(ctx, id, a, m)
 	case tool.Command:
 		return h.command(ctx, id, a, m)
-	case tool.Poke:
+	case tool.WriteStdin:
 		return h.writeStdin(ctx, id, a, m)
 	case tool.Undo:
 		return h.undo(ctx, id, a, m)

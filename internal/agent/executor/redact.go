@@ -14,7 +14,7 @@ func (h *Executor) redact(a tool.Action, o *turn.Outcome) {
 		return
 	}
 	switch a.(type) {
-	case tool.Command, tool.Poke, tool.Remote:
+	case tool.Command, tool.WriteStdin, tool.Remote:
 	default:
 		return
 	}

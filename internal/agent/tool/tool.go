@@ -159,8 +159,8 @@ type Command struct {
 	MaxTokens int
 }
 
-// Poke proposes to feed or poll a running process.
-type Poke struct {
+// WriteStdin proposes to feed or poll a running process.
+type WriteStdin struct {
 	Process   int
 	Input     string
 	Yield     time.Duration
@@ -193,7 +193,7 @@ func (Remote) action()  {}
 func (Answer) action()  {}
 func (Change) action()  {}
 func (Command) action() {}
-func (Poke) action()    {}
+func (WriteStdin) action()    {}
 
 // Result is what goes back to the model, and what `kerf tool` prints.
 type Result struct {

@@ -141,8 +141,8 @@ func TestCommands(t *testing.T) {
 		{"container.exec", `{"cmd":["bash","-lc","ls | wc"],"workdir":"a"}`, tool.Command{Line: "ls | wc", Argv: []string{"bash", "-lc", "ls | wc"}, Dir: "/w/a", Timeout: 120 * s, Yield: 121 * s}},
 		{"shell", `{"command":["grep","it's","a b","x"]}`, tool.Command{Line: `grep 'it'\''s' 'a b' x`, Argv: []string{"grep", "it's", "a b", "x"}, Dir: "/w", Timeout: 120 * s, Yield: 121 * s}},
 		{"local_shell", `{"type":"exec","command":["ls",""],"working_directory":"/w/b","timeout_ms":3000,"env":{},"user":null}`, tool.Command{Line: "ls ''", Argv: []string{"ls", ""}, Dir: "/w/b", Timeout: 3 * s, Yield: 4 * s}},
-		{"write_stdin", `{"session_id":3,"chars":"y\n"}`, tool.Poke{Process: 3, Input: "y\n", Yield: s}},
-		{"write_stdin", `{"session_id":3,"yield_time_ms":999999999}`, tool.Poke{Process: 3, Yield: 300 * s}},
+		{"write_stdin", `{"session_id":3,"chars":"y\n"}`, tool.WriteStdin{Process: 3, Input: "y\n", Yield: s}},
+		{"write_stdin", `{"session_id":3,"yield_time_ms":999999999}`, tool.WriteStdin{Process: 3, Yield: 300 * s}},
 		// What the shell would still expand or do is left to the shell.
 		{"exec_command", `{"cmd":"apply_patch <<EOF\n$x\nEOF"}`, tool.Command{Line: "apply_patch <<EOF\n$x\nEOF", Argv: bash("apply_patch <<EOF\n$x\nEOF"), Dir: "/w", Yield: 10 * s}},
 		{"exec_command", `{"cmd":"apply_patch 'x' | cat"}`, tool.Command{Line: "apply_patch 'x' | cat", Argv: bash("apply_patch 'x' | cat"), Dir: "/w", Yield: 10 * s}},

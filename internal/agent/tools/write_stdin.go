@@ -31,7 +31,7 @@ func writeStdin() entry {
 	return definition[stdinArgs]{
 		name: "write_stdin", words: writeStdinWords,
 		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a stdinArgs) (tool.Action, error) {
-			p := tool.Poke{Process: a.SessionID, Input: a.Chars}
+			p := tool.WriteStdin{Process: a.SessionID, Input: a.Chars}
 			if a.Chars == "" {
 				p.Yield = clamp(milliseconds(a.YieldTimeMS, pollWait), yieldMin, longestPoll)
 			} else {

@@ -128,7 +128,7 @@ func (r *Runner) await(ctx context.Context, p *process, a tool.Command, began ti
 }
 
 // WriteStdin feeds or polls a process that was left running. A refusal is a *tool.Error.
-func (r *Runner) WriteStdin(ctx context.Context, a tool.Poke) (Result, error) {
+func (r *Runner) WriteStdin(ctx context.Context, a tool.WriteStdin) (Result, error) {
 	p, ok := r.table.Get(a.Process)
 	if !ok {
 		return Result{}, tool.Refuse(tool.NotFound, "no process has session ID %d; the running ones are: %s", a.Process, r.numbers())
