@@ -46,7 +46,7 @@ func Call(ctx context.Context, e *executor.Executor, c tool.Call, o executor.Run
 	}
 	switch a := action.(type) {
 	case tool.Answer:
-		e.Shown(a.Saw)
+		e.Shown(a.Observed)
 		return resultOf(a.Result)
 	case tool.Change:
 		r, _ := e.Commit(ctx, c.ID, a, o)

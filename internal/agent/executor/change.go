@@ -19,7 +19,7 @@ import (
 // change commits a proposed change and tells what really landed.
 func (h *Executor) change(ctx context.Context, id protocol.CallID, a tool.Change, m RunOptions) turn.Outcome {
 	r, done := h.Commit(ctx, id, a, m)
-	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records, Saw: done.saw}
+	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records, Observed: done.saw}
 	body := protocol.FileChange{Call: id, Changes: h.files.PathChanges(done.set), Diff: done.diff}
 	if r.Error != nil {
 		body.Error = o.Text
@@ -36,7 +36,7 @@ type committed struct {
 	set     delta.Set
 	diff    string
 	records []history.FileChange
-	saw     []history.Sight
+	saw     []history.Observation
 }
 
 // Commit writes a change and returns the result for the model. What landed is

@@ -1,13 +1,13 @@
 package executor
 
-import "kerf/internal/agent/tool"
+import "kerf/internal/agent/history"
 
 // Resolve makes path absolute and checks that it lies in the workspace.
 func (h *Executor) Resolve(path string) (string, error) { return h.files.Resolve(path) }
 
 // Shown notes that whoever calls the tools has seen files, as the answers of a session do.
-func (h *Executor) Shown(sights []tool.Sight) {
-	for _, s := range sights {
+func (h *Executor) Shown(observed []history.Observation) {
+	for _, s := range observed {
 		h.files.Observe(s.Path, s.Image)
 	}
 }

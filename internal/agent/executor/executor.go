@@ -72,7 +72,7 @@ type Options struct {
 	// Shell is the user's own, which commands take aliases and functions from.
 	Shell usershell.Options
 	// Seen is what the model of a resumed session last saw.
-	Seen map[string]history.Sight
+	Seen map[string]history.Observation
 	// Instructions are what the model is told before a turn; nil tells nothing.
 	Instructions *instructions.Sources
 	// View is what the model has seen, shared with the session; nil begins one.

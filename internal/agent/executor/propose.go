@@ -56,10 +56,10 @@ func (h *Executor) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.P
 // answer is the outcome of a call that needs nothing done.
 func (h *Executor) answer(c tool.Call, a tool.Answer) *turn.Outcome {
 	o := &turn.Outcome{Text: Render(a.Result), Images: a.Result.Images, Success: a.Result.Error == nil, Todo: a.Todo}
-	for _, sight := range a.Saw {
-		seen := h.files.Observe(sight.Path, sight.Image)
-		seen.First, seen.Last, seen.Lines = sight.First, sight.Last, sight.Lines
-		o.Saw = append(o.Saw, seen)
+	for _, shown := range a.Observed {
+		seen := h.files.Observe(shown.Path, shown.Image)
+		seen.First, seen.Last, seen.Lines = shown.First, shown.Last, shown.Lines
+		o.Observed = append(o.Observed, seen)
 	}
 	if a.Todo == nil {
 		body := protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args, Output: o.Text}

@@ -16,7 +16,7 @@ type digest struct {
 	Total    protocol.Usage    `json:"total"`
 	Turns    int               `json:"turns"`
 	Rounds   int               `json:"rounds"`
-	Seen     map[string]Sight  `json:"seen,omitempty"`
+	Seen     map[string]Observation  `json:"seen,omitempty"`
 	First    string            `json:"first,omitempty"`
 	LastDiff string            `json:"last_diff,omitempty"`
 	Skipped  int               `json:"skipped,omitempty"`

@@ -66,7 +66,7 @@ func drawLines(t *rapid.T) []Line {
 			put(ToolStarted{Turn: id(), Round: round, Index: len(lines), Call: protocol.CallID(id2(len(lines))), Name: "read_file", Args: json.RawMessage(`{}`)})
 		case 3:
 			put(ToolCall{Turn: id(), Round: round, Index: len(lines), Call: protocol.CallID(id2(len(lines))), Name: "read_file", Args: json.RawMessage(`{}`),
-				Result: "text", Success: true, Saw: []Sight{{Path: "/a" + id2(round%3), Sum: "s", Hash: "h", Version: round}}})
+				Result: "text", Success: true, Observed: []Observation{{Path: "/a" + id2(round%3), Sum: "s", Hash: "h", Version: round}}})
 		case 4:
 			put(FileChange{Turn: id(), Path: "/a", DiffPath: "diffs/001.diff", Operation: "modified", Cause: "tool"})
 		case 5:

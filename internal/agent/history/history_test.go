@@ -127,7 +127,7 @@ func TestNotesAreBoundedAndCannotBeEnded(t *testing.T) {
 
 // TestCutResultsShowNoLines: lines whose result was cut do not count as shown.
 func TestCutResultsShowNoLines(t *testing.T) {
-	saw := []Sight{{Path: "/w/f", Sum: "s", First: 1, Last: 9, Lines: 9}}
+	saw := []Observation{{Path: "/w/f", Sum: "s", First: 1, Last: 9, Lines: 9}}
 	if got := Shown("whole", saw); got[0].Last != 9 {
 		t.Errorf("a whole result shows %+v", got)
 	}

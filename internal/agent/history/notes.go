@@ -77,7 +77,7 @@ func (n *Notes) call(r ToolCall) {
 			n.MoreCommands++
 		}
 	}
-	for _, s := range r.Saw {
+	for _, s := range r.Observed {
 		if s.Sum == "" {
 			continue
 		}

@@ -24,7 +24,7 @@ type State struct {
 	// Rounds and Calls are the highest numbers in use.
 	Rounds int
 	// Seen is what the model last saw of each file.
-	Seen map[string]Sight
+	Seen map[string]Observation
 	// First is the first message of the user.
 	First string
 	// LastDiff is the diff file of the last turn that changed something.
@@ -36,9 +36,9 @@ type State struct {
 	Notes *Notes
 	// Marks are the places to which the conversation can go back.
 	Marks []Mark
-	// Sights are the calls, cut down to what they showed of files, whose outputs
+	// Observations are the calls, cut down to what they showed of files, whose outputs
 	// are in Items.
-	Sights []ToolCall
+	Observations []ToolCall
 	// Order names the turns in order, also those that are no conversation.
 	Order []protocol.TurnID
 	// Context is the size in tokens that the last response reported, 0 when the
@@ -60,7 +60,7 @@ type Mark struct {
 func Rebuild(lines []Line) *State { return newBuilder().all(lines) }
 
 func newBuilder() *builder {
-	return &builder{State: State{Facts: map[string]string{}, Seen: map[string]Sight{}, Notes: &Notes{}}}
+	return &builder{State: State{Facts: map[string]string{}, Seen: map[string]Observation{}, Notes: &Notes{}}}
 }
 
 func (b *builder) all(lines []Line) *State {
@@ -149,7 +149,7 @@ func (b *builder) fileChange(c FileChange) {
 // compacted starts the history anew.
 func (b *builder) compacted(c Compacted) {
 	b.closeRound()
-	b.Items, b.Facts, b.Marks, b.Words, b.Context, b.Sights = c.Items, maps.Clone(c.Facts), nil, nil, 0, nil
+	b.Items, b.Facts, b.Marks, b.Words, b.Context, b.Observations = c.Items, maps.Clone(c.Facts), nil, nil, 0, nil
 	if b.Facts == nil {
 		b.Facts = map[string]string{}
 	}
@@ -174,19 +174,19 @@ func (b *builder) rewound(id protocol.TurnID) {
 	m := b.Marks[i]
 	b.Items, b.Words = b.Items[:m.Items:m.Items], b.Words[:m.Words:m.Words]
 	b.Facts, b.Marks, b.Context = maps.Clone(m.Facts), b.Marks[:i:i], 0
-	for _, t := range b.Sights[m.seen:] {
-		for _, s := range t.Saw {
+	for _, t := range b.Observations[m.seen:] {
+		for _, s := range t.Observed {
 			delete(b.Seen, s.Path)
 		}
 	}
-	b.Sights = b.Sights[:m.seen:m.seen]
+	b.Observations = b.Observations[:m.seen:m.seen]
 }
 
 func (b *builder) turnContext(c TurnContext) {
 	b.closeRound()
 	b.Turns++
 	b.inTurn(c.Turn)
-	b.Marks = append(b.Marks, Mark{Turn: c.Turn, Items: len(b.Items), Words: len(b.Words), Facts: maps.Clone(b.Facts), seen: len(b.Sights)})
+	b.Marks = append(b.Marks, Mark{Turn: c.Turn, Items: len(b.Items), Words: len(b.Words), Facts: maps.Clone(b.Facts), seen: len(b.Observations)})
 	b.Settings = c.Settings
 	for k, v := range c.Facts {
 		b.Facts[k] = v
@@ -251,11 +251,11 @@ func (b *builder) part(turn protocol.TurnID, round, index int, it *model.Item) {
 
 func (b *builder) toolCall(t ToolCall) {
 	b.enter(t.Turn, t.Round)
-	for _, s := range t.Saw {
+	for _, s := range t.Observed {
 		b.Seen[s.Path] = s
 	}
-	if len(t.Saw) > 0 {
-		b.Sights = append(b.Sights, ToolCall{Turn: t.Turn, Call: t.Call, Saw: t.Saw})
+	if len(t.Observed) > 0 {
+		b.Observations = append(b.Observations, ToolCall{Turn: t.Turn, Call: t.Call, Observed: t.Observed})
 	}
 	b.Notes.Observe(t)
 	call, out := t.Items()

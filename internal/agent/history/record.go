@@ -13,6 +13,7 @@ import (
 
 	"kerf/internal/model"
 	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
 )
 
 // Record is one line of a rollout. Its JSON form is an object.
@@ -105,8 +106,8 @@ type ToolCall struct {
 	Images  []string        `json:"images,omitempty"`
 	Success bool            `json:"success"`
 	Millis  int64           `json:"duration_ms"`
-	// Saw lists the files whose state the result showed the model.
-	Saw []Sight `json:"saw,omitempty"`
+	// Observed lists the files whose state the result showed the model.
+	Observed []Observation `json:"saw,omitempty"`
 	// Command and Exit are the command that ran and how it ended, if one did.
 	Command string `json:"command,omitempty"`
 	Exit    *int   `json:"exit_code,omitempty"`
@@ -114,8 +115,8 @@ type ToolCall struct {
 	Plan *Plan `json:"plan,omitempty"`
 }
 
-// Sight is one file the model was shown: SHA-256 in hex, empty for "not there".
-type Sight struct {
+// Observation is one file the model was shown: SHA-256 in hex, empty for "not there".
+type Observation struct {
 	Path string `json:"path"`
 	Sum  string `json:"sha256,omitempty"`
 	Mode uint32 `json:"mode,omitempty"`
@@ -128,6 +129,8 @@ type Sight struct {
 	First int `json:"first,omitempty"`
 	Last  int `json:"last,omitempty"`
 	Lines int `json:"lines,omitempty"`
+	// Image is the state itself, while a call is under way.
+	Image *delta.Image `json:"-"`
 }
 
 // FileChange is one changed path. Before and After are SHA-256 in hex, empty

@@ -38,7 +38,7 @@ const middleGone = "left out of the middle …]"
 
 // Shown returns what a result showed of files: when its middle was cut out, no
 // lines count as shown.
-func Shown(result string, saw []Sight) []Sight {
+func Shown(result string, saw []Observation) []Observation {
 	if !strings.Contains(result, middleGone) {
 		return saw
 	}

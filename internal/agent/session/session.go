@@ -134,7 +134,7 @@ func Start(o Options) *Session {
 		RequestRetries: o.RequestRetries, StreamRetries: o.StreamRetries, Window: o.Window,
 		Limits: o.Limits, Cost: o.Cost, Budget: o.Budget, Headless: o.Headless}, o.State)
 	if o.State != nil {
-		for _, r := range o.State.Sights {
+		for _, r := range o.State.Observations {
 			s.o.View.Record(r)
 		}
 	}

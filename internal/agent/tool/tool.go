@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"kerf/internal/agent/history"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 )
@@ -102,19 +103,10 @@ type Action interface{ action() }
 // Answer needs nothing done.
 type Answer struct {
 	Result Result
-	// Saw names files whose current state the result shows the model.
-	Saw []Sight
+	// Observed names files whose current state the result shows the model.
+	Observed []history.Observation
 	// Todo replaces the plan that the user sees, if not nil.
 	Todo *protocol.TodoList
-}
-
-// Sight is one file that the model was shown.
-type Sight struct {
-	Path  string
-	Image *delta.Image
-	// First and Last are the lines that the result shows, of Lines; 0 when it
-	// shows none.
-	First, Last, Lines int
 }
 
 // Change proposes new contents for files. It is committed only if every Pre is
@@ -189,11 +181,11 @@ type Remote struct {
 	URI      string
 }
 
-func (Remote) action()  {}
-func (Answer) action()  {}
-func (Change) action()  {}
-func (Command) action() {}
-func (WriteStdin) action()    {}
+func (Remote) action()     {}
+func (Answer) action()     {}
+func (Change) action()     {}
+func (Command) action()    {}
+func (WriteStdin) action() {}
 
 // Result is what goes back to the model, and what `kerf tool` prints.
 type Result struct {

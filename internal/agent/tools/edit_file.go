@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/text/delta"
@@ -33,7 +34,7 @@ func prepareEdit(ctx context.Context, env tool.Env, c tool.Call, a editArgs) (to
 	if err != nil {
 		return nil, err
 	}
-	var sights []tool.Sight
+	var observed []history.Observation
 	for _, abs := range order {
 		f := files[abs]
 		r := f.refusal
@@ -44,14 +45,14 @@ func prepareEdit(ctx context.Context, env tool.Env, c tool.Call, a editArgs) (to
 			continue
 		}
 		if r.saw != nil {
-			sights = append(sights, *r.saw)
+			observed = append(observed, *r.saw)
 		}
 		p.failed(f, r.err)
 		if !p.change.BestEffort {
 			break
 		}
 	}
-	action, err := p.outcome(len(list), sights)
+	action, err := p.outcome(len(list), observed)
 	return withResults(action, p, a.asCode), err
 }
 
@@ -255,7 +256,7 @@ func (f *edited) applyStale(base *delta.Image) ([]byte, []string, string, *refus
 	if string(joined) == string(f.disk.Data) {
 		return nil, nil, "", &refused{
 			err: tool.Refuse(tool.NoChange, "%s changed since you last saw it and already has this edit; nothing was written", f.name),
-			saw: &tool.Sight{Path: f.abs, Image: f.disk},
+			saw: &history.Observation{Path: f.abs, Image: f.disk},
 		}
 	}
 	return joined, reports, " The file had changed since you last saw it; the edit was merged with the newer text at " +
@@ -272,7 +273,7 @@ func (p *plan) failed(f *edited, e *tool.Error) {
 }
 
 // outcome is the action that the plan comes to.
-func (p *plan) outcome(edits int, sights []tool.Sight) (tool.Action, error) {
+func (p *plan) outcome(edits int, observed []history.Observation) (tool.Action, error) {
 	p.change.Result.Output = strings.Join(p.words, "\n")
 	p.change.Result.Warnings = p.warnings
 	if len(p.change.Failures) == 0 || p.change.BestEffort && len(p.change.Set) > 0 {
@@ -285,7 +286,7 @@ func (p *plan) outcome(edits int, sights []tool.Sight) (tool.Action, error) {
 	for _, f := range p.change.Failures[1:] {
 		e.Message += fmt.Sprintf("\n%s: %s", f.Err.Code, f.Err.Message)
 	}
-	return tool.Answer{Result: tool.Result{Error: &e, Warnings: p.warnings}, Saw: sights}, nil
+	return tool.Answer{Result: tool.Result{Error: &e, Warnings: p.warnings}, Observed: observed}, nil
 }
 
 // withResults adds the outcome of each edit, as edit_code tells it.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/pathname"
@@ -152,7 +153,7 @@ func (e Expectation) unmet(t target) string {
 // refused is a refusal, and the state of the file where it shows that to the model.
 type refused struct {
 	err *tool.Error
-	saw *tool.Sight
+	saw *history.Observation
 }
 
 // action tells the refusal in the way that keeps what it shows and warns of.
@@ -162,7 +163,7 @@ func (r *refused) action(warnings []tool.Warning) (tool.Action, error) {
 	}
 	a := tool.Answer{Result: tool.Result{Error: r.err, Warnings: warnings}}
 	if r.saw != nil {
-		a.Saw = []tool.Sight{*r.saw}
+		a.Observed = []history.Observation{*r.saw}
 	}
 	return a, nil
 }
@@ -176,7 +177,7 @@ func asRefusal(err error) (*tool.Error, bool) {
 
 // mismatch refuses a change made for another state of t than the present one. It
 // shows the way from base, what the model last saw, where that is known, and the
-// present text at place. The refusal counts as a sight: the model knows the state.
+// present text at place. The refusal counts as an observation: the model knows the state.
 func (t target) mismatch(lead string, base *delta.Image, place tool.LineRange) *refused {
 	var b strings.Builder
 	if t.disk == nil {
@@ -192,7 +193,7 @@ func (t target) mismatch(lead string, base *delta.Image, place tool.LineRange) *
 		b.WriteString(" ")
 	}
 	b.WriteString("To go on, re-read with read_file and make the change again for the present text.")
-	return &refused{err: &tool.Error{Code: tool.VersionMismatch, Message: b.String()}, saw: &tool.Sight{Path: t.abs, Image: t.disk}}
+	return &refused{err: &tool.Error{Code: tool.VersionMismatch, Message: b.String()}, saw: &history.Observation{Path: t.abs, Image: t.disk}}
 }
 
 // present shows what changed since base and the text at place; where neither is

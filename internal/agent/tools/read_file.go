@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/agent/tools/filekind"
@@ -70,7 +71,7 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 	if t.disk == nil {
 		return nil, t.missing(ctx, env)
 	}
-	answer := tool.Answer{Saw: []tool.Sight{{Path: t.abs, Image: t.disk}}}
+	answer := tool.Answer{Observed: []history.Observation{{Path: t.abs, Image: t.disk}}}
 	answer.Result = tool.Result{Success: true, VersionInfo: &t.stamp}
 	data := t.disk.Data
 	if filekind.Image(data) != "" && !a.asCode {
@@ -96,7 +97,7 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 		return nil, err
 	}
 	if last > 0 {
-		answer.Saw[0].First, answer.Saw[0].Last, answer.Saw[0].Lines = firstLine(a), last, lines.Count(text)
+		answer.Observed[0].First, answer.Observed[0].Last, answer.Observed[0].Lines = firstLine(a), last, lines.Count(text)
 	}
 	answer.Result.Output = shown + versionLine(t.stamp)
 	return answer, nil
@@ -114,7 +115,7 @@ func (t target) image() (tool.Action, error) {
 		Result: tool.Result{Success: true, VersionInfo: &t.stamp,
 			Images: []string{"data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)},
 			Output: fmt.Sprintf("%s (%s, %d bytes)\n%s", t.name, kind, len(data), versionLine(t.stamp))},
-		Saw: []tool.Sight{{Path: t.abs, Image: t.disk}},
+		Observed: []history.Observation{{Path: t.abs, Image: t.disk}},
 	}, nil
 }
 

@@ -322,7 +322,7 @@ func TestEditCodeResults(t *testing.T) {
 	}
 }
 
-// Whatever moved between the sight and the call, no line that someone else wrote is
+// Whatever moved between the observation and the call, no line that someone else wrote is
 // lost unseen: it is in the file afterwards, or the call was refused and the file
 // is as it was.
 func TestStaleChangesLoseNothing(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/agent/tools/filekind"
@@ -81,8 +82,8 @@ func prepareWrite(_ context.Context, env tool.Env, _ tool.Call, a writeArgs) (to
 // unchanged says that the file is already what it should be.
 func (t target) unchanged(words string) tool.Action {
 	return tool.Answer{
-		Result: tool.Result{Success: true, VersionInfo: &t.stamp, Output: t.name + " " + words + "\n" + versionLine(t.stamp)},
-		Saw:    []tool.Sight{{Path: t.abs, Image: t.disk}},
+		Result:   tool.Result{Success: true, VersionInfo: &t.stamp, Output: t.name + " " + words + "\n" + versionLine(t.stamp)},
+		Observed: []history.Observation{{Path: t.abs, Image: t.disk}},
 	}
 }
 
@@ -132,6 +133,6 @@ func (t target) unread() *refused {
 	return &refused{
 		err: tool.Refuse(tool.UnreadFile, "%s already exists and you have not read it (%s, version %d, contentHash %s). Nothing was written.%s\nRead it with read_file, or change parts of it with edit_file. To replace the whole file all the same, repeat this call.",
 			t.name, what, t.stamp.Version, t.stamp.ContentHash, head),
-		saw: &tool.Sight{Path: t.abs, Image: t.disk},
+		saw: &history.Observation{Path: t.abs, Image: t.disk},
 	}
 }

@@ -320,8 +320,8 @@ func (w *world) keep(rec history.Record) {
 			w.lastText = rec.Text
 		}
 	case history.ToolCall:
-		if len(rec.Saw) > 0 {
-			w.files = rec.Saw[0].Version
+		if len(rec.Observed) > 0 {
+			w.files = rec.Observed[0].Version
 		}
 	case history.Compacted:
 		w.compacted(rec)
@@ -590,7 +590,7 @@ func (w *world) prepare(e Prepare) {
 			in.Outcome.Todo = &protocol.TodoList{Steps: []protocol.Step{{Step: "step of " + string(id), Status: "pending"}}}
 		case 1:
 			w.reads++
-			in.Outcome.Saw = []history.Sight{{Path: "/w/f", Sum: "s", Hash: fmt.Sprintf("hash-%d", w.reads), Version: w.reads}}
+			in.Outcome.Observed = []history.Observation{{Path: "/w/f", Sum: "s", Hash: fmt.Sprintf("hash-%d", w.reads), Version: w.reads}}
 		}
 	case 1:
 		in.Verdict, in.Approval = Ask, &protocol.Approval{Command: &protocol.CommandApproval{Command: "rm x"}}

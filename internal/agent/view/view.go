@@ -29,7 +29,7 @@ type View struct {
 // shown is an observation with the turn it was made in.
 type shown struct {
 	turn protocol.TurnID
-	saw  history.Sight
+	saw  history.Observation
 }
 
 // Observe notes the state of a file that the model is shown.
@@ -62,7 +62,7 @@ func (v *View) Drop(path string) {
 func (v *View) Record(r history.ToolCall) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, s := range r.Saw {
+	for _, s := range r.Observed {
 		v.add(s)
 		v.shown = append(v.shown, shown{r.Turn, s})
 	}
@@ -87,10 +87,10 @@ func (v *View) Rewind(turns []protocol.TurnID) {
 
 // Recent are the newest observations in the context, one a file and at most n, in
 // the order of their paths.
-func (v *View) Recent(n int) []history.Sight {
+func (v *View) Recent(n int) []history.Observation {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var newest []history.Sight
+	var newest []history.Observation
 	seen := map[string]bool{}
 	for i := len(v.shown) - 1; i >= 0 && len(newest) < n; i-- {
 		if s := v.shown[i].saw; !seen[s.Path] {
@@ -98,7 +98,7 @@ func (v *View) Recent(n int) []history.Sight {
 			newest = append(newest, s)
 		}
 	}
-	slices.SortFunc(newest, func(a, b history.Sight) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(newest, func(a, b history.Observation) int { return strings.Compare(a.Path, b.Path) })
 	return newest
 }
 
@@ -127,7 +127,7 @@ type file struct {
 type span struct{ first, last int }
 
 // add takes in that a state was shown; without lines only that it exists.
-func (v *View) add(s history.Sight) {
+func (v *View) add(s history.Observation) {
 	if v.files == nil {
 		v.files = map[string]*file{}
 	}

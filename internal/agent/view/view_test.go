@@ -9,8 +9,8 @@ import (
 	"kerf/internal/agent/history"
 )
 
-func was(sum string, first, last, lines int) history.Sight {
-	return history.Sight{Path: "/w/f", Sum: sum, First: first, Last: last, Lines: lines}
+func was(sum string, first, last, lines int) history.Observation {
+	return history.Observation{Path: "/w/f", Sum: sum, First: first, Last: last, Lines: lines}
 }
 
 func TestView(t *testing.T) {

@@ -350,7 +350,7 @@ func (r *replayer) unnoticed(p *pastRound) error {
 			own[ch.Path] = true
 			r.known[ch.Path] = ch.After
 		}
-		for _, s := range c.Saw {
+		for _, s := range c.Observed {
 			if own[s.Path] || !c.again() {
 				continue
 			}
@@ -393,7 +393,7 @@ func (r *replayer) met(path, sum string, mode uint32) error {
 // although that was noted later only.
 func sawAfter(p *pastRound, e *ledger.Entry) bool {
 	for _, c := range p.calls {
-		for _, s := range c.Saw {
+		for _, s := range c.Observed {
 			for _, ch := range e.Changes {
 				if s.Sum != "" && ch.Path == s.Path && records.Sum(ch.Post) == s.Sum && len(c.changes) == 0 {
 					return true

@@ -24,9 +24,9 @@ const (
 func (f *Files) Changed() *model.Item {
 	var b strings.Builder
 	left := 0
-	for _, sight := range f.o.View.Recent(movedFiles) {
-		text, sum := f.since(sight)
-		if text == "" || !f.o.View.Tell(sight.Path, sum) {
+	for _, o := range f.o.View.Recent(movedFiles) {
+		text, sum := f.since(o)
+		if text == "" || !f.o.View.Tell(o.Path, sum) {
 			continue
 		}
 		if b.Len()+len(text) > movedAll {
@@ -47,7 +47,7 @@ func (f *Files) Changed() *model.Item {
 
 // since tells what became of a file since it was seen, and its present sum; it is
 // empty when nothing did.
-func (f *Files) since(seen history.Sight) (text, sum string) {
+func (f *Files) since(seen history.Observation) (text, sum string) {
 	if seen.Sum == "" {
 		return "", ""
 	}

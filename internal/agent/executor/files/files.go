@@ -56,7 +56,7 @@ type Options struct {
 	View     *view.View
 	Versions *tree.Versions
 	// Seen is what the model of a resumed session last saw.
-	Seen map[string]history.Sight
+	Seen map[string]history.Observation
 	// Roots bound changes where the sandbox mode does; none do not.
 	Roots []string
 }
@@ -79,8 +79,8 @@ func (f *Files) Output(name string, first, limit, width int) (lines []string, to
 	return f.o.Outputs.Lines(name, first, limit, width)
 }
 
-// remembered makes an image of a recorded sight; its bytes may be in the store.
-func (f *Files) remembered(s history.Sight) *delta.Image {
+// remembered makes an image of a recorded observation; its bytes may be in the store.
+func (f *Files) remembered(s history.Observation) *delta.Image {
 	if s.Sum == "" {
 		return nil
 	}
@@ -157,16 +157,16 @@ func (f *Files) Real(path string) string {
 }
 
 // Observe notes that the model was shown a file, and returns the record of it.
-func (f *Files) Observe(path string, img *delta.Image) history.Sight {
+func (f *Files) Observe(path string, img *delta.Image) history.Observation {
 	path = f.Real(path)
 	f.o.View.Observe(path, img)
 	if img == nil {
-		return history.Sight{Path: path}
+		return history.Observation{Path: path}
 	}
 	if f.o.Keep != nil && img.Loaded && len(img.Data) <= keepLimit {
 		_, _ = f.o.Keep(img.Data) // without it a stale edit is refused rather than merged
 	}
-	seen := history.Sight{Path: path, Sum: img.Sum.String(), Mode: img.Mode, Version: f.o.Versions.Observe(path, img.At())}
+	seen := history.Observation{Path: path, Sum: img.Sum.String(), Mode: img.Mode, Version: f.o.Versions.Observe(path, img.At())}
 	if img.Loaded {
 		seen.Hash = hashOf(img)
 	}

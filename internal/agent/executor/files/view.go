@@ -37,10 +37,10 @@ func (f *Files) InView(a tool.Action) tool.Action {
 }
 
 func (f *Files) brief(a tool.Answer) tool.Action {
-	if len(a.Saw) != 1 || a.Saw[0].First == 0 || a.Saw[0].Image == nil || len(a.Result.Output) < briefFrom || a.Result.Error != nil {
+	if len(a.Observed) != 1 || a.Observed[0].First == 0 || a.Observed[0].Image == nil || len(a.Result.Output) < briefFrom || a.Result.Error != nil {
 		return a
 	}
-	saw := a.Saw[0]
+	saw := a.Observed[0]
 	path := f.Real(saw.Path)
 	if !f.o.View.Holds(path, saw.Image.Sum.String(), saw.First, saw.Last) {
 		return a
