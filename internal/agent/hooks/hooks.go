@@ -44,12 +44,12 @@ type Handler struct {
 	Command string // for the user's shell
 	Timeout time.Duration
 	From    string // the file it stands in, for messages
-	// Required hooks object when they fail: what they were to look at does not
-	// happen. That goes for PreToolUse, PermissionRequest and UserPromptSubmit.
+	// Required makes a failure of the hook an objection: the call or the prompt is
+	// refused. It counts for PreToolUse, PermissionRequest and UserPromptSubmit.
 	Required bool
 }
 
-// Output is what a program came to.
+// Output is the result of a hook's program.
 type Output struct {
 	Stdout, Stderr []byte
 	Code           int
@@ -99,8 +99,8 @@ func New(handlers []Handler, run Runner) (*Set, error) {
 // Call is what hooks are told. Fields that an event does not have stay empty.
 type Call struct {
 	Event Event
-	// Names are what a matcher is held against: the tool's name and the names by
-	// which other agents know it.
+	// Names are what a matcher is compared with: the tool's name and its names in
+	// other agents.
 	Names []string
 
 	Session        string
@@ -133,7 +133,7 @@ func (s *Set) Call(e Event, set protocol.Settings, turn protocol.TurnID) Call {
 	return Call{Event: e, Session: s.Origin.Session, Transcript: s.Origin.Transcript, Cwd: s.Origin.Cwd, Model: set.Model, PermissionMode: mode, Turn: string(turn)}
 }
 
-// Result is what all hooks of a call said together.
+// Result joins the answers of all hooks of a call.
 type Result struct {
 	// Decision is "deny", "ask" or "allow", the strictest that was said, or empty.
 	// Of Stop and UserPromptSubmit, deny stops the stop or the prompt.
@@ -167,9 +167,9 @@ func (s *Set) Wants(e Event) bool {
 	return false
 }
 
-// Fire runs the hooks that match c beside each other and joins what they say in
-// the order in which they are written. A hook that fails is a warning of one line,
-// and stops nothing unless it is required: it never allows.
+// Fire runs the hooks that match c in parallel and joins their answers in the order
+// of the configuration. A hook that fails gives a warning of one line. It never
+// allows, and it stops nothing unless it is required.
 func (s *Set) Fire(ctx context.Context, c Call) Result {
 	if s == nil {
 		return Result{}

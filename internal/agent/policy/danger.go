@@ -37,8 +37,8 @@ func (h *Harm) raise(l Level, why string) {
 	}
 }
 
-// Grievous reports whether a line may take a repository, a home, a disk or the
-// machine with it. Nobody but the user answers the question about it.
+// Grievous reports whether a line may destroy a repository, a home, a disk or the
+// machine. Only the user may answer the question about such a line.
 func Grievous(line string) bool { return Parse(line).Harm().Level == Grave }
 
 // Harm finds the worst that the line may do.
@@ -101,7 +101,7 @@ func (h *Harm) command(c Simple) {
 	}
 }
 
-// other judges programs that need few words.
+// other judges the remaining programs.
 func (h *Harm) other(name string, args []string) {
 	first := ""
 	if len(args) > 0 {

@@ -54,8 +54,8 @@ func Prefix(argv []string) []string {
 	return slices.Clone(argv)
 }
 
-// offer fills in what may be decided for longer than once: nothing beyond this
-// very command where the line is not plain or does harm.
+// offer fills in the rules that the user may choose. A line that is not plain or
+// that does harm can only be allowed as it is.
 func (j *Judgement) offer(p *Parsed, c Command, h Harm) {
 	if !p.Plain() || h.Level > Ordinary {
 		return

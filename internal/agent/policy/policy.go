@@ -1,8 +1,8 @@
 // Package policy decides whether an action may run, must be asked about, or is
 // refused. It is pure: it sees words, never the machine.
 //
-// For commands it is a filter that decides whether to ask, never a wall: the
-// sandbox is the wall. Doubt means asking, and what forbids beats what allows.
+// For commands it only decides whether to ask. The sandbox is what confines them.
+// In doubt it asks, and a rule that forbids beats one that allows.
 package policy
 
 import (

@@ -38,7 +38,7 @@ func (r Rules) Remote(c Remote) Judgement {
 	return r.orRefuse(Judgement{Verdict: Ask, By: "approval_mode " + c.Mode, Reason: "tools of MCP servers are asked about; to allow this one for good, " + howTo}, howTo)
 }
 
-// orRefuse is j, or a refusal where nobody may be asked.
+// orRefuse returns j, or a refusal if j asks and nobody may be asked.
 func (r Rules) orRefuse(j Judgement, howTo string) Judgement {
 	if r.Approval == protocol.PolicyNever {
 		return refuse("approval policy never", "%s, and the approval policy is never. The user can allow it: %s", j.By, howTo)

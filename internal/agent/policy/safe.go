@@ -63,7 +63,7 @@ func versioned(name string) bool {
 		"clang", "cc", "make", "cmake", "ninja", "docker", "git", "tsc", "deno", "bun", "php", "perl", "java", "javac", "bash", "jq", "rg", "uv", "gh", "sqlite3", "psql", "ruff", "black", "mypy", "eslint", "prettier", "pytest", "curl", "tar", "gofmt", "kotlinc", "swift", "dotnet", "terraform", "kubectl"}, name)
 }
 
-// any admits whatever arguments.
+// any admits all arguments.
 func anyArgs([]string) bool { return true }
 
 // without admits arguments that have none of the options, also abbreviated,
@@ -206,7 +206,7 @@ func hasWord(args []string, words ...string) bool {
 }
 
 // hasOption reports whether args may have one of the options: as it is, with a
-// value, abbreviated, or as one letter among others. It would rather say yes.
+// value, abbreviated, or as one letter among others. In doubt it says yes.
 func hasOption(args, options []string) bool {
 	for _, a := range args {
 		if len(a) < 2 || a[0] != '-' {

@@ -11,9 +11,9 @@ import (
 // maxStands bounds the lines that the user's definitions make of one.
 const maxStands = 200
 
-// standIn judges what stands for the words of a line that the user's shell defines,
-// too: the strictest verdict counts, so that no alias is a way round a rule. What
-// the user allowed as it was shown stays allowed unless something in it is refused.
+// standIn also judges what the aliases and functions in a line stand for. The
+// strictest verdict counts, so that no alias evades a rule. A line that the user
+// allowed as it was shown stays allowed unless a part of it is refused.
 func (r Rules) standIn(e *Explanation, c Command) {
 	if len(c.Stands) == 0 || e.Verdict == Refuse || e.Parsed.Safe() { // what only reads runs without definitions
 		return
@@ -40,8 +40,8 @@ func (r Rules) standIn(e *Explanation, c Command) {
 	}
 }
 
-// stood are the lines that run for words of a line, theirs included, as far as
-// maxStands reaches.
+// stood are the lines that the aliases and functions in a line stand for, and those
+// in these lines, at most maxStands.
 func (c Command) stood(p *Parsed) (lines []stoodFor, all bool) {
 	seen := map[string]bool{}
 	lines = c.next(p, nil, seen)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Steers reports whether agents, editors, shells or build machines obey the file
-// of this name, so that whoever writes it has others act for him.
+// Steers reports whether a file of this name is a control file: agents, editors,
+// shells or build machines obey what it says.
 func Steers(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, `\`, "/"))
 	switch path.Base(name) {
@@ -71,8 +71,8 @@ func ScriptsDiffer(before, after []byte) bool {
 	return !reflect.DeepEqual(old, now)
 }
 
-// scriptsOf are the members that hold commands. Several of one name are as if
-// they were many: readers differ in which of them counts.
+// scriptsOf are the members that hold commands. All members of the same name count,
+// because readers differ in which one they take.
 func scriptsOf(data []byte) (map[string][]any, bool) {
 	found := map[string][]any{}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))

@@ -1,8 +1,8 @@
 // Package prompt builds what a model is sent.
 //
-// A prompt only grows at its end: instructions and tools are fixed for a
-// session, and what changes is told as a new item. So request n+1 begins with
-// request n, byte for byte, and the provider's cache hits. The package is pure.
+// A prompt only grows at its end. Instructions and tools are fixed for a session,
+// and every change is told in a new item. So request n+1 begins with request n, byte
+// for byte, and the provider can use its cache. The package is pure.
 package prompt
 
 import (

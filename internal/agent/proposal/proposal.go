@@ -1,9 +1,9 @@
 // Package proposal finds <proposed_plan> blocks in text that is streamed.
 //
-// However the text is cut into pieces, the same words come out: a tag that may
-// be under way at the end of a piece waits for the next one. A block that is not
-// closed ends with the text. A tag behind a backtick is talk about the tag. The
-// package is pure.
+// The result does not depend on how the text is cut into pieces: what may be the
+// beginning of a tag at the end of a piece waits for the next piece. A block that is
+// not closed ends with the text. A tag after a backtick is plain text. The package
+// is pure.
 package proposal
 
 import "strings"

@@ -1,4 +1,4 @@
-// Package review knows what a reviewer is told, and reads what it found. It is pure.
+// Package review writes the task of a reviewer and reads its findings. It is pure.
 package review
 
 import (
@@ -70,9 +70,9 @@ type finding struct {
 	} `json:"code_location"`
 }
 
-// Parse reads a reviewer's last message: the object it was asked for, also inside
-// other text, or else plain words. Paths come out relative to cwd where they are
-// below it.
+// Parse reads a reviewer's last message. It finds the JSON object that the reviewer
+// was asked for, also inside other text; without one the whole message is the
+// result. Paths below cwd become relative to it.
 func Parse(text, cwd string) protocol.ReviewResult {
 	var r report
 	if !find(text, &r) {

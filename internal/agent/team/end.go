@@ -10,9 +10,8 @@ import (
 	"kerf/internal/protocol"
 )
 
-// Interrupt closes all members: whoever stops the parent stops what it started.
-// What a closed member leaves in a work tree of its own is not merged; Leave names
-// it.
+// Interrupt closes all members, because the parent was stopped. Their own work
+// trees are not merged; Leave says where they are.
 func (t *Team) Interrupt() { t.closeAll() }
 
 // Close closes all members and waits for them. No member joins any more.
@@ -76,8 +75,8 @@ func (t *Team) Settle(ctx context.Context) []protocol.Agent {
 	}
 }
 
-// Merge merges what done members with work trees of their own made, and says for
-// each what became of it. They are closed.
+// Merge closes the completed members that have a work tree of their own, merges
+// their changes, and describes the result for each.
 func (t *Team) Merge(ctx context.Context) []string {
 	t.mu.Lock()
 	var done []*member
@@ -102,7 +101,7 @@ func (t *Team) Merge(ctx context.Context) []string {
 	return told
 }
 
-// Leave says where the work of closed members is that nobody merged. Each is told
+// Leave says where the unmerged work of closed members is. It names each member
 // once.
 func (t *Team) Leave(ctx context.Context) []string {
 	t.mu.Lock()
@@ -123,8 +122,8 @@ func (t *Team) Leave(ctx context.Context) []string {
 	return told
 }
 
-// News tells the model of members that came to an end since it heard of them, or
-// nothing. Each end is told once.
+// News is text for the model about the members that ended and that it was not told
+// of yet, or "".
 func (t *Team) News() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,8 +140,8 @@ func (t *Team) News() string {
 	return strings.TrimSpace(b.String())
 }
 
-// Run opens a member that takes no place, has it do one task, closes it and
-// returns its last message.
+// Run opens a member, gives it one task, closes it and returns its last message.
+// The member does not count against the limit of Places.
 func (t *Team) Run(ctx context.Context, s Spawn, message string) (string, error) {
 	m, err := t.open(ctx, s, false)
 	if err != nil {
@@ -173,7 +172,7 @@ func (t *Team) Run(ctx context.Context, s Spawn, message string) (string, error)
 	return t.message(m), nil
 }
 
-// forget drops a member that was none of the model's.
+// forget drops a member that the model did not start.
 func (t *Team) forget(gone *member) {
 	t.mu.Lock()
 	for i, m := range t.members {

@@ -26,7 +26,8 @@ func (t *Team) pump(m *member) {
 	t.note()
 }
 
-// hear keeps what is known of a member true. It reports whether that changed.
+// hear updates the state of a member from its event. It reports whether the state
+// changed.
 func (t *Team) hear(m *member, e protocol.Event) bool {
 	if e.Agent != "" {
 		return false // of a member's own member
@@ -61,8 +62,7 @@ func (t *Team) hear(m *member, e protocol.Event) bool {
 	return before.state != m.state || before.message != m.message
 }
 
-// read notes that a member took in one of the inputs that it owes an answer to,
-// and what it said last.
+// read counts the inputs that a member has read, and keeps its last message.
 func (m *member) read(i protocol.Item) {
 	switch b := i.Body.(type) {
 	case protocol.UserMessage:
@@ -72,7 +72,7 @@ func (m *member) read(i protocol.Item) {
 	}
 }
 
-// rest ends a turn. A member that has input left to read goes on.
+// rest notes the end of a turn. A member with unread input keeps running.
 func (m *member) rest(state, message string) {
 	if m.owed > 0 {
 		return

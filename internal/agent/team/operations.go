@@ -12,8 +12,8 @@ import (
 	"kerf/internal/protocol"
 )
 
-// Result is what an operation came to: an object for the model, and the members it was
-// about.
+// Result is the outcome of an operation: a JSON object for the model, and the
+// members that the operation was about.
 type Result struct {
 	Text   string
 	Agents []protocol.Agent
@@ -48,7 +48,7 @@ func (t *Team) Do(ctx context.Context, d tool.Delegate, set protocol.Settings) (
 	return t.send(ctx, m, d)
 }
 
-// mayGrow says why no further member may be opened, or takes a place for it.
+// mayGrow takes a place for one more member, or returns why there is none.
 func (t *Team) mayGrow() error {
 	if t.o.Depth >= t.o.MaxDepth {
 		return tool.Refuse(tool.Denied, "depth limit: an agent at depth %d starts no agents of its own (agents.max_depth "+
@@ -159,7 +159,7 @@ func (t *Team) wake(ctx context.Context, m *member, d tool.Delegate) (Result, er
 	return t.result(map[string]any{"agent_id": m.id, "name": m.name, "state": t.state(m)}, m), nil
 }
 
-// close ends a member and, if it had a work tree of its own, merges that.
+// close ends a member and merges its own work tree, if it has one.
 func (t *Team) close(ctx context.Context, m *member) (Result, error) {
 	t.mu.Lock()
 	before, merge := m.state, m.open.Merge
@@ -191,8 +191,8 @@ func (t *Team) tellAll() Result {
 	return Result{Text: object(map[string]any{"agents": rows}), Agents: t.list()}
 }
 
-// linger is how much longer a wait for the first takes in others that are about to
-// be done: each would cost the model a request of its own.
+// linger is how long a wait goes on after the first member is done. Members that are
+// done by then are in the same answer, which saves a request each.
 const linger = 500 * time.Millisecond
 
 // wait waits until one of the targets, or all, are final, or time is up.
@@ -255,7 +255,7 @@ func (t *Team) targets(names []string) ([]*member, error) {
 	return list, nil
 }
 
-// done counts the final ones and returns what tells of the next change.
+// done counts the members that are final. The channel is closed at the next change.
 func (t *Team) done(list []*member) (int, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -268,7 +268,7 @@ func (t *Team) done(list []*member) (int, <-chan struct{}) {
 	return n, t.changed
 }
 
-// outcome tells the states and what the final ones said.
+// outcome lists the states of members and the last messages of the final ones.
 func (t *Team) outcome(list []*member, late bool) Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -222,7 +222,7 @@ func (t *Team) hand(ctx context.Context, m *member, in protocol.UserInput) error
 	return err
 }
 
-// note tells whoever waits, and the face, that a member changed.
+// note wakes those who wait and tells the front end that a member changed.
 func (t *Team) note() {
 	t.mu.Lock()
 	close(t.changed)
@@ -252,7 +252,7 @@ func short(s string) string {
 	return visible.Clip(strings.Join(strings.Fields(s), " "), shown)
 }
 
-// final reports whether nothing more comes of a member by itself.
+// final reports whether a member is done until it gets more input.
 func (m *member) final() bool { return m.state != Running && m.state != Waiting }
 
 // find returns the member that a target names: by id, by the unique beginning of

@@ -2,17 +2,17 @@ package turn
 
 import "kerf/internal/protocol"
 
-// AskAgain answers Run instead of Finished: what was allowed is no longer what
-// would happen, and the user is asked about what would. The next Run follows an
-// answer that allows it.
+// AskAgain answers Run instead of Finished. What would happen now differs from
+// what the user allowed, so the user is asked again. If the user allows it, the
+// next Run follows.
 type AskAgain struct {
 	Call     protocol.CallID
 	Try      int // of the Run that is answered
 	Approval protocol.Approval
 	Body     protocol.Body // shown from now on; nil leaves it
 	Proposal Proposal      // handed back by the next Run
-	// Prior is what the call came to so far; it is the end of the call when the
-	// user says no. Nil: nothing ran.
+	// Prior is the outcome of what ran so far. It becomes the outcome of the call if
+	// the user says no. It is nil if nothing ran.
 	Prior *Outcome
 }
 

@@ -7,8 +7,8 @@ import (
 	"kerf/internal/protocol"
 )
 
-// Budget bounds what a run may use; 0 is no bound. Rounds and Wall are for one
-// turn, Tokens and Cost for all turns since the core was made.
+// Budget limits what a run may use; 0 means no limit. Rounds and Wall limit one
+// turn, Tokens and Cost all turns since the core was made.
 type Budget struct {
 	Rounds int
 	Tokens int
@@ -39,7 +39,7 @@ func (c *Core) startClock() {
 	}
 }
 
-// usedUp says which budget leaves no room for another request, or nothing.
+// usedUp names the budget that is used up, or returns "".
 func (s *spent) usedUp(b Budget, requests int) string {
 	switch {
 	case b.Rounds > 0 && requests >= b.Rounds:

@@ -39,8 +39,8 @@ const (
 // maxRunning bounds the calls under way at once.
 const maxRunning = 8
 
-// schedule starts the calls whose turn has come. A call that may not run beside
-// others waits for all before it; every call waits for those of them before it.
+// schedule starts the calls that may start now. A call that must run alone waits
+// for all calls before it, and all calls after it wait for it.
 func (c *Core) schedule() {
 	if c.turn.stopping != nil {
 		return
@@ -161,8 +161,8 @@ func (c *Core) over(k *call, o Outcome) {
 	c.advance()
 }
 
-// finish closes k. Its changes are recorded at once; its tool_call record waits
-// for those of the calls before it.
+// finish ends k. Its changes are recorded at once. Its tool_call record waits until
+// the calls before it have theirs.
 func (c *Core) finish(k *call, o Outcome) {
 	k.state, k.outcome = finished, o
 	for _, ch := range o.Changes {

@@ -80,7 +80,7 @@ func (c *Core) compactOp(s Submit) {
 }
 
 // shrinkHistory begins a compaction. After a switch to a model with a smaller
-// window the one that knows the history writes the summary.
+// window, the model before it writes the summary: the history fits its window.
 func (c *Core) shrinkHistory(auto bool) {
 	t := c.turn
 	c.compact = false

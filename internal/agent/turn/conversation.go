@@ -65,8 +65,8 @@ func (v *conversation) said(it *model.Item) {
 	v.fresh++
 }
 
-// learn remembers what the model was told. The map before stays as it is: marks
-// hold it.
+// learn remembers what the model was told. It makes a new map, because marks still
+// use the old one.
 func (v *conversation) learn(facts map[string]string) {
 	v.told = true
 	now := maps.Clone(v.facts)
@@ -111,8 +111,8 @@ func (v *conversation) measured(u protocol.Usage, sent int) {
 	v.context, v.extra = u.Total(), max(0, u.Input-sent)
 }
 
-// approvedPlan tells the model that its plan was approved: plan mode is over and
-// the user wants something.
+// approvedPlan returns the item that tells the model to carry out its plan: plan
+// mode is over and the user has sent a message. It returns nil if there is no plan.
 func (v *conversation) approvedPlan(policy protocol.ApprovalPolicy) *model.Item {
 	if v.plan == "" || policy == protocol.PolicyPlan {
 		return nil

@@ -14,9 +14,9 @@ type Options struct {
 	Settings protocol.Settings
 	// Parallel reports whether a call may run beside others. It must be pure.
 	Parallel func(tool.Call) bool
-	// RequestRetries and StreamRetries bound what follows a failed request: the
-	// first counts failures before the response began, and once it is used up,
-	// or when the response had begun, the second does.
+	// RequestRetries limits retries of requests that failed before the response
+	// began. StreamRetries limits retries after the response had begun, and those
+	// that exceed RequestRetries.
 	RequestRetries, StreamRetries int
 	// MaxCalls bounds the calls of one response that run; 0 means 128.
 	MaxCalls int
@@ -198,7 +198,7 @@ func (c *Core) Step(in Input) Ready {
 	return c.take()
 }
 
-// submit branches on the kind of the Op and on nothing else.
+// submit passes an Op to the method for its kind.
 func (c *Core) submit(s Submit) {
 	switch op := s.Op.(type) {
 	case protocol.UserInput:
@@ -356,7 +356,7 @@ func (c *Core) sample() {
 	c.do(CallModel{Turn: t.id, Round: c.rounds, Settings: t.settings, Schema: t.schema, Items: items})
 }
 
-// stop ends the turn from outside. The first cause stands.
+// stop ends the turn from outside. If it is called again, the first cause counts.
 func (c *Core) stop(e ending) {
 	t := c.turn
 	if t != nil && t.phase == settling {
@@ -390,8 +390,8 @@ func (c *Core) stop(e ending) {
 	c.advance()
 }
 
-// stopRound tells the stream and every call to stop. Calls that are not under
-// way end here; the others answer.
+// stopRound tells the stream and every call to stop. Calls that have not started
+// end here. The others end when their effect answers.
 func (c *Core) stopRound() {
 	r := c.turn.round
 	if !r.streamOver {
@@ -412,7 +412,7 @@ func (c *Core) stopRound() {
 	}
 }
 
-// advance moves a turn on whose stream and calls may all be over.
+// advance goes on with the turn if its stream and all its calls are over.
 func (c *Core) advance() {
 	t := c.turn
 	if t == nil || t.phase != sampling && t.phase != waiting {

@@ -36,8 +36,8 @@
 //	                                   │                                          ▼
 //	                                 next turn ◄──────────── idle ◄─ Settled ─ settling
 //
-// An interrupt, at any point, makes the turn stopping: the stream, the timer and
-// the calls are told to stop, and once every call has answered the turn settles.
+// An interrupt may come at any point. The core then tells the stream, the timer and
+// the calls to stop. The turn settles when every call has answered.
 //
 // # Laws
 //

@@ -22,10 +22,11 @@ func (c *Core) settle(e ending) {
 	}
 }
 
-// maxGoOn bounds how often a turn goes on after the model was done.
+// maxGoOn limits how often a hook may keep a turn going after the model was done.
 const maxGoOn = 5
 
-// mayGoOn reports whether the settling turn ended well and nobody wants it to end.
+// mayGoOn reports whether a hook may keep the settling turn going: it ended well,
+// nobody stopped it, and it has not gone on too often.
 func (t *turn) mayGoOn() bool {
 	return t.end.trouble == nil && t.end.reason == "" && !t.unwanted && t.wentOn < maxGoOn
 }
@@ -82,8 +83,8 @@ func (c *Core) finishTurn() {
 	}
 }
 
-// undelivered returns the input that the model never saw. What waits for a turn
-// of its own comes back too, unless another turn follows at once.
+// undelivered returns the input that the model never saw. It includes input that
+// waits for its own turn, unless another turn follows at once.
 func (c *Core) undelivered(e ending) []protocol.Input {
 	inputs := slices.Clip(c.turn.opening)
 	pending := c.turn.pending
@@ -104,7 +105,8 @@ func (c *Core) undelivered(e ending) []protocol.Input {
 const abortMarker = "<turn_aborted>\nThe user interrupted the previous turn on purpose. Commands may have been " +
 	"stopped half way; look at the state of files before relying on it.\n</turn_aborted>"
 
-// recordMarker tells the model of the abort, unless it knows nothing of the turn.
+// recordMarker tells the model that the turn was aborted. It does nothing if the
+// model never heard of the turn.
 func (c *Core) recordMarker() {
 	if c.turn.opening != nil || c.turn.kind != regular {
 		return
@@ -126,9 +128,9 @@ func (c *Core) mark(text string) {
 	c.add(u.Item())
 }
 
-// startNext goes on with what came while the last turn ended, e, then with what
-// waits for a turn of its own. After a failure that goes on waiting: it would
-// most likely fail as well.
+// startNext handles what was submitted while the last turn ended; e says how it
+// ended. Then it starts the next input that waits for its own turn. After a failure
+// that input keeps waiting, because it would most likely fail as well.
 func (c *Core) startNext(e ending) {
 	waiting := c.next
 	c.next = nil

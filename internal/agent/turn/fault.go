@@ -2,8 +2,8 @@ package turn
 
 import "kerf/internal/protocol"
 
-// Fault is a defect seeded into the core, so that tests can see each law fail.
-// The zero value is no fault; nothing but tests sets another one.
+// Fault is a defect that tests seed into the core to see a law fail. The zero value
+// is no fault. Only tests set another value.
 type Fault int
 
 // The faults, named for what they do.

@@ -25,8 +25,8 @@ type Gathered struct {
 	Again int
 	Items []*model.Item
 	Facts map[string]string
-	// Notices are about the moment only: they are told once and do not come back
-	// after a compaction.
+	// Notices are told to the model once. Unlike Items they are not told again after
+	// a compaction.
 	Notices []*model.Item
 	// Refused, when not empty, says why the input must not reach the model; the
 	// turn fails with it.
@@ -211,8 +211,8 @@ type RunShell struct {
 	Command  string
 }
 
-// Undo takes changes back: what Op says or, with Turns, those of all these turns,
-// the newest of which is first.
+// Undo takes changes back: those that Op names or, if Turns is set, those of all
+// these turns, newest first.
 type Undo struct {
 	ID    string
 	Op    protocol.Undo
@@ -222,9 +222,9 @@ type Undo struct {
 // Kill ends a background process. It has no answer.
 type Kill struct{ Process int }
 
-// Forget says that the model no longer has in its context what it was shown:
-// everything, or, with Since, what it was shown in Turns, which are that turn and
-// those after it. It has no answer.
+// Forget says that the context of the model lost what it was shown: everything or,
+// if Since is set, what it was shown in Turns. Those are the turn Since and all
+// turns after it. Forget has no answer.
 type Forget struct {
 	Since protocol.TurnID
 	Turns []protocol.TurnID
@@ -233,7 +233,7 @@ type Forget struct {
 // StopCall ends a call that is being prepared or runs.
 type StopCall struct{ Call protocol.CallID }
 
-// Wait sleeps. Jitter says that the caller spreads the delay by a tenth.
+// Wait sleeps. With Jitter the caller varies the delay by up to a tenth.
 type Wait struct {
 	Timer  int
 	Delay  time.Duration
@@ -247,8 +247,8 @@ type StopWait struct{ Timer int }
 type Settle struct {
 	Turn     protocol.TurnID
 	Settings protocol.Settings
-	// Done is set when the model is done by itself; Last is its last message, and
-	// WentOn how often the turn went on after that.
+	// Done is set when the model ended the turn by itself. Last is its last message.
+	// WentOn counts how often a hook kept the turn going.
 	Done   bool
 	Last   string
 	WentOn int

@@ -34,7 +34,7 @@ func fill[S ~string](to *S, from S) {
 	}
 }
 
-// faulty says which setting is no word that is known.
+// faulty describes a setting with an unknown value, or returns "".
 func faulty(set protocol.Settings) string {
 	switch set.Approval {
 	case "", protocol.PolicyUntrusted, protocol.PolicyOnRequest, protocol.PolicyOnFailure, protocol.PolicyNever, protocol.PolicyAutoEdit, protocol.PolicyPlan:
@@ -74,8 +74,8 @@ type chore struct {
 	rewind     protocol.TurnID // the conversation goes back to it afterwards
 }
 
-// undoOp takes changes back. Files must not move under a running turn, so it is
-// done between turns only.
+// undoOp takes changes back. It does so between turns only, because files must not
+// change under a running turn.
 func (c *Core) undoOp(s Submit, op protocol.Undo) {
 	switch {
 	case c.closing:

@@ -16,7 +16,7 @@ type plans struct {
 	shown  int // plans that were completed
 }
 
-// grownPlan shows what became certain of a message.
+// grownPlan shows the parts of a message that the parser has decided on.
 func (r *round) grownPlan(t *text, parts []proposal.Part) {
 	p := t.plans
 	for _, part := range parts {
@@ -52,9 +52,9 @@ func (r *round) endPlan(p *plans, body string) {
 	p.item = ""
 }
 
-// closePlans shows the plans of a whole message that were not shown yet, and
-// returns what is said beside them, and the plans. The whole text decides: what
-// was streamed before is for show.
+// closePlans shows the plans of a whole message that were not shown yet. It returns
+// the text outside the plans, and the plans. Only the whole text counts; what was
+// streamed before was for display.
 func (r *round) closePlans(index int, whole string) (said, plan string) {
 	said, all := proposal.Split(whole)
 	p := &plans{}

@@ -58,7 +58,8 @@ func (c *Core) ask(q *question) {
 	}
 	a := q.approval
 	if c.o.Fault != AskUnrecorded {
-		c.record(history.QuestionAsked{Turn: q.turn, Question: a.ID, Kind: a.Kind(), Agent: a.Agent, Call: a.Call, Asked: shown(a)})
+		c.record(history.QuestionAsked{Turn: q.turn, Question: a.ID, Kind: a.Kind(), Agent: a.Agent, Call: a.Call,
+			Asked: shown(a)})
 	}
 	c.questions = append(c.questions, q)
 	switch {
@@ -211,8 +212,8 @@ func (c *Core) decided(q *question, a protocol.Answer, by protocol.Answerer) {
 	}
 }
 
-// unallowed is the end of a call that was not allowed: text, or what it came to
-// before the user was asked again and more.
+// unallowed is the outcome of a call that was not allowed: text or, if a part of it
+// ran before the user was asked again, the outcome of that part and more.
 func unallowed(k *call, text, more string) Outcome {
 	if k.prior == nil {
 		return Outcome{Text: text, Declined: true, Body: k.body}
@@ -228,7 +229,7 @@ func unanswerable(reason string) string {
 		"Find a way that needs no approval, or tell the user to allow it: run with another --sandbox or approval policy"
 }
 
-// withError is a body that says why its call did not run.
+// withError adds to a body why its call did not run.
 func withError(b protocol.Body, text string) protocol.Body {
 	switch b := b.(type) {
 	case protocol.ToolCall:

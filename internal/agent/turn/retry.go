@@ -8,7 +8,7 @@ import (
 	"kerf/internal/protocol"
 )
 
-// failed decides what follows a request that did not end well.
+// failed decides what to do after a failed request.
 func (c *Core) failed(err *model.Error) {
 	t := c.turn
 	if err.Kind == model.Context && t.shrink == nil && !t.shrunk && !c.idle {

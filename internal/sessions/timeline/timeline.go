@@ -99,7 +99,8 @@ func (t *timeline) record(r records.Record) {
 	case history.FileChange:
 		t.say(r.Time, "changed %s %s cause=%s %s", rec.Operation, rec.Path, rec.Cause, rec.DiffPath)
 	case history.Approval:
-		t.say(r.Time, "approval %s decision=%s%s asked=%q", cmp.Or(string(rec.Call), string(rec.Question)), rec.Decision, about(rec), visible.Excerpt(rec.Asked))
+		t.say(r.Time, "approval %s decision=%s%s asked=%q", cmp.Or(string(rec.Call), string(rec.Question)), rec.Decision,
+			about(rec), visible.Excerpt(rec.Asked))
 	case history.QuestionAsked:
 		t.say(r.Time, "question %s %s asked=%q", rec.Question, rec.Kind, visible.Excerpt(rec.Asked))
 	case history.TokenUsage:

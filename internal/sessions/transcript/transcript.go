@@ -140,7 +140,8 @@ func (b *builder) approval(a history.Approval, r records.Record) {
 	if !a.Decision.Allows() {
 		status = protocol.Declined
 	}
-	b.add("", r, status, protocol.Answered{Kind: a.Kind, Agent: a.Agent, Asked: a.Asked, Decision: a.Decision, By: a.By, Words: a.Words})
+	b.add("", r, status, protocol.Answered{Kind: a.Kind, Agent: a.Agent, Asked: a.Asked, Decision: a.Decision, By: a.By,
+		Words: a.Words})
 }
 
 // turn returns the turn with the given id, which is the last one or a new one.
