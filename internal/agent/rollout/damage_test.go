@@ -413,3 +413,10 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Open resumes a session with all of its records.
+func Open(dir string, o Options) (*Writer, []Record, *Damage, error) {
+	o.Digester = Digester{}
+	w, tail, damage, err := Resume(dir, o)
+	return w, tail.Records, damage, err
+}

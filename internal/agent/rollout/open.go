@@ -13,16 +13,6 @@ import (
 	"kerf/internal/atomicfile"
 )
 
-// Open resumes a session: it takes the lock, reads all records as Read does, and
-// mends the file, so that the next read finds no damage. The bytes that are
-// taken out are kept as rollout.damaged-N. The next record continues the numbers
-// and the hashes. The error is ErrLive when the session is in use.
-func Open(dir string, o Options) (*Writer, []Record, *Damage, error) {
-	o.Digester = Digester{}
-	w, tail, damage, err := Resume(dir, o)
-	return w, tail.Records, damage, err
-}
-
 func open(dir string, o Options) (*Writer, *scanner, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, nil, fmt.Errorf("open session: %w", err)

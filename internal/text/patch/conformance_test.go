@@ -252,7 +252,6 @@ func (tr tree) plan(t *testing.T, text []byte, dirs map[string]bool, o patch.Pla
 	if err != nil {
 		return tr, err
 	}
-	checkStream(t, text, p)
 	set, err := p.PlanWith(tr.reader(dirs), o)
 	if err != nil {
 		var e *patch.Error

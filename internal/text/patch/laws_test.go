@@ -214,9 +214,6 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s), []byte("a\nb\n"))
 	}
 	f.Fuzz(func(t *testing.T, text, file []byte) {
-		var s patch.Stream
-		s.Write(text)
-		s.Close()
 		p, err := patch.Parse(text)
 		if err != nil {
 			return
@@ -234,29 +231,6 @@ func FuzzParse(f *testing.F) {
 			tr.commit(t, set)
 		}
 		p.Paths()
-	})
-}
-
-// FuzzStream holds that pieces do not matter, also for what is no patch.
-func FuzzStream(f *testing.F) {
-	f.Add([]byte("diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n"), 3)
-	f.Add([]byte("\ufeff*** Begin Patch\r\n*** Add File: a\r\n+x\r\n*** End Patch\r\n"), 1)
-	f.Fuzz(func(t *testing.T, text []byte, size int) {
-		if size < 1 {
-			return
-		}
-		var whole, pieces patch.Stream
-		whole.Write(text)
-		for rest := text; len(rest) > 0; {
-			n := min(size, len(rest))
-			pieces.Write(rest[:n])
-			rest = rest[n:]
-		}
-		whole.Close()
-		pieces.Close()
-		if d := cmp.Diff(whole.Stats(), pieces.Stats()); d != "" {
-			t.Error(d)
-		}
 	})
 }
 

@@ -398,3 +398,18 @@ func BenchmarkGrep(b *testing.B) {
 		})
 	}
 }
+
+// List is [Searcher.List] without roots.
+func List(ctx context.Context, dir string, depth, limit int) ([]string, bool, error) {
+	return New(Options{Ripgrep: "-"}).List(ctx, dir, depth, limit)
+}
+
+// Glob is [Searcher.Glob] without roots.
+func Glob(ctx context.Context, dir, pattern string, limit int) ([]string, bool, error) {
+	return New(Options{Ripgrep: "-"}).Glob(ctx, dir, pattern, limit)
+}
+
+// Grep is [Searcher.Grep] without roots; it never runs another program.
+func Grep(ctx context.Context, q Query) ([]Line, bool, error) {
+	return New(Options{Ripgrep: "-"}).Grep(ctx, q)
+}

@@ -24,7 +24,7 @@ func (p *unifiedParser) hunks(f *File) *Error {
 func (p *unifiedParser) hunk() (Hunk, *Error) {
 	h := Hunk{at: p.at + 1}
 	var ok bool
-	if h.oldPos, h.OldLen, h.newPos, h.newLen, ok = ParseRange(p.header()); !ok {
+	if h.oldPos, h.OldLen, h.newPos, h.newLen, ok = parseRange(p.header()); !ok {
 		return h, Errorf(h.at, "the hunk header %s is not of the form @@ -LINE,COUNT +LINE,COUNT @@", Quote(p.header()))
 	}
 	p.at++
@@ -91,8 +91,8 @@ func count(ls []Line) (before, after int) {
 	return before, after
 }
 
-// ParseRange reads "@@ -a,b +c,d @@".
-func ParseRange(s string) (oldPos, oldLen, newPos, newLen int, ok bool) {
+// parseRange reads "@@ -a,b +c,d @@".
+func parseRange(s string) (oldPos, oldLen, newPos, newLen int, ok bool) {
 	s, found := strings.CutPrefix(s, "@@ -")
 	if !found {
 		return

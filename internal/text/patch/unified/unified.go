@@ -115,7 +115,7 @@ func (p *unifiedParser) plainFile() *Error {
 		return nil // not a diff: a mail may quote such lines
 	}
 	f := File{Line: at + 1}
-	if err := f.PlainNames(before[4:], after[4:]); err != nil {
+	if err := f.plainNames(before[4:], after[4:]); err != nil {
 		return err
 	}
 	if err := p.hunks(&f); err != nil {
@@ -124,8 +124,8 @@ func (p *unifiedParser) plainFile() *Error {
 	return p.add(&f)
 }
 
-// PlainNames takes the names from what follows --- and +++.
-func (f *File) PlainNames(before, after string) *Error {
+// plainNames takes the names from what follows --- and +++.
+func (f *File) plainNames(before, after string) *Error {
 	oldName, newName := headerName(before), headerName(after)
 	f.Create = oldName == devNull || epoch(before)
 	f.Remove = newName == devNull || epoch(after)
@@ -156,10 +156,10 @@ func (f *File) PlainNames(before, after string) *Error {
 
 // gitFile reads one "diff --git" section.
 func (p *unifiedParser) gitFile() *Error {
-	f := GitHeader(p.header())
+	f := gitHeader(p.header())
 	f.Line = p.at + 1
 	for p.at++; p.at < len(p.lines); p.at++ {
-		known, err := f.Extend(p.header())
+		known, err := f.extend(p.header())
 		if err != nil {
 			err.Line = p.at + 1
 			return err
@@ -169,21 +169,21 @@ func (p *unifiedParser) gitFile() *Error {
 		}
 	}
 	if p.at < len(p.lines) && p.plainHeader() {
-		if err := f.GitNames(p.header()[4:], strings.TrimRight(p.lines[p.at+1], "\r\n")[4:]); err != nil {
+		if err := f.gitNames(p.header()[4:], strings.TrimRight(p.lines[p.at+1], "\r\n")[4:]); err != nil {
 			err.Line = p.at + 1
 			return err
 		}
 		p.at += 2
 	}
-	if err := f.Complete(); err != nil {
+	if err := f.complete(); err != nil {
 		err.Line = f.Line
 		return err
 	}
 	return p.gitBody(&f)
 }
 
-// GitHeader takes the names from a "diff --git" line.
-func GitHeader(l string) File {
+// gitHeader takes the names from a "diff --git" line.
+func gitHeader(l string) File {
 	f := File{Git: true}
 	if from, to, ok := splitNames(strings.TrimPrefix(l, "diff --git ")); ok {
 		f.OldName, f.NewName, f.same = from, to, from == to
@@ -191,8 +191,8 @@ func GitHeader(l string) File {
 	return f
 }
 
-// Extend takes an extended header line; known is false for any other.
-func (f *File) Extend(l string) (known bool, err *Error) {
+// extend takes an extended header line; known is false for any other.
+func (f *File) extend(l string) (known bool, err *Error) {
 	key, value, known := extended(l)
 	switch key {
 	case "old mode", "deleted file mode":
@@ -223,8 +223,8 @@ func (f *File) moveNames(copy bool) {
 	f.OldName, f.NewName, f.bare, f.same = "", "", true, false
 }
 
-// GitNames takes what follows --- and +++ in a git section.
-func (f *File) GitNames(before, after string) *Error {
+// gitNames takes what follows --- and +++ in a git section.
+func (f *File) gitNames(before, after string) *Error {
 	before, after = headerName(before), headerName(after)
 	if f.rename || f.Copy {
 		if !endsIn(before, f.OldName) || !endsIn(after, f.NewName) {
@@ -246,8 +246,8 @@ func (f *File) GitNames(before, after string) *Error {
 	return nil
 }
 
-// Complete checks the names when the header is complete.
-func (f *File) Complete() *Error {
+// complete checks the names when the header is complete.
+func (f *File) complete() *Error {
 	switch {
 	case (f.rename || f.Copy) && (f.OldName == "" || f.NewName == ""):
 		return Errorf(0, "a rename or copy must name both files")
