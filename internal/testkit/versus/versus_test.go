@@ -1,7 +1,6 @@
 package versus
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -15,7 +14,6 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/text/edit"
-	"kerf/internal/text/patch"
 	"kerf/internal/work/apply"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/scan"
@@ -288,27 +286,5 @@ func BenchmarkVersusScan(b *testing.B) {
 				git(b, dir, "", "status", "--porcelain")
 			}
 		})
-	}
-}
-
-// BenchmarkVersusStream: a large patch followed piece by piece.
-func BenchmarkVersusStream(b *testing.B) {
-	var text bytes.Buffer
-	text.WriteString("*** Begin Patch\n")
-	for i := range 1000 {
-		fmt.Fprintf(&text, "*** Update File: f%d\n@@\n one\n-two\n+three\n", i)
-	}
-	text.WriteString("*** End Patch\n")
-	b.SetBytes(int64(text.Len()))
-	for b.Loop() {
-		var s patch.Stream
-		for rest := text.Bytes(); len(rest) > 0; {
-			n := min(7, len(rest))
-			_, _ = s.Write(rest[:n])
-			rest = rest[n:]
-		}
-		if len(s.Stats()) != 1000 {
-			b.Fatal(len(s.Stats()))
-		}
 	}
 }
