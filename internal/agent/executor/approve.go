@@ -38,6 +38,14 @@ type judged struct {
 // Proposed is the action.
 func (j judged) Proposed() tool.Action { return j.Action }
 
+// diff is that of the change as the user was shown it.
+func (j judged) diff() string {
+	if a := j.prepared.Approval; a != nil && a.Change != nil {
+		return a.Change.Diff
+	}
+	return ""
+}
+
 // unsandboxed reports whether the action may leave the sandbox.
 func (j judged) unsandboxed(d protocol.Decision) bool {
 	a := j.prepared.Approval

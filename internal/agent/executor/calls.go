@@ -89,7 +89,7 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 	denied := false
 	if ended == nil {
 		o := h.Do(ctx, e.Call, j.Action, RunOptions{Settings: j.settings, Turn: j.turn, Tool: j.tool, Unsandboxed: j.unsandboxed(e.Decision),
-			Show: live.Write, Body: j.prepared.Body, Ask: l.Ask, Delegate: l.Delegate, Denied: func() { denied = true }})
+			Show: live.Write, Body: j.prepared.Body, Diff: j.diff(), Ask: l.Ask, Delegate: l.Delegate, Denied: func() { denied = true }})
 		ended = &o
 	}
 	live.Close()

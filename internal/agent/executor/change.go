@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kerf/internal/agent/executor/files"
@@ -52,7 +53,7 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	r := a.Result
 	var done committed
 	if len(out.Committed) > 0 || !out.Exact {
-		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry)
+		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry, diffOf(out.Committed, a.Set, m.Diff))
 	}
 	done.records = append(missed, done.records...)
 	if !out.Exact {
@@ -76,6 +77,17 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	h.fillStates(&r, a, out)
 	r.Success = r.Error == nil
 	return r, done
+}
+
+// diffOf is the diff that was shown of a proposed set if all of it landed, or empty.
+func diffOf(landed, proposed delta.Set, shown string) string {
+	same := func(a, b delta.Change) bool {
+		return a.Path == b.Path && a.From == b.From && a.To == b.To && a.Pre.At() == b.Pre.At() && a.Post.At() == b.Post.At()
+	}
+	if !slices.EqualFunc(landed, proposed, same) {
+		return ""
+	}
+	return shown
 }
 
 // fillStates adds the new versions to the states the tool prepared, and reports

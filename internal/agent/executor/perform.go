@@ -20,6 +20,7 @@ type RunOptions struct {
 	Unsandboxed bool
 	Show        func(string) // live output, may be nil
 	Body        protocol.Body
+	Diff        string // of a change, as the user was shown it; empty if nobody was asked
 	// Ask puts a question to the user while the action runs; nil has nobody to ask.
 	Ask func(context.Context, protocol.Approval) turn.Reply
 	// Delegate carries out an operation about sub-agents; nil has none.

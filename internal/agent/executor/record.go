@@ -88,8 +88,12 @@ func (r *recorder) origin(m RunOptions, id protocol.CallID) txn.Origin {
 
 // landed records a committed set: one file_change and one diff a path, the
 // turn's log, and the combined diff for show.
-func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact bool, entry *ledger.Entry) committed {
-	done := committed{set: set, diff: r.files.Unified(set)}
+// The diff is that of the set where it is known, or empty.
+func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact bool, entry *ledger.Entry, diff string) committed {
+	if diff == "" {
+		diff = r.files.Unified(set)
+	}
+	done := committed{set: set, diff: diff}
 	for _, c := range set {
 		rec := history.FileChange{Call: id, Path: c.Path, Operation: c.Op(), Cause: cause, Exact: exact,
 			MovedFrom: c.From, MovedTo: c.To, Steers: r.files.IsControl(c)}
@@ -104,7 +108,10 @@ func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact
 		}
 		alone := c
 		alone.From, alone.To = "", ""
-		rec.DiffPath = r.saveDiff(r.files.Unified(delta.Set{alone}))
+		if len(set) > 1 || alone != c {
+			diff = r.files.Unified(delta.Set{alone})
+		}
+		rec.DiffPath = r.saveDiff(diff)
 		done.records = append(done.records, rec)
 	}
 	r.keepChange(set, cause == ledger.CauseOutside)

@@ -78,7 +78,7 @@ func (r *recorder) found(id protocol.CallID, set delta.Set, co txn.CommitOptions
 	if len(set) == 0 {
 		return nil
 	}
-	return r.landed(id, co.Cause, set, true, entry).records
+	return r.landed(id, co.Cause, set, true, entry, "").records
 }
 
 // note tells the scanner of a change that Kerf made itself.

@@ -122,7 +122,7 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 	out, err := plan.Commit(ctx, h.o.Work, origin)
 	var done committed
 	if len(out.Committed) > 0 || !out.Exact {
-		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry)
+		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry, "")
 	}
 	for _, ch := range out.Committed {
 		h.record.note(ch.Path, ch.Post)
