@@ -10,18 +10,18 @@ import (
 // digest is what must be known of the records before a compaction. The items are
 // not in it: a compaction replaces them.
 type digest struct {
-	Meta     SessionMeta       `json:"meta"`
-	Settings protocol.Settings `json:"settings"`
-	Facts    map[string]string `json:"facts,omitempty"`
-	Total    protocol.Usage    `json:"total"`
-	Turns    int               `json:"turns"`
-	Rounds   int               `json:"rounds"`
-	Seen     map[string]Observation  `json:"seen,omitempty"`
-	First    string            `json:"first,omitempty"`
-	LastDiff string            `json:"last_diff,omitempty"`
-	Skipped  int               `json:"skipped,omitempty"`
-	Notes    *Notes            `json:"notes,omitempty"`
-	Order    []protocol.TurnID `json:"order,omitempty"`
+	Meta     SessionMeta            `json:"meta"`
+	Settings protocol.Settings      `json:"settings"`
+	Facts    map[string]string      `json:"facts,omitempty"`
+	Total    protocol.Usage         `json:"total"`
+	Turns    int                    `json:"turns"`
+	Rounds   int                    `json:"rounds"`
+	Seen     map[string]Observation `json:"seen,omitempty"`
+	First    string                 `json:"first,omitempty"`
+	LastDiff string                 `json:"last_diff,omitempty"`
+	Skipped  int                    `json:"skipped,omitempty"`
+	Notes    *Notes                 `json:"notes,omitempty"`
+	Order    []protocol.TurnID      `json:"order,omitempty"`
 }
 
 // Digest condenses lines that a Compacted record follows. Prior is the digest of

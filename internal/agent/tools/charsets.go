@@ -1,15 +1,11 @@
 package tools
 
 import (
-	"bytes"
 	"errors"
-	"path/filepath"
-	"strings"
-	"unicode/utf8"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/encoding"
 	"kerf/internal/text/charset"
-	"kerf/internal/text/delta"
 	"kerf/internal/text/lines"
 )
 
@@ -17,9 +13,6 @@ import (
 type Encoded struct {
 	Encoding string `json:"encoding,omitempty" doc:"The file's encoding if it is not UTF-8, such as windows-1252 or shift_jis (default: by its byte order mark or .editorconfig)."`
 }
-
-// maxConfigs bounds how far up .editorconfig files are looked for.
-const maxConfigs = 32
 
 // declare finds out in which encoding t is said to be: by the call, or by the
 // .editorconfig files above it, whose word is only a hint.
@@ -30,7 +23,7 @@ func (t *target) declare(env tool.Env, name string) error {
 			return tool.Refuse(tool.InvalidArguments, "field encoding: %v", err)
 		}
 		t.charset, t.declared = c, true
-	} else if c := configured(env, t.abs); c.Declared() && (t.disk == nil || undeclared(t.disk.Data)) {
+	} else if c := encoding.Configured(env, t.abs); c.Declared() && (t.disk == nil || encoding.Undeclared(t.disk.Data)) {
 		t.charset = c.Hint()
 	}
 	if t.disk == nil || !t.charset.Declared() {
@@ -47,49 +40,6 @@ func (t *target) declare(env tool.Env, name string) error {
 	return nil
 }
 
-// undeclared reports whether the bytes themselves do not tell their encoding.
-func undeclared(data []byte) bool {
-	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"} {
-		if bytes.HasPrefix(data, []byte(mark)) {
-			return false
-		}
-	}
-	// ASCII fits most, and text with NUL bytes may be UTF-16.
-	return charset.ASCII(data) || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0
-}
-
-// configured is the charset that the .editorconfig files above a path give it, if
-// it is one that can be used.
-func configured(env tool.Env, abs string) charset.Charset {
-	dir := filepath.Dir(abs)
-	for range maxConfigs {
-		file, err := env.Resolve(filepath.Join(dir, ".editorconfig"))
-		if err != nil {
-			break // outside the workspace
-		}
-		img, _, err := env.Read(file)
-		if err == nil && img != nil && img.Kind == delta.File {
-			rel, err := filepath.Rel(dir, abs)
-			if err != nil {
-				break
-			}
-			name, root := charset.Configured(img.Data, filepath.ToSlash(rel))
-			if c, err := charset.Named(name); name != "" && err == nil {
-				return c
-			}
-			if name != "" || root {
-				break
-			}
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			break
-		}
-		dir = up
-	}
-	return charset.Charset{}
-}
-
 // plain is a content of t as text, as far as it is one.
 func (t target) plain(data []byte) []byte {
 	text, err := charset.Decode(data, t.charset.Hint())
@@ -100,44 +50,18 @@ func (t target) plain(data []byte) []byte {
 }
 
 // encoding names the encoding of a content of t.
-func (t target) encoding(data []byte) string {
-	if text, err := charset.Decode(data, t.charset); err == nil && t.charset.Declared() && text.Known() &&
-		!t.binary(data) {
-		return text.Encoding()
-	}
-	return lines.Facts(data).Encoding
-}
+func (t target) encoding(data []byte) string { return encoding.Name(data, t.charset) }
 
 // binary reports whether a content of t is nothing to be read as text.
-func (t target) binary(data []byte) bool {
-	if lines.Facts(data).Encoding != lines.Binary {
-		return false
-	}
-	text, err := charset.Decode(data, t.charset)
-	return err != nil || !text.Known() || bytes.IndexByte(text.Bytes, 0) >= 0
-}
+func (t target) binary(data []byte) bool { return encoding.Binary(data, t.charset) }
 
-// encode is the text that a call gives, in the bytes that t is written in: those of
-// the file that is there, unless the call declares others. A file that is new, or
-// not understood, gets the text as it is given when nothing is declared.
+// encode is the text that a call gives, in the bytes that t is written in.
 func (t target) encode(text string) ([]byte, error) {
-	form := charset.New(t.charset)
-	switch {
-	case t.disk == nil || len(t.disk.Data) == 0:
-		if !t.charset.Declared() {
-			return []byte(text), nil
-		}
-	default:
-		there, err := charset.Decode(t.disk.Data, t.charset)
-		switch {
-		case err != nil && !t.charset.Declared(), err == nil && !there.Known():
-			return []byte(text), nil
-		case err == nil && (!t.declared || strings.TrimSuffix(there.Encoding(),
-			"-bom") == strings.TrimSuffix(t.charset.String(), "-bom")):
-			form = there
-		}
+	var old []byte
+	if t.disk != nil {
+		old = t.disk.Data
 	}
-	data, err := form.Encode([]byte(text))
+	data, err := encoding.Encode(text, old, t.charset, t.declared)
 	var e *charset.Error
 	if errors.As(err, &e) {
 		return nil, tool.Refuse(tool.EncodingError,

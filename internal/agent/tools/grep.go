@@ -3,12 +3,10 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"regexp"
-	"strings"
 
 	"kerf/internal/agent/tool"
-	"kerf/internal/agent/tools/excerpt"
+	"kerf/internal/agent/tools/matches"
 )
 
 //go:embed grep.md
@@ -19,7 +17,6 @@ const (
 	grepLimit   = 200
 	grepMost    = 5000
 	grepContext = 50
-	grepBytes   = 36_000
 )
 
 type grepArgs struct {
@@ -91,96 +88,10 @@ func prepareGrep(ctx context.Context, env tool.Env, c tool.Call, a grepArgs) (to
 	if len(lines) == 0 {
 		return told("No lines match " + clip(a.Pattern) + "."), nil
 	}
+	show := func(path string) string { return oneLine(display(env, path)) }
 	switch a.mode {
 	case "files_with_matches", "count":
-		return told(perFile(env, lines, a.mode == "count", limit, more)), nil
+		return told(matches.Files(lines, show, a.mode == "count", limit, more)), nil
 	}
-	return told(content(env, near(lines, before, after), a.unnumbered, more)), nil
-}
-
-// near leaves out the context lines that are further from a match than asked for.
-func near(lines []tool.Line, before, after int) []tool.Line {
-	if before == after {
-		return lines
-	}
-	keep := make([]bool, len(lines))
-	for i, l := range lines {
-		if !l.Match {
-			continue
-		}
-		for j := i; j >= 0 && lines[j].Path == l.Path && l.Number-lines[j].Number <= before; j-- {
-			keep[j] = true
-		}
-		for j := i; j < len(lines) && lines[j].Path == l.Path && lines[j].Number-l.Number <= after; j++ {
-			keep[j] = true
-		}
-	}
-	var kept []tool.Line
-	for i, l := range lines {
-		if keep[i] {
-			kept = append(kept, l)
-		}
-	}
-	return kept
-}
-
-// content shows lines, with -- between stretches that do not touch.
-func content(env tool.Env, lines []tool.Line, unnumbered, more bool) string {
-	context := false
-	for _, l := range lines {
-		context = context || !l.Match
-	}
-	var b strings.Builder
-	for i, l := range lines {
-		if i > 0 && context && (l.Path != lines[i-1].Path || l.Number != lines[i-1].Number+1) {
-			b.WriteString("--\n")
-		}
-		mark := byte(':')
-		if !l.Match {
-			mark = '-'
-		}
-		where := fmt.Sprintf("%s%c%d%c ", oneLine(display(env, l.Path)), mark, l.Number, mark)
-		if unnumbered {
-			where = fmt.Sprintf("%s%c ", oneLine(display(env, l.Path)), mark)
-		}
-		b.WriteString(where + excerpt.Shorten(excerpt.Chomp([]byte(l.Text)), excerpt.Width) + "\n")
-		if b.Len() > grepBytes && i+1 < len(lines) {
-			more = true
-			break
-		}
-	}
-	if more {
-		b.WriteString("(there are more matches; narrow the pattern, the path or the glob, or set limit)\n")
-	}
-	return b.String()
-}
-
-// perFile shows the files that have matches, and how many.
-func perFile(env tool.Env, lines []tool.Line, count bool, limit int, more bool) string {
-	var order []string
-	matches := map[string]int{}
-	for _, l := range lines {
-		if !l.Match {
-			continue
-		}
-		if matches[l.Path]++; matches[l.Path] == 1 {
-			order = append(order, l.Path)
-		}
-	}
-	var b strings.Builder
-	for i, p := range order {
-		if i == limit {
-			more = true
-			break
-		}
-		b.WriteString(oneLine(display(env, p)))
-		if count {
-			fmt.Fprintf(&b, ":%d", matches[p])
-		}
-		b.WriteByte('\n')
-	}
-	if more {
-		b.WriteString("(there are more; narrow the pattern, the path or the glob)\n")
-	}
-	return b.String()
+	return told(matches.Lines(matches.Near(lines, before, after), show, !a.unnumbered, more)), nil
 }

@@ -94,7 +94,7 @@ type Outcome struct {
 	Body     protocol.Body // nil: the item is not shown
 	Todo     *protocol.TodoList
 	Changes  []history.FileChange
-	Observed      []history.Observation
+	Observed []history.Observation
 	Millis   int64
 	Warnings []string
 }
