@@ -5,6 +5,11 @@
 // reads a clock, starts a goroutine or touches the machine, so a random schedule
 // of a whole session runs in microseconds.
 //
+// The package is larger than others on purpose: it is one state machine, and its
+// laws can only be checked over all of its states. What has state of its own is a
+// type of its own: the conversation, the round that streams, the output of a step,
+// the open questions.
+//
 // # Duties of the caller
 //
 // For every Ready, in this order: append Records to the rollout; let Events out;
