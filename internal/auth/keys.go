@@ -183,7 +183,8 @@ func (k *Keys) LoginDevice(ctx context.Context, name string, show func(url, comp
 
 func (k *Keys) put(name string, c Credential) (string, error) {
 	if k.Ephemeral {
-		return "", setupFault("cli_auth_credentials_store is ephemeral: nothing is stored; set the environment variable instead")
+		return "", setupFault("cli_auth_credentials_store is ephemeral: nothing is stored; set the environment variable " +
+			"instead")
 	}
 	place, err := k.Store.Put(name, c)
 	if err != nil {

@@ -35,7 +35,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 
 // Call proposes and performs one call, and asks nobody. Others performs what is
 // neither an answer nor a change of files.
-func Call(ctx context.Context, e *executor.Executor, c tool.Call, o executor.RunOptions, others func(tool.Action) tool.Result) Result {
+func Call(ctx context.Context, e *executor.Executor, c tool.Call, o executor.RunOptions,
+	others func(tool.Action) tool.Result) Result {
 	action, err := e.Propose(ctx, c)
 	var refused *tool.Error
 	switch {

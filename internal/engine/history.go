@@ -27,7 +27,8 @@ const (
 )
 
 func historyTools() []historyTool {
-	make := func(name, words, schema string, readOnly bool, run func(context.Context, *conn, json.RawMessage) tool.Result) historyTool {
+	make := func(name, words, schema string, readOnly bool,
+		run func(context.Context, *conn, json.RawMessage) tool.Result) historyTool {
 		return historyTool{protocol.EngineTool{Name: name, Description: words, Input: json.RawMessage(schema), ReadOnly: readOnly, Destructive: !readOnly}, run}
 	}
 	return []historyTool{

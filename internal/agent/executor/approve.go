@@ -190,7 +190,8 @@ func (h *Executor) Kill(id int) error { return h.commands.Kill(id) }
 // shown: it puts in what the user edited, and sees whether a file moved since. It
 // returns the question to be asked, or the outcome, or neither when the change may
 // be written as it is.
-func (h *Executor) settleChange(ctx context.Context, j *judged, answer protocol.Answer) (*protocol.Approval, *turn.Outcome) {
+func (h *Executor) settleChange(ctx context.Context, j *judged,
+	answer protocol.Answer) (*protocol.Approval, *turn.Outcome) {
 	c, ok := j.Action.(tool.Change)
 	if !ok || j.prepared.Approval == nil || j.prepared.Approval.Change == nil {
 		return nil, nil
@@ -224,7 +225,8 @@ func (h *Executor) settleChange(ctx context.Context, j *judged, answer protocol.
 		}
 		if amend.Binding(fresh.Set) != amend.Binding(c.Set) {
 			j.Action = fresh
-			return h.askedChange(fresh.Set, visible.Line(h.files.Relative(path))+" changed since you were asked; this is the change as it is now"), nil
+			return h.askedChange(fresh.Set, visible.Line(h.files.Relative(path))+" changed since you were asked; this is "+
+				"the change as it is now"), nil
 		}
 	}
 	return nil, nil

@@ -31,7 +31,8 @@ func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 		err = h.files.InRoots(action, e.Settings)
 	}
 	if c, ok := action.(tool.Command); ok && err == nil && c.Login && !h.o.Shell.Login {
-		err = tool.Refuse(tool.InvalidArguments, "%s: login shells are switched off here (allow_login_shell = false). Leave login out", e.Call.Name)
+		err = tool.Refuse(tool.InvalidArguments, "%s: login shells are switched off here (allow_login_shell = false). "+
+			"Leave login out", e.Call.Name)
 	}
 	if err != nil {
 		o := refused(e.Call, err)

@@ -42,7 +42,8 @@ type committed struct {
 
 // Commit writes a change and returns the result for the model. What landed is
 // recorded whether or not the whole change succeeded.
-func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change, m RunOptions) (tool.Result, committed) {
+func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change,
+	m RunOptions) (tool.Result, committed) {
 	missed := h.record.missed(ctx, id, m, a.Set)
 	o := txn.CommitOptions{Origin: h.record.origin(m, id), BestEffort: a.BestEffort, Real: a.Real}
 	write := h.o.Work.Commit
@@ -53,7 +54,8 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	r := a.Result
 	var done committed
 	if len(out.Committed) > 0 || !out.Exact {
-		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry, diffOf(out.Committed, a.Set, m.Diff))
+		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry,
+			diffOf(out.Committed, a.Set, m.Diff))
 	}
 	done.records = append(missed, done.records...)
 	if !out.Exact {
@@ -140,7 +142,8 @@ func lastChange(set delta.Set, path, real string) (delta.Change, bool) {
 func (h *Executor) commitRefusal(err error) *tool.Error {
 	var stale *txn.MismatchError
 	if errors.As(err, &stale) {
-		return tool.Refuse(tool.VersionMismatch, "%s changed at the very moment of writing; nothing was written to it. Re-read it with read_file and make the change again", stale.Path)
+		return tool.Refuse(tool.VersionMismatch, "%s changed at the very moment of writing; nothing was written to it. "+
+			"Re-read it with read_file and make the change again", stale.Path)
 	}
 	var refused *tool.Error
 	if errors.As(files.Refusal("", err), &refused) {

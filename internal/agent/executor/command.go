@@ -17,7 +17,8 @@ import (
 // command runs a program and finds out what it changed.
 func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Command, m RunOptions) turn.Outcome {
 	if st, err := os.Stat(a.Dir); err != nil || !st.IsDir() {
-		return ran(id, a, command.Failed(2, "workdir %s is not a directory. Leave workdir out to run in %s", a.Dir, h.o.Cwd), nil)
+		return ran(id, a, command.Failed(2, "workdir %s is not a directory. Leave workdir out to run in %s", a.Dir,
+			h.o.Cwd), nil)
 	}
 	o := command.RunOptions{Call: id, Settings: m.Settings, Unsandboxed: m.Unsandboxed, Show: m.Show, Ask: m.Ask}
 	quiet := policy.KnownSafe(a.Line) && !h.commands.InTerminal(a, o)

@@ -20,7 +20,8 @@ func (h *Executor) steered(changes []history.FileChange, j judged) []string {
 	}
 	var names []string
 	for _, c := range changes {
-		if name := visible.Line(h.files.Relative(c.Path)); c.Steers && c.Cause != ledger.CauseOutside && !slices.Contains(names, name) {
+		if name := visible.Line(h.files.Relative(c.Path)); c.Steers && c.Cause != ledger.CauseOutside &&
+			!slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

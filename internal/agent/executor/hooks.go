@@ -86,7 +86,8 @@ func hookNames(name string) (shown string, all []string) {
 }
 
 // hookCall is what all hooks about a call are told.
-func (h *Executor) hookCall(e hooks.Event, c tool.Call, a tool.Action, s protocol.Settings, turn protocol.TurnID) hooks.Call {
+func (h *Executor) hookCall(e hooks.Event, c tool.Call, a tool.Action, s protocol.Settings,
+	turn protocol.TurnID) hooks.Call {
 	name, names := hookNames(c.Name)
 	call := h.o.Hooks.Call(e, s, turn)
 	call.Names, call.Tool, call.CallID = names, name, string(c.ID)
@@ -109,9 +110,11 @@ func (h *Executor) hookCall(e hooks.Event, c tool.Call, a tool.Action, s protoco
 // before lets hooks look at a call that was judged. They may refuse it, have the
 // user asked, or answer in the user's place; they never widen what the policy
 // refuses or where a command runs.
-func (h *Executor) before(ctx context.Context, e turn.Prepare, a tool.Action, p turn.Prepared) (turn.Prepared, remarks) {
+func (h *Executor) before(ctx context.Context, e turn.Prepare, a tool.Action,
+	p turn.Prepared) (turn.Prepared, remarks) {
 	var say remarks
-	if p.Outcome != nil && p.Outcome.Declined || !h.o.Hooks.Wants(hooks.PreToolUse) && !h.o.Hooks.Wants(hooks.PermissionRequest) {
+	if p.Outcome != nil && p.Outcome.Declined || !h.o.Hooks.Wants(hooks.PreToolUse) &&
+		!h.o.Hooks.Wants(hooks.PermissionRequest) {
 		return p, say
 	}
 	r := h.o.Hooks.Fire(ctx, h.hookCall(hooks.PreToolUse, e.Call, a, e.Settings, e.Turn))
@@ -205,7 +208,8 @@ func blocked(event, reason string, a tool.Action) string {
 }
 
 // after lets hooks look at what a call came to, and speak to the model.
-func (h *Executor) after(ctx context.Context, c tool.Call, a tool.Action, s protocol.Settings, id protocol.TurnID, o turn.Outcome) turn.Outcome {
+func (h *Executor) after(ctx context.Context, c tool.Call, a tool.Action, s protocol.Settings, id protocol.TurnID,
+	o turn.Outcome) turn.Outcome {
 	if !h.o.Hooks.Wants(hooks.PostToolUse) || ctx.Err() != nil {
 		return o
 	}

@@ -19,7 +19,8 @@ func (h *Executor) Propose(ctx context.Context, c tool.Call) (tool.Action, error
 	}
 	t, ok := tools.Lookup(c.Name)
 	if !ok {
-		return nil, tool.Refuse(tool.UnknownTool, "there is no tool %q. The tools are: %s", c.Name, strings.Join(tools.Names(), ", "))
+		return nil, tool.Refuse(tool.UnknownTool, "there is no tool %q. The tools are: %s", c.Name,
+			strings.Join(tools.Names(), ", "))
 	}
 	a, err := t.Prepare(ctx, h.files, c)
 	if change, ok := a.(tool.Change); ok && err == nil {

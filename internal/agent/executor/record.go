@@ -89,7 +89,8 @@ func (r *recorder) origin(m RunOptions, id protocol.CallID) txn.Origin {
 // landed records a committed set: one file_change and one diff a path, the
 // turn's log, and the combined diff for show.
 // The diff is that of the set where it is known, or empty.
-func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact bool, entry *ledger.Entry, diff string) committed {
+func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact bool, entry *ledger.Entry,
+	diff string) committed {
 	if diff == "" {
 		diff = r.files.Unified(set)
 	}

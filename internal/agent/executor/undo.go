@@ -92,12 +92,14 @@ func (h *Executor) realPaths(hunks map[string][]int) map[string][]int {
 }
 
 // takeBack plans an undo and carries it out.
-func (h *Executor) takeBack(ctx context.Context, c changes.Choice, dry bool, t protocol.TurnID, id protocol.CallID) (protocol.UndoReport, committed) {
+func (h *Executor) takeBack(ctx context.Context, c changes.Choice, dry bool, t protocol.TurnID,
+	id protocol.CallID) (protocol.UndoReport, committed) {
 	return h.takeBackOf(ctx, c, nil, dry, t, id)
 }
 
 // takeBackOf is takeBack, narrowed to single edits if there are any.
-func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[string][]int, dry bool, t protocol.TurnID, id protocol.CallID) (protocol.UndoReport, committed) {
+func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[string][]int, dry bool,
+	t protocol.TurnID, id protocol.CallID) (protocol.UndoReport, committed) {
 	report := protocol.UndoReport{Redo: c.Redo, DryRun: dry}
 	r := h.reader()
 	var plan *changes.Plan
@@ -217,12 +219,16 @@ func undoText(r protocol.UndoReport, name func(string) string) string {
 // tellLater keeps what the user did for the model, which is told before its next
 // request.
 func (h *Executor) tellLater(r protocol.UndoReport) {
-	if !slices.ContainsFunc(r.Files, func(f protocol.UndoFile) bool { return f.Outcome == changes.Restored || f.Outcome == changes.Merged }) {
+	if !slices.ContainsFunc(r.Files, func(f protocol.UndoFile) bool {
+		return f.Outcome == changes.Restored || f.Outcome == changes.Merged
+	}) {
 		return
 	}
-	text := "The user took changes back. Files are not as you left them; re-read them before you edit them.\n" + undoText(r, h.files.Relative)
+	text := "The user took changes back. Files are not as you left them; re-read them before you edit them.\n" +
+		undoText(r, h.files.Relative)
 	if r.Redo {
-		text = "The user brought changes back. Files are not as you left them; re-read them before you edit them.\n" + undoText(r, h.files.Relative)
+		text = "The user brought changes back. Files are not as you left them; re-read them before you edit them.\n" +
+			undoText(r, h.files.Relative)
 	}
 	h.mu.Lock()
 	h.notes = append(h.notes, text)

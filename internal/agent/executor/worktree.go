@@ -31,14 +31,16 @@ func conflicts(failed []patch.FileError, text []byte, dir string) string {
 	if len(text) > shownConflict {
 		text = text[:shownConflict]
 	}
-	fmt.Fprintf(&b, "\nThese files were left as they are here; the agent's are in %s. All that it changed:\n%s", dir, strings.ToValidUTF8(string(text), "\uFFFD"))
+	fmt.Fprintf(&b, "\nThese files were left as they are here; the agent's are in %s. All that it changed:\n%s", dir,
+		strings.ToValidUTF8(string(text), "\uFFFD"))
 	return strings.TrimPrefix(b.String(), "; ")
 }
 
 // MergeTree brings the changes of a work tree into the session's own: file by file,
 // merged with what changed here meanwhile. What does not fit is reported and stays
 // in the work tree.
-func (h *Executor) MergeTree(ctx context.Context, w *worktree.Tree, sp team.Spawn, ask func(context.Context, protocol.Approval) turn.Reply) string {
+func (h *Executor) MergeTree(ctx context.Context, w *worktree.Tree, sp team.Spawn,
+	ask func(context.Context, protocol.Approval) turn.Reply) string {
 	undone := func(why any) string { return fmt.Sprintf("not merged: %v; its changes are in %s", why, w.Dir) }
 	text, err := w.Diff(ctx)
 	if err != nil {
@@ -76,7 +78,8 @@ func (h *Executor) MergeTree(ctx context.Context, w *worktree.Tree, sp team.Spaw
 }
 
 // mayMerge asks the policy, and the user where it says so. It returns why not.
-func (h *Executor) mayMerge(ctx context.Context, set delta.Set, sp team.Spawn, ask func(context.Context, protocol.Approval) turn.Reply) string {
+func (h *Executor) mayMerge(ctx context.Context, set delta.Set, sp team.Spawn,
+	ask func(context.Context, protocol.Approval) turn.Reply) string {
 	if len(set) == 0 {
 		return ""
 	}

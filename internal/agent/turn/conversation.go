@@ -43,7 +43,9 @@ func newConversation(st *history.State) conversation {
 	if st.Settings.Approval == protocol.PolicyPlan && st.Notes != nil {
 		v.plan = st.Notes.Proposed
 	}
-	v.idle = !slices.ContainsFunc(st.Items, func(it *model.Item) bool { return it.Kind != model.Message || it.Role == "assistant" })
+	v.idle = !slices.ContainsFunc(st.Items, func(it *model.Item) bool {
+		return it.Kind != model.Message || it.Role == "assistant"
+	})
 	return v
 }
 
@@ -117,7 +119,8 @@ func (v *conversation) approvedPlan(policy protocol.ApprovalPolicy) *model.Item 
 	if v.plan == "" || policy == protocol.PolicyPlan {
 		return nil
 	}
-	text := "<approved_plan>\nPlan mode is over and files may be changed. This is the plan you proposed. Unless the user now says otherwise, carry it out:\n\n" +
+	text := "<approved_plan>\nPlan mode is over and files may be changed. This is the plan you proposed. Unless the " +
+		"user now says otherwise, carry it out:\n\n" +
 		strings.ReplaceAll(v.plan, "</approved_plan", "<\\/approved_plan") + "\n</approved_plan>"
 	v.plan = ""
 	return model.UserText(text)

@@ -39,7 +39,8 @@ func faulty(set protocol.Settings) string {
 	switch set.Approval {
 	case "", protocol.PolicyUntrusted, protocol.PolicyOnRequest, protocol.PolicyOnFailure, protocol.PolicyNever, protocol.PolicyAutoEdit, protocol.PolicyPlan:
 	default:
-		return fmt.Sprintf("approval policy %q: use untrusted, on-request, on-failure, never, auto-edit or plan", set.Approval)
+		return fmt.Sprintf("approval policy %q: use untrusted, on-request, on-failure, never, auto-edit or plan",
+			set.Approval)
 	}
 	switch set.Sandbox {
 	case "", protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull:
@@ -131,7 +132,8 @@ func (c *Core) rewindOp(s Submit, op protocol.Rewind) {
 	case at < 0:
 		problem("there is no turn %s in this session", op.Turn)
 	case op.Conversation && mark < 0:
-		problem("the conversation cannot go back to before turn %s: it was compacted since, or the turn was none of the conversation; fork the session instead", op.Turn)
+		problem("the conversation cannot go back to before turn %s: it was compacted since, or the turn was none of the "+
+			"conversation; fork the session instead", op.Turn)
 	case !op.Files:
 		c.rewindTo(mark)
 		c.reply(s.ID, protocol.Undone{Report: protocol.UndoReport{What: "the conversation since turn " + string(op.Turn)}})

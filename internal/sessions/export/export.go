@@ -211,7 +211,8 @@ func writeHTML(w io.Writer, e exported) error {
 	p.part("title", "", title)
 	p.raw(pageStyle)
 	p.part("h1", "", title)
-	p.part("p", "meta", fmt.Sprintf("session %s · %s · %s · %d turns · %d tokens", s.ID, s.Cwd, s.Model, s.Turns, s.Tokens))
+	p.part("p", "meta", fmt.Sprintf("session %s · %s · %s · %d turns · %d tokens", s.ID, s.Cwd, s.Model, s.Turns,
+		s.Tokens))
 	for n, t := range e.Turns {
 		p.part("h2", "", fmt.Sprintf("Turn %d", n+1))
 		p.part("p", "meta", strings.TrimSpace(t.Began+" "+t.Ended)+fmt.Sprintf(" · %d tokens", t.Usage.Total()))

@@ -153,7 +153,8 @@ func (t *timeline) used(u history.TokenUsage, at time.Time) {
 		return
 	}
 	t.request(u.Round)
-	t.say(at, "round %d completed needs_follow_up=%t tokens in=%d cached=%d out=%d reasoning=%d", u.Round, t.calls[u.Round],
+	t.say(at, "round %d completed needs_follow_up=%t tokens in=%d cached=%d out=%d reasoning=%d", u.Round,
+		t.calls[u.Round],
 		u.Usage.Input, u.Usage.Cached, u.Usage.Output, u.Usage.Reasoning)
 }
 

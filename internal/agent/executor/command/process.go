@@ -61,7 +61,8 @@ func (p *process) end() (notes []string) {
 	p.cancel()
 	found := p.box.Close()
 	if path := p.box.Broken(); path != "" {
-		notes = append(notes, fmt.Sprintf("The command was ended: %s, which is protected while commands run, was removed or replaced from outside. Run it again.", path))
+		notes = append(notes, fmt.Sprintf("The command was ended: %s, which is protected while commands run, was removed "+
+			"or replaced from outside. Run it again.", path))
 	}
 	for _, f := range found {
 		done := ""

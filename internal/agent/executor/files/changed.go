@@ -41,7 +41,8 @@ func (f *Files) Changed() *model.Item {
 	if left > 0 {
 		fmt.Fprintf(&b, "%d more files changed; read them again before you rely on them\n", left)
 	}
-	return model.UserText("<files_changed>\nThese files changed since you saw them, and not by your file tools. Edits of other places still fit; read a file again where it matters.\n" +
+	return model.UserText("<files_changed>\nThese files changed since you saw them, and not by your file tools. Edits " +
+		"of other places still fit; read a file again where it matters.\n" +
 		strings.ReplaceAll(b.String(), "</files_changed", "<\\/files_changed") + "</files_changed>")
 }
 

@@ -45,7 +45,8 @@ func (f *Files) InEditor(set delta.Set) bool {
 		return false
 	}
 	for _, c := range set {
-		if c.Post == nil || c.Post.Kind != delta.File || !c.Post.Loaded || !plainText(c.Post.Data) || c.From != "" || c.To != "" {
+		if c.Post == nil || c.Post.Kind != delta.File || !c.Post.Loaded || !plainText(c.Post.Data) || c.From != "" ||
+			c.To != "" {
 			return false
 		}
 		if c.Pre != nil && (c.Pre.Kind != delta.File || c.Pre.Mode != c.Post.Mode) {
@@ -76,7 +77,8 @@ func (f *Files) CommitInEditor(ctx context.Context, set delta.Set, o txn.CommitO
 			out.Exact = false
 			break
 		}
-		if after, err := f.o.Tree.Read(c.Path, ReadLimit); err != nil || after == nil || !bytes.Equal(after.Data, c.Post.Data) {
+		if after, err := f.o.Tree.Read(c.Path, ReadLimit); err != nil || after == nil ||
+			!bytes.Equal(after.Data, c.Post.Data) {
 			out.Exact = false
 		} else {
 			c.Post.Mode = after.Mode

@@ -219,14 +219,17 @@ func Refusal(path string, err error) error {
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &outside):
-		return tool.Refuse(tool.OutsideWorkspace, "%s is outside the workspace (%s). Use a path inside it, or ask the user to add the directory with --add-dir",
+		return tool.Refuse(tool.OutsideWorkspace, "%s is outside the workspace (%s). Use a path inside it, or ask the "+
+			"user to add the directory with --add-dir",
 			path, strings.Join(outside.Roots, ", "))
 	case errors.Is(err, tree.ErrDirectory):
 		return tool.Refuse(tool.NotAFile, "%s is a directory. Use list_dir to see what is in it", path)
 	case errors.As(err, &special):
-		return tool.Refuse(tool.NotAFile, "%s is a %s, not a regular file. It is neither read nor written", path, special.What)
+		return tool.Refuse(tool.NotAFile, "%s is a %s, not a regular file. It is neither read nor written", path,
+			special.What)
 	case errors.As(err, &large):
-		return tool.Refuse(tool.TooLarge, "%s has %d bytes; at most %d are read. Look at parts of it with a command such as sed -n", path, large.Size, large.Limit)
+		return tool.Refuse(tool.TooLarge, "%s has %d bytes; at most %d are read. Look at parts of it with a command such "+
+			"as sed -n", path, large.Size, large.Limit)
 	case errors.As(err, &pattern):
 		return tool.Refuse(tool.InvalidArguments, "%v", pattern)
 	}

@@ -22,7 +22,8 @@ func (f *Files) InRoots(a tool.Action, set protocol.Settings) error {
 			return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 		})
 		if !inside {
-			return tool.Refuse(tool.OutsideWorkspace, "%s is outside the workspace (%s). Use a path inside it, or ask the user to add the directory with --add-dir",
+			return tool.Refuse(tool.OutsideWorkspace, "%s is outside the workspace (%s). Use a path inside it, or ask the "+
+				"user to add the directory with --add-dir",
 				path, strings.Join(f.o.Roots, ", "))
 		}
 	}

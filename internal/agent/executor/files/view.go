@@ -37,7 +37,8 @@ func (f *Files) InView(a tool.Action) tool.Action {
 }
 
 func (f *Files) brief(a tool.Answer) tool.Action {
-	if len(a.Observed) != 1 || a.Observed[0].First == 0 || a.Observed[0].Image == nil || len(a.Result.Output) < briefFrom || a.Result.Error != nil {
+	if len(a.Observed) != 1 || a.Observed[0].First == 0 || a.Observed[0].Image == nil ||
+		len(a.Result.Output) < briefFrom || a.Result.Error != nil {
 		return a
 	}
 	saw := a.Observed[0]
@@ -46,7 +47,8 @@ func (f *Files) brief(a tool.Answer) tool.Action {
 		return a
 	}
 	version := a.Result.Output[strings.LastIndexByte(a.Result.Output, '\n')+1:]
-	a.Result.Output = fmt.Sprintf("unchanged: lines %d-%d of %d are what you were shown before in this conversation; they are not repeated\n%s",
+	a.Result.Output = fmt.Sprintf("unchanged: lines %d-%d of %d are what you were shown before in this conversation; "+
+		"they are not repeated\n%s",
 		saw.First, saw.Last, saw.Lines, version)
 	return a
 }
@@ -55,7 +57,8 @@ func (f *Files) brief(a tool.Answer) tool.Action {
 // nothing.
 func (f *Files) unseen(c delta.Change) string {
 	const most = 1 << 20 // larger texts are not compared for a warning
-	if c.Pre == nil || c.Post == nil || !c.Pre.Loaded || !c.Post.Loaded || len(c.Pre.Data) > most || len(c.Post.Data) > most {
+	if c.Pre == nil || c.Post == nil || !c.Pre.Loaded || !c.Post.Loaded || len(c.Pre.Data) > most ||
+		len(c.Post.Data) > most {
 		return ""
 	}
 	path := f.Real(c.Path)

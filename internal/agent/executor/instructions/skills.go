@@ -60,7 +60,8 @@ func ReadSkill(list []skills.Skill, c tool.Call) (tool.Action, error, bool) {
 	var args struct {
 		Path string `json:"file_path"`
 	}
-	if (c.Name != "read_file" && c.Name != "Read") || json.Unmarshal(c.Args, &args) != nil || !strings.HasPrefix(args.Path, skillScheme) {
+	if (c.Name != "read_file" && c.Name != "Read") || json.Unmarshal(c.Args, &args) != nil ||
+		!strings.HasPrefix(args.Path, skillScheme) {
 		return nil, nil, false
 	}
 	name, rel, _ := strings.Cut(strings.TrimPrefix(args.Path, skillScheme), "/")

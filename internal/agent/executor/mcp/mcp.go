@@ -75,7 +75,8 @@ func (x *Servers) Propose(c tool.Call) (tool.Action, error, bool) {
 	if c.Name == listResources || c.Name == readResource {
 		var a struct{ Server, URI string }
 		if err := json.Unmarshal(c.Args, &a); err != nil || a.Server == "" || c.Name == readResource && a.URI == "" {
-			return nil, tool.Refuse(tool.InvalidArguments, "%s: expected server, and for reading uri, both strings", c.Name), true
+			return nil, tool.Refuse(tool.InvalidArguments, "%s: expected server, and for reading uri, both strings",
+				c.Name), true
 		}
 		return tool.Remote{Server: a.Server, Tool: c.Name, Args: c.Args, Resource: true, URI: a.URI}, nil, true
 	}
@@ -184,7 +185,8 @@ func (x *Servers) Settled(ctx context.Context, required []string) error {
 	x.manager.Settle(ctx)
 	for _, st := range x.manager.Status() {
 		if slices.Contains(required, st.Name) && st.State != "ready" {
-			return fmt.Errorf("MCP server %s is required and not available: %s", st.Name, cmp.Or(st.Error, "it is still starting"))
+			return fmt.Errorf("MCP server %s is required and not available: %s", st.Name,
+				cmp.Or(st.Error, "it is still starting"))
 		}
 	}
 	return nil
@@ -205,7 +207,8 @@ func (x *Servers) tell(f Front) {
 				continue // it is being started again, and fails again
 			}
 		case st.State == "ready" && st.Left > 0:
-			warning = fmt.Sprintf("MCP server %s: %d of its tools are left out, at most %d fit in all; choose with enabled_tools", st.Name, st.Left, mcpclient.MaxTools)
+			warning = fmt.Sprintf("MCP server %s: %d of its tools are left out, at most %d fit in all; choose with "+
+				"enabled_tools", st.Name, st.Left, mcpclient.MaxTools)
 		case st.State != "ready":
 			continue
 		}

@@ -153,7 +153,8 @@ func (l *Log) Hint(text string, omitted bool, budget int) string {
 	if l.cut {
 		bound = fmt.Sprintf("; only its first %d bytes are kept", l.limit)
 	}
-	return fmt.Sprintf("\nThe whole output so far (%d bytes%s) can be read in parts: read_file with file_path %q, offset and limit.", l.total, bound, name)
+	return fmt.Sprintf("\nThe whole output so far (%d bytes%s) can be read in parts: read_file with file_path %q, "+
+		"offset and limit.", l.total, bound, name)
 }
 
 // memory keeps outputs of a session that writes nothing down.
@@ -223,7 +224,8 @@ func (s *Store) image(sum delta.Sum) ([]byte, error) {
 
 // pieces reads the list of an output.
 func (s *Store) pieces(name string) ([]piece, error) {
-	gone := tool.Refuse(tool.NotFound, "%s is not an output that is kept. Copy the name exactly from the result of the command, or run that again", name)
+	gone := tool.Refuse(tool.NotFound, "%s is not an output that is kept. Copy the name exactly from the result of "+
+		"the command, or run that again", name)
 	var sum ledger.Sum
 	if sum.UnmarshalText([]byte(strings.TrimPrefix(name, outputPrefix))) != nil {
 		return nil, gone

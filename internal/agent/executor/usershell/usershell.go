@@ -131,7 +131,8 @@ func (s *Shell) ask() (text, mark string) {
 	case "bash":
 		script = "builtin printf '\\n%s\\n' " + mark + "; builtin alias -p; builtin declare -f; builtin printf '%s\\n%s\\n' " + mark + ` "$PATH"`
 	case "zsh":
-		script = "builtin print -r -- \"\n" + mark + "\"; builtin alias -L; builtin print -r -- " + mark + "; builtin print -r -- \"$PATH\""
+		script = "builtin print -r -- \"\n" + mark + "\"; builtin alias -L; builtin print -r -- " + mark +
+			"; builtin print -r -- \"$PATH\""
 	default:
 		flags, script = "-lc", "printf '\\n%s\\n%s\\n%s\\n' "+mark+" "+mark+` "$PATH"`
 	}

@@ -58,12 +58,15 @@ func (w *Tree) Diff(ctx context.Context) ([]byte, error) { return repo.TreeDiff(
 
 // Plan plans what the diff changes in the tree that this one was made from: file by
 // file, merged with what changed there meanwhile. Paths are absolute.
-func (w *Tree) Plan(ctx context.Context, diff []byte, read func(path string) (*delta.Image, error)) (p Plan, err error) {
+func (w *Tree) Plan(ctx context.Context, diff []byte, read func(path string) (*delta.Image,
+	error)) (p Plan, err error) {
 	parsed, err := patch.Parse(diff)
 	if err != nil {
 		return p, err
 	}
-	p.Set, p.Failed = parsed.PlanEachWith(func(path string) (*delta.Image, error) { return read(filepath.Join(w.Root, path)) },
+	p.Set, p.Failed = parsed.PlanEachWith(func(path string) (*delta.Image, error) {
+		return read(filepath.Join(w.Root, path))
+	},
 		patch.PlanOptions{ThreeWay: func(_, id string) ([]byte, bool) { return repo.Blob(ctx, w.Root, id) },
 			Merged: func(path string) { p.Merged = append(p.Merged, path) }})
 	for i := range p.Set {
