@@ -1,3 +1,5 @@
+// Package executor carries out what tools propose: it asks the policy, commits changes,
+// runs commands, calls MCP servers, takes changes back, and records what came of it.
 package executor
 
 import (
@@ -88,8 +90,8 @@ type Options struct {
 	Only []string
 }
 
-// Executor carry out what tools propose. They are what tools see of the machine,
-// and the one place where files are committed and commands are run.
+// Executor carries out what tools propose. It is
+// the one place where files are committed and commands are run.
 //
 // The methods may be called by several goroutines; actions that must not run
 // beside others are kept apart by the core.
@@ -109,7 +111,7 @@ type Executor struct {
 	outputs outputlog.Store
 }
 
-// New returns hands for one session.
+// New returns the executor of one session.
 func New(o Options) *Executor {
 	if o.View == nil {
 		o.View = &view.View{}

@@ -15,7 +15,7 @@ import (
 	"kerf/internal/work/txn"
 )
 
-// pinned is a pair of hands over a directory with two files of the same content and
+// pinned is an executor over a directory with two files of the same content and
 // a link to one of them.
 func pinned(t *testing.T) (root string, h *Executor) {
 	t.Helper()
