@@ -188,7 +188,7 @@ func (c *checker) note(file *ast.File, info *types.Info) {
 			}
 		case *ast.SelectorExpr:
 			if s := info.Selections[n]; s != nil && s.Kind() == types.FieldVal && !written[n] {
-				c.field(s.Recv(), s.Obj().Name())
+				c.field(holder(s), s.Obj().Name())
 			}
 		case *ast.CallExpr: // a conversion reads all
 			if len(n.Args) != 1 || !info.Types[n.Fun].IsType() || info.TypeOf(n.Args[0]) == nil {
@@ -203,6 +203,18 @@ func (c *checker) note(file *ast.File, info *types.Info) {
 		}
 		return true
 	})
+}
+
+// holder is the struct that has the selected field, which the receiver may embed.
+func holder(s *types.Selection) types.Type {
+	of := s.Recv()
+	for _, i := range s.Index()[:len(s.Index())-1] {
+		if p, ok := types.Unalias(of).(*types.Pointer); ok {
+			of = p.Elem()
+		}
+		of = of.Underlying().(*types.Struct).Field(i).Type()
+	}
+	return of
 }
 
 func (c *checker) field(of types.Type, name string) {
