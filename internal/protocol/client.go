@@ -2,9 +2,9 @@ package protocol
 
 import "context"
 
-// ClientHands is what a face's own program does for a session, an editor that
+// ClientServices is what a face's own program does for a session, an editor that
 // holds unsaved buffers for instance. Nil members are not offered.
-type ClientHands struct {
+type ClientServices struct {
 	// Name stands in the ledger.
 	Name      string
 	Files     ClientFiles

@@ -44,7 +44,7 @@ type OpenOptions struct {
 	// refused, with words that say how to allow it.
 	Headless bool
 	// Client is what the face's own program offers, or nil.
-	Client *ClientHands
+	Client *ClientServices
 	// MCP are servers that the face passes on.
 	MCP []MCPServer
 	// Source names the front end, for metadata.

@@ -43,9 +43,9 @@ func (h *Executor) Do(ctx context.Context, id protocol.CallID, a tool.Action, m 
 		return h.servers.Call(ctx, id, a)
 	case tool.Delegate:
 		return h.delegate(ctx, id, a, m)
-	case tool.Inquire:
+	case tool.UserQuestion:
 		if m.Ask != nil {
-			return h.inquire(ctx, id, a, m)
+			return h.askUser(ctx, id, a, m)
 		}
 	}
 	return turn.Outcome{Text: "nothing to do"}

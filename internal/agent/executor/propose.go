@@ -46,7 +46,7 @@ func (h *Executor) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.P
 		h.judgeRemote(&p, c, a, rules)
 	case tool.Delegate:
 		p.Body = protocol.SubAgent{Call: c.ID, Operation: a.Operation, Prompt: a.Message}
-	case tool.WriteStdin, tool.Inquire:
+	case tool.WriteStdin, tool.UserQuestion:
 		p.Body = protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args}
 	default:
 		p.Outcome = &turn.Outcome{Text: fmt.Sprintf("%s: this kind of action is not supported here", c.Name)}

@@ -25,12 +25,12 @@ type Delegate struct {
 	Timeout time.Duration
 }
 
-// Inquire proposes to ask the user, one question after the other. Keys name the
+// UserQuestion proposes to ask the user, one question after the other. Keys name the
 // answers.
-type Inquire struct {
+type UserQuestion struct {
 	Keys      []string
 	Questions []protocol.Question
 }
 
-func (Delegate) action() {}
-func (Inquire) action()  {}
+func (Delegate) action()     {}
+func (UserQuestion) action() {}

@@ -15,7 +15,7 @@ var requestUserInputWords string
 // maxQuestions bounds the questions of one call.
 const maxQuestions = 3
 
-type inquireArgs struct {
+type userQuestionArgs struct {
 	Questions []inquireQuestion `json:"questions" doc:"One to three questions."`
 }
 
@@ -32,18 +32,18 @@ type inquireOption struct {
 }
 
 func requestUserInput() entry {
-	return definition[inquireArgs]{name: "request_user_input", words: requestUserInputWords,
-		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a inquireArgs) (tool.Action, error) {
-			return inquire(a)
+	return definition[userQuestionArgs]{name: "request_user_input", words: requestUserInputWords,
+		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a userQuestionArgs) (tool.Action, error) {
+			return askUser(a)
 		}}
 }
 
-func inquire(a inquireArgs) (tool.Action, error) {
+func askUser(a userQuestionArgs) (tool.Action, error) {
 	if len(a.Questions) == 0 || len(a.Questions) > maxQuestions {
 		return nil, tool.Refuse(tool.InvalidArguments, "request_user_input: ask one to %d questions at once, not %d",
 			maxQuestions, len(a.Questions))
 	}
-	var q tool.Inquire
+	var q tool.UserQuestion
 	seen := map[string]bool{}
 	for _, given := range a.Questions {
 		if strings.TrimSpace(given.ID) == "" || strings.TrimSpace(given.Question) == "" || seen[given.ID] {

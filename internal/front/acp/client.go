@@ -10,8 +10,8 @@ import (
 )
 
 // hands are what the editor offers, nil when it offers nothing.
-func (s *session) hands(can sdk.ClientCapabilities, name string) *protocol.ClientHands {
-	h := protocol.ClientHands{Name: name}
+func (s *session) hands(can sdk.ClientCapabilities, name string) *protocol.ClientServices {
+	h := protocol.ClientServices{Name: name}
 	if can.Fs.ReadTextFile && can.Fs.WriteTextFile {
 		h.Files = clientFiles{s}
 	}

@@ -79,4 +79,4 @@ func (p *Process) sweep() {
 
 func sweepToken(string) {}
 
-func (s *system) strike(p *Process) { s.kill(p) }
+func (s *system) killFirst(p *Process) { s.kill(p) }

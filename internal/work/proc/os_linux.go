@@ -83,9 +83,9 @@ func (s *system) signal(p *Process, sig os.Signal) {
 
 func (s *system) kill(p *Process) { group(p.leader, syscall.SIGKILL) }
 
-// strike kills what a launcher leads first: with the first process of its
+// killFirst kills what a launcher leads first: with the first process of its
 // namespace all the others are gone, and the launcher need not have a turn for it.
-func (s *system) strike(p *Process) {
+func (s *system) killFirst(p *Process) {
 	if pids, ok := childrenOf(p.leader); ok && p.spec.Confined {
 		for _, pid := range pids {
 			if e, ok := readEntry(pid); ok && e.ppid == p.leader {

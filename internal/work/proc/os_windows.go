@@ -94,4 +94,4 @@ func resize(*os.File, Size) error { return nil }
 
 func readNow(*os.File, []byte) int { return 0 }
 
-func (s *system) strike(p *Process) { s.kill(p) }
+func (s *system) killFirst(p *Process) { s.kill(p) }

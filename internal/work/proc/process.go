@@ -50,12 +50,12 @@ type Spec struct {
 	// Stdin keeps a pipe for Write; otherwise, without TTY, input is empty.
 	Stdin bool
 	// Streams, when set, become those of the process as they are: nothing is read
-	// or kept here, and TTY, Stdin, Cap, OnOutput and Spill do not count. They
+	// or kept here, and TTY, Stdin, Cap, OnOutput and Log do not count. They
 	// stay the caller's to close.
 	Streams *[3]*os.File
-	// Spill gets all of the output, also what is not kept, in order, from one
+	// Log gets all of the output, also what is not kept, in order, from one
 	// goroutine. After its first error it gets no more.
-	Spill io.Writer
+	Log io.Writer
 	// Cap bounds the bytes of output kept; 0 means DefaultCap.
 	Cap int
 	// OnOutput is called with each piece of output, in order, from one
@@ -69,7 +69,7 @@ type Spec struct {
 	// Started, when set, is called once the leader was started, before Start
 	// returns, with a function that ends all of it at once, without a grace. That
 	// may be called at any time, also after the end, by any goroutine.
-	Started func(leader int, strike func())
+	Started func(leader int, kill func())
 	// Linger lets background processes outlive the leader, until Kill or
 	// Table.CloseAll. Otherwise they are killed when it ends.
 	Linger bool
@@ -209,7 +209,7 @@ func (p *Process) open() (stdio, error) {
 // passThrough gives the caller's files to the child, and us an output that is
 // over before it begins.
 func (p *Process) passThrough() (stdio, error) {
-	p.spec.TTY, p.spec.Stdin, p.spec.OnOutput, p.spec.Spill = false, false, nil, nil
+	p.spec.TTY, p.spec.Stdin, p.spec.OnOutput, p.spec.Log = false, false, nil, nil
 	r, w, err := os.Pipe()
 	if err != nil {
 		return stdio{}, err
@@ -233,7 +233,7 @@ func (p *Process) live(ctx context.Context, files stdio, started chan<- error) {
 	}
 	go p.read()
 	if p.spec.Started != nil {
-		p.spec.Started(p.leader, p.strike)
+		p.spec.Started(p.leader, p.killNow)
 	}
 	stop := context.AfterFunc(ctx, p.Kill)
 	defer stop()
@@ -300,9 +300,9 @@ func (p *Process) take(output []byte) {
 		return
 	}
 	p.out.write(output)
-	if p.spec.Spill != nil {
-		if _, err := p.spec.Spill.Write(output); err != nil {
-			p.spec.Spill = nil // what is kept in memory is still there
+	if p.spec.Log != nil {
+		if _, err := p.spec.Log.Write(output); err != nil {
+			p.spec.Log = nil // what is kept in memory is still there
 		}
 	}
 	if p.spec.OnOutput != nil {
@@ -535,12 +535,12 @@ func (p *Process) Kill() {
 	}
 }
 
-// strike ends the process now; the rest is left to live.
-func (p *Process) strike() {
+// killNow ends the process now; the rest is left to live.
+func (p *Process) killNow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.reaped {
-		p.sys.strike(p)
+		p.sys.killFirst(p)
 	}
 }
 

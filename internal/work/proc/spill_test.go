@@ -25,7 +25,7 @@ func TestSpillGetsWhatIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	p, err := Start(t.Context(), Spec{Argv: []string{"/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done"}, Cap: 1000, Spill: file})
+	p, err := Start(t.Context(), Spec{Argv: []string{"/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done"}, Cap: 1000, Log: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func (f *failing) Write([]byte) (int, error) { f.calls++; return 0, errors.New("
 func TestAFullSpillStopsNothing(t *testing.T) {
 	needShell(t)
 	f := &failing{}
-	p, err := Start(t.Context(), Spec{Argv: []string{"/bin/sh", "-c", "echo one; sleep 0.05; echo two"}, Spill: f})
+	p, err := Start(t.Context(), Spec{Argv: []string{"/bin/sh", "-c", "echo one; sleep 0.05; echo two"}, Log: f})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,12 +33,12 @@ func bare(argv []string) *Box { return &Box{Argv: argv} }
 // Started takes the leader and a function that ends the command at once; see
 // proc.Spec. That is called when something that protects a name goes away while
 // the command runs, or when its limits cannot be set.
-func (b *Box) Started(leader int, strike func()) {
+func (b *Box) Started(leader int, kill func()) {
 	if b.guard != nil {
-		b.guard.arm(strike)
+		b.guard.arm(kill)
 	}
 	if b.limit != nil && b.limit(leader) != nil {
-		strike()
+		kill()
 	}
 }
 
@@ -54,7 +54,7 @@ func (b *Box) Broken() string {
 	return b.guard.broken()
 }
 
-// dying is how long the processes of a command that was struck may still run: the
+// dying is how long the processes of a command that was killed may still run: the
 // kernel ends a namespace after its leader, one process after the other.
 const dying = 100 * time.Millisecond
 

@@ -33,9 +33,9 @@ type guard struct {
 	quit  chan struct{}
 	wg    sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
-	strike func()
-	lost   []string
+	mu   sync.Mutex // guards what follows
+	kill func()
+	lost []string
 }
 
 // guardInterval is how often names are looked at where inotify is used up.
@@ -137,22 +137,22 @@ func (g *guard) lose(path string) {
 	if !slices.Contains(g.lost, path) {
 		g.lost = append(g.lost, path)
 	}
-	strike := g.strike
+	kill := g.kill
 	g.mu.Unlock()
-	if strike != nil {
-		strike()
+	if kill != nil {
+		kill()
 	}
 }
 
 // arm gives the guard what ends the command. It is called at once if something
 // was lost already.
-func (g *guard) arm(strike func()) {
+func (g *guard) arm(kill func()) {
 	g.mu.Lock()
-	g.strike = strike
+	g.kill = kill
 	late := len(g.lost) > 0
 	g.mu.Unlock()
 	if late {
-		strike()
+		kill()
 	}
 }
 
@@ -168,7 +168,7 @@ func (g *guard) broken() string {
 // end stops watching and returns what was lost. The command has ended.
 func (g *guard) end() []string {
 	g.mu.Lock()
-	g.strike = nil // its number may be somebody else's by now
+	g.kill = nil // its number may be somebody else's by now
 	g.mu.Unlock()
 	close(g.quit)
 	g.wg.Wait()

@@ -179,12 +179,12 @@ func TestGuardWithoutInotify(t *testing.T) {
 	id, _ := (&guard{}).identity(path)
 	g := &guard{names: map[string]plan.FileID{path: id}, quit: make(chan struct{})}
 	g.wg.Go(g.poll)
-	struck := make(chan struct{}, 100)
-	g.arm(func() { struck <- struct{}{} })
+	killed := make(chan struct{}, 100)
+	g.arm(func() { killed <- struct{}{} })
 	if err := os.Rename(path, path+"2"); err != nil {
 		t.Fatal(err)
 	}
-	<-struck
+	<-killed
 	if lost := g.end(); len(lost) != 1 || lost[0] != path {
 		t.Errorf("lost %v", lost)
 	}

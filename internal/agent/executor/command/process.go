@@ -46,7 +46,7 @@ func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*pr
 		return nil, err
 	}
 	p.spec = proc.Spec{Argv: p.box.Argv, ExtraFiles: p.box.Files, Dir: a.Dir, Env: env, TTY: a.TTY, Stdin: a.TTY,
-		Confined: p.box.Confined, Linger: !p.box.Confined, Started: p.box.Started, Spill: p.out,
+		Confined: p.box.Confined, Linger: !p.box.Confined, Started: p.box.Started, Log: p.out,
 		OnOutput: func(b []byte) {
 			if o.Show != nil {
 				o.Show(string(b))

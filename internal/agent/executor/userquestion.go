@@ -9,8 +9,8 @@ import (
 	"kerf/internal/protocol"
 )
 
-// inquire puts the questions of the model to the user, one after the other.
-func (h *Executor) inquire(ctx context.Context, id protocol.CallID, a tool.Inquire, m RunOptions) turn.Outcome {
+// askUser puts the questions of the model to the user, one after the other.
+func (h *Executor) askUser(ctx context.Context, id protocol.CallID, a tool.UserQuestion, m RunOptions) turn.Outcome {
 	body, _ := m.Body.(protocol.ToolCall)
 	answers := map[string]any{}
 	for i, q := range a.Questions {
