@@ -74,7 +74,7 @@ type CommandApproval struct {
 type ChangeApproval struct {
 	Changes []PathChange
 	Diff    string
-	// Files are the whole texts before and after, for faces that draw them
+	// Files are the whole texts before and after, for front ends that draw them
 	// themselves or let the user edit them; texts above a size bound and bytes
 	// that are no text are left out.
 	Files []FileText

@@ -2,7 +2,7 @@ package protocol
 
 import "context"
 
-// ClientServices is what a face's own program does for a session, an editor that
+// ClientServices is what a front end's own program does for a session, an editor that
 // holds unsaved buffers for instance. Nil members are not offered.
 type ClientServices struct {
 	// Name stands in the ledger.
@@ -44,7 +44,7 @@ type ClientTerminal interface {
 	Release(ctx context.Context) error
 }
 
-// MCPServer is a server that a face passes on to its session.
+// MCPServer is a server that a front end passes on to its session.
 type MCPServer struct {
 	Name    string
 	Command string

@@ -43,9 +43,9 @@ type OpenOptions struct {
 	// Headless sessions have nobody to answer approvals: what would be asked is
 	// refused, with words that say how to allow it.
 	Headless bool
-	// Client is what the face's own program offers, or nil.
+	// Client is what the front end's own program offers, or nil.
 	Client *ClientServices
-	// MCP are servers that the face passes on.
+	// MCP are servers that the front end passes on.
 	MCP []MCPServer
 	// Source names the front end, for metadata.
 	Source string

@@ -64,7 +64,7 @@ type Options struct {
 	Redact func([]byte) []byte
 	// Hooks watch calls and may object; nil has none.
 	Hooks *hooks.Set
-	// Client is what the face's own program offers, nil for nothing.
+	// Client is what the front end's own program offers, nil for nothing.
 	Client *protocol.ClientServices
 	// Parent is that of the session whose sub-agent this one is for, when both work in
 	// the same tree.

@@ -6,7 +6,7 @@ import (
 	"kerf/internal/protocol"
 )
 
-// outbox holds the events a face has not taken yet, so that a slow face never
+// outbox holds the events a front end has not taken yet, so that a slow one never
 // stops the loop. Deltas of one item merge when the box is full; nothing else is
 // ever dropped.
 type outbox struct {
@@ -80,7 +80,7 @@ func (o *outbox) pump(out chan<- protocol.Event) {
 			select {
 			case out <- e:
 			case <-o.gone:
-				select { // a face that is still there takes what is left
+				select { // a front end that is still there takes what is left
 				case out <- e:
 				default:
 				}

@@ -158,27 +158,27 @@ func (r *runner) hear(e protocol.Event) {
 		return
 	}
 	if _, review := r.o.Op.(protocol.Review); !review {
-		r.face.agent(r.agentName(e.Agent), e)
+		r.printer.agent(r.agentName(e.Agent), e)
 		return
 	}
 	switch m := e.Msg.(type) {
 	case protocol.ItemStarted:
 		m.Item.ID = "agent/" + m.Item.ID
-		r.face.show(m)
+		r.printer.show(m)
 	case protocol.ItemUpdated:
 		m.Item.ID = "agent/" + m.Item.ID
-		r.face.show(m)
+		r.printer.show(m)
 	case protocol.ItemCompleted:
 		switch m.Item.Body.(type) {
 		case protocol.AgentMessage, protocol.UserMessage:
 			return
 		}
 		m.Item.ID = "agent/" + m.Item.ID
-		r.face.show(m)
+		r.printer.show(m)
 	case protocol.ItemDropped:
 		m.Item = "agent/" + m.Item
-		r.face.show(m)
+		r.printer.show(m)
 	case protocol.Retrying:
-		r.face.show(m)
+		r.printer.show(m)
 	}
 }

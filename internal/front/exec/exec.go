@@ -1,4 +1,4 @@
-// Package exec is the headless face: it runs one turn and prints what happens,
+// Package exec is the headless front end: it runs one turn and prints what happens,
 // as text for people or as JSON lines for programs.
 package exec
 
@@ -84,9 +84,9 @@ func Run(ctx context.Context, o Options) int {
 	defer cancel()
 	r := &runner{o: o, cancel: cancel}
 	if o.JSON {
-		r.face = newLines(o.Stdout)
+		r.printer = newLines(o.Stdout)
 	} else {
-		r.face = newText(o)
+		r.printer = newText(o)
 	}
 	if code, ok := r.open(ctx); !ok {
 		return code
@@ -97,13 +97,13 @@ func Run(ctx context.Context, o Options) int {
 		defer close(submitted)
 		r.submit(ctx)
 	}()
-	r.face.open(r.session.ID(), o.Prompt)
+	r.printer.open(r.session.ID(), o.Prompt)
 	if o.Op == nil {
 		o.Op = protocol.UserInput{Items: o.Prompt, Schema: o.Schema}
 	}
 	r.send(o.Op)
 	end := r.follow(ctx)
-	r.face.end(end)
+	r.printer.end(end)
 	r.close()
 	cancel()
 	close(r.submissions)
@@ -120,8 +120,8 @@ func blank(prompt []protocol.Input) bool {
 	return true
 }
 
-// face draws events. Its methods are called from one goroutine.
-type face interface {
+// printer shows events. Its methods are called from one goroutine.
+type printer interface {
 	open(id protocol.SessionID, prompt []protocol.Input)
 	show(m protocol.Msg)
 	// agent shows an event of a sub-agent.
@@ -141,7 +141,7 @@ type ending struct {
 
 type runner struct {
 	o           Options
-	face        face
+	printer     printer
 	session     protocol.Session
 	submissions chan protocol.Op
 	cancel      context.CancelFunc
@@ -237,7 +237,7 @@ func (r *runner) follow(ctx context.Context) ending {
 			} else if end, over := r.take(e.Msg); over {
 				return end
 			}
-			if r.face.broken() {
+			if r.printer.broken() {
 				r.interrupt()
 			}
 		case s := <-r.o.Interrupts:
@@ -288,7 +288,7 @@ func (r *runner) take(m protocol.Msg) (ending, bool) {
 	case protocol.TurnAborted:
 		return aborted(m.Reason), true
 	case protocol.ApprovalRequested:
-		r.face.show(m)
+		r.printer.show(m)
 		r.send(protocol.Answer{Approval: m.Approval.ID, Decision: protocol.Deny,
 			Words: "nobody can answer in this run; work without it, or say what the user should allow"})
 		return ending{}, false
@@ -302,7 +302,7 @@ func (r *runner) take(m protocol.Msg) (ending, bool) {
 			r.lastPlan = b.Text
 		}
 	}
-	r.face.show(m)
+	r.printer.show(m)
 	return ending{}, false
 }
 
@@ -370,7 +370,7 @@ func (r *runner) code(end ending) int {
 	case r.signal != nil:
 		return signalCode(r.signal)
 	}
-	if r.face.broken() {
+	if r.printer.broken() {
 		return exitFailed
 	}
 	return code

@@ -164,7 +164,7 @@ index 0000000..3333333
 +new
 `
 
-// transcripts are what sessions say; every face is held against the same ones.
+// transcripts are what sessions say; every front end is held against the same ones.
 func transcripts() map[string][]protocol.Msg {
 	usage := protocol.Usage{Input: 1200, Cached: 1000, CacheWrite: 3, Output: 34, Reasoning: 20}
 	done := func(s string) protocol.Msg { return protocol.TurnCompleted{Usage: usage, LastMessage: s} }
