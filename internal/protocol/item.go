@@ -78,8 +78,8 @@ type PathChange struct {
 	Path  string     `json:"path"`
 	Kind  ChangeKind `json:"kind"`
 	Moved string     `json:"moved_from,omitempty"`
-	// Steers marks a file that agents, editors or build machines obey.
-	Steers bool `json:"steers,omitempty"`
+	// ControlFile marks a file that agents, editors or build machines obey.
+	ControlFile bool `json:"steers,omitempty"`
 }
 
 // ToolCall is a call of any other tool: reads, searches, and tools that come

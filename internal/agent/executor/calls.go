@@ -112,7 +112,7 @@ func (h *Executor) told(ctx context.Context, o turn.Outcome, j judged) turn.Outc
 	if c, ok := j.Action.(tool.Change); ok && j.proposed != nil && o.Success {
 		o.Text += "\n" + amend.WriteReport(h.files.Loaded(j.proposed), h.files.Loaded(c.Set))
 	}
-	o.Warnings = append(o.Warnings, h.steered(o.Changes, j)...)
+	o.Warnings = append(o.Warnings, h.warnOfControlFiles(o.Changes, j)...)
 	h.redact(j.Action, &o)
 	j.say.on(&o)
 	o = h.after(ctx, j.call, j.Action, j.settings, j.turn, o)

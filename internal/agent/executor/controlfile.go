@@ -11,16 +11,16 @@ import (
 	"kerf/internal/work/ledger"
 )
 
-// steered warns of files that steer and were changed without a question about
+// warnOfControlFiles warns of control files that were changed without a question about
 // them: by a command, or where nobody is asked.
-func (h *Executor) steered(changes []history.FileChange, j judged) []string {
+func (h *Executor) warnOfControlFiles(changes []history.FileChange, j judged) []string {
 	a := j.prepared.Approval
 	if a != nil && a.Change != nil && j.prepared.Verdict == turn.Ask {
 		return nil
 	}
 	var names []string
 	for _, c := range changes {
-		if name := visible.Line(h.files.Relative(c.Path)); c.Steers && c.Cause != ledger.CauseOutside &&
+		if name := visible.Line(h.files.Relative(c.Path)); c.ControlFile && c.Cause != ledger.CauseOutside &&
 			!slices.Contains(names, name) {
 			names = append(names, name)
 		}

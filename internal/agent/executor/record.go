@@ -97,7 +97,7 @@ func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact
 	done := committed{set: set, diff: diff}
 	for _, c := range set {
 		rec := history.FileChange{Call: id, Path: c.Path, Operation: c.Op(), Cause: cause, Exact: exact,
-			MovedFrom: c.From, MovedTo: c.To, Steers: r.files.IsControl(c)}
+			MovedFrom: c.From, MovedTo: c.To, ControlFile: r.files.IsControl(c)}
 		if c.Pre != nil {
 			rec.Before, rec.ModeFrom = c.Pre.Sum.String(), c.Pre.Mode
 		}

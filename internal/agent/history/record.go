@@ -150,8 +150,8 @@ type FileChange struct {
 	MovedTo   string          `json:"moved_to,omitempty"`
 	Exact     bool            `json:"exact"`
 	Entry     int64           `json:"ledger,omitempty"`
-	// Steers marks a file that agents, editors or build machines obey.
-	Steers bool `json:"steers,omitempty"`
+	// ControlFile marks a file that agents, editors or build machines obey.
+	ControlFile bool `json:"steers,omitempty"`
 }
 
 // TokenUsage counts one response.

@@ -92,8 +92,8 @@ type fileItem struct {
 type fileEntry struct {
 	Path string              `json:"path"`
 	Kind protocol.ChangeKind `json:"kind"`
-	// Steers marks a file that agents, editors or build machines obey.
-	Steers bool `json:"steers,omitempty"`
+	// ControlFile marks a file that agents, editors or build machines obey.
+	ControlFile bool `json:"steers,omitempty"`
 }
 
 type toolItem struct {
@@ -400,7 +400,7 @@ func payload(i protocol.Item, status string) item {
 	case protocol.FileChange:
 		p := fileItem{head{Type: "file_change"}, []fileEntry{}, refused(status)}
 		for _, c := range b.Changes {
-			p.Changes = append(p.Changes, fileEntry{c.Path, c.Kind, c.Steers})
+			p.Changes = append(p.Changes, fileEntry{c.Path, c.Kind, c.ControlFile})
 		}
 		return p
 	case protocol.ToolCall:

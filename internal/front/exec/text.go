@@ -266,7 +266,7 @@ func (t *text) changed(status protocol.Status, c protocol.FileChange) {
 		if p.Moved != "" {
 			path = t.short(p.Moved) + " → " + path
 		}
-		if p.Steers {
+		if p.ControlFile {
 			path += " " + t.paint.yellow("(obeyed by agents, editors or build machines)")
 		}
 		t.say("  %s %s", letter(p.Kind), path)

@@ -12,7 +12,7 @@ import (
 // machines obey.
 func (f *Files) IsControl(c delta.Change) bool {
 	name := f.Relative(c.Path)
-	if policy.Steers(name) {
+	if policy.IsControlFile(name) {
 		return true
 	}
 	return policy.HoldsScripts(name) && policy.ScriptsDiffer(f.bytes(c.Pre), f.bytes(c.Post))
@@ -27,11 +27,11 @@ func (f *Files) bytes(img *delta.Image) []byte {
 }
 
 // PathChanges lists the paths of a set as front ends show them, with a mark on
-// what steers.
+// control files.
 func (f *Files) PathChanges(set delta.Set) []protocol.PathChange {
 	list := pathChanges(set)
 	for i, c := range set {
-		list[i].Steers = f.IsControl(c)
+		list[i].ControlFile = f.IsControl(c)
 	}
 	return list
 }

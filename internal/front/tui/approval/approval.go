@@ -332,7 +332,7 @@ func (q *Question) changeBody(width int) []style.Line {
 	var rows []style.Line
 	change := q.Approval.Change
 	for _, c := range change.Changes {
-		if c.Steers {
+		if c.ControlFile {
 			text := style.Exact(q.do.Path(c.Path)) + ": agents, editors or build machines obey this file"
 			rows = append(rows, style.Wrap(style.Line{{Text: text, Style: style.As(style.Bad)}}, width)...)
 		}

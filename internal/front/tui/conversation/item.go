@@ -247,7 +247,7 @@ func (f Format) Paths(changes []protocol.PathChange) string {
 	var names []string
 	for _, c := range changes {
 		name := f.Path(c.Path)
-		if c.Steers {
+		if c.ControlFile {
 			name += " (!)"
 		}
 		names = append(names, name)

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Steers reports whether a file of this name is a control file: agents, editors,
+// IsControlFile reports whether a file of this name is a control file: agents, editors,
 // shells or build machines obey what it says.
-func Steers(name string) bool {
+func IsControlFile(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, `\`, "/"))
 	switch path.Base(name) {
 	case "agents.md", "agents.override.md", "claude.md", "gemini.md", "copilot-instructions.md", ".cursorrules",
