@@ -99,7 +99,7 @@ func (s *Store) Get(provider string) (Credential, Place, error) {
 		if err == nil {
 			var c Credential
 			if err := json.Unmarshal([]byte(text), &c); err != nil {
-				return c, "", fmt.Errorf("keyring entry of %s: not what kerf wrote", provider)
+				return c, "", fmt.Errorf("keyring entry of %s: not written by kerf", provider)
 			}
 			return c, InKeyring, nil
 		}

@@ -77,7 +77,7 @@ func checkSandbox(ctx context.Context, o Options) []protocol.Check {
 	sum := protocol.Check{Name: "sandbox", State: checkOK, Detail: "commands are confined by " + first}
 	switch {
 	case first == "":
-		sum.State, sum.Detail = checkFail, "nothing works here: commands are not run unless they may leave the sandbox"
+		sum.State, sum.Detail = checkFail, "no sandbox works here: a command runs only if it may leave the sandbox"
 		sum.Hint = "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0 where " +
 			"there is such a setting), or install bubblewrap"
 	case first == plan.Landlock:
@@ -181,7 +181,7 @@ func checkTerminal(_ context.Context, o Options) []protocol.Check {
 	c := protocol.Check{Name: "terminal", State: checkOK}
 	switch name := o.Getenv("TERM"); {
 	case !term.IsTerminal(int(os.Stdout.Fd())):
-		c.Detail = "standard output is no terminal"
+		c.Detail = "standard output is not a terminal"
 	case name == "" || name == "dumb":
 		c.State, c.Detail, c.Hint = checkWarn, "TERM is "+cmp.Or(name, "not set"),
 			"the terminal UI needs one that moves the cursor, such as TERM=xterm-256color"

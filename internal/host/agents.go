@@ -133,7 +133,7 @@ func (op opener) agentLog(ctx context.Context, r request, p parent) (*log, error
 	}
 	if l.Meta.Parent != of || l.Meta.Source != sessions.AgentSource {
 		l.Close()
-		return nil, fmt.Errorf("%s is no sub-agent of this session", id)
+		return nil, fmt.Errorf("%s is not a sub-agent of this session", id)
 	}
 	return l, nil
 }

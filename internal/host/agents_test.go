@@ -282,7 +282,7 @@ func TestAgentsAreResumedByTheirParentOnly(t *testing.T) {
 	_ = s.Close()
 	s = open(t, h, protocol.OpenOptions{})
 	all = s.turn(input("again"), nil)
-	if end, _ := all[len(all)-1].Msg.(protocol.TurnCompleted); !strings.Contains(end.LastMessage, "no sub-agent of this session") {
+	if end, _ := all[len(all)-1].Msg.(protocol.TurnCompleted); !strings.Contains(end.LastMessage, "not a sub-agent of this session") {
 		t.Errorf("another session took it: %s", end.LastMessage)
 	}
 	list, err := h.Sessions().List(context.Background(), protocol.Filter{})

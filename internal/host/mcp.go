@@ -124,7 +124,7 @@ func (g grantStore) Load(server string) (*mcpclient.Grant, error) {
 	}
 	var grant mcpclient.Grant
 	if err := json.Unmarshal([]byte(c.Key), &grant); err != nil {
-		return nil, fmt.Errorf("the sign-in of %s is not what kerf wrote; sign in again with: kerf mcp login %s",
+		return nil, fmt.Errorf("the stored sign-in of %s was not written by kerf; sign in again with: kerf mcp login %s",
 			server, server)
 	}
 	return &grant, nil

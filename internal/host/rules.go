@@ -43,10 +43,10 @@ func (h *Host) RemoveRule(what string) (policy.Rule, error) {
 	}
 	switch len(hits) {
 	case 0:
-		return policy.Rule{}, fmt.Errorf("none of your rules is %q; see kerf rules list", what)
+		return policy.Rule{}, fmt.Errorf("you have no rule %q; see kerf rules list", what)
 	case 1:
 	default:
-		return policy.Rule{}, fmt.Errorf("%d rules begin so; give one as kerf rules list prints it, FILE:LINE", len(hits))
+		return policy.Rule{}, fmt.Errorf("%d rules begin with %q; name one by FILE:LINE, as kerf rules list prints it", len(hits), what)
 	}
 	return hits[0], config.RemoveRule(hits[0].File, hits[0].Line, lines[0])
 }

@@ -44,7 +44,7 @@ func (c configured) roots(cwd string, addDirs []string) ([]string, error) {
 func (c configured) workspaceWarnings(ws *workspace.Workspace, mode protocol.SandboxMode) []string {
 	var list []string
 	if ws.Unscanned != "" {
-		list = append(list, "what commands change is not tracked here: "+ws.Unscanned)
+		list = append(list, "changes by commands are not tracked here: "+ws.Unscanned)
 	}
 	if mode != protocol.SandboxFull {
 		if w := sandbox.Warning(context.Background(), filepath.Join(c.Home, "locks"), ws.Roots...); w != "" {

@@ -23,7 +23,7 @@ func (s *Store) Rename(ctx context.Context, name, title string) error {
 	title = strings.Join(strings.Fields(strings.ToValidUTF8(title, "\uFFFD")), " ")
 	switch {
 	case title == "":
-		return errors.New("a title needs a word")
+		return errors.New("the title is empty; give it a word")
 	case utf8.RuneCountInString(title) > maxTitle:
 		return fmt.Errorf("a title may have at most %d characters", maxTitle)
 	}

@@ -324,7 +324,7 @@ func TestImportCodex(t *testing.T) {
 	if err != nil || len(turns) != 1 || len(turns[0].Items) != 3 || turns[0].Ended != "completed" {
 		t.Errorf("%+v, %v", turns, err)
 	}
-	if _, err := s.ImportCodex(path); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if _, err := s.ImportCodex(path); err == nil || !strings.Contains(err.Error(), "was imported already") {
 		t.Errorf("a second import: %v", err)
 	}
 	l, err := s.Resume(protocol.SessionInfo{ID: made.ID})

@@ -55,7 +55,7 @@ type cached struct {
 func (s *Store) Search(ctx context.Context, words string, limit int) ([]protocol.Match, error) {
 	want := splitWords(words)
 	if len(want) == 0 {
-		return nil, errors.New("what is searched? give a word")
+		return nil, errors.New("nothing to search for; give a word")
 	}
 	ids, err := s.ids()
 	if err != nil {

@@ -29,7 +29,7 @@ func ReviewTask(ctx context.Context, cwd string, op protocol.Review) (string, er
 		return review.Commit(commit), nil
 	}
 	if _, _, ok := repo.Find(cwd); !ok {
-		return "", fmt.Errorf("%s: %w; say in words what is to be reviewed", cwd, repo.ErrNoRepository)
+		return "", fmt.Errorf("%s: %w; say in words what to review", cwd, repo.ErrNoRepository)
 	}
 	return review.Uncommitted(), nil
 }

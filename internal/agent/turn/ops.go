@@ -53,7 +53,7 @@ func faulty(set protocol.Settings) string {
 func (c *Core) rename(s Submit, op protocol.Rename) {
 	title := strings.TrimSpace(op.Title)
 	if title == "" {
-		c.reply(s.ID, protocol.Warning{Message: "a title needs a word"})
+		c.reply(s.ID, protocol.Warning{Message: "the title is empty; give it a word"})
 		return
 	}
 	c.record(history.EventRecord{What: history.Renamed, Message: title})

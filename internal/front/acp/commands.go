@@ -17,7 +17,7 @@ func commands() []sdk.AvailableCommand {
 	return []sdk.AvailableCommand{
 		{Name: "compact", Description: "Replace the conversation so far by a summary"},
 		{Name: "undo", Description: "Take back what the last turn changed in files"},
-		{Name: "redo", Description: "Bring back what the last undo took"},
+		{Name: "redo", Description: "Bring back what the last undo took back"},
 		{Name: "diff", Description: "Show what the last turn changed"},
 		{Name: "review", Description: "Review changes", Input: with("what to look at; empty for what is not committed")},
 		{Name: "rename", Description: "Give the session a title", Input: with("title")},

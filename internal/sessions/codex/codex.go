@@ -62,7 +62,7 @@ func Import(path string, o Options) (Imported, error) {
 		return Imported{}, fmt.Errorf("import %s: %w", path, err)
 	}
 	if len(c.items) == 0 {
-		return Imported{}, fmt.Errorf("import %s: no line of a Codex rollout is in it", path)
+		return Imported{}, fmt.Errorf("import %s: it has no line of a Codex rollout", path)
 	}
 	return c.write(path)
 }
@@ -233,7 +233,7 @@ func (c *reader) write(path string) (Imported, error) {
 	}
 	dir := filepath.Join(c.o.Sessions, id)
 	if _, err := os.Lstat(dir); err == nil {
-		return Imported{}, fmt.Errorf("%s is there already: session %s (delete it to import it again)", path, id)
+		return Imported{}, fmt.Errorf("%s was imported already: session %s (delete it to import it again)", path, id)
 	}
 	o := c.o.Rollout
 	o.Now = func() time.Time { return c.now }

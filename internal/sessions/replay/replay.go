@@ -488,7 +488,7 @@ func (r *replayer) run(ctx context.Context) error {
 			return r.failed
 		}
 		if r.next == before {
-			return errors.New("the session could not be gone on with")
+			return errors.New("the session could not continue")
 		}
 	}
 	if err := s.Close(); err != nil {
@@ -554,11 +554,11 @@ func (r *replayer) difference(was, now *pastCall) *Divergence {
 		return &Divergence{What: "it changed something else", Recorded: a, Replayed: b}
 	}
 	if a, b := exitText(was), exitText(now); a != b {
-		return &Divergence{What: "it ended otherwise", Recorded: a, Replayed: b}
+		return &Divergence{What: "it ended in another way", Recorded: a, Replayed: b}
 	}
 	a, b := settled(was.Result), settled(moved(now.Result, r.scratch, r.cwd))
 	if a != b {
-		return &Divergence{What: "its result is another", Recorded: a, Replayed: b}
+		return &Divergence{What: "its result is different", Recorded: a, Replayed: b}
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func Check(r io.Reader) (Report, error) {
 			report.FailingReplies++
 		}
 		if len(round.Items) == 0 && round.Error == nil && !round.Cut {
-			warn("round %d says nothing", k+1)
+			warn("round %d is empty", k+1)
 		}
 		for _, i := range round.Items {
 			if i.Call == "" {
@@ -68,7 +68,7 @@ func Check(r io.Reader) (Report, error) {
 			}
 			report.Calls++
 			if _, ok := tools.Lookup(i.Call); !ok && !strings.HasPrefix(i.Call, "mcp__") {
-				warn("round %d calls %q, which is no tool of kerf", k+1, i.Call)
+				warn("round %d calls %q, which is not a tool of kerf", k+1, i.Call)
 			}
 			if before, ok := ids[i.ID]; ok && i.ID != "" {
 				warn("round %d repeats the call id %q of round %d: the call would run only once", k+1, i.ID, before)

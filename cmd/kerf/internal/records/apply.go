@@ -34,7 +34,7 @@ type ApplyOptions struct {
 func applyCommand(p *program.Program) *cobra.Command {
 	o := ApplyOptions{Options: apply.Options{Tool: "apply"}, Out: p.Stdout, Err: p.Stderr}
 	cmd := &cobra.Command{Use: "apply [SESSION | -]", Short: "Apply the changes of a session, or a diff, to this directory", Args: program.AtMost(1),
-		Long:    "Applies all changes of a session (the newest of any directory without an id), or with \"-\"\nthe git or unified diff on standard input. Either every file is changed or none.",
+		Long:    "Applies all changes of a session to this directory. Without an id it takes the newest session\nof any directory. With \"-\" it applies the git or unified diff on standard input.\nIt changes every file or none.",
 		Example: "  kerf apply --dry-run\n  git diff | kerf apply -C ../other -",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
@@ -50,8 +50,8 @@ func applyCommand(p *program.Program) *cobra.Command {
 		}}
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the diff and check that it fits; change nothing")
 	cmd.Flags().BoolVarP(&o.Reverse, "reverse", "R", false, "take the changes back instead")
-	cmd.Flags().BoolVar(&o.ThreeWay, "3way", false, "merge where the text around a change is not as it was")
-	cmd.Flags().BoolVar(&o.json, "json", false, "tell what became of each file as one JSON object")
+	cmd.Flags().BoolVar(&o.ThreeWay, "3way", false, "merge where the text around a change is different here")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the result for each file as one JSON object")
 	return cmd
 }
 

@@ -14,11 +14,11 @@ import (
 
 func gcCommand(p *program.Program) *cobra.Command {
 	var dry, asJSON bool
-	cmd := &cobra.Command{Use: "gc", Short: "Remove kept contents that nothing refers to any more", Args: program.AtMost(0),
-		Long: `Removes from the stores of all workspaces the contents that nothing refers to: no session, no
-unfinished transaction, and no change within the retention ([backups] in config.toml:
-max_backups_per_file, min_retention_hours, max_retention_days, max_bytes). The last turn can always
-be undone. It may run beside other Kerf processes and may be stopped at any time.`,
+	cmd := &cobra.Command{Use: "gc", Short: "Remove old file contents that nothing refers to any more", Args: program.AtMost(0),
+		Long: `Removes old file contents from the stores of all workspaces. It keeps what a session, an unfinished
+transaction or a change within the retention refers to. The retention is set under [backups] in
+config.toml: max_backups_per_file, min_retention_hours, max_retention_days, max_bytes. The last turn
+can always be undone. Other Kerf processes may run meanwhile. You may stop it at any time.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -37,7 +37,7 @@ be undone. It may run beside other Kerf processes and may be stopped at any time
 			return nil
 		}}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only count what would be removed")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array, one object a workspace")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array with one object per workspace")
 	return cmd
 }
 
@@ -50,7 +50,7 @@ func gcText(p *program.Program, done []retention.Collected, dry bool) {
 	var freed, held int64
 	for _, c := range done {
 		if c.Busy {
-			fmt.Fprintf(p.Stderr, "%s: another process is collecting here\n", host.Visible(c.Workspace))
+			fmt.Fprintf(p.Stderr, "%s: another kerf gc is running here; skipped\n", host.Visible(c.Workspace))
 			continue
 		}
 		objects, freed = objects+c.Removed, freed+c.RemovedBytes
@@ -65,7 +65,7 @@ func gcText(p *program.Program, done []retention.Collected, dry bool) {
 }
 
 func recoverCommand(p *program.Program) *cobra.Command {
-	return &cobra.Command{Use: "recover", Short: "Finish or take back changes that a crash cut off", Args: program.AtMost(0),
+	return &cobra.Command{Use: "recover", Short: "Finish or take back changes that a crash interrupted", Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

@@ -21,9 +21,9 @@ func logCommand(p *program.Program) *cobra.Command {
 	var session string
 	var asJSON bool
 	cmd := &cobra.Command{Use: "log [PATH ...]", Short: "Show what was changed in this workspace, when and by whom",
-		Long: `Lists the ledger of this workspace, newest first: what changed, when, by which session, turn, call
-and tool, and what was asked for. The cause is tool, command, outside (neither), undo or redo.
-With PATHs only what touched these files, or files below these directories.`,
+		Long: `Lists the changes in this workspace, newest first. Each entry shows what changed, when, which session,
+turn, call and tool changed it, and the prompt. The cause is tool, command, outside (neither), undo or
+redo. With PATHs it lists only changes of these files and of files below these directories.`,
 		Example: "  kerf log -p src/main.go\n  kerf log --limit 5 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
@@ -49,8 +49,8 @@ With PATHs only what touched these files, or files below these directories.`,
 			return nil
 		}}
 	f := cmd.Flags()
-	f.StringVar(&session, "session", "", "only what the session with this `id` did; its workspace is used")
-	f.IntVarP(&o.Limit, "limit", "n", 0, "at most so many entries; 0 shows all")
+	f.StringVar(&session, "session", "", "only changes of the session with this `id`, in its workspace")
+	f.IntVarP(&o.Limit, "limit", "n", 0, "show at most `n` entries; 0 shows all")
 	f.StringVar(&p.Profile, "profile", "", "use a `profile` of the configuration") // -p is the patch here, as in git log
 	f.BoolVarP(&o.Diffs, "patch", "p", false, "show the diff of each entry")
 	f.BoolVar(&asJSON, "json", false, "print one JSON array")
@@ -161,10 +161,10 @@ func numbers(list []int64) string {
 
 func blameCommand(p *program.Program) *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{Use: "blame FILE", Short: "Tell for each line of a file which turn wrote it", Args: program.Between(1, 1),
-		Long: `Shows for each line the turn and call that wrote it, when, with which tool, and what was asked for;
-or "not Kerf" where somebody else did, and "unknown" where the history is no longer kept. What others
-changed in between is never attributed to Kerf.`,
+	cmd := &cobra.Command{Use: "blame FILE", Short: "Show for each line of a file which turn wrote it", Args: program.Between(1, 1),
+		Long: `Shows for each line the turn and call that wrote it, the time, the tool and the prompt. "not Kerf"
+means that something other than Kerf wrote the line. "unknown" means that this part of the history is
+no longer kept. Kerf never claims a line that others changed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -180,7 +180,7 @@ changed in between is never attributed to Kerf.`,
 			blameText(p, list)
 			return nil
 		}}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array, one object a line of the file")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array with one object per line of the file")
 	return cmd
 }
 
@@ -243,7 +243,7 @@ func blamed(l changes.BlameLine) string {
 
 func diffCommand(p *program.Program) *cobra.Command {
 	return &cobra.Command{Use: "diff", Short: "Print what the last turn in this workspace changed", Args: program.AtMost(0),
-		Long: "Prints the net change of the last turn in this workspace as a git diff.\nChanges by neither Kerf's tools nor its commands are not in it.",
+		Long: "Prints the net change of the last turn in this workspace as a git diff.\nIt leaves out changes that neither Kerf's tools nor its commands made.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

@@ -15,13 +15,14 @@ import (
 	"kerf/internal/text/visible"
 )
 
-const replayLong = `Runs the tools of a session again (of the newest of this directory without an id), without a
-model: on the files as they were when the session began, in a scratch copy, under the same
-policies and never with more than workspace-write. Compares every result and every change.
+const replayLong = `Runs the tools of a session again, without a model, and compares every result and every change.
+Without an id it takes the newest session of this directory. It works in a scratch copy, on the
+files as they were when the session began. The policies are the same, and the sandbox never
+allows more than workspace-write.
 
-Calls that were cut off, that a user was asked about, or that reach outside (MCP servers,
-sub-agents) are not made again; what they changed is put in place. How long
-something took is not compared. Exit code 1 at the first call whose result or change differs.`
+Some calls do not run again: interrupted calls, calls that the user was asked about, and calls
+of MCP servers and sub-agents. Their changes are copied from the record. Times are not compared.
+The exit code is 1 at the first call whose result or change differs.`
 
 func replayCommand(p *program.Program) *cobra.Command {
 	var asJSON bool
@@ -59,7 +60,7 @@ func replayCommand(p *program.Program) *cobra.Command {
 
 func printReplay(p *program.Program, r replay.Report) {
 	w := p.Stdout
-	fmt.Fprintf(w, "session %s: %d calls replayed, %d taken over\n", r.Session, r.Calls, r.TakenOver)
+	fmt.Fprintf(w, "session %s: %d calls replayed, %d not run again\n", r.Session, r.Calls, r.TakenOver)
 	d := r.Divergence
 	if d == nil {
 		fmt.Fprintln(w, "every call gave the same result and changed the same files")

@@ -21,12 +21,12 @@ import (
 	"kerf/internal/text/visible"
 )
 
-const sessionsLong = `Lists, shows, searches and keeps sessions.
+const sessionsLong = `Lists, shows, searches and manages sessions.
 
-Everywhere a session is named by its id, by the beginning of its id, or by its title.`
+Name a session by its id, by the beginning of its id, or by its title.`
 
 func sessionsCommand(p *program.Program) *cobra.Command {
-	cmd := &cobra.Command{Use: "sessions", Aliases: []string{"session"}, Short: "List, show, search and keep sessions", Long: sessionsLong, Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "sessions", Aliases: []string{"session"}, Short: "List, show, search and manage sessions", Long: sessionsLong, Args: program.AtMost(0),
 		Example: "  kerf sessions list --cwd .\n  kerf sessions search parser bug\n  kerf sessions export --format html -o session.html 0199\n  kerf sessions script 0199 > run.json",
 		RunE:    func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
 	cmd.AddCommand(sessionsList(p), sessionsShow(p), sessionsSearch(p), sessionsRename(p), sessionsArchive(p, true),
@@ -73,9 +73,9 @@ func sessionsList(p *program.Program) *cobra.Command {
 	fl.BoolVar(&here, "here", false, "only sessions of this directory")
 	fl.StringVar(&dir, "cwd", "", "only sessions of this `directory`")
 	fl.StringVar(&f.Search, "search", "", "only sessions whose title has this `text`")
-	fl.BoolVar(&f.Archived, "archived", false, "the archived sessions instead")
-	fl.IntVar(&f.Limit, "limit", 0, "at most this many (`n`)")
-	fl.StringVar(&f.Cursor, "cursor", "", "go on behind the session with this `id`")
+	fl.BoolVar(&f.Archived, "archived", false, "list the archived sessions instead")
+	fl.IntVar(&f.Limit, "limit", 0, "list at most `n` sessions")
+	fl.StringVar(&f.Cursor, "cursor", "", "continue after the session with this `id`")
 	return cmd
 }
 
@@ -117,7 +117,7 @@ func printSessions(p *program.Program, infos []protocol.SessionInfo, asJSON bool
 func sessionsShow(p *program.Program) *cobra.Command {
 	var timeline, asJSON bool
 	cmd := &cobra.Command{Use: "show ID|FILE", Short: "Print what a session recorded", Args: program.Between(1, 1),
-		Long: "Prints what a session recorded, a record a line; damage to the file is reported and the rest is printed.\n--timeline prints what happened as a log: each turn with its rounds, calls, changes and tokens.",
+		Long: "Prints what a session recorded, one record per line. If the file is damaged, it says so and prints the\nrest. --timeline prints a log: each turn with its rounds, calls, changes and tokens.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -135,7 +135,7 @@ func sessionsShow(p *program.Program) *cobra.Command {
 			}
 			return printRecorded(p, r)
 		}}
-	cmd.Flags().BoolVar(&timeline, "timeline", false, "print what happened when, as a log")
+	cmd.Flags().BoolVar(&timeline, "timeline", false, "print a log of what happened and when")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the turns and their items as JSON")
 	cmd.MarkFlagsMutuallyExclusive("timeline", "json")
 	return cmd
@@ -194,7 +194,7 @@ func sessionsSearch(p *program.Program) *cobra.Command {
 	var asJSON bool
 	var limit int
 	cmd := &cobra.Command{Use: "search WORD ...", Short: "Find sessions by what was said in them", Args: program.AtLeastOne,
-		Long: "Finds the sessions in which one message has all the words, newest first. Case does not count;\na phrase in quotes is one word.",
+		Long: "Finds the sessions that have all the words in one message, newest first. Upper and lower case\nare the same. A phrase in quotes counts as one word.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -220,7 +220,7 @@ func sessionsSearch(p *program.Program) *cobra.Command {
 			return nil
 		}}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
-	cmd.Flags().IntVar(&limit, "limit", 50, "at most this many sessions (`n`), 0 for all")
+	cmd.Flags().IntVar(&limit, "limit", 50, "list at most `n` sessions; 0 lists all")
 	return cmd
 }
 
@@ -297,7 +297,7 @@ func sessionsDelete(p *program.Program) *cobra.Command {
 func sessionsExport(p *program.Program) *cobra.Command {
 	var format, out string
 	cmd := &cobra.Command{Use: "export ID", Short: "Write a session as markdown, HTML or JSON", Args: program.Between(1, 1),
-		Long: "Writes what was shown of a session, with the diffs of all changes. The HTML is one page that needs\nnothing else and runs nothing. Secrets are redacted as in the session's own files.",
+		Long: "Writes the conversation of a session with the diffs of all changes. The HTML is one page without\nscripts and without other files. Secrets are redacted, as in the session's own files.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format == "" {
 				format = formatOf(out)
@@ -313,7 +313,7 @@ func sessionsExport(p *program.Program) *cobra.Command {
 			return deliver(p, out, b.Bytes())
 		}}
 	cmd.Flags().StringVarP(&format, "format", "f", "",
-		strings.Join(export.Formats(), ", ")+" (`name`); without it what the name of the file says, or markdown")
+		strings.Join(export.Formats(), ", ")+" (`name`); the default follows the name of the output file, or is markdown")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file` instead of standard output")
 	return cmd
 }
@@ -345,7 +345,7 @@ func deliver(p *program.Program, path string, b []byte) error {
 
 func sessionsImport(p *program.Program) *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{Use: "import FILE ...", Short: "Make sessions of Codex rollouts (rollout-*.jsonl)", Args: program.AtLeastOne,
+	cmd := &cobra.Command{Use: "import FILE ...", Short: "Import Codex rollouts (rollout-*.jsonl) as sessions", Args: program.AtLeastOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -373,7 +373,7 @@ func sessionsImport(p *program.Program) *cobra.Command {
 func sessionsScript(p *program.Program) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{Use: "script ID", Short: "Write what the model said in a session as a scenario", Args: program.Between(1, 1),
-		Long: "Writes a scenario (see doc/scenario.md) in which the script provider says what the model said in the\nsession. What the user said goes to standard error: say it again to play the session.",
+		Long: "Writes a scenario (see doc/scenario.md). The script provider plays it: it answers as the model did in\nthe session. The user's prompts go to standard error; send them again to play the session.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

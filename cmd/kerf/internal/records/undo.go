@@ -19,13 +19,13 @@ import (
 	"kerf/internal/work/workspace"
 )
 
-const undoLong = `Takes back the last turn in this workspace that is not undone yet: what its tools changed and
-what its commands changed. Git is not needed. Later changes are kept by merging. Where that is
-impossible, nothing at all is written, the files are named, and the exit code is 1.
+const undoLong = `Takes back the last turn in this workspace that is not undone yet: the changes of its tools and
+of its commands. It does not need git. It keeps later changes by merging. If a merge is
+impossible, it names the files, writes nothing, and the exit code is 1.
 With PATHs it takes back only these files, or the files below these directories.
 
-On a terminal the changes are shown and you are asked; elsewhere nothing is asked.
-An undo is recorded like any change: kerf redo brings back what the last undo took.`
+On a terminal it shows the changes and asks first. Without a terminal it does not ask.
+An undo is recorded like any change: kerf redo brings back what the last undo took back.`
 
 func takeBack(p *program.Program, redo bool) *cobra.Command {
 	c := changes.Choice{Redo: redo}
@@ -34,8 +34,8 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 	cmd := &cobra.Command{Use: "undo [PATH ...]", Short: "Take back what the last turn changed", Long: undoLong,
 		Example: "  kerf undo --dry-run\n  kerf undo --turn 01a1 src/main.go\n  kerf redo"}
 	if redo {
-		cmd = &cobra.Command{Use: "redo [PATH ...]", Short: "Bring back what the last undo took",
-			Long: "Brings back what the last undo in this workspace took. Later changes are kept by merging, as\nkerf undo does."}
+		cmd = &cobra.Command{Use: "redo [PATH ...]", Short: "Bring back what the last undo took back",
+			Long: "Brings back what the last undo in this workspace took back. It keeps later changes by merging,\nas kerf undo does."}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		h, err := p.Host(nil)
@@ -51,7 +51,7 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Turn, "turn", "", "the turn with this `id`, or the beginning of it; see kerf log")
 	f.StringVar(&c.Call, "call", "", "only the call with this `id`")
-	f.StringVar(&c.Session, "session", "", "of the session with this `id`; its workspace is used")
+	f.StringVar(&c.Session, "session", "", "a turn of the session with this `id`, in its workspace")
 	f.BoolVar(&o.DryRun, "dry-run", false, "show what would be done; write nothing")
 	f.BoolVar(&asJSON, "json", false, "print the report as JSON and ask nothing")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask on a terminal")
@@ -112,7 +112,7 @@ func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown boo
 	if asJSON {
 		return program.Exit(1)
 	}
-	hint := "nothing was written; narrow it with paths, or take the later change back first"
+	hint := "nothing was written; name the paths that fit, or undo the later change first"
 	return &program.Error{Code: 1, Err: errors.New(host.Visible(r.Problem)), Hint: hint}
 }
 

@@ -15,10 +15,10 @@ import (
 	"kerf/internal/text/visible"
 )
 
-const usageLong = `Counts the tokens of all sessions, archived ones and sub-agents included: by day, by model and
-by session, with the share of the input that came from the provider's cache, and the cost.
-Prices come from [models.NAME] in the configuration, from the provider, or are built in; where
-none is known the tokens are counted and the cost is marked with a plus.`
+const usageLong = `Counts the tokens of all sessions by day, by model and by session. It includes archived sessions
+and sub-agents. It shows how much of the input came from the provider's cache, and the cost.
+Prices come from [models.NAME] in the configuration, from the provider, or are built in. If a
+price is unknown, the tokens are counted and a plus marks the cost.`
 
 func usageCommand(p *program.Program) *cobra.Command {
 	var o sessions.UsageOptions
@@ -43,7 +43,7 @@ func usageCommand(p *program.Program) *cobra.Command {
 			}
 			return printUsage(p, r)
 		}}
-	cmd.Flags().IntVar(&o.Days, "days", 30, "only the last so many days (`n`), 0 for all")
+	cmd.Flags().IntVar(&o.Days, "days", 30, "only the last `n` days; 0 for all")
 	cmd.Flags().StringVar(&o.Session, "session", "", "only this session (`id`)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -54,7 +54,7 @@ const maxUsed = 10
 
 func printUsage(p *program.Program, r sessions.UsageReport) error {
 	if r.Total.Requests == 0 {
-		fmt.Fprintln(p.Stderr, "no model was asked in this time")
+		fmt.Fprintln(p.Stderr, "there was no model request in this time")
 		return nil
 	}
 	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -13,12 +13,12 @@ import (
 	"kerf/internal/text/visible"
 )
 
-const verifyLong = `Checks a session, the newest of this directory without an id: that its records are those that
-were written, in number, order and content; that the ledger has each change as the session has
-it; that the contents before and after are whole; and that each diff is the one between them.
+const verifyLong = `Checks that the record of a session is complete and unchanged. Without an id it takes the newest
+session of this directory. It checks the number, order and content of the records. It compares
+each change with the ledger, with the stored contents before and after it, and with its diff.
 
---workspace also compares the files that the session changed with what the ledger last knew.
-Exit code 1 when something is not as it was; the first place is named.`
+--workspace also compares the files that the session changed with their last state in the ledger.
+The exit code is 1 when something differs; the first difference is named.`
 
 func verifyCommand(p *program.Program) *cobra.Command {
 	var all, files bool
@@ -56,7 +56,7 @@ func verify(p *program.Program, store *sessions.Store, info protocol.SessionInfo
 		fmt.Fprintf(p.Stdout, "%s: %s\n", info.ID, visible.Plain(f))
 	}
 	if len(r.Faults) > 0 {
-		return fmt.Errorf("session %s does not verify: %d changes are not as they were recorded", info.ID, len(r.Faults))
+		return fmt.Errorf("session %s does not verify: %d changes differ from their record", info.ID, len(r.Faults))
 	}
 	more := ""
 	if r.Gone > 0 {

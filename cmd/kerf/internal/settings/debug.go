@@ -28,13 +28,13 @@ const maxSafetyLine = 16 << 20
 // safetyCommand prints what would be decided about commands.
 func safetyCommand(p *program.Program) *cobra.Command {
 	var batch bool
-	cmd := &cobra.Command{Use: "command-safety [--batch]", Short: "Say whether a command would run unasked: auto, ask or deny",
+	cmd := &cobra.Command{Use: "command-safety [--batch]", Short: "Show whether a command would run without a question: auto, ask or deny",
 		Long: `Reads a command as a JSON array of its words from standard input and prints one word:
-auto (it is known to only read), ask, or deny (a rule forbids it). The words are judged
-under your rules and the approval policy untrusted.
+auto (it is known to only read), ask, or deny (a rule forbids it). It applies your rules
+and the approval policy untrusted.
 
-With --batch every line of standard input is such an array and gets a line of output;
-a line that is no command gets "ask", and a reason on stderr.`,
+With --batch it reads one array per line and prints one word per line. For a line that is
+not a command it prints "ask", and the reason on stderr.`,
 		Example: `  echo '["git", "status"]' | kerf debug command-safety`,
 		Args:    program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,7 +66,7 @@ a line that is no command gets "ask", and a reason on stderr.`,
 			fmt.Fprintln(p.Stdout, verdict)
 			return nil
 		}}
-	cmd.Flags().BoolVar(&batch, "batch", false, "one JSON array a line in, one word a line out")
+	cmd.Flags().BoolVar(&batch, "batch", false, "read one JSON array per line, print one word per line")
 	return cmd
 }
 

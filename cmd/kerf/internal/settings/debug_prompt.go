@@ -19,7 +19,7 @@ func debugPromptCommand(p *program.Program) *cobra.Command {
 	var asJSON bool
 	var set protocol.Settings
 	cmd := &cobra.Command{Use: "prompt [PROMPT | -]", Short: "Print exactly what the model would see", Args: program.AtMost(1),
-		Long:    "Prints the request that the model would get for PROMPT: instructions, tools and the whole\nconversation. It is made by the same code as any other; no model is asked and nothing is kept.",
+		Long:    "Prints the request that the model would get for PROMPT: instructions, tools and the whole\nconversation. The same code makes it for a real turn. No request is sent and nothing is kept.",
 		Example: "  kerf debug prompt \"fix the test\"\n  kerf debug prompt --session 0192 --json \"go on\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := "(your prompt)"

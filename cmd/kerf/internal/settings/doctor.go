@@ -14,10 +14,10 @@ import (
 	"kerf/internal/protocol"
 )
 
-const doctorAbout = `Look at what Kerf needs on this machine, by trying it: the sandbox backends run a
-command, git and ripgrep are started, Kerf's home is written to. No request is made.
+const doctorAbout = `Checks what Kerf needs on this machine by trying it. It runs a command in each sandbox
+backend, starts git and ripgrep, and writes to Kerf's home. It sends no request to a model.
 
-Exit code 1 when something fails, 0 otherwise.`
+The exit code is 1 when something fails, and 0 otherwise.`
 
 func doctorCommand(p *program.Program) *cobra.Command {
 	var asJSON bool
@@ -53,7 +53,7 @@ func checks(p *program.Program, cmd *cobra.Command) ([]protocol.Check, error) {
 	var bad *config.Error
 	switch {
 	case errors.As(err, &bad):
-		found := protocol.Check{Name: "configuration", State: "fail", Detail: host.Visible(bad.Error()), Hint: "correct that line; kerf config show --origin names the file and line of each value"}
+		found := protocol.Check{Name: "configuration", State: "fail", Detail: host.Visible(bad.Error()), Hint: "fix that line; kerf config show --origin names the file and line of each value"}
 		if h, err = p.Unconfigured(); err != nil {
 			return []protocol.Check{found}, nil
 		}

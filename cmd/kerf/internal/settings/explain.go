@@ -20,10 +20,10 @@ func explainCommand(p *program.Program) *cobra.Command {
 	var sandbox, approval string
 	var addDirs []string
 	cmd := &cobra.Command{Use: "explain 'CMD'", Short: "Show what would be decided about a command, and why",
-		Long: `Prints how the command line is read, what decides about it, and what it could reach in the
-sandbox. It is the same engine that decides while a session runs. Nothing is run.
+		Long: `Prints how Kerf reads the command line, what decides about it, and what it could reach in the
+sandbox. A session decides in the same way. The command does not run.
 
-Exit code 0 whatever the verdict.`,
+The exit code is 0 for every verdict.`,
 		Example: "  kerf explain 'git log | head'\n  kerf explain -a untrusted 'npm test && rm -rf build' --json", Args: program.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set := protocol.Settings{Sandbox: protocol.SandboxMode(sandbox), Approval: protocol.ApprovalPolicy(approval)}

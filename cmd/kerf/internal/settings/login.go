@@ -20,11 +20,11 @@ import (
 	"kerf/internal/host"
 )
 
-const loginLong = `Stores the key of a provider, in the keyring or in auth.json, which only you can read.
-The key is typed without echo, or read from standard input with --with-api-key; it is never
-an argument, because arguments are seen by every program of the machine. It is checked with
-the provider first. A provider with oauth endpoints in the configuration is signed in to by
-a code that you enter in a browser.`
+const loginLong = `Stores the key of a provider in the keyring or in auth.json. Only you can read that file.
+You type the key without echo, or pipe it in with --with-api-key. It is never an argument,
+because every program on the machine can see arguments. Kerf asks the provider to check the
+key before it stores it. If the configuration has OAuth endpoints for the provider, you sign
+in with a code that you enter in a browser.`
 
 func loginCommand(p *program.Program) *cobra.Command {
 	var fromStdin, unchecked bool
@@ -40,7 +40,7 @@ func loginCommand(p *program.Program) *cobra.Command {
 	cmd.Flags().BoolVar(&fromStdin, "with-api-key", false, "read the key from standard input")
 	cmd.Flags().BoolVar(&unchecked, "no-check", false, "store the key without asking the provider")
 	var asJSON bool
-	status := &cobra.Command{Use: "status", Short: "Say where keys come from", Args: program.AtMost(0),
+	status := &cobra.Command{Use: "status", Short: "Show where keys come from", Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error { return loginStatus(p, asJSON) }}
 	status.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(status)
@@ -102,7 +102,7 @@ func loginProvider(p *program.Program, h *host.Host, args []string, fromStdin bo
 	names := h.Keys().LoginProviders()
 	if len(args) > 0 {
 		if !slices.Contains(names, args[0]) {
-			return "", program.Misuse("provider %q has no key to store; there are %s", args[0], strings.Join(names, ", "))
+			return "", program.Misuse("provider %q has no key to store; these have one: %s", args[0], strings.Join(names, ", "))
 		}
 		return args[0], nil
 	}
@@ -150,14 +150,14 @@ func readKey(p *program.Program, name string, fromStdin bool) (string, error) {
 		return string(key), nil
 	}
 	if program.IsTerminal(p.Stdin) {
-		return "", program.Misuse("--with-api-key reads a pipe; without it the key is typed")
+		return "", program.Misuse("--with-api-key needs a pipe; leave it out to type the key")
 	}
 	b, err := io.ReadAll(io.LimitReader(p.Stdin, maxKey+1))
 	if err != nil {
 		return "", program.Misuse("standard input: %v", err)
 	}
 	if len(b) > maxKey {
-		return "", program.Misuse("standard input: this is no key, it has more than %d bytes", maxKey)
+		return "", program.Misuse("standard input has more than %d bytes; this is not a key", maxKey)
 	}
 	return string(b), nil
 }
@@ -184,7 +184,7 @@ func loginStatus(p *program.Program, asJSON bool) error {
 		return err
 	}
 	if !any {
-		return &program.Error{Code: 1, Err: errors.New("no provider is signed in to"), Hint: "kerf login PROVIDER"}
+		return &program.Error{Code: 1, Err: errors.New("you are not signed in to any provider"), Hint: "kerf login PROVIDER"}
 	}
 	return nil
 }

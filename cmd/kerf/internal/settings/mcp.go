@@ -27,7 +27,7 @@ const mcpAbout = `Manages the MCP servers whose tools sessions may use.
   kerf mcp add tracker --url https://mcp.example.com/mcp
   kerf mcp login tracker
 
-Servers stand in config.toml under [mcp_servers.NAME]; doc/mcp.md lists the keys.`
+Servers are configured in config.toml under [mcp_servers.NAME]; doc/mcp.md lists the keys.`
 
 func mcpCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "mcp", Short: "Manage MCP servers", Long: mcpAbout, Args: program.AtMost(0),
@@ -52,7 +52,7 @@ func mcpAdd(p *program.Program) *cobra.Command {
 			case url != "":
 				s["url"] = url
 			case len(command) == 0:
-				return program.Misuse("what is the server? kerf mcp add %s -- CMD [ARG...], or --url URL", args[0])
+				return program.Misuse("the server has no command and no URL; use: kerf mcp add %s -- CMD [ARG...], or --url URL", args[0])
 			default:
 				s["command"] = command[0]
 				if len(command) > 1 {
@@ -246,7 +246,7 @@ func mcpGet(p *program.Program) *cobra.Command {
 			return err
 		}}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	cmd.Flags().BoolVar(&check, "check", false, "start the server and tell how it is")
+	cmd.Flags().BoolVar(&check, "check", false, "start the server and show its state")
 	return cmd
 }
 
@@ -332,7 +332,7 @@ func mcpLogout(p *program.Program) *cobra.Command {
 				return err
 			}
 			if !had {
-				fmt.Fprintf(p.Stdout, "there was no sign-in to %s\n", args[0])
+				fmt.Fprintf(p.Stdout, "you were not signed in to %s\n", args[0])
 				return nil
 			}
 			fmt.Fprintf(p.Stdout, "signed out of %s\n", args[0])

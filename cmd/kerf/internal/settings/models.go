@@ -16,15 +16,15 @@ import (
 	"kerf/internal/host"
 )
 
-const modelsLong = `Lists the models that are known by name, with what Kerf knows of them: context window,
-longest answer, images, reasoning, how they edit files, prices. What the configuration says
-under [models.NAME] counts first, then what the provider told with --refresh, then what is
-built in. A star marks the model of a new session; a question mark facts that are assumed.`
+const modelsLong = `Lists the models that Kerf knows by name: context window, longest answer, images, reasoning,
+how they edit files, prices. Values under [models.NAME] in the configuration come first, then
+values that the provider sent (--refresh asks for them), then built-in ones. A star marks the
+model of a new session. A question mark marks an assumed value.`
 
 func modelsCommand(p *program.Program) *cobra.Command {
 	var asJSON, refresh, local bool
 	var provider string
-	cmd := &cobra.Command{Use: "models", Short: "List models and what is known of them", Long: modelsLong, Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "models", Short: "List models and what is known about them", Long: modelsLong, Args: program.AtMost(0),
 		Example: "  kerf models --refresh\n  kerf models --provider openrouter --refresh --json\n  kerf models --local\n  kerf models pull qwen3:8b",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
@@ -48,7 +48,7 @@ func modelsCommand(p *program.Program) *cobra.Command {
 	f.BoolVar(&refresh, "refresh", false, "ask the provider for its models and keep the answer")
 	f.BoolVar(&local, "local", false, "look for model servers on this machine")
 	f.StringVar(&provider, "provider", "", "only this `provider`")
-	pull := &cobra.Command{Use: "pull NAME", Short: "Have Ollama fetch a model", Args: program.Between(1, 1),
+	pull := &cobra.Command{Use: "pull NAME", Short: "Fetch a model with Ollama", Args: program.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return pull(p, cmd, args[0]) }}
 	cmd.AddCommand(pull)
 	return cmd
@@ -56,7 +56,7 @@ func modelsCommand(p *program.Program) *cobra.Command {
 
 func printModels(p *program.Program, list []host.ModelInfo) error {
 	if len(list) == 0 {
-		fmt.Fprintln(p.Stderr, "no model is known by name; ask a provider with: kerf models --refresh")
+		fmt.Fprintln(p.Stderr, "no models are known yet; ask a provider with: kerf models --refresh")
 		return nil
 	}
 	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
@@ -158,7 +158,7 @@ func pull(p *program.Program, cmd *cobra.Command, name string) error {
 		fmt.Fprintln(p.Stderr)
 	}
 	if ctx.Err() != nil {
-		return &program.Error{Code: 130, Err: fmt.Errorf("interrupted; what was fetched is kept, the same command goes on")}
+		return &program.Error{Code: 130, Err: fmt.Errorf("interrupted; the fetched part is kept; run the same command to continue")}
 	}
 	return err
 }

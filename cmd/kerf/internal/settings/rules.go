@@ -29,7 +29,7 @@ func rulesCommand(p *program.Program) *cobra.Command {
 			printRules(p, list)
 			return nil
 		}}
-	check := &cobra.Command{Use: "check [FILE...]", Short: "Read rules and their examples; exit code 2 names the first fault",
+	check := &cobra.Command{Use: "check [FILE...]", Short: "Check rules and their examples; exit code 2 for the first wrong one",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -39,7 +39,7 @@ func rulesCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return program.Misuse("%v", err)
 			}
-			fmt.Fprintf(p.Stdout, "%d rules, all well formed, all examples as they say\n", len(list))
+			fmt.Fprintf(p.Stdout, "%d rules: all are well formed and their examples are right\n", len(list))
 			return nil
 		}}
 	remove := &cobra.Command{Use: "remove RULE | FILE:LINE", Short: "Remove one of your own rules", Args: program.Between(1, 1),

@@ -8,10 +8,10 @@ import (
 
 const sandboxAbout = `Run one command in the sandbox that the agent's commands run in.
 
-The command has the standard streams and gets the signals that Kerf gets; its exit
-code becomes Kerf's, 128 and the number of the signal when one ended it. Kerf's own
-lines go to standard error. Code 125: the sandbox could not be set up, and the
-command did not run; 126: it could not be started; 127: it was not found.
+The command uses Kerf's standard streams and gets the signals that Kerf gets. Kerf exits
+with the command's exit code, or with 128 plus the number of the signal that ended it.
+Kerf's own messages go to standard error. Exit code 125: the sandbox could not be set up
+and the command did not run. 126: the command could not be started. 127: it was not found.
 
   kerf sandbox -- go test ./...
   kerf sandbox --sandbox workspace-write -- sh -c 'echo x > file'
@@ -43,7 +43,7 @@ func sandboxCommand(p *program.Program) *cobra.Command {
 			return program.Exit(code)
 		}}
 	cmd.Flags().StringVarP(&mode, "sandbox", "s", "",
-		"read-only, workspace-write or danger-full-access (`mode`); without it the configured one")
+		"read-only, workspace-write or danger-full-access (`mode`); the default is the configured one")
 	cmd.Flags().StringArrayVar(&dirs, "add-dir", nil, "a further writable `directory`")
 	cmd.Flags().SetInterspersed(false)
 	return cmd

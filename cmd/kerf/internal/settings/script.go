@@ -13,16 +13,16 @@ import (
 	"kerf/internal/text/visible"
 )
 
-const scriptLong = `A scenario is a model written down: what it says to each request. Sessions are recorded
-into one with --record, and played with the provider "script". doc/scenario.md has the format.`
+const scriptLong = `A scenario is a file with the answers of a model, one for each request. --record writes a
+session into one. The provider "script" plays it. doc/scenario.md describes the format.`
 
 func scriptCommand(p *program.Program) *cobra.Command {
-	cmd := &cobra.Command{Use: "script", Short: "Check and serve recorded or written scenarios", Long: scriptLong,
+	cmd := &cobra.Command{Use: "script", Short: "Check and serve scenarios", Long: scriptLong,
 		Example: "  kerf exec --record fix.json \"fix the test\"\n" +
 			"  kerf script check fix.json\n" +
 			"  kerf exec -c model_provider=script -c model_providers.script.base_url=fix.json \"fix the test\"",
 		Args: program.AtMost(0), RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
-	check := &cobra.Command{Use: "check FILE...", Short: "Read scenarios and say what is wrong with them", Args: program.Between(1, 1000),
+	check := &cobra.Command{Use: "check FILE...", Short: "Check scenarios and show what is wrong with them", Args: program.Between(1, 1000),
 		RunE: func(cmd *cobra.Command, args []string) error { return scriptCheck(p, args) }}
 	serve := &cobra.Command{Use: "serve FILE", Short: "Play a scenario as a model provider on this machine", Args: program.Between(1, 1),
 		Long: "Prints a base_url and answers there until it is interrupted, in the wire protocol of each request\n" +

@@ -10,11 +10,11 @@ import (
 	"kerf/internal/host"
 )
 
-const trustAbout = `Shows whether you trust the project here, and changes that.
+const trustAbout = `Shows or changes whether you trust the project here.
 
-A trusted project's .kerf directory (configuration, rules, hooks, skills) counts, and its files may be
-changed without asking each time. Trust holds for the content of .kerf as it is now: when that changes,
-it no longer counts until you say so again.
+If you trust a project, Kerf uses its .kerf directory (configuration, rules, hooks, skills) and may
+change the project's files without asking each time. You trust the content that .kerf has now. When
+that content changes, Kerf ignores .kerf until you trust the project again.
 
   kerf trust          show whether the project is trusted
   kerf trust --yes    trust the project as it is now

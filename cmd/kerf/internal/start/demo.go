@@ -28,7 +28,7 @@ import (
 var demoFiles embed.FS
 
 const demoLong = `Makes a temporary git repository with a small Go module that crashes on a division by
-zero, and lets a scripted model mend it: search, patch, test (fails), patch again, test
+zero, and lets a scripted model fix it: search, patch, test (fails), patch again, test
 (passes), report. The model is a script; the tools, files, test runs and the session are
 real. It needs Go and git, but no network and no key.`
 

@@ -69,8 +69,8 @@ func execCommand(p *program.Program) *cobra.Command {
 	f.StringVarP(&o.sandbox, "sandbox", "s", "",
 		"what commands may do: read-only, workspace-write or danger-full-access (`mode`)")
 	f.StringVarP(&o.approval, "ask-for-approval", "a", "",
-		"untrusted, on-request, on-failure, never, auto-edit or plan (`policy`); nobody is asked in exec: what would be "+
-			"asked is refused")
+		"untrusted, on-request, on-failure, never, auto-edit or plan (`policy`); exec asks nobody, so it refuses "+
+			"what needs approval")
 	f.StringArrayVar(&o.addDirs, "add-dir", nil, "a further writable `directory`; may be repeated")
 	f.StringSliceVarP(&o.images, "image", "i", nil, "attach image `files` to the prompt")
 	f.StringVar(&o.schema, "output-schema", "", "JSON schema `file` that the final message must follow")
@@ -104,7 +104,7 @@ func execCommand(p *program.Program) *cobra.Command {
 			o.fork = args[0]
 			return o.run(cmd.Context(), args[1:])
 		}}
-	fork.Flags().StringVar(&o.forkTurn, "turn", "", "the last `turn` to take over: its id, or its number from 1")
+	fork.Flags().StringVar(&o.forkTurn, "turn", "", "copy the history up to this `turn`: its id, or its number from 1")
 	cmd.AddCommand(resume, fork, o.reviewCommand())
 	return cmd
 }
@@ -287,7 +287,7 @@ func (o *execOptions) piped() (string, error) {
 		r := <-whole
 		return r.text, r.err
 	case <-time.After(silence):
-		_, _ = io.WriteString(o.p.Stderr, "kerf: standard input is open but silent; going on without it\n")
+		_, _ = io.WriteString(o.p.Stderr, "kerf: standard input is open but sends nothing; continuing without it\n")
 		return "", nil
 	}
 }

@@ -22,9 +22,9 @@ import (
 	"kerf/internal/protocol"
 )
 
-const initLong = `Asks the model to look at the project and writes what it says as AGENTS.md: what agents
-should know before they work here. The model itself changes nothing. A file that exists
-is never overwritten. The change is shown, and kerf undo takes it back.`
+const initLong = `Asks the model to look at the project and writes its answer to AGENTS.md: what agents
+should know before they work here. The model itself changes nothing. Kerf never overwrites
+an AGENTS.md that exists. It shows the change, and kerf undo takes it back.`
 
 // initPrompt asks for the text of the file.
 const initPrompt = `Look at this project and write its AGENTS.md: what a coding agent has to know before it works here, and would not see at once.
@@ -36,7 +36,7 @@ Change nothing. Your last message is the text of the file, and nothing else: no 
 func initCommand(p *program.Program) *cobra.Command {
 	o := &execOptions{p: p, color: "auto"}
 	dry := false
-	cmd := &cobra.Command{Use: "init", Short: "Have a first AGENTS.md written", Long: initLong, Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "init", Short: "Have the model write a first AGENTS.md", Long: initLong, Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.initialise(cmd.Context(), dry) }}
 	f := cmd.Flags()
 	f.StringVarP(&o.model, "model", "m", "", "the `model` to ask")

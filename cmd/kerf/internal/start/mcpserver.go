@@ -20,9 +20,9 @@ import (
 
 const mcpServerAbout = `Serves Kerf to other programs over the Model Context Protocol.
 
-The file tools (read_file, edit_file, apply_patch, undo, diff, log, blame ...) carry versions: an edit
-of a file that changed meanwhile is refused, and every change can be taken back. The tools kerf and
-kerf-reply run the agent itself.
+The file tools (read_file, edit_file, apply_patch, undo, diff, log, blame ...) check versions: they do
+not edit a file that changed meanwhile. Every change can be taken back. The tools kerf and kerf-reply
+run the agent itself.
 
   kerf mcp-server                                        over stdin and stdout
   kerf mcp-server --http 127.0.0.1:7337 --token-file F   over HTTP, at /mcp`

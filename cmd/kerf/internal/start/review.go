@@ -23,12 +23,12 @@ type reviewOptions struct {
 	base, commit string
 }
 
-const reviewLong = `Has a model review changes and prints what it found. Nothing is changed: commands
-of the reviewer can only read.
+const reviewLong = `Has a model review changes and prints what it found. The reviewer changes nothing: its
+commands can only read.
 
 Without flags it reviews what is not committed. The model is review_model of the
-configuration, or else the usual one. The exit code is 0 whatever was found; --json
-prints the events of kerf exec with one item of the type "review".`
+configuration, or the usual one. The exit code is 0 for every result. --json prints the
+events of kerf exec with one item of the type "review".`
 
 func reviewCommand(p *program.Program) *cobra.Command {
 	o := &execOptions{p: p}
@@ -47,7 +47,7 @@ func reviewCommand(p *program.Program) *cobra.Command {
 // reviewCommand is the command below kerf exec, whose flags it shares.
 func (e *execOptions) reviewCommand() *cobra.Command {
 	o := &reviewOptions{execOptions: e}
-	cmd := &cobra.Command{Use: "review [--uncommitted | --base BRANCH | --commit COMMIT | WORDS]", Short: "Have changes reviewed", Long: reviewLong,
+	cmd := &cobra.Command{Use: "review [--uncommitted | --base BRANCH | --commit COMMIT | WORDS]", Short: "Have a model review changes", Long: reviewLong,
 		Example: "  kerf review\n  kerf review --base main\n  kerf review \"only the error handling of the last three commits\"",
 		Args:    program.AtMost(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.review(cmd.Context(), args) }}
@@ -68,7 +68,7 @@ func (o *reviewOptions) op(args []string) (protocol.Review, string, error) {
 	}
 	switch {
 	case given > 1:
-		return protocol.Review{}, "", program.Misuse("review what? give one of --uncommitted, --base, --commit and words")
+		return protocol.Review{}, "", program.Misuse("give only one of --uncommitted, --base, --commit and words")
 	case o.base != "":
 		return protocol.Review{Base: o.base}, "review the changes since " + o.base, nil
 	case o.commit != "":
@@ -82,7 +82,7 @@ func (o *reviewOptions) op(args []string) (protocol.Review, string, error) {
 			}
 		}
 		if strings.TrimSpace(words) == "" {
-			return protocol.Review{}, "", program.Misuse("the words are empty")
+			return protocol.Review{}, "", program.Misuse("the words that say what to review are empty")
 		}
 		return protocol.Review{Words: words}, "review: " + words, nil
 	}
@@ -107,7 +107,7 @@ func (o *reviewOptions) review(ctx context.Context, args []string) error {
 		return err
 	}
 	if op.Words == "" && !h.InGit() {
-		return &program.Error{Code: 1, Err: fmt.Errorf("%s is not inside a git repository", h.Config.Cwd), Hint: "say in words what is to be reviewed: kerf review \"...\""}
+		return &program.Error{Code: 1, Err: fmt.Errorf("%s is not inside a git repository", h.Config.Cwd), Hint: "say in words what to review: kerf review \"...\""}
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -77,9 +77,9 @@ func (o *tuiOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.bypass, "yolo", false, "the same")
 	_ = f.MarkHidden("yolo")
 	f.StringVar(&o.theme, "theme", "", "auto, dark, light, contrast or mono (`name`)")
-	f.BoolVar(&o.plain, "plain", false, "lines only, for screen readers and simple terminals")
+	f.BoolVar(&o.plain, "plain", false, "print lines only, for screen readers and simple terminals")
 	f.BoolVar(&o.alt, "alt-screen", false, "use the alternate screen instead of the scrollback")
-	f.BoolVar(&o.reduced, "reduced-motion", false, "nothing moves but the seconds")
+	f.BoolVar(&o.reduced, "reduced-motion", false, "no animation except the seconds")
 	f.StringVar(&o.notify, "notify", "", "how to tell that a turn is over when the terminal is not in focus: osc9, "+
 		"osc777, bell or off (`way`)")
 }
@@ -91,7 +91,7 @@ func (o *tuiOptions) again(name string) *cobra.Command {
 		Long: about[name] + ".\n\nWithout an id it shows the sessions of this directory to choose from. An id, the beginning\nof one, or a title will do.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !o.p.OnTerminal() && !o.plain {
-				return &program.Error{Code: 2, Err: tui.ErrNoTerminal, Hint: "without one: kerf exec " + name}
+				return &program.Error{Code: 2, Err: tui.ErrNoTerminal, Hint: "without a terminal, use: kerf exec " + name}
 			}
 			switch {
 			case o.last && name == "fork":
@@ -175,7 +175,7 @@ func (o *tuiOptions) told(code int, err error) error {
 	e := &program.Error{Code: max(code, 1), Err: err}
 	var missing *protocol.CredentialsError
 	if errors.As(err, &missing) {
-		e.Code, e.Hint = missing.ExitCode(), "without any: kerf demo --tui shows Kerf at work; kerf --oss asks a model "+
+		e.Code, e.Hint = missing.ExitCode(), "without a key: kerf demo --tui shows Kerf at work; kerf --oss uses a model "+
 			"on this machine"
 	}
 	return e
@@ -202,7 +202,7 @@ func addDemoTUI(p *program.Program, root *cobra.Command) {
 // demoTUI plays the demo in the terminal UI; the user may go on with it there.
 func demoTUI(ctx context.Context, p *program.Program) error {
 	if !p.OnTerminal() {
-		return &program.Error{Code: 2, Err: tui.ErrNoTerminal, Hint: "without one: kerf demo"}
+		return &program.Error{Code: 2, Err: tui.ErrNoTerminal, Hint: "without a terminal, use: kerf demo"}
 	}
 	dir, err := demoRepository()
 	if err != nil {

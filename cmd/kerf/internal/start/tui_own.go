@@ -72,12 +72,12 @@ func keysSet(v any) (map[string][]string, error) {
 			for _, x := range v {
 				s, ok := x.(string)
 				if !ok {
-					return nil, fmt.Errorf("%s: %v is no key; keys are strings", name, x)
+					return nil, fmt.Errorf("%s: %v is not a key; a key is a string", name, x)
 				}
 				keys = append(keys, s)
 			}
 		default:
-			return nil, fmt.Errorf("%s: %v is no key; give a string or a list of strings", name, v)
+			return nil, fmt.Errorf("%s: %v is not a key; give a string or a list of strings", name, v)
 		}
 		set[name] = keys
 	}
