@@ -114,7 +114,7 @@ func RemoveRule(file string, n int, want string) error {
 	return edit.Rewrite(file, func(doc []byte) ([]byte, error) {
 		lines := strings.SplitAfter(string(doc), "\n")
 		if n < 1 || n > len(lines) || strings.TrimSpace(lines[n-1]) != strings.TrimSpace(want) {
-			return nil, fmt.Errorf("line %d is another one by now", n)
+			return nil, fmt.Errorf("line %d has changed meanwhile", n)
 		}
 		end := n
 		for end < len(lines) && strings.TrimSpace(lines[end]) != "" && strings.IndexByte(" \t", lines[end][0]) >= 0 {

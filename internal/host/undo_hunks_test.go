@@ -76,7 +76,7 @@ func TestUndoOfOneHunk(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	holds("1\ntwo\n3\n4\n5\n6\n7\n8\n9\n")
-	if r := undo(one); r.Problem != "it is taken back already" {
+	if r := undo(one); r.Problem != "it was already taken back" {
 		t.Fatalf("%+v", r)
 	}
 	if r := undo(protocol.Undo{Turn: d.Turn}); r.Problem != "" {

@@ -259,7 +259,7 @@ func (h *Executor) outside(j judged, o turn.Outcome) *protocol.Approval {
 		return nil
 	}
 	c := h.commandOf(a)
-	c.Escalate, c.Reason = true, "the sandbox refused something to it; run it again without the sandbox?"
+	c.Escalate, c.Reason = true, "the sandbox blocked something it did; run it again without the sandbox?"
 	if a.Reason != "" {
 		c.Reason += " The model says: " + a.Reason
 	}

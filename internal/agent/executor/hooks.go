@@ -123,9 +123,9 @@ func (h *Executor) before(ctx context.Context, e turn.Prepare, a tool.Action,
 	case r.Decision == "deny" || r.Halt:
 		return declined(p, blocked("PreToolUse", r.ReasonOr(noReason), a)), say
 	case r.Decision == "ask" && p.Verdict == turn.Allow:
-		q := h.question(a, r.ReasonOr("a hook wants it asked"))
+		q := h.question(a, r.ReasonOr("a hook asks for your approval"))
 		if q == nil || p.Outcome != nil || e.Settings.Approval == protocol.PolicyNever {
-			return declined(p, blocked("PreToolUse", r.ReasonOr("it wants this asked")+" (and it cannot be asked here)", a)), say
+			return declined(p, blocked("PreToolUse", r.ReasonOr("it asks for approval")+" (and nobody can be asked here)", a)), say
 		}
 		p.Verdict, p.Approval = turn.Ask, q
 	case p.Outcome != nil:

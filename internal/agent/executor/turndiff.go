@@ -60,7 +60,7 @@ func (r *recorder) turnDiff(ctx context.Context) *protocol.TurnDiff {
 		}
 	}
 	if len(net.Entangled) > 0 {
-		d.Note = "changes from outside stand in the same places: " + strings.Join(net.Entangled, ", ")
+		d.Note = "changes from outside are in the same places: " + strings.Join(net.Entangled, ", ")
 	}
 	if !d.Exact {
 		d.Note = "not certain: " + strings.Join(log.inexact, ", ")

@@ -99,7 +99,7 @@ func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
 		return refuse("rule "+rule.At(), "the rule %s forbids this%s. Do not try it in another way", rule, because(rule))
 	}
 	if p.Err != nil && slices.ContainsFunc(r.List, func(x Rule) bool { return x.Decision == RuleForbid && x.applies(c) }) {
-		return r.ask(outside, "what cannot be read", "%v, so it cannot be held against the rules that forbid", p.Err)
+		return r.ask(outside, "what cannot be read", "%v, so it cannot be compared with the rules that forbid commands", p.Err)
 	}
 	if r.Approval == protocol.PolicyPlan {
 		if p.Safe() && !outside {
@@ -109,7 +109,7 @@ func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
 			"Use the read tools, or a plain read-only command, and propose the plan")
 	}
 	if rule, ok := r.restricts(RulePrompt, p, c); ok && !r.Memory.allowsCommand(c, outside) {
-		return r.ask(outside, "rule "+rule.At(), "the rule %s wants it asked%s", rule, because(rule))
+		return r.ask(outside, "rule "+rule.At(), "the rule %s asks for your approval%s", rule, because(rule))
 	}
 	if r.Memory.allowsCommand(c, outside) {
 		return Judgement{Unsandboxed: outside, By: "allowed for this session"}
@@ -133,7 +133,7 @@ func (r Rules) leave(c Command) Judgement {
 			"asking to leave the sandbox is pointless here: the approval policy is never. "+
 				"Work within the sandbox, or tell the user what you need")
 	}
-	return Judgement{Verdict: Ask, Unsandboxed: true, By: "the model's wish to leave the sandbox",
+	return Judgement{Verdict: Ask, Unsandboxed: true, By: "the model's request to leave the sandbox",
 		Reason: cmp.Or(c.Reason, "the model asks to run this without the sandbox")}
 }
 
@@ -230,14 +230,14 @@ func (r Rules) Change(paths []string, steering []string) Judgement {
 	case r.Memory.allowsPaths(paths):
 		return Judgement{By: "allowed for this session"}
 	case len(steering) > 0:
-		return Judgement{Verdict: Ask, By: "the list of files that steer",
+		return Judgement{Verdict: Ask, By: "the list of control files",
 			Reason: "agents, editors or build machines obey " + strings.Join(steering, ", ")}
 	case r.Edits == protocol.EditsAsk:
-		return Judgement{Verdict: Ask, Reason: "changes of files are asked about", By: "the mode"}
+		return Judgement{Verdict: Ask, Reason: "file changes need approval", By: "the mode"}
 	case r.Sandbox == protocol.SandboxReadOnly:
 		return Judgement{Verdict: Ask, Reason: "the sandbox is read-only", By: "sandbox read-only"}
 	case r.Approval == protocol.PolicyUntrusted:
-		return Judgement{Verdict: Ask, Reason: "changes are asked about (approval policy untrusted)", By: "approval policy untrusted"}
+		return Judgement{Verdict: Ask, Reason: "file changes need approval (approval policy untrusted)", By: "approval policy untrusted"}
 	}
 	return Judgement{By: "inside the workspace"}
 }

@@ -35,7 +35,7 @@ func (r Rules) Remote(c Remote) Judgement {
 	case r.Approval == protocol.PolicyNever && r.Sandbox == protocol.SandboxFull:
 		return Judgement{By: "nothing is asked and nothing confined"}
 	}
-	return r.orRefuse(Judgement{Verdict: Ask, By: "approval_mode " + c.Mode, Reason: "tools of MCP servers are asked about; to allow this one for good, " + howTo}, howTo)
+	return r.orRefuse(Judgement{Verdict: Ask, By: "approval_mode " + c.Mode, Reason: "tools of MCP servers need approval; to allow this one always, " + howTo}, howTo)
 }
 
 // orRefuse returns j, or a refusal if j asks and nobody may be asked.

@@ -44,7 +44,7 @@ func (w *Writer) SaveBlob(data []byte) (string, error) {
 // is not what its name says is an error.
 func LoadBlob(dir, name string) ([]byte, error) {
 	if raw, err := hex.DecodeString(name); err != nil || len(raw) != sha256.Size {
-		return nil, fmt.Errorf("load blob: %q is no name of one", name)
+		return nil, fmt.Errorf("load blob: %q is not the name of a blob", name)
 	}
 	f, err := openRegular(filepath.Join(dir, blobsName, name), os.O_RDONLY)
 	if err != nil {

@@ -110,7 +110,7 @@ func (v *verifier) checkDiff(line []byte) error {
 		return nil
 	}
 	if !diffName().MatchString(r.Path) {
-		return v.broken("names %q, which is no name of a diff", r.Path)
+		return v.broken("names %q, which is not the name of a diff", r.Path)
 	}
 	if st, err := os.Lstat(filepath.Join(v.dir, filepath.FromSlash(r.Path))); err != nil || !st.Mode().IsRegular() {
 		return v.broken("names %s, which is not there", r.Path)

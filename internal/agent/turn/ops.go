@@ -22,7 +22,7 @@ func (c *Core) configure(s Submit, op protocol.Configure) {
 		return
 	}
 	if cwd := op.Settings.Cwd; cwd != "" && cwd != set.Cwd {
-		c.reply(s.ID, protocol.Warning{Message: "a session keeps its working directory; open another one in " + cwd})
+		c.reply(s.ID, protocol.Warning{Message: "a session cannot change its working directory; open another session in " + cwd})
 	}
 	c.settings = set
 	c.reply(s.ID, protocol.SettingsChanged{Settings: set})
@@ -128,12 +128,12 @@ func (c *Core) rewindOp(s Submit, op protocol.Rewind) {
 	case c.turn != nil || c.chore != nil:
 		problem("a turn is running; interrupt it or wait for its end, then rewind")
 	case !op.Conversation && !op.Files:
-		problem("rewind what? the conversation, the files, or both")
+		problem("nothing to rewind is named; give the conversation, the files, or both")
 	case at < 0:
 		problem("there is no turn %s in this session", op.Turn)
 	case op.Conversation && mark < 0:
-		problem("the conversation cannot go back to before turn %s: it was compacted since, or the turn was none of the "+
-			"conversation; fork the session instead", op.Turn)
+		problem("the conversation cannot go back to before turn %s: it was compacted since, or the turn is not part of "+
+			"it; fork the session instead", op.Turn)
 	case !op.Files:
 		c.rewindTo(mark)
 		c.reply(s.ID, protocol.Undone{Report: protocol.UndoReport{What: "the conversation since turn " + string(op.Turn)}})

@@ -102,7 +102,7 @@ func (c *Core) chunk(in Chunk) {
 		c.model = c.turn.settings.Model
 		c.countTokens(ch.Usage, r.number, c.size)
 		if ch.Incomplete != "" {
-			c.tell(protocol.Warning{Message: "the model stopped before its answer was whole (" + ch.Incomplete + ")"})
+			c.tell(protocol.Warning{Message: "the model stopped before its answer was complete (" + ch.Incomplete + ")"})
 		}
 	}
 }

@@ -79,7 +79,7 @@ func edit(doc []byte, s Setting) ([]byte, error) {
 	}
 	got, err := decode(e.doc)
 	if err != nil || !sameTables(got, want) {
-		return nil, errors.New("this file is written in a way that cannot be edited safely; edit it by hand")
+		return nil, errors.New("Kerf cannot edit this file safely; edit it by hand")
 	}
 	if bom {
 		return append([]byte("\xef\xbb\xbf"), e.doc...), nil
@@ -118,7 +118,7 @@ func setIn(m map[string]any, path []string, x any) error {
 	}
 	v, ok := document.OneValue(text)
 	if !ok {
-		return errors.New("the value has no TOML form")
+		return errors.New("the value cannot be written as TOML")
 	}
 	for _, k := range path[:len(path)-1] {
 		next, ok := m[k].(map[string]any)

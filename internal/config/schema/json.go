@@ -22,7 +22,7 @@ type describer struct{ foreign [][]string }
 
 // passedOver is the schema of what another agent reads.
 func passedOver() *jsonschema.Schema {
-	return &jsonschema.Schema{Description: "a key of other agents' files; passed over"}
+	return &jsonschema.Schema{Description: "a key of other agents' files; ignored"}
 }
 
 // nothing is the schema that nothing obeys.
@@ -40,7 +40,7 @@ func (d *describer) table(t reflect.Type, path []string) *jsonschema.Schema {
 		}
 	}
 	if _, named := fieldOf(t, anyKey); named {
-		s.AdditionalProperties = &jsonschema.Schema{Type: "object", Description: "a role of another agent's file; passed over"}
+		s.AdditionalProperties = &jsonschema.Schema{Type: "object", Description: "a role of another agent's file; ignored"}
 	}
 	for _, k := range d.foreign {
 		last := len(k) - 1

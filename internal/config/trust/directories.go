@@ -25,7 +25,7 @@ func ReadBeneath(dir, name string) ([]byte, error) {
 			return nil, err
 		}
 		if last := i == len(parts)-1; !last && !info.IsDir() {
-			return nil, errors.New("expected a directory, no link")
+			return nil, errors.New("expected a directory that is not a link")
 		} else if last {
 			if !info.Mode().IsRegular() {
 				return nil, errors.New("expected a regular file")

@@ -83,7 +83,7 @@ func (h *treeHash) add(dir, name string) error {
 			return nil
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is no regular file; trust cannot be bound to it", path)
+			return fmt.Errorf("%s is not a regular file, so it cannot be part of a trusted project", path)
 		}
 		h.field("file " + strconv.FormatBool(info.Mode()&0o111 != 0))
 		return h.file(root, path)

@@ -21,7 +21,7 @@ func (s *session) ask(a protocol.Approval) {
 	res, err := s.agent.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{SessionId: s.id, ToolCall: s.shown(a), Options: offered})
 	switch {
 	case err != nil:
-		answer.Words = "the question could not be put to the user: " + err.Error()
+		answer.Words = "the question could not be shown to the user: " + err.Error()
 	case res.Outcome.Selected != nil:
 		id := res.Outcome.Selected.OptionId
 		known := slices.ContainsFunc(offered, func(o sdk.PermissionOption) bool { return o.OptionId == id })
@@ -48,7 +48,7 @@ func choices(a protocol.Approval) []sdk.PermissionOption {
 		list = append(list, always(protocol.ForSession, fmt.Sprintf("Allow %q in this session",
 			strings.Join(a.Command.Prefix, " "))))
 	case a.Command != nil:
-		list = append(list, always(protocol.ForSession, "Allow this very command in this session"))
+		list = append(list, always(protocol.ForSession, "Allow exactly this command in this session"))
 	case a.Change != nil:
 		list = append(list, always(protocol.ForSession, "Allow changes of these files in this session"))
 	case a.Tool != nil:
@@ -91,7 +91,7 @@ func (s *session) shown(a protocol.Approval) sdk.ToolCallUpdate {
 		for _, f := range a.Change.Files {
 			if f.New != nil && visible.Odd(*f.New) && (f.Old == nil || !visible.Odd(*f.Old)) {
 				v.content = append(v.content, words("The new text of "+visible.Line(f.Path)+
-					" has characters that are not seen as they are."))
+					" has characters that are invisible or look like others."))
 			}
 		}
 	case a.Tool != nil:

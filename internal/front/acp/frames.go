@@ -93,10 +93,10 @@ func judge(line []byte, whole bool) *refusal {
 		Error  json.RawMessage `json:"error"`
 	}
 	if !json.Valid(line) {
-		return &refusal{null, parseError, "the line is no JSON; each message is one line"}
+		return &refusal{null, parseError, "the line is not JSON; each message is one line"}
 	}
 	if json.Unmarshal(line, &m) != nil {
-		return &refusal{null, invalidRequest, "a message is a JSON object; batches are not taken"}
+		return &refusal{null, invalidRequest, "a message is a JSON object; batches are not supported"}
 	}
 	var method string
 	switch {

@@ -32,7 +32,7 @@ func inputOf(blocks []sdk.ContentBlock) ([]protocol.Input, error) {
 			}
 			images = append(images, protocol.Input{ImageURL: "data:" + b.Image.MimeType + ";base64," + b.Image.Data})
 		case b.Audio != nil:
-			return nil, errors.New("audio is not understood here")
+			return nil, errors.New("audio is not supported")
 		}
 	}
 	var input []protocol.Input
@@ -56,7 +56,7 @@ func resource(r sdk.EmbeddedResourceResource) string {
 		uri = r.BlobResourceContents.Uri
 		raw, err := base64.StdEncoding.DecodeString(r.BlobResourceContents.Blob)
 		if err != nil || !utf8.Valid(raw) {
-			return fmt.Sprintf("\n[%s: %d bytes that are no text]\n", nameOf(uri), len(raw))
+			return fmt.Sprintf("\n[%s: %d bytes that are not text]\n", nameOf(uri), len(raw))
 		}
 		body = string(raw)
 	}

@@ -155,7 +155,7 @@ func (s *session) modes() *sdk.SessionModeState {
 		words(modeAsk, "Ask", "Every change of files is shown first; commands follow the configured policy"),
 		words(modeAutoEdit, "Auto-edit", "Files in the workspace are changed without asking; every change can be undone"),
 		words(modePlan, "Plan", "Nothing is changed; the agent reads and proposes a plan"),
-		words(modeFull, "Full access", "Nothing is asked and nothing is confined"),
+		words(modeFull, "Full access", "Kerf asks nothing and commands run without a sandbox"),
 	}}
 }
 

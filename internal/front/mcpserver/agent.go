@@ -51,7 +51,7 @@ func (c *conn) addAgentTools(s *mcp.Server) {
 	s.AddTool(&mcp.Tool{Name: "kerf", InputSchema: json.RawMessage(startSchema), OutputSchema: json.RawMessage(agentResult),
 		Description: "Runs a coding agent on a task in a working directory and returns its last message. Approvals are asked by elicitation."}, c.start)
 	s.AddTool(&mcp.Tool{Name: "kerf-reply", InputSchema: json.RawMessage(replySchema), OutputSchema: json.RawMessage(agentResult),
-		Description: "Goes on with a session that kerf started."}, c.reply)
+		Description: "Continues a session that kerf started."}, c.reply)
 }
 
 func (c *conn) start(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -296,7 +296,7 @@ func (w *watcher) ask(a protocol.Approval) {
 	}
 	switch res, err := w.request.Session.Elicit(w.ctx, p); {
 	case err != nil:
-		answer.Words = "the question could not be put to the user: " + err.Error()
+		answer.Words = "the question could not be shown to the user: " + err.Error()
 	case res.Action == "accept":
 		answer.Decision, answer.Words = accepted(res.Content), ""
 		if a.Question != nil {

@@ -112,7 +112,7 @@ func loopback(host string) bool {
 func Listen(ctx context.Context, address, token string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("address %q: want HOST:PORT, such as 127.0.0.1:7337", address)
+		return nil, fmt.Errorf("address %q: expected HOST:PORT, such as 127.0.0.1:7337", address)
 	}
 	if token == "" && !loopback(host) {
 		return nil, ErrNeedsToken

@@ -116,7 +116,7 @@ func (m *Model) hint() string {
 	case m.armed.key == "esc" && m.now().Before(m.armed.until):
 		return "Press esc again to go back to an earlier message"
 	case m.sess == nil && len(m.early) > 0:
-		return "Opening… what you wrote is sent then"
+		return "Opening… your message is sent after that"
 	case m.sess == nil:
 		return "Opening…"
 	case m.viewing != "":

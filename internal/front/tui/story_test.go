@@ -249,7 +249,7 @@ func TestRewind(t *testing.T) {
 	b := story(t, 80, 24).aTurn()
 	b.event("t2", protocol.TurnStarted{}, done("u2", user("and document it")), protocol.TurnCompleted{})
 	b.keys("esc", "esc").says("Go back to before", "and document it", "mathx crashes")
-	b.keys("enter").says("Go back in what?").keys("1")
+	b.keys("enter").says("What should go back?").keys("1")
 	b.submitted(protocol.Rewind{Turn: "t2", Conversation: true, Files: true}).says("› and document it")
 	b.keys("ctrl+c", "esc", "esc", "enter", "4")
 	if got := b.fake.opened[len(b.fake.opened)-1]; got.Fork != "" || got.Resume != "" {

@@ -62,7 +62,7 @@ type Options struct {
 	History input.History
 	// Price tells what tokens cost in dollars, if that is known.
 	Price func(model string, u protocol.Usage) (float64, bool)
-	// Hooks lists the hooks that hold here, with warnings; nil when that is not known.
+	// Hooks lists the hooks that apply here, with warnings; nil when that is not known.
 	Hooks func() ([]Hook, []string, error)
 	// Apply carries the changes of a session to another directory, or tells what that
 	// would do: the diff, and what becomes of each file. Nil when it cannot.

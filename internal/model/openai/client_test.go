@@ -314,7 +314,7 @@ func TestSEC_D3_Answers(t *testing.T) {
 		{"error event", mt.Raw(mt.Event("error", mt.M{"code": "server_is_overloaded", "message": "busy"})),
 			model.Error{Kind: model.Server, Message: "busy", Began: true}},
 		{"redirect", mt.HTTP(302, "").With("Location", "http://elsewhere.invalid/x?y"), model.Error{Kind: model.BadCall, Status: 302,
-			Message: "HOST redirects to http://elsewhere.invalid; not followed, because the key would go along", Hint: "set base_url to the address that answers"}},
+			Message: "HOST redirects to http://elsewhere.invalid; not followed, because that would send the key there", Hint: "set base_url to the address that answers"}},
 	}
 	var rounds []mt.Round
 	for _, tt := range tests {

@@ -112,7 +112,7 @@ func (c *Choice) tune(ctx context.Context) error {
 	}
 	c.registry.catalog.Learn(c.Provider, c.Model, model.Facts{Window: window})
 	if window < 16_000 {
-		c.warn("%s gives %s a context of %d tokens, which is little for this work; %s", at.Name, c.Model, window,
+		c.warn("%s gives %s a context of %d tokens, which is too small for most work; %s", at.Name, c.Model, window,
 			local.WindowHint(c.Provider))
 	}
 	return nil
@@ -176,7 +176,7 @@ func (c *Choice) Client() (model.Client, error) {
 		return nil, err
 	}
 	if p.API != "script" && c.Model == "" {
-		return nil, setupFault("no model is named for provider %s; give one with -m, or set model in config.toml (kerf "+
+		return nil, setupFault("no model is set for provider %s; give one with -m, or set model in config.toml (kerf "+
 			"models lists them)", p.Name)
 	}
 	r := &router{Choice: c, retries: p.Retries, clients: map[string]model.Client{}}

@@ -83,7 +83,7 @@ func (c *Recorder) Stream(ctx context.Context, r *model.Request, emit func(model
 		round.Cut = true // the caller left
 	}
 	if saved := c.save(round); saved != nil && err == nil {
-		return &model.Error{Kind: model.BadCall, Message: saved.Error(), Hint: "record elsewhere, or not at all", Began: true, Err: saved}
+		return &model.Error{Kind: model.BadCall, Message: saved.Error(), Hint: "choose another file for --record, or leave it out", Began: true, Err: saved}
 	}
 	return err
 }

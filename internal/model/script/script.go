@@ -78,7 +78,7 @@ func (c *Client) next() int {
 }
 
 func (c *Client) refuse(format string, args ...any) error {
-	return &model.Error{Kind: model.BadCall, Hint: "correct the scenario, or what led to this request",
+	return &model.Error{Kind: model.BadCall, Hint: "fix the scenario, or what led to this request",
 		Message: fmt.Sprintf("scenario %q: ", c.scenario.Title) + fmt.Sprintf(format, args...)}
 }
 

@@ -101,7 +101,7 @@ func (x *exchange) redirected(resp *http.Response) error {
 		to = u.Scheme + "://" + u.Host
 	}
 	return &model.Error{Kind: model.BadCall, Status: resp.StatusCode,
-		Message: x.clean(fmt.Sprintf("%s redirects to %s; not followed, because the key would go along", x.host, to)),
+		Message: x.clean(fmt.Sprintf("%s redirects to %s; not followed, because that would send the key there", x.host, to)),
 		Hint:    "set base_url to the address that answers"}
 }
 

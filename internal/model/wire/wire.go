@@ -335,7 +335,7 @@ func (x *exchange) misconfigured(message string) error {
 	if x.opts.Name != "" {
 		message = fmt.Sprintf("model provider %s: %s", x.opts.Name, message)
 	}
-	return &model.Error{Kind: model.BadCall, Message: x.clean(message), Hint: "correct the provider in config.toml"}
+	return &model.Error{Kind: model.BadCall, Message: x.clean(message), Hint: "fix the provider in config.toml"}
 }
 
 // limitsOf picks the rate limits out of h, bounded, or nil.

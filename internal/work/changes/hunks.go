@@ -50,7 +50,7 @@ func (r Reader) PlanEdits(c Choice, edits map[string][]int, look Look) (*Plan, e
 	p.What = p.describe()
 	p.settle()
 	if p.Problem == "" && len(p.Set) == 0 {
-		p.Problem = "it is taken back already"
+		p.Problem = "it was already taken back"
 	}
 	return p, nil
 }
@@ -60,14 +60,14 @@ func (r Reader) PlanEdits(c Choice, edits map[string][]int, look Look) (*Plan, e
 func (r Reader) without(steps []step, path string, edits []int) (step, error) {
 	i := slices.IndexFunc(steps, func(s step) bool { return s.path == path })
 	if i < 0 {
-		return step{}, fmt.Errorf("this call has no change of it that stands")
+		return step{}, fmt.Errorf("this call has no change of it left to take back")
 	}
 	s := steps[i]
 	if slices.ContainsFunc(steps[i+1:], func(o step) bool { return o.path == path }) {
-		return step{}, fmt.Errorf("others changed it while the call ran; undo the file as a whole")
+		return step{}, fmt.Errorf("others changed it while the call ran; undo the whole file")
 	}
 	if s.pre == nil || s.post == nil || s.pre.Kind != delta.File || s.post.Kind != delta.File {
-		return step{}, fmt.Errorf("it was made or removed as a whole; undo the file as a whole")
+		return step{}, fmt.Errorf("the call created or deleted it; undo the whole file")
 	}
 	pre, err := r.load(s.pre)
 	if err != nil {

@@ -199,7 +199,7 @@ func conflictNote(err error, now, post *delta.Image) string {
 	case now == nil:
 		return "it is gone"
 	case post == nil:
-		return "it was changed since, and taking its creation back would delete that"
+		return "it was changed since, and undo would delete these changes"
 	case c.Base == nil:
 		return "something else is there now"
 	}

@@ -14,7 +14,7 @@ import (
 const frameLimit = 16 << 20
 
 // errUnauthorized says that a server wants a sign-in; trying again is no use.
-var errUnauthorized = errors.New("it wants a sign-in; run: kerf mcp login")
+var errUnauthorized = errors.New("it needs a sign-in; run: kerf mcp login")
 
 // dial opens a session with the server. end frees what lies beneath it.
 func (c *connection) dial(ctx context.Context) (*mcp.ClientSession, func(), error) {
@@ -88,7 +88,7 @@ func (c *connection) httpClient(context.Context) (*http.Client, error) {
 	}
 	r, err := http.NewRequest(http.MethodGet, c.URL, nil)
 	if err != nil || r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
-		return nil, fmt.Errorf("url %q is no http address", c.URL)
+		return nil, fmt.Errorf("url %q is not an http address", c.URL)
 	}
 	return &http.Client{Transport: withHeaders{headers, r.URL.Host}}, nil
 }

@@ -36,7 +36,7 @@ type TokenStore interface {
 // signInError says that a server wants a sign-in while nobody is there for it.
 type signInError struct{ server string }
 
-func (e signInError) Error() string { return "server " + e.server + " wants a sign-in" }
+func (e signInError) Error() string { return "server " + e.server + " needs a sign-in" }
 
 // stored authorises with the grant that is kept.
 type stored struct {
@@ -179,6 +179,6 @@ func callback(ctx context.Context, l net.Listener) (*auth.AuthorizationResult, e
 	case a := <-answers:
 		return a.result, a.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("nobody signed in: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("the sign-in was not finished: %w", context.Cause(ctx))
 	}
 }

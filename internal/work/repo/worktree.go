@@ -154,7 +154,7 @@ func commitOf(ctx context.Context, cwd, name string, args ...string) (string, er
 	case !ok:
 		return "", ErrNoRepository
 	case name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, " \n\x00"):
-		return "", fmt.Errorf("%q is no name of a commit", name)
+		return "", fmt.Errorf("%q is not the name of a commit", name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()

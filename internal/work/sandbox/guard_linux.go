@@ -55,7 +55,7 @@ func newGuard(p plan.Plan) (*guard, error) {
 	for _, path := range names {
 		id, ok := g.identity(path)
 		if !ok {
-			return nil, fmt.Errorf("sandbox: %s went away while the sandbox was set up; run the command again", path)
+			return nil, fmt.Errorf("sandbox: %s was removed while the sandbox was set up; run the command again", path)
 		}
 		g.names[path] = id
 	}
@@ -191,9 +191,9 @@ func setAside(p plan.Plan, lost []string) []plan.Finding {
 		_, err := os.Lstat(path)
 		switch {
 		case !masked:
-			found = append(found, plan.Finding{Path: path, What: "was replaced from outside while a command ran, which was ended for it; look at it before you rely on it"})
+			found = append(found, plan.Finding{Path: path, What: "was replaced from outside while a command ran, so the command was ended; check it before you rely on it"})
 		case err != nil || (plan.Disk{}).Placeholder(path):
-			found = append(found, plan.Finding{Path: path, What: "its placeholder was removed from outside while a command ran, which was ended for it"})
+			found = append(found, plan.Finding{Path: path, What: "its placeholder was removed from outside while a command ran, so the command was ended"})
 		default:
 			to, moved := aside(path)
 			what := "was made while its placeholder was away; it could not be moved, so remove it"

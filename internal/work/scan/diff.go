@@ -179,7 +179,7 @@ func (d *differ) special(name string, b, a *entry) (*entry, *entry) {
 	return b, a
 }
 
-func specialName(s sig) string { return "no regular file (mode " + s.mode.String() + ")" }
+func specialName(s sig) string { return "not a regular file (mode " + s.mode.String() + ")" }
 
 // fetch gets from git the contents of the changes that have no sum yet, and puts
 // them in the store, where the others are.

@@ -112,7 +112,7 @@ func (w *noter) entry(file string, e entry) entry {
 		return e
 	}
 	if sum, err := w.s.store.Put(img.Data); err != nil || sum != img.Sum {
-		e.body.from, e.body.kind, e.body.why = onlyKnown, Lost, "not kept: the store did not take it"
+		e.body.from, e.body.kind, e.body.why = onlyKnown, Lost, "not kept: it could not be stored"
 	}
 	return e
 }

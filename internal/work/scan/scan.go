@@ -115,14 +115,14 @@ func Open(o Options) (*Scanner, error) {
 func tooWide(root, home string) string {
 	real := resolved(root)
 	if filepath.Dir(real) == real {
-		return "the whole file system is not watched; start in a project directory"
+		return "the whole file system is not tracked; start in a project directory"
 	}
 	if home == "" {
 		return ""
 	}
 	home = resolved(filepath.Clean(home))
 	if pathname.Inside(real, home) {
-		return "the home directory is not watched; start in a project directory"
+		return "the home directory is not tracked; start in a project directory"
 	}
 	return ""
 }
@@ -145,7 +145,7 @@ func (s *Scanner) Reason() string {
 		reasons = append(reasons, g.Path+": "+g.Reason)
 	}
 	if reasons == nil && !s.Enabled() {
-		return "there is no root to watch"
+		return "there is no root to track"
 	}
 	return strings.Join(reasons, "; ")
 }

@@ -175,9 +175,9 @@ func (w *walker) spend(j job, n int) *node {
 		return nil
 	}
 	w.count.Add(-int64(n))
-	why := fmt.Sprintf("more than %d files are not watched", w.s.caps.Files)
+	why := fmt.Sprintf("more than %d files are not tracked", w.s.caps.Files)
 	if j.depth >= maxDepth {
-		why = fmt.Sprintf("directories more than %d deep are not watched", maxDepth)
+		why = fmt.Sprintf("directories more than %d deep are not tracked", maxDepth)
 	}
 	return &node{sig: j.sig, gen: w.gen, shut: why, shutKind: Limit}
 }
@@ -411,7 +411,7 @@ func (b *builder) walk(s *sub) {
 		b.w.count.Add(-s.job.limit.used.Load())
 		s.pending = nil
 		s.node = &node{sig: s.job.sig, racy: s.job.sig.youngerThan(b.w.start), gen: b.w.gen, shutKind: Ignored,
-			shut: fmt.Sprintf("is ignored and has more than %d files or %d MiB, which are not watched one by one", ignoredFiles, ignoredBytes>>20)}
+			shut: fmt.Sprintf("is ignored and has more than %d files or %d MiB, which are not tracked one by one", ignoredFiles, ignoredBytes>>20)}
 	}
 }
 

@@ -83,7 +83,7 @@ func (q *Question) fillIn(fields []field, got map[string]any) {
 func (f field) value(text string) (any, error) {
 	if text == "" {
 		if f.required {
-			return nil, fmt.Errorf("this is needed")
+			return nil, fmt.Errorf("fill this in")
 		}
 		return nil, nil
 	}
@@ -91,13 +91,13 @@ func (f field) value(text string) (any, error) {
 	case "integer":
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return nil, fmt.Errorf("a whole number is needed")
+			return nil, fmt.Errorf("enter a whole number")
 		}
 		return n, nil
 	case "number":
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return nil, fmt.Errorf("a number is needed")
+			return nil, fmt.Errorf("enter a number")
 		}
 		return n, nil
 	case "boolean":
@@ -107,10 +107,10 @@ func (f field) value(text string) (any, error) {
 		case "n", "no", "false":
 			return false, nil
 		}
-		return nil, fmt.Errorf("yes or no is needed")
+		return nil, fmt.Errorf("enter yes or no")
 	}
 	if len(f.enum) > 0 && !slices.Contains(f.enum, text) {
-		return nil, fmt.Errorf("one of %s is needed", strings.Join(f.enum, ", "))
+		return nil, fmt.Errorf("enter one of %s", strings.Join(f.enum, ", "))
 	}
 	return text, nil
 }

@@ -18,7 +18,7 @@ import (
 // what that would do there. Without a directory it says how.
 func apply(c *Commands, words string) tea.Cmd {
 	if words == "" || c.ui.Apply == nil {
-		c.ui.Shown().Note(style.Plain, "  ", "/apply DIRECTORY carries this session's changes to another checkout; "+
+		c.ui.Shown().Note(style.Plain, "  ", "/apply DIRECTORY applies this session's changes to another checkout; "+
 			"in a shell: kerf apply -C DIRECTORY "+string(c.ui.Session.ID))
 		return nil
 	}

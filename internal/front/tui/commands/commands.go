@@ -37,17 +37,17 @@ func table() []command {
 		{name: "redo", args: "[dry]", help: "bring back what the last undo took", run: redo},
 		{name: "changes", help: "what changed in this session, by whom; undo calls, files, hunks", run: pick("changes"), agents: true},
 		{name: "diff", args: "[turn]", help: "the changes of this session, or of the last turn", run: showDiff, agents: true},
-		{name: "apply", args: "[DIRECTORY]", help: "carry these changes to another checkout", run: apply},
-		{name: "plan", args: "[REQUEST]", help: "plan mode on or off: nothing is changed", run: plan},
+		{name: "apply", args: "[DIRECTORY]", help: "apply these changes to another checkout", run: apply},
+		{name: "plan", args: "[REQUEST]", help: "plan mode on or off: Kerf changes nothing", run: plan},
 		{name: "compact", help: "replace the history by a summary", run: func(c *Commands, _ string) tea.Cmd { return c.ui.Submit(protocol.Compact{}) }},
 		{name: "review", args: "[WORDS | base BRANCH | commit ID]", help: "review changes", run: review},
 		{name: "init", help: "write an AGENTS.md for this project", run: initProject},
 		{name: "model", args: "[NAME [EFFORT]]", help: "choose model and effort", run: chooseModel},
-		{name: "approvals", help: "choose what is asked", run: pick("approvals")},
+		{name: "approvals", help: "choose what Kerf asks about", run: pick("approvals")},
 		{name: "permissions", help: "choose what commands may reach", run: pick("approvals")},
 		{name: "mcp", help: "MCP servers and their tools", run: pick("servers")},
 		{name: "agents", help: "sub-agents: what they do; look at one and talk to it", run: pick("agents"), agents: true},
-		{name: "back", help: "from the view of a sub-agent back to the session", run: func(c *Commands, _ string) tea.Cmd { c.ui.Look(""); return nil }, agents: true},
+		{name: "back", help: "go back from a sub-agent to the session", run: func(c *Commands, _ string) tea.Cmd { c.ui.Look(""); return nil }, agents: true},
 		{name: "ps", help: "background processes; end them", run: pick("processes"), agents: true},
 		{name: "status", help: "session, settings, tokens, limits", run: page("Status", func(c *Commands, width int) []style.Line {
 			return c.ui.Session.Rows(c.ui.Shown(), c.ui.Version, width)
@@ -58,15 +58,15 @@ func table() []command {
 		{name: "context", help: "what fills the context window", run: page("Context", func(c *Commands, width int) []style.Line {
 			return status.ContextRows(c.ui.Shown(), width)
 		})},
-		{name: "skills", help: "the skills there are", run: pick("skills")},
-		{name: "hooks", help: "the hooks that hold here", run: showHooks},
+		{name: "skills", help: "the available skills", run: pick("skills")},
+		{name: "hooks", help: "the hooks that apply here", run: showHooks},
 		{name: "theme", args: "[NAME]", help: "colours", run: chooseTheme, agents: true},
 		{name: "keymap", help: "the keys while writing, and where they are set", run: page("Keys", func(c *Commands, width int) []style.Line {
 			return c.ui.Keymap.Rows(width)
 		}), agents: true},
 		{name: "copy", args: "[all]", help: "copy the last answer to the clipboard", run: copyAnswer, agents: true},
 		{name: "export", args: "[FILE]", help: "write the conversation to a Markdown file", run: export},
-		{name: "transcript", help: "read and search everything, whole", run: func(c *Commands, _ string) tea.Cmd { c.ui.Push(c.TranscriptPage()); return nil }, agents: true},
+		{name: "transcript", help: "read and search the whole transcript", run: func(c *Commands, _ string) tea.Cmd { c.ui.Push(c.TranscriptPage()); return nil }, agents: true},
 		{name: "doctor", help: "check what Kerf needs on this machine", run: doctor},
 		{name: "clear", help: "clear the screen; the session goes on", run: func(c *Commands, _ string) tea.Cmd { c.ui.Shown().Blank(c.ui.Height()); return nil }, agents: true},
 		{name: "quit", help: "leave", run: func(c *Commands, _ string) tea.Cmd { return c.ui.Quit() }, agents: true},

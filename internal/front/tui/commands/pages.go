@@ -104,7 +104,7 @@ func chooseEdits(d protocol.ChangeEntry) func(*Commands) tea.Cmd {
 			c.ui.Notice(style.Warn, "this change was made by neither tool nor command; Kerf does not undo it")
 			return nil
 		case d.Undone:
-			c.ui.Notice(style.Warn, "this change is taken back already; r brings it back")
+			c.ui.Notice(style.Warn, "this change was already taken back; r brings it back")
 			return nil
 		}
 		h := &approval.Hunks{Title: "Choose what to take back", Foot: "space mark · enter take back what is marked · esc back"}
@@ -182,7 +182,7 @@ type Hook struct {
 const aboutHooks = "Hooks are set by [[hooks.EVENT]] in config.toml, in hooks.json of KERF_HOME, " +
 	"and in .kerf/hooks.json of a trusted project; doc/approvals.md tells how."
 
-// showHooks shows the hooks that hold here.
+// showHooks shows the hooks that apply here.
 func showHooks(c *Commands, _ string) tea.Cmd {
 	if c.ui.Hooks == nil {
 		c.ui.Shown().Note(style.Plain, "  ", aboutHooks)

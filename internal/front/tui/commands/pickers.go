@@ -225,9 +225,9 @@ func permissions(*Commands) []permission {
 		{"Read only", "reads and answers; asks for every change", protocol.Settings{Sandbox: protocol.SandboxReadOnly, Approval: protocol.PolicyOnRequest}},
 		{"Ask", "works in the workspace; asks before it changes files or leaves the sandbox", protocol.Settings{Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyUntrusted}},
 		{"Default", "works in the workspace; asks before a command leaves the sandbox", protocol.Settings{Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyOnRequest}},
-		{"Auto edit", "edits in the workspace unasked; asks for commands", protocol.Settings{Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyAutoEdit}},
+		{"Auto edit", "edits in the workspace without asking; asks for commands", protocol.Settings{Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyAutoEdit}},
 		{"Plan", "changes nothing; makes a plan", protocol.Settings{Approval: protocol.PolicyPlan}},
-		{"Never ask", "works in the workspace; what would be asked is refused", protocol.Settings{Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyNever}},
+		{"Never ask", "works in the workspace; refuses what needs approval", protocol.Settings{Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyNever}},
 		{"Full access", "no sandbox, no questions: it can do all that you can", protocol.Settings{Sandbox: protocol.SandboxFull, Approval: protocol.PolicyNever}},
 	}
 }
@@ -412,8 +412,8 @@ func goBack(t conversation.Mark) list {
 			return c.ui.Submit(protocol.Rewind{Turn: t.ID, Conversation: talk, Files: files})
 		}
 	}
-	return menu("Go back in what?", []entry{
-		{"Conversation and files", "what Kerf changed since is taken back", back(true, true)},
+	return menu("What should go back?", []entry{
+		{"Conversation and files", "takes back what Kerf changed since then", back(true, true)},
 		{"Conversation only", "files stay as they are", back(true, false)},
 		{"Files only", "the conversation stays", back(false, true)},
 		{"Fork from here", "a new session; this one stays as it is", func(c *Commands) tea.Cmd { return forkBefore(c, t) }},

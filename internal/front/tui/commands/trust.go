@@ -33,8 +33,8 @@ func (c *Commands) AskTrust(t *Trust) tea.Cmd {
 	}
 	question := menu("Do you trust the files in "+c.ui.Session.ShortHome(t.Root)+"?", []entry{
 		{"Yes", "Kerf may work in it: change files, run commands in the sandbox", decide(true)},
-		{"Not now", "Kerf reads and asks; the question comes again", func(c *Commands) tea.Cmd { return c.ui.Start() }},
-		{"No", "the same, and the question does not come again", decide(false)},
+		{"Not now", "Kerf reads and asks; it asks about trust again next time", func(c *Commands) tea.Cmd { return c.ui.Start() }},
+		{"No", "the same, and it does not ask about trust again", decide(false)},
 	})
 	question.at = func(*Commands, []panels.Item) int { return 1 }
 	question.calm = approval.Settle
@@ -45,15 +45,15 @@ func (c *Commands) AskTrust(t *Trust) tea.Cmd {
 
 // rows says what trust means and names the files.
 func (t *Trust) rows(width int) []style.Line {
-	about := "Text in a project can lead a model astray. Trust what you wrote or know."
+	about := "Text in a project can mislead a model. Trust only what you wrote or know."
 	if t.Changed {
-		about = "You trusted other settings here than there are now. Look at what changed before you trust them."
+		about = "The settings here changed since you trusted them. Look at the changes before you trust them again."
 	}
 	rows := style.WrapText(style.Plain, about, width)
 	if len(t.Found) == 0 {
 		return rows
 	}
-	what := "Once trusted, these set what Kerf does here, and may run programs:"
+	what := "If you trust them, these files control what Kerf does here, and may run programs:"
 	rows = append(rows, style.WrapText(style.Warn, what, width)...)
 	for i, f := range t.Found {
 		if i == 5 && len(t.Found) > 6 {

@@ -63,7 +63,7 @@ type Settings struct {
 	Version string
 	Keymap  *keymap.Map
 	Themes  []string
-	// Hooks lists the hooks that hold here, with warnings; nil when that is not known.
+	// Hooks lists the hooks that apply here, with warnings; nil when that is not known.
 	Hooks func() ([]Hook, []string, error)
 	// Apply carries the changes of a session to another directory, or tells what that
 	// would do: the diff, and what becomes of each file. Nil when it cannot.

@@ -215,7 +215,7 @@ func (k *Map) Rows(width int) []style.Line {
 		rows = append(rows, l.Cut(width))
 	}
 	rows = append(rows, nil)
-	about := "These hold while a message is written; /help lists all others. ctrl+c cannot be given away. " +
+	about := "These work while you write a message; /help lists all others. ctrl+c cannot be changed. " +
 		"To change them, in config.toml:"
 	rows = append(rows, style.WrapText(style.Dim, about, width)...)
 	for _, s := range []string{"[tui.keymap]", `queue = "ctrl+q"             # instead of tab`, `newline = ["ctrl+j", "alt+n"]`, `suspend = []                 # no key`} {

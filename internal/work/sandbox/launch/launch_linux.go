@@ -74,7 +74,7 @@ func run() int {
 		return complain("the sandbox program cannot be read", 0)
 	}
 	if syscall.Pipe2(s.sync[:], syscall.O_CLOEXEC) != nil || syscall.Pipe2(s.report[:], syscall.O_CLOEXEC) != nil {
-		return complain("no pipes are to be had", 0)
+		return complain("pipes cannot be created", 0)
 	}
 	// Go raised the limit of open files for itself and tells nobody what it was,
 	// but sets it back before it executes something, be that nothing.

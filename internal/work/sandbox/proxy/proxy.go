@@ -131,7 +131,7 @@ func targetOf(r *http.Request) (host string, port int, err error) {
 	case r.URL.Scheme != "http" || authority == "":
 		return "", 0, errors.New("only http:// and CONNECT pass through")
 	case r.URL.User != nil:
-		return "", 0, errors.New("a user in the address is not passed on")
+		return "", 0, errors.New("an address with a user name is not allowed")
 	}
 	name, number, err := net.SplitHostPort(authority)
 	if err != nil {
@@ -142,7 +142,7 @@ func targetOf(r *http.Request) (host string, port int, err error) {
 	}
 	port, err = strconv.Atoi(number)
 	if err != nil || port < 1 || port > 65535 || strconv.Itoa(port) != number {
-		return "", 0, fmt.Errorf("%q is no port", number)
+		return "", 0, fmt.Errorf("%q is not a port", number)
 	}
 	host, err = canonical(name)
 	return host, port, err
@@ -183,7 +183,7 @@ func (p *Proxy) admit(ctx context.Context, host string, port int) (netip.AddrPor
 			return netip.AddrPortFrom(a, uint16(port)), nil
 		}
 	}
-	return netip.AddrPort{}, fmt.Errorf("%s has no public address; private ones have to be listed as addresses", host)
+	return netip.AddrPort{}, fmt.Errorf("%s has no public address; to allow a private one, list the address itself", host)
 }
 
 // ask calls Ask at most once for each host and port.

@@ -38,7 +38,7 @@ func parseRule(pattern, word string) (rule, error) {
 	if head, tail, ok := cutPort(name); ok {
 		port, err := strconv.Atoi(tail)
 		if err != nil || port < 1 || port > 65535 {
-			return r, fmt.Errorf("domain %q: %q is no port", pattern, tail)
+			return r, fmt.Errorf("domain %q: %q is not a port", pattern, tail)
 		}
 		name, r.port = head, port
 	}
@@ -56,7 +56,7 @@ func parseRule(pattern, word string) (rule, error) {
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if r.wild {
-			return r, fmt.Errorf("domain %q: nothing lies below an address", pattern)
+			return r, fmt.Errorf("domain %q: an IP address has no subdomains", pattern)
 		}
 		r.prefix = netip.PrefixFrom(addr, addr.BitLen())
 	}
