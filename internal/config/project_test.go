@@ -183,7 +183,7 @@ func TestContentHashRefusesLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := trust.Hash(w.project, w.project, w.home); err == nil ||
-		!strings.Contains(err.Error(), "no regular file") {
+		!strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -169,7 +169,7 @@ func (a *agent) ListSessions(ctx context.Context, r sdk.ListSessionsRequest) (sd
 	}
 	if r.Cursor != nil {
 		if f.Cursor = *r.Cursor; len(f.Cursor) != len("0190a0b0-0000-7000-8000-000000000001") {
-			return sdk.ListSessionsResponse{}, sdk.NewInvalidParams(map[string]any{"error": "the cursor is none that session/list gave"})
+			return sdk.ListSessionsResponse{}, sdk.NewInvalidParams(map[string]any{"error": "the cursor is not one that session/list returned"})
 		}
 	}
 	list, err := a.o.Store.List(ctx, f)

@@ -143,7 +143,7 @@ func (l *lines) print(x line) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(x); err != nil {
-		panic(fmt.Sprintf("exec: a line that is no JSON: %v", err))
+		panic(fmt.Sprintf("exec: a line that is not JSON: %v", err))
 	}
 	if _, err := l.w.Write(ascii(b.Bytes())); err != nil {
 		l.failed = true

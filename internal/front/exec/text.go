@@ -401,10 +401,10 @@ func (t *text) summary() {
 		}
 	}
 	if !d.Exact {
-		t.warn("the turn's diff is inexact: " + d.Note)
+		t.warn("the turn's diff is not exact: " + d.Note)
 	}
 	if n := len(perFile(d.Outside)); n > 0 {
-		t.say("%s", t.paint.yellow(count(n, "file")+" changed meanwhile, by neither tools nor commands"))
+		t.say("%s", t.paint.yellow(count(n, "file")+" changed during the turn, but not by Kerf's tools or commands"))
 	}
 }
 

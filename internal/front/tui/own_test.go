@@ -118,7 +118,7 @@ func TestApplyElsewhere(t *testing.T) {
 // TestTypedBeforeTheSessionIsOpen is sent once it is, in order.
 func TestTypedBeforeTheSessionIsOpen(t *testing.T) {
 	b := unopened(t, 80, 24)
-	b.types("first").keys("enter").says("what you wrote is sent then").types("second").keys("enter").types("dra")
+	b.types("first").keys("enter").says("your message is sent after that").types("second").keys("enter").types("dra")
 	b.run(b.m.Init())
 	b.says("› dra").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "first"}}}, protocol.UserInput{Items: []protocol.Input{{Text: "second"}}})
 }

@@ -237,7 +237,7 @@ func (q *Question) options() []option {
 }
 
 func denyWithWords(q *Question) (tea.Cmd, bool) {
-	q.do.Open(&panels.Input{Title: "No. What shall the model do instead? (may be empty)", Done: func(text string) tea.Cmd {
+	q.do.Open(&panels.Input{Title: "No. What should the model do instead? (may be empty)", Done: func(text string) tea.Cmd {
 		return q.reply(protocol.Answer{Decision: protocol.Deny, Words: text})
 	}})
 	return nil, true
@@ -259,7 +259,7 @@ func (q *Question) questionOptions() []option {
 	}
 	switch fields := schemaFields(asked.Schema); {
 	case len(fields) > 0:
-		out = append(out, option{key: "y", label: "fill it in", act: func(q *Question) (tea.Cmd, bool) {
+		out = append(out, option{key: "y", label: "fill in the form", act: func(q *Question) (tea.Cmd, bool) {
 			q.fillIn(fields, map[string]any{})
 			return nil, true
 		}})
@@ -305,7 +305,7 @@ func (q *Question) body(width int) []style.Line {
 		add(style.Plain, q.Approval.Tool.Server+"."+q.Approval.Tool.Tool)
 		add(style.Code, indented(q.Approval.Tool.Args))
 		if q.Approval.Tool.Changed != "" {
-			add(style.Bad, "this tool is not what it was when it was allowed:")
+			add(style.Bad, "this tool changed since you allowed it:")
 			add(style.Warn, q.Approval.Tool.Changed)
 		}
 	case q.Approval.Network != nil:
@@ -390,7 +390,7 @@ func (q *Question) View(width, height int) panels.View {
 	case q.small:
 		rows = append(rows, style.L(style.Bad, "screen too small").Cut(width))
 	case end < len(whole):
-		more := fmt.Sprintf("%d more rows: pgdown reads on, then you can allow it", len(whole)-end)
+		more := fmt.Sprintf("%d more rows: pgdown shows them; you can allow it then", len(whole)-end)
 		rows = append(rows, style.L(style.Warn, more).Cut(width))
 	case q.top > 0:
 		rows = append(rows, style.L(style.Dim, "end; pgup goes back").Cut(width))

@@ -111,7 +111,7 @@ func TestAllowedOnlyAfterItWasSeen(t *testing.T) {
 func TestExactText(t *testing.T) {
 	x := ask(protocol.Approval{Tool: &protocol.ToolApproval{Server: "s", Tool: "t", Args: "{\"a\":\"\u202e\"}", Changed: "now it deletes"}}, "")
 	got := x.screen(60, 24)
-	for _, want := range []string{"? Call this tool?", "s.t", `  "a": "<U+202E>"`, "this tool is not what it was", "now it deletes"} {
+	for _, want := range []string{"? Call this tool?", "s.t", `  "a": "<U+202E>"`, "this tool changed since you allowed it", "now it deletes"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -176,9 +176,9 @@ func TestForm(t *testing.T) {
 		t.Fatalf("fields %s", got)
 	}
 	for _, x := range []struct{ field, text, want string }{
-		{"n", "1.5", "1.5 <nil>"}, {"n", "x", "<nil> a number is needed"}, {"i", "7", "7 <nil>"}, {"i", "1.5", "<nil> a whole number is needed"},
-		{"b", "Yes", "true <nil>"}, {"b", "no", "false <nil>"}, {"b", "maybe", "<nil> yes or no is needed"},
-		{"e", "x", "x <nil>"}, {"e", "z", "<nil> one of x, y is needed"}, {"s", "", "<nil> this is needed"}, {"e", "", "<nil> <nil>"},
+		{"n", "1.5", "1.5 <nil>"}, {"n", "x", "<nil> enter a number"}, {"i", "7", "7 <nil>"}, {"i", "1.5", "<nil> enter a whole number"},
+		{"b", "Yes", "true <nil>"}, {"b", "no", "false <nil>"}, {"b", "maybe", "<nil> enter yes or no"},
+		{"e", "x", "x <nil>"}, {"e", "z", "<nil> enter one of x, y"}, {"s", "", "<nil> fill this in"}, {"e", "", "<nil> <nil>"},
 	} {
 		v, err := fields[x.field].value(x.text)
 		if got := fmt.Sprint(v, " ", err); got != x.want {
