@@ -15,20 +15,20 @@ import (
 	"kerf/internal/testkit/faults"
 )
 
-// hoard is a home with old contents of every kind, most of which nothing wants: small
+// oldHome is a home with old contents of every kind, most of which nothing wants: small
 // ones, many in one file, and a large one that is kept as differences.
-type hoard struct {
+type oldHome struct {
 	t    *testing.T
 	kerf string
 	base string
 }
 
-func newHoard(t *testing.T) *hoard {
+func newOldHome(t *testing.T) *oldHome {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
-	h := &hoard{t: t, base: t.TempDir()}
+	h := &oldHome{t: t, base: t.TempDir()}
 	h.kerf = filepath.Join(h.base, "kerf")
 	if out, err := exec.Command("go", "build", "-o", h.kerf, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v: %s", err, out)
@@ -37,14 +37,14 @@ func newHoard(t *testing.T) *hoard {
 	return h
 }
 
-func (h *hoard) command(state, stdin string, args ...string) *exec.Cmd {
+func (h *oldHome) command(state, stdin string, args ...string) *exec.Cmd {
 	cmd := exec.Command(h.kerf, args...)
 	cmd.Dir, cmd.Stdin = filepath.Join(h.base, "w"), strings.NewReader(stdin)
 	cmd.Env = append(os.Environ(), "KERF_HOME="+filepath.Join(state, "home"), "HOME="+state)
 	return cmd
 }
 
-func (h *hoard) must(state, stdin string, args ...string) []byte {
+func (h *oldHome) must(state, stdin string, args ...string) []byte {
 	h.t.Helper()
 	cmd := h.command(state, stdin, args...)
 	var errs bytes.Buffer
@@ -58,7 +58,7 @@ func (h *hoard) must(state, stdin string, args ...string) []byte {
 
 // fill makes the history: 24 small edits of one file, four of a large one, and two of
 // twelve files at once.
-func (h *hoard) fill(state string) {
+func (h *oldHome) fill(state string) {
 	h.t.Helper()
 	large := strings.Repeat("a line of a large file that is told by differences\n", 30_000)
 	putFile(h.t, filepath.Join(h.base, "w", "large"), large+"version 0\n", 0o644)
@@ -100,7 +100,7 @@ func (h *hoard) fill(state string) {
 }
 
 // copy returns another state like the first, ages included.
-func (h *hoard) copy() string {
+func (h *oldHome) copy() string {
 	h.t.Helper()
 	to, err := os.MkdirTemp(h.base, "state")
 	if err != nil {
@@ -113,7 +113,7 @@ func (h *hoard) copy() string {
 }
 
 // shown is what can be told of each entry: its diff, or that contents are missing.
-func (h *hoard) shown(state string) map[int64]string {
+func (h *oldHome) shown(state string) map[int64]string {
 	h.t.Helper()
 	var entries []struct {
 		Seq  int64  `json:"seq"`
@@ -135,7 +135,7 @@ func missing(diff string) bool { return strings.Contains(diff, "Binary files") }
 // a file. All that a collection in peace keeps can be told right after the kill, and
 // the next collection comes to the same end.
 func TestGCKilledAtEveryCall(t *testing.T) {
-	h := newHoard(t)
+	h := newOldHome(t)
 	all := h.shown(filepath.Join(h.base, "first"))
 	peace := h.copy()
 	run := func(state string, p faults.Plan) ([]faults.Call, error) {

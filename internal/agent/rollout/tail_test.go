@@ -52,8 +52,8 @@ func TestSEC_R6_ResumeNeedsTheTailOnly(t *testing.T) {
 		var all []string
 		cut := 0 // how many records are before the last cut
 		var marks [][]byte
-		for range rapid.IntRange(1, 12).Draw(t, "deeds") {
-			switch rapid.SampledFrom([]string{"say", "say", "say", "cut", "batch", "resume", "lose", "stale", "spoil", "torn"}).Draw(t, "deed") {
+		for range rapid.IntRange(1, 12).Draw(t, "operations") {
+			switch rapid.SampledFrom([]string{"say", "say", "say", "cut", "batch", "resume", "lose", "stale", "spoil", "torn"}).Draw(t, "operation") {
 			case "say":
 				all = append(all, fmt.Sprintf("text%d", len(all)))
 				err = w.Append(Entry{"user_input", said{all[len(all)-1]}})

@@ -12,7 +12,7 @@ import (
 
 // TestConversations plays the conversations in testdata/*.txtar. The archive's
 // files that begin with disk/ are what is there at first; the comment is a list of
-// deeds, and the file "want" is what they told:
+// operations, and the file "want" is what they told:
 //
 //	NAME JSON        call a tool
 //	put PATH TEXT    change a file behind the model's back (\n is a line end)
@@ -80,8 +80,8 @@ func (d *disk) play(t *testing.T, script string) string {
 			continue
 		}
 		fmt.Fprintf(&got, "> %s\n", line)
-		deed, rest, _ := strings.Cut(line, " ")
-		switch deed {
+		operation, rest, _ := strings.Cut(line, " ")
+		switch operation {
 		case "put":
 			path, text, _ := strings.Cut(rest, " ")
 			d.put(path, strings.ReplaceAll(strings.ReplaceAll(text, `\n`, "\n"), `\r`, "\r"))
@@ -90,7 +90,7 @@ func (d *disk) play(t *testing.T, script string) string {
 		case "cat":
 			got.WriteString(d.text(rest))
 		default:
-			got.WriteString(show(d.call(t, deed, rest)))
+			got.WriteString(show(d.call(t, operation, rest)))
 		}
 	}
 	return got.String()

@@ -51,8 +51,8 @@ func states() []state {
 
 var errStopped = fmt.Errorf("stopped")
 
-// deed is something a user does at such a point.
-type deed struct {
+// operation is something a user does at such a point.
+type operation struct {
 	name   string
 	ops    []protocol.Op
 	reason protocol.AbortReason // how t1 ends
@@ -60,8 +60,8 @@ type deed struct {
 	end    bool                 // the session ends
 }
 
-func deeds() []deed {
-	return []deed{
+func operations() []operation {
+	return []operation{
 		{"interrupt", []protocol.Op{protocol.Interrupt{}}, protocol.AbortInterrupted, false, false},
 		{"interrupt twice", []protocol.Op{protocol.Interrupt{}, protocol.Interrupt{}}, protocol.AbortInterrupted, false, false},
 		{"replace", []protocol.Op{protocol.UserInput{Items: []protocol.Input{{Text: "other"}}, Replace: true}}, protocol.AbortReplaced, true, false},
@@ -74,7 +74,7 @@ func deeds() []deed {
 // TestInterruptMatrix ends a turn at every point in every way.
 func TestInterruptMatrix(t *testing.T) {
 	for _, s := range states() {
-		for _, d := range deeds() {
+		for _, d := range operations() {
 			t.Run(s.name+"/"+d.name, func(t *testing.T) {
 				steps := interruptAt(t, s, d)
 				t.Logf("%-22s %-17s -> %s after %d answers", s.name, d.name, d.reason, steps)
@@ -85,7 +85,7 @@ func TestInterruptMatrix(t *testing.T) {
 
 func limits100(string) (int, int) { return 110, 100 }
 
-func interruptAt(t *testing.T, s state, d deed) int {
+func interruptAt(t *testing.T, s state, d operation) int {
 	c := New(Options{StreamRetries: 3, Limits: limits100}, nil)
 	tape := &tape{t: t, core: c}
 	tape.play(Submit{ID: "t1", Op: say("first")})

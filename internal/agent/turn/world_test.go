@@ -98,7 +98,7 @@ func (w *world) broke(law, format string, args ...any) {
 func (w *world) play() string {
 	steps := 20 + w.rng.IntN(120)
 	for range steps {
-		w.deed()
+		w.operation()
 		if w.law != "" {
 			return w.law
 		}
@@ -107,8 +107,8 @@ func (w *world) play() string {
 	return w.law
 }
 
-// deed does one random thing.
-func (w *world) deed() {
+// operation does one random thing.
+func (w *world) operation() {
 	switch n := w.rng.IntN(100); {
 	case n < 8 || w.inputs == 0:
 		w.say(w.rng.IntN(12) == 0)

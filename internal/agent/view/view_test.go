@@ -45,7 +45,7 @@ func TestViewAgainstLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var v View
 		lines, sum := map[int]bool{}, "v0"
-		for i := range rapid.IntRange(1, 30).Draw(t, "deeds") {
+		for i := range rapid.IntRange(1, 30).Draw(t, "operations") {
 			if rapid.IntRange(0, 9).Draw(t, "change") == 0 {
 				sum, lines = fmt.Sprintf("v%d", i), map[int]bool{}
 			}

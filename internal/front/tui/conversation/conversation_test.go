@@ -11,16 +11,16 @@ import (
 	"kerf/internal/protocol"
 )
 
-// teller tells a conversation what happens, and reads what it wrote.
-type teller struct{ *Conversation }
+// narrator tells a conversation what happens, and reads what it wrote.
+type narrator struct{ *Conversation }
 
-func begin() teller {
+func begin() narrator {
 	now := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
-	return teller{New(Options{Format: func() Format { return Format{Width: 60, Cwd: "/w"} }, Now: func() time.Time { return now },
+	return narrator{New(Options{Format: func() Format { return Format{Width: 60, Cwd: "/w"} }, Now: func() time.Time { return now },
 		Cost: func(u protocol.Usage) string { return map[bool]string{true: "$0.10"}[u.Total() > 0] }})}
 }
 
-func (c teller) tell(msgs ...protocol.Msg) teller {
+func (c narrator) tell(msgs ...protocol.Msg) narrator {
 	for _, m := range msgs {
 		c.Event(protocol.Event{Turn: "t", Msg: m})
 	}
@@ -28,7 +28,7 @@ func (c teller) tell(msgs ...protocol.Msg) teller {
 }
 
 // written are the rows that became final since the last call.
-func (c teller) written() []string {
+func (c narrator) written() []string {
 	rows := []string{}
 	for _, l := range c.Take() {
 		rows = append(rows, l.Text())
@@ -36,7 +36,7 @@ func (c teller) written() []string {
 	return rows
 }
 
-func (c teller) live(room int) []string {
+func (c narrator) live(room int) []string {
 	rows := []string{}
 	for _, l := range c.LiveRows(60, room) {
 		rows = append(rows, l.Text())
@@ -114,7 +114,7 @@ func TestTurnEnds(t *testing.T) {
 // TestFollow shows first what the other has not written, then what happened here meanwhile.
 func TestFollow(t *testing.T) {
 	c := begin()
-	other := teller{c.Sibling()}
+	other := narrator{c.Sibling()}
 	c.tell(protocol.ItemCompleted{Item: item("1", answer("here"))})
 	other.tell(protocol.ItemCompleted{Item: item("2", answer("there"))})
 	other.Follow(c.Conversation, "agent x")
