@@ -158,7 +158,8 @@ func (d *Dialogue) cause(err error) error {
 
 // greet opens the session.
 func (d *Dialogue) greet(ctx context.Context) error {
-	err := d.peer.call(ctx, "initialize", map[string]any{"protocolVersion": 1, "clientInfo": map[string]string{"name": "kerf-sdk", "version": "1"}}, nil)
+	err := d.peer.call(ctx, "initialize",
+		map[string]any{"protocolVersion": 1, "clientInfo": map[string]string{"name": "kerf-sdk", "version": "1"}}, nil)
 	if err != nil {
 		return err
 	}

@@ -179,7 +179,8 @@ func ParseEvent(line []byte) (Event, error) {
 		if err != nil {
 			return nil, fmt.Errorf("event %s: %w", l.Type, err)
 		}
-		return map[string]Event{"item.started": ItemStarted{item}, "item.updated": ItemUpdated{item}, "item.completed": ItemCompleted{item}}[l.Type], nil
+		return map[string]Event{"item.started": ItemStarted{item}, "item.updated": ItemUpdated{item},
+			"item.completed": ItemCompleted{item}}[l.Type], nil
 	case "error":
 		return Trouble{l.Message}, nil
 	case "turn.completed":

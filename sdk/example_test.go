@@ -51,7 +51,8 @@ func ExampleThread() {
 
 // A thread can be taken up again by another program, later.
 func ExampleClient_Resume() {
-	client, dir, done := scripted(`{"items": [{"message": "Noted."}]}`, `{"expect": {"input_contains": ["the word is plum"]}, "items": [{"message": "Plum."}]}`)
+	client, dir, done := scripted(`{"items": [{"message": "Noted."}]}`,
+		`{"expect": {"input_contains": ["the word is plum"]}, "items": [{"message": "Plum."}]}`)
 	defer done()
 	ctx := context.Background()
 
@@ -75,7 +76,8 @@ func ExampleInput_schema() {
 
 	schema := json.RawMessage(`{"type": "object", "properties": {"status": {"type": "string"}, "files": {"type": "integer"}},
 		"required": ["status", "files"], "additionalProperties": false}`)
-	turn, err := client.Start(sdk.ThreadOptions{Dir: dir, SkipGitCheck: true}).Run(context.Background(), sdk.Input{Text: "report", Schema: schema})
+	turn, err := client.Start(sdk.ThreadOptions{Dir: dir, SkipGitCheck: true}).Run(context.Background(),
+		sdk.Input{Text: "report", Schema: schema})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -99,14 +101,15 @@ func ExampleClient_Open() {
 	defer done()
 	ctx := context.Background()
 
-	d, err := client.Open(ctx, sdk.DialogueOptions{Dir: dir, Approve: func(_ context.Context, q sdk.Question) sdk.Decision {
-		for _, diff := range q.Diffs {
-			if filepath.Base(diff.Path) != "a.txt" {
-				return sdk.Reject
+	d, err := client.Open(ctx, sdk.DialogueOptions{Dir: dir,
+		Approve: func(_ context.Context, q sdk.Question) sdk.Decision {
+			for _, diff := range q.Diffs {
+				if filepath.Base(diff.Path) != "a.txt" {
+					return sdk.Reject
+				}
 			}
-		}
-		return sdk.Allow
-	}})
+			return sdk.Allow
+		}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -101,12 +101,14 @@ func TestThreadOptionsReachTheProgram(t *testing.T) {
 	if err := os.WriteFile(picture, []byte(dot), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	thread := client.Start(sdk.ThreadOptions{Dir: dir, Model: "other-model", Effort: "high", Sandbox: "read-only", Approval: "never", SkipGitCheck: true})
+	thread := client.Start(sdk.ThreadOptions{Dir: dir, Model: "other-model", Effort: "high", Sandbox: "read-only",
+		Approval: "never", SkipGitCheck: true})
 	turn, err := thread.Run(t.Context(), sdk.Input{Text: "--help", Images: []string{picture}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := sdk.Turn{Text: "first", Items: []sdk.Item{sdk.Message{ID: "item_0", Text: "first"}}, Usage: sdk.Usage{Input: 7, Cached: 3, Output: 2, Reasoning: 1}}
+	want := sdk.Turn{Text: "first", Items: []sdk.Item{sdk.Message{ID: "item_0", Text: "first"}},
+		Usage: sdk.Usage{Input: 7, Cached: 3, Output: 2, Reasoning: 1}}
 	if d := cmp.Diff(want, turn); d != "" {
 		t.Errorf("turn (-want +got):\n%s", d)
 	}
@@ -141,16 +143,19 @@ func TestFailuresAreTyped(t *testing.T) {
 	if !errors.As(err, &exit) || exit.Code != 1 || !strings.Contains(exit.Stderr, "git") {
 		t.Errorf("a directory without git gave %v", err)
 	}
-	_, err = client.Start(sdk.ThreadOptions{Dir: dir, Sandbox: "none", SkipGitCheck: true}).Run(t.Context(), sdk.Input{Text: "x"})
+	_, err = client.Start(sdk.ThreadOptions{Dir: dir, Sandbox: "none", SkipGitCheck: true}).Run(t.Context(),
+		sdk.Input{Text: "x"})
 	if !errors.As(err, &exit) || exit.Code != 2 {
 		t.Errorf("a wrong sandbox gave %v", err)
 	}
-	_, err = client.Resume("--last", sdk.ThreadOptions{Dir: dir, SkipGitCheck: true}).Run(t.Context(), sdk.Input{Text: "x"})
+	_, err = client.Resume("--last", sdk.ThreadOptions{Dir: dir, SkipGitCheck: true}).Run(t.Context(),
+		sdk.Input{Text: "x"})
 	if !errors.As(err, &exit) || !strings.Contains(exit.Stderr, "--last") {
 		t.Errorf("an unknown session gave %v", err)
 	}
 	missing := &sdk.Client{Program: filepath.Join(dir, "none")}
-	if _, err := missing.Start(sdk.ThreadOptions{}).Run(t.Context(), sdk.Input{Text: "x"}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := missing.Start(sdk.ThreadOptions{}).Run(t.Context(), sdk.Input{Text: "x"}); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("a missing program gave %v", err)
 	}
 }

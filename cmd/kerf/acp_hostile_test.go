@@ -58,7 +58,8 @@ func wired(t *testing.T, serve func(in io.ReadCloser, out io.WriteCloser) error)
 
 func wiredACP(t *testing.T, s served) *wire {
 	return wired(t, func(in io.ReadCloser, out io.WriteCloser) error {
-		return acp.Serve(context.Background(), acp.Options{Sessions: s.opener, Store: s.host.Sessions(), Version: host.Version, SignIn: "kerf login"}, in, out)
+		return acp.Serve(context.Background(),
+			acp.Options{Sessions: s.opener, Store: s.host.Sessions(), Version: host.Version, SignIn: "kerf login"}, in, out)
 	})
 }
 
@@ -222,7 +223,8 @@ func TestACPTakesOnlyAnswersThatWereOffered(t *testing.T) {
 			t.Fatal("nothing was asked")
 		}
 		if m["method"] == "session/request_permission" {
-			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"outcome":{"outcome":"selected","optionId":"always"}}}`+"\n", m["id"]))
+			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"outcome":{"outcome":"selected","optionId":"always"}}}`+"\n",
+				m["id"]))
 			asked = true
 		}
 	}
@@ -249,7 +251,8 @@ func TestACPShowsWhatCannotBeSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := *e.asked[0].ToolCall.Title + string(b)
-	if strings.ContainsAny(shown, "\u202e\x1b") || strings.Contains(shown, `\u001b`) || !strings.Contains(shown, "U+202E") || !strings.Contains(shown, "touch made") {
+	if strings.ContainsAny(shown, "\u202e\x1b") || strings.Contains(shown, `\u001b`) ||
+		!strings.Contains(shown, "U+202E") || !strings.Contains(shown, "touch made") {
 		t.Errorf("shown is %q", shown)
 	}
 }

@@ -59,13 +59,16 @@ func TestACPPromptsCarryImagesAndContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := string(model.Request(t, 0).Body)
-	for _, want := range []string{"compare", "data:image/png;base64,", "[@notes](file:///w/notes.md)", "embedded words", "/w/a b.txt", "/w/x.bin: 4 bytes that are no text"} {
+	for _, want := range []string{"compare", "data:image/png;base64,", "[@notes](file:///w/notes.md)", "embedded words",
+		"/w/a b.txt", "/w/x.bin: 4 bytes that are no text"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the request lacks %q", want)
 		}
 	}
-	for name, block := range map[string]sdk.ContentBlock{"audio": sdk.AudioBlock("AAAA", "audio/wav"), "no image": sdk.ImageBlock("AAAA", "text/html"), "blank": sdk.TextBlock(" ")} {
-		if _, err := conn.Prompt(t.Context(), sdk.PromptRequest{SessionId: id, Prompt: []sdk.ContentBlock{block}}); err == nil {
+	for name, block := range map[string]sdk.ContentBlock{"audio": sdk.AudioBlock("AAAA", "audio/wav"),
+		"no image": sdk.ImageBlock("AAAA", "text/html"), "blank": sdk.TextBlock(" ")} {
+		if _, err := conn.Prompt(t.Context(),
+			sdk.PromptRequest{SessionId: id, Prompt: []sdk.ContentBlock{block}}); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
@@ -83,11 +86,13 @@ func TestACPSessionsAreListedInPagesResumedAndForked(t *testing.T) {
 	if _, err := conn.CloseSession(t.Context(), sdk.CloseSessionRequest{SessionId: first}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.ResumeSession(t.Context(), sdk.ResumeSessionRequest{SessionId: first, Cwd: s.dir, McpServers: []sdk.McpServer{}}); err != nil {
+	if _, err := conn.ResumeSession(t.Context(),
+		sdk.ResumeSessionRequest{SessionId: first, Cwd: s.dir, McpServers: []sdk.McpServer{}}); err != nil {
 		t.Fatal(err)
 	}
 	say(t, conn, first, "again")
-	fork, err := conn.UnstableForkSession(t.Context(), sdk.UnstableForkSessionRequest{SessionId: sdk.SessionId(first), Cwd: s.dir})
+	fork, err := conn.UnstableForkSession(t.Context(),
+		sdk.UnstableForkSessionRequest{SessionId: sdk.SessionId(first), Cwd: s.dir})
 	if err != nil || fork.SessionId == first {
 		t.Fatalf("the fork is %+v, %v", fork, err)
 	}

@@ -136,7 +136,8 @@ func (s served) edits(t *testing.T, e *editor) *sdk.ClientSideConnection {
 	if e.choose == nil {
 		e.choose = func(sdk.RequestPermissionRequest) sdk.PermissionOptionKind { return sdk.PermissionOptionKindAllowOnce }
 	}
-	o := acp.Options{Sessions: s.opener, Store: s.host.Sessions(), Check: s.host.Ready, Version: host.Version, SignIn: "kerf login"}
+	o := acp.Options{Sessions: s.opener, Store: s.host.Sessions(), Check: s.host.Ready, Version: host.Version,
+		SignIn: "kerf login"}
 	ended := make(chan error, 1)
 	go func() { ended <- acp.Serve(context.Background(), o, toAgent, fromAgent) }()
 	conn := sdk.NewClientSideConnection(e, fromEditor, toEditor)
@@ -251,7 +252,8 @@ func TestACPCancelEndsARunningCommand(t *testing.T) {
 	id := s.newSession(t, conn)
 	over := make(chan sdk.PromptResponse, 1)
 	go func() {
-		res, err := conn.Prompt(t.Context(), sdk.PromptRequest{SessionId: id, Prompt: []sdk.ContentBlock{sdk.TextBlock("sleep")}})
+		res, err := conn.Prompt(t.Context(),
+			sdk.PromptRequest{SessionId: id, Prompt: []sdk.ContentBlock{sdk.TextBlock("sleep")}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -341,7 +343,8 @@ func TestACPSessionsWorkWhereTheEditorSays(t *testing.T) {
 			t.Errorf("%d sessions are listed for %s, want %d: %v", len(list.Sessions), cwd, want, err)
 		}
 	}
-	if _, err := conn.NewSession(t.Context(), sdk.NewSessionRequest{Cwd: filepath.Join(other, "none"), McpServers: []sdk.McpServer{}}); err == nil {
+	if _, err := conn.NewSession(t.Context(),
+		sdk.NewSessionRequest{Cwd: filepath.Join(other, "none"), McpServers: []sdk.McpServer{}}); err == nil {
 		t.Error("a directory that is not there was taken")
 	}
 }
@@ -356,10 +359,12 @@ func TestACPWithoutAKeyAsksForASignIn(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != -32000 {
 		t.Errorf("session/new gave %v", err)
 	}
-	if _, err = conn.Authenticate(t.Context(), sdk.AuthenticateRequest{MethodId: "kerf-login"}); !errors.As(err, &refused) || refused.Code != -32000 {
+	if _, err = conn.Authenticate(t.Context(), sdk.AuthenticateRequest{MethodId: "kerf-login"}); !errors.As(err,
+		&refused) || refused.Code != -32000 {
 		t.Errorf("authenticate without a key gave %v", err)
 	}
-	if _, err = conn.Authenticate(t.Context(), sdk.AuthenticateRequest{MethodId: "other"}); !errors.As(err, &refused) || refused.Code != -32602 {
+	if _, err = conn.Authenticate(t.Context(), sdk.AuthenticateRequest{MethodId: "other"}); !errors.As(err, &refused) ||
+		refused.Code != -32602 {
 		t.Errorf("another method gave %v", err)
 	}
 }

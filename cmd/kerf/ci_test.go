@@ -36,7 +36,8 @@ func newPipeline(t *testing.T, model *modeltest.Server) pipeline {
 	if err := os.Symlink(self, filepath.Join(bin, "kerf")); err != nil { // by this name the tests are the program
 		t.Skip(err)
 	}
-	p := pipeline{dir: t.TempDir(), env: []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + t.TempDir(),
+	p := pipeline{dir: t.TempDir(), env: []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" +
+		t.TempDir(),
 		"KERF_HOME=" + filepath.Join(home, "kerf"), "OPENAI_API_KEY=ci-key", "GIT_CONFIG_GLOBAL=" + os.DevNull}}
 	if err := os.Mkdir(filepath.Join(home, "kerf"), 0o700); err != nil {
 		t.Fatal(err)
@@ -111,7 +112,8 @@ func TestCIReviewChangesNothing(t *testing.T) {
 
 func TestCIFixLeavesAPatchThatApplies(t *testing.T) {
 	model := modeltest.Start(t, rounds(t, `{"items":[{"call":"read_file","args":{"file_path":"f.txt"}}]}`,
-		`{"items":[{"call":"edit_file","args":{"file_path":"f.txt","old_string":"one","new_string":"ONE"}}]}`, `{"items":[{"message":"fixed"}]}`)...)
+		`{"items":[{"call":"edit_file","args":{"file_path":"f.txt","old_string":"one","new_string":"ONE"}}]}`,
+		`{"items":[{"message":"fixed"}]}`)...)
 	p := newPipeline(t, model)
 	p.must(t, 0, "sh", recipe(t, "fix.sh"), "shout")
 	if got := p.left(t, "summary.md"); strings.TrimSpace(got) != "fixed" {

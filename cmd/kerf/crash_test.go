@@ -48,7 +48,8 @@ func newBench(t *testing.T, rounds ...modeltest.Round) *bench {
 
 func (b *bench) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(b.kerf, append([]string{"exec", "--json", "-C", b.dir, "-s", "danger-full-access", "-m", "m",
-		"-c", "model_provider=\"mock\"", "-c", "model_providers.mock.name=\"mock\"", "-c", "model_providers.mock.wire_api=\"responses\"",
+		"-c", "model_provider=\"mock\"", "-c", "model_providers.mock.name=\"mock\"", "-c",
+		"model_providers.mock.wire_api=\"responses\"",
 		"-c", fmt.Sprintf("model_providers.mock.base_url=%q", b.server.URL)}, args...)...)
 	cmd.Env = append(os.Environ(), "KERF_HOME="+b.home)
 	return cmd
@@ -208,7 +209,8 @@ func TestFullDiskKeepsTheOldContent(t *testing.T) {
 	}
 	b := newBench(t,
 		modeltest.Answer(modeltest.Call("read_file", map[string]any{"file_path": "small/f.txt"})),
-		modeltest.Answer(modeltest.Call("write_file", map[string]any{"file_path": "small/f.txt", "content": strings.Repeat("x", 300<<10)})),
+		modeltest.Answer(modeltest.Call("write_file",
+			map[string]any{"file_path": "small/f.txt", "content": strings.Repeat("x", 300<<10)})),
 		modeltest.Answer(modeltest.Message("it did not fit")))
 	small := filepath.Join(b.dir, "small")
 	if err := os.Mkdir(small, 0o755); err != nil {

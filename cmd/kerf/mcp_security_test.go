@@ -32,7 +32,8 @@ func remote(t *testing.T) (*mcp.Server, string) {
 }
 
 func offer(s *mcp.Server, name, description, answer string, hints *mcp.ToolAnnotations) {
-	s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: hints},
+	s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`),
+		Annotations: hints},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer}}}, nil
 		})
@@ -173,7 +174,8 @@ func TestSEC_M4_ServersGetNoSecrets(t *testing.T) {
 
 func wiredMCP(t *testing.T, s served) *wire {
 	return wired(t, func(in io.ReadCloser, out io.WriteCloser) error {
-		return mcpserver.Stdio(context.Background(), mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.opener, Version: "test"}, in, out)
+		return mcpserver.Stdio(context.Background(),
+			mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.opener, Version: "test"}, in, out)
 	})
 }
 
@@ -185,7 +187,8 @@ const greeting = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{
 func TestSEC_M5_TheServerAnswersWhateverComes(t *testing.T) {
 	s := serving(t, "", map[string]string{"f": "one\n"})
 	call := func(name, args string) string {
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`+"\n", name, args)
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`+"\n", name,
+			args)
 	}
 	for name, test := range map[string]struct {
 		send   string
@@ -227,7 +230,8 @@ func TestSEC_M5_TheServerAnswersWhateverComes(t *testing.T) {
 func TestSEC_M5_TheServerEndsWithItsClient(t *testing.T) {
 	s := serving(t, "", map[string]string{"f": "one\n"})
 	for name, send := range map[string]string{
-		"nothing": "", "cut": greeting + `{"jsonrpc":"2.0","id":1,"method":"tools/ca`, "garbage": greeting + "garbage\x00\n", "before initialize": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write_file","arguments":{"file_path":"made","content":"x"}}}` + "\n",
+		"nothing": "", "cut": greeting + `{"jsonrpc":"2.0","id":1,"method":"tools/ca`, "garbage": greeting + "garbage\x00\n",
+		"before initialize": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write_file","arguments":{"file_path":"made","content":"x"}}}` + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := wiredMCP(t, s)
@@ -257,7 +261,8 @@ func TestSEC_M5_ClientsAreNotMixedUp(t *testing.T) {
 			work.Go(func() {
 				path := fmt.Sprintf("%s%d", name, i)
 				args := map[string]any{"file_path": path, "content": path + "\n"}
-				if res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "write_file", Arguments: args}); err != nil || res.IsError || !strings.Contains(textOf(res), path) {
+				if res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "write_file", Arguments: args}); err != nil ||
+					res.IsError || !strings.Contains(textOf(res), path) {
 					t.Errorf("%s: %v, %+v", path, err, res)
 				}
 			})
@@ -302,11 +307,14 @@ func TestMCPRootsAreReadStrictly(t *testing.T) {
 func TestMCPQuestionsShowWhatCannotBeSeen(t *testing.T) {
 	s := serving(t, strings.ReplaceAll(asking, "touch made", `touch made \u202e\u001b[2J`), nil)
 	var asked []string
-	c := s.connect(t, "c", nil, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	c := s.connect(t, "c", nil, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context,
+		r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		asked = append(asked, r.Params.Message)
 		return &mcp.ElicitResult{Action: "decline"}, nil
 	}})
-	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "kerf", Arguments: map[string]any{"prompt": "do it", "sandbox": "workspace-write", "approval-policy": "on-request"}}); err != nil {
+	if _, err := c.CallTool(t.Context(),
+		&mcp.CallToolParams{Name: "kerf", Arguments: map[string]any{"prompt": "do it", "sandbox": "workspace-write",
+			"approval-policy": "on-request"}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(asked) != 1 || strings.ContainsAny(asked[0], "\u202e\x1b") ||

@@ -29,7 +29,8 @@ func tools(t *testing.T, called *[]string) (*mcp.Server, string) {
 }
 
 func addTool(s *mcp.Server, name, words string, called *[]string) {
-	s.AddTool(&mcp.Tool{Name: name, Description: words, InputSchema: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}}}`),
+	s.AddTool(&mcp.Tool{Name: name, Description: words,
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}}}`),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			*called = append(*called, string(r.Params.Arguments))
@@ -86,7 +87,8 @@ func (s served) ask(t *testing.T, o protocol.OpenOptions, answer func(protocol.A
 
 func (a *asked) say(t *testing.T, text string) {
 	t.Helper()
-	if err := a.session.Submit(t.Context(), protocol.Submission{Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}}}); err != nil {
+	if err := a.session.Submit(t.Context(),
+		protocol.Submission{Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}}}); err != nil {
 		t.Fatal(err)
 	}
 	<-a.over
@@ -134,16 +136,19 @@ const calling = `{"version":1,"title":"calls","rounds":[
 // the transcript. What the user told the server is not.
 func TestMCPQuestionsAreRecorded(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "tools", Version: "1"}, nil)
-	server.AddTool(&mcp.Tool{Name: "look up", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		got, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Which table?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)})
-		if err != nil {
-			return nil, err
-		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: got.Action}}}, nil
-	})
+	server.AddTool(&mcp.Tool{Name: "look up", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			got, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Which table?",
+				RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)})
+			if err != nil {
+				return nil, err
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: got.Action}}}, nil
+		})
 	srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(httpServer(server), nil))
 	t.Cleanup(srv.Close)
-	s := configured(t, serving(t, calling, nil), "[mcp_servers.tools]", fmt.Sprintf("url = %q", srv.URL), `default_tools_approval_mode = "approve"`)
+	s := configured(t, serving(t, calling, nil), "[mcp_servers.tools]", fmt.Sprintf("url = %q", srv.URL),
+		`default_tools_approval_mode = "approve"`)
 	a := s.ask(t, protocol.OpenOptions{}, func(a protocol.Approval) protocol.Answer {
 		return protocol.Answer{Decision: protocol.Once, Content: json.RawMessage(`{"name": "private words"}`)}
 	})
@@ -157,7 +162,8 @@ func TestMCPQuestionsAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := protocol.Answered{Kind: protocol.AskServer, Asked: "tools: Which table?", Decision: protocol.Once, By: protocol.ByUser}
+	want := protocol.Answered{Kind: protocol.AskServer, Asked: "tools: Which table?", Decision: protocol.Once,
+		By: protocol.ByUser}
 	if !slices.ContainsFunc(turns[0].Items, func(i protocol.Item) bool { return i.Body == want }) {
 		t.Errorf("the transcript has %+v", turns[0].Items)
 	}
@@ -172,7 +178,8 @@ func TestMCPToolsAreAskedAboutAndPinned(t *testing.T) {
 	server, url := tools(t, &called)
 	s := configured(t, serving(t, calling, nil), "[mcp_servers.tools]", fmt.Sprintf("url = %q", url))
 	decision := protocol.Once
-	a := s.ask(t, protocol.OpenOptions{}, func(protocol.Approval) protocol.Answer { return protocol.Answer{Decision: decision} })
+	a := s.ask(t, protocol.OpenOptions{},
+		func(protocol.Approval) protocol.Answer { return protocol.Answer{Decision: decision} })
 	if st := a.settled(t, "tools", "ready"); len(st.Tools) != 1 || st.Tools[0] != "mcp__tools__look_up" {
 		t.Fatalf("the server is %+v", st)
 	}
@@ -183,7 +190,8 @@ func TestMCPToolsAreAskedAboutAndPinned(t *testing.T) {
 	if len(a.approvals) != 2 || len(called) != 3 {
 		t.Fatalf("asked %d times, called %q", len(a.approvals), called)
 	}
-	if q := a.approvals[0].Tool; q == nil || q.Server != "tools" || q.Tool != "look up" || !strings.Contains(q.Args, `"q":"a"`) {
+	if q := a.approvals[0].Tool; q == nil || q.Server != "tools" || q.Tool != "look up" ||
+		!strings.Contains(q.Args, `"q":"a"`) {
 		t.Errorf("the question is %+v", a.approvals[0])
 	}
 	for len(a.servers) > 0 {
@@ -248,8 +256,10 @@ func TestMCPServersThatFailAreOneWarningEach(t *testing.T) {
 	if count != 1 {
 		t.Errorf("warnings are %q", a.warnings)
 	}
-	required := configured(t, serving(t, calling, nil), "[mcp_servers.tools]", `command = "/no/such/server"`, "required = true")
-	if _, err := required.host.Open(t.Context(), protocol.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "MCP server tools is required") {
+	required := configured(t, serving(t, calling, nil), "[mcp_servers.tools]", `command = "/no/such/server"`,
+		"required = true")
+	if _, err := required.host.Open(t.Context(), protocol.OpenOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "MCP server tools is required") {
 		t.Errorf("a required server that fails gave %v", err)
 	}
 }

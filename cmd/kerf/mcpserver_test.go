@@ -81,7 +81,8 @@ func (s served) connect(t *testing.T, name string, roots []string, o *mcp.Client
 	toClient, fromServer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- mcpserver.Stdio(context.Background(), mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.opener, Version: "test"}, toServer, fromServer)
+		ended <- mcpserver.Stdio(context.Background(),
+			mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.opener, Version: "test"}, toServer, fromServer)
 	}()
 	c := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, o)
 	for _, r := range roots {
@@ -247,9 +248,11 @@ func TestMCPBestEffortTellsOnlyWhatChanged(t *testing.T) {
 	s := serving(t, "", map[string]string{"a": "1\n", "b": "1\n"})
 	c := s.connect(t, "c", nil, nil)
 	edit := func(path, target string) map[string]any {
-		return map[string]any{"filePath": path, "targetString": target, "replacementString": "2", "normalization": "whitespace"}
+		return map[string]any{"filePath": path, "targetString": target, "replacementString": "2",
+			"normalization": "whitespace"}
 	}
-	a := c.call("edit_code", map[string]any{"edits": []any{edit("a", "1"), edit("b", "nothing such")}, "transactionMode": "best-effort"})
+	a := c.call("edit_code", map[string]any{"edits": []any{edit("a", "1"), edit("b", "nothing such")},
+		"transactionMode": "best-effort"})
 	if a.Success || len(a.Results) != 2 || !a.Results[0].Success || a.Results[1].Success {
 		t.Errorf("results are %+v", a)
 	}
@@ -306,7 +309,8 @@ func TestMCPToolsSayWhatTheyAre(t *testing.T) {
 			t.Errorf("%s lacks a description or an output schema", tool.Name)
 		}
 	}
-	want := map[string]bool{"read_file": true, "read_code": true, "write_file": false, "edit_file": false, "edit_code": false,
+	want := map[string]bool{"read_file": true, "read_code": true, "write_file": false, "edit_file": false,
+		"edit_code":   false,
 		"apply_patch": false, "diff": true, "undo": false, "log": true, "blame": true}
 	if d := cmp.Diff(want, readOnly); d != "" {
 		t.Errorf("read-only tools (-want +got):\n%s", d)
@@ -326,7 +330,8 @@ func TestMCPAgentAsksByElicitation(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer string // empty: the client cannot be asked
 		made   bool
-	}{"accepted": {"accept", true}, "declined": {"decline", false}, "cancelled": {"cancel", false}, "cannot ask": {"", false}} {
+	}{"accepted": {"accept", true}, "declined": {"decline", false}, "cancelled": {"cancel", false},
+		"cannot ask": {"", false}} {
 		t.Run(name, func(t *testing.T) {
 			s := serving(t, asking, nil)
 			var asked []string
@@ -371,7 +376,8 @@ func TestMCPOverHTTPKeepsOthersOut(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- mcpserver.HTTP(ctx, mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.opener, Version: "test"}, l, "secret-token")
+		ended <- mcpserver.HTTP(ctx, mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.opener, Version: "test"}, l,
+			"secret-token")
 	}()
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 	for name, test := range map[string]struct {

@@ -101,9 +101,11 @@ func TestCodexSDKDrivesKerf(t *testing.T) {
 		"HOME="+home, "KERF_HOME="+filepath.Join(home, ".kerf"))
 	want := map[string]map[string]any{
 		"run": {"final": "made", "items": []any{"file_change", "agent_message"}, "id": "string", "usage": map[string]any{
-			"input_tokens": 30.0, "cached_input_tokens": 10.0, "output_tokens": 5.0, "reasoning_output_tokens": 0.0, "cache_write_input_tokens": 0.0}},
+			"input_tokens": 30.0, "cached_input_tokens": 10.0, "output_tokens": 5.0, "reasoning_output_tokens": 0.0,
+			"cache_write_input_tokens": 0.0}},
 		"same thread": {"final": "again"},
-		"streamed": {"kinds": []any{"thread.started", "turn.started", "item.completed:reasoning", "item.started:command_execution",
+		"streamed": {"kinds": []any{"thread.started", "turn.started", "item.completed:reasoning",
+			"item.started:command_execution",
 			"item.completed:command_execution", "item.completed:agent_message", "turn.completed"}},
 		"structured": {"status": "ok"}, "image": {"final": "seen"}, "resumed": {"final": "back"},
 		"abort": {"aborted": true}, "git check": {"refused": true},
@@ -121,7 +123,8 @@ func TestCodexSDKDrivesKerf(t *testing.T) {
 	if got := requests[0].Header.Get("Authorization"); got != "Bearer sdk-key" {
 		t.Errorf("authorization is %q", got)
 	}
-	if body := string(requests[6].Body); !strings.Contains(body, "data:image/png;base64,") || !strings.Contains(body, `look\n\nclosely`) {
+	if body := string(requests[6].Body); !strings.Contains(body, "data:image/png;base64,") ||
+		!strings.Contains(body, `look\n\nclosely`) {
 		t.Error("the image or the joined text did not reach the model")
 	}
 }

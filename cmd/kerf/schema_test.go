@@ -59,7 +59,8 @@ func TestTheDemoObeysTheSchemas(t *testing.T) {
 		}
 	}
 	home := t.TempDir()
-	for name, value := range map[string]string{"HOME": home, "KERF_HOME": filepath.Join(home, ".kerf"), "TMPDIR": t.TempDir(),
+	for name, value := range map[string]string{"HOME": home, "KERF_HOME": filepath.Join(home, ".kerf"),
+		"TMPDIR":  t.TempDir(),
 		"GOCACHE": goEnv(t, "GOCACHE"), "GOMODCACHE": goEnv(t, "GOMODCACHE")} {
 		t.Setenv(name, value)
 	}
@@ -68,7 +69,8 @@ func TestTheDemoObeysTheSchemas(t *testing.T) {
 		t.Fatalf("kerf demo: exit %d: %s", code, errors.String())
 	}
 	kinds := obeyed(t, published(t, "events"), out.String())
-	for _, kind := range []string{"thread.started", "turn.started", "item.started", "turn.completed", "command_execution", "file_change", "agent_message"} {
+	for _, kind := range []string{"thread.started", "turn.started", "item.started", "turn.completed", "command_execution",
+		"file_change", "agent_message"} {
 		if kinds[kind] == 0 {
 			t.Errorf("the demo tells no %s", kind)
 		}
@@ -82,7 +84,8 @@ func TestTheDemoObeysTheSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds = obeyed(t, published(t, "rollout"), string(b))
-	for _, kind := range []string{"session_meta", "turn_context", "user_input", "assistant_message", "tool_call", "file_change", "token_usage", "event"} {
+	for _, kind := range []string{"session_meta", "turn_context", "user_input", "assistant_message", "tool_call",
+		"file_change", "token_usage", "event"} {
 		if kinds[kind] == 0 {
 			t.Errorf("the session has no %s", kind)
 		}
@@ -100,7 +103,8 @@ func goEnv(t *testing.T, name string) string {
 
 func TestSchemasCanFail(t *testing.T) {
 	for name, bad := range map[string][]string{
-		"events": {`{"type":"turn.completed"}`, `{"type":"nothing"}`, `{"type":"item.completed","item":{"id":"item_0","type":"agent_message"}}`,
+		"events": {`{"type":"turn.completed"}`, `{"type":"nothing"}`,
+			`{"type":"item.completed","item":{"id":"item_0","type":"agent_message"}}`,
 			`{"type":"item.completed","item":{"id":"item_0","type":"command_execution","command":"x","aggregated_output":"","exit_code":"0","status":"completed"}}`},
 		"rollout": {`{"seq":0,"timestamp":"x","type":"user_input","prev":"","turn_id":"t","text":"x"}`,
 			`{"seq":1,"timestamp":"x","type":"user_input","prev":"zz","turn_id":"t","text":"x"}`},
@@ -128,7 +132,8 @@ func TestSchemaPrintsAllOrOne(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &all); err != nil || len(all) != 4 || all["tools"]["read_file"] == nil {
 		t.Errorf("%v: %.200s", err, out.String())
 	}
-	if code := run([]string{"kerf", "schema", "event"}, os.Stdin, &out, &errors); code != 2 || !strings.Contains(errors.String(), "events, config, rollout and tools") {
+	if code := run([]string{"kerf", "schema", "event"}, os.Stdin, &out, &errors); code != 2 ||
+		!strings.Contains(errors.String(), "events, config, rollout and tools") {
 		t.Errorf("exit %d: %s", code, errors.String())
 	}
 }

@@ -22,7 +22,8 @@ func TestSEC_S2_HomeSecretsAreHidden(t *testing.T) {
 	v.write(config, "default_permissions = \"p\"\n"+readable(config))
 	v.must("exec", "-s", "workspace-write", "my own words")
 	v.write(filepath.Join(v.own, "auth.json"), "hidden-secret")
-	for _, name := range []string{".ssh/id_ed25519", ".aws/credentials", ".netrc", ".git-credentials", ".config/gh/hosts.yml", ".bash_history"} {
+	for _, name := range []string{".ssh/id_ed25519", ".aws/credentials", ".netrc", ".git-credentials",
+		".config/gh/hosts.yml", ".bash_history"} {
 		v.write(filepath.Join(v.home, name), "hidden-secret\n")
 	}
 	v.write(filepath.Join(v.home, "notes.txt"), "open to read\n")
@@ -56,7 +57,8 @@ func TestSEC_S3_ChildrenGetTheAllowListOnly(t *testing.T) {
 		"UNLISTED=not-a-core-variable", "LD_PRELOAD=", "GIT_SSH_COMMAND=evil", "BASH_ENV=/nowhere")
 	seen := filepath.Join(v.base, "seen")
 	server := v.script(filepath.Join(v.base, "bin", "server"), "#!/bin/sh\nenv | sed 's/^/mcp /' >> "+seen+"\n")
-	v.write(filepath.Join(v.own, "hooks.json"), fmt.Sprintf(`{"hooks": {"SessionStart": [{"hooks": [{"command": "env | sed 's/^/hook /' >> %s"}]}]}}`, seen))
+	v.write(filepath.Join(v.own, "hooks.json"),
+		fmt.Sprintf(`{"hooks": {"SessionStart": [{"hooks": [{"command": "env | sed 's/^/hook /' >> %s"}]}]}}`, seen))
 	s := v.serve(fmt.Sprintf("[mcp_servers.x]\ncommand = %q\n", server),
 		turn(shellCall("env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'"))...)
 	r := v.run("exec", "-s", "workspace-write", "go")

@@ -48,8 +48,10 @@ func plant() planted {
 		p.urls = append(p.urls, fmt.Sprintf("url-password-%d-x9y8", i))
 	}
 	p.remotes = []string{"remote-password-1x9", "tokenInPlaceOfTheUser0123456789"}
-	p.printed = []string{"sk-" + strings.Repeat("aB3d", 8), "ghp_" + strings.Repeat("aB3d", 9), "github_pat_" + strings.Repeat("aB3d", 8), "glpat-" + strings.Repeat("aB3d", 6), "AKIA" + strings.Repeat("ABCD", 4),
-		"AIza" + strings.Repeat("aB3d", 9), "xoxb-" + strings.Repeat("1234", 6), "npm_" + strings.Repeat("aB3d", 9), "hf_" + strings.Repeat("aB3d", 9)}
+	p.printed = []string{"sk-" + strings.Repeat("aB3d", 8), "ghp_" + strings.Repeat("aB3d", 9), "github_pat_" +
+		strings.Repeat("aB3d", 8), "glpat-" + strings.Repeat("aB3d", 6), "AKIA" + strings.Repeat("ABCD", 4),
+		"AIza" + strings.Repeat("aB3d", 9), "xoxb-" + strings.Repeat("1234", 6), "npm_" + strings.Repeat("aB3d", 9), "hf_" +
+			strings.Repeat("aB3d", 9)}
 	return p
 }
 
@@ -158,7 +160,8 @@ http_headers = { "X-Token" = %q }
 [mcp_servers.further]
 url = "http://me:%s@127.0.0.1:1/mcp"
 bearer_token_env_var = "BEARER_VALUE"
-`, p.headers[0], p.headers[1], noisy, p.mcpEnv[0], p.mcpEnv[1], p.mcpEnv[2], p.mcpEnv[3], p.mcpEnv[4], p.urls[0], p.urls[1], p.headers[2], p.urls[2]), calls...)
+`, p.headers[0], p.headers[1], noisy, p.mcpEnv[0], p.mcpEnv[1], p.mcpEnv[2], p.mcpEnv[3], p.mcpEnv[4], p.urls[0],
+		p.urls[1], p.headers[2], p.urls[2]), calls...)
 	if r := v.fed(p.key, "login", "mock", "--with-api-key", "--no-check"); r.code != 0 {
 		if r = v.fed(p.key, "login", "mock", "--with-api-key"); r.code != 0 {
 			t.Fatalf("login: %s", r.all())
@@ -190,8 +193,10 @@ func TestSEC_S1_SecretsAreNowhere(t *testing.T) {
 		t.Error("the command lines of the children were not seen")
 	}
 	said := map[string]string{"exec --json": turnOne.all(), "a failed exec": failed.all(), "ps": commands}
-	for _, args := range [][]string{{"sessions", "list"}, {"sessions", "list", "--json"}, {"mcp", "list"}, {"mcp", "list", "--json"}, {"mcp", "get", "noisy"}, {"mcp", "get", "far", "--json"}, {"config", "show"},
-		{"login", "status"}, {"log"}, {"doctor"}, {"explain", "git push"}, {"exec", "-c", "nonsense=1", "x"}, {"sessions", "show", "--last"}} {
+	for _, args := range [][]string{{"sessions", "list"}, {"sessions", "list", "--json"}, {"mcp", "list"},
+		{"mcp", "list", "--json"}, {"mcp", "get", "noisy"}, {"mcp", "get", "far", "--json"}, {"config", "show"},
+		{"login", "status"}, {"log"}, {"doctor"}, {"explain", "git push"}, {"exec", "-c", "nonsense=1", "x"},
+		{"sessions", "show", "--last"}} {
 		said[strings.Join(args, " ")] = v.run(args...).all()
 	}
 	for name, text := range said {

@@ -13,7 +13,8 @@ import (
 // The writable roots are the user's; where a command starts does not move them.
 func TestSEC_P3_WorkdirMovesNoRoots(t *testing.T) {
 	elsewhere := func(v *victim) [2]any {
-		return [2]any{"exec_command", map[string]any{"cmd": "echo x > written; echo y > ../repo/inside", "workdir": filepath.Join(v.base, "elsewhere")}}
+		return [2]any{"exec_command", map[string]any{"cmd": "echo x > written; echo y > ../repo/inside",
+			"workdir": filepath.Join(v.base, "elsewhere")}}
 	}
 	for mode, written := range map[string]bool{"workspace-write": false, "danger-full-access": true} {
 		t.Run(mode, func(t *testing.T) {

@@ -48,7 +48,8 @@ func newVictim(t *testing.T) *victim {
 	if os.Link(self, v.kerf) != nil { // the test binary is Kerf when it is called so
 		v.copy(self)
 	}
-	v.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + v.home, "KERF_HOME=" + v.own, "TMPDIR=" + filepath.Join(base, "tmp"), "SHELL=/bin/bash", "LANG=C.UTF-8",
+	v.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + v.home, "KERF_HOME=" + v.own, "TMPDIR=" +
+		filepath.Join(base, "tmp"), "SHELL=/bin/bash", "LANG=C.UTF-8",
 		"GIT_CONFIG_NOSYSTEM=1"}
 	return v
 }

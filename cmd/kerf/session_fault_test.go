@@ -60,14 +60,16 @@ func (f *faulty) stage(name string) {
 }
 
 func (f *faulty) command(scenario string, args ...string) *exec.Cmd {
-	all := append([]string{"-C", f.dir, "-c", "model_provider=script", "-c", "model_providers.script.base_url=" + scenario}, args...)
+	all := append([]string{"-C", f.dir, "-c", "model_provider=script", "-c", "model_providers.script.base_url=" +
+		scenario}, args...)
 	cmd := exec.Command(f.kerf, all...)
 	cmd.Env = append(os.Environ(), "KERF_HOME="+f.home, "HOME="+f.state)
 	return cmd
 }
 
 func (f *faulty) exec(scenario string, args ...string) *exec.Cmd {
-	return f.command(scenario, append([]string{"exec", "--json", "--skip-git-repo-check", "-s", "danger-full-access"}, args...)...)
+	return f.command(scenario, append([]string{"exec", "--json", "--skip-git-repo-check", "-s", "danger-full-access"},
+		args...)...)
 }
 
 func (f *faulty) must(what string, cmd *exec.Cmd) string {
@@ -166,7 +168,8 @@ func TestSEC_R4_FaultsOfTheSessionFile(t *testing.T) {
 	total := f.count(sessions)
 	for i, at := range points(total, 4, 150) {
 		f.stage(fmt.Sprintf("fault-%d", i))
-		plan := faults.Plan{At: at, Errno: []syscall.Errno{syscall.ENOSPC, syscall.EIO}[i%2], Sticky: i%3 == 0, Below: []string{filepath.Join(f.home, "sessions")}}
+		plan := faults.Plan{At: at, Errno: []syscall.Errno{syscall.ENOSPC, syscall.EIO}[i%2], Sticky: i%3 == 0,
+			Below: []string{filepath.Join(f.home, "sessions")}}
 		cmd := f.exec(f.first, "work")
 		var out strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &out

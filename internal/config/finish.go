@@ -16,7 +16,8 @@ const DefaultModel = "gpt-5.5"
 
 // finish fills what follows from other values and checks what involves several.
 func (c *Config) finish(o Options) error {
-	for _, step := range []func(Options) error{c.finishProviders, c.finishModel, c.finishServers, c.finishPaths, c.finishPermissions, c.finishHooks} {
+	for _, step := range []func(Options) error{c.finishProviders, c.finishModel, c.finishServers, c.finishPaths,
+		c.finishPermissions, c.finishHooks} {
 		if err := step(o); err != nil {
 			return err
 		}

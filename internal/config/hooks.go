@@ -30,7 +30,8 @@ type Hook struct {
 const hookTimeout = time.Minute
 
 // hookEvents are the moments at which hooks run.
-var hookEvents = [...]string{"PreToolUse", "PostToolUse", "PermissionRequest", "SessionStart", "UserPromptSubmit", "Stop"}
+var hookEvents = [...]string{"PreToolUse", "PostToolUse", "PermissionRequest", "SessionStart", "UserPromptSubmit",
+	"Stop"}
 
 // HookList reads the hooks: [[hooks.EVENT]] of the configuration, hooks.json of
 // the home, and hooks.json of the project's .kerf when the user trusted exactly what

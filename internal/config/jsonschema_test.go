@@ -147,18 +147,20 @@ func TestSchemaAndLoadAgree(t *testing.T) {
 		"modle = 'x'": false, "model = 5": false, "model = ''": true,
 		"sandbox_mode = 'none'": false, "sandbox_mode = 'read-only'": true,
 		"[agents]\nmax_threads = 65": false, "[agents]\nmax_threads = -1": false, "[agents.role]\ndescription = 'x'": true,
-		"[tools]\nweb_search = true\nview_image = {enabled = false}": true, "web_search = 'live'": true, "web_search = 'dead'": false,
-		"[tools]\nview_image = 'yes'":                                                                                           false,
-		"[model_providers.x]\nbase_url = 'https://a.test'\nwire_api = 'smoke'":                                                  false,
-		"[model_providers.x]\nbase_url = 'https://a.test'\nwibble = 1":                                                          false,
-		"[mcp_servers.s]\ncommand = 'x'\nstartup_timeout_sec = 1.5":                                                             true,
-		"[mcp_servers.s]\ncommand = 'x'\nstartup_timeout_sec = 0":                                                               false,
-		"[mcp_servers.s]\ncommand = 'x'\ntransport = 'stdio'\n[mcp_servers.s.tools.t]\napproval_mode = 'approve'":               true,
-		"[mcp_servers.s]\ncommand = 'x'\ndefault_tools_approval_mode = 'always'":                                                false,
-		"[permissions.p.filesystem]\n'/a' = 'write'\nglob_scan_max_depth = 3\n[permissions.p.filesystem.':root']\n'.' = 'read'": true,
-		"[permissions.p.filesystem]\n'/a' = 'execute'":                                                                          false,
-		"[permissions.p.network.domains]\n'a.test' = 'maybe'":                                                                   false,
-		"[models.m]\nparallel_tool_calls = true\nprice_input = 0.5":                                                             true, "[models.m]\nprice_input = -1": false,
+		"[tools]\nweb_search = true\nview_image = {enabled = false}": true, "web_search = 'live'": true,
+		"web_search = 'dead'":         false,
+		"[tools]\nview_image = 'yes'": false,
+		"[model_providers.x]\nbase_url = 'https://a.test'\nwire_api = 'smoke'":                                    false,
+		"[model_providers.x]\nbase_url = 'https://a.test'\nwibble = 1":                                            false,
+		"[mcp_servers.s]\ncommand = 'x'\nstartup_timeout_sec = 1.5":                                               true,
+		"[mcp_servers.s]\ncommand = 'x'\nstartup_timeout_sec = 0":                                                 false,
+		"[mcp_servers.s]\ncommand = 'x'\ntransport = 'stdio'\n[mcp_servers.s.tools.t]\napproval_mode = 'approve'": true,
+		"[mcp_servers.s]\ncommand = 'x'\ndefault_tools_approval_mode = 'always'":                                  false,
+		"[permissions.p.filesystem]\n'/a' = 'write'\nglob_scan_max_depth = 3\n[permissions.p.filesystem.':root']\n" +
+			"'.' = 'read'": true,
+		"[permissions.p.filesystem]\n'/a' = 'execute'":              false,
+		"[permissions.p.network.domains]\n'a.test' = 'maybe'":       false,
+		"[models.m]\nparallel_tool_calls = true\nprice_input = 0.5": true, "[models.m]\nprice_input = -1": false,
 		"[analytics]\nenabled = false": true, "notify = ['x']": true, "[projects.'/a']\ntrusted_hash = 'x'": true,
 		"[profiles.p]\nmodel = 'x'\n[profiles.p.tools]\nupdate_plan = false": true, "[profiles.p]\nmodel = 1": false,
 		"[tui]\nanything = 1": true, "[budget]\nmax_cost = 1.25": true, "[budget]\nmax_cost = '1'": false,
@@ -212,8 +214,10 @@ func bent(t *rapid.T, tree map[string]any) string {
 			at = table
 			continue
 		}
-		at[key] = rapid.SampledFrom([]any{true, false, int64(0), int64(1), int64(-3), 0.5, 2.0, "", "x", "live", "none", "read", "allow",
-			[]any{}, []any{"a"}, []any{int64(1)}, map[string]any{}, map[string]any{"enabled": true}, map[string]any{"a": "read"}}).Draw(t, "value")
+		at[key] = rapid.SampledFrom([]any{true, false, int64(0), int64(1), int64(-3), 0.5, 2.0, "", "x", "live", "none",
+			"read", "allow",
+			[]any{}, []any{"a"}, []any{int64(1)}, map[string]any{}, map[string]any{"enabled": true},
+			map[string]any{"a": "read"}}).Draw(t, "value")
 		break
 	}
 	if b, err = toml.Marshal(c); err != nil {

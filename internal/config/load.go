@@ -244,7 +244,8 @@ func (l *loader) profile(over *document.Value) error {
 			return err
 		}
 	}
-	l.tree = document.Merge(l.tree, &document.Value{Table: map[string]*document.Value{"profile": {Leaf: name, From: from}}, From: from})
+	l.tree = document.Merge(l.tree, &document.Value{Table: map[string]*document.Value{"profile": {Leaf: name,
+		From: from}}, From: from})
 	return nil
 }
 

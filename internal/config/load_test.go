@@ -300,7 +300,8 @@ func TestEnvironment(t *testing.T) {
 func TestProfileErrors(t *testing.T) {
 	w := newWorld(t)
 	w.write("config.toml", "[profiles.fast]\nmodel = 'x'\n")
-	for name, want := range map[string]string{"fsat": `did you mean "fast"?`, "../x": "expected letters", "nope": "no [profiles.nope]"} {
+	for name, want := range map[string]string{"fsat": `did you mean "fast"?`, "../x": "expected letters",
+		"nope": "no [profiles.nope]"} {
 		_, _, err := w.load(func(o *Options) { o.Profile = name })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", name, err, want)

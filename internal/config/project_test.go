@@ -78,7 +78,8 @@ func TestTrustedProjectSetsOnlyHarmlessKeys(t *testing.T) {
 	}
 	want := []string{"profiles", "approval_policy", "sandbox_mode", "model_provider", "openai_base_url",
 		"profile", "sandbox_workspace_write.network_access", "sandbox_workspace_write.writable_roots",
-		"model_providers.evil.base_url", "mcp_servers.evil.command", "hooks.Stop", `projects."/".trust_level`, "tools.web_search",
+		"model_providers.evil.base_url", "mcp_servers.evil.command", "hooks.Stop", `projects."/".trust_level`,
+		"tools.web_search",
 		"shell_environment_policy.inherit", "backups.max_backups_per_file"}
 	if d := cmp.Diff(want, told); d != "" {
 		t.Error(d)

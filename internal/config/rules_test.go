@@ -32,7 +32,8 @@ func TestRulesFilesOfAllLayers(t *testing.T) {
 		}
 		return got
 	}
-	all := []string{"system a.rules a -> forbid\n", "system b.rules b -> forbid\n", "user u.rules u -> allow\n", "project p.rules p -> prompt\n"}
+	all := []string{"system a.rules a -> forbid\n", "system b.rules b -> forbid\n", "user u.rules u -> allow\n",
+		"project p.rules p -> prompt\n"}
 	if d := cmp.Diff(all, files(system, true)); d != "" {
 		t.Errorf("trusted (-want +got):\n%s", d)
 	}

@@ -154,7 +154,8 @@ func checkHome(_ context.Context, o Options) []protocol.Check {
 	for _, name := range []string{"auth.json", "config.toml"} {
 		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-			all = append(all, protocol.Check{Name: name, State: checkWarn, Detail: fmt.Sprintf("open to others (%04o)", info.Mode().Perm()), Hint: "chmod 600 " + path})
+			all = append(all, protocol.Check{Name: name, State: checkWarn,
+				Detail: fmt.Sprintf("open to others (%04o)", info.Mode().Perm()), Hint: "chmod 600 " + path})
 		}
 	}
 	return all
@@ -162,7 +163,8 @@ func checkHome(_ context.Context, o Options) []protocol.Check {
 
 func checkConfig(_ context.Context, o Options) []protocol.Check {
 	if len(o.Warnings) > 0 {
-		return []protocol.Check{{Name: "configuration", State: checkWarn, Detail: oneLine(strings.Join(o.Warnings, "; ")), Hint: "kerf config shows each value and where it comes from"}}
+		return []protocol.Check{{Name: "configuration", State: checkWarn, Detail: oneLine(strings.Join(o.Warnings, "; ")),
+			Hint: "kerf config shows each value and where it comes from"}}
 	}
 	return []protocol.Check{{Name: "configuration", State: checkOK, Detail: "no errors"}}
 }

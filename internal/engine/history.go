@@ -29,10 +29,12 @@ const (
 func historyTools() []historyTool {
 	make := func(name, words, schema string, readOnly bool,
 		run func(context.Context, *conn, json.RawMessage) tool.Result) historyTool {
-		return historyTool{protocol.EngineTool{Name: name, Description: words, Input: json.RawMessage(schema), ReadOnly: readOnly, Destructive: !readOnly}, run}
+		return historyTool{protocol.EngineTool{Name: name, Description: words, Input: json.RawMessage(schema),
+			ReadOnly: readOnly, Destructive: !readOnly}, run}
 	}
 	return []historyTool{
-		make("undo", "Takes back the changes of your last call that changed something and is not undone yet. Edits that others made to the same files since are kept.",
+		make("undo", "Takes back the changes of your last call that changed something and is not undone yet. Edits that "+
+			"others made to the same files since are kept.",
 			noArguments, false, func(ctx context.Context, c *conn, raw json.RawMessage) tool.Result { return c.undo(ctx, raw) }),
 		make("diff", "Shows what you changed, all your calls together, as a unified diff.",
 			noArguments, true, func(_ context.Context, c *conn, raw json.RawMessage) tool.Result { return c.diff(raw) }),

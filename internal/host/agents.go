@@ -37,7 +37,8 @@ func (op opener) agents(r request, of parent, exec *executor.Executor) session.A
 	if places == nil {
 		places = &team.Places{Most: op.Agents.MaxThreads}
 	}
-	return session.Agents{Depth: of.depth, MaxDepth: op.Agents.MaxDepth, Places: places, Roles: op.agentRoles(), Parent: of.session,
+	return session.Agents{Depth: of.depth, MaxDepth: op.Agents.MaxDepth, Places: places, Roles: op.agentRoles(),
+		Parent: of.session,
 		Open: func(ctx context.Context, s *session.Session, spawn team.Spawn) (team.Member, error) {
 			p := parent{session: s, exec: exec, shares: true, depth: of.depth + 1, places: places, spawn: spawn}
 			return op.openAgent(ctx, r, p)

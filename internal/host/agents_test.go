@@ -44,7 +44,8 @@ func said(text string) []*model.Item {
 func callsOf(list ...[2]string) []*model.Item {
 	var items []*model.Item
 	for _, c := range list {
-		items = append(items, &model.Item{Kind: model.Call, Style: model.Function, CallID: fmt.Sprintf("c%d", serial()), Name: c[0], Input: c[1]})
+		items = append(items, &model.Item{Kind: model.Call, Style: model.Function, CallID: fmt.Sprintf("c%d", serial()),
+			Name: c[0], Input: c[1]})
 	}
 	return items
 }
@@ -67,8 +68,9 @@ func outputs(r *model.Request) []string {
 
 func castHost(t testing.TB, c cast, overrides ...string) *Host {
 	h := scripted(t, nil)
-	cfg, _, err := config.Load(config.Options{Home: h.Config.Home, Cwd: h.Config.Cwd, Env: func(string) string { return "" }, Overrides: append([]string{
-		"model=m", "model_provider=script", "sandbox_mode=danger-full-access", "approval_policy=never"}, overrides...)})
+	cfg, _, err := config.Load(config.Options{Home: h.Config.Home, Cwd: h.Config.Cwd,
+		Env: func(string) string { return "" }, Overrides: append([]string{
+			"model=m", "model_provider=script", "sandbox_mode=danger-full-access", "approval_policy=never"}, overrides...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,8 @@ func (l *live) turn(op protocol.Op, on func(protocol.Event)) []protocol.Event {
 			if on != nil {
 				on(e)
 			}
-			if e.Agent == "" && (is[protocol.TurnCompleted](e.Msg) || is[protocol.TurnFailed](e.Msg) || is[protocol.TurnAborted](e.Msg)) {
+			if e.Agent == "" && (is[protocol.TurnCompleted](e.Msg) || is[protocol.TurnFailed](e.Msg) ||
+				is[protocol.TurnAborted](e.Msg)) {
 				return all
 			}
 		case <-late:
@@ -244,7 +247,8 @@ func TestModelAsksTheUser(t *testing.T) {
 	}
 	s = open(t, castHost(t, c), protocol.OpenOptions{Headless: true})
 	all = s.turn(input("go"), nil)
-	if end, _ := all[len(all)-1].Msg.(protocol.TurnCompleted); !strings.Contains(end.LastMessage, "nobody to answer") || offered {
+	if end, _ := all[len(all)-1].Msg.(protocol.TurnCompleted); !strings.Contains(end.LastMessage, "nobody to answer") ||
+		offered {
 		t.Errorf("headless the model heard %q, offered %v", end.LastMessage, offered)
 	}
 }
@@ -262,7 +266,8 @@ func TestAgentsAreResumedByTheirParentOnly(t *testing.T) {
 		case last == "start":
 			return callsOf([2]string{"spawn_agent", `{"message": "task one"}`}, [2]string{"wait", `{"timeout_ms": 60000}`})
 		}
-		return callsOf([2]string{"resume_agent", `{"target": "` + id + `", "message": "task two"}`}, [2]string{"wait", `{"timeout_ms": 60000}`})
+		return callsOf([2]string{"resume_agent", `{"target": "` + id + `", "message": "task two"}`},
+			[2]string{"wait", `{"timeout_ms": 60000}`})
 	}}
 	h := castHost(t, c)
 	s := open(t, h, protocol.OpenOptions{})
@@ -282,7 +287,8 @@ func TestAgentsAreResumedByTheirParentOnly(t *testing.T) {
 	_ = s.Close()
 	s = open(t, h, protocol.OpenOptions{})
 	all = s.turn(input("again"), nil)
-	if end, _ := all[len(all)-1].Msg.(protocol.TurnCompleted); !strings.Contains(end.LastMessage, "not a sub-agent of this session") {
+	if end, _ := all[len(all)-1].Msg.(protocol.TurnCompleted); !strings.Contains(end.LastMessage,
+		"not a sub-agent of this session") {
 		t.Errorf("another session took it: %s", end.LastMessage)
 	}
 	list, err := h.Sessions().List(context.Background(), protocol.Filter{})

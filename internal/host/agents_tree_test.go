@@ -80,7 +80,8 @@ func (a *actor) next(step int) []*model.Item {
 		return callsOf([2]string{"write_file", fmt.Sprintf(`{"file_path": %q, "content": %s}`, file, content)})
 	}
 	anchor := strings.TrimSuffix(lines[max(0, min(at, len(lines)-2))], "\n")
-	args, _ := json.Marshal(map[string]string{"file_path": file, "old_string": anchor + "\n", "new_string": anchor + "\n" + token + "\n"})
+	args, _ := json.Marshal(map[string]string{"file_path": file, "old_string": anchor + "\n", "new_string": anchor +
+		"\n" + token + "\n"})
 	return callsOf([2]string{"edit_file", string(args)})
 }
 
@@ -97,7 +98,8 @@ func TestTwoAgentsAndAUserEditOneTree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 8))
 	actors := map[string]*actor{}
 	for i, name := range []string{"anna", "bert"} {
-		actors[name] = &actor{name: name, rng: rand.New(rand.NewPCG(uint64(i), 1)), turn: make(chan bool), idle: make(chan bool),
+		actors[name] = &actor{name: name, rng: rand.New(rand.NewPCG(uint64(i), 1)), turn: make(chan bool),
+			idle: make(chan bool),
 			told: map[string]string{}, kept: map[string]string{}}
 	}
 	step := 0
@@ -107,7 +109,8 @@ func TestTwoAgentsAndAUserEditOneTree(t *testing.T) {
 				return said("both are done")
 			}
 			return callsOf([2]string{"spawn_agent", `{"message": "you are anna", "agent_type": "worker"}`},
-				[2]string{"spawn_agent", `{"message": "you are bert", "agent_type": "worker"}`}, [2]string{"wait", `{"timeout_ms": 3600000, "for": "all"}`})
+				[2]string{"spawn_agent", `{"message": "you are bert", "agent_type": "worker"}`},
+				[2]string{"wait", `{"timeout_ms": 3600000, "for": "all"}`})
 		}
 		a := actors["anna"]
 		if strings.Contains(texts(r), "you are bert") {
@@ -226,7 +229,8 @@ func checkTree(t *testing.T, h *Host, actors map[string]*actor, byUser map[strin
 		for token, file := range a.kept {
 			check(name, token, file)
 		}
-		t.Logf("%s: %d calls, %d edits committed, %d of them merged, %d refused", name, a.finished, len(a.kept), a.merged, a.refused)
+		t.Logf("%s: %d calls, %d edits committed, %d of them merged, %d refused", name, a.finished, len(a.kept), a.merged,
+			a.refused)
 		if len(a.kept) < a.finished/5 {
 			t.Errorf("%s hardly gets anything done", name)
 		}

@@ -156,7 +156,8 @@ func (op opener) clientFor(ctx context.Context, set *protocol.Settings) (model.C
 		return nil, nil, err
 	}
 	if path := cmp.Or(op.record, op.Record); path != "" {
-		client = script.Record(client, script.RecordOptions{Path: path, Title: "recorded with " + set.Model, Redact: op.redact})
+		client = script.Record(client, script.RecordOptions{Path: path, Title: "recorded with " + set.Model,
+			Redact: op.redact})
 	}
 	return client, choice, nil
 }

@@ -59,7 +59,8 @@ func (c configured) settings(over protocol.Settings) (protocol.Settings, error) 
 // budget bounds what a run may use.
 func (c configured) budget() turn.Budget {
 	b := c.Budget
-	return turn.Budget{Rounds: b.MaxTurns, Tokens: b.MaxTokens, Cost: b.MaxCost, Wall: time.Duration(b.MaxSeconds) * time.Second}
+	return turn.Budget{Rounds: b.MaxTurns, Tokens: b.MaxTokens, Cost: b.MaxCost,
+		Wall: time.Duration(b.MaxSeconds) * time.Second}
 }
 
 // offered are the tools of a session.

@@ -28,12 +28,16 @@ func TestSEC_R1_DamagedSessionsGoOn(t *testing.T) {
 	lines := bytes.SplitAfter(original, []byte("\n"))
 	middle := len(lines) / 2
 	for what, b := range map[string][]byte{
-		"cut":                original[:len(original)-100],
-		"zero page":          append(bytes.Clone(original), make([]byte, 4096)...),
-		"half a line":        bytes.Join([][]byte{bytes.Join(lines[:middle], nil), lines[middle][:20], []byte("\n"), bytes.Join(lines[middle+1:], nil)}, nil),
-		"glued":              bytes.Join([][]byte{bytes.Join(lines[:middle], nil), bytes.TrimSpace(lines[middle]), bytes.Join(lines[middle+1:], nil)}, nil),
-		"interleaved":        bytes.Join([][]byte{bytes.Join(lines[:middle], nil), lines[middle+1], lines[middle], bytes.Join(lines[middle+2:], nil)}, nil),
-		"duplicate":          bytes.Join([][]byte{bytes.Join(lines[:middle], nil), lines[middle], bytes.Join(lines[middle:], nil)}, nil),
+		"cut":       original[:len(original)-100],
+		"zero page": append(bytes.Clone(original), make([]byte, 4096)...),
+		"half a line": bytes.Join([][]byte{bytes.Join(lines[:middle], nil), lines[middle][:20], []byte("\n"),
+			bytes.Join(lines[middle+1:], nil)}, nil),
+		"glued": bytes.Join([][]byte{bytes.Join(lines[:middle], nil), bytes.TrimSpace(lines[middle]),
+			bytes.Join(lines[middle+1:], nil)}, nil),
+		"interleaved": bytes.Join([][]byte{bytes.Join(lines[:middle], nil), lines[middle+1], lines[middle],
+			bytes.Join(lines[middle+2:], nil)}, nil),
+		"duplicate": bytes.Join([][]byte{bytes.Join(lines[:middle], nil), lines[middle],
+			bytes.Join(lines[middle:], nil)}, nil),
 		"CRLF":               bytes.ReplaceAll(original, []byte("\n"), []byte("\r\n")),
 		"BOM":                append([]byte("\xEF\xBB\xBF"), original...),
 		"not UTF-8":          bytes.Replace(original, []byte("second words"), []byte("second\xff words"), 1),

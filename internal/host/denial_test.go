@@ -22,9 +22,11 @@ func TestDenialAsksToLeaveTheSandbox(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyOnFailure, Sandbox: protocol.SandboxWorkspace}})
+	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyOnFailure,
+		Sandbox: protocol.SandboxWorkspace}})
 	a := l.asked()
-	if !a.Command.Unsandboxed || a.Command.Command != "touch .kerf/made" || !strings.Contains(a.Reason, "the sandbox refused") {
+	if !a.Command.Unsandboxed || a.Command.Command != "touch .kerf/made" ||
+		!strings.Contains(a.Reason, "the sandbox refused") {
 		t.Fatalf("asked %+v %+v", a, a.Command)
 	}
 	l.submit(protocol.Answer{Approval: a.ID, Decision: protocol.Deny, Words: "stay inside"})

@@ -104,14 +104,16 @@ func largeSession(b *testing.B, h *Host, size int64) string {
 		put(history.TurnContext{Turn: turn, Settings: protocol.Settings{Model: "m", Cwd: h.Config.Cwd}})
 		put(history.UserInput{Turn: turn, Text: "words"})
 		for i := range 10 {
-			put(history.ToolCall{Turn: turn, Round: 10*n + i, Call: protocol.CallID(fmt.Sprintf("call_%d_%d", n, i)), Name: "grep",
+			put(history.ToolCall{Turn: turn, Round: 10*n + i, Call: protocol.CallID(fmt.Sprintf("call_%d_%d", n, i)),
+				Name: "grep",
 				Args: json.RawMessage(`{"pattern":"x"}`), Style: model.Function, Result: result, Success: true})
 			written += int64(len(result))
 		}
 		put(history.EventRecord{Turn: turn, What: history.TurnCompleted})
 		if since++; since == 24 {
 			since = 0
-			put(history.Compacted{Turn: turn, Summary: "much", Items: []*model.Item{model.UserText("words"), model.UserText("much")}, Words: []int{0}})
+			put(history.Compacted{Turn: turn, Summary: "much",
+				Items: []*model.Item{model.UserText("words"), model.UserText("much")}, Words: []int{0}})
 		}
 	}
 	if err := w.SaveMetadata(rollout.Metadata{ID: id, Cwd: h.Config.Cwd, Model: "m"}); err != nil {

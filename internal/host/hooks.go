@@ -28,7 +28,8 @@ func (c configured) applyPolicy(o *executor.Options, id protocol.SessionID, tran
 	}
 	handlers := make([]hooks.Handler, len(found))
 	for i, f := range found {
-		handlers[i] = hooks.Handler{Event: hooks.Event(f.Event), Matcher: f.Matcher, Command: f.Command, Timeout: f.Timeout, From: cmp.Or(f.From, "config.toml"), Required: f.Required}
+		handlers[i] = hooks.Handler{Event: hooks.Event(f.Event), Matcher: f.Matcher, Command: f.Command, Timeout: f.Timeout,
+			From: cmp.Or(f.From, "config.toml"), Required: f.Required}
 	}
 	run := executor.RunHook(c.hookShell(), o.Cwd, c.childEnv(id)(false))
 	if o.Hooks, err = hooks.New(handlers, run); err != nil {

@@ -109,7 +109,8 @@ func (h *Host) Engine(addDirs []string) protocol.Engine {
 		Open: func(root string, more []string, tmp string) (*workspace.Workspace, error) {
 			return c.workspace(WorkspaceOptions{Root: root, AddDirs: more, Sandbox: protocol.SandboxWorkspace, Tmp: tmp})
 		},
-		Executor: func(ws *workspace.Workspace, set protocol.Settings, id protocol.SessionID, client string) executor.Options {
+		Executor: func(ws *workspace.Workspace, set protocol.Settings, id protocol.SessionID,
+			client string) executor.Options {
 			return c.executorOptions(ws, set, protocol.OpenOptions{Source: client, Headless: true}, &sessions.Log{ID: id})
 		}})
 }
@@ -148,5 +149,6 @@ func (h *Host) Sandboxed(mode string, addDirs, argv []string) (interactive.Comma
 		}
 		return list
 	}
-	return interactive.Command{Argv: argv, Dir: set.Cwd, Env: env, Policy: c.policy(roots, "")(set.Sandbox), Full: set.Sandbox == protocol.SandboxFull}, nil
+	return interactive.Command{Argv: argv, Dir: set.Cwd, Env: env, Policy: c.policy(roots, "")(set.Sandbox),
+		Full: set.Sandbox == protocol.SandboxFull}, nil
 }

@@ -80,7 +80,8 @@ func TestInterruptKeepsTheHalfAnswer(t *testing.T) {
 	h.Client = c
 	again := open(t, h, protocol.OpenOptions{Resume: string(s.ID())})
 	again.say("go on")
-	if got := c.last(); !strings.Contains(got, "half an answer") || !strings.Contains(got, "<turn_aborted>") || strings.Contains(got, "steered") {
+	if got := c.last(); !strings.Contains(got, "half an answer") || !strings.Contains(got, "<turn_aborted>") ||
+		strings.Contains(got, "steered") {
 		t.Errorf("after the interrupt the model was sent\n%s", got)
 	}
 }

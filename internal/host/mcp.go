@@ -63,7 +63,8 @@ func (m MCP) server(name string, s config.MCPServer, cwd string) mcpclient.Serve
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(cwd, dir)
 	}
-	out := mcpclient.Server{Name: name, Command: s.Command, Args: s.Args, Dir: dir, URL: s.URL, Headers: maps.Clone(s.HTTPHeaders),
+	out := mcpclient.Server{Name: name, Command: s.Command, Args: s.Args, Dir: dir, URL: s.URL,
+		Headers:        maps.Clone(s.HTTPHeaders),
 		Env:            proc.Environment(m.env, proc.EnvPolicy{Inherit: "core", Set: set}),
 		StartupTimeout: s.StartupTimeout, ToolTimeout: s.ToolTimeout, Enabled: s.EnabledTools, Disabled: s.DisabledTools}
 	for header, variable := range s.EnvHTTPHeaders {
@@ -190,7 +191,8 @@ func (m MCP) Check(ctx context.Context, name string) (mcpclient.Status, error) {
 	if err != nil {
 		return mcpclient.Status{}, err
 	}
-	c := mcpclient.Start(mcpclient.Options{Servers: []mcpclient.Server{m.server(name, s, m.config.Cwd)}, Name: "kerf", Version: Version, Roots: []string{m.config.Cwd}})
+	c := mcpclient.Start(mcpclient.Options{Servers: []mcpclient.Server{m.server(name, s, m.config.Cwd)}, Name: "kerf",
+		Version: Version, Roots: []string{m.config.Cwd}})
 	defer c.Close()
 	c.Settle(ctx)
 	return c.Status()[0], nil

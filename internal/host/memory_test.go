@@ -14,9 +14,11 @@ func TestFilesAllowedForTheSession(t *testing.T) {
 	put := func(name, text string) [2]string {
 		return [2]string{"write_file", `{"file_path": "` + name + `", "content": "` + text + `"}`}
 	}
-	h := scripted(t, calling(put("a.txt", "1"), put("a.txt", "2"), [2]string{"edit_file", `{"file_path": "a.txt", "old_string": "2", "new_string": "3"}`}, put("b.txt", "1"),
+	h := scripted(t, calling(put("a.txt", "1"), put("a.txt", "2"),
+		[2]string{"edit_file", `{"file_path": "a.txt", "old_string": "2", "new_string": "3"}`}, put("b.txt", "1"),
 		[2]string{"apply_patch", `{"input": "*** Begin Patch\n*** Delete File: a.txt\n*** Add File: c.txt\n+x\n*** End Patch"}`}))
-	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}})
+	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyUntrusted,
+		Sandbox: protocol.SandboxWorkspace}})
 	path := func(name string) string { return filepath.Join(h.Config.Cwd, name) }
 	a := l.asked()
 	if a.Change == nil || a.Change.Changes[0].Path != path("a.txt") {

@@ -104,7 +104,8 @@ func TestLocalSessionsAtOnce(t *testing.T) {
 				}
 			}
 			if d := cmp.Diff([]string{"no key for the default provider: using qwen3:8b of Ollama on this machine",
-				"Ollama gives qwen3:8b a context of 4096 tokens, which is too small for most work; start it with OLLAMA_CONTEXT_LENGTH=32768"}, warnings); d != "" {
+				"Ollama gives qwen3:8b a context of 4096 tokens, which is too small for most work; start it with " +
+					"OLLAMA_CONTEXT_LENGTH=32768"}, warnings); d != "" {
 				t.Error(d)
 			}
 		})

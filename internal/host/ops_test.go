@@ -65,8 +65,9 @@ type live struct {
 func scripted(t testing.TB, c *talker) *Host {
 	t.Helper()
 	home, cwd := t.TempDir(), t.TempDir()
-	cfg, _, err := config.Load(config.Options{Home: home, Cwd: cwd, Env: func(string) string { return "" }, Overrides: []string{
-		"model=m", "model_provider=script", "sandbox_mode=danger-full-access", "approval_policy=never"}})
+	cfg, _, err := config.Load(config.Options{Home: home, Cwd: cwd, Env: func(string) string { return "" },
+		Overrides: []string{
+			"model=m", "model_provider=script", "sandbox_mode=danger-full-access", "approval_policy=never"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,8 @@ func TestShellRunsTheUsersCommand(t *testing.T) {
 		t.Error(err)
 	}
 	s.say("what did I do?")
-	if got := c.last(); !strings.Contains(got, "<user_shell_command>") || !strings.Contains(got, "exit code 3") || !strings.Contains(got, "made.txt") {
+	if got := c.last(); !strings.Contains(got, "<user_shell_command>") || !strings.Contains(got, "exit code 3") ||
+		!strings.Contains(got, "made.txt") {
 		t.Errorf("the model was told\n%s", got)
 	}
 }
@@ -174,7 +176,8 @@ func TestRenameAndConfigure(t *testing.T) {
 		t.Errorf("title %q", m.Title)
 	}
 	s.submit(protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyPlan}})
-	if m := find[protocol.SettingsChanged](t, s.until(is[protocol.SettingsChanged])); m.Settings.Approval != protocol.PolicyPlan || m.Settings.Model != "m" {
+	if m := find[protocol.SettingsChanged](t,
+		s.until(is[protocol.SettingsChanged])); m.Settings.Approval != protocol.PolicyPlan || m.Settings.Model != "m" {
 		t.Errorf("settings %+v", m.Settings)
 	}
 	s.submit(protocol.Configure{Settings: protocol.Settings{Approval: "sometimes"}})
@@ -204,7 +207,8 @@ func TestQueuedInputGetsATurnOfItsOwn(t *testing.T) {
 	s.submit(protocol.UserInput{Items: []protocol.Input{{Text: "first"}}})
 	<-begun
 	s.submit(protocol.UserInput{Items: []protocol.Input{{Text: "later"}}, Queue: true})
-	if m := find[protocol.QueueChanged](t, s.until(is[protocol.QueueChanged])); len(m.Waiting) != 1 || m.Waiting[0][0].Text != "later" {
+	if m := find[protocol.QueueChanged](t, s.until(is[protocol.QueueChanged])); len(m.Waiting) != 1 ||
+		m.Waiting[0][0].Text != "later" {
 		t.Errorf("waiting %+v", m.Waiting)
 	}
 	close(goOn)
@@ -246,7 +250,8 @@ func TestRewindGoesBackInWordsAndFiles(t *testing.T) {
 	s.say("and now?")
 	check := func(said string) {
 		t.Helper()
-		if strings.Contains(said, "write two") || strings.Contains(said, "third") || !strings.Contains(said, "write one") || !strings.Contains(said, "and now?") {
+		if strings.Contains(said, "write two") || strings.Contains(said, "third") || !strings.Contains(said, "write one") ||
+			!strings.Contains(said, "and now?") {
 			t.Errorf("after the rewind the model was sent\n%s", said)
 		}
 	}
@@ -309,7 +314,8 @@ func TestCompactOnDemand(t *testing.T) {
 		t.Errorf("told %+v", m)
 	}
 	s.say("which number?")
-	if got := c.last(); !strings.Contains(got, "the summary of all") || !strings.Contains(got, "4711") || strings.Contains(got, "fine") {
+	if got := c.last(); !strings.Contains(got, "the summary of all") || !strings.Contains(got, "4711") ||
+		strings.Contains(got, "fine") {
 		t.Errorf("after the compaction the model was sent\n%s", got)
 	}
 }

@@ -19,7 +19,8 @@ func calling(calls ...[2]string) *talker {
 		if n > len(calls) {
 			return nil
 		}
-		return []*model.Item{{Kind: model.Call, Style: model.Function, CallID: fmt.Sprintf("c%d", n), Name: calls[n-1][0], Input: calls[n-1][1]}}
+		return []*model.Item{{Kind: model.Call, Style: model.Function, CallID: fmt.Sprintf("c%d", n), Name: calls[n-1][0],
+			Input: calls[n-1][1]}}
 	}}
 }
 
@@ -72,10 +73,12 @@ func TestApprovalForSessionAndAlways(t *testing.T) {
 func TestEditedChangeIsShownAgain(t *testing.T) {
 	c := calling([2]string{"write_file", `{"file_path": "new.txt", "content": "one\ntwo\n"}`})
 	h := scripted(t, c)
-	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}})
+	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyUntrusted,
+		Sandbox: protocol.SandboxWorkspace}})
 	a := l.asked()
 	path := filepath.Join(h.Config.Cwd, "new.txt")
-	if a.Change == nil || len(a.Change.Files) != 1 || a.Change.Files[0].Path != path || *a.Change.Files[0].New != "one\ntwo\n" {
+	if a.Change == nil || len(a.Change.Files) != 1 || a.Change.Files[0].Path != path ||
+		*a.Change.Files[0].New != "one\ntwo\n" {
 		t.Fatalf("asked about %+v", a.Change)
 	}
 	l.submit(protocol.Answer{Approval: a.ID, Decision: protocol.Once, Edited: map[string]string{path: "one\nTWO\n"}})
@@ -112,7 +115,8 @@ func output(c *talker) string {
 // TestSEC_L4_FileThatMovedIsAskedAgain: an approval is for the bytes that were
 // shown, and for no others.
 func TestSEC_L4_FileThatMovedIsAskedAgain(t *testing.T) {
-	c := calling([2]string{"read_file", `{"file_path": "f.txt"}`}, [2]string{"edit_file", `{"file_path": "f.txt", "old_string": "one", "new_string": "ONE"}`})
+	c := calling([2]string{"read_file", `{"file_path": "f.txt"}`},
+		[2]string{"edit_file", `{"file_path": "f.txt", "old_string": "one", "new_string": "ONE"}`})
 	h := scripted(t, c)
 	path := filepath.Join(h.Config.Cwd, "f.txt")
 	write := func(s string) {
@@ -121,7 +125,8 @@ func TestSEC_L4_FileThatMovedIsAskedAgain(t *testing.T) {
 		}
 	}
 	write("one\n\n\n\n\ntail\n")
-	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}})
+	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyUntrusted,
+		Sandbox: protocol.SandboxWorkspace}})
 	a := l.asked()
 	write("one\n\n\n\n\nTAIL\n")
 	l.submit(protocol.Answer{Approval: a.ID, Decision: protocol.Once})
@@ -141,9 +146,11 @@ func TestSEC_L4_FileThatMovedIsAskedAgain(t *testing.T) {
 
 // TestSEC_C6_SteeringFilesAsk has the model write what agents and machines obey.
 func TestSEC_C6_SteeringFilesAsk(t *testing.T) {
-	for _, name := range []string{"AGENTS.md", ".github/workflows/ci.yml", ".vscode/tasks.json", "sub/CLAUDE.md", ".envrc", ".husky/pre-commit"} {
+	for _, name := range []string{"AGENTS.md", ".github/workflows/ci.yml", ".vscode/tasks.json", "sub/CLAUDE.md",
+		".envrc", ".husky/pre-commit"} {
 		h := scripted(t, calling([2]string{"write_file", `{"file_path": "` + name + `", "content": "x"}`}))
-		l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}})
+		l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest,
+			Sandbox: protocol.SandboxWorkspace}})
 		a := l.asked()
 		if !strings.Contains(a.Reason, "obey "+name) {
 			t.Errorf("%s: asked because %q", name, a.Reason)
@@ -155,7 +162,8 @@ func TestSEC_C6_SteeringFilesAsk(t *testing.T) {
 		}
 	}
 	h := scripted(t, calling([2]string{"write_file", `{"file_path": "main.go", "content": "x"}`})) // control
-	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}})
+	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest,
+		Sandbox: protocol.SandboxWorkspace}})
 	l.say("go")
 	if _, err := os.Stat(filepath.Join(h.Config.Cwd, "main.go")); err != nil {
 		t.Error(err)
@@ -166,9 +174,11 @@ func TestSEC_C6_SteeringFilesAsk(t *testing.T) {
 // happens against what Explain says of them.
 func TestExplainIsWhatHappens(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	pieces := []string{"echo a", "true", "no-such-tool x", "git push", "rm -rf *.none", "rm none", "echo $X", "printf b", "cat none", "no-such-allowed y", "sudo -n true", "test -f none"}
+	pieces := []string{"echo a", "true", "no-such-tool x", "git push", "rm -rf *.none", "rm none", "echo $X", "printf b",
+		"cat none", "no-such-allowed y", "sudo -n true", "test -f none"}
 	joins := []string{"; ", " && ", " || ", " | ", " & ", "\n"}
-	for _, approval := range []protocol.ApprovalPolicy{protocol.PolicyUntrusted, protocol.PolicyOnRequest, protocol.PolicyNever, protocol.PolicyPlan, protocol.PolicyAutoEdit, protocol.PolicyOnFailure} {
+	for _, approval := range []protocol.ApprovalPolicy{protocol.PolicyUntrusted, protocol.PolicyOnRequest,
+		protocol.PolicyNever, protocol.PolicyPlan, protocol.PolicyAutoEdit, protocol.PolicyOnFailure} {
 		var lines []string
 		for range 12 {
 			line := pieces[rnd.IntN(len(pieces))]
@@ -185,7 +195,8 @@ func TestExplainIsWhatHappens(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(h.Config.Home, "rules"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(h.Config.Home, "rules", "x.rules"), []byte("git push -> forbid\nno-such-allowed -> allow\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(h.Config.Home, "rules", "x.rules"),
+			[]byte("git push -> forbid\nno-such-allowed -> allow\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		set := protocol.Settings{Approval: approval, Sandbox: protocol.SandboxFull}

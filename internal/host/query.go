@@ -38,7 +38,8 @@ func (q query) Models(ctx context.Context) ([]protocol.ModelInfo, error) {
 	known := choice.Models()
 	list := make([]protocol.ModelInfo, 0, len(known))
 	for _, m := range known {
-		list = append(list, protocol.ModelInfo{Name: m.Name, Description: describe(m), Window: m.Facts.Window, Efforts: efforts(m.Facts)})
+		list = append(list, protocol.ModelInfo{Name: m.Name, Description: describe(m), Window: m.Facts.Window,
+			Efforts: efforts(m.Facts)})
 	}
 	return list, nil
 }
@@ -89,7 +90,8 @@ func (q query) Changes(ctx context.Context, id protocol.SessionID) ([]protocol.C
 }
 
 func changeEntry(e changes.LogEntry) protocol.ChangeEntry {
-	d := protocol.ChangeEntry{Session: protocol.SessionID(e.Session), Turn: protocol.TurnID(e.Turn), Call: protocol.CallID(e.Call),
+	d := protocol.ChangeEntry{Session: protocol.SessionID(e.Session), Turn: protocol.TurnID(e.Turn),
+		Call:  protocol.CallID(e.Call),
 		Cause: e.Cause, Tool: e.Tool, Time: e.Time, Undone: e.Undone, Diff: e.Diff}
 	for _, c := range e.Changes {
 		pc := protocol.PathChange{Path: c.Path, Kind: protocol.Update, Moved: c.From}
@@ -110,7 +112,8 @@ func (q query) Prompts(ctx context.Context, cwd string) ([]protocol.Prompt, erro
 	c := q.h.configured()
 	list := skills.Prompts(filepath.Join(c.Home, "prompts"))
 	for _, s := range c.skills() {
-		list = append(list, protocol.Prompt{Name: s.Name, Description: s.Description, Body: "$" + s.Name + " $ARGUMENTS", Skill: true})
+		list = append(list, protocol.Prompt{Name: s.Name, Description: s.Description, Body: "$" + s.Name + " $ARGUMENTS",
+			Skill: true})
 	}
 	return list, ctx.Err()
 }
@@ -123,5 +126,6 @@ func (q query) Check(ctx context.Context) ([]protocol.Check, error) {
 		_, _, err := op.clientFor(ctx, &protocol.Settings{Model: c.Model})
 		return cmp.Or(c.Model, "the default model") + " of " + c.Providers[c.ModelProvider].Name, err
 	}
-	return doctor.Run(ctx, doctor.Options{Home: c.Home, Cwd: c.Cwd, Getenv: op.getenv, Warnings: op.warnings, Model: model}), nil
+	return doctor.Run(ctx, doctor.Options{Home: c.Home, Cwd: c.Cwd, Getenv: op.getenv, Warnings: op.warnings,
+		Model: model}), nil
 }

@@ -80,7 +80,8 @@ func TestAResumedSessionShowsWhoAllowedWhichHost(t *testing.T) {
 		}
 		return callsOf(run(fmt.Sprintf("%s # %d", line, requests)))
 	}}
-	h := castHost(t, c, "sandbox_mode=workspace-write", "approval_policy=on-request", "default_permissions=p", "permissions.p.network.enabled=true",
+	h := castHost(t, c, "sandbox_mode=workspace-write", "approval_policy=on-request", "default_permissions=p",
+		"permissions.p.network.enabled=true",
 		`permissions.p.network.domains={"listed.test"="allow"}`)
 	s := open(t, h, protocol.OpenOptions{})
 	say := []protocol.Decision{protocol.Deny, protocol.ForSession}
@@ -142,7 +143,8 @@ func TestQuestionsOfAgentsAreRecordedTwice(t *testing.T) {
 		}
 	})
 	shut(t, s)
-	want := history.Approval{Asked: "touch asked.txt", Decision: protocol.Deny, Words: "not today", Kind: protocol.AskCommand, By: protocol.ByUser}
+	want := history.Approval{Asked: "touch asked.txt", Decision: protocol.Deny, Words: "not today",
+		Kind: protocol.AskCommand, By: protocol.ByUser}
 	if d := cmp.Diff([]history.Approval{want}, approvals(t, h, agent)); d != "" {
 		t.Errorf("the agent's record (-want +got):\n%s", d)
 	}

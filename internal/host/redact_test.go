@@ -26,8 +26,10 @@ func TestSEC_S1_SecretsStayOut(t *testing.T) {
 	}
 	shaped := []string{"sk-" + strings.Repeat("aB3d", 8), "ghp_" + strings.Repeat("aB3d", 9),
 		"github_pat_" + strings.Repeat("aB3d", 8), "glpat-" + strings.Repeat("aB3d", 6),
-		"AKIA" + strings.Repeat("ABCD", 4), "AIza" + strings.Repeat("aB3d", 9), "xoxb-" + strings.Repeat("1234", 6), "npm_" + strings.Repeat("aB3d", 9),
-		"eyJ" + strings.Repeat("hbGc", 5) + "." + strings.Repeat("eyJz", 5) + "." + strings.Repeat("SflK", 8), "hf_" + strings.Repeat("aB3d", 9)}
+		"AKIA" + strings.Repeat("ABCD", 4), "AIza" + strings.Repeat("aB3d", 9), "xoxb-" + strings.Repeat("1234", 6), "npm_" +
+			strings.Repeat("aB3d", 9),
+		"eyJ" + strings.Repeat("hbGc", 5) + "." + strings.Repeat("eyJz", 5) + "." + strings.Repeat("SflK", 8), "hf_" +
+			strings.Repeat("aB3d", 9)}
 	secrets = append(secrets, shaped...)
 	if len(secrets) != 40 {
 		t.Fatalf("%d secrets", len(secrets))

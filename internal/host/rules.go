@@ -46,7 +46,8 @@ func (h *Host) RemoveRule(what string) (policy.Rule, error) {
 		return policy.Rule{}, fmt.Errorf("you have no rule %q; see kerf rules list", what)
 	case 1:
 	default:
-		return policy.Rule{}, fmt.Errorf("%d rules begin with %q; name one by FILE:LINE, as kerf rules list prints it", len(hits), what)
+		return policy.Rule{}, fmt.Errorf("%d rules begin with %q; name one by FILE:LINE, as kerf rules list prints it",
+			len(hits), what)
 	}
 	return hits[0], config.RemoveRule(hits[0].File, hits[0].Line, lines[0])
 }
@@ -74,7 +75,8 @@ func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, es
 	if root, _, ok := repo.Find(set.Cwd); ok {
 		cmd.Repo = root
 	}
-	e := Explanation{Settings: set, Explanation: policy.Rules{Approval: set.Approval, Sandbox: set.Sandbox, List: list}.Explain(cmd)}
+	e := Explanation{Settings: set, Explanation: policy.Rules{Approval: set.Approval, Sandbox: set.Sandbox,
+		List: list}.Explain(cmd)}
 	e.Mode = policy.Mode(set, e.Unsandboxed)
 	if e.Mode == protocol.SandboxFull {
 		e.Reach = sandbox.ReachOf(plan.Plan{Mode: plan.FullAccess})

@@ -82,7 +82,8 @@ func TestTranscriptTellsWhatWasShown(t *testing.T) {
 		}
 		got = append(got, turn.Ended)
 	}
-	want := []string{"user: hello", "agent: heard: hello", "completed", "user: change it", "completed add a.txt", "agent: heard: Created", "completed"}
+	want := []string{"user: hello", "agent: heard: hello", "completed", "user: change it", "completed add a.txt",
+		"agent: heard: Created", "completed"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -122,7 +123,8 @@ func TestTranscriptLeavesOutWhatWasRewound(t *testing.T) {
 func TestNamesOfSessions(t *testing.T) {
 	h := scripted(t, &talker{})
 	ctx := context.Background()
-	first, second := talk(t, h, protocol.OpenOptions{}, "the first thing"), talk(t, h, protocol.OpenOptions{}, "the second thing")
+	first, second := talk(t, h, protocol.OpenOptions{}, "the first thing"),
+		talk(t, h, protocol.OpenOptions{}, "the second thing")
 	if err := h.Sessions().Rename(ctx, "the first thing", "  Parser \n work "); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +134,8 @@ func TestNamesOfSessions(t *testing.T) {
 		}
 	}
 	_, err := h.Sessions().Find(ctx, "Parser wrok")
-	if err == nil || !strings.Contains(err.Error(), string(first)) || strings.Index(err.Error(), string(first)) > strings.Index(err.Error()+string(second), string(second)) {
+	if err == nil || !strings.Contains(err.Error(), string(first)) ||
+		strings.Index(err.Error(), string(first)) > strings.Index(err.Error()+string(second), string(second)) {
 		t.Errorf("the nearest of a slip: %v", err)
 	}
 	if _, err := h.Sessions().Find(ctx, string(first[:8])); err == nil && first[:8] == second[:8] {
@@ -180,7 +183,8 @@ func TestArchiveAndDelete(t *testing.T) {
 	}
 	same("back", []protocol.SessionID{second, first}, protocol.Filter{})
 	found, err := h.Sessions().Search(ctx, "NEEDLE find", 0)
-	if err != nil || len(found) != 1 || found[0].Session.ID != first || !strings.Contains(found[0].Excerpt, "find the needle") {
+	if err != nil || len(found) != 1 || found[0].Session.ID != first ||
+		!strings.Contains(found[0].Excerpt, "find the needle") {
 		t.Errorf("search: %+v, %v", found, err)
 	}
 	if err := h.Sessions().Delete(ctx, string(first)); err != nil {
@@ -212,8 +216,9 @@ func TestALiveSessionIsLeftAlone(t *testing.T) {
 	ctx := context.Background()
 	s := open(t, h, protocol.OpenOptions{})
 	s.say("hello")
-	for what, err := range map[string]error{"rename": h.Sessions().Rename(ctx, string(s.ID()), "x"), "archive": h.Sessions().Archive(ctx, string(s.ID()), true),
-		"delete": h.Sessions().Delete(ctx, string(s.ID()))} {
+	for what, err := range map[string]error{"rename": h.Sessions().Rename(ctx, string(s.ID()), "x"),
+		"archive": h.Sessions().Archive(ctx, string(s.ID()), true),
+		"delete":  h.Sessions().Delete(ctx, string(s.ID()))} {
 		if err == nil || !strings.Contains(err.Error(), "open in another process") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -241,7 +246,8 @@ func TestForkFromATurn(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := h.Open(context.Background(), protocol.OpenOptions{Fork: string(s.ID()), ForkTurn: "none"}); err == nil || !strings.Contains(err.Error(), `no turn "none"`) {
+	if _, err := h.Open(context.Background(), protocol.OpenOptions{Fork: string(s.ID()), ForkTurn: "none"}); err == nil ||
+		!strings.Contains(err.Error(), `no turn "none"`) {
 		t.Errorf("an unknown turn: %v", err)
 	}
 }
@@ -253,7 +259,8 @@ func TestModelsPutTheCurrentOneFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := h.Query().Models(context.Background())
-	if err != nil || len(list) != 3 || list[0].Name != "m" || list[1].Name != "gpt-5" || list[1].Window != 1000 || len(list[1].Efforts) == 0 {
+	if err != nil || len(list) != 3 || list[0].Name != "m" || list[1].Name != "gpt-5" || list[1].Window != 1000 ||
+		len(list[1].Efforts) == 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -30,7 +30,8 @@ func TestUndoOfOneHunk(t *testing.T) {
 	if err := os.Mkdir(cwd, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Options{Home: filepath.Join(base, "home"), Cwd: cwd, Env: func(string) string { return "" }})
+	cfg, _, err := config.Load(config.Options{Home: filepath.Join(base, "home"), Cwd: cwd,
+		Env: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,8 @@ func TestUndoOfOneHunk(t *testing.T) {
 	}
 	h := &host.Host{Config: cfg, Client: client}
 	s, err := h.Open(t.Context(), protocol.OpenOptions{Headless: true, Source: "test",
-		Settings: protocol.Settings{Model: "m", Cwd: cwd, Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyNever}})
+		Settings: protocol.Settings{Model: "m", Cwd: cwd, Sandbox: protocol.SandboxWorkspace,
+			Approval: protocol.PolicyNever}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,8 @@ func TestUndoOfOneHunk(t *testing.T) {
 	}
 	d := entries[1]
 	one := protocol.Undo{Turn: d.Turn, Call: d.Call, Hunks: map[string][]int{file: {1}}}
-	if r := undo(one); r.Problem != "" || len(r.Files) != 1 || r.Files[0].Outcome != "restored" || !strings.Contains(r.Diff, "-eight") {
+	if r := undo(one); r.Problem != "" || len(r.Files) != 1 || r.Files[0].Outcome != "restored" ||
+		!strings.Contains(r.Diff, "-eight") {
 		t.Fatalf("%+v", r)
 	}
 	holds("1\ntwo\n3\n4\n5\n6\n7\n8\n9\n")

@@ -42,7 +42,8 @@ func TestUndoInALiveSession(t *testing.T) {
 	}
 	h := &host.Host{Config: cfg, Client: client}
 	s, err := h.Open(t.Context(), protocol.OpenOptions{Headless: true, Source: "test",
-		Settings: protocol.Settings{Model: "m", Cwd: cwd, Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyNever}})
+		Settings: protocol.Settings{Model: "m", Cwd: cwd, Sandbox: protocol.SandboxWorkspace,
+			Approval: protocol.PolicyNever}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,8 @@ func TestUndoInALiveSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 2 || entries[0].Cause != "tool" || !entries[0].Undone || entries[1].Cause != "undo" || entries[0].Diff == "" {
+	if len(entries) != 2 || entries[0].Cause != "tool" || !entries[0].Undone || entries[1].Cause != "undo" ||
+		entries[0].Diff == "" {
 		t.Fatalf("%+v", entries)
 	}
 }

@@ -74,7 +74,8 @@ func TestVerifyNamesThePlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := h.Sessions().Verify(info, false)
-	if err != nil || len(r.Faults) != 1 || !strings.Contains(r.Faults[0], "diffs/001.diff is not the diff of the change of") {
+	if err != nil || len(r.Faults) != 1 ||
+		!strings.Contains(r.Faults[0], "diffs/001.diff is not the diff of the change of") {
 		t.Errorf("a forged diff: %v, %q", err, r.Faults)
 	}
 }

@@ -32,7 +32,8 @@ func (c configured) workspace(o WorkspaceOptions) (*workspace.Workspace, error) 
 	if err != nil {
 		return nil, err
 	}
-	return workspace.Open(workspace.Options{Home: c.Home, Roots: roots, Full: o.Sandbox == protocol.SandboxFull, Tmp: o.Tmp})
+	return workspace.Open(workspace.Options{Home: c.Home, Roots: roots, Full: o.Sandbox == protocol.SandboxFull,
+		Tmp: o.Tmp})
 }
 
 // roots are the writable roots: the working directory, then what was added.
@@ -82,7 +83,8 @@ func (c configured) policy(roots []string, private string) func(protocol.Sandbox
 	rules := append(plan.HideHomeSecrets(c.getenv("HOME"), roots), rulesOf(profile)...)
 	return func(mode protocol.SandboxMode) plan.Policy {
 		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
-		return plan.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains, Limits: sandbox.DefaultLimits(),
+		return plan.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains,
+			Limits: sandbox.DefaultLimits(),
 			TmpDir: private, SharedTmp: c.WorkspaceWrite.SharedTmp, Rules: rules, DenyRead: []string{c.Home},
 			LockDir: filepath.Join(c.Home, "locks")}
 	}

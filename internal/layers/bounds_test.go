@@ -149,12 +149,14 @@ func TestBoundsCanFail(t *testing.T) {
 		parsed(t, hostPackage, "type Host struct{}\n"+host.String()),
 		parsed(t, "internal/a", "type T[X any] struct{}\n"+other.String()),
 		parsed(t, "internal/b", strings.Repeat("\n", maxPackageLines)),
-		parsed(t, "internal/c", "// "+strings.Repeat("é", maxColumns)+"\nvar x = []string{\n\""+strings.Repeat("a", maxColumns)+"\"}\n"),
+		parsed(t, "internal/c", "// "+strings.Repeat("é", maxColumns)+"\nvar x = []string{\n\""+
+			strings.Repeat("a", maxColumns)+"\"}\n"),
 		parsed(t, "internal/testkit/d", strings.Repeat("\n", maxPackageLines)),
 	}
 	over, long := beyond(files)
-	want := map[string]string{hostPackage + ".Host": "31 methods, more than 30", "internal/a.T": "71 methods, more than 70",
-		"internal/b": "2501 lines, more than 2500"}
+	want := map[string]string{hostPackage + ".Host": "31 methods, more than 30",
+		"internal/a.T": "71 methods, more than 70",
+		"internal/b":   "2501 lines, more than 2500"}
 	if d := cmp.Diff(want, over); d != "" {
 		t.Error(d)
 	}
@@ -166,7 +168,8 @@ func TestBoundsCanFail(t *testing.T) {
 		"internal/host/a.go: another Host is made; cmd/kerf/internal/program makes the only one",
 		"cmd/kerf/a.go: another Host is made; cmd/kerf/internal/program makes the only one",
 	}
-	got := append(composes(parsed(t, hostPackage, "type Host struct{}\nfunc (h Host) Show(w io.Writer) {}\nvar other = &Host{}\n")),
+	got := append(composes(parsed(t, hostPackage,
+		"type Host struct{}\nfunc (h Host) Show(w io.Writer) {}\nvar other = &Host{}\n")),
 		composes(parsed(t, "cmd/kerf", "var h = host.Host{}\n"))...)
 	if d := cmp.Diff(want2, got); d != "" {
 		t.Error(d)

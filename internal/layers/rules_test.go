@@ -38,12 +38,15 @@ var arrows = map[string][]string{
 }
 
 // pure are the packages that must not touch the machine.
-var pure = []string{"protocol", "text", "work/protect", "agent/tool", "agent/tools", "agent/history", "agent/policy", "agent/hooks", "agent/prompt", "agent/proposal", "agent/view", "agent/turn", "agent/review",
-	"front/tui/approval", "front/tui/composer", "front/tui/conversation", "front/tui/diffview", "front/tui/humanize", "front/tui/keymap",
+var pure = []string{"protocol", "text", "work/protect", "agent/tool", "agent/tools", "agent/history", "agent/policy",
+	"agent/hooks", "agent/prompt", "agent/proposal", "agent/view", "agent/turn", "agent/review",
+	"front/tui/approval", "front/tui/composer", "front/tui/conversation", "front/tui/diffview", "front/tui/humanize",
+	"front/tui/keymap",
 	"front/tui/markdown", "front/tui/panels", "front/tui/status", "front/tui/style", "front/tui/syntax"}
 
 // machine are the imports that touch it.
-var machine = []string{"os", "net", "syscall", "os/exec", "golang.org/x/sys", "golang.org/x/term", "github.com/creack/pty", "github.com/gofrs/flock",
+var machine = []string{"os", "net", "syscall", "os/exec", "golang.org/x/sys", "golang.org/x/term",
+	"github.com/creack/pty", "github.com/gofrs/flock",
 	"github.com/charlievieth/fastwalk", "mvdan.cc/sh/v3/interp", "plugin", "runtime/debug", "log", "log/slog", "io/ioutil"}
 
 const (

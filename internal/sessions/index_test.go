@@ -21,7 +21,8 @@ import (
 func store(t testing.TB) *Store {
 	t.Helper()
 	dir := t.TempDir()
-	return Open(Options{Dir: filepath.Join(dir, "sessions"), Home: dir, Cwd: "/w", Redact: func(b []byte) []byte { return b },
+	return Open(Options{Dir: filepath.Join(dir, "sessions"), Home: dir, Cwd: "/w",
+		Redact: func(b []byte) []byte { return b },
 		Price:  func(model string, u protocol.Usage) (float64, bool) { return float64(u.Output), model == "priced" },
 		Ledger: func(root string, use func(changes.Reader) error) error { return errors.New("no ledger") }})
 }
@@ -38,11 +39,13 @@ func recorded(t testing.TB, s *Store, n int) []string {
 			t.Fatal(err)
 		}
 		u := history.UserInput{Turn: "t", Text: fmt.Sprintf("Please mend thing %d of the parser. Number%dEnd", i, i)}
-		m := history.AssistantMessage{Turn: "t", Round: 1, Text: "It is mended: the lexer lost a token at the end of the line."}
+		m := history.AssistantMessage{Turn: "t", Round: 1,
+			Text: "It is mended: the lexer lost a token at the end of the line."}
 		if err := w.Append(rollout.Entry{Type: u.Type(), Body: u}, rollout.Entry{Type: m.Type(), Body: m}); err != nil {
 			t.Fatal(err)
 		}
-		meta := rollout.Metadata{ID: id, Title: fmt.Sprintf("session %d", i), Cwd: "/w", Model: "m", Created: time.Now(), Updated: time.Now(), Turns: 1}
+		meta := rollout.Metadata{ID: id, Title: fmt.Sprintf("session %d", i), Cwd: "/w", Model: "m", Created: time.Now(),
+			Updated: time.Now(), Turns: 1}
 		b := fmt.Appendf(nil, `{"id":%q,"title":%q,"cwd":%q,"model":"m","turns":1}`, id, meta.Title, meta.Cwd)
 		if err := os.WriteFile(filepath.Join(dir, "metadata.json"), b, 0o600); err != nil {
 			t.Fatal(err)
@@ -103,7 +106,8 @@ func TestTheIndexIsACache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, b := range map[string][]byte{"cut": good[:len(good)/2], "spoiled": append([]byte("nonsense\n{\n"), good...), "empty": {}, "twice": append(good, good...)} {
+		for what, b := range map[string][]byte{"cut": good[:len(good)/2],
+			"spoiled": append([]byte("nonsense\n{\n"), good...), "empty": {}, "twice": append(good, good...)} {
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
 			}

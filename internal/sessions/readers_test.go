@@ -41,10 +41,12 @@ func told(t *testing.T, s *Store) protocol.SessionInfo {
 		history.Reasoning{Turn: "t1", Round: 1, Summary: []string{"look"}},
 		history.ToolStarted{Turn: "t1", Round: 1, Index: 1, Call: "c1", Name: "edit_file", Args: args},
 		history.FileChange{Turn: "t1", Call: "c1", Path: "/w/a", DiffPath: diff, Operation: "modified", Cause: "tool"},
-		history.ToolCall{Turn: "t1", Round: 1, Index: 1, Call: "c1", Name: "edit_file", Args: args, Result: "done", Success: true},
+		history.ToolCall{Turn: "t1", Round: 1, Index: 1, Call: "c1", Name: "edit_file", Args: args, Result: "done",
+			Success: true},
 		history.QuestionAsked{Turn: "t1", Question: "q", Kind: protocol.AskCommand, Call: "c2", Asked: "run it?"},
 		history.Approval{Turn: "t1", Call: "c2", Asked: "run it?", Decision: protocol.Deny},
-		history.ToolCall{Turn: "t1", Round: 1, Index: 2, Call: "c2", Name: "exec_command", Args: args, Result: "no", Command: "rm x", Exit: &exit},
+		history.ToolCall{Turn: "t1", Round: 1, Index: 2, Call: "c2", Name: "exec_command", Args: args, Result: "no",
+			Command: "rm x", Exit: &exit},
 		history.TokenUsage{Turn: "t1", Round: 1, Usage: protocol.Usage{Input: 10, Output: 5}},
 		history.AssistantMessage{Turn: "t1", Round: 2, Text: "It is polite."},
 		history.TokenUsage{Turn: "t1", Round: 2, Usage: protocol.Usage{Input: 20, Output: 2}},
@@ -80,7 +82,8 @@ func TestTranscriptShowsWhatWasRecorded(t *testing.T) {
 	want := []protocol.Body{
 		protocol.UserMessage{Input: []protocol.Input{{Text: "be polite\nplease"}}},
 		protocol.Reasoning{Text: "look"},
-		protocol.FileChange{Call: "c1", Changes: []protocol.PathChange{{Path: "/w/a", Kind: protocol.Update}}, Diff: "-a\n+b\n"},
+		protocol.FileChange{Call: "c1", Changes: []protocol.PathChange{{Path: "/w/a", Kind: protocol.Update}},
+			Diff: "-a\n+b\n"},
 		protocol.Command{Call: "c2", Command: "rm x", Cwd: "/w", Output: "no", ExitCode: &exit},
 		protocol.AgentMessage{Text: "It is polite."},
 	}
@@ -94,7 +97,8 @@ func TestTranscriptShowsWhatWasRecorded(t *testing.T) {
 	if turns[0].Items[3].Status != protocol.Declined {
 		t.Errorf("the command that was denied is %s", turns[0].Items[3].Status)
 	}
-	if turns[0].Ended != "completed" || turns[1].Ended != "failed" || turns[0].Usage.Output != 7 || turns[0].Diff != "-a\n+b\n" {
+	if turns[0].Ended != "completed" || turns[1].Ended != "failed" || turns[0].Usage.Output != 7 ||
+		turns[0].Diff != "-a\n+b\n" {
 		t.Errorf("turns %+v", turns)
 	}
 	last, err := s.Transcript(t.Context(), "greet", 1)
@@ -119,8 +123,10 @@ func TestReadTellsEveryRecord(t *testing.T) {
 	for _, l := range lines {
 		text[l.Type] += l.Text + ";"
 	}
-	want := map[string]string{"session_meta": ";", "turn_context": ";;", "user_input": "be polite\nplease;and now;", "reasoning": "look;",
-		"file_change": "modified /w/a (tool, diffs/001.diff);", "tool_call": "edit_file: done;exec_command: no;", "approval": ";",
+	want := map[string]string{"session_meta": ";", "turn_context": ";;", "user_input": "be polite\nplease;and now;",
+		"reasoning":   "look;",
+		"file_change": "modified /w/a (tool, diffs/001.diff);", "tool_call": "edit_file: done;exec_command: no;",
+		"approval":    ";",
 		"token_usage": ";;;", "assistant_message": "It is polite.;", "later": ";",
 		"event": "tool_started edit_file;question_asked run it?;turn_completed;turn_failed  no answer;"}
 	if d := cmp.Diff(want, text); d != "" {
@@ -205,7 +211,8 @@ func TestExportFormats(t *testing.T) {
 			}
 		}
 	}
-	if err := s.Export(t.Context(), &bytes.Buffer{}, "greet", "pdf"); err == nil || !strings.Contains(err.Error(), `format "pdf"`) {
+	if err := s.Export(t.Context(), &bytes.Buffer{}, "greet", "pdf"); err == nil ||
+		!strings.Contains(err.Error(), `format "pdf"`) {
 		t.Errorf("an unknown format: %v", err)
 	}
 }
@@ -266,7 +273,8 @@ func TestForkStandsAlone(t *testing.T) {
 	if cwd, err := s.CwdOf(l.ID); err != nil || cwd != "/w" {
 		t.Errorf("the directory is %q, %v", cwd, err)
 	}
-	if _, err := s.Fork(protocol.SessionInfo{ID: l.ID}, "9", rollout.Metadata{}, true); err == nil || !strings.Contains(err.Error(), `no turn "9"`) {
+	if _, err := s.Fork(protocol.SessionInfo{ID: l.ID}, "9", rollout.Metadata{}, true); err == nil ||
+		!strings.Contains(err.Error(), `no turn "9"`) {
 		t.Errorf("an unknown turn: %v", err)
 	}
 }
@@ -289,7 +297,8 @@ func TestBackwardReadsTheTypesAskedFor(t *testing.T) {
 		}
 		got = append(got, r.Record)
 	}
-	want := []history.Record{history.UserInput{Turn: "t2", Text: "and now"}, history.UserInput{Turn: "t1", Text: "be polite\nplease"}}
+	want := []history.Record{history.UserInput{Turn: "t2", Text: "and now"},
+		history.UserInput{Turn: "t1", Text: "be polite\nplease"}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -206,7 +206,8 @@ func (h *Executor) settleChange(ctx context.Context, j *judged,
 			j.proposed = c.Set
 		}
 		if len(set) == 0 {
-			o := turn.Outcome{Text: "nothing was written: the user set every file back to what it was", Declined: true, Body: j.prepared.Body}
+			o := turn.Outcome{Text: "nothing was written: the user set every file back to what it was", Declined: true,
+				Body: j.prepared.Body}
 			return nil, &o
 		}
 		c.Set, c.Result.UpdatedStates = set, amend.Restated(c.Result.UpdatedStates, set)

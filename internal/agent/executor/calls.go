@@ -50,7 +50,8 @@ func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 		p.Outcome.Text = history.Truncate(p.Outcome.Text, h.o.OutputTokens)
 		return p
 	}
-	p.Proposal = judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p, say: say}
+	p.Proposal = judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p,
+		say: say}
 	return p
 }
 
@@ -89,8 +90,10 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 	warnings := h.remember(j, e.Decision)
 	denied := false
 	if ended == nil {
-		o := h.Do(ctx, e.Call, j.Action, RunOptions{Settings: j.settings, Turn: j.turn, Tool: j.tool, Unsandboxed: j.unsandboxed(e.Decision),
-			Show: live.Write, Body: j.prepared.Body, Diff: j.diff(), Ask: l.Ask, Delegate: l.Delegate, Denied: func() { denied = true }})
+		o := h.Do(ctx, e.Call, j.Action, RunOptions{Settings: j.settings, Turn: j.turn, Tool: j.tool,
+			Unsandboxed: j.unsandboxed(e.Decision),
+			Show:        live.Write, Body: j.prepared.Body, Diff: j.diff(), Ask: l.Ask, Delegate: l.Delegate,
+			Denied: func() { denied = true }})
 		ended = &o
 	}
 	live.Close()

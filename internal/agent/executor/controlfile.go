@@ -31,5 +31,6 @@ func (h *Executor) warnOfControlFiles(changes []history.FileChange, j judged) []
 	if more := len(names) - shownTargets; more > 0 {
 		names = append(names[:shownTargets], fmt.Sprintf("and %d more", more))
 	}
-	return []string{fmt.Sprintf("changed without a question: %s, which agents, editors or build machines obey; look at it before they do", strings.Join(names, ", "))}
+	return []string{fmt.Sprintf("changed without a question: %s, which agents, editors or build machines obey; look at "+
+		"it before they do", strings.Join(names, ", "))}
 }

@@ -131,8 +131,10 @@ func New(o Options) *Executor {
 	sh.Dir, sh.Env = o.Cwd, o.Env
 	sh.Sandbox = func() plan.Policy { return o.Sandbox(protocol.SandboxReadOnly) }
 	h.shell = usershell.New(sh)
-	co := command.Options{Sandbox: o.Sandbox, Env: o.Env, Shell: h.shell, Outputs: &h.outputs, OutputTokens: o.OutputTokens}
-	fo := files.Options{Cwd: o.Cwd, Base: o.Base, Tree: o.Tree, Txn: o.Work, Images: o.Images, Keep: o.Keep, Search: o.Search,
+	co := command.Options{Sandbox: o.Sandbox, Env: o.Env, Shell: h.shell, Outputs: &h.outputs,
+		OutputTokens: o.OutputTokens}
+	fo := files.Options{Cwd: o.Cwd, Base: o.Base, Tree: o.Tree, Txn: o.Work, Images: o.Images, Keep: o.Keep,
+		Search:  o.Search,
 		Outputs: &h.outputs, View: o.View, Versions: o.Versions, Seen: o.Seen, Roots: o.Roots}
 	if o.Client != nil {
 		co.Terminals, fo.Editor = o.Client.Terminals, o.Client.Files

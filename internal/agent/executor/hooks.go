@@ -30,8 +30,9 @@ func RunHook(shell, dir string, env []string) hooks.Runner {
 			return hooks.Output{}, err
 		}
 		defer r.Close()
-		p, err := proc.Start(ctx, proc.Spec{Argv: []string{shell, "-c", "exec 2>&3 3>&-\n" + h.Command}, Dir: dir, Env: env, Stdin: true,
-			Cap: maxHookOutput, ExtraFiles: []*os.File{w}})
+		p, err := proc.Start(ctx, proc.Spec{Argv: []string{shell, "-c", "exec 2>&3 3>&-\n" + h.Command}, Dir: dir, Env: env,
+			Stdin: true,
+			Cap:   maxHookOutput, ExtraFiles: []*os.File{w}})
 		w.Close()
 		if err != nil {
 			return hooks.Output{}, err
@@ -125,7 +126,8 @@ func (h *Executor) before(ctx context.Context, e turn.Prepare, a tool.Action,
 	case r.Decision == "ask" && p.Verdict == turn.Allow:
 		q := h.question(a, r.ReasonOr("a hook asks for your approval"))
 		if q == nil || p.Outcome != nil || e.Settings.Approval == protocol.PolicyNever {
-			return declined(p, blocked("PreToolUse", r.ReasonOr("it asks for approval")+" (and nobody can be asked here)", a)), say
+			return declined(p, blocked("PreToolUse", r.ReasonOr("it asks for approval")+" (and nobody can be asked here)", a)),
+				say
 		}
 		p.Verdict, p.Approval = turn.Ask, q
 	case p.Outcome != nil:

@@ -77,7 +77,8 @@ func (h *Executor) judgeChange(p *turn.Prepared, c tool.Call, a tool.Change, rul
 	p.Body = body
 	switch j := rules.Change(a.Set.Paths(), h.files.ControlFiles(a.Set)); j.Verdict {
 	case policy.Refuse:
-		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
+		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true,
+			Body: body}
 	case policy.Ask:
 		p.Verdict = turn.Ask
 		p.Approval = h.askedChange(a.Set, j.Reason)
@@ -89,7 +90,8 @@ func (h *Executor) judgeCommand(p *turn.Prepared, c tool.Call, a tool.Command, r
 	p.Body = body
 	switch j := rules.Command(h.commandOf(a)); j.Verdict {
 	case policy.Refuse:
-		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
+		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true,
+			Body: body}
 	case policy.Ask:
 		p.Verdict = turn.Ask
 		p.Approval = h.asked(a, j)
@@ -109,9 +111,11 @@ func (h *Executor) judgeRemote(p *turn.Prepared, c tool.Call, a tool.Remote, rul
 	switch j.Verdict {
 	case policy.Refuse:
 		body.Error = j.Reason
-		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
+		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true,
+			Body: body}
 	case policy.Ask:
 		p.Verdict = turn.Ask
-		p.Approval = &protocol.Approval{Reason: j.Reason, Tool: &protocol.ToolApproval{Server: a.Server, Tool: a.Tool, Args: string(a.Args), Changed: changed}}
+		p.Approval = &protocol.Approval{Reason: j.Reason,
+			Tool: &protocol.ToolApproval{Server: a.Server, Tool: a.Tool, Args: string(a.Args), Changed: changed}}
 	}
 }

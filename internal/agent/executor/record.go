@@ -73,7 +73,8 @@ func (r *recorder) healed(set delta.Set) {
 	for _, c := range set {
 		r.note(c.Path, c.Post)
 	}
-	if _, err := r.o.Work.Record(context.Background(), set, txn.CommitOptions{Origin: r.o.Origin, Cause: ledger.CauseTool}); err != nil {
+	if _, err := r.o.Work.Record(context.Background(), set,
+		txn.CommitOptions{Origin: r.o.Origin, Cause: ledger.CauseTool}); err != nil {
 		r.uncertain(fmt.Sprintf("the ledger could not be written: %v", err))
 	}
 }

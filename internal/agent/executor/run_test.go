@@ -58,9 +58,11 @@ func newBench(t *testing.T, more func(*Options)) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, dir: dir, tree: &countingTree{Tree: ws.Tree, reads: map[string]int{}}, set: protocol.Settings{Cwd: dir, Sandbox: protocol.SandboxFull, Approval: protocol.PolicyNever}}
-	o := Options{Cwd: dir, Base: dir, Tree: b.tree, Work: ws.Txn, Images: ws.Store.Get, Keep: ws.Store.Put, Scanner: ws.Scanner,
-		Search: search.New(search.Options{Roots: []string{dir}}), Origin: txn.Origin{Session: "s", Client: "test"},
+	b := &bench{t: t, dir: dir, tree: &countingTree{Tree: ws.Tree, reads: map[string]int{}},
+		set: protocol.Settings{Cwd: dir, Sandbox: protocol.SandboxFull, Approval: protocol.PolicyNever}}
+	o := Options{Cwd: dir, Base: dir, Tree: b.tree, Work: ws.Txn, Images: ws.Store.Get, Keep: ws.Store.Put,
+		Scanner: ws.Scanner,
+		Search:  search.New(search.Options{Roots: []string{dir}}), Origin: txn.Origin{Session: "s", Client: "test"},
 		Sandbox: func(m protocol.SandboxMode) plan.Policy { return plan.Policy{Mode: string(m), Roots: []string{dir}} },
 		Env:     func(bool) []string { return proc.Environment(os.Environ(), proc.EnvPolicy{Inherit: "all"}) },
 		Roots:   []string{dir}, OutputTokens: 10_000,
@@ -124,7 +126,10 @@ func (b *bench) call(name string, args map[string]any) turn.Outcome {
 }
 
 func (b *bench) live() Live {
-	return Live{Show: func(string) {}, Ask: func(_ context.Context, a protocol.Approval) turn.Reply { return turn.Reply{Answer: b.ask(a)} }}
+	return Live{Show: func(string) {}, Ask: func(_ context.Context,
+		a protocol.Approval) turn.Reply {
+		return turn.Reply{Answer: b.ask(a)}
+	}}
 }
 
 func (b *bench) want(o turn.Outcome, ok bool, parts ...string) {
@@ -221,7 +226,8 @@ func TestCommandsAreScanned(t *testing.T) {
 	}
 	b.want(b.call("exec_command", map[string]any{"cmd": "exit 3"}), false, "exit code 3")
 	b.want(b.call("exec_command", map[string]any{"cmd": "true", "workdir": "nowhere"}), false)
-	b.want(b.call("exec_command", map[string]any{"cmd": "echo begun; sleep 30", "yield_time_ms": 300}), true, "still running with session ID")
+	b.want(b.call("exec_command", map[string]any{"cmd": "echo begun; sleep 30", "yield_time_ms": 300}), true,
+		"still running with session ID")
 	list := b.Processes()
 	if len(list) != 1 {
 		t.Fatalf("running: %+v", list)
@@ -231,7 +237,8 @@ func TestCommandsAreScanned(t *testing.T) {
 	if err := b.Kill(list[0].ID); err != nil || b.Kill(99) == nil || len(b.Processes()) != 0 {
 		t.Errorf("killed: %v", err)
 	}
-	done := b.Shell(t.Context(), turn.RunShell{Turn: "t1", Call: "u1", Settings: b.set, Command: "echo mine > g"}, b.live())
+	done := b.Shell(t.Context(), turn.RunShell{Turn: "t1", Call: "u1", Settings: b.set, Command: "echo mine > g"},
+		b.live())
 	if !done.Outcome.Success || len(done.Outcome.Changes) != 1 {
 		t.Errorf("%+v", done.Outcome)
 	}
@@ -286,7 +293,9 @@ func TestRefusals(t *testing.T) {
 	b.ask = func(a protocol.Approval) protocol.Answer {
 		return protocol.Answer{Decision: protocol.Once, Content: json.RawMessage(`["yes"]`)}
 	}
-	b.call("request_user_input", map[string]any{"questions": []any{map[string]any{"id": "q", "header": "h", "question": "well?", "options": []any{map[string]any{"label": "yes", "description": "d"}, map[string]any{"label": "no", "description": "d"}}}}})
+	b.call("request_user_input", map[string]any{"questions": []any{map[string]any{"id": "q", "header": "h",
+		"question": "well?", "options": []any{map[string]any{"label": "yes", "description": "d"},
+			map[string]any{"label": "no", "description": "d"}}}}})
 }
 
 // TestChangesOfOthersAreTold: a file that changed since the model saw it is told of once.

@@ -24,7 +24,8 @@ func (h *Executor) Shell(ctx context.Context, e turn.RunShell, l Live) turn.Shel
 	set := e.Settings
 	set.Sandbox, set.Approval = protocol.SandboxFull, protocol.PolicyNever
 	line := strings.TrimSpace(e.Command)
-	a := tool.Command{Line: line, Argv: []string{"bash", "-c", line}, Dir: h.o.Cwd, Timeout: shellLimit, Yield: shellLimit + time.Second}
+	a := tool.Command{Line: line, Argv: []string{"bash", "-c", line}, Dir: h.o.Cwd, Timeout: shellLimit,
+		Yield: shellLimit + time.Second}
 	o := h.Do(ctx, e.Call, a, RunOptions{Settings: set, Turn: e.Turn, Unsandboxed: true, Show: live.Write})
 	live.Close()
 	h.redact(a, &o)

@@ -78,7 +78,8 @@ func (r *recorder) markTurn(t protocol.TurnID) {
 		return
 	}
 	o := r.origin(RunOptions{Turn: t}, "")
-	e := &ledger.Entry{Session: o.Session, Turn: o.Turn, Client: o.Client, Cause: ledger.CauseNone, Exact: true, Changes: []ledger.Change{}}
+	e := &ledger.Entry{Session: o.Session, Turn: o.Turn, Client: o.Client, Cause: ledger.CauseNone, Exact: true,
+		Changes: []ledger.Change{}}
 	_ = r.o.Work.Ledger.Append(e) // without it `kerf diff` shows the turn before
 }
 

@@ -49,7 +49,8 @@ func (h *Executor) undoOp(ctx context.Context, op protocol.Undo) (protocol.UndoR
 
 // rewind takes back what this session did to files in a turn and after it.
 func (h *Executor) rewind(ctx context.Context, t protocol.TurnID) (protocol.UndoReport, []history.FileChange) {
-	report, done := h.takeBack(ctx, changes.Choice{Session: h.o.Origin.Session, Turn: string(t), Later: true}, false, "", "")
+	report, done := h.takeBack(ctx, changes.Choice{Session: h.o.Origin.Session, Turn: string(t), Later: true}, false, "",
+		"")
 	if report.Problem == "" {
 		h.tellLater(report)
 	}
@@ -149,10 +150,12 @@ func (h *Executor) judgeUndo(p *turn.Prepared, c tool.Call, a tool.Undo, rules p
 	}
 	switch j := rules.Change(planned.set.Paths(), h.files.ControlFiles(planned.set)); j.Verdict {
 	case policy.Refuse:
-		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true, Body: body}
+		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true,
+			Body: body}
 	case policy.Ask:
 		p.Verdict = turn.Ask
-		p.Approval = &protocol.Approval{Reason: j.Reason, Change: &protocol.ChangeApproval{Changes: body.Changes, Diff: report.Diff}}
+		p.Approval = &protocol.Approval{Reason: j.Reason,
+			Change: &protocol.ChangeApproval{Changes: body.Changes, Diff: report.Diff}}
 	}
 }
 

@@ -96,7 +96,8 @@ func (h *Executor) mayMerge(ctx context.Context, set delta.Set, sp team.Spawn,
 }
 
 func (h *Executor) commitMerge(ctx context.Context, set delta.Set, sp team.Spawn) (string, error) {
-	r, done := h.Commit(ctx, protocol.CallID("merge-"+sp.Name), tool.Change{Set: set, BestEffort: true}, RunOptions{Settings: sp.Settings, Turn: h.record.running(), Tool: "close_agent"})
+	r, done := h.Commit(ctx, protocol.CallID("merge-"+sp.Name), tool.Change{Set: set, BestEffort: true},
+		RunOptions{Settings: sp.Settings, Turn: h.record.running(), Tool: "close_agent"})
 	h.record.addMerged(done.records)
 	if r.Error != nil {
 		return "", r.Error

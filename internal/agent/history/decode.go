@@ -42,7 +42,8 @@ var decoders = map[string]func([]byte) (Record, error){
 
 // All returns one record of every type but Unknown, without content.
 func All() []Record {
-	return []Record{SessionMeta{}, TurnContext{}, UserInput{}, AssistantMessage{}, Reasoning{}, ToolCall{}, FileChange{}, TokenUsage{}, Approval{},
+	return []Record{SessionMeta{}, TurnContext{}, UserInput{}, AssistantMessage{}, Reasoning{}, ToolCall{}, FileChange{},
+		TokenUsage{}, Approval{},
 		Compacted{}, ToolStarted{}, QuestionAsked{}, EventRecord{}}
 }
 

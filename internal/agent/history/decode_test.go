@@ -18,16 +18,20 @@ func samples() []Record {
 	exit := 1
 	return []Record{
 		SessionMeta{ID: "s", Cwd: "/w", Version: "1", Source: "exec", Model: "m", Provider: "p", Instructions: "do"},
-		TurnContext{Turn: "t1", Settings: protocol.Settings{Model: "m", Cwd: "/w"}, Facts: map[string]string{"cwd": "/w"}, Items: []*model.Item{model.UserText("x")}},
+		TurnContext{Turn: "t1", Settings: protocol.Settings{Model: "m", Cwd: "/w"}, Facts: map[string]string{"cwd": "/w"},
+			Items: []*model.Item{model.UserText("x")}},
 		UserInput{Turn: "t1", Text: "hello", Images: []string{"blob:image/png;1"}},
 		AssistantMessage{Turn: "t1", Round: 1, Index: 2, Text: "hi", Partial: true, Plan: "p"},
 		Reasoning{Turn: "t1", Round: 1, Summary: []string{"a"}, Encrypted: "e"},
 		ToolStarted{Turn: "t1", Round: 1, Call: "c1", Name: "grep", Args: json.RawMessage(`{}`)},
-		ToolCall{Turn: "t1", Round: 1, Call: "c1", Name: "grep", Args: json.RawMessage(`{}`), Result: "r", Exit: &exit, Success: true},
-		FileChange{Turn: "t1", Call: "c1", Path: "/w/a", DiffPath: "diffs/001.diff", Operation: "created", Cause: "tool", After: "00", Exact: true, Entry: 3},
+		ToolCall{Turn: "t1", Round: 1, Call: "c1", Name: "grep", Args: json.RawMessage(`{}`), Result: "r", Exit: &exit,
+			Success: true},
+		FileChange{Turn: "t1", Call: "c1", Path: "/w/a", DiffPath: "diffs/001.diff", Operation: "created", Cause: "tool",
+			After: "00", Exact: true, Entry: 3},
 		TokenUsage{Agent: "a", Turn: "t1", Round: 1, Usage: protocol.Usage{Input: 1}},
 		Approval{Turn: "t1", Call: "c1", Asked: "may it?", Decision: protocol.Once},
-		QuestionAsked{Turn: "t1", Question: "ask_1", Kind: protocol.AskHost, Agent: "a", Call: "c1", Asked: "example.com:443"},
+		QuestionAsked{Turn: "t1", Question: "ask_1", Kind: protocol.AskHost, Agent: "a", Call: "c1",
+			Asked: "example.com:443"},
 		Compacted{Turn: "t1", Before: 2, After: 1, Summary: "s", Items: []*model.Item{model.UserText("x")}, Words: []int{0}},
 		EventRecord{Turn: "t1", What: TurnCompleted},
 		Unknown{Name: "later", JSON: json.RawMessage(`{"type":"later","x":[1]}`)},
@@ -62,7 +66,8 @@ func TestDecodeIsTheInverseOfMarshal(t *testing.T) {
 }
 
 func TestDecodeReportsDamage(t *testing.T) {
-	for _, line := range []string{``, `{`, `[]`, `{"type":1}`, `{"type":"tool_call","round":"x"}`, `{"type":"event","event":3}`} {
+	for _, line := range []string{``, `{`, `[]`, `{"type":1}`, `{"type":"tool_call","round":"x"}`,
+		`{"type":"event","event":3}`} {
 		if r, err := Decode([]byte(line)); err == nil {
 			t.Errorf("%q was read as %#v", line, r)
 		}

@@ -32,7 +32,8 @@ func Digest(prior []byte, lines []Line) ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(digest{Meta: st.Meta, Settings: st.Settings, Facts: st.Facts, Total: st.Total, Turns: st.Turns,
-		Rounds: st.Rounds, Seen: st.Seen, First: st.First, LastDiff: st.LastDiff, Skipped: st.Skipped, Notes: st.Notes, Order: st.Order})
+		Rounds: st.Rounds, Seen: st.Seen, First: st.First, LastDiff: st.LastDiff, Skipped: st.Skipped, Notes: st.Notes,
+		Order: st.Order})
 }
 
 // RebuildFrom is Rebuild for the lines that follow a digest, the first of which

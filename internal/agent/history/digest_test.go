@@ -57,24 +57,31 @@ func drawLines(t *rapid.T) []Line {
 		switch rapid.IntRange(0, 8).Draw(t, "kind") {
 		case 0:
 			turn++
-			put(TurnContext{Turn: id(), Settings: protocol.Settings{Model: "m"}, Facts: map[string]string{"cwd": id2(turn)}, Items: []*model.Item{model.UserText("context")}})
+			put(TurnContext{Turn: id(), Settings: protocol.Settings{Model: "m"}, Facts: map[string]string{"cwd": id2(turn)},
+				Items: []*model.Item{model.UserText("context")}})
 			put(UserInput{Turn: id(), Text: "words"})
 		case 1:
 			round++
-			put(AssistantMessage{Turn: id(), Round: round, Text: "answer", Plan: rapid.SampledFrom([]string{"", "plan"}).Draw(t, "plan")})
+			put(AssistantMessage{Turn: id(), Round: round, Text: "answer",
+				Plan: rapid.SampledFrom([]string{"", "plan"}).Draw(t, "plan")})
 		case 2:
-			put(ToolStarted{Turn: id(), Round: round, Index: len(lines), Call: protocol.CallID(id2(len(lines))), Name: "read_file", Args: json.RawMessage(`{}`)})
+			put(ToolStarted{Turn: id(), Round: round, Index: len(lines), Call: protocol.CallID(id2(len(lines))),
+				Name: "read_file", Args: json.RawMessage(`{}`)})
 		case 3:
-			put(ToolCall{Turn: id(), Round: round, Index: len(lines), Call: protocol.CallID(id2(len(lines))), Name: "read_file", Args: json.RawMessage(`{}`),
-				Result: "text", Success: true, Observed: []Observation{{Path: "/a" + id2(round%3), Sum: "s", Hash: "h", Version: round}}})
+			put(ToolCall{Turn: id(), Round: round, Index: len(lines), Call: protocol.CallID(id2(len(lines))), Name: "read_file",
+				Args:   json.RawMessage(`{}`),
+				Result: "text", Success: true, Observed: []Observation{{Path: "/a" + id2(round%3), Sum: "s", Hash: "h",
+					Version: round}}})
 		case 4:
 			put(FileChange{Turn: id(), Path: "/a", DiffPath: "diffs/001.diff", Operation: "modified", Cause: "tool"})
 		case 5:
 			put(TokenUsage{Turn: id(), Round: round, Usage: protocol.Usage{Input: 10, Output: 1}})
 		case 6:
-			put(Compacted{Turn: id(), Items: []*model.Item{model.UserText("words"), model.UserText("summary")}, Words: []int{0}, Notes: &Notes{Proposed: "p"}})
+			put(Compacted{Turn: id(), Items: []*model.Item{model.UserText("words"), model.UserText("summary")}, Words: []int{0},
+				Notes: &Notes{Proposed: "p"}})
 		case 7:
-			put(EventRecord{Turn: protocol.TurnID(fmt.Sprintf("turn%d", rapid.IntRange(0, turn).Draw(t, "back"))), What: Rewound})
+			put(EventRecord{Turn: protocol.TurnID(fmt.Sprintf("turn%d", rapid.IntRange(0, turn).Draw(t, "back"))),
+				What: Rewound})
 		default:
 			lines = append(lines, Line{"user_input", []byte(`{"text": 1}`)})
 		}

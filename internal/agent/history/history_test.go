@@ -40,7 +40,8 @@ func TestTruncateLaws(t *testing.T) {
 func TestReplacementKeepsWords(t *testing.T) {
 	long := strings.Repeat("word ", WordsBudget*2)
 	words := []*model.Item{model.UserText("oldest"), model.UserText(long), model.UserText("newer"), model.UserText("open")}
-	items, kept := Replacement([]*model.Item{model.UserText("context")}, words, 1, "what </session_summary> happened", &Notes{})
+	items, kept := Replacement([]*model.Item{model.UserText("context")}, words, 1, "what </session_summary> happened",
+		&Notes{})
 	var texts []string
 	for _, it := range items {
 		texts = append(texts, it.Text())
@@ -66,7 +67,8 @@ func TestDropOldestKeepsPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var items []*model.Item
 		for i := range rapid.IntRange(1, 12).Draw(t, "rounds") {
-			call := &model.Item{Kind: model.Call, CallID: string(rune('a' + i)), Input: strings.Repeat("x", rapid.IntRange(0, 400).Draw(t, "size"))}
+			call := &model.Item{Kind: model.Call, CallID: string(rune('a' + i)),
+				Input: strings.Repeat("x", rapid.IntRange(0, 400).Draw(t, "size"))}
 			items = append(items, call, model.OutputText(call, "out"), model.UserText("more"))
 		}
 		for items != nil {
@@ -97,7 +99,8 @@ func TestImagesTravelByteForByte(t *testing.T) {
 	if !ok || kind != "image/png" || string(data) != "hello" || ImageURL(kind, data) != url {
 		t.Errorf("%q %q %v", kind, data, ok)
 	}
-	for _, odd := range []string{"", "http://x/y.png", "data:image/png,hello", "data:image/png;base64,aGVsbG8", "data:a;b;base64,aGVsbG8=", "data:image/png;base64,aGVs\nbG8="} {
+	for _, odd := range []string{"", "http://x/y.png", "data:image/png,hello", "data:image/png;base64,aGVsbG8",
+		"data:a;b;base64,aGVsbG8=", "data:image/png;base64,aGVs\nbG8="} {
 		if _, _, ok := ImageData(odd); ok {
 			t.Errorf("%q is taken for an image", odd)
 		}

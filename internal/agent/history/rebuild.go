@@ -186,7 +186,8 @@ func (b *builder) turnContext(c TurnContext) {
 	b.closeRound()
 	b.Turns++
 	b.inTurn(c.Turn)
-	b.Marks = append(b.Marks, Mark{Turn: c.Turn, Items: len(b.Items), Words: len(b.Words), Facts: maps.Clone(b.Facts), seen: len(b.Observations)})
+	b.Marks = append(b.Marks, Mark{Turn: c.Turn, Items: len(b.Items), Words: len(b.Words), Facts: maps.Clone(b.Facts),
+		seen: len(b.Observations)})
 	b.Settings = c.Settings
 	for k, v := range c.Facts {
 		b.Facts[k] = v

@@ -130,7 +130,8 @@ func (s *Set) Call(e Event, set protocol.Settings, turn protocol.TurnID) Call {
 	case protocol.PolicyPlan:
 		mode = "plan"
 	}
-	return Call{Event: e, Session: s.Origin.Session, Transcript: s.Origin.Transcript, Cwd: s.Origin.Cwd, Model: set.Model, PermissionMode: mode, Turn: string(turn)}
+	return Call{Event: e, Session: s.Origin.Session, Transcript: s.Origin.Transcript, Cwd: s.Origin.Cwd, Model: set.Model,
+		PermissionMode: mode, Turn: string(turn)}
 }
 
 // Result joins the answers of all hooks of a call.
@@ -232,7 +233,8 @@ func (r *Result) join(o Result) {
 
 // wire is the object on standard input.
 func (c Call) wire() map[string]any {
-	m := map[string]any{"session_id": c.Session, "transcript_path": nil, "cwd": c.Cwd, "hook_event_name": c.Event, "model": c.Model,
+	m := map[string]any{"session_id": c.Session, "transcript_path": nil, "cwd": c.Cwd, "hook_event_name": c.Event,
+		"model":           c.Model,
 		"permission_mode": c.PermissionMode}
 	put := func(name string, value any, present bool) {
 		if present {

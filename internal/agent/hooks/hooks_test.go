@@ -30,7 +30,8 @@ func TestAnswers(t *testing.T) {
 		{"continue false", PostToolUse, Output{Stdout: []byte(`{"continue":false,"stopReason":"enough"}`)}, nil, Result{Halt: true, Reason: "enough"}},
 		{"plain text is context", UserPromptSubmit, Output{Stdout: []byte("It is Monday.\n")}, nil, Result{Context: []string{"It is Monday."}}},
 		{"plain text elsewhere is nothing", PostToolUse, Output{Stdout: []byte("formatted")}, nil, Result{}},
-		{"additional context", SessionStart, Output{Stdout: []byte(`{"hookSpecificOutput":{"additionalContext":"c"},"systemMessage":"hello\u001b[2J"}`)}, nil,
+		{"additional context", SessionStart,
+			Output{Stdout: []byte(`{"hookSpecificOutput":{"additionalContext":"c"},"systemMessage":"hello\u001b[2J"}`)}, nil,
 			Result{Context: []string{"c"}, Warnings: []string{"hello<U+001B>[2J"}}},
 		{"broken JSON", PreToolUse, Output{Stdout: []byte(`{"a":`)}, nil, Result{Warnings: []string{"hook PreToolUse (x): its output is not the JSON of a hook: unexpected end of JSON input"}}},
 		{"unknown decision", PreToolUse, Output{Stdout: []byte(`{"decision":"maybe"}`)}, nil, Result{Warnings: []string{`hook PreToolUse (x): expected the decision allow, ask, deny or block, found "maybe"`}}},
@@ -38,7 +39,8 @@ func TestAnswers(t *testing.T) {
 		{"cannot run", PreToolUse, Output{}, errors.New("no such shell"), Result{Warnings: []string{"hook PreToolUse (x): no such shell"}}},
 	}
 	for _, tt := range tests {
-		s, err := New([]Handler{{Event: tt.event, Command: "x\ny", Timeout: 3 * time.Second}}, func(context.Context, Handler, []byte) (Output, error) { return tt.out, tt.err })
+		s, err := New([]Handler{{Event: tt.event, Command: "x\ny", Timeout: 3 * time.Second}},
+			func(context.Context, Handler, []byte) (Output, error) { return tt.out, tt.err })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +54,8 @@ func TestAnswers(t *testing.T) {
 // when it fails in any way; at other events, and where it is not required, a failure
 // is a warning. Nothing that fails ever allows.
 func TestRequiredHooksFailClosed(t *testing.T) {
-	faults := []Output{{Code: 1}, {Code: 127}, {TimedOut: true}, {Stdout: []byte(`{"a":`)}, {Stdout: []byte(`{"decision":"maybe"}`)}}
+	faults := []Output{{Code: 1}, {Code: 127}, {TimedOut: true}, {Stdout: []byte(`{"a":`)},
+		{Stdout: []byte(`{"decision":"maybe"}`)}}
 	for _, e := range Events() {
 		for _, required := range []bool{false, true} {
 			for i, out := range append(faults, Output{}) {
@@ -60,7 +63,8 @@ func TestRequiredHooksFailClosed(t *testing.T) {
 				if i == len(faults) {
 					err = errors.New("no such shell")
 				}
-				s, _ := New([]Handler{{Event: e, Command: "x", Required: required}}, func(context.Context, Handler, []byte) (Output, error) { return out, err })
+				s, _ := New([]Handler{{Event: e, Command: "x", Required: required}},
+					func(context.Context, Handler, []byte) (Output, error) { return out, err })
 				got := s.Fire(t.Context(), Call{Event: e})
 				want := ""
 				if required && (e == PreToolUse || e == PermissionRequest || e == UserPromptSubmit) {
@@ -106,11 +110,13 @@ func TestMatchersAndInput(t *testing.T) {
 		got = append(got, h.Command+string(stdin))
 		return Output{}, nil
 	}
-	s, err := New([]Handler{{Event: PreToolUse, Matcher: "Edit|Write", Command: "1"}, {Event: PreToolUse, Matcher: "Bash", Command: "2"}, {Event: Stop, Command: "3"}}, run)
+	s, err := New([]Handler{{Event: PreToolUse, Matcher: "Edit|Write", Command: "1"},
+		{Event: PreToolUse, Matcher: "Bash", Command: "2"}, {Event: Stop, Command: "3"}}, run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Fire(t.Context(), Call{Event: PreToolUse, Names: []string{"exec_command", "Bash"}, Session: "s", Cwd: "/w", Model: "m", PermissionMode: "default", Turn: "t",
+	s.Fire(t.Context(), Call{Event: PreToolUse, Names: []string{"exec_command", "Bash"}, Session: "s", Cwd: "/w",
+		Model: "m", PermissionMode: "default", Turn: "t",
 		Tool: "Bash", Input: map[string]any{"command": "ls"}, CallID: "c"})
 	want := `2{"cwd":"/w","hook_event_name":"PreToolUse","model":"m","permission_mode":"default","session_id":"s","tool_input":{"command":"ls"},"tool_name":"Bash","tool_use_id":"c","transcript_path":null,"turn_id":"t"}`
 	if d := cmp.Diff([]string{want}, got); d != "" {
@@ -119,7 +125,8 @@ func TestMatchersAndInput(t *testing.T) {
 	if !s.Wants(Stop) || s.Wants(SessionStart) {
 		t.Error("Wants is wrong")
 	}
-	if _, err := New([]Handler{{Event: Stop, Matcher: "(", From: "f"}}, nil); err == nil || !strings.HasPrefix(err.Error(), `f: hooks.Stop: matcher "("`) {
+	if _, err := New([]Handler{{Event: Stop, Matcher: "(", From: "f"}}, nil); err == nil ||
+		!strings.HasPrefix(err.Error(), `f: hooks.Stop: matcher "("`) {
 		t.Errorf("bad matcher: %v", err)
 	}
 }
@@ -128,9 +135,11 @@ func TestMatchersAndInput(t *testing.T) {
 func TestHostileOutputIsBounded(t *testing.T) {
 	long := strings.Repeat("\x1b[2Jé\xff", 1<<20)
 	quoted, _ := json.Marshal(long)
-	for _, out := range []Output{{Code: 2, Stderr: []byte(long)}, {Code: 9, Stderr: []byte(long)}, {Stdout: []byte(long)}, {Stdout: []byte(`{"decision":` + string(quoted) + `}`)},
+	for _, out := range []Output{{Code: 2, Stderr: []byte(long)}, {Code: 9, Stderr: []byte(long)}, {Stdout: []byte(long)},
+		{Stdout: []byte(`{"decision":` + string(quoted) + `}`)},
 		{Stdout: []byte(`{"systemMessage":` + string(quoted) + `}`)}} {
-		s, _ := New([]Handler{{Event: UserPromptSubmit, Command: long}}, func(context.Context, Handler, []byte) (Output, error) { return out, nil })
+		s, _ := New([]Handler{{Event: UserPromptSubmit, Command: long}},
+			func(context.Context, Handler, []byte) (Output, error) { return out, nil })
 		r := s.Fire(t.Context(), Call{Event: UserPromptSubmit})
 		for _, text := range append(append(r.Warnings, r.Context...), r.Reason) {
 			if len(text) > 2*maxSaid {

@@ -83,8 +83,11 @@ while IFS= read -r -d '' line <&4; do eval "$line" </dev/null; N=$((N+1)); done`
 // randomLine strings together pieces of shell. Programs have names that exist
 // nowhere.
 func randomLine(r *rand.Rand) string {
-	pieces := []string{"x1", "x2", "x3 ", " ", " ", "a", "b c", "'q u'", `"d q"`, `\`, "\n", ";", " && ", " || ", " | ", "#", "# c", "-n", "=", "a=b", "~", "*", "[", "]", "{", "}", "{a,b}",
-		"!", "$", "$x", "`", "(", ")", "<", ">", "2>/dev/null", ">/dev/null", "&", "\t", "é", "'", `"`, ",", "^", "%", "@", "+(", "?", "%1", "-", "--", "0", "12", ":", "./", "\\\n", "$'\\n'", "<<<'h'", "<<'E'\nz\nE\n", "2>&1", "if", "then", "fi", "time", "[[", "a[1]=2", "x1[", "é~", "\u00a0"}
+	pieces := []string{"x1", "x2", "x3 ", " ", " ", "a", "b c", "'q u'", `"d q"`, `\`, "\n", ";", " && ", " || ", " | ",
+		"#", "# c", "-n", "=", "a=b", "~", "*", "[", "]", "{", "}", "{a,b}",
+		"!", "$", "$x", "`", "(", ")", "<", ">", "2>/dev/null", ">/dev/null", "&", "\t", "é", "'", `"`, ",", "^", "%", "@",
+		"+(", "?", "%1", "-", "--", "0", "12", ":", "./", "\\\n", "$'\\n'", "<<<'h'", "<<'E'\nz\nE\n", "2>&1", "if", "then",
+		"fi", "time", "[[", "a[1]=2", "x1[", "é~", "\u00a0"}
 	var b strings.Builder
 	b.WriteString("x0 ")
 	for range 1 + r.IntN(9) {

@@ -108,26 +108,31 @@ func (h *Harm) other(name string, args []string) {
 		first = args[0]
 	}
 	switch {
-	case slices.Contains([]string{"kerf", "codex", "claude", "gemini"}, name) && slices.ContainsFunc(args, func(a string) bool {
-		return strings.HasPrefix(a, "--dangerously") || a == "--yolo" || a == "-y" ||
-			strings.Contains(a, "danger-full-access")
-	}):
+	case slices.Contains([]string{"kerf", "codex", "claude", "gemini"}, name) &&
+		slices.ContainsFunc(args, func(a string) bool {
+			return strings.HasPrefix(a, "--dangerously") || a == "--yolo" || a == "-y" ||
+				strings.Contains(a, "danger-full-access")
+		}):
 		h.raise(Wide, name+" would start an agent without bounds")
 	case strings.HasPrefix(name, "mkfs"):
 		h.raise(Grave, name+" makes a new file system")
 	case slices.Contains([]string{"sudo", "doas", "su", "pkexec", "runuser"}, name):
 		h.raise(Risky, name+" acts as another user")
-	case slices.Contains([]string{"ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "crontab", "at", "batch"}, name):
+	case slices.Contains([]string{"ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "socat", "telnet", "ftp",
+		"crontab", "at", "batch"}, name):
 		h.raise(Risky, name+" reaches beyond this machine or this moment")
-	case slices.Contains([]string{"npm", "pnpm", "yarn", "cargo", "twine", "gem", "poetry", "flit", "vsce", "mvn", "gradle"}, name) &&
+	case slices.Contains([]string{"npm", "pnpm", "yarn", "cargo", "twine", "gem", "poetry", "flit", "vsce", "mvn",
+		"gradle"}, name) &&
 		slices.ContainsFunc(args, func(a string) bool {
 			return slices.Contains([]string{"publish", "unpublish", "upload", "push", "yank", "deprecate", "deploy"}, a)
 		}):
 		h.raise(Risky, name+" publishes")
-	case slices.Contains([]string{"docker", "podman", "kubectl", "helm", "terraform", "tofu", "pulumi", "aws", "gcloud", "az", "gh", "glab", "heroku", "fly", "vercel", "wrangler", "doctl"}, name) &&
+	case slices.Contains([]string{"docker", "podman", "kubectl", "helm", "terraform", "tofu", "pulumi", "aws", "gcloud",
+		"az", "gh", "glab", "heroku", "fly", "vercel", "wrangler", "doctl"}, name) &&
 		first != "" && !strings.HasPrefix(first, "-") && first != "version":
 		h.raise(Risky, name+" acts on things outside this directory")
-	case slices.Contains([]string{"iptables", "nft", "ufw", "sysctl", "modprobe", "insmod", "rmmod", "mount", "umount", "swapoff", "useradd", "userdel", "passwd", "visudo", "chpasswd"}, name):
+	case slices.Contains([]string{"iptables", "nft", "ufw", "sysctl", "modprobe", "insmod", "rmmod", "mount", "umount",
+		"swapoff", "useradd", "userdel", "passwd", "visudo", "chpasswd"}, name):
 		h.raise(Risky, name+" changes the system")
 	}
 }
@@ -196,7 +201,8 @@ func diskDevice(s string) bool {
 	if !ok {
 		return false
 	}
-	for _, p := range []string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "mapper/", "md", "loop", "mem", "kmem", "port"} {
+	for _, p := range []string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "mapper/", "md", "loop", "mem",
+		"kmem", "port"} {
 		if strings.HasPrefix(rest, p) {
 			return true
 		}

@@ -23,11 +23,15 @@ func safeGit(args []string) bool {
 		"check-attr", "diff-tree", "diff-index", "diff-files", "show-branch", "cherry", "range-diff":
 		return true
 	case "branch":
-		return gitLists(rest, []string{"-a", "-r", "-v", "-vv", "-av", "-avv", "-rv", "--all", "--remotes", "--list", "-l", "--show-current", "--merged", "--no-merged", "--verbose", "-i", "--ignore-case", "--column", "--no-column"},
-			[]string{"--contains", "--no-contains", "--sort", "--format", "--points-at", "--merged", "--no-merged", "--color"}, []string{"--list", "-l"})
+		return gitLists(rest, []string{"-a", "-r", "-v", "-vv", "-av", "-avv", "-rv", "--all", "--remotes", "--list", "-l",
+			"--show-current", "--merged", "--no-merged", "--verbose", "-i", "--ignore-case", "--column", "--no-column"},
+			[]string{"--contains", "--no-contains", "--sort", "--format", "--points-at", "--merged", "--no-merged", "--color"},
+			[]string{"--list", "-l"})
 	case "tag":
-		return gitLists(rest, []string{"-l", "--list", "-n", "-n1", "-i", "--ignore-case", "--merged", "--no-merged", "--column"},
-			[]string{"--contains", "--no-contains", "--sort", "--format", "--points-at", "--merged", "--no-merged"}, []string{"-l", "--list"})
+		return gitLists(rest, []string{"-l", "--list", "-n", "-n1", "-i", "--ignore-case", "--merged", "--no-merged",
+			"--column"},
+			[]string{"--contains", "--no-contains", "--sort", "--format", "--points-at", "--merged", "--no-merged"},
+			[]string{"-l", "--list"})
 	case "remote":
 		return len(rest) == 0 || len(rest) == 1 && (rest[0] == "-v" || rest[0] == "--verbose") || len(rest) == 2 &&
 			rest[0] == "get-url" && !strings.HasPrefix(rest[1], "-")
@@ -77,8 +81,10 @@ func hasGitTrap(args []string) bool {
 		case strings.HasPrefix(a, "-O"), strings.Contains(value, "%G"), strings.HasPrefix(name, "--show-sig"):
 			return true
 		}
-		for _, long := range []string{"--output", "--ext-diff", "--textconv", "--exec", "--exec-path", "--paginate", "--open-files-in-pager", "--git-dir",
-			"--work-tree", "--namespace", "--super-prefix", "--config-env", "--filters", "--upload-pack", "--receive-pack", "--ext-grep"} {
+		for _, long := range []string{"--output", "--ext-diff", "--textconv", "--exec", "--exec-path", "--paginate",
+			"--open-files-in-pager", "--git-dir",
+			"--work-tree", "--namespace", "--super-prefix", "--config-env", "--filters", "--upload-pack", "--receive-pack",
+			"--ext-grep"} {
 			if len(name) > 3 && strings.HasPrefix(long, name) || strings.HasPrefix(name, "--output") &&
 				!strings.HasPrefix(name, "--output-indicator") {
 				return true

@@ -38,7 +38,8 @@ func Prefix(argv []string) []string {
 	switch argv[0] {
 	case "go", "cargo", "dotnet", "swift", "zig", "mix", "flutter", "dart", "rustup", "stack", "cabal", "lake",
 		"bazel", "buck2":
-		if len(argv) < 2 || strings.HasPrefix(argv[1], "-") || slices.Contains([]string{"run", "exec", "tool", "generate", "install", "script", "x", "env", "get"}, argv[1]) {
+		if len(argv) < 2 || strings.HasPrefix(argv[1], "-") ||
+			slices.Contains([]string{"run", "exec", "tool", "generate", "install", "script", "x", "env", "get"}, argv[1]) {
 			return nil
 		}
 		return slices.Clone(argv[:2])

@@ -99,7 +99,8 @@ func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
 		return refuse("rule "+rule.At(), "the rule %s forbids this%s. Do not try it in another way", rule, because(rule))
 	}
 	if p.Err != nil && slices.ContainsFunc(r.List, func(x Rule) bool { return x.Decision == RuleForbid && x.applies(c) }) {
-		return r.ask(outside, "what cannot be read", "%v, so it cannot be compared with the rules that forbid commands", p.Err)
+		return r.ask(outside, "what cannot be read", "%v, so it cannot be compared with the rules that forbid commands",
+			p.Err)
 	}
 	if r.Approval == protocol.PolicyPlan {
 		if p.Safe() && !outside {
@@ -237,7 +238,8 @@ func (r Rules) Change(paths []string, steering []string) Judgement {
 	case r.Sandbox == protocol.SandboxReadOnly:
 		return Judgement{Verdict: Ask, Reason: "the sandbox is read-only", By: "sandbox read-only"}
 	case r.Approval == protocol.PolicyUntrusted:
-		return Judgement{Verdict: Ask, Reason: "file changes need approval (approval policy untrusted)", By: "approval policy untrusted"}
+		return Judgement{Verdict: Ask, Reason: "file changes need approval (approval policy untrusted)",
+			By: "approval policy untrusted"}
 	}
 	return Judgement{By: "inside the workspace"}
 }

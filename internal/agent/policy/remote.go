@@ -18,7 +18,8 @@ type Remote struct {
 // Remote judges a call that leaves Kerf. What servers claim of their tools, that
 // they only read for instance, decides nothing.
 func (r Rules) Remote(c Remote) Judgement {
-	howTo := "set mcp_servers." + c.Server + `.default_tools_approval_mode = "approve" in config.toml, or tools.` + c.Tool + `.approval_mode`
+	howTo := "set mcp_servers." + c.Server + `.default_tools_approval_mode = "approve" in config.toml, or tools.` +
+		c.Tool + `.approval_mode`
 	switch {
 	case c.Reads:
 		return Judgement{By: "resources are only read"}
@@ -35,7 +36,8 @@ func (r Rules) Remote(c Remote) Judgement {
 	case r.Approval == protocol.PolicyNever && r.Sandbox == protocol.SandboxFull:
 		return Judgement{By: "nothing is asked and nothing confined"}
 	}
-	return r.orRefuse(Judgement{Verdict: Ask, By: "approval_mode " + c.Mode, Reason: "tools of MCP servers need approval; to allow this one always, " + howTo}, howTo)
+	return r.orRefuse(Judgement{Verdict: Ask, By: "approval_mode " + c.Mode,
+		Reason: "tools of MCP servers need approval; to allow this one always, " + howTo}, howTo)
 }
 
 // orRefuse returns j, or a refusal if j asks and nobody may be asked.

@@ -50,7 +50,8 @@ func safeArgv(argv []string, depth int) bool {
 	if path.Base(name) != name {
 		return false
 	}
-	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v" && slices.Contains([]string{"node", "npm", "tsc", "php", "ruby"}, name)) && versioned(name) {
+	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v" &&
+		slices.Contains([]string{"node", "npm", "tsc", "php", "ruby"}, name)) && versioned(name) {
 		return true
 	}
 	s := safeShape(name)
@@ -59,8 +60,11 @@ func safeArgv(argv []string, depth int) bool {
 
 // versioned names programs that are often asked for their version only.
 func versioned(name string) bool {
-	return slices.Contains([]string{"node", "npm", "pnpm", "yarn", "python", "python3", "pip", "pip3", "cargo", "rustc", "ruby", "gem", "gcc", "g++",
-		"clang", "cc", "make", "cmake", "ninja", "docker", "git", "tsc", "deno", "bun", "php", "perl", "java", "javac", "bash", "jq", "rg", "uv", "gh", "sqlite3", "psql", "ruff", "black", "mypy", "eslint", "prettier", "pytest", "curl", "tar", "gofmt", "kotlinc", "swift", "dotnet", "terraform", "kubectl"}, name)
+	return slices.Contains([]string{"node", "npm", "pnpm", "yarn", "python", "python3", "pip", "pip3", "cargo", "rustc",
+		"ruby", "gem", "gcc", "g++",
+		"clang", "cc", "make", "cmake", "ninja", "docker", "git", "tsc", "deno", "bun", "php", "perl", "java", "javac",
+		"bash", "jq", "rg", "uv", "gh", "sqlite3", "psql", "ruff", "black", "mypy", "eslint", "prettier", "pytest", "curl",
+		"tar", "gofmt", "kotlinc", "swift", "dotnet", "terraform", "kubectl"}, name)
 }
 
 // any admits all arguments.
@@ -135,7 +139,8 @@ func safeShape(name string) shape {
 		return safeAwk
 	case "tar":
 		return func(args []string) bool {
-			return len(args) == 2 && slices.Contains([]string{"tf", "-tf", "tvf", "-tvf", "tzf", "-tzf", "tjf", "-tjf", "tzvf", "-tzvf"}, args[0]) && !strings.Contains(args[1], ":")
+			return len(args) == 2 && slices.Contains([]string{"tf", "-tf", "tvf", "-tvf", "tzf", "-tzf", "tjf", "-tjf", "tzvf",
+				"-tzvf"}, args[0]) && !strings.Contains(args[1], ":")
 		}
 	case "unzip":
 		return func(args []string) bool { return len(args) == 2 && args[0] == "-l" && !strings.HasPrefix(args[1], "-") }
@@ -163,7 +168,8 @@ func safeTool(name string) shape {
 		}
 	case "pip", "pip3":
 		return func(args []string) bool {
-			return len(args) > 0 && slices.Contains([]string{"list", "show", "freeze"}, args[0]) && !hasOption(args, []string{"--log", "--path", "--python"})
+			return len(args) > 0 && slices.Contains([]string{"list", "show", "freeze"}, args[0]) &&
+				!hasOption(args, []string{"--log", "--path", "--python"})
 		}
 	case "npm":
 		return func(args []string) bool {

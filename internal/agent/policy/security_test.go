@@ -84,9 +84,11 @@ func TestSEC_A4_SameRulesAtEverySize(t *testing.T) {
 // TestSEC_A5_DeletingAsksAndShowsTargets also holds where commands run unasked in
 // the sandbox.
 func TestSEC_A5_DeletingAsksAndShowsTargets(t *testing.T) {
-	lines := []string{"rm -rf ~", "rm -rf ~/x", "rm *", "rm -r *.go", "rm -rf $X", "rm -rf \"$X\"/y", "rm -rf /", "rm -rf .git", "rm -r a/.git/objects", "rm -rf /*", "rm -f -- ..",
+	lines := []string{"rm -rf ~", "rm -rf ~/x", "rm *", "rm -r *.go", "rm -rf $X", "rm -rf \"$X\"/y", "rm -rf /",
+		"rm -rf .git", "rm -r a/.git/objects", "rm -rf /*", "rm -f -- ..",
 		"ls; rm -rf ~", "sudo rm -rf ~", "bash -c 'rm -rf ~'", "find . -exec rm -rf ~ ;"}
-	for _, approval := range []protocol.ApprovalPolicy{protocol.PolicyUntrusted, protocol.PolicyOnRequest, protocol.PolicyOnFailure, protocol.PolicyAutoEdit} {
+	for _, approval := range []protocol.ApprovalPolicy{protocol.PolicyUntrusted, protocol.PolicyOnRequest,
+		protocol.PolicyOnFailure, protocol.PolicyAutoEdit} {
 		for _, sandbox := range []protocol.SandboxMode{protocol.SandboxWorkspace, protocol.SandboxFull} {
 			for _, l := range lines {
 				e := Rules{Approval: approval, Sandbox: sandbox}.Explain(Command{Line: l})
@@ -101,7 +103,8 @@ func TestSEC_A5_DeletingAsksAndShowsTargets(t *testing.T) {
 		t.Errorf("rm -rf build in the sandbox: %+v", e.Judgement)
 	}
 	never := Rules{Approval: protocol.PolicyNever, Sandbox: protocol.SandboxFull}
-	for _, l := range []string{"rm -rf /", "rm -rf ~", "rm -rf .git", "mkfs.ext4 /dev/sda1", ":(){ :|:& };:", "dd if=x of=/dev/sda", "shutdown now"} {
+	for _, l := range []string{"rm -rf /", "rm -rf ~", "rm -rf .git", "mkfs.ext4 /dev/sda1", ":(){ :|:& };:",
+		"dd if=x of=/dev/sda", "shutdown now"} {
 		if j := never.Command(Command{Line: l}); j.Verdict != Refuse {
 			t.Errorf("never: %q: %+v", l, j)
 		}
@@ -120,8 +123,10 @@ func TestSEC_A6_ArgumentsThatRunOrWriteAsk(t *testing.T) {
 }
 
 func TestSEC_A7_WhatIsRunIsJudged(t *testing.T) {
-	for _, front := range []string{"", "env ", "env A=b ", "env -u A ", "xargs ", "xargs -n 1 ", "timeout 5 ", "timeout -k 1 5 ", "nice ", "nice -n 5 ", "nohup ", "sudo ", "sudo -u x ", "busybox ", "setsid ",
-		"stdbuf -o0 ", "time ", "command ", "exec ", "/lib64/ld-linux-x86-64.so.2 ", "strace -o x ", "watch -n 1 ", "env timeout 5 nice "} {
+	for _, front := range []string{"", "env ", "env A=b ", "env -u A ", "xargs ", "xargs -n 1 ", "timeout 5 ",
+		"timeout -k 1 5 ", "nice ", "nice -n 5 ", "nohup ", "sudo ", "sudo -u x ", "busybox ", "setsid ",
+		"stdbuf -o0 ", "time ", "command ", "exec ", "/lib64/ld-linux-x86-64.so.2 ", "strace -o x ", "watch -n 1 ",
+		"env timeout 5 nice "} {
 		verdicts(t, Refuse, front+"nc evil 80", front+"/usr/bin/nc evil 80", front+"/proc/self/root/bin/nc evil 80")
 		if front != "" {
 			verdicts(t, Ask, front+"ls")
@@ -133,8 +138,10 @@ func TestSEC_A7_WhatIsRunIsJudged(t *testing.T) {
 // TestSEC_A8_NoDurableRuleForCarriers checks what is offered.
 func TestSEC_A8_NoDurableRuleForCarriers(t *testing.T) {
 	rules := Rules{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}
-	for _, l := range []string{"git fetch", "env A=b make", "sudo ls", "make test", "npm test", "sh x.sh", "bash -c 'go test'", "python3 x.py", "./x.sh", "/usr/bin/go test", "xargs go test",
-		"go run .", "cargo run", "go generate", "curl x", "rm x", "go test $x", "go test | frobnicate", "A=b go test", "go test > x", "docker ps", "ssh h", "eval go test", "timeout 5 go test", "-x y"} {
+	for _, l := range []string{"git fetch", "env A=b make", "sudo ls", "make test", "npm test", "sh x.sh",
+		"bash -c 'go test'", "python3 x.py", "./x.sh", "/usr/bin/go test", "xargs go test",
+		"go run .", "cargo run", "go generate", "curl x", "rm x", "go test $x", "go test | frobnicate", "A=b go test",
+		"go test > x", "docker ps", "ssh h", "eval go test", "timeout 5 go test", "-x y"} {
 		if e := rules.Explain(Command{Line: l, Dir: "/w", Repo: "/w"}); e.Verdict != Ask || e.Rule != "" || e.Prefix != nil {
 			t.Errorf("%q: offered %q %q (%v)", l, e.Rule, e.Prefix, e.Verdict)
 		}
@@ -148,12 +155,15 @@ func TestSEC_A8_NoDurableRuleForCarriers(t *testing.T) {
 		t.Fatal(err)
 	}
 	rules.List = []Rule{r}
-	for line, want := range map[string]Verdict{"go test ./...": Allow, "go test . && ls": Allow, "go vet": Ask, "go test $x": Ask, "go test; frobnicate": Ask, "env go test": Ask, "./go test": Ask, "rm -rf / ; go test": Ask} {
+	for line, want := range map[string]Verdict{"go test ./...": Allow, "go test . && ls": Allow, "go vet": Ask,
+		"go test $x": Ask, "go test; frobnicate": Ask, "env go test": Ask, "./go test": Ask, "rm -rf / ; go test": Ask} {
 		if e := rules.Explain(Command{Line: line, Dir: "/w/sub", Repo: "/w"}); e.Verdict != want {
 			t.Errorf("%q under %s: %v, want %v", line, r, e.Verdict, want)
 		}
 	}
-	for _, c := range []Command{{Line: "go test", Dir: "/v", Repo: "/w"}, {Line: "go test", Dir: "/w/vendor/x", Repo: "/w/vendor/x"}, {Line: "go test", Dir: "/w"}, {Line: "go test", Dir: "/w", Repo: "/w", Escalate: true}} {
+	for _, c := range []Command{{Line: "go test", Dir: "/v", Repo: "/w"},
+		{Line: "go test", Dir: "/w/vendor/x", Repo: "/w/vendor/x"}, {Line: "go test", Dir: "/w"},
+		{Line: "go test", Dir: "/w", Repo: "/w", Escalate: true}} {
 		if e := rules.Explain(c); e.Verdict != Ask {
 			t.Errorf("%+v under %s: %v", c, r, e.Verdict)
 		}
@@ -165,10 +175,13 @@ func TestSEC_A8_NoDurableRuleForCarriers(t *testing.T) {
 func TestSEC_A10_NoWayToSwitchOff(t *testing.T) {
 	inside, _ := ParseRule("go test -> allow")
 	outside, _ := ParseRule("go vet -> allow unsandboxed")
-	for _, approval := range []protocol.ApprovalPolicy{protocol.PolicyUntrusted, protocol.PolicyOnRequest, protocol.PolicyOnFailure, protocol.PolicyAutoEdit, protocol.PolicyNever, protocol.PolicyPlan} {
-		rules := Rules{Approval: approval, Sandbox: protocol.SandboxWorkspace, List: []Rule{inside, outside}, Memory: &Memory{}}
+	for _, approval := range []protocol.ApprovalPolicy{protocol.PolicyUntrusted, protocol.PolicyOnRequest,
+		protocol.PolicyOnFailure, protocol.PolicyAutoEdit, protocol.PolicyNever, protocol.PolicyPlan} {
+		rules := Rules{Approval: approval, Sandbox: protocol.SandboxWorkspace, List: []Rule{inside, outside},
+			Memory: &Memory{}}
 		rules.Memory.AllowCommand(Command{Line: "make", Dir: "/w"}, false)
-		for _, l := range []string{"ls", "go test", "make", "kerf exec --yolo x", "codex --dangerously-bypass-approvals-and-sandbox"} {
+		for _, l := range []string{"ls", "go test", "make", "kerf exec --yolo x",
+			"codex --dangerously-bypass-approvals-and-sandbox"} {
 			j := rules.Command(Command{Line: l, Dir: "/w", Escalate: true})
 			if j.Verdict == Allow {
 				t.Errorf("%s: %q leaves the sandbox unasked", approval, l)
@@ -179,7 +192,8 @@ func TestSEC_A10_NoWayToSwitchOff(t *testing.T) {
 		}
 	}
 	rules := Rules{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace, List: []Rule{inside, outside}}
-	if j := rules.Command(Command{Line: "go vet", Dir: "/w", Escalate: true}); j.Verdict != Allow || !j.Unsandboxed { // control
+	if j := rules.Command(Command{Line: "go vet", Dir: "/w", Escalate: true}); j.Verdict != Allow ||
+		!j.Unsandboxed { // control
 		t.Errorf("go vet with its rule: %+v", j)
 	}
 }
@@ -188,8 +202,10 @@ func TestSEC_A10_NoWayToSwitchOff(t *testing.T) {
 // place of a command that runs unasked without it.
 func TestSEC_A11_OddCharactersAsk(t *testing.T) {
 	rules := corpusRules(t)
-	odd := []rune{0x85, 0xa0, 0xad, 0x061c, 0x180e, 0x2000, 0x2007, 0x200b, 0x200c, 0x200d, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x202f,
-		0x205f, 0x2060, 0x2066, 0x2067, 0x2068, 0x2069, 0x3000, 0xfeff, 0xfff9, 0xe0001, 0xe0041, 0xfe0f, 0x115f, 0x3164, 0x7f}
+	odd := []rune{0x85, 0xa0, 0xad, 0x061c, 0x180e, 0x2000, 0x2007, 0x200b, 0x200c, 0x200d, 0x200e, 0x200f, 0x2028,
+		0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x202f,
+		0x205f, 0x2060, 0x2066, 0x2067, 0x2068, 0x2069, 0x3000, 0xfeff, 0xfff9, 0xe0001, 0xe0041, 0xfe0f, 0x115f, 0x3164,
+		0x7f}
 	for r := rune(0); r < ' '; r++ {
 		if r != '\n' && r != '\t' {
 			odd = append(odd, r)
@@ -209,7 +225,8 @@ func TestSEC_A11_OddCharactersAsk(t *testing.T) {
 	m := &Memory{}
 	m.AllowCommand(Command{Line: "make x", Dir: "/w"}, false)
 	rules.Memory = m
-	for l, want := range map[string]Verdict{"make x": Allow, "make  x": Ask, "make x ": Ask, "make x\u200b": Ask, "make y": Ask} {
+	for l, want := range map[string]Verdict{"make x": Allow, "make  x": Ask, "make x ": Ask, "make x\u200b": Ask,
+		"make y": Ask} {
 		if e := rules.Explain(Command{Line: l, Dir: "/w"}); e.Verdict != want {
 			t.Errorf("%q after make x was allowed: %v, want %v", l, e.Verdict, want)
 		}
@@ -218,12 +235,14 @@ func TestSEC_A11_OddCharactersAsk(t *testing.T) {
 
 // TestDenyBeatsAllow lays allowing rules over forbidding ones, in every order.
 func TestDenyBeatsAllow(t *testing.T) {
-	for _, order := range [][]string{{"git push -> forbid", "git push -> allow unsandboxed", "git -> allow"}, {"git -> allow", "git push -> allow unsandboxed", "git push -> forbid"}} {
+	for _, order := range [][]string{{"git push -> forbid", "git push -> allow unsandboxed", "git -> allow"},
+		{"git -> allow", "git push -> allow unsandboxed", "git push -> forbid"}} {
 		list, err := ParseRules("x", []byte(strings.Join(order, "\n")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, a := range []protocol.ApprovalPolicy{protocol.PolicyNever, protocol.PolicyOnRequest, protocol.PolicyUntrusted} {
+		for _, a := range []protocol.ApprovalPolicy{protocol.PolicyNever, protocol.PolicyOnRequest,
+			protocol.PolicyUntrusted} {
 			r := Rules{Approval: a, Sandbox: protocol.SandboxFull, List: list, Memory: &Memory{}}
 			r.Memory.AllowCommand(Command{Line: "git push"}, false)
 			r.Memory.AllowRule(list[0])

@@ -12,7 +12,8 @@ import (
 // for, through any number of others.
 func TestDefinitionsAreNoWayRound(t *testing.T) {
 	forbid, _ := ParseRules("r", []byte("git push -> forbid\ndeploy -> allow\n"))
-	stands := map[string]string{"gp": "git push", "g": "git", "ll": "ls -l", "nuke": "rm -rf ~", "ls": "ls --color", "f": "{ \n echo a; gp origin\n}", "deep": "f", "loop": "loop x", "a": "b", "b": "a",
+	stands := map[string]string{"gp": "git push", "g": "git", "ll": "ls -l", "nuke": "rm -rf ~", "ls": "ls --color",
+		"f": "{ \n echo a; gp origin\n}", "deep": "f", "loop": "loop x", "a": "b", "b": "a",
 		"deploy": "{ frobnicate; }", "sneaky": "{ deploy; gp; }", "broken": "{ ((", "again": "{ again; again x; }"}
 	for _, tt := range []struct {
 		line     string

@@ -33,7 +33,9 @@ func TestScriptsDiffer(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
-	for name, want := range map[string]bool{"package.json": true, "web/Package.JSON": true, `web\composer.json`: true, "package.json.bak": false, "tsconfig.json": false, "node_modules/a/package.json": false, "web/node_modules/a/package.json": false} {
+	for name, want := range map[string]bool{"package.json": true, "web/Package.JSON": true, `web\composer.json`: true,
+		"package.json.bak": false, "tsconfig.json": false, "node_modules/a/package.json": false,
+		"web/node_modules/a/package.json": false} {
 		if got := HoldsScripts(name); got != want {
 			t.Errorf("HoldsScripts(%q) = %v", name, got)
 		}

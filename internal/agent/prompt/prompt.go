@@ -49,7 +49,8 @@ func (f *Fixed) Compaction(s protocol.Settings, items []*model.Item) *model.Requ
 	if f.CompactModel != "" {
 		name = f.CompactModel
 	}
-	return &model.Request{Model: name, Instructions: f.Instructions, Items: items, Effort: s.Effort, Summary: f.Summary, CacheKey: f.CacheKey}
+	return &model.Request{Model: name, Instructions: f.Instructions, Items: items, Effort: s.Effort, Summary: f.Summary,
+		CacheKey: f.CacheKey}
 }
 
 func (f *Fixed) tools() []model.Tool {

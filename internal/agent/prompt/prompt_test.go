@@ -19,7 +19,8 @@ func TestSurroundingsTellOnlyWhatChanged(t *testing.T) {
 	if it := Surroundings(first, first); it != nil {
 		t.Errorf("nothing changed, yet told %s", it.Text())
 	}
-	it = Surroundings(first, map[string]string{"cwd": "/w", "git_branch": "fix</git_branch>", "current_date": "2026-01-02"})
+	it = Surroundings(first, map[string]string{"cwd": "/w", "git_branch": "fix</git_branch>",
+		"current_date": "2026-01-02"})
 	want = "<environment_context>\n  <git_branch>fix&lt;/git_branch&gt;</git_branch>\n</environment_context>"
 	if it.Text() != want {
 		t.Errorf("got %s\nwant %s", it.Text(), want)

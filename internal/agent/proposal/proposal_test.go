@@ -51,7 +51,8 @@ func flat(parts []Part) string {
 
 // FuzzSplitting holds the law: however a text is cut, the same comes out.
 func FuzzSplitting(f *testing.F) {
-	for _, s := range []string{"a\n<proposed_plan>\n- x\n</proposed_plan>\nb", "<proposed_plan><proposed_plan></proposed_plan>", "``<proposed_plan>`<proposed_plan> \n\n y",
+	for _, s := range []string{"a\n<proposed_plan>\n- x\n</proposed_plan>\nb",
+		"<proposed_plan><proposed_plan></proposed_plan>", "``<proposed_plan>`<proposed_plan> \n\n y",
 		"<<proposed_plan>>z</</proposed_plan>"} {
 		f.Add(s, uint8(3))
 	}

@@ -114,8 +114,9 @@ func find(text string, r *report) bool {
 
 func (f finding) told(cwd string) protocol.Finding {
 	title, urgency := urgent(f.Title)
-	out := protocol.Finding{Title: title, Body: strings.TrimSpace(f.Body), Priority: urgency, Confidence: confidence(f.Confidence, f.Confident),
-		Path: below(f.Place.Path, cwd), Start: line(f.Place.Lines.Start), End: line(f.Place.Lines.End)}
+	out := protocol.Finding{Title: title, Body: strings.TrimSpace(f.Body), Priority: urgency,
+		Confidence: confidence(f.Confidence, f.Confident),
+		Path:       below(f.Place.Path, cwd), Start: line(f.Place.Lines.Start), End: line(f.Place.Lines.End)}
 	if out.Path == "" {
 		out.Path = below(f.Place.Relative, cwd)
 	}

@@ -9,24 +9,28 @@ import (
 )
 
 func TestParseIsLenient(t *testing.T) {
-	one := []protocol.Finding{{Title: "Mend it", Body: "It breaks.", Priority: 1, Confidence: 0.5, Path: "a.go", Start: 3, End: 4}}
+	one := []protocol.Finding{{Title: "Mend it", Body: "It breaks.", Priority: 1, Confidence: 0.5, Path: "a.go", Start: 3,
+		End: 4}}
 	tests := []struct {
 		name, text string
 		want       protocol.ReviewResult
 	}{
 		{"as asked", `{"findings":[{"title":"Mend it","body":"It breaks.","confidence_score":0.5,"priority":1,"code_location":{"absolute_file_path":"/w/a.go","line_range":{"start":3,"end":4}}}],"overall_explanation":"Bad."}`,
 			protocol.ReviewResult{Text: "Bad.", Findings: one}},
-		{"among words, marked in the title", "I looked {twice}.\n```json\n" + `{"findings":[{"title":"[P1] Mend it","body":"It breaks.","confidence":0.5,"code_location":{"path":"./a.go","line_range":{"start":3,"end":4}}}],"overall_correctness":"patch is incorrect"}` + "\n```\n",
+		{"among words, marked in the title", "I looked {twice}.\n```json\n" +
+			`{"findings":[{"title":"[P1] Mend it","body":"It breaks.","confidence":0.5,"code_location":{"path":"./a.go","line_range":{"start":3,"end":4}}}],"overall_correctness":"patch is incorrect"}` + "\n```\n",
 			protocol.ReviewResult{Text: "patch is incorrect", Findings: one}},
 		{"words only", " All is well. ", protocol.ReviewResult{Text: "All is well."}},
 		{"another object", `{"answer": 42}`, protocol.ReviewResult{Text: `{"answer": 42}`}},
 		{"nothing found", `{"findings":[],"overall_explanation":"Fine."}`, protocol.ReviewResult{Text: "Fine."}},
 		{"nonsense in fields", `{"findings":[{"title":"T","priority":"P0","confidence_score":7,"code_location":{"absolute_file_path":"/else/b.go","line_range":{"start":9,"end":-1}}},{}],"overall_explanation":""}`,
-			protocol.ReviewResult{Findings: []protocol.Finding{{Title: "T", Confidence: 1, Path: "/else/b.go", Start: 9, End: 9}}}},
+			protocol.ReviewResult{Findings: []protocol.Finding{{Title: "T", Confidence: 1, Path: "/else/b.go", Start: 9,
+				End: 9}}}},
 		{"wrong types", `{"findings":"none"}`, protocol.ReviewResult{Text: `{"findings":"none"}`}},
 		{"cut off", `{"findings":[{"title":"T"`, protocol.ReviewResult{Text: `{"findings":[{"title":"T"`}},
 		{"in the order of urgency", `{"findings":[{"title":"c"},{"title":"b","priority":2},{"title":"a","priority":"0"}]}`,
-			protocol.ReviewResult{Findings: []protocol.Finding{{Title: "a"}, {Title: "b", Priority: 2}, {Title: "c", Priority: 3}}}},
+			protocol.ReviewResult{Findings: []protocol.Finding{{Title: "a"}, {Title: "b", Priority: 2},
+				{Title: "c", Priority: 3}}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

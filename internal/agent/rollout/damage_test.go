@@ -101,7 +101,8 @@ func TestSEC_R1_R2_Damage(t *testing.T) {
 			return join(l[0], l[1], bytes.Repeat([]byte("x"), 20<<20), []byte("\n"), l[2], l[3])
 		}},
 		"deep line": {"1 2 3 4", func(l [][]byte) []byte {
-			return join(l[0], l[1], []byte(`{"seq":3,"timestamp":"2025-01-02T02:04:05.001Z","type":"x","prev":"","a":`+strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)+"}\n"), l[2], l[3])
+			return join(l[0], l[1], []byte(`{"seq":3,"timestamp":"2025-01-02T02:04:05.001Z","type":"x","prev":"","a":`+
+				strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)+"}\n"), l[2], l[3])
 		}},
 		"full of marks": {"1 2 3 4", func(l [][]byte) []byte {
 			return join(l[0], l[1], bytes.Repeat([]byte(`{"seq":`), 100_000), []byte("\n"), l[2], l[3])
@@ -110,7 +111,8 @@ func TestSEC_R1_R2_Damage(t *testing.T) {
 			return join([]byte("\n"), l[0], []byte("\n \n"), l[1], l[2], l[3], []byte("\n"))
 		}},
 		"other JSON": {"1 2 3 4", func(l [][]byte) []byte {
-			return join(l[0], l[1], []byte("{}\n[1]\n7\n{\"seq\":\"x\",\"type\":\"y\"}\n{\"seq\":-1,\"type\":\"y\"}\n{\"seq\":9223372036854775807,\"type\":\"y\"}\n"), l[2], l[3])
+			return join(l[0], l[1], []byte("{}\n[1]\n7\n{\"seq\":\"x\",\"type\":\"y\"}\n{\"seq\":-1,\"type\":\"y\"}\n"+
+				"{\"seq\":9223372036854775807,\"type\":\"y\"}\n"), l[2], l[3])
 		}},
 		"first line gone": {"2 3 4", func(l [][]byte) []byte { return join([]byte("?\n"), l[1], l[2], l[3]) }},
 		"torn inside a string that looks like a record": {"1 2 3 4", func(l [][]byte) []byte {

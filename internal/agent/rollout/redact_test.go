@@ -14,7 +14,8 @@ import (
 func TestRedactKeepsJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secret := rapid.StringMatching(`[n"\\{}:,0-9a-cu<\n]{8,12}`).Draw(t, "secret")
-		text := rapid.StringMatching(`[n"\\{}:,0-9a-cu<\n]{0,9}`).Draw(t, "before") + secret + rapid.StringMatching(`[nu0-9"]{0,3}`).Draw(t, "after")
+		text := rapid.StringMatching(`[n"\\{}:,0-9a-cu<\n]{0,9}`).Draw(t, "before") + secret +
+			rapid.StringMatching(`[nu0-9"]{0,3}`).Draw(t, "after")
 		r := redact.New([]string{"A_KEY=" + secret, "B_KEY=12345678", `C_KEY="result"`, `D_KEY={"n":12345678`})
 		b, err := encode(Entry{"x", map[string]any{"text": text, "n": 12345678, "result": []string{text}, text: 1}}, r.Bytes)
 		if err != nil {

@@ -75,14 +75,16 @@ func TestFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = w.Append(Entry{"session_meta", map[string]any{"id": "x", "n": 1}}, Entry{"event", struct{}{}}, Entry{"user_input", said{"<a> & b\n"}})
+	err = w.Append(Entry{"session_meta", map[string]any{"id": "x", "n": 1}}, Entry{"event", struct{}{}},
+		Entry{"user_input", said{"<a> & b\n"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Close()
 	l1 := `{"seq":1,"timestamp":"2025-01-02T02:04:05.001Z","type":"session_meta","prev":"","id":"x","n":1}`
 	l2 := `{"seq":2,"timestamp":"2025-01-02T02:04:05.001Z","type":"event","prev":"` + hash([]byte(l1)) + `"}`
-	l3 := `{"seq":3,"timestamp":"2025-01-02T02:04:05.001Z","type":"user_input","prev":"` + hash([]byte(l2)) + `","text":"<a> & b\n"}`
+	l3 := `{"seq":3,"timestamp":"2025-01-02T02:04:05.001Z","type":"user_input","prev":"` + hash([]byte(l2)) +
+		`","text":"<a> & b\n"}`
 	if d := cmp.Diff(l1+"\n"+l2+"\n"+l3+"\n", string(mustRead(t, file1(dir)))); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
@@ -122,7 +124,8 @@ func TestAppendRefuses(t *testing.T) {
 	if after := mustRead(t, file1(dir)); !bytes.Equal(before, after) {
 		t.Errorf("the file changed:\n%s", after)
 	}
-	if err := w.Append(Entry{"x", map[string]any{"in": map[string]int{"seq": 1, "type": 2}, "s": `","seq":7`}}); err != nil {
+	if err := w.Append(Entry{"x", map[string]any{"in": map[string]int{"seq": 1, "type": 2},
+		"s": `","seq":7`}}); err != nil {
 		t.Errorf("inner fields are free: %v", err)
 	}
 	w.Close()
@@ -299,7 +302,8 @@ func TestSaveDiffNumbers(t *testing.T) {
 	name, err := w.SaveDiff(nil)
 	w.Close()
 	got = append(got, name)
-	if d := cmp.Diff([]string{"diffs/001.diff", "diffs/002.diff", "diffs/003.diff", "diffs/004.diff", "diffs/1234.diff"}, got); d != "" || err != nil {
+	if d := cmp.Diff([]string{"diffs/001.diff", "diffs/002.diff", "diffs/003.diff", "diffs/004.diff", "diffs/1234.diff"},
+		got); d != "" || err != nil {
 		t.Errorf("%v -want +got\n%s", err, d)
 	}
 }
@@ -328,7 +332,8 @@ func TestMetadata(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2025, 1, 2, 3, 4, 5, 6e6, time.UTC)
 	m := Metadata{ID: "i", Title: "t", Cwd: "/w", Git: Git{"/w", "main", "abc", true, "https://u:p@host/x.git"},
-		Model: "m", Provider: "p", Created: now, Updated: now, Turns: 1, Tokens: 2, Parent: "q", Source: "exec", Archived: true}
+		Model: "m", Provider: "p", Created: now, Updated: now, Turns: 1, Tokens: 2, Parent: "q", Source: "exec",
+		Archived: true}
 	if err := SaveMetadata(dir, m); err != nil {
 		t.Fatal(err)
 	}

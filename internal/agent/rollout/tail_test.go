@@ -53,7 +53,8 @@ func TestSEC_R6_ResumeNeedsTheTailOnly(t *testing.T) {
 		cut := 0 // how many records are before the last cut
 		var marks [][]byte
 		for range rapid.IntRange(1, 12).Draw(t, "operations") {
-			switch rapid.SampledFrom([]string{"say", "say", "say", "cut", "batch", "resume", "lose", "stale", "spoil", "torn"}).Draw(t, "operation") {
+			switch rapid.SampledFrom([]string{"say", "say", "say", "cut", "batch", "resume", "lose", "stale", "spoil",
+				"torn"}).Draw(t, "operation") {
 			case "say":
 				all = append(all, fmt.Sprintf("text%d", len(all)))
 				err = w.Append(Entry{"user_input", said{all[len(all)-1]}})
@@ -64,7 +65,8 @@ func TestSEC_R6_ResumeNeedsTheTailOnly(t *testing.T) {
 			case "batch":
 				all = append(all, fmt.Sprintf("a%d", len(all)), fmt.Sprintf("cut%d", len(all)), fmt.Sprintf("b%d", len(all)))
 				cut = len(all) - 2
-				err = w.Append(Entry{"user_input", said{all[cut-1]}}, Entry{"compacted", said{all[cut]}}, Entry{"user_input", said{all[cut+1]}})
+				err = w.Append(Entry{"user_input", said{all[cut-1]}}, Entry{"compacted", said{all[cut]}},
+					Entry{"user_input", said{all[cut+1]}})
 			case "lose":
 				err = os.RemoveAll(filepath.Join(dir, markName))
 			case "stale":
@@ -139,7 +141,8 @@ func TestDamageBeforeTheMark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []Entry{{"user_input", said{"one"}}, {"user_input", said{"two"}}, {"compacted", said{"cut"}}, {"user_input", said{"three"}}} {
+	for _, e := range []Entry{{"user_input", said{"one"}}, {"user_input", said{"two"}}, {"compacted", said{"cut"}},
+		{"user_input", said{"three"}}} {
 		if err := w.Append(e); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +174,8 @@ func TestBackwardIsReadInReverse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{backBlock - 200, backBlock, 3 * backBlock} {
-		if err := w.Append(Entry{"user_input", said{strings.Repeat("x", n)}}, Entry{"user_input", said{"after"}}); err != nil {
+		if err := w.Append(Entry{"user_input", said{strings.Repeat("x", n)}},
+			Entry{"user_input", said{"after"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -119,8 +119,9 @@ func (s *Session) lastWords(ctx context.Context, e turn.Settle) {
 		}
 		s.post(message{told: protocol.Warning{Message: "waiting for sub-agents that still work: " + named(t.Busy())}})
 		all := t.Settle(ctx)
-		s.post(message{told: protocol.ItemCompleted{Item: protocol.Item{ID: protocol.ItemID("agents_" + string(e.Turn)), Status: protocol.Completed,
-			Body: protocol.SubAgent{Operation: "wait", Agents: all}}}})
+		s.post(message{told: protocol.ItemCompleted{Item: protocol.Item{ID: protocol.ItemID("agents_" + string(e.Turn)),
+			Status: protocol.Completed,
+			Body:   protocol.SubAgent{Operation: "wait", Agents: all}}}})
 	}
 	if e.Done {
 		for _, words := range t.Merge(ctx) {
@@ -128,7 +129,8 @@ func (s *Session) lastWords(ctx context.Context, e turn.Settle) {
 		}
 	}
 	for _, a := range t.Busy() {
-		s.post(message{told: protocol.Warning{Message: fmt.Sprintf("sub-agent %s was still running when the turn ended; it is closed", a.Name)}})
+		s.post(message{told: protocol.Warning{Message: fmt.Sprintf("sub-agent %s was still running when the turn ended; "+
+			"it is closed", a.Name)}})
 	}
 	t.Interrupt()
 	s.tellLeft()

@@ -22,11 +22,17 @@ func (s *Session) start(e turn.Effect) bool {
 	case turn.Prepare:
 		s.spawn(e.Call.ID, func(ctx context.Context) message { return message{in: s.o.Executor.Prepare(ctx, e)} })
 	case turn.Run:
-		s.spawn(e.Call, func(ctx context.Context) message { return message{in: s.o.Executor.Run(ctx, e, s.live(ctx, e.Call))} })
+		s.spawn(e.Call, func(ctx context.Context) message {
+			return message{in: s.o.Executor.Run(ctx, e,
+				s.live(ctx, e.Call))}
+		})
 	case turn.Reply:
 		s.deliver(e)
 	case turn.RunShell:
-		s.spawn(e.Call, func(ctx context.Context) message { return message{in: s.o.Executor.Shell(ctx, e, s.live(ctx, e.Call))} })
+		s.spawn(e.Call, func(ctx context.Context) message {
+			return message{in: s.o.Executor.Shell(ctx, e,
+				s.live(ctx, e.Call))}
+		})
 	case turn.RunReview:
 		s.spawn(e.Call, func(ctx context.Context) message { return s.review(ctx, e) })
 	case turn.Undo:

@@ -30,7 +30,8 @@ func (s *Session) review(ctx context.Context, e turn.RunReview) message {
 	}
 	set := e.Settings
 	set.Sandbox, set.Approval, set.Edits = protocol.SandboxReadOnly, protocol.PolicyNever, ""
-	role := team.Role{Name: review.Role, Instructions: review.Instructions, Sandbox: protocol.SandboxReadOnly, Tools: review.Tools()}
+	role := team.Role{Name: review.Role, Instructions: review.Instructions, Sandbox: protocol.SandboxReadOnly,
+		Tools: review.Tools()}
 	text, err := s.team.Run(ctx, team.Spawn{Name: review.Role, Role: role, Settings: set}, task)
 	if err != nil {
 		return trouble(err)

@@ -263,11 +263,13 @@ func (s *Session) step(m message) bool {
 // open writes the first record and tells that the session is there.
 func (s *Session) open() {
 	if !s.o.Resumed {
-		s.write([]history.Record{history.SessionMeta{ID: s.o.ID, Parent: protocol.SessionID(s.o.Meta.Parent), Cwd: s.o.Settings.Cwd,
+		s.write([]history.Record{history.SessionMeta{ID: s.o.ID, Parent: protocol.SessionID(s.o.Meta.Parent),
+			Cwd:     s.o.Settings.Cwd,
 			Version: executor.Version, Source: s.o.Meta.Source, Model: s.o.Settings.Model, Provider: s.o.Provider,
 			Instructions: s.o.Prompt.Instructions}})
 	}
-	s.tell(turn.Told{Msg: protocol.SessionStarted{Session: s.o.ID, Settings: s.o.Settings, Provider: s.o.Provider, Resumed: s.o.Resumed}})
+	s.tell(turn.Told{Msg: protocol.SessionStarted{Session: s.o.ID, Settings: s.o.Settings, Provider: s.o.Provider,
+		Resumed: s.o.Resumed}})
 	for _, w := range s.o.Warnings {
 		s.tell(turn.Told{Msg: protocol.Warning{Message: w}})
 	}

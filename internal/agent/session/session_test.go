@@ -37,7 +37,8 @@ func (f *fakeExecutor) Gather(_ context.Context, _ turn.Gather, news []*model.It
 }
 
 func (f *fakeExecutor) Prepare(_ context.Context, e turn.Prepare) turn.Prepared {
-	p := turn.Prepared{Call: e.Call.ID, Proposal: fakeProposal{tool.Command{Line: e.Call.Name}}, Body: protocol.Command{Call: e.Call.ID, Command: "x"}}
+	p := turn.Prepared{Call: e.Call.ID, Proposal: fakeProposal{tool.Command{Line: e.Call.Name}},
+		Body: protocol.Command{Call: e.Call.ID, Command: "x"}}
 	if f.ask != nil {
 		p.Verdict, p.Approval = turn.Ask, f.ask
 	}
@@ -47,7 +48,8 @@ func (f *fakeExecutor) Prepare(_ context.Context, e turn.Prepare) turn.Prepared 
 func (f *fakeExecutor) Run(_ context.Context, e turn.Run, l executor.Live) turn.Input {
 	f.ran = append(f.ran, e)
 	l.Show("live output")
-	return turn.Finished{Call: e.Call, Outcome: turn.Outcome{Text: "done: " + e.Proposal.Proposed().(tool.Command).Line, Success: true}}
+	return turn.Finished{Call: e.Call, Outcome: turn.Outcome{Text: "done: " + e.Proposal.Proposed().(tool.Command).Line,
+		Success: true}}
 }
 
 func (f *fakeExecutor) Shell(_ context.Context, e turn.RunShell, _ executor.Live) turn.ShellDone {
@@ -98,9 +100,12 @@ type conversation struct {
 func begin(t *testing.T, more func(*Options), replies ...[]model.Chunk) *conversation {
 	t.Helper()
 	c := &conversation{t: t, exec: &fakeExecutor{}, model: &fakeModel{replies: replies}}
-	o := Options{ID: "s", Settings: protocol.Settings{Cwd: t.TempDir(), Model: "m", Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxFull},
-		Client: c.model, Executor: c.exec, Background: c.exec, View: &view.View{}, Agents: Agents{Places: &team.Places{Most: 1}},
-		Redact: func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "hush", "[redacted]")) }, Warnings: []string{"hush now"}}
+	o := Options{ID: "s", Settings: protocol.Settings{Cwd: t.TempDir(), Model: "m", Approval: protocol.PolicyOnRequest,
+		Sandbox: protocol.SandboxFull},
+		Client: c.model, Executor: c.exec, Background: c.exec, View: &view.View{},
+		Agents:   Agents{Places: &team.Places{Most: 1}},
+		Redact:   func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "hush", "[redacted]")) },
+		Warnings: []string{"hush now"}}
 	if more != nil {
 		more(&o)
 	}
@@ -138,11 +143,14 @@ func (c *conversation) do(op protocol.Op) {
 }
 
 func says(text string) []model.Chunk {
-	return []model.Chunk{model.TextDelta{Text: text}, model.ItemDone{Item: &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: text}}}}, model.Done{}}
+	return []model.Chunk{model.TextDelta{Text: text},
+		model.ItemDone{Item: &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: text}}}},
+		model.Done{}}
 }
 
 func calls(id string) []model.Chunk {
-	return []model.Chunk{model.ItemDone{Item: &model.Item{Kind: model.Call, CallID: id, Name: "probe", Style: model.Function, Input: "{}"}}, model.Done{}}
+	return []model.Chunk{model.ItemDone{Item: &model.Item{Kind: model.Call, CallID: id, Name: "probe",
+		Style: model.Function, Input: "{}"}}, model.Done{}}
 }
 
 // TestTurnWithACall: what the user says reaches the model, its call the executor, the
@@ -229,7 +237,8 @@ func TestHooksWatchTheSession(t *testing.T) {
 		}
 		return hooks.Output{}, nil
 	}
-	set, err := hooks.New([]hooks.Handler{{Event: hooks.SessionStart, Timeout: time.Second}, {Event: hooks.UserPromptSubmit, Timeout: time.Second}, {Event: hooks.Stop, Timeout: time.Second}}, run)
+	set, err := hooks.New([]hooks.Handler{{Event: hooks.SessionStart, Timeout: time.Second},
+		{Event: hooks.UserPromptSubmit, Timeout: time.Second}, {Event: hooks.Stop, Timeout: time.Second}}, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +268,8 @@ func TestRecordsAndMetadata(t *testing.T) {
 		o.Rollout, o.Meta = w, rollout.Metadata{ID: "s"}
 		o.Dirty = func() (bool, bool) { return true, true }
 	}, says("done"))
-	c.do(protocol.UserInput{Items: []protocol.Input{{Text: "a title\nmore"}, {ImageURL: "data:image/png;base64,aGVsbG8="}}})
+	c.do(protocol.UserInput{Items: []protocol.Input{{Text: "a title\nmore"},
+		{ImageURL: "data:image/png;base64,aGVsbG8="}}})
 	c.until(is[protocol.TurnCompleted])
 	if err := c.Close(); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,8 @@ func skillsIn(dir string) []Skill {
 			continue
 		}
 		fields, body := frontMatter(text)
-		s := Skill{Name: cmp.Or(fields["name"], e.Name()), Description: fields["description"], Dir: filepath.Join(dir, e.Name()), Body: body}
+		s := Skill{Name: cmp.Or(fields["name"], e.Name()), Description: fields["description"],
+			Dir: filepath.Join(dir, e.Name()), Body: body}
 		if validSkill(s.Name) {
 			s.Description = clipped(s.Description, maxSkillWords)
 			all = append(all, s)

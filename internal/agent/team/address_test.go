@@ -17,7 +17,8 @@ func TestTheUserAddressesAMember(t *testing.T) {
 	p := s.puppets[0]
 	p.does(1, protocol.TurnCompleted{LastMessage: "done"})
 	words := []protocol.Input{{Text: "only the lexer"}}
-	for _, op := range []protocol.Op{protocol.UserInput{Items: words, Replace: true}, protocol.Interrupt{}, protocol.Shutdown{}, protocol.Configure{}} {
+	for _, op := range []protocol.Op{protocol.UserInput{Items: words, Replace: true}, protocol.Interrupt{},
+		protocol.Shutdown{}, protocol.Configure{}} {
 		if err := s.Address(t.Context(), p.id, op); err != nil {
 			t.Error(err)
 		}

@@ -63,7 +63,8 @@ func (t *Team) mayGrow() error {
 
 func (t *Team) spawn(ctx context.Context, d tool.Delegate, set protocol.Settings) (Result, error) {
 	if strings.TrimSpace(d.Message) == "" {
-		return Result{}, tool.Refuse(tool.InvalidArguments, "spawn_agent: message is empty; say what the agent is to do, with all it needs to know")
+		return Result{}, tool.Refuse(tool.InvalidArguments,
+			"spawn_agent: message is empty; say what the agent is to do, with all it needs to know")
 	}
 	role, err := t.role(d.Role)
 	if err != nil {
@@ -72,7 +73,8 @@ func (t *Team) spawn(ctx context.Context, d tool.Delegate, set protocol.Settings
 	if err := t.mayGrow(); err != nil {
 		return Result{}, err
 	}
-	s := Spawn{Name: t.name(role.Name), Role: role, Model: d.Model, Effort: d.Effort, Settings: set, Isolated: d.Isolated || role.Isolated}
+	s := Spawn{Name: t.name(role.Name), Role: role, Model: d.Model, Effort: d.Effort, Settings: set,
+		Isolated: d.Isolated || role.Isolated}
 	m, err := t.open(ctx, s, true)
 	if err != nil {
 		return Result{}, err
@@ -92,7 +94,8 @@ func (t *Team) spawn(ctx context.Context, d tool.Delegate, set protocol.Settings
 func (t *Team) open(ctx context.Context, s Spawn, placed bool) (*member, error) {
 	opened, err := t.o.Open(ctx, s)
 	if err == nil {
-		m := &member{id: opened.Session.ID(), name: s.Name, role: s.Role.Name, open: opened, placed: placed, state: Completed, told: true, over: make(chan struct{})}
+		m := &member{id: opened.Session.ID(), name: s.Name, role: s.Role.Name, open: opened, placed: placed,
+			state: Completed, told: true, over: make(chan struct{})}
 		if t.join(m) {
 			return m, nil
 		}

@@ -150,11 +150,15 @@ func New(o Options) *Team {
 func Roles() []Role {
 	return []Role{
 		{Name: "default", Description: "as you are"},
-		{Name: "explorer", Description: "reads and answers questions about the code; changes nothing", Sandbox: protocol.SandboxReadOnly,
-			Instructions: "You explore. Answer the question you were given from what the files say, with paths and line numbers. Change nothing."},
+		{Name: "explorer", Description: "reads and answers questions about the code; changes nothing",
+			Sandbox: protocol.SandboxReadOnly,
+			Instructions: "You explore. Answer the question you were given from what the files say, with paths and line " +
+				"numbers. Change nothing."},
 		{Name: "worker", Description: "carries out one well-bounded part of the work",
-			Instructions: "You carry out one part of a larger piece of work. Others edit the same tree: touch only what your task names, " +
-				"never take back changes that are not yours, and when a file changed under you, read it again and fit your change in. " +
+			Instructions: "You carry out one part of a larger piece of work. Others edit the same tree: touch only what your " +
+				"task names, " +
+				"never take back changes that are not yours, and when a file changed under you, read it again and fit your " +
+				"change in. " +
 				"End with the list of files you changed."},
 	}
 }
@@ -171,7 +175,8 @@ func (t *Team) role(name string) (Role, error) {
 		}
 		names = append(names, r.Name)
 	}
-	return Role{}, tool.Refuse(tool.InvalidArguments, "spawn_agent: there is no agent_type %q; the types are %s", name, strings.Join(names, ", "))
+	return Role{}, tool.Refuse(tool.InvalidArguments, "spawn_agent: there is no agent_type %q; the types are %s", name,
+		strings.Join(names, ", "))
 }
 
 // join makes a member of an opened session and starts to listen to it.
@@ -242,7 +247,8 @@ func (t *Team) list() []protocol.Agent {
 }
 
 func (m *member) agent() protocol.Agent {
-	return protocol.Agent{ID: m.id, Name: m.name, Role: m.role, State: m.state, Message: short(m.message), Tokens: m.tokens}
+	return protocol.Agent{ID: m.id, Name: m.name, Role: m.role, State: m.state, Message: short(m.message),
+		Tokens: m.tokens}
 }
 
 // shown bounds the messages in lists, in bytes.

@@ -80,7 +80,8 @@ func newStage(t *testing.T, change func(*Options)) *stage {
 	s := &stage{t: t}
 	o := Options{MaxDepth: 1, Places: &Places{Most: 2}, Roles: Roles(),
 		Open: func(_ context.Context, sp Spawn) (Member, error) {
-			p := &puppet{id: protocol.SessionID(fmt.Sprintf("0000%d-agent", len(s.puppets))), events: make(chan protocol.Event), first: make(chan bool)}
+			p := &puppet{id: protocol.SessionID(fmt.Sprintf("0000%d-agent", len(s.puppets))), events: make(chan protocol.Event),
+				first: make(chan bool)}
 			s.puppets, s.spawns = append(s.puppets, p), append(s.spawns, sp)
 			return Member{Session: p}, nil
 		},
@@ -153,7 +154,8 @@ func TestRefusals(t *testing.T) {
 	s := newStage(t, nil)
 	s.refused(tool.Delegate{Operation: "wait"}, "no open sub-agent")
 	s.refused(tool.Delegate{Operation: "spawn", Message: " "}, "message is empty")
-	s.refused(tool.Delegate{Operation: "spawn", Message: "m", Role: "cook"}, `no agent_type "cook"`, "default, explorer, worker")
+	s.refused(tool.Delegate{Operation: "spawn", Message: "m", Role: "cook"}, `no agent_type "cook"`,
+		"default, explorer, worker")
 	s.refused(tool.Delegate{Operation: "close", Targets: []string{"x"}}, "no sub-agents", "spawn_agent")
 	s.do(tool.Delegate{Operation: "spawn", Message: "m"})
 	s.refused(tool.Delegate{Operation: "send", Targets: []string{"x"}, Message: "m"}, `no agent "x"`, "agent-1")
@@ -172,7 +174,8 @@ func TestWaitForTheFirstAndForAll(t *testing.T) {
 	s := newStage(t, nil)
 	s.do(tool.Delegate{Operation: "spawn", Message: "a"})
 	s.do(tool.Delegate{Operation: "spawn", Message: "b"})
-	if v, text := s.do(tool.Delegate{Operation: "wait"}); v["timed_out"] != true || strings.Count(text, `"state": "running"`) != 2 {
+	if v, text := s.do(tool.Delegate{Operation: "wait"}); v["timed_out"] != true ||
+		strings.Count(text, `"state": "running"`) != 2 {
 		t.Errorf("nobody is done: %s", text)
 	}
 	s.puppets[1].does(1, protocol.TurnCompleted{LastMessage: "b is done"})
@@ -191,7 +194,8 @@ func TestWaitForTheFirstAndForAll(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	s.do(tool.Delegate{Operation: "send", Targets: []string{"agent-1"}, Message: "again"})
-	if _, err := s.Do(ctx, tool.Delegate{Operation: "wait", Targets: []string{"agent-1"}, Timeout: time.Hour}, protocol.Settings{}); err == nil {
+	if _, err := s.Do(ctx, tool.Delegate{Operation: "wait", Targets: []string{"agent-1"}, Timeout: time.Hour},
+		protocol.Settings{}); err == nil {
 		t.Error("a wait that was stopped goes on")
 	}
 }
@@ -219,7 +223,8 @@ func TestQuestionsGoThroughTheParent(t *testing.T) {
 	s := newStage(t, nil)
 	s.do(tool.Delegate{Operation: "spawn", Message: "a"})
 	p := s.puppets[0]
-	p.tell(protocol.TurnStarted{}, protocol.ApprovalRequested{Approval: protocol.Approval{ID: "ask_1", Call: "c1"}}, protocol.TokensUsed{Last: protocol.Usage{Input: 3}}, protocol.TurnStarted{})
+	p.tell(protocol.TurnStarted{}, protocol.ApprovalRequested{Approval: protocol.Approval{ID: "ask_1", Call: "c1"}},
+		protocol.TokensUsed{Last: protocol.Usage{Input: 3}}, protocol.TurnStarted{})
 	s.mu.Lock()
 	want := []asked{{p.id, protocol.Approval{ID: "ask_1", Agent: p.id, Call: "c1"}}}
 	if d := cmp.Diff(want, s.asked, cmp.AllowUnexported(asked{})); d != "" {
@@ -280,7 +285,8 @@ func TestCloseIsTheEndOfAll(t *testing.T) {
 	if _, text := s.do(tool.Delegate{Operation: "list"}); strings.Count(text, `"state": "closed"`) != 2 {
 		t.Error(text)
 	}
-	if _, text := s.do(tool.Delegate{Operation: "resume", Targets: []string{"agent-2"}, Message: "go on"}); !strings.Contains(text, `"agent_id"`) || s.spawns[2].Resume != "00001-agent" {
+	if _, text := s.do(tool.Delegate{Operation: "resume", Targets: []string{"agent-2"},
+		Message: "go on"}); !strings.Contains(text, `"agent_id"`) || s.spawns[2].Resume != "00001-agent" {
 		t.Errorf("%s, %+v", text, s.spawns)
 	}
 	s.Close()

@@ -79,7 +79,8 @@ func proposePatch(env tool.Env, text, dir string, bestEffort bool) (tool.Action,
 		return nil, patchRefusal(err)
 	}
 	if len(change.Set) == 0 {
-		return tool.Answer{Result: tool.Result{Success: true, Output: "Success. The files already read as the patch would make them; nothing changed."}}, nil
+		return tool.Answer{Result: tool.Result{Success: true,
+			Output: "Success. The files already read as the patch would make them; nothing changed."}}, nil
 	}
 	return files.propose(change)
 }

@@ -48,8 +48,9 @@ type replacement struct {
 }
 
 func (m matching) replacement(path, old, new string) replacement {
-	return replacement{path: path, want: m.Expectation, Replacement: edit.Replacement{Old: old, New: new, All: m.ReplaceAll,
-		Normalization: m.Normalization, EscapeMode: m.EscapeMode, Before: m.BeforeContext, After: m.AfterContext}}
+	return replacement{path: path, want: m.Expectation,
+		Replacement: edit.Replacement{Old: old, New: new, All: m.ReplaceAll,
+			Normalization: m.Normalization, EscapeMode: m.EscapeMode, Before: m.BeforeContext, After: m.AfterContext}}
 }
 
 // replacements lists the edits of a call, or says which field is missing.
@@ -158,7 +159,8 @@ func codeEdits(a codeArgs) (editArgs, error) {
 	named := map[string]bool{}
 	for _, e := range a.Edits {
 		named[e.FilePath] = true
-		out.Edits = append(out.Edits, editItem{FilePath: e.FilePath, OldString: e.TargetString, NewString: e.ReplacementString,
+		out.Edits = append(out.Edits, editItem{FilePath: e.FilePath, OldString: e.TargetString,
+			NewString: e.ReplacementString,
 			matching: matching{EscapeMode: e.EscapeMode, Normalization: e.Normalization, BeforeContext: e.BeforeContext,
 				AfterContext: e.AfterContext, Expectation: a.FileVersions[e.FilePath]}})
 	}

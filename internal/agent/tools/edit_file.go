@@ -181,7 +181,9 @@ func (f *edited) apply(content []byte, strict bool) ([]byte, []string, *refused)
 		case errors.As(err, &e):
 			return nil, nil, &refused{err: &tool.Error{Code: e.Code, Message: r.label + f.subject() + e.Message}}
 		case r.count > 0 && res.Count != r.count:
-			return nil, nil, &refused{err: tool.Refuse(tool.Ambiguous, "%sold_string occurs %d times in %s, but %d replacements are expected; give the right number, or quote more of the text",
+			return nil, nil, &refused{err: tool.Refuse(tool.Ambiguous,
+				"%sold_string occurs %d times in %s, but %d replacements are expected; give the right number, or quote more of "+
+					"the text",
 				r.label, res.Count, f.name, r.count)}
 		case strict && (res.Level != "exact" || res.Count != 1):
 			return nil, nil, &refused{err: tool.Refuse(tool.NotFound, "not there exactly")}
@@ -255,7 +257,8 @@ func (f *edited) applyStale(base *delta.Image) ([]byte, []string, string, *refus
 	}
 	if string(joined) == string(f.disk.Data) {
 		return nil, nil, "", &refused{
-			err: tool.Refuse(tool.NoChange, "%s changed since you last saw it and already has this edit; nothing was written", f.name),
+			err: tool.Refuse(tool.NoChange, "%s changed since you last saw it and already has this edit; nothing was written",
+				f.name),
 			saw: &history.Observation{Path: f.abs, Image: f.disk},
 		}
 	}

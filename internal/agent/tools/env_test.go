@@ -84,7 +84,8 @@ func (d *disk) Read(p string) (*delta.Image, tool.Stamp, error) {
 	if ending == "" {
 		ending = "lf"
 	}
-	return img, tool.Stamp{Version: d.versions[p], ContentHash: fmt.Sprintf("%016x", xxhash.Sum64(img.Data)), LineEnding: ending, Encoding: facts.Encoding}, nil
+	return img, tool.Stamp{Version: d.versions[p], ContentHash: fmt.Sprintf("%016x", xxhash.Sum64(img.Data)),
+		LineEnding: ending, Encoding: facts.Encoding}, nil
 }
 
 func (d *disk) Seen(p string) (*delta.Image, bool) {

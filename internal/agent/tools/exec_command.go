@@ -96,7 +96,8 @@ func argvOf(name string) func(argvArgs) (execArgs, error) {
 			words = a.Cmd
 		}
 		if len(words) == 0 || words[0] == "" {
-			return execArgs{}, tool.Refuse(tool.InvalidArguments, "%s: missing field command (an array): the program and its arguments", name)
+			return execArgs{}, tool.Refuse(tool.InvalidArguments,
+				"%s: missing field command (an array): the program and its arguments", name)
 		}
 		out := execArgs{argv: words, Workdir: a.Workdir, TimeoutMS: a.TimeoutMS, Permissions: a.Permissions,
 			Justification: a.Justification, wait: true}

@@ -62,7 +62,8 @@ func look(env tool.Env, field, name, encoding string) (target, error) {
 		return target{}, err
 	}
 	if t.disk != nil && t.disk.Kind == delta.Symlink {
-		return target{}, tool.Refuse(tool.NotAFile, "%s is a symbolic link to %s; name the file it points to", name, clip(string(t.disk.Data)))
+		return target{}, tool.Refuse(tool.NotAFile, "%s is a symbolic link to %s; name the file it points to", name,
+			clip(string(t.disk.Data)))
 	}
 	if err := t.declare(env, encoding); err != nil {
 		return target{}, err
@@ -193,7 +194,8 @@ func (t target) mismatch(lead string, base *delta.Image, place tool.LineRange) *
 		b.WriteString(" ")
 	}
 	b.WriteString("To go on, re-read with read_file and make the change again for the present text.")
-	return &refused{err: &tool.Error{Code: tool.VersionMismatch, Message: b.String()}, saw: &history.Observation{Path: t.abs, Image: t.disk}}
+	return &refused{err: &tool.Error{Code: tool.VersionMismatch, Message: b.String()},
+		saw: &history.Observation{Path: t.abs, Image: t.disk}}
 }
 
 // present shows what changed since base and the text at place; where neither is

@@ -48,7 +48,8 @@ func grepTool() entry {
 			HeadLimit  *int   `json:"head_limit,omitempty" min:"0"`
 		}) (grepArgs, error) {
 			out := grepArgs{Pattern: a.Pattern, Path: a.Path, Glob: a.Glob, IgnoreCase: a.IgnoreCase, Context: a.Context,
-				Limit: a.HeadLimit, before: a.Before, after: a.After, mode: a.OutputMode, unnumbered: a.Numbers != nil && !*a.Numbers}
+				Limit: a.HeadLimit, before: a.Before, after: a.After, mode: a.OutputMode, unnumbered: a.Numbers != nil &&
+					!*a.Numbers}
 			if a.HeadLimit != nil && *a.HeadLimit == 0 {
 				out.Limit = nil
 			}
@@ -77,7 +78,8 @@ func prepareGrep(ctx context.Context, env tool.Env, c tool.Call, a grepArgs) (to
 	both := atMost(a.Context, 0, grepContext)
 	before, after := atMost(a.before, both, grepContext), atMost(a.after, both, grepContext)
 	limit := atMost(a.Limit, grepLimit, grepMost)
-	q := tool.Query{Pattern: a.Pattern, Dir: dir, Glob: a.Glob, IgnoreCase: a.IgnoreCase, Context: max(before, after), Limit: limit}
+	q := tool.Query{Pattern: a.Pattern, Dir: dir, Glob: a.Glob, IgnoreCase: a.IgnoreCase, Context: max(before, after),
+		Limit: limit}
 	if a.mode == "files_with_matches" || a.mode == "count" {
 		q.Context, q.Limit = 0, grepMost
 	}

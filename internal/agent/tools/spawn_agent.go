@@ -21,6 +21,7 @@ type spawnArgs struct {
 func spawnAgent() entry {
 	return definition[spawnArgs]{name: "spawn_agent", words: spawnAgentWords,
 		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a spawnArgs) (tool.Action, error) {
-			return tool.Delegate{Operation: "spawn", Message: a.Message, Role: a.Type, Model: a.Model, Effort: a.Effort, Isolated: a.Isolation == "worktree"}, nil
+			return tool.Delegate{Operation: "spawn", Message: a.Message, Role: a.Type, Model: a.Model, Effort: a.Effort,
+				Isolated: a.Isolation == "worktree"}, nil
 		}}
 }

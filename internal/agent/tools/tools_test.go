@@ -22,7 +22,8 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"read_file", "write_file", "edit_file", "apply_patch", "exec_command", "write_stdin", "list_dir", "glob", "grep", "update_plan", "view_image", "undo",
+	want := []string{"read_file", "write_file", "edit_file", "apply_patch", "exec_command", "write_stdin", "list_dir",
+		"glob", "grep", "update_plan", "view_image", "undo",
 		"request_user_input", "spawn_agent", "send_input", "wait", "close_agent", "list_agents", "resume_agent"}
 	if d := cmp.Diff(want, tools.Names()); d != "" {
 		t.Errorf("names (-want +got):\n%s", d)
@@ -39,7 +40,8 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s is not found", n)
 			}
 		}
-		if s.Parallel != slices.Contains([]string{"read_file", "list_dir", "glob", "grep", "view_image", "wait", "list_agents"}, s.Name) {
+		if s.Parallel != slices.Contains([]string{"read_file", "list_dir", "glob", "grep", "view_image", "wait",
+			"list_agents"}, s.Name) {
 			t.Errorf("%s: parallel is %v", s.Name, s.Parallel)
 		}
 		if len(s.Description) < 40 {
@@ -60,9 +62,12 @@ func TestNames(t *testing.T) {
 // An outside judge reads the schemas and agrees with the decoder.
 func TestSchemas(t *testing.T) {
 	samples := []string{
-		`{}`, `{"file_path":"a"}`, `{"file_path":"a","content":"b"}`, `{"file_path":"a","old_string":"b","new_string":"c","edits":[{"old_string":"a","new_string":"b"}]}`,
-		`{"file_path":7}`, `{"cmd":"ls","tty":true}`, `{"cmd":"ls","tty":"yes"}`, `{"pattern":"a"}`, `{"pattern":"a","limit":0}`, `{"path":"a","limit":1}`,
-		`{"plan":[{"step":"a","status":"pending"}]}`, `{"plan":[{"step":"a","status":"x"}]}`, `{"input":"x"}`, `{"session_id":1}`, `{"session_id":1.5}`, `{"unknown":1}`, `[]`,
+		`{}`, `{"file_path":"a"}`, `{"file_path":"a","content":"b"}`,
+		`{"file_path":"a","old_string":"b","new_string":"c","edits":[{"old_string":"a","new_string":"b"}]}`,
+		`{"file_path":7}`, `{"cmd":"ls","tty":true}`, `{"cmd":"ls","tty":"yes"}`, `{"pattern":"a"}`,
+		`{"pattern":"a","limit":0}`, `{"path":"a","limit":1}`,
+		`{"plan":[{"step":"a","status":"pending"}]}`, `{"plan":[{"step":"a","status":"x"}]}`, `{"input":"x"}`,
+		`{"session_id":1}`, `{"session_id":1.5}`, `{"unknown":1}`, `[]`,
 	}
 	for _, tl := range tools.All() {
 		spec := tl.Spec()
@@ -219,12 +224,15 @@ func TestPlanIsShown(t *testing.T) {
 func TestReadKinds(t *testing.T) {
 	d := newDisk(map[string]string{
 		"a.png": "\x89PNG\r\n\x1a\nrest", "b.webp": "RIFF....WEBPrest", "c.pdf": "%PDF-1.7\n\x00", "d.bin": "a\x00b",
-		"e.txt": "\xff\xfeh\x00\xac\x20\n\x00", "f.txt": "caf\xe9\n", "g.txt": "\xef\xbb\xbfx\n", "h.txt": strings.Repeat("x", 5000) + "\nend\n",
+		"e.txt": "\xff\xfeh\x00\xac\x20\n\x00", "f.txt": "caf\xe9\n", "g.txt": "\xef\xbb\xbfx\n",
+		"h.txt": strings.Repeat("x", 5000) + "\nend\n",
 	})
-	if r := d.call(t, "read_file", `{"file_path":"a.png"}`); len(r.Images) != 1 || r.Images[0] != "data:image/png;base64,iVBORw0KGgpyZXN0" {
+	if r := d.call(t, "read_file", `{"file_path":"a.png"}`); len(r.Images) != 1 ||
+		r.Images[0] != "data:image/png;base64,iVBORw0KGgpyZXN0" {
 		t.Errorf("png: %+v", r)
 	}
-	if r := d.call(t, "read_file", `{"file_path":"b.webp"}`); len(r.Images) != 1 || !strings.HasPrefix(r.Images[0], "data:image/webp;") {
+	if r := d.call(t, "read_file", `{"file_path":"b.webp"}`); len(r.Images) != 1 ||
+		!strings.HasPrefix(r.Images[0], "data:image/webp;") {
 		t.Errorf("webp: %+v", r)
 	}
 	if r := d.call(t, "view_image", `{"path":"a.png"}`); len(r.Images) != 1 {

@@ -26,7 +26,8 @@ func viewImage() entry {
 			case t.disk == nil:
 				return nil, t.missing(ctx, env)
 			case filekind.Image(t.disk.Data) == "":
-				return nil, tool.Refuse(tool.InvalidArguments, "field path: expected a png, jpeg, gif or webp file, found another kind in %s; read_file reads text", t.name)
+				return nil, tool.Refuse(tool.InvalidArguments,
+					"field path: expected a png, jpeg, gif or webp file, found another kind in %s; read_file reads text", t.name)
 			}
 			return t.image()
 		},

@@ -76,7 +76,8 @@ func prepareWrite(_ context.Context, env tool.Env, _ tool.Call, a writeArgs) (to
 			return t.replace(joined, true), nil
 		}
 	}
-	return t.mismatch("changed since you last saw it, and your text cannot be merged with the changes.", base, tool.LineRange{}).action(nil)
+	return t.mismatch("changed since you last saw it, and your text cannot be merged with the changes.", base,
+		tool.LineRange{}).action(nil)
 }
 
 // unchanged says that the file is already what it should be.
@@ -96,7 +97,8 @@ func (t target) create(content []byte, deleted bool) tool.Action {
 	return tool.Change{
 		Set: delta.Set{{Path: t.abs, Post: delta.NewFile(content, 0o644)}},
 		Result: tool.Result{
-			Output:        fmt.Sprintf("Created %s (%d bytes, %d lines).%s", t.name, len(content), lines.Count(t.plain(content)), note),
+			Output: fmt.Sprintf("Created %s (%d bytes, %d lines).%s", t.name, len(content),
+				lines.Count(t.plain(content)), note),
 			UpdatedStates: map[string]tool.FileState{t.name: excerpt.State(t.plain, nil, content)},
 		},
 	}
@@ -128,10 +130,13 @@ func (t target) unread() *refused {
 	if t.binary(t.disk.Data) {
 		what = fmt.Sprintf("binary, %s, %d bytes", filekind.Binary(t.disk.Data), len(t.disk.Data))
 	} else if len(t.disk.Data) > 0 {
-		head = "\nIt begins:\n" + strings.TrimSuffix(excerpt.Numbered(t.plain(t.disk.Data), tool.LineRange{Start: 1, End: 7}), "\n")
+		head = "\nIt begins:\n" + strings.TrimSuffix(excerpt.Numbered(t.plain(t.disk.Data),
+			tool.LineRange{Start: 1, End: 7}), "\n")
 	}
 	return &refused{
-		err: tool.Refuse(tool.UnreadFile, "%s already exists and you have not read it (%s, version %d, contentHash %s). Nothing was written.%s\nRead it with read_file, or change parts of it with edit_file. To replace the whole file all the same, repeat this call.",
+		err: tool.Refuse(tool.UnreadFile, "%s already exists and you have not read it (%s, version %d, contentHash %s). "+
+			"Nothing was written.%s\nRead it with read_file, or change parts of it with edit_file. To replace the whole file "+
+			"all the same, repeat this call.",
 			t.name, what, t.stamp.Version, t.stamp.ContentHash, head),
 		saw: &history.Observation{Path: t.abs, Image: t.disk},
 	}

@@ -20,7 +20,8 @@ type askers struct {
 }
 
 func newAskers() askers {
-	return askers{waiting: map[Asker]func(){}, allowed: map[Asker]bool{}, told: map[protocol.ApprovalID]Asker{}, recorded: map[protocol.ApprovalID]int{}}
+	return askers{waiting: map[Asker]func(){}, allowed: map[Asker]bool{}, told: map[protocol.ApprovalID]Asker{},
+		recorded: map[protocol.ApprovalID]int{}}
 }
 
 // approvals are questions of each kind.

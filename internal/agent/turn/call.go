@@ -185,10 +185,12 @@ func (r *round) recordCalls() {
 		k := r.calls[r.recorded]
 		r.recorded++
 		args, input := history.SplitInput(k.style, k.input)
-		rec := history.ToolCall{Command: ranCommand(k.outcome.Body), Exit: exitOf(k.outcome.Body), Plan: planOf(k.outcome.Todo),
+		rec := history.ToolCall{Command: ranCommand(k.outcome.Body), Exit: exitOf(k.outcome.Body),
+			Plan: planOf(k.outcome.Todo),
 			Turn: r.turn.id, Round: r.number, Index: k.index, Call: k.call.ID, Name: k.call.Name,
 			Args: args, Input: input, Style: k.style, ItemID: k.itemID, Result: k.outcome.Text,
-			Images: k.outcome.Images, Success: k.outcome.Success, Millis: k.outcome.Millis, Observed: history.Shown(k.outcome.Text, k.outcome.Observed)}
+			Images: k.outcome.Images, Success: k.outcome.Success, Millis: k.outcome.Millis,
+			Observed: history.Shown(k.outcome.Text, k.outcome.Observed)}
 		_, k.output = rec.Items()
 		r.out.record(rec)
 	}

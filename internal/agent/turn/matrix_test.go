@@ -23,12 +23,14 @@ type state struct {
 
 func begun(more ...Input) []Input { return append([]Input{Gathered{Turn: "t1"}}, more...) }
 
-var toolCall = Chunk{1, model.ItemDone{Index: 0, Item: &model.Item{Kind: model.Call, CallID: "c1", Name: "x", Style: model.Function, Input: "{}"}}}
+var toolCall = Chunk{1, model.ItemDone{Index: 0,
+	Item: &model.Item{Kind: model.Call, CallID: "c1", Name: "x", Style: model.Function, Input: "{}"}}}
 
 // states are all the states in which something is under way.
 func states() []state {
 	prepared := Prepared{Call: "c1", Body: protocol.Command{Call: "c1", Command: "sleep 9"}}
-	ask := Prepared{Call: "c1", Body: prepared.Body, Verdict: Ask, Approval: &protocol.Approval{Command: &protocol.CommandApproval{Command: "sleep 9"}}}
+	ask := Prepared{Call: "c1", Body: prepared.Body, Verdict: Ask,
+		Approval: &protocol.Approval{Command: &protocol.CommandApproval{Command: "sleep 9"}}}
 	finished := Finished{Call: "c1", Outcome: Outcome{Text: "aborted", Body: prepared.Body}}
 	done := []Input{Chunk{1, model.Done{Usage: &model.Usage{Input: 5, Output: 1}}}, StreamEnded{Round: 1}}
 	tools := func(in ...Input) []Input { return begun(append(append([]Input{toolCall}, done...), in...)...) }
@@ -245,7 +247,9 @@ func (p *tape) effect(e Effect) {
 			p.due = append(p.due, p.answer(e)...)
 			return
 		}
-		p.due = append(p.due, Chunk{e.Round, model.ItemDone{Index: 9, Item: &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "done"}}}}},
+		p.due = append(p.due, Chunk{e.Round,
+			model.ItemDone{Index: 9, Item: &model.Item{Kind: model.Message, Role: "assistant",
+				Content: []model.Part{{Text: "done"}}}}},
 			Chunk{e.Round, model.Done{Usage: &model.Usage{Input: 5, Output: 1}}}, StreamEnded{Round: e.Round})
 	case Gather:
 		p.due = append(p.due, Gathered{Turn: e.Turn, Again: e.Again})

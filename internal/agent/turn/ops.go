@@ -22,7 +22,8 @@ func (c *Core) configure(s Submit, op protocol.Configure) {
 		return
 	}
 	if cwd := op.Settings.Cwd; cwd != "" && cwd != set.Cwd {
-		c.reply(s.ID, protocol.Warning{Message: "a session cannot change its working directory; open another session in " + cwd})
+		c.reply(s.ID, protocol.Warning{Message: "a session cannot change its working directory; open another session in " +
+			cwd})
 	}
 	c.settings = set
 	c.reply(s.ID, protocol.SettingsChanged{Settings: set})
@@ -37,7 +38,8 @@ func fill[S ~string](to *S, from S) {
 // faulty describes a setting with an unknown value, or returns "".
 func faulty(set protocol.Settings) string {
 	switch set.Approval {
-	case "", protocol.PolicyUntrusted, protocol.PolicyOnRequest, protocol.PolicyOnFailure, protocol.PolicyNever, protocol.PolicyAutoEdit, protocol.PolicyPlan:
+	case "", protocol.PolicyUntrusted, protocol.PolicyOnRequest, protocol.PolicyOnFailure, protocol.PolicyNever,
+		protocol.PolicyAutoEdit, protocol.PolicyPlan:
 	default:
 		return fmt.Sprintf("approval policy %q: use untrusted, on-request, on-failure, never, auto-edit or plan",
 			set.Approval)

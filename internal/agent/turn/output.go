@@ -36,7 +36,8 @@ func (o *output) tell(m protocol.Msg) {
 
 // tellOf tells something about a question.
 func (o *output) tellOf(q *question, m protocol.Msg) {
-	o.ready.Events = append(o.ready.Events, Told{Turn: q.turn, Submission: string(q.turn), Agent: q.approval.Agent, Msg: m})
+	o.ready.Events = append(o.ready.Events,
+		Told{Turn: q.turn, Submission: string(q.turn), Agent: q.approval.Agent, Msg: m})
 }
 
 // reply tells something that belongs to no turn.

@@ -32,13 +32,16 @@ func asksCases() []asksCase {
 	return []asksCase{
 		{"tool approval", Prepared{Call: "c1", Verdict: Ask, Body: protocol.Command{Call: "c1", Command: "rm x"}, Approval: &protocol.Approval{Command: &command}},
 			history.QuestionAsked{Turn: "t1", Question: "ask_1", Kind: protocol.AskCommand, Call: "c1", Asked: "rm x"}},
-		beside("network host", own, protocol.Approval{Call: "c1", Network: &protocol.NetworkApproval{Host: "example.com", Port: 443, Command: "curl"}},
+		beside("network host", own, protocol.Approval{Call: "c1",
+			Network: &protocol.NetworkApproval{Host: "example.com", Port: 443, Command: "curl"}},
 			history.QuestionAsked{Kind: protocol.AskHost, Call: "c1", Asked: "example.com:443 for curl"}),
 		beside("elicitation", own, protocol.Approval{Question: &protocol.Question{Server: "db", Message: "Which table?"}},
 			history.QuestionAsked{Kind: protocol.AskServer, Asked: "db: Which table?"}),
-		beside("question of the model", own, protocol.Approval{Call: "c1", Question: &protocol.Question{Message: "Which colour?"}},
+		beside("question of the model", own,
+			protocol.Approval{Call: "c1", Question: &protocol.Question{Message: "Which colour?"}},
 			history.QuestionAsked{Kind: protocol.AskUser, Call: "c1", Asked: "Which colour?"}),
-		beside("sub-agent", Asker{Agent: "a1", ID: "ask_7"}, protocol.Approval{ID: "ask_7", Agent: "a1", Call: "c8", Command: &command},
+		beside("sub-agent", Asker{Agent: "a1", ID: "ask_7"},
+			protocol.Approval{ID: "ask_7", Agent: "a1", Call: "c8", Command: &command},
 			history.QuestionAsked{Kind: protocol.AskCommand, Agent: "a1", Call: "c8", Asked: "rm x"}),
 	}
 }
@@ -86,7 +89,8 @@ func TestEveryKindOfQuestion(t *testing.T) {
 				} else if len(eventsOf[protocol.ApprovalRequested](r)) > 0 {
 					t.Error("a headless session asks")
 				}
-				want := history.Approval{Turn: k.record.Turn, Call: k.record.Call, Asked: k.record.Asked, Question: "ask_1", Kind: k.record.Kind,
+				want := history.Approval{Turn: k.record.Turn, Call: k.record.Call, Asked: k.record.Asked, Question: "ask_1",
+					Kind:  k.record.Kind,
 					Agent: k.record.Agent, Decision: end.decision, By: end.by}
 				if a, ok := end.op.(protocol.Answer); ok {
 					want.Words = a.Words
@@ -155,7 +159,8 @@ func answeredAs(t *testing.T, k asksCase, r Ready, d protocol.Decision) {
 		if len(replies) > 0 {
 			t.Errorf("replies %+v", replies)
 		}
-	case len(replies) != 1 || replies[0].To != asked.From || replies[0].Answer.Approval != asked.From.ID || replies[0].Answer.Decision != d:
+	case len(replies) != 1 || replies[0].To != asked.From || replies[0].Answer.Approval != asked.From.ID ||
+		replies[0].Answer.Decision != d:
 		t.Errorf("after %q: replies %+v", d, replies)
 	}
 }
@@ -201,7 +206,8 @@ func TestAWithdrawnQuestionIsOver(t *testing.T) {
 		if len(r.Records) != 1 || len(r.Effects) != 0 {
 			t.Errorf("%s: %+v", k.name, r)
 		}
-		for _, late := range []Input{Withdrawn{From: k.in.(Asked).From}, Submit{Op: protocol.Answer{Approval: "ask_1", Decision: protocol.Once}}} {
+		for _, late := range []Input{Withdrawn{From: k.in.(Asked).From},
+			Submit{Op: protocol.Answer{Approval: "ask_1", Decision: protocol.Once}}} {
 			if r := c.Step(late); !r.Empty() {
 				t.Errorf("%s: a late %T had effects: %+v", k.name, late, r)
 			}

@@ -14,7 +14,8 @@ func (c *Core) reviewOp(s Submit, op protocol.Review) {
 		c.next = append(c.next, s)
 		return
 	}
-	c.enter(&turn{id: protocol.TurnID(s.ID), kind: review, phase: reviewing, settings: c.settings, review: protocol.CallID("review_" + s.ID)})
+	c.enter(&turn{id: protocol.TurnID(s.ID), kind: review, phase: reviewing, settings: c.settings,
+		review: protocol.CallID("review_" + s.ID)})
 	c.startClock()
 	c.do(RunReview{Turn: c.turn.id, Call: c.turn.review, Settings: c.settings, Op: op})
 }

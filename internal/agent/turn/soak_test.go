@@ -30,7 +30,9 @@ func TestFiftyCompactions(t *testing.T) {
 			case len(e.Items[len(e.Items)-1].Content) > 0 && strings.HasPrefix(e.Items[len(e.Items)-1].Text(), "request"):
 				usage.Input = 9_500
 				for i, name := range []string{"plan", "read", "run"} {
-					items = append(items, Chunk{e.Round, model.ItemDone{Index: i, Item: &model.Item{Kind: model.Call, CallID: fmt.Sprintf("%s-%d", name, n), Name: name, Style: model.Function, Input: "{}"}}})
+					items = append(items, Chunk{e.Round,
+						model.ItemDone{Index: i, Item: &model.Item{Kind: model.Call, CallID: fmt.Sprintf("%s-%d", name, n), Name: name,
+							Style: model.Function, Input: "{}"}}})
 				}
 			default:
 				items = append(items, Chunk{e.Round, model.ItemDone{Index: 0, Item: reply(fmt.Sprintf("answer %d", n))}})
@@ -43,7 +45,8 @@ func TestFiftyCompactions(t *testing.T) {
 			case "plan":
 				o.Todo = &protocol.TodoList{Steps: []protocol.Step{{Step: fmt.Sprintf("step %d", n), Status: "in_progress"}}}
 			case "read":
-				o.Observed = []history.Observation{{Path: fmt.Sprintf("/w/file%d.go", n%40), Sum: "s", Hash: fmt.Sprintf("%016x", n), Version: n}}
+				o.Observed = []history.Observation{{Path: fmt.Sprintf("/w/file%d.go", n%40), Sum: "s",
+					Hash: fmt.Sprintf("%016x", n), Version: n}}
 			case "run":
 				o.Body = protocol.Command{Command: fmt.Sprintf("make test%d", n), ExitCode: exit(n % 3)}
 			}
@@ -65,7 +68,8 @@ func TestFiftyCompactions(t *testing.T) {
 		if !strings.Contains(p.last, fmt.Sprintf("request %d: keep the word %d\n", n, n*7)) {
 			t.Errorf("the words of turn %d are lost", n)
 		}
-		if n > rounds-40 && !strings.Contains(p.last, fmt.Sprintf("/w/file%d.go: read, version %d, contentHash %016x", n%40, n, n)) {
+		if n > rounds-40 && !strings.Contains(p.last,
+			fmt.Sprintf("/w/file%d.go: read, version %d, contentHash %016x", n%40, n, n)) {
 			t.Errorf("the version of turn %d's file is lost", n)
 		}
 		if !strings.Contains(p.last, fmt.Sprintf("make test%d: exit code %d\n", n, n%3)) {
@@ -82,7 +86,8 @@ func TestFiftyCompactions(t *testing.T) {
 		t.Errorf("%d summaries in the prompt, want 1", n)
 	}
 	p.rebuilt()
-	t.Logf("%d compactions in %d turns; largest request %d tokens, last one %d tokens", compactions, rounds, largest, history.Sizes(c.items))
+	t.Logf("%d compactions in %d turns; largest request %d tokens, last one %d tokens", compactions, rounds, largest,
+		history.Sizes(c.items))
 }
 
 func reply(s string) *model.Item {
@@ -103,11 +108,13 @@ func TestCompactionAfterASwitchAsksTheOldModel(t *testing.T) {
 	var asked []string
 	p.answer = func(e CallModel) []Input {
 		asked = append(asked, fmt.Sprintf("%s compact=%v", e.Settings.Model, e.Compact))
-		return []Input{Chunk{e.Round, model.ItemDone{Index: 0, Item: reply("ok")}}, Chunk{e.Round, model.Done{Usage: &model.Usage{Input: 5_000}}}, StreamEnded{Round: e.Round}}
+		return []Input{Chunk{e.Round, model.ItemDone{Index: 0, Item: reply("ok")}},
+			Chunk{e.Round, model.Done{Usage: &model.Usage{Input: 5_000}}}, StreamEnded{Round: e.Round}}
 	}
 	p.play(Submit{ID: "t1", Op: say("first")})
 	p.finish()
-	p.play(Submit{ID: "c", Op: protocol.Configure{Settings: protocol.Settings{Model: "small"}}}, Submit{ID: "t2", Op: say("second")})
+	p.play(Submit{ID: "c", Op: protocol.Configure{Settings: protocol.Settings{Model: "small"}}},
+		Submit{ID: "t2", Op: say("second")})
 	p.finish()
 	want := "[large compact=false large compact=true small compact=false]"
 	if got := fmt.Sprint(asked); got != want {
@@ -123,7 +130,8 @@ func TestCompactionThatOverflows(t *testing.T) {
 	var sizes []int
 	p.answer = func(e CallModel) []Input {
 		if !e.Compact {
-			return []Input{Chunk{e.Round, model.ItemDone{Index: 0, Item: reply(strings.Repeat("word ", 40))}}, Chunk{e.Round, model.Done{Usage: &model.Usage{Input: 10 * len(e.Items)}}}, StreamEnded{Round: e.Round}}
+			return []Input{Chunk{e.Round, model.ItemDone{Index: 0, Item: reply(strings.Repeat("word ", 40))}},
+				Chunk{e.Round, model.Done{Usage: &model.Usage{Input: 10 * len(e.Items)}}}, StreamEnded{Round: e.Round}}
 		}
 		sizes = append(sizes, len(e.Items))
 		if msg := pairing(e.Items); msg != "" {
@@ -132,7 +140,8 @@ func TestCompactionThatOverflows(t *testing.T) {
 		if len(e.Items) > 6 {
 			return []Input{StreamEnded{Round: e.Round, Err: &model.Error{Kind: model.Context, Message: "too long"}}}
 		}
-		return []Input{Chunk{e.Round, model.ItemDone{Index: 0, Item: reply("short")}}, Chunk{e.Round, model.Done{}}, StreamEnded{Round: e.Round}}
+		return []Input{Chunk{e.Round, model.ItemDone{Index: 0, Item: reply("short")}}, Chunk{e.Round, model.Done{}},
+			StreamEnded{Round: e.Round}}
 	}
 	for n := 1; len(sizes) == 0 && n < 30; n++ {
 		p.play(Submit{ID: fmt.Sprintf("t%d", n), Op: say(fmt.Sprintf("turn %d", n))})

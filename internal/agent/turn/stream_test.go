@@ -62,7 +62,8 @@ func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func converse(t *testing.T, o Options, answers ...httpAnswer) (*tape, *provider) {
 	t.Helper()
 	p := &provider{answers: answers}
-	client := openai.New(openai.Options{Name: "test", BaseURL: "http://model.invalid/v1", EnvKey: "TEST_KEY", HTTPClient: &http.Client{Transport: p}})
+	client := openai.New(openai.Options{Name: "test", BaseURL: "http://model.invalid/v1", EnvKey: "TEST_KEY",
+		HTTPClient: &http.Client{Transport: p}})
 	if o.Parallel == nil {
 		o.Parallel = func(c tool.Call) bool { return c.Name == "read_file" }
 	}
@@ -84,7 +85,8 @@ func multi() []string {
 	patch := "*** Begin Patch\n*** Add File: a\n+ä\n*** End Patch\n"
 	return modeltest.Render(script.Round{Items: []script.Item{
 		modeltest.Reasoning("Look first."), modeltest.Message("I will look, then change."),
-		modeltest.Call("read_file", map[string]string{"file_path": "a"}), modeltest.Call("read_file", map[string]string{"file_path": "ö"}),
+		modeltest.Call("read_file", map[string]string{"file_path": "a"}),
+		modeltest.Call("read_file", map[string]string{"file_path": "ö"}),
 		{Call: "apply_patch", Input: &patch}, modeltest.Call("exec_command", map[string]string{"cmd": "go test ./..."}),
 	}, Usage: &script.Usage{Input: 10, Output: 5}}, 1)
 }
@@ -92,7 +94,8 @@ func multi() []string {
 var multiCalls = []protocol.CallID{"call_1_3", "call_1_4", "call_1_5", "call_1_6"}
 
 func last() httpAnswer {
-	return httpAnswer{body: strings.Join(modeltest.Render(script.Round{Items: []script.Item{modeltest.Message("done")}}, 2), "")}
+	return httpAnswer{body: strings.Join(modeltest.Render(script.Round{Items: []script.Item{modeltest.Message("done")}},
+		2), "")}
 }
 
 // TestCutAtEveryByte breaks a stream with several calls at every byte; the model
@@ -105,7 +108,8 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 	cuts := 0
 	for n := 0; n < len(body); n += step {
-		tp, _ := converse(t, Options{StreamRetries: 3, RequestRetries: 3}, httpAnswer{body: body[:n], cut: n%2 == 0}, httpAnswer{body: body}, last())
+		tp, _ := converse(t, Options{StreamRetries: 3, RequestRetries: 3}, httpAnswer{body: body[:n], cut: n%2 == 0},
+			httpAnswer{body: body}, last())
 		tp.whole(fmt.Sprintf("cut at %d of %d", n, len(body)))
 		if t.Failed() {
 			t.Fatalf("…%q", body[max(0, n-80):n])
@@ -147,12 +151,15 @@ func (p *tape) whole(what string) {
 func TestOddEvents(t *testing.T) {
 	events := multi()
 	odd := map[string]string{
-		"unknown event":       "event: response.mystery\ndata: {\"type\":\"response.mystery\",\"x\":[1,2]}\n\n",
-		"comment":             ": keep-alive\n\n",
-		"empty event":         "event: response.output_text.delta\n\n",
-		"delta of nothing":    "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":99,\"delta\":\"\"}\n\n",
-		"item of no kind":     "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"output_index\":77,\"item\":{\"type\":\"mystery\"}}\n\n",
-		"large unknown event": "event: response.big\ndata: {\"type\":\"response.big\",\"x\":\"" + strings.Repeat("y", 1<<16) + "\"}\n\n",
+		"unknown event": "event: response.mystery\ndata: {\"type\":\"response.mystery\",\"x\":[1,2]}\n\n",
+		"comment":       ": keep-alive\n\n",
+		"empty event":   "event: response.output_text.delta\n\n",
+		"delta of nothing": "event: response.output_text.delta\n" +
+			"data: {\"type\":\"response.output_text.delta\",\"output_index\":99,\"delta\":\"\"}\n\n",
+		"item of no kind": "event: response.output_item.done\n" +
+			"data: {\"type\":\"response.output_item.done\",\"output_index\":77,\"item\":{\"type\":\"mystery\"}}\n\n",
+		"large unknown event": "event: response.big\ndata: {\"type\":\"response.big\",\"x\":\"" +
+			strings.Repeat("y", 1<<16) + "\"}\n\n",
 	}
 	n := 0
 	for name, ev := range odd {
@@ -168,7 +175,8 @@ func TestOddEvents(t *testing.T) {
 	}
 	for i := range events {
 		body := strings.Join(slices.Insert(slices.Clone(events), i, events[i]), "")
-		tp, _ := converse(t, Options{StreamRetries: 2}, httpAnswer{body: body}, httpAnswer{body: strings.Join(events, "")}, last())
+		tp, _ := converse(t, Options{StreamRetries: 2}, httpAnswer{body: body}, httpAnswer{body: strings.Join(events, "")},
+			last())
 		if tp.ended["t1"] != 1 || tp.failed != nil {
 			t.Errorf("event %d twice: %v", i, tp.failed)
 		}
@@ -181,8 +189,10 @@ func TestOddEvents(t *testing.T) {
 	}
 	// A malformed event spoils the stream; the request is made again.
 	for i := range events[:len(events)-1] {
-		body := strings.Join(slices.Insert(slices.Clone(events), i, "event: response.output_item.done\ndata: {\"type\": \"response.outp\n\n"), "")
-		tp, _ := converse(t, Options{StreamRetries: 2, RequestRetries: 2}, httpAnswer{body: body}, httpAnswer{body: strings.Join(events, "")}, last())
+		body := strings.Join(slices.Insert(slices.Clone(events), i,
+			"event: response.output_item.done\ndata: {\"type\": \"response.outp\n\n"), "")
+		tp, _ := converse(t, Options{StreamRetries: 2, RequestRetries: 2}, httpAnswer{body: body},
+			httpAnswer{body: strings.Join(events, "")}, last())
 		tp.whole(fmt.Sprintf("malformed before event %d", i))
 		n++
 	}
@@ -224,7 +234,8 @@ func TestFailureTable(t *testing.T) {
 			t.Errorf("%s: failed: %+v", tt.name, tp.failed)
 			continue
 		}
-		if tp.failed != nil && (tp.failed.Kind != tt.kind || !strings.Contains(tp.failed.Message+" "+tp.failed.Hint, tt.says)) {
+		if tp.failed != nil && (tp.failed.Kind != tt.kind ||
+			!strings.Contains(tp.failed.Message+" "+tp.failed.Hint, tt.says)) {
 			t.Errorf("%s: %+v, want kind %s and %q", tt.name, tp.failed, tt.kind, tt.says)
 		}
 		if tp.failed != nil && tp.failed.Kind != protocol.TroubleRequest && tp.failed.Hint == "" {
@@ -237,7 +248,8 @@ func TestFailureTable(t *testing.T) {
 func TestRetryAfterIsKept(t *testing.T) {
 	c := New(Options{RequestRetries: 2}, nil)
 	drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"})
-	r := c.Step(StreamEnded{Round: 1, Err: &model.Error{Kind: model.RateLimit, Message: "slow", RetryAfter: 7 * time.Second}})
+	r := c.Step(StreamEnded{Round: 1, Err: &model.Error{Kind: model.RateLimit, Message: "slow",
+		RetryAfter: 7 * time.Second}})
 	if w, ok := r.Effects[0].(Wait); !ok || w.Delay != 7*time.Second || w.Jitter {
 		t.Errorf("effects %+v, want a wait of 7 s as it is", r.Effects)
 	}

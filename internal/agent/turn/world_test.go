@@ -63,7 +63,8 @@ type stream struct {
 }
 
 func newWorld(seed uint64, f Fault) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), streams: map[int]*stream{}, asks: map[protocol.ApprovalID]protocol.CallID{},
+	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), streams: map[int]*stream{},
+		asks:  map[protocol.ApprovalID]protocol.CallID{},
 		known: map[string]bool{}, started: map[protocol.TurnID]int{}, ended: map[protocol.TurnID]int{}, stopped: map[protocol.TurnID]bool{},
 		needAsk: map[protocol.CallID]bool{}, again: map[protocol.CallID]int{}, allowed: map[protocol.CallID]bool{}, runs: map[protocol.CallID]int{},
 		prepares: map[protocol.CallID]int{}, active: map[protocol.CallID]bool{}, alone: map[protocol.CallID]bool{}, open: map[protocol.ItemID]protocol.TurnID{}}
@@ -139,7 +140,8 @@ func (w *world) say(replace bool) {
 	if replace && w.running != "" {
 		w.stopped[w.running] = true
 	}
-	w.step(Submit{ID: fmt.Sprintf("turn-%d", w.submits), Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}, Replace: replace}})
+	w.step(Submit{ID: fmt.Sprintf("turn-%d", w.submits),
+		Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}, Replace: replace}})
 }
 
 // op submits one of the other ops.
@@ -151,7 +153,8 @@ func (w *world) op() {
 	id := fmt.Sprintf("op-%d", w.submits)
 	switch w.rng.IntN(10) {
 	case 0:
-		set := protocol.Settings{Model: []string{"m", "mmm"}[w.rng.IntN(2)], Approval: []protocol.ApprovalPolicy{protocol.PolicyPlan, protocol.PolicyNever, "odd"}[w.rng.IntN(3)]}
+		set := protocol.Settings{Model: []string{"m", "mmm"}[w.rng.IntN(2)],
+			Approval: []protocol.ApprovalPolicy{protocol.PolicyPlan, protocol.PolicyNever, "odd"}[w.rng.IntN(3)]}
 		w.step(Submit{ID: id, Op: protocol.Configure{Settings: set}})
 	case 1:
 		w.step(Submit{ID: id, Op: protocol.Compact{}})
@@ -423,7 +426,8 @@ func (w *world) end(id protocol.TurnID) {
 func (w *world) effect(e Effect) {
 	switch e := e.(type) {
 	case Gather:
-		w.todo = append(w.todo, Gathered{Turn: e.Turn, Again: e.Again, Items: []*model.Item{model.UserText("context of " + string(e.Turn))},
+		w.todo = append(w.todo, Gathered{Turn: e.Turn, Again: e.Again,
+			Items: []*model.Item{model.UserText("context of " + string(e.Turn))},
 			Facts: map[string]string{"turn": string(e.Turn)}})
 	case CallModel:
 		w.request(e)
@@ -498,7 +502,8 @@ func (w *world) summary(e CallModel) {
 		s.end = &model.Error{Kind: model.Auth, Message: "no"}
 	default:
 		it := &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "summary"}}}
-		s.chunks = []model.Chunk{model.Started{}, model.ItemDone{Item: it}, model.Done{Usage: &model.Usage{Input: 50, Output: 2}}}
+		s.chunks = []model.Chunk{model.Started{}, model.ItemDone{Item: it},
+			model.Done{Usage: &model.Usage{Input: 50, Output: 2}}}
 	}
 }
 
@@ -529,7 +534,8 @@ func pairing(items []*model.Item) string {
 func (w *world) response(round int) *stream {
 	s := &stream{round: round}
 	if w.rng.IntN(12) == 0 {
-		s.end = &model.Error{Kind: []model.ErrorKind{model.Server, model.RateLimit, model.Auth, model.BadCall, model.Context}[w.rng.IntN(5)], Message: "refused"}
+		s.end = &model.Error{Kind: []model.ErrorKind{model.Server, model.RateLimit, model.Auth, model.BadCall,
+			model.Context}[w.rng.IntN(5)], Message: "refused"}
 		return s
 	}
 	s.chunks = append(s.chunks, model.Started{})
@@ -553,7 +559,8 @@ func (w *world) item(round, i int) []model.Chunk {
 			half = w.rng.IntN(len(text))
 		}
 		it := &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: text}}}
-		return []model.Chunk{model.ItemAdded{Index: i, Item: it}, model.TextDelta{Index: i, Text: text[:half]}, model.TextDelta{Index: i, Text: text[half:]}, model.ItemDone{Index: i, Item: it}}
+		return []model.Chunk{model.ItemAdded{Index: i, Item: it}, model.TextDelta{Index: i, Text: text[:half]},
+			model.TextDelta{Index: i, Text: text[half:]}, model.ItemDone{Index: i, Item: it}}
 	case 1:
 		it := &model.Item{Kind: model.Reasoning, ID: "rs", Summary: []string{"hm"}, Encrypted: "x"}
 		return []model.Chunk{model.ReasoningDelta{Index: i, Text: "hm"}, model.ItemDone{Index: i, Item: it}}
@@ -590,7 +597,8 @@ func (w *world) prepare(e Prepare) {
 			in.Outcome.Todo = &protocol.TodoList{Steps: []protocol.Step{{Step: "step of " + string(id), Status: "pending"}}}
 		case 1:
 			w.reads++
-			in.Outcome.Observed = []history.Observation{{Path: "/w/f", Sum: "s", Hash: fmt.Sprintf("hash-%d", w.reads), Version: w.reads}}
+			in.Outcome.Observed = []history.Observation{{Path: "/w/f", Sum: "s", Hash: fmt.Sprintf("hash-%d", w.reads),
+				Version: w.reads}}
 		}
 	case 1:
 		in.Verdict, in.Approval = Ask, &protocol.Approval{Command: &protocol.CommandApproval{Command: "rm x"}}
@@ -607,7 +615,8 @@ func (w *world) run(e Run) {
 	}
 	if w.again[e.Call] < 2 && w.rng.IntN(8) == 0 {
 		w.again[e.Call]++
-		in := AskAgain{Call: e.Call, Try: e.Try, Approval: protocol.Approval{Command: &protocol.CommandApproval{Command: "rm x"}}}
+		in := AskAgain{Call: e.Call, Try: e.Try,
+			Approval: protocol.Approval{Command: &protocol.CommandApproval{Command: "rm x"}}}
 		if w.rng.IntN(2) == 0 {
 			in.Prior = &Outcome{Text: "refused by the sandbox"}
 		}
@@ -618,7 +627,8 @@ func (w *world) run(e Run) {
 		w.broke("L9", "call %s ran %d times", e.Call, w.runs[e.Call])
 	}
 	finish := func() {
-		w.todo = append(w.todo, Finished{Call: e.Call, Outcome: Outcome{Text: "done " + string(e.Call), Success: w.rng.IntN(2) == 0}})
+		w.todo = append(w.todo, Finished{Call: e.Call,
+			Outcome: Outcome{Text: "done " + string(e.Call), Success: w.rng.IntN(2) == 0}})
 	}
 	if w.rng.IntN(6) == 0 {
 		w.askBeside(e.Call, "", finish)

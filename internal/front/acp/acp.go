@@ -92,12 +92,14 @@ func (a *agent) Initialize(_ context.Context, r sdk.InitializeRequest) (sdk.Init
 		SessionCapabilities: sdk.SessionCapabilities{List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{},
 			Close: &sdk.SessionCloseCapabilities{}, Fork: &sdk.SessionForkCapabilities{}},
 	}
-	return sdk.InitializeResponse{ProtocolVersion: sdk.ProtocolVersionNumber, AgentCapabilities: can, AuthMethods: a.authMethods(),
-		AgentInfo: &sdk.Implementation{Name: "kerf", Title: sdk.Ptr("Kerf"), Version: a.o.Version}}, nil
+	return sdk.InitializeResponse{ProtocolVersion: sdk.ProtocolVersionNumber, AgentCapabilities: can,
+		AuthMethods: a.authMethods(),
+		AgentInfo:   &sdk.Implementation{Name: "kerf", Title: sdk.Ptr("Kerf"), Version: a.o.Version}}, nil
 }
 
 func (a *agent) authMethods() []sdk.AuthMethod {
-	return []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: "kerf-login", Name: "Sign in with Kerf", Description: &a.o.SignIn}}}
+	return []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: "kerf-login", Name: "Sign in with Kerf",
+		Description: &a.o.SignIn}}}
 }
 
 // Authenticate looks whether there is a key by now; Kerf takes none from editors.
@@ -128,7 +130,8 @@ func (a *agent) LoadSession(ctx context.Context, r sdk.LoadSessionRequest) (sdk.
 	if err != nil {
 		return sdk.LoadSessionResponse{}, requestError(err)
 	}
-	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, servers(r.McpServers)}, protocol.OpenOptions{Resume: string(r.SessionId)})
+	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, servers(r.McpServers)},
+		protocol.OpenOptions{Resume: string(r.SessionId)})
 	if err != nil {
 		return sdk.LoadSessionResponse{}, err
 	}
@@ -140,7 +143,8 @@ func (a *agent) LoadSession(ctx context.Context, r sdk.LoadSessionRequest) (sdk.
 
 // ResumeSession opens an old session without telling what was said.
 func (a *agent) ResumeSession(ctx context.Context, r sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
-	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, servers(r.McpServers)}, protocol.OpenOptions{Resume: string(r.SessionId)})
+	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, servers(r.McpServers)},
+		protocol.OpenOptions{Resume: string(r.SessionId)})
 	if err != nil {
 		return sdk.ResumeSessionResponse{}, err
 	}
@@ -150,7 +154,8 @@ func (a *agent) ResumeSession(ctx context.Context, r sdk.ResumeSessionRequest) (
 // UnstableForkSession starts a new session with the history of an old one.
 func (a *agent) UnstableForkSession(ctx context.Context,
 	r sdk.UnstableForkSessionRequest) (sdk.UnstableForkSessionResponse, error) {
-	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, forkServers(r.McpServers)}, protocol.OpenOptions{Fork: string(r.SessionId)})
+	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, forkServers(r.McpServers)},
+		protocol.OpenOptions{Fork: string(r.SessionId)})
 	if err != nil {
 		return sdk.UnstableForkSessionResponse{}, err
 	}
@@ -169,7 +174,8 @@ func (a *agent) ListSessions(ctx context.Context, r sdk.ListSessionsRequest) (sd
 	}
 	if r.Cursor != nil {
 		if f.Cursor = *r.Cursor; len(f.Cursor) != len("0190a0b0-0000-7000-8000-000000000001") {
-			return sdk.ListSessionsResponse{}, sdk.NewInvalidParams(map[string]any{"error": "the cursor is not one that session/list returned"})
+			return sdk.ListSessionsResponse{}, sdk.NewInvalidParams(map[string]any{"error": "the cursor is not one that " +
+				"session/list returned"})
 		}
 	}
 	list, err := a.o.Store.List(ctx, f)
@@ -267,7 +273,8 @@ func (a *agent) open(ctx context.Context, p place, o protocol.OpenOptions) (*ses
 	can, name := a.client, a.name
 	a.mu.Unlock()
 	o.AddDirs, o.MCP, o.Source = append(slices.Clone(a.o.Open.AddDirs), p.more...), p.mcp, "acp"
-	o.Settings = protocol.Settings{Cwd: p.cwd, Edits: protocol.EditsAsk} // the directory's own configuration decides the rest
+	o.Settings = protocol.Settings{Cwd: p.cwd,
+		Edits: protocol.EditsAsk} // the directory's own configuration decides the rest
 	o.Client = s.hands(can, name)
 	opened, err := a.o.Sessions.Open(context.WithoutCancel(ctx), o)
 	if err != nil {
@@ -308,13 +315,15 @@ func (a *agent) models(ctx context.Context) *sdk.SessionModelState {
 	}
 	state := &sdk.SessionModelState{CurrentModelId: sdk.ModelId(list[0].Name)}
 	for _, m := range list {
-		state.AvailableModels = append(state.AvailableModels, sdk.ModelInfo{ModelId: sdk.ModelId(m.Name), Name: m.Name, Description: &m.Description})
+		state.AvailableModels = append(state.AvailableModels,
+			sdk.ModelInfo{ModelId: sdk.ModelId(m.Name), Name: m.Name, Description: &m.Description})
 	}
 	return state
 }
 
 func unknownSession(id sdk.SessionId) error {
-	return sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf("no session %q is open here; use session/new or session/load", id)})
+	return sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf("no session %q is open here; use session/new or "+
+		"session/load", id)})
 }
 
 // requestError is err in the words of the protocol.

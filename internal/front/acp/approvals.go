@@ -18,7 +18,8 @@ func (s *session) ask(a protocol.Approval) {
 	ctx := context.Background()
 	answer := protocol.Answer{Approval: a.ID, Decision: protocol.Deny, Words: "the user declined"}
 	offered := choices(a)
-	res, err := s.agent.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{SessionId: s.id, ToolCall: s.shown(a), Options: offered})
+	res, err := s.agent.conn.RequestPermission(ctx,
+		sdk.RequestPermissionRequest{SessionId: s.id, ToolCall: s.shown(a), Options: offered})
 	switch {
 	case err != nil:
 		answer.Words = "the question could not be shown to the user: " + err.Error()
@@ -37,10 +38,12 @@ func (s *session) ask(a protocol.Approval) {
 // choices are the answers offered; their ids are the decisions.
 func choices(a protocol.Approval) []sdk.PermissionOption {
 	once := func(name string) sdk.PermissionOption {
-		return sdk.PermissionOption{OptionId: sdk.PermissionOptionId(protocol.Once), Name: name, Kind: sdk.PermissionOptionKindAllowOnce}
+		return sdk.PermissionOption{OptionId: sdk.PermissionOptionId(protocol.Once), Name: name,
+			Kind: sdk.PermissionOptionKindAllowOnce}
 	}
 	always := func(d protocol.Decision, name string) sdk.PermissionOption {
-		return sdk.PermissionOption{OptionId: sdk.PermissionOptionId(d), Name: name, Kind: sdk.PermissionOptionKindAllowAlways}
+		return sdk.PermissionOption{OptionId: sdk.PermissionOptionId(d), Name: name,
+			Kind: sdk.PermissionOptionKindAllowAlways}
 	}
 	list := []sdk.PermissionOption{once("Allow")}
 	switch {
@@ -59,7 +62,8 @@ func choices(a protocol.Approval) []sdk.PermissionOption {
 	if a.Command != nil && a.Command.Rule != "" {
 		list = append(list, always(protocol.Always, "Always: "+visible.Line(a.Command.Rule)))
 	}
-	return append(list, sdk.PermissionOption{OptionId: sdk.PermissionOptionId(protocol.Deny), Name: "Reject", Kind: sdk.PermissionOptionKindRejectOnce})
+	return append(list, sdk.PermissionOption{OptionId: sdk.PermissionOptionId(protocol.Deny), Name: "Reject",
+		Kind: sdk.PermissionOptionKindRejectOnce})
 }
 
 // shown is what the question is about: the whole command, or whole texts.
@@ -114,7 +118,8 @@ func (s *session) shown(a protocol.Approval) sdk.ToolCallUpdate {
 		v.content = append(v.content, words("Reason: "+visible.String(a.Reason)))
 	}
 	status := sdk.ToolCallStatusPending
-	return sdk.ToolCallUpdate{ToolCallId: id, Title: &v.title, Kind: &v.kind, Status: &status, Content: v.content, Locations: v.places, RawInput: v.input}
+	return sdk.ToolCallUpdate{ToolCallId: id, Title: &v.title, Kind: &v.kind, Status: &status, Content: v.content,
+		Locations: v.places, RawInput: v.input}
 }
 
 func words(s string) sdk.ToolCallContent { return sdk.ToolContent(sdk.TextBlock(s)) }

@@ -41,7 +41,8 @@ func (f clientFiles) WriteText(ctx context.Context, path, text string) error {
 type clientTerminals struct{ s *session }
 
 func (t clientTerminals) Start(ctx context.Context, c protocol.TerminalCommand) (protocol.ClientTerminal, error) {
-	r := sdk.CreateTerminalRequest{SessionId: t.s.id, Command: c.Argv[0], Args: c.Argv[1:], Cwd: &c.Dir, OutputByteLimit: &c.Limit}
+	r := sdk.CreateTerminalRequest{SessionId: t.s.id, Command: c.Argv[0], Args: c.Argv[1:], Cwd: &c.Dir,
+		OutputByteLimit: &c.Limit}
 	for _, v := range c.Env {
 		name, value, _ := strings.Cut(v, "=")
 		r.Env = append(r.Env, sdk.EnvVariable{Name: name, Value: value})
@@ -50,7 +51,8 @@ func (t clientTerminals) Start(ctx context.Context, c protocol.TerminalCommand) 
 	if err != nil {
 		return nil, err
 	}
-	t.s.update(sdk.UpdateToolCall(sdk.ToolCallId(c.Call), sdk.WithUpdateContent([]sdk.ToolCallContent{sdk.ToolTerminalRef(res.TerminalId)})))
+	t.s.update(sdk.UpdateToolCall(sdk.ToolCallId(c.Call),
+		sdk.WithUpdateContent([]sdk.ToolCallContent{sdk.ToolTerminalRef(res.TerminalId)})))
 	return clientTerminal{t.s, res.TerminalId}, nil
 }
 
@@ -67,7 +69,8 @@ func (t clientTerminal) Output(ctx context.Context) (string, bool, error) {
 }
 
 func (t clientTerminal) Wait(ctx context.Context) (int, error) {
-	res, err := t.s.agent.conn.WaitForTerminalExit(ctx, sdk.WaitForTerminalExitRequest{SessionId: t.s.id, TerminalId: t.id})
+	res, err := t.s.agent.conn.WaitForTerminalExit(ctx,
+		sdk.WaitForTerminalExitRequest{SessionId: t.s.id, TerminalId: t.id})
 	if err != nil || res.ExitCode == nil {
 		return -1, err
 	}

@@ -72,7 +72,8 @@ type refusal struct {
 }
 
 func (r *refusal) send(w io.Writer) error {
-	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": r.id, "error": map[string]any{"code": r.code, "message": r.message}})
+	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": r.id,
+		"error": map[string]any{"code": r.code, "message": r.message}})
 	if err != nil {
 		return err
 	}

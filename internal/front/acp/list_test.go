@@ -30,7 +30,8 @@ func TestPagesHaveEverySessionOnce(t *testing.T) {
 	for _, n := range []int{0, 1, pageSize - 1, pageSize, pageSize + 1, 2*pageSize + 50} {
 		all := &listed{}
 		for i := range n {
-			all.all = append(all.all, protocol.SessionInfo{ID: protocol.SessionID(fmt.Sprintf("0190a0b0-0000-7000-8000-%012d", n-i))})
+			all.all = append(all.all, protocol.SessionInfo{ID: protocol.SessionID(fmt.Sprintf("0190a0b0-0000-7000-8000-%012d",
+				n-i))})
 		}
 		a := &agent{o: Options{Store: all}}
 		seen := map[sdk.SessionId]bool{}

@@ -118,8 +118,9 @@ func (s *session) turn(ctx context.Context, op protocol.Op) (sdk.PromptResponse,
 }
 
 func usageOf(u protocol.Usage) *sdk.Usage {
-	return &sdk.Usage{InputTokens: u.Input, OutputTokens: u.Output, CachedReadTokens: &u.Cached, CachedWriteTokens: &u.CacheWrite,
-		ThoughtTokens: &u.Reasoning, TotalTokens: u.Total()}
+	return &sdk.Usage{InputTokens: u.Input, OutputTokens: u.Output, CachedReadTokens: &u.Cached,
+		CachedWriteTokens: &u.CacheWrite,
+		ThoughtTokens:     &u.Reasoning, TotalTokens: u.Total()}
 }
 
 // entitle names the session after its first prompt, as the rollout does.
@@ -133,7 +134,8 @@ func (s *session) entitle(input []protocol.Input) {
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(input[0].Text), "\n")
 	if line != "" {
-		s.update(sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{SessionUpdate: "session_info_update", Title: &line}})
+		s.update(sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{SessionUpdate: "session_info_update",
+			Title: &line}})
 	}
 }
 
@@ -176,7 +178,8 @@ func (s *session) setMode(ctx context.Context, id sdk.SessionModeId) error {
 	case modeFull:
 		set.Approval, set.Sandbox = protocol.PolicyNever, protocol.SandboxFull
 	default:
-		return sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf("no mode %q; the modes are ask, auto-edit, plan and full", id)})
+		return sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf("no mode %q; the modes are ask, auto-edit, plan "+
+			"and full", id)})
 	}
 	if err := s.configure(ctx, set); err != nil {
 		return err
@@ -184,7 +187,8 @@ func (s *session) setMode(ctx context.Context, id sdk.SessionModeId) error {
 	s.mu.Lock()
 	s.mode = id
 	s.mu.Unlock()
-	s.update(sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{SessionUpdate: "current_mode_update", CurrentModeId: id}})
+	s.update(sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{SessionUpdate: "current_mode_update",
+		CurrentModeId: id}})
 	return nil
 }
 

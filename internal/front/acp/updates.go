@@ -45,14 +45,16 @@ func (s *session) hear(e protocol.Event) {
 			m.Max, m.Cause)))
 	case protocol.TokensUsed:
 		if m.Window > 0 {
-			s.update(sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{SessionUpdate: "usage_update", Used: m.Last.Total(), Size: m.Window}})
+			s.update(sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{SessionUpdate: "usage_update", Used: m.Last.Total(),
+				Size: m.Window}})
 		}
 	case protocol.TurnDiff:
 		s.mu.Lock()
 		s.diff = m.Diff
 		s.mu.Unlock()
 	case protocol.TitleChanged:
-		s.update(sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{SessionUpdate: "session_info_update", Title: &m.Title}})
+		s.update(sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{SessionUpdate: "session_info_update",
+			Title: &m.Title}})
 	case protocol.Undone:
 		s.update(sdk.UpdateAgentMessageText(undone(m.Report)))
 		s.ended(outcome{reason: sdk.StopReasonEndTurn})
@@ -112,7 +114,8 @@ func (s *session) changed(i protocol.Item) {
 	if b, ok := i.Body.(protocol.TodoList); ok {
 		entries := make([]sdk.PlanEntry, len(b.Steps))
 		for n, step := range b.Steps {
-			entries[n] = sdk.PlanEntry{Content: step.Step, Priority: sdk.PlanEntryPriorityMedium, Status: stepStatus(step.Status)}
+			entries[n] = sdk.PlanEntry{Content: step.Step, Priority: sdk.PlanEntryPriorityMedium,
+				Status: stepStatus(step.Status)}
 		}
 		s.update(sdk.UpdatePlan(entries...))
 	}
@@ -276,7 +279,8 @@ type view struct {
 func viewOf(i protocol.Item, cwd string) view {
 	switch b := i.Body.(type) {
 	case protocol.Command:
-		v := view{title: visible.Line(b.Command), kind: sdk.ToolKindExecute, input: map[string]any{"command": b.Command, "cwd": b.Cwd}}
+		v := view{title: visible.Line(b.Command), kind: sdk.ToolKindExecute,
+			input: map[string]any{"command": b.Command, "cwd": b.Cwd}}
 		switch {
 		case b.Terminal != "":
 			v.content = []sdk.ToolCallContent{sdk.ToolTerminalRef(b.Terminal)}
@@ -366,7 +370,8 @@ func console(text string) []sdk.ToolCallContent {
 	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	return []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(fence + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence))}
+	return []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(fence + "\n" + strings.TrimSuffix(text, "\n") + "\n" +
+		fence))}
 }
 
 // kindOf sorts Kerf's own tools.

@@ -37,15 +37,18 @@ type reviewItem struct {
 func (i reviewItem) named(id string) item { i.ID = id; return i }
 
 // collabTools are the tools behind the deeds.
-var collabTools = map[string]string{"spawn": "spawn_agent", "send": "send_input", "resume": "resume_agent", "wait": "wait", "close": "close_agent", "list": "list_agents"}
+var collabTools = map[string]string{"spawn": "spawn_agent", "send": "send_input", "resume": "resume_agent",
+	"wait": "wait", "close": "close_agent", "list": "list_agents"}
 
 // collabStates are the words of this format for the states of agents.
-var collabStates = map[string]string{"running": "running", "waiting": "running", "completed": "completed", "failed": "errored",
+var collabStates = map[string]string{"running": "running", "waiting": "running", "completed": "completed",
+	"failed":      "errored",
 	"interrupted": "interrupted", "closed": "shutdown"}
 
 func collabPayload(b protocol.SubAgent, status string) item {
-	p := collabItem{head: head{Type: "collab_tool_call"}, Tool: collabTools[b.Operation], Receivers: []protocol.SessionID{},
-		States: map[string]collabStatus{}, Status: status}
+	p := collabItem{head: head{Type: "collab_tool_call"}, Tool: collabTools[b.Operation],
+		Receivers: []protocol.SessionID{},
+		States:    map[string]collabStatus{}, Status: status}
 	if p.Tool == "" {
 		p.Tool = b.Operation
 	}

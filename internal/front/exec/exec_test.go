@@ -39,7 +39,8 @@ type fake struct {
 }
 
 func newFake(script ...protocol.Msg) *fake {
-	return &fake{script: script, events: make(chan protocol.Event), inbox: make(chan protocol.Op, 8), done: make(chan struct{})}
+	return &fake{script: script, events: make(chan protocol.Event), inbox: make(chan protocol.Op, 8),
+		done: make(chan struct{})}
 }
 
 func (f *fake) ID() protocol.SessionID { return "0190a0b0-0000-7000-8000-000000000001" }
@@ -185,24 +186,31 @@ func transcripts() map[string][]protocol.Msg {
 		"work": {
 			protocol.TurnStarted{},
 			protocol.Warning{Message: "no bwrap; using landlock"},
-			started("t", protocol.TodoList{Explanation: "two steps", Steps: []protocol.Step{{Step: "look", Status: "in_progress"}, {Step: "edit", Status: "pending"}}}),
+			started("t", protocol.TodoList{Explanation: "two steps",
+				Steps: []protocol.Step{{Step: "look", Status: "in_progress"}, {Step: "edit", Status: "pending"}}}),
 			started("c1", protocol.Command{Command: "ls -la", Cwd: "/w"}),
 			started("c2", protocol.Command{Command: "false", Cwd: "/w/sub"}),
 			completed("c2", protocol.Completed, protocol.Command{Command: "false", Cwd: "/w/sub", ExitCode: code(1)}),
-			completed("c1", protocol.Completed, protocol.Command{Command: "ls -la", Cwd: "/w", Output: strings.Repeat("line\n", 13), ExitCode: code(0)}),
+			completed("c1", protocol.Completed,
+				protocol.Command{Command: "ls -la", Cwd: "/w", Output: strings.Repeat("line\n", 13), ExitCode: code(0)}),
 			completed("c3", protocol.Declined, protocol.Command{Command: "rm -rf /", Cwd: "/w"}),
 			started("g", protocol.ToolCall{Tool: "grep", Args: json.RawMessage(`{"pattern": "x"}`)}),
-			completed("g", protocol.Completed, protocol.ToolCall{Tool: "grep", Args: json.RawMessage(`{"pattern": "x"}`), Output: "a.txt:1:x"}),
+			completed("g", protocol.Completed, protocol.ToolCall{Tool: "grep", Args: json.RawMessage(`{"pattern": "x"}`),
+				Output: "a.txt:1:x"}),
 			started("s", protocol.ToolCall{Server: "db", Tool: "query", Args: json.RawMessage(`not json`)}),
-			completed("s", protocol.Failed, protocol.ToolCall{Server: "db", Tool: "query", Args: json.RawMessage(`not json`), Error: "no such table"}),
-			protocol.ItemUpdated{Item: protocol.Item{ID: "t", Body: protocol.TodoList{Steps: []protocol.Step{{Step: "look", Status: "completed"}, {Step: "edit", Status: "in_progress"}}}}},
-			protocol.ItemUpdated{Item: protocol.Item{ID: "t", Body: protocol.TodoList{Steps: []protocol.Step{{Step: "look", Status: "completed"}, {Step: "edit", Status: "in_progress"}}}}},
+			completed("s", protocol.Failed, protocol.ToolCall{Server: "db", Tool: "query", Args: json.RawMessage(`not json`),
+				Error: "no such table"}),
+			protocol.ItemUpdated{Item: protocol.Item{ID: "t",
+				Body: protocol.TodoList{Steps: []protocol.Step{{Step: "look", Status: "completed"}, {Step: "edit", Status: "in_progress"}}}}},
+			protocol.ItemUpdated{Item: protocol.Item{ID: "t",
+				Body: protocol.TodoList{Steps: []protocol.Step{{Step: "look", Status: "completed"}, {Step: "edit", Status: "in_progress"}}}}},
 			started("f", protocol.FileChange{Changes: changes}),
 			completed("f", protocol.Completed, protocol.FileChange{Changes: changes, Diff: oneDiff}),
 			completed("f2", protocol.Failed, protocol.FileChange{Changes: changes[:1], Error: "a.txt changed meanwhile"}),
 			protocol.TurnDiff{Diff: oneDiff, Exact: true, Files: 2, Outside: strings.ReplaceAll(oneDiff, "a.txt", "b.txt")},
 			completed("m", protocol.Completed, protocol.AgentMessage{Text: "Done.\n"}),
-			completed("t", protocol.Completed, protocol.TodoList{Steps: []protocol.Step{{Step: "look", Status: "completed"}, {Step: "edit", Status: "completed"}}}),
+			completed("t", protocol.Completed, protocol.TodoList{Steps: []protocol.Step{{Step: "look", Status: "completed"},
+				{Step: "edit", Status: "completed"}}}),
 			done("Done.\n"),
 		},
 		"retry": {
@@ -212,7 +220,8 @@ func transcripts() map[string][]protocol.Msg {
 			protocol.Retrying{Attempt: 1, Max: 2, Delay: 1500 * time.Millisecond, Cause: "stream closed\nearly"},
 			started("c", protocol.Command{Command: "sleep 1"}),
 			protocol.TurnDiff{Exact: false, Note: "/w/x could not be read"},
-			protocol.TurnFailed{Error: protocol.Trouble{Kind: protocol.TroubleAuth, Message: "unexpected status 401: bad key.", Hint: "set OPENAI_API_KEY"}},
+			protocol.TurnFailed{Error: protocol.Trouble{Kind: protocol.TroubleAuth, Message: "unexpected status 401: bad key.",
+				Hint: "set OPENAI_API_KEY"}},
 		},
 		"plan": {
 			protocol.TurnStarted{},
@@ -222,9 +231,12 @@ func transcripts() map[string][]protocol.Msg {
 		},
 		"hostile": {
 			protocol.TurnStarted{},
-			completed("c", protocol.Completed, protocol.Command{Command: "echo \x1b]0;x\a\u202egnp\r\nls", Cwd: "/w\x1b[2J", Output: "\x1b[31mred\x9b\xff\r\n\u009b2J\u200b\u00a0x\b\b", ExitCode: code(0)}),
-			completed("f", protocol.Completed, protocol.FileChange{Changes: []protocol.PathChange{{Path: "/w/a\n\x1b[1m", Kind: protocol.Delete}}, Diff: "diff --git a/x b/x\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-\x1b[5mblink\n"}),
-			completed("g", protocol.Failed, protocol.ToolCall{Server: "s\x1b", Tool: "t\u2066", Args: json.RawMessage(`{"a":"\u001b"}`), Error: "\x1bPboom"}),
+			completed("c", protocol.Completed, protocol.Command{Command: "echo \x1b]0;x\a\u202egnp\r\nls", Cwd: "/w\x1b[2J",
+				Output: "\x1b[31mred\x9b\xff\r\n\u009b2J\u200b\u00a0x\b\b", ExitCode: code(0)}),
+			completed("f", protocol.Completed, protocol.FileChange{Changes: []protocol.PathChange{{Path: "/w/a\n\x1b[1m",
+				Kind: protocol.Delete}}, Diff: "diff --git a/x b/x\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-\x1b[5mblink\n"}),
+			completed("g", protocol.Failed, protocol.ToolCall{Server: "s\x1b", Tool: "t\u2066",
+				Args: json.RawMessage(`{"a":"\u001b"}`), Error: "\x1bPboom"}),
 			completed("x", protocol.Completed, protocol.Problem{Message: "\x1b[?25l"}),
 			completed("r", protocol.Completed, protocol.Reasoning{Text: "\x1b]52;c;aGk=\a"}),
 			completed("m", protocol.Completed, protocol.AgentMessage{Text: "ok ✔️ 👩‍💻 \x1b[2J\U000e0041"}),
@@ -276,7 +288,8 @@ func compare(t *testing.T, file string, got []byte) {
 func TestNoControlBytesReachTheTerminal(t *testing.T) {
 	for name, script := range transcripts() {
 		var out, errs bytes.Buffer
-		Run(t.Context(), Options{Sessions: &sessions{session: newFake(script...)}, Prompt: text1("\x1b[2J"), Stdout: &out, Stderr: &errs})
+		Run(t.Context(), Options{Sessions: &sessions{session: newFake(script...)}, Prompt: text1("\x1b[2J"), Stdout: &out,
+			Stderr: &errs})
 		for _, s := range []string{out.String(), errs.String()} {
 			if i := strings.IndexFunc(s, func(r rune) bool {
 				return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x202e || r == 0x2066 || r == 0xfffd
@@ -289,7 +302,8 @@ func TestNoControlBytesReachTheTerminal(t *testing.T) {
 
 func TestColours(t *testing.T) {
 	var errs bytes.Buffer
-	Run(t.Context(), Options{Sessions: &sessions{session: newFake(transcripts()["work"]...)}, Prompt: text1("x"), Stdout: io.Discard, Stderr: &errs, Color: true})
+	Run(t.Context(), Options{Sessions: &sessions{session: newFake(transcripts()["work"]...)}, Prompt: text1("x"),
+		Stdout: io.Discard, Stderr: &errs, Color: true})
 	for _, want := range []string{"\x1b[32m+++ TWO\x1b[0m", "\x1b[31m--- two\x1b[0m", "\x1b[36m@@ -1,3 +1,3 @@\x1b[0m"} {
 		if !strings.Contains(errs.String(), want) {
 			t.Errorf("no %q in\n%s", want, errs.String())
@@ -319,7 +333,8 @@ func TestInterruptEndsEveryItem(t *testing.T) {
 			var out bytes.Buffer
 			result := make(chan int)
 			go func() {
-				result <- Run(t.Context(), Options{Sessions: &sessions{session: s}, Prompt: text1("x"), JSON: true, Stdout: &out, Stderr: io.Discard, Interrupts: signals})
+				result <- Run(t.Context(), Options{Sessions: &sessions{session: s}, Prompt: text1("x"), JSON: true, Stdout: &out,
+					Stderr: io.Discard, Interrupts: signals})
 			}()
 			synctest.Wait()
 			signals <- tt.signal
@@ -350,7 +365,8 @@ func TestInterruptOfAStuckSession(t *testing.T) {
 			result := make(chan int)
 			begin := time.Now()
 			go func() {
-				result <- Run(t.Context(), Options{Sessions: &sessions{session: s}, Prompt: text1("x"), JSON: true, Stdout: &out, Stderr: io.Discard, Interrupts: signals})
+				result <- Run(t.Context(), Options{Sessions: &sessions{session: s}, Prompt: text1("x"), JSON: true, Stdout: &out,
+					Stderr: io.Discard, Interrupts: signals})
 			}()
 			synctest.Wait()
 			signals <- os.Interrupt
@@ -382,7 +398,8 @@ func TestSignalWhileOpening(t *testing.T) {
 		signals := make(chan os.Signal, 1)
 		signals <- os.Interrupt
 		var out bytes.Buffer
-		if got := Run(t.Context(), Options{Sessions: &sessions{wait: true}, Prompt: text1("x"), JSON: true, Stdout: &out, Stderr: &out, Interrupts: signals}); got != 130 || out.Len() > 0 {
+		if got := Run(t.Context(), Options{Sessions: &sessions{wait: true}, Prompt: text1("x"), JSON: true, Stdout: &out,
+			Stderr: &out, Interrupts: signals}); got != 130 || out.Len() > 0 {
 			t.Errorf("exit %d, output %q", got, out.String())
 		}
 	})
@@ -395,7 +412,8 @@ func (coded) ExitCode() int { return 2 }
 func TestOpenFails(t *testing.T) {
 	for err, want := range map[error]int{errors.New("no session \x1b[m"): 1, coded{errors.New("no session \x1b[m")}: 2} {
 		var out, errs bytes.Buffer
-		got := Run(t.Context(), Options{Sessions: &sessions{err: err}, Prompt: text1("x"), JSON: true, Stdout: &out, Stderr: &errs})
+		got := Run(t.Context(), Options{Sessions: &sessions{err: err}, Prompt: text1("x"), JSON: true, Stdout: &out,
+			Stderr: &errs})
 		if got != want || out.Len() > 0 || errs.String() != "kerf: no session <U+001B>[m\n" {
 			t.Errorf("exit %d, stdout %q, stderr %q", got, out.String(), errs.String())
 		}
@@ -404,7 +422,8 @@ func TestOpenFails(t *testing.T) {
 
 func TestEmptyPrompt(t *testing.T) {
 	var errs bytes.Buffer
-	if got := Run(t.Context(), Options{Sessions: nil, Prompt: text1(" \n"), Stdout: io.Discard, Stderr: &errs}); got != 2 || !strings.Contains(errs.String(), "no prompt") {
+	if got := Run(t.Context(), Options{Sessions: nil, Prompt: text1(" \n"), Stdout: io.Discard,
+		Stderr: &errs}); got != 2 || !strings.Contains(errs.String(), "no prompt") {
 		t.Errorf("exit %d, %q", got, errs.String())
 	}
 }
@@ -412,18 +431,21 @@ func TestEmptyPrompt(t *testing.T) {
 func TestSessionGetsPromptAndSchema(t *testing.T) {
 	s := &sessions{session: newFake(transcripts()["hello"]...)}
 	schema := json.RawMessage(`{"type":"object"}`)
-	Run(t.Context(), Options{Sessions: s, Open: protocol.OpenOptions{Last: true}, Prompt: text1("x"), Schema: schema, Stdout: io.Discard, Stderr: io.Discard})
+	Run(t.Context(), Options{Sessions: s, Open: protocol.OpenOptions{Last: true}, Prompt: text1("x"), Schema: schema,
+		Stdout: io.Discard, Stderr: io.Discard})
 	if d := cmp.Diff(protocol.OpenOptions{Last: true, Headless: true, Source: "exec"}, s.opened); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]protocol.Op{protocol.UserInput{Items: text1("x"), Schema: schema}}, s.session.submitted()); d != "" {
+	if d := cmp.Diff([]protocol.Op{protocol.UserInput{Items: text1("x"), Schema: schema}},
+		s.session.submitted()); d != "" {
 		t.Error(d)
 	}
 }
 
 func TestApprovalsAreDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFake(protocol.TurnStarted{}, protocol.ApprovalRequested{Approval: protocol.Approval{ID: "a", Command: &protocol.CommandApproval{Command: "rm"}}})
+		s := newFake(protocol.TurnStarted{},
+			protocol.ApprovalRequested{Approval: protocol.Approval{ID: "a", Command: &protocol.CommandApproval{Command: "rm"}}})
 		s.on = func(op protocol.Op) []protocol.Msg {
 			a, ok := op.(protocol.Answer)
 			if !ok || a.Approval != "a" || a.Decision != protocol.Deny || a.Words == "" {
@@ -431,7 +453,8 @@ func TestApprovalsAreDenied(t *testing.T) {
 			}
 			return []protocol.Msg{protocol.ApprovalResolved{Approval: "a", Decision: protocol.Deny}, protocol.TurnCompleted{}}
 		}
-		if got := Run(t.Context(), Options{Sessions: &sessions{session: s}, Prompt: text1("x"), Stdout: io.Discard, Stderr: io.Discard}); got != 0 {
+		if got := Run(t.Context(), Options{Sessions: &sessions{session: s}, Prompt: text1("x"), Stdout: io.Discard,
+			Stderr: io.Discard}); got != 0 {
 			t.Errorf("exit %d", got)
 		}
 	})
@@ -454,7 +477,8 @@ func TestBrokenPipeInterrupts(t *testing.T) {
 			return []protocol.Msg{protocol.TurnAborted{Reason: protocol.AbortInterrupted}}
 		}
 		var errs bytes.Buffer
-		got := Run(t.Context(), Options{Sessions: &sessions{session: s}, Prompt: text1("x"), JSON: true, Stdout: &brokenPipe{left: 2}, Stderr: &errs})
+		got := Run(t.Context(), Options{Sessions: &sessions{session: s}, Prompt: text1("x"), JSON: true,
+			Stdout: &brokenPipe{left: 2}, Stderr: &errs})
 		if got != 1 || errs.Len() > 0 {
 			t.Errorf("exit %d, stderr %q", got, errs.String())
 		}
@@ -463,7 +487,8 @@ func TestBrokenPipeInterrupts(t *testing.T) {
 
 func TestLastMessageFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "last")
-	o := Options{Sessions: &sessions{session: newFake(transcripts()["hello"]...)}, Prompt: text1("x"), Stdout: io.Discard, Stderr: io.Discard, LastMessage: file}
+	o := Options{Sessions: &sessions{session: newFake(transcripts()["hello"]...)}, Prompt: text1("x"), Stdout: io.Discard,
+		Stderr: io.Discard, LastMessage: file}
 	if got := Run(t.Context(), o); got != 0 {
 		t.Errorf("exit %d", got)
 	}
@@ -471,7 +496,8 @@ func TestLastMessageFile(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 	var errs bytes.Buffer
-	o.Sessions, o.LastMessage, o.Stderr, o.JSON = &sessions{session: newFake(transcripts()["hello"]...)}, filepath.Join(file, "x"), &errs, true
+	o.Sessions, o.LastMessage, o.Stderr, o.JSON = &sessions{session: newFake(transcripts()["hello"]...)},
+		filepath.Join(file, "x"), &errs, true
 	if got := Run(t.Context(), o); got != 1 || !strings.HasPrefix(errs.String(), "kerf: write the last message: ") {
 		t.Errorf("exit %d, %q", got, errs.String())
 	}
@@ -483,7 +509,8 @@ func TestSessionThatEndsEarly(t *testing.T) {
 		var out bytes.Buffer
 		result := make(chan int)
 		go func() {
-			result <- Run(t.Context(), Options{Sessions: &sessions{session: s}, Prompt: text1("x"), JSON: true, Stdout: &out, Stderr: io.Discard})
+			result <- Run(t.Context(), Options{Sessions: &sessions{session: s}, Prompt: text1("x"), JSON: true, Stdout: &out,
+				Stderr: io.Discard})
 		}()
 		synctest.Wait()
 		s.Close()

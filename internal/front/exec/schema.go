@@ -22,12 +22,16 @@ func Schema() *jsonschema.Schema {
 		Description: "Readers pass over types and fields they do not know.",
 		OneOf: []*jsonschema.Schema{
 			lineOf("thread.started", "thread_id", text()), lineOf("turn.started", "", nil),
-			lineOf("item.started", "item", item()), lineOf("item.updated", "item", item()), lineOf("item.completed", "item", item()),
-			lineOf("error", "message", text()), lineOf("turn.completed", "usage", usage), lineOf("turn.failed", "error", failure),
+			lineOf("item.started", "item", item()), lineOf("item.updated", "item", item()),
+			lineOf("item.completed", "item", item()),
+			lineOf("error", "message", text()), lineOf("turn.completed", "usage", usage),
+			lineOf("turn.failed", "error", failure),
 		},
 		Defs: map[string]*jsonschema.Schema{"item": {OneOf: []*jsonschema.Schema{
-			itemOf[textItem]("agent_message"), itemOf[textItem]("reasoning"), itemOf[textItem]("plan"), itemOf[searchItem]("web_search"),
-			itemOf[errorItem]("error"), itemOf[commandItem]("command_execution", protocol.Declined), itemOf[fileItem]("file_change"),
+			itemOf[textItem]("agent_message"), itemOf[textItem]("reasoning"), itemOf[textItem]("plan"),
+			itemOf[searchItem]("web_search"),
+			itemOf[errorItem]("error"), itemOf[commandItem]("command_execution", protocol.Declined),
+			itemOf[fileItem]("file_change"),
 			itemOf[toolItem]("mcp_tool_call"), itemOf[todoItem]("todo_list"),
 		}}},
 	}

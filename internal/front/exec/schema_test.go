@@ -32,7 +32,8 @@ func shut(s *jsonschema.Schema) {
 		s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
 	}
 	shut(s.Items)
-	for _, list := range [][]*jsonschema.Schema{s.OneOf, slices.Collect(maps.Values(s.Properties)), slices.Collect(maps.Values(s.Defs))} {
+	for _, list := range [][]*jsonschema.Schema{s.OneOf, slices.Collect(maps.Values(s.Properties)),
+		slices.Collect(maps.Values(s.Defs))} {
 		for _, sub := range list {
 			shut(sub)
 		}

@@ -48,10 +48,13 @@ const (
 )
 
 func (c *conn) addAgentTools(s *mcp.Server) {
-	s.AddTool(&mcp.Tool{Name: "kerf", InputSchema: json.RawMessage(startSchema), OutputSchema: json.RawMessage(agentResult),
-		Description: "Runs a coding agent on a task in a working directory and returns its last message. Approvals are asked by elicitation."}, c.start)
-	s.AddTool(&mcp.Tool{Name: "kerf-reply", InputSchema: json.RawMessage(replySchema), OutputSchema: json.RawMessage(agentResult),
-		Description: "Continues a session that kerf started."}, c.reply)
+	s.AddTool(&mcp.Tool{Name: "kerf", InputSchema: json.RawMessage(startSchema),
+		OutputSchema: json.RawMessage(agentResult),
+		Description: "Runs a coding agent on a task in a working directory and returns its last message. Approvals are " +
+			"asked by elicitation."}, c.start)
+	s.AddTool(&mcp.Tool{Name: "kerf-reply", InputSchema: json.RawMessage(replySchema),
+		OutputSchema: json.RawMessage(agentResult),
+		Description:  "Continues a session that kerf started."}, c.reply)
 }
 
 func (c *conn) start(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -104,8 +107,9 @@ func decode(raw json.RawMessage, into any) *mcp.CallToolResult {
 
 // said is a result of the agent tools.
 func said(thread, content string, failed bool) *mcp.CallToolResult {
-	return &mcp.CallToolResult{IsError: failed, StructuredContent: map[string]string{"threadId": thread, "content": content},
-		Content: []mcp.Content{&mcp.TextContent{Text: content}}}
+	return &mcp.CallToolResult{IsError: failed,
+		StructuredContent: map[string]string{"threadId": thread, "content": content},
+		Content:           []mcp.Content{&mcp.TextContent{Text: content}}}
 }
 
 // asks reports whether the client can put questions to its user.

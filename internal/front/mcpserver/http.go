@@ -38,7 +38,8 @@ func Serve(ctx context.Context, newServer func() *mcp.Server, l net.Listener, to
 		return ErrNeedsToken
 	}
 	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer() },
-		&mcp.StreamableHTTPOptions{SessionTimeout: idle, MaxRequestBodyBytes: frameLimit, EventStore: mcp.NewMemoryEventStore(nil)})
+		&mcp.StreamableHTTPOptions{SessionTimeout: idle, MaxRequestBodyBytes: frameLimit,
+			EventStore: mcp.NewMemoryEventStore(nil)})
 	mux := http.NewServeMux()
 	mux.Handle(endpoint, streams)
 	s := &http.Server{Handler: guard(mux, token, l.Addr()), ReadHeaderTimeout: 10 * time.Second}

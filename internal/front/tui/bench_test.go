@@ -66,8 +66,10 @@ func BenchmarkStreamSecond(b *testing.B) {
 func BenchmarkOpenLongSession(b *testing.B) {
 	var turns []protocol.PastTurn
 	for i := range 2000 {
-		turns = append(turns, protocol.PastTurn{ID: protocol.TurnID(fmt.Sprint(i)), Items: []protocol.Item{{Body: user("do it")}, {Body: answer(strings.Repeat("A paragraph of an answer. ", 20))},
-			{Status: protocol.Completed, Body: ran("go test ./...", strings.Repeat("ok pkg\n", 50), 0)}, {Status: protocol.Completed, Body: edited()}, {Body: call("read_file", `{"file_path":"a.go"}`)}}})
+		turns = append(turns, protocol.PastTurn{ID: protocol.TurnID(fmt.Sprint(i)),
+			Items: []protocol.Item{{Body: user("do it")}, {Body: answer(strings.Repeat("A paragraph of an answer. ", 20))},
+				{Status: protocol.Completed, Body: ran("go test ./...", strings.Repeat("ok pkg\n", 50), 0)},
+				{Status: protocol.Completed, Body: edited()}, {Body: call("read_file", `{"file_path":"a.go"}`)}}})
 	}
 	for b.Loop() {
 		s := unopened(b, 120, 40, func(o *Options) { o.Open.Resume = "long" })
@@ -80,7 +82,8 @@ func BenchmarkOpenLongSession(b *testing.B) {
 func BenchmarkTranscript(b *testing.B) {
 	s := story(b, 120, 40)
 	for i := range 10_000 {
-		s.m.shown.Transcript.Add(protocol.Item{ID: protocol.ItemID(fmt.Sprint(i)), Body: answer("A paragraph of an **answer** with `code`.")})
+		s.m.shown.Transcript.Add(protocol.Item{ID: protocol.ItemID(fmt.Sprint(i)),
+			Body: answer("A paragraph of an **answer** with `code`.")})
 	}
 	for b.Loop() {
 		s.keys("ctrl+t", "pgup", "q")

@@ -156,7 +156,8 @@ func queueRows(queued [][]protocol.Input, w int) []style.Line {
 		if i == 3 {
 			return append(rows, style.L(style.Dim, fmt.Sprintf("  ↳ and %d more", len(queued)-3)))
 		}
-		rows = append(rows, style.Line{style.S(style.Dim, "  ↳ next: "), style.S(style.Plain, style.OneLine(conversation.InputText(in)))}.Cut(w))
+		rows = append(rows, style.Line{style.S(style.Dim, "  ↳ next: "),
+			style.S(style.Plain, style.OneLine(conversation.InputText(in)))}.Cut(w))
 	}
 	return rows
 }

@@ -69,7 +69,8 @@ func (f *fakeSessions) Open(_ context.Context, o protocol.OpenOptions) (protocol
 		return nil, f.fail
 	}
 	f.opened = append(f.opened, o)
-	s := &fakeSession{id: protocol.SessionID("0192-0000-session-" + strconv.Itoa(len(f.opened))), events: make(chan protocol.Event)}
+	s := &fakeSession{id: protocol.SessionID("0192-0000-session-" + strconv.Itoa(len(f.opened))),
+		events: make(chan protocol.Event)}
 	if o.Resume != "" {
 		s.id = protocol.SessionID(o.Resume)
 	}
@@ -150,14 +151,17 @@ func (d *fakeWorkspace) Check(context.Context) ([]protocol.Check, error) { retur
 func story(t testing.TB, width, height int, change ...func(*Options)) *bench {
 	b := unopened(t, width, height, change...)
 	b.run(b.m.Init())
-	b.event("", protocol.SessionStarted{Session: b.m.session.ID, Settings: protocol.Settings{Model: "test-model", Effort: "medium",
-		Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace, Cwd: "/work/project"}, Provider: "script"})
+	b.event("", protocol.SessionStarted{Session: b.m.session.ID,
+		Settings: protocol.Settings{Model: "test-model", Effort: "medium",
+			Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace, Cwd: "/work/project"}, Provider: "script"})
 	return b
 }
 
 func unopened(t testing.TB, width, height int, change ...func(*Options)) *bench {
-	b := &bench{t: t, vt: vt.New(width, height), fake: &fakeSessions{}, clock: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)}
-	o := Options{Sessions: b.fake, Store: b.fake, Version: "0.0.0", Cwd: "/work/project", Out: writer{b}, Theme: "dark", Depth: style.Color256, Dark: true}
+	b := &bench{t: t, vt: vt.New(width, height), fake: &fakeSessions{},
+		clock: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)}
+	o := Options{Sessions: b.fake, Store: b.fake, Version: "0.0.0", Cwd: "/work/project", Out: writer{b}, Theme: "dark",
+		Depth: style.Color256, Dark: true}
 	for _, c := range change {
 		c(&o)
 	}
@@ -291,8 +295,10 @@ func press(name string) tea.KeyPressMsg {
 		k.Mod |= map[string]tea.KeyMod{"ctrl": tea.ModCtrl, "alt": tea.ModAlt, "shift": tea.ModShift}[mod]
 		name = rest
 	}
-	codes := map[string]rune{"enter": tea.KeyEnter, "tab": tea.KeyTab, "esc": tea.KeyEscape, "backspace": tea.KeyBackspace, "delete": tea.KeyDelete,
-		"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd,
+	codes := map[string]rune{"enter": tea.KeyEnter, "tab": tea.KeyTab, "esc": tea.KeyEscape,
+		"backspace": tea.KeyBackspace, "delete": tea.KeyDelete,
+		"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "home": tea.KeyHome,
+		"end":  tea.KeyEnd,
 		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "f1": tea.KeyF1, "f5": tea.KeyF5, "space": tea.KeySpace}
 	if c, ok := codes[name]; ok {
 		k.Code = c

@@ -129,8 +129,9 @@ func newModel(o Options, scr *screen.Screen) *Model {
 	m.shown = conversation.New(conversation.Options{Format: m.format, Cost: m.session.Cost,
 		Now: func() time.Time { return m.now() }})
 	m.conversations = map[protocol.SessionID]*conversation.Conversation{"": m.shown}
-	m.input = input.New(input.Options{History: o.History, Vi: o.Vi, Commands: commands.Choices(), NeedsWords: commands.NeedsWords,
-		Files: m.files()}, &m.shown.Composer)
+	m.input = input.New(input.Options{History: o.History, Vi: o.Vi, Commands: commands.Choices(),
+		NeedsWords: commands.NeedsWords,
+		Files:      m.files()}, &m.shown.Composer)
 	m.commands = commands.New(m.ui())
 	m.setTheme(o.Theme)
 	return m
@@ -141,7 +142,8 @@ func (m *Model) ui() commands.UI {
 	o := m.o
 	return commands.UI{
 		Settings: commands.Settings{Store: o.Store, Workspace: o.Workspace, First: o.Open, Forks: o.PickFork, Cwd: o.Cwd,
-			Version: o.Version, Keymap: o.Keymap, Themes: append(style.Themes(), slices.Sorted(maps.Keys(o.Themes))...), Hooks: o.Hooks, Apply: o.Apply},
+			Version: o.Version, Keymap: o.Keymap, Themes: append(style.Themes(), slices.Sorted(maps.Keys(o.Themes))...),
+			Hooks: o.Hooks, Apply: o.Apply},
 		Session:      &m.session,
 		Input:        m.input,
 		Shown:        func() *conversation.Conversation { return m.shown },

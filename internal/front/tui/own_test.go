@@ -14,7 +14,8 @@ import (
 )
 
 func TestKeysOfTheUsersOwn(t *testing.T) {
-	keys, err := keymap.New(map[string][]string{"queue": {"Ctrl+Q"}, "newline": {"ctrl+t", "option+return"}, "suspend": {}, "transcript": {"f5"}})
+	keys, err := keymap.New(map[string][]string{"queue": {"Ctrl+Q"}, "newline": {"ctrl+t", "option+return"},
+		"suspend": {}, "transcript": {"f5"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,8 @@ func TestKeysOfTheUsersOwn(t *testing.T) {
 	b.keys("shift+enter").submitted() // no key of anything any more
 	b.keys("ctrl+q").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "later"}}, Queue: true})
 	b.keys("ctrl+z").keys("f5").says("Transcript").keys("q")
-	b.types("/keymap").keys("enter").says("queue             ctrl+q  config.toml", "suspend           no key  config.toml", "send              enter ", "transcript        f5  config.toml")
+	b.types("/keymap").keys("enter").says("queue             ctrl+q  config.toml",
+		"suspend           no key  config.toml", "send              enter ", "transcript        f5  config.toml")
 	b.keys("q").keys("ctrl+c", "ctrl+c", "ctrl+c")
 	if !b.m.exit.closing {
 		t.Error("ctrl+c twice leaves, whatever is set")
@@ -68,14 +70,16 @@ func TestThemeOfTheUsersOwn(t *testing.T) {
 	if got := b.raw.String(); !strings.Contains(got, "\x1b[1;38;2;255;136;0;48;2;34;34;34m") {
 		t.Errorf("the theme's accent is not drawn: %q", got)
 	}
-	b.keys("esc").types("/theme nope").keys("enter").says("there is no theme nope; there are auto, dark, light, contrast, mono, mine")
+	b.keys("esc").types("/theme nope").keys("enter").says("there is no theme nope; there are auto, dark, light, " +
+		"contrast, mono, mine")
 	for _, x := range []struct{ base, role, look, want string }{
 		{"pink", "dim", "bold", `base "pink": use dark, light, contrast or mono`},
 		{"", "dimm", "bold", `there is no role "dimm"; there are plain, dim,`},
 		{"", "dim", "#fff", `dim: "#fff": use #rrggbb`},
 		{"", "dim", "on #ffffff", `dim: "on #ffffff": a background needs a colour before it`},
 	} {
-		if _, err := style.ParseTheme(x.base, map[string]string{x.role: x.look}); err == nil || !strings.HasPrefix(err.Error(), x.want) {
+		if _, err := style.ParseTheme(x.base, map[string]string{x.role: x.look}); err == nil ||
+			!strings.HasPrefix(err.Error(), x.want) {
 			t.Errorf("%v: %v", x, err)
 		}
 	}
@@ -84,7 +88,8 @@ func TestThemeOfTheUsersOwn(t *testing.T) {
 func TestHooksAreListed(t *testing.T) {
 	b := story(t, 80, 24, func(o *Options) {
 		o.Hooks = func() ([]Hook, []string, error) {
-			return []Hook{{Event: "PreToolUse", Matcher: "Bash", Command: "guard \x1b[31m--all", From: "/home/x/hooks.json", Required: true}, {Event: "Stop", Command: "say done", From: "config.toml"}},
+			return []Hook{{Event: "PreToolUse", Matcher: "Bash", Command: "guard \x1b[31m--all", From: "/home/x/hooks.json",
+					Required: true}, {Event: "Stop", Command: "say done", From: "config.toml"}},
 				[]string{".kerf/hooks.json: ignored"}, nil
 		}
 	})
@@ -109,7 +114,8 @@ func TestApplyElsewhere(t *testing.T) {
 	b.types("/apply").keys("enter").says("kerf apply -C DIRECTORY 0192-0000")
 	b.types("/apply nowhere").keys("enter").says("nowhere is not a directory")
 	b.types("/apply ../other").keys("enter").golden("apply_80")
-	b.keys("enter").types("/apply ../other").keys("enter", "down", "enter").says("applied in /work/other", "exact    mathx/mathx.go")
+	b.keys("enter").types("/apply ../other").keys("enter", "down", "enter").says("applied in /work/other",
+		"exact    mathx/mathx.go")
 	if got := strings.Join(calls, " "); got != "/work/other /work/other /work/other done 0192-0000-session-1" {
 		t.Error(got)
 	}
@@ -120,7 +126,8 @@ func TestTypedBeforeTheSessionIsOpen(t *testing.T) {
 	b := unopened(t, 80, 24)
 	b.types("first").keys("enter").says("your message is sent after that").types("second").keys("enter").types("dra")
 	b.run(b.m.Init())
-	b.says("› dra").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "first"}}}, protocol.UserInput{Items: []protocol.Input{{Text: "second"}}})
+	b.says("› dra").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "first"}}},
+		protocol.UserInput{Items: []protocol.Input{{Text: "second"}}})
 }
 
 // TestTrustIsAskedFirst opens nothing before the user decided, and nothing at all
@@ -133,7 +140,8 @@ func TestTrustIsAskedFirst(t *testing.T) {
 	}{{[]string{"1"}, "true", 1}, {[]string{"enter"}, "", 1}, {[]string{"3"}, "false", 1}, {[]string{"esc"}, "", 0}} {
 		decided := ""
 		b := unopened(t, 80, 24, func(o *Options) {
-			o.Trust = &Trust{Root: "/work/project", Found: []string{"/work/project/.kerf/config.toml", "/work/project/.kerf/\u202ehooks.json"},
+			o.Trust = &Trust{Root: "/work/project",
+				Found:  []string{"/work/project/.kerf/config.toml", "/work/project/.kerf/\u202ehooks.json"},
 				Decide: func(yes bool) error { decided = fmt.Sprint(yes); return nil }}
 		})
 		b.run(b.m.Init())

@@ -17,29 +17,41 @@ import (
 
 // payloads are what hostile text may hold (SECURITY_TESTS T1 to T3).
 var payloads = []string{
-	"\x1b[2J\x1b[H", "\x1b]0;owned\x07", "\x1b]8;;http://evil.test\x1b\\link\x1b]8;;\x1b\\", "\x1b]9;note\x07", "\x1b]52;c;b3duZWQ=\x07",
-	"\x1b]777;notify;a;b\x07", "\x1b]1337;File=inline=1:AAAA\x07", "\x1bP+q544e\x1b\\", "\x1b_Gf=100;AAAA\x1b\\", "\x1b^pm\x1b\\", "\x1bXsos\x1b\\",
-	"\u009b31m", "\u009d0;owned\u009c", "\x9b31m", "\x9d0;owned\x9c", "\x1b[", "\x1b]52;c;", "\x1b", "\x1b[?1049h", "\x1bc", "\x1b#8", "\x1b[6n",
+	"\x1b[2J\x1b[H", "\x1b]0;owned\x07", "\x1b]8;;http://evil.test\x1b\\link\x1b]8;;\x1b\\", "\x1b]9;note\x07",
+	"\x1b]52;c;b3duZWQ=\x07",
+	"\x1b]777;notify;a;b\x07", "\x1b]1337;File=inline=1:AAAA\x07", "\x1bP+q544e\x1b\\", "\x1b_Gf=100;AAAA\x1b\\",
+	"\x1b^pm\x1b\\", "\x1bXsos\x1b\\",
+	"\u009b31m", "\u009d0;owned\u009c", "\x9b31m", "\x9d0;owned\x9c", "\x1b[", "\x1b]52;c;", "\x1b", "\x1b[?1049h",
+	"\x1bc", "\x1b#8", "\x1b[6n",
 	"\r", "\b\b\b", "\v", "\f", "\x00", "\x7f", "\x0e", "\x05", "\a",
 	"\u202e\u2066rm\u2069", "\u200b", "\ufe0f", "\U000e0041", "\u00a0", "\u2028", "\ufeff", "\xff\xfe", "\xc3\x28",
 }
 
 // everywhere says a payload in every place that others fill.
 func everywhere(b *bench, p string) {
-	b.event("t", protocol.TurnStarted{}, protocol.TitleChanged{Title: "title " + p}, protocol.Warning{Message: "warn " + p},
-		protocol.SettingsChanged{Settings: protocol.Settings{Model: "m" + p, Cwd: "/w/" + p, Approval: "never", Sandbox: "read-only"}},
-		done("1", user("u "+p)), done("2", answer("a "+p+" `code "+p+"` [l"+p+"](http://x/"+p+")\n\n```go\nx := \""+p+"\"\n```\n\n| "+p+" |\n|---|\n| "+p+" |\n")),
+	b.event("t", protocol.TurnStarted{}, protocol.TitleChanged{Title: "title " + p},
+		protocol.Warning{Message: "warn " + p},
+		protocol.SettingsChanged{Settings: protocol.Settings{Model: "m" + p, Cwd: "/w/" + p, Approval: "never",
+			Sandbox: "read-only"}},
+		done("1", user("u "+p)), done("2", answer("a "+p+" `code "+p+"` [l"+p+"](http://x/"+p+")\n\n```go\nx := \""+p+
+			"\"\n```\n\n| "+p+" |\n|---|\n| "+p+" |\n")),
 		done("3", protocol.Reasoning{Text: "r " + p}), done("4", ran("echo "+p, "out "+p, 0)),
-		done("5", protocol.ToolCall{Server: "s" + p, Tool: "t" + p, Args: []byte(`{"a":"` + p + `"}`), Output: p, Error: "e " + p}),
-		done("6", protocol.FileChange{Diff: "--- a/f" + p + "\n+++ b/f" + p + "\n@@ -1 +1 @@\n-old " + p + "\n+new " + p + "\n", Changes: []protocol.PathChange{{Path: "/w/f" + p}}}),
+		done("5", protocol.ToolCall{Server: "s" + p, Tool: "t" + p, Args: []byte(`{"a":"` + p + `"}`), Output: p,
+			Error: "e " + p}),
+		done("6", protocol.FileChange{Diff: "--- a/f" + p + "\n+++ b/f" + p + "\n@@ -1 +1 @@\n-old " + p + "\n+new " + p +
+			"\n", Changes: []protocol.PathChange{{Path: "/w/f" + p}}}),
 		failed("7", protocol.FileChange{Error: "err " + p, Changes: []protocol.PathChange{{Path: "/w/f" + p}}}),
 		done("8", protocol.TodoList{Explanation: p, Steps: []protocol.Step{{Step: "s " + p, Status: "pending"}}}),
-		done("9", protocol.SubAgent{Operation: "spawn", Prompt: p, Agents: []protocol.Agent{{ID: "12345678", Name: p, State: p, Message: p}}, Error: p}),
-		done("10", protocol.WebSearch{Query: p}), done("11", protocol.Problem{Message: p}), done("12", protocol.ProposedPlan{Text: "1. " + p}),
+		done("9", protocol.SubAgent{Operation: "spawn", Prompt: p,
+			Agents: []protocol.Agent{{ID: "12345678", Name: p, State: p, Message: p}}, Error: p}),
+		done("10", protocol.WebSearch{Query: p}), done("11", protocol.Problem{Message: p}),
+		done("12", protocol.ProposedPlan{Text: "1. " + p}),
 		done("13", protocol.ReviewResult{Text: p, Findings: []protocol.Finding{{Title: p, Body: p, Path: p, Start: 1}}}),
 		protocol.Retrying{Attempt: 1, Max: 2, Cause: p}, protocol.QueueChanged{Waiting: [][]protocol.Input{{{Text: p}}}},
-		protocol.RateLimits{Values: map[string]string{p: p}}, protocol.Servers{Servers: []protocol.Server{{Name: p, State: "failed", Error: p, Tools: []string{p}}}},
-		protocol.Processes{Running: []protocol.Process{{ID: 1, Command: p}}}, protocol.Agents{Agents: []protocol.Agent{{ID: "1", Name: p, State: p, Message: p}}},
+		protocol.RateLimits{Values: map[string]string{p: p}},
+		protocol.Servers{Servers: []protocol.Server{{Name: p, State: "failed", Error: p, Tools: []string{p}}}},
+		protocol.Processes{Running: []protocol.Process{{ID: 1, Command: p}}},
+		protocol.Agents{Agents: []protocol.Agent{{ID: "1", Name: p, State: p, Message: p}}},
 		protocol.Undone{Report: protocol.UndoReport{What: p, Files: []protocol.UndoFile{{Path: p, Outcome: p, Note: p}}}})
 	b.event("t", started("20", protocol.Command{Command: p}), delta("20", p), started("21", answer("")), delta("21", p))
 	for i, a := range hostileApprovals(p) {
@@ -49,7 +61,8 @@ func everywhere(b *bench, p string) {
 		b.event("t", protocol.ApprovalResolved{Approval: a.ID, Decision: protocol.Void})
 	}
 	b.event("t", protocol.TurnFailed{Error: protocol.Trouble{Message: "fail " + p, Hint: p}})
-	for _, c := range []string{"/status", "/context", "/mcp", "/agents", "/ps", "/resume", "/changes", "/diff", "/transcript", "/skills", "/model", "/doctor"} {
+	for _, c := range []string{"/status", "/context", "/mcp", "/agents", "/ps", "/resume", "/changes", "/diff",
+		"/transcript", "/skills", "/model", "/doctor"} {
 		b.types(c).keys("enter", "down", "esc", "esc")
 	}
 	b.paste(p).keys("ctrl+c")
@@ -66,7 +79,8 @@ func hostileApprovals(p string) []protocol.Approval {
 }
 
 func hostileWorkspace(p string) *fakeWorkspace {
-	return &fakeWorkspace{files: []string{p}, models: []protocol.ModelInfo{{Name: p, Description: p}}, checks: []protocol.Check{{Name: p, State: p, Detail: p, Hint: p}},
+	return &fakeWorkspace{files: []string{p}, models: []protocol.ModelInfo{{Name: p, Description: p}},
+		checks:  []protocol.Check{{Name: p, State: p, Detail: p, Hint: p}},
 		changes: []protocol.ChangeEntry{{Cause: p, Tool: p, Diff: p, Changes: []protocol.PathChange{{Path: p}}}}, prompts: []protocol.Prompt{{Name: p, Description: p, Body: p, Skill: true}, {Name: p, Description: p}}}
 }
 
@@ -81,7 +95,8 @@ func TestSEC_T1_NoEscapeGetsOut(t *testing.T) {
 			t.Errorf("%q: the terminal got %q, clipboard %q, %d bells", p, b.vt.Strange, b.vt.Clipboard, b.vt.Bells)
 		}
 		for _, n := range b.vt.Notes {
-			if strings.ContainsFunc(n, func(r rune) bool { return r < 0x20 }) || strings.Contains(n, "note") && !strings.Contains(n, "Kerf") {
+			if strings.ContainsFunc(n, func(r rune) bool { return r < 0x20 }) || strings.Contains(n, "note") &&
+				!strings.Contains(n, "Kerf") {
 				t.Errorf("%q: notification %q", p, n)
 			}
 		}
@@ -100,7 +115,8 @@ func TestSEC_T1_SplitAcrossDeltas(t *testing.T) {
 			}
 			b := story(t, 80, 24)
 			b.event("t", protocol.TurnStarted{}, started("m", answer("")), started("c", protocol.Command{Command: "x"}))
-			b.event("t", delta("m", "a "+p[:cut]), delta("c", "o "+p[:cut])).event("t", delta("m", p[cut:]+" z\n\nnext"), delta("c", p[cut:]+" z\n"))
+			b.event("t", delta("m", "a "+p[:cut]), delta("c", "o "+p[:cut])).event("t", delta("m", p[cut:]+" z\n\nnext"),
+				delta("c", p[cut:]+" z\n"))
 			b.event("t", done("m", answer("a "+p+" z\n\nnext")), done("c", ran("x", "o "+p+" z\n", 0)), protocol.TurnCompleted{})
 			b.safe()
 		}
@@ -139,13 +155,15 @@ func TestSEC_T2_NothingIsCutSilently(t *testing.T) {
 
 func TestSEC_T3_InvisibleIsSpelledOut(t *testing.T) {
 	for in, want := range map[string]string{
-		"a\u202eb": "<U+202E>", "a\u2066b": "<U+2066>", "a\u200bb": "<U+200B>", "a\ufe0fb": "<U+FE0F>", "a\U000e0041b": "<U+E0041>",
-		"a\u00a0b": "<U+00A0>", "a\u3164b": "<U+3164>", "p\u0430ypal": "<U+0430>",
+		"a\u202eb": "<U+202E>", "a\u2066b": "<U+2066>", "a\u200bb": "<U+200B>", "a\ufe0fb": "<U+FE0F>",
+		"a\U000e0041b": "<U+E0041>",
+		"a\u00a0b":     "<U+00A0>", "a\u3164b": "<U+3164>", "p\u0430ypal": "<U+0430>",
 	} {
 		b := story(t, 80, 24)
 		b.event("t", protocol.TurnStarted{}, askCommand("a", "run "+in)).says(want)
-		b.event("t", protocol.ApprovalResolved{Approval: "a"}, protocol.ApprovalRequested{Approval: protocol.Approval{ID: "b", Change: &protocol.ChangeApproval{
-			Diff: "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+x " + in + "\n"}}}).says(want)
+		b.event("t", protocol.ApprovalResolved{Approval: "a"},
+			protocol.ApprovalRequested{Approval: protocol.Approval{ID: "b", Change: &protocol.ChangeApproval{
+				Diff: "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+x " + in + "\n"}}}).says(want)
 	}
 }
 
@@ -153,7 +171,8 @@ func TestSEC_T3_InvisibleIsSpelledOut(t *testing.T) {
 func TestSEC_T4_TerminalAnswersAreNoKeys(t *testing.T) {
 	b := story(t, 80, 24)
 	b.event("t", protocol.TurnStarted{}, askCommand("a", "make")).ready()
-	for _, msg := range []tea.Msg{tea.BackgroundColorMsg{}, tea.CursorPositionMsg{X: 3, Y: 4}, tea.TerminalVersionMsg{Name: "y"}, tea.ClipboardMsg{Content: "y"}, tea.CapabilityMsg{Content: "y"}} {
+	for _, msg := range []tea.Msg{tea.BackgroundColorMsg{}, tea.CursorPositionMsg{X: 3, Y: 4},
+		tea.TerminalVersionMsg{Name: "y"}, tea.ClipboardMsg{Content: "y"}, tea.CapabilityMsg{Content: "y"}} {
 		b.send(msg)
 	}
 	for _, answer := range []string{"[?62;1;6c", "]11;rgb:ffff/aaaa/eeee", "[24;80R", "P>|xterm\\", "_Gy;OK"} {
@@ -230,7 +249,8 @@ func TestSEC_T6_PanicsEndInOrder(t *testing.T) {
 // A storm of sizes leaves no garbage: one composer, one status line.
 func TestResizeStorm(t *testing.T) {
 	b := story(t, 80, 24).aTurn()
-	b.event("t2", protocol.TurnStarted{}, started("m", answer("")), delta("m", "Some text that is being written, long enough to wrap when the terminal gets narrow."))
+	b.event("t2", protocol.TurnStarted{}, started("m", answer("")),
+		delta("m", "Some text that is being written, long enough to wrap when the terminal gets narrow."))
 	b.types("my draft")
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 150 {
@@ -302,12 +322,14 @@ func TestEndlessLine(t *testing.T) {
 		b.event("t", delta("m", strings.Repeat("x", 10_000)), delta("c", strings.Repeat("y", 10_000)))
 		b.vt.Forget()
 	}
-	b.event("t", done("f", protocol.FileChange{Diff: "--- a/x.js\n+++ b/x.js\n@@ -1 +1 @@\n-" + strings.Repeat("a(", 50_000) + "\n+" + strings.Repeat("b(", 50_000) + "\n"}))
+	b.event("t", done("f", protocol.FileChange{Diff: "--- a/x.js\n+++ b/x.js\n@@ -1 +1 @@\n-" +
+		strings.Repeat("a(", 50_000) + "\n+" + strings.Repeat("b(", 50_000) + "\n"}))
 	b.safe()
 }
 
 func TestNotifications(t *testing.T) {
-	for way, want := range map[string]string{"": "Kerf: done: All is well", "osc777": "notify;Kerf: done;All is well", "bell": "", "off": ""} {
+	for way, want := range map[string]string{"": "Kerf: done: All is well", "osc777": "notify;Kerf: done;All is well",
+		"bell": "", "off": ""} {
 		b := story(t, 80, 24, func(o *Options) { o.Notify = way })
 		end := protocol.TurnCompleted{LastMessage: "All is well"}
 		b.event("t", protocol.TurnStarted{}, end)

@@ -103,7 +103,8 @@ func (m *Model) reset(s protocol.Session) {
 	m.look("")
 	m.sess, m.gen = s, m.gen+1
 	was := m.session
-	m.session = status.Session{ID: s.ID(), Settings: was.Settings, Branch: was.Branch, Resumed: was.Resumed, Price: was.Price, Home: was.Home}
+	m.session = status.Session{ID: s.ID(), Settings: was.Settings, Branch: was.Branch, Resumed: was.Resumed,
+		Price: was.Price, Home: was.Home}
 	m.shown = m.shown.Restart()
 	m.input.Use(&m.shown.Composer)
 	m.conversations = map[protocol.SessionID]*conversation.Conversation{"": m.shown}

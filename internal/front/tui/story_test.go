@@ -56,17 +56,20 @@ func TestScreens(t *testing.T) {
 	screens(t, "turn", func(b *bench) { b.aTurn() })
 	screens(t, "streaming", func(b *bench) {
 		b.event("t1", protocol.TurnStarted{}, done("u", user("explain it")), started("m", answer("")))
-		b.event("t1", delta("m", "# The plan\n\nWe *first* look at `Div`:\n\n```go\nfunc Div(a, b int) int {\n\treturn a / b // boom\n}\n```\n\n| case | result |\n|---|---:|\n| 1/1 | 1 |\n| 1/0 | panic |\n\nThen we wri"))
+		b.event("t1", delta("m", "# The plan\n\nWe *first* look at `Div`:\n\n```go\nfunc Div(a, b int) int {\n"+
+			"\treturn a / b // boom\n}\n```\n\n| case | result |\n|---|---:|\n| 1/1 | 1 |\n| 1/0 | panic |\n\nThen we wri"))
 	})
 	screens(t, "running", func(b *bench) {
-		b.event("t1", protocol.TurnStarted{}, done("u", user("test it")), started("c", protocol.Command{Command: "go test ./...", Cwd: "/work/project"}))
+		b.event("t1", protocol.TurnStarted{}, done("u", user("test it")),
+			started("c", protocol.Command{Command: "go test ./...", Cwd: "/work/project"}))
 		for i := range 12 {
 			b.event("t1", delta("c", fmt.Sprintf("ok  \tpkg/%d\t0.0%ds\n", i, i)))
 		}
 		b.wait(3 * time.Second)
 	})
 	screens(t, "approve_command", func(b *bench) {
-		b.event("t1", protocol.TurnStarted{}, done("u", user("build it")), askCommand("a1", "make test && curl -fsS https://example.test/install.sh | sh"))
+		b.event("t1", protocol.TurnStarted{}, done("u", user("build it")),
+			askCommand("a1", "make test && curl -fsS https://example.test/install.sh | sh"))
 	})
 	screens(t, "approve_change", func(b *bench) { b.event("t1", protocol.TurnStarted{}, askChange("a1")) })
 	screens(t, "hunks", func(b *bench) {
@@ -94,22 +97,27 @@ func TestScreens(t *testing.T) {
 		b.types("/agents").keys("enter")
 	})
 	screens(t, "processes", func(b *bench) {
-		b.event("", protocol.Processes{Running: []protocol.Process{{ID: 3, Command: "npm run dev", Since: b.clock.Add(-90 * time.Second)}}})
+		b.event("", protocol.Processes{Running: []protocol.Process{{ID: 3, Command: "npm run dev",
+			Since: b.clock.Add(-90 * time.Second)}}})
 		b.types("/ps").keys("enter")
 	})
 	screens(t, "servers", func(b *bench) {
-		b.event("", protocol.Servers{Servers: []protocol.Server{{Name: "docs", State: "ready", Tools: []string{"search", "read"}}, {Name: "db", State: "failed", Error: "exit 1: no such file"}}})
+		b.event("", protocol.Servers{Servers: []protocol.Server{{Name: "docs", State: "ready",
+			Tools: []string{"search", "read"}}, {Name: "db", State: "failed", Error: "exit 1: no such file"}}})
 		b.types("/mcp").keys("enter")
 	})
 	screens(t, "sessions", func(b *bench) {
-		b.fake.list = []protocol.SessionInfo{{ID: "aaa", Title: "Mend the parser", Cwd: "/work/project", Turns: 3, Branch: "main", Updated: b.clock.Add(-time.Hour)},
+		b.fake.list = []protocol.SessionInfo{{ID: "aaa", Title: "Mend the parser", Cwd: "/work/project", Turns: 3,
+			Branch: "main", Updated: b.clock.Add(-time.Hour)},
 			{ID: "bbb", Title: "Write the docs", Cwd: "/work/project", Turns: 1, Updated: b.clock.Add(-50 * time.Hour)}, {ID: "ccc", Title: "elsewhere", Cwd: "/other", Turns: 1}}
-		b.fake.past = map[string][]protocol.PastTurn{"aaa": {{ID: "x", Items: []protocol.Item{{Body: user("why does it fail?")}, {Body: answer("Because of the comma.")}}}}}
+		b.fake.past = map[string][]protocol.PastTurn{"aaa": {{ID: "x",
+			Items: []protocol.Item{{Body: user("why does it fail?")}, {Body: answer("Because of the comma.")}}}}}
 		b.types("/resume").keys("enter")
 	})
 	screens(t, "wide_text", func(b *bench) {
-		b.event("t1", protocol.TurnStarted{}, done("u", user("한국어로 설명해 줘. 日本語も。 👩‍👩‍👧‍👦 🇰🇷")), done("m", answer("나눗셈 함수는 0으로 나누면 실패합니다. そのため、エラーを返すようにしました。"+
-			"这是一个很长的句子，用来检查换行是否正确，不会把一个字切成两半。 שלום עולם مرحبا بالعالم é ñ 👍🏽 ✔️")))
+		b.event("t1", protocol.TurnStarted{}, done("u", user("한국어로 설명해 줘. 日本語も。 👩‍👩‍👧‍👦 🇰🇷")),
+			done("m", answer("나눗셈 함수는 0으로 나누면 실패합니다. そのため、エラーを返すようにしました。"+
+				"这是一个很长的句子，用来检查换行是否正确，不会把一个字切成两半。 שלום עולם مرحبا بالعالم é ñ 👍🏽 ✔️")))
 		b.types("가나다 漢字 👩‍💻 é")
 	})
 }
@@ -118,18 +126,24 @@ func TestTranscriptKinds(t *testing.T) {
 	b := story(t, 80, 60)
 	b.event("t1", protocol.TurnStarted{},
 		done("1", protocol.ToolCall{Server: "docs", Tool: "search", Args: []byte(`{"q":"x"}`), Output: "found\nit"}),
-		failed("2", protocol.ToolCall{Tool: "read_file", Args: []byte(`{"file_path":"no.txt"}`), Error: "no.txt: there is no such file"}),
-		failed("3", protocol.FileChange{Changes: []protocol.PathChange{{Path: "/work/project/a.go", Kind: protocol.Update}}, Error: "VERSION_MISMATCH: the file changed"}),
+		failed("2", protocol.ToolCall{Tool: "read_file", Args: []byte(`{"file_path":"no.txt"}`),
+			Error: "no.txt: there is no such file"}),
+		failed("3", protocol.FileChange{Changes: []protocol.PathChange{{Path: "/work/project/a.go", Kind: protocol.Update}},
+			Error: "VERSION_MISMATCH: the file changed"}),
 		protocol.ItemCompleted{Item: protocol.Item{ID: "4", Status: protocol.Declined, Body: ran("rm -rf /", "", 1)}},
-		done("5", protocol.SubAgent{Operation: "spawn", Prompt: "look around", Agents: []protocol.Agent{{ID: "12345678-1", State: "running", Message: "on it"}}}),
+		done("5", protocol.SubAgent{Operation: "spawn", Prompt: "look around",
+			Agents: []protocol.Agent{{ID: "12345678-1", State: "running", Message: "on it"}}}),
 		done("6", protocol.WebSearch{Query: "go iterators"}),
 		done("7", protocol.Compaction{Before: 90_000, After: 4_200, Summary: "short"}),
-		done("8", protocol.ReviewResult{Text: "Two things.", Findings: []protocol.Finding{{Title: "Nil map", Body: "write panics", Priority: 1, Path: "/work/project/a.go", Start: 12, End: 13}}}),
+		done("8", protocol.ReviewResult{Text: "Two things.",
+			Findings: []protocol.Finding{{Title: "Nil map", Body: "write panics", Priority: 1, Path: "/work/project/a.go",
+				Start: 12, End: 13}}}),
 		done("9", protocol.Problem{Message: "the model spoke nonsense"}),
 		done("10", protocol.FileChange{Diff: twoFiles}),
 		done("11", protocol.Command{Command: "sleep 100", Process: 4}),
 		done("12", protocol.Command{Command: "ls", User: true, Output: "a.go\n"}),
-		protocol.TurnFailed{Error: protocol.Trouble{Kind: protocol.TroubleAuth, Message: "401: bad key", Hint: "set OPENAI_API_KEY"}})
+		protocol.TurnFailed{Error: protocol.Trouble{Kind: protocol.TroubleAuth, Message: "401: bad key",
+			Hint: "set OPENAI_API_KEY"}})
 	b.golden("kinds")
 }
 
@@ -160,7 +174,8 @@ func TestComposerStories(t *testing.T) {
 			b.types("first").keys("enter").types("draft").keys("up", "down", "enter")
 		}, []protocol.Op{say("first"), say("draft")}},
 		{"history search", func(b *bench) {
-			b.types("fix the parser").keys("enter").types("other").keys("enter").keys("ctrl+r").types("pars").keys("enter", "enter")
+			b.types("fix the parser").keys("enter").types("other").keys("enter").keys("ctrl+r").types("pars").keys("enter",
+				"enter")
 		}, []protocol.Op{say("fix the parser"), say("other"), say("fix the parser")}},
 		{"shell", func(b *bench) { b.types("! ls -l").keys("enter") }, []protocol.Op{protocol.Shell{Command: "ls -l"}}},
 		{"a path is no command", func(b *bench) { b.types("/etc/hosts what is it").keys("enter") }, []protocol.Op{say("/etc/hosts what is it")}},
@@ -182,7 +197,8 @@ func TestComposerStories(t *testing.T) {
 		{"model by name", func(b *bench) { b.types("/model big high").keys("enter") }, []protocol.Op{protocol.Configure{Settings: protocol.Settings{Model: "big", Effort: "high"}}}},
 		{"model by list", func(b *bench) { b.types("/model").keys("enter", "enter", "down", "enter") }, []protocol.Op{protocol.Configure{Settings: protocol.Settings{Model: "test-model", Effort: "high"}}}},
 		{"plan mode", func(b *bench) { b.keys("shift+tab", "shift+tab") }, []protocol.Op{
-			protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyPlan}}, protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest}}}},
+			protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyPlan}},
+			protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest}}}},
 		{"full access asks once more", func(b *bench) { b.types("/approvals").keys("enter", "7", "enter") }, nil},
 		{"full access", func(b *bench) { b.types("/approvals").keys("enter", "7", "2") }, []protocol.Op{
 			protocol.Configure{Settings: protocol.Settings{Sandbox: protocol.SandboxFull, Approval: protocol.PolicyNever}}}},
@@ -205,7 +221,8 @@ func TestWhileATurnRuns(t *testing.T) {
 	b.types("queue").keys("tab").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "queue"}}, Queue: true})
 	b.event("t1", protocol.QueueChanged{Waiting: [][]protocol.Input{{{Text: "queue"}}}}).says("↳ next: queue")
 	b.wait(65 * time.Second).says("1m 05s")
-	b.event("t1", protocol.Retrying{Attempt: 1, Max: 5, Delay: 2 * time.Second, Cause: "connection reset"}).says("retry 1/5 in 2s: connection reset")
+	b.event("t1", protocol.Retrying{Attempt: 1, Max: 5, Delay: 2 * time.Second,
+		Cause: "connection reset"}).says("retry 1/5 in 2s: connection reset")
 	b.keys("esc").submitted(protocol.Interrupt{})
 	b.event("t1", protocol.TurnAborted{Reason: protocol.AbortInterrupted, Undelivered: []protocol.Input{{Text: "steer"}}})
 	b.says("Interrupted", "› steer")
@@ -263,7 +280,8 @@ func TestCostIsTold(t *testing.T) {
 			return float64(u.Total()) / 100_000, name == "test-model"
 		}
 	})
-	b.event("t1", protocol.TurnStarted{}, protocol.TokensUsed{Turn: protocol.Usage{Input: 5_000}, Total: protocol.Usage{Input: 50_000}, Window: 200_000},
+	b.event("t1", protocol.TurnStarted{},
+		protocol.TokensUsed{Turn: protocol.Usage{Input: 5_000}, Total: protocol.Usage{Input: 50_000}, Window: 200_000},
 		protocol.TurnCompleted{Usage: protocol.Usage{Input: 5_000}})
 	b.says("5.0k tokens · $0.050", " · $0.50")
 	b.types("/usage").keys("enter").says("$0.050 this turn, $0.50 this session").keys("esc")
@@ -276,16 +294,19 @@ func TestChangesPanelUndoes(t *testing.T) {
 	open().keys("u").says("Kerf does not undo it").submitted()
 	open().keys("down", "u").submitted(protocol.Undo{Turn: "t1", Call: "c2"})
 	open().keys("down", "t").submitted(protocol.Undo{Turn: "t1"})
-	open().keys("down", "down", "f", "enter").submitted(protocol.Undo{Turn: "t1", Call: "c1", Paths: []string{"/work/project/mathx/mathx.go"}})
+	open().keys("down", "down", "f", "enter").submitted(protocol.Undo{Turn: "t1", Call: "c1",
+		Paths: []string{"/work/project/mathx/mathx.go"}})
 	b.keys("r").submitted(protocol.Undo{Redo: true})
 	b.keys("esc")
 	open().keys("h").says("neither tool nor command").submitted()
 	open().keys("down", "down", "h").says("Choose what to take back", "[ ] mathx/mathx.go").keys("enter").submitted()
 	b.keys("down", "space").golden("choose_edits_80").keys("enter")
 	b.submitted(protocol.Undo{Turn: "t1", Call: "c1", Hunks: map[string][]int{"/work/project/mathx/mathx.go": {1}}})
-	b.event("", protocol.Undone{Report: protocol.UndoReport{What: "the last turn", Files: []protocol.UndoFile{{Path: "/work/project/a.go", Outcome: "merged"}}}})
+	b.event("", protocol.Undone{Report: protocol.UndoReport{What: "the last turn",
+		Files: []protocol.UndoFile{{Path: "/work/project/a.go", Outcome: "merged"}}}})
 	b.says("Undid the last turn", "a.go  merged")
-	b.event("", protocol.Undone{Report: protocol.UndoReport{Problem: "a.go changed since", Files: []protocol.UndoFile{{Path: "/work/project/a.go", Outcome: "conflict", Note: "line 3"}}}})
+	b.event("", protocol.Undone{Report: protocol.UndoReport{Problem: "a.go changed since",
+		Files: []protocol.UndoFile{{Path: "/work/project/a.go", Outcome: "conflict", Note: "line 3"}}}})
 	b.says("a.go changed since", "a.go  conflict: line 3")
 }
 
@@ -296,7 +317,8 @@ func TestSwitchingSessions(t *testing.T) {
 		t.Fatalf("opened %d, the first closed %v", len(b.fake.opened), b.fake.sessions[0].closed)
 	}
 	b.fake.list = []protocol.SessionInfo{{ID: "aaa", Title: "Mend the parser", Cwd: "/work/project", Turns: 3}}
-	b.fake.past = map[string][]protocol.PastTurn{"aaa": {{ID: "x", Items: []protocol.Item{{Body: user("why?")}, {Body: answer("Because.")}}, Ended: "interrupted"}}}
+	b.fake.past = map[string][]protocol.PastTurn{"aaa": {{ID: "x",
+		Items: []protocol.Item{{Body: user("why?")}, {Body: answer("Because.")}}, Ended: "interrupted"}}}
 	b.types("/resume").keys("enter").types("parser").keys("enter")
 	b.says("› why?", "• Because.", "─ interrupted")
 	b.types("/fork").keys("enter")
@@ -315,7 +337,8 @@ func TestLongSessionOpensAtItsEnd(t *testing.T) {
 	b := unopened(t, 80, 24, func(o *Options) { o.Open.Resume = "long" })
 	var turns []protocol.PastTurn
 	for i := range 300 {
-		turns = append(turns, protocol.PastTurn{ID: protocol.TurnID(fmt.Sprint(i)), Items: []protocol.Item{{Body: user(fmt.Sprintf("question %d", i))}, {Body: answer(fmt.Sprintf("answer %d", i))}}})
+		turns = append(turns, protocol.PastTurn{ID: protocol.TurnID(fmt.Sprint(i)),
+			Items: []protocol.Item{{Body: user(fmt.Sprintf("question %d", i))}, {Body: answer(fmt.Sprintf("answer %d", i))}}})
 	}
 	b.fake.past = map[string][]protocol.PastTurn{"long": turns}
 	b.run(b.m.Init())
@@ -379,9 +402,11 @@ func TestSmallScreen(t *testing.T) {
 
 func TestSubAgentsAsk(t *testing.T) {
 	b := story(t, 80, 24)
-	b.event("t1", protocol.TurnStarted{}, protocol.Agents{Agents: []protocol.Agent{{ID: "11111111-2222", Name: "scout", State: "running"}}})
+	b.event("t1", protocol.TurnStarted{},
+		protocol.Agents{Agents: []protocol.Agent{{ID: "11111111-2222", Name: "scout", State: "running"}}})
 	b.agentEvent("11111111-2222", done("x", answer("I found it in parser.go")))
-	b.agentEvent("11111111-2222", protocol.ApprovalRequested{Approval: protocol.Approval{ID: "q", Command: &protocol.CommandApproval{Command: "make", Cwd: "/w"}}})
+	b.agentEvent("11111111-2222", protocol.ApprovalRequested{Approval: protocol.Approval{ID: "q",
+		Command: &protocol.CommandApproval{Command: "make", Cwd: "/w"}}})
 	b.says("asked by agent scout").silent("I found it")
 	b.ready().keys("n").types("use go test").keys("enter")
 	b.submitted(protocol.Answer{Approval: "q", Decision: protocol.Deny, Words: "use go test"})
@@ -393,13 +418,15 @@ func TestSubAgentsAsk(t *testing.T) {
 func TestLookingAtAnAgent(t *testing.T) {
 	const scout = "11111111-2222"
 	b := story(t, 80, 40)
-	b.event("t1", protocol.TurnStarted{}, done("u", user("look around")), protocol.Agents{Agents: []protocol.Agent{{ID: scout, Name: "scout", State: "running"}}})
+	b.event("t1", protocol.TurnStarted{}, done("u", user("look around")),
+		protocol.Agents{Agents: []protocol.Agent{{ID: scout, Name: "scout", State: "running"}}})
 	b.agentEvent(scout, protocol.TurnStarted{})
 	b.agentEvent(scout, done("a", answer("I begin with the parser.")))
 	b.agentEvent(scout, started("m", answer("")))
 	b.agentEvent(scout, delta("m", "It is rec"))
 	b.silent("I begin", "It is rec").types("for the session")
-	b.types("").keys("alt+a").says("── agent scout ──", "I begin with the parser.", "It is rec", "Tell agent scout").silent("for the session")
+	b.types("").keys("alt+a").says("── agent scout ──", "I begin with the parser.", "It is rec",
+		"Tell agent scout").silent("for the session")
 	b.event("t1", done("x", answer("The session goes on.")))
 	b.silent("The session goes on")
 	b.agentEvent(scout, delta("m", "ursive."))
@@ -407,7 +434,8 @@ func TestLookingAtAnAgent(t *testing.T) {
 	b.submitted(protocol.Address{Agent: scout, Op: protocol.UserInput{Items: []protocol.Input{{Text: "only the lexer"}}}})
 	b.keys("esc").submitted(protocol.Address{Agent: scout, Op: protocol.Interrupt{}})
 	b.types("/compact").keys("enter").says("/compact is about the session").submitted()
-	b.agentEvent(scout, protocol.ItemCompleted{Item: protocol.Item{ID: "m", Status: protocol.Completed, Body: answer("It is recursive.")}})
+	b.agentEvent(scout, protocol.ItemCompleted{Item: protocol.Item{ID: "m", Status: protocol.Completed,
+		Body: answer("It is recursive.")}})
 	b.agentEvent(scout, protocol.TurnCompleted{})
 	b.golden("agent_view_80")
 	b.types("/back").keys("enter").says("back to the session", "The session goes on.", "› for the session")
@@ -438,7 +466,8 @@ func TestAnswers(t *testing.T) {
 	want(protocol.Answer{Approval: "a", Decision: protocol.ForSession})
 	_, want = ask("h", "down", "space", "enter")
 	want(protocol.Answer{Approval: "a", Decision: protocol.Once, Edited: map[string]string{
-		"/work/project/x.go": "package x\n\nfunc a() int { return 10 }\n\nfunc b() int { return 2 }\n\nfunc c() int { return 3 }\n"}})
+		"/work/project/x.go": "package x\n\nfunc a() int { return 10 }\n\nfunc b() int { return 2 }\n\n" +
+			"func c() int { return 3 }\n"}})
 	_, want = ask("h", "space", "down", "space", "enter")
 	want(protocol.Answer{Approval: "a", Decision: protocol.Deny, Words: "The user left out every part of this change."})
 	b, want := ask("d")
@@ -458,31 +487,40 @@ func TestEditBeforeAccepting(t *testing.T) {
 		o.Env = func(name string) string { return map[string]string{"VISUAL": "sh " + script}[name] }
 	})
 	b.event("t1", protocol.TurnStarted{}, askChange("a")).ready().keys("e")
-	b.submitted(protocol.Answer{Approval: "a", Decision: protocol.Once, Edited: map[string]string{"/work/project/x.go": "package edited\n"}})
+	b.submitted(protocol.Answer{Approval: "a", Decision: protocol.Once,
+		Edited: map[string]string{"/work/project/x.go": "package edited\n"}})
 	b.types("draft").keys("ctrl+g").says("› package edited")
 }
 
 func TestQuestions(t *testing.T) {
 	b := story(t, 80, 24)
-	b.event("t", protocol.TurnStarted{}, protocol.ApprovalRequested{Approval: protocol.Approval{ID: "q", Question: &protocol.Question{
-		Message: "Which database?", Options: []protocol.Choice{{Label: "SQLite", Description: "one file"}, {Label: "Postgres"}}, Free: true}}})
+	b.event("t", protocol.TurnStarted{},
+		protocol.ApprovalRequested{Approval: protocol.Approval{ID: "q", Question: &protocol.Question{
+			Message: "Which database?", Options: []protocol.Choice{{Label: "SQLite", Description: "one file"},
+				{Label: "Postgres"}}, Free: true}}})
 	b.ready().says("Which database?", "SQLite: one file").keys("2")
 	b.submitted(protocol.Answer{Approval: "q", Decision: protocol.Once, Content: json.RawMessage(`"Postgres"`)})
-	b.event("t", protocol.ApprovalRequested{Approval: protocol.Approval{ID: "f", Question: &protocol.Question{Server: "db", Message: "Sign in",
-		Schema: json.RawMessage(`{"type":"object","properties":{"age":{"type":"integer"},"name":{"type":"string","title":"Your name"}},"required":["name"]}`)}}})
+	b.event("t", protocol.ApprovalRequested{Approval: protocol.Approval{ID: "f",
+		Question: &protocol.Question{Server: "db", Message: "Sign in",
+			Schema: json.RawMessage(`{"type":"object","properties":{"age":{"type":"integer"},"name":{"type":"string","title":"Your name"}},"required":["name"]}`)}}})
 	b.ready().says("asked by MCP server db").keys("y").says("age (integer)").types("x").keys("enter").says("enter a whole number")
 	b.types("7").keys("enter").says("name: Your name").types("Ann").keys("enter")
-	b.submitted(protocol.Answer{Approval: "f", Decision: protocol.Once, Content: json.RawMessage(`{"age":7,"name":"Ann"}`)})
-	b.event("t", protocol.ApprovalRequested{Approval: protocol.Approval{ID: "w", Question: &protocol.Question{Message: "Why?", Free: true}}})
-	b.ready().keys("w").types("because").keys("enter").submitted(protocol.Answer{Approval: "w", Decision: protocol.Once, Content: json.RawMessage(`"because"`)})
+	b.submitted(protocol.Answer{Approval: "f", Decision: protocol.Once,
+		Content: json.RawMessage(`{"age":7,"name":"Ann"}`)})
+	b.event("t", protocol.ApprovalRequested{Approval: protocol.Approval{ID: "w",
+		Question: &protocol.Question{Message: "Why?", Free: true}}})
+	b.ready().keys("w").types("because").keys("enter").submitted(protocol.Answer{Approval: "w", Decision: protocol.Once,
+		Content: json.RawMessage(`"because"`)})
 }
 
 func TestPlanIsCarriedOut(t *testing.T) {
 	b := story(t, 80, 24)
-	b.event("", protocol.SettingsChanged{Settings: protocol.Settings{Model: "m", Approval: protocol.PolicyPlan, Sandbox: protocol.SandboxWorkspace, Cwd: "/w"}})
+	b.event("", protocol.SettingsChanged{Settings: protocol.Settings{Model: "m", Approval: protocol.PolicyPlan,
+		Sandbox: protocol.SandboxWorkspace, Cwd: "/w"}})
 	b.event("t", protocol.TurnStarted{}, done("p", protocol.ProposedPlan{Text: "1. do it"}), protocol.TurnCompleted{})
 	b.says("Carry out this plan?").keys("1")
-	b.submitted(protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyAutoEdit}}, protocol.UserInput{Items: []protocol.Input{{Text: "Carry out the plan."}}})
+	b.submitted(protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyAutoEdit}},
+		protocol.UserInput{Items: []protocol.Input{{Text: "Carry out the plan."}}})
 }
 
 func TestExport(t *testing.T) {
@@ -490,7 +528,8 @@ func TestExport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.md")
 	b.types("/export " + path).keys("enter").says("written to")
 	got, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(got), "## You\n\nmathx crashes") || !strings.Contains(string(got), "- `Div` returns `ErrZero`") {
+	if err != nil || !strings.Contains(string(got), "## You\n\nmathx crashes") ||
+		!strings.Contains(string(got), "- `Div` returns `ErrZero`") {
 		t.Errorf("%v:\n%s", err, got)
 	}
 	b.types("/export " + path).keys("enter").says("file exists")
@@ -498,7 +537,8 @@ func TestExport(t *testing.T) {
 
 func TestBrokenStreamStartsAgain(t *testing.T) {
 	b := story(t, 80, 24)
-	b.event("t", protocol.TurnStarted{}, started("m", answer("")), delta("m", "First part.\n\nSecond pa"), protocol.ItemDropped{Item: "m"})
+	b.event("t", protocol.TurnStarted{}, started("m", answer("")), delta("m", "First part.\n\nSecond pa"),
+		protocol.ItemDropped{Item: "m"})
 	b.says("the model starts this again").silent("Second pa")
 	b.event("t", started("n", answer("")), delta("n", "Whole."), done("n", answer("Whole."))).says("• Whole.")
 }

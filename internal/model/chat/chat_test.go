@@ -78,13 +78,15 @@ func TestCallsInPieces(t *testing.T) {
 			piece(`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"read_file","arguments":""}}]}`),
 			piece(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"file_p"}}]}`),
 			piece(`{"tool_calls":[{"index":0,"function":{"arguments":"ath\":\"a\"}"}}]}`),
-			piece(`{"tool_calls":[{"index":1,"id":"y","function":{"name":"read_file","arguments":"{\"file_path\":\"b\"}"}}]}`)}, []string{a, b}},
+			piece(`{"tool_calls":[{"index":1,"id":"y","function":{"name":"read_file","arguments":"{\"file_path\":\"b\"}"}}]}`)},
+			[]string{a, b}},
 		{"interleaved", []string{
 			piece(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"read_file","arguments":"{\"file_path\":"}},{"index":1,"id":"y","function":{"name":"read_file","arguments":"{\"file_path\":"}}]}`),
 			piece(`{"tool_calls":[{"index":1,"function":{"arguments":"\"b\"}"}},{"index":0,"function":{"arguments":"\"a\"}"}}]}`)}, []string{a, b}},
 		{"whole, all at index 0", []string{
 			piece(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"read_file","arguments":"{\"file_path\":\"a\"}"}}]}`),
-			piece(`{"tool_calls":[{"index":0,"id":"y","function":{"name":"read_file","arguments":"{\"file_path\":\"b\"}"}}]}`)}, []string{a, b}},
+			piece(`{"tool_calls":[{"index":0,"id":"y","function":{"name":"read_file","arguments":"{\"file_path\":\"b\"}"}}]}`)},
+			[]string{a, b}},
 		{"without index and id", []string{
 			piece(`{"tool_calls":[{"function":{"name":"read_file","arguments":"{\"file_path\":\"a\"}"}}]}`),
 			piece(`{"tool_calls":[{"function":{"name":"read_file","arguments":"{\"file_path\":\"b\"}"}}]}`)}, []string{a, b}},
@@ -95,10 +97,12 @@ func TestCallsInPieces(t *testing.T) {
 			piece(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"read_"}}]}`),
 			piece(`{"tool_calls":[{"index":0,"function":{"name":"file","arguments":"{\"file_path\":\"a\"}"}}]}`)}, nil},
 		{"arguments as an object", []string{
-			piece(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"read_file","arguments":{"file_path":"a"}}}]}`)}, []string{a}},
+			piece(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"read_file","arguments":{"file_path":"a"}}}]}`)},
+			[]string{a}},
 		{"no arguments", []string{piece(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"read_file"}}]}`)}, []string{"call read_file {}"}},
 		{"the old function_call", []string{
-			piece(`{"function_call":{"name":"read_file","arguments":"{\"file_path\":"}}`), piece(`{"function_call":{"arguments":"\"a\"}"}}`)}, []string{a}},
+			piece(`{"function_call":{"name":"read_file","arguments":"{\"file_path\":"}}`),
+			piece(`{"function_call":{"arguments":"\"a\"}"}}`)}, []string{a}},
 		{"in a whole message", []string{
 			`data: {"choices":[{"index":0,"message":{"content":"hm","tool_calls":[{"id":"x","function":{"name":"read_file","arguments":"{\"file_path\":\"a\"}"}}]}}]}` + "\n\n"},
 			[]string{"said hm", a}},
@@ -125,7 +129,8 @@ func TestCallIDs(t *testing.T) {
 		{Kind: model.Output, CallID: "call_0"}}
 	events := []string{piece(`{"tool_calls":[{"index":0,"id":"call_0","function":{"name":"read_file","arguments":"{}"}}]}`),
 		piece(`{"tool_calls":[{"index":1,"function":{"name":"read_file","arguments":"{\"limit\":1}"}}]}`),
-		piece(`{"tool_calls":[{"index":2,"id":"fresh","function":{"name":"read_file","arguments":"{\"limit\":2}"}}]}`), ended("tool_calls")}
+		piece(`{"tool_calls":[{"index":2,"id":"fresh","function":{"name":"read_file","arguments":"{\"limit\":2}"}}]}`),
+		ended("tool_calls")}
 	var before []*model.Item
 	for range 2 {
 		got, _, err := answer(t, chat.Options{}, old, events...)
@@ -167,7 +172,8 @@ func TestReasoningFields(t *testing.T) {
 		{"parts", []string{piece(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]}`), piece(`{"content":[{"type":"text","text":"Yes."}]}`)},
 			[]string{"thought Hm. ", "said Yes."}},
 		{"details", []string{piece(`{"reasoning":"Hm","reasoning_details":[{"type":"reasoning.text","text":"Hm","index":0}]}`),
-			piece(`{"reasoning":".","reasoning_details":[{"type":"reasoning.text","text":".","signature":"s","index":0}]}`), piece(`{"content":"Yes."}`)},
+			piece(`{"reasoning":".","reasoning_details":[{"type":"reasoning.text","text":".","signature":"s","index":0}]}`),
+			piece(`{"content":"Yes."}`)},
 			[]string{`thought Hm. chat:reasoning_details:[{"index":0,"signature":"s","text":"Hm.","type":"reasoning.text"}]`,
 				"said Yes."}},
 	}
@@ -202,11 +208,13 @@ func TestLeakedCalls(t *testing.T) {
 		want       []string
 	}{
 		{"hermes", "I look.\n<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"file_path\":\"a.go\"}}\n</tool_call>", []string{"said I look.", read}},
-		{"hermes, two", "<tool_call>{\"name\":\"read_file\",\"arguments\":{\"file_path\":\"a.go\"}}</tool_call>\n<tool_call>{\"name\":\"exec_command\",\"arguments\":{\"cmd\":\"ls\"}}</tool_call>",
+		{"hermes, two", "<tool_call>{\"name\":\"read_file\",\"arguments\":{\"file_path\":\"a.go\"}}</tool_call>\n" +
+			"<tool_call>{\"name\":\"exec_command\",\"arguments\":{\"cmd\":\"ls\"}}</tool_call>",
 			[]string{read, `call exec_command {"cmd":"ls"}`}},
 		{"hermes, unclosed", "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"file_path\":\"a.go\"}}", []string{read}},
 		{"qwen coder", "<tool_call>\n<function=read_file>\n<parameter=file_path>\na.go\n</parameter>\n</function>\n</tool_call>", []string{read}},
-		{"qwen coder, bare", "Now.\n<function=read_file>\n<parameter=file_path>\na.go\n</parameter>\n<parameter=limit>\n5\n</parameter>\n</function>\n</tool_call>",
+		{"qwen coder, bare", "Now.\n<function=read_file>\n<parameter=file_path>\na.go\n</parameter>\n<parameter=limit>\n" +
+			"5\n</parameter>\n</function>\n</tool_call>",
 			[]string{"said Now.", `call read_file {"file_path":"a.go","limit":5}`}},
 		{"glm", "<tool_call>read_file\n<arg_key>file_path</arg_key>\n<arg_value>a.go</arg_value>\n</tool_call>", []string{read}},
 		{"mistral list", "[TOOL_CALLS] [{\"name\":\"read_file\",\"arguments\":{\"file_path\":\"a.go\"}}]", []string{read}},

@@ -102,7 +102,8 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) error {
 		}
 		d.reason = candidate.Reason
 		if unreadable(d.reason) {
-			return &wire.Failure{Code: "server_error", Message: "the model wrote a call that the provider cannot read (" + d.reason + ") " + candidate.Message}
+			return &wire.Failure{Code: "server_error", Message: "the model wrote a call that the provider cannot read (" +
+				d.reason + ") " + candidate.Message}
 		}
 	}
 	return nil

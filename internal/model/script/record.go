@@ -65,7 +65,8 @@ func (c *Recorder) Stream(ctx context.Context, r *model.Request, emit func(model
 			}
 		case model.Done:
 			if u := ch.Usage; u != nil {
-				round.Usage = &Usage{Input: u.Input, Cached: u.Cached, Write: u.CacheWrite, Output: u.Output, Reasoning: u.Reasoning}
+				round.Usage = &Usage{Input: u.Input, Cached: u.Cached, Write: u.CacheWrite, Output: u.Output,
+					Reasoning: u.Reasoning}
 			}
 		}
 		return emit(ch)
@@ -83,7 +84,8 @@ func (c *Recorder) Stream(ctx context.Context, r *model.Request, emit func(model
 		round.Cut = true // the caller left
 	}
 	if saved := c.save(round); saved != nil && err == nil {
-		return &model.Error{Kind: model.BadCall, Message: saved.Error(), Hint: "choose another file for --record, or leave it out", Began: true, Err: saved}
+		return &model.Error{Kind: model.BadCall, Message: saved.Error(),
+			Hint: "choose another file for --record, or leave it out", Began: true, Err: saved}
 	}
 	return err
 }

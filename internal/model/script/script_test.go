@@ -52,20 +52,26 @@ func TestPlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := &model.Item{Kind: model.Call, CallID: "call_1_3", Name: "read_file", Style: model.Function, Input: `{"file_path":"a b"}`}
+	read := &model.Item{Kind: model.Call, CallID: "call_1_3", Name: "read_file", Style: model.Function,
+		Input: `{"file_path":"a b"}`}
 	patch := &model.Item{Kind: model.Call, CallID: "mine", Name: "apply_patch", Style: model.Freeform, Input: "*** Begin"}
 	want := []model.Chunk{
 		model.Started{ResponseID: "resp_1"},
 		model.ItemAdded{Index: 0, Item: &model.Item{Kind: model.Reasoning}},
-		model.ReasoningDelta{Index: 0, Text: "Let "}, model.ReasoningDelta{Index: 0, Text: "me  "}, model.ReasoningDelta{Index: 0, Text: "see."},
+		model.ReasoningDelta{Index: 0, Text: "Let "}, model.ReasoningDelta{Index: 0, Text: "me  "},
+		model.ReasoningDelta{Index: 0, Text: "see."},
 		model.ItemDone{Index: 0, Item: &model.Item{Kind: model.Reasoning, Summary: []string{"Let me  see."}}},
 		model.ItemAdded{Index: 1, Item: &model.Item{Kind: model.Message, Role: "assistant"}},
-		model.TextDelta{Index: 1, Text: "I "}, model.TextDelta{Index: 1, Text: "will\n"}, model.TextDelta{Index: 1, Text: "look."},
-		model.ItemDone{Index: 1, Item: &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "I will\nlook."}}}},
-		model.ItemAdded{Index: 2, Item: &model.Item{Kind: model.Call, CallID: "call_1_3", Name: "read_file", Style: model.Function}},
+		model.TextDelta{Index: 1, Text: "I "}, model.TextDelta{Index: 1, Text: "will\n"},
+		model.TextDelta{Index: 1, Text: "look."},
+		model.ItemDone{Index: 1, Item: &model.Item{Kind: model.Message, Role: "assistant",
+			Content: []model.Part{{Text: "I will\nlook."}}}},
+		model.ItemAdded{Index: 2, Item: &model.Item{Kind: model.Call, CallID: "call_1_3", Name: "read_file",
+			Style: model.Function}},
 		model.InputDelta{Index: 2, Text: `{"file_path":"a `}, model.InputDelta{Index: 2, Text: `b"}`},
 		model.ItemDone{Index: 2, Item: read},
-		model.ItemAdded{Index: 3, Item: &model.Item{Kind: model.Call, CallID: "mine", Name: "apply_patch", Style: model.Freeform}},
+		model.ItemAdded{Index: 3, Item: &model.Item{Kind: model.Call, CallID: "mine", Name: "apply_patch",
+			Style: model.Freeform}},
 		model.InputDelta{Index: 3, Text: "*** "}, model.InputDelta{Index: 3, Text: "Begin"},
 		model.ItemDone{Index: 3, Item: patch},
 		model.Done{ResponseID: "resp_1", Usage: &model.Usage{Input: 10, Cached: 4, Output: 3, Reasoning: 1}},
@@ -233,7 +239,8 @@ func drawScenario(t *rapid.T) *Scenario {
 		case 1:
 			return Item{Reasoning: text.Draw(t, "reasoning")}
 		case 2:
-			return Item{Call: text.Draw(t, "call"), Args: json.RawMessage(args.Draw(t, "args")), ID: rapid.String().Draw(t, "id")}
+			return Item{Call: text.Draw(t, "call"), Args: json.RawMessage(args.Draw(t, "args")),
+				ID: rapid.String().Draw(t, "id")}
 		}
 		input := rapid.String().Draw(t, "input")
 		return Item{Call: text.Draw(t, "call"), Input: &input}
@@ -247,11 +254,13 @@ func drawScenario(t *rapid.T) *Scenario {
 			r.Usage = &Usage{Input: rapid.IntRange(0, 1000).Draw(t, "in"), Output: 3}
 		}
 		if rapid.Bool().Draw(t, "error") {
-			r.Error = &Failure{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Message: rapid.String().Draw(t, "message"), RetryAfter: 0.25}
+			r.Error = &Failure{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Message: rapid.String().Draw(t, "message"),
+				RetryAfter: 0.25}
 		}
 		return r
 	})
-	return &Scenario{Version: Version, Title: rapid.String().Draw(t, "title"), Rounds: rapid.SliceOfN(round, 0, 4).Draw(t, "rounds")}
+	return &Scenario{Version: Version, Title: rapid.String().Draw(t, "title"),
+		Rounds: rapid.SliceOfN(round, 0, 4).Draw(t, "rounds")}
 }
 
 // What is saved is loaded.

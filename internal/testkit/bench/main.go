@@ -202,7 +202,8 @@ func (b *bencher) loop(t task, n int, args func(string, string) *exec.Cmd) (resu
 	}
 	var rounds []script.Round
 	for k := range n {
-		rounds = append(rounds, script.Round{Items: []script.Item{t.item(dir, k)}, Usage: &script.Usage{Input: 100, Output: 10}})
+		rounds = append(rounds, script.Round{Items: []script.Item{t.item(dir, k)},
+			Usage: &script.Usage{Input: 100, Output: 10}})
 	}
 	rounds = append(rounds, script.Round{Items: []script.Item{{Message: "done"}}})
 	return b.once(rounds, dir, args)

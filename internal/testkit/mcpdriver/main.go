@@ -33,7 +33,8 @@ func run(url string) error {
 			return err
 		}
 	}
-	m := mcpclient.Start(mcpclient.Options{Servers: []mcpclient.Server{s}, Name: "kerf", Version: "test", Elicit: defaults})
+	m := mcpclient.Start(mcpclient.Options{Servers: []mcpclient.Server{s}, Name: "kerf", Version: "test",
+		Elicit: defaults})
 	defer m.Close()
 	m.Settle(ctx)
 	if st := m.Status()[0]; st.State != "ready" {

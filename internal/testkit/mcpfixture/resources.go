@@ -21,10 +21,12 @@ func addResources(s *mcp.Server) {
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{content}}, nil
 			})
 	}
-	add("test://static-text", "static text", "text/plain", &mcp.ResourceContents{Text: "This is the content of the static text resource."})
+	add("test://static-text", "static text", "text/plain",
+		&mcp.ResourceContents{Text: "This is the content of the static text resource."})
 	add("test://static-binary", "static binary", "image/png", &mcp.ResourceContents{Blob: png()})
 	add("test://watched-resource", "watched resource", "text/plain", &mcp.ResourceContents{Text: "Watched."})
-	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "test://template/{id}/data", Name: "template", Description: "template", MIMEType: "application/json"},
+	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "test://template/{id}/data", Name: "template",
+		Description: "template", MIMEType: "application/json"},
 		func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 			id := strings.TrimSuffix(strings.TrimPrefix(r.Params.URI, "test://template/"), "/data")
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json",
@@ -46,17 +48,20 @@ func addPrompts(s *mcp.Server) {
 		return text("This is a simple prompt for testing.")
 	})
 	add(&mcp.Prompt{Name: "test_prompt_with_arguments", Description: "with arguments",
-		Arguments: []*mcp.PromptArgument{{Name: "arg1", Description: "first", Required: true}, {Name: "arg2", Description: "second", Required: true}}},
+		Arguments: []*mcp.PromptArgument{{Name: "arg1", Description: "first", Required: true},
+			{Name: "arg2", Description: "second", Required: true}}},
 		func(a map[string]string) []mcp.Content {
 			return text(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"]))
 		})
 	add(&mcp.Prompt{Name: "test_prompt_with_embedded_resource", Description: "with a resource",
 		Arguments: []*mcp.PromptArgument{{Name: "resourceUri", Description: "the resource", Required: true}}},
 		func(a map[string]string) []mcp.Content {
-			return append([]mcp.Content{embedded(a["resourceUri"], "Embedded resource content for testing.")}, text("Please process the embedded resource above.")...)
+			return append([]mcp.Content{embedded(a["resourceUri"], "Embedded resource content for testing.")},
+				text("Please process the embedded resource above.")...)
 		})
 	add(&mcp.Prompt{Name: "test_prompt_with_image", Description: "with an image"}, func(map[string]string) []mcp.Content {
-		return append([]mcp.Content{&mcp.ImageContent{Data: png(), MIMEType: "image/png"}}, text("Please analyze the image above.")...)
+		return append([]mcp.Content{&mcp.ImageContent{Data: png(), MIMEType: "image/png"}},
+			text("Please analyze the image above.")...)
 	})
 }
 

@@ -45,8 +45,9 @@ func addTools(s *mcp.Server) {
 	add("test_tool_with_logging", anyArguments, logging)
 	add("test_tool_with_progress", anyArguments, progress)
 	add("test_sampling", `{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`, sampling)
-	add("test_elicitation", `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`, elicitation(
-		`{"type":"object","properties":{"username":{"type":"string","description":"User's response"},"email":{"type":"string","description":"User's email address"}},"required":["username","email"]}`))
+	add("test_elicitation", `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`,
+		elicitation(
+			`{"type":"object","properties":{"username":{"type":"string","description":"User's response"},"email":{"type":"string","description":"User's email address"}},"required":["username","email"]}`))
 	add("test_elicitation_sep1034_defaults", anyArguments, elicitation(defaultsForm))
 	add("test_elicitation_sep1330_enums", anyArguments, elicitation(enumsForm))
 	add("json_schema_2020_12_tool", dialect, fixed(text("called")...))
@@ -71,7 +72,8 @@ func logging(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error)
 func progress(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error) {
 	token := r.Params.GetProgressToken()
 	for _, step := range []float64{0, 50, 100} {
-		if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: step, Total: 100}); err != nil {
+		if err := r.Session.NotifyProgress(ctx,
+			&mcp.ProgressNotificationParams{ProgressToken: token, Progress: step, Total: 100}); err != nil {
 			return nil, err
 		}
 	}

@@ -28,7 +28,8 @@ func post(t *testing.T, s *mt.Server, body string) (int, string, error) {
 }
 
 func TestRenderIsWellFormed(t *testing.T) {
-	round := mt.Answer(mt.Reasoning("r"), mt.Message("a <b> c"), mt.Call("f", mt.M{"x": 1}), mt.Call("g", "not json"), mt.Freeform("p", "in\nput"))
+	round := mt.Answer(mt.Reasoning("r"), mt.Message("a <b> c"), mt.Call("f", mt.M{"x": 1}), mt.Call("g", "not json"),
+		mt.Freeform("p", "in\nput"))
 	var types []string
 	for _, e := range mt.Render(*round.Script, 1) {
 		name, data, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(e, "event: "), "\n\n"), "\ndata: ")
@@ -90,7 +91,8 @@ func TestExpectations(t *testing.T) {
 	s := mt.Start(t, round, round)
 	body := `{"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]},
 		{"type":"function_call_output","call_id":"c","output":"OUT"}],"tools":[{"name":"a"},{"name":"b"}]}`
-	if status, answer, _ := post(t, s, body); status != 400 || !strings.Contains(answer, `round 1: no tool output contains \"fine\"; the last ends in \"OUT\"`) {
+	if status, answer, _ := post(t, s, body); status != 400 ||
+		!strings.Contains(answer, `round 1: no tool output contains \"fine\"; the last ends in \"OUT\"`) {
 		t.Errorf("%d %s", status, answer)
 	}
 	if status, answer, _ := post(t, s, strings.ReplaceAll(body, "OUT", "all fine")); status != 200 {

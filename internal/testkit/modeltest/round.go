@@ -36,7 +36,8 @@ type Round struct {
 
 // Answer is a round of items, with some usage.
 func Answer(items ...script.Item) Round {
-	return Round{Script: &script.Round{Items: items, Usage: &script.Usage{Input: 100, Cached: 40, Output: 20, Reasoning: 5}}}
+	return Round{Script: &script.Round{Items: items,
+		Usage: &script.Usage{Input: 100, Cached: 40, Output: 20, Reasoning: 5}}}
 }
 
 // Play is a round of a scenario.
@@ -114,7 +115,8 @@ func (r Round) ready(k int, req *Request) answer {
 	s, api := r.Script, req.api()
 	if s.Expect != nil {
 		if differs := s.Expect.Check(api.Texts(req.Body)); differs != "" {
-			return answer{Round: refusal(api, &script.Failure{Kind: model.BadCall, Message: fmt.Sprintf("round %d: %s", k, differs)})}
+			return answer{Round: refusal(api, &script.Failure{Kind: model.BadCall,
+				Message: fmt.Sprintf("round %d: %s", k, differs)})}
 		}
 	}
 	r.Delay += time.Duration(s.DelayMS) * time.Millisecond

@@ -112,7 +112,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"object":"list","data":[]}`) // the client may leave
 		return
 	}
-	req := &Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body, Remote: r.RemoteAddr}
+	req := &Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body,
+		Remote: r.RemoteAddr}
 	k, round := s.admit(req)
 	if s.OnRequest != nil {
 		s.OnRequest(req)
@@ -146,7 +147,8 @@ func (s *Server) admit(req *Request) (int, Round) {
 	case s.Repeat && len(rounds) > 0:
 		return k, rounds[(k-1)%len(rounds)]
 	}
-	return k, refusal(req.api(), &script.Failure{Kind: model.BadCall, Message: fmt.Sprintf("no round left: request %d of %d", k, len(rounds))})
+	return k, refusal(req.api(), &script.Failure{Kind: model.BadCall,
+		Message: fmt.Sprintf("no round left: request %d of %d", k, len(rounds))})
 }
 
 // send writes the answer with its faults.

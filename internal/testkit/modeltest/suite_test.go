@@ -27,7 +27,8 @@ const secret = "sk-planted-0123456789abcdef"
 
 // client is the real client of a protocol, pointed at a server.
 func client(api dialect.API, s *mt.Server) model.Client {
-	o := wire.Options{Name: "test", BaseURL: s.URL, Key: wire.StaticKey(secret), EnvKey: "TEST_API_KEY", IdleTimeout: 10 * time.Second}
+	o := wire.Options{Name: "test", BaseURL: s.URL, Key: wire.StaticKey(secret), EnvKey: "TEST_API_KEY",
+		IdleTimeout: 10 * time.Second}
 	switch api {
 	case dialect.Chat:
 		return chat.New(chat.Options{Options: o, Lenient: true})
@@ -41,7 +42,8 @@ func client(api dialect.API, s *mt.Server) model.Client {
 
 // modelOf is a model whose facts have the protocol do all it can.
 func modelOf(api dialect.API) string {
-	return map[dialect.API]string{dialect.Responses: "gpt-5", dialect.Chat: "some-model", dialect.Anthropic: "claude-sonnet-4-6", dialect.Gemini: "gemini-3-pro"}[api]
+	return map[dialect.API]string{dialect.Responses: "gpt-5", dialect.Chat: "some-model",
+		dialect.Anthropic: "claude-sonnet-4-6", dialect.Gemini: "gemini-3-pro"}[api]
 }
 
 // talk is a conversation over one client.
@@ -64,7 +66,8 @@ var tools = []model.Tool{
 }
 
 func (c *talk) request() *model.Request {
-	return &model.Request{Model: modelOf(c.api), Instructions: "Be brief.", Items: slices.Clone(c.items), Tools: tools, Parallel: true, CacheKey: "s"}
+	return &model.Request{Model: modelOf(c.api), Instructions: "Be brief.", Items: slices.Clone(c.items), Tools: tools,
+		Parallel: true, CacheKey: "s"}
 }
 
 // ask sends what was said so far and returns the chunks.
@@ -246,7 +249,8 @@ func caseUsage(t *testing.T, api dialect.API) {
 }
 
 func caseTools(t *testing.T, api dialect.API) {
-	c := newTalk(t, api, mt.Answer(mt.Message("I look."), mt.Call("read_file", mt.M{"file_path": "ä b.txt"})), mt.Answer(mt.Message("Done.")))
+	c := newTalk(t, api, mt.Answer(mt.Message("I look."), mt.Call("read_file", mt.M{"file_path": "ä b.txt"})),
+		mt.Answer(mt.Message("Done.")))
 	want(t, c.say("hi"), "said I look.", `call call_1_2 read_file {"file_path":"ä b.txt"}`)
 	want(t, c.say(""), "said Done.")
 	if out, ok := c.server.Request(t, 1).Output("call_1_2"); !ok || out != "output of read_file" {
@@ -258,9 +262,11 @@ func caseTools(t *testing.T, api dialect.API) {
 }
 
 func caseParallel(t *testing.T, api dialect.API) {
-	c := newTalk(t, api, mt.Answer(mt.Call("read_file", mt.M{"file_path": "a"}), mt.Call("read_file", mt.M{"file_path": "b"}),
+	c := newTalk(t, api, mt.Answer(mt.Call("read_file", mt.M{"file_path": "a"}),
+		mt.Call("read_file", mt.M{"file_path": "b"}),
 		mt.Call("read_file", mt.M{})), mt.Answer(mt.Message("Done.")))
-	want(t, c.say("hi"), `call call_1_1 read_file {"file_path":"a"}`, `call call_1_2 read_file {"file_path":"b"}`, `call call_1_3 read_file {}`)
+	want(t, c.say("hi"), `call call_1_1 read_file {"file_path":"a"}`, `call call_1_2 read_file {"file_path":"b"}`,
+		`call call_1_3 read_file {}`)
 	c.say("")
 	if outs := c.server.Request(t, 1).Outputs(); len(outs) != 3 {
 		t.Errorf("outputs %q", outs)
@@ -277,14 +283,16 @@ func caseFreeform(t *testing.T, api dialect.API) {
 	}
 	c.say("")
 	input := string(c.server.Request(t, 1).Body)
-	if !strings.Contains(input, `*** Begin Patch\n*** End Patch`) && !strings.Contains(input, `*** Begin Patch\\n*** End Patch`) {
+	if !strings.Contains(input, `*** Begin Patch\n*** End Patch`) &&
+		!strings.Contains(input, `*** Begin Patch\\n*** End Patch`) {
 		t.Errorf("the call is not in %s", input)
 	}
 }
 
 func caseImages(t *testing.T, api dialect.API) {
 	c := newTalk(t, api, mt.Answer(mt.Call("read_file", mt.M{"file_path": "a.png"})), mt.Answer(mt.Message("A cat.")))
-	c.items = append(c.items, &model.Item{Kind: model.Message, Role: "user", Content: []model.Part{{Text: "what is this?"}, {ImageURL: "data:image/png;base64,QUJD"}}})
+	c.items = append(c.items, &model.Item{Kind: model.Message, Role: "user",
+		Content: []model.Part{{Text: "what is this?"}, {ImageURL: "data:image/png;base64,QUJD"}}})
 	got := c.say("")
 	out := c.items[len(c.items)-1]
 	out.Content = append(out.Content, model.Part{ImageURL: "data:image/jpeg;base64,REVG"})
@@ -300,10 +308,12 @@ func caseImages(t *testing.T, api dialect.API) {
 
 // What was thought goes back with the calls it led to.
 func caseReasoning(t *testing.T, api dialect.API) {
-	c := newTalk(t, api, mt.Answer(mt.Reasoning("Let me think."), mt.Call("read_file", mt.M{"file_path": "a"})), mt.Answer(mt.Message("Done.")))
+	c := newTalk(t, api, mt.Answer(mt.Reasoning("Let me think."), mt.Call("read_file", mt.M{"file_path": "a"})),
+		mt.Answer(mt.Message("Done.")))
 	want(t, c.say("hi"), "thought Let me think.", `call call_1_2 read_file {"file_path":"a"}`)
 	c.say("")
-	sign := map[dialect.API]string{dialect.Responses: `"encrypted_content":"sealed item_1_1"`, dialect.Chat: `"reasoning_content":"Let me think."`,
+	sign := map[dialect.API]string{dialect.Responses: `"encrypted_content":"sealed item_1_1"`,
+		dialect.Chat:      `"reasoning_content":"Let me think."`,
 		dialect.Anthropic: `{"type":"thinking","thinking":"Let me think.","signature":"sealed item_1_1"}`,
 		dialect.Gemini:    `"thoughtSignature":"c2VhbGVkIGl0ZW1fMV8x"`}[api]
 	if body := string(c.server.Request(t, 1).Body); !strings.Contains(body, sign) {
@@ -312,9 +322,11 @@ func caseReasoning(t *testing.T, api dialect.API) {
 }
 
 func caseErrors(t *testing.T, api dialect.API) {
-	kinds := []model.ErrorKind{model.Auth, model.Quota, model.BadCall, model.Context, model.RateLimit, model.Server, model.Network}
+	kinds := []model.ErrorKind{model.Auth, model.Quota, model.BadCall, model.Context, model.RateLimit, model.Server,
+		model.Network}
 	for _, kind := range kinds {
-		c := newTalk(t, api, mt.Play(script.Round{Error: &script.Failure{Kind: kind, Message: "told so by the server", RetryAfter: 2}}))
+		c := newTalk(t, api, mt.Play(script.Round{Error: &script.Failure{Kind: kind, Message: "told so by the server",
+			RetryAfter: 2}}))
 		c.items = []*model.Item{model.UserText("hi")}
 		_, err := c.ask(t.Context())
 		var e *model.Error
@@ -339,7 +351,8 @@ func caseErrors(t *testing.T, api dialect.API) {
 }
 
 func caseStreamErrors(t *testing.T, api dialect.API) {
-	c := newTalk(t, api, mt.Play(script.Round{Items: []script.Item{mt.Message("Half")}, Error: &script.Failure{Kind: model.Server, Message: "overloaded now"}}))
+	c := newTalk(t, api, mt.Play(script.Round{Items: []script.Item{mt.Message("Half")},
+		Error: &script.Failure{Kind: model.Server, Message: "overloaded now"}}))
 	c.items = []*model.Item{model.UserText("hi")}
 	_, err := c.ask(t.Context())
 	var e *model.Error
@@ -384,7 +397,8 @@ func caseCut(t *testing.T, api dialect.API) {
 }
 
 func caseCutBytes(t *testing.T, api dialect.API) {
-	body := strings.Join(api.Render(*mt.Answer(mt.Message("Ändern."), mt.Call("read_file", mt.M{"a": "b\\\"é"})).Script, 1), "")
+	body := strings.Join(api.Render(*mt.Answer(mt.Message("Ändern."), mt.Call("read_file", mt.M{"a": "b\\\"é"})).Script,
+		1), "")
 	s := mt.Start(t)
 	c := &talk{t: t, api: api, server: s, client: client(api, s), items: []*model.Item{model.UserText("hi")}}
 	for n := 0; n < len(body); n += 3 {
@@ -449,7 +463,8 @@ func caseLong(t *testing.T, api dialect.API) {
 	const turns = 40
 	c := newTalk(t, api)
 	for n := range turns {
-		c.server.Add(mt.Answer(mt.Reasoning("r"), mt.Message(fmt.Sprintf("m%d", n)), mt.Call("read_file", mt.M{"n": n}), mt.Call("read_file", mt.M{"k": n})),
+		c.server.Add(mt.Answer(mt.Reasoning("r"), mt.Message(fmt.Sprintf("m%d", n)), mt.Call("read_file", mt.M{"n": n}),
+			mt.Call("read_file", mt.M{"k": n})),
 			mt.Answer(mt.Message("ok")))
 		c.say(fmt.Sprintf("turn %d", n))
 		c.say("")
@@ -503,7 +518,8 @@ func caseSwitch(t *testing.T, api dialect.API) {
 // An answer that a broken stream left half is not the end of a request.
 func caseGoOn(t *testing.T, api dialect.API) {
 	c := newTalk(t, api, mt.Answer(mt.Message("and the rest")))
-	c.items = []*model.Item{model.UserText("hi"), {Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "half"}}}}
+	c.items = []*model.Item{model.UserText("hi"),
+		{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "half"}}}}
 	want(t, c.say(""), "said and the rest")
 	if api == dialect.Responses {
 		return // the protocol takes it as it is

@@ -50,11 +50,13 @@ func round() mt.Round {
 func requests(t *testing.T, api dialect.API, name string) [][]byte {
 	s := mt.Start(t, round(), mt.Answer(mt.Message("Done.")), mt.Answer(mt.Message("Done.")))
 	c := client(api, s)
-	image := &model.Item{Kind: model.Message, Role: "user", Content: []model.Part{{Text: "look"}, {ImageURL: "data:image/png;base64,QUJD"}}}
+	image := &model.Item{Kind: model.Message, Role: "user",
+		Content: []model.Part{{Text: "look"}, {ImageURL: "data:image/png;base64,QUJD"}}}
 	items := []*model.Item{{Kind: model.Message, Role: "developer", Content: []model.Part{{Text: "be kind"}}}, image}
 	ask := func(change func(*model.Request)) []*model.Item {
-		r := &model.Request{Model: name, Instructions: "Be brief.", Items: slices.Clone(items), Parallel: true, CacheKey: "session",
-			Effort: "high", Summary: "auto", Tools: []model.Tool{
+		r := &model.Request{Model: name, Instructions: "Be brief.", Items: slices.Clone(items), Parallel: true,
+			CacheKey: "session",
+			Effort:   "high", Summary: "auto", Tools: []model.Tool{
 				{Name: "read_file", Description: "reads", Schema: json.RawMessage(`{"type":"object","properties":{"file_path":{"type":"string"}}}`)},
 				{Name: "apply_patch", Description: "patches", Grammar: "start: /.+/"}}}
 		change(r)

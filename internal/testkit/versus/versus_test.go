@@ -76,7 +76,8 @@ func BenchmarkVersusDiff(b *testing.B) {
 			must(b, err)
 			y, err := os.ReadFile(filepath.Join(dir, "b"))
 			must(b, err)
-			if len(diff.Unified([]diff.File{{OldPath: "a", NewPath: "a", OldMode: 0o100644, NewMode: 0o100644, Old: x, New: y}})) == 0 {
+			if len(diff.Unified([]diff.File{{OldPath: "a", NewPath: "a", OldMode: 0o100644, NewMode: 0o100644, Old: x,
+				New: y}})) == 0 {
 				b.Fatal("no diff")
 			}
 		}
@@ -212,7 +213,8 @@ func BenchmarkVersusEdit(b *testing.B) {
 				new := fmt.Sprintf("the other %d", i)
 				res, err := edit.Apply(pre.Data, edit.Replacement{Old: old, New: new})
 				must(b, err)
-				_, err = w.Commit(context.Background(), delta.Set{{Path: name, Pre: pre, Post: delta.NewFile(res.Content, pre.Mode)}}, txn.CommitOptions{})
+				_, err = w.Commit(context.Background(),
+					delta.Set{{Path: name, Pre: pre, Post: delta.NewFile(res.Content, pre.Mode)}}, txn.CommitOptions{})
 				must(b, err)
 				used += processorTime() - begun
 				old = new

@@ -13,7 +13,8 @@ func TestBrokenTextsComeBack(t *testing.T) {
 	broken := 0
 	rapid.Check(t, func(t *rapid.T) {
 		content := []byte(rapid.SampledFrom([]string{"\xff\xfe", "\xfe\xff"}).Draw(t, "mark"))
-		unit := rapid.SampledFrom([]string{"a\x00", "\x00a", "\x00\xd8", "\xd8\x00", "\x00\xdc", "\xdc\x00", "=\xd8\x00\xde", "\n\x00"})
+		unit := rapid.SampledFrom([]string{"a\x00", "\x00a", "\x00\xd8", "\xd8\x00", "\x00\xdc", "\xdc\x00", "=\xd8\x00\xde",
+			"\n\x00"})
 		for range rapid.IntRange(0, 12).Draw(t, "units") {
 			content = append(content, unit.Draw(t, "unit")...)
 		}

@@ -84,7 +84,8 @@ func Named(name string) (Charset, error) {
 	default:
 		table, err := htmlindex.Get(key)
 		if err != nil {
-			return Charset{}, fmt.Errorf("encoding %.40q is not known; use utf-8, utf-8-bom, utf-16le, utf-16be, latin1 or a name of the WHATWG Encoding Standard such as windows-1252, shift_jis, gb18030, euc-kr or koi8-r", name)
+			return Charset{}, fmt.Errorf("encoding %.40q is not known; use utf-8, utf-8-bom, utf-16le, utf-16be, latin1 or a "+
+				"name of the WHATWG Encoding Standard such as windows-1252, shift_jis, gb18030, euc-kr or koi8-r", name)
 		}
 		known, err := htmlindex.Name(table)
 		if err != nil || known == "iso-2022-jp" || known == "replacement" || known == "x-user-defined" ||

@@ -102,7 +102,8 @@ func TestEncodeRefusesWhatDoesNotFit(t *testing.T) {
 }
 
 func TestNamesThatAreRefused(t *testing.T) {
-	for _, name := range []string{"", "nonsense", "iso-2022-jp", "utf-7", "hz-gb-2312", "x-user-defined", "replacement", "utf-32"} {
+	for _, name := range []string{"", "nonsense", "iso-2022-jp", "utf-7", "hz-gb-2312", "x-user-defined", "replacement",
+		"utf-32"} {
 		if c, err := Named(name); err == nil {
 			t.Errorf("%q is taken for %s", name, c)
 		}
@@ -123,7 +124,8 @@ func TestMarksAreNotDoubled(t *testing.T) {
 	}
 }
 
-var names = []string{"", "utf-8", "utf-8-bom", "utf-16le", "utf-16be", "latin1", "windows-1251", "koi8-r", "shift_jis", "euc-jp", "gbk", "gb18030", "big5", "euc-kr", "macintosh"}
+var names = []string{"", "utf-8", "utf-8-bom", "utf-16le", "utf-16be", "latin1", "windows-1251", "koi8-r", "shift_jis",
+	"euc-jp", "gbk", "gb18030", "big5", "euc-kr", "macintosh"}
 
 // TestSplicesTouchNothingElse: what can be read is written back the same, and
 // where one character is put in its place the bytes around it stay.

@@ -23,9 +23,11 @@ charset = unset
 charset = big5
 `
 	for file, want := range map[string]string{
-		"a.go": "utf-8", "a.txt": "latin1", "deep/down/a.rc": "latin1", "legacy/a.c": "shift_jis", "legacy/x/y.c": "shift_jis",
-		"other/legacy/a.c": "utf-8", "top.js": "utf-16le", "sub/top.js": "utf-8", "a.dat": "utf-8-bom", "x/b2.dat": "utf-8-bom",
-		"b4.dat": "utf-8", "zyq.md": "koi8-r", "xyq.md": "utf-8", "keep.txt": "", "{one}.cfg": "big5", "one.cfg": "utf-8",
+		"a.go": "utf-8", "a.txt": "latin1", "deep/down/a.rc": "latin1", "legacy/a.c": "shift_jis",
+		"legacy/x/y.c":     "shift_jis",
+		"other/legacy/a.c": "utf-8", "top.js": "utf-16le", "sub/top.js": "utf-8", "a.dat": "utf-8-bom",
+		"x/b2.dat": "utf-8-bom",
+		"b4.dat":   "utf-8", "zyq.md": "koi8-r", "xyq.md": "utf-8", "keep.txt": "", "{one}.cfg": "big5", "one.cfg": "utf-8",
 	} {
 		got, root := Configured([]byte(config), file)
 		if got != want || !root {

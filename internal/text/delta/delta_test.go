@@ -53,7 +53,8 @@ func someImage() *rapid.Generator[*Image] {
 		if rapid.IntRange(0, 7).Draw(t, "kind") == 0 {
 			return NewSymlink(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "target"))
 		}
-		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"one\n", "two\n", "three\n", "four"}), 0, 8).Draw(t, "text"), "")
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"one\n", "two\n", "three\n", "four"}), 0, 8).Draw(t,
+			"text"), "")
 		return NewFile([]byte(text), rapid.SampledFrom([]uint32{0o644, 0o755}).Draw(t, "mode"))
 	})
 }

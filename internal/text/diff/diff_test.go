@@ -266,7 +266,8 @@ func TestQuote(t *testing.T) {
 func TestCommonChangesNoEdit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		// Blocks that hunks slide along, to where a blank line or a brace is.
-		word := rapid.SampledFrom([]string{"a\n", "b\n", "\n", "func {\n\tx\n}\n\n", "\tx\n}\n\nfunc {\n", "}\n\nfunc {\n\tx\n"})
+		word := rapid.SampledFrom([]string{"a\n", "b\n", "\n", "func {\n\tx\n}\n\n", "\tx\n}\n\nfunc {\n",
+			"}\n\nfunc {\n\tx\n"})
 		var all []string
 		for range rapid.IntRange(0, 4).Draw(rt, "blocks") {
 			all = append(all, strings.Repeat(word.Draw(rt, "line"), rapid.SampledFrom([]int{1, 3, 50, 700}).Draw(rt, "times")))

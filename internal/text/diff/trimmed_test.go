@@ -15,7 +15,8 @@ import (
 func TestTrimmedHunksAreThoseOfWholeTexts(t *testing.T) {
 	trimmed := 0
 	rapid.Check(t, func(t *rapid.T) {
-		line := rapid.SampledFrom([]string{"func f() {\n", "\tx := 1\n", "\ty := 2\n", "\n", "}\n", "\tif a {\n", "_ = y\n", "  - item\n"})
+		line := rapid.SampledFrom([]string{"func f() {\n", "\tx := 1\n", "\ty := 2\n", "\n", "}\n", "\tif a {\n", "_ = y\n",
+			"  - item\n"})
 		var b strings.Builder
 		for i := range rapid.IntRange(0, 12).Draw(t, "groups") {
 			l := line.Draw(t, "line")

@@ -31,7 +31,8 @@ func between(a, b tree) []File {
 	var files []File
 	for _, p := range slices.Sorted(maps.Keys(all)) {
 		x, y := a[p], b[p]
-		files = append(files, File{OldPath: p, NewPath: p, OldMode: x.Mode, NewMode: y.Mode, Old: []byte(x.Data), New: []byte(y.Data)})
+		files = append(files, File{OldPath: p, NewPath: p, OldMode: x.Mode, NewMode: y.Mode, Old: []byte(x.Data),
+			New: []byte(y.Data)})
 	}
 	return files
 }
@@ -94,7 +95,8 @@ func git(t testing.TB, dir string, stdin []byte, args ...string) ([]byte, error)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not there to judge")
 	}
-	cmd := exec.Command("git", append([]string{"-c", "core.autocrlf=false", "-c", "diff.indentHeuristic=true"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-c", "core.autocrlf=false", "-c", "diff.indentHeuristic=true"},
+		args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
 		"GIT_CEILING_DIRECTORIES="+filepath.Dir(dir), "LC_ALL=C")
@@ -213,15 +215,17 @@ func TestGitAppliesRandomTrees(t *testing.T) {
 	needUnixNames(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		data := rapid.Custom(func(t *rapid.T) string {
-			return string(someLines("abc\n\n\n\n\n\r\t ").Draw(t, "text")) + rapid.SampledFrom([]string{"", "", "", "\x00", "\xff"}).Draw(t, "tail")
+			return string(someLines("abc\n\n\n\n\n\r\t ").Draw(t, "text")) +
+				rapid.SampledFrom([]string{"", "", "", "\x00", "\xff"}).Draw(t, "tail")
 		})
-		trees := rapid.MapOfN(rapid.SampledFrom([]string{"a", "b b", "d/c", "d/é", "x\ty"}), rapid.Custom(func(t *rapid.T) entry {
-			mode := rapid.SampledFrom([]uint32{0100644, 0100755, 0120000}).Draw(t, "mode")
-			if mode == 0120000 {
-				return entry{mode, rapid.StringMatching("[a-z/.]{1,9}").Draw(t, "target")}
-			}
-			return entry{mode, data.Draw(t, "data")}
-		}), 0, 5)
+		trees := rapid.MapOfN(rapid.SampledFrom([]string{"a", "b b", "d/c", "d/é", "x\ty"}),
+			rapid.Custom(func(t *rapid.T) entry {
+				mode := rapid.SampledFrom([]uint32{0100644, 0100755, 0120000}).Draw(t, "mode")
+				if mode == 0120000 {
+					return entry{mode, rapid.StringMatching("[a-z/.]{1,9}").Draw(t, "target")}
+				}
+				return entry{mode, data.Draw(t, "data")}
+			}), 0, 5)
 		a, b := tree(trees.Draw(rt, "a")), tree(trees.Draw(rt, "b"))
 		judge(t, a, between(a, b), b)
 	})

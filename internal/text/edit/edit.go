@@ -104,7 +104,8 @@ func Apply(content []byte, r Replacement) (Result, error) {
 	}
 	switch {
 	case q.old == q.new:
-		return Result{}, refuse(NoChange, "old_string and new_string are the same, so nothing would change; say in new_string what the text should become")
+		return Result{}, refuse(NoChange, "old_string and new_string are the same, so nothing would change; say in "+
+			"new_string what the text should become")
 	case q.old == "":
 		return Result{}, refuse(NotFound, "old_string is empty; quote the text to replace (write_file makes new files)")
 	}
@@ -153,7 +154,8 @@ func splice(f charset.Text, q query, found match.Found) (Result, error) {
 	}
 	content, err := f.Encode(out)
 	if err != nil {
-		return Result{}, refuse(Encoding, "%v; nothing was changed. Write text that it can hold, or convert the file first", err)
+		return Result{}, refuse(Encoding, "%v; nothing was changed. Write text that it can hold, or convert the file first",
+			err)
 	}
 	res.Content, res.Spans = content, rawSpans(f, found.Spans)
 	return res, nil

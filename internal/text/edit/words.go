@@ -129,7 +129,8 @@ func misquoted(f charset.Text, q query) *Error {
 		return nil
 	}
 	find := func(text []byte, old string, level match.Level) match.Found {
-		return match.Find(text, match.Query{Passage: []byte(old), Level: level, Before: []byte(q.before), After: []byte(q.after)})
+		return match.Find(text, match.Query{Passage: []byte(old), Level: level, Before: []byte(q.before),
+			After: []byte(q.after)})
 	}
 	if match.Somewhere(f.Bytes, []byte(q.old)) {
 		if found := find(f.Bytes, q.old, match.Structural); len(found.Spans) > 0 {

@@ -28,12 +28,14 @@ func TestContentsMergesWideText(t *testing.T) {
 		if len(conflicts) > 0 || string(got) != string(want) {
 			t.Errorf("%s: got %q, want %q, conflicts %v", name, got, want, conflicts)
 		}
-		if _, _, conflicts := Contents(base, ours, file("uno\ntwo \u0a0a\nthree\nfour \u010a\nfive\n"), charset.Charset{}); len(conflicts) != 1 {
+		if _, _, conflicts := Contents(base, ours, file("uno\ntwo \u0a0a\nthree\nfour \u010a\nfive\n"),
+			charset.Charset{}); len(conflicts) != 1 {
 			t.Errorf("%s: both changed the first line: %v", name, conflicts)
 		}
 	}
 	// A side in another encoding is not taken apart.
-	if _, _, conflicts := Contents([]byte("\xff\xfea\x00"), []byte("b"), []byte("\xff\xfec\x00"), charset.Charset{}); len(conflicts) != 1 {
+	if _, _, conflicts := Contents([]byte("\xff\xfea\x00"), []byte("b"), []byte("\xff\xfec\x00"),
+		charset.Charset{}); len(conflicts) != 1 {
 		t.Errorf("mixed encodings: %v", conflicts)
 	}
 }

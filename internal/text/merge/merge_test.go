@@ -47,7 +47,8 @@ func TestThree(t *testing.T) {
 			result{"", nil, []Conflict{{bs("a\nb\n"), bs("a\r\nb\r\n"), bs("a\nX\n"), Range{1, 2}, Range{1, 2}, Range{1, 2}}}}},
 		{"binary, one side", "a\n\x00\nb\n", "a\n\x00\nb\n", "a\n\x00\nc\n", result{"a\n\x00\nc\n", []Region{{Theirs, 1, 3}}, nil}},
 		{"binary, both sides", "a\n\x00\nb\n", "A\n\x00\nb\n", "a\n\x00\nB\n",
-			result{"", nil, []Conflict{{bs("a\n\x00\nb\n"), bs("A\n\x00\nb\n"), bs("a\n\x00\nB\n"), Range{1, 3}, Range{1, 3}, Range{1, 3}}}}},
+			result{"", nil, []Conflict{{bs("a\n\x00\nb\n"), bs("A\n\x00\nb\n"), bs("a\n\x00\nB\n"), Range{1, 3}, Range{1, 3},
+				Range{1, 3}}}}},
 	} {
 		m, r, x := Three(bs(c.base), bs(c.ours), bs(c.theirs))
 		got := result{string(m), r, x}
@@ -61,9 +62,10 @@ func TestThree(t *testing.T) {
 }
 
 func someText() *rapid.Generator[[]byte] {
-	return rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "b\n", "c\n", "d\n", "\n", "e"}), 0, 20), func(s []string) []byte {
-		return []byte(strings.Join(s, ""))
-	})
+	return rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "b\n", "c\n", "d\n", "\n", "e"}), 0, 20),
+		func(s []string) []byte {
+			return []byte(strings.Join(s, ""))
+		})
 }
 
 func TestThreeLaws(t *testing.T) {

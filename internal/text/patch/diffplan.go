@@ -69,7 +69,8 @@ func (pl *planner) create(f *unified.File, name string) *unified.Error {
 		if pl.opt.ThreeWay != nil && n.cur.Kind == img.Kind && string(n.cur.Data) == string(data) {
 			return nil // both sides added the same
 		}
-		return &unified.Error{Path: name, Message: "the diff creates the file, but it exists; make a diff that changes it, or remove it first"}
+		return &unified.Error{Path: name, Message: "the diff creates the file, but it exists; make a diff that changes " +
+			"it, or remove it first"}
 	}
 	pl.put(n, img, "")
 	n.taken = true
@@ -97,7 +98,8 @@ func (pl *planner) remove(f *unified.File, name string) *unified.Error {
 		return err
 	}
 	if len(data) > 0 && !f.UndoesCopy {
-		return &unified.Error{Path: name, Message: "the diff deletes the file, but not all of its lines; make the diff from the file as it is"}
+		return &unified.Error{Path: name, Message: "the diff deletes the file, but not all of its lines; make the diff " +
+			"from the file as it is"}
 	}
 	if !n.taken {
 		pl.put(n, nil, "")
@@ -112,10 +114,12 @@ func (pl *planner) source(f *unified.File, name string) (*node, *unified.Error) 
 		return nil, err
 	}
 	if n.cur == nil {
-		return nil, &unified.Error{Path: name, Message: "there is no such file; check the path and how many components are stripped"}
+		return nil, &unified.Error{Path: name,
+			Message: "there is no such file; check the path and how many components are stripped"}
 	}
 	if f.OldMode != 0 && (f.OldMode&unified.ModeType == unified.ModeLink) != (n.cur.Kind == delta.Symlink) {
-		return nil, &unified.Error{Path: name, Message: fmt.Sprintf("the diff is for another kind of file, this is a %s", n.cur.Kind)}
+		return nil, &unified.Error{Path: name,
+			Message: fmt.Sprintf("the diff is for another kind of file, this is a %s", n.cur.Kind)}
 	}
 	return n, nil
 }
@@ -223,7 +227,8 @@ func (pl *planner) binaryByID(f *unified.File, name string, old []byte) ([]byte,
 			return data, nil
 		}
 	}
-	return nil, &unified.Error{Path: name, Message: "the diff says that binary files differ, but not how; make it with --binary"}
+	return nil, &unified.Error{Path: name,
+		Message: "the diff says that binary files differ, but not how; make it with --binary"}
 }
 
 // names returns the paths of a diff.
@@ -237,7 +242,8 @@ func (pl *planner) names(f *unified.File) (oldName, newName string, err *unified
 			continue
 		}
 		if n.name == "" {
-			return "", "", &unified.Error{Path: n.raw, Line: f.Line, Message: fmt.Sprintf("nothing is left of the name when %d components are stripped", max(pl.opt.Strip, 1))}
+			return "", "", &unified.Error{Path: n.raw, Line: f.Line,
+				Message: fmt.Sprintf("nothing is left of the name when %d components are stripped", max(pl.opt.Strip, 1))}
 		}
 		for _, s := range []string{n.raw, n.name} {
 			if why := unified.UnsafeName(s); why != "" {
@@ -258,7 +264,8 @@ func (pl *planner) behindLink(name string) *unified.Error {
 			img = got
 		}
 		if img != nil && img.Kind == delta.Symlink {
-			return &unified.Error{Path: name, Message: fmt.Sprintf("the path leads through the link %s; name the real path", dir)}
+			return &unified.Error{Path: name, Message: fmt.Sprintf("the path leads through the link %s; name the real path",
+				dir)}
 		}
 	}
 	return nil

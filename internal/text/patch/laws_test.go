@@ -20,7 +20,8 @@ import (
 
 // genText draws texts of few different lines, so that places are ambiguous.
 func genText(t *rapid.T, name string) []byte {
-	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "", " x", "-- ", "+ y", "--- a/f", "+++ b/f", "@@ -1 +1 @@", "diff --git a/f b/f", "long line of words\r", "*** End Patch", "\x00"}), 0, 30).Draw(t, name)
+	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "", " x", "-- ", "+ y", "--- a/f", "+++ b/f",
+		"@@ -1 +1 @@", "diff --git a/f b/f", "long line of words\r", "*** End Patch", "\x00"}), 0, 30).Draw(t, name)
 	text := strings.Join(lines, "\n")
 	if len(lines) > 0 && rapid.Bool().Draw(t, name+" ends") {
 		text += "\n"
@@ -129,7 +130,8 @@ func TestPlanAgreesWithGit(t *testing.T) {
 			return ls
 		}
 		text := func(ls []string) []byte { return []byte(strings.Join(ls, "\n") + "\n") }
-		d := diff.Unified([]diff.File{{OldPath: "f", NewPath: "f", OldMode: 0o100644, NewMode: 0o100644, Old: text(base), New: text(edit(base, 1+r.Intn(4)))}})
+		d := diff.Unified([]diff.File{{OldPath: "f", NewPath: "f", OldMode: 0o100644, NewMode: 0o100644, Old: text(base),
+			New: text(edit(base, 1+r.Intn(4)))}})
 		if len(d) == 0 {
 			continue
 		}
@@ -205,9 +207,11 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"*** Begin Patch\n*** Update File: f\n*** Move to: g\n@@ x\n a\n-b\n+c\n*** End of File\n*** End Patch\n",
 		"<<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\n*** Delete File: f\n*** End Patch\nEOF\n",
-		"diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n\\ No newline at end of file\n",
+		"diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n" +
+			"\\ No newline at end of file\n",
 		"diff --git \"a/\\303\\251\" b/g\nsimilarity index 9%\nrename from f\nrename to g\n",
-		"diff --git a/f b/f\nindex 0000000000000000000000000000000000000000..1111111111111111111111111111111111111111\nGIT binary patch\nliteral 3\nKcmZQzWMXDvWn<^y\n\ndelta 0\nHcmV?d00001\n\n",
+		"diff --git a/f b/f\nindex 0000000000000000000000000000000000000000..1111111111111111111111111111111111111111\n" +
+			"GIT binary patch\nliteral 3\nKcmZQzWMXDvWn<^y\n\ndelta 0\nHcmV?d00001\n\n",
 		"--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n",
 		"--- f\t1970-01-01 00:00:00 +0000\n+++ f\n@@ -0,0 +1,9 @@\n+x\n\n\n",
 	} {
@@ -249,7 +253,8 @@ func BenchmarkThousandFiles(b *testing.B) {
 		}
 		name := fmt.Sprintf("d%d/f%d.txt", i%37, i)
 		before[name] = delta.NewFile(old.Bytes(), 0o644)
-		files = append(files, diff.File{OldPath: name, NewPath: name, OldMode: 0o100644, NewMode: 0o100644, Old: old.Bytes(), New: now.Bytes()})
+		files = append(files, diff.File{OldPath: name, NewPath: name, OldMode: 0o100644, NewMode: 0o100644, Old: old.Bytes(),
+			New: now.Bytes()})
 	}
 	text := diff.Unified(files)
 	read := before.reader(nil)

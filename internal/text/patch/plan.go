@@ -172,7 +172,8 @@ func (pl *planner) obstructed(name string) *unified.Error {
 			img = got
 		}
 		if img != nil && img.Kind == delta.File {
-			return &unified.Error{Path: name, Message: fmt.Sprintf("%s is a file, not a directory; choose another path or remove it first", dir)}
+			return &unified.Error{Path: name, Message: fmt.Sprintf("%s is a file, not a directory; choose another path or "+
+				"remove it first", dir)}
 		}
 	}
 	return nil
@@ -228,7 +229,8 @@ func (pl *planner) update(op operation) *unified.Error {
 		return err
 	}
 	if n.cur == nil {
-		return &unified.Error{Message: fmt.Sprintf("there is no such file to update; check the path, or create the file with '%s'", addFile+op.path)}
+		return &unified.Error{Message: fmt.Sprintf("there is no such file to update; check the path, or create the file "+
+			"with '%s'", addFile+op.path)}
 	}
 	data, err := updateText(n.cur.Data, op.chunks)
 	if err != nil {

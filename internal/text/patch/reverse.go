@@ -13,7 +13,9 @@ func reversedOps(ops []operation) ([]operation, *unified.Error) {
 			out = append(out, operation{kind: Deleted, path: op.path, text: op.text, exact: true, line: op.line})
 			continue
 		case Deleted:
-			return nil, &unified.Error{Path: op.path, Line: op.line, Message: "the patch deletes the file and does not tell its content, so it cannot be taken back; kerf undo can, where Kerf did it"}
+			return nil, &unified.Error{Path: op.path, Line: op.line,
+				Message: "the patch deletes the file and does not tell its content, so it cannot be taken back; kerf undo can, " +
+					"where Kerf did it"}
 		}
 		if op.to != "" {
 			op.path, op.to = op.to, op.path
@@ -42,5 +44,6 @@ func (c chunk) reversed() (chunk, *unified.Error) {
 	if len(c.lines) == 0 {
 		return c, nil
 	}
-	return c, &unified.Error{Line: c.at, Message: "the hunk removes lines and shows nothing around them, so there is no telling where they were"}
+	return c, &unified.Error{Line: c.at,
+		Message: "the hunk removes lines and shows nothing around them, so there is no telling where they were"}
 }

@@ -52,7 +52,8 @@ type splice struct {
 // byte; the last line gets an end if it has none.
 func updateText(data []byte, chunks []chunk) ([]byte, *unified.Error) {
 	if !utf8.Valid(data) {
-		return nil, &unified.Error{Message: "the file is not UTF-8 text; hunks of this format apply to UTF-8 only, so change it with another tool"}
+		return nil, &unified.Error{Message: "the file is not UTF-8 text; hunks of this format apply to UTF-8 only, so " +
+			"change it with another tool"}
 	}
 	t := newTarget(data)
 	var splices []splice
@@ -201,7 +202,8 @@ func (t *target) noContext(ctx string, from int) string {
 		return fmt.Sprintf("the context %s stands at line %d, before the previous hunk ends (line %d); put the hunks in "+
 			"the order of the file", unified.Quote(ctx), at+1, from)
 	}
-	return fmt.Sprintf("no line is the context %s\n%s", unified.Quote(ctx), t.nearest([]string{ctx}, "@@ must be followed by a whole line of the file as it is, or stand alone"))
+	return fmt.Sprintf("no line is the context %s\n%s", unified.Quote(ctx),
+		t.nearest([]string{ctx}, "@@ must be followed by a whole line of the file as it is, or stand alone"))
 }
 
 func (t *target) noLines(c chunk, old []string, from int) string {

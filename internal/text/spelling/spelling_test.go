@@ -19,7 +19,8 @@ func TestDistance(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	names := []string{"model", "model_provider", "sandbox_mode", "tools"}
-	for word, want := range map[string]string{"modle": "model", "MODEL": "model", "sandbx_mode": "sandbox_mode", "xyz": "", "": "", "tols": "tools"} {
+	for word, want := range map[string]string{"modle": "model", "MODEL": "model", "sandbx_mode": "sandbox_mode",
+		"xyz": "", "": "", "tols": "tools"} {
 		if got := Nearest(word, names); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)
 		}

@@ -62,11 +62,12 @@ func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o O
 		return t.ReadEntry(abs, readLimit)
 	}
 	merged := map[string]bool{}
-	planned, failed := p.PlanEachWith(read, patch.PlanOptions{Reverse: o.Reverse, ThreeWay: o.blob(ctx, t), Merged: func(path string) {
-		if abs, err := t.Resolve(path); err == nil {
-			merged[abs] = true
-		}
-	}})
+	planned, failed := p.PlanEachWith(read,
+		patch.PlanOptions{Reverse: o.Reverse, ThreeWay: o.blob(ctx, t), Merged: func(path string) {
+			if abs, err := t.Resolve(path); err == nil {
+				merged[abs] = true
+			}
+		}})
 	if len(failed) > 0 {
 		return Result{Failed: failed}, fmt.Errorf("%d of %d files do not fit: %w", len(failed), len(p.Paths()), ErrConflict)
 	}

@@ -35,7 +35,8 @@ func open(l *ledger.Ledger) (*book, error) {
 // newBook finds out which changes stand. An entry that takes others back counts
 // only as far as it was not taken back itself, so the newest are looked at first.
 func newBook(entries []ledger.Entry) *book {
-	b := &book{entries: entries, at: make(map[int64]int, len(entries)), taken: map[atom]bool{}, scopes: map[int64][]string{}}
+	b := &book{entries: entries, at: make(map[int64]int, len(entries)), taken: map[atom]bool{},
+		scopes: map[int64][]string{}}
 	for i, e := range entries {
 		b.at[e.Seq] = i
 	}

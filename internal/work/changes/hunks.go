@@ -33,7 +33,8 @@ func (r Reader) PlanEdits(c Choice, edits map[string][]int, look Look) (*Plan, e
 	for _, e := range p.Entries {
 		p.Roots = append(p.Roots, b.roots(e)...)
 	}
-	w := &inverter{reader: r, book: b, look: look, state: map[string]*place{}, files: map[string]*FilePlan{}, selected: map[atom]bool{}}
+	w := &inverter{reader: r, book: b, look: look, state: map[string]*place{}, files: map[string]*FilePlan{},
+		selected: map[atom]bool{}}
 	for _, s := range p.steps(b, c.Paths) {
 		w.selected[atom{s.seq, s.path}] = true
 	}

@@ -36,7 +36,8 @@ func TestSingleEditsAreTakenBack(t *testing.T) {
 		before, err := look(path)
 		must(t, err)
 		origin := txn.Origin{Session: "s", Turn: turn, Call: call}
-		_, err = d.work.Commit(t.Context(), delta.Set{{Path: path, Pre: before, Post: delta.NewFile([]byte(post), before.Mode)}},
+		_, err = d.work.Commit(t.Context(),
+			delta.Set{{Path: path, Pre: before, Post: delta.NewFile([]byte(post), before.Mode)}},
 			txn.CommitOptions{Origin: origin, Cause: ledger.CauseTool, Real: true})
 		must(t, err)
 		all := diff.Lines([]byte(pre), []byte(post))
@@ -120,7 +121,8 @@ func TestSingleEditsThatCannotBeTakenBack(t *testing.T) {
 	must(t, err)
 	set := delta.Set{{Path: d.path("a"), Pre: before, Post: delta.NewFile([]byte("one\n2\nthree\n"), before.Mode)},
 		{Path: d.path("new"), Post: delta.NewFile([]byte("new\n"), 0o644)}}
-	_, err = d.work.Commit(t.Context(), set, txn.CommitOptions{Origin: txn.Origin{Session: "s", Turn: "t", Call: "c"}, Cause: ledger.CauseTool, Real: true})
+	_, err = d.work.Commit(t.Context(), set,
+		txn.CommitOptions{Origin: txn.Origin{Session: "s", Turn: "t", Call: "c"}, Cause: ledger.CauseTool, Real: true})
 	must(t, err)
 	d.write(t, "a", "one\nzwei\nthree\n")
 	for _, x := range []struct {
@@ -133,7 +135,8 @@ func TestSingleEditsThatCannotBeTakenBack(t *testing.T) {
 		{"b", 0, "nothing to undo"},
 		{"a", 0, "conflict in " + d.path("a") + " (line 2 was changed since)"},
 	} {
-		plan, err := r.PlanEdits(changes.Choice{Session: "s", Turn: "t", Call: "c"}, map[string][]int{d.path(x.path): {x.edit}}, look)
+		plan, err := r.PlanEdits(changes.Choice{Session: "s", Turn: "t", Call: "c"},
+			map[string][]int{d.path(x.path): {x.edit}}, look)
 		got := ""
 		if err != nil {
 			got = err.Error()

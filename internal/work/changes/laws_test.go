@@ -375,7 +375,8 @@ func TestUndoFollowsMoves(t *testing.T) {
 		edit := func(turn, path, old, next string) {
 			now := w.files[path]
 			post := delta.NewFile([]byte(strings.Replace(string(now.Data), old, next, 1)), now.Mode)
-			_ = w.commit(ledger.Entry{Session: "s", Turn: turn, Cause: ledger.CauseTool}, delta.Set{{Path: path, Pre: now, Post: post}})
+			_ = w.commit(ledger.Entry{Session: "s", Turn: turn, Cause: ledger.CauseTool},
+				delta.Set{{Path: path, Pre: now, Post: post}})
 		}
 		edit("t1", "/w/a", "two", "2")
 		a := w.files["/w/a"]

@@ -82,7 +82,8 @@ func (r Reader) Log(f Filter) ([]LogEntry, error) {
 }
 
 func logEntry(e *ledger.Entry) LogEntry {
-	le := LogEntry{Seq: e.Seq, Time: e.Time, Cause: e.Cause, Tool: e.Tool, Client: e.Client, Session: e.Session, Turn: e.Turn,
+	le := LogEntry{Seq: e.Seq, Time: e.Time, Cause: e.Cause, Tool: e.Tool, Client: e.Client, Session: e.Session,
+		Turn: e.Turn,
 		Call: e.Call, Exact: e.Exact, Note: e.Note, Undoes: e.Undoes, Changes: []LogChange{}}
 	for _, c := range e.Set() {
 		lc := LogChange{Path: c.Path, Operation: c.Op(), From: c.From, To: c.To}

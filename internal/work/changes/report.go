@@ -27,7 +27,8 @@ func (r Reader) Report(p *Plan) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	report := Report{Redo: p.Redo, What: p.What, Problem: p.Problem, Files: append([]FilePlan{}, p.Files...), Diff: string(d)}
+	report := Report{Redo: p.Redo, What: p.What, Problem: p.Problem, Files: append([]FilePlan{}, p.Files...),
+		Diff: string(d)}
 	for _, g := range p.Gaps {
 		for _, what := range strings.Split(g, "; ") {
 			path, why, _ := strings.Cut(strings.TrimSuffix(what, ")"), " (")

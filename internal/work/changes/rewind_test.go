@@ -23,7 +23,8 @@ func TestLastTurnAfterARewindOfSeveralTurns(t *testing.T) {
 			must(t, err)
 			set = append(set, delta.Change{Path: d.path(files[i]), Pre: pre, Post: delta.NewFile([]byte(files[i+1]), 0o644)})
 		}
-		_, err := d.work.Commit(t.Context(), set, txn.CommitOptions{Origin: txn.Origin{Session: "s", Turn: id, Call: "c" + id}, Cause: ledger.CauseTool})
+		_, err := d.work.Commit(t.Context(), set,
+			txn.CommitOptions{Origin: txn.Origin{Session: "s", Turn: id, Call: "c" + id}, Cause: ledger.CauseTool})
 		must(t, err)
 	}
 	last := func() string {

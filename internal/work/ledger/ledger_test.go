@@ -36,7 +36,8 @@ func TestEntriesComeBackWhole(t *testing.T) {
 		{Path: "/w/b\xfe", Pre: delta.NewFile(nil, 0o600), To: "/w/\xff\n\x1b"},
 	}
 	want := Entry{Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Session: "s", Turn: "t", Call: "c", Tool: "edit",
-		Client: "exec", Cause: CauseTool, Exact: true, Note: "n", Undoes: []int64{1, 2}, Changes: ChangesOf(set), Dirs: []Path{"/w/\xffd"}}
+		Client: "exec", Cause: CauseTool, Exact: true, Note: "n", Undoes: []int64{1, 2}, Changes: ChangesOf(set),
+		Dirs: []Path{"/w/\xffd"}}
 	if err := l.Append(&want); err != nil {
 		t.Fatal(err)
 	}

@@ -273,7 +273,8 @@ func (c *connection) client() *mcp.Client {
 		},
 	}
 	if c.m.o.Elicit != nil {
-		o.Capabilities.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
+		o.Capabilities.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{},
+			URL: &mcp.URLElicitationCapabilities{}}
 		o.ElicitationHandler = c.elicit
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: c.m.o.Name, Version: c.m.o.Version}, o)

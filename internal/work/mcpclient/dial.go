@@ -62,7 +62,8 @@ func (c *connection) dialProgram(ctx context.Context) (*mcp.ClientSession, func(
 		return nil, nil, err
 	}
 	c.stream = newMessages(p.out)
-	session, err := c.client().Connect(ctx, &mcp.IOTransport{Reader: c.stream, Writer: p.in, MaxLineLength: frameLimit + 1}, nil)
+	session, err := c.client().Connect(ctx,
+		&mcp.IOTransport{Reader: c.stream, Writer: p.in, MaxLineLength: frameLimit + 1}, nil)
 	if err != nil {
 		words := p.end()
 		switch cause := c.stream.ended(); {

@@ -45,10 +45,11 @@ func fixture(mode string) {
 	}
 	s := newFixture()
 	if mode == "dies" {
-		s.AddTool(&mcp.Tool{Name: "die", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			os.Exit(0)
-			return nil, nil
-		})
+		s.AddTool(&mcp.Tool{Name: "die", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				os.Exit(0)
+				return nil, nil
+			})
 	}
 	_ = s.Run(context.Background(), &mcp.StdioTransport{})
 }
@@ -78,7 +79,8 @@ func newFixture() *mcp.Server {
 	})
 	add("ask", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if len(r.Params.InputResponses) == 0 {
-			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.ElicitParams{Mode: "form", Message: "your name?",
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.ElicitParams{Mode: "form",
+				Message:         "your name?",
 				RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)}}}, nil
 		}
 		reply, ok := r.Params.InputResponses["q"].(*mcp.ElicitResult)
@@ -88,14 +90,16 @@ func newFixture() *mcp.Server {
 		return text(fmt.Sprintf("%s %v", reply.Action, reply.Content["name"])), nil
 	})
 	add("grow", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.AddTool(&mcp.Tool{Name: "grown", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return text("grown"), nil
-		})
+		s.AddTool(&mcp.Tool{Name: "grown", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return text("grown"), nil
+			})
 		return text("done"), nil
 	})
-	s.AddResource(&mcp.Resource{URI: "fixture://a", Name: "a"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "fixture://a", Text: "resource a"}}}, nil
-	})
+	s.AddResource(&mcp.Resource{URI: "fixture://a", Name: "a"},
+		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "fixture://a", Text: "resource a"}}}, nil
+		})
 	return s
 }
 
@@ -106,7 +110,8 @@ func program(t testing.TB, name, mode string, env ...string) Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Server{Name: name, Command: self, Env: append([]string{"PATH=" + os.Getenv("PATH"), "MCP_FIXTURE=" + mode}, env...)}
+	return Server{Name: name, Command: self,
+		Env: append([]string{"PATH=" + os.Getenv("PATH"), "MCP_FIXTURE=" + mode}, env...)}
 }
 
 func started(t testing.TB, o Options) *Manager {
@@ -190,10 +195,11 @@ func TestQuestionsReachTheUser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked Elicitation
-			m := started(t, Options{Servers: []Server{program(t, "fix", "good")}, Elicit: func(_ context.Context, q Elicitation) (Reply, error) {
-				asked = q
-				return test.reply, nil
-			}})
+			m := started(t, Options{Servers: []Server{program(t, "fix", "good")},
+				Elicit: func(_ context.Context, q Elicitation) (Reply, error) {
+					asked = q
+					return test.reply, nil
+				}})
 			m.Settle(t.Context())
 			if r := call(t, m, "mcp__fix__ask", ""); r.Text != test.want {
 				t.Errorf("ask returned %+v", r)
@@ -214,7 +220,8 @@ func TestBrokenServersAreOneLineEach(t *testing.T) {
 		program(t, "crash", "crash"), slow, garbage, {Name: "missing", Command: "/no/such/program"},
 		{Name: "refused", URL: "http://127.0.0.1:1/mcp"}, {Name: "nourl", URL: "mailto:x"}, program(t, "good", "good")}})
 	m.Settle(t.Context())
-	want := map[string]string{"crash": "exit code 3: the port is taken", "silent": "did not start within 300ms", "missing": "not found",
+	want := map[string]string{"crash": "exit code 3: the port is taken", "silent": "did not start within 300ms",
+		"missing": "not found",
 		"refused": "refused", "nourl": "no http address"}
 	for _, s := range m.Status() {
 		if part, ok := want[s.Name]; ok && (s.State != failed && s.State != starting || s.Error != "" &&
@@ -292,7 +299,8 @@ func TestHeadersGoToTheServerAlone(t *testing.T) {
 	t.Cleanup(srv.Close)
 	m := started(t, Options{Servers: []Server{
 		{Name: "fix", URL: srv.URL + "/mcp", Headers: map[string]string{"X-Key": "k"}, Bearer: "b"},
-		{Name: "away", URL: srv.URL + "/away", Headers: map[string]string{"X-Key": "k"}, Bearer: "b", StartupTimeout: time.Second}}})
+		{Name: "away", URL: srv.URL + "/away", Headers: map[string]string{"X-Key": "k"}, Bearer: "b",
+			StartupTimeout: time.Second}}})
 	m.Settle(t.Context())
 	if r := call(t, m, "mcp__fix__echo", `{"a":1}`); r.Text != `{"a":1}` || !authorised.Load() {
 		t.Errorf("echo returned %+v, authorised %t", r, authorised.Load())

@@ -60,7 +60,8 @@ func (c *connection) signedIn() (auth.OAuthHandler, error) {
 	if g == nil || g.Token == nil {
 		return stored{server: c.Name}, nil
 	}
-	return stored{c.Name, &keeping{source: g.config().TokenSource(context.Background(), g.Token), store: c.Store, server: c.Name, grant: g}}, nil
+	return stored{c.Name, &keeping{source: g.config().TokenSource(context.Background(), g.Token), store: c.Store,
+		server: c.Name, grant: g}}, nil
 }
 
 func (g *Grant) config() *oauth2.Config {
@@ -123,7 +124,8 @@ func Login(ctx context.Context, s Server, name, version string, scopes []string,
 			return callback(ctx, l)
 		},
 		NewTokenSource: func(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
-			grant = &Grant{ClientID: c.ClientID, ClientSecret: c.ClientSecret, AuthURL: c.Endpoint.AuthURL, TokenURL: c.Endpoint.TokenURL, Scopes: c.Scopes, Token: t}
+			grant = &Grant{ClientID: c.ClientID, ClientSecret: c.ClientSecret, AuthURL: c.Endpoint.AuthURL,
+				TokenURL: c.Endpoint.TokenURL, Scopes: c.Scopes, Token: t}
 			return c.TokenSource(ctx, t), nil
 		},
 	}
@@ -135,7 +137,8 @@ func Login(ctx context.Context, s Server, name, version string, scopes []string,
 		return err
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: version}, nil)
-	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: s.URL, OAuthHandler: handler, DisableStandaloneSSE: true}, nil)
+	session, err := client.Connect(ctx,
+		&mcp.StreamableClientTransport{Endpoint: s.URL, OAuthHandler: handler, DisableStandaloneSSE: true}, nil)
 	if err != nil {
 		return errors.New(oneLine(err.Error()))
 	}
@@ -153,22 +156,23 @@ func callback(ctx context.Context, l net.Listener) (*auth.AuthorizationResult, e
 		err    error
 	}
 	answers := make(chan answer, 1)
-	srv := &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		if r.URL.Path != "/callback" {
-			http.NotFound(w, r)
-			return
-		}
-		a := answer{result: &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}}
-		if a.result.Code == "" {
-			a = answer{err: fmt.Errorf("the sign-in was refused: %s", oneLine(q.Get("error")+" "+q.Get("error_description")))}
-		}
-		_, _ = w.Write([]byte("Kerf has what it needs. You can close this page.\n"))
-		select {
-		case answers <- a:
-		default:
-		}
-	})}
+	srv := &http.Server{ReadHeaderTimeout: 5 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			q := r.URL.Query()
+			if r.URL.Path != "/callback" {
+				http.NotFound(w, r)
+				return
+			}
+			a := answer{result: &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}}
+			if a.result.Code == "" {
+				a = answer{err: fmt.Errorf("the sign-in was refused: %s", oneLine(q.Get("error")+" "+q.Get("error_description")))}
+			}
+			_, _ = w.Write([]byte("Kerf has what it needs. You can close this page.\n"))
+			select {
+			case answers <- a:
+			default:
+			}
+		})}
 	go func() { _ = srv.Serve(l) }()
 	defer func() {
 		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

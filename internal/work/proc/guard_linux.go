@@ -37,7 +37,8 @@ var theGuard = sync.OnceValue(newGuard)
 func newGuard() *guard {
 	g := &guard{
 		self:   os.Getpid(),
-		litter: make(map[string]bool), leaders: make(map[int]bool), doomed: make(map[int]bool), zombies: make(map[int]time.Time),
+		litter: make(map[string]bool), leaders: make(map[int]bool), doomed: make(map[int]bool),
+		zombies: make(map[int]time.Time),
 	}
 	g.sid, _ = unix.Getsid(0)
 	closeOnExec()

@@ -38,14 +38,18 @@ func victim(line string) {
 // daemons is the shell line of everything that is hard to kill: each writes its
 // pid to a file in $1 first.
 func daemons(dir string) string {
-	loop := `trap "" TERM HUP INT; echo $$ > ` + dir + `/%s.tmp; mv ` + dir + `/%s.tmp ` + dir + `/%s.pid; while :; do sleep 1; done`
+	loop := `trap "" TERM HUP INT; echo $$ > ` + dir + `/%s.tmp; mv ` + dir + `/%s.tmp ` + dir +
+		`/%s.pid; while :; do sleep 1; done`
 	one := func(name string) string { return strings.ReplaceAll(loop, "%s", name) }
 	return fmt.Sprintf(`
 sh -c '%s' &
 setsid nohup sh -c '%s' >/dev/null 2>&1 &
 (setsid sh -c '(setsid sh -c "exec sh %s/deep.sh" </dev/null >/dev/null 2>&1 &)' &)
-`, one("plain"), one("setsid"), dir) + fmt.Sprintf("cat > %s/deep.sh.tmp <<'E'\n%s\nE\nmv %s/deep.sh.tmp %s/deep.sh; while [ ! -f %s/deep.pid ]; do (setsid sh %s/deep.sh </dev/null >/dev/null 2>&1 &); sleep 0.3; done; ",
-		dir, one("deep"), dir, dir, dir, dir)
+`, one("plain"), one("setsid"), dir) +
+		fmt.Sprintf("cat > %s/deep.sh.tmp <<'E'\n%s\nE\n"+
+			"mv %s/deep.sh.tmp %s/deep.sh; while [ ! -f %s/deep.pid ]; do (setsid sh %s/deep.sh </dev/null >/dev/null 2>&1 "+
+			"&); sleep 0.3; done; ",
+			dir, one("deep"), dir, dir, dir, dir)
 }
 
 func pids(t *testing.T, dir string) map[string]int {
@@ -116,7 +120,9 @@ func TestSEC_O1_NothingSurvivesAKill(t *testing.T) {
 func TestSEC_O1_LingeringProcessesEndWithTheTable(t *testing.T) {
 	dir := t.TempDir()
 	var table Table
-	p, err := table.Start(context.Background(), Spec{Argv: []string{"sh", "-c", daemons(dir) + "while [ ! -f " + dir + "/setsid.pid ] || [ ! -f " + dir + "/plain.pid ]; do sleep 0.02; done"}, Env: os.Environ(), Linger: true})
+	p, err := table.Start(context.Background(),
+		Spec{Argv: []string{"sh", "-c", daemons(dir) + "while [ ! -f " + dir + "/setsid.pid ] || [ ! -f " + dir +
+			"/plain.pid ]; do sleep 0.02; done"}, Env: os.Environ(), Linger: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,19 +67,22 @@ func TestStartRefusals(t *testing.T) {
 	if _, err := Start(gone, Spec{Argv: []string{"true"}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := Start(context.Background(), Spec{Argv: []string{"no-such-program"}, Env: os.Environ()}); !errors.Is(err, ErrNotFound) {
+	if _, err := Start(context.Background(), Spec{Argv: []string{"no-such-program"}, Env: os.Environ()}); !errors.Is(err,
+		ErrNotFound) {
 		t.Errorf("missing program: %v", err)
 	}
 	if _, err := Start(context.Background(), Spec{}); err == nil {
 		t.Error("no command was accepted")
 	}
-	if _, err := Start(context.Background(), Spec{Argv: []string{"/bin/sh"}, Dir: filepath.Join(t.TempDir(), "x")}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Start(context.Background(),
+		Spec{Argv: []string{"/bin/sh"}, Dir: filepath.Join(t.TempDir(), "x")}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing directory: %v", err)
 	}
 	// A relative PATH entry would let the workspace choose the program.
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\n"), 0o755)
-	if _, err := Start(context.Background(), Spec{Argv: []string{"tool"}, Dir: dir, Env: []string{"PATH=.:"}}); !errors.Is(err, ErrNotFound) {
+	if _, err := Start(context.Background(),
+		Spec{Argv: []string{"tool"}, Dir: dir, Env: []string{"PATH=.:"}}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("relative PATH: %v", err)
 	}
 }
@@ -102,7 +105,8 @@ func TestInputIsEmptyUnlessAsked(t *testing.T) {
 }
 
 func TestTerminal(t *testing.T) {
-	p := run(t, Spec{Argv: []string{"sh", "-c", "test -t 0 && stty size; read x; echo got $x; sleep 30"}, TTY: true, Size: Size{30, 100}})
+	p := run(t, Spec{Argv: []string{"sh", "-c", "test -t 0 && stty size; read x; echo got $x; sleep 30"}, TTY: true,
+		Size: Size{30, 100}})
 	p.Write("word\n")
 	for i := 0; i < 100; i++ {
 		if text, _ := p.Output(); bytes.Contains(text, []byte("got word")) {
@@ -130,7 +134,8 @@ func next(p *Process) []byte {
 
 func TestInterrupt(t *testing.T) {
 	for _, tty := range []bool{false, true} {
-		p := run(t, Spec{Argv: []string{"sh", "-c", "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.02; done"}, TTY: tty})
+		p := run(t, Spec{Argv: []string{"sh", "-c",
+			"trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.02; done"}, TTY: tty})
 		for text := ""; !strings.Contains(text, "ready"); text += string(next(p)) {
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -285,7 +290,8 @@ func TestProgramIsNotTakenFromTheWorkspace(t *testing.T) {
 	os.Symlink(filepath.Join(work, "git"), filepath.Join(link, "git"))
 	alias := filepath.Join(outside, "alias")
 	os.Symlink(work, alias)
-	t.Setenv("PATH", strings.Join([]string{".", work, alias, link, filepath.Join(outside, "real")}, string(os.PathListSeparator)))
+	t.Setenv("PATH", strings.Join([]string{".", work, alias, link, filepath.Join(outside, "real")},
+		string(os.PathListSeparator)))
 	t.Chdir(work)
 
 	got, err := Program("git", []string{work})
@@ -302,11 +308,14 @@ func TestProgramIsNotTakenFromTheWorkspace(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	parent := []string{
-		"PATH=/bin", "HOME=/h", "LC_TIME=C", "RANDOM_THING=1", "OPENAI_API_KEY=x", "npm_config_registry=https://r/", "npm_config__auth=abc",
-		"HTTPS_PROXY=http://u:p@proxy:1", "GOPROXY=https://me:pw@go.example,direct", "SSH_AUTH_SOCK=/s", "GOFLAGS=-ldflags=ghp_abcdefghijklmnopqrstuvwxyz",
+		"PATH=/bin", "HOME=/h", "LC_TIME=C", "RANDOM_THING=1", "OPENAI_API_KEY=x", "npm_config_registry=https://r/",
+		"npm_config__auth=abc",
+		"HTTPS_PROXY=http://u:p@proxy:1", "GOPROXY=https://me:pw@go.example,direct", "SSH_AUTH_SOCK=/s",
+		"GOFLAGS=-ldflags=ghp_abcdefghijklmnopqrstuvwxyz",
 		"GIT_AUTHOR_NAME=me", "broken", "=x=y", "LANG=de_DE.UTF-8", "TERM=screen",
 	}
-	forced := []string{"GH_PAGER=cat", "GIT_PAGER=cat", "LANG=de_DE.UTF-8", "LC_ALL=C.UTF-8", "NO_COLOR=1", "PAGER=cat", "TERM=dumb"}
+	forced := []string{"GH_PAGER=cat", "GIT_PAGER=cat", "LANG=de_DE.UTF-8", "LC_ALL=C.UTF-8", "NO_COLOR=1", "PAGER=cat",
+		"TERM=dumb"}
 	cases := []struct {
 		name   string
 		policy EnvPolicy
@@ -314,12 +323,16 @@ func TestEnvironment(t *testing.T) {
 	}{
 		{"default", EnvPolicy{}, append([]string{"GOPROXY=https://go.example,direct", "HOME=/h", "HTTPS_PROXY=http://proxy:1", "LC_TIME=C", "PATH=/bin", "npm_config_registry=https://r/"}, forced...)},
 		{"none", EnvPolicy{Inherit: "none", Session: "s"}, []string{"GH_PAGER=cat", "GIT_PAGER=cat", "KERF_SESSION_ID=s", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "NO_COLOR=1", "PAGER=cat", "TERM=dumb"}},
-		{"all", EnvPolicy{Inherit: "all", TTY: true, Exclude: []string{"go*", "HTTPS_PROXY", "npm_*"}}, []string{"GH_PAGER=cat", "GIT_AUTHOR_NAME=me", "GIT_PAGER=cat", "HOME=/h",
-			"LANG=de_DE.UTF-8", "LC_ALL=C.UTF-8", "LC_TIME=C", "NO_COLOR=1", "PAGER=cat", "PATH=/bin", "RANDOM_THING=1", "TERM=xterm-256color"}},
-		{"secrets kept", EnvPolicy{Inherit: "all", IgnoreDefaultExcludes: true, IncludeOnly: []string{"*KEY", "PATH"}}, []string{"GH_PAGER=cat", "GIT_PAGER=cat", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
-			"NO_COLOR=1", "OPENAI_API_KEY=x", "PAGER=cat", "PATH=/bin", "TERM=dumb"}},
-		{"set", EnvPolicy{Inherit: "none", Set: map[string]string{"MY_TOKEN": "t", "TERM": "vt100", "B=D": "x"}}, []string{"GH_PAGER=cat", "GIT_PAGER=cat", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
-			"MY_TOKEN=t", "NO_COLOR=1", "PAGER=cat", "TERM=vt100"}},
+		{"all", EnvPolicy{Inherit: "all", TTY: true, Exclude: []string{"go*", "HTTPS_PROXY", "npm_*"}},
+			[]string{"GH_PAGER=cat", "GIT_AUTHOR_NAME=me", "GIT_PAGER=cat", "HOME=/h",
+				"LANG=de_DE.UTF-8", "LC_ALL=C.UTF-8", "LC_TIME=C", "NO_COLOR=1", "PAGER=cat", "PATH=/bin", "RANDOM_THING=1",
+				"TERM=xterm-256color"}},
+		{"secrets kept", EnvPolicy{Inherit: "all", IgnoreDefaultExcludes: true, IncludeOnly: []string{"*KEY", "PATH"}},
+			[]string{"GH_PAGER=cat", "GIT_PAGER=cat", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
+				"NO_COLOR=1", "OPENAI_API_KEY=x", "PAGER=cat", "PATH=/bin", "TERM=dumb"}},
+		{"set", EnvPolicy{Inherit: "none", Set: map[string]string{"MY_TOKEN": "t", "TERM": "vt100", "B=D": "x"}},
+			[]string{"GH_PAGER=cat", "GIT_PAGER=cat", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
+				"MY_TOKEN=t", "NO_COLOR=1", "PAGER=cat", "TERM=vt100"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -25,7 +25,8 @@ func TestSpillGetsWhatIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	p, err := Start(t.Context(), Spec{Argv: []string{"/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done"}, Cap: 1000, Log: file})
+	p, err := Start(t.Context(), Spec{Argv: []string{"/bin/sh", "-c",
+		"i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done"}, Cap: 1000, Log: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,8 @@ func TestStreamsPassThrough(t *testing.T) {
 	}
 	io.WriteString(feed, "typed\n")
 	feed.Close()
-	p, err := Start(t.Context(), Spec{Argv: []string{"/bin/sh", "-c", "cat; echo oops >&2; exit 5"}, Streams: &[3]*os.File{in, out, errs}})
+	p, err := Start(t.Context(), Spec{Argv: []string{"/bin/sh", "-c", "cat; echo oops >&2; exit 5"},
+		Streams: &[3]*os.File{in, out, errs}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,8 @@ func BenchmarkOutput10MB(b *testing.B) {
 	needShell(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		p, err := Start(b.Context(), Spec{Argv: []string{"head", "-c", "10000000", "/dev/zero"}, Env: []string{"PATH=/usr/bin:/bin"}})
+		p, err := Start(b.Context(), Spec{Argv: []string{"head", "-c", "10000000", "/dev/zero"},
+			Env: []string{"PATH=/usr/bin:/bin"}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -123,7 +126,8 @@ func BenchmarkOutput10MBBarePipe(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		child, err := os.StartProcess("/usr/bin/head", []string{"head", "-c", "10000000", "/dev/zero"}, &os.ProcAttr{Files: []*os.File{nil, w, w}})
+		child, err := os.StartProcess("/usr/bin/head", []string{"head", "-c", "10000000", "/dev/zero"},
+			&os.ProcAttr{Files: []*os.File{nil, w, w}})
 		if err != nil {
 			b.Skip(err)
 		}

@@ -13,7 +13,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s may be written", rel)
 		}
 	}
-	for _, rel := range []string{"a.go", ".gitignore", ".git/HEAD", ".git/index", ".git/refs/heads/main", ".git/objects/info/packs", "kerf", ".git/configs"} {
+	for _, rel := range []string{"a.go", ".gitignore", ".git/HEAD", ".git/index", ".git/refs/heads/main",
+		".git/objects/info/packs", "kerf", ".git/configs"} {
 		if err := Check(rel); err != nil {
 			t.Errorf("%s: %v", rel, err)
 		}

@@ -108,7 +108,8 @@ var hardening = []string{
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.pager=cat", "-c", "core.editor=false",
 	"-c", "core.sshCommand=false", "-c", "core.askPass=", "-c", "core.alternateRefsCommand=", "-c", "credential.helper=",
 	"-c", "diff.external=", "-c", "diff.trustExitCode=false", "-c", "gpg.program=false", "-c", "protocol.allow=never",
-	"-c", "submodule.recurse=false", "-c", "status.submoduleSummary=false", "-c", "safe.bareRepository=explicit", "-c", "core.untrackedCache=false",
+	"-c", "submodule.recurse=false", "-c", "status.submoduleSummary=false", "-c", "safe.bareRepository=explicit", "-c",
+	"core.untrackedCache=false",
 }
 
 // environment keeps what git needs to find the user's own configuration, whose

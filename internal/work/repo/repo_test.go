@@ -86,8 +86,10 @@ func TestFindAndBranchAgreeWithGit(t *testing.T) {
 
 func TestHostileHeads(t *testing.T) {
 	for head, want := range map[string]string{
-		"ref: refs/heads/ok\n": "ok", "ref: refs/heads/../../../etc/passwd": "", "ref: refs/heads/a\x1b]0;x\x07": "", "ref: refs/heads/a b": "",
-		"ref: /etc/passwd": "", "": "", "ref: refs/heads/a\nb": "", "nonsense": "", "ref: refs/heads/.invalid": "", "ref: refs/heads/\xff": "",
+		"ref: refs/heads/ok\n": "ok", "ref: refs/heads/../../../etc/passwd": "", "ref: refs/heads/a\x1b]0;x\x07": "",
+		"ref: refs/heads/a b": "",
+		"ref: /etc/passwd":    "", "": "", "ref: refs/heads/a\nb": "", "nonsense": "", "ref: refs/heads/.invalid": "",
+		"ref: refs/heads/\xff": "",
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "HEAD"), head)
@@ -127,8 +129,10 @@ func TestSEC_C4_HostileConfigurationRunsNothing(t *testing.T) {
 	judge(t, dir, "add", ".")
 	judge(t, dir, "commit", "-qm", "one")
 	write(t, filepath.Join(dir, ".git", "extra"), "[filter \"two.dots\"]\n\tprocess = "+evil+"\n\tclean = "+evil+"\n")
-	for _, kv := range []string{"core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.askPass", "diff.external", "diff.evil.command", "diff.evil.textconv",
-		"filter.evil.clean", "filter.evil.smudge", "credential.helper", "pager.status", "pager.config", "alias.status", "core.gitProxy", "gpg.program", "core.alternateRefsCommand"} {
+	for _, kv := range []string{"core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.askPass",
+		"diff.external", "diff.evil.command", "diff.evil.textconv",
+		"filter.evil.clean", "filter.evil.smudge", "credential.helper", "pager.status", "pager.config", "alias.status",
+		"core.gitProxy", "gpg.program", "core.alternateRefsCommand"} {
 		judge(t, dir, "config", kv, evil)
 	}
 	judge(t, dir, "config", "filter.evil.required", "true")

@@ -62,7 +62,8 @@ func TestWorkTreeHoldsWhatIsThere(t *testing.T) {
 	if err := AddTree(ctx, root, dir, base); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"kept.txt": "kept\n", "staged.txt": "new\n", "sub/untracked.txt": "fresh\r\n", "build.log": ""} {
+	for name, want := range map[string]string{"kept.txt": "kept\n", "staged.txt": "new\n",
+		"sub/untracked.txt": "fresh\r\n", "build.log": ""} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if string(got) != want || want == "" != (err != nil) {
 			t.Errorf("%s holds %q, %v", name, got, err)

@@ -22,9 +22,12 @@ func TestSEC_K1_K3_K7_KernelCallsAreRefused(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
 		self := fmt.Sprint(os.Getpid())
-		numbers := map[string]string{"ptrace": "101, 16, 1, 0, 0", "keyctl": "250, 0, -3, 0", "add_key": "248, b'user', b'a', b'b', 1, -3", "bpf": "321, 0, 0, 0", "userfaultfd": "323, 0",
-			"perf_event_open": "298, 0, 0, -1, -1, 0", "unshare user": "272, 0x10000000", "clone user": "56, 0x10000011, 0, 0, 0, 0", "clone3": "435, 0, 0", "mount": "165, 0, 0, 0, 0, 0",
-			"personality": "135, 0x0008", "process_vm_readv": "310, " + self + ", 0, 0, 0, 0, 0", "tiocsti": "16, 0, 0x5412, b'x'", "tioclinux": "16, 0, 0x541c, b'x'", "high half": "16, 0, 0x100005412, b'x'",
+		numbers := map[string]string{"ptrace": "101, 16, 1, 0, 0", "keyctl": "250, 0, -3, 0",
+			"add_key": "248, b'user', b'a', b'b', 1, -3", "bpf": "321, 0, 0, 0", "userfaultfd": "323, 0",
+			"perf_event_open": "298, 0, 0, -1, -1, 0", "unshare user": "272, 0x10000000",
+			"clone user": "56, 0x10000011, 0, 0, 0, 0", "clone3": "435, 0, 0", "mount": "165, 0, 0, 0, 0, 0",
+			"personality": "135, 0x0008", "process_vm_readv": "310, " + self + ", 0, 0, 0, 0, 0",
+			"tiocsti": "16, 0, 0x5412, b'x'", "tioclinux": "16, 0, 0x541c, b'x'", "high half": "16, 0, 0x100005412, b'x'",
 			"open_by_handle_at": "304, -100, 0, 0", "x32": "0x40000000 + 39", "setns": "308, 0, 0"}
 		if nativeArch != unix.AUDIT_ARCH_X86_64 {
 			t.Skip("the numbers of the calls are those of amd64")
@@ -75,16 +78,27 @@ async def main():
 asyncio.run(main())
 a, b = socket.socketpair(); a.send(b"x"); assert b.recv(1) == b"x"
 import multiprocessing; print(multiprocessing.get_context("fork").Pool(2).map(abs, [-1, 2]))'`,
-			"node":         `node -e 'const {spawn, fork} = require("child_process"); const c = spawn("echo", ["x"]); c.on("exit", n => process.exit(n)); require("http").createServer().listen(0, "127.0.0.1").unref()'`,
-			"go":           "cd m && export GOFLAGS=-mod=mod GOTOOLCHAIN=local GOPATH=/tmp/gopath && go build -o /tmp/m . && /tmp/m && go test ./...",
-			"bash":         "set -e; x=$(mktemp); cat <<'E' > $x\nhere\nE\ncat $x | grep -q here; head -c 10 /dev/urandom > /dev/null; (sleep 0.01 & wait); diff <(echo a) <(echo a); echo x > /dev/null",
-			"script":       "script -qc 'test -t 0 && echo tty' /dev/null",
-			"git":          "git status; true",
-			"make -j":      "mkdir -p mk && cd mk && printf 'all: a b c\\n%%: ; @sleep 0.01; echo $@ > $@.out\\n' > Makefile && make -s -j4 && cat a.out b.out c.out",
-			"javac":        "mkdir -p j && cd j && printf 'public class H { public static void main(String[] a) throws Exception { try (var s = new java.net.ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress()); var c = new java.net.Socket(s.getInetAddress(), s.getLocalPort())) { System.out.println(\"hello\"); } } }' > H.java && javac H.java && java H | grep -q hello",
-			"npm":          "mkdir -p n/dep && cd n && echo '{\"name\":\"dep\",\"version\":\"1.0.0\"}' > dep/package.json && echo '{\"name\":\"n\",\"version\":\"1.0.0\",\"dependencies\":{\"dep\":\"file:dep\"}}' > package.json && npm_config_cache=/tmp/npm npm install --offline --no-audit --no-fund --loglevel=error && test -e node_modules/dep/package.json",
-			"redis-server": "redis-server --port 6399 --save '' --unixsocket '' --daemonize no > /tmp/redis.log & for i in $(seq 100); do (echo PING > /dev/tcp/127.0.0.1/6399) 2>/dev/null && exit 0; sleep 0.05; done; exit 1",
-			"threads":      `python3 -c 'import threading; ts=[threading.Thread(target=print) for _ in range(20)]; [t.start() for t in ts]; [t.join() for t in ts]'`,
+			"node": `node -e 'const {spawn, fork} = require("child_process"); const c = spawn("echo", ["x"]); c.on("exit", n => process.exit(n)); require("http").createServer().listen(0, "127.0.0.1").unref()'`,
+			"go": "cd m && export GOFLAGS=-mod=mod GOTOOLCHAIN=local GOPATH=/tmp/gopath && go build -o /tmp/m . && " +
+				"/tmp/m && go test ./...",
+			"bash": "set -e; x=$(mktemp); cat <<'E' > $x\nhere\nE\n" +
+				"cat $x | grep -q here; head -c 10 /dev/urandom > /dev/null; (sleep 0.01 & wait); diff <(echo a) <(echo a); " +
+				"echo x > /dev/null",
+			"script": "script -qc 'test -t 0 && echo tty' /dev/null",
+			"git":    "git status; true",
+			"make -j": "mkdir -p mk && cd mk && printf 'all: a b c\\n%%: ; @sleep 0.01; echo $@ > $@.out\\n' > Makefile " +
+				"&& make -s -j4 && cat a.out b.out c.out",
+			"javac": "mkdir -p j && cd j && printf 'public class H { public static void main(String[] a) throws " +
+				"Exception { try (var s = new java.net.ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress()); var c = " +
+				"new java.net.Socket(s.getInetAddress(), s.getLocalPort())) { System.out.println(\"hello\"); } } }' > H.java && " +
+				"javac H.java && java H | grep -q hello",
+			"npm": "mkdir -p n/dep && cd n && echo '{\"name\":\"dep\",\"version\":\"1.0.0\"}' > dep/package.json && " +
+				"echo '{\"name\":\"n\",\"version\":\"1.0.0\",\"dependencies\":{\"dep\":\"file:dep\"}}' > package.json && " +
+				"npm_config_cache=/tmp/npm npm install --offline --no-audit --no-fund --loglevel=error && test -e " +
+				"node_modules/dep/package.json",
+			"redis-server": "redis-server --port 6399 --save '' --unixsocket '' --daemonize no > /tmp/redis.log & for i in " +
+				"$(seq 100); do (echo PING > /dev/tcp/127.0.0.1/6399) 2>/dev/null && exit 0; sleep 0.05; done; exit 1",
+			"threads": `python3 -c 'import threading; ts=[threading.Thread(target=print) for _ in range(20)]; [t.start() for t in ts]; [t.join() for t in ts]'`,
 		} {
 			t.Run(name, func(t *testing.T) {
 				s.t = t
@@ -180,7 +194,8 @@ func TestSEC_K10_NoSandboxNoRun(t *testing.T) {
 			return broken(ctx, w)
 		}
 	}
-	workspace := plan.Plan{Mode: plan.WorkspaceWrite, Cwd: "/w", Mounts: []plan.Mount{{Kind: plan.MountWrite, Path: "/w"}}, Masks: []plan.Mask{{Kind: plan.MaskSocket, Path: "/w/.kerf"}}}
+	workspace := plan.Plan{Mode: plan.WorkspaceWrite, Cwd: "/w",
+		Mounts: []plan.Mount{{Kind: plan.MountWrite, Path: "/w"}}, Masks: []plan.Mask{{Kind: plan.MaskSocket, Path: "/w/.kerf"}}}
 	reading := plan.Plan{Mode: plan.ReadOnly, Cwd: "/w"}
 	for _, c := range []struct {
 		name string
@@ -278,12 +293,14 @@ func TestSignalsReachTheCommandNotTheLauncher(t *testing.T) {
 				t.Fatal(err)
 			}
 			pl.TTY = tty
-			box, err := Wrap(t.Context(), pl, []string{"bash", "-c", "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.02; done"})
+			box, err := Wrap(t.Context(), pl, []string{"bash", "-c",
+				"trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.02; done"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer box.Close()
-			p, err := proc.Start(t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, TTY: tty, Started: box.Started})
+			p, err := proc.Start(t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files,
+				Confined: true, TTY: tty, Started: box.Started})
 			if err != nil {
 				t.Fatal(err)
 			}

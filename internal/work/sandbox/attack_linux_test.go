@@ -31,7 +31,8 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, work: filepath.Join(dir, "work"), out: filepath.Join(dir, "work-neighbour"), home: filepath.Join(dir, "home")}
+	s := &site{t: t, work: filepath.Join(dir, "work"), out: filepath.Join(dir, "work-neighbour"),
+		home: filepath.Join(dir, "home")}
 	for _, d := range []string{s.work, s.out, s.home, filepath.Join(dir, "tmp")} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -39,7 +40,8 @@ func newSite(t *testing.T) *site {
 	}
 	s.write(s.out+"/victim", "precious\n")
 	s.policy = plan.Policy{
-		Mode: plan.WorkspaceWrite, Roots: []string{s.work}, Cwd: s.work, TmpDir: filepath.Join(dir, "tmp"), LockDir: filepath.Join(dir, "locks"),
+		Mode: plan.WorkspaceWrite, Roots: []string{s.work}, Cwd: s.work, TmpDir: filepath.Join(dir, "tmp"),
+		LockDir: filepath.Join(dir, "locks"),
 		// The test's own directories lie in /tmp, which is private inside.
 		Rules:   []plan.Rule{{Path: s.out, Access: plan.Read}, {Path: s.home, Access: plan.Read}},
 		Backend: os.Getenv(backendEnv),
@@ -108,7 +110,9 @@ func (s *site) run(argv ...string) (string, int) {
 
 func (s *site) start(b *Box, dir ...string) (string, int) {
 	s.t.Helper()
-	p, err := proc.Start(s.t.Context(), proc.Spec{Argv: b.Argv, Dir: append(dir, s.work)[0], Env: os.Environ(), ExtraFiles: b.Files, Confined: b.Confined, Started: b.Started})
+	p, err := proc.Start(s.t.Context(),
+		proc.Spec{Argv: b.Argv, Dir: append(dir, s.work)[0], Env: os.Environ(), ExtraFiles: b.Files, Confined: b.Confined,
+			Started: b.Started})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -173,8 +177,10 @@ func TestSEC_F1_NothingOutsideTheRootsChanges(t *testing.T) {
 		for name, script := range map[string]string{
 			"create": "echo x > ../work-neighbour/new", "append": "echo x >> $OUT/victim", "truncate": ": > $OUT/victim",
 			"remove": "rm -f $OUT/victim", "rename out": "echo x > f; mv f $OUT/f", "rename in": "mv $OUT/victim .",
-			"chmod": "chmod 600 $OUT/victim", "touch": "touch -d 2001-01-01 $OUT/victim", "hard link": "ln $OUT/victim mine && echo x >> mine",
-			"symlink": "ln -sf $OUT/victim link && echo x > link", "mkdir": "mkdir -p $OUT/a/b", "home": "echo x > $OUT/../home/x",
+			"chmod": "chmod 600 $OUT/victim", "touch": "touch -d 2001-01-01 $OUT/victim",
+			"hard link": "ln $OUT/victim mine && echo x >> mine",
+			"symlink":   "ln -sf $OUT/victim link && echo x > link", "mkdir": "mkdir -p $OUT/a/b",
+			"home":   "echo x > $OUT/../home/x",
 			"python": "python3 -c 'import os; os.truncate(os.environ[\"OUT\"]+\"/victim\", 2)'",
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -252,9 +258,12 @@ func (s *site) repository() {
 func TestSEC_F6_WhatGitRunsIsProtected(t *testing.T) {
 	each(t, func(t *testing.T) {
 		for name, script := range map[string]string{
-			"hook": "printf evil > .git/hooks/pre-commit", "existing hook": "echo evil >> .git/hooks/pre-push", "config": "echo '[core] pager = evil' >> .git/config",
-			"git config": "git config core.pager evil", "replace config": "echo x > c; mv -f c .git/config", "attributes": "echo '* filter=evil' > .git/info/attributes",
-			"rename": "mv .git .git2", "replace by link": "mv .git g && ln -s g .git", "rename hooks": "mv .git/hooks .git/h2; mkdir .git/hooks; echo evil > .git/hooks/pre-commit",
+			"hook": "printf evil > .git/hooks/pre-commit", "existing hook": "echo evil >> .git/hooks/pre-push",
+			"config":     "echo '[core] pager = evil' >> .git/config",
+			"git config": "git config core.pager evil", "replace config": "echo x > c; mv -f c .git/config",
+			"attributes": "echo '* filter=evil' > .git/info/attributes",
+			"rename":     "mv .git .git2", "replace by link": "mv .git g && ln -s g .git",
+			"rename hooks":       "mv .git/hooks .git/h2; mkdir .git/hooks; echo evil > .git/hooks/pre-commit",
 			"init with template": "mkdir -p t/hooks && echo evil > t/hooks/post-checkout && git init -q --template=t",
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -278,7 +287,8 @@ func TestSEC_F6_WhatGitRunsIsProtected(t *testing.T) {
 func (s *site) control() string {
 	git := filepath.Join(s.work, ".git")
 	var b strings.Builder
-	for _, name := range []string{".", "config", "config.worktree", "commondir", "hooks", "info", "modules", "worktrees", "objects/info/alternates"} {
+	for _, name := range []string{".", "config", "config.worktree", "commondir", "hooks", "info", "modules", "worktrees",
+		"objects/info/alternates"} {
 		path := filepath.Join(git, name)
 		info, err := os.Lstat(path)
 		if err != nil {
@@ -296,8 +306,10 @@ func (s *site) control() string {
 func TestSEC_F7_MissingProtectedNamesCannotBeMade(t *testing.T) {
 	each(t, func(t *testing.T) {
 		for name, script := range map[string]string{
-			"mkdir": "mkdir .kerf && echo x > .kerf/config.toml", "rename onto": "mkdir k && echo x > k/config.toml && mv -T k .kerf", "link": "mkdir k; ln -s k .kerf",
-			"remove first": "rm -rf .kerf; mkdir .kerf", "git": "mkdir -p .git/hooks && echo x > .git/hooks/pre-commit", "git init": "git init -q .", "git link": "ln -s k .git",
+			"mkdir":       "mkdir .kerf && echo x > .kerf/config.toml",
+			"rename onto": "mkdir k && echo x > k/config.toml && mv -T k .kerf", "link": "mkdir k; ln -s k .kerf",
+			"remove first": "rm -rf .kerf; mkdir .kerf", "git": "mkdir -p .git/hooks && echo x > .git/hooks/pre-commit",
+			"git init": "git init -q .", "git link": "ln -s k .git",
 		} {
 			t.Run(name, func(t *testing.T) {
 				s := newSite(t)
@@ -404,7 +416,8 @@ func TestSEC_F9_NothingIsLeftBehindByAKilledKerf(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	if work := os.Getenv("SANDBOX_TEST_KERF"); work != "" {
-		pl, err := plan.Resolve(plan.Policy{Mode: plan.WorkspaceWrite, Roots: []string{work}, Cwd: work, LockDir: os.Getenv("SANDBOX_TEST_LOCKS")}, plan.Disk{})
+		pl, err := plan.Resolve(plan.Policy{Mode: plan.WorkspaceWrite, Roots: []string{work}, Cwd: work,
+			LockDir: os.Getenv("SANDBOX_TEST_LOCKS")}, plan.Disk{})
 		if err != nil {
 			panic(err)
 		}
@@ -416,7 +429,9 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		if _, err := proc.Start(context.Background(), proc.Spec{Argv: box.Argv, Dir: work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, Started: box.Started}); err != nil {
+		if _, err := proc.Start(context.Background(),
+			proc.Spec{Argv: box.Argv, Dir: work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true,
+				Started: box.Started}); err != nil {
 			panic(err)
 		}
 		select {}
@@ -435,7 +450,8 @@ func TestSEC_F10_LinksAndPointersOfGit(t *testing.T) {
 		}
 		os.Remove(s.work + "/.git")
 		s.write(s.work+"/.git", "gitdir: real\n")
-		for _, script := range []string{"echo evil >> real/config", "echo evil > real/hooks/pre-commit", "mv real away", "echo 'gitdir: x' > .git", "rm -f .git"} {
+		for _, script := range []string{"echo evil >> real/config", "echo evil > real/hooks/pre-commit", "mv real away",
+			"echo 'gitdir: x' > .git", "rm -f .git"} {
 			if text, code := s.inside(script); code == 0 {
 				t.Errorf("a pointer: %s: %s", script, text)
 			}
@@ -461,7 +477,9 @@ func TestSEC_F11_TheMostSpecificRuleWins(t *testing.T) {
 		s.write(s.work+"/a/secret", "secret")
 		s.write(s.work+"/a/b/open", "open")
 		s.write(s.work+"/key", "secret")
-		s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: s.work + "/a", Access: plan.None}, plan.Rule{Path: s.work + "/a/b", Access: plan.Write}, plan.Rule{Path: s.work + "/key", Access: plan.None}, plan.Rule{Path: s.work + "/later", Access: plan.None})
+		s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: s.work + "/a", Access: plan.None},
+			plan.Rule{Path: s.work + "/a/b", Access: plan.Write}, plan.Rule{Path: s.work + "/key", Access: plan.None},
+			plan.Rule{Path: s.work + "/later", Access: plan.None})
 		text, _ := s.inside("cat a/secret key; ls a; echo more >> a/b/open; cat a/b/open; mv a z; cat z/secret; touch " +
 			"a/new; mkdir later")
 		if strings.Contains(text, "secret\n") || strings.Contains(text, "secretsecret") ||
@@ -515,11 +533,16 @@ func TestSEC_F13_TmpIsPrivate(t *testing.T) {
 func TestSEC_F14_MissingPartsOfGitAreCovered(t *testing.T) {
 	each(t, func(t *testing.T) {
 		for name, script := range map[string]string{
-			"worktree config": "echo evil > .git/config.worktree", "commondir": "echo /tmp > .git/commondir", "alternates": "echo /tmp > .git/objects/info/alternates",
-			"alternates by rename": "mv .git/objects/info .git/objects/i2; mkdir .git/objects/info; echo /tmp > .git/objects/info/alternates",
-			"objects by rename":    "mv .git/objects .git/o2; mkdir -p .git/objects/info; echo /tmp > .git/objects/info/alternates",
-			"grafts":               "echo x > .git/info/grafts", "modules": "mkdir -p .git/modules/m && echo evil > .git/modules/m/config",
-			"worktrees": "mkdir -p .git/worktrees/w && echo /tmp > .git/worktrees/w/commondir", "rename away": "mv .git old && mkdir .git",
+			"worktree config": "echo evil > .git/config.worktree", "commondir": "echo /tmp > .git/commondir",
+			"alternates": "echo /tmp > .git/objects/info/alternates",
+			"alternates by rename": "mv .git/objects/info .git/objects/i2; mkdir .git/objects/info; echo /tmp > " +
+				".git/objects/info/alternates",
+			"objects by rename": "mv .git/objects .git/o2; mkdir -p .git/objects/info; echo /tmp > " +
+				".git/objects/info/alternates",
+			"grafts":             "echo x > .git/info/grafts",
+			"modules":            "mkdir -p .git/modules/m && echo evil > .git/modules/m/config",
+			"worktrees":          "mkdir -p .git/worktrees/w && echo /tmp > .git/worktrees/w/commondir",
+			"rename away":        "mv .git old && mkdir .git",
 			"remove placeholder": "rm -rf .git/commondir .git/modules; mkdir -p .git/modules/m",
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -21,8 +21,10 @@ func TestSEC_F3_TheViewCannotBeChanged(t *testing.T) {
 		s.repository()
 		before := picture(t, s.out) + s.control()
 		for _, script := range []string{
-			"mount -o remount,rw /", "mount -o remount,rw,bind $OUT", "mount --bind . $OUT", "mount -t tmpfs none .git/hooks", "umount .git/hooks", "umount -l /proc", "umount -l .git", "pivot_root . .",
-			"unshare -m true", "unshare -Urm mount -o remount,rw /", "unshare -Ur true", "chroot . /bin/true", "nsenter -t 1 -m true",
+			"mount -o remount,rw /", "mount -o remount,rw,bind $OUT", "mount --bind . $OUT", "mount -t tmpfs none .git/hooks",
+			"umount .git/hooks", "umount -l /proc", "umount -l .git", "pivot_root . .",
+			"unshare -m true", "unshare -Urm mount -o remount,rw /", "unshare -Ur true", "chroot . /bin/true",
+			"nsenter -t 1 -m true",
 			`python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); sys.exit(0 if max(l.syscall(n,*a) for n,a in ((428,(-100,b".",1)),(429,(-100,b".",-100,b".git/hooks",0)),(430,(b"tmpfs",0)),(442,(-100,b"/",0,b"\0"*32,32)),(155,(b".",b".")))) >= 0 else 1)'`,
 		} {
 			if text, code := s.inside("OUT=" + s.out + "\n" + script); code == 0 {
@@ -44,7 +46,9 @@ func TestSEC_F4_DevicesAndSharedMemory(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
 		name := "kerf-test-" + filepath.Base(filepath.Dir(s.work))
-		for _, script := range []string{"mknod disk b 259 0", "mknod mem c 1 1", "cat /dev/mem", "cat /dev/kmsg", "losetup -f", "test -e /dev/sda -o -e /dev/vda -o -e /dev/nvme0n1", "cat /proc/kcore > /dev/null && test -s /proc/kcore"} {
+		for _, script := range []string{"mknod disk b 259 0", "mknod mem c 1 1", "cat /dev/mem", "cat /dev/kmsg",
+			"losetup -f", "test -e /dev/sda -o -e /dev/vda -o -e /dev/nvme0n1",
+			"cat /proc/kcore > /dev/null && test -s /proc/kcore"} {
 			if text, code := s.inside(script); code == 0 {
 				t.Errorf("%s: succeeded: %s", script, text)
 			}
@@ -96,7 +100,8 @@ func TestSEC_K6_NoKeyring(t *testing.T) {
 		t.Skip("the numbers of the calls are those of amd64")
 	}
 	script := `import ctypes; l=ctypes.CDLL(None, use_errno=True); print("READ" if l.syscall(250,10,-3,b"user",b"kerf-test",0) >= 0 else "none", open("/proc/keys").read().count("kerf-test"))`
-	if out, err := exec.Command("python3", "-c", `import ctypes; l=ctypes.CDLL(None); import sys; sys.exit(0 if l.syscall(248,b"user",b"kerf-test",b"secret",6,-3) >= 0 else 1)`).CombinedOutput(); err != nil {
+	if out, err := exec.Command("python3", "-c",
+		`import ctypes; l=ctypes.CDLL(None); import sys; sys.exit(0 if l.syscall(248,b"user",b"kerf-test",b"secret",6,-3) >= 0 else 1)`).CombinedOutput(); err != nil {
 		t.Skipf("no keyring here: %v %s", err, out)
 	}
 	each(t, func(t *testing.T) {
@@ -111,7 +116,8 @@ func TestSEC_K6_NoKeyring(t *testing.T) {
 func TestSEC_K9_NoSandboxLetsItselfOut(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
-		for _, argv := range [][]string{{os.Args[0], "--kerf-launch"}, {"bwrap", "--ro-bind", "/", "/", "true"}, {"unshare", "-Urpf", "true"}} {
+		for _, argv := range [][]string{{os.Args[0], "--kerf-launch"}, {"bwrap", "--ro-bind", "/", "/", "true"},
+			{"unshare", "-Urpf", "true"}} {
 			s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: filepath.Dir(os.Args[0]), Access: plan.Read})
 			if text, code := s.run(argv...); code == 0 {
 				t.Errorf("%v: %s", argv, text)
@@ -138,7 +144,8 @@ func TestSEC_O2_NothingSurvivesAKilledLauncher(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			box, err := Wrap(t.Context(), pl, []string{"bash", "-c", "(setsid bash -c 'exec -a " + name + " sleep 300' &); exec -a " + name + " sleep 300"})
+			box, err := Wrap(t.Context(), pl, []string{"bash", "-c", "(setsid bash -c 'exec -a " + name +
+				" sleep 300' &); exec -a " + name + " sleep 300"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +154,8 @@ func TestSEC_O2_NothingSurvivesAKilledLauncher(t *testing.T) {
 				leader = pid
 				box.Started(pid, kill)
 			}
-			p, err := proc.Start(t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, Started: started})
+			p, err := proc.Start(t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files,
+				Confined: true, Started: started})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -118,7 +118,8 @@ func TestSEC_N4_SocketFamiliesAreRefused(t *testing.T) {
 		if text != "OPEN netlink\n" {
 			t.Errorf("TestSEC_N5: with the network: %s", text)
 		}
-		if text, _ := s.start(bare([]string{"python3", "-c", script})); !strings.Contains(text, "OPEN unix") || !strings.Contains(text, "OPEN netlink") {
+		if text, _ := s.start(bare([]string{"python3", "-c", script})); !strings.Contains(text, "OPEN unix") ||
+			!strings.Contains(text, "OPEN netlink") {
 			t.Errorf("control: %s", text)
 		}
 	})

@@ -108,7 +108,8 @@ func TestSEC_F1_AttributesAndListsOutsideStay(t *testing.T) {
 
 func accessList() []byte {
 	list := []byte{2, 0, 0, 0}
-	for _, e := range [][3]uint32{{1, 6, ^uint32(0)}, {2, 7, 65534}, {4, 4, ^uint32(0)}, {16, 7, ^uint32(0)}, {32, 4, ^uint32(0)}} {
+	for _, e := range [][3]uint32{{1, 6, ^uint32(0)}, {2, 7, 65534}, {4, 4, ^uint32(0)}, {16, 7, ^uint32(0)},
+		{32, 4, ^uint32(0)}} {
 		list = append(list, byte(e[0]), byte(e[0]>>8), byte(e[1]), 0, byte(e[2]), byte(e[2]>>8), byte(e[2]>>16),
 			byte(e[2]>>24))
 	}

@@ -54,7 +54,8 @@ func wrapped(b *testing.B, backend string) {
 	if out, err := exec.Command("git", "init", "-q", work).CombinedOutput(); err != nil {
 		b.Fatalf("%s", out)
 	}
-	policy := plan.Policy{Mode: plan.WorkspaceWrite, Roots: []string{work}, Cwd: work, TmpDir: b.TempDir(), LockDir: filepath.Join(b.TempDir(), "locks"), Backend: backend}
+	policy := plan.Policy{Mode: plan.WorkspaceWrite, Roots: []string{work}, Cwd: work, TmpDir: b.TempDir(),
+		LockDir: filepath.Join(b.TempDir(), "locks"), Backend: backend}
 	for b.Loop() {
 		pl, err := plan.Resolve(policy, plan.Disk{})
 		if err != nil {
@@ -64,7 +65,8 @@ func wrapped(b *testing.B, backend string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		p, err := proc.Start(b.Context(), proc.Spec{Argv: box.Argv, Dir: work, Env: os.Environ(), ExtraFiles: box.Files, Confined: true, Started: box.Started})
+		p, err := proc.Start(b.Context(), proc.Spec{Argv: box.Argv, Dir: work, Env: os.Environ(), ExtraFiles: box.Files,
+			Confined: true, Started: box.Started})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -28,7 +28,8 @@ func Advice(output []byte) string {
 }
 
 func refusedBySystem(text string) bool {
-	for _, words := range []string{"Read-only file system", "Device or resource busy", "Not a directory", "Permission denied", "could not lock", "invalid gitfile", "could not create directory", "Operation not permitted"} {
+	for _, words := range []string{"Read-only file system", "Device or resource busy", "Not a directory",
+		"Permission denied", "could not lock", "invalid gitfile", "could not create directory", "Operation not permitted"} {
 		if strings.Contains(text, words) {
 			return true
 		}
@@ -48,7 +49,8 @@ func Denied(output []byte, exitCode int) bool {
 	}
 	text := strings.ToLower(string(output))
 	for _, words := range []string{
-		"operation not permitted", "permission denied", "read-only file system", "seccomp", "sandbox", "landlock", "failed to write file",
+		"operation not permitted", "permission denied", "read-only file system", "seccomp", "sandbox", "landlock",
+		"failed to write file",
 		"network is unreachable", "could not resolve host", "temporary failure in name resolution",
 	} {
 		if strings.Contains(text, words) {

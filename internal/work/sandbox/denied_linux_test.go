@@ -10,11 +10,12 @@ import (
 func TestWhatGitCannotDoInsideIsExplained(t *testing.T) {
 	one(t, func(t *testing.T) {
 		for command, script := range map[string]string{
-			"git worktree":      "git worktree add ../w2 2>&1 || git worktree add w2",
-			"git submodule add": "git init -q lib; git -C lib commit -q --allow-empty -m x; git -c protocol.file.allow=always submodule add ./lib sub",
-			"git config":        "git config core.pager x",
-			"git init":          "rm -rf fresh; git init -q .",
-			"installing hooks":  "cp f .git/hooks/pre-commit",
+			"git worktree": "git worktree add ../w2 2>&1 || git worktree add w2",
+			"git submodule add": "git init -q lib; git -C lib commit -q --allow-empty -m x; git -c " +
+				"protocol.file.allow=always submodule add ./lib sub",
+			"git config":       "git config core.pager x",
+			"git init":         "rm -rf fresh; git init -q .",
+			"installing hooks": "cp f .git/hooks/pre-commit",
 		} {
 			s := newSite(t)
 			if command != "git init" {
@@ -32,7 +33,8 @@ func TestWhatGitCannotDoInsideIsExplained(t *testing.T) {
 			}
 		}
 	})
-	for _, text := range []string{"", "error: permission denied", "see .git/config for more", "Read-only file system: /usr"} {
+	for _, text := range []string{"", "error: permission denied", "see .git/config for more",
+		"Read-only file system: /usr"} {
 		if advice := Advice([]byte(text)); advice != "" {
 			t.Errorf("%q: %q", text, advice)
 		}

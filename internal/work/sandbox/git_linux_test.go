@@ -45,7 +45,9 @@ func (s *site) linked() string {
 	s.t.Helper()
 	main := filepath.Join(filepath.Dir(s.work), "main")
 	os.Remove(s.work)
-	if text, code := s.start(bare([]string{"bash", "-c", "set -e; cd ..; git init -q -b main main; cd main; echo one > f; git add f; git commit -qm one; git worktree add -q -b wt ../work"}), s.out); code != 0 {
+	if text, code := s.start(bare([]string{"bash", "-c",
+		"set -e; cd ..; git init -q -b main main; cd main; echo one > f; git add f; git commit -qm one; git worktree add " +
+			"-q -b wt ../work"}), s.out); code != 0 {
 		s.t.Fatal(text)
 	}
 	return main
@@ -57,9 +59,15 @@ func TestSEC_F16_GitWorksInALinkedWorktree(t *testing.T) {
 		main := s.linked()
 		s.gitWorks(".")
 		for name, script := range map[string]string{
-			"hook": "mkdir -p M/.git/hooks; echo evil > M/.git/hooks/pre-commit", "config": "echo '[core]pager=evil' >> M/.git/config", "config.worktree": "echo '[core]pager=evil' > M/.git/worktrees/work/config.worktree",
-			"commondir": "echo /tmp > M/.git/worktrees/work/commondir", "gitdir": "echo /tmp > M/.git/worktrees/work/gitdir", "pointer": "echo 'gitdir: /tmp' > .git", "head of main": "git symbolic-ref HEAD refs/heads/x; echo x > M/.git/HEAD",
-			"index of main": "echo x > M/.git/index", "files of main": "echo x > M/f", "new worktree": "mkdir M/.git/worktrees/evil", "rename": "mv M/.git M/git2", "alternates": "echo /tmp > M/.git/objects/info/alternates",
+			"hook":            "mkdir -p M/.git/hooks; echo evil > M/.git/hooks/pre-commit",
+			"config":          "echo '[core]pager=evil' >> M/.git/config",
+			"config.worktree": "echo '[core]pager=evil' > M/.git/worktrees/work/config.worktree",
+			"commondir":       "echo /tmp > M/.git/worktrees/work/commondir",
+			"gitdir":          "echo /tmp > M/.git/worktrees/work/gitdir", "pointer": "echo 'gitdir: /tmp' > .git",
+			"head of main":  "git symbolic-ref HEAD refs/heads/x; echo x > M/.git/HEAD",
+			"index of main": "echo x > M/.git/index", "files of main": "echo x > M/f",
+			"new worktree": "mkdir M/.git/worktrees/evil", "rename": "mv M/.git M/git2",
+			"alternates": "echo /tmp > M/.git/objects/info/alternates",
 		} {
 			before := s.mainControl(main)
 			s.inside(strings.ReplaceAll(script, "M/", main+"/"))
@@ -78,7 +86,9 @@ func TestSEC_F16_GitWorksInALinkedWorktree(t *testing.T) {
 // mainControl is a picture of what a worktree must leave alone.
 func (s *site) mainControl(main string) string {
 	var b strings.Builder
-	for _, name := range []string{"f", ".git/HEAD", ".git/index", ".git/config", ".git/hooks", ".git/objects/info", ".git/worktrees/work/gitdir", ".git/worktrees/work/commondir", ".git/worktrees/work/config.worktree", ".git/commondir"} {
+	for _, name := range []string{"f", ".git/HEAD", ".git/index", ".git/config", ".git/hooks", ".git/objects/info",
+		".git/worktrees/work/gitdir", ".git/worktrees/work/commondir", ".git/worktrees/work/config.worktree",
+		".git/commondir"} {
 		path := filepath.Join(main, name)
 		if _, err := os.Lstat(path); err != nil {
 			b.WriteString(name + " absent\n")
@@ -124,7 +134,9 @@ func TestSEC_F16_GitWorksInASubmodule(t *testing.T) {
 				t.Error(text)
 			}
 			git := s.work + "/.git"
-			for _, script := range []string{"echo x >> M/config", "echo x > M/hooks/pre-commit", "echo x > M/commondir", "mkdir M/../evil", "mv M M2", "echo 'gitdir: /tmp' > lib/.git", "rm -f lib/.git", "mv lib lib2; mkdir lib; echo 'gitdir: /tmp' > lib/.git"} {
+			for _, script := range []string{"echo x >> M/config", "echo x > M/hooks/pre-commit", "echo x > M/commondir",
+				"mkdir M/../evil", "mv M M2", "echo 'gitdir: /tmp' > lib/.git", "rm -f lib/.git",
+				"mv lib lib2; mkdir lib; echo 'gitdir: /tmp' > lib/.git"} {
 				before := picture(t, git+"/modules/lib/hooks") + picture(t, git+"/modules/lib/config") +
 					picture(t, s.work+"/lib/.git")
 				text, _ := s.inside(strings.ReplaceAll(script, "M", ".git/modules/lib"))
@@ -149,7 +161,8 @@ func TestSEC_F10_NestedAndBareRepositories(t *testing.T) {
 			"vendor/b.git/empty"); code != 0 {
 			t.Fatal(text)
 		}
-		for _, script := range []string{"echo evil > vendor/x/.git/hooks/pre-commit", "echo evil >> vendor/x/.git/config", "mv vendor/x/.git vendor/x/g", "echo evil >> vendor/b.git/config", "echo evil > vendor/b.git/hooks/update"} {
+		for _, script := range []string{"echo evil > vendor/x/.git/hooks/pre-commit", "echo evil >> vendor/x/.git/config",
+			"mv vendor/x/.git vendor/x/g", "echo evil >> vendor/b.git/config", "echo evil > vendor/b.git/hooks/update"} {
 			s.attack(script, s.work+"/vendor", script)
 			s.outside("rm -rf vendor; mkdir vendor; git init -q vendor/x; git init -q --bare vendor/b.git")
 		}

@@ -191,9 +191,11 @@ func setAside(p plan.Plan, lost []string) []plan.Finding {
 		_, err := os.Lstat(path)
 		switch {
 		case !masked:
-			found = append(found, plan.Finding{Path: path, What: "was replaced from outside while a command ran, so the command was ended; check it before you rely on it"})
+			found = append(found, plan.Finding{Path: path,
+				What: "was replaced from outside while a command ran, so the command was ended; check it before you rely on it"})
 		case err != nil || (plan.Disk{}).Placeholder(path):
-			found = append(found, plan.Finding{Path: path, What: "its placeholder was removed from outside while a command ran, so the command was ended"})
+			found = append(found, plan.Finding{Path: path,
+				What: "its placeholder was removed from outside while a command ran, so the command was ended"})
 		default:
 			to, moved := aside(path)
 			what := "was made while its placeholder was away; it could not be moved, so remove it"

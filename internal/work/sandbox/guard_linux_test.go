@@ -27,7 +27,9 @@ func (s *site) under(script string, attack func(*Box)) (code int, box *Box) {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { box.Close() })
-	p, err := proc.Start(s.t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files, Confined: box.Confined, Started: box.Started})
+	p, err := proc.Start(s.t.Context(),
+		proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files, Confined: box.Confined,
+			Started: box.Started})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -25,7 +25,8 @@ func TestSEC_F12_LandlockWritesNothing(t *testing.T) {
 	s := newLandlockSite(t)
 	s.write(s.work+"/f", "x\n")
 	s.attack("write", s.work, "echo y >> f; echo z > new; mkdir d; ln -s f l; mkfifo p")
-	for name, script := range map[string]string{"remove": "rm -f f", "truncate": ": > f", "rename": "mv f g", "hard link": "ln f g"} {
+	for name, script := range map[string]string{"remove": "rm -f f", "truncate": ": > f", "rename": "mv f g",
+		"hard link": "ln f g"} {
 		s.write(s.work+"/f", "x\n")
 		os.Remove(s.work + "/g")
 		s.attack(name, s.work, script)
@@ -97,7 +98,8 @@ func TestLandlockRefusesWhatItCannotExpress(t *testing.T) {
 			t.Errorf("%s is taken", name)
 		}
 	}
-	if err := expressible(plan.Plan{Mode: plan.ReadOnly, Mounts: []plan.Mount{{Kind: plan.MountHideDir, Path: "/tmp"}}}); err != nil {
+	if err := expressible(plan.Plan{Mode: plan.ReadOnly,
+		Mounts: []plan.Mount{{Kind: plan.MountHideDir, Path: "/tmp"}}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -109,7 +111,8 @@ func TestReadableNamesSiblings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := readable(dir, []plan.Mount{{Kind: plan.MountHideDir, Path: dir + "/a/b"}, {Kind: plan.MountHideDir, Path: dir + "/e"}, {Kind: plan.MountRead, Path: dir + "/e/f"}})
+	got := readable(dir, []plan.Mount{{Kind: plan.MountHideDir, Path: dir + "/a/b"},
+		{Kind: plan.MountHideDir, Path: dir + "/e"}, {Kind: plan.MountRead, Path: dir + "/e/f"}})
 	if d := cmp.Diff([]string{dir + "/a/c", dir + "/d", dir + "/e/f"}, got); d != "" {
 		t.Error(d)
 	}

@@ -184,7 +184,8 @@ func (c *compiler) dev() {
 			c.Call(note, unix.SYS_CLOSE, tree)
 		}
 	}
-	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0",
+		"stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
 		c.Call(note, unix.SYS_SYMLINKAT, target, here, "/dev/"+name)
 	}
 	c.Call(note, unix.SYS_MKDIRAT, here, "/dev/pts", 0o755)

@@ -20,7 +20,8 @@ type limit struct {
 // limitList returns the limits for setrlimit. No command leaves a core behind.
 func limitList(l plan.Limits) []limit {
 	all := []limit{{unix.RLIMIT_CORE, 0}}
-	for _, x := range []limit{{unix.RLIMIT_NPROC, l.Processes}, {unix.RLIMIT_FSIZE, l.FileBytes}, {unix.RLIMIT_DATA, l.DataBytes}} {
+	for _, x := range []limit{{unix.RLIMIT_NPROC, l.Processes}, {unix.RLIMIT_FSIZE, l.FileBytes},
+		{unix.RLIMIT_DATA, l.DataBytes}} {
 		if x.value != 0 {
 			all = append(all, x)
 		}
@@ -36,7 +37,8 @@ func impose(l plan.Limits, leader int) error {
 			if pid == leader && x.resource == unix.RLIMIT_NPROC {
 				continue // it is counted for the whole user until there is a namespace
 			}
-			if err := unix.Prlimit(pid, x.resource, &unix.Rlimit{Cur: x.value, Max: x.value}, nil); err != nil && !errors.Is(err, unix.EPERM) {
+			if err := unix.Prlimit(pid, x.resource, &unix.Rlimit{Cur: x.value, Max: x.value}, nil); err != nil &&
+				!errors.Is(err, unix.EPERM) {
 				return err // EPERM: a lower hard limit stands already
 			}
 		}

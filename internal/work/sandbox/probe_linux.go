@@ -93,7 +93,8 @@ func reason(err error) string {
 // find returns the named way if it works here.
 func (m machine) find(ctx context.Context, name, locks string, avoid []string) (way, error) {
 	if nativeArch == 0 {
-		return way{}, &plan.UnavailableError{Reason: "no seccomp filter for this kind of processor", Hint: "run with --sandbox " + plan.FullAccess}
+		return way{}, &plan.UnavailableError{Reason: "no seccomp filter for this kind of processor",
+			Hint: "run with --sandbox " + plan.FullAccess}
 	}
 	version := procVersion
 	if m.version != nil {
@@ -112,7 +113,8 @@ func (m machine) find(ctx context.Context, name, locks string, avoid []string) (
 	case plan.Bubblewrap:
 		path, err := program("bwrap", avoid)
 		if err != nil {
-			return way{}, &plan.UnavailableError{Reason: "bwrap is not on PATH outside the workspace", Hint: "install the package bubblewrap"}
+			return way{}, &plan.UnavailableError{Reason: "bwrap is not on PATH outside the workspace",
+				Hint: "install the package bubblewrap"}
 		}
 		w.path = path
 	default:
@@ -197,7 +199,8 @@ func (w way) try(ctx context.Context) error {
 	if err := w.render(b, []string{"/bin/sh", "-c", "exit 0"}); err != nil {
 		return &plan.UnavailableError{Reason: err.Error()}
 	}
-	p, err := proc.Start(ctx, proc.Spec{Argv: b.Argv, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, ExtraFiles: b.Files, Confined: w.name != plan.Landlock, Started: b.Started})
+	p, err := proc.Start(ctx, proc.Spec{Argv: b.Argv, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, ExtraFiles: b.Files,
+		Confined: w.name != plan.Landlock, Started: b.Started})
 	if err != nil {
 		return &plan.UnavailableError{Reason: err.Error()}
 	}
@@ -210,7 +213,8 @@ func (w way) try(ctx context.Context) error {
 		text, _ := p.Output()
 		line, _, _ := strings.Cut(strings.TrimSpace(string(text[:min(len(text), 300)])), "\n")
 		line = strings.TrimPrefix(line, "kerf: the sandbox cannot be set up, so the command was not run: ")
-		return &plan.UnavailableError{Reason: "does not work here: " + line, Hint: "allow unprivileged user namespaces, or update bubblewrap to 0.8 or later"}
+		return &plan.UnavailableError{Reason: "does not work here: " + line,
+			Hint: "allow unprivileged user namespaces, or update bubblewrap to 0.8 or later"}
 	}
 	return nil
 }

@@ -44,8 +44,10 @@ func TestSEC_N6_TheFilterIsTheOnlyWayOut(t *testing.T) {
 	defer other.Close()
 	_, otherPort, _ := net.SplitHostPort(other.Listener.Addr().String())
 	for name, script := range map[string]string{
-		"directly": "exec 3<>/dev/tcp/127.0.0.1/" + port, "another port": "curl -sSf --noproxy '' http://127.0.0.1:" + otherPort + "/",
-		"metadata": "curl -sSf http://169.254.169.254/", "connect": "curl -sSf --noproxy '' -p http://127.0.0.1:" + otherPort + "/",
+		"directly": "exec 3<>/dev/tcp/127.0.0.1/" + port, "another port": "curl -sSf --noproxy '' http://127.0.0.1:" +
+			otherPort + "/",
+		"metadata": "curl -sSf http://169.254.169.254/", "connect": "curl -sSf --noproxy '' -p http://127.0.0.1:" +
+			otherPort + "/",
 		"a packet": "exec 3<>/dev/udp/8.8.8.8/53 && echo x >&3",
 	} {
 		if text, code := s.inside(script); code == 0 {

@@ -19,7 +19,8 @@ func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
 		return bare(argv), nil
 	}
 	if p.Proxy != nil {
-		return nil, &plan.UnavailableError{Reason: "the network cannot be filtered by domain on macOS yet", Hint: "allow or deny it as a whole"}
+		return nil, &plan.UnavailableError{Reason: "the network cannot be filtered by domain on macOS yet",
+			Hint: "allow or deny it as a whole"}
 	}
 	if err := Probe(ctx); err != nil {
 		return nil, err

@@ -321,7 +321,8 @@ func (d *differ) image(at string, e *entry) *delta.Image {
 		return nil
 	}
 	b := e.body
-	img := &delta.Image{Version: delta.Version{Kind: delta.File, Mode: uint32(e.sig.mode.Perm()), Size: b.size, Sum: b.sum}}
+	img := &delta.Image{Version: delta.Version{Kind: delta.File, Mode: uint32(e.sig.mode.Perm()), Size: b.size,
+		Sum: b.sum}}
 	if e.sig.isLink() {
 		img.Kind, img.Mode = delta.Symlink, 0
 	}

@@ -148,7 +148,8 @@ func (r *repo) settings(ctx context.Context) bool {
 func (r *repo) configure(ctx context.Context) bool {
 	limited, cancel := context.WithTimeout(ctx, configTime)
 	defer cancel()
-	out, err := r.command(limited, "config", "--null", "--get-regexp", `^(core\.(autocrlf|eol|attributesfile)|extensions\.objectformat)$`).Output()
+	out, err := r.command(limited, "config", "--null", "--get-regexp",
+		`^(core\.(autocrlf|eol|attributesfile)|extensions\.objectformat)$`).Output()
 	// 1 means that nothing of this is set.
 	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 1) {
 		r.broken = ctx.Err() == nil
@@ -187,7 +188,8 @@ func expand(name string) string {
 // command is git on this repository with everything switched off that could
 // reach out or change what is read.
 func (r *repo) command(ctx context.Context, args ...string) *exec.Cmd {
-	args = append([]string{"--git-dir=" + r.gitDir, "--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"}, args...)
+	args = append([]string{"--git-dir=" + r.gitDir, "--no-replace-objects", "-c", "core.fsmonitor=false", "-c",
+		"protocol.allow=never"}, args...)
 	cmd := exec.CommandContext(ctx, r.git, args...)
 	cmd.Dir = r.common
 	cmd.WaitDelay = time.Second

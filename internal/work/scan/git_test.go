@@ -231,8 +231,10 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 	w.must(os.WriteFile(w.at("evil"), []byte(script), 0o755))
 	w.must(os.WriteFile(w.at("git"), []byte(script), 0o755))
 	evil := w.at("evil")
-	for _, key := range []string{"core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.gitProxy", "diff.external", "filter.evil.clean",
-		"filter.evil.smudge", "filter.evil.process", "credential.helper", "alias.cat-file", "alias.config", "uploadpack.packObjectsHook", "core.alternateRefsCommand"} {
+	for _, key := range []string{"core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.gitProxy",
+		"diff.external", "filter.evil.clean",
+		"filter.evil.smudge", "filter.evil.process", "credential.helper", "alias.cat-file", "alias.config",
+		"uploadpack.packObjectsHook", "core.alternateRefsCommand"} {
 		w.git("config", key, evil)
 	}
 	w.git("config", "core.hooksPath", w.dir)
@@ -344,8 +346,10 @@ func TestIndexIsNotBelievedOfYoungFiles(t *testing.T) {
 	if clean(&f, s, s.mtime) {
 		t.Error("a file as young as the index is clean")
 	}
-	for _, other := range []sig{{ino: 8, size: 3, mtime: s.mtime, ctime: s.ctime, mode: s.mode}, {ino: 7, size: 4, mtime: s.mtime, ctime: s.ctime, mode: s.mode},
-		{ino: 7, size: 3, mtime: s.mtime - 1, ctime: s.ctime, mode: s.mode}, {ino: 7, size: 3, mtime: s.mtime, ctime: s.ctime + 1, mode: s.mode}} {
+	for _, other := range []sig{{ino: 8, size: 3, mtime: s.mtime, ctime: s.ctime, mode: s.mode},
+		{ino: 7, size: 4, mtime: s.mtime, ctime: s.ctime, mode: s.mode},
+		{ino: 7, size: 3, mtime: s.mtime - 1, ctime: s.ctime, mode: s.mode},
+		{ino: 7, size: 3, mtime: s.mtime, ctime: s.ctime + 1, mode: s.mode}} {
 		if clean(&f, other, s.mtime+1) {
 			t.Errorf("%+v is clean", other)
 		}

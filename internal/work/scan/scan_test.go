@@ -352,7 +352,8 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: enabled %t, reason %q, gaps %v", root, s.Enabled(), s.Reason(), snap.Gaps)
 		}
 	}
-	if s, err := Open(Options{Roots: []string{filepath.Join(home, "project")}, Store: new(memory), Home: home}); err != nil || !s.Enabled() {
+	if s, err := Open(Options{Roots: []string{filepath.Join(home, "project")}, Store: new(memory),
+		Home: home}); err != nil || !s.Enabled() {
 		t.Errorf("a directory in the home directory: %v", err)
 	}
 	if _, err := Open(Options{Roots: []string{"relative"}, Store: new(memory)}); err == nil {
@@ -361,7 +362,8 @@ func TestRefused(t *testing.T) {
 }
 
 func TestCaps(t *testing.T) {
-	w := newWorld(t, Options{Caps: Caps{FileSize: 10, Total: 12}}, "large=0123456789abc", "a=11111", "b=22222", "c=33333333")
+	w := newWorld(t, Options{Caps: Caps{FileSize: 10, Total: 12}}, "large=0123456789abc", "a=11111", "b=22222",
+		"c=33333333")
 	s0 := w.snap()
 	var named []string
 	for _, g := range s0.Gaps {
@@ -549,7 +551,8 @@ func testReproduces(t *testing.T, git bool, caps Caps) {
 		for range rapid.IntRange(1, 3).Draw(r, "rounds") {
 			script(r, w)
 			if git && rapid.IntRange(0, 3).Draw(r, "git") == 0 {
-				args := rapid.SampledFrom([][]string{{"reset", "-q", "--hard"}, {"add", "-A"}, {"clean", "-qfdx"}, {"commit", "-qam", "y", "--allow-empty"}, {"stash", "-q"}}).Draw(r, "change")
+				args := rapid.SampledFrom([][]string{{"reset", "-q", "--hard"}, {"add", "-A"}, {"clean", "-qfdx"},
+					{"commit", "-qam", "y", "--allow-empty"}, {"stash", "-q"}}).Draw(r, "change")
 				w.git(args...)
 			}
 			next, now := w.snap(), w.tree()

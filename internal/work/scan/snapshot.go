@@ -14,7 +14,8 @@ import (
 func (s *Scanner) Snapshot(ctx context.Context) (*Snap, error) {
 	s.gen++
 	snap := &Snap{Taken: time.Now(), roots: make([]*node, len(s.roots))}
-	w := &walker{s: s, ctx: ctx, start: snap.Taken, gen: s.gen, workers: make(chan struct{}, max(runtime.GOMAXPROCS(0)-1, 1))}
+	w := &walker{s: s, ctx: ctx, start: snap.Taken, gen: s.gen,
+		workers: make(chan struct{}, max(runtime.GOMAXPROCS(0)-1, 1))}
 	open := make([][]*pending, len(s.roots))
 	for i, root := range s.roots {
 		var prev *node

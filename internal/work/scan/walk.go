@@ -411,7 +411,8 @@ func (b *builder) walk(s *sub) {
 		b.w.count.Add(-s.job.limit.used.Load())
 		s.pending = nil
 		s.node = &node{sig: s.job.sig, racy: s.job.sig.youngerThan(b.w.start), gen: b.w.gen, shutKind: Ignored,
-			shut: fmt.Sprintf("is ignored and has more than %d files or %d MiB, which are not tracked one by one", ignoredFiles, ignoredBytes>>20)}
+			shut: fmt.Sprintf("is ignored and has more than %d files or %d MiB, which are not tracked one by one", ignoredFiles,
+				ignoredBytes>>20)}
 	}
 }
 
@@ -422,7 +423,8 @@ func (b *builder) done() (*node, []*pending, error) {
 	if b.out == nil {
 		return b.j.prev, nil, nil
 	}
-	n := &node{sig: b.j.sig, racy: b.j.sig.youngerThan(b.w.start), git: b.list.git, gen: b.w.gen, rules: b.set, entries: b.out}
+	n := &node{sig: b.j.sig, racy: b.j.sig.youngerThan(b.w.start), git: b.list.git, gen: b.w.gen, rules: b.set,
+		entries: b.out}
 	for _, p := range b.pending {
 		if p.node == nil {
 			p.node = n

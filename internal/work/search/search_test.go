@@ -165,7 +165,8 @@ func TestGrep(t *testing.T) {
 	if err != nil || show(dir, one) != "no:1:one\n" {
 		t.Errorf("single file: %v %v", one, err)
 	}
-	for _, q := range []Query{{Pattern: "a("}, {Pattern: `(?=x)`}, {Pattern: "a", Glob: "[a"}, {Pattern: strings.Repeat("a", 5000)}} {
+	for _, q := range []Query{{Pattern: "a("}, {Pattern: `(?=x)`}, {Pattern: "a", Glob: "[a"},
+		{Pattern: strings.Repeat("a", 5000)}} {
 		q.Dir = dir
 		_, _, err := Grep(t.Context(), q)
 		if _, ok := errors.AsType[*PatternError](err); !ok {
@@ -226,8 +227,10 @@ func naive(re *regexp.Regexp, text string, around, limit int) []Line {
 
 func TestGrepEqualsNaive(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		text := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"a", "b", "ab", "\n", "\r\n", "\n", " ", "\xff", "é", "\r"})).Draw(r, "text"), "")
-		q := Query{Pattern: rapid.SampledFrom([]string{"a", "ab", "^a", "b$", "^$", "a.*b", `a\s*b`, `\ba`, `\Bb`, "a|b", "[^a]", "", `\Ab`, `(?s)a.b`, `\n`, "(?-m)b$", "b\uFFFD", "a+b{1,2}"}).Draw(r, "pattern"),
+		text := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"a", "b", "ab", "\n", "\r\n", "\n", " ", "\xff", "é",
+			"\r"})).Draw(r, "text"), "")
+		q := Query{Pattern: rapid.SampledFrom([]string{"a", "ab", "^a", "b$", "^$", "a.*b", `a\s*b`, `\ba`, `\Bb`, "a|b",
+			"[^a]", "", `\Ab`, `(?s)a.b`, `\n`, "(?-m)b$", "b\uFFFD", "a+b{1,2}"}).Draw(r, "pattern"),
 			IgnoreCase: rapid.Bool().Draw(r, "fold")}
 		p, err := compile(q)
 		if err != nil {
@@ -265,8 +268,10 @@ func TestEnginesAgree(t *testing.T) {
 			plant(t, d, fmt.Sprintf("%s%d=%s", rapid.SampledFrom([]string{"a", "-b", "b/c", ".h/ä"}).Draw(r, "name"), i, text))
 		}
 		plant(t, d, ".gitignore="+rapid.SampledFrom([]string{"", "b\n", "*1\n"}).Draw(r, "rules"))
-		q := Query{Dir: d, Pattern: rapid.SampledFrom([]string{"needle", "needle.*x", "(nee)+", "--x", "é"}).Draw(r, "pattern"),
-			IgnoreCase: rapid.Bool().Draw(r, "fold"), Context: rapid.IntRange(0, 1).Draw(r, "context"), Limit: rapid.IntRange(0, 5).Draw(r, "limit")}
+		q := Query{Dir: d, Pattern: rapid.SampledFrom([]string{"needle", "needle.*x", "(nee)+", "--x", "é"}).Draw(r,
+			"pattern"),
+			IgnoreCase: rapid.Bool().Draw(r, "fold"), Context: rapid.IntRange(0, 1).Draw(r, "context"),
+			Limit: rapid.IntRange(0, 5).Draw(r, "limit")}
 		with, more1, err1 := New(Options{Roots: []string{d}, Ripgrep: rg, RipgrepFrom: 1}).Grep(t.Context(), q)
 		without, more2, err2 := New(Options{Roots: []string{d}, Ripgrep: "-"}).Grep(t.Context(), q)
 		if d := cmp.Diff(without, with); d != "" || more1 != more2 || err1 != nil || err2 != nil {
@@ -314,12 +319,14 @@ func TestRipgrepSeesTheSameFiles(t *testing.T) {
 		}
 		name := rapid.SampledFrom([]string{"a", "b", "c.x", "d.y", ".h"})
 		file := rapid.Map(rapid.SliceOfN(name, 1, 4), func(s []string) string { return strings.Join(s, "/") + "f" })
-		rule := rapid.SampledFrom([]string{"a", "b/", "/a", "*.x", "*f", "!bf", "a/b", "**/bf", "a/**", "!*.xf", "# x", "[ab]f"})
+		rule := rapid.SampledFrom([]string{"a", "b/", "/a", "*.x", "*f", "!bf", "a/b", "**/bf", "a/**", "!*.xf", "# x",
+			"[ab]f"})
 		rules := rapid.Map(rapid.SliceOfN(rule, 0, 3), func(s []string) string { return strings.Join(s, "\n") })
 		for _, f := range rapid.SliceOfN(file, 1, 12).Draw(r, "files") {
 			plant(t, dir, f)
 		}
-		for _, d := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"", "a/", "b/", "a/b/"}), 0, 3, rapid.ID[string]).Draw(r, "ruled") {
+		for _, d := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"", "a/", "b/", "a/b/"}), 0, 3,
+			rapid.ID[string]).Draw(r, "ruled") {
 			plant(t, dir, d+rapid.SampledFrom([]string{".gitignore", ".ignore"}).Draw(r, "kind")+"="+rules.Draw(r, "rules"))
 		}
 		cmd := exec.Command(rg, "--no-config", "--files", "--hidden", "--no-require-git", "--no-ignore-global",

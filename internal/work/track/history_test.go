@@ -45,14 +45,17 @@ var names = []string{"a", "b", "d/c", "d/e", "f/g/h", "bin"}
 
 var moves = rapid.Custom(func(t *rapid.T) move {
 	return move{
-		What: rapid.SampledFrom([]string{"line", "line", "line", "text", "binary", "chmod", "remove", "rename", "link", "hard"}).Draw(t, "what"),
-		A:    rapid.SampledFrom(names).Draw(t, "a"), B: rapid.SampledFrom(names).Draw(t, "b"), N: rapid.IntRange(0, 9).Draw(t, "n"),
+		What: rapid.SampledFrom([]string{"line", "line", "line", "text", "binary", "chmod", "remove", "rename", "link",
+			"hard"}).Draw(t, "what"),
+		A: rapid.SampledFrom(names).Draw(t, "a"), B: rapid.SampledFrom(names).Draw(t, "b"),
+		N: rapid.IntRange(0, 9).Draw(t, "n"),
 	}
 })
 
 var histories = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event {
 	return event{
-		Kind:  rapid.SampledFrom([]string{"tool", "tool", "tool", "stale", "fault", "command", "user", "user", "look"}).Draw(t, "kind"),
+		Kind: rapid.SampledFrom([]string{"tool", "tool", "tool", "stale", "fault", "command", "user", "user",
+			"look"}).Draw(t, "kind"),
 		Moves: rapid.SliceOfN(moves, 1, 3).Draw(t, "moves"), At: rapid.IntRange(1, 25).Draw(t, "at"),
 	}
 }), 1, 12)
@@ -118,7 +121,8 @@ func newWorld(dir string, s slip) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.work, err = txn.Open(txn.Options{Tree: t, Store: st, Ledger: l, Dir: filepath.Join(home, "journal"), Before: w.hook}); err != nil {
+	if w.work, err = txn.Open(txn.Options{Tree: t, Store: st, Ledger: l, Dir: filepath.Join(home, "journal"),
+		Before: w.hook}); err != nil {
 		return nil, err
 	}
 	if w.scan, err = scan.Open(scan.Options{Roots: []string{w.root}, Store: st, Git: "-", Home: home}); err != nil {
@@ -534,7 +538,8 @@ func TestSlipsAreNoticed(t *testing.T) {
 		t.Skip("modes and links are not what they are elsewhere")
 	}
 	dir := t.TempDir()
-	for name, s := range map[string]slip{"missed": forgetsMissed, "prefix": forgetsPrefix, "outside": forgetsOutside, "order": swapsSteps, "blame": blamesUs} {
+	for name, s := range map[string]slip{"missed": forgetsMissed, "prefix": forgetsPrefix, "outside": forgetsOutside,
+		"order": swapsSteps, "blame": blamesUs} {
 		found := false
 		for seed := 0; seed < 300 && !found; seed++ {
 			found = run(dir, histories.Example(seed), s, nil) != nil

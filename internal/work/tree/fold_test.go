@@ -28,15 +28,18 @@ func TestSEC_P5_FoldedNamesAreProtected(t *testing.T) {
 	}
 	tr := openTree(t, Options{Roots: []string{dir}, Protected: asked})
 	for _, name := range []string{
-		".git/hooks/x", ".GIT/hooks/x", ".Git/Hooks/x", ".g\u200cit/hooks/x", ".git\ufeff/hooks/x", "git~1/hooks/x", "GIT~2/hooks/x",
-		".git /hooks/x", ".git./hooks/x", ".git. ./hooks./x", ".git::$INDEX_ALLOCATION/hooks/x", ".git/hoo\u212as/x", ".git/hook\u017f/x",
+		".git/hooks/x", ".GIT/hooks/x", ".Git/Hooks/x", ".g\u200cit/hooks/x", ".git\ufeff/hooks/x", "git~1/hooks/x",
+		"GIT~2/hooks/x",
+		".git /hooks/x", ".git./hooks/x", ".git. ./hooks./x", ".git::$INDEX_ALLOCATION/hooks/x", ".git/hoo\u212as/x",
+		".git/hook\u017f/x",
 		".KERF/config.toml", ".\u212aerf", "kerf~1/config.toml", ".kerf ",
 	} {
 		if err := tr.CheckWrite(dir+"/"+name, false); !errors.Is(err, no) {
 			t.Errorf("%q may be written: %v", name, err)
 		}
 	}
-	for _, name := range []string{"git/hooks/x", ".gitx/hooks/x", "git~/hooks/x", "git~10/hooks/x", ".git/objects/x", "kerf", "x~1", "..git/hooks"} {
+	for _, name := range []string{"git/hooks/x", ".gitx/hooks/x", "git~/hooks/x", "git~10/hooks/x", ".git/objects/x",
+		"kerf", "x~1", "..git/hooks"} {
 		if err := tr.CheckWrite(dir+"/"+name, false); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -118,7 +118,8 @@ func TestWalkMeetsNoLink(t *testing.T) {
 	}
 	defer unix.Close(fd)
 	for rel, want := range map[string]error{
-		"a": nil, "a/b": nil, ".": nil, "l": errLink, "l/b": errLink, "f": unix.ENOTDIR, "f/x": unix.ENOTDIR, "none/x": unix.ENOENT} {
+		"a": nil, "a/b": nil, ".": nil, "l": errLink, "l/b": errLink, "f": unix.ENOTDIR, "f/x": unix.ENOTDIR,
+		"none/x": unix.ENOENT} {
 		for name, open := range map[string]func(int, string, int) (int, error){"walk": walkBeneath, "openat2": openBeneath} {
 			got, err := open(fd, rel, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 			if !errors.Is(err, want) && (err != nil || want != nil) {

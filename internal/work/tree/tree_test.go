@@ -234,7 +234,8 @@ func TestSEC_L1_LinksOutAreRefused(t *testing.T) {
 	link(t, "..", base+"/w/parent")
 	link(t, "sub/../../out/victim", base+"/w/sneaky")
 	link(t, base+"/w/../out/victim", base+"/w/sneaky2")
-	for _, path := range []string{"abs", "rel", "dir/victim", "hop", "parent/out/victim", "parent/w/f", "dir/new/file", "sneaky", "sneaky2", "parent"} {
+	for _, path := range []string{"abs", "rel", "dir/victim", "hop", "parent/out/victim", "parent/w/f", "dir/new/file",
+		"sneaky", "sneaky2", "parent"} {
 		var out *OutsideError
 		if img, err := tr.Read(path, 0); !errors.As(err, &out) || img != nil {
 			t.Errorf("read %s: %v, %v", path, img, err)

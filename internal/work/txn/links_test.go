@@ -108,7 +108,8 @@ func TestSEC_L6_FileBecomesALink(t *testing.T) {
 		if err := replace(filepath.Join(out, "victim"), f.path("f")); err != nil {
 			t.Skip(err)
 		}
-		if res, err := f.w.Commit(context.Background(), delta.Set{edit}, CommitOptions{}); err == nil || len(res.Committed) > 0 {
+		if res, err := f.w.Commit(context.Background(), delta.Set{edit}, CommitOptions{}); err == nil ||
+			len(res.Committed) > 0 {
 			t.Errorf("%s: %+v", name, res.Committed)
 		}
 		if d := cmp.Diff(before, snapshot(t, out)); d != "" {
@@ -151,7 +152,8 @@ func TestSEC_L3_RaceOfDirectoryAndLink(t *testing.T) {
 			continue
 		}
 		post := delta.NewFile(fmt.Append(nil, i), 0o644)
-		if _, err := w.Commit(context.Background(), delta.Set{{Path: name, Pre: img, Post: post}}, CommitOptions{}); err == nil {
+		if _, err := w.Commit(context.Background(), delta.Set{{Path: name, Pre: img, Post: post}},
+			CommitOptions{}); err == nil {
 			landed++
 		} else {
 			refused++
@@ -203,7 +205,8 @@ func TestSEC_L5_NothingIsMadeThroughBadLinks(t *testing.T) {
 	before := f.snapshot()
 	post := delta.NewFile([]byte("x"), 0o644)
 	for _, name := range []string{"dangling", "loop", "fd", "up", "up/x", "dangling/x", "loop/x"} {
-		if _, err := f.w.Commit(context.Background(), delta.Set{{Path: f.path(name), Post: post}}, CommitOptions{}); err == nil {
+		if _, err := f.w.Commit(context.Background(), delta.Set{{Path: f.path(name), Post: post}},
+			CommitOptions{}); err == nil {
 			t.Errorf("%s: committed", name)
 		}
 	}
@@ -241,7 +244,8 @@ func TestSEC_P4_SpecialTargetsAreRefused(t *testing.T) {
 	post := delta.NewFile([]byte("x"), 0o644)
 	for _, name := range []string{"fifo", "dir", "."} {
 		for _, pre := range []*delta.Image{nil, post} {
-			if _, err := f.w.Commit(context.Background(), delta.Set{{Path: f.path(name), Pre: pre, Post: post}}, CommitOptions{}); err == nil {
+			if _, err := f.w.Commit(context.Background(), delta.Set{{Path: f.path(name), Pre: pre, Post: post}},
+				CommitOptions{}); err == nil {
 				t.Errorf("%s: committed", name)
 			}
 		}
@@ -293,7 +297,8 @@ func TestSEC_S5_TemporaryNamesAreUnpredictable(t *testing.T) {
 		return nil
 	})
 	for i := range 3 {
-		if _, err := w.Commit(context.Background(), delta.Set{f.change("a", fmt.Sprint(i, "x"))}, CommitOptions{}); err != nil {
+		if _, err := w.Commit(context.Background(), delta.Set{f.change("a", fmt.Sprint(i, "x"))},
+			CommitOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -318,8 +323,10 @@ func TestProtectedPathsAreRefused(t *testing.T) {
 	f.w.Tree = tr
 	f.link(".git", "alias")
 	before := f.snapshot()
-	for _, c := range []delta.Change{f.change(".git/config", "y"), f.change(".git/hooks/new", "z"), f.change("alias/config", "y"), f.change(".git/config")} {
-		if _, err := f.w.Commit(context.Background(), delta.Set{f.change("ok", "2"), c}, CommitOptions{}); !errors.Is(err, no) {
+	for _, c := range []delta.Change{f.change(".git/config", "y"), f.change(".git/hooks/new", "z"),
+		f.change("alias/config", "y"), f.change(".git/config")} {
+		if _, err := f.w.Commit(context.Background(), delta.Set{f.change("ok", "2"), c}, CommitOptions{}); !errors.Is(err,
+			no) {
 			t.Errorf("%s: %v", c.Path, err)
 		}
 	}

@@ -67,7 +67,8 @@ func TestDirectoryWithoutWritePermission(t *testing.T) {
 		t.Error(got)
 	}
 	before := f.snapshot()
-	if _, err := f.w.Commit(context.Background(), delta.Set{f.change("b", "x"), f.change("d/new", "y")}, CommitOptions{}); err == nil {
+	if _, err := f.w.Commit(context.Background(), delta.Set{f.change("b", "x"), f.change("d/new", "y")},
+		CommitOptions{}); err == nil {
 		t.Error("a file was made in a directory that forbids it")
 	}
 	if d := cmp.Diff(before, f.snapshot()); d != "" {

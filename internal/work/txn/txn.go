@@ -240,7 +240,8 @@ func (w *Workspace) put(data []byte) (delta.Sum, error) {
 func (o CommitOptions) entry(id string) *ledger.Entry {
 	e := &ledger.Entry{
 		ID: id, Session: o.Origin.Session, Turn: o.Origin.Turn, Call: o.Origin.Call, Tool: o.Origin.Tool,
-		Client: o.Origin.Client, Dirs: slices.Clone(o.Dirs), Gone: o.Gone, Note: o.Origin.Note, Undoes: o.Origin.Undoes, Only: o.Origin.Only, Cause: o.Cause, Exact: !o.Inexact,
+		Client: o.Origin.Client, Dirs: slices.Clone(o.Dirs), Gone: o.Gone, Note: o.Origin.Note, Undoes: o.Origin.Undoes,
+		Only: o.Origin.Only, Cause: o.Cause, Exact: !o.Inexact,
 	}
 	if e.Cause == "" {
 		e.Cause = ledger.CauseTool

@@ -225,7 +225,8 @@ func TestCommitWritesAllKinds(t *testing.T) {
 	if d := cmp.Diff(ledger.ChangesOf(set), entries[0].Changes); d != "" {
 		t.Errorf("entry -want +got\n%s", d)
 	}
-	if d := cmp.Diff([]ledger.Path{ledger.Path(f.path("deep")), ledger.Path(f.path("deep/er"))}, entries[0].Dirs); d != "" {
+	if d := cmp.Diff([]ledger.Path{ledger.Path(f.path("deep")), ledger.Path(f.path("deep/er"))},
+		entries[0].Dirs); d != "" {
 		t.Errorf("dirs\n%s", d)
 	}
 	for _, c := range set {
@@ -322,7 +323,8 @@ func TestRepeatedPathsAreFolded(t *testing.T) {
 		t.Errorf("%+v", out.Committed)
 	}
 	bad := delta.Change{Path: c1.Path, Pre: c1.Pre, Post: nil}
-	if _, err := f.w.Commit(context.Background(), delta.Set{f.change("a", "x"), bad}, CommitOptions{}); !errors.Is(err, ErrBadSet) {
+	if _, err := f.w.Commit(context.Background(), delta.Set{f.change("a", "x"), bad}, CommitOptions{}); !errors.Is(err,
+		ErrBadSet) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -465,7 +467,8 @@ func TestSEC_E5_BestEffortReportsTheCommittedPrefix(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	f := newFixture(t)
-	set := delta.Set{{Path: f.path("x"), Pre: delta.NewFile([]byte("1"), 0o644), Post: &delta.Image{Version: delta.NewFile([]byte("2"), 0o644).Version}}}
+	set := delta.Set{{Path: f.path("x"), Pre: delta.NewFile([]byte("1"), 0o644),
+		Post: &delta.Image{Version: delta.NewFile([]byte("2"), 0o644).Version}}}
 	e, err := f.w.Record(context.Background(), set, CommitOptions{Cause: ledger.CauseCommand, Inexact: true})
 	if err != nil || e.Seq != 1 || e.Exact || e.Cause != ledger.CauseCommand {
 		t.Fatalf("%+v %v", e, err)

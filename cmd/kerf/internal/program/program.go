@@ -64,8 +64,9 @@ func (p *Program) Host(flags map[string]any) (*host.Host, error) {
 	}
 	h := &host.Host{Config: cfg, Env: p.Env}
 	if h.Trusted() {
-		if h.Config, warnings, err = config.Load(config.Options{Home: home, Cwd: cwd, Profile: p.Profile, Overrides: p.Overrides,
-			Flags: flags, Env: p.Getenv, Trusted: true}); err != nil {
+		if h.Config, warnings, err = config.Load(config.Options{Home: home, Cwd: cwd, Profile: p.Profile,
+			Overrides: p.Overrides,
+			Flags:     flags, Env: p.Getenv, Trusted: true}); err != nil {
 			return nil, err
 		}
 	}

@@ -33,8 +33,10 @@ type ApplyOptions struct {
 
 func applyCommand(p *program.Program) *cobra.Command {
 	o := ApplyOptions{Options: apply.Options{Tool: "apply"}, Out: p.Stdout, Err: p.Stderr}
-	cmd := &cobra.Command{Use: "apply [SESSION | -]", Short: "Apply the changes of a session, or a diff, to this directory", Args: program.AtMost(1),
-		Long:    "Applies all changes of a session to this directory. Without an id it takes the newest session\nof any directory. With \"-\" it applies the git or unified diff on standard input.\nIt changes every file or none.",
+	cmd := &cobra.Command{Use: "apply [SESSION | -]",
+		Short: "Apply the changes of a session, or a diff, to this directory", Args: program.AtMost(1),
+		Long: "Applies all changes of a session to this directory. Without an id it takes the newest session\n" +
+			"of any directory. With \"-\" it applies the git or unified diff on standard input.\nIt changes every file or none.",
 		Example: "  kerf apply --dry-run\n  git diff | kerf apply -C ../other -",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
@@ -148,7 +150,8 @@ func outcomeLine(w io.Writer, f apply.FileOutcome) error {
 }
 
 func applyPatchCommand(p *program.Program) *cobra.Command {
-	return &cobra.Command{Use: "apply-patch [PATCH]", Short: "Apply a *** Begin Patch text, from the argument or standard input", Args: program.AtMost(1),
+	return &cobra.Command{Use: "apply-patch [PATCH]",
+		Short: "Apply a *** Begin Patch text, from the argument or standard input", Args: program.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

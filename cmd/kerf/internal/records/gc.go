@@ -14,7 +14,8 @@ import (
 
 func gcCommand(p *program.Program) *cobra.Command {
 	var dry, asJSON bool
-	cmd := &cobra.Command{Use: "gc", Short: "Remove old file contents that nothing refers to any more", Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "gc", Short: "Remove old file contents that nothing refers to any more",
+		Args: program.AtMost(0),
 		Long: `Removes old file contents from the stores of all workspaces. It keeps what a session, an unfinished
 transaction or a change within the retention refers to. The retention is set under [backups] in
 config.toml: max_backups_per_file, min_retention_hours, max_retention_days, max_bytes. The last turn
@@ -65,7 +66,8 @@ func gcText(p *program.Program, done []retention.Collected, dry bool) {
 }
 
 func recoverCommand(p *program.Program) *cobra.Command {
-	return &cobra.Command{Use: "recover", Short: "Finish or take back changes that a crash interrupted", Args: program.AtMost(0),
+	return &cobra.Command{Use: "recover", Short: "Finish or take back changes that a crash interrupted",
+		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

@@ -161,7 +161,8 @@ func numbers(list []int64) string {
 
 func blameCommand(p *program.Program) *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{Use: "blame FILE", Short: "Show for each line of a file which turn wrote it", Args: program.Between(1, 1),
+	cmd := &cobra.Command{Use: "blame FILE", Short: "Show for each line of a file which turn wrote it",
+		Args: program.Between(1, 1),
 		Long: `Shows for each line the turn and call that wrote it, the time, the tool and the prompt. "not Kerf"
 means that something other than Kerf wrote the line. "unknown" means that this part of the history is
 no longer kept. Kerf never claims a line that others changed.`,
@@ -242,8 +243,10 @@ func blamed(l changes.BlameLine) string {
 }
 
 func diffCommand(p *program.Program) *cobra.Command {
-	return &cobra.Command{Use: "diff", Short: "Print what the last turn in this workspace changed", Args: program.AtMost(0),
-		Long: "Prints the net change of the last turn in this workspace as a git diff.\nIt leaves out changes that neither Kerf's tools nor its commands made.",
+	return &cobra.Command{Use: "diff", Short: "Print what the last turn in this workspace changed",
+		Args: program.AtMost(0),
+		Long: "Prints the net change of the last turn in this workspace as a git diff.\n" +
+			"It leaves out changes that neither Kerf's tools nor its commands made.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

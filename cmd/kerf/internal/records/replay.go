@@ -26,7 +26,8 @@ The exit code is 1 at the first call whose result or change differs.`
 
 func replayCommand(p *program.Program) *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{Use: "replay [ID]", Short: "Run a session's tools again and compare", Long: replayLong, Args: program.AtMost(1),
+	cmd := &cobra.Command{Use: "replay [ID]", Short: "Run a session's tools again and compare", Long: replayLong,
+		Args: program.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

@@ -26,9 +26,11 @@ const sessionsLong = `Lists, shows, searches and manages sessions.
 Name a session by its id, by the beginning of its id, or by its title.`
 
 func sessionsCommand(p *program.Program) *cobra.Command {
-	cmd := &cobra.Command{Use: "sessions", Aliases: []string{"session"}, Short: "List, show, search and manage sessions", Long: sessionsLong, Args: program.AtMost(0),
-		Example: "  kerf sessions list --cwd .\n  kerf sessions search parser bug\n  kerf sessions export --format html -o session.html 0199\n  kerf sessions script 0199 > run.json",
-		RunE:    func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: "sessions", Aliases: []string{"session"}, Short: "List, show, search and manage sessions",
+		Long: sessionsLong, Args: program.AtMost(0),
+		Example: "  kerf sessions list --cwd .\n  kerf sessions search parser bug\n" +
+			"  kerf sessions export --format html -o session.html 0199\n  kerf sessions script 0199 > run.json",
+		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
 	cmd.AddCommand(sessionsList(p), sessionsShow(p), sessionsSearch(p), sessionsRename(p), sessionsArchive(p, true),
 		sessionsArchive(p, false),
 		sessionsDelete(p), sessionsExport(p), sessionsImport(p), sessionsScript(p))
@@ -39,7 +41,8 @@ func sessionsList(p *program.Program) *cobra.Command {
 	var asJSON, here bool
 	var dir string
 	var f protocol.Filter
-	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List sessions, newest first", Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List sessions, newest first",
+		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.Limit < 0 {
 				return program.Misuse("--limit %d: give 0 for all, or more", f.Limit)
@@ -117,7 +120,8 @@ func printSessions(p *program.Program, infos []protocol.SessionInfo, asJSON bool
 func sessionsShow(p *program.Program) *cobra.Command {
 	var timeline, asJSON bool
 	cmd := &cobra.Command{Use: "show ID|FILE", Short: "Print what a session recorded", Args: program.Between(1, 1),
-		Long: "Prints what a session recorded, one record per line. If the file is damaged, it says so and prints the\nrest. --timeline prints a log: each turn with its rounds, calls, changes and tokens.",
+		Long: "Prints what a session recorded, one record per line. If the file is damaged, it says so and prints the\n" +
+			"rest. --timeline prints a log: each turn with its rounds, calls, changes and tokens.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -193,8 +197,10 @@ type match struct {
 func sessionsSearch(p *program.Program) *cobra.Command {
 	var asJSON bool
 	var limit int
-	cmd := &cobra.Command{Use: "search WORD ...", Short: "Find sessions by what was said in them", Args: program.AtLeastOne,
-		Long: "Finds the sessions that have all the words in one message, newest first. Upper and lower case\nare the same. A phrase in quotes counts as one word.",
+	cmd := &cobra.Command{Use: "search WORD ...", Short: "Find sessions by what was said in them",
+		Args: program.AtLeastOne,
+		Long: "Finds the sessions that have all the words in one message, newest first. Upper and lower case\n" +
+			"are the same. A phrase in quotes counts as one word.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -212,7 +218,8 @@ func sessionsSearch(p *program.Program) *cobra.Command {
 				return print.JSON(p.Stdout, list)
 			}
 			for _, m := range found {
-				fmt.Fprintf(p.Stdout, "%s  %s  %s\n    %s\n", m.Session.ID, m.Session.Updated.Local().Format(time.DateTime), visible.Plain(m.Session.Title), visible.Plain(m.Excerpt))
+				fmt.Fprintf(p.Stdout, "%s  %s  %s\n    %s\n", m.Session.ID, m.Session.Updated.Local().Format(time.DateTime),
+					visible.Plain(m.Session.Title), visible.Plain(m.Excerpt))
 			}
 			if len(found) == 0 {
 				fmt.Fprintln(p.Stderr, "nothing found")
@@ -274,7 +281,8 @@ func each(names []string, do func(string) error) error {
 
 func sessionsDelete(p *program.Program) *cobra.Command {
 	var yes bool
-	cmd := &cobra.Command{Use: "delete ID ...", Aliases: []string{"rm"}, Short: "Delete sessions for good; the files they changed stay as they are", Args: program.AtLeastOne,
+	cmd := &cobra.Command{Use: "delete ID ...", Aliases: []string{"rm"},
+		Short: "Delete sessions for good; the files they changed stay as they are", Args: program.AtLeastOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -296,8 +304,10 @@ func sessionsDelete(p *program.Program) *cobra.Command {
 
 func sessionsExport(p *program.Program) *cobra.Command {
 	var format, out string
-	cmd := &cobra.Command{Use: "export ID", Short: "Write a session as markdown, HTML or JSON", Args: program.Between(1, 1),
-		Long: "Writes the conversation of a session with the diffs of all changes. The HTML is one page without\nscripts and without other files. Secrets are redacted, as in the session's own files.",
+	cmd := &cobra.Command{Use: "export ID", Short: "Write a session as markdown, HTML or JSON",
+		Args: program.Between(1, 1),
+		Long: "Writes the conversation of a session with the diffs of all changes. The HTML is one page without\n" +
+			"scripts and without other files. Secrets are redacted, as in the session's own files.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format == "" {
 				format = formatOf(out)
@@ -345,7 +355,8 @@ func deliver(p *program.Program, path string, b []byte) error {
 
 func sessionsImport(p *program.Program) *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{Use: "import FILE ...", Short: "Import Codex rollouts (rollout-*.jsonl) as sessions", Args: program.AtLeastOne,
+	cmd := &cobra.Command{Use: "import FILE ...", Short: "Import Codex rollouts (rollout-*.jsonl) as sessions",
+		Args: program.AtLeastOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -372,8 +383,10 @@ func sessionsImport(p *program.Program) *cobra.Command {
 
 func sessionsScript(p *program.Program) *cobra.Command {
 	var out string
-	cmd := &cobra.Command{Use: "script ID", Short: "Write what the model said in a session as a scenario", Args: program.Between(1, 1),
-		Long: "Writes a scenario (see doc/scenario.md). The script provider plays it: it answers as the model did in\nthe session. The user's prompts go to standard error; send them again to play the session.",
+	cmd := &cobra.Command{Use: "script ID", Short: "Write what the model said in a session as a scenario",
+		Args: program.Between(1, 1),
+		Long: "Writes a scenario (see doc/scenario.md). The script provider plays it: it answers as the model did in\n" +
+			"the session. The user's prompts go to standard error; send them again to play the session.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

@@ -35,7 +35,8 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 		Example: "  kerf undo --dry-run\n  kerf undo --turn 01a1 src/main.go\n  kerf redo"}
 	if redo {
 		cmd = &cobra.Command{Use: "redo [PATH ...]", Short: "Bring back what the last undo took back",
-			Long: "Brings back what the last undo in this workspace took back. It keeps later changes by merging,\nas kerf undo does."}
+			Long: "Brings back what the last undo in this workspace took back. It keeps later changes by merging,\n" +
+				"as kerf undo does."}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		h, err := p.Host(nil)

@@ -22,7 +22,8 @@ The exit code is 1 when something differs; the first difference is named.`
 
 func verifyCommand(p *program.Program) *cobra.Command {
 	var all, files bool
-	cmd := &cobra.Command{Use: "verify [ID]", Short: "Check a session's records, changes, contents and diffs", Long: verifyLong, Args: program.AtMost(1),
+	cmd := &cobra.Command{Use: "verify [ID]", Short: "Check a session's records, changes, contents and diffs",
+		Long: verifyLong, Args: program.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

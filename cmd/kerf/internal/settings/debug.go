@@ -28,7 +28,8 @@ const maxSafetyLine = 16 << 20
 // safetyCommand prints what would be decided about commands.
 func safetyCommand(p *program.Program) *cobra.Command {
 	var batch bool
-	cmd := &cobra.Command{Use: "command-safety [--batch]", Short: "Show whether a command would run without a question: auto, ask or deny",
+	cmd := &cobra.Command{Use: "command-safety [--batch]",
+		Short: "Show whether a command would run without a question: auto, ask or deny",
 		Long: `Reads a command as a JSON array of its words from standard input and prints one word:
 auto (it is known to only read), ask, or deny (a rule forbids it). It applies your rules
 and the approval policy untrusted.

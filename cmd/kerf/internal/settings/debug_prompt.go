@@ -18,8 +18,10 @@ func debugPromptCommand(p *program.Program) *cobra.Command {
 	var session string
 	var asJSON bool
 	var set protocol.Settings
-	cmd := &cobra.Command{Use: "prompt [PROMPT | -]", Short: "Print exactly what the model would see", Args: program.AtMost(1),
-		Long:    "Prints the request that the model would get for PROMPT: instructions, tools and the whole\nconversation. The same code makes it for a real turn. No request is sent and nothing is kept.",
+	cmd := &cobra.Command{Use: "prompt [PROMPT | -]", Short: "Print exactly what the model would see",
+		Args: program.AtMost(1),
+		Long: "Prints the request that the model would get for PROMPT: instructions, tools and the whole\n" +
+			"conversation. The same code makes it for a real turn. No request is sent and nothing is kept.",
 		Example: "  kerf debug prompt \"fix the test\"\n  kerf debug prompt --session 0192 --json \"go on\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := "(your prompt)"
@@ -74,7 +76,8 @@ func printPrompt(p *program.Program, cmd *cobra.Command, h *host.Host, session s
 		if err != nil {
 			return err
 		}
-		shown := shownRequest{Model: r.Model, Effort: r.Effort, Instructions: r.Instructions, Tools: []shownTool{}, Input: input}
+		shown := shownRequest{Model: r.Model, Effort: r.Effort, Instructions: r.Instructions, Tools: []shownTool{},
+			Input: input}
 		for _, t := range r.Tools {
 			shown.Tools = append(shown.Tools, shownTool{t.Name, t.Description, t.Schema, t.Grammar})
 		}

@@ -21,7 +21,8 @@ The exit code is 1 when something fails, and 0 otherwise.`
 
 func doctorCommand(p *program.Program) *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{Use: "doctor", Short: "Check what Kerf needs on this machine", Long: doctorAbout, Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "doctor", Short: "Check what Kerf needs on this machine", Long: doctorAbout,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			checks, err := checks(p, cmd)
 			if err != nil {
@@ -53,7 +54,8 @@ func checks(p *program.Program, cmd *cobra.Command) ([]protocol.Check, error) {
 	var bad *config.Error
 	switch {
 	case errors.As(err, &bad):
-		found := protocol.Check{Name: "configuration", State: "fail", Detail: host.Visible(bad.Error()), Hint: "fix that line; kerf config show --origin names the file and line of each value"}
+		found := protocol.Check{Name: "configuration", State: "fail", Detail: host.Visible(bad.Error()),
+			Hint: "fix that line; kerf config show --origin names the file and line of each value"}
 		if h, err = p.Unconfigured(); err != nil {
 			return []protocol.Check{found}, nil
 		}

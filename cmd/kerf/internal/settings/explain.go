@@ -24,7 +24,8 @@ func explainCommand(p *program.Program) *cobra.Command {
 sandbox. A session decides in the same way. The command does not run.
 
 The exit code is 0 for every verdict.`,
-		Example: "  kerf explain 'git log | head'\n  kerf explain -a untrusted 'npm test && rm -rf build' --json", Args: program.Between(1, 1),
+		Example: "  kerf explain 'git log | head'\n  kerf explain -a untrusted 'npm test && rm -rf build' --json",
+		Args:    program.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set := protocol.Settings{Sandbox: protocol.SandboxMode(sandbox), Approval: protocol.ApprovalPolicy(approval)}
 			if err := program.CheckSettings(set); err != nil {
@@ -93,8 +94,10 @@ type reach struct {
 
 func explained(line string, e host.Explanation) explanation {
 	r := e.Reach
-	x := explanation{Command: line, Cwd: e.Settings.Cwd, Policy: string(e.Settings.Approval), Parsed: []explainedCommand{}, Odd: e.Parsed.Odd,
-		Harm: e.Harm.Level.String(), HarmWhy: e.Harm.Why, Verdict: e.Verdict.String(), By: e.By, Reason: e.Reason, Offer: e.Rule, Prefix: e.Prefix,
+	x := explanation{Command: line, Cwd: e.Settings.Cwd, Policy: string(e.Settings.Approval),
+		Parsed: []explainedCommand{}, Odd: e.Parsed.Odd,
+		Harm: e.Harm.Level.String(), HarmWhy: e.Harm.Why, Verdict: e.Verdict.String(), By: e.By, Reason: e.Reason,
+		Offer: e.Rule, Prefix: e.Prefix,
 		Sandbox: reach{string(e.Mode), r.Confined, "everything", r.Writable, r.Protected, r.Hidden, r.Network}}
 	if e.Parsed.Err != nil {
 		x.Problem = e.Parsed.Err.Error()

@@ -28,7 +28,8 @@ in with a code that you enter in a browser.`
 
 func loginCommand(p *program.Program) *cobra.Command {
 	var fromStdin, unchecked bool
-	cmd := &cobra.Command{Use: "login [PROVIDER]", Short: "Sign in to a model provider", Long: loginLong, Args: program.AtMost(1),
+	cmd := &cobra.Command{Use: "login [PROVIDER]", Short: "Sign in to a model provider", Long: loginLong,
+		Args:    program.AtMost(1),
 		Example: "  kerf login openai\n  pass show openai | kerf login openai --with-api-key\n  kerf login status",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)

@@ -39,7 +39,8 @@ func mcpCommand(p *program.Program) *cobra.Command {
 func mcpAdd(p *program.Program) *cobra.Command {
 	var env, headers []string
 	var url, cwd, bearer string
-	cmd := &cobra.Command{Use: "add NAME [--env K=V] [--cwd DIR] -- CMD [ARG...] | add NAME --url URL", Short: "Add a server, or replace it",
+	cmd := &cobra.Command{Use: "add NAME [--env K=V] [--cwd DIR] -- CMD [ARG...] | add NAME --url URL",
+		Short: "Add a server, or replace it",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
 			if len(args) == 0 || dash == 0 || dash < 0 && len(args) > 1 {
@@ -52,7 +53,8 @@ func mcpAdd(p *program.Program) *cobra.Command {
 			case url != "":
 				s["url"] = url
 			case len(command) == 0:
-				return program.Misuse("the server has no command and no URL; use: kerf mcp add %s -- CMD [ARG...], or --url URL", args[0])
+				return program.Misuse("the server has no command and no URL; use: kerf mcp add %s -- CMD [ARG...], or --url URL",
+					args[0])
 			default:
 				s["command"] = command[0]
 				if len(command) > 1 {
@@ -138,7 +140,8 @@ type serverJSON struct {
 }
 
 func describe(h *host.Host, name string, s config.MCPServer) serverJSON {
-	out := serverJSON{Name: name, Enabled: s.Enabled, Transport: "stdio", Command: s.Command, Args: s.Args, Cwd: s.Cwd, URL: shownURL(s.URL),
+	out := serverJSON{Name: name, Enabled: s.Enabled, Transport: "stdio", Command: s.Command, Args: s.Args, Cwd: s.Cwd,
+		URL: shownURL(s.URL),
 		Env: slices.Sorted(maps.Keys(s.Env)), Auth: "none"}
 	if s.URL == "" {
 		return out
@@ -217,7 +220,8 @@ func (s serverJSON) line() string {
 
 func mcpGet(p *program.Program) *cobra.Command {
 	var asJSON, check bool
-	cmd := &cobra.Command{Use: "get NAME", Short: "Show one server; with --check, start it and list its tools", Args: program.Between(1, 1),
+	cmd := &cobra.Command{Use: "get NAME", Short: "Show one server; with --check, start it and list its tools",
+		Args: program.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {

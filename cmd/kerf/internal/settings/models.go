@@ -24,8 +24,10 @@ model of a new session. A question mark marks an assumed value.`
 func modelsCommand(p *program.Program) *cobra.Command {
 	var asJSON, refresh, local bool
 	var provider string
-	cmd := &cobra.Command{Use: "models", Short: "List models and what is known about them", Long: modelsLong, Args: program.AtMost(0),
-		Example: "  kerf models --refresh\n  kerf models --provider openrouter --refresh --json\n  kerf models --local\n  kerf models pull qwen3:8b",
+	cmd := &cobra.Command{Use: "models", Short: "List models and what is known about them", Long: modelsLong,
+		Args: program.AtMost(0),
+		Example: "  kerf models --refresh\n  kerf models --provider openrouter --refresh --json\n  kerf models --local\n" +
+			"  kerf models pull qwen3:8b",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -112,7 +114,8 @@ func localModels(p *program.Program, cmd *cobra.Command, h *host.Host, asJSON bo
 		return print.JSON(p.Stdout, servers)
 	}
 	if len(servers) == 0 {
-		return &program.Error{Code: 1, Err: fmt.Errorf("no model server answers on this machine"), Hint: "start one, for example: ollama serve"}
+		return &program.Error{Code: 1, Err: fmt.Errorf("no model server answers on this machine"),
+			Hint: "start one, for example: ollama serve"}
 	}
 	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
 	for _, s := range servers {
@@ -158,7 +161,8 @@ func pull(p *program.Program, cmd *cobra.Command, name string) error {
 		fmt.Fprintln(p.Stderr)
 	}
 	if ctx.Err() != nil {
-		return &program.Error{Code: 130, Err: fmt.Errorf("interrupted; the fetched part is kept; run the same command to continue")}
+		return &program.Error{Code: 130, Err: fmt.Errorf("interrupted; the fetched part is kept; run the same command to " +
+			"continue")}
 	}
 	return err
 }

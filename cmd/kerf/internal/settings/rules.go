@@ -14,9 +14,11 @@ import (
 
 // rulesCommand lists, checks and removes the rules for commands.
 func rulesCommand(p *program.Program) *cobra.Command {
-	cmd := &cobra.Command{Use: "rules", Short: "List, check and remove the rules that decide about commands", Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "rules", Short: "List, check and remove the rules that decide about commands",
+		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
-	list := &cobra.Command{Use: "list", Short: "Print all rules that apply here, with file and line", Args: program.AtMost(0),
+	list := &cobra.Command{Use: "list", Short: "Print all rules that apply here, with file and line",
+		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -29,7 +31,8 @@ func rulesCommand(p *program.Program) *cobra.Command {
 			printRules(p, list)
 			return nil
 		}}
-	check := &cobra.Command{Use: "check [FILE...]", Short: "Check rules and their examples; exit code 2 for the first wrong one",
+	check := &cobra.Command{Use: "check [FILE...]",
+		Short: "Check rules and their examples; exit code 2 for the first wrong one",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -42,7 +45,8 @@ func rulesCommand(p *program.Program) *cobra.Command {
 			fmt.Fprintf(p.Stdout, "%d rules: all are well formed and their examples are right\n", len(list))
 			return nil
 		}}
-	remove := &cobra.Command{Use: "remove RULE | FILE:LINE", Short: "Remove one of your own rules", Args: program.Between(1, 1),
+	remove := &cobra.Command{Use: "remove RULE | FILE:LINE", Short: "Remove one of your own rules",
+		Args:    program.Between(1, 1),
 		Example: "  kerf rules remove 'go test -> allow in /src/app'\n  kerf rules remove ~/.kerf/rules/default.rules:3",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)

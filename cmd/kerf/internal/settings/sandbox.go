@@ -20,7 +20,8 @@ and the command did not run. 126: the command could not be started. 127: it was 
 func sandboxCommand(p *program.Program) *cobra.Command {
 	var mode string
 	var dirs []string
-	cmd := &cobra.Command{Use: "sandbox [flags] -- COMMAND [ARG ...]", Short: "Run one command in the sandbox", Long: sandboxAbout,
+	cmd := &cobra.Command{Use: "sandbox [flags] -- COMMAND [ARG ...]", Short: "Run one command in the sandbox",
+		Long: sandboxAbout,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return program.Misuse("which command? kerf sandbox -- COMMAND")

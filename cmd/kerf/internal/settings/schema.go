@@ -22,8 +22,9 @@ const schemaAbout = `Prints JSON schemas (draft 2020-12) of what Kerf reads and 
 Without an argument it prints one object with all four.`
 
 func schemaCommand(p *program.Program) *cobra.Command {
-	return &cobra.Command{Use: "schema [events | config | rollout | tools]", Short: "Print JSON schemas of events, configuration, session files and tools",
-		Long: schemaAbout, Args: program.AtMost(1), ValidArgs: []string{"events", "config", "rollout", "tools"},
+	return &cobra.Command{Use: "schema [events | config | rollout | tools]",
+		Short: "Print JSON schemas of events, configuration, session files and tools",
+		Long:  schemaAbout, Args: program.AtMost(1), ValidArgs: []string{"events", "config", "rollout", "tools"},
 		RunE: func(_ *cobra.Command, args []string) error { return printSchema(p, args) }}
 }
 

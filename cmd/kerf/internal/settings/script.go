@@ -22,9 +22,11 @@ func scriptCommand(p *program.Program) *cobra.Command {
 			"  kerf script check fix.json\n" +
 			"  kerf exec -c model_provider=script -c model_providers.script.base_url=fix.json \"fix the test\"",
 		Args: program.AtMost(0), RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
-	check := &cobra.Command{Use: "check FILE...", Short: "Check scenarios and show what is wrong with them", Args: program.Between(1, 1000),
+	check := &cobra.Command{Use: "check FILE...", Short: "Check scenarios and show what is wrong with them",
+		Args: program.Between(1, 1000),
 		RunE: func(cmd *cobra.Command, args []string) error { return scriptCheck(p, args) }}
-	serve := &cobra.Command{Use: "serve FILE", Short: "Play a scenario as a model provider on this machine", Args: program.Between(1, 1),
+	serve := &cobra.Command{Use: "serve FILE", Short: "Play a scenario as a model provider on this machine",
+		Args: program.Between(1, 1),
 		Long: "Prints a base_url and answers there until it is interrupted, in the wire protocol of each request\n" +
 			"(responses, chat, anthropic, gemini). Request n gets round n.",
 		RunE: func(cmd *cobra.Command, args []string) error { return scriptServe(p, args[0]) }}

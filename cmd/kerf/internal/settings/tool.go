@@ -16,7 +16,8 @@ func toolCommand(p *program.Program) *cobra.Command {
 	var list bool
 	var set protocol.Settings
 	var dirs []string
-	cmd := &cobra.Command{Use: "tool NAME [JSON | -]", Short: "Run one tool call here, without a model", Args: program.AtMost(2),
+	cmd := &cobra.Command{Use: "tool NAME [JSON | -]", Short: "Run one tool call here, without a model",
+		Args:    program.AtMost(2),
 		Example: `  kerf tool read_file '{"file_path": "main.go"}'` + "\n" + `  kerf tool edit_file - < call.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list {

@@ -22,7 +22,8 @@ that content changes, Kerf ignores .kerf until you trust the project again.
 
 func trustCommand(p *program.Program) *cobra.Command {
 	var yes, no bool
-	cmd := &cobra.Command{Use: "trust", Short: "Show or change whether the project here is trusted", Long: trustAbout, Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "trust", Short: "Show or change whether the project here is trusted", Long: trustAbout,
+		Args: program.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			if yes && no {
 				return program.Misuse("give --yes or --no, not both")

@@ -21,7 +21,8 @@ See doc/acp.md for the settings of common editors.`
 
 func acpCommand(p *program.Program) *cobra.Command {
 	var addDirs []string
-	cmd := &cobra.Command{Use: "acp", Short: "Serve an editor over the Agent Client Protocol", Long: acpAbout, Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "acp", Short: "Serve an editor over the Agent Client Protocol", Long: acpAbout,
+		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runACP(cmd.Context(), p, addDirs) }}
 	cmd.Flags().StringArrayVar(&addDirs, "add-dir", nil, "a further writable `directory`")
 	return cmd
@@ -34,7 +35,8 @@ func runACP(ctx context.Context, p *program.Program, addDirs []string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := acp.Options{Sessions: Places{h, p}, Store: h.Sessions(), Check: h.Ready, Version: host.Version, SignIn: "Run `kerf login` in a terminal, or set the variable that the provider's env_key names",
+	o := acp.Options{Sessions: Places{h, p}, Store: h.Sessions(), Check: h.Ready, Version: host.Version,
+		SignIn: "Run `kerf login` in a terminal, or set the variable that the provider's env_key names",
 		Open: protocol.OpenOptions{AddDirs: addDirs, Settings: protocol.Settings{
 			Approval: protocol.ApprovalPolicy(h.Config.ApprovalPolicy), Sandbox: protocol.SandboxMode(h.Config.SandboxMode)}}}
 	o.Query = h.Query()

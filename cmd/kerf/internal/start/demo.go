@@ -37,7 +37,8 @@ const demoPrompt = "mathx crashes when it divides by zero. Fix it, add tests and
 func demoCommand(p *program.Program) *cobra.Command {
 	var asJSON bool
 	var api string
-	cmd := &cobra.Command{Use: "demo", Short: "See Kerf work on a real bug, with a scripted model", Long: demoLong, Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "demo", Short: "See Kerf work on a real bug, with a scripted model", Long: demoLong,
+		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error { return runDemo(cmd.Context(), p, asJSON, api) }}
 	cmd.Flags().StringVar(&api, "api", "", "serve the script on this machine in a wire `protocol` (responses, chat, "+
 		"anthropic or gemini), and ask it over HTTP")
@@ -162,7 +163,8 @@ func demoRepository() (string, error) {
 		return "", err
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."},
-		{"-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "mathx: first version"}} {
+		{"-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false", "commit", "-q", "-m",
+			"mathx: first version"}} {
 		cmd := osexec.Command("git", args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -58,10 +58,12 @@ line on stdout.`
 
 func execCommand(p *program.Program) *cobra.Command {
 	o := &execOptions{p: p}
-	cmd := &cobra.Command{Use: "exec [PROMPT | -]", Aliases: []string{"e"}, Short: "Run one request, headless", Long: execLong,
-		Example: "  kerf exec \"add a test for the parser\"\n  git diff | kerf exec \"review this\"\n  kerf exec resume --last \"now the docs\"",
-		Args:    program.AtMost(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) }}
+	cmd := &cobra.Command{Use: "exec [PROMPT | -]", Aliases: []string{"e"}, Short: "Run one request, headless",
+		Long: execLong,
+		Example: "  kerf exec \"add a test for the parser\"\n  git diff | kerf exec \"review this\"\n" +
+			"  kerf exec resume --last \"now the docs\"",
+		Args: program.AtMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) }}
 	f := cmd.PersistentFlags()
 	f.BoolVar(&o.json, "json", false, "print events as JSON lines on stdout")
 	f.BoolVar(&o.jsonToo, "experimental-json", false, "the same as --json")
@@ -87,7 +89,8 @@ func execCommand(p *program.Program) *cobra.Command {
 	f.DurationVar(&o.timeout, "timeout", 0, "end the turn after this `time`, such as 90s or 10m; exit code 1")
 	_ = f.MarkHidden("yolo")
 
-	resume := &cobra.Command{Use: "resume [ID | --last] [PROMPT | -]", Short: "Go on with an earlier session", Args: program.AtMost(2),
+	resume := &cobra.Command{Use: "resume [ID | --last] [PROMPT | -]", Short: "Go on with an earlier session",
+		Args: program.AtMost(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !o.last {
 				if len(args) == 0 {
@@ -99,7 +102,8 @@ func execCommand(p *program.Program) *cobra.Command {
 		}}
 	resume.Flags().BoolVar(&o.last, "last", false, "the newest session of this directory")
 	resume.Flags().BoolVar(&o.all, "all", false, "with --last: of any directory")
-	fork := &cobra.Command{Use: "fork ID [PROMPT | -]", Short: "Start a new session with the history of an earlier one", Args: program.Between(1, 2),
+	fork := &cobra.Command{Use: "fork ID [PROMPT | -]", Short: "Start a new session with the history of an earlier one",
+		Args: program.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.fork = args[0]
 			return o.run(cmd.Context(), args[1:])
@@ -142,10 +146,12 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 	errTTY := program.IsTerminal(o.p.Stderr)
 	code := exec.Run(ctx, exec.Options{
 		Sessions: h, Version: host.Version,
-		Open: protocol.OpenOptions{Resume: o.resume, Last: o.last, AnyCwd: o.all, Fork: o.fork, ForkTurn: protocol.TurnID(o.forkTurn), Settings: set, AddDirs: o.addDirs,
+		Open: protocol.OpenOptions{Resume: o.resume, Last: o.last, AnyCwd: o.all, Fork: o.fork,
+			ForkTurn: protocol.TurnID(o.forkTurn), Settings: set, AddDirs: o.addDirs,
 			Ephemeral: o.ephemeral, Headless: true, Source: o.source},
 		Prompt: prompt, Schema: schema, JSON: o.json || o.jsonToo, LastMessage: o.lastMessage,
-		Stdout: o.p.Stdout, Stderr: o.p.Stderr, Color: o.colored(errTTY), RawMessage: !program.IsTerminal(o.p.Stdout), Interrupts: signals,
+		Stdout: o.p.Stdout, Stderr: o.p.Stderr, Color: o.colored(errTTY), RawMessage: !program.IsTerminal(o.p.Stdout),
+		Interrupts: signals,
 	})
 	if code == 0 {
 		retention.CollectIfDue(ctx, h.Retention())
@@ -155,7 +161,8 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 
 // settings are those the flags ask for.
 func (o *execOptions) settings() (protocol.Settings, error) {
-	set := protocol.Settings{Model: o.model, Approval: protocol.ApprovalPolicy(o.approval), Sandbox: protocol.SandboxMode(o.sandbox)}
+	set := protocol.Settings{Model: o.model, Approval: protocol.ApprovalPolicy(o.approval),
+		Sandbox: protocol.SandboxMode(o.sandbox)}
 	if o.fullAuto {
 		if set.Sandbox == "" {
 			set.Sandbox = protocol.SandboxWorkspace
@@ -200,7 +207,8 @@ func (o *execOptions) gate(h *host.Host) error {
 	if o.skipGit || o.bypass || h.Trusted() || h.InGit() {
 		return nil
 	}
-	return &program.Error{Code: 1, Err: errors.New(h.Config.Cwd + " is not inside a git repository and is not a trusted directory"),
+	return &program.Error{Code: 1, Err: errors.New(h.Config.Cwd +
+		" is not inside a git repository and is not a trusted directory"),
 		Hint: "run in a git repository, or add --skip-git-repo-check"}
 }
 

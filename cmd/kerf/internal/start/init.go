@@ -36,7 +36,8 @@ Change nothing. Your last message is the text of the file, and nothing else: no 
 func initCommand(p *program.Program) *cobra.Command {
 	o := &execOptions{p: p, color: "auto"}
 	dry := false
-	cmd := &cobra.Command{Use: "init", Short: "Have the model write a first AGENTS.md", Long: initLong, Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "init", Short: "Have the model write a first AGENTS.md", Long: initLong,
+		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.initialise(cmd.Context(), dry) }}
 	f := cmd.Flags()
 	f.StringVarP(&o.model, "model", "m", "", "the `model` to ask")
@@ -55,7 +56,8 @@ func (o *execOptions) initialise(ctx context.Context, dry bool) error {
 	}
 	path := filepath.Join(h.Config.Cwd, "AGENTS.md")
 	if _, err := os.Lstat(path); err == nil && !dry {
-		return &program.Error{Code: 1, Err: errors.New(path + " exists; nothing was changed"), Hint: "edit it, or see what would be written: kerf init --dry-run"}
+		return &program.Error{Code: 1, Err: errors.New(path + " exists; nothing was changed"),
+			Hint: "edit it, or see what would be written: kerf init --dry-run"}
 	}
 	text, err := o.askFor(ctx, h)
 	if err != nil || dry {
@@ -85,8 +87,10 @@ func (o *execOptions) askFor(ctx context.Context, h *host.Host) (string, error) 
 	defer signal.Stop(signals)
 	var out bytes.Buffer
 	set := protocol.Settings{Model: o.model, Approval: protocol.PolicyNever, Sandbox: protocol.SandboxReadOnly}
-	code := exec.Run(ctx, exec.Options{Sessions: h, Version: host.Version, Open: protocol.OpenOptions{Settings: set, Headless: true, Source: "init"},
-		Prompt: []protocol.Input{{Text: initPrompt}}, Stdout: &out, Stderr: o.p.Stderr, Color: o.colored(program.IsTerminal(o.p.Stderr)), RawMessage: true, Interrupts: signals})
+	code := exec.Run(ctx, exec.Options{Sessions: h, Version: host.Version,
+		Open:   protocol.OpenOptions{Settings: set, Headless: true, Source: "init"},
+		Prompt: []protocol.Input{{Text: initPrompt}}, Stdout: &out, Stderr: o.p.Stderr,
+		Color: o.colored(program.IsTerminal(o.p.Stderr)), RawMessage: true, Interrupts: signals})
 	if code != 0 {
 		return "", program.Exit(code)
 	}

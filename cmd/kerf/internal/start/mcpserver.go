@@ -35,7 +35,8 @@ type mcpServerFlags struct {
 
 func mcpServerCommand(p *program.Program) *cobra.Command {
 	var f mcpServerFlags
-	cmd := &cobra.Command{Use: "mcp-server", Short: "Serve Kerf's file engine and agent over MCP", Long: mcpServerAbout, Args: program.AtMost(0),
+	cmd := &cobra.Command{Use: "mcp-server", Short: "Serve Kerf's file engine and agent over MCP", Long: mcpServerAbout,
+		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMCPServer(cmd.Context(), p, f) }}
 	cmd.Flags().StringVar(&f.http, "http", "", "listen on this `address` instead of stdin and stdout")
 	cmd.Flags().StringVar(&f.token, "token", "", "bearer `token` that HTTP clients must send (others can see it in "+

@@ -47,10 +47,12 @@ func reviewCommand(p *program.Program) *cobra.Command {
 // reviewCommand is the command below kerf exec, whose flags it shares.
 func (e *execOptions) reviewCommand() *cobra.Command {
 	o := &reviewOptions{execOptions: e}
-	cmd := &cobra.Command{Use: "review [--uncommitted | --base BRANCH | --commit COMMIT | WORDS]", Short: "Have a model review changes", Long: reviewLong,
-		Example: "  kerf review\n  kerf review --base main\n  kerf review \"only the error handling of the last three commits\"",
-		Args:    program.AtMost(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.review(cmd.Context(), args) }}
+	cmd := &cobra.Command{Use: "review [--uncommitted | --base BRANCH | --commit COMMIT | WORDS]",
+		Short: "Have a model review changes", Long: reviewLong,
+		Example: "  kerf review\n  kerf review --base main\n" +
+			"  kerf review \"only the error handling of the last three commits\"",
+		Args: program.AtMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.review(cmd.Context(), args) }}
 	f := cmd.Flags()
 	f.BoolVar(&o.uncommitted, "uncommitted", false, "the changes that are not committed (the default)")
 	f.StringVar(&o.base, "base", "", "the changes since `branch`")
@@ -107,15 +109,18 @@ func (o *reviewOptions) review(ctx context.Context, args []string) error {
 		return err
 	}
 	if op.Words == "" && !h.InGit() {
-		return &program.Error{Code: 1, Err: fmt.Errorf("%s is not inside a git repository", h.Config.Cwd), Hint: "say in words what to review: kerf review \"...\""}
+		return &program.Error{Code: 1, Err: fmt.Errorf("%s is not inside a git repository", h.Config.Cwd),
+			Hint: "say in words what to review: kerf review \"...\""}
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write
 	return program.Exit(exec.Run(ctx, exec.Options{
-		Sessions: h, Version: host.Version, Open: protocol.OpenOptions{Settings: set, Ephemeral: o.ephemeral, Headless: true, Source: "review"},
+		Sessions: h, Version: host.Version,
+		Open:   protocol.OpenOptions{Settings: set, Ephemeral: o.ephemeral, Headless: true, Source: "review"},
 		Prompt: []protocol.Input{{Text: shown}}, Op: op, JSON: o.json || o.jsonToo, LastMessage: o.lastMessage,
-		Stdout: o.p.Stdout, Stderr: o.p.Stderr, Color: o.colored(program.IsTerminal(o.p.Stderr)), RawMessage: !program.IsTerminal(o.p.Stdout), Interrupts: signals,
+		Stdout: o.p.Stdout, Stderr: o.p.Stderr, Color: o.colored(program.IsTerminal(o.p.Stderr)),
+		RawMessage: !program.IsTerminal(o.p.Stdout), Interrupts: signals,
 	}))
 }

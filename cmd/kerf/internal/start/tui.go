@@ -86,9 +86,11 @@ func (o *tuiOptions) flags(cmd *cobra.Command) {
 
 // again is `kerf resume` or `kerf fork`.
 func (o *tuiOptions) again(name string) *cobra.Command {
-	about := map[string]string{"resume": "Go on with an earlier session in the terminal UI", "fork": "Start a new session with the history of an earlier one"}
+	about := map[string]string{"resume": "Go on with an earlier session in the terminal UI",
+		"fork": "Start a new session with the history of an earlier one"}
 	cmd := &cobra.Command{Use: name + " [ID | --last] [PROMPT]", Short: about[name], Args: program.AtMost(2),
-		Long: about[name] + ".\n\nWithout an id it shows the sessions of this directory to choose from. An id, the beginning\nof one, or a title will do.",
+		Long: about[name] + ".\n\nWithout an id it shows the sessions of this directory to choose from. An id, the " +
+			"beginning\nof one, or a title will do.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !o.p.OnTerminal() && !o.plain {
 				return &program.Error{Code: 2, Err: tui.ErrNoTerminal, Hint: "without a terminal, use: kerf exec " + name}
@@ -147,7 +149,8 @@ func (o *tuiOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	t.Open = protocol.OpenOptions{Resume: o.resume, Last: o.last && o.fork == "", AnyCwd: o.all, Fork: o.fork, Settings: set, AddDirs: o.addDirs, Source: o.source}
+	t.Open = protocol.OpenOptions{Resume: o.resume, Last: o.last &&
+		o.fork == "", AnyCwd: o.all, Fork: o.fork, Settings: set, AddDirs: o.addDirs, Source: o.source}
 	if len(args) > 0 {
 		t.Prompt = append(t.Prompt, protocol.Input{Text: args[0]})
 	}
@@ -235,10 +238,12 @@ func demoTUI(ctx context.Context, p *program.Program) error {
 func (o *tuiOptions) options(h *host.Host) (tui.Options, error) {
 	env, set := o.p.Getenv, h.Config.TUI
 	t := tui.Options{Sessions: h, Version: host.Version, Cwd: h.Config.Cwd, Env: env, In: o.p.Stdin, Out: o.p.Stdout,
-		Theme: cmp.Or(o.theme, set.Theme), Notify: cmp.Or(o.notify, set.Notifications), Depth: tui.Depth(env), Dark: tui.Dark(env),
+		Theme: cmp.Or(o.theme, set.Theme), Notify: cmp.Or(o.notify, set.Notifications), Depth: tui.Depth(env),
+		Dark:  tui.Dark(env),
 		Plain: o.plain || env("TERM") == "dumb" || set.Plain, AltScreen: o.alt || set.AlternateScreen,
 		ReducedMotion: o.reduced || !animated(set, env),
-		Pick:          o.pick, PickFork: o.pickFork, Banner: o.banner, History: &history{path: filepath.Join(h.Config.Home, "history.jsonl"), redact: h.Redact}}
+		Pick:          o.pick, PickFork: o.pickFork, Banner: o.banner,
+		History: &history{path: filepath.Join(h.Config.Home, "history.jsonl"), redact: h.Redact}}
 	t.Price, t.Vi = h.Price, set.ViMode
 	t.Hooks = func() ([]tui.Hook, []string, error) { return hooksOf(h) }
 	t.Apply = func(ctx context.Context, dir, session string, dry bool) (string, string, error) {

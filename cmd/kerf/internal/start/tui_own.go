@@ -134,7 +134,8 @@ func readTheme(file string) (style.Theme, error) {
 		var strict *toml.StrictMissingError
 		if errors.As(err, &strict) && len(strict.Errors) > 0 {
 			row, _ := strict.Errors[0].Position()
-			return style.Theme{}, fmt.Errorf("line %d: there is no key %s; use base and [colors]", row, strings.Join(strict.Errors[0].Key(), "."))
+			return style.Theme{}, fmt.Errorf("line %d: there is no key %s; use base and [colors]", row,
+				strings.Join(strict.Errors[0].Key(), "."))
 		}
 		var bad *toml.DecodeError
 		if errors.As(err, &bad) {
@@ -151,7 +152,8 @@ func hooksOf(h *host.Host) ([]tui.Hook, []string, error) {
 	found, warnings, err := h.Config.HookList()
 	var list []tui.Hook
 	for _, f := range found {
-		list = append(list, tui.Hook{Event: f.Event, Matcher: f.Matcher, Command: f.Command, From: cmp.Or(f.From, "config.toml"), Required: f.Required})
+		list = append(list, tui.Hook{Event: f.Event, Matcher: f.Matcher, Command: f.Command,
+			From: cmp.Or(f.From, "config.toml"), Required: f.Required})
 	}
 	return list, warnings, err
 }

@@ -131,12 +131,14 @@ func (r *Runner) await(ctx context.Context, p *process, a tool.Command, began ti
 func (r *Runner) WriteStdin(ctx context.Context, a tool.WriteStdin) (Result, error) {
 	p, ok := r.table.Get(a.Process)
 	if !ok {
-		return Result{}, tool.Refuse(tool.NotFound, "no process has session ID %d; the running ones are: %s", a.Process, r.numbers())
+		return Result{}, tool.Refuse(tool.NotFound, "no process has session ID %d; the running ones are: %s", a.Process,
+			r.numbers())
 	}
 	began := time.Now()
 	if a.Input != "" {
 		if _, err := p.Write(a.Input); err != nil {
-			return Result{}, tool.Refuse(tool.InvalidArguments, "session %d takes no input: %v. Start the command with tty true", a.Process, err)
+			return Result{}, tool.Refuse(tool.InvalidArguments,
+				"session %d takes no input: %v. Start the command with tty true", a.Process, err)
 		}
 	}
 	ended := p.Within(ctx, a.Yield)

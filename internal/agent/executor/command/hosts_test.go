@@ -40,11 +40,13 @@ func TestHostsAreAskedAboutOnce(t *testing.T) {
 	}
 	never := say(protocol.Once)
 	never.Settings.Approval = protocol.PolicyNever
-	if h.mayReach(t.Context(), cmd, never, "c.test", 443) || h.mayReach(t.Context(), cmd, RunOptions{}, "c.test", 443) || asked != 4 {
+	if h.mayReach(t.Context(), cmd, never, "c.test", 443) || h.mayReach(t.Context(), cmd, RunOptions{}, "c.test", 443) ||
+		asked != 4 {
 		t.Error("somebody was asked who must not be")
 	}
 	by = protocol.ByNobody // in a headless session the core says no
-	if h.mayReach(t.Context(), cmd, say(protocol.Deny), "d.test", 443) || h.mayReach(t.Context(), cmd, say(protocol.Deny), "d.test", 443) || asked != 5 {
+	if h.mayReach(t.Context(), cmd, say(protocol.Deny), "d.test", 443) ||
+		h.mayReach(t.Context(), cmd, say(protocol.Deny), "d.test", 443) || asked != 5 {
 		t.Errorf("nobody answers: asked %d times, want 5", asked)
 	}
 }

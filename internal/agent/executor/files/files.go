@@ -166,7 +166,8 @@ func (f *Files) Observe(path string, img *delta.Image) history.Observation {
 	if f.o.Keep != nil && img.Loaded && len(img.Data) <= keepLimit {
 		_, _ = f.o.Keep(img.Data) // without it a stale edit is refused rather than merged
 	}
-	seen := history.Observation{Path: path, Sum: img.Sum.String(), Mode: img.Mode, Version: f.o.Versions.Observe(path, img.At())}
+	seen := history.Observation{Path: path, Sum: img.Sum.String(), Mode: img.Mode,
+		Version: f.o.Versions.Observe(path, img.At())}
 	if img.Loaded {
 		seen.Hash = hashOf(img)
 	}

@@ -73,7 +73,8 @@ func ReadSkill(list []skills.Skill, c tool.Call) (tool.Action, error, bool) {
 		if !ok {
 			return nil, tool.Refuse(tool.NotFound, "skill %s has no file %q", name, rel), true
 		}
-		return tool.Answer{Result: tool.Result{Success: true, Output: fmt.Sprintf("%s\n(the folder of this skill is %s)", text, k.Dir)}}, nil, true
+		return tool.Answer{Result: tool.Result{Success: true,
+			Output: fmt.Sprintf("%s\n(the folder of this skill is %s)", text, k.Dir)}}, nil, true
 	}
 	return nil, tool.Refuse(tool.NotFound, "there is no skill %q", name), true
 }

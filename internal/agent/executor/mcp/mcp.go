@@ -87,7 +87,8 @@ func (x *Servers) Propose(c tool.Call) (tool.Action, error, bool) {
 	if !ok {
 		return nil, tool.Refuse(tool.UnknownTool, "%v", x.manager.Missing(c.Name)), true
 	}
-	return tool.Remote{Server: t.Server, Tool: t.Name, Name: t.Qualified, Args: c.Args, Definition: t.Definition}, nil, true
+	return tool.Remote{Server: t.Server, Tool: t.Name, Name: t.Qualified, Args: c.Args, Definition: t.Definition}, nil,
+		true
 }
 
 // Judge decides about a call. With a definition that is not the one that was allowed, it
@@ -102,9 +103,11 @@ func (x *Servers) Judge(a tool.Remote, rules policy.Rules) (policy.Judgement, st
 	x.mu.Unlock()
 	changed := ""
 	if allowed && known != a.Definition {
-		allowed, changed = false, string(diff.Unified([]diff.File{{OldPath: a.Tool, NewPath: a.Tool, OldMode: 0o100644, NewMode: 0o100644, Old: []byte(known), New: []byte(a.Definition)}}))
+		allowed, changed = false, string(diff.Unified([]diff.File{{OldPath: a.Tool, NewPath: a.Tool, OldMode: 0o100644,
+			NewMode: 0o100644, Old: []byte(known), New: []byte(a.Definition)}}))
 	}
-	return rules.Remote(policy.Remote{Server: a.Server, Tool: a.Tool, Mode: mode, Reads: a.Resource, Allowed: allowed, Changed: changed != ""}), changed
+	return rules.Remote(policy.Remote{Server: a.Server, Tool: a.Tool, Mode: mode, Reads: a.Resource, Allowed: allowed,
+		Changed: changed != ""}), changed
 }
 
 // Allow remembers a tool as it is defined now.
@@ -144,7 +147,8 @@ func (x *Servers) reach(ctx context.Context, a tool.Remote) (mcpclient.Result, e
 		return x.manager.ReadResource(ctx, a.Server, a.URI)
 	}
 	if now, ok := x.manager.Lookup(a.Name); ok && now.Definition != a.Definition {
-		return mcpclient.Result{}, fmt.Errorf("MCP server %s: the tool %s changed after the call was judged, and was not called; call it again to have it judged as it is now", a.Server, a.Tool)
+		return mcpclient.Result{}, fmt.Errorf("MCP server %s: the tool %s changed after the call was judged, and was not "+
+			"called; call it again to have it judged as it is now", a.Server, a.Tool)
 	}
 	return x.manager.Call(ctx, a.Name, a.Args)
 }

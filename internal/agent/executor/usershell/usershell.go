@@ -129,7 +129,8 @@ func (s *Shell) ask() (text, mark string) {
 	flags := "-lic"
 	switch filepath.Base(s.o.Program) {
 	case "bash":
-		script = "builtin printf '\\n%s\\n' " + mark + "; builtin alias -p; builtin declare -f; builtin printf '%s\\n%s\\n' " + mark + ` "$PATH"`
+		script = "builtin printf '\\n%s\\n' " + mark +
+			"; builtin alias -p; builtin declare -f; builtin printf '%s\\n%s\\n' " + mark + ` "$PATH"`
 	case "zsh":
 		script = "builtin print -r -- \"\n" + mark + "\"; builtin alias -L; builtin print -r -- " + mark +
 			"; builtin print -r -- \"$PATH\""
@@ -145,7 +146,8 @@ func (s *Shell) ask() (text, mark string) {
 		return "", mark // no sandbox, no snapshot
 	}
 	defer box.Close()
-	run, err := proc.Start(ctx, proc.Spec{Argv: box.Argv, ExtraFiles: box.Files, Dir: s.o.Dir, Env: s.o.Env(false), Cap: snapshotRead, Abrupt: true,
+	run, err := proc.Start(ctx, proc.Spec{Argv: box.Argv, ExtraFiles: box.Files, Dir: s.o.Dir, Env: s.o.Env(false),
+		Cap: snapshotRead, Abrupt: true,
 		Confined: box.Confined, Started: box.Started})
 	if err != nil {
 		return "", mark
@@ -214,7 +216,8 @@ func (s *Shell) Command(a tool.Command) (argv, env []string) {
 		return argv, env
 	}
 	// An alias counts from the line after the one that defines it.
-	argv = []string{"bash", "-c", `shopt -s expand_aliases; eval "$` + snapshotName + `" 2>/dev/null; unset ` + snapshotName + "\n" + a.Line}
+	argv = []string{"bash", "-c", `shopt -s expand_aliases; eval "$` + snapshotName + `" 2>/dev/null; unset ` +
+		snapshotName + "\n" + a.Line}
 	return argv, append(env, snapshotName+"="+s.script)
 }
 

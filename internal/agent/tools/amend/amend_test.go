@@ -48,7 +48,8 @@ func TestEditedWritesInKind(t *testing.T) {
 		{Path: "/w/to", Post: file("m\n"), From: "/w/from"},
 		{Path: "/w/gone", Pre: file("g\n")},
 	}
-	got, err := amend.Edited(set, map[string]string{"/w/a": "mine\n", "/w/wide": "값", "/w/mark": "c", "/w/gone": "stays\n", "/w/from": "m\n"})
+	got, err := amend.Edited(set, map[string]string{"/w/a": "mine\n", "/w/wide": "값", "/w/mark": "c",
+		"/w/gone": "stays\n", "/w/from": "m\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,12 +92,14 @@ func TestEditedRefuses(t *testing.T) {
 }
 
 func TestWriteReportCountsBoth(t *testing.T) {
-	model := delta.Set{{Path: "/w/a", Pre: delta.NewFile([]byte("1\n2\n3\n"), 0o644), Post: delta.NewFile([]byte("1\ntwo\n3\nfour\n"), 0o644)}}
+	model := delta.Set{{Path: "/w/a", Pre: delta.NewFile([]byte("1\n2\n3\n"), 0o644),
+		Post: delta.NewFile([]byte("1\ntwo\n3\nfour\n"), 0o644)}}
 	user, err := amend.Edited(model, map[string]string{"/w/a": "1\nTWO\n3\nfour\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(amend.WriteCounts{ModelAdded: 2, ModelRemoved: 1, UserAdded: 1, UserRemoved: 1}, amend.Counts(model, user)); d != "" {
+	if d := cmp.Diff(amend.WriteCounts{ModelAdded: 2, ModelRemoved: 1, UserAdded: 1, UserRemoved: 1},
+		amend.Counts(model, user)); d != "" {
 		t.Error(d)
 	}
 	want := `The user changed the proposal before it was written. Lines changed by the model: +2 -1; by the user: +1 -1.

@@ -130,7 +130,8 @@ func (c *Corrector) check(ctx context.Context, change delta.Change, proposed str
 			Message: fmt.Sprintf("the check of %s proposed a correction that %s; it was not used", change.Path, why)}
 	}
 	return answer, &tool.Warning{Code: Corrected,
-		Message:    fmt.Sprintf("slips in the text for %s were corrected before it was proposed (+%d -%d lines)", change.Path, added, removed),
+		Message: fmt.Sprintf("slips in the text for %s were corrected before it was proposed (+%d -%d lines)",
+			change.Path, added, removed),
 		Suggestion: "read the file before you edit it further"}
 }
 

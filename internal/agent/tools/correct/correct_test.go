@@ -34,7 +34,8 @@ func (a *asker) Ask(ctx context.Context, prompt string) (string, error) {
 
 func proposal(content string) tool.Change {
 	states := map[string]tool.FileState{"a.go": {Affected: tool.LineRange{Start: 1, End: 1}, NewContent: content}}
-	return tool.Change{Result: tool.Result{UpdatedStates: states}, Set: delta.Set{{Path: "/w/a.go", Pre: delta.NewFile([]byte("old\n"), 0o755), Post: delta.NewFile([]byte(content), 0o755)}}}
+	return tool.Change{Result: tool.Result{UpdatedStates: states},
+		Set: delta.Set{{Path: "/w/a.go", Pre: delta.NewFile([]byte("old\n"), 0o755), Post: delta.NewFile([]byte(content), 0o755)}}}
 }
 
 func TestCorrections(t *testing.T) {

@@ -9,7 +9,9 @@ import (
 // stack, and still finds one in a long here-document.
 func TestDeepCommandsDoNotCrash(t *testing.T) {
 	deep := strings.Repeat("$(", 1<<20)
-	for _, line := range []string{"apply_patch " + deep, "apply_patch <<EOF\n" + deep + "\nEOF", "apply_patch <<'EOF'\nx\nEOF\n" + deep, "apply_patch \"<<'EOF'\"\n" + deep + "\nEOF\n", "apply_patch # <<'EOF'\n" + deep + "\nEOF\n", "apply_patch <<'EOF' <<X\nEOF\n" + deep, "apply_patch <<-'EOF'\n\tEOF\n" + deep} {
+	for _, line := range []string{"apply_patch " + deep, "apply_patch <<EOF\n" + deep + "\nEOF",
+		"apply_patch <<'EOF'\nx\nEOF\n" + deep, "apply_patch \"<<'EOF'\"\n" + deep + "\nEOF\n", "apply_patch # <<'EOF'\n" +
+			deep + "\nEOF\n", "apply_patch <<'EOF' <<X\nEOF\n" + deep, "apply_patch <<-'EOF'\n\tEOF\n" + deep} {
 		if _, _, ok := Find(line); ok {
 			t.Errorf("%.40q is taken for a patch", line)
 		}

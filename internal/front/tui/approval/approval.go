@@ -170,13 +170,15 @@ func (q *Question) Abort() tea.Cmd { return q.reply(protocol.Answer{Decision: pr
 
 // Outcome is the line that tells how the question was answered.
 func (q *Question) Outcome(a protocol.Answer) style.Line {
-	word := map[protocol.Decision]string{protocol.Once: "Allowed", protocol.ForSession: "Allowed for this session", protocol.Always: "Allowed always",
-		protocol.Deny: "Denied", protocol.Abort: "Stopped"}[a.Decision]
+	word := map[protocol.Decision]string{protocol.Once: "Allowed", protocol.ForSession: "Allowed for this session",
+		protocol.Always: "Allowed always",
+		protocol.Deny:   "Denied", protocol.Abort: "Stopped"}[a.Decision]
 	role := style.Good
 	if !a.Decision.Allows() {
 		role = style.Warn
 	}
-	l := style.Line{style.S(role, "• "), style.Bold(style.Plain, word), style.S(style.Plain, "  "), style.S(style.Dim, subject(q.Approval))}
+	l := style.Line{style.S(role, "• "), style.Bold(style.Plain, word), style.S(style.Plain, "  "),
+		style.S(style.Dim, subject(q.Approval))}
 	if a.Words != "" {
 		l = append(l, style.S(style.Dim, "  “"+style.OneLine(a.Words)+"”"))
 	}
@@ -218,28 +220,33 @@ func (q *Question) options() []option {
 		}
 		out = append(out, option{key: "s", label: label, decision: protocol.ForSession})
 		if q.Approval.Command.Rule != "" {
-			out = append(out, option{key: "a", label: "yes, and always by this rule: " + q.Approval.Command.Rule, decision: protocol.Always})
+			out = append(out, option{key: "a", label: "yes, and always by this rule: " + q.Approval.Command.Rule,
+				decision: protocol.Always})
 		}
 	case q.Approval.Change != nil:
-		out = append(out, option{key: "s", label: "yes, and all changes inside the workspace in this session", decision: protocol.ForSession})
+		out = append(out, option{key: "s", label: "yes, and all changes inside the workspace in this session",
+			decision: protocol.ForSession})
 		if len(q.Approval.Change.Files) > 0 {
 			out = append(out, option{key: "h", label: "choose hunks and files", act: chooseHunks},
 				option{key: "e", label: "edit first", act: editChange})
 		}
 	case q.Approval.Tool != nil:
-		out = append(out, option{key: "s", label: fmt.Sprintf("yes, and this tool (%s.%s) in this session", q.Approval.Tool.Server, q.Approval.Tool.Tool), decision: protocol.ForSession},
+		out = append(out, option{key: "s", label: fmt.Sprintf("yes, and this tool (%s.%s) in this session",
+			q.Approval.Tool.Server, q.Approval.Tool.Tool), decision: protocol.ForSession},
 			option{key: "a", label: "yes, and this tool always", decision: protocol.Always})
 	case q.Approval.Network != nil:
-		out = append(out, option{key: "s", label: fmt.Sprintf("yes, and %s in this session", q.Approval.Network.Host), decision: protocol.ForSession})
+		out = append(out, option{key: "s", label: fmt.Sprintf("yes, and %s in this session", q.Approval.Network.Host),
+			decision: protocol.ForSession})
 	}
 	return append(out, option{key: "n", label: "no, and tell the model why", decision: protocol.Deny, act: denyWithWords},
 		option{key: "esc", label: "no, and stop the turn", decision: protocol.Abort})
 }
 
 func denyWithWords(q *Question) (tea.Cmd, bool) {
-	q.do.Open(&panels.Input{Title: "No. What should the model do instead? (may be empty)", Done: func(text string) tea.Cmd {
-		return q.reply(protocol.Answer{Decision: protocol.Deny, Words: text})
-	}})
+	q.do.Open(&panels.Input{Title: "No. What should the model do instead? (may be empty)",
+		Done: func(text string) tea.Cmd {
+			return q.reply(protocol.Answer{Decision: protocol.Deny, Words: text})
+		}})
 	return nil, true
 }
 
@@ -274,7 +281,8 @@ func (q *Question) questionOptions() []option {
 			return nil, true
 		}})
 	}
-	return append(out, option{key: "n", label: "decline", decision: protocol.Deny}, option{key: "esc", label: "stop the turn", decision: protocol.Abort})
+	return append(out, option{key: "n", label: "decline", decision: protocol.Deny},
+		option{key: "esc", label: "stop the turn", decision: protocol.Abort})
 }
 
 // body draws what is asked, whole, with everything in it visible.
@@ -342,7 +350,8 @@ func (q *Question) changeBody(width int) []style.Line {
 		return append(rows, diffview.Exact(files, width)...)
 	}
 	for _, c := range change.Changes {
-		rows = append(rows, style.Wrap(style.Line{style.S(style.Warn, string(c.Kind)+" "), {Text: style.Exact(c.Path)}}, width)...)
+		rows = append(rows, style.Wrap(style.Line{style.S(style.Warn, string(c.Kind)+" "), {Text: style.Exact(c.Path)}},
+			width)...)
 	}
 	return rows
 }

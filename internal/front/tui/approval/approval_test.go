@@ -71,7 +71,8 @@ func command(text string) protocol.Approval {
 }
 
 func change(old, now string) protocol.Approval {
-	return protocol.Approval{Change: &protocol.ChangeApproval{Changes: []protocol.PathChange{{Path: "/w/f", Kind: protocol.Update}},
+	return protocol.Approval{Change: &protocol.ChangeApproval{Changes: []protocol.PathChange{{Path: "/w/f",
+		Kind: protocol.Update}},
 		Diff: "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", Files: []protocol.FileText{{Path: "/w/f", Old: &old, New: &now}}}}
 }
 
@@ -109,9 +110,11 @@ func TestAllowedOnlyAfterItWasSeen(t *testing.T) {
 }
 
 func TestExactText(t *testing.T) {
-	x := ask(protocol.Approval{Tool: &protocol.ToolApproval{Server: "s", Tool: "t", Args: "{\"a\":\"\u202e\"}", Changed: "now it deletes"}}, "")
+	x := ask(protocol.Approval{Tool: &protocol.ToolApproval{Server: "s", Tool: "t", Args: "{\"a\":\"\u202e\"}",
+		Changed: "now it deletes"}}, "")
 	got := x.screen(60, 24)
-	for _, want := range []string{"? Call this tool?", "s.t", `  "a": "<U+202E>"`, "this tool changed since you allowed it", "now it deletes"} {
+	for _, want := range []string{"? Call this tool?", "s.t", `  "a": "<U+202E>"`,
+		"this tool changed since you allowed it", "now it deletes"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -157,7 +160,8 @@ func TestEditChange(t *testing.T) {
 	}
 	x.edited = "c\n"
 	x.press("e").decided(t, protocol.Answer{Decision: protocol.Once, Edited: map[string]string{"/w/f": "c\n"}})
-	for path, want := range map[string]string{"/w/x.go": "file.go", "/w/-o.sh": "file.sh", "x.$(id)": "file.txt", "none": "file", `a.b\c`: "file"} {
+	for path, want := range map[string]string{"/w/x.go": "file.go", "/w/-o.sh": "file.sh", "x.$(id)": "file.txt",
+		"none": "file", `a.b\c`: "file"} {
 		if got := safeName(path); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}

@@ -49,21 +49,25 @@ func table() []command {
 		{name: "agents", help: "sub-agents: what they do; look at one and talk to it", run: pick("agents"), agents: true},
 		{name: "back", help: "go back from a sub-agent to the session", run: func(c *Commands, _ string) tea.Cmd { c.ui.Look(""); return nil }, agents: true},
 		{name: "ps", help: "background processes; end them", run: pick("processes"), agents: true},
-		{name: "status", help: "session, settings, tokens, limits", run: page("Status", func(c *Commands, width int) []style.Line {
-			return c.ui.Session.Rows(c.ui.Shown(), c.ui.Version, width)
-		}), agents: true},
-		{name: "usage", help: "tokens and cost of this session", run: page("Usage", func(c *Commands, width int) []style.Line {
-			return c.ui.Session.UsageRows(c.ui.Shown(), width)
-		}), agents: true},
-		{name: "context", help: "what fills the context window", run: page("Context", func(c *Commands, width int) []style.Line {
-			return status.ContextRows(c.ui.Shown(), width)
-		})},
+		{name: "status", help: "session, settings, tokens, limits",
+			run: page("Status", func(c *Commands, width int) []style.Line {
+				return c.ui.Session.Rows(c.ui.Shown(), c.ui.Version, width)
+			}), agents: true},
+		{name: "usage", help: "tokens and cost of this session",
+			run: page("Usage", func(c *Commands, width int) []style.Line {
+				return c.ui.Session.UsageRows(c.ui.Shown(), width)
+			}), agents: true},
+		{name: "context", help: "what fills the context window",
+			run: page("Context", func(c *Commands, width int) []style.Line {
+				return status.ContextRows(c.ui.Shown(), width)
+			})},
 		{name: "skills", help: "the available skills", run: pick("skills")},
 		{name: "hooks", help: "the hooks that apply here", run: showHooks},
 		{name: "theme", args: "[NAME]", help: "colours", run: chooseTheme, agents: true},
-		{name: "keymap", help: "the keys while writing, and where they are set", run: page("Keys", func(c *Commands, width int) []style.Line {
-			return c.ui.Keymap.Rows(width)
-		}), agents: true},
+		{name: "keymap", help: "the keys while writing, and where they are set",
+			run: page("Keys", func(c *Commands, width int) []style.Line {
+				return c.ui.Keymap.Rows(width)
+			}), agents: true},
 		{name: "copy", args: "[all]", help: "copy the last answer to the clipboard", run: copyAnswer, agents: true},
 		{name: "export", args: "[FILE]", help: "write the conversation to a Markdown file", run: export},
 		{name: "transcript", help: "read and search the whole transcript", run: func(c *Commands, _ string) tea.Cmd { c.ui.Push(c.TranscriptPage()); return nil }, agents: true},
@@ -231,7 +235,8 @@ func initProject(c *Commands, _ string) tea.Cmd { return c.ui.Say(initPrompt) }
 
 // newSession closes this session and opens a new one with its settings.
 func newSession(c *Commands, _ string) tea.Cmd {
-	return c.ui.Open(protocol.OpenOptions{Settings: c.ui.Session.Settings, AddDirs: c.ui.First.AddDirs, Source: c.ui.First.Source})
+	return c.ui.Open(protocol.OpenOptions{Settings: c.ui.Session.Settings, AddDirs: c.ui.First.AddDirs,
+		Source: c.ui.First.Source})
 }
 
 func resume(c *Commands, words string) tea.Cmd {

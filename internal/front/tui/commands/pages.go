@@ -32,7 +32,8 @@ func (c *Commands) whole(width int) conversation.Format {
 // TranscriptPage shows everything whole.
 func (c *Commands) TranscriptPage() *panels.Pager {
 	items := c.ui.Shown().Transcript // the items are never changed, only added
-	return &panels.Pager{Title: "Transcript", Bottom: true, Draw: func(width int, _ bool) []style.Line { return items.Rows(c.whole(width)) }}
+	return &panels.Pager{Title: "Transcript", Bottom: true,
+		Draw: func(width int, _ bool) []style.Line { return items.Rows(c.whole(width)) }}
 }
 
 // LastShortenedPage shows the last item that was shortened, whole.
@@ -49,13 +50,14 @@ func (c *Commands) LastShortenedPage() *panels.Pager {
 // processPage shows the output of a background process.
 func (c *Commands) processPage(x protocol.Process) *panels.Pager {
 	shown := c.ui.Shown()
-	return &panels.Pager{Title: fmt.Sprintf("Process #%d  %s", x.ID, style.OneLine(x.Command)), Bottom: true, Draw: func(width int, _ bool) []style.Line {
-		out := shown.ProcessOutput(x.ID)
-		if out == "" {
-			return nil
-		}
-		return style.WrapText(style.Plain, style.Output(out), width)
-	}}
+	return &panels.Pager{Title: fmt.Sprintf("Process #%d  %s", x.ID, style.OneLine(x.Command)), Bottom: true,
+		Draw: func(width int, _ bool) []style.Line {
+			out := shown.ProcessOutput(x.ID)
+			if out == "" {
+				return nil
+			}
+			return style.WrapText(style.Plain, style.Output(out), width)
+		}}
 }
 
 // serverPage shows the tools of an MCP server.
@@ -76,22 +78,23 @@ func showDiff(c *Commands, words string) tea.Cmd {
 		return nil
 	}
 	return fetch(c, c.changes(), func(list []protocol.ChangeEntry) tea.Cmd {
-		c.ui.Push(&panels.Pager{Title: "Changes of this session", Toggle: "side by side", Draw: func(width int, wide bool) []style.Line {
-			var rows []style.Line
-			for _, d := range list {
-				who := d.Cause
-				if d.Tool != "" {
-					who += " " + d.Tool
+		c.ui.Push(&panels.Pager{Title: "Changes of this session", Toggle: "side by side",
+			Draw: func(width int, wide bool) []style.Line {
+				var rows []style.Line
+				for _, d := range list {
+					who := d.Cause
+					if d.Tool != "" {
+						who += " " + d.Tool
+					}
+					if d.Undone {
+						who += ", undone"
+					}
+					rows = append(rows, style.Line{style.Bold(style.Heading, who), style.S(style.Dim, "  "+d.Time.Format("15:04:05"))})
+					rows = append(rows, diffview.Page(diffview.Parse(d.Diff), width, wide)...)
+					rows = append(rows, nil)
 				}
-				if d.Undone {
-					who += ", undone"
-				}
-				rows = append(rows, style.Line{style.Bold(style.Heading, who), style.S(style.Dim, "  "+d.Time.Format("15:04:05"))})
-				rows = append(rows, diffview.Page(diffview.Parse(d.Diff), width, wide)...)
-				rows = append(rows, nil)
-			}
-			return rows
-		}})
+				return rows
+			}})
 		return nil
 	})
 }
@@ -107,7 +110,8 @@ func chooseEdits(d protocol.ChangeEntry) func(*Commands) tea.Cmd {
 			c.ui.Notice(style.Warn, "this change was already taken back; r brings it back")
 			return nil
 		}
-		h := &approval.Hunks{Title: "Choose what to take back", Foot: "space mark · enter take back what is marked · esc back"}
+		h := &approval.Hunks{Title: "Choose what to take back",
+			Foot: "space mark · enter take back what is marked · esc back"}
 		paths := map[int]string{} // by number of the file
 		for i, f := range diffview.Parse(d.Diff) {
 			paths[i] = editedPath(d.Changes, f.Name)
@@ -161,7 +165,8 @@ func doctor(c *Commands, _ string) tea.Cmd {
 		return page("Doctor", func(_ *Commands, width int) []style.Line {
 			var rows []style.Line
 			for _, x := range list {
-				l := style.Line{style.S(conversation.StateRole(x.State), fmt.Sprintf("%-5s", x.State)), style.Bold(style.Plain, x.Name), style.S(style.Plain, "  "+style.OneLine(x.Detail))}
+				l := style.Line{style.S(conversation.StateRole(x.State), fmt.Sprintf("%-5s", x.State)),
+					style.Bold(style.Plain, x.Name), style.S(style.Plain, "  "+style.OneLine(x.Detail))}
 				rows = append(rows, style.Wrap(l, width)...)
 				if x.Hint != "" {
 					rows = append(rows, style.Indent(style.WrapText(style.Dim, x.Hint, width-6), 6)...)
@@ -220,7 +225,8 @@ func hookRows(list []Hook, short func(path string) string, width int) []style.Li
 			}
 			rows, last = append(rows, style.Line{style.Bold(style.Heading, h.Event)}.Cut(width)), h.Event
 		}
-		l := style.Line{style.S(style.Accent, "  "+cmp.Or(h.Matcher, "all")), style.S(style.Plain, "  "), style.Exactly(style.Code, style.OneLine(h.Command))}
+		l := style.Line{style.S(style.Accent, "  "+cmp.Or(h.Matcher, "all")), style.S(style.Plain, "  "),
+			style.Exactly(style.Code, style.OneLine(h.Command))}
 		if h.Required {
 			l = append(l, style.S(style.Warn, "  required"))
 		}

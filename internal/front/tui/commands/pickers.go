@@ -56,7 +56,8 @@ func these(items []panels.Item) source {
 // choose shows a list.
 func (c *Commands) choose(l list) tea.Cmd {
 	return l.items(c, func(items []panels.Item) tea.Cmd {
-		p := &panels.Picker{Title: l.title, Empty: l.empty, Foot: l.foot, Filter: l.filter, Items: items, Calm: c.ui.Now().Add(l.calm)}
+		p := &panels.Picker{Title: l.title, Empty: l.empty, Foot: l.foot, Filter: l.filter, Items: items,
+			Calm: c.ui.Now().Add(l.calm)}
 		if l.choose != nil {
 			p.Choose = func(it panels.Item) (tea.Cmd, bool) { return l.choose(c, it) }
 		}
@@ -88,7 +89,8 @@ func pick(name string) func(*Commands, string) tea.Cmd {
 // pickers are the lists to choose from, by name.
 func pickers() map[string]list {
 	return map[string]list{
-		"agents": {title: "Agents", empty: "no sub-agents in this session", foot: "enter look at it · t transcript · i interrupt",
+		"agents": {title: "Agents", empty: "no sub-agents in this session",
+			foot:  "enter look at it · t transcript · i interrupt",
 			items: known(agents, agentItem), at: nextAgentItem,
 			choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 				c.ui.Look(it.Value.(protocol.Agent).ID)
@@ -96,7 +98,8 @@ func pickers() map[string]list {
 			},
 			keys: map[string]act{"t": openTranscript, "i": interruptAgent}},
 		"approvals": {title: "What may Kerf do?", items: known(permissions, permissionItem), at: current, choose: setPermissions},
-		"changes": {title: "Changes", empty: "nothing was changed yet", foot: "enter diff · undo: u call, t turn, f file, h hunks · r redo",
+		"changes": {title: "Changes", empty: "nothing was changed yet",
+			foot:  "enter diff · undo: u call, t turn, f file, h hunks · r redo",
 			items: changes, preview: previewChange,
 			choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 				c.ui.Push(panels.DiffPager("Change", it.Value.(protocol.ChangeEntry).Diff))
@@ -126,17 +129,22 @@ func pickers() map[string]list {
 			choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 				return c.choose(goBack(it.Value.(conversation.Mark))), false
 			}},
-		"servers": {title: "MCP servers", empty: "none is configured; kerf mcp add NAME -- COMMAND adds one", foot: "enter tools",
+		"servers": {title: "MCP servers", empty: "none is configured; kerf mcp add NAME -- COMMAND adds one",
+			foot:  "enter tools",
 			items: known(func(c *Commands) []protocol.Server { return c.ui.Session.Servers }, serverItem),
 			choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 				c.ui.Push(serverPage(it.Value.(protocol.Server)))
 				return nil, true
 			}},
-		"sessions": {title: "Sessions", filter: true, empty: "no session of this directory; ctrl+a shows all", foot: sessionsFoot,
-			items: sessionsHere, choose: openSession, keys: sessionKeys("all sessions"), preview: previewSession, left: leaveUnopened},
+		"sessions": {title: "Sessions", filter: true, empty: "no session of this directory; ctrl+a shows all",
+			foot:  sessionsFoot,
+			items: sessionsHere, choose: openSession, keys: sessionKeys("all sessions"), preview: previewSession,
+			left: leaveUnopened},
 		"all sessions": {title: "Sessions", filter: true, empty: "no session yet", foot: sessionsFoot,
-			items: allSessions, choose: openSession, keys: sessionKeys("sessions"), preview: previewSession, left: leaveUnopened},
-		"skills": {title: "Skills", filter: true, empty: "none; put them below skills/ in KERF_HOME", items: known(skills, promptItem),
+			items: allSessions, choose: openSession, keys: sessionKeys("sessions"), preview: previewSession,
+			left: leaveUnopened},
+		"skills": {title: "Skills", filter: true, empty: "none; put them below skills/ in KERF_HOME",
+			items: known(skills, promptItem),
 			choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 				c.ui.Shown().Composer.Insert("$" + it.Value.(string) + " ")
 				return nil, false
@@ -201,9 +209,10 @@ func openTranscript(c *Commands, it panels.Item) (tea.Cmd, bool) {
 		return nil, true
 	}
 	items := c.ui.Conversation(a.ID).Transcript
-	c.ui.Push(&panels.Pager{Title: "Agent " + conversation.AgentName(a), Bottom: true, Draw: func(width int, _ bool) []style.Line {
-		return items.Rows(c.whole(width))
-	}})
+	c.ui.Push(&panels.Pager{Title: "Agent " + conversation.AgentName(a), Bottom: true,
+		Draw: func(width int, _ bool) []style.Line {
+			return items.Rows(c.whole(width))
+		}})
 	return nil, true
 }
 
@@ -234,7 +243,8 @@ func permissions(*Commands) []permission {
 
 func permissionItem(c *Commands, x permission) panels.Item {
 	now := c.ui.Session.Settings
-	it := panels.Item{Label: x.name, Detail: x.about, Value: x.s, Current: x.s.Approval == now.Approval && (x.s.Sandbox == "" || x.s.Sandbox == now.Sandbox)}
+	it := panels.Item{Label: x.name, Detail: x.about, Value: x.s, Current: x.s.Approval == now.Approval &&
+		(x.s.Sandbox == "" || x.s.Sandbox == now.Sandbox)}
 	if x.s.Sandbox == protocol.SandboxFull {
 		it.Role = style.Bad
 	}
@@ -304,9 +314,10 @@ func takeBack(op func(d protocol.ChangeEntry) protocol.Op) act {
 // filesOf lists the files of a change, to undo one.
 func filesOf(d protocol.ChangeEntry) list {
 	return list{title: "Undo which file?", filter: true, empty: "no files",
-		items: known(func(*Commands) []protocol.PathChange { return d.Changes }, func(c *Commands, x protocol.PathChange) panels.Item {
-			return panels.Item{Label: c.ui.Format().Path(x.Path), Detail: string(x.Kind), Value: x.Path}
-		}),
+		items: known(func(*Commands) []protocol.PathChange { return d.Changes },
+			func(c *Commands, x protocol.PathChange) panels.Item {
+				return panels.Item{Label: c.ui.Format().Path(x.Path), Detail: string(x.Kind), Value: x.Path}
+			}),
 		choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 			return c.ui.Submit(protocol.Undo{Turn: d.Turn, Call: d.Call, Paths: []string{it.Value.(string)}}), false
 		}}
@@ -366,7 +377,8 @@ func setModel(c *Commands, it panels.Item) (tea.Cmd, bool) {
 }
 
 func processItem(c *Commands, x protocol.Process) panels.Item {
-	return panels.Item{Label: fmt.Sprintf("#%d  %s", x.ID, style.OneLine(x.Command)), Detail: humanize.Duration(c.ui.Now().Sub(x.Since)), Value: x}
+	return panels.Item{Label: fmt.Sprintf("#%d  %s", x.ID, style.OneLine(x.Command)),
+		Detail: humanize.Duration(c.ui.Now().Sub(x.Since)), Value: x}
 }
 
 func serverItem(_ *Commands, s protocol.Server) panels.Item {

@@ -61,7 +61,8 @@ func sessionItems(c *Commands, where func(protocol.SessionInfo) (string, bool)) 
 		if s.Damage != "" {
 			detail += "  damaged: " + s.Damage
 		}
-		items = append(items, panels.Item{Label: cmp.Or(s.Title, string(s.ID)), Detail: detail, Value: s, Current: s.ID == c.ui.Session.ID})
+		items = append(items, panels.Item{Label: cmp.Or(s.Title, string(s.ID)), Detail: detail, Value: s,
+			Current: s.ID == c.ui.Session.ID})
 	}
 	return items
 }
@@ -113,10 +114,11 @@ func renameSession(c *Commands, s protocol.SessionInfo) {
 		return
 	}
 	c.ui.Push(&panels.Input{Title: "New title of " + s.Title, Text: s.Title, Done: func(text string) tea.Cmd {
-		return fetch(c, func(ctx context.Context) (bool, error) { return true, store.Rename(ctx, string(s.ID), text) }, func(bool) tea.Cmd {
-			c.ui.Notice(style.Good, "renamed to "+text)
-			return nil
-		})
+		return fetch(c, func(ctx context.Context) (bool, error) { return true, store.Rename(ctx, string(s.ID), text) },
+			func(bool) tea.Cmd {
+				c.ui.Notice(style.Good, "renamed to "+text)
+				return nil
+			})
 	}})
 }
 

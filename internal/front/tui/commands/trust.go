@@ -59,7 +59,8 @@ func (t *Trust) rows(width int) []style.Line {
 		if i == 5 && len(t.Found) > 6 {
 			return append(rows, style.L(style.Dim, "  and "+humanize.Count(len(t.Found)-i, "more file")))
 		}
-		rows = append(rows, style.Line{{Text: "  " + style.Exact(strings.TrimPrefix(f, t.Root+"/")), Style: style.As(style.Plain)}}.Cut(width))
+		rows = append(rows, style.Line{{Text: "  " + style.Exact(strings.TrimPrefix(f, t.Root+"/")),
+			Style: style.As(style.Plain)}}.Cut(width))
 	}
 	return rows
 }

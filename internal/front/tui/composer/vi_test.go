@@ -80,7 +80,8 @@ func TestViHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, v := &Composer{}, &Vi{}
 		c.Set(rapid.StringOf(rapid.SampledFrom([]rune("ab, \n한👍"))).Draw(t, "text"))
-		keys := rapid.SliceOf(rapid.SampledFrom(strings.Split("h l 0 ^ $ w W b B e E G d c y f t F T r g i a I A o O x X s D C S p P u J 1 3 , 한 <esc> <ctrl+r> <left> <right>", " "))).Draw(t, "keys")
+		keys := rapid.SliceOf(rapid.SampledFrom(strings.Split("h l 0 ^ $ w W b B e E G d c y f t F T r g i a I A o O x X "+
+			"s D C S p P u J 1 3 , 한 <esc> <ctrl+r> <left> <right>", " "))).Draw(t, "keys")
 		for _, k := range keys {
 			viType(c, v, k)
 			if c.at < 0 || c.at > len(c.text) || !utf8.ValidString(c.text[:c.at]) || !utf8.ValidString(c.text) {

@@ -121,7 +121,8 @@ func (c *Conversation) Follow(before *Conversation, heading string) {
 	missed := c.rows
 	c.rows, c.gap = before.Take(), before.gap
 	width := c.o.Format().Width
-	c.Write(style.Line{style.S(style.Border, "── "), style.Bold(style.Heading, heading), style.S(style.Border, " ──")}.Cut(width))
+	c.Write(style.Line{style.S(style.Border, "── "), style.Bold(style.Heading, heading),
+		style.S(style.Border, " ──")}.Cut(width))
 	if len(missed) > 0 && len(missed[0]) > 0 {
 		c.rows = append(c.rows, nil)
 	}

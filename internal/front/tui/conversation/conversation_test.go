@@ -16,7 +16,8 @@ type narrator struct{ *Conversation }
 
 func begin() narrator {
 	now := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
-	return narrator{New(Options{Format: func() Format { return Format{Width: 60, Cwd: "/w"} }, Now: func() time.Time { return now },
+	return narrator{New(Options{Format: func() Format { return Format{Width: 60, Cwd: "/w"} },
+		Now:  func() time.Time { return now },
 		Cost: func(u protocol.Usage) string { return map[bool]string{true: "$0.10"}[u.Total() > 0] }})}
 }
 
@@ -59,10 +60,12 @@ func same(t *testing.T, got []string, want ...string) {
 
 // TestStreamIsWrittenOnce: paragraphs are written when they end, and what is open is live.
 func TestStreamIsWrittenOnce(t *testing.T) {
-	c := begin().tell(protocol.TurnStarted{}, protocol.ItemStarted{Item: item("m", answer(""))}, protocol.ItemDelta{Item: "m", Text: "One.\n\nTw"})
+	c := begin().tell(protocol.TurnStarted{}, protocol.ItemStarted{Item: item("m", answer(""))},
+		protocol.ItemDelta{Item: "m", Text: "One.\n\nTw"})
 	same(t, c.written(), "• One.")
 	same(t, c.live(9), "  ", "  Tw")
-	c.tell(protocol.ItemDelta{Item: "m", Text: "o."}, protocol.ItemCompleted{Item: item("m", answer("One.\n\nTwo. Three."))})
+	c.tell(protocol.ItemDelta{Item: "m", Text: "o."},
+		protocol.ItemCompleted{Item: item("m", answer("One.\n\nTwo. Three."))})
 	same(t, c.written(), "  ", "  Two. Three.")
 	same(t, c.live(9))
 	if got := c.Transcript.LastAnswer(); got != "One.\n\nTwo. Three." {
@@ -73,9 +76,11 @@ func TestStreamIsWrittenOnce(t *testing.T) {
 // TestLiveItemsAreBounded: a long answer stays one item, and of a command's output only
 // the end is kept.
 func TestLiveItemsAreBounded(t *testing.T) {
-	c := begin().tell(protocol.ItemStarted{Item: item("m", answer(""))}, protocol.ItemStarted{Item: item("c", protocol.Command{Command: "yes"})})
+	c := begin().tell(protocol.ItemStarted{Item: item("m", answer(""))},
+		protocol.ItemStarted{Item: item("c", protocol.Command{Command: "yes"})})
 	for range 60 {
-		c.tell(protocol.ItemDelta{Item: "m", Text: strings.Repeat("word ", 2000)}, protocol.ItemDelta{Item: "c", Text: strings.Repeat("y", 10_000)})
+		c.tell(protocol.ItemDelta{Item: "m", Text: strings.Repeat("word ", 2000)},
+			protocol.ItemDelta{Item: "c", Text: strings.Repeat("y", 10_000)})
 		c.Take()
 	}
 	if len(c.Conversation.live) != 2 {
@@ -87,7 +92,8 @@ func TestLiveItemsAreBounded(t *testing.T) {
 }
 
 func TestDroppedItemIsMarked(t *testing.T) {
-	c := begin().tell(protocol.ItemStarted{Item: item("m", answer(""))}, protocol.ItemDelta{Item: "m", Text: "One.\n\nTw"}, protocol.ItemDropped{Item: "m"})
+	c := begin().tell(protocol.ItemStarted{Item: item("m", answer(""))},
+		protocol.ItemDelta{Item: "m", Text: "One.\n\nTw"}, protocol.ItemDropped{Item: "m"})
 	same(t, c.written(), "• One.", "  ⤺ the stream broke; the model starts this again")
 	if len(c.Conversation.live) != 0 || c.Transcript.LastAnswer() != "" {
 		t.Error("a dropped item is kept")
@@ -97,14 +103,16 @@ func TestDroppedItemIsMarked(t *testing.T) {
 // TestTurnEnds: a turn closes with one line, and an aborted one gives back what the model
 // never saw, before what is being written.
 func TestTurnEnds(t *testing.T) {
-	c := begin().tell(protocol.TurnStarted{}, protocol.TurnDiff{Diff: "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", Exact: true})
+	c := begin().tell(protocol.TurnStarted{},
+		protocol.TurnDiff{Diff: "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", Exact: true})
 	if !c.Running {
 		t.Error("no turn runs")
 	}
 	c.tell(protocol.TurnCompleted{Usage: protocol.Usage{Input: 1500}, Duration: 65 * time.Second})
 	same(t, c.written(), "─ 1 file changed +1 -1 · 1m 05s · 1.5k tokens · $0.10")
 	c.Composer.Set("draft")
-	c.tell(protocol.TurnStarted{}, protocol.TurnAborted{Reason: protocol.AbortBudget, Undelivered: []protocol.Input{{Text: "lost"}}})
+	c.tell(protocol.TurnStarted{}, protocol.TurnAborted{Reason: protocol.AbortBudget,
+		Undelivered: []protocol.Input{{Text: "lost"}}})
 	same(t, c.written(), "", "■ Stopped: the budget is used up.")
 	if c.Running || c.Composer.Text() != "lost\ndraft" {
 		t.Errorf("running %v, composer %q", c.Running, c.Composer.Text())
@@ -129,7 +137,8 @@ func TestBoundDropsTheOldest(t *testing.T) {
 	}
 	c.Bound()
 	rows := c.written()
-	if len(rows) != maxWaiting+1 || !strings.Contains(rows[0], "earlier rows are not kept") || rows[len(rows)-1] != "2999" {
+	if len(rows) != maxWaiting+1 || !strings.Contains(rows[0], "earlier rows are not kept") ||
+		rows[len(rows)-1] != "2999" {
 		t.Errorf("%d rows from %q to %q", len(rows), rows[0], rows[len(rows)-1])
 	}
 }
@@ -139,7 +148,8 @@ func TestReplayWritesTheEnd(t *testing.T) {
 	var past []protocol.PastTurn
 	for i := range 50 {
 		past = append(past, protocol.PastTurn{ID: protocol.TurnID(fmt.Sprint(i)),
-			Items: []protocol.Item{item("", protocol.UserMessage{Input: []protocol.Input{{Text: fmt.Sprintf("q%d", i)}}}), item("", answer("a"))}})
+			Items: []protocol.Item{item("", protocol.UserMessage{Input: []protocol.Input{{Text: fmt.Sprintf("q%d", i)}}}),
+				item("", answer("a"))}})
 	}
 	c := begin()
 	c.Replay(past)
@@ -167,7 +177,8 @@ func TestUndone(t *testing.T) {
 }
 
 func TestProcessOutput(t *testing.T) {
-	c := begin().tell(protocol.ItemStarted{Item: item("c", protocol.Command{Command: "x", Process: 3})}, protocol.ItemDelta{Item: "c", Text: "out"})
+	c := begin().tell(protocol.ItemStarted{Item: item("c", protocol.Command{Command: "x", Process: 3})},
+		protocol.ItemDelta{Item: "c", Text: "out"})
 	if got := c.ProcessOutput(3); got != "out" {
 		t.Errorf("while it runs: %q", got)
 	}
@@ -186,7 +197,8 @@ func TestTranscript(t *testing.T) {
 		t.Errorf("the last shortened item is %v", it)
 	}
 	got := tr.Markdown("Title", "/w")
-	for _, want := range []string{"# Kerf session Title\n", "## You\n\nhi[image] \n", "## Kerf\n\nHello.\n", "```text\n• Ran ls\n"} {
+	for _, want := range []string{"# Kerf session Title\n", "## You\n\nhi[image] \n", "## Kerf\n\nHello.\n",
+		"```text\n• Ran ls\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

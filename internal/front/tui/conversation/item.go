@@ -128,7 +128,8 @@ func shorten(rows []style.Line, head, tail int) []style.Line {
 }
 
 func (f Format) command(it protocol.Item, b protocol.Command) []style.Line {
-	verb := map[protocol.Status]string{protocol.InProgress: "Running", protocol.Completed: "Ran", protocol.Failed: "Ran", protocol.Declined: "Refused"}[it.Status]
+	verb := map[protocol.Status]string{protocol.InProgress: "Running", protocol.Completed: "Ran", protocol.Failed: "Ran",
+		protocol.Declined: "Refused"}[it.Status]
 	if b.User {
 		verb = "You ran"
 	}
@@ -163,7 +164,8 @@ func (f Format) output(text string, running bool) []style.Line {
 			return body
 		}
 		above += len(body) - outputRows
-		return append([]style.Line{style.L(style.Dim, fmt.Sprintf("… %d lines above", above))}, body[len(body)-outputRows:]...)
+		return append([]style.Line{style.L(style.Dim, fmt.Sprintf("… %d lines above", above))},
+			body[len(body)-outputRows:]...)
 	case len(text) <= 2*glance:
 		return shorten(style.WrapText(style.Dim, style.Output(text), f.Width-4), outputRows/2, outputRows/2)
 	}
@@ -214,7 +216,8 @@ func (f Format) Path(p string) string {
 
 func (f Format) change(it protocol.Item, b protocol.FileChange) []style.Line {
 	if it.Status == protocol.Failed || it.Status == protocol.Declined {
-		rows := f.head(it.Status, map[protocol.Status]string{protocol.Failed: "Did not change", protocol.Declined: "Refused change of"}[it.Status], " "+f.Paths(b.Changes))
+		rows := f.head(it.Status, map[protocol.Status]string{protocol.Failed: "Did not change",
+			protocol.Declined: "Refused change of"}[it.Status], " "+f.Paths(b.Changes))
 		if b.Error != "" {
 			rows = append(rows, f.said(f.Note(style.Bad, "", b.Error), style.S(style.Border, "  └ "))...)
 		}
@@ -339,7 +342,8 @@ func (f Format) todo(b protocol.TodoList) []style.Line {
 		rows := style.Wrap(style.L(role, style.OneLine(s.Step)), f.Width-6)
 		steps = append(steps, style.Prefix(rows, style.S(role, mark), style.Span{Text: "  "})...)
 	}
-	rows := []style.Line{{style.S(style.Accent, "• "), style.Bold(style.Plain, "Plan"), style.S(style.Dim, fmt.Sprintf("  %d of %d done", done, len(b.Steps)))}}
+	rows := []style.Line{{style.S(style.Accent, "• "), style.Bold(style.Plain, "Plan"),
+		style.S(style.Dim, fmt.Sprintf("  %d of %d done", done, len(b.Steps)))}}
 	if b.Explanation != "" {
 		rows = append(rows, f.said(style.WrapText(style.Dim, b.Explanation, f.Width-4), style.Span{Text: "  "})...)
 	}
@@ -347,13 +351,15 @@ func (f Format) todo(b protocol.TodoList) []style.Line {
 }
 
 func (f Format) subAgent(it protocol.Item, b protocol.SubAgent) []style.Line {
-	verb := map[string]string{"spawn": "Started agent", "send": "Told agent", "wait": "Waited for agents", "resume": "Resumed agent", "close": "Closed agent"}[b.Operation]
+	verb := map[string]string{"spawn": "Started agent", "send": "Told agent", "wait": "Waited for agents",
+		"resume": "Resumed agent", "close": "Closed agent"}[b.Operation]
 	if verb == "" {
 		verb = "Agent"
 	}
 	rows := f.head(it.Status, verb, " "+f.cut(b.Prompt, 160))
 	for _, a := range b.Agents {
-		l := style.Line{style.S(style.Border, "  └ "), style.S(style.Plain, AgentName(a)+" "), style.S(StateRole(a.State), a.State)}
+		l := style.Line{style.S(style.Border, "  └ "), style.S(style.Plain, AgentName(a)+" "),
+			style.S(StateRole(a.State), a.State)}
 		if a.Message != "" {
 			l = append(l, style.S(style.Dim, "  "+style.OneLine(a.Message)))
 		}
@@ -408,7 +414,8 @@ func (f Format) review(b protocol.ReviewResult) []style.Line {
 		if x.Priority <= 1 {
 			role = style.Bad
 		}
-		l := style.Line{style.S(role, fmt.Sprintf("  P%d ", x.Priority)), style.Bold(style.Plain, x.Title), style.S(style.Dim, "  "+place)}
+		l := style.Line{style.S(role, fmt.Sprintf("  P%d ", x.Priority)), style.Bold(style.Plain, x.Title),
+			style.S(style.Dim, "  "+place)}
 		rows = append(rows, style.Wrap(l, f.Width)...)
 		rows = append(rows, style.Indent(markdown.Render(x.Body, f.Width-5), 5)...)
 	}

@@ -54,7 +54,8 @@ func TestParse(t *testing.T) {
 }
 
 func TestRows(t *testing.T) {
-	want := "  1  package x\n  2 -var a = 1\n  2 +var a = 2\n  3 +var b = 3\n  4\n  4 -var z = 0\n    \\ No newline at end of file\n"
+	want := "  1  package x\n  2 -var a = 1\n  2 +var a = 2\n  3 +var b = 3\n  4\n  4 -var z = 0\n" +
+		"    \\ No newline at end of file\n"
 	if d := cmp.Diff(want, text(Rows(Parse(sample)[0], 60, 0))); d != "" {
 		t.Error(d)
 	}
@@ -98,7 +99,8 @@ func TestExactHidesNothing(t *testing.T) {
 
 func TestSideBySide(t *testing.T) {
 	got := text(SideBySide(Parse(sample)[0], 60))
-	for _, want := range []string{"   2 -var a = 1              │    2 +var a = 2", "                             │    3 +var b = 3"} {
+	for _, want := range []string{"   2 -var a = 1              │    2 +var a = 2",
+		"                             │    3 +var b = 3"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -110,11 +112,13 @@ func TestNoRowIsTooWide(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b strings.Builder
 		for range rapid.IntRange(0, 20).Draw(t, "lines") {
-			b.WriteString(rapid.SampledFrom([]string{"+", "-", " ", "@@ -1,3 +1,3 @@", "--- a/x.go", "+++ b/x.go", "\\"}).Draw(t, "kind"))
+			b.WriteString(rapid.SampledFrom([]string{"+", "-", " ", "@@ -1,3 +1,3 @@", "--- a/x.go", "+++ b/x.go",
+				"\\"}).Draw(t, "kind"))
 			b.WriteString(rapid.StringOfN(rapid.SampledFrom([]rune("ab 漢\t(\"")), 0, 60, -1).Draw(t, "text") + "\n")
 		}
 		files, width := Parse("--- a/x.go\n"+b.String()), rapid.IntRange(30, 120).Draw(t, "width")
-		for name, rows := range map[string][]style.Line{"summary": Summary(files, width), "whole": Whole(files, width), "exact": Exact(files, width)} {
+		for name, rows := range map[string][]style.Line{"summary": Summary(files, width), "whole": Whole(files, width),
+			"exact": Exact(files, width)} {
 			for _, l := range rows {
 				if l.Width() > width {
 					t.Fatalf("%s: %q is wider than %d", name, l.Text(), width)

@@ -11,7 +11,8 @@ func TestTexts(t *testing.T) {
 		"999": Tokens(999), "1.0k": Tokens(1000), "12k": Tokens(12_345), "1.2M": Tokens(1_230_000), "12M": Tokens(12_300_000),
 		"9000 bytes": Bytes(9000), "10 KB": Bytes(10 << 10), "1.5 MB": Bytes(3 << 19),
 		"3s": Duration(2600 * time.Millisecond), "1m 05s": Duration(65 * time.Second), "2h 03m": Duration(123 * time.Minute),
-		"just now": Ago(time.Second), "5m ago": Ago(5 * time.Minute), "47h ago": Ago(47 * time.Hour), "2d ago": Ago(49 * time.Hour),
+		"just now": Ago(time.Second), "5m ago": Ago(5 * time.Minute), "47h ago": Ago(47 * time.Hour),
+		"2d ago": Ago(49 * time.Hour),
 		"$0.050": Dollars(0.05), "$1.50": Dollars(1.5), "c.go": Base(`a\b/c.go`), "b": Base("/a/b/"), "": Base(""),
 	} {
 		if got != want {

@@ -57,7 +57,8 @@ func (in *Input) AttachImage(b []byte, name string) bool {
 
 // ClipboardImage reads an image from the clipboard with the tool that the desktop has.
 func ClipboardImage(ctx context.Context) ([]byte, error) {
-	tools := [][]string{{"wl-paste", "--type", "image/png"}, {"xclip", "-selection", "clipboard", "-t", "image/png", "-o"}, {"pngpaste", "-"}}
+	tools := [][]string{{"wl-paste", "--type", "image/png"},
+		{"xclip", "-selection", "clipboard", "-t", "image/png", "-o"}, {"pngpaste", "-"}}
 	for _, t := range tools {
 		if _, err := exec.LookPath(t[0]); err != nil {
 			continue

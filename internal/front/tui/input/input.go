@@ -210,7 +210,8 @@ func (in *Input) Continues() bool {
 func (in *Input) Paste(text string) tea.Cmd {
 	lines := strings.Count(text, "\n") + 1
 	if len(text) >= attachBytes || lines > attachLines {
-		in.text.Attach(composer.Attachment{Label: fmt.Sprintf("Pasted #%d: %s, %s", in.text.Attachments()+1, humanize.Count(lines, "line"), humanize.Bytes(len(text))), Text: text})
+		in.text.Attach(composer.Attachment{Label: fmt.Sprintf("Pasted #%d: %s, %s", in.text.Attachments()+1,
+			humanize.Count(lines, "line"), humanize.Bytes(len(text))), Text: text})
 		return nil
 	}
 	in.text.Insert(text)

@@ -218,7 +218,8 @@ func (k *Map) Rows(width int) []style.Line {
 	about := "These work while you write a message; /help lists all others. ctrl+c cannot be changed. " +
 		"To change them, in config.toml:"
 	rows = append(rows, style.WrapText(style.Dim, about, width)...)
-	for _, s := range []string{"[tui.keymap]", `queue = "ctrl+q"             # instead of tab`, `newline = ["ctrl+j", "alt+n"]`, `suspend = []                 # no key`} {
+	for _, s := range []string{"[tui.keymap]", `queue = "ctrl+q"             # instead of tab`,
+		`newline = ["ctrl+j", "alt+n"]`, `suspend = []                 # no key`} {
 		rows = append(rows, style.L(style.Code, "  "+s).Cut(width))
 	}
 	return rows

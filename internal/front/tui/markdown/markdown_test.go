@@ -11,8 +11,10 @@ import (
 	"kerf/internal/front/tui/style"
 )
 
-const sample = "# Title\nSome *text* with **bold**, ~~old~~ and `code`, a [link](http://x.test/a) and <http://y.test>.\nmore  \nbroken\n\n- a\n- b\n  - c\n\n1. one\n2. two\n\n- [x] done\n- [ ] open\n\n" +
-	"```go\nfunc main() {\n\t/* two\n\tlines */\n\treturn 1 // x\n}\n```\n\n| a | b |\n|---|--:|\n| one | 2 |\n\n> quote\n> goes on\n\n---\n\n<b>raw</b>\n\nend"
+const sample = "# Title\nSome *text* with **bold**, ~~old~~ and `code`, a [link](http://x.test/a) and " +
+	"<http://y.test>.\nmore  \nbroken\n\n- a\n- b\n  - c\n\n1. one\n2. two\n\n- [x] done\n- [ ] open\n\n" +
+	"```go\nfunc main() {\n\t/* two\n\tlines */\n\treturn 1 // x\n}\n```\n\n| a | b |\n|---|--:|\n| one | 2 |\n\n" +
+	"> quote\n> goes on\n\n---\n\n<b>raw</b>\n\nend"
 
 func texts(rows []style.Line) string {
 	var b strings.Builder

@@ -142,7 +142,8 @@ func (p *Pager) mark(l style.Line) style.Line {
 	if i < 0 || i+len(p.find) > len(text) {
 		return l
 	}
-	return style.Line{style.S(style.Plain, text[:i]), style.S(style.Selected, text[i:i+len(p.find)]), style.S(style.Plain, text[i+len(p.find):])}
+	return style.Line{style.S(style.Plain, text[:i]), style.S(style.Selected, text[i:i+len(p.find)]),
+		style.S(style.Plain, text[i+len(p.find):])}
 }
 
 func (p *Pager) footer(width int) style.Line {
@@ -174,5 +175,6 @@ func (p *Pager) Line(string) (c tea.Cmd, stay, again bool) { return nil, false, 
 // DiffPager shows a unified diff.
 func DiffPager(title, diff string) *Pager {
 	files := diffview.Parse(diff)
-	return &Pager{Title: title, Toggle: "side by side", Draw: func(width int, wide bool) []style.Line { return diffview.Page(files, width, wide) }}
+	return &Pager{Title: title, Toggle: "side by side",
+		Draw: func(width int, wide bool) []style.Line { return diffview.Page(files, width, wide) }}
 }

@@ -37,7 +37,8 @@ func fruits(filter bool) (*Picker, *[]string) {
 	note := func(how string) func(Item) (tea.Cmd, bool) {
 		return func(it Item) (tea.Cmd, bool) { got = append(got, how+it.Value.(string)); return nil, how != "" }
 	}
-	p := &Picker{Title: "Fruits", Filter: filter, Empty: "none", Choose: note(""), Keys: map[string]func(Item) (tea.Cmd, bool){"ctrl+x": note("cut ")}}
+	p := &Picker{Title: "Fruits", Filter: filter, Empty: "none", Choose: note(""),
+		Keys: map[string]func(Item) (tea.Cmd, bool){"ctrl+x": note("cut ")}}
 	for _, f := range []string{"apple", "banana", "cherry"} {
 		p.Items = append(p.Items, Item{Label: f, Detail: "a fruit", Value: f, Current: f == "banana"})
 	}
@@ -87,7 +88,8 @@ func TestPickerView(t *testing.T) {
 	p.Preview = func(it Item, _ int) []style.Line { return []style.Line{style.L(style.Plain, "about "+it.Label)} }
 	press(p, "b")
 	v := p.View(40, 12)
-	want := "Fruits  › b\n▸ banana ✓  a fruit\n" + strings.Repeat("─", 40) + "\nabout banana\n↑↓ choose · enter take · esc back\n"
+	want := "Fruits  › b\n▸ banana ✓  a fruit\n" + strings.Repeat("─", 40) +
+		"\nabout banana\n↑↓ choose · enter take · esc back\n"
 	if d := cmp.Diff(want, text(v.Rows)); d != "" || v.Y != 0 || v.X != 11 {
 		t.Errorf("cursor %d,%d %s", v.X, v.Y, d)
 	}
@@ -99,7 +101,8 @@ func TestPickerView(t *testing.T) {
 
 func TestPickerInPlainMode(t *testing.T) {
 	p, got := fruits(false)
-	if d := cmp.Diff("Fruits\n1. apple  a fruit\n2. banana  a fruit\n3. cherry  a fruit\nType a number, a letter and a number, or an empty line to go back.\n", text(p.Lines())); d != "" {
+	if d := cmp.Diff("Fruits\n1. apple  a fruit\n2. banana  a fruit\n3. cherry  a fruit\n"+
+		"Type a number, a letter and a number, or an empty line to go back.\n", text(p.Lines())); d != "" {
 		t.Error(d)
 	}
 	for _, x := range []struct {

@@ -216,14 +216,16 @@ func fact(width int, name, value string) []style.Line {
 		return nil
 	}
 	head := fmt.Sprintf("%-16s", name)
-	return style.Prefix(style.WrapText(style.Plain, value, width-16), style.S(style.Dim, head), style.Span{Text: strings.Repeat(" ", 16)})
+	return style.Prefix(style.WrapText(style.Plain, value, width-16), style.S(style.Dim, head),
+		style.Span{Text: strings.Repeat(" ", 16)})
 }
 
 // Rows is the page of /status.
 func (s *Session) Rows(c *conversation.Conversation, version string, width int) []style.Line {
 	policy, _ := s.Permissions()
 	var rows []style.Line
-	for _, f := range [][2]string{{"Version", version}, {"Session", string(s.ID)}, {"Title", s.Title}, {"Directory", s.Settings.Cwd},
+	for _, f := range [][2]string{{"Version", version}, {"Session", string(s.ID)}, {"Title", s.Title},
+		{"Directory", s.Settings.Cwd},
 		{"Branch", s.Branch}, {"Model", s.model()}, {"May do", policy}, {"Context", c.ContextLeft()}} {
 		rows = append(rows, fact(width, f[0], f[1])...)
 	}

@@ -12,9 +12,11 @@ import (
 )
 
 func session() (*Session, *conversation.Conversation) {
-	s := &Session{Home: "/home/u", Branch: "main", Price: func(model string, u protocol.Usage) (float64, bool) { return 0.05, model == "m" }}
-	s.Event(protocol.SessionStarted{Session: "id", Settings: protocol.Settings{Model: "m", Effort: "high", Cwd: "/home/u/p",
-		Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}})
+	s := &Session{Home: "/home/u", Branch: "main",
+		Price: func(model string, u protocol.Usage) (float64, bool) { return 0.05, model == "m" }}
+	s.Event(protocol.SessionStarted{Session: "id",
+		Settings: protocol.Settings{Model: "m", Effort: "high", Cwd: "/home/u/p",
+			Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}})
 	c := conversation.New(conversation.Options{Format: func() conversation.Format { return conversation.Format{Width: 80} },
 		Now: time.Now, Cost: s.Cost})
 	return s, c
@@ -22,9 +24,11 @@ func session() (*Session, *conversation.Conversation) {
 
 func TestLine(t *testing.T) {
 	s, c := session()
-	c.Event(protocol.Event{Msg: protocol.TokensUsed{Last: protocol.Usage{Input: 50}, Total: protocol.Usage{Input: 2000, Cached: 1000}, Window: 100}})
+	c.Event(protocol.Event{Msg: protocol.TokensUsed{Last: protocol.Usage{Input: 50},
+		Total: protocol.Usage{Input: 2000, Cached: 1000}, Window: 100}})
 	s.Event(protocol.TitleChanged{Title: "My\nwork"})
-	s.Event(protocol.Agents{Agents: []protocol.Agent{{ID: "a", Name: "scout", State: "running"}, {ID: "bbbbbbbbbbbb", State: "done"}}})
+	s.Event(protocol.Agents{Agents: []protocol.Agent{{ID: "a", Name: "scout", State: "running"},
+		{ID: "bbbbbbbbbbbb", State: "done"}}})
 	x := Shown{Conversation: c, Vi: "NORMAL", Agent: "scout", Questions: 2}
 	want := "  NORMAL · agent scout · workspace-write, on-request · m high · 50% context left · $0.050 · ~/p · main · " +
 		"2.0k tokens (50% cached) · 1 agent · 2 questions · My ⏎ work"
@@ -93,7 +97,8 @@ func TestPagesSayWhatIsNotKnown(t *testing.T) {
 	for _, l := range s.Rows(c, "1.0", 60) {
 		names = append(names, strings.Fields(l.Text())[0])
 	}
-	if d := cmp.Diff([]string{"Version", "Session", "Directory", "Branch", "Model", "May", "Tokens", "a", "b"}, names); d != "" {
+	if d := cmp.Diff([]string{"Version", "Session", "Directory", "Branch", "Model", "May", "Tokens", "a", "b"},
+		names); d != "" {
 		t.Error(d)
 	}
 }

@@ -11,7 +11,8 @@ import (
 // FuzzProse holds that no control, bidi or broken byte survives, and that what is
 // clean is not touched.
 func FuzzProse(f *testing.F) {
-	for _, s := range []string{"plain", "\x1b[31mred", "a\u202eb", "\xff", "👩‍👩‍👧‍👦", "x\ufe0f", "é", "🏴\U000e0067\U000e007f", "1️⃣", "\t"} {
+	for _, s := range []string{"plain", "\x1b[31mred", "a\u202eb", "\xff", "👩‍👩‍👧‍👦", "x\ufe0f", "é",
+		"🏴\U000e0067\U000e007f", "1️⃣", "\t"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -86,7 +87,8 @@ func TestCutAndPad(t *testing.T) {
 
 func TestContrastOfDepths(t *testing.T) {
 	l := Line{S(Bad, "x")}
-	for d, want := range map[Depth]string{NoColor: "\x1b[1mx\x1b[m", Color16: "\x1b[91mx\x1b[m", Color256: "\x1b[38;5;210mx\x1b[m", TrueColor: "\x1b[38;2;247;118;142mx\x1b[m"} {
+	for d, want := range map[Depth]string{NoColor: "\x1b[1mx\x1b[m", Color16: "\x1b[91mx\x1b[m",
+		Color256: "\x1b[38;5;210mx\x1b[m", TrueColor: "\x1b[38;2;247;118;142mx\x1b[m"} {
 		if got := New("dark", d).Render(l); got != want {
 			t.Errorf("depth %d: %q, want %q", d, got, want)
 		}

@@ -19,7 +19,8 @@ type Theme struct {
 
 // roleNames are the roles as a theme names them.
 func roleNames() []string {
-	return []string{"plain", "dim", "accent", "good", "bad", "warn", "heading", "code", "link", "user", "border", "selected",
+	return []string{"plain", "dim", "accent", "good", "bad", "warn", "heading", "code", "link", "user", "border",
+		"selected",
 		"added", "removed", "added_word", "removed_word", "keyword", "string", "number", "comment", "name", "type"}
 }
 

@@ -97,7 +97,8 @@ func programs(add adder) {
 	add("proto protobuf", c, `enum extend extensions import map message oneof option optional package public repeated required reserved
 			returns rpc service stream syntax true false`,
 		"bool bytes double fixed32 fixed64 float int32 int64 sint32 sint64 string uint32 uint64")
-	add("zig", language{line: slashes, quotes: `"'`}, `align and break catch comptime const continue defer else enum errdefer error export extern false fn for if
+	add("zig", language{line: slashes, quotes: `"'`},
+		`align and break catch comptime const continue defer else enum errdefer error export extern false fn for if
 			inline null or orelse pub return struct switch test true try undefined union unreachable usingnamespace var
 			while`,
 		"bool f32 f64 i32 i64 isize type u8 u16 u32 u64 usize void")
@@ -113,18 +114,23 @@ func scripts(add adder) {
 			finally for from function get if import in instanceof let new null of return set static super switch this throw
 			true try typeof undefined var void while with yield`
 	add("javascript js jsx mjs cjs", js, words, "Array Map Object Promise Set String")
-	add("typescript ts tsx mts cts", js, words+` abstract declare enum implements interface is keyof namespace private protected public readonly satisfies type`, `any boolean never number object string unknown void Array Map Promise Record Set`)
+	add("typescript ts tsx mts cts", js, words+
+		` abstract declare enum implements interface is keyof namespace private protected public readonly satisfies type`,
+		`any boolean never number object string unknown void Array Map Promise Record Set`)
 	add("bash sh shell zsh console ksh", language{line: hash, long: nil, quotes: `"'`, dash: true},
 		`case do done elif else esac export fi for function if in local readonly return select set shift source then trap
 			unset until while`, "")
-	add("ruby rb", language{line: hash, quotes: `"'`}, `alias and begin break case class def defined do else elsif end ensure false for if in module next nil not or
+	add("ruby rb", language{line: hash, quotes: `"'`},
+		`alias and begin break case class def defined do else elsif end ensure false for if in module next nil not or
 			redo require rescue retry return self super then true undef unless until when while yield attr_reader
 			attr_accessor`, "")
-	add("php", language{line: []string{"//", "#"}, block: stars, quotes: `"'`}, `abstract and array as break case catch class clone const continue declare default do echo else elseif extends
+	add("php", language{line: []string{"//", "#"}, block: stars, quotes: `"'`},
+		`abstract and array as break case catch class clone const continue declare default do echo else elseif extends
 			final finally fn for foreach function global if implements instanceof interface match namespace new null or
 			private protected public readonly require return static switch throw trait true false try use var while yield`,
 		"bool float int mixed string void")
-	add("lua", language{line: []string{"--"}, quotes: `"'`}, `and break do else elseif end false for function goto if in local nil not or repeat return then true until while`, "")
+	add("lua", language{line: []string{"--"}, quotes: `"'`},
+		`and break do else elseif end false for function goto if in local nil not or repeat return then true until while`, "")
 	add("sql psql mysql sqlite", language{line: []string{"--"}, block: stars, quotes: `"'`, fold: true},
 		`add all alter and as asc begin between by case check column commit constraint create cross default delete desc
 			distinct drop else end exists explain foreign from full group having if in index inner insert into is join key
@@ -132,21 +138,29 @@ func scripts(add adder) {
 			table then transaction union unique update using values view when where with`,
 		`bigint blob boolean char date decimal double float int integer json jsonb numeric real serial smallint text time
 			timestamp uuid varchar`)
-	add("make makefile mk", language{line: hash, quotes: `"'`, dash: true}, `define else endef endif export ifdef ifeq ifndef ifneq include override unexport`, "")
-	add("docker dockerfile", language{line: hash, quotes: `"'`, fold: true}, `add arg cmd copy entrypoint env expose from healthcheck label onbuild run shell stopsignal user volume workdir
+	add("make makefile mk", language{line: hash, quotes: `"'`, dash: true},
+		`define else endef endif export ifdef ifeq ifndef ifneq include override unexport`, "")
+	add("docker dockerfile", language{line: hash, quotes: `"'`, fold: true},
+		`add arg cmd copy entrypoint env expose from healthcheck label onbuild run shell stopsignal user volume workdir
 			as`, "")
-	add("powershell ps1", language{line: hash, block: [][2]string{{"<#", "#>"}}, quotes: `"'`, fold: true, dash: true}, `begin break catch class continue do else elseif end exit filter finally for foreach function if in param process
+	add("powershell ps1", language{line: hash, block: [][2]string{{"<#", "#>"}}, quotes: `"'`, fold: true, dash: true},
+		`begin break catch class continue do else elseif end exit filter finally for foreach function if in param process
 			return switch throw trap try until while`, "")
 }
 
 func data(add adder) {
 	add("json jsonc json5 jsonl", language{line: slashes, block: stars, quotes: `"`, keys: true}, "true false null", "")
 	add("yaml yml", language{line: hash, quotes: `"'`, keys: true, dash: true}, "true false null yes no on off", "")
-	add("toml ini conf cfg properties", language{line: []string{"#", ";"}, long: triple, quotes: `"'`, keys: true, dash: true}, "true false", "")
-	add("tf hcl terraform", language{line: []string{"#", "//"}, block: stars, quotes: `"`, keys: true, dash: true}, `data dynamic for in if locals module output provider resource terraform variable true false null`, "")
-	add("html xml svg vue xhtml", language{block: [][2]string{{"<!--", "-->"}}, quotes: `"`, keys: true, dash: true}, "", "")
-	add("css scss less", language{block: stars, line: slashes, quotes: `"'`, keys: true, dash: true}, "important media import keyframes supports", "")
-	add("graphql gql", language{line: hash, long: []string{`"""`}, quotes: `"`}, `enum extend fragment implements input interface mutation on query scalar schema subscription type union true
+	add("toml ini conf cfg properties",
+		language{line: []string{"#", ";"}, long: triple, quotes: `"'`, keys: true, dash: true}, "true false", "")
+	add("tf hcl terraform", language{line: []string{"#", "//"}, block: stars, quotes: `"`, keys: true, dash: true},
+		`data dynamic for in if locals module output provider resource terraform variable true false null`, "")
+	add("html xml svg vue xhtml", language{block: [][2]string{{"<!--", "-->"}}, quotes: `"`, keys: true, dash: true}, "",
+		"")
+	add("css scss less", language{block: stars, line: slashes, quotes: `"'`, keys: true, dash: true},
+		"important media import keyframes supports", "")
+	add("graphql gql", language{line: hash, long: []string{`"""`}, quotes: `"`},
+		`enum extend fragment implements input interface mutation on query scalar schema subscription type union true
 			false null`, "Boolean Float ID Int String")
 	add("diff patch", language{diff: true}, "", "")
 }

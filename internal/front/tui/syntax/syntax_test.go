@@ -10,7 +10,8 @@ import (
 )
 
 func kinds(l style.Line) string {
-	names := map[style.Role]string{style.Plain: "", style.Keyword: "k:", style.Type: "t:", style.String: "s:", style.Number: "n:", style.Comment: "c:", style.Name: "f:", style.Added: "+", style.Removed: "-"}
+	names := map[style.Role]string{style.Plain: "", style.Keyword: "k:", style.Type: "t:", style.String: "s:",
+		style.Number: "n:", style.Comment: "c:", style.Name: "f:", style.Added: "+", style.Removed: "-"}
 	var out []string
 	for _, s := range l {
 		if strings.TrimSpace(s.Text) != "" {
@@ -56,7 +57,8 @@ func TestStateGoesFromLineToLine(t *testing.T) {
 }
 
 func TestForFile(t *testing.T) {
-	for name, known := range map[string]bool{"a/b.go": true, "Makefile": true, "Dockerfile": true, "x.unknown": false, "": false, `c:\x.py`: true} {
+	for name, known := range map[string]bool{"a/b.go": true, "Makefile": true, "Dockerfile": true, "x.unknown": false,
+		"": false, `c:\x.py`: true} {
 		if (ForFile(name) != nil) != known {
 			t.Errorf("%s: known %v, want %v", name, !known, known)
 		}

@@ -14,9 +14,11 @@ func renderAnthropic(r script.Round, k int) []string {
 	if u == nil {
 		u = &script.Usage{}
 	}
-	events := []string{Event("message_start", M{"message": M{"id": fmt.Sprintf("msg_%d", k), "type": "message", "role": "assistant",
-		"model": "scripted", "content": []M{}, "stop_reason": nil, "stop_sequence": nil,
-		"usage": M{"input_tokens": u.Input - u.Cached, "cache_read_input_tokens": u.Cached, "cache_creation_input_tokens": 0, "output_tokens": 1}}}),
+	events := []string{Event("message_start",
+		M{"message": M{"id": fmt.Sprintf("msg_%d", k), "type": "message", "role": "assistant",
+			"model": "scripted", "content": []M{}, "stop_reason": nil, "stop_sequence": nil,
+			"usage": M{"input_tokens": u.Input - u.Cached, "cache_read_input_tokens": u.Cached,
+				"cache_creation_input_tokens": 0, "output_tokens": 1}}}),
 		Event("ping", M{})}
 	reason := "end_turn"
 	for n, i := range r.Items {

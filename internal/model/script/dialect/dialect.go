@@ -71,7 +71,8 @@ func (a API) Refusal(f *script.Failure) (status int, body string) {
 	case Gemini:
 		return status, Encode(M{"error": geminiError(f)})
 	}
-	return status, Encode(M{"error": M{"code": errorCode(f.Kind), "type": errorCode(f.Kind), "message": errorWords(f), "param": nil}})
+	return status, Encode(M{"error": M{"code": errorCode(f.Kind), "type": errorCode(f.Kind), "message": errorWords(f),
+		"param": nil}})
 }
 
 // Encode is v as JSON, in which nothing is escaped that need not be. It panics

@@ -14,8 +14,9 @@ func renderGemini(r script.Round, k int) []string {
 	id := fmt.Sprintf("gen-%d", k)
 	var usage M
 	if u := r.Usage; u != nil {
-		usage = M{"promptTokenCount": u.Input, "cachedContentTokenCount": u.Cached, "candidatesTokenCount": u.Output - u.Reasoning,
-			"thoughtsTokenCount": u.Reasoning, "totalTokenCount": u.Input + u.Output}
+		usage = M{"promptTokenCount": u.Input, "cachedContentTokenCount": u.Cached,
+			"candidatesTokenCount": u.Output - u.Reasoning,
+			"thoughtsTokenCount":   u.Reasoning, "totalTokenCount": u.Input + u.Output}
 	}
 	event := func(part M, reason string) string {
 		candidate := M{"index": 0, "content": M{"role": "model", "parts": []M{part}}}

@@ -112,7 +112,8 @@ func anthropicInput(messages []M) []M {
 			case "thinking":
 				items = append(items, M{"type": "reasoning", "encrypted_content": b["signature"], "summary": b["thinking"]})
 			case "tool_use":
-				items = append(items, M{"type": "function_call", "call_id": b["id"], "name": b["name"], "arguments": Encode(b["input"])})
+				items = append(items, M{"type": "function_call", "call_id": b["id"], "name": b["name"],
+					"arguments": Encode(b["input"])})
 			case "tool_result":
 				items = append(items, M{"type": "function_call_output", "call_id": b["tool_use_id"], "output": Text(b["content"])})
 			default:
@@ -138,7 +139,8 @@ func geminiInput(contents []M) []M {
 			result, isResult := p["functionResponse"].(M)
 			switch {
 			case isCall:
-				items = append(items, M{"type": "function_call", "call_id": call["id"], "name": call["name"], "arguments": Encode(call["args"])})
+				items = append(items, M{"type": "function_call", "call_id": call["id"], "name": call["name"],
+					"arguments": Encode(call["args"])})
 			case isResult:
 				response, _ := result["response"].(M)
 				items = append(items, M{"type": "function_call_output", "call_id": result["id"], "output": str(response["output"])})

@@ -34,7 +34,8 @@ func renderResponses(r script.Round, k int) []string {
 		return events
 	case r.Error != nil:
 		return append(events, Event("response.failed",
-			M{"response": M{"id": id, "status": "failed", "error": M{"code": errorCode(r.Error.Kind), "message": errorWords(r.Error)}}}))
+			M{"response": M{"id": id, "status": "failed",
+				"error": M{"code": errorCode(r.Error.Kind), "message": errorWords(r.Error)}}}))
 	}
 	return append(events, Event("response.completed",
 		M{"response": M{"id": id, "status": "completed", "output": output, "usage": wireUsage(r.Usage)}}))
@@ -52,14 +53,16 @@ func wireItem(i script.Item, k, n int) M {
 		return M{"id": id, "type": "reasoning", "encrypted_content": seal(k, n),
 			"summary": []M{{"type": "summary_text", "text": i.Reasoning}}}
 	case item.Style == model.Freeform:
-		return M{"id": id, "type": "custom_tool_call", "status": "completed", "call_id": item.CallID, "name": item.Name, "input": item.Input}
+		return M{"id": id, "type": "custom_tool_call", "status": "completed", "call_id": item.CallID, "name": item.Name,
+			"input": item.Input}
 	case item.Style == model.Shell:
 		action := M{}
 		_ = json.Unmarshal([]byte(item.Input), &action) // arguments may be nonsense on purpose
 		action["type"] = "exec"
 		return M{"id": id, "type": "local_shell_call", "status": "completed", "call_id": item.CallID, "action": action}
 	}
-	return M{"id": id, "type": "function_call", "status": "completed", "call_id": item.CallID, "name": item.Name, "arguments": item.Input}
+	return M{"id": id, "type": "function_call", "status": "completed", "call_id": item.CallID, "name": item.Name,
+		"arguments": item.Input}
 }
 
 // itemEvents streams one item: begun, grown word by word, done.

@@ -64,13 +64,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	k := s.next()
 	if k > len(s.scenario.Rounds) {
 		s.refuse(w, api, &script.Failure{Kind: model.BadCall,
-			Message: fmt.Sprintf("scenario %q has %d rounds, request %d has no answer", s.scenario.Title, len(s.scenario.Rounds), k)})
+			Message: fmt.Sprintf("scenario %q has %d rounds, request %d has no answer", s.scenario.Title,
+				len(s.scenario.Rounds), k)})
 		return
 	}
 	round := s.scenario.Rounds[k-1]
 	if round.Expect != nil {
 		if differs := round.Expect.Check(api.Texts(body)); differs != "" {
-			s.refuse(w, api, &script.Failure{Kind: model.BadCall, Message: fmt.Sprintf("scenario %q: round %d: %s", s.scenario.Title, k, differs)})
+			s.refuse(w, api, &script.Failure{Kind: model.BadCall,
+				Message: fmt.Sprintf("scenario %q: round %d: %s", s.scenario.Title, k, differs)})
 			return
 		}
 	}

@@ -207,7 +207,8 @@ func (p *unifiedParser) recounted(at int) (ls []Line, end int, err *Error) {
 		}
 		break
 	}
-	for len(ls) > 0 && (ls[len(ls)-1] == Line{' ', "\n"} || ls[len(ls)-1] == Line{' ', "\r\n"}) && strings.TrimRight(p.lines[at-1], "\r\n") == "" {
+	for len(ls) > 0 && (ls[len(ls)-1] == Line{' ', "\n"} || ls[len(ls)-1] == Line{' ', "\r\n"}) &&
+		strings.TrimRight(p.lines[at-1], "\r\n") == "" {
 		ls = ls[:len(ls)-1]
 		at--
 	}

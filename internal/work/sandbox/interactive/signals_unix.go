@@ -9,7 +9,8 @@ import (
 )
 
 // passedOn are the signals that commands get when Kerf does.
-var passedOn = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+var passedOn = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+	syscall.SIGUSR2}
 
 // onResize calls f when the terminal has a new size, until stop is called.
 func onResize(f func()) (stop func()) {

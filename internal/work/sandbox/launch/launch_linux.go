@@ -80,7 +80,8 @@ func run() int {
 	// but sets it back before it executes something, be that nothing.
 	_ = syscall.Exec("", []string{""}, nil)
 	_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &s.files)
-	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: s.files.Max, Max: s.files.Max}) // the list may need many
+	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE,
+		&syscall.Rlimit{Cur: s.files.Max, Max: s.files.Max}) // the list may need many
 	all := [signalSetSize]byte{255, 255, 255, 255, 255, 255, 255, 255}
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, blockAll, uintptr(unsafe.Pointer(&all)),
 		uintptr(unsafe.Pointer(&s.mask)), signalSetSize, 0, 0)
@@ -189,7 +190,8 @@ func ignoreSignals() {
 		mask     uint64
 	}
 	ignore.handler = 1 // SIG_IGN
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGTSTP, syscall.SIGPIPE} {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTERM,
+		syscall.SIGTSTP, syscall.SIGPIPE} {
 		syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&ignore)), 0, signalSetSize, 0, 0)
 	}
 }

@@ -12,12 +12,18 @@ import (
 // machines and accounts. Commands in the sandbox do not see them unless a rule of
 // the user's opens them again.
 var homeSecrets = [...]string{
-	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/doctl", ".config/op",
-	".config/git/credentials", ".git-credentials", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".docker/config.json",
-	".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".terraform.d/credentials.tfrc.json", ".vault-token", ".password-store",
-	".local/share/keyrings", ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
-	".codex/auth.json", ".claude/.credentials.json", ".gemini/oauth_creds.json", ".bash_history", ".zsh_history", ".python_history", ".psql_history",
-	"Library/Keychains", "Library/Cookies", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".config/gcloud", ".config/gh", ".config/glab-cli",
+	".config/hub", ".config/doctl", ".config/op",
+	".config/git/credentials", ".git-credentials", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass",
+	".my.cnf", ".docker/config.json",
+	".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".terraform.d/credentials.tfrc.json",
+	".vault-token", ".password-store",
+	".local/share/keyrings", ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium",
+	".config/BraveSoftware",
+	".codex/auth.json", ".claude/.credentials.json", ".gemini/oauth_creds.json", ".bash_history", ".zsh_history",
+	".python_history", ".psql_history",
+	"Library/Keychains", "Library/Cookies", "Library/Application Support/Google/Chrome",
+	"Library/Application Support/Firefox",
 }
 
 // HideHomeSecrets returns the rules that hide those of them that are in home. One that

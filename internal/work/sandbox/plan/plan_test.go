@@ -132,7 +132,8 @@ func (p paper) Match(pattern string) ([]string, error) {
 }
 
 func repository(dir string, more ...string) []string {
-	lines := []string{dir + "/HEAD", dir + "/config", dir + "/hooks/", dir + "/info/exclude", dir + "/objects/info/", dir + "/refs/"}
+	lines := []string{dir + "/HEAD", dir + "/config", dir + "/hooks/", dir + "/info/exclude", dir + "/objects/info/",
+		dir + "/refs/"}
 	for _, m := range more {
 		lines = append(lines, dir+m)
 	}

@@ -212,7 +212,8 @@ func (p *Proxy) ask(ctx context.Context, host string, port int) bool {
 }
 
 // hop are the headers of one connection, which are not passed on.
-var hop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+var hop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te",
+	"Trailer", "Transfer-Encoding", "Upgrade"}
 
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, addr netip.AddrPort) {
 	out := r.Clone(r.Context())

@@ -103,7 +103,9 @@ func TestSEC_N6_OnlyWhatIsListed(t *testing.T) {
 		"ok.test": {"93.184.216.34"}, "sub.wild.test": {"93.184.216.35"}, "wild.test": {"93.184.216.36"}, "other.test": {"93.184.216.37"}, "port.test": {"93.184.216.38"},
 		"inner.test": {"10.0.0.7"}, "meta.test": {"169.254.169.254"}, "mapped.test": {"::ffff:127.0.0.1"}, "nat64.test": {"64:ff9b::7f00:1"}, "denied.wild.test": {"93.184.216.39"}, "localhost": {"127.0.0.1"},
 	}
-	domains := map[string]string{"ok.test": "allow", "*.wild.test": "allow", "denied.wild.test": "deny", "port.test:8080": "allow", "inner.test": "allow", "meta.test": "allow", "mapped.test": "allow", "nat64.test": "allow", "10.1.0.0/16": "allow"}
+	domains := map[string]string{"ok.test": "allow", "*.wild.test": "allow", "denied.wild.test": "deny",
+		"port.test:8080": "allow", "inner.test": "allow", "meta.test": "allow", "mapped.test": "allow",
+		"nat64.test": "allow", "10.1.0.0/16": "allow"}
 	for _, c := range []struct {
 		request string
 		dialed  string // empty: blocked
@@ -153,9 +155,12 @@ func TestSEC_N7_HostsAreJudgedAsParsed(t *testing.T) {
 	names := map[string][]string{"ok.test": {"93.184.216.34"}}
 	for host, want := range map[string]bool{
 		"ok.test": true, "OK.TeSt": true, "ok.test.": true,
-		"evil\x00.ok.test": false, "ok.test\x00.evil": false, "ok.test..": false, "ok%2etest": false, "ok.test%00": false, "\u043ek.test": false, "o\u212a.test": false, "ok.test.evil": false,
-		"evil#ok.test": false, "evil@ok.test": false, "evil?ok.test": false, "evil\\ok.test": false, "[fe80::1%25eth0]": false, "[::ffff:7f00:1]": false, "2130706433": false, "0x7f000001": false,
-		"0177.0.0.1": false, "127.1": false, "127.0.0.1": false, "[::]": false, "0": false, " ok.test": false, "-ok.test": false, "ok.test/": false, "": false, ".ok.test": false, "*.test": false, "*": false,
+		"evil\x00.ok.test": false, "ok.test\x00.evil": false, "ok.test..": false, "ok%2etest": false, "ok.test%00": false,
+		"\u043ek.test": false, "o\u212a.test": false, "ok.test.evil": false,
+		"evil#ok.test": false, "evil@ok.test": false, "evil?ok.test": false, "evil\\ok.test": false,
+		"[fe80::1%25eth0]": false, "[::ffff:7f00:1]": false, "2130706433": false, "0x7f000001": false,
+		"0177.0.0.1": false, "127.1": false, "127.0.0.1": false, "[::]": false, "0": false, " ok.test": false,
+		"-ok.test": false, "ok.test/": false, "": false, ".ok.test": false, "*.test": false, "*": false,
 	} {
 		w := newWorld(t, Options{Domains: map[string]string{"ok.test": "allow"}}, names)
 		status, body := w.send(t, connect(host+":443"))
@@ -166,7 +171,8 @@ func TestSEC_N7_HostsAreJudgedAsParsed(t *testing.T) {
 }
 
 func TestSEC_N6_AHostIsResolvedOnce(t *testing.T) {
-	w := newWorld(t, Options{Domains: map[string]string{"ok.test": "allow"}}, map[string][]string{"ok.test": {"93.184.216.34", "127.0.0.1"}})
+	w := newWorld(t, Options{Domains: map[string]string{"ok.test": "allow"}},
+		map[string][]string{"ok.test": {"93.184.216.34", "127.0.0.1"}})
 	w.send(t, connect("ok.test:443"))
 	if strings.Join(w.dialed, " ") != "93.184.216.34:443" {
 		t.Errorf("the first request reached %q", w.dialed)
@@ -177,8 +183,12 @@ func TestSEC_N6_AHostIsResolvedOnce(t *testing.T) {
 }
 
 func TestSEC_N6_RedirectsAreJudgedAgain(t *testing.T) {
-	w := newWorld(t, Options{Domains: map[string]string{"ok.test": "allow"}}, map[string][]string{"ok.test": {"93.184.216.34"}})
-	client := &http.Client{Transport: &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse("http://" + w.listen.Addr().String()) }}}
+	w := newWorld(t, Options{Domains: map[string]string{"ok.test": "allow"}},
+		map[string][]string{"ok.test": {"93.184.216.34"}})
+	client := &http.Client{Transport: &http.Transport{Proxy: func(*http.Request) (*url.URL,
+		error) {
+		return url.Parse("http://" + w.listen.Addr().String())
+	}}}
 	resp, err := client.Get("http://ok.test/redirect")
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +231,8 @@ func TestAskIsCalledOnce(t *testing.T) {
 }
 
 func TestBadPatterns(t *testing.T) {
-	for pattern, word := range map[string]string{"ok.test": "maybe", "o k": "allow", "*.10.0.0.1": "allow", "ok.test:0": "allow", "ok.test:http": "allow", "a*b.test": "allow", "": "allow"} {
+	for pattern, word := range map[string]string{"ok.test": "maybe", "o k": "allow", "*.10.0.0.1": "allow",
+		"ok.test:0": "allow", "ok.test:http": "allow", "a*b.test": "allow", "": "allow"} {
 		if _, err := New(Options{Domains: map[string]string{pattern: word}}); err == nil {
 			t.Errorf("%q = %q is accepted", pattern, word)
 		}

@@ -11,7 +11,8 @@ import (
 func TestFindRanksByLetters(t *testing.T) {
 	cwd := t.TempDir()
 	var f Finder
-	for _, name := range []string{"internal/host/library.go", "internal/host/library_test.go", "README.md", "vendor/lib.go", ".gitignore"} {
+	for _, name := range []string{"internal/host/library.go", "internal/host/library_test.go", "README.md",
+		"vendor/lib.go", ".gitignore"} {
 		path := filepath.Join(cwd, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)

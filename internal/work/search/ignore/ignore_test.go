@@ -69,7 +69,8 @@ func TestGitAgrees(t *testing.T) {
 	if err != nil {
 		t.Skip("no git")
 	}
-	piece := rapid.SampledFrom([]string{"a", "b", "ab", "c", "*", "**", "?", "/", "/", "[ab]", "[!a]", "[a-c]", `\a`, "x.c", "*.c", "[[:alpha:]]"})
+	piece := rapid.SampledFrom([]string{"a", "b", "ab", "c", "*", "**", "?", "/", "/", "[ab]", "[!a]", "[a-c]", `\a`,
+		"x.c", "*.c", "[[:alpha:]]"})
 	line := rapid.Custom(func(t *rapid.T) string {
 		s := strings.Join(rapid.SliceOfN(piece, 1, 5).Draw(t, "pieces"), "")
 		s = rapid.SampledFrom([]string{"", "", "", "!", "/"}).Draw(t, "head") + s
