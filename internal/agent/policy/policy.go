@@ -156,7 +156,7 @@ func (r Rules) inside(p *Parsed, h Harm) Judgement {
 	case full:
 		return Judgement{By: "approval policy " + string(r.Approval)}
 	}
-	return Judgement{By: "the sandbox holds it"}
+	return Judgement{By: "the sandbox confines the command"}
 }
 
 // doubt says why a command is not known to only read.

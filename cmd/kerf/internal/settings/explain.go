@@ -146,7 +146,7 @@ func explain(w io.Writer, e explanation) {
 	if e.HarmWhy != "" {
 		fmt.Fprintf(w, "harm      %s: %s\n", e.Harm, visible.Line(e.HarmWhy))
 	}
-	fmt.Fprintf(w, "verdict   %s, decided by %s (policy %s)\n", e.Verdict, visible.Line(e.By), e.Policy)
+	fmt.Fprintf(w, "verdict   %s: %s (policy %s)\n", e.Verdict, visible.Line(e.By), e.Policy)
 	if e.Reason != "" {
 		fmt.Fprintf(w, "because   %s\n", visible.Line(e.Reason))
 	}
