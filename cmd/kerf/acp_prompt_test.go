@@ -60,7 +60,7 @@ func TestACPPromptsCarryImagesAndContext(t *testing.T) {
 	}
 	body := string(model.Request(t, 0).Body)
 	for _, want := range []string{"compare", "data:image/png;base64,", "[@notes](file:///w/notes.md)", "embedded words",
-		"/w/a b.txt", "/w/x.bin: 4 bytes that are no text"} {
+		"/w/a b.txt", "/w/x.bin: 4 bytes that are not text"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the request lacks %q", want)
 		}

@@ -26,7 +26,7 @@ func TestDenialAsksToLeaveTheSandbox(t *testing.T) {
 		Sandbox: protocol.SandboxWorkspace}})
 	a := l.asked()
 	if !a.Command.Unsandboxed || a.Command.Command != "touch .kerf/made" ||
-		!strings.Contains(a.Reason, "the sandbox refused") {
+		!strings.Contains(a.Reason, "the sandbox blocked") {
 		t.Fatalf("asked %+v %+v", a, a.Command)
 	}
 	l.submit(protocol.Answer{Approval: a.ID, Decision: protocol.Deny, Words: "stay inside"})

@@ -445,7 +445,7 @@ func TestVerifyRefusesPathsOutside(t *testing.T) {
 	w.Close()
 	var broken *BreakError
 	if err := Verify(dir); !errors.As(err, &broken) ||
-		!regexp.MustCompile("no name of a diff").MatchString(broken.Reason) {
+		!regexp.MustCompile("not the name of a diff").MatchString(broken.Reason) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -222,7 +222,7 @@ func TestBrokenServersAreOneLineEach(t *testing.T) {
 	m.Settle(t.Context())
 	want := map[string]string{"crash": "exit code 3: the port is taken", "silent": "did not start within 300ms",
 		"missing": "not found",
-		"refused": "refused", "nourl": "no http address"}
+		"refused": "refused", "nourl": "not an http address"}
 	for _, s := range m.Status() {
 		if part, ok := want[s.Name]; ok && (s.State != failed && s.State != starting || s.Error != "" &&
 			!strings.Contains(s.Error, part)) {
