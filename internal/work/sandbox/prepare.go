@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+
 	"kerf/internal/work/sandbox/plan"
 )
 
 // looks is how often the disk is looked at while it changes.
 const looks = 4
 
-// Prepare resolves a policy and wraps argv for it. What vanishes between the two,
-// a repository that somebody deletes in a writable directory for instance, is a
-// reason to look again.
+// Prepare resolves a policy and wraps argv for it. What appears or vanishes between
+// the two is a reason to look again: somebody else makes or deletes a repository in
+// a writable directory, for instance.
 func Prepare(ctx context.Context, p plan.Policy, tty bool, argv []string) (*Box, error) {
 	for n := 1; ; n++ {
 		pl, err := plan.Resolve(p, plan.Disk{})
@@ -21,7 +22,8 @@ func Prepare(ctx context.Context, p plan.Policy, tty bool, argv []string) (*Box,
 			pl.TTY = tty
 			box, err = Wrap(ctx, pl, argv)
 		}
-		if err == nil || n == looks || !errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil {
+		moved := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist)
+		if err == nil || n == looks || !moved || ctx.Err() != nil {
 			return box, err
 		}
 	}
