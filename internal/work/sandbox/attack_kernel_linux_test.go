@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/plan"

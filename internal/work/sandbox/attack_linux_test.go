@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/plan"

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/plan"
 	"net"

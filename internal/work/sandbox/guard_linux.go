@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+
 	"kerf/internal/work/sandbox/plan"
 	"os"
 	"path/filepath"

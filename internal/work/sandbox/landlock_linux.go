@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+
 	"kerf/internal/pathname"
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/plan"

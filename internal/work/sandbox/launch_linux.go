@@ -3,6 +3,7 @@ package sandbox
 import (
 	"encoding/binary"
 	"fmt"
+
 	"kerf/internal/pathname"
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/plan"

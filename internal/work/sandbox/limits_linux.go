@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/plan"
 	"os"

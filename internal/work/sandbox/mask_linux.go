@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/plan"
 	"os"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/plan"
 	"os"

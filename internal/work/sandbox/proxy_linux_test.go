@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+
 	"kerf/internal/work/sandbox/plan"
 	"net"
 	"net/http"

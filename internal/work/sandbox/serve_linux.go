@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+
 	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/sandbox/proxy"
 	"net"

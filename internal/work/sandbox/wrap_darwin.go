@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+
 	"kerf/internal/work/sandbox/plan"
 	"os"
 )

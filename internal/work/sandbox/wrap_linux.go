@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/plan"

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"context"
+
 	"kerf/internal/work/sandbox/plan"
 )
 
