@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/work/proc"
@@ -60,30 +62,30 @@ func RunHook(shell, dir string, env []string) hooks.Runner {
 	}
 }
 
-// hookNames are the names under which hooks know a tool: its own, and those that
-// other agents gave it.
+// hookName is the name that other agents gave a tool; it is what hooks are told.
+var hookName = map[string]string{
+	"exec_command": "Bash", "apply_patch": "apply_patch", "edit_file": "Edit", "write_file": "Write", "read_file": "Read",
+	"glob": "Glob", "grep": "Grep", "list_dir": "LS", "update_plan": "TodoWrite",
+}
+
+// hookNames are the names under which hooks know a tool, which may be called by an
+// alias: the one they are told, and all that a matcher may name.
 func hookNames(name string) (shown string, all []string) {
-	switch name {
-	case "exec_command", "Bash", "run_shell_command", "container.exec", "shell", "local_shell":
-		return "Bash", []string{"Bash", "exec_command", "shell"}
-	case "apply_patch", "ApplyPatch":
-		return "apply_patch", []string{"apply_patch", "Edit", "Write", "MultiEdit"}
-	case "edit_file", "Edit", "MultiEdit", "replace", "edit_code":
-		return "Edit", []string{"Edit", "MultiEdit", "edit_file"}
-	case "write_file", "Write":
-		return "Write", []string{"Write", "write_file"}
-	case "read_file", "Read", "read_code":
-		return "Read", []string{"Read", "read_file"}
-	case "glob", "Glob":
-		return "Glob", []string{"Glob", "glob"}
-	case "grep", "Grep":
-		return "Grep", []string{"Grep", "grep"}
-	case "list_dir", "LS":
-		return "LS", []string{"LS", "list_dir"}
-	case "update_plan", "TodoWrite":
-		return "TodoWrite", []string{"TodoWrite", "update_plan"}
+	if t, ok := tools.Lookup(name); ok && hookName[t.Spec().Name] != "" {
+		name = t.Spec().Name
 	}
-	return name, []string{name}
+	shown = cmp.Or(hookName[name], name)
+	switch name {
+	case "exec_command":
+		return shown, []string{shown, name, "shell"}
+	case "apply_patch":
+		return shown, []string{shown, "Edit", "Write", "MultiEdit"}
+	case "edit_file":
+		return shown, []string{shown, "MultiEdit", name}
+	case shown:
+		return shown, []string{shown}
+	}
+	return shown, []string{shown, name}
 }
 
 // hookCall is what all hooks about a call are told.
