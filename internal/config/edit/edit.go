@@ -79,7 +79,7 @@ func edit(doc []byte, s Setting) ([]byte, error) {
 	}
 	got, err := decode(e.doc)
 	if err != nil || !sameTables(got, want) {
-		return nil, errors.New("Kerf cannot edit this file safely; edit it by hand")
+		return nil, errors.New("this file cannot be edited safely by a program; edit it by hand")
 	}
 	if bom {
 		return append([]byte("\xef\xbb\xbf"), e.doc...), nil
