@@ -63,7 +63,13 @@ func TestSEC_P4_SpecialTargets(t *testing.T) {
 		if !stop.Stop() {
 			t.Errorf("%v hangs", args)
 		}
-		if use, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && use.Maxrss > 200<<10 {
+		// A child's peak begins with that of the process that starts it.
+		var own syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+			t.Fatal(err)
+		}
+		use, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+		if ok && use.Maxrss > max(200<<10, own.Maxrss) {
 			t.Errorf("%v took %d KB of memory", args, use.Maxrss)
 		}
 		return b.String(), err == nil
