@@ -14,7 +14,6 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/text/redact"
-	"kerf/internal/text/visible"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox/interactive"
 	"kerf/internal/work/search/fuzzy"
@@ -120,10 +119,6 @@ func (h *Host) InGit() bool {
 	_, _, ok := repo.Find(h.Config.Cwd)
 	return ok
 }
-
-// Visible makes control and direction characters harmless for one line of
-// output.
-func Visible(s string) string { return visible.Plain(s) }
 
 // Sandboxed is a command as `kerf sandbox` runs it, in the configured sandbox mode if
 // none is given.

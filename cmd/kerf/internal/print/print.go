@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"kerf/internal/text/visible"
 	"strings"
-
-	"kerf/internal/host"
 )
 
 // JSON writes one value.
@@ -42,7 +41,7 @@ func Array(w io.Writer, list any) error {
 func Lines(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		b.WriteString(host.Visible(strings.TrimSuffix(line, "\n")) + "\n")
+		b.WriteString(visible.Plain(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	return b.String()
 }

@@ -13,6 +13,7 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/apply"
 	"kerf/internal/work/changes"
 )
@@ -135,10 +136,10 @@ func (o *ApplyOptions) tell(r apply.Report) error {
 }
 
 func outcomeLine(w io.Writer, f apply.FileOutcome) error {
-	line := fmt.Sprintf("%-8s %s", f.Outcome, host.Visible(f.Path))
+	line := fmt.Sprintf("%-8s %s", f.Outcome, visible.Plain(f.Path))
 	switch {
 	case f.From != "":
-		line += fmt.Sprintf(" (%s from %s)", f.Operation, host.Visible(f.From))
+		line += fmt.Sprintf(" (%s from %s)", f.Operation, visible.Plain(f.From))
 	case f.Operation != "":
 		line += " (" + f.Operation + ")"
 	}
@@ -185,7 +186,7 @@ func applyPatch(ctx context.Context, p *program.Program, h *host.Host, text []by
 	}
 	fmt.Fprintln(p.Stdout, "Success. Updated the following files:")
 	for _, c := range r.Changed {
-		fmt.Fprintf(p.Stdout, "%s %s\n", letters[c.Op()], host.Visible(changes.Relative(h.Config.Cwd, c.Path)))
+		fmt.Fprintf(p.Stdout, "%s %s\n", letters[c.Op()], visible.Plain(changes.Relative(h.Config.Cwd, c.Path)))
 	}
 	return nil
 }

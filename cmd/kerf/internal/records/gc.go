@@ -9,6 +9,7 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/changes/retention"
 )
 
@@ -51,13 +52,13 @@ func gcText(p *program.Program, done []retention.Collected, dry bool) {
 	var freed, held int64
 	for _, c := range done {
 		if c.Busy {
-			fmt.Fprintf(p.Stderr, "%s: another kerf gc is running here; skipped\n", host.Visible(c.Workspace))
+			fmt.Fprintf(p.Stderr, "%s: another kerf gc is running here; skipped\n", visible.Plain(c.Workspace))
 			continue
 		}
 		objects, freed = objects+c.Removed, freed+c.RemovedBytes
 		kept, held = kept+c.Objects-c.Removed, held+c.Bytes-c.RemovedBytes
 		if c.Removed > 0 {
-			fmt.Fprintf(p.Stdout, "%s: %s %d of %d objects, %s\n", host.Visible(c.Workspace), verb, c.Removed, c.Objects,
+			fmt.Fprintf(p.Stdout, "%s: %s %d of %d objects, %s\n", visible.Plain(c.Workspace), verb, c.Removed, c.Objects,
 				print.Bytes(c.RemovedBytes))
 		}
 	}
@@ -84,7 +85,7 @@ func recoverCommand(p *program.Program) *cobra.Command {
 			}
 			fmt.Fprintf(p.Stdout, "finished: %d, taken back: %d, kept: %d\n", report.Finished, report.TakenBack, report.Kept)
 			for _, c := range report.Conflicts {
-				fmt.Fprintf(p.Stdout, "left as it is: %s: %v\n", host.Visible(c.Path), c.Err)
+				fmt.Fprintf(p.Stdout, "left as it is: %s: %v\n", visible.Plain(c.Path), c.Err)
 			}
 			return nil
 		}}

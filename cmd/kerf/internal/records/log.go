@@ -12,6 +12,7 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/workspace"
 )
@@ -98,7 +99,7 @@ func logText(p *program.Program, e changes.LogEntry) {
 	if p.Colored() {
 		head = yellow + head + plain
 	}
-	fmt.Fprintf(p.Stdout, "%s  %s  %s\n", head, e.Time.Local().Format(time.DateTime), host.Visible(who(e)))
+	fmt.Fprintf(p.Stdout, "%s  %s  %s\n", head, e.Time.Local().Format(time.DateTime), visible.Plain(who(e)))
 	if e.Prompt != "" {
 		fmt.Fprintf(p.Stdout, "    %q\n", e.Prompt)
 	}
@@ -106,20 +107,20 @@ func logText(p *program.Program, e changes.LogEntry) {
 		fmt.Fprintf(p.Stdout, "    takes back %s\n", numbers(e.Undoes))
 	}
 	for _, c := range e.Changes {
-		line := "    " + letters[c.Operation] + " " + host.Visible(shortPath(p, c.Path))
+		line := "    " + letters[c.Operation] + " " + visible.Plain(shortPath(p, c.Path))
 		if c.From != "" {
-			line += " (from " + host.Visible(shortPath(p, c.From)) + ")"
+			line += " (from " + visible.Plain(shortPath(p, c.From)) + ")"
 		}
 		fmt.Fprintln(p.Stdout, line)
 	}
 	for _, d := range e.Dirs {
-		fmt.Fprintf(p.Stdout, "    A %s/\n", host.Visible(shortPath(p, d)))
+		fmt.Fprintf(p.Stdout, "    A %s/\n", visible.Plain(shortPath(p, d)))
 	}
 	for _, d := range e.Gone {
-		fmt.Fprintf(p.Stdout, "    D %s/\n", host.Visible(shortPath(p, d)))
+		fmt.Fprintf(p.Stdout, "    D %s/\n", visible.Plain(shortPath(p, d)))
 	}
 	if e.Note != "" {
-		fmt.Fprintf(p.Stdout, "    not certain: %s\n", host.Visible(e.Note))
+		fmt.Fprintf(p.Stdout, "    not certain: %s\n", visible.Plain(e.Note))
 	}
 	if p.Colored() || program.IsTerminal(p.Stdout) {
 		fmt.Fprint(p.Stdout, print.Lines(e.Diff))
@@ -210,7 +211,7 @@ func blameText(p *program.Program, list []changes.BlameLine) {
 		who := blamed(l)
 		text := strings.TrimRight(l.Text, "\r\n")
 		if program.IsTerminal(p.Stdout) {
-			text = host.Visible(text)
+			text = visible.Plain(text)
 		}
 		fmt.Fprintf(p.Stdout, "%s%s %*d) %s\n", who, strings.Repeat(" ", width-len([]rune(who))), digits, l.Line, text)
 	}
@@ -239,7 +240,7 @@ func blamed(l changes.BlameLine) string {
 	if l.Prompt != "" {
 		parts = append(parts, fmt.Sprintf("%q", l.Prompt))
 	}
-	return host.Visible(strings.Join(parts, " "))
+	return visible.Plain(strings.Join(parts, " "))
 }
 
 func diffCommand(p *program.Program) *cobra.Command {

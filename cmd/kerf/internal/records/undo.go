@@ -15,6 +15,7 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/workspace"
 )
@@ -114,7 +115,7 @@ func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown boo
 		return program.Exit(1)
 	}
 	hint := "nothing was written; name the paths that fit, or undo the later change first"
-	return &program.Error{Code: 1, Err: errors.New(host.Visible(r.Problem)), Hint: hint}
+	return &program.Error{Code: 1, Err: errors.New(visible.Plain(r.Problem)), Hint: hint}
 }
 
 // undoText prints one line a file: results on standard output, what could not be
@@ -128,11 +129,11 @@ func undoText(p *program.Program, r changes.Report) {
 	if r.DryRun {
 		w = p.Stderr // the diff alone is the result
 	}
-	fmt.Fprintf(w, "%s: %s\n", verb, host.Visible(r.What))
+	fmt.Fprintf(w, "%s: %s\n", verb, visible.Plain(r.What))
 	for _, f := range r.Files {
-		line := fmt.Sprintf("  %-9s %s", f.Outcome, host.Visible(shortPath(p, f.Path)))
+		line := fmt.Sprintf("  %-9s %s", f.Outcome, visible.Plain(shortPath(p, f.Path)))
 		if f.Note != "" {
-			line += " (" + host.Visible(f.Note) + ")"
+			line += " (" + visible.Plain(f.Note) + ")"
 		}
 		fmt.Fprintln(w, line)
 	}

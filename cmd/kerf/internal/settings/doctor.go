@@ -10,8 +10,8 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/config"
-	"kerf/internal/host"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 const doctorAbout = `Checks what Kerf needs on this machine by trying it. It runs a command in each sandbox
@@ -54,7 +54,7 @@ func checks(p *program.Program, cmd *cobra.Command) ([]protocol.Check, error) {
 	var bad *config.Error
 	switch {
 	case errors.As(err, &bad):
-		found := protocol.Check{Name: "configuration", State: "fail", Detail: host.Visible(bad.Error()),
+		found := protocol.Check{Name: "configuration", State: "fail", Detail: visible.Plain(bad.Error()),
 			Hint: "fix that line; kerf config show --origin names the file and line of each value"}
 		if h, err = p.Unconfigured(); err != nil {
 			return []protocol.Check{found}, nil

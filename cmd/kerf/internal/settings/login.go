@@ -18,6 +18,7 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
+	"kerf/internal/text/visible"
 )
 
 const loginLong = `Stores the key of a provider in the keyring or in auth.json. Only you can read that file.
@@ -77,9 +78,9 @@ func runLogin(p *program.Program, cmd *cobra.Command, h *host.Host, args []strin
 	var where string
 	if h.Keys().HasDeviceFlow(name) && !fromStdin {
 		where, err = h.Keys().LoginDevice(ctx, name, func(url, complete, code string) {
-			fmt.Fprintf(p.Stderr, "Open %s in a browser and enter the code %s\n", host.Visible(url), host.Visible(code))
+			fmt.Fprintf(p.Stderr, "Open %s in a browser and enter the code %s\n", visible.Plain(url), visible.Plain(code))
 			if complete != "" {
-				fmt.Fprintf(p.Stderr, "or open %s\n", host.Visible(complete))
+				fmt.Fprintf(p.Stderr, "or open %s\n", visible.Plain(complete))
 			}
 		})
 	} else {

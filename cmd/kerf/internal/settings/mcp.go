@@ -19,6 +19,7 @@ import (
 	"kerf/internal/config/document"
 	"kerf/internal/config/edit"
 	"kerf/internal/host"
+	"kerf/internal/text/visible"
 )
 
 const mcpAbout = `Manages the MCP servers whose tools sessions may use.
@@ -215,7 +216,7 @@ func (s serverJSON) line() string {
 	if s.Auth != "none" {
 		state += "  " + s.Auth
 	}
-	return fmt.Sprintf("%-16s %s%s", s.Name, host.Visible(what), state)
+	return fmt.Sprintf("%-16s %s%s", s.Name, visible.Plain(what), state)
 }
 
 func mcpGet(p *program.Program) *cobra.Command {
@@ -257,7 +258,7 @@ func mcpGet(p *program.Program) *cobra.Command {
 func serverText(p *program.Program, s serverJSON) {
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(p.Stdout, "%-10s %s\n", name, host.Visible(value))
+			fmt.Fprintf(p.Stdout, "%-10s %s\n", name, visible.Plain(value))
 		}
 	}
 	row("name", s.Name)

@@ -14,6 +14,7 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
+	"kerf/internal/text/visible"
 )
 
 const modelsLong = `Lists the models that Kerf knows by name: context window, longest answer, images, reasoning,
@@ -68,7 +69,7 @@ func printModels(p *program.Program, list []host.ModelInfo) error {
 		if m.Chosen {
 			mark = "*"
 		}
-		name := host.Visible(m.Name)
+		name := visible.Plain(m.Name)
 		if !m.Known {
 			name += " ?"
 		}
@@ -124,7 +125,7 @@ func localModels(p *program.Program, cmd *cobra.Command, h *host.Host, asJSON bo
 			if m.Loaded {
 				state = "loaded"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Provider, host.Visible(m.Name), tokens(m.Window), state)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Provider, visible.Plain(m.Name), tokens(m.Window), state)
 		}
 		if len(s.Models) == 0 {
 			fmt.Fprintf(w, "%s\t(no models)\t\t\n", s.Provider)

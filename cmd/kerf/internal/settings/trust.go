@@ -7,7 +7,7 @@ import (
 
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/config/trust"
-	"kerf/internal/host"
+	"kerf/internal/text/visible"
 )
 
 const trustAbout = `Shows or changes whether you trust the project here.
@@ -61,6 +61,6 @@ func runTrust(p *program.Program, yes, no bool) error {
 			return err
 		}
 	}
-	fmt.Fprintf(p.Stdout, "%s is %s\n", host.Visible(c.Root), h.Config.Trust(c.Root))
+	fmt.Fprintf(p.Stdout, "%s is %s\n", visible.Plain(c.Root), h.Config.Trust(c.Root))
 	return nil
 }
