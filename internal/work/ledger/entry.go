@@ -18,7 +18,15 @@ const (
 	CauseOutside = "outside" // what somebody else did
 	CauseUndo    = "undo"
 	CauseRedo    = "redo"
-	CauseNone    = "none" // a turn that ended without changing anything
+	CauseNone    = "none"  // a turn that ended without changing anything
+	CauseBegan   = "began" // a command is about to change files; Journal says where to look
+)
+
+// What is known of who made the changes of an entry.
+const (
+	Proven   = "proven"   // Kerf's own commit, or what a witnessed command did
+	Outside  = "outside"  // proven not to be Kerf's
+	Unproven = "unproven" // nobody saw who did it
 )
 
 // Entry is one committed or observed set of changes.
@@ -35,6 +43,15 @@ type Entry struct {
 	Client  string `json:"client,omitempty"`
 
 	Cause string `json:"cause"`
+	// Certainty is Proven, Outside or Unproven; empty in entries of older ledgers, see
+	// Known.
+	Certainty string `json:"certainty,omitempty"`
+	// Journal, with CauseBegan, names the witness's journal of the command. Of, in the
+	// entries of that command, is the sequence number of the entry that it began with;
+	// the last of them has Ended.
+	Journal string `json:"journal,omitempty"`
+	Of      int64  `json:"of,omitempty"`
+	Ended   bool   `json:"ended,omitempty"`
 	// Exact is false when a write may have landed that the changes do not show.
 	Exact   bool     `json:"exact"`
 	Note    string   `json:"note,omitempty"`
@@ -78,6 +95,20 @@ type Sum delta.Sum
 // Path is a path that survives JSON even when it is not UTF-8: such a path is
 // written as {"b64": "..."}.
 type Path string
+
+// Known is the certainty of e. Entries of older ledgers tell none: what commands did
+// was found by comparing then, so nobody saw who did it.
+func (e *Entry) Known() string {
+	switch {
+	case e.Certainty != "":
+		return e.Certainty
+	case e.Cause == CauseOutside:
+		return Outside
+	case e.Cause == CauseCommand:
+		return Unproven
+	}
+	return Proven
+}
 
 // VersionOf returns the version of i in the form of the ledger, nil for nil.
 func VersionOf(i *delta.Image) *Version {
