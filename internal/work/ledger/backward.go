@@ -9,9 +9,9 @@ import (
 const firstChunk = 16 << 10
 
 // linesBackward calls yield with each non-empty line of the first size bytes of r,
-// without its newline, from the last line to the first, until yield returns false.
-// A line is valid only during the call.
-func linesBackward(r io.ReaderAt, size int64, yield func(line []byte) bool) error {
+// without its newline, and with the offset of its first byte, from the last line to
+// the first, until yield returns false. A line is valid only during the call.
+func linesBackward(r io.ReaderAt, size int64, yield func(line []byte, at int64) bool) error {
 	chunk := int64(firstChunk)
 	var rest []byte // the beginning of what was read: the end of a line that starts earlier
 	for pos := size; pos > 0; {
@@ -27,7 +27,7 @@ func linesBackward(r io.ReaderAt, size int64, yield func(line []byte) bool) erro
 			if i < 0 {
 				break
 			}
-			if line := b[i+1:]; len(line) > 0 && !yield(line) {
+			if line := b[i+1:]; len(line) > 0 && !yield(line, pos+int64(i)+1) {
 				return nil
 			}
 			b, chunk = b[:i], firstChunk
@@ -36,7 +36,7 @@ func linesBackward(r io.ReaderAt, size int64, yield func(line []byte) bool) erro
 		rest, chunk = b, chunk*2
 	}
 	if len(rest) > 0 {
-		yield(rest)
+		yield(rest, 0)
 	}
 	return nil
 }

@@ -31,8 +31,13 @@ const (
 
 // Entry is one committed or observed set of changes.
 type Entry struct {
-	V    int       `json:"v"`
-	Seq  int64     `json:"seq"`
+	V   int   `json:"v"`
+	Seq int64 `json:"seq"`
+	// Prev is the hash of the line of the entry before, NoHash for the first. Torn is
+	// the hash of what a write that did not end left between the two. Append fills in
+	// both; entries of older ledgers have neither.
+	Prev string    `json:"prev,omitempty"`
+	Torn string    `json:"torn,omitempty"`
 	ID   string    `json:"id,omitempty"` // of the transaction; recovery knows it by this
 	Time time.Time `json:"time"`
 

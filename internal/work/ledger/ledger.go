@@ -5,6 +5,10 @@
 // process that works in the workspace appends to the same file under a lock.
 // Readers need no lock: they tolerate a torn last line, damaged lines and unknown
 // fields. The bytes of images are not here but in the store, by their sums.
+//
+// Each line names the hash of the line of the entry before it, whichever process
+// wrote that, and ledger.head names the last line that was made durable. Verify
+// follows this chain.
 package ledger
 
 import (
@@ -44,8 +48,8 @@ type Ledger struct {
 	mu   sync.Mutex // guards what follows, and orders appends of this process
 	lock *flock.Flock
 	f    *os.File
-	size int64 // size of the file when seq was learnt
-	seq  int64 // last sequence number in the first size bytes
+	size int64 // size of the file when last was learnt
+	last link  // the last entry in the first size bytes
 	// unnamed says that the file is new, and its name not durable yet.
 	unnamed bool
 }
@@ -87,15 +91,20 @@ func (l *Ledger) Sync() error {
 	if err := l.ask("sync", l.path()); err != nil {
 		return err
 	}
-	if err := l.f.Sync(); err != nil || !l.unnamed {
+	if err := l.f.Sync(); err != nil {
 		return err
 	}
-	if err := l.ask("syncdir", l.dir); err != nil {
-		return err
+	if l.unnamed {
+		if err := l.ask("syncdir", l.dir); err != nil {
+			return err
+		}
+		if err := atomicfile.SyncDir(l.dir); err != nil {
+			return err
+		}
+		l.unnamed = false
 	}
-	err := atomicfile.SyncDir(l.dir)
-	l.unnamed = err != nil
-	return err
+	l.raiseHead()
+	return nil
 }
 
 // Read returns the entries after sequence number since, oldest first. Damaged lines
@@ -151,7 +160,7 @@ func (l *Ledger) Backward() iter.Seq2[Entry, error] {
 			yield(Entry{}, err)
 			return
 		}
-		err = linesBackward(f, st.Size(), func(line []byte) bool {
+		err = linesBackward(f, st.Size(), func(line []byte, _ int64) bool {
 			e, ok := parse(line)
 			return !ok || yield(e, nil)
 		})
@@ -183,7 +192,7 @@ func (l *Ledger) append(e *Entry) error {
 		return err
 	}
 	stamped := *e
-	stamped.V, stamped.Seq = Format, l.seq+1
+	stamped.V, stamped.Seq, stamped.Prev, stamped.Torn = Format, l.last.seq+1, l.last.hash, torn.hash
 	if stamped.Time.IsZero() {
 		stamped.Time = time.Now().UTC()
 	}
@@ -191,14 +200,15 @@ func (l *Ledger) append(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if torn {
+	last := link{stamped.Seq, hash(line)}
+	if torn.open {
 		line = append([]byte{'\n'}, line...)
 	}
 	line = append(line, '\n')
 	if err := l.write(line, size); err != nil {
 		return err
 	}
-	l.size, l.seq = size+int64(len(line)), stamped.Seq
+	l.size, l.last = size+int64(len(line)), last
 	*e = stamped
 	return nil
 }
@@ -218,34 +228,60 @@ func (l *Ledger) write(line []byte, size int64) error {
 	return nil
 }
 
-// refresh opens the file if needed and learns its size, its last sequence number,
-// and whether it ends in the middle of a line.
-func (l *Ledger) refresh() (size int64, torn bool, err error) {
+// torn is what follows the last entry of a file.
+type torn struct {
+	open bool   // the file ends in the middle of a line
+	hash string // of the bytes between the entries, once that line is closed; "" without any
+}
+
+// refresh opens the file if needed and learns its size, its last entry, and what
+// follows that. When only this process wrote, it reads nothing.
+func (l *Ledger) refresh() (size int64, t torn, err error) {
 	if err := l.reopen(); err != nil {
-		return 0, false, err
+		return 0, t, err
 	}
 	st, err := l.f.Stat()
 	if err != nil {
-		return 0, false, err
+		return 0, t, err
 	}
 	size = st.Size()
-	if size == l.size {
-		return size, false, nil
+	if size == l.size && l.last.seq > 0 {
+		return size, t, nil
 	}
-	l.seq = 0
-	err = linesBackward(l.f, size, func(line []byte) bool {
+	l.last = link{hash: NoHash}
+	end := int64(0) // of the last entry
+	err = linesBackward(l.f, size, func(line []byte, at int64) bool {
 		e, ok := parse(line)
-		l.seq = e.Seq
+		if ok {
+			l.last, end = link{e.Seq, hash(line)}, at+int64(len(line))
+		}
 		return !ok
 	})
-	if err != nil || size == 0 {
-		return size, false, err
+	if err != nil {
+		return 0, t, err
 	}
-	var last [1]byte
-	if _, err := l.f.ReadAt(last[:], size-1); err != nil {
-		return 0, false, err
+	// What was durable and is no longer there was damaged or removed. The chain goes
+	// on from what it was, so that Verify finds the place for ever.
+	if head := readHead(l.dir); head.seq >= l.last.seq && head.seq > 0 {
+		l.last = head
 	}
-	return size, last[0] != '\n', nil
+	rest := make([]byte, size-end)
+	if n, err := l.f.ReadAt(rest, end); err != nil && n < len(rest) {
+		return 0, t, err
+	}
+	if end > 0 && len(rest) > 0 { // the line feed of the last entry
+		rest = rest[1:]
+		t.open = len(rest) > 0 && rest[len(rest)-1] != '\n'
+	} else {
+		t.open = size > 0 && (len(rest) == 0 || rest[len(rest)-1] != '\n')
+	}
+	if len(rest) > 0 {
+		if t.open {
+			rest = append(rest, '\n')
+		}
+		t.hash = hash(rest)
+	}
+	return size, t, nil
 }
 
 // reopen makes l.f the file that is at the path now; somebody may have removed or
@@ -266,7 +302,7 @@ func (l *Ledger) reopen() error {
 	if err != nil {
 		return err
 	}
-	l.f, l.size, l.seq = f, 0, 0
+	l.f, l.size, l.last = f, 0, link{}
 	st, err := f.Stat()
 	l.unnamed = err == nil && st.Size() == 0
 	return err
@@ -277,7 +313,7 @@ func (l *Ledger) closeFile() error {
 		return nil
 	}
 	err := l.f.Close()
-	l.f, l.size, l.seq = nil, 0, 0
+	l.f, l.size, l.last = nil, 0, link{}
 	return err
 }
 

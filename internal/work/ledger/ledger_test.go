@@ -218,7 +218,10 @@ func TestLinesBackwardIsSplitReversed(t *testing.T) {
 				want = append([][]byte{line}, want...)
 			}
 		}
-		err := linesBackward(bytes.NewReader(text), int64(len(text)), func(line []byte) bool {
+		err := linesBackward(bytes.NewReader(text), int64(len(text)), func(line []byte, at int64) bool {
+			if !bytes.HasPrefix(text[at:], line) {
+				t.Fatalf("a line of %d bytes is said to begin at %d", len(line), at)
+			}
 			got = append(got, bytes.Clone(line))
 			return true
 		})
