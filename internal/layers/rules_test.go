@@ -35,6 +35,7 @@ var arrows = map[string][]string{
 	"cmd/kerf":   {"host", "sessions", "config", "protocol", "front", "agent/policy", "work/apply", "work/changes", "work/workspace"},
 	"sdk":        {},
 	"layers":     {},
+	"trust":      {},
 }
 
 // pure are the packages that must not touch the machine.
