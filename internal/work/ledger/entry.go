@@ -69,12 +69,21 @@ type Entry struct {
 	// Gone are directories that went with the changes, parents first; undo makes
 	// them anew.
 	Gone []Dir `json:"gone,omitempty"`
+	// Modes are directories that stayed and got other permission bits.
+	Modes []DirMode `json:"modes,omitempty"`
 }
 
 // Dir is a directory with its permission bits.
 type Dir struct {
 	Path Path   `json:"path"`
 	Mode uint32 `json:"mode"`
+}
+
+// DirMode is a directory whose permission bits changed.
+type DirMode struct {
+	Path Path   `json:"path"`
+	Pre  uint32 `json:"pre"`
+	Post uint32 `json:"post"`
 }
 
 // Change is one path going from Pre to Post; nil means not there.

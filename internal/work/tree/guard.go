@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -108,6 +109,39 @@ func (t *Tree) findLink(root, name string, file fs.FileInfo, left *int) error {
 		}
 		return t.protected(root, filepath.ToSlash(rel))
 	})
+}
+
+// OtherNames returns the other real paths, in the roots, of the file that has the real
+// path p, as far as a look at so many names finds them.
+func (t *Tree) OtherNames(p string, limit int) ([]string, error) {
+	file, err := os.Lstat(filepath.FromSlash(p))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	left := linksOf(file) - 1
+	for _, r := range t.roots {
+		err := filepath.WalkDir(filepath.FromSlash(r.path), func(at string, e fs.DirEntry, err error) error {
+			if limit--; limit < 0 || left <= 0 {
+				return filepath.SkipAll
+			}
+			if err != nil || !e.Type().IsRegular() {
+				return nil // what cannot be seen is not told
+			}
+			name := filepath.ToSlash(at)
+			st, err := e.Info()
+			if err != nil || name == p || !os.SameFile(st, file) || slices.Contains(names, name) {
+				return nil
+			}
+			names = append(names, name)
+			left--
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
 }
 
 func join2(a, b string) string { return strings.TrimSuffix(a+"/"+b, "/") }

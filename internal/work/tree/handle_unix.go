@@ -130,6 +130,14 @@ func signatureOf(fi fs.FileInfo) Signature {
 	return s
 }
 
+// linksOf tells how many names a file has.
+func linksOf(fi fs.FileInfo) uint64 {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
+}
+
 // fileMode translates the bits that package os translates, in the same way.
 func fileMode(m uint32) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)

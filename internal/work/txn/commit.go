@@ -41,23 +41,9 @@ func (w *Workspace) Commit(ctx context.Context, set delta.Set, o CommitOptions) 
 			return Outcome{Exact: true}, fmt.Errorf("recover what a crash left: %w", err)
 		}
 	}
-	made, err := w.makeDirs(o.Make)
-	if err != nil {
-		return Outcome{Exact: true}, err
-	}
-	for _, dir := range made {
-		o.Dirs = append(o.Dirs, ledger.Path(dir))
-	}
-	o.Gone = append(o.Gone, w.modesOf(o.Prune)...)
 	j := &job{w: w, o: o, set: set, id: rand.Text(), out: Outcome{Exact: true}}
 	err = j.run(ctx)
-	switch {
-	case err == nil:
-		w.prune(o.Prune)
-	case len(j.out.Committed) == 0:
-		w.prune(reversed(made))
-	}
-	if err == nil && len(j.out.Committed) == 0 && len(o.Origin.Undoes) > 0 {
+	if err == nil && j.out.Entry == nil && len(o.Origin.Undoes) > 0 {
 		j.out.Entry = o.entry(j.id) // the files are as wanted already, and it was asked for
 		err = w.Ledger.Append(j.out.Entry)
 	}
@@ -72,6 +58,11 @@ type job struct {
 	id  string
 	ops []*op
 	out Outcome
+	// freed are the paths of files and links that the set removes, as named and as
+	// they really are, with their real paths: what is to be below them is not there yet.
+	freed map[string]string
+	// goes are the directories of o.Prune that are there.
+	goes map[string]*op
 }
 
 // each reports whether every file is committed for itself.
@@ -261,9 +252,16 @@ func do(t *tree.Tree, o *op) error {
 	return in(t, string(o.Path), func(d *tree.Dir, name string) error {
 		switch o.Kind {
 		case opMkdir:
-			return doMkdir(d, name)
+			return doMkdir(t, d, name, o)
 		case opRmdir:
-			return d.Rmdir(name)
+			return doRmdir(d, name, o)
+		case opChmod:
+			return chmodDir(t, string(o.Path), o.Mode)
+		case opLinked:
+			if same, err := d.Holds(name, o.post.At()); err != nil || !same {
+				return errors.Join(err, mismatch(d, name, o))
+			}
+			return nil
 		case opInPlace:
 			if err := stillThere(d, name, name, o); err != nil {
 				return err
@@ -283,16 +281,6 @@ func do(t *tree.Tree, o *op) error {
 			return doRemove(d, name, aside, tmp, o)
 		})
 	})
-}
-
-func doMkdir(d *tree.Dir, name string) error {
-	err := d.Mkdir(name, 0o777)
-	if errors.Is(err, fs.ErrExist) {
-		if sig, err := d.Sig(name); err == nil && sig.Mode.IsDir() {
-			return nil // somebody else made it
-		}
-	}
-	return err
 }
 
 func doCreate(d *tree.Dir, name string, aside *tree.Dir, tmp string, o *op) error {
@@ -371,7 +359,7 @@ func (j *job) landed() []*op {
 // enter writes the entry and cleans up.
 func (j *job) enter() error {
 	j.setCommitted(j.landed())
-	if len(j.out.Committed) == 0 {
+	if len(j.landed()) == 0 || len(j.out.Committed) == 0 && len(j.out.Failed) > 0 {
 		return errors.Join(j.summary(), j.w.clean(j.w.Tree, j.ops))
 	}
 	e := j.entryOf(j.landed())
@@ -415,11 +403,21 @@ func fillEntry(e *ledger.Entry, ops []*op) {
 		e.Changes = append(e.Changes, ledger.Change{
 			Path: string(o.Path), Pre: o.Pre, Post: o.Post, From: string(o.From), To: string(o.To)})
 	}
+	var gone []ledger.Dir
 	for _, o := range ops {
-		if o.Kind == opMkdir {
+		switch o.Kind {
+		case opMkdir:
 			e.Dirs = append(e.Dirs, o.Path)
+		case opRmdir:
+			gone = append(gone, ledger.Dir{Path: o.Path, Mode: o.Mode})
+		case opChmod:
+			if !o.Fixed { // the directory was there before
+				e.Modes = append(e.Modes, ledger.DirMode{Path: o.Path, Pre: o.Was, Post: o.Mode})
+			}
 		}
 	}
+	slices.Reverse(gone) // parents first
+	e.Gone = append(e.Gone, gone...)
 }
 
 // abandon ends a commit that has not traded any name.
@@ -453,16 +451,4 @@ func (j *job) retreat(err error) error {
 	j.out.Entry = e
 	_ = j.w.clean(j.w.Tree, j.ops)
 	return err
-}
-
-// prune removes empty directories.
-func (w *Workspace) prune(dirs []string) {
-	for _, dir := range dirs {
-		real, err := w.Tree.Entry(dir)
-		if err != nil || w.Tree.CheckWrite(real, false) != nil {
-			continue
-		}
-		// A directory that is not empty, or not there, is as it should be.
-		_ = w.in(real, func(d *tree.Dir, name string) error { return d.Rmdir(name) })
-	}
 }

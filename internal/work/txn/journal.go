@@ -22,8 +22,10 @@ const (
 	opReplace = "replace" // the staged file trades names with the old one
 	opInPlace = "inplace" // the old file gets new content
 	opRemove  = "remove"  // the file gets the temporary name
+	opLinked  = "linked"  // another name of a file that another operation writes in place
 	opMkdir   = "mkdir"
 	opRmdir   = "rmdir"
+	opChmod   = "chmod" // a directory gets other permission bits
 )
 
 // op is one step on one path. The exported part is in the journal.
@@ -36,6 +38,13 @@ type op struct {
 	From ledger.Path     `json:"from,omitempty"`
 	To   ledger.Path     `json:"to,omitempty"`
 	At   int             `json:"at"` // the place of the change in the set
+	// Mode are the permission bits of a directory that is made, if Fixed, that is
+	// removed, or that gets them; Was are those before.
+	Mode  uint32 `json:"mode,omitempty"`
+	Was   uint32 `json:"was,omitempty"`
+	Fixed bool   `json:"fixed,omitempty"`
+	// Maybe says that a directory is removed only if it can be.
+	Maybe bool `json:"maybe,omitempty"`
 
 	asked     string // the path as the change names it
 	pre, post *delta.Image
@@ -54,7 +63,7 @@ type staged struct {
 }
 
 // isChange reports whether o is a change of a file, and not only of a directory.
-func (o *op) isChange() bool { return o.Kind != opMkdir && o.Kind != opRmdir }
+func (o *op) isChange() bool { return o.Kind != opMkdir && o.Kind != opRmdir && o.Kind != opChmod }
 
 // name is the path to show in errors.
 func (o *op) name() string {

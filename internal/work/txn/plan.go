@@ -52,6 +52,10 @@ func (j *job) plan(set delta.Set) error {
 	if err != nil {
 		return err
 	}
+	j.free(set)
+	if err := j.leaving(); err != nil {
+		return err
+	}
 	taken := make(map[string]bool)
 	for i, c := range set {
 		o, err := j.validate(c)
@@ -70,6 +74,9 @@ func (j *job) plan(set delta.Set) error {
 		taken[string(o.Path)] = true
 		o.At, o.asked = i, c.Path
 		j.ops = append(j.ops, o)
+	}
+	if err := j.shared(); err != nil {
+		return err
 	}
 	return j.arrange()
 }
@@ -119,6 +126,9 @@ func (j *job) locate(c delta.Change) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if top := ancestorIn(asked, j.freed); top != "" {
+		return j.freed[top] + strings.TrimPrefix(asked, top), nil
+	}
 	isLink := func(i *delta.Image) bool { return i != nil && i.Kind == delta.Symlink }
 	find := j.w.Tree.Target
 	if j.o.Real || c.Post == nil || isLink(c.Pre) || isLink(c.Post) {
@@ -134,6 +144,9 @@ func (j *job) locate(c delta.Change) (string, error) {
 // look returns what is at real: nil for nothing, and for a directory that c's
 // fellow changes may empty.
 func (j *job) look(real string, c delta.Change) (*tree.Entry, error) {
+	if ancestorIn(real, j.freed) != "" {
+		return nil, nil // what is above it is no directory yet
+	}
 	var seen *tree.Entry
 	err := j.w.in(real, func(d *tree.Dir, name string) (err error) {
 		if c.Pre != nil && c.Pre.Loaded {
@@ -148,7 +161,7 @@ func (j *job) look(real string, c delta.Change) (*tree.Entry, error) {
 	switch {
 	case isAbsent(err):
 		return nil, nil
-	case errors.Is(err, tree.ErrDirectory) && c.Pre == nil && j.empties(real):
+	case errors.Is(err, tree.ErrDirectory) && c.Pre == nil && (j.goes[real] != nil || j.empties(real)):
 		return nil, nil
 	}
 	var large *tree.TooLargeError
@@ -229,7 +242,8 @@ func (j *job) howToReplace(real string, seen *tree.Entry, pre, post *delta.Image
 }
 
 // arrange adds the operations on directories, chooses temporary names and orders
-// everything: what frees names, directories, files, what only removes.
+// everything: what frees names, directories, files, what only removes, directories
+// that are empty then.
 func (j *job) arrange() error {
 	writes, removes := map[string]*op{}, map[string]*op{}
 	for _, o := range j.ops {
@@ -239,21 +253,25 @@ func (j *job) arrange() error {
 			writes[string(o.Path)] = o
 		}
 	}
-	var early, dirs, files, late []*op
-	made := map[string]bool{}
+	dirs := &directories{j: j, removes: removes, at: map[string]*op{}}
+	if err := dirs.wanted(); err != nil {
+		return err
+	}
+	var early, files, late []*op
 	for _, o := range j.ops {
 		p := string(o.Path)
 		stage := path.Dir(p)
 		if o.Kind == opRemove {
 			if above := ancestorIn(p, writes); above != "" {
-				o.first, stage = true, path.Dir(above)
+				o.first = true
 				early = append(early, o)
 			} else {
 				late = append(late, o)
 			}
+			stage = path.Dir(j.topmost(p, writes))
 		} else {
 			files = append(files, o)
-			missing, base, err := j.missing(p, removes)
+			base, err := dirs.above(p)
 			if err != nil {
 				if err := j.fail(o.asked, err); err != nil {
 					return err
@@ -262,26 +280,35 @@ func (j *job) arrange() error {
 				continue
 			}
 			stage = base
-			for _, dir := range missing {
-				if !made[dir] {
-					made[dir] = true
-					dirs = append(dirs, &op{Kind: opMkdir, Path: ledger.Path(dir)})
-				}
-			}
 		}
-		if o.Kind != opInPlace {
+		if o.Kind != opInPlace && o.Kind != opLinked {
 			o.Tmp = ledger.Path(path.Join(stage, tempName()))
 		}
 	}
-	late, early = hoist(late, early, writes)
-	j.ops = slices.Concat(early, emptied(early, writes), dirs, files, late)
+	late, early = hoist(late, early, writes, dirs.at)
+	must, may := j.emptied(early, writes, dirs.at)
+	opened, closed := j.modes(dirs.list())
+	j.ops = slices.Concat(early, must, opened, dirs.list(), files, late, may, closed)
 	j.ops = slices.DeleteFunc(j.ops, func(o *op) bool { return o.skip })
 	return nil
 }
 
+// topmost returns the uppermost of p and the directories above it that are to go.
+func (j *job) topmost(p string, writes map[string]*op) string {
+	for dir := path.Dir(p); dir != path.Dir(dir); dir = path.Dir(dir) {
+		if writes[dir] != nil || j.goes[dir] != nil {
+			p = dir
+		}
+	}
+	return p
+}
+
 // hoist moves the removals of files that must become directories to the front.
-func hoist(late, early []*op, writes map[string]*op) (stay, front []*op) {
+func hoist(late, early []*op, writes, dirs map[string]*op) (stay, front []*op) {
 	above := make(map[string]bool)
+	for d := range dirs {
+		above[d] = true
+	}
 	for w := range writes {
 		for dir := path.Dir(w); !above[dir]; dir = path.Dir(dir) {
 			above[dir] = true
@@ -298,64 +325,14 @@ func hoist(late, early []*op, writes map[string]*op) (stay, front []*op) {
 	return stay, early
 }
 
-// emptied lists the directories that must go because a file takes their name,
-// children first.
-func emptied(early []*op, writes map[string]*op) []*op {
-	var dirs []string
-	for _, o := range early {
-		top := ancestorIn(string(o.Path), writes)
-		if top == "" {
-			continue
-		}
-		for dir := path.Dir(string(o.Path)); ; dir = path.Dir(dir) {
-			if !slices.Contains(dirs, dir) {
-				dirs = append(dirs, dir)
-			}
-			if dir == top {
-				break
-			}
-		}
-	}
-	slices.SortFunc(dirs, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
-	var ops []*op
-	for _, dir := range dirs {
-		ops = append(ops, &op{Kind: opRmdir, Path: ledger.Path(dir)})
-	}
-	return ops
-}
-
 // ancestorIn returns the directory above p that is a key of m, or "".
-func ancestorIn(p string, m map[string]*op) string {
+func ancestorIn[V any](p string, m map[string]V) string {
 	for dir := path.Dir(p); dir != path.Dir(dir); dir = path.Dir(dir) {
-		if m[dir] != nil {
+		if _, ok := m[dir]; ok {
 			return dir
 		}
 	}
 	return ""
-}
-
-// missing returns the directories above p that are not there, parents first, and the
-// nearest one that is. A file that stands in the way must be in removes.
-func (j *job) missing(p string, removes map[string]*op) (dirs []string, base string, err error) {
-	for base = path.Dir(p); ; base = path.Dir(base) {
-		d, err := j.w.Tree.OpenDir(base)
-		if err == nil {
-			d.Close()
-			slices.Reverse(dirs)
-			return dirs, base, nil
-		}
-		if !isAbsent(err) || base == path.Dir(base) {
-			return nil, "", err
-		}
-		img, err := j.w.Tree.ReadEntry(base, 0)
-		if err != nil {
-			return nil, "", err
-		}
-		if img != nil && removes[base] == nil {
-			return nil, "", fmt.Errorf("%s: %w", base, syscall.ENOTDIR)
-		}
-		dirs = append(dirs, base)
-	}
 }
 
 // tempName cannot be guessed, so that nobody can wait for it.

@@ -232,10 +232,11 @@ func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 			}
 			return nil
 		case opRmdir:
-			if err := d.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-				return err
-			}
-			return nil
+			return undoRmdir(t, d, name, o)
+		case opChmod:
+			return undoChmod(t, d, name, o)
+		case opLinked:
+			return nil // the operation on the other name does it
 		case opCreate:
 			stays, err = undoCreate(d, name, o)
 		case opReplace:
@@ -358,6 +359,10 @@ func finished(t *tree.Tree, o *op) (done bool, err error) {
 		case opRmdir:
 			_, err := d.Sig(name)
 			done = isAbsent(err)
+			return err
+		case opChmod:
+			sig, err := d.Sig(name)
+			done = err == nil && uint32(sig.Mode.Perm()) == o.Mode
 			return err
 		case opRemove:
 			// The temporary name is taken only by this removal.

@@ -118,16 +118,19 @@ type CommitOptions struct {
 	Real bool
 	// Inexact, for Record, says that the set may not be all that happened.
 	Inexact bool
-	// Dirs and Gone, for Record, are directories that came and went together with
-	// the changes.
-	Dirs []ledger.Path
-	Gone []ledger.Dir
-	// Make are directories to be made before the commit unless they are there,
-	// parents first.
+	// Dirs, Gone and Modes, for Record, are directories that came, went, and got other
+	// permission bits together with the changes.
+	Dirs  []ledger.Path
+	Gone  []ledger.Dir
+	Modes []ledger.DirMode
+	// Make are directories that the commit makes, with exactly their modes, unless they
+	// are there.
 	Make []ledger.Dir
-	// Prune names directories that are removed after the commit if they are empty,
-	// children first.
+	// Prune names directories that the commit removes if they are empty then. One
+	// whose name a file of the set takes must be.
 	Prune []string
+	// Chmod are directories that get other permission bits, if they have the ones before.
+	Chmod []ledger.DirMode
 }
 
 // Outcome is what a commit did.
@@ -240,7 +243,7 @@ func (w *Workspace) put(data []byte) (delta.Sum, error) {
 func (o CommitOptions) entry(id string) *ledger.Entry {
 	e := &ledger.Entry{
 		ID: id, Session: o.Origin.Session, Turn: o.Origin.Turn, Call: o.Origin.Call, Tool: o.Origin.Tool,
-		Client: o.Origin.Client, Dirs: slices.Clone(o.Dirs), Gone: o.Gone, Note: o.Origin.Note, Undoes: o.Origin.Undoes,
+		Client: o.Origin.Client, Dirs: slices.Clone(o.Dirs), Gone: slices.Clone(o.Gone), Modes: slices.Clone(o.Modes), Note: o.Origin.Note, Undoes: o.Origin.Undoes,
 		Only: o.Origin.Only, Cause: o.Cause, Exact: !o.Inexact,
 	}
 	if e.Cause == "" {
