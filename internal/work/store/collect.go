@@ -168,7 +168,7 @@ func (s *Store) removeOld(sum delta.Sum, horizon time.Time) (bool, error) {
 // lastPut is when an object, loose or packed, was last put.
 func (s *Store) lastPut(sum delta.Sum) time.Time {
 	var last time.Time
-	paths := []string{s.path(sum), s.splicePath(sum)}
+	paths := []string{s.path(sum), s.splicePath(sum), s.largePath(sum)}
 	if p, ok := s.find(sum); ok {
 		paths = append(paths, p.in.path)
 	}

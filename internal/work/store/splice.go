@@ -185,6 +185,7 @@ func (s *Store) refreshSpliced(sum delta.Sum, durable bool) error {
 // digit of each, and sweeps what interrupted puts left.
 func (s *Store) splicedObjects(objects map[byte][]Object) map[byte][]Object {
 	files, _ := os.ReadDir(filepath.Join(s.dir, spliceDir)) // none, or the next walk sees them
+	var list []Object
 	for _, f := range files {
 		st, err := f.Info()
 		if err != nil {
@@ -196,10 +197,18 @@ func (s *Store) splicedObjects(objects map[byte][]Object) map[byte][]Object {
 			continue
 		}
 		o.Size, o.Time = st.Size(), st.ModTime()
-		if objects == nil {
-			objects = make(map[byte][]Object)
-		}
-		digit := f.Name()[0]
+		list = append(list, o)
+	}
+	return merged(objects, list)
+}
+
+// merged adds the objects of list that are not there yet.
+func merged(objects map[byte][]Object, list []Object) map[byte][]Object {
+	if objects == nil {
+		objects = make(map[byte][]Object)
+	}
+	for _, o := range list {
+		digit := o.Sum.String()[0]
 		at, found := slices.BinarySearchFunc(objects[digit], o,
 			func(a, b Object) int { return bytes.Compare(a.Sum[:], b.Sum[:]) })
 		if !found {

@@ -3,9 +3,10 @@
 // An object lives at DIR/a/bcdef... (the hex of its sum, split after one digit; more
 // directories would cost more to make than they save). It begins with the four bytes
 // "KS1" and a codec: 'r' for the bytes as they are, 'z' for one zstd stream. Many small
-// objects that are put together share a file in DIR/pack, and a large one that is much
-// like another may be kept as the difference in DIR/splice. Objects appear whole or not
-// at all, are never changed, and are checked against their name when read.
+// objects that are put together share a file in DIR/pack, a large one that is much like
+// another may be kept as the difference in DIR/splice, and a large file as it is in
+// DIR/large. Objects appear whole or not at all, are never changed, and are checked
+// against their name when read.
 package store
 
 import (
@@ -82,10 +83,10 @@ func (s *Store) Put(data []byte) (delta.Sum, error) { return s.put(data, false) 
 // PutSync is Put, durable when it returns.
 func (s *Store) PutSync(data []byte) (delta.Sum, error) { return s.put(data, true) }
 
-// Sync makes objects durable.
+// Sync makes objects durable, however they are kept.
 func (s *Store) Sync(sums ...delta.Sum) error {
 	for _, sum := range sums {
-		if err := s.sync(s.path(sum)); err != nil {
+		if err := s.refresh(sum, s.path(sum), true); err != nil {
 			return fmt.Errorf("sync object %s: %w", sum, err)
 		}
 	}
@@ -103,7 +104,7 @@ func (s *Store) Has(sum delta.Sum) bool {
 		return true
 	}
 	st, err = os.Lstat(s.splicePath(sum))
-	return err == nil && st.Size() >= int64(spliceHead)
+	return err == nil && st.Size() >= int64(spliceHead) || s.hasLarge(sum)
 }
 
 // Get returns the content with the given sum. It fails with ErrNotFound, or with
@@ -128,7 +129,11 @@ func (s *Store) get(sum delta.Sum) ([]byte, error) {
 		raw, err = s.getPacked(sum)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.getSpliced(sum)
+		data, err := s.getSpliced(sum)
+		if errors.Is(err, fs.ErrNotExist) {
+			return os.ReadFile(s.contentPath(sum))
+		}
+		return data, err
 	}
 	if err != nil {
 		return nil, err
@@ -147,7 +152,7 @@ func (s *Store) Remove(sum delta.Sum) error {
 	if err := os.Remove(s.splicePath(sum)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.removePacked(sum)
+	return errors.Join(s.removePacked(sum), s.removeLarge(sum))
 }
 
 // Object is what Walk tells about an object.
@@ -160,7 +165,7 @@ type Object struct {
 // Walk calls fn for each object, in the order of their sums, and removes what
 // interrupted puts left more than a day ago. An error of fn ends the walk.
 func (s *Store) Walk(fn func(Object) error) error {
-	packed := s.splicedObjects(s.packedObjects())
+	packed := merged(s.splicedObjects(s.packedObjects()), s.largeObjects())
 	for _, digit := range "0123456789abcdef" {
 		shard := string(digit)
 		loose, err := os.ReadDir(filepath.Join(s.dir, shard))
@@ -252,7 +257,10 @@ func (s *Store) refresh(sum delta.Sum, path string, durable bool) error {
 		if err := s.refreshPacked(sum, durable); !errors.Is(err, ErrNotFound) {
 			return err
 		}
-		return s.refreshSpliced(sum, durable)
+		if err := s.refreshSpliced(sum, durable); !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		return s.refreshLarge(sum, durable)
 	}
 	return s.refreshFile(path, durable)
 }
@@ -326,6 +334,13 @@ func (s *Store) writeTemp(tmp string, durable bool, fill func(io.Writer) error) 
 
 // sync flushes an object and its name.
 func (s *Store) sync(path string) error {
+	if err := s.syncFile(path); err != nil {
+		return err
+	}
+	return s.syncDir(filepath.Dir(path))
+}
+
+func (s *Store) syncFile(path string) error {
 	if err := s.ask("sync", path); err != nil {
 		return err
 	}
@@ -333,11 +348,7 @@ func (s *Store) sync(path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return s.syncDir(filepath.Dir(path))
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // syncDir makes the names in a directory durable.
@@ -402,10 +413,14 @@ func (s *Store) encodeStream(w io.Writer, data []byte) error {
 func (s *Store) encoder() *zstd.Encoder {
 	if s.enc == nil {
 		// The options are constants; they cannot be refused.
-		s.enc, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true),
-			zstd.WithWindowSize(256<<10), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false))
+		s.enc, _ = zstd.NewWriter(nil, encoderOptions()...)
 	}
 	return s.enc
+}
+
+func encoderOptions() []zstd.EOption {
+	return []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true),
+		zstd.WithWindowSize(256 << 10), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false)}
 }
 
 func (s *Store) decode(raw []byte) ([]byte, error) {
