@@ -291,7 +291,7 @@ func (in *incoming) copy() error {
 		return err
 	}
 	in.kept.How = Copied
-	if in.s.compressible(sample[:n]) {
+	if in.s.codec.compressible(sample[:n]) {
 		in.kept.How = Packed
 	}
 	return in.s.writeTemp(in.path, in.src.Durable, func(w io.Writer) error {

@@ -182,7 +182,7 @@ func (s *Store) encodePack(w io.Writer, contents []Content) error {
 	for _, c := range contents {
 		codec, z := byte(codecRaw), c.Data
 		if len(z) >= minPackCompress {
-			if small := s.compress(z); len(small) < len(z) {
+			if small := s.codec.compress(z); len(small) < len(z) {
 				codec, z = codecZstd, small
 			}
 		}

@@ -269,7 +269,7 @@ func (s *Store) shrink(o Object) error {
 		return nil // not loose, collected meanwhile, or compressed already
 	}
 	data, err := s.Get(o.Sum)
-	if err != nil || len(data) <= maxWhole || !s.compressible(data[:maxWhole/4]) {
+	if err != nil || len(data) <= maxWhole || !s.codec.compressible(data[:maxWhole/4]) {
 		return nil // a damaged one is for those to find who want it
 	}
 	return s.writeFile(path, true, func(w io.Writer) error { return s.encodeStream(w, data) })

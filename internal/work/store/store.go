@@ -61,10 +61,7 @@ type Store struct {
 	Hook func(op, path string) error
 
 	lease lease
-	codec sync.Mutex // guards enc and dec, which are made when first needed
-	enc   *zstd.Encoder
-	dec   *zstd.Decoder
-
+	codec codec
 	packs packs
 }
 
@@ -361,11 +358,11 @@ func (s *Store) syncDir(dir string) error {
 
 // encode writes the header and data, compressed when that is smaller.
 func (s *Store) encode(w io.Writer, data []byte) error {
-	if len(data) > maxWhole && s.compressible(data[:maxWhole/4]) {
+	if len(data) > maxWhole && s.codec.compressible(data[:maxWhole/4]) {
 		return s.encodeStream(w, data)
 	}
 	if len(data) >= minCompress && len(data) <= maxWhole {
-		if z := s.compress(data); len(z) < len(data) {
+		if z := s.codec.compress(data); len(z) < len(data) {
 			return writeAll(w, codecZstd, z)
 		}
 	}
@@ -384,23 +381,30 @@ func writeAll(w io.Writer, codec byte, data []byte) error {
 	return err
 }
 
-func (s *Store) compressible(sample []byte) bool {
-	return len(s.compress(sample)) < len(sample)/10*9
+// codec compresses and decompresses, one content at a time.
+type codec struct {
+	mu  sync.Mutex // guards enc and dec, which are made when first needed
+	enc *zstd.Encoder
+	dec *zstd.Decoder
 }
 
-func (s *Store) compress(data []byte) []byte {
-	s.codec.Lock()
-	defer s.codec.Unlock()
-	return s.encoder().EncodeAll(data, make([]byte, 0, len(data)/2))
+func (c *codec) compressible(sample []byte) bool {
+	return len(c.compress(sample)) < len(sample)/10*9
+}
+
+func (c *codec) compress(data []byte) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.encoder().EncodeAll(data, make([]byte, 0, len(data)/2))
 }
 
 func (s *Store) encodeStream(w io.Writer, data []byte) error {
 	if _, err := w.Write([]byte{magic[0], magic[1], magic[2], codecZstd}); err != nil {
 		return err
 	}
-	s.codec.Lock()
-	defer s.codec.Unlock()
-	enc := s.encoder()
+	s.codec.mu.Lock()
+	defer s.codec.mu.Unlock()
+	enc := s.codec.encoder()
 	enc.Reset(w)
 	defer enc.Reset(nil)
 	if _, err := enc.Write(data); err != nil {
@@ -410,12 +414,12 @@ func (s *Store) encodeStream(w io.Writer, data []byte) error {
 }
 
 // encoder needs the codec lock. Small windows and one goroutine keep it near 1 MB.
-func (s *Store) encoder() *zstd.Encoder {
-	if s.enc == nil {
+func (c *codec) encoder() *zstd.Encoder {
+	if c.enc == nil {
 		// The options are constants; they cannot be refused.
-		s.enc, _ = zstd.NewWriter(nil, encoderOptions()...)
+		c.enc, _ = zstd.NewWriter(nil, encoderOptions()...)
 	}
-	return s.enc
+	return c.enc
 }
 
 func encoderOptions() []zstd.EOption {
@@ -432,19 +436,19 @@ func (s *Store) decode(raw []byte) ([]byte, error) {
 	case codecRaw:
 		return body, nil
 	case codecZstd:
-		return s.decompress(body)
+		return s.codec.decompress(body)
 	}
 	return nil, ErrDamaged
 }
 
-func (s *Store) decompress(body []byte) ([]byte, error) {
-	s.codec.Lock()
-	defer s.codec.Unlock()
-	if s.dec == nil {
-		s.dec, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+func (c *codec) decompress(body []byte) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dec == nil {
+		c.dec, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxMemory(maxObject))
 	}
-	data, err := s.dec.DecodeAll(body, nil)
+	data, err := c.dec.DecodeAll(body, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
