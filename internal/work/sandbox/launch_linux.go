@@ -72,6 +72,13 @@ func compile(p plan.Plan, argv []string) *launch.Program {
 	}
 	c.limits()
 	c.Call("working directory "+p.Cwd, unix.SYS_CHDIR, p.Cwd)
+	if p.Witness != nil {
+		fd := launch.FirstFile
+		if p.Proxy != nil {
+			fd++
+		}
+		c.report(fd)
+	}
 	c.confine(filter(p.Network))
 	return &c.Program
 }
@@ -326,7 +333,7 @@ func (c *compiler) network() {
 
 // socketFD is where the launcher finds the socket on which it passes the
 // listener of a proxy to Kerf.
-const socketFD = 4
+const socketFD = launch.FirstFile
 
 // listen opens the port of the proxy inside and hands it out: who accepts there
 // is outside, and what was accepted is not seen by anybody else inside.
@@ -339,6 +346,11 @@ func (c *compiler) listen() {
 	fd := c.Keep(c.Call(note, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	c.Call(note, unix.SYS_BIND, fd, address, len(address))
 	c.Call(note, unix.SYS_LISTEN, fd, 128)
+	c.send(note, socketFD, fd)
+}
+
+// send passes a descriptor on through a socket, and closes it here.
+func (c *compiler) send(note string, socket int, fd launch.Reg) {
 	rights := c.Data(unix.UnixRights(0)) // the descriptor is put in below
 	c.Call(note, launch.Store, rights.At(uint64(unix.CmsgLen(0))), fd)
 	vector := c.Data(words(0, 1))
@@ -346,7 +358,7 @@ func (c *compiler) listen() {
 	message := c.Data(words(0, 0, 0, 1, 0, uint64(unix.CmsgSpace(4)), 0)) // struct msghdr
 	c.Point(message, 16, vector)
 	c.Point(message, 32, rights)
-	c.Call(note, unix.SYS_SENDMSG, socketFD, message, 0)
+	c.Call(note, unix.SYS_SENDMSG, socket, message, 0)
 	c.Call(note, unix.SYS_CLOSE, fd)
 }
 
@@ -381,11 +393,13 @@ func (c *compiler) confine(code []unix.SockFilter) {
 	c.Call(note, unix.SYS_CAPSET, c.Data(append(capHeader, 0, 0, 0, 0)), c.Data(none))
 	instructions := c.Data(encoded(code))
 	fprog := make([]byte, 16)
-	binary.NativeEndian.PutUint16(fprog, uint16(len(code)))
+	putUint16(fprog, len(code))
 	ref := c.Data(fprog)
 	c.Point(ref, 8, instructions)
 	c.Call("seccomp is not available", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, ref)
 }
+
+func putUint16(b []byte, n int) { binary.NativeEndian.PutUint16(b, uint16(n)) }
 
 // lastCapability is the highest the kernel knows.
 func lastCapability() int {

@@ -19,7 +19,7 @@ func Prepare(ctx context.Context, p plan.Policy, tty bool, argv []string) (*Box,
 		pl, err := plan.Resolve(p, plan.Disk{})
 		var box *Box
 		if err == nil {
-			pl.TTY = tty
+			pl.TTY, pl.Witness = tty, p.Witness
 			box, err = Wrap(ctx, pl, argv)
 		}
 		moved := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist)

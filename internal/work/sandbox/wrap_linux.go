@@ -40,7 +40,11 @@ func Warning(ctx context.Context, locks string, avoid ...string) string {
 // [*UnavailableError] mean that the disk changed since Resolve.
 func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
 	if p.Mode == plan.FullAccess {
-		return bare(argv), nil
+		b := bare(argv)
+		if p.Witness == nil {
+			return b, nil
+		}
+		return b, b.watch(p)
 	}
 	way, err := choose(ctx, p)
 	if err != nil {
@@ -85,6 +89,13 @@ func (b *Box) fill(w way, argv []string) (err error) {
 			return &plan.UnavailableError{Reason: err.Error()}
 		}
 		b.Files, b.stop = append(b.Files, socket), stop
+	}
+	switch {
+	case b.plan.Witness == nil:
+	case w.name == plan.Bubblewrap:
+		return b.watch(b.plan)
+	default:
+		b.Files = append(b.Files, b.plan.Witness)
 	}
 	return nil
 }

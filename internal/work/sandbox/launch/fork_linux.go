@@ -131,7 +131,7 @@ func (s *state) command() {
 //go:nosplit
 //go:nocheckptr
 func (s *state) exec() {
-	syscall.RawSyscall(sysCloseRange, 3, maxDescriptor, closeOnExec)
+	syscall.RawSyscall(sysCloseRange, 3+uintptr(s.head.Inherit), maxDescriptor, closeOnExec)
 	syscall.RawSyscall6(syscall.SYS_PRLIMIT64, 0, syscall.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&s.files)), 0, 0, 0)
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&s.mask)), 0, signalSetSize, 0, 0)
 	s.failed.step, s.failed.errno = failedExecStep, uint64(syscall.ENOENT)

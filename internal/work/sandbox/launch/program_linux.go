@@ -39,7 +39,11 @@ type header struct {
 	ArgCount  uint64
 	Env       uint64 // what is set in the environment, likewise
 	EnvCount  uint64
+	Inherit   uint64 // how many files the command gets beside the standard ones
 }
+
+// FirstFile is the descriptor of the first file behind the program.
+const FirstFile = programFD + 1
 
 const magic = 0x314e55524652454b // KERFRUN1
 
@@ -55,8 +59,10 @@ type Program struct {
 	Clone uint64
 	// Terminal says that standard input becomes the controlling terminal.
 	Terminal bool
-	Argv     []string
-	Env      []string // set over what the launcher's own environment has
+	// Inherit is how many files the command gets, as descriptors 3 and up.
+	Inherit int
+	Argv    []string
+	Env     []string // set over what the launcher's own environment has
 
 	steps     []Step
 	data      []byte
@@ -155,6 +161,7 @@ func (p *Program) Encode() []byte {
 	h := header{Magic: magic, Size: data + uint64(len(p.data)), Clone: p.Clone, Registers: uint64(p.registers) + 1,
 		Steps: steps, StepCount: uint64(len(p.steps)), Pointers: pointers, PtrCount: uint64(len(p.pointers) + len(p.args)),
 		Argv: data + argv, ArgCount: uint64(len(p.Argv)), Env: data + env, EnvCount: uint64(len(p.Env))}
+	h.Inherit = uint64(p.Inherit)
 	if p.Terminal {
 		h.Terminal = 1
 	}

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,6 +78,9 @@ type Policy struct {
 	Limits Limits
 	// Backend names the only one that may be used; empty for the best there is.
 	Backend string
+	// Witness is the socket through which the listener for calls that change files is
+	// handed out; nil when nobody watches. It is closed with the box.
+	Witness *os.File
 }
 
 // The backends of Linux, in the order of preference.
@@ -162,6 +166,8 @@ type Plan struct {
 	// Proxy is set when the network is reached through a filter only; Network is
 	// off then.
 	Proxy *Filter
+	// Witness is that of the policy.
+	Witness *os.File
 	// TTY is set by the caller when the command gets a terminal of its own.
 	TTY bool
 	// Privileged is set by Wrap when Kerf runs as root. To the kernel root inside

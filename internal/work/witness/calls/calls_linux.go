@@ -1,0 +1,135 @@
+// Package calls lists the system calls that change names or contents of files, and makes
+// the seccomp filter that reports them.
+package calls
+
+import "golang.org/x/sys/unix"
+
+// Op is what a call does, whatever form it has.
+type Op uint8
+
+// The kinds of calls.
+const (
+	None      Op = iota
+	Open         // for writing, or to create
+	Unlink       // a name, or an empty directory
+	Rename       // one name to another
+	Mkdir        // a directory
+	Link         // a second name
+	Create       // a symbolic link, a device or a pipe
+	Truncate     // by name
+	Chmod        // by name
+	Ftruncate    // by descriptor, and other ways to cut what is there
+	Fchmod       // by descriptor
+	Setflags     // of a descriptor: it may stop to append
+)
+
+// Form tells where the arguments of a call are. An index below zero means that the call
+// has no such argument; a directory then is the working directory.
+type Form struct {
+	Op       Op
+	Dir      int // descriptor of the directory, or the descriptor itself
+	Path     int
+	Dir2     int // of the second name
+	Path2    int
+	Flags    int
+	Fixed    uint64 // flags of calls that have no argument for them
+	Writes   bool   // only reported when Flags has a bit of WriteFlags
+	IfEquals bool   // only reported when the argument Flags is Fixed
+}
+
+// WriteFlags are the flags of open that make it a change, or a chance for one.
+const WriteFlags = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC | tmpfile
+
+// tmpfile is O_TMPFILE without O_DIRECTORY.
+const tmpfile = unix.O_TMPFILE &^ unix.O_DIRECTORY
+
+const no = -1
+
+// common are the calls that all machines have.
+var common = map[uint32]Form{
+	unix.SYS_OPENAT:    {Op: Open, Dir: 0, Path: 1, Path2: no, Flags: 2, Writes: true},
+	unix.SYS_UNLINKAT:  {Op: Unlink, Dir: 0, Path: 1, Path2: no, Flags: 2},
+	unix.SYS_RENAMEAT2: {Op: Rename, Dir: 0, Path: 1, Dir2: 2, Path2: 3, Flags: 4},
+	unix.SYS_RENAMEAT:  {Op: Rename, Dir: 0, Path: 1, Dir2: 2, Path2: 3, Flags: no},
+	unix.SYS_MKDIRAT:   {Op: Mkdir, Dir: 0, Path: 1, Path2: no, Flags: no},
+	unix.SYS_LINKAT:    {Op: Link, Dir: 0, Path: 1, Dir2: 2, Path2: 3, Flags: 4},
+	unix.SYS_SYMLINKAT: {Op: Create, Dir: 1, Path: 2, Path2: no, Flags: no},
+	unix.SYS_MKNODAT:   {Op: Create, Dir: 0, Path: 1, Path2: no, Flags: no},
+	unix.SYS_TRUNCATE:  {Op: Truncate, Dir: no, Path: 0, Path2: no, Flags: no},
+	unix.SYS_FCHMODAT:  {Op: Chmod, Dir: 0, Path: 1, Path2: no, Flags: no},
+	unix.SYS_FCHMODAT2: {Op: Chmod, Dir: 0, Path: 1, Path2: no, Flags: 3},
+	unix.SYS_FCHMOD:    {Op: Fchmod, Dir: 0, Path: no, Path2: no, Flags: no},
+	unix.SYS_FTRUNCATE: {Op: Ftruncate, Dir: 0, Path: no, Path2: no, Flags: no},
+	unix.SYS_FALLOCATE: {Op: Ftruncate, Dir: 0, Path: no, Path2: no, Flags: no},
+	unix.SYS_FCNTL: {Op: Setflags, Dir: 0, Path: no, Path2: no, Flags: 1, Fixed: unix.F_SETFL,
+		IfEquals: true},
+}
+
+// Of returns the form of a system call by its number; its Op is None for others.
+func Of(number uint32) Form {
+	if f, ok := common[number]; ok {
+		return f
+	}
+	return own[number]
+}
+
+// absent are calls that are answered as by a kernel that does not have them: programs
+// then use those that can be seen.
+var absent = []uint32{unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_OPEN_BY_HANDLE_AT}
+
+const (
+	offNumber = 0
+	offArch   = 4
+	offArgs   = 16 // the low halves, on machines that have them first
+
+	enosys = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	notify = unix.SECCOMP_RET_USER_NOTIF
+	allow  = unix.SECCOMP_RET_ALLOW
+)
+
+// Filter is the program that reports the calls of this package to a listener. Calls of
+// other word sizes do not exist under it.
+func Filter() []unix.SockFilter {
+	var p []unix.SockFilter
+	add := func(code uint16, k uint32, yes, no uint8) {
+		p = append(p, unix.SockFilter{Code: code, Jt: yes, Jf: no, K: k})
+	}
+	load := func(offset uint32) { add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset, 0, 0) }
+	ret := func(v uint32) { add(unix.BPF_RET|unix.BPF_K, v, 0, 0) }
+	equal := func(k uint32, yes, no uint8) { add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, k, yes, no) }
+	load(offArch)
+	equal(nativeArch, 1, 0)
+	ret(enosys)
+	load(offNumber)
+	if x32Bit != 0 {
+		add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, x32Bit, 0, 1)
+		ret(enosys)
+	}
+	for _, n := range absent {
+		equal(n, 0, 1)
+		ret(enosys)
+	}
+	for _, table := range []map[uint32]Form{common, own} {
+		for n, f := range table {
+			switch {
+			case f.Writes:
+				equal(n, 0, 4)
+				load(offArgs + 8*uint32(f.Flags))
+				add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, WriteFlags, 0, 1)
+				ret(notify)
+				ret(allow)
+			case f.IfEquals:
+				equal(n, 0, 4)
+				load(offArgs + 8*uint32(f.Flags))
+				equal(uint32(f.Fixed), 0, 1)
+				ret(notify)
+				ret(allow)
+			default:
+				equal(n, 0, 1)
+				ret(notify)
+			}
+		}
+	}
+	ret(allow)
+	return p
+}

@@ -1,0 +1,68 @@
+// Package witness knows what commands change, by watching them do it.
+//
+// Before a command changes a file, the kernel asks Kerf's helper process (package
+// supervise), which keeps what the file held and writes it into a journal (package
+// journal). Afterwards, or while the command still runs, [Watch.Collect] reads the
+// journal, looks at the touched names alone, and tells what came of them: what the
+// command did is proven; what somebody else did to the same files is told apart from it,
+// or called unproven where that is not possible.
+//
+// A journal that was left by a Kerf that is gone is finished by [Recover].
+package witness
+
+import (
+	"errors"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+)
+
+// ErrUnavailable says that commands cannot be witnessed on this system.
+var ErrUnavailable = errors.New("commands cannot be watched here")
+
+// Part is what came of a command, as far as its certainty is the same. The parts of one
+// collection follow each other: a path may occur in several.
+type Part struct {
+	Certainty string // of the ledger
+	Set       delta.Set
+	Dirs      []ledger.Path // directories that were made, parents first
+	Gone      []ledger.Dir  // directories that went, parents first
+}
+
+// Report is what was collected of a command.
+type Report struct {
+	Parts []Part
+	// Began is the number of the ledger's entry that the command began with, 0 when it
+	// touched nothing.
+	Began int64
+	// ID names this collection; it is that of the ledger's entries made of it.
+	ID string
+	// Notes tell what is not known, or cannot be taken back, one line each.
+	Notes []string
+	// Ended says that nothing of the command runs any more.
+	Ended bool
+}
+
+// Loss is something that cannot be taken back once it is done.
+type Loss struct {
+	Path string
+	Size int64
+	Why  string
+}
+
+// folder is the directory of all journals of a workspace.
+const folder = "witness"
+
+// Store keeps contents.
+type Store interface {
+	Put([]byte) (delta.Sum, error)
+	Get(delta.Sum) ([]byte, error)
+}
+
+// Options make a Witness.
+type Options struct {
+	Dir    string   // where Kerf keeps its data about the workspace
+	Roots  []string // directories in which changes are witnessed
+	Ledger *ledger.Ledger
+	Store  Store
+}

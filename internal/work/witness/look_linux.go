@@ -1,0 +1,79 @@
+package witness
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/witness/journal"
+)
+
+// opened opens what a name below one of the roots holds, on a way without links: what
+// the command put in the place of a directory leads nowhere.
+func (c *collector) opened(name string, flags uint64) (*os.File, error) {
+	for _, root := range c.roots {
+		below, ok := strings.CutPrefix(name, root)
+		if root != "/" && ok {
+			below, ok = strings.CutPrefix(below, "/")
+		}
+		if !ok {
+			continue
+		}
+		if c.dirs[root] == nil {
+			d, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY, 0)
+			if err != nil {
+				return nil, err
+			}
+			c.dirs[root] = d
+		}
+		how := unix.OpenHow{Flags: flags | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+		for {
+			fd, err := unix.Openat2(int(c.dirs[root].Fd()), below, &how)
+			switch err {
+			case nil:
+				return os.NewFile(uintptr(fd), name), nil
+			case unix.EINTR, unix.EAGAIN:
+				continue
+			case unix.ENOTDIR, unix.ELOOP:
+				return nil, fs.ErrNotExist
+			}
+			return nil, err
+		}
+	}
+	return nil, errors.New(name + " lies outside of the workspace")
+}
+
+// look is what a name holds now; the content is not read.
+func (c *collector) look(name string) (journal.State, error) {
+	f, err := c.opened(name, unix.O_PATH)
+	if errors.Is(err, fs.ErrNotExist) {
+		return journal.State{}, nil
+	}
+	if err != nil {
+		return journal.State{}, err
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return journal.State{}, err
+	}
+	s := journal.StateOf(&st)
+	if s.Kind == journal.Link {
+		b := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(int(f.Fd()), "", b)
+		if err != nil {
+			return journal.State{}, err
+		}
+		s.Data = b[:n]
+	}
+	return s, nil
+}
+
+// file opens a regular file for reading.
+func (c *collector) file(name string) (*os.File, error) {
+	return c.opened(name, unix.O_RDONLY|unix.O_NONBLOCK)
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package witness
+
+import (
+	"os"
+
+	"kerf/internal/work/witness/journal"
+)
+
+func (c *collector) look(string) (journal.State, error) { return journal.State{}, ErrUnavailable }
+
+func (c *collector) file(string) (*os.File, error) { return nil, ErrUnavailable }

@@ -1,0 +1,253 @@
+package supervise
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/witness/journal"
+)
+
+// inlineLimit is the size up to which a content goes into the journal itself.
+const inlineLimit = 64 << 10
+
+// spare is how much of a disk must stay free when contents are copied to it.
+const spare = 1 << 30
+
+// root is a directory in which changes are witnessed.
+type root struct {
+	path string
+	fd   int
+}
+
+// find returns the root that a name is in, and the name below it.
+func (w *watch) find(name string) (*root, string) {
+	for i := range w.roots {
+		r := &w.roots[i]
+		if len(name) > len(r.path) && name[len(r.path)] == '/' && strings.HasPrefix(name, r.path) {
+			return r, name[len(r.path)+1:]
+		}
+		if r.path == "/" && len(name) > 1 {
+			return r, name[1:]
+		}
+	}
+	return nil, ""
+}
+
+// thing is what a name holds, open for a look.
+type thing struct {
+	fd    int // with O_PATH, or below zero
+	state journal.State
+}
+
+func (t *thing) close() {
+	if t.fd >= 0 {
+		closeFD(t.fd)
+		t.fd = -1
+	}
+}
+
+// look returns what a name holds now. The content is not read.
+func look(r *root, below string) (thing, error) {
+	fd, err := openat2(r.fd, below, unix.O_PATH|unix.O_NOFOLLOW,
+		unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+	switch err {
+	case nil:
+	case unix.ENOENT, unix.ENOTDIR:
+		return thing{fd: -1}, nil
+	default:
+		return thing{fd: -1}, err
+	}
+	t := thing{fd: fd}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		t.close()
+		return t, err
+	}
+	t.state = journal.StateOf(&st)
+	return t, nil
+}
+
+// inode names a file whatever its names are.
+type inode struct{ dev, ino uint64 }
+
+// fate is what will become of a content.
+type fate int
+
+const (
+	written fate = iota // in place
+	grown               // at its end only
+	removed             // its name goes away
+)
+
+// keep keeps the content of a thing, so that its state tells where it is.
+func (w *watch) keep(t *thing, f fate) error {
+	s := &t.state
+	switch s.Kind {
+	case journal.Link:
+		target, err := readlink(t.fd, "", w.find1.link[:])
+		s.How, s.Data = journal.Inline, []byte(target)
+		return err
+	case journal.File:
+	default:
+		return nil
+	}
+	if s.Sig.Size == 0 {
+		s.How = journal.Inline
+		return nil
+	}
+	if s.Sig.Size <= inlineLimit {
+		return w.readInline(t)
+	}
+	if f == grown {
+		s.How = journal.Prefix
+		return nil
+	}
+	return w.keepApart(t, f)
+}
+
+func reopen(fd, flags int) (int, error) {
+	return unix.Open("/proc/self/fd/"+itoa(fd), flags|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+}
+
+func (w *watch) readInline(t *thing) error {
+	fd, err := reopen(t.fd, unix.O_RDONLY|unix.O_NOATIME)
+	if err == unix.EPERM {
+		fd, err = reopen(t.fd, unix.O_RDONLY)
+	}
+	if err != nil {
+		return err
+	}
+	defer closeFD(fd)
+	n := 0
+	for n < len(w.content) {
+		r, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(fd), bytesAt(w.content[n:]), uintptr(len(w.content)-n))
+		if errno == unix.EINTR {
+			continue
+		}
+		if errno != 0 {
+			return errno
+		}
+		if r == 0 {
+			break
+		}
+		n += int(r)
+	}
+	if n > inlineLimit { // it grew
+		return w.keepApart(t, written)
+	}
+	t.state.How, t.state.Data, t.state.Sig.Size = journal.Inline, w.content[:n], int64(n)
+	return nil
+}
+
+// keepApart keeps a content in a file of its own: the file itself when its name goes
+// away, a copy otherwise, which shares blocks where the file system can.
+func (w *watch) keepApart(t *thing, f fate) error {
+	w.apart++
+	name := itoa(w.apart)
+	if f == removed {
+		err := unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+itoa(t.fd), w.dir, name, unix.AT_SYMLINK_FOLLOW)
+		if err == nil {
+			w.linked[inode{t.state.Sig.Dev, t.state.Sig.Ino}] = w.apart
+			t.state.How, t.state.Number = journal.Apart, uint64(w.apart)
+			return nil
+		}
+	}
+	in, err := reopen(t.fd, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer closeFD(in)
+	if err := w.copyApart(in, name, t.state.Sig.Size); err != nil {
+		return err
+	}
+	t.state.How, t.state.Number = journal.Apart, uint64(w.apart)
+	return nil
+}
+
+// copyApart copies what is open as in.
+func (w *watch) copyApart(in int, name string, size int64) error {
+	out, err := unix.Openat(w.dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer closeFD(out)
+	if unix.IoctlFileClone(out, in) == nil {
+		return nil
+	}
+	err = w.room(size)
+	if err == nil {
+		err = copyAll(out, in)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(w.dir, name, 0)
+	}
+	return err
+}
+
+// room fails when a copy of size bytes would leave too little of the disk.
+func (w *watch) room(size int64) error {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(w.dir, &st); err != nil {
+		return err
+	}
+	free := int64(st.Bavail) * st.Bsize
+	keep := min(spare, int64(st.Blocks)*st.Bsize/10)
+	if size > free-keep {
+		return fmt.Errorf("a copy of %d bytes does not fit: %d are free where Kerf keeps its data", size, free)
+	}
+	return nil
+}
+
+func copyAll(out, in int) error {
+	for {
+		n, err := unix.CopyFileRange(in, nil, out, nil, 1<<30, 0)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			break
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+	// Between two kinds of file systems the bytes have to go through this process.
+	to, from := os.NewFile(uintptr(dup(out)), "kept"), os.NewFile(uintptr(dup(in)), "file")
+	defer to.Close()
+	defer from.Close()
+	_, err := io.Copy(to, from)
+	return err
+}
+
+func dup(fd int) int {
+	n, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// part makes a file kept by a link a copy, before its bytes are changed through another
+// name or a descriptor.
+func (w *watch) part(t *thing) error {
+	number, ok := w.linked[inode{t.state.Sig.Dev, t.state.Sig.Ino}]
+	if !ok {
+		return nil
+	}
+	delete(w.linked, inode{t.state.Sig.Dev, t.state.Sig.Ino})
+	in, err := reopen(t.fd, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer closeFD(in)
+	const word = "part"
+	if err := w.copyApart(in, word, t.state.Sig.Size); err != nil {
+		return err
+	}
+	return unix.Renameat(w.dir, word, w.dir, itoa(number))
+}

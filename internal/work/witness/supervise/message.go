@@ -1,0 +1,42 @@
+package supervise
+
+import "encoding/json"
+
+// Op says what a message between Kerf and its helper is about.
+type Op string
+
+// The messages. Kerf sends Watch with the listener, Cut, Resume, End and Answer; the
+// helper answers the first four with the same Op and number, and sends Ask.
+const (
+	Watch  Op = "watch"
+	Cut    Op = "cut"
+	Resume Op = "resume"
+	End    Op = "end"
+	Ask    Op = "ask"
+	Answer Op = "answer"
+)
+
+// Message is one packet on the socket between Kerf and its helper.
+type Message struct {
+	Op Op    `json:"op"`
+	ID int64 `json:"id"` // of the command
+
+	Dir    string          `json:"dir,omitempty"`    // of the journal
+	Roots  []string        `json:"roots,omitempty"`  // real paths
+	Ledger string          `json:"ledger,omitempty"` // its directory
+	Entry  json.RawMessage `json:"entry,omitempty"`  // of the ledger, for the command's begin
+	// OneRoot says that all processes have the same root directory.
+	OneRoot bool `json:"one_root,omitempty"`
+
+	Error string `json:"error,omitempty"`
+	// Ended, in the answer to End, says that nothing of the command runs any more.
+	Ended bool `json:"ended,omitempty"`
+	// Begun says that there is a journal.
+	Begun bool `json:"begun,omitempty"`
+
+	Question int64  `json:"question,omitempty"` // number of an Ask
+	Path     string `json:"path,omitempty"`
+	Size     int64  `json:"size,omitempty"`
+	Why      string `json:"why,omitempty"`
+	Allow    bool   `json:"allow,omitempty"`
+}

@@ -1,0 +1,369 @@
+package witness
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/supervise"
+)
+
+// Available returns nil where commands can be witnessed, and else the reason.
+var Available = sync.OnceValue(func() error {
+	action := uint32(unix.SECCOMP_RET_USER_NOTIF)
+	_, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+	if errno != 0 {
+		return fmt.Errorf("%w: the kernel has no seccomp listeners (%v)", ErrUnavailable, errno)
+	}
+	return nil
+})
+
+// Witness has the commands of one session witnessed. The helper process is started with
+// the first. Its methods may be called by several goroutines.
+type Witness struct {
+	o   Options
+	dir string // of the journals
+
+	mu      sync.Mutex // guards what follows
+	lock    *os.File
+	socket  int // below zero while there is no helper
+	helper  *exec.Cmd
+	next    int64
+	watches map[int64]*Watch
+	replies map[reply]chan supervise.Message
+	exited  chan struct{} // closed when the helper's end of the socket is
+}
+
+type reply struct {
+	op supervise.Op
+	id int64
+}
+
+// New returns a witness. Nothing is started or made on disk before it is needed.
+func New(o Options) (*Witness, error) {
+	if err := Available(); err != nil {
+		return nil, err
+	}
+	roots := make([]string, 0, len(o.Roots))
+	for _, r := range o.Roots {
+		real, err := filepath.EvalSymlinks(r)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, real)
+	}
+	o.Roots = roots
+	return &Witness{o: o, dir: filepath.Join(o.Dir, folder, uuid.NewString()), socket: -1,
+		watches: map[int64]*Watch{}, replies: map[reply]chan supervise.Message{}}, nil
+}
+
+// lockName is the file in a session's directory of journals that is locked while its
+// Kerf lives.
+const lockName = "lock"
+
+// start starts the helper. The lock is held.
+func (w *Witness) start() error {
+	if w.socket >= 0 {
+		return nil
+	}
+	if w.lock == nil {
+		if err := os.MkdirAll(w.dir, 0o700); err != nil {
+			return err
+		}
+		f, err := os.OpenFile(filepath.Join(w.dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			f.Close()
+			return err
+		}
+		w.lock = f
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "kerf-witness")
+	defer theirs.Close()
+	cmd := exec.Command("/proc/self/exe", supervise.Flag)
+	cmd.Args[0] = "kerf"
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		unix.Close(pair[0])
+		return fmt.Errorf("start the witness: %w", err)
+	}
+	w.socket, w.helper, w.exited = pair[0], cmd, make(chan struct{})
+	go w.listen(pair[0], cmd, w.exited)
+	return nil
+}
+
+// listen takes what the helper says, until it ends.
+func (w *Witness) listen(socket int, helper *exec.Cmd, exited chan struct{}) {
+	for {
+		m, fd, err := supervise.Receive(socket)
+		if err != nil {
+			break
+		}
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+		if m.Op == supervise.Ask {
+			go w.answer(socket, m)
+			continue
+		}
+		w.mu.Lock()
+		key := reply{m.Op, m.ID}
+		c := w.replies[key]
+		delete(w.replies, key)
+		w.mu.Unlock()
+		if c != nil {
+			c <- m
+		}
+	}
+	w.mu.Lock()
+	if w.socket == socket {
+		w.socket = -1
+	}
+	w.mu.Unlock()
+	close(exited)
+	unix.Close(socket)
+	_ = helper.Wait()
+}
+
+// answer asks whoever began the command whether something may be lost.
+func (w *Witness) answer(socket int, m supervise.Message) {
+	w.mu.Lock()
+	x := w.watches[m.ID]
+	w.mu.Unlock()
+	allow := x != nil && x.ask != nil && x.ask(Loss{m.Path, m.Size, m.Why})
+	_ = supervise.Send(socket, supervise.Message{Op: supervise.Answer, ID: m.ID, Question: m.Question, Allow: allow}, -1)
+}
+
+// request sends a message and waits for its answer.
+func (w *Witness) request(m supervise.Message) (supervise.Message, error) {
+	c := make(chan supervise.Message, 1)
+	w.mu.Lock()
+	socket, exited := w.socket, w.exited
+	w.replies[reply{m.Op, m.ID}] = c
+	w.mu.Unlock()
+	err := errHelper
+	if socket >= 0 {
+		err = supervise.Send(socket, m, -1)
+	}
+	if err != nil {
+		return supervise.Message{}, errHelper
+	}
+	select {
+	case a := <-c:
+		return a, nil
+	case <-exited:
+		return supervise.Message{}, errHelper
+	}
+}
+
+var errHelper = errors.New("the witness of the command ended; from then on the command could change nothing")
+
+// Begin prepares to witness a command. e is the ledger's entry for its begin; ask is
+// asked before something is lost for good, and may be nil for no.
+func (w *Witness) Begin(e ledger.Entry, oneRoot bool, ask func(Loss) bool) (*Watch, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.start(); err != nil {
+		return nil, err
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	w.next++
+	x := &Watch{w: w, id: w.next, ask: ask, dir: filepath.Join(w.dir, strconv.FormatInt(w.next, 10)),
+		socket: os.NewFile(uintptr(pair[1]), "kerf-listener"), handed: make(chan struct{})}
+	e.Cause, e.Certainty, e.Exact = ledger.CauseBegan, ledger.Proven, true
+	e.Journal = filepath.Base(w.dir) + "/" + filepath.Base(x.dir)
+	e.Changes = []ledger.Change{}
+	entry, err := json.Marshal(&e)
+	if err != nil {
+		return nil, err
+	}
+	x.c = newCollector(x.dir, w.o.Roots, w.o.Store)
+	w.watches[x.id] = x
+	m := supervise.Message{Op: supervise.Watch, ID: x.id, Dir: x.dir, Roots: w.o.Roots, Ledger: w.o.Dir, Entry: entry,
+		OneRoot: oneRoot}
+	go x.hand(pair[0], w.socket, m)
+	return x, nil
+}
+
+// Watch is one command that is witnessed.
+type Watch struct {
+	w      *Witness
+	id     int64
+	dir    string
+	ask    func(Loss) bool
+	socket *os.File
+	handed chan struct{} // closed when the listener was handed on, or never will be
+
+	mu     sync.Mutex // guards what follows
+	c      *collector
+	reader *journal.Reader
+	cuts   int
+	over   bool
+}
+
+// Socket is what the command's launcher sends the listener through. The caller closes it
+// once the launcher runs.
+func (x *Watch) Socket() *os.File { return x.socket }
+
+// hand waits for the listener and hands it on to the helper.
+func (x *Watch) hand(from, helper int, m supervise.Message) {
+	defer close(x.handed)
+	defer unix.Close(from)
+	b, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	for {
+		_, n, _, _, err := unix.Recvmsg(from, b, rights, unix.MSG_CMSG_CLOEXEC)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return // the command never came to be
+		}
+		list, err := unix.ParseSocketControlMessage(rights[:n])
+		if err != nil || len(list) != 1 {
+			return
+		}
+		fds, err := unix.ParseUnixRights(&list[0])
+		if err != nil || len(fds) != 1 {
+			return
+		}
+		_ = supervise.Send(helper, m, fds[0]) // without a helper the command can change nothing
+		unix.Close(fds[0])
+		return
+	}
+}
+
+// read takes in what the journal has more.
+func (x *Watch) read() error {
+	if x.reader == nil {
+		r, err := journal.Open(x.dir)
+		if err != nil {
+			return err
+		}
+		x.reader = r
+	}
+	list, _, err := x.reader.Next()
+	for i := range list {
+		x.c.take(&list[i])
+	}
+	return err
+}
+
+// Collect tells what the command did since the last time, while it goes on. The command
+// is held meanwhile where it is about to change something. use is called with the report
+// before it goes on.
+func (x *Watch) Collect(use func(Report)) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return nil
+	}
+	a, err := x.w.request(supervise.Message{Op: supervise.Cut, ID: x.id})
+	if err != nil || !a.Begun {
+		if err == nil {
+			_, err = x.w.request(supervise.Message{Op: supervise.Resume, ID: x.id})
+		}
+		return err
+	}
+	if err = x.read(); err == nil {
+		x.cuts++
+		use(x.report())
+	}
+	_, rerr := x.w.request(supervise.Message{Op: supervise.Resume, ID: x.id})
+	return errors.Join(err, rerr)
+}
+
+func (x *Watch) report() Report {
+	open := x.c.open
+	x.c.open = map[string]bool{}
+	r := x.c.report()
+	x.c.carryOver(open)
+	r.ID = filepath.Base(x.w.dir) + "/" + filepath.Base(x.dir) + "/" + strconv.Itoa(x.cuts)
+	return r
+}
+
+// End tells what the command did since the last time, after it ended, and gives up its
+// journal once use, which is called with the report, has returned true.
+func (x *Watch) End(use func(Report) bool) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return nil
+	}
+	x.over = true
+	x.socket.Close()
+	<-x.handed
+	a, err := x.w.request(supervise.Message{Op: supervise.End, ID: x.id})
+	if a.Error != "" {
+		err = errors.New("what the command did could not be recorded: " + a.Error)
+	}
+	defer x.forget()
+	rerr := x.read()
+	if errors.Is(rerr, os.ErrNotExist) {
+		return err // it touched nothing
+	}
+	if rerr != nil {
+		return errors.Join(err, rerr)
+	}
+	if err != nil { // nobody saw the end of it
+		x.c.take(&journal.Record{Kind: journal.Gap, Why: err.Error()})
+	}
+	x.cuts++
+	r := x.report()
+	r.Ended = true
+	if use(r) {
+		err = errors.Join(err, os.RemoveAll(x.dir))
+	}
+	return err
+}
+
+func (x *Watch) forget() {
+	x.w.mu.Lock()
+	delete(x.w.watches, x.id)
+	x.w.mu.Unlock()
+	if x.reader != nil {
+		x.reader.Close()
+	}
+	x.c.close()
+}
+
+// Close ends the helper, which goes on until the commands that it watches have ended.
+func (w *Witness) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.socket >= 0 {
+		_ = unix.Shutdown(w.socket, unix.SHUT_RDWR)
+		w.socket = -1
+	}
+	if w.lock == nil {
+		return nil
+	}
+	_ = os.Remove(filepath.Join(w.dir, lockName))
+	_ = os.Remove(w.dir) // unless a journal is left
+	_ = os.Remove(filepath.Dir(w.dir))
+	err := w.lock.Close()
+	w.lock = nil
+	return err
+}

@@ -1,0 +1,38 @@
+//go:build !linux
+
+package witness
+
+import (
+	"os"
+
+	"kerf/internal/work/ledger"
+)
+
+// Available returns nil where commands can be witnessed, and else the reason.
+func Available() error { return ErrUnavailable }
+
+// Witness has the commands of one session witnessed; not on this system.
+type Witness struct{}
+
+// New fails.
+func New(Options) (*Witness, error) { return nil, ErrUnavailable }
+
+// Begin fails.
+func (w *Witness) Begin(ledger.Entry, bool, func(Loss) bool) (*Watch, error) {
+	return nil, ErrUnavailable
+}
+
+// Close does nothing.
+func (w *Witness) Close() error { return nil }
+
+// Watch is one command that is witnessed; there is none on this system.
+type Watch struct{}
+
+// Socket is nil.
+func (x *Watch) Socket() *os.File { return nil }
+
+// Collect does nothing.
+func (x *Watch) Collect(func(Report)) error { return nil }
+
+// End does nothing.
+func (x *Watch) End(func(Report) bool) error { return nil }
