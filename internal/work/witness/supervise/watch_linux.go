@@ -252,7 +252,7 @@ func (w *watch) touch(p string, t *thing, need level, f fate) (*name, error) {
 		return w.first(p, t, need, f)
 	}
 	h := n.held
-	if need == looked || h == nil || h.level == kept || t.state.Kind == journal.Absent || need == begun && h.level == begun {
+	if need == looked || h == nil || h.level >= need || t.state.Kind == journal.Absent {
 		return n, nil
 	}
 	n.held = nil
