@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/tree/handle"
 )
 
 // Dir is an open directory below a root. It is the writing half of the package:
@@ -17,7 +19,19 @@ import (
 type Dir struct {
 	t    *Tree
 	path string // real, with slashes
-	h    handle
+	h    handle.Dir
+
+	hold  *hold // that keeps the directory open, or nil
+	users int   // who have it from there; guarded by hold
+	facts dirFacts
+}
+
+// dirFacts are asked for once.
+type dirFacts struct {
+	writable sync.Once
+	noAccess error // what Writable(".") says
+	plain    sync.Once
+	isPlain  bool
 }
 
 // ErrNoAccess says that the system does not let us write a file.
@@ -34,31 +48,59 @@ func (t *Tree) OpenDir(p string) (*Dir, error) {
 }
 
 func (t *Tree) openDir(root, rel string) (*Dir, error) {
-	h, err := openHandle(root, rel)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", join(root, rel), err)
+	at := join(root, rel)
+	open := func() (*Dir, error) {
+		h, err := handle.Open(root, rel)
+		if err != nil {
+			return nil, fmt.Errorf("open %s: %w", at, err)
+		}
+		return &Dir{t: t, path: at, h: h}, nil
 	}
-	return &Dir{t, join(root, rel), h}, nil
+	if t.held == nil {
+		return open()
+	}
+	return t.held.open(at, open)
 }
 
 // Path returns the real path of the directory.
 func (d *Dir) Path() string { return d.path }
 
 // Close releases the handle.
-func (d *Dir) Close() { d.h.close() }
+func (d *Dir) Close() {
+	if d.hold != nil {
+		d.hold.leave(d)
+		return
+	}
+	d.h.Close()
+}
 
 // Sig returns the signature of name, without following it.
 func (d *Dir) Sig(name string) (Signature, error) {
-	st, err := d.h.lstat(name)
+	st, err := d.h.Lstat(name)
 	return st.Signature, d.named("stat", name, err)
 }
 
 // Writable reports with ErrNoAccess whether the permissions of name forbid writing.
 func (d *Dir) Writable(name string) error {
-	if err := d.h.access(name); err != nil {
+	if name == "." {
+		d.facts.writable.Do(func() { d.facts.noAccess = d.access(name) })
+		return d.facts.noAccess
+	}
+	return d.access(name)
+}
+
+func (d *Dir) access(name string) error {
+	if err := d.h.Access(name); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoAccess, err)
 	}
 	return nil
+}
+
+// plain reports whether a new file in the directory gets our own user and group, and
+// no attributes.
+func (d *Dir) plain() bool {
+	d.facts.plain.Do(func() { d.facts.isPlain = d.h.Plain() })
+	return d.facts.isPlain
 }
 
 // StageOptions say how Stage makes its file.
@@ -66,6 +108,8 @@ type StageOptions struct {
 	// Like names a file in the same directory whose owner, extended attributes and
 	// access lists the new file gets; its set-id bits are dropped, as write does.
 	Like string
+	// Seen is what Like was found to be, or nil. It spares calls.
+	Seen *Entry
 	// Exact gives the mode as it is; otherwise the umask takes its part, unless Like
 	// is set.
 	Exact bool
@@ -77,57 +121,59 @@ type StageOptions struct {
 // signature. After an error the name may exist.
 func (d *Dir) Stage(name string, img *delta.Image, o StageOptions) (Signature, error) {
 	if img.Kind == delta.Symlink {
-		if err := d.call("symlink", name, func() error { return d.h.symlink(string(img.Data), name) }); err != nil {
+		if err := d.call("symlink", name, func() error { return d.h.Symlink(string(img.Data), name) }); err != nil {
 			return Signature{}, err
 		}
 		return d.Sig(name)
 	}
 	perm := fs.FileMode(img.Mode) & fs.ModePerm
+	n := newFile{d: d, name: name, perm: perm, o: o, exact: o.Like != "" || o.Exact}
+	// Without attributes to copy, whoever may read the file by its mode may do so from
+	// the beginning.
+	n.plain = d.plain() && (o.Like == "" || o.Seen != nil && o.Seen.own && d.h.Bare(o.Like))
 	first := perm
-	if o.Like != "" || o.Exact {
+	if n.exact && !n.plain {
 		first = 0o600 // nobody else reads it before it has its mode
 	}
-	var f *os.File
 	err := d.call("create", name, func() (err error) {
-		f, err = d.h.create(name, first)
+		n.f, err = d.h.Create(name, first)
 		return err
 	})
 	if err != nil {
 		return Signature{}, err
 	}
-	err = d.fill(f, name, img.Data, perm, o)
-	var sig Signature
-	if err == nil {
-		var st os.FileInfo
-		if st, err = f.Stat(); err == nil {
-			sig = signatureOf(st)
-		}
-	}
-	return sig, errors.Join(err, f.Close())
+	sig, err := n.fill(img.Data)
+	return sig, errors.Join(err, n.f.Close())
 }
 
-func (d *Dir) fill(f *os.File, name string, data []byte, perm fs.FileMode, o StageOptions) error {
-	err := d.call("write", name, func() error {
-		_, err := f.Write(data)
-		return err
-	})
-	if err != nil {
-		return err
+// newFile is a file that Stage makes.
+type newFile struct {
+	d     *Dir
+	f     handle.File
+	name  string
+	perm  fs.FileMode
+	o     StageOptions
+	exact bool // perm is the mode, whatever the umask
+	plain bool // it needs no more than content and mode
+}
+
+func (n *newFile) fill(data []byte) (sig Signature, err error) {
+	err = n.d.call("write", n.name, func() error { return n.f.WriteAll(data) })
+	if err == nil && n.o.Like != "" && !n.plain {
+		err = n.d.call("meta", n.name, func() error { return n.d.h.CopyMeta(n.f, n.o.Like) })
 	}
-	if o.Like != "" {
-		if err := d.call("meta", name, func() error { return d.h.copyMeta(f, o.Like) }); err != nil {
-			return err
+	if err == nil {
+		sig, err = n.f.Sig()
+	}
+	if err == nil && n.exact && sig.Mode != n.perm {
+		if err = n.d.call("chmod", n.name, func() error { return n.f.Chmod(n.perm) }); err == nil {
+			sig, err = n.f.Sig()
 		}
 	}
-	if o.Like != "" || o.Exact {
-		if err := d.call("chmod", name, func() error { return f.Chmod(perm) }); err != nil {
-			return err
-		}
+	if err == nil && n.o.Durable {
+		err = n.d.call("sync", n.name, n.f.Sync)
 	}
-	if !o.Durable {
-		return nil
-	}
-	return d.call("sync", name, f.Sync)
+	return sig, err
 }
 
 // ErrChanged says that somebody else wrote to a file while it was being written.
@@ -138,7 +184,7 @@ var ErrChanged = errors.New("written by somebody else at the same time")
 // nil, it writes only while nobody else does, and fails with ErrChanged otherwise;
 // what the other wrote stays.
 func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable bool) (err error) {
-	f, err := d.h.openWrite(name)
+	f, err := d.h.OpenWrite(name)
 	if err != nil {
 		return d.named("open", name, err)
 	}
@@ -200,7 +246,7 @@ func (w *inPlace) step(op string, do func() error) {
 		}
 		st, err := w.f.Stat()
 		if err == nil {
-			w.last = signatureOf(st)
+			w.last = handle.SignatureOf(st)
 		}
 		return err
 	})
@@ -215,10 +261,10 @@ func (w *inPlace) check() error {
 	if err != nil {
 		return err
 	}
-	if now := signatureOf(st); now != w.last {
+	if now := handle.SignatureOf(st); now != w.last {
 		return ErrChanged
 	}
-	if sig, err := w.d.Sig(w.name); err != nil || !sameFile(sig, w.last) {
+	if sig, err := w.d.Sig(w.name); err != nil || !sig.SameFile(w.last) {
 		return ErrChanged
 	}
 	return nil
@@ -226,7 +272,7 @@ func (w *inPlace) check() error {
 
 // Exchange is Swap where the system can do it in one step, else errors.ErrUnsupported.
 func (d *Dir) Exchange(a, b string) error {
-	return d.call("exchange", b, func() error { return d.h.exchange(a, b) })
+	return d.call("exchange", b, func() error { return d.h.Exchange(a, b) })
 }
 
 // Swap exchanges the files a and b, so that b's name is never without a file where
@@ -238,17 +284,17 @@ func (d *Dir) Swap(a, b string) error {
 		return err
 	}
 	aside := AsideOf(a)
-	err = d.call("link", aside, func() error { return d.h.link(b, aside) })
+	err = d.call("link", aside, func() error { return d.h.Link(b, aside) })
 	if err != nil {
 		// No links here either: for a moment b is not there.
-		if err := d.call("rename", b, func() error { return d.h.rename(b, aside) }); err != nil {
+		if err := d.call("rename", b, func() error { return d.h.Rename(b, aside) }); err != nil {
 			return err
 		}
 	}
-	if err := d.call("rename", b, func() error { return d.h.rename(a, b) }); err != nil {
+	if err := d.call("rename", b, func() error { return d.h.Rename(a, b) }); err != nil {
 		return errors.Join(err, d.Unswap(a, b))
 	}
-	return d.call("rename", a, func() error { return d.h.rename(aside, a) })
+	return d.call("rename", a, func() error { return d.h.Rename(aside, a) })
 }
 
 // AsideOf is the third name that Swap(a, b) may use.
@@ -257,17 +303,17 @@ func AsideOf(a string) string { return a + ".old" }
 // Unswap brings a Swap(a, b) that was cut short to one of its two ends.
 func (d *Dir) Unswap(a, b string) error {
 	aside := AsideOf(a)
-	if _, err := d.h.lstat(aside); err != nil {
+	if _, err := d.h.Lstat(aside); err != nil {
 		if isAbsent(err) {
 			return nil
 		}
 		return err
 	}
-	if _, err := d.h.lstat(b); isAbsent(err) {
-		return d.call("rename", b, func() error { return d.h.rename(aside, b) })
+	if _, err := d.h.Lstat(b); isAbsent(err) {
+		return d.call("rename", b, func() error { return d.h.Rename(aside, b) })
 	}
-	if _, err := d.h.lstat(a); isAbsent(err) {
-		return d.call("rename", a, func() error { return d.h.rename(aside, a) })
+	if _, err := d.h.Lstat(a); isAbsent(err) {
+		return d.call("rename", a, func() error { return d.h.Rename(aside, a) })
 	}
 	return d.Unlink(aside)
 }
@@ -275,12 +321,12 @@ func (d *Dir) Unswap(a, b string) error {
 // Move gives name the new name to in the directory into; one of the two directories
 // must lie in the other. It fails with fs.ErrExist when there is something already.
 func (d *Dir) Move(name string, into *Dir, to string) error {
-	return into.call("rename", to, func() error { return d.h.renameNew(name, into.h, to) })
+	return into.call("rename", to, func() error { return d.h.RenameNew(name, into.h, to) })
 }
 
 // Unlink removes a file or link; it is no error if it is not there.
 func (d *Dir) Unlink(name string) error {
-	err := d.call("unlink", name, func() error { return d.h.unlink(name) })
+	err := d.call("unlink", name, func() error { return d.h.Unlink(name) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -289,21 +335,25 @@ func (d *Dir) Unlink(name string) error {
 
 // Mkdir makes a directory; the umask takes its part of the mode.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
-	return d.call("mkdir", name, func() error { return d.h.mkdir(name, perm) })
+	return d.call("mkdir", name, func() error { return d.h.Mkdir(name, perm) })
 }
 
 // Rmdir removes an empty directory.
 func (d *Dir) Rmdir(name string) error {
-	return d.call("rmdir", name, func() error { return d.h.rmdir(name) })
+	err := d.call("rmdir", name, func() error { return d.h.Rmdir(name) })
+	if err == nil && d.t.held != nil {
+		d.t.held.forget(d.at(name))
+	}
+	return err
 }
 
 // Sync makes the names in the directory durable.
-func (d *Dir) Sync() error { return d.call("syncdir", "", d.h.sync) }
+func (d *Dir) Sync() error { return d.call("syncdir", "", d.h.Sync) }
 
 // SyncFile makes the content of the file name durable.
 func (d *Dir) SyncFile(name string) error {
 	return d.call("sync", name, func() error {
-		f, err := d.h.openSync(name)
+		f, err := d.h.OpenSync(name)
 		if err != nil {
 			return err
 		}
@@ -313,7 +363,7 @@ func (d *Dir) SyncFile(name string) error {
 
 // SyncAll makes everything on the directory's file system durable. It fails with
 // errors.ErrUnsupported where the system does not promise that.
-func (d *Dir) SyncAll() error { return d.call("syncall", "", d.h.syncAll) }
+func (d *Dir) SyncAll() error { return d.call("syncall", "", d.h.SyncAll) }
 
 // Holds reports whether name is a regular file with exactly the content and the mode
 // of img, or the same link.
@@ -345,7 +395,7 @@ func (d *Dir) Unchanged(name string, e *Entry) (bool, error) {
 		return false, err
 	}
 	was := e.Sig
-	same := sameFile(now, was) && now.Size == was.Size && now.Mtime == was.Mtime && now.Mode == was.Mode
+	same := now.SameFile(was) && now.Size == was.Size && now.Mtime == was.Mtime && now.Mode == was.Mode
 	if !same {
 		return false, nil
 	}

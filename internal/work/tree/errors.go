@@ -15,10 +15,6 @@ var (
 	ErrUnstable = errors.New("keeps changing")
 )
 
-// errLink says that a symbolic link lies on the way; the caller works out the real
-// path and tries again.
-var errLink = errors.New("symbolic link on the way")
-
 // OutsideError says that a path lies in none of the roots.
 type OutsideError struct {
 	Path  string

@@ -34,13 +34,13 @@ func TestSEC_P5_FoldedNamesAreProtected(t *testing.T) {
 		".git/hook\u017f/x",
 		".KERF/config.toml", ".\u212aerf", "kerf~1/config.toml", ".kerf ",
 	} {
-		if err := tr.CheckWrite(dir+"/"+name, false); !errors.Is(err, no) {
+		if err := tr.CheckWrite(dir+"/"+name, nil); !errors.Is(err, no) {
 			t.Errorf("%q may be written: %v", name, err)
 		}
 	}
 	for _, name := range []string{"git/hooks/x", ".gitx/hooks/x", "git~/hooks/x", "git~10/hooks/x", ".git/objects/x",
 		"kerf", "x~1", "..git/hooks"} {
-		if err := tr.CheckWrite(dir+"/"+name, false); err != nil {
+		if err := tr.CheckWrite(dir+"/"+name, nil); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -8,14 +8,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kerf/internal/work/tree/handle"
 )
 
 // maxGuardWalk bounds the search for other names of a hard-linked file.
 const maxGuardWalk = 50_000
 
 // CheckWrite asks Protected whether the real path p may be written, under every name
-// that p may stand for. many says that the file there has several names.
-func (t *Tree) CheckWrite(p string, many bool) error {
+// that p may stand for. seen is what was found there, or nil.
+func (t *Tree) CheckWrite(p string, seen *Entry) error {
 	if t.protected == nil {
 		return nil
 	}
@@ -32,11 +34,11 @@ func (t *Tree) CheckWrite(p string, many bool) error {
 				return err
 			}
 		}
-		if err := t.checkAliases(r.path, rel); err != nil {
+		if err := t.checkAliases(r.path, rel, seen); err != nil {
 			return err
 		}
 	}
-	if !many {
+	if seen == nil || !seen.Links {
 		return nil
 	}
 	return t.checkHardLinks(p)
@@ -44,9 +46,9 @@ func (t *Tree) CheckWrite(p string, many bool) error {
 
 // checkAliases compares the directories above rel, and rel itself, with the guarded
 // entries by identity, not by spelling.
-func (t *Tree) checkAliases(root, rel string) error {
+func (t *Tree) checkAliases(root, rel string, seen *Entry) error {
 	for _, name := range t.guarded {
-		guarded, err := os.Lstat(filepath.FromSlash(join(root, name)))
+		guarded, err := t.lstat(join(root, name))
 		if err != nil {
 			continue
 		}
@@ -54,7 +56,14 @@ func (t *Tree) checkAliases(root, rel string) error {
 			if dir == name {
 				break // already asked under this name
 			}
-			st, err := os.Lstat(filepath.FromSlash(join(root, dir)))
+			if dir == rel && seen.differs(guarded) {
+				continue
+			}
+			lstat := t.lstat
+			if dir == rel {
+				lstat = func(p string) (fs.FileInfo, error) { return os.Lstat(filepath.FromSlash(p)) }
+			}
+			st, err := lstat(join(root, dir))
 			if err != nil || !os.SameFile(guarded, st) {
 				continue
 			}
@@ -64,6 +73,15 @@ func (t *Tree) checkAliases(root, rel string) error {
 		}
 	}
 	return nil
+}
+
+// differs reports whether e is certain to be another file.
+func (e *Entry) differs(other fs.FileInfo) bool {
+	if e == nil {
+		return false
+	}
+	sig := handle.SignatureOf(other)
+	return e.Sig.Ino != 0 && sig.Ino != 0 && (e.Sig.Ino != sig.Ino || e.Sig.Dev != sig.Dev)
 }
 
 // checkHardLinks looks for the file p among the guarded entries of all roots.
@@ -119,7 +137,7 @@ func (t *Tree) OtherNames(p string, limit int) ([]string, error) {
 		return nil, err
 	}
 	var names []string
-	left := linksOf(file) - 1
+	left := handle.Links(file) - 1
 	for _, r := range t.roots {
 		err := filepath.WalkDir(filepath.FromSlash(r.path), func(at string, e fs.DirEntry, err error) error {
 			if limit--; limit < 0 || left <= 0 {

@@ -31,9 +31,8 @@ type knownFile struct {
 	mode uint32
 }
 
-func (c *cache) init() {
-	c.seed = maphash.MakeSeed()
-	c.files = make(map[pathKey]knownFile)
+func newCache() *cache {
+	return &cache{seed: maphash.MakeSeed(), files: make(map[pathKey]knownFile)}
 }
 
 func (c *cache) get(path string, sig Signature) (delta.Version, bool) {
@@ -68,18 +67,6 @@ func (c *cache) hash(path string, sig Signature) uint64 {
 		path string
 		sig  Signature
 	}{path, sig})
-}
-
-// Fresh reports whether the path changed so shortly before now that another change
-// might leave the signature as it is. Time stamps tick with the kernel's clock, at
-// worst every 10 ms, and every 2 s on some old file systems, which show whole seconds.
-func (s Signature) Fresh(now time.Time) bool {
-	last := max(s.Mtime, s.Ctime)
-	tick := 50 * time.Millisecond
-	if last%int64(time.Second) == 0 {
-		tick = 2100 * time.Millisecond
-	}
-	return now.UnixNano()-last < int64(tick)
 }
 
 // maxObserved bounds the paths that Versions numbers; beyond it the numbers of some

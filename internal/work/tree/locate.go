@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"kerf/internal/work/tree/handle"
 )
 
 const (
@@ -41,6 +43,15 @@ func (t *Tree) Entry(p string) (string, error) {
 // real resolves the links in p, which lies in a root. The answer may be stale when
 // it is given; opening it meets no link or fails.
 func (t *Tree) real(p string, follow bool) (string, error) {
+	if t.held != nil {
+		if real, ok := t.heldReal(p, follow); ok {
+			return real, nil
+		}
+	}
+	return t.findReal(p, follow)
+}
+
+func (t *Tree) findReal(p string, follow bool) (string, error) {
 	asked, via := p, ""
 	for range maxLinks + 1 {
 		next, target, err := t.expand(p, follow)
@@ -165,7 +176,7 @@ func (t *Tree) afterLink(p string) (string, bool) {
 }
 
 // open opens the directory of the real path p and returns the last component. The
-// error is errLink when p turns out not to be real.
+// error is handle.ErrLink when p turns out not to be real.
 func (t *Tree) open(p string) (*Dir, string, error) {
 	root, rel, ok := t.rootOf(p)
 	if !ok {
@@ -180,7 +191,7 @@ func (t *Tree) open(p string) (*Dir, string, error) {
 }
 
 // at runs f on the directory and the name that p stands for, following links in
-// directories, and the last one if follow is set. f returns errLink when it meets a
+// directories, and the last one if follow is set. f returns handle.ErrLink when it meets a
 // link it may not use.
 func (t *Tree) at(p string, follow bool, f func(d *Dir, name string) error) error {
 	p, err := t.Resolve(p)
@@ -190,7 +201,7 @@ func (t *Tree) at(p string, follow bool, f func(d *Dir, name string) error) erro
 	real := p
 	for range maxTries {
 		err := t.try(real, f)
-		if !errors.Is(err, errLink) {
+		if !errors.Is(err, handle.ErrLink) {
 			return err
 		}
 		if real, err = t.real(p, follow); err != nil {

@@ -13,16 +13,12 @@ import (
 	"sync"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/tree/handle"
 )
 
 // Signature tells cheaply whether a path may have changed: two equal signatures, the
-// first of them not fresh, mean the same content. Times are Unix nanoseconds.
-type Signature struct {
-	Dev, Ino     uint64
-	Size         int64
-	Mtime, Ctime int64
-	Mode         fs.FileMode // with the type
-}
+// first of them not fresh, mean the same content.
+type Signature = handle.Signature
 
 // Read returns the state of the file that path stands for, following links inside
 // the roots; nil when nothing is there. A limit above 0 bounds the size in bytes. It
@@ -46,7 +42,7 @@ func (t *Tree) read(p string, limit int64, follow bool) (*delta.Image, error) {
 			return err
 		}
 		if e.Image.Kind == delta.Symlink && follow {
-			return errLink
+			return handle.ErrLink
 		}
 		img = e.Image
 		if e.stable {
@@ -65,12 +61,12 @@ func (t *Tree) read(p string, limit int64, follow bool) (*delta.Image, error) {
 func (t *Tree) Sig(path string) (Signature, error) {
 	var sig Signature
 	err := t.at(path, true, func(d *Dir, name string) error {
-		st, err := d.h.lstat(name)
+		st, err := d.h.Lstat(name)
 		if err != nil {
 			return err
 		}
 		if st.Mode&fs.ModeSymlink != 0 {
-			return errLink
+			return handle.ErrLink
 		}
 		sig = st.Signature
 		return nil
@@ -91,7 +87,7 @@ func (t *Tree) Version(path string) (delta.Version, error) {
 	// Equal device, inode and times mean the same file by whatever way the name led
 	// there, so that this stat need not start at the root.
 	if st, err := os.Lstat(filepath.FromSlash(p)); err == nil {
-		if v, ok := t.known.get(p, signatureOf(st)); ok {
+		if v, ok := t.known.get(p, handle.SignatureOf(st)); ok {
 			return v, nil
 		}
 	}
@@ -108,6 +104,9 @@ type Entry struct {
 	InPlace bool
 	// Links says that the file has more than one name.
 	Links bool
+	// Own says that the mode of the file lets us write it, as its owner.
+	Own bool
+	own bool // it has our own user and group
 	// stable says that the content was not being written while it was read.
 	stable bool
 }
@@ -139,27 +138,34 @@ func (d *Dir) LookFor(name string, limit int64, img *delta.Image) (*Entry, error
 // Known is Look for a name that is expected to hold img, whose bytes are loaded. With
 // one call it finds out whether that is certain from what was read before.
 func (d *Dir) Known(name string, img *delta.Image) (*Entry, bool) {
-	st, err := d.h.lstat(name)
+	st, err := d.h.Lstat(name)
 	if err != nil {
 		return nil, false
 	}
 	if v, ok := d.t.known.get(d.at(name), st.Signature); !ok || v != img.Version {
 		return nil, false
 	}
-	return &Entry{Image: img, Sig: st.Signature, InPlace: st.inPlace(), Links: st.nlink > 1, stable: true}, true
+	e := entryOf(st)
+	e.Image, e.stable = img, true
+	return e, true
+}
+
+// entryOf is what one call tells.
+func entryOf(s handle.Stat) *Entry {
+	return &Entry{Sig: s.Signature, InPlace: s.InPlace(), Links: s.Nlink > 1, Own: s.MayWrite(), own: s.Own()}
 }
 
 func (d *Dir) lookOnce(name string, limit int64, img *delta.Image) (*Entry, error) {
-	st, err := d.h.lstat(name)
+	st, err := d.h.Lstat(name)
 	if err != nil {
 		return nil, d.named("stat", name, err)
 	}
-	e := &Entry{Sig: st.Signature, InPlace: st.inPlace(), Links: st.nlink > 1}
+	e := entryOf(st)
 	switch {
 	case st.Mode.IsRegular():
 		return e, d.readFile(name, limit, img, e)
 	case st.Mode&fs.ModeSymlink != 0:
-		target, err := d.h.readlink(name)
+		target, err := d.h.Readlink(name)
 		e.Image, e.stable = delta.NewSymlink(target), true
 		return e, err
 	case st.Mode.IsDir():
@@ -172,39 +178,41 @@ func (d *Dir) readFile(name string, limit int64, img *delta.Image, e *Entry) err
 	if e.Sig.Size > limit {
 		return &TooLargeError{d.at(name), e.Sig.Size, limit}
 	}
-	f, err := d.h.openRead(name)
+	f, err := d.h.OpenRead(name)
 	if err != nil {
 		return d.named("open", name, err)
 	}
 	defer f.Close()
-	st, err := f.Stat()
+	st, err := f.Sig()
 	if err != nil {
 		return err
 	}
 	// The name may have been given to something else since lstat.
-	if !st.Mode().IsRegular() {
-		return &SpecialError{d.at(name), special(st.Mode())}
+	if !st.Mode.IsRegular() {
+		return &SpecialError{d.at(name), special(st.Mode)}
 	}
-	if err := checkFileSystem(f, st.Size(), d.at(name)); err != nil {
+	switch made, err := f.MadeUp(st.Size); {
+	case err != nil:
 		return err
+	case made:
+		return &SpecialError{d.at(name), "kernel file"}
 	}
-	perm := uint32(st.Mode().Perm())
-	if !holds(f, st.Size(), perm, img) {
-		if img, err = readImage(f, st.Size(), limit, perm); err != nil {
+	perm := uint32(st.Mode.Perm())
+	if !holds(f, st.Size, perm, img) {
+		if img, err = readImage(f, st.Size, limit, perm); err != nil {
 			if errors.Is(err, errMore) {
 				return &TooLargeError{d.at(name), img.Size, limit}
 			}
 			return d.named("read", name, err)
 		}
 	}
-	after, err := f.Stat()
+	now, err := f.Sig()
 	if err != nil {
 		return err
 	}
-	now := signatureOf(after)
-	e.stable = now == signatureOf(st) && now.Size == img.Size && sameFile(now, e.Sig)
+	e.stable = now == st && now.Size == img.Size && now.SameFile(e.Sig)
 	e.Sig = now
-	if p := uint32(after.Mode().Perm()); p != perm {
+	if p := uint32(now.Mode.Perm()); p != perm {
 		clone := *img
 		clone.Mode, img = p, &clone
 	}
@@ -214,7 +222,7 @@ func (d *Dir) readFile(name string, limit int64, img *delta.Image, e *Entry) err
 
 // holds reports whether the file has the content and the mode of img, and leaves it at
 // its beginning if not.
-func holds(f *os.File, size int64, perm uint32, img *delta.Image) bool {
+func holds(f handle.File, size int64, perm uint32, img *delta.Image) bool {
 	if img == nil || !img.Loaded || img.Kind != delta.File || img.Size != size || img.Mode != perm {
 		return false
 	}
@@ -234,9 +242,7 @@ func holds(f *os.File, size int64, perm uint32, img *delta.Image) bool {
 			break
 		}
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return false // the read that follows tells why
-	}
+	_ = f.Rewind() // the read that follows tells why
 	return false
 }
 
@@ -247,11 +253,11 @@ const hashAhead = 256 << 10
 
 // readImage reads at most limit bytes. The size is only a hint: the file may grow. With
 // errMore the size of the image is what was read.
-func readImage(f *os.File, size, limit int64, perm uint32) (*delta.Image, error) {
+func readImage(f handle.File, size, limit int64, perm uint32) (*delta.Image, error) {
 	img := &delta.Image{Version: delta.Version{Kind: delta.File, Mode: perm}, Loaded: true}
 	buf := make([]byte, 0, min(size, limit)+1)
 	if size <= 2*hashAhead {
-		data, err := readOn(f, buf, limit, func([]byte) {})
+		data, err := readOn(f, size, buf, limit, func([]byte) {})
 		img.Data, img.Size, img.Sum = data, int64(len(data)), delta.SumOf(data)
 		return img, err
 	}
@@ -264,7 +270,7 @@ func readImage(f *os.File, size, limit int64, perm uint32) (*delta.Image, error)
 		}
 		h.Sum(img.Sum[:0])
 	})
-	data, err := readOn(f, buf, limit, func(part []byte) { parts <- part })
+	data, err := readOn(f, size, buf, limit, func(part []byte) { parts <- part })
 	close(parts)
 	hashing.Wait()
 	img.Data, img.Size = data, int64(len(data))
@@ -272,7 +278,7 @@ func readImage(f *os.File, size, limit int64, perm uint32) (*delta.Image, error)
 }
 
 // readOn appends the file to buf, and gives out each part as soon as it is there.
-func readOn(f *os.File, buf []byte, limit int64, part func([]byte)) ([]byte, error) {
+func readOn(f handle.File, size int64, buf []byte, limit int64, part func([]byte)) ([]byte, error) {
 	for {
 		n, err := f.Read(buf[len(buf):min(cap(buf), len(buf)+hashAhead)])
 		part(buf[len(buf) : len(buf)+n : len(buf)+n])
@@ -280,8 +286,8 @@ func readOn(f *os.File, buf []byte, limit int64, part func([]byte)) ([]byte, err
 		if int64(len(buf)) > limit {
 			return buf, errMore
 		}
-		if errors.Is(err, io.EOF) {
-			return buf, nil
+		if errors.Is(err, io.EOF) || err == nil && int64(len(buf)) == size && len(buf) < cap(buf) {
+			return buf, nil // what came after the size was told shows in the next one
 		}
 		if err != nil {
 			return buf, err
@@ -304,10 +310,4 @@ func special(m fs.FileMode) string {
 		return "device"
 	}
 	return "special file"
-}
-
-// sameFile reports whether two signatures belong to the same inode. Where the
-// platform does not tell inodes it cannot say no.
-func sameFile(a, b Signature) bool {
-	return a.Ino == 0 || b.Ino == 0 || a.Dev == b.Dev && a.Ino == b.Ino
 }

@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"kerf/internal/work/protect"
+	"kerf/internal/work/tree/handle"
 )
 
 // Options say what a tree may reach.
@@ -52,7 +53,8 @@ type Tree struct {
 	protected func(root, rel string) error
 	guarded   []string
 	before    func(op, path string) error
-	known     cache
+	known     *cache
+	held      *hold // of a view for one step, else nil
 }
 
 // root is one writable directory. path has no links and no trailing slash, except
@@ -88,7 +90,7 @@ func Open(o Options) (*Tree, error) {
 	if !filepath.IsAbs(t.cwd) {
 		return nil, fmt.Errorf("working directory %s is not absolute", t.cwd)
 	}
-	t.known.init()
+	t.known = newCache()
 	return t, nil
 }
 
@@ -182,13 +184,13 @@ func (t *Tree) outside(path, via string) error {
 // within reports whether p is dir or lies below it, component by component, and
 // returns the rest.
 func within(dir, p string) (rel string, ok bool) {
-	if samePath(dir, p) {
+	if handle.SamePath(dir, p) {
 		return "", true
 	}
 	if !strings.HasSuffix(dir, "/") {
 		dir += "/"
 	}
-	if len(p) > len(dir) && samePath(dir, p[:len(dir)]) {
+	if len(p) > len(dir) && handle.SamePath(dir, p[:len(dir)]) {
 		return p[len(dir):], true
 	}
 	return "", false

@@ -320,8 +320,7 @@ func TestVersionFollowsChanges(t *testing.T) {
 }
 
 func TestCacheIsUsedAndBounded(t *testing.T) {
-	var c cache
-	c.init()
+	c := newCache()
 	old := Signature{Ino: 1, Size: 1, Mtime: 1, Ctime: 1, Mode: 0o644}
 	v := delta.NewFile([]byte("x"), 0o644).Version
 	for i := range maxKnown + 500 {
@@ -376,9 +375,8 @@ func TestMemoryOfKnownFiles(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	var c cache
+	c := newCache()
 	var v Versions
-	c.init()
 	for i := range 10_000 {
 		path := fmt.Sprintf("/home/somebody/project/internal/package%d/file.go", i)
 		ver := delta.Version{Kind: delta.File, Size: int64(i), Sum: delta.SumOf([]byte(path))}

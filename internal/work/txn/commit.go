@@ -41,7 +41,7 @@ func (w *Workspace) Commit(ctx context.Context, set delta.Set, o CommitOptions) 
 			return Outcome{Exact: true}, fmt.Errorf("recover what a crash left: %w", err)
 		}
 	}
-	j := &job{w: w, o: o, set: set, id: rand.Text(), out: Outcome{Exact: true}}
+	j := &job{w: w, tree: w.Tree, o: o, set: set, id: rand.Text(), out: Outcome{Exact: true}}
 	err = j.run(ctx)
 	if err == nil && j.out.Entry == nil && len(o.Origin.Undoes) > 0 {
 		j.out.Entry = o.entry(j.id) // the files are as wanted already, and it was asked for
@@ -52,17 +52,28 @@ func (w *Workspace) Commit(ctx context.Context, set delta.Set, o CommitOptions) 
 
 // job is one commit under way.
 type job struct {
-	w   *Workspace
-	o   CommitOptions
-	set delta.Set
-	id  string
-	ops []*op
-	out Outcome
+	w    *Workspace
+	tree *tree.Tree // the workspace's, as the step under way sees it
+	o    CommitOptions
+	set  delta.Set
+	id   string
+	ops  []*op
+	out  Outcome
 	// freed are the paths of files and links that the set removes, as named and as
 	// they really are, with their real paths: what is to be below them is not there yet.
 	freed map[string]string
 	// goes are the directories of o.Prune that are there.
 	goes map[string]*op
+}
+
+// hold begins a step that opens each directory once; what it returns ends it.
+func (j *job) hold() (end func()) {
+	t, release := j.w.Tree.Hold()
+	j.tree = t
+	return func() {
+		j.tree = j.w.Tree
+		release()
+	}
 }
 
 // each reports whether every file is committed for itself.
@@ -144,6 +155,7 @@ func (j *job) prepare() error {
 
 // stage runs the slow part of prepare, several files at a time.
 func (j *job) stage() error {
+	defer j.hold()()
 	var contents []store.Content
 	var tasks []func() error
 	for _, o := range j.ops {
@@ -192,10 +204,10 @@ func (w *Workspace) together(tasks []func() error) error {
 }
 
 func (j *job) stageOne(o *op) error {
-	return j.w.in(string(o.Tmp), func(d *tree.Dir, name string) error {
+	return in(j.tree, string(o.Tmp), func(d *tree.Dir, name string) error {
 		opt := tree.StageOptions{Exact: j.o.exactModes(), Durable: j.w.Durable && !j.many()}
 		if o.Kind == opReplace {
-			opt.Like, opt.Exact = path.Base(string(o.Path)), true
+			opt.Like, opt.Seen, opt.Exact = path.Base(string(o.Path)), o.seen, true
 		}
 		sig, err := d.Stage(name, o.post, opt)
 		if err != nil {
@@ -209,6 +221,7 @@ func (j *job) stageOne(o *op) error {
 // apply trades the names. In best-effort commits the failure of a file is noted and
 // the others go on.
 func (j *job) apply() error {
+	defer j.hold()()
 	lost := make(map[string]error)
 	for _, f := range j.out.Failed {
 		lost[f.Path] = f.Err
@@ -216,7 +229,7 @@ func (j *job) apply() error {
 	for _, o := range j.ops {
 		err := lost[string(o.To)]
 		if o.To == "" || err == nil {
-			err = do(j.w.Tree, o)
+			err = do(j.tree, o)
 		} else {
 			err = fmt.Errorf("its content did not get to %s: %w", o.To, err)
 		}

@@ -21,11 +21,11 @@ func (j *job) free(set delta.Set) {
 		if c.Pre == nil || c.Post != nil {
 			continue
 		}
-		asked, err := j.w.Tree.Resolve(c.Path)
+		asked, err := j.tree.Resolve(c.Path)
 		if err != nil {
 			continue // validate tells
 		}
-		if real, err := j.w.Tree.Entry(asked); err == nil {
+		if real, err := j.tree.Entry(asked); err == nil {
 			j.freed[asked], j.freed[real] = real, real
 		}
 	}
@@ -40,9 +40,9 @@ func (j *job) leaving() error {
 		wanted[string(dir.Path)] = true
 	}
 	for _, dir := range j.o.Prune {
-		real, err := j.w.Tree.Entry(dir)
-		if err != nil || j.o.Real && real != dir || slices.Contains(j.w.Tree.Roots(), real) || wanted[dir] ||
-			j.w.Tree.CheckWrite(real, false) != nil {
+		real, err := j.tree.Entry(dir)
+		if err != nil || j.o.Real && real != dir || slices.Contains(j.tree.Roots(), real) || wanted[dir] ||
+			j.tree.CheckWrite(real, nil) != nil {
 			continue
 		}
 		if o := j.removal(real); o != nil {
@@ -54,7 +54,7 @@ func (j *job) leaving() error {
 
 // removal is the operation that removes a directory, nil if there is none.
 func (j *job) removal(real string) (o *op) {
-	_ = j.w.in(real, func(d *tree.Dir, name string) error {
+	_ = in(j.tree, real, func(d *tree.Dir, name string) error {
 		if sig, err := d.Sig(name); err == nil && sig.Mode.IsDir() {
 			o = &op{Kind: opRmdir, Path: ledger.Path(real), Mode: uint32(sig.Mode.Perm()), Maybe: true}
 		}
@@ -125,7 +125,7 @@ func (m *directories) wanted() error {
 	for _, dir := range m.j.o.Make {
 		real, err := m.j.locate(delta.Change{Path: string(dir.Path)})
 		if err == nil {
-			err = m.j.w.Tree.CheckWrite(real, false)
+			err = m.j.tree.CheckWrite(real, nil)
 		}
 		if err == nil {
 			err = m.add(real, &op{Kind: opMkdir, Path: ledger.Path(real), Mode: dir.Mode, Fixed: true})
@@ -158,7 +158,7 @@ func (m *directories) there(dir string) (bool, error) {
 	if m.removes[dir] != nil || ancestorIn(dir, m.removes) != "" {
 		return false, nil
 	}
-	d, err := m.j.w.Tree.OpenDir(dir)
+	d, err := m.j.tree.OpenDir(dir)
 	if err == nil {
 		d.Close()
 		return true, nil
@@ -166,7 +166,7 @@ func (m *directories) there(dir string) (bool, error) {
 	if !isAbsent(err) {
 		return false, err
 	}
-	img, lookErr := m.j.w.Tree.ReadEntry(dir, 0)
+	img, lookErr := m.j.tree.ReadEntry(dir, 0)
 	if lookErr != nil {
 		return false, lookErr
 	}
@@ -203,8 +203,8 @@ func (j *job) modes(made []*op) (opened, closed []*op) {
 		}
 	}
 	for _, m := range j.o.Chmod {
-		real, err := j.w.Tree.Entry(string(m.Path))
-		if err != nil || j.o.Real && real != string(m.Path) || j.w.Tree.CheckWrite(real, false) != nil {
+		real, err := j.tree.Entry(string(m.Path))
+		if err != nil || j.o.Real && real != string(m.Path) || j.tree.CheckWrite(real, nil) != nil {
 			continue
 		}
 		have := j.removal(real)

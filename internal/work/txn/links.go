@@ -31,7 +31,7 @@ func (j *job) shared() error {
 			continue
 		}
 		first[at] = o
-		names, err := j.w.Tree.OtherNames(string(o.Path), maxNames)
+		names, err := j.tree.OtherNames(string(o.Path), maxNames)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,10 @@ package txn
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -93,4 +96,65 @@ func TestUmaskTakesItsPartOfNewFilesOnly(t *testing.T) {
 	if got := out.Committed[1].Post.Mode; got != 0o640 {
 		t.Errorf("reported mode %o", got)
 	}
+}
+
+// TestSEC_E8_EachAttributeAloneSurvives: whatever a file has that a new one would not
+// get by itself, it keeps, and it gets nothing that it did not have.
+func TestSEC_E8_EachAttributeAloneSurvives(t *testing.T) {
+	// Owner rw-, user 1234 r--, group r--, mask r--, others ---.
+	acl := []byte{2, 0, 0, 0,
+		1, 0, 6, 0, 0xff, 0xff, 0xff, 0xff, 2, 0, 4, 0, 0xd2, 4, 0, 0, 4, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
+		0x10, 0, 4, 0, 0xff, 0xff, 0xff, 0xff, 0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}
+	for name, prepare := range map[string]func(dir, file string) error{
+		"user attribute": func(_, file string) error { return unix.Setxattr(file, "user.kerf", []byte("kept"), 0) },
+		"access list":    func(_, file string) error { return unix.Setxattr(file, "system.posix_acl_access", acl, 0) },
+		"inherited list": func(dir, _ string) error { return unix.Setxattr(dir, "system.posix_acl_default", acl, 0) },
+		"group":          func(_, file string) error { return os.Chown(file, -1, 4321) },
+		"group of directory": func(dir, _ string) error {
+			return errors.Join(os.Chown(dir, -1, 4321), os.Chmod(dir, 0o755|os.ModeSetgid))
+		},
+		"mode": func(_, file string) error { return os.Chmod(file, 0o606) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.write("d/a", "old", "d/b", "old")
+			file := f.path("d/a")
+			if err := prepare(f.path("d"), file); err != nil {
+				t.Skip(err)
+			}
+			before := metaOf(t, file)
+			f.commit(f.change("d/a", "new"), f.change("d/b", "new"))
+			if d := cmp.Diff(before, metaOf(t, file)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// metaOf is all that is known of a file besides its content.
+func metaOf(t *testing.T, file string) map[string]string {
+	t.Helper()
+	st, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys := st.Sys().(*syscall.Stat_t)
+	meta := map[string]string{"mode": st.Mode().String(), "owner": fmt.Sprint(sys.Uid, ":", sys.Gid)}
+	names := make([]byte, 1024)
+	n, err := unix.Listxattr(file, names)
+	if err != nil && !errors.Is(err, unix.ENOTSUP) {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(string(names[:max(n, 0)]), "\x00") {
+		if name == "" {
+			continue
+		}
+		value := make([]byte, 1024)
+		n, err := unix.Getxattr(file, name, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta[name] = string(value[:n])
+	}
+	return meta
 }

@@ -48,6 +48,7 @@ func net(set delta.Set) (delta.Set, error) {
 
 // plan validates each change and turns it into operations. Problems go to j.fail.
 func (j *job) plan(set delta.Set) error {
+	defer j.hold()()
 	set, err := net(set)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func (j *job) validate(c delta.Change) (*op, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := j.w.Tree.CheckWrite(real, seen != nil && seen.Links); err != nil {
+	if err := j.tree.CheckWrite(real, seen); err != nil {
 		return nil, err
 	}
 	post, err := j.complete(c.Post, pre)
@@ -122,7 +123,7 @@ func (j *job) validate(c delta.Change) (*op, error) {
 // locate returns the real path that c is about. A removal is about the name itself,
 // and so is whatever has to do with a link; other changes go through links.
 func (j *job) locate(c delta.Change) (string, error) {
-	asked, err := j.w.Tree.Resolve(c.Path)
+	asked, err := j.tree.Resolve(c.Path)
 	if err != nil {
 		return "", err
 	}
@@ -130,9 +131,9 @@ func (j *job) locate(c delta.Change) (string, error) {
 		return j.freed[top] + strings.TrimPrefix(asked, top), nil
 	}
 	isLink := func(i *delta.Image) bool { return i != nil && i.Kind == delta.Symlink }
-	find := j.w.Tree.Target
+	find := j.tree.Target
 	if j.o.Real || c.Post == nil || isLink(c.Pre) || isLink(c.Post) {
-		find = j.w.Tree.Entry
+		find = j.tree.Entry
 	}
 	real, err := find(asked)
 	if err == nil && j.o.Real && real != asked {
@@ -148,7 +149,7 @@ func (j *job) look(real string, c delta.Change) (*tree.Entry, error) {
 		return nil, nil // what is above it is no directory yet
 	}
 	var seen *tree.Entry
-	err := j.w.in(real, func(d *tree.Dir, name string) (err error) {
+	err := in(j.tree, real, func(d *tree.Dir, name string) (err error) {
 		if c.Pre != nil && c.Pre.Loaded {
 			if e, ok := d.Known(name, c.Pre); ok {
 				seen = e
@@ -191,7 +192,7 @@ func (j *job) compare(real string, c delta.Change, seen *tree.Entry) (*delta.Ima
 	}
 	if c.Post == nil && have.At().Kind == delta.Symlink && c.Pre.At().Kind == delta.File && !j.o.Real {
 		// The file was read through a link; removing the name removes the link.
-		v, err := j.w.Tree.Version(real)
+		v, err := j.tree.Version(real)
 		if err != nil {
 			return nil, err
 		}
@@ -229,12 +230,15 @@ func (j *job) howToReplace(real string, seen *tree.Entry, pre, post *delta.Image
 		return opReplace, nil
 	}
 	kind := opReplace
-	err := j.w.in(real, func(d *tree.Dir, name string) error {
+	err := in(j.tree, real, func(d *tree.Dir, name string) error {
 		if seen.InPlace || d.Writable(".") != nil {
 			kind = opInPlace
 		}
 		if kind == opReplace && j.o.exactModes() {
 			return nil // the mode is part of what is given back, so it does not protect
+		}
+		if seen.Own {
+			return nil
 		}
 		return d.Writable(name)
 	})

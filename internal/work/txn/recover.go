@@ -400,11 +400,13 @@ func (w *Workspace) clean(t *tree.Tree, ops []*op) error {
 // sweep removes the temporary files of ops, for good: once the journal is empty nobody
 // knows of them any more.
 func (w *Workspace) sweep(t *tree.Tree, ops []*op) error {
+	held, release := t.Hold()
+	defer release()
 	for _, o := range ops {
 		if o.Tmp == "" {
 			continue
 		}
-		err := in(t, string(o.Tmp), func(d *tree.Dir, name string) error {
+		err := in(held, string(o.Tmp), func(d *tree.Dir, name string) error {
 			if o.Kind == opReplace && !o.exchanged {
 				if err := d.Unswap(name, path.Base(string(o.Path))); err != nil {
 					return err

@@ -1,50 +1,69 @@
 //go:build unix
 
-package tree
+package handle
 
 import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// handle is a descriptor of a directory.
-type handle struct {
+// Dir is a descriptor of a directory.
+type Dir struct {
 	fd int
 	// pathOnly says that the directory may not be listed, and so not be flushed.
 	pathOnly bool
 }
 
-// stat is a Signature and what decides how a file is written.
-type stat struct {
+// Stat is a Signature and what decides how a file is written.
+type Stat struct {
 	Signature
-	nlink uint64
+	Nlink uint64
 	uid   uint32
+	gid   uint32
 	dev   uint64 // of the directory it is in
 	mount bool
+	fixed bool // nobody may change it, or that is not known
 }
 
-// inPlace says that a new inode under the name would lose something.
-func (s stat) inPlace() bool {
+// InPlace says that a new inode under the name would lose something.
+func (s Stat) InPlace() bool {
 	if !s.Mode.IsRegular() {
 		return false
 	}
-	euid := uint32(os.Geteuid())
-	return s.nlink > 1 || s.mount || s.dev != s.Dev || s.uid != euid && euid != 0
+	euid := us().uid
+	return s.Nlink > 1 || s.mount || s.dev != s.Dev || s.uid != euid && euid != 0
 }
 
-func openHandle(root, rel string) (handle, error) {
+// Own reports whether the file has the user and group that our new files get.
+func (s Stat) Own() bool { return s.uid == us().uid && s.gid == us().gid }
+
+// MayWrite reports whether the mode alone says that we may write the file: the owner's
+// part counts for the owner, whatever the access lists say.
+func (s Stat) MayWrite() bool {
+	return s.uid == us().uid && s.Mode.IsRegular() && s.Mode&0o200 != 0 && !s.fixed && !s.InPlace()
+}
+
+// us is who we are to the file system.
+var us = sync.OnceValue(func() identity { return identity{uint32(os.Geteuid()), uint32(os.Getegid())} })
+
+type identity struct{ uid, gid uint32 }
+
+// Open opens the directory rel, which may be empty, below root, meeting no link.
+func Open(root, rel string) (Dir, error) {
 	const flags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	if fd, ok := openStraight(join(root, rel), flags); ok {
-		return handle{fd: fd}, nil
+	if fd, ok := openStraight(path.Join(root, rel), flags); ok {
+		return Dir{fd: fd}, nil
 	}
 	fd, err := openat(unix.AT_FDCWD, root, flags|searchOnly)
 	if err != nil || rel == "" && searchOnly == 0 {
-		return handle{fd: fd}, err
+		return Dir{fd: fd}, err
 	}
 	defer unix.Close(fd)
 	if rel == "" {
@@ -54,13 +73,13 @@ func openHandle(root, rel string) (handle, error) {
 		var sub int
 		sub, err = openBeneath(fd, rel, flags|mode)
 		if err == nil {
-			return handle{sub, mode != unix.O_RDONLY}, nil
+			return Dir{sub, mode != unix.O_RDONLY}, nil
 		}
 		if !errors.Is(err, unix.EACCES) {
 			break
 		}
 	}
-	return handle{}, err
+	return Dir{}, err
 }
 
 // walkBeneath opens rel one component at a time, none of which may be a link.
@@ -74,7 +93,7 @@ func walkBeneath(fd int, rel string, flags int) (int, error) {
 		}
 		next, err := openat(at, name, f)
 		if err != nil && isLinkAt(at, name) {
-			err = errLink
+			err = ErrLink
 		}
 		if at != fd {
 			unix.Close(at)
@@ -101,27 +120,34 @@ func openat(fd int, name string, flags int) (int, error) {
 	}
 }
 
-func (h handle) close() { _ = unix.Close(h.fd) }
+// Close releases the descriptor.
+func (h Dir) Close() { _ = unix.Close(h.fd) }
 
-func (h handle) lstat(name string) (stat, error) { return statAt(h.fd, name) }
+// Lstat tells about name.
+func (h Dir) Lstat(name string) (Stat, error) { return statAt(h.fd, name) }
 
 // statByParts is statAt where the system needs several calls for it.
-func statByParts(fd int, name string) (stat, error) {
+func statByParts(fd int, name string) (Stat, error) {
 	var st, dir unix.Stat_t
 	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return stat{}, err
+		return Stat{}, err
 	}
 	if err := unix.Fstat(fd, &dir); err != nil {
-		return stat{}, err
+		return Stat{}, err
 	}
-	mtime, ctime := statTimes(&st)
-	s := stat{nlink: uint64(st.Nlink), uid: st.Uid, dev: uint64(dir.Dev)}
-	s.Signature = Signature{uint64(st.Dev), uint64(st.Ino), st.Size, mtime, ctime, fileMode(uint32(st.Mode))}
+	s := Stat{Nlink: uint64(st.Nlink), uid: st.Uid, gid: st.Gid, dev: uint64(dir.Dev), fixed: true}
+	s.Signature = sigOf(&st)
 	s.mount = s.Mode.IsRegular() && isMount(fd, name)
 	return s, nil
 }
 
-func signatureOf(fi fs.FileInfo) Signature {
+func sigOf(st *unix.Stat_t) Signature {
+	mtime, ctime := statTimes(st)
+	return Signature{uint64(st.Dev), uint64(st.Ino), st.Size, mtime, ctime, fileMode(uint32(st.Mode))}
+}
+
+// SignatureOf is the signature that package os found.
+func SignatureOf(fi fs.FileInfo) Signature {
 	s := Signature{Size: fi.Size(), Mtime: fi.ModTime().UnixNano(), Mode: fi.Mode()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		s.Dev, s.Ino = uint64(st.Dev), uint64(st.Ino)
@@ -130,8 +156,8 @@ func signatureOf(fi fs.FileInfo) Signature {
 	return s
 }
 
-// linksOf tells how many names a file has.
-func linksOf(fi fs.FileInfo) uint64 {
+// Links tells how many names a file has.
+func Links(fi fs.FileInfo) uint64 {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink)
 	}
@@ -166,7 +192,8 @@ func fileMode(m uint32) fs.FileMode {
 	return mode
 }
 
-func (h handle) readlink(name string) (string, error) {
+// Readlink returns the target of the link name.
+func (h Dir) Readlink(name string) (string, error) {
 	for size := 256; ; size *= 4 {
 		buf := make([]byte, size)
 		n, err := unix.Readlinkat(h.fd, name, buf)
@@ -179,47 +206,56 @@ func (h handle) readlink(name string) (string, error) {
 	}
 }
 
-// openRead does not wait for a writer of a FIFO and does not acquire a terminal.
-func (h handle) openRead(name string) (*os.File, error) {
+// OpenRead does not wait for a writer of a FIFO and does not acquire a terminal.
+func (h Dir) OpenRead(name string) (File, error) {
 	return h.open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 }
 
-func (h handle) openWrite(name string) (*os.File, error) {
-	return h.open(name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+// OpenWrite opens a file that is there.
+func (h Dir) OpenWrite(name string) (*os.File, error) {
+	f, err := h.open(name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(f.fd), name), nil
 }
 
-func (h handle) create(name string, perm fs.FileMode) (*os.File, error) {
+// Create makes a file, which must not be there.
+func (h Dir) Create(name string, perm fs.FileMode) (File, error) {
 	return h.open(name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, uint32(perm.Perm()))
 }
 
-func (h handle) open(name string, flags int, perm uint32) (*os.File, error) {
+func (h Dir) open(name string, flags int, perm uint32) (File, error) {
 	for {
 		fd, err := unix.Openat(h.fd, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK):
-			return nil, errLink
+			return File{}, ErrLink
 		case err != nil:
-			return nil, err
+			return File{}, err
 		}
-		return os.NewFile(uintptr(fd), name), nil
+		return File{fd}, nil
 	}
 }
 
-// access asks for the effective user, as opening would.
-func (h handle) access(name string) error {
+// Access asks for the effective user, as opening would.
+func (h Dir) Access(name string) error {
 	return unix.Faccessat(h.fd, name, unix.W_OK, unix.AT_EACCESS)
 }
 
-func (h handle) symlink(target, name string) error { return unix.Symlinkat(target, h.fd, name) }
+// Symlink makes name a link to target.
+func (h Dir) Symlink(target, name string) error { return unix.Symlinkat(target, h.fd, name) }
 
-func (h handle) link(name, to string) error { return unix.Linkat(h.fd, name, h.fd, to, 0) }
+// Link gives the file name one more name.
+func (h Dir) Link(name, to string) error { return unix.Linkat(h.fd, name, h.fd, to, 0) }
 
-func (h handle) rename(name, to string) error { return unix.Renameat(h.fd, name, h.fd, to) }
+// Rename replaces what to names.
+func (h Dir) Rename(name, to string) error { return unix.Renameat(h.fd, name, h.fd, to) }
 
-// renameNew is a rename that replaces nothing.
-func (h handle) renameNew(name string, into handle, to string) error {
+// RenameNew is a rename that replaces nothing.
+func (h Dir) RenameNew(name string, into Dir, to string) error {
 	err := renameNoReplace(h.fd, name, into.fd, to)
 	if !unsupported(err) {
 		return err
@@ -232,13 +268,15 @@ func (h handle) renameNew(name string, into handle, to string) error {
 		return err
 	}
 	// Neither is there, as on FAT: look and rename.
-	if _, err := into.lstat(to); err == nil {
+	if _, err := into.Lstat(to); err == nil {
 		return unix.EEXIST
 	}
 	return unix.Renameat(h.fd, name, into.fd, to)
 }
 
-func (h handle) exchange(a, b string) error {
+// Exchange lets two files trade names in one step, or fails with
+// errors.ErrUnsupported.
+func (h Dir) Exchange(a, b string) error {
 	if err := renameExchange(h.fd, a, b); !unsupported(err) {
 		return err
 	}
@@ -249,15 +287,19 @@ func unsupported(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP)
 }
 
-func (h handle) unlink(name string) error { return unix.Unlinkat(h.fd, name, 0) }
+// Unlink removes a file or a link.
+func (h Dir) Unlink(name string) error { return unix.Unlinkat(h.fd, name, 0) }
 
-func (h handle) mkdir(name string, perm fs.FileMode) error {
+// Mkdir makes a directory; the umask takes its part of the mode.
+func (h Dir) Mkdir(name string, perm fs.FileMode) error {
 	return unix.Mkdirat(h.fd, name, uint32(perm.Perm()))
 }
 
-func (h handle) rmdir(name string) error { return unix.Unlinkat(h.fd, name, unix.AT_REMOVEDIR) }
+// Rmdir removes an empty directory.
+func (h Dir) Rmdir(name string) error { return unix.Unlinkat(h.fd, name, unix.AT_REMOVEDIR) }
 
-func (h handle) sync() error {
+// Sync makes the names in the directory durable.
+func (h Dir) Sync() error {
 	if h.pathOnly {
 		return nil
 	}
@@ -268,17 +310,17 @@ func (h handle) sync() error {
 	return err
 }
 
-// syncAll flushes the whole file system that the directory is on. It fails with
+// SyncAll flushes the whole file system that the directory is on. It fails with
 // errors.ErrUnsupported where that would not be certain.
-func (h handle) syncAll() error {
+func (h Dir) SyncAll() error {
 	if h.pathOnly {
 		return errors.ErrUnsupported
 	}
 	return syncFileSystem(h.fd)
 }
 
-// copyMeta gives f the owner, the extended attributes and the access lists of like.
-func (h handle) copyMeta(f *os.File, like string) error {
+// CopyMeta gives f the owner, the extended attributes and the access lists of like.
+func (h Dir) CopyMeta(f File, like string) error {
 	var st, mine unix.Stat_t
 	if err := unix.Fstatat(h.fd, like, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return err
@@ -286,17 +328,17 @@ func (h handle) copyMeta(f *os.File, like string) error {
 	if uint32(st.Mode)&unix.S_IFMT != unix.S_IFREG {
 		return nil
 	}
-	if err := unix.Fstat(int(f.Fd()), &mine); err != nil {
+	if err := unix.Fstat(f.fd, &mine); err != nil {
 		return err
 	}
 	if st.Uid != mine.Uid || st.Gid != mine.Gid {
 		// Who may not give the file its owner or group keeps what it can: a file of
 		// another owner is written in place, so only the group is at stake.
-		if err := f.Chown(int(st.Uid), int(st.Gid)); err != nil && !errors.Is(err, unix.EPERM) {
+		if err := unix.Fchown(f.fd, int(st.Uid), int(st.Gid)); err != nil && !errors.Is(err, unix.EPERM) {
 			return err
 		}
 	}
-	src, err := h.openRead(like)
+	src, err := h.OpenRead(like)
 	if errors.Is(err, unix.EACCES) {
 		return nil
 	}
@@ -304,10 +346,14 @@ func (h handle) copyMeta(f *os.File, like string) error {
 		return err
 	}
 	defer src.Close()
-	return copyAttributes(int(src.Fd()), int(f.Fd()))
+	return copyAttributes(src.fd, f.fd)
 }
 
-func samePath(a, b string) bool { return a == b }
+// SamePath reports whether two spellings mean one path.
+func SamePath(a, b string) bool { return a == b }
 
-// openSync opens for flushing only; on unix any descriptor will do.
-func (h handle) openSync(name string) (*os.File, error) { return h.openRead(name) }
+// OpenSync opens for flushing only; on unix any descriptor will do.
+func (h Dir) OpenSync(name string) (File, error) { return h.OpenRead(name) }
+
+// Chmod gives the directory itself the permission bits of perm.
+func (h Dir) Chmod(perm fs.FileMode) error { return unix.Fchmod(h.fd, uint32(perm)) }

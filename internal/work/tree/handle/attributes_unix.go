@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package tree
+package handle
 
 import (
 	"errors"
@@ -47,7 +47,7 @@ func attributes(fd int) (map[string]string, error) {
 	}
 	values := make(map[string]string)
 	for name := range strings.SplitSeq(string(names), "\x00") {
-		if name == "" || strings.HasPrefix(name, "security.") || strings.HasPrefix(name, "trusted.") {
+		if !keeps(name) {
 			continue
 		}
 		v, err := grow(func(buf []byte) (int, error) { return unix.Fgetxattr(fd, name, buf) })
@@ -60,6 +60,21 @@ func attributes(fd int) (map[string]string, error) {
 		values[name] = string(v)
 	}
 	return values, nil
+}
+
+// keeps reports whether copyAttributes looks at an attribute.
+func keeps(name string) bool {
+	return name != "" && !strings.HasPrefix(name, "security.") && !strings.HasPrefix(name, "trusted.")
+}
+
+// kept reports whether one of the names, each of which a zero ends, is kept.
+func kept(names []byte) bool {
+	for name := range strings.SplitSeq(string(names), "\x00") {
+		if keeps(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // grow calls get with larger and larger buffers until the answer fits.

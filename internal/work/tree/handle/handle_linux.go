@@ -1,10 +1,10 @@
-package tree
+package handle
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +25,7 @@ func openBeneath(fd int, rel string, flags int) (int, error) {
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
 			continue // EAGAIN: somebody renamed on the way
 		case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EXDEV):
-			return -1, errLink
+			return -1, ErrLink
 		case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM), errors.Is(err, unix.ENAMETOOLONG):
 			// Old kernels, some seccomp filters, and paths longer than one call takes.
 			return walkBeneath(fd, rel, flags)
@@ -46,7 +46,7 @@ func openStraight(path string, flags int) (int, bool) {
 }
 
 // statAt asks for everything in one call.
-func statAt(fd int, name string) (stat, error) {
+func statAt(fd int, name string) (Stat, error) {
 	const mask = unix.STATX_BASIC_STATS
 	var x unix.Statx_t
 	err := unix.Statx(fd, name, unix.AT_SYMLINK_NOFOLLOW, mask, &x)
@@ -55,14 +55,39 @@ func statAt(fd int, name string) (stat, error) {
 		return statByParts(fd, name)
 	}
 	if err != nil {
-		return stat{}, err
+		return Stat{}, err
 	}
 	dev := unix.Mkdev(x.Dev_major, x.Dev_minor)
-	s := stat{nlink: uint64(x.Nlink), uid: x.Uid, dev: dev}
+	s := Stat{Nlink: uint64(x.Nlink), uid: x.Uid, gid: x.Gid, dev: dev}
+	s.fixed = x.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) != 0
 	s.Signature = Signature{dev, x.Ino, int64(x.Size), x.Mtime.Sec*1e9 + int64(x.Mtime.Nsec),
 		x.Ctime.Sec*1e9 + int64(x.Ctime.Nsec), fileMode(uint32(x.Mode))}
 	s.mount = s.Mode.IsRegular() && x.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 	return s, nil
+}
+
+// Plain reports whether new files in the directory get our own user and group, and no
+// attributes by inheritance.
+func (h Dir) Plain() bool {
+	var st unix.Stat_t
+	if h.pathOnly || unix.Fstat(h.fd, &st) != nil || st.Gid != us().gid {
+		return false
+	}
+	names, err := grow(func(buf []byte) (int, error) { return unix.Flistxattr(h.fd, buf) })
+	return err == nil && !kept(names)
+}
+
+// Bare reports whether the file name has no attributes that copyMeta would copy.
+func (h Dir) Bare(name string) bool {
+	p, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return false
+	}
+	var buf [256]byte
+	n, _, errno := unix.Syscall6(unix.SYS_LISTXATTRAT, uintptr(h.fd), uintptr(unsafe.Pointer(p)),
+		unix.AT_SYMLINK_NOFOLLOW, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0)
+	// Kernels before 6.13 do not have the call.
+	return (errno == 0 || errno == unix.ENOTSUP) && !kept(buf[:n])
 }
 
 // flushable are the file systems known to flush everything in syncfs. Others, such as
@@ -104,20 +129,20 @@ func isMount(fd int, name string) bool {
 	return err == nil && st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 }
 
-// checkFileSystem refuses the files that the kernel makes up as they are read. They
-// have no size, and some block or have effects.
-func checkFileSystem(f *os.File, size int64, path string) error {
+// MadeUp reports whether the kernel makes the file up as it is read. Such files have no
+// size, and some block or have effects.
+func (f File) MadeUp(size int64) (bool, error) {
 	if size > 0 && size != 4096 { // sysfs shows a page for every file
-		return nil
+		return false, nil
 	}
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
-		return err
+	if err := unix.Fstatfs(f.fd, &st); err != nil {
+		return false, err
 	}
 	switch uint32(st.Type) {
 	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.DEBUGFS_MAGIC, unix.TRACEFS_MAGIC,
 		unix.SECURITYFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.BPF_FS_MAGIC:
-		return &SpecialError{path, "kernel file"}
+		return true, nil
 	}
-	return nil
+	return false, nil
 }

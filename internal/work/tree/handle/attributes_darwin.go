@@ -1,4 +1,4 @@
-package tree
+package handle
 
 import "golang.org/x/sys/unix"
 

@@ -1,8 +1,7 @@
-package tree
+package handle
 
 import (
 	"errors"
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +14,7 @@ func openBeneath(fd int, rel string, flags int) (int, error) { return walkBeneat
 
 func openStraight(string, int) (int, bool) { return 0, false }
 
-func statAt(fd int, name string) (stat, error) { return statByParts(fd, name) }
+func statAt(fd int, name string) (Stat, error) { return statByParts(fd, name) }
 
 func syncFileSystem(int) error { return errors.ErrUnsupported }
 
@@ -34,4 +33,11 @@ func sysCtime(st *syscall.Stat_t) int64 { return st.Ctimespec.Nano() }
 // isMount: files cannot be mounted upon.
 func isMount(int, string) bool { return false }
 
-func checkFileSystem(*os.File, int64, string) error { return nil }
+// MadeUp is never so here.
+func (f File) MadeUp(int64) (bool, error) { return false, nil }
+
+// Plain is never sure: access lists are inherited in ways of their own.
+func (h Dir) Plain() bool { return false }
+
+// Bare is never sure either.
+func (h Dir) Bare(string) bool { return false }

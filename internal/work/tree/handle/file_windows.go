@@ -1,0 +1,30 @@
+package handle
+
+import (
+	"io"
+	"os"
+)
+
+// File is an open regular file.
+type File struct{ *os.File }
+
+// Rewind makes the next read begin at the beginning.
+func (f File) Rewind() error {
+	_, err := f.Seek(0, io.SeekStart)
+	return err
+}
+
+// WriteAll writes all of data.
+func (f File) WriteAll(data []byte) error {
+	_, err := f.Write(data)
+	return err
+}
+
+// Sig is the signature of the open file.
+func (f File) Sig() (Signature, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return Signature{}, err
+	}
+	return SignatureOf(st), nil
+}
