@@ -118,6 +118,13 @@ type CommitOptions struct {
 	Real bool
 	// Inexact, for Record, says that the set may not be all that happened.
 	Inexact bool
+	// Certainty is one of the ledger's; empty is what the cause implies.
+	Certainty string
+	// ID, Of and Ended, for Record, are about the entries of a command; see
+	// ledger.Entry.
+	ID    string
+	Of    int64
+	Ended bool
 	// Dirs, Gone and Modes, for Record, are directories that came, went, and got other
 	// permission bits together with the changes.
 	Dirs  []ledger.Path
@@ -212,17 +219,18 @@ func (w *Workspace) Record(ctx context.Context, set delta.Set, o CommitOptions) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	var contents []store.Content
 	for _, c := range set {
 		for _, i := range []*delta.Image{c.Pre, c.Post} {
-			if i == nil || !i.Loaded {
-				continue
-			}
-			if _, err := w.put(i.Data); err != nil {
-				return nil, err
+			if i != nil && i.Loaded {
+				contents = append(contents, store.Content{Sum: i.Sum, Data: i.Data})
 			}
 		}
 	}
-	e := o.entry("")
+	if err := w.Store.PutAll(contents, w.Durable); err != nil {
+		return nil, err
+	}
+	e := o.entry(o.ID)
 	e.Changes = ledger.ChangesOf(set)
 	if err := w.Ledger.Append(e); err != nil {
 		return nil, err
@@ -233,18 +241,11 @@ func (w *Workspace) Record(ctx context.Context, set delta.Set, o CommitOptions) 
 	return e, nil
 }
 
-func (w *Workspace) put(data []byte) (delta.Sum, error) {
-	if w.Durable {
-		return w.Store.PutSync(data)
-	}
-	return w.Store.Put(data)
-}
-
 func (o CommitOptions) entry(id string) *ledger.Entry {
 	e := &ledger.Entry{
 		ID: id, Session: o.Origin.Session, Turn: o.Origin.Turn, Call: o.Origin.Call, Tool: o.Origin.Tool,
 		Client: o.Origin.Client, Dirs: slices.Clone(o.Dirs), Gone: slices.Clone(o.Gone), Modes: slices.Clone(o.Modes), Note: o.Origin.Note, Undoes: o.Origin.Undoes,
-		Only: o.Origin.Only, Cause: o.Cause, Exact: !o.Inexact,
+		Only: o.Origin.Only, Cause: o.Cause, Exact: !o.Inexact, Certainty: o.Certainty, Of: o.Of, Ended: o.Ended,
 	}
 	if e.Cause == "" {
 		e.Cause = ledger.CauseTool

@@ -15,6 +15,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/store"
 	"kerf/internal/work/witness/journal"
 )
 
@@ -195,17 +196,13 @@ func (c *collector) content(t *touched) (*delta.Image, error) {
 	case journal.Inline:
 		return delta.NewFile(slices.Clone(s.Data), mode), nil
 	case journal.Apart:
-		f, err := os.Open(journal.ApartPath(c.dir, s.Number))
-		if err != nil {
-			return nil, err
-		}
-		return load(f, s.Sig.Size, mode)
+		return c.apart(s, mode)
 	case journal.Prefix:
 		f, err := c.file(t.path)
 		if err != nil {
 			return nil, err
 		}
-		return load(f, s.Sig.Size, mode)
+		return c.load(f, s.Sig.Size, mode)
 	}
 	where, ok := c.holder[t.path]
 	if !ok {
@@ -218,11 +215,40 @@ func (c *collector) content(t *touched) (*delta.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return load(f, -1, mode)
+	return c.load(f, -1, mode)
+}
+
+// apart is a content that is kept in a file of its own. A large one goes to the store
+// as it is.
+func (c *collector) apart(s *journal.State, mode uint32) (*delta.Image, error) {
+	name := journal.ApartPath(c.dir, s.Number)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if s.Sig.Size <= loadLimit {
+		return c.load(f, s.Sig.Size, mode)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || st.Size() != s.Sig.Size {
+		return nil, errors.New("what it held was changed after it was kept")
+	}
+	return c.put(store.Source{File: f, Take: name, Leave: spare}, mode)
+}
+
+// spare is how much of the disk stays free when a content is copied.
+const spare = 1 << 30
+
+func (c *collector) put(src store.Source, mode uint32) (*delta.Image, error) {
+	kept, err := c.store.PutFile(src)
+	if err != nil {
+		return nil, err
+	}
+	return &delta.Image{Version: delta.Version{Kind: delta.File, Mode: mode, Size: kept.Size, Sum: kept.Sum}}, nil
 }
 
 // load reads the first size bytes of a file, or all of it, and closes it.
-func load(f *os.File, size int64, mode uint32) (*delta.Image, error) {
+func (c *collector) load(f *os.File, size int64, mode uint32) (*delta.Image, error) {
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
@@ -233,6 +259,14 @@ func load(f *os.File, size int64, mode uint32) (*delta.Image, error) {
 	}
 	if st.Size() < size {
 		return nil, errors.New("its beginning is gone")
+	}
+	if size > loadLimit && size == st.Size() {
+		if img, err := c.put(store.Source{File: f, Leave: spare}, mode); err == nil {
+			return img, nil
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
 	}
 	return read(io.LimitReader(f, size), size, mode)
 }
@@ -269,7 +303,7 @@ func (c *collector) after(name string) (img *delta.Image, kind uint8, mode uint3
 	if err != nil {
 		return nil, journal.File, mode, err
 	}
-	img, err = load(f, -1, mode)
+	img, err = c.load(f, -1, mode)
 	return img, journal.File, mode, err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/store"
 )
 
 // ErrUnavailable says that commands cannot be witnessed on this system.
@@ -55,8 +56,7 @@ const folder = "witness"
 
 // Store keeps contents.
 type Store interface {
-	Put([]byte) (delta.Sum, error)
-	Get(delta.Sum) ([]byte, error)
+	PutFile(store.Source) (store.Kept, error)
 }
 
 // Options make a Witness.

@@ -214,7 +214,7 @@ func TestCommandsAreKnown(t *testing.T) {
 }
 
 func TestOthersAreToldApart(t *testing.T) {
-	const wait = "while [ ! -e go ]; do sleep 0.01; done; "
+	const wait = ": > ready; while [ ! -e go ]; do sleep 0.01; done; "
 	for _, c := range []struct {
 		name, line string
 		other      func(b *bench)
@@ -240,13 +240,17 @@ func TestOthersAreToldApart(t *testing.T) {
 			b.write("a", "1")
 			b.write("b", "2")
 			x, cmd, out, box := b.start(c.line)
-			time.Sleep(150 * time.Millisecond)
+			for {
+				if _, err := os.Stat(filepath.Join(b.root, "ready")); err == nil {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
 			c.other(b)
-			time.Sleep(20 * time.Millisecond)
 			b.write("go", "")
 			_ = cmd.Wait()
 			box.Close()
-			if got := b.told(b.end(x)); got != c.want {
+			if got := b.told(b.end(x)); strings.Trim(strings.ReplaceAll("\n"+got, "\nproven ready: - > ", ""), "\n") != c.want {
 				t.Errorf("got\n%s\nwant\n%s\n%s", got, c.want, out)
 			}
 		})
