@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -500,13 +499,4 @@ func (c *collector) carryOver(open map[string]bool) {
 		c.names[p] = t
 		c.order = append(c.order, p)
 	}
-}
-
-// noteOf is what a ledger's entry tells of what is not known.
-func noteOf(notes []string) string {
-	const most = 20
-	if more := len(notes) - most; more > 0 {
-		notes = append(notes[:most:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(notes, "; ")
 }

@@ -12,6 +12,8 @@ package witness
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -42,6 +44,16 @@ type Report struct {
 	Notes []string
 	// Ended says that nothing of the command runs any more.
 	Ended bool
+}
+
+// Note is what a ledger's entry tells of the notes.
+func (r *Report) Note() string {
+	const most = 20
+	notes := r.Notes
+	if more := len(notes) - most; more > 0 {
+		notes = append(notes[:most:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(notes, "; ")
 }
 
 // Loss is something that cannot be taken back once it is done.
