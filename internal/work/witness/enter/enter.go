@@ -3,6 +3,7 @@ package enter
 
 import (
 	"context"
+	"slices"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -28,18 +29,19 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 		}
 		parts = subtract(parts, chains(since, r.Began))
 	}
+	told := slices.IndexFunc(parts, proven) // the entry that gets the notes
+	if told < 0 {
+		told = len(parts) - 1
+	}
 	var done []Entered
 	for i, p := range parts {
 		co := txn.CommitOptions{Origin: o, Cause: ledger.CauseCommand, Certainty: p.Certainty, ID: r.ID, Of: r.Began,
-			Dirs: p.Dirs, Gone: p.Gone}
+			Dirs: p.Dirs, Gone: p.Gone, Ended: r.Ended && i == len(parts)-1}
 		if p.Certainty == ledger.Outside {
 			co.Cause = ledger.CauseOutside
 		}
-		if last := i == len(parts)-1; last {
-			co.Ended = r.Ended
-		}
-		co.Inexact = p.Certainty == ledger.Unproven || len(r.Notes) > 0 && p.Certainty == ledger.Proven
-		if p.Certainty == ledger.Proven {
+		co.Inexact = !proven(p) || len(r.Notes) > 0
+		if i == told {
 			co.Origin.Note = r.Note()
 		}
 		e, err := w.Record(ctx, p.Set, co)
@@ -48,24 +50,34 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 		}
 		done = append(done, Entered{e, p.Set})
 	}
-	if len(parts) == 0 && r.Ended && r.Began > 0 {
-		e, err := w.Record(ctx, nil, txn.CommitOptions{Origin: o, Cause: ledger.CauseBegan, Certainty: ledger.Proven,
-			ID: r.ID, Of: r.Began, Ended: true})
-		if err != nil {
-			return nil, err
-		}
+	if len(parts) > 0 {
+		return done, nil
+	}
+	e, err := withoutChanges(ctx, w, o, r)
+	if e != nil {
 		done = append(done, Entered{Entry: e})
 	}
-	return done, nil
+	return done, err
 }
 
-func doubtful(parts []witness.Part) bool {
-	for _, p := range parts {
-		if p.Certainty != ledger.Proven && len(p.Set) > 0 {
-			return true
-		}
+// withoutChanges enters that a command ended which changed nothing, and what is not known
+// of it.
+func withoutChanges(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Report) (*ledger.Entry, error) {
+	co := txn.CommitOptions{Origin: o, Cause: ledger.CauseBegan, Certainty: ledger.Proven, ID: r.ID, Of: r.Began,
+		Ended: r.Ended}
+	switch {
+	case len(r.Notes) > 0:
+		co.Cause, co.Inexact, co.Origin.Note = ledger.CauseCommand, true, r.Note()
+	case !r.Ended || r.Began == 0:
+		return nil, nil
 	}
-	return false
+	return w.Record(ctx, nil, co)
+}
+
+func proven(p witness.Part) bool { return p.Certainty == ledger.Proven }
+
+func doubtful(parts []witness.Part) bool {
+	return slices.ContainsFunc(parts, func(p witness.Part) bool { return !proven(p) && len(p.Set) > 0 })
 }
 
 // chain is what entries of others made of one path, one following the other.
@@ -97,10 +109,10 @@ func chains(entries []ledger.Entry, began int64) map[string]*chain {
 // subtract takes out of what is not proven what others entered. What then is left is
 // the command's own.
 func subtract(parts []witness.Part, others map[string]*chain) []witness.Part {
-	proven := witness.Part{Certainty: ledger.Proven}
+	own := witness.Part{Certainty: ledger.Proven}
 	var rest []witness.Part
 	for _, p := range parts {
-		if p.Certainty == ledger.Proven {
+		if proven(p) {
 			rest = append(rest, p)
 			continue
 		}
@@ -112,15 +124,15 @@ func subtract(parts []witness.Part, others map[string]*chain) []witness.Part {
 				continue
 			}
 			if before := ch.first.Image(); !c.Pre.Same(before) {
-				proven.Set = append(proven.Set, delta.Change{Path: c.Path, Pre: c.Pre, Post: before})
+				own.Set = append(own.Set, delta.Change{Path: c.Path, Pre: c.Pre, Post: before})
 			}
 		}
 		if p.Set = left; len(p.Set)+len(p.Dirs)+len(p.Gone) > 0 {
 			rest = append(rest, p)
 		}
 	}
-	if len(proven.Set) > 0 {
-		rest = append([]witness.Part{proven}, rest...)
+	if len(own.Set) > 0 {
+		rest = append([]witness.Part{own}, rest...)
 	}
 	return rest
 }

@@ -1,0 +1,169 @@
+package enter_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/store"
+	"kerf/internal/work/tree"
+	"kerf/internal/work/txn"
+	"kerf/internal/work/witness"
+	"kerf/internal/work/witness/enter"
+)
+
+func workspace(t *testing.T) *txn.Workspace {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := tree.Open(tree.Options{Roots: []string{dir}, Cwd: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(filepath.Join(dir, "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(filepath.Join(dir, "ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := txn.Open(txn.Options{Tree: tr, Store: s, Ledger: l, Dir: filepath.Join(dir, "ledger"), Durable: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, close := range []func() error{w.Close, l.Close, s.Close} {
+			if err := close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return w
+}
+
+// told is the ledger in a line for each entry.
+func told(t *testing.T, w *txn.Workspace) string {
+	t.Helper()
+	entries, err := w.Ledger.Read(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		line := []string{e.Cause, e.Certainty, "of", string(rune('0' + e.Of)), e.ID, e.Turn}
+		if e.Exact {
+			line = append(line, "exact")
+		}
+		if e.Ended {
+			line = append(line, "ended")
+		}
+		for _, c := range e.Changes {
+			line = append(line, c.Path)
+		}
+		for _, d := range e.Dirs {
+			line = append(line, "+"+string(d))
+		}
+		for _, d := range e.Gone {
+			line = append(line, "-"+string(d.Path))
+		}
+		if e.Note != "" {
+			line = append(line, "("+e.Note+")")
+		}
+		b.WriteString(strings.Join(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+func file(text string) *delta.Image { return delta.NewFile([]byte(text), 0o644) }
+
+func TestPartsBecomeEntriesInTheirOrder(t *testing.T) {
+	w := workspace(t)
+	r := witness.Report{Began: 3, ID: "id", Ended: true, Parts: []witness.Part{
+		{Certainty: ledger.Unproven, Set: delta.Set{{Path: "/w/a", Pre: file("0"), Post: file("1")}}},
+		{Certainty: ledger.Proven, Set: delta.Set{{Path: "/w/a", Pre: file("1"), Post: file("2")}}, Dirs: []ledger.Path{"/w/d"},
+			Gone: []ledger.Dir{{Path: "/w/g", Mode: 0o700}}},
+		{Certainty: ledger.Outside, Set: delta.Set{{Path: "/w/b", Post: file("3")}}}}}
+	entries, err := enter.Report(t.Context(), w, txn.Origin{Turn: "t"}, r)
+	if err != nil || len(entries) != 3 {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	want := `command unproven of 3 id t /w/a
+command proven of 3 id t exact /w/a +/w/d -/w/g
+outside outside of 3 id t ended /w/b
+`
+	if d := cmp.Diff(want, told(t, w)); d != "" {
+		t.Error(d)
+	}
+	for _, text := range []string{"0", "1", "2", "3"} {
+		if got, err := w.Store.Get(delta.SumOf([]byte(text))); err != nil || string(got) != text {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+}
+
+func TestWhatIsNotKnownIsTold(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		r    witness.Report
+		want string
+	}{
+		{"nothing was touched", witness.Report{Ended: true}, ""},
+		{"nothing is new", witness.Report{Began: 1, ID: "i"}, ""},
+		{"an end without changes", witness.Report{Began: 1, ID: "i", Ended: true}, "began proven of 1 i  exact ended\n"},
+		{"a note without changes", witness.Report{Began: 1, ID: "i", Notes: []string{"why"}}, "command proven of 1 i  (why)\n"},
+		{"a note with changes", witness.Report{Began: 1, ID: "i", Notes: []string{"why"},
+			Parts: []witness.Part{{Certainty: ledger.Proven, Set: delta.Set{{Path: "/a", Post: file("1")}}}}},
+			"command proven of 1 i  /a (why)\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := workspace(t)
+			if _, err := enter.Report(t.Context(), w, txn.Origin{}, c.r); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, told(t, w)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestOtherKerfsAreKnown has another tool of Kerf commit to a file that the command wrote
+// before and after.
+func TestOtherKerfsAreKnown(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		pre, post string // of the other's entry
+		want      string
+	}{
+		{"the last content is theirs", "2", "3", "command proven of 1 i  exact ended /w/a\n"},
+		{"all is theirs", "1", "3", "began proven of 1 i  exact ended\n"},
+		{"their content was changed again", "1", "2", "command unproven of 1 i  ended /w/a\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := workspace(t)
+			if err := w.Ledger.Append(&ledger.Entry{Cause: ledger.CauseBegan, Changes: []ledger.Change{}}); err != nil {
+				t.Fatal(err)
+			}
+			set := delta.Set{{Path: "/w/a", Pre: file(c.pre), Post: file(c.post)}}
+			if _, err := w.Record(t.Context(), set, txn.CommitOptions{Certainty: ledger.Proven}); err != nil {
+				t.Fatal(err)
+			}
+			_, err := enter.Report(t.Context(), w, txn.Origin{}, witness.Report{Began: 1, ID: "i", Ended: true,
+				Parts: []witness.Part{{Certainty: ledger.Unproven, Set: delta.Set{{Path: "/w/a", Pre: file("1"), Post: file("3")}}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.SplitAfterN(told(t, w), "\n", 3)
+			if d := cmp.Diff(c.want, lines[2]); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
