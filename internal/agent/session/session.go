@@ -19,6 +19,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,6 +108,7 @@ type Session struct {
 	replies map[turn.Asker]chan<- turn.Reply // to those that wait for an answer
 
 	asked atomic.Int64 // questions that the session itself put beside its calls
+	named atomic.Int64 // submissions that came without an id
 }
 
 // timer is the key of a timer in stops.
@@ -157,8 +159,12 @@ func (s *Session) ID() protocol.SessionID { return s.o.ID }
 // Events returns the events; it is closed after SessionEnded.
 func (s *Session) Events() <-chan protocol.Event { return s.events }
 
-// Submit hands an Op to the session.
+// Submit hands an Op to the session. A submission without an id gets one that no other
+// of the session has, before or after it was resumed: turns are told apart by it.
 func (s *Session) Submit(ctx context.Context, sub protocol.Submission) error {
+	if sub.ID == "" {
+		sub.ID = fmt.Sprintf("turn-%s-%d", strconv.FormatInt(time.Now().UnixMilli(), 36), s.named.Add(1))
+	}
 	select {
 	case <-s.done:
 		return fmt.Errorf("session %s has ended", s.o.ID)

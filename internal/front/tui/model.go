@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os/exec"
 	"slices"
-	"strconv"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -74,7 +73,6 @@ type Model struct {
 	outbox  []protocol.Submission
 	sending bool
 	lastOp  protocol.Op
-	serial  int
 
 	exit exit
 	err  error
@@ -306,9 +304,8 @@ func (m *Model) submit(op protocol.Op) tea.Cmd {
 		m.notice(style.Warn, "no session is open yet")
 		return nil
 	}
-	m.serial++
 	m.lastOp = op
-	m.outbox = append(m.outbox, protocol.Submission{ID: strconv.Itoa(m.serial), Op: op})
+	m.outbox = append(m.outbox, protocol.Submission{Op: op})
 	return m.send()
 }
 
