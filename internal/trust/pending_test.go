@@ -14,6 +14,15 @@ import (
 // pending are the stories and laws that do not hold yet, and the part of Kerf that they
 // wait for. With KERF_TRUST_STRICT set nothing is excused.
 var pending = map[string]string{
+	"TestHistories/bytes":                                         "witness",
+	"TestHistories/exact":                                         "witness",
+	"TestHistories/diff":                                          "witness",
+	"TestHistories/listed":                                        "witness",
+	"TestHistories/claims":                                        "witness",
+	"TestHistories/dry_run":                                       "witness",
+	"TestHistories/named":                                         "witness",
+	"TestHistories/redo":                                          "witness",
+	"TestHistories/run":                                           "witness",
 	"TestSeen1/another_file_while_a_command_runs":                 "witness",
 	"TestSeen1/the_same_file_after_the_command_wrote_it":          "witness",
 	"TestSeen1/the_same_file_before_the_command_writes_it":        "witness",

@@ -493,3 +493,21 @@ func TestSeen8(t *testing.T) {
 		}
 	})
 }
+
+// TestTurns is about the turns of one session.
+func TestTurns(t *testing.T) {
+	tell(t, "the turns of an editor are told apart", map[string]string{"a.txt": "a\n"}, func(s *story) {
+		s.must(s.play([]call{writeFile("c1", "one.txt", "1\n")}, []call{writeFile("c2", "two.txt", "2\n")}))
+		list, err := s.log()
+		s.must(err)
+		if len(list) != 2 || list[0].Turn == "" || list[0].Turn == list[1].Turn {
+			s.Fatalf("the log has %+v", list)
+		}
+		if r := s.run("diff"); r.code != 0 || strings.Contains(r.out, "one.txt") {
+			s.Errorf("diff: %v", r)
+		}
+		s.undoes("--turn", list[0].Turn)
+		s.gone("one.txt")
+		s.holds("two.txt", "2\n")
+	})
+}

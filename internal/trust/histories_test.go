@@ -1,0 +1,147 @@
+//go:build linux
+
+package trust
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestHistories plays random histories and judges each by all laws.
+func TestHistories(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays hundreds of histories")
+	}
+	kerf, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := scratch(t)
+	base, err := newPlace(kerf, filepath.Join(dir, "base"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := makeBase(base); err != nil {
+		t.Fatal(err)
+	}
+	first, count := uint64(1), number("KERF_TRUST_HISTORIES", 300)
+	one := os.Getenv("KERF_TRUST_SEED")
+	if one != "" {
+		first, count = uint64(number("KERF_TRUST_SEED", 1)), 1
+	}
+	began := time.Now()
+	tally := newTally()
+	next := make(chan uint64)
+	var g sync.WaitGroup
+	for range 2 * runtime.NumCPU() {
+		g.Go(func() {
+			for n := range next {
+				h := newHistory(n)
+				place := filepath.Join(dir, fmt.Sprint(n))
+				e, err := h.run(base.dir, kerf, place)
+				tally.add(h, e, err)
+				if one == "" {
+					_ = os.RemoveAll(place)
+				} else {
+					t.Logf("files in %s\n%v", place, h)
+				}
+			}
+		})
+	}
+	for n := range uint64(count) {
+		next <- first + n
+	}
+	close(next)
+	g.Wait()
+	t.Logf("%d histories in %.0f s: %s", count, time.Since(began).Seconds(), tally.summary())
+	for _, law := range append(tally.names(), "run") {
+		t.Run(law, func(t *testing.T) { settle(t, t.Name(), tally.faults[law]) })
+	}
+}
+
+func number(key string, usual int) int {
+	if n, err := strconv.Atoi(os.Getenv(key)); err == nil {
+		return n
+	}
+	return usual
+}
+
+// tally counts what the laws found.
+type tally struct {
+	mu                                sync.Mutex
+	faults                            map[string][]string
+	broken                            map[string]int
+	deeds, owned, carried, undos, oks int
+	redos, changes                    int
+}
+
+func newTally() *tally { return &tally{faults: map[string][]string{}, broken: map[string]int{}} }
+
+func (y *tally) names() []string {
+	var names []string
+	for _, law := range laws {
+		names = append(names, law.name)
+	}
+	return names
+}
+
+func (y *tally) add(h history, e *evidence, err error) {
+	found := map[string][]string{}
+	if err != nil {
+		found["run"] = []string{err.Error()}
+	} else {
+		for _, law := range laws {
+			if faults := law.judge(e); len(faults) > 0 {
+				found[law.name] = faults
+			}
+		}
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	for law, faults := range found {
+		y.broken[law]++
+		if y.broken[law] <= 8 {
+			more := ""
+			if len(faults) > 4 {
+				more = fmt.Sprintf("\n(and %d more)", len(faults)-4)
+				faults = faults[:4]
+			}
+			y.faults[law] = append(y.faults[law], fmt.Sprintf("%v\n%s%s", h, strings.Join(faults, "\n"), more))
+		}
+	}
+	if e == nil || err != nil {
+		return
+	}
+	y.deeds += len(e.deeds)
+	y.owned += len(e.owned())
+	y.carried += len(e.carried())
+	y.undos += len(e.undos)
+	for _, entry := range e.entries {
+		y.changes += len(entry.Changes)
+	}
+	for _, u := range e.undos {
+		if u.report.result.code == 0 {
+			y.oks++
+		}
+	}
+	if e.redoable {
+		y.redos++
+	}
+}
+
+func (y *tally) summary() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d edits of the writer, %d tokens its own and %d there at the end; %d changes in the log; "+
+		"%d undos, %d done, %d redone; histories that break a law:", y.deeds, y.owned, y.carried, y.changes, y.undos, y.oks, y.redos)
+	for _, law := range append(y.names(), "run") {
+		fmt.Fprintf(&b, " %s %d", law, y.broken[law])
+	}
+	return b.String()
+}

@@ -1,0 +1,353 @@
+//go:build linux
+
+package trust
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// laws are what must hold of every history.
+var laws = []struct {
+	name  string
+	judge func(*evidence) []string
+}{
+	{"bytes", keepsBytes}, {"exact", comesBack}, {"diff", diffIsTree}, {"listed", listedIsReal},
+	{"claims", claimsOnlyItsOwn}, {"dry run", dryRunAgrees}, {"named", refusalNames}, {"redo", redoComesBack},
+}
+
+// touched tells the paths that the writer had its hands on: by name, below a directory
+// that it moved, or another name of a file that it wrote to.
+func (e *evidence) touched() func(string) bool {
+	names, inodes := map[string]bool{}, map[uint64]bool{}
+	var moved []string
+	for _, d := range e.deeds {
+		names[d.Path], names[d.Path+".swp"] = true, true
+		if d.To != "" {
+			names[d.To] = true
+			moved = append(moved, d.Path, d.To)
+		}
+		inodes[uint64(d.Before.Inode)], inodes[uint64(d.After.Inode)] = true, true //nolint:gosec // not negative
+	}
+	delete(inodes, 0)
+	for _, t := range append([]tree{e.final}, e.began...) {
+		for p, n := range t {
+			if n.kind.IsRegular() && inodes[n.inode] {
+				names[p] = true
+			}
+		}
+	}
+	return func(path string) bool {
+		return names[path] || slices.ContainsFunc(moved, func(m string) bool { return below(path, m) })
+	}
+}
+
+// owned are the tokens in the final tree that nobody wrote after the writer did, with
+// the path where each is. A file is followed back through the writer's edits as long as
+// it was, before each of them, as the writer had left it.
+func (e *evidence) owned() map[string]string {
+	edits := map[uint64][]deed{}
+	for _, d := range e.deeds {
+		if d.After.Inode != 0 {
+			edits[uint64(d.After.Inode)] = append(edits[uint64(d.After.Inode)], d) //nolint:gosec // not negative
+		}
+	}
+	own := map[string]string{}
+	for path, n := range e.final {
+		if !n.kind.IsRegular() {
+			continue
+		}
+		is := ident{int64(n.inode), n.mtime, int64(len(n.data))} //nolint:gosec // inodes are small
+		for _, d := range slices.Backward(edits[n.inode]) {
+			if d.After != is {
+				break
+			}
+			for _, t := range d.Tokens {
+				if strings.Contains(n.data, t) {
+					own[t] = path
+				}
+			}
+			if d.Whole {
+				break
+			}
+			is = d.Before
+		}
+	}
+	return own
+}
+
+// carried are the tokens in the final tree at the path where the writer put them, with
+// what it did; a command may have written them anew since.
+func (e *evidence) carried() map[string]deed {
+	got := map[string]deed{}
+	for i, d := range e.deeds {
+		if d.After.Inode == 0 || !strings.Contains(e.final[d.Path].data, d.Tokens[0]) {
+			continue
+		}
+		if !slices.ContainsFunc(e.deeds[i:], func(m deed) bool { return m.To != "" && (below(d.Path, m.Path) || below(d.Path, m.To)) }) {
+			got[d.Tokens[0]] = d
+		}
+	}
+	return got
+}
+
+// keepsBytes is the first law: what the writer wrote last is there after any undo.
+func keepsBytes(e *evidence) []string {
+	var faults []string
+	moved := map[string]bool{}
+	mover := false
+	for _, turn := range e.turns {
+		for _, c := range turn {
+			mover = mover || c.trait&moves != 0
+		}
+	}
+	for _, entry := range e.entries {
+		for _, c := range entry.Changes {
+			if c.MovedFrom != "" || c.MovedTo != "" {
+				moved[e.short(c.Path)] = true
+			}
+		}
+	}
+	own, carried := e.owned(), e.carried()
+	for _, u := range e.undos {
+		at := where(u.tree)
+		kept := func(t, path string) bool {
+			if strings.Contains(u.tree[path].data, t) {
+				return true
+			}
+			return (mover || moved[path]) && len(at[t]) > 0
+		}
+		for t, path := range own {
+			if !kept(t, path) {
+				faults = append(faults, fmt.Sprintf("undo %v: %s of the writer is gone from %s (it is now %q, at %v)\n%v",
+					u.args, t, path, u.tree[path].data, at[t], u.report.result))
+			}
+		}
+		for t, d := range carried {
+			if !u.calls && e.there(t, d, u.turns) && !kept(t, d.Path) {
+				faults = append(faults, fmt.Sprintf("undo %v: %s of the writer (%s), there before, is gone from %s (it is now %q, at %v)\n%v",
+					u.args, t, d.Op, d.Path, u.tree[d.Path].data, at[t], u.report.result))
+			}
+		}
+	}
+	return faults
+}
+
+// there reports whether a token was there before each of the turns, or is newer.
+func (e *evidence) there(t string, d deed, turns []int) bool {
+	for _, turn := range turns {
+		if d.At < e.read[turn] && !strings.Contains(e.began[turn][d.Path].data, t) {
+			return false
+		}
+	}
+	return true
+}
+
+func where(t tree) map[string][]string {
+	at := map[string][]string{}
+	for p, n := range t {
+		for _, tok := range token.FindAllString(n.data, -1) {
+			at[tok] = append(at[tok], p)
+		}
+	}
+	return at
+}
+
+func (e *evidence) short(n name) string { return strings.TrimPrefix(string(n), e.dir+"/") }
+
+// comesBack says that an undo of everything brings back all that the writer left alone.
+func comesBack(e *evidence) []string {
+	var faults []string
+	touched := e.touched()
+	for _, u := range e.undos {
+		if !u.all || u.report.result.code != 0 {
+			continue
+		}
+		for _, p := range differ(e.began[0], u.tree) {
+			if touched(p) || e.holdsOthers(p, touched, u.tree) {
+				continue
+			}
+			faults = append(faults, fmt.Sprintf("undo of everything: %s\n%v", describe(p, e.began[0], u.tree), u.report.result))
+		}
+	}
+	return faults
+}
+
+// holdsOthers reports whether a directory has something of the writer's below it, now or before.
+func (e *evidence) holdsOthers(path string, touched func(string) bool, now tree) bool {
+	for _, t := range []tree{e.began[0], e.final, now} {
+		for p := range t {
+			if p != path && below(p, path) && touched(p) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(e.deeds, func(d deed) bool { return below(d.Path, path) })
+}
+
+// diffIsTree says that base and diff give the tree, for files that the writer left alone.
+func diffIsTree(e *evidence) []string {
+	var faults []string
+	touched := e.touched()
+	for _, p := range differ(e.rebuilt, e.final) {
+		a, b := e.rebuilt[p], e.final[p]
+		if touched(p) || e.dropped[p] || a.kind.IsDir() && b.kind.IsDir() || e.late(len(e.turns)-1, p) {
+			continue
+		}
+		if !regular(e.rebuilt, p) && !regular(e.final, p) {
+			continue
+		}
+		if a.kind == b.kind && a.data == b.data && (a.mode^b.mode)&0o111 == 0 {
+			continue // git knows no other permissions
+		}
+		faults = append(faults, fmt.Sprintf("with the diff %s", describe(p, e.rebuilt, e.final)))
+	}
+	return faults
+}
+
+// regular reports whether a path is there and a plain file: a diff tells of no others.
+func regular(t tree, path string) bool {
+	n, ok := t[path]
+	return ok && n.kind.IsRegular()
+}
+
+// late reports whether a command of an earlier turn may still have changed a path.
+func (e *evidence) late(turn int, path string) bool {
+	for _, calls := range e.turns[:turn] {
+		for _, c := range calls {
+			if c.trait&later != 0 && c.may(path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// listedIsReal says, where there was no writer, that the log names what changed, with
+// the content before and after, and nothing else.
+func listedIsReal(e *evidence) []string {
+	if len(e.deeds) > 0 {
+		return nil
+	}
+	var faults []string
+	type span struct{ before, after string }
+	listed := map[string]span{}
+	for _, entry := range e.entries {
+		if !entry.proven() {
+			for _, c := range entry.Changes {
+				faults = append(faults, fmt.Sprintf("%s of %s is not proven, and nobody else was there", e.short(c.Path), entry.Call))
+			}
+			continue
+		}
+		for _, c := range entry.Changes {
+			p := e.short(c.Path)
+			s, ok := listed[p]
+			if !ok {
+				s.before = c.Before
+			}
+			s.after = c.After
+			listed[p] = s
+		}
+	}
+	sum := func(t tree, p string) string {
+		if regular(t, p) {
+			return t[p].sum()
+		}
+		return ""
+	}
+	for _, p := range differ(e.began[0], e.final) {
+		s, ok := listed[p]
+		switch {
+		case !regular(e.began[0], p) && !regular(e.final, p):
+		case !ok:
+			faults = append(faults, "the log does not name "+describe(p, e.began[0], e.final))
+		case s.before != sum(e.began[0], p) && regular(e.began[0], p), s.after != sum(e.final, p) && regular(e.final, p):
+			faults = append(faults, fmt.Sprintf("the log tells %.12s to %.12s of %s", s.before, s.after, describe(p, e.began[0], e.final)))
+		}
+	}
+	for p, s := range listed {
+		if a, b := e.began[0][p], e.final[p]; a.same(b) && s.before != s.after {
+			faults = append(faults, fmt.Sprintf("the log tells %.12s to %.12s of %s, which is as it was: %v", s.before, s.after, p, a))
+		}
+	}
+	return faults
+}
+
+// claimsOnlyItsOwn says that no proven entry names a path that its turn's commands
+// cannot have changed, and that no line of the writer's is told as a command's that
+// writes none.
+func claimsOnlyItsOwn(e *evidence) []string {
+	var faults []string
+	for _, entry := range e.entries {
+		var turn, nth int
+		if n, _ := fmt.Sscanf(entry.Call, "t%dc%d", &turn, &nth); n != 2 || !entry.proven() {
+			continue
+		}
+		c := e.turns[turn-1][nth-1]
+		for _, change := range entry.Changes {
+			p := e.short(change.Path)
+			if !c.may(p) && !strings.HasPrefix(filepath.Base(p), "sed") {
+				faults = append(faults, fmt.Sprintf("the log lays %s (%s) to %q, proven", p, change.Operation, c.text))
+			}
+		}
+	}
+	carrier := false
+	for _, c := range e.turns[len(e.turns)-1] {
+		carrier = carrier || c.trait != 0
+	}
+	if carrier {
+		return faults
+	}
+	for _, s := range sections(e.diff) {
+		if strings.Contains(s.text, "\nnew file") || strings.Contains(s.text, "\nrename ") {
+			continue
+		}
+		for l := range strings.Lines(s.text) {
+			if t := token.FindString(l); l[0] == '+' && t != "" && !strings.Contains(s.text, "\n-"+l[1:]) {
+				// sed and others may change a line of the writer's.
+				if strings.HasSuffix(l, t+"\n") {
+					faults = append(faults, fmt.Sprintf("the diff holds the writer's line %q of %v", l, s.paths))
+				}
+			}
+		}
+	}
+	return faults
+}
+
+// dryRunAgrees says that a dry run tells what the run does.
+func dryRunAgrees(e *evidence) []string {
+	for _, u := range e.undos {
+		if u.dry == nil {
+			continue
+		}
+		if u.dry.result.code != u.report.result.code || !slices.Equal(u.dry.Files, u.report.Files) || u.dry.Problem != u.report.Problem {
+			return []string{fmt.Sprintf("undo %v: the dry run told\n%v, the run\n%v", u.args, u.dry.result, u.report.result)}
+		}
+	}
+	return nil
+}
+
+// refusalNames says that an undo that did not do everything names a file.
+func refusalNames(e *evidence) []string {
+	var faults []string
+	for _, u := range e.undos {
+		if u.report.result.code == 1 && !strings.Contains(u.report.result.String(), e.dir+"/") {
+			faults = append(faults, fmt.Sprintf("undo %v: %v", u.args, u.report.result))
+		}
+	}
+	return faults
+}
+
+// redoComesBack says that undo and then redo give the same tree.
+func redoComesBack(e *evidence) []string {
+	if !e.redoable {
+		return nil
+	}
+	var faults []string
+	for _, p := range differ(e.final, e.redone) {
+		faults = append(faults, fmt.Sprintf("undo %v and redo: %s", e.undos[0].args, describe(p, e.final, e.redone)))
+	}
+	return faults
+}
