@@ -49,7 +49,7 @@ func (r *recorder) compared(ctx context.Context, co *txn.CommitOptions) (delta.S
 		r.uncertain(fmt.Sprintf("the roots could not be compared: %v", err))
 		return nil, false
 	}
-	co.Dirs, co.Gone = directories(r.o.Scanner.Dirs(before, now))
+	co.Dirs, co.Gone, co.Modes = directories(r.o.Scanner.Dirs(before, now))
 	var notes []string
 	for _, g := range gaps {
 		if g.Kind == scan.Directory {
@@ -60,7 +60,7 @@ func (r *recorder) compared(ctx context.Context, co *txn.CommitOptions) (delta.S
 		notes = append(notes, what)
 	}
 	co.Inexact, co.Origin.Note = len(notes) > 0, noteOf(notes)
-	return set, len(set)+len(co.Dirs)+len(co.Gone) > 0
+	return set, len(set)+len(co.Dirs)+len(co.Gone)+len(co.Modes) > 0
 }
 
 func (r *recorder) uncertain(what string) {
@@ -101,7 +101,7 @@ func noteOf(notes []string) string {
 }
 
 // directories puts what the scanner found in the form of the ledger.
-func directories(made, gone []scan.Dir) ([]ledger.Path, []ledger.Dir) {
+func directories(made, gone []scan.Dir, changed []scan.DirMode) ([]ledger.Path, []ledger.Dir, []ledger.DirMode) {
 	var paths []ledger.Path
 	for _, d := range made {
 		paths = append(paths, ledger.Path(d.Path))
@@ -110,5 +110,9 @@ func directories(made, gone []scan.Dir) ([]ledger.Path, []ledger.Dir) {
 	for _, d := range gone {
 		dirs = append(dirs, ledger.Dir{Path: ledger.Path(d.Path), Mode: uint32(d.Mode)})
 	}
-	return paths, dirs
+	var modes []ledger.DirMode
+	for _, m := range changed {
+		modes = append(modes, ledger.DirMode{Path: ledger.Path(m.Path), Pre: uint32(m.Pre), Post: uint32(m.Post)})
+	}
+	return paths, dirs, modes
 }

@@ -164,10 +164,13 @@ func (v *verifier) diff(r changes.Reader, c history.FileChange, lc ledger.Change
 // files compares the files of the session with what the ledger last knew.
 func (v *verifier) files(look changes.Look) error {
 	for _, path := range slices.Sorted(maps.Keys(v.paths)) {
-		now, err := look(path)
+		now, err := look.At(path)
 		if err != nil {
 			v.fault("%s: %v", path, err)
 			continue
+		}
+		if now.At().Kind == changes.Directory {
+			now = nil // the ledger tells of files
 		}
 		if was := v.last[path]; was.Delta() != now.At() {
 			v.fault("%s was changed since, by neither Kerf's tools nor its commands", path)

@@ -14,6 +14,7 @@ type book struct {
 	at      map[int64]int  // by sequence number
 	taken   map[atom]bool
 	scopes  map[int64][]string
+	fault   Fault
 }
 
 // atom is the smallest thing that can be taken back: what one entry did to one
@@ -54,7 +55,8 @@ func newBook(entries []ledger.Entry) *book {
 }
 
 // scope is the paths that an entry is about: those it changed, or, when it takes
-// others back, those that these changed.
+// others back, those that these changed. Directories that came or went with files are
+// not among them.
 func (b *book) scope(seq int64) []string {
 	i, ok := b.at[seq]
 	if !ok {
@@ -68,16 +70,28 @@ func (b *book) scope(seq int64) []string {
 	var paths []string
 	seen := map[string]bool{}
 	if len(e.Undoes) == 0 {
-		for _, c := range e.Changes {
-			paths = append(paths, c.Path)
+		add := func(path string) {
+			if !seen[path] {
+				seen[path] = true
+				paths = append(paths, path)
+			}
 		}
-		if len(paths) == 0 { // nothing but directories
-			for _, d := range e.Dirs {
-				paths = append(paths, string(d))
+		for _, c := range e.Changes {
+			add(c.Path)
+		}
+		alone := aloneOf(e)
+		for _, d := range e.Dirs {
+			if alone[string(d)] {
+				add(string(d))
 			}
-			for _, d := range e.Gone {
-				paths = append(paths, string(d.Path))
+		}
+		for _, d := range e.Gone {
+			if alone[string(d.Path)] {
+				add(string(d.Path))
 			}
+		}
+		for _, m := range e.Modes {
+			add(string(m.Path))
 		}
 	}
 	only := setOf(e.Only)
@@ -118,13 +132,97 @@ func (b *book) live(e *ledger.Entry, paths []string) []string {
 	return live
 }
 
-// wantedOf adds the other halves of moves to what paths name: half a move cannot
-// be taken back.
+// asked returns those of the live paths of e that c takes back. What nobody saw being
+// changed must be asked for: as such, by its entry, or by its own path. So must one
+// half of a move whose other half it is: taking back the one alone could lose what
+// others wrote before the move.
+func (b *book) asked(e *ledger.Entry, c Choice) []string {
+	live := b.seen(e, c)
+	if doubtful(e) || len(e.Undoes) > 0 || b.fault == TakeUnseen {
+		return live
+	}
+	for _, ch := range e.Changes {
+		if ch.From == "" && ch.To == "" || !slices.Contains(live, ch.Path) {
+			continue
+		}
+		if b.torn(e, ch, c) {
+			live = slices.DeleteFunc(live, func(p string) bool { return p == ch.Path })
+		}
+	}
+	return live
+}
+
+// torn reports whether the other half of a move is in another entry of the same call
+// and is left alone.
+func (b *book) torn(e *ledger.Entry, half ledger.Change, c Choice) bool {
+	i := b.at[e.Seq]
+	for j := max(0, i-tornSearch); j < min(len(b.entries), i+tornSearch+1); j++ {
+		o := &b.entries[j]
+		if j == i || o.Session != e.Session || o.Turn != e.Turn || o.Call != e.Call || !doubtful(o) {
+			continue
+		}
+		for _, ch := range o.Changes {
+			other := half.From != "" && ch.Path == half.From && ch.To == half.Path ||
+				half.To != "" && ch.Path == half.To && ch.From == half.Path
+			if other && !b.taken[atom{o.Seq, ch.Path}] && !slices.Contains(b.seen(o, c), ch.Path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tornSearch is how many entries may lie between the two halves of a move.
+const tornSearch = 64
+
+// seen is asked without a look at moves.
+func (b *book) seen(e *ledger.Entry, c Choice) []string {
+	live := b.live(e, c.Paths)
+	if !doubtful(e) || b.fault == TakeUnseen || c.Entry == e.Seq || c.Unproven && e.Known() == ledger.Unproven {
+		return live
+	}
+	named := make(map[string]bool, len(c.Paths))
+	for _, p := range c.Paths {
+		named[filepath.ToSlash(p)] = true
+	}
+	return slices.DeleteFunc(live, func(p string) bool { return !named[p] })
+}
+
+// doubtful reports whether it was not seen that the changes of e are Kerf's. Until a
+// witness watches commands, what they did has no certainty and is taken to be theirs;
+// then this is e.Known() != ledger.Proven.
+func doubtful(e *ledger.Entry) bool {
+	return e.Certainty == ledger.Unproven || e.Certainty == ledger.Outside
+}
+
+// wantedOf adds to what paths name that without which it cannot be taken back: the
+// other half of a move, and what is below a path that was a directory, or became one.
 func wantedOf(e *ledger.Entry, paths []string) map[string]bool {
 	wanted := map[string]bool{}
+	if len(paths) == 0 {
+		return wanted
+	}
+	made, gone := dirsOf(e)
 	for _, c := range e.Changes {
 		if c.To != "" && (below(c.Path, paths) || below(c.To, paths)) {
 			wanted[c.Path], wanted[c.To] = true, true
+		}
+		if made[c.Path] == nil && gone[c.Path] == nil {
+			continue
+		}
+		some := below(c.Path, paths)
+		var inside []string
+		for _, o := range e.Changes {
+			if within(o.Path, c.Path) {
+				inside = append(inside, o.Path)
+				some = some || below(o.Path, paths)
+			}
+		}
+		if some {
+			wanted[c.Path] = true
+			for _, p := range inside {
+				wanted[p] = true
+			}
 		}
 	}
 	return wanted

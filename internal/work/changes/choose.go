@@ -23,6 +23,10 @@ type Choice struct {
 	ByCall bool
 	// Paths are absolute. Directories stand for all that is below them.
 	Paths []string
+	// Entry is the sequence number of the one entry that is meant, whoever made it.
+	Entry int64
+	// Unproven takes along what nobody saw being changed.
+	Unproven bool
 }
 
 // ErrNothing says that there is nothing to undo or to redo.
@@ -37,16 +41,58 @@ type silent struct{}
 func (silent) Error() string        { return "" }
 func (silent) Is(target error) bool { return target == ErrNothing }
 
-// choose returns the entries to invert, oldest first.
-func (b *book) choose(c Choice) ([]*ledger.Entry, error) {
-	if c.Redo {
-		return b.chooseRedo(c)
+// choose returns the entries to invert, oldest first, and what of them is left alone
+// because nobody saw who changed it.
+func (b *book) choose(c Choice) (entries []*ledger.Entry, left []Left, err error) {
+	switch {
+	case c.Redo:
+		entries, err = b.chooseRedo(c)
+	case c.Entry != 0:
+		entries, err = b.chooseEntry(c)
+	default:
+		entries, err = b.chooseTurn(c)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e *ledger.Entry) bool {
+		asked := b.asked(e, c)
+		for _, p := range b.live(e, c.Paths) {
+			if !slices.Contains(asked, p) {
+				left = append(left, Left{Path: p, Entry: e.Seq})
+			}
+		}
+		return len(asked) == 0
+	})
+	if len(entries)+len(left) == 0 {
+		return nil, nil, ErrNothing
+	}
+	return entries, left, nil
+}
+
+// chooseEntry returns the one entry that c names.
+func (b *book) chooseEntry(c Choice) ([]*ledger.Entry, error) {
+	i, ok := b.at[c.Entry]
+	if !ok {
+		return nil, fmt.Errorf("this workspace has no entry %d; see kerf log", c.Entry)
+	}
+	e := &b.entries[i]
+	if len(e.Undoes) > 0 {
+		return nil, fmt.Errorf("entry %d is an undo or a redo; kerf redo or kerf undo takes it back", c.Entry)
+	}
+	if len(b.live(e, c.Paths)) == 0 {
+		return nil, ErrNothing
+	}
+	return []*ledger.Entry{e}, nil
+}
+
+// chooseTurn returns what c names of what Kerf did, or the last turn of it.
+func (b *book) chooseTurn(c Choice) ([]*ledger.Entry, error) {
 	var fits []*ledger.Entry
 	known := false
 	for i := range b.entries {
 		e := &b.entries[i]
-		if !own(e) || !c.names(e) {
+		if !own(e) || e.Known() == ledger.Outside || !c.names(e) {
 			continue
 		}
 		known = true
@@ -105,7 +151,7 @@ func (b *book) later(c Choice, fits []*ledger.Entry) []*ledger.Entry {
 	fits = nil
 	for i := range b.entries {
 		e := &b.entries[i]
-		if own(e) && e.Seq >= first && e.Session == session && len(b.live(e, c.Paths)) > 0 {
+		if own(e) && e.Known() != ledger.Outside && e.Seq >= first && e.Session == session && len(b.live(e, c.Paths)) > 0 {
 			fits = append(fits, e)
 		}
 	}

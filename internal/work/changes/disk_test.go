@@ -83,9 +83,9 @@ func (d *disk) command(t *testing.T) {
 	must(t, err)
 	set, _, err := d.scan.Diff(t.Context(), d.snap, now)
 	must(t, err)
-	made, gone := d.scan.Dirs(d.snap, now)
+	made, gone, modes := d.scan.Dirs(d.snap, now)
 	d.snap = now
-	if len(set)+len(made)+len(gone) == 0 {
+	if len(set)+len(made)+len(gone)+len(modes) == 0 {
 		return
 	}
 	o := txn.CommitOptions{Origin: d.origin(), Cause: ledger.CauseCommand}
@@ -95,24 +95,21 @@ func (d *disk) command(t *testing.T) {
 	for _, g := range gone {
 		o.Gone = append(o.Gone, ledger.Dir{Path: ledger.Path(g.Path), Mode: uint32(g.Mode)})
 	}
+	for _, m := range modes {
+		o.Modes = append(o.Modes, ledger.DirMode{Path: ledger.Path(m.Path), Pre: uint32(m.Pre), Post: uint32(m.Post)})
+	}
 	_, err = d.work.Record(t.Context(), set, o)
 	must(t, err)
 }
 
-// dirMode is the mode of the directory of p. A command that removes a directory and
-// makes it again with another mode changes a mode, which is not told of directories.
-func (d *disk) dirMode(p string) fs.FileMode {
-	if filepath.Dir(p) == d.path("d") {
-		return 0o755
-	}
-	return 0o750
-}
+// dirMode is the mode of a directory that is made, another one each time.
+func (d *disk) dirMode(string) fs.FileMode { return []fs.FileMode{0o755, 0o750, 0o700}[d.r.IntN(3)] }
 
 func (d *disk) mess() {
 	names := []string{"a", "b", "d/e", "d/f", "x/y/z", "x/k", "n"}
 	p, q := d.path(names[d.r.IntN(len(names))]), d.path(names[d.r.IntN(len(names))])
 	d.n++
-	switch d.r.IntN(9) {
+	switch d.r.IntN(11) {
 	case 0, 1:
 		_ = os.MkdirAll(filepath.Dir(p), d.dirMode(p))
 		_ = os.WriteFile(p, fmt.Appendf(nil, "text %d\n", d.n), 0o600)
@@ -132,6 +129,14 @@ func (d *disk) mess() {
 		_ = os.Symlink(fmt.Sprintf("target%d", d.n), p)
 	case 7:
 		_ = os.MkdirAll(d.path("empty/inner"), 0o700)
+	case 9:
+		dir := filepath.Dir(p)
+		if st, err := os.Lstat(dir); err == nil && dir != d.root {
+			_ = os.Chmod(dir, st.Mode().Perm()^0o055)
+		}
+	case 10:
+		_ = os.RemoveAll(p)
+		_ = os.MkdirAll(p+"/inside", d.dirMode(p))
 	case 8:
 		_ = os.WriteFile(p, append([]byte{0, 255}, fmt.Append(nil, d.n)...), 0o644)
 	}

@@ -12,6 +12,10 @@ const (
 	ForgetPartial       // a file in conflict is left out, and the others are written
 	ForgetMoves         // later moves of a file are not followed
 	ForgetTaken         // what was undone is taken to stand
+	TakeUnseen          // what nobody saw being changed is taken back, too
+	LookNotInside       // directories go without a look at what is in them
+	LoseDirMode         // directories that come back get another mode
+	ForgetKind          // a directory in the place of a file, or the other way round, is not noticed
 	BlameOthers         // what others wrote is laid to the entry that found it
 	BlameUndo           // what an undo brings back is laid to the undo
 	BlameNoMoves        // blame does not follow a file to where it was before

@@ -27,18 +27,17 @@ func (r Reader) PlanEdits(c Choice, edits map[string][]int, look Look) (*Plan, e
 		return nil, err
 	}
 	p := &Plan{edits: true}
-	if p.Entries, err = b.choose(c); err != nil {
+	if p.Entries, p.Left, err = b.choose(c); err != nil {
 		return nil, err
 	}
 	for _, e := range p.Entries {
 		p.Roots = append(p.Roots, b.roots(e)...)
 	}
-	w := &inverter{reader: r, book: b, look: look, state: map[string]*place{}, files: map[string]*FilePlan{},
-		selected: map[atom]bool{}}
-	for _, s := range p.steps(b, c.Paths) {
+	w := newInverter(r, b, look)
+	for _, s := range p.steps(b, c) {
 		w.selected[atom{s.seq, s.path}] = true
 	}
-	steps := joined(p.steps(b, c.Paths), false)
+	steps := joined(p.steps(b, c), false)
 	for _, path := range c.Paths {
 		s, err := r.without(steps, path, edits[path])
 		if err != nil {
@@ -47,7 +46,7 @@ func (r Reader) PlanEdits(c Choice, edits map[string][]int, look Look) (*Plan, e
 		w.back(s)
 	}
 	p.only = nil
-	p.Set, p.Files = w.result()
+	w.result(p)
 	p.What = p.describe()
 	p.settle()
 	if p.Problem == "" && len(p.Set) == 0 {

@@ -33,7 +33,7 @@ func TestSingleEditsAreTakenBack(t *testing.T) {
 			pre, post = strings.ReplaceAll(pre, "\n", "\r\n"), strings.ReplaceAll(post, "\n", "\r\n")
 		}
 		path, turn, call := d.path(name), fmt.Sprintf("t%d", n), fmt.Sprintf("c%d", n)
-		before, err := look(path)
+		before, err := look.At(path)
 		must(t, err)
 		origin := txn.Origin{Session: "s", Turn: turn, Call: call}
 		_, err = d.work.Commit(t.Context(),
@@ -117,7 +117,7 @@ func TestSingleEditsThatCannotBeTakenBack(t *testing.T) {
 	d := newDisk(t, 4)
 	r := changes.Reader{Ledger: d.work.Ledger, Images: d.work.Store, Base: d.root}
 	look := changes.LookIn(d.work.Tree)
-	before, err := look(d.path("a"))
+	before, err := look.At(d.path("a"))
 	must(t, err)
 	set := delta.Set{{Path: d.path("a"), Pre: before, Post: delta.NewFile([]byte("one\n2\nthree\n"), before.Mode)},
 		{Path: d.path("new"), Post: delta.NewFile([]byte("new\n"), 0o644)}}

@@ -1,16 +1,18 @@
 package changes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
-	"kerf/internal/work/tree"
 )
 
 // inverter takes steps back, the newest first, on a picture of the present.
@@ -26,8 +28,12 @@ type inverter struct {
 // place is one path: what is there, and what it becomes.
 type place struct {
 	was, is *delta.Image
-	blocked error // it holds something that is neither file nor link
 	move    string
+}
+
+func newInverter(r Reader, b *book, look Look) *inverter {
+	return &inverter{reader: r, book: b, look: look, selected: map[atom]bool{}, state: map[string]*place{},
+		files: map[string]*FilePlan{}}
 }
 
 func (w *inverter) run(steps []step) {
@@ -44,7 +50,7 @@ func (w *inverter) run(steps []step) {
 		if j := partner(steps, at, done, s); j >= 0 {
 			done[j] = true
 			gone, made := s, steps[j]
-			if s.post != nil {
+			if s.comes() {
 				gone, made = made, gone
 			}
 			w.moveBack(gone, made)
@@ -57,15 +63,15 @@ func (w *inverter) run(steps []step) {
 // partner finds the other half of a move, or returns -1.
 func partner(steps []step, at map[string][]int, done []bool, s step) int {
 	switch {
-	case s.to != "" && s.post == nil && s.pre != nil:
+	case s.to != "" && s.leaves():
 		for _, j := range at[s.to] {
-			if o := steps[j]; !done[j] && o.from == s.path && o.pre == nil && o.post != nil {
+			if o := steps[j]; !done[j] && o.from == s.path && o.comes() {
 				return j
 			}
 		}
-	case s.from != "" && s.pre == nil && s.post != nil:
+	case s.from != "" && s.comes():
 		for _, j := range at[s.from] {
-			if o := steps[j]; !done[j] && o.to == s.path && o.post == nil && o.pre != nil {
+			if o := steps[j]; !done[j] && o.to == s.path && o.leaves() {
 				return j
 			}
 		}
@@ -73,13 +79,26 @@ func partner(steps []step, at map[string][]int, done []bool, s step) int {
 	return -1
 }
 
+// leaves and comes report whether s is one half of a move. A directory may have taken
+// the place, or given it.
+func (s step) leaves() bool {
+	return s.pre != nil && !isDir(s.pre) && (s.post == nil || isDir(s.post))
+}
+func (s step) comes() bool {
+	return s.post != nil && !isDir(s.post) && (s.pre == nil || isDir(s.pre))
+}
+
 // back takes one step of one path back.
 func (w *inverter) back(s step) {
+	if isDir(s.pre) && isDir(s.post) {
+		w.modeBack(s)
+		return
+	}
 	if s.pre.Same(s.post) {
 		return
 	}
 	at := s.path
-	if s.post != nil {
+	if s.post != nil && !isDir(s.post) {
 		at = w.follow(s.path, s.last)
 	}
 	pl, ok := w.place(at)
@@ -93,6 +112,28 @@ func (w *inverter) back(s step) {
 	}
 }
 
+// modeBack gives a directory the permission bits back that it had.
+func (w *inverter) modeBack(s step) {
+	pl, ok := w.place(s.path)
+	if !ok || !isDir(pl.is) {
+		return
+	}
+	switch pl.is.Mode {
+	case s.pre.Mode:
+		w.note(s.path, Unchanged, "")
+	case s.post.Mode:
+		pl.is = directory(s.pre.Mode)
+		w.note(s.path, Restored, "")
+	default:
+		if s.post.Mode != 0 {
+			w.note(s.path, Conflict, "its mode was changed since")
+			return
+		}
+		pl.is = directory(s.pre.Mode)
+		w.note(s.path, Restored, "")
+	}
+}
+
 // moveBack takes a move back: what came to be at made.path returns to gone.path,
 // with what was changed in it since.
 func (w *inverter) moveBack(gone, made step) {
@@ -102,11 +143,11 @@ func (w *inverter) moveBack(gone, made step) {
 	if !ok || !ok2 {
 		return
 	}
-	if src.is == nil && dst.is.Same(gone.pre) {
+	if sameState(src.is, made.pre) && dst.is.Same(gone.pre) {
 		w.note(gone.path, Unchanged, "")
 		return
 	}
-	if dst.is != nil {
+	if dst.is != nil && !sameState(dst.is, gone.post) {
 		w.note(gone.path, Conflict, "something else is there now")
 		return
 	}
@@ -114,7 +155,7 @@ func (w *inverter) moveBack(gone, made step) {
 		w.note(at, Conflict, "it is gone")
 		return
 	}
-	next, outcome, note := w.rebase(at, made.post, gone.pre, src.is)
+	next, outcome, note := w.rebase(gone.path, made.post, gone.pre, src.is)
 	if outcome == Unchanged {
 		outcome = Restored
 	}
@@ -122,6 +163,9 @@ func (w *inverter) moveBack(gone, made step) {
 	w.note(gone.path, outcome, note)
 	if outcome == Restored || outcome == Merged {
 		dst.is, src.is = next, nil
+		if at == made.path {
+			src.is = made.pre
+		}
 		src.move = gone.path
 	}
 }
@@ -136,17 +180,20 @@ func (w *inverter) follow(path string, seq int64) string {
 
 // rebase makes the change from pre to post on what is there now.
 func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta.Image, outcome, note string) {
+	if isDir(pre) || isDir(post) || isDir(now) {
+		return w.rebaseKind(path, pre, post, now)
+	}
 	switch {
 	case now.Same(post):
 		if post != nil && !now.Loaded {
-			full, err := w.reader.load(now)
+			full, err := w.load(path, now)
 			if err == nil {
 				now = full
 			}
 		}
 		return now, Unchanged, ""
 	case now.Same(pre):
-		full, err := w.reader.load(post)
+		full, err := w.load(path, post)
 		if err != nil {
 			return nil, Missing, lostNote(err)
 		}
@@ -161,8 +208,8 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 	out, err := delta.Rebase(c, now)
 	if errors.Is(err, delta.ErrNotLoaded) {
 		var lost error
-		if c.Pre, lost = w.reader.load(pre); lost == nil {
-			c.Post, lost = w.reader.load(post)
+		if c.Pre, lost = w.load(path, pre); lost == nil {
+			c.Post, lost = w.load(path, post)
 		}
 		if lost != nil {
 			return nil, Missing, lostNote(lost)
@@ -172,7 +219,7 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 	if err != nil {
 		return nil, Conflict, conflictNote(err, now, post)
 	}
-	full, err := w.reader.load(out.Post)
+	full, err := w.load(path, out.Post)
 	if err != nil {
 		return nil, Missing, lostNote(err)
 	}
@@ -180,6 +227,44 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 		return now, Unchanged, ""
 	}
 	return full, Merged, "later changes of it are kept"
+}
+
+// rebaseKind is rebase where one of the three is a directory.
+func (w *inverter) rebaseKind(path string, pre, post, now *delta.Image) (next *delta.Image, outcome, note string) {
+	switch {
+	case sameState(now, post):
+		return now, Unchanged, ""
+	case sameState(now, pre):
+		full, err := w.load(path, post)
+		if err != nil {
+			return nil, Missing, lostNote(err)
+		}
+		return full, Restored, ""
+	case isDir(post) && now == nil:
+		return post, Restored, ""
+	case isDir(pre) && post == nil:
+		return now, Unchanged, "something else is there now"
+	case now == nil:
+		return nil, Conflict, "it is gone"
+	case isDir(now):
+		return nil, Conflict, "a directory is there now"
+	}
+	return nil, Conflict, "something else is there now"
+}
+
+// load is the reader's, which may also find the content that path had elsewhere.
+func (w *inverter) load(path string, img *delta.Image) (*delta.Image, error) {
+	full, err := w.reader.load(img)
+	if err == nil || w.reader.Elsewhere == nil || img == nil {
+		return full, err
+	}
+	data, ok := w.reader.Elsewhere(path, img.Version)
+	if !ok || delta.SumOf(data) != img.Sum {
+		return nil, err
+	}
+	found := *img
+	found.Data, found.Loaded = data, true
+	return &found, nil
 }
 
 func lostNote(err error) string {
@@ -206,19 +291,20 @@ func conflictNote(err error, now, post *delta.Image) string {
 	return "it was changed since in a way that cannot be merged"
 }
 
+// given reports whether a path was given up: it stays as it is.
+func given(f *FilePlan) bool { return f.Outcome == Conflict || f.Outcome == Missing }
+
 // place looks at a path, once. It is not ok when the path cannot be dealt with,
 // which is noted, or when it was given up before.
 func (w *inverter) place(path string) (*place, bool) {
-	if f := w.files[path]; f != nil && (f.Outcome == Conflict || f.Outcome == Missing) {
+	if f := w.files[path]; f != nil && given(f) {
 		return nil, false
 	}
 	pl, ok := w.state[path]
 	if !ok {
-		img, err := w.look(path)
+		img, err := w.look.At(path)
 		pl = &place{was: img, is: img}
 		switch {
-		case errors.Is(err, tree.ErrDirectory):
-			pl.was, pl.is, pl.blocked = nil, nil, err
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 			pl.was, pl.is = nil, nil
 		case err != nil:
@@ -246,33 +332,85 @@ func (w *inverter) note(path, outcome, note string) {
 	}
 }
 
-// result is the set that makes the picture true, and the outcomes, by path.
-func (w *inverter) result() (delta.Set, []FilePlan) {
-	w.checkBlocked()
-	var set delta.Set
+// result gives p what makes the picture true, and the outcomes, by path.
+func (w *inverter) result(p *Plan) {
+	w.fit()
 	for path, pl := range w.state {
 		f := w.files[path]
-		if f == nil || f.Outcome == Missing || f.Outcome == Conflict {
+		if f == nil || given(f) {
 			continue
 		}
-		if pl.was.Same(pl.is) {
-			f.Outcome, f.Note = Unchanged, ""
-			continue
-		}
-		c := delta.Change{Path: path, Pre: pl.was, Post: pl.is}
-		if pl.move != "" && pl.is == nil {
-			c.To = pl.move
-		}
-		set = append(set, c)
+		w.change(p, path, pl, f)
 	}
-	slices.SortFunc(set, func(a, b delta.Change) int { return strings.Compare(a.Path, b.Path) })
-	pairMoves(set)
+	slices.SortFunc(p.Set, func(a, b delta.Change) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(p.make, func(a, b ledger.Dir) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.SortFunc(p.chmod, func(a, b ledger.DirMode) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.Sort(p.prune)
+	slices.Reverse(p.prune)
+	pairMoves(p.Set)
+	p.Files = w.told()
+}
+
+// change enters what becomes of one path into p.
+func (w *inverter) change(p *Plan, path string, pl *place, f *FilePlan) {
+	was, is := pl.was, pl.is
+	if was.Same(is) || isDir(is) && isDir(was) && is.Mode == 0 {
+		f.Outcome = Unchanged
+		if !isDir(is) {
+			f.Note = ""
+		}
+		return
+	}
+	switch {
+	case isDir(was) && isDir(is):
+		p.chmod = append(p.chmod, ledger.DirMode{Path: ledger.Path(path), Pre: was.Mode, Post: is.Mode})
+		return
+	case isDir(was):
+		p.prune = append(p.prune, path)
+		was = nil
+	case isDir(is):
+		mode := is.Mode
+		if w.reader.Fault == LoseDirMode {
+			mode ^= 0o055
+		}
+		p.make = append(p.make, ledger.Dir{Path: ledger.Path(path), Mode: mode})
+		is = nil
+	}
+	if was.Same(is) {
+		return
+	}
+	c := delta.Change{Path: path, Pre: was, Post: is}
+	if pl.move != "" && is == nil {
+		c.To = pl.move
+	}
+	p.Set = append(p.Set, c)
+}
+
+// onlyDirectory reports whether nothing but a directory comes, goes or changes.
+func (pl *place) onlyDirectory() bool {
+	return (isDir(pl.was) || isDir(pl.is)) && (pl.was == nil || isDir(pl.was)) && (pl.is == nil || isDir(pl.is))
+}
+
+// told are the outcomes to tell. A directory is told of when nothing in it is.
+func (w *inverter) told() []FilePlan {
+	above := map[string]bool{}
+	for p := range w.files {
+		for dir := path.Dir(p); dir != path.Dir(dir) && !above[dir]; dir = path.Dir(dir) {
+			above[dir] = true
+		}
+	}
 	files := make([]FilePlan, 0, len(w.files))
-	for _, f := range w.files {
+	for p, f := range w.files {
+		if pl := w.state[p]; pl != nil && !given(f) && pl.onlyDirectory() {
+			if above[p] && (pl.was == nil || pl.is == nil || f.Outcome == Unchanged) {
+				continue
+			}
+			f.Note = cmp.Or(f.Note, "directory")
+		}
 		files = append(files, *f)
 	}
 	slices.SortFunc(files, func(a, b FilePlan) int { return strings.Compare(a.Path, b.Path) })
-	return set, files
+	return files
 }
 
 // pairMoves lets the two halves of a move name each other, or neither.
@@ -291,22 +429,5 @@ func pairMoves(set delta.Set) {
 			continue
 		}
 		set[j].From = c.Path
-	}
-}
-
-// checkBlocked gives up files whose name a directory has, unless all below it
-// goes in the same plan.
-func (w *inverter) checkBlocked() {
-	for path, pl := range w.state {
-		if pl.blocked == nil || pl.is == nil {
-			continue
-		}
-		emptied := false
-		for other, o := range w.state {
-			emptied = emptied || within(other, path) && o.was != nil && o.is == nil
-		}
-		if !emptied {
-			w.note(path, Conflict, "a directory is there now")
-		}
 	}
 }

@@ -69,7 +69,12 @@ func (w *world) keep(i *delta.Image) *delta.Image {
 	return i
 }
 
-func (w *world) look(path string) (*delta.Image, error) { return w.files[path], nil }
+func (w *world) look() Look {
+	return Look{
+		At:    func(path string) (*delta.Image, error) { return w.files[path], nil },
+		Names: func(string) ([]string, error) { return nil, nil },
+	}
+}
 
 func (w *world) reader() Reader { return Reader{Images: w, Base: "/w", Fault: w.fault} }
 
@@ -230,7 +235,7 @@ func (w *world) do(p *Plan) error {
 // takeBack undoes or redoes and checks the laws of doing so.
 func (w *world) takeBack(c Choice) string {
 	before := maps.Clone(w.files)
-	p, err := w.reader().plan(newBook(w.entries), c, w.look)
+	p, err := w.reader().plan(newBook(w.entries), c, w.look())
 	if err != nil {
 		return ""
 	}
@@ -265,7 +270,7 @@ func (w *world) takeBack(c Choice) string {
 // leaves it so.
 func (w *world) thereAndBack(before map[string]*delta.Image) string {
 	after, n := maps.Clone(w.files), len(w.entries)
-	p, err := w.reader().plan(newBook(w.entries), Choice{Redo: true}, w.look)
+	p, err := w.reader().plan(newBook(w.entries), Choice{Redo: true}, w.look())
 	if err != nil || p.Problem != "" {
 		return fmt.Sprintf("what was undone can be redone: %v", err)
 	}
@@ -308,7 +313,7 @@ func live(draw source, fault Fault, alone bool) (string, *world) {
 		return "", w
 	}
 	for range len(w.entries) + 1 {
-		p, err := w.reader().plan(newBook(w.entries), Choice{}, w.look)
+		p, err := w.reader().plan(newBook(w.entries), Choice{}, w.look())
 		if errors.Is(err, ErrNothing) {
 			if d := differ(base, w.files); d != "" {
 				return "undoing all gives the beginning: " + d, w
@@ -383,7 +388,7 @@ func TestUndoFollowsMoves(t *testing.T) {
 		_ = w.commit(ledger.Entry{Session: "s", Turn: "t2", Cause: ledger.CauseCommand},
 			delta.Set{{Path: "/w/a", Pre: a, To: "/w/z"}, {Path: "/w/z", Post: a, From: "/w/a"}})
 		edit("t3", "/w/z", "seven", "7")
-		p, err := w.reader().plan(newBook(w.entries), Choice{Turn: "t1"}, w.look)
+		p, err := w.reader().plan(newBook(w.entries), Choice{Turn: "t1"}, w.look())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package changes
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,7 +18,16 @@ type Report struct {
 	What    string     `json:"what"` // what was taken back, in words
 	Problem string     `json:"problem,omitempty"`
 	Files   []FilePlan `json:"files"`
-	Diff    string     `json:"diff"`
+	// Left are changes that belong to what was named and were left alone, because
+	// nobody saw who made them. With Choice.Unproven they are taken along.
+	Left []Left `json:"left,omitempty"`
+	Diff string `json:"diff"`
+}
+
+// Whole reports whether all that was named was brought back, or is as it was already.
+func (r Report) Whole() bool {
+	return r.Problem == "" && len(r.Left) == 0 &&
+		!slices.ContainsFunc(r.Files, func(f FilePlan) bool { return f.Outcome == Missing || f.Outcome == Conflict })
 }
 
 // Report tells what a plan would do. Files that entries could not tell exactly are
@@ -28,11 +38,14 @@ func (r Reader) Report(p *Plan) (Report, error) {
 		return Report{}, err
 	}
 	report := Report{Redo: p.Redo, What: p.What, Problem: p.Problem, Files: append([]FilePlan{}, p.Files...),
-		Diff: string(d)}
+		Left: p.Left, Diff: string(d)}
 	for _, g := range p.Gaps {
 		for _, what := range strings.Split(g, "; ") {
 			path, why, _ := strings.Cut(strings.TrimSuffix(what, ")"), " (")
-			if !slices.ContainsFunc(p.Files, func(f FilePlan) bool { return f.Path == path }) {
+			if filepath.IsAbs(path) && !below(path, p.paths) {
+				continue // not asked for
+			}
+			if !slices.ContainsFunc(report.Files, func(f FilePlan) bool { return f.Path == path }) {
 				report.Files = append(report.Files, FilePlan{Path: path, Outcome: Missing, Note: why})
 			}
 		}
@@ -77,6 +90,25 @@ func (r Reader) Undo(ctx context.Context, w *txn.Workspace, c Choice, o UndoOpti
 	if c.Redo {
 		verb = "redo"
 	}
-	_, err = plan.Commit(ctx, w, txn.Origin{Tool: verb, Client: "kerf " + verb})
+	out, err := plan.Commit(ctx, w, txn.Origin{Tool: verb, Client: "kerf " + verb})
+	if err == nil {
+		plan.stayed(out, report.Files)
+	}
 	return report, err
+}
+
+// stayed corrects the outcomes of directories that were to go and were not empty any
+// more.
+func (p *Plan) stayed(out txn.Outcome, files []FilePlan) {
+	gone := map[string]bool{}
+	if out.Entry != nil {
+		for _, d := range out.Entry.Gone {
+			gone[string(d.Path)] = true
+		}
+	}
+	for i, f := range files {
+		if f.Outcome == Restored && slices.Contains(p.prune, f.Path) && !gone[f.Path] {
+			files[i].Outcome, files[i].Note = Unchanged, "it is not empty"
+		}
+	}
 }

@@ -19,7 +19,7 @@ func TestLastTurnAfterARewindOfSeveralTurns(t *testing.T) {
 		t.Helper()
 		var set delta.Set
 		for i := 0; i < len(files); i += 2 {
-			pre, err := look(d.path(files[i]))
+			pre, err := look.At(d.path(files[i]))
 			must(t, err)
 			set = append(set, delta.Change{Path: d.path(files[i]), Pre: pre, Post: delta.NewFile([]byte(files[i+1]), 0o644)})
 		}

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/tree"
 	"kerf/internal/work/txn"
 )
 
@@ -24,6 +22,12 @@ const (
 	Unchanged = "unchanged" // is as it was before already
 	Missing   = "missing"   // its earlier content was not kept
 )
+
+// Left is a change that a plan leaves alone because nobody saw who made it.
+type Left struct {
+	Path  string `json:"path"`
+	Entry int64  `json:"entry"` // its sequence number
+}
 
 // FilePlan is what a plan makes of one file.
 type FilePlan struct {
@@ -48,24 +52,20 @@ type Plan struct {
 	Problem string
 	// Gaps are the notes of entries that do not know all that happened.
 	Gaps []string
+	// Left are changes that belong to what was named and are left alone.
+	Left []Left
 
 	only  []ledger.Path
-	prune []string
-	make  []ledger.Dir
-	edits bool // it takes single edits back, see PlanEdits
+	paths []string         // that were named
+	make  []ledger.Dir     // directories that come back
+	prune []string         // directories that go
+	chmod []ledger.DirMode // directories that get other permission bits
+	edits bool             // it takes single edits back, see PlanEdits
 }
 
 // ErrConflict says that an undo does not fit what files have become. Nothing was
 // written.
 var ErrConflict = errors.New("nothing was changed")
-
-// Look returns the present state of an absolute path, nil for nothing there.
-type Look func(path string) (*delta.Image, error)
-
-// LookIn looks into a tree.
-func LookIn(t *tree.Tree) Look {
-	return func(path string) (*delta.Image, error) { return t.ReadEntry(path, lookLimit) }
-}
 
 // lookLimit is the largest file that is merged or compared.
 const lookLimit = 1 << 30
@@ -82,14 +82,14 @@ func (r Reader) Plan(c Choice, look Look) (*Plan, error) {
 }
 
 func (r Reader) plan(b *book, c Choice, look Look) (*Plan, error) {
-	if r.Fault == ForgetTaken {
+	if b.fault = r.Fault; b.fault == ForgetTaken {
 		b.taken = map[atom]bool{}
 	}
-	entries, err := b.choose(c)
+	entries, left, err := b.choose(c)
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Redo: c.Redo, Entries: entries}
+	p := &Plan{Redo: c.Redo, Entries: entries, Left: left, paths: c.Paths}
 	for _, e := range entries {
 		for _, root := range b.roots(e) {
 			if !slices.Contains(p.Roots, root) {
@@ -99,26 +99,18 @@ func (r Reader) plan(b *book, c Choice, look Look) (*Plan, error) {
 				}
 			}
 		}
-		for _, dir := range slices.Backward(e.Dirs) {
-			p.prune = append(p.prune, string(dir))
-		}
-		p.make = append(p.make, e.Gone...)
 	}
-	if len(c.Paths) > 0 {
-		p.make = slices.DeleteFunc(p.make, func(d ledger.Dir) bool { return !below(string(d.Path), c.Paths) })
+	if len(entries) == 0 {
+		p.Problem = unseen(left)
+		return p, nil
 	}
-	slices.SortStableFunc(p.make, func(a, b ledger.Dir) int {
-		return strings.Count(string(a.Path), "/") - strings.Count(string(b.Path), "/")
-	})
-	slices.SortStableFunc(p.prune, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
-	w := &inverter{reader: r, book: b, look: look, state: map[string]*place{}, files: map[string]*FilePlan{}}
-	steps := p.steps(b, c.Paths)
-	w.selected = map[atom]bool{}
+	w := newInverter(r, b, look)
+	steps := p.steps(b, c)
 	for _, s := range steps {
 		w.selected[atom{s.seq, s.path}] = true
 	}
 	w.run(joined(steps, r.Fault == JoinAll))
-	p.Set, p.Files = w.result()
+	w.result(p)
 	p.What = p.describe()
 	if r.Fault != ForgetPartial {
 		p.settle()
@@ -126,7 +118,20 @@ func (r Reader) plan(b *book, c Choice, look Look) (*Plan, error) {
 	return p, nil
 }
 
-// step is one entry's change of one path, or several that follow each other.
+// unseen is the problem of a plan that leaves everything alone.
+func unseen(left []Left) string {
+	var names []string
+	for _, l := range left[:min(len(left), 5)] {
+		names = append(names, l.Path)
+	}
+	if more := len(left) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return "nobody saw who changed " + strings.Join(names, ", ")
+}
+
+// step is one entry's change of one path, or several that follow each other. Images
+// of directories are among them.
 type step struct {
 	path      string
 	pre, post *delta.Image
@@ -136,28 +141,32 @@ type step struct {
 }
 
 // steps are the changes to invert, oldest first, and p.only what they leave out.
-func (p *Plan) steps(b *book, paths []string) []step {
+func (p *Plan) steps(b *book, c Choice) []step {
 	var steps []step
 	partial := false
 	told := map[string]bool{}
 	for _, e := range p.Entries {
-		live := b.live(e, paths)
-		partial = partial || len(live) < len(b.scope(e.Seq))
-		stands := make(map[string]bool, len(live))
-		for _, path := range live {
+		asked := b.asked(e, c)
+		partial = partial || len(asked) < len(b.scope(e.Seq))
+		stands := make(map[string]bool, len(asked))
+		for _, path := range asked {
 			stands[path] = true
 			if !told[path] {
 				told[path] = true
 				p.only = append(p.only, ledger.Path(path))
 			}
 		}
-		wanted := wantedOf(e, paths)
-		for _, c := range e.Set() {
-			if own(e) && !stands[c.Path] || !own(e) && !below(c.Path, paths) && !wanted[c.Path] {
-				continue
+		wanted := wantedOf(e, c.Paths)
+		found := stepsOfEntry(e, func(path string) bool {
+			if len(e.Undoes) > 0 {
+				return below(path, c.Paths) || wanted[path]
 			}
-			steps = append(steps, step{c.Path, c.Pre, c.Post, c.From, c.To, e.Seq, e.Seq, e.Exact})
+			return stands[path]
+		})
+		if b.fault == ForgetKind {
+			found = slices.DeleteFunc(found, func(s step) bool { return isDir(s.pre) && !isDir(s.post) })
 		}
+		steps = append(steps, found...)
 	}
 	if !partial {
 		p.only = nil
@@ -171,7 +180,7 @@ func joined(steps []step, always bool) []step {
 	var out []step
 	at := map[string]int{}
 	for _, s := range steps {
-		if i, ok := at[s.path]; ok && (always || out[i].post.Same(s.pre)) {
+		if i, ok := at[s.path]; ok && (always || sameState(out[i].post, s.pre)) {
 			have := &out[i]
 			if have.pre == nil && s.from == "" { // still what came from there
 				s.from = have.from
@@ -208,7 +217,7 @@ func (p *Plan) settle() {
 		p.Problem = "none of it can be brought back: the earlier contents were not kept"
 	}
 	if p.Problem != "" {
-		p.Set = nil
+		p.Set, p.make, p.prune, p.chmod = nil, nil, nil, nil
 	}
 }
 
@@ -257,7 +266,8 @@ func (p *Plan) Commit(ctx context.Context, w *txn.Workspace, o txn.Origin) (txn.
 		o.Undoes = append(o.Undoes, e.Seq)
 	}
 	o.Only = p.only
-	co := txn.CommitOptions{Origin: o, Cause: ledger.CauseUndo, Real: true, Prune: p.prune, Make: p.make}
+	co := txn.CommitOptions{Origin: o, Cause: ledger.CauseUndo, Real: true, Prune: p.prune, Make: p.make,
+		Chmod: p.chmod}
 	if p.Redo {
 		co.Cause = ledger.CauseRedo
 	}
@@ -270,9 +280,4 @@ func conflicting(out txn.Outcome, err error) (txn.Outcome, error) {
 		return out, fmt.Errorf("%w (%w)", err, ErrConflict)
 	}
 	return out, nil
-}
-
-// within returns the directory part that set leaves behind for tests of names.
-func within(p, dir string) bool {
-	return strings.HasPrefix(path.Clean(p), strings.TrimSuffix(dir, "/")+"/")
 }

@@ -11,42 +11,55 @@ type Dir struct {
 	Mode fs.FileMode
 }
 
-// Dirs tells which directories came and which went from one Snap to another,
-// parents first. A Set has files only; this is what undoing needs beside it.
-// Directories that are not watched are not told.
-func (s *Scanner) Dirs(before, after *Snap) (made, gone []Dir) {
-	if before == nil || after == nil {
-		return nil, nil
-	}
-	for i, root := range s.roots {
-		if before.roots[i] == nil || after.roots[i] == nil {
-			continue
-		}
-		made = appendDirs(made, root, after.roots[i], before.roots[i])
-		gone = appendDirs(gone, root, before.roots[i], after.roots[i])
-	}
-	return made, gone
+// DirMode is a directory whose permission bits changed.
+type DirMode struct {
+	Path      string
+	Pre, Post fs.FileMode
 }
 
-// appendDirs adds the directories below n that other does not have.
-func appendDirs(list []Dir, at string, n, other *node) []Dir {
+// Dirs tells which directories came, which went and which got another mode from one
+// Snap to another, parents first. A Set has files only; this is what undoing needs
+// beside it. Directories that are not watched are not told.
+func (s *Scanner) Dirs(before, after *Snap) (made, gone []Dir, modes []DirMode) {
+	for i, root := range s.roots {
+		if before == nil || after == nil || before.roots[i] == nil || after.roots[i] == nil {
+			continue
+		}
+		eachDir(root, after.roots[i], before.roots[i], func(d Dir, was *entry) {
+			if was == nil {
+				made = append(made, d)
+			} else if m := was.sig.mode.Perm(); m != d.Mode {
+				modes = append(modes, DirMode{d.Path, m, d.Mode})
+			}
+		})
+		eachDir(root, before.roots[i], after.roots[i], func(d Dir, is *entry) {
+			if is == nil {
+				gone = append(gone, d)
+			}
+		})
+	}
+	return made, gone, modes
+}
+
+// eachDir calls f for the directories below n, with what other has there, nil if that
+// is no directory. What both share is left out.
+func eachDir(at string, n, other *node, f func(d Dir, there *entry)) {
 	if n == other || n == nil || n.shut != "" || other != nil && other.shut != "" {
-		return list
+		return
 	}
 	for i := range n.entries {
 		e := &n.entries[i]
 		if e.dir == nil {
 			continue
 		}
-		file := path.Join(at, e.name)
-		var there *node
-		if o := other.entry(e.name); o != nil {
-			there = o.dir
+		d := Dir{path.Join(at, e.name), e.sig.mode.Perm()}
+		o, below := other.entry(e.name), (*node)(nil)
+		if o != nil && o.dir == nil {
+			o = nil
+		} else if o != nil {
+			below = o.dir
 		}
-		if there == nil {
-			list = append(list, Dir{file, e.sig.mode.Perm()})
-		}
-		list = appendDirs(list, file, e.dir, there)
+		f(d, o)
+		eachDir(d.Path, e.dir, below, f)
 	}
-	return list
 }

@@ -128,7 +128,7 @@ func (m *directories) wanted() error {
 			err = m.j.tree.CheckWrite(real, nil)
 		}
 		if err == nil {
-			err = m.add(real, &op{Kind: opMkdir, Path: ledger.Path(real), Mode: dir.Mode, Fixed: true})
+			err = m.add(real, &op{Kind: opMkdir, Path: ledger.Path(real), Mode: dir.Mode, Fixed: dir.Mode != 0})
 		}
 		if err != nil {
 			if err := m.j.fail(string(dir.Path), err); err != nil {

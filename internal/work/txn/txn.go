@@ -130,8 +130,8 @@ type CommitOptions struct {
 	Dirs  []ledger.Path
 	Gone  []ledger.Dir
 	Modes []ledger.DirMode
-	// Make are directories that the commit makes, with exactly their modes, unless they
-	// are there.
+	// Make are directories that the commit makes, with exactly their modes unless these
+	// are 0, if they are not there.
 	Make []ledger.Dir
 	// Prune names directories that the commit removes if they are empty then. One
 	// whose name a file of the set takes must be.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -24,6 +25,10 @@ const undoLong = `Takes back the last turn in this workspace that is not undone 
 of its commands. It does not need git. It keeps later changes by merging. If a merge is
 impossible, it names the files, writes nothing, and the exit code is 1.
 With PATHs it takes back only these files, or the files below these directories.
+
+What nobody saw being changed may be the work of others. Kerf leaves it alone, names it, and the
+exit code is 1. To take it back, too, name its PATH, or its --entry, or give --unproven.
+The exit code is also 1 when something could not be brought back, which is named.
 
 On a terminal it shows the changes and asks first. Without a terminal it does not ask.
 An undo is recorded like any change: kerf redo brings back what the last undo took back.`
@@ -48,12 +53,19 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 			o.Confirm = func(r changes.Report) (bool, error) { return confirmUndo(p, r) }
 		}
 		report, err := undo(cmd.Context(), h, c, args, o)
-		return tellUndo(p, report, err, asJSON, o.Confirm != nil)
+		return tellUndo(p, report, err, asJSON, o.Confirm != nil, withUnproven(c, args))
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Turn, "turn", "", "the turn with this `id`, or the beginning of it; see kerf log")
 	f.StringVar(&c.Call, "call", "", "only the call with this `id`")
 	f.StringVar(&c.Session, "session", "", "a turn of the session with this `id`, in its workspace")
+	if !redo {
+		f.Int64Var(&c.Entry, "entry", 0, "only the `entry` of kerf log with this number, whoever made it")
+		f.BoolVar(&c.Unproven, "unproven", false, "also what nobody saw being changed")
+		cmd.MarkFlagsMutuallyExclusive("entry", "turn")
+		cmd.MarkFlagsMutuallyExclusive("entry", "call")
+		cmd.MarkFlagsMutuallyExclusive("entry", "session")
+	}
 	f.BoolVar(&o.DryRun, "dry-run", false, "show what would be done; write nothing")
 	f.BoolVar(&asJSON, "json", false, "print the report as JSON and ask nothing")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask on a terminal")
@@ -81,8 +93,26 @@ func undo(ctx context.Context, h *host.Host, c changes.Choice, paths []string,
 	return ws.Changes().Undo(ctx, ws.Txn, c, o)
 }
 
-// tellUndo prints what was done and chooses the exit code.
-func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown bool) error {
+// withUnproven is the command that takes along what nobody saw being changed.
+func withUnproven(c changes.Choice, args []string) string {
+	words := []string{"kerf undo --unproven"}
+	for _, flag := range [][2]string{{"--session", c.Session}, {"--turn", c.Turn}, {"--call", c.Call}} {
+		if flag[1] != "" {
+			words = append(words, flag[0], flag[1])
+		}
+	}
+	for _, arg := range args {
+		if strings.ContainsAny(arg, " \t'\"\\$&;|<>()*?[#~`!") {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		words = append(words, arg)
+	}
+	return visible.Plain(strings.Join(words, " "))
+}
+
+// tellUndo prints what was done and chooses the exit code. Unproven is the command that
+// takes along what was left.
+func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown bool, unproven string) error {
 	switch {
 	case errors.Is(err, changes.ErrNothing):
 		r.Problem = err.Error()
@@ -108,13 +138,22 @@ func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown boo
 		}
 		undoText(p, r)
 	}
-	if r.Problem == "" {
+	switch {
+	case r.Whole():
 		return nil
-	}
-	if asJSON {
+	case asJSON:
+		return program.Exit(1)
+	case r.Problem == "" && len(r.Left) > 0:
+		fmt.Fprintf(p.Stderr, "hint: take back what was left with: %s\n", unproven)
+		return program.Exit(1)
+	case r.Problem == "":
 		return program.Exit(1)
 	}
 	hint := "nothing was written; name the paths that fit, or undo the later change first"
+	if len(r.Left) > 0 && len(r.Files) == 0 {
+		tellLeft(p, p.Stderr, r)
+		hint = "nothing was written; take it back with: " + unproven
+	}
 	return &program.Error{Code: 1, Err: errors.New(visible.Plain(r.Problem)), Hint: hint}
 }
 
@@ -136,6 +175,15 @@ func undoText(p *program.Program, r changes.Report) {
 			line += " (" + visible.Plain(f.Note) + ")"
 		}
 		fmt.Fprintln(w, line)
+	}
+	tellLeft(p, w, r)
+}
+
+// tellLeft prints one line for each change that was left alone.
+func tellLeft(p *program.Program, w io.Writer, r changes.Report) {
+	for _, l := range r.Left {
+		fmt.Fprintf(w, "  %-9s %s (nobody saw who changed it; entry %d)\n", "left", visible.Plain(shortPath(p, l.Path)),
+			l.Entry)
 	}
 }
 

@@ -1,0 +1,108 @@
+package changes
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"kerf/internal/text/delta"
+)
+
+// fit sees to it that files are in directories and that only directories go in which
+// nothing is left.
+func (w *inverter) fit() {
+	paths := make([]string, 0, len(w.state))
+	for p := range w.state {
+		paths = append(paths, p)
+	}
+	slices.SortFunc(paths, func(a, b string) int {
+		if n := strings.Count(b, "/") - strings.Count(a, "/"); n != 0 {
+			return n // children first
+		}
+		return strings.Compare(a, b)
+	})
+	for _, p := range paths {
+		if pl := w.state[p]; w.becomes(p) != nil && !sameState(pl.was, w.becomes(p)) {
+			w.standOn(p)
+		}
+	}
+	for _, p := range paths {
+		pl := w.state[p]
+		if is := w.becomes(p); !isDir(pl.was) || isDir(is) {
+			continue
+		} else if what := w.left(p); what == "" {
+			continue
+		} else if is != nil {
+			w.note(p, Conflict, "a directory is there now, with "+what+" in it")
+		} else {
+			pl.is = pl.was
+			w.files[p].Outcome, w.files[p].Note = Unchanged, what+" is in it"
+		}
+	}
+}
+
+// becomes is what a path of the picture will hold.
+func (w *inverter) becomes(p string) *delta.Image {
+	pl := w.state[p]
+	if f := w.files[p]; f == nil || given(f) {
+		return pl.was
+	}
+	return pl.is
+}
+
+// standOn makes sure that what is above p will be directories.
+func (w *inverter) standOn(p string) {
+	for dir := path.Dir(p); dir != path.Dir(dir); dir = path.Dir(dir) {
+		pl := w.state[dir]
+		if pl == nil {
+			img, err := w.look.At(dir)
+			if err != nil || isDir(img) {
+				return // what is above a root cannot be looked at
+			}
+			if img != nil {
+				w.note(p, Conflict, dir+" is "+kindName(img)+" now")
+				return
+			}
+			continue
+		}
+		switch is := w.becomes(dir); {
+		case isDir(is):
+		case is == nil && isDir(pl.was):
+			pl.is = pl.was // it is needed
+		case is != nil:
+			w.note(p, Conflict, dir+" is "+kindName(is)+" now")
+			return
+		}
+	}
+}
+
+func kindName(i *delta.Image) string {
+	if i.Kind == delta.Symlink {
+		return "a link"
+	}
+	return "a file"
+}
+
+// left names something that stays in a directory which is to go, or returns "".
+func (w *inverter) left(dir string) string {
+	if w.reader.Fault == LookNotInside {
+		return ""
+	}
+	names, err := w.look.Names(dir)
+	if err != nil {
+		return "something that cannot be seen"
+	}
+	for _, name := range names {
+		p := strings.TrimSuffix(dir, "/") + "/" + name
+		pl := w.state[p]
+		if pl == nil || w.becomes(p) != nil {
+			return name
+		}
+		if isDir(pl.was) {
+			if what := w.left(p); what != "" {
+				return name + "/" + what
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,87 @@
+package changes
+
+import (
+	"path"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+)
+
+// stepsOfEntry are the changes of e that take wants, those of directories among them. A
+// directory that came or went with files does so again with any of them.
+func stepsOfEntry(e *ledger.Entry, take func(path string) bool) []step {
+	made, gone := dirsOf(e)
+	var steps []step
+	add := func(p string, pre, post *delta.Image, from, to string) {
+		steps = append(steps, step{p, pre, post, from, to, e.Seq, e.Seq, e.Exact})
+	}
+	above := map[string]bool{}
+	files := map[string]bool{}
+	for _, c := range e.Set() {
+		files[c.Path] = true
+		if !take(c.Path) {
+			continue
+		}
+		for dir := path.Dir(c.Path); dir != path.Dir(dir) && !above[dir]; dir = path.Dir(dir) {
+			above[dir] = true
+		}
+		if c.Pre == nil {
+			c.Pre = gone[c.Path]
+		}
+		if c.Post == nil {
+			c.Post = made[c.Path]
+		}
+		add(c.Path, c.Pre, c.Post, c.From, c.To)
+	}
+	alone := aloneOf(e)
+	dir := func(p ledger.Path) {
+		if d := string(p); !files[d] && (above[d] || alone[d] && take(d)) {
+			files[d] = true
+			add(d, gone[d], made[d], "", "")
+		}
+	}
+	for _, d := range e.Dirs {
+		dir(d)
+	}
+	for _, d := range e.Gone {
+		dir(d.Path)
+	}
+	for _, m := range e.Modes {
+		if d := string(m.Path); !files[d] && take(d) {
+			add(d, directory(m.Pre), directory(m.Post), "", "")
+		}
+	}
+	return steps
+}
+
+// dirsOf are the images of the directories that came and that went with e, by path. The
+// modes of those that came are not known.
+func dirsOf(e *ledger.Entry) (made, gone map[string]*delta.Image) {
+	made, gone = map[string]*delta.Image{}, map[string]*delta.Image{}
+	for _, d := range e.Dirs {
+		made[string(d)] = directory(0)
+	}
+	for _, d := range e.Gone {
+		gone[string(d.Path)] = directory(d.Mode)
+	}
+	return made, gone
+}
+
+// aloneOf are the directories that came or went with e and with no file of it.
+func aloneOf(e *ledger.Entry) map[string]bool {
+	with := map[string]bool{}
+	for _, c := range e.Changes {
+		with[c.Path] = true
+		for dir := path.Dir(c.Path); dir != path.Dir(dir) && !with[dir]; dir = path.Dir(dir) {
+			with[dir] = true
+		}
+	}
+	alone := map[string]bool{}
+	for _, d := range e.Dirs {
+		alone[string(d)] = !with[string(d)]
+	}
+	for _, d := range e.Gone {
+		alone[string(d.Path)] = !with[string(d.Path)]
+	}
+	return alone
+}
