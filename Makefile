@@ -3,7 +3,7 @@ GO      ?= go
 PKGS    ?= ./...
 LDFLAGS ?= -s -w
 
-.PHONY: build demo test check bench tools lint cross race security
+.PHONY: build demo test check bench tools lint cross race security nightly
 
 build: ## the program, stripped, as bin/kerf
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/kerf ./cmd/kerf
@@ -35,6 +35,10 @@ bench: ## kerf exec against a scripted server, beside a minimal client
 
 security: tools ## every security test as a table: id, backend, pass or the reason why not
 	@GO=$(GO) sh ./.ci/security
+
+nightly: tools ## other people's bytes: 10,000 random histories, hundreds of kills, two agents and a user; hours
+	KERF_LONG=1 KERF_TRUST_HISTORIES=10000 KERF_TRUST_KILLS=200 KERF_TRUST_STEPS=1000 \
+	  $(GO) test -v -timeout 12h ./internal/trust
 
 tools: ## programs that the tests use as judges
 	@sh ./.ci/tools

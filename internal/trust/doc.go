@@ -11,9 +11,13 @@
 // The variables that the tests read:
 //
 //	KERF_TRUST_HISTORIES  how many random histories are run (300)
+//	KERF_TRUST_KILLS      how often each is killed (6)
+//	KERF_TRUST_STEPS      how many steps two agents and a user take (300)
+//	KERF_TRUST_PROGRAM    a kerf that is built already
 //	KERF_TRUST_SEED       run the history with this number alone, and keep its files
 //	KERF_TRUST_STRICT     nothing that is pending is excused
 //
 // A history that failed is named by its number. Its commands and the writer's edits are
-// the same in every run; how they meet in time is not.
+// the same in every run; how they meet in time is not. `make nightly` runs all of it at
+// length.
 package trust
