@@ -43,15 +43,7 @@ var pending = map[string]string{
 	"TestSeen5/large_files":                                       "witness",
 	"TestSeen5/node_modules":                                      "witness",
 	"TestSeen6/an_edit_while_the_first_command_begins":            "witness",
-	"TestSeen7/a_new_name_for_the_user's_file":                    "undo",
-	"TestSeen7/hard_links":                                        "undo",
-	"TestSeen8/a_directory_becomes_a_file":                        "undo",
 	"TestSeen8/a_directory_becomes_a_link":                        "undo",
-	"TestSeen8/a_directory_is_closed":                             "undo",
-	"TestSeen8/a_file_becomes_an_empty_directory":                 "undo",
-	"TestSeen8/an_empty_directory_becomes_a_file":                 "undo",
-	"TestSeen8/killed_undo":                                       "undo",
-	"TestSeen8/undo_of_one_path_leaves_other_directories":         "undo",
 }
 
 // strict reports whether nothing is excused.
