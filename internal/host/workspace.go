@@ -60,7 +60,7 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 	l *sessions.Log) executor.Options {
 	ho := executor.Options{
 		Cwd: set.Cwd, Base: ws.Base(), Tree: ws.Tree, Work: ws.Txn, Images: ws.Store.Get,
-		Scanner: ws.Scanner, Unscanned: ws.Unscanned, Search: search.New(search.Options{Roots: ws.Roots}),
+		Witness: ws.Witness, Scanner: ws.Scanner, Unscanned: ws.Unscanned, Search: search.New(search.Options{Roots: ws.Roots}),
 		Sandbox: c.policy(ws.Roots, ws.Tmp),
 		Env:     c.childEnv(l.ID),
 		Origin:  txn.Origin{Session: string(l.ID), Client: cmp.Or(o.Source, "kerf")},

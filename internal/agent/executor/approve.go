@@ -184,7 +184,17 @@ func (h *Executor) remember(j judged, d protocol.Decision) (warnings []string) {
 func (h *Executor) Processes() []protocol.Process { return h.commands.Processes() }
 
 // Kill ends a background process and all it started.
-func (h *Executor) Kill(id int) error { return h.commands.Kill(id) }
+func (h *Executor) Kill(id int) error {
+	err := h.commands.Kill(id)
+	if h.watched != nil && err == nil {
+		if c := h.watched.Take(id); c != nil {
+			f, werr := c.End(context.Background())
+			h.record.addMerged(h.record.entered("", f))
+			err = werr
+		}
+	}
+	return err
+}
 
 // settleChange brings a change that the user allowed in agreement with what was
 // shown: it puts in what the user edited, and sees whether a file moved since. It

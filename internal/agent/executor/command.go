@@ -3,24 +3,83 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"sync"
 
 	"kerf/internal/agent/executor/command"
+	"kerf/internal/agent/executor/watch"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/witness"
 )
 
-// command runs a program and finds out what it changed.
+// command runs a program and finds out what it changed: through the witness where there
+// is one, and else by looking at the roots before and after.
 func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Command, m RunOptions) turn.Outcome {
 	if st, err := os.Stat(a.Dir); err != nil || !st.IsDir() {
 		return ran(id, a, command.Failed(2, "workdir %s is not a directory. Leave workdir out to run in %s", a.Dir,
 			h.o.Cwd), nil)
 	}
 	o := command.RunOptions{Call: id, Settings: m.Settings, Unsandboxed: m.Unsandboxed, Show: m.Show, Ask: m.Ask}
+	var r command.Result
+	var changes []history.FileChange
+	if h.watches(a, o) {
+		w, err := h.watched.Begin(h.record.origin(m, id), h.mayLose(ctx, id, a, m))
+		if err != nil {
+			return ran(id, a, command.Failed(125, "the command was not run, since what it changes cannot be recorded: %v", err),
+				nil)
+		}
+		o.Watch = w
+		r, changes = h.runWatched(ctx, id, a, o, w)
+	} else {
+		r, changes = h.runScanned(ctx, id, a, o, m)
+	}
+	if r.Denied() && m.Denied != nil && !m.Unsandboxed && m.Settings.Sandbox != protocol.SandboxFull {
+		m.Denied()
+	}
+	return ran(id, a, r, changes)
+}
+
+// watches reports whether the witness sees what a command changes.
+func (h *Executor) watches(a tool.Command, o command.RunOptions) bool {
+	return h.watched != nil && policy.Mode(o.Settings, o.Unsandboxed) != protocol.SandboxFull &&
+		!h.commands.InTerminal(a, o)
+}
+
+func (h *Executor) runWatched(ctx context.Context, id protocol.CallID, a tool.Command, o command.RunOptions,
+	w *watch.Command) (command.Result, []history.FileChange) {
+	r := h.commands.Run(ctx, a, o)
+	// What happened is entered even if the call was interrupted.
+	ctx = context.WithoutCancel(ctx)
+	var f watch.Found
+	var err error
+	if r.Running {
+		f, err = w.Collect(ctx)
+		h.watched.Keep(r.Process(), w)
+	} else {
+		f, err = w.End(ctx)
+	}
+	h.unrecorded(&r, err)
+	r.Notes = append(r.Notes, f.Notes...)
+	return r, h.record.entered(id, f)
+}
+
+// unrecorded makes a command fail whose changes are in no ledger.
+func (h *Executor) unrecorded(r *command.Result, err error) {
+	if err == nil {
+		return
+	}
+	r.Fail(fmt.Sprintf("not all that the command changed was recorded: %v", err))
+	h.record.uncertain(err.Error())
+}
+
+func (h *Executor) runScanned(ctx context.Context, id protocol.CallID, a tool.Command, o command.RunOptions,
+	m RunOptions) (command.Result, []history.FileChange) {
 	quiet := policy.KnownSafe(a.Line) && !h.commands.InTerminal(a, o)
 	var changes []history.FileChange
 	if !quiet { // before the sandbox, which puts things in the place of what it protects
@@ -31,10 +90,27 @@ func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Comma
 		// The scan is the record of what happened; an interrupt must not cut it.
 		changes = append(changes, h.record.scanned(context.WithoutCancel(ctx), m, id, ledger.CauseCommand)...)
 	}
-	if r.Denied() && m.Denied != nil && !m.Unsandboxed && m.Settings.Sandbox != protocol.SandboxFull {
-		m.Denied()
+	return r, changes
+}
+
+// mayLose asks the user, once, before a command destroys what cannot be brought back.
+func (h *Executor) mayLose(ctx context.Context, id protocol.CallID, a tool.Command,
+	m RunOptions) func(witness.Loss) bool {
+	var mu sync.Mutex
+	asked, allowed := false, false
+	return func(l witness.Loss) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked || m.Ask == nil {
+			return allowed
+		}
+		reply := m.Ask(ctx, protocol.Approval{Call: id,
+			Reason: fmt.Sprintf("The command is about to change or remove %s (%d bytes), and its content cannot be kept: %s. "+
+				"Neither it nor what follows in this command could be brought back.", l.Path, l.Size, l.Why),
+			Command: &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir}})
+		asked, allowed = true, reply.Answer.Decision.Allows()
+		return allowed
 	}
-	return ran(id, a, r, changes)
 }
 
 // ran is the outcome of a command.
@@ -53,9 +129,30 @@ func (h *Executor) writeStdin(ctx context.Context, id protocol.CallID, a tool.Wr
 		body.Error = Render(tool.Fail(refused))
 		return turn.Outcome{Text: body.Error, Body: body}
 	}
+	ctx = context.WithoutCancel(ctx)
+	var changes []history.FileChange
+	if h.watched != nil && h.watched.Get(a.Process) != nil {
+		changes = h.looked(ctx, id, a.Process, &r)
+	} else {
+		changes = h.record.scanned(ctx, m, id, ledger.CauseCommand)
+	}
 	body.Output = r.Text()
-	changes := h.record.scanned(context.WithoutCancel(ctx), m, id, ledger.CauseCommand)
 	return turn.Outcome{Text: body.Output, Success: r.Success(), Body: body, Changes: changes, Warnings: r.Notes}
+}
+
+// looked enters what a process that was left running changed until now.
+func (h *Executor) looked(ctx context.Context, id protocol.CallID, process int,
+	r *command.Result) []history.FileChange {
+	var f watch.Found
+	var err error
+	if r.Running {
+		f, err = h.watched.Get(process).Collect(ctx)
+	} else {
+		f, err = h.watched.Take(process).End(ctx)
+	}
+	h.unrecorded(r, err)
+	r.Notes = append(r.Notes, f.Notes...)
+	return h.record.entered(id, f)
 }
 
 // strayCause is what changes found before a command are laid to: processes that

@@ -12,6 +12,7 @@ import (
 	"kerf/internal/agent/executor/mcp"
 	"kerf/internal/agent/executor/outputlog"
 	"kerf/internal/agent/executor/usershell"
+	"kerf/internal/agent/executor/watch"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/policy"
@@ -27,6 +28,7 @@ import (
 	"kerf/internal/work/search"
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn"
+	"kerf/internal/work/witness"
 )
 
 // Options make Executor.
@@ -41,6 +43,8 @@ type Options struct {
 	Images func(delta.Sum) ([]byte, error)
 	// Keep stores what the model was shown, so that a later session knows it too.
 	Keep func([]byte) (delta.Sum, error)
+	// Witness sees what commands in the sandbox change; nil where that is not possible.
+	Witness *witness.Witness
 	// Scanner finds what commands changed; nil when Unscanned says why it cannot.
 	Scanner   *scan.Scanner
 	Unscanned string
@@ -103,6 +107,7 @@ type Executor struct {
 	servers  *mcp.Servers
 	borrowed bool // the servers are the parent's
 	record   *recorder
+	watched  *watch.Watcher // nil without a witness
 
 	mu    sync.Mutex // guards what follows
 	notes []string   // what the model is to be told with the next turn
@@ -145,6 +150,9 @@ func New(o Options) *Executor {
 		h.record.join(o.Parent.record)
 	}
 	h.commands = command.New(co)
+	if o.Witness != nil {
+		h.watched = watch.New(watch.Options{Witness: o.Witness, Work: o.Work, Later: h.record.later})
+	}
 	return h
 }
 
@@ -153,6 +161,9 @@ func (h *Executor) Close() {
 	h.record.leave()
 	h.shell.Close()
 	h.commands.Close()
+	if h.watched != nil {
+		h.watched.Close()
+	}
 	if h.servers != nil && !h.borrowed {
 		h.servers.Close()
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"kerf/internal/agent/executor/files"
+	"kerf/internal/agent/executor/watch"
 	"kerf/internal/agent/history"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
@@ -116,8 +117,9 @@ func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact
 		rec.DiffPath = r.saveDiff(diff)
 		done.records = append(done.records, rec)
 	}
-	r.keepChange(set, cause == ledger.CauseOutside)
-	r.shareChange(set, cause == ledger.CauseOutside)
+	apart := cause == ledger.CauseOutside || entry != nil && entry.Of > 0 && entry.Known() == ledger.Unproven
+	r.keepChange(set, apart)
+	r.shareChange(set, apart)
 	return done
 }
 
@@ -130,4 +132,24 @@ func (r *recorder) saveDiff(d string) string {
 		return ""
 	}
 	return name
+}
+
+// entered takes in what the witness entered into the ledger of a command.
+func (r *recorder) entered(id protocol.CallID, f watch.Found) []history.FileChange {
+	var list []history.FileChange
+	for _, e := range f.Entries {
+		if len(e.Set) == 0 {
+			continue
+		}
+		for _, c := range e.Set {
+			r.note(c.Path, c.Post)
+		}
+		list = append(list, r.landed(id, e.Entry.Cause, e.Set, e.Entry.Known() == ledger.Proven, e.Entry, "").records...)
+	}
+	return list
+}
+
+// later takes in what a command changed after its call returned.
+func (r *recorder) later(o txn.Origin, f watch.Found) {
+	r.addMerged(r.entered(protocol.CallID(o.Call), f))
 }

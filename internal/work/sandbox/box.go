@@ -16,6 +16,8 @@ type Box struct {
 	Files []*os.File
 	// Confined says that a launcher leads it (proc.Spec.Confined).
 	Confined bool
+	// OneRoot says that all processes inside have the same root directory.
+	OneRoot bool
 
 	plan  plan.Plan
 	guard *guard                 // nil where nothing has to be watched

@@ -55,7 +55,7 @@ func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
 			return nil, fmt.Errorf("sandbox: temporary directory: %w", err)
 		}
 	}
-	b := &Box{plan: p, Confined: way.name != plan.Landlock}
+	b := &Box{plan: p, Confined: way.name != plan.Landlock, OneRoot: way.name == plan.OwnLauncher}
 	if err := b.fill(way, argv); err != nil {
 		b.plan.GitDirs = nil // nothing ran
 		b.Close()

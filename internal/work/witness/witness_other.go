@@ -31,6 +31,9 @@ type Watch struct{}
 // Socket is nil.
 func (x *Watch) Socket() *os.File { return nil }
 
+// OneRoot does nothing.
+func (x *Watch) OneRoot() {}
+
 // Collect does nothing.
 func (x *Watch) Collect(func(Report)) error { return nil }
 

@@ -17,6 +17,7 @@ import (
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn"
+	"kerf/internal/work/witness"
 )
 
 // Options say what is opened.
@@ -49,6 +50,10 @@ type Workspace struct {
 	// is not possible here.
 	Scanner   *scan.Scanner
 	Unscanned string
+	// Witness sees what commands in the sandbox change. It is nil when Unwitnessed says
+	// why that is not possible here.
+	Witness     *witness.Witness
+	Unwitnessed error
 }
 
 // Open opens a workspace, and finishes or takes back what a crash cut off. When a
@@ -70,7 +75,7 @@ func (w *Workspace) open(o Options) error {
 		name string
 		open func(Options) error
 	}{{"tree", w.openTree}, {"tmp", w.makeTmp}, {"store", w.openStore}, {"ledger", w.openLedger}, {"txn", w.openTxn},
-		{"scanner", w.openScanner}}
+		{"scanner", w.openScanner}, {"witness", w.openWitness}}
 	for _, p := range parts {
 		var err error
 		if o.Before != nil {
@@ -136,9 +141,18 @@ func (w *Workspace) openScanner(Options) error {
 	return nil
 }
 
+// openWitness makes the witness, which begins with the first command.
+func (w *Workspace) openWitness(Options) error {
+	w.Witness, w.Unwitnessed = witness.New(witness.Options{Dir: w.Dir, Roots: w.Roots, Ledger: w.Ledger, Store: w.Store})
+	return nil
+}
+
 // Close releases files and locks, and removes the private temporary directory.
 func (w *Workspace) Close() error {
 	var errs []error
+	if w.Witness != nil {
+		errs = append(errs, w.Witness.Close())
+	}
 	if w.Txn != nil {
 		errs = append(errs, w.Txn.Close())
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,8 +61,18 @@ type RunOptions struct {
 	Settings    protocol.Settings
 	Unsandboxed bool
 	Show        func(string) // live output, may be nil
+	// Watch, when not nil, sees what the command changes.
+	Watch Watch
 	// Ask puts a question to the user; nil has nobody to ask.
 	Ask func(context.Context, protocol.Approval) turn.Reply
+}
+
+// Watch is told about the command that it sees.
+type Watch interface {
+	// Socket is what the listener is handed out through.
+	Socket() *os.File
+	// OneRoot says that all processes have the same root directory.
+	OneRoot()
 }
 
 // Run runs a command until it is done, its time is up or ctx is done. With a Yield and

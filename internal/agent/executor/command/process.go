@@ -39,11 +39,17 @@ func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*pr
 	p.cancel = cancel
 	plan.Ask = func(host string, port int) bool { return r.hosts.mayReach(asking, a, o, host, port) }
 	plan.Log = p.log
+	if o.Watch != nil {
+		plan.Witness = o.Watch.Socket()
+	}
 	argv, env := r.o.Shell.Command(a)
 	var err error
 	if p.box, err = sandbox.Prepare(ctx, plan, a.TTY, argv); err != nil {
 		cancel()
 		return nil, err
+	}
+	if o.Watch != nil && p.box.OneRoot {
+		o.Watch.OneRoot()
 	}
 	p.spec = proc.Spec{Argv: p.box.Argv, ExtraFiles: p.box.Files, Dir: a.Dir, Env: env, TTY: a.TTY, Stdin: a.TTY,
 		Confined: p.box.Confined, Linger: !p.box.Confined, Started: p.box.Started, Log: p.out,

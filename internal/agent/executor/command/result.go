@@ -28,6 +28,7 @@ type Result struct {
 	wall     time.Duration
 	done     bool
 	aborted  bool
+	failed   bool // by Kerf, whatever the command did
 	timeout  time.Duration
 	denied   bool
 	confined bool   // it ran in a sandbox
@@ -40,6 +41,15 @@ func Failed(code int, format string, args ...any) Result {
 	return Result{Code: code, done: true, Output: text, problem: text}
 }
 
+// Process is the number of a command that runs on.
+func (r Result) Process() int { return r.session }
+
+// Fail makes a command that ran a failure, for a reason of Kerf's own.
+func (r *Result) Fail(why string) {
+	r.Notes = append(r.Notes, why)
+	r.failed = true
+}
+
 // Exit is the exit code, nil while the command runs.
 func (r Result) Exit() *int {
 	if !r.done {
@@ -50,7 +60,7 @@ func (r Result) Exit() *int {
 
 // Success reports whether the command runs on or ended well.
 func (r Result) Success() bool {
-	return r.Running || r.Code == 0 && !r.aborted && (r.Terminal == "" || r.timeout == 0)
+	return !r.failed && (r.Running || r.Code == 0 && !r.aborted && (r.Terminal == "" || r.timeout == 0))
 }
 
 // Denied reports whether the command failed, and the sandbox seems to be why.

@@ -1,0 +1,168 @@
+// Package watch follows the commands of a session through the witness: what they change
+// is in the ledger when their call returns, and while they run on.
+package watch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/txn"
+	"kerf/internal/work/witness"
+	"kerf/internal/work/witness/enter"
+)
+
+// interval is how often commands that run on are looked at.
+const interval = 500 * time.Millisecond
+
+// Found is what was entered into the ledger of one command.
+type Found struct {
+	Entries []enter.Entered
+	// Notes tell what is not known or cannot be taken back.
+	Notes []string
+}
+
+// Options make a Watcher.
+type Options struct {
+	Witness *witness.Witness
+	Work    *txn.Workspace
+	// Later takes what commands changed after their call returned.
+	Later func(Origin, Found)
+}
+
+// Origin says whose command it is.
+type Origin = txn.Origin
+
+// Watcher has the commands of one session. It may be used by several goroutines.
+type Watcher struct {
+	o Options
+
+	mu      sync.Mutex       // guards what follows
+	running map[int]*Command // by the number of their process
+}
+
+// New returns a watcher.
+func New(o Options) *Watcher { return &Watcher{o: o, running: map[int]*Command{}} }
+
+// Command is a command that is watched.
+type Command struct {
+	*witness.Watch
+	w      *Watcher
+	origin Origin
+	quit   chan struct{} // closed when it is not looked at any more
+	idle   sync.WaitGroup
+}
+
+// Begin prepares to watch a command. ask is asked before something is lost for good.
+func (w *Watcher) Begin(o Origin, ask func(witness.Loss) bool) (*Command, error) {
+	e := ledger.Entry{Session: o.Session, Turn: o.Turn, Call: o.Call, Tool: o.Tool, Client: o.Client}
+	x, err := w.o.Witness.Begin(e, false, ask)
+	if err != nil {
+		return nil, err
+	}
+	return &Command{Watch: x, w: w, origin: o}, nil
+}
+
+// Collect enters what the command changed since the last time. It goes on.
+func (c *Command) Collect(ctx context.Context) (f Found, err error) {
+	werr := c.Watch.Collect(func(r witness.Report) { f, err = c.enter(ctx, r) })
+	if err == nil {
+		err = werr
+	}
+	return f, err
+}
+
+// End enters what the command changed since the last time. It has ended.
+func (c *Command) End(ctx context.Context) (f Found, err error) {
+	werr := c.Watch.End(func(r witness.Report) bool {
+		f, err = c.enter(ctx, r)
+		return err == nil
+	})
+	if err == nil {
+		err = werr
+	}
+	return f, err
+}
+
+func (c *Command) enter(ctx context.Context, r witness.Report) (Found, error) {
+	list, err := enter.Report(ctx, c.w.o.Work, c.origin, r)
+	return Found{list, r.Notes}, err
+}
+
+// Keep looks after a command that runs on, by the number of its process.
+func (w *Watcher) Keep(id int, c *Command) {
+	c.quit = make(chan struct{})
+	w.mu.Lock()
+	w.running[id] = c
+	w.mu.Unlock()
+	c.idle.Go(func() { // ends with Take
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-c.quit:
+				return
+			case <-tick.C:
+				w.look(c)
+			}
+		}
+	})
+}
+
+func (w *Watcher) look(c *Command) {
+	if f, err := c.Collect(context.Background()); err == nil {
+		w.o.Later(c.origin, f)
+	}
+}
+
+// Collect enters what all commands that run on changed until now: something else is
+// about to change files.
+func (w *Watcher) Collect() {
+	w.mu.Lock()
+	list := make([]*Command, 0, len(w.running))
+	for _, c := range w.running {
+		list = append(list, c)
+	}
+	w.mu.Unlock()
+	for _, c := range list {
+		w.look(c)
+	}
+}
+
+// Get returns a command that runs on, or nil.
+func (w *Watcher) Get(id int) *Command {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.running[id]
+}
+
+// Take returns a command that ran on and has ended now, or nil. The caller ends it.
+func (w *Watcher) Take(id int) *Command {
+	w.mu.Lock()
+	c := w.running[id]
+	delete(w.running, id)
+	w.mu.Unlock()
+	if c != nil {
+		close(c.quit)
+		c.idle.Wait()
+	}
+	return c
+}
+
+// Close ends all that is left; the processes are gone.
+func (w *Watcher) Close() {
+	w.mu.Lock()
+	ids := make([]int, 0, len(w.running))
+	for id := range w.running {
+		ids = append(ids, id)
+	}
+	w.mu.Unlock()
+	for _, id := range ids {
+		if c := w.Take(id); c != nil {
+			if f, err := c.End(context.Background()); err == nil {
+				w.o.Later(c.origin, f)
+			}
+		}
+	}
+}
