@@ -57,17 +57,25 @@ func New(o Options) (*Witness, error) {
 	if err := Available(); err != nil {
 		return nil, err
 	}
-	roots := make([]string, 0, len(o.Roots))
-	for _, r := range o.Roots {
+	var err error
+	if o.Roots, err = realRoots(o.Roots); err != nil {
+		return nil, err
+	}
+	return &Witness{o: o, dir: filepath.Join(o.Dir, folder, uuid.NewString()), socket: -1,
+		watches: map[int64]*Watch{}, replies: map[reply]chan supervise.Message{}}, nil
+}
+
+// realRoots are roots without links on their way: names are told by where they are.
+func realRoots(list []string) ([]string, error) {
+	roots := make([]string, 0, len(list))
+	for _, r := range list {
 		real, err := filepath.EvalSymlinks(r)
 		if err != nil {
 			return nil, err
 		}
 		roots = append(roots, real)
 	}
-	o.Roots = roots
-	return &Witness{o: o, dir: filepath.Join(o.Dir, folder, uuid.NewString()), socket: -1,
-		watches: map[int64]*Watch{}, replies: map[reply]chan supervise.Message{}}, nil
+	return roots, nil
 }
 
 // lockName is the file in a session's directory of journals that is locked while its

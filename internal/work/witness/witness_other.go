@@ -3,6 +3,7 @@
 package witness
 
 import (
+	"context"
 	"os"
 
 	"kerf/internal/work/ledger"
@@ -24,6 +25,9 @@ func (w *Witness) Begin(ledger.Entry, bool, func(Loss) bool) (*Watch, error) {
 
 // Close does nothing.
 func (w *Witness) Close() error { return nil }
+
+// Recover finds nothing: no journal is made on this system.
+func Recover(context.Context, Options, func(ledger.Entry, Report) error) (int, error) { return 0, nil }
 
 // Watch is one command that is witnessed; there is none on this system.
 type Watch struct{}

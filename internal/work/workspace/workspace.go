@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/witness"
+	"kerf/internal/work/witness/enter"
 )
 
 // Options say what is opened.
@@ -54,6 +56,10 @@ type Workspace struct {
 	// why that is not possible here.
 	Witness     *witness.Witness
 	Unwitnessed error
+	// Recovered counts the commands whose Kerf was gone and whose changes were entered
+	// now; Unrecovered says why those of others could not be.
+	Recovered   int
+	Unrecovered error
 }
 
 // Open opens a workspace, and finishes or takes back what a crash cut off. When a
@@ -143,7 +149,13 @@ func (w *Workspace) openScanner(Options) error {
 
 // openWitness makes the witness, which begins with the first command.
 func (w *Workspace) openWitness(Options) error {
-	w.Witness, w.Unwitnessed = witness.New(witness.Options{Dir: w.Dir, Roots: w.Roots, Ledger: w.Ledger, Store: w.Store})
+	o := witness.Options{Dir: w.Dir, Roots: w.Roots, Ledger: w.Ledger, Store: w.Store}
+	w.Recovered, w.Unrecovered = witness.Recover(context.Background(), o, func(began ledger.Entry, r witness.Report) error {
+		_, err := enter.Report(context.Background(), w.Txn, txn.Origin{Session: began.Session, Turn: began.Turn,
+			Call: began.Call, Tool: began.Tool, Client: began.Client}, r)
+		return err
+	})
+	w.Witness, w.Unwitnessed = witness.New(o)
 	return nil
 }
 

@@ -84,6 +84,12 @@ func recoverCommand(p *program.Program) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(p.Stdout, "finished: %d, taken back: %d, kept: %d\n", report.Finished, report.TakenBack, report.Kept)
+			if ws.Recovered > 0 {
+				fmt.Fprintf(p.Stdout, "interrupted commands whose changes were entered into the log: %d\n", ws.Recovered)
+			}
+			if ws.Unrecovered != nil {
+				return fmt.Errorf("what an interrupted command changed could not be entered into the log: %w", ws.Unrecovered)
+			}
 			for _, c := range report.Conflicts {
 				fmt.Fprintf(p.Stdout, "left as it is: %s: %v\n", visible.Plain(c.Path), c.Err)
 			}

@@ -27,7 +27,8 @@ type Kind uint8
 
 // The kinds of records.
 const (
-	// Began: the ledger's entry of the command is durable; Number is its sequence number.
+	// Began: the ledger's entry of the command is durable; Number is its sequence number,
+	// To has the roots, with zero bytes between them.
 	Began Kind = iota + 1
 	// Touch: Path is about to be changed, and Before is what it held.
 	Touch
@@ -204,6 +205,15 @@ func Open(dir string) (*Reader, error) {
 
 // Close closes the file.
 func (r *Reader) Close() error { return r.f.Close() }
+
+// Written is when the last record was written, in nanoseconds.
+func (r *Reader) Written() int64 {
+	st, err := r.f.Stat()
+	if err != nil {
+		return 0
+	}
+	return st.ModTime().UnixNano()
+}
 
 // ApartPath is the path of a content that is kept beside the records.
 func ApartPath(dir string, number uint64) string {

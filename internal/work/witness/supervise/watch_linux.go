@@ -3,6 +3,7 @@ package supervise
 import (
 	"errors"
 	"path"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -222,7 +223,11 @@ func (w *watch) start() error {
 		return err
 	}
 	w.journal = j
-	return w.write(&journal.Record{Kind: journal.Began, Number: seq})
+	var roots []string
+	for _, r := range w.roots {
+		roots = append(roots, r.path)
+	}
+	return w.write(&journal.Record{Kind: journal.Began, Number: seq, To: strings.Join(roots, "\x00")})
 }
 
 // write appends to the journal. When that fails, no call goes on any more.

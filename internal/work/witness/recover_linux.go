@@ -1,0 +1,191 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/supervise"
+)
+
+// patience is how long Recover waits for the helper of a Kerf that is gone: the kernel
+// ends the processes of its commands, and then the helper ends the journal.
+const patience = 5 * time.Second
+
+// Recover finishes the journals of commands whose Kerf is gone. enter makes entries of a
+// report; began is the entry that the command began with. A journal that could not be
+// entered stays. Commands that still run are left alone.
+func Recover(ctx context.Context, o Options, enter func(began ledger.Entry, r Report) error) (done int, err error) {
+	sessions, err := os.ReadDir(filepath.Join(o.Dir, folder))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return 0, err
+	}
+	var errs []error
+	for _, s := range sessions {
+		n, err := recoverSession(ctx, o, filepath.Join(o.Dir, folder, s.Name()), enter)
+		done += n
+		errs = append(errs, err)
+	}
+	_ = os.Remove(filepath.Join(o.Dir, folder)) // unless something is left
+	return done, errors.Join(errs...)
+}
+
+func recoverSession(ctx context.Context, o Options, dir string,
+	enter func(ledger.Entry, Report) error) (done int, err error) {
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if err == unix.EWOULDBLOCK {
+			return 0, nil // it lives
+		}
+		return 0, err
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	left := false
+	for _, e := range list {
+		if !e.IsDir() {
+			continue
+		}
+		at := filepath.Join(dir, e.Name())
+		if !idle(ctx, at) {
+			left = true
+			continue
+		}
+		entered, err := recoverOne(o, at, enter)
+		if err != nil {
+			errs, left = append(errs, err), true
+			continue
+		}
+		if entered {
+			done++
+		}
+		errs = append(errs, os.RemoveAll(at))
+	}
+	if !left {
+		_ = os.Remove(lock.Name())
+		_ = os.Remove(dir)
+	}
+	return done, errors.Join(errs...)
+}
+
+// idle waits until no helper works on a journal.
+func idle(ctx context.Context, dir string) bool {
+	for end := time.Now().Add(patience); supervise.Busy(dir); {
+		if time.Now().After(end) || ctx.Err() != nil {
+			return false
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return true
+}
+
+func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (bool, error) {
+	r, err := journal.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // it touched nothing
+	}
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	records, _, err := r.Next()
+	if err != nil || len(records) == 0 || records[0].Kind != journal.Began {
+		return false, err
+	}
+	entries, err := o.Ledger.Read(records[0].Number - 1)
+	if err != nil || len(entries) == 0 {
+		return false, err
+	}
+	began := entries[0]
+	c := newCollector(dir, strings.Split(records[0].To, "\x00"), o.Store)
+	defer c.close()
+	cut, ended := c.entered(entries, began.Seq)
+	if ended {
+		return false, nil
+	}
+	c.replay(records, cut)
+	c.doubt(r)
+	report := c.report()
+	report.Began, report.Ended = began.Seq, true
+	report.ID = began.Journal + "/recovered"
+	return true, enter(began, report)
+}
+
+// entered takes in what the ledger has of a command already: up to which cut, and
+// whether all of it.
+func (c *collector) entered(entries []ledger.Entry, began int64) (cut int, ended bool) {
+	for i := range entries {
+		e := &entries[i]
+		if e.Of != began {
+			continue
+		}
+		ended = ended || e.Ended
+		if n, err := strconv.Atoi(e.ID[strings.LastIndexByte(e.ID, '/')+1:]); err == nil {
+			cut = max(cut, n)
+		}
+		for _, ch := range e.Changes {
+			c.posts[ch.Path] = ch.Post.Image()
+		}
+	}
+	return cut, ended
+}
+
+// replay takes in the records behind a cut. Later cuts were never collected.
+func (c *collector) replay(records []journal.Record, cut int) {
+	collected := cut == 0
+	for i := range records {
+		r := &records[i]
+		switch {
+		case r.Kind == journal.Cut && r.Number == int64(cut):
+			collected = true
+		case r.Kind == journal.Cut:
+		case r.Kind == journal.StillOpen && collected:
+			if c.names[r.Path] == nil {
+				c.carryOver(map[string]bool{r.Path: true})
+			}
+		case collected || r.Kind == journal.Began:
+			c.take(r)
+		}
+	}
+}
+
+// doubt says of each touched name whether somebody else changed it after the command
+// ended: if nobody saw that, or the end, it is not proven.
+func (c *collector) doubt(r *journal.Reader) {
+	written := r.Written()
+	for p, t := range c.names {
+		now, err := c.look(p)
+		final, told := c.finals[p]
+		switch {
+		case t.foreign:
+		case !c.ended || err != nil:
+			t.foreign = true
+		case told:
+			t.foreign = final != now.Sig
+		default:
+			t.foreign = now.Sig.Ctime > written
+		}
+	}
+	if !c.ended {
+		c.notes = append(c.notes, "Kerf and its witness were ended while the command ran")
+	}
+}

@@ -1,0 +1,88 @@
+package witness_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/witness"
+)
+
+// recovered is what Recover makes of what a Kerf left behind.
+func (b *bench) recovered() (list []witness.Report) {
+	b.Helper()
+	o := witness.Options{Dir: b.home, Roots: []string{b.root}, Ledger: b.ledger, Store: b.store}
+	_, err := witness.Recover(context.Background(), o, func(began ledger.Entry, r witness.Report) error {
+		if began.Cause != ledger.CauseBegan || began.Call != "c" {
+			b.Errorf("the command began with %+v", began)
+		}
+		list = append(list, r)
+		return nil
+	})
+	if err != nil {
+		b.Error(err)
+	}
+	return list
+}
+
+func TestJournalOfAKilledKerfIsFinished(t *testing.T) {
+	b := newBench(t, "")
+	b.write("a", "1")
+	b.write("b", "2")
+	_, cmd, _, box := b.start("printf 9 > a; : > ready; sleep 0.2; printf 8 > b; rm -f ready")
+	b.await("ready")
+	if err := b.w.Close(); err != nil { // as when it is killed: nobody collects
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	box.Close()
+	list := b.recovered()
+	if len(list) != 1 {
+		t.Fatalf("%d commands were recovered, want 1", len(list))
+	}
+	if got, want := b.told(list[0]), "proven a: 1 > 9\nproven b: 2 > 8"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if again := b.recovered(); len(again) != 0 {
+		t.Errorf("recovered a second time: %v", again)
+	}
+	if left, _ := os.ReadDir(filepath.Join(b.home, "witness")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestLaterEditsOfOthersAreNotTheKilledCommands(t *testing.T) {
+	b := newBench(t, "")
+	b.write("a", "1")
+	b.write("b", "2")
+	_, cmd, _, box := b.start("printf 9 > a; printf 9 > b; : > ready; sleep 0.2")
+	b.await("ready")
+	if err := b.w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	box.Close()
+	time.Sleep(50 * time.Millisecond) // the helper ends the journal
+	b.write("b", "mine")
+	list := b.recovered()
+	if len(list) != 1 {
+		t.Fatalf("%d commands were recovered, want 1", len(list))
+	}
+	want := "proven a: 1 > 9\nproven ready: - > \nunproven b: 2 > mine"
+	if got := b.told(list[0]); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// await waits for a file.
+func (b *bench) await(name string) {
+	for {
+		if _, err := os.Stat(filepath.Join(b.root, name)); err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
