@@ -260,8 +260,8 @@ func (pl *planner) behindLink(name string) *unified.Error {
 		var img *delta.Image
 		if n := pl.nodes[dir]; n != nil {
 			img = n.cur
-		} else if got, err := pl.read(dir); err == nil {
-			img = got
+		} else {
+			img = pl.above(dir)
 		}
 		if img != nil && img.Kind == delta.Symlink {
 			return &unified.Error{Path: name, Message: fmt.Sprintf("the path leads through the link %s; name the real path",

@@ -26,14 +26,15 @@ type planner struct {
 	read    Read
 	opt     PlanOptions
 	nodes   map[string]*node
-	changed []*node // in the order of their first change
+	dirs    map[string]*delta.Image // what has the name of a directory, nil for one
+	changed []*node                 // in the order of their first change
 	mail    int
 	gone    map[string]bool // paths that diffs of this mail remove
 }
 
 // plan runs all operations; first stops at the first error.
 func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileError) {
-	pl := &planner{read: read, opt: o, nodes: map[string]*node{}}
+	pl := &planner{read: read, opt: o, nodes: map[string]*node{}, dirs: map[string]*delta.Image{}}
 	var failed []FileError
 	fail := func(path string, err *unified.Error) bool {
 		if err == nil {
@@ -168,8 +169,8 @@ func (pl *planner) obstructed(name string) *unified.Error {
 		var img *delta.Image
 		if n := pl.nodes[dir]; n != nil {
 			img = n.cur
-		} else if got, err := pl.read(dir); err == nil {
-			img = got
+		} else {
+			img = pl.above(dir)
 		}
 		if img != nil && img.Kind == delta.File {
 			return &unified.Error{Path: name, Message: fmt.Sprintf("%s is a file, not a directory; choose another path or "+
@@ -177,6 +178,19 @@ func (pl *planner) obstructed(name string) *unified.Error {
 		}
 	}
 	return nil
+}
+
+// above returns what has the name of a directory above some path; nil for a directory,
+// and for what cannot be read. Many paths share one, so each is looked at once.
+func (pl *planner) above(dir string) *delta.Image {
+	img, known := pl.dirs[dir]
+	if !known {
+		if got, err := pl.read(dir); err == nil {
+			img = got
+		}
+		pl.dirs[dir] = img
+	}
+	return img
 }
 
 const newFileMode = 0o644

@@ -54,20 +54,12 @@ func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o O
 	if err != nil {
 		return Result{}, err
 	}
-	read := func(path string) (*delta.Image, error) {
-		abs, err := t.Resolve(path)
-		if err != nil {
-			return nil, err
-		}
-		return t.ReadEntry(abs, readLimit)
-	}
 	merged := map[string]bool{}
-	planned, failed := p.PlanEachWith(read,
-		patch.PlanOptions{Reverse: o.Reverse, ThreeWay: o.blob(ctx, t), Merged: func(path string) {
-			if abs, err := t.Resolve(path); err == nil {
-				merged[abs] = true
-			}
-		}})
+	planned, failed := plan(t, p, patch.PlanOptions{Reverse: o.Reverse, ThreeWay: o.blob(ctx, t), Merged: func(path string) {
+		if abs, err := t.Resolve(path); err == nil {
+			merged[abs] = true
+		}
+	}})
 	if len(failed) > 0 {
 		return Result{Failed: failed}, fmt.Errorf("%d of %d files do not fit: %w", len(failed), len(p.Paths()), ErrConflict)
 	}
@@ -80,6 +72,14 @@ func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o O
 		return Result{Changed: out.Committed, Merged: merged}, fmt.Errorf("%w (%w)", err, ErrConflict)
 	}
 	return Result{Changed: out.Committed, Merged: merged}, nil
+}
+
+func plan(t *tree.Tree, p *patch.Patch, o patch.PlanOptions) (delta.Set, []patch.FileError) {
+	held, release := t.Hold()
+	defer release()
+	r := &reader{t: held}
+	r.ahead(p.Paths())
+	return p.PlanEachWith(r.read, o)
 }
 
 // blob finds contents for a merge; it is nil when nothing is merged.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/rand"
 	"encoding/binary"
@@ -43,6 +44,8 @@ const (
 	maxPack = 32 << 20
 	// Below this size a body in a pack is not compressed; speed matters more.
 	minPackCompress = 4096
+	// packBuffer is what one call writes of a pack.
+	packBuffer = 256 << 10
 )
 
 // packs is what is known of the packs of a store.
@@ -80,7 +83,7 @@ func (s *Store) PutAll(contents []Content, durable bool) error {
 	var small []Content
 	size := 0
 	seen := make(map[delta.Sum]bool, len(contents))
-	found := make(map[string]bool)
+	found := make(map[*pack]bool)
 	for _, c := range contents {
 		if seen[c.Sum] {
 			continue
@@ -106,8 +109,11 @@ func (s *Store) PutAll(contents []Content, durable bool) error {
 			small, size = nil, 0
 		}
 	}
-	for path := range found { // whoever made it may not have waited for the disk
-		if err := s.sync(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for p := range found { // whoever made it may not have waited for the disk
+		if !durable {
+			break
+		}
+		if err := s.sync(p.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -143,17 +149,24 @@ func (s *Store) putOne(c Content, durable bool) error {
 	return nil
 }
 
-// knows is refresh for one of many. It notes the packs that must be flushed.
-func (s *Store) knows(sum delta.Sum, durable bool, found map[string]bool) (bool, error) {
-	s.packs.mu.Lock()
-	p, isPacked := s.packs.at[sum]
-	s.packs.mu.Unlock()
+// knows is refresh for one of many. It notes the packs that are young now, which are to
+// be flushed: from then on nobody takes anything out of them.
+func (s *Store) knows(sum delta.Sum, durable bool, found map[*pack]bool) (bool, error) {
+	p, isPacked := s.inPack(sum)
 	var err error
-	if isPacked {
-		if err = s.refreshPacked(sum, false); err == nil && durable {
-			found[p.in.path] = true
+	switch {
+	case isPacked && found[p.in]:
+		return true, nil
+	case isPacked:
+		var in *pack
+		if in, err = s.refreshPacked(sum, false); err != nil {
+			break
 		}
-	} else {
+		if p, isPacked = s.find(sum); !isPacked || p.in != in {
+			return false, nil // somebody took it out just before
+		}
+		found[in] = true
+	default:
 		if _, err := os.Lstat(s.path(sum)); err != nil {
 			return false, nil
 		}
@@ -163,6 +176,14 @@ func (s *Store) knows(sum delta.Sum, durable bool, found map[string]bool) (bool,
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// inPack returns where sum was packed at the last look.
+func (s *Store) inPack(sum delta.Sum) (packed, bool) {
+	s.packs.mu.Lock()
+	defer s.packs.mu.Unlock()
+	p, ok := s.packs.at[sum]
+	return p, ok
 }
 
 func (s *Store) putPack(contents []Content, durable bool) error {
@@ -176,9 +197,15 @@ func (s *Store) putPack(contents []Content, durable bool) error {
 	return nil
 }
 
-func (s *Store) encodePack(w io.Writer, contents []Content) error {
-	var body, index bytes.Buffer
-	body.WriteString(packMagic)
+func (s *Store) encodePack(to io.Writer, contents []Content) error {
+	w := bufio.NewWriterSize(to, packBuffer)
+	off := uint64(0)
+	write := func(b []byte) {
+		_, _ = w.Write(b) // Flush tells
+		off += uint64(len(b))
+	}
+	write([]byte(packMagic))
+	index := make([]byte, 0, len(contents)*packRow+packFoot)
 	for _, c := range contents {
 		codec, z := byte(codecRaw), c.Data
 		if len(z) >= minPackCompress {
@@ -186,17 +213,15 @@ func (s *Store) encodePack(w io.Writer, contents []Content) error {
 				codec, z = codecZstd, small
 			}
 		}
-		index.Write(c.Sum[:])
-		index.Write(binary.BigEndian.AppendUint64(nil, uint64(body.Len())))
-		index.Write(binary.BigEndian.AppendUint32(nil, uint32(len(z))))
-		index.WriteByte(codec)
-		body.Write(z)
+		index = append(index, c.Sum[:]...)
+		index = binary.BigEndian.AppendUint64(index, off)
+		index = binary.BigEndian.AppendUint32(index, uint32(len(z)))
+		index = append(index, codec)
+		write(z)
 	}
-	body.Write(index.Bytes())
-	body.Write(binary.BigEndian.AppendUint32(nil, uint32(len(contents))))
-	body.WriteString(packMagic)
-	_, err := w.Write(body.Bytes())
-	return err
+	index = binary.BigEndian.AppendUint32(index, uint32(len(contents)))
+	write(append(index, packMagic...))
+	return w.Flush()
 }
 
 // makeDir makes a directory below the store's, and its name durable.
@@ -364,25 +389,26 @@ func (s *Store) getPacked(sum delta.Sum) ([]byte, error) {
 	return raw, nil
 }
 
-// refreshPacked keeps a packed object that is there: young, and durable if asked.
-func (s *Store) refreshPacked(sum delta.Sum, durable bool) error {
+// refreshPacked keeps a packed object that is there: young, and durable if asked. It
+// returns the pack.
+func (s *Store) refreshPacked(sum delta.Sum, durable bool) (*pack, error) {
 	p, ok := s.find(sum)
 	if !ok {
-		return ErrNotFound
+		return nil, ErrNotFound
 	}
 	st, err := os.Lstat(p.in.path)
 	if err != nil {
-		return ErrNotFound
+		return nil, ErrNotFound
 	}
 	if time.Since(st.ModTime()) > touchAge {
 		if s.touch(p.in.path) != nil {
-			return ErrNotFound
+			return nil, ErrNotFound
 		}
 	}
 	if durable {
-		return s.sync(p.in.path) // whoever made it may not have waited for the disk
+		return p.in, s.sync(p.in.path) // whoever made it may not have waited for the disk
 	}
-	return nil
+	return p.in, nil
 }
 
 // removePacked takes sum out of its pack, and the pack away with its last object.

@@ -251,7 +251,7 @@ func (s *Store) put(data []byte, durable bool) (delta.Sum, error) {
 func (s *Store) refresh(sum delta.Sum, path string, durable bool) error {
 	st, err := os.Lstat(path)
 	if err != nil || st.Size() < int64(headerLen) {
-		if err := s.refreshPacked(sum, durable); !errors.Is(err, ErrNotFound) {
+		if _, err := s.refreshPacked(sum, durable); !errors.Is(err, ErrNotFound) {
 			return err
 		}
 		if err := s.refreshSpliced(sum, durable); !errors.Is(err, ErrNotFound) {

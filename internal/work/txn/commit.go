@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,9 +20,9 @@ import (
 	"kerf/internal/work/tree"
 )
 
-// atOnce bounds the files that are staged and flushed at the same time; the kernel
-// flushes them together.
-const atOnce = 8
+// flushesAtOnce bounds the files that are flushed at the same time; the kernel flushes
+// them together.
+const flushesAtOnce = 8
 
 // Commit changes files as set says, if every Pre still is what is there. Unless
 // o.BestEffort is set it commits everything or, with an error, nothing; should taking
@@ -168,7 +170,11 @@ func (j *job) stage() error {
 		}
 	}
 	put := func() error { return j.w.Store.PutAll(contents, j.w.Durable) }
-	return j.w.together(slices.Insert(tasks, 0, put))
+	tasks = slices.Insert(tasks, 0, put)
+	if j.w.Durable && !j.many() {
+		return j.w.together(tasks, flushesAtOnce)
+	}
+	return j.w.together(tasks, runtime.GOMAXPROCS(0)+1) // nothing waits for the disk
 }
 
 // contents are the images of o, as the store takes them.
@@ -185,20 +191,25 @@ func (o *op) contents() []store.Content {
 	return both
 }
 
-// together runs the tasks, several at a time, and returns the first error.
-func (w *Workspace) together(tasks []func() error) error {
-	if w.Before != nil || len(tasks) == 1 {
-		for _, task := range tasks {
-			if err := task(); err != nil {
+// together runs the tasks, so many at a time, and returns the first error.
+func (w *Workspace) together(tasks []func() error, atOnce int) error {
+	var next atomic.Int64
+	var failed atomic.Bool
+	work := func() error {
+		for i := next.Add(1) - 1; i < int64(len(tasks)) && !failed.Load(); i = next.Add(1) - 1 {
+			if err := tasks[i](); err != nil {
+				failed.Store(true)
 				return err
 			}
 		}
 		return nil
 	}
+	if w.Before != nil || len(tasks) == 1 {
+		return work()
+	}
 	var g errgroup.Group
-	g.SetLimit(atOnce)
-	for _, task := range tasks {
-		g.Go(task)
+	for range min(atOnce, len(tasks)) {
+		g.Go(work)
 	}
 	return g.Wait()
 }

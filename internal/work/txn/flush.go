@@ -94,7 +94,7 @@ func (w *Workspace) flushBy(t *tree.Tree, ops []*op, of func(*op) string,
 			})
 		}
 	}
-	return w.together(tasks)
+	return w.together(tasks, flushesAtOnce)
 }
 
 // device is the file system of what o is about, 0 if that is not known.
