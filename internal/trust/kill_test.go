@@ -207,7 +207,7 @@ func helpers(kerf int) []int {
 }
 
 // isHelper knows the witness's helper by its arguments.
-func isHelper(line string) bool { return strings.Contains(line, "witness") }
+func isHelper(line string) bool { return strings.Contains(line, "--kerf-witness") }
 
 func descends(pid, from int) bool {
 	for range 20 {

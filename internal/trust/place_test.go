@@ -117,7 +117,6 @@ type session struct {
 	id     string
 	n      int
 	calls  []string // calls as they ended: id, status, exit code
-	trace  string   // where strace writes, if it watches
 	killed bool
 }
 
