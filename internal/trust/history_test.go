@@ -312,6 +312,9 @@ func (e *evidence) rebuild(p *place) error {
 			e.dropped[s.paths[0]], e.dropped[s.paths[1]] = true, true
 			continue
 		}
+		if len(s.paths) == 2 && inGit(s.paths[0]) && inGit(s.paths[1]) {
+			continue
+		}
 		patch.WriteString(s.text)
 	}
 	dir := filepath.Join(p.base, "rebuilt")

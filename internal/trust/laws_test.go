@@ -32,7 +32,15 @@ func (e *evidence) touched() func(string) bool {
 		inodes[uint64(d.Before.Inode)], inodes[uint64(d.After.Inode)] = true, true //nolint:gosec // not negative
 	}
 	delete(inodes, 0)
-	for _, t := range append([]tree{e.final}, e.began...) {
+	trees := append([]tree{e.final}, e.began...)
+	for _, t := range trees {
+		for p, n := range t {
+			if names[p] {
+				inodes[n.inode] = true
+			}
+		}
+	}
+	for _, t := range trees {
 		for p, n := range t {
 			if n.kind.IsRegular() && inodes[n.inode] {
 				names[p] = true
@@ -213,6 +221,11 @@ func regular(t tree, path string) bool {
 	return ok && n.kind.IsRegular()
 }
 
+// inGit reports whether a path lies in a directory .git, which trees leave out.
+func inGit(path string) bool {
+	return strings.HasPrefix(path, ".git/") || strings.Contains(path, "/.git/")
+}
+
 // late reports whether a command of an earlier turn may still have changed a path.
 func (e *evidence) late(turn int, path string) bool {
 	for _, calls := range e.turns[:turn] {
@@ -243,6 +256,9 @@ func listedIsReal(e *evidence) []string {
 		}
 		for _, c := range entry.Changes {
 			p := e.short(c.Path)
+			if inGit(p) {
+				continue
+			}
 			s, ok := listed[p]
 			if !ok {
 				s.before = c.Before

@@ -320,10 +320,18 @@ func TestSeen5(t *testing.T) {
 	}
 	tell(t, "a nested repository", map[string]string{"sub/x.txt": "x\n", "sub/d/y.txt": "y\n"}, func(s *story) {
 		s.shell("git init -q && cd sub && git init -q && git add -A && git -c user.name=U -c user.email=u@localhost commit -qm x")
-		before := s.shell("cat sub/.git/HEAD; ls -R sub/.git").out
+		before := s.shell("cat sub/.git/HEAD; find sub/.git | sort").out
 		back(s, "rm -rf sub")
-		if now := s.shell("cat sub/.git/HEAD; ls -R sub/.git").out; now != before {
-			s.Errorf("the nested repository's own files: %s, then %s", before, now)
+		now := s.shell("cat sub/.git/HEAD; find sub/.git | sort").out
+		for _, pair := range [][2]string{{before, now}, {now, before}} {
+			for l := range strings.Lines(pair[0]) {
+				if !strings.Contains("\n"+pair[1], "\n"+l) {
+					s.Errorf("only before or only after: %s", l)
+				}
+			}
+		}
+		if r := s.shell("cd sub && git fsck --strict && git status --short"); r.code != 0 || r.out != "" {
+			s.Errorf("the nested repository: %v", r)
 		}
 	})
 	tell(t, "node_modules", map[string]string{".gitignore": "node_modules\n", "node_modules/a/index.js": "a\n",
