@@ -31,7 +31,7 @@ func TestHistories(t *testing.T) {
 	if err := makeBase(base); err != nil {
 		t.Fatal(err)
 	}
-	first, count := uint64(1), number("KERF_TRUST_HISTORIES", 300)
+	first, count := uint64(number("KERF_TRUST_FIRST", 1)), number("KERF_TRUST_HISTORIES", 300)
 	one := os.Getenv("KERF_TRUST_SEED")
 	if one != "" {
 		first, count = uint64(number("KERF_TRUST_SEED", 1)), 1

@@ -15,7 +15,6 @@ import (
 // wait for. With KERF_TRUST_STRICT set nothing is excused.
 var pending = map[string]string{
 	"TestAgents":            "witness",
-	"TestKilled/kerf":       "witness",
 	"TestKilled/both":       "witness",
 	"TestKilled/helper":     "witness",
 	"TestHistories/bytes":   "witness",
@@ -28,7 +27,6 @@ var pending = map[string]string{
 	"TestHistories/redo":    "witness",
 	"TestHistories/run":     "witness",
 	"TestSeen1/the_same_file_after_the_command_wrote_it": "witness",
-	"TestSeen3/killed_while_a_command_runs":              "witness",
 	"TestSeen5/a_nested_repository":                      "witness",
 	"TestSeen8/a_directory_is_closed":                    "witness",
 	"TestSeen8/a_directory_becomes_a_link":               "undo",
