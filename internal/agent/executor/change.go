@@ -44,6 +44,9 @@ type committed struct {
 // recorded whether or not the whole change succeeded.
 func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change,
 	m RunOptions) (tool.Result, committed) {
+	if h.watched != nil {
+		h.watched.Collect() // what commands that run on did before is entered before
+	}
 	missed := h.record.missed(ctx, id, m, a.Set)
 	o := txn.CommitOptions{Origin: h.record.origin(m, id), BestEffort: a.BestEffort, Real: a.Real}
 	write := h.o.Work.Commit

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 
 	"kerf/internal/agent/executor/command"
 	"kerf/internal/agent/executor/watch"
@@ -83,7 +82,11 @@ func (h *Executor) runScanned(ctx context.Context, id protocol.CallID, a tool.Co
 	quiet := policy.KnownSafe(a.Line) && !h.commands.InTerminal(a, o)
 	var changes []history.FileChange
 	if !quiet { // before the sandbox, which puts things in the place of what it protects
-		changes = h.record.scanned(ctx, m, id, h.strayCause())
+		cause := ledger.CauseOutside
+		if h.commands.Busy() { // processes that still run
+			cause = ledger.CauseCommand
+		}
+		changes = h.record.scanned(ctx, m, id, cause)
 	}
 	r := h.commands.Run(ctx, a, o)
 	if r.Started && (!quiet || r.Running) {
@@ -96,21 +99,16 @@ func (h *Executor) runScanned(ctx context.Context, id protocol.CallID, a tool.Co
 // mayLose asks the user, once, before a command destroys what cannot be brought back.
 func (h *Executor) mayLose(ctx context.Context, id protocol.CallID, a tool.Command,
 	m RunOptions) func(witness.Loss) bool {
-	var mu sync.Mutex
-	asked, allowed := false, false
-	return func(l witness.Loss) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if asked || m.Ask == nil {
-			return allowed
-		}
+	if m.Ask == nil {
+		return nil
+	}
+	return watch.Once(func(l witness.Loss) bool {
 		reply := m.Ask(ctx, protocol.Approval{Call: id,
 			Reason: fmt.Sprintf("The command is about to change or remove %s (%d bytes), and its content cannot be kept: %s. "+
 				"Neither it nor what follows in this command could be brought back.", l.Path, l.Size, l.Why),
 			Command: &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir}})
-		asked, allowed = true, reply.Answer.Decision.Allows()
-		return allowed
-	}
+		return reply.Answer.Decision.Allows()
+	})
 }
 
 // ran is the outcome of a command.
@@ -153,13 +151,4 @@ func (h *Executor) looked(ctx context.Context, id protocol.CallID, process int,
 	h.unrecorded(r, err)
 	r.Notes = append(r.Notes, f.Notes...)
 	return h.record.entered(id, f)
-}
-
-// strayCause is what changes found before a command are laid to: processes that
-// still run, or somebody else.
-func (h *Executor) strayCause() string {
-	if h.commands.Busy() {
-		return ledger.CauseCommand
-	}
-	return ledger.CauseOutside
 }

@@ -146,6 +146,9 @@ func New(o Options) *Executor {
 	}
 	h.files = files.New(fo)
 	h.record = &recorder{o: o, files: h.files}
+	if o.Work != nil {
+		h.record.outside.Ledger = o.Work.Ledger
+	}
 	if o.Parent != nil {
 		h.record.join(o.Parent.record)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"kerf/internal/agent/executor/files"
+	"kerf/internal/agent/executor/outside"
 	"kerf/internal/agent/executor/watch"
 	"kerf/internal/agent/history"
 	"kerf/internal/protocol"
@@ -22,6 +23,7 @@ type recorder struct {
 	files  *files.Files
 	parent *recorder // of the session whose sub-agent this one is, in the same tree
 
+	outside  outside.Files
 	scanning sync.Mutex // held while the scanner is used: sub-agents note changes in it
 
 	mu       sync.Mutex // guards what follows
@@ -35,7 +37,7 @@ type recorder struct {
 // missed records what others did to the files of set since the last scan, before
 // the commit of set hides it.
 func (r *recorder) missed(ctx context.Context, id protocol.CallID, m RunOptions, set delta.Set) []history.FileChange {
-	if r.o.Scanner == nil {
+	if r.o.Work == nil {
 		return nil
 	}
 	var found delta.Set
@@ -49,9 +51,7 @@ func (r *recorder) missed(ctx context.Context, id protocol.CallID, m RunOptions,
 			continue
 		}
 		seen[path] = true
-		r.scanning.Lock()
-		change, ok, err := r.o.Scanner.Missed(ctx, path, c.Pre)
-		r.scanning.Unlock()
+		change, ok, err := r.strayed(ctx, path, c.Pre)
 		switch {
 		case err != nil:
 			r.uncertain(fmt.Sprintf("%s (%v)", path, err))
@@ -64,6 +64,39 @@ func (r *recorder) missed(ctx context.Context, id protocol.CallID, m RunOptions,
 		return nil
 	}
 	return r.found(id, found, txn.CommitOptions{Origin: r.origin(m, id), Cause: ledger.CauseOutside})
+}
+
+// strayed tells how a path went from its last known state to now, by another hand.
+func (r *recorder) strayed(ctx context.Context, path string, now *delta.Image) (delta.Change, bool, error) {
+	if change, ok, err := r.outside.Change(path, now); ok || err != nil || r.o.Scanner == nil {
+		return change, ok, err
+	}
+	r.scanning.Lock()
+	defer r.scanning.Unlock()
+	return r.o.Scanner.Missed(ctx, path, now)
+}
+
+// strays records what others did in this turn to the files that it changed.
+func (r *recorder) strays() {
+	if r.o.Witness == nil || r.parent != nil {
+		return
+	}
+	r.mu.Lock()
+	var paths []string
+	for _, set := range r.turn.ours {
+		paths = append(paths, set.Paths()...)
+	}
+	r.mu.Unlock()
+	set, err := r.outside.Changes(paths, func(p string) (*delta.Image, error) {
+		return r.o.Tree.ReadEntry(p, files.ReadLimit)
+	})
+	if err != nil {
+		r.uncertain(err.Error())
+	}
+	if len(set) > 0 {
+		o := txn.CommitOptions{Origin: r.origin(RunOptions{Turn: r.running()}, ""), Cause: ledger.CauseOutside}
+		r.addMerged(r.found("", set, o))
+	}
 }
 
 // healed records what was found where a commit may have landed unseen.
@@ -117,6 +150,7 @@ func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact
 		rec.DiffPath = r.saveDiff(diff)
 		done.records = append(done.records, rec)
 	}
+	r.outside.Leave(set, entry)
 	apart := cause == ledger.CauseOutside || entry != nil && entry.Of > 0 && entry.Known() == ledger.Unproven
 	r.keepChange(set, apart)
 	r.shareChange(set, apart)

@@ -3,14 +3,15 @@ package executor
 import (
 	"context"
 	"fmt"
-	"strings"
 
+	"kerf/internal/agent/executor/outside"
 	"kerf/internal/agent/history"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/scan"
 	"kerf/internal/work/txn"
+	"kerf/internal/work/witness"
 )
 
 // scanned finds what changed under the roots since the last scan and records it
@@ -20,6 +21,9 @@ func (r *recorder) scanned(ctx context.Context, m RunOptions, id protocol.CallID
 		return nil
 	}
 	co := txn.CommitOptions{Origin: r.origin(m, id), Cause: cause}
+	if cause == ledger.CauseCommand {
+		co.Certainty = ledger.Unproven
+	}
 	set, some := r.compared(ctx, &co)
 	if !some {
 		return nil
@@ -49,7 +53,7 @@ func (r *recorder) compared(ctx context.Context, co *txn.CommitOptions) (delta.S
 		r.uncertain(fmt.Sprintf("the roots could not be compared: %v", err))
 		return nil, false
 	}
-	co.Dirs, co.Gone, co.Modes = directories(r.o.Scanner.Dirs(before, now))
+	co.Dirs, co.Gone, co.Modes = outside.Directories(r.o.Scanner.Dirs(before, now))
 	var notes []string
 	for _, g := range gaps {
 		if g.Kind == scan.Directory {
@@ -59,7 +63,7 @@ func (r *recorder) compared(ctx context.Context, co *txn.CommitOptions) (delta.S
 		r.uncertain(what)
 		notes = append(notes, what)
 	}
-	co.Inexact, co.Origin.Note = len(notes) > 0, noteOf(notes)
+	co.Inexact, co.Origin.Note = len(notes) > 0, (&witness.Report{Notes: notes}).Note()
 	return set, len(set)+len(co.Dirs)+len(co.Gone)+len(co.Modes) > 0
 }
 
@@ -88,31 +92,4 @@ func (r *recorder) note(path string, img *delta.Image) {
 		r.o.Scanner.Note(path, img)
 		r.scanning.Unlock()
 	}
-}
-
-// maxNotes bounds what a ledger entry tells of what could not be seen.
-const maxNotes = 20
-
-func noteOf(notes []string) string {
-	if more := len(notes) - maxNotes; more > 0 {
-		notes = append(notes[:maxNotes:maxNotes], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(notes, "; ")
-}
-
-// directories puts what the scanner found in the form of the ledger.
-func directories(made, gone []scan.Dir, changed []scan.DirMode) ([]ledger.Path, []ledger.Dir, []ledger.DirMode) {
-	var paths []ledger.Path
-	for _, d := range made {
-		paths = append(paths, ledger.Path(d.Path))
-	}
-	var dirs []ledger.Dir
-	for _, d := range gone {
-		dirs = append(dirs, ledger.Dir{Path: ledger.Path(d.Path), Mode: uint32(d.Mode)})
-	}
-	var modes []ledger.DirMode
-	for _, m := range changed {
-		modes = append(modes, ledger.DirMode{Path: ledger.Path(m.Path), Pre: uint32(m.Pre), Post: uint32(m.Post)})
-	}
-	return paths, dirs, modes
 }

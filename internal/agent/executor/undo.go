@@ -252,6 +252,7 @@ func (h *Executor) takeNotes() []*model.Item {
 
 // Settle finds out what the turn changed.
 func (h *Executor) Settle(ctx context.Context, e turn.Settle) turn.Settled {
+	h.record.strays()
 	h.record.markTurn(e.Turn)
 	return turn.Settled{Turn: e.Turn, Diff: h.record.turnDiff(ctx), Changes: h.record.takeMerged()}
 }

@@ -150,8 +150,9 @@ func (w *Workspace) openScanner(Options) error {
 // openWitness makes the witness, which begins with the first command.
 func (w *Workspace) openWitness(Options) error {
 	o := witness.Options{Dir: w.Dir, Roots: w.Roots, Ledger: w.Ledger, Store: w.Store}
-	w.Recovered, w.Unrecovered = witness.Recover(context.Background(), o, func(began ledger.Entry, r witness.Report) error {
-		_, err := enter.Report(context.Background(), w.Txn, txn.Origin{Session: began.Session, Turn: began.Turn,
+	ctx := context.Background()
+	w.Recovered, w.Unrecovered = witness.Recover(ctx, o, func(began ledger.Entry, r witness.Report) error {
+		_, err := enter.Report(ctx, w.Txn, txn.Origin{Session: began.Session, Turn: began.Turn,
 			Call: began.Call, Tool: began.Tool, Client: began.Client}, r)
 		return err
 	})

@@ -64,6 +64,16 @@ func (w *Watcher) Begin(o Origin, ask func(witness.Loss) bool) (*Command, error)
 	return &Command{Watch: x, w: w, origin: o}, nil
 }
 
+// Once asks about the first loss of a command, and answers for the others as for it.
+func Once(ask func(witness.Loss) bool) func(witness.Loss) bool {
+	var once sync.Once
+	allowed := false
+	return func(l witness.Loss) bool {
+		once.Do(func() { allowed = ask(l) })
+		return allowed
+	}
+}
+
 // Collect enters what the command changed since the last time. It goes on.
 func (c *Command) Collect(ctx context.Context) (f Found, err error) {
 	werr := c.Watch.Collect(func(r witness.Report) { f, err = c.enter(ctx, r) })
