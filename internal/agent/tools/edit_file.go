@@ -84,6 +84,7 @@ type edited struct {
 	edits   []replacement
 	nths    []int    // where the edits stand in the call
 	refusal *refused // why it cannot be edited at all
+	last    edit.Result
 }
 
 // group finds the files of the edits, in the order of their first edit. A fault of
@@ -141,7 +142,7 @@ func (p *plan) file(f *edited) *refused {
 		return refusal
 	}
 	s := excerpt.State(f.plain, f.disk.Data, content)
-	p.change.Set = append(p.change.Set, delta.Change{Path: f.abs, Pre: f.disk, Post: delta.NewFile(content, f.disk.Mode)})
+	p.change.Set = append(p.change.Set, delta.Change{Path: f.abs, Pre: f.disk, Post: f.image(content)})
 	if p.change.Result.UpdatedStates == nil {
 		p.change.Result.UpdatedStates = map[string]tool.FileState{}
 	}
@@ -152,6 +153,14 @@ func (p *plan) file(f *edited) *refused {
 		p.results[n] = map[string]any{"success": true, "filePath": f.name}
 	}
 	return nil
+}
+
+// image is the file with content, which the last edit may have made.
+func (f *edited) image(content []byte) *delta.Image {
+	if made := f.last.Content; len(made) > 0 && len(made) == len(content) && &made[0] == &content[0] {
+		return f.last.Image(f.disk.Mode)
+	}
+	return delta.NewFile(content, f.disk.Mode)
 }
 
 // place returns the lines of the present text that an edit would change, if it
@@ -188,7 +197,7 @@ func (f *edited) apply(content []byte, strict bool) ([]byte, []string, *refused)
 		case strict && (res.Level != "exact" || res.Count != 1):
 			return nil, nil, &refused{err: tool.Refuse(tool.NotFound, "not there exactly")}
 		}
-		content = res.Content
+		content, f.last = res.Content, res
 		reports = append(reports, report(res))
 	}
 	return content, reports, nil

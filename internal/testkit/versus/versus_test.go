@@ -214,7 +214,7 @@ func BenchmarkVersusEdit(b *testing.B) {
 				res, err := edit.Apply(pre.Data, edit.Replacement{Old: old, New: new})
 				must(b, err)
 				_, err = w.Commit(context.Background(),
-					delta.Set{{Path: name, Pre: pre, Post: delta.NewFile(res.Content, pre.Mode)}}, txn.CommitOptions{})
+					delta.Set{{Path: name, Pre: pre, Post: res.Image(pre.Mode)}}, txn.CommitOptions{})
 				must(b, err)
 				used += processorTime() - begun
 				old = new

@@ -8,9 +8,12 @@ package edit
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
+	"sync"
 
 	"kerf/internal/text/charset"
+	"kerf/internal/text/delta"
 	"kerf/internal/text/match"
 )
 
@@ -42,6 +45,17 @@ type Result struct {
 	// bytes of the old content, both ascending.
 	Ranges []Range
 	Spans  []Span
+
+	sum *delta.Sum // of a large Content, or nil
+}
+
+// Image is the edited file with a mode.
+func (r Result) Image(mode uint32) *delta.Image {
+	if r.sum == nil {
+		return delta.NewFile(r.Content, mode)
+	}
+	v := delta.Version{Kind: delta.File, Mode: mode, Size: int64(len(r.Content)), Sum: *r.sum}
+	return &delta.Image{Version: v, Data: r.Content, Loaded: true}
 }
 
 // Range is a range of lines, 1-based and inclusive.
@@ -127,23 +141,34 @@ func splice(f charset.Text, q query, found match.Found) (Result, error) {
 	w := newWriter(f.Bytes, q, found.Level)
 	res := Result{Count: len(found.Spans), Level: found.Level.String()}
 	res.Ranges = make([]Range, 0, len(found.Spans))
-	out := make([]byte, 0, len(f.Bytes)+max(0, len(found.Spans)*(len(q.new)-len(q.old)))+64)
+	pieces, size := make([][]byte, 0, 2*len(found.Spans)+1), 0
 	at, line := 0, 1
 	for _, s := range found.Spans {
-		kept := f.Bytes[at:s.Start]
-		put := w.replacement(f.Bytes[s.Start:s.End])
-		out = append(append(out, kept...), put...)
-		line += bytes.Count(kept, lf)
-		breaks := bytes.Count(put, lf)
-		last := line + breaks
-		if breaks > 0 && put[len(put)-1] == '\n' {
-			last--
-		}
-		res.Ranges = append(res.Ranges, Range{line, last})
-		line += breaks
+		pieces = append(pieces, f.Bytes[at:s.Start], w.replacement(f.Bytes[s.Start:s.End]))
 		at = s.End
 	}
-	out = append(out, f.Bytes[at:]...)
+	pieces = append(pieces, f.Bytes[at:])
+	for _, p := range pieces {
+		size += len(p)
+	}
+	summed := sumAside(pieces, size)
+	out := make([]byte, 0, size+64)
+	for i, p := range pieces {
+		out = append(out, p...)
+		switch {
+		case i%2 == 0 && i < len(pieces)-1:
+			line += bytes.Count(p, lf)
+		case i%2 == 1:
+			breaks := bytes.Count(p, lf)
+			last := line + breaks
+			if breaks > 0 && p[len(p)-1] == '\n' {
+				last--
+			}
+			res.Ranges = append(res.Ranges, Range{line, last})
+			line += breaks
+		}
+	}
+	sum := summed()
 	if bytes.Equal(out, f.Bytes) {
 		return Result{}, refuse(NoChange, "the text in the file already reads like new_string, so nothing would change")
 	}
@@ -158,7 +183,32 @@ func splice(f charset.Text, q query, found match.Found) (Result, error) {
 			err)
 	}
 	res.Content, res.Spans = content, rawSpans(f, found.Spans)
+	if size > 0 && len(content) == size && &content[0] == &out[0] { // nothing was encoded
+		res.sum = sum
+	}
 	return res, nil
+}
+
+// sumAside makes the sum of large pieces beside what the caller does until it asks for
+// it. There is none for small ones.
+func sumAside(pieces [][]byte, size int) (sum func() *delta.Sum) {
+	const large = 1 << 20
+	if size < large {
+		return func() *delta.Sum { return nil }
+	}
+	var made delta.Sum
+	var making sync.WaitGroup
+	making.Go(func() {
+		h := sha256.New()
+		for _, p := range pieces {
+			h.Write(p)
+		}
+		h.Sum(made[:0])
+	})
+	return func() *delta.Sum {
+		making.Wait()
+		return &made
+	}
 }
 
 // query is a replacement whose words have been understood.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/text/delta"
 	"kerf/internal/text/edit"
 )
 
@@ -273,6 +274,30 @@ func BenchmarkNotFound1MB(b *testing.B) {
 	for b.Loop() {
 		if _, err := edit.Apply(content, edit.Replacement{Old: "\tif a < c {\n\t\treturn\n\t}", New: "x"}); err == nil {
 			b.Fatal("found")
+		}
+	}
+}
+
+// TestImageHasTheSumOfTheContent also where the sum is made while the content is.
+func TestImageHasTheSumOfTheContent(t *testing.T) {
+	line := "one line of many, with the word here\n"
+	for name, content := range map[string]string{
+		"small": line,
+		"large": strings.Repeat(line, 40_000),
+		"bytes": "\x80\x81\xfd" + strings.Repeat(line, 40_000),
+		"mark":  "\xef\xbb\xbf" + strings.Repeat(line, 40_000),
+		"wide":  "\xff\xfe" + strings.Repeat("h\x00e\x00r\x00e\x00\n\x00", 200_000),
+	} {
+		for _, r := range []edit.Replacement{{Old: "here", New: "there", All: true}, {Old: "here\n", New: "", All: true},
+			{Old: "here", New: "h", All: true}} {
+			res, err := edit.Apply([]byte(content), r)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			want, got := delta.NewFile(res.Content, 0o640), res.Image(0o640)
+			if got.Version != want.Version || !bytes.Equal(got.Data, want.Data) || !got.Loaded {
+				t.Errorf("%s, %q: %+v, want %+v", name, r.New, got.Version, want.Version)
+			}
 		}
 	}
 }
