@@ -34,6 +34,8 @@ type Host struct {
 	Client model.Client
 	// Local asks for a model of this machine, see --oss.
 	Local bool
+	// Unrecorded lets sessions be opened that cannot be recorded.
+	Unrecorded bool
 	// Record is a file that the session is written into as a scenario.
 	Record string
 
@@ -64,7 +66,7 @@ func (h *Host) opener() opener {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return opener{configured: configured{p.of, h.Env, &h.secrets}, registry: p.registry, client: h.Client, local: h.Local,
-		record: h.Record, warnings: h.Warnings}
+		unrecorded: h.Unrecorded, record: h.Record, warnings: h.Warnings}
 }
 
 // Open opens a new session, or goes on with an old one.

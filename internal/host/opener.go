@@ -9,6 +9,7 @@ import (
 	"kerf/internal/agent/executor"
 	"kerf/internal/agent/executor/instructions"
 	"kerf/internal/agent/executor/mcp"
+	"kerf/internal/agent/executor/unrecorded"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/rollout"
@@ -28,8 +29,10 @@ type opener struct {
 	registry *provider.Registry
 	client   model.Client // instead of the configured provider, when set
 	local    bool         // a model of this machine is asked for
-	record   string       // the file that the session is written into as a scenario
-	warnings []string     // told at the start of every session
+	// unrecorded lets sessions be opened that cannot be recorded, by the user's own word.
+	unrecorded bool
+	record     string   // the file that the session is written into as a scenario
+	warnings   []string // told at the start of every session
 }
 
 // openerFor opens sessions that ask m.
@@ -56,6 +59,9 @@ func (op opener) open(ctx context.Context, o protocol.OpenOptions) (protocol.Ses
 		return nil, err
 	}
 	if r.client, r.choice, err = op.clientFor(ctx, &r.set); err != nil {
+		return nil, err
+	}
+	if err := op.recordable(&r.open); err != nil {
 		return nil, err
 	}
 	around := op.surroundings(r.set)
@@ -160,11 +166,16 @@ func gitOf(cwd string) rollout.Git {
 // start builds the session around its log.
 func (op opener) start(ctx context.Context, r request, around *instructions.Sources, l *log) (*session.Session, error) {
 	o, set := r.open, r.set
-	ws, err := op.workspace(WorkspaceOptions{Root: set.Cwd, AddDirs: o.AddDirs, Sandbox: set.Sandbox, Tmp: string(l.ID)})
+	ws, notKept, err := op.sessionWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: o.AddDirs, Sandbox: set.Sandbox,
+		Tmp: string(l.ID)})
 	if err != nil {
 		return nil, err
 	}
+	if l.Writer != nil {
+		ws.Room.Watch(l.Dir)
+	}
 	eo := op.executorOptions(ws, set, o, l.Log)
+	eo.Unrecorded = &unrecorded.Guard{Room: ws.Room, Allowed: op.unrecorded, NotKept: notKept}
 	warnings, err := op.applyPolicy(&eo, l.ID, l.transcript())
 	if err != nil {
 		_ = ws.Close()
@@ -194,8 +205,9 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 		Serve: func(f mcp.Front) {
 			exec.Serve(mcp.Options{Servers: op.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: op.mcp().approval}, f)
 		},
-		Warnings: slices.Concat(op.warnings, r.choice.Warnings, l.Warnings, op.workspaceWarnings(ws, set.Sandbox), warnings),
-		Release:  func() { _ = ws.Close() },
+		Warnings: slices.Concat(op.warnings, r.choice.Warnings, l.Warnings, op.workspaceWarnings(ws, set.Sandbox), warnings,
+			told(notKept)),
+		Release: func() { _ = ws.Close() },
 	})
 	if err := exec.Settled(ctx, op.mcp().required()); err != nil {
 		go func() { // it must be drained to close

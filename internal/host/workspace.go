@@ -24,6 +24,8 @@ type WorkspaceOptions struct {
 	AddDirs []string             // further roots, beside the configured ones
 	Sandbox protocol.SandboxMode // with full access the file tools reach everything
 	Tmp     string               // see [workspace.Options]
+	// Unrecorded keeps nothing of what is done there, see [workspace.Options].
+	Unrecorded bool
 }
 
 // workspace opens a workspace as it is configured.
@@ -33,7 +35,7 @@ func (c configured) workspace(o WorkspaceOptions) (*workspace.Workspace, error) 
 		return nil, err
 	}
 	return workspace.Open(workspace.Options{Home: c.Home, Roots: roots, Full: o.Sandbox == protocol.SandboxFull,
-		Tmp: o.Tmp})
+		Tmp: o.Tmp, Unrecorded: o.Unrecorded})
 }
 
 // roots are the writable roots: the working directory, then what was added.

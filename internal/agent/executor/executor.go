@@ -11,6 +11,7 @@ import (
 	"kerf/internal/agent/executor/instructions"
 	"kerf/internal/agent/executor/mcp"
 	"kerf/internal/agent/executor/outputlog"
+	"kerf/internal/agent/executor/unrecorded"
 	"kerf/internal/agent/executor/usershell"
 	"kerf/internal/agent/executor/watch"
 	"kerf/internal/agent/history"
@@ -45,6 +46,8 @@ type Options struct {
 	Keep func([]byte) (delta.Sum, error)
 	// Witness sees what commands in the sandbox change; nil where that is not possible.
 	Witness *witness.Witness
+	// Unrecorded refuses what cannot be recorded; nil refuses nothing.
+	Unrecorded *unrecorded.Guard
 	// Scanner finds what commands changed; nil when Unscanned says why it cannot.
 	Scanner   *scan.Scanner
 	Unscanned string

@@ -30,6 +30,9 @@ type RunOptions struct {
 
 // Do carries out an action that may run.
 func (h *Executor) Do(ctx context.Context, id protocol.CallID, a tool.Action, m RunOptions) turn.Outcome {
+	if refused := h.o.Unrecorded.Refuse(id, a, h.record.uncertain); refused != nil {
+		return *refused
+	}
 	switch a := a.(type) {
 	case tool.Change:
 		return h.change(ctx, id, a, m)

@@ -110,6 +110,7 @@ func (r *recorder) healed(set delta.Set) {
 	if _, err := r.o.Work.Record(context.Background(), set,
 		txn.CommitOptions{Origin: r.o.Origin, Cause: ledger.CauseTool}); err != nil {
 		r.uncertain(fmt.Sprintf("the ledger could not be written: %v", err))
+		r.o.Unrecorded.Lose(set, err)
 	}
 }
 

@@ -78,6 +78,7 @@ func (r *recorder) found(id protocol.CallID, set delta.Set, co txn.CommitOptions
 	entry, err := r.o.Work.Record(context.Background(), set, co)
 	if err != nil {
 		r.uncertain(fmt.Sprintf("the ledger could not be written: %v", err))
+		r.o.Unrecorded.Lose(set, err)
 	}
 	if len(set) == 0 {
 		return nil

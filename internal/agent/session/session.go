@@ -251,6 +251,11 @@ func (s *Session) step(m message) bool {
 		delete(s.stops, in.Round)
 	case turn.Elapsed:
 		delete(s.stops, timer(in.Timer))
+	case turn.Settled:
+		if err := s.journal.failed; err != nil && in.Unrecorded == "" && in.GoOn == "" {
+			in.Unrecorded = fmt.Sprintf("the session is not wholly recorded: %v", err)
+			m.in = in
+		}
 	}
 	ready := s.core.Step(m.in)
 	s.write(ready.Records)

@@ -54,6 +54,9 @@ func (c *Core) settled(in Settled) {
 		c.record(history.EventRecord{Turn: t.id, What: history.TurnDiffed, Message: in.Diff.Note, Exact: &exact})
 		c.tell(*in.Diff)
 	}
+	if in.Unrecorded != "" && t.end.trouble == nil && t.end.reason == "" {
+		t.end.trouble = &protocol.Trouble{Kind: protocol.TroubleStorage, Message: in.Unrecorded}
+	}
 	t.closeTodo(&c.output)
 	c.finishTurn()
 	c.turn, c.output.turn = nil, ""

@@ -124,6 +124,9 @@ type Settled struct {
 	Changes []history.FileChange
 	// Note, when not empty, is told to the model with the next turn.
 	Note string
+	// Unrecorded, when not empty, says what is in no record, or was refused because it
+	// could not be; a turn that ended well has failed then.
+	Unrecorded string
 	// GoOn, when not empty, is told to the model as a message, and the turn goes
 	// on; the rest is empty then.
 	GoOn string

@@ -2,7 +2,11 @@
 
 package room
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
 
 // Free tells how many bytes an ordinary user may still write to the file system of dir;
 // false if that is not known.
@@ -23,3 +27,10 @@ func files(dir string) (int64, bool) {
 	}
 	return int64(st.Ffree), true
 }
+
+// writable asks for the effective user, as opening would.
+func writable(dir string) error {
+	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+}
+
+func isQuota(err error) bool { return errors.Is(err, unix.EDQUOT) }

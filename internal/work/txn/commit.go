@@ -31,8 +31,11 @@ const flushesAtOnce = 8
 //
 // A path that does not hold its Pre gives *MismatchError. Removing a path that has
 // become a link to such a file removes the link. Once names are being traded, ctx is
-// no longer obeyed.
+// no longer obeyed. With *room.Error nothing was begun.
 func (w *Workspace) Commit(ctx context.Context, set delta.Set, o CommitOptions) (Outcome, error) {
+	if err := w.Room.Check(); err != nil {
+		return Outcome{Exact: true}, err
+	}
 	release, err := w.acquire(ctx)
 	if err != nil {
 		return Outcome{Exact: true}, err

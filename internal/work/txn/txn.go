@@ -29,12 +29,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/room"
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
 )
@@ -48,6 +50,9 @@ type Options struct {
 	Dir string
 	// Durable flushes every commit to the disk before it is reported.
 	Durable bool
+	// Room, when not nil, is asked before each commit, and its error becomes that of the
+	// commit. Its reserve is for entries of what has happened already.
+	Room *room.Room
 	// Before, when not nil, is asked before each change of the journal, and its error
 	// becomes the call's. It exists for fault tests, and makes commits work on one
 	// file at a time.
@@ -84,6 +89,9 @@ func Open(o Options) (*Workspace, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
 	defer cancel()
 	if _, err := w.Recover(ctx); err != nil {
+		if w.Room.Check() != nil {
+			return w, nil // those who only read are served; whoever changes something recovers first
+		}
 		_ = w.Close()
 		return nil, err
 	}
@@ -214,7 +222,8 @@ func (w *Workspace) acquire(ctx context.Context) (release func(), err error) {
 }
 
 // Record enters changes that have happened already, such as those of a command, and
-// stores the images that are loaded.
+// stores the images that are loaded. When the disk is full, the changes are entered
+// without their contents if the reserve allows it; the error says so, beside the entry.
 func (w *Workspace) Record(ctx context.Context, set delta.Set, o CommitOptions) (*ledger.Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -227,18 +236,27 @@ func (w *Workspace) Record(ctx context.Context, set delta.Set, o CommitOptions) 
 			}
 		}
 	}
-	if err := w.Store.PutAll(contents, w.Durable); err != nil {
-		return nil, err
+	lost := w.Store.PutAll(contents, w.Durable)
+	if lost != nil && !room.Full(lost) {
+		return nil, lost
 	}
 	e := o.entry(o.ID)
 	e.Changes = ledger.ChangesOf(set)
-	if err := w.Ledger.Append(e); err != nil {
+	if lost != nil {
+		e.Note = strings.TrimPrefix(e.Note+"; not all contents were kept: the disk was full", "; ")
+	}
+	err := w.Ledger.Append(e)
+	if room.Full(err) {
+		w.Room.Spend()
+		err = w.Ledger.Append(e)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if w.Durable {
-		return e, w.Ledger.Sync()
+		err = w.Ledger.Sync()
 	}
-	return e, nil
+	return e, errors.Join(lost, err)
 }
 
 func (o CommitOptions) entry(id string) *ledger.Entry {

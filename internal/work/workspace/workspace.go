@@ -14,6 +14,7 @@ import (
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/protect"
 	"kerf/internal/work/repo"
+	"kerf/internal/work/room"
 	"kerf/internal/work/scan"
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
@@ -31,6 +32,10 @@ type Options struct {
 	Roots []string
 	// Full lets the file tools reach and write everything.
 	Full bool
+	// Unrecorded keeps what would be below Home in a directory of its own, which is
+	// removed when the workspace is closed: nothing of what is done can be taken back
+	// afterwards.
+	Unrecorded bool
 	// Tmp asks for a private temporary directory with this word in its name; none
 	// is made if it is empty.
 	Tmp string
@@ -41,9 +46,11 @@ type Options struct {
 
 // Workspace is an open workspace. Its parts may be used concurrently.
 type Workspace struct {
-	Roots  []string
-	Dir    string // where Kerf keeps its data about the roots
-	Tmp    string // the private temporary directory, or empty
+	Roots []string
+	Dir   string // where Kerf keeps its data about the roots
+	Tmp   string // the private temporary directory, or empty
+	// Room says whether what is done here can be recorded.
+	Room   *room.Room
 	Tree   *tree.Tree
 	Store  *store.Store
 	Ledger *ledger.Ledger
@@ -60,6 +67,8 @@ type Workspace struct {
 	// now; Unrecovered says why those of others could not be.
 	Recovered   int
 	Unrecovered error
+
+	scratch string // in the place of the home of an unrecorded workspace, or empty
 }
 
 // Open opens a workspace, and finishes or takes back what a crash cut off. When a
@@ -76,7 +85,16 @@ func (w *Workspace) open(o Options) error {
 	if len(o.Roots) == 0 {
 		return errors.New("open workspace: no roots")
 	}
-	w.Roots, w.Dir = o.Roots, txn.HomeFor(o.Home, o.Roots)
+	w.Roots = o.Roots
+	if o.Unrecorded {
+		var err error
+		if w.scratch, err = os.MkdirTemp("", "kerf-unrecorded-"); err != nil {
+			return fmt.Errorf("unrecorded workspace: %w", err)
+		}
+		o.Home = w.scratch
+	}
+	w.Dir = txn.HomeFor(o.Home, o.Roots)
+	w.Room = room.New(w.Dir)
 	parts := []struct {
 		name string
 		open func(Options) error
@@ -126,7 +144,8 @@ func (w *Workspace) openLedger(Options) (err error) {
 }
 
 func (w *Workspace) openTxn(Options) (err error) {
-	w.Txn, err = txn.Open(txn.Options{Tree: w.Tree, Store: w.Store, Ledger: w.Ledger, Dir: w.Dir, Durable: true})
+	w.Txn, err = txn.Open(txn.Options{Tree: w.Tree, Store: w.Store, Ledger: w.Ledger, Dir: w.Dir, Durable: true,
+		Room: w.Room})
 	if err != nil {
 		return fmt.Errorf("workspace %s: %w", w.Roots[0], err)
 	}
@@ -175,8 +194,11 @@ func (w *Workspace) Close() error {
 	if w.Store != nil {
 		errs = append(errs, w.Store.Close())
 	}
-	if w.Tmp != "" {
-		errs = append(errs, os.RemoveAll(w.Tmp))
+	errs = append(errs, w.Room.Close())
+	for _, dir := range []string{w.Tmp, w.scratch} {
+		if dir != "" {
+			errs = append(errs, os.RemoveAll(dir))
+		}
 	}
 	return errors.Join(errs...)
 }

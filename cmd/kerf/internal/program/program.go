@@ -28,6 +28,8 @@ type Program struct {
 	Profile   string
 	OSS       bool
 	Record    string
+	// Unrecorded is a flag of the commands that open sessions.
+	Unrecorded bool
 }
 
 // AddFlags gives a command the global flags.
@@ -38,6 +40,14 @@ func (p *Program) AddFlags(cmd *cobra.Command) {
 	f.StringVarP(&p.Profile, "profile", "p", "", "use a `profile` of the configuration")
 	f.BoolVar(&p.OSS, "oss", false, "use a model of this machine: Ollama, LM Studio or llama.cpp")
 	f.StringVar(&p.Record, "record", "", "write the session into this `file` as a scenario")
+}
+
+// AddUnrecorded gives a command that opens sessions the flag --unrecorded.
+func (p *Program) AddUnrecorded(f interface {
+	BoolVar(p *bool, name string, value bool, usage string)
+}) {
+	f.BoolVar(&p.Unrecorded, "unrecorded", false, "go on although nothing can be recorded, because Kerf's home is full "+
+		"or read-only;\nthen nothing can be taken back afterwards")
 }
 
 // In is the same program in another directory.
@@ -70,7 +80,7 @@ func (p *Program) Host(flags map[string]any) (*host.Host, error) {
 			return nil, err
 		}
 	}
-	h.Local, h.Record = p.OSS, p.Record
+	h.Local, h.Record, h.Unrecorded = p.OSS, p.Record, p.Unrecorded
 	for _, w := range warnings {
 		h.Warnings = append(h.Warnings, w.String())
 	}

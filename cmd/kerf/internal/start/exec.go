@@ -88,6 +88,7 @@ func execCommand(p *program.Program) *cobra.Command {
 	f.IntVar(&o.maxTurns, "max-turns", 0, "end the turn after `n` model requests; exit code 1")
 	f.DurationVar(&o.timeout, "timeout", 0, "end the turn after this `time`, such as 90s or 10m; exit code 1")
 	_ = f.MarkHidden("yolo")
+	p.AddUnrecorded(f)
 
 	resume := &cobra.Command{Use: "resume [ID | --last] [PROMPT | -]", Short: "Go on with an earlier session",
 		Args: program.AtMost(2),

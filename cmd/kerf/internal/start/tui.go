@@ -76,6 +76,7 @@ func (o *tuiOptions) flags(cmd *cobra.Command) {
 		"no sandbox and no questions; only where the machine itself is the sandbox")
 	f.BoolVar(&o.bypass, "yolo", false, "the same")
 	_ = f.MarkHidden("yolo")
+	o.p.AddUnrecorded(f)
 	f.StringVar(&o.theme, "theme", "", "auto, dark, light, contrast or mono (`name`)")
 	f.BoolVar(&o.plain, "plain", false, "print lines only, for screen readers and simple terminals")
 	f.BoolVar(&o.alt, "alt-screen", false, "use the alternate screen instead of the scrollback")
