@@ -62,7 +62,7 @@ func (c *conn) undo(ctx context.Context, raw json.RawMessage) tool.Result {
 	if refused := arguments("undo", raw, &struct{}{}); refused != nil {
 		return tool.Fail(refused)
 	}
-	report := c.exec.Undo(ctx, turn.Undo{}).Report
+	report := c.exec.Undo(ctx, turn.Undo{}, nil).Report
 	switch {
 	case report.Problem == changes.ErrNothing.Error():
 		return tool.Fail(tool.Refuse(tool.NoChange, "%s", report.Problem))

@@ -164,8 +164,8 @@ type UndoReport struct {
 	Problem string // why nothing was done, empty otherwise
 }
 
-// UndoFile is the outcome for one file: "restored", "merged", "conflict",
-// "unchanged" or "missing" (its earlier content was not kept).
+// UndoFile is the outcome for one file: "restored", "merged", "conflict", "unchanged",
+// "missing" (its earlier content was not kept) or "left" (nobody saw who changed it).
 type UndoFile struct{ Path, Outcome, Note string }
 
 // Processes lists the commands that run in the background.

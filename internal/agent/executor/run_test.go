@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/proc"
+	"kerf/internal/work/ledger"
 	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/search"
 	"kerf/internal/work/txn"
@@ -172,12 +174,52 @@ func TestEditIsReadAndWritten(t *testing.T) {
 	if in.Diff == nil || !strings.Contains(in.Diff.Diff, "+2") || in.Diff.Files != 2 {
 		t.Errorf("the turn's diff is %+v", in.Diff)
 	}
-	u := b.Undo(t.Context(), turn.Undo{Op: protocol.Undo{}})
+	u := b.Undo(t.Context(), turn.Undo{Op: protocol.Undo{}}, nil)
 	if u.Report.Problem != "" || b.text("g") != "(none)" {
 		t.Errorf("%+v, g is %q", u.Report, b.text("g"))
 	}
 	if g := b.Gather(t.Context(), turn.Gather{Turn: "t2"}, nil); len(g.Notices) == 0 {
 		t.Error("the model is not told of the undo")
+	}
+}
+
+// TestUndoAsksAboutWhatNobodySaw: what nobody saw being changed stays unless the user
+// says that it goes, too. Where there is nobody to ask, it stays and is named.
+func TestUndoAsksAboutWhatNobodySaw(t *testing.T) {
+	for _, says := range []protocol.Decision{"", protocol.Deny, protocol.Once} {
+		b := newBench(t, nil)
+		b.want(b.call("write_file", map[string]any{"file_path": "f", "content": "ours\n"}), true)
+		list, err := b.o.Work.Ledger.Read(0)
+		if err != nil || len(list) == 0 {
+			t.Fatal(err)
+		}
+		b.write("g", "whose?\n")
+		img := delta.NewFile([]byte("whose?\n"), 0o644)
+		e := ledger.Entry{Session: list[0].Session, Turn: list[0].Turn, Call: list[0].Call, Cause: ledger.CauseCommand,
+			Certainty: ledger.Unproven, Exact: true,
+			Changes: ledger.ChangesOf(delta.Set{{Path: filepath.ToSlash(filepath.Join(b.dir, "g")), Post: img}})}
+		if err := b.o.Work.Ledger.Append(&e); err != nil {
+			t.Fatal(err)
+		}
+		var asked []string
+		ask := func(_ context.Context, a protocol.Approval) turn.Reply {
+			asked = append(asked, a.Reason)
+			return turn.Reply{Answer: protocol.Answer{Decision: says}}
+		}
+		if says == "" {
+			ask = nil
+		}
+		u := b.Undo(t.Context(), turn.Undo{Op: protocol.Undo{}}, ask).Report
+		if u.Problem != "" || b.text("f") != "(none)" {
+			t.Errorf("%q: %+v, f is %q", says, u, b.text("f"))
+		}
+		left := slices.ContainsFunc(u.Files, func(f protocol.UndoFile) bool { return f.Outcome == "left" })
+		if stays := b.text("g") != "(none)"; stays != (says != protocol.Once) || left != stays {
+			t.Errorf("%q: g is %q, told %+v", says, b.text("g"), u.Files)
+		}
+		if ask != nil && (len(asked) != 1 || !strings.Contains(asked[0], "nobody saw who changed g;")) {
+			t.Errorf("%q: asked %q", says, asked)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kerf/internal/agent/history"
@@ -13,6 +14,7 @@ import (
 	"kerf/internal/agent/turn"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/ledger"
 )
@@ -27,14 +29,21 @@ func reportUndo(r changes.Reader, p *changes.Plan) (protocol.UndoReport, error) 
 	for _, f := range told.Files {
 		report.Files = append(report.Files, protocol.UndoFile(f))
 	}
+	for _, l := range told.Left {
+		report.Files = append(report.Files, protocol.UndoFile{Path: l.Path, Outcome: "left",
+			Note: "nobody saw who changed it; kerf undo --entry " + strconv.FormatInt(l.Entry, 10) + " takes it back"})
+	}
 	return report, nil
 }
 
 // undoOp takes changes of this session back, or brings them back, as op says. A
 // report with a Problem means that nothing was done. The records are for the
 // rollout; the model is told with the next turn.
-func (h *Executor) undoOp(ctx context.Context, op protocol.Undo) (protocol.UndoReport, []history.FileChange) {
+func (h *Executor) undoOp(ctx context.Context, op protocol.Undo, ask Ask) (protocol.UndoReport, []history.FileChange) {
 	c, t, id := h.choice(op), protocol.TurnID(""), protocol.CallID("")
+	if !op.DryRun && len(op.Hunks) == 0 {
+		c.Unproven = h.askUnseen(ctx, c, ask)
+	}
 	if len(op.Hunks) > 0 {
 		// The edits taken back belong to the turn that made them, so that an undo of
 		// that turn takes all of it; the call is one of its own.
@@ -48,13 +57,48 @@ func (h *Executor) undoOp(ctx context.Context, op protocol.Undo) (protocol.UndoR
 }
 
 // rewind takes back what this session did to files in a turn and after it.
-func (h *Executor) rewind(ctx context.Context, t protocol.TurnID) (protocol.UndoReport, []history.FileChange) {
-	report, done := h.takeBack(ctx, changes.Choice{Session: h.o.Origin.Session, Turn: string(t), Later: true}, false, "",
-		"")
+func (h *Executor) rewind(ctx context.Context, t protocol.TurnID, ask Ask) (protocol.UndoReport,
+	[]history.FileChange) {
+	c := changes.Choice{Session: h.o.Origin.Session, Turn: string(t), Later: true}
+	c.Unproven = h.askUnseen(ctx, c, ask)
+	report, done := h.takeBack(ctx, c, false, "", "")
 	if report.Problem == "" {
 		h.tellLater(report)
 	}
 	return report, done.records
+}
+
+// Ask puts a question to the user; nil has nobody to ask.
+type Ask func(context.Context, protocol.Approval) turn.Reply
+
+// askUnseen asks, once and naming the files, whether an undo takes along what nobody
+// saw being changed. Where there is nobody to ask, the answer is no.
+func (h *Executor) askUnseen(ctx context.Context, c changes.Choice, ask Ask) bool {
+	r, look := h.reader(), changes.LookIn(h.o.Work.Tree)
+	seen, err := r.Plan(c, look)
+	if ask == nil || err != nil || len(seen.Left) == 0 {
+		return false
+	}
+	c.Unproven = true
+	all, err := r.Plan(c, look)
+	if err != nil {
+		return false
+	}
+	var names []string
+	left := map[string]bool{}
+	for _, l := range seen.Left {
+		left[l.Path] = true
+		names = append(names, h.files.Relative(l.Path))
+	}
+	all.Set = slices.DeleteFunc(all.Set, func(c delta.Change) bool { return !left[c.Path] })
+	diff, err := r.Diff(all)
+	if err != nil {
+		return false
+	}
+	reply := ask(ctx, protocol.Approval{
+		Reason: "nobody saw who changed " + strings.Join(names, ", ") + "; take these changes back, too?",
+		Change: &protocol.ChangeApproval{Changes: h.files.PathChanges(all.Set), Diff: string(diff)}})
+	return reply.Answer.Decision.Allows()
 }
 
 func (h *Executor) choice(op protocol.Undo) changes.Choice {
@@ -259,17 +303,17 @@ func (h *Executor) Settle(ctx context.Context, e turn.Settle) turn.Settled {
 }
 
 // Undo takes back one call or turn, or all turns since the oldest of e.Turns. An
-// undo that began is finished: half of it would help nobody.
-func (h *Executor) Undo(ctx context.Context, e turn.Undo) turn.Undone {
+// undo that began is finished: half of it would help nobody. Ask may be nil.
+func (h *Executor) Undo(ctx context.Context, e turn.Undo, ask Ask) turn.Undone {
 	in := turn.Undone{ID: e.ID}
 	ctx = context.WithoutCancel(ctx)
 	if n := len(e.Turns); n > 0 {
-		in.Report, in.Changes = h.rewind(ctx, e.Turns[n-1])
+		in.Report, in.Changes = h.rewind(ctx, e.Turns[n-1], ask)
 		if strings.HasPrefix(in.Report.Problem, "nothing to undo") {
 			in.Report.Problem = "" // the files are as they were; the conversation may still go back
 		}
 	} else {
-		in.Report, in.Changes = h.undoOp(ctx, e.Op)
+		in.Report, in.Changes = h.undoOp(ctx, e.Op, ask)
 	}
 	return in
 }

@@ -36,7 +36,7 @@ func (s *Session) start(e turn.Effect) bool {
 	case turn.RunReview:
 		s.spawn(e.Call, func(ctx context.Context) message { return s.review(ctx, e) })
 	case turn.Undo:
-		s.spawn(nil, func(ctx context.Context) message { return message{in: s.o.Executor.Undo(ctx, e)} })
+		s.spawn(nil, func(ctx context.Context) message { return message{in: s.o.Executor.Undo(ctx, e, s.Ask)} })
 	case turn.Kill:
 		s.kill(e.Process)
 	case turn.Forget:

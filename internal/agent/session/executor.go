@@ -23,7 +23,7 @@ type Executor interface {
 	// Run answers with Finished or AskAgain.
 	Run(ctx context.Context, e turn.Run, l executor.Live) turn.Input
 	Shell(ctx context.Context, e turn.RunShell, l executor.Live) turn.ShellDone
-	Undo(ctx context.Context, e turn.Undo) turn.Undone
+	Undo(ctx context.Context, e turn.Undo, ask executor.Ask) turn.Undone
 	// Settle finds out what the turn changed.
 	Settle(ctx context.Context, e turn.Settle) turn.Settled
 	// Close ends everything that still runs.

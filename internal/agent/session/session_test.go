@@ -56,7 +56,9 @@ func (f *fakeExecutor) Shell(_ context.Context, e turn.RunShell, _ executor.Live
 	return turn.ShellDone{Call: e.Call, Outcome: turn.Outcome{Text: "ran", Success: true}}
 }
 
-func (f *fakeExecutor) Undo(_ context.Context, e turn.Undo) turn.Undone { return turn.Undone{ID: e.ID} }
+func (f *fakeExecutor) Undo(_ context.Context, e turn.Undo, _ executor.Ask) turn.Undone {
+	return turn.Undone{ID: e.ID}
+}
 
 func (f *fakeExecutor) Settle(_ context.Context, e turn.Settle) turn.Settled {
 	return turn.Settled{Turn: e.Turn, Diff: &protocol.TurnDiff{Diff: "+x", Exact: true, Files: 1}}

@@ -296,7 +296,7 @@ func (c *Conversation) Undone(r protocol.UndoReport) {
 	}
 	for _, x := range r.Files {
 		role := style.Dim
-		if x.Outcome == "conflict" || x.Outcome == "missing" {
+		if x.Outcome == "conflict" || x.Outcome == "missing" || x.Outcome == "left" {
 			role = style.Bad
 		}
 		text := f.Path(x.Path) + "  " + x.Outcome
