@@ -121,7 +121,8 @@ func (h *Executor) choice(op protocol.Undo) changes.Choice {
 
 // reader reads the ledger of the workspace.
 func (h *Executor) reader() changes.Reader {
-	return changes.Reader{Ledger: h.o.Work.Ledger, Images: h.o.Work.Store, Base: h.o.Base}
+	return changes.Reader{Ledger: h.o.Work.Ledger, Images: h.o.Work.Store, Base: h.o.Base,
+		Elsewhere: changes.InGit()}
 }
 
 // realPaths names what paths name as the ledger does.

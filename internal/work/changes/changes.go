@@ -23,8 +23,8 @@ type Reader struct {
 	Images Images
 	// Base is the directory that diffs name paths relative to.
 	Base string
-	// Elsewhere finds the content that a path had where the images do not have it. It
-	// is checked against its sum. Nil finds nothing.
+	// Elsewhere finds the content that a path had where the images do not have it, and
+	// has made sure that it is that content. Nil finds nothing.
 	Elsewhere func(path string, v delta.Version) ([]byte, bool)
 	// Fault, in tests, breaks planning in a known way.
 	Fault Fault

@@ -192,3 +192,38 @@ func BenchmarkFind(b *testing.B) {
 		Branch(gitDir)
 	}
 }
+
+// TestContentsAreFound: a former content is found by its path in the index, in HEAD, in
+// older commits and in a submodule whose work tree is gone; another one is not.
+func TestContentsAreFound(t *testing.T) {
+	dir := newRepo(t)
+	inner := newRepo(t)
+	write(t, filepath.Join(inner, "in"), "of the module\n")
+	judge(t, inner, "add", "-A")
+	judge(t, inner, "commit", "-qm", "inner")
+	write(t, filepath.Join(dir, "d", "old*"), "first\n")
+	judge(t, dir, "add", "-A")
+	judge(t, dir, "commit", "-qm", "one")
+	write(t, filepath.Join(dir, "d", "old*"), "second\n")
+	judge(t, dir, "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner, "mod")
+	judge(t, dir, "add", "-A")
+	judge(t, dir, "commit", "-qm", "two")
+	write(t, filepath.Join(dir, "d", "staged"), "third\n")
+	judge(t, dir, "add", "-A")
+	for _, gone := range []string{"d", "mod"} {
+		if err := os.RemoveAll(filepath.Join(dir, gone)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var c Contents
+	for _, x := range []struct{ path, text string }{
+		{"d/old*", "first\n"}, {"d/old*", "second\n"}, {"d/staged", "third\n"}, {"mod/in", "of the module\n"},
+		{"d/old*", "never!\n"}, {"d/none", "first\n"},
+	} {
+		got, ok := c.Find(t.Context(), filepath.Join(dir, x.path), int64(len(x.text)),
+			func(_ string, data []byte) bool { return string(data) == x.text })
+		if want := x.text != "never!\n" && x.path != "d/none"; ok != want || ok && string(got) != x.text {
+			t.Errorf("%s: got %q %v, want %q %v", x.path, got, ok, x.text, want)
+		}
+	}
+}

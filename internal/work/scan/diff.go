@@ -282,10 +282,13 @@ func (b *body) lose(kind GapKind, why string) {
 		b.from = onlyKnown
 	} else {
 		b.from = nowhere
-		b.sum = delta.SumOf([]byte("kerf: not read\x00" + b.blob.String()))
+		b.sum = StandIn(b.blob.String())
 	}
 	b.kind, b.why = kind, why
 }
+
+// StandIn is the sum of a version whose content is git's blob of that name, not read.
+func StandIn(blob string) delta.Sum { return delta.SumOf([]byte("kerf: not read\x00" + blob)) }
 
 // set makes the changes of what is not the same after all.
 func (d *differ) set() delta.Set {

@@ -26,14 +26,14 @@ func (s *Scanner) Dirs(before, after *Snap) (made, gone []Dir, modes []DirMode) 
 			continue
 		}
 		eachDir(root, after.roots[i], before.roots[i], func(d Dir, was *entry) {
-			if was == nil {
+			if was.dir == nil {
 				made = append(made, d)
 			} else if m := was.sig.mode.Perm(); m != d.Mode {
 				modes = append(modes, DirMode{d.Path, m, d.Mode})
 			}
 		})
 		eachDir(root, before.roots[i], after.roots[i], func(d Dir, is *entry) {
-			if is == nil {
+			if is.dir == nil {
 				gone = append(gone, d)
 			}
 		})
@@ -41,7 +41,7 @@ func (s *Scanner) Dirs(before, after *Snap) (made, gone []Dir, modes []DirMode) 
 	return made, gone, modes
 }
 
-// eachDir calls f for the directories below n, with what other has there, nil if that
+// eachDir calls f for the directories below n, with what other has there, empty if that
 // is no directory. What both share is left out.
 func eachDir(at string, n, other *node, f func(d Dir, there *entry)) {
 	if n == other || n == nil || n.shut != "" || other != nil && other.shut != "" {
@@ -53,13 +53,11 @@ func eachDir(at string, n, other *node, f func(d Dir, there *entry)) {
 			continue
 		}
 		d := Dir{path.Join(at, e.name), e.sig.mode.Perm()}
-		o, below := other.entry(e.name), (*node)(nil)
-		if o != nil && o.dir == nil {
-			o = nil
-		} else if o != nil {
-			below = o.dir
+		o := other.entry(e.name)
+		if o == nil || o.dir == nil {
+			o = &entry{}
 		}
 		f(d, o)
-		eachDir(d.Path, e.dir, below, f)
+		eachDir(d.Path, e.dir, o.dir, f)
 	}
 }

@@ -139,6 +139,9 @@ func (t *Tree) OtherNames(p string, limit int) ([]string, error) {
 	var names []string
 	left := handle.Links(file) - 1
 	for _, r := range t.roots {
+		if path.Dir(r.path) == r.path {
+			continue // nobody looks through a whole file system
+		}
 		err := filepath.WalkDir(filepath.FromSlash(r.path), func(at string, e fs.DirEntry, err error) error {
 			if limit--; limit < 0 || left <= 0 {
 				return filepath.SkipAll
