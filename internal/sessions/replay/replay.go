@@ -230,21 +230,8 @@ func (r *replayer) base(ctx context.Context) error {
 		}
 	}
 	for i := len(r.entries) - 1; i >= 0; i-- {
-		e := &r.entries[i]
-		for j := len(e.Changes) - 1; j >= 0; j-- {
-			if err := r.put(e.Changes[j].Path, e.Changes[j].Pre); err != nil {
-				return err
-			}
-		}
-		for _, d := range slices.Backward(e.Dirs) {
-			if to, ok := r.mapped(string(d)); ok {
-				_ = os.Remove(to) // only an empty one goes
-			}
-		}
-		for _, d := range e.Gone {
-			if to, ok := r.mapped(string(d.Path)); ok {
-				_ = os.MkdirAll(to, 0o755)
-			}
+		if err := r.step(inverse(&r.entries[i])); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -257,35 +244,6 @@ func (r *replayer) mapped(path string) (string, bool) {
 		return "", false
 	}
 	return filepath.Join(r.scratch, rel), true
-}
-
-// put gives a path of the copy the state of a version.
-func (r *replayer) put(path string, v *ledger.Version) error {
-	to, ok := r.mapped(path)
-	if !ok {
-		return nil
-	}
-	if v == nil {
-		if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
-	data, err := r.images.Get(v.Delta().Sum)
-	if err != nil {
-		return fmt.Errorf("the content that %s had is no longer kept: %w", path, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	_ = os.Remove(to)
-	if v.Kind == "symlink" {
-		return os.Symlink(string(data), to)
-	}
-	if err := os.WriteFile(to, data, 0o600); err != nil {
-		return err
-	}
-	return os.Chmod(to, os.FileMode(v.Mode).Perm())
 }
 
 // others puts in place what others, and calls that are not made again, had
@@ -316,21 +274,11 @@ func (r *replayer) others(p *pastRound) error {
 
 func (r *replayer) apply(e *ledger.Entry) error {
 	r.applied[e.Seq] = true
-	for _, d := range e.Dirs {
-		if to, ok := r.mapped(string(d)); ok {
-			_ = os.MkdirAll(to, 0o755)
-		}
+	if err := r.step(forward(e)); err != nil {
+		return err
 	}
 	for _, c := range e.Changes {
-		if err := r.put(c.Path, c.Post); err != nil {
-			return err
-		}
 		r.known[c.Path] = records.Sum(c.Post)
-	}
-	for _, d := range slices.Backward(e.Gone) {
-		if to, ok := r.mapped(string(d.Path)); ok {
-			_ = os.Remove(to)
-		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"kerf/internal/work/tree"
+	"kerf/internal/work/tree/handle"
 )
 
 // few files, or directories, are flushed each for itself. For more it is cheaper to
@@ -80,15 +81,15 @@ func (w *Workspace) flushBy(t *tree.Tree, ops []*op, of func(*op) string,
 			if err == nil {
 				continue
 			}
-			if !errors.Is(err, errors.ErrUnsupported) && !isAbsent(err) {
+			if !errors.Is(err, errors.ErrUnsupported) && !replaced(err) {
 				return err
 			}
 		}
 		for _, p := range same {
 			tasks = append(tasks, func() error {
 				err := in(t, p, one)
-				if isAbsent(err) {
-					return nil // the directory was removed together with what was in it
+				if replaced(err) {
+					return nil
 				}
 				return err
 			})
@@ -96,6 +97,10 @@ func (w *Workspace) flushBy(t *tree.Tree, ops []*op, of func(*op) string,
 	}
 	return w.together(tasks, flushesAtOnce)
 }
+
+// replaced reports whether a directory was removed together with what was in it;
+// something else may have its name now.
+func replaced(err error) bool { return isAbsent(err) || errors.Is(err, handle.ErrLink) }
 
 // device is the file system of what o is about, 0 if that is not known.
 func (o *op) device() uint64 {
