@@ -2,6 +2,7 @@
 package changes
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/store"
 )
 
 // Images gives back the bytes of an image by its sum.
@@ -155,15 +157,24 @@ func (r Reader) unified(net delta.Set) ([]byte, error) {
 	return diff.Unified(delta.Files(net, func(path string) string { return Relative(r.Base, path) })), nil
 }
 
-// loadSet fetches the contents of a set, which it changes.
+// shownLimit is the size of the largest file whose lines a diff shows.
+const shownLimit = 32 << 20
+
+// loadSet fetches the contents of a set, which it changes. Those that are too large to
+// show, or that were not kept, stay as they are: a diff only names these files.
 func (r Reader) loadSet(set delta.Set) (delta.Set, error) {
-	var err error
 	for i, c := range set {
-		if set[i].Pre, err = r.load(c.Pre); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Path, err)
-		}
-		if set[i].Post, err = r.load(c.Post); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Path, err)
+		for _, img := range []**delta.Image{&set[i].Pre, &set[i].Post} {
+			if *img == nil || (*img).Size > shownLimit {
+				continue
+			}
+			full, err := r.load(*img)
+			switch {
+			case err == nil:
+				*img = full
+			case !errors.Is(err, store.ErrNotFound):
+				return nil, fmt.Errorf("%s: %w", c.Path, err)
+			}
 		}
 	}
 	return set, nil
