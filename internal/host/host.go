@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"kerf/internal/agent/executor"
@@ -14,6 +15,8 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/text/redact"
+	"kerf/internal/text/visible"
+	"kerf/internal/work/guard"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox/interactive"
 	"kerf/internal/work/search/fuzzy"
@@ -149,3 +152,28 @@ func (h *Host) Sandboxed(mode string, addDirs, argv []string) (interactive.Comma
 	return interactive.Command{Argv: argv, Dir: set.Cwd, Env: env, Policy: c.policy(roots, "")(set.Sandbox),
 		Full: set.Sandbox == protocol.SandboxFull}, nil
 }
+
+// Guarded is a program as `kerf guard` runs it: in a sandbox mode, or without a sandbox
+// if none is given.
+func (h *Host) Guarded(mode string, addDirs, argv []string) (guard.Command, error) {
+	c := h.configured()
+	g := guard.Command{Argv: argv, Dir: c.Cwd, Env: h.Env, Name: visible.OneLine(h.Redact(strings.Join(argv, " ")), maxName)}
+	roots, err := c.roots(c.Cwd, addDirs)
+	if err != nil {
+		return g, err
+	}
+	g.Open = func() (*workspace.Workspace, error) {
+		return workspace.Open(workspace.Options{Home: c.Home, Roots: roots})
+	}
+	if mode != "" && mode != string(protocol.SandboxFull) {
+		inside, err := h.Sandboxed(mode, addDirs, argv)
+		if err != nil {
+			return g, err
+		}
+		g.Sandbox = &inside
+	}
+	return g, nil
+}
+
+// maxName is how much of a command line the ledger tells.
+const maxName = 120

@@ -53,7 +53,7 @@ type LogChange struct {
 }
 
 // Log returns the entries that f fits, newest first. Turns that changed nothing
-// are left out.
+// and the beginnings of commands are left out.
 func (r Reader) Log(f Filter) ([]LogEntry, error) {
 	b, err := open(r.Ledger)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r Reader) Log(f Filter) ([]LogEntry, error) {
 	var list []LogEntry
 	for i := len(b.entries) - 1; i >= 0; i-- {
 		e := &b.entries[i]
-		if e.Cause == ledger.CauseNone || !strings.HasPrefix(e.Session, f.Session) || !b.touches(e, f.Paths) {
+		if e.Cause == ledger.CauseNone || e.Cause == ledger.CauseBegan || !strings.HasPrefix(e.Session, f.Session) || !b.touches(e, f.Paths) {
 			continue
 		}
 		if e.Time.Before(f.Since) {

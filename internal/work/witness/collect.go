@@ -495,6 +495,8 @@ func (c *collector) carryOver(open map[string]bool) {
 		t := &touched{path: p, image: img, loaded: true, was: journal.State{Kind: journal.File}}
 		if img == nil {
 			t.was.Kind = journal.Absent
+		} else if st, err := c.look(p); err == nil && st.Kind == journal.File {
+			t.was.Sig, t.was.Links = st.Sig, st.Links
 		}
 		c.names[p] = t
 		c.order = append(c.order, p)

@@ -56,6 +56,16 @@ func (r *Report) Note() string {
 	return strings.Join(notes, "; ")
 }
 
+// News is what a collection would tell of.
+type News int
+
+// The kinds of news.
+const (
+	Nothing News = iota
+	Written      // files that the command has open were written
+	Touched      // it touched names
+)
+
 // Loss is something that cannot be taken back once it is done.
 type Loss struct {
 	Path string
@@ -65,6 +75,9 @@ type Loss struct {
 
 // folder is the directory of all journals of a workspace.
 const folder = "witness"
+
+// outlive begins the names of the directories of sessions with Options.Outlive.
+const outlive = "outlive-"
 
 // Store keeps contents.
 type Store interface {
@@ -77,4 +90,7 @@ type Options struct {
 	Roots  []string // directories in which changes are witnessed
 	Ledger *ledger.Ledger
 	Store  Store
+	// Outlive says that commands may go on when Kerf has ended: Recover does not wait
+	// for their end.
+	Outlive bool
 }

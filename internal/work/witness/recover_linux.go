@@ -89,7 +89,11 @@ func recoverSession(ctx context.Context, o Options, dir string,
 
 // idle waits until no helper works on a journal.
 func idle(ctx context.Context, dir string) bool {
-	for end := time.Now().Add(patience); supervise.Busy(dir); {
+	end := time.Now()
+	if !strings.HasPrefix(filepath.Base(filepath.Dir(dir)), outlive) {
+		end = end.Add(patience)
+	}
+	for supervise.Busy(dir) {
 		if time.Now().After(end) || ctx.Err() != nil {
 			return false
 		}

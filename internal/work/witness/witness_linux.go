@@ -28,7 +28,7 @@ var Available = sync.OnceValue(func() error {
 	if errno != 0 {
 		return fmt.Errorf("%w: the kernel has no seccomp listeners (%v)", ErrUnavailable, errno)
 	}
-	return nil
+	return tryListener()
 })
 
 // Witness has the commands of one session witnessed. The helper process is started with
@@ -61,7 +61,11 @@ func New(o Options) (*Witness, error) {
 	if o.Roots, err = realRoots(o.Roots); err != nil {
 		return nil, err
 	}
-	return &Witness{o: o, dir: filepath.Join(o.Dir, folder, uuid.NewString()), socket: -1,
+	name := uuid.NewString()
+	if o.Outlive {
+		name = outlive + name
+	}
+	return &Witness{o: o, dir: filepath.Join(o.Dir, folder, name), socket: -1,
 		watches: map[int64]*Watch{}, replies: map[reply]chan supervise.Message{}}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 // Add gives root the commands; root itself is the terminal UI.
 func Add(p *program.Program, root *cobra.Command) {
-	root.AddCommand(execCommand(p), reviewCommand(p), initCommand(p), demoCommand(p), acpCommand(p), mcpServerCommand(p))
+	root.AddCommand(execCommand(p), reviewCommand(p), initCommand(p), demoCommand(p), acpCommand(p), mcpServerCommand(p),
+		guardCommand(p))
 	addTUI(p, root)
 }

@@ -22,7 +22,7 @@ type Entered struct {
 // it is known by its versions. When the command ended the last entry says so.
 func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Report) ([]Entered, error) {
 	parts := r.Parts
-	if doubtful(parts) {
+	if len(parts) > 0 {
 		since, err := w.Ledger.Read(r.Began)
 		if err != nil {
 			return nil, err
@@ -76,10 +76,6 @@ func withoutChanges(ctx context.Context, w *txn.Workspace, o txn.Origin, r witne
 
 func proven(p witness.Part) bool { return p.Certainty == ledger.Proven }
 
-func doubtful(parts []witness.Part) bool {
-	return slices.ContainsFunc(parts, func(p witness.Part) bool { return !proven(p) && len(p.Set) > 0 })
-}
-
 // chain is what entries of others made of one path, one following the other.
 type chain struct {
 	first, last *ledger.Version
@@ -113,7 +109,10 @@ func subtract(parts []witness.Part, others map[string]*chain) []witness.Part {
 	var rest []witness.Part
 	for _, p := range parts {
 		if proven(p) {
-			rest = append(rest, p)
+			p.Set = nested(p.Set, others)
+			if len(p.Set)+len(p.Dirs)+len(p.Gone) > 0 {
+				rest = append(rest, p)
+			}
 			continue
 		}
 		var left delta.Set
@@ -135,4 +134,28 @@ func subtract(parts []witness.Part, others map[string]*chain) []witness.Part {
 		rest = append([]witness.Part{own}, rest...)
 	}
 	return rest
+}
+
+// nested takes out of what the command certainly did what a Kerf that it started entered.
+// What is left is from before or after that.
+func nested(set delta.Set, others map[string]*chain) delta.Set {
+	var left delta.Set
+	for _, c := range set {
+		ch := others[c.Path]
+		if ch == nil || !ch.whole {
+			left = append(left, c)
+			continue
+		}
+		first, last := c.Pre.At() == ch.first.Delta(), c.Post.At() == ch.last.Delta()
+		switch {
+		case first && last:
+			continue
+		case first:
+			c.Pre, c.From = ch.last.Image(), ""
+		case last:
+			c.Post, c.To = ch.first.Image(), ""
+		}
+		left = append(left, c)
+	}
+	return left
 }

@@ -138,13 +138,16 @@ func TestWhatIsNotKnownIsTold(t *testing.T) {
 // before and after.
 func TestOtherKerfsAreKnown(t *testing.T) {
 	for _, c := range []struct {
-		name      string
-		pre, post string // of the other's entry
-		want      string
+		name, certainty string
+		pre, post       string // of the other's entry
+		want            string
 	}{
-		{"the last content is theirs", "2", "3", "command proven of 1 i  exact ended /w/a\n"},
-		{"all is theirs", "1", "3", "began proven of 1 i  exact ended\n"},
-		{"their content was changed again", "1", "2", "command unproven of 1 i  ended /w/a\n"},
+		{"the last content is theirs", ledger.Unproven, "2", "3", "command proven of 1 i  exact ended /w/a\n"},
+		{"all is theirs", ledger.Unproven, "1", "3", "began proven of 1 i  exact ended\n"},
+		{"their content was changed again", ledger.Unproven, "1", "2", "command unproven of 1 i  ended /w/a\n"},
+		{"the command started them", ledger.Proven, "1", "3", "began proven of 1 i  exact ended\n"},
+		{"the command changed it before", ledger.Proven, "2", "3", "command proven of 1 i  exact ended /w/a\n"},
+		{"the command took theirs back", ledger.Proven, "3", "1", "command proven of 1 i  exact ended /w/a\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := workspace(t)
@@ -156,7 +159,8 @@ func TestOtherKerfsAreKnown(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := enter.Report(t.Context(), w, txn.Origin{}, witness.Report{Began: 1, ID: "i", Ended: true,
-				Parts: []witness.Part{{Certainty: ledger.Unproven, Set: delta.Set{{Path: "/w/a", Pre: file("1"), Post: file("3")}}}}})
+				Parts: []witness.Part{{Certainty: c.certainty,
+					Set: delta.Set{{Path: "/w/a", Pre: file("1"), Post: file("3")}}}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -215,6 +215,12 @@ func (r *Reader) Written() int64 {
 	return st.ModTime().UnixNano()
 }
 
+// More reports whether the journal has more than Next returned so far.
+func (r *Reader) More() bool {
+	st, err := r.f.Stat()
+	return err == nil && st.Size() > r.at
+}
+
 // ApartPath is the path of a content that is kept beside the records.
 func ApartPath(dir string, number uint64) string {
 	return filepath.Join(dir, strconv.FormatUint(number, 10))

@@ -28,6 +28,9 @@ type Message struct {
 	// OneRoot says that all processes have the same root directory.
 	OneRoot bool `json:"one_root,omitempty"`
 
+	// Brief, with End, says that the command may well leave something running.
+	Brief bool `json:"brief,omitempty"`
+
 	Error string `json:"error,omitempty"`
 	// Ended, in the answer to End, says that nothing of the command runs any more.
 	Ended bool `json:"ended,omitempty"`

@@ -30,6 +30,9 @@ const socketFD = 3
 // kernel ends one after the other.
 const endWait = 2 * time.Second
 
+// briefWait is the same where processes may stay for good.
+const briefWait = 200 * time.Millisecond
+
 func main() int {
 	// It goes on when Kerf is interrupted or gone.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP)
@@ -113,7 +116,11 @@ func (s *server) obey(m Message) {
 		w.resume()
 		s.hub.mu.Unlock()
 	case m.Op == End:
-		reply.Ended = w.ended(endWait)
+		wait := endWait
+		if m.Brief {
+			wait = briefWait
+		}
+		reply.Ended = w.ended(wait)
 		s.hub.mu.Lock()
 		s.hub.drain()
 		reply.Begun = w.journal != nil

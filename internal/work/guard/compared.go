@@ -1,0 +1,57 @@
+package guard
+
+import (
+	"context"
+	"os"
+
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/scan"
+	"kerf/internal/work/txn"
+	"kerf/internal/work/workspace"
+)
+
+// compared follows a program by comparing the roots before and after.
+type compared struct {
+	ws     *workspace.Workspace
+	origin txn.Origin
+	sum    *summary
+	before *scan.Snap
+}
+
+func (c *compared) socket() *os.File { return nil }
+
+func (c *compared) end(ctx context.Context) error {
+	after, err := c.ws.Scanner.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	set, gaps, err := c.ws.Scanner.Diff(ctx, c.before, after)
+	if err != nil {
+		return err
+	}
+	o := txn.CommitOptions{Origin: c.origin, Cause: ledger.CauseCommand, Certainty: ledger.Unproven, Inexact: true}
+	made, gone, modes := c.ws.Scanner.Dirs(c.before, after)
+	for _, d := range made {
+		o.Dirs = append(o.Dirs, ledger.Path(d.Path))
+	}
+	for _, d := range gone {
+		o.Gone = append(o.Gone, ledger.Dir{Path: ledger.Path(d.Path), Mode: uint32(d.Mode)})
+	}
+	for _, d := range modes {
+		o.Modes = append(o.Modes, ledger.DirMode{Path: ledger.Path(d.Path), Pre: uint32(d.Pre), Post: uint32(d.Post)})
+	}
+	for _, g := range gaps {
+		if g.Kind != scan.Directory { // the ledger has those among the directories
+			c.sum.notes = append(c.sum.notes, g.Path+" ("+g.Reason+")")
+		}
+	}
+	if len(set)+len(o.Dirs)+len(o.Gone)+len(o.Modes)+len(c.sum.notes) == 0 {
+		return nil
+	}
+	o.Origin.Note = noteOf(c.sum.notes)
+	_, err = c.ws.Txn.Record(ctx, set, o)
+	if err == nil {
+		c.sum.add(ledger.Unproven, set)
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+package guard
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+)
+
+// Summary is what a program changed, all in all.
+type Summary struct {
+	// Turn is what kerf undo --turn takes.
+	Turn string `json:"turn"`
+	// Watched says that the program was watched: what is Proven is its own work.
+	Watched bool `json:"watched"`
+	// Running says that something it started goes on; what that changes is recorded, too.
+	Running bool   `json:"running"`
+	Files   []File `json:"files"`
+	// Notes tell what is not known or cannot be taken back.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// File is a file that was changed in the end.
+type File struct {
+	Path      string `json:"path"`
+	Operation string `json:"operation"` // created, modified or deleted
+	Certainty string `json:"certainty"` // of the ledger
+}
+
+// summary gathers a Summary.
+type summary struct {
+	turn             string
+	watched, running bool
+	files            map[string]*file
+	notes            []string
+}
+
+type file struct {
+	pre, post delta.Version
+	certainty string
+}
+
+// add takes in what was entered. What others certainly did is not the program's.
+func (s *summary) add(certainty string, set delta.Set) {
+	for _, c := range set {
+		f := s.files[c.Path]
+		switch {
+		case certainty == ledger.Outside && f == nil:
+			continue
+		case f == nil:
+			f = &file{pre: c.Pre.At(), certainty: certainty}
+			s.files[c.Path] = f
+		case certainty == ledger.Unproven:
+			f.certainty = certainty
+		}
+		if certainty != ledger.Outside {
+			f.post = c.Post.At()
+		}
+	}
+}
+
+func (s *summary) summary() Summary {
+	sum := Summary{Turn: s.turn, Watched: s.watched, Running: s.running, Notes: s.notes, Files: []File{}}
+	for _, path := range slices.SortedFunc(maps.Keys(s.files), cmp.Compare[string]) {
+		f := s.files[path]
+		if f.pre == f.post {
+			continue
+		}
+		op := "modified"
+		switch {
+		case f.pre.Absent():
+			op = "created"
+		case f.post.Absent():
+			op = "deleted"
+		}
+		sum.Files = append(sum.Files, File{path, op, f.certainty})
+	}
+	return sum
+}
+
+// String is the summary in one line, empty when there is nothing to say.
+func (s Summary) String() string {
+	var parts []string
+	if n := len(s.Files); n > 0 {
+		text := fmt.Sprintf("%s changed", files(n))
+		if !s.Watched {
+			text += " while it ran, nobody saw by whom; see it: kerf log -p -n 1; " +
+				"take it back: kerf undo --unproven"
+		} else {
+			text += s.doubt() + "; see it: kerf diff; take it back: kerf undo"
+		}
+		parts = append(parts, text)
+	}
+	if n := len(s.Notes); n > 0 {
+		parts = append(parts, fmt.Sprintf("not all is known or can be taken back, see kerf log: %s", short(s.Notes)))
+	}
+	if s.Running {
+		parts = append(parts, "something it started still runs; what that changes is kept, and is in the ledger once it ended")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// doubt tells how many files somebody else may have changed.
+func (s Summary) doubt() string {
+	n := 0
+	for _, f := range s.Files {
+		if f.Certainty == ledger.Unproven {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of them perhaps by somebody else)", n)
+}
+
+func files(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
+}
+
+func short(notes []string) string {
+	if len(notes) > 1 {
+		return fmt.Sprintf("%s and %d more", notes[0], len(notes)-1)
+	}
+	return notes[0]
+}
+
+// maxNotes bounds what an entry tells of what is not known.
+const maxNotes = 20
+
+func noteOf(notes []string) string {
+	if more := len(notes) - maxNotes; more > 0 {
+		notes = append(notes[:maxNotes:maxNotes], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(notes, "; ")
+}

@@ -1,0 +1,111 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/txn"
+	"kerf/internal/work/witness"
+	"kerf/internal/work/witness/enter"
+	"kerf/internal/work/workspace"
+)
+
+const (
+	// interval is how soon others see what the program changed, while it runs.
+	interval = time.Second
+	// share bounds the time for that: one part in so many.
+	share = 10
+	// patience is how long files that stay open, such as logs, wait at most.
+	patience = time.Minute
+)
+
+// watching follows a program by a witness.
+type watching struct {
+	ws      *workspace.Workspace
+	origin  txn.Origin
+	sum     *summary
+	witness *witness.Witness
+	watch   *witness.Watch
+	stop    chan struct{}
+	wg      sync.WaitGroup
+	failed  error // since then what the program does is in the witness's journal alone
+}
+
+// watched begins to watch.
+func watched(ws *workspace.Workspace, o txn.Origin, s *summary, available func() error) (*watching, error) {
+	if err := available(); err != nil {
+		return nil, err
+	}
+	w := &watching{ws: ws, origin: o, sum: s, stop: make(chan struct{})}
+	var err error
+	w.witness, err = witness.New(witness.Options{Dir: ws.Dir, Roots: ws.Roots, Ledger: ws.Ledger, Store: ws.Store,
+		Outlive: true})
+	if err != nil {
+		return nil, err
+	}
+	w.watch, err = w.witness.Begin(ledger.Entry{Turn: o.Turn, Call: o.Call, Tool: o.Tool, Client: o.Client}, false, nil)
+	if err != nil {
+		return nil, errors.Join(err, w.witness.Close())
+	}
+	w.wg.Go(w.follow)
+	return w, nil
+}
+
+func (w *watching) socket() *os.File { return w.watch.Socket() }
+
+// follow enters what the program changed while it runs. A file that stays open and
+// grows is entered ever less often: each time costs a copy of it.
+func (w *watching) follow() {
+	pause, open, last := interval, interval, time.Now()
+	for w.failed == nil {
+		select {
+		case <-w.stop:
+			return
+		case <-time.After(pause):
+		}
+		switch news := w.watch.News(); {
+		case news == witness.Nothing || news == witness.Written && time.Since(last) < open:
+			continue
+		case news == witness.Written:
+			open = min(2*open, patience)
+		}
+		last = time.Now()
+		if err := w.watch.Collect(func(r witness.Report) { w.enter(r) }); err != nil {
+			w.failed = errors.Join(w.failed, err)
+		}
+		pause = max(interval, share*time.Since(last))
+	}
+}
+
+// enter puts a report into the ledger, and reports whether that is done.
+func (w *watching) enter(r witness.Report) bool {
+	if w.failed != nil {
+		return false
+	}
+	entered, err := enter.Report(context.Background(), w.ws.Txn, w.origin, r)
+	for _, e := range entered {
+		w.sum.add(e.Entry.Known(), e.Set)
+	}
+	w.sum.notes = append(w.sum.notes, r.Notes...)
+	w.failed = err
+	return err == nil
+}
+
+func (w *watching) end(context.Context) error {
+	close(w.stop)
+	w.wg.Wait()
+	running, err := w.watch.Leave(w.enter)
+	w.sum.running = running
+	if err = errors.Join(w.failed, err); err != nil {
+		return fmt.Errorf("%w; kerf recover tries again", err)
+	}
+	return nil
+}
+
+// close ends the witness; it goes on by itself while something of the program runs.
+func (w *watching) close() { _ = w.witness.Close() }
