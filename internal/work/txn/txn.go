@@ -262,7 +262,8 @@ func (w *Workspace) Record(ctx context.Context, set delta.Set, o CommitOptions) 
 func (o CommitOptions) entry(id string) *ledger.Entry {
 	e := &ledger.Entry{
 		ID: id, Session: o.Origin.Session, Turn: o.Origin.Turn, Call: o.Origin.Call, Tool: o.Origin.Tool,
-		Client: o.Origin.Client, Dirs: slices.Clone(o.Dirs), Gone: slices.Clone(o.Gone), Modes: slices.Clone(o.Modes), Note: o.Origin.Note, Undoes: o.Origin.Undoes,
+		Client: o.Origin.Client, Dirs: slices.Clone(o.Dirs), Gone: slices.Clone(o.Gone),
+		Modes: slices.Clone(o.Modes), Note: o.Origin.Note, Undoes: o.Origin.Undoes,
 		Only: o.Origin.Only, Cause: o.Cause, Exact: !o.Inexact, Certainty: o.Certainty, Of: o.Of, Ended: o.Ended,
 	}
 	if e.Cause == "" {

@@ -349,7 +349,8 @@ func (c *collector) report() Report {
 		slices.SortStableFunc(part.Set, func(a, b delta.Change) int { return cmp.Compare(a.Path, b.Path) })
 		slices.Sort(part.Dirs)
 		slices.SortFunc(part.Gone, func(a, b ledger.Dir) int { return cmp.Compare(a.Path, b.Path) })
-		if len(part.Set)+len(part.Dirs)+len(part.Gone) > 0 {
+		slices.SortFunc(part.Modes, func(a, b ledger.DirMode) int { return cmp.Compare(a.Path, b.Path) })
+		if len(part.Set)+len(part.Dirs)+len(part.Gone)+len(part.Modes) > 0 {
 			r.Parts = append(r.Parts, part)
 		}
 	}
@@ -372,6 +373,8 @@ func (c *collector) directory(t *touched, kind uint8, mode uint32, proven, unpro
 		to = unproven
 	}
 	switch was := t.was.Kind; {
+	case was == kind && kind == journal.Dir && t.was.Mode&0o777 != mode&0o777:
+		to.Modes = append(to.Modes, ledger.DirMode{Path: ledger.Path(t.path), Pre: t.was.Mode & 0o777, Post: mode & 0o777})
 	case was == kind:
 	case kind == journal.Dir:
 		to.Dirs = append(to.Dirs, ledger.Path(t.path))

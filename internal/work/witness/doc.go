@@ -28,8 +28,9 @@ var ErrUnavailable = errors.New("commands cannot be watched here")
 type Part struct {
 	Certainty string // of the ledger
 	Set       delta.Set
-	Dirs      []ledger.Path // directories that were made, parents first
-	Gone      []ledger.Dir  // directories that went, parents first
+	Dirs      []ledger.Path    // directories that were made, parents first
+	Gone      []ledger.Dir     // directories that went, parents first
+	Modes     []ledger.DirMode // directories that stayed and got other permission bits
 }
 
 // Report is what was collected of a command.

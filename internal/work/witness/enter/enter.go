@@ -36,7 +36,7 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 	var done []Entered
 	for i, p := range parts {
 		co := txn.CommitOptions{Origin: o, Cause: ledger.CauseCommand, Certainty: p.Certainty, ID: r.ID, Of: r.Began,
-			Dirs: p.Dirs, Gone: p.Gone, Ended: r.Ended && i == len(parts)-1}
+			Dirs: p.Dirs, Gone: p.Gone, Modes: p.Modes, Ended: r.Ended && i == len(parts)-1}
 		if p.Certainty == ledger.Outside {
 			co.Cause = ledger.CauseOutside
 		}
@@ -126,7 +126,7 @@ func subtract(parts []witness.Part, others map[string]*chain) []witness.Part {
 				own.Set = append(own.Set, delta.Change{Path: c.Path, Pre: c.Pre, Post: before})
 			}
 		}
-		if p.Set = left; len(p.Set)+len(p.Dirs)+len(p.Gone) > 0 {
+		if p.Set = left; len(p.Set)+len(p.Dirs)+len(p.Gone)+len(p.Modes) > 0 {
 			rest = append(rest, p)
 		}
 	}
