@@ -30,7 +30,7 @@ cross: ## the systems that are not this one
 race:
 	$(GO) test -race $(PKGS)
 
-bench: ## kerf exec against a scripted server, beside a minimal client
+bench: ## kerf exec against a scripted server, beside a minimal client; kerf apply beside git
 	$(GO) run ./internal/testkit/bench
 
 security: tools ## every security test as a table: id, backend, pass or the reason why not

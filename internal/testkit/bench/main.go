@@ -2,7 +2,8 @@
 
 // Command bench measures `kerf exec` as a whole process against a scripted
 // server on loopback, beside the least client that can do the same loop
-// (internal/testkit/floor). It prints one table of medians; it judges nothing.
+// (internal/testkit/floor), and `kerf apply` beside git. It prints tables of medians;
+// it judges nothing.
 package main
 
 import (
@@ -59,7 +60,12 @@ func bench() error {
 	if err := b.start(); err != nil {
 		return err
 	}
-	return b.rounds()
+	for _, part := range []func() error{b.rounds, b.patches, b.largeEdits} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bencher runs programs against a server.

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -123,16 +124,16 @@ func (o *ApplyOptions) tell(r apply.Report) error {
 	if o.json {
 		return print.Line(o.Out, r)
 	}
-	w := o.Out
+	w := bufio.NewWriter(o.Out)
 	if r.DryRun {
-		w = o.Err
+		w.Reset(o.Err)
 	}
 	for _, f := range r.Files {
 		if err := outcomeLine(w, f); err != nil {
 			return err
 		}
 	}
-	return nil
+	return w.Flush()
 }
 
 func outcomeLine(w io.Writer, f apply.FileOutcome) error {
