@@ -92,10 +92,13 @@ type (
 		Changes []PathChange `json:"changes"`
 		Status  string       `json:"status"`
 	}
-	// PathChange is what happened to one path.
+	// PathChange is what happened to one path. Its bytes need not be UTF-8.
 	PathChange struct {
-		Path string `json:"path"`
-		Kind string `json:"kind"`
+		Path string
+		Kind string
+		// Certainty is "proven" once it is known that Kerf made the change, "unproven"
+		// when nobody saw who did, and empty before.
+		Certainty string
 	}
 	// ToolCall is a call of a tool of an MCP server, or of Kerf's own that neither
 	// runs commands nor changes files; those have the server "kerf".
@@ -219,6 +222,29 @@ func parseItem(raw json.RawMessage) (Item, error) {
 		return decoded[Warning](raw)
 	}
 	return OtherItem{head.Type, append(json.RawMessage(nil), raw...)}, nil
+}
+
+// UnmarshalJSON reads {"path", "kind", "certainty"}. A path that is not UTF-8 comes as
+// {"b64": "..."}, its bytes in base64.
+func (c *PathChange) UnmarshalJSON(b []byte) error {
+	var l struct {
+		Path      json.RawMessage `json:"path"`
+		Kind      string          `json:"kind"`
+		Certainty string          `json:"certainty"`
+	}
+	if err := json.Unmarshal(b, &l); err != nil {
+		return err
+	}
+	*c = PathChange{Kind: l.Kind, Certainty: l.Certainty}
+	if json.Unmarshal(l.Path, &c.Path) == nil {
+		return nil
+	}
+	var raw struct {
+		Bytes []byte `json:"b64"`
+	}
+	err := json.Unmarshal(l.Path, &raw)
+	c.Path = string(raw.Bytes)
+	return err
 }
 
 func decoded[T Item](raw json.RawMessage) (Item, error) {

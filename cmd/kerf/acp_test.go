@@ -310,7 +310,7 @@ func TestACPWorksThroughTheEditorsBuffers(t *testing.T) {
 		t.Errorf("the buffer is %q, the file %q", e.files[path], s.read(t, "f.txt"))
 	}
 	log, err := records.ReadLog(s.host, changes.Filter{Limit: 10}, "", nil)
-	if err != nil || len(log) == 0 || len(log[0].Changes) != 1 || filepath.Base(log[0].Changes[0].Path) != "f.txt" ||
+	if err != nil || len(log) == 0 || len(log[0].Changes) != 1 || filepath.Base(string(log[0].Changes[0].Path)) != "f.txt" ||
 		!log[0].Exact {
 		t.Errorf("the ledger tells %+v, %v", log, err)
 	}

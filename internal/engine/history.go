@@ -130,7 +130,7 @@ func (c *conn) log(raw json.RawMessage) tool.Result {
 			b.WriteString(" (undone)")
 		}
 		for _, ch := range e.Changes {
-			fmt.Fprintf(&b, "\n  %s %s", ch.Operation, visible.Plain(c.relative(ch.Path)))
+			fmt.Fprintf(&b, "\n  %s %s", ch.Operation, visible.Plain(c.relative(string(ch.Path))))
 		}
 		b.WriteByte('\n')
 	}

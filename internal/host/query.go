@@ -92,9 +92,10 @@ func (q query) Changes(ctx context.Context, id protocol.SessionID) ([]protocol.C
 func changeEntry(e changes.LogEntry) protocol.ChangeEntry {
 	d := protocol.ChangeEntry{Session: protocol.SessionID(e.Session), Turn: protocol.TurnID(e.Turn),
 		Call:  protocol.CallID(e.Call),
-		Cause: e.Cause, Tool: e.Tool, Time: e.Time, Undone: e.Undone, Diff: e.Diff}
+		Cause: e.Cause, Certainty: protocol.Certainty(e.Certainty), Running: e.Running, Tool: e.Tool, Time: e.Time, Undone: e.Undone, Diff: e.Diff}
 	for _, c := range e.Changes {
-		pc := protocol.PathChange{Path: c.Path, Kind: protocol.Update, Moved: c.From}
+		pc := protocol.PathChange{Path: string(c.Path), Kind: protocol.Update, Moved: string(c.From),
+			Certainty: d.Certainty}
 		switch c.Operation {
 		case "created":
 			pc.Kind = protocol.Add

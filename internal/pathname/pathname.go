@@ -1,4 +1,5 @@
-// Package pathname compares names of files without looking at the disk.
+// Package pathname compares names of files and carries them through JSON, without
+// looking at the disk.
 package pathname
 
 import (

@@ -107,6 +107,9 @@ type TurnDiff struct {
 	Diff  string
 	Exact bool
 	Files int
+	// Unproven are the paths in Diff of which nobody saw who changed them: it was while
+	// a command ran.
+	Unproven []string
 	// Outside is the diff of changes that neither tools nor commands made.
 	Outside string
 	Note    string

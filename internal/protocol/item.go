@@ -73,13 +73,26 @@ const (
 	Update ChangeKind = "update"
 )
 
-// PathChange names a changed file by its absolute path.
+// Certainty is what is known of who made a change.
+type Certainty string
+
+// What may be known of a change.
+const (
+	Proven   Certainty = "proven"   // Kerf made it, or a command that was watched
+	Outside  Certainty = "outside"  // neither did
+	Unproven Certainty = "unproven" // nobody saw who did it
+)
+
+// PathChange names a changed file by its absolute path. Names are bytes; front ends
+// that write JSON write those that are not UTF-8 as {"b64": "..."}.
 type PathChange struct {
-	Path  string     `json:"path"`
-	Kind  ChangeKind `json:"kind"`
-	Moved string     `json:"moved_from,omitempty"`
+	Path  string
+	Kind  ChangeKind
+	Moved string
 	// ControlFile marks a file that agents, editors or build machines obey.
-	ControlFile bool `json:"steers,omitempty"`
+	ControlFile bool
+	// Certainty is what is known of who made the change, empty before it was made.
+	Certainty Certainty
 }
 
 // ToolCall is a call of any other tool: reads, searches, and tools that come

@@ -69,12 +69,19 @@ type ChangeEntry struct {
 	Turn    TurnID
 	Call    CallID
 	Cause   string // tool, command, outside, undo or redo
-	Tool    string
-	Time    time.Time
-	Changes []PathChange
-	Diff    string
-	Undone  bool
+	// Certainty is what is known of who made the changes. Running commands have made
+	// those so far.
+	Certainty Certainty
+	Running   bool
+	Tool      string
+	Time      time.Time
+	Changes   []PathChange
+	Diff      string
+	Undone    bool
 }
+
+// Foreign reports whether neither a tool nor a command made the changes.
+func (c ChangeEntry) Foreign() bool { return c.Cause == "outside" || c.Certainty == Outside }
 
 // Prompt is a command of the user's own, or a skill.
 type Prompt struct {

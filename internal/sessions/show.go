@@ -77,7 +77,7 @@ func brief(r history.Record) string {
 		first, _, _ := strings.Cut(r.Result, "\n")
 		return r.Name + ": " + first
 	case history.FileChange:
-		return r.Operation + " " + r.Path + " (" + r.Cause + ", " + r.DiffPath + ")"
+		return r.Operation + " " + string(r.Path) + " (" + r.Cause + ", " + r.DiffPath + ")"
 	case history.EventRecord:
 		return strings.TrimSpace(r.What + "  " + r.Message)
 	}

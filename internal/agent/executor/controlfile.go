@@ -20,7 +20,7 @@ func (h *Executor) warnOfControlFiles(changes []history.FileChange, j judged) []
 	}
 	var names []string
 	for _, c := range changes {
-		if name := visible.Line(h.files.Relative(c.Path)); c.ControlFile && c.Cause != ledger.CauseOutside &&
+		if name := visible.Line(h.files.Relative(string(c.Path))); c.ControlFile && c.Cause != ledger.CauseOutside &&
 			!slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -8,7 +8,7 @@ func (h *Executor) Resolve(path string) (string, error) { return h.files.Resolve
 // Shown notes that whoever calls the tools has seen files, as the answers of a session do.
 func (h *Executor) Shown(observed []history.Observation) {
 	for _, s := range observed {
-		h.files.Observe(s.Path, s.Image)
+		h.files.Observe(string(s.Path), s.Image)
 	}
 }
 

@@ -58,7 +58,7 @@ func (h *Executor) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.P
 func (h *Executor) answer(c tool.Call, a tool.Answer) *turn.Outcome {
 	o := &turn.Outcome{Text: Render(a.Result), Images: a.Result.Images, Success: a.Result.Error == nil, Todo: a.Todo}
 	for _, shown := range a.Observed {
-		seen := h.files.Observe(shown.Path, shown.Image)
+		seen := h.files.Observe(string(shown.Path), shown.Image)
 		seen.First, seen.Last, seen.Lines = shown.First, shown.Last, shown.Lines
 		o.Observed = append(o.Observed, seen)
 	}

@@ -9,6 +9,7 @@ import (
 	"kerf/internal/agent/executor/outside"
 	"kerf/internal/agent/executor/watch"
 	"kerf/internal/agent/history"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -130,10 +131,12 @@ func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact
 	if diff == "" {
 		diff = r.files.Unified(set)
 	}
+	known := certaintyOf(cause, entry)
 	done := committed{set: set, diff: diff}
 	for _, c := range set {
-		rec := history.FileChange{Call: id, Path: c.Path, Operation: c.Op(), Cause: cause, Exact: exact,
-			MovedFrom: c.From, MovedTo: c.To, ControlFile: r.files.IsControl(c)}
+		rec := history.FileChange{Call: id, Path: pathname.Path(c.Path), Operation: c.Op(), Cause: cause,
+			Certainty: known, Exact: exact && known == protocol.Proven,
+			MovedFrom: pathname.Path(c.From), MovedTo: pathname.Path(c.To), ControlFile: r.files.IsControl(c)}
 		if c.Pre != nil {
 			rec.Before, rec.ModeFrom = c.Pre.Sum.String(), c.Pre.Mode
 		}
@@ -152,10 +155,34 @@ func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact
 		done.records = append(done.records, rec)
 	}
 	r.outside.Leave(set, entry)
-	apart := cause == ledger.CauseOutside || entry != nil && entry.Of > 0 && entry.Known() == ledger.Unproven
-	r.keepChange(set, apart)
-	r.shareChange(set, apart)
+	share := known
+	if known == protocol.Unproven && entry != nil && entry.Of > 0 {
+		share = protocol.Outside // the command was watched, and not seen doing this
+	}
+	r.keepChange(set, share)
+	r.shareChange(set, share)
 	return done
+}
+
+// changes lists what was committed as front ends show it.
+func (c committed) changes(f *files.Files) []protocol.PathChange {
+	list := f.PathChanges(c.set)
+	from := len(c.records) - len(list) // before are those of others
+	for i := range list {
+		if from >= 0 {
+			list[i].Certainty = c.records[from+i].Certainty
+		}
+	}
+	return list
+}
+
+// certaintyOf is what is known of who made the changes of an entry. Without one the
+// cause tells.
+func certaintyOf(cause string, e *ledger.Entry) protocol.Certainty {
+	if e == nil {
+		e = &ledger.Entry{Cause: cause}
+	}
+	return protocol.Certainty(e.Known())
 }
 
 func (r *recorder) saveDiff(d string) string {

@@ -24,7 +24,7 @@ func (r *recorder) rooted(session, turn, call string) (string, string, string) {
 
 // shareChange tells the parent and the siblings what was changed: it is part of what the
 // parent's turn changed, and an outside change to nobody.
-func (r *recorder) shareChange(set delta.Set, outside bool) {
+func (r *recorder) shareChange(set delta.Set, known protocol.Certainty) {
 	r.noteChildren(set, nil)
 	up := r.parent
 	if up == nil || len(set) == 0 {
@@ -34,7 +34,7 @@ func (r *recorder) shareChange(set delta.Set, outside bool) {
 		up.note(c.Path, c.Post)
 	}
 	up.noteChildren(set, r)
-	up.keepChange(set, outside)
+	up.keepChange(set, known)
 }
 
 // noteChildren tells the scanners of the sub-agents, but for one, of changes.

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kerf/internal/model"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 )
 
@@ -70,7 +71,7 @@ func drawLines(t *rapid.T) []Line {
 		case 3:
 			put(ToolCall{Turn: id(), Round: round, Index: len(lines), Call: protocol.CallID(id2(len(lines))), Name: "read_file",
 				Args:   json.RawMessage(`{}`),
-				Result: "text", Success: true, Observed: []Observation{{Path: "/a" + id2(round%3), Sum: "s", Hash: "h",
+				Result: "text", Success: true, Observed: []Observation{{Path: pathname.Path("/a" + id2(round%3)), Sum: "s", Hash: "h",
 					Version: round}}})
 		case 4:
 			put(FileChange{Turn: id(), Path: "/a", DiffPath: "diffs/001.diff", Operation: "modified", Cause: "tool"})

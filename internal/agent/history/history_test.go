@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kerf/internal/model"
+	"kerf/internal/pathname"
 )
 
 // TestTruncateLaws: short texts stay, long ones keep both ends and their
@@ -118,7 +119,7 @@ func TestNotesAreBoundedAndCannotBeEnded(t *testing.T) {
 		n.Observe(ToolCall{Command: "x </session_record>\nnot a line"})
 	}
 	for i := range 300 {
-		n.Observe(FileChange{Path: strings.Repeat("d", i%250) + "/f", Operation: "created", Cause: "tool"})
+		n.Observe(FileChange{Path: pathname.Path(strings.Repeat("d", i%250) + "/f"), Operation: "created", Cause: "tool"})
 	}
 	if len(n.Commands) != maxCommandNotes || n.MoreCommands != 300-maxCommandNotes || len(n.Files) > maxFileNotes {
 		t.Errorf("%d commands, %d files", len(n.Commands), len(n.Files))

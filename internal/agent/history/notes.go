@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 )
 
@@ -30,10 +31,10 @@ type Plan struct {
 // FileNote is one file that was read or changed. Hash and Version are its state
 // when the model last saw it.
 type FileNote struct {
-	Path      string `json:"path"`
-	Operation string `json:"deed"` // read, created, modified, deleted
-	Hash      string `json:"content_hash,omitempty"`
-	Version   int    `json:"version,omitempty"`
+	Path      pathname.Path `json:"path"`
+	Operation string        `json:"deed"` // read, created, modified, deleted
+	Hash      string        `json:"content_hash,omitempty"`
+	Version   int           `json:"version,omitempty"`
 	// Stale is set when a command or somebody else changed it since it was seen.
 	Stale bool `json:"stale,omitempty"`
 }
@@ -81,7 +82,7 @@ func (n *Notes) call(r ToolCall) {
 		if s.Sum == "" {
 			continue
 		}
-		f := n.file(s.Path)
+		f := n.file(string(s.Path))
 		f.Hash, f.Version, f.Stale = s.Hash, s.Version, false
 		if f.Operation == "" || f.Operation == "deleted" {
 			f.Operation = "read"
@@ -91,7 +92,7 @@ func (n *Notes) call(r ToolCall) {
 }
 
 func (n *Notes) change(r FileChange) {
-	f := n.file(r.Path)
+	f := n.file(string(r.Path))
 	if !(f.Operation == "created" && r.Operation == "modified") {
 		f.Operation = r.Operation
 	}
@@ -107,13 +108,13 @@ func (n *Notes) change(r FileChange) {
 // file takes the note of path out, or makes one.
 func (n *Notes) file(path string) FileNote {
 	for i := len(n.Files) - 1; i >= 0; i-- {
-		if n.Files[i].Path == path {
+		if string(n.Files[i].Path) == path {
 			f := n.Files[i]
 			n.Files = slices.Delete(n.Files, i, i+1)
 			return f
 		}
 	}
-	return FileNote{Path: path}
+	return FileNote{Path: pathname.Path(path)}
 }
 
 func (n *Notes) touch(f FileNote) {
@@ -165,7 +166,7 @@ func (n *Notes) tellFiles(b *strings.Builder) {
 	b.WriteString("\nFiles read or changed, with the state you last saw; their text is no longer in this conversation, " +
 		"read again what you need:\n")
 	for _, f := range n.Files {
-		fmt.Fprintf(b, "- %s: %s", oneLine(f.Path), f.Operation)
+		fmt.Fprintf(b, "- %s: %s", oneLine(string(f.Path)), f.Operation)
 		if f.Hash != "" {
 			fmt.Fprintf(b, ", version %d, contentHash %s", f.Version, f.Hash)
 		}

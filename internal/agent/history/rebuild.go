@@ -176,7 +176,7 @@ func (b *builder) rewound(id protocol.TurnID) {
 	b.Facts, b.Marks, b.Context = maps.Clone(m.Facts), b.Marks[:i:i], 0
 	for _, t := range b.Observations[m.seen:] {
 		for _, s := range t.Observed {
-			delete(b.Seen, s.Path)
+			delete(b.Seen, string(s.Path))
 		}
 	}
 	b.Observations = b.Observations[:m.seen:m.seen]
@@ -253,7 +253,7 @@ func (b *builder) part(turn protocol.TurnID, round, index int, it *model.Item) {
 func (b *builder) toolCall(t ToolCall) {
 	b.enter(t.Turn, t.Round)
 	for _, s := range t.Observed {
-		b.Seen[s.Path] = s
+		b.Seen[string(s.Path)] = s
 	}
 	if len(t.Observed) > 0 {
 		b.Observations = append(b.Observations, ToolCall{Turn: t.Turn, Call: t.Call, Observed: t.Observed})

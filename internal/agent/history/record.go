@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 
 	"kerf/internal/model"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 )
@@ -117,9 +118,9 @@ type ToolCall struct {
 
 // Observation is one file the model was shown: SHA-256 in hex, empty for "not there".
 type Observation struct {
-	Path string `json:"path"`
-	Sum  string `json:"sha256,omitempty"`
-	Mode uint32 `json:"mode,omitempty"`
+	Path pathname.Path `json:"path"`
+	Sum  string        `json:"sha256,omitempty"`
+	Mode uint32        `json:"mode,omitempty"`
 	// Hash and Version are the state as the model knows it: 16 hex digits and a
 	// number.
 	Hash    string `json:"content_hash,omitempty"`
@@ -138,7 +139,7 @@ type Observation struct {
 type FileChange struct {
 	Turn      protocol.TurnID `json:"turn_id"`
 	Call      protocol.CallID `json:"call_id,omitempty"`
-	Path      string          `json:"path"`
+	Path      pathname.Path   `json:"path"`
 	DiffPath  string          `json:"diff_path"`
 	Operation string          `json:"operation"` // created, modified, deleted
 	Cause     string          `json:"cause"`     // tool, command, outside
@@ -146,10 +147,13 @@ type FileChange struct {
 	After     string          `json:"after"`
 	ModeFrom  uint32          `json:"mode_before,omitempty"`
 	ModeTo    uint32          `json:"mode_after,omitempty"`
-	MovedFrom string          `json:"moved_from,omitempty"`
-	MovedTo   string          `json:"moved_to,omitempty"`
-	Exact     bool            `json:"exact"`
-	Entry     int64           `json:"ledger,omitempty"`
+	MovedFrom pathname.Path   `json:"moved_from,omitempty"`
+	MovedTo   pathname.Path   `json:"moved_to,omitempty"`
+	// Certainty is what is known of who made the change; records of older versions
+	// tell nothing. Exact is true only for what is proven.
+	Certainty protocol.Certainty `json:"certainty,omitempty"`
+	Exact     bool               `json:"exact"`
+	Entry     int64              `json:"ledger,omitempty"`
 	// ControlFile marks a file that agents, editors or build machines obey.
 	ControlFile bool `json:"steers,omitempty"`
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"kerf/internal/pathname"
 )
 
 // Schema is the JSON schema of one line of a rollout, made from the types
@@ -33,8 +35,13 @@ func Schema() (*jsonschema.Schema, error) {
 
 // lineSchema is the schema of a record with what every line has.
 func lineSchema(record any, kind string) (*jsonschema.Schema, error) {
+	path := &jsonschema.Schema{}
+	if err := json.Unmarshal([]byte(pathname.Schema), path); err != nil {
+		return nil, fmt.Errorf("schema of a path: %w", err)
+	}
 	s, err := jsonschema.ForType(reflect.TypeOf(record), &jsonschema.ForOptions{
-		TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[json.RawMessage](): {}}})
+		TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[json.RawMessage](): {},
+			reflect.TypeFor[pathname.Path](): path}})
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", kind, err)
 	}

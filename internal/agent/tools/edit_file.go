@@ -11,6 +11,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/excerpt"
+	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/edit"
 )
@@ -268,7 +269,7 @@ func (f *edited) applyStale(base *delta.Image) ([]byte, []string, string, *refus
 		return nil, nil, "", &refused{
 			err: tool.Refuse(tool.NoChange, "%s changed since you last saw it and already has this edit; nothing was written",
 				f.name),
-			saw: &history.Observation{Path: f.abs, Image: f.disk},
+			saw: &history.Observation{Path: pathname.Path(f.abs), Image: f.disk},
 		}
 	}
 	return joined, reports, " The file had changed since you last saw it; the edit was merged with the newer text at " +

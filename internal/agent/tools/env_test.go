@@ -200,7 +200,7 @@ func (d *disk) call(t *testing.T, name, args string) tool.Result {
 	switch a := action.(type) {
 	case tool.Answer:
 		for _, s := range a.Observed {
-			d.seen[s.Path] = s.Image
+			d.seen[string(s.Path)] = s.Image
 		}
 		return a.Result
 	case tool.Change:

@@ -195,7 +195,7 @@ func (t target) mismatch(lead string, base *delta.Image, place tool.LineRange) *
 	}
 	b.WriteString("To go on, re-read with read_file and make the change again for the present text.")
 	return &refused{err: &tool.Error{Code: tool.VersionMismatch, Message: b.String()},
-		saw: &history.Observation{Path: t.abs, Image: t.disk}}
+		saw: &history.Observation{Path: pathname.Path(t.abs), Image: t.disk}}
 }
 
 // present shows what changed since base and the text at place; where neither is

@@ -12,6 +12,7 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/agent/tools/filekind"
+	"kerf/internal/pathname"
 	"kerf/internal/text/charset"
 	"kerf/internal/text/lines"
 )
@@ -71,7 +72,7 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 	if t.disk == nil {
 		return nil, t.missing(ctx, env)
 	}
-	answer := tool.Answer{Observed: []history.Observation{{Path: t.abs, Image: t.disk}}}
+	answer := tool.Answer{Observed: []history.Observation{{Path: pathname.Path(t.abs), Image: t.disk}}}
 	answer.Result = tool.Result{Success: true, VersionInfo: &t.stamp}
 	data := t.disk.Data
 	if filekind.Image(data) != "" && !a.asCode {
@@ -115,7 +116,7 @@ func (t target) image() (tool.Action, error) {
 		Result: tool.Result{Success: true, VersionInfo: &t.stamp,
 			Images: []string{"data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)},
 			Output: fmt.Sprintf("%s (%s, %d bytes)\n%s", t.name, kind, len(data), versionLine(t.stamp))},
-		Observed: []history.Observation{{Path: t.abs, Image: t.disk}},
+		Observed: []history.Observation{{Path: pathname.Path(t.abs), Image: t.disk}},
 	}, nil
 }
 

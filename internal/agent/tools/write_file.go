@@ -10,6 +10,7 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/agent/tools/filekind"
+	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/text/lines"
@@ -84,7 +85,7 @@ func prepareWrite(_ context.Context, env tool.Env, _ tool.Call, a writeArgs) (to
 func (t target) unchanged(words string) tool.Action {
 	return tool.Answer{
 		Result:   tool.Result{Success: true, VersionInfo: &t.stamp, Output: t.name + " " + words + "\n" + versionLine(t.stamp)},
-		Observed: []history.Observation{{Path: t.abs, Image: t.disk}},
+		Observed: []history.Observation{{Path: pathname.Path(t.abs), Image: t.disk}},
 	}
 }
 
@@ -138,6 +139,6 @@ func (t target) unread() *refused {
 			"Nothing was written.%s\nRead it with read_file, or change parts of it with edit_file. To replace the whole file "+
 			"all the same, repeat this call.",
 			t.name, what, t.stamp.Version, t.stamp.ContentHash, head),
-		saw: &history.Observation{Path: t.abs, Image: t.disk},
+		saw: &history.Observation{Path: pathname.Path(t.abs), Image: t.disk},
 	}
 }

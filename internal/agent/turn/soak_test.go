@@ -7,6 +7,7 @@ import (
 
 	"kerf/internal/agent/history"
 	"kerf/internal/model"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 )
 
@@ -45,7 +46,7 @@ func TestFiftyCompactions(t *testing.T) {
 			case "plan":
 				o.Todo = &protocol.TodoList{Steps: []protocol.Step{{Step: fmt.Sprintf("step %d", n), Status: "in_progress"}}}
 			case "read":
-				o.Observed = []history.Observation{{Path: fmt.Sprintf("/w/file%d.go", n%40), Sum: "s",
+				o.Observed = []history.Observation{{Path: pathname.Path(fmt.Sprintf("/w/file%d.go", n%40)), Sum: "s",
 					Hash: fmt.Sprintf("%016x", n), Version: n}}
 			case "run":
 				o.Body = protocol.Command{Command: fmt.Sprintf("make test%d", n), ExitCode: exit(n % 3)}

@@ -76,7 +76,7 @@ func (v *View) Rewind(turns []protocol.TurnID) {
 	var kept []shown
 	for _, s := range v.shown {
 		if slices.Contains(turns, s.turn) {
-			delete(v.latest, s.saw.Path)
+			delete(v.latest, string(s.saw.Path))
 			continue
 		}
 		kept = append(kept, s)
@@ -93,12 +93,12 @@ func (v *View) Recent(n int) []history.Observation {
 	var newest []history.Observation
 	seen := map[string]bool{}
 	for i := len(v.shown) - 1; i >= 0 && len(newest) < n; i-- {
-		if s := v.shown[i].saw; !seen[s.Path] {
-			seen[s.Path] = true
+		if s := v.shown[i].saw; !seen[string(s.Path)] {
+			seen[string(s.Path)] = true
 			newest = append(newest, s)
 		}
 	}
-	slices.SortFunc(newest, func(a, b history.Observation) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(newest, func(a, b history.Observation) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	return newest
 }
 
@@ -131,14 +131,14 @@ func (v *View) add(s history.Observation) {
 	if v.files == nil {
 		v.files = map[string]*file{}
 	}
-	f := v.files[s.Path]
+	f := v.files[string(s.Path)]
 	switch {
 	case s.Sum == "":
-		delete(v.files, s.Path)
+		delete(v.files, string(s.Path))
 		return
 	case f == nil:
 		f = &file{sum: s.Sum, loose: s.First == 0}
-		v.files[s.Path] = f
+		v.files[string(s.Path)] = f
 	case f.sum != s.Sum && s.First == 0: // it was changed by the model itself
 		f.sum, f.spans, f.loose = s.Sum, nil, true
 	case f.sum != s.Sum:

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 )
@@ -90,10 +91,12 @@ type fileItem struct {
 }
 
 type fileEntry struct {
-	Path string              `json:"path"`
+	Path pathname.Path       `json:"path"`
 	Kind protocol.ChangeKind `json:"kind"`
 	// ControlFile marks a file that agents, editors or build machines obey.
 	ControlFile bool `json:"steers,omitempty"`
+	// Certainty is what is known of who made the change, once it is made.
+	Certainty protocol.Certainty `json:"certainty,omitempty"`
 }
 
 type toolItem struct {
@@ -400,7 +403,7 @@ func payload(i protocol.Item, status string) item {
 	case protocol.FileChange:
 		p := fileItem{head{Type: "file_change"}, []fileEntry{}, refused(status)}
 		for _, c := range b.Changes {
-			p.Changes = append(p.Changes, fileEntry{c.Path, c.Kind, c.ControlFile})
+			p.Changes = append(p.Changes, fileEntry{pathname.Path(c.Path), c.Kind, c.ControlFile, c.Certainty})
 		}
 		return p
 	case protocol.ToolCall:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 )
 
@@ -66,7 +67,12 @@ func itemOf[T any](kind string, more ...protocol.Status) *jsonschema.Schema {
 
 // inferred is the schema of a Go type whose lists are never null.
 func inferred[T any]() *jsonschema.Schema {
-	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[json.RawMessage](): {}}})
+	path := &jsonschema.Schema{}
+	if err := json.Unmarshal([]byte(pathname.Schema), path); err != nil {
+		panic(fmt.Sprintf("exec: a path without a schema: %v", err))
+	}
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage](): {}, reflect.TypeFor[pathname.Path](): path}})
 	if err != nil {
 		panic(fmt.Sprintf("exec: a type without a schema: %v", err))
 	}

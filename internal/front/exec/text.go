@@ -403,6 +403,9 @@ func (t *text) summary() {
 	if !d.Exact {
 		t.warn("the turn's diff is not exact: " + d.Note)
 	}
+	if n := len(d.Unproven); n > 0 {
+		t.say("%s", t.paint.dim(count(n, "file")+" changed while a command ran; nobody saw by whom (unproven)"))
+	}
 	if n := len(perFile(d.Outside)); n > 0 {
 		t.say("%s", t.paint.yellow(count(n, "file")+" changed during the turn, but not by Kerf's tools or commands"))
 	}

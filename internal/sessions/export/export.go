@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 )
@@ -33,16 +34,25 @@ type exportedTurn struct {
 
 // exportedItem is one item; Kind says which of the other fields it has.
 type exportedItem struct {
-	Kind    string                `json:"type"`
-	Status  protocol.Status       `json:"status"`
-	Title   string                `json:"title,omitempty"`
-	Text    string                `json:"text,omitempty"`
-	Images  []string              `json:"images,omitempty"`
-	Args    json.RawMessage       `json:"arguments,omitempty"`
-	Output  string                `json:"output,omitempty"`
-	Exit    *int                  `json:"exit_code,omitempty"`
-	Changes []protocol.PathChange `json:"changes,omitempty"`
-	Diff    string                `json:"diff,omitempty"`
+	Kind    string           `json:"type"`
+	Status  protocol.Status  `json:"status"`
+	Title   string           `json:"title,omitempty"`
+	Text    string           `json:"text,omitempty"`
+	Images  []string         `json:"images,omitempty"`
+	Args    json.RawMessage  `json:"arguments,omitempty"`
+	Output  string           `json:"output,omitempty"`
+	Exit    *int             `json:"exit_code,omitempty"`
+	Changes []exportedChange `json:"changes,omitempty"`
+	Diff    string           `json:"diff,omitempty"`
+}
+
+// exportedChange is a changed path.
+type exportedChange struct {
+	Path        pathname.Path       `json:"path"`
+	Kind        protocol.ChangeKind `json:"kind"`
+	Moved       pathname.Path       `json:"moved_from,omitempty"`
+	Certainty   protocol.Certainty  `json:"certainty,omitempty"`
+	ControlFile bool                `json:"steers,omitempty"`
 }
 
 // Write writes the turns of a session as markdown, html or json.
@@ -90,7 +100,11 @@ func exportItem(i protocol.Item) exportedItem {
 	case protocol.Command:
 		x.Kind, x.Title, x.Output, x.Exit = "command", b.Command, b.Output, b.ExitCode
 	case protocol.FileChange:
-		x.Kind, x.Changes, x.Diff, x.Output = "file_change", b.Changes, b.Diff, b.Error
+		x.Kind, x.Diff, x.Output = "file_change", b.Diff, b.Error
+		for _, c := range b.Changes {
+			x.Changes = append(x.Changes, exportedChange{pathname.Path(c.Path), c.Kind, pathname.Path(c.Moved),
+				c.Certainty, c.ControlFile})
+		}
 		x.Title = changedPaths(b.Changes)
 	case protocol.ToolCall:
 		x.Kind, x.Title, x.Args, x.Output = "tool", strings.TrimPrefix(b.Server+" "+b.Tool, " "), b.Args, b.Output+b.Error

@@ -290,19 +290,19 @@ func (r *replayer) unnoticed(p *pastRound) error {
 	for _, c := range p.calls {
 		own := map[string]bool{}
 		for _, ch := range c.changes {
-			if !own[ch.Path] && c.again() {
-				if err := r.met(ch.Path, ch.Before, ch.ModeFrom); err != nil {
+			if !own[string(ch.Path)] && c.again() {
+				if err := r.met(string(ch.Path), ch.Before, ch.ModeFrom); err != nil {
 					return err
 				}
 			}
-			own[ch.Path] = true
-			r.known[ch.Path] = ch.After
+			own[string(ch.Path)] = true
+			r.known[string(ch.Path)] = ch.After
 		}
 		for _, s := range c.Observed {
-			if own[s.Path] || !c.again() {
+			if own[string(s.Path)] || !c.again() {
 				continue
 			}
-			if err := r.met(s.Path, s.Sum, s.Mode); err != nil {
+			if err := r.met(string(s.Path), s.Sum, s.Mode); err != nil {
 				return err
 			}
 		}
@@ -343,7 +343,7 @@ func sawAfter(p *pastRound, e *ledger.Entry) bool {
 	for _, c := range p.calls {
 		for _, s := range c.Observed {
 			for _, ch := range e.Changes {
-				if s.Sum != "" && ch.Path == s.Path && records.Sum(ch.Post) == s.Sum && len(c.changes) == 0 {
+				if s.Sum != "" && ch.Path == string(s.Path) && records.Sum(ch.Post) == s.Sum && len(c.changes) == 0 {
 					return true
 				}
 			}
@@ -522,7 +522,7 @@ func exitText(c *pastCall) string {
 func changesText(list []history.FileChange, from, to string) string {
 	var lines []string
 	for _, c := range list {
-		lines = append(lines, fmt.Sprintf("%s %s %.12s -> %.12s", c.Operation, moved(c.Path, from, to),
+		lines = append(lines, fmt.Sprintf("%s %s %.12s -> %.12s", c.Operation, moved(string(c.Path), from, to),
 			cmp.Or(c.Before, "nothing"), cmp.Or(c.After, "nothing")))
 	}
 	slices.Sort(lines)

@@ -256,7 +256,8 @@ func (b *builder) fileChange(c history.ToolCall) protocol.FileChange {
 	body := protocol.FileChange{Call: c.Call}
 	var diff strings.Builder
 	for _, ch := range b.changes[c.Call] {
-		pc := protocol.PathChange{Path: ch.Path, Kind: protocol.Update, Moved: ch.MovedFrom}
+		pc := protocol.PathChange{Path: string(ch.Path), Kind: protocol.Update, Moved: string(ch.MovedFrom),
+			Certainty: ch.Certainty}
 		switch ch.Operation {
 		case "created":
 			pc.Kind = protocol.Add
@@ -316,8 +317,8 @@ func (b *builder) diffTurns() []*protocol.PastTurn {
 		paths, once := map[string]bool{}, true
 		var diff strings.Builder
 		for _, c := range b.diffs[turn.ID] {
-			once = once && !paths[c.Path] && c.MovedFrom == "" && c.MovedTo == ""
-			paths[c.Path] = true
+			once = once && !paths[string(c.Path)] && c.MovedFrom == "" && c.MovedTo == ""
+			paths[string(c.Path)] = true
 			diff.WriteString(b.diff(c.DiffPath))
 		}
 		turn.Diff = diff.String()

@@ -101,7 +101,7 @@ func (v *verifier) changes(r changes.Reader, list []history.FileChange) error {
 		}
 	}
 	for _, c := range list {
-		v.paths[c.Path] = true
+		v.paths[string(c.Path)] = true
 		if c.Entry != 0 {
 			v.change(r, c, bySeq[c.Entry])
 		}
@@ -116,12 +116,12 @@ func (v *verifier) change(r changes.Reader, c history.FileChange, e *ledger.Entr
 		return
 	}
 	for _, lc := range e.Changes {
-		if lc.Path != c.Path || records.Sum(lc.Pre) != c.Before || records.Sum(lc.Post) != c.After {
+		if lc.Path != string(c.Path) || records.Sum(lc.Pre) != c.Before || records.Sum(lc.Post) != c.After {
 			continue
 		}
 		whole := true
 		for _, version := range []*ledger.Version{lc.Pre, lc.Post} {
-			whole = v.content(r, c.Path, version) && whole
+			whole = v.content(r, string(c.Path), version) && whole
 		}
 		if whole && c.DiffPath != "" {
 			v.diff(r, c, lc)

@@ -1,9 +1,11 @@
 package apply
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
+	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/changes"
 )
@@ -23,6 +25,16 @@ type FileOutcome struct {
 	Outcome   string `json:"outcome"`
 	Operation string `json:"operation,omitempty"`
 	Message   string `json:"message,omitempty"`
+}
+
+// MarshalJSON writes paths that survive.
+func (f FileOutcome) MarshalJSON() ([]byte, error) {
+	type plain FileOutcome
+	return json.Marshal(struct {
+		Path pathname.Path `json:"path"`
+		From pathname.Path `json:"from,omitempty"`
+		plain
+	}{pathname.Path(f.Path), pathname.Path(f.From), plain(f)})
 }
 
 // Report tells what became of each file of a patch.

@@ -128,7 +128,7 @@ func (w *blamer) settle(t *track, e *ledger.Entry, older []int) {
 		w.branch(t, e, made)
 		return
 	}
-	if !own(e) && w.reader.Fault != BlameOthers && w.reader.Fault != BlameUndo {
+	if (!own(e) || e.Known() == ledger.Outside) && w.reader.Fault != BlameOthers && w.reader.Fault != BlameUndo {
 		return
 	}
 	for _, n := range made {

@@ -7,25 +7,28 @@ import (
 	"time"
 
 	"kerf/internal/text/lines"
+	"kerf/internal/work/ledger"
 )
 
 // maxBlame is the largest file that is blamed.
 const maxBlame = 64 << 20
 
-// BlameLine tells where a line of a file comes from. Origin is "kerf", "other" or
-// "unknown"; the rest is known of the first only.
+// BlameLine tells where a line of a file comes from. Origin is "kerf", "unproven" (it
+// came while the command of the entry ran, and nobody saw who wrote it), "other" or
+// "unknown"; the rest is known of the first two only.
 type BlameLine struct {
-	Line    int        `json:"line"`
-	Text    string     `json:"text"`
-	Origin  string     `json:"origin"`
-	Seq     int64      `json:"seq,omitempty"`
-	Time    *time.Time `json:"time,omitempty"`
-	Cause   string     `json:"cause,omitempty"`
-	Tool    string     `json:"tool,omitempty"`
-	Client  string     `json:"client,omitempty"`
-	Session string     `json:"session,omitempty"`
-	Turn    string     `json:"turn,omitempty"`
-	Call    string     `json:"call,omitempty"`
+	Line      int        `json:"line"`
+	Text      string     `json:"text"`
+	Origin    string     `json:"origin"`
+	Seq       int64      `json:"seq,omitempty"`
+	Time      *time.Time `json:"time,omitempty"`
+	Cause     string     `json:"cause,omitempty"`
+	Certainty string     `json:"certainty,omitempty"`
+	Tool      string     `json:"tool,omitempty"`
+	Client    string     `json:"client,omitempty"`
+	Session   string     `json:"session,omitempty"`
+	Turn      string     `json:"turn,omitempty"`
+	Call      string     `json:"call,omitempty"`
 	// Prompt is what the user asked for, which the ledger does not know.
 	Prompt string `json:"prompt,omitempty"`
 }
@@ -65,7 +68,10 @@ func blameLine(i int, text string, o Origin) BlameLine {
 	switch e := o.Entry; {
 	case e != nil:
 		l.Origin, l.Seq, l.Time, l.Cause, l.Tool, l.Client = "kerf", e.Seq, &e.Time, e.Cause, e.Tool, e.Client
-		l.Session, l.Turn, l.Call = e.Session, e.Turn, e.Call
+		l.Session, l.Turn, l.Call, l.Certainty = e.Session, e.Turn, e.Call, e.Known()
+		if l.Certainty != ledger.Proven {
+			l.Origin = "unproven"
+		}
 	case o.Unknown:
 		l.Origin = "unknown"
 	}

@@ -54,6 +54,17 @@ func newBook(entries []ledger.Entry) *book {
 	return b
 }
 
+// ended are the sequence numbers that commands which are over began with.
+func (b *book) ended() map[int64]bool {
+	over := map[int64]bool{}
+	for i := range b.entries {
+		if b.entries[i].Ended {
+			over[b.entries[i].Of] = true
+		}
+	}
+	return over
+}
+
 // scope is the paths that an entry is about: those it changed, or, when it takes
 // others back, those that these changed. Directories that came or went with files are
 // not among them.

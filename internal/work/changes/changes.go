@@ -38,11 +38,25 @@ func (r Reader) Session(id string) ([]byte, error) {
 }
 
 // LastTurn is the net diff of the last turn in the ledger, less what was undone of
-// it since; empty when it changed nothing in the end.
+// it since; empty when it changed nothing in the end. It has what is unproven, too.
 func (r Reader) LastTurn() ([]byte, error) {
+	d, err := r.LastTurnNet(true)
+	return d.Diff, err
+}
+
+// Net is the net diff of some entries.
+type Net struct {
+	Diff []byte
+	// Unproven are the paths of which nobody saw who made some of the changes. They
+	// are in Diff, or were left out of it, as was asked.
+	Unproven []string
+}
+
+// LastTurnNet is LastTurn with what is unproven, or without it.
+func (r Reader) LastTurnNet(unproven bool) (Net, error) {
 	var session, turn string
 	found := false
-	return r.diff(func(e *ledger.Entry) (use, stop bool) {
+	return r.net(unproven, func(e *ledger.Entry) (use, stop bool) {
 		if !found && ofTurn(e) {
 			session, turn, found = e.Session, e.Turn, true
 		}
@@ -57,40 +71,72 @@ func (r Reader) LastTurn() ([]byte, error) {
 // ofTurn reports whether e is something that a turn did, rather than something
 // from outside or an undo that was asked for between turns.
 func ofTurn(e *ledger.Entry) bool {
-	switch e.Cause {
-	case ledger.CauseOutside:
+	if e.Known() == ledger.Outside {
 		return false
+	}
+	switch e.Cause {
 	case ledger.CauseUndo, ledger.CauseRedo:
 		return e.Turn != ""
 	}
 	return true
 }
 
-// diff is the net of the entries that pick uses, reading backwards until it
-// stops. What others did between them, sessions and users alike, is taken out;
-// what was undone between turns is taken off.
+// diff is the net diff of the entries that pick uses, also of the unproven ones.
 func (r Reader) diff(pick func(*ledger.Entry) (use, stop bool)) ([]byte, error) {
+	n, err := r.net(true, pick)
+	return n.Diff, err
+}
+
+// net is the net of the entries that pick uses, reading backwards until it stops.
+// What others did between them, sessions and users alike, is taken out; what was
+// undone between turns is taken off.
+func (r Reader) net(unproven bool, pick func(*ledger.Entry) (use, stop bool)) (Net, error) {
 	var seen []ledger.Entry
-	used := map[int64]bool{}
+	used, proven, doubtful := map[int64]bool{}, map[int64]bool{}, map[string]bool{}
 	for e, err := range r.Ledger.Backward() {
 		if err != nil {
-			return nil, err
+			return Net{}, err
 		}
 		use, stop := pick(&e)
 		if stop {
 			break
 		}
-		used[e.Seq] = use && !loose(&e) && e.Cause != ledger.CauseOutside
+		known := e.Known()
+		used[e.Seq] = use && !loose(&e) && known != ledger.Outside
+		proven[e.Seq] = used[e.Seq] && known == ledger.Proven
+		if used[e.Seq] && known == ledger.Unproven {
+			for _, c := range e.Changes {
+				doubtful[c.Path] = true
+			}
+		}
 		seen = append(seen, e)
 	}
 	slices.Reverse(seen)
+	set := r.separate(seen, used)
+	var n Net
+	for _, c := range set {
+		if doubtful[c.Path] || doubtful[c.From] {
+			n.Unproven = append(n.Unproven, c.Path)
+		}
+	}
+	slices.Sort(n.Unproven)
+	if !unproven && len(doubtful) > 0 {
+		set = r.separate(seen, proven)
+	}
+	var err error
+	n.Diff, err = r.unified(set)
+	return n, err
+}
+
+// separate is the net of the used entries, told from the others.
+func (r Reader) separate(seen []ledger.Entry, used map[int64]bool) delta.Set {
 	steps := stepsOf(seen, used)
 	first := slices.IndexFunc(steps, func(s delta.Step) bool { return !s.Outside })
 	if first < 0 {
-		return nil, nil
+		return nil
 	}
 	// What comes before the first of ours is where they start.
-	return r.unified(delta.Separate(steps[first:], r.load).Ours)
+	return delta.Separate(steps[first:], r.load).Ours
 }
 
 // stepsOf tells the used entries of seen, oldest first, from the others. An undo

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/work/ledger"
@@ -19,37 +20,41 @@ type Filter struct {
 }
 
 // LogEntry is one entry of the ledger for people and programs. Undone says that all
-// of it was taken back since.
+// of it was taken back since. Exact is true only for what is proven. A command that
+// still runs has an entry without changes that is Running; what it changed so far
+// stands in entries of its own.
 type LogEntry struct {
-	Seq     int64     `json:"seq"`
-	Time    time.Time `json:"time"`
-	Cause   string    `json:"cause"`
-	Tool    string    `json:"tool,omitempty"`
-	Client  string    `json:"client,omitempty"`
-	Session string    `json:"session,omitempty"`
-	Turn    string    `json:"turn,omitempty"`
-	Call    string    `json:"call,omitempty"`
+	Seq       int64     `json:"seq"`
+	Time      time.Time `json:"time"`
+	Cause     string    `json:"cause"`
+	Certainty string    `json:"certainty"`
+	Running   bool      `json:"running,omitempty"`
+	Tool      string    `json:"tool,omitempty"`
+	Client    string    `json:"client,omitempty"`
+	Session   string    `json:"session,omitempty"`
+	Turn      string    `json:"turn,omitempty"`
+	Call      string    `json:"call,omitempty"`
 	// Prompt is what the user asked for, which the ledger does not know.
-	Prompt  string      `json:"prompt,omitempty"`
-	Exact   bool        `json:"exact"`
-	Note    string      `json:"note,omitempty"`
-	Undoes  []int64     `json:"undoes,omitempty"`
-	Undone  bool        `json:"undone"`
-	Changes []LogChange `json:"changes"`
-	Dirs    []string    `json:"directories_made,omitempty"`
-	Gone    []string    `json:"directories_removed,omitempty"`
-	Diff    string      `json:"diff,omitempty"`
+	Prompt  string          `json:"prompt,omitempty"`
+	Exact   bool            `json:"exact"`
+	Note    string          `json:"note,omitempty"`
+	Undoes  []int64         `json:"undoes,omitempty"`
+	Undone  bool            `json:"undone"`
+	Changes []LogChange     `json:"changes"`
+	Dirs    []pathname.Path `json:"directories_made,omitempty"`
+	Gone    []pathname.Path `json:"directories_removed,omitempty"`
+	Diff    string          `json:"diff,omitempty"`
 }
 
 // LogChange is one path of an entry. Before and After are SHA-256, empty for "not
 // there".
 type LogChange struct {
-	Path      string `json:"path"`
-	Operation string `json:"operation"`
-	From      string `json:"moved_from,omitempty"`
-	To        string `json:"moved_to,omitempty"`
-	Before    string `json:"before"`
-	After     string `json:"after"`
+	Path      pathname.Path `json:"path"`
+	Operation string        `json:"operation"`
+	From      pathname.Path `json:"moved_from,omitempty"`
+	To        pathname.Path `json:"moved_to,omitempty"`
+	Before    string        `json:"before"`
+	After     string        `json:"after"`
 }
 
 // Log returns the entries that f fits, newest first. Turns that changed nothing
@@ -60,13 +65,18 @@ func (r Reader) Log(f Filter) ([]LogEntry, error) {
 		return nil, err
 	}
 	var list []LogEntry
+	ended := b.ended()
 	for i := len(b.entries) - 1; i >= 0; i-- {
 		e := &b.entries[i]
-		if e.Cause == ledger.CauseNone || e.Cause == ledger.CauseBegan || !strings.HasPrefix(e.Session, f.Session) || !b.touches(e, f.Paths) {
+		over := e.Cause == ledger.CauseNone || e.Cause == ledger.CauseBegan && ended[e.Seq]
+		if over || !strings.HasPrefix(e.Session, f.Session) || !b.touches(e, f.Paths) {
 			continue
 		}
 		if e.Time.Before(f.Since) {
 			break
+		}
+		if len(e.Changes)+len(e.Dirs)+len(e.Gone) == 0 && e.Ended {
+			continue // only says that its command is over
 		}
 		le := logEntry(e)
 		le.Undone = b.undone(e)
@@ -82,11 +92,16 @@ func (r Reader) Log(f Filter) ([]LogEntry, error) {
 }
 
 func logEntry(e *ledger.Entry) LogEntry {
-	le := LogEntry{Seq: e.Seq, Time: e.Time, Cause: e.Cause, Tool: e.Tool, Client: e.Client, Session: e.Session,
-		Turn: e.Turn,
-		Call: e.Call, Exact: e.Exact, Note: e.Note, Undoes: e.Undoes, Changes: []LogChange{}}
+	known := e.Known()
+	le := LogEntry{Seq: e.Seq, Time: e.Time, Cause: e.Cause, Certainty: known, Tool: e.Tool, Client: e.Client,
+		Session: e.Session, Turn: e.Turn, Call: e.Call, Exact: e.Exact && known == ledger.Proven, Note: e.Note,
+		Undoes: e.Undoes, Changes: []LogChange{}}
+	if e.Cause == ledger.CauseBegan {
+		le.Cause, le.Running = ledger.CauseCommand, true
+	}
 	for _, c := range e.Set() {
-		lc := LogChange{Path: c.Path, Operation: c.Op(), From: c.From, To: c.To}
+		lc := LogChange{Path: pathname.Path(c.Path), Operation: c.Op(), From: pathname.Path(c.From),
+			To: pathname.Path(c.To)}
 		if c.Pre != nil {
 			lc.Before = c.Pre.Sum.String()
 		}
@@ -96,10 +111,10 @@ func logEntry(e *ledger.Entry) LogEntry {
 		le.Changes = append(le.Changes, lc)
 	}
 	for _, d := range e.Dirs {
-		le.Dirs = append(le.Dirs, string(d))
+		le.Dirs = append(le.Dirs, d)
 	}
 	for _, d := range e.Gone {
-		le.Gone = append(le.Gone, string(d.Path))
+		le.Gone = append(le.Gone, d.Path)
 	}
 	return le
 }

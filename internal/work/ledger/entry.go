@@ -1,13 +1,12 @@
 package ledger
 
 import (
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
+	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 )
 
@@ -106,9 +105,8 @@ type Version struct {
 // Sum is delta.Sum in lower-case hex.
 type Sum delta.Sum
 
-// Path is a path that survives JSON even when it is not UTF-8: such a path is
-// written as {"b64": "..."}.
-type Path string
+// Path is a path that survives JSON.
+type Path = pathname.Path
 
 // Known is the certainty of e. Entries of older ledgers tell none: what commands did
 // was found by comparing then, so nobody saw who did it.
@@ -199,33 +197,5 @@ func (s *Sum) UnmarshalText(b []byte) error {
 		return fmt.Errorf("sum has %d digits, want %d", len(b), hex.EncodedLen(len(s)))
 	}
 	_, err := hex.Decode(s[:], b)
-	return err
-}
-
-type rawPath struct {
-	B64 string `json:"b64"`
-}
-
-// MarshalJSON writes p as a string where that is exact.
-func (p Path) MarshalJSON() ([]byte, error) {
-	if utf8.ValidString(string(p)) {
-		return json.Marshal(string(p))
-	}
-	return json.Marshal(rawPath{base64.StdEncoding.EncodeToString([]byte(p))})
-}
-
-// UnmarshalJSON reads both forms.
-func (p *Path) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) == nil {
-		*p = Path(s)
-		return nil
-	}
-	var raw rawPath
-	if err := json.Unmarshal(b, &raw); err != nil {
-		return err
-	}
-	d, err := base64.StdEncoding.DecodeString(raw.B64)
-	*p = Path(d)
 	return err
 }

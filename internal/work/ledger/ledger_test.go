@@ -233,18 +233,3 @@ func TestLinesBackwardIsSplitReversed(t *testing.T) {
 		}
 	})
 }
-
-func FuzzPathSurvivesJSON(f *testing.F) {
-	f.Add("/a/b")
-	f.Add("\xff\x00\"")
-	f.Fuzz(func(t *testing.T, s string) {
-		b, err := Path(s).MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var p Path
-		if err := p.UnmarshalJSON(b); err != nil || string(p) != s {
-			t.Fatalf("%q became %q (%v)", s, p, err)
-		}
-	})
-}

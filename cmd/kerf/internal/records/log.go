@@ -3,7 +3,6 @@ package records
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
+	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/workspace"
@@ -24,7 +24,8 @@ func logCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "log [PATH ...]", Short: "Show what was changed in this workspace, when and by whom",
 		Long: `Lists the changes in this workspace, newest first. Each entry shows what changed, when, which session,
 turn, call and tool changed it, and the prompt. The cause is tool, command, outside (neither), undo or
-redo. With PATHs it lists only changes of these files and of files below these directories.`,
+redo. "unproven" after the cause means that nobody saw who made the change: it came while the command
+ran. A command that still runs is listed as such. With PATHs it lists only changes of these files and of files below these directories.`,
 		Example: "  kerf log -p src/main.go\n  kerf log --limit 5 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
@@ -107,17 +108,17 @@ func logText(p *program.Program, e changes.LogEntry) {
 		fmt.Fprintf(p.Stdout, "    takes back %s\n", numbers(e.Undoes))
 	}
 	for _, c := range e.Changes {
-		line := "    " + letters[c.Operation] + " " + visible.Plain(shortPath(p, c.Path))
+		line := "    " + letters[c.Operation] + " " + visible.Plain(shortPath(p, string(c.Path)))
 		if c.From != "" {
-			line += " (from " + visible.Plain(shortPath(p, c.From)) + ")"
+			line += " (from " + visible.Plain(shortPath(p, string(c.From))) + ")"
 		}
 		fmt.Fprintln(p.Stdout, line)
 	}
 	for _, d := range e.Dirs {
-		fmt.Fprintf(p.Stdout, "    A %s/\n", visible.Plain(shortPath(p, d)))
+		fmt.Fprintf(p.Stdout, "    A %s/\n", visible.Plain(shortPath(p, string(d))))
 	}
 	for _, d := range e.Gone {
-		fmt.Fprintf(p.Stdout, "    D %s/\n", visible.Plain(shortPath(p, d)))
+		fmt.Fprintf(p.Stdout, "    D %s/\n", visible.Plain(shortPath(p, string(d))))
 	}
 	if e.Note != "" {
 		fmt.Fprintf(p.Stdout, "    not certain: %s\n", visible.Plain(e.Note))
@@ -129,9 +130,15 @@ func logText(p *program.Program, e changes.LogEntry) {
 	}
 }
 
-// who tells cause, tool, client, session, turn and call.
+// who tells cause, certainty, tool, client, session, turn and call.
 func who(e changes.LogEntry) string {
 	parts := []string{e.Cause}
+	switch {
+	case e.Running:
+		parts = append(parts, "still running")
+	case e.Certainty != string(protocol.Proven) && e.Certainty != e.Cause:
+		parts = append(parts, e.Certainty)
+	}
 	add := func(name, value string) {
 		if value != "" {
 			parts = append(parts, name+value)
@@ -165,8 +172,9 @@ func blameCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "blame FILE", Short: "Show for each line of a file which turn wrote it",
 		Args: program.Between(1, 1),
 		Long: `Shows for each line the turn and call that wrote it, the time, the tool and the prompt. "not Kerf"
-means that something other than Kerf wrote the line. "unknown" means that this part of the history is
-no longer kept. Kerf never claims a line that others changed.`,
+means that something other than Kerf wrote the line. "unproven" means that the line came while the
+command named ran, and nobody saw who wrote it. "unknown" means that this part of the history is no
+longer kept. Kerf never claims a line that others changed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -225,7 +233,11 @@ func blamed(l changes.BlameLine) string {
 	case "unknown":
 		return "unknown"
 	}
-	parts := []string{fmt.Sprintf("#%d", l.Seq), l.Time.Local().Format(time.DateTime)}
+	parts := []string{}
+	if l.Origin == "unproven" {
+		parts = append(parts, l.Origin)
+	}
+	parts = append(parts, fmt.Sprintf("#%d", l.Seq), l.Time.Local().Format(time.DateTime))
 	if l.Session != "" {
 		parts = append(parts, l.Session[:min(8, len(l.Session))])
 	}
@@ -244,31 +256,53 @@ func blamed(l changes.BlameLine) string {
 }
 
 func diffCommand(p *program.Program) *cobra.Command {
-	return &cobra.Command{Use: "diff", Short: "Print what the last turn in this workspace changed",
+	var proven bool
+	cmd := &cobra.Command{Use: "diff", Short: "Print what the last turn in this workspace changed",
 		Args: program.AtMost(0),
-		Long: "Prints the net change of the last turn in this workspace as a git diff.\n" +
-			"It leaves out changes that neither Kerf's tools nor its commands made.",
+		Long: `Prints the net change of the last turn in this workspace as a git diff. It leaves out changes that
+neither Kerf's tools nor its commands made. Changes that came while a command ran, and of which nobody
+saw who made them, are in the diff; standard error names their files. --proven leaves them out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
 				return err
 			}
-			return TurnDiff(h, p.Stdout)
+			n, err := TurnDiff(h, !proven)
+			if err != nil {
+				return err
+			}
+			if _, err := p.Stdout.Write(n.Diff); err != nil {
+				return err
+			}
+			tellUnproven(p, n.Unproven, proven)
+			return nil
 		}}
+	cmd.Flags().BoolVar(&proven, "proven", false, "leave out changes of which nobody saw who made them")
+	return cmd
 }
 
-// TurnDiff writes what the last turn in the workspace of the working directory
-// changed.
-func TurnDiff(h *host.Host, w io.Writer) error {
+// tellUnproven names the files of which nobody saw who changed them.
+func tellUnproven(p *program.Program, paths []string, left bool) {
+	if len(paths) == 0 {
+		return
+	}
+	what := "the diff also has changes of which nobody saw who made them; kerf diff --proven leaves them out"
+	if left {
+		what = "the diff leaves out changes of which nobody saw who made them"
+	}
+	fmt.Fprintf(p.Stderr, "unproven: %s\n", what)
+	for _, path := range paths {
+		fmt.Fprintf(p.Stderr, "  %s\n", visible.Plain(shortPath(p, path)))
+	}
+}
+
+// TurnDiff is what the last turn in the workspace of the working directory changed,
+// with what is unproven or without it.
+func TurnDiff(h *host.Host, unproven bool) (changes.Net, error) {
 	ws, err := h.OpenWorkspace(host.WorkspaceOptions{})
 	if err != nil {
-		return err
+		return changes.Net{}, err
 	}
 	defer ws.Close()
-	d, err := ws.Changes().LastTurn()
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(d)
-	return err
+	return ws.Changes().LastTurnNet(unproven)
 }

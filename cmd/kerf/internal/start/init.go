@@ -77,7 +77,11 @@ func (o *execOptions) initialise(ctx context.Context, dry bool) error {
 	case r.Error != nil:
 		return fmt.Errorf("AGENTS.md: %s", r.Error.Message)
 	}
-	return records.TurnDiff(h, o.p.Stdout)
+	n, err := records.TurnDiff(h, false)
+	if err == nil {
+		_, err = o.p.Stdout.Write(n.Diff)
+	}
+	return err
 }
 
 // askFor has the model write the text, and shows its work on stderr.

@@ -26,7 +26,7 @@ func (f *Files) Changed() *model.Item {
 	left := 0
 	for _, o := range f.o.View.Recent(movedFiles) {
 		text, sum := f.since(o)
-		if text == "" || !f.o.View.Tell(o.Path, sum) {
+		if text == "" || !f.o.View.Tell(string(o.Path), sum) {
 			continue
 		}
 		if b.Len()+len(text) > movedAll {
@@ -52,11 +52,11 @@ func (f *Files) since(seen history.Observation) (text, sum string) {
 	if seen.Sum == "" {
 		return "", ""
 	}
-	name := f.Relative(seen.Path)
-	if st, err := os.Stat(seen.Path); err == nil && st.Size() > movedSize {
+	name := f.Relative(string(seen.Path))
+	if st, err := os.Stat(string(seen.Path)); err == nil && st.Size() > movedSize {
 		return "", "" // reading it would delay the request
 	}
-	now, _, err := f.Read(seen.Path)
+	now, _, err := f.Read(string(seen.Path))
 	switch {
 	case err != nil:
 		return "", ""
@@ -69,7 +69,7 @@ func (f *Files) since(seen history.Observation) (text, sum string) {
 	if old == nil || !old.Loaded {
 		return name + ": it has other content now\n", now.Sum.String()
 	}
-	text = f.Unified(delta.Set{{Path: seen.Path, Pre: old, Post: now}})
+	text = f.Unified(delta.Set{{Path: string(seen.Path), Pre: old, Post: now}})
 	if len(text) > movedDiff {
 		return name + ": it changed in many places\n", now.Sum.String()
 	}

@@ -15,6 +15,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/view"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/lines"
@@ -161,12 +162,12 @@ func (f *Files) Observe(path string, img *delta.Image) history.Observation {
 	path = f.Real(path)
 	f.o.View.Observe(path, img)
 	if img == nil {
-		return history.Observation{Path: path}
+		return history.Observation{Path: pathname.Path(path)}
 	}
 	if f.o.Keep != nil && img.Loaded && len(img.Data) <= keepLimit {
 		_, _ = f.o.Keep(img.Data) // without it a stale edit is refused rather than merged
 	}
-	seen := history.Observation{Path: path, Sum: img.Sum.String(), Mode: img.Mode,
+	seen := history.Observation{Path: pathname.Path(path), Sum: img.Sum.String(), Mode: img.Mode,
 		Version: f.o.Versions.Observe(path, img.At())}
 	if img.Loaded {
 		seen.Hash = hashOf(img)

@@ -42,7 +42,7 @@ func (f *Files) brief(a tool.Answer) tool.Action {
 		return a
 	}
 	saw := a.Observed[0]
-	path := f.Real(saw.Path)
+	path := f.Real(string(saw.Path))
 	if !f.o.View.Holds(path, saw.Image.Sum.String(), saw.First, saw.Last) {
 		return a
 	}

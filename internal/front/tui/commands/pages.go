@@ -86,6 +86,11 @@ func showDiff(c *Commands, words string) tea.Cmd {
 					if d.Tool != "" {
 						who += " " + d.Tool
 					}
+					if d.Running {
+						who += ", still running"
+					} else if d.Certainty == protocol.Unproven {
+						who += ", unproven"
+					}
 					if d.Undone {
 						who += ", undone"
 					}
@@ -103,7 +108,7 @@ func showDiff(c *Commands, words string) tea.Cmd {
 func chooseEdits(d protocol.ChangeEntry) func(*Commands) tea.Cmd {
 	return func(c *Commands) tea.Cmd {
 		switch {
-		case d.Cause == "outside":
+		case d.Foreign():
 			c.ui.Notice(style.Warn, "this change was made by neither tool nor command; Kerf does not undo it")
 			return nil
 		case d.Undone:

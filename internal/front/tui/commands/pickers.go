@@ -286,8 +286,13 @@ func changeItem(c *Commands, d protocol.ChangeEntry) panels.Item {
 	added, removed := diffview.Total(diffview.Parse(d.Diff))
 	it := panels.Item{Label: fmt.Sprintf("%-12s %s", cmp.Or(d.Tool, d.Cause), c.ui.Format().Paths(d.Changes)), Value: d,
 		Detail: fmt.Sprintf("+%d -%d  %s", added, removed, humanize.Ago(c.ui.Now().Sub(d.Time)))}
-	if d.Cause == "outside" {
+	switch {
+	case d.Foreign():
 		it.Role = style.Warn
+	case d.Running:
+		it.Detail += "  still running"
+	case d.Certainty == protocol.Unproven:
+		it.Detail += "  unproven"
 	}
 	if d.Undone {
 		it.Role, it.Detail = style.Dim, it.Detail+"  undone"
@@ -303,7 +308,7 @@ func previewChange(c *Commands, it panels.Item, width int) []style.Line {
 func takeBack(op func(d protocol.ChangeEntry) protocol.Op) act {
 	return func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 		d := it.Value.(protocol.ChangeEntry)
-		if d.Cause == "outside" {
+		if d.Foreign() {
 			c.ui.Notice(style.Warn, "this change was made by neither tool nor command; Kerf does not undo it")
 			return nil, false
 		}

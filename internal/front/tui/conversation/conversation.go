@@ -225,6 +225,9 @@ func (c *Conversation) closingLine(b protocol.TurnCompleted) {
 		if !c.Diff.Exact {
 			s += " (not exact)"
 		}
+		if n := len(c.Diff.Unproven); n > 0 {
+			s += fmt.Sprintf(" (%d unproven)", n)
+		}
 		parts = append(parts, s)
 	}
 	if c.Diff.Outside != "" {

@@ -245,13 +245,17 @@ func (f Format) change(it protocol.Item, b protocol.FileChange) []style.Line {
 	return append(rows, diffview.Summary(files, f.Width)...)
 }
 
-// Paths names changed paths; a control file is marked.
+// Paths names changed paths; control files and changes of which nobody saw who made
+// them are marked.
 func (f Format) Paths(changes []protocol.PathChange) string {
 	var names []string
 	for _, c := range changes {
 		name := f.Path(c.Path)
 		if c.ControlFile {
 			name += " (!)"
+		}
+		if c.Certainty == protocol.Unproven {
+			name += " (unproven)"
 		}
 		names = append(names, name)
 	}
