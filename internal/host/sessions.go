@@ -2,6 +2,9 @@ package host
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -42,6 +45,9 @@ func (c configured) lookAtFiles(use func(changes.Look) error) error {
 
 // reading uses a reader of the workspace of root.
 func (c configured) reading(root string, use func(changes.Reader) error) error {
+	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) { // the work tree of a sub-agent, for one
+		return workspace.ReadGone(c.Home, root, use)
+	}
 	ws, err := c.workspace(WorkspaceOptions{Root: root})
 	if err != nil {
 		return err

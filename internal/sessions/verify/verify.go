@@ -9,9 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/rollout"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions/records"
 	"kerf/internal/work/changes"
@@ -36,14 +39,18 @@ type Options struct {
 // Faults.
 type Report struct {
 	Records, Changes int
+	// Ledger is what the ledger of the session's workspace is; it has a fault when it
+	// is not as it was written.
+	Ledger ledger.Chain
 	// Gone counts contents that are no longer kept.
 	Gone   int
 	Faults []string
 }
 
-// Session checks the order and the hash chain of the records, that each change is
-// in the ledger as the session has it, that the contents are whole, and that each
-// diff is the one between them. Faults of the records are an error.
+// Session checks the order and the hash chain of the records and of the ledger, that
+// each change is in the ledger as the session has it, that the ledger lays nothing to
+// turns that the session does not have, that the contents are whole, and that each diff
+// is the one between them. Faults of the records are an error.
 func Session(o Options) (Report, error) {
 	if err := rollout.Verify(o.Dir); err != nil {
 		return Report{}, fmt.Errorf("session %s does not verify: %w", o.ID, err)
@@ -52,19 +59,20 @@ func Session(o Options) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("session %s: %w", o.ID, err)
 	}
-	v := verifier{o: o}
+	v := verifier{o: o, turns: map[string]bool{}}
 	v.report.Records = len(list)
 	var changed []history.FileChange
 	for _, r := range list {
-		if c, ok := r.Record.(history.FileChange); ok {
-			changed = append(changed, c)
+		switch r := r.Record.(type) {
+		case history.TurnContext:
+			v.turns[string(r.Turn)] = true
+		case history.FileChange:
+			changed = append(changed, r)
 		}
 	}
 	v.report.Changes = len(changed)
-	if len(changed) > 0 {
-		if err := o.Ledger(func(r changes.Reader) error { return v.changes(r, changed) }); err != nil {
-			return v.report, fmt.Errorf("session %s: %w", o.ID, err)
-		}
+	if err := o.Ledger(func(r changes.Reader) error { return v.ledger(r, changed) }); err != nil && len(changed) > 0 {
+		return v.report, fmt.Errorf("session %s: %w", o.ID, err)
 	}
 	if o.Files != nil {
 		if err := o.Files(v.files); err != nil {
@@ -81,13 +89,23 @@ type verifier struct {
 	report Report
 	last   map[string]*ledger.Version // the state of each path after the newest entry
 	paths  map[string]bool            // that the session changed
+	turns  map[string]bool            // of the session
 }
 
 func (v *verifier) fault(format string, args ...any) {
 	v.report.Faults = append(v.report.Faults, fmt.Sprintf(format, args...))
 }
 
-func (v *verifier) changes(r changes.Reader, list []history.FileChange) error {
+func (v *verifier) ledger(r changes.Reader, list []history.FileChange) error {
+	chain, err := r.Ledger.Verify()
+	var broken *ledger.BreakError
+	switch {
+	case errors.As(err, &broken):
+		v.fault("%v", err)
+	case err != nil:
+		return err
+	}
+	v.report.Ledger = chain
 	entries, err := r.Ledger.Read(0)
 	if err != nil {
 		return err
@@ -95,15 +113,21 @@ func (v *verifier) changes(r changes.Reader, list []history.FileChange) error {
 	bySeq := map[int64]*ledger.Entry{}
 	v.last, v.paths = map[string]*ledger.Version{}, map[string]bool{}
 	for i := range entries {
-		bySeq[entries[i].Seq] = &entries[i]
-		for _, c := range entries[i].Changes {
+		e := &entries[i]
+		bySeq[e.Seq] = e
+		for _, c := range e.Changes {
 			v.last[c.Path] = c.Post
+		}
+		// A turn is on record before anything of it is done.
+		if e.Session == string(v.o.ID) && e.Turn != "" && !v.turns[e.Turn] {
+			v.fault("entry %d of the ledger names turn %s, which this session does not have", e.Seq, e.Turn)
 		}
 	}
 	for _, c := range list {
-		v.paths[string(c.Path)] = true
 		if c.Entry != 0 {
 			v.change(r, c, bySeq[c.Entry])
+		} else {
+			v.paths[string(c.Path)] = true
 		}
 	}
 	return nil
@@ -116,12 +140,14 @@ func (v *verifier) change(r changes.Reader, c history.FileChange, e *ledger.Entr
 		return
 	}
 	for _, lc := range e.Changes {
-		if lc.Path != string(c.Path) || records.Sum(lc.Pre) != c.Before || records.Sum(lc.Post) != c.After {
+		if !samePath(c.Path, lc.Path) || records.Sum(lc.Pre) != c.Before || records.Sum(lc.Post) != c.After {
 			continue
 		}
+		v.paths[lc.Path] = true
+		v.told(c, e, lc)
 		whole := true
 		for _, version := range []*ledger.Version{lc.Pre, lc.Post} {
-			whole = v.content(r, string(c.Path), version) && whole
+			whole = v.content(r, lc.Path, version) && whole
 		}
 		if whole && c.DiffPath != "" {
 			v.diff(r, c, lc)
@@ -129,6 +155,48 @@ func (v *verifier) change(r changes.Reader, c history.FileChange, e *ledger.Entr
 		return
 	}
 	v.fault("%s: entry %d of the ledger does not have this change", c.Path, c.Entry)
+}
+
+// samePath reports whether a record names a path of the ledger. Older versions wrote
+// names that are not UTF-8 with replacement characters.
+func samePath(recorded pathname.Path, path string) bool {
+	if string(recorded) == path {
+		return true
+	}
+	if utf8.ValidString(path) {
+		return false
+	}
+	var lossy strings.Builder
+	for _, r := range path { // each wrong byte is one replacement character
+		lossy.WriteRune(r)
+	}
+	return string(recorded) == lossy.String()
+}
+
+// told compares what a record and its entry say beside the contents.
+func (v *verifier) told(c history.FileChange, e *ledger.Entry, lc ledger.Change) {
+	mode := func(version *ledger.Version) uint32 { return version.Delta().Mode }
+	var what string
+	switch own := e.Session == string(v.o.ID); {
+	// What a sub-agent does stands in the ledger under the call of its parent.
+	case e.Call != string(c.Call) && !strings.HasSuffix(e.Call, "/"+string(c.Call)):
+		what = "call"
+	case own && e.Turn != string(c.Turn) && e.Turn != "" && c.Turn != "" && !strings.HasPrefix(e.Call, "merge-"):
+		what = "turn"
+	case c.Cause != ledger.CauseTool && e.Cause != c.Cause:
+		what = "cause"
+	case c.Cause == ledger.CauseTool && (e.Cause == ledger.CauseCommand || e.Cause == ledger.CauseOutside):
+		what = "cause"
+	case c.Certainty != "" && string(c.Certainty) != e.Known():
+		what = "certainty"
+	case c.ModeFrom != 0 && c.ModeFrom != mode(lc.Pre), c.ModeTo != 0 && c.ModeTo != mode(lc.Post):
+		what = "mode"
+	case !samePath(c.MovedFrom, lc.From), !samePath(c.MovedTo, lc.To):
+		what = "move"
+	default:
+		return
+	}
+	v.fault("%s: entry %d of the ledger tells another %s than the record", lc.Path, c.Entry, what)
 }
 
 // content reports whether the store has a content; a damaged one is a fault.
@@ -151,14 +219,25 @@ func (v *verifier) content(r changes.Reader, path string, version *ledger.Versio
 // diff checks that the diff of a change is the one between its contents.
 func (v *verifier) diff(r changes.Reader, c history.FileChange, lc ledger.Change) {
 	lc.From, lc.To = "", ""
-	want := v.o.Redact(r.EntryDiff(&ledger.Entry{Changes: []ledger.Change{lc}}))
 	got, err := os.ReadFile(filepath.Join(v.o.Dir, filepath.FromSlash(c.DiffPath)))
-	switch {
-	case err != nil:
+	if err != nil {
 		v.fault("%s: %v", c.DiffPath, err)
-	case !bytes.Equal(got, want):
-		v.fault("%s is not the diff of the change of %s", c.DiffPath, c.Path)
+		return
 	}
+	for {
+		want := v.o.Redact(r.EntryDiff(&ledger.Entry{Changes: []ledger.Change{lc}}))
+		if bytes.Equal(got, want) {
+			return
+		}
+		// Of a directory that is gone, as work trees of sub-agents are, nobody can tell
+		// any more which repository it was in.
+		up := filepath.Dir(r.Base)
+		if _, err := os.Lstat(r.Base); err == nil || up == r.Base {
+			break
+		}
+		r.Base = up
+	}
+	v.fault("%s is not the diff of the change of %s", c.DiffPath, c.Path)
 }
 
 // files compares the files of the session with what the ledger last knew.

@@ -15,7 +15,8 @@ import (
 
 const verifyLong = `Checks that the record of a session is complete and unchanged. Without an id it takes the newest
 session of this directory. It checks the number, order and content of the records. It compares
-each change with the ledger, with the stored contents before and after it, and with its diff.
+each change with the ledger, with the stored contents before and after it, and with its diff. It
+checks every entry of the ledger of that workspace: any changed, removed, moved or added entry is named.
 
 --workspace also compares the files that the session changed with their last state in the ledger.
 The exit code is 1 when something differs; the first difference is named.`
@@ -57,11 +58,14 @@ func verify(p *program.Program, store *sessions.Store, info protocol.SessionInfo
 		fmt.Fprintf(p.Stdout, "%s: %s\n", info.ID, visible.Plain(f))
 	}
 	if len(r.Faults) > 0 {
-		return fmt.Errorf("session %s does not verify: %d changes differ from their record", info.ID, len(r.Faults))
+		return fmt.Errorf("session %s does not verify: %s", info.ID, visible.Plain(r.Faults[0]))
 	}
 	more := ""
 	if r.Gone > 0 {
 		more = fmt.Sprintf(" (%d older contents are no longer kept)", r.Gone)
+	}
+	if r.Ledger.Entries > 0 {
+		more += "; ledger: " + r.Ledger.String()
 	}
 	fmt.Fprintf(p.Stdout, "session %s verifies: %d records in order, hash chain whole, %d changes with their diffs "+
 		"and contents%s\n",

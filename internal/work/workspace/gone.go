@@ -1,0 +1,27 @@
+package workspace
+
+import (
+	"path/filepath"
+
+	"kerf/internal/work/changes"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/store"
+	"kerf/internal/work/txn"
+)
+
+// ReadGone uses a reader of what Kerf's home keeps about a root that is no longer there.
+func ReadGone(home, root string, use func(changes.Reader) error) error {
+	root = Real(root, root)
+	dir := txn.HomeOf(home, root)
+	s, err := store.Open(filepath.Join(dir, "store"))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	l, err := ledger.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	return use(changes.Reader{Ledger: l, Images: s, Base: root})
+}
