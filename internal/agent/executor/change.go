@@ -21,7 +21,7 @@ import (
 func (h *Executor) change(ctx context.Context, id protocol.CallID, a tool.Change, m RunOptions) turn.Outcome {
 	r, done := h.Commit(ctx, id, a, m)
 	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records, Observed: done.saw}
-	body := protocol.FileChange{Call: id, Changes: done.changes(h.files), Diff: done.diff}
+	body := protocol.FileChange{Call: id, Changes: h.files.Committed(done.set, done.records), Diff: done.diff}
 	if r.Error != nil {
 		body.Error = o.Text
 		if len(done.set) == 0 {

@@ -131,7 +131,7 @@ func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact
 	if diff == "" {
 		diff = r.files.Unified(set)
 	}
-	known := certaintyOf(cause, entry)
+	known := files.CertaintyOf(cause, entry)
 	done := committed{set: set, diff: diff}
 	for _, c := range set {
 		rec := history.FileChange{Call: id, Path: pathname.Path(c.Path), Operation: c.Op(), Cause: cause,
@@ -162,27 +162,6 @@ func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact
 	r.keepChange(set, share)
 	r.shareChange(set, share)
 	return done
-}
-
-// changes lists what was committed as front ends show it.
-func (c committed) changes(f *files.Files) []protocol.PathChange {
-	list := f.PathChanges(c.set)
-	from := len(c.records) - len(list) // before are those of others
-	for i := range list {
-		if from >= 0 {
-			list[i].Certainty = c.records[from+i].Certainty
-		}
-	}
-	return list
-}
-
-// certaintyOf is what is known of who made the changes of an entry. Without one the
-// cause tells.
-func certaintyOf(cause string, e *ledger.Entry) protocol.Certainty {
-	if e == nil {
-		e = &ledger.Entry{Cause: cause}
-	}
-	return protocol.Certainty(e.Known())
 }
 
 func (r *recorder) saveDiff(d string) string {

@@ -17,12 +17,7 @@ func (r *recorder) keepChange(set delta.Set, known protocol.Certainty) {
 	defer r.mu.Unlock()
 	outside := known == protocol.Outside
 	if known == protocol.Unproven {
-		if r.turn.unproven == nil {
-			r.turn.unproven = map[string]bool{}
-		}
-		for _, c := range set {
-			r.turn.unproven[c.Path] = true
-		}
+		r.turn.unproven.Add(set)
 	}
 	r.turn.track.Add(set, outside)
 	if outside {
@@ -63,11 +58,7 @@ func (r *recorder) turnDiff(ctx context.Context) *protocol.TurnDiff {
 	if len(net.Ours) > 0 {
 		d.Diff = r.files.Unified(net.Ours)
 	}
-	for _, c := range net.Ours {
-		if log.unproven[c.Path] || log.unproven[c.From] {
-			d.Unproven = append(d.Unproven, c.Path)
-		}
-	}
+	d.Unproven = log.unproven.In(net.Ours)
 	for _, part := range []delta.Set{net.Before, net.After} {
 		if len(part) > 0 {
 			d.Outside += r.files.Unified(part)
@@ -102,5 +93,5 @@ type turnLog struct {
 	ours, outside []delta.Set
 	track         track.Tracker // all of it, in its order
 	inexact       []string
-	unproven      map[string]bool // paths of changes of which nobody saw who made them
+	unproven      files.Doubts
 }

@@ -239,7 +239,7 @@ func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m 
 		r = tool.Result{Success: true, Output: undoText(report, h.files.Relative)}
 	}
 	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records}
-	body := protocol.FileChange{Call: id, Changes: done.changes(h.files), Diff: done.diff}
+	body := protocol.FileChange{Call: id, Changes: h.files.Committed(done.set, done.records), Diff: done.diff}
 	if r.Error != nil {
 		body.Error = o.Text
 	}
