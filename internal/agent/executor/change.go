@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"kerf/internal/agent/executor/files"
@@ -58,7 +57,7 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	var done committed
 	if len(out.Committed) > 0 || !out.Exact {
 		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry,
-			diffOf(out.Committed, a.Set, m.Diff))
+			files.DiffOf(out.Committed, a.Set, m.Diff))
 	}
 	done.records = append(missed, done.records...)
 	if !out.Exact {
@@ -84,17 +83,6 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	return r, done
 }
 
-// diffOf is the diff that was shown of a proposed set if all of it landed, or empty.
-func diffOf(landed, proposed delta.Set, shown string) string {
-	same := func(a, b delta.Change) bool {
-		return a.Path == b.Path && a.From == b.From && a.To == b.To && a.Pre.At() == b.Pre.At() && a.Post.At() == b.Post.At()
-	}
-	if !slices.EqualFunc(landed, proposed, same) {
-		return ""
-	}
-	return shown
-}
-
 // fillStates adds the new versions to the states the tool prepared, and reports
 // the files of a best-effort change that were left alone.
 func (h *Executor) fillStates(r *tool.Result, a tool.Change, out txn.Outcome) {
@@ -104,7 +92,7 @@ func (h *Executor) fillStates(r *tool.Result, a tool.Change, out txn.Outcome) {
 			delete(r.UpdatedStates, name)
 			continue
 		}
-		c, ok := lastChange(out.Committed, abs, h.files.Real(abs))
+		c, ok := files.LastChange(out.Committed, abs, h.files.Real(abs))
 		switch {
 		case !ok:
 			delete(r.UpdatedStates, name)
@@ -130,15 +118,6 @@ func (h *Executor) fillStates(r *tool.Result, a tool.Change, out txn.Outcome) {
 		fmt.Fprintf(&b, "\n%s: %s", f.Path, f.Err.Message)
 	}
 	r.Error = &tool.Error{Code: failures[0].Err.Code, Message: b.String()}
-}
-
-func lastChange(set delta.Set, path, real string) (delta.Change, bool) {
-	for i := len(set) - 1; i >= 0; i-- {
-		if set[i].Path == path || set[i].Path == real {
-			return set[i], true
-		}
-	}
-	return delta.Change{}, false
 }
 
 // commitRefusal tells the model why a commit did not happen.

@@ -1,6 +1,8 @@
 package files
 
 import (
+	"slices"
+
 	"kerf/internal/agent/history"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
@@ -51,4 +53,25 @@ func (d *Doubts) In(set delta.Set) []string {
 		}
 	}
 	return paths
+}
+
+// DiffOf is the diff that was shown of a proposed set if all of it landed, or empty.
+func DiffOf(landed, proposed delta.Set, shown string) string {
+	same := func(a, b delta.Change) bool {
+		return a.Path == b.Path && a.From == b.From && a.To == b.To && a.Pre.At() == b.Pre.At() && a.Post.At() == b.Post.At()
+	}
+	if !slices.EqualFunc(landed, proposed, same) {
+		return ""
+	}
+	return shown
+}
+
+// LastChange is the last change of a set to a path, by its name or its real name.
+func LastChange(set delta.Set, path, real string) (delta.Change, bool) {
+	for i := len(set) - 1; i >= 0; i-- {
+		if set[i].Path == path || set[i].Path == real {
+			return set[i], true
+		}
+	}
+	return delta.Change{}, false
 }
