@@ -37,6 +37,8 @@ type Host struct {
 	Client model.Client
 	// Local asks for a model of this machine, see --oss.
 	Local bool
+	// Notice, when not nil, is told what commands without a session should tell.
+	Notice func(string)
 	// Unrecorded lets sessions be opened that cannot be recorded.
 	Unrecorded bool
 	// Record is a file that the session is written into as a scenario.
@@ -100,7 +102,11 @@ func (h *Host) Getenv(name string) string { return h.configured().getenv(name) }
 
 // OpenWorkspace opens a workspace as it is configured.
 func (h *Host) OpenWorkspace(o WorkspaceOptions) (*workspace.Workspace, error) {
-	return h.configured().workspace(o)
+	ws, err := h.configured().workspace(o)
+	if err == nil && h.Notice != nil && ws.Notice() != "" {
+		h.Notice(ws.Notice())
+	}
+	return ws, err
 }
 
 // Redact takes secrets out of text that a front end keeps beyond a session.

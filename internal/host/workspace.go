@@ -46,6 +46,9 @@ func (c configured) roots(cwd string, addDirs []string) ([]string, error) {
 // workspaceWarnings are what a session is told of its workspace and of the sandbox here.
 func (c configured) workspaceWarnings(ws *workspace.Workspace, mode protocol.SandboxMode) []string {
 	var list []string
+	if n := ws.Notice(); n != "" {
+		list = append(list, n)
+	}
 	if ws.Unscanned != "" {
 		list = append(list, "changes by commands are not tracked here: "+ws.Unscanned)
 	}

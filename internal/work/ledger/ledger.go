@@ -160,9 +160,10 @@ func (l *Ledger) Backward() iter.Seq2[Entry, error] {
 			yield(Entry{}, err)
 			return
 		}
+		moves := Moves(l.dir)
 		err = linesBackward(f, st.Size(), func(line []byte, _ int64) bool {
 			e, ok := parse(line)
-			return !ok || yield(e, nil)
+			return !ok || yield(e.Renamed(moves), nil)
 		})
 		if err != nil {
 			yield(Entry{}, fmt.Errorf("read ledger %s: %w", l.path(), err))

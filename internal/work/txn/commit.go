@@ -134,6 +134,7 @@ func (j *job) prepare() error {
 	for _, r := range j.w.Tree.Roots() {
 		begin.Roots = append(begin.Roots, ledger.Path(r))
 	}
+	begin.Place = placeOf(j.w.Tree, j.w.Tree.Roots()[0])
 	// Flushed, so that even a power failure leaves no file that nobody knows of.
 	if err := j.w.journal.add(begin, j.w.Durable); err != nil {
 		return fmt.Errorf("begin: %w", err)

@@ -87,8 +87,55 @@ type record struct {
 	Each  bool          `json:"each,omitempty"` // each file is committed for itself
 	Entry *ledger.Entry `json:"entry,omitempty"`
 	Ops   []*op         `json:"ops,omitempty"`
+	// Place is the device and the inode of the first root. In a tree that was copied or
+	// restored they are others, and so are those of what was staged.
+	Place [2]uint64 `json:"place,omitzero"`
 	// Intent: what was staged, in the order of Ops.
 	Staged []staged `json:"staged,omitempty"`
+}
+
+// placeOf is what identifies the first root; zero where the system does not tell.
+func placeOf(t *tree.Tree, root string) [2]uint64 {
+	d, err := t.OpenDir(root)
+	if err != nil {
+		return [2]uint64{}
+	}
+	defer d.Close()
+	sig, err := d.Sig(".")
+	if err != nil {
+		return [2]uint64{}
+	}
+	return [2]uint64{sig.Dev, sig.Ino}
+}
+
+// renamed gives a transaction the names that its files have, if the workspace was found
+// elsewhere while it was open.
+func (t *transaction) renamed(moves []ledger.Move) {
+	for _, m := range moves {
+		if len(t.Roots) == 0 || t.Roots[0] != m.From {
+			continue
+		}
+		for i, r := range t.Roots {
+			t.Roots[i] = ledger.Path(m.Path(string(r)))
+		}
+		for _, o := range t.Ops {
+			for _, p := range []*ledger.Path{&o.Path, &o.Tmp, &o.From, &o.To} {
+				*p = ledger.Path(m.Path(string(*p)))
+			}
+		}
+		if t.Entry != nil {
+			e := t.Entry.Renamed([]ledger.Move{m})
+			t.Entry = &e
+		}
+	}
+}
+
+// forgetInodes has the files that were staged told by their contents: the tree is a copy
+// of the one that they were staged in.
+func (t *transaction) forgetInodes() {
+	for _, o := range t.Ops {
+		o.staged.Ino = 0
+	}
 }
 
 // journal is the file that holds the transaction under way, and is empty otherwise.

@@ -44,7 +44,12 @@ func (w *Workspace) settle() (Report, error) {
 	if err != nil {
 		return r, err
 	}
+	moves := ledger.Moves(w.Dir)
 	for _, tx := range txs {
+		tx.renamed(moves)
+		if len(tx.Roots) > 0 && tx.Place != [2]uint64{} && tx.Place != placeOf(w.Tree, string(tx.Roots[0])) {
+			tx.forgetInodes()
+		}
 		if err := w.settleOne(tx, &r); err != nil {
 			return r, fmt.Errorf("recover transaction %s: %w", tx.ID, err)
 		}

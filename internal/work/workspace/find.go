@@ -16,9 +16,20 @@ func Find(home, dir string) string {
 			return at
 		}
 		if filepath.Dir(at) == at {
-			return dir
+			return findFormer(home, dir)
 		}
 	}
+}
+
+// findFormer is Find where no directory has a ledger: the nearest one that has the
+// history of a directory that is gone, without doubt, or dir.
+func findFormer(home, dir string) string {
+	for at := dir; filepath.Dir(at) != at; at = filepath.Dir(at) {
+		if fit := formers(home, rootName(at)); len(fit) == 1 {
+			return at
+		}
+	}
+	return dir
 }
 
 // Real is a path that the user gave in cwd as ledgers know it: absolute, and without

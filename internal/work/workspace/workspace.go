@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"kerf/internal/work/changes"
 	"kerf/internal/work/ledger"
@@ -49,6 +50,10 @@ type Workspace struct {
 	Roots []string
 	Dir   string // where Kerf keeps its data about the roots
 	Tmp   string // the private temporary directory, or empty
+	// Joined is the former name of the first root, when its history was found again now.
+	// Doubt names those of several histories that fit, of which none was joined.
+	Joined string
+	Doubt  []string
 	// Room says whether what is done here can be recorded.
 	Room   *room.Room
 	Tree   *tree.Tree
@@ -93,6 +98,7 @@ func (w *Workspace) open(o Options) error {
 		}
 		o.Home = w.scratch
 	}
+	w.rejoin(o.Home, o.Roots[0])
 	w.Dir = txn.HomeFor(o.Home, o.Roots)
 	w.Room = room.New(w.Dir)
 	parts := []struct {
@@ -112,7 +118,21 @@ func (w *Workspace) open(o Options) error {
 			return errors.Join(err, w.Close())
 		}
 	}
+	w.settlePlace(o.Home)
 	return nil
+}
+
+// Notice tells the user in a line what Open found out about the history of the first
+// root; empty if there is nothing to tell.
+func (w *Workspace) Notice() string {
+	switch {
+	case w.Joined != "":
+		return "this directory was " + w.Joined + "; its history counts here now"
+	case len(w.Doubt) > 0:
+		return "the history of one of these directories may belong here: " + strings.Join(w.Doubt, ", ") +
+			"; to take it over: kerf adopt DIRECTORY"
+	}
+	return ""
 }
 
 func (w *Workspace) openTree(o Options) (err error) {

@@ -3,6 +3,7 @@
 package program
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"kerf/internal/config"
 	"kerf/internal/host"
+	"kerf/internal/text/visible"
 )
 
 // Program is one run of kerf.
@@ -80,6 +82,7 @@ func (p *Program) Host(flags map[string]any) (*host.Host, error) {
 			return nil, err
 		}
 	}
+	h.Notice = func(text string) { fmt.Fprintf(p.Stderr, "kerf: %s\n", visible.Plain(text)) }
 	h.Local, h.Record, h.Unrecorded = p.OSS, p.Record, p.Unrecorded
 	for _, w := range warnings {
 		h.Warnings = append(h.Warnings, w.String())

@@ -2,6 +2,7 @@ package records
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes/retention"
+	"kerf/internal/work/workspace"
 )
 
 func gcCommand(p *program.Program) *cobra.Command {
@@ -93,6 +95,30 @@ func recoverCommand(p *program.Program) *cobra.Command {
 			for _, c := range report.Conflicts {
 				fmt.Fprintf(p.Stdout, "left as it is: %s: %v\n", visible.Plain(c.Path), c.Err)
 			}
+			return nil
+		}}
+}
+
+func adoptCommand(p *program.Program) *cobra.Command {
+	return &cobra.Command{Use: "adopt DIRECTORY", Short: "Take over the history of a directory that was moved here",
+		Args: program.Between(1, 1),
+		Long: `Lets what Kerf recorded for DIRECTORY count for the working directory: kerf log, diff, undo and recover
+then know it. It is for a project that was renamed, moved, or restored from a backup together with Kerf's home.
+Where there is no doubt Kerf does this by itself.`,
+		Example: "  kerf adopt ~/old-name",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Host(nil)
+			if err != nil {
+				return err
+			}
+			from := args[0]
+			if !filepath.IsAbs(from) {
+				from = filepath.Join(h.Config.Cwd, from)
+			}
+			if err := workspace.Adopt(h.Config.Home, from, h.Config.Cwd); err != nil {
+				return err
+			}
+			fmt.Fprintf(p.Stdout, "the history of %s counts here now\n", visible.Plain(from))
 			return nil
 		}}
 }
