@@ -24,16 +24,29 @@ const loadLimit = 32 << 20
 
 // touched is a name that a command touched, since the last collection.
 type touched struct {
-	path string
-	was  journal.State
-	// image is what it held, when that is known already.
-	image   *delta.Image
-	loaded  bool // image is set
-	foreign bool // somebody else changed it after the command did
-	gone    bool // with foreign: the command had removed it before
-	lost    string
-	from    string // what is here came from this name
-	to      string // what was here went to this name
+	path   string
+	number int64 // of its Touch
+	was    *held
+	// kind and links are those of the name at its touch.
+	kind  uint8
+	mode  uint32
+	links uint64
+	file  fileID
+	// foreign says that somebody else changed it after the command did; gone that the
+	// command had removed it before.
+	foreign, gone bool
+	closed        journal.Sig // what it was when the command had written it
+	now           journal.State
+	from          string
+}
+
+// held is what a name held when it was touched. Names of one file share it.
+type held struct {
+	journal.State
+	path  string
+	image *delta.Image
+	done  bool // image is set
+	lost  string
 }
 
 // collector makes a report of the records of one journal.
@@ -43,22 +56,18 @@ type collector struct {
 	store Store
 	dirs  map[string]*os.File // the roots, open
 
-	names map[string]*touched
-	order []string
-	// holder is where a content that was not kept is now, by the name that held it; at
-	// is the other way round.
-	holder map[string]string
-	at     map[string]string
-	mixed  []delta.Change // between two touches of the command somebody else wrote
-	posts  map[string]*delta.Image
-	open   map[string]bool // after the last cut
-	notes  []string
-	began  int64
-	ended  bool
-	finals map[string]journal.Sig
-	// recovering says that the command and its Kerf are gone: cuts mean nothing, and
-	// what nobody saw to its end is not proven.
-	recovering bool
+	names   map[string]*touched
+	order   []string
+	held    map[int64]*held // by the number of the touch
+	inPlace []int64
+	at      map[fileID]string // where files are now
+	mixed   []delta.Change    // between two touches of the command somebody else wrote
+	posts   map[string]*delta.Image
+	open    map[string]bool // after the last cut
+	notes   []string
+	began   int64
+	ended   bool
+	finals  map[string]journal.Sig
 }
 
 func newCollector(dir string, roots []string, s Store) *collector {
@@ -76,8 +85,8 @@ func (c *collector) close() {
 
 func (c *collector) reset() {
 	c.names, c.order = map[string]*touched{}, nil
-	c.holder, c.at = map[string]string{}, map[string]string{}
-	c.mixed, c.notes = nil, nil
+	c.held, c.at = map[int64]*held{}, nil
+	c.inPlace, c.mixed, c.notes = nil, nil, nil
 }
 
 // take takes in one record.
@@ -88,17 +97,11 @@ func (c *collector) take(r *journal.Record) {
 	case journal.Touch:
 		c.touch(r)
 	case journal.Kept:
-		if t := c.names[r.Path]; t != nil {
-			links := t.was.Links
-			t.was = r.Before
-			t.was.Links = links
+		if h := c.held[r.Number]; h != nil {
+			h.How, h.Number, h.Data, h.Sig.Size = r.Before.How, r.Before.Number, r.Before.Data, r.Before.Sig.Size
 		}
-		if where, ok := c.holder[r.Path]; ok {
-			delete(c.at, where)
-			delete(c.holder, r.Path)
-		}
-	case journal.Moved:
-		c.move(r.Path, r.To)
+	case journal.InPlace:
+		c.inPlace = append(c.inPlace, r.Number)
 	case journal.Foreign:
 		if t := c.names[r.Path]; t != nil && !t.foreign {
 			t.foreign, t.gone = true, r.Gone
@@ -110,11 +113,15 @@ func (c *collector) take(r *journal.Record) {
 		c.notes = append(c.notes, "changes by others may have been missed: "+r.Why)
 	case journal.StillOpen:
 		c.open[r.Path] = true
+	case journal.Closed:
+		if t := c.names[r.Path]; t != nil {
+			t.closed = r.Before.Sig
+		}
 	case journal.Unread:
 		c.notes = append(c.notes, "a call of the command could not be read and was refused: "+r.Why)
 	case journal.Lost:
-		if t := c.names[r.Path]; t != nil && !r.Refused {
-			t.lost = r.Why
+		if h := c.held[r.Number]; h != nil && !r.Refused {
+			h.lost = r.Why
 		}
 	case journal.Final:
 		c.finals[r.Path] = r.Before.Sig
@@ -124,97 +131,109 @@ func (c *collector) take(r *journal.Record) {
 }
 
 func (c *collector) touch(r *journal.Record) {
+	h := &held{State: r.Before, path: r.Path}
+	if first := c.held[int64(r.Before.Number)]; r.Before.How == journal.Same && first != nil {
+		h = first
+	}
+	c.held[r.Number] = h
 	t := c.names[r.Path]
-	if t == nil {
-		t = &touched{path: r.Path, was: r.Before}
-		c.names[r.Path] = t
-		c.order = append(c.order, r.Path)
-	} else if t.foreign {
-		// What was there before the command is one thing, what it found now another:
-		// who made the one into the other nobody knows.
-		before, ok := c.before(t)
-		t.was, t.image, t.loaded, t.foreign, t.lost, t.from = r.Before, nil, false, false, "", ""
-		if now, known := c.before(t); ok && known && !before.Same(now) {
-			c.mixed = append(c.mixed, delta.Change{Path: t.path, Pre: before, Post: now})
-		}
-	} else {
+	if t != nil && !t.foreign {
+		t.was.keptAt(h)
 		return
 	}
-	if t.was.Kind == journal.File && t.was.How == journal.Nowhere {
-		c.holder[t.path], c.at[t.path] = t.path, t.path
+	if t == nil {
+		t = &touched{path: r.Path}
+		c.names[r.Path] = t
+		c.order = append(c.order, r.Path)
+	} else {
+		c.between(t, h)
+	}
+	*t = touched{path: r.Path, number: r.Number, was: h, kind: r.Before.Kind, mode: r.Before.Mode, links: r.Before.Links,
+		file: fileID{r.Before.Sig.Dev, r.Before.Sig.Ino}}
+}
+
+// keptAt takes over where a later touch has the same content kept. There is one behind a
+// cut that was never collected.
+func (h *held) keptAt(later *held) {
+	if h != later && h.How == journal.Nowhere && later.Kind == journal.File && h.Sig.Ino == later.Sig.Ino &&
+		h.Sig.Size == later.Sig.Size && h.Sig.Mtime == later.Sig.Mtime {
+		h.How, h.Number, h.Data = later.How, later.Number, later.Data
 	}
 }
 
-func (c *collector) move(from, to string) {
-	if t := c.names[from]; t != nil {
-		t.to = to
-	}
-	if t := c.names[to]; t != nil {
-		t.from = from
-		if f := c.names[from]; f != nil && f.from != "" {
-			t.from = f.from
+// between tells what became of a name between two touches of the command. What was there
+// before is one thing, what it found now another: who made the one into the other nobody
+// knows.
+func (c *collector) between(t *touched, now *held) {
+	if t.was.How == journal.Nowhere || t.was.How == journal.Prefix { // that is not here any more
+		if t.was.Kind == journal.File && !t.was.done {
+			c.notes = append(c.notes, t.path+" (what it held was not kept)")
+			return
 		}
 	}
-	if owner, ok := c.at[from]; ok {
-		delete(c.at, from)
-		c.at[to], c.holder[owner] = owner, to
+	before, ok := c.before(t.was)
+	found, known := c.before(now)
+	if ok && known && !before.Same(found) {
+		c.mixed = append(c.mixed, delta.Change{Path: t.path, Pre: before, Post: found})
 	}
 }
 
 // before is what a name held before the command touched it; ok is false when that is not
 // known.
-func (c *collector) before(t *touched) (*delta.Image, bool) {
-	if t.loaded {
-		return t.image, t.lost == ""
+func (c *collector) before(h *held) (*delta.Image, bool) {
+	if h.done {
+		return h.image, h.lost == ""
 	}
-	t.loaded = true
+	h.done = true
 	var err error
-	t.image, err = c.content(t)
-	if err != nil && t.lost == "" {
-		t.lost = err.Error()
+	h.image, err = c.content(h)
+	if err != nil && h.lost == "" {
+		h.lost = err.Error()
 	}
-	return t.image, t.lost == ""
+	return h.image, h.lost == ""
 }
 
-func (c *collector) content(t *touched) (*delta.Image, error) {
-	s := &t.was
-	mode := s.Mode & 0o777
-	switch s.Kind {
+func (c *collector) content(h *held) (*delta.Image, error) {
+	mode := h.Mode & 0o777
+	switch h.Kind {
 	case journal.Link:
-		return delta.NewSymlink(string(s.Data)), nil
+		return delta.NewSymlink(string(h.Data)), nil
 	case journal.File:
 	case journal.Special:
 		return nil, errors.New("it was no regular file")
 	default:
 		return nil, nil
 	}
-	if t.lost != "" {
-		return nil, errors.New(t.lost)
+	if h.lost != "" {
+		return nil, errors.New(h.lost)
 	}
-	switch s.How {
+	switch h.How {
 	case journal.Inline:
-		return delta.NewFile(slices.Clone(s.Data), mode), nil
+		return delta.NewFile(slices.Clone(h.Data), mode), nil
 	case journal.Apart:
-		return c.apart(s, mode)
-	case journal.Prefix:
-		f, err := c.file(t.path)
-		if err != nil {
-			return nil, err
-		}
-		return c.load(f, s.Sig.Size, mode)
+		return c.apart(&h.State, mode)
 	}
-	where, ok := c.holder[t.path]
+	return c.elsewhere(h, mode)
+}
+
+// elsewhere reads a content that is still in its file, wherever that is now.
+func (c *collector) elsewhere(h *held, mode uint32) (*delta.Image, error) {
+	where, ok := c.at[fileID{h.Sig.Dev, h.Sig.Ino}]
 	if !ok {
-		return nil, errors.New("what it held was not kept")
+		return nil, errors.New("what it held went away")
 	}
-	if o := c.names[where]; where != t.path && o != nil && o.gone {
-		return nil, errors.New("what it held went away with " + where)
+	t := c.names[where]
+	switch {
+	case h.How == journal.Prefix && t.foreign:
+		return nil, errors.New("somebody else changed what it held")
+	case h.How == journal.Nowhere && (t.now.Sig.Mtime != h.Sig.Mtime || t.now.Sig.Size != h.Sig.Size):
+		return nil, errors.New("somebody else changed what it held")
 	}
 	f, err := c.file(where)
 	if err != nil {
 		return nil, err
 	}
-	return c.load(f, -1, mode)
+	return c.load(f, h.Sig.Size, mode)
 }
 
 // apart is a content that is kept in a file of its own. A large one goes to the store
@@ -286,66 +305,65 @@ func read(r io.Reader, size int64, mode uint32) (*delta.Image, error) {
 	return &delta.Image{Version: delta.Version{Kind: delta.File, Mode: mode, Size: n, Sum: delta.Sum(h.Sum(nil))}}, nil
 }
 
-// after is what a name holds now.
-func (c *collector) after(name string) (img *delta.Image, kind uint8, mode uint32, err error) {
+// after is what a name holds now. writer says that somebody has it open for writing.
+func (c *collector) after(name string) (img *delta.Image, kind uint8, mode uint32, writer bool, err error) {
 	st, err := c.look(name)
 	mode = st.Mode & 0o777
 	switch {
 	case err != nil:
-		return nil, journal.Absent, 0, err
+		return nil, journal.Absent, 0, false, err
 	case st.Kind == journal.Link:
-		return delta.NewSymlink(string(st.Data)), st.Kind, 0, nil
+		return delta.NewSymlink(string(st.Data)), st.Kind, 0, false, nil
 	case st.Kind != journal.File:
-		return nil, st.Kind, mode, nil
+		return nil, st.Kind, mode, false, nil
 	}
 	f, err := c.file(name)
 	if err != nil {
-		return nil, journal.File, mode, err
+		return nil, journal.File, mode, false, err
 	}
+	writer = beingWritten(f)
 	img, err = c.load(f, -1, mode)
-	return img, journal.File, mode, err
+	return img, journal.File, mode, writer, err
+}
+
+// glance looks at all touched names: what is there, and what nobody told of it.
+func (c *collector) glance() {
+	c.at = make(map[fileID]string, len(c.order))
+	for _, p := range c.order {
+		t := c.names[p]
+		var err error
+		if t.now, err = c.look(p); err != nil || t.now.Kind != journal.File {
+			continue
+		}
+		sig := t.now.Sig
+		if old, is := c.at[fileID{sig.Dev, sig.Ino}]; !is || !c.names[old].foreign {
+			c.at[fileID{sig.Dev, sig.Ino}] = p
+		}
+		if s := t.closed; s.Ino == sig.Ino && s.Dev == sig.Dev && !c.open[p] && (s.Size != sig.Size ||
+			s.Mtime != sig.Mtime && sig.Mtime == sig.Ctime) {
+			t.foreign = true // a write; one that only sets the time differs in the other
+		}
+	}
 }
 
 // report looks at the touched names and tells what came of them. It ends what was taken
 // in so far.
 func (c *collector) report() Report {
 	r := Report{Began: c.began, Ended: c.ended}
-	proven, outside, unproven := Part{Certainty: ledger.Proven}, Part{Certainty: ledger.Outside},
-		Part{Certainty: ledger.Unproven}
+	c.glance()
+	s := &sorter{proven: Part{Certainty: ledger.Proven}, outside: Part{Certainty: ledger.Outside},
+		unproven: Part{Certainty: ledger.Unproven}}
 	hidden := c.gitKept()
 	for _, p := range c.order {
-		if hidden(p) {
-			continue
-		}
-		t := c.names[p]
-		pre, known := c.before(t)
-		post, kind, mode, err := c.after(p)
-		if err != nil {
-			c.notes = append(c.notes, p+" ("+err.Error()+")")
-			continue
-		}
-		c.posts[p] = post
-		c.directory(t, kind, mode, &proven, &unproven)
-		if !known {
-			c.notes = append(c.notes, p+" ("+t.lost+")")
-			continue
-		}
-		change := delta.Change{Path: p, Pre: pre, Post: post}
-		switch {
-		case t.foreign && t.gone:
-			proven.Set = append(proven.Set, change1(p, pre, nil)...)
-			outside.Set = append(outside.Set, change1(p, nil, post)...)
-		case pre.Same(post):
-		case t.foreign:
-			unproven.Set = append(unproven.Set, change)
-		default:
-			proven.Set = append(proven.Set, change)
+		if !hidden(p) {
+			c.judge(c.names[p], s)
 		}
 	}
-	proven.Set = append(proven.Set, c.linked(proven.Set)...)
-	c.pair(proven.Set)
+	c.linked(s)
+	c.pair(s.proven.Set)
+	c.alike()
 	first := Part{Certainty: ledger.Unproven, Set: c.mixed}
-	for _, part := range []Part{first, unproven, proven, outside} {
+	for _, part := range []Part{first, s.unproven, s.proven, s.outside} {
 		slices.SortStableFunc(part.Set, func(a, b delta.Change) int { return cmp.Compare(a.Path, b.Path) })
 		slices.Sort(part.Dirs)
 		slices.SortFunc(part.Gone, func(a, b ledger.Dir) int { return cmp.Compare(a.Path, b.Path) })
@@ -355,8 +373,49 @@ func (c *collector) report() Report {
 		}
 	}
 	r.Notes = c.notes
+	open, were := c.open, make(map[string]journal.State, len(c.open))
+	for p := range open {
+		if t := c.names[p]; t != nil {
+			were[p] = t.now
+		}
+	}
+	c.open = map[string]bool{}
 	c.reset()
+	c.carryOver(open, were)
 	return r
+}
+
+// sorter sorts changes by what is known of them.
+type sorter struct{ proven, outside, unproven Part }
+
+// judge tells what came of one name.
+func (c *collector) judge(t *touched, s *sorter) {
+	pre, known := c.before(t.was)
+	post, kind, mode, writer, err := c.after(t.path)
+	if err != nil {
+		c.notes = append(c.notes, t.path+" ("+err.Error()+")")
+		return
+	}
+	if writer && !c.open[t.path] {
+		t.foreign = true
+	}
+	c.posts[t.path] = post
+	s.directory(t, kind, mode)
+	if !known {
+		c.notes = append(c.notes, t.path+" ("+t.was.lost+")")
+		return
+	}
+	change := delta.Change{Path: t.path, Pre: pre, Post: post}
+	switch {
+	case t.foreign && t.gone:
+		s.proven.Set = append(s.proven.Set, change1(t.path, pre, nil)...)
+		s.outside.Set = append(s.outside.Set, change1(t.path, nil, post)...)
+	case pre.Same(post):
+	case t.foreign:
+		s.unproven.Set = append(s.unproven.Set, change)
+	default:
+		s.proven.Set = append(s.proven.Set, change)
+	}
 }
 
 func change1(p string, pre, post *delta.Image) delta.Set {
@@ -367,39 +426,38 @@ func change1(p string, pre, post *delta.Image) delta.Set {
 }
 
 // directory notes a directory that came or went.
-func (c *collector) directory(t *touched, kind uint8, mode uint32, proven, unproven *Part) {
-	to := proven
+func (s *sorter) directory(t *touched, kind uint8, mode uint32) {
+	to := &s.proven
 	if t.foreign {
-		to = unproven
+		to = &s.unproven
 	}
-	switch was := t.was.Kind; {
-	case was == kind && kind == journal.Dir && t.was.Mode&0o777 != mode&0o777:
-		to.Modes = append(to.Modes, ledger.DirMode{Path: ledger.Path(t.path), Pre: t.was.Mode & 0o777, Post: mode & 0o777})
+	switch was := t.kind; {
+	case was == kind && kind == journal.Dir && t.mode&0o777 != mode&0o777:
+		to.Modes = append(to.Modes, ledger.DirMode{Path: ledger.Path(t.path), Pre: t.mode & 0o777, Post: mode & 0o777})
 	case was == kind:
 	case kind == journal.Dir:
 		to.Dirs = append(to.Dirs, ledger.Path(t.path))
 	case was == journal.Dir:
-		to.Gone = append(to.Gone, ledger.Dir{Path: ledger.Path(t.path), Mode: t.was.Mode & 0o777})
+		to.Gone = append(to.Gone, ledger.Dir{Path: ledger.Path(t.path), Mode: t.mode & 0o777})
 	}
 }
 
-// pair lets the two halves of a move name each other.
+// pair lets the two halves of a move name each other: what was at the one name is the
+// very file at the other.
 func (c *collector) pair(set delta.Set) {
-	at := make(map[string]int, len(set))
+	gone := map[fileID]int{}
 	for i, ch := range set {
-		at[ch.Path] = i
+		if t := c.names[ch.Path]; t != nil && ch.Post == nil && ch.Pre != nil && ch.Pre.Kind == delta.File {
+			gone[t.file] = i
+		}
 	}
 	for i, ch := range set {
 		t := c.names[ch.Path]
-		if t == nil || t.from == "" || ch.Pre != nil || ch.Post == nil || ch.Post.Kind != delta.File {
+		if t == nil || ch.Pre != nil || ch.Post == nil || ch.Post.Kind != delta.File {
 			continue
 		}
-		j, ok := at[t.from]
-		if !ok {
-			continue
-		}
-		if o := &set[j]; o.Pre != nil && o.Pre.Kind == delta.File && o.Post == nil && o.To == "" {
-			o.To, set[i].From = ch.Path, o.Path
+		if j, ok := gone[fileID{t.now.Sig.Dev, t.now.Sig.Ino}]; ok && set[j].To == "" {
+			set[j].To, set[i].From = ch.Path, set[j].Path
 		}
 	}
 }
@@ -449,22 +507,16 @@ func ours(name string) bool {
 
 // linked finds the other names of files that were changed in place: a change through one
 // name is one of all.
-func (c *collector) linked(set delta.Set) delta.Set {
-	wanted := map[fileID]delta.Change{}
-	for _, ch := range set {
-		t := c.names[ch.Path]
-		if ch.Pre == nil || ch.Post == nil || t.was.Kind != journal.File || t.was.Links < 2 {
-			continue
-		}
-		st, err := c.look(ch.Path)
-		if err == nil && st.Sig.Ino == t.was.Sig.Ino && st.Sig.Dev == t.was.Sig.Dev && st.Links > 1 {
-			wanted[fileID{st.Sig.Dev, st.Sig.Ino}] = ch
+func (c *collector) linked(s *sorter) {
+	wanted := map[fileID]*held{}
+	for _, n := range c.inPlace {
+		if h := c.held[n]; h != nil && !c.complete(h) {
+			wanted[fileID{h.Sig.Dev, h.Sig.Ino}] = h
 		}
 	}
 	if len(wanted) == 0 {
-		return nil
+		return
 	}
-	var more delta.Set
 	for _, root := range c.roots {
 		_ = filepath.WalkDir(filepath.FromSlash(root), func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !d.Type().IsRegular() {
@@ -475,13 +527,62 @@ func (c *collector) linked(set delta.Set) delta.Set {
 				return nil
 			}
 			st, err := c.look(name)
-			if ch, is := wanted[fileID{st.Sig.Dev, st.Sig.Ino}]; is && err == nil {
-				more = append(more, delta.Change{Path: name, Pre: ch.Pre, Post: ch.Post})
+			if h := wanted[fileID{st.Sig.Dev, st.Sig.Ino}]; h != nil && err == nil {
+				c.otherName(name, h, st, s)
 			}
 			return nil
 		})
 	}
-	return more
+}
+
+// complete reports whether all names of a file were touched.
+func (c *collector) complete(h *held) bool {
+	names := uint64(0)
+	links := uint64(1) << 63
+	for _, p := range c.order {
+		if sig := c.names[p].now.Sig; c.names[p].now.Kind == journal.File && sig.Dev == h.Sig.Dev && sig.Ino == h.Sig.Ino {
+			names++
+			links = c.names[p].now.Links
+		}
+	}
+	return names >= links
+}
+
+// otherName adds what came of a name that was not touched, of a file that was.
+func (c *collector) otherName(name string, h *held, st journal.State, s *sorter) {
+	pre, known := c.before(h)
+	post, _, _, _, err := c.after(name)
+	if err != nil || !known || pre.Same(post) {
+		return
+	}
+	foreign := false
+	for _, t := range c.names {
+		foreign = foreign || t.foreign && t.was == h
+	}
+	change := delta.Change{Path: name, Pre: pre, Post: post}
+	if foreign {
+		s.unproven.Set = append(s.unproven.Set, change)
+	} else {
+		s.proven.Set = append(s.proven.Set, change)
+	}
+	c.posts[name] = post
+	c.names[name] = &touched{path: name, was: h, kind: journal.File, now: st}
+	c.order = append(c.order, name)
+}
+
+// alike lets all names of a file be open of which one is.
+func (c *collector) alike() {
+	files := map[fileID]bool{}
+	for p := range c.open {
+		if t := c.names[p]; t != nil && t.now.Kind == journal.File {
+			files[fileID{t.now.Sig.Dev, t.now.Sig.Ino}] = true
+		}
+	}
+	for _, p := range c.order {
+		if t := c.names[p]; t.now.Kind == journal.File && files[fileID{t.now.Sig.Dev, t.now.Sig.Ino}] {
+			c.open[p] = true
+		}
+	}
 }
 
 // fileID names a file whatever its names are.
@@ -489,18 +590,15 @@ type fileID struct{ dev, ino uint64 }
 
 // carryOver begins the next part of a journal that was cut: names that were open for
 // writing are touched already, and held what was found at the cut.
-func (c *collector) carryOver(open map[string]bool) {
+func (c *collector) carryOver(open map[string]bool, kinds map[string]journal.State) {
 	for p := range open {
 		img, ok := c.posts[p]
 		if !ok {
 			continue
 		}
-		t := &touched{path: p, image: img, loaded: true, was: journal.State{Kind: journal.File}}
-		if img == nil {
-			t.was.Kind = journal.Absent
-		} else if st, err := c.look(p); err == nil && st.Kind == journal.File {
-			t.was.Sig, t.was.Links = st.Sig, st.Links
-		}
+		st := kinds[p]
+		t := &touched{path: p, was: &held{State: st, path: p, image: img, done: true}, kind: st.Kind, mode: st.Mode,
+			file: fileID{st.Sig.Dev, st.Sig.Ino}}
 		c.names[p] = t
 		c.order = append(c.order, p)
 	}

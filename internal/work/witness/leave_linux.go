@@ -26,7 +26,7 @@ func (x *Watch) News() News {
 		return Touched
 	}
 	for p, t := range x.c.names { // what stayed open at the last collection
-		if st, err := x.c.look(p); err == nil && t.loaded && st.Sig != t.was.Sig {
+		if st, err := x.c.look(p); err == nil && t.was.done && st.Sig != t.was.Sig {
 			return Written
 		}
 	}

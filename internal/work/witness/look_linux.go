@@ -57,8 +57,8 @@ func (c *collector) look(name string) (journal.State, error) {
 		return journal.State{}, err
 	}
 	defer f.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+	var st unix.Statx_t
+	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &st); err != nil {
 		return journal.State{}, err
 	}
 	s := journal.StateOf(&st)
@@ -76,4 +76,15 @@ func (c *collector) look(name string) (journal.State, error) {
 // file opens a regular file for reading.
 func (c *collector) file(name string) (*os.File, error) {
 	return c.opened(name, unix.O_RDONLY|unix.O_NONBLOCK)
+}
+
+// beingWritten reports whether somebody has a file open for writing, or mapped: the
+// kernel then gives no lease to read it. Where it gives none to this process at all that
+// is not known, and not said.
+func beingWritten(f *os.File) bool {
+	_, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	if err == nil {
+		_, _ = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+	}
+	return err == unix.EAGAIN
 }

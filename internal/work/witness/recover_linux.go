@@ -164,7 +164,8 @@ func (c *collector) replay(records []journal.Record, cut int) {
 		case r.Kind == journal.Cut:
 		case r.Kind == journal.StillOpen && collected:
 			if c.names[r.Path] == nil {
-				c.carryOver(map[string]bool{r.Path: true})
+				now, _ := c.look(r.Path) // what cannot be looked at is told at the end
+				c.carryOver(map[string]bool{r.Path: true}, map[string]journal.State{r.Path: now})
 			}
 		case collected || r.Kind == journal.Began:
 			c.take(r)

@@ -315,10 +315,7 @@ func (x *Watch) Collect(use func(Report)) error {
 }
 
 func (x *Watch) report() Report {
-	open := x.c.open
-	x.c.open = map[string]bool{}
 	r := x.c.report()
-	x.c.carryOver(open)
 	r.ID = filepath.Base(x.w.dir) + "/" + filepath.Base(x.dir) + "/" + strconv.Itoa(x.cuts)
 	return r
 }

@@ -27,6 +27,7 @@ type bench struct {
 	w          *witness.Witness
 	backend    string
 	full       bool
+	boxes      []func()
 }
 
 func newBench(t testing.TB, backend string) *bench {
@@ -70,6 +71,10 @@ func (b *bench) run(line string) (witness.Report, string) {
 func (b *bench) end(x *witness.Watch) witness.Report {
 	b.Helper()
 	var r witness.Report
+	for _, stop := range b.boxes {
+		stop()
+	}
+	b.boxes = nil
 	if err := x.End(func(got witness.Report) bool { r = got; return true }); err != nil {
 		b.Error(err)
 	}
@@ -77,6 +82,11 @@ func (b *bench) end(x *witness.Watch) witness.Report {
 }
 
 func (b *bench) start(line string) (*witness.Watch, *exec.Cmd, *bytes.Buffer, *sandbox.Box) {
+	b.Helper()
+	return b.startProgram([]string{"bash", "-c", line}, nil)
+}
+
+func (b *bench) startProgram(argv, env []string) (*witness.Watch, *exec.Cmd, *bytes.Buffer, *sandbox.Box) {
 	b.Helper()
 	x, err := b.w.Begin(ledger.Entry{Session: "s", Call: "c"}, b.backend != plan.Bubblewrap && !b.full, nil)
 	if err != nil {
@@ -87,12 +97,12 @@ func (b *bench) start(line string) (*witness.Watch, *exec.Cmd, *bytes.Buffer, *s
 	if b.full {
 		p.Mode = plan.FullAccess
 	}
-	box, err := sandbox.Prepare(context.Background(), p, false, []string{"bash", "-c", line})
+	box, err := sandbox.Prepare(context.Background(), p, false, argv)
 	if err != nil {
 		b.Skip("SKIP ", err)
 	}
 	cmd := exec.Command(box.Argv[0], box.Argv[1:]...)
-	cmd.ExtraFiles, cmd.Dir = box.Files, b.root
+	cmd.ExtraFiles, cmd.Dir, cmd.Env = box.Files, b.root, append(os.Environ(), env...)
 	out := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {

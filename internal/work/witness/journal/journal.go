@@ -30,12 +30,13 @@ const (
 	// Began: the ledger's entry of the command is durable; Number is its sequence number,
 	// To has the roots, with zero bytes between them.
 	Began Kind = iota + 1
-	// Touch: Path is about to be changed, and Before is what it held.
+	// Touch: Path is about to be changed, and Before is what it held. Touches are numbered.
 	Touch
-	// Kept: the content that Path held at its Touch, kept later than that.
+	// Kept: the content of the file of the Touch with that Number, kept later than that.
 	Kept
-	// Moved: what Path held is about to be at To.
-	Moved
+	// InPlace: the file of the Touch with that Number is about to be changed in place, and
+	// has more names than one.
+	InPlace
 	// Foreign: somebody else changed Path after it was touched. Gone says that the
 	// command had removed it before.
 	Foreign
@@ -47,9 +48,11 @@ const (
 	Gap
 	// Unread: a call whose names could not be read went on.
 	Unread
-	// Lost: Path is about to be changed, and what it held cannot be kept; Why tells the
-	// reason. Refused says that the call was refused.
+	// Lost: Path is about to be changed, and what it held at the Touch with that Number
+	// cannot be kept; Why tells the reason. Refused says that the call was refused.
 	Lost
+	// Closed: the command wrote Path and closed it; Before tells what it was then.
+	Closed
 	// Final: what Path holds after the command, by its Sig.
 	Final
 	// End: nothing of the command runs any more.
@@ -62,6 +65,7 @@ const (
 	Inline         // in Data
 	Apart          // in the file Number
 	Prefix         // the file only grows: it is the beginning of what is there
+	Same           // it is the content of the Touch with that Number
 )
 
 // The kinds of what a name holds.
@@ -87,7 +91,7 @@ type State struct {
 	Sig   Sig
 	Links uint64 // names that the file has
 	How   uint8
-	// Number of the file that holds the content, with Apart.
+	// Number of the file that holds the content, with Apart; of a Touch, with Same.
 	Number uint64
 	Data   []byte // the content, or the target of a link
 }

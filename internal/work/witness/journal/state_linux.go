@@ -2,10 +2,11 @@ package journal
 
 import "golang.org/x/sys/unix"
 
-// StateOf is a state in the form of the
-func StateOf(st *unix.Stat_t) State {
-	s := State{Mode: st.Mode & 0o7777, Links: uint64(st.Nlink), Sig: Sig{Dev: uint64(st.Dev), Ino: st.Ino,
-		Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano()}}
+// StateOf is a state in the form of the journal.
+func StateOf(st *unix.Statx_t) State {
+	s := State{Mode: uint32(st.Mode) & 0o7777, Links: uint64(st.Nlink), Sig: Sig{
+		Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino, Size: int64(st.Size), Mtime: nanoseconds(st.Mtime),
+		Ctime: nanoseconds(st.Ctime)}}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		s.Kind = File
@@ -18,3 +19,5 @@ func StateOf(st *unix.Stat_t) State {
 	}
 	return s
 }
+
+func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }

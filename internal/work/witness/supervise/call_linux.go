@@ -3,25 +3,27 @@ package supervise
 import (
 	"os"
 	"path"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/witness/calls"
 	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/locate"
 )
 
 // call is a call of the command while it is held.
 type call struct {
 	*watch
-	caller      caller
+	caller      locate.Caller
 	form        calls.Form
 	notice      *notice
+	pending     *pending
 	path, path2 string
 	flags       uint64
 }
-
-func (c *call) tid() uint32 { return c.notice.pid }
 
 // dir is the descriptor argument with an index, or the working directory.
 func (c *call) dir(arg int) int32 {
@@ -37,7 +39,7 @@ func (c *call) do() error {
 	case calls.Open:
 		return c.open()
 	case calls.Truncate:
-		return c.existing(written, true)
+		return c.truncate()
 	case calls.Chmod:
 		return c.chmod()
 	case calls.Unlink:
@@ -48,8 +50,10 @@ func (c *call) do() error {
 		return c.link()
 	case calls.Rename:
 		return c.rename()
-	case calls.Ftruncate, calls.Fchmod, calls.Setflags:
-		return c.descriptor()
+	case calls.Fchmod:
+		return c.descriptor(looked)
+	case calls.Ftruncate, calls.Setflags:
+		return c.descriptor(kept)
 	}
 	return nil
 }
@@ -65,7 +69,7 @@ type spot struct {
 // at resolves the first or the second path of the call. The root of the result is nil
 // when the name lies outside.
 func (c *call) at(dir int, p string) (spot, error) {
-	name, err := c.find1.entry(c.caller, c.dir(dir), p)
+	name, err := c.find1.Entry(c.caller, c.dir(dir), p)
 	if err != nil {
 		return spot{thing: thing{fd: -1}}, err
 	}
@@ -77,9 +81,27 @@ func (c *call) spot(name string) (spot, error) {
 	if s.root, s.below = c.find(name); s.root == nil {
 		return s, nil
 	}
+	if n := c.names[name]; n != nil && len(n.waiting) > 0 {
+		c.await(n)
+	}
 	var err error
 	s.thing, err = look(s.root, s.below)
 	return s, err
+}
+
+// meets returns the error that the call is going to meet, as the caller sees the name:
+// other calls that are under way could change that before it goes on. Where the caller
+// sees something else it goes on.
+func (c *call) meets(s *spot, errno syscall.Errno) error {
+	var seen thing
+	err := seen.lstat(c.caller.Root, strings.TrimPrefix(s.name, "/"))
+	switch {
+	case s.state.Kind == journal.Absent && (err == unix.ENOENT || err == unix.ENOTDIR):
+		return errno
+	case s.state.Kind != journal.Absent && err == nil && seen.id == s.id:
+		return errno
+	}
+	return nil
 }
 
 // quiet are names that are opened for writing all the time and hold nothing.
@@ -91,16 +113,16 @@ func (c *call) target() (spot, error) {
 		return spot{thing: thing{fd: -1}}, nil
 	}
 	s, err := c.at(c.form.Dir, c.path)
-	for range maxLinks {
+	for range locate.MaxLinks {
 		if err != nil || s.root != nil && s.state.Kind != journal.Link {
 			return s, err
 		}
-		next, ok := c.find1.followed(c.caller, s.name)
+		next, ok := c.find1.Followed(c.caller, s.name)
 		if !ok {
 			return s, nil
 		}
 		s.close()
-		name, err := c.find1.entry(c.caller, unix.AT_FDCWD, next)
+		name, err := c.find1.Entry(c.caller, unix.AT_FDCWD, next)
 		if err != nil {
 			return s, err
 		}
@@ -128,72 +150,67 @@ func (c *call) open() error {
 	if err != nil || s.root == nil {
 		return err
 	}
-	writes := flags&(unix.O_WRONLY|unix.O_RDWR|unix.O_TRUNC) != 0
+	opens := flags&(unix.O_WRONLY|unix.O_RDWR) != 0
+	writes := opens || flags&unix.O_TRUNC != 0
 	switch s.state.Kind {
 	case journal.Absent:
 		if flags&unix.O_CREAT == 0 {
-			return nil
+			return c.meets(&s, unix.ENOENT)
 		}
 		n, err := c.touch(s.name, &s.thing, kept, written)
 		if err != nil {
 			return err
 		}
-		n.gone = false
-		c.expect(c.tid(), n, created)
-		if writes {
-			c.expect(c.tid(), n, closed)
+		c.expect(n, created)
+		if opens {
+			c.expect(n, opened)
 		}
 		return nil
 	case journal.File:
-		if exclusive || !writes {
-			return nil
+		if exclusive {
+			return c.meets(&s, unix.EEXIST)
+		}
+		if !writes { // it could be gone until the call goes on
+			_, err := c.touch(s.name, &s.thing, looked, removed)
+			return err
 		}
 	default:
-		if n := c.names[s.name]; n != nil && writes {
-			c.expect(c.tid(), n, closed) // a pipe or a device that the command made
+		if n := c.names[s.name]; n != nil && opens {
+			c.expect(n, opened) // a pipe or a device that the command made
 		}
 		return nil
 	}
-	need := kept
+	need, f := kept, written
 	if flags&(unix.O_APPEND|unix.O_TRUNC|unix.O_RDWR) == unix.O_APPEND {
 		need = begun
 	}
-	if need == kept {
-		if err := c.part(&s.thing); err != nil {
-			return c.lose(&name{path: s.name}, err)
-		}
+	n, err := c.touch(s.name, &s.thing, need, f)
+	if err == nil && opens {
+		c.expect(n, opened)
 	}
-	n, err := c.touch(s.name, &s.thing, need, written)
-	if err != nil {
-		return err
-	}
-	if flags&(unix.O_WRONLY|unix.O_RDWR) != 0 {
-		c.expect(c.tid(), n, closed)
-	}
-	return nil
+	return err
 }
 
-// existing touches a file that is there.
-func (c *call) existing(f fate, follow bool) error {
-	var s spot
-	var err error
-	if follow {
-		s, err = c.target()
-	} else {
-		s, err = c.at(c.form.Dir, c.path)
-	}
+// truncate touches a file that is there.
+func (c *call) truncate() error {
+	s, err := c.target()
 	defer s.close()
-	if err != nil || s.root == nil || s.state.Kind != journal.File {
+	switch {
+	case err != nil || s.root == nil:
 		return err
+	case s.state.Kind == journal.Absent:
+		return c.meets(&s, unix.ENOENT)
+	case s.state.Kind != journal.File:
+		return nil
 	}
-	if err := c.part(&s.thing); err != nil {
-		return c.lose(&name{path: s.name}, err)
-	}
-	_, err = c.touch(s.name, &s.thing, kept, f)
+	_, err = c.touch(s.name, &s.thing, kept, written)
 	return err
 }
 
 func (c *call) chmod() error {
+	if c.path == "" && c.form.Flags >= 0 && c.flags&unix.AT_EMPTY_PATH != 0 {
+		return c.descriptor(looked)
+	}
 	var s spot
 	var err error
 	if c.form.Flags >= 0 && c.flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
@@ -202,67 +219,95 @@ func (c *call) chmod() error {
 		s, err = c.target()
 	}
 	defer s.close()
-	if err != nil || s.root == nil || s.state.Kind == journal.Absent {
+	switch {
+	case err != nil || s.root == nil:
 		return err
+	case s.state.Kind == journal.Absent:
+		return c.meets(&s, unix.ENOENT)
 	}
 	_, err = c.touch(s.name, &s.thing, looked, written)
 	return err
 }
 
-// descriptor handles calls on what is open already.
-func (c *call) descriptor() error {
-	p, err := c.find1.descriptor(c.caller.tid, int(c.dir(c.form.Dir)))
-	if err != nil || !strings.HasPrefix(p, "/") {
-		return nil // a pipe, or nothing at all
-	}
-	n := c.names[p]
-	if c.form.Op == calls.Setflags && (n == nil || n.level != begun) {
-		return nil
-	}
-	s, err := c.spot(p)
+// descriptor handles calls on what is open already, and may have another name by now, or
+// none.
+func (c *call) descriptor(need level) error {
+	s, err := c.opened(int(c.dir(c.form.Dir)))
 	defer s.close()
-	if err != nil || s.root == nil || s.state.Kind == journal.Absent {
-		return nil
+	if err != nil {
+		return err
 	}
-	need := kept
-	if c.form.Op == calls.Fchmod {
-		need = looked
-	} else if s.state.Kind != journal.File {
-		return nil
-	}
-	if need == kept {
-		if err := c.part(&s.thing); err != nil {
-			return c.lose(&name{path: s.name}, err)
+	if c.form.Op == calls.Setflags {
+		if known := c.files[s.id]; known == nil || known.level != begun {
+			return nil
 		}
 	}
-	_, err = c.touch(s.name, &s.thing, need, written)
+	switch {
+	case s.root != nil && (need == looked || s.state.Kind == journal.File):
+		_, err = c.touch(s.name, &s.thing, need, written)
+	case s.state.Kind == journal.File:
+		if known := c.files[s.id]; known != nil {
+			c.forget(&s.thing, written)
+			err = c.use(known, &s.thing, need, written)
+		}
+	}
 	return err
+}
+
+// opened is what the caller has open. The root of the result is nil when it has no name
+// in the workspace.
+func (c *call) opened(fd int) (spot, error) {
+	none := spot{thing: thing{fd: -1}}
+	p, err := c.find1.Descriptor(c.caller.TID, fd)
+	if err != nil || !strings.HasPrefix(p, "/") {
+		return none, nil // a pipe, or nothing at all
+	}
+	link := strconv.Itoa(c.caller.TID) + "/fd/" + strconv.Itoa(fd)
+	var held thing
+	if held.stat(c.find1.Proc, link) != nil {
+		return none, nil
+	}
+	s, err := c.spot(p)
+	if err == nil && s.root != nil && s.id == held.id {
+		return s, nil
+	}
+	s.close()
+	if c.files[held.id] == nil {
+		return none, nil
+	}
+	held.fd, err = unix.Openat(c.find1.Proc, link, unix.O_PATH|unix.O_CLOEXEC, 0)
+	return spot{thing: held}, err
 }
 
 func (c *call) unlink() error {
 	s, err := c.at(c.form.Dir, c.path)
 	defer s.close()
-	if err != nil || s.root == nil || s.state.Kind == journal.Absent {
-		return err
-	}
 	dir := c.flags&unix.AT_REMOVEDIR != 0
-	if dir != (s.state.Kind == journal.Dir) {
-		return nil
+	switch {
+	case err != nil || s.root == nil:
+		return err
+	case s.state.Kind == journal.Absent:
+		return c.meets(&s, unix.ENOENT)
+	case dir && s.state.Kind != journal.Dir:
+		return c.meets(&s, unix.ENOTDIR)
+	case !dir && s.state.Kind == journal.Dir:
+		return c.meets(&s, unix.EISDIR)
 	}
 	n, err := c.touch(s.name, &s.thing, kept, removed)
-	if err != nil {
-		return err
+	if err == nil {
+		c.expect(n, deleted)
 	}
-	n.gone = true
-	c.expect(c.tid(), n, deleted)
-	return nil
+	return err
 }
 
 func (c *call) create() error {
 	s, err := c.at(c.form.Dir, c.path)
 	defer s.close()
-	if err != nil || s.root == nil || s.state.Kind != journal.Absent {
+	switch {
+	case err != nil || s.root == nil:
 		return err
+	case s.state.Kind != journal.Absent:
+		return c.meets(&s, unix.EEXIST)
 	}
 	return c.appear(&s)
 }
@@ -270,37 +315,46 @@ func (c *call) create() error {
 // appear touches a name that does not exist and is about to.
 func (c *call) appear(s *spot) error {
 	n, err := c.touch(s.name, &s.thing, kept, written)
-	if err != nil {
-		return err
+	if err == nil {
+		c.expect(n, created)
 	}
-	n.gone = false
-	c.expect(c.tid(), n, created)
-	return nil
+	return err
 }
 
 func (c *call) link() error {
 	to, err := c.at(c.form.Dir2, c.path2)
 	defer to.close()
-	if err != nil || to.root == nil || to.state.Kind != journal.Absent {
+	switch {
+	case err != nil || to.root == nil:
 		return err
+	case to.state.Kind != journal.Absent:
+		return c.meets(&to, unix.EEXIST)
 	}
-	var from spot
-	if c.path != "" {
-		from, err = c.at(c.form.Dir, c.path)
-		defer from.close()
-	}
-	if err := c.appear(&to); err != nil {
+	from, err := c.source()
+	defer from.close()
+	switch {
+	case err != nil:
 		return err
+	case from.root != nil && from.state.Kind == journal.Absent:
+		return c.meets(&from, unix.ENOENT)
 	}
-	if err != nil || from.root == nil || from.state.Kind != journal.File {
-		return nil
+	if err := c.appear(&to); err != nil || from.root == nil || from.state.Kind != journal.File {
+		return err
 	}
 	// The content is now at both names: who writes one writes the other.
-	a, err := c.touch(from.name, &from.thing, looked, written)
-	if err == nil {
-		c.names[to.name].held = a.held
-	}
+	_, err = c.touch(from.name, &from.thing, looked, removed)
 	return err
+}
+
+// source is the file that is about to get another name.
+func (c *call) source() (spot, error) {
+	switch {
+	case c.path == "":
+		return c.opened(int(c.dir(c.form.Dir)))
+	case c.form.Flags >= 0 && c.flags&unix.AT_SYMLINK_FOLLOW != 0:
+		return c.target()
+	}
+	return c.at(c.form.Dir, c.path)
 }
 
 func (c *call) rename() error {
@@ -314,40 +368,52 @@ func (c *call) rename() error {
 	if err != nil {
 		return err
 	}
-	if from.root == nil && to.root == nil || from.root != nil && from.state.Kind == journal.Absent {
-		return nil
-	}
-	if c.flags&unix.RENAME_EXCHANGE != 0 {
-		return c.exchange(&from, &to)
-	}
 	switch {
-	case c.flags&unix.RENAME_NOREPLACE != 0 && to.state.Kind != journal.Absent,
-		from.name == to.name,
-		to.state.Kind != journal.Absent && from.state.Sig.Dev == to.state.Sig.Dev && from.state.Sig.Ino == to.state.Sig.Ino:
+	case from.root == nil && to.root == nil, from.name == to.name:
 		return nil
+	case from.root != nil && from.state.Kind == journal.Absent:
+		return c.meets(&from, unix.ENOENT)
+	case c.flags&unix.RENAME_EXCHANGE != 0:
+		return c.exchange(&from, &to)
+	case c.flags&unix.RENAME_NOREPLACE != 0 && to.root != nil && to.state.Kind != journal.Absent:
+		return c.meets(&to, unix.EEXIST)
 	case from.root == nil:
 		n, err := c.touch(to.name, &to.thing, kept, removed)
 		if err == nil {
-			n.gone = false
-			c.expect(c.tid(), n, movedTo)
+			c.expect(n, movedTo)
 		}
 		return err
 	case to.root == nil:
-		if from.state.Kind == journal.Dir {
-			return c.tree(&from, func(s *spot) error {
-				_, err := c.touch(s.name, &s.thing, kept, removed)
-				return err
-			})
-		}
-		n, err := c.touch(from.name, &from.thing, kept, removed)
-		if err == nil {
-			n.gone = true
-			c.expect(c.tid(), n, movedFrom)
-		}
-		return err
+		return c.leave(&from)
 	}
 	return c.move(&from, &to)
 }
+
+// leave is a rename to a place outside of the workspace.
+func (c *call) leave(from *spot) error {
+	var inner []*name
+	err := c.tree(from, func(s *spot) error {
+		n, err := c.touch(s.name, &s.thing, kept, removed)
+		inner = append(inner, n)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.expect(inner[0], movedFrom)
+	c.pending.then = func() {
+		for _, n := range inner {
+			n.gone, n.writers = true, 0
+		}
+		if len(inner) > 1 {
+			c.hub.drop(c.hub.below(inner[0].path))
+		}
+	}
+	return nil
+}
+
+// pair is where something was and where it is going to be.
+type pair struct{ from, to *name }
 
 // move is a rename within the workspace. What it moves is not kept now: it goes on to
 // be there under another name.
@@ -356,86 +422,107 @@ func (c *call) move(from, to *spot) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.touch(from.name, &from.thing, looked, removed)
+	var pairs []pair
+	err = c.tree(from, func(s *spot) error {
+		n, err := c.touch(s.name, &s.thing, looked, removed)
+		if err != nil {
+			return err
+		}
+		there := b
+		switch p := to.name + s.name[len(from.name):]; {
+		case s.name == from.name:
+		case to.state.Kind == journal.Absent:
+			there, err = c.touchUnseen(p)
+		default:
+			there, err = c.exchanged(p)
+		}
+		pairs = append(pairs, pair{n, there})
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if err := c.carry(a, b); err != nil {
-		return err
+	c.expect(pairs[0].from, movedFrom)
+	c.expect(b, movedTo)
+	hub, dir := c.hub, from.state.Kind == journal.Dir
+	c.pending.then = func() {
+		for _, p := range pairs {
+			p.to.writers, p.from.writers = p.from.writers, 0
+			p.to.closed, p.from.closed = p.from.closed, inode{}
+			p.from.gone, p.to.gone = true, false
+		}
+		if dir {
+			hub.moved(pairs[0].from.path, b.path)
+		}
 	}
-	if from.state.Kind == journal.Dir {
-		err := c.tree(from, func(s *spot) error {
-			if s.name == from.name {
-				return nil
-			}
-			inner, err := c.touch(s.name, &s.thing, looked, removed)
+	return nil
+}
+
+// exchange is a rename of two names to each other.
+func (c *call) exchange(from, to *spot) error {
+	switch {
+	case to.state.Kind == journal.Absent && to.root != nil:
+		return c.meets(to, unix.ENOENT)
+	case from.root == nil:
+		return c.leave(to)
+	case to.root == nil:
+		return c.leave(from)
+	}
+	var pairs []pair
+	for _, side := range [][2]*spot{{from, to}, {to, from}} {
+		here, other := side[0], side[1]
+		err := c.tree(here, func(s *spot) error {
+			n, err := c.touch(s.name, &s.thing, looked, removed)
 			if err != nil {
 				return err
 			}
-			there := to.name + s.name[len(from.name):]
-			nothing := thing{fd: -1}
-			n, err := c.touchUnseen(there, &nothing)
-			if err == nil {
-				err = c.carry(inner, n)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		c.hub.moved(from.name, to.name)
-	}
-	c.expect(c.tid(), b, movedTo)
-	a.expect[movedFrom]++
-	return nil
-}
-
-// touchUnseen is touch for a name in a directory that is not there yet.
-func (c *call) touchUnseen(p string, t *thing) (*name, error) {
-	if n := c.names[p]; n != nil && !n.foreign {
-		return n, nil
-	}
-	n := &name{path: p, level: kept}
-	c.names[p] = n
-	return n, c.write(&journal.Record{Kind: journal.Touch, Path: p, Before: t.state})
-}
-
-// carry notes that the content of one name is about to be at another.
-func (c *call) carry(a, b *name) error {
-	b.held, a.held = a.held, nil
-	b.gone, a.gone = false, true
-	return c.write(&journal.Record{Kind: journal.Moved, Path: a.path, To: b.path})
-}
-
-// exchange keeps both sides whole.
-func (c *call) exchange(from, to *spot) error {
-	if from.root == nil || to.root == nil || to.state.Kind == journal.Absent {
-		return nil
-	}
-	for _, pair := range [][2]*spot{{from, to}, {to, from}} {
-		s, other := pair[0], pair[1]
-		err := c.tree(s, func(s1 *spot) error {
-			if _, err := c.touch(s1.name, &s1.thing, kept, removed); err != nil {
-				return err
-			}
-			there, err := c.spot(other.name + s1.name[len(s.name):])
-			defer there.close()
-			if err == nil && there.state.Kind == journal.Absent {
-				_, err = c.touchUnseen(there.name, &there.thing)
-			}
+			there, err := c.exchanged(other.name + s.name[len(here.name):])
+			pairs = append(pairs, pair{n, there})
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
-	for _, s := range []*spot{from, to} {
-		if n := c.names[s.name]; n != nil {
-			n.expect[movedFrom]++
-			n.expect[movedTo]++
-		}
+	for _, n := range []*name{c.names[from.name], c.names[to.name]} {
+		c.expect(n, movedFrom)
+		c.expect(n, movedTo)
+	}
+	hub, a, b := c.hub, from.name, to.name
+	c.pending.then = func() {
+		swap(pairs)
+		hub.exchanged(a, b)
 	}
 	return nil
+}
+
+// exchanged touches the name that something is going to have after an exchange.
+func (c *call) exchanged(p string) (*name, error) {
+	there, err := c.spot(p)
+	defer there.close()
+	if err == nil && there.state.Kind != journal.Absent {
+		return c.touch(p, &there.thing, looked, removed)
+	}
+	return c.touchUnseen(p)
+}
+
+// swap gives names what they were told of each other.
+func swap(pairs []pair) {
+	type told struct {
+		writers int
+		closed  inode
+	}
+	were := make(map[*name]told, len(pairs))
+	for _, p := range pairs {
+		were[p.from] = told{p.from.writers, p.from.closed}
+		p.from.gone = true
+	}
+	for _, p := range pairs {
+		p.from.writers, p.from.closed = 0, inode{}
+	}
+	for _, p := range pairs {
+		p.to.writers, p.to.closed, p.to.gone = were[p.from].writers, were[p.from].closed, false
+	}
 }
 
 // tree calls f for a name and, if it holds a directory, for all that is below.

@@ -7,7 +7,9 @@
 //
 //	serve     the socket on which Kerf hands over commands, and the helper's life
 //	watch     one command: its calls, one after the other
-//	locate    which name a call means, as the command sees it
+//	call      one call: which names it is about to change, found by package locate
+//	touch     what is noted of a name and kept of its file, once
+//	pending   calls that went on, until it is known what came of them
 //	keep      what a name holds is kept
 //	notices   what the kernel tells of changes in directories, so that those of others
 //	          are told apart from those of the command

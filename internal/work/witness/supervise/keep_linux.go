@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/locate"
 )
 
 // inlineLimit is the size up to which a content goes into the journal itself.
@@ -40,20 +43,22 @@ func (w *watch) find(name string) (*root, string) {
 
 // thing is what a name holds, open for a look.
 type thing struct {
-	fd    int // with O_PATH, or below zero
-	state journal.State
+	fd     int // with O_PATH, or below zero
+	id     inode
+	state  journal.State
+	linked bool // it is kept by a link to the file itself
 }
 
 func (t *thing) close() {
 	if t.fd >= 0 {
-		closeFD(t.fd)
+		locate.Close(t.fd)
 		t.fd = -1
 	}
 }
 
 // look returns what a name holds now. The content is not read.
 func look(r *root, below string) (thing, error) {
-	fd, err := openat2(r.fd, below, unix.O_PATH|unix.O_NOFOLLOW,
+	fd, err := locate.Openat2(r.fd, below, unix.O_PATH|unix.O_NOFOLLOW,
 		unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
 	switch err {
 	case nil:
@@ -63,17 +68,43 @@ func look(r *root, below string) (thing, error) {
 		return thing{fd: -1}, err
 	}
 	t := thing{fd: fd}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	if err := t.stat(fd, ""); err != nil {
 		t.close()
 		return t, err
 	}
-	t.state = journal.StateOf(&st)
 	return t, nil
 }
 
-// inode names a file whatever its names are.
-type inode struct{ dev, ino uint64 }
+var emptyPath = [1]byte{}
+
+// stat learns what is open as dir, or what the name there leads to.
+func (t *thing) stat(dir int, name string) error { return t.statx(dir, name, 0) }
+
+// lstat is stat, but for a link tells of itself.
+func (t *thing) lstat(dir int, name string) error {
+	return t.statx(dir, name, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func (t *thing) statx(dir int, name string, flags int) error {
+	var st unix.Statx_t
+	p := &emptyPath[0]
+	if name != "" {
+		var err error
+		if p, err = unix.BytePtrFromString(name); err != nil {
+			return err
+		}
+	} else {
+		flags = unix.AT_EMPTY_PATH
+	}
+	_, _, errno := syscall.RawSyscall6(unix.SYS_STATX, uintptr(dir), uintptr(unsafe.Pointer(p)),
+		uintptr(flags|unix.AT_STATX_DONT_SYNC), unix.STATX_BASIC_STATS|unix.STATX_BTIME, uintptr(unsafe.Pointer(&st)), 0)
+	if errno != 0 {
+		return errno
+	}
+	t.state = journal.StateOf(&st)
+	t.id = inode{t.state.Sig.Dev, t.state.Sig.Ino, st.Btime.Sec*1e9 + int64(st.Btime.Nsec)}
+	return nil
+}
 
 // fate is what will become of a content.
 type fate int
@@ -89,7 +120,7 @@ func (w *watch) keep(t *thing, f fate) error {
 	s := &t.state
 	switch s.Kind {
 	case journal.Link:
-		target, err := readlink(t.fd, "", w.find1.link[:])
+		target, err := locate.Readlink(t.fd, "", w.link[:])
 		s.How, s.Data = journal.Inline, []byte(target)
 		return err
 	case journal.File:
@@ -101,7 +132,10 @@ func (w *watch) keep(t *thing, f fate) error {
 		return nil
 	}
 	if s.Sig.Size <= inlineLimit {
-		return w.readInline(t)
+		err := w.readInline(t)
+		if err != unix.EACCES || f != removed {
+			return err
+		}
 	}
 	if f == grown {
 		s.How = journal.Prefix
@@ -111,7 +145,7 @@ func (w *watch) keep(t *thing, f fate) error {
 }
 
 func reopen(fd, flags int) (int, error) {
-	return unix.Open("/proc/self/fd/"+itoa(fd), flags|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	return unix.Open("/proc/self/fd/"+strconv.Itoa(fd), flags|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 }
 
 func (w *watch) readInline(t *thing) error {
@@ -122,7 +156,7 @@ func (w *watch) readInline(t *thing) error {
 	if err != nil {
 		return err
 	}
-	defer closeFD(fd)
+	defer locate.Close(fd)
 	n := 0
 	for n < len(w.content) {
 		r, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(fd), bytesAt(w.content[n:]), uintptr(len(w.content)-n))
@@ -148,11 +182,11 @@ func (w *watch) readInline(t *thing) error {
 // away, a copy otherwise, which shares blocks where the file system can.
 func (w *watch) keepApart(t *thing, f fate) error {
 	w.apart++
-	name := itoa(w.apart)
+	name := strconv.Itoa(w.apart)
 	if f == removed {
-		err := unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+itoa(t.fd), w.dir, name, unix.AT_SYMLINK_FOLLOW)
+		err := unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.fd), w.dir, name, unix.AT_SYMLINK_FOLLOW)
 		if err == nil {
-			w.linked[inode{t.state.Sig.Dev, t.state.Sig.Ino}] = w.apart
+			t.linked = true
 			t.state.How, t.state.Number = journal.Apart, uint64(w.apart)
 			return nil
 		}
@@ -161,7 +195,7 @@ func (w *watch) keepApart(t *thing, f fate) error {
 	if err != nil {
 		return err
 	}
-	defer closeFD(in)
+	defer locate.Close(in)
 	if err := w.copyApart(in, name, t.state.Sig.Size); err != nil {
 		return err
 	}
@@ -175,7 +209,7 @@ func (w *watch) copyApart(in int, name string, size int64) error {
 	if err != nil {
 		return err
 	}
-	defer closeFD(out)
+	defer locate.Close(out)
 	if unix.IoctlFileClone(out, in) == nil {
 		return nil
 	}
@@ -232,22 +266,19 @@ func dup(fd int) int {
 	return n
 }
 
-// part makes a file kept by a link a copy, before its bytes are changed through another
-// name or a descriptor.
-func (w *watch) part(t *thing) error {
-	number, ok := w.linked[inode{t.state.Sig.Dev, t.state.Sig.Ino}]
-	if !ok {
-		return nil
-	}
-	delete(w.linked, inode{t.state.Sig.Dev, t.state.Sig.Ino})
+// part makes a content kept by a link a copy, before its bytes are changed through
+// another name or a descriptor.
+func (w *watch) part(known *file, t *thing) error {
+	number := known.linked
+	known.linked = 0
 	in, err := reopen(t.fd, unix.O_RDONLY)
 	if err != nil {
 		return err
 	}
-	defer closeFD(in)
+	defer locate.Close(in)
 	const word = "part"
 	if err := w.copyApart(in, word, t.state.Sig.Size); err != nil {
 		return err
 	}
-	return unix.Renameat(w.dir, word, w.dir, itoa(number))
+	return unix.Renameat(w.dir, word, w.dir, strconv.Itoa(number))
 }

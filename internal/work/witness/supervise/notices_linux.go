@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/locate"
 )
 
 // event is a kind of change that the kernel tells of a name in a watched directory.
@@ -21,12 +22,14 @@ const (
 	deleted
 	movedFrom
 	movedTo
+	opened
 	closed // after it was open for writing
-	events
 )
 
-const watched = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_CLOSE_WRITE |
-	unix.IN_MOVE_SELF | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_EXCL_UNLINK
+// Openings are told, too: they tell whether a call to open succeeded, and keep two
+// notices of closing from becoming one.
+const watched = unix.IN_OPEN | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
+	unix.IN_CLOSE_WRITE | unix.IN_MOVE_SELF | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_EXCL_UNLINK
 
 // hub is what the commands of one helper share: the kernel's notices of changes in the
 // directories that they work in. Each call of a command that was held makes the notices
@@ -45,6 +48,7 @@ type hub struct {
 type directory struct {
 	wd    int32
 	path  string
+	mask  uint32
 	users map[*watch]bool
 	moves int // expected moves of itself
 }
@@ -61,27 +65,53 @@ func newHub() *hub {
 
 var errNoNotices = errors.New("changes of others cannot be noticed here")
 
+// above are the directories above those in which a command works: moved they take with
+// them what is below.
+const above = unix.IN_MOVE_SELF | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW
+
 // observe begins to take notices of a directory for a command.
 func (h *hub) observe(w *watch, path string) error {
-	if d := h.byPath[path]; d != nil {
+	if d := h.byPath[path]; d != nil && d.mask == watched {
 		d.users[w] = true
 		return nil
+	}
+	if err := h.add(w, path, watched); err != nil {
+		return err
+	}
+	for {
+		if r, _ := w.find(path); r == nil {
+			return nil
+		}
+		path = parent(path)
+		if d := h.byPath[path]; d != nil && d.users[w] {
+			return nil
+		}
+		if err := h.add(w, path, above); err != nil {
+			return err
+		}
+	}
+}
+
+func (h *hub) add(w *watch, path string, mask uint32) error {
+	if d := h.byPath[path]; d != nil && d.mask == watched {
+		mask = watched
 	}
 	if h.fd < 0 {
 		return errNoNotices
 	}
-	wd, err := unix.InotifyAddWatch(h.fd, path, watched)
+	wd, err := unix.InotifyAddWatch(h.fd, path, mask)
 	if err != nil {
 		return err
 	}
 	d := h.dirs[int32(wd)]
-	if d != nil { // the same directory by another name: it was moved
+	if d != nil && h.byPath[d.path] == d { // perhaps the same directory by another name: it was moved
 		delete(h.byPath, d.path)
-	} else {
+	}
+	if d == nil {
 		d = &directory{wd: int32(wd), users: make(map[*watch]bool)}
 		h.dirs[int32(wd)] = d
 	}
-	d.path = path
+	d.path, d.mask = path, mask
 	d.users[w] = true
 	h.byPath[path] = d
 	return nil
@@ -106,20 +136,47 @@ func (h *hub) release(w *watch) {
 }
 
 // moved gives the watched directories below one name another one.
-func (h *hub) moved(from, to string) {
+func (h *hub) moved(from, to string) { h.rename(h.below(from), from, to) }
+
+// exchanged gives those below two names each other's.
+func (h *hub) exchanged(a, b string) {
+	one, other := h.below(a), h.below(b)
+	h.rename(one, a, b)
+	h.rename(other, b, a)
+}
+
+// below are the watched directories at and below a name.
+func (h *hub) below(name string) []*directory {
+	var list []*directory
 	for _, d := range h.dirs {
-		rest, ok := strings.CutPrefix(d.path, from)
-		if !ok || rest != "" && rest[0] != '/' {
-			continue
+		if rest, ok := strings.CutPrefix(d.path, name); ok && (rest == "" || rest[0] == '/') {
+			list = append(list, d)
 		}
-		if rest == "" {
+	}
+	return list
+}
+
+func (h *hub) rename(list []*directory, from, to string) {
+	for _, d := range list {
+		if d.path == from {
 			d.moves++
 		}
 		if h.byPath[d.path] == d {
 			delete(h.byPath, d.path)
 		}
-		d.path = to + rest
+		d.path = to + d.path[len(from):]
 		h.byPath[d.path] = d
+	}
+}
+
+// drop takes no more notices of directories.
+func (h *hub) drop(list []*directory) {
+	for _, d := range list {
+		delete(h.dirs, d.wd)
+		if h.byPath[d.path] == d {
+			delete(h.byPath, d.path)
+		}
+		_, _ = unix.InotifyRmWatch(h.fd, uint32(d.wd)) // it may be gone
 	}
 }
 
@@ -168,17 +225,15 @@ func (h *hub) take(b []byte) {
 		case e.Mask&unix.IN_MOVE_SELF != 0:
 			h.movedSelf(d)
 		case len(name) > 0:
-			for mask, kind := range kinds {
-				if e.Mask&mask != 0 {
-					h.happened(join(d.path, string(name)), kind)
-				}
+			if kind, ok := kinds[e.Mask&^unix.IN_ISDIR]; ok {
+				h.happened(locate.Join(d.path, string(name)), kind)
 			}
 		}
 	}
 }
 
 var kinds = map[uint32]event{unix.IN_CREATE: created, unix.IN_DELETE: deleted, unix.IN_MOVED_FROM: movedFrom,
-	unix.IN_MOVED_TO: movedTo, unix.IN_CLOSE_WRITE: closed}
+	unix.IN_MOVED_TO: movedTo, unix.IN_OPEN: opened, unix.IN_CLOSE_WRITE: closed}
 
 // movedSelf is told that a watched directory got another name. If no command did it,
 // all that was touched below is somebody else's matter.
@@ -187,32 +242,44 @@ func (h *hub) movedSelf(d *directory) {
 		d.moves--
 		return
 	}
-	delete(h.dirs, d.wd)
-	delete(h.byPath, d.path)
-	_, _ = unix.InotifyRmWatch(h.fd, uint32(d.wd))
 	for w := range d.users {
 		for p, n := range w.names {
-			if strings.HasPrefix(p, d.path+"/") {
+			if strings.HasPrefix(p, d.path+"/") || p == d.path {
 				w.foreign(n)
 			}
 		}
 	}
+	h.drop(h.below(d.path))
 }
 
 // happened tells the commands that touched a name what became of it.
 func (h *hub) happened(path string, e event) {
-	expected := false
+	done := false
 	for _, w := range h.watches {
 		n := w.names[path]
-		if n == nil {
-			continue
+		switch {
+		case n == nil:
+		case !done && n.expected(e):
+			done = true
+			if e == closed && n.writers == 0 {
+				w.closed(n)
+			}
+		case e != opened:
+			w.foreign(n)
 		}
-		if !expected && n.expect[e] > 0 {
-			n.expect[e]--
-			expected = true
-			continue
-		}
-		w.foreign(n)
+	}
+}
+
+// closed notes what a file is now that the command does not write it any more.
+func (w *watch) closed(n *name) {
+	r, below := w.find(n.path)
+	if r == nil {
+		return
+	}
+	var t thing
+	if t.stat(r.fd, below) == nil {
+		n.closed = t.id
+		w.wrote[t.id] = t.state.Sig
 	}
 }
 

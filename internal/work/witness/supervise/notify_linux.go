@@ -3,7 +3,6 @@ package supervise
 import (
 	"bytes"
 	"errors"
-	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -94,19 +93,3 @@ func readString(tid int, at uint64, buf *[2 * pageSize]byte) (string, error) {
 	}
 	return "", errLong
 }
-
-// readlink reads a link relative to a directory.
-func readlink(dir int, name string, buf []byte) (string, error) {
-	p, err := unix.BytePtrFromString(name)
-	if err != nil {
-		return "", err
-	}
-	r, _, errno := syscall.RawSyscall6(unix.SYS_READLINKAT, uintptr(dir), uintptr(unsafe.Pointer(p)),
-		uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0)
-	if errno != 0 {
-		return "", errno
-	}
-	return string(buf[:r]), nil
-}
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -14,6 +14,7 @@ import (
 
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/locate"
 )
 
 // The helper has to be there before the other packages of Kerf: they are not needed.
@@ -65,7 +66,7 @@ func Serve(socket int) error {
 	if err != nil {
 		return err
 	}
-	defer closeFD(proc)
+	defer locate.Close(proc)
 	s := &server{socket: socket, proc: proc, hub: newHub(), watches: map[int64]*watch{}, waiting: map[int64]chan bool{}}
 	var wg sync.WaitGroup
 	for {
@@ -123,6 +124,9 @@ func (s *server) obey(m Message) {
 		reply.Ended = w.ended(wait)
 		s.hub.mu.Lock()
 		s.hub.drain()
+		if reply.Ended {
+			w.closings()
+		}
 		reply.Begun = w.journal != nil
 		if w.failed != nil {
 			reply.Error = w.failed.Error()
@@ -138,8 +142,8 @@ func (s *server) obey(m Message) {
 // add takes a command.
 func (s *server) add(m Message, listener int) *watch {
 	w := &watch{id: m.ID, hub: s.hub, listener: listener, dirPath: m.Dir, dir: -1, names: map[string]*name{},
-		linked: map[inode]int{}, last: map[uint32]expectation{}, done: make(chan struct{})}
-	w.find1.root, w.find1.fixed = -1, m.OneRoot
+		files: map[inode]*file{}, wrote: map[inode]journal.Sig{}, calls: map[uint32]*pending{}, done: make(chan struct{})}
+	w.find1.Root, w.find1.Fixed = -1, m.OneRoot
 	w.begin = func() (int64, error) { return began(m) }
 	w.ask = func(path, why string, size int64) bool { return s.ask(w, path, why, size) }
 	for _, p := range m.Roots {
@@ -248,7 +252,7 @@ func Busy(dir string) bool {
 	if err != nil {
 		return false
 	}
-	defer closeFD(fd)
+	defer locate.Close(fd)
 	return unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK
 }
 

@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"errors"
-	"path"
 	"strings"
 	"syscall"
 	"time"
@@ -12,28 +11,17 @@ import (
 
 	"kerf/internal/work/witness/calls"
 	"kerf/internal/work/witness/journal"
-)
-
-// level is how much is kept of what a name held.
-type level int
-
-const (
-	looked level = iota // its kind, mode and size; the content is still somewhere
-	begun               // the beginning of the file is the content: it only grows
-	kept                // all
+	"kerf/internal/work/witness/locate"
 )
 
 // name is a name that a command touched.
 type name struct {
-	path  string
-	level level
-	size  int64 // of what it held
-	// held is the name whose content is here now and was not kept yet: itself, at
-	// first; after a move that from which it came.
-	held    *name
+	path    string
 	gone    bool // the command removed it
 	foreign bool // somebody else changed it since
-	expect  [events]int
+	writers int  // how often the command has what is here open for writing
+	waiting []*pending
+	closed  inode // that the command last wrote and closed here
 }
 
 // watch is one command that is witnessed. Its fields are guarded by the hub.
@@ -50,10 +38,14 @@ type watch struct {
 	// ask says whether a call may go on although something is lost; see Lost.
 	ask func(path, why string, size int64) bool
 
-	find1   locator
+	find1   locate.Locator
+	text    [2 * pageSize]byte
+	link    [pageSize]byte
 	names   map[string]*name
-	linked  map[inode]int // contents that are kept by a link
-	last    map[uint32]expectation
+	files   map[inode]*file
+	wrote   map[inode]journal.Sig // what files were when the command closed them
+	touches int64
+	calls   map[uint32]*pending // the last call of each thread
 	journal *journal.Writer
 	failed  error // nothing can be recorded any more
 	apart   int
@@ -63,18 +55,12 @@ type watch struct {
 	done    chan struct{} // closed when nothing of the command runs any more
 }
 
-// expectation is a notice that follows from a call, if it succeeds.
-type expectation struct {
-	name *name
-	kind event
-}
-
 func bytesAt(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
 
 // serve answers the calls of the command until none of its processes is left.
 func (w *watch) serve(proc int) {
 	defer close(w.done)
-	w.find1.proc = proc
+	w.find1.Proc = proc
 	polled := []unix.PollFd{{Fd: int32(w.listener), Events: unix.POLLIN}, {Fd: int32(w.hub.fd), Events: unix.POLLIN}}
 	for {
 		_, err := unix.Poll(polled, -1)
@@ -97,7 +83,7 @@ func (w *watch) serve(proc int) {
 	w.hub.mu.Lock()
 	w.hub.drain()
 	w.hub.mu.Unlock()
-	closeFD(w.listener)
+	locate.Close(w.listener)
 }
 
 // next takes one call and answers it.
@@ -115,89 +101,95 @@ func (w *watch) next() bool {
 		w.hub.resumed.Wait()
 	}
 	w.hub.drain()
-	w.settle(n.pid)
 	errno := w.handle(&n)
 	w.hub.mu.Unlock()
 	n.answer(w.listener, errno)
 	return true
 }
 
-// settle forgets what was expected of the process's last call: if it had succeeded, the
-// notice would have come.
-func (w *watch) settle(tid uint32) {
-	if e, ok := w.last[tid]; ok {
-		if e.name.expect[e.kind] > 0 {
-			e.name.expect[e.kind]--
-		}
-		delete(w.last, tid)
-	}
-}
-
-func (w *watch) expect(tid uint32, n *name, e event) {
-	n.expect[e]++
-	if e != closed {
-		w.last[tid] = expectation{n, e}
-	}
-}
-
-// errGone says that the process of a call does not wait any more.
-var errGone = errors.New("the process is gone")
-
 // handle does what has to be done before a call, and returns 0 to let it go on.
 func (w *watch) handle(n *notice) syscall.Errno {
+	p := w.settle(n.pid)
 	if w.failed != nil {
 		return unix.EIO
 	}
-	f := calls.Of(uint32(n.number))
-	c, err := w.find1.enter(int(n.pid))
+	c, err := w.find1.Enter(int(n.pid))
 	if err != nil {
 		return w.unread(n, err)
 	}
-	defer w.find1.leave(c)
-	call := call{watch: w, caller: c, form: f, notice: n}
-	if f.Flags >= 0 {
-		call.flags = n.args[f.Flags]
-	} else {
-		call.flags = f.Fixed
-	}
-	if f.Path >= 0 {
-		if call.path, err = w.readName(n, f.Path); err != nil {
-			return w.unread(n, err)
-		}
-	}
-	if f.Path2 >= 0 {
-		if call.path2, err = w.readName(n, f.Path2); err != nil {
-			return w.unread(n, err)
-		}
+	defer w.find1.Leave(c)
+	call := call{watch: w, caller: c, form: calls.Of(uint32(n.number)), notice: n, pending: p}
+	if err := call.read(); err != nil {
+		return w.unread(n, err)
 	}
 	if !n.valid(w.listener) {
 		return 0 // nobody waits for an answer
 	}
 	err = call.do()
-	var refused *refusedError
-	switch {
-	case err == nil:
-	case errors.As(err, &refused):
-		return unix.EIO
-	case w.failed != nil:
-		return unix.EIO
+	for w.paused && w.failed == nil { // since somebody was asked
+		w.hub.resumed.Wait()
 	}
-	// Other errors are those that the call itself will meet, too.
-	return 0
+	if err == nil {
+		return 0
+	}
+	return w.refusal(n, err)
+}
+
+// refusal is the answer to a call when err was met while it was looked at. What the
+// call itself is going to meet it meets now: until it goes on, things may change.
+func (w *watch) refusal(n *notice, err error) syscall.Errno {
+	var refused *refusedError
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &refused), w.failed != nil:
+		return unix.EIO
+	case !errors.As(err, &errno):
+		errno = unix.EIO
+	case errno == unix.ENOENT, errno == unix.ENOTDIR, errno == unix.EACCES, errno == unix.ELOOP,
+		errno == unix.EEXIST, errno == unix.EISDIR:
+		return errno
+	}
+	return w.unread(n, errno)
+}
+
+// read reads the arguments of the call.
+func (c *call) read() (err error) {
+	c.flags = c.form.Fixed
+	if c.form.Flags >= 0 {
+		c.flags = c.notice.args[c.form.Flags]
+	}
+	if c.form.Path >= 0 {
+		if c.path, err = c.readName(c.notice, c.form.Path); err != nil {
+			return err
+		}
+	}
+	if c.form.Path2 >= 0 {
+		c.path2, err = c.readName(c.notice, c.form.Path2)
+	}
+	return err
 }
 
 // readName reads an argument that is a path. An empty result is an empty path.
 func (w *watch) readName(n *notice, arg int) (string, error) {
-	return readString(int(n.pid), n.args[arg], &w.find1.text)
+	return readString(int(n.pid), n.args[arg], &w.text)
 }
 
 // unread is the answer to a call whose arguments cannot be read.
 func (w *watch) unread(n *notice, err error) syscall.Errno {
-	if err == unix.EFAULT || err == errLong || !n.valid(w.listener) {
-		return 0 // the call itself will fail in the same way
+	switch {
+	case !n.valid(w.listener):
+		return 0
+	case err == unix.EFAULT:
+		return unix.EFAULT
+	case err == errLong:
+		return unix.ENAMETOOLONG
 	}
 	if w.start() == nil {
 		w.write(&journal.Record{Kind: journal.Unread, Number: int64(n.number), Why: err.Error()})
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) && errno == unix.ENAMETOOLONG {
+		return errno
 	}
 	return unix.EPERM
 }
@@ -231,11 +223,11 @@ func (w *watch) start() error {
 }
 
 // write appends to the journal. When that fails, no call goes on any more.
-func (w *watch) write(r *journal.Record) error {
-	if w.journal == nil {
+func (w *watch) write(list ...*journal.Record) error {
+	if w.journal == nil || w.failed != nil {
 		return w.failed
 	}
-	if err := w.journal.Write(r); err != nil {
+	if err := w.journal.Write(list...); err != nil {
 		w.failed = err
 	}
 	return w.failed
@@ -246,86 +238,9 @@ type refusedError struct{ path string }
 
 func (e *refusedError) Error() string { return "refused: " + e.path }
 
-// touch notes that a name is about to be changed. t is what it holds, need how much of
-// that has to be kept, f what becomes of it.
-func (w *watch) touch(p string, t *thing, need level, f fate) (*name, error) {
-	if err := w.start(); err != nil {
-		return nil, err
-	}
-	n := w.names[p]
-	if n == nil || n.foreign {
-		return w.first(p, t, need, f)
-	}
-	h := n.held
-	if need == looked || h == nil || h.level >= need || t.state.Kind == journal.Absent {
-		return n, nil
-	}
-	n.held = nil
-	return n, w.later(h, t, f)
-}
-
-// first is the first touch of a name, or the first after somebody else changed it.
-func (w *watch) first(p string, t *thing, need level, f fate) (*name, error) {
-	n := &name{path: p, level: need, size: t.state.Sig.Size}
-	if err := w.hub.observe(w, path.Dir(p)); err != nil && !errors.Is(err, unix.ENOENT) {
-		w.write(&journal.Record{Kind: journal.Gap, Why: err.Error()})
-	}
-	var lost error
-	if t.state.Kind == journal.Absent {
-		n.level = kept
-	} else if need != looked || t.state.Kind == journal.Link {
-		fate := f
-		if need == begun {
-			fate = grown
-		}
-		if lost = w.keep(t, fate); lost == nil && t.state.How != journal.Prefix {
-			n.level = kept
-		}
-	}
-	if n.level != kept {
-		n.held = n
-	}
-	r := &journal.Record{Kind: journal.Touch, Path: p, Before: t.state}
-	if err := w.write(r); err != nil {
-		return nil, err
-	}
-	w.names[p] = n
-	if lost != nil {
-		return n, w.lose(n, lost)
-	}
-	return n, nil
-}
-
-// later keeps what a name held, now that it is about to be destroyed where it is.
-func (w *watch) later(h *name, t *thing, f fate) error {
-	if err := w.keep(t, f); err != nil {
-		return w.lose(h, err)
-	}
-	h.level = kept
-	s := t.state
-	if h.size < s.Sig.Size && s.How == journal.Inline { // it grew since
-		s.Data = s.Data[:h.size]
-	}
-	s.Sig.Size = h.size
-	return w.write(&journal.Record{Kind: journal.Kept, Path: h.path, Before: s})
-}
-
-// lose asks whether a call may go on although what a name held is lost with it.
-func (w *watch) lose(n *name, why error) error {
-	n.level = kept
-	allowed := w.ask(n.path, why.Error(), n.size)
-	if err := w.write(&journal.Record{Kind: journal.Lost, Path: n.path, Number: n.size, Why: why.Error(),
-		Refused: !allowed}); err != nil {
-		return err
-	}
-	if !allowed {
-		return &refusedError{n.path}
-	}
-	return nil
-}
-
 // cut ends a part of the journal: what is touched from now on is kept anew. The command
-// changes nothing until resume.
+// changes nothing until resume, but for what it has open, and for the calls that went on
+// and did not come to their end yet: these names count as touched.
 func (w *watch) cut() {
 	w.hub.drain()
 	w.paused = true
@@ -333,16 +248,46 @@ func (w *watch) cut() {
 	if w.journal == nil {
 		return
 	}
-	w.write(&journal.Record{Kind: journal.Cut, Number: w.cuts})
 	open := make(map[string]*name)
 	for p, n := range w.names {
-		if n.expect[closed] > 0 && !n.gone {
-			open[p] = &name{path: p, level: kept, expect: n.expect}
-			w.write(&journal.Record{Kind: journal.StillOpen, Path: p})
+		if n.writers > 0 {
+			open[p] = n
 		}
 	}
+	for _, p := range w.calls {
+		for _, n := range p.names {
+			if w.names[n.path] == n {
+				open[n.path] = n
+			}
+		}
+	}
+	if len(open) == 0 {
+		w.closings()
+	}
+	clear(w.wrote)
+	records := []*journal.Record{{Kind: journal.Cut, Number: w.cuts}}
+	for p, n := range open {
+		n.foreign = false
+		records = append(records, &journal.Record{Kind: journal.StillOpen, Path: p})
+	}
+	w.write(records...)
 	w.names = open
-	clear(w.last)
+	clear(w.files)
+}
+
+// closings tells what the files were that the command wrote and closed: who changes
+// them later without a notice, through a mapping or by another name, is found by that.
+func (w *watch) closings() {
+	var records []*journal.Record
+	for p, n := range w.names {
+		if sig, ok := w.wrote[n.closed]; ok {
+			records = append(records, &journal.Record{Kind: journal.Closed, Path: p,
+				Before: journal.State{Kind: journal.File, Sig: sig}})
+		}
+	}
+	if len(records) > 0 {
+		w.write(records...)
+	}
 }
 
 func (w *watch) resume() {
@@ -355,9 +300,11 @@ func (w *watch) resume() {
 func (w *watch) finish(orphaned bool) {
 	w.hub.release(w)
 	if w.journal == nil {
+		w.closeAll()
 		return
 	}
 	if orphaned {
+		w.closings()
 		for p := range w.names {
 			r, below := w.find(p)
 			if r == nil {
@@ -372,12 +319,16 @@ func (w *watch) finish(orphaned bool) {
 	}
 	w.write(&journal.Record{Kind: journal.End})
 	_ = w.journal.Close()
-	closeFD(w.dir)
+	locate.Close(w.dir)
+	w.closeAll()
+}
+
+func (w *watch) closeAll() {
 	for _, r := range w.roots {
-		closeFD(r.fd)
+		locate.Close(r.fd)
 	}
-	if w.find1.fixed && w.find1.root >= 0 {
-		closeFD(w.find1.root)
+	if w.find1.Fixed && w.find1.Root >= 0 {
+		locate.Close(w.find1.Root)
 	}
 }
 

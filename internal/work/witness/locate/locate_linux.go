@@ -1,7 +1,8 @@
-package supervise
+package locate
 
 import (
 	"path"
+	"strconv"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -9,28 +10,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLinks bounds how many links are followed for one name, as the kernel does.
-const maxLinks = 40
+// MaxLinks bounds how many links are followed for one name, as the kernel does.
+const MaxLinks = 40
 
-// locator finds out which file a call means.
-type locator struct {
-	proc int // descriptor of /proc
-	// root is that of the processes, when all have the same one; below zero it is looked
+// Locator finds out which file a call means.
+type Locator struct {
+	Proc int // descriptor of /proc
+	// Root is that of the processes, when all have the same one; below zero it is looked
 	// up for each call.
-	root  int
-	fixed bool
-	text  [2 * pageSize]byte
-	link  [pageSize]byte
+	Root int
+	// Fixed says that all processes have the same root.
+	Fixed bool
+	text  [4096]byte
+	link  [4096]byte
 }
 
-// caller is who made a call, while it is looked at.
-type caller struct {
-	tid  int
-	root int // descriptor of its root directory
+// Caller is who made a call, while it is looked at.
+type Caller struct {
+	TID  int
+	Root int // descriptor of its root directory
 }
 
-// openat2 opens a path below a directory that stands for the root.
-func openat2(dir int, name string, flags, resolve uint64) (int, error) {
+// Openat2 opens a path below a directory that stands for the root.
+func Openat2(dir int, name string, flags, resolve uint64) (int, error) {
 	p, err := unix.BytePtrFromString(name)
 	if err != nil {
 		return -1, err
@@ -49,46 +51,48 @@ func openat2(dir int, name string, flags, resolve uint64) (int, error) {
 	}
 }
 
-func closeFD(fd int) { _, _, _ = syscall.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
+// Close closes a descriptor.
+func Close(fd int) { _, _, _ = syscall.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
 
-// enter opens the caller's root.
-func (l *locator) enter(tid int) (caller, error) {
-	if l.fixed && l.root >= 0 {
-		return caller{tid, l.root}, nil
+// Enter opens the caller's root.
+func (l *Locator) Enter(tid int) (Caller, error) {
+	if l.Fixed && l.Root >= 0 {
+		return Caller{tid, l.Root}, nil
 	}
-	fd, err := unix.Openat(l.proc, itoa(tid)+"/root", unix.O_PATH|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(l.Proc, itoa(tid)+"/root", unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return caller{}, err
+		return Caller{}, err
 	}
-	if l.fixed {
-		l.root = fd
+	if l.Fixed {
+		l.Root = fd
 	}
-	return caller{tid, fd}, nil
+	return Caller{tid, fd}, nil
 }
 
-func (l *locator) leave(c caller) {
-	if !l.fixed {
-		closeFD(c.root)
+// Leave ends the look at a caller.
+func (l *Locator) Leave(c Caller) {
+	if !l.Fixed {
+		Close(c.Root)
 	}
 }
 
 // base is the directory that a relative name starts at, as the caller names it.
-func (l *locator) base(tid int, dir int32) (string, error) {
+func (l *Locator) base(tid int, dir int32) (string, error) {
 	name := itoa(tid) + "/cwd"
 	if dir != unix.AT_FDCWD {
 		name = itoa(tid) + "/fd/" + itoa(int(dir))
 	}
-	return readlink(l.proc, name, l.link[:])
+	return Readlink(l.Proc, name, l.link[:])
 }
 
-// descriptor is the name of what the caller has open as fd.
-func (l *locator) descriptor(tid, fd int) (string, error) {
-	return readlink(l.proc, itoa(tid)+"/fd/"+itoa(fd), l.link[:])
+// Descriptor is the name of what the caller has open as fd.
+func (l *Locator) Descriptor(tid, fd int) (string, error) {
+	return Readlink(l.Proc, itoa(tid)+"/fd/"+itoa(fd), l.link[:])
 }
 
-// entry returns the name that a path stands for: its directory with all links
+// Entry returns the name that a path stands for: its directory with all links
 // followed, and its last part as it is.
-func (l *locator) entry(c caller, dir int32, p string) (string, error) {
+func (l *Locator) Entry(c Caller, dir int32, p string) (string, error) {
 	p = strings.TrimRight(p, "/")
 	if p == "" {
 		return "/", nil
@@ -99,19 +103,20 @@ func (l *locator) entry(c caller, dir int32, p string) (string, error) {
 		return l.directory(c, dir, p)
 	}
 	if slash < 0 {
-		base, err := l.base(c.tid, dir)
-		return join(base, name), err
+		base, err := l.base(c.TID, dir)
+		return Join(base, name), err
 	}
 	parent, err := l.directory(c, dir, p[:slash+1])
 	if err != nil && err != unix.ELOOP && err != unix.ENOENT || err == nil && !strings.HasPrefix(parent, "/proc/") {
-		return join(parent, name), err
+		return Join(parent, name), err
 	}
 	// To this process, /proc is about itself.
 	parent, err = l.expand(c, dir, p[:slash+1])
-	return join(parent, name), err
+	return Join(parent, name), err
 }
 
-func join(dir, name string) string {
+// Join is the name of an entry of a directory.
+func Join(dir, name string) string {
 	if dir == "/" {
 		return "/" + name
 	}
@@ -119,50 +124,50 @@ func join(dir, name string) string {
 }
 
 // directory resolves the path of a directory.
-func (l *locator) directory(c caller, dir int32, p string) (string, error) {
+func (l *Locator) directory(c Caller, dir int32, p string) (string, error) {
 	if p == "/" {
 		return "/", nil
 	}
 	if p[0] != '/' {
-		base, err := l.base(c.tid, dir)
+		base, err := l.base(c.TID, dir)
 		if err != nil {
 			return "", err
 		}
-		p = join(base, p)
+		p = Join(base, p)
 	}
-	fd, err := openat2(c.root, p, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_MAGICLINKS)
+	fd, err := Openat2(c.Root, p, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil {
 		return "", err
 	}
-	name, err := readlink(l.proc, "self/fd/"+itoa(fd), l.link[:])
-	closeFD(fd)
+	name, err := Readlink(l.Proc, "self/fd/"+itoa(fd), l.link[:])
+	Close(fd)
 	return name, err
 }
 
-// followed returns the target of a name that is a link, as a path to begin anew with;
+// Followed returns the target of a name that is a link, as a path to begin anew with;
 // ok is false when it is none.
-func (l *locator) followed(c caller, name string) (target string, ok bool) {
+func (l *Locator) Followed(c Caller, name string) (target string, ok bool) {
 	if fd, magic := l.magic(c, name); magic {
-		text, err := l.descriptor(c.tid, fd)
+		text, err := l.Descriptor(c.TID, fd)
 		return text, err == nil && strings.HasPrefix(text, "/")
 	}
-	fd, err := openat2(c.root, name, unix.O_PATH|unix.O_NOFOLLOW, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_MAGICLINKS)
+	fd, err := Openat2(c.Root, name, unix.O_PATH|unix.O_NOFOLLOW, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil {
 		return "", false
 	}
-	text, err := readlink(fd, "", l.link[:])
-	closeFD(fd)
+	text, err := Readlink(fd, "", l.link[:])
+	Close(fd)
 	if err != nil {
 		return "", false
 	}
 	if !strings.HasPrefix(text, "/") {
-		text = join(path.Dir(name), text)
+		text = Join(path.Dir(name), text)
 	}
 	return text, true
 }
 
 // magic reports whether a name is one of the caller's own descriptors in /proc.
-func (l *locator) magic(c caller, name string) (fd int, ok bool) {
+func (l *Locator) magic(c Caller, name string) (fd int, ok bool) {
 	rest, ok := strings.CutPrefix(name, "/proc/")
 	if !ok {
 		return 0, false
@@ -184,15 +189,15 @@ func (l *locator) magic(c caller, name string) (fd int, ok bool) {
 }
 
 // itself reports whether a name in /proc is the caller, by whichever of its numbers.
-func (l *locator) itself(c caller, name string) bool {
+func (l *Locator) itself(c Caller, name string) bool {
 	if name == "self" || name == "thread-self" {
 		return true
 	}
-	fd, err := unix.Openat(l.proc, itoa(c.tid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(l.Proc, itoa(c.TID)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
-	defer closeFD(fd)
+	defer Close(fd)
 	n, _ := unix.Read(fd, l.text[:])
 	for line := range strings.Lines(string(l.text[:max(n, 0)])) {
 		if ids, ok := strings.CutPrefix(line, "NStgid:"); ok {
@@ -205,13 +210,13 @@ func (l *locator) itself(c caller, name string) bool {
 
 // expand walks a path of a directory step by step where a link of /proc is in it, and
 // returns it without that link.
-func (l *locator) expand(c caller, dir int32, p string) (string, error) {
+func (l *Locator) expand(c Caller, dir int32, p string) (string, error) {
 	if p[0] != '/' {
-		base, err := l.base(c.tid, dir)
+		base, err := l.base(c.TID, dir)
 		if err != nil {
 			return "", err
 		}
-		p = join(base, p)
+		p = Join(base, p)
 	}
 	at, links := "/", 0
 	rest := strings.Split(p, "/")
@@ -225,20 +230,20 @@ func (l *locator) expand(c caller, dir int32, p string) (string, error) {
 			at = path.Dir(at)
 			continue
 		}
-		next := join(at, part)
+		next := Join(at, part)
 		if next == "/proc/self" || next == "/proc/thread-self" {
 			at = "/proc/self"
 			continue
 		}
 		target, ok := l.special(c, next)
 		if !ok {
-			target, ok = l.followed(c, next)
+			target, ok = l.Followed(c, next)
 		}
 		if !ok {
 			at = next
 			continue
 		}
-		if links++; links > maxLinks || !strings.HasPrefix(target, "/") {
+		if links++; links > MaxLinks || !strings.HasPrefix(target, "/") {
 			return "", unix.ELOOP
 		}
 		at, rest = "/", append(strings.Split(target, "/"), rest...)
@@ -247,7 +252,7 @@ func (l *locator) expand(c caller, dir int32, p string) (string, error) {
 }
 
 // special is where the caller's own links in /proc lead.
-func (l *locator) special(c caller, name string) (string, bool) {
+func (l *Locator) special(c Caller, name string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, "/proc/")
 	if !ok {
 		return "", false
@@ -259,6 +264,22 @@ func (l *locator) special(c caller, name string) (string, bool) {
 	if what == "root" {
 		return "/", true
 	}
-	text, err := l.base(c.tid, unix.AT_FDCWD)
+	text, err := l.base(c.TID, unix.AT_FDCWD)
 	return text, err == nil
 }
+
+// Readlink reads a link relative to a directory.
+func Readlink(dir int, name string, buf []byte) (string, error) {
+	p, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return "", err
+	}
+	r, _, errno := syscall.RawSyscall6(unix.SYS_READLINKAT, uintptr(dir), uintptr(unsafe.Pointer(p)),
+		uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0)
+	if errno != 0 {
+		return "", errno
+	}
+	return string(buf[:r]), nil
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,230 @@
+package supervise
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/witness/journal"
+)
+
+// level is how much is kept of what a file held.
+type level int
+
+const (
+	looked level = iota // its kind, mode and size; the content is still somewhere
+	begun               // the beginning of the file is the content: it only grows
+	kept                // all
+)
+
+// inode names a file whatever its names are: numbers are used again, times of birth are
+// not.
+type inode struct {
+	dev, ino uint64
+	born     int64
+}
+
+// file is a regular file that was there before the command touched it. What it held is
+// kept once, whatever names it has and gets, and whether or not the calls that were to
+// move it succeeded.
+type file struct {
+	touch   int64 // number of the record that tells what it held
+	path    string
+	level   level
+	size    int64
+	mtime   int64
+	names   uint64
+	linked  int // number of what is kept apart, when that is a link to the file itself
+	written bool
+}
+
+// touch notes that a name is about to be changed. t is what it holds, need how much of
+// that has to be kept, f what becomes of it.
+func (c *call) touch(p string, t *thing, need level, f fate) (*name, error) {
+	if err := c.start(); err != nil {
+		return nil, err
+	}
+	blind := c.hub.observe(c.watch, parent(p))
+	n := c.names[p]
+	if n == nil || n.foreign {
+		if blind == unix.ENOENT || blind == unix.ENOTDIR {
+			blind = nil
+		}
+		return c.first(p, t, need, f, blind)
+	}
+	c.concerns(n)
+	if t.state.Kind == journal.File {
+		c.forget(t, f)
+		if known := c.files[t.id]; known != nil {
+			return n, c.use(known, t, need, f)
+		}
+	}
+	return n, nil
+}
+
+// forget forgets what a file was when it was closed: it is about to be written.
+func (w *watch) forget(t *thing, f fate) {
+	if f == written {
+		delete(w.wrote, t.id)
+	}
+}
+
+// first is the first touch of a name, or the first after somebody else changed it.
+func (c *call) first(p string, t *thing, need level, f fate, blind error) (*name, error) {
+	c.touches++
+	r := &journal.Record{Kind: journal.Touch, Path: p, Before: t.state, Number: c.touches}
+	n := c.names[p]
+	again := n != nil
+	if !again {
+		n = &name{path: p}
+	}
+	n.foreign, n.gone, n.closed = false, false, inode{}
+	var known *file
+	var lost error
+	switch t.state.Kind {
+	case journal.Link:
+		lost = c.keep(t, f)
+		r.Before = t.state
+	case journal.File:
+		c.forget(t, f)
+		known = c.files[t.id]
+		if known != nil && (again || !known.fits(t)) {
+			known = nil // what others wrote is another content
+		}
+		if known != nil {
+			r.Before.How, r.Before.Data = journal.Same, nil
+			r.Before.Number = uint64(known.touch)
+			break
+		}
+		known, lost = c.meet(p, t, need, f)
+		r.Before = t.state
+	}
+	if err := c.write(r); err != nil {
+		return nil, err
+	}
+	c.names[p] = n
+	c.concerns(n)
+	if blind != nil { // nobody will tell what others do here
+		c.write(&journal.Record{Kind: journal.Foreign, Path: p})
+	}
+	if lost != nil {
+		return n, c.lose(p, c.touches, t.state.Sig.Size, lost)
+	}
+	if known != nil {
+		return n, c.use(known, t, need, f)
+	}
+	return n, nil
+}
+
+// fits reports whether a file holds what it held at its touch, or what the command made
+// of that.
+func (f *file) fits(t *thing) bool {
+	return f.written || f.size == t.state.Sig.Size && f.mtime == t.state.Sig.Mtime
+}
+
+// meet takes in a file that is touched for the first time, and keeps as much of it as is
+// needed now.
+func (c *call) meet(p string, t *thing, need level, f fate) (*file, error) {
+	known := &file{touch: c.touches, path: p, size: t.state.Sig.Size, mtime: t.state.Sig.Mtime, names: t.state.Links}
+	c.files[t.id] = known
+	if need == looked {
+		return known, nil
+	}
+	return known, c.keepFile(known, t, need, f)
+}
+
+// keepFile keeps what a file holds, so that the thing's state tells where.
+func (c *call) keepFile(known *file, t *thing, need level, f fate) error {
+	if need == begun {
+		f = grown
+	}
+	known.level = kept // also when it is lost: that is told once
+	known.linked = 0
+	if err := c.keep(t, f); err != nil {
+		return err
+	}
+	if t.state.How == journal.Prefix {
+		known.level = begun
+	}
+	if t.linked {
+		known.linked = c.apart
+	}
+	return nil
+}
+
+// use keeps what a known file held, as far as that is needed and was not done yet.
+func (c *call) use(known *file, t *thing, need level, f fate) error {
+	if known.level < need {
+		if err := c.later(known, t, need, f); err != nil {
+			return err
+		}
+	}
+	if f != written {
+		return nil
+	}
+	if known.linked != 0 {
+		if err := c.part(known, t); err != nil {
+			return c.lose(known.path, known.touch, known.size, err)
+		}
+	}
+	if known.written {
+		return nil
+	}
+	known.written = true
+	if known.names > 1 {
+		return c.write(&journal.Record{Kind: journal.InPlace, Number: known.touch})
+	}
+	return nil
+}
+
+// later keeps what a file held, now that it is about to be destroyed where it is.
+func (c *call) later(known *file, t *thing, need level, f fate) error {
+	had := known.level
+	if err := c.keepFile(known, t, need, f); err != nil {
+		return c.lose(known.path, known.touch, known.size, err)
+	}
+	s := t.state
+	switch {
+	case had == looked && (known.size != s.Sig.Size || known.mtime != s.Sig.Mtime) && !known.written:
+		return c.lose(known.path, known.touch, known.size, errors.New("somebody else changed it before it was kept"))
+	case known.size < s.Sig.Size && s.How == journal.Inline: // it grew since
+		s.Data = s.Data[:known.size]
+	}
+	s.Sig.Size = known.size
+	return c.write(&journal.Record{Kind: journal.Kept, Number: known.touch, Path: known.path, Before: s})
+}
+
+// lose asks whether a call may go on although what a name held is lost with it.
+func (c *call) lose(p string, touch, size int64, why error) error {
+	allowed := c.ask(p, why.Error(), size)
+	if err := c.write(&journal.Record{Kind: journal.Lost, Path: p, Number: touch, Why: why.Error(),
+		Refused: !allowed}); err != nil {
+		return err
+	}
+	if !allowed {
+		return &refusedError{p}
+	}
+	return nil
+}
+
+// touchUnseen is touch for a name in a directory that is not there yet.
+func (c *call) touchUnseen(p string) (*name, error) {
+	if n := c.names[p]; n != nil && !n.foreign {
+		c.concerns(n)
+		return n, nil
+	}
+	c.touches++
+	n := &name{path: p}
+	c.names[p] = n
+	c.concerns(n)
+	return n, c.write(&journal.Record{Kind: journal.Touch, Path: p, Number: c.touches})
+}
+
+func parent(p string) string {
+	for i := len(p) - 1; i > 0; i-- {
+		if p[i] == '/' {
+			return p[:i]
+		}
+	}
+	return "/"
+}
