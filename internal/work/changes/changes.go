@@ -64,7 +64,9 @@ func (r Reader) LastTurnNet(unproven bool) (Net, error) {
 			return false, false
 		}
 		same := e.Session == session && e.Turn == turn
-		return same, !same && e.Session == session && ofTurn(e) && (session != "" || e.Turn != "")
+		// Guarded programs have no session, and run beside each other.
+		beside := session == "" && (e.Of > 0 || e.Cause == ledger.CauseBegan)
+		return same, !same && e.Session == session && ofTurn(e) && (session != "" || e.Turn != "") && !beside
 	})
 }
 
