@@ -4,6 +4,7 @@ package changes
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,9 +48,10 @@ func (r Reader) LastTurn() ([]byte, error) {
 // Net is the net diff of some entries.
 type Net struct {
 	Diff []byte
-	// Unproven are the paths of which nobody saw who made some of the changes. They
-	// are in Diff, or were left out of it, as was asked.
-	Unproven []string
+	// Unproven are the paths in Diff that changed while a command ran that nobody
+	// watched. Left are those with changes that are left out of Diff: the command was
+	// watched and not seen making them, or only what is proven was asked for.
+	Unproven, Left []string
 }
 
 // LastTurnNet is LastTurn with what is unproven, or without it.
@@ -94,7 +96,7 @@ func (r Reader) diff(pick func(*ledger.Entry) (use, stop bool)) ([]byte, error) 
 // undone between turns is taken off.
 func (r Reader) net(unproven bool, pick func(*ledger.Entry) (use, stop bool)) (Net, error) {
 	var seen []ledger.Entry
-	used, proven, doubtful := map[int64]bool{}, map[int64]bool{}, map[string]bool{}
+	used, proven, doubtful, left := map[int64]bool{}, map[int64]bool{}, map[string]bool{}, map[string]bool{}
 	for e, err := range r.Ledger.Backward() {
 		if err != nil {
 			return Net{}, err
@@ -104,7 +106,15 @@ func (r Reader) net(unproven bool, pick func(*ledger.Entry) (use, stop bool)) (N
 			break
 		}
 		known := e.Known()
-		used[e.Seq] = use && !loose(&e) && known != ledger.Outside
+		mine := use && !loose(&e) && known != ledger.Outside
+		// A command that was watched and not seen doing it most likely did not.
+		watched := known == ledger.Unproven && e.Of > 0
+		used[e.Seq] = mine && !watched
+		if mine && watched {
+			for _, c := range e.Changes {
+				left[c.Path] = true
+			}
+		}
 		proven[e.Seq] = used[e.Seq] && known == ledger.Proven
 		if used[e.Seq] && known == ledger.Unproven {
 			for _, c := range e.Changes {
@@ -121,10 +131,15 @@ func (r Reader) net(unproven bool, pick func(*ledger.Entry) (use, stop bool)) (N
 			n.Unproven = append(n.Unproven, c.Path)
 		}
 	}
-	slices.Sort(n.Unproven)
 	if !unproven && len(doubtful) > 0 {
 		set = r.separate(seen, proven)
+		for _, path := range n.Unproven {
+			left[path] = true
+		}
+		n.Unproven = nil
 	}
+	slices.Sort(n.Unproven)
+	n.Left = slices.Sorted(maps.Keys(left))
 	var err error
 	n.Diff, err = r.unified(set)
 	return n, err

@@ -49,7 +49,7 @@ func knows(t *testing.T, w *Workspace) {
 	t.Helper()
 	file := filepath.Join(w.Roots[0], "a.txt")
 	log, err := w.Changes().Log(changes.Filter{})
-	if err != nil || len(log) != 1 || log[0].Changes[0].Path != filepath.ToSlash(file) {
+	if err != nil || len(log) != 1 || string(log[0].Changes[0].Path) != filepath.ToSlash(file) {
 		t.Fatalf("the log is %+v, %v", log, err)
 	}
 	if _, err := w.Ledger.Verify(); err != nil {

@@ -260,8 +260,9 @@ func diffCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "diff", Short: "Print what the last turn in this workspace changed",
 		Args: program.AtMost(0),
 		Long: `Prints the net change of the last turn in this workspace as a git diff. It leaves out changes that
-neither Kerf's tools nor its commands made. Changes that came while a command ran, and of which nobody
-saw who made them, are in the diff; standard error names their files. --proven leaves them out.`,
+neither Kerf's tools nor its commands made, and those that came while Kerf watched a command and that
+it did not see the command make. Where Kerf could not watch, changes that came while a command ran are
+in the diff; --proven leaves them out. Standard error names the files of both.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
@@ -274,7 +275,9 @@ saw who made them, are in the diff; standard error names their files. --proven l
 			if _, err := p.Stdout.Write(n.Diff); err != nil {
 				return err
 			}
-			tellUnproven(p, n.Unproven, proven)
+			tellUnproven(p, "the diff has changes of these files of which nobody saw who made them (--proven leaves them out)",
+				n.Unproven)
+			tellUnproven(p, "the diff leaves out changes of these files of which nobody saw who made them", n.Left)
 			return nil
 		}}
 	cmd.Flags().BoolVar(&proven, "proven", false, "leave out changes of which nobody saw who made them")
@@ -282,13 +285,9 @@ saw who made them, are in the diff; standard error names their files. --proven l
 }
 
 // tellUnproven names the files of which nobody saw who changed them.
-func tellUnproven(p *program.Program, paths []string, left bool) {
+func tellUnproven(p *program.Program, what string, paths []string) {
 	if len(paths) == 0 {
 		return
-	}
-	what := "the diff also has changes of which nobody saw who made them; kerf diff --proven leaves them out"
-	if left {
-		what = "the diff leaves out changes of which nobody saw who made them"
 	}
 	fmt.Fprintf(p.Stderr, "unproven: %s\n", what)
 	for _, path := range paths {
