@@ -254,16 +254,21 @@ func (pl *planner) names(f *unified.File) (oldName, newName string, err *unified
 	return oldName, newName, nil
 }
 
-// behindLink refuses paths below a link, as git does.
+// behindLink refuses paths below a link, as git does, unless the same mail removes the
+// link. What a mail removes is where it was before the mail.
 func (pl *planner) behindLink(name string) *unified.Error {
 	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		var img *delta.Image
-		if n := pl.nodes[dir]; n != nil {
+		n := pl.nodes[dir]
+		if n != nil {
 			img = n.cur
+			if pl.gone[name] && n.mail == pl.mail {
+				img = n.base
+			}
 		} else {
 			img = pl.above(dir)
 		}
-		if img != nil && img.Kind == delta.Symlink {
+		if img != nil && img.Kind == delta.Symlink && (!pl.gone[dir] || n != nil && n.changed) {
 			return &unified.Error{Path: name, Message: fmt.Sprintf("the path leads through the link %s; name the real path",
 				dir)}
 		}

@@ -55,7 +55,8 @@ func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o O
 		return Result{}, err
 	}
 	merged := map[string]bool{}
-	planned, failed := plan(t, p, patch.PlanOptions{Reverse: o.Reverse, ThreeWay: o.blob(ctx, t), Merged: func(path string) {
+	room := newRoom(t, p, o.Reverse)
+	planned, failed := plan(t, p, room, patch.PlanOptions{Reverse: o.Reverse, ThreeWay: o.blob(ctx, t), Merged: func(path string) {
 		if abs, err := t.Resolve(path); err == nil {
 			merged[abs] = true
 		}
@@ -67,17 +68,17 @@ func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o O
 	if err != nil || o.DryRun {
 		return Result{Changed: set, Merged: merged}, err
 	}
-	out, err := w.Commit(ctx, set, txn.CommitOptions{Origin: o.origin()})
+	out, err := w.Commit(ctx, set, txn.CommitOptions{Origin: o.origin(), Prune: room.prune(set)})
 	if err != nil {
 		return Result{Changed: out.Committed, Merged: merged}, fmt.Errorf("%w (%w)", err, ErrConflict)
 	}
 	return Result{Changed: out.Committed, Merged: merged}, nil
 }
 
-func plan(t *tree.Tree, p *patch.Patch, o patch.PlanOptions) (delta.Set, []patch.FileError) {
+func plan(t *tree.Tree, p *patch.Patch, m *room, o patch.PlanOptions) (delta.Set, []patch.FileError) {
 	held, release := t.Hold()
 	defer release()
-	r := &reader{t: held}
+	r := &reader{t: held, room: m}
 	r.ahead(p.Paths())
 	return p.PlanEachWith(r.read, o)
 }

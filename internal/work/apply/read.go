@@ -17,6 +17,7 @@ const (
 // reader reads what a patch asks about.
 type reader struct {
 	t     *tree.Tree
+	room  *room
 	known map[string]found
 }
 
@@ -62,5 +63,5 @@ func (r *reader) look(path string) (*delta.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.t.ReadEntry(abs, readLimit)
+	return r.room.look(r.t, abs)
 }

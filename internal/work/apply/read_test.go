@@ -37,13 +37,13 @@ func TestReadingAheadTellsTheSame(t *testing.T) {
 	}
 	held, release := tr.Hold()
 	defer release()
-	ahead := &reader{t: held}
+	ahead := &reader{t: held, room: &room{}}
 	ahead.ahead(paths)
 	if len(ahead.known) != len(paths) {
 		t.Fatalf("%d of %d files were read ahead", len(ahead.known), len(paths))
 	}
 	for _, p := range paths {
-		want, wantErr := (&reader{t: tr}).read(p)
+		want, wantErr := (&reader{t: tr, room: &room{}}).read(p)
 		got, err := ahead.read(p)
 		if d := cmp.Diff(want, got); d != "" || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 			t.Errorf("%q: %v, want %v\n%s", p, err, wantErr, d)
