@@ -44,6 +44,16 @@ func (b *Box) Started(leader int, kill func()) {
 	}
 }
 
+// Placeholders are the names that stand in the workspace only while the command runs, so
+// that nothing can be made there.
+func (b *Box) Placeholders() []string {
+	names := make([]string, 0, len(b.plan.Masks))
+	for _, m := range b.plan.Masks {
+		names = append(names, m.Path)
+	}
+	return names
+}
+
 // Enforced reports whether there is a sandbox around the command at all.
 func (b *Box) Enforced() bool { return b.plan.Mode != "" && b.plan.Mode != plan.FullAccess }
 

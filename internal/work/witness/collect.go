@@ -368,7 +368,7 @@ func (c *collector) report() Report {
 		slices.Sort(part.Dirs)
 		slices.SortFunc(part.Gone, func(a, b ledger.Dir) int { return cmp.Compare(a.Path, b.Path) })
 		slices.SortFunc(part.Modes, func(a, b ledger.DirMode) int { return cmp.Compare(a.Path, b.Path) })
-		if len(part.Set)+len(part.Dirs)+len(part.Gone)+len(part.Modes) > 0 {
+		if !part.Empty() {
 			r.Parts = append(r.Parts, part)
 		}
 	}

@@ -33,6 +33,9 @@ type Part struct {
 	Modes     []ledger.DirMode // directories that stayed and got other permission bits
 }
 
+// Empty reports whether there is nothing in the part.
+func (p *Part) Empty() bool { return len(p.Set)+len(p.Dirs)+len(p.Gone)+len(p.Modes) == 0 }
+
 // Report is what was collected of a command.
 type Report struct {
 	Parts []Part

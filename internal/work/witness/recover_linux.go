@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +17,11 @@ import (
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/supervise"
 )
+
+// window is how long after the last sign of a witness that was ended a change is still
+// the command's: what it had open for writing it may have written then. The helper gives
+// a sign every 50 ms while something is open.
+const window = 60 * time.Millisecond
 
 // patience is how long Recover waits for the helper of a Kerf that is gone: the kernel
 // ends the processes of its commands, and then the helper ends the journal.
@@ -176,21 +182,29 @@ func (c *collector) replay(records []journal.Record, cut int) {
 // doubt says of each touched name whether somebody else changed it after the command
 // ended: if nobody saw that, or the end, it is not proven.
 func (c *collector) doubt(r *journal.Reader) {
-	written := r.Written()
+	until := r.Written()
+	if !c.ended {
+		until += int64(window)
+		c.notes = append(c.notes, "the witness was ended while the command ran")
+	}
 	for p, t := range c.names {
+		if t.foreign {
+			continue
+		}
 		now, err := c.look(p)
+		if err == nil && now.Kind == journal.Absent {
+			if dir, derr := c.look(path.Dir(p)); derr == nil && dir.Kind == journal.Dir {
+				now = dir
+			}
+		}
 		final, told := c.finals[p]
 		switch {
-		case t.foreign:
-		case !c.ended || err != nil:
+		case err != nil:
 			t.foreign = true
 		case told:
-			t.foreign = final != now.Sig
+			t.foreign = final != now.Sig && now.Sig.Ctime > until
 		default:
-			t.foreign = now.Sig.Ctime > written
+			t.foreign = now.Sig.Ctime > until
 		}
-	}
-	if !c.ended {
-		c.notes = append(c.notes, "Kerf and its witness were ended while the command ran")
 	}
 }

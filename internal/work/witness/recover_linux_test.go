@@ -4,6 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -84,5 +87,43 @@ func (b *bench) await(name string) {
 			return
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestKilledHelperLosesNothing(t *testing.T) {
+	b := newBench(t, "")
+	b.write("a", "1")
+	b.write("b", "2")
+	x, cmd, out, box := b.start("printf 9 > a; : > ready; sleep 0.3; printf 8 > b")
+	b.await("ready")
+	b.killHelper()
+	_ = cmd.Wait()
+	box.Close()
+	var got string
+	if err := x.End(func(r witness.Report) bool { got = b.told(r); return true }); err == nil {
+		t.Error("no word of it")
+	}
+	if want := "proven a: 1 > 9\nproven ready: - > "; !strings.HasSuffix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if now, _ := os.ReadFile(filepath.Join(b.root, "b")); string(now) != "2" {
+		t.Errorf("b was changed although nobody saw it: %s %s", now, out)
+	}
+}
+
+// killHelper kills the helper process, which is a child of this one.
+func (b *bench) killHelper() {
+	b.Helper()
+	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range list {
+		text, _ := os.ReadFile(name)
+		stat, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "status"))
+		if strings.Contains(string(text), "--kerf-witness") && strings.Contains(string(stat), "PPid:\t"+strconv.Itoa(os.Getpid())+"\n") {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
 }

@@ -235,12 +235,21 @@ type Watch struct {
 	c      *collector
 	reader *journal.Reader
 	cuts   int
-	over   bool
+	// ignored are the names of placeholders.
+	ignored []string
+	over    bool
 }
 
 // Socket is what the command's launcher sends the listener through. The caller closes it
 // once the launcher runs.
 func (x *Watch) Socket() *os.File { return x.socket }
+
+// Ignore names what Kerf itself put into the workspace and takes away after the command.
+func (x *Watch) Ignore(names []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ignored = names
+}
 
 // OneRoot says that all processes of the command have the same root directory; it is
 // called before the launcher runs, and makes the witness faster.
@@ -268,6 +277,9 @@ func (x *Watch) hand(from, helper int, m supervise.Message) {
 			return
 		}
 		m.OneRoot = m.OneRoot || x.pivot.Load()
+		x.mu.Lock()
+		m.Ignore = x.ignored
+		x.mu.Unlock()
 		_ = supervise.Send(helper, m, fds[0]) // without a helper the command can change nothing
 		unix.Close(fds[0])
 		return
@@ -344,7 +356,7 @@ func (x *Watch) End(use func(Report) bool) error {
 		return errors.Join(err, rerr)
 	}
 	if err != nil { // nobody saw the end of it
-		x.c.take(&journal.Record{Kind: journal.Gap, Why: err.Error()})
+		x.c.doubt(x.reader)
 	}
 	x.cuts++
 	r := x.report()

@@ -35,6 +35,9 @@ type Watch struct{}
 // Socket is nil.
 func (x *Watch) Socket() *os.File { return nil }
 
+// Ignore does nothing.
+func (x *Watch) Ignore([]string) {}
+
 // OneRoot does nothing.
 func (x *Watch) OneRoot() {}
 

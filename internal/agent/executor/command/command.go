@@ -73,6 +73,8 @@ type Watch interface {
 	Socket() *os.File
 	// OneRoot says that all processes have the same root directory.
 	OneRoot()
+	// Ignore names what the sandbox itself puts into the workspace.
+	Ignore(names []string)
 }
 
 // Run runs a command until it is done, its time is up or ctx is done. With a Yield and

@@ -48,8 +48,11 @@ func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*pr
 		cancel()
 		return nil, err
 	}
-	if o.Watch != nil && p.box.OneRoot {
-		o.Watch.OneRoot()
+	if o.Watch != nil {
+		o.Watch.Ignore(p.box.Placeholders())
+		if p.box.OneRoot {
+			o.Watch.OneRoot()
+		}
 	}
 	p.spec = proc.Spec{Argv: p.box.Argv, ExtraFiles: p.box.Files, Dir: a.Dir, Env: env, TTY: a.TTY, Stdin: a.TTY,
 		Confined: p.box.Confined, Linger: !p.box.Confined, Started: p.box.Started, Log: p.out,

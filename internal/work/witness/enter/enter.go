@@ -126,7 +126,7 @@ func subtract(parts []witness.Part, others map[string]*chain) []witness.Part {
 				own.Set = append(own.Set, delta.Change{Path: c.Path, Pre: c.Pre, Post: before})
 			}
 		}
-		if p.Set = left; len(p.Set)+len(p.Dirs)+len(p.Gone)+len(p.Modes) > 0 {
+		if p.Set = left; !p.Empty() {
 			rest = append(rest, p)
 		}
 	}

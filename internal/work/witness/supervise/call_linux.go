@@ -78,7 +78,8 @@ func (c *call) at(dir int, p string) (spot, error) {
 
 func (c *call) spot(name string) (spot, error) {
 	s := spot{name: name, thing: thing{fd: -1}}
-	if s.root, s.below = c.find(name); s.root == nil {
+	if s.root, s.below = c.find(name); s.root == nil || c.ignored[name] {
+		s.root = nil
 		return s, nil
 	}
 	if n := c.names[name]; n != nil && len(n.waiting) > 0 {

@@ -21,8 +21,10 @@ type Message struct {
 	Op Op    `json:"op"`
 	ID int64 `json:"id"` // of the command
 
-	Dir    string          `json:"dir,omitempty"`    // of the journal
-	Roots  []string        `json:"roots,omitempty"`  // real paths
+	Dir   string   `json:"dir,omitempty"`   // of the journal
+	Roots []string `json:"roots,omitempty"` // real paths
+	// Ignore are names that Kerf itself put into the workspace.
+	Ignore []string        `json:"ignore,omitempty"`
 	Ledger string          `json:"ledger,omitempty"` // its directory
 	Entry  json.RawMessage `json:"entry,omitempty"`  // of the ledger, for the command's begin
 	// OneRoot says that all processes have the same root directory.

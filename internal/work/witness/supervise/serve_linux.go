@@ -142,7 +142,10 @@ func (s *server) obey(m Message) {
 // add takes a command.
 func (s *server) add(m Message, listener int) *watch {
 	w := &watch{id: m.ID, hub: s.hub, listener: listener, dirPath: m.Dir, dir: -1, names: map[string]*name{},
-		files: map[inode]*file{}, wrote: map[inode]journal.Sig{}, calls: map[uint32]*pending{}, done: make(chan struct{})}
+		files: map[inode]*file{}, wrote: map[inode]journal.Sig{}, calls: map[uint32]*pending{}, ignored: map[string]bool{}, done: make(chan struct{})}
+	for _, p := range m.Ignore {
+		w.ignored[p] = true
+	}
 	w.find1.Root, w.find1.Fixed = -1, m.OneRoot
 	w.begin = func() (int64, error) { return began(m) }
 	w.ask = func(path, why string, size int64) bool { return s.ask(w, path, why, size) }

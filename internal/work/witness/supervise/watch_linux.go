@@ -38,6 +38,7 @@ type watch struct {
 	// ask says whether a call may go on although something is lost; see Lost.
 	ask func(path, why string, size int64) bool
 
+	ignored map[string]bool // names that Kerf itself put there
 	find1   locate.Locator
 	text    [2 * pageSize]byte
 	link    [pageSize]byte
@@ -49,6 +50,7 @@ type watch struct {
 	journal *journal.Writer
 	failed  error // nothing can be recorded any more
 	apart   int
+	idle    bool // it has nothing open for writing, and made no call since
 	paused  bool
 	cuts    int64
 	content [inlineLimit + 1]byte
@@ -63,7 +65,7 @@ func (w *watch) serve(proc int) {
 	w.find1.Proc = proc
 	polled := []unix.PollFd{{Fd: int32(w.listener), Events: unix.POLLIN}, {Fd: int32(w.hub.fd), Events: unix.POLLIN}}
 	for {
-		_, err := unix.Poll(polled, -1)
+		_, err := unix.Poll(polled, w.patience())
 		if err != nil && err != unix.EINTR {
 			break
 		}
@@ -73,6 +75,7 @@ func (w *watch) serve(proc int) {
 			}
 			w.hub.mu.Lock()
 			w.hub.drain()
+			w.sign()
 			w.hub.mu.Unlock()
 			continue
 		}
@@ -84,6 +87,33 @@ func (w *watch) serve(proc int) {
 	w.hub.drain()
 	w.hub.mu.Unlock()
 	locate.Close(w.listener)
+}
+
+// signInterval is how often, in milliseconds, the helper gives a sign while the command
+// has something open for writing.
+const signInterval = 50
+
+// patience is how long to wait for a call, in milliseconds.
+func (w *watch) patience() int {
+	if w.idle {
+		return -1
+	}
+	return signInterval
+}
+
+// sign shows in the time of the journal that the helper saw all until now.
+func (w *watch) sign() {
+	w.idle = true
+	for _, n := range w.names {
+		if n.writers > 0 {
+			w.idle = false
+			break
+		}
+	}
+	if w.journal != nil && !w.idle {
+		_ = unix.Futimes(int(w.journal.File().Fd()), []unix.Timeval{unix.NsecToTimeval(time.Now().UnixNano()),
+			unix.NsecToTimeval(time.Now().UnixNano())})
+	}
 }
 
 // next takes one call and answers it.
@@ -100,6 +130,7 @@ func (w *watch) next() bool {
 	for w.paused {
 		w.hub.resumed.Wait()
 	}
+	w.idle = false
 	w.hub.drain()
 	errno := w.handle(&n)
 	w.hub.mu.Unlock()
