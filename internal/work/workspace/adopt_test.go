@@ -63,7 +63,7 @@ func knows(t *testing.T, w *Workspace) {
 		t.Error("undo did nothing")
 	}
 	log, err = w.Changes().Log(changes.Filter{})
-	if err != nil || len(log) != 2 || log[0].Changes[0].Path != filepath.ToSlash(file) {
+	if err != nil || len(log) != 2 || string(log[0].Changes[0].Path) != filepath.ToSlash(file) {
 		t.Errorf("the log after undo is %+v, %v", log, err)
 	}
 }
@@ -105,7 +105,7 @@ func TestRenamedProjectKeepsItsHistory(t *testing.T) {
 		t.Fatalf("after a second move: %+v, %v", log, err)
 	}
 	for _, e := range log {
-		if e.Changes[0].Path != filepath.ToSlash(filepath.Join(again, "a.txt")) {
+		if string(e.Changes[0].Path) != filepath.ToSlash(filepath.Join(again, "a.txt")) {
 			t.Errorf("#%d is about %s", e.Seq, e.Changes[0].Path)
 		}
 	}
