@@ -84,7 +84,8 @@ func (c Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wri
 }
 
 // recorder chooses how the program is followed.
-func (c Command) recorder(ctx context.Context, ws *workspace.Workspace, o txn.Origin, s *summary) (recorder, func(), error) {
+func (c Command) recorder(ctx context.Context, ws *workspace.Workspace, o txn.Origin,
+	s *summary) (recorder, func(), error) {
 	available := witness.Available
 	if c.Sandbox == nil || c.Sandbox.Full {
 		available = witness.AvailableUnconfined

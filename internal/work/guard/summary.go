@@ -99,7 +99,8 @@ func (s Summary) String() string {
 		parts = append(parts, fmt.Sprintf("not all is known or can be taken back, see kerf log: %s", short(s.Notes)))
 	}
 	if s.Running {
-		parts = append(parts, "something it started still runs; what that changes is kept, and is in the ledger once it ended")
+		parts = append(parts, "something it started still runs; what that changes is kept, "+
+			"and is in the ledger once it ended")
 	}
 	return strings.Join(parts, "; ")
 }
