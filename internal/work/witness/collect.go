@@ -149,7 +149,7 @@ func (c *collector) touch(r *journal.Record) {
 		c.between(t, h)
 	}
 	*t = touched{path: r.Path, number: r.Number, was: h, kind: r.Before.Kind, mode: r.Before.Mode, links: r.Before.Links,
-		file: fileID{r.Before.Sig.Dev, r.Before.Sig.Ino}}
+		file: idOf(&r.Before.Sig)}
 }
 
 // keptAt takes over where a later touch has the same content kept. There is one behind a
@@ -218,7 +218,7 @@ func (c *collector) content(h *held) (*delta.Image, error) {
 
 // elsewhere reads a content that is still in its file, wherever that is now.
 func (c *collector) elsewhere(h *held, mode uint32) (*delta.Image, error) {
-	where, ok := c.at[fileID{h.Sig.Dev, h.Sig.Ino}]
+	where, ok := c.at[idOf(&h.Sig)]
 	if !ok {
 		return nil, errors.New("what it held went away")
 	}
@@ -336,12 +336,30 @@ func (c *collector) glance() {
 			continue
 		}
 		sig := t.now.Sig
-		if old, is := c.at[fileID{sig.Dev, sig.Ino}]; !is || !c.names[old].foreign {
-			c.at[fileID{sig.Dev, sig.Ino}] = p
+		if old, is := c.at[idOf(&sig)]; !is || !c.names[old].foreign {
+			c.at[idOf(&sig)] = p
 		}
 		if s := t.closed; s.Ino == sig.Ino && s.Dev == sig.Dev && !c.open[p] && (s.Size != sig.Size ||
 			s.Mtime != sig.Mtime && sig.Mtime == sig.Ctime) {
 			t.foreign = true // a write; one that only sets the time differs in the other
+		}
+	}
+}
+
+// spread lets all names of a file be in doubt of which one is: who writes one writes all.
+func (c *collector) spread() {
+	files := map[fileID]bool{}
+	for _, t := range c.names {
+		if t.foreign && t.kind == journal.File {
+			files[t.file] = true
+		}
+		if t.foreign && t.now.Kind == journal.File {
+			files[idOf(&t.now.Sig)] = true
+		}
+	}
+	for _, t := range c.names {
+		if t.now.Kind == journal.File && files[idOf(&t.now.Sig)] {
+			t.foreign = true
 		}
 	}
 }
@@ -351,6 +369,7 @@ func (c *collector) glance() {
 func (c *collector) report() Report {
 	r := Report{Began: c.began, Ended: c.ended}
 	c.glance()
+	c.spread()
 	s := &sorter{proven: Part{Certainty: ledger.Proven}, outside: Part{Certainty: ledger.Outside},
 		unproven: Part{Certainty: ledger.Unproven}}
 	hidden := c.gitKept()
@@ -456,7 +475,7 @@ func (c *collector) pair(set delta.Set) {
 		if t == nil || ch.Pre != nil || ch.Post == nil || ch.Post.Kind != delta.File {
 			continue
 		}
-		if j, ok := gone[fileID{t.now.Sig.Dev, t.now.Sig.Ino}]; ok && set[j].To == "" {
+		if j, ok := gone[idOf(&t.now.Sig)]; ok && set[j].To == "" {
 			set[j].To, set[i].From = ch.Path, set[j].Path
 		}
 	}
@@ -511,7 +530,7 @@ func (c *collector) linked(s *sorter) {
 	wanted := map[fileID]*held{}
 	for _, n := range c.inPlace {
 		if h := c.held[n]; h != nil && !c.complete(h) {
-			wanted[fileID{h.Sig.Dev, h.Sig.Ino}] = h
+			wanted[idOf(&h.Sig)] = h
 		}
 	}
 	if len(wanted) == 0 {
@@ -527,7 +546,7 @@ func (c *collector) linked(s *sorter) {
 				return nil
 			}
 			st, err := c.look(name)
-			if h := wanted[fileID{st.Sig.Dev, st.Sig.Ino}]; h != nil && err == nil {
+			if h := wanted[idOf(&st.Sig)]; h != nil && err == nil {
 				c.otherName(name, h, st, s)
 			}
 			return nil
@@ -575,18 +594,23 @@ func (c *collector) alike() {
 	files := map[fileID]bool{}
 	for p := range c.open {
 		if t := c.names[p]; t != nil && t.now.Kind == journal.File {
-			files[fileID{t.now.Sig.Dev, t.now.Sig.Ino}] = true
+			files[idOf(&t.now.Sig)] = true
 		}
 	}
 	for _, p := range c.order {
-		if t := c.names[p]; t.now.Kind == journal.File && files[fileID{t.now.Sig.Dev, t.now.Sig.Ino}] {
+		if t := c.names[p]; t.now.Kind == journal.File && files[idOf(&t.now.Sig)] {
 			c.open[p] = true
 		}
 	}
 }
 
 // fileID names a file whatever its names are.
-type fileID struct{ dev, ino uint64 }
+type fileID struct {
+	dev, ino uint64
+	born     int64
+}
+
+func idOf(s *journal.Sig) fileID { return fileID{s.Dev, s.Ino, s.Born} }
 
 // carryOver begins the next part of a journal that was cut: names that were open for
 // writing are touched already, and held what was found at the cut.
@@ -598,7 +622,7 @@ func (c *collector) carryOver(open map[string]bool, kinds map[string]journal.Sta
 		}
 		st := kinds[p]
 		t := &touched{path: p, was: &held{State: st, path: p, image: img, done: true}, kind: st.Kind, mode: st.Mode,
-			file: fileID{st.Sig.Dev, st.Sig.Ino}}
+			file: idOf(&st.Sig)}
 		c.names[p] = t
 		c.order = append(c.order, p)
 	}

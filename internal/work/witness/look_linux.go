@@ -58,7 +58,7 @@ func (c *collector) look(name string) (journal.State, error) {
 	}
 	defer f.Close()
 	var st unix.Statx_t
-	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &st); err != nil {
+	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st); err != nil {
 		return journal.State{}, err
 	}
 	s := journal.StateOf(&st)

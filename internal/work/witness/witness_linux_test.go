@@ -195,6 +195,10 @@ var commands = []struct{ line, want string }{
 	{"cp -r d e", "proven e/f: - > 3\nproven mkdir e"},
 	{"python3 -c \"import os; os.rename('a','q'); open('q','w').write('9')\"", "proven a: 1 > -\nproven q: - > 9 from a"},
 	{"mkfifo p; (printf 9 > p &) ; cat p > a; rm p", "proven a: 1 > 9"},
+	{"mkdir -p e/f; mv -T d e; rm -r d e", "proven d/f: 3 > -\nproven rmdir d"},
+	{"ln a h; rm a; printf 9 > h; mv h a", "proven a: 1 > 9"},
+	{"printf 9 > nowhere/x; printf 8 > a/x; rm x; rmdir d; mkdir a", ""},
+	{"mkdir q; cd q; rmdir ../q; printf 9 > ../a", "proven a: 1 > 9"},
 	{"tar cf t.tar a b; rm a b; tar xf t.tar; rm t.tar", ""},
 }
 

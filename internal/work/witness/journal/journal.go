@@ -82,6 +82,7 @@ type Sig struct {
 	Dev, Ino     uint64
 	Size         int64
 	Mtime, Ctime int64 // nanoseconds
+	Born         int64 // the same, 0 where it is not known: numbers are used again
 }
 
 // State is what a name holds.
@@ -181,7 +182,7 @@ func (r *Record) append(b []byte) []byte {
 		return b
 	}
 	for _, v := range []uint64{uint64(s.Mode), s.Sig.Dev, s.Sig.Ino, uint64(s.Sig.Size), uint64(s.Sig.Mtime),
-		uint64(s.Sig.Ctime), s.Links, s.Number, uint64(len(s.Data))} {
+		uint64(s.Sig.Ctime), uint64(s.Sig.Born), s.Links, s.Number, uint64(len(s.Data))} {
 		b = binary.AppendUvarint(b, v)
 	}
 	return append(b, s.Data...)
@@ -277,7 +278,8 @@ func parse(b []byte) (Record, int, error) {
 	s.Kind, s.How = d.byte(), d.byte()
 	if s.Kind != Absent {
 		s.Mode = uint32(d.uvarint())
-		s.Sig = Sig{d.uvarint(), d.uvarint(), int64(d.uvarint()), int64(d.uvarint()), int64(d.uvarint())}
+		s.Sig = Sig{d.uvarint(), d.uvarint(), int64(d.uvarint()), int64(d.uvarint()), int64(d.uvarint()),
+			int64(d.uvarint())}
 		s.Links, s.Number = d.uvarint(), d.uvarint()
 		s.Data = d.bytes()
 	}

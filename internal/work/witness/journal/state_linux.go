@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 func StateOf(st *unix.Statx_t) State {
 	s := State{Mode: uint32(st.Mode) & 0o7777, Links: uint64(st.Nlink), Sig: Sig{
 		Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino, Size: int64(st.Size), Mtime: nanoseconds(st.Mtime),
-		Ctime: nanoseconds(st.Ctime)}}
+		Ctime: nanoseconds(st.Ctime), Born: nanoseconds(st.Btime)}}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		s.Kind = File

@@ -102,7 +102,7 @@ func (t *thing) statx(dir int, name string, flags int) error {
 		return errno
 	}
 	t.state = journal.StateOf(&st)
-	t.id = inode{t.state.Sig.Dev, t.state.Sig.Ino, st.Btime.Sec*1e9 + int64(st.Btime.Nsec)}
+	t.id = inode{t.state.Sig.Dev, t.state.Sig.Ino, t.state.Sig.Born}
 	return nil
 }
 

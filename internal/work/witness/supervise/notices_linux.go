@@ -265,6 +265,9 @@ func (h *hub) happened(path string, e event) {
 				w.closed(n)
 			}
 		case e != opened:
+			if e != closed { // what the command has open is not here any more
+				n.writers = 0
+			}
 			w.foreign(n)
 		}
 	}

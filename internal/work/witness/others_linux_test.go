@@ -1,0 +1,182 @@
+package witness_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/witness"
+)
+
+// scribble is another writer: it does random things to the tree until stop is closed.
+// What it writes can be told from all else.
+func scribble(root string, seed uint64, stop chan struct{}) {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	at := func() string { return filepath.Join(root, names[rnd.IntN(len(names))]) }
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(rnd.IntN(800)) * time.Microsecond):
+		}
+		text := []byte(fmt.Sprintf("W%d-%d.", seed, i))
+		switch p := at(); rnd.IntN(5) {
+		case 0, 1:
+			_ = os.WriteFile(p, text, 0o644)
+		case 2:
+			if f, err := os.OpenFile(p, os.O_WRONLY|os.O_APPEND, 0); err == nil {
+				_, _ = f.Write(text)
+				f.Close()
+			}
+		case 3:
+			if os.WriteFile(p+"~", text, 0o644) == nil {
+				_ = os.Rename(p+"~", p)
+			}
+		default:
+			_ = os.Remove(p)
+		}
+	}
+}
+
+// written are the marks of the other writer that a tree holds.
+func written(s snapshot) map[string]bool {
+	marks := map[string]bool{}
+	for _, v := range s {
+		for _, w := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(`" .`, r) }) {
+			if i := strings.IndexByte(w, 'W'); i >= 0 && strings.Contains(w[i:], "-") {
+				marks[w[i:]] = true
+			}
+		}
+	}
+	return marks
+}
+
+// undone is a tree after what is proven was taken back, where it is still as it became.
+func undone(after snapshot, root string, r witness.Report) snapshot {
+	out := snapshot{}
+	for k, v := range after {
+		out[k] = v
+	}
+	for _, part := range slices.Backward(r.Parts) {
+		if part.Certainty != ledger.Proven {
+			continue
+		}
+		for _, c := range slices.Backward(part.Set) {
+			if c.From != "" && out[strings.TrimPrefix(c.From, root+"/")] != "" {
+				continue // it cannot go back to where something else is now
+			}
+			takeBack(out, strings.TrimPrefix(c.Path, root+"/"), c)
+		}
+	}
+	return out
+}
+
+func takeBack(s snapshot, name string, c delta.Change) {
+	if s[name] != shown(c.Post) {
+		return
+	}
+	if c.Pre == nil {
+		delete(s, name)
+	} else {
+		s[name] = shown(c.Pre)
+	}
+}
+
+func TestWhatOthersWroteIsNeverProven(t *testing.T) {
+	checks(t, "120", "10000")
+	s := newStage(t)
+	seed := uint64(0)
+	rapid.Check(t, func(t *rapid.T) {
+		seed++
+		s.set()
+		x, cmd, out := s.begin(play{Lists: [][]deed{someDeeds(t, 15)}})
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() { scribble(s.root, seed, stop) })
+		_ = cmd.Wait()
+		close(stop)
+		wg.Wait()
+		r := s.end(x)
+		after := snap(s, s.root)
+		left := written(undone(after, s.root, r))
+		for mark := range written(after) {
+			if !left[mark] {
+				t.Fatalf("undo takes %s away\n%s%s", mark, told([]witness.Report{r}), out)
+			}
+		}
+	})
+}
+
+// helper is the process that witnesses for this one.
+func helper(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat")
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if f := strings.Fields(rest); strings.Contains(string(line), "--kerf-witness") && len(f) > 1 &&
+			f[1] == strconv.Itoa(os.Getpid()) && f[0] != "Z" {
+			return pid
+		}
+	}
+	t.Fatal("there is no helper")
+	return 0
+}
+
+func TestWithoutItsHelperACommandChangesNothing(t *testing.T) {
+	b := newBench(t, "")
+	b.full = true
+	b.write("a", "1")
+	b.write("b", "2")
+	b.write("hold", "")
+	x, cmd, _, box := b.start("printf 9 > a; touch ready; while [ -e hold ]; do sleep 0.01; done; " +
+		"rm b; mv a c; printf 8 > b")
+	for range 500 {
+		if _, err := os.Stat(filepath.Join(b.root, "ready")); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := syscall.Kill(helper(t), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond)
+	_ = os.Remove(filepath.Join(b.root, "hold"))
+	_ = cmd.Wait()
+	box.Close()
+	var r witness.Report
+	if err := x.End(func(got witness.Report) bool { r = got; return true }); err == nil {
+		t.Error("nothing is said of the helper that was killed")
+	}
+	for name, want := range map[string]string{"a": "9", "b": "2"} {
+		if got, _ := os.ReadFile(filepath.Join(b.root, name)); string(got) != want {
+			t.Errorf("%s holds %q, not %q", name, got, want)
+		}
+	}
+	if got := b.told(r); !strings.Contains(got, "unproven a: 1 > 9") || strings.Contains("\n"+got, "\nproven") {
+		t.Errorf("got\n%s", got)
+	}
+	if r, _ := b.run("printf 7 > a"); b.told(r) != "proven a: 9 > 7" {
+		t.Errorf("the next command: %s", b.told(r))
+	}
+}
