@@ -3,11 +3,10 @@ package executor
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
+	"kerf/internal/agent/executor/undoreport"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
@@ -18,23 +17,6 @@ import (
 	"kerf/internal/work/changes"
 	"kerf/internal/work/ledger"
 )
-
-// reportUndo tells a plan in the types of the protocol.
-func reportUndo(r changes.Reader, p *changes.Plan) (protocol.UndoReport, error) {
-	told, err := r.Report(p)
-	if err != nil {
-		return protocol.UndoReport{}, err
-	}
-	report := protocol.UndoReport{Redo: told.Redo, What: told.What, Diff: told.Diff, Problem: told.Problem}
-	for _, f := range told.Files {
-		report.Files = append(report.Files, protocol.UndoFile(f))
-	}
-	for _, l := range told.Left {
-		report.Files = append(report.Files, protocol.UndoFile{Path: l.Path, Outcome: "left",
-			Note: "nobody saw who changed it; kerf undo --entry " + strconv.FormatInt(l.Entry, 10) + " takes it back"})
-	}
-	return report, nil
-}
 
 // undoOp takes changes of this session back, or brings them back, as op says. A
 // report with a Problem means that nothing was done. The records are for the
@@ -156,7 +138,7 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 		plan, err = r.Plan(c, changes.LookIn(h.o.Work.Tree))
 	}
 	if err == nil {
-		report, err = reportUndo(r, plan)
+		report, err = undoreport.Of(r, plan)
 		report.DryRun = dry
 	}
 	if err != nil {
@@ -186,10 +168,10 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 // user who is asked sees what it would do.
 func (h *Executor) judgeUndo(p *turn.Prepared, c tool.Call, a tool.Undo, rules policy.Rules) {
 	report, planned := h.takeBack(context.Background(), h.undoChoice(a), true, "", c.ID)
-	body := protocol.FileChange{Call: c.ID, Changes: reported(report)}
+	body := protocol.FileChange{Call: c.ID, Changes: undoreport.Changes(report)}
 	p.Body = body
 	if report.Problem != "" {
-		body.Error = Render(tool.Fail(undoRefusal(report)))
+		body.Error = Render(tool.Fail(undoreport.Refusal(report)))
 		p.Outcome = &turn.Outcome{Text: body.Error, Body: body}
 		return
 	}
@@ -204,17 +186,6 @@ func (h *Executor) judgeUndo(p *turn.Prepared, c tool.Call, a tool.Undo, rules p
 	}
 }
 
-// reported lists the files that an undo changes.
-func reported(r protocol.UndoReport) []protocol.PathChange {
-	list := []protocol.PathChange{}
-	for _, f := range r.Files {
-		if f.Outcome == changes.Restored || f.Outcome == changes.Merged {
-			list = append(list, protocol.PathChange{Path: f.Path, Kind: protocol.Update})
-		}
-	}
-	return list
-}
-
 // undoChoice is what the model means: without names, the last call.
 func (h *Executor) undoChoice(a tool.Undo) changes.Choice {
 	c := h.choice(protocol.Undo{Turn: protocol.TurnID(a.Turn), Call: protocol.CallID(a.Call), Redo: a.Redo})
@@ -222,21 +193,14 @@ func (h *Executor) undoChoice(a tool.Undo) changes.Choice {
 	return c
 }
 
-func undoRefusal(r protocol.UndoReport) *tool.Error {
-	if strings.HasPrefix(r.Problem, "nothing to ") {
-		return tool.Refuse(tool.NoChange, "%s: no change of this session is left to take back", r.Problem)
-	}
-	return tool.Refuse(tool.WriteFailed, "%s. Nothing was written; make the change by hand with edit_file", r.Problem)
-}
-
 // undo carries out the model's own undo.
 func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m RunOptions) turn.Outcome {
 	report, done := h.takeBack(ctx, h.undoChoice(a), false, m.Turn, id)
 	var r tool.Result
 	if report.Problem != "" {
-		r = tool.Fail(undoRefusal(report))
+		r = tool.Fail(undoreport.Refusal(report))
 	} else {
-		r = tool.Result{Success: true, Output: undoText(report, h.files.Relative)}
+		r = tool.Result{Success: true, Output: undoreport.Text(report, h.files.Relative)}
 	}
 	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records}
 	body := protocol.FileChange{Call: id, Changes: h.files.Committed(done.set, done.records), Diff: done.diff}
@@ -245,23 +209,6 @@ func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m 
 	}
 	o.Body = body
 	return o
-}
-
-// undoText tells what an undo did to which file.
-func undoText(r protocol.UndoReport, name func(string) string) string {
-	var b strings.Builder
-	verb := "undone"
-	if r.Redo {
-		verb = "redone"
-	}
-	fmt.Fprintf(&b, "%s: %s", verb, r.What)
-	for _, f := range r.Files {
-		fmt.Fprintf(&b, "\n%-9s %s", f.Outcome, name(f.Path))
-		if f.Note != "" {
-			b.WriteString(" (" + f.Note + ")")
-		}
-	}
-	return b.String()
 }
 
 // tellLater keeps what the user did for the model, which is told before its next
@@ -273,10 +220,10 @@ func (h *Executor) tellLater(r protocol.UndoReport) {
 		return
 	}
 	text := "The user took changes back. Files are not as you left them; re-read them before you edit them.\n" +
-		undoText(r, h.files.Relative)
+		undoreport.Text(r, h.files.Relative)
 	if r.Redo {
 		text = "The user brought changes back. Files are not as you left them; re-read them before you edit them.\n" +
-			undoText(r, h.files.Relative)
+			undoreport.Text(r, h.files.Relative)
 	}
 	h.mu.Lock()
 	h.notes = append(h.notes, text)
