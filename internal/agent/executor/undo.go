@@ -16,6 +16,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/workspace"
 )
 
 // undoOp takes changes of this session back, or brings them back, as op says. A
@@ -104,7 +105,7 @@ func (h *Executor) choice(op protocol.Undo) changes.Choice {
 // reader reads the ledger of the workspace.
 func (h *Executor) reader() changes.Reader {
 	return changes.Reader{Ledger: h.o.Work.Ledger, Images: h.o.Work.Store, Base: h.o.Base,
-		Elsewhere: changes.InGit()}
+		Elsewhere: workspace.InGit()}
 }
 
 // realPaths names what paths name as the ledger does.

@@ -77,10 +77,7 @@ func (w *inverter) standOn(p string) {
 }
 
 func kindName(i *delta.Image) string {
-	if i.Kind == delta.Symlink {
-		return "a link"
-	}
-	return "a file"
+	return map[delta.Kind]string{delta.Symlink: "a link", delta.File: "a file"}[i.Kind]
 }
 
 // left names something that stays in a directory which is to go, or returns "".

@@ -5,10 +5,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/tree"
 )
@@ -39,7 +37,7 @@ func sameState(a, b *delta.Image) bool { return isDir(a) && isDir(b) || a.Same(b
 func LookIn(t *tree.Tree) Look {
 	return Look{
 		At: func(p string) (*delta.Image, error) {
-			if hidden(t, p) {
+			if t.Hidden(p) {
 				return nil, nil
 			}
 			img, err := t.ReadEntry(p, lookLimit)
@@ -52,29 +50,14 @@ func LookIn(t *tree.Tree) Look {
 			}
 			return directory(uint32(st.Mode().Perm())), nil
 		},
-		Names: func(dir string) ([]string, error) {
+		Names: func(dir string) (names []string, err error) {
 			list, err := os.ReadDir(filepath.FromSlash(dir))
-			var names []string
 			for _, e := range list {
 				names = append(names, e.Name())
 			}
 			return names, err
 		},
 	}
-}
-
-// hidden reports whether something above p, in its root, is no directory.
-func hidden(t *tree.Tree, p string) bool {
-	roots := t.Roots()
-	for dir := path.Dir(p); dir != path.Dir(dir) && !slices.Contains(roots, dir); dir = path.Dir(dir) {
-		if !slices.ContainsFunc(roots, func(r string) bool { return pathname.Under(r, dir) }) {
-			return false // in no root; reading it tells
-		}
-		if st, err := os.Lstat(filepath.FromSlash(dir)); err == nil && !st.IsDir() {
-			return true
-		}
-	}
-	return false
 }
 
 // within reports whether p lies below dir.

@@ -229,7 +229,7 @@ func (w *Workspace) Base() string { return repo.Top(w.Roots[0]) }
 
 // Changes reads the ledger.
 func (w *Workspace) Changes() changes.Reader {
-	return changes.Reader{Ledger: w.Ledger, Images: w.Store, Base: w.Base(), Elsewhere: changes.InGit()}
+	return changes.Reader{Ledger: w.Ledger, Images: w.Store, Base: w.Base(), Elsewhere: InGit()}
 }
 
 // Roots are the writable roots for a working directory: itself, then dirs, which

@@ -1,4 +1,4 @@
-package changes
+package workspace
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // InGit finds contents in the object store of the repository that a path is in, for
-// Reader.Elsewhere: those whose sum is that of the version, and the blob that a scan
+// changes.Reader.Elsewhere: those whose sum is that of the version, and the blob that a scan
 // named because it was too large to be read.
 func InGit() func(path string, v delta.Version) ([]byte, bool) {
 	var contents repo.Contents
