@@ -10,7 +10,7 @@
 //
 // The variables that the tests read:
 //
-//	KERF_TRUST_HISTORIES  how many random histories are run (300)
+//	KERF_TRUST_HISTORIES  how many random histories are run (300, or as many as 150 s allow)
 //	KERF_TRUST_FIRST      the number of the first of them (1)
 //	KERF_TRUST_KILLS      how often each is killed (6)
 //	KERF_TRUST_STEPS      how many steps two agents and a user take (300)

@@ -55,15 +55,25 @@ func TestHistories(t *testing.T) {
 			}
 		})
 	}
+	played := 0
 	for n := range uint64(count) {
+		if enough(began, 150*time.Second) {
+			break // on a busy machine
+		}
+		played++
 		next <- first + n
 	}
 	close(next)
 	g.Wait()
-	t.Logf("%d histories in %.0f s: %s", count, time.Since(began).Seconds(), tally.summary())
+	t.Logf("%d histories in %.0f s: %s", played, time.Since(began).Seconds(), tally.summary())
 	for _, law := range append(tally.names(), "run") {
 		t.Run(law, func(t *testing.T) { settle(t, t.Name(), tally.faults[law]) })
 	}
+}
+
+// enough reports whether a test that nobody told how long to run has run for a time.
+func enough(began time.Time, limit time.Duration) bool {
+	return os.Getenv("KERF_TRUST_HISTORIES") == "" && time.Since(began) > limit
 }
 
 func number(key string, usual int) int {

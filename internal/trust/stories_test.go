@@ -261,10 +261,15 @@ func TestSeen4(t *testing.T) {
 		s.holds("two.txt", "two\n")
 	})
 	tell(t, "a yielded command writes after the last call", files, func(s *story) {
-		k := s.starts([]call{sh("c1", "sleep 0.6; echo late > late.txt; sed -i 's/^10$/TEN/' a.txt; sleep 5", 250)})
+		k := s.starts([]call{sh("c1", "sleep 0.6; echo late > late.txt; sed -i 's/^10$/TEN/' a.txt; sleep 15", 250)})
 		s.meanwhile(k, func() {})
 		s.appears("late.txt")
-		time.Sleep(300 * time.Millisecond)
+		for range 50 { // it is told soon, while the command runs on
+			time.Sleep(100 * time.Millisecond)
+			if len(s.claims("c1")) == 2 {
+				break
+			}
+		}
 		s.claimed("c1", "a.txt", "late.txt")
 		s.ends(k)
 		s.claimed("c1", "a.txt", "late.txt")
@@ -517,5 +522,21 @@ func TestTurns(t *testing.T) {
 		s.undoes("--turn", list[0].Turn)
 		s.gone("one.txt")
 		s.holds("two.txt", "2\n")
+	})
+	tell(t, "the last turn is the one that began last", map[string]string{"a.txt": "a\n"}, func(s *story) {
+		k := s.starts([]call{sh("c1", "for i in 1 2 3 4 5 6 7 8; do echo $i >> loop.txt; sleep 0.1; done; touch done.tmp", 250)},
+			[]call{sh("c2", "echo two > two.txt", 10000)})
+		s.meanwhile(k, func() {})
+		s.meanwhile(k, func() {})
+		s.appears("done.tmp")
+		s.ends(k)
+		if r := s.run("diff"); r.code != 0 || strings.Contains(r.out, "loop.txt") || !strings.Contains(r.out, "two.txt") {
+			s.Errorf("diff: %v", r)
+		}
+		s.undoes()
+		s.gone("two.txt")
+		s.holds("loop.txt", "1\n2\n3\n4\n5\n6\n7\n8\n")
+		s.undoes()
+		s.gone("loop.txt", "done.tmp")
 	})
 }

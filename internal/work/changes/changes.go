@@ -38,8 +38,9 @@ func (r Reader) Session(id string) ([]byte, error) {
 	return r.diff(func(e *ledger.Entry) (use, stop bool) { return e.Session == id, false })
 }
 
-// LastTurn is the net diff of the last turn in the ledger, less what was undone of
-// it since; empty when it changed nothing in the end. It has what is unproven, too.
+// LastTurn is the net diff of the turn that began last in the ledger, less what was
+// undone of it since; empty when it changed nothing in the end. It has what is unproven,
+// too.
 func (r Reader) LastTurn() ([]byte, error) {
 	d, err := r.LastTurnNet(true)
 	return d.Diff, err
@@ -56,20 +57,42 @@ type Net struct {
 
 // LastTurnNet is LastTurn with what is unproven, or without it.
 func (r Reader) LastTurnNet(unproven bool) (Net, error) {
-	var session, turn string
-	found := false
+	last, err := r.lastBegun()
+	if last == nil {
+		return Net{}, err
+	}
+	session, turn := last.Session, last.Turn
 	return r.net(unproven, func(e *ledger.Entry) (use, stop bool) {
-		if !found && ofTurn(e) {
-			session, turn, found = e.Session, e.Turn, true
-		}
-		if !found {
-			return false, false
-		}
 		same := e.Session == session && e.Turn == turn
-		// Guarded programs have no session, and run beside each other.
-		beside := session == "" && (e.Of > 0 || e.Cause == ledger.CauseBegan)
+		// An entry of a command that ran on says nothing of where its turn began. Guarded
+		// programs have no session, and run beside each other.
+		beside := e.Of > 0 || session == "" && e.Cause == ledger.CauseBegan
 		return same, !same && e.Session == session && ofTurn(e) && (session != "" || e.Turn != "") && !beside
 	})
+}
+
+// lastBegun returns an entry of the turn that began last. A command that runs on makes
+// entries of an earlier turn after those of a later one.
+func (r Reader) lastBegun() (last *ledger.Entry, err error) {
+	for e, err := range r.Ledger.Backward() {
+		switch {
+		case err != nil:
+			return nil, err
+		case last != nil && e.Seq <= begun(last):
+			return last, nil
+		case ofTurn(&e) && (last == nil || begun(&e) > begun(last)):
+			last = &e
+		}
+	}
+	return last, nil
+}
+
+// begun is the number of the entry that e, or the command that e is about, began with.
+func begun(e *ledger.Entry) int64 {
+	if e.Of != 0 {
+		return e.Of
+	}
+	return e.Seq
 }
 
 // ofTurn reports whether e is something that a turn did, rather than something

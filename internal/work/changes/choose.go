@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -113,7 +114,7 @@ func (b *book) chooseTurn(c Choice) ([]*ledger.Entry, error) {
 	if c.Turn != "" || c.Call != "" {
 		return fits, nil
 	}
-	last := fits[len(fits)-1]
+	last := slices.MaxFunc(fits, func(x, y *ledger.Entry) int { return cmp.Compare(begun(x), begun(y)) })
 	return slices.DeleteFunc(fits, func(e *ledger.Entry) bool { return !c.together(e, last) }), nil
 }
 
