@@ -42,8 +42,8 @@ func (r Reader) Report(p *Plan) (Report, error) {
 	for _, g := range p.Gaps {
 		for _, what := range strings.Split(g, "; ") {
 			path, why, _ := strings.Cut(strings.TrimSuffix(what, ")"), " (")
-			if filepath.IsAbs(path) && !below(path, p.paths) {
-				continue // not asked for
+			if !filepath.IsAbs(filepath.FromSlash(path)) || !below(path, p.paths) {
+				continue // it is about no file, or about one that was not asked for
 			}
 			if !slices.ContainsFunc(report.Files, func(f FilePlan) bool { return f.Path == path }) {
 				report.Files = append(report.Files, FilePlan{Path: path, Outcome: Missing, Note: why})
