@@ -181,6 +181,9 @@ func (c *call) open() error {
 		}
 		return nil
 	}
+	if opens {
+		c.hub.tellApart(c.watch, s.fd)
+	}
 	need, f := kept, written
 	if flags&(unix.O_APPEND|unix.O_TRUNC|unix.O_RDWR) == unix.O_APPEND {
 		need = begun

@@ -3,6 +3,7 @@ package supervise
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -117,12 +118,27 @@ func (h *hub) add(w *watch, path string, mask uint32) error {
 	return nil
 }
 
+// tellApart keeps the kernel from making one notice of two opens or two closes of a file
+// that follow each other. It does so with like notices in a row; with a notice of the
+// file itself after each of its directory none are alike.
+func (h *hub) tellApart(w *watch, fd int) {
+	wd, err := unix.InotifyAddWatch(h.fd, "/proc/self/fd/"+strconv.Itoa(fd), unix.IN_OPEN|unix.IN_CLOSE_WRITE)
+	if err == nil {
+		w.apartFrom[int32(wd)] = true
+	}
+}
+
 // release forgets a command.
 func (h *hub) release(w *watch) {
 	for i, other := range h.watches {
 		if other == w {
 			h.watches = append(h.watches[:i:i], h.watches[i+1:]...)
 			break
+		}
+	}
+	for wd := range w.apartFrom {
+		if h.dirs[wd] == nil {
+			_, _ = unix.InotifyRmWatch(h.fd, uint32(wd))
 		}
 	}
 	for wd, d := range h.dirs {

@@ -13,6 +13,9 @@ type pending struct {
 	expects []expectation
 	// then is done when the first of the notices comes: the call succeeded.
 	then func()
+	// held says that the call was not let go on yet: what is told until then is the work
+	// of somebody else.
+	held bool
 	// awaited says that enough time was given to it already.
 	awaited bool
 }
@@ -81,6 +84,9 @@ func (n *name) expected(e event) bool {
 		return true
 	}
 	for _, p := range n.waiting {
+		if p.held {
+			continue
+		}
 		for i, x := range p.expects {
 			if x.name == n && x.kind == e {
 				p.expects = slices.Delete(p.expects, i, i+1)

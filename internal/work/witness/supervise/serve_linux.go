@@ -142,7 +142,8 @@ func (s *server) obey(m Message) {
 // add takes a command.
 func (s *server) add(m Message, listener int) *watch {
 	w := &watch{id: m.ID, hub: s.hub, listener: listener, dirPath: m.Dir, dir: -1, names: map[string]*name{},
-		files: map[inode]*file{}, wrote: map[inode]journal.Sig{}, calls: map[uint32]*pending{}, ignored: map[string]bool{}, done: make(chan struct{})}
+		files: map[inode]*file{}, wrote: map[inode]journal.Sig{}, calls: map[uint32]*pending{}, ignored: map[string]bool{},
+		apartFrom: map[int32]bool{}, done: make(chan struct{})}
 	for _, p := range m.Ignore {
 		w.ignored[p] = true
 	}

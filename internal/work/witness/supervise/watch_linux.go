@@ -46,15 +46,17 @@ type watch struct {
 	files   map[inode]*file
 	wrote   map[inode]journal.Sig // what files were when the command closed them
 	touches int64
-	calls   map[uint32]*pending // the last call of each thread
-	journal *journal.Writer
-	failed  error // nothing can be recorded any more
-	apart   int
-	idle    bool // it has nothing open for writing, and made no call since
-	paused  bool
-	cuts    int64
-	content [inlineLimit + 1]byte
-	done    chan struct{} // closed when nothing of the command runs any more
+	// apartFrom are the files whose notices are told apart.
+	apartFrom map[int32]bool
+	calls     map[uint32]*pending // the last call of each thread
+	journal   *journal.Writer
+	failed    error // nothing can be recorded any more
+	apart     int
+	idle      bool // it has nothing open for writing, and made no call since
+	paused    bool
+	cuts      int64
+	content   [inlineLimit + 1]byte
+	done      chan struct{} // closed when nothing of the command runs any more
 }
 
 func bytesAt(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
@@ -133,6 +135,11 @@ func (w *watch) next() bool {
 	w.idle = false
 	w.hub.drain()
 	errno := w.handle(&n)
+	if p := w.calls[n.pid]; p != nil && errno == 0 {
+		p.held = true
+		w.hub.drain()
+		p.held = false
+	}
 	w.hub.mu.Unlock()
 	n.answer(w.listener, errno)
 	return true
