@@ -12,6 +12,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/row"
 	"kerf/internal/work/workspace"
 )
 
@@ -111,7 +112,7 @@ func (c *conn) log(raw json.RawMessage) tool.Result {
 	if refused := arguments("log", raw, &a); refused != nil {
 		return tool.Fail(refused)
 	}
-	var list []changes.LogEntry
+	var list []row.Entry
 	if err := c.ledger(func(r changes.Reader) (err error) {
 		list, err = r.Log(changes.Filter{Limit: max(a.Limit, 1)})
 		return err

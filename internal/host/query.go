@@ -13,6 +13,7 @@ import (
 	"kerf/internal/model"
 	"kerf/internal/protocol"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/row"
 )
 
 var _ protocol.WorkspaceQuery = query{}
@@ -89,7 +90,7 @@ func (q query) Changes(ctx context.Context, id protocol.SessionID) ([]protocol.C
 	return list, err
 }
 
-func changeEntry(e changes.LogEntry) protocol.ChangeEntry {
+func changeEntry(e row.Entry) protocol.ChangeEntry {
 	d := protocol.ChangeEntry{Session: protocol.SessionID(e.Session), Turn: protocol.TurnID(e.Turn),
 		Call:  protocol.CallID(e.Call),
 		Cause: e.Cause, Certainty: protocol.Certainty(e.Certainty), Running: e.Running, Tool: e.Tool, Time: e.Time, Undone: e.Undone, Diff: e.Diff}

@@ -38,6 +38,7 @@ var selecting = map[string]string{
 	"sessions/timeline roundsThatCall": "calls",
 	"sessions count":                   "tokens and the model that used them",
 	"sessions appendSaid":              "what was said",
+	"sessions/verify Session":          "what agrees with the ledger",
 }
 
 // TestReadersNameEveryRecord finds all readers of records and compares what they

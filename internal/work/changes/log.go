@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
+	"kerf/internal/work/changes/row"
 	"kerf/internal/work/ledger"
 )
 
@@ -19,52 +19,14 @@ type Filter struct {
 	Since   time.Time
 }
 
-// LogEntry is one entry of the ledger for people and programs. Undone says that all
-// of it was taken back since. Exact is true only for what is proven. A command that
-// still runs has an entry without changes that is Running; what it changed so far
-// stands in entries of its own.
-type LogEntry struct {
-	Seq       int64     `json:"seq"`
-	Time      time.Time `json:"time"`
-	Cause     string    `json:"cause"`
-	Certainty string    `json:"certainty"`
-	Running   bool      `json:"running,omitempty"`
-	Tool      string    `json:"tool,omitempty"`
-	Client    string    `json:"client,omitempty"`
-	Session   string    `json:"session,omitempty"`
-	Turn      string    `json:"turn,omitempty"`
-	Call      string    `json:"call,omitempty"`
-	// Prompt is what the user asked for, which the ledger does not know.
-	Prompt  string          `json:"prompt,omitempty"`
-	Exact   bool            `json:"exact"`
-	Note    string          `json:"note,omitempty"`
-	Undoes  []int64         `json:"undoes,omitempty"`
-	Undone  bool            `json:"undone"`
-	Changes []LogChange     `json:"changes"`
-	Dirs    []pathname.Path `json:"directories_made,omitempty"`
-	Gone    []pathname.Path `json:"directories_removed,omitempty"`
-	Diff    string          `json:"diff,omitempty"`
-}
-
-// LogChange is one path of an entry. Before and After are SHA-256, empty for "not
-// there".
-type LogChange struct {
-	Path      pathname.Path `json:"path"`
-	Operation string        `json:"operation"`
-	From      pathname.Path `json:"moved_from,omitempty"`
-	To        pathname.Path `json:"moved_to,omitempty"`
-	Before    string        `json:"before"`
-	After     string        `json:"after"`
-}
-
 // Log returns the entries that f fits, newest first. Turns that changed nothing
 // and the beginnings of commands are left out.
-func (r Reader) Log(f Filter) ([]LogEntry, error) {
+func (r Reader) Log(f Filter) ([]row.Entry, error) {
 	b, err := open(r.Ledger)
 	if err != nil {
 		return nil, err
 	}
-	var list []LogEntry
+	var list []row.Entry
 	ended := b.ended()
 	for i := len(b.entries) - 1; i >= 0; i-- {
 		e := &b.entries[i]
@@ -78,7 +40,7 @@ func (r Reader) Log(f Filter) ([]LogEntry, error) {
 		if len(e.Changes)+len(e.Dirs)+len(e.Gone) == 0 && e.Ended {
 			continue // only says that its command is over
 		}
-		le := logEntry(e)
+		le := row.Of(e)
 		le.Undone = b.undone(e)
 		if f.Diffs {
 			le.Diff = string(r.EntryDiff(e))
@@ -89,34 +51,6 @@ func (r Reader) Log(f Filter) ([]LogEntry, error) {
 		}
 	}
 	return list, nil
-}
-
-func logEntry(e *ledger.Entry) LogEntry {
-	known := e.Known()
-	le := LogEntry{Seq: e.Seq, Time: e.Time, Cause: e.Cause, Certainty: known, Tool: e.Tool, Client: e.Client,
-		Session: e.Session, Turn: e.Turn, Call: e.Call, Exact: e.Exact && known == ledger.Proven, Note: e.Note,
-		Undoes: e.Undoes, Changes: []LogChange{}}
-	if e.Cause == ledger.CauseBegan {
-		le.Cause, le.Running = ledger.CauseCommand, true
-	}
-	for _, c := range e.Set() {
-		lc := LogChange{Path: pathname.Path(c.Path), Operation: c.Op(), From: pathname.Path(c.From),
-			To: pathname.Path(c.To)}
-		if c.Pre != nil {
-			lc.Before = c.Pre.Sum.String()
-		}
-		if c.Post != nil {
-			lc.After = c.Post.Sum.String()
-		}
-		le.Changes = append(le.Changes, lc)
-	}
-	for _, d := range e.Dirs {
-		le.Dirs = append(le.Dirs, d)
-	}
-	for _, d := range e.Gone {
-		le.Gone = append(le.Gone, d.Path)
-	}
-	return le
 }
 
 // touches reports whether e is about one of paths, or came from or went there.

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/row"
 	"kerf/internal/work/workspace"
 )
 
@@ -61,7 +62,7 @@ ran. A command that still runs is listed as such. With PATHs it lists only chang
 
 // ReadLog lists what was changed in the workspace of the working directory, or of a
 // session, newest first.
-func ReadLog(h *host.Host, f changes.Filter, session string, paths []string) ([]changes.LogEntry, error) {
+func ReadLog(h *host.Host, f changes.Filter, session string, paths []string) ([]row.Entry, error) {
 	root := workspace.Find(h.Config.Home, h.Config.Cwd)
 	if session != "" {
 		info, err := h.FindSession(session)
@@ -95,7 +96,7 @@ const (
 // letters stand for what was done to a file.
 var letters = map[string]string{"created": "A", "modified": "M", "deleted": "D"}
 
-func logText(p *program.Program, e changes.LogEntry) {
+func logText(p *program.Program, e row.Entry) {
 	head := fmt.Sprintf("#%d", e.Seq)
 	if p.Colored() {
 		head = yellow + head + plain
@@ -131,7 +132,7 @@ func logText(p *program.Program, e changes.LogEntry) {
 }
 
 // who tells cause, certainty, tool, client, session, turn and call.
-func who(e changes.LogEntry) string {
+func who(e row.Entry) string {
 	parts := []string{e.Cause}
 	switch {
 	case e.Running:

@@ -1,0 +1,76 @@
+// Package row is an entry of the ledger as lists show it.
+package row
+
+import (
+	"time"
+
+	"kerf/internal/pathname"
+	"kerf/internal/work/ledger"
+)
+
+// Entry is one entry of the ledger for people and programs. Undone says that all
+// of it was taken back since. Exact is true only for what is proven. A command that
+// still runs has an entry without changes that is Running; what it changed so far
+// stands in entries of its own.
+type Entry struct {
+	Seq       int64     `json:"seq"`
+	Time      time.Time `json:"time"`
+	Cause     string    `json:"cause"`
+	Certainty string    `json:"certainty"`
+	Running   bool      `json:"running,omitempty"`
+	Tool      string    `json:"tool,omitempty"`
+	Client    string    `json:"client,omitempty"`
+	Session   string    `json:"session,omitempty"`
+	Turn      string    `json:"turn,omitempty"`
+	Call      string    `json:"call,omitempty"`
+	// Prompt is what the user asked for, which the ledger does not know.
+	Prompt  string          `json:"prompt,omitempty"`
+	Exact   bool            `json:"exact"`
+	Note    string          `json:"note,omitempty"`
+	Undoes  []int64         `json:"undoes,omitempty"`
+	Undone  bool            `json:"undone"`
+	Changes []Change        `json:"changes"`
+	Dirs    []pathname.Path `json:"directories_made,omitempty"`
+	Gone    []pathname.Path `json:"directories_removed,omitempty"`
+	Diff    string          `json:"diff,omitempty"`
+}
+
+// Change is one path of an entry. Before and After are SHA-256, empty for "not
+// there".
+type Change struct {
+	Path      pathname.Path `json:"path"`
+	Operation string        `json:"operation"`
+	From      pathname.Path `json:"moved_from,omitempty"`
+	To        pathname.Path `json:"moved_to,omitempty"`
+	Before    string        `json:"before"`
+	After     string        `json:"after"`
+}
+
+// Of is an entry of the ledger as a row.
+func Of(e *ledger.Entry) Entry {
+	known := e.Known()
+	le := Entry{Seq: e.Seq, Time: e.Time, Cause: e.Cause, Certainty: known, Tool: e.Tool, Client: e.Client,
+		Session: e.Session, Turn: e.Turn, Call: e.Call, Exact: e.Exact && known == ledger.Proven, Note: e.Note,
+		Undoes: e.Undoes, Changes: []Change{}}
+	if e.Cause == ledger.CauseBegan {
+		le.Cause, le.Running = ledger.CauseCommand, true
+	}
+	for _, c := range e.Set() {
+		lc := Change{Path: pathname.Path(c.Path), Operation: c.Op(), From: pathname.Path(c.From),
+			To: pathname.Path(c.To)}
+		if c.Pre != nil {
+			lc.Before = c.Pre.Sum.String()
+		}
+		if c.Post != nil {
+			lc.After = c.Post.Sum.String()
+		}
+		le.Changes = append(le.Changes, lc)
+	}
+	for _, d := range e.Dirs {
+		le.Dirs = append(le.Dirs, d)
+	}
+	for _, d := range e.Gone {
+		le.Gone = append(le.Gone, d.Path)
+	}
+	return le
+}
