@@ -13,19 +13,7 @@ import (
 
 // pending are the stories and laws that do not hold yet, and the part of Kerf that they
 // wait for. With KERF_TRUST_STRICT set nothing is excused.
-var pending = map[string]string{
-	"TestAgents":           "witness",
-	"TestKilled/both":      "witness",
-	"TestKilled/helper":    "witness",
-	"TestHistories/bytes":  "witness",
-	"TestHistories/exact":  "witness",
-	"TestHistories/diff":   "witness",
-	"TestHistories/claims": "witness",
-	"TestHistories/run":    "witness",
-	"TestSeen1/the_same_file_after_the_command_wrote_it": "witness",
-	"TestSeen5/a_nested_repository":                      "witness",
-	"TestSeen8/a_directory_is_closed":                    "witness",
-}
+var pending = map[string]string{}
 
 // strict reports whether nothing is excused.
 func strict() bool { return os.Getenv("KERF_TRUST_STRICT") != "" }

@@ -110,7 +110,7 @@ func subtract(parts []witness.Part, others map[string]*chain) []witness.Part {
 	for _, p := range parts {
 		if proven(p) {
 			p.Set = nested(p.Set, others)
-			if len(p.Set)+len(p.Dirs)+len(p.Gone) > 0 {
+			if !p.Empty() {
 				rest = append(rest, p)
 			}
 			continue
