@@ -32,8 +32,12 @@ type bench struct {
 
 func newBench(t testing.TB, backend string) *bench {
 	t.Helper()
+	return benchIn(t, t.TempDir(), backend)
+}
+
+func benchIn(t testing.TB, dir, backend string) *bench {
+	t.Helper()
 	b := &bench{TB: t, backend: backend}
-	dir := t.TempDir()
 	b.root, b.home = filepath.Join(dir, "tree"), filepath.Join(dir, "home")
 	for _, d := range []string{b.root, b.home} {
 		if err := os.Mkdir(d, 0o755); err != nil {

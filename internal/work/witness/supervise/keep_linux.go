@@ -166,10 +166,10 @@ func (w *watch) readInline(t *thing) error {
 		if errno != 0 {
 			return errno
 		}
-		if r == 0 {
+		n += int(r)
+		if n < len(w.content) { // a short read of a file is one to its end
 			break
 		}
-		n += int(r)
 	}
 	if n > inlineLimit { // it grew
 		return w.keepApart(t, written)

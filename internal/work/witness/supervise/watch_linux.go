@@ -67,7 +67,7 @@ func (w *watch) serve(proc int) {
 	w.find1.Proc = proc
 	polled := []unix.PollFd{{Fd: int32(w.listener), Events: unix.POLLIN}, {Fd: int32(w.hub.fd), Events: unix.POLLIN}}
 	for {
-		_, err := unix.Poll(polled, w.patience())
+		err := poll(polled, w.patience())
 		if err != nil && err != unix.EINTR {
 			break
 		}
@@ -77,11 +77,13 @@ func (w *watch) serve(proc int) {
 			}
 			w.hub.mu.Lock()
 			w.hub.drain()
-			w.sign()
+			if polled[1].Revents == 0 { // the time is over
+				w.sign()
+			}
 			w.hub.mu.Unlock()
 			continue
 		}
-		if !w.next() {
+		if !w.next(polled[1].Revents != 0) {
 			break
 		}
 	}
@@ -89,6 +91,23 @@ func (w *watch) serve(proc int) {
 	w.hub.drain()
 	w.hub.mu.Unlock()
 	locate.Close(w.listener)
+}
+
+// soon is how long a thread waits for the next call without telling Go's scheduler, to
+// which that costs more than most calls take to come. It bounds how long a collection of
+// garbage waits for the thread.
+const soon = 300 * time.Microsecond
+
+// poll waits until one of the descriptors is ready, or the time in milliseconds is over.
+func poll(list []unix.PollFd, timeout int) error {
+	wait := unix.NsecToTimespec(int64(soon))
+	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)),
+		uintptr(unsafe.Pointer(&wait)), 0, 0, 0)
+	if errno == 0 && n > 0 {
+		return nil
+	}
+	_, err := unix.Poll(list, timeout)
+	return err
 }
 
 // signInterval is how often, in milliseconds, the helper gives a sign while the command
@@ -118,8 +137,8 @@ func (w *watch) sign() {
 	}
 }
 
-// next takes one call and answers it.
-func (w *watch) next() bool {
+// next takes one call and answers it. noticed says that there are notices to be read.
+func (w *watch) next(noticed bool) bool {
 	var n notice
 	ok, err := n.receive(w.listener)
 	if err != nil {
@@ -133,9 +152,11 @@ func (w *watch) next() bool {
 		w.hub.resumed.Wait()
 	}
 	w.idle = false
-	w.hub.drain()
+	if noticed {
+		w.hub.drain()
+	}
 	errno := w.handle(&n)
-	if p := w.calls[n.pid]; p != nil && errno == 0 {
+	if p := w.calls[n.pid]; p != nil && errno == 0 && calls.Of(uint32(n.number)).Op != calls.Unlink {
 		p.held = true
 		w.hub.drain()
 		p.held = false
