@@ -3,7 +3,7 @@ GO      ?= go
 PKGS    ?= ./...
 LDFLAGS ?= -s -w
 
-.PHONY: build demo test check bench tools lint cross race security nightly
+.PHONY: build demo test check bench tools lint cross race security nightly cost
 
 build: ## the program, stripped, as bin/kerf
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/kerf ./cmd/kerf
@@ -11,7 +11,7 @@ build: ## the program, stripped, as bin/kerf
 demo: ## the main job: a scripted model, real tools, real files
 	$(GO) run ./cmd/kerf demo
 
-test: tools cross ## all tests; installs bubblewrap, ripgrep and tmux where it can
+test: tools cross ## all tests; installs bubblewrap, ripgrep, tmux and strace where it can
 	$(GO) test $(PKGS)
 
 check: tools lint cross race ## what a change should pass before it is sent
@@ -38,7 +38,10 @@ security: tools ## every security test as a table: id, backend, pass or the reas
 
 nightly: tools ## other people's bytes: 10,000 random histories, hundreds of kills, two agents and a user; hours
 	KERF_LONG=1 KERF_TRUST_HISTORIES=10000 KERF_TRUST_KILLS=200 KERF_TRUST_STEPS=1000 \
-	  $(GO) test -v -timeout 12h ./internal/trust
+	  $(GO) test -v -timeout 12h ./internal/trust ./internal/work/witness ./internal/work/changes
+
+cost: ## what watching commands costs, with trees below /tmp
+	KERF_COST=/tmp $(GO) test -v -timeout 1h -run TestCost ./internal/work/witness
 
 tools: ## programs that the tests use as judges
 	@sh ./.ci/tools
