@@ -13,7 +13,13 @@ import (
 
 // pending are the stories and laws that do not hold yet, and the part of Kerf that they
 // wait for. With KERF_TRUST_STRICT set nothing is excused.
-var pending = map[string]string{}
+//
+// Two of 221 histories took bytes of the writer away: a writer who never rests beside
+// git, and half of a move whose other half was lost (the second is mended, and not yet
+// seen to hold in as many histories).
+var pending = map[string]string{
+	"TestHistories/bytes": "witness",
+}
 
 // strict reports whether nothing is excused.
 func strict() bool { return os.Getenv("KERF_TRUST_STRICT") != "" }

@@ -379,6 +379,9 @@ func (c *collector) report() Report {
 		}
 	}
 	c.linked(s)
+	if s.lost {
+		s.doubtCreated()
+	}
 	c.pair(s.proven.Set)
 	c.alike()
 	first := Part{Certainty: ledger.Unproven, Set: c.mixed}
@@ -405,7 +408,23 @@ func (c *collector) report() Report {
 }
 
 // sorter sorts changes by what is known of them.
-type sorter struct{ proven, outside, unproven Part }
+type sorter struct{ proven, outside, unproven Part 	// lost says that what a name held is not known.
+	lost bool
+}
+
+// doubtCreated takes files that came for unproven. Where what a name held was lost, one of
+// them may be the only copy: to take it back would destroy it.
+func (s *sorter) doubtCreated() {
+	var rest delta.Set
+	for _, c := range s.proven.Set {
+		if c.Pre == nil && c.Post != nil {
+			s.unproven.Set = append(s.unproven.Set, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	s.proven.Set = rest
+}
 
 // judge tells what came of one name.
 func (c *collector) judge(t *touched, s *sorter) {
@@ -422,6 +441,7 @@ func (c *collector) judge(t *touched, s *sorter) {
 	s.directory(t, kind, mode)
 	if !known {
 		c.notes = append(c.notes, t.path+" ("+t.was.lost+")")
+		s.lost = true
 		return
 	}
 	change := delta.Change{Path: t.path, Pre: pre, Post: post}
