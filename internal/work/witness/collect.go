@@ -408,7 +408,9 @@ func (c *collector) report() Report {
 }
 
 // sorter sorts changes by what is known of them.
-type sorter struct{ proven, outside, unproven Part 	// lost says that what a name held is not known.
+type sorter struct {
+	proven, outside, unproven Part
+	// lost says that what a name held is not known.
 	lost bool
 }
 
