@@ -14,11 +14,16 @@ import (
 // pending are the stories and laws that do not hold yet, and the part of Kerf that they
 // wait for. With KERF_TRUST_STRICT set nothing is excused.
 //
-// Two of 221 histories took bytes of the writer away: a writer who never rests beside
-// git, and half of a move whose other half was lost (the second is mended, and not yet
-// seen to hold in as many histories).
+// Of the last 356 histories two took bytes of the writer away (a writer who never rests
+// beside git; half of a move whose other half was lost) and two could not be redone or
+// applied where the writer had put something else in the place. The others held, but not
+// yet in as many histories as they should.
 var pending = map[string]string{
-	"TestHistories/bytes": "witness",
+	"TestHistories/bytes":  "witness",
+	"TestHistories/run":    "undo",
+	"TestHistories/exact":  "witness",
+	"TestHistories/diff":   "witness",
+	"TestHistories/claims": "witness",
 }
 
 // strict reports whether nothing is excused.

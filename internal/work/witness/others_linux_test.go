@@ -102,7 +102,7 @@ func TestWhatOthersWroteIsHardlyEverProven(t *testing.T) {
 	s := newStage(t)
 	seed := uint64(0)
 	taken := 0
-	const often = 33 // one history of so many
+	const often = 20 // one history of so many
 	defer func() {
 		t.Logf("in %d of %d histories something of the other writer was told as proven", taken, seed)
 		if uint64(taken)*often > seed+often {
