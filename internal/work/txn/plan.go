@@ -346,11 +346,6 @@ func tempName() string {
 	return ".kerf-" + hex.EncodeToString(b[:]) + ".tmp"
 }
 
-// in runs f on the directory and the name of a real path.
-func (w *Workspace) in(real string, f func(d *tree.Dir, name string) error) error {
-	return in(w.Tree, real, f)
-}
-
 func in(t *tree.Tree, real string, f func(d *tree.Dir, name string) error) error {
 	dir, name := path.Split(real)
 	if dir != "/" {

@@ -37,7 +37,6 @@ type touched struct {
 	foreign, gone bool
 	closed        journal.Sig // what it was when the command had written it
 	now           journal.State
-	from          string
 }
 
 // held is what a name held when it was touched. Names of one file share it.

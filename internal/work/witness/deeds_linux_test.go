@@ -1,7 +1,6 @@
 package witness_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -100,19 +99,6 @@ func (a *actor) all(list []deed) {
 		b, _ := json.Marshal(r)
 		_, _ = os.Stdout.Write(append(b, '\n'))
 	}
-}
-
-// results reads what perform told.
-func results(text []byte, n int) [][]done {
-	out := make([][]done, n)
-	sc := bufio.NewScanner(bufio.NewReader(bytesReader(text)))
-	for sc.Scan() {
-		var d done
-		if json.Unmarshal(sc.Bytes(), &d) == nil && d.List < n {
-			out[d.List] = append(out[d.List], d)
-		}
-	}
-	return out
 }
 
 func (a *actor) put(fd int, err error, text string) error {

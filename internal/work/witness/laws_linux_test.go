@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +20,6 @@ import (
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness"
 )
-
-func bytesReader(b []byte) io.Reader { return bytes.NewReader(b) }
 
 // checks sets how many histories are tried.
 func checks(t *testing.T, usual, long string) {

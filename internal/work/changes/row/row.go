@@ -66,9 +66,7 @@ func Of(e *ledger.Entry) Entry {
 		}
 		le.Changes = append(le.Changes, lc)
 	}
-	for _, d := range e.Dirs {
-		le.Dirs = append(le.Dirs, d)
-	}
+	le.Dirs = append(le.Dirs, e.Dirs...)
 	for _, d := range e.Gone {
 		le.Gone = append(le.Gone, d.Path)
 	}
