@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"kerf/internal/agent/executor/outside"
 	"kerf/internal/agent/history"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
@@ -53,7 +52,7 @@ func (r *recorder) compared(ctx context.Context, co *txn.CommitOptions) (delta.S
 		r.uncertain(fmt.Sprintf("the roots could not be compared: %v", err))
 		return nil, false
 	}
-	co.Dirs, co.Gone, co.Modes = outside.Directories(r.o.Scanner.Dirs(before, now))
+	co.Dirs, co.Gone, co.Modes = r.o.Scanner.Dirs(before, now)
 	var notes []string
 	for _, g := range gaps {
 		if g.Kind == scan.Directory {

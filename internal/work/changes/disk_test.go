@@ -83,20 +83,11 @@ func (d *disk) command(t *testing.T) {
 	must(t, err)
 	set, _, err := d.scan.Diff(t.Context(), d.snap, now)
 	must(t, err)
-	made, gone, modes := d.scan.Dirs(d.snap, now)
-	d.snap = now
-	if len(set)+len(made)+len(gone)+len(modes) == 0 {
-		return
-	}
 	o := txn.CommitOptions{Origin: d.origin(), Cause: ledger.CauseCommand}
-	for _, m := range made {
-		o.Dirs = append(o.Dirs, ledger.Path(m.Path))
-	}
-	for _, g := range gone {
-		o.Gone = append(o.Gone, ledger.Dir{Path: ledger.Path(g.Path), Mode: uint32(g.Mode)})
-	}
-	for _, m := range modes {
-		o.Modes = append(o.Modes, ledger.DirMode{Path: ledger.Path(m.Path), Pre: uint32(m.Pre), Post: uint32(m.Post)})
+	o.Dirs, o.Gone, o.Modes = d.scan.Dirs(d.snap, now)
+	d.snap = now
+	if len(set)+len(o.Dirs)+len(o.Gone)+len(o.Modes) == 0 {
+		return
 	}
 	_, err = d.work.Record(t.Context(), set, o)
 	must(t, err)

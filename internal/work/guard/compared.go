@@ -30,16 +30,7 @@ func (c *compared) end(ctx context.Context) error {
 		return err
 	}
 	o := txn.CommitOptions{Origin: c.origin, Cause: ledger.CauseCommand, Certainty: ledger.Unproven, Inexact: true}
-	made, gone, modes := c.ws.Scanner.Dirs(c.before, after)
-	for _, d := range made {
-		o.Dirs = append(o.Dirs, ledger.Path(d.Path))
-	}
-	for _, d := range gone {
-		o.Gone = append(o.Gone, ledger.Dir{Path: ledger.Path(d.Path), Mode: uint32(d.Mode)})
-	}
-	for _, d := range modes {
-		o.Modes = append(o.Modes, ledger.DirMode{Path: ledger.Path(d.Path), Pre: uint32(d.Pre), Post: uint32(d.Post)})
-	}
+	o.Dirs, o.Gone, o.Modes = c.ws.Scanner.Dirs(c.before, after)
 	for _, g := range gaps {
 		if g.Kind != scan.Directory { // the ledger has those among the directories
 			c.sum.notes = append(c.sum.notes, g.Path+" ("+g.Reason+")")

@@ -8,7 +8,6 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/scan"
 )
 
 // Files are the files that a session changed, with what it left in them. The zero value
@@ -84,21 +83,4 @@ func (f *Files) Changes(paths []string, look func(string) (*delta.Image, error))
 		}
 	}
 	return set, nil
-}
-
-// Directories puts what the scanner found in the form of the ledger.
-func Directories(made, gone []scan.Dir, changed []scan.DirMode) ([]ledger.Path, []ledger.Dir, []ledger.DirMode) {
-	var paths []ledger.Path
-	for _, d := range made {
-		paths = append(paths, ledger.Path(d.Path))
-	}
-	var dirs []ledger.Dir
-	for _, d := range gone {
-		dirs = append(dirs, ledger.Dir{Path: ledger.Path(d.Path), Mode: uint32(d.Mode)})
-	}
-	var modes []ledger.DirMode
-	for _, m := range changed {
-		modes = append(modes, ledger.DirMode{Path: ledger.Path(m.Path), Pre: uint32(m.Pre), Post: uint32(m.Post)})
-	}
-	return paths, dirs, modes
 }
