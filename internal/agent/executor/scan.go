@@ -10,7 +10,6 @@ import (
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/scan"
 	"kerf/internal/work/txn"
-	"kerf/internal/work/witness"
 )
 
 // scanned finds what changed under the roots since the last scan and records it
@@ -62,7 +61,7 @@ func (r *recorder) compared(ctx context.Context, co *txn.CommitOptions) (delta.S
 		r.uncertain(what)
 		notes = append(notes, what)
 	}
-	co.Inexact, co.Origin.Note = len(notes) > 0, (&witness.Report{Notes: notes}).Note()
+	co.Inexact, co.Origin.Note = len(notes) > 0, ledger.NoteOf(notes)
 	return set, len(set)+len(co.Dirs)+len(co.Gone)+len(co.Modes) > 0
 }
 

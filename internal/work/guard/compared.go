@@ -39,7 +39,7 @@ func (c *compared) end(ctx context.Context) error {
 	if len(set)+len(o.Dirs)+len(o.Gone)+len(o.Modes)+len(c.sum.notes) == 0 {
 		return nil
 	}
-	o.Origin.Note = noteOf(c.sum.notes)
+	o.Origin.Note = ledger.NoteOf(c.sum.notes)
 	_, err = c.ws.Txn.Record(ctx, set, o)
 	if err == nil {
 		c.sum.add(ledger.Unproven, set)

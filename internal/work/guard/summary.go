@@ -132,13 +132,3 @@ func short(notes []string) string {
 	}
 	return notes[0]
 }
-
-// maxNotes bounds what an entry tells of what is not known.
-const maxNotes = 20
-
-func noteOf(notes []string) string {
-	if more := len(notes) - maxNotes; more > 0 {
-		notes = append(notes[:maxNotes:maxNotes], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(notes, "; ")
-}

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"kerf/internal/pathname"
@@ -13,7 +14,7 @@ import (
 // The causes of entries.
 const (
 	CauseTool    = "tool"    // a change that a tool proposed
-	CauseCommand = "command" // what a command did, found by comparing before and after
+	CauseCommand = "command" // what a command did
 	CauseOutside = "outside" // what somebody else did
 	CauseUndo    = "undo"
 	CauseRedo    = "redo"
@@ -70,6 +71,17 @@ type Entry struct {
 	Gone []Dir `json:"gone,omitempty"`
 	// Modes are directories that stayed and got other permission bits.
 	Modes []DirMode `json:"modes,omitempty"`
+}
+
+// maxNotes bounds what an entry tells of what is not known.
+const maxNotes = 20
+
+// NoteOf makes the Note of an entry from lines about what is not known.
+func NoteOf(notes []string) string {
+	if more := len(notes) - maxNotes; more > 0 {
+		notes = append(notes[:maxNotes:maxNotes], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(notes, "; ")
 }
 
 // Dir is a directory with its permission bits.

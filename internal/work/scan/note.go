@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/tree"
 )
 
 // Note tells the Scanner of a change that Kerf made itself: path, absolute, is
@@ -25,7 +26,7 @@ func (s *Scanner) Note(name string, img *delta.Image) {
 	s.gen++
 	for i, root := range s.roots {
 		below, ok := strings.CutPrefix(name, strings.TrimSuffix(root, "/")+"/")
-		if !ok || ours(path.Base(name)) || slices.Contains(strings.Split(below, "/"), ".git") {
+		if !ok || tree.IsTemporary(path.Base(name)) || slices.Contains(strings.Split(below, "/"), ".git") {
 			continue
 		}
 		n := noter{s: s, img: img}

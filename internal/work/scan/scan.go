@@ -149,14 +149,3 @@ func (s *Scanner) Reason() string {
 	}
 	return strings.Join(reasons, "; ")
 }
-
-// ours reports whether name is one that Kerf gives to files that are about to be
-// renamed: they are no change of anything.
-func ours(name string) bool {
-	name, ok := strings.CutPrefix(name, ".kerf-")
-	if !ok {
-		return false
-	}
-	name, ok = strings.CutSuffix(name, ".tmp")
-	return ok && len(name) == 16 && strings.Trim(name, "0123456789abcdef") == ""
-}

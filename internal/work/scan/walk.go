@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kerf/internal/work/search/ignore"
+	"kerf/internal/work/tree"
 )
 
 // An ignored directory is followed file by file as long as it is small: build
@@ -150,7 +151,7 @@ func (w *walker) list(h handle, j job) (listing, error) {
 		return l, err
 	}
 	l.git = slices.Contains(names, ".git")
-	names = slices.DeleteFunc(names, func(n string) bool { return n == ".git" || ours(n) })
+	names = slices.DeleteFunc(names, func(n string) bool { return n == ".git" || tree.IsTemporary(n) })
 	slices.Sort(names)
 	if names == nil {
 		names = []string{}

@@ -1,8 +1,6 @@
 package txn
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -286,7 +284,7 @@ func (j *job) arrange() error {
 			stage = base
 		}
 		if o.Kind != opInPlace && o.Kind != opLinked {
-			o.Tmp = ledger.Path(path.Join(stage, tempName()))
+			o.Tmp = ledger.Path(path.Join(stage, tree.TemporaryName()))
 		}
 	}
 	late, early = hoist(late, early, writes, dirs.at)
@@ -337,13 +335,6 @@ func ancestorIn[V any](p string, m map[string]V) string {
 		}
 	}
 	return ""
-}
-
-// tempName cannot be guessed, so that nobody can wait for it.
-func tempName() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return ".kerf-" + hex.EncodeToString(b[:]) + ".tmp"
 }
 
 func in(t *tree.Tree, real string, f func(d *tree.Dir, name string) error) error {

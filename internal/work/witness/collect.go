@@ -15,6 +15,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
+	"kerf/internal/work/tree"
 	"kerf/internal/work/witness/journal"
 )
 
@@ -507,7 +508,7 @@ func (c *collector) pair(set delta.Set) {
 func (c *collector) gitKept() func(string) bool {
 	there := map[string]bool{}
 	return func(p string) bool {
-		if ours(path.Base(p)) {
+		if tree.IsTemporary(path.Base(p)) {
 			return true
 		}
 		for rest, at := p, 0; ; {
@@ -532,17 +533,6 @@ func (c *collector) gitKept() func(string) bool {
 			}
 		}
 	}
-}
-
-// ours reports whether name is one that Kerf gives to files that are about to be
-// renamed.
-func ours(name string) bool {
-	name, ok := strings.CutPrefix(name, ".kerf-")
-	if !ok {
-		return false
-	}
-	name, ok = strings.CutSuffix(name, ".tmp")
-	return ok && len(name) == 16 && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 // linked finds the other names of files that were changed in place: a change through one

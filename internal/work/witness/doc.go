@@ -12,8 +12,6 @@ package witness
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -48,16 +46,6 @@ type Report struct {
 	Notes []string
 	// Ended says that nothing of the command runs any more.
 	Ended bool
-}
-
-// Note is what a ledger's entry tells of the notes.
-func (r *Report) Note() string {
-	const most = 20
-	notes := r.Notes
-	if more := len(notes) - most; more > 0 {
-		notes = append(notes[:most:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(notes, "; ")
 }
 
 // News is what a collection would tell of.

@@ -42,7 +42,7 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 		}
 		co.Inexact = !proven(p) || len(r.Notes) > 0
 		if i == told {
-			co.Origin.Note = r.Note()
+			co.Origin.Note = ledger.NoteOf(r.Notes)
 		}
 		e, err := w.Record(ctx, p.Set, co)
 		if err != nil {
@@ -67,7 +67,7 @@ func withoutChanges(ctx context.Context, w *txn.Workspace, o txn.Origin, r witne
 		Ended: r.Ended}
 	switch {
 	case len(r.Notes) > 0:
-		co.Cause, co.Inexact, co.Origin.Note = ledger.CauseCommand, true, r.Note()
+		co.Cause, co.Inexact, co.Origin.Note = ledger.CauseCommand, true, ledger.NoteOf(r.Notes)
 	case !r.Ended || r.Began == 0:
 		return nil, nil
 	}
