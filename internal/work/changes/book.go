@@ -199,12 +199,8 @@ func (b *book) seen(e *ledger.Entry, c Choice) []string {
 	return slices.DeleteFunc(live, func(p string) bool { return !named[p] })
 }
 
-// doubtful reports whether it was not seen that the changes of e are Kerf's. Until a
-// witness watches commands, what they did has no certainty and is taken to be theirs;
-// then this is e.Known() != ledger.Proven.
-func doubtful(e *ledger.Entry) bool {
-	return e.Certainty == ledger.Unproven || e.Certainty == ledger.Outside
-}
+// doubtful reports whether it was not seen that the changes of e are Kerf's.
+func doubtful(e *ledger.Entry) bool { return e.Known() != ledger.Proven }
 
 // wantedOf adds to what paths name that without which it cannot be taken back: the
 // other half of a move, and what is below a path that was a directory, or became one.

@@ -83,7 +83,7 @@ func (d *disk) command(t *testing.T) {
 	must(t, err)
 	set, _, err := d.scan.Diff(t.Context(), d.snap, now)
 	must(t, err)
-	o := txn.CommitOptions{Origin: d.origin(), Cause: ledger.CauseCommand}
+	o := txn.CommitOptions{Origin: d.origin(), Cause: ledger.CauseCommand, Certainty: ledger.Proven}
 	o.Dirs, o.Gone, o.Modes = d.scan.Dirs(d.snap, now)
 	d.snap = now
 	if len(set)+len(o.Dirs)+len(o.Gone)+len(o.Modes) == 0 {

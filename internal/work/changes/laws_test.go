@@ -194,7 +194,8 @@ func (w *world) kerf(cause string) string {
 		w.turn = 1
 	}
 	if set := w.change("ours"); len(set) > 0 {
-		_ = w.commit(ledger.Entry{Session: "s", Turn: fmt.Sprintf("t%d", w.turn), Call: w.word("c"), Cause: cause}, set)
+		_ = w.commit(ledger.Entry{Session: "s", Turn: fmt.Sprintf("t%d", w.turn), Call: w.word("c"), Cause: cause,
+			Certainty: ledger.Proven}, set)
 	}
 	return ""
 }
@@ -385,7 +386,7 @@ func TestUndoFollowsMoves(t *testing.T) {
 		}
 		edit("t1", "/w/a", "two", "2")
 		a := w.files["/w/a"]
-		_ = w.commit(ledger.Entry{Session: "s", Turn: "t2", Cause: ledger.CauseCommand},
+		_ = w.commit(ledger.Entry{Session: "s", Turn: "t2", Cause: ledger.CauseCommand, Certainty: ledger.Proven},
 			delta.Set{{Path: "/w/a", Pre: a, To: "/w/z"}, {Path: "/w/z", Post: a, From: "/w/a"}})
 		edit("t3", "/w/z", "seven", "7")
 		p, err := w.reader().plan(newBook(w.entries), Choice{Turn: "t1"}, w.look())

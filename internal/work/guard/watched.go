@@ -6,22 +6,12 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"time"
 
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/witness"
 	"kerf/internal/work/witness/enter"
 	"kerf/internal/work/workspace"
-)
-
-const (
-	// interval is how soon others see what the program changed, while it runs.
-	interval = time.Second
-	// share bounds the time for that: one part in so many.
-	share = 10
-	// patience is how long files that stay open, such as logs, wait at most.
-	patience = time.Minute
 )
 
 // watching follows a program by a witness.
@@ -58,28 +48,13 @@ func watched(ws *workspace.Workspace, o txn.Origin, s *summary, available func()
 
 func (w *watching) socket() *os.File { return w.watch.Socket() }
 
-// follow enters what the program changed while it runs. A file that stays open and
-// grows is entered ever less often: each time costs a copy of it.
+// follow enters what the program changed while it runs.
 func (w *watching) follow() {
-	pause, open, last := interval, interval, time.Now()
-	for w.failed == nil {
-		select {
-		case <-w.stop:
-			return
-		case <-time.After(pause):
-		}
-		switch news := w.watch.News(); {
-		case news == witness.Nothing || news == witness.Written && time.Since(last) < open:
-			continue
-		case news == witness.Written:
-			open = min(2*open, patience)
-		}
-		last = time.Now()
-		if err := w.watch.Collect(func(r witness.Report) { w.enter(r) }); err != nil {
-			w.failed = errors.Join(w.failed, err)
-		}
-		pause = max(interval, share*time.Since(last))
-	}
+	err := w.watch.Follow(w.stop, func() error {
+		err := w.watch.Collect(func(r witness.Report) { w.enter(r) })
+		return errors.Join(w.failed, err)
+	})
+	w.failed = err
 }
 
 // enter puts a report into the ledger, and reports whether that is done.

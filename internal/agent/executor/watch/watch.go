@@ -5,16 +5,12 @@ package watch
 import (
 	"context"
 	"sync"
-	"time"
 
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/witness"
 	"kerf/internal/work/witness/enter"
 )
-
-// interval is how often commands that run on are looked at.
-const interval = 500 * time.Millisecond
 
 // Found is what was entered into the ledger of one command.
 type Found struct {
@@ -50,8 +46,12 @@ type Command struct {
 	*witness.Watch
 	w      *Watcher
 	origin Origin
-	quit   chan struct{} // closed when it is not looked at any more
+	quit   chan struct{} // closed when it is not followed any more
 	idle   sync.WaitGroup
+	once   sync.Once
+
+	mu     sync.Mutex // guards what follows
+	failed error      // since then what it does is in the witness's journal alone
 }
 
 // Begin prepares to watch a command. ask is asked before something is lost for good.
@@ -61,7 +61,24 @@ func (w *Watcher) Begin(o Origin, ask func(witness.Loss) bool) (*Command, error)
 	if err != nil {
 		return nil, err
 	}
-	return &Command{Watch: x, w: w, origin: o}, nil
+	c := &Command{Watch: x, w: w, origin: o, quit: make(chan struct{})}
+	c.idle.Go(func() { _ = c.Follow(c.quit, c.look) }) // ends with rest
+	return c, nil
+}
+
+// look enters what the command changed since the last time, between its calls.
+func (c *Command) look() error {
+	f, err := c.Collect(context.Background())
+	if err == nil && len(f.Entries)+len(f.Notes) > 0 {
+		c.w.o.Later(c.origin, f)
+	}
+	return err
+}
+
+// rest ends the following of the command.
+func (c *Command) rest() {
+	c.once.Do(func() { close(c.quit) })
+	c.idle.Wait()
 }
 
 // Once asks about the first loss of a command, and answers for the others as for it.
@@ -85,6 +102,7 @@ func (c *Command) Collect(ctx context.Context) (f Found, err error) {
 
 // End enters what the command changed since the last time. It has ended.
 func (c *Command) End(ctx context.Context) (f Found, err error) {
+	c.rest()
 	werr := c.Watch.End(func(r witness.Report) bool {
 		f, err = c.enter(ctx, r)
 		return err == nil
@@ -95,35 +113,24 @@ func (c *Command) End(ctx context.Context) (f Found, err error) {
 	return f, err
 }
 
+// enter puts a report into the ledger. After a failure the journal stays, and what it
+// has is entered by recovery: a later part alone would tell another story.
 func (c *Command) enter(ctx context.Context, r witness.Report) (Found, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed != nil {
+		return Found{}, c.failed
+	}
 	list, err := enter.Report(ctx, c.w.o.Work, c.origin, r)
+	c.failed = err
 	return Found{list, r.Notes}, err
 }
 
 // Keep looks after a command that runs on, by the number of its process.
 func (w *Watcher) Keep(id int, c *Command) {
-	c.quit = make(chan struct{})
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.running[id] = c
-	w.mu.Unlock()
-	c.idle.Go(func() { // ends with Take
-		tick := time.NewTicker(interval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-c.quit:
-				return
-			case <-tick.C:
-				w.look(c)
-			}
-		}
-	})
-}
-
-func (w *Watcher) look(c *Command) {
-	if f, err := c.Collect(context.Background()); err == nil {
-		w.o.Later(c.origin, f)
-	}
 }
 
 // Collect enters what all commands that run on changed until now: something else is
@@ -136,7 +143,7 @@ func (w *Watcher) Collect() {
 	}
 	w.mu.Unlock()
 	for _, c := range list {
-		w.look(c)
+		_ = c.look() // its own call tells what failed
 	}
 }
 
@@ -150,13 +157,9 @@ func (w *Watcher) Get(id int) *Command {
 // Take returns a command that ran on and has ended now, or nil. The caller ends it.
 func (w *Watcher) Take(id int) *Command {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	c := w.running[id]
 	delete(w.running, id)
-	w.mu.Unlock()
-	if c != nil {
-		close(c.quit)
-		c.idle.Wait()
-	}
 	return c
 }
 
