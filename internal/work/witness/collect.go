@@ -71,8 +71,8 @@ type collector struct {
 }
 
 func newCollector(dir string, roots []string, s Store) *collector {
-	c := &collector{dir: dir, roots: roots, store: s, dirs: map[string]*os.File{}, posts: map[string]*delta.Image{}, open: map[string]bool{},
-		finals: map[string]journal.Sig{}}
+	c := &collector{dir: dir, roots: roots, store: s, dirs: map[string]*os.File{}, posts: map[string]*delta.Image{},
+		open: map[string]bool{}, finals: map[string]journal.Sig{}}
 	c.reset()
 	return c
 }
@@ -236,8 +236,9 @@ func (c *collector) elsewhere(h *held, mode uint32) (*delta.Image, error) {
 	return c.load(f, h.Sig.Size, mode)
 }
 
-// apart is a content that is kept in a file of its own. A large one goes to the store
-// as it is.
+// apart is a content that is kept in a file of its own. A large one goes to the store as
+// it is, and stays in the journal, too, until the journal goes: it may have to be read
+// again.
 func (c *collector) apart(s *journal.State, mode uint32) (*delta.Image, error) {
 	name := journal.ApartPath(c.dir, s.Number)
 	f, err := os.Open(name)
@@ -251,11 +252,8 @@ func (c *collector) apart(s *journal.State, mode uint32) (*delta.Image, error) {
 	if st, err := f.Stat(); err != nil || st.Size() != s.Sig.Size {
 		return nil, errors.New("what it held was changed after it was kept")
 	}
-	return c.put(store.Source{File: f, Take: name, Leave: spare}, mode)
+	return c.put(store.Source{File: f, Link: name, Leave: c.leave()}, mode)
 }
-
-// spare is how much of the disk stays free when a content is copied.
-const spare = 1 << 30
 
 func (c *collector) put(src store.Source, mode uint32) (*delta.Image, error) {
 	kept, err := c.store.PutFile(src)
@@ -279,7 +277,7 @@ func (c *collector) load(f *os.File, size int64, mode uint32) (*delta.Image, err
 		return nil, errors.New("its beginning is gone")
 	}
 	if size > loadLimit && size == st.Size() {
-		if img, err := c.put(store.Source{File: f, Leave: spare}, mode); err == nil {
+		if img, err := c.put(store.Source{File: f, Leave: c.leave()}, mode); err == nil {
 			return img, nil
 		}
 		if _, err := f.Seek(0, io.SeekStart); err != nil {

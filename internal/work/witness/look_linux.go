@@ -47,6 +47,15 @@ func (c *collector) opened(name string, flags uint64) (*os.File, error) {
 	return nil, errors.New(name + " lies outside of the workspace")
 }
 
+// leave is how much of the disk stays free when a content is copied to it.
+func (c *collector) leave() int64 {
+	var st unix.Statfs_t
+	if unix.Statfs(c.dir, &st) != nil {
+		return 0 // the copy itself tells
+	}
+	return journal.Leave(int64(st.Blocks) * st.Bsize)
+}
+
 // look is what a name holds now; the content is not read.
 func (c *collector) look(name string) (journal.State, error) {
 	f, err := c.opened(name, unix.O_PATH)

@@ -226,6 +226,9 @@ func (r *Reader) More() bool {
 	return err == nil && st.Size() > r.at
 }
 
+// Leave is how much of a disk of size bytes stays free when contents are copied to it.
+func Leave(size int64) int64 { return min(1<<30, size/10) }
+
 // ApartPath is the path of a content that is kept beside the records.
 func ApartPath(dir string, number uint64) string {
 	return filepath.Join(dir, strconv.FormatUint(number, 10))

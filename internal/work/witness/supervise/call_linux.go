@@ -305,15 +305,22 @@ func (c *call) unlink() error {
 }
 
 func (c *call) create() error {
-	s, err := c.at(c.form.Dir, c.path)
+	s, err := c.vacant(c.form.Dir, c.path)
 	defer s.close()
-	switch {
-	case err != nil || s.root == nil:
+	if err != nil || s.root == nil {
 		return err
-	case s.state.Kind != journal.Absent:
-		return c.meets(&s, unix.EEXIST)
 	}
 	return c.appear(&s)
+}
+
+// vacant is at for a name that is about to be made. The call fails if it is there.
+func (c *call) vacant(dir int, p string) (spot, error) {
+	s, err := c.at(dir, p)
+	if err == nil && s.root != nil && s.state.Kind != journal.Absent {
+		err = c.meets(&s, unix.EEXIST)
+		s.root = nil
+	}
+	return s, err
 }
 
 // appear touches a name that does not exist and is about to.
@@ -326,13 +333,10 @@ func (c *call) appear(s *spot) error {
 }
 
 func (c *call) link() error {
-	to, err := c.at(c.form.Dir2, c.path2)
+	to, err := c.vacant(c.form.Dir2, c.path2)
 	defer to.close()
-	switch {
-	case err != nil || to.root == nil:
+	if err != nil || to.root == nil {
 		return err
-	case to.state.Kind != journal.Absent:
-		return c.meets(&to, unix.EEXIST)
 	}
 	from, err := c.source()
 	defer from.close()

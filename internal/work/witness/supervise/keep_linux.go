@@ -18,9 +18,6 @@ import (
 // inlineLimit is the size up to which a content goes into the journal itself.
 const inlineLimit = 64 << 10
 
-// spare is how much of a disk must stay free when contents are copied to it.
-const spare = 1 << 30
-
 // root is a directory in which changes are witnessed.
 type root struct {
 	path string
@@ -230,7 +227,7 @@ func (w *watch) room(size int64) error {
 		return err
 	}
 	free := int64(st.Bavail) * st.Bsize
-	keep := min(spare, int64(st.Blocks)*st.Bsize/10)
+	keep := journal.Leave(int64(st.Blocks) * st.Bsize)
 	if size > free-keep {
 		return fmt.Errorf("a copy of %d bytes does not fit: %d are free where Kerf keeps its data", size, free)
 	}
