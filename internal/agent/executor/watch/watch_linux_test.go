@@ -77,8 +77,11 @@ func TestWhatRunsOnIsInTheLedger(t *testing.T) {
 	w := watch.New(watch.Options{Witness: ws.Witness, Work: ws.Txn,
 		Later: func(_ watch.Origin, f watch.Found) { later.Add(int32(len(f.Entries))) }})
 	c, wait := start(t, w, root, "echo 1 > a; while [ ! -e go ]; do sleep 0.01; done; echo 2 > b")
-	for len(paths(t, ws.Ledger)) == 0 {
+	for later.Load() == 0 {
 		time.Sleep(10 * time.Millisecond)
+	}
+	if got := paths(t, ws.Ledger); len(got) != 1 || got[0] != "a proven" {
+		t.Errorf("the ledger has %q before the command ended", got)
 	}
 	if got := later.Load(); got != 1 {
 		t.Errorf("%d entries were told before the command ended, want 1", got)
