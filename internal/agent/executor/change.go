@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kerf/internal/agent/executor/files"
@@ -46,7 +47,7 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	if h.watched != nil {
 		h.watched.Collect() // what commands that run on did before is entered before
 	}
-	missed := h.record.missed(ctx, id, m, a.Set)
+	missed := h.record.missed(ctx, id, m, slices.Concat(a.Set, h.o.Work.OtherNames(a.Set)))
 	o := txn.CommitOptions{Origin: h.record.origin(m, id), BestEffort: a.BestEffort, Real: a.Real}
 	write := h.o.Work.Commit
 	if h.files.InEditor(a.Set) {

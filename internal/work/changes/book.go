@@ -210,25 +210,26 @@ func wantedOf(e *ledger.Entry, paths []string) map[string]bool {
 		return wanted
 	}
 	made, gone := dirsOf(e)
-	for _, c := range e.Changes {
-		if c.To != "" && (below(c.Path, paths) || below(c.To, paths)) {
-			wanted[c.Path], wanted[c.To] = true, true
-		}
-		if made[c.Path] == nil && gone[c.Path] == nil {
-			continue
-		}
-		some := below(c.Path, paths)
-		var inside []string
-		for _, o := range e.Changes {
-			if within(o.Path, c.Path) {
-				inside = append(inside, o.Path)
-				some = some || below(o.Path, paths)
+	some := func(p string) bool { return wanted[p] || below(p, paths) }
+	for before := -1; before < len(wanted); { // one of them may need another
+		before = len(wanted)
+		for _, c := range e.Changes {
+			if c.To != "" && (some(c.Path) || some(c.To)) {
+				wanted[c.Path], wanted[c.To] = true, true
 			}
-		}
-		if some {
-			wanted[c.Path] = true
-			for _, p := range inside {
-				wanted[p] = true
+			if made[c.Path] == nil && gone[c.Path] == nil {
+				continue
+			}
+			inside := []string{c.Path}
+			for _, o := range e.Changes {
+				if within(o.Path, c.Path) {
+					inside = append(inside, o.Path)
+				}
+			}
+			if slices.ContainsFunc(inside, some) {
+				for _, p := range inside {
+					wanted[p] = true
+				}
 			}
 		}
 	}

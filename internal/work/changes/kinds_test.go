@@ -35,6 +35,7 @@ type den struct {
 	n     int
 	turn  int
 	moved [][2]string // what was renamed since the last entry, from and to
+	went  [][2]string // what was ever renamed
 	story []string
 	// What undo did, for the report of the test.
 	undone, refused, merged, left int
@@ -238,7 +239,7 @@ func (d *den) mess(who string) {
 			_ = os.RemoveAll(q)
 			_ = os.MkdirAll(filepath.Dir(q), 0o755)
 			if os.Rename(p, q) == nil {
-				d.moved = append(d.moved, [2]string{p, q})
+				d.moved, d.went = append(d.moved, [2]string{p, q}), append(d.went, [2]string{p, q})
 			}
 		}
 	case 9:
@@ -399,7 +400,7 @@ func (d *den) takeBack(c Choice) string {
 	}
 	d.undone++
 	have := words(after)
-	for _, p := range c.Paths { // what nobody saw being changed there was asked for
+	for _, p := range d.follow(c.Paths) { // what nobody saw being changed there was asked for
 		if before[p] != nil {
 			have = append(have, words(picture{p: before[p]})...)
 		}
@@ -419,6 +420,17 @@ func (d *den) takeBack(c Choice) string {
 		d.tell("and back")
 	}
 	return ""
+}
+
+// follow adds to paths where the files that they name were moved.
+func (d *den) follow(paths []string) []string {
+	paths = slices.Clone(paths)
+	for _, m := range d.went {
+		if slices.Contains(paths, m[0]) {
+			paths = append(paths, m[1])
+		}
+	}
+	return paths
 }
 
 // foretold is the picture that a plan promises.
@@ -445,11 +457,10 @@ func foretold(before picture, p *Plan) picture {
 	}
 	// Directories that no entry tells of are made as they are needed.
 	for _, c := range p.Set {
-		for dir := filepath.Dir(c.Path); c.Post != nil && len(dir) > 1 && want[dir] == nil; dir = filepath.Dir(dir) {
-			if strings.HasSuffix(dir, "/w") {
-				break
+		for dir := filepath.Dir(c.Path); c.Post != nil && len(dir) > 1 && !strings.HasSuffix(dir, "/w"); dir = filepath.Dir(dir) {
+			if want[dir] == nil {
+				want[dir] = directory(0o755)
 			}
-			want[dir] = directory(0o755)
 		}
 	}
 	return want

@@ -273,7 +273,7 @@ func (w *world) play(d event) error {
 	if err != nil {
 		return nil // a directory stands where a file should be, say
 	}
-	if err := w.missed(set); err != nil {
+	if err := w.missed(slices.Concat(set, w.work.OtherNames(set))); err != nil {
 		return err
 	}
 	if d.Kind == "stale" && len(set) > 0 {

@@ -1,12 +1,44 @@
 package txn
 
 import (
+	"os"
+	"path/filepath"
+
+	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
+	"kerf/internal/work/tree/handle"
 )
 
 // maxNames bounds the search for other names of one file.
 const maxNames = 200_000
+
+// OtherNames returns the paths that a commit of set would change besides, because they
+// are other names of its files, each with the content that the file has before. What
+// cannot be seen is left out.
+func (w *Workspace) OtherNames(set delta.Set) delta.Set {
+	var more delta.Set
+	named := map[string]bool{}
+	for _, c := range set {
+		named[c.Path] = true
+	}
+	for _, c := range set {
+		if c.Pre == nil || c.Post == nil || c.Pre.Kind != delta.File {
+			continue
+		}
+		if st, err := os.Lstat(filepath.FromSlash(c.Path)); err != nil || handle.Links(st) < 2 {
+			continue
+		}
+		names, _ := w.Tree.OtherNames(c.Path, maxNames)
+		for _, name := range names {
+			if !named[name] {
+				named[name] = true
+				more = append(more, delta.Change{Path: name, Pre: c.Pre, Post: c.Post})
+			}
+		}
+	}
+	return more
+}
 
 // shared sees to files with several names. Such a file is written in place, so what is
 // done under one name is done under the others, and the set tells of all that lie in
