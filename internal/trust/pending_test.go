@@ -137,7 +137,9 @@ func (s *story) claims(call string) []string {
 // claimed checks what the proven entries of a call are about.
 func (s *story) claimed(call string, want ...string) {
 	s.Helper()
-	if got := s.claims(call); !slices.Equal(got, want) {
+	// The signal that came and went may be told or not, as the looks at it fell.
+	got := slices.DeleteFunc(s.claims(call), func(p string) bool { return p == "go.tmp" })
+	if !slices.Equal(got, want) {
 		s.Errorf("the log lays %q to call %q, want %q", got, call, want)
 	}
 }

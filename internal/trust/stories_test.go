@@ -234,7 +234,7 @@ func TestSeen3(t *testing.T) {
 		if r := s.run("recover"); r.code != 0 {
 			s.Errorf("recover: %v", r)
 		}
-		s.claimed("c1", "a.txt", "b.txt", "d/1", "d/2", "d/3", "go.tmp")
+		s.claimed("c1", "a.txt", "b.txt", "d/1", "d/2", "d/3")
 		if r := s.run("diff"); r.code != 0 || !strings.Contains(r.out, "+TEN") {
 			s.Errorf("diff: %v", r)
 		}
