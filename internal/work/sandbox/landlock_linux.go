@@ -6,6 +6,7 @@ import (
 	"kerf/internal/pathname"
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/sandbox/seccomp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,7 +70,7 @@ func compileLandlock(p plan.Plan, argv []string) *launch.Program {
 	c.Call(note, unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0)
 	c.limits()
 	c.Call("working directory "+p.Cwd, unix.SYS_CHDIR, p.Cwd)
-	c.confine(landlockFilter())
+	c.confine(seccomp.Filter(seccomp.Reach{Alone: true}))
 	return &c.Program
 }
 
@@ -129,15 +130,4 @@ func opened(hidden string, mounts []plan.Mount) []string {
 		}
 	}
 	return all
-}
-
-// landlockFilter is the filter without a network namespace behind it: there are
-// no sockets but pairs.
-func landlockFilter() []unix.SockFilter {
-	var p program
-	p.load(offArch)
-	p.when(nativeArch, 3)
-	p.load(offNumber)
-	p.is(unix.SYS_SOCKET, eperm)
-	return append(p, filter(false)...)
 }

@@ -7,6 +7,7 @@ import (
 	"kerf/internal/pathname"
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/sandbox/seccomp"
 	"os"
 	"path"
 	"strings"
@@ -79,7 +80,7 @@ func compile(p plan.Plan, argv []string) *launch.Program {
 		}
 		c.report(fd)
 	}
-	c.confine(filter(p.Network))
+	c.confine(seccomp.Filter(seccomp.Reach{Network: p.Network}))
 	return &c.Program
 }
 
@@ -391,7 +392,7 @@ func (c *compiler) confine(code []unix.SockFilter) {
 	none := make([]byte, 24)
 	capHeader := binary.NativeEndian.AppendUint32(nil, unix.LINUX_CAPABILITY_VERSION_3)
 	c.Call(note, unix.SYS_CAPSET, c.Data(append(capHeader, 0, 0, 0, 0)), c.Data(none))
-	instructions := c.Data(encoded(code))
+	instructions := c.Data(seccomp.Encode(code))
 	fprog := make([]byte, 16)
 	putUint16(fprog, len(code))
 	ref := c.Data(fprog)
@@ -411,15 +412,24 @@ func lastCapability() int {
 }
 
 // programFile holds a program as a launcher finds it.
-func programFile(p *launch.Program) (*os.File, error) {
-	fd, err := unix.MemfdCreate("kerf-launch", unix.MFD_CLOEXEC)
+func programFile(p *launch.Program) (*os.File, error) { return memory("kerf-launch", p.Encode()) }
+
+// filterFile holds the filter as bubblewrap reads it, at its beginning.
+func filterFile(r seccomp.Reach) (*os.File, error) {
+	return memory("kerf-seccomp", seccomp.Encode(seccomp.Filter(r)))
+}
+
+// memory is a file without a name.
+func memory(name string, content []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("sandbox program: %w", err)
+		return nil, fmt.Errorf("sandbox: %s: %w", name, err)
 	}
-	f := os.NewFile(uintptr(fd), "kerf-launch")
-	if _, err := f.WriteAt(p.Encode(), 0); err != nil {
+	f := os.NewFile(uintptr(fd), name)
+	// Written at an offset, so that the reader starts at the beginning.
+	if _, err := f.WriteAt(content, 0); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("sandbox program: %w", err)
+		return nil, fmt.Errorf("sandbox: %s: %w", name, err)
 	}
 	return f, nil
 }

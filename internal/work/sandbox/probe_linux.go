@@ -7,6 +7,7 @@ import (
 
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/sandbox/seccomp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,7 +94,7 @@ func reason(err error) string {
 
 // find returns the named way if it works here.
 func (m machine) find(ctx context.Context, name, locks string, avoid []string) (way, error) {
-	if nativeArch == 0 {
+	if seccomp.NativeArch == 0 {
 		return way{}, &plan.UnavailableError{Reason: "no seccomp filter for this kind of processor",
 			Hint: "run with --sandbox " + plan.FullAccess}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/sandbox/seccomp"
 	"kerf/internal/work/witness/calls"
 )
 
@@ -30,7 +31,7 @@ var listenerFlags = sync.OnceValue(func() uint64 {
 func (c *compiler) report(fd int) {
 	const note = "commands cannot be watched here"
 	code := calls.Filter()
-	instructions := c.Data(encoded(code))
+	instructions := c.Data(seccomp.Encode(code))
 	fprog := make([]byte, 16)
 	putUint16(fprog, len(code))
 	ref := c.Data(fprog)

@@ -7,6 +7,7 @@ import (
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/sandbox/seccomp"
 	"os"
 	"sync"
 )
@@ -125,7 +126,7 @@ func (w way) render(b *Box, argv []string) error {
 			argv = append([]string{setsid, "-c"}, argv...)
 		}
 	}
-	file, err := filterFile(p.Network)
+	file, err := filterFile(seccomp.Reach{Network: p.Network})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,13 @@
+package seccomp
+
+import "golang.org/x/sys/unix"
+
+const (
+	// NativeArch is the one kind of calls that a filter lets through; 0 where no filter
+	// is written for the machine.
+	NativeArch = unix.AUDIT_ARCH_AARCH64
+	x32Bit     = 0
+)
+
+// This machine has the common calls only.
+var own, ownRefused []uint32
