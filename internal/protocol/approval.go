@@ -74,6 +74,10 @@ type CommandApproval struct {
 type ChangeApproval struct {
 	Changes []PathChange
 	Diff    string
+	// Unseen is set when an undo asks whether it takes along changes that nobody saw
+	// being made, which may be the user's own. Once takes them along, Deny leaves them
+	// and takes back the rest, Abort takes back nothing; ForSession is not offered.
+	Unseen bool
 	// Files are the whole texts before and after, for front ends that draw them
 	// themselves or let the user edit them; texts above a size bound and bytes
 	// that are no text are left out.

@@ -23,9 +23,11 @@ import (
 // report with a Problem means that nothing was done. The records are for the
 // rollout; the model is told with the next turn.
 func (h *Executor) undoOp(ctx context.Context, op protocol.Undo, ask Ask) (protocol.UndoReport, []history.FileChange) {
-	c, t, id := h.choice(op), protocol.TurnID(""), protocol.CallID("")
+	c, t, id, stopped := h.choice(op), protocol.TurnID(""), protocol.CallID(""), false
 	if !op.DryRun && len(op.Hunks) == 0 {
-		c.Unproven = h.askUnseen(ctx, c, ask)
+		if c.Unproven, stopped = h.askUnseen(ctx, c, ask); stopped {
+			return stoppedUndo(), nil
+		}
 	}
 	if len(op.Hunks) > 0 {
 		// The edits taken back belong to the turn that made them, so that an undo of
@@ -43,7 +45,10 @@ func (h *Executor) undoOp(ctx context.Context, op protocol.Undo, ask Ask) (proto
 func (h *Executor) rewind(ctx context.Context, t protocol.TurnID, ask Ask) (protocol.UndoReport,
 	[]history.FileChange) {
 	c := changes.Choice{Session: h.o.Origin.Session, Turn: string(t), Later: true}
-	c.Unproven = h.askUnseen(ctx, c, ask)
+	var stopped bool
+	if c.Unproven, stopped = h.askUnseen(ctx, c, ask); stopped {
+		return stoppedUndo(), nil
+	}
 	report, done := h.takeBack(ctx, c, false, "", "")
 	if report.Problem == "" {
 		h.tellLater(report)
@@ -51,21 +56,26 @@ func (h *Executor) rewind(ctx context.Context, t protocol.TurnID, ask Ask) (prot
 	return report, done.records
 }
 
+func stoppedUndo() protocol.UndoReport {
+	return protocol.UndoReport{Problem: "nothing was taken back: the question about it was not answered"}
+}
+
 // Ask puts a question to the user; nil has nobody to ask.
 type Ask func(context.Context, protocol.Approval) turn.Reply
 
 // askUnseen asks, once and naming the files, whether an undo takes along what nobody
-// saw being changed. Where there is nobody to ask, the answer is no.
-func (h *Executor) askUnseen(ctx context.Context, c changes.Choice, ask Ask) bool {
+// saw being changed; stopped says that the undo is not wanted at all. Where there is
+// nobody to ask, the answer is no.
+func (h *Executor) askUnseen(ctx context.Context, c changes.Choice, ask Ask) (take, stopped bool) {
 	r, look := h.reader(), changes.LookIn(h.o.Work.Tree)
 	seen, err := r.Plan(c, look)
 	if ask == nil || err != nil || len(seen.Left) == 0 {
-		return false
+		return false, false
 	}
 	c.Unproven = true
 	all, err := r.Plan(c, look)
 	if err != nil {
-		return false
+		return false, false
 	}
 	var names []string
 	left := map[string]bool{}
@@ -76,12 +86,12 @@ func (h *Executor) askUnseen(ctx context.Context, c changes.Choice, ask Ask) boo
 	all.Set = slices.DeleteFunc(all.Set, func(c delta.Change) bool { return !left[c.Path] })
 	diff, err := r.Diff(all)
 	if err != nil {
-		return false
+		return false, false
 	}
 	reply := ask(ctx, protocol.Approval{
 		Reason: "nobody saw who changed " + strings.Join(names, ", ") + "; take these changes back, too?",
-		Change: &protocol.ChangeApproval{Changes: h.files.PathChanges(all.Set), Diff: string(diff)}})
-	return reply.Answer.Decision.Allows()
+		Change: &protocol.ChangeApproval{Changes: h.files.PathChanges(all.Set), Diff: string(diff), Unseen: true}})
+	return reply.Answer.Decision.Allows(), reply.Answer.Decision == protocol.Abort
 }
 
 func (h *Executor) choice(op protocol.Undo) changes.Choice {

@@ -47,6 +47,9 @@ func choices(a protocol.Approval) []sdk.PermissionOption {
 	}
 	list := []sdk.PermissionOption{once("Allow")}
 	switch {
+	case a.Change != nil && a.Change.Unseen:
+		return []sdk.PermissionOption{once("Take them back, too"), {OptionId: sdk.PermissionOptionId(protocol.Deny),
+			Name: "Leave them, take back the rest", Kind: sdk.PermissionOptionKindRejectOnce}}
 	case a.Command != nil && len(a.Command.Prefix) > 0:
 		list = append(list, always(protocol.ForSession, fmt.Sprintf("Allow %q in this session",
 			strings.Join(a.Command.Prefix, " "))))

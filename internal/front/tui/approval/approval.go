@@ -78,6 +78,8 @@ func Headline(a protocol.Approval) string {
 		return "Run this command outside the sandbox?"
 	case a.Command != nil:
 		return "Run this command?"
+	case a.Change != nil && a.Change.Unseen:
+		return "Take these changes back, too?"
 	case a.Change != nil:
 		return "Make this change?"
 	case a.Tool != nil:
@@ -210,6 +212,11 @@ func subject(a protocol.Approval) string {
 func (q *Question) options() []option {
 	if q.Approval.Question != nil {
 		return q.questionOptions()
+	}
+	if c := q.Approval.Change; c != nil && c.Unseen {
+		return []option{{key: "y", label: "take them back, too", decision: protocol.Once},
+			{key: "n", label: "leave them, take back the rest", decision: protocol.Deny},
+			{key: "esc", label: "take nothing back", decision: protocol.Abort}}
 	}
 	out := []option{{key: "y", label: "yes, once", decision: protocol.Once}}
 	switch {

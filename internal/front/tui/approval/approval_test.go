@@ -202,3 +202,19 @@ func TestPlainMode(t *testing.T) {
 	x.Line("YES")
 	x.decided(t, protocol.Answer{Decision: protocol.Once})
 }
+
+// TestUnseenIsNeverAllowedOnward: an undo asks about these files only, and can be left.
+func TestUnseenIsNeverAllowedOnward(t *testing.T) {
+	unseen := change("a\n", "b\n")
+	unseen.Change.Unseen = true
+	for key, want := range map[string]protocol.Decision{"y": protocol.Once, "n": protocol.Deny, "esc": protocol.Abort} {
+		x := ask(unseen, "")
+		got := x.screen(80, 24)
+		if !strings.Contains(got, "Take these changes back, too?") || strings.Contains(got, "session") ||
+			strings.Contains(got, "tell the model") {
+			t.Errorf("the question is\n%s", got)
+		}
+		x.press("s", "h", "e").decided(t)
+		x.press(key).decided(t, protocol.Answer{Decision: want})
+	}
+}

@@ -297,7 +297,8 @@ func (c *Conversation) Undone(r protocol.UndoReport) {
 	} else {
 		c.Write(f.head(protocol.Completed, verb, " "+r.What)...)
 	}
-	for _, x := range r.Files {
+	files, more := shownOf(r.Files)
+	for _, x := range files {
 		role := style.Dim
 		if x.Outcome == "conflict" || x.Outcome == "missing" || x.Outcome == "left" {
 			role = style.Bad
@@ -308,9 +309,31 @@ func (c *Conversation) Undone(r protocol.UndoReport) {
 		}
 		c.rows = append(c.rows, f.said(style.WrapText(role, text, f.Width-4), style.S(style.Border, "  └ "))...)
 	}
+	if more > 0 {
+		text := fmt.Sprintf("and %d more; kerf log names them", more)
+		c.rows = append(c.rows, f.said(style.WrapText(style.Dim, text, f.Width-4), style.S(style.Border, "  └ "))...)
+	}
 	if r.Problem == "" && r.DryRun && r.Diff != "" {
 		c.rows = append(c.rows, diffview.Summary(diffview.Parse(r.Diff), f.Width)...)
 	}
+}
+
+// shownUndone bounds how many files are listed that an undo simply brought back.
+const shownUndone = 12
+
+// shownOf returns what is listed of the outcome of an undo, and how many are not: all
+// files that did not just come back, and the first of the others.
+func shownOf(files []protocol.UndoFile) (shown []protocol.UndoFile, more int) {
+	plain := 0
+	for _, x := range files {
+		if x.Outcome == "restored" && x.Note == "" {
+			if plain++; plain > shownUndone {
+				continue
+			}
+		}
+		shown = append(shown, x)
+	}
+	return shown, len(files) - len(shown)
 }
 
 // ForgetFrom drops the marks of a turn and of those after it.

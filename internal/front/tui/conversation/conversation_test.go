@@ -176,6 +176,21 @@ func TestUndone(t *testing.T) {
 	same(t, c.written(), "• Would undo the last turn", "  └ f  restored: whole", "      1 -a", "      1 +b")
 }
 
+// TestUndoneIsBounded: what simply came back is counted, the rest is named.
+func TestUndoneIsBounded(t *testing.T) {
+	c := begin()
+	r := protocol.UndoReport{What: "the last turn"}
+	for i := range 90 {
+		r.Files = append(r.Files, protocol.UndoFile{Path: fmt.Sprintf("/w/%d.go", i), Outcome: "restored"})
+	}
+	r.Files = append(r.Files, protocol.UndoFile{Path: "/w/gone", Outcome: "missing"})
+	c.Undone(r)
+	got := strings.Join(c.written(), "\n")
+	if !strings.Contains(got, "and 78 more") || !strings.Contains(got, "gone  missing") || strings.Contains(got, " 12.go") {
+		t.Errorf("wrote\n%s", got)
+	}
+}
+
 func TestProcessOutput(t *testing.T) {
 	c := begin().tell(protocol.ItemStarted{Item: item("c", protocol.Command{Command: "x", Process: 3})},
 		protocol.ItemDelta{Item: "c", Text: "out"})
