@@ -89,6 +89,7 @@ func (c configured) policy(roots []string, private string) func(protocol.Sandbox
 	return func(mode protocol.SandboxMode) plan.Policy {
 		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
 		return plan.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains,
+			Limited: profile.Network.Mode == "limited",
 			Limits: sandbox.DefaultLimits(),
 			TmpDir: private, SharedTmp: c.WorkspaceWrite.SharedTmp, Rules: rules, DenyRead: []string{c.Home},
 			LockDir: filepath.Join(c.Home, "locks")}

@@ -19,7 +19,7 @@ import (
 // One goroutine waits for the listener and then serves it. It ends when stop
 // closes our end of the socket, or the listener.
 func serve(f *plan.Filter) (socket *os.File, stop func(), err error) {
-	p, err := proxy.New(proxy.Options{Domains: f.Domains, Ask: f.Ask, Log: f.Log})
+	p, err := proxy.New(proxy.Options{Domains: f.Domains, Limited: f.Limited, Ask: f.Ask, Log: f.Log})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -138,7 +138,7 @@ func (s *Shell) ask() (text, mark string) {
 		flags, script = "-lc", "printf '\\n%s\\n%s\\n%s\\n' "+mark+" "+mark+` "$PATH"`
 	}
 	p := s.o.Sandbox()
-	p.Cwd, p.Network, p.Domains = s.o.Dir, false, nil
+	p.Cwd, p.Network, p.Domains, p.Limited = s.o.Dir, false, nil, false
 	ctx, cancel := context.WithTimeout(s.ctx, snapshotLimit)
 	defer cancel()
 	box, err := sandbox.Prepare(ctx, p, false, []string{s.o.Program, flags, script})

@@ -61,6 +61,9 @@ type Policy struct {
 	// through; see package proxy for the patterns. Ask decides on other hosts, Log
 	// is told what was refused.
 	Domains map[string]string
+	// Limited narrows Network to the Domains also when there are none, and plain HTTP to
+	// requests that only ask for something.
+	Limited bool
 	Ask     func(host string, port int) bool
 	Log     func(line string)
 	// TmpDir is a directory that becomes /tmp inside and keeps its content
@@ -178,6 +181,7 @@ type Plan struct {
 // Filter says what a proxy lets through; see Policy.
 type Filter struct {
 	Domains map[string]string
+	Limited bool
 	Ask     func(host string, port int) bool
 	Log     func(line string)
 }
@@ -215,8 +219,8 @@ func Resolve(p Policy, v View) (Plan, error) {
 	default:
 		return Plan{}, fmt.Errorf("sandbox mode %q: must be %s, %s or %s", p.Mode, ReadOnly, WorkspaceWrite, FullAccess)
 	}
-	if p.Network && len(p.Domains) > 0 {
-		plan.Network, plan.Proxy = false, &Filter{p.Domains, p.Ask, p.Log}
+	if p.Network && (p.Limited || len(p.Domains) > 0) {
+		plan.Network, plan.Proxy = false, &Filter{p.Domains, p.Limited, p.Ask, p.Log}
 	}
 	r := resolver{view: v, plan: &plan, access: make(map[string]Access)}
 	cwd, err := v.Real(p.Cwd)

@@ -22,9 +22,12 @@ import (
 // Options say what is let through.
 type Options struct {
 	// Domains maps patterns to "allow" or "deny": a host, `*.host` for what lies
-	// below it, `*` for all, an address or a range of addresses, each with an
+	// below it, `**.host` for both, `*` for all, an address or a range of addresses, each with an
 	// optional :port. Without one the ports are 80 and 443. Deny wins.
 	Domains map[string]string
+	// Limited lets requests through that only ask for something: GET, HEAD and OPTIONS.
+	// What passes through CONNECT cannot be read.
+	Limited bool
 	// Ask decides on hosts that no pattern names, once for each host and port; it
 	// may be called by several goroutines. Without it they are refused.
 	Ask func(host string, port int) bool
@@ -104,6 +107,9 @@ func (p *Proxy) Close() {
 // ServeHTTP carries out one request.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	target, port, err := targetOf(r)
+	if err == nil && p.o.Limited && !asksOnly(r.Method) {
+		err = fmt.Errorf("the network mode limited lets GET, HEAD and OPTIONS through, not %s", r.Method)
+	}
 	if err == nil {
 		var addr netip.AddrPort
 		if addr, err = p.admit(r.Context(), target, port); err == nil {
@@ -119,6 +125,14 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.o.Log(fmt.Sprintf("blocked %s %q: %v", r.Method, r.RequestURI, err))
 	}
 	http.Error(w, "blocked by the sandbox: "+err.Error(), http.StatusForbidden)
+}
+
+func asksOnly(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodConnect:
+		return true
+	}
+	return false
 }
 
 // targetOf is where a request wants to go.
@@ -218,6 +232,9 @@ var hop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authen
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, addr netip.AddrPort) {
 	out := r.Clone(r.Context())
 	out.RequestURI, out.Host, out.Close = "", r.URL.Host, true
+	if p.o.Limited {
+		out.Body, out.ContentLength = http.NoBody, 0
+	}
 	for _, name := range hop {
 		out.Header.Del(name)
 	}

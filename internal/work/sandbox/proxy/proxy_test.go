@@ -101,11 +101,12 @@ func connect(to string) string {
 func TestSEC_N6_OnlyWhatIsListed(t *testing.T) {
 	names := map[string][]string{
 		"ok.test": {"93.184.216.34"}, "sub.wild.test": {"93.184.216.35"}, "wild.test": {"93.184.216.36"}, "other.test": {"93.184.216.37"}, "port.test": {"93.184.216.38"},
-		"inner.test": {"10.0.0.7"}, "meta.test": {"169.254.169.254"}, "mapped.test": {"::ffff:127.0.0.1"}, "nat64.test": {"64:ff9b::7f00:1"}, "denied.wild.test": {"93.184.216.39"}, "localhost": {"127.0.0.1"},
+		"inner.test": {"10.0.0.7"}, "meta.test": {"169.254.169.254"}, "mapped.test": {"::ffff:127.0.0.1"}, "nat64.test": {"64:ff9b::7f00:1"}, "compatible.test": {"::7f00:1"}, "wire.test": {"168.63.129.16"}, "metadata6.test": {"fd00:ec2::254"},
+		"both.test": {"93.184.216.40"}, "sub.both.test": {"93.184.216.41"}, "notboth.test": {"93.184.216.42"}, "denied.wild.test": {"93.184.216.39"}, "localhost": {"127.0.0.1"},
 	}
 	domains := map[string]string{"ok.test": "allow", "*.wild.test": "allow", "denied.wild.test": "deny",
 		"port.test:8080": "allow", "inner.test": "allow", "meta.test": "allow", "mapped.test": "allow",
-		"nat64.test": "allow", "10.1.0.0/16": "allow"}
+		"nat64.test": "allow", "compatible.test": "allow", "wire.test": "allow", "metadata6.test": "allow", "**.both.test": "allow", "10.1.0.0/16": "allow"}
 	for _, c := range []struct {
 		request string
 		dialed  string // empty: blocked
@@ -132,6 +133,13 @@ func TestSEC_N6_OnlyWhatIsListed(t *testing.T) {
 		{connect("meta.test:443"), ""},
 		{connect("mapped.test:443"), ""},
 		{connect("nat64.test:443"), ""},
+		{connect("compatible.test:443"), ""},
+		{connect("wire.test:443"), ""},
+		{connect("metadata6.test:443"), ""},
+		{connect("[::ffff:169.254.169.254]:443"), ""},
+		{connect("both.test:443"), "93.184.216.40:443"},
+		{connect("sub.both.test.:443"), "93.184.216.41:443"},
+		{connect("notboth.test:443"), ""},
 		{get("http://other.test/"), ""}, // whatever the Host header says
 		{get("/"), ""},
 		{get("https://ok.test/"), ""},
@@ -255,4 +263,37 @@ func FuzzCanonical(f *testing.F) {
 			t.Errorf("%q: %q", s, host)
 		}
 	})
+}
+
+// The mode limited lets requests through that ask for something, and what nobody can look
+// into; the list stays what it is.
+func TestSEC_N6_LimitedOnlyAsks(t *testing.T) {
+	names := map[string][]string{"ok.test": {"93.184.216.34"}, "other.test": {"93.184.216.37"}}
+	request := func(method string) string {
+		return method + " http://ok.test/ HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 1\r\n\r\nx"
+	}
+	for _, c := range []struct {
+		domains map[string]string
+		request string
+		limited bool
+		open    bool
+	}{
+		{nil, get("http://ok.test/"), true, false},
+		{nil, connect("ok.test:443"), true, false},
+		{map[string]string{"ok.test": "allow"}, request("GET"), true, true},
+		{map[string]string{"ok.test": "allow"}, request("OPTIONS"), true, true},
+		{map[string]string{"ok.test": "allow"}, connect("ok.test:443"), true, true},
+		{map[string]string{"ok.test": "allow"}, connect("other.test:443"), true, false},
+		{map[string]string{"ok.test": "allow"}, request("POST"), true, false},
+		{map[string]string{"ok.test": "allow"}, request("PUT"), true, false},
+		{map[string]string{"ok.test": "allow"}, request("DELETE"), true, false},
+		{map[string]string{"ok.test": "allow"}, request("get"), true, false},
+		{map[string]string{"ok.test": "allow"}, request("POST"), false, true},
+	} {
+		w := newWorld(t, Options{Domains: c.domains, Limited: c.limited}, names)
+		status, body := w.send(t, c.request)
+		if (status == 200) != c.open || (len(w.dialed) > 0) != c.open {
+			t.Errorf("%q, limited %v: %d %s, dialed %q", c.request, c.limited, status, body, w.dialed)
+		}
+	}
 }

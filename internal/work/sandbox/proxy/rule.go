@@ -12,7 +12,8 @@ import (
 type rule struct {
 	deny   bool
 	host   string // exact, or what a wildcard stands before
-	wild   bool   // host and all below when it is not empty, else everything
+	wild   bool   // what is below host when it is not empty, else everything
+	both   bool   // host itself, too
 	prefix netip.Prefix
 	port   int // 0 for 80 and 443
 }
@@ -47,7 +48,9 @@ func parseRule(pattern, word string) (rule, error) {
 		r.wild = true
 		return r, nil
 	}
-	if rest, ok := strings.CutPrefix(name, "*."); ok {
+	if rest, ok := strings.CutPrefix(name, "**."); ok {
+		name, r.wild, r.both = rest, true, true
+	} else if rest, ok := strings.CutPrefix(name, "*."); ok {
 		name, r.wild = rest, true
 	}
 	host, err := canonical(name)
@@ -81,7 +84,7 @@ func (r rule) fits(host string, port int) bool {
 	case r.wild && r.host == "":
 		return true
 	case r.wild:
-		return strings.HasSuffix(host, "."+r.host)
+		return strings.HasSuffix(host, "."+r.host) || r.both && host == r.host
 	}
 	return r.host == host
 }
@@ -162,10 +165,11 @@ func canonical(host string) (string, error) {
 }
 
 // reserved are the ranges that are not the open network, those the standard
-// library has no word for.
+// library has no word for, and the one public address at which a cloud answers
+// its machines.
 var reserved = []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15",
-	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-	"64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "fec0::/10"}
+	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "168.63.129.16/32", "192.88.99.0/24",
+	"::/96", "3fff::/20", "5f00::/16", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "fec0::/10"}
 
 // public reports whether an address is one of the open network.
 func public(a netip.Addr) bool {
