@@ -17,9 +17,10 @@ import (
 
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/sandbox/render"
 )
 
 // The states of a check.
@@ -65,7 +66,7 @@ func checkSandbox(ctx context.Context, o Options) []protocol.Check {
 		c := protocol.Check{Name: "sandbox " + b.Name, State: checkOK, Detail: "ran a command"}
 		if b.Err != nil {
 			c.State, c.Detail = checkWarn, oneLine(b.Err.Error())
-			var unavailable *plan.UnavailableError
+			var unavailable *render.UnavailableError
 			if errors.As(b.Err, &unavailable) {
 				c.Detail, c.Hint = oneLine(unavailable.Reason), unavailable.Hint
 			}
@@ -80,7 +81,7 @@ func checkSandbox(ctx context.Context, o Options) []protocol.Check {
 		sum.State, sum.Detail = checkFail, "no sandbox works here: a command runs only if it may leave the sandbox"
 		sum.Hint = "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0 where " +
 			"there is such a setting), or install bubblewrap"
-	case first == plan.Landlock:
+	case first == boundary.Landlock:
 		sum.State, sum.Detail = checkWarn, "only read-only commands can be confined, by Landlock"
 		sum.Hint = "allow unprivileged user namespaces, or install bubblewrap"
 	}

@@ -9,9 +9,9 @@ import (
 	"kerf/internal/agent/policy"
 	"kerf/internal/config"
 	"kerf/internal/protocol"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox"
-	"kerf/internal/work/sandbox/plan"
 )
 
 // Rules reads all rules that hold here.
@@ -79,7 +79,7 @@ func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, es
 		List: list}.Explain(cmd)}
 	e.Mode = policy.Mode(set, e.Unsandboxed)
 	if e.Mode == protocol.SandboxFull {
-		e.Reach = sandbox.ReachOf(plan.Plan{Mode: plan.FullAccess})
+		e.Reach = sandbox.ReachOf(boundary.Plan{Mode: boundary.FullAccess})
 		return e, nil
 	}
 	roots, err := c.roots(set.Cwd, addDirs)
@@ -88,7 +88,7 @@ func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, es
 	}
 	pol := c.policy(roots, "")(e.Mode)
 	pol.Cwd = set.Cwd
-	pl, err := plan.Resolve(pol, plan.Disk{})
+	pl, err := boundary.Resolve(pol, boundary.Disk{})
 	if err != nil {
 		return e, err
 	}

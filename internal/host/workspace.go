@@ -10,9 +10,9 @@ import (
 	"kerf/internal/config"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/search"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/workspace"
@@ -82,24 +82,24 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 }
 
 // policy makes the sandbox policy of a command.
-func (c configured) policy(roots []string, private string) func(protocol.SandboxMode) plan.Policy {
+func (c configured) policy(roots []string, private string) func(protocol.SandboxMode) boundary.Policy {
 	profile := c.Permissions[c.DefaultPermissions]
 	// The user's own come last and win.
-	rules := append(plan.HideHomeSecrets(c.getenv("HOME"), roots), rulesOf(profile)...)
-	return func(mode protocol.SandboxMode) plan.Policy {
+	rules := append(boundary.HideHomeSecrets(c.getenv("HOME"), roots), rulesOf(profile)...)
+	return func(mode protocol.SandboxMode) boundary.Policy {
 		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
-		return plan.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains,
+		return boundary.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains,
 			Limited: profile.Network.Mode == "limited",
-			Limits: sandbox.DefaultLimits(),
-			TmpDir: private, SharedTmp: c.WorkspaceWrite.SharedTmp, Rules: rules, DenyRead: []string{c.Home},
+			Limits:  sandbox.DefaultLimits(),
+			TmpDir:  private, SharedTmp: c.WorkspaceWrite.SharedTmp, Rules: rules, DenyRead: []string{c.Home},
 			LockDir: filepath.Join(c.Home, "locks")}
 	}
 }
 
-func rulesOf(p config.Permission) []plan.Rule {
-	var rules []plan.Rule
+func rulesOf(p config.Permission) []boundary.Rule {
+	var rules []boundary.Rule
 	for path, access := range p.Filesystem {
-		rules = append(rules, plan.Rule{Path: path, Access: plan.Access(access)})
+		rules = append(rules, boundary.Rule{Path: path, Access: boundary.Access(access)})
 	}
 	return rules
 }

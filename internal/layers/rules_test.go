@@ -39,7 +39,7 @@ var arrows = map[string][]string{
 }
 
 // pure are the packages that must not touch the machine.
-var pure = []string{"protocol", "text", "work/protect", "agent/tool", "agent/tools", "agent/history", "agent/policy",
+var pure = []string{"protocol", "text", "agent/tool", "agent/tools", "agent/history", "agent/policy",
 	"agent/hooks", "agent/prompt", "agent/proposal", "agent/view", "agent/turn", "agent/review",
 	"front/tui/approval", "front/tui/composer", "front/tui/conversation", "front/tui/diffview", "front/tui/humanize",
 	"front/tui/keymap",

@@ -24,7 +24,7 @@ import (
 	"kerf/internal/agent/view"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/scan"
 	"kerf/internal/work/search"
 	"kerf/internal/work/tree"
@@ -53,7 +53,7 @@ type Options struct {
 	Unscanned string
 	Search    *search.Searcher
 	// Sandbox makes the policy of a command for the given mode.
-	Sandbox func(protocol.SandboxMode) plan.Policy
+	Sandbox func(protocol.SandboxMode) boundary.Policy
 	Env     func(tty bool) []string
 	Origin  txn.Origin // who: session and client of ledger entries
 	// SaveDiff keeps the diff of one change and returns its name; nil keeps none.
@@ -137,7 +137,7 @@ func New(o Options) *Executor {
 	}
 	sh := o.Shell
 	sh.Dir, sh.Env = o.Cwd, o.Env
-	sh.Sandbox = func() plan.Policy { return o.Sandbox(protocol.SandboxReadOnly) }
+	sh.Sandbox = func() boundary.Policy { return o.Sandbox(protocol.SandboxReadOnly) }
 	h.shell = usershell.New(sh)
 	co := command.Options{Sandbox: o.Sandbox, Env: o.Env, Shell: h.shell, Outputs: &h.outputs,
 		OutputTokens: o.OutputTokens}

@@ -16,9 +16,9 @@ import (
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/proc"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/search"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/workspace"
@@ -65,9 +65,11 @@ func newBench(t *testing.T, more func(*Options)) *bench {
 	o := Options{Cwd: dir, Base: dir, Tree: b.tree, Work: ws.Txn, Images: ws.Store.Get, Keep: ws.Store.Put,
 		Scanner: ws.Scanner,
 		Search:  search.New(search.Options{Roots: []string{dir}}), Origin: txn.Origin{Session: "s", Client: "test"},
-		Sandbox: func(m protocol.SandboxMode) plan.Policy { return plan.Policy{Mode: string(m), Roots: []string{dir}} },
-		Env:     func(bool) []string { return proc.Environment(os.Environ(), proc.EnvPolicy{Inherit: "all"}) },
-		Roots:   []string{dir}, OutputTokens: 10_000,
+		Sandbox: func(m protocol.SandboxMode) boundary.Policy {
+			return boundary.Policy{Mode: string(m), Roots: []string{dir}}
+		},
+		Env:   func(bool) []string { return proc.Environment(os.Environ(), proc.EnvPolicy{Inherit: "all"}) },
+		Roots: []string{dir}, OutputTokens: 10_000,
 		Redact: func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "hush-hush", "[redacted]")) }}
 	if more != nil {
 		more(&o)

@@ -14,9 +14,9 @@ import (
 	"os"
 	"strings"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox"
 	"kerf/internal/work/sandbox/interactive"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/witness"
 	"kerf/internal/work/workspace"
@@ -116,7 +116,7 @@ func (c Command) run(ctx context.Context, socket *os.File, stdin io.Reader, stdo
 		inside.Policy.Witness = socket
 		return inside.Run(ctx, stdin, stdout, stderr)
 	}
-	box, err := sandbox.Prepare(ctx, plan.Policy{Mode: plan.FullAccess, Roots: []string{c.Dir}, Cwd: c.Dir, Witness: socket},
+	box, err := sandbox.Prepare(ctx, boundary.Policy{Mode: boundary.FullAccess, Roots: []string{c.Dir}, Cwd: c.Dir, Witness: socket},
 		false, c.Argv)
 	if err != nil {
 		return CodeNotRun, err

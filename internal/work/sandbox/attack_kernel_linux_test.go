@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"kerf/internal/work/sandbox/render"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/sandbox/seccomp"
 	"os"
 	"os/exec"
@@ -184,7 +185,7 @@ func TestSEC_K8_ProgramsAreNotTakenFromWritableDirectories(t *testing.T) {
 func TestSEC_K10_NoSandboxNoRun(t *testing.T) {
 	linux := func() string { return "Linux version 6.1.0" }
 	broken := func(context.Context, way) error {
-		return &plan.UnavailableError{Reason: "namespaces cannot be made: EPERM"}
+		return &render.UnavailableError{Reason: "namespaces cannot be made: EPERM"}
 	}
 	absent := func(string, []string) (string, error) { return "", proc.ErrNotFound }
 	there := func(string, []string) (string, error) { return "/usr/bin/bwrap", nil }
@@ -196,27 +197,27 @@ func TestSEC_K10_NoSandboxNoRun(t *testing.T) {
 			return broken(ctx, w)
 		}
 	}
-	workspace := plan.Plan{Mode: plan.WorkspaceWrite, Cwd: "/w",
-		Mounts: []plan.Mount{{Kind: plan.MountWrite, Path: "/w"}}, Masks: []plan.Mask{{Kind: plan.MaskSocket, Path: "/w/.kerf"}}}
-	reading := plan.Plan{Mode: plan.ReadOnly, Cwd: "/w"}
+	workspace := boundary.Plan{Mode: boundary.WorkspaceWrite, Cwd: "/w",
+		Mounts: []boundary.Mount{{Kind: boundary.MountWrite, Path: "/w"}}, Masks: []boundary.Mask{{Kind: boundary.MaskSocket, Path: "/w/.kerf"}}}
+	reading := boundary.Plan{Mode: boundary.ReadOnly, Cwd: "/w"}
 	for _, c := range []struct {
 		name string
 		m    machine
-		plan plan.Plan
+		plan boundary.Plan
 		want string // empty: nothing runs
 	}{
-		{"all work", machine{version: linux, try: only(plan.OwnLauncher), program: there}, workspace, plan.OwnLauncher},
-		{"namespaces only for bubblewrap", machine{version: linux, try: only(plan.Bubblewrap), program: there}, workspace, plan.Bubblewrap},
+		{"all work", machine{version: linux, try: only(boundary.OwnLauncher), program: there}, workspace, boundary.OwnLauncher},
+		{"namespaces only for bubblewrap", machine{version: linux, try: only(boundary.Bubblewrap), program: there}, workspace, boundary.Bubblewrap},
 		{"no namespaces, no bubblewrap", machine{version: linux, try: broken, program: absent}, workspace, ""},
 		{"no namespaces, broken bubblewrap", machine{version: linux, try: broken, program: there}, workspace, ""},
-		{"only Landlock, and more is asked for", machine{version: linux, try: only(plan.Landlock), program: absent}, workspace, ""},
-		{"only Landlock, and it is enough", machine{version: linux, try: only(plan.Landlock), program: absent}, reading, plan.Landlock},
+		{"only Landlock, and more is asked for", machine{version: linux, try: only(boundary.Landlock), program: absent}, workspace, ""},
+		{"only Landlock, and it is enough", machine{version: linux, try: only(boundary.Landlock), program: absent}, reading, boundary.Landlock},
 		{"old kernel without all of it", machine{version: linux, try: broken, program: absent}, reading, ""},
-		{"WSL1", machine{version: func() string { return "Linux version 4.4.0-19041-Microsoft (x)" }, try: only(plan.OwnLauncher), program: there}, workspace, ""},
-		{"a backend that is not there was asked for", machine{version: linux, try: only(plan.OwnLauncher), program: absent}, plan.Plan{Mode: plan.WorkspaceWrite, Backend: plan.Bubblewrap}, ""},
+		{"WSL1", machine{version: func() string { return "Linux version 4.4.0-19041-Microsoft (x)" }, try: only(boundary.OwnLauncher), program: there}, workspace, ""},
+		{"a backend that is not there was asked for", machine{version: linux, try: only(boundary.OwnLauncher), program: absent}, boundary.Plan{Mode: boundary.WorkspaceWrite, Backend: boundary.Bubblewrap}, ""},
 	} {
 		got, err := c.m.choose(t.Context(), c.plan, nil)
-		var unavailable *plan.UnavailableError
+		var unavailable *render.UnavailableError
 		switch {
 		case c.want == "" && (!errors.As(err, &unavailable) || strings.Contains(err.Error(), "\n")):
 			t.Errorf("%s: got %+v, %v", c.name, got, err)
@@ -233,7 +234,7 @@ func TestSEC_K10_NoSandboxNoRun(t *testing.T) {
 // which, and exits with 125.
 func TestSEC_K10_ACallThatFailsStopsTheLauncher(t *testing.T) {
 	s := newSite(t)
-	pl, err := plan.Resolve(s.policy, plan.Disk{})
+	pl, err := boundary.Resolve(s.policy, boundary.Disk{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +291,7 @@ func TestSignalsReachTheCommandNotTheLauncher(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
 		for _, tty := range []bool{false, true} {
-			pl, err := plan.Resolve(s.policy, plan.Disk{})
+			pl, err := boundary.Resolve(s.policy, boundary.Disk{})
 			if err != nil {
 				t.Fatal(err)
 			}

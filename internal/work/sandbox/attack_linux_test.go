@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
-	"kerf/internal/work/sandbox/plan"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,8 +22,8 @@ import (
 type site struct {
 	t               *testing.T
 	work, out, home string
-	policy          plan.Policy
-	found           []plan.Finding // after the last run
+	policy          boundary.Policy
+	found           []boundary.Finding // after the last run
 }
 
 func newSite(t *testing.T) *site {
@@ -40,11 +40,11 @@ func newSite(t *testing.T) *site {
 		}
 	}
 	s.write(s.out+"/victim", "precious\n")
-	s.policy = plan.Policy{
-		Mode: plan.WorkspaceWrite, Roots: []string{s.work}, Cwd: s.work, TmpDir: filepath.Join(dir, "tmp"),
+	s.policy = boundary.Policy{
+		Mode: boundary.WorkspaceWrite, Roots: []string{s.work}, Cwd: s.work, TmpDir: filepath.Join(dir, "tmp"),
 		LockDir: filepath.Join(dir, "locks"),
 		// The test's own directories lie in /tmp, which is private inside.
-		Rules:   []plan.Rule{{Path: s.out, Access: plan.Read}, {Path: s.home, Access: plan.Read}},
+		Rules:   []boundary.Rule{{Path: s.out, Access: boundary.Read}, {Path: s.home, Access: boundary.Read}},
 		Backend: os.Getenv(backendEnv),
 	}
 	t.Setenv("HOME", s.home)
@@ -66,7 +66,7 @@ func one(t *testing.T, f func(*testing.T)) {
 		each(t, f)
 		return
 	}
-	way, err := machine{}.choose(t.Context(), plan.Plan{Mode: plan.WorkspaceWrite}, nil)
+	way, err := machine{}.choose(t.Context(), boundary.Plan{Mode: boundary.WorkspaceWrite}, nil)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -78,7 +78,7 @@ func one(t *testing.T, f func(*testing.T)) {
 
 // each runs a test with every backend that can enforce all plans.
 func each(t *testing.T, f func(*testing.T)) {
-	for _, name := range []string{plan.OwnLauncher, plan.Bubblewrap} {
+	for _, name := range []string{boundary.OwnLauncher, boundary.Bubblewrap} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := (machine{}).find(t.Context(), name, "", nil); err != nil {
 				t.Skip(err)
@@ -337,7 +337,7 @@ func TestSEC_F7_MissingProtectedNamesCannotBeMade(t *testing.T) {
 func TestSEC_F8_PlaceholdersStayWhileAnySandboxRuns(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
-		pl, err := plan.Resolve(s.policy, plan.Disk{})
+		pl, err := boundary.Resolve(s.policy, boundary.Disk{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +348,7 @@ func TestSEC_F8_PlaceholdersStayWhileAnySandboxRuns(t *testing.T) {
 		if text, code := s.inside("mkdir .kerf"); code == 0 {
 			t.Error(text)
 		}
-		if !(plan.Disk{}).Placeholder(s.work + "/.kerf") {
+		if !(boundary.Disk{}).Placeholder(s.work + "/.kerf") {
 			t.Error("the second sandbox took the first one's placeholder away")
 		}
 		first()
@@ -396,7 +396,7 @@ func TestSEC_F9_NothingIsLeftBehindByAKilledKerf(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		if !(plan.Disk{}).Placeholder(s.work + "/.kerf") {
+		if !(boundary.Disk{}).Placeholder(s.work + "/.kerf") {
 			t.Error("control: no placeholder is there")
 		}
 		kerf.Process.Kill()
@@ -417,8 +417,8 @@ func TestSEC_F9_NothingIsLeftBehindByAKilledKerf(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	if work := os.Getenv("SANDBOX_TEST_KERF"); work != "" {
-		pl, err := plan.Resolve(plan.Policy{Mode: plan.WorkspaceWrite, Roots: []string{work}, Cwd: work,
-			LockDir: os.Getenv("SANDBOX_TEST_LOCKS")}, plan.Disk{})
+		pl, err := boundary.Resolve(boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{work}, Cwd: work,
+			LockDir: os.Getenv("SANDBOX_TEST_LOCKS")}, boundary.Disk{})
 		if err != nil {
 			panic(err)
 		}
@@ -446,7 +446,7 @@ func TestSEC_F10_LinksAndPointersOfGit(t *testing.T) {
 		s.repository()
 		os.Rename(s.work+"/.git", s.work+"/real")
 		os.Symlink("real", s.work+"/.git")
-		if _, err := plan.Resolve(s.policy, plan.Disk{}); !errors.Is(err, plan.ErrSymlink) {
+		if _, err := boundary.Resolve(s.policy, boundary.Disk{}); !errors.Is(err, boundary.ErrSymlink) {
 			t.Errorf("a link: got %v", err)
 		}
 		os.Remove(s.work + "/.git")
@@ -465,7 +465,7 @@ func TestSEC_F10_LinksAndPointersOfGit(t *testing.T) {
 		other := newSite(t)
 		other.repository()
 		s.write(s.work+"/.git", "gitdir: "+other.work+"/.git\n")
-		s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: other.work, Access: plan.Read})
+		s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: other.work, Access: boundary.Read})
 		if text, code := s.inside("git commit --allow-empty -qm evil"); code == 0 {
 			t.Errorf("a pointer outside: %s", text)
 		}
@@ -478,9 +478,9 @@ func TestSEC_F11_TheMostSpecificRuleWins(t *testing.T) {
 		s.write(s.work+"/a/secret", "secret")
 		s.write(s.work+"/a/b/open", "open")
 		s.write(s.work+"/key", "secret")
-		s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: s.work + "/a", Access: plan.None},
-			plan.Rule{Path: s.work + "/a/b", Access: plan.Write}, plan.Rule{Path: s.work + "/key", Access: plan.None},
-			plan.Rule{Path: s.work + "/later", Access: plan.None})
+		s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: s.work + "/a", Access: boundary.None},
+			boundary.Rule{Path: s.work + "/a/b", Access: boundary.Write}, boundary.Rule{Path: s.work + "/key", Access: boundary.None},
+			boundary.Rule{Path: s.work + "/later", Access: boundary.None})
 		text, _ := s.inside("cat a/secret key; ls a; echo more >> a/b/open; cat a/b/open; mv a z; cat z/secret; touch " +
 			"a/new; mkdir later")
 		if strings.Contains(text, "secret\n") || strings.Contains(text, "secretsecret") ||
@@ -501,7 +501,7 @@ func TestSEC_F11_TheMostSpecificRuleWins(t *testing.T) {
 func TestSEC_F12_ReadOnlyWritesNothing(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
-		s.policy.Mode = plan.ReadOnly
+		s.policy.Mode = boundary.ReadOnly
 		s.write(s.work+"/f", "x")
 		s.attack("write", s.work, "echo y >> f; echo z > new")
 		text, _ := s.inside("for d in . /tmp /var/tmp /dev/mqueue $HOME /run; do echo x > $d/probe 2>/dev/null && echo " +
@@ -567,7 +567,7 @@ func TestSEC_F15_PlantedLinksAreSwept(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
 		s.repository()
-		pl, err := plan.Resolve(s.policy, plan.Disk{})
+		pl, err := boundary.Resolve(s.policy, boundary.Disk{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -588,7 +588,7 @@ func TestSEC_F15_PlantedLinksAreSwept(t *testing.T) {
 		if b, _ := os.ReadFile(s.out + "/victim"); string(b) != "precious\n" {
 			t.Errorf("victim is %q", b)
 		}
-		if found := plan.Sweep(pl); len(found) != 0 {
+		if found := boundary.Sweep(pl); len(found) != 0 {
 			t.Errorf("a clean repository has findings: %+v", found)
 		}
 	})

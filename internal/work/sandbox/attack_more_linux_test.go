@@ -3,8 +3,8 @@ package sandbox
 import (
 	"fmt"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
-	"kerf/internal/work/sandbox/plan"
 	"net"
 	"os"
 	"os/exec"
@@ -119,7 +119,7 @@ func TestSEC_K9_NoSandboxLetsItselfOut(t *testing.T) {
 		s := newSite(t)
 		for _, argv := range [][]string{{os.Args[0], "--kerf-launch"}, {"bwrap", "--ro-bind", "/", "/", "true"},
 			{"unshare", "-Urpf", "true"}} {
-			s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: filepath.Dir(os.Args[0]), Access: plan.Read})
+			s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: filepath.Dir(os.Args[0]), Access: boundary.Read})
 			if text, code := s.run(argv...); code == 0 {
 				t.Errorf("%v: %s", argv, text)
 			}
@@ -141,7 +141,7 @@ func TestSEC_O2_NothingSurvivesAKilledLauncher(t *testing.T) {
 		for _, sig := range []string{"KILL", "TERM", "INT", "HUP", "SEGV"} {
 			s := newSite(t)
 			name := fmt.Sprintf("kerf-o2-%s-%d", sig, time.Now().UnixNano())
-			pl, err := plan.Resolve(s.policy, plan.Disk{})
+			pl, err := boundary.Resolve(s.policy, boundary.Disk{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +191,7 @@ func TestSEC_O4_LimitsAreHit(t *testing.T) { each(t, limitsAreHit) }
 
 func limitsAreHit(t *testing.T) {
 	s := newSite(t)
-	s.policy.Limits = plan.Limits{Processes: 40, FileBytes: 1 << 20, DataBytes: 256 << 20}
+	s.policy.Limits = boundary.Limits{Processes: 40, FileBytes: 1 << 20, DataBytes: 256 << 20}
 	if text, code := s.inside("head -c 3000000 /dev/zero > big"); code == 0 {
 		t.Errorf("a large file: %s", text)
 	}

@@ -1,9 +1,9 @@
 package sandbox
 
 import (
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
-	"kerf/internal/work/sandbox/plan"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,13 +28,13 @@ func BenchmarkBareExec(b *testing.B) {
 	}
 }
 
-func BenchmarkOwnLauncher(b *testing.B)    { wrapped(b, plan.OwnLauncher) }
-func BenchmarkWithBubblewrap(b *testing.B) { wrapped(b, plan.Bubblewrap) }
+func BenchmarkOwnLauncher(b *testing.B)    { wrapped(b, boundary.OwnLauncher) }
+func BenchmarkWithBubblewrap(b *testing.B) { wrapped(b, boundary.Bubblewrap) }
 
 // BenchmarkOwnLauncherBare is the launcher with a plan as small as that of the
 // bare bubblewrap.
 func BenchmarkOwnLauncherBare(b *testing.B) {
-	pl := plan.Plan{Mode: plan.ReadOnly, Cwd: "/"}
+	pl := boundary.Plan{Mode: boundary.ReadOnly, Cwd: "/"}
 	for b.Loop() {
 		file, err := programFile(compile(pl, []string{"true"}))
 		if err != nil {
@@ -54,10 +54,10 @@ func wrapped(b *testing.B, backend string) {
 	if out, err := exec.Command("git", "init", "-q", work).CombinedOutput(); err != nil {
 		b.Fatalf("%s", out)
 	}
-	policy := plan.Policy{Mode: plan.WorkspaceWrite, Roots: []string{work}, Cwd: work, TmpDir: b.TempDir(),
+	policy := boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{work}, Cwd: work, TmpDir: b.TempDir(),
 		LockDir: filepath.Join(b.TempDir(), "locks"), Backend: backend}
 	for b.Loop() {
-		pl, err := plan.Resolve(policy, plan.Disk{})
+		pl, err := boundary.Resolve(policy, boundary.Disk{})
 		if err != nil {
 			b.Fatal(err)
 		}

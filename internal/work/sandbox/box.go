@@ -3,7 +3,7 @@
 package sandbox
 
 import (
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
 	"os"
 	"sync"
 	"time"
@@ -19,14 +19,14 @@ type Box struct {
 	// OneRoot says that all processes inside have the same root directory.
 	OneRoot bool
 
-	plan  plan.Plan
+	plan  boundary.Plan
 	guard *guard                 // nil where nothing has to be watched
 	stop  func()                 // ends the proxy
 	limit func(leader int) error // sets limits from outside and opens the gate
 	gate  *os.File               // behind which the command waits for that
 	lower func()                 // gives up the placeholders
 	once  sync.Once
-	found []plan.Finding
+	found []boundary.Finding
 }
 
 // bare is the box of a command that runs as it is.
@@ -55,7 +55,7 @@ func (b *Box) Placeholders() []string {
 }
 
 // Enforced reports whether there is a sandbox around the command at all.
-func (b *Box) Enforced() bool { return b.plan.Mode != "" && b.plan.Mode != plan.FullAccess }
+func (b *Box) Enforced() bool { return b.plan.Mode != "" && b.plan.Mode != boundary.FullAccess }
 
 // Broken names the path whose protection went away while the command ran, for
 // which it was ended; empty when all held.
@@ -73,7 +73,7 @@ const dying = 100 * time.Millisecond
 // Close gives up what the command needed and tells what it planted. It must be
 // called once the command has ended, before anything of the user's runs, and may
 // be called again.
-func (b *Box) Close() []plan.Finding {
+func (b *Box) Close() []boundary.Finding {
 	b.once.Do(func() {
 		for _, f := range b.Files {
 			f.Close()
@@ -93,8 +93,8 @@ func (b *Box) Close() []plan.Finding {
 		if b.lower != nil {
 			b.lower()
 		}
-		if b.plan.Mode != plan.FullAccess {
-			b.found = append(b.found, plan.Sweep(b.plan)...)
+		if b.plan.Mode != boundary.FullAccess {
+			b.found = append(b.found, boundary.Sweep(b.plan)...)
 		}
 	})
 	return b.found

@@ -1,7 +1,7 @@
 package sandbox
 
 import (
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,7 +184,7 @@ func TestSEC_F11_PatternsHideWhatTheyMatch(t *testing.T) {
 		os.Link(s.work+"/a/b/c.env", s.work+"/other-name")
 		script := "cat .env a/b/c.env l.env target other-name; mv a z; cat z/b/c.env; mv .env e; cat e; ln a/b/c.env x; " +
 			"cat x; cp .env y; cat y; grep -r SECRET .; cat plain; mkdir -p n; echo later > n/later.env; cat n/later.env"
-		s.policy.Rules = append(s.policy.Rules, plan.Rule{Path: s.work + "/**/*.env", Access: plan.None})
+		s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: s.work + "/**/*.env", Access: boundary.None})
 		text, _ := s.inside(script)
 		if strings.Contains(text, "SECRET") || !strings.Contains(text, "open") {
 			t.Errorf("got %s", text)

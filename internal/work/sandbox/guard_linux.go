@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,9 +28,9 @@ import (
 // Where there is no inotify to be had a goroutine looks every few milliseconds
 // instead. It ends with end.
 type guard struct {
-	names map[string]plan.FileID // who stands at each path
-	masks map[string]bool        // the paths of placeholders
-	from  *notices               // nil without inotify
+	names map[string]boundary.FileID // who stands at each path
+	masks map[string]bool            // the paths of placeholders
+	from  *notices                   // nil without inotify
 	quit  chan struct{}
 	wg    sync.WaitGroup
 
@@ -44,12 +44,12 @@ const guardInterval = 5 * time.Millisecond
 
 // newGuard watches the names of p that mounts protect; all of them must be
 // there. The command must not run before it returns.
-func newGuard(p plan.Plan) (*guard, error) {
+func newGuard(p boundary.Plan) (*guard, error) {
 	names := exposed(p.Mounts)
 	if len(names) == 0 {
 		return nil, nil
 	}
-	g := &guard{names: make(map[string]plan.FileID, len(names)), masks: make(map[string]bool), quit: make(chan struct{})}
+	g := &guard{names: make(map[string]boundary.FileID, len(names)), masks: make(map[string]bool), quit: make(chan struct{})}
 	for _, m := range p.Masks {
 		g.masks[m.Path] = true
 	}
@@ -72,8 +72,8 @@ func newGuard(p plan.Plan) (*guard, error) {
 
 // exposed are the mount points that lie in directories which can be written to
 // outside by those for whom the mounts are not there.
-func exposed(mounts []plan.Mount) []string {
-	kinds := make(map[string]plan.MountKind, len(mounts))
+func exposed(mounts []boundary.Mount) []string {
+	kinds := make(map[string]boundary.MountKind, len(mounts))
 	for _, m := range mounts {
 		kinds[m.Path] = m.Kind
 	}
@@ -82,7 +82,7 @@ func exposed(mounts []plan.Mount) []string {
 		for dir := m.Path; dir != "/"; {
 			dir = filepath.Dir(dir)
 			kind, mounted := kinds[dir]
-			if mounted && kind == plan.MountWrite {
+			if mounted && kind == boundary.MountWrite {
 				names = append(names, m.Path)
 			}
 			if mounted {
@@ -94,12 +94,12 @@ func exposed(mounts []plan.Mount) []string {
 }
 
 // identity is who stands at path; a placeholder has to be one still.
-func (g *guard) identity(path string) (plan.FileID, bool) {
+func (g *guard) identity(path string) (boundary.FileID, bool) {
 	info, err := os.Lstat(path)
-	if err != nil || g.masks[path] && !(plan.Disk{}).Placeholder(path) {
-		return plan.FileID{}, false
+	if err != nil || g.masks[path] && !(boundary.Disk{}).Placeholder(path) {
+		return boundary.FileID{}, false
 	}
-	id, _ := plan.IdentityOf(info)
+	id, _ := boundary.IdentityOf(info)
 	return id, true
 }
 
@@ -185,17 +185,17 @@ func (g *guard) end() []string {
 // setAside moves what stands at the place of a lost placeholder to a name that
 // nothing runs or follows: the command may have made it in its last moments, and
 // if it was the user it is not lost.
-func setAside(p plan.Plan, lost []string) []plan.Finding {
-	var found []plan.Finding
+func setAside(p boundary.Plan, lost []string) []boundary.Finding {
+	var found []boundary.Finding
 	for _, path := range lost {
-		masked := slices.ContainsFunc(p.Masks, func(m plan.Mask) bool { return m.Path == path })
+		masked := slices.ContainsFunc(p.Masks, func(m boundary.Mask) bool { return m.Path == path })
 		_, err := os.Lstat(path)
 		switch {
 		case !masked:
-			found = append(found, plan.Finding{Path: path,
+			found = append(found, boundary.Finding{Path: path,
 				What: "was replaced from outside while a command ran, so the command was ended; check it before you rely on it"})
-		case err != nil || (plan.Disk{}).Placeholder(path):
-			found = append(found, plan.Finding{Path: path,
+		case err != nil || (boundary.Disk{}).Placeholder(path):
+			found = append(found, boundary.Finding{Path: path,
 				What: "its placeholder was removed from outside while a command ran, so the command was ended"})
 		default:
 			to, moved := aside(path)
@@ -203,7 +203,7 @@ func setAside(p plan.Plan, lost []string) []plan.Finding {
 			if moved {
 				what = "was made while its placeholder was away; it is now " + to
 			}
-			found = append(found, plan.Finding{Path: path, What: what, Removed: moved})
+			found = append(found, boundary.Finding{Path: path, What: what, Removed: moved})
 		}
 	}
 	return found

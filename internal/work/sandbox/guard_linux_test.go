@@ -1,8 +1,8 @@
 package sandbox
 
 import (
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
-	"kerf/internal/work/sandbox/plan"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +18,7 @@ const trying = `touch trying; while :; do mkdir "$NAME" 2>/dev/null && echo evil
 // the end.
 func (s *site) under(script string, attack func(*Box)) (code int, box *Box) {
 	s.t.Helper()
-	pl, err := plan.Resolve(s.policy, plan.Disk{})
+	pl, err := boundary.Resolve(s.policy, boundary.Disk{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestSEC_F8_AStrangersSandboxLeavesPlaceholdersStanding(t *testing.T) {
 		s := newSite(t)
 		stranger := s.policy
 		stranger.LockDir = filepath.Join(t.TempDir(), "other-locks")
-		pl, err := plan.Resolve(stranger, plan.Disk{})
+		pl, err := boundary.Resolve(stranger, boundary.Disk{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestSEC_F8_AStrangersSandboxLeavesPlaceholdersStanding(t *testing.T) {
 		if text, code := s.inside("mkdir .kerf"); code == 0 {
 			t.Error(text)
 		}
-		if !(plan.Disk{}).Placeholder(s.work + "/.kerf") {
+		if !(boundary.Disk{}).Placeholder(s.work + "/.kerf") {
 			t.Error("the placeholder is gone")
 		}
 		lower()
@@ -179,7 +179,7 @@ func TestGuardWithoutInotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, _ := (&guard{}).identity(path)
-	g := &guard{names: map[string]plan.FileID{path: id}, quit: make(chan struct{})}
+	g := &guard{names: map[string]boundary.FileID{path: id}, quit: make(chan struct{})}
 	g.wg.Go(g.poll)
 	killed := make(chan struct{}, 100)
 	g.arm(func() { killed <- struct{}{} })

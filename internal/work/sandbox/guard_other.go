@@ -2,7 +2,7 @@
 
 package sandbox
 
-import "kerf/internal/work/sandbox/plan"
+import "kerf/internal/work/boundary"
 
 // guard has nothing to watch where no placeholders are.
 type guard struct{}
@@ -11,4 +11,4 @@ func (*guard) arm(func())     {}
 func (*guard) broken() string { return "" }
 func (*guard) end() []string  { return nil }
 
-func setAside(plan.Plan, []string) []plan.Finding { return nil }
+func setAside(boundary.Plan, []string) []boundary.Finding { return nil }

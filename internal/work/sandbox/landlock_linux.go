@@ -2,10 +2,11 @@ package sandbox
 
 import (
 	"errors"
+	"kerf/internal/work/sandbox/render"
 
 	"kerf/internal/pathname"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox/launch"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/sandbox/seccomp"
 	"os"
 	"path/filepath"
@@ -34,15 +35,15 @@ const (
 // expressible says why Landlock alone cannot enforce p, or nil. It grants access
 // to whole trees: a single name in a tree that is open cannot be closed, but for
 // reading everything else can be named instead.
-func expressible(p plan.Plan) error {
+func expressible(p boundary.Plan) error {
 	switch {
-	case p.Mode != plan.ReadOnly:
+	case p.Mode != boundary.ReadOnly:
 		return errors.New("it protects no single name in a directory that is writable")
 	case p.Network || p.Proxy != nil:
 		return errors.New("it does not filter the network")
 	}
 	for _, m := range p.Mounts {
-		if m.Kind == plan.MountWrite || m.Kind == plan.MountTmp && m.Source != "" {
+		if m.Kind == boundary.MountWrite || m.Kind == boundary.MountTmp && m.Source != "" {
 			return errors.New("it gives no private directories")
 		}
 	}
@@ -52,10 +53,10 @@ func expressible(p plan.Plan) error {
 // compileLandlock returns the program that runs argv under a plan that is
 // expressible. There are no namespaces: processes of others can be seen, but
 // neither signalled nor looked into, and there is no network at all.
-func compileLandlock(p plan.Plan, argv []string) *launch.Program {
+func compileLandlock(p boundary.Plan, argv []string) *launch.Program {
 	c := &compiler{plan: p}
 	c.Argv, c.Terminal = argv, p.TTY
-	c.Env = append(p.Environment(plan.Landlock), "KERF_SANDBOX_PROCESSES_VISIBLE=1")
+	c.Env = append(render.Environment(p, boundary.Landlock), "KERF_SANDBOX_PROCESSES_VISIBLE=1")
 	const note = "Landlock is not available in version 6 or later"
 	attributes := words(landRead|landWrite, landNet, landScopes)
 	// PR_SET_NO_NEW_PRIVS has to be there before the rules.
@@ -97,14 +98,14 @@ func (c *compiler) grant(rules launch.Reg, path string, rights uint64) {
 // readable names what has to be granted so that everything below dir can be
 // read but for what is hidden: dir itself, or, when something below is hidden,
 // what lies in it, one by one.
-func readable(dir string, mounts []plan.Mount) []string {
-	i := slices.IndexFunc(mounts, func(m plan.Mount) bool { return m.Path == dir })
-	if i >= 0 && (mounts[i].Kind == plan.MountHideFile || mounts[i].Kind == plan.MountHideDir ||
-		mounts[i].Kind == plan.MountTmp) {
+func readable(dir string, mounts []boundary.Mount) []string {
+	i := slices.IndexFunc(mounts, func(m boundary.Mount) bool { return m.Path == dir })
+	if i >= 0 && (mounts[i].Kind == boundary.MountHideFile || mounts[i].Kind == boundary.MountHideDir ||
+		mounts[i].Kind == boundary.MountTmp) {
 		return opened(dir, mounts)
 	}
-	hides := slices.ContainsFunc(mounts, func(m plan.Mount) bool {
-		return m.Path != dir && pathname.Under(dir, m.Path) && m.Kind != plan.MountRead
+	hides := slices.ContainsFunc(mounts, func(m boundary.Mount) bool {
+		return m.Path != dir && pathname.Under(dir, m.Path) && m.Kind != boundary.MountRead
 	})
 	if !hides {
 		return []string{dir}
@@ -121,10 +122,10 @@ func readable(dir string, mounts []plan.Mount) []string {
 }
 
 // opened names what a rule opens again below something hidden.
-func opened(hidden string, mounts []plan.Mount) []string {
+func opened(hidden string, mounts []boundary.Mount) []string {
 	var all []string
 	for _, m := range mounts {
-		if m.Kind == plan.MountRead && m.Path != hidden && pathname.Under(hidden, m.Path) &&
+		if m.Kind == boundary.MountRead && m.Path != hidden && pathname.Under(hidden, m.Path) &&
 			!slices.ContainsFunc(all, func(a string) bool { return pathname.Under(a, m.Path) }) {
 			all = append(all, readable(m.Path, mounts)...)
 		}

@@ -3,7 +3,7 @@ package sandbox
 import (
 	"fmt"
 
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
 	"net"
 	"os"
 	"strings"
@@ -14,11 +14,11 @@ import (
 
 // newLandlockSite is a read-only site that Landlock alone confines.
 func newLandlockSite(t *testing.T) *site {
-	if _, err := (machine{}).find(t.Context(), plan.Landlock, "", nil); err != nil {
+	if _, err := (machine{}).find(t.Context(), boundary.Landlock, "", nil); err != nil {
 		t.Skip(err)
 	}
 	s := newSite(t)
-	s.policy.Mode, s.policy.Backend, s.policy.TmpDir = plan.ReadOnly, plan.Landlock, ""
+	s.policy.Mode, s.policy.Backend, s.policy.TmpDir = boundary.ReadOnly, boundary.Landlock, ""
 	return s
 }
 
@@ -91,16 +91,16 @@ func TestSEC_K1_LandlockReachesNoProcess(t *testing.T) {
 }
 
 func TestLandlockRefusesWhatItCannotExpress(t *testing.T) {
-	for name, p := range map[string]plan.Plan{
-		"writing": {Mode: plan.WorkspaceWrite}, "network": {Mode: plan.ReadOnly, Network: true}, "filter": {Mode: plan.ReadOnly, Proxy: &plan.Filter{}},
-		"private directory": {Mode: plan.ReadOnly, Mounts: []plan.Mount{{Kind: plan.MountTmp, Path: "/tmp", Source: "/x"}}},
+	for name, p := range map[string]boundary.Plan{
+		"writing": {Mode: boundary.WorkspaceWrite}, "network": {Mode: boundary.ReadOnly, Network: true}, "filter": {Mode: boundary.ReadOnly, Proxy: &boundary.Filter{}},
+		"private directory": {Mode: boundary.ReadOnly, Mounts: []boundary.Mount{{Kind: boundary.MountTmp, Path: "/tmp", Source: "/x"}}},
 	} {
 		if expressible(p) == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
-	if err := expressible(plan.Plan{Mode: plan.ReadOnly,
-		Mounts: []plan.Mount{{Kind: plan.MountHideDir, Path: "/tmp"}}}); err != nil {
+	if err := expressible(boundary.Plan{Mode: boundary.ReadOnly,
+		Mounts: []boundary.Mount{{Kind: boundary.MountHideDir, Path: "/tmp"}}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -112,8 +112,8 @@ func TestReadableNamesSiblings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := readable(dir, []plan.Mount{{Kind: plan.MountHideDir, Path: dir + "/a/b"},
-		{Kind: plan.MountHideDir, Path: dir + "/e"}, {Kind: plan.MountRead, Path: dir + "/e/f"}})
+	got := readable(dir, []boundary.Mount{{Kind: boundary.MountHideDir, Path: dir + "/a/b"},
+		{Kind: boundary.MountHideDir, Path: dir + "/e"}, {Kind: boundary.MountRead, Path: dir + "/e/f"}})
 	if d := cmp.Diff([]string{dir + "/a/c", dir + "/d", dir + "/e/f"}, got); d != "" {
 		t.Error(d)
 	}

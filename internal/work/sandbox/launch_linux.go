@@ -3,10 +3,11 @@ package sandbox
 import (
 	"encoding/binary"
 	"fmt"
+	"kerf/internal/work/sandbox/render"
 
 	"kerf/internal/pathname"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox/launch"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/sandbox/seccomp"
 	"os"
 	"path"
@@ -38,13 +39,13 @@ var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 //	rest     loopback, limits, keyring, capabilities, the filter
 type compiler struct {
 	launch.Program
-	plan    plan.Plan
+	plan    boundary.Plan
 	sources map[string]launch.Reg
 	null    launch.Reg
 }
 
 // compile returns the program that runs argv under p.
-func compile(p plan.Plan, argv []string) *launch.Program {
+func compile(p boundary.Plan, argv []string) *launch.Program {
 	c := &compiler{plan: p, sources: make(map[string]launch.Reg)}
 	c.Clone = namespaces
 	if !p.Network {
@@ -52,7 +53,7 @@ func compile(p plan.Plan, argv []string) *launch.Program {
 	}
 	c.Terminal = p.TTY
 	c.Argv = argv
-	c.Env = p.Environment("kerf")
+	c.Env = render.Environment(p, "kerf")
 	c.who()
 	c.Call("mounts are shared with outside", unix.SYS_MOUNT, "none", "/", nil, unix.MS_REC|unix.MS_PRIVATE, nil)
 	c.open()
@@ -63,7 +64,7 @@ func compile(p plan.Plan, argv []string) *launch.Program {
 		c.mount(i, m)
 	}
 	for _, m := range p.Mounts { // last, when the mount points in them are made
-		if m.Kind == plan.MountHideDir {
+		if m.Kind == boundary.MountHideDir {
 			c.seal(m.Path)
 		}
 	}
@@ -148,11 +149,11 @@ func (c *compiler) open() {
 	for _, m := range c.plan.Mounts {
 		source, set := m.Path, uint64(tame)
 		switch m.Kind {
-		case plan.MountRead:
+		case boundary.MountRead:
 			set = readOnly
-		case plan.MountTmp:
+		case boundary.MountTmp:
 			source = m.Source
-		case plan.MountHideDir, plan.MountHideFile:
+		case boundary.MountHideDir, boundary.MountHideFile:
 			source = ""
 		}
 		if source != "" {
@@ -246,20 +247,20 @@ func (c *compiler) hideFile(path string) {
 	c.Call(note, unix.SYS_CLOSE, tree)
 }
 
-func (c *compiler) mount(i int, m plan.Mount) {
+func (c *compiler) mount(i int, m boundary.Mount) {
 	c.point(i, m)
 	note := "mount " + m.Path
 	switch {
-	case m.Kind == plan.MountHideFile:
+	case m.Kind == boundary.MountHideFile:
 		c.hideFile(m.Path)
-	case m.Kind == plan.MountHideDir:
+	case m.Kind == boundary.MountHideDir:
 		// Without the x bit nobody gets to what is open below.
 		mode := "mode=0000"
 		if m.Pass {
 			mode = "mode=0111"
 		}
 		c.fresh(note, m.Path, mode)
-	case m.Kind == plan.MountTmp && m.Source == "":
+	case m.Kind == boundary.MountTmp && m.Source == "":
 		c.fresh(note, m.Path, "mode=1777")
 	default:
 		tree := c.sources["on "+m.Path]
@@ -286,15 +287,15 @@ func (c *compiler) seal(path string) {
 }
 
 // point makes the mount point of m where an earlier mount left nothing.
-func (c *compiler) point(i int, m plan.Mount) {
-	var over plan.Mount
+func (c *compiler) point(i int, m boundary.Mount) {
+	var over boundary.Mount
 	for _, earlier := range c.plan.Mounts[:i] {
 		if earlier.Path != m.Path && pathname.Under(earlier.Path, m.Path) {
 			over = earlier
 		}
 	}
 	switch over.Kind {
-	case plan.MountHideDir, plan.MountTmp:
+	case boundary.MountHideDir, boundary.MountTmp:
 	default:
 		return
 	}
@@ -342,7 +343,7 @@ func (c *compiler) listen() {
 	const note = "the network filter cannot be set up"
 	address := make([]byte, unix.SizeofSockaddrInet4)
 	binary.NativeEndian.PutUint16(address, unix.AF_INET)
-	binary.BigEndian.PutUint16(address[2:], plan.ProxyPort)
+	binary.BigEndian.PutUint16(address[2:], render.ProxyPort)
 	copy(address[4:], []byte{127, 0, 0, 1})
 	fd := c.Keep(c.Call(note, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	c.Call(note, unix.SYS_BIND, fd, address, len(address))

@@ -3,8 +3,8 @@ package sandbox
 import (
 	"errors"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
-	"kerf/internal/work/sandbox/plan"
 	"os"
 	"strconv"
 	"time"
@@ -19,7 +19,7 @@ type limit struct {
 }
 
 // limitList returns the limits for setrlimit. No command leaves a core behind.
-func limitList(l plan.Limits) []limit {
+func limitList(l boundary.Limits) []limit {
 	all := []limit{{unix.RLIMIT_CORE, 0}}
 	for _, x := range []limit{{unix.RLIMIT_NPROC, l.Processes}, {unix.RLIMIT_FSIZE, l.FileBytes},
 		{unix.RLIMIT_DATA, l.DataBytes}} {
@@ -32,7 +32,7 @@ func limitList(l plan.Limits) []limit {
 
 // impose sets the limits of a process that has not run its command yet, and of
 // the children it has.
-func impose(l plan.Limits, leader int) error {
+func impose(l boundary.Limits, leader int) error {
 	set := func(pid int) error {
 		for _, x := range limitList(l) {
 			if pid == leader && x.resource == unix.RLIMIT_NPROC {
@@ -69,8 +69,8 @@ func impose(l plan.Limits, leader int) error {
 
 // DefaultLimits are far from what builds need, and near enough to keep the
 // machine usable: a process gets no more memory than there is.
-func DefaultLimits() plan.Limits {
-	l := plan.Limits{Processes: 8192, FileBytes: 8 << 30}
+func DefaultLimits() boundary.Limits {
+	l := boundary.Limits{Processes: 8192, FileBytes: 8 << 30}
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
 		l.DataBytes = uint64(info.Totalram) * uint64(info.Unit)

@@ -2,7 +2,7 @@
 
 package sandbox
 
-import "kerf/internal/work/sandbox/plan"
+import "kerf/internal/work/boundary"
 
 // DefaultLimits has none here: nothing would hold them.
-func DefaultLimits() plan.Limits { return plan.Limits{} }
+func DefaultLimits() boundary.Limits { return boundary.Limits{} }

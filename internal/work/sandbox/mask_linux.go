@@ -8,8 +8,8 @@ import (
 	"io"
 	"io/fs"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
-	"kerf/internal/work/sandbox/plan"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +33,7 @@ import (
 // may hold it.
 
 // raise makes the placeholders of a plan. lower gives them up.
-func raise(p plan.Plan) (lower func(), err error) {
+func raise(p boundary.Plan) (lower func(), err error) {
 	if len(p.Masks) == 0 {
 		return func() {}, nil
 	}
@@ -59,8 +59,8 @@ func raise(p plan.Plan) (lower func(), err error) {
 	return lower, nil
 }
 
-func byDir(masks []plan.Mask) map[string][]plan.Mask {
-	dirs := make(map[string][]plan.Mask)
+func byDir(masks []boundary.Mask) map[string][]boundary.Mask {
+	dirs := make(map[string][]boundary.Mask)
 	for _, m := range masks {
 		dir := filepath.Dir(m.Path)
 		dirs[dir] = append(dirs[dir], m)
@@ -94,7 +94,7 @@ type hold struct {
 	dir  *os.File // nil when it could not be had
 }
 
-func take(locks, dir string, masks []plan.Mask) (hold, error) {
+func take(locks, dir string, masks []boundary.Mask) (hold, error) {
 	sum := sha256.Sum256([]byte(dir))
 	f, err := os.OpenFile(filepath.Join(locks, hex.EncodeToString(sum[:16])),
 		os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
@@ -116,7 +116,7 @@ func take(locks, dir string, masks []plan.Mask) (hold, error) {
 
 // place makes the placeholders in dir, through a handle to which no link leads,
 // and returns that, locked.
-func place(list *os.File, dir string, masks []plan.Mask) (*os.File, error) {
+func place(list *os.File, dir string, masks []boundary.Mask) (*os.File, error) {
 	at, err := openDir(dir)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func place(list *os.File, dir string, masks []plan.Mask) (*os.File, error) {
 	for _, m := range masks {
 		name := filepath.Base(m.Path)
 		err := create(at, name, m)
-		if errors.Is(err, fs.ErrExist) && (plan.Disk{}).Placeholder(m.Path) {
+		if errors.Is(err, fs.ErrExist) && (boundary.Disk{}).Placeholder(m.Path) {
 			continue
 		}
 		if err != nil {
@@ -158,15 +158,15 @@ func openDir(dir string) (int, error) {
 
 const sticky = unix.S_ISVTX
 
-func create(at int, name string, m plan.Mask) error {
+func create(at int, name string, m boundary.Mask) error {
 	switch m.Kind {
-	case plan.MaskSocket:
+	case boundary.MaskSocket:
 		err := unix.Mknodat(at, name, unix.S_IFSOCK|0o600, 0)
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		fallthrough // some file systems have no sockets
-	case plan.MaskDir:
+	case boundary.MaskDir:
 		if err := unix.Mkdirat(at, name, 0o700); err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (h hold) giveUp() {
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	slices.Sort(lines)
 	for _, path := range slices.Compact(lines) {
-		if filepath.IsAbs(path) && (plan.Disk{}).Placeholder(path) {
+		if filepath.IsAbs(path) && (boundary.Disk{}).Placeholder(path) {
 			remove(path)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
 )
 
 // looks is how often the disk is looked at while it changes.
@@ -14,9 +14,9 @@ const looks = 4
 // Prepare resolves a policy and wraps argv for it. What appears or vanishes between
 // the two is a reason to look again: somebody else makes or deletes a repository in
 // a writable directory, for instance.
-func Prepare(ctx context.Context, p plan.Policy, tty bool, argv []string) (*Box, error) {
+func Prepare(ctx context.Context, p boundary.Policy, tty bool, argv []string) (*Box, error) {
 	for n := 1; ; n++ {
-		pl, err := plan.Resolve(p, plan.Disk{})
+		pl, err := boundary.Resolve(p, boundary.Disk{})
 		var box *Box
 		if err == nil {
 			pl.TTY, pl.Witness = tty, p.Witness

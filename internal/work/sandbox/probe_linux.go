@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"kerf/internal/work/sandbox/render"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/sandbox/seccomp"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 // [*UnavailableError]. Programs below the avoid directories do not count. What
 // was found to work is not tried again.
 func Probe(ctx context.Context, avoid ...string) error {
-	_, err := machine{}.choose(ctx, plan.Plan{Mode: plan.WorkspaceWrite, Cwd: "/"}, avoid)
+	_, err := machine{}.choose(ctx, boundary.Plan{Mode: boundary.WorkspaceWrite, Cwd: "/"}, avoid)
 	return err
 }
 
@@ -32,14 +33,14 @@ type Backend struct {
 // Backends tries every backend, whatever was found before.
 func Backends(ctx context.Context, avoid ...string) []Backend {
 	var all []Backend
-	for _, name := range []string{plan.OwnLauncher, plan.Bubblewrap, plan.Landlock} {
+	for _, name := range []string{boundary.OwnLauncher, boundary.Bubblewrap, boundary.Landlock} {
 		_, err := machine{}.find(ctx, name, "", avoid)
 		all = append(all, Backend{name, err})
 	}
 	return all
 }
 
-func choose(ctx context.Context, p plan.Plan) (way, error) {
+func choose(ctx context.Context, p boundary.Plan) (way, error) {
 	return machine{locks: p.LockDir}.choose(ctx, p, p.WritableRoots())
 }
 
@@ -54,18 +55,18 @@ type machine struct {
 
 // choose returns the best way to enforce a plan. There is no weaker way than
 // the last one, and it is refused where it does not enforce all of the plan.
-func (m machine) choose(ctx context.Context, p plan.Plan, avoid []string) (way, error) {
-	names := []string{plan.OwnLauncher, plan.Bubblewrap, plan.Landlock}
+func (m machine) choose(ctx context.Context, p boundary.Plan, avoid []string) (way, error) {
+	names := []string{boundary.OwnLauncher, boundary.Bubblewrap, boundary.Landlock}
 	if p.Backend != "" {
 		names = []string{p.Backend}
 	}
 	var reasons []string
 	for _, name := range names {
-		if name == plan.Bubblewrap && p.Proxy != nil {
+		if name == boundary.Bubblewrap && p.Proxy != nil {
 			reasons = append(reasons, name+": it cannot filter the network by domain")
 			continue
 		}
-		if name == plan.Landlock {
+		if name == boundary.Landlock {
 			if err := expressible(p); err != nil {
 				reasons = append(reasons, "landlock: "+err.Error())
 				continue
@@ -80,12 +81,12 @@ func (m machine) choose(ctx context.Context, p plan.Plan, avoid []string) (way, 
 		}
 		reasons = append(reasons, name+": "+reason(err))
 	}
-	return way{}, &plan.UnavailableError{Reason: strings.Join(reasons, "; "),
+	return way{}, &render.UnavailableError{Reason: strings.Join(reasons, "; "),
 		Hint: "allow unprivileged user namespaces, or install the package bubblewrap; kerf doctor tells more"}
 }
 
 func reason(err error) string {
-	var unavailable *plan.UnavailableError
+	var unavailable *render.UnavailableError
 	if errors.As(err, &unavailable) {
 		return unavailable.Reason
 	}
@@ -95,15 +96,15 @@ func reason(err error) string {
 // find returns the named way if it works here.
 func (m machine) find(ctx context.Context, name, locks string, avoid []string) (way, error) {
 	if seccomp.NativeArch == 0 {
-		return way{}, &plan.UnavailableError{Reason: "no seccomp filter for this kind of processor",
-			Hint: "run with --sandbox " + plan.FullAccess}
+		return way{}, &render.UnavailableError{Reason: "no seccomp filter for this kind of processor",
+			Hint: "run with --sandbox " + boundary.FullAccess}
 	}
 	version := procVersion
 	if m.version != nil {
 		version = m.version
 	}
 	if isWSL1(version()) {
-		return way{}, &plan.UnavailableError{Reason: "WSL1 has no namespaces", Hint: "upgrade the distribution to WSL2"}
+		return way{}, &render.UnavailableError{Reason: "WSL1 has no namespaces", Hint: "upgrade the distribution to WSL2"}
 	}
 	w := way{name: name}
 	program := proc.Program
@@ -111,16 +112,16 @@ func (m machine) find(ctx context.Context, name, locks string, avoid []string) (
 		program = m.program
 	}
 	switch name {
-	case plan.OwnLauncher, plan.Landlock:
-	case plan.Bubblewrap:
+	case boundary.OwnLauncher, boundary.Landlock:
+	case boundary.Bubblewrap:
 		path, err := program("bwrap", avoid)
 		if err != nil {
-			return way{}, &plan.UnavailableError{Reason: "bwrap is not on PATH outside the workspace",
+			return way{}, &render.UnavailableError{Reason: "bwrap is not on PATH outside the workspace",
 				Hint: "install the package bubblewrap"}
 		}
 		w.path = path
 	default:
-		return way{}, &plan.UnavailableError{Reason: fmt.Sprintf("no backend is called %q", name)}
+		return way{}, &render.UnavailableError{Reason: fmt.Sprintf("no backend is called %q", name)}
 	}
 	if m.try != nil {
 		return w, m.try(ctx, w)
@@ -192,19 +193,19 @@ func (w way) mark(locks string) string {
 func (w way) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	pl := plan.Plan{Mode: plan.ReadOnly, Cwd: "/", Backend: w.name}
-	if w.name != plan.Landlock {
-		pl.Mounts = []plan.Mount{{Kind: plan.MountHideDir, Path: "/tmp"}}
+	pl := boundary.Plan{Mode: boundary.ReadOnly, Cwd: "/", Backend: w.name}
+	if w.name != boundary.Landlock {
+		pl.Mounts = []boundary.Mount{{Kind: boundary.MountHideDir, Path: "/tmp"}}
 	}
 	b := &Box{plan: pl}
 	defer b.Close()
 	if err := w.render(b, []string{"/bin/sh", "-c", "exit 0"}); err != nil {
-		return &plan.UnavailableError{Reason: err.Error()}
+		return &render.UnavailableError{Reason: err.Error()}
 	}
 	p, err := proc.Start(ctx, proc.Spec{Argv: b.Argv, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, ExtraFiles: b.Files,
-		Confined: w.name != plan.Landlock, Started: b.Started})
+		Confined: w.name != boundary.Landlock, Started: b.Started})
 	if err != nil {
-		return &plan.UnavailableError{Reason: err.Error()}
+		return &render.UnavailableError{Reason: err.Error()}
 	}
 	defer p.Kill()
 	p.Wait(-1)
@@ -215,7 +216,7 @@ func (w way) try(ctx context.Context) error {
 		text, _ := p.Output()
 		line, _, _ := strings.Cut(strings.TrimSpace(string(text[:min(len(text), 300)])), "\n")
 		line = strings.TrimPrefix(line, "kerf: the sandbox cannot be set up, so the command was not run: ")
-		return &plan.UnavailableError{Reason: "does not work here: " + line,
+		return &render.UnavailableError{Reason: "does not work here: " + line,
 			Hint: "allow unprivileged user namespaces, or update bubblewrap to 0.8 or later"}
 	}
 	return nil

@@ -3,7 +3,7 @@ package sandbox
 import (
 	"fmt"
 
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,8 +16,8 @@ import (
 // filter, and nothing else.
 func proxied(t *testing.T) (*site, *httptest.Server, func() []string) {
 	s := newSite(t)
-	s.policy.Backend = plan.OwnLauncher
-	if _, err := (machine{}).find(t.Context(), plan.OwnLauncher, "", nil); err != nil {
+	s.policy.Backend = boundary.OwnLauncher
+	if _, err := (machine{}).find(t.Context(), boundary.OwnLauncher, "", nil); err != nil {
 		t.Skip(err)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
@@ -79,8 +79,8 @@ func TestSEC_N5_TheFilterAsks(t *testing.T) {
 // A filter for bubblewrap would need a second process inside; it is refused.
 func TestTheFilterNeedsTheOwnLauncher(t *testing.T) {
 	s, _, _ := proxied(t)
-	s.policy.Backend = plan.Bubblewrap
-	pl, err := plan.Resolve(s.policy, plan.Disk{})
+	s.policy.Backend = boundary.Bubblewrap
+	pl, err := boundary.Resolve(s.policy, boundary.Disk{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package sandbox
 
 import (
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
 	"slices"
 )
 
@@ -14,8 +14,8 @@ type Reach struct {
 }
 
 // ReachOf tells what the plan lets a command reach.
-func ReachOf(p plan.Plan) Reach {
-	if p.Mode == plan.FullAccess {
+func ReachOf(p boundary.Plan) Reach {
+	if p.Mode == boundary.FullAccess {
 		return Reach{Writable: []string{"everything"}, Network: "everything"}
 	}
 	r := Reach{Confined: Confined(p), Writable: []string{}, Network: "none"}
@@ -27,11 +27,11 @@ func ReachOf(p plan.Plan) Reach {
 	}
 	for _, m := range p.Mounts {
 		switch {
-		case m.Kind == plan.MountWrite || m.Kind == plan.MountTmp:
+		case m.Kind == boundary.MountWrite || m.Kind == boundary.MountTmp:
 			r.Writable = append(r.Writable, m.Path)
-		case m.Kind == plan.MountRead && m.Path != "/":
+		case m.Kind == boundary.MountRead && m.Path != "/":
 			r.Protected = append(r.Protected, m.Path)
-		case m.Kind == plan.MountHideDir || m.Kind == plan.MountHideFile:
+		case m.Kind == boundary.MountHideDir || m.Kind == boundary.MountHideFile:
 			r.Hidden = append(r.Hidden, m.Path)
 		}
 	}

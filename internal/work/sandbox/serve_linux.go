@@ -3,7 +3,7 @@ package sandbox
 import (
 	"fmt"
 
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox/proxy"
 	"net"
 	"os"
@@ -18,7 +18,7 @@ import (
 //
 // One goroutine waits for the listener and then serves it. It ends when stop
 // closes our end of the socket, or the listener.
-func serve(f *plan.Filter) (socket *os.File, stop func(), err error) {
+func serve(f *boundary.Filter) (socket *os.File, stop func(), err error) {
 	p, err := proxy.New(proxy.Options{Domains: f.Domains, Limited: f.Limited, Ask: f.Ask, Log: f.Log})
 	if err != nil {
 		return nil, nil, err

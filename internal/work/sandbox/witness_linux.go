@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox/launch"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/sandbox/seccomp"
 	"kerf/internal/work/witness/calls"
 )
@@ -58,7 +58,7 @@ func watched(argv []string, inherited int) *launch.Program {
 
 // watch puts a launcher around the command of a box that does nothing but have it
 // watched.
-func (b *Box) watch(p plan.Plan) error {
+func (b *Box) watch(p boundary.Plan) error {
 	file, err := programFile(watched(b.Argv, len(b.Files)))
 	if err != nil {
 		return err

@@ -4,29 +4,30 @@ import (
 	"context"
 	"fmt"
 
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox/render"
 	"os"
 )
 
 const seatbelt = "/usr/bin/sandbox-exec"
 
 // Confined reports whether the wrapped command is led by a launcher.
-func Confined(p plan.Plan) bool { return false }
+func Confined(p boundary.Plan) bool { return false }
 
 // Wrap makes argv ready to run under the plan; see the Linux version for the
 // contract. sandbox-exec becomes the command.
-func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
-	if p.Mode == plan.FullAccess {
+func Wrap(ctx context.Context, p boundary.Plan, argv []string) (*Box, error) {
+	if p.Mode == boundary.FullAccess {
 		return bare(argv), nil
 	}
 	if p.Proxy != nil {
-		return nil, &plan.UnavailableError{Reason: "the network cannot be filtered by domain on macOS yet",
+		return nil, &render.UnavailableError{Reason: "the network cannot be filtered by domain on macOS yet",
 			Hint: "allow or deny it as a whole"}
 	}
 	if err := Probe(ctx); err != nil {
 		return nil, err
 	}
-	profile, params := p.Seatbelt()
+	profile, params := render.Seatbelt(p)
 	wrapped := []string{seatbelt, "-p", profile}
 	for _, param := range params {
 		wrapped = append(wrapped, "-D", param.Name+"="+param.Value)
@@ -44,7 +45,7 @@ func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
 // Probe reports whether commands can be confined here.
 func Probe(ctx context.Context, avoid ...string) error {
 	if _, err := os.Stat(seatbelt); err != nil {
-		return &plan.UnavailableError{Reason: seatbelt + " is missing", Hint: "run with --sandbox " + plan.FullAccess}
+		return &render.UnavailableError{Reason: seatbelt + " is missing", Hint: "run with --sandbox " + boundary.FullAccess}
 	}
 	return nil
 }

@@ -3,10 +3,11 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"kerf/internal/work/sandbox/render"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/sandbox/seccomp"
 	"os"
 	"sync"
@@ -14,22 +15,22 @@ import (
 
 // Confined reports whether the wrapped command is led by a launcher, to which
 // signals for the command must not go (proc.Spec.Confined).
-func Confined(p plan.Plan) bool {
-	if p.Mode == plan.FullAccess {
+func Confined(p boundary.Plan) bool {
+	if p.Mode == boundary.FullAccess {
 		return false
 	}
 	way, err := choose(context.Background(), p)
-	return err != nil || way.name != plan.Landlock
+	return err != nil || way.name != boundary.Landlock
 }
 
 // Warning is what users should know about the sandbox of this machine before
 // they rely on it; empty when all is well. locks is Policy.LockDir.
 func Warning(ctx context.Context, locks string, avoid ...string) string {
 	m := machine{locks: locks}
-	if _, err := m.choose(ctx, plan.Plan{Mode: plan.WorkspaceWrite, Cwd: "/"}, avoid); err == nil {
+	if _, err := m.choose(ctx, boundary.Plan{Mode: boundary.WorkspaceWrite, Cwd: "/"}, avoid); err == nil {
 		return ""
 	}
-	if _, err := m.choose(ctx, plan.Plan{Mode: plan.ReadOnly, Cwd: "/", Backend: plan.Landlock}, avoid); err == nil {
+	if _, err := m.choose(ctx, boundary.Plan{Mode: boundary.ReadOnly, Cwd: "/", Backend: boundary.Landlock}, avoid); err == nil {
 		return "neither Kerf nor bubblewrap may make namespaces here: only read-only commands can be confined, by " +
 			"Landlock, and they see other processes; others do not run"
 	}
@@ -39,8 +40,8 @@ func Warning(ctx context.Context, locks string, avoid ...string) string {
 // Wrap makes argv ready to run under the plan. The box must be closed once the
 // command has ended, or when it is not started after all. Errors other than
 // [*UnavailableError] mean that the disk changed since Resolve.
-func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
-	if p.Mode == plan.FullAccess {
+func Wrap(ctx context.Context, p boundary.Plan, argv []string) (*Box, error) {
+	if p.Mode == boundary.FullAccess {
 		b := bare(argv)
 		if p.Witness == nil {
 			return b, nil
@@ -56,7 +57,7 @@ func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
 			return nil, fmt.Errorf("sandbox: temporary directory: %w", err)
 		}
 	}
-	b := &Box{plan: p, Confined: way.name != plan.Landlock, OneRoot: way.name == plan.OwnLauncher}
+	b := &Box{plan: p, Confined: way.name != boundary.Landlock, OneRoot: way.name == boundary.OwnLauncher}
 	if err := b.fill(way, argv); err != nil {
 		b.plan.GitDirs = nil // nothing ran
 		b.Close()
@@ -82,18 +83,18 @@ func (b *Box) fill(w way, argv []string) (err error) {
 		return err
 	}
 	if unrendered != nil {
-		return &plan.UnavailableError{Reason: unrendered.Error()}
+		return &render.UnavailableError{Reason: unrendered.Error()}
 	}
 	if b.plan.Proxy != nil {
 		socket, stop, err := serve(b.plan.Proxy)
 		if err != nil {
-			return &plan.UnavailableError{Reason: err.Error()}
+			return &render.UnavailableError{Reason: err.Error()}
 		}
 		b.Files, b.stop = append(b.Files, socket), stop
 	}
 	switch {
 	case b.plan.Witness == nil:
-	case w.name == plan.Bubblewrap:
+	case w.name == boundary.Bubblewrap:
 		return b.watch(b.plan)
 	default:
 		b.Files = append(b.Files, b.plan.Witness)
@@ -111,7 +112,7 @@ type way struct {
 // and what has to be done once it was started.
 func (w way) render(b *Box, argv []string) error {
 	p := b.plan
-	if w.name != plan.Bubblewrap {
+	if w.name != boundary.Bubblewrap {
 		file, err := programFile(w.program(p, argv))
 		if err == nil {
 			b.Argv, b.Files = []string{"/proc/self/exe", launch.Flag}, []*os.File{file}
@@ -135,7 +136,7 @@ func (w way) render(b *Box, argv []string) error {
 		file.Close()
 		return err
 	}
-	b.Argv, b.Files, b.gate = append([]string{w.path}, p.Bwrap(argv)...), []*os.File{file, wait}, gate
+	b.Argv, b.Files, b.gate = append([]string{w.path}, render.Bwrap(p, argv)...), []*os.File{file, wait}, gate
 	b.limit = func(leader int) error {
 		err := impose(p.Limits, leader)
 		if err == nil {
@@ -146,8 +147,8 @@ func (w way) render(b *Box, argv []string) error {
 	return nil
 }
 
-func (w way) program(p plan.Plan, argv []string) *launch.Program {
-	if w.name == plan.Landlock {
+func (w way) program(p boundary.Plan, argv []string) *launch.Program {
+	if w.name == boundary.Landlock {
 		return compileLandlock(p, argv)
 	}
 	return compile(p, argv)

@@ -5,15 +5,16 @@ package sandbox
 import (
 	"context"
 
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox/render"
 )
 
 // Confined reports whether the wrapped command is led by a launcher.
-func Confined(p plan.Plan) bool { return false }
+func Confined(p boundary.Plan) bool { return false }
 
 // Wrap lets only full access through: nothing else can be enforced here.
-func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
-	if err := plan.Windows(p); err != nil {
+func Wrap(ctx context.Context, p boundary.Plan, argv []string) (*Box, error) {
+	if err := render.Windows(p); err != nil {
 		return nil, err
 	}
 	return bare(argv), nil
@@ -21,7 +22,7 @@ func Wrap(ctx context.Context, p plan.Plan, argv []string) (*Box, error) {
 
 // Probe reports that commands cannot be confined here.
 func Probe(ctx context.Context, avoid ...string) error {
-	return plan.Windows(plan.Plan{Mode: plan.WorkspaceWrite})
+	return render.Windows(boundary.Plan{Mode: boundary.WorkspaceWrite})
 }
 
 // Warning is what users should know about the sandbox of this machine.

@@ -1,14 +1,14 @@
 package sandbox
 
 import (
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/boundary"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestFullAccessRunsTheCommandAsItIs(t *testing.T) {
-	box, err := Wrap(t.Context(), plan.Plan{Mode: plan.FullAccess, Cwd: "/nowhere"}, []string{"true"})
+	box, err := Wrap(t.Context(), boundary.Plan{Mode: boundary.FullAccess, Cwd: "/nowhere"}, []string{"true"})
 	if err != nil {
 		t.Fatal(err)
 	}

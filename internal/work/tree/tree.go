@@ -21,7 +21,7 @@ import (
 	"slices"
 	"strings"
 
-	"kerf/internal/work/protect"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/tree/handle"
 )
 
@@ -71,7 +71,7 @@ func Open(o Options) (*Tree, error) {
 	}
 	t := &Tree{protected: o.Protected, guarded: o.Guarded, before: o.Before, cwd: o.Cwd}
 	if t.guarded == nil {
-		t.guarded = []string{protect.Git, protect.Kerf}
+		t.guarded = []string{boundary.Git, boundary.Kerf}
 	}
 	for _, given := range o.Roots {
 		r, err := openRoot(given)

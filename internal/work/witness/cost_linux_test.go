@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/witness"
 )
 
@@ -85,7 +85,7 @@ func cost(t *testing.T, dir, prepare, line string, watched bool) (run, end time.
 		_ = x.End(func(witness.Report) bool { return true })
 		return run, time.Since(began)
 	}
-	p := plan.Policy{Mode: plan.WorkspaceWrite, Roots: []string{b.root}, Cwd: b.root}
+	p := boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{b.root}, Cwd: b.root}
 	began := time.Now()
 	box, err := sandbox.Prepare(t.Context(), p, false, []string{"bash", "-c", line})
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/sandbox"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/store"
 	"kerf/internal/work/witness"
 )
@@ -92,14 +92,14 @@ func (b *bench) start(line string) (*witness.Watch, *exec.Cmd, *bytes.Buffer, *s
 
 func (b *bench) startProgram(argv, env []string) (*witness.Watch, *exec.Cmd, *bytes.Buffer, *sandbox.Box) {
 	b.Helper()
-	x, err := b.w.Begin(ledger.Entry{Session: "s", Call: "c"}, b.backend != plan.Bubblewrap && !b.full, nil)
+	x, err := b.w.Begin(ledger.Entry{Session: "s", Call: "c"}, b.backend != boundary.Bubblewrap && !b.full, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := plan.Policy{Mode: plan.WorkspaceWrite, Roots: []string{b.root}, Cwd: b.root, Backend: b.backend,
+	p := boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{b.root}, Cwd: b.root, Backend: b.backend,
 		Witness: x.Socket()}
 	if b.full {
-		p.Mode = plan.FullAccess
+		p.Mode = boundary.FullAccess
 	}
 	box, err := sandbox.Prepare(context.Background(), p, false, argv)
 	if err != nil {
@@ -207,7 +207,7 @@ var commands = []struct{ line, want string }{
 }
 
 func TestCommandsAreKnown(t *testing.T) {
-	for _, backend := range []string{plan.OwnLauncher, plan.Bubblewrap, "full"} {
+	for _, backend := range []string{boundary.OwnLauncher, boundary.Bubblewrap, "full"} {
 		t.Run(backend, func(t *testing.T) {
 			for _, c := range commands {
 				t.Run(c.line, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/protect"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/room"
 	"kerf/internal/work/scan"
@@ -140,7 +140,7 @@ func (w *Workspace) openTree(o Options) (err error) {
 	if o.Full {
 		to.Roots = []string{w.Roots[0], filepath.VolumeName(w.Roots[0]) + string(filepath.Separator)}
 	} else {
-		to.Protected = func(_, rel string) error { return protect.Check(filepath.ToSlash(rel)) }
+		to.Protected = func(_, rel string) error { return boundary.Check(filepath.ToSlash(rel)) }
 	}
 	w.Tree, err = tree.Open(to)
 	return err

@@ -17,15 +17,16 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
-	"kerf/internal/work/sandbox/plan"
+	"kerf/internal/work/sandbox/render"
 )
 
 // Options make a Runner.
 type Options struct {
 	// Sandbox makes the policy of a command for the given mode.
-	Sandbox func(protocol.SandboxMode) plan.Policy
+	Sandbox func(protocol.SandboxMode) boundary.Policy
 	Env     func(tty bool) []string
 	Shell   *usershell.Shell
 	Outputs *outputlog.Store
@@ -86,7 +87,7 @@ func (r *Runner) Run(ctx context.Context, a tool.Command, o RunOptions) Result {
 		}
 	}
 	p, err := r.prepare(ctx, a, o)
-	var unavailable *plan.UnavailableError
+	var unavailable *render.UnavailableError
 	switch {
 	case errors.As(err, &unavailable):
 		return Failed(125, "the sandbox cannot be set up, so the command was not run: %v", err)

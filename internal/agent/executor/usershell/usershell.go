@@ -16,9 +16,9 @@ import (
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/text/shell"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
-	"kerf/internal/work/sandbox/plan"
 )
 
 // Options say how commands get what the user's own shell has.
@@ -34,7 +34,7 @@ type Options struct {
 	// Dir, Env and Sandbox are those of the session's commands; the sandbox only reads.
 	Dir     string
 	Env     func(tty bool) []string
-	Sandbox func() plan.Policy
+	Sandbox func() boundary.Policy
 }
 
 const (

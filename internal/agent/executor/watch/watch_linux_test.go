@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"kerf/internal/agent/executor/watch"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/sandbox"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/workspace"
 )
 
@@ -37,7 +37,7 @@ func start(t *testing.T, w *watch.Watcher, root, line string) (*watch.Command, f
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := plan.Policy{Mode: plan.WorkspaceWrite, Roots: []string{root}, Cwd: root, Witness: c.Socket()}
+	p := boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{root}, Cwd: root, Witness: c.Socket()}
 	box, err := sandbox.Prepare(t.Context(), p, false, []string{"bash", "-c", line})
 	if err != nil {
 		t.Skip("SKIP ", err)

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/term"
 
 	"kerf/internal/text/visible"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
-	"kerf/internal/work/sandbox/plan"
 	"kerf/internal/work/workspace"
 )
 
@@ -30,7 +30,7 @@ type Command struct {
 	// Env makes the environment of a command with or without a terminal.
 	Env func(tty bool) []string
 	// Policy says what the command may reach. It gets a /tmp of its own.
-	Policy plan.Policy
+	Policy boundary.Policy
 	// Full says that nothing confines the command.
 	Full bool
 }

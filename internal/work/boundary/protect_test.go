@@ -1,4 +1,4 @@
-package protect
+package boundary
 
 import "testing"
 

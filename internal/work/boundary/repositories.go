@@ -1,4 +1,4 @@
-package plan
+package boundary
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"kerf/internal/pathname"
-	"kerf/internal/work/protect"
 )
 
 // nestedLimit is how many repositories below a root are kept fit for commits.
@@ -33,7 +32,7 @@ func (r *resolver) protect() error {
 		if !info.IsDir() {
 			continue
 		}
-		if err := r.protectName(filepath.Join(root, protect.Kerf)); err != nil {
+		if err := r.protectName(filepath.Join(root, Kerf)); err != nil {
 			return err
 		}
 		if err := r.protectGit(root); err != nil {
@@ -110,7 +109,7 @@ func (r *resolver) protectName(path string) error {
 }
 
 func (r *resolver) protectGit(root string) error {
-	path := filepath.Join(root, protect.Git)
+	path := filepath.Join(root, Git)
 	if r.effective(path) != Write {
 		return nil // a rule closed it already
 	}
@@ -206,7 +205,7 @@ func (r *resolver) openWorktree(target string) {
 	}
 	r.access[target] = Write
 	r.plan.GitDirs = append(r.plan.GitDirs, target)
-	for _, p := range protect.WorktreeParts {
+	for _, p := range WorktreeParts {
 		r.closePart(filepath.Join(target, p.Name), p)
 	}
 }
@@ -256,7 +255,7 @@ func (r *resolver) protectDir(git string) {
 			r.access[in(name)] = Write
 		}
 	}
-	for _, p := range protect.GitParts {
+	for _, p := range GitParts {
 		if path := in(p.Name); filepath.Dir(path) == git || r.at(filepath.Dir(path)) == dir {
 			r.closePart(path, p)
 		}
@@ -274,7 +273,7 @@ func (r *resolver) protectDir(git string) {
 // to be writable.
 var linkless = func() []string {
 	names := []string{"objects", "objects/info"}
-	for _, p := range protect.GitParts {
+	for _, p := range GitParts {
 		names = append(names, p.Name)
 	}
 	return names
@@ -304,7 +303,7 @@ func (r *resolver) closeTargets(git string) {
 
 // closePart makes a part of a git directory read-only, or puts a placeholder where
 // it is absent.
-func (r *resolver) closePart(path string, p protect.Part) {
+func (r *resolver) closePart(path string, p Part) {
 	switch {
 	case r.at(path) != absent:
 		r.close(path)

@@ -1,4 +1,4 @@
-package plan
+package boundary_test
 
 import (
 	"errors"
@@ -15,6 +15,9 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox/render"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -141,15 +144,15 @@ func repository(dir string, more ...string) []string {
 }
 
 func plans() map[string]struct {
-	policy Policy
+	policy boundary.Policy
 	disk   paper
 } {
 	type c = struct {
-		policy Policy
+		policy boundary.Policy
 		disk   paper
 	}
-	workspace := Policy{Mode: WorkspaceWrite, Roots: []string{"/w"}, Cwd: "/w/sub", TmpDir: "/k/tmp"}
-	with := func(change func(*Policy)) Policy { p := workspace; change(&p); return p }
+	workspace := boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{"/w"}, Cwd: "/w/sub", TmpDir: "/k/tmp"}
+	with := func(change func(*boundary.Policy)) boundary.Policy { p := workspace; change(&p); return p }
 	return map[string]c{
 		"empty":           {workspace, newPaper("/w/sub/")},
 		"placeholders":    {workspace, newPaper("/w/sub/", "/w/.kerf!", "/w/.git!")},
@@ -158,19 +161,24 @@ func plans() map[string]struct {
 		"linked-hooks":    {workspace, newPaper("/w/sub/", "/w/hk/", "/w/.git/HEAD", "/w/.git/config", "/w/.git/hooks -> /w/hk", "/w/.git/objects/", "/w/.git/refs/")},
 		"pointer-inside":  {workspace, newPaper(append(repository("/w/real"), "/w/sub/", "/w/.git = /w/real")...)},
 		"pointer-outside": {workspace, newPaper(append(repository("/other/.git"), "/w/sub/", "/w/.git = /other/.git")...)},
-		"rules": {with(func(p *Policy) {
-			p.Rules = []Rule{{"/w/a", None}, {"/w/a/b", Write}, {"/w/later", None}, {"/w/file", None}, {"/other", Write}}
+		"rules": {with(func(p *boundary.Policy) {
+			p.Rules = []boundary.Rule{{Path: "/w/a", Access: boundary.None}, {Path: "/w/a/b", Access: boundary.Write}, {Path: "/w/later", Access: boundary.None}, {Path: "/w/file", Access: boundary.None}, {Path: "/other", Access: boundary.Write}}
 			p.DenyRead = []string{"/home/k/auth.json", "/home/k/sessions", "/home/k/nothing"}
 			p.Network = true
 		}), newPaper("/w/sub/", "/w/a/b/", "/w/file", "/other/", "/home/k/auth.json", "/home/k/sessions/")},
 		"worktree":  {workspace, newPaper(append(repository("/main/.git", "/index", "/worktrees/w/gitdir", "/worktrees/w/commondir", "/worktrees/w/home = /w"), "/w/sub/", "/w/.git = /main/.git/worktrees/w")...)},
 		"submodule": {workspace, newPaper(append(append(repository("/w/.git", "/modules/lib/home = /w/lib"), repository("/w/.git/modules/lib")...), "/w/sub/", "/w/lib/.git = /w/.git/modules/lib")...)},
 		"nested":    {workspace, newPaper(append(repository("/w/vendor/x/.git"), "/w/sub/")...)},
-		"globs": {with(func(p *Policy) { p.Rules = []Rule{{"/w/**/*.env", None}, {"/w/sub/open.env", Read}} }),
+		"globs": {with(func(p *boundary.Policy) {
+			p.Rules = []boundary.Rule{{Path: "/w/**/*.env", Access: boundary.None}, {Path: "/w/sub/open.env", Access: boundary.Read}}
+		}),
 			newPaper("/w/sub/", "/w/a.env", "/w/sub/deep/b.env", "/w/sub/open.env", "/w/c.txt")},
-		"read-only":  {with(func(p *Policy) { p.Mode = ReadOnly; p.Rules = []Rule{{"/w", Write}} }), newPaper("/w/sub/")},
-		"below-tmp":  {Policy{Mode: WorkspaceWrite, Roots: []string{"/tmp/x/w"}, Cwd: "/tmp/y"}, newPaper("/tmp/x/w/", "/tmp/y/")},
-		"shared-tmp": {with(func(p *Policy) { p.SharedTmp = true }), newPaper("/w/sub/")},
+		"read-only": {with(func(p *boundary.Policy) {
+			p.Mode = boundary.ReadOnly
+			p.Rules = []boundary.Rule{{Path: "/w", Access: boundary.Write}}
+		}), newPaper("/w/sub/")},
+		"below-tmp":  {boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{"/tmp/x/w"}, Cwd: "/tmp/y"}, newPaper("/tmp/x/w/", "/tmp/y/")},
+		"shared-tmp": {with(func(p *boundary.Policy) { p.SharedTmp = true }), newPaper("/w/sub/")},
 	}
 }
 
@@ -180,13 +188,13 @@ func TestRenderedPlans(t *testing.T) {
 	}
 	for name, c := range plans() {
 		t.Run(name, func(t *testing.T) {
-			plan, err := Resolve(c.policy, c.disk)
+			plan, err := boundary.Resolve(c.policy, c.disk)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var b strings.Builder
 			b.WriteString("-- bwrap --\n")
-			for _, arg := range plan.Bwrap([]string{"echo", "a b"}) {
+			for _, arg := range render.Bwrap(plan, []string{"echo", "a b"}) {
 				sep := " "
 				if strings.HasPrefix(arg, "--") {
 					sep = "\n"
@@ -197,8 +205,8 @@ func TestRenderedPlans(t *testing.T) {
 			for _, m := range plan.Masks {
 				b.WriteString(string(m.Kind) + " " + m.Path + "\n")
 			}
-			profile, params := plan.Seatbelt()
-			b.WriteString("-- seatbelt --\n" + strings.TrimPrefix(profile, seatbeltBase))
+			profile, params := render.Seatbelt(plan)
+			b.WriteString("-- seatbelt --\n" + ownPart(profile))
 			for _, p := range params {
 				b.WriteString(p.Name + "=" + p.Value + "\n")
 			}
@@ -220,33 +228,28 @@ func TestRenderedPlans(t *testing.T) {
 	}
 }
 
-func TestResolveRefuses(t *testing.T) {
-	disk := newPaper("/w/.kerf -> /x", "/x/", "/v/.git -> /x", "/u/.git = /u/gone", "/proc/sys/")
-	for name, p := range map[string]Policy{
-		"mode":          {Mode: "full", Cwd: "/x"},
-		"root /":        {Mode: WorkspaceWrite, Roots: []string{"/"}, Cwd: "/x"},
-		"proc":          {Mode: WorkspaceWrite, Roots: []string{"/proc/sys"}, Cwd: "/x"},
-		"missing root":  {Mode: WorkspaceWrite, Roots: []string{"/none"}, Cwd: "/x"},
-		"relative":      {Mode: WorkspaceWrite, Roots: []string{"x"}, Cwd: "/x"},
-		"access":        {Mode: WorkspaceWrite, Cwd: "/x", Rules: []Rule{{"/x", "execute"}}},
-		"missing cwd":   {Mode: ReadOnly, Cwd: "/none"},
-		"linked .kerf":  {Mode: WorkspaceWrite, Roots: []string{"/w"}, Cwd: "/w"},
-		"linked .git":   {Mode: WorkspaceWrite, Roots: []string{"/v"}, Cwd: "/v"},
-		"dangling .git": {Mode: WorkspaceWrite, Roots: []string{"/u"}, Cwd: "/u"},
-	} {
-		if plan, err := Resolve(p, disk); err == nil {
-			t.Errorf("%s: got %+v", name, plan)
-		}
-	}
+// ownPart is a profile without what all of them begin with.
+func ownPart(profile string) string {
+	_, own, _ := strings.Cut(profile, `"com.apple.cfprefsd.agent"))`+"\n")
+	return own
 }
 
-func TestFullAccessIsUnchanged(t *testing.T) {
-	plan, err := Resolve(Policy{Mode: FullAccess, Cwd: "/nowhere"}, newPaper())
-	if err != nil || Windows(plan) != nil {
-		t.Fatal(err, Windows(plan))
-	}
-	var unavailable *UnavailableError
-	if err := Windows(Plan{Mode: ReadOnly}); !errors.As(err, &unavailable) {
-		t.Errorf("got %v", err)
+func TestResolveRefuses(t *testing.T) {
+	disk := newPaper("/w/.kerf -> /x", "/x/", "/v/.git -> /x", "/u/.git = /u/gone", "/proc/sys/")
+	for name, p := range map[string]boundary.Policy{
+		"mode":          {Mode: "full", Cwd: "/x"},
+		"root /":        {Mode: boundary.WorkspaceWrite, Roots: []string{"/"}, Cwd: "/x"},
+		"proc":          {Mode: boundary.WorkspaceWrite, Roots: []string{"/proc/sys"}, Cwd: "/x"},
+		"missing root":  {Mode: boundary.WorkspaceWrite, Roots: []string{"/none"}, Cwd: "/x"},
+		"relative":      {Mode: boundary.WorkspaceWrite, Roots: []string{"x"}, Cwd: "/x"},
+		"access":        {Mode: boundary.WorkspaceWrite, Cwd: "/x", Rules: []boundary.Rule{{Path: "/x", Access: "execute"}}},
+		"missing cwd":   {Mode: boundary.ReadOnly, Cwd: "/none"},
+		"linked .kerf":  {Mode: boundary.WorkspaceWrite, Roots: []string{"/w"}, Cwd: "/w"},
+		"linked .git":   {Mode: boundary.WorkspaceWrite, Roots: []string{"/v"}, Cwd: "/v"},
+		"dangling .git": {Mode: boundary.WorkspaceWrite, Roots: []string{"/u"}, Cwd: "/u"},
+	} {
+		if plan, err := boundary.Resolve(p, disk); err == nil {
+			t.Errorf("%s: got %+v", name, plan)
+		}
 	}
 }

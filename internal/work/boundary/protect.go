@@ -1,7 +1,7 @@
 // Package protect names the files below a root that only the user changes: Kerf's
 // own settings, and what makes git run a program or follow a path. The file tools
 // and the sandbox both obey this list.
-package protect
+package boundary
 
 import (
 	"fmt"

@@ -1,16 +1,15 @@
-// Package plan works out what a command may reach.
+// Package boundary works out what commands and file tools may reach.
 //
 // A [Policy] is resolved against the disk into a [Plan]: pure data, the same on
-// every system. The arguments of bubblewrap and the profile of Seatbelt are built
-// from it here; package sandbox carries a plan out. What cannot be enforced is an
-// [*UnavailableError], never a weaker plan.
+// every system. Package sandbox carries a plan out, or refuses; it never carries out a
+// weaker one.
 //
 // Under a plan the disk is readable, the roots are writable, /tmp is the
 // session's own, and there is neither network nor a process of anybody else.
 // What git or Kerf would run or follow is protected inside the roots too, also
 // where it does not exist yet: placeholders stand in its place while commands
 // run.
-package plan
+package boundary
 
 import (
 	"errors"
@@ -94,20 +93,6 @@ const (
 	// Landlock is for plans that it can express only.
 	Landlock = "landlock"
 )
-
-// UnavailableError says that the isolation which was asked for cannot be had.
-type UnavailableError struct {
-	Reason string // why, in one line
-	Hint   string // how to get it
-}
-
-// Error gives reason and hint in one line.
-func (e *UnavailableError) Error() string {
-	if e.Hint == "" {
-		return "sandbox unavailable: " + e.Reason
-	}
-	return "sandbox unavailable: " + e.Reason + "; " + e.Hint
-}
 
 // MountKind says how a path appears inside.
 type MountKind string
@@ -450,3 +435,30 @@ func (r *resolver) mount(path string, a Access) Mount {
 }
 
 func depth(path string) int { return strings.Count(strings.TrimSuffix(path, "/"), "/") }
+
+// TempDir is the host directory that serves as the session's own, if any.
+func (p Plan) TempDir() string {
+	for _, m := range p.Mounts {
+		if m.Kind == MountTmp {
+			return m.Source
+		}
+	}
+	return ""
+}
+
+// WritableRoots returns the directories from which no helper may be taken.
+func (p Plan) WritableRoots() []string {
+	dirs := []string{p.Cwd}
+	for _, m := range p.Mounts {
+		switch m.Kind {
+		case MountWrite:
+			dirs = append(dirs, m.Path)
+		case MountTmp:
+			dirs = append(dirs, m.Path)
+			if m.Source != "" {
+				dirs = append(dirs, m.Source)
+			}
+		}
+	}
+	return dirs
+}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package plan
+package boundary
 
 import (
 	"io/fs"

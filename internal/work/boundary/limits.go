@@ -1,4 +1,4 @@
-package plan
+package boundary
 
 // Limits bound what one command may use. Zero means no limit of Kerf's own.
 type Limits struct {

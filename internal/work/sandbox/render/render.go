@@ -1,9 +1,14 @@
-package plan
+// Package render writes a boundary plan down for those who carry it out: as the
+// arguments of bubblewrap, the profile of Seatbelt, and the environment of commands. It
+// does not touch the machine.
+package render
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"kerf/internal/work/boundary"
 )
 
 // ProxyPort is where a filtering proxy listens inside, on the loopback interface.
@@ -17,9 +22,9 @@ const (
 )
 
 // Bwrap returns the arguments of bubblewrap, without its own name, that run argv
-// under the plan. It is pure: all paths were resolved and all placeholders are
+// under the plan. All paths were resolved and all placeholders are
 // in place by the time it runs.
-func (p Plan) Bwrap(argv []string) []string {
+func Bwrap(p boundary.Plan, argv []string) []string {
 	args := []string{
 		"--new-session", "--die-with-parent",
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
@@ -37,13 +42,13 @@ func (p Plan) Bwrap(argv []string) []string {
 	var seal []string
 	for _, m := range p.Mounts {
 		switch m.Kind {
-		case MountWrite:
+		case boundary.MountWrite:
 			args = append(args, "--bind", m.Path, m.Path)
-		case MountRead:
+		case boundary.MountRead:
 			args = append(args, "--ro-bind", m.Path, m.Path)
-		case MountHideFile:
+		case boundary.MountHideFile:
 			args = append(args, "--ro-bind", "/dev/null", m.Path)
-		case MountHideDir:
+		case boundary.MountHideDir:
 			// Without the x bit nobody gets to what is open below.
 			perms := "0000"
 			if m.Pass {
@@ -51,7 +56,7 @@ func (p Plan) Bwrap(argv []string) []string {
 			}
 			args = append(args, "--perms", perms, "--tmpfs", m.Path)
 			seal = append(seal, "--remount-ro", m.Path)
-		case MountTmp:
+		case boundary.MountTmp:
 			if m.Source == "" {
 				args = append(args, "--perms", "1777", "--tmpfs", m.Path)
 			} else {
@@ -60,7 +65,7 @@ func (p Plan) Bwrap(argv []string) []string {
 		}
 	}
 	args = append(args, seal...) // last, when the mount points in them are made
-	for _, kv := range p.Environment("bwrap") {
+	for _, kv := range Environment(p, "bwrap") {
 		name, value, _ := strings.Cut(kv, "=")
 		args = append(args, "--setenv", name, value)
 	}
@@ -68,8 +73,8 @@ func (p Plan) Bwrap(argv []string) []string {
 	return append(args, argv...)
 }
 
-// environment is what the sandbox says of itself to commands.
-func (p Plan) Environment(backend string) []string {
+// Environment is what the sandbox says of itself to commands.
+func Environment(p boundary.Plan, backend string) []string {
 	env := []string{"TMPDIR=/tmp", "KERF_SANDBOX=" + backend}
 	switch {
 	case p.Proxy != nil:
@@ -115,7 +120,7 @@ const seatbeltBase = `(version 1)
 
 // Seatbelt returns the profile for sandbox-exec and its parameters. Of several
 // rules that match, Seatbelt takes the last; the order of the mounts fits that.
-func (p Plan) Seatbelt() (profile string, params []Param) {
+func Seatbelt(p boundary.Plan) (profile string, params []Param) {
 	var b strings.Builder
 	b.WriteString(seatbeltBase)
 	if p.Network {
@@ -130,16 +135,16 @@ func (p Plan) Seatbelt() (profile string, params []Param) {
 		value := m.Path
 		at := fmt.Sprintf("(subpath (param %q))", name)
 		switch m.Kind {
-		case MountWrite:
+		case boundary.MountWrite:
 			fmt.Fprintf(&b, "(allow file-read* file-write* %s)\n", at)
 			// The root itself must not be renamed or removed.
 			fmt.Fprintf(&b, "(deny file-write-unlink (literal (param %q)))\n", name)
-		case MountRead:
+		case boundary.MountRead:
 			fmt.Fprintf(&b, "(allow file-read* %s)\n(deny file-write* %s)\n", at, at)
-		case MountHideDir, MountHideFile:
+		case boundary.MountHideDir, boundary.MountHideFile:
 			fmt.Fprintf(&b, "(deny file-read* file-write* %s)\n", at)
 			fmt.Fprintf(&b, "(allow file-read-metadata %s)\n", at)
-		case MountTmp:
+		case boundary.MountTmp:
 			fmt.Fprintf(&b, "(deny file-write* %s)\n", at)
 			if m.Source != "" {
 				name += "_SOURCE"
@@ -153,41 +158,28 @@ func (p Plan) Seatbelt() (profile string, params []Param) {
 	return b.String(), params
 }
 
-// temporary is the host directory that serves as the session's own, if any.
-func (p Plan) TempDir() string {
-	for _, m := range p.Mounts {
-		if m.Kind == MountTmp {
-			return m.Source
-		}
-	}
-	return ""
-}
-
-// writable returns the directories from which no helper may be taken.
-func (p Plan) WritableRoots() []string {
-	dirs := []string{p.Cwd}
-	for _, m := range p.Mounts {
-		switch m.Kind {
-		case MountWrite:
-			dirs = append(dirs, m.Path)
-		case MountTmp:
-			dirs = append(dirs, m.Path)
-			if m.Source != "" {
-				dirs = append(dirs, m.Source)
-			}
-		}
-	}
-	return dirs
-}
-
 // Windows refuses every plan that would have to be enforced: a restricted token
 // alone keeps neither reads nor the network.
-func Windows(p Plan) error {
-	if p.Mode == FullAccess {
+func Windows(p boundary.Plan) error {
+	if p.Mode == boundary.FullAccess {
 		return nil
 	}
 	return &UnavailableError{
 		Reason: "no sandbox on Windows can enforce " + p.Mode + " yet",
-		Hint:   "use WSL2, or run with --sandbox " + FullAccess,
+		Hint:   "use WSL2, or run with --sandbox " + boundary.FullAccess,
 	}
+}
+
+// UnavailableError says that the isolation which was asked for cannot be had.
+type UnavailableError struct {
+	Reason string // why, in one line
+	Hint   string // how to get it
+}
+
+// Error gives reason and hint in one line.
+func (e *UnavailableError) Error() string {
+	if e.Hint == "" {
+		return "sandbox unavailable: " + e.Reason
+	}
+	return "sandbox unavailable: " + e.Reason + "; " + e.Hint
 }
