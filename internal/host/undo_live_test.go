@@ -16,7 +16,8 @@ import (
 const undoScenario = `{"version": 1, "rounds": [
   {"items": [{"call": "write_file", "args": {"file_path": "new.txt", "content": "new\n"}}]},
   {"items": [{"message": "done"}]},
-  {"expect": {"input_contains": ["The user took changes back", "restored  new.txt"]}, "items": [{"message": "I see"}]}
+  {"expect": {"input_contains": ["The user took changes back", "restored  new.txt"]}, "items": [{"call": "write_file", "args": {"file_path": "other.txt", "content": "other\n"}}]},
+  {"items": [{"message": "done"}]}
 ]}`
 
 // TestUndoInALiveSession takes a turn back while the session goes on: the files are
@@ -76,13 +77,18 @@ func TestUndoInALiveSession(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	submit("t2", protocol.UserInput{Items: []protocol.Input{{Text: "go on"}}})
-	until[protocol.TurnCompleted](t, s) // the scenario checks what the model is told
+	// The scenario checks what the model is told. What the user takes back between turns
+	// belongs to no turn.
+	if d := until[protocol.TurnDiff](t, s); strings.Contains(d.Diff, "new.txt") || !strings.Contains(d.Diff, "other.txt") {
+		t.Errorf("the diff of a turn after an undo is\n%s", d.Diff)
+	}
+	until[protocol.TurnCompleted](t, s)
 
 	entries, err := h.Query().Changes(t.Context(), s.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 2 || entries[0].Cause != "tool" || !entries[0].Undone || entries[1].Cause != "undo" ||
+	if len(entries) != 3 || entries[0].Cause != "tool" || !entries[0].Undone || entries[1].Cause != "undo" ||
 		entries[0].Diff == "" {
 		t.Fatalf("%+v", entries)
 	}

@@ -38,6 +38,7 @@ type committed struct {
 	diff    string
 	records []history.FileChange
 	saw     []history.Observation
+	counts  protocol.Certainty // how the set counts in a turn's diff
 }
 
 // Commit writes a change and returns the result for the model. What landed is

@@ -123,10 +123,17 @@ func (r *recorder) origin(m RunOptions, id protocol.CallID) txn.Origin {
 	return o
 }
 
-// landed records a committed set: one file_change and one diff a path, the
-// turn's log, and the combined diff for show.
-// The diff is that of the set where it is known, or empty.
+// landed records a committed set as part of the running turn, too.
 func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact bool, entry *ledger.Entry,
+	diff string) committed {
+	done := r.wrote(id, cause, set, exact, entry, diff)
+	r.keepChange(set, done.counts)
+	return done
+}
+
+// wrote records a committed set: one file_change and one diff a path, and the combined
+// diff for show, which is that of the set where it is known, or empty.
+func (r *recorder) wrote(id protocol.CallID, cause string, set delta.Set, exact bool, entry *ledger.Entry,
 	diff string) committed {
 	if diff == "" {
 		diff = r.files.Unified(set)
@@ -159,8 +166,8 @@ func (r *recorder) landed(id protocol.CallID, cause string, set delta.Set, exact
 	if known == protocol.Unproven && entry != nil && entry.Of > 0 {
 		share = protocol.Outside // the command was watched, and not seen doing this
 	}
-	r.keepChange(set, share)
 	r.shareChange(set, share)
+	done.counts = share
 	return done
 }
 

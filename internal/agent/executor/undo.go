@@ -26,7 +26,7 @@ func (h *Executor) undoOp(ctx context.Context, op protocol.Undo, ask Ask) (proto
 	c, t, id, stopped := h.choice(op), protocol.TurnID(""), protocol.CallID(""), false
 	if !op.DryRun && len(op.Hunks) == 0 {
 		if c.Unproven, stopped = h.askUnseen(ctx, c, ask); stopped {
-			return stoppedUndo(), nil
+			return undoreport.Stopped, nil
 		}
 	}
 	if len(op.Hunks) > 0 {
@@ -47,17 +47,13 @@ func (h *Executor) rewind(ctx context.Context, t protocol.TurnID, ask Ask) (prot
 	c := changes.Choice{Session: h.o.Origin.Session, Turn: string(t), Later: true}
 	var stopped bool
 	if c.Unproven, stopped = h.askUnseen(ctx, c, ask); stopped {
-		return stoppedUndo(), nil
+		return undoreport.Stopped, nil
 	}
 	report, done := h.takeBack(ctx, c, false, "", "")
 	if report.Problem == "" {
 		h.tellLater(report)
 	}
 	return report, done.records
-}
-
-func stoppedUndo() protocol.UndoReport {
-	return protocol.UndoReport{Problem: "nothing was taken back: the question about it was not answered"}
 }
 
 // Ask puts a question to the user; nil has nobody to ask.
@@ -136,7 +132,8 @@ func (h *Executor) takeBack(ctx context.Context, c changes.Choice, dry bool, t p
 	return h.takeBackOf(ctx, c, nil, dry, t, id)
 }
 
-// takeBackOf is takeBack, narrowed to single edits if there are any.
+// takeBackOf is takeBack, narrowed to single edits if there are any. What it does counts
+// for no turn.
 func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[string][]int, dry bool,
 	t protocol.TurnID, id protocol.CallID) (protocol.UndoReport, committed) {
 	report := protocol.UndoReport{Redo: c.Redo, DryRun: dry}
@@ -163,7 +160,7 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 	out, err := plan.Commit(ctx, h.o.Work, origin)
 	var done committed
 	if len(out.Committed) > 0 || !out.Exact {
-		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry, "")
+		done = h.record.wrote(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry, "")
 	}
 	for _, ch := range out.Committed {
 		h.record.note(ch.Path, ch.Post)
@@ -207,6 +204,9 @@ func (h *Executor) undoChoice(a tool.Undo) changes.Choice {
 // undo carries out the model's own undo.
 func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m RunOptions) turn.Outcome {
 	report, done := h.takeBack(ctx, h.undoChoice(a), false, m.Turn, id)
+	if len(done.records) > 0 {
+		h.record.keepChange(done.set, done.counts)
+	}
 	var r tool.Result
 	if report.Problem != "" {
 		r = tool.Fail(undoreport.Refusal(report))
@@ -225,16 +225,9 @@ func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m 
 // tellLater keeps what the user did for the model, which is told before its next
 // request.
 func (h *Executor) tellLater(r protocol.UndoReport) {
-	if !slices.ContainsFunc(r.Files, func(f protocol.UndoFile) bool {
-		return f.Outcome == changes.Restored || f.Outcome == changes.Merged
-	}) {
+	text := undoreport.ForModel(r, h.files.Relative)
+	if text == "" {
 		return
-	}
-	text := "The user took changes back. Files are not as you left them; re-read them before you edit them.\n" +
-		undoreport.Text(r, h.files.Relative)
-	if r.Redo {
-		text = "The user brought changes back. Files are not as you left them; re-read them before you edit them.\n" +
-			undoreport.Text(r, h.files.Relative)
 	}
 	h.mu.Lock()
 	h.notes = append(h.notes, text)

@@ -3,6 +3,7 @@ package undoreport
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,6 +48,9 @@ func Refusal(r protocol.UndoReport) *tool.Error {
 	return tool.Refuse(tool.WriteFailed, "%s. Nothing was written; make the change by hand with edit_file", r.Problem)
 }
 
+// named is how many files the model is told of that simply came back.
+const named = 40
+
 // Text tells what an undo did to which file.
 func Text(r protocol.UndoReport, name func(string) string) string {
 	var b strings.Builder
@@ -55,11 +59,38 @@ func Text(r protocol.UndoReport, name func(string) string) string {
 		verb = "redone"
 	}
 	fmt.Fprintf(&b, "%s: %s", verb, r.What)
+	plain := 0
 	for _, f := range r.Files {
+		if f.Outcome == changes.Restored && f.Note == "" {
+			if plain++; plain > named {
+				continue
+			}
+		}
 		fmt.Fprintf(&b, "\n%-9s %s", f.Outcome, name(f.Path))
 		if f.Note != "" {
 			b.WriteString(" (" + f.Note + ")")
 		}
 	}
+	if plain > named {
+		fmt.Fprintf(&b, "\nand %d more files %s", plain-named, changes.Restored)
+	}
 	return b.String()
+}
+
+// Stopped is the report of an undo that its user stopped before it began.
+var Stopped = protocol.UndoReport{Problem: "nothing was taken back: the question about it was not answered"}
+
+// ForModel tells the model what the user took back, or "" if that came to nothing.
+func ForModel(r protocol.UndoReport, relative func(string) string) string {
+	if !slices.ContainsFunc(r.Files, func(f protocol.UndoFile) bool {
+		return f.Outcome == changes.Restored || f.Outcome == changes.Merged
+	}) {
+		return ""
+	}
+	what := "took changes back"
+	if r.Redo {
+		what = "brought changes back"
+	}
+	return "The user " + what + ". Files are not as you left them; re-read them before you edit them.\n" +
+		Text(r, relative)
 }
