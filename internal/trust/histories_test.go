@@ -3,8 +3,10 @@
 package trust
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -46,7 +48,9 @@ func TestHistories(t *testing.T) {
 				h := newHistory(n)
 				place := filepath.Join(dir, fmt.Sprint(n))
 				e, err := h.run(base.dir, kerf, place)
-				tally.add(h, e, err)
+				if found := tally.add(h, e, err); len(found) > 0 {
+					keep(t, place, found)
+				}
 				if one == "" {
 					_ = os.RemoveAll(place)
 				} else {
@@ -69,6 +73,23 @@ func TestHistories(t *testing.T) {
 	for _, law := range append(tally.names(), "run") {
 		t.Run(law, func(t *testing.T) { settle(t, t.Name(), tally.faults[law]) })
 	}
+}
+
+// keep copies the place of a history that broke a law to where somebody asked for it.
+func keep(t *testing.T, place string, found map[string][]string) {
+	to := os.Getenv("KERF_TRUST_KEEP")
+	if to == "" {
+		return
+	}
+	to = filepath.Join(to, filepath.Base(place)+"-"+strconv.Itoa(os.Getpid()))
+	if out, err := exec.Command("cp", "-a", place, to).CombinedOutput(); err != nil {
+		t.Logf("keep: %v: %s", err, out)
+	}
+	text, err := json.MarshalIndent(found, "", " ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(to, "faults.json"), text, 0o600)
+	}
+	t.Logf("kept in %s: %v", to, err)
 }
 
 // enough reports whether a test that nobody told how long to run has run for a time.
@@ -102,7 +123,8 @@ func (y *tally) names() []string {
 	return names
 }
 
-func (y *tally) add(h history, e *evidence, err error) {
+// add judges a history, and returns the laws that it broke with what was found.
+func (y *tally) add(h history, e *evidence, err error) map[string][]string {
 	found := map[string][]string{}
 	if err != nil {
 		found["run"] = []string{err.Error()}
@@ -127,7 +149,7 @@ func (y *tally) add(h history, e *evidence, err error) {
 		}
 	}
 	if e == nil || err != nil {
-		return
+		return found
 	}
 	y.deeds += len(e.deeds)
 	y.owned += len(e.owned())
@@ -144,6 +166,7 @@ func (y *tally) add(h history, e *evidence, err error) {
 	if e.redoable {
 		y.redos++
 	}
+	return found
 }
 
 func (y *tally) summary() string {

@@ -38,6 +38,16 @@ type touched struct {
 	foreign, gone bool
 	closed        journal.Sig // what it was when the command had written it
 	now           journal.State
+	post          found
+}
+
+// found is what a name holds after the command.
+type found struct {
+	image  *delta.Image
+	kind   uint8
+	mode   uint32
+	writer bool // somebody has it open for writing
+	err    error
 }
 
 // held is what a name held when it was touched. Names of one file share it.
@@ -47,6 +57,7 @@ type held struct {
 	image *delta.Image
 	done  bool // image is set
 	lost  string
+	from  *touched // where the image was read, if it was not kept
 }
 
 // collector makes a report of the records of one journal.
@@ -68,11 +79,14 @@ type collector struct {
 	began   int64
 	ended   bool
 	finals  map[string]journal.Sig
+	// since are the names that others changed since the last cut, all if there was a gap.
+	since map[string]bool
+	all   bool
 }
 
 func newCollector(dir string, roots []string, s Store) *collector {
 	c := &collector{dir: dir, roots: roots, store: s, dirs: map[string]*os.File{}, posts: map[string]*delta.Image{},
-		open: map[string]bool{}, finals: map[string]journal.Sig{}}
+		open: map[string]bool{}, finals: map[string]journal.Sig{}, since: map[string]bool{}}
 	c.reset()
 	return c
 }
@@ -102,11 +116,16 @@ func (c *collector) take(r *journal.Record) {
 		}
 	case journal.InPlace:
 		c.inPlace = append(c.inPlace, r.Number)
+	case journal.Cut:
+		c.all = false
+		clear(c.since)
 	case journal.Foreign:
+		c.since[r.Path] = true
 		if t := c.names[r.Path]; t != nil && !t.foreign {
 			t.foreign, t.gone = true, r.Gone
 		}
 	case journal.Gap:
+		c.all = true
 		for _, t := range c.names {
 			t.foreign = true
 		}
@@ -233,7 +252,16 @@ func (c *collector) elsewhere(h *held, mode uint32) (*delta.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.load(f, h.Sig.Size, mode)
+	defer f.Close()
+	img, err := c.load(f, h.Sig.Size, mode)
+	if t.foreign && err == nil { // nobody is going to tell of a second time
+		if now, err := c.look(where); err != nil || now.Sig != t.now.Sig {
+			return nil, errors.New("somebody else changed what it held")
+		}
+	} else {
+		h.from = t
+	}
+	return img, err
 }
 
 // apart is a content that is kept in a file of its own. A large one goes to the store as
@@ -245,10 +273,10 @@ func (c *collector) apart(s *journal.State, mode uint32) (*delta.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer f.Close()
 	if s.Sig.Size <= loadLimit {
 		return c.load(f, s.Sig.Size, mode)
 	}
-	defer f.Close()
 	if st, err := f.Stat(); err != nil || st.Size() != s.Sig.Size {
 		return nil, errors.New("what it held was changed after it was kept")
 	}
@@ -263,9 +291,8 @@ func (c *collector) put(src store.Source, mode uint32) (*delta.Image, error) {
 	return &delta.Image{Version: delta.Version{Kind: delta.File, Mode: mode, Size: kept.Size, Sum: kept.Sum}}, nil
 }
 
-// load reads the first size bytes of a file, or all of it, and closes it.
+// load reads the first size bytes of a file, or all of it.
 func (c *collector) load(f *os.File, size int64, mode uint32) (*delta.Image, error) {
-	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -284,10 +311,10 @@ func (c *collector) load(f *os.File, size int64, mode uint32) (*delta.Image, err
 			return nil, err
 		}
 	}
-	return read(io.LimitReader(f, size), size, mode)
+	return readAll(io.LimitReader(f, size), size, mode)
 }
 
-func read(r io.Reader, size int64, mode uint32) (*delta.Image, error) {
+func readAll(r io.Reader, size int64, mode uint32) (*delta.Image, error) {
 	if size <= loadLimit {
 		data, err := io.ReadAll(r)
 		if err != nil {
@@ -303,25 +330,26 @@ func read(r io.Reader, size int64, mode uint32) (*delta.Image, error) {
 	return &delta.Image{Version: delta.Version{Kind: delta.File, Mode: mode, Size: n, Sum: delta.Sum(h.Sum(nil))}}, nil
 }
 
-// after is what a name holds now. writer says that somebody has it open for writing.
-func (c *collector) after(name string) (img *delta.Image, kind uint8, mode uint32, writer bool, err error) {
+// after is what a name holds now.
+func (c *collector) after(name string) found {
 	st, err := c.look(name)
-	mode = st.Mode & 0o777
-	switch {
-	case err != nil:
-		return nil, journal.Absent, 0, false, err
-	case st.Kind == journal.Link:
-		return delta.NewSymlink(string(st.Data)), st.Kind, 0, false, nil
-	case st.Kind != journal.File:
-		return nil, st.Kind, mode, false, nil
-	}
-	f, err := c.file(name)
 	if err != nil {
-		return nil, journal.File, mode, false, err
+		return found{err: err}
 	}
-	writer = beingWritten(f)
-	img, err = c.load(f, -1, mode)
-	return img, journal.File, mode, writer, err
+	l := found{kind: st.Kind, mode: st.Mode & 0o777}
+	switch st.Kind {
+	case journal.Link:
+		l.image, l.mode = delta.NewSymlink(string(st.Data)), 0
+	case journal.File:
+		var f *os.File
+		if f, l.err = c.file(name); l.err != nil {
+			break
+		}
+		defer f.Close()
+		l.image, l.err = c.load(f, -1, l.mode)
+		l.writer = beingWritten(f) // who writes no more by now has told so
+	}
+	return l
 }
 
 // glance looks at all touched names: what is there, and what nobody told of it.
@@ -362,12 +390,38 @@ func (c *collector) spread() {
 	}
 }
 
-// report looks at the touched names and tells what came of them. It ends what was taken
-// in so far.
-func (c *collector) report() Report {
-	r := Report{Began: c.began, Ended: c.ended}
+// read reads what the touched names held and hold. What others did meanwhile is known
+// once seen has returned: then who wrote before something was read has told so, or has it
+// still open.
+func (c *collector) read(seen func()) {
 	c.glance()
 	c.spread()
+	for _, p := range c.order {
+		t := c.names[p]
+		c.before(t.was)
+		if t.post = c.after(p); t.post.writer && !c.open[p] {
+			t.foreign = true
+		}
+		if t.now.Kind == journal.File && t.now.Links > 1 { // others may write it by a name that is not watched
+			if now, err := c.look(p); err != nil || now.Sig != t.now.Sig && !c.open[p] {
+				t.foreign = true
+			}
+		}
+	}
+	seen()
+	c.spread()
+	for _, p := range c.order {
+		if h := c.names[p].was; h.from != nil && h.from.foreign && h.lost == "" {
+			h.lost = "somebody else changed what it held"
+		}
+	}
+}
+
+// report looks at the touched names and tells what came of them. It ends what was taken
+// in so far.
+func (c *collector) report(seen func()) Report {
+	r := Report{Began: c.began, Ended: c.ended}
+	c.read(seen)
 	s := &sorter{proven: Part{Certainty: ledger.Proven}, outside: Part{Certainty: ledger.Outside},
 		unproven: Part{Certainty: ledger.Unproven}}
 	hidden := c.gitKept()
@@ -429,16 +483,13 @@ func (s *sorter) doubtCreated() {
 // judge tells what came of one name.
 func (c *collector) judge(t *touched, s *sorter) {
 	pre, known := c.before(t.was)
-	post, kind, mode, writer, err := c.after(t.path)
-	if err != nil {
-		c.notes = append(c.notes, t.path+" ("+err.Error()+")")
+	if t.post.err != nil {
+		c.notes = append(c.notes, t.path+" ("+t.post.err.Error()+")")
 		return
 	}
-	if writer && !c.open[t.path] {
-		t.foreign = true
-	}
+	post := t.post.image
 	c.posts[t.path] = post
-	s.directory(t, kind, mode)
+	s.directory(t, t.post.kind, t.post.mode)
 	if !known {
 		c.notes = append(c.notes, t.path+" ("+t.was.lost+")")
 		s.lost = true
@@ -579,8 +630,9 @@ func (c *collector) complete(h *held) bool {
 // otherName adds what came of a name that was not touched, of a file that was.
 func (c *collector) otherName(name string, h *held, st journal.State, s *sorter) {
 	pre, known := c.before(h)
-	post, _, _, _, err := c.after(name)
-	if err != nil || !known || pre.Same(post) {
+	l := c.after(name)
+	post := l.image
+	if l.err != nil || !known || pre.Same(post) {
 		return
 	}
 	foreign := false
@@ -631,7 +683,7 @@ func (c *collector) carryOver(open map[string]bool, kinds map[string]journal.Sta
 		}
 		st := kinds[p]
 		t := &touched{path: p, was: &held{State: st, path: p, image: img, done: true}, kind: st.Kind, mode: st.Mode,
-			file: idOf(&st.Sig)}
+			file: idOf(&st.Sig), foreign: c.all || c.since[p]}
 		c.names[p] = t
 		c.order = append(c.order, p)
 	}

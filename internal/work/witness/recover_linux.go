@@ -134,7 +134,7 @@ func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (
 	}
 	c.replay(records, cut)
 	c.doubt(r)
-	report := c.report()
+	report := c.report(func() {})
 	report.Began, report.Ended = began.Seq, true
 	report.ID = began.Journal + "/recovered"
 	return true, enter(began, report)

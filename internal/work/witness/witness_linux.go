@@ -238,6 +238,7 @@ type Watch struct {
 	// ignored are the names of placeholders.
 	ignored []string
 	over    bool
+	doubted bool // nobody saw its end
 }
 
 // Socket is what the command's launcher sends the listener through. The caller closes it
@@ -320,14 +321,21 @@ func (x *Watch) Collect(use func(Report)) error {
 	}
 	if err = x.read(); err == nil {
 		x.cuts++
-		use(x.report())
+		use(x.report(supervise.Message{Op: supervise.Seen, ID: x.id}))
 	}
 	_, rerr := x.w.request(supervise.Message{Op: supervise.Resume, ID: x.id})
 	return errors.Join(err, rerr)
 }
 
-func (x *Watch) report() Report {
-	r := x.c.report()
+// report tells what the command did. With seen the helper tells what others did while
+// the names were looked at.
+func (x *Watch) report(seen supervise.Message) Report {
+	r := x.c.report(func() {
+		_, err := x.w.request(seen)
+		if rerr := x.read(); (err != nil || rerr != nil) && !x.doubted {
+			x.c.doubt(x.reader)
+		}
+	})
 	r.ID = filepath.Base(x.w.dir) + "/" + filepath.Base(x.dir) + "/" + strconv.Itoa(x.cuts)
 	return r
 }
@@ -348,18 +356,20 @@ func (x *Watch) End(use func(Report) bool) error {
 		err = errors.New("what the command did could not be recorded: " + a.Error)
 	}
 	defer x.forget()
-	rerr := x.read()
-	if errors.Is(rerr, os.ErrNotExist) {
-		return err // it touched nothing
-	}
-	if rerr != nil {
+	seen := supervise.Message{Op: supervise.Seen, ID: x.id, Ended: true}
+	if rerr := x.read(); rerr != nil {
+		_, _ = x.w.request(seen)
+		if errors.Is(rerr, os.ErrNotExist) {
+			return err // it touched nothing
+		}
 		return errors.Join(err, rerr)
 	}
 	if err != nil { // nobody saw the end of it
 		x.c.doubt(x.reader)
+		x.doubted = true
 	}
 	x.cuts++
-	r := x.report()
+	r := x.report(seen)
 	r.Ended = true
 	if use(r) {
 		err = errors.Join(err, os.RemoveAll(x.dir))

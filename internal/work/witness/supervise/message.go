@@ -5,13 +5,15 @@ import "encoding/json"
 // Op says what a message between Kerf and its helper is about.
 type Op string
 
-// The messages. Kerf sends Watch with the listener, Cut, Resume, End and Answer; the
-// helper answers the first four with the same Op and number, and sends Ask.
+// The messages. Kerf sends Watch with the listener, Cut or End, Seen once it has read
+// what the command touched, Resume after a Cut, and Answer; the helper answers all but the
+// first and the last with the same Op and number, and sends Ask.
 const (
 	Watch  Op = "watch"
 	Cut    Op = "cut"
 	Resume Op = "resume"
 	End    Op = "end"
+	Seen   Op = "seen"
 	Ask    Op = "ask"
 	Answer Op = "answer"
 )
@@ -34,7 +36,8 @@ type Message struct {
 	Brief bool `json:"brief,omitempty"`
 
 	Error string `json:"error,omitempty"`
-	// Ended, in the answer to End, says that nothing of the command runs any more.
+	// Ended, in the answer to End, says that nothing of the command runs any more, and in
+	// Seen that Kerf knows.
 	Ended bool `json:"ended,omitempty"`
 	// Begun says that there is a journal.
 	Begun bool `json:"begun,omitempty"`

@@ -264,6 +264,11 @@ func (h *hub) movedSelf(d *directory) {
 				w.foreign(n)
 			}
 		}
+		for p, n := range w.before {
+			if strings.HasPrefix(p, d.path+"/") || p == d.path {
+				w.foreign(n)
+			}
+		}
 	}
 	h.drop(h.below(d.path))
 }
@@ -274,19 +279,42 @@ func (h *hub) happened(path string, e event) {
 	for _, w := range h.watches {
 		n := w.names[path]
 		switch {
+		case n == nil && e != opened:
+			if was := w.before[path]; was != nil {
+				w.foreign(was)
+			}
 		case n == nil:
 		case !done && n.expected(e):
 			done = true
 			if e == closed && n.writers == 0 {
 				w.closed(n)
 			}
-		case e != opened:
+		case e == opened:
+			w.shared(n)
+		default:
 			if e != closed { // what the command has open is not here any more
 				n.writers = 0
 			}
 			w.foreign(n)
 		}
 	}
+}
+
+// shared is told that a file which the command writes was opened once more, perhaps to
+// read it. If it is a new one the notices of closing it are not told apart yet.
+func (w *watch) shared(n *name) {
+	if n.writers == 0 || w.paused { // Kerf itself looks at it
+		return
+	}
+	r, below := w.find(n.path)
+	if r == nil {
+		return
+	}
+	t, err := look(r, below)
+	if err == nil && t.state.Kind == journal.File {
+		w.hub.tellApart(w, t.fd)
+	}
+	t.close()
 }
 
 // closed notes what a file is now that the command does not write it any more.

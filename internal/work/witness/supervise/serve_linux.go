@@ -112,6 +112,8 @@ func (s *server) obey(m Message) {
 		w.cut()
 		reply.Begun = w.journal != nil
 		s.hub.mu.Unlock()
+	case m.Op == Seen:
+		s.seen(w, m.Ended)
 	case m.Op == Resume:
 		s.hub.mu.Lock()
 		w.resume()
@@ -132,11 +134,19 @@ func (s *server) obey(m Message) {
 			reply.Error = w.failed.Error()
 		}
 		s.hub.mu.Unlock()
-		if reply.Ended {
-			s.finish(w, false)
-		}
 	}
 	_ = Send(s.socket, reply, -1) // without Kerf nobody waits for it
+}
+
+// seen tells what others did while Kerf read what the command touched. At the end of the
+// command nothing is left to do then.
+func (s *server) seen(w *watch, ended bool) {
+	s.hub.mu.Lock()
+	s.hub.drain()
+	s.hub.mu.Unlock()
+	if ended && w.ended(0) {
+		s.finish(w, false)
+	}
 }
 
 // add takes a command.

@@ -43,6 +43,8 @@ type watch struct {
 	text    [2 * pageSize]byte
 	link    [pageSize]byte
 	names   map[string]*name
+	// before are the names of the part of the journal that was cut, while Kerf reads them.
+	before  map[string]*name
 	files   map[inode]*file
 	wrote   map[inode]journal.Sig // what files were when the command closed them
 	touches int64
@@ -330,7 +332,7 @@ func (w *watch) cut() {
 		records = append(records, &journal.Record{Kind: journal.StillOpen, Path: p})
 	}
 	w.write(records...)
-	w.names = open
+	w.before, w.names = w.names, open
 	clear(w.files)
 }
 
@@ -350,7 +352,7 @@ func (w *watch) closings() {
 }
 
 func (w *watch) resume() {
-	w.paused = false
+	w.paused, w.before = false, nil
 	w.hub.resumed.Broadcast()
 }
 
@@ -393,10 +395,17 @@ func (w *watch) closeAll() {
 
 // ended waits until nothing of the command runs any more, at most for d.
 func (w *watch) ended(d time.Duration) bool {
+	over := time.NewTimer(d)
+	defer over.Stop()
 	select {
 	case <-w.done:
 		return true
-	case <-time.After(d):
+	case <-over.C:
+	}
+	select { // both may be true
+	case <-w.done:
+		return true
+	default:
 		return false
 	}
 }

@@ -1,0 +1,53 @@
+package witness
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/witness/journal"
+)
+
+// What others did while Kerf read what the command left is known only afterwards: then
+// it is not proven any more that what was read is the command's.
+func TestWhatIsReadWhileOthersWriteIsNotProven(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		told journal.Record
+		want map[string]string
+	}{
+		{"nobody else wrote", journal.Record{Kind: journal.Closed, Path: "else"}, map[string]string{"a": ledger.Proven, "b": ledger.Proven}},
+		{"one name was written", journal.Record{Kind: journal.Foreign, Path: "a"}, map[string]string{"a": ledger.Unproven, "b": ledger.Proven}},
+		{"something may have been missed", journal.Record{Kind: journal.Gap}, map[string]string{"a": ledger.Unproven, "b": ledger.Unproven}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			col := newCollector(t.TempDir(), []string{root}, nil)
+			defer col.close()
+			for i, name := range []string{"a", "b"} {
+				if err := os.WriteFile(filepath.Join(root, name), []byte("1\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				col.take(&journal.Record{Kind: journal.Touch, Path: root + "/" + name, Number: int64(i + 1)})
+			}
+			if c.told.Path != "" {
+				c.told.Path = root + "/" + c.told.Path
+			}
+			got := map[string]string{}
+			for _, p := range col.report(func() { col.take(&c.told) }).Parts {
+				for _, ch := range p.Set {
+					got[filepath.Base(ch.Path)] = p.Certainty
+				}
+			}
+			for name, want := range c.want {
+				if got[name] != want {
+					t.Errorf("%s is %q, want %q", name, got[name], want)
+				}
+			}
+		})
+	}
+}
