@@ -3,7 +3,7 @@ GO      ?= go
 PKGS    ?= ./...
 LDFLAGS ?= -s -w
 
-.PHONY: build demo test check bench tools lint cross race security nightly cost
+.PHONY: build demo test check bench tools lint cross race security nightly cost mutate
 
 build: ## the program, stripped, as bin/kerf
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/kerf ./cmd/kerf
@@ -42,6 +42,9 @@ nightly: tools ## other people's bytes: 10,000 random histories, hundreds of kil
 
 cost: ## what watching commands costs, with trees below /tmp
 	KERF_COST=/tmp $(GO) test -v -timeout 1h -run TestCost ./internal/work/witness
+
+mutate: ## small changes of a package's code, and which its tests notice: make mutate ROOM=work/txn [N=60] [SEED=1]
+	$(GO) run ./internal/testkit/mutate -n $(or $(N),60) -seed $(or $(SEED),1) ./internal/$(ROOM)
 
 tools: ## programs that the tests use as judges
 	@sh ./.ci/tools

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPlaces(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.go")
+	text := `package a
+
+const outside = 1 + 2
+
+func f(a, b int) error {
+	if !ok(a) && a < 3 {
+		call()
+	}
+	defer call()
+	a++
+	return err
+}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err := places(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range list {
+		got = append(got, p.old+" -> "+p.new)
+		if changed := string(p.apply()); changed == text || len(changed) != len(text)-len(p.old)+len(p.new) {
+			t.Errorf("%+v gives\n%s", p.old, changed)
+		}
+	}
+	want := []string{
+		"!ok(a) && a < 3 -> (!ok(a) && a < 3) && false", "!ok(a) && a < 3 -> (!ok(a) && a < 3) || true",
+		"&& -> ||", "! -> ", "< -> <=", "3 -> 4", "call() -> ", "defer call() -> ", "++ -> --", "err -> nil",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestProfile(t *testing.T) {
+	l, err := parseProfile("mode: set\nkerf/a/x.go:3.10,5.2 2 1\nkerf/a/x.go:7.1,8.2 1 0\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[int]bool{2: false, 3: true, 5: true, 7: false} {
+		if got := l.has("/src/a/x.go", line); got != want {
+			t.Errorf("line %d is reached: %v", line, got)
+		}
+	}
+	if _, err := parseProfile("mode: set\na:b\n"); err == nil || !strings.Contains(err.Error(), "a:b") {
+		t.Errorf("a broken profile: %v", err)
+	}
+}
