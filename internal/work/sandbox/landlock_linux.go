@@ -75,7 +75,8 @@ func compileLandlock(p boundary.Plan, argv []string) *launch.Program {
 	return &c.Program
 }
 
-// grant allows access to a path and, when it is a directory, to all below it.
+// grant allows access to a path and, when it is a directory, to all below it. What it
+// opens is closed with the start of the command.
 func (c *compiler) grant(rules launch.Reg, path string, rights uint64) {
 	note := "open " + path + " for reading"
 	info, err := os.Lstat(path)
@@ -85,14 +86,25 @@ func (c *compiler) grant(rules launch.Reg, path string, rights uint64) {
 	if !info.IsDir() {
 		rights &= ofFile
 	}
-	how := c.Data(words(unix.O_PATH|unix.O_CLOEXEC, 0, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS))
-	open := c.Call(note, unix.SYS_OPENAT2, here, path, how, unix.SizeofOpenHow)
-	open.Optional, open.Skip = 1, 3 // gone meanwhile, or not for this user
+	var open *launch.Step
+	if c.inside {
+		open = c.Call(note, unix.SYS_OPENAT, here, path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	} else {
+		how := c.Data(words(unix.O_PATH|unix.O_CLOEXEC, 0, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS))
+		open = c.Call(note, unix.SYS_OPENAT2, here, path, how, unix.SizeofOpenHow)
+	}
+	open.Optional, open.Skip = 1, 2    // gone meanwhile, or not for this user
+	alone := c.Clone == 0 && !c.inside // there may be more rules than descriptors then
+	if alone {
+		open.Skip++
+	}
 	at := c.Keep(open)
 	beneath := c.Data(append(words(rights), 0, 0, 0, 0)) // struct landlock_path_beneath_attr, packed
 	c.Call(note, launch.Store, beneath.At(8), at)
 	c.Call(note, unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH, beneath, 0)
-	c.Call(note, unix.SYS_CLOSE, at)
+	if alone {
+		c.Call(note, unix.SYS_CLOSE, at)
+	}
 }
 
 // readable names what has to be granted so that everything below dir can be
@@ -105,7 +117,7 @@ func readable(dir string, mounts []boundary.Mount) []string {
 		return opened(dir, mounts)
 	}
 	hides := slices.ContainsFunc(mounts, func(m boundary.Mount) bool {
-		return m.Path != dir && pathname.Under(dir, m.Path) && m.Kind != boundary.MountRead
+		return m.Path != dir && pathname.Under(dir, m.Path) && m.Kind != boundary.MountRead && m.Kind != boundary.MountWrite
 	})
 	if !hides {
 		return []string{dir}

@@ -36,12 +36,15 @@ var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 //	         outside, without following a link, before anything is hidden
 //	root     the whole disk, read-only, becomes the root; the old one goes away
 //	/dev, /proc, then the mounts of the plan in their order
-//	rest     loopback, limits, keyring, capabilities, the filter
+//	rest     loopback, limits, Landlock, keyring, capabilities, the filter
 type compiler struct {
 	launch.Program
 	plan    boundary.Plan
 	sources map[string]launch.Reg
 	null    launch.Reg
+	// inside says that the launcher runs inside already, where there is no openat2
+	// while a witness looks on.
+	inside bool
 }
 
 // compile returns the program that runs argv under p.
@@ -74,6 +77,7 @@ func compile(p boundary.Plan, argv []string) *launch.Program {
 	}
 	c.limits()
 	c.Call("working directory "+p.Cwd, unix.SYS_CHDIR, p.Cwd)
+	c.restrict()
 	if p.Witness != nil {
 		fd := launch.FirstFile
 		if p.Proxy != nil {

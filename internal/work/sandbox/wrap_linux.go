@@ -37,7 +37,7 @@ func Warning(ctx context.Context, locks string, avoid ...string) string {
 	return "no sandbox works here, so commands do not run; kerf doctor tells more"
 }
 
-// Wrap makes argv ready to run under the plan. The box must be closed once the
+// Wrap makes argv ready to run under the boundary. The box must be closed once the
 // command has ended, or when it is not started after all. Errors other than
 // [*UnavailableError] mean that the disk changed since Resolve.
 func Wrap(ctx context.Context, p boundary.Plan, argv []string) (*Box, error) {
@@ -127,16 +127,21 @@ func (w way) render(b *Box, argv []string) error {
 			argv = append([]string{setsid, "-c"}, argv...)
 		}
 	}
+	inner, files, err := within(p, argv)
+	b.Files = files
+	if err != nil {
+		return err
+	}
 	file, err := filterFile(seccomp.Reach{Network: p.Network})
 	if err != nil {
 		return err
 	}
+	b.Files = append(b.Files, file)
 	wait, gate, err := os.Pipe()
 	if err != nil {
-		file.Close()
 		return err
 	}
-	b.Argv, b.Files, b.gate = append([]string{w.path}, render.Bwrap(p, argv)...), []*os.File{file, wait}, gate
+	b.Argv, b.Files, b.gate = append([]string{w.path}, render.Bwrap(p, inner)...), append(b.Files, wait), gate
 	b.limit = func(leader int) error {
 		err := impose(p.Limits, leader)
 		if err == nil {

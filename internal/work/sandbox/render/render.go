@@ -14,11 +14,14 @@ import (
 // ProxyPort is where a filtering proxy listens inside, on the loopback interface.
 const ProxyPort = 3128
 
-// The descriptors on which bubblewrap finds the filter, and waits for its limits
-// to be set.
+// The descriptors that bubblewrap is started with: the program of a launcher and
+// that launcher, for what runs inside; the filter; and what says that the limits
+// are set.
 const (
-	SeccompFD = 3
-	GateFD    = 4
+	ProgramFD = 3 + iota
+	LauncherFD
+	SeccompFD
+	GateFD
 )
 
 // Bwrap returns the arguments of bubblewrap, without its own name, that run argv
