@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
+	"kerf/internal/agent/executor/place"
 	"kerf/internal/agent/policy"
 	"kerf/internal/config"
 	"kerf/internal/protocol"
 	"kerf/internal/work/boundary"
-	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox"
 )
 
@@ -72,19 +72,18 @@ func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, es
 		return Explanation{}, err
 	}
 	cmd := policy.Command{Line: line, Dir: set.Cwd, Escalate: escalate}
-	if root, _, ok := repo.Find(set.Cwd); ok {
-		cmd.Repo = root
+	roots, err := c.roots(set.Cwd, addDirs)
+	if err != nil {
+		return Explanation{}, err
 	}
+	here := place.New(c.policy(roots, "")(protocol.SandboxWorkspace), c.childEnv("")(false))
+	cmd.Repo, cmd.Place = here.Repo(set.Cwd), here
 	e := Explanation{Settings: set, Explanation: policy.Rules{Approval: set.Approval, Sandbox: set.Sandbox,
 		List: list}.Explain(cmd)}
 	e.Mode = policy.Mode(set, e.Unsandboxed)
 	if e.Mode == protocol.SandboxFull {
 		e.Reach = sandbox.ReachOf(boundary.Plan{Mode: boundary.FullAccess})
 		return e, nil
-	}
-	roots, err := c.roots(set.Cwd, addDirs)
-	if err != nil {
-		return e, err
 	}
 	pol := c.policy(roots, "")(e.Mode)
 	pol.Cwd = set.Cwd

@@ -13,8 +13,11 @@ type Approval struct {
 	Agent SessionID
 	// Call is the call of the asking session that the question is about, or empty.
 	Call CallID
-	// Reason is why the question is asked, in words for the user.
+	// Reason is why the question is asked, in Kerf's words for the user.
 	Reason string
+	// Says is what the model gave as its reason, which nobody checked. Front ends show it
+	// apart from Reason, as the model's.
+	Says string
 	// Exactly one of the following is set.
 	Command  *CommandApproval
 	Change   *ChangeApproval
@@ -65,8 +68,8 @@ type CommandApproval struct {
 	// this command can be allowed.
 	Prefix []string
 	// Rule is the line that Always would add to the user's rules, empty when
-	// that is not offered.
-	Rule string
+	// that is not offered. Covers says in words what it allows.
+	Rule, Covers string
 }
 
 // ChangeApproval shows a change of files as it will be written. The approval

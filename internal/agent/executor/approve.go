@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 
+	"kerf/internal/agent/executor/binding"
+	"kerf/internal/agent/executor/place"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/amend"
@@ -14,7 +14,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/visible"
-	"kerf/internal/work/repo"
+	"kerf/internal/work/boundary"
 )
 
 // rules are what judges under the given settings.
@@ -30,9 +30,10 @@ type judged struct {
 	turn     protocol.TurnID
 	tool     string // as the model named it
 	prepared turn.Prepared
-	proposed delta.Set     // by the model, when the user edited the change
-	say      remarks       // of hooks, for the outcome
-	prior    *turn.Outcome // of a run that the sandbox refused something
+	proposed delta.Set        // by the model, when the user edited the change
+	say      remarks          // of hooks, for the outcome
+	prior    *turn.Outcome    // of a run that the sandbox refused something
+	bound    *binding.Binding // what the command would start, as of the question; nil if nobody was asked
 }
 
 // Proposed is the action.
@@ -55,87 +56,45 @@ func (j judged) unsandboxed(d protocol.Decision) bool {
 // asked is the question about a command.
 func (h *Executor) asked(a tool.Command, j policy.Judgement) *protocol.Approval {
 	reason := j.Reason
-	if targets := h.targets(a.Dir, j.Targets); targets != "" {
+	if targets := here(h).Targets(a.Dir, j.Targets); targets != "" {
 		reason += "; it would delete " + targets
 	}
-	return &protocol.Approval{Reason: reason, Command: &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir,
-		Unsandboxed: j.Unsandboxed, Prefix: j.Prefix, Rule: j.Rule}}
+	return &protocol.Approval{Reason: reason, Says: j.Says, Command: &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir,
+		Unsandboxed: j.Unsandboxed, Prefix: j.Prefix, Rule: j.Rule, Covers: j.Covers}}
 }
 
 // commandOf is what the policy is told of a command.
 func (h *Executor) commandOf(a tool.Command) policy.Command {
 	c := policy.Command{Line: a.Line, Dir: a.Dir, Escalate: a.Escalate, Reason: a.Reason}
-	if root, _, ok := repo.Find(a.Dir); ok {
-		c.Repo = root
-	}
+	at := here(h)
+	c.Repo, c.Place = at.Repo(a.Dir), at
 	c.Stands = h.shell.Meanings()
+	c.Bound = func() string { return bind(h, a).Sum() }
 	return c
+}
+
+// here is what is known of where commands run.
+func here(h *Executor) *place.Place {
+	var pol boundary.Policy
+	if h.o.Sandbox != nil {
+		pol = h.o.Sandbox(protocol.SandboxWorkspace)
+	}
+	return place.New(pol, h.shell.Env())
+}
+
+// bind takes down what a command would start now.
+func bind(h *Executor, a tool.Action) *binding.Binding {
+	c, ok := a.(tool.Command)
+	if !ok {
+		return nil
+	}
+	return binding.Of(c.Line, c.Dir, h.shell.Env(), here(h))
 }
 
 // askedChange is the question about a change of files.
 func (h *Executor) askedChange(set delta.Set, reason string) *protocol.Approval {
 	return &protocol.Approval{Reason: reason, Change: &protocol.ChangeApproval{Changes: h.files.PathChanges(set),
 		Diff: h.files.Unified(set), Files: amend.FileTexts(h.files.Loaded(set))}}
-}
-
-// shownTargets bounds what is listed of what a command would delete.
-const shownTargets = 12
-
-// targets lists what the words of a deletion come to, as far as that can be known
-// before a shell reads them.
-func (h *Executor) targets(dir string, words []policy.Word) string {
-	var list []string
-	more := 0
-	for _, w := range words {
-		for _, t := range h.expand(dir, w) {
-			if len(list) < shownTargets {
-				list = append(list, visible.Line(t))
-			} else {
-				more++
-			}
-		}
-	}
-	if more > 0 {
-		list = append(list, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(list, ", ")
-}
-
-func (h *Executor) expand(dir string, w policy.Word) []string {
-	text := w.Text
-	if home := homeOf(h.o.Env(false)); home != "" {
-		if w.Tilde && (text == "~" || strings.HasPrefix(text, "~/")) {
-			text = home + text[1:]
-		}
-		for _, name := range []string{"$HOME", "${HOME}"} {
-			if bare := strings.Trim(text, `"`); strings.HasPrefix(bare, name) {
-				text = home + strings.TrimPrefix(bare, name)
-			}
-		}
-	}
-	if strings.ContainsRune(text, '$') || strings.ContainsRune(text, '`') {
-		return []string{text + " (known only when it runs)"}
-	}
-	if !filepath.IsAbs(text) {
-		text = filepath.Join(dir, text)
-	}
-	if !w.Glob {
-		return []string{text}
-	}
-	matches, err := filepath.Glob(text)
-	if err != nil || len(matches) == 0 {
-		return []string{text}
-	}
-	return matches
-}
-
-func homeOf(env []string) string {
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, "HOME="); ok {
-			return v
-		}
-	}
-	return ""
 }
 
 // remember keeps what the user allowed for longer than once. A rule that cannot
@@ -167,15 +126,16 @@ func (h *Executor) remember(j judged, d protocol.Decision) (warnings []string) {
 		if err != nil {
 			return []string{fmt.Sprintf("the rule holds for this session only: %v", err)}
 		}
-	case a.Command != nil && len(a.Command.Prefix) > 0:
-		r := policy.Rule{Decision: policy.RuleAllow, Unsandboxed: a.Command.Unsandboxed}
-		for _, w := range a.Command.Prefix {
-			r.Prefix = append(r.Prefix, []string{w})
+	case a.Command != nil && len(a.Command.Prefix) > 0 && a.Command.Rule != "":
+		r, err := policy.ParseRule(a.Command.Rule)
+		if err != nil {
+			return []string{err.Error()}
 		}
 		h.memory.AllowRule(r)
 	case a.Command != nil:
-		c := policy.Command{Line: a.Command.Command, Dir: a.Command.Cwd}
-		h.memory.AllowCommand(c, a.Command.Unsandboxed)
+		if c, ok := j.Action.(tool.Command); ok {
+			h.memory.AllowCommand(h.commandOf(c), a.Command.Unsandboxed)
+		}
 	}
 	return nil
 }
@@ -202,6 +162,9 @@ func (h *Executor) Kill(id int) error {
 // be written as it is.
 func (h *Executor) settleChange(ctx context.Context, j *judged,
 	answer protocol.Answer) (*protocol.Approval, *turn.Outcome) {
+	if question := stillBound(h, j); question != nil {
+		return question, nil
+	}
 	c, ok := j.Action.(tool.Change)
 	if !ok || j.prepared.Approval == nil || j.prepared.Approval.Change == nil {
 		return nil, nil
@@ -243,6 +206,23 @@ func (h *Executor) settleChange(ctx context.Context, j *judged,
 	return nil, nil
 }
 
+// stillBound returns the question to be asked again about a command that would by now
+// start something else than when the user was asked.
+func stillBound(h *Executor, j *judged) *protocol.Approval {
+	if j.bound == nil || j.prepared.Approval == nil || j.prepared.Approval.Command == nil {
+		return nil
+	}
+	now := bind(h, j.Action)
+	why := j.bound.Changed(now)
+	if why == "" {
+		return nil
+	}
+	j.bound = now
+	question := *j.prepared.Approval
+	question.ID, question.Reason = "", why+" since you were asked; the command would now run that"
+	return &question
+}
+
 // again asks once more about a call that is running.
 func again(e turn.Run, j judged, a *protocol.Approval) turn.Input {
 	in := turn.AskAgain{Call: e.Call, Try: e.Try, Approval: *a, Prior: j.prior}
@@ -270,13 +250,11 @@ func (h *Executor) outside(j judged, o turn.Outcome) *protocol.Approval {
 		return nil
 	}
 	c := h.commandOf(a)
-	c.Escalate, c.Reason = true, "the sandbox blocked something it did; run it again without the sandbox?"
-	if a.Reason != "" {
-		c.Reason += " The model says: " + a.Reason
-	}
+	c.Escalate = true
 	judgement := h.rules(j.settings).Command(c)
 	if judgement.Verdict != policy.Ask {
 		return nil
 	}
+	judgement.Reason = "the sandbox blocked something it did; run it again without the sandbox?"
 	return h.asked(a, judgement)
 }

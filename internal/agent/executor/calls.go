@@ -50,8 +50,11 @@ func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 		p.Outcome.Text = history.Truncate(p.Outcome.Text, h.o.OutputTokens)
 		return p
 	}
-	p.Proposal = judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p,
-		say: say}
+	j := judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p, say: say}
+	if p.Verdict == turn.Ask {
+		j.bound = bind(h, action)
+	}
+	p.Proposal = j
 	return p
 }
 
@@ -102,7 +105,7 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 	o.Millis = time.Since(began).Milliseconds()
 	if denied && ctx.Err() == nil {
 		if question := h.outside(j, o); question != nil {
-			j.prior = &o
+			j.prior, j.bound = &o, bind(h, j.Action)
 			return again(e, j, question)
 		}
 	}

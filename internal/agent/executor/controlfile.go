@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/agent/executor/place"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/turn"
 	"kerf/internal/text/visible"
@@ -28,8 +29,8 @@ func (h *Executor) warnOfControlFiles(changes []history.FileChange, j judged) []
 	if len(names) == 0 {
 		return nil
 	}
-	if more := len(names) - shownTargets; more > 0 {
-		names = append(names[:shownTargets], fmt.Sprintf("and %d more", more))
+	if more := len(names) - place.ShownTargets; more > 0 {
+		names = append(names[:place.ShownTargets], fmt.Sprintf("and %d more", more))
 	}
 	return []string{fmt.Sprintf("changed without a question: %s, which agents, editors or build machines obey; look at "+
 		"it before they do", strings.Join(names, ", "))}

@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"kerf/internal/agent/policy/starts"
 )
 
 // Level is how much harm a command can do beyond what its words suggest.
@@ -56,7 +58,45 @@ func (p *Parsed) Harm() Harm {
 	for _, c := range p.Commands {
 		h.command(c)
 	}
+	p.guessed(&h)
 	return h
+}
+
+// maxGuessed bounds how many parts of commands are looked at as commands.
+const maxGuessed = 64
+
+// guessed adds what programs may do if they start what some of their words say. Nobody
+// knows that they do, so it counts as risky only.
+func (p *Parsed) guessed(h *Harm) {
+	n := 0
+	for _, g := range p.guesses {
+		for i := range g.Words[1:] {
+			if !harms(starts.Name(g.Words[i+1].Text)) {
+				continue
+			}
+			if n++; n > maxGuessed {
+				h.raise(Risky, "too many of its words name programs that destroy")
+				return
+			}
+			var inner Harm
+			if inner.command(Simple{Words: g.Words[i+1:]}); inner.Level >= Risky {
+				h.raise(Risky, g.Words[0].Text+" may start another program: "+inner.Why)
+			}
+		}
+	}
+	for _, q := range p.maybe {
+		if inner := q.Harm(); inner.Level >= Risky {
+			h.raise(Risky, "one of its words may be run: "+inner.Why)
+		}
+	}
+}
+
+// harms reports whether a program may do harm by itself.
+func harms(name string) bool {
+	var h Harm
+	h.command(Simple{Words: []Word{{Text: name}, {Text: "-rf"}, {Text: "push"}, {Text: "-delete"}, {Text: "publish"},
+		{Text: "-R"}, {Text: "777"}, {Text: "/dev/sda"}, {Text: "of=/dev/sda"}, {Text: "reboot"}, {Text: ".git"}, {Text: "--yolo"}}})
+	return h.Level >= Risky || name == "git" || name == "docker" || name == "dd"
 }
 
 func (h *Harm) command(c Simple) {
@@ -64,7 +104,7 @@ func (h *Harm) command(c Simple) {
 	if len(argv) == 0 {
 		return
 	}
-	name, args := base(argv[0]), argv[1:]
+	name, args := starts.Name(argv[0]), argv[1:]
 	switch name {
 	case "rm", "unlink", "rmdir", "shred", "srm", "trash":
 		h.remove(name, c)
@@ -245,7 +285,7 @@ func (h *Harm) kill(name string, args []string) {
 
 // git judges what loses commits or work, or shows them to others.
 func (h *Harm) git(args []string) {
-	sub, rest := gitSub(args)
+	sub, rest, _ := starts.GitSub(args)
 	has := func(options ...string) bool { return hasOption(rest, options) }
 	switch sub {
 	case "push":
@@ -285,17 +325,25 @@ func (h *Harm) git(args []string) {
 	}
 }
 
-// gitSub is git's subcommand and what follows it.
-func gitSub(args []string) (string, []string) {
-	for i := 0; i < len(args); i++ {
-		switch a := args[i]; {
-		case a == "-c" || a == "-C" || a == "--git-dir" || a == "--work-tree" || a == "--namespace" || a == "--exec-path" ||
-			a == "--config-env":
-			i++
-		case strings.HasPrefix(a, "-"):
-		default:
-			return a, args[i+1:]
+// hasOption reports whether args may have one of the options: as it is, with a
+// value, abbreviated, or as one letter among others. In doubt it says yes.
+func hasOption(args, options []string) bool {
+	for _, a := range args {
+		if len(a) < 2 || a[0] != '-' {
+			continue
+		}
+		name, _, _ := strings.Cut(a, "=")
+		for _, o := range options {
+			long := strings.HasPrefix(o, "--")
+			switch {
+			case long && strings.HasPrefix(a, "--") && len(name) > 2 && strings.HasPrefix(o, name):
+				return true
+			case !long && len(o) == 2 && !strings.HasPrefix(a, "--") && strings.Contains(name[1:], o[1:]):
+				return true
+			case a == o:
+				return true
+			}
 		}
 	}
-	return "", nil
+	return false
 }

@@ -9,7 +9,7 @@ import (
 // remembers nothing; it may be used by several goroutines.
 type Memory struct {
 	mu    sync.RWMutex
-	exact map[grant]bool
+	exact map[grant][]string // what each would start
 	rules []Rule
 	paths map[string]bool
 }
@@ -21,14 +21,17 @@ type grant struct {
 	unsandboxed bool
 }
 
-// AllowCommand remembers exactly this command in this directory.
+// AllowCommand remembers exactly this command in this directory, as long as it would
+// start what it would start now.
 func (m *Memory) AllowCommand(c Command, unsandboxed bool) {
+	bound := c.bound()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.exact == nil {
-		m.exact = map[grant]bool{}
+		m.exact = map[grant][]string{}
 	}
-	m.exact[grant{c.Line, c.Dir, unsandboxed}] = true
+	g := grant{c.Line, c.Dir, unsandboxed}
+	m.exact[g] = append(m.exact[g], bound)
 }
 
 // AllowRule remembers a rule.
@@ -67,7 +70,16 @@ func (m *Memory) allowsCommand(c Command, unsandboxed bool) bool {
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.exact[grant{c.Line, c.Dir, unsandboxed}]
+	bounds := m.exact[grant{c.Line, c.Dir, unsandboxed}]
+	return len(bounds) > 0 && slices.Contains(bounds, c.bound())
+}
+
+// bound is what the command would start now, if anybody knows.
+func (c Command) bound() string {
+	if c.Bound == nil {
+		return ""
+	}
+	return c.Bound()
 }
 
 // Rules returns the remembered rules.

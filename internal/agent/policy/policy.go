@@ -6,13 +6,13 @@
 package policy
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/shell"
 )
 
 // Verdict is what may happen to an action.
@@ -33,6 +33,8 @@ func (v Verdict) String() string { return [...]string{"auto", "ask", "deny"}[v] 
 type Judgement struct {
 	Verdict Verdict
 	Reason  string
+	// Says is the model's own word why, which nobody checked.
+	Says string
 	// Unsandboxed says that the command, once allowed, runs without the sandbox.
 	Unsandboxed bool
 	// By names what decided: a rule, a list, the approval policy.
@@ -40,6 +42,8 @@ type Judgement struct {
 	// Prefix and Rule are what may be offered beyond this one time.
 	Prefix []string
 	Rule   string
+	// Covers says in words what Rule allows.
+	Covers string
 	// Targets are words of paths that would be deleted, as the shell has yet to
 	// read them.
 	Targets []Word
@@ -65,6 +69,11 @@ type Command struct {
 	// Escalate asks to run without the sandbox; Reason is the model's word why.
 	Escalate bool
 	Reason   string
+	// Place is what the machine knows of where it runs; nil judges the words alone.
+	Place Place
+	// Bound sums up what the command would start now: programs, scripts, directory and
+	// environment. What was allowed once is allowed for the same sum; nil has none.
+	Bound func() string
 	// Stands has what runs for words that the user's shell defines: the values of
 	// aliases, the bodies of functions.
 	Stands map[string]string
@@ -87,6 +96,7 @@ func (r Rules) Explain(c Command) Explanation {
 	e.Judgement = r.judge(c, p, e.Harm)
 	r.standIn(&e, c)
 	if e.Verdict == Ask {
+		e.Says = c.Reason
 		e.Targets = e.Harm.Targets
 		e.offer(p, c, e.Harm)
 	}
@@ -95,24 +105,30 @@ func (r Rules) Explain(c Command) Explanation {
 
 func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
 	outside := c.Escalate && r.Sandbox != protocol.SandboxFull
-	if rule, ok := r.restricts(RuleForbid, p, c); ok {
+	allowed := r.Memory.allowsCommand(c, outside)
+	rule, found := r.restricts(RuleForbid, p, c)
+	switch {
+	case found == yes:
 		return refuse("rule "+rule.At(), "the rule %s forbids this%s. Do not try it in another way", rule, because(rule))
+	case found == maybe && !allowed:
+		return r.ask(outside, "rule "+rule.At(), "it may run what the rule %s forbids%s", rule, because(rule))
 	}
-	if p.Err != nil && slices.ContainsFunc(r.List, func(x Rule) bool { return x.Decision == RuleForbid && x.applies(c) }) {
-		return r.ask(outside, "what cannot be read", "%v, so it cannot be compared with the rules that forbid commands",
-			p.Err)
+	if why := p.unclear(); why != "" && !allowed && slices.ContainsFunc(r.List, func(x Rule) bool {
+		return x.Decision == RuleForbid && x.within(c, nil) != no
+	}) {
+		return r.ask(outside, "what cannot be read", "%s, so it cannot be compared with the rules that forbid commands", why)
 	}
 	if r.Approval == protocol.PolicyPlan {
-		if p.Safe() && !outside {
+		if p.SafeAt(c) && !outside {
 			return Judgement{By: "it only reads"}
 		}
 		return refuse("plan mode", "this is plan mode: nothing may be changed, and this command is not known to only read. "+
 			"Use the read tools, or a plain read-only command, and propose the plan")
 	}
-	if rule, ok := r.restricts(RulePrompt, p, c); ok && !r.Memory.allowsCommand(c, outside) {
+	if rule, found := r.restricts(RulePrompt, p, c); found != no && !allowed {
 		return r.ask(outside, "rule "+rule.At(), "the rule %s asks for your approval%s", rule, because(rule))
 	}
-	if r.Memory.allowsCommand(c, outside) {
+	if allowed {
 		return Judgement{Unsandboxed: outside, By: "allowed for this session"}
 	}
 	if h.Level == Grave {
@@ -124,7 +140,7 @@ func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
 	if outside {
 		return r.leave(c)
 	}
-	return r.inside(p, h)
+	return r.inside(p, c, h)
 }
 
 // leave judges a wish to run without the sandbox.
@@ -135,17 +151,17 @@ func (r Rules) leave(c Command) Judgement {
 				"Work within the sandbox, or tell the user what you need")
 	}
 	return Judgement{Verdict: Ask, Unsandboxed: true, By: "the model's request to leave the sandbox",
-		Reason: cmp.Or(c.Reason, "the model asks to run this without the sandbox")}
+		Reason: "the model asks to run this without the sandbox"}
 }
 
 // inside judges a command by the approval policy alone.
-func (r Rules) inside(p *Parsed, h Harm) Judgement {
+func (r Rules) inside(p *Parsed, c Command, h Harm) Judgement {
 	switch r.Approval {
 	case protocol.PolicyUntrusted, protocol.PolicyAutoEdit:
-		if p.Safe() {
+		if p.SafeAt(c) {
 			return Judgement{By: "it only reads"}
 		}
-		return r.ask(false, "approval policy "+string(r.Approval), "%s", p.doubt(h))
+		return r.ask(false, "approval policy "+string(r.Approval), "%s", p.whyUnsafe(c, h))
 	case protocol.PolicyNever:
 		return Judgement{By: "approval policy never"}
 	}
@@ -153,28 +169,14 @@ func (r Rules) inside(p *Parsed, h Harm) Judgement {
 	switch {
 	case h.Level == Wide, h.Level == Risky && full:
 		return r.ask(false, "the danger list", "%s", h.Why)
+	case full && p.unclear() != "":
+		return r.ask(false, "what cannot be read", "%s, and no sandbox would hold it", p.unclear())
+	case full && p.sets != "":
+		return r.ask(false, "what cannot be read", "%s changes what programs do, and no sandbox would hold them", p.sets)
 	case full:
 		return Judgement{By: "approval policy " + string(r.Approval)}
 	}
 	return Judgement{By: "the sandbox confines the command"}
-}
-
-// doubt says why a command is not known to only read.
-func (p *Parsed) doubt(h Harm) string {
-	switch {
-	case h.Level > Ordinary:
-		return h.Why
-	case p.Err != nil:
-		return p.Err.Error()
-	case len(p.Odd) > 0:
-		return "it has " + p.Odd[0] + ", so it is not known to only read"
-	}
-	for _, c := range p.Commands {
-		if !c.Started && !c.Safe() {
-			return c.Words[0].Text + " is not known to only read as it is used here"
-		}
-	}
-	return "the command is not known to only read"
 }
 
 // ask asks, or refuses where nobody may be asked.
@@ -186,31 +188,39 @@ func (r Rules) ask(outside bool, by, format string, args ...any) Judgement {
 	return Judgement{Verdict: Ask, Reason: why, Unsandboxed: outside, By: by}
 }
 
-// restricts finds a rule of a kind that speaks of any command of the line.
-func (r Rules) restricts(kind RuleDecision, p *Parsed, c Command) (Rule, bool) {
+// restricts finds the rule of a kind that speaks most surely of any command of the line.
+func (r Rules) restricts(kind RuleDecision, p *Parsed, c Command) (by Rule, found holds) {
 	for _, rule := range r.List {
-		if rule.Decision == kind && rule.touches(p, c) {
-			return rule, true
+		if rule.Decision != kind {
+			continue
+		}
+		if h := rule.touches(p, c); h > found {
+			by, found = rule, h
+		}
+		if found == yes {
+			break
 		}
 	}
-	return Rule{}, false
+	return by, found
 }
 
 // grants finds out whether rules allow every command of a plain line that is not
-// safe anyway.
+// safe anyway. What leaves the sandbox has to be the only command of its line: the rule
+// names one, and the others would leave with it.
 func (r Rules) grants(p *Parsed, c Command, outside bool) (by Rule, ok bool) {
-	if !p.Plain() {
+	if !p.Plain() || outside && len(p.Commands) != 1 {
 		return Rule{}, false
 	}
 	all := append(r.Memory.Rules(), r.List...)
-	for _, s := range p.Commands {
+	dirs := p.Dirs(c)
+	for n, s := range p.Commands {
 		i := slices.IndexFunc(all, func(rule Rule) bool {
-			return rule.Decision == RuleAllow && (rule.Unsandboxed || !outside) && rule.covers(s, c)
+			return rule.Decision == RuleAllow && (rule.Unsandboxed || !outside) && rule.covers(s, c, dirs[n])
 		})
 		switch {
 		case i >= 0:
 			by, ok = all[i], true
-		case s.Started || !s.Safe():
+		case s.Started || s.whyUnsafe(c, dirs[n]) != "":
 			return Rule{}, false
 		}
 	}
@@ -250,7 +260,7 @@ func (r Rules) CommandSafety(argv []string) (Explanation, error) {
 	if len(argv) == 0 {
 		return Explanation{}, errors.New("expected at least one word")
 	}
-	return r.Explain(Command{Line: ArgvLine(argv)}), nil
+	return r.Explain(Command{Line: shell.Line(argv)}), nil
 }
 
 func refuse(by, format string, args ...any) Judgement {

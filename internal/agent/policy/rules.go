@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kerf/internal/pathname"
+	"kerf/internal/agent/policy/starts"
 	"kerf/internal/text/shell"
 )
 
@@ -27,6 +27,11 @@ type Rule struct {
 	Decision RuleDecision
 	// Unsandboxed rules let a command out of the sandbox when the model asks.
 	Unsandboxed bool
+	// Exactly rules speak of these words and no others after them.
+	Exactly bool
+	// Program is the file that the command has to start, with all links followed; empty
+	// for any.
+	Program string
 	// In narrows the rule to a directory and what is below it, Repo to a
 	// repository; both empty: everywhere.
 	In, Repo string
@@ -48,7 +53,8 @@ type RuleError struct {
 func (e *RuleError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message) }
 
 // ParseRules reads a rules file. A rule is one line, "WORDS -> DECISION", and
-// may be narrowed on it by "in DIR", "repo DIR" and "unsandboxed"; indented lines below
+// may be narrowed on it by "in DIR", "repo DIR", "program FILE", "exactly" and
+// "unsandboxed"; indented lines below
 // give examples ("match", "not_match") and a reason ("because"). The first fault,
 // also of an example, is a *RuleError.
 func ParseRules(file string, data []byte) ([]Rule, error) {
@@ -115,22 +121,36 @@ func parseRule(line string) (Rule, error) {
 		case "unsandboxed":
 			r.Unsandboxed, rest = true, rest[1:]
 			continue
-		case "in", "repo":
+		case "exactly":
+			r.Exactly, rest = true, rest[1:]
+			continue
+		case "in", "repo", "program":
 			if len(rest) < 2 || !filepath.IsAbs(rest[1].text) {
-				return Rule{}, fmt.Errorf("%s: expected an absolute directory", rest[0].text)
+				what := "an absolute directory"
+				if rest[0].text == "program" {
+					what = "the absolute path of a program"
+				}
+				return Rule{}, fmt.Errorf("%s: expected %s", rest[0].text, what)
 			}
-			if rest[0].text == "in" {
-				r.In = filepath.Clean(rest[1].text)
-			} else {
-				r.Repo = filepath.Clean(rest[1].text)
+			path := filepath.Clean(rest[1].text)
+			switch rest[0].text {
+			case "in":
+				r.In = path
+			case "repo":
+				r.Repo = path
+			default:
+				r.Program = path
 			}
 			rest = rest[2:]
 			continue
 		}
-		return Rule{}, fmt.Errorf("expected in DIR, repo DIR or unsandboxed, found %q", rest[0].text)
+		return Rule{}, fmt.Errorf("expected in DIR, repo DIR, program FILE, exactly or unsandboxed, found %q", rest[0].text)
 	}
-	if r.Unsandboxed && r.Decision != RuleAllow {
+	switch {
+	case r.Unsandboxed && r.Decision != RuleAllow:
 		return Rule{}, fmt.Errorf("unsandboxed goes with allow only")
+	case r.Program != "" && r.Decision != RuleAllow:
+		return Rule{}, fmt.Errorf("program goes with allow only")
 	}
 	return r, nil
 }
@@ -159,12 +179,12 @@ func (r Rule) check() error {
 	anywhere := r
 	anywhere.In, anywhere.Repo = "", ""
 	for _, ex := range r.Match {
-		if !anywhere.touches(Parse(ex), Command{}) {
+		if anywhere.touches(Parse(ex), Command{}) != yes {
 			return fmt.Errorf("the rule does not match its example %q", ex)
 		}
 	}
 	for _, ex := range r.NotMatch {
-		if anywhere.touches(Parse(ex), Command{}) {
+		if anywhere.touches(Parse(ex), Command{}) == yes {
 			return fmt.Errorf("the rule matches %q, which it says it does not", ex)
 		}
 	}
@@ -185,6 +205,12 @@ func (r Rule) String() string {
 	if r.Unsandboxed {
 		b.WriteString(" unsandboxed")
 	}
+	if r.Exactly {
+		b.WriteString(" exactly")
+	}
+	if r.Program != "" {
+		b.WriteString(" program " + quoteToken(r.Program))
+	}
 	if r.In != "" {
 		b.WriteString(" in " + quoteToken(r.In))
 	}
@@ -202,50 +228,88 @@ func (r Rule) At() string {
 	return fmt.Sprintf("%s:%d", r.File, r.Line)
 }
 
-// covers reports whether an allowing rule speaks of a command: literal, by its
-// plain name, started by nobody else.
-func (r Rule) covers(s Simple, c Command) bool {
+// covers reports whether an allowing rule speaks of a command that runs in one of the
+// directories: literal, by its plain name, started by nobody else.
+func (r Rule) covers(s Simple, c Command, dirs []string) bool {
 	argv, ok := s.Argv()
-	return ok && !s.Started && r.applies(c) && r.begins(argv)
-}
-
-// touches reports whether a rule that restricts speaks of any command of a line,
-// under whatever path, started by whomever, with options before its subcommand.
-func (r Rule) touches(p *Parsed, c Command) bool {
-	if !r.applies(c) {
+	if !ok || s.Started || r.within(c, dirs) != yes || r.begins(argv, nil) != yes || !r.Exactly && s.More {
 		return false
 	}
-	return slices.ContainsFunc(p.Commands, func(s Simple) bool {
-		argv := s.texts()
-		if r.begins(argv) {
-			return true
-		}
-		plain := append([]string{base(argv[0])}, argv[1:]...)
-		if r.begins(plain) {
-			return true
-		}
-		if plain[0] == "git" {
-			sub, rest := gitSub(plain[1:])
-			return r.begins(append([]string{"git", sub}, rest...))
-		}
-		return false
-	})
+	if _, defined := c.Stands[argv[0]]; defined && (r.Unsandboxed || r.Program != "") {
+		return false // the user's shell runs something else by this name
+	}
+	path, changeable := c.place().Program(argv[0])
+	if r.Program != "" {
+		return path == r.Program
+	}
+	return !r.Unsandboxed || !changeable
 }
 
-func (r Rule) begins(argv []string) bool {
-	if len(argv) < len(r.Prefix) {
-		return false
+// touches tells whether a rule that restricts speaks of any command of a line, under
+// whatever path, started by whomever, with options before its subcommand.
+func (r Rule) touches(p *Parsed, c Command) holds {
+	found := no
+	dirs := p.Dirs(c)
+	for i, s := range p.Commands {
+		at := dirs[i]
+		if s.goesElsewhere() {
+			at = nil
+		}
+		found = max(found, min(r.speaks(s), r.within(c, at)))
 	}
+	for _, g := range p.guesses {
+		for i := range g.Words[1:] {
+			if found < maybe && r.speaks(Simple{Words: g.Words[i+1:]}) == yes && r.within(c, nil) != no {
+				found = maybe
+			}
+		}
+	}
+	for _, q := range p.maybe {
+		if found < maybe && r.touches(q, c) != no {
+			found = maybe
+		}
+	}
+	return found
+}
+
+// speaks tells whether a rule that restricts speaks of a command.
+func (r Rule) speaks(s Simple) holds {
+	argv, known := s.texts(), s.known()
+	if s.More {
+		argv, known = append(argv, ""), append(known, false)
+	}
+	plain := slices.Clone(argv)
+	plain[0] = starts.Name(argv[0])
+	folded := slices.Clone(plain)
+	folded[0] = strings.ToLower(folded[0]) // some systems do not tell letters apart
+	found := max(r.begins(argv, known), r.begins(plain, known), r.begins(folded, known))
+	if plain[0] != "git" {
+		return found
+	}
+	if at := slices.Index(known, false); at >= 0 && at < 3 {
+		return max(found, r.begins(argv[:at+1], known[:at+1]))
+	}
+	sub, rest, _ := starts.GitSub(plain[1:])
+	return max(found, r.begins(append([]string{"git", sub}, rest...), nil))
+}
+
+// begins tells whether words begin as the rule says. Of words that are not known nobody
+// can say how many there will be.
+func (r Rule) begins(argv []string, known []bool) holds {
 	for i, alternatives := range r.Prefix {
-		if !slices.Contains(alternatives, argv[i]) {
-			return false
+		switch {
+		case i >= len(argv):
+			return no
+		case i < len(known) && !known[i]:
+			return maybe
+		case !slices.Contains(alternatives, argv[i]):
+			return no
 		}
 	}
-	return true
-}
-
-func (r Rule) applies(c Command) bool {
-	return (r.In == "" || pathname.Inside(r.In, c.Dir)) && (r.Repo == "" || r.Repo == c.Repo)
+	if r.Exactly && len(argv) != len(r.Prefix) {
+		return no
+	}
+	return yes
 }
 
 // token is one word of a rule; bars between alternatives are marked apart from

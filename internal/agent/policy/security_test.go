@@ -268,7 +268,7 @@ func TestRuleFiles(t *testing.T) {
 		"ls\n":                           "r:1: expected WORDS",
 		"a -> forbid\n  not_match b | a": `r:1: the rule matches "b | a"`,
 		"a -> allow in x":                "r:1: in: expected an absolute directory",
-		"a -> allow forever":             `r:1: expected in DIR, repo DIR or unsandboxed, found "forever"`,
+		"a -> allow forever":             `r:1: expected in DIR, repo DIR, program FILE, exactly or unsandboxed, found "forever"`,
 		"a -> forbid unsandboxed":        "r:1: unsandboxed goes with allow only",
 		"'a -> allow":                    "r:1: a quote is not closed",
 		"# fine\n\na -> allow\nb -> allow\nc = allow": "r:4: expected WORDS",

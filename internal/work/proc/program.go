@@ -78,6 +78,10 @@ func candidates(file string) []string {
 	return []string{file + ".exe", file + ".cmd", file + ".bat", file + ".com"}
 }
 
+// Lookup finds the file that a command of this name starts: on the PATH of env, or in
+// dir when the name has a slash. Relative entries of PATH are passed over.
+func Lookup(name, dir string, env []string) (string, error) { return lookup(name, dir, env) }
+
 // lookup finds the program a command names: on the PATH of its own
 // environment, or relative to its directory when the name has a slash.
 func lookup(name, dir string, env []string) (string, error) {

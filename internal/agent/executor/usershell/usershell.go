@@ -197,11 +197,24 @@ func (s *Shell) Meanings() map[string]string {
 	return nil
 }
 
+// Env is the environment of commands with the directories of programs that the user's
+// shell has.
+func (s *Shell) Env() []string {
+	env := s.o.Env(false)
+	if s.now() == nil {
+		return env
+	}
+	return withPath(env, s.path)
+}
+
 // Command is how a command is run: by bash with what the user's shell has, as a
 // login shell, or as it is. What is known to only read runs as it is, so that no
 // definition changes what it does.
 func (s *Shell) Command(a tool.Command) (argv, env []string) {
 	argv, env = a.Argv, s.o.Env(a.TTY)
+	if policy.KnownSafe(a.Line) {
+		env = reading(env)
+	}
 	if len(argv) != 3 || argv[0] != "bash" || argv[1] != "-c" || argv[2] != a.Line {
 		return argv, env
 	}
