@@ -81,19 +81,27 @@ func (s *system) signal(p *Process, sig os.Signal) {
 	}
 }
 
-func (s *system) kill(p *Process) { group(p.leader, syscall.SIGKILL) }
+// kill ends a process. Of what a launcher leads it kills the first process of the
+// namespace: the kernel ends all others before that is gone, and the launcher waits
+// for it. So the end of the launcher is the proof that nobody is left. One that has
+// made no namespace yet is killed itself.
+func (s *system) kill(p *Process) {
+	if !p.spec.Confined || !killChildren(p.leader) {
+		group(p.leader, syscall.SIGKILL)
+	}
+}
 
-// killFirst kills what a launcher leads first: with the first process of its
-// namespace all the others are gone, and the launcher need not have a turn for it.
-func (s *system) killFirst(p *Process) {
-	if pids, ok := childrenOf(p.leader); ok && p.spec.Confined {
-		for _, pid := range pids {
-			if e, ok := readEntry(pid); ok && e.ppid == p.leader {
-				e.signal(syscall.SIGKILL)
-			}
+func (s *system) killFirst(p *Process) { s.kill(p) }
+
+// killChildren reports whether there were any.
+func killChildren(leader int) (killed bool) {
+	for _, pid := range Children(leader) {
+		if e, ok := readEntry(pid); ok && e.ppid == leader {
+			e.signal(syscall.SIGKILL)
+			killed = true
 		}
 	}
-	s.kill(p)
+	return killed
 }
 
 // sweep ends what the leader left behind, or everything when it still lives.

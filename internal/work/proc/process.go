@@ -526,6 +526,9 @@ func (p *Process) Kill() {
 				p.sys.kill(p)
 			}
 			p.mu.Unlock()
+			if p.spec.Confined { // the launcher ends when all the others have
+				p.Wait(goneLimit)
+			}
 		}
 	}
 	p.sweep()

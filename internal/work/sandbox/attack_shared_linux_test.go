@@ -124,7 +124,7 @@ func TestSEC_O2_KerfDiesAtAnyMoment(t *testing.T) {
 	}
 	signals := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGSEGV}
 	one(t, func(t *testing.T) {
-		ran := 0
+		ran, span := 0, 150*time.Millisecond
 		for i := range rounds {
 			s := newSite(t)
 			name := fmt.Sprintf("kerf-o2-%d-%d", os.Getpid(), i)
@@ -135,8 +135,15 @@ func TestSEC_O2_KerfDiesAtAnyMoment(t *testing.T) {
 			if err := kerf.Start(); err != nil {
 				t.Fatal(err)
 			}
+			if i == 0 { // how long it takes here until the command runs
+				begin := time.Now()
+				for sleepers(t, name) == 0 && time.Since(begin) < 10*time.Second {
+					time.Sleep(time.Millisecond)
+				}
+				span = max(span, 2*time.Since(begin))
+			}
 			// From before the first system call to well after the last one.
-			time.Sleep(time.Duration(i*7919%rounds) * 150 * time.Millisecond / time.Duration(rounds))
+			time.Sleep(time.Duration(i*7919%rounds) * span / time.Duration(rounds))
 			if sleepers(t, name) > 0 {
 				ran++
 			}

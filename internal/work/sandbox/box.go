@@ -6,7 +6,6 @@ import (
 	"kerf/internal/work/boundary"
 	"os"
 	"sync"
-	"time"
 )
 
 // Box is a command that Wrap made ready to run inside.
@@ -25,6 +24,7 @@ type Box struct {
 	limit func(leader int) error // sets limits from outside and opens the gate
 	gate  *os.File               // behind which the command waits for that
 	lower func()                 // gives up the placeholders
+	gone  func()                 // waits until all processes inside are gone
 	once  sync.Once
 	found []boundary.Finding
 }
@@ -66,10 +66,6 @@ func (b *Box) Broken() string {
 	return b.guard.broken()
 }
 
-// dying is how long the processes of a command that was killed may still run: the
-// kernel ends a namespace after its leader, one process after the other.
-const dying = 100 * time.Millisecond
-
 // Close gives up what the command needed and tells what it planted. It must be
 // called once the command has ended, before anything of the user's runs, and may
 // be called again.
@@ -84,8 +80,8 @@ func (b *Box) Close() []boundary.Finding {
 		if b.stop != nil {
 			b.stop()
 		}
-		if b.Broken() != "" {
-			time.Sleep(dying)
+		if b.gone != nil {
+			b.gone()
 		}
 		if b.guard != nil {
 			b.found = setAside(b.plan, b.guard.end())

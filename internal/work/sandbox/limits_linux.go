@@ -31,8 +31,8 @@ func limitList(l boundary.Limits) []limit {
 }
 
 // impose sets the limits of a process that has not run its command yet, and of
-// the children it has.
-func impose(l boundary.Limits, leader int) error {
+// the children it has. It returns these as descriptors.
+func impose(l boundary.Limits, leader int) (first []int, err error) {
 	set := func(pid int) error {
 		for _, x := range limitList(l) {
 			if pid == leader && x.resource == unix.RLIMIT_NPROC {
@@ -49,7 +49,7 @@ func impose(l boundary.Limits, leader int) error {
 	}
 	// First the leader: who is started from then on has its limits.
 	if err := set(leader); err != nil {
-		return err
+		return nil, err
 	}
 	children := proc.Children(leader)
 	for try := 0; len(children) == 0 && try < 2000; try++ { // it makes the namespaces with the child
@@ -60,11 +60,34 @@ func impose(l boundary.Limits, leader int) error {
 		children = proc.Children(leader)
 	}
 	for _, pid := range children {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			first = append(first, fd)
+		}
 		if err := set(pid); err != nil && !errors.Is(err, unix.ESRCH) {
-			return err
+			return first, err
 		}
 	}
-	return nil
+	return first, nil
+}
+
+// goneLimit bounds the wait for processes that SIGKILL does not end at once, such as
+// one in an uninterruptible read.
+const goneLimit = 5 * time.Second
+
+// await ends the first processes of a namespace and waits until they are gone: the
+// kernel has ended all the others by then. bubblewrap itself ends before that.
+func await(first []int) {
+	deadline := time.Now().Add(goneLimit)
+	for _, fd := range first {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it may be gone
+		for left := goneLimit; left > 0; left = time.Until(deadline) {
+			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+			if _, err := unix.Poll(poll, int(left.Milliseconds())+1); !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		unix.Close(fd)
+	}
 }
 
 // DefaultLimits are far from what builds need, and near enough to keep the

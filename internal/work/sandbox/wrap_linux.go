@@ -143,7 +143,8 @@ func (w way) render(b *Box, argv []string) error {
 	}
 	b.Argv, b.Files, b.gate = append([]string{w.path}, render.Bwrap(p, inner)...), append(b.Files, wait), gate
 	b.limit = func(leader int) error {
-		err := impose(p.Limits, leader)
+		first, err := impose(p.Limits, leader)
+		b.gone = func() { await(first) }
 		if err == nil {
 			_, err = gate.Write([]byte{1})
 		}

@@ -1,0 +1,54 @@
+package sandbox
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"kerf/internal/work/proc"
+)
+
+// When a box is closed nothing of its command runs any more: neither what it left
+// behind, nor what was killed.
+func TestSEC_O1_NothingRunsWhenTheBoxIsClosed(t *testing.T) {
+	each(t, func(t *testing.T) {
+		const script = `for i in 1 2 3 4 5 6; do setsid sh -c 'while :; do mkdir made-$1-$$ 2>/dev/null; rmdir made-$1-$$; done' x $i >/dev/null 2>&1 </dev/null & done; exec >/dev/null 2>&1
+while [ -z "$(ls)" ]; do :; done`
+		rounds := 10
+		if os.Getenv("KERF_LONG") != "" {
+			rounds = 200
+		}
+		s := newSite(t)
+		changed := func() time.Time {
+			info, err := os.Stat(s.work)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info.ModTime()
+		}
+		for range rounds {
+			for _, end := range []string{"exit 0", "kill -9 $$"} {
+				box, err := Prepare(t.Context(), s.policy, false, []string{"bash", "-c", script + "\n" + end})
+				if err != nil {
+					t.Fatal(err)
+				}
+				// With Linger nothing is looked for at the end: the box has to see to it alone.
+				p, err := proc.Start(t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(),
+					ExtraFiles: box.Files, Confined: box.Confined, Started: box.Started, Linger: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !p.Wait(time.Minute) {
+					t.Fatal("it hangs")
+				}
+				box.Close()
+				before := changed()
+				time.Sleep(3 * time.Millisecond)
+				if changed() != before {
+					t.Fatalf("%s: somebody still writes", end)
+				}
+				p.Kill()
+			}
+		}
+	})
+}
