@@ -1,6 +1,10 @@
 package protocol
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Event is what a session tells its front ends.
 type Event struct {
@@ -113,6 +117,24 @@ type TurnDiff struct {
 	// Outside is the diff of changes that neither tools nor commands made.
 	Outside string
 	Note    string
+	// NotCovered is what an undo of the turn would not bring back as it was, one line
+	// each; empty when it covers everything.
+	NotCovered []string
+}
+
+// Coverage tells in one sentence what an undo of the turn covers; it is empty when the
+// turn changed nothing.
+func (d TurnDiff) Coverage() string {
+	const shown = 10
+	switch n := len(d.NotCovered); {
+	case n == 0 && d.Files == 0:
+		return ""
+	case n == 0:
+		return "undo covers everything"
+	case n > shown:
+		return fmt.Sprintf("undo does not cover: %s; and %d more", strings.Join(d.NotCovered[:shown], "; "), n-shown)
+	}
+	return "undo does not cover: " + strings.Join(d.NotCovered, "; ")
 }
 
 // TurnCompleted closes a turn that ended well.

@@ -162,6 +162,9 @@ func (r *recorder) wrote(id protocol.CallID, cause string, set delta.Set, exact 
 		done.records = append(done.records, rec)
 	}
 	r.outside.Leave(set, entry)
+	if known == protocol.Unproven {
+		r.unseen(set)
+	}
 	share := known
 	if known == protocol.Unproven && entry != nil && entry.Of > 0 {
 		share = protocol.Outside // the command was watched, and not seen doing this
@@ -184,6 +187,9 @@ func (r *recorder) saveDiff(d string) string {
 
 // entered takes in what the witness entered into the ledger of a command.
 func (r *recorder) entered(id protocol.CallID, f watch.Found) []history.FileChange {
+	for _, n := range f.Notes {
+		r.uncertain(n)
+	}
 	var list []history.FileChange
 	for _, e := range f.Entries {
 		if len(e.Set) == 0 {

@@ -71,6 +71,13 @@ func (r *recorder) uncertain(what string) {
 	r.mu.Unlock()
 }
 
+// unseen notes changes that nobody saw being made.
+func (r *recorder) unseen(set delta.Set) {
+	r.mu.Lock()
+	r.turn.doubted = append(r.turn.doubted, set.Paths()...)
+	r.mu.Unlock()
+}
+
 // found enters changes that were made behind Kerf's back into the ledger.
 func (r *recorder) found(id protocol.CallID, set delta.Set, co txn.CommitOptions) []history.FileChange {
 	entry, err := r.o.Work.Record(context.Background(), set, co)

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"kerf/internal/agent/executor/files"
@@ -54,7 +55,10 @@ func (r *recorder) turnDiff(ctx context.Context) *protocol.TurnDiff {
 	if len(net.Ours) == 0 && len(net.Before)+len(net.After) == 0 && len(log.inexact) == 0 {
 		return nil
 	}
-	d := &protocol.TurnDiff{Exact: len(log.inexact) == 0, Files: len(net.Ours)}
+	d := &protocol.TurnDiff{Exact: len(log.inexact)+len(log.doubted) == 0, Files: len(net.Ours), NotCovered: log.inexact}
+	for _, p := range slices.Compact(slices.Sorted(slices.Values(log.doubted))) {
+		d.NotCovered = append(d.NotCovered, p+" (nobody saw who changed it; kerf undo --unproven takes that back, too)")
+	}
 	if len(net.Ours) > 0 {
 		d.Diff = r.files.Unified(net.Ours)
 	}
@@ -68,7 +72,7 @@ func (r *recorder) turnDiff(ctx context.Context) *protocol.TurnDiff {
 		d.Note = "changes from outside are in the same places: " + strings.Join(net.Entangled, ", ")
 	}
 	if !d.Exact {
-		d.Note = "not certain: " + strings.Join(log.inexact, ", ")
+		d.Note = "not certain: " + strings.Join(d.NotCovered, ", ")
 	}
 	return d
 }
@@ -93,5 +97,6 @@ type turnLog struct {
 	ours, outside []delta.Set
 	track         track.Tracker // all of it, in its order
 	inexact       []string
+	doubted       []string // paths of changes that nobody saw being made
 	unproven      files.Doubts
 }

@@ -52,6 +52,9 @@ func (s *session) hear(e protocol.Event) {
 		s.mu.Lock()
 		s.diff = m.Diff
 		s.mu.Unlock()
+		if text := m.Coverage(); text != "" {
+			s.update(sdk.UpdateAgentThoughtText(text + "\n"))
+		}
 	case protocol.TitleChanged:
 		s.update(sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{SessionUpdate: "session_info_update",
 			Title: &m.Title}})

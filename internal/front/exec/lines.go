@@ -26,6 +26,7 @@ type lines struct {
 	todo    *entry
 	thread  protocol.SessionID
 	review  bool // the last message is the review in words
+	undo    *coverage
 }
 
 // entry is an item as it was last printed.
@@ -44,7 +45,14 @@ type line struct {
 	Message  *string         `json:"message,omitempty"`
 	Usage    *protocol.Usage `json:"usage,omitempty"`
 	Error    *errorText      `json:"error,omitempty"`
+	Undo     *coverage       `json:"undo,omitempty"`
 	Item     item            `json:"item,omitempty"`
+}
+
+// coverage is what an undo of the turn covers.
+type coverage struct {
+	Everything bool     `json:"everything"`
+	NotCovered []string `json:"not_covered"`
 }
 
 type errorText struct {
@@ -195,6 +203,11 @@ func (l *lines) show(m protocol.Msg) {
 		l.dropped(m.Item)
 	case protocol.Retrying:
 		l.error(fmt.Sprintf("Reconnecting... %d/%d (%s)", m.Attempt, m.Max, visible.ClipRunes(m.Cause, 4000)))
+	case protocol.TurnDiff:
+		l.undo = nil
+		if m.Coverage() != "" {
+			l.undo = &coverage{Everything: len(m.NotCovered) == 0, NotCovered: append([]string{}, m.NotCovered...)}
+		}
 	case protocol.Warning:
 		l.whole("", errorItem{head{Type: "error"}, m.Message})
 	}
@@ -316,12 +329,12 @@ func (l *lines) end(e ending) {
 	}
 	switch {
 	case e.done != nil:
-		l.print(line{Type: "turn.completed", Usage: &e.done.Usage})
+		l.print(line{Type: "turn.completed", Usage: &e.done.Usage, Undo: l.undo})
 	case e.interrupted:
-		l.print(line{Type: "turn.failed", Error: &errorText{e.message}})
+		l.print(line{Type: "turn.failed", Error: &errorText{e.message}, Undo: l.undo})
 	default:
 		l.error(e.message)
-		l.print(line{Type: "turn.failed", Error: &errorText{e.message}})
+		l.print(line{Type: "turn.failed", Error: &errorText{e.message}, Undo: l.undo})
 	}
 }
 

@@ -25,8 +25,8 @@ func Schema() *jsonschema.Schema {
 			lineOf("thread.started", "thread_id", text()), lineOf("turn.started", "", nil),
 			lineOf("item.started", "item", item()), lineOf("item.updated", "item", item()),
 			lineOf("item.completed", "item", item()),
-			lineOf("error", "message", text()), lineOf("turn.completed", "usage", usage),
-			lineOf("turn.failed", "error", failure),
+			lineOf("error", "message", text()), withUndo(lineOf("turn.completed", "usage", usage)),
+			withUndo(lineOf("turn.failed", "error", failure)),
 		},
 		Defs: map[string]*jsonschema.Schema{"item": {OneOf: []*jsonschema.Schema{
 			itemOf[textItem]("agent_message"), itemOf[textItem]("reasoning"), itemOf[textItem]("plan"),
@@ -46,6 +46,12 @@ func lineOf(kind, field string, value *jsonschema.Schema) *jsonschema.Schema {
 		s.Properties[field] = value
 		s.Required, s.PropertyOrder = append(s.Required, field), append(s.PropertyOrder, field)
 	}
+	return s
+}
+
+// withUndo adds what an undo of the turn covers, which a turn has that changed something.
+func withUndo(s *jsonschema.Schema) *jsonschema.Schema {
+	s.Properties["undo"], s.PropertyOrder = inferred[coverage](), append(s.PropertyOrder, "undo")
 	return s
 }
 

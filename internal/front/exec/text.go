@@ -391,7 +391,7 @@ func (t *text) end(e ending) {
 // summary prints what the turn changed in all.
 func (t *text) summary() {
 	d := t.diff
-	if d == nil || d.Diff == "" && d.Exact && d.Outside == "" {
+	if d == nil || d.Diff == "" && d.Exact && d.Outside == "" && d.Coverage() == "" {
 		return
 	}
 	if files := perFile(d.Diff); len(files) > 0 {
@@ -400,11 +400,17 @@ func (t *text) summary() {
 			t.say("  %s %s", oneLine(f.name), t.counts(f.stat))
 		}
 	}
-	if !d.Exact {
+	if !d.Exact && len(d.NotCovered) == 0 {
 		t.warn("the turn's diff is not exact: " + d.Note)
 	}
 	if n := len(d.Unproven); n > 0 {
 		t.say("%s", t.paint.dim(count(n, "file")+" changed while a command ran; nobody saw by whom (unproven)"))
+	}
+	switch s := d.Coverage(); {
+	case len(d.NotCovered) > 0:
+		t.warn(s)
+	case s != "":
+		t.say("%s", t.paint.dim(s))
 	}
 	if n := len(perFile(d.Outside)); n > 0 {
 		t.say("%s", t.paint.yellow(count(n, "file")+" changed during the turn, but not by Kerf's tools or commands"))

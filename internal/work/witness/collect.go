@@ -496,6 +496,9 @@ func (c *collector) judge(t *touched, s *sorter) {
 		return
 	}
 	change := delta.Change{Path: t.path, Pre: pre, Post: post}
+	if t.post.kind == journal.Special && t.kind != journal.Special && !t.foreign {
+		c.notes = append(c.notes, t.path+" (undo leaves it there: it is a pipe, a socket or a device)")
+	}
 	switch {
 	case t.foreign && t.gone:
 		s.proven.Set = append(s.proven.Set, change1(t.path, pre, nil)...)

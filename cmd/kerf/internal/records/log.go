@@ -113,6 +113,9 @@ func logText(p *program.Program, e row.Entry) {
 		if c.From != "" {
 			line += " (from " + visible.Plain(shortPath(p, string(c.From))) + ")"
 		}
+		if c.ModeFrom != "" {
+			line += " (mode " + c.ModeFrom + " to " + c.ModeTo + ")"
+		}
 		fmt.Fprintln(p.Stdout, line)
 	}
 	for _, d := range e.Dirs {
@@ -120,6 +123,9 @@ func logText(p *program.Program, e row.Entry) {
 	}
 	for _, d := range e.Gone {
 		fmt.Fprintf(p.Stdout, "    D %s/\n", visible.Plain(shortPath(p, string(d))))
+	}
+	for _, d := range e.Modes {
+		fmt.Fprintf(p.Stdout, "    M %s/ (mode %s to %s)\n", visible.Plain(shortPath(p, string(d.Path))), d.From, d.To)
 	}
 	if e.Note != "" {
 		fmt.Fprintf(p.Stdout, "    not certain: %s\n", visible.Plain(e.Note))

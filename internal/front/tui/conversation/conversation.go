@@ -175,10 +175,12 @@ func (c *Conversation) turnEvent(msg protocol.Msg) {
 		return
 	case protocol.TurnCompleted:
 		c.CloseLive(protocol.Completed)
+		c.notCovered()
 		c.closingLine(b)
 		c.Proposed = false
 	case protocol.TurnFailed:
 		c.CloseLive(protocol.Failed)
+		c.notCovered()
 		text := b.Error.Message
 		if b.Error.Hint != "" {
 			text += "\n" + b.Error.Hint
@@ -186,6 +188,7 @@ func (c *Conversation) turnEvent(msg protocol.Msg) {
 		c.Note(style.Bad, "✗ ", text)
 	case protocol.TurnAborted:
 		c.CloseLive(protocol.Failed)
+		c.notCovered()
 		c.Note(style.Warn, "■ ", AbortText(b.Reason))
 		c.giveBack(b.Undelivered)
 	}
@@ -215,6 +218,13 @@ func (c *Conversation) giveBack(lost []protocol.Input) {
 	c.Composer.Set(strings.Join(parts, "\n"))
 }
 
+// notCovered names what an undo of the turn would not bring back.
+func (c *Conversation) notCovered() {
+	if len(c.Diff.NotCovered) > 0 {
+		c.Note(style.Warn, "! ", c.Diff.Coverage())
+	}
+}
+
 // closingLine writes the line that closes a turn: what changed, time, tokens.
 func (c *Conversation) closingLine(b protocol.TurnCompleted) {
 	var parts []string
@@ -228,6 +238,9 @@ func (c *Conversation) closingLine(b protocol.TurnCompleted) {
 		if n := len(c.Diff.Unproven); n > 0 {
 			s += fmt.Sprintf(" (%d unproven)", n)
 		}
+		parts = append(parts, s)
+	}
+	if s := c.Diff.Coverage(); s != "" && len(c.Diff.NotCovered) == 0 {
 		parts = append(parts, s)
 	}
 	if c.Diff.Outside != "" {

@@ -2,9 +2,11 @@
 package row
 
 import (
+	"fmt"
 	"time"
 
 	"kerf/internal/pathname"
+	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 )
 
@@ -32,7 +34,9 @@ type Entry struct {
 	Changes []Change        `json:"changes"`
 	Dirs    []pathname.Path `json:"directories_made,omitempty"`
 	Gone    []pathname.Path `json:"directories_removed,omitempty"`
-	Diff    string          `json:"diff,omitempty"`
+	// Modes are directories that stayed and got other permission bits.
+	Modes []DirMode `json:"directory_modes,omitempty"`
+	Diff  string    `json:"diff,omitempty"`
 }
 
 // Change is one path of an entry. Before and After are SHA-256, empty for "not
@@ -44,6 +48,16 @@ type Change struct {
 	To        pathname.Path `json:"moved_to,omitempty"`
 	Before    string        `json:"before"`
 	After     string        `json:"after"`
+	// ModeFrom and ModeTo are the permission bits in octal, where they changed.
+	ModeFrom string `json:"mode_from,omitempty"`
+	ModeTo   string `json:"mode_to,omitempty"`
+}
+
+// DirMode is a directory that got other permission bits, in octal.
+type DirMode struct {
+	Path pathname.Path `json:"path"`
+	From string        `json:"mode_from"`
+	To   string        `json:"mode_to"`
 }
 
 // Of is an entry of the ledger as a row.
@@ -64,11 +78,19 @@ func Of(e *ledger.Entry) Entry {
 		if c.Post != nil {
 			lc.After = c.Post.Sum.String()
 		}
+		if c.Pre != nil && c.Post != nil && c.Pre.Kind == delta.File && c.Post.Kind == delta.File && c.Pre.Mode != c.Post.Mode {
+			lc.ModeFrom, lc.ModeTo = octal(c.Pre.Mode), octal(c.Post.Mode)
+		}
 		le.Changes = append(le.Changes, lc)
 	}
 	le.Dirs = append(le.Dirs, e.Dirs...)
 	for _, d := range e.Gone {
 		le.Gone = append(le.Gone, d.Path)
 	}
+	for _, d := range e.Modes {
+		le.Modes = append(le.Modes, DirMode{d.Path, octal(d.Pre), octal(d.Post)})
+	}
 	return le
 }
+
+func octal(mode uint32) string { return fmt.Sprintf("%03o", mode) }
