@@ -78,7 +78,7 @@ func Of(e *ledger.Entry) Entry {
 		if c.Post != nil {
 			lc.After = c.Post.Sum.String()
 		}
-		if c.Pre != nil && c.Post != nil && c.Pre.Kind == delta.File && c.Post.Kind == delta.File && c.Pre.Mode != c.Post.Mode {
+		if a, b := c.Pre, c.Post; a != nil && b != nil && a.Kind == delta.File && b.Kind == a.Kind && a.Mode != b.Mode {
 			lc.ModeFrom, lc.ModeTo = octal(c.Pre.Mode), octal(c.Post.Mode)
 		}
 		le.Changes = append(le.Changes, lc)
