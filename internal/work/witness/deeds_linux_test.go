@@ -153,6 +153,9 @@ func (a *actor) one(d deed) error {
 		return unix.Linkat(a.dir, name, a.dir, d.B, 0)
 	case "linkfd": // by way of /proc, as for files without a name
 		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd()), a.dir, d.B, unix.AT_SYMLINK_FOLLOW)
+	case "reopen": // what is open, and may have no name any more
+		f, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd()), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		return a.put(f, err, d.Text)
 	case "symlink":
 		return unix.Symlinkat(d.B, a.dir, name)
 	case "truncate":

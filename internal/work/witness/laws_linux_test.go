@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"kerf/internal/text/delta"
@@ -189,7 +191,21 @@ func (s *stage) set() {
 	}
 }
 
-func (s *stage) begin(p play, extra ...string) (*witness.Watch, *exec.Cmd, *bytes.Buffer) {
+// unwatched plays with nobody watching, and returns what the calls came to.
+func (s *stage) unwatched(p play) string {
+	s.Helper()
+	s.save(p)
+	cmd := exec.Command(exe())
+	cmd.Dir = s.root
+	cmd.Env = append(os.Environ(), "KERF_TEST_DEEDS="+s.script, "GOMAXPROCS=2")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+func (s *stage) save(p play) {
 	s.Helper()
 	p.Root = s.root
 	b, err := json.Marshal(p)
@@ -199,6 +215,11 @@ func (s *stage) begin(p play, extra ...string) (*witness.Watch, *exec.Cmd, *byte
 	if err != nil {
 		s.Fatal(err)
 	}
+}
+
+func (s *stage) begin(p play, extra ...string) (*witness.Watch, *exec.Cmd, *bytes.Buffer) {
+	s.Helper()
+	s.save(p)
 	x, cmd, out, box := s.startProgram([]string{exe()}, append(extra, "KERF_TEST_DEEDS="+s.script, "GOMAXPROCS=2"))
 	s.boxes = append(s.boxes, func() { box.Close() })
 	return x, cmd, out
@@ -219,7 +240,7 @@ var names = []string{"a", "b", "n", "d", "e", "d/a", "d/n", "d/d", "d/d/a", "e/b
 var verbs = []string{"write", "write", "append", "append", "over", "exclusive", "cut", "unlink", "unlink", "rmdir", "rename",
 	"rename", "rename", "rename", "noreplace", "exchange", "mkdir", "mkdir", "link", "link", "linkfd", "symlink", "truncate",
 	"chmod", "nameless", "mapped", "hold", "holdappend", "release", "put", "putat", "ftruncate", "fallocate", "fchmod",
-	"noappend", "remove"}
+	"noappend", "remove", "reopen"}
 
 var counter int
 
@@ -240,7 +261,7 @@ func someDeed(t *rapid.T) deed {
 		d.N = rapid.SampledFrom([]int{0, 3, 20}).Draw(t, "size")
 	}
 	switch d.Do {
-	case "linkfd", "hold", "holdappend", "release", "put", "putat", "ftruncate", "fallocate", "fchmod", "noappend":
+	case "linkfd", "reopen", "hold", "holdappend", "release", "put", "putat", "ftruncate", "fallocate", "fchmod", "noappend":
 		d.N = rapid.IntRange(0, 1).Draw(t, "slot")
 	}
 	switch d.Do {
@@ -325,10 +346,18 @@ func TestWhatOneProcessDoesIsKnown(t *testing.T) {
 	checks(t, "300", "10000")
 	s := newStage(t)
 	rapid.Check(t, func(t *rapid.T) {
+		p := play{Lists: [][]deed{someDeeds(t, 12)}}
+		s.set()
+		alone := s.unwatched(p)
 		s.set()
 		before := snap(s, s.root)
-		x, cmd, out := s.begin(play{Lists: [][]deed{someDeeds(t, 12)}})
+		x, cmd, out := s.begin(p)
 		_ = cmd.Wait()
+		// Of two names that are missing, another one may be told of.
+		same := strings.NewReplacer(unix.ENOTDIR.Error(), unix.ENOENT.Error())
+		if d := cmp.Diff(same.Replace(alone), same.Replace(out.String())); d != "" {
+			t.Fatalf("watched, calls end otherwise (-alone +watched):\n%s", d)
+		}
 		r := s.end(x)
 		after := snap(s, s.root)
 		adds(t, s.root, before, after, []witness.Report{r}, out.String())

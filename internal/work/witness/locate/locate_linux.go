@@ -147,10 +147,6 @@ func (l *Locator) directory(c Caller, dir int32, p string) (string, error) {
 // Followed returns the target of a name that is a link, as a path to begin anew with;
 // ok is false when it is none.
 func (l *Locator) Followed(c Caller, name string) (target string, ok bool) {
-	if fd, magic := l.magic(c, name); magic {
-		text, err := l.Descriptor(c.TID, fd)
-		return text, err == nil && strings.HasPrefix(text, "/")
-	}
 	fd, err := Openat2(c.Root, name, unix.O_PATH|unix.O_NOFOLLOW, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil {
 		return "", false
@@ -166,8 +162,8 @@ func (l *Locator) Followed(c Caller, name string) (target string, ok bool) {
 	return text, true
 }
 
-// magic reports whether a name is one of the caller's own descriptors in /proc.
-func (l *Locator) magic(c Caller, name string) (fd int, ok bool) {
+// Own reports whether a name is one of the caller's own descriptors in /proc.
+func (l *Locator) Own(c Caller, name string) (fd int, ok bool) {
 	rest, ok := strings.CutPrefix(name, "/proc/")
 	if !ok {
 		return 0, false
@@ -236,6 +232,10 @@ func (l *Locator) expand(c Caller, dir int32, p string) (string, error) {
 			continue
 		}
 		target, ok := l.special(c, next)
+		if fd, own := l.Own(c, next); own && !ok {
+			text, err := l.Descriptor(c.TID, fd)
+			target, ok = text, err == nil && strings.HasPrefix(text, "/")
+		}
 		if !ok {
 			target, ok = l.Followed(c, next)
 		}

@@ -118,6 +118,10 @@ func (c *call) target() (spot, error) {
 		if err != nil || s.root != nil && s.state.Kind != journal.Link {
 			return s, err
 		}
+		if fd, own := c.find1.Own(c.caller, s.name); own {
+			s.close()
+			return c.opened(fd)
+		}
 		next, ok := c.find1.Followed(c.caller, s.name)
 		if !ok {
 			return s, nil
@@ -148,11 +152,16 @@ func (c *call) open() error {
 		s, err = c.target()
 	}
 	defer s.close()
-	if err != nil || s.root == nil {
-		return err
-	}
 	opens := flags&(unix.O_WRONLY|unix.O_RDWR) != 0
 	writes := opens || flags&unix.O_TRUNC != 0
+	switch {
+	case err != nil:
+		return err
+	case s.root == nil && writes:
+		return c.nameless(&s, kept)
+	case s.root == nil:
+		return nil
+	}
 	switch s.state.Kind {
 	case journal.Absent:
 		if flags&unix.O_CREAT == 0 {
@@ -200,8 +209,10 @@ func (c *call) truncate() error {
 	s, err := c.target()
 	defer s.close()
 	switch {
-	case err != nil || s.root == nil:
+	case err != nil:
 		return err
+	case s.root == nil:
+		return c.nameless(&s, kept)
 	case s.state.Kind == journal.Absent:
 		return c.meets(&s, unix.ENOENT)
 	case s.state.Kind != journal.File:
@@ -224,8 +235,10 @@ func (c *call) chmod() error {
 	}
 	defer s.close()
 	switch {
-	case err != nil || s.root == nil:
+	case err != nil:
 		return err
+	case s.root == nil:
+		return c.nameless(&s, looked)
 	case s.state.Kind == journal.Absent:
 		return c.meets(&s, unix.ENOENT)
 	}
@@ -249,13 +262,20 @@ func (c *call) descriptor(need level) error {
 	switch {
 	case s.root != nil && (need == looked || s.state.Kind == journal.File):
 		_, err = c.touch(s.name, &s.thing, need, written)
-	case s.state.Kind == journal.File:
-		if known := c.files[s.id]; known != nil {
-			c.forget(&s.thing, written)
-			err = c.use(known, &s.thing, need, written)
-		}
+	case s.root == nil:
+		err = c.nameless(&s, need)
 	}
 	return err
+}
+
+// nameless handles a change of what the caller has open, when its name is gone: only what
+// was touched before under that name is of interest.
+func (c *call) nameless(s *spot, need level) error {
+	if known := c.files[s.id]; known != nil && s.state.Kind == journal.File {
+		c.forget(&s.thing, written)
+		return c.use(known, &s.thing, need, written)
+	}
+	return nil
 }
 
 // opened is what the caller has open. The root of the result is nil when it has no name
@@ -333,18 +353,27 @@ func (c *call) appear(s *spot) error {
 }
 
 func (c *call) link() error {
-	to, err := c.vacant(c.form.Dir2, c.path2)
-	defer to.close()
-	if err != nil || to.root == nil {
-		return err
-	}
-	from, err := c.source()
+	from, err := c.source() // the kernel looks at it first, too
 	defer from.close()
 	switch {
 	case err != nil:
 		return err
 	case from.root != nil && from.state.Kind == journal.Absent:
 		return c.meets(&from, unix.ENOENT)
+	}
+	to, err := c.at(c.form.Dir2, c.path2)
+	defer to.close()
+	switch {
+	case err != nil || to.root == nil:
+		return err
+	case to.state.Kind == journal.Absent:
+	case from.root != nil:
+		return c.meets(&to, unix.EEXIST)
+	case to.state.Kind == journal.File: // the kernel knows whether there is a source
+		_, err := c.touch(to.name, &to.thing, looked, removed)
+		return err
+	default:
+		return nil
 	}
 	if err := c.appear(&to); err != nil || from.root == nil || from.state.Kind != journal.File {
 		return err
