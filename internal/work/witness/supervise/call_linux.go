@@ -98,7 +98,7 @@ func (c *call) meets(s *spot, errno syscall.Errno) error {
 	err := seen.lstat(c.caller.Root, strings.TrimPrefix(s.name, "/"))
 	switch {
 	case s.state.Kind == journal.Absent && (err == unix.ENOENT || err == unix.ENOTDIR):
-		return errno
+		return err // a file may stand where a directory would have to
 	case s.state.Kind != journal.Absent && err == nil && seen.id == s.id:
 		return errno
 	}
