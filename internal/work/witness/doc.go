@@ -12,6 +12,7 @@ package witness
 
 import (
 	"errors"
+	"strings"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -40,12 +41,27 @@ type Report struct {
 	// Began is the number of the ledger's entry that the command began with, 0 when it
 	// touched nothing.
 	Began int64
-	// ID names this collection; it is that of the ledger's entries made of it.
+	// ID names this collection; it is that of the last of the ledger's entries made of it.
+	// The others have More behind it.
 	ID string
 	// Notes tell what is not known, or cannot be taken back, one line each.
 	Notes []string
 	// Ended says that nothing of the command runs any more.
 	Ended bool
+}
+
+// More ends the ID of an entry that others of the same report follow.
+const More = ".more"
+
+// Whole returns which entries of a command are of a report that was entered to its end.
+func Whole(entries []ledger.Entry, began int64) func(*ledger.Entry) bool {
+	last := map[string]bool{}
+	for i := range entries {
+		if e := &entries[i]; e.Of == began && !strings.HasSuffix(e.ID, More) {
+			last[e.ID] = true
+		}
+	}
+	return func(e *ledger.Entry) bool { return last[strings.TrimSuffix(e.ID, More)] }
 }
 
 // News is what a collection would tell of.

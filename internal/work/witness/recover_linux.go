@@ -143,9 +143,10 @@ func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (
 // entered takes in what the ledger has of a command already: up to which cut, and
 // whether all of it.
 func (c *collector) entered(entries []ledger.Entry, began int64) (cut int, ended bool) {
+	whole := Whole(entries, began)
 	for i := range entries {
 		e := &entries[i]
-		if e.Of != began {
+		if e.Of != began || !whole(e) {
 			continue
 		}
 		ended = ended || e.Ended

@@ -35,7 +35,11 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 	}
 	var done []Entered
 	for i, p := range parts {
-		co := txn.CommitOptions{Origin: o, Cause: ledger.CauseCommand, Certainty: p.Certainty, ID: r.ID, Of: r.Began,
+		id := r.ID
+		if i < len(parts)-1 {
+			id += witness.More
+		}
+		co := txn.CommitOptions{Origin: o, Cause: ledger.CauseCommand, Certainty: p.Certainty, ID: id, Of: r.Began,
 			Dirs: p.Dirs, Gone: p.Gone, Modes: p.Modes, Ended: r.Ended && i == len(parts)-1}
 		if p.Certainty == ledger.Outside {
 			co.Cause = ledger.CauseOutside
@@ -84,9 +88,12 @@ type chain struct {
 
 func chains(entries []ledger.Entry, began int64) map[string]*chain {
 	all := map[string]*chain{}
+	whole := witness.Whole(entries, began)
 	for i := range entries {
 		e := &entries[i]
-		if e.Of == began || e.Known() != ledger.Proven {
+		// A part of a report whose rest was never entered is told again with that.
+		again := e.Of == began && !whole(e)
+		if !again && (e.Of == began || e.Known() != ledger.Proven) {
 			continue
 		}
 		for _, c := range e.Changes {

@@ -94,8 +94,8 @@ func TestPartsBecomeEntriesInTheirOrder(t *testing.T) {
 	if err != nil || len(entries) != 3 {
 		t.Fatalf("%d entries, %v", len(entries), err)
 	}
-	want := `command unproven of 3 id t /w/a
-command proven of 3 id t exact /w/a +/w/d -/w/g
+	want := `command unproven of 3 id.more t /w/a
+command proven of 3 id.more t exact /w/a +/w/d -/w/g
 outside outside of 3 id t ended /w/b
 `
 	if d := cmp.Diff(want, told(t, w)); d != "" {
@@ -105,6 +105,40 @@ outside outside of 3 id t ended /w/b
 		if got, err := w.Store.Get(delta.SumOf([]byte(text))); err != nil || string(got) != text {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
+	}
+}
+
+// Kerf was killed between two entries of a report. Recovery tells the rest, once.
+func TestTheRestOfAReportIsNotLost(t *testing.T) {
+	w := workspace(t)
+	parts := []witness.Part{
+		{Certainty: ledger.Unproven, Set: delta.Set{{Path: "/w/a", Pre: file("0"), Post: file("1")}}},
+		{Certainty: ledger.Proven, Set: delta.Set{{Path: "/w/a", Pre: file("1"), Post: file("2")}, {Path: "/w/c", Post: file("4")}}}}
+	co := txn.CommitOptions{Origin: txn.Origin{Turn: "t"}, Cause: ledger.CauseCommand, Certainty: ledger.Unproven,
+		ID: "s/1/1" + witness.More, Of: 1, Inexact: true}
+	if err := w.Ledger.Append(&ledger.Entry{Cause: ledger.CauseBegan, Changes: []ledger.Change{}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Record(t.Context(), parts[0].Set, co); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := w.Ledger.Read(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if witness.Whole(entries, 1)(&entries[0]) {
+		t.Error("the report counts as entered")
+	}
+	r := witness.Report{Began: 1, ID: "s/1/recovered", Ended: true, Parts: parts}
+	if _, err := enter.Report(t.Context(), w, txn.Origin{Turn: "t"}, r); err != nil {
+		t.Fatal(err)
+	}
+	want := `began  of 0  
+command unproven of 1 s/1/1.more t /w/a
+command proven of 1 s/1/recovered t exact ended /w/a /w/c
+`
+	if d := cmp.Diff(want, told(t, w)); d != "" {
+		t.Error(d)
 	}
 }
 
