@@ -187,7 +187,16 @@ func (h history) back(p *place, e *evidence) error {
 		return nil
 	}
 	var steps []undone
+	whole := true // no other turn changed anything
+	for _, c := range e.entries {
+		var turn, nth int
+		if n, _ := fmt.Sscanf(c.Call, "t%dc%d", &turn, &nth); n == 2 && ids[turn-1] == "" &&
+			len(c.DirectoriesMade)+len(c.DirectoriesRemoved) > 0 {
+			whole = false // directories alone
+		}
+	}
 	add := func(u undone, turn int, more ...string) {
+		u.all = u.all && whole
 		u.args = append(u.args, more...)
 		u.turns = append(u.turns, turn)
 		if len(steps) > 0 {
@@ -306,9 +315,18 @@ func sections(diff string) []section {
 func (e *evidence) rebuild(p *place) error {
 	touched := e.touched()
 	e.dropped = map[string]bool{}
+	base := e.began[len(e.began)-1]
+	holds := func(dir string) bool { // something of the writer's, which goes on to be there
+		for p := range base {
+			if p != dir && below(p, dir) && touched(p) {
+				return true
+			}
+		}
+		return false
+	}
 	var patch strings.Builder
 	for _, s := range sections(e.diff) {
-		if len(s.paths) == 2 && (touched(s.paths[0]) || touched(s.paths[1])) {
+		if len(s.paths) == 2 && (touched(s.paths[0]) || touched(s.paths[1]) || holds(s.paths[0]) || holds(s.paths[1])) {
 			e.dropped[s.paths[0]], e.dropped[s.paths[1]] = true, true
 			continue
 		}
@@ -318,7 +336,6 @@ func (e *evidence) rebuild(p *place) error {
 		patch.WriteString(s.text)
 	}
 	dir := filepath.Join(p.base, "rebuilt")
-	base := e.began[len(e.began)-1]
 	for path, n := range base {
 		full := filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
