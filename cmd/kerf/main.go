@@ -2,7 +2,7 @@
 // changed it, and how to take it back.
 //
 // Exit codes: 0 done; 1 the task or turn failed; 2 usage or configuration; 125
-// a sandbox could not be set up; 130 interrupted.
+// a sandbox could not be set up, so nothing ran; 130 interrupted.
 package main
 
 import (

@@ -49,6 +49,8 @@ type Command struct {
 	User bool
 	// Terminal is the client's terminal it ran in, if it ran in one.
 	Terminal string
+	// NoSandbox is set when it did not run because its sandbox could not be set up.
+	NoSandbox bool
 }
 
 // FileChange is a change of files, one entry per path.

@@ -114,7 +114,7 @@ func (h *Executor) mayLose(ctx context.Context, id protocol.CallID, a tool.Comma
 // ran is the outcome of a command.
 func ran(id protocol.CallID, a tool.Command, r command.Result, changes []history.FileChange) turn.Outcome {
 	body := protocol.Command{Call: id, Command: a.Line, Cwd: a.Dir, Output: r.Output, ExitCode: r.Exit(),
-		Terminal: r.Terminal}
+		Terminal: r.Terminal, NoSandbox: r.NoSandbox}
 	return turn.Outcome{Text: r.Text(), Success: r.Success(), Body: body, Changes: changes, Warnings: r.Notes}
 }
 

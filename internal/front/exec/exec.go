@@ -23,6 +23,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitNoSandbox   = 125
 	exitInterrupted = 130 // SIGINT
 	exitTerminated  = 143 // SIGTERM
 )
@@ -65,7 +66,8 @@ const (
 )
 
 // Run opens the session, runs one turn, closes the session and returns the exit
-// code: 0 when the turn completed, 1 when it or anything before it failed, 2 for
+// code: 0 when the turn completed, 125 when it did but no command could run for want
+// of a sandbox, 1 when it or anything before it failed, 2 for
 // an empty prompt, 130 and 143 after SIGINT and SIGTERM. An error of Open that
 // has a method ExitCode() int decides the code itself.
 //
@@ -149,6 +151,8 @@ type runner struct {
 	interrupted bool      // Interrupt was sent
 	lastMessage string
 	lastPlan    string
+	ran         bool             // a command did
+	noSandbox   string           // why the first one that did not run had no sandbox
 	agents      []protocol.Agent // as last told
 }
 
@@ -300,10 +304,22 @@ func (r *runner) take(m protocol.Msg) (ending, bool) {
 			r.lastMessage = b.Text
 		case protocol.ProposedPlan:
 			r.lastPlan = b.Text
+		case protocol.Command:
+			r.count(b)
 		}
 	}
 	r.printer.show(m)
 	return ending{}, false
+}
+
+// count keeps what tells whether commands could run at all.
+func (r *runner) count(c protocol.Command) {
+	switch {
+	case !c.NoSandbox:
+		r.ran = true
+	case r.noSandbox == "":
+		_, r.noSandbox, _ = strings.Cut(c.Output, "\n")
+	}
 }
 
 func aborted(why protocol.AbortReason) ending {
@@ -366,6 +382,10 @@ func (r *runner) code(end ending) int {
 		if err := r.keepMessage(end.done.LastMessage); err != nil {
 			fmt.Fprintln(r.o.Stderr, "kerf: "+Visible(err.Error()))
 			code = exitFailed
+		}
+		if r.noSandbox != "" && !r.ran && code == exitDone {
+			fmt.Fprintln(r.o.Stderr, "kerf: no command could run: "+Visible(r.noSandbox))
+			code = exitNoSandbox
 		}
 	case r.signal != nil:
 		return signalCode(r.signal)

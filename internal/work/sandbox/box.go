@@ -25,6 +25,7 @@ type Box struct {
 	gate  *os.File               // behind which the command waits for that
 	lower func()                 // gives up the placeholders
 	gone  func()                 // waits until all processes inside are gone
+	again func() error           // tries whether there still is a sandbox
 	once  sync.Once
 	found []boundary.Finding
 }
@@ -65,6 +66,22 @@ func (b *Box) Broken() string {
 	}
 	return b.guard.broken()
 }
+
+// Lost reports why a command that ended with a code had no sandbox, although one was
+// known to work here before: then it did not run. It is nil when there is one, so that
+// no command can pretend.
+func (b *Box) Lost(code int) error {
+	if b.again == nil || code != codeNoSandbox && code != codeNoBubblewrap {
+		return nil
+	}
+	return b.again()
+}
+
+// The exit codes of the launcher and of bubblewrap when they could not set up a sandbox.
+const (
+	codeNoSandbox    = 125
+	codeNoBubblewrap = 1
+)
 
 // Close gives up what the command needed and tells what it planted. It must be
 // called once the command has ended, before anything of the user's runs, and may

@@ -82,7 +82,7 @@ func (m machine) choose(ctx context.Context, p boundary.Plan, avoid []string) (w
 		reasons = append(reasons, name+": "+reason(err))
 	}
 	return way{}, &render.UnavailableError{Reason: strings.Join(reasons, "; "),
-		Hint: "allow unprivileged user namespaces, or install the package bubblewrap; kerf doctor tells more"}
+		Hint: mend(present)}
 }
 
 func reason(err error) string {
@@ -163,6 +163,20 @@ func (w way) known(ctx context.Context, locks string) error {
 		f.Close() // its being there is all
 	}
 	return nil
+}
+
+// again tries w, whatever is known of it. One that does not work any more is no longer
+// known to.
+func (w way) again(ctx context.Context, locks string) error {
+	err := w.try(ctx)
+	if err == nil {
+		return nil
+	}
+	probed.Delete(w)
+	if mark := w.mark(locks); mark != "" {
+		_ = os.Remove(mark)
+	}
+	return &render.UnavailableError{Reason: w.name + ": " + reason(err), Hint: mend(present)}
 }
 
 // mark is the file that stands for a success, by boot, user and program.

@@ -58,6 +58,9 @@ func Wrap(ctx context.Context, p boundary.Plan, argv []string) (*Box, error) {
 		}
 	}
 	b := &Box{plan: p, Confined: way.name != boundary.Landlock, OneRoot: way.name == boundary.OwnLauncher}
+	if p.LockDir != "" {
+		b.again = func() error { return way.again(context.WithoutCancel(ctx), p.LockDir) }
+	}
 	if err := b.fill(way, argv); err != nil {
 		b.plan.GitDirs = nil // nothing ran
 		b.Close()

@@ -90,7 +90,7 @@ func (r *Runner) Run(ctx context.Context, a tool.Command, o RunOptions) Result {
 	var unavailable *render.UnavailableError
 	switch {
 	case errors.As(err, &unavailable):
-		return Failed(125, "the sandbox cannot be set up, so the command was not run: %v", err)
+		return noSandbox(err)
 	case err != nil:
 		return Failed(125, "the command was not run: %v", err)
 	}
@@ -103,6 +103,12 @@ func (r *Runner) Run(ctx context.Context, a tool.Command, o RunOptions) Result {
 	}
 	p.Process = started
 	return r.await(ctx, p, a, began)
+}
+
+func noSandbox(why error) Result {
+	res := Failed(125, "the sandbox cannot be set up, so the command was not run: %v", why)
+	res.NoSandbox = true
+	return res
 }
 
 // await waits until the command is done, its time is up, or the call is stopped.
@@ -137,6 +143,9 @@ func (r *Runner) await(ctx context.Context, p *process, a tool.Command, began ti
 		res.Notes, res.confined = p.end(), p.box.Enforced()
 		res.Code, res.signal, res.done = p.ExitCode()
 		res.denied = p.box.Broken() == "" && sandbox.Denied(out, res.Code)
+		if lost := p.box.Lost(res.Code); lost != nil {
+			return noSandbox(lost)
+		}
 	}
 	return res
 }

@@ -19,6 +19,8 @@ type Result struct {
 	Code    int
 	Running bool     // it was left running
 	Notes   []string // of the sandbox
+	// NoSandbox says that the sandbox could not be set up, for which it did not run.
+	NoSandbox bool
 	// Terminal is that of the client which the command ran in, or empty.
 	Terminal string
 

@@ -78,7 +78,11 @@ func (c Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wri
 	streams, done := filesOf(stdin, stdout, stderr)
 	defer done()
 	spec.Streams = streams
-	return attended(ctx, spec, nil)
+	code, err := attended(ctx, spec, nil)
+	if lost := box.Lost(code); err == nil && lost != nil {
+		return codeNoSandbox, lost
+	}
+	return code, err
 }
 
 // attended runs a command and hands on the signals that Kerf gets.
