@@ -29,6 +29,42 @@ func run(line string) [2]string {
 	return [2]string{"exec_command", string(args)}
 }
 
+// TestAnswersAreForWhatStarts: a command whose script changed between the question and the
+// answer, or since it was allowed for the session, is asked about again.
+func TestAnswersAreForWhatStarts(t *testing.T) {
+	h := scripted(t, calling(run("sh run.sh"), run("sh run.sh"), run("sh run.sh")))
+	script := filepath.Join(h.Config.Cwd, "run.sh")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("echo one > out\n")
+	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyUntrusted}})
+	a := l.asked()
+	write("echo two > out\n")
+	l.submit(protocol.Answer{Approval: a.ID, Decision: protocol.Once})
+	a = l.question()
+	if !strings.Contains(a.Reason, "run.sh changed since you were asked") {
+		t.Fatalf("asked again because %q", a.Reason)
+	}
+	if _, err := os.Stat(filepath.Join(h.Config.Cwd, "out")); err == nil {
+		t.Fatal("it ran before it was asked about again")
+	}
+	// Each run of this script changes it, so that no answer serves for the next.
+	write("echo x >> run.sh; echo three > out\n")
+	l.submit(protocol.Answer{Approval: a.ID, Decision: protocol.ForSession})
+	for range 3 { // the change before the answer, and two runs that each changed it
+		a = l.question()
+		if a.Command.Command != "sh run.sh" {
+			t.Fatalf("asked about %+v", a)
+		}
+		l.submit(protocol.Answer{Approval: a.ID, Decision: protocol.ForSession})
+	}
+	l.until(is[protocol.TurnCompleted])
+}
+
 // asked starts a turn and returns the first question.
 func (l *live) asked() protocol.Approval {
 	l.t.Helper()
@@ -42,15 +78,20 @@ func (l *live) question() protocol.Approval {
 }
 
 func TestApprovalForSessionAndAlways(t *testing.T) {
-	h := scripted(t, calling(run("touch a"), run("touch b"), run("touch $X"), run("touch $X")))
+	h := scripted(t, calling(run("touch a"), run("touch a"), run("touch b"), run("touch $X"), run("touch $X")))
 	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyUntrusted}})
 	a := l.asked()
-	want := "touch -> allow in " + h.Config.Cwd
+	want := "touch a -> allow exactly in " + h.Config.Cwd
 	if a.Command == nil || a.Command.Rule != want || a.Command.Command != "touch a" {
 		t.Fatalf("asked about %+v", a.Command)
 	}
 	l.submit(protocol.Answer{Approval: a.ID, Decision: protocol.Always})
-	a = l.question() // touch b runs unasked
+	a = l.question() // touch a runs unasked by now, and nothing else
+	if a.Command.Command != "touch b" {
+		t.Fatalf("asked about %+v", a.Command)
+	}
+	l.submit(protocol.Answer{Approval: a.ID, Decision: protocol.Once})
+	a = l.question()
 	if a.Command.Command != "touch $X" || a.Command.Rule != "" || a.Command.Prefix != nil {
 		t.Fatalf("asked about %+v", a.Command)
 	}

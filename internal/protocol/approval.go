@@ -15,9 +15,9 @@ type Approval struct {
 	Call CallID
 	// Reason is why the question is asked, in Kerf's words for the user.
 	Reason string
-	// Says is what the model gave as its reason, which nobody checked. Front ends show it
-	// apart from Reason, as the model's.
-	Says string
+	// Says is what somebody else gave as a reason, which nobody checked: the model, or the
+	// one that SaidBy names. Front ends show it apart from Reason, line for line as theirs.
+	Says, SaidBy string
 	// Exactly one of the following is set.
 	Command  *CommandApproval
 	Change   *ChangeApproval
@@ -25,6 +25,32 @@ type Approval struct {
 	Network  *NetworkApproval
 	Question *Question
 }
+
+// Quotes are the texts of others in a question, which front ends mark as theirs: who says
+// it, and what.
+func (a Approval) Quotes() (all []Quote) {
+	if q := a.Question; q != nil {
+		who := "Model"
+		if q.Server != "" {
+			who = "MCP server " + q.Server
+		}
+		if q.Header != "" {
+			all = append(all, Quote{who, q.Header})
+		}
+		all = append(all, Quote{who, q.Message})
+	}
+	if a.Says != "" {
+		who := a.SaidBy
+		if who == "" {
+			who = "Model"
+		}
+		all = append(all, Quote{who, a.Says})
+	}
+	return all
+}
+
+// Quote is a text with the one whose it is.
+type Quote struct{ Who, Text string }
 
 // ApprovalKind says what a question is about.
 type ApprovalKind string

@@ -126,7 +126,7 @@ func (h *Executor) before(ctx context.Context, e turn.Prepare, a tool.Action,
 	case r.Decision == "deny" || r.Halt:
 		return declined(p, blocked("PreToolUse", r.ReasonOr(noReason), a)), say
 	case r.Decision == "ask" && p.Verdict == turn.Allow:
-		q := h.question(a, r.ReasonOr("a hook asks for your approval"))
+		q := h.question(a, r.ReasonOr(""))
 		if q == nil || p.Outcome != nil || e.Settings.Approval == protocol.PolicyNever {
 			return declined(p, blocked("PreToolUse", r.ReasonOr("it asks for approval")+" (and nobody can be asked here)", a)),
 				say
@@ -181,14 +181,19 @@ func permitted(p turn.Prepared, a tool.Action) turn.Prepared {
 	return p
 }
 
+// question is that of a hook, which may give a reason.
 func (h *Executor) question(a tool.Action, reason string) *protocol.Approval {
+	q := &protocol.Approval{}
 	switch a := a.(type) {
 	case tool.Command:
-		return &protocol.Approval{Reason: reason, Command: &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir}}
+		q.Command = &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir}
 	case tool.Change:
-		return h.askedChange(a.Set, reason)
+		q = h.askedChange(a.Set, "")
+	default:
+		return nil
 	}
-	return nil
+	q.Reason, q.Says, q.SaidBy = "a hook asks for your approval", reason, "Hook"
+	return q
 }
 
 func declined(p turn.Prepared, text string) turn.Prepared {

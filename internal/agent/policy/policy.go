@@ -111,7 +111,7 @@ func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
 	case found == yes:
 		return refuse("rule "+rule.At(), "the rule %s forbids this%s. Do not try it in another way", rule, because(rule))
 	case found == maybe && !allowed:
-		return r.ask(outside, "rule "+rule.At(), "it may run what the rule %s forbids%s", rule, because(rule))
+		return r.ask(outside, "rule "+rule.At(), "it may run what the rule %s forbids%s", rule, given(rule))
 	}
 	if why := p.unclear(); why != "" && !allowed && slices.ContainsFunc(r.List, func(x Rule) bool {
 		return x.Decision == RuleForbid && x.within(c, nil) != no
@@ -126,7 +126,7 @@ func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
 			"Use the read tools, or a plain read-only command, and propose the plan")
 	}
 	if rule, found := r.restricts(RulePrompt, p, c); found != no && !allowed {
-		return r.ask(outside, "rule "+rule.At(), "the rule %s asks for your approval%s", rule, because(rule))
+		return r.ask(outside, "rule "+rule.At(), "the rule %s asks for your approval%s", rule, given(rule))
 	}
 	if allowed {
 		return Judgement{Unsandboxed: outside, By: "allowed for this session"}
@@ -265,6 +265,14 @@ func (r Rules) CommandSafety(argv []string) (Explanation, error) {
 
 func refuse(by, format string, args ...any) Judgement {
 	return Judgement{Verdict: Refuse, Reason: fmt.Sprintf(format, args...), By: by}
+}
+
+// given is the reason of a rule on a line of its own: whoever wrote the rule says it.
+func given(r Rule) string {
+	if r.Why == "" {
+		return ""
+	}
+	return "\nThe rule says: " + r.Why
 }
 
 func because(r Rule) string {

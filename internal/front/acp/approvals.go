@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -63,7 +64,7 @@ func choices(a protocol.Approval) []sdk.PermissionOption {
 		list = append(list, always(protocol.ForSession, "Allow this host in this session"))
 	}
 	if a.Command != nil && a.Command.Rule != "" {
-		list = append(list, always(protocol.Always, "Always: "+visible.Line(a.Command.Rule)))
+		list = append(list, always(protocol.Always, "Always allow "+visible.Line(cmp.Or(a.Command.Covers, a.Command.Rule))))
 	}
 	return append(list, sdk.PermissionOption{OptionId: sdk.PermissionOptionId(protocol.Deny), Name: "Reject",
 		Kind: sdk.PermissionOptionKindRejectOnce})
@@ -90,6 +91,10 @@ func (s *session) shown(a protocol.Approval) sdk.ToolCallUpdate {
 		if a.Command.Unsandboxed {
 			v.content = append(v.content, words("It would run outside the sandbox."))
 		}
+		if a.Command.Rule != "" {
+			v.content = append(v.content, words("The answer Always writes this rule to your rules:"))
+			v.content = append(v.content, console(visible.String(a.Command.Rule))...)
+		}
 	case a.Change != nil:
 		v = changeView(a.Change.Changes, a.Change.Files, "", cwd)
 		if len(a.Change.Files) < len(a.Change.Changes) {
@@ -97,8 +102,9 @@ func (s *session) shown(a protocol.Approval) sdk.ToolCallUpdate {
 		}
 		for _, f := range a.Change.Files {
 			if f.New != nil && visible.Odd(*f.New) && (f.Old == nil || !visible.Odd(*f.Old)) {
-				v.content = append(v.content, words("The new text of "+visible.Line(f.Path)+
-					" has characters that are invisible or look like others."))
+				v.content = append(v.content, words(
+					"The new text of this file has characters that are invisible or look like others:"))
+				v.content = append(v.content, console(visible.Line(f.Path))...)
 			}
 		}
 	case a.Tool != nil:
@@ -112,17 +118,36 @@ func (s *session) shown(a protocol.Approval) sdk.ToolCallUpdate {
 		v = view{title: visible.Line(fmt.Sprintf("Reach %s:%d", a.Network.Host, a.Network.Port)), kind: sdk.ToolKindFetch}
 		v.content = console("$ " + visible.String(a.Network.Command))
 	case a.Question != nil:
-		v = view{title: visible.Line(a.Question.Message), kind: sdk.ToolKindOther}
+		v = view{title: "A question of the model", kind: sdk.ToolKindOther}
+		if a.Question.Server != "" {
+			v.title = "A question of the MCP server " + visible.Line(a.Question.Server)
+		}
 		if a.Question.URL != "" {
-			v.content = append(v.content, words("It asks you to visit "+visible.Line(a.Question.URL)))
+			v.content = append(v.content, words("It asks you to visit:"))
+			v.content = append(v.content, console(visible.Line(a.Question.URL))...)
 		}
 	}
 	if a.Reason != "" {
-		v.content = append(v.content, words("Reason: "+visible.String(a.Reason)))
+		v.content = append(v.content, words("Kerf asks because:"))
+		v.content = append(v.content, console(visible.String(a.Reason))...)
+	}
+	for _, q := range a.Quotes() {
+		v.content = append(v.content, words(plain(q.Who)+" says:"))
+		v.content = append(v.content, console(visible.String(q.Text))...)
 	}
 	status := sdk.ToolCallStatusPending
 	return sdk.ToolCallUpdate{ToolCallId: id, Title: &v.title, Kind: &v.kind, Status: &status, Content: v.content,
 		Locations: v.places, RawInput: v.input}
+}
+
+// plain is a name that Markdown leaves as it is.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("\\`*_{}[]()<>#+!|~", r) {
+			return '?'
+		}
+		return r
+	}, visible.Line(name))
 }
 
 func words(s string) sdk.ToolCallContent { return sdk.ToolContent(sdk.TextBlock(s)) }

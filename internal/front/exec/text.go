@@ -127,6 +127,9 @@ func asked(a protocol.Approval) string {
 	if a.Reason != "" {
 		why = " (" + a.Reason + ")"
 	}
+	for _, q := range a.Quotes() {
+		why += "\n  " + q.Who + " says: " + strings.ReplaceAll(q.Text, "\n", "\n  | ")
+	}
 	switch {
 	case a.Command != nil:
 		return "command, nobody can be asked: " + a.Command.Command + why

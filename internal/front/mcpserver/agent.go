@@ -339,13 +339,19 @@ func question(a protocol.Approval) string {
 	case a.Network != nil:
 		fmt.Fprintf(&b, "May this command reach %s:%d?\n\n%s\n", a.Network.Host, a.Network.Port, a.Network.Command)
 	case a.Question != nil:
-		b.WriteString(a.Question.Message)
+		b.WriteString("A question:\n")
 		if a.Question.URL != "" {
 			b.WriteString("\n\nIt asks you to visit " + a.Question.URL)
 		}
 	}
+	if a.Command != nil && a.Command.Covers != "" {
+		b.WriteString("\nAlways would allow " + a.Command.Covers + ".\n")
+	}
 	if a.Reason != "" {
-		b.WriteString("\nReason: " + a.Reason)
+		b.WriteString("\nKerf asks because: " + a.Reason + "\n")
+	}
+	for _, q := range a.Quotes() {
+		b.WriteString("\n" + q.Who + " says:\n> " + strings.ReplaceAll(visible.String(q.Text), "\n", "\n> ") + "\n")
 	}
 	return visible.String(b.String())
 }

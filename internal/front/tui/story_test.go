@@ -503,7 +503,7 @@ func TestQuestions(t *testing.T) {
 	b.event("t", protocol.ApprovalRequested{Approval: protocol.Approval{ID: "f",
 		Question: &protocol.Question{Server: "db", Message: "Sign in",
 			Schema: json.RawMessage(`{"type":"object","properties":{"age":{"type":"integer"},"name":{"type":"string","title":"Your name"}},"required":["name"]}`)}}})
-	b.ready().says("asked by MCP server db").keys("y").says("age (integer)").types("x").keys("enter").says("enter a whole number")
+	b.ready().says("MCP server db says:").keys("y").says("age (integer)").types("x").keys("enter").says("enter a whole number")
 	b.types("7").keys("enter").says("name: Your name").types("Ann").keys("enter")
 	b.submitted(protocol.Answer{Approval: "f", Decision: protocol.Once,
 		Content: json.RawMessage(`{"age":7,"name":"Ann"}`)})

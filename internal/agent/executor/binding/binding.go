@@ -160,7 +160,7 @@ func (b *Binding) Sum() string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%q %s", b.dir, b.env)
 	if b.where != nil {
-		t.WriteString(" " + place(b.where))
+		t.WriteString(" " + inode(b.where))
 	}
 	for _, f := range b.files {
 		fmt.Fprintf(&t, " %q %q %q", f.name, f.path, f.content)

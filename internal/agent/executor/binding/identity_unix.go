@@ -10,11 +10,11 @@ import (
 
 // identity names a file and the last change of its state.
 func identity(info os.FileInfo) string {
-	return place(info) + " " + info.Mode().String()
+	return inode(info) + " " + info.Mode().String()
 }
 
-// place names a file whatever is in it.
-func place(info os.FileInfo) string {
+// inode names a file whatever is in it.
+func inode(info os.FileInfo) string {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 	}

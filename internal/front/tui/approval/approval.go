@@ -221,14 +221,14 @@ func (q *Question) options() []option {
 	out := []option{{key: "y", label: "yes, once", decision: protocol.Once}}
 	switch {
 	case q.Approval.Command != nil:
-		label := "yes, and exactly this command again in this session"
+		label := "yes, and exactly this command again in this session, as long as it starts the same"
 		if p := q.Approval.Command.Prefix; len(p) > 0 {
 			label = "yes, and in this session every command that begins with: " + strings.Join(p, " ")
 		}
 		out = append(out, option{key: "s", label: label, decision: protocol.ForSession})
 		if q.Approval.Command.Rule != "" {
 			out = append(out, option{key: "a", label: "yes, and always by this rule: " + q.Approval.Command.Rule,
-				decision: protocol.Always})
+				decision: protocol.Always, act: confirmRule})
 		}
 	case q.Approval.Change != nil:
 		out = append(out, option{key: "s", label: "yes, and all changes inside the workspace in this session",
@@ -247,6 +247,21 @@ func (q *Question) options() []option {
 	}
 	return append(out, option{key: "n", label: "no, and tell the model why", decision: protocol.Deny, act: denyWithWords},
 		option{key: "esc", label: "no, and stop the turn", decision: protocol.Abort})
+}
+
+// confirmRule asks once more before a rule is written: it holds for longer than anybody
+// thinks of it.
+func confirmRule(q *Question) (tea.Cmd, bool) {
+	c := q.Approval.Command
+	q.do.Open(&panels.Input{Title: "Always allow " + c.Covers + "? Type yes to write this rule",
+		Done: func(text string) tea.Cmd {
+			if strings.EqualFold(strings.TrimSpace(text), "yes") {
+				return q.reply(protocol.Answer{Decision: protocol.Always})
+			}
+			q.do.Notice(style.Warn, "No rule was written; the question still waits.")
+			return nil
+		}})
+	return nil, true
 }
 
 func denyWithWords(q *Question) (tea.Cmd, bool) {
@@ -306,6 +321,7 @@ func (q *Question) body(width int) []style.Line {
 	if q.Approval.Reason != "" {
 		add(style.Dim, q.Approval.Reason)
 	}
+	rows = append(rows, quotes(q.Approval, width)...)
 	switch {
 	case q.Approval.Command != nil:
 		add(style.Dim, "in "+q.Approval.Command.Cwd)
@@ -328,15 +344,24 @@ func (q *Question) body(width int) []style.Line {
 		add(style.Code, q.Approval.Network.Command)
 	case q.Approval.Question != nil:
 		asked := q.Approval.Question
-		if asked.Server != "" {
-			add(style.Dim, "asked by MCP server "+asked.Server)
-		}
-		if asked.Header != "" {
-			add(style.Heading, asked.Header)
-		}
-		add(style.Plain, asked.Message)
 		if asked.URL != "" {
 			add(style.Link, asked.URL)
+		}
+	}
+	return rows
+}
+
+// quotes draws the texts of others. Each row of them is marked as theirs, so that none
+// passes for a row of Kerf's.
+func quotes(a protocol.Approval, width int) []style.Line {
+	var rows []style.Line
+	for _, quote := range a.Quotes() {
+		head := style.Exactly(style.Dim, quote.Who+" says:")
+		rows = append(rows, style.Wrap(style.Line{head}, width)...)
+		for line := range strings.SplitSeq(quote.Text, "\n") {
+			for _, row := range style.Wrap(style.Line{style.Exactly(style.Plain, line)}, max(width-2, 1)) {
+				rows = append(rows, append(style.Line{style.S(style.Dim, "│ ")}, row...))
+			}
 		}
 	}
 	return rows

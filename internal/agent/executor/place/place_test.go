@@ -1,0 +1,70 @@
+package place
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kerf/internal/work/boundary"
+)
+
+func TestPlaces(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(base, name) }
+	for _, dir := range []string{"w/sub", "w/bin", "other/deep", "sys", "granted"} {
+		if err := os.MkdirAll(at(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range []string{"w/bin/own", "sys/tool", "w/bin/shadow", "sys/shadow", "granted/g", "w/target"} {
+		if err := os.WriteFile(at(f), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"w/link": "../other/deep", "sys/linked": "../w/target", "alias": "w"} {
+		if err := os.Symlink(to, at(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pol := boundary.Policy{Roots: []string{at("alias")}, Rules: []boundary.Rule{{Path: at("granted"), Access: boundary.Write},
+		{Path: at("sys"), Access: boundary.Read}}}
+	p := New(pol, []string{"PATH=" + at("w/bin") + ":" + at("sys") + ":" + at("granted")})
+	for _, tt := range []struct{ from, to, want string }{
+		{"w", "sub", "w/sub"}, {"w", at("other"), "other"}, {"w", ".", "w"}, {"w", "..", "."}, {"w/sub", "../..", "."},
+		{"w", "link", "w/link"}, {"w", "link/..", ""}, {"w/link", "..", ""}, {"w", "missing", ""}, {"w", "target", "w/target"}} {
+		got, ok := p.Cd(at(tt.from), tt.to)
+		if (tt.want != "") != ok || ok && got != at(tt.want) {
+			t.Errorf("cd %s in %s: %q, %v", tt.to, tt.from, got, ok)
+		}
+	}
+	if real, ok := p.Real(at("w/link")); !ok || real != at("other/deep") {
+		t.Errorf("a link is %q, %v", real, ok)
+	}
+	for name, want := range map[string]struct {
+		path       string
+		changeable bool
+	}{"tool": {"sys/tool", false}, "own": {"w/bin/own", true}, "shadow": {"w/bin/shadow", true}, "linked": {"w/target", true},
+		"g": {"granted/g", true}} {
+		if path, changeable := p.Program(name); path != at(want.path) || changeable != want.changeable {
+			t.Errorf("%s is %q, changeable %v", name, path, changeable)
+		}
+	}
+	if path, changeable := p.Program("none"); path != "" || changeable {
+		t.Errorf("a missing program: %q, %v", path, changeable)
+	}
+	for _, path := range []string{".:/bin", "/bin:", ":/bin", "bin:/bin"} {
+		if _, changeable := New(pol, []string{"PATH=" + path}).Program("sh"); !changeable {
+			t.Errorf("PATH=%s depends on the directory", path)
+		}
+	}
+	cd := New(pol, []string{"PATH=/bin", "CDPATH=/elsewhere"})
+	if _, ok := cd.Cd(at("w"), "sub"); ok {
+		t.Error("CDPATH decides where cd goes")
+	}
+	if _, ok := cd.Cd(at("w"), "./sub"); !ok {
+		t.Error("CDPATH does not decide about ./sub")
+	}
+}
