@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -150,16 +151,40 @@ func expandHome(path string, env func(string) string) string {
 	return path
 }
 
-// finishPermissions checks that the chosen permissions exist. Names with a
-// colon are built in.
+// builtinPermissions are the sandbox modes under the names that stand among those of
+// permissions.
+var builtinPermissions = map[string]string{":read-only": "read-only", ":workspace": "workspace-write",
+	":danger-full-access": "danger-full-access"}
+
+// permissionNames are what a path in a table of permissions may begin with.
+var permissionNames = []string{":root", ":workspace_roots", ":project_roots", ":tmpdir", ":slash_tmp", ":minimal"}
+
+// finishPermissions checks that the chosen permissions and the names in them exist. The
+// ones that are built in choose the sandbox mode where nothing else does.
 func (c *Config) finishPermissions(Options) error {
+	for _, name := range slices.Sorted(maps.Keys(c.Permissions)) {
+		for _, path := range slices.Sorted(maps.Keys(c.Permissions[name].Filesystem)) {
+			first, _, _ := strings.Cut(path, "/")
+			if strings.HasPrefix(first, ":") && !slices.Contains(permissionNames, first) {
+				return c.fault(fmt.Sprintf("no path is called %q; the names are %s", first,
+					strings.Join(permissionNames, ", ")), "permissions", name, "filesystem")
+			}
+		}
+	}
 	name := c.DefaultPermissions
-	if name == "" || strings.HasPrefix(name, ":") {
+	if name == "" {
+		return nil
+	}
+	if mode, ok := builtinPermissions[name]; ok {
+		if c.SandboxMode == "" {
+			c.SandboxMode = mode
+		}
 		return nil
 	}
 	if _, ok := c.Permissions[name]; !ok {
-		names := slices.Sorted(maps.Keys(c.Permissions))
-		return c.fault("no [permissions."+document.Key(name)+"]"+document.Hint(name, names), "default_permissions")
+		names := append(slices.Sorted(maps.Keys(c.Permissions)), slices.Sorted(maps.Keys(builtinPermissions))...)
+		return c.fault("no [permissions."+document.Key(name)+"]"+document.Hint(name, names)+"; there are "+
+			strings.Join(names, ", "), "default_permissions")
 	}
 	return nil
 }

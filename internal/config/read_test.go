@@ -25,10 +25,7 @@ var withoutEffect = []string{
 	"mcp_servers.NAME.supports_parallel_tool_calls",
 	"model_providers.NAME.requires_openai_auth",
 	"model_providers.NAME.supports_websockets",
-	"permissions.NAME.network.mode",
 	"permissions.NAME.network.unix_sockets",
-	"sandbox_workspace_write.exclude_slash_tmp",
-	"sandbox_workspace_write.exclude_tmpdir_env_var",
 	"telemetry.enabled",
 	"tools.view_image",
 }

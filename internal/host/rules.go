@@ -85,14 +85,40 @@ func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, es
 		e.Reach = sandbox.ReachOf(boundary.Plan{Mode: boundary.FullAccess})
 		return e, nil
 	}
-	pol := c.policy(roots, "")(e.Mode)
-	pol.Cwd = set.Cwd
-	pl, err := boundary.Resolve(pol, boundary.Disk{})
+	pl, err := c.plan(set, e.Mode, addDirs)
 	if err != nil {
 		return e, err
 	}
 	e.Reach = sandbox.ReachOf(pl)
 	return e, nil
+}
+
+// ExplainPath asks the plan of a session that would begin here about a path, and returns
+// what it is without links.
+func (h *Host) ExplainPath(path string, over protocol.Settings, addDirs []string) (real string, v boundary.Verdict,
+	mode protocol.SandboxMode, err error) {
+	c := h.configured()
+	set, err := c.settings(over)
+	if err != nil {
+		return "", v, "", err
+	}
+	pl, err := c.plan(set, set.Sandbox, addDirs)
+	if err != nil {
+		return "", v, "", err
+	}
+	real, v = pl.Named(set.Cwd, path)
+	return real, v, set.Sandbox, nil
+}
+
+// plan is what a session that began here would be held by.
+func (c configured) plan(set protocol.Settings, mode protocol.SandboxMode, addDirs []string) (boundary.Plan, error) {
+	roots, err := c.roots(set.Cwd, addDirs)
+	if err != nil {
+		return boundary.Plan{}, err
+	}
+	pol := c.policy(roots, "")(mode)
+	pol.Cwd = set.Cwd
+	return pol.Resolve()
 }
 
 // rules reads all rules files. A fault in any of them is an error that names file

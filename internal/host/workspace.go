@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"kerf/internal/agent/executor"
-	"kerf/internal/config"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/work/boundary"
@@ -34,8 +33,13 @@ func (c configured) workspace(o WorkspaceOptions) (*workspace.Workspace, error) 
 	if err != nil {
 		return nil, err
 	}
-	return workspace.Open(workspace.Options{Home: c.Home, Roots: roots, Full: o.Sandbox == protocol.SandboxFull,
-		Tmp: o.Tmp, Unrecorded: o.Unrecorded})
+	var ws *workspace.Workspace
+	bound := boundary.NewSession(boundary.Disk{}, string(o.Sandbox), func(mode string) boundary.Policy {
+		return c.policy(roots, ws.OwnTmp())(protocol.SandboxMode(mode))
+	})
+	ws, err = workspace.Open(workspace.Options{Home: c.Home, Roots: roots, Full: o.Sandbox == protocol.SandboxFull,
+		Boundary: bound, Tmp: o.Tmp, Unrecorded: o.Unrecorded})
+	return ws, err
 }
 
 // roots are the writable roots: the working directory, then what was added.
@@ -65,11 +69,11 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 	l *sessions.Log) executor.Options {
 	ho := executor.Options{
 		Cwd: set.Cwd, Base: ws.Base(), Tree: ws.Tree, Work: ws.Txn, Images: ws.Store.Get,
-		Witness: ws.Witness, Scanner: ws.Scanner, Unscanned: ws.Unscanned, Search: search.New(search.Options{Roots: ws.Roots}),
-		Sandbox: c.policy(ws.Roots, ws.Tmp),
-		Env:     c.childEnv(l.ID),
-		Origin:  txn.Origin{Session: string(l.ID), Client: cmp.Or(o.Source, "kerf")},
-		Client:  o.Client, Keep: ws.Store.Put, OutputTokens: c.ToolOutputTokenLimit,
+		Witness: ws.Witness, Scanner: ws.Scanner, Unscanned: ws.Unscanned, Search: search.New(search.Options{Roots: ws.Tree.Roots(), Boundary: ws.Boundary}),
+		Boundary: ws.Boundary,
+		Env:      c.childEnv(l.ID),
+		Origin:   txn.Origin{Session: string(l.ID), Client: cmp.Or(o.Source, "kerf")},
+		Client:   o.Client, Keep: ws.Store.Put, OutputTokens: c.ToolOutputTokenLimit,
 		Fleeting: o.Ephemeral,
 	}
 	if l.Writer != nil {
@@ -84,24 +88,20 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 // policy makes the sandbox policy of a command.
 func (c configured) policy(roots []string, private string) func(protocol.SandboxMode) boundary.Policy {
 	profile := c.Permissions[c.DefaultPermissions]
+	own, fault := boundary.Permissions(profile.Filesystem,
+		boundary.Places{Home: c.getenv("HOME"), Roots: roots, Tmp: c.getenv("TMPDIR")})
 	// The user's own come last and win.
-	rules := append(boundary.HideHomeSecrets(c.getenv("HOME"), roots), rulesOf(profile)...)
+	rules := append(boundary.HideHomeSecrets(c.getenv("HOME"), roots), own...)
 	return func(mode protocol.SandboxMode) boundary.Policy {
 		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
 		return boundary.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains,
 			Limited: profile.Network.Mode == "limited",
 			Limits:  sandbox.DefaultLimits(),
-			TmpDir:  private, SharedTmp: c.WorkspaceWrite.SharedTmp, Rules: rules, DenyRead: []string{c.Home},
+			TmpDir:  private, SharedTmp: c.WorkspaceWrite.SharedTmp,
+			NoTmp: c.WorkspaceWrite.ExcludeSlashTmp, NoTmpdir: c.WorkspaceWrite.ExcludeTmpdirEnvVar,
+			Rules: rules, Fault: fault, DenyRead: []string{c.Home}, Home: c.getenv("HOME"),
 			LockDir: filepath.Join(c.Home, "locks")}
 	}
-}
-
-func rulesOf(p config.Permission) []boundary.Rule {
-	var rules []boundary.Rule
-	for path, access := range p.Filesystem {
-		rules = append(rules, boundary.Rule{Path: path, Access: boundary.Access(access)})
-	}
-	return rules
 }
 
 // childEnv makes the environment of commands.

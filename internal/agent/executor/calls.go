@@ -21,6 +21,7 @@ import (
 func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 	began := time.Now()
 	h.shell.Take() // in the background: where tools are called, commands may follow
+	h.o.Boundary.Use(string(e.Settings.Sandbox))
 	action, err, own := instructions.ReadSkill(h.o.Skills, e.Call)
 	if refused := h.allowedTool(e.Call.Name); refused != nil {
 		action, err = nil, refused
@@ -85,6 +86,7 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 	if !ok {
 		return turn.Finished{Call: e.Call, Outcome: turn.Outcome{Text: "the call was lost"}}
 	}
+	h.o.Boundary.Use(string(j.settings.Sandbox))
 	live := redact.NewWriter(h.o.Redact, l.Show)
 	question, ended := h.settleChange(ctx, &j, e.Answer)
 	if question != nil {

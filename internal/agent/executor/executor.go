@@ -52,7 +52,8 @@ type Options struct {
 	Scanner   *scan.Scanner
 	Unscanned string
 	Search    *search.Searcher
-	// Sandbox makes the policy of a command for the given mode.
+	Boundary  *boundary.Session // what files and commands may reach
+	// Sandbox makes the policy of a command for the given mode; nil for that of Boundary.
 	Sandbox func(protocol.SandboxMode) boundary.Policy
 	Env     func(tty bool) []string
 	Origin  txn.Origin // who: session and client of ledger entries
@@ -126,6 +127,9 @@ func New(o Options) *Executor {
 	}
 	if o.Versions == nil {
 		o.Versions = &tree.Versions{}
+	}
+	if o.Sandbox == nil {
+		o.Sandbox = func(mode protocol.SandboxMode) boundary.Policy { return o.Boundary.Policy(string(mode)) }
 	}
 	h := &Executor{o: o}
 	if o.Lender != nil {

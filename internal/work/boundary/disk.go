@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"kerf/internal/work/repo"
 )
@@ -68,20 +69,28 @@ func readSmall(path string) (string, error) {
 	return string(text), err
 }
 
-// The part of a tree in which Nested looks.
+// The part of a tree in which Nested looks: each time, and once in a session.
 const (
-	nestedDepth = 4
-	nestedDirs  = 512
+	nestedDepth   = 4
+	nestedDirs    = 512
+	thoroughDepth = 64
+	thoroughDirs  = 50_000
+	thoroughTime  = 150 * time.Millisecond
 )
 
-// Nested looks breadth first, so that what is near is found.
-func (Disk) Nested(root string) []string {
+// Nested looks breadth first, so that what is near is found. What was installed into
+// node_modules is looked at only once in a session, and last.
+func (Disk) Nested(root string, thorough bool) []string {
+	depths, dirs, until := nestedDepth, nestedDirs, time.Time{}
+	if thorough {
+		depths, dirs, until = thoroughDepth, thoroughDirs, time.Now().Add(thoroughTime)
+	}
 	var found []string
 	level := []string{root}
-	for depth, seen := 0, 0; depth < nestedDepth && len(level) > 0; depth++ {
-		var next []string
+	for depth, seen := 0, 0; depth < depths && len(level) > 0; depth++ {
+		var next, last []string
 		for _, dir := range level {
-			if seen++; seen > nestedDirs {
+			if seen++; seen > dirs || thorough && seen%64 == 0 && time.Now().After(until) {
 				return found
 			}
 			entries, err := os.ReadDir(dir)
@@ -95,14 +104,18 @@ func (Disk) Nested(root string) []string {
 			for _, e := range entries {
 				path := filepath.Join(dir, e.Name())
 				switch {
-				case strings.EqualFold(e.Name(), ".git"):
-					if dir != root {
-						found = append(found, path)
-					}
-				case e.IsDir() && e.Name() != "node_modules":
+				case dir != root && (strings.EqualFold(e.Name(), Git) || strings.EqualFold(e.Name(), Kerf)):
+					found = append(found, path)
+				case strings.EqualFold(e.Name(), Git) || strings.EqualFold(e.Name(), Kerf):
+				case e.IsDir() && e.Name() == "node_modules":
+					last = append(last, path)
+				case e.IsDir():
 					next = append(next, path)
 				}
 			}
+		}
+		if thorough {
+			next = append(next, last...)
 		}
 		level = next
 	}

@@ -88,7 +88,7 @@ func (m *matcher) visit(path string, d fs.DirEntry, err error) error {
 }
 
 // fileID tells a file from others.
-type FileID struct{ device, inode uint64 }
+type FileID struct{ Device, Inode uint64 }
 
 // identity returns who a file is, and whether it has more names than one.
 func identity(d fs.DirEntry) (FileID, bool) {

@@ -104,7 +104,7 @@ func (p paper) Home(dir string) string {
 	return target
 }
 
-func (p paper) Nested(root string) []string {
+func (p paper) Nested(root string, _ bool) []string {
 	var found []string
 	for name := range p {
 		dir := path.Dir(name)
@@ -133,6 +133,11 @@ func (p paper) Match(pattern string) ([]string, error) {
 	slices.Sort(found)
 	return found, nil
 }
+
+func (p paper) Mounts() []boundary.MountPoint                                         { return nil }
+func (p paper) Identity(string) (boundary.FileID, bool)                               { return boundary.FileID{}, false }
+func (p paper) Multiples(string) []boundary.FileID                                    { return nil }
+func (p paper) Names(map[boundary.FileID]bool, []string) map[boundary.FileID][]string { return nil }
 
 func repository(dir string, more ...string) []string {
 	lines := []string{dir + "/HEAD", dir + "/config", dir + "/hooks/", dir + "/info/exclude", dir + "/objects/info/",

@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"kerf/internal/pathname"
 )
 
@@ -46,6 +48,8 @@ const (
 type Rule struct {
 	Path   string
 	Access Access
+	// Why says in words where the rule is from; empty for one that the user wrote.
+	Why string
 }
 
 // Policy says what commands may do.
@@ -65,14 +69,26 @@ type Policy struct {
 	Limited bool
 	Ask     func(host string, port int) bool
 	Log     func(line string)
+	// Allows tells without asking anybody whether a host is let through, and why not.
+	Allows func(host string, port int) (bool, string)
 	// TmpDir is a directory that becomes /tmp inside and keeps its content
 	// between commands. Empty: a new /tmp for each command.
 	TmpDir string
 	// SharedTmp gives commands the real /tmp instead, writable.
 	SharedTmp bool
-	Rules     []Rule
+	// NoTmp leaves commands without a /tmp that they can write. NoTmpdir leaves TMPDIR out
+	// of their environment.
+	NoTmp, NoTmpdir bool
+	Rules           []Rule
+	// Fault is why the rules are not complete: no command runs then.
+	Fault error
 	// DenyRead names what no rule can open, such as Kerf's own credentials.
 	DenyRead []string
+	// Home is the user's home directory, in which programs start by themselves; empty
+	// for none.
+	Home string
+	// Session, when not nil, keeps the plan for the file tools too; see [Session].
+	Session *Session
 	// LockDir is where Kerf processes that share a workspace coordinate, private
 	// to the user; empty for a directory below the system's temporary one.
 	LockDir string
@@ -148,9 +164,13 @@ type Plan struct {
 	// GitDirs are swept after commands; Links are the links that were there.
 	GitDirs []string
 	Links   []string
-	LockDir string
-	Limits  Limits
-	Backend string
+	// Untouched are names that only the user makes, for which no placeholder can stand.
+	Untouched []string
+	// NoTmpdir leaves TMPDIR out of the environment of commands.
+	NoTmpdir bool
+	LockDir  string
+	Limits   Limits
+	Backend  string
 	// Proxy is set when the network is reached through a filter only; Network is
 	// off then.
 	Proxy *Filter
@@ -161,6 +181,8 @@ type Plan struct {
 	// Privileged is set by Wrap when Kerf runs as root. To the kernel root inside
 	// is root outside then, and sysctl looks at nothing else.
 	Privileged bool
+
+	answers *answers
 }
 
 // Filter says what a proxy lets through; see Policy.
@@ -169,6 +191,8 @@ type Filter struct {
 	Limited bool
 	Ask     func(host string, port int) bool
 	Log     func(line string)
+	// Allows tells without asking anybody whether a host is let through, and why not.
+	Allows func(host string, port int) (bool, string)
 }
 
 // View is what Resolve needs to know of the disk. [Disk] is the real one.
@@ -185,58 +209,99 @@ type View interface {
 	// Home is the working tree that a git directory says it belongs to, or "".
 	Home(gitDir string) string
 	// Nested returns the repositories below a directory, each as its `.git` or,
-	// when it is bare, as itself. Large trees are looked through in part only.
-	Nested(dir string) []string
+	// when it is bare, as itself, and the directories of Kerf. Large trees are looked
+	// through in part only, in a larger part when that is asked for.
+	Nested(dir string, thorough bool) []string
 	// Match returns what a pattern of a rule matches, links and all other names
 	// of the same file included.
 	Match(pattern string) ([]string, error)
+	// Mounts are the mount points of the machine.
+	Mounts() []MountPoint
+	// Identity tells a file from all others; several says that it has more names than
+	// one. It is zero where the system does not tell.
+	Identity(path string) (id FileID, several bool)
+	// Multiples are the files below dir that have more names than one.
+	Multiples(dir string) []FileID
+	// Names are the paths below dirs of the files that are wanted. It looks at a limited
+	// number of files.
+	Names(wanted map[FileID]bool, dirs []string) map[FileID][]string
 }
 
 var ErrSymlink = errors.New("a protected name is a symbolic link; replace it by what it points to")
 
-// Resolve makes a plan. Errors name the path of the policy that cannot be met.
+// Resolve makes the plan of a policy on the disk as it is now.
+func (p Policy) Resolve() (Plan, error) {
+	if p.Session != nil {
+		return p.Session.Resolve(p)
+	}
+	return Resolve(p, Disk{})
+}
+
+// Resolve makes a plan. Errors name the path of the policy that cannot be met. Even
+// with an error the plan answers questions about paths, as strictly as it can.
 func Resolve(p Policy, v View) (Plan, error) {
 	plan := Plan{Mode: p.Mode, Cwd: p.Cwd, Network: p.Network, LockDir: p.LockDir, Limits: p.Limits, Backend: p.Backend}
 	switch p.Mode {
 	case FullAccess:
+		plan.answers = &answers{everything: true}
 		return plan, nil
 	case ReadOnly, WorkspaceWrite:
 	default:
 		return Plan{}, fmt.Errorf("sandbox mode %q: must be %s, %s or %s", p.Mode, ReadOnly, WorkspaceWrite, FullAccess)
 	}
 	if p.Network && (p.Limited || len(p.Domains) > 0) {
-		plan.Network, plan.Proxy = false, &Filter{p.Domains, p.Limited, p.Ask, p.Log}
+		plan.Network, plan.Proxy = false, &Filter{p.Domains, p.Limited, p.Ask, p.Log, p.Allows}
 	}
-	r := resolver{view: v, plan: &plan, access: make(map[string]Access)}
+	r := resolver{view: v, plan: &plan, access: make(map[string]Access), why: make(map[string]string),
+		closed: make(map[string]bool), session: p.Session}
+	plan.NoTmpdir = p.NoTmp || p.NoTmpdir
 	cwd, err := v.Real(p.Cwd)
 	if err != nil {
-		return Plan{}, fmt.Errorf("sandbox: working directory: %w", err)
+		err = fmt.Errorf("sandbox: working directory: %w", err)
+	} else {
+		plan.Cwd = cwd
 	}
-	plan.Cwd = cwd
-	if err := r.grants(p); err != nil {
-		return Plan{}, err
+	for _, root := range p.Roots {
+		if real, err := v.Real(root); err == nil {
+			r.places = append(r.places, real)
+		}
 	}
+	err = errors.Join(p.Fault, err, r.grants(p))
 	r.temporary(p)
-	if err := r.protect(); err != nil {
-		return Plan{}, err
-	}
+	err = errors.Join(err, r.protect(p))
+	r.alsoKnownAs()
 	r.finish()
-	return plan, nil
+	plan.answers = r.answers()
+	return plan, oneLine(err)
+}
+
+// oneLine is the first of several errors: one is mended after the other.
+func oneLine(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return oneLine(joined.Unwrap()[0])
+	}
+	return err
 }
 
 // resolver collects what each path gets.
 type resolver struct {
-	view   View
-	plan   *Plan
-	access map[string]Access // by real path
-	tmp    *Mount
+	view     View
+	plan     *Plan
+	access   map[string]Access // by real path
+	why      map[string]string // of access
+	closed   map[string]bool   // what is read-only because only the user changes it
+	roots    []string          // what the policy makes writable
+	places   []string          // the directories of the workspace, in every mode
+	patterns []rulePattern
+	session  *Session
+	tmp      *Mount
 }
 
 func (r *resolver) grants(p Policy) error {
 	rules := make([]Rule, 0, len(p.Roots)+len(p.Rules)+len(p.DenyRead))
 	if p.Mode == WorkspaceWrite {
 		for _, root := range p.Roots {
-			rules = append(rules, Rule{root, Write})
+			rules = append(rules, Rule{Path: root, Access: Write, Why: "a directory of the workspace"})
 		}
 	}
 	for _, rule := range p.Rules {
@@ -246,34 +311,34 @@ func (r *resolver) grants(p Policy) error {
 		rules = append(rules, rule)
 	}
 	for _, path := range p.DenyRead {
-		rules = append(rules, Rule{path, None})
+		rules = append(rules, Rule{Path: path, Access: None, Why: "Kerf keeps its own settings and keys there"})
 	}
-	rules, err := r.expanded(rules)
-	if err != nil {
-		return err
-	}
+	rules, fault := r.expanded(rules)
 	var missing []Rule
 	for _, rule := range rules {
 		path, err := r.place(rule)
 		switch {
 		case err == nil:
-			r.access[path] = rule.Access
+			r.access[path], r.why[path] = rule.Access, whyRule(rule)
+			if rule.Access == Write {
+				r.roots = append(r.roots, path)
+			}
 		case errors.Is(err, fs.ErrNotExist) && rule.Access != Write:
 			missing = append(missing, rule)
 		default:
-			return fmt.Errorf("sandbox: %s: %w", rule.Path, err)
+			fault = errors.Join(fault, fmt.Errorf("sandbox: %s: %w", rule.Path, err))
 		}
 	}
 	for _, rule := range missing {
-		r.missing(rule.Path)
+		r.missing(rule)
 	}
-	return nil
+	return fault
 }
 
 // expanded puts in the place of each rule with a pattern a rule for each match.
 // Those come first: a path that is spelled out is more specific than a pattern
 // that it matches. What comes to be while a command runs is found by the next.
-func (r *resolver) expanded(rules []Rule) ([]Rule, error) {
+func (r *resolver) expanded(rules []Rule) (all []Rule, fault error) {
 	var matched, plain []Rule
 	for _, rule := range rules {
 		if !strings.ContainsAny(rule.Path, "*?[{") {
@@ -281,17 +346,32 @@ func (r *resolver) expanded(rules []Rule) ([]Rule, error) {
 			continue
 		}
 		if rule.Access == Write {
-			return nil, fmt.Errorf("sandbox: %s: a pattern can be read or none, not write", rule.Path)
+			fault = errors.Join(fault, fmt.Errorf("sandbox: %s: a pattern can be read or none, not write", rule.Path))
+			continue
 		}
+		r.notePattern(rule)
 		paths, err := r.view.Match(rule.Path)
 		if err != nil {
-			return nil, fmt.Errorf("sandbox: %s: %w", rule.Path, err)
+			fault = errors.Join(fault, fmt.Errorf("sandbox: %s: %w", rule.Path, err))
 		}
 		for _, path := range paths {
-			matched = append(matched, Rule{path, rule.Access})
+			matched = append(matched, Rule{path, rule.Access, whyRule(rule)})
 		}
 	}
-	return append(matched, plain...), nil
+	return append(matched, plain...), fault
+}
+
+// notePattern keeps a pattern for what comes to be later.
+func (r *resolver) notePattern(rule Rule) {
+	base, rest := doublestar.SplitPattern(filepath.ToSlash(rule.Path))
+	if !doublestar.ValidatePattern(rest) {
+		return
+	}
+	base = filepath.FromSlash(base)
+	if real, err := r.view.Real(base); err == nil {
+		base = real
+	}
+	r.patterns = append(r.patterns, rulePattern{base, rest, rule})
 }
 
 var errForbidden = errors.New("the system's own directories cannot be granted")
@@ -323,11 +403,14 @@ func (r *resolver) place(rule Rule) (string, error) {
 }
 
 // missing covers a path that a rule closes and that commands could make.
-func (r *resolver) missing(path string) {
-	dir, err := r.view.Real(filepath.Dir(path))
-	if err == nil && r.effective(dir) == Write {
-		r.mask(MaskSocket, filepath.Join(dir, filepath.Base(path)), "")
+func (r *resolver) missing(rule Rule) {
+	dir, err := r.view.Real(filepath.Dir(rule.Path))
+	if err != nil || r.effective(dir) != Write {
+		return
 	}
+	path := filepath.Join(dir, filepath.Base(rule.Path))
+	r.mask(MaskSocket, path, "")
+	r.why[path] = whyRule(rule)
 }
 
 // effective is what the most specific entry above or at path grants.
@@ -352,9 +435,9 @@ func (r *resolver) temporary(p Policy) {
 	if err != nil {
 		return
 	}
-	if p.SharedTmp {
+	if p.SharedTmp && !p.NoTmp {
 		if _, ruled := r.access[tmp]; !ruled && p.Mode == WorkspaceWrite {
-			r.access[tmp] = Write
+			r.access[tmp], r.why[tmp] = Write, "sandbox_workspace_write.shared_tmp"
 		}
 		return
 	}
@@ -362,8 +445,11 @@ func (r *resolver) temporary(p Policy) {
 		return // /tmp itself was granted or closed
 	}
 	r.tmp = &Mount{Kind: MountTmp, Path: tmp, Source: p.TmpDir}
+	if p.NoTmp {
+		r.tmp.Kind = MountHideDir
+	}
 	if pathname.Under(tmp, r.plan.Cwd) && r.effective(r.plan.Cwd) == None && !r.denied(r.plan.Cwd) {
-		r.access[r.plan.Cwd] = Read
+		r.access[r.plan.Cwd], r.why[r.plan.Cwd] = Read, "the working directory"
 	}
 }
 
@@ -393,7 +479,7 @@ func (r *resolver) finish() {
 		mounts = append(mounts, Mount{Kind: MountRead, Path: m.Path})
 	}
 	if r.tmp != nil {
-		if r.plan.Mode == ReadOnly {
+		if r.plan.Mode == ReadOnly || r.tmp.Kind == MountHideDir {
 			r.tmp.Kind = MountHideDir
 			r.tmp.Source = ""
 			r.tmp.Pass = true

@@ -1,10 +1,7 @@
-// Package protect names the files below a root that only the user changes: Kerf's
-// own settings, and what makes git run a program or follow a path. The file tools
-// and the sandbox both obey this list.
 package boundary
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,8 +22,9 @@ type Part struct {
 	Content string
 }
 
-// GitParts are the parts of a git directory. Modules and worktrees are stood in
-// for by files, because git removes these directories when they are empty.
+// GitParts are the parts of a git directory that only the user changes. Modules and
+// worktrees are stood in for by files, because git removes these directories when they
+// are empty; remotes and branches hold addresses in the way of older versions.
 var GitParts = []Part{
 	{Name: "hooks", Dir: true},
 	{Name: "info", Dir: true},
@@ -36,27 +34,41 @@ var GitParts = []Part{
 	{Name: "config.worktree"},
 	{Name: "commondir", Content: ".\n"},
 	{Name: "objects/info/alternates"},
+	{Name: "objects/info/http-alternates"},
+	{Name: "remotes", Dir: true},
+	{Name: "branches", Dir: true},
 }
 
 // WorktreeParts are the parts of the directory that a linked worktree has below
 // the worktrees of its repository.
 var WorktreeParts = []Part{{Name: "gitdir"}, {Name: "commondir"}, {Name: "config.worktree"}, {Name: "modules"}}
 
-// Check returns an error when rel, a slash-separated path below a root, is
-// protected. Case does not matter.
-func Check(rel string) error {
-	parts := strings.Split(rel, "/")
+// GitOperations are the parts of a git directory that exist while an operation is under
+// way, and from which git runs commands or takes settings when it goes on. What the user
+// began is closed to commands. What a command begins it may finish: without that no
+// rebase would work.
+var GitOperations = []string{"rebase-merge", "rebase-apply", "sequencer", "bisect_run", "bisect_start", "bisect_terms",
+	"fsmonitor--daemon"}
+
+// whyProtected says why rel, a slash-separated path below a root, is changed by the user
+// only; empty when it is not. Case does not matter, nor other spellings that some file
+// system takes for the same.
+func whyProtected(rel string) string {
+	if !strings.Contains(rel, ".") && !strings.Contains(rel, "~") {
+		return "" // no protected name is without one of them
+	}
+	parts := strings.Split(folded(rel), "/")
 	for i, p := range parts {
-		switch strings.ToLower(p) {
+		switch p {
 		case Kerf:
-			return fmt.Errorf("%s is protected: Kerf's own settings are changed by the user only", rel)
+			return "Kerf's own settings are changed by the user only"
 		case Git:
-			if why := gitPart(strings.ToLower(strings.Join(parts[i+1:], "/"))); why != "" {
-				return fmt.Errorf("%s is protected: %s", rel, why)
+			if why := gitPart(strings.Join(parts[i+1:], "/")); why != "" {
+				return why
 			}
 		}
 	}
-	return nil
+	return ""
 }
 
 // gitPart says why a path inside a git directory is protected, or nothing.
@@ -64,10 +76,15 @@ func gitPart(inside string) string {
 	if inside == "" {
 		return "a .git of this kind redirects git"
 	}
-	for _, p := range GitParts {
-		if inside == p.Name || strings.HasPrefix(inside, p.Name+"/") {
-			return "git runs or follows it"
-		}
+	within := func(name string) bool {
+		rest, ok := strings.CutPrefix(inside, name)
+		return ok && (rest == "" || rest[0] == '/')
+	}
+	if slices.ContainsFunc(GitParts, func(p Part) bool { return within(p.Name) }) {
+		return "git runs or follows it"
+	}
+	if slices.ContainsFunc(GitOperations, within) {
+		return "git runs commands or takes settings from it when the operation goes on"
 	}
 	return ""
 }

@@ -1,10 +1,12 @@
 package boundary
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"kerf/internal/pathname"
 )
@@ -16,7 +18,7 @@ const nestedLimit = 16
 // protect closes, inside everything writable, what Kerf obeys and what makes
 // git run or follow something, at the top of each writable tree and in the
 // repositories found below it.
-func (r *resolver) protect() error {
+func (r *resolver) protect(p Policy) error {
 	var roots []string
 	for path, a := range r.access {
 		if a == Write {
@@ -24,46 +26,60 @@ func (r *resolver) protect() error {
 		}
 	}
 	slices.Sort(roots)
+	var faults []error
 	for _, root := range roots {
 		info, err := r.view.Lstat(root)
 		if err != nil {
-			return fmt.Errorf("sandbox: %w", err)
+			faults = append(faults, fmt.Errorf("sandbox: %w", err))
+			continue
 		}
 		if !info.IsDir() {
 			continue
 		}
-		if err := r.protectName(filepath.Join(root, Kerf)); err != nil {
-			return err
-		}
-		if err := r.protectGit(root); err != nil {
-			return err
-		}
+		faults = append(faults, r.protectName(filepath.Join(root, Kerf)), r.protectGit(root))
 		r.protectNested(root)
 	}
-	return nil
+	r.protectHome(p)
+	return errors.Join(faults...)
 }
 
 // protectNested guards the repositories below a root. What is odd about them
 // makes them read-only and no error: they may come with dependencies.
 func (r *resolver) protectNested(root string) {
-	for i, path := range r.view.Nested(root) {
+	repositories := 0
+	for _, path := range r.nested(root) {
 		if r.effective(path) != Write || r.access[path] != "" {
 			continue
 		}
 		switch at := r.at(path); {
+		case at == absent:
+			continue
 		case at == link:
-		case i >= nestedLimit:
+		case strings.EqualFold(filepath.Base(path), Kerf):
+			r.close(path)
+			continue
+		case repositories >= nestedLimit:
 			r.close(path)
 		case at == file:
 			r.close(path)
 			if target, err := r.view.Pointer(path); err == nil {
 				_ = r.protectTarget(path, target)
-				r.pin(root, filepath.Dir(path))
 			}
 		case at == dir:
 			r.protectDir(path)
 		}
+		repositories++
+		r.pin(root, filepath.Dir(path))
 	}
+}
+
+// nested are the repositories below a root, those first that were found there earlier in
+// the session.
+func (r *resolver) nested(root string) []string {
+	if r.session == nil {
+		return r.view.Nested(root, false)
+	}
+	return r.session.remember(root, r.view)
 }
 
 type state int
@@ -91,8 +107,14 @@ func (r *resolver) at(path string) state {
 
 // close makes path read-only, unless a rule hides it altogether.
 func (r *resolver) close(path string) {
-	if r.access[path] != None {
-		r.access[path] = Read
+	if r.access[path] == None || r.access[path] == Read {
+		return
+	}
+	r.access[path], r.closed[path] = Read, true
+	if why := whyProtected(filepath.ToSlash(path)); why != "" {
+		r.why[path] = why
+	} else {
+		r.why[path] = "git runs or follows what is there"
 	}
 }
 
@@ -101,6 +123,10 @@ func (r *resolver) protectName(path string) error {
 	case absent:
 		r.mask(MaskSocket, path, "")
 	case link:
+		if real, err := r.view.Real(path); err == nil && r.effective(real) == Write && !r.isRoot(real) {
+			r.close(real)
+			r.why[real] = whyProtected(filepath.ToSlash(path))
+		}
 		return fmt.Errorf("sandbox: %s: %w", path, ErrSymlink)
 	default:
 		r.close(path)
@@ -132,14 +158,28 @@ func (r *resolver) protectGit(root string) error {
 	return nil
 }
 
-// pin makes the directories from below root down to dir mounts of their own:
-// they cannot be renamed away then. Git looks into submodules by itself, and
-// would follow another pointer in the place of the one that is guarded.
+// pin makes the directories from below root down to dir mounts of their own: they
+// cannot be renamed away then. Without it a command moves the directory of a repository
+// aside, and puts a copy with another configuration into its place.
 func (r *resolver) pin(root, dir string) {
 	for ; dir != root && pathname.Under(root, dir); dir = filepath.Dir(dir) {
 		if r.access[dir] == "" {
-			r.access[dir] = Write
+			r.access[dir], r.why[dir] = Write, r.whyOf(dir)
 		}
+	}
+}
+
+// whyOf is the reason of the nearest entry above dir.
+func (r *resolver) whyOf(dir string) string {
+	for {
+		if r.access[dir] != "" {
+			return r.why[dir]
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
 	}
 }
 
@@ -185,7 +225,7 @@ func (r *resolver) ruled(path string) bool {
 
 // open makes the git directory of a worktree or a submodule fit for commits.
 func (r *resolver) open(target, common string) {
-	r.access[common] = Write
+	r.access[common], r.why[common] = Write, "the git directory of the workspace"
 	r.protectDir(common)
 	if target == common {
 		return
@@ -203,10 +243,24 @@ func (r *resolver) openWorktree(target string) {
 	if r.at(target) != dir {
 		return
 	}
-	r.access[target] = Write
+	r.access[target], r.why[target] = Write, "the git directory of the workspace"
 	r.plan.GitDirs = append(r.plan.GitDirs, target)
 	for _, p := range WorktreeParts {
 		r.closePart(filepath.Join(target, p.Name), p)
+	}
+	r.closeOperations(target)
+}
+
+// closeOperations closes what belongs to operations that are under way and that no
+// command of this session began.
+func (r *resolver) closeOperations(git string) {
+	for _, name := range GitOperations {
+		for _, name := range []string{name, strings.ToUpper(name)} {
+			path := filepath.Join(git, name)
+			if there := r.at(path) != absent; !r.session.begun(path, there) && there {
+				r.close(path)
+			}
+		}
 	}
 }
 
@@ -252,7 +306,7 @@ func (r *resolver) protectDir(git string) {
 		case r.at(in(name)) == absent:
 			r.mask(MaskDir, in(name), "")
 		case r.access[in(name)] == "":
-			r.access[in(name)] = Write
+			r.access[in(name)], r.why[in(name)] = Write, "what commits need"
 		}
 	}
 	for _, p := range GitParts {
@@ -260,8 +314,9 @@ func (r *resolver) protectDir(git string) {
 			r.closePart(path, p)
 		}
 	}
+	r.closeOperations(git)
 	if r.at(in("modules")) == dir {
-		for i, module := range r.view.Nested(in("modules")) {
+		for i, module := range r.view.Nested(in("modules"), false) {
 			if i < nestedLimit && r.at(module) == dir && r.access[module] == "" {
 				r.protectDir(module) // becomes writable again
 			}

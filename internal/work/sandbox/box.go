@@ -18,16 +18,17 @@ type Box struct {
 	// OneRoot says that all processes inside have the same root directory.
 	OneRoot bool
 
-	plan  boundary.Plan
-	guard *guard                 // nil where nothing has to be watched
-	stop  func()                 // ends the proxy
-	limit func(leader int) error // sets limits from outside and opens the gate
-	gate  *os.File               // behind which the command waits for that
-	lower func()                 // gives up the placeholders
-	gone  func()                 // waits until all processes inside are gone
-	again func() error           // tries whether there still is a sandbox
-	once  sync.Once
-	found []boundary.Finding
+	plan    boundary.Plan
+	session *boundary.Session      // which is told when the command has ended, or nil
+	guard   *guard                 // nil where nothing has to be watched
+	stop    func()                 // ends the proxy
+	limit   func(leader int) error // sets limits from outside and opens the gate
+	gate    *os.File               // behind which the command waits for that
+	lower   func()                 // gives up the placeholders
+	gone    func()                 // waits until all processes inside are gone
+	again   func() error           // tries whether there still is a sandbox
+	once    sync.Once
+	found   []boundary.Finding
 }
 
 // bare is the box of a command that runs as it is.
@@ -108,6 +109,9 @@ func (b *Box) Close() []boundary.Finding {
 		}
 		if b.plan.Mode != boundary.FullAccess {
 			b.found = append(b.found, boundary.Sweep(b.plan)...)
+		}
+		if b.session != nil {
+			b.session.Moved()
 		}
 	})
 	return b.found

@@ -16,11 +16,13 @@ const looks = 4
 // a writable directory, for instance.
 func Prepare(ctx context.Context, p boundary.Policy, tty bool, argv []string) (*Box, error) {
 	for n := 1; ; n++ {
-		pl, err := boundary.Resolve(p, boundary.Disk{})
+		pl, err := p.Resolve()
 		var box *Box
 		if err == nil {
 			pl.TTY, pl.Witness = tty, p.Witness
-			box, err = Wrap(ctx, pl, argv)
+			if box, err = Wrap(ctx, pl, argv); err == nil {
+				box.session = p.Session
+			}
 		}
 		moved := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist)
 		if err == nil || n == looks || !moved || ctx.Err() != nil {

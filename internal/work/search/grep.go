@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"kerf/internal/work/boundary"
 )
 
 // Query asks for lines that match a pattern (RE2 syntax, one line at a time).
@@ -61,7 +63,7 @@ func (s *Searcher) Grep(ctx context.Context, q Query) (lines []Line, more bool, 
 	if q.Limit <= 0 {
 		q.Limit = DefaultLimit
 	}
-	g := &grepping{q: q, p: p, limit: q.Limit}
+	g := &grepping{q: q, p: p, limit: q.Limit, s: s}
 	lines, more, err = g.run(ctx, s)
 	if err != nil {
 		return nil, false, fmt.Errorf("grep %s: %w", q.Dir, err)
@@ -75,6 +77,7 @@ type grepping struct {
 	q     Query
 	p     *pattern
 	limit int
+	s     *Searcher
 
 	mu      sync.Mutex
 	hits    []hits // unsorted
@@ -91,7 +94,10 @@ type hits struct {
 }
 
 func (g *grepping) run(ctx context.Context, s *Searcher) ([]Line, bool, error) {
-	info, err := os.Stat(g.q.Dir)
+	info, err := os.Lstat(g.q.Dir)
+	if s.bound == nil {
+		info, err = os.Stat(g.q.Dir)
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -101,7 +107,7 @@ func (g *grepping) run(ctx context.Context, s *Searcher) ([]Line, bool, error) {
 	dirs := make(map[string][]string)
 	files := 0
 	w := walker{ctx: ctx, depth: maxDepth}
-	err = w.run(s.roots, g.q.Dir, func(rel string, e fs.DirEntry) {
+	err = w.run(s, g.q.Dir, func(rel string, e fs.DirEntry) {
 		if e.Type().IsRegular() && globbed(g.q.Glob, rel) {
 			dirs[path.Dir(rel)] = append(dirs[path.Dir(rel)], e.Name())
 			files++
@@ -125,12 +131,17 @@ func (g *grepping) run(ctx context.Context, s *Searcher) ([]Line, bool, error) {
 // one searches a single file.
 func (g *grepping) one(ctx context.Context) ([]Line, bool, error) {
 	dir, name := filepath.Split(filepath.Clean(g.q.Dir))
-	root, err := os.OpenRoot(dir)
+	if g.s.bound != nil {
+		if err := g.s.check(filepath.Clean(g.q.Dir)); err != nil {
+			return nil, false, err
+		}
+	}
+	root, err := g.s.open(filepath.Clean(dir))
 	if err != nil {
 		return nil, false, err
 	}
 	defer root.Close()
-	data, err := readFile(root, name, nil, maxGrep)
+	data, err := g.read(root, dir, name, nil)
 	switch {
 	case errors.Is(err, errLarge):
 		return nil, true, nil
@@ -146,7 +157,7 @@ func (g *grepping) one(ctx context.Context) ([]Line, bool, error) {
 
 // search looks into the files of dirs, whose keys are paths below Dir.
 func (g *grepping) search(ctx context.Context, dirs map[string][]string) error {
-	top, err := os.OpenRoot(g.q.Dir)
+	top, err := g.s.open(g.q.Dir)
 	if err != nil {
 		return err
 	}
@@ -189,7 +200,7 @@ func (g *grepping) dir(ctx context.Context, top *os.Root, dir string, names []st
 		if ctx.Err() != nil || !g.wants(rel) {
 			continue
 		}
-		data, err := readFile(root, name, buf, maxGrep)
+		data, err := g.read(root, filepath.Join(g.q.Dir, filepath.FromSlash(dir)), name, buf)
 		if err != nil {
 			g.skipped(err)
 			continue
@@ -198,6 +209,17 @@ func (g *grepping) dir(ctx context.Context, top *os.Root, dir string, names []st
 		buf = data
 	}
 	return buf
+}
+
+// read reads a file that may be searched.
+func (g *grepping) read(root *os.Root, dir, name string, buf []byte) ([]byte, error) {
+	return readFile(root, name, buf, maxGrep, func(info fs.FileInfo) bool {
+		if g.s.bound == nil {
+			return true
+		}
+		id, several := boundary.IdentityOf(info)
+		return !several || g.s.bound.Of(filepath.Join(dir, name), id, true).Access != boundary.Hidden
+	})
 }
 
 func (g *grepping) wants(rel string) bool {
@@ -291,8 +313,8 @@ var (
 )
 
 // readFile reads a regular file into buf, which may be nil; larger ones give
-// errLarge and their first max bytes.
-func readFile(root *os.Root, name string, buf []byte, max int64) ([]byte, error) {
+// errLarge and their first max bytes. may, when not nil, is asked about the opened file.
+func readFile(root *os.Root, name string, buf []byte, max int64, may func(fs.FileInfo) bool) ([]byte, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -311,6 +333,9 @@ func readFile(root *os.Root, name string, buf []byte, max int64) ([]byte, error)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errNotAFile
+	}
+	if may != nil && !may(info) {
+		return nil, errHidden
 	}
 	if info.Size() > max && max == maxGrep {
 		return nil, errLarge

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -70,7 +71,8 @@ func candidates(ctx context.Context, rg string, q Query, literal string, dirs ma
 // runRipgrep names the files that contain literal, cleaned.
 func runRipgrep(ctx context.Context, rg, dir, literal string, files []string) ([]string, bool) {
 	args := []string{"--no-config", "--files-with-matches", "--null", "--fixed-strings", "--text",
-		"--no-ignore", "--hidden", "--color=never", "--no-messages", "--regexp=" + literal, "--"}
+		"--no-ignore", "--hidden", "--color=never", "--no-messages",
+		"--max-filesize=" + strconv.Itoa(maxGrep), "--regexp=" + literal, "--"}
 	cmd := exec.CommandContext(ctx, rg, append(args, files...)...)
 	cmd.Dir = dir
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {

@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"kerf/internal/work/boundary"
 )
 
 // DefaultLimit bounds results when the caller names no limit.
@@ -27,22 +29,35 @@ type Options struct {
 	// from the top of the repository, or else from the root, that a searched
 	// directory lies in. No program inside a root is ever run.
 	Roots []string
+	// Boundary says what is hidden; nil hides nothing.
+	Boundary Boundary
 	// Ripgrep is the rg to run, "" to find one on PATH, "-" for none.
 	Ripgrep string
 	// RipgrepFrom is how many files make running rg worth it, 0 for a default.
 	RipgrepFrom int
 }
 
+// Boundary decides about real paths and the files that were found there. Its methods may
+// be called concurrently.
+type Boundary interface {
+	At(path string) boundary.Verdict
+	// Of is At for a file that is known: several says that it has more names than one.
+	Of(path string, id boundary.FileID, several bool) boundary.Verdict
+	// HidesBelow reports whether anything in dir, or dir itself, may be hidden.
+	HidesBelow(dir string) bool
+}
+
 // Searcher searches. Its methods may be called by several goroutines.
 type Searcher struct {
 	roots []string
+	bound Boundary
 	rg    func() string
 	from  int
 }
 
 // New makes a Searcher. It touches nothing yet.
 func New(o Options) *Searcher {
-	s := &Searcher{rg: ripgrep(o.Ripgrep, o.Roots), from: cmp.Or(o.RipgrepFrom, ripgrepFrom)}
+	s := &Searcher{bound: o.Boundary, rg: ripgrep(o.Ripgrep, o.Roots), from: cmp.Or(o.RipgrepFrom, ripgrepFrom)}
 	for _, r := range o.Roots {
 		s.roots = append(s.roots, filepath.Clean(r))
 	}
@@ -54,7 +69,7 @@ func New(o Options) *Searcher {
 // links in "@". More tells that some were left out.
 func (s *Searcher) List(ctx context.Context, dir string, depth, limit int) (paths []string, more bool, err error) {
 	w := walker{ctx: ctx, depth: max(depth, 1)}
-	err = w.run(s.roots, dir, func(rel string, e fs.DirEntry) {
+	err = w.run(s, dir, func(rel string, e fs.DirEntry) {
 		switch {
 		case e.IsDir():
 			rel += "/"
@@ -82,7 +97,7 @@ func (s *Searcher) Glob(ctx context.Context, dir, pattern string, limit int) (pa
 		return nil, false, err
 	}
 	w := walker{ctx: ctx, depth: maxDepth}
-	err = w.run(s.roots, dir, func(name string, e fs.DirEntry) {
+	err = w.run(s, dir, func(name string, e fs.DirEntry) {
 		if !e.IsDir() && doublestar.MatchUnvalidated(rel, name) {
 			paths = append(paths, base+name)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kerf/internal/pathname"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/search/ignore"
 )
 
@@ -30,17 +31,23 @@ type walker struct {
 	visit   func(rel string, e fs.DirEntry)
 	prefix  string // path of the start below the top of the rules, with slash
 	partial bool   // something was not looked at
+	dirPath string // of the start
+	bound   Boundary
 }
 
 // run visits everything below dir that the rules leave, in no order.
-func (w *walker) run(roots []string, dir string, visit func(string, fs.DirEntry)) error {
-	root, err := os.OpenRoot(dir)
+func (w *walker) run(s *Searcher, dir string, visit func(string, fs.DirEntry)) error {
+	root, err := s.open(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	w.visit = visit
-	level, prefix := above(roots, filepath.Clean(dir))
+	w.dirPath = filepath.Clean(dir)
+	if s.bound != nil && s.bound.HidesBelow(w.dirPath) {
+		w.bound = s.bound
+	}
+	level, prefix := above(s.roots, w.dirPath)
 	w.prefix = prefix
 	return w.dir(root, "", level, w.depth)
 }
@@ -67,6 +74,10 @@ func (w *walker) dir(root *os.Root, rel string, level *ignore.Level, depth int) 
 		if e.Name() == ".git" || level.Excluded(w.prefix+name, e.IsDir()) {
 			continue
 		}
+		if w.hides(name) {
+			w.partial = true
+			continue
+		}
 		w.visit(name, e)
 		if !e.IsDir() {
 			continue
@@ -89,7 +100,16 @@ func (w *walker) enter(root *os.Root, name, rel string, level *ignore.Level, dep
 		return nil
 	}
 	defer sub.Close()
+	if w.bound != nil && !isStill(root, name, sub) {
+		w.partial = true // a link took its place
+		return nil
+	}
 	return w.dir(sub, rel, level, depth)
+}
+
+// hides reports whether the boundary hides what is at rel.
+func (w *walker) hides(rel string) bool {
+	return w.bound != nil && w.bound.At(filepath.Join(w.dirPath, filepath.FromSlash(rel))).Access == boundary.Hidden
 }
 
 func readDir(root *os.Root) ([]fs.DirEntry, error) {
@@ -123,7 +143,7 @@ func readSet(root *os.Root, e fs.DirEntry) *ignore.Set {
 	if !e.Type().IsRegular() {
 		return nil
 	}
-	data, err := readFile(root, e.Name(), nil, ignore.MaxFile)
+	data, err := readFile(root, e.Name(), nil, ignore.MaxFile, nil)
 	if err != nil && !errors.Is(err, errLarge) {
 		return nil
 	}

@@ -61,6 +61,10 @@ func (t *Tree) findReal(p string, follow bool) (string, error) {
 		if next == "" {
 			return p, nil
 		}
+		// What a link with a closed name leads to is not to be had through it.
+		if err := t.checkRead(p, nil); err != nil {
+			return "", err
+		}
 		via = target
 		if next, ok := t.afterLink(next); ok {
 			p = next

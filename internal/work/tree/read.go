@@ -37,16 +37,25 @@ func (t *Tree) ReadEntry(path string, limit int64) (*delta.Image, error) {
 func (t *Tree) read(p string, limit int64, follow bool) (*delta.Image, error) {
 	var img *delta.Image
 	err := t.at(p, follow, func(d *Dir, name string) error {
+		at := join(d.path, name)
+		if err := t.checkRead(at, nil); err != nil {
+			return err
+		}
 		e, err := d.Look(name, limit)
 		if err != nil || e == nil {
 			return err
+		}
+		if e.Links {
+			if err := t.checkRead(at, e); err != nil {
+				return err
+			}
 		}
 		if e.Image.Kind == delta.Symlink && follow {
 			return handle.ErrLink
 		}
 		img = e.Image
 		if e.stable {
-			t.known.put(join(d.path, name), e.Sig, img.Version)
+			t.known.put(at, e.Sig, img.Version)
 		}
 		return nil
 	})

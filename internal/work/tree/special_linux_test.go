@@ -5,12 +5,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/boundary"
+	"kerf/internal/work/tree/handle"
 )
 
 func TestSEC_P4_SpecialFilesAreRefusedAtOnce(t *testing.T) {
@@ -114,15 +116,23 @@ func TestSEC_P5_ProtectionIsByIdentity(t *testing.T) {
 	if err := os.Link(base+"/w/.git/hooks/pre-commit", base+"/w/innocent"); err != nil {
 		t.Fatal(err)
 	}
-	no := errors.New("protected")
-	tr := openTree(t, Options{Roots: []string{base + "/w"}, Protected: func(root, rel string) error {
-		if root == base+"/w" && strings.HasPrefix(rel, ".git/") {
-			return no
+	bound := boundary.NewSession(boundary.Disk{}, boundary.WorkspaceWrite, func(mode string) boundary.Policy {
+		return boundary.Policy{Mode: mode, Roots: []string{base + "/w"}}
+	})
+	refused := func(err error) bool {
+		var e *boundary.RefusedError
+		return errors.As(err, &e) && e.Access == boundary.Protected
+	}
+	seen := func(path string, many bool) *Entry {
+		e := &Entry{Links: many}
+		if st, err := os.Lstat(base + "/w/" + path); err == nil {
+			e.Sig = handle.SignatureOf(st)
 		}
-		return nil
-	}})
+		return e
+	}
+	tr := openTree(t, Options{Roots: []string{base + "/w"}, Boundary: bound})
 	for path, many := range map[string]bool{".git/hooks/x": false, ".git/hooks/pre-commit": false, "innocent": true} {
-		if err := tr.CheckWrite(base+"/w/"+path, &Entry{Links: many}); !errors.Is(err, no) {
+		if err := tr.CheckWrite(base+"/w/"+path, seen(path, many)); !refused(err) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -137,7 +147,8 @@ func TestSEC_P5_ProtectionIsByIdentity(t *testing.T) {
 		t.Skip("bind mount:", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(base+"/w/GIT", 0) })
-	if err := tr.CheckWrite(base+"/w/GIT/hooks/x", nil); !errors.Is(err, no) {
+	bound.Moved()
+	if err := tr.CheckWrite(base+"/w/GIT/hooks/x", nil); !refused(err) {
 		t.Error(err)
 	}
 }

@@ -32,29 +32,30 @@ type Options struct {
 	Roots []string
 	// Cwd is where relative paths start; the first root if empty.
 	Cwd string
-	// Protected, when not nil, refuses writes: rel is the slash-separated path below
-	// root. It must be safe for concurrent calls.
-	Protected func(root, rel string) error
-	// Guarded names entries directly below a root that Protected cares about. A file
-	// that is reached by another name, through a hard link, a bind mount or a
-	// case-blind file system, is shown to Protected under these names too. Nil means
-	// .git and .kerf.
-	Guarded []string
+	// Boundary says what may be read and written below the roots; nil for everything.
+	Boundary Boundary
 	// Before, when not nil, is asked before each call that changes the disk, and its
 	// error becomes the call's. It exists for fault tests.
 	Before func(op, path string) error
 }
 
+// Boundary decides about real paths and the files that were found there. Its methods may
+// be called concurrently.
+type Boundary interface {
+	At(path string) boundary.Verdict
+	// Of is At for a file that is known: several says that it has more names than one.
+	Of(path string, id boundary.FileID, several bool) boundary.Verdict
+}
+
 // Tree is a set of roots. Its methods may be called concurrently.
 type Tree struct {
-	roots     []root // the longest path first
-	first     string
-	cwd       string
-	protected func(root, rel string) error
-	guarded   []string
-	before    func(op, path string) error
-	known     *cache
-	held      *hold // of a view for one step, else nil
+	roots    []root // the longest path first
+	first    string
+	cwd      string
+	boundary Boundary
+	before   func(op, path string) error
+	known    *cache
+	held     *hold // of a view for one step, else nil
 }
 
 // root is one writable directory. path has no links and no trailing slash, except
@@ -69,10 +70,7 @@ func Open(o Options) (*Tree, error) {
 	if len(o.Roots) == 0 {
 		return nil, errors.New("open tree: no roots")
 	}
-	t := &Tree{protected: o.Protected, guarded: o.Guarded, before: o.Before, cwd: o.Cwd}
-	if t.guarded == nil {
-		t.guarded = []string{boundary.Git, boundary.Kerf}
-	}
+	t := &Tree{boundary: o.Boundary, before: o.Before, cwd: o.Cwd}
 	for _, given := range o.Roots {
 		r, err := openRoot(given)
 		if err != nil {

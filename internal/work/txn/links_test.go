@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/tree"
 )
 
@@ -310,13 +311,10 @@ func TestSEC_S5_TemporaryNamesAreUnpredictable(t *testing.T) {
 func TestProtectedPathsAreRefused(t *testing.T) {
 	f := newFixture(t)
 	f.write("ok", "1", ".git/config", "x")
-	no := errors.New("protected")
-	tr, err := tree.Open(tree.Options{Roots: []string{f.root}, Protected: func(_, rel string) error {
-		if rel == ".git/config" || rel == ".git/hooks/new" {
-			return no
-		}
-		return nil
-	}})
+	bound := boundary.NewSession(boundary.Disk{}, boundary.WorkspaceWrite, func(mode string) boundary.Policy {
+		return boundary.Policy{Mode: mode, Roots: []string{f.root}}
+	})
+	tr, err := tree.Open(tree.Options{Roots: []string{f.root}, Boundary: bound})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,8 +323,8 @@ func TestProtectedPathsAreRefused(t *testing.T) {
 	before := f.snapshot()
 	for _, c := range []delta.Change{f.change(".git/config", "y"), f.change(".git/hooks/new", "z"),
 		f.change("alias/config", "y"), f.change(".git/config")} {
-		if _, err := f.w.Commit(context.Background(), delta.Set{f.change("ok", "2"), c}, CommitOptions{}); !errors.Is(err,
-			no) {
+		if _, err := f.w.Commit(context.Background(), delta.Set{f.change("ok", "2"), c}, CommitOptions{}); !errors.As(err,
+			new(*boundary.RefusedError)) {
 			t.Errorf("%s: %v", c.Path, err)
 		}
 	}

@@ -31,8 +31,11 @@ type Options struct {
 	// Roots are the writable directories, at least one. Relative paths start at the
 	// first one, and its name is that of the workspace.
 	Roots []string
-	// Full lets the file tools reach and write everything.
+	// Full lets the file tools reach everything, as far as the boundary does.
 	Full bool
+	// Boundary says what may be read and written; nil for what holds where nothing is
+	// configured: the roots are writable, but for what only the user changes.
+	Boundary *boundary.Session
 	// Unrecorded keeps what would be below Home in a directory of its own, which is
 	// removed when the workspace is closed: nothing of what is done can be taken back
 	// afterwards.
@@ -55,11 +58,12 @@ type Workspace struct {
 	Joined string
 	Doubt  []string
 	// Room says whether what is done here can be recorded.
-	Room   *room.Room
-	Tree   *tree.Tree
-	Store  *store.Store
-	Ledger *ledger.Ledger
-	Txn    *txn.Workspace
+	Room     *room.Room
+	Boundary *boundary.Session
+	Tree     *tree.Tree
+	Store    *store.Store
+	Ledger   *ledger.Ledger
+	Txn      *txn.Workspace
 	// Scanner finds what commands change. It is nil when Unscanned says why that
 	// is not possible here.
 	Scanner   *scan.Scanner
@@ -136,14 +140,26 @@ func (w *Workspace) Notice() string {
 }
 
 func (w *Workspace) openTree(o Options) (err error) {
-	to := tree.Options{Roots: w.Roots, Cwd: w.Roots[0]}
+	w.Boundary = o.Boundary
+	if w.Boundary == nil {
+		w.Boundary = plainBoundary(o)
+	}
+	to := tree.Options{Roots: w.Roots, Cwd: w.Roots[0], Boundary: w.Boundary}
 	if o.Full {
 		to.Roots = []string{w.Roots[0], filepath.VolumeName(w.Roots[0]) + string(filepath.Separator)}
-	} else {
-		to.Protected = func(_, rel string) error { return boundary.Check(filepath.ToSlash(rel)) }
 	}
 	w.Tree, err = tree.Open(to)
 	return err
+}
+
+func plainBoundary(o Options) *boundary.Session {
+	mode := boundary.WorkspaceWrite
+	if o.Full {
+		mode = boundary.FullAccess
+	}
+	return boundary.NewSession(boundary.Disk{}, mode, func(mode string) boundary.Policy {
+		return boundary.Policy{Mode: mode, Roots: o.Roots, Cwd: o.Roots[0], DenyRead: []string{o.Home}}
+	})
 }
 
 func (w *Workspace) makeTmp(o Options) (err error) {
@@ -151,6 +167,14 @@ func (w *Workspace) makeTmp(o Options) (err error) {
 		w.Tmp, err = PrivateTmp(o.Tmp)
 	}
 	return err
+}
+
+// OwnTmp is Tmp, or empty while the workspace is not open yet.
+func (w *Workspace) OwnTmp() string {
+	if w == nil {
+		return ""
+	}
+	return w.Tmp
 }
 
 func (w *Workspace) openStore(Options) (err error) {

@@ -17,15 +17,17 @@ import (
 // explainCommand tells what would happen to a command, and why.
 func explainCommand(p *program.Program) *cobra.Command {
 	var asJSON, escalate bool
-	var sandbox, approval string
+	var sandbox, approval, path string
 	var addDirs []string
-	cmd := &cobra.Command{Use: "explain 'CMD'", Short: "Show what would be decided about a command, and why",
+	cmd := &cobra.Command{Use: "explain ['CMD']", Short: "Show what would be decided about a command or a path, and why",
 		Long: `Prints how Kerf reads the command line, what decides about it, and what it could reach in the
-sandbox. A session decides in the same way. The command does not run.
+sandbox. A session decides in the same way. The command does not run. With --path it says what
+commands and the file tools may do with a file or directory, which need not exist.
 
 The exit code is 0 for every verdict.`,
-		Example: "  kerf explain 'git log | head'\n  kerf explain -a untrusted 'npm test && rm -rf build' --json",
-		Args:    program.Between(1, 1),
+		Example: "  kerf explain 'git log | head'\n  kerf explain -a untrusted 'npm test && rm -rf build' --json\n" +
+			"  kerf explain --path .git/hooks/pre-commit",
+		Args: program.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set := protocol.Settings{Sandbox: protocol.SandboxMode(sandbox), Approval: protocol.ApprovalPolicy(approval)}
 			if err := program.CheckSettings(set); err != nil {
@@ -34,6 +36,12 @@ The exit code is 0 for every verdict.`,
 			h, err := p.Host(nil)
 			if err != nil {
 				return err
+			}
+			if path != "" {
+				return explainPath(p, h, path, set, addDirs, asJSON)
+			}
+			if len(args) == 0 {
+				return program.Misuse("name a command in quotes, or a path with --path")
 			}
 			e, err := h.Explain(args[0], set, addDirs, escalate)
 			if err != nil {
@@ -47,12 +55,32 @@ The exit code is 0 for every verdict.`,
 		}}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	f.StringVar(&path, "path", "", "say what may be done with this `file` or directory")
 	f.BoolVar(&escalate, "escalate", false, "as if the model asked to leave the sandbox")
 	f.StringVarP(&sandbox, "sandbox", "s", "", "read-only, workspace-write or danger-full-access (`mode`)")
 	f.StringVarP(&approval, "ask-for-approval", "a", "",
 		"untrusted, on-request, on-failure, never, auto-edit or plan (`policy`)")
 	f.StringArrayVar(&addDirs, "add-dir", nil, "a further writable `directory`; may be repeated")
 	return cmd
+}
+
+// explainPath prints what may be done with a path.
+func explainPath(p *program.Program, h *host.Host, path string, set protocol.Settings, addDirs []string,
+	asJSON bool) error {
+	real, v, mode, err := h.ExplainPath(path, set, addDirs)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return print.JSON(p.Stdout, map[string]string{"path": path, "real": real, "mode": string(mode),
+			"access": string(v.Access), "why": v.Why})
+	}
+	fmt.Fprintf(p.Stdout, "path      %s\n", visible.Line(path))
+	if real != path {
+		fmt.Fprintf(p.Stdout, "is        %s\n", visible.Line(real))
+	}
+	fmt.Fprintf(p.Stdout, "access    %s\nbecause   %s\nsandbox   %s\n", v.Access, visible.Line(v.Why), mode)
+	return nil
 }
 
 // explanation is what is printed of a command.

@@ -19,6 +19,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/lines"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/search"
 	"kerf/internal/work/tree"
@@ -177,7 +178,12 @@ func (f *Files) Observe(path string, img *delta.Image) history.Observation {
 
 // List lists a directory of the workspace.
 func (f *Files) List(ctx context.Context, dir string, depth, limit int) ([]tool.Entry, bool, error) {
-	names, more, err := f.o.Search.List(ctx, dir, depth, limit)
+	var names []string
+	real, err := f.o.Tree.Target(dir)
+	more := false
+	if err == nil {
+		names, more, err = f.o.Search.List(ctx, real, depth, limit)
+	}
 	if err != nil {
 		return nil, false, Refusal(dir, err)
 	}
@@ -190,24 +196,49 @@ func (f *Files) List(ctx context.Context, dir string, depth, limit int) ([]tool.
 
 // Glob finds files by pattern.
 func (f *Files) Glob(ctx context.Context, dir, pattern string, limit int) ([]string, bool, error) {
-	paths, more, err := f.o.Search.Glob(ctx, dir, pattern, limit)
+	var paths []string
+	real, err := f.o.Tree.Target(dir)
+	more := false
+	if err == nil {
+		paths, more, err = f.o.Search.Glob(ctx, real, renamed(pattern, dir, real), limit)
+	}
 	if err != nil {
 		return nil, false, Refusal(dir, err)
+	}
+	for i := range paths {
+		paths[i] = renamed(paths[i], real, dir)
 	}
 	return paths, more, nil
 }
 
 // Grep finds lines by pattern.
 func (f *Files) Grep(ctx context.Context, q tool.Query) ([]tool.Line, bool, error) {
-	found, more, err := f.o.Search.Grep(ctx, search.Query(q))
+	var found []search.Line
+	asked := q.Dir
+	real, err := f.o.Tree.Target(asked)
+	more := false
+	if err == nil {
+		q.Dir = real
+		found, more, err = f.o.Search.Grep(ctx, search.Query(q))
+	}
 	if err != nil {
-		return nil, false, Refusal(q.Dir, err)
+		return nil, false, Refusal(asked, err)
 	}
 	result := make([]tool.Line, len(found))
 	for i, l := range found {
+		l.Path = renamed(l.Path, real, asked)
 		result[i] = tool.Line(l)
 	}
 	return result, more, nil
+}
+
+// renamed is a path below from as one below to, in the spelling of from that was used.
+func renamed(path, from, to string) string {
+	from, to = filepath.ToSlash(from), filepath.ToSlash(to)
+	if rest, ok := strings.CutPrefix(path, from); ok && from != to && (rest == "" || rest[0] == '/') {
+		return to + rest
+	}
+	return path
 }
 
 // Refusal turns a fault of the machine about path into words for the model.
@@ -217,6 +248,8 @@ func Refusal(path string, err error) error {
 	var special *tree.SpecialError
 	var large *tree.TooLargeError
 	var pattern *search.PatternError
+	var bounded *boundary.RefusedError
+	var searched *search.OutsideError
 	switch {
 	case errors.As(err, &refused):
 		return refused
@@ -224,6 +257,12 @@ func Refusal(path string, err error) error {
 		return tool.Refuse(tool.OutsideWorkspace, "%s is outside the workspace (%s). Use a path inside it, or ask the "+
 			"user to add the directory with --add-dir",
 			path, strings.Join(outside.Roots, ", "))
+	case errors.As(err, &bounded):
+		return tool.Refuse(tool.Denied, "%v. The file tools and commands are held by the same boundary; the user sees the "+
+			"reason with kerf explain --path %s", bounded, path)
+	case errors.As(err, &searched):
+		return tool.Refuse(tool.OutsideWorkspace, "%s is outside the workspace (%s). Use a path inside it, or ask the "+
+			"user to add the directory with --add-dir", path, strings.Join(searched.Roots, ", "))
 	case errors.Is(err, tree.ErrDirectory):
 		return tool.Refuse(tool.NotAFile, "%s is a directory. Use list_dir to see what is in it", path)
 	case errors.As(err, &special):

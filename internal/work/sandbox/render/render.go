@@ -78,7 +78,10 @@ func Bwrap(p boundary.Plan, argv []string) []string {
 
 // Environment is what the sandbox says of itself to commands.
 func Environment(p boundary.Plan, backend string) []string {
-	env := []string{"TMPDIR=/tmp", "KERF_SANDBOX=" + backend}
+	env := []string{"KERF_SANDBOX=" + backend}
+	if !p.NoTmpdir {
+		env = append([]string{"TMPDIR=/tmp"}, env...)
+	}
 	switch {
 	case p.Proxy != nil:
 		at := "http://127.0.0.1:" + strconv.Itoa(ProxyPort)

@@ -1,0 +1,80 @@
+package boundary
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// namesLimit bounds the files that are looked at for other names of a file.
+const namesLimit = 200_000
+
+// Identity asks the system.
+func (Disk) Identity(path string) (FileID, bool) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return FileID{}, false
+	}
+	return IdentityOf(info)
+}
+
+// Multiples walks dir, but for directories in which only contents are kept.
+func (Disk) Multiples(dir string) []FileID {
+	var found []FileID
+	limit := namesLimit
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be seen cannot be compared
+		}
+		if limit--; limit < 0 {
+			return fs.SkipAll
+		}
+		if d.IsDir() && path != dir && slices.Contains(contents, d.Name()) {
+			return fs.SkipDir
+		}
+		if d.Type().IsRegular() {
+			if id, several := identity(d); several {
+				found = append(found, id)
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+// contents are directories of git and of Kerf whose files share their bytes with others
+// without being settings.
+var contents = []string{"objects", "store", "sessions", "workspaces", "worktrees"}
+
+// Names walks dirs.
+func (Disk) Names(wanted map[FileID]bool, dirs []string) map[FileID][]string {
+	names := make(map[FileID][]string)
+	limit := namesLimit
+	for _, dir := range dirs {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil
+			}
+			if limit--; limit < 0 {
+				return fs.SkipAll
+			}
+			if d.Type().IsRegular() {
+				if id, several := identity(d); several && wanted[id] {
+					names[id] = append(names[id], path)
+				}
+			}
+			return nil
+		})
+	}
+	return names
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
