@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -215,6 +216,43 @@ func limitsAreHit(t *testing.T) {
 		_ := s.inside("for i in $(seq 100); do sleep 1 & done 2>&1 | grep -c -i 'resource\\|retry'; wait"); strings.HasPrefix(
 		text, "0") {
 		t.Errorf("a hundred processes ran: %s", text)
+	}
+}
+
+// A fork bomb ends at the limit, also as root, for whom RLIMIT_NPROC does not count, and
+// the machine keeps its own numbers.
+func TestSEC_O4_AForkBombIsBounded(t *testing.T) {
+	if _, err := (machine{}).find(t.Context(), boundary.OwnLauncher, "", nil); err != nil {
+		t.Skip(err)
+	}
+	if !ownNumbers() {
+		t.Skip("before Linux 6.14 nothing but a cgroup holds root")
+	}
+	before, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	if err != nil {
+		t.Skip(err)
+	}
+	s := newSite(t)
+	s.policy.Backend = boundary.OwnLauncher
+	s.policy.Limits.Processes = fewestNumbers
+	text, code := s.run("python3", "-c", `import os, signal
+n = 0
+try:
+    while n < 3000:
+        if os.fork() == 0: signal.pause()
+        n += 1
+except OSError as e:
+    print(n, e.errno)
+`)
+	var n, errno int
+	if _, err := fmt.Sscan(text, &n, &errno); err != nil || code != 0 || n >= fewestNumbers || syscall.Errno(errno) != syscall.EAGAIN {
+		t.Errorf("%d processes, error %d: %d %s", n, errno, code, text)
+	}
+	if after, _ := os.ReadFile("/proc/sys/kernel/pid_max"); string(after) != string(before) {
+		t.Errorf("the machine's own limit was %s and is %s", before, after)
+	}
+	if text, code := s.inside("echo 100000 > /proc/sys/kernel/pid_max"); code == 0 {
+		t.Errorf("the limit can be raised inside: %s", text)
 	}
 }
 

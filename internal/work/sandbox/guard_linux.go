@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 
 	"kerf/internal/work/boundary"
 	"os"
@@ -56,7 +57,8 @@ func newGuard(p boundary.Plan) (*guard, error) {
 	for _, path := range names {
 		id, ok := g.identity(path)
 		if !ok {
-			return nil, fmt.Errorf("sandbox: %s was removed while the sandbox was set up; run the command again", path)
+			return nil, fmt.Errorf("sandbox: %s was removed while the sandbox was set up; run the command again: %w", path,
+				fs.ErrNotExist) // Prepare looks again
 		}
 		g.names[path] = id
 	}

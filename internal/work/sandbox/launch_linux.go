@@ -226,6 +226,7 @@ var (
 func (c *compiler) proc() {
 	const note = "/proc cannot be mounted"
 	c.Call(note, unix.SYS_MOUNT, "proc", "/proc", "proc", noExec, nil)
+	c.numbers()
 	for _, name := range settings {
 		path := "/proc/" + name
 		if _, err := os.Lstat(path); err != nil {

@@ -2,11 +2,13 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +31,36 @@ func limitList(l boundary.Limits) []limit {
 	}
 	return all
 }
+
+// fewestNumbers is what a namespace gets at least; the kernel takes no less than 301.
+const fewestNumbers = 1024
+
+// numbers bounds how many processes and threads there may be inside, root's included:
+// RLIMIT_NPROC does not hold for root. The namespace has no more numbers for them.
+func (c *compiler) numbers() {
+	if c.plan.Limits.Processes == 0 || !ownNumbers() {
+		return
+	}
+	const note = "limits"
+	text := strconv.FormatUint(max(c.plan.Limits.Processes, fewestNumbers), 10)
+	s := c.Call(note, unix.SYS_OPENAT, here, "/proc/sys/kernel/pid_max", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	s.Optional, s.Skip = 1, 2
+	fd := c.Keep(s)
+	c.Call(note, unix.SYS_WRITE, fd, []byte(text), len(text)).Optional = 1
+	c.Call(note, unix.SYS_CLOSE, fd)
+}
+
+// ownNumbers reports whether the highest number is a namespace's own, as it is since
+// Linux 6.14. Before, root would set that of the machine.
+var ownNumbers = sync.OnceValue(func() bool {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return false
+	}
+	var major, minor int
+	n, _ := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor)
+	return n == 2 && (major > 6 || major == 6 && minor >= 14)
+})
 
 // impose sets the limits of a process that has not run its command yet, and of
 // the children it has. It returns these as descriptors.
