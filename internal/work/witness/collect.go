@@ -66,6 +66,7 @@ type collector struct {
 	roots []string
 	store Store
 	dirs  map[string]*os.File // the roots, open
+	near  *place              // while many names are looked at
 
 	names   map[string]*touched
 	order   []string
@@ -341,6 +342,10 @@ func (c *collector) after(name string) found {
 	case journal.Link:
 		l.image, l.mode = delta.NewSymlink(string(st.Data)), 0
 	case journal.File:
+		if data, writer, ok := c.small(name, st.Sig.Size); ok {
+			l.image, l.writer = delta.NewFile(data, l.mode), writer
+			break
+		}
 		var f *os.File
 		if f, l.err = c.file(name); l.err != nil {
 			break
@@ -421,6 +426,7 @@ func (c *collector) read(seen func()) {
 // in so far.
 func (c *collector) report(seen func()) Report {
 	r := Report{Began: c.began, Ended: c.ended}
+	defer c.stay()()
 	c.read(seen)
 	s := &sorter{proven: Part{Certainty: ledger.Proven}, outside: Part{Certainty: ledger.Outside},
 		unproven: Part{Certainty: ledger.Unproven}}

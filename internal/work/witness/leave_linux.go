@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"kerf/internal/work/witness/journal"
-	"kerf/internal/work/witness/supervise"
+	"kerf/internal/work/witness/supervise/message"
 )
 
 // News tells whether Collect would tell anything.
@@ -38,7 +38,7 @@ func (x *Watch) News() News {
 func (x *Watch) Leave(use func(Report) bool) (running bool, err error) {
 	_ = x.socket.Close()
 	<-x.handed
-	a, err := x.w.request(supervise.Message{Op: supervise.End, ID: x.id, Brief: true})
+	a, err := x.w.request(message.Message{Op: message.End, ID: x.id, Brief: true})
 	if err != nil || a.Ended {
 		return false, x.End(use)
 	}

@@ -11,9 +11,38 @@ import (
 	"kerf/internal/work/witness/journal"
 )
 
-// opened opens what a name below one of the roots holds, on a way without links: what
-// the command put in the place of a directory leads nowhere.
-func (c *collector) opened(name string, flags uint64) (*os.File, error) {
+const (
+	still   = unix.O_NOFOLLOW | unix.O_CLOEXEC
+	beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+)
+
+// place is the directory of the name that was looked at last. Names follow each other as
+// they were touched, most of them in one directory.
+type place struct {
+	path string
+	fd   int
+	err  error
+}
+
+// stay keeps directories open between looks that follow each other, until leave is called.
+func (c *collector) stay() (leave func()) {
+	c.near = &place{fd: -1}
+	return func() {
+		c.near.close()
+		c.near = nil
+	}
+}
+
+func (p *place) close() {
+	if p.fd >= 0 {
+		_ = unix.Close(p.fd)
+	}
+	p.fd = -1
+}
+
+// within is a directory and a name in it that is the same as a name below one of the
+// roots: either the root, or the directory that the name is in.
+func (c *collector) within(name string) (dir int, rest string, err error) {
 	for _, root := range c.roots {
 		below, ok := strings.CutPrefix(name, root)
 		if root != "/" && ok {
@@ -25,26 +54,50 @@ func (c *collector) opened(name string, flags uint64) (*os.File, error) {
 		if c.dirs[root] == nil {
 			d, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY, 0)
 			if err != nil {
-				return nil, err
+				return -1, "", err
 			}
 			c.dirs[root] = d
 		}
-		how := unix.OpenHow{Flags: flags | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
-		for {
-			fd, err := unix.Openat2(int(c.dirs[root].Fd()), below, &how)
-			switch err {
-			case nil:
-				return os.NewFile(uintptr(fd), name), nil
-			case unix.EINTR, unix.EAGAIN:
-				continue
-			case unix.ENOTDIR, unix.ELOOP:
-				return nil, fs.ErrNotExist
-			}
-			return nil, err
+		dir = int(c.dirs[root].Fd())
+		slash := strings.LastIndexByte(below, '/')
+		if c.near == nil || slash < 0 {
+			return dir, below, nil
 		}
+		if p := c.near; p.path != name[:len(name)-len(below)+slash] {
+			p.close()
+			p.path = name[:len(name)-len(below)+slash]
+			p.fd, p.err = openBeneath(dir, below[:slash], unix.O_PATH|unix.O_DIRECTORY)
+		}
+		return c.near.fd, below[slash+1:], c.near.err
 	}
-	return nil, errors.New(name + " lies outside of the workspace")
+	return -1, "", errors.New(name + " lies outside of the workspace")
+}
+
+// openBeneath opens a name below a directory on a way without links: what the command put
+// in the place of a directory leads nowhere.
+func openBeneath(dir int, name string, flags uint64) (int, error) {
+	how := unix.OpenHow{Flags: flags | still, Resolve: beneath}
+	for {
+		fd, err := unix.Openat2(dir, name, &how)
+		switch err {
+		case nil:
+			return fd, nil
+		case unix.EINTR, unix.EAGAIN:
+			continue
+		case unix.ENOTDIR, unix.ELOOP:
+			return -1, fs.ErrNotExist
+		}
+		return -1, err
+	}
+}
+
+// opened opens what a name below one of the roots holds.
+func (c *collector) opened(name string, flags uint64) (int, error) {
+	dir, rest, err := c.within(name)
+	if err != nil {
+		return -1, err
+	}
+	return openBeneath(dir, rest, flags)
 }
 
 // leave is how much of the disk stays free when a content is copied to it.
@@ -58,22 +111,39 @@ func (c *collector) leave() int64 {
 
 // look is what a name holds now; the content is not read.
 func (c *collector) look(name string) (journal.State, error) {
-	f, err := c.opened(name, unix.O_PATH)
-	if errors.Is(err, fs.ErrNotExist) {
-		return journal.State{}, nil
+	dir, rest, err := c.within(name)
+	if err == nil && strings.Contains(rest, "/") {
+		if dir, err = openBeneath(dir, rest, unix.O_PATH); err == nil {
+			defer unix.Close(dir)
+			rest = ""
+		}
 	}
-	if err != nil {
-		return journal.State{}, err
+	if err == nil {
+		var s journal.State
+		if s, err = stateAt(dir, rest); err == nil {
+			return s, nil
+		}
 	}
-	defer f.Close()
+	if errors.Is(err, fs.ErrNotExist) || err == unix.ENOTDIR {
+		err = nil
+	}
+	return journal.State{}, err
+}
+
+// stateAt is what a name in a directory holds, or what is open itself, if that is empty.
+func stateAt(dir int, name string) (journal.State, error) {
 	var st unix.Statx_t
-	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st); err != nil {
+	flags := unix.AT_SYMLINK_NOFOLLOW
+	if name == "" {
+		flags |= unix.AT_EMPTY_PATH
+	}
+	if err := unix.Statx(dir, name, flags, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st); err != nil {
 		return journal.State{}, err
 	}
 	s := journal.StateOf(&st)
 	if s.Kind == journal.Link {
 		b := make([]byte, unix.PathMax)
-		n, err := unix.Readlinkat(int(f.Fd()), "", b)
+		n, err := unix.Readlinkat(dir, name, b)
 		if err != nil {
 			return journal.State{}, err
 		}
@@ -84,16 +154,42 @@ func (c *collector) look(name string) (journal.State, error) {
 
 // file opens a regular file for reading.
 func (c *collector) file(name string) (*os.File, error) {
-	return c.opened(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	fd, err := c.opened(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
-// beingWritten reports whether somebody has a file open for writing, or mapped: the
-// kernel then gives no lease to read it. Where it gives none to this process at all that
-// is not known, and not said.
-func beingWritten(f *os.File) bool {
-	_, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+// smallLimit is the size up to which a content is read at once.
+const smallLimit = 64 << 10
+
+// small reads a file of size bytes at once. ok is false if it is large, or grows.
+func (c *collector) small(name string, size int64) (data []byte, writer, ok bool) {
+	if size > smallLimit {
+		return nil, false, false
+	}
+	fd, err := c.opened(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, false, false
+	}
+	defer unix.Close(fd)
+	data = make([]byte, size+1)
+	n, err := unix.Pread(fd, data, 0)
+	writer = writers(fd) // who writes no more by now has told so
+	return data[:max(n, 0)], writer, err == nil && int64(n) == size
+}
+
+// beingWritten reports whether somebody has a file open for writing, or mapped.
+func beingWritten(f *os.File) bool { return writers(int(f.Fd())) }
+
+// writers asks the kernel for a lease to read, which it does not give while somebody has
+// the file open for writing, or mapped. Where it gives none to this process at all that is
+// not known, and not said.
+func writers(fd int) bool {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
 	if err == nil {
-		_, _ = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
 	}
 	return err == unix.EAGAIN
 }

@@ -15,3 +15,10 @@ func (c *collector) leave() int64 { return 0 }
 func (c *collector) file(string) (*os.File, error) { return nil, ErrUnavailable }
 
 func beingWritten(*os.File) bool { return false }
+
+func (c *collector) small(string, int64) (data []byte, writer, ok bool) { return nil, false, false }
+
+func (c *collector) stay() (leave func()) { return func() {} }
+
+// place is nothing here.
+type place struct{}

@@ -19,6 +19,7 @@ import (
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/supervise"
+	"kerf/internal/work/witness/supervise/message"
 )
 
 // Available returns nil where commands can be witnessed, and else the reason.
@@ -43,12 +44,12 @@ type Witness struct {
 	helper  *exec.Cmd
 	next    int64
 	watches map[int64]*Watch
-	replies map[reply]chan supervise.Message
+	replies map[reply]chan message.Message
 	exited  chan struct{} // closed when the helper's end of the socket is
 }
 
 type reply struct {
-	op supervise.Op
+	op message.Op
 	id int64
 }
 
@@ -66,7 +67,7 @@ func New(o Options) (*Witness, error) {
 		name = outlive + name
 	}
 	return &Witness{o: o, dir: filepath.Join(o.Dir, folder, name), socket: -1,
-		watches: map[int64]*Watch{}, replies: map[reply]chan supervise.Message{}}, nil
+		watches: map[int64]*Watch{}, replies: map[reply]chan message.Message{}}, nil
 }
 
 // realRoots are roots without links on their way: names are told by where they are.
@@ -128,14 +129,14 @@ func (w *Witness) start() error {
 // listen takes what the helper says, until it ends.
 func (w *Witness) listen(socket int, helper *exec.Cmd, exited chan struct{}) {
 	for {
-		m, fd, err := supervise.Receive(socket)
+		m, fd, err := message.Receive(socket)
 		if err != nil {
 			break
 		}
 		if fd >= 0 {
 			unix.Close(fd)
 		}
-		if m.Op == supervise.Ask {
+		if m.Op == message.Ask {
 			go w.answer(socket, m)
 			continue
 		}
@@ -159,33 +160,33 @@ func (w *Witness) listen(socket int, helper *exec.Cmd, exited chan struct{}) {
 }
 
 // answer asks whoever began the command whether something may be lost.
-func (w *Witness) answer(socket int, m supervise.Message) {
+func (w *Witness) answer(socket int, m message.Message) {
 	w.mu.Lock()
 	x := w.watches[m.ID]
 	w.mu.Unlock()
 	allow := x != nil && x.ask != nil && x.ask(Loss{m.Path, m.Size, m.Why})
-	_ = supervise.Send(socket, supervise.Message{Op: supervise.Answer, ID: m.ID, Question: m.Question, Allow: allow}, -1)
+	_ = message.Send(socket, message.Message{Op: message.Answer, ID: m.ID, Question: m.Question, Allow: allow}, -1)
 }
 
 // request sends a message and waits for its answer.
-func (w *Witness) request(m supervise.Message) (supervise.Message, error) {
-	c := make(chan supervise.Message, 1)
+func (w *Witness) request(m message.Message) (message.Message, error) {
+	c := make(chan message.Message, 1)
 	w.mu.Lock()
 	socket, exited := w.socket, w.exited
 	w.replies[reply{m.Op, m.ID}] = c
 	w.mu.Unlock()
 	err := errHelper
 	if socket >= 0 {
-		err = supervise.Send(socket, m, -1)
+		err = message.Send(socket, m, -1)
 	}
 	if err != nil {
-		return supervise.Message{}, errHelper
+		return message.Message{}, errHelper
 	}
 	select {
 	case a := <-c:
 		return a, nil
 	case <-exited:
-		return supervise.Message{}, errHelper
+		return message.Message{}, errHelper
 	}
 }
 
@@ -215,7 +216,7 @@ func (w *Witness) Begin(e ledger.Entry, oneRoot bool, ask func(Loss) bool) (*Wat
 	}
 	x.c = newCollector(x.dir, w.o.Roots, w.o.Store)
 	w.watches[x.id] = x
-	m := supervise.Message{Op: supervise.Watch, ID: x.id, Dir: x.dir, Roots: w.o.Roots, Ledger: w.o.Dir, Entry: entry,
+	m := message.Message{Op: message.Watch, ID: x.id, Dir: x.dir, Roots: w.o.Roots, Ledger: w.o.Dir, Entry: entry,
 		OneRoot: oneRoot}
 	go x.hand(pair[0], w.socket, m)
 	return x, nil
@@ -257,7 +258,7 @@ func (x *Watch) Ignore(names []string) {
 func (x *Watch) OneRoot() { x.pivot.Store(true) }
 
 // hand waits for the listener and hands it on to the helper.
-func (x *Watch) hand(from, helper int, m supervise.Message) {
+func (x *Watch) hand(from, helper int, m message.Message) {
 	defer close(x.handed)
 	defer unix.Close(from)
 	b, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
@@ -281,7 +282,7 @@ func (x *Watch) hand(from, helper int, m supervise.Message) {
 		x.mu.Lock()
 		m.Ignore = x.ignored
 		x.mu.Unlock()
-		_ = supervise.Send(helper, m, fds[0]) // without a helper the command can change nothing
+		_ = message.Send(helper, m, fds[0]) // without a helper the command can change nothing
 		unix.Close(fds[0])
 		return
 	}
@@ -312,24 +313,24 @@ func (x *Watch) Collect(use func(Report)) error {
 	if x.over {
 		return nil
 	}
-	a, err := x.w.request(supervise.Message{Op: supervise.Cut, ID: x.id})
+	a, err := x.w.request(message.Message{Op: message.Cut, ID: x.id})
 	if err != nil || !a.Begun {
 		if err == nil {
-			_, err = x.w.request(supervise.Message{Op: supervise.Resume, ID: x.id})
+			_, err = x.w.request(message.Message{Op: message.Resume, ID: x.id})
 		}
 		return err
 	}
 	if err = x.read(); err == nil {
 		x.cuts++
-		use(x.report(supervise.Message{Op: supervise.Seen, ID: x.id}))
+		use(x.report(message.Message{Op: message.Seen, ID: x.id}))
 	}
-	_, rerr := x.w.request(supervise.Message{Op: supervise.Resume, ID: x.id})
+	_, rerr := x.w.request(message.Message{Op: message.Resume, ID: x.id})
 	return errors.Join(err, rerr)
 }
 
 // report tells what the command did. With seen the helper tells what others did while
 // the names were looked at.
-func (x *Watch) report(seen supervise.Message) Report {
+func (x *Watch) report(seen message.Message) Report {
 	r := x.c.report(func() {
 		_, err := x.w.request(seen)
 		if rerr := x.read(); (err != nil || rerr != nil) && !x.doubted {
@@ -351,12 +352,12 @@ func (x *Watch) End(use func(Report) bool) error {
 	x.over = true
 	x.socket.Close()
 	<-x.handed
-	a, err := x.w.request(supervise.Message{Op: supervise.End, ID: x.id})
+	a, err := x.w.request(message.Message{Op: message.End, ID: x.id})
 	if a.Error != "" {
 		err = errors.New("what the command did could not be recorded: " + a.Error)
 	}
 	defer x.forget()
-	seen := supervise.Message{Op: supervise.Seen, ID: x.id, Ended: true}
+	seen := message.Message{Op: message.Seen, ID: x.id, Ended: true}
 	if rerr := x.read(); rerr != nil {
 		_, _ = x.w.request(seen)
 		if errors.Is(rerr, os.ErrNotExist) {

@@ -250,6 +250,10 @@ func TestOthersAreToldApart(t *testing.T) {
 			b.write("a~", "mine")
 			_ = os.Rename(filepath.Join(b.root, "a~"), filepath.Join(b.root, "a"))
 		}, "unproven a: 1 > mine"},
+		{"in a directory that took the place of one that is still open", "mkdir d; printf 1 > d/x; exec 3<d; rm d/x; rmdir d; " +
+			"mkdir d; printf 9 > d/n; " + wait, func(b *bench) { b.write("d/n", "mine") }, "proven mkdir d\nunproven d/n: - > mine"},
+		{"in a directory that was moved over one that is still open", "mkdir d e; printf 1 > d/x; exec 3<d; rm d/x; mv -T e d; " +
+			"printf 9 > d/n; " + wait, func(b *bench) { b.write("d/n", "mine") }, "proven mkdir d\nunproven d/n: - > mine"},
 		{"removed", "printf 9 > a; " + wait, func(b *bench) { _ = os.Remove(filepath.Join(b.root, "a")) },
 			"unproven a: 1 > -"},
 	} {

@@ -21,6 +21,9 @@ type Locator struct {
 	Root int
 	// Fixed says that all processes have the same root.
 	Fixed bool
+	// Known reports whether a name without "." and ".." is that of a directory, with no link
+	// on its way. It may be nil.
+	Known func(name string) bool
 	text  [4096]byte
 	link  [4096]byte
 }
@@ -134,6 +137,11 @@ func (l *Locator) directory(c Caller, dir int32, p string) (string, error) {
 			return "", err
 		}
 		p = Join(base, p)
+	}
+	if l.Fixed && l.Known != nil {
+		if clean := strings.TrimRight(p, "/"); l.Known(clean) {
+			return clean, nil
+		}
 	}
 	fd, err := Openat2(c.Root, p, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil {

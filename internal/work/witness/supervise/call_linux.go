@@ -12,6 +12,7 @@ import (
 	"kerf/internal/work/witness/calls"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
+	"kerf/internal/work/witness/supervise/listener"
 )
 
 // call is a call of the command while it is held.
@@ -19,7 +20,7 @@ type call struct {
 	*watch
 	caller      locate.Caller
 	form        calls.Form
-	notice      *notice
+	notice      *listener.Notice
 	pending     *pending
 	path, path2 string
 	flags       uint64
@@ -30,7 +31,7 @@ func (c *call) dir(arg int) int32 {
 	if arg < 0 {
 		return unix.AT_FDCWD
 	}
-	return int32(c.notice.args[arg])
+	return int32(c.notice.Args[arg])
 }
 
 // do finds out what the call is about to change, and keeps it.
@@ -86,7 +87,7 @@ func (c *call) spot(name string) (spot, error) {
 		c.await(n)
 	}
 	var err error
-	s.thing, err = look(s.root, s.below)
+	s.thing, err = c.look(s.root, s.name, s.below)
 	return s, err
 }
 
@@ -167,7 +168,7 @@ func (c *call) open() error {
 		if flags&unix.O_CREAT == 0 {
 			return c.meets(&s, unix.ENOENT)
 		}
-		n, err := c.touch(s.name, &s.thing, kept, written)
+		n, err := c.touch(&s, kept, written)
 		if err != nil {
 			return err
 		}
@@ -181,7 +182,7 @@ func (c *call) open() error {
 			return c.meets(&s, unix.EEXIST)
 		}
 		if !writes { // it could be gone until the call goes on
-			_, err := c.touch(s.name, &s.thing, looked, removed)
+			_, err := c.touch(&s, looked, removed)
 			return err
 		}
 	default:
@@ -191,13 +192,16 @@ func (c *call) open() error {
 		return nil
 	}
 	if opens {
+		if err := c.pin(&s); err != nil {
+			return err
+		}
 		c.hub.tellApart(c.watch, s.fd)
 	}
 	need, f := kept, written
 	if flags&(unix.O_APPEND|unix.O_TRUNC|unix.O_RDWR) == unix.O_APPEND {
 		need = begun
 	}
-	n, err := c.touch(s.name, &s.thing, need, f)
+	n, err := c.touch(&s, need, f)
 	if err == nil && opens {
 		c.expect(n, opened)
 	}
@@ -218,7 +222,7 @@ func (c *call) truncate() error {
 	case s.state.Kind != journal.File:
 		return nil
 	}
-	_, err = c.touch(s.name, &s.thing, kept, written)
+	_, err = c.touch(&s, kept, written)
 	return err
 }
 
@@ -242,7 +246,7 @@ func (c *call) chmod() error {
 	case s.state.Kind == journal.Absent:
 		return c.meets(&s, unix.ENOENT)
 	}
-	_, err = c.touch(s.name, &s.thing, looked, written)
+	_, err = c.touch(&s, looked, written)
 	return err
 }
 
@@ -261,7 +265,7 @@ func (c *call) descriptor(need level) error {
 	}
 	switch {
 	case s.root != nil && (need == looked || s.state.Kind == journal.File):
-		_, err = c.touch(s.name, &s.thing, need, written)
+		_, err = c.touch(&s, need, written)
 	case s.root == nil:
 		err = c.nameless(&s, need)
 	}
@@ -317,7 +321,7 @@ func (c *call) unlink() error {
 	case !dir && s.state.Kind == journal.Dir:
 		return c.meets(&s, unix.EISDIR)
 	}
-	n, err := c.touch(s.name, &s.thing, kept, removed)
+	n, err := c.touch(&s, kept, removed)
 	if err == nil {
 		c.expect(n, deleted)
 	}
@@ -345,7 +349,7 @@ func (c *call) vacant(dir int, p string) (spot, error) {
 
 // appear touches a name that does not exist and is about to.
 func (c *call) appear(s *spot) error {
-	n, err := c.touch(s.name, &s.thing, kept, written)
+	n, err := c.touch(s, kept, written)
 	if err == nil {
 		c.expect(n, created)
 	}
@@ -370,7 +374,7 @@ func (c *call) link() error {
 	case from.root != nil:
 		return c.meets(&to, unix.EEXIST)
 	case to.state.Kind == journal.File: // the kernel knows whether there is a source
-		_, err := c.touch(to.name, &to.thing, looked, removed)
+		_, err := c.touch(&to, looked, removed)
 		return err
 	default:
 		return nil
@@ -379,7 +383,7 @@ func (c *call) link() error {
 		return err
 	}
 	// The content is now at both names: who writes one writes the other.
-	_, err = c.touch(from.name, &from.thing, looked, removed)
+	_, err = c.touch(&from, looked, removed)
 	return err
 }
 
@@ -415,7 +419,7 @@ func (c *call) rename() error {
 	case c.flags&unix.RENAME_NOREPLACE != 0 && to.root != nil && to.state.Kind != journal.Absent:
 		return c.meets(&to, unix.EEXIST)
 	case from.root == nil:
-		n, err := c.touch(to.name, &to.thing, kept, removed)
+		n, err := c.touch(&to, kept, removed)
 		if err == nil {
 			c.expect(n, movedTo)
 		}
@@ -430,7 +434,7 @@ func (c *call) rename() error {
 func (c *call) leave(from *spot) error {
 	var inner []*name
 	err := c.tree(from, func(s *spot) error {
-		n, err := c.touch(s.name, &s.thing, kept, removed)
+		n, err := c.touch(s, kept, removed)
 		inner = append(inner, n)
 		return err
 	})
@@ -455,13 +459,13 @@ type pair struct{ from, to *name }
 // move is a rename within the workspace. What it moves is not kept now: it goes on to
 // be there under another name.
 func (c *call) move(from, to *spot) error {
-	b, err := c.touch(to.name, &to.thing, kept, removed)
+	b, err := c.touch(to, kept, removed)
 	if err != nil {
 		return err
 	}
 	var pairs []pair
 	err = c.tree(from, func(s *spot) error {
-		n, err := c.touch(s.name, &s.thing, looked, removed)
+		n, err := c.touch(s, looked, removed)
 		if err != nil {
 			return err
 		}
@@ -509,7 +513,7 @@ func (c *call) exchange(from, to *spot) error {
 	for _, side := range [][2]*spot{{from, to}, {to, from}} {
 		here, other := side[0], side[1]
 		err := c.tree(here, func(s *spot) error {
-			n, err := c.touch(s.name, &s.thing, looked, removed)
+			n, err := c.touch(s, looked, removed)
 			if err != nil {
 				return err
 			}
@@ -538,7 +542,7 @@ func (c *call) exchanged(p string) (*name, error) {
 	there, err := c.spot(p)
 	defer there.close()
 	if err == nil && there.state.Kind != journal.Absent {
-		return c.touch(p, &there.thing, looked, removed)
+		return c.touch(&there, looked, removed)
 	}
 	return c.touchUnseen(p)
 }
@@ -565,6 +569,9 @@ func swap(pairs []pair) {
 // tree calls f for a name and, if it holds a directory, for all that is below.
 func (c *call) tree(s *spot, f func(*spot) error) error {
 	if err := f(s); err != nil || s.state.Kind != journal.Dir {
+		return err
+	}
+	if err := c.pin(s); err != nil {
 		return err
 	}
 	fd, err := reopen(s.fd, unix.O_RDONLY|unix.O_DIRECTORY)

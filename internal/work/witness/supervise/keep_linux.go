@@ -38,12 +38,13 @@ func (w *watch) find(name string) (*root, string) {
 	return nil, ""
 }
 
-// thing is what a name holds, open for a look.
+// thing is what a name holds.
 type thing struct {
-	fd     int // with O_PATH, or below zero
-	id     inode
-	state  journal.State
-	linked bool // it is kept by a link to the file itself
+	fd       int  // below zero until it is pinned
+	readable bool // fd is; else it is one with O_PATH
+	id       inode
+	state    journal.State
+	linked   bool // it is kept by a link to the file itself
 }
 
 func (t *thing) close() {
@@ -53,10 +54,25 @@ func (t *thing) close() {
 	}
 }
 
+const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+
 // look returns what a name holds now. The content is not read.
-func look(r *root, below string) (thing, error) {
-	fd, err := locate.Openat2(r.fd, below, unix.O_PATH|unix.O_NOFOLLOW,
-		unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+func (w *watch) look(r *root, name, below string) (thing, error) {
+	d := w.hub.hold(w, parent(name))
+	if d == nil {
+		return lookPinned(r, below)
+	}
+	t := thing{fd: -1}
+	err := t.lstat(d.fd, base(name))
+	if err == unix.ENOENT || err == unix.ENOTDIR {
+		return thing{fd: -1}, nil
+	}
+	return t, err
+}
+
+// lookPinned is look, and opens what is there.
+func lookPinned(r *root, below string) (thing, error) {
+	fd, err := locate.Openat2(r.fd, below, unix.O_PATH|unix.O_NOFOLLOW, beneath)
 	switch err {
 	case nil:
 	case unix.ENOENT, unix.ENOTDIR:
@@ -70,6 +86,54 @@ func look(r *root, below string) (thing, error) {
 		return t, err
 	}
 	return t, nil
+}
+
+// errSwapped says that something else has a name by now than a moment ago.
+const errSwapped = unix.EAGAIN
+
+// pin opens what was looked at, so that it stays the same whatever its name holds.
+func (c *call) pin(s *spot) error {
+	if s.fd >= 0 {
+		return nil
+	}
+	small := s.state.Kind == journal.File && s.state.Sig.Size <= inlineLimit
+	fd, err := -1, error(unix.EACCES)
+	if small {
+		if fd, err = c.openNow(s, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOATIME); err == unix.EPERM {
+			fd, err = c.openNow(s, unix.O_RDONLY|unix.O_NONBLOCK)
+		}
+	}
+	readable := err == nil
+	if err == unix.EACCES || err == unix.EAGAIN { // it may not be read, or somebody has a lease
+
+		fd, err = c.openNow(s, unix.O_PATH)
+	}
+	switch err {
+	case nil:
+	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO:
+		return errSwapped
+	default:
+		return err
+	}
+	now := thing{fd: fd, readable: readable}
+	if err = now.stat(fd, ""); err == nil && now.id != s.id {
+		err = errSwapped
+	}
+	if err != nil {
+		now.close()
+		return err
+	}
+	s.thing = now
+	return nil
+}
+
+// openNow opens what a name leads to now.
+func (c *call) openNow(s *spot, flags int) (int, error) {
+	flags |= unix.O_NOFOLLOW | unix.O_CLOEXEC
+	if d := c.hub.hold(c.watch, parent(s.name)); d != nil {
+		return locate.Openat2(d.fd, base(s.name), uint64(flags), 0)
+	}
+	return locate.Openat2(s.root.fd, s.below, uint64(flags), beneath)
 }
 
 var emptyPath = [1]byte{}
@@ -146,17 +210,21 @@ func reopen(fd, flags int) (int, error) {
 }
 
 func (w *watch) readInline(t *thing) error {
-	fd, err := reopen(t.fd, unix.O_RDONLY|unix.O_NOATIME)
-	if err == unix.EPERM {
-		fd, err = reopen(t.fd, unix.O_RDONLY)
+	fd := t.fd
+	if !t.readable {
+		var err error
+		if fd, err = reopen(t.fd, unix.O_RDONLY|unix.O_NOATIME); err == unix.EPERM {
+			fd, err = reopen(t.fd, unix.O_RDONLY)
+		}
+		if err != nil {
+			return err
+		}
+		defer locate.Close(fd)
 	}
-	if err != nil {
-		return err
-	}
-	defer locate.Close(fd)
 	n := 0
 	for n < len(w.content) {
-		r, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(fd), bytesAt(w.content[n:]), uintptr(len(w.content)-n))
+		r, _, errno := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), bytesAt(w.content[n:]),
+			uintptr(len(w.content)-n), uintptr(n), 0, 0)
 		if errno == unix.EINTR {
 			continue
 		}

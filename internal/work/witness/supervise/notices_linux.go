@@ -3,6 +3,7 @@ package supervise
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,6 +43,7 @@ type hub struct {
 	dirs    map[int32]*directory
 	byPath  map[string]*directory
 	watches []*watch
+	held    []*directory // whose fd is open, the oldest first
 	buffer  [64 << 10]byte
 }
 
@@ -52,6 +54,7 @@ type directory struct {
 	mask  uint32
 	users map[*watch]bool
 	moves int // expected moves of itself
+	fd    int // with O_PATH, or below zero
 }
 
 func newHub() *hub {
@@ -66,9 +69,9 @@ func newHub() *hub {
 
 var errNoNotices = errors.New("changes of others cannot be noticed here")
 
-// above are the directories above those in which a command works: moved they take with
-// them what is below.
-const above = unix.IN_MOVE_SELF | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW
+// above are the directories above those in which a command works: moved or replaced they
+// take with them what is below.
+const above = unix.IN_MOVE_SELF | unix.IN_DELETE | unix.IN_MOVED_TO | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW
 
 // observe begins to take notices of a directory for a command.
 func (h *hub) observe(w *watch, path string) error {
@@ -106,16 +109,65 @@ func (h *hub) add(w *watch, path string, mask uint32) error {
 	}
 	d := h.dirs[int32(wd)]
 	if d != nil && h.byPath[d.path] == d { // perhaps the same directory by another name: it was moved
-		delete(h.byPath, d.path)
+		h.forget(d)
 	}
 	if d == nil {
-		d = &directory{wd: int32(wd), users: make(map[*watch]bool)}
+		d = &directory{wd: int32(wd), users: make(map[*watch]bool), fd: -1}
 		h.dirs[int32(wd)] = d
 	}
 	d.path, d.mask = path, mask
 	d.users[w] = true
 	h.byPath[path] = d
 	return nil
+}
+
+// maxHeld is how many directories are held open: as many as commands work in by turns.
+const maxHeld = 32
+
+// hold returns the directory with a path, open, or nil if a command's work in it and
+// above it was not noticed from some moment on. Until the next notice that path leads
+// there, with no link on its way.
+func (h *hub) hold(w *watch, path string) *directory {
+	d := h.byPath[path]
+	if d == nil || d.mask != watched || !d.users[w] {
+		return nil
+	}
+	if d.fd >= 0 {
+		return d
+	}
+	r, below := w.find(path)
+	if r == nil {
+		return nil
+	}
+	fd, err := locate.Openat2(r.fd, below, unix.O_PATH|unix.O_DIRECTORY,
+		unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+	if err != nil {
+		return nil
+	}
+	if len(h.held) == maxHeld {
+		h.letGo(h.held[0])
+	}
+	d.fd = fd
+	h.held = append(h.held, d)
+	return d
+}
+
+// letGo closes a directory. What is removed goes only when nobody holds it.
+func (h *hub) letGo(d *directory) {
+	if d.fd < 0 {
+		return
+	}
+	locate.Close(d.fd)
+	d.fd = -1
+	h.held = slices.DeleteFunc(h.held, func(other *directory) bool { return other == d })
+}
+
+// forget no longer takes a directory for what its path leads to.
+func (h *hub) forget(d *directory) {
+	h.letGo(d)
+	if h.byPath[d.path] == d {
+		delete(h.byPath, d.path)
+	}
 }
 
 // tellApart keeps the kernel from making one notice of two opens or two closes of a file
@@ -145,14 +197,20 @@ func (h *hub) release(w *watch) {
 		delete(d.users, w)
 		if len(d.users) == 0 {
 			delete(h.dirs, wd)
-			delete(h.byPath, d.path)
+			h.forget(d)
 			_, _ = unix.InotifyRmWatch(h.fd, uint32(wd)) // the directory may be gone
 		}
 	}
 }
 
-// moved gives the watched directories below one name another one.
-func (h *hub) moved(from, to string) { h.rename(h.below(from), from, to) }
+// moved gives the watched directories below one name another one. An empty one that was
+// there went.
+func (h *hub) moved(from, to string) {
+	if d := h.byPath[to]; d != nil {
+		h.forget(d)
+	}
+	h.rename(h.below(from), from, to)
+}
 
 // exchanged gives those below two names each other's.
 func (h *hub) exchanged(a, b string) {
@@ -177,9 +235,7 @@ func (h *hub) rename(list []*directory, from, to string) {
 		if d.path == from {
 			d.moves++
 		}
-		if h.byPath[d.path] == d {
-			delete(h.byPath, d.path)
-		}
+		h.forget(d)
 		d.path = to + d.path[len(from):]
 		h.byPath[d.path] = d
 	}
@@ -189,9 +245,7 @@ func (h *hub) rename(list []*directory, from, to string) {
 func (h *hub) drop(list []*directory) {
 	for _, d := range list {
 		delete(h.dirs, d.wd)
-		if h.byPath[d.path] == d {
-			delete(h.byPath, d.path)
-		}
+		h.forget(d)
 		_, _ = unix.InotifyRmWatch(h.fd, uint32(d.wd)) // it may be gone
 	}
 }
@@ -235,16 +289,27 @@ func (h *hub) take(b []byte) {
 		switch {
 		case e.Mask&unix.IN_IGNORED != 0:
 			delete(h.dirs, d.wd)
-			if h.byPath[d.path] == d {
-				delete(h.byPath, d.path)
-			}
+			h.forget(d)
 		case e.Mask&unix.IN_MOVE_SELF != 0:
 			h.movedSelf(d)
 		case len(name) > 0:
 			if kind, ok := kinds[e.Mask&^unix.IN_ISDIR]; ok {
-				h.happened(locate.Join(d.path, string(name)), kind)
+				h.told(d, locate.Join(d.path, string(name)), kind, e.Mask&unix.IN_ISDIR != 0)
 			}
 		}
+	}
+}
+
+// told takes a notice of a name in a directory.
+func (h *hub) told(in *directory, path string, e event, dir bool) {
+	own := in.mask == watched && h.happened(path, e)
+	d := h.byPath[path]
+	switch {
+	case !dir || d == nil:
+	case e == deleted: // somebody may still have it open, so that the kernel does not tell
+		h.forget(d)
+	case e == movedTo && !own: // it was replaced
+		h.drop(h.below(path))
 	}
 }
 
@@ -273,9 +338,9 @@ func (h *hub) movedSelf(d *directory) {
 	h.drop(h.below(d.path))
 }
 
-// happened tells the commands that touched a name what became of it.
-func (h *hub) happened(path string, e event) {
-	done := false
+// happened tells the commands that touched a name what became of it. done says that one
+// of them did it.
+func (h *hub) happened(path string, e event) (done bool) {
 	for _, w := range h.watches {
 		n := w.names[path]
 		switch {
@@ -298,6 +363,7 @@ func (h *hub) happened(path string, e event) {
 			w.foreign(n)
 		}
 	}
+	return done
 }
 
 // shared is told that a file which the command writes was opened once more, perhaps to
@@ -310,7 +376,7 @@ func (w *watch) shared(n *name) {
 	if r == nil {
 		return
 	}
-	t, err := look(r, below)
+	t, err := lookPinned(r, below)
 	if err == nil && t.state.Kind == journal.File {
 		w.hub.tellApart(w, t.fd)
 	}

@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -15,6 +14,8 @@ import (
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
+	"kerf/internal/work/witness/supervise/listener"
+	"kerf/internal/work/witness/supervise/message"
 )
 
 // The helper has to be there before the other packages of Kerf: they are not needed.
@@ -70,11 +71,11 @@ func Serve(socket int) error {
 	s := &server{socket: socket, proc: proc, hub: newHub(), watches: map[int64]*watch{}, waiting: map[int64]chan bool{}}
 	var wg sync.WaitGroup
 	for {
-		m, listener, err := Receive(socket)
+		m, listener, err := message.Receive(socket)
 		if err != nil {
 			break // Kerf is gone
 		}
-		if m.Op == Watch {
+		if m.Op == message.Watch {
 			w := s.add(m, listener)
 			wg.Go(func() { s.run(w) })
 			continue
@@ -87,8 +88,8 @@ func Serve(socket int) error {
 }
 
 // obey carries out a message.
-func (s *server) obey(m Message) {
-	if m.Op == Answer {
+func (s *server) obey(m message.Message) {
+	if m.Op == message.Answer {
 		s.mu.Lock()
 		c := s.waiting[m.Question]
 		delete(s.waiting, m.Question)
@@ -101,24 +102,24 @@ func (s *server) obey(m Message) {
 	s.mu.Lock()
 	w := s.watches[m.ID]
 	s.mu.Unlock()
-	reply := Message{Op: m.Op, ID: m.ID}
+	reply := message.Message{Op: m.Op, ID: m.ID}
 	switch {
-	case w == nil && m.Op == End:
+	case w == nil && m.Op == message.End:
 		reply.Ended = true // the command never came to be
 	case w == nil:
 		reply.Error = "no such command"
-	case m.Op == Cut:
+	case m.Op == message.Cut:
 		s.hub.mu.Lock()
 		w.cut()
 		reply.Begun = w.journal != nil
 		s.hub.mu.Unlock()
-	case m.Op == Seen:
+	case m.Op == message.Seen:
 		s.seen(w, m.Ended)
-	case m.Op == Resume:
+	case m.Op == message.Resume:
 		s.hub.mu.Lock()
 		w.resume()
 		s.hub.mu.Unlock()
-	case m.Op == End:
+	case m.Op == message.End:
 		wait := endWait
 		if m.Brief {
 			wait = briefWait
@@ -135,7 +136,7 @@ func (s *server) obey(m Message) {
 		}
 		s.hub.mu.Unlock()
 	}
-	_ = Send(s.socket, reply, -1) // without Kerf nobody waits for it
+	_ = message.Send(s.socket, reply, -1) // without Kerf nobody waits for it
 }
 
 // seen tells what others did while Kerf read what the command touched. At the end of the
@@ -150,7 +151,7 @@ func (s *server) seen(w *watch, ended bool) {
 }
 
 // add takes a command.
-func (s *server) add(m Message, listener int) *watch {
+func (s *server) add(m message.Message, listener int) *watch {
 	w := &watch{id: m.ID, hub: s.hub, listener: listener, dirPath: m.Dir, dir: -1, names: map[string]*name{},
 		files: map[inode]*file{}, wrote: map[inode]journal.Sig{}, calls: map[uint32]*pending{}, ignored: map[string]bool{},
 		apartFrom: map[int32]bool{}, done: make(chan struct{})}
@@ -158,6 +159,7 @@ func (s *server) add(m Message, listener int) *watch {
 		w.ignored[p] = true
 	}
 	w.find1.Root, w.find1.Fixed = -1, m.OneRoot
+	w.find1.Known = func(name string) bool { return s.hub.hold(w, name) != nil }
 	w.begin = func() (int64, error) { return began(m) }
 	w.ask = func(path, why string, size int64) bool { return s.ask(w, path, why, size) }
 	for _, p := range m.Roots {
@@ -179,8 +181,7 @@ func (s *server) add(m Message, listener int) *watch {
 
 // run witnesses a command until nothing of it runs any more.
 func (s *server) run(w *watch) {
-	// Kernels that know the flag wake up the caller on this processor.
-	_, _, _ = syscall.RawSyscall(syscall.SYS_IOCTL, uintptr(w.listener), requestFlags, syncWakeUp)
+	listener.WakeHere(w.listener)
 	w.serve(s.proc)
 	s.mu.Lock()
 	orphaned := s.gone
@@ -191,7 +192,7 @@ func (s *server) run(w *watch) {
 }
 
 // began makes the ledger's entry that a command is about to change something.
-func began(m Message) (int64, error) {
+func began(m message.Message) (int64, error) {
 	var e ledger.Entry
 	if err := json.Unmarshal(m.Entry, &e); err != nil {
 		return 0, err
@@ -216,8 +217,8 @@ func (s *server) ask(w *watch, path, why string, size int64) bool {
 	gone := s.gone
 	s.waiting[q] = c
 	s.mu.Unlock()
-	m := Message{Op: Ask, ID: w.id, Question: q, Path: path, Why: why, Size: size}
-	if gone || Send(s.socket, m, -1) != nil {
+	m := message.Message{Op: message.Ask, ID: w.id, Question: q, Path: path, Why: why, Size: size}
+	if gone || message.Send(s.socket, m, -1) != nil {
 		return false
 	}
 	s.hub.mu.Unlock()
@@ -268,55 +269,4 @@ func Busy(dir string) bool {
 	}
 	defer locate.Close(fd)
 	return unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK
-}
-
-// maxMessage bounds a message: names are at most PATH_MAX long, roots are few.
-const maxMessage = 256 << 10
-
-// Send sends a message, with a descriptor unless it is below zero.
-func Send(socket int, m Message, fd int) error {
-	b, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	var rights []byte
-	if fd >= 0 {
-		rights = unix.UnixRights(fd)
-	}
-	for {
-		err = unix.Sendmsg(socket, b, rights, nil, unix.MSG_NOSIGNAL)
-		if err != unix.EINTR {
-			return err
-		}
-	}
-}
-
-var errClosed = errors.New("the other end is closed")
-
-// Receive takes the next message, with the descriptor that came with it or -1.
-func Receive(socket int) (Message, int, error) {
-	b, rights := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4))
-	for {
-		n, rn, _, _, err := unix.Recvmsg(socket, b, rights, unix.MSG_CMSG_CLOEXEC)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return Message{}, -1, err
-		}
-		if n == 0 {
-			return Message{}, -1, errClosed
-		}
-		fd := -1
-		if list, err := unix.ParseSocketControlMessage(rights[:rn]); err == nil && len(list) == 1 {
-			if fds, err := unix.ParseUnixRights(&list[0]); err == nil && len(fds) == 1 {
-				fd = fds[0]
-			}
-		}
-		var m Message
-		if err := json.Unmarshal(b[:n], &m); err != nil {
-			return Message{}, -1, err
-		}
-		return m, fd, nil
-	}
 }

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"errors"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -38,12 +39,18 @@ type file struct {
 	written bool
 }
 
-// touch notes that a name is about to be changed. t is what it holds, need how much of
-// that has to be kept, f what becomes of it.
-func (c *call) touch(p string, t *thing, need level, f fate) (*name, error) {
+// touch notes that a name is about to be changed: need is how much of what it holds has
+// to be kept, f what becomes of it.
+func (c *call) touch(s *spot, need level, f fate) (*name, error) {
 	if err := c.start(); err != nil {
 		return nil, err
 	}
+	if s.toBeRead(need, f) {
+		if err := c.pin(s); err != nil {
+			return nil, err
+		}
+	}
+	p, t := s.name, &s.thing
 	blind := c.hub.observe(c.watch, parent(p))
 	n := c.names[p]
 	if n == nil || n.foreign {
@@ -60,6 +67,17 @@ func (c *call) touch(p string, t *thing, need level, f fate) (*name, error) {
 		}
 	}
 	return n, nil
+}
+
+// toBeRead reports whether the content of what a name holds may be needed.
+func (s *spot) toBeRead(need level, f fate) bool {
+	switch s.state.Kind {
+	case journal.Link:
+		return true
+	case journal.File:
+		return f == written || need > looked && s.state.Sig.Size > 0
+	}
+	return false
 }
 
 // forget forgets what a file was when it was closed: it is about to be written.
@@ -219,6 +237,8 @@ func (c *call) touchUnseen(p string) (*name, error) {
 	c.concerns(n)
 	return n, c.write(&journal.Record{Kind: journal.Touch, Path: p, Number: c.touches})
 }
+
+func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 
 func parent(p string) string {
 	for i := len(p) - 1; i > 0; i-- {

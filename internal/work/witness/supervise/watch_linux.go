@@ -12,6 +12,7 @@ import (
 	"kerf/internal/work/witness/calls"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
+	"kerf/internal/work/witness/supervise/listener"
 )
 
 // name is a name that a command touched.
@@ -40,8 +41,8 @@ type watch struct {
 
 	ignored map[string]bool // names that Kerf itself put there
 	find1   locate.Locator
-	text    [2 * pageSize]byte
-	link    [pageSize]byte
+	text    [2 * listener.PageSize]byte
+	link    [listener.PageSize]byte
 	names   map[string]*name
 	// before are the names of the part of the journal that was cut, while Kerf reads them.
 	before  map[string]*name
@@ -67,25 +68,9 @@ func bytesAt(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
 func (w *watch) serve(proc int) {
 	defer close(w.done)
 	w.find1.Proc = proc
-	polled := []unix.PollFd{{Fd: int32(w.listener), Events: unix.POLLIN}, {Fd: int32(w.hub.fd), Events: unix.POLLIN}}
 	for {
-		err := poll(polled, w.patience())
-		if err != nil && err != unix.EINTR {
-			break
-		}
-		if polled[0].Revents&unix.POLLIN == 0 {
-			if polled[0].Revents != 0 {
-				break
-			}
-			w.hub.mu.Lock()
-			w.hub.drain()
-			if polled[1].Revents == 0 { // the time is over
-				w.sign()
-			}
-			w.hub.mu.Unlock()
-			continue
-		}
-		if !w.next(polled[1].Revents != 0) {
+		called, over := w.wait()
+		if over || called && !w.next() {
 			break
 		}
 	}
@@ -95,21 +80,51 @@ func (w *watch) serve(proc int) {
 	locate.Close(w.listener)
 }
 
-// soon is how long a thread waits for the next call without telling Go's scheduler, to
-// which that costs more than most calls take to come. It bounds how long a collection of
-// garbage waits for the thread.
-const soon = 300 * time.Microsecond
+const (
+	// soon is how long a thread waits for the next call without telling Go's scheduler, to
+	// which that costs more than most calls take to come. It bounds how long a collection of
+	// garbage waits for the thread.
+	soon = 300 * time.Microsecond
+	// gather is how long notices gather before they are read while no call comes: each
+	// waking costs more than the reading. What is told meanwhile is far below what the
+	// kernel keeps.
+	gather = 2 * time.Millisecond
+)
 
-// poll waits until one of the descriptors is ready, or the time in milliseconds is over.
-func poll(list []unix.PollFd, timeout int) error {
-	wait := unix.NsecToTimespec(int64(soon))
+// wait waits for a call, and for notices while none comes. over says that no process of
+// the command is left.
+func (w *watch) wait() (called, over bool) {
+	polled := [2]unix.PollFd{{Fd: int32(w.listener), Events: unix.POLLIN}, {Fd: int32(w.hub.fd), Events: unix.POLLIN}}
+	told := polled[:1] // notices are read with the next call
+	if !poll(told, soon) {
+		if n, err := unix.Poll(polled[:], w.patience()); n < 0 && err != unix.EINTR {
+			return false, true
+		}
+		if polled[0].Revents == 0 && polled[1].Revents != 0 {
+			poll(told, gather)
+		}
+	}
+	switch {
+	case polled[0].Revents&unix.POLLIN != 0:
+		return true, false
+	case polled[0].Revents != 0:
+		return false, true
+	}
+	w.hub.mu.Lock()
+	w.hub.drain()
+	if polled[1].Revents == 0 { // the time is over
+		w.sign()
+	}
+	w.hub.mu.Unlock()
+	return false, false
+}
+
+// poll waits until one of the descriptors is ready, or the time is over.
+func poll(list []unix.PollFd, d time.Duration) bool {
+	wait := unix.NsecToTimespec(int64(d))
 	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)),
 		uintptr(unsafe.Pointer(&wait)), 0, 0, 0)
-	if errno == 0 && n > 0 {
-		return nil
-	}
-	_, err := unix.Poll(list, timeout)
-	return err
+	return errno == 0 && n > 0
 }
 
 // signInterval is how often, in milliseconds, the helper gives a sign while the command
@@ -139,10 +154,10 @@ func (w *watch) sign() {
 	}
 }
 
-// next takes one call and answers it. noticed says that there are notices to be read.
-func (w *watch) next(noticed bool) bool {
-	var n notice
-	ok, err := n.receive(w.listener)
+// next takes one call and answers it.
+func (w *watch) next() bool {
+	var n listener.Notice
+	ok, err := n.Receive(w.listener)
 	if err != nil {
 		return false
 	}
@@ -154,39 +169,43 @@ func (w *watch) next(noticed bool) bool {
 		w.hub.resumed.Wait()
 	}
 	w.idle = false
-	if noticed {
-		w.hub.drain()
-	}
+	w.hub.drain()
 	errno := w.handle(&n)
-	if p := w.calls[n.pid]; p != nil && errno == 0 && calls.Of(uint32(n.number)).Op != calls.Unlink {
+	if p := w.calls[n.PID]; p != nil && errno == 0 && calls.Of(uint32(n.Number)).Op != calls.Unlink {
 		p.held = true
 		w.hub.drain()
 		p.held = false
 	}
 	w.hub.mu.Unlock()
-	n.answer(w.listener, errno)
+	if !n.Answer(w.listener, errno) { // the call never went on
+		w.hub.mu.Lock()
+		w.settle(n.PID)
+		w.hub.mu.Unlock()
+	}
 	return true
 }
 
 // handle does what has to be done before a call, and returns 0 to let it go on.
-func (w *watch) handle(n *notice) syscall.Errno {
-	p := w.settle(n.pid)
+func (w *watch) handle(n *listener.Notice) syscall.Errno {
+	p := w.settle(n.PID)
 	if w.failed != nil {
 		return unix.EIO
 	}
-	c, err := w.find1.Enter(int(n.pid))
+	c, err := w.find1.Enter(int(n.PID))
 	if err != nil {
 		return w.unread(n, err)
 	}
 	defer w.find1.Leave(c)
-	call := call{watch: w, caller: c, form: calls.Of(uint32(n.number)), notice: n, pending: p}
+	call := call{watch: w, caller: c, form: calls.Of(uint32(n.Number)), notice: n, pending: p}
 	if err := call.read(); err != nil {
 		return w.unread(n, err)
 	}
-	if !n.valid(w.listener) {
-		return 0 // nobody waits for an answer
+	for range 10 {
+		if err = call.do(); err != errSwapped {
+			break
+		}
+		w.settle(n.PID)
 	}
-	err = call.do()
 	for w.paused && w.failed == nil { // since somebody was asked
 		w.hub.resumed.Wait()
 	}
@@ -198,7 +217,7 @@ func (w *watch) handle(n *notice) syscall.Errno {
 
 // refusal is the answer to a call when err was met while it was looked at. What the
 // call itself is going to meet it meets now: until it goes on, things may change.
-func (w *watch) refusal(n *notice, err error) syscall.Errno {
+func (w *watch) refusal(n *listener.Notice, err error) syscall.Errno {
 	var refused *refusedError
 	var errno syscall.Errno
 	switch {
@@ -217,7 +236,7 @@ func (w *watch) refusal(n *notice, err error) syscall.Errno {
 func (c *call) read() (err error) {
 	c.flags = c.form.Fixed
 	if c.form.Flags >= 0 {
-		c.flags = c.notice.args[c.form.Flags]
+		c.flags = c.notice.Args[c.form.Flags]
 	}
 	if c.form.Path >= 0 {
 		if c.path, err = c.readName(c.notice, c.form.Path); err != nil {
@@ -231,22 +250,22 @@ func (c *call) read() (err error) {
 }
 
 // readName reads an argument that is a path. An empty result is an empty path.
-func (w *watch) readName(n *notice, arg int) (string, error) {
-	return readString(int(n.pid), n.args[arg], &w.text)
+func (w *watch) readName(n *listener.Notice, arg int) (string, error) {
+	return listener.ReadString(int(n.PID), n.Args[arg], &w.text)
 }
 
 // unread is the answer to a call whose arguments cannot be read.
-func (w *watch) unread(n *notice, err error) syscall.Errno {
+func (w *watch) unread(n *listener.Notice, err error) syscall.Errno {
 	switch {
-	case !n.valid(w.listener):
+	case !n.Valid(w.listener):
 		return 0
 	case err == unix.EFAULT:
 		return unix.EFAULT
-	case err == errLong:
+	case err == listener.ErrLong:
 		return unix.ENAMETOOLONG
 	}
 	if w.start() == nil {
-		w.write(&journal.Record{Kind: journal.Unread, Number: int64(n.number), Why: err.Error()})
+		w.write(&journal.Record{Kind: journal.Unread, Number: int64(n.Number), Why: err.Error()})
 	}
 	var errno syscall.Errno
 	if errors.As(err, &errno) && errno == unix.ENAMETOOLONG {
@@ -371,7 +390,7 @@ func (w *watch) finish(orphaned bool) {
 			if r == nil {
 				continue
 			}
-			t, err := look(r, below)
+			t, err := w.look(r, p, below)
 			if err == nil {
 				w.write(&journal.Record{Kind: journal.Final, Path: p, Before: t.state})
 			}

@@ -1,4 +1,5 @@
-package supervise
+// Package message is what Kerf and the helper process of the witness say to each other.
+package message
 
 import "encoding/json"
 
