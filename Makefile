@@ -3,7 +3,7 @@ GO      ?= go
 PKGS    ?= ./...
 LDFLAGS ?= -s -w
 
-.PHONY: build demo test check bench tools lint cross race security nightly cost mutate
+.PHONY: build demo test check bench tools lint cross race security nightly fuzz-reads cost mutate
 
 build: ## the program, stripped, as bin/kerf
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/kerf ./cmd/kerf
@@ -39,6 +39,9 @@ security: tools ## every security test as a table: id, backend, pass or the reas
 nightly: tools ## other people's bytes: 10,000 random histories, hundreds of kills, two agents and a user; hours
 	KERF_LONG=1 KERF_TRUST_HISTORIES=10000 KERF_TRUST_KILLS=200 KERF_TRUST_STEPS=1000 \
 	  $(GO) test -v -timeout 12h ./internal/trust ./internal/work/witness ./internal/work/changes
+
+fuzz-reads: tools ## 10,000 generated lines: what Kerf says only reads is run under strace in a sandbox
+	KERF_READS=10000 $(GO) test -v -timeout 6h -run OnlyReads ./internal/agent/executor/usershell
 
 cost: ## what watching commands costs, with trees below /tmp
 	KERF_COST=/tmp $(GO) test -v -timeout 1h -run TestCost ./internal/work/witness
