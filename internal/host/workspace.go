@@ -112,6 +112,8 @@ func (c configured) childEnv(id protocol.SessionID) func(bool) []string {
 	return func(tty bool) []string {
 		p := p
 		p.TTY = tty
+		known := c.secrets.Redactor(c.env)
+		p.Secret = func(v string) bool { return string(known.Bytes([]byte(v))) != v }
 		return proc.Environment(c.env, p)
 	}
 }

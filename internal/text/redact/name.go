@@ -7,18 +7,28 @@ import (
 	"sync"
 )
 
-// secretWords are the words in the name of a secret.
-var secretWords = []string{"KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "DSN"}
+// secretWords are the words of which one in a name says that it is a secret's;
+// secretParts do so within a longer word, too.
+var (
+	secretWords = []string{"KEY", "KEYS", "AUTH", "AUTHORIZATION", "DSN", "PAT", "JWT", "BEARER"}
+	secretParts = []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "COOKIE"}
+)
 
-// holdsWord reports whether name, in upper case, has one of the words.
-func holdsWord(name string) bool {
-	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
-}
-
-// SecretName reports whether a variable of this name is taken for a secret.
+// SecretName reports whether a variable of this name is taken for a secret: API_KEY,
+// GH_PAT, MYSQL_PWD, but not PATH, GIT_AUTHOR_NAME or PWD.
 func SecretName(name string) bool {
 	name = strings.ToUpper(name)
-	return holdsWord(name) && !strings.HasPrefix(name, "GIT_AUTHOR_") // it only looks like AUTH
+	if slices.ContainsFunc(secretParts, func(p string) bool { return strings.Contains(name, p) }) {
+		return true
+	}
+	words := strings.FieldsFunc(name, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
+	for i, w := range words {
+		if slices.Contains(secretWords, w) || strings.HasSuffix(w, "KEY") || strings.HasSuffix(w, "OAUTH") ||
+			w == "PWD" && i > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // hides reports whether the value of a variable is taken out of text. Some
@@ -28,7 +38,7 @@ func hides(name string) bool {
 	case "SSH_AUTH_SOCK", "XAUTHORITY", "GNOME_KEYRING_CONTROL":
 		return false
 	}
-	return holdsWord(name)
+	return SecretName(name)
 }
 
 // secretValue matches values that are secrets whatever their name is.

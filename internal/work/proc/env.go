@@ -11,9 +11,11 @@ import (
 
 // EnvPolicy says which variables a command gets.
 type EnvPolicy struct {
-	// Inherit is where to start: "core" (the default: an allow list), "all" or
+	// Inherit is where to start: "all" (the default), "core" (an allow list) or
 	// "none".
 	Inherit string
+	// Secret reports whether a value is a secret that Kerf knows; may be nil.
+	Secret func(value string) bool
 	// IgnoreDefaultExcludes keeps variables that look like secrets.
 	IgnoreDefaultExcludes bool
 	// Exclude and IncludeOnly are patterns of names (*, ?, [..]), in any letter
@@ -54,7 +56,7 @@ func Environment(parent []string, p EnvPolicy) []string {
 	if p.Inherit != "none" {
 		for _, kv := range parent {
 			name, value, ok := strings.Cut(kv, "=")
-			if !ok || name == "" || p.Inherit != "all" && !named(core, name) {
+			if !ok || name == "" || p.Inherit == "core" && !named(core, name) {
 				continue
 			}
 			if keep, clean := p.admit(name, value); keep {
@@ -94,7 +96,31 @@ func (p EnvPolicy) admit(name, value string) (keep bool, clean string) {
 	if strings.HasSuffix(strings.ToUpper(name), "_PROXY") || strings.EqualFold(name, "GOPROXY") {
 		value = withoutUser(value)
 	}
-	return p.IgnoreDefaultExcludes || !redact.SecretName(name) && !redact.SecretValue(value), value
+	return p.IgnoreDefaultExcludes || !redact.SecretName(name) && !redact.SecretValue(value) && !agent(name) &&
+		(p.Secret == nil || !p.Secret(value)), value
+}
+
+// agent reports whether a variable names the socket of a program that acts for the user.
+func agent(name string) bool {
+	return named([]string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "GNOME_KEYRING_CONTROL",
+		"DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY"}, name)
+}
+
+// LeftOut are the names of the variables that commands do not get though the policy says
+// that they inherit, sorted: those that look like secrets, and sockets of agents.
+func LeftOut(parent []string, p EnvPolicy) []string {
+	var names []string
+	for _, kv := range parent {
+		name, value, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || p.Inherit == "none" || p.Inherit == "core" && !named(core, name) {
+			continue
+		}
+		if keep, _ := p.admit(name, value); !keep {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // withoutUser strips the user from each URL of a list; what cannot be read as a

@@ -321,7 +321,9 @@ func TestEnvironment(t *testing.T) {
 		policy EnvPolicy
 		want   []string
 	}{
-		{"default", EnvPolicy{}, append([]string{"GOPROXY=https://go.example,direct", "HOME=/h", "HTTPS_PROXY=http://proxy:1", "LC_TIME=C", "PATH=/bin", "npm_config_registry=https://r/"}, forced...)},
+		{"default", EnvPolicy{}, append([]string{"GIT_AUTHOR_NAME=me", "GOPROXY=https://go.example,direct", "HOME=/h",
+			"HTTPS_PROXY=http://proxy:1", "LC_TIME=C", "PATH=/bin", "RANDOM_THING=1", "npm_config_registry=https://r/"}, forced...)},
+		{"core", EnvPolicy{Inherit: "core"}, append([]string{"GOPROXY=https://go.example,direct", "HOME=/h", "HTTPS_PROXY=http://proxy:1", "LC_TIME=C", "PATH=/bin", "npm_config_registry=https://r/"}, forced...)},
 		{"none", EnvPolicy{Inherit: "none", Session: "s"}, []string{"GH_PAGER=cat", "GIT_PAGER=cat", "KERF_SESSION_ID=s", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "NO_COLOR=1", "PAGER=cat", "TERM=dumb"}},
 		{"all", EnvPolicy{Inherit: "all", TTY: true, Exclude: []string{"go*", "HTTPS_PROXY", "npm_*"}},
 			[]string{"GH_PAGER=cat", "GIT_AUTHOR_NAME=me", "GIT_PAGER=cat", "HOME=/h",
@@ -342,5 +344,38 @@ func TestEnvironment(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSecretsAreLeftOut: what looks like a secret by its name or its value does not reach
+// commands, and what people need does.
+func TestSecretsAreLeftOut(t *testing.T) {
+	secret := []string{"GH_PAT=1", "JWT=1", "BEARER=1", "MYSQL_PWD=1", "PGPASSWORD=1", "MY_API_KEY=1", "APIKEY=1", "AWS_SECRET=1",
+		"GITHUB_TOKEN=1", "X_AUTH=1", "SESSION_COOKIE=1", "SENTRY_DSN=1", "GPG_PASSPHRASE=1", "GOOGLE_APPLICATION_CREDENTIALS=1",
+		"DB_PASSWD=1", "A=AKIAABCDEFGHIJKLMNOP", "B=ghp_abcdefghijklmnopqrstuvwxyz0123456789", "C=sk-abcdefghijklmnopqrstuvwx",
+		"D=-----BEGIN RSA PRIVATE KEY-----", "E=postgres://u:pw@h/db", "SSH_AUTH_SOCK=/s", "SSH_AGENT_PID=1", "GPG_AGENT_INFO=/g",
+		"PLAIN=known-to-kerf"}
+	fine := []string{"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "JAVA_HOME=/j", "VIRTUAL_ENV=/v",
+		"DATABASE_URL=postgres://h/db", "PATH=/bin", "PWD=/w", "OLDPWD=/o", "KEYBOARD=de", "MONKEYS=2", "COMPAT=1", "MY_SETTING=x"}
+	p := EnvPolicy{Secret: func(v string) bool { return v == "known-to-kerf" }}
+	got := Environment(append(slices.Clone(secret), fine...), p)
+	for _, kv := range secret {
+		if slices.Contains(got, kv) {
+			t.Errorf("%s reaches commands", kv)
+		}
+	}
+	for _, kv := range fine {
+		if !slices.Contains(got, kv) {
+			t.Errorf("%s does not reach commands", kv)
+		}
+	}
+	if left := LeftOut(append(slices.Clone(secret), fine...), p); len(left) != len(secret) {
+		t.Errorf("left out: %q", left)
+	}
+	kept := Environment(secret, EnvPolicy{IgnoreDefaultExcludes: true}) // control
+	for _, kv := range secret {
+		if !slices.Contains(kept, kv) {
+			t.Errorf("control: %s is gone", kv)
+		}
 	}
 }
