@@ -111,9 +111,7 @@ func (c configured) childEnv(id protocol.SessionID) func(bool) []string {
 		IncludeOnly: se.IncludeOnly, Set: se.Set, TTY: false, Session: string(id)}
 	return func(tty bool) []string {
 		p := p
-		p.TTY = tty
-		known := c.secrets.Redactor(c.env)
-		p.Secret = func(v string) bool { return string(known.Bytes([]byte(v))) != v }
+		p.TTY, p.Secret = tty, c.secrets.Redactor(c.env).Has
 		return proc.Environment(c.env, p)
 	}
 }

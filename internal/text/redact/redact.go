@@ -103,6 +103,9 @@ func (r *Redactor) add(needle string) {
 // slot spreads the beginnings of needles over the bits of the filter.
 func slot(first uint64) uint64 { return first * 0x9E3779B97F4A7C15 >> 48 }
 
+// Has reports whether a text has a secret in it.
+func (r *Redactor) Has(text string) bool { return string(r.Bytes([]byte(text))) != text }
+
 // Bytes returns b with "[redacted]" in the place of secrets; b itself when there
 // are none. It does not change b.
 func (r *Redactor) Bytes(b []byte) []byte {
