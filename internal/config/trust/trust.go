@@ -62,7 +62,9 @@ func (h *treeHash) add(dir, name string) error {
 		return err
 	}
 	defer root.Close()
-	if _, err := root.Lstat(".kerf"); errors.Is(err, fs.ErrNotExist) {
+	// A socket holds no settings. It is the placeholder of a session that runs or was killed.
+	info, err := root.Lstat(".kerf")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSocket != 0 {
 		return nil
 	}
 	return fs.WalkDir(root.FS(), ".kerf", func(path string, e fs.DirEntry, err error) error {

@@ -76,8 +76,8 @@ type Policy struct {
 	TmpDir string
 	// SharedTmp gives commands the real /tmp instead, writable.
 	SharedTmp bool
-	// NoTmp leaves commands without a /tmp that they can write. NoTmpdir leaves TMPDIR out
-	// of their environment.
+	// NoTmp leaves commands without a /tmp that they can write. NoTmpdir leaves TMPDIR as
+	// it is.
 	NoTmp, NoTmpdir bool
 	Rules           []Rule
 	// Fault is why the rules are not complete: no command runs then.
@@ -166,7 +166,7 @@ type Plan struct {
 	Links   []string
 	// Untouched are names that only the user makes, for which no placeholder can stand.
 	Untouched []string
-	// NoTmpdir leaves TMPDIR out of the environment of commands.
+	// NoTmpdir leaves the TMPDIR of commands as it is.
 	NoTmpdir bool
 	LockDir  string
 	Limits   Limits
