@@ -169,7 +169,7 @@ func (e *evidence) short(n name) string { return strings.TrimPrefix(string(n), e
 // comesBack says that an undo of everything brings back all that the writer left alone.
 func comesBack(e *evidence) []string {
 	var faults []string
-	touched := e.touched()
+	touched := e.alsoMoved(e.touched())
 	for _, u := range e.undos {
 		if !u.all || u.report.result.code != 0 {
 			continue
@@ -185,6 +185,22 @@ func comesBack(e *evidence) []string {
 		}
 	}
 	return faults
+}
+
+// alsoMoved is touched for both names of what a command moved: the writer's edits of the
+// one go along to the other.
+func (e *evidence) alsoMoved(touched func(string) bool) func(string) bool {
+	other := map[string]bool{}
+	for _, entry := range e.entries {
+		for _, c := range entry.Changes {
+			for _, n := range []name{c.MovedFrom, c.MovedTo} {
+				if n != "" && touched(e.short(c.Path)) {
+					other[e.short(n)] = true
+				}
+			}
+		}
+	}
+	return func(path string) bool { return touched(path) || other[path] }
 }
 
 // holdsOthers reports whether a directory has something of the writer's below it, now or before.

@@ -14,16 +14,13 @@ import (
 // pending are the stories and laws that do not hold yet, and the part of Kerf that they
 // wait for. With KERF_TRUST_STRICT set nothing is excused.
 //
-// Of the last 356 histories two took bytes of the writer away (a writer who never rests
-// beside git; half of a move whose other half was lost) and two could not be redone or
-// applied where the writer had put something else in the place. The others held, but not
-// yet in as many histories as they should.
+// Of 200 histories (5000 to 5199) none took bytes of the writer away. Before, on a machine
+// that was busy with other things, one of a hundred did: the kernel makes one notice of
+// two when a command and a writer close a new file at the same moment. A redo that another
+// writer is in the way of was seen once in 356 histories, and not in these.
 var pending = map[string]string{
-	"TestHistories/bytes":  "witness",
-	"TestHistories/run":    "undo",
-	"TestHistories/exact":  "witness",
-	"TestHistories/diff":   "witness",
-	"TestHistories/claims": "witness",
+	"TestHistories/bytes": "witness",
+	"TestHistories/run":   "undo",
 }
 
 // strict reports whether nothing is excused.
