@@ -128,7 +128,7 @@ func New(o Options) *Executor {
 	if o.Versions == nil {
 		o.Versions = &tree.Versions{}
 	}
-	if o.Sandbox == nil {
+	if o.Sandbox == nil && o.Boundary != nil {
 		o.Sandbox = func(mode protocol.SandboxMode) boundary.Policy { return o.Boundary.Policy(string(mode)) }
 	}
 	h := &Executor{o: o}
