@@ -15,8 +15,9 @@ import (
 // wait for. With KERF_TRUST_STRICT set nothing is excused.
 //
 // Of 200 histories (5000 to 5199) none took bytes of the writer away. Before, on a machine
-// that was busy with other things, one of a hundred did: the kernel makes one notice of
-// two when a command and a writer close a new file at the same moment. A redo that another
+// that was busy with other things, one of a hundred did; why is not known. It may be that
+// the kernel makes one notice of two when a command and a writer close a new file at the
+// same moment. A redo that another
 // writer is in the way of was seen once in 356 histories, and not in these.
 var pending = map[string]string{
 	"TestHistories/bytes": "witness",

@@ -431,9 +431,13 @@ func (c *collector) report(seen func()) Report {
 	s := &sorter{proven: Part{Certainty: ledger.Proven}, outside: Part{Certainty: ledger.Outside},
 		unproven: Part{Certainty: ledger.Unproven}}
 	hidden := c.gitKept()
+	var waiting []*touched // the rest of their git directory may go, too
 	for _, p := range c.order {
-		if !hidden(p) {
+		switch {
+		case !hidden(p):
 			c.judge(c.names[p], s)
+		case !c.ended && !tree.IsTemporary(path.Base(p)):
+			waiting = append(waiting, c.names[p])
 		}
 	}
 	c.linked(s)
@@ -462,6 +466,7 @@ func (c *collector) report(seen func()) Report {
 	c.open = map[string]bool{}
 	c.reset()
 	c.carryOver(open, were)
+	c.await(waiting)
 	return r
 }
 
@@ -695,5 +700,17 @@ func (c *collector) carryOver(open map[string]bool, kinds map[string]journal.Sta
 			file: idOf(&st.Sig), foreign: c.all || c.since[p]}
 		c.names[p] = t
 		c.order = append(c.order, p)
+	}
+}
+
+// await takes names over that were not told of yet.
+func (c *collector) await(names []*touched) {
+	for _, t := range names {
+		if c.names[t.path] != nil {
+			continue
+		}
+		t.foreign = t.foreign || c.all || c.since[t.path]
+		c.names[t.path] = t
+		c.order = append(c.order, t.path)
 	}
 }

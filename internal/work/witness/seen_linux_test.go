@@ -51,3 +51,44 @@ func TestWhatIsReadWhileOthersWriteIsNotProven(t *testing.T) {
 		})
 	}
 }
+
+// TestAGitDirectoryThatGoesLaterIsKept: what was left to git when the command was looked
+// at in between is told when the rest of the directory went, too.
+func TestAGitDirectoryThatGoesLaterIsKept(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	git := root + "/sub/.git"
+	if err := os.MkdirAll(git, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(git+"/HEAD", []byte("ref: refs/heads/main\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	col := newCollector(t.TempDir(), []string{root}, nil)
+	defer col.close()
+	goes := func(number int64, name, text string) {
+		col.take(&journal.Record{Kind: journal.Touch, Path: git + "/" + name, Number: number, Before: journal.State{
+			Kind: journal.File, Mode: 0o600, How: journal.Inline, Data: []byte(text), Sig: journal.Sig{Size: int64(len(text))}}})
+	}
+	goes(1, "index", "the index")
+	goes(2, "other.tmp", "more")
+	if r := col.report(func() {}); len(r.Parts) > 0 {
+		t.Errorf("the repository is there, yet %+v is told", r.Parts)
+	}
+	goes(3, "HEAD", "ref: refs/heads/main\n")
+	if err := os.RemoveAll(root + "/sub"); err != nil {
+		t.Fatal(err)
+	}
+	col.take(&journal.Record{Kind: journal.End})
+	got := map[string]string{}
+	for _, p := range col.report(func() {}).Parts {
+		for _, ch := range p.Set {
+			got[filepath.Base(ch.Path)] = p.Certainty + " " + string(ch.Pre.Data)
+		}
+	}
+	if got["index"] != "proven the index" || got["HEAD"] != "proven ref: refs/heads/main\n" || got["other.tmp"] != "proven more" {
+		t.Errorf("told was %q", got)
+	}
+}
