@@ -200,6 +200,9 @@ func (w *watch) handle(n *listener.Notice) syscall.Errno {
 	if err := call.read(); err != nil {
 		return w.unread(n, err)
 	}
+	if !n.Valid(w.listener) {
+		return 0 // the caller is gone, and what was read may be another's
+	}
 	for range 10 {
 		if err = call.do(); err != errSwapped {
 			break
