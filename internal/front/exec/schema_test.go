@@ -77,7 +77,7 @@ func TestLinesObeyTheSchema(t *testing.T) {
 		for key := range v {
 			less := maps.Clone(v)
 			delete(less, key)
-			if r.Validate(less) == nil {
+			if r.Validate(less) == nil && key != "undo" { // told when something changed
 				t.Errorf("a line without %s obeys the schema: %s", key, line)
 			}
 			less["later"] = 1

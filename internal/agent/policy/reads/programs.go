@@ -123,8 +123,6 @@ var checks = map[string]func([]string) bool{
 			"-tzvf"}, args[0]) && !strings.Contains(args[1], ":")
 	},
 	"unzip": func(args []string) bool { return len(args) == 2 && args[0] == "-l" && !strings.HasPrefix(args[1], "-") },
-	// pip list --outdated connects, pip freeze starts version control.
-	"pip": safePip, "pip3": safePip,
 }
 
 // finds admits the tests of find and the actions that print.
@@ -193,18 +191,6 @@ func safeGo(args []string) bool {
 		})
 	}
 	return false
-}
-
-func safePip(args []string) bool {
-	if len(args) == 0 {
-		return false
-	}
-	for _, a := range args[1:] {
-		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--format=") && a != "--local" && a != "-l" {
-			return false
-		}
-	}
-	return args[0] == "list" && len(args) <= 3 || args[0] == "show" && len(args) > 1
 }
 
 func safeDate(args []string) bool {

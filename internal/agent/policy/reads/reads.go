@@ -56,7 +56,7 @@ func versioned(name string, args []string) bool {
 	}
 	switch args[0] {
 	case "--version":
-		return slices.Contains([]string{"node", "python", "python3", "pip", "pip3", "ruby", "gcc", "g++", "clang", "cc",
+		return slices.Contains([]string{"node", "python", "python3", "ruby", "gcc", "g++", "clang", "cc",
 			"make", "cmake", "ninja", "docker", "git", "deno", "bun", "php", "perl", "bash", "jq", "rg", "uv", "ruff", "sqlite3",
 			"psql", "curl", "tar"}, name)
 	case "-v":
