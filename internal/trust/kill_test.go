@@ -114,16 +114,22 @@ func killed(t *testing.T, kerf string, v victim, at int) (changed int, faults []
 		fault("%v", err)
 		return len(real), faults
 	}
-	listed := map[string]bool{}
+	listed, doubted := map[string]bool{}, map[string]string{}
 	for _, e := range list {
 		for _, c := range e.Changes {
 			if e.proven() {
 				listed[p.short(c.Path)] = true
+			} else {
+				doubted[p.short(c.Path)] = fmt.Sprint(e.Cause, " ", e.Certainty != nil && *e.Certainty != "", " ", e.Note)
 			}
 		}
 	}
 	for _, path := range real {
-		if !listed[path] {
+		switch why, told := doubted[path]; {
+		case listed[path]:
+		case told:
+			fault("the log does not prove %s: %s", describe(path, before, after), why)
+		default:
 			fault("the log does not name %s", describe(path, before, after))
 		}
 	}
