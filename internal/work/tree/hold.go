@@ -1,11 +1,8 @@
 package tree
 
 import (
-	"errors"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"sync"
 )
 
@@ -14,11 +11,10 @@ const maxHeld = 128
 
 // hold is what a step of work over many files has found out.
 type hold struct {
-	mu    sync.Mutex
-	dirs  map[string]*Dir        // open, by their real paths
-	gone  []*Dir                 // open, and removed from the disk
-	real  map[string]string      // real paths of directories
-	stats map[string]fs.FileInfo // of directories and guarded entries; nil for none
+	mu   sync.Mutex
+	dirs map[string]*Dir   // open, by their real paths
+	gone []*Dir            // open, and removed from the disk
+	real map[string]string // real paths of directories
 }
 
 // Hold returns a view of t for one step of work over many files. It opens each
@@ -27,7 +23,7 @@ type hold struct {
 // moved after the step.
 func (t *Tree) Hold() (held *Tree, release func()) {
 	view := *t
-	h := &hold{dirs: make(map[string]*Dir), real: make(map[string]string), stats: make(map[string]fs.FileInfo)}
+	h := &hold{dirs: make(map[string]*Dir), real: make(map[string]string)}
 	view.held = h
 	return &view, h.release
 }
@@ -54,7 +50,6 @@ func (h *hold) forget(path string) {
 		h.gone = append(h.gone, d)
 	}
 	delete(h.real, path)
-	delete(h.stats, path)
 }
 
 // open returns the directory at the real path, which it opens if needed.
@@ -127,26 +122,4 @@ func (t *Tree) heldReal(p string, follow bool) (real string, ok bool) {
 	defer d.Close()
 	st, err := d.h.Lstat(base)
 	return real, err == nil && st.Mode&fs.ModeSymlink == 0 || isAbsent(err)
-}
-
-// lstat is os.Lstat for directories on the way and guarded entries, which a step asks
-// about again and again.
-func (t *Tree) lstat(p string) (fs.FileInfo, error) {
-	if t.held == nil {
-		return os.Lstat(filepath.FromSlash(p))
-	}
-	t.held.mu.Lock()
-	defer t.held.mu.Unlock()
-	st, known := t.held.stats[p]
-	if !known {
-		var err error
-		if st, err = os.Lstat(filepath.FromSlash(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		t.held.stats[p] = st
-	}
-	if st == nil {
-		return nil, fs.ErrNotExist
-	}
-	return st, nil
 }

@@ -262,7 +262,7 @@ func (j *job) arrange() error {
 	var early, files, late []*op
 	for _, o := range j.ops {
 		p := string(o.Path)
-		stage := path.Dir(p)
+		var stage string
 		if o.Kind == opRemove {
 			if above := ancestorIn(p, writes); above != "" {
 				o.first = true
