@@ -258,3 +258,17 @@ func TestResolveRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutAPlanNothingIsOpen: a plan that could not be made grants nothing.
+func TestWithoutAPlanNothingIsOpen(t *testing.T) {
+	p, err := boundary.Resolve(boundary.Policy{Mode: "no such mode", Cwd: "/"}, boundary.Disk{})
+	if err == nil {
+		t.Error("an unknown mode has a plan")
+	}
+	if v := p.At("/etc/passwd"); v.Access != boundary.Hidden {
+		t.Errorf("without a plan a file is %s", v.Access)
+	}
+	if !p.HidesBelow("/etc") {
+		t.Error("without a plan nothing is hidden")
+	}
+}

@@ -80,7 +80,10 @@ func (p rulePattern) matches(path string) bool {
 // At says what the plan allows with the real path p, whether or not something is there.
 func (p *Plan) At(path string) Verdict {
 	a := p.answers
-	if a == nil || a.everything {
+	switch {
+	case a == nil:
+		return Verdict{Hidden, "no plan could be made"}
+	case a.everything:
 		return Verdict{Writable, "nothing is bounded in " + FullAccess}
 	}
 	path = filepath.Clean(path)
@@ -193,7 +196,10 @@ func whyRule(r Rule) string {
 
 // HidesBelow reports whether anything below dir, or dir itself, may be hidden.
 func (p *Plan) HidesBelow(dir string) bool {
-	if p.answers == nil || p.answers.everything {
+	if p.answers == nil {
+		return true
+	}
+	if p.answers.everything {
 		return false
 	}
 	for _, at := range p.answers.closes {

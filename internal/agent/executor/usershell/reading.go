@@ -10,7 +10,7 @@ import (
 // of what they saw, start helpers, or fetch what they lack do not.
 func reading(env []string) []string {
 	set := [][2]string{{"GIT_OPTIONAL_LOCKS", "0"}, {"GIT_NO_LAZY_FETCH", "1"}, {"GOTOOLCHAIN", "local"},
-		{"PIP_DISABLE_PIP_VERSION_CHECK", "1"}, {"PYTHONDONTWRITEBYTECODE", "1"}}
+		{"PYTHONDONTWRITEBYTECODE", "1"}}
 	n := 0
 	for _, kv := range env {
 		if v, ok := strings.CutPrefix(kv, "GIT_CONFIG_COUNT="); ok {
