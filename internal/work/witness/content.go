@@ -1,0 +1,176 @@
+package witness
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"slices"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/store"
+	"kerf/internal/work/witness/journal"
+)
+
+// loadLimit is the size up to which contents are held in memory and stored; larger ones
+// are known by their sums.
+const loadLimit = 32 << 20
+
+// before is what a name held before the command touched it; ok is false when that is not
+// known.
+func (c *collector) before(h *held) (*delta.Image, bool) {
+	if h.done {
+		return h.image, h.lost == ""
+	}
+	h.done = true
+	var err error
+	h.image, err = c.content(h)
+	if err != nil && h.lost == "" {
+		h.lost = err.Error()
+	}
+	return h.image, h.lost == ""
+}
+
+func (c *collector) content(h *held) (*delta.Image, error) {
+	mode := h.Mode & 0o777
+	switch h.Kind {
+	case journal.Link:
+		return delta.NewSymlink(string(h.Data)), nil
+	case journal.File:
+	case journal.Special:
+		return nil, errors.New("it was no regular file")
+	default:
+		return nil, nil
+	}
+	if h.lost != "" {
+		return nil, errors.New(h.lost)
+	}
+	switch h.How {
+	case journal.Inline:
+		return delta.NewFile(slices.Clone(h.Data), mode), nil
+	case journal.Apart:
+		return c.apart(&h.State, mode)
+	}
+	return c.elsewhere(h, mode)
+}
+
+// elsewhere reads a content that is still in its file, wherever that is now.
+func (c *collector) elsewhere(h *held, mode uint32) (*delta.Image, error) {
+	where, ok := c.at[idOf(&h.Sig)]
+	if !ok {
+		return nil, errors.New("what it held went away")
+	}
+	t := c.names[where]
+	switch {
+	case h.How == journal.Prefix && t.foreign:
+		return nil, errors.New("somebody else changed what it held")
+	case h.How == journal.Nowhere && (t.now.Sig.Mtime != h.Sig.Mtime || t.now.Sig.Size != h.Sig.Size):
+		return nil, errors.New("somebody else changed what it held")
+	}
+	f, err := c.file(where)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	img, err := c.load(f, h.Sig.Size, mode)
+	if t.foreign && err == nil { // nobody is going to tell of a second time
+		if now, err := c.look(where); err != nil || now.Sig != t.now.Sig {
+			return nil, errors.New("somebody else changed what it held")
+		}
+	} else {
+		h.from = t
+	}
+	return img, err
+}
+
+// apart is a content that is kept in a file of its own. A large one goes to the store as
+// it is, and stays in the journal, too, until the journal goes: it may have to be read
+// again.
+func (c *collector) apart(s *journal.State, mode uint32) (*delta.Image, error) {
+	name := journal.ApartPath(c.dir, s.Number)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if s.Sig.Size <= loadLimit {
+		return c.load(f, s.Sig.Size, mode)
+	}
+	if st, err := f.Stat(); err != nil || st.Size() != s.Sig.Size {
+		return nil, errors.New("what it held was changed after it was kept")
+	}
+	return c.put(store.Source{File: f, Link: name, Leave: c.leave()}, mode)
+}
+
+func (c *collector) put(src store.Source, mode uint32) (*delta.Image, error) {
+	kept, err := c.store.PutFile(src)
+	if err != nil {
+		return nil, err
+	}
+	return &delta.Image{Version: delta.Version{Kind: delta.File, Mode: mode, Size: kept.Size, Sum: kept.Sum}}, nil
+}
+
+// load reads the first size bytes of a file, or all of it.
+func (c *collector) load(f *os.File, size int64, mode uint32) (*delta.Image, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if size < 0 {
+		size = st.Size()
+	}
+	if st.Size() < size {
+		return nil, errors.New("its beginning is gone")
+	}
+	if size > loadLimit && size == st.Size() {
+		if img, err := c.put(store.Source{File: f, Leave: c.leave()}, mode); err == nil {
+			return img, nil
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+	}
+	return readAll(io.LimitReader(f, size), size, mode)
+}
+
+func readAll(r io.Reader, size int64, mode uint32) (*delta.Image, error) {
+	if size <= loadLimit {
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
+		}
+		return delta.NewFile(data, mode), nil
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, r)
+	if err != nil {
+		return nil, err
+	}
+	return &delta.Image{Version: delta.Version{Kind: delta.File, Mode: mode, Size: n, Sum: delta.Sum(h.Sum(nil))}}, nil
+}
+
+// after is what a name holds now.
+func (c *collector) after(name string) found {
+	st, err := c.look(name)
+	if err != nil {
+		return found{err: err}
+	}
+	l := found{kind: st.Kind, mode: st.Mode & 0o777}
+	switch st.Kind {
+	case journal.Link:
+		l.image, l.mode = delta.NewSymlink(string(st.Data)), 0
+	case journal.File:
+		if data, writer, ok := c.small(name, st.Sig.Size); ok {
+			l.image, l.writer = delta.NewFile(data, l.mode), writer
+			break
+		}
+		var f *os.File
+		if f, l.err = c.file(name); l.err != nil {
+			break
+		}
+		defer f.Close()
+		l.image, l.err = c.load(f, -1, l.mode)
+		l.writer = beingWritten(f) // who writes no more by now has told so
+	}
+	return l
+}
