@@ -18,6 +18,7 @@ import (
 type Command struct {
 	Argv    []string
 	Dir     string
+	Unfit   error // why the program cannot be started; nil if it can
 	Env     []string
 	Timeout time.Duration // 0 means 5 s
 	Refresh time.Duration // 0 means 5 min
@@ -71,8 +72,11 @@ func (c *Command) now() time.Time {
 
 // run runs the program. Its output is a secret and appears in no error.
 func (c *Command) run(ctx context.Context) (string, error) {
-	if len(c.Argv) == 0 {
+	switch {
+	case len(c.Argv) == 0:
 		return "", errors.New("auth.command is empty")
+	case c.Unfit != nil:
+		return "", fmt.Errorf("auth.command %s: %w", c.Argv[0], c.Unfit)
 	}
 	timeout := c.Timeout
 	if timeout <= 0 {

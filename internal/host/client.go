@@ -16,6 +16,7 @@ import (
 	"kerf/internal/model/provider/catalog"
 	"kerf/internal/model/script"
 	"kerf/internal/protocol"
+	"kerf/internal/work/proc"
 )
 
 // providers are those of one configuration, and their keys.
@@ -67,13 +68,20 @@ func (c configured) newKeys() *auth.Keys {
 			a.FirstEnvKey = "CODEX_API_KEY"
 		}
 		if p.Auth.Command != "" {
-			argv := append([]string{p.Auth.Command}, p.Auth.Args...)
-			a.Command = &auth.Command{Argv: argv, Dir: cmp.Or(p.Auth.Cwd, c.Cwd), Env: c.env,
-				Timeout: p.Auth.Timeout, Refresh: p.Auth.Refresh}
+			a.Command = c.tokenProgram(p.Auth)
 		}
 		k.Providers[name] = a
 	}
 	return k
+}
+
+// tokenProgram is the user's own: nothing of a project starts in its place.
+func (c configured) tokenProgram(a config.ProviderAuth) *auth.Command {
+	env := proc.OwnEnv(c.env, c.Workspaces(c.Cwd))
+	dir, err := c.ProgramDir(a.Cwd, c.Cwd)
+	program, missing := proc.Lookup(a.Command, dir, env)
+	return &auth.Command{Argv: append([]string{cmp.Or(program, a.Command)}, a.Args...), Dir: dir, Env: env,
+		Unfit: cmp.Or(err, missing), Timeout: a.Timeout, Refresh: a.Refresh}
 }
 
 func (c configured) providerOptions(keys *auth.Keys) provider.Options {

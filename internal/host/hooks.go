@@ -10,6 +10,7 @@ import (
 	"kerf/internal/config"
 	"kerf/internal/pathname"
 	"kerf/internal/protocol"
+	"kerf/internal/work/proc"
 )
 
 // applyPolicy gives a session the rules, and the hooks, that hold here. It returns
@@ -31,7 +32,7 @@ func (c configured) applyPolicy(o *executor.Options, id protocol.SessionID, tran
 		handlers[i] = hooks.Handler{Event: hooks.Event(f.Event), Matcher: f.Matcher, Command: f.Command, Timeout: f.Timeout,
 			From: cmp.Or(f.From, "config.toml"), Required: f.Required}
 	}
-	run := executor.RunHook(c.hookShell(), o.Cwd, c.childEnv(id)(false))
+	run := executor.RunHook(c.hookShell(), c.HookDir(o.Cwd), proc.OwnEnv(c.childEnv(id)(false), c.Workspaces(o.Cwd)))
 	if o.Hooks, err = hooks.New(handlers, run); err != nil {
 		return warnings, misconfigured{err}
 	}
@@ -55,19 +56,8 @@ func (c configured) userShell(cwd string) usershell.Options {
 	if !c.ShellSnapshot || !filepath.IsAbs(program) || !filepath.IsAbs(home) || pathname.Inside(cwd, program) {
 		return u
 	}
-	var names []string
-	switch filepath.Base(program) {
-	case "bash":
-		names = []string{".bash_profile", ".bash_login", ".profile", ".bashrc"}
-	case "zsh":
-		names = []string{".zshenv", ".zprofile", ".zshrc", ".zlogin"}
-	case "sh", "dash", "ksh", "ash":
-		names = []string{".profile"}
-	default:
-		return u
-	}
-	u.Program = program
-	for _, n := range names {
+	for _, n := range usershell.StartFiles(program) {
+		u.Program = program
 		if path := filepath.Join(home, n); !pathname.Inside(cwd, path) { // what a repository brings is not the user's
 			u.Files = append(u.Files, path)
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"kerf/internal/auth"
@@ -59,13 +58,11 @@ func (m MCP) server(name string, s config.MCPServer, cwd string) mcpclient.Serve
 		}
 	}
 	maps.Copy(set, s.Env)
-	dir := s.Cwd
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(cwd, dir)
-	}
-	out := mcpclient.Server{Name: name, Command: s.Command, Args: s.Args, Dir: dir, URL: s.URL,
+	dir, unfit := m.config.ProgramDir(s.Cwd, cwd)
+	env := proc.OwnEnv(m.env, m.config.Workspaces(cwd))
+	out := mcpclient.Server{Name: name, Command: s.Command, Args: s.Args, Dir: dir, Unfit: unfit, URL: s.URL,
 		Headers:        maps.Clone(s.HTTPHeaders),
-		Env:            proc.Environment(m.env, proc.EnvPolicy{Inherit: "core", Set: set}),
+		Env:            proc.Environment(env, proc.EnvPolicy{Inherit: "core", Set: set}),
 		StartupTimeout: s.StartupTimeout, ToolTimeout: s.ToolTimeout, Enabled: s.EnabledTools, Disabled: s.DisabledTools}
 	for header, variable := range s.EnvHTTPHeaders {
 		if value := m.getenv(variable); value != "" {

@@ -53,7 +53,9 @@ func (m *Model) edit(name, text string, then func(text string) tea.Cmd) tea.Cmd 
 	}
 	editor := m.o.editor()
 	args := append(editor[:len(editor):len(editor)], path)
-	return m.run(exec.Command(args[0], args[1:]...), func(err error) tea.Msg {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = dir // a project must not configure the editor
+	return m.run(cmd, func(err error) tea.Msg {
 		defer os.RemoveAll(dir)
 		if err != nil {
 			return noticeMsg{style.Bad, strings.Join(editor, " ") + ": " + err.Error() + "; set VISUAL or EDITOR to your editor"}

@@ -67,9 +67,9 @@ func (c *connection) live() {
 	for c.m.ctx.Err() == nil {
 		began := time.Now()
 		session, close, err := c.connect()
-		settle()
-		hopeless := errors.Is(err, errSlow) || errors.Is(err, errUnauthorized)
+		hopeless := errors.Is(err, errSlow) || errors.Is(err, errUnauthorized) || c.Unfit != nil
 		if err == nil {
+			settle()
 			err = c.watch(session)
 			close()
 			if time.Since(began) > wellAfter {
@@ -81,6 +81,7 @@ func (c *connection) live() {
 		}
 		permanent := hopeless || tries >= restarts
 		c.turn(failed, err, nil)
+		settle() // who waited sees why
 		if !c.pause(permanent, firstPause<<tries) {
 			return
 		}

@@ -18,6 +18,9 @@ var errUnauthorized = errors.New("it needs a sign-in; run: kerf mcp login")
 
 // dial opens a session with the server. end frees what lies beneath it.
 func (c *connection) dial(ctx context.Context) (*mcp.ClientSession, func(), error) {
+	if c.Unfit != nil {
+		return nil, nil, c.Unfit
+	}
 	if c.Command != "" {
 		return c.dialProgram(ctx)
 	}

@@ -25,6 +25,7 @@ type Server struct {
 	Args    []string
 	Env     []string // the whole environment of the program
 	Dir     string
+	Unfit   error // why the program cannot be started; nil if it can
 	URL     string
 	Headers map[string]string
 	// Bearer is sent as authorization; Store keeps OAuth tokens instead. Both may

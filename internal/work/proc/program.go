@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"kerf/internal/pathname"
@@ -20,18 +21,7 @@ var ErrNotFound = errors.New("not found on PATH")
 // passed over. A repository can thus not put its own git or bwrap in our way.
 // The error wraps [ErrNotFound].
 func Program(name string, outside []string) (string, error) {
-	avoid := make([]string, 0, 2*len(outside))
-	for _, dir := range outside {
-		if dir == "" {
-			continue
-		}
-		if abs, err := filepath.Abs(dir); err == nil {
-			avoid = append(avoid, abs)
-			if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
-				avoid = append(avoid, real)
-			}
-		}
-	}
+	avoid := spellings(outside)
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		for _, file := range candidates(filepath.Join(dir, name)) {
 			if acceptable(file, avoid) {
@@ -40,6 +30,57 @@ func Program(name string, outside []string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("program %s: %w", name, ErrNotFound)
+}
+
+// OwnEnv is env for a program that Kerf starts outside the sandbox because the user
+// named it: PATH has no relative entries and none that lie in the outside directories,
+// neither by spelling nor after links are followed. What a repository brings along is thus not what a bare name starts.
+func OwnEnv(env, outside []string) []string {
+	avoid := spellings(outside)
+	own := make([]string, 0, len(env))
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		if name == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(name, "PATH") {
+			kv = name + "=" + ownPath(value, avoid)
+		}
+		own = append(own, kv)
+	}
+	return own
+}
+
+// ownPath keeps the entries of a PATH that are absolute and lie in none of avoid.
+func ownPath(path string, avoid []string) string {
+	var kept []string
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			real = dir // what is not there yet can only appear where it is spelled
+		}
+		if !slices.ContainsFunc(avoid, func(a string) bool { return pathname.Inside(a, dir) || pathname.Inside(a, real) }) {
+			kept = append(kept, dir)
+		}
+	}
+	return strings.Join(kept, string(filepath.ListSeparator))
+}
+
+// spellings are directories as they are named and as they are.
+func spellings(dirs []string) []string {
+	var all []string
+	for _, dir := range dirs {
+		if dir == "" {
+			continue
+		}
+		if abs, err := filepath.Abs(dir); err == nil {
+			all = append(all, abs)
+			if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
+				all = append(all, real)
+			}
+		}
+	}
+	return all
 }
 
 func acceptable(file string, avoid []string) bool {

@@ -37,6 +37,20 @@ type Options struct {
 	Sandbox func() boundary.Policy
 }
 
+// StartFiles are the names of the files of a home that a shell reads when it starts;
+// none for a shell that Kerf does not know how to ask for its definitions.
+func StartFiles(program string) []string {
+	switch filepath.Base(program) {
+	case "bash":
+		return []string{".bash_profile", ".bash_login", ".profile", ".bashrc"}
+	case "zsh":
+		return []string{".zshenv", ".zprofile", ".zshrc", ".zlogin"}
+	case "sh", "dash", "ksh", "ash":
+		return []string{".profile"}
+	}
+	return nil
+}
+
 const (
 	// snapshotLimit is how long the user's shell may take to start.
 	snapshotLimit = 10 * time.Second
