@@ -370,7 +370,7 @@ func TestMCPAgentAsksByElicitation(t *testing.T) {
 func TestMCPOverHTTPKeepsOthersOut(t *testing.T) {
 	s := serving(t, "", nil)
 	ctx, stop := context.WithCancel(t.Context())
-	l, err := mcpserver.Listen(ctx, "127.0.0.1:0", "secret-token")
+	l, err := mcpserver.Listen(ctx, "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,6 +385,12 @@ func TestMCPOverHTTPKeepsOthersOut(t *testing.T) {
 		status              int
 	}{
 		"right":          {token: "secret-token", status: 200},
+		"its beginning":  {token: "secret-toke", status: 401},
+		"and more":       {token: "secret-token2", status: 401},
+		"rebound name":   {token: "secret-token", host: "127.0.0.1.evil.test", status: 403},
+		"another port":   {token: "secret-token", host: "evil.test:80", status: 403},
+		"look-alike":     {token: "secret-token", origin: "http://localhost.evil.test", status: 403},
+		"a file's":       {token: "secret-token", origin: "file://", status: 403},
 		"own origin":     {token: "secret-token", origin: "http://localhost:3000", status: 200},
 		"no token":       {status: 401},
 		"wrong token":    {token: "secret-tokem", status: 401},

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -15,9 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ErrNeedsToken says that an address beyond this machine needs a token.
-var ErrNeedsToken = errors.New("an address that other machines can reach needs a token: give --token-file FILE, or " +
-	"listen on 127.0.0.1")
+// ErrNoToken says that a server was to be started without a token.
+var ErrNoToken = errors.New("a server over HTTP needs a token: other users and programs of this machine reach it, too")
 
 // endpoint is where the protocol is spoken.
 const endpoint = "/mcp"
@@ -25,24 +25,15 @@ const endpoint = "/mcp"
 // idle is how long a connection without requests is kept.
 const idle = time.Hour
 
-// HTTP serves clients on l at /mcp until ctx is done. With a token, a request
-// must carry it as a bearer. Requests with a foreign Origin or Host are refused,
-// so that no web page can reach the server through the user's browser.
+// HTTP serves clients on l at /mcp until ctx is done. Each request must carry the
+// token as a bearer. Requests with a foreign Origin or Host are refused, so that no
+// web page can reach the server through the user's browser.
 func HTTP(ctx context.Context, o Options, l net.Listener, token string) error {
-	return Serve(ctx, func() *mcp.Server { return (&conn{o: o}).server() }, l, token)
-}
-
-// Serve is HTTP for servers of any make; each connection gets one of its own.
-func Serve(ctx context.Context, newServer func() *mcp.Server, l net.Listener, token string) error {
-	if token == "" && !loopback(l.Addr().String()) {
-		return ErrNeedsToken
+	if token == "" {
+		return ErrNoToken
 	}
-	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer() },
-		&mcp.StreamableHTTPOptions{SessionTimeout: idle, MaxRequestBodyBytes: frameLimit,
-			EventStore: mcp.NewMemoryEventStore(nil)})
-	mux := http.NewServeMux()
-	mux.Handle(endpoint, streams)
-	s := &http.Server{Handler: guard(mux, token, l.Addr()), ReadHeaderTimeout: 10 * time.Second}
+	handler := Handler(func() *mcp.Server { return (&conn{o: o}).server() }, token)
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	select {
@@ -58,15 +49,27 @@ func Serve(ctx context.Context, newServer func() *mcp.Server, l net.Listener, to
 	}
 }
 
+// Handler is what HTTP answers with, for servers of any make; each connection gets one
+// of its own. Without a token it answers nobody.
+func Handler(newServer func() *mcp.Server, token string) http.Handler {
+	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer() },
+		&mcp.StreamableHTTPOptions{SessionTimeout: idle, MaxRequestBodyBytes: frameLimit,
+			EventStore: mcp.NewMemoryEventStore(nil)})
+	mux := http.NewServeMux()
+	mux.Handle(endpoint, streams)
+	return guard(mux, token)
+}
+
 // guard lets only requests through that come from where they should.
-func guard(next http.Handler, token string, addr net.Addr) http.Handler {
+func guard(next http.Handler, token string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		addr, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 		switch {
 		case !ownHost(r.Host, addr):
 			http.Error(w, "this host name is not served here", http.StatusForbidden)
 		case !ownOrigin(r.Header.Get("Origin"), addr):
 			http.Error(w, "requests from this origin are not served", http.StatusForbidden)
-		case token != "" && !bears(r, token):
+		case !bears(r, token):
 			w.Header().Set("WWW-Authenticate", `Bearer realm="kerf"`)
 			http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
 		default:
@@ -75,16 +78,23 @@ func guard(next http.Handler, token string, addr net.Addr) http.Handler {
 	})
 }
 
+// bears reports whether a request carries the token. Sums are compared, in constant
+// time, so that nothing of the token can be learned from how long it takes.
 func bears(r *http.Request, token string) bool {
-	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(strings.TrimSpace(given)),
-		[]byte(token)) == 1
+	headers := r.Header.Values("Authorization")
+	if len(headers) != 1 {
+		return false
+	}
+	scheme, given, _ := strings.Cut(headers[0], " ")
+	is, want := sha256.Sum256([]byte(strings.TrimSpace(given))), sha256.Sum256([]byte(token))
+	return token != "" && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(is[:], want[:]) == 1
 }
 
-// ownHost reports whether a Host header names this machine's loopback or the
-// very address that is listened on.
+// ownHost reports whether a Host header names this machine's loopback, or the very
+// address at which the request arrived. Names of other make could be those of a web
+// page that had its own name point here.
 func ownHost(host string, addr net.Addr) bool {
-	return loopback(host) || host == addr.String()
+	return loopback(host) || addr != nil && host == addr.String()
 }
 
 // ownOrigin reports whether an Origin header is absent or local.
@@ -108,15 +118,10 @@ func loopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// Listen opens a TCP address for HTTP. It refuses addresses that need a token
-// and have none before anything is opened.
-func Listen(ctx context.Context, address, token string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
+// Listen opens a TCP address for HTTP.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, fmt.Errorf("address %q: expected HOST:PORT, such as 127.0.0.1:7337", address)
-	}
-	if token == "" && !loopback(host) {
-		return nil, ErrNeedsToken
 	}
 	var lc net.ListenConfig
 	return lc.Listen(ctx, "tcp", address)

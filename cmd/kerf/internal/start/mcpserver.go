@@ -2,7 +2,7 @@ package start
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -25,7 +25,10 @@ not edit a file that changed meanwhile. Every change can be taken back. The tool
 run the agent itself.
 
   kerf mcp-server                                        over stdin and stdout
-  kerf mcp-server --http 127.0.0.1:7337 --token-file F   over HTTP, at /mcp`
+  kerf mcp-server --http 127.0.0.1:7337                  over HTTP, at /mcp
+
+Over HTTP each request needs a bearer token: the one of --token-file, of KERF_MCP_TOKEN or of --token.
+Without one Kerf makes a token for this run and prints it once.`
 
 // mcpServerFlags are the flags of kerf mcp-server.
 type mcpServerFlags struct {
@@ -51,10 +54,6 @@ func runMCPServer(ctx context.Context, p *program.Program, f mcpServerFlags) err
 	if err != nil {
 		return err
 	}
-	token, err := f.secret()
-	if err != nil {
-		return err
-	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o := mcpserver.Options{Engine: h.Engine(f.addDirs), Sessions: Places{h, p}, Version: host.Version,
@@ -62,25 +61,53 @@ func runMCPServer(ctx context.Context, p *program.Program, f mcpServerFlags) err
 	if f.http == "" {
 		return mcpserver.Stdio(ctx, o, p.Stdin, nopCloser{p.Stdout})
 	}
-	l, err := mcpserver.Listen(ctx, f.http, token)
-	if errors.Is(err, mcpserver.ErrNeedsToken) {
-		return &program.Error{Code: 2, Err: err}
+	token, made, err := f.secret(p)
+	if err != nil {
+		return err
 	}
+	l, err := mcpserver.Listen(ctx, f.http)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(p.Stderr, "kerf: serving MCP at http://%s/mcp\n", l.Addr())
+	if made {
+		fmt.Fprintf(p.Stderr, "kerf: the token of this run: %s\n", token)
+	}
 	return mcpserver.HTTP(ctx, o, l, token)
 }
 
-// secret is the token, from wherever it was given.
-func (f mcpServerFlags) secret() (string, error) {
-	if f.tokenFile == "" {
-		return f.token, nil
+// secret is the token, from wherever it was given, or one that was made now.
+func (f mcpServerFlags) secret(p *program.Program) (token string, made bool, err error) {
+	switch {
+	case f.token != "" && f.tokenFile != "":
+		return "", false, program.Misuse("give --token or --token-file, not both")
+	case f.tokenFile != "":
+		token, err = f.fromFile()
+	case f.token != "":
+		token = f.token
+	case p.Getenv(tokenVariable) != "":
+		token = strings.TrimSpace(p.Getenv(tokenVariable))
+	default:
+		return rand.Text(), true, nil
 	}
-	if f.token != "" {
-		return "", program.Misuse("give --token or --token-file, not both")
+	if err == nil && !wellFormed(token) {
+		err = program.Misuse("the token must be %d letters or more, without spaces", leastToken)
 	}
+	return token, false, err
+}
+
+const (
+	tokenVariable = "KERF_MCP_TOKEN"
+	leastToken    = 12 // shorter ones can be tried out
+)
+
+// wellFormed reports whether a token can stand in a header and cannot be guessed.
+func wellFormed(token string) bool {
+	odd := func(r rune) bool { return r <= ' ' || r > '~' }
+	return len(token) >= leastToken && !strings.ContainsFunc(token, odd)
+}
+
+func (f mcpServerFlags) fromFile() (string, error) {
 	b, err := os.ReadFile(f.tokenFile)
 	if err != nil {
 		return "", program.Misuse("--token-file: %v", err)

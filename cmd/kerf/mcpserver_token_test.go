@@ -1,0 +1,152 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// overHTTP starts kerf mcp-server --http and returns its address and the token that it
+// printed, "" if it printed none.
+func (v *victim) overHTTP(args ...string) (url, token string) {
+	v.t.Helper()
+	cmd := v.command(context.Background(), append([]string{"mcp-server", "--http", "127.0.0.1:0"}, args...)...)
+	errs, err := cmd.StderrPipe()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		v.t.Fatal(err)
+	}
+	v.t.Cleanup(func() { v.ended(cmd) })
+	said := make(chan string, 8)
+	go func() { // ends with the program
+		defer close(said)
+		for lines := bufio.NewScanner(errs); lines.Scan(); {
+			said <- lines.Text()
+		}
+	}()
+	address, secret := regexp.MustCompile(`http://\S+/mcp`), regexp.MustCompile(`the token of this run: (\S+)`)
+	for wait := time.After(runLimit); ; {
+		select {
+		case line, ok := <-said:
+			if !ok {
+				v.t.Fatalf("the server ended; address %q", url)
+			}
+			if a := address.FindString(line); a != "" {
+				url = a
+			}
+			if m := secret.FindStringSubmatch(line); m != nil {
+				return url, m[1]
+			}
+		case <-time.After(time.Second):
+			if url != "" {
+				return url, ""
+			}
+		case <-wait:
+			v.t.Fatal("the server does not serve")
+		}
+	}
+}
+
+func (v *victim) ended(cmd *exec.Cmd) {
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		v.t.Errorf("after SIGTERM the server ended with %v", err)
+	}
+}
+
+// bearer adds a token to each request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if b != "" {
+		r.Header.Set("Authorization", "Bearer "+string(b))
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// reads has the client of the official SDK read a file over HTTP.
+func reads(t *testing.T, url, token string) (string, error) {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "judge", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url,
+		HTTPClient: &http.Client{Transport: bearer(token)}}, nil)
+	if err != nil {
+		return "", err
+	}
+	defer session.Close()
+	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "read_file",
+		Arguments: map[string]any{"file_path": "a.txt"}})
+	if err != nil {
+		return "", err
+	}
+	return textOf(res), nil
+}
+
+// TestSEC_MCPOverHTTPAlwaysWantsAToken: whoever reaches the port of a server that was
+// started without a token still cannot use it.
+func TestSEC_MCPOverHTTPAlwaysWantsAToken(t *testing.T) {
+	for name, test := range map[string]struct {
+		args  []string
+		env   string
+		token string // the one that counts; "" means that which was printed
+	}{
+		"made":     {},
+		"flag":     {args: []string{"--token", "a-secret-token"}, token: "a-secret-token"},
+		"variable": {env: "KERF_MCP_TOKEN=from-the-environment", token: "from-the-environment"},
+		"file":     {args: []string{"--token-file", "FILE"}, token: "from-the-file"},
+		"file before variable": {args: []string{"--token-file", "FILE"}, env: "KERF_MCP_TOKEN=from-the-environment",
+			token: "from-the-file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVictim(t)
+			v.write("a.txt", "the content\n")
+			file := v.write(filepath.Join(v.base, "token"), "from-the-file\n")
+			for i := range test.args {
+				test.args[i] = strings.ReplaceAll(test.args[i], "FILE", file)
+			}
+			if test.env != "" {
+				v.env = append(v.env, test.env)
+			}
+			url, printed := v.overHTTP(test.args...)
+			if (printed == "") == (test.token == "") {
+				t.Fatalf("printed %q", printed)
+			}
+			token := test.token + printed
+			if got, err := reads(t, url, token); err != nil || !strings.Contains(got, "the content") {
+				t.Errorf("control: with the token: %q, %v", got, err)
+			}
+			for _, wrong := range []string{"", "x", token[:len(token)-1], token + "x", strings.ToLower(token) + "X"} {
+				if got, err := reads(t, url, wrong); err == nil {
+					t.Errorf("with the token %q: %q", wrong, got)
+				}
+			}
+		})
+	}
+}
+
+// TestMCPTokensThatCannotBeUsed are refused before anything is opened.
+func TestMCPTokensThatCannotBeUsed(t *testing.T) {
+	v := newVictim(t)
+	empty := v.write(filepath.Join(v.base, "token"), "\n")
+	for _, args := range [][]string{{"--token", "short"}, {"--token", "with a space in it"}, {"--token-file", empty},
+		{"--token-file", empty, "--token", "a-secret-token"}} {
+		r := v.run(append([]string{"mcp-server", "--http", "127.0.0.1:0"}, args...)...)
+		if r.code != 2 || strings.Count(r.err, "\n") != 1 || strings.Contains(r.err, "serving") {
+			t.Errorf("%q: code %d, %s", args, r.code, r.err)
+		}
+	}
+}
