@@ -289,8 +289,8 @@ func TestACPRefusesWhatItCannotDo(t *testing.T) {
 		t.Errorf("a relative directory gave %d", got)
 	}
 	_, err = conn.Prompt(t.Context(), sdk.PromptRequest{SessionId: "none", Prompt: []sdk.ContentBlock{sdk.TextBlock("x")}})
-	if got := code(err); got != -32602 {
-		t.Errorf("an unknown session gave %d", got)
+	if got := code(err); got != -32002 || !strings.Contains(err.Error(), "session/new") {
+		t.Errorf("an unknown session gave %d, %v", got, err)
 	}
 	id := s.newSession(t, conn)
 	_, err = conn.SetSessionMode(t.Context(), sdk.SetSessionModeRequest{SessionId: id, ModeId: "root"})

@@ -31,11 +31,17 @@ type served struct {
 // serving makes a directory with files and a Kerf that serves it.
 func serving(t *testing.T, scenario string, files map[string]string) served {
 	t.Helper()
+	return servingWith(t, "", scenario, files)
+}
+
+// servingWith is serving with further lines of config.toml.
+func servingWith(t *testing.T, config, scenario string, files map[string]string) served {
+	t.Helper()
 	dir, home := t.TempDir(), t.TempDir()
 	for name, content := range files {
 		write(t, filepath.Join(dir, name), content)
 	}
-	config := "model = \"scripted\"\n"
+	config += "model = \"scripted\"\n"
 	if scenario != "" {
 		write(t, filepath.Join(home, "scenario.json"), scenario)
 		config += "model_provider = \"s\"\n[model_providers.s]\nname = \"s\"\nwire_api = \"script\"\nbase_url = '" +

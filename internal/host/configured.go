@@ -28,7 +28,8 @@ type configured struct {
 // settings are the configured ones, overridden by what the front end asks for.
 func (c configured) settings(over protocol.Settings) (protocol.Settings, error) {
 	set := protocol.Settings{Model: c.Model, Effort: c.Effort, Cwd: c.Cwd,
-		Approval: protocol.ApprovalPolicy(c.ApprovalPolicy), Sandbox: protocol.SandboxMode(c.SandboxMode)}
+		Approval: protocol.ApprovalPolicy(c.ApprovalPolicy), Sandbox: protocol.SandboxMode(c.SandboxMode),
+		Edits: over.Edits}
 	if over.Model != "" {
 		set.Model = over.Model
 	}

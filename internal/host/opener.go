@@ -143,7 +143,7 @@ func (op opener) resumeLog(ctx context.Context, o protocol.OpenOptions) (*log, e
 	if err != nil {
 		return nil, err
 	}
-	return logOf(store.Resume(info))
+	return logOf(store.Resume(ctx, info))
 }
 
 // metadata is what is known of a new session.

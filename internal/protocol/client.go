@@ -9,6 +9,9 @@ type ClientServices struct {
 	Name      string
 	Files     ClientFiles
 	Terminals ClientTerminals
+	// Texts says that it shows the whole texts of changed files: FileChange.Files is
+	// filled, which costs memory for each change.
+	Texts bool
 }
 
 // ClientFiles reads and writes whole text files in place of the disk. Paths are

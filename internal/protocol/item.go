@@ -61,7 +61,7 @@ type FileChange struct {
 	Diff string
 	// Error says why a failed change failed.
 	Error string
-	// Files are the whole texts, as in ChangeApproval.
+	// Files are the whole texts, as in ChangeApproval, for clients that ask for them.
 	Files []FileText
 }
 

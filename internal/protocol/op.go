@@ -168,14 +168,39 @@ const (
 	PolicyPlan      ApprovalPolicy = "plan"
 )
 
-// Edits says whether changes of files are asked about.
+// Edits says whether changes of files are asked about. Empty leaves it to the
+// approval policy.
 type Edits string
 
-// The values of Edits.
+// The values of Edits. EditsRefused is an answer of Files only, never a setting.
 const (
-	EditsAsk  Edits = "ask"
-	EditsFree Edits = "free"
+	EditsAsk     Edits = "ask"
+	EditsFree    Edits = "free"
+	EditsRefused Edits = "refused"
 )
+
+// Files says what becomes of a change of files inside the workspace, and which setting
+// says so, in words. It is the one place where mode, sandbox and approval policy are
+// joined; every combination has one answer, and the strictest setting gives it:
+// plan mode before the mode of the front end, that before the sandbox, and the
+// approval policy where the others say nothing.
+func (s Settings) Files() (Edits, string) {
+	switch {
+	case s.Approval == PolicyPlan:
+		return EditsRefused, "plan mode"
+	case s.Edits == EditsAsk:
+		return EditsAsk, "the mode"
+	case s.Sandbox == SandboxReadOnly && s.Approval == PolicyNever:
+		return EditsRefused, "approval policy never"
+	case s.Sandbox == SandboxReadOnly:
+		return EditsAsk, "sandbox read-only"
+	case s.Approval == PolicyUntrusted && s.Edits != EditsFree:
+		return EditsAsk, "approval policy untrusted"
+	case s.Approval == PolicyNever:
+		return EditsFree, "approval policy never"
+	}
+	return EditsFree, "inside the workspace"
+}
 
 // SandboxMode says what commands may reach.
 type SandboxMode string

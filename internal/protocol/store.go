@@ -2,7 +2,14 @@ package protocol
 
 import (
 	"context"
+	"errors"
 	"time"
+)
+
+// What may keep a session from being opened. Errors of the store wrap them.
+var (
+	ErrNoSession = errors.New("no session")
+	ErrInUse     = errors.New("is open in another process")
 )
 
 // SessionStore reads and keeps recorded sessions. They are named by id, unique id

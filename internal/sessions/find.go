@@ -18,7 +18,8 @@ func (s *Store) Newest(ctx context.Context, cwd string) (protocol.SessionInfo, e
 		return protocol.SessionInfo{}, err
 	}
 	if len(list) == 0 {
-		return protocol.SessionInfo{}, fmt.Errorf("no session of %s yet; --all takes the newest of any directory", s.o.Cwd)
+		return protocol.SessionInfo{}, fmt.Errorf("%w of %s yet; --all takes the newest of any directory",
+			protocol.ErrNoSession, s.o.Cwd)
 	}
 	return list[0], nil
 }
@@ -73,7 +74,7 @@ const maxNear = 1000
 // unknown names the sessions that are nearest to a name nobody has.
 func (s *Store) unknown(ids []string, name string) error {
 	if len(ids) == 0 {
-		return fmt.Errorf("no session %q: there are no sessions yet in %s", name, s.o.Dir)
+		return fmt.Errorf("%w %q: there are no sessions yet in %s", protocol.ErrNoSession, name, s.o.Dir)
 	}
 	type near struct {
 		id, title string
@@ -91,5 +92,6 @@ func (s *Store) unknown(ids []string, name string) error {
 	for _, n := range list[:min(3, len(list))] {
 		words = append(words, fmt.Sprintf("%s (%s)", n.id, visible.Excerpt(n.title)))
 	}
-	return fmt.Errorf("no session %q; the nearest are %s (see: kerf sessions list)", name, strings.Join(words, ", "))
+	return fmt.Errorf("%w %q; the nearest are %s (see: kerf sessions list)", protocol.ErrNoSession, name,
+		strings.Join(words, ", "))
 }

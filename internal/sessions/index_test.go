@@ -121,7 +121,7 @@ func TestTheIndexIsACache(t *testing.T) {
 	if info, err := s.Find(ctx, "another name"); err != nil || string(info.ID) != ids[3] {
 		t.Errorf("after a rename: %+v, %v", info, err)
 	}
-	l, err := s.Resume(protocol.SessionInfo{ID: protocol.SessionID(ids[5])})
+	l, err := s.Resume(t.Context(), protocol.SessionInfo{ID: protocol.SessionID(ids[5])})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,12 +57,29 @@ func (s *Store) Create(meta rollout.Metadata, ephemeral bool) (*Log, error) {
 	return l, nil
 }
 
-// Resume goes on with the record of a session.
-func (s *Store) Resume(info protocol.SessionInfo) (*Log, error) {
+// lockWait is how long Resume waits for a session that another process has, which may
+// be about to end: people and programs go on with a session as soon as its turn is over.
+// lockPoll is how often it looks.
+const (
+	lockWait = 3 * time.Second
+	lockPoll = 20 * time.Millisecond
+)
+
+// Resume goes on with the record of a session. One that another process keeps open is
+// waited for briefly; the error is then a protocol.ErrInUse.
+func (s *Store) Resume(ctx context.Context, info protocol.SessionInfo) (*Log, error) {
 	dir := s.DirOf(info.ID)
 	w, tail, damage, err := rollout.Resume(dir, s.Rollout())
+	for end := time.Now().Add(lockWait); errors.Is(err, rollout.ErrLive) && time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lockPoll):
+		}
+		w, tail, damage, err = rollout.Resume(dir, s.Rollout())
+	}
 	if errors.Is(err, rollout.ErrLive) {
-		return nil, fmt.Errorf("session %s is open in another process; close it there, or fork it", info.ID)
+		return nil, fmt.Errorf("session %s %w; close it there, or fork it", info.ID, protocol.ErrInUse)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", info.ID, err)

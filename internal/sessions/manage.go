@@ -92,7 +92,7 @@ func (s *Store) locate(ctx context.Context, name string) (protocol.SessionInfo, 
 // held says in words that somebody has the session.
 func held(info protocol.SessionInfo, err error) error {
 	if errors.Is(err, rollout.ErrLive) {
-		return fmt.Errorf("session %s is open in another process; close it there first", info.ID)
+		return fmt.Errorf("session %s %w; close it there first", info.ID, protocol.ErrInUse)
 	}
 	return fmt.Errorf("session %s: %w", info.ID, err)
 }

@@ -336,7 +336,7 @@ func TestImportCodex(t *testing.T) {
 	if _, err := s.ImportCodex(path); err == nil || !strings.Contains(err.Error(), "was imported already") {
 		t.Errorf("a second import: %v", err)
 	}
-	l, err := s.Resume(protocol.SessionInfo{ID: made.ID})
+	l, err := s.Resume(t.Context(), protocol.SessionInfo{ID: made.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

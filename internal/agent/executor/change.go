@@ -10,6 +10,7 @@ import (
 	"kerf/internal/agent/executor/files"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/amend"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
@@ -28,8 +29,16 @@ func (h *Executor) change(ctx context.Context, id protocol.CallID, a tool.Change
 			body.Changes = h.files.PathChanges(a.Set)
 		}
 	}
-	o.Body = body
+	o.Body = h.withTexts(body, done.set)
 	return o
+}
+
+// withTexts adds the whole texts where the client shows them.
+func (h *Executor) withTexts(b protocol.FileChange, set delta.Set) protocol.FileChange {
+	if h.o.Client != nil && h.o.Client.Texts {
+		b.Files = amend.FileTexts(h.files.Loaded(set))
+	}
+	return b
 }
 
 // committed is what a change came to.

@@ -218,7 +218,7 @@ func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m 
 	if r.Error != nil {
 		body.Error = o.Text
 	}
-	o.Body = body
+	o.Body = h.withTexts(body, done.set)
 	return o
 }
 

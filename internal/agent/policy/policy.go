@@ -230,28 +230,26 @@ func (r Rules) grants(p *Parsed, c Command, outside bool) (by Rule, ok bool) {
 // Change judges a change of files inside the workspace. Steering are those that
 // agents, editors or machines obey.
 func (r Rules) Change(paths []string, steering []string) Judgement {
+	asks, by := protocol.Settings{Approval: r.Approval, Sandbox: r.Sandbox, Edits: r.Edits}.Files()
 	switch {
-	case r.Approval == protocol.PolicyPlan:
-		return refuse("plan mode", "this is plan mode: no file may be changed. Propose the change in the plan")
-	case r.Sandbox == protocol.SandboxReadOnly && r.Approval == protocol.PolicyNever:
-		return refuse("approval policy never", "the sandbox is read-only and nobody can be asked: no file may be changed. "+
+	case asks == protocol.EditsRefused && r.Approval == protocol.PolicyPlan:
+		return refuse(by, "this is plan mode: no file may be changed. Propose the change in the plan")
+	case asks == protocol.EditsRefused:
+		return refuse(by, "the sandbox is read-only and nobody can be asked: no file may be changed. "+
 			"Tell the user to run with --sandbox workspace-write")
-	case r.Approval == protocol.PolicyNever:
-		return Judgement{By: "approval policy never"}
+	case asks == protocol.EditsFree && r.Approval == protocol.PolicyNever:
+		return Judgement{By: by}
 	case r.Memory.allowsPaths(paths):
 		return Judgement{By: "allowed for this session"}
 	case len(steering) > 0:
 		return Judgement{Verdict: Ask, By: "the list of control files",
 			Reason: "agents, editors or build machines obey " + strings.Join(steering, ", ")}
-	case r.Edits == protocol.EditsAsk:
-		return Judgement{Verdict: Ask, Reason: "file changes need approval", By: "the mode"}
-	case r.Sandbox == protocol.SandboxReadOnly:
-		return Judgement{Verdict: Ask, Reason: "the sandbox is read-only", By: "sandbox read-only"}
-	case r.Approval == protocol.PolicyUntrusted:
-		return Judgement{Verdict: Ask, Reason: "file changes need approval (approval policy untrusted)",
-			By: "approval policy untrusted"}
+	case asks == protocol.EditsAsk && by == "sandbox read-only":
+		return Judgement{Verdict: Ask, Reason: "the sandbox is read-only", By: by}
+	case asks == protocol.EditsAsk:
+		return Judgement{Verdict: Ask, Reason: "file changes need approval (" + by + ")", By: by}
 	}
-	return Judgement{By: "inside the workspace"}
+	return Judgement{By: by}
 }
 
 // CommandSafety is the verdict on an argument list where only what is known to

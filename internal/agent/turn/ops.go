@@ -17,6 +17,7 @@ func (c *Core) configure(s Submit, op protocol.Configure) {
 	fill(&set.Effort, op.Settings.Effort)
 	fill(&set.Approval, op.Settings.Approval)
 	fill(&set.Sandbox, op.Settings.Sandbox)
+	fill(&set.Edits, op.Settings.Edits)
 	if fault := faulty(set); fault != "" {
 		c.reply(s.ID, protocol.Warning{Message: fault})
 		return
@@ -48,6 +49,11 @@ func faulty(set protocol.Settings) string {
 	case "", protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull:
 	default:
 		return fmt.Sprintf("sandbox mode %q: use read-only, workspace-write or danger-full-access", set.Sandbox)
+	}
+	switch set.Edits {
+	case "", protocol.EditsAsk, protocol.EditsFree:
+	default:
+		return fmt.Sprintf("changes of files %q: use ask or free", set.Edits)
 	}
 	return ""
 }

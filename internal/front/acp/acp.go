@@ -9,8 +9,6 @@ package acp
 import (
 	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -31,9 +29,8 @@ type Options struct {
 	Store   protocol.SessionStore
 	Query   protocol.WorkspaceQuery
 	Version string
-	// Open is where sessions start from: its directories are added to each, its
-	// policy and sandbox are those that modes come back to.
-	Open protocol.OpenOptions
+	// AddDirs are added to the directories of each session.
+	AddDirs []string
 	// SignIn tells how the user gives Kerf a key.
 	SignIn string
 	// Check reports whether the configured provider can be used, without asking it.
@@ -105,7 +102,7 @@ func (a *agent) authMethods() []sdk.AuthMethod {
 // Authenticate looks whether there is a key by now; Kerf takes none from editors.
 func (a *agent) Authenticate(_ context.Context, r sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
 	if r.MethodId != "kerf-login" {
-		return sdk.AuthenticateResponse{}, sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf("methodId %q is not offered", r.MethodId)})
+		return sdk.AuthenticateResponse{}, invalid("methodId %q is not offered", r.MethodId)
 	}
 	if a.o.Check != nil {
 		if err := a.o.Check(); err != nil {
@@ -174,8 +171,8 @@ func (a *agent) ListSessions(ctx context.Context, r sdk.ListSessionsRequest) (sd
 	}
 	if r.Cursor != nil {
 		if f.Cursor = *r.Cursor; len(f.Cursor) != len("0190a0b0-0000-7000-8000-000000000001") {
-			return sdk.ListSessionsResponse{}, sdk.NewInvalidParams(map[string]any{"error": "the cursor is not one that " +
-				"session/list returned"})
+			return sdk.ListSessionsResponse{}, invalid("the cursor is not one that " +
+				"session/list returned")
 		}
 	}
 	list, err := a.o.Store.List(ctx, f)
@@ -249,7 +246,7 @@ func (a *agent) UnstableSetSessionModel(ctx context.Context,
 // SetSessionConfigOption: Kerf offers modes and models, no further options.
 func (a *agent) SetSessionConfigOption(context.Context,
 	sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
-	return sdk.SetSessionConfigOptionResponse{}, sdk.NewInvalidParams(map[string]any{"error": "no such option"})
+	return sdk.SetSessionConfigOptionResponse{}, invalid("no such option")
 }
 
 // place is where a session works and what it may use.
@@ -262,17 +259,17 @@ type place struct {
 func (a *agent) open(ctx context.Context, p place, o protocol.OpenOptions) (*session, error) {
 	for _, dir := range append([]string{p.cwd}, p.more...) {
 		if !filepath.IsAbs(dir) {
-			return nil, sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf("%q is not an absolute path", dir)})
+			return nil, invalid("%q is not an absolute path", dir)
 		}
 	}
 	if o.Resume != "" {
 		_, _ = a.CloseSession(ctx, sdk.CloseSessionRequest{SessionId: sdk.SessionId(o.Resume)})
 	}
 	a.mu.Lock()
-	s := &session{agent: a, base: a.o.Open.Settings}
+	s := &session{agent: a}
 	can, name := a.client, a.name
 	a.mu.Unlock()
-	o.AddDirs, o.MCP, o.Source = append(slices.Clone(a.o.Open.AddDirs), p.more...), p.mcp, "acp"
+	o.AddDirs, o.MCP, o.Source = append(slices.Clone(a.o.AddDirs), p.more...), p.mcp, "acp"
 	o.Settings = protocol.Settings{Cwd: p.cwd,
 		Edits: protocol.EditsAsk} // the directory's own configuration decides the rest
 	o.Client = s.hands(can, name)
@@ -319,18 +316,4 @@ func (a *agent) models(ctx context.Context) *sdk.SessionModelState {
 			sdk.ModelInfo{ModelId: sdk.ModelId(m.Name), Name: m.Name, Description: &m.Description})
 	}
 	return state
-}
-
-func unknownSession(id sdk.SessionId) error {
-	return sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf("no session %q is open here; use session/new or "+
-		"session/load", id)})
-}
-
-// requestError is err in the words of the protocol.
-func requestError(err error) error {
-	var missing *protocol.CredentialsError
-	if errors.As(err, &missing) {
-		return sdk.NewAuthRequired(map[string]any{"error": err.Error()})
-	}
-	return sdk.NewInternalError(map[string]any{"error": err.Error()})
 }

@@ -9,17 +9,14 @@ import (
 	"kerf/internal/protocol"
 )
 
-// hands are what the editor offers, nil when it offers nothing.
+// hands are what the editor offers and wants to be told.
 func (s *session) hands(can sdk.ClientCapabilities, name string) *protocol.ClientServices {
-	h := protocol.ClientServices{Name: name}
+	h := protocol.ClientServices{Name: name, Texts: true}
 	if can.Fs.ReadTextFile && can.Fs.WriteTextFile {
 		h.Files = clientFiles{s}
 	}
 	if can.Terminal {
 		h.Terminals = clientTerminals{s}
-	}
-	if h.Files == nil && h.Terminals == nil {
-		return nil
 	}
 	return &h
 }

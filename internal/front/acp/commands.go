@@ -64,7 +64,7 @@ func (s *session) command(ctx context.Context, name, rest string) (sdk.PromptRes
 		}
 		return s.say("The session is now called " + rest + ".")
 	}
-	return sdk.PromptResponse{}, sdk.NewInvalidParams(map[string]any{"error": "no command /" + name})
+	return sdk.PromptResponse{}, invalid("no command /%s", name)
 }
 
 // say answers without the model.

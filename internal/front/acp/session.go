@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +14,7 @@ import (
 // session is one session of the editor.
 type session struct {
 	agent *agent
-	base  protocol.Settings // as configured, what modes start from
+	base  protocol.Settings // as the session began, what modes start from
 	id    sdk.SessionId
 	under protocol.Session
 	over  chan struct{} // closed when the events have ended
@@ -46,6 +45,13 @@ func (s *session) start(under protocol.Session) {
 	s.under, s.id, s.over, s.mode = under, sdk.SessionId(under.ID()), make(chan struct{}), modeAsk
 	s.calls, s.spoken = map[sdk.ToolCallId]bool{}, map[protocol.ItemID]bool{}
 	s.output, s.item = map[protocol.ItemID]*strings.Builder{}, map[protocol.ItemID]protocol.Item{}
+	for e := range under.Events() {
+		s.hear(e)
+		if started, ok := e.Msg.(protocol.SessionStarted); ok && e.Agent == "" {
+			s.base, s.mode = started.Settings, beginning(started.Settings)
+			break
+		}
+	}
 	go func() {
 		defer close(s.over)
 		for e := range under.Events() {
@@ -77,7 +83,7 @@ func (s *session) prompt(ctx context.Context, blocks []sdk.ContentBlock) (sdk.Pr
 	defer s.prompting.Unlock()
 	input, err := inputOf(blocks)
 	if err != nil {
-		return sdk.PromptResponse{}, sdk.NewInvalidParams(map[string]any{"error": err.Error()})
+		return sdk.PromptResponse{}, invalid("%s", err)
 	}
 	if name, rest, ok := commandOf(input); ok {
 		return s.command(ctx, name, rest)
@@ -112,7 +118,7 @@ func (s *session) turn(ctx context.Context, op protocol.Op) (sdk.PromptResponse,
 			cancelled = nil
 			s.cancel(context.WithoutCancel(ctx))
 		case <-s.over:
-			return sdk.PromptResponse{}, sdk.NewInternalError(map[string]any{"error": "the session ended"})
+			return sdk.PromptResponse{}, &sdk.RequestError{Code: codeInternal, Message: "the session ended"}
 		}
 	}
 }
@@ -137,59 +143,6 @@ func (s *session) entitle(input []protocol.Input) {
 		s.update(sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{SessionUpdate: "session_info_update",
 			Title: &line}})
 	}
-}
-
-// The modes. Ask asks for edits and leaves commands to the configured policy.
-const (
-	modeAsk      sdk.SessionModeId = "ask"
-	modeAutoEdit sdk.SessionModeId = "auto-edit"
-	modePlan     sdk.SessionModeId = "plan"
-	modeFull     sdk.SessionModeId = "full"
-)
-
-func (s *session) modes() *sdk.SessionModeState {
-	words := func(id sdk.SessionModeId, name, description string) sdk.SessionMode {
-		return sdk.SessionMode{Id: id, Name: name, Description: &description}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &sdk.SessionModeState{CurrentModeId: s.mode, AvailableModes: []sdk.SessionMode{
-		words(modeAsk, "Ask", "Every change of files is shown first; commands follow the configured policy"),
-		words(modeAutoEdit, "Auto-edit", "Files in the workspace are changed without asking; every change can be undone"),
-		words(modePlan, "Plan", "Nothing is changed; the agent reads and proposes a plan"),
-		words(modeFull, "Full access", "Kerf asks nothing and commands run without a sandbox"),
-	}}
-}
-
-func (s *session) setMode(ctx context.Context, id sdk.SessionModeId) error {
-	set := protocol.Settings{Approval: s.base.Approval, Sandbox: s.base.Sandbox, Edits: protocol.EditsFree}
-	if set.Approval == "" {
-		set.Approval = protocol.PolicyOnRequest
-	}
-	if set.Sandbox == "" {
-		set.Sandbox = protocol.SandboxWorkspace
-	}
-	switch id {
-	case modeAsk:
-		set.Edits = protocol.EditsAsk
-	case modeAutoEdit:
-	case modePlan:
-		set.Approval = protocol.PolicyPlan
-	case modeFull:
-		set.Approval, set.Sandbox = protocol.PolicyNever, protocol.SandboxFull
-	default:
-		return sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf("no mode %q; the modes are ask, auto-edit, plan "+
-			"and full", id)})
-	}
-	if err := s.configure(ctx, set); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.mode = id
-	s.mu.Unlock()
-	s.update(sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{SessionUpdate: "current_mode_update",
-		CurrentModeId: id}})
-	return nil
 }
 
 func (s *session) configure(ctx context.Context, set protocol.Settings) error {

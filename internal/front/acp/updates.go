@@ -95,9 +95,9 @@ func (s *session) failed(t protocol.Trouble) {
 	case protocol.TroubleContext:
 		s.ended(outcome{reason: sdk.StopReasonMaxTokens})
 	case protocol.TroubleAuth:
-		s.ended(outcome{err: sdk.NewAuthRequired(map[string]any{"error": text})})
+		s.ended(outcome{err: &sdk.RequestError{Code: codeAuthRequired, Message: text}})
 	default:
-		s.ended(outcome{err: &sdk.RequestError{Code: -32603, Message: text}})
+		s.ended(outcome{err: &sdk.RequestError{Code: codeInternal, Message: text}})
 	}
 }
 

@@ -105,8 +105,13 @@ func Run(ctx context.Context, o Options) int {
 	}
 	r.send(o.Op)
 	end := r.follow(ctx)
+	if o.JSON {
+		r.close() // who reads that the turn is over may go on with the session at once
+	}
 	r.printer.end(end)
-	r.close()
+	if !o.JSON {
+		r.close()
+	}
 	cancel()
 	close(r.submissions)
 	<-submitted

@@ -544,3 +544,33 @@ func FuzzVisible(f *testing.F) {
 		}
 	})
 }
+
+// closedBefore notes whether the session was closed when the end of the turn was written.
+type closedBefore struct {
+	bytes.Buffer
+	session *fake
+	closed  bool
+}
+
+func (w *closedBefore) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(`"turn.completed"`)) {
+		select {
+		case <-w.session.done:
+			w.closed = true
+		default:
+		}
+	}
+	return w.Buffer.Write(p)
+}
+
+// TestTheEndIsToldWhenTheSessionIsFree: a program may go on with the session as soon as
+// it reads that the turn is over.
+func TestTheEndIsToldWhenTheSessionIsFree(t *testing.T) {
+	f := newFake(protocol.TurnStarted{}, protocol.TurnCompleted{LastMessage: "done"})
+	out := &closedBefore{session: f}
+	code := Run(t.Context(), Options{Sessions: &sessions{session: f}, JSON: true, Stdout: out, Stderr: io.Discard,
+		Prompt: []protocol.Input{{Text: "go"}}})
+	if code != 0 || !out.closed {
+		t.Errorf("exit %d, closed %v:\n%s", code, out.closed, out.String())
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/front/acp"
 	"kerf/internal/host"
-	"kerf/internal/protocol"
 )
 
 const acpAbout = `Lets an editor drive Kerf over the Agent Client Protocol, on stdin and stdout.
@@ -36,9 +35,8 @@ func runACP(ctx context.Context, p *program.Program, addDirs []string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o := acp.Options{Sessions: Places{h, p}, Store: h.Sessions(), Check: h.Ready, Version: host.Version,
-		SignIn: "Run `kerf login` in a terminal, or set the variable that the provider's env_key names",
-		Open: protocol.OpenOptions{AddDirs: addDirs, Settings: protocol.Settings{
-			Approval: protocol.ApprovalPolicy(h.Config.ApprovalPolicy), Sandbox: protocol.SandboxMode(h.Config.SandboxMode)}}}
+		SignIn:  "Run `kerf login` in a terminal, or set the variable that the provider's env_key names",
+		AddDirs: addDirs}
 	o.Query = h.Query()
 	return acp.Serve(ctx, o, p.Stdin, p.Stdout)
 }
