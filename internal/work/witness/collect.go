@@ -3,6 +3,7 @@ package witness
 import (
 	"cmp"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -38,6 +39,7 @@ type found struct {
 	image  *delta.Image
 	kind   uint8
 	mode   uint32
+	file   fileID
 	writer bool // somebody has it open for writing
 	err    error
 }
@@ -49,7 +51,17 @@ type held struct {
 	image *delta.Image
 	done  bool // image is set
 	lost  string
-	from  *touched // where the image was read, if it was not kept
+	// sought says that it was not kept, and read where it is; from is where it was found.
+	sought bool
+	from   *touched
+	part   int
+	first  *held // what the same file held at its first touch, if that is another one
+}
+
+// mixed is a name that somebody else wrote between two touches of the command.
+type mixed struct {
+	path          string
+	before, found *held
 }
 
 // collector makes a report of the records of one journal.
@@ -64,8 +76,12 @@ type collector struct {
 	order   []string
 	held    map[int64]*held // by the number of the touch
 	inPlace []int64
-	at      map[fileID]string // where files are now
-	mixed   []delta.Change    // between two touches of the command somebody else wrote
+	at      map[fileID]string  // where files are now
+	mixed   []mixed            // in the order of the touches
+	nowhere map[fileID][]*held // whose content was not kept yet
+	files   map[fileID]*held   // as they were touched first
+	part    int                // counts the cuts that ended nothing
+	cut     int                // the last one
 	posts   map[string]*delta.Image
 	open    map[string]bool // after the last cut
 	notes   []string
@@ -92,7 +108,8 @@ func (c *collector) close() {
 
 func (c *collector) reset() {
 	c.names, c.order = map[string]*touched{}, nil
-	c.held, c.at = map[int64]*held{}, nil
+	c.held, c.at, c.nowhere = map[int64]*held{}, nil, map[fileID][]*held{}
+	c.files, c.part = map[fileID]*held{}, 0
 	c.inPlace, c.mixed, c.notes = nil, nil, nil
 }
 
@@ -106,11 +123,12 @@ func (c *collector) take(r *journal.Record) {
 	case journal.Kept:
 		if h := c.held[r.Number]; h != nil {
 			h.How, h.Number, h.Data, h.Sig.Size = r.Before.How, r.Before.Number, r.Before.Data, r.Before.Sig.Size
+			c.keptNow(h)
 		}
 	case journal.InPlace:
 		c.inPlace = append(c.inPlace, r.Number)
 	case journal.Cut:
-		c.all = false
+		c.cut, c.all = int(r.Number), false
 		clear(c.since)
 	case journal.Foreign:
 		c.since[r.Path] = true
@@ -148,9 +166,13 @@ func (c *collector) touch(r *journal.Record) {
 		h = first
 	}
 	c.held[r.Number] = h
+	if r.Before.How != journal.Same {
+		c.keptNow(h)
+		h.first = c.first(h)
+	}
+	h = h.origin()
 	t := c.names[r.Path]
 	if t != nil && !t.foreign {
-		t.was.keptAt(h)
 		return
 	}
 	if t == nil {
@@ -158,35 +180,57 @@ func (c *collector) touch(r *journal.Record) {
 		c.names[r.Path] = t
 		c.order = append(c.order, r.Path)
 	} else {
-		c.between(t, h)
+		c.mixed = append(c.mixed, mixed{t.path, t.was, h})
 	}
 	*t = touched{path: r.Path, number: r.Number, was: h, kind: r.Before.Kind, mode: r.Before.Mode, links: r.Before.Links,
 		file: idOf(&r.Before.Sig)}
 }
 
-// keptAt takes over where a later touch has the same content kept. There is one behind a
-// cut that was never collected.
-func (h *held) keptAt(later *held) {
-	if h != later && h.How == journal.Nowhere && later.Kind == journal.File && h.Sig.Ino == later.Sig.Ino &&
-		h.Sig.Size == later.Sig.Size && h.Sig.Mtime == later.Sig.Mtime {
-		h.How, h.Number, h.Data = later.How, later.Number, later.Data
+// first is what a file held that was touched by another name, before a cut that ended
+// nothing.
+func (c *collector) first(now *held) *held {
+	if now.Kind != journal.File {
+		return nil
 	}
+	id := idOf(&now.Sig)
+	old := c.files[id]
+	if old == nil || c.names[old.path].foreign {
+		c.files[id] = now
+		now.part = c.part
+		return nil
+	}
+	if old.part == c.part {
+		return nil
+	}
+	return old
 }
 
-// between tells what became of a name between two touches of the command. What was there
-// before is one thing, what it found now another: who made the one into the other nobody
-// knows.
-func (c *collector) between(t *touched, now *held) {
-	if t.was.How == journal.Nowhere || t.was.How == journal.Prefix { // that is not here any more
-		if t.was.Kind == journal.File && !t.was.done {
-			c.notes = append(c.notes, t.path+" (what it held was not kept)")
-			return
-		}
+func (h *held) origin() *held {
+	if h.first != nil {
+		return h.first
 	}
-	before, ok := c.before(t.was)
-	found, known := c.before(now)
-	if ok && known && !before.Same(found) {
-		c.mixed = append(c.mixed, delta.Change{Path: t.path, Pre: before, Post: found})
+	return h
+}
+
+// keptNow lets earlier touches know where the content that they found was kept. Such a
+// touch is behind a cut, after which contents are kept anew.
+func (c *collector) keptNow(now *held) {
+	if now.Kind != journal.File {
+		return
+	}
+	id := idOf(&now.Sig)
+	if now.How == journal.Nowhere || now.How == journal.Prefix {
+		c.nowhere[id] = append(c.nowhere[id], now)
+		return
+	}
+	for _, h := range c.nowhere[id] {
+		switch {
+		case h.How == journal.Nowhere && h.Sig.Size == now.Sig.Size && h.Sig.Mtime == now.Sig.Mtime,
+			h.How == journal.Prefix && now.How == journal.Apart && h.Sig.Size <= now.Sig.Size:
+			h.How, h.Number, h.Data = now.How, now.Number, now.Data
+		case h.How == journal.Prefix && now.How == journal.Inline && h.Sig.Size <= now.Sig.Size:
+			h.How, h.Data = now.How, now.Data[:h.Sig.Size]
+		}
 	}
 }
 
@@ -228,31 +272,95 @@ func (c *collector) spread() {
 	}
 }
 
+// looks is how often the touched names are looked at, at most, until nothing of them
+// moves meanwhile: a call that went on before a cut may come to its end at any moment
+// after it.
+const looks = 4
+
 // read reads what the touched names held and hold. What others did meanwhile is known
 // once seen has returned: then who wrote before something was read has told so, or has it
 // still open.
 func (c *collector) read(seen func()) {
-	c.glance()
+	for n := 1; ; n++ {
+		c.glance()
+		c.spread()
+		if c.contents() || n == looks {
+			break
+		}
+		for h := range c.olds() {
+			h.forget()
+		}
+	}
+	seen()
 	c.spread()
+	for h := range c.olds() {
+		if h.from != nil && h.from.foreign && h.lost == "" {
+			h.lost = "somebody else changed what it held"
+		}
+	}
+}
+
+// olds are the contents that are asked for, of which some occur more than once.
+func (c *collector) olds() iter.Seq[*held] {
+	return func(yield func(*held) bool) {
+		for _, p := range c.order {
+			if !yield(c.names[p].was) {
+				return
+			}
+		}
+		for _, m := range c.mixed {
+			if !yield(m.before) || !yield(m.found) {
+				return
+			}
+		}
+	}
+}
+
+// forget lets a content be sought again, if it was sought among what is there.
+func (h *held) forget() {
+	if h.sought {
+		h.done, h.sought, h.image, h.lost, h.from = false, false, nil, "", nil
+	}
+}
+
+// contents reads what the names held and hold, and reports whether they held still.
+func (c *collector) contents() (still bool) {
+	still = true
 	for _, p := range c.order {
 		t := c.names[p]
-		c.before(t.was)
 		if t.post = c.after(p); t.post.writer && !c.open[p] {
 			t.foreign = true
 		}
+		still = still && t.post.err == nil && t.post.kind == t.now.Kind && t.post.file == idOf(&t.now.Sig)
 		if t.now.Kind == journal.File && t.now.Links > 1 { // others may write it by a name that is not watched
 			if now, err := c.look(p); err != nil || now.Sig != t.now.Sig && !c.open[p] {
 				t.foreign = true
 			}
 		}
 	}
-	seen()
-	c.spread()
-	for _, p := range c.order {
-		if h := c.names[p].was; h.from != nil && h.from.foreign && h.lost == "" {
-			h.lost = "somebody else changed what it held"
+	for h := range c.olds() {
+		if _, ok := c.before(h); !ok && h.sought {
+			still = false
 		}
 	}
+	return still
+}
+
+// between tells what became of names between two touches of the command. What was there
+// before is one thing, what it found then another: who made the one into the other nobody
+// knows.
+func (c *collector) between() (set delta.Set) {
+	for _, m := range c.mixed {
+		before, ok := c.before(m.before)
+		found, known := c.before(m.found)
+		switch {
+		case !ok:
+			c.notes = append(c.notes, m.path+" ("+m.before.lost+")")
+		case known && !before.Same(found):
+			set = append(set, delta.Change{Path: m.path, Pre: before, Post: found})
+		}
+	}
+	return set
 }
 
 // report looks at the touched names and tells what came of them. It ends what was taken
@@ -279,7 +387,7 @@ func (c *collector) report(seen func()) Report {
 	}
 	c.pair(s.proven.Set)
 	c.alike()
-	first := Part{Certainty: ledger.Unproven, Set: c.mixed}
+	first := Part{Certainty: ledger.Unproven, Set: c.between()}
 	for _, part := range []Part{first, s.unproven, s.proven, s.outside} {
 		slices.SortStableFunc(part.Set, func(a, b delta.Change) int { return cmp.Compare(a.Path, b.Path) })
 		slices.Sort(part.Dirs)
@@ -437,7 +545,7 @@ func (c *collector) linked(s *sorter) {
 	wanted := map[fileID]*held{}
 	for _, n := range c.inPlace {
 		if h := c.held[n]; h != nil && !c.complete(h) {
-			wanted[idOf(&h.Sig)] = h
+			wanted[idOf(&h.Sig)] = h.origin()
 		}
 	}
 	if len(wanted) == 0 {

@@ -56,6 +56,7 @@ func (c *collector) content(h *held) (*delta.Image, error) {
 
 // elsewhere reads a content that is still in its file, wherever that is now.
 func (c *collector) elsewhere(h *held, mode uint32) (*delta.Image, error) {
+	h.sought = true
 	where, ok := c.at[idOf(&h.Sig)]
 	if !ok {
 		return nil, errors.New("what it held went away")
@@ -155,7 +156,7 @@ func (c *collector) after(name string) found {
 	if err != nil {
 		return found{err: err}
 	}
-	l := found{kind: st.Kind, mode: st.Mode & 0o777}
+	l := found{kind: st.Kind, mode: st.Mode & 0o777, file: idOf(&st.Sig)}
 	switch st.Kind {
 	case journal.Link:
 		l.image, l.mode = delta.NewSymlink(string(st.Data)), 0

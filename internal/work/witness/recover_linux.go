@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/supervise"
@@ -128,11 +129,11 @@ func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (
 	began := entries[0]
 	c := newCollector(dir, strings.Split(records[0].To, "\x00"), o.Store)
 	defer c.close()
-	cut, ended := c.entered(entries, began.Seq)
-	if ended {
+	known := entered(entries, began.Seq)
+	if known.ended {
 		return false, nil
 	}
-	c.replay(records, cut)
+	c.replay(records, known)
 	c.doubt(r)
 	report := c.report(func() {})
 	report.Began, report.Ended = began.Seq, true
@@ -140,44 +141,119 @@ func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (
 	return true, enter(began, report)
 }
 
-// entered takes in what the ledger has of a command already: up to which cut, and
-// whether all of it.
-func (c *collector) entered(entries []ledger.Entry, began int64) (cut int, ended bool) {
+// told is what the ledger has of a command already.
+type told struct {
+	cut   int // up to which it was entered
+	ended bool
+	// names are what names hold by that: of those that it changed.
+	names map[string]*touched
+}
+
+// entered reads what the ledger has of a command.
+func entered(entries []ledger.Entry, began int64) told {
+	known := told{names: map[string]*touched{}}
 	whole := Whole(entries, began)
 	for i := range entries {
 		e := &entries[i]
 		if e.Of != began || !whole(e) {
 			continue
 		}
-		ended = ended || e.Ended
+		known.ended = known.ended || e.Ended
 		if n, err := strconv.Atoi(e.ID[strings.LastIndexByte(e.ID, '/')+1:]); err == nil {
-			cut = max(cut, n)
+			known.cut = max(known.cut, n)
+		}
+		for _, d := range e.Gone { // first: something else may have come in its place
+			known.holds(string(d.Path), nil, journal.State{})
 		}
 		for _, ch := range e.Changes {
-			c.posts[ch.Path] = ch.Post.Image()
+			known.holds(ch.Path, ch.Post.Image(), stateOf(ch.Post))
+		}
+		for _, d := range e.Dirs {
+			known.holds(string(d), nil, journal.State{Kind: journal.Dir, Mode: noMode})
+		}
+		for _, d := range e.Modes {
+			known.holds(string(d.Path), nil, journal.State{Kind: journal.Dir, Mode: d.Post})
 		}
 	}
-	return cut, ended
+	return known
 }
 
-// replay takes in the records behind a cut. Later cuts were never collected.
-func (c *collector) replay(records []journal.Record, cut int) {
-	collected := cut == 0
+// noMode is the mode of a directory that is not known.
+const noMode = 1 << 31
+
+func (k *told) holds(p string, img *delta.Image, st journal.State) {
+	k.names[p] = &touched{path: p, was: &held{State: st, path: p, image: img, done: true}, kind: st.Kind, mode: st.Mode}
+}
+
+func stateOf(v *ledger.Version) journal.State {
+	switch img := v.Image(); {
+	case img == nil:
+		return journal.State{}
+	case img.Kind == delta.Symlink:
+		return journal.State{Kind: journal.Link}
+	default:
+		return journal.State{Kind: journal.File, Mode: img.Mode}
+	}
+}
+
+// replay takes in the records behind the last cut that was entered. Cuts after it end
+// nothing.
+func (c *collector) replay(records []journal.Record, known told) {
+	var before map[string]*touched // the cut that was entered
 	for i := range records {
 		r := &records[i]
 		switch {
-		case r.Kind == journal.Cut && r.Number == int64(cut):
-			collected = true
+		case r.Kind == journal.Cut && r.Number <= int64(known.cut):
+			before = c.names
+			c.all = false
+			clear(c.since)
+			c.reset()
+			c.unentered(before, known)
 		case r.Kind == journal.Cut:
-		case r.Kind == journal.StillOpen && collected:
-			if c.names[r.Path] == nil {
-				now, _ := c.look(r.Path) // what cannot be looked at is told at the end
-				c.carryOver(map[string]bool{r.Path: true}, map[string]journal.State{r.Path: now})
-			}
-		case collected || r.Kind == journal.Began:
+			before = nil
+			c.part++
+		case r.Kind == journal.StillOpen && before != nil:
+			c.goesOn(before[r.Path], known.names[r.Path])
+		case r.Kind != journal.StillOpen:
 			c.take(r)
 		}
 	}
+}
+
+// unentered takes over what was left to git, whose directory may have gone since.
+func (c *collector) unentered(before map[string]*touched, known told) {
+	for p, t := range before {
+		if (strings.Contains(p, "/.git/") || strings.HasSuffix(p, "/.git")) && known.names[p] == nil {
+			c.goesOn(t, nil)
+		}
+	}
+}
+
+// goesOn takes over a name that was touched before a cut and that the command could
+// change after it: as it was entered, or as it was before, if nothing was.
+func (c *collector) goesOn(before, entered *touched) {
+	var t touched
+	switch {
+	case entered != nil:
+		t = *entered
+		now, err := c.look(t.path) // what cannot be looked at is told at the end
+		if err == nil {
+			t.file, t.was.Sig = idOf(&now.Sig), now.Sig
+		}
+		if t.mode == noMode {
+			t.mode = now.Mode
+		}
+	case before != nil:
+		t = touched{path: before.path, number: before.number, was: before.was, kind: before.kind, mode: before.mode,
+			links: before.links, file: before.file}
+		c.keptNow(t.was)
+	default:
+		return
+	}
+	if c.names[t.path] == nil {
+		c.order = append(c.order, t.path)
+	}
+	c.names[t.path] = &t
 }
 
 // doubt says of each touched name whether somebody else changed it after the command

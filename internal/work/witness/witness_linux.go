@@ -235,7 +235,6 @@ type Watch struct {
 	mu     sync.Mutex // guards what follows
 	c      *collector
 	reader *journal.Reader
-	cuts   int
 	// ignored are the names of placeholders.
 	ignored []string
 	over    bool
@@ -321,7 +320,6 @@ func (x *Watch) Collect(use func(Report)) error {
 		return err
 	}
 	if err = x.read(); err == nil {
-		x.cuts++
 		use(x.report(message.Message{Op: message.Seen, ID: x.id}))
 	}
 	_, rerr := x.w.request(message.Message{Op: message.Resume, ID: x.id})
@@ -337,7 +335,7 @@ func (x *Watch) report(seen message.Message) Report {
 			x.c.doubt(x.reader)
 		}
 	})
-	r.ID = filepath.Base(x.w.dir) + "/" + filepath.Base(x.dir) + "/" + strconv.Itoa(x.cuts)
+	r.ID = filepath.Base(x.w.dir) + "/" + filepath.Base(x.dir) + "/" + strconv.Itoa(x.c.cut)
 	return r
 }
 
@@ -369,7 +367,7 @@ func (x *Watch) End(use func(Report) bool) error {
 		x.c.doubt(x.reader)
 		x.doubted = true
 	}
-	x.cuts++
+	x.c.cut++ // the end is one, too
 	r := x.report(seen)
 	r.Ended = true
 	if use(r) {

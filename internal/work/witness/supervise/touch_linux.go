@@ -65,8 +65,26 @@ func (c *call) touch(s *spot, need level, f fate) (*name, error) {
 		if known := c.files[t.id]; known != nil {
 			return n, c.use(known, t, need, f)
 		}
+		if n.carried && need > looked {
+			return n, c.keepCarried(n, t, need, f)
+		}
 	}
 	return n, nil
+}
+
+// keepCarried keeps what a name holds that was touched before the last cut. Kerf has read
+// it then, unless it is killed before it has entered that.
+func (c *call) keepCarried(n *name, t *thing, need level, f fate) error {
+	n.carried = false
+	c.touches++
+	known, lost := c.meet(n.path, t, need, f)
+	if err := c.write(&journal.Record{Kind: journal.Touch, Path: n.path, Before: t.state, Number: c.touches}); err != nil {
+		return err
+	}
+	if lost != nil {
+		return c.lose(n.path, c.touches, t.state.Sig.Size, lost)
+	}
+	return c.use(known, t, need, f)
 }
 
 // toBeRead reports whether the content of what a name holds may be needed.
@@ -96,7 +114,7 @@ func (c *call) first(p string, t *thing, need level, f fate, blind error) (*name
 	if !again {
 		n = &name{path: p}
 	}
-	n.foreign, n.gone, n.closed = false, false, inode{}
+	n.foreign, n.gone, n.closed, n.carried = false, false, inode{}, false
 	var known *file
 	var lost error
 	switch t.state.Kind {

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -23,6 +24,7 @@ type name struct {
 	writers int  // how often the command has what is here open for writing
 	waiting []*pending
 	closed  inode // that the command last wrote and closed here
+	carried bool  // it was touched before the last cut, and what it holds was not kept since
 }
 
 // watch is one command that is witnessed. Its fields are guarded by the hub.
@@ -325,12 +327,12 @@ func (e *refusedError) Error() string { return "refused: " + e.path }
 // changes nothing until resume, but for what it has open, and for the calls that went on
 // and did not come to their end yet: these names count as touched.
 func (w *watch) cut() {
-	w.hub.drain()
+	w.over()
 	w.paused = true
-	w.cuts++
 	if w.journal == nil {
 		return
 	}
+	w.cuts++
 	open := make(map[string]*name)
 	for p, n := range w.names {
 		if n.writers > 0 {
@@ -350,12 +352,27 @@ func (w *watch) cut() {
 	clear(w.wrote)
 	records := []*journal.Record{{Kind: journal.Cut, Number: w.cuts}}
 	for p, n := range open {
-		n.foreign = false
+		n.foreign, n.carried = false, true
 		records = append(records, &journal.Record{Kind: journal.StillOpen, Path: p})
 	}
 	w.write(records...)
 	w.before, w.names = w.names, open
 	clear(w.files)
+}
+
+// over forgets the calls of threads that are not there any more: they came to their end.
+func (w *watch) over() {
+	var gone []uint32
+	for tid := range w.calls {
+		if unix.Faccessat(w.find1.Proc, strconv.Itoa(int(tid)), unix.F_OK, 0) == unix.ENOENT {
+			gone = append(gone, tid)
+		}
+	}
+	w.hub.drain() // what they led to is told by now
+	for _, tid := range gone {
+		w.settle(tid)
+		delete(w.calls, tid)
+	}
 }
 
 // closings tells what the files were that the command wrote and closed: who changes
