@@ -115,7 +115,7 @@ func (pl *planner) source(f *unified.File, name string) (*node, *unified.Error) 
 	}
 	if n.cur == nil {
 		return nil, &unified.Error{Path: name,
-			Message: "there is no such file; check the path and how many components are stripped"}
+			Message: pl.missing(name) + "; check the path and how many components are stripped"}
 	}
 	if f.OldMode != 0 && (f.OldMode&unified.ModeType == unified.ModeLink) != (n.cur.Kind == delta.Symlink) {
 		return nil, &unified.Error{Path: name,

@@ -23,6 +23,7 @@ const (
 type operation struct {
 	kind   Op
 	path   string
+	spaced string // the path with the spaces that it may begin with, where it has some
 	to     string // a move's target
 	text   string // what Add writes
 	exact  bool   // Delete only a file that has this text
@@ -58,15 +59,13 @@ func parseEnvelope(text []byte, lines []string) (*Patch, *unified.Error) {
 	if !utf8.Valid(text) {
 		return nil, unified.Errorf(badLine(lines), "the patch is not valid UTF-8; write it as UTF-8")
 	}
+	begin, end, crlf := -1, -1, false
 	for i, l := range lines {
 		lines[i] = unified.TrimLineEnd(l)
-	}
-	begin, end := -1, -1
-	for i, l := range lines {
 		switch strings.TrimSpace(l) {
 		case beginPatch:
 			if begin < 0 {
-				begin = i
+				begin, crlf = i, strings.HasSuffix(l, "\r\n")
 			}
 		case endPatch:
 			end = i
@@ -81,7 +80,13 @@ func parseEnvelope(text []byte, lines []string) (*Patch, *unified.Error) {
 	if err := wrapping(lines[:begin], lines[end+1:]); err != nil {
 		return nil, err
 	}
-	p := &envelopeParser{lines: lines[:end], at: begin + 1}
+	for i, l := range lines[end+1:] {
+		if marker(l) {
+			return nil, unified.Errorf(end+i+2, "%s stands after '%s' and would be left out; move '%s' behind the last operation",
+				unified.Quote(strings.TrimSpace(l)), endPatch, endPatch)
+		}
+	}
+	p := &envelopeParser{lines: lines[:end], at: begin + 1, crlf: crlf}
 	ops, err := p.operations()
 	if err != nil {
 		return nil, err
@@ -103,7 +108,8 @@ func badLine(lines []string) int {
 }
 
 // wrapping refuses a here document that does not end as it says: the patch may
-// have been cut. Any other text around the envelope is taken for talk.
+// have been cut; and one that a command in another directory reads: its paths are not
+// those of this directory. Any other text around the envelope is taken for talk.
 func wrapping(before, after []string) *unified.Error {
 	at := len(before)
 	for at > 0 && strings.TrimSpace(before[at-1]) == "" {
@@ -112,9 +118,13 @@ func wrapping(before, after []string) *unified.Error {
 	if at == 0 {
 		return nil
 	}
-	_, word, found := strings.Cut(before[at-1], "<<")
+	command, word, found := strings.Cut(before[at-1], "<<")
 	if !found {
 		return nil
+	}
+	if f := strings.Fields(command); len(f) > 1 && (f[0] == "cd" || f[0] == "pushd") {
+		return unified.Errorf(at, "the patch is for another directory: %s; leave the command out and write the paths from "+
+			"this one", unified.Quote(strings.TrimSpace(command)))
 	}
 	word, _, _ = strings.Cut(strings.TrimSpace(strings.TrimPrefix(word, "-")), " ")
 	if n := len(word); n > 1 && (word[0] == '\'' || word[0] == '"') && word[n-1] == word[0] {
@@ -134,6 +144,7 @@ func wrapping(before, after []string) *unified.Error {
 type envelopeParser struct {
 	lines []string
 	at    int
+	crlf  bool // the lines of the patch end in a carriage return and a line feed
 }
 
 func (p *envelopeParser) more() bool { return p.at < len(p.lines) }
@@ -167,11 +178,16 @@ func (p *envelopeParser) operation() (operation, *unified.Error) {
 	case strings.HasPrefix(header, updateFile):
 		op.kind, op.path = Updated, header[len(updateFile):]
 		err = p.update(&op)
+	case header == endPatch:
+		return op, unified.Errorf(op.line, "the patch ends here, but more follows; write one '%s', behind the last operation",
+			endPatch)
 	default:
 		return op, unified.Errorf(op.line, "%s is not a valid header; valid are '%s', '%s' and '%s'",
 			unified.Quote(header), addFile+"PATH", deleteFile+"PATH", updateFile+"PATH")
 	}
-	op.path = strings.TrimSpace(op.path)
+	if trimmed := strings.TrimSpace(op.path); trimmed != op.path {
+		op.path, op.spaced = trimmed, op.path
+	}
 	if err == nil && strings.ContainsRune(op.path+op.to, 0) {
 		err = unified.Errorf(op.line, "the path holds a NUL byte")
 	}
@@ -181,10 +197,16 @@ func (p *envelopeParser) operation() (operation, *unified.Error) {
 	return op, err
 }
 
+// added reads the lines of a new file. One carriage return before a line feed is taken
+// for a line end of the patch; where the patch has other line ends, two belong to the
+// file.
 func (p *envelopeParser) added() string {
 	var b strings.Builder
 	for ; p.more() && strings.HasPrefix(p.lines[p.at], "+"); p.at++ {
 		b.WriteString(p.lines[p.at][1:])
+		if !p.crlf && strings.HasSuffix(p.lines[p.at], "\r") {
+			b.WriteByte('\r')
+		}
 		b.WriteByte('\n')
 	}
 	return b.String()

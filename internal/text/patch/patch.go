@@ -61,6 +61,8 @@ type PlanOptions struct {
 	// whose id begins with blob. Where hunks do not apply, the change is made to
 	// that content and merged with the current one; a conflict refuses.
 	ThreeWay func(path, blob string) ([]byte, bool)
+	// IsDir, if set, tells directories, which Read shows as nothing, for messages.
+	IsDir func(path string) bool
 	// Merged, if set, is told each path that only a merge made fit.
 	Merged func(path string)
 }

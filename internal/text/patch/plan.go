@@ -193,6 +193,14 @@ func (pl *planner) above(dir string) *delta.Image {
 	return img
 }
 
+// missing says in words that a file is not there.
+func (pl *planner) missing(name string) string {
+	if pl.opt.IsDir != nil && pl.opt.IsDir(name) {
+		return "this is a directory, and there is no file of this name"
+	}
+	return "there is no such file"
+}
+
 const newFileMode = 0o644
 
 // operation plans one file of an envelope.
@@ -202,6 +210,11 @@ func (pl *planner) operation(op operation) *unified.Error {
 			err.Line = op.line
 		}
 		return err
+	}
+	if op.spaced != "" {
+		if n, err := pl.at(op.spaced); err == nil && n.cur != nil {
+			op.path = op.spaced
+		}
 	}
 	switch op.kind {
 	case Added:
@@ -221,7 +234,7 @@ func (pl *planner) operation(op operation) *unified.Error {
 			return fail(err)
 		}
 		if n.cur == nil {
-			return unified.Errorf(op.line, "there is no such file to delete; check the path")
+			return unified.Errorf(op.line, "%s to delete; check the path", pl.missing(op.path))
 		}
 		if op.exact && string(n.cur.Data) != op.text {
 			return unified.Errorf(op.line, "the file is not what the patch added, so it is not removed; nothing of it would "+
@@ -243,8 +256,8 @@ func (pl *planner) update(op operation) *unified.Error {
 		return err
 	}
 	if n.cur == nil {
-		return &unified.Error{Message: fmt.Sprintf("there is no such file to update; check the path, or create the file "+
-			"with '%s'", addFile+op.path)}
+		return &unified.Error{Message: fmt.Sprintf("%s to update; check the path, or create the file "+
+			"with '%s'", pl.missing(op.path), addFile+op.path)}
 	}
 	data, err := updateText(n.cur.Data, op.chunks)
 	if err != nil {

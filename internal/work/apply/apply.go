@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/google/uuid"
@@ -60,6 +61,10 @@ func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o O
 		if abs, err := t.Resolve(path); err == nil {
 			merged[abs] = true
 		}
+	}, IsDir: func(path string) bool {
+		abs, err := t.Resolve(path)
+		st, statErr := os.Stat(abs)
+		return err == nil && statErr == nil && st.IsDir()
 	}})
 	if len(failed) > 0 {
 		return Result{Failed: failed}, fmt.Errorf("%d of %d files do not fit: %w", len(failed), len(p.Paths()), ErrConflict)
