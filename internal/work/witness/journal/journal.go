@@ -3,7 +3,9 @@
 //
 // A journal is a directory: the file "journal" with the records, one behind the other,
 // and beside it the contents that were too large for it, by number. A record is a
-// length, a checksum and a body; the first that is cut off or damaged ends the journal.
+// length, a checksum and a body; the first that is cut off or damaged ends the journal, and
+// so does a length of zero: the file may have room for more records behind the last. A body
+// ends with the time at which it was written and zeros up to a multiple of eight bytes.
 // Records that were written survive the end of every process at any moment, not a power
 // failure.
 package journal
@@ -107,60 +109,25 @@ type Record struct {
 	Refused bool
 	Gone    bool
 	Why     string
+
+	time int64 // when it was written, in nanoseconds
 }
-
-// Writer appends records. It is for one goroutine at a time.
-type Writer struct {
-	f   *os.File
-	buf []byte
-	err error
-}
-
-// Create makes a journal in dir, which it makes, too.
-func Create(dir string) (*Writer, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(filepath.Join(dir, Name), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return &Writer{f: f}, nil
-}
-
-// File is the file of the records.
-func (w *Writer) File() *os.File { return w.f }
-
-// Close closes the file.
-func (w *Writer) Close() error { return w.f.Close() }
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// Write appends records with one call. After an error nothing more is written, and
-// every call returns that error.
-func (w *Writer) Write(list ...*Record) error {
-	if w.err != nil {
-		return w.err
-	}
-	w.buf = w.buf[:0]
-	for _, r := range list {
-		start := len(w.buf)
-		w.buf = append(w.buf, 0, 0, 0, 0, 0, 0, 0, 0)
-		w.buf = r.append(w.buf)
-		body := w.buf[start+8:]
-		binary.LittleEndian.PutUint32(w.buf[start:], uint32(len(body)))
-		binary.LittleEndian.PutUint32(w.buf[start+4:], crc32.Checksum(body, table))
-	}
-	if n, err := w.f.Write(w.buf); err != nil {
-		if n > 0 {
-			if st, serr := w.f.Stat(); serr == nil {
-				_ = w.f.Truncate(st.Size() - int64(n)) // a torn record ends the journal for readers
-			}
-		}
-		w.err = err
-	}
-	return w.err
+// frame appends a record with its length and checksum.
+func (r *Record) frame(b []byte) []byte {
+	start := len(b)
+	b = r.append(append(b, make([]byte, head)...))
+	b = append(b, make([]byte, -len(b)&7)...)
+	body := b[start+head:]
+	binary.LittleEndian.PutUint32(b[start:], uint32(len(body)))
+	binary.LittleEndian.PutUint32(b[start+4:], crc32.Checksum(body, table))
+	return b
 }
+
+// head is the size of a record's length and checksum.
+const head = 8
 
 func (r *Record) append(b []byte) []byte {
 	flags := byte(0)
@@ -179,13 +146,14 @@ func (r *Record) append(b []byte) []byte {
 	s := &r.Before
 	b = append(b, s.Kind, s.How)
 	if s.Kind == Absent {
-		return b
+		return binary.AppendVarint(b, r.time)
 	}
 	for _, v := range []uint64{uint64(s.Mode), s.Sig.Dev, s.Sig.Ino, uint64(s.Sig.Size), uint64(s.Sig.Mtime),
 		uint64(s.Sig.Ctime), uint64(s.Sig.Born), s.Links, s.Number, uint64(len(s.Data))} {
 		b = binary.AppendUvarint(b, v)
 	}
-	return append(b, s.Data...)
+	b = append(b, s.Data...)
+	return binary.AppendVarint(b, r.time)
 }
 
 // errCut says that the rest of a journal is no record.
@@ -196,6 +164,8 @@ type Reader struct {
 	dir string
 	f   *os.File
 	at  int64
+	// seen is when the last record was written that Next returned.
+	seen int64
 }
 
 // Open opens the journal in dir. The error wraps fs.ErrNotExist when there is none: the
@@ -211,19 +181,21 @@ func Open(dir string) (*Reader, error) {
 // Close closes the file.
 func (r *Reader) Close() error { return r.f.Close() }
 
-// Written is when the last record was written, in nanoseconds.
+// Written is the last moment, in nanoseconds, of which it is known that the helper was
+// there: it wrote a record that Next returned, or gave a sign.
 func (r *Reader) Written() int64 {
 	st, err := r.f.Stat()
 	if err != nil {
 		return 0
 	}
-	return st.ModTime().UnixNano()
+	return max(st.ModTime().UnixNano(), r.seen)
 }
 
 // More reports whether the journal has more than Next returned so far.
 func (r *Reader) More() bool {
-	st, err := r.f.Stat()
-	return err == nil && st.Size() > r.at
+	var length [4]byte
+	_, err := r.f.ReadAt(length[:], r.at)
+	return err == nil && length != [4]byte{}
 }
 
 // Leave is how much of a disk of size bytes stays free when contents are copied to it.
@@ -247,7 +219,7 @@ func (r *Reader) Next() (list []Record, whole bool, err error) {
 		return nil, false, fmt.Errorf("read journal %s: %w", r.dir, err)
 	}
 	b = b[:n]
-	for len(b) > 0 {
+	for len(b) > 0 && !unused(b) {
 		rec, size, err := parse(b)
 		if err != nil {
 			return list, false, nil
@@ -255,19 +227,23 @@ func (r *Reader) Next() (list []Record, whole bool, err error) {
 		list = append(list, rec)
 		b = b[size:]
 		r.at += int64(size)
+		r.seen = max(r.seen, rec.time)
 	}
 	return list, true, nil
 }
 
+// unused reports whether b is room for records that were not written.
+func unused(b []byte) bool { return len(b) >= 4 && binary.LittleEndian.Uint32(b) == 0 }
+
 func parse(b []byte) (Record, int, error) {
-	if len(b) < 8 {
+	if len(b) < head {
 		return Record{}, 0, errCut
 	}
 	size := int(binary.LittleEndian.Uint32(b))
-	if size < 2 || size > len(b)-8 {
+	if size < 2 || size > len(b)-head {
 		return Record{}, 0, errCut
 	}
-	body := b[8 : 8+size]
+	body := b[head : head+size]
 	if crc32.Checksum(body, table) != binary.LittleEndian.Uint32(b[4:]) {
 		return Record{}, 0, errCut
 	}
@@ -286,10 +262,13 @@ func parse(b []byte) (Record, int, error) {
 		s.Links, s.Number = d.uvarint(), d.uvarint()
 		s.Data = d.bytes()
 	}
+	if len(d.b) > 0 { // older journals have no times
+		r.time = d.varint()
+	}
 	if d.bad {
 		return Record{}, 0, errCut
 	}
-	return r, 8 + size, nil
+	return r, head + size, nil
 }
 
 // decoder reads what append wrote.

@@ -1,0 +1,177 @@
+package journal_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/witness/journal"
+)
+
+// records are n records of many sizes.
+func records(n int) []*journal.Record {
+	list := []*journal.Record{{Kind: journal.Began, Number: 7, To: "/a\x00/b"}}
+	for i := range n {
+		list = append(list, &journal.Record{Kind: journal.Touch, Path: "/a/" + string(rune('a'+i%26)), Number: int64(i),
+			Before: journal.State{Kind: journal.File, Mode: 0o644, How: journal.Inline, Links: 1,
+				Sig: journal.Sig{Ino: uint64(i), Size: int64(i)}, Data: bytes.Repeat([]byte{byte(i)}, i*i*131%70000)}})
+	}
+	return append(list, &journal.Record{Kind: journal.Touch, Path: "/a/new", Number: int64(n)},
+		&journal.Record{Kind: journal.End})
+}
+
+func read(t *testing.T, dir string) []*journal.Record {
+	t.Helper()
+	r, err := journal.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	return next(t, r)
+}
+
+func next(t *testing.T, r *journal.Reader) []*journal.Record {
+	t.Helper()
+	list, whole, err := r.Next()
+	if err != nil || !whole {
+		t.Fatalf("%d records, whole: %v, %v", len(list), whole, err)
+	}
+	var got []*journal.Record
+	for i := range list {
+		got = append(got, &list[i])
+	}
+	return got
+}
+
+func same(t *testing.T, got, want []*journal.Record) {
+	t.Helper()
+	opts := cmp.Options{cmpopts.IgnoreUnexported(journal.Record{}), cmp.Comparer(bytes.Equal)}
+	if d := cmp.Diff(want, got, opts); d != "" {
+		t.Errorf("want -, got +\n%.2000s", d)
+	}
+}
+
+func TestRecordsAreReadWhileTheJournalGrows(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "j")
+	w, err := journal.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := records(60)
+	var got []*journal.Record
+	r, err := journal.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for i, rec := range want {
+		if r.More() {
+			t.Fatalf("more before record %d", i)
+		}
+		if err := w.Write(rec); err != nil {
+			t.Fatal(err)
+		}
+		if !r.More() {
+			t.Fatalf("record %d is not there", i)
+		}
+		got = append(got, next(t, r)...)
+	}
+	same(t, got, want)
+	if r.Written() == 0 {
+		t.Error("nothing is known of when the last record was written")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	same(t, read(t, dir), want)
+	if len(next(t, r)) > 0 {
+		t.Error("closing the journal added records")
+	}
+}
+
+// A writer that never closed is one that was killed.
+func TestRecordsOfAKilledWriterAreThere(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "j")
+	w, err := journal.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := records(12)
+	if err := w.Write(want...); err != nil {
+		t.Fatal(err)
+	}
+	same(t, read(t, dir), want)
+	name := filepath.Join(dir, journal.Name)
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := len(bytes.TrimRight(b, "\x00"))
+	for cut := used - 200; cut < used; cut += 3 { // the end of the last record never came
+		torn := append(bytes.Clone(b[:cut]), make([]byte, len(b)-cut)...)
+		if err := os.WriteFile(name, torn, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := journal.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, _, err := r.Next()
+		r.Close()
+		if err != nil || len(list) >= len(want) || len(list) < len(want)-6 {
+			t.Fatalf("cut at %d of %d: %d records of %d, %v", cut, used, len(list), len(want), err)
+		}
+	}
+}
+
+// TestAFullDiskRefusesTheRecord writes onto a disk of 256 KB until it is full.
+func TestAFullDiskRefusesTheRecord(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("SKIP mount: %v %s", err, out)
+	}
+	defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }()
+	w, err := journal.Create(filepath.Join(dir, "j"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var want []*journal.Record
+	for {
+		r := &journal.Record{Kind: journal.Touch, Path: "/a", Number: int64(len(want)),
+			Before: journal.State{Kind: journal.Dir, Data: bytes.Repeat([]byte{1}, 900)}}
+		if err = w.Write(r); err != nil {
+			break
+		}
+		want = append(want, r)
+	}
+	if len(want) < 150 || w.Write(&journal.Record{Kind: journal.End}) == nil {
+		t.Errorf("after %d records: %v, and then no error", len(want), err)
+	}
+	same(t, read(t, filepath.Join(dir, "j")), want)
+}
+
+// TestAJournalThatWasCutOffRefusesTheRecord takes the file away under the mapped memory.
+func TestAJournalThatWasCutOffRefusesTheRecord(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "j")
+	w, err := journal.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.Write(records(1)...); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, journal.Name), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(records(1)...); err == nil {
+		t.Error("a record was written into nothing")
+	}
+}
