@@ -20,6 +20,12 @@ type pending struct {
 	awaited bool
 }
 
+// makes reports whether the call is about to put something at a name. Then it matters
+// whether somebody else did so in the last moment.
+func (p *pending) makes() bool {
+	return slices.ContainsFunc(p.expects, func(e expectation) bool { return e.kind != deleted })
+}
+
 // expectation is a notice that follows from a call, if it succeeds.
 type expectation struct {
 	name *name

@@ -45,31 +45,38 @@ func (c *call) touch(s *spot, need level, f fate) (*name, error) {
 	if err := c.start(); err != nil {
 		return nil, err
 	}
-	if s.toBeRead(need, f) {
-		if err := c.pin(s); err != nil {
-			return nil, err
-		}
-	}
 	p, t := s.name, &s.thing
 	blind := c.hub.observe(c.watch, parent(p))
 	n := c.names[p]
 	if n == nil || n.foreign {
+		if s.toBeRead(need, f) {
+			if err := c.pin(s); err != nil {
+				return nil, err
+			}
+		}
 		if blind == unix.ENOENT || blind == unix.ENOTDIR {
 			blind = nil
 		}
 		return c.first(p, t, need, f, blind)
 	}
 	c.concerns(n)
-	if t.state.Kind == journal.File {
-		c.forget(t, f)
-		if known := c.files[t.id]; known != nil {
-			return n, c.use(known, t, need, f)
+	if t.state.Kind != journal.File {
+		return n, nil
+	}
+	c.forget(t, f)
+	known := c.files[t.id]
+	if known == nil { // the command made it: it held nothing before
+		return n, nil
+	}
+	if known.level < need || f == written && known.linked != 0 {
+		if err := c.pin(s); err != nil {
+			return nil, err
 		}
 		if n.carried && need > looked {
 			return n, c.keepCarried(n, t, need, f)
 		}
 	}
-	return n, nil
+	return n, c.use(known, t, need, f)
 }
 
 // keepCarried keeps what a name holds that was touched before the last cut. Kerf has read

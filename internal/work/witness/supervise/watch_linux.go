@@ -173,7 +173,7 @@ func (w *watch) next() bool {
 	w.idle = false
 	w.hub.drain()
 	errno := w.handle(&n)
-	if p := w.calls[n.PID]; p != nil && errno == 0 && calls.Of(uint32(n.Number)).Op != calls.Unlink {
+	if p := w.calls[n.PID]; p != nil && errno == 0 && p.makes() {
 		p.held = true
 		w.hub.drain()
 		p.held = false
@@ -202,9 +202,9 @@ func (w *watch) handle(n *listener.Notice) syscall.Errno {
 	if err := call.read(); err != nil {
 		return w.unread(n, err)
 	}
-	if !n.Valid(w.listener) {
-		return 0 // the caller is gone, and what was read may be another's
-	}
+	// If the caller is gone by now, what was read may be another's. Then names are looked
+	// at for nothing: the answer finds no call, and what was expected of it is dropped. The
+	// kernel asks the same as Valid does, without another call for each.
 	for range 10 {
 		if err = call.do(); err != errSwapped {
 			break
