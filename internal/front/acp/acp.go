@@ -18,6 +18,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"kerf/internal/front/frames"
 	"kerf/internal/protocol"
 )
 
@@ -37,18 +38,26 @@ type Options struct {
 	Check func() error
 }
 
+// frameLimit bounds one message of the editor, in bytes. The library reads lines
+// of at most 10 MiB and ends the connection at a longer one.
+const frameLimit = 10<<20 - 1
+
+// listens tells the notifications that are heard here.
+func listens(method string) bool { return method == "session/cancel" || method == "$/cancel_request" }
+
 // Serve serves one editor until in ends or ctx is done.
 func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	a := &agent{o: o, sessions: map[sdk.SessionId]*session{}}
 	whole, messages := io.Pipe()
-	both := &lockedWriter{w: out}
+	both := frames.NewWriter(out)
 	defer whole.Close()
 	a.conn = sdk.NewAgentSideConnection(a, both, whole)
 	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // stderr is the user's
 	// The connection reads nothing before it is set up. This ends with in, or with
 	// the first message after the connection.
 	go func() {
-		_ = messages.CloseWithError(filter{bufio.NewReader(in), both}.copy(messages))
+		_ = messages.CloseWithError(frames.Filter{In: bufio.NewReader(in), Out: both, Limit: frameLimit,
+			Listens: listens}.Copy(messages))
 	}()
 	defer a.close()
 	select {

@@ -10,14 +10,17 @@ package mcpserver
 //lint:file-ignore SA1019 roots, sampling and logging are deprecated only from a revision on that is not spoken here
 
 import (
+	"bufio"
 	"context"
 	_ "embed"
 	"errors"
 	"io"
 	"os"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"kerf/internal/front/frames"
 	"kerf/internal/protocol"
 )
 
@@ -45,11 +48,27 @@ const frameLimit = 64 << 20
 func Stdio(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser) error {
 	c := &conn{o: o}
 	defer c.close()
-	err := c.server().Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: frameLimit})
+	whole, messages := io.Pipe()
+	both := frames.NewWriter(out)
+	defer whole.Close()
+	go func() { // ends with in, or with the first message after the connection
+		_ = messages.CloseWithError(frames.Filter{In: bufio.NewReader(in), Out: both, Limit: frameLimit, Batches: true,
+			Check: func(message []byte) error {
+				_, err := jsonrpc.DecodeMessage(message)
+				return err
+			}}.Copy(messages))
+	}()
+	err := c.server().Run(ctx, &mcp.IOTransport{Reader: whole, Writer: stream{both, out}, MaxLineLength: frameLimit + 2})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) {
 		return nil
 	}
 	return err
+}
+
+// stream writes whole messages and closes what they are written to.
+type stream struct {
+	io.Writer
+	io.Closer
 }
 
 // server makes the server of one connection.

@@ -82,8 +82,8 @@ func parseEnvelope(text []byte, lines []string) (*Patch, *unified.Error) {
 	}
 	for i, l := range lines[end+1:] {
 		if marker(l) {
-			return nil, unified.Errorf(end+i+2, "%s stands after '%s' and would be left out; move '%s' behind the last operation",
-				unified.Quote(strings.TrimSpace(l)), endPatch, endPatch)
+			return nil, unified.Errorf(end+i+2, "%s stands after '%s' and would be left out; move '%s' behind the last "+
+				"operation", unified.Quote(strings.TrimSpace(l)), endPatch, endPatch)
 		}
 	}
 	p := &envelopeParser{lines: lines[:end], at: begin + 1, crlf: crlf}

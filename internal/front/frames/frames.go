@@ -1,4 +1,7 @@
-package acp
+// Package frames reads JSON-RPC messages, one on each line, for libraries that end a
+// connection at the first line that is no message. Such a line is answered with the
+// error that JSON-RPC has for it, and the connection goes on.
+package frames
 
 import (
 	"bufio"
@@ -10,34 +13,39 @@ import (
 	"sync"
 )
 
-// frameLimit bounds one message of the editor, in bytes. The library reads lines
-// of at most 10 MiB and ends the connection at a longer one.
-const frameLimit = 10<<20 - 1
-
-// The refusals of JSON-RPC that the library leaves unsaid.
+// The refusals of JSON-RPC that the libraries leave unsaid.
 const (
 	parseError     = -32700
 	invalidRequest = -32600
 )
 
-// filter copies whole messages from in to what the library reads. What is no
-// message is answered on out and kept from it, so that an editor never waits for
-// an answer that does not come.
-type filter struct {
-	in  *bufio.Reader
-	out io.Writer
+// Filter passes whole messages of In on. What is no message is answered on Out, so
+// that nobody waits for an answer that does not come.
+type Filter struct {
+	In *bufio.Reader
+	// Out gets the refusals. Others write to it, too: see Writer.
+	Out io.Writer
+	// Limit bounds one message, in bytes.
+	Limit int
+	// Check says what the library would not read; may be nil.
+	Check func(message []byte) error
+	// Listens tells the notifications that somebody listens to. Others are left out, so
+	// that a flood of them does not fill the library's queue; nil leaves none out.
+	Listens func(method string) bool
+	// Batches says that several messages may stand in one array.
+	Batches bool
 }
 
-// copy copies until in ends or nobody reads any more.
-func (f filter) copy(to io.Writer) error {
+// Copy copies until In ends or nobody reads any more, and returns why it ended.
+func (f Filter) Copy(to io.Writer) error {
 	for {
 		line, whole, err := f.line()
 		if len(bytes.TrimSpace(line)) > 0 {
-			if refusal := judge(line, whole); refusal != nil {
-				if err := refusal.send(f.out); err != nil {
+			if refusal := f.judge(line, whole); refusal != nil {
+				if err := refusal.send(f.Out); err != nil {
 					return err
 				}
-			} else if !ignored(line) {
+			} else if !f.ignored(line) {
 				if _, err := to.Write(append(bytes.TrimRight(line, "\r\n"), '\n')); err != nil {
 					return err
 				}
@@ -50,11 +58,11 @@ func (f filter) copy(to io.Writer) error {
 }
 
 // line reads one line, or the beginning of one that is too long.
-func (f filter) line() (line []byte, whole bool, err error) {
+func (f Filter) line() (line []byte, whole bool, err error) {
 	whole = true
 	for {
-		part, err := f.in.ReadSlice('\n')
-		if room := frameLimit - len(line); len(part) > room {
+		part, err := f.In.ReadSlice('\n')
+		if room := f.Limit - len(line); len(part) > room {
 			part, whole = part[:room], false
 		}
 		line = append(line, part...)
@@ -71,7 +79,11 @@ type refusal struct {
 	message string
 }
 
+// send writes the answer, if there is one.
 func (r *refusal) send(w io.Writer) error {
+	if r.code == 0 {
+		return nil
+	}
 	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": r.id,
 		"error": map[string]any{"code": r.code, "message": r.message}})
 	if err != nil {
@@ -82,10 +94,10 @@ func (r *refusal) send(w io.Writer) error {
 }
 
 // judge returns what is wrong with a line, or nil.
-func judge(line []byte, whole bool) *refusal {
+func (f Filter) judge(line []byte, whole bool) *refusal {
 	null := json.RawMessage("null")
 	if !whole {
-		return &refusal{idOf(line), invalidRequest, fmt.Sprintf("the message has more than %d bytes", frameLimit)}
+		return &refusal{idOf(line), invalidRequest, fmt.Sprintf("the message has more than %d bytes", f.Limit)}
 	}
 	var m struct {
 		ID     json.RawMessage `json:"id"`
@@ -96,13 +108,27 @@ func judge(line []byte, whole bool) *refusal {
 	if !json.Valid(line) {
 		return &refusal{null, parseError, "the line is not JSON; each message is one line"}
 	}
+	var batch []json.RawMessage
+	if f.Batches && json.Unmarshal(line, &batch) == nil && len(batch) > 0 {
+		single := f
+		single.Batches = false
+		for _, one := range batch {
+			if r := single.judge(one, true); r != nil {
+				return r
+			}
+		}
+		return nil
+	}
 	if json.Unmarshal(line, &m) != nil {
-		return &refusal{null, invalidRequest, "a message is a JSON object; batches are not supported"}
+		return &refusal{null, invalidRequest, f.form()}
 	}
 	var method string
 	switch {
 	case len(m.Method) == 0 && len(m.ID)+len(m.Result)+len(m.Error) > 0:
-		return nil // an answer is never answered, whatever is wrong with it
+		if f.Check != nil && f.Check(line) != nil {
+			return &refusal{} // an answer is never answered, whatever is wrong with it
+		}
+		return nil
 	case len(m.Method) == 0:
 		return &refusal{null, invalidRequest, "the message has no method"}
 	case len(m.ID) > 0 && !plainID(m.ID):
@@ -110,7 +136,19 @@ func judge(line []byte, whole bool) *refusal {
 	case json.Unmarshal(m.Method, &method) != nil || method == "":
 		return &refusal{orNull(m.ID), invalidRequest, "method must be a string"}
 	}
+	if f.Check != nil {
+		if err := f.Check(line); err != nil {
+			return &refusal{orNull(m.ID), invalidRequest, err.Error()}
+		}
+	}
 	return nil
+}
+
+func (f Filter) form() string {
+	if f.Batches {
+		return "a message is a JSON object, or an array of them"
+	}
+	return "a message is a JSON object; batches are not supported"
 }
 
 func orNull(id json.RawMessage) json.RawMessage {
@@ -147,9 +185,11 @@ func idOf(head []byte) json.RawMessage {
 	}
 }
 
-// ignored reports whether line is a notification that nobody here listens to.
-// They do not count towards the bound of the library's queue.
-func ignored(line []byte) bool {
+// ignored reports whether line is a notification that nobody listens to.
+func (f Filter) ignored(line []byte) bool {
+	if f.Listens == nil {
+		return false
+	}
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
@@ -157,16 +197,20 @@ func ignored(line []byte) bool {
 	if json.Unmarshal(line, &m) != nil || len(m.ID) > 0 || m.Method == "" {
 		return false
 	}
-	return m.Method != "session/cancel" && m.Method != "$/cancel_request"
+	return !f.Listens(m.Method)
 }
 
-// lockedWriter lets two write whole messages to one stream.
-type lockedWriter struct {
+// Writer lets several write whole messages to one stream.
+type Writer struct {
 	mu sync.Mutex
 	w  io.Writer // guarded by mu
 }
 
-func (l *lockedWriter) Write(p []byte) (int, error) {
+// NewWriter makes a Writer to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Write writes p as a whole.
+func (l *Writer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.w.Write(p)
