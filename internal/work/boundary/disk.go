@@ -11,7 +11,9 @@ import (
 )
 
 // Disk is the View of the machine's own disk.
-type Disk struct{}
+type Disk struct {
+	known *listings // nil remembers nothing
+}
 
 // Lstat is os.Lstat.
 func (Disk) Lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
@@ -80,7 +82,7 @@ const (
 
 // Nested looks breadth first, so that what is near is found. What was installed into
 // node_modules is looked at only once in a session, and last.
-func (Disk) Nested(root string, thorough bool) []string {
+func (d Disk) Nested(root string, thorough bool) []string {
 	depths, dirs, until := nestedDepth, nestedDirs, time.Time{}
 	if thorough {
 		depths, dirs, until = thoroughDepth, thoroughDirs, time.Now().Add(thoroughTime)
@@ -93,25 +95,20 @@ func (Disk) Nested(root string, thorough bool) []string {
 			if seen++; seen > dirs || thorough && seen%64 == 0 && time.Now().After(until) {
 				return found
 			}
-			entries, err := os.ReadDir(dir)
+			here, err := d.known.list(dir)
 			if err != nil {
 				continue
 			}
-			if dir != root && isBare(entries) {
+			if dir != root && here.bare {
 				found = append(found, dir)
 				continue
 			}
-			for _, e := range entries {
-				path := filepath.Join(dir, e.Name())
-				switch {
-				case dir != root && (strings.EqualFold(e.Name(), Git) || strings.EqualFold(e.Name(), Kerf)):
-					found = append(found, path)
-				case strings.EqualFold(e.Name(), Git) || strings.EqualFold(e.Name(), Kerf):
-				case e.IsDir() && e.Name() == "node_modules":
-					last = append(last, path)
-				case e.IsDir():
-					next = append(next, path)
-				}
+			if dir != root {
+				found = appendPaths(found, dir, here.own)
+			}
+			next = appendPaths(next, dir, here.dirs)
+			if here.modules {
+				last = append(last, filepath.Join(dir, modules))
 			}
 		}
 		if thorough {
@@ -122,15 +119,11 @@ func (Disk) Nested(root string, thorough bool) []string {
 	return found
 }
 
-func isBare(entries []fs.DirEntry) bool {
-	parts := 0
-	for _, e := range entries {
-		switch e.Name() {
-		case "HEAD", "objects", "refs":
-			parts++
-		}
+func appendPaths(list []string, dir string, names []string) []string {
+	for _, name := range names {
+		list = append(list, filepath.Join(dir, name))
 	}
-	return parts == 3
+	return list
 }
 
 // Placeholder knows ours by what nobody else makes at these places: a socket,

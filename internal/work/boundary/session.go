@@ -25,6 +25,9 @@ type Session struct {
 
 // NewSession begins a session whose file tools work in the given sandbox mode.
 func NewSession(view View, mode string, policy func(mode string) Policy) *Session {
+	if d, ok := view.(Disk); ok && d.known == nil {
+		view = Disk{newListings()}
+	}
 	s := &Session{view: view, policy: policy, known: make(map[string][]string), began: make(map[string]bool)}
 	s.mode = toolMode(mode)
 	return s

@@ -1,0 +1,112 @@
+package boundary
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// remembering is a Disk that takes all times for settled, and counts what it reads.
+func remembering(reads *int) Disk {
+	l := newListings()
+	l.now = func() time.Time { return time.Now().Add(time.Hour) }
+	l.read = func(dir string) ([]fs.DirEntry, error) {
+		*reads++
+		return os.ReadDir(dir)
+	}
+	return Disk{l}
+}
+
+// tick is longer than a tick of the clock that file systems use.
+func tick() { time.Sleep(15 * time.Millisecond) }
+
+// TestARememberedTreeIsTheTree changes a tree and looks at it with and without memory.
+func TestARememberedTreeIsTheTree(t *testing.T) {
+	root := t.TempDir()
+	reads := 0
+	d := remembering(&reads)
+	if _, ok := d.known.stamp(root); !ok {
+		t.Skip("SKIP the file system of the tests is not known to keep times")
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	old := time.Unix(1e9, 0)
+	dir := func() string {
+		p := root
+		for range random.IntN(4) {
+			p = filepath.Join(p, string(rune('a'+random.IntN(3))))
+		}
+		return p
+	}
+	names := []string{".git", ".GIT", ".kerf", "node_modules", "HEAD", "objects", "refs", "a", "b", "c"}
+	for i := range 120 {
+		tick()
+		at := dir()
+		name := filepath.Join(at, names[random.IntN(len(names))])
+		switch random.IntN(5) {
+		case 0, 1:
+			_ = os.MkdirAll(name, 0o755)
+		case 2:
+			_ = os.WriteFile(name, nil, 0o644)
+		case 3:
+			_ = os.Rename(name, filepath.Join(dir(), names[random.IntN(len(names))]))
+		case 4:
+			_ = os.RemoveAll(name)
+		}
+		_ = os.Chtimes(at, old, old) // who changes a directory can hide it so
+		tick()
+		for _, thorough := range []bool{false, true} {
+			if got, want := d.Nested(root, thorough), (Disk{}).Nested(root, thorough); !slices.Equal(got, want) {
+				t.Fatalf("after change %d, thorough %v:\n%q\nwant\n%q", i, thorough, got, want)
+			}
+		}
+	}
+}
+
+func TestAnUnchangedTreeIsNotReadAgain(t *testing.T) {
+	root := t.TempDir()
+	for i := range 40 {
+		if err := os.MkdirAll(filepath.Join(root, fmt.Sprint(i), "d"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads := 0
+	d := remembering(&reads)
+	if _, ok := d.known.stamp(root); !ok {
+		t.Skip("SKIP the file system of the tests is not known to keep times")
+	}
+	d.Nested(root, false)
+	if reads != 81 {
+		t.Errorf("the first look read %d directories, want 81", reads)
+	}
+	tick()
+	if err := os.WriteFile(filepath.Join(root, "7", "f"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	reads = 0
+	d.Nested(root, false)
+	if reads != 1 {
+		t.Errorf("the look after one change read %d directories, want 1", reads)
+	}
+}
+
+// What was just changed may change again within the same tick.
+func TestWhatWasJustChangedIsNotRemembered(t *testing.T) {
+	root := t.TempDir()
+	reads := 0
+	d := remembering(&reads)
+	s, ok := d.known.stamp(root)
+	if !ok {
+		t.Skip("SKIP the file system of the tests is not known to keep times")
+	}
+	d.known.now = func() time.Time { return time.Unix(0, s.ctime).Add(settled / 2) }
+	d.Nested(root, false)
+	d.Nested(root, false)
+	if reads != 2 {
+		t.Errorf("%d looks were read, want 2", reads)
+	}
+}
