@@ -24,6 +24,11 @@ import (
 // a sign every 50 ms while something is open.
 const window = 60 * time.Millisecond
 
+// late is the same for names that the command was about to remove, and that are gone: what
+// had been let go may take its time on a busy machine, and all that is known of it is the
+// time of the directory.
+const late = 2 * time.Second
+
 // patience is how long Recover waits for the helper of a Kerf that is gone: the kernel
 // ends the processes of its commands, and then the helper ends the journal.
 const patience = 5 * time.Second
@@ -269,9 +274,13 @@ func (c *collector) doubt(r *journal.Reader) {
 			continue
 		}
 		now, err := c.look(p)
+		until := until
 		if err == nil && now.Kind == journal.Absent {
 			if dir, derr := c.look(path.Dir(p)); derr == nil && dir.Kind == journal.Dir {
 				now = dir
+			}
+			if !c.ended {
+				until += int64(late - window)
 			}
 		}
 		final, told := c.finals[p]
