@@ -14,7 +14,6 @@ import (
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/witness"
 )
 
 // command runs a program and finds out what it changed: through the witness where there
@@ -28,7 +27,7 @@ func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Comma
 	var r command.Result
 	var changes []history.FileChange
 	if h.watches(a, o) {
-		w, err := h.watched.Begin(h.record.origin(m, id), h.mayLose(ctx, id, a, m))
+		w, err := h.watched.Begin(h.record.origin(m, id), h.losing(ctx, id, a, m))
 		if err != nil {
 			return ran(id, a, command.Failed(125, "the command was not run, since what it changes cannot be recorded: %v", err),
 				nil)
@@ -64,7 +63,7 @@ func (h *Executor) runWatched(ctx context.Context, id protocol.CallID, a tool.Co
 		f, err = w.End(ctx)
 	}
 	h.unrecorded(&r, err)
-	r.Notes = append(r.Notes, f.Notes...)
+	r.Notes = append(append(r.Notes, f.Notes...), w.Refused()...)
 	return r, h.record.entered(id, f)
 }
 
@@ -96,19 +95,14 @@ func (h *Executor) runScanned(ctx context.Context, id protocol.CallID, a tool.Co
 	return r, changes
 }
 
-// mayLose asks the user, once, before a command destroys what cannot be brought back.
-func (h *Executor) mayLose(ctx context.Context, id protocol.CallID, a tool.Command,
-	m RunOptions) func(witness.Loss) bool {
-	if m.Ask == nil {
-		return nil
+// losing asks the user before a command destroys what cannot be brought back.
+func (h *Executor) losing(ctx context.Context, id protocol.CallID, a tool.Command, m RunOptions) *watch.Losing {
+	l := &watch.Losing{Call: id, Command: protocol.CommandApproval{Command: a.Line, Cwd: a.Dir},
+		Allowed: h.o.Unrecorded.Insisted()}
+	if m.Ask != nil {
+		l.Ask = func(q protocol.Approval) bool { return m.Ask(ctx, q).Answer.Decision.Allows() }
 	}
-	return watch.Once(func(l witness.Loss) bool {
-		reply := m.Ask(ctx, protocol.Approval{Call: id,
-			Reason: fmt.Sprintf("The command is about to change or remove %s (%d bytes), and its content cannot be kept: %s. "+
-				"Neither it nor what follows in this command could be brought back.", l.Path, l.Size, l.Why),
-			Command: &protocol.CommandApproval{Command: a.Line, Cwd: a.Dir}})
-		return reply.Answer.Decision.Allows()
-	})
+	return l
 }
 
 // ran is the outcome of a command.
@@ -143,12 +137,13 @@ func (h *Executor) looked(ctx context.Context, id protocol.CallID, process int,
 	r *command.Result) []history.FileChange {
 	var f watch.Found
 	var err error
+	w := h.watched.Get(process)
 	if r.Running {
-		f, err = h.watched.Get(process).Collect(ctx)
+		f, err = w.Collect(ctx)
 	} else {
 		f, err = h.watched.Take(process).End(ctx)
 	}
 	h.unrecorded(r, err)
-	r.Notes = append(r.Notes, f.Notes...)
+	r.Notes = append(append(r.Notes, f.Notes...), w.Refused()...)
 	return h.record.entered(id, f)
 }

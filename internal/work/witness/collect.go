@@ -29,6 +29,7 @@ type touched struct {
 	// foreign says that somebody else changed it after the command did; gone that the
 	// command had removed it before.
 	foreign, gone bool
+	spared        bool        // see spare
 	closed        journal.Sig // what it was when the command had written it
 	now           journal.State
 	post          found
@@ -54,8 +55,10 @@ type held struct {
 	// sought says that it was not kept, and read where it is; from is where it was found.
 	sought bool
 	from   *touched
-	part   int
-	first  *held // what the same file held at its first touch, if that is another one
+	// refused says that a call was, since it could not be kept.
+	refused bool
+	part    int
+	first   *held // what the same file held at its first touch, if that is another one
 }
 
 // mixed is a name that somebody else wrote between two touches of the command.
@@ -150,8 +153,11 @@ func (c *collector) take(r *journal.Record) {
 	case journal.Unread:
 		c.notes = append(c.notes, "a call of the command could not be read and was refused: "+r.Why)
 	case journal.Lost:
-		if h := c.held[r.Number]; h != nil && !r.Refused {
-			h.lost = r.Why
+		switch h := c.held[r.Number]; {
+		case h != nil && r.Refused:
+			h.origin().refused = true
+		case h != nil:
+			h.origin().lost = r.Why
 		}
 	case journal.Final:
 		c.finals[r.Path] = r.Before.Sig
@@ -304,7 +310,7 @@ func (c *collector) read(seen func()) {
 func (c *collector) olds() iter.Seq[*held] {
 	return func(yield func(*held) bool) {
 		for _, p := range c.order {
-			if !yield(c.names[p].was) {
+			if !c.names[p].spared && !yield(c.names[p].was) {
 				return
 			}
 		}
@@ -328,6 +334,9 @@ func (c *collector) contents() (still bool) {
 	still = true
 	for _, p := range c.order {
 		t := c.names[p]
+		if t.spared = t.spare() && !c.open[p]; t.spared {
+			continue
+		}
 		if t.post = c.after(p); t.post.writer && !c.open[p] {
 			t.foreign = true
 		}
@@ -344,6 +353,12 @@ func (c *collector) contents() (still bool) {
 		}
 	}
 	return still
+}
+
+// spare reports whether a name holds what it held, as it seems, and is too large to be
+// read for certainty: the command was kept from changing it.
+func (t *touched) spare() bool {
+	return t.was.refused && t.was.Sig.Size > loadLimit && t.now.Kind == journal.File && t.now.Sig == t.was.Sig
 }
 
 // between tells what became of names between two touches of the command. What was there
@@ -375,6 +390,7 @@ func (c *collector) report(seen func()) Report {
 	var waiting []*touched // the rest of their git directory may go, too
 	for _, p := range c.order {
 		switch {
+		case c.names[p].spared:
 		case !hidden(p):
 			c.judge(c.names[p], s)
 		case !c.ended && !tree.IsTemporary(path.Base(p)):

@@ -27,6 +27,9 @@ type Guard struct {
 	noted bool // NotKept was told
 }
 
+// Insisted reports whether the user said that commands may do what cannot be recorded.
+func (g *Guard) Insisted() bool { return g != nil && g.Allowed }
+
 const advice = ". Do not try again: tell the user"
 
 // Refuse returns the outcome of an action that may not run now, because it would change

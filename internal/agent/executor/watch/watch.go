@@ -46,6 +46,7 @@ type Command struct {
 	*witness.Watch
 	w      *Watcher
 	origin Origin
+	losing *Losing
 	quit   chan struct{} // closed when it is not followed any more
 	idle   sync.WaitGroup
 	once   sync.Once
@@ -54,14 +55,14 @@ type Command struct {
 	failed error      // since then what it does is in the witness's journal alone
 }
 
-// Begin prepares to watch a command. ask is asked before something is lost for good.
-func (w *Watcher) Begin(o Origin, ask func(witness.Loss) bool) (*Command, error) {
+// Begin prepares to watch a command. losing is asked before something is lost for good.
+func (w *Watcher) Begin(o Origin, losing *Losing) (*Command, error) {
 	e := ledger.Entry{Session: o.Session, Turn: o.Turn, Call: o.Call, Tool: o.Tool, Client: o.Client}
-	x, err := w.o.Witness.Begin(e, false, ask)
+	x, err := w.o.Witness.Begin(e, false, losing.may)
 	if err != nil {
 		return nil, err
 	}
-	c := &Command{Watch: x, w: w, origin: o, quit: make(chan struct{})}
+	c := &Command{Watch: x, w: w, origin: o, losing: losing, quit: make(chan struct{})}
 	c.idle.Go(func() { _ = c.Follow(c.quit, c.look) }) // ends with rest
 	return c, nil
 }
@@ -79,16 +80,6 @@ func (c *Command) look() error {
 func (c *Command) rest() {
 	c.once.Do(func() { close(c.quit) })
 	c.idle.Wait()
-}
-
-// Once asks about the first loss of a command, and answers for the others as for it.
-func Once(ask func(witness.Loss) bool) func(witness.Loss) bool {
-	var once sync.Once
-	allowed := false
-	return func(l witness.Loss) bool {
-		once.Do(func() { allowed = ask(l) })
-		return allowed
-	}
 }
 
 // Collect enters what the command changed since the last time. It goes on.

@@ -33,7 +33,7 @@ func open(t *testing.T, home, root string) *workspace.Workspace {
 // start runs a command line in the sandbox, watched.
 func start(t *testing.T, w *watch.Watcher, root, line string) (*watch.Command, func()) {
 	t.Helper()
-	c, err := w.Begin(watch.Origin{Session: "s", Turn: "t", Call: "c"}, nil)
+	c, err := w.Begin(watch.Origin{Session: "s", Turn: "t", Call: "c"}, &watch.Losing{})
 	if err != nil {
 		t.Fatal(err)
 	}
