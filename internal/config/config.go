@@ -98,6 +98,10 @@ type Tools struct {
 	UpdatePlan bool   `key:"update_plan" form:"toggle" project:"any"`
 	ViewImage  bool   `key:"view_image" form:"toggle" project:"any"`
 	WebSearch  string `key:"web_search" form:"search" enum:"disabled cached live" project:"disabled"`
+	// Results and LineNumbers are how models read the results of the file tools; empty
+	// ones are as suits the model.
+	Results     string `key:"results" enum:"short full" project:"any"`
+	LineNumbers string `key:"line_numbers" enum:"tab bar" project:"any"`
 }
 
 // Agents bounds sub-agents.

@@ -181,7 +181,7 @@ func answerOf(r Result) protocol.EngineAnswer {
 	if err != nil {
 		object = json.RawMessage(`{"success":false,"output":"","warnings":[]}`)
 	}
-	return protocol.EngineAnswer{Text: executor.Render(r.Result), Object: object, Images: r.Images, Failed: r.Error != nil}
+	return protocol.EngineAnswer{Text: r.Result.Text(), Object: object, Images: r.Images, Failed: r.Error != nil}
 }
 
 // relativeTo names a path as the clients of the first root do.

@@ -34,7 +34,7 @@ type actor struct {
 	finished int
 }
 
-var lineNumber = regexp.MustCompile(`(?m)^ *\d+ \| `)
+var lineNumber = regexp.MustCompile(`(?m)^\d+\t`)
 
 // heard takes in what the last call came to.
 func (a *actor) heard(text string) {

@@ -115,10 +115,8 @@ func (c configured) providerOptions(keys *auth.Keys) provider.Options {
 		}
 		return provider.Key(k), err
 	}
-	if t, ok := tools.Lookup("apply_patch"); ok {
-		spec := t.Spec()
-		o.Patch = model.Tool{Name: spec.Name, Schema: spec.Schema, Grammar: spec.Grammar}
-	}
+	patch := tools.Patch()
+	o.Patch = model.Tool{Name: patch.Name, Schema: patch.Schema, Grammar: patch.Grammar}
 	return o
 }
 

@@ -11,6 +11,7 @@ import (
 	"kerf/internal/agent/executor/mcp"
 	"kerf/internal/agent/executor/unrecorded"
 	"kerf/internal/agent/history"
+	"kerf/internal/agent/profile"
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/agent/session"
@@ -192,6 +193,7 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 	}
 	around.Roots, around.Skills = ws.Roots, op.skills()
 	eo.View, eo.Roots, eo.Skills, eo.Instructions = &view.View{}, ws.Roots, around.Skills, around
+	eo.Manner = profile.Profiles{Models: r.choice, Results: op.Tools.Results, Lines: op.Tools.LineNumbers}.Manner
 	exec := executor.New(eo)
 	p := op.Providers[r.choice.Provider]
 	s := session.Start(session.Options{
@@ -222,7 +224,8 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 
 // prompt is what stays the same in all requests. The client fits the tools to the model.
 func (op opener) prompt(r request, l *log) prompt.Fixed {
-	f := prompt.Fixed{Instructions: prompt.Base, Tools: op.offered(), Parallel: true, Summary: op.Summary,
+	f := prompt.Fixed{Instructions: profile.Profiles{Models: r.choice}.Of(r.set.Model).Instructions(), Parallel: true,
+		Tools: op.offered(), Offer: profile.Profiles{Models: r.choice}.Offer, Summary: op.Summary,
 		Freeform: r.choice.Freeform(r.set.Model), CompactModel: op.CompactModel, CacheKey: string(l.ID)}
 	if l.State != nil && l.State.Meta.Instructions != "" {
 		f.Instructions = l.State.Meta.Instructions

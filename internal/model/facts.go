@@ -93,7 +93,7 @@ var families = sync.OnceValue(func() []family {
 // name begins with; vendors ("anthropic/…"), paths and case do not count. For a
 // model that is not known it returns facts that work, and false.
 func Lookup(name string) (Facts, bool) {
-	name = canonical(name)
+	name = Bare(name)
 	best := -1
 	all := families()
 	for i, f := range all {
@@ -107,8 +107,8 @@ func Lookup(name string) (Facts, bool) {
 	return all[best].Facts, true
 }
 
-// canonical strips what providers put around a model's own name.
-func canonical(name string) string {
+// Bare is a model's own name in lower case, without what providers put around it.
+func Bare(name string) string {
 	name = strings.ToLower(name)
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	for _, vendor := range []string{"us.", "eu.", "apac.", "global.", "anthropic.", "openai.", "google."} {

@@ -184,6 +184,7 @@ func (h *Executor) settleChange(ctx context.Context, j *judged,
 			return nil, &o
 		}
 		c.Set, c.Result.UpdatedStates = set, amend.Restated(c.Result.UpdatedStates, set)
+		c.Result.Short = false // its words are about what was proposed
 		j.Action = c
 		return h.askedChange(set, "you edited the change; this is what will be written"), nil
 	}

@@ -11,6 +11,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools"
 	"kerf/internal/agent/tools/amend"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
@@ -22,6 +23,9 @@ func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 	began := time.Now()
 	h.shell.Take() // in the background: where tools are called, commands may follow
 	h.o.Boundary.Use(string(e.Settings.Sandbox))
+	if h.o.Manner != nil {
+		e.Call.Manner = h.o.Manner(e.Settings.Model)
+	}
 	action, err, own := instructions.ReadSkill(h.o.Skills, e.Call)
 	if refused := h.allowedTool(e.Call.Name); refused != nil {
 		action, err = nil, refused
@@ -65,8 +69,8 @@ func refused(c tool.Call, err error) turn.Outcome {
 	if !errors.As(err, &refusal) {
 		refusal = &tool.Error{Code: "FAILED", Message: err.Error()}
 	}
-	text := Render(tool.Fail(refusal))
-	return turn.Outcome{Text: text, Body: protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args, Error: text}}
+	text := tool.Fail(refusal).Text()
+	return turn.Outcome{Text: text, Body: protocol.ToolCall{Call: c.ID, Tool: tools.Name(c.Name), Args: c.Args, Error: text}}
 }
 
 // Live is how a call reaches the session while it runs.
@@ -133,7 +137,7 @@ func (h *Executor) told(ctx context.Context, o turn.Outcome, j judged) turn.Outc
 
 // allowedTool keeps a role to its tools.
 func (h *Executor) allowedTool(name string) error {
-	if only := h.o.Only; only != nil && !slices.Contains(only, name) {
+	if only := h.o.Only; only != nil && !slices.Contains(only, tools.Name(name)) {
 		return tool.Refuse(tool.Denied, "%s is not among your tools: %s", name, strings.Join(only, ", "))
 	}
 	return nil

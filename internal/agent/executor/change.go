@@ -21,7 +21,7 @@ import (
 // change commits a proposed change and tells what really landed.
 func (h *Executor) change(ctx context.Context, id protocol.CallID, a tool.Change, m RunOptions) turn.Outcome {
 	r, done := h.Commit(ctx, id, a, m)
-	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records, Observed: done.saw}
+	o := turn.Outcome{Text: r.Text(), Success: r.Error == nil, Changes: done.records, Observed: done.saw}
 	body := protocol.FileChange{Call: id, Changes: h.files.Committed(done.set, done.records), Diff: done.diff}
 	if r.Error != nil {
 		body.Error = o.Text

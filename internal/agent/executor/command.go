@@ -118,7 +118,7 @@ func (h *Executor) writeStdin(ctx context.Context, id protocol.CallID, a tool.Wr
 	r, err := h.commands.WriteStdin(ctx, a)
 	var refused *tool.Error
 	if errors.As(err, &refused) {
-		body.Error = Render(tool.Fail(refused))
+		body.Error = tool.Fail(refused).Text()
 		return turn.Outcome{Text: body.Error, Body: body}
 	}
 	ctx = context.WithoutCancel(ctx)

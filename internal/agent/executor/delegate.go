@@ -21,7 +21,7 @@ func (h *Executor) delegate(ctx context.Context, id protocol.CallID, a tool.Dele
 		body.Error = text
 		var refused *tool.Error
 		if errors.As(err, &refused) {
-			text, body.Error = Render(tool.Fail(refused)), refused.Message
+			text, body.Error = tool.Fail(refused).Text(), refused.Message
 		}
 		return turn.Outcome{Text: text, Body: body}
 	}

@@ -94,6 +94,8 @@ type Options struct {
 	Roots []string
 	// Skills are those whose files read_file reads.
 	Skills []skills.Skill
+	// Manner is how results are written for a model; nil writes them as for programs.
+	Manner func(model string) tool.Manner
 	// Only, when not nil, names the tools that may be called.
 	Only []string
 }

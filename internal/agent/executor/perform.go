@@ -2,9 +2,6 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
 
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
@@ -52,32 +49,4 @@ func (h *Executor) Do(ctx context.Context, id protocol.CallID, a tool.Action, m 
 		}
 	}
 	return turn.Outcome{Text: "nothing to do"}
-}
-
-// Render is a result as the model reads it.
-func Render(r tool.Result) string {
-	var b strings.Builder
-	if r.Error != nil {
-		b.WriteString(r.Error.Error())
-	}
-	if r.Output != "" {
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(r.Output)
-	}
-	for _, w := range r.Warnings {
-		fmt.Fprintf(&b, "\nwarning %s: %s", w.Code, w.Message)
-		if w.Suggestion != "" {
-			b.WriteString(" " + w.Suggestion)
-		}
-	}
-	if len(r.UpdatedStates) > 0 {
-		// Map keys are sorted by encoding/json, so the text is stable.
-		states, err := json.Marshal(r.UpdatedStates)
-		if err == nil {
-			b.WriteString("\nupdatedFileStates: " + string(states))
-		}
-	}
-	return b.String()
 }

@@ -47,7 +47,7 @@ func (h *Executor) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.P
 	case tool.Delegate:
 		p.Body = protocol.SubAgent{Call: c.ID, Operation: a.Operation, Prompt: a.Message}
 	case tool.WriteStdin, tool.UserQuestion:
-		p.Body = protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args}
+		p.Body = protocol.ToolCall{Call: c.ID, Tool: tools.Name(c.Name), Args: c.Args}
 	default:
 		p.Outcome = &turn.Outcome{Text: fmt.Sprintf("%s: this kind of action is not supported here", c.Name)}
 	}
@@ -56,14 +56,14 @@ func (h *Executor) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.P
 
 // answer is the outcome of a call that needs nothing done.
 func (h *Executor) answer(c tool.Call, a tool.Answer) *turn.Outcome {
-	o := &turn.Outcome{Text: Render(a.Result), Images: a.Result.Images, Success: a.Result.Error == nil, Todo: a.Todo}
+	o := &turn.Outcome{Text: a.Result.Text(), Images: a.Result.Images, Success: a.Result.Error == nil, Todo: a.Todo}
 	for _, shown := range a.Observed {
 		seen := h.files.Observe(string(shown.Path), shown.Image)
 		seen.First, seen.Last, seen.Lines = shown.First, shown.Last, shown.Lines
 		o.Observed = append(o.Observed, seen)
 	}
 	if a.Todo == nil {
-		body := protocol.ToolCall{Call: c.ID, Tool: c.Name, Args: c.Args, Output: o.Text}
+		body := protocol.ToolCall{Call: c.ID, Tool: tools.Name(c.Name), Args: c.Args, Output: o.Text}
 		if a.Result.Error != nil {
 			body.Output, body.Error = "", o.Text
 		}
@@ -77,7 +77,7 @@ func (h *Executor) judgeChange(p *turn.Prepared, c tool.Call, a tool.Change, rul
 	p.Body = body
 	switch j := rules.Change(a.Set.Paths(), h.files.ControlFiles(a.Set)); j.Verdict {
 	case policy.Refuse:
-		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true,
+		p.Outcome = &turn.Outcome{Text: tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason)).Text(), Declined: true,
 			Body: body}
 	case policy.Ask:
 		p.Verdict = turn.Ask
@@ -90,7 +90,7 @@ func (h *Executor) judgeCommand(p *turn.Prepared, c tool.Call, a tool.Command, r
 	p.Body = body
 	switch j := rules.Command(h.commandOf(a)); j.Verdict {
 	case policy.Refuse:
-		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true,
+		p.Outcome = &turn.Outcome{Text: tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason)).Text(), Declined: true,
 			Body: body}
 	case policy.Ask:
 		p.Verdict = turn.Ask
@@ -111,7 +111,7 @@ func (h *Executor) judgeRemote(p *turn.Prepared, c tool.Call, a tool.Remote, rul
 	switch j.Verdict {
 	case policy.Refuse:
 		body.Error = j.Reason
-		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true,
+		p.Outcome = &turn.Outcome{Text: tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason)).Text(), Declined: true,
 			Body: body}
 	case policy.Ask:
 		p.Verdict = turn.Ask

@@ -179,13 +179,13 @@ func (h *Executor) judgeUndo(p *turn.Prepared, c tool.Call, a tool.Undo, rules p
 	body := protocol.FileChange{Call: c.ID, Changes: undoreport.Changes(report)}
 	p.Body = body
 	if report.Problem != "" {
-		body.Error = Render(tool.Fail(undoreport.Refusal(report)))
+		body.Error = tool.Fail(undoreport.Refusal(report)).Text()
 		p.Outcome = &turn.Outcome{Text: body.Error, Body: body}
 		return
 	}
 	switch j := rules.Change(planned.set.Paths(), h.files.ControlFiles(planned.set)); j.Verdict {
 	case policy.Refuse:
-		p.Outcome = &turn.Outcome{Text: Render(tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason))), Declined: true,
+		p.Outcome = &turn.Outcome{Text: tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason)).Text(), Declined: true,
 			Body: body}
 	case policy.Ask:
 		p.Verdict = turn.Ask
@@ -213,7 +213,7 @@ func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m 
 	} else {
 		r = tool.Result{Success: true, Output: undoreport.Text(report, h.files.Relative)}
 	}
-	o := turn.Outcome{Text: Render(r), Success: r.Error == nil, Changes: done.records}
+	o := turn.Outcome{Text: r.Text(), Success: r.Error == nil, Changes: done.records}
 	body := protocol.FileChange{Call: id, Changes: h.files.Committed(done.set, done.records), Diff: done.diff}
 	if r.Error != nil {
 		body.Error = o.Text

@@ -6,7 +6,6 @@
 package prompt
 
 import (
-	_ "embed"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -17,16 +16,13 @@ import (
 	"kerf/internal/protocol"
 )
 
-// Base is the instructions every session starts with.
-//
-//go:embed base.md
-var Base string
-
 // Fixed is what stays the same over a session.
 type Fixed struct {
 	Instructions string
 	Tools        []tool.Spec
-	Parallel     bool
+	// Offer makes of tools what a model is offered; nil offers them as they are.
+	Offer    func(model string, tools []tool.Spec) []tool.Spec
+	Parallel bool
 	// Freeform is set when the model takes freeform tools.
 	Freeform bool
 	Summary  string
@@ -38,7 +34,7 @@ type Fixed struct {
 // Build returns the request for items.
 func (f *Fixed) Build(s protocol.Settings, schema json.RawMessage, items []*model.Item) *model.Request {
 	return &model.Request{
-		Model: s.Model, Instructions: f.Instructions, Items: items, Tools: f.tools(), Parallel: f.Parallel,
+		Model: s.Model, Instructions: f.Instructions, Items: items, Tools: f.tools(s.Model), Parallel: f.Parallel,
 		Effort: s.Effort, Summary: f.Summary, Schema: schema, CacheKey: f.CacheKey,
 	}
 }
@@ -53,9 +49,13 @@ func (f *Fixed) Compaction(s protocol.Settings, items []*model.Item) *model.Requ
 		CacheKey: f.CacheKey}
 }
 
-func (f *Fixed) tools() []model.Tool {
-	list := make([]model.Tool, len(f.Tools))
-	for i, s := range f.Tools {
+func (f *Fixed) tools(name string) []model.Tool {
+	specs := f.Tools
+	if f.Offer != nil {
+		specs = f.Offer(name, specs)
+	}
+	list := make([]model.Tool, len(specs))
+	for i, s := range specs {
 		list[i] = model.Tool{Name: s.Name, Description: s.Description, Schema: s.Schema}
 		if f.Freeform && s.Grammar != "" {
 			list[i].Schema, list[i].Grammar = nil, s.Grammar

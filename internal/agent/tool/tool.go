@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"kerf/internal/agent/history"
@@ -35,6 +37,31 @@ type Call struct {
 	// Args is the JSON object of the arguments. Freeform input arrives as
 	// {"input": text}.
 	Args json.RawMessage
+	// Manner is how the caller wants to be answered.
+	Manner Manner
+}
+
+// Manner says how a caller is answered. The zero value is for programs: results have all
+// their parts, and lines are numbered as `%4d | text`.
+type Manner struct {
+	// Short results tell of a change in one line: no versions, no new content.
+	Short bool
+	// Tab has a number and a tab before each line of a file.
+	Tab bool
+	// Versions has short results tell versions and hashes all the same.
+	Versions bool
+}
+
+// Number puts the number of a line before it.
+func (m Manner) Number(b *strings.Builder, n int, line string) {
+	if m.Tab {
+		b.WriteString(strconv.Itoa(n))
+		b.WriteByte('\t')
+	} else {
+		fmt.Fprintf(b, "%4d | ", n)
+	}
+	b.WriteString(line)
+	b.WriteByte('\n')
 }
 
 // Tool is one tool. Implementations have no state and may be called by several
@@ -192,6 +219,8 @@ type Result struct {
 	Success bool
 	Output  string
 	Error   *Error
+	// Short says that the model reads Output without the states, which it tells.
+	Short bool
 	// Images are data: URLs that the model sees with the output.
 	Images        []string
 	Warnings      []Warning

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/text/charset"
 	"kerf/internal/text/delta"
@@ -24,15 +25,15 @@ var applyPatchWords string
 var applyPatchGrammar string
 
 type patchArgs struct {
-	Input           *string `json:"input,omitempty" doc:"The whole patch, from *** Begin Patch to *** End Patch."`
+	Input           *string `json:"input,omitempty" brief:"required" doc:"The whole patch, from *** Begin Patch to *** End Patch."`
 	Patch           *string `json:"patch,omitempty" doc:"The same as input."`
 	TransactionMode string  `json:"transactionMode,omitempty" enum:"all-or-nothing,best-effort" doc:"all-or-nothing (default), or best-effort: file by file."`
 }
 
 func applyPatch() entry {
-	return definition[patchArgs]{
-		name: "apply_patch", words: applyPatchWords, grammar: applyPatchGrammar, prepare: preparePatch,
-		aliases: []alias[patchArgs]{as("ApplyPatch", func(a patchArgs) (patchArgs, error) { return a, nil })},
+	return define.Tool[patchArgs]{
+		Name: "apply_patch", Text: applyPatchWords, Grammar: applyPatchGrammar, Plan: preparePatch,
+		Aliases: []define.Alias[patchArgs]{define.As("ApplyPatch", func(a patchArgs) (patchArgs, error) { return a, nil })},
 	}
 }
 
@@ -46,12 +47,12 @@ func preparePatch(_ context.Context, env tool.Env, c tool.Call, a patchArgs) (to
 	case text == nil:
 		text = a.Patch
 	}
-	return proposePatch(env, *text, "", a.TransactionMode == "best-effort")
+	return proposePatch(env, c.Manner, *text, "", a.TransactionMode == "best-effort")
 }
 
 // proposePatch plans a patch whose relative paths start at dir, or at the working
 // directory when dir is empty.
-func proposePatch(env tool.Env, text, dir string, bestEffort bool) (tool.Action, error) {
+func proposePatch(env tool.Env, m tool.Manner, text, dir string, bestEffort bool) (tool.Action, error) {
 	parsed, err := patch.Parse([]byte(text))
 	if err != nil {
 		return nil, patchRefusal(err)
@@ -82,7 +83,7 @@ func proposePatch(env tool.Env, text, dir string, bestEffort bool) (tool.Action,
 		return tool.Answer{Result: tool.Result{Success: true,
 			Output: "Success. The files already read as the patch would make them; nothing changed."}}, nil
 	}
-	return files.propose(change)
+	return files.propose(change, m)
 }
 
 // patchRefusal is err in words for the model; faults of the machine stay.
@@ -164,11 +165,11 @@ func (f *patchFiles) inKind(c delta.Change) (delta.Change, error) {
 }
 
 // propose fills in a change whose set still has the paths of the patch.
-func (f *patchFiles) propose(change tool.Change) (tool.Action, error) {
+func (f *patchFiles) propose(change tool.Change, m tool.Manner) (tool.Action, error) {
 	names := map[string]string{} // by absolute path
 	var notes []string
 	marked := map[string][]string{}
-	change.Result.UpdatedStates = map[string]tool.FileState{}
+	states, places := map[string]tool.FileState{}, map[string]string{}
 	moved := map[string]bool{}
 	for _, c := range change.Set {
 		moved[c.To] = c.To != ""
@@ -193,22 +194,29 @@ func (f *patchFiles) propose(change tool.Change) (tool.Action, error) {
 		if mark := mark(c, moved[name]); mark != "" && !slices.Contains(marked[mark], name) {
 			marked[mark] = append(marked[mark], name)
 		}
-		change.Result.UpdatedStates[f.named(name)] = patchedState(f.texts[name].target, c)
+		states[f.named(name)] = patchedState(f.texts[name].target, c)
+		if places[name] = ""; c.Pre != nil && c.Post != nil && !f.texts[name].binary(c.Post.Data) {
+			t := f.texts[name].target
+			places[name] = ": " + excerpt.Change(t.plain(c.Pre.Data), t.plain(c.Post.Data))
+		}
 		if change.Set[i], err = f.located(c, abs); err != nil {
 			return nil, err
 		}
 	}
-	var b strings.Builder
+	var b, brief strings.Builder
 	b.WriteString("Success. Updated the following files:")
+	brief.WriteString("Success. Updated:")
 	for _, mark := range []string{"A", "M", "D"} {
 		for _, name := range marked[mark] {
 			fmt.Fprintf(&b, "\n%s %s", mark, name)
+			fmt.Fprintf(&brief, "\n%s %s%s", mark, name, strings.TrimSuffix(places[name], ": "))
 		}
 	}
 	for _, n := range notes {
 		b.WriteString("\n" + n)
+		brief.WriteString("\n" + n)
 	}
-	change.Result.Output = b.String()
+	change.Result = excerpt.Result(m, b.String(), brief.String(), states, false)
 	return change, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 )
 
 //go:embed close_agent.md
@@ -15,8 +16,8 @@ type closeArgs struct {
 }
 
 func closeAgent() entry {
-	return definition[closeArgs]{name: "close_agent", words: closeAgentWords,
-		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a closeArgs) (tool.Action, error) {
+	return define.Tool[closeArgs]{Name: "close_agent", Text: closeAgentWords,
+		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a closeArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "close", Targets: []string{a.Target}}, nil
 		}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 	"kerf/internal/text/edit"
 )
 
@@ -25,9 +26,9 @@ type editItem struct {
 }
 
 type editArgs struct {
-	FilePath  string  `json:"file_path,omitempty" doc:"The file to edit. Relative paths start at the working directory."`
-	OldString *string `json:"old_string,omitempty" doc:"The text to replace, as it stands in the file."`
-	NewString *string `json:"new_string,omitempty" doc:"The text to put there."`
+	FilePath  string  `json:"file_path,omitempty" brief:"required" doc:"The file to edit. Relative paths start at the working directory."`
+	OldString *string `json:"old_string,omitempty" brief:"required" doc:"The text to replace, as it stands in the file."`
+	NewString *string `json:"new_string,omitempty" brief:"required" doc:"The text to put there."`
 	matching
 	Encoded
 	Edits           []editItem `json:"edits,omitempty" doc:"Several edits, made in order, instead of old_string and new_string."`
@@ -98,21 +99,22 @@ func (a editArgs) replacements(name string) ([]replacement, error) {
 }
 
 // editAliases are the shapes of edits that models were trained on.
-func editAliases() []alias[editArgs] {
+func editAliases() []define.Alias[editArgs] {
 	type simple struct {
 		OldString  string `json:"old_string"`
 		NewString  string `json:"new_string"`
 		ReplaceAll bool   `json:"replace_all,omitempty"`
 	}
-	return []alias[editArgs]{
-		as("Edit", func(a struct {
+	return []define.Alias[editArgs]{
+		define.Same[editArgs]("edit"),
+		define.As("Edit", func(a struct {
 			FilePath string `json:"file_path"`
 			simple
 		}) (editArgs, error) {
 			return editArgs{FilePath: a.FilePath, OldString: &a.OldString, NewString: &a.NewString,
 				matching: matching{ReplaceAll: a.ReplaceAll}}, nil
 		}),
-		as("MultiEdit", func(a struct {
+		define.As("MultiEdit", func(a struct {
 			FilePath string   `json:"file_path"`
 			Edits    []simple `json:"edits"`
 		}) (editArgs, error) {
@@ -123,7 +125,7 @@ func editAliases() []alias[editArgs] {
 			}
 			return out, nil
 		}),
-		as("replace", func(a struct {
+		define.As("replace", func(a struct {
 			FilePath    string `json:"file_path"`
 			OldString   string `json:"old_string"`
 			NewString   string `json:"new_string"`
@@ -136,7 +138,7 @@ func editAliases() []alias[editArgs] {
 			}
 			return out, nil
 		}),
-		as("edit_code", codeEdits),
+		define.As("edit_code", codeEdits),
 	}
 }
 

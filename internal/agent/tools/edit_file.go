@@ -10,6 +10,7 @@ import (
 
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
@@ -20,7 +21,7 @@ import (
 var editFileWords string
 
 func editFile() entry {
-	return definition[editArgs]{name: "edit_file", words: editFileWords, prepare: prepareEdit, aliases: editAliases()}
+	return define.Tool[editArgs]{Name: "edit_file", Text: editFileWords, Plan: prepareEdit, Aliases: editAliases()}
 }
 
 // prepareEdit plans the edits file by file, in memory, before anything is proposed.
@@ -29,8 +30,9 @@ func prepareEdit(ctx context.Context, env tool.Env, c tool.Call, a editArgs) (to
 	if err != nil {
 		return nil, err
 	}
-	p := plan{env: env, warnings: warnings(list), results: make([]map[string]any, len(list)),
-		change: tool.Change{BestEffort: a.TransactionMode == "best-effort"}}
+	c.Manner.Short = c.Manner.Short && !a.asCode
+	p := plan{env: env, manner: c.Manner, warnings: warnings(list), results: make([]map[string]any, len(list)),
+		states: map[string]tool.FileState{}, change: tool.Change{BestEffort: a.TransactionMode == "best-effort"}}
 	files, order, err := p.group(ctx, list)
 	if err != nil {
 		return nil, err
@@ -73,8 +75,12 @@ func warnings(list []replacement) []tool.Warning {
 // plan is a change of files in the making.
 type plan struct {
 	env      tool.Env
+	manner   tool.Manner
+	versions bool // an edit names the version that it is for
 	warnings []tool.Warning
-	words    []string         // one for each file that is changed
+	words    []string // one for each file that is changed
+	brief    []string // the same where results are short
+	states   map[string]tool.FileState
 	results  []map[string]any // one for each edit
 	change   tool.Change
 }
@@ -86,6 +92,7 @@ type edited struct {
 	nths    []int    // where the edits stand in the call
 	refusal *refused // why it cannot be edited at all
 	last    edit.Result
+	loose   []string // the levels at which passages matched that are not quoted exactly
 }
 
 // group finds the files of the edits, in the order of their first edit. A fault of
@@ -96,6 +103,7 @@ func (p *plan) group(ctx context.Context, list []replacement) (map[string]*edite
 	for i, r := range list {
 		t, err := look(p.env, "file_path", r.path, r.encoding)
 		key := t.abs
+		t.manner, p.versions = p.manner, p.versions || r.want.given()
 		var refusal *refused
 		switch e, ok := asRefusal(err); {
 		case ok:
@@ -142,18 +150,24 @@ func (p *plan) file(f *edited) *refused {
 	if refusal != nil {
 		return refusal
 	}
-	s := excerpt.State(f.plain, f.disk.Data, content)
 	p.change.Set = append(p.change.Set, delta.Change{Path: f.abs, Pre: f.disk, Post: f.image(content)})
-	if p.change.Result.UpdatedStates == nil {
-		p.change.Result.UpdatedStates = map[string]tool.FileState{}
-	}
-	p.change.Result.UpdatedStates[f.name] = s
+	p.states[f.name] = excerpt.State(f.plain, f.disk.Data, content)
 	p.change.Merged = p.change.Merged || strings.Contains(note, "merged")
 	p.words = append(p.words, fmt.Sprintf("Edited %s: %s.%s", f.name, strings.Join(reports, "; "), note))
+	p.brief = append(p.brief, fmt.Sprintf("Edited %s: %s.%s", f.name, f.told(content), note))
 	for _, n := range f.nths {
 		p.results[n] = map[string]any{"success": true, "filePath": f.name}
 	}
 	return nil
+}
+
+// told says in short what the edits made of the file, and whether one was taken loosely.
+func (f *edited) told(content []byte) string {
+	words := excerpt.Change(f.plain(f.disk.Data), f.plain(content))
+	for _, l := range f.loose {
+		words += fmt.Sprintf(" (matched at level %s)", l)
+	}
+	return words
 }
 
 // image is the file with content, which the last edit may have made.
@@ -183,6 +197,7 @@ func (f *edited) place(r replacement) tool.LineRange {
 // has to stand there exactly and once.
 func (f *edited) apply(content []byte, strict bool) ([]byte, []string, *refused) {
 	var reports []string
+	f.loose = nil
 	for _, r := range f.edits {
 		r.Charset = f.charset
 		res, err := edit.Apply(content, r.Replacement)
@@ -199,6 +214,9 @@ func (f *edited) apply(content []byte, strict bool) ([]byte, []string, *refused)
 			return nil, nil, &refused{err: tool.Refuse(tool.NotFound, "not there exactly")}
 		}
 		content, f.last = res.Content, res
+		if res.Level != "exact" && !slices.Contains(f.loose, res.Level) {
+			f.loose = append(f.loose, res.Level)
+		}
 		reports = append(reports, report(res))
 	}
 	return content, reports, nil
@@ -287,7 +305,8 @@ func (p *plan) failed(f *edited, e *tool.Error) {
 
 // outcome is the action that the plan comes to.
 func (p *plan) outcome(edits int, observed []history.Observation) (tool.Action, error) {
-	p.change.Result.Output = strings.Join(p.words, "\n")
+	p.change.Result = excerpt.Result(p.manner, strings.Join(p.words, "\n"), strings.Join(p.brief, "\n"), p.states,
+		p.versions)
 	p.change.Result.Warnings = p.warnings
 	if len(p.change.Failures) == 0 || p.change.BestEffort && len(p.change.Set) > 0 {
 		return p.change, nil

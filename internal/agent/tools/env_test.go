@@ -25,6 +25,7 @@ type disk struct {
 	files    map[string]*delta.Image
 	seen     map[string]*delta.Image
 	versions map[string]int
+	manner   tool.Manner
 }
 
 func newDisk(files map[string]string) *disk {
@@ -182,7 +183,8 @@ func (d *disk) prepare(name, args string) (tool.Action, error) {
 	if !ok {
 		return nil, errors.New("no tool " + name)
 	}
-	return t.Prepare(context.Background(), d, tool.Call{ID: "1", Name: name, Args: json.RawMessage(args)})
+	return t.Prepare(context.Background(), d, tool.Call{ID: "1", Name: name, Args: json.RawMessage(args),
+		Manner: d.manner})
 }
 
 // call makes a call and does with the action what a session does. It returns the
@@ -250,7 +252,7 @@ func show(r tool.Result) string {
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&b, "warning %s: %s; %s\n", w.Code, w.Message, w.Suggestion)
 	}
-	if len(r.UpdatedStates) > 0 {
+	if len(r.UpdatedStates) > 0 && !r.Short {
 		states, _ := json.Marshal(r.UpdatedStates)
 		fmt.Fprintf(&b, "updatedFileStates: %s\n", states)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 	"kerf/internal/agent/tools/patchcommand"
 )
 
@@ -25,15 +26,15 @@ const (
 )
 
 type execArgs struct {
-	Cmd             string `json:"cmd" doc:"The command line, for bash."`
-	Workdir         string `json:"workdir,omitempty" doc:"The directory to run in (default: the working directory)."`
-	TTY             bool   `json:"tty,omitempty" doc:"Run in a terminal."`
+	Cmd             string `json:"cmd" brief:"plain" doc:"The command line, for bash."`
+	Workdir         string `json:"workdir,omitempty" brief:"plain" doc:"The directory to run in (default: the working directory)."`
+	TTY             bool   `json:"tty,omitempty" brief:"plain" doc:"Run in a terminal."`
 	Login           bool   `json:"login,omitempty" doc:"Run in a login shell, which reads the user's profile (default false)."`
-	YieldTimeMS     *int   `json:"yield_time_ms,omitempty" min:"0" doc:"How long to wait for the command, in milliseconds (default 10000, 250 to 30000)."`
+	YieldTimeMS     *int   `json:"yield_time_ms,omitempty" min:"0" doc:"Wait so long, 250 to 30000 (default 10000)."`
 	TimeoutMS       *int   `json:"timeout_ms,omitempty" min:"0" doc:"End the command after so many milliseconds (default: never)."`
-	MaxOutputTokens *int   `json:"max_output_tokens,omitempty" min:"1" doc:"How much output to return; the middle of more is left out."`
-	Permissions     string `json:"sandbox_permissions,omitempty" enum:"use_default,require_escalated" doc:"require_escalated asks to run outside the sandbox."`
-	Justification   string `json:"justification,omitempty" doc:"Why the command has to run outside the sandbox, for the user."`
+	MaxOutputTokens *int   `json:"max_output_tokens,omitempty" min:"1" brief:"plain" doc:"How much output to return; the middle of more is left out."`
+	Permissions     string `json:"sandbox_permissions,omitempty" enum:"use_default,require_escalated" brief:"plain" doc:"require_escalated asks to run outside the sandbox."`
+	Justification   string `json:"justification,omitempty" brief:"plain" doc:"Why the command has to run outside the sandbox, for the user."`
 
 	argv []string // the words of the command, where it was given as words
 	wait bool     // wait until the command is done or out of time
@@ -58,11 +59,11 @@ type argvArgs struct {
 
 func execCommand() entry { return execDefinition() }
 
-func execDefinition() definition[execArgs] {
-	return definition[execArgs]{
-		name: "exec_command", words: execCommandWords, prepare: prepareExec,
-		aliases: []alias[execArgs]{
-			as("Bash", func(a struct {
+func execDefinition() define.Tool[execArgs] {
+	return define.Tool[execArgs]{
+		Name: "exec_command", Text: execCommandWords, Plan: prepareExec,
+		Aliases: []define.Alias[execArgs]{
+			define.As("Bash", func(a struct {
 				Command     string `json:"command"`
 				Timeout     *int   `json:"timeout,omitempty" min:"0"`
 				Description string `json:"description,omitempty"`
@@ -74,16 +75,16 @@ func execDefinition() definition[execArgs] {
 				}
 				return execArgs{Cmd: a.Command, TimeoutMS: a.Timeout, wait: true}, nil
 			}),
-			as("run_shell_command", func(a struct {
+			define.As("run_shell_command", func(a struct {
 				Command     string `json:"command"`
 				Directory   string `json:"directory,omitempty"`
 				Description string `json:"description,omitempty"`
 			}) (execArgs, error) {
 				return execArgs{Cmd: a.Command, Workdir: a.Directory, wait: true}, nil
 			}),
-			as("container.exec", argvOf("container.exec")),
-			as("shell", argvOf("shell")),
-			as("local_shell", argvOf("local_shell")),
+			define.As("container.exec", argvOf("container.exec")),
+			define.As("shell", argvOf("shell")),
+			define.As("local_shell", argvOf("local_shell")),
 		},
 	}
 }
@@ -119,10 +120,10 @@ func argvOf(name string) func(argvArgs) (execArgs, error) {
 // would run; empty if its arguments are not understood.
 func CommandLine(c tool.Call) string {
 	d := execDefinition()
-	if !d.answers(c.Name) {
+	if !d.Answers(c.Name) {
 		return ""
 	}
-	a, err := d.args(c)
+	a, err := d.Args(c)
 	if err != nil {
 		return ""
 	}
@@ -140,10 +141,10 @@ func prepareExec(_ context.Context, env tool.Env, c tool.Call, a execArgs) (tool
 		}
 	}
 	if len(a.argv) == 2 && patchcommand.IsPatcher(a.argv[0]) {
-		return proposePatch(env, a.argv[1], a.Workdir, false)
+		return proposePatch(env, c.Manner, a.argv[1], a.Workdir, false)
 	}
 	if text, dir, ok := patchcommand.Find(a.Cmd); ok {
-		return proposePatch(env, text, joinDir(a.Workdir, dir), false)
+		return proposePatch(env, c.Manner, text, joinDir(a.Workdir, dir), false)
 	}
 	cmd := tool.Command{
 		Line: a.Cmd, Argv: a.argv, Dir: directory(env, a.Workdir), TTY: a.TTY, Login: a.Login,

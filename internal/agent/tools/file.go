@@ -34,6 +34,7 @@ type target struct {
 	// The encoding that it is said to have, and whether the call says so.
 	charset  charset.Charset
 	declared bool
+	manner   tool.Manner // how the caller is answered
 }
 
 // resolve makes the path in an argument absolute.
@@ -209,9 +210,10 @@ func (t target) present(base *delta.Image, place tool.LineRange) string {
 	}
 	switch {
 	case place.Start > 0:
-		shown = strings.TrimSuffix(shown, "\n") + "\nThe text there now:\n" + excerpt.Numbered(t.plain(t.disk.Data), place)
+		shown = strings.TrimSuffix(shown, "\n") + "\nThe text there now:\n" +
+			excerpt.Numbered(t.plain(t.disk.Data), place, t.manner)
 	case shown == "" && len(t.disk.Data) > 0 && !t.binary(t.disk.Data):
-		shown = "\nIt begins:\n" + excerpt.Numbered(t.plain(t.disk.Data), tool.LineRange{Start: 1, End: 17})
+		shown = "\nIt begins:\n" + excerpt.Numbered(t.plain(t.disk.Data), tool.LineRange{Start: 1, End: 17}, t.manner)
 	}
 	return shown
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 )
 
 //go:embed glob.md
@@ -15,14 +16,14 @@ var globWords string
 const globLimit = 500
 
 type globArgs struct {
-	Pattern string `json:"pattern" doc:"The pattern."`
-	Path    string `json:"path,omitempty" doc:"The directory to search (default: the working directory)."`
+	Pattern string `json:"pattern" brief:"plain" doc:"The pattern."`
+	Path    string `json:"path,omitempty" brief:"plain" doc:"The directory to search (default: the working directory)."`
 }
 
 func globTool() entry {
-	return definition[globArgs]{
-		name: "glob", words: globWords, parallel: true, prepare: prepareGlob,
-		aliases: []alias[globArgs]{as("Glob", func(a globArgs) (globArgs, error) { return a, nil })},
+	return define.Tool[globArgs]{
+		Name: "glob", Text: globWords, Parallel: true, Plan: prepareGlob,
+		Aliases: []define.Alias[globArgs]{define.As("Glob", func(a globArgs) (globArgs, error) { return a, nil })},
 	}
 }
 

@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/agent/tool"
 )
 
 // TestConversations plays the conversations in testdata/*.txtar. The archive's
@@ -18,6 +21,7 @@ import (
 //	put PATH TEXT    change a file behind the model's back (\n is a line end)
 //	forget PATH      drop the bytes of what the model last saw
 //	cat PATH         show a file
+//	answer MANNER    answer from now on in the manner of the JSON
 //
 // KERF_UPDATE=1 rewrites what is wanted.
 func TestConversations(t *testing.T) {
@@ -87,6 +91,11 @@ func (d *disk) play(t *testing.T, script string) string {
 			d.put(path, strings.ReplaceAll(strings.ReplaceAll(text, `\n`, "\n"), `\r`, "\r"))
 		case "forget":
 			d.forget(rest)
+		case "answer":
+			d.manner = tool.Manner{}
+			if err := json.Unmarshal([]byte(rest), &d.manner); err != nil {
+				t.Fatal(line, err)
+			}
 		case "cat":
 			got.WriteString(d.text(rest))
 		default:

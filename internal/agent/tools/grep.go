@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 	"kerf/internal/agent/tools/matches"
 )
 
@@ -20,10 +21,10 @@ const (
 )
 
 type grepArgs struct {
-	Pattern    string `json:"pattern" doc:"The regular expression."`
-	Path       string `json:"path,omitempty" doc:"The file or directory to search (default: the working directory)."`
-	Glob       string `json:"glob,omitempty" doc:"Search only files whose path matches this pattern, such as *.go."`
-	IgnoreCase bool   `json:"ignore_case,omitempty" doc:"Upper and lower case are the same."`
+	Pattern    string `json:"pattern" brief:"plain" doc:"The regular expression."`
+	Path       string `json:"path,omitempty" brief:"plain" doc:"The file or directory to search (default: the working directory)."`
+	Glob       string `json:"glob,omitempty" doc:"Only in files whose path matches, such as *.go."`
+	IgnoreCase bool   `json:"ignore_case,omitempty" brief:"plain" doc:"Upper and lower case are the same."`
 	Context    *int   `json:"context,omitempty" min:"0" doc:"How many lines to show around each match (default 0)."`
 	Limit      *int   `json:"limit,omitempty" min:"1" doc:"How many matching lines to show at most (default 200)."`
 
@@ -33,9 +34,9 @@ type grepArgs struct {
 }
 
 func grepTool() entry {
-	return definition[grepArgs]{
-		name: "grep", words: grepWords, parallel: true, prepare: prepareGrep,
-		aliases: []alias[grepArgs]{as("Grep", func(a struct {
+	return define.Tool[grepArgs]{
+		Name: "grep", Text: grepWords, Parallel: true, Plan: prepareGrep,
+		Aliases: []define.Alias[grepArgs]{define.As("Grep", func(a struct {
 			Pattern    string `json:"pattern"`
 			Path       string `json:"path,omitempty"`
 			Glob       string `json:"glob,omitempty"`

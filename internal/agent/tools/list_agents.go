@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 )
 
 //go:embed list_agents.md
@@ -13,8 +14,8 @@ var listAgentsWords string
 type listAgentsArgs struct{}
 
 func listAgents() entry {
-	return definition[listAgentsArgs]{name: "list_agents", words: listAgentsWords, parallel: true,
-		prepare: func(context.Context, tool.Env, tool.Call, listAgentsArgs) (tool.Action, error) {
+	return define.Tool[listAgentsArgs]{Name: "list_agents", Text: listAgentsWords, Parallel: true,
+		Plan: func(context.Context, tool.Env, tool.Call, listAgentsArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "list"}, nil
 		}}
 }

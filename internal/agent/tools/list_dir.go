@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 )
 
 //go:embed list_dir.md
@@ -20,15 +21,15 @@ const (
 )
 
 type listArgs struct {
-	Path  string `json:"path,omitempty" doc:"The directory (default: the working directory)."`
+	Path  string `json:"path,omitempty" brief:"plain" doc:"The directory (default: the working directory)."`
 	Depth *int   `json:"depth,omitempty" min:"1" doc:"How many levels to show (default 2)."`
 	Limit *int   `json:"limit,omitempty" min:"1" doc:"How many entries to show at most (default 500)."`
 }
 
 func listDir() entry {
-	return definition[listArgs]{
-		name: "list_dir", words: listDirWords, parallel: true, prepare: prepareList,
-		aliases: []alias[listArgs]{as("LS", func(a struct {
+	return define.Tool[listArgs]{
+		Name: "list_dir", Text: listDirWords, Parallel: true, Plan: prepareList,
+		Aliases: []define.Alias[listArgs]{define.As("LS", func(a struct {
 			Path string `json:"path,omitempty"`
 		}) (listArgs, error) {
 			return listArgs{Path: a.Path}, nil

@@ -10,6 +10,7 @@ import (
 
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/agent/tools/filekind"
 	"kerf/internal/pathname"
@@ -26,10 +27,12 @@ const (
 	readBytes = 36_000 // stays below what history keeps of one output
 	readWidth = 2000   // bytes of a line
 	readImage = 10 << 20
+	// gutterWidth is what a line's number and the sign after it take.
+	gutterWidth = 8
 )
 
 type readArgs struct {
-	FilePath string `json:"file_path" doc:"The file to read. Relative paths start at the working directory."`
+	FilePath string `json:"file_path" brief:"plain" doc:"The file to read. Relative paths start at the working directory."`
 	Offset   *int   `json:"offset,omitempty" min:"1" doc:"The first line to show, counted from 1 (default 1)."`
 	Limit    *int   `json:"limit,omitempty" min:"1" doc:"How many lines to show (default 2000)."`
 	Encoded
@@ -38,17 +41,18 @@ type readArgs struct {
 }
 
 func readFile() entry {
-	return definition[readArgs]{
-		name: "read_file", words: readFileWords, parallel: true, prepare: prepareRead,
-		aliases: []alias[readArgs]{
-			as("Read", func(a struct {
+	return define.Tool[readArgs]{
+		Name: "read_file", Text: readFileWords, Parallel: true, Plan: prepareRead,
+		Aliases: []define.Alias[readArgs]{
+			define.Same[readArgs]("read"),
+			define.As("Read", func(a struct {
 				FilePath string `json:"file_path"`
 				Offset   *int   `json:"offset,omitempty" min:"0"`
 				Limit    *int   `json:"limit,omitempty" min:"1"`
 			}) (readArgs, error) {
 				return readArgs{FilePath: a.FilePath, Offset: a.Offset, Limit: a.Limit}, nil
 			}),
-			as("read_code", func(a struct {
+			define.As("read_code", func(a struct {
 				FilePath string `json:"filePath"`
 			}) (readArgs, error) {
 				return readArgs{FilePath: a.FilePath, asCode: true}, nil
@@ -59,7 +63,7 @@ func readFile() entry {
 
 func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (tool.Action, error) {
 	if strings.HasPrefix(a.FilePath, outputPrefix) && !a.asCode {
-		return answerOutput(env, a)
+		return answerOutput(env, a, c.Manner)
 	}
 	field := "file_path"
 	if a.asCode {
@@ -69,11 +73,12 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 	if err != nil {
 		return nil, err
 	}
+	t.manner = c.Manner
 	if t.disk == nil {
 		return nil, t.missing(ctx, env)
 	}
 	answer := tool.Answer{Observed: []history.Observation{{Path: pathname.Path(t.abs), Image: t.disk}}}
-	answer.Result = tool.Result{Success: true, VersionInfo: &t.stamp}
+	answer.Result = tool.Result{Success: true, VersionInfo: &t.stamp, Short: c.Manner.Short}
 	data := t.disk.Data
 	if filekind.Image(data) != "" && !a.asCode {
 		return t.image()
@@ -100,7 +105,7 @@ func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (to
 	if last > 0 {
 		answer.Observed[0].First, answer.Observed[0].Last, answer.Observed[0].Lines = firstLine(a), last, lines.Count(text)
 	}
-	answer.Result.Output = shown + versionLine(t.stamp)
+	answer.Result.Output = strings.TrimSuffix(shown+t.versionLine(), "\n")
 	return answer, nil
 }
 
@@ -115,7 +120,7 @@ func (t target) image() (tool.Action, error) {
 	return tool.Answer{
 		Result: tool.Result{Success: true, VersionInfo: &t.stamp,
 			Images: []string{"data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)},
-			Output: fmt.Sprintf("%s (%s, %d bytes)\n%s", t.name, kind, len(data), versionLine(t.stamp))},
+			Output: strings.TrimSuffix(fmt.Sprintf("%s (%s, %d bytes)\n%s", t.name, kind, len(data), t.versionLine()), "\n")},
 		Observed: []history.Observation{{Path: pathname.Path(t.abs), Image: t.disk}},
 	}, nil
 }
@@ -145,11 +150,11 @@ func page(t target, text []byte, a readArgs) (shown string, last int, err error)
 	var b strings.Builder
 	next, whole := first, true
 	for ; next <= len(all) && next-first < limit; next++ {
-		line := fmt.Sprintf("%4d | %s\n", next, excerpt.Shorten(excerpt.Chomp(all[next-1]), readWidth))
-		if next > first && b.Len()+len(line) > readBytes {
+		line := excerpt.Shorten(excerpt.Chomp(all[next-1]), readWidth)
+		if next > first && b.Len()+len(line)+gutterWidth > readBytes {
 			break
 		}
-		b.WriteString(line)
+		t.manner.Number(&b, next, line)
 		if whole = whole && len(all[next-1]) <= readWidth; whole {
 			last = next
 		}
@@ -160,13 +165,28 @@ func page(t target, text []byte, a readArgs) (shown string, last int, err error)
 	return b.String(), last, nil
 }
 
-// versionLine is the last line of every read.
-func versionLine(s tool.Stamp) string {
-	info, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // plain strings and numbers always have a JSON form
+// versionLine is the last line of a read. Callers who do not work with versions are told
+// only what is unusual about the file.
+func (t target) versionLine() string {
+	s := t.stamp
+	if !t.manner.Short || t.manner.Versions {
+		info, err := json.Marshal(s)
+		if err != nil {
+			panic(err) // plain strings and numbers always have a JSON form
+		}
+		return "versionInfo: " + string(info)
 	}
-	return "versionInfo: " + string(info)
+	var words []string
+	if s.LineEnding != lines.LF {
+		words = append(words, s.LineEnding+" line ends")
+	}
+	if s.Encoding != lines.UTF8 {
+		words = append(words, s.Encoding)
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(words, ", ") + "]"
 }
 
 // answerCode gives the whole text as data instead of numbered lines.

@@ -18,7 +18,7 @@ type outputs interface {
 }
 
 // answerOutput shows lines of a kept output.
-func answerOutput(env tool.Env, a readArgs) (tool.Action, error) {
+func answerOutput(env tool.Env, a readArgs, m tool.Manner) (tool.Action, error) {
 	kept, ok := env.(outputs)
 	if !ok {
 		return nil, tool.Refuse(tool.NotFound, "%s: no outputs are kept here. Run the command again", a.FilePath)
@@ -38,11 +38,10 @@ func answerOutput(env tool.Env, a readArgs) (tool.Action, error) {
 	var b strings.Builder
 	next := first
 	for _, text := range lines {
-		line := fmt.Sprintf("%4d | %s\n", next, text)
-		if next > first && b.Len()+len(line) > readBytes {
+		if next > first && b.Len()+len(text)+gutterWidth > readBytes {
 			break
 		}
-		b.WriteString(line)
+		m.Number(&b, next, text)
 		next++
 	}
 	if next <= total {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 	"kerf/internal/protocol"
 )
 
@@ -32,8 +33,8 @@ type inquireOption struct {
 }
 
 func requestUserInput() entry {
-	return definition[userQuestionArgs]{name: "request_user_input", words: requestUserInputWords,
-		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a userQuestionArgs) (tool.Action, error) {
+	return define.Tool[userQuestionArgs]{Name: "request_user_input", Text: requestUserInputWords,
+		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a userQuestionArgs) (tool.Action, error) {
 			return askUser(a)
 		}}
 }

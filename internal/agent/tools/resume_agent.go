@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 )
 
 //go:embed resume_agent.md
@@ -16,8 +17,8 @@ type resumeArgs struct {
 }
 
 func resumeAgent() entry {
-	return definition[resumeArgs]{name: "resume_agent", words: resumeAgentWords,
-		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a resumeArgs) (tool.Action, error) {
+	return define.Tool[resumeArgs]{Name: "resume_agent", Text: resumeAgentWords,
+		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a resumeArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "resume", Targets: []string{a.Target}, Message: a.Message}, nil
 		}}
 }

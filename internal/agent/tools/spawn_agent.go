@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 )
 
 //go:embed spawn_agent.md
@@ -19,8 +20,8 @@ type spawnArgs struct {
 }
 
 func spawnAgent() entry {
-	return definition[spawnArgs]{name: "spawn_agent", words: spawnAgentWords,
-		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a spawnArgs) (tool.Action, error) {
+	return define.Tool[spawnArgs]{Name: "spawn_agent", Text: spawnAgentWords,
+		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a spawnArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "spawn", Message: a.Message, Role: a.Type, Model: a.Model, Effort: a.Effort,
 				Isolated: a.Isolation == "worktree"}, nil
 		}}

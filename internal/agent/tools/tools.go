@@ -6,12 +6,11 @@
 package tools
 
 import (
-	"context"
 	"encoding/json"
-	"reflect"
+	"strings"
 
 	"kerf/internal/agent/tool"
-	"kerf/internal/agent/tools/arguments"
+	"kerf/internal/agent/tools/define"
 )
 
 // All returns the tools, in the order in which they are offered.
@@ -27,39 +26,78 @@ func All() []tool.Tool {
 // Lookup returns the tool with a name or an alias.
 func Lookup(name string) (tool.Tool, bool) {
 	for _, e := range entries() {
-		if e.answers(name) {
+		if e.Answers(name) {
 			return e, true
 		}
 	}
 	return nil, false
 }
 
+// Name is the name of the tool that is called name, which may be one of its profile in
+// place of its own. Other aliases stay: their arguments are their own.
+func Name(name string) string {
+	for _, e := range entries() {
+		if e.Answers(name) && e.Renamed(name) {
+			return e.Title()
+		}
+	}
+	return name
+}
+
 // Schema returns the JSON schema of the arguments that a name, an alias perhaps,
 // takes.
 func Schema(name string) (json.RawMessage, bool) {
 	for _, e := range entries() {
-		if e.answers(name) {
-			return e.schema(name), true
+		if e.Answers(name) {
+			return e.Schema(name), true
 		}
 	}
 	return nil, false
 }
 
+// Patch describes the tool that takes patches.
+func Patch() tool.Spec { return applyPatch().Spec() }
+
 // Names returns the names of the tools, without aliases, in their order.
 func Names() []string {
 	var names []string
 	for _, e := range entries() {
-		names = append(names, e.title())
+		names = append(names, e.Title())
 	}
 	return names
+}
+
+// Brief is s, the spec of one of the tools, in the words for models, under another of its
+// names unless as is empty, with some of its parameters, all if fields is nil. The least
+// is its first paragraph.
+func Brief(s tool.Spec, as string, fields []string, least bool) tool.Spec {
+	for _, e := range entries() {
+		if e.Title() != s.Name {
+			continue
+		}
+		words, _, _ := strings.Cut(e.Words(), define.ForPrograms)
+		if least {
+			words, _, _ = strings.Cut(words, "\n\n")
+		}
+		s.Description = words + strings.TrimPrefix(s.Description, e.Spec().Description)
+		s.Schema = e.Brief(fields)
+	}
+	if as != "" {
+		s.Name = as
+	}
+	s.Aliases = nil
+	return s
 }
 
 // entry is a tool that can be found without making its schema.
 type entry interface {
 	tool.Tool
-	answers(name string) bool
-	schema(name string) json.RawMessage
-	title() string
+	Answers(name string) bool
+	Schema(name string) json.RawMessage
+	Brief(fields []string) json.RawMessage
+	Renamed(name string) bool
+	Title() string
+	Words() string
 }
 
 func entries() []entry {
@@ -68,88 +106,4 @@ func entries() []entry {
 		listDir(), globTool(), grepTool(), updatePlan(), viewImage(), undoTool(), requestUserInput(),
 		spawnAgent(), sendInput(), waitTool(), closeAgent(), listAgents(), resumeAgent(),
 	}
-}
-
-// definition is a tool whose arguments are the struct A.
-type definition[A any] struct {
-	name     string
-	words    string // what the model reads
-	grammar  string
-	parallel bool
-	aliases  []alias[A]
-	prepare  func(ctx context.Context, env tool.Env, c tool.Call, args A) (tool.Action, error)
-}
-
-// alias is another name of a tool, with arguments of its own.
-type alias[A any] struct {
-	name   string
-	args   reflect.Type
-	decode func(name string, raw []byte) (A, error)
-}
-
-// as makes an alias whose arguments are the struct B.
-func as[A, B any](name string, convert func(B) (A, error)) alias[A] {
-	return alias[A]{name, reflect.TypeFor[B](), func(name string, raw []byte) (A, error) {
-		var b B
-		if err := arguments.Decode(name, raw, &b); err != nil {
-			var none A
-			return none, err
-		}
-		return convert(b)
-	}}
-}
-
-func (d definition[A]) title() string { return d.name }
-
-func (d definition[A]) schema(name string) json.RawMessage {
-	for _, a := range d.aliases {
-		if a.name == name {
-			return arguments.Schema(a.args)
-		}
-	}
-	return arguments.Schema(reflect.TypeFor[A]())
-}
-
-func (d definition[A]) answers(name string) bool {
-	if name == d.name {
-		return true
-	}
-	for _, a := range d.aliases {
-		if a.name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// Spec describes the tool.
-func (d definition[A]) Spec() tool.Spec {
-	s := tool.Spec{Name: d.name, Description: d.words, Grammar: d.grammar, Parallel: d.parallel,
-		Schema: arguments.Schema(reflect.TypeFor[A]())}
-	for _, a := range d.aliases {
-		s.Aliases = append(s.Aliases, a.name)
-	}
-	return s
-}
-
-// Prepare decodes the arguments in the shape that the call's name promises.
-func (d definition[A]) Prepare(ctx context.Context, env tool.Env, c tool.Call) (tool.Action, error) {
-	args, err := d.args(c)
-	if err != nil {
-		return nil, err
-	}
-	return d.prepare(ctx, env, c, args)
-}
-
-func (d definition[A]) args(c tool.Call) (A, error) {
-	for _, a := range d.aliases {
-		if a.name == c.Name {
-			return a.decode(c.Name, c.Args)
-		}
-	}
-	var args A
-	if err := arguments.Decode(d.name, c.Args, &args); err != nil {
-		return args, err
-	}
-	return args, nil
 }

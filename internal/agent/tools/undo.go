@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 )
 
 //go:embed undo.md
@@ -17,8 +18,8 @@ type undoArgs struct {
 }
 
 func undoTool() entry {
-	return definition[undoArgs]{name: "undo", words: undoWords,
-		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a undoArgs) (tool.Action, error) {
+	return define.Tool[undoArgs]{Name: "undo", Text: undoWords,
+		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a undoArgs) (tool.Action, error) {
 			return tool.Undo{Turn: a.Turn, Call: a.Call, Redo: a.Redo}, nil
 		}}
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 	"kerf/internal/protocol"
 )
 
@@ -12,19 +13,19 @@ import (
 var updatePlanWords string
 
 type planStep struct {
-	Step   string `json:"step" doc:"What is to be done."`
-	Status string `json:"status" enum:"pending,in_progress,completed" doc:"How far it has come."`
+	Step   string `json:"step" brief:"plain" doc:"What is to be done."`
+	Status string `json:"status" enum:"pending,in_progress,completed" brief:"plain" doc:"How far it has come."`
 }
 
 type planArgs struct {
 	Explanation string     `json:"explanation,omitempty" doc:"Why the plan changed."`
-	Plan        []planStep `json:"plan" doc:"All steps, in order."`
+	Plan        []planStep `json:"plan" brief:"plain" doc:"All steps, in order."`
 }
 
 func updatePlan() entry {
-	return definition[planArgs]{
-		name: "update_plan", words: updatePlanWords, prepare: preparePlan,
-		aliases: []alias[planArgs]{as("TodoWrite", func(a struct {
+	return define.Tool[planArgs]{
+		Name: "update_plan", Text: updatePlanWords, Plan: preparePlan,
+		Aliases: []define.Alias[planArgs]{define.As("TodoWrite", func(a struct {
 			Todos []struct {
 				Content    string `json:"content"`
 				Status     string `json:"status" enum:"pending,in_progress,completed"`

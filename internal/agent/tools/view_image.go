@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 	"kerf/internal/agent/tools/filekind"
 )
 
@@ -12,13 +13,13 @@ import (
 var viewImageWords string
 
 type imageArgs struct {
-	Path string `json:"path" doc:"The image file."`
+	Path string `json:"path" brief:"plain" doc:"The image file."`
 }
 
 func viewImage() entry {
-	return definition[imageArgs]{
-		name: "view_image", words: viewImageWords, parallel: true,
-		prepare: func(ctx context.Context, env tool.Env, _ tool.Call, a imageArgs) (tool.Action, error) {
+	return define.Tool[imageArgs]{
+		Name: "view_image", Text: viewImageWords, Parallel: true,
+		Plan: func(ctx context.Context, env tool.Env, _ tool.Call, a imageArgs) (tool.Action, error) {
 			t, err := look(env, "path", a.Path, "")
 			switch {
 			case err != nil:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 )
 
 //go:embed wait.md
@@ -24,9 +25,9 @@ type waitArgs struct {
 }
 
 func waitTool() entry {
-	return definition[waitArgs]{name: "wait", words: waitWords, parallel: true,
-		aliases: []alias[waitArgs]{as("wait_agent", func(a waitArgs) (waitArgs, error) { return a, nil })},
-		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a waitArgs) (tool.Action, error) {
+	return define.Tool[waitArgs]{Name: "wait", Text: waitWords, Parallel: true,
+		Aliases: []define.Alias[waitArgs]{define.As("wait_agent", func(a waitArgs) (waitArgs, error) { return a, nil })},
+		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a waitArgs) (tool.Action, error) {
 			d := tool.Delegate{Operation: "wait", Targets: a.Targets, All: a.For == "all", Timeout: waitDefault}
 			if a.TimeoutMS != nil {
 				d.Timeout = min(time.Duration(*a.TimeoutMS)*time.Millisecond, waitMax)

@@ -8,6 +8,7 @@ import (
 
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 	"kerf/internal/agent/tools/excerpt"
 	"kerf/internal/agent/tools/filekind"
 	"kerf/internal/pathname"
@@ -20,16 +21,16 @@ import (
 var writeFileWords string
 
 type writeArgs struct {
-	FilePath string `json:"file_path" doc:"The file to create or replace. Missing parent directories are made."`
-	Content  string `json:"content" doc:"The whole new text of the file."`
+	FilePath string `json:"file_path" brief:"plain" doc:"The file to create or replace. Missing parent directories are made."`
+	Content  string `json:"content" brief:"plain" doc:"The whole new text of the file."`
 	Encoded
 	Expectation
 }
 
 func writeFile() entry {
-	return definition[writeArgs]{
-		name: "write_file", words: writeFileWords, prepare: prepareWrite,
-		aliases: []alias[writeArgs]{as("Write", func(a struct {
+	return define.Tool[writeArgs]{
+		Name: "write_file", Text: writeFileWords, Plan: prepareWrite,
+		Aliases: []define.Alias[writeArgs]{define.Same[writeArgs]("write"), define.As("Write", func(a struct {
 			FilePath string `json:"file_path"`
 			Content  string `json:"content"`
 		}) (writeArgs, error) {
@@ -38,11 +39,12 @@ func writeFile() entry {
 	}
 }
 
-func prepareWrite(_ context.Context, env tool.Env, _ tool.Call, a writeArgs) (tool.Action, error) {
+func prepareWrite(_ context.Context, env tool.Env, c tool.Call, a writeArgs) (tool.Action, error) {
 	t, err := look(env, "file_path", a.FilePath, a.Encoding)
 	if err != nil {
 		return nil, err
 	}
+	t.manner = c.Manner
 	base, stale := t.known(env)
 	if unmet := a.unmet(t); unmet != "" {
 		return t.mismatch("is not at the expected "+unmet+".", base, tool.LineRange{}).action(nil)
@@ -52,13 +54,13 @@ func prepareWrite(_ context.Context, env tool.Env, _ tool.Call, a writeArgs) (to
 		return nil, err
 	}
 	if t.disk == nil {
-		return t.create(content, stale), nil
+		return t.create(content, stale, a.given()), nil
 	}
 	if string(t.disk.Data) == string(content) {
 		return t.unchanged("already has exactly this content; nothing changed."), nil
 	}
 	if a.given() {
-		return t.replace(content, false), nil // the model knows this very state
+		return t.replace(content, false, true), nil // the model knows this very state
 	}
 	_, seen := env.Seen(t.abs)
 	switch {
@@ -67,14 +69,14 @@ func prepareWrite(_ context.Context, env tool.Env, _ tool.Call, a writeArgs) (to
 	case base == nil:
 		return t.mismatch("was made by someone else since you last looked.", nil, tool.LineRange{}).action(nil)
 	case !stale:
-		return t.replace(content, false), nil
+		return t.replace(content, false, false), nil
 	}
 	if base.Loaded {
 		if joined, ok := t.merged(base.Data, content); ok {
 			if string(joined) == string(t.disk.Data) {
 				return t.unchanged("changed since you last saw it and already has all that you changed; nothing was written."), nil
 			}
-			return t.replace(joined, true), nil
+			return t.replace(joined, true, false), nil
 		}
 	}
 	return t.mismatch("changed since you last saw it, and your text cannot be merged with the changes.", base,
@@ -84,43 +86,45 @@ func prepareWrite(_ context.Context, env tool.Env, _ tool.Call, a writeArgs) (to
 // unchanged says that the file is already what it should be.
 func (t target) unchanged(words string) tool.Action {
 	return tool.Answer{
-		Result:   tool.Result{Success: true, VersionInfo: &t.stamp, Output: t.name + " " + words + "\n" + versionLine(t.stamp)},
+		Result: tool.Result{Success: true, VersionInfo: &t.stamp, Short: t.manner.Short,
+			Output: strings.TrimSuffix(t.name+" "+words+"\n"+t.versionLine(), "\n")},
 		Observed: []history.Observation{{Path: pathname.Path(t.abs), Image: t.disk}},
 	}
 }
 
 // create proposes a new file.
-func (t target) create(content []byte, deleted bool) tool.Action {
+func (t target) create(content []byte, deleted, versions bool) tool.Action {
 	note := ""
 	if deleted {
 		note = " It had been deleted since you last saw it."
 	}
+	n := lines.Count(t.plain(content))
 	return tool.Change{
 		Set: delta.Set{{Path: t.abs, Post: delta.NewFile(content, 0o644)}},
-		Result: tool.Result{
-			Output: fmt.Sprintf("Created %s (%d bytes, %d lines).%s", t.name, len(content),
-				lines.Count(t.plain(content)), note),
-			UpdatedStates: map[string]tool.FileState{t.name: excerpt.State(t.plain, nil, content)},
-		},
+		Result: excerpt.Result(t.manner, fmt.Sprintf("Created %s (%d bytes, %d lines).%s", t.name, len(content), n, note),
+			fmt.Sprintf("Created %s (%d lines).%s", t.name, n, note),
+			map[string]tool.FileState{t.name: excerpt.State(t.plain, nil, content)}, versions),
 	}
 }
 
 // replace proposes new content for a file that is there; its mode stays.
-func (t target) replace(content []byte, merged bool) tool.Action {
+func (t target) replace(content []byte, merged, versions bool) tool.Action {
 	old := t.disk.Data
 	added, removed := diff.Stat(t.plain(old), t.plain(content))
 	words := fmt.Sprintf("Modified %s (%d bytes, +%d -%d lines).", t.name, len(content), added, removed)
+	brief, note := fmt.Sprintf("Modified %s (+%d -%d lines).", t.name, added, removed), ""
 	if merged {
-		words += " The file had changed since you last saw it, in other places; your text was merged with those changes, " +
+		note += " The file had changed since you last saw it, in other places; your text was merged with those changes, " +
 			"so read it again before you go on."
 	}
 	if was, is := t.encoding(old), t.encoding(content); was != is && len(old) > 0 {
-		words += fmt.Sprintf(" Its encoding was %s and is now %s.", was, is)
+		note += fmt.Sprintf(" Its encoding was %s and is now %s.", was, is)
 	}
 	return tool.Change{
 		Set:    delta.Set{{Path: t.abs, Pre: t.disk, Post: delta.NewFile(content, t.disk.Mode)}},
 		Merged: merged,
-		Result: tool.Result{Output: words, UpdatedStates: map[string]tool.FileState{t.name: excerpt.State(t.plain, old, content)}},
+		Result: excerpt.Result(t.manner, words+note, brief+note,
+			map[string]tool.FileState{t.name: excerpt.State(t.plain, old, content)}, versions),
 	}
 }
 
@@ -132,7 +136,7 @@ func (t target) unread() *refused {
 		what = fmt.Sprintf("binary, %s, %d bytes", filekind.Binary(t.disk.Data), len(t.disk.Data))
 	} else if len(t.disk.Data) > 0 {
 		head = "\nIt begins:\n" + strings.TrimSuffix(excerpt.Numbered(t.plain(t.disk.Data),
-			tool.LineRange{Start: 1, End: 7}), "\n")
+			tool.LineRange{Start: 1, End: 7}, t.manner), "\n")
 	}
 	return &refused{
 		err: tool.Refuse(tool.UnreadFile, "%s already exists and you have not read it (%s, version %d, contentHash %s). "+

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/define"
 )
 
 //go:embed write_stdin.md
@@ -21,16 +22,16 @@ const (
 )
 
 type stdinArgs struct {
-	SessionID       int    `json:"session_id" doc:"The session ID that exec_command told."`
-	Chars           string `json:"chars,omitempty" doc:"What to send; empty only waits for output."`
-	YieldTimeMS     *int   `json:"yield_time_ms,omitempty" min:"0" doc:"How long to wait for output, in milliseconds."`
+	SessionID       int    `json:"session_id" brief:"plain" doc:"The session ID that exec_command told."`
+	Chars           string `json:"chars,omitempty" brief:"plain" doc:"What to send; empty only waits for output."`
+	YieldTimeMS     *int   `json:"yield_time_ms,omitempty" min:"0" brief:"plain" doc:"How long to wait for output, in milliseconds."`
 	MaxOutputTokens *int   `json:"max_output_tokens,omitempty" min:"1" doc:"How much output to return; the middle of more is left out."`
 }
 
 func writeStdin() entry {
-	return definition[stdinArgs]{
-		name: "write_stdin", words: writeStdinWords,
-		prepare: func(_ context.Context, _ tool.Env, _ tool.Call, a stdinArgs) (tool.Action, error) {
+	return define.Tool[stdinArgs]{
+		Name: "write_stdin", Text: writeStdinWords,
+		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a stdinArgs) (tool.Action, error) {
 			p := tool.WriteStdin{Process: a.SessionID, Input: a.Chars}
 			if a.Chars == "" {
 				p.Yield = clamp(milliseconds(a.YieldTimeMS, pollWait), yieldMin, longestPoll)

@@ -129,6 +129,12 @@ func (c *Choice) split(name string) (provider, rest string) {
 	return c.Provider, name
 }
 
+// Bare is the name of a model without the provider that may stand before it.
+func (c *Choice) Bare(name string) string {
+	_, bare := c.split(name)
+	return bare
+}
+
 // Facts is what is known of a model, which may name its provider, and whether it is
 // known or only assumed.
 func (c *Choice) Facts(name string) (model.Facts, bool) {

@@ -22,7 +22,10 @@ func (r *Registry) fit(provider string, req *model.Request) {
 	if r.freeform(provider, req.Model) {
 		req.Tools[patch].Schema, req.Tools[patch].Grammar = nil, r.o.Patch.Grammar
 	} else {
-		req.Tools[patch].Schema, req.Tools[patch].Grammar = r.o.Patch.Schema, ""
+		if req.Tools[patch].Schema == nil {
+			req.Tools[patch].Schema = r.o.Patch.Schema
+		}
+		req.Tools[patch].Grammar = ""
 	}
 	quotes := slices.ContainsFunc(req.Tools, func(t model.Tool) bool { return t.Name == "edit_file" })
 	if known && facts.EditTool == model.Replacements && quotes {

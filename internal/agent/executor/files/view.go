@@ -26,7 +26,9 @@ func (f *Files) InView(a tool.Action) tool.Action {
 		return f.brief(a)
 	case tool.Change:
 		for _, c := range a.Set {
-			if text := f.unseen(c); text != "" {
+			if text := f.unseen(c); text != "" && a.Result.Short {
+				a.Result.Warnings = append(a.Result.Warnings, tool.Warning{Code: UnseenText, Message: text + "; check them."})
+			} else if text != "" {
 				a.Result.Warnings = append(a.Result.Warnings, tool.Warning{Code: UnseenText, Message: text,
 					Suggestion: "Read the place and check that the change is what you meant."})
 			}
@@ -47,8 +49,13 @@ func (f *Files) brief(a tool.Answer) tool.Action {
 		return a
 	}
 	version := a.Result.Output[strings.LastIndexByte(a.Result.Output, '\n')+1:]
+	if !strings.HasPrefix(version, "[") && !strings.HasPrefix(version, "versionInfo") { // a line of the file
+		version = ""
+	} else {
+		version = "\n" + version
+	}
 	a.Result.Output = fmt.Sprintf("unchanged: lines %d-%d of %d are what you were shown before in this conversation; "+
-		"they are not repeated\n%s",
+		"they are not repeated%s",
 		saw.First, saw.Last, saw.Lines, version)
 	return a
 }

@@ -9,6 +9,7 @@ import (
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/skills"
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools"
 	"kerf/internal/protocol"
 )
 
@@ -60,7 +61,7 @@ func ReadSkill(list []skills.Skill, c tool.Call) (tool.Action, error, bool) {
 	var args struct {
 		Path string `json:"file_path"`
 	}
-	if (c.Name != "read_file" && c.Name != "Read") || json.Unmarshal(c.Args, &args) != nil ||
+	if tools.Name(c.Name) != "read_file" || json.Unmarshal(c.Args, &args) != nil ||
 		!strings.HasPrefix(args.Path, skillScheme) {
 		return nil, nil, false
 	}

@@ -3,22 +3,35 @@ package arguments
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 )
 
 // Schema returns the JSON schema of the arguments that t, a struct, takes. Its
 // members are in the order of the fields, so the same type has the same bytes.
+//
+// A field with the tag offer:"no" is accepted and not named.
 func Schema(t reflect.Type) json.RawMessage {
-	return appendObject(make([]byte, 0, 1024), t)
+	return schema{closed: true}.object(make([]byte, 0, 1024), t, nil)
 }
 
-func appendObject(b []byte, t reflect.Type) []byte {
+// Brief is a schema of some of the arguments, all if only is nil. It is silent about
+// others, which are accepted all the same. Fields with the tag brief:"required" are
+// required in it, and those with brief:"plain" are told without their documentation.
+func Brief(t reflect.Type, only []string) json.RawMessage {
+	return schema{}.object(make([]byte, 0, 512), t, only)
+}
+
+// schema writes schemas. Closed ones exclude what they do not name.
+type schema struct{ closed bool }
+
+func (s schema) object(b []byte, t reflect.Type, only []string) []byte {
 	b = append(b, `{"type":"object","properties":{`...)
 	var required []string
 	first := true
 	for _, f := range reflect.VisibleFields(t) {
 		name := jsonName(f)
-		if name == "" {
+		if name == "" || f.Tag.Get("offer") == "no" || only != nil && !slices.Contains(only, name) {
 			continue
 		}
 		if !first {
@@ -26,8 +39,8 @@ func appendObject(b []byte, t reflect.Type) []byte {
 		}
 		first = false
 		b = append(appendString(b, name), ':')
-		b = appendType(b, f.Type, f.Tag)
-		if !optional(f) {
+		b = s.value(b, f.Type, f.Tag)
+		if !optional(f) || !s.closed && f.Tag.Get("brief") == "required" {
 			required = append(required, name)
 		}
 	}
@@ -35,27 +48,30 @@ func appendObject(b []byte, t reflect.Type) []byte {
 	if len(required) > 0 {
 		b = append(appendList(append(b, `,"required":[`...), required), ']')
 	}
-	return append(b, `,"additionalProperties":false}`...)
+	if s.closed {
+		b = append(b, `,"additionalProperties":false`...)
+	}
+	return append(b, '}')
 }
 
-func appendType(b []byte, t reflect.Type, tag reflect.StructTag) []byte {
+func (s schema) value(b []byte, t reflect.Type, tag reflect.StructTag) []byte {
 	switch t.Kind() {
 	case reflect.Pointer:
-		return appendType(b, t.Elem(), tag)
+		return s.value(b, t.Elem(), tag)
 	case reflect.Struct:
-		b = appendObject(b, t)
+		b = s.object(b, t, nil)
 		b = b[:len(b)-1]
 	case reflect.Slice:
 		b = append(b, `{"type":"array","items":`...)
-		b = appendType(b, t.Elem(), "")
+		b = s.value(b, t.Elem(), "")
 	case reflect.Map:
 		b = append(b, `{"type":"object","additionalProperties":`...)
-		b = appendType(b, t.Elem(), "")
+		b = s.value(b, t.Elem(), "")
 	case reflect.Bool:
 		b = append(b, `{"type":"boolean"`...)
 	case reflect.Int:
 		b = append(b, `{"type":"integer"`...)
-		if least := tag.Get("min"); least != "" {
+		if least := tag.Get("min"); least != "" && s.closed {
 			b = append(append(b, `,"minimum":`...), least...)
 		}
 	default:
@@ -64,7 +80,7 @@ func appendType(b []byte, t reflect.Type, tag reflect.StructTag) []byte {
 	if words := tag.Get("enum"); words != "" {
 		b = append(appendList(append(b, `,"enum":[`...), strings.Split(words, ",")), ']')
 	}
-	if doc := tag.Get("doc"); doc != "" {
+	if doc := tag.Get("doc"); doc != "" && (s.closed || tag.Get("brief") == "") {
 		b = appendString(append(b, `,"description":`...), doc)
 	}
 	return append(b, '}')

@@ -83,6 +83,7 @@ func (c *Corrector) Correct(ctx context.Context, a tool.Change) tool.Change {
 		}
 		out.Set[i].Post = delta.NewFile(data, change.Post.Mode)
 		out.Result.UpdatedStates = amend.Restated(out.Result.UpdatedStates, delta.Set{out.Set[i]})
+		out.Result.Short = false // its words are about what was proposed
 	}
 	return out
 }

@@ -39,7 +39,7 @@ func Diff(name string, old, new []byte) string {
 }
 
 // Numbered shows lines of text as read_file does, with some lines around them.
-func Numbered(text []byte, r tool.LineRange) string {
+func Numbered(text []byte, r tool.LineRange, m tool.Manner) string {
 	all := lines.Split(text)
 	from, to := max(0, r.Start-1-shownAround), min(len(all), r.End+shownAround)
 	var b strings.Builder
@@ -48,7 +48,7 @@ func Numbered(text []byte, r tool.LineRange) string {
 			fmt.Fprintf(&b, "     … up to line %d\n", to)
 			break
 		}
-		fmt.Fprintf(&b, "%4d | %s\n", i+1, Shorten(Chomp(all[i]), Width))
+		m.Number(&b, i+1, Shorten(Chomp(all[i]), Width))
 	}
 	return b.String()
 }
@@ -103,6 +103,30 @@ func Regions(old, new []byte) []tool.LineRange {
 	return found
 }
 
+// Change tells in a few words which lines of new differ from old, and how far the lines
+// after them moved. Lines that are gone are counted in old, the others in new.
+func Change(old, new []byte) string {
+	var words []string
+	edits := diff.Lines(old, new)
+	was := lines.NewIndex(old)
+	for i, r := range Regions(old, new) {
+		if i == 6 {
+			words = append(words, fmt.Sprintf("%d more places", len(edits)-i))
+			break
+		}
+		if e := edits[i]; len(e.New) == 0 {
+			gone := tool.LineRange{Start: was.LineOf(e.Start), End: was.LineOf(e.End - 1)}
+			words = append(words, "removed "+Span(gone))
+			continue
+		}
+		words = append(words, Span(r))
+	}
+	if moved := lines.Count(new) - lines.Count(old); moved != 0 {
+		words = append(words, fmt.Sprintf("later lines %+d", moved))
+	}
+	return strings.Join(words, ", ")
+}
+
 // Across returns where the lines r of old are in new.
 func Across(old, new []byte, r tool.LineRange) tool.LineRange {
 	index := lines.NewIndex(old)
@@ -129,6 +153,20 @@ func Span(r tool.LineRange) string {
 		return fmt.Sprintf("line %d", r.Start)
 	}
 	return fmt.Sprintf("lines %d-%d", r.Start, r.End)
+}
+
+// Result is what is told of a change that turned old (nil: nothing) into new: words and
+// the states, or brief alone where results are short. With versions the call named one, so
+// the new one is told, without the content.
+func Result(m tool.Manner, words, brief string, states map[string]tool.FileState, versions bool) tool.Result {
+	if !m.Short {
+		return tool.Result{Output: words, UpdatedStates: states}
+	}
+	for name, s := range states {
+		s.NewContent = ""
+		states[name] = s
+	}
+	return tool.Result{Output: brief, UpdatedStates: states, Short: !versions && !m.Versions}
 }
 
 // State describes the new text of a file whose old text was old (nil: none); plain
