@@ -85,9 +85,9 @@ func recoverCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(p.Stdout, "finished: %d, taken back: %d, kept: %d\n", report.Finished, report.TakenBack, report.Kept)
-			if ws.Recovered > 0 {
-				fmt.Fprintf(p.Stdout, "interrupted commands whose changes were entered into the log: %d\n", ws.Recovered)
+			for _, line := range recovered(report.Finished, report.TakenBack, report.Kept, ws.Recovered,
+				len(report.Conflicts)) {
+				fmt.Fprintln(p.Stdout, line)
 			}
 			if ws.Unrecovered != nil {
 				return fmt.Errorf("what an interrupted command changed could not be entered into the log: %w", ws.Unrecovered)
@@ -97,6 +97,28 @@ func recoverCommand(p *program.Program) *cobra.Command {
 			}
 			return nil
 		}}
+}
+
+// recovered tells what was done about what had been interrupted, in lines.
+func recovered(finished, takenBack, kept, commands, conflicts int) []string {
+	var lines []string
+	for _, l := range []struct {
+		n    int
+		what string
+	}{
+		{finished, "interrupted changes that were whole and are finished now"},
+		{takenBack, "interrupted changes that were taken back; their files are as they were before"},
+		{kept, "changed files that were entered into the log now"},
+		{commands, "interrupted commands whose changes were entered into the log"},
+	} {
+		if l.n > 0 {
+			lines = append(lines, fmt.Sprintf("%s: %d", l.what, l.n))
+		}
+	}
+	if len(lines)+conflicts == 0 {
+		lines = append(lines, "nothing was interrupted here")
+	}
+	return lines
 }
 
 func adoptCommand(p *program.Program) *cobra.Command {
