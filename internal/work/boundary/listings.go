@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// modules is a directory that holds what others wrote.
-const modules = "node_modules"
-
 // listing is what is of interest in a directory.
 type listing struct {
 	bare    bool     // it is a git directory
@@ -50,6 +47,7 @@ type stamp struct {
 const (
 	settled     = time.Second
 	maxListings = 4096
+	modules     = "node_modules"
 )
 
 func newListings() *listings {
@@ -91,8 +89,7 @@ func listingOf(entries []fs.DirEntry) (l listing) {
 	parts := 0
 	for _, e := range entries {
 		name := e.Name()
-		switch name {
-		case "HEAD", "objects", "refs":
+		if name == "HEAD" || name == "objects" || name == "refs" {
 			parts++
 		}
 		switch {
