@@ -126,6 +126,19 @@ func Join(dir, name string) string {
 	return dir + "/" + name
 }
 
+// Base is the last part of a name.
+func Base(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+// Parent is the directory of a name.
+func Parent(name string) string {
+	for i := len(name) - 1; i > 0; i-- {
+		if name[i] == '/' {
+			return name[:i]
+		}
+	}
+	return "/"
+}
+
 // directory resolves the path of a directory.
 func (l *Locator) directory(c Caller, dir int32, p string) (string, error) {
 	if p == "/" {

@@ -58,12 +58,12 @@ const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_N
 
 // look returns what a name holds now. The content is not read.
 func (w *watch) look(r *root, name, below string) (thing, error) {
-	d := w.hub.hold(w, parent(name))
+	d := w.hub.hold(w, locate.Parent(name))
 	if d == nil {
 		return lookPinned(r, below)
 	}
 	t := thing{fd: -1}
-	err := t.lstat(d.fd, base(name))
+	err := t.lstat(d.fd, locate.Base(name))
 	if err == unix.ENOENT || err == unix.ENOTDIR {
 		return thing{fd: -1}, nil
 	}
@@ -130,8 +130,8 @@ func (c *call) pin(s *spot) error {
 // openNow opens what a name leads to now.
 func (c *call) openNow(s *spot, flags int) (int, error) {
 	flags |= unix.O_NOFOLLOW | unix.O_CLOEXEC
-	if d := c.hub.hold(c.watch, parent(s.name)); d != nil {
-		return locate.Openat2(d.fd, base(s.name), uint64(flags), 0)
+	if d := c.hub.hold(c.watch, locate.Parent(s.name)); d != nil {
+		return locate.Openat2(d.fd, locate.Base(s.name), uint64(flags), 0)
 	}
 	return locate.Openat2(s.root.fd, s.below, uint64(flags), beneath)
 }

@@ -86,7 +86,7 @@ func (h *hub) observe(w *watch, path string) error {
 		if r, _ := w.find(path); r == nil {
 			return nil
 		}
-		path = parent(path)
+		path = locate.Parent(path)
 		if d := h.byPath[path]; d != nil && d.users[w] {
 			return nil
 		}

@@ -2,11 +2,11 @@ package supervise
 
 import (
 	"errors"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/locate"
 )
 
 // level is how much is kept of what a file held.
@@ -46,7 +46,7 @@ func (c *call) touch(s *spot, need level, f fate) (*name, error) {
 		return nil, err
 	}
 	p, t := s.name, &s.thing
-	blind := c.hub.observe(c.watch, parent(p))
+	blind := c.hub.observe(c.watch, locate.Parent(p))
 	n := c.names[p]
 	if n == nil || n.foreign {
 		if s.toBeRead(need, f) {
@@ -261,15 +261,4 @@ func (c *call) touchUnseen(p string) (*name, error) {
 	c.names[p] = n
 	c.concerns(n)
 	return n, c.write(&journal.Record{Kind: journal.Touch, Path: p, Number: c.touches})
-}
-
-func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
-
-func parent(p string) string {
-	for i := len(p) - 1; i > 0; i-- {
-		if p[i] == '/' {
-			return p[:i]
-		}
-	}
-	return "/"
 }
