@@ -91,12 +91,21 @@ type Env interface {
 	// says that some were left out.
 	List(ctx context.Context, dir string, depth, limit int) (entries []Entry, more bool, err error)
 	Glob(ctx context.Context, dir, pattern string, limit int) (paths []string, more bool, err error)
-	Grep(ctx context.Context, q Query) (lines []Line, more bool, err error)
+	Grep(ctx context.Context, q Query) (lines []Line, missed Missed, err error)
 }
 
 // Entry is one line of a directory listing. Path is relative to the listed
 // directory; directories end in a slash, links in an at sign.
 type Entry struct{ Path string }
+
+// Missed says what a search left out: further matches, files that are too large with the
+// first of their paths, or all that it did not come to in its time.
+type Missed struct {
+	More    bool
+	Large   []string
+	Larges  int
+	Stopped bool
+}
 
 // Query asks for lines that match a pattern (RE2 syntax).
 type Query struct {

@@ -153,10 +153,10 @@ func (d *disk) Glob(_ context.Context, dir, pattern string, limit int) ([]string
 	return found[:min(limit, len(found))], len(found) > limit, nil
 }
 
-func (d *disk) Grep(_ context.Context, q tool.Query) ([]tool.Line, bool, error) {
+func (d *disk) Grep(_ context.Context, q tool.Query) ([]tool.Line, tool.Missed, error) {
 	re, err := regexp.Compile(q.Pattern)
 	if err != nil {
-		return nil, false, err
+		return nil, tool.Missed{}, err
 	}
 	var found []tool.Line
 	for _, p := range d.names() {
@@ -174,7 +174,7 @@ func (d *disk) Grep(_ context.Context, q tool.Query) ([]tool.Line, bool, error) 
 			}
 		}
 	}
-	return found[:min(q.Limit, len(found))], len(found) > q.Limit, nil
+	return found[:min(q.Limit, len(found))], tool.Missed{More: len(found) > q.Limit}, nil
 }
 
 // prepare makes a call.

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"regexp"
+	"strings"
 
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/define"
@@ -84,17 +85,18 @@ func prepareGrep(ctx context.Context, env tool.Env, c tool.Call, a grepArgs) (to
 	if a.mode == "files_with_matches" || a.mode == "count" {
 		q.Context, q.Limit = 0, grepMost
 	}
-	lines, more, err := env.Grep(ctx, q)
+	lines, missed, err := env.Grep(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	if len(lines) == 0 {
-		return told("No lines match " + clip(a.Pattern) + "."), nil
-	}
 	show := func(path string) string { return oneLine(display(env, path)) }
+	more, left := missed.More, matches.Missed(missed, show)
+	if len(lines) == 0 {
+		return told(strings.TrimSuffix("No lines match "+clip(a.Pattern)+".\n"+left, "\n")), nil
+	}
 	switch a.mode {
 	case "files_with_matches", "count":
-		return told(matches.Files(lines, show, a.mode == "count", limit, more)), nil
+		return told(matches.Files(lines, show, a.mode == "count", limit, more) + left), nil
 	}
-	return told(matches.Lines(matches.Near(lines, before, after), show, !a.unnumbered, more)), nil
+	return told(matches.Lines(matches.Near(lines, before, after), show, !a.unnumbered, more) + left), nil
 }

@@ -45,30 +45,32 @@ const (
 	maxGrep = 32 << 20
 )
 
-// Grep returns the first matching lines by path and number. Binary files (those
-// with a NUL) are passed over. More tells that there are further matches, or
-// that files were too large or could not be read. A bad pattern or glob gives a
-// *[PatternError].
-func (s *Searcher) Grep(ctx context.Context, q Query) (lines []Line, more bool, err error) {
+// Grep returns the first matching lines by path and number, and what it left out. Binary
+// files (those with a NUL) are passed over. A bad pattern or glob gives a *[PatternError].
+func (s *Searcher) Grep(ctx context.Context, q Query) (lines []Line, missed Missed, err error) {
 	p, err := compile(q)
 	if err != nil {
-		return nil, false, err
+		return nil, Missed{}, err
 	}
 	q.Glob = strings.TrimPrefix(filepath.ToSlash(q.Glob), "./")
 	if q.Glob != "" {
 		if err := checkGlob(q.Glob, strings.TrimPrefix(q.Glob, "/")); err != nil {
-			return nil, false, err
+			return nil, Missed{}, err
 		}
 	}
 	if q.Limit <= 0 {
 		q.Limit = DefaultLimit
 	}
-	g := &grepping{q: q, p: p, limit: q.Limit, s: s}
-	lines, more, err = g.run(ctx, s)
-	if err != nil {
-		return nil, false, fmt.Errorf("grep %s: %w", q.Dir, err)
+	g := &grepping{q: q, p: p, limit: q.Limit, s: s, left: s.bytes}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	base, err := g.run(ctx, s)
+	if err != nil && !late(ctx) {
+		return nil, Missed{}, fmt.Errorf("grep %s: %w", q.Dir, err)
 	}
-	return lines, more, nil
+	g.stopped = g.stopped || late(ctx)
+	lines = g.result(base)
+	return lines, g.missed(base), nil
 }
 
 // grepping is one grep under way. Its workers are started and waited for by
@@ -84,6 +86,9 @@ type grepping struct {
 	matches int    // in hits
 	last    string // files behind this one cannot be shown any more, "" for none
 	more    bool
+	larges  []string // files that are not searched
+	left    int64    // how much may still be read
+	stopped bool     // the search used up its time or what it may read
 }
 
 // hits are the lines found in one file.
@@ -93,16 +98,18 @@ type hits struct {
 	matches int
 }
 
-func (g *grepping) run(ctx context.Context, s *Searcher) ([]Line, bool, error) {
+// run searches, and returns the directory that paths count from.
+func (g *grepping) run(ctx context.Context, s *Searcher) (base string, err error) {
+	base = filepath.ToSlash(filepath.Clean(g.q.Dir))
 	info, err := os.Lstat(g.q.Dir)
 	if s.bound == nil {
 		info, err = os.Stat(g.q.Dir)
 	}
 	if err != nil {
-		return nil, false, err
+		return base, err
 	}
 	if !info.IsDir() {
-		return g.one(ctx)
+		return filepath.ToSlash(filepath.Dir(filepath.Clean(g.q.Dir))), g.one(ctx)
 	}
 	dirs := make(map[string][]string)
 	files := 0
@@ -114,45 +121,40 @@ func (g *grepping) run(ctx context.Context, s *Searcher) ([]Line, bool, error) {
 		}
 	})
 	if err != nil {
-		return nil, false, err
+		return base, err
 	}
 	g.more = w.partial
 	if files >= s.from && g.p.literal != "" {
 		if rg := s.rg(); rg != "" {
-			dirs = candidates(ctx, rg, g.q, g.p.literal, dirs)
+			dirs = candidates(ctx, rg, g.q, g.p.literal, g.withoutLarge(ctx, dirs))
 		}
 	}
-	if err := g.search(ctx, dirs); err != nil {
-		return nil, false, err
-	}
-	return g.result(filepath.ToSlash(filepath.Clean(g.q.Dir)))
+	return base, g.search(ctx, dirs)
 }
 
 // one searches a single file.
-func (g *grepping) one(ctx context.Context) ([]Line, bool, error) {
+func (g *grepping) one(ctx context.Context) error {
 	dir, name := filepath.Split(filepath.Clean(g.q.Dir))
 	if g.s.bound != nil {
 		if err := g.s.check(filepath.Clean(g.q.Dir)); err != nil {
-			return nil, false, err
+			return err
 		}
 	}
 	root, err := g.s.open(filepath.Clean(dir))
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	defer root.Close()
 	data, err := g.read(root, dir, name, nil)
 	switch {
 	case errors.Is(err, errLarge):
-		return nil, true, nil
+		g.large(name)
+		return nil
 	case err != nil:
-		return nil, false, err
+		return err
 	}
 	g.add(name, g.p.search(ctx, data, g.q.Context, g.limit+1))
-	if err := ctx.Err(); err != nil {
-		return nil, false, err
-	}
-	return g.result(filepath.ToSlash(filepath.Clean(dir)))
+	return ctx.Err()
 }
 
 // search looks into the files of dirs, whose keys are paths below Dir.
@@ -189,7 +191,7 @@ func (g *grepping) search(ctx context.Context, dirs map[string][]string) error {
 }
 
 func (g *grepping) dir(ctx context.Context, top *os.Root, dir string, names []string, buf []byte) []byte {
-	root, err := top.OpenRoot(dir)
+	root, err := openIn(top, dir)
 	if err != nil {
 		g.skipped(err)
 		return buf
@@ -201,9 +203,16 @@ func (g *grepping) dir(ctx context.Context, top *os.Root, dir string, names []st
 			continue
 		}
 		data, err := g.read(root, filepath.Join(g.q.Dir, filepath.FromSlash(dir)), name, buf)
+		if errors.Is(err, errLarge) {
+			g.large(rel)
+			continue
+		}
 		if err != nil {
 			g.skipped(err)
 			continue
+		}
+		if !g.takes(int64(len(data))) {
+			return data
 		}
 		g.add(rel, g.p.search(ctx, data, g.q.Context, g.limit+1))
 		buf = data
@@ -225,7 +234,7 @@ func (g *grepping) read(root *os.Root, dir, name string, buf []byte) ([]byte, er
 func (g *grepping) wants(rel string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.last == "" || rel <= g.last
+	return !g.stopped && (g.last == "" || rel <= g.last)
 }
 
 func (g *grepping) skipped(err error) {
@@ -273,7 +282,7 @@ func (g *grepping) prune() {
 }
 
 // result joins the hits; base is the directory their paths count from.
-func (g *grepping) result(base string) ([]Line, bool, error) {
+func (g *grepping) result(base string) []Line {
 	g.prune()
 	var lines []Line
 	matches := 0
@@ -281,7 +290,8 @@ func (g *grepping) result(base string) ([]Line, bool, error) {
 		for _, l := range h.lines {
 			if l.Match {
 				if matches == g.limit {
-					return trimContext(lines, g.q.Context), true, nil
+					g.more = true
+					return trimContext(lines, g.q.Context)
 				}
 				matches++
 			}
@@ -289,7 +299,7 @@ func (g *grepping) result(base string) ([]Line, bool, error) {
 			lines = append(lines, l)
 		}
 	}
-	return lines, g.more, nil
+	return lines
 }
 
 // trimContext drops lines at the end that stand beside a match that was cut off.

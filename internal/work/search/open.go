@@ -29,7 +29,7 @@ func (e *OutsideError) Error() string {
 // directory is opened.
 func (s *Searcher) open(dir string) (*os.Root, error) {
 	if s.bound == nil {
-		return os.OpenRoot(dir)
+		return openTop(dir)
 	}
 	dir = filepath.Clean(dir)
 	if err := s.check(dir); err != nil {
@@ -47,7 +47,7 @@ func (s *Searcher) open(dir string) (*os.Root, error) {
 		}
 		top = filepath.VolumeName(dir) + string(filepath.Separator) // everything is granted
 	}
-	at, err := os.OpenRoot(top)
+	at, err := openTop(top)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *Searcher) open(dir string) (*os.Root, error) {
 		return at, nil
 	}
 	for name := range strings.SplitSeq(rel, string(filepath.Separator)) {
-		next, err := at.OpenRoot(name)
+		next, err := openIn(at, name)
 		if err == nil && !isStill(at, name, next) {
 			next.Close()
 			err = &OutsideError{dir, s.roots}
@@ -90,3 +90,12 @@ func isStill(root *os.Root, name string, opened *os.Root) bool {
 }
 
 var errHidden = errors.New("it is hidden")
+
+// openTop opens a directory; a link may lead to it.
+func openTop(dir string) (*os.Root, error) {
+	return os.OpenRoot(dir + string(filepath.Separator) + ".")
+}
+
+// openIn opens a directory in another one. The dot behind its name has the system refuse
+// what is no directory: to open a FIFO would wait for a writer.
+func openIn(root *os.Root, name string) (*os.Root, error) { return root.OpenRoot(name + "/.") }

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -72,7 +71,7 @@ func candidates(ctx context.Context, rg string, q Query, literal string, dirs ma
 func runRipgrep(ctx context.Context, rg, dir, literal string, files []string) ([]string, bool) {
 	args := []string{"--no-config", "--files-with-matches", "--null", "--fixed-strings", "--text",
 		"--no-ignore", "--hidden", "--color=never", "--no-messages",
-		"--max-filesize=" + strconv.Itoa(maxGrep), "--regexp=" + literal, "--"}
+		"--regexp=" + literal, "--"}
 	cmd := exec.CommandContext(ctx, rg, append(args, files...)...)
 	cmd.Dir = dir
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {

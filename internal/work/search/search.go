@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -33,6 +34,10 @@ type Options struct {
 	Boundary Boundary
 	// Ripgrep is the rg to run, "" to find one on PATH, "-" for none.
 	Ripgrep string
+	// Time and Bytes bound one search: how long it may take, and how much it reads. 0 for
+	// defaults.
+	Time  time.Duration
+	Bytes int64
 	// RipgrepFrom is how many files make running rg worth it, 0 for a default.
 	RipgrepFrom int
 }
@@ -53,11 +58,14 @@ type Searcher struct {
 	bound Boundary
 	rg    func() string
 	from  int
+	time  time.Duration
+	bytes int64
 }
 
 // New makes a Searcher. It touches nothing yet.
 func New(o Options) *Searcher {
-	s := &Searcher{bound: o.Boundary, rg: ripgrep(o.Ripgrep, o.Roots), from: cmp.Or(o.RipgrepFrom, ripgrepFrom)}
+	s := &Searcher{bound: o.Boundary, rg: ripgrep(o.Ripgrep, o.Roots), from: cmp.Or(o.RipgrepFrom, ripgrepFrom),
+		time: cmp.Or(o.Time, maxTime), bytes: cmp.Or(o.Bytes, maxBytes)}
 	for _, r := range o.Roots {
 		s.roots = append(s.roots, filepath.Clean(r))
 	}
@@ -68,6 +76,8 @@ func New(o Options) *Searcher {
 // entries. Paths are relative to dir with slashes; directories end in "/",
 // links in "@". More tells that some were left out.
 func (s *Searcher) List(ctx context.Context, dir string, depth, limit int) (paths []string, more bool, err error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	w := walker{ctx: ctx, depth: max(depth, 1)}
 	err = w.run(s, dir, func(rel string, e fs.DirEntry) {
 		switch {
@@ -96,6 +106,8 @@ func (s *Searcher) Glob(ctx context.Context, dir, pattern string, limit int) (pa
 	if err := checkGlob(pattern, rel); err != nil {
 		return nil, false, err
 	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	w := walker{ctx: ctx, depth: maxDepth}
 	err = w.run(s, dir, func(name string, e fs.DirEntry) {
 		if !e.IsDir() && doublestar.MatchUnvalidated(rel, name) {

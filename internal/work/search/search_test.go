@@ -274,8 +274,8 @@ func TestEnginesAgree(t *testing.T) {
 			Limit: rapid.IntRange(0, 5).Draw(r, "limit")}
 		with, more1, err1 := New(Options{Roots: []string{d}, Ripgrep: rg, RipgrepFrom: 1}).Grep(t.Context(), q)
 		without, more2, err2 := New(Options{Roots: []string{d}, Ripgrep: "-"}).Grep(t.Context(), q)
-		if d := cmp.Diff(without, with); d != "" || more1 != more2 || err1 != nil || err2 != nil {
-			r.Fatalf("%t %t %v %v (-own +rg)\n%s", more1, more2, err1, err2, d)
+		if d := cmp.Diff(without, with); d != "" || more1.More != more2.More || more1.Larges != more2.Larges || err1 != nil || err2 != nil {
+			r.Fatalf("%t %t %v %v (-own +rg)\n%s", more1.More, more2.More, err1, err2, d)
 		}
 	})
 }
@@ -418,5 +418,6 @@ func Glob(ctx context.Context, dir, pattern string, limit int) ([]string, bool, 
 
 // Grep is [Searcher.Grep] without roots; it never runs another program.
 func Grep(ctx context.Context, q Query) ([]Line, bool, error) {
-	return New(Options{Ripgrep: "-"}).Grep(ctx, q)
+	lines, missed, err := New(Options{Ripgrep: "-"}).Grep(ctx, q)
+	return lines, missed.More || missed.Larges > 0 || missed.Stopped, err
 }

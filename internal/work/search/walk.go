@@ -53,6 +53,10 @@ func (w *walker) run(s *Searcher, dir string, visit func(string, fs.DirEntry)) e
 }
 
 func (w *walker) dir(root *os.Root, rel string, level *ignore.Level, depth int) error {
+	if late(w.ctx) {
+		w.partial = true
+		return nil
+	}
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func (w *walker) dir(root *os.Root, rel string, level *ignore.Level, depth int) 
 }
 
 func (w *walker) enter(root *os.Root, name, rel string, level *ignore.Level, depth int) error {
-	sub, err := root.OpenRoot(name)
+	sub, err := openIn(root, name)
 	if err != nil {
 		w.partial = w.partial || !errors.Is(err, fs.ErrNotExist)
 		return nil

@@ -212,24 +212,27 @@ func (f *Files) Glob(ctx context.Context, dir, pattern string, limit int) ([]str
 }
 
 // Grep finds lines by pattern.
-func (f *Files) Grep(ctx context.Context, q tool.Query) ([]tool.Line, bool, error) {
+func (f *Files) Grep(ctx context.Context, q tool.Query) ([]tool.Line, tool.Missed, error) {
 	var found []search.Line
 	asked := q.Dir
 	real, err := f.o.Tree.Target(asked)
-	more := false
+	var missed search.Missed
 	if err == nil {
 		q.Dir = real
-		found, more, err = f.o.Search.Grep(ctx, search.Query(q))
+		found, missed, err = f.o.Search.Grep(ctx, search.Query(q))
 	}
 	if err != nil {
-		return nil, false, Refusal(asked, err)
+		return nil, tool.Missed{}, Refusal(asked, err)
+	}
+	for i, path := range missed.Large {
+		missed.Large[i] = renamed(path, real, asked)
 	}
 	result := make([]tool.Line, len(found))
 	for i, l := range found {
 		l.Path = renamed(l.Path, real, asked)
 		result[i] = tool.Line(l)
 	}
-	return result, more, nil
+	return result, tool.Missed(missed), nil
 }
 
 // renamed is a path below from as one below to, in the spelling of from that was used.

@@ -103,3 +103,24 @@ func Files(lines []tool.Line, show Show, count bool, limit int, more bool) strin
 	}
 	return b.String()
 }
+
+// Missed tells in lines of their own what a search did not look at; empty for nothing.
+func Missed(m tool.Missed, show Show) string {
+	var b strings.Builder
+	if len(m.Large) > 0 {
+		var names []string
+		for _, path := range m.Large {
+			names = append(names, show(path))
+		}
+		b.WriteString("(not searched, because files over 32 MiB are passed over: " + strings.Join(names, ", "))
+		if more := m.Larges - len(m.Large); more > 0 {
+			fmt.Fprintf(&b, " and %d more", more)
+		}
+		b.WriteString("; use a command for them)\n")
+	}
+	if m.Stopped {
+		b.WriteString("(the search stopped before it had looked at all files, because there is too much to read; narrow " +
+			"the path or the glob)\n")
+	}
+	return b.String()
+}
