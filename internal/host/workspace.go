@@ -10,6 +10,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/boundary/rules"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
 	"kerf/internal/work/search"
@@ -88,10 +89,9 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 // policy makes the sandbox policy of a command.
 func (c configured) policy(roots []string, private string) func(protocol.SandboxMode) boundary.Policy {
 	profile := c.Permissions[c.DefaultPermissions]
-	own, fault := boundary.Permissions(profile.Filesystem,
-		boundary.Places{Home: c.getenv("HOME"), Roots: roots, Tmp: c.getenv("TMPDIR")})
+	own, fault := rules.Permissions(profile.Filesystem, rules.Places{Home: c.getenv("HOME"), Roots: roots, Tmp: c.getenv("TMPDIR")})
 	// The user's own come last and win.
-	rules := append(boundary.HideHomeSecrets(c.getenv("HOME"), roots), own...)
+	all := append(rules.HideHomeSecrets(c.getenv("HOME"), roots), own...)
 	return func(mode protocol.SandboxMode) boundary.Policy {
 		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
 		return boundary.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains,
@@ -99,7 +99,7 @@ func (c configured) policy(roots []string, private string) func(protocol.Sandbox
 			Limits:  sandbox.DefaultLimits(),
 			TmpDir:  private, SharedTmp: c.WorkspaceWrite.SharedTmp,
 			NoTmp: c.WorkspaceWrite.ExcludeSlashTmp, NoTmpdir: c.WorkspaceWrite.ExcludeTmpdirEnvVar,
-			Rules: rules, Fault: fault, DenyRead: []string{c.Home}, Home: c.getenv("HOME"),
+			Rules: all, Fault: fault, DenyRead: []string{c.Home}, Home: c.getenv("HOME"),
 			LockDir: filepath.Join(c.Home, "locks")}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"kerf/internal/work/boundary/mounts"
 	"kerf/internal/work/repo"
 )
 
@@ -23,6 +24,9 @@ func (Disk) Real(path string) (string, error) { return filepath.EvalSymlinks(pat
 
 // Pointer reads a `.git` file.
 func (Disk) Pointer(file string) (string, error) { return repo.Pointer(file) }
+
+// Follows reads the settings.
+func (Disk) Follows(gitDir, top, home string) []repo.Target { return repo.Follows(gitDir, top, home) }
 
 // Home reads what a worktree's directory, or the configuration of a submodule's,
 // says about where the working tree is.
@@ -148,6 +152,9 @@ func (Disk) Placeholder(path string) bool {
 	return false
 }
 
+// Mounts reads the table of the kernel.
+func (Disk) Mounts() []mounts.Point { return mounts.Table() }
+
 // Links walks a git directory without following links. Below objects only what
 // can be a directory's name is looked at: git never writes through the rest.
 func (Disk) Links(gitDir string) []string {
@@ -175,44 +182,4 @@ func (Disk) Links(gitDir string) []string {
 func inObjects(path string) bool {
 	rest, ok := strings.CutPrefix(path, "objects/")
 	return ok && rest != "info" && rest != "pack"
-}
-
-// Finding is something a command planted.
-type Finding struct {
-	Path    string
-	What    string
-	Removed bool
-}
-
-// Sweep looks, after a command, for what it planted where git would follow it:
-// links and other special files in the writable parts of git directories, which
-// are removed, and protected names that came to be although they were masked,
-// which are only told because the user may have made them.
-func Sweep(p Plan) []Finding {
-	var found []Finding
-	known := make(map[string]bool, len(p.Links))
-	for _, l := range p.Links {
-		known[l] = true
-	}
-	for _, git := range p.GitDirs {
-		root, err := os.OpenRoot(git)
-		if err != nil {
-			continue
-		}
-		for _, path := range (Disk{}).Links(git) {
-			if known[path] {
-				continue
-			}
-			rel, err := filepath.Rel(git, path)
-			removed := err == nil && root.Remove(rel) == nil
-			found = append(found, Finding{path, "a link or special file in the git directory", removed})
-		}
-		root.Close()
-	}
-	for _, m := range p.Masks {
-		if _, err := os.Lstat(m.Path); err == nil && !(Disk{}).Placeholder(m.Path) {
-			found = append(found, Finding{m.Path, "a protected name that was not there before", false})
-		}
-	}
-	return found
 }

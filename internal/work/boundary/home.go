@@ -1,26 +1,21 @@
 package boundary
 
-import "path/filepath"
+import (
+	"path/filepath"
 
-// startFiles are the places of a home from which shells, desktops, editors and git run
-// programs by themselves. The lists of the manuals of bash, zsh, fish, systemd, the XDG
-// autostart specification, launchd, git, vim, emacs, tmux and OpenSSH.
-var startFiles = []Part{
-	{Name: ".bashrc"}, {Name: ".bash_logout"}, {Name: ".bash_aliases"}, {Name: ".profile"},
-	{Name: ".zshenv"}, {Name: ".zprofile"}, {Name: ".zshrc"}, {Name: ".zlogin"}, {Name: ".zlogout"},
-	{Name: ".kshrc"}, {Name: ".cshrc"}, {Name: ".tcshrc"}, {Name: ".login"}, {Name: ".inputrc"},
-	{Name: ".config/fish", Dir: true}, {Name: ".config/powershell", Dir: true}, {Name: ".config/nushell", Dir: true},
-	{Name: ".config/environment.d", Dir: true}, {Name: ".pam_environment"},
-	{Name: ".xprofile"}, {Name: ".xinitrc"}, {Name: ".xsession"}, {Name: ".xsessionrc"}, {Name: ".xserverrc"},
-	{Name: ".config/autostart", Dir: true}, {Name: ".config/systemd", Dir: true},
-	{Name: ".config/plasma-workspace", Dir: true}, {Name: ".local/share/systemd", Dir: true},
-	{Name: ".local/share/applications", Dir: true}, {Name: ".local/share/dbus-1", Dir: true},
-	{Name: "Library/LaunchAgents", Dir: true},
-	{Name: ".gitconfig"}, {Name: ".config/git", Dir: true},
-	{Name: ".vimrc"}, {Name: ".vim", Dir: true}, {Name: ".config/nvim", Dir: true}, {Name: ".emacs"},
-	{Name: ".emacs.d", Dir: true}, {Name: ".config/emacs", Dir: true}, {Name: ".tmux.conf"},
-	{Name: ".config/tmux", Dir: true}, {Name: ".screenrc"}, {Name: ".gdbinit"}, {Name: ".forward"}, {Name: ".procmailrc"},
-	{Name: ".ssh", Dir: true}, {Name: ".gnupg", Dir: true},
+	"kerf/internal/work/boundary/names"
+)
+
+// startParts are the places of a home from which programs are run.
+func startParts() []Part {
+	var parts []Part
+	for _, name := range names.StartFiles {
+		parts = append(parts, Part{Name: name})
+	}
+	for _, name := range names.StartDirs {
+		parts = append(parts, Part{Name: name, Dir: true})
+	}
+	return parts
 }
 
 // shadowing are further ones. An empty file in their place would make bash pass over
@@ -34,7 +29,7 @@ func (r *resolver) protectHome(p Policy) {
 		return
 	}
 	const why = "programs run what is there when you log in or start them"
-	for _, part := range startFiles {
+	for _, part := range startParts() {
 		path := filepath.Join(home, filepath.FromSlash(part.Name))
 		if r.effective(path) != Write || r.access[path] == Write {
 			continue // a rule says something else
@@ -72,5 +67,7 @@ func (r *resolver) protectHome(p Policy) {
 }
 
 // untouched notes a name in whose place nothing can stand: the file tools leave it alone,
-// and what commands make there is told.
-func (r *resolver) untouched(path string) { r.plan.Untouched = append(r.plan.Untouched, path) }
+// and what commands make there is moved away, or told if something was there before.
+func (r *resolver) untouched(path string) {
+	r.plan.Untouched = append(r.plan.Untouched, Name{path, r.at(path) == absent})
+}

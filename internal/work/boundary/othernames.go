@@ -4,36 +4,30 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"kerf/internal/pathname"
+	"kerf/internal/work/boundary/mounts"
+	"kerf/internal/work/boundary/names"
 )
-
-// MountPoint is a place where a part of a file system is mounted.
-type MountPoint struct {
-	Path   string // where
-	Device string // which file system
-	Root   string // which part of it
-}
 
 // alsoKnownAs gives the other names of what is closed the same access: those that mounts
 // make, and those of files that have several names.
 func (r *resolver) alsoKnownAs() {
-	mounts := r.view.Mounts()
+	table := r.view.Mounts()
 	wanted := make(map[FileID]bool)
 	byID := make(map[FileID]string)
 	for _, path := range slices.Sorted(maps.Keys(r.access)) {
 		if r.access[path] == Write {
 			continue
 		}
-		for _, alias := range otherMounts(mounts, path) {
+		for _, alias := range mounts.Others(table, path) {
 			r.alias(path, alias)
 		}
 		if id, several := r.view.Identity(path); several && id != (FileID{}) {
 			wanted[id], byID[id] = true, path
 		}
 		inside := func(root string) bool { return pathname.Under(root, path) }
-		if r.access[path] == None && slices.ContainsFunc(r.places, inside) {
+		if (r.access[path] == None || r.closed[path]) && slices.ContainsFunc(r.places, inside) {
 			for _, id := range r.view.Multiples(path) {
 				wanted[id], byID[id] = true, path
 			}
@@ -42,8 +36,8 @@ func (r *resolver) alsoKnownAs() {
 	if len(wanted) == 0 {
 		return
 	}
-	for id, names := range r.view.Names(wanted, r.places) {
-		for _, name := range names {
+	for id, others := range r.view.Names(wanted, r.places) {
+		for _, name := range others {
 			if !pathname.Under(byID[id], name) {
 				r.alias(byID[id], name)
 			}
@@ -69,32 +63,6 @@ func (r *resolver) alias(path, name string) {
 	r.why[name] = r.why[path] + " (it is also " + path + ")"
 }
 
-// otherMounts are the other paths of what has the real path, by the mounts of the
-// machine.
-func otherMounts(mounts []MountPoint, path string) []string {
-	var at MountPoint
-	for _, m := range mounts { // the last of those that fit as closely lies on top
-		if pathname.Under(m.Path, path) && len(m.Path) >= len(at.Path) {
-			at = m
-		}
-	}
-	if at.Path == "" {
-		return nil
-	}
-	inside := filepath.Join(at.Root, strings.TrimPrefix(path, at.Path))
-	var names []string
-	for _, m := range mounts {
-		switch {
-		case m.Device != at.Device || m == at:
-		case pathname.Under(m.Root, inside):
-			names = append(names, filepath.Join(m.Path, strings.TrimPrefix(inside, strings.TrimSuffix(m.Root, "/"))))
-		case pathname.Under(inside, m.Root):
-			names = append(names, m.Path)
-		}
-	}
-	return names
-}
-
 // answers is what the resolver found, as it is asked for.
 func (r *resolver) answers() *answers {
 	a := &answers{entries: make(map[string]entry, len(r.access)+len(r.plan.Masks)), patterns: r.patterns,
@@ -116,14 +84,14 @@ func (r *resolver) answers() *answers {
 		}
 		a.entries[m.Path] = entry{Read, true, why}
 	}
-	for _, path := range r.plan.Untouched {
-		a.entries[path] = entry{Read, true, r.why[path]}
+	for _, n := range r.plan.Untouched {
+		a.entries[n.Path] = entry{Read, true, r.why[n.Path]}
 	}
 	for path, e := range a.entries {
 		if e.access == Write {
 			continue
 		}
-		a.folded[folded(filepath.ToSlash(path))] = path
+		a.folded[names.Fold(filepath.ToSlash(path))] = path
 		if e.access == None {
 			a.closes = append(a.closes, path)
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/boundary/mounts"
+	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox/render"
 )
 
@@ -134,7 +136,8 @@ func (p paper) Match(pattern string) ([]string, error) {
 	return found, nil
 }
 
-func (p paper) Mounts() []boundary.MountPoint                                         { return nil }
+func (p paper) Follows(string, string, string) []repo.Target                          { return nil }
+func (p paper) Mounts() []mounts.Point                                                { return nil }
 func (p paper) Identity(string) (boundary.FileID, bool)                               { return boundary.FileID{}, false }
 func (p paper) Multiples(string) []boundary.FileID                                    { return nil }
 func (p paper) Names(map[boundary.FileID]bool, []string) map[boundary.FileID][]string { return nil }

@@ -23,6 +23,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"kerf/internal/pathname"
+	"kerf/internal/work/boundary/mounts"
+	"kerf/internal/work/repo"
 )
 
 // The modes of a policy.
@@ -165,7 +167,7 @@ type Plan struct {
 	GitDirs []string
 	Links   []string
 	// Untouched are names that only the user makes, for which no placeholder can stand.
-	Untouched []string
+	Untouched []Name
 	// NoTmpdir leaves the TMPDIR of commands as it is.
 	NoTmpdir bool
 	LockDir  string
@@ -183,6 +185,15 @@ type Plan struct {
 	Privileged bool
 
 	answers *answers
+	// before is what [Sweep] would have found before the command.
+	before map[string]string
+}
+
+// Name is a name that is closed to file tools, and that commands can make or replace.
+type Name struct {
+	Path string
+	// Aside says that what a command makes there is moved away.
+	Aside bool
 }
 
 // Filter says what a proxy lets through; see Policy.
@@ -208,6 +219,9 @@ type View interface {
 	Links(gitDir string) []string
 	// Home is the working tree that a git directory says it belongs to, or "".
 	Home(gitDir string) string
+	// Follows is what the settings of a git directory, whose working tree is top, have git
+	// run or read.
+	Follows(gitDir, top, home string) []repo.Target
 	// Nested returns the repositories below a directory, each as its `.git` or,
 	// when it is bare, as itself, and the directories of Kerf. Large trees are looked
 	// through in part only, in a larger part when that is asked for.
@@ -216,7 +230,7 @@ type View interface {
 	// of the same file included.
 	Match(pattern string) ([]string, error)
 	// Mounts are the mount points of the machine.
-	Mounts() []MountPoint
+	Mounts() []mounts.Point
 	// Identity tells a file from all others; several says that it has more names than
 	// one. It is zero where the system does not tell.
 	Identity(path string) (id FileID, several bool)
@@ -253,7 +267,7 @@ func Resolve(p Policy, v View) (Plan, error) {
 		plan.Network, plan.Proxy = false, &Filter{p.Domains, p.Limited, p.Ask, p.Log, p.Allows}
 	}
 	r := resolver{view: v, plan: &plan, access: make(map[string]Access), why: make(map[string]string),
-		closed: make(map[string]bool), session: p.Session}
+		closed: make(map[string]bool), session: p.Session, home: p.Home}
 	plan.NoTmpdir = p.NoTmp || p.NoTmpdir
 	cwd, err := v.Real(p.Cwd)
 	if err != nil {
@@ -272,6 +286,7 @@ func Resolve(p Policy, v View) (Plan, error) {
 	r.alsoKnownAs()
 	r.finish()
 	plan.answers = r.answers()
+	plan.before = plan.sightings(r.found)
 	return plan, oneLine(err)
 }
 
@@ -295,6 +310,8 @@ type resolver struct {
 	patterns []rulePattern
 	session  *Session
 	tmp      *Mount
+	home     string   // of the user
+	found    []string // repositories and directories of Kerf below the roots
 }
 
 func (r *resolver) grants(p Policy) error {

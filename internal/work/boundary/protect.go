@@ -3,6 +3,8 @@ package boundary
 import (
 	"slices"
 	"strings"
+
+	"kerf/internal/work/boundary/names"
 )
 
 // The names that are protected in every directory.
@@ -57,7 +59,7 @@ func whyProtected(rel string) string {
 	if !strings.Contains(rel, ".") && !strings.Contains(rel, "~") {
 		return "" // no protected name is without one of them
 	}
-	parts := strings.Split(folded(rel), "/")
+	parts := strings.Split(names.Fold(rel), "/")
 	for i, p := range parts {
 		switch p {
 		case Kerf:

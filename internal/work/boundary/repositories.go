@@ -60,6 +60,7 @@ func (r *resolver) protectNested(root string) {
 			continue
 		case repositories >= nestedLimit:
 			r.close(path)
+			r.follow(path)
 		case at == file:
 			r.close(path)
 			if target, err := r.view.Pointer(path); err == nil {
@@ -76,10 +77,14 @@ func (r *resolver) protectNested(root string) {
 // nested are the repositories below a root, those first that were found there earlier in
 // the session.
 func (r *resolver) nested(root string) []string {
+	var paths []string
 	if r.session == nil {
-		return r.view.Nested(root, false)
+		paths = r.view.Nested(root, false)
+	} else {
+		paths = r.session.remember(root, r.view)
 	}
-	return r.session.remember(root, r.view)
+	r.found = append(r.found, paths...)
+	return paths
 }
 
 type state int
@@ -196,6 +201,7 @@ func (r *resolver) protectTarget(pointer, unresolved string) error {
 		return nil
 	}
 	common := r.common(target)
+	defer r.followFrom(target, filepath.Dir(pointer))
 	mine := r.view.Home(target) == filepath.Dir(pointer)
 	if mine && !r.ruled(target) && !r.ruled(common) && r.regular(common) {
 		r.open(target, common)
@@ -295,6 +301,7 @@ func (r *resolver) bare(path string) bool {
 // repository, or has links in these places, becomes read-only as a whole.
 func (r *resolver) protectDir(git string) {
 	in := func(name string) string { return filepath.Join(git, filepath.FromSlash(name)) }
+	defer r.follow(git)
 	if !r.regular(git) {
 		r.close(git)
 		r.closeTargets(git)

@@ -9,6 +9,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"kerf/internal/pathname"
+	"kerf/internal/work/boundary/names"
 )
 
 // Reach is what a plan lets Kerf and its commands do with a path.
@@ -159,7 +160,7 @@ func (a *answers) nearest(path string) Verdict {
 // otherSpelling looks whether path is another spelling of something that is closed, on
 // a file system that minds neither case nor form.
 func (a *answers) otherSpelling(path string, v Verdict) Verdict {
-	fold := folded(filepath.ToSlash(path))
+	fold := names.Fold(filepath.ToSlash(path))
 	for at := fold; len(at) > 1; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {
 		real, ok := a.folded[at]
 		if !ok || pathname.Under(real, path) {

@@ -588,7 +588,7 @@ func TestSEC_F15_PlantedLinksAreSwept(t *testing.T) {
 		if b, _ := os.ReadFile(s.out + "/victim"); string(b) != "precious\n" {
 			t.Errorf("victim is %q", b)
 		}
-		if found := boundary.Sweep(pl); len(found) != 0 {
+		if found := boundary.Sweep(pl, aside); len(found) != 0 {
 			t.Errorf("a clean repository has findings: %+v", found)
 		}
 	})

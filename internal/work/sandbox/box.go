@@ -108,7 +108,7 @@ func (b *Box) Close() []boundary.Finding {
 			b.lower()
 		}
 		if b.plan.Mode != boundary.FullAccess {
-			b.found = append(b.found, boundary.Sweep(b.plan)...)
+			b.found = append(b.found, boundary.Sweep(b.plan, aside)...)
 		}
 		if b.session != nil {
 			b.session.Moved()

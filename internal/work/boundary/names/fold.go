@@ -1,4 +1,7 @@
-package boundary
+// Package names knows files by their names: other spellings of one name, where programs
+// keep keys in a home, and what they run from there by themselves. It does not touch the
+// disk.
+package names
 
 import (
 	"strings"
@@ -6,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// folded returns rel as the most forgiving file system would read it: without regard
+// Fold returns rel as the most forgiving file system would read it: without regard
 // to case, without characters that HFS+ ignores, without what Windows drops at the end
 // of a name, and with the short names that Windows gives to .git and .kerf. It is asked
 // on every system, as git does, since the root may lie on a foreign disk and what is
 // made there today may be read elsewhere tomorrow.
-func folded(rel string) string {
+func Fold(rel string) string {
 	parts := strings.Split(rel, "/")
 	for i, p := range parts {
 		p = foldName(p)

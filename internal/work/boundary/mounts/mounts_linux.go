@@ -1,4 +1,4 @@
-package boundary
+package mounts
 
 import (
 	"bytes"
@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Mounts reads the table of the kernel.
-func (Disk) Mounts() []MountPoint {
-	table, err := os.ReadFile("/proc/self/mountinfo")
+// Table reads the table of the kernel.
+func Table() []Point {
+	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil
 	}
-	var mounts []MountPoint
-	for line := range bytes.Lines(table) {
+	var table []Point
+	for line := range bytes.Lines(text) {
 		fields := bytes.Fields(line) // id, parent, device, root, mount point
 		if len(fields) > 4 {
-			mounts = append(mounts, MountPoint{unescaped(fields[4]), string(fields[2]), unescaped(fields[3])})
+			table = append(table, Point{unescaped(fields[4]), string(fields[2]), unescaped(fields[3])})
 		}
 	}
-	return mounts
+	return table
 }
 
 // unescaped reads the octal numbers that stand for blanks.

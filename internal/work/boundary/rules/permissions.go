@@ -1,4 +1,6 @@
-package boundary
+// Package rules makes rules of a boundary out of what the user configured, and of what
+// is known of homes.
+package rules
 
 import (
 	"fmt"
@@ -7,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kerf/internal/work/boundary"
 )
 
 // Places are what the names in a table of permissions stand for.
@@ -27,30 +31,30 @@ var minimal = []string{"/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/li
 //
 // and go on behind a slash. The most specific rule wins, so they come in the order of
 // their length; of two for the same path that which grants less comes last.
-func Permissions(table map[string]string, places Places) ([]Rule, error) {
-	var rules []Rule
+func Permissions(table map[string]string, places Places) ([]boundary.Rule, error) {
+	var rules []boundary.Rule
 	for _, key := range slices.Sorted(maps.Keys(table)) {
-		access := Access(table[key])
+		access := boundary.Access(table[key])
 		for _, path := range places.paths(key) {
 			why := fmt.Sprintf("the rule %q = %q", key, access)
-			if access == Write {
+			if access == boundary.Write {
 				path = strings.TrimSuffix(path, "/**")
 			}
-			if path == "/" && access != Read {
+			if path == "/" && access != boundary.Read {
 				more, err := ofRoot(key, access)
 				if err != nil {
 					return nil, err
 				}
 				for _, dir := range more {
-					rules = append(rules, Rule{dir, access, why})
+					rules = append(rules, boundary.Rule{Path: dir, Access: access, Why: why})
 				}
 				continue
 			}
-			rules = append(rules, Rule{path, access, why})
+			rules = append(rules, boundary.Rule{Path: path, Access: access, Why: why})
 		}
 	}
-	less := map[Access]int{Write: 0, Read: 1, None: 2}
-	slices.SortStableFunc(rules, func(a, b Rule) int {
+	less := map[boundary.Access]int{boundary.Write: 0, boundary.Read: 1, boundary.None: 2}
+	slices.SortStableFunc(rules, func(a, b boundary.Rule) int {
 		if d := len(a.Path) - len(b.Path); d != 0 {
 			return d
 		}
@@ -99,10 +103,10 @@ func clean(path string) string { return filepath.Clean(filepath.FromSlash(path))
 
 // ofRoot is what a rule for the whole disk means. Closed are the directories that
 // programs do not need; to open all for writing there is a mode.
-func ofRoot(key string, access Access) ([]string, error) {
-	if access == Write {
+func ofRoot(key string, access boundary.Access) ([]string, error) {
+	if access == boundary.Write {
 		return nil, fmt.Errorf("permissions: %q = \"write\" opens the whole disk: say sandbox_mode = %q instead, or name "+
-			"directories", key, FullAccess)
+			"directories", key, boundary.FullAccess)
 	}
 	entries, err := os.ReadDir("/")
 	if err != nil {

@@ -1,0 +1,107 @@
+package repo
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// configs are ways to write a configuration that git reads.
+var configs = []string{
+	"[core]\n\thooksPath = tools/hooks\n",
+	"[core] hooksPath = tools/hooks ; a comment\n",
+	"[CORE]\r\n\tHooksPath=\"tools/hooks\"\r\n",
+	"[core]\n\thookspath = \"to\"ols/\\\nhooks # more\n",
+	"\ufeff[core]\n; c\n hooksPath = tools/hooks",
+	"[core]\n\tbare = false\n\thooksPath = \"tools/hooks\"  \n[a \"b ] c\"]\n\tkey = v\n",
+}
+
+func TestSettingsAreReadAsGitDoes(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip(err)
+	}
+	for _, text := range configs {
+		file := filepath.Join(t.TempDir(), "config")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("git", "config", "--file", file, "core.hooksPath").Output()
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		got := ""
+		for _, s := range settingsOf(text) {
+			if s.key == "core.hookspath" {
+				got = s.value
+			}
+		}
+		if want := strings.TrimSuffix(string(out), "\n"); got != want {
+			t.Errorf("%q: got %q, git says %q", text, got, want)
+		}
+	}
+}
+
+func TestFollowsNamesWhatGitRunsOrReads(t *testing.T) {
+	top, home := t.TempDir(), t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(top+"/.git/config", `[core]
+	hooksPath = .husky/_
+	editor = vim
+	excludesFile = ignored.txt
+	sshCommand = ssh -i key
+[include]
+	path = ../shared.cfg
+[includeIf "gitdir:/nowhere/"]
+	path = ~/work.cfg
+[remote "origin"]
+	url = ./elsewhere
+	uploadpack = pack
+[filter "x"]
+	clean = ./tools/clean.sh %f
+	smudge = python3 -u smudge.py
+	process = git-lfs filter-process
+[alias]
+	go = "!GIT_X=1 sh tools/go.sh"
+	st = status -s
+[credential "https://x"]
+	helper = "!f() { cat /etc/passwd; }; f"
+[init]
+	templateDir = tmpl
+`)
+	write(top+"/shared.cfg", "[diff \"d\"]\n\ttextconv = tools/conv\n")
+	write(top+"/smudge.py", "")
+	write(top+"/pack", "")
+	write(home+"/.gitconfig", "[gpg]\n\tprogram = ./sign\n")
+	got := make(map[string]string)
+	for _, f := range Follows(top+"/.git", top, home) {
+		path := strings.Replace(strings.Replace(f.Path, top, "T", 1), home, "H", 1)
+		if f.Kind == Programs {
+			path += "/"
+		}
+		got[path] = f.Setting
+	}
+	want := map[string]string{"T/.husky/_/": "core.hookspath", "T/.husky/": "core.hookspath",
+		"T/shared.cfg": "include.path", "H/work.cfg": "includeif.gitdir:/nowhere/.path",
+		"T/tools/clean.sh": "filter.x.clean", "T/smudge.py": "filter.x.smudge", "T/tools/go.sh": "alias.go",
+		"T/tools/conv": "diff.d.textconv", "T/tmpl/": "init.templatedir", "T/sign": "gpg.program"}
+	for path := range got { // what a program of the machine's reads is no file of the tree
+		if !strings.HasPrefix(path, "T/") && !strings.HasPrefix(path, "H/") {
+			delete(got, path)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("follows (-want +got):\n%s", diff)
+	}
+}
