@@ -14,6 +14,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/row"
+	"kerf/internal/work/search"
 )
 
 var _ protocol.WorkspaceQuery = query{}
@@ -26,7 +27,13 @@ func (h *Host) Query() protocol.WorkspaceQuery { return query{h} }
 
 // Files finds files below cwd by a fuzzy query, best first; see [fuzzy.Finder].
 func (q query) Files(ctx context.Context, cwd, query string, limit int) ([]string, error) {
-	return q.h.files.Find(ctx, cmp.Or(cwd, q.h.configured().Cwd), query, limit)
+	c := q.h.configured()
+	cwd = cmp.Or(cwd, c.Cwd)
+	return q.h.files.Find(ctx, cwd, query, limit, func() search.Boundary {
+		set, _ := c.settings(protocol.Settings{Cwd: cwd})
+		pl, _ := c.plan(set, set.Sandbox, nil) // where it cannot be met it hides more
+		return &pl
+	})
 }
 
 // Models lists what the configured provider offers, the current model first.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -99,11 +100,8 @@ func (h *Host) ExplainPath(path string, over protocol.Settings, addDirs []string
 	mode protocol.SandboxMode, err error) {
 	c := h.configured()
 	set, err := c.settings(over)
-	if err != nil {
-		return "", v, "", err
-	}
-	pl, err := c.plan(set, set.Sandbox, addDirs)
-	if err != nil {
+	pl, unmet := c.plan(set, set.Sandbox, addDirs)
+	if err = cmp.Or(err, unmet); err != nil {
 		return "", v, "", err
 	}
 	real, v = pl.Named(set.Cwd, path)

@@ -34,16 +34,17 @@ type Finder struct {
 // Find returns files below cwd that fit query, best first, as paths relative to cwd.
 // What ignore files exclude is left out. The words of the query must all fit; one
 // with an upper-case letter minds case. An empty query finds the first files by name.
-// A limit of 0 is none.
-func (f *Finder) Find(ctx context.Context, cwd, query string, limit int) ([]string, error) {
-	paths, err := f.list(ctx, cwd)
+// A limit of 0 is none. What bound hides is not found; it is called when files are listed
+// anew, and nil hides nothing.
+func (f *Finder) Find(ctx context.Context, cwd, query string, limit int, bound func() search.Boundary) ([]string, error) {
+	paths, err := f.list(ctx, cwd, bound)
 	if err != nil {
 		return nil, fmt.Errorf("find files: %w", err)
 	}
 	return rank(paths, query, limit), ctx.Err()
 }
 
-func (f *Finder) list(ctx context.Context, cwd string) ([]string, error) {
+func (f *Finder) list(ctx context.Context, cwd string, bound func() search.Boundary) ([]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -52,7 +53,11 @@ func (f *Finder) list(ctx context.Context, cwd string) ([]string, error) {
 	if f.cwd == cwd && time.Since(f.at) < fresh {
 		return f.paths, nil
 	}
-	paths, _, err := search.New(search.Options{Roots: []string{cwd}}).Glob(ctx, cwd, "**", maxFiles)
+	o := search.Options{Roots: []string{cwd}}
+	if bound != nil {
+		o.Boundary = bound()
+	}
+	paths, _, err := search.New(o).Glob(ctx, cwd, "**", maxFiles)
 	if err != nil {
 		return nil, err
 	}
