@@ -11,8 +11,7 @@
 //	touch     what is noted of a name and kept of its file, once
 //	pending   calls that went on, until it is known what came of them
 //	keep      what a name holds is kept
-//	notices   what the kernel tells of changes in directories, so that those of others
-//	          are told apart from those of the command
+//	notices   what the kernel tells of changes in directories, those of others too
 //
 // The helper outlives Kerf when that is killed, until nothing of its commands runs any
 // more. When the helper itself ends, the kernel refuses the calls of its commands, so

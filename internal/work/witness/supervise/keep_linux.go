@@ -105,7 +105,6 @@ func (c *call) pin(s *spot) error {
 	}
 	readable := err == nil
 	if err == unix.EACCES || err == unix.EAGAIN { // it may not be read, or somebody has a lease
-
 		fd, err = c.openNow(s, unix.O_PATH)
 	}
 	switch err {

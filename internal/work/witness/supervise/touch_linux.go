@@ -79,8 +79,7 @@ func (c *call) touch(s *spot, need level, f fate) (*name, error) {
 	return n, c.use(known, t, need, f)
 }
 
-// keepCarried keeps what a name holds that was touched before the last cut. Kerf has read
-// it then, unless it is killed before it has entered that.
+// keepCarried keeps what a name touched before the last cut holds: Kerf may not enter that cut.
 func (c *call) keepCarried(n *name, t *thing, need level, f fate) error {
 	n.carried = false
 	c.touches++
@@ -88,10 +87,10 @@ func (c *call) keepCarried(n *name, t *thing, need level, f fate) error {
 	if err := c.write(&journal.Record{Kind: journal.Touch, Path: n.path, Before: t.state, Number: c.touches}); err != nil {
 		return err
 	}
-	if lost != nil {
-		return c.lose(n.path, c.touches, t.state.Sig.Size, lost)
+	if lost == nil {
+		return c.use(known, t, need, f)
 	}
-	return c.use(known, t, need, f)
+	return c.lose(n.path, c.touches, t.state.Sig.Size, lost)
 }
 
 // toBeRead reports whether the content of what a name holds may be needed.

@@ -362,17 +362,14 @@ func (w *watch) cut() {
 
 // over forgets the calls of threads that are not there any more: they came to their end.
 func (w *watch) over() {
-	var gone []uint32
 	for tid := range w.calls {
 		if unix.Faccessat(w.find1.Proc, strconv.Itoa(int(tid)), unix.F_OK, 0) == unix.ENOENT {
-			gone = append(gone, tid)
+			w.hub.drain() // what it led to is told by now
+			w.settle(tid)
+			delete(w.calls, tid)
 		}
 	}
-	w.hub.drain() // what they led to is told by now
-	for _, tid := range gone {
-		w.settle(tid)
-		delete(w.calls, tid)
-	}
+	w.hub.drain()
 }
 
 // closings tells what the files were that the command wrote and closed: who changes
