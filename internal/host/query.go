@@ -17,9 +17,7 @@ import (
 	"kerf/internal/work/search"
 )
 
-var _ protocol.WorkspaceQuery = query{}
-
-// query answers what front ends ask besides a session.
+// query answers what front ends ask besides a session; it is a protocol.WorkspaceQuery.
 type query struct{ h *Host }
 
 // Query answers what front ends ask besides a session.

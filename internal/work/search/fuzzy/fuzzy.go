@@ -36,7 +36,8 @@ type Finder struct {
 // with an upper-case letter minds case. An empty query finds the first files by name.
 // A limit of 0 is none. What bound hides is not found; it is called when files are listed
 // anew, and nil hides nothing.
-func (f *Finder) Find(ctx context.Context, cwd, query string, limit int, bound func() search.Boundary) ([]string, error) {
+func (f *Finder) Find(ctx context.Context, cwd, query string, limit int,
+	bound func() search.Boundary) ([]string, error) {
 	paths, err := f.list(ctx, cwd, bound)
 	if err != nil {
 		return nil, fmt.Errorf("find files: %w", err)
