@@ -45,12 +45,18 @@ func TestSEC_S2_HomeSecretsAreHidden(t *testing.T) {
 	_ = s
 }
 
-// TestSEC_S3_ChildrenGetTheAllowListOnly looks at the environment of every kind of
-// child: a command and all it can see, a hook, an MCP server.
-func TestSEC_S3_ChildrenGetTheAllowListOnly(t *testing.T) {
+// TestSEC_S3_ChildrenGetNoSecrets looks at the environment of every kind of child: a
+// command and all it can see, a hook, an MCP server. A server gets the variables of a list
+// alone, the others do so where the user asks for it.
+func TestSEC_S3_ChildrenGetNoSecrets(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the programs are shell scripts")
 	}
+	t.Run("all", func(t *testing.T) { childrenGet(t, "", true) })
+	t.Run("core", func(t *testing.T) { childrenGet(t, "[shell_environment_policy]\ninherit = \"core\"\n", false) })
+}
+
+func childrenGet(t *testing.T, more string, unlisted bool) {
 	v := newVictim(t)
 	v.repository()
 	v.env = append(v.env, "MY_TOKEN=env-secret-1234", "ODD_NAME=sk-"+strings.Repeat("aB3d", 8),
@@ -59,7 +65,7 @@ func TestSEC_S3_ChildrenGetTheAllowListOnly(t *testing.T) {
 	server := v.script(filepath.Join(v.base, "bin", "server"), "#!/bin/sh\nenv | sed 's/^/mcp /' >> "+seen+"\n")
 	v.write(filepath.Join(v.own, "hooks.json"),
 		fmt.Sprintf(`{"hooks": {"SessionStart": [{"hooks": [{"command": "env | sed 's/^/hook /' >> %s"}]}]}}`, seen))
-	s := v.serve(fmt.Sprintf("[mcp_servers.x]\ncommand = %q\n", server),
+	s := v.serve(more+fmt.Sprintf("[mcp_servers.x]\ncommand = %q\n", server),
 		turn(shellCall("env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'"))...)
 	r := v.run("exec", "-s", "workspace-write", "go")
 	all := strings.Join(outputs(s), "\n") + readable(seen)
@@ -67,9 +73,15 @@ func TestSEC_S3_ChildrenGetTheAllowListOnly(t *testing.T) {
 		!strings.Contains(all, "mcp PATH=") || !strings.Contains(strings.Join(outputs(s), ""), "PATH=") {
 		t.Fatalf("exit code %d: not every child was seen: %.600s", r.code, r.all())
 	}
-	for _, bad := range []string{"MY_TOKEN", "env-secret-1234", "ODD_NAME", "UNLISTED", "GIT_SSH_COMMAND", "BASH_ENV"} {
+	for _, bad := range []string{"MY_TOKEN", "env-secret-1234", "ODD_NAME", "mcp UNLISTED", "mcp GIT_SSH_COMMAND",
+		"mcp BASH_ENV"} {
 		if strings.Contains(all, bad) {
 			t.Errorf("a child has %s", bad)
+		}
+	}
+	for _, child := range []string{"\nUNLISTED=", "hook UNLISTED="} {
+		if strings.Contains("\n"+all, child) != unlisted {
+			t.Errorf("%q reaches a child: %t", child, !unlisted)
 		}
 	}
 	if _, err := os.Stat(seen); err != nil {

@@ -185,7 +185,7 @@ type Network struct {
 	Enabled     bool              `key:"enabled"`
 	Mode        string            `key:"mode" enum:"full limited"`
 	Domains     map[string]string `key:"domains" enum:"allow deny"`
-	UnixSockets map[string]string `key:"unix_sockets" enum:"allow deny none"`
+	UnixSockets map[string]string `key:"unix_sockets" enum:"deny none allow"`
 }
 
 // Provider is one way to reach models.

@@ -181,6 +181,12 @@ func (c *Config) finishPermissions(Options) error {
 		}
 		return nil
 	}
+	for _, socket := range slices.Sorted(maps.Keys(c.Permissions[name].Network.UnixSockets)) {
+		if c.Permissions[name].Network.UnixSockets[socket] == "allow" {
+			return c.fault(fmt.Sprintf("%s: no sandbox can open one unix socket and keep the others closed; take it out, or "+
+				"let the command that needs it run outside", socket), "permissions", name, "network", "unix_sockets")
+		}
+	}
 	if _, ok := c.Permissions[name]; !ok {
 		names := append(slices.Sorted(maps.Keys(c.Permissions)), slices.Sorted(maps.Keys(builtinPermissions))...)
 		return c.fault("no [permissions."+document.Key(name)+"]"+document.Hint(name, names)+"; there are "+

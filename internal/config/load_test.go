@@ -138,7 +138,7 @@ func TestTablesMergeAndArraysReplace(t *testing.T) {
 	w.write("config.toml", "[shell_environment_policy]\nexclude = ['C']\n[shell_environment_policy.set]\nY = "+
 		"'2'\n[model_providers.openai]\nrequest_max_retries = 0\n")
 	c := w.must(func(o *Options) { o.Overrides = []string{"shell_environment_policy.set.Z=3"} })
-	want := ShellEnvironment{Inherit: "core", Exclude: []string{"C"}, Set: map[string]string{"X": "1", "Y": "2", "Z": "3"}}
+	want := ShellEnvironment{Inherit: "all", Exclude: []string{"C"}, Set: map[string]string{"X": "1", "Y": "2", "Z": "3"}}
 	if d := cmp.Diff(want, c.ShellEnvironment); d != "" {
 		t.Error(d)
 	}

@@ -1,57 +1,20 @@
 package host
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
-	"strings"
 
 	"kerf/internal/agent/executor/place"
 	"kerf/internal/agent/policy"
 	"kerf/internal/config"
 	"kerf/internal/protocol"
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
 )
 
 // Rules reads all rules that hold here.
 func (h *Host) Rules() ([]policy.Rule, error) { return h.configured().rules() }
-
-// RemoveRule takes one of the user's rules away and returns it. What names it by its
-// text, or by FILE:LINE.
-func (h *Host) RemoveRule(what string) (policy.Rule, error) {
-	files, err := h.Config.RulesFiles(false)
-	if err != nil {
-		return policy.Rule{}, err
-	}
-	var hits []policy.Rule
-	var lines []string
-	for _, f := range files {
-		if f.Layer != "user" {
-			continue
-		}
-		list, err := policy.ParseRules(f.Path, f.Data)
-		if err != nil {
-			return policy.Rule{}, err
-		}
-		source := bytes.Split(f.Data, []byte("\n"))
-		for _, r := range list {
-			if r.At() == what || r.String() == what || strings.HasPrefix(r.String(), what+" -> ") {
-				hits, lines = append(hits, r), append(lines, string(source[r.Line-1]))
-			}
-		}
-	}
-	switch len(hits) {
-	case 0:
-		return policy.Rule{}, fmt.Errorf("you have no rule %q; see kerf rules list", what)
-	case 1:
-	default:
-		return policy.Rule{}, fmt.Errorf("%d rules begin with %q; name one by FILE:LINE, as kerf rules list prints it",
-			len(hits), what)
-	}
-	return hits[0], config.RemoveRule(hits[0].File, hits[0].Line, lines[0])
-}
 
 // Explanation is what would happen to a command, and why.
 type Explanation struct {
@@ -59,28 +22,19 @@ type Explanation struct {
 	Settings protocol.Settings
 	Mode     protocol.SandboxMode // in which it would run
 	Reach    sandbox.Reach
+	LeftOut  []proc.Left // what commands do not get of the environment
 }
 
 // Explain judges a command with the rules that judge at run time.
 func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, escalate bool) (Explanation, error) {
 	c := h.configured()
-	set, err := c.settings(over)
+	set, rules, cmd, err := c.judging(over, addDirs)
 	if err != nil {
 		return Explanation{}, err
 	}
-	list, err := c.rules()
-	if err != nil {
-		return Explanation{}, err
-	}
-	cmd := policy.Command{Line: line, Dir: set.Cwd, Escalate: escalate}
-	roots, err := c.roots(set.Cwd, addDirs)
-	if err != nil {
-		return Explanation{}, err
-	}
-	here := place.New(c.policy(roots, "")(protocol.SandboxWorkspace), c.childEnv("")(false))
-	cmd.Repo, cmd.Place = here.Repo(set.Cwd), here
-	e := Explanation{Settings: set, Explanation: policy.Rules{Approval: set.Approval, Sandbox: set.Sandbox,
-		List: list}.Explain(cmd)}
+	cmd.Line, cmd.Escalate = line, escalate
+	e := Explanation{Settings: set, Explanation: rules.Explain(cmd),
+		LeftOut: proc.LeftOut(c.env, c.envPolicy("", false))}
 	e.Mode = policy.Mode(set, e.Unsandboxed)
 	if e.Mode == protocol.SandboxFull {
 		e.Reach = sandbox.ReachOf(boundary.Plan{Mode: boundary.FullAccess})
@@ -92,6 +46,42 @@ func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, es
 	}
 	e.Reach = sandbox.ReachOf(pl)
 	return e, nil
+}
+
+// Safety judges commands by their words as a session that began here would, with the
+// approval policy untrusted: where it is, with its roots, rules and PATH.
+func Safety(h *Host) (func(argv []string) (policy.Explanation, error), error) {
+	_, rules, cmd, err := h.configured().judging(protocol.Settings{Approval: protocol.PolicyUntrusted,
+		Sandbox: protocol.SandboxWorkspace}, nil)
+	return func(argv []string) (policy.Explanation, error) { return rules.CommandSafety(cmd, argv) }, err
+}
+
+// judging is with what a session that began here would judge a command.
+func (c configured) judging(over protocol.Settings, addDirs []string) (set protocol.Settings, rules policy.Rules,
+	cmd policy.Command, err error) {
+	if set, err = c.settings(over); err != nil {
+		return set, rules, cmd, err
+	}
+	list, err := c.rules()
+	if err != nil {
+		return set, rules, cmd, err
+	}
+	roots, err := c.roots(set.Cwd, addDirs)
+	here := place.New(c.policy(roots, "")(protocol.SandboxWorkspace), c.childEnv("")(false))
+	return set, policy.Rules{Approval: set.Approval, Sandbox: set.Sandbox, List: list},
+		policy.Command{Dir: set.Cwd, Repo: here.Repo(set.Cwd), Place: here}, err
+}
+
+// ExplainHost asks the plan of a session that would begin here about a host.
+func ExplainHost(h *Host, host string, port int, over protocol.Settings) (v boundary.Verdict,
+	mode protocol.SandboxMode, err error) {
+	c := h.configured()
+	set, err := c.settings(over)
+	if err != nil {
+		return v, "", err
+	}
+	pl, err := c.plan(set, set.Sandbox, nil)
+	return pl.Host(host, port), set.Sandbox, err
 }
 
 // ExplainPath asks the plan of a session that would begin here about a path, and returns

@@ -13,6 +13,7 @@ import (
 	"kerf/internal/work/boundary/rules"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
+	"kerf/internal/work/sandbox/proxy"
 	"kerf/internal/work/search"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/workspace"
@@ -57,6 +58,9 @@ func (c configured) workspaceWarnings(ws *workspace.Workspace, mode protocol.San
 	if ws.Unscanned != "" {
 		list = append(list, "changes by commands are not tracked here: "+ws.Unscanned)
 	}
+	if told := proc.TellLeftOut(proc.LeftOut(c.env, c.envPolicy("", false))); told != "" {
+		list = append(list, told)
+	}
 	if mode != protocol.SandboxFull {
 		if w := sandbox.Warning(context.Background(), filepath.Join(c.Home, "locks"), ws.Roots...); w != "" {
 			list = append(list, w)
@@ -92,12 +96,13 @@ func (c configured) policy(roots []string, private string) func(protocol.Sandbox
 	own, fault := rules.Permissions(profile.Filesystem, rules.Places{Home: c.getenv("HOME"), Roots: roots, Tmp: c.getenv("TMPDIR")})
 	// The user's own come last and win.
 	all := append(rules.HideHomeSecrets(c.getenv("HOME"), roots), own...)
+	allows := proxy.Allows(profile.Network.Domains)
 	return func(mode protocol.SandboxMode) boundary.Policy {
 		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
 		return boundary.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains,
-			Limited: profile.Network.Mode == "limited",
-			Limits:  sandbox.DefaultLimits(),
-			TmpDir:  private, SharedTmp: c.WorkspaceWrite.SharedTmp,
+			Limited: profile.Network.Mode == "limited", Allows: allows,
+			Limits: sandbox.DefaultLimits(),
+			TmpDir: private, SharedTmp: c.WorkspaceWrite.SharedTmp,
 			NoTmp: c.WorkspaceWrite.ExcludeSlashTmp, NoTmpdir: c.WorkspaceWrite.ExcludeTmpdirEnvVar,
 			Rules: all, Fault: fault, DenyRead: []string{c.Home}, Home: c.getenv("HOME"),
 			LockDir: filepath.Join(c.Home, "locks")}
@@ -106,12 +111,11 @@ func (c configured) policy(roots []string, private string) func(protocol.Sandbox
 
 // childEnv makes the environment of commands.
 func (c configured) childEnv(id protocol.SessionID) func(bool) []string {
+	return func(tty bool) []string { return proc.Environment(c.env, c.envPolicy(id, tty)) }
+}
+
+func (c configured) envPolicy(id protocol.SessionID, tty bool) proc.EnvPolicy {
 	se := c.ShellEnvironment
-	p := proc.EnvPolicy{Inherit: se.Inherit, IgnoreDefaultExcludes: se.IgnoreDefaultExcludes, Exclude: se.Exclude,
-		IncludeOnly: se.IncludeOnly, Set: se.Set, TTY: false, Session: string(id)}
-	return func(tty bool) []string {
-		p := p
-		p.TTY, p.Secret = tty, c.secrets.Redactor(c.env).Has
-		return proc.Environment(c.env, p)
-	}
+	return proc.EnvPolicy{Inherit: se.Inherit, IgnoreDefaultExcludes: se.IgnoreDefaultExcludes, Exclude: se.Exclude,
+		IncludeOnly: se.IncludeOnly, Set: se.Set, TTY: tty, Session: string(id), Secret: c.secrets.Redactor(c.env).Has}
 }

@@ -253,12 +253,13 @@ func (r Rules) Change(paths []string, steering []string) Judgement {
 }
 
 // CommandSafety is the verdict on an argument list where only what is known to
-// read runs unasked.
-func (r Rules) CommandSafety(argv []string) (Explanation, error) {
+// read runs unasked. It runs where at says.
+func (r Rules) CommandSafety(at Command, argv []string) (Explanation, error) {
 	if len(argv) == 0 {
 		return Explanation{}, errors.New("expected at least one word")
 	}
-	return r.Explain(Command{Line: shell.Line(argv)}), nil
+	at.Line = shell.Line(argv)
+	return r.Explain(at), nil
 }
 
 func refuse(by, format string, args ...any) Judgement {

@@ -44,20 +44,21 @@ func hides(name string) bool {
 // secretValue matches values that are secrets whatever their name is.
 var secretValue = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(^|[^A-Za-z0-9])(` + strings.Join([]string{
-		`sk-[A-Za-z0-9_-]{16,}`,                            // OpenAI, Anthropic and their like
-		`gh[pousr]_[A-Za-z0-9]{20,}`,                       // GitHub
-		`github_pat_[A-Za-z0-9_]{20,}`,                     //
-		`glpat-[A-Za-z0-9_-]{16,}`,                         // GitLab
-		`xox[abeoprs]-[A-Za-z0-9-]{10,}`,                   // Slack
-		`(AKIA|ASIA)[0-9A-Z]{16}`,                          // AWS
-		`AIza[0-9A-Za-z_-]{30,}`,                           // Google
-		`ya29\.[0-9A-Za-z_-]{20,}`,                         //
-		`(npm|pypi|hf|dop_v1|shpat)[_-][A-Za-z0-9]{20,}`,   //
-		`[rs]k_(live|test)_[A-Za-z0-9]{16,}`,               // Stripe
-		`SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`,       // SendGrid
-		`eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`,     // JWT
-		`-----BEGIN [A-Z ]*PRIVATE KEY`,                    //
-		`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@\S+`, // password in a URL
+		`sk-[A-Za-z0-9_-]{16,}`,                                   // OpenAI, Anthropic and their like
+		`gh[pousr]_[A-Za-z0-9]{20,}`,                              // GitHub
+		`github_pat_[A-Za-z0-9_]{20,}`,                            //
+		`glpat-[A-Za-z0-9_-]{16,}`,                                // GitLab
+		`xox[abeoprs]-[A-Za-z0-9-]{10,}`,                          // Slack
+		`(AKIA|ASIA)[0-9A-Z]{16}`,                                 // AWS
+		`AIza[0-9A-Za-z_-]{30,}`,                                  // Google
+		`ya29\.[0-9A-Za-z_-]{20,}`,                                //
+		`(npm|pypi|hf|dop_v1|shpat)[_-][A-Za-z0-9]{20,}`,          //
+		`[rs]k_(live|test)_[A-Za-z0-9]{16,}`,                      // Stripe
+		`SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`,              // SendGrid
+		`eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`,            // JWT
+		`-----BEGIN [A-Z ]*PRIVATE KEY`,                           //
+		`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@\S+`,        // password in a URL
+		`(?i:password|passwd|pwd|secret|token|api_?key)=[^&;\s]+`, // or among its parameters, or in a list of settings
 	}, "|") + `)`)
 })
 

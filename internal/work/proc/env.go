@@ -1,12 +1,14 @@
 package proc
 
 import (
+	"fmt"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 
 	"kerf/internal/text/redact"
+	"kerf/internal/text/visible"
 )
 
 // EnvPolicy says which variables a command gets.
@@ -96,8 +98,22 @@ func (p EnvPolicy) admit(name, value string) (keep bool, clean string) {
 	if strings.HasSuffix(strings.ToUpper(name), "_PROXY") || strings.EqualFold(name, "GOPROXY") {
 		value = withoutUser(value)
 	}
-	return p.IgnoreDefaultExcludes || !redact.SecretName(name) && !redact.SecretValue(value) && !agent(name) &&
-		(p.Secret == nil || !p.Secret(value)), value
+	return p.IgnoreDefaultExcludes || p.secret(name, value) == "", value
+}
+
+// secret is why a variable is not for commands, or empty.
+func (p EnvPolicy) secret(name, value string) string {
+	switch {
+	case agent(name):
+		return "it leads to a program that acts for you"
+	case redact.SecretName(name):
+		return "its name says that it is a secret"
+	case redact.SecretValue(value):
+		return "its value looks like a secret"
+	case p.Secret != nil && p.Secret(value):
+		return "Kerf knows its value as a secret"
+	}
+	return ""
 }
 
 // agent reports whether a variable names the socket of a program that acts for the user.
@@ -106,21 +122,44 @@ func agent(name string) bool {
 		"DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY"}, name)
 }
 
-// LeftOut are the names of the variables that commands do not get though the policy says
-// that they inherit, sorted: those that look like secrets, and sockets of agents.
-func LeftOut(parent []string, p EnvPolicy) []string {
-	var names []string
+// Left is a variable that commands do not get though the policy says that they inherit.
+type Left struct{ Name, Why string }
+
+// LeftOut are the variables of parent that commands do not get, by name: those that look
+// like secrets, and sockets of agents. What the policy excludes by name the user knows.
+func LeftOut(parent []string, p EnvPolicy) []Left {
+	var list []Left
 	for _, kv := range parent {
 		name, value, ok := strings.Cut(kv, "=")
-		if !ok || name == "" || p.Inherit == "none" || p.Inherit == "core" && !named(core, name) {
+		if !ok || name == "" || p.Inherit == "none" || p.Inherit == "core" && !named(core, name) ||
+			named(p.Exclude, name) || len(p.IncludeOnly) > 0 && !named(p.IncludeOnly, name) {
 			continue
 		}
-		if keep, _ := p.admit(name, value); !keep {
-			names = append(names, name)
+		if _, set := p.Set[name]; set {
+			continue
+		}
+		if keep, clean := p.admit(name, value); !keep {
+			list = append(list, Left{name, p.secret(name, clean)})
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	slices.SortFunc(list, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(list, func(a, b Left) bool { return a.Name == b.Name })
+}
+
+// TellLeftOut is one line about them, without their values; empty if there are none.
+func TellLeftOut(list []Left) string {
+	if len(list) == 0 {
+		return ""
+	}
+	const shown = 8
+	var names []string
+	for _, l := range list[:min(len(list), shown)] {
+		names = append(names, visible.Line(l.Name))
+	}
+	if more := len(list) - shown; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return "commands do not get the variables " + strings.Join(names, ", ") + "; kerf explain env says why"
 }
 
 // withoutUser strips the user from each URL of a list; what cannot be read as a

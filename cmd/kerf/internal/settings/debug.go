@@ -10,8 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
-	"kerf/internal/agent/policy"
-	"kerf/internal/protocol"
+	"kerf/internal/host"
 )
 
 // debugCommand groups what shows Kerf's insides.
@@ -31,8 +30,9 @@ func safetyCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "command-safety [--batch]",
 		Short: "Show whether a command would run without a question: auto, ask or deny",
 		Long: `Reads a command as a JSON array of its words from standard input and prints one word:
-auto (it is known to only read), ask, or deny (a rule forbids it). It applies your rules
-and the approval policy untrusted.
+auto (it is known to only read), ask, or deny (a rule forbids it). It judges as a session
+that begins in the working directory would, with your rules, your PATH and the approval
+policy untrusted.
 
 With --batch it reads one array per line and prints one word per line. For a line that is
 not a command it prints "ask", and the reason on stderr.`,
@@ -43,13 +43,12 @@ not a command it prints "ask", and the reason on stderr.`,
 			if err != nil {
 				return err
 			}
-			list, err := h.Rules()
+			explain, err := host.Safety(h)
 			if err != nil {
 				return err
 			}
 			judge := func(argv []string) (string, error) {
-				r := policy.Rules{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace, List: list}
-				e, err := r.CommandSafety(argv)
+				e, err := explain(argv)
 				return e.Verdict.String(), err
 			}
 			if batch {

@@ -3,6 +3,8 @@ package settings
 import (
 	"fmt"
 	"io"
+	"net"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,12 +19,13 @@ import (
 // explainCommand tells what would happen to a command, and why.
 func explainCommand(p *program.Program) *cobra.Command {
 	var asJSON, escalate bool
-	var sandbox, approval, path string
+	var sandbox, approval, path, address string
 	var addDirs []string
 	cmd := &cobra.Command{Use: "explain ['CMD']", Short: "Show what would be decided about a command or a path, and why",
 		Long: `Prints how Kerf reads the command line, what decides about it, and what it could reach in the
 sandbox. A session decides in the same way. The command does not run. With --path it says what
-commands and the file tools may do with a file or directory, which need not exist.
+commands and the file tools may do with a file or directory, which need not exist. With --host it
+says whether commands reach a host. "kerf explain env" also names the variables that commands do not get.
 
 The exit code is 0 for every verdict.`,
 		Example: "  kerf explain 'git log | head'\n  kerf explain -a untrusted 'npm test && rm -rf build' --json\n" +
@@ -37,11 +40,14 @@ The exit code is 0 for every verdict.`,
 			if err != nil {
 				return err
 			}
+			if address != "" {
+				return explainHost(p, h, address, set, asJSON)
+			}
 			if path != "" {
 				return explainPath(p, h, path, set, addDirs, asJSON)
 			}
 			if len(args) == 0 {
-				return program.Misuse("name a command in quotes, or a path with --path")
+				return program.Misuse("name a command in quotes, a path with --path, or a host with --host")
 			}
 			e, err := h.Explain(args[0], set, addDirs, escalate)
 			if err != nil {
@@ -56,6 +62,7 @@ The exit code is 0 for every verdict.`,
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	f.StringVar(&path, "path", "", "say what may be done with this `file` or directory")
+	f.StringVar(&address, "host", "", "say whether commands reach this `host`, or HOST:PORT; the port is 443 without one")
 	f.BoolVar(&escalate, "escalate", false, "as if the model asked to leave the sandbox")
 	f.StringVarP(&sandbox, "sandbox", "s", "", "read-only, workspace-write or danger-full-access (`mode`)")
 	f.StringVarP(&approval, "ask-for-approval", "a", "",
@@ -83,6 +90,36 @@ func explainPath(p *program.Program, h *host.Host, path string, set protocol.Set
 	return nil
 }
 
+// explainHost prints whether commands reach a host.
+func explainHost(p *program.Program, h *host.Host, address string, set protocol.Settings, asJSON bool) error {
+	name, port := address, 443
+	if name == "" || strings.ContainsAny(name, "/@ ") {
+		return program.Misuse("--host %q: expected HOST or HOST:PORT, such as example.com:443", address)
+	}
+	if head, tail, err := net.SplitHostPort(address); err == nil {
+		n, err := strconv.ParseUint(tail, 10, 16)
+		if err != nil || n == 0 {
+			return program.Misuse("--host %q: %q is not a port", address, tail)
+		}
+		name, port = head, int(n)
+	}
+	v, mode, err := host.ExplainHost(h, name, port, set)
+	if err != nil {
+		return err
+	}
+	access := "reachable"
+	if v.Access == "hidden" {
+		access = "closed"
+	}
+	if asJSON {
+		return print.JSON(p.Stdout, map[string]any{"host": name, "port": port, "mode": string(mode), "access": access,
+			"why": v.Why})
+	}
+	fmt.Fprintf(p.Stdout, "host      %s, port %d\naccess    %s\n", visible.Line(name), port, access)
+	fmt.Fprintf(p.Stdout, "because   %s\nsandbox   %s\n", visible.Line(v.Why), mode)
+	return nil
+}
+
 // explanation is what is printed of a command.
 type explanation struct {
 	Command  string             `json:"command"`
@@ -99,7 +136,14 @@ type explanation struct {
 	Offer    string             `json:"offered_rule,omitempty"`
 	Prefix   []string           `json:"offered_prefix,omitempty"`
 	Sandbox  reach              `json:"sandbox"`
+	LeftOut  []leftOut          `json:"left_out,omitempty"`
 	Warnings []string           `json:"warnings,omitempty"`
+}
+
+// leftOut is a variable that commands do not get.
+type leftOut struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
 }
 
 // explainedCommand is one simple command of a line.
@@ -127,6 +171,9 @@ func explained(line string, e host.Explanation) explanation {
 		Harm: e.Harm.Level.String(), HarmWhy: e.Harm.Why, Verdict: e.Verdict.String(), By: e.By, Reason: e.Reason,
 		Offer: e.Rule, Prefix: e.Prefix,
 		Sandbox: reach{string(e.Mode), r.Confined, "everything", r.Writable, r.Protected, r.Hidden, r.Network}}
+	for _, l := range e.LeftOut {
+		x.LeftOut = append(x.LeftOut, leftOut(l))
+	}
 	if e.Parsed.Err != nil {
 		x.Problem = e.Parsed.Err.Error()
 	}
@@ -182,6 +229,13 @@ func explain(w io.Writer, e explanation) {
 		fmt.Fprintf(w, "offered   %s\n", visible.Line(e.Offer))
 	}
 	explainSandbox(w, e.Sandbox)
+	for i, l := range e.LeftOut {
+		label := "left out  "
+		if i > 0 {
+			label = "          "
+		}
+		fmt.Fprintf(w, "%s%s: %s\n", label, visible.Line(l.Name), l.Why)
+	}
 }
 
 func explainSandbox(w io.Writer, v reach) {

@@ -1,13 +1,16 @@
 package settings
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/agent/policy"
+	"kerf/internal/config"
 	"kerf/internal/host"
 	"kerf/internal/text/visible"
 )
@@ -53,7 +56,7 @@ func rulesCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rule, err := h.RemoveRule(args[0])
+			rule, err := removeRule(h.Config, args[0])
 			if err != nil {
 				return err
 			}
@@ -94,4 +97,39 @@ func checkRules(h *host.Host, files []string) ([]policy.Rule, error) {
 		all = append(all, list...)
 	}
 	return all, nil
+}
+
+// removeRule takes one of the user's rules away and returns it. What names it by its
+// text, or by FILE:LINE.
+func removeRule(c *config.Config, what string) (policy.Rule, error) {
+	files, err := c.RulesFiles(false)
+	if err != nil {
+		return policy.Rule{}, err
+	}
+	var hits []policy.Rule
+	var lines []string
+	for _, f := range files {
+		if f.Layer != "user" {
+			continue
+		}
+		list, err := policy.ParseRules(f.Path, f.Data)
+		if err != nil {
+			return policy.Rule{}, err
+		}
+		source := bytes.Split(f.Data, []byte("\n"))
+		for _, r := range list {
+			if r.At() == what || r.String() == what || strings.HasPrefix(r.String(), what+" -> ") {
+				hits, lines = append(hits, r), append(lines, string(source[r.Line-1]))
+			}
+		}
+	}
+	switch len(hits) {
+	case 0:
+		return policy.Rule{}, fmt.Errorf("you have no rule %q; see kerf rules list", what)
+	case 1:
+	default:
+		return policy.Rule{}, fmt.Errorf("%d rules begin with %q; name one by FILE:LINE, as kerf rules list prints it",
+			len(hits), what)
+	}
+	return hits[0], config.RemoveRule(hits[0].File, hits[0].Line, lines[0])
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // rule is one parsed pattern.
@@ -105,6 +106,33 @@ func (p *Proxy) judge(host string, literal netip.Addr, port int) verdict {
 		v = allowed
 	}
 	return v
+}
+
+// Allows says for domains whether a proxy lets a host through, and why not, without
+// asking anybody. It may be used by several goroutines.
+func Allows(domains map[string]string) func(host string, port int) (bool, string) {
+	made := sync.OnceValues(func() (*Proxy, error) { return New(Options{Domains: domains}) })
+	return func(host string, port int) (bool, string) {
+		p, err := made()
+		if err != nil {
+			return false, err.Error()
+		}
+		name, err := canonical(trimBrackets(host))
+		if err != nil {
+			return false, err.Error()
+		}
+		literal, _ := netip.ParseAddr(name) // invalid for a name
+		switch p.judge(name, literal, port) {
+		case allowed:
+			return true, ""
+		case denied:
+			return false, "the policy denies it"
+		}
+		if literal.IsValid() && !public(literal) {
+			return false, "private and local addresses must be named as addresses"
+		}
+		return false, "no rule names it; a session asks, and refuses where nobody can be asked"
+	}
 }
 
 // judgeAddress looks an address up among the rules that are about addresses.
