@@ -29,6 +29,9 @@ type Redactor struct {
 	// first; filter has a bit for each such beginning.
 	needles map[uint64][]string
 	filter  [1 << 10]uint64
+	// pairs has a bit for each two bytes that a value or a known kind of key begins with.
+	// Most of a text begins with none of them, and is spared everything else.
+	pairs [1 << 10]uint64
 }
 
 // New makes a redactor for the variables of env, each NAME=value, and for other
@@ -66,7 +69,16 @@ func (r *Redactor) prepare() {
 		slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
 		r.needles[k] = slices.Compact(list)
 	}
+	for i := range kinds {
+		r.begins(kinds[i].prefix)
+	}
 	r.env, r.secrets = nil, nil
+}
+
+// begins notes that what is looked for may begin with the first two bytes of s.
+func (r *Redactor) begins(s string) {
+	p := uint16(s[0]) | uint16(s[1])<<8
+	r.pairs[p/64] |= 1 << (p % 64)
 }
 
 // forms returns s as it may stand in a text.
@@ -98,6 +110,7 @@ func (r *Redactor) add(needle string) {
 	}
 	i := slot(first)
 	r.filter[i/64] |= 1 << (i % 64)
+	r.begins(needle)
 }
 
 // slot spreads the beginnings of needles over the bits of the filter.
@@ -113,6 +126,9 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	var out []byte
 	done := 0
 	for i := 0; i < len(b); {
+		if i = r.next(b, i); i == len(b) {
+			break
+		}
 		from, n := i, 0
 		if len(b)-i >= 8 && r.maybe(binary.LittleEndian.Uint64(b[i:])) {
 			n = r.needle(b[i:])
@@ -136,6 +152,17 @@ func (r *Redactor) Bytes(b []byte) []byte {
 		return b
 	}
 	return append(out, b[done:]...)
+}
+
+// next is the first place from i on where something that is looked for may begin.
+func (r *Redactor) next(b []byte, i int) int {
+	for ; i+1 < len(b); i++ {
+		p := uint16(b[i]) | uint16(b[i+1])<<8
+		if r.pairs[p/64]&(1<<(p%64)) != 0 {
+			return i
+		}
+	}
+	return len(b)
 }
 
 // maybe reports whether a needle may begin with first.

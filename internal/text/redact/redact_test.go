@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 func TestRedactsShapes(t *testing.T) {
@@ -100,6 +102,33 @@ func FuzzRedact(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if out := r.Bytes(b); bytes.Contains(out, []byte("abcd1234")) {
 			t.Fatalf("%q holds the secret", out)
+		}
+	})
+}
+
+// To skip what begins with none of the pairs skips nothing that is looked for.
+func TestPairsSkipNothing(t *testing.T) {
+	env := []string{"API_KEY=Zq9-secret/one", "DB_PASSWORD=correct horse \"battery\"", "TOKEN=aaaaaaaaaaaaaaaa"}
+	quick, slow := New(env), New(env)
+	slow.build.Do(slow.prepare)
+	for i := range slow.pairs {
+		slow.pairs[i] = ^uint64(0)
+	}
+	var pieces []string
+	for _, k := range kinds {
+		pieces = append(pieces, k.prefix, k.prefix+"A1B2C3D4E5F6G7H8I9J0K1L2M3N4O5P6")
+	}
+	for _, v := range env {
+		_, value, _ := strings.Cut(v, "=")
+		for _, f := range forms(value) {
+			pieces = append(pieces, f, f[:len(f)-1], f[1:])
+		}
+	}
+	pieces = append(pieces, " ", "\n", "x", "=", "user:pass@host ", "-----END PRIVATE KEY-----", ".eyJhIjoxfQ.c2ln")
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 12).Draw(t, "pieces"), "")
+		if got, want := quick.Bytes([]byte(text)), slow.Bytes([]byte(text)); string(got) != string(want) {
+			t.Fatalf("%q becomes %q, want %q", text, got, want)
 		}
 	})
 }

@@ -29,7 +29,8 @@ type Writer struct {
 	closed bool
 }
 
-// NewWriter returns a writer that passes to show what clean leaves; nil leaves all.
+// NewWriter returns a writer that passes to show what clean leaves; nil leaves all. Clean
+// neither changes nor keeps what it is given.
 func NewWriter(clean func([]byte) []byte, show func(string)) *Writer {
 	return &Writer{clean: clean, show: show}
 }
@@ -43,8 +44,7 @@ func (w *Writer) Write(text string) {
 	}
 	w.held = append(w.held, text...)
 	whole := bytes.LastIndexAny(w.held, "\n\r") + 1
-	if key := bytes.LastIndex(w.held, []byte("-----BEGIN ")); key >= 0 &&
-		!bytes.Contains(w.held[key:], []byte("-----END ")) {
+	if key := lastIndex(w.held, "-----BEGIN "); key >= 0 && !bytes.Contains(w.held[key:], []byte("-----END ")) {
 		whole = min(whole, key)
 	}
 	if len(w.held)-whole > heldMost {
@@ -61,12 +61,25 @@ func (w *Writer) Write(text string) {
 	}
 }
 
+// lastIndex is where s begins for the last time in b, or -1. It searches from the start,
+// which is much quicker where there is none.
+func lastIndex(b []byte, s string) int {
+	at := -1
+	for {
+		n := bytes.Index(b[at+1:], []byte(s))
+		if n < 0 {
+			return at
+		}
+		at += 1 + n
+	}
+}
+
 // give shows the first n bytes that are held.
 func (w *Writer) give(n int) {
 	if n > 0 {
 		text := w.held[:n]
 		if w.clean != nil {
-			text = w.clean(bytes.Clone(text))
+			text = w.clean(text)
 		}
 		w.show(string(text))
 		w.held = append(w.held[:0], w.held[n:]...)
