@@ -33,6 +33,7 @@ type judged struct {
 	proposed delta.Set        // by the model, when the user edited the change
 	say      remarks          // of hooks, for the outcome
 	prior    *turn.Outcome    // of a run that the sandbox refused something
+	notes    string           // on the arguments, for the outcome
 	bound    *binding.Binding // what the command would start, as of the question; nil if nobody was asked
 }
 

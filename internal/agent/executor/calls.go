@@ -23,8 +23,10 @@ func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 	began := time.Now()
 	h.shell.Take() // in the background: where tools are called, commands may follow
 	h.o.Boundary.Use(string(e.Settings.Sandbox))
+	var notes string
 	if h.o.Manner != nil {
 		e.Call.Manner = h.o.Manner(e.Settings.Model)
+		e.Call.Args, notes = tools.Plain(e.Call) // hooks and front ends see what is done
 	}
 	action, err, own := instructions.ReadSkill(h.o.Skills, e.Call)
 	if refused := h.allowedTool(e.Call.Name); refused != nil {
@@ -52,10 +54,11 @@ func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 			*p.Outcome = h.after(ctx, e.Call, action, e.Settings, e.Turn, *p.Outcome)
 		}
 		p.Outcome.Millis = time.Since(began).Milliseconds()
-		p.Outcome.Text = history.Truncate(p.Outcome.Text, h.o.OutputTokens)
+		p.Outcome.Text = history.Truncate(p.Outcome.Text, h.o.OutputTokens) + notes
 		return p
 	}
-	j := judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p, say: say}
+	j := judged{Action: action, call: e.Call, settings: e.Settings, turn: e.Turn, tool: e.Call.Name, prepared: p, say: say,
+		notes: notes}
 	if p.Verdict == turn.Ask {
 		j.bound = bind(h, action)
 	}
@@ -131,7 +134,7 @@ func (h *Executor) told(ctx context.Context, o turn.Outcome, j judged) turn.Outc
 	if j.prior != nil {
 		o.Changes = append(j.prior.Changes, o.Changes...)
 	}
-	o.Text = history.Truncate(o.Text, h.o.OutputTokens)
+	o.Text = history.Truncate(o.Text, h.o.OutputTokens) + j.notes
 	return o
 }
 

@@ -110,7 +110,7 @@ func For(name string, facts model.Facts, known bool, window int) Profile {
 
 // Manner is how results are written for the models.
 func (p Profile) Manner() tool.Manner {
-	return tool.Manner{Short: true, Tab: true, Versions: p.versions}
+	return tool.Manner{Short: true, Tab: true, Versions: p.versions, Lenient: true}
 }
 
 //go:embed strong.md

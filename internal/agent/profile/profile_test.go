@@ -166,9 +166,9 @@ func TestMannerIsTheUsers(t *testing.T) {
 		results, lines string
 		want           tool.Manner
 	}{
-		{"", "", tool.Manner{Short: true, Tab: true}},
-		{"full", "bar", tool.Manner{}},
-		{"short", "tab", tool.Manner{Short: true, Tab: true}},
+		{"", "", tool.Manner{Short: true, Tab: true, Lenient: true}},
+		{"full", "bar", tool.Manner{Lenient: true}},
+		{"short", "tab", tool.Manner{Short: true, Tab: true, Lenient: true}},
 	} {
 		got := Profiles{known{}, c.results, c.lines}.Manner("claude-sonnet-4-6")
 		if got != c.want {

@@ -50,6 +50,9 @@ type Manner struct {
 	Tab bool
 	// Versions has short results tell versions and hashes all the same.
 	Versions bool
+	// Lenient reads arguments by their meaning where that is certain: "5" as 5, path as
+	// file_path. What is unknown is left out, and noted.
+	Lenient bool
 }
 
 // Number puts the number of a line before it.

@@ -26,8 +26,8 @@ const (
 )
 
 type execArgs struct {
-	Cmd             string `json:"cmd" brief:"plain" doc:"The command line, for bash."`
-	Workdir         string `json:"workdir,omitempty" brief:"plain" doc:"The directory to run in (default: the working directory)."`
+	Cmd             string `json:"cmd" also:"command" brief:"plain" doc:"The command line, for bash."`
+	Workdir         string `json:"workdir,omitempty" also:"cwd,working_directory,directory" brief:"plain" doc:"The directory to run in (default: the working directory)."`
 	TTY             bool   `json:"tty,omitempty" brief:"plain" doc:"Run in a terminal."`
 	Login           bool   `json:"login,omitempty" doc:"Run in a login shell, which reads the user's profile (default false)."`
 	YieldTimeMS     *int   `json:"yield_time_ms,omitempty" min:"0" doc:"Wait so long, 250 to 30000 (default 10000)."`
@@ -35,6 +35,9 @@ type execArgs struct {
 	MaxOutputTokens *int   `json:"max_output_tokens,omitempty" min:"1" brief:"plain" doc:"How much output to return; the middle of more is left out."`
 	Permissions     string `json:"sandbox_permissions,omitempty" enum:"use_default,require_escalated" brief:"plain" doc:"require_escalated asks to run outside the sandbox."`
 	Justification   string `json:"justification,omitempty" brief:"plain" doc:"Why the command has to run outside the sandbox, for the user."`
+	// Other harnesses have these. The shell is bash here; another one is started by it.
+	Shell      string   `json:"shell,omitempty" offer:"no"`
+	PrefixRule []string `json:"prefix_rule,omitempty" offer:"no"`
 
 	argv []string // the words of the command, where it was given as words
 	wait bool     // wait until the command is done or out of time
@@ -64,7 +67,7 @@ func execDefinition() define.Tool[execArgs] {
 		Name: "exec_command", Text: execCommandWords, Plan: prepareExec,
 		Aliases: []define.Alias[execArgs]{
 			define.As("Bash", func(a struct {
-				Command     string `json:"command"`
+				Command     string `json:"command" also:"cmd"`
 				Timeout     *int   `json:"timeout,omitempty" min:"0"`
 				Description string `json:"description,omitempty"`
 				Background  bool   `json:"run_in_background,omitempty"`
@@ -76,7 +79,7 @@ func execDefinition() define.Tool[execArgs] {
 				return execArgs{Cmd: a.Command, TimeoutMS: a.Timeout, wait: true}, nil
 			}),
 			define.As("run_shell_command", func(a struct {
-				Command     string `json:"command"`
+				Command     string `json:"command" also:"cmd"`
 				Directory   string `json:"directory,omitempty"`
 				Description string `json:"description,omitempty"`
 			}) (execArgs, error) {
@@ -145,6 +148,10 @@ func prepareExec(_ context.Context, env tool.Env, c tool.Call, a execArgs) (tool
 	}
 	if text, dir, ok := patchcommand.Find(a.Cmd); ok {
 		return proposePatch(env, c.Manner, text, joinDir(a.Workdir, dir), false)
+	}
+	if sh := filepath.Base(a.Shell); a.argv == nil && a.Shell != "" && sh != "bash" && sh != "sh" {
+		a.argv = []string{a.Shell, "-c", a.Cmd}
+		a.Cmd = patchcommand.Line(a.argv)
 	}
 	cmd := tool.Command{
 		Line: a.Cmd, Argv: a.argv, Dir: directory(env, a.Workdir), TTY: a.TTY, Login: a.Login,

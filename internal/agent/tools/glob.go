@@ -17,7 +17,7 @@ const globLimit = 500
 
 type globArgs struct {
 	Pattern string `json:"pattern" brief:"plain" doc:"The pattern."`
-	Path    string `json:"path,omitempty" brief:"plain" doc:"The directory to search (default: the working directory)."`
+	Path    string `json:"path,omitempty" also:"dir,directory" brief:"plain" doc:"The directory to search (default: the working directory)."`
 }
 
 func globTool() entry {

@@ -23,7 +23,7 @@ const (
 
 type grepArgs struct {
 	Pattern    string `json:"pattern" brief:"plain" doc:"The regular expression."`
-	Path       string `json:"path,omitempty" brief:"plain" doc:"The file or directory to search (default: the working directory)."`
+	Path       string `json:"path,omitempty" also:"dir,directory" brief:"plain" doc:"The file or directory to search (default: the working directory)."`
 	Glob       string `json:"glob,omitempty" doc:"Only in files whose path matches, such as *.go."`
 	IgnoreCase bool   `json:"ignore_case,omitempty" brief:"plain" doc:"Upper and lower case are the same."`
 	Context    *int   `json:"context,omitempty" min:"0" doc:"How many lines to show around each match (default 0)."`

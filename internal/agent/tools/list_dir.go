@@ -21,7 +21,7 @@ const (
 )
 
 type listArgs struct {
-	Path  string `json:"path,omitempty" brief:"plain" doc:"The directory (default: the working directory)."`
+	Path  string `json:"path,omitempty" also:"dir,directory" brief:"plain" doc:"The directory (default: the working directory)."`
 	Depth *int   `json:"depth,omitempty" min:"1" doc:"How many levels to show (default 2)."`
 	Limit *int   `json:"limit,omitempty" min:"1" doc:"How many entries to show at most (default 500)."`
 }

@@ -44,6 +44,21 @@ func Name(name string) string {
 	return name
 }
 
+// Plain returns the arguments of a call as its tool understands them, under their own
+// names, and lines, each begun by a line end, about those that it left out.
+func Plain(c tool.Call) (args json.RawMessage, notes string) {
+	for _, e := range entries() {
+		if e.Answers(c.Name) {
+			plain, left := e.Plain(c)
+			for _, n := range left {
+				notes += "\n" + n
+			}
+			return plain, notes
+		}
+	}
+	return c.Args, ""
+}
+
 // Schema returns the JSON schema of the arguments that a name, an alias perhaps,
 // takes.
 func Schema(name string) (json.RawMessage, bool) {
@@ -95,6 +110,7 @@ type entry interface {
 	Answers(name string) bool
 	Schema(name string) json.RawMessage
 	Brief(fields []string) json.RawMessage
+	Plain(c tool.Call) (json.RawMessage, []string)
 	Renamed(name string) bool
 	Title() string
 	Words() string

@@ -13,7 +13,7 @@ import (
 var viewImageWords string
 
 type imageArgs struct {
-	Path string `json:"path" brief:"plain" doc:"The image file."`
+	Path string `json:"path" also:"file_path,filename" brief:"plain" doc:"The image file."`
 }
 
 func viewImage() entry {

@@ -23,7 +23,7 @@ const (
 
 type stdinArgs struct {
 	SessionID       int    `json:"session_id" brief:"plain" doc:"The session ID that exec_command told."`
-	Chars           string `json:"chars,omitempty" brief:"plain" doc:"What to send; empty only waits for output."`
+	Chars           string `json:"chars,omitempty" also:"input" brief:"plain" doc:"What to send; empty only waits for output."`
 	YieldTimeMS     *int   `json:"yield_time_ms,omitempty" min:"0" brief:"plain" doc:"How long to wait for output, in milliseconds."`
 	MaxOutputTokens *int   `json:"max_output_tokens,omitempty" min:"1" doc:"How much output to return; the middle of more is left out."`
 }

@@ -33,6 +33,30 @@ const maxArgs = 64 << 20
 // Decode reads raw, strictly, into args, a pointer to a struct. The error names the
 // field, what was expected and what was found.
 func Decode(name string, raw []byte, args any) *tool.Error {
+	return new(Reader).Decode(name, raw, args)
+}
+
+// Reader reads arguments. The zero value is strict.
+type Reader struct {
+	// Lenient takes what has only one meaning; see lenient.go.
+	Lenient bool
+	// Notes tell what was left out.
+	Notes []string
+
+	plain []byte // the members of the outermost object as they were understood
+}
+
+// Plain is the object that was read last by a lenient reader, with the arguments' own names
+// and as the types that they have.
+func (r *Reader) Plain() json.RawMessage {
+	if len(r.plain) == 0 {
+		return json.RawMessage("{}")
+	}
+	return append(append(json.RawMessage{'{'}, r.plain...), '}')
+}
+
+// Decode is as the function of this name, as strict as the reader.
+func (r *Reader) Decode(name string, raw []byte, args any) *tool.Error {
 	bad := func(format string, a ...any) *tool.Error {
 		return tool.Refuse(tool.InvalidArguments, name+": "+format, a...)
 	}
@@ -54,7 +78,7 @@ func Decode(name string, raw []byte, args any) *tool.Error {
 	if loneSurrogate(raw) {
 		return bad(`the arguments have half of a surrogate pair (\ud800 to \udfff alone); write the whole character`)
 	}
-	if err := decodeObject("", raw, reflect.ValueOf(args).Elem()); err != nil {
+	if err := r.object("", raw, reflect.ValueOf(args).Elem()); err != nil {
 		return bad("%v", err)
 	}
 	return nil
@@ -74,28 +98,38 @@ func flaw(raw []byte) string {
 	return fmt.Sprintf("%v at byte %d", syntax, syntax.Offset)
 }
 
-// decodeObject fills the struct into from an object; path names it in errors.
-func decodeObject(path string, raw json.RawMessage, into reflect.Value) error {
+// object fills the struct into from an object; path names it in errors.
+func (r *Reader) object(path string, raw json.RawMessage, into reflect.Value) error {
+	raw = r.unquoted(raw, '{')
 	if kindOf(raw) != "an object" {
 		return fmt.Errorf("%s: expected an object, found %s", orArguments(path), found(raw))
 	}
 	given := map[string]bool{}
 	err := eachMember(raw, func(key string, value json.RawMessage) error {
-		field, ok := fieldByName(into.Type(), key)
-		if !ok {
+		field, ok := r.field(into.Type(), path == "", key)
+		switch {
+		case !ok && r.Lenient && path == "":
+			r.Notes = append(r.Notes, fmt.Sprintf("(the argument %s is unknown here and had no effect)", within(path, key)))
+			return nil
+		case !ok:
 			return fmt.Errorf("unknown field %s; expected %s", within(path, key), fieldNames(into.Type()))
 		}
-		if given[key] {
-			return fmt.Errorf("field %s is given twice", within(path, key))
+		own := jsonName(field)
+		if given[own] {
+			return fmt.Errorf("field %s is given twice", within(path, own))
 		}
-		given[key] = true
+		given[own] = true
 		f := into.FieldByIndex(field.Index)
+		if r.Lenient && path == "" {
+			r.keep(own, r.meant(value, kindOfField(field.Type)))
+		}
 		if kindOf(value) == "null" && optional(field) {
 			return nil
 		}
-		if err := decodeValue(within(path, key), value, f); err != nil {
+		if err := r.value(within(path, key), value, f); err != nil {
 			return err
 		}
+		r.word(field, f)
 		return bounds(within(path, key), field, f)
 	})
 	if err != nil {
@@ -131,15 +165,16 @@ func eachMember(raw json.RawMessage, f func(key string, value json.RawMessage) e
 	return nil
 }
 
-// decodeValue fills into, which is settable, from raw.
-func decodeValue(path string, raw json.RawMessage, into reflect.Value) error {
+// value fills into, which is settable, from raw.
+func (r *Reader) value(path string, raw json.RawMessage, into reflect.Value) error {
+	raw = r.meant(raw, into.Kind())
 	mismatch := func() error {
 		return fmt.Errorf("field %s: expected %s, found %s", path, typeName(into.Type()), found(raw))
 	}
 	switch into.Kind() {
 	case reflect.Pointer:
 		into.Set(reflect.New(into.Type().Elem()))
-		return decodeValue(path, raw, into.Elem())
+		return r.value(path, raw, into.Elem())
 	case reflect.String:
 		if kindOf(raw) != "a string" {
 			return mismatch()
@@ -160,9 +195,9 @@ func decodeValue(path string, raw json.RawMessage, into reflect.Value) error {
 		if kindOf(raw) != "an object" {
 			return mismatch()
 		}
-		return decodeObject(path, raw, into)
+		return r.object(path, raw, into)
 	case reflect.Slice:
-		return decodeSlice(path, raw, into, mismatch)
+		return r.slice(path, raw, into, mismatch)
 	case reflect.Map:
 		if kindOf(raw) != "an object" {
 			return mismatch()
@@ -170,7 +205,7 @@ func decodeValue(path string, raw json.RawMessage, into reflect.Value) error {
 		into.Set(reflect.MakeMap(into.Type()))
 		return eachMember(raw, func(key string, value json.RawMessage) error {
 			v := reflect.New(into.Type().Elem()).Elem()
-			if err := decodeValue(within(path, key), value, v); err != nil {
+			if err := r.value(within(path, key), value, v); err != nil {
 				return err
 			}
 			into.SetMapIndex(reflect.ValueOf(key), v)
@@ -180,7 +215,7 @@ func decodeValue(path string, raw json.RawMessage, into reflect.Value) error {
 	return nil
 }
 
-func decodeSlice(path string, raw json.RawMessage, into reflect.Value, mismatch func() error) error {
+func (r *Reader) slice(path string, raw json.RawMessage, into reflect.Value, mismatch func() error) error {
 	if kindOf(raw) != "an array" {
 		return mismatch()
 	}
@@ -195,7 +230,7 @@ func decodeSlice(path string, raw json.RawMessage, into reflect.Value, mismatch 
 			return err
 		}
 		v := reflect.New(into.Type().Elem()).Elem()
-		if err := decodeValue(fmt.Sprintf("%s[%d]", path, i), value, v); err != nil {
+		if err := r.value(fmt.Sprintf("%s[%d]", path, i), value, v); err != nil {
 			return err
 		}
 		list = reflect.Append(list, v)

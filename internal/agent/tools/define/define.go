@@ -30,14 +30,14 @@ type Tool[A any] struct {
 type Alias[A any] struct {
 	name   string
 	args   reflect.Type
-	decode func(name string, raw []byte) (A, error)
+	decode func(r *arguments.Reader, name string, raw []byte) (A, error)
 }
 
 // As makes an alias whose arguments are the struct B.
 func As[A, B any](name string, convert func(B) (A, error)) Alias[A] {
-	return Alias[A]{name, reflect.TypeFor[B](), func(name string, raw []byte) (A, error) {
+	return Alias[A]{name, reflect.TypeFor[B](), func(r *arguments.Reader, name string, raw []byte) (A, error) {
 		var b B
-		if err := arguments.Decode(name, raw, &b); err != nil {
+		if err := r.Decode(name, raw, &b); err != nil {
 			var none A
 			return none, err
 		}
@@ -113,13 +113,28 @@ func (d Tool[A]) Prepare(ctx context.Context, env tool.Env, c tool.Call) (tool.A
 
 // Args decodes the arguments of a call.
 func (d Tool[A]) Args(c tool.Call) (A, error) {
+	r := arguments.Reader{Lenient: c.Manner.Lenient}
+	return d.read(&r, c)
+}
+
+// Plain returns the arguments of a call as they were understood, under their own names, and
+// notes on what was left out; those of the call where they are refused.
+func (d Tool[A]) Plain(c tool.Call) (json.RawMessage, []string) {
+	r := arguments.Reader{Lenient: c.Manner.Lenient}
+	if _, err := d.read(&r, c); err != nil || !r.Lenient {
+		return c.Args, nil
+	}
+	return r.Plain(), r.Notes
+}
+
+func (d Tool[A]) read(r *arguments.Reader, c tool.Call) (A, error) {
 	for _, a := range d.Aliases {
 		if a.name == c.Name {
-			return a.decode(c.Name, c.Args)
+			return a.decode(r, c.Name, c.Args)
 		}
 	}
 	var args A
-	if err := arguments.Decode(d.Name, c.Args, &args); err != nil {
+	if err := r.Decode(d.Name, c.Args, &args); err != nil {
 		return args, err
 	}
 	return args, nil
