@@ -65,16 +65,17 @@ func (c *call) touch(s *spot, need level, f fate) (*name, error) {
 	}
 	c.forget(t, f)
 	known := c.files[t.id]
-	if known == nil { // the command made it: it held nothing before
+	carried := known == nil && n.carried && need > looked
+	if known == nil && !carried { // the command made it: it held nothing before
 		return n, nil
 	}
-	if known.level < need || f == written && known.linked != 0 {
+	if carried || known.level < need || f == written && known.linked != 0 {
 		if err := c.pin(s); err != nil {
 			return nil, err
 		}
-		if n.carried && need > looked {
-			return n, c.keepCarried(n, t, need, f)
-		}
+	}
+	if carried {
+		return n, c.keepCarried(n, t, need, f)
 	}
 	return n, c.use(known, t, need, f)
 }

@@ -202,9 +202,9 @@ func (w *watch) handle(n *listener.Notice) syscall.Errno {
 	if err := call.read(); err != nil {
 		return w.unread(n, err)
 	}
-	// If the caller is gone by now, what was read may be another's. Then names are looked
-	// at for nothing: the answer finds no call, and what was expected of it is dropped. The
-	// kernel asks the same as Valid does, without another call for each.
+	if !n.Valid(w.listener) {
+		return 0 // the caller is gone, and what was read may be another's
+	}
 	for range 10 {
 		if err = call.do(); err != errSwapped {
 			break
