@@ -201,6 +201,7 @@ type Provider struct {
 	RequestMaxRetries       int               `key:"request_max_retries" min:"0" max:"100"`
 	StreamMaxRetries        int               `key:"stream_max_retries" min:"0" max:"100"`
 	StreamIdleTimeout       time.Duration     `key:"stream_idle_timeout_ms" unit:"ms" min:"1"`
+	FirstAnswerTimeout      time.Duration     `key:"first_answer_timeout_ms" unit:"ms" min:"1"`
 	ExperimentalBearerToken string            `key:"experimental_bearer_token" secret:"all"`
 	RequiresAuth            bool              `key:"requires_openai_auth"`
 	SupportsWebsockets      bool              `key:"supports_websockets"`

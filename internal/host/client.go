@@ -133,7 +133,8 @@ func (c configured) providerOf(p config.Provider) provider.Provider {
 		c.secrets.AddNamed(k, v)
 	}
 	return provider.Provider{Name: p.Name, BaseURL: p.BaseURL, API: p.WireAPI, Headers: headers,
-		QueryParams: p.QueryParams, EnvKey: p.EnvKey, IdleTimeout: p.StreamIdleTimeout, Retries: p.RequestMaxRetries,
+		QueryParams: p.QueryParams, EnvKey: p.EnvKey, IdleTimeout: p.StreamIdleTimeout,
+		FirstAnswer: p.FirstAnswerTimeout, Retries: p.RequestMaxRetries,
 		CACertificate: p.CACertificate, Proxy: p.Proxy}
 }
 

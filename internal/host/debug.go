@@ -71,6 +71,10 @@ func (c *catcher) Stream(_ context.Context, r *model.Request, emit func(model.Ch
 		c.request = r
 	}
 	c.mu.Unlock()
+	answer := model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "The request is known."}}}
+	if err := emit(model.ItemDone{Item: &answer}); err != nil {
+		return err
+	}
 	return emit(model.Done{})
 }
 

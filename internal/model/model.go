@@ -177,6 +177,8 @@ type Done struct {
 	// Incomplete is the provider's reason for stopping early, such as
 	// max_output_tokens, and empty otherwise. Calls it cut are not delivered.
 	Incomplete string
+	// Cut names the tools of the calls that were cut, in order.
+	Cut []string
 }
 
 // Usage counts tokens. Input includes the cached ones, Output the reasoning.

@@ -136,6 +136,10 @@ func (c *Core) summaryChunk(ch model.Chunk) {
 
 func (c *Core) summaryEnded(err error) {
 	t, k := c.turn, c.turn.shrink
+	if k.done && k.summary == "" {
+		c.failed(&model.Error{Kind: model.Broken, Began: true, Message: "the summary of the conversation is empty"})
+		return
+	}
 	if k.done {
 		t.phase = regathering
 		t.again++

@@ -14,9 +14,8 @@ type Options struct {
 	Settings protocol.Settings
 	// Parallel reports whether a call may run beside others. It must be pure.
 	Parallel func(tool.Call) bool
-	// RequestRetries limits retries of requests that failed before the response
-	// began. StreamRetries limits retries after the response had begun, and those
-	// that exceed RequestRetries.
+	// RequestRetries limits retries in a row of requests that failed before the response
+	// began, StreamRetries those of responses that had begun.
 	RequestRetries, StreamRetries int
 	// MaxCalls bounds the calls of one response that run; 0 means 128.
 	MaxCalls int
@@ -107,6 +106,10 @@ type turn struct {
 	timer    int
 	requests int // failed before the response began, since the last good one
 	streams  int
+	nudges   int      // in a row: how often the model was asked to go on
+	pauses   int      // in a row: how often the provider paused the answer
+	carried  string   // what was said of an answer that was cut and goes on
+	before   []string // messages that were whole before the answer broke off
 	usage    protocol.Usage
 	last     string // the last message of the model
 	shrink   *shrink
@@ -418,9 +421,15 @@ func (c *Core) advance() {
 	if t == nil || t.phase != sampling && t.phase != waiting {
 		return
 	}
+	said := false
 	if t.phase == sampling {
 		if !t.round.over() {
 			return
+		}
+		if said = t.round.said(); t.round.failure != nil {
+			t.heard(t.round)
+		} else {
+			t.before = nil
 		}
 		c.closeRound()
 	}
@@ -430,6 +439,7 @@ func (c *Core) advance() {
 	case t.phase == waiting:
 	case t.round.failure != nil:
 		c.failed(t.round.failure)
+	case c.goOn(said):
 	case t.round.calledTools || len(t.pending) > 0:
 		c.followUp()
 	default:

@@ -46,10 +46,13 @@ func states() []state {
 		{"in a tool, streaming", begun(toolCall, prepared), []Input{StreamEnded{Round: 1, Err: errStopped}, finished}},
 		{"in a retry sleep", begun(StreamEnded{Round: 1, Err: &model.Error{Kind: model.Server, Message: "busy"}}), []Input{Elapsed{Timer: 1}}},
 		{"in a compaction", begun(full...), []Input{StreamEnded{Round: 2, Err: errStopped}}},
-		{"after a summary", begun(append(full, Chunk{2, model.Done{}}, StreamEnded{Round: 2})...), []Input{Gathered{Turn: "t1", Again: 1}}},
+		{"after a summary", begun(append(full, Chunk{2, summary}, Chunk{2, model.Done{}}, StreamEnded{Round: 2})...), []Input{Gathered{Turn: "t1", Again: 1}}},
 		{"in a user's command", begun(Submit{ID: "s1", Op: protocol.Shell{Command: "make"}}), []Input{StreamEnded{Round: 1, Err: errStopped}, ShellDone{Call: "shell_s1"}}},
 	}
 }
+
+var summary = model.ItemDone{Item: &model.Item{Kind: model.Message, Role: "assistant",
+	Content: []model.Part{{Text: "What happened so far."}}}}
 
 var errStopped = fmt.Errorf("stopped")
 
@@ -88,7 +91,7 @@ func TestInterruptMatrix(t *testing.T) {
 func limits100(string) (int, int) { return 110, 100 }
 
 func interruptAt(t *testing.T, s state, d operation) int {
-	c := New(Options{StreamRetries: 3, Limits: limits100}, nil)
+	c := New(Options{RequestRetries: 3, StreamRetries: 3, Limits: limits100}, nil)
 	tape := &tape{t: t, core: c}
 	tape.play(Submit{ID: "t1", Op: say("first")})
 	tape.play(s.steps...)
@@ -142,7 +145,7 @@ func interruptAt(t *testing.T, s state, d operation) int {
 func TestSteeringMatrix(t *testing.T) {
 	for _, s := range states() {
 		t.Run(s.name, func(t *testing.T) {
-			c := New(Options{StreamRetries: 3, Limits: limits100}, nil)
+			c := New(Options{RequestRetries: 3, StreamRetries: 3, Limits: limits100}, nil)
 			tape := &tape{t: t, core: c}
 			tape.play(Submit{ID: "t1", Op: say("first")})
 			tape.play(s.steps...)

@@ -42,20 +42,19 @@ func (c *Core) failed(err *model.Error) {
 const maxDelay = 5 * time.Minute
 
 // nextAttempt counts the failure and returns the number of the retry that
-// follows and of how many, or 0 when there is none.
+// follows and of how many, or 0 when there is none. Requests that were not
+// answered and answers that broke off are counted apart: neither count lends to
+// the other.
 func (t *turn) nextAttempt(o *Options, err *model.Error) (attempt, most int) {
-	if !err.Passes() {
+	made, most := &t.streams, o.StreamRetries
+	if !err.Began && err.Kind != model.Broken {
+		made, most = &t.requests, o.RequestRetries
+	}
+	if !err.Passes() || *made >= most {
 		return 0, 0
 	}
-	if !err.Began && t.requests < o.RequestRetries {
-		t.requests++
-		return t.requests, o.RequestRetries
-	}
-	if t.streams < o.StreamRetries {
-		t.streams++
-		return t.streams, o.StreamRetries
-	}
-	return 0, 0
+	*made++
+	return *made, most
 }
 
 // backoff is 200 ms doubled with each attempt, at most half a minute.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
@@ -23,6 +24,8 @@ type round struct {
 	done        bool // a Done chunk came
 	failure     *model.Error
 	calledTools bool
+	left        unfinished
+	repeated    bool          // a message was one that was shown before the answer broke off
 	texts       map[int]*text // assistant messages and reasoning under way, by index
 	closed      map[int]bool  // indexes whose item is done
 	parts       []part
@@ -101,9 +104,7 @@ func (c *Core) chunk(in Chunk) {
 		r.done = true
 		c.model = c.turn.settings.Model
 		c.countTokens(ch.Usage, r.number, c.size)
-		if ch.Incomplete != "" {
-			c.tell(protocol.Warning{Message: "the model stopped before its answer was complete (" + ch.Incomplete + ")"})
-		}
+		r.stopped(ch)
 	}
 }
 
@@ -120,6 +121,9 @@ func (r *round) open(index int, kind model.Kind) *text {
 	if kind == model.Message && r.turn.settings.Approval == protocol.PolicyPlan {
 		t.plans = &plans{}
 		return t
+	}
+	if kind == model.Message && len(r.turn.before) > 0 {
+		return t // it may be one that was shown already
 	}
 	r.begun(t)
 	return t
@@ -140,6 +144,13 @@ func (r *round) grow(index int, kind model.Kind, s string) {
 	case t.plans != nil:
 		t.body += s
 		r.grownPlan(t, t.plans.parser.Write(s))
+	case t.item == "":
+		t.body += s
+		if r.turn.repeats(t.body) {
+			return
+		}
+		r.begun(t)
+		r.out.tell(protocol.ItemDelta{Item: t.item, Text: t.body})
 	default:
 		t.body += s
 		r.out.tell(protocol.ItemDelta{Item: t.item, Text: s})
@@ -176,12 +187,18 @@ func (r *round) message(index int, it *model.Item, partial bool) {
 	if r.turn.settings.Approval == protocol.PolicyPlan {
 		said, m.Plan = r.closePlans(index, m.Text)
 	}
+	if !partial && r.turn.repeated(m.Text) {
+		r.closeText(index, model.Message, "")
+		r.turn.last, r.repeated = said, true
+		return
+	}
 	r.closeText(index, model.Message, said)
-	if m.Text == "" {
+	if strings.TrimSpace(m.Text) == "" {
 		return
 	}
 	if said != "" {
-		r.turn.last = said
+		r.turn.last = r.turn.carried + said
+		r.turn.carried = ""
 	}
 	r.out.record(m)
 	r.parts = append(r.parts, part{index, m.Item(), nil})
@@ -225,7 +242,7 @@ func (r *round) keepPartial() {
 	for _, i := range sortedKeys(r.texts) {
 		t := r.texts[i]
 		r.closed[i] = true
-		if t.kind == model.Message {
+		if t.kind == model.Message && !r.turn.repeats(t.body) {
 			r.message(i, &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: t.body}}}, true)
 			continue
 		}
@@ -309,6 +326,10 @@ func (c *Core) closeRound() {
 // called takes a whole call. What a response says twice, or says again after the
 // stream broke, runs only once; a provider that uses an id anew means a new call.
 func (c *Core) called(r *round, index int, it *model.Item) {
+	if it.Name == "" {
+		r.left.nameless = true
+		return
+	}
 	id := protocol.CallID(it.CallID)
 	if c.turn.chain[id] && c.o.Fault != RunTwice {
 		r.calledTools = true // its output is there, and the model is to go on

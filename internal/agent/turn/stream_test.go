@@ -254,13 +254,3 @@ func TestRetryAfterIsKept(t *testing.T) {
 		t.Errorf("effects %+v, want a wait of 7 s as it is", r.Effects)
 	}
 }
-
-// TestIncompleteAnswerIsTold warns of an answer that the provider cut.
-func TestIncompleteAnswerIsTold(t *testing.T) {
-	c := New(Options{}, nil)
-	drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"})
-	_, told := drive(c, Chunk{1, model.Done{Incomplete: "max_output_tokens"}})
-	if w, ok := told[0].(protocol.Warning); !ok || !strings.Contains(w.Message, "max_output_tokens") {
-		t.Errorf("told %+v, want a warning", told)
-	}
-}

@@ -22,6 +22,8 @@ type decoder struct {
 	reason  string // why the model stopped
 	usage   usage
 	counted bool
+	called  bool     // a call was delivered
+	cut     []string // the tools of calls that the end of the answer cut
 }
 
 // block is one item under way.
@@ -206,16 +208,19 @@ func (d *decoder) close(b *block) error {
 		if strings.TrimSpace(item.Input) == "" {
 			item.Input = b.whole
 		}
-		if item.Input == "" {
-			item.Input = "{}"
-		}
-		if d.reason == "" && !json.Valid([]byte(item.Input)) {
+		whole := json.Valid([]byte(item.Input))
+		if d.reason == "" && !whole {
 			b.done = false // wait for the reason
 			return nil
 		}
-		if !json.Valid([]byte(item.Input)) && cut(d.reason) {
+		if !whole && cut(d.reason) {
+			d.cut = append(d.cut, item.Name)
 			return nil
 		}
+		if item.Input == "" {
+			item.Input = "{}"
+		}
+		d.called = true
 	}
 	return d.Emit(model.ItemDone{Index: b.index, Item: &item})
 }
@@ -240,7 +245,7 @@ func (d *decoder) finish() error {
 			return err
 		}
 	}
-	done := model.Done{ResponseID: d.ID, Incomplete: incomplete(d.reason)}
+	done := model.Done{ResponseID: d.ID, Incomplete: d.incomplete(), Cut: d.cut}
 	if d.counted {
 		u := d.usage.model()
 		done.Usage = &u
@@ -257,14 +262,17 @@ func (d *decoder) end() (bool, error) {
 	return true, d.finish()
 }
 
-func incomplete(reason string) string {
-	switch reason {
+// incomplete is why the answer is not whole, or empty.
+func (d *decoder) incomplete() string {
+	switch d.reason {
 	case "max_tokens":
-		return "max_output_tokens"
-	case "refusal":
-		return "content_filter"
-	case "model_context_window_exceeded", "pause_turn":
-		return reason
+		return wire.CutByLength
+	case "refusal", wire.WindowIsFull, "pause_turn":
+		return d.reason
+	case "tool_use":
+		if !d.called {
+			return wire.CallAnnounced
+		}
 	}
 	return ""
 }

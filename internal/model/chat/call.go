@@ -126,15 +126,21 @@ func wholeObject(s string) bool {
 	return strings.HasPrefix(s, "{") && json.Valid([]byte(s))
 }
 
-// deliverCall emits a call. One that the end of the answer cut is dropped.
+// deliverCall emits a call. One that the end of the answer cut is not delivered: its tool
+// is named in the closing chunk.
 func (d *decoder) deliverCall(k *call) error {
 	args := strings.TrimSpace(k.args.String())
+	ended := d.reason == "length" || d.reason == "max_tokens" || d.reason == "content_filter"
+	switch {
+	case k.done:
+		return nil
+	case ended && k.name != "" && !json.Valid([]byte(args)):
+		d.cut = append(d.cut, k.name)
+		k.done = true
+		return nil
+	}
 	if args == "" || args == "null" {
 		args = "{}"
-	}
-	cut := (d.reason == "length" || d.reason == "content_filter") && !json.Valid([]byte(args))
-	if k.done || k.name == "" || cut {
-		return nil
 	}
 	k.done = true
 	if k.id == "" {
@@ -144,6 +150,7 @@ func (d *decoder) deliverCall(k *call) error {
 			return err
 		}
 	}
+	d.made = d.made || k.name != ""
 	whole := &model.Item{Kind: model.Call, CallID: k.id, Name: k.name, Style: model.Function, Input: args}
 	return d.Emit(model.ItemDone{Index: k.index, Item: whole})
 }

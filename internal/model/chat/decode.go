@@ -3,6 +3,7 @@ package chat
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"kerf/internal/model"
@@ -35,6 +36,8 @@ type decoder struct {
 	reason    string // why the model stopped
 	usage     *model.Usage
 	delivered bool
+	made      bool     // a call was delivered
+	cut       []string // the tools of calls that the end of the answer cut
 }
 
 // text is a message or reasoning under way.
@@ -255,7 +258,7 @@ func (d *decoder) finish(limits map[string]string) error {
 		}
 	}
 	d.ended = true
-	return d.Emit(model.Done{ResponseID: d.ID, Usage: d.usage, Incomplete: incomplete(d.reason)})
+	return d.Emit(model.Done{ResponseID: d.ID, Usage: d.usage, Incomplete: d.incomplete(), Cut: d.cut})
 }
 
 // end is asked when the stream stops without [DONE]: it is whole if the model
@@ -267,12 +270,22 @@ func (d *decoder) end() (bool, error) {
 	return true, d.finish(nil)
 }
 
-func incomplete(reason string) string {
-	switch reason {
-	case "length":
-		return "max_output_tokens"
-	case "content_filter":
-		return reason
+// incomplete is why the answer is not whole, or empty.
+func (d *decoder) incomplete() string {
+	switch d.reason {
+	case "length", "max_tokens":
+		return wire.CutByLength
+	case "content_filter", "refusal", wire.WindowIsFull:
+		return d.reason
+	case "tool_calls", "function_call", "tool_use":
+		if !d.made && !d.nameless() {
+			return wire.CallAnnounced
+		}
 	}
 	return ""
+}
+
+// nameless reports whether there is a call that names no tool.
+func (d *decoder) nameless() bool {
+	return slices.ContainsFunc(d.calls, func(k *call) bool { return k.name == "" })
 }

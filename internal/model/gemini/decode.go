@@ -3,6 +3,7 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"kerf/internal/model"
@@ -19,7 +20,8 @@ type decoder struct {
 	wire.Response
 	ids    *wire.CallIDs
 	open   *growing
-	reason string // why the model stopped
+	held   []model.Chunk // calls, which count only if the model stopped well
+	reason string        // why the model stopped
 	usage  *model.Usage
 }
 
@@ -210,13 +212,8 @@ func (d *decoder) call(p part) error {
 	begun := *item
 	begun.Input = ""
 	index := d.Take()
-	for _, c := range []model.Chunk{model.ItemAdded{Index: index, Item: &begun},
-		model.InputDelta{Index: index, Text: args},
-		model.ItemDone{Index: index, Item: item}} {
-		if err := d.Emit(c); err != nil {
-			return err
-		}
-	}
+	d.held = append(d.held, model.ItemAdded{Index: index, Item: &begun}, model.InputDelta{Index: index, Text: args},
+		model.ItemDone{Index: index, Item: item})
 	return nil
 }
 
@@ -228,17 +225,29 @@ func (d *decoder) end() (bool, error) {
 	if err := d.close(""); err != nil {
 		return false, err
 	}
+	for _, c := range d.held {
+		if err := d.Emit(c); err != nil {
+			return false, err
+		}
+	}
 	return true, d.Emit(model.Done{ResponseID: d.ID, Usage: d.usage, Incomplete: incomplete(d.reason)})
 }
 
+// filters are the reasons that name what the provider does not let through.
+var filters = []string{"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
+	"IMAGE_PROHIBITED_CONTENT", "MODEL_ARMOR"}
+
+// incomplete is why the answer is not whole, or empty.
 func incomplete(reason string) string {
-	switch reason {
-	case "STOP", "FINISH_REASON_UNSPECIFIED":
+	switch {
+	case reason == "STOP", reason == "FINISH_REASON_UNSPECIFIED":
 		return ""
-	case "MAX_TOKENS":
-		return "max_output_tokens"
+	case reason == "MAX_TOKENS":
+		return wire.CutByLength
+	case slices.Contains(filters, reason):
+		return "content_filter: " + strings.ToLower(reason)
 	}
-	return "content_filter: " + strings.ToLower(reason)
+	return strings.ToLower(reason)
 }
 
 // usage counts thoughts beside the output, and what tools of the provider read

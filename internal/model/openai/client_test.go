@@ -396,7 +396,7 @@ func TestSEC_D4_IdleTimeout(t *testing.T) {
 			t.Parallel()
 			s := mt.Start(t, tt.round)
 			o := options(s.URL)
-			o.IdleTimeout = 250 * time.Millisecond
+			o.IdleTimeout, o.FirstAnswer = 250*time.Millisecond, 250*time.Millisecond
 			start := time.Now()
 			e := failure(t, openai.New(o))
 			if e.Kind != tt.kind || !strings.Contains(e.Message, tt.words) {

@@ -22,6 +22,14 @@ const completed = "response.completed"
 type decoder struct {
 	wire.Response
 	ledger *ledger
+	held   []held   // calls whose arguments are not whole
+	cut    []string // the tools of calls that the end of the answer cut
+}
+
+// held is a call that is delivered unless the answer turns out to be cut.
+type held struct {
+	index int
+	item  *model.Item
 }
 
 func newDecoder(emit func(model.Chunk) error) *decoder {
@@ -208,7 +216,11 @@ func (d *decoder) deliver(index int, raw json.RawMessage) error {
 	if err != nil {
 		return unreadable("response.output_item.done", err)
 	}
-	if item == nil || (item.Kind == model.Call && !whole) {
+	if item != nil && item.Kind == model.Call && !whole {
+		d.cut = append(d.cut, item.Name)
+		return nil
+	}
+	if item == nil {
 		return nil
 	}
 	if d.ledger.repeated(item, index, raw) {
@@ -222,6 +234,10 @@ func (d *decoder) deliver(index int, raw json.RawMessage) error {
 		item.CallID = d.callID(at)
 	}
 	d.ledger.deliver(item)
+	if item.Kind == model.Call && item.Style == model.Function && !json.Valid([]byte(item.Input)) {
+		d.held = append(d.held, held{at, item})
+		return nil
+	}
 	return d.Emit(model.ItemDone{Index: at, Item: item})
 }
 
@@ -262,6 +278,16 @@ func (d *decoder) finish(kind string, data []byte) (bool, error) {
 	if kind == "response.incomplete" && done.Incomplete == "" {
 		done.Incomplete = "unknown"
 	}
+	for _, h := range d.held {
+		if done.Incomplete != "" {
+			d.cut = append(d.cut, h.item.Name)
+			continue
+		}
+		if err := d.Emit(model.ItemDone{Index: h.index, Item: h.item}); err != nil {
+			return false, err
+		}
+	}
+	done.Cut = d.cut
 	return true, d.Emit(done)
 }
 

@@ -139,7 +139,7 @@ func TestDecode(t *testing.T) {
 		{"incomplete", []string{created,
 			`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","status":"incomplete","call_id":"c1","name":"f","arguments":"{\"a\":\"rm"}}`,
 			`{"type":"response.incomplete","response":{"id":"r1","incomplete_details":{"reason":"max_output_tokens"}}}`},
-			[]model.Chunk{start, model.Done{ResponseID: "r1", Incomplete: "max_output_tokens"}}},
+			[]model.Chunk{start, model.Done{ResponseID: "r1", Incomplete: "max_output_tokens", Cut: []string{"f"}}}},
 		{"odd usage", []string{created, `{"type":"response.completed","response":{"id":"r1","usage":"none","output":null}}`}, []model.Chunk{start, end}},
 		{"hostile usage", []string{created, `{"type":"response.completed","response":{"id":"r1","usage":{"input_tokens":-5,"output_tokens":1e300}}}`},
 			[]model.Chunk{start, model.Done{ResponseID: "r1", Usage: &model.Usage{Output: 1 << 40}}}},

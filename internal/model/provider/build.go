@@ -81,7 +81,8 @@ func (r *Registry) options(name string, p Provider) (wire.Options, error) {
 // options say how a provider is reached with a key.
 func (p Provider) options(name string, key Key) (wire.Options, error) {
 	o := wire.Options{Name: p.Name, BaseURL: p.BaseURL, Key: key.Get, Rejected: key.Rejected, Headers: p.Headers,
-		QueryParams: p.QueryParams, IdleTimeout: p.IdleTimeout, EnvKey: p.EnvKey, Proxy: p.Proxy}
+		QueryParams: p.QueryParams, IdleTimeout: p.IdleTimeout, FirstAnswer: p.FirstAnswer,
+		EnvKey: p.EnvKey, Proxy: p.Proxy}
 	if p.CACertificate != "" {
 		var err error
 		if o.RootCAs, err = certificates(p.CACertificate); err != nil {

@@ -23,6 +23,9 @@ type Provider struct {
 	QueryParams map[string]string
 	EnvKey      string // the variable of the key, for hints
 	IdleTimeout time.Duration
+	// FirstAnswer is how long the beginning of an answer is waited for, 0 for what suits
+	// the address, see wire.Options.
+	FirstAnswer time.Duration
 	// Retries is how often the caller of a client asks again.
 	Retries int
 	// CACertificate is a file of certificates that are trusted beside the

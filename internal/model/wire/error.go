@@ -28,7 +28,7 @@ const (
 // unreachable is a request that got no answer.
 func (x *exchange) unreachable(ctx context.Context, err error) error {
 	if context.Cause(ctx) == errIdle {
-		return &model.Error{Kind: model.Network, Message: fmt.Sprintf("no answer from %s for %v", x.host, x.opts.IdleTimeout)}
+		return &model.Error{Kind: model.Network, Message: fmt.Sprintf("no answer from %s for %v", x.host, x.first)}
 	}
 	reason, proxy := reasonOf(err)
 	where := "cannot reach " + x.host
@@ -73,7 +73,7 @@ func (x *exchange) broken(ctx context.Context, err error) error {
 	e := &model.Error{Kind: model.Broken, Began: x.began, Err: err}
 	switch {
 	case context.Cause(ctx) == errIdle:
-		e.Message = fmt.Sprintf("idle timeout: nothing from %s for %v", x.host, x.opts.IdleTimeout)
+		e.Message = fmt.Sprintf("idle timeout: nothing from %s for %v", x.host, x.silence())
 	case errors.Is(err, sse.ErrTooLong):
 		e.Message = x.host + ": " + err.Error()
 	default:
@@ -83,6 +83,14 @@ func (x *exchange) broken(ctx context.Context, err error) error {
 		}
 	}
 	return e
+}
+
+// silence is how long the server may be silent by now.
+func (x *exchange) silence() time.Duration {
+	if x.began {
+		return x.opts.IdleTimeout
+	}
+	return x.first
 }
 
 // refused is an answer with another status than 200.

@@ -1,17 +1,15 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"kerf/internal/model"
 )
 
 // Failure is what a server says of a request that it does not answer, in a body
@@ -22,6 +20,7 @@ type Failure struct {
 	Message string
 	Status  int           // an HTTP status told in the text, or 0
 	Reset   time.Duration // when the server told it in the text, or 0
+	Daily   bool          // the limit is one for a day
 }
 
 // Error gives the server's words.
@@ -57,7 +56,7 @@ func ParseFailure(raw []byte) (*Failure, bool) {
 }
 
 func failureOf(o map[string]any) *Failure {
-	f := &Failure{Message: text(o, "message", "detail", "error_description")}
+	f := &Failure{Message: text(o, "message", "detail", "error_description", "error")}
 	f.Code = text(o, "code", "status")
 	if f.Type = text(o, "type"); f.Type == "error" {
 		f.Type = "" // it says nothing
@@ -75,8 +74,43 @@ func failureOf(o map[string]any) *Failure {
 		if d, err := time.ParseDuration(text(detail, "retryDelay")); err == nil {
 			f.Reset = seconds(d.Seconds())
 		}
+		violations, _ := detail["violations"].([]any)
+		for _, v := range violations {
+			violation, _ := v.(map[string]any)
+			f.Daily = f.Daily || strings.Contains(text(violation, "quotaId"), "PerDay")
+		}
 	}
+	metadata, _ := o["metadata"].(map[string]any)
+	f.takeRaw(metadata)
 	return f
+}
+
+// takeRaw takes over what a router passes on of the provider behind it, as an object, as
+// JSON within a text or as words.
+func (f *Failure) takeRaw(metadata map[string]any) {
+	raw := text(metadata, "raw")
+	if object, ok := metadata["raw"].(map[string]any); ok {
+		b, err := json.Marshal(object)
+		if err != nil {
+			return // what came from JSON always goes back to it
+		}
+		raw = string(b)
+	}
+	if raw = strings.TrimSpace(raw); raw == "" {
+		return
+	}
+	inner, ok := ParseFailure([]byte(raw))
+	if !ok {
+		inner = &Failure{Message: raw}
+	}
+	if inner.Code != "" {
+		f.Code = inner.Code
+	}
+	f.Type = cmp.Or(inner.Type, f.Type)
+	f.Message = strings.TrimSpace(f.Message + ": " + inner.Message)
+	if name := text(metadata, "provider_name"); name != "" {
+		f.Message += " (" + name + ")"
+	}
 }
 
 // invalidKey is the reason of a provider that tells it under status 400.
@@ -100,97 +134,6 @@ func text(o map[string]any, names ...string) string {
 		}
 	}
 	return ""
-}
-
-// The codes by which providers tell causes.
-var codes = map[model.ErrorKind][]string{
-	model.Context: {"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"},
-	model.Quota: {"insufficient_quota", "usage_limit_reached", "usage_not_included", "billing_hard_limit_reached",
-		"billing_not_active", "billing_error", "quota_exceeded", "credits_exhausted"},
-	model.Auth: {"invalid_api_key", "authentication_error", "permission_error", "unauthenticated", "permission_denied",
-		"token_expired", "unauthorized"},
-	model.RateLimit: {"rate_limit_exceeded", "rate_limit_error", "resource_exhausted", "too_many_requests"},
-	model.Server: {"server_error", "internal_server_error", "internal_error", "api_error", "overloaded_error",
-		"server_is_overloaded", "overloaded", "slow_down", "unavailable", "service_unavailable", "timeout", "timeout_error"},
-	model.BadCall: {"invalid_prompt", "invalid_request_error", "invalid_argument", "bad_request", "model_not_found",
-		"not_found_error", "unsupported_value", "unsupported_parameter", "request_too_large", "content_policy_violation"},
-}
-
-// kindOrder is the order in which codes are tried.
-var kindOrder = []model.ErrorKind{model.Context, model.Quota, model.Auth, model.RateLimit, model.Server, model.BadCall}
-
-// kind sorts a failure. Context and quota are told by words under various
-// statuses, so the words come first; after them the status decides.
-func kind(f *Failure, status int) model.ErrorKind {
-	byCode := kindOfCode(f.Code)
-	if byCode == "" {
-		byCode = kindOfCode(f.Type)
-	}
-	switch {
-	case byCode == model.Context || byCode == model.Quota:
-		return byCode
-	case f.Code == invalidKey:
-		return model.Auth
-	case strings.Contains(strings.ToLower(f.Message), "credit balance is too low"):
-		return model.Quota
-	case tooLong(f.Message) && (status < 400 || status == 400 || status == 413 || status == 422):
-		return model.Context
-	}
-	if status < 300 && f.Status != 0 {
-		status = f.Status
-	}
-	if byStatus, ok := kindOfStatus(status); ok {
-		return byStatus
-	}
-	switch {
-	case byCode != "":
-		return byCode
-	case strings.HasPrefix(f.Code, "invalid_"), strings.HasPrefix(f.Type, "invalid_"):
-		return model.BadCall
-	}
-	return model.Server
-}
-
-func kindOfCode(code string) model.ErrorKind {
-	code = strings.ToLower(code)
-	for _, kind := range kindOrder {
-		if slices.Contains(codes[kind], code) {
-			return kind
-		}
-	}
-	return ""
-}
-
-// kindOfStatus reports false for a status that says nothing of an error.
-func kindOfStatus(status int) (model.ErrorKind, bool) {
-	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusProxyAuthRequired:
-		return model.Auth, true
-	case status == http.StatusPaymentRequired:
-		return model.Quota, true
-	case status == http.StatusTooManyRequests:
-		return model.RateLimit, true
-	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status >= 500:
-		return model.Server, true
-	case status >= 300:
-		return model.BadCall, true
-	}
-	return "", false
-}
-
-// tooLong recognises the sentences that say the input exceeds the window.
-func tooLong(message string) bool {
-	message = strings.ToLower(message)
-	for _, words := range []string{"context window", "context length", "context size", "context limit",
-		"prompt is too long",
-		"input is too long", "too many input tokens", "input token count"} {
-		if strings.Contains(message, words) && (strings.Contains(message, "exceed") ||
-			strings.Contains(message, "too long") || strings.Contains(message, "maximum") ||
-			strings.Contains(message, "too many")) {
-			return true
-		}
-	}
-	return false
 }
 
 // retryAfter is the wait that the headers ask for, never negative, 0 if they

@@ -39,7 +39,8 @@ func (x *exchange) fetch(parent context.Context) ([]byte, error) {
 	req.Method, req.Body, req.GetBody, req.ContentLength = http.MethodGet, nil, nil, 0
 	req.Header.Del("Content-Type")
 	req.Header.Set("Accept", "application/json")
-	watch := newWatch(x.opts.IdleTimeout, cancel)
+	x.first = x.opts.IdleTimeout
+	watch := newWatch(x.first, cancel)
 	defer watch.stop()
 	resp, err := x.client.Do(req)
 	if err != nil {

@@ -2,6 +2,14 @@ package wire
 
 import "kerf/internal/model"
 
+// Why an answer is not whole, in the same words for all protocols. Others are the
+// provider's own.
+const (
+	CutByLength   = "max_output_tokens"
+	WindowIsFull  = "model_context_window_exceeded"
+	CallAnnounced = "call_announced" // a call was announced and none was made
+)
+
 // Response is what the decoders of all protocols tell alike: that a response
 // began, and which of its items is which.
 type Response struct {

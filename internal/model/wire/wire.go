@@ -8,6 +8,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -27,6 +28,9 @@ import (
 // DefaultIdle is the idle limit of providers that set none.
 const DefaultIdle = 5 * time.Minute
 
+// LocalFirst is how long a server of this machine may take to begin an answer.
+const LocalFirst = 30 * time.Minute
+
 // Options says how a provider is reached.
 type Options struct {
 	// Name is the provider's name in the configuration, used in messages.
@@ -41,9 +45,13 @@ type Options struct {
 	// Headers and QueryParams are added to every request.
 	Headers     map[string]string
 	QueryParams map[string]string
-	// IdleTimeout ends a request when nothing whole arrived for so long, before
-	// or after the headers. Zero means DefaultIdle, negative none.
+	// IdleTimeout ends a request when nothing whole arrived for so long after its
+	// answer began. Zero means DefaultIdle, negative none.
 	IdleTimeout time.Duration
+	// FirstAnswer ends a request whose answer does not begin for so long. Zero means
+	// LocalFirst for a server of this machine, which may have to load the model and to
+	// read a long prompt first, and IdleTimeout for others. Negative means none.
+	FirstAnswer time.Duration
 	// Rejected is asked when the server refuses the key; it reports whether Key
 	// has another one now. Nil means never.
 	Rejected func(key string) bool
@@ -75,6 +83,12 @@ func New(o Options) *Endpoint {
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = DefaultIdle
 	}
+	if o.FirstAnswer == 0 {
+		o.FirstAnswer = o.IdleTimeout
+		if Local(o.BaseURL) {
+			o.FirstAnswer = LocalFirst
+		}
+	}
 	if o.Facts == nil {
 		o.Facts = model.Lookup
 	}
@@ -87,6 +101,16 @@ func New(o Options) *Endpoint {
 	}
 	client.CheckRedirect = checkRedirect
 	return &Endpoint{opts: o, client: client}
+}
+
+// Local reports whether a URL names a server of this machine.
+func Local(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Facts is what is known of a model, see Options.
@@ -168,8 +192,9 @@ type exchange struct {
 	call   Call
 	key    string
 	host   string
-	began  bool // an event arrived
-	theirs bool // the error came from each and is returned as it is
+	first  time.Duration // how long the beginning of the answer is waited for
+	began  bool          // an event arrived
+	theirs bool          // the error came from each and is returned as it is
 }
 
 // renewable reports whether err says that the key was refused before anything
@@ -190,7 +215,8 @@ func (x *exchange) run(parent context.Context, each func(sse.Event, map[string]s
 	if err != nil {
 		return err
 	}
-	watch := newWatch(x.opts.IdleTimeout, cancel)
+	x.first = x.opts.FirstAnswer
+	watch := newWatch(x.first, cancel)
 	defer watch.stop()
 
 	watch.start()
@@ -199,10 +225,12 @@ func (x *exchange) run(parent context.Context, each func(sse.Event, map[string]s
 		return x.unreachable(ctx, err)
 	}
 	defer resp.Body.Close()
-	watch.start()
 	if resp.StatusCode != http.StatusOK {
+		watch.limit = x.opts.IdleTimeout
+		watch.start()
 		return x.refused(resp)
 	}
+	watch.start()
 	body, err := x.eventBody(ctx, resp)
 	if err != nil {
 		return err
@@ -229,6 +257,10 @@ func (x *exchange) events(ctx context.Context, body io.Reader, w *watch, limits 
 			return x.ended(ctx, err)
 		}
 		x.began = true
+		w.limit = x.opts.IdleTimeout
+		if len(bytes.TrimSpace(ev.Data)) == 0 {
+			continue // a sign of life
+		}
 		done, err := each(ev, limits)
 		if err != nil {
 			return x.told(err)
@@ -364,24 +396,19 @@ type watch struct {
 }
 
 func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
-	w := &watch{limit: limit}
-	if limit > 0 {
-		w.timer = time.AfterFunc(limit, func() { cancel(errIdle) })
-	}
+	w := &watch{limit: limit, timer: time.AfterFunc(time.Hour, func() { cancel(errIdle) })}
+	w.start()
 	return w
 }
 
 func (w *watch) start() {
-	if w.timer != nil {
+	w.timer.Stop()
+	if w.limit > 0 {
 		w.timer.Reset(w.limit)
 	}
 }
 
-func (w *watch) stop() {
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-}
+func (w *watch) stop() { w.timer.Stop() }
 
 // What is left behind the last event is read so that the connection can be used
 // again, but a server that goes on talking, or keeps silent, is left soon.
