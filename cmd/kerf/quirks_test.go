@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"kerf/internal/model/script/dialect"
 	"kerf/internal/testkit/quirks"
 )
 
@@ -28,7 +27,7 @@ import (
 // beside their protocols. With -v it ends with the counts for each protocol.
 func TestQuirks(t *testing.T) {
 	var mu sync.Mutex
-	passed, all := map[dialect.API]int{}, map[dialect.API]int{}
+	passed, all := map[quirks.API]int{}, map[quirks.API]int{}
 	names := map[string]bool{}
 	t.Cleanup(func() {
 		total, good := 0, 0
@@ -93,7 +92,7 @@ func controlQuirk(t *testing.T, q quirks.Quirk) (faults []string) {
 
 // playQuirk plays a case with the real program and returns how it differs from what is
 // expected.
-func playQuirk(t *testing.T, api dialect.API, c *quirks.Case) []string {
+func playQuirk(t *testing.T, api quirks.API, c *quirks.Case) []string {
 	t.Helper()
 	s, err := quirks.Start(c)
 	if err != nil {
@@ -134,7 +133,7 @@ func playQuirk(t *testing.T, api dialect.API, c *quirks.Case) []string {
 	return faults
 }
 
-func writeQuirkFiles(t *testing.T, home, repo string, s *quirks.Server, api dialect.API, steps []quirks.Step) {
+func writeQuirkFiles(t *testing.T, home, repo string, s *quirks.Server, api quirks.API, steps []quirks.Step) {
 	t.Helper()
 	var config strings.Builder
 	fmt.Fprintf(&config, "model_provider = \"mock\"\n")
@@ -178,12 +177,12 @@ func hasConfigOfMock(steps []quirks.Step) bool {
 }
 
 // quirkModel is a model that suits a protocol.
-func quirkModel(api dialect.API) string {
-	return map[dialect.API]string{dialect.Anthropic: "claude-sonnet-4-6", dialect.Gemini: "gemini-2.5-pro",
-		dialect.Responses: "gpt-5"}[api]
+func quirkModel(api quirks.API) string {
+	return map[quirks.API]string{quirks.Anthropic: "claude-sonnet-4-6", quirks.Gemini: "gemini-2.5-pro",
+		quirks.Responses: "gpt-5"}[api]
 }
 
-func runQuirk(t *testing.T, home, repo string, api dialect.API, step quirks.Step) (exit int, stdout, stderr string) {
+func runQuirk(t *testing.T, home, repo string, api quirks.API, step quirks.Step) (exit int, stdout, stderr string) {
 	t.Helper()
 	api = cmp.Or(step.API, api)
 	args := []string{"exec"}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -67,15 +68,10 @@ type catcher struct {
 // Stream keeps r and ends at once.
 func (c *catcher) Stream(_ context.Context, r *model.Request, emit func(model.Chunk) error) error {
 	c.mu.Lock()
-	if c.request == nil {
-		c.request = r
-	}
+	c.request = cmp.Or(c.request, r)
 	c.mu.Unlock()
-	answer := model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "The request is known."}}}
-	if err := emit(model.ItemDone{Item: &answer}); err != nil {
-		return err
-	}
-	return emit(model.Done{})
+	known := &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: "Known."}}}
+	return errors.Join(emit(model.ItemDone{Item: known}), emit(model.Done{}))
 }
 
 func (c *catcher) first() *model.Request {

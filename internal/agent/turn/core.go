@@ -439,7 +439,7 @@ func (c *Core) advance() {
 	case t.phase == waiting:
 	case t.round.failure != nil:
 		c.failed(t.round.failure)
-	case c.goOn(said):
+	case goOn(c, said):
 	case t.round.calledTools || len(t.pending) > 0:
 		c.followUp()
 	default:

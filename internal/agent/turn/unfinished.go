@@ -49,7 +49,7 @@ func (r *round) said() bool {
 
 // goOn follows an answer that is over. It reports whether the turn goes on, or failed,
 // because the answer is empty or was cut short.
-func (c *Core) goOn(said bool) bool {
+func goOn(c *Core, said bool) bool {
 	t := c.turn
 	left := t.round.left
 	switch {
@@ -78,13 +78,13 @@ func (c *Core) goOn(said bool) bool {
 		t.nudges, t.pauses = 0, 0
 		return false
 	default:
-		c.nudge(left, said)
+		nudge(c, left, said)
 	}
 	return true
 }
 
 // nudge asks the model to go on, within a bound.
-func (c *Core) nudge(left unfinished, said bool) {
+func nudge(c *Core, left unfinished, said bool) {
 	t := c.turn
 	what := "the model's answer is empty"
 	switch {

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -226,13 +225,13 @@ func appendBlocks(dst []byte, i *model.Item) ([]byte, error) {
 		return append(dst, commaBefore(dst, thought(i))...), nil
 	case model.Call:
 		dst = append(wire.AppendComma(dst), `{"type":"tool_use"`...)
-		dst = wire.AppendField(dst, "id", callID(i.CallID))
-		dst = wire.AppendField(dst, "name", i.Name)
+		dst = wire.AppendField(dst, "id", wire.CallID(i.CallID, 64))
+		dst = wire.AppendField(dst, "name", wire.ToolName(i.Name))
 		dst, err := wire.AppendRaw(wire.AppendName(dst, "input"), json.RawMessage(wire.Object(i)))
 		return append(dst, '}'), err
 	case model.Output:
 		dst = append(wire.AppendComma(dst), `{"type":"tool_result"`...)
-		dst = wire.AppendField(dst, "tool_use_id", callID(i.CallID))
+		dst = wire.AppendField(dst, "tool_use_id", wire.CallID(i.CallID, 64))
 		if blocks := appendParts(nil, i.Content); len(blocks) > 0 {
 			dst = append(append(append(dst, `,"content":[`...), blocks...), ']')
 		}
@@ -279,18 +278,4 @@ func appendParts(dst []byte, parts []model.Part) []byte {
 		}
 	}
 	return dst
-}
-
-// callID makes an id fit for the provider, which takes letters, digits, - and _.
-// Ids that differ stay different.
-func callID(id string) string {
-	fit := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
-	}
-	if strings.IndexFunc(id, func(r rune) bool { return !fit(r) }) < 0 && id != "" && len(id) <= 64 {
-		return id
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id)) // a hash takes everything
-	return "call_" + strconv.FormatUint(h.Sum64(), 36)
 }

@@ -36,6 +36,9 @@ func (d *decoder) call(c callDelta) error {
 		if err := d.settle(); err != nil {
 			return err
 		}
+		if err := d.sealExtra(c.Extra); err != nil {
+			return err
+		}
 		k = &call{index: d.Take(), place: c.place(), told: c.ID}
 		d.calls = append(d.calls, k)
 	}
@@ -61,6 +64,15 @@ func (d *decoder) call(c callDelta) error {
 		return nil
 	}
 	return d.Emit(model.InputDelta{Index: k.index, Text: piece})
+}
+
+// sealExtra delivers what came beside a call, as reasoning without words before it.
+func (d *decoder) sealExtra(extra json.RawMessage) error {
+	if len(extra) == 0 || string(extra) == "null" {
+		return nil
+	}
+	return d.Emit(model.ItemDone{Index: d.Take(), Item: &model.Item{Kind: model.Reasoning,
+		Encrypted: wire.ChatTag + ":" + extraField + ":" + string(extra)}})
 }
 
 // find returns the call that a piece belongs to, nil for a new one. The id

@@ -9,6 +9,7 @@ package chat
 
 import (
 	"context"
+	"sync"
 
 	"kerf/internal/model"
 	"kerf/internal/model/prefix"
@@ -22,9 +23,12 @@ type Options struct {
 	// Lenient looks for calls in the text of models that are not known to make
 	// proper ones. Only offered tools are found.
 	Lenient bool
-	// Join makes one message of user messages that follow each other, for
-	// templates that insist on alternating roles.
-	Join bool
+	// Provider is the provider's name in the configuration, which tells what its server
+	// wants beside the protocol. Its address tells, too.
+	Provider string
+	// Room is how many tokens of context are asked for a model, 0 for none; nil asks for
+	// none. Only some servers of this machine take it.
+	Room func(model string) int
 	// CacheKey sends the session's cache key, which only some servers take.
 	CacheKey bool
 	// Router marks a router that passes the members of its own on: reasoning,
@@ -36,18 +40,26 @@ type Options struct {
 type Client struct {
 	o        Options
 	endpoint *wire.Endpoint
-	messages prefix.Cache // with images
-	blind    prefix.Cache // without, for models that take none
+
+	mu       sync.Mutex
+	messages map[rules]*prefix.Cache // guarded by mu
 }
 
 var _ model.Client = (*Client)(nil)
 
 // New returns a client. It does nothing before the first request.
 func New(o Options) *Client {
-	c := &Client{o: o, endpoint: wire.New(o.Options)}
-	c.messages.Encoder = encoder{join: o.Join, images: true}
-	c.blind.Encoder = encoder{join: o.Join}
-	return c
+	return &Client{o: o, endpoint: wire.New(o.Options), messages: map[rules]*prefix.Cache{}}
+}
+
+// cache keeps the conversations that are encoded by rules.
+func (c *Client) cache(r rules) *prefix.Cache {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.messages[r] == nil {
+		c.messages[r] = &prefix.Cache{Encoder: encoder{r}}
+	}
+	return c.messages[r]
 }
 
 // Stream makes one request, see model.Client.

@@ -167,8 +167,8 @@ func TestReasoningFields(t *testing.T) {
 		events []string
 		want   []string
 	}{
-		{"tags", []string{piece(`{"content":"<thi"}`), piece(`{"content":"nk>Hm.</th"}`), piece(`{"content":"ink>\n\nYes."}`)}, []string{"thought Hm. ", "said Yes."}},
-		{"no opening tag", []string{piece(`{"content":"Hm."}`), piece(`{"content":"</think>Yes."}`)}, []string{"thought Hm. ", "said Yes."}},
+		{"tags", []string{piece(`{"content":"<thi"}`), piece(`{"content":"nk>Hm.</th"}`), piece(`{"content":"ink>\n\nYes."}`)}, []string{"thought Hm. chat:think", "said Yes."}},
+		{"no opening tag", []string{piece(`{"content":"Hm."}`), piece(`{"content":"</think>Yes."}`)}, []string{"thought Hm. chat:think", "said Yes."}},
 		{"parts", []string{piece(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]}`), piece(`{"content":[{"type":"text","text":"Yes."}]}`)},
 			[]string{"thought Hm. ", "said Yes."}},
 		{"details", []string{piece(`{"reasoning":"Hm","reasoning_details":[{"type":"reasoning.text","text":"Hm","index":0}]}`),

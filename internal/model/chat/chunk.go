@@ -78,6 +78,8 @@ type callDelta struct {
 	Index    *int     `json:"index"`
 	ID       string   `json:"id"`
 	Function function `json:"function"`
+	// Extra is what the provider wants back with the call, such as a signature.
+	Extra json.RawMessage `json:"extra_content"`
 }
 
 func (c callDelta) place() int {

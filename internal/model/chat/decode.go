@@ -18,6 +18,15 @@ const maxCalls = 1000
 // model thought.
 const detailsField = "reasoning_details"
 
+// thinkField marks thoughts that the model wrote between tags, extraField what came beside a
+// call and goes back with it; unsigned is the provider's own word for a call that has no
+// signature of this model.
+const (
+	thinkField = "think"
+	extraField = "extra_content"
+	unsigned   = `{"google":{"thought_signature":"skip_thought_signature_validator"}}`
+)
+
 var thoughtFields = []string{"reasoning_content", "reasoning", "thinking", "reasoning_text"}
 
 // decoder turns the events of one response into chunks. A response is at most
@@ -132,6 +141,9 @@ func (d *decoder) delta(m *delta) error {
 	}
 	if said += m.Refusal; said != "" {
 		thoughts, shown := d.scan.add(said)
+		if thoughts != "" && d.field == "" {
+			d.field = thinkField
+		}
 		if err := d.think(thoughts); err != nil {
 			return err
 		}
@@ -235,6 +247,9 @@ func (d *decoder) deliverThoughts(moved string) error {
 		d.thoughts.index = d.Take()
 	}
 	item := &model.Item{Kind: model.Reasoning}
+	if moved != "" && d.field == "" {
+		d.field = thinkField
+	}
 	if s := strings.TrimSpace(moved + d.thoughts.body.String()); s != "" {
 		item.Summary = []string{s}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kerf/internal/model"
@@ -18,11 +19,8 @@ const goOn = `{"role":"user","content":"Go on where you stopped."}`
 // body encodes r. The order of its members is fixed.
 func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	facts, known := c.endpoint.Facts(r.Model)
-	cache := &c.messages
-	if known && !facts.Images {
-		cache = &c.blind
-	}
-	text, err := cache.Encode(r.CacheKey, r.Items)
+	text, err := c.cache(rulesOf(c.o.Provider+" "+c.o.Name, c.o.BaseURL, r.Model, !known || facts.Images)).
+		Encode(r.CacheKey, r.Items)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +49,12 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	}
 	if tail, err = appendFormat(tail, r.Schema); err != nil {
 		return nil, err
+	}
+	if c.o.Room != nil {
+		if n := c.o.Room(r.Model); n > 0 {
+			tail = strconv.AppendInt(append(tail, `,"options":{"num_ctx":`...), int64(n), 10)
+			tail = append(tail, '}')
+		}
 	}
 	tail = append(tail, `,"stream":true,"stream_options":{"include_usage":true}}`...)
 	return wire.NewBody(head, text.Bytes, tail), nil
@@ -103,14 +107,15 @@ func appendFormat(dst []byte, schema json.RawMessage) ([]byte, error) {
 // encoder writes messages. An answer with its reasoning and calls is one; every
 // output is one; pictures that tools gave follow the outputs as one of the user,
 // because a tool's message holds text only.
-type encoder struct {
-	join, images bool
-}
+//
+// Messages of the user that follow each other are one: many templates insist on roles that
+// alternate, and no server minds.
+type encoder struct{ rules }
 
 var _ prefix.Encoder = encoder{}
 
 // End is the end of the run of items of one side.
-func (e encoder) End(items []*model.Item, from int) int { return prefix.EndOfSide(items, from, e.join) }
+func (e encoder) End(items []*model.Item, from int) int { return prefix.EndOfSide(items, from, true) }
 
 // Append writes the group of all[from:].
 func (e encoder) Append(dst []byte, all []*model.Item, from int) ([]byte, error) {
@@ -119,7 +124,10 @@ func (e encoder) Append(dst []byte, all []*model.Item, from int) ([]byte, error)
 	case prefix.Output:
 		return e.outputs(dst, group), nil
 	case prefix.Assistant:
-		return appendAnswer(dst, group)
+		return e.appendAnswer(dst, group)
+	}
+	if e.bridge && from > 0 && prefix.SideOf(all[from-1]) == prefix.Output {
+		dst = append(dst, bridge...)
 	}
 	var parts []model.Part
 	for _, i := range group {
@@ -189,20 +197,36 @@ func (e encoder) outputs(dst []byte, group []*model.Item) []byte {
 			}
 		}
 		dst = append(dst, `{"role":"tool"`...)
-		dst = wire.AppendField(dst, "tool_call_id", i.CallID)
+		dst = wire.AppendField(dst, "tool_call_id", e.callID(i.CallID))
 		dst = append(wire.AppendString(append(dst, `,"content":`...), text), '}')
 	}
 	if len(images) > 0 {
 		parts := append([]model.Part{{Text: "The images that the tools returned:"}}, images...)
-		dst = e.appendUser(append(dst, ','), parts)
+		dst = append(dst, ',')
+		if e.bridge {
+			dst = append(dst, bridge...)
+		}
+		dst = e.appendUser(dst, parts)
 	}
 	return dst
 }
 
-// appendAnswer writes what the model said in one response. Reasoning goes back
-// under the name it came by, and only along with calls: that is where servers
-// want it, and others refuse it elsewhere.
-func appendAnswer(dst []byte, group []*model.Item) ([]byte, error) {
+// bridge is an answer between what a tool gave and what the user says.
+const bridge = `{"role":"assistant","content":"I have the results."},`
+
+// callID is the id of a call as the server takes it.
+func (e encoder) callID(id string) string {
+	if e.shortIDs {
+		return wire.ShortCallID(id)
+	}
+	const most = 40 // of the provider whose protocol it is
+	return wire.CallID(id, most)
+}
+
+// appendAnswer writes what the model said in one response. Reasoning goes back under the
+// name it came by, and mostly only along with calls: that is where servers want it, and
+// others refuse it elsewhere.
+func (e encoder) appendAnswer(dst []byte, group []*model.Item) ([]byte, error) {
 	var texts []string
 	var calls []*model.Item
 	for _, i := range group {
@@ -216,27 +240,75 @@ func appendAnswer(dst []byte, group []*model.Item) ([]byte, error) {
 	if len(texts) == 0 && len(calls) == 0 {
 		return dst, nil
 	}
-	dst = wire.AppendString(append(dst, `{"role":"assistant","content":`...), strings.Join(texts, "\n\n"))
+	said := strings.Join(texts, "\n\n")
+	if e.thoughts == withinTexts {
+		said = thinkText(group) + said
+	}
+	dst = wire.AppendString(append(dst, `{"role":"assistant","content":`...), said)
+	var err error
+	if len(calls) > 0 || e.thoughts == neverEmpty {
+		if dst, err = e.appendThoughts(dst, group, len(calls) > 0); err != nil {
+			return nil, err
+		}
+	}
 	if len(calls) == 0 {
 		return append(dst, '}'), nil
 	}
-	dst, err := appendThoughts(dst, group)
-	if err != nil {
+	if dst, err = e.appendCalls(append(dst, `,"tool_calls":[`...), group); err != nil {
 		return nil, err
-	}
-	dst = append(dst, `,"tool_calls":[`...)
-	for _, i := range calls {
-		dst = append(wire.AppendComma(dst), '{')
-		dst = wire.AppendField(dst, "id", i.CallID)
-		dst = append(dst, `,"type":"function","function":{`...)
-		dst = wire.AppendField(dst, "name", i.Name)
-		dst = wire.AppendString(wire.AppendName(dst, "arguments"), wire.Object(i))
-		dst = append(dst, "}}"...)
 	}
 	return append(dst, "]}"...), nil
 }
 
-func appendThoughts(dst []byte, group []*model.Item) ([]byte, error) {
+// appendCalls writes the calls of an answer. What came beside a call goes back with it.
+func (e encoder) appendCalls(dst []byte, group []*model.Item) ([]byte, error) {
+	extra, first := "", true
+	for _, i := range group {
+		if sealed, ok := wire.Sealed(i, wire.ChatTag); ok {
+			if rest, ok := strings.CutPrefix(sealed, extraField+":"); ok {
+				extra = rest
+			}
+		}
+		if i.Kind != model.Call {
+			continue
+		}
+		if extra == "" && first && e.signed {
+			extra = unsigned
+		}
+		dst = append(wire.AppendComma(dst), '{')
+		dst = wire.AppendField(dst, "id", e.callID(i.CallID))
+		dst = append(dst, `,"type":"function","function":{`...)
+		dst = wire.AppendField(dst, "name", wire.ToolName(i.Name))
+		dst = wire.AppendString(wire.AppendName(dst, "arguments"), wire.Object(i))
+		dst = append(dst, '}')
+		if extra != "" {
+			var err error
+			if dst, err = wire.AppendRaw(wire.AppendName(dst, extraField), json.RawMessage(extra)); err != nil {
+				return nil, fmt.Errorf("%s: %w", extraField, err)
+			}
+		}
+		dst = append(dst, '}')
+		extra, first = "", false
+	}
+	return dst, nil
+}
+
+// thinkText is what the model thought, as it wrote it.
+func thinkText(group []*model.Item) string {
+	var b strings.Builder
+	for _, i := range group {
+		if sealed, ok := wire.Sealed(i, wire.ChatTag); ok && sealed == thinkField {
+			b.WriteString(thinkOpen + "\n" + strings.Join(i.Summary, "\n\n") + "\n" + thinkClose + "\n\n")
+		}
+	}
+	return b.String()
+}
+
+// appendThoughts writes the reasoning of an answer as its server wants it.
+func (e encoder) appendThoughts(dst []byte, group []*model.Item, calls bool) ([]byte, error) {
+	if e.thoughts == never {
+		return dst, nil
+	}
 	field, text := "", ""
 	var pieces []json.RawMessage
 	for _, i := range group {
@@ -258,7 +330,7 @@ func appendThoughts(dst []byte, group []*model.Item) ([]byte, error) {
 		}
 	}
 	if len(pieces) == 0 {
-		return wire.AppendField(dst, field, text), nil
+		return e.appendText(dst, field, text, calls), nil
 	}
 	dst = append(wire.AppendName(dst, detailsField), '[')
 	for _, p := range pieces {
@@ -268,4 +340,17 @@ func appendThoughts(dst []byte, group []*model.Item) ([]byte, error) {
 		}
 	}
 	return append(dst, ']'), nil
+}
+
+// appendText writes reasoning that is a text. Servers that miss it with a call get what
+// they take for one.
+func (e encoder) appendText(dst []byte, field, text string, calls bool) []byte {
+	missed := text == "" && calls
+	switch {
+	case missed && e.thoughts == evenEmpty:
+		return wire.AppendString(wire.AppendName(dst, thoughtFields[0]), "")
+	case missed && e.thoughts == neverEmpty:
+		return wire.AppendString(wire.AppendName(dst, thoughtFields[0]), " ")
+	}
+	return wire.AppendField(dst, field, text)
 }

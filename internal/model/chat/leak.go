@@ -3,10 +3,10 @@ package chat
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"kerf/internal/model"
+	"kerf/internal/model/wire"
 )
 
 // leak is a call that a model wrote as text.
@@ -129,7 +129,7 @@ func readTagged(closing string) func(string, []model.Tool) ([]leak, string) {
 func readPairs(s string, tools []model.Tool) []leak {
 	const key, keyEnd, value, valueEnd = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
 	name, rest, _ := strings.Cut(s, key)
-	tool := offered(strings.TrimSpace(name), tools)
+	tool := wire.Offered(strings.TrimSpace(name), tools)
 	if tool == nil {
 		return nil
 	}
@@ -151,7 +151,7 @@ func readPairs(s string, tools []model.Tool) []leak {
 // readFunction reads NAME>…</function> with tagged parameters or JSON.
 func readFunction(s string, tools []model.Tool) ([]leak, string) {
 	name, rest, ok := strings.Cut(s, ">")
-	tool := offered(strings.Trim(name, `"' `), tools)
+	tool := wire.Offered(strings.Trim(name, `"' `), tools)
 	if !ok || tool == nil {
 		return nil, s
 	}
@@ -189,7 +189,7 @@ func readMistral(s string, tools []model.Tool) ([]leak, string) {
 		return nil, s
 	}
 	name, _, _ := strings.Cut(trimmed[:at], "[")
-	tool := offered(strings.TrimSpace(name), tools)
+	tool := wire.Offered(strings.TrimSpace(name), tools)
 	raw, rest, ok := value(trimmed[at:])
 	if !ok || tool == nil {
 		return nil, s
@@ -220,7 +220,7 @@ func readCalls(s, opening, sep string, tools []model.Tool) []leak {
 			name, rest, _ = strings.Cut(rest, "\n")
 		}
 		name, _, _ = strings.Cut(strings.TrimSpace(name), ":") // functions.NAME:0
-		tool := offered(name, tools)
+		tool := wire.Offered(name, tools)
 		at := strings.IndexByte(rest, '{')
 		if tool == nil || at < 0 {
 			continue
@@ -249,7 +249,7 @@ func readInvokes(closing string) func(string, []model.Tool) ([]leak, string) {
 			}
 			name, after, _ := strings.Cut(after, ">")
 			inner, behind, _ := strings.Cut(after, "</invoke>")
-			tool := offered(strings.Trim(name, `"' `), tools)
+			tool := wire.Offered(strings.Trim(name, `"' `), tools)
 			if tool == nil {
 				return nil, s
 			}
@@ -316,7 +316,7 @@ func callIn(raw json.RawMessage, tools []model.Tool) (leak, bool) {
 			break
 		}
 	}
-	tool := offered(name, tools)
+	tool := wire.Offered(name, tools)
 	if tool == nil {
 		return leak{}, false
 	}
@@ -375,18 +375,6 @@ func mend(s string) string {
 		b.WriteByte(c)
 	}
 	return b.String()
-}
-
-// offered finds a tool by the name a model gave it.
-func offered(name string, tools []model.Tool) *model.Tool {
-	for _, space := range []string{"functions.", "tools.", "default_api."} {
-		name = strings.TrimPrefix(name, space)
-	}
-	i := slices.IndexFunc(tools, func(t model.Tool) bool { return t.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &tools[i]
 }
 
 // typed makes the value of an argument that was written as text: a text where

@@ -114,6 +114,17 @@ func appendThinking(dst []byte, r *model.Request, f model.Facts) []byte {
 type encoder struct {
 	// sign gives calls of other models the word that stands for a signature.
 	sign bool
+	// nameless leaves out the ids of calls, which Vertex does not know.
+	nameless bool
+}
+
+// appendID appends the id of a call. One that Kerf made up means nothing to the provider,
+// which goes by the order of the calls.
+func (e encoder) appendID(dst []byte, id string) []byte {
+	if e.nameless || wire.MadeUp(id) {
+		return dst
+	}
+	return wire.AppendField(dst, "id", id)
 }
 
 var _ prefix.Encoder = encoder{}
@@ -138,7 +149,7 @@ func (e encoder) Append(dst []byte, all []*model.Item, from int) ([]byte, error)
 			return nil, err
 		}
 	case prefix.Output:
-		dst = appendOutputs(dst, all, from)
+		dst = e.appendOutputs(dst, all, from)
 	default:
 		dst = appendParts(dst, group[0].Content)
 	}
@@ -173,8 +184,8 @@ func (e encoder) appendAnswer(dst []byte, group []*model.Item) ([]byte, error) {
 			}
 			signed = true
 			dst = append(wire.AppendComma(dst), `{"functionCall":{`...)
-			dst = wire.AppendField(dst, "id", i.CallID)
-			dst = wire.AppendField(dst, "name", i.Name)
+			dst = e.appendID(dst, i.CallID)
+			dst = wire.AppendField(dst, "name", wire.ToolName(i.Name))
 			var err error
 			if dst, err = wire.AppendRaw(wire.AppendName(dst, "args"), json.RawMessage(wire.Object(i))); err != nil {
 				return nil, err
@@ -191,7 +202,7 @@ func (e encoder) appendAnswer(dst []byte, group []*model.Item) ([]byte, error) {
 }
 
 // appendOutputs writes the outputs, and behind them the pictures they hold.
-func appendOutputs(dst []byte, all []*model.Item, from int) []byte {
+func (e encoder) appendOutputs(dst []byte, all []*model.Item, from int) []byte {
 	var images []model.Part
 	for _, i := range all[from:] {
 		for _, p := range i.Content {
@@ -200,8 +211,8 @@ func appendOutputs(dst []byte, all []*model.Item, from int) []byte {
 			}
 		}
 		dst = append(wire.AppendComma(dst), `{"functionResponse":{`...)
-		dst = wire.AppendField(dst, "id", i.CallID)
-		dst = wire.AppendField(dst, "name", nameOf(all[:from], i.CallID))
+		dst = e.appendID(dst, i.CallID)
+		dst = wire.AppendField(dst, "name", wire.ToolName(nameOf(all[:from], i.CallID)))
 		dst = wire.AppendString(append(dst, `,"response":{"output":`...), i.Text())
 		dst = append(dst, "}}}"...)
 	}

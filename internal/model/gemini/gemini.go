@@ -22,6 +22,7 @@ type Options = wire.Options
 // Client is a model.Client for one provider.
 type Client struct {
 	base     string // of the path, when base_url has none
+	vertex   bool
 	endpoint *wire.Endpoint
 	contents prefix.Cache
 	strict   prefix.Cache // for models that insist on signatures
@@ -35,8 +36,9 @@ func New(o Options) *Client {
 	if u, err := url.Parse(o.BaseURL); err == nil && strings.Trim(u.Path, "/") == "" {
 		c.base = "/v1beta"
 	}
-	c.contents.Encoder = encoder{}
-	c.strict.Encoder = encoder{sign: true}
+	c.vertex = isVertex(o.BaseURL)
+	c.contents.Encoder = encoder{nameless: c.vertex}
+	c.strict.Encoder = encoder{sign: true, nameless: c.vertex}
 	return c
 }
 
@@ -49,8 +51,23 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, emit func(model.C
 	d := newDecoder(r, emit)
 	call := wire.Call{Path: c.base + "/models/" + strings.TrimPrefix(r.Model, "models/") + ":streamGenerateContent",
 		Query: map[string]string{"alt": "sse"}, Body: body, Last: "the finish reason", End: d.end,
-		Authorize: func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) }}
+		Authorize: c.authorize}
 	return c.endpoint.Stream(ctx, call, func(ev sse.Event, limits map[string]string) (bool, error) {
 		return false, d.event(ev, limits)
 	})
+}
+
+// isVertex reports whether a base URL is one of Vertex: its host, or its path behind a proxy.
+func isVertex(base string) bool {
+	return strings.Contains(base, "aiplatform.googleapis.com") || strings.Contains(base, "/publishers/")
+}
+
+// authorize puts an API key where the protocol has it. Vertex takes tokens, as bearers; a key
+// of its express mode begins like all API keys.
+func (c *Client) authorize(h http.Header, key string) {
+	if c.vertex && !strings.HasPrefix(key, "AIza") && !strings.HasPrefix(key, "AQ.") {
+		h.Set("Authorization", "Bearer "+key)
+		return
+	}
+	h.Set("X-Goog-Api-Key", key)
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"kerf/internal/model"
+	"kerf/internal/model/prefix"
 	"kerf/internal/model/wire"
 )
 
@@ -31,7 +32,10 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	tail = append(tail, `],"tool_choice":"auto","parallel_tool_calls":`...)
 	tail = strconv.AppendBool(tail, r.Parallel)
 	tail = appendReasoning(tail, r.Effort, r.Summary)
-	tail = append(tail, `,"store":false,"stream":true,"include":["reasoning.encrypted_content"]`...)
+	tail = append(tail, `,"store":false,"stream":true`...)
+	if facts, known := c.endpoint.Facts(r.Model); !known || facts.Reasoning != model.NoReasoning {
+		tail = append(tail, `,"include":["reasoning.encrypted_content"]`...) // others answer that they have none
+	}
 	tail = wire.AppendField(tail, "prompt_cache_key", r.CacheKey)
 	if tail, err = appendFormat(tail, r.Schema); err != nil {
 		return nil, err
@@ -86,15 +90,42 @@ func appendTool(dst []byte, t model.Tool) ([]byte, error) {
 	return append(dst, `,"strict":false}`...), err
 }
 
-// encoder writes inputs. Every item stands alone.
+// encoder writes inputs. Reasoning goes with what the model made of it, as the provider
+// demands; every other item stands alone.
 type encoder struct{}
 
-// End is behind the item.
-func (encoder) End(_ []*model.Item, from int) int { return from + 1 }
+// End is behind the item, or behind the follower of reasoning.
+func (encoder) End(items []*model.Item, from int) int {
+	end := from
+	for end < len(items) && items[end].Kind == model.Reasoning {
+		end++
+	}
+	if end == from || end < len(items) && prefix.SideOf(items[end]) == prefix.Assistant {
+		end++
+	}
+	return end
+}
 
-// Append writes the item.
+// Append writes the items. Reasoning without a follower is left out.
 func (encoder) Append(dst []byte, all []*model.Item, from int) ([]byte, error) {
-	return appendItem(dst, all[from])
+	if all[len(all)-1].Kind == model.Reasoning {
+		return dst, nil
+	}
+	var err error
+	for _, i := range all[from:] {
+		before := len(dst)
+		if before > 0 {
+			dst = wire.AppendComma(dst)
+		}
+		comma := len(dst)
+		if dst, err = appendItem(dst, i); err != nil {
+			return nil, err
+		}
+		if len(dst) == comma {
+			dst = dst[:before]
+		}
+	}
+	return dst, nil
 }
 
 // appendItem appends the encoding of i, which depends on nothing else. Ids that
@@ -166,14 +197,14 @@ func appendCall(dst []byte, i *model.Item) []byte {
 		return appendShellCall(dst, i)
 	case model.Freeform:
 		dst = append(dst, `{"type":"custom_tool_call"`...)
-		dst = wire.AppendField(dst, "call_id", i.CallID)
-		dst = wire.AppendField(dst, "name", i.Name)
+		dst = wire.AppendField(dst, "call_id", callID(i.CallID))
+		dst = wire.AppendField(dst, "name", wire.ToolName(i.Name))
 		dst = wire.AppendString(wire.AppendName(dst, "input"), i.Input)
 	default:
 		dst = append(dst, `{"type":"function_call"`...)
-		dst = wire.AppendField(dst, "call_id", i.CallID)
-		dst = wire.AppendField(dst, "name", i.Name)
-		dst = wire.AppendString(wire.AppendName(dst, "arguments"), i.Input)
+		dst = wire.AppendField(dst, "call_id", callID(i.CallID))
+		dst = wire.AppendField(dst, "name", wire.ToolName(i.Name))
+		dst = wire.AppendString(wire.AppendName(dst, "arguments"), wire.Object(i))
 	}
 	return append(dst, '}')
 }
@@ -202,7 +233,7 @@ func parseAction(raw []byte) shellAction {
 func appendShellCall(dst []byte, i *model.Item) []byte {
 	a := parseAction([]byte(i.Input))
 	dst = append(dst, `{"type":"local_shell_call"`...)
-	dst = wire.AppendField(dst, "call_id", i.CallID)
+	dst = wire.AppendField(dst, "call_id", callID(i.CallID))
 	dst = append(dst, `,"status":"completed","action":{"type":"exec","command":[`...)
 	for _, arg := range a.Command {
 		dst = wire.AppendString(wire.AppendComma(dst), arg)
@@ -222,7 +253,7 @@ func appendOutput(dst []byte, i *model.Item) []byte {
 		kind = "custom_tool_call_output"
 	}
 	dst = wire.AppendField(append(dst, '{'), "type", kind)
-	dst = wire.AppendField(dst, "call_id", i.CallID)
+	dst = wire.AppendField(dst, "call_id", callID(i.CallID))
 	dst = wire.AppendName(dst, "output")
 	if !hasImage(i) {
 		return append(wire.AppendString(dst, i.Text()), '}')
@@ -238,4 +269,13 @@ func hasImage(i *model.Item) bool {
 		}
 	}
 	return false
+}
+
+// callID keeps ids as they are but for those that are too long for the provider.
+func callID(id string) string {
+	const most = 64
+	if len(id) <= most {
+		return id
+	}
+	return wire.CallID(id, most)
 }

@@ -12,7 +12,6 @@ import (
 	"kerf/internal/model/chat"
 	"kerf/internal/model/gemini"
 	"kerf/internal/model/openai"
-	"kerf/internal/model/provider/local"
 	"kerf/internal/model/script"
 	"kerf/internal/model/wire"
 )
@@ -35,7 +34,7 @@ func (r *Registry) build(name string) (model.Client, error) {
 	case "responses":
 		return openai.New(o), nil
 	case "chat":
-		return chat.New(chat.Options{Options: o, Lenient: name != "openai", Join: local.Is(name),
+		return chat.New(chat.Options{Options: o, Lenient: name != "openai", Provider: name, Room: r.room(name),
 			CacheKey: strings.Contains(p.BaseURL, "api.openai.com"), Router: strings.Contains(p.BaseURL, "openrouter.ai")}), nil
 	case "anthropic":
 		return anthropic.New(o), nil

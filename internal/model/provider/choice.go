@@ -108,6 +108,9 @@ func (c *Choice) tune(ctx context.Context) error {
 	}
 	window := at.Window(ctx, c.Model)
 	if window == 0 {
+		window = c.askRoom(ctx, at)
+	}
+	if window == 0 {
 		return nil
 	}
 	c.registry.catalog.Learn(c.Provider, c.Model, model.Facts{Window: window})
@@ -203,7 +206,7 @@ func (c *Choice) Freeform(name string) bool {
 func unsealed(items []*model.Item) []*model.Item {
 	items = slices.Clone(items)
 	for n, i := range items {
-		if i.Kind == model.Reasoning && i.Encrypted != "" {
+		if i.Kind == model.Reasoning && i.Encrypted != "" && !strings.HasPrefix(i.Encrypted, originMark) {
 			open := *i
 			open.Encrypted = ""
 			items[n] = &open

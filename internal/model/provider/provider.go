@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"kerf/internal/model"
@@ -75,6 +76,9 @@ type Options struct {
 type Registry struct {
 	o       Options
 	catalog *catalog.Catalog
+
+	mu    sync.Mutex
+	rooms map[string]int // tokens of context that Ollama is asked for, by model; guarded by mu
 }
 
 // New returns a registry. Nothing is read or asked before it is needed.

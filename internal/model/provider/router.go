@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"kerf/internal/model"
+	"kerf/internal/model/wire"
 )
 
 // router sends a request to the provider of its model, in the form that suits
@@ -20,8 +21,10 @@ type router struct {
 	mu       sync.Mutex
 	clients  map[string]model.Client  // by provider; guarded by mu
 	pictures map[pictured]*model.Item // items with their images made to fit; guarded by mu
+	opened   map[opened]*model.Item   // items as a model gets them; guarded by mu
 	fallen   int                      // how many models of the chain were given up; guarded by mu
 	failures int                      // in a row, of the model in use; guarded by mu
+	warned   bool                     // that the context is too small; guarded by mu
 }
 
 var _ model.Client = (*router)(nil)
@@ -50,7 +53,9 @@ func (r *router) Stream(ctx context.Context, req *model.Request, emit func(model
 	for {
 		began := false
 		err := r.one(ctx, chain[at], at > 0, req, func(c model.Chunk) error {
-			began = true
+			if _, told := c.(model.Notice); !told {
+				began = true
+			}
 			return emit(c)
 		})
 		if err == nil || began || at == len(chain)-1 || !r.givesUp(err) {
@@ -95,7 +100,7 @@ func (r *router) count(err error) {
 	}
 }
 
-// one asks one model. Reasoning that another provider sealed stays at home.
+// one asks one model. What another provider or another model sealed stays at home.
 func (r *router) one(ctx context.Context, name string, elsewhere bool, req *model.Request,
 	emit func(model.Chunk) error) error {
 	provider, bare := r.split(name)
@@ -110,5 +115,29 @@ func (r *router) one(ctx context.Context, name string, elsewhere bool, req *mode
 	if elsewhere && provider != r.Provider {
 		fit.Items = unsealed(fit.Items)
 	}
-	return c.Stream(ctx, &fit, emit)
+	here := origin{provider, bare}
+	fit.Items = r.open(fit.Items, here)
+	if err := r.warn(provider, &fit, emit); err != nil {
+		return err
+	}
+	stream := func(ctx context.Context, emit func(model.Chunk) error) error {
+		return c.Stream(ctx, &fit, func(c model.Chunk) error { return emit(here.received(c, fit.Tools)) })
+	}
+	if p := r.registry.o.Providers[provider]; wire.Local(p.BaseURL) {
+		return patient(ctx, p.Name, firstWait, nextWait, emit, stream)
+	}
+	return stream(ctx, emit)
+}
+
+// warn tells once that a model of this machine holds less than what it is sent.
+func (r *router) warn(provider string, req *model.Request, emit func(model.Chunk) error) error {
+	text := r.tooSmall(provider, req)
+	r.mu.Lock()
+	tell := text != "" && !r.warned
+	r.warned = true
+	r.mu.Unlock()
+	if !tell {
+		return nil
+	}
+	return emit(model.Notice{Text: text})
 }

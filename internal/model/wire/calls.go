@@ -42,7 +42,7 @@ func NewCallIDs(items []*model.Item) *CallIDs {
 func (c *CallIDs) Take(id string) string {
 	for id == "" || c.taken[id] {
 		c.next++
-		id = "call_" + c.base + "_" + strconv.Itoa(c.next)
+		id = madeUp + c.base + "_" + strconv.Itoa(c.next)
 	}
 	c.taken[id] = true
 	return id

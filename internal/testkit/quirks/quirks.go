@@ -14,6 +14,17 @@ import (
 	"kerf/internal/model/script/dialect"
 )
 
+// API is a wire protocol.
+type API = dialect.API
+
+// The protocols.
+const (
+	Responses = dialect.Responses
+	Chat      = dialect.Chat
+	Anthropic = dialect.Anthropic
+	Gemini    = dialect.Gemini
+)
+
 // Quirk is one row of the table.
 type Quirk struct {
 	Name   string // API/what

@@ -278,6 +278,22 @@ func ollamaParameter(ctx context.Context, root, name string) int {
 	return 0
 }
 
+// Trained is the largest context of a model of Ollama, 0 when the server does not say.
+func (a Address) Trained(ctx context.Context, name string) int {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	var show struct {
+		Info map[string]any `json:"model_info"`
+	}
+	_ = ask(ctx, a.Root()+"/api/show", map[string]string{"model": name}, &show) // without an answer it is not known
+	for key, value := range show.Info {
+		if n, ok := value.(float64); ok && strings.HasSuffix(key, ".context_length") && n > 0 && n < 1<<30 {
+			return int(n)
+		}
+	}
+	return 0
+}
+
 // ask makes one small request of a server of this machine. It goes through no
 // proxy and follows no redirect.
 func ask(ctx context.Context, url string, body, into any) error {
