@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kerf/internal/model"
+	"kerf/internal/model/chat"
 	"kerf/internal/model/sse"
 	"kerf/internal/model/wire"
 )
@@ -22,8 +23,10 @@ type decoder struct {
 	reason  string // why the model stopped
 	usage   usage
 	counted bool
-	called  bool     // a call was delivered
-	cut     []string // the tools of calls that the end of the answer cut
+	called  bool         // a call was delivered
+	written int          // calls that were found in texts
+	texts   []model.Tool // that may be called in a text; none for models that make proper calls
+	cut     []string     // the tools of calls that the end of the answer cut
 }
 
 // block is one item under way.
@@ -34,11 +37,16 @@ type block struct {
 	input strings.Builder // of a call
 	whole string          // the input, when it came at once
 	seal  string
+	raw   []byte // of a block of the provider's own tools, which goes back as it is
 	done  bool
 }
 
 func newDecoder(r *model.Request, emit func(model.Chunk) error) *decoder {
-	return &decoder{Response: wire.Response{Emit: emit}, ids: wire.NewCallIDs(r.Items), blocks: map[int]*block{}}
+	d := &decoder{Response: wire.Response{Emit: emit}, ids: wire.NewCallIDs(r.Items), blocks: map[int]*block{}}
+	if !strings.Contains(strings.ToLower(r.Model), "claude") {
+		d.texts = r.Tools
+	}
+	return d
 }
 
 // event is any event of a stream.
@@ -49,16 +57,7 @@ type event struct {
 		ID    string `json:"id"`
 		Usage usage  `json:"usage"`
 	} `json:"message"`
-	Block struct {
-		Type      string          `json:"type"`
-		ID        string          `json:"id"`
-		Name      string          `json:"name"`
-		Input     json.RawMessage `json:"input"`
-		Text      string          `json:"text"`
-		Thinking  string          `json:"thinking"`
-		Signature string          `json:"signature"`
-		Data      string          `json:"data"`
-	} `json:"content_block"`
+	Block json.RawMessage `json:"content_block"`
 	Delta struct {
 		Type       string `json:"type"`
 		Text       string `json:"text"`
@@ -68,6 +67,18 @@ type event struct {
 		StopReason string `json:"stop_reason"`
 	} `json:"delta"`
 	Usage *usage `json:"usage"`
+}
+
+// beginning is a block as it begins.
+type beginning struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"`
 }
 
 // event handles one event and reports whether it was the last.
@@ -121,7 +132,11 @@ func (d *decoder) begin(e event) error {
 	}
 	b := &block{index: e.Index}
 	d.blocks[e.Index] = b
-	c := e.Block
+	var c beginning
+	if len(e.Block) > 0 && json.Unmarshal(e.Block, &c) != nil {
+		b.done = true // of no use to Kerf
+		return nil
+	}
 	switch c.Type {
 	case "text":
 		b.item = &model.Item{Kind: model.Message, Role: "assistant"}
@@ -134,8 +149,9 @@ func (d *decoder) begin(e event) error {
 		if s := strings.TrimSpace(string(c.Input)); s != "{}" && s != "null" {
 			b.whole = s
 		}
-	case "server_tool_use":
-		return nil // a search; what it looks for comes by deltas
+	case "server_tool_use", "web_search_tool_result":
+		b.raw = slices.Clone(e.Block) // of a search; what it looks for comes by deltas
+		return nil
 	default:
 		b.done = true // of no use to Kerf
 		return nil
@@ -192,12 +208,12 @@ func (d *decoder) close(b *block) error {
 	}
 	b.done = true
 	if b.item == nil {
-		return d.searched(b.input.String())
+		return d.served(b)
 	}
 	item := *b.item
 	switch item.Kind {
 	case model.Message:
-		item.Content = []model.Part{{Text: b.text.String()}}
+		return d.closeText(b, item)
 	case model.Reasoning:
 		item.Encrypted = b.seal
 		if b.text.Len() > 0 {
@@ -262,6 +278,24 @@ func (d *decoder) end() (bool, error) {
 	return true, d.finish()
 }
 
+// closeText delivers a message, and the calls of tools that a model wrote into it.
+func (d *decoder) closeText(b *block, item model.Item) error {
+	said, calls := chat.TextCalls(b.text.String(), d.texts)
+	item.Content = []model.Part{{Text: said}}
+	if err := d.Emit(model.ItemDone{Index: b.index, Item: &item}); err != nil {
+		return err
+	}
+	for _, c := range calls {
+		d.called = true
+		d.written++
+		made := model.Item{Kind: model.Call, CallID: d.ids.Take(""), Name: c.Name, Style: model.Function, Input: c.Args}
+		if err := d.Emit(model.ItemDone{Index: maxBlocks + d.written, Item: &made}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // incomplete is why the answer is not whole, or empty.
 func (d *decoder) incomplete() string {
 	switch d.reason {
@@ -307,10 +341,29 @@ func (u usage) model() model.Usage {
 		Output:     wire.Tokens(u.Output), Reasoning: wire.Tokens(u.OutputOf.Thinking)}
 }
 
-func (d *decoder) searched(input string) error {
-	var search struct {
-		Query string `json:"query"`
+// served delivers a block of the provider's own tools, as reasoning without words: the
+// provider wants it back when it paused.
+func (d *decoder) served(b *block) error {
+	var raw map[string]json.RawMessage
+	if json.Unmarshal(b.raw, &raw) != nil {
+		return nil
 	}
-	_ = json.Unmarshal([]byte(input), &search) // a search without words is one all the same
-	return d.Emit(model.Searched{Query: search.Query})
+	if string(raw["type"]) == `"server_tool_use"` {
+		if input := b.input.String(); json.Valid([]byte(input)) {
+			raw["input"] = json.RawMessage(input)
+		}
+		var search struct {
+			Query string `json:"query"`
+		}
+		_ = json.Unmarshal(raw["input"], &search) // a search without words is one all the same
+		if err := d.Emit(model.Searched{Query: search.Query}); err != nil {
+			return err
+		}
+	}
+	whole, err := json.Marshal(raw)
+	if err != nil {
+		return nil // what came from JSON always goes back to it
+	}
+	return d.Emit(model.ItemDone{Index: b.index, Item: &model.Item{Kind: model.Reasoning,
+		Encrypted: wire.BlockTag + ":" + string(whole)}})
 }

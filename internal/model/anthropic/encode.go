@@ -44,7 +44,8 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 		head = append(head, cacheMark+"}]"...)
 	}
 	head = append(head, `,"messages":[`...)
-	tail, err := appendTools(prefix.Close(r.Items, goOn), r)
+	pieces, end := closed(text, r.Items)
+	tail, err := appendTools(end, r)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,60 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 		return nil, err
 	}
 	tail = append(tail, `,"stream":true}`...)
-	return wire.NewBody(append(append([][]byte{head}, marked(text, r.Items)...), tail)...), nil
+	return wire.NewBody(append(append([][]byte{head}, pieces...), tail)...), nil
+}
+
+// closed are the messages and their end. When the provider paused amid a search, the search
+// goes back as it came, as the last block of the answer, and nothing follows it. Elsewhere a
+// search without its result is refused, so the messages have none.
+func closed(text prefix.Text, items []*model.Item) (pieces [][]byte, end []byte) {
+	pieces = marked(text, items)
+	var search []byte
+	if n := len(items); n > 0 {
+		search = searchOf(items[n-1])
+	}
+	if search == nil {
+		return pieces, prefix.Close(items, goOn)
+	}
+	group := 0 // of the answer that paused, in which there may be nothing else
+	if n := len(text.Groups); n > 0 && prefix.SideOf(items[text.Groups[n-1].First]) == prefix.Assistant {
+		group = n
+	}
+	if group == 0 {
+		return pieces, append(append([]byte(`,{"role":"assistant","content":[`), search...), "]}]"...)
+	}
+	last := pieces[len(pieces)-1]
+	pieces[len(pieces)-1] = last[:len(last)-len("]}")]
+	return pieces, append(append([]byte{','}, search...), "]}]"...)
+}
+
+// searchOf is the block of a search of the provider's, or nil.
+func searchOf(i *model.Item) []byte {
+	raw, ok := wire.Sealed(i, wire.BlockTag)
+	var block struct {
+		Type string `json:"type"`
+	}
+	if !ok || json.Unmarshal([]byte(raw), &block) != nil || block.Type != "server_tool_use" {
+		return nil
+	}
+	return []byte(raw)
+}
+
+// answered reports whether a group holds the result of a search.
+func answered(group []*model.Item, search []byte) bool {
+	var asked struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(search, &asked) != nil || asked.ID == "" {
+		return false
+	}
+	return slices.ContainsFunc(group, func(i *model.Item) bool {
+		raw, ok := wire.Sealed(i, wire.BlockTag)
+		var result struct {
+			Of string `json:"tool_use_id"`
+		}
+		return ok && json.Unmarshal([]byte(raw), &result) == nil && result.Of == asked.ID
+	})
 }
 
 // marked cuts the messages where cache marks go: at the end of the last block of
@@ -205,6 +259,9 @@ func (encoder) Append(dst []byte, all []*model.Item, from int) ([]byte, error) {
 	dst = append(dst, `{"role":"`+role+`","content":[`...)
 	empty, said := len(dst), false
 	for _, i := range group {
+		if search := searchOf(i); search != nil && !answered(group, search) {
+			continue
+		}
 		var err error
 		if dst, err = appendBlocks(dst, i); err != nil {
 			return nil, err
@@ -251,6 +308,9 @@ func commaBefore(dst, block []byte) []byte {
 func thought(i *model.Item) []byte {
 	if data, ok := wire.Sealed(i, wire.RedactedTag); ok {
 		return append(wire.AppendString([]byte(`{"type":"redacted_thinking","data":`), data), '}')
+	}
+	if raw, ok := wire.Sealed(i, wire.BlockTag); ok {
+		return []byte(raw)
 	}
 	signature, ok := wire.Sealed(i, wire.AnthropicTag)
 	if !ok {

@@ -201,12 +201,30 @@ func (d *decoder) deliver() error {
 		k.args.WriteString(l.args)
 		d.calls = append(d.calls, k)
 	}
+	d.part()
 	for _, k := range d.calls {
 		if err := d.deliverCall(k); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// part makes several calls of one whose arguments are those of several.
+func (d *decoder) part() {
+	for _, k := range slices.Clone(d.calls) {
+		all := objects(strings.TrimSpace(k.args.String()))
+		if k.done || len(d.calls)+len(all) > maxCalls {
+			continue
+		}
+		k.args.Reset()
+		k.args.WriteString(all[0])
+		for _, args := range all[1:] {
+			next := &call{index: d.Take(), place: -1, name: k.name}
+			next.args.WriteString(args)
+			d.calls = append(d.calls, next)
+		}
+	}
 }
 
 // closeTexts emits reasoning and message whole; what follows begins new ones.

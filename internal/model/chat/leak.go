@@ -20,7 +20,7 @@ type form struct {
 }
 
 // forms are told by the templates of the models: Hermes, Qwen and GLM; Qwen
-// coder; Mistral; Kimi; DeepSeek; Llama; and the XML of others.
+// coder; Mistral; Kimi; DeepSeek; Llama; the XML of others; Gemma; and gpt-oss.
 var forms = []form{
 	{"<tool_call>", readTagged("</tool_call>")},
 	{"<function_call>", readTagged("</function_call>")},
@@ -33,6 +33,10 @@ var forms = []form{
 	{"<function_calls>", readInvokes("</function_calls>")},
 	{"<minimax:tool_call>", readInvokes("</minimax:tool_call>")},
 	{"<invoke name=", readInvokes("")},
+	{"<|tool_call>", readGemma},
+	{"```tool_code", readTool},
+	{harmonyStart, readNothing},
+	{harmonyChannel, readNothing},
 }
 
 // findLeaks takes the calls out of a text whose first bytes were shown already,
@@ -67,6 +71,19 @@ func findLeaks(text string, from int, tools []model.Tool) (said string, calls []
 	return strings.TrimRight(said+rest, " \t\r\n"), calls
 }
 
+// TextCall is a call that a model wrote as text.
+type TextCall struct{ Name, Args string }
+
+// TextCalls takes the calls of offered tools out of a whole text, in all the ways in which
+// models write them. Without one, said is the text.
+func TextCalls(text string, tools []model.Tool) (said string, calls []TextCall) {
+	said, found := findLeaks(text, 0, tools)
+	for _, l := range found {
+		calls = append(calls, TextCall{l.name, l.args})
+	}
+	return said, calls
+}
+
 // firstForm is the first opening in rest that is not quoted code.
 func firstForm(said, rest string) (int, *form) {
 	best, which := -1, (*form)(nil)
@@ -98,6 +115,9 @@ func readWhole(text string, tools []model.Tool) []leak {
 		}
 		text = strings.TrimSpace(strings.TrimPrefix(inner, "json"))
 	}
+	if calls, rest := bareCall(text, tools); len(calls) > 0 && strings.TrimSpace(rest) == "" {
+		return calls
+	}
 	if text == "" || (text[0] != '{' && text[0] != '[') {
 		return nil
 	}
@@ -119,6 +139,9 @@ func readTagged(closing string) func(string, []model.Tool) ([]leak, string) {
 		}
 		if strings.HasPrefix(inner, "{") || strings.HasPrefix(inner, "[") {
 			calls, _ := readJSON(inner, tools)
+			return calls, rest
+		}
+		if calls := pythonCalls(inner, tools); len(calls) > 0 {
 			return calls, rest
 		}
 		return readPairs(inner, tools), rest
@@ -171,8 +194,14 @@ func readFunction(s string, tools []model.Tool) ([]leak, string) {
 			return one(tool, args), behind
 		}
 		k, after, _ := strings.Cut(after, ">")
-		var v string
-		v, body, _ = strings.Cut(after, "</parameter>")
+		v, behind, closed := strings.Cut(after, "</parameter>")
+		if next := strings.Index(v, "<parameter="); next >= 0 || !closed {
+			if next < 0 {
+				next = len(v)
+			}
+			v, behind = strings.TrimSpace(v[:next]), after[next:] // the closing tag is missing
+		}
+		body = behind
 		k = strings.Trim(k, `"' `)
 		args[k] = typed(tool, k, v)
 	}

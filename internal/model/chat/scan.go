@@ -96,7 +96,7 @@ func (s *scanner) safe() int {
 		return 0
 	}
 	for i := s.shown; i < len(s.text); i++ {
-		if c := s.text[i]; c != '<' && c != '[' {
+		if c := s.text[i]; c != '<' && c != '[' && c != '`' {
 			continue
 		}
 		for _, f := range forms {
@@ -115,6 +115,10 @@ func wholeCall(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
 	if text == "" {
 		return false
+	}
+	const bare = "call:"
+	if strings.HasPrefix(text, bare) || strings.HasPrefix(bare, text) {
+		return true
 	}
 	return text[0] == '{' || strings.HasPrefix(text, "[{") || text == "[" ||
 		strings.HasPrefix("```json", text) || fenced(text)
@@ -152,8 +156,9 @@ func (s *scanner) finish(proper bool) remainder {
 	s.open = ""
 	var r remainder
 	if s.lenient && !proper {
-		said, calls := findLeaks(s.text, s.shown, s.tools)
-		if len(calls) > 0 {
+		if thoughts, said, calls, ok := readHarmony(s.text, s.tools); ok && len(said) >= s.shown {
+			r.thoughts, r.calls, s.text = thoughts, calls, said
+		} else if said, calls := findLeaks(s.text, s.shown, s.tools); len(calls) > 0 {
 			r.calls = calls
 			s.text = said
 		}

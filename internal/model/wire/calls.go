@@ -133,10 +133,13 @@ const (
 	AnthropicTag = "anthropic"
 	RedactedTag  = "anthropic-redacted"
 	GeminiTag    = "gemini"
+	// BlockTag is that of a block of the Messages protocol which goes back as it came.
+	BlockTag = "anthropic-block"
 )
 
 // Tagged reports whether the reasoning belongs to a protocol with a tag.
 func Tagged(encrypted string) bool {
 	tag, _, ok := strings.Cut(encrypted, ":")
-	return ok && (tag == ChatTag || tag == AnthropicTag || tag == RedactedTag || tag == GeminiTag)
+	return ok && (tag == ChatTag || tag == AnthropicTag || tag == RedactedTag || tag == GeminiTag ||
+		tag == BlockTag)
 }
