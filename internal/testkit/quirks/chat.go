@@ -496,7 +496,7 @@ func chatErrors() []Quirk {
 				Want: Want{Exit: 1, Least: 3, Most: 3, Err: []string{"busy"}}}},
 		{Name: "chat/connection-refused", Source: "OpenHands/OpenHands#6128", API: api, Control: plain,
 			Case: Case{Steps: []Step{{API: api, Config: []string{}}}, Closed: true,
-				Want: Want{Exit: 1, Err: []string{"connection refused"}, MostRefused: 5}}},
+				Want: Want{Exit: 1, Err: []string{"connection refused"}, MostRefused: 6}}},
 		{Name: "chat/local-server-reads-slowly", Source: "cline/cline#9328", API: api,
 			Control: &Case{Steps: []Step{{API: api, Config: []string{"stream_idle_timeout_ms = 500", "stream_max_retries = 0"}}},
 				Answers: []Answer{{Body: piece(say("Half")), Stall: true}}, Repeat: true, Want: fails(1, "idle timeout")},

@@ -142,7 +142,7 @@ func local() []Quirk {
 			Case: with(studio("7866"), Want{Out: []string{Finished}, Least: 1,
 				Err: []string{"context of 7866 tokens", "longer context"}})},
 		{Name: "local/prompt-is-larger-than-room", Source: "anomalyco/opencode#2259", API: api, Control: &large,
-			Case: with(studio("2048"), Want{Out: []string{Finished}, Least: 1, Err: []string{"smaller than the first request"}})},
+			Case: with(studio("512"), Want{Out: []string{Finished}, Least: 1, Err: []string{"smaller than the first request"}})},
 		{Name: "local/llamacpp-room", Source: "1jehuang/jcode#447", API: api, Control: &large,
 			Case: Case{Steps: []Step{{Provider: "llamacpp", API: api, Model: "gemma"}}, Answers: []Answer{done(api)},
 				Gets: map[string]string{"/props": `{"default_generation_settings":{"n_ctx":4096}}`,
