@@ -78,19 +78,22 @@ func (k *Keys) Key(name string) (Key, error) {
 		}}, nil
 	}
 	if key := k.envKey(p); key != "" {
+		if err := unfit(key); err != nil {
+			return Key{}, err
+		}
 		return k.fixed(key), nil
 	}
 	stored, _, err := k.Store.Get(name)
 	switch {
 	case err == nil && stored.Key != "":
-		return k.fixed(stored.Key), nil
+		return k.fixed(stored.Key), unfit(stored.Key)
 	case err == nil:
 		t := &tokens{keys: k, provider: name, device: p.Device, now: stored}
 		return Key{t.key, t.rejected}, nil
 	case !errors.Is(err, ErrNone):
 		return Key{}, &setupError{err}
 	case p.needsKey():
-		return Key{}, p.missing(name)
+		return Key{}, k.missing(name)
 	}
 	return Key{}, nil
 }
@@ -125,7 +128,30 @@ func (k *Keys) fixed(key string) Key {
 	return Key{Get: func(context.Context) (string, error) { return key, nil }}
 }
 
-func (p Provider) missing(name string) error {
+// unfit refuses what only looks like a key.
+func unfit(key string) error {
+	if strings.HasPrefix(key, "sk-ant-oat") {
+		return setupFault("this is the token of a Claude subscription, which Anthropic allows in its own programs only; " +
+			"use an API key (sk-ant-api…), which its console makes")
+	}
+	return nil
+}
+
+// InEnvironment are the variables of the environment that hold a key, by provider. One that
+// several providers name is that of the first by name.
+func (k *Keys) InEnvironment() map[string]string {
+	found, seen := map[string]string{}, map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(k.Providers)) {
+		v := k.Providers[name].EnvKey
+		if v != "" && !seen[v] && strings.TrimSpace(k.Getenv(v)) != "" {
+			found[name], seen[v] = v, true
+		}
+	}
+	return found
+}
+
+func (k *Keys) missing(name string) error {
+	p := k.Providers[name]
 	if p.EnvKey == "" {
 		return &MissingError{name, fmt.Sprintf("provider %s needs a sign-in; run: kerf login %s", p.Name, name)}
 	}
@@ -134,7 +160,13 @@ func (p Provider) missing(name string) error {
 		hint = "set it, or sign in with: kerf login " + name
 	}
 	const needs = "provider %s needs a key: the environment variable %s is not set; %s"
-	return &MissingError{name, fmt.Sprintf(needs, p.Name, p.EnvKey, hint)}
+	message := fmt.Sprintf(needs, p.Name, p.EnvKey, hint)
+	found := k.InEnvironment()
+	for i, other := range slices.Sorted(maps.Keys(found)) {
+		message += []string{"; there are keys for other providers, chosen with -m PROVIDER:MODEL: ", ", "}[min(i, 1)]
+		message += fmt.Sprintf("%s (%s)", other, found[other])
+	}
+	return &MissingError{name, message}
 }
 
 // LoginProviders are the providers that one can sign in to.
@@ -159,6 +191,9 @@ func (k *Keys) Login(ctx context.Context, name, key string, check bool) (where s
 		return "", setupFault("expected a key: one word without spaces")
 	}
 	k.Secret(key)
+	if err := unfit(key); err != nil {
+		return "", err
+	}
 	if check {
 		if err := k.Check(ctx, name, key); err != nil {
 			return "", err

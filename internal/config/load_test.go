@@ -86,7 +86,8 @@ func TestDefaults(t *testing.T) {
 	if d := cmp.Diff(want, c.Providers["openai"]); d != "" {
 		t.Error(d)
 	}
-	for _, name := range []string{"anthropic", "gemini", "openrouter", "ollama", "lmstudio", "llamacpp", "script"} {
+	for _, name := range []string{"anthropic", "gemini", "openrouter", "ollama", "lmstudio", "llamacpp", "script", "deepseek",
+		"groq", "mistral", "xai", "zai", "moonshot", "dashscope", "minimax", "together", "fireworks", "cerebras", "vllm", "sglang"} {
 		if _, ok := c.Providers[name]; !ok {
 			t.Errorf("no built-in provider %s", name)
 		}
@@ -165,7 +166,7 @@ func TestErrorsNameFileLineAndKey(t *testing.T) {
 		{"no value", "model = \n", `:1: `},
 		{"wire", "[model_providers.p]\nbase_url='http://a'\nwire_api='soap'\n", `:3: model_providers.p.wire_api: expected one of responses, chat, anthropic, gemini, script, found "soap"`},
 		{"no base", "[model_providers.p]\nwire_api='chat'\n", `:1: model_providers.p.base_url: expected an address, found none`},
-		{"provider", "model_provider = 'opnai'\n", `:1: model_provider: expected one of anthropic, gemini, llamacpp, lmstudio, ollama, openai, openrouter, script, found "opnai" (did you mean "openai"?)`},
+		{"provider", "model_provider = 'opnai'\n", `:1: model_provider: expected one of anthropic, cerebras, dashscope, deepseek, fireworks, gemini, groq, llamacpp, lmstudio, minimax, mistral, moonshot, ollama, openai, openrouter, script, sglang, together, vllm, xai, zai, found "opnai" (did you mean "openai"?)`},
 		{"server", "[mcp_servers.x]\nargs = []\n", `:1: mcp_servers.x: expected command or url, found neither`},
 		{"roots", "sandbox_workspace_write.writable_roots = ['sub']\n", `:1: sandbox_workspace_write.writable_roots: expected absolute paths, found "sub"`},
 		{"permissions", "default_permissions = 'x'\n", `:1: default_permissions: no [permissions.x]`},

@@ -58,13 +58,5 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, emit func(model.C
 	})
 }
 
-// authorize puts an API key where the protocol has it; the tokens of OAuth are
-// bearers.
-func authorize(h http.Header, key string) {
-	if strings.HasPrefix(key, "sk-ant-oat") {
-		h.Set("Authorization", "Bearer "+key)
-		h.Set("Anthropic-Beta", "oauth-2025-04-20")
-		return
-	}
-	h.Set("X-Api-Key", key)
-}
+// authorize puts an API key where the protocol has it.
+func authorize(h http.Header, key string) { h.Set("X-Api-Key", key) }

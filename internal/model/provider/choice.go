@@ -27,7 +27,10 @@ type Choice struct {
 // has no key and something answers here.
 func (r *Registry) Choose(ctx context.Context, model string, onlyLocal bool) (*Choice, error) {
 	c := r.Fixed(model)
-	fallback := !onlyLocal && r.o.Keyless()
+	if !onlyLocal {
+		c.detect()
+	}
+	fallback := !onlyLocal && c.Provider == r.o.Default && r.o.Keyless()
 	switch {
 	case local.Is(c.Provider) && !fallback:
 		return c, c.tune(ctx)
@@ -125,7 +128,8 @@ func (c *Choice) tune(ctx context.Context) error {
 // "anthropic:claude-sonnet-4-6". Without one it is the chosen provider.
 func (c *Choice) split(name string) (provider, rest string) {
 	if before, after, ok := strings.Cut(name, ":"); ok && after != "" {
-		if _, known := c.registry.o.Providers[before]; known {
+		// Ollama has models called mistral:TAG.
+		if _, known := c.registry.o.Providers[before]; known && !(before == "mistral" && local.Is(c.Provider)) {
 			return before, after
 		}
 	}

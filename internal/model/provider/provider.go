@@ -49,6 +49,10 @@ type Options struct {
 	// nobody chose it and there is no key for it.
 	Default string
 	Keyless func() bool
+	// Unchosen says that nobody chose the default provider. Found are the variables of the
+	// environment that hold a key, by provider.
+	Unchosen bool
+	Found    func() map[string]string
 	// Model is the configured model, ModelNamed whether the user named it.
 	Model      string
 	ModelNamed bool
