@@ -28,6 +28,10 @@ func maker(name string) string {
 	return ""
 }
 
+// usual are models that their makers keep under one name, for users who name none.
+var usual = map[string]string{"anthropic": "claude-sonnet-4-6", "gemini": "gemini-2.5-pro",
+	"deepseek": "deepseek-chat", "xai": "grok-4"}
+
 // detect chooses the provider where nobody did: the one that makes the model which the
 // user named, or the only one for which there is a key.
 func (c *Choice) detect() {
@@ -54,6 +58,9 @@ func (c *Choice) detect() {
 	}
 	for name, variable := range found {
 		c.Provider = name
+		if !o.ModelNamed && c.Model == o.Model {
+			c.Model = usual[name] // the default is another provider's
+		}
 		c.warn("using %s: %s is the only key in the environment; model_provider chooses another", o.Providers[name].Name,
 			variable)
 	}

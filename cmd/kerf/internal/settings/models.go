@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/signal"
@@ -23,7 +24,8 @@ values that the provider sent (--refresh asks for them), then built-in ones. A s
 model of a new session. A question mark marks an assumed value.`
 
 func modelsCommand(p *program.Program) *cobra.Command {
-	var asJSON, refresh, local bool
+	var asJSON, refresh, local, check bool
+	var name string
 	var provider string
 	cmd := &cobra.Command{Use: "models", Short: "List models and what is known about them", Long: modelsLong,
 		Args: program.AtMost(0),
@@ -33,6 +35,9 @@ func modelsCommand(p *program.Program) *cobra.Command {
 			h, err := p.Host(nil)
 			if err != nil {
 				return err
+			}
+			if check {
+				return checkModel(p, cmd, h, name, asJSON)
 			}
 			if local {
 				return localModels(p, cmd, h, asJSON)
@@ -50,11 +55,45 @@ func modelsCommand(p *program.Program) *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.BoolVar(&refresh, "refresh", false, "ask the provider for its models and keep the answer")
 	f.BoolVar(&local, "local", false, "look for model servers on this machine")
+	f.BoolVar(&check, "check", false, "try the model with two tiny requests and tell what works")
+	f.StringVarP(&name, "model", "m", "", "the `model` to try; PROVIDER:MODEL for another provider's")
 	f.StringVar(&provider, "provider", "", "only this `provider`")
 	pull := &cobra.Command{Use: "pull NAME", Short: "Fetch a model with Ollama", Args: program.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return pull(p, cmd, args[0]) }}
 	cmd.AddCommand(pull)
 	return cmd
+}
+
+// checkModel tries a model. One that sessions cannot work with is a failure.
+func checkModel(p *program.Program, cmd *cobra.Command, h *host.Host, name string, asJSON bool) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	choice, err := h.Providers().Choose(ctx, cmp.Or(name, h.Config.Model), false)
+	if err != nil {
+		return err
+	}
+	for _, w := range choice.Warnings {
+		fmt.Fprintln(p.Stderr, "warning: "+visible.Plain(w))
+	}
+	got, err := choice.Check(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = print.JSON(p.Stdout, got)
+	} else {
+		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(w, "provider\t%s\nmodel\t%s\n", got.Provider, visible.Plain(got.Model))
+		fmt.Fprintf(w, "streaming\t%s\ntools\t%s\nparallel calls\t%s\nresults of calls\t%s\n", yes(got.Streaming), yes(got.Tools),
+			yes(got.Parallel), yes(got.Results))
+		fmt.Fprintf(w, "reasoning\t%s\ncached tokens\t%d\nimages\t%s (not tried)\n", yes(got.Reasoning), got.Cached,
+			yes(got.Images))
+		err = w.Flush()
+	}
+	if err == nil && !got.Fit() {
+		err = &program.Error{Code: 1, Err: fmt.Errorf("%s cannot be worked with: %s", got.Model, got.Problem)}
+	}
+	return err
 }
 
 func printModels(p *program.Program, list []host.ModelInfo) error {
