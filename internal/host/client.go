@@ -97,6 +97,7 @@ func (c configured) providerOptions(keys *auth.Keys) provider.Options {
 		Window:       c.ModelContextWindow,
 		CompactLimit: c.AutoCompactLimit,
 		WebSearch:    c.Tools.WebSearch,
+		Redact:       c.redact,
 	}
 	for name, f := range c.Models {
 		o.Overrides[name] = catalog.Override(f)
@@ -172,6 +173,9 @@ func (op opener) clientFor(ctx context.Context, set *protocol.Settings) (model.C
 
 // Scripted returns a client that plays a scenario.
 func Scripted(r io.Reader) (model.Client, error) { return provider.Scripted(r) }
+
+// Told is what `kerf debug provider` tells of an answer.
+type Told = provider.Told
 
 // ModelInfo is one model and what is known of it.
 type ModelInfo = provider.Model

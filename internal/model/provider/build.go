@@ -29,6 +29,7 @@ func (r *Registry) build(name string) (model.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Traffic = r.traffic
 	o.Facts = func(model string) (model.Facts, bool) { return r.catalog.Facts(name, model) }
 	switch p.API {
 	case "responses":

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -70,6 +71,8 @@ type Options struct {
 	// on the size at which a history is compacted. 0 means unsaid.
 	Window       int
 	CompactLimit int
+	// Redact takes secrets out of what is recorded; nil leaves everything.
+	Redact func([]byte) []byte
 	// WebSearch is live or cached, or disabled.
 	WebSearch string
 	// Patch is the tool apply_patch in both forms: with a schema and a grammar.
@@ -80,6 +83,9 @@ type Options struct {
 type Registry struct {
 	o       Options
 	catalog *catalog.Catalog
+
+	// traffic, when not nil, is put around the connections of the clients.
+	traffic func(http.RoundTripper) http.RoundTripper
 
 	mu    sync.Mutex
 	rooms map[string]int // tokens of context that Ollama is asked for, by model; guarded by mu

@@ -61,6 +61,8 @@ type Options struct {
 	Proxy string
 	// Facts tells what is known of a model; nil is model.Lookup.
 	Facts func(model string) (model.Facts, bool)
+	// Traffic, when not nil, is put around what makes the connections.
+	Traffic func(http.RoundTripper) http.RoundTripper
 	// HTTPClient replaces the client that is made otherwise. Its redirect policy
 	// is not used; redirects that could carry credentials away are refused.
 	HTTPClient *http.Client
@@ -98,6 +100,9 @@ func New(o Options) *Endpoint {
 	}
 	if client.Transport == nil {
 		client.Transport = newTransport(o)
+	}
+	if o.Traffic != nil {
+		client.Transport = o.Traffic(client.Transport)
 	}
 	client.CheckRedirect = checkRedirect
 	return &Endpoint{opts: o, client: client}

@@ -17,7 +17,7 @@ import (
 func debugCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "debug", Short: "Show what Kerf would decide or send", Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
-	cmd.AddCommand(safetyCommand(p), debugPromptCommand(p))
+	cmd.AddCommand(safetyCommand(p), debugPromptCommand(p), debugProviderCommand(p))
 	return cmd
 }
 
