@@ -19,6 +19,10 @@ type Device struct {
 	Audience     string
 	Client       *http.Client
 	ClientSecret string
+	// AuthURL is where one signs in with a browser that comes back to RedirectPort of this
+	// machine, 0 for any port.
+	AuthURL      string
+	RedirectPort int
 }
 
 // Prompt is what the user must do.
@@ -26,7 +30,7 @@ type Prompt struct{ URL, Complete, Code string }
 
 func (d *Device) config() *oauth2.Config {
 	return &oauth2.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret, Scopes: d.Scopes,
-		Endpoint: oauth2.Endpoint{DeviceAuthURL: d.DeviceURL, TokenURL: d.TokenURL}}
+		Endpoint: oauth2.Endpoint{AuthURL: d.AuthURL, DeviceAuthURL: d.DeviceURL, TokenURL: d.TokenURL}}
 }
 
 func (d *Device) context(ctx context.Context) context.Context {

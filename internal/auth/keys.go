@@ -202,6 +202,27 @@ func (k *Keys) Login(ctx context.Context, name, key string, check bool) (where s
 	return k.put(name, Credential{Key: key})
 }
 
+// HasBrowserFlow reports whether a provider can be signed in to with a browser, and needs
+// it whether there is no other way.
+func (k *Keys) HasBrowserFlow(name string) (has, needs bool) {
+	p := k.Providers[name]
+	return p.Device.AuthURL != "", p.Device.AuthURL != "" && p.Device.DeviceURL == "" && p.EnvKey == ""
+}
+
+// LoginBrowser signs in with a browser. It returns where the key or the tokens are stored.
+func (k *Keys) LoginBrowser(ctx context.Context, name string, show func(address string)) (string, error) {
+	p := k.Providers[name]
+	if p.Device.AuthURL == "" || p.Device.TokenURL == "" {
+		return "", setupFault("provider %s has no oauth.authorization_url and oauth.token_url", name)
+	}
+	c, err := p.Device.SignInBrowser(ctx, show)
+	if err != nil {
+		return "", fmt.Errorf("sign in to %s: %w", p.Name, err)
+	}
+	k.Secret(c.Secret())
+	return k.put(name, c)
+}
+
 // LoginDevice signs in by a code that the user enters in a browser. It returns
 // where the tokens are stored.
 func (k *Keys) LoginDevice(ctx context.Context, name string, show func(url, complete, code string)) (string, error) {

@@ -27,11 +27,14 @@ type ProviderAuth struct {
 	Refresh time.Duration `key:"refresh_interval_ms" unit:"ms" min:"1"`
 }
 
-// ProviderOAuth are the endpoints of a sign-in by device code.
+// ProviderOAuth are the endpoints of a sign-in, by device code or with a browser.
 type ProviderOAuth struct {
-	ClientID  string   `key:"client_id"`
-	DeviceURL string   `key:"device_authorization_url"`
-	TokenURL  string   `key:"token_url"`
-	Scopes    []string `key:"scopes"`
-	Audience  string   `key:"audience"`
+	ClientID  string `key:"client_id"`
+	DeviceURL string `key:"device_authorization_url"`
+	// AuthURL is where one signs in with a browser, which comes back to RedirectPort.
+	AuthURL      string   `key:"authorization_url"`
+	RedirectPort int      `key:"redirect_port" min:"0" max:"65535"`
+	TokenURL     string   `key:"token_url"`
+	Scopes       []string `key:"scopes"`
+	Audience     string   `key:"audience"`
 }

@@ -62,7 +62,7 @@ func (c configured) newKeys() *auth.Keys {
 		a := auth.Provider{
 			Name: p.Name, Token: p.ExperimentalBearerToken, EnvKey: p.EnvKey, Instructions: p.EnvKeyInstructions,
 			Device: auth.Device{ClientID: p.OAuth.ClientID, DeviceURL: p.OAuth.DeviceURL, TokenURL: p.OAuth.TokenURL,
-				Scopes: p.OAuth.Scopes, Audience: p.OAuth.Audience},
+				Scopes: p.OAuth.Scopes, Audience: p.OAuth.Audience, AuthURL: p.OAuth.AuthURL, RedirectPort: p.OAuth.RedirectPort},
 		}
 		if name == "openai" {
 			a.FirstEnvKey = "CODEX_API_KEY"

@@ -25,10 +25,11 @@ const loginLong = `Stores the key of a provider in the keyring or in auth.json. 
 You type the key without echo, or pipe it in with --with-api-key. It is never an argument,
 because every program on the machine can see arguments. Kerf asks the provider to check the
 key before it stores it. If the configuration has OAuth endpoints for the provider, you sign
-in with a code that you enter in a browser.`
+in with a code that you enter in a browser, or with --browser in a browser on this machine:
+OpenRouter is ready for that.`
 
 func loginCommand(p *program.Program) *cobra.Command {
-	var fromStdin, unchecked bool
+	var fromStdin, unchecked, browser bool
 	cmd := &cobra.Command{Use: "login [PROVIDER]", Short: "Sign in to a model provider", Long: loginLong,
 		Args:    program.AtMost(1),
 		Example: "  kerf login openai\n  pass show openai | kerf login openai --with-api-key\n  kerf login status",
@@ -37,9 +38,10 @@ func loginCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runLogin(p, cmd, h, args, fromStdin, !unchecked)
+			return runLogin(p, cmd, h, args, fromStdin, !unchecked, browser)
 		}}
 	cmd.Flags().BoolVar(&fromStdin, "with-api-key", false, "read the key from standard input")
+	cmd.Flags().BoolVar(&browser, "browser", false, "sign in with a browser on this machine")
 	cmd.Flags().BoolVar(&unchecked, "no-check", false, "store the key without asking the provider")
 	var asJSON bool
 	status := &cobra.Command{Use: "status", Short: "Show where keys come from", Args: program.AtMost(0),
@@ -68,7 +70,8 @@ func logoutCommand(p *program.Program) *cobra.Command {
 		}}
 }
 
-func runLogin(p *program.Program, cmd *cobra.Command, h *host.Host, args []string, fromStdin, check bool) error {
+func runLogin(p *program.Program, cmd *cobra.Command, h *host.Host, args []string,
+	fromStdin, check, browser bool) error {
 	name, err := loginProvider(p, h, args, fromStdin)
 	if err != nil {
 		return err
@@ -76,7 +79,15 @@ func runLogin(p *program.Program, cmd *cobra.Command, h *host.Host, args []strin
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var where string
-	if h.Keys().HasDeviceFlow(name) && !fromStdin {
+	has, needs := h.Keys().HasBrowserFlow(name)
+	if browser && !has {
+		return program.Misuse("provider %s is not signed in to with a browser; it has no oauth.authorization_url", name)
+	}
+	if (browser || needs) && !fromStdin {
+		where, err = h.Keys().LoginBrowser(ctx, name, func(address string) {
+			fmt.Fprintf(p.Stderr, "Open %s in a browser on this machine and sign in\n", visible.Plain(address))
+		})
+	} else if h.Keys().HasDeviceFlow(name) && !fromStdin {
 		where, err = h.Keys().LoginDevice(ctx, name, func(url, complete, code string) {
 			fmt.Fprintf(p.Stderr, "Open %s in a browser and enter the code %s\n", visible.Plain(url), visible.Plain(code))
 			if complete != "" {

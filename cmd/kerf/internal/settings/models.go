@@ -84,8 +84,8 @@ func checkModel(p *program.Program, cmd *cobra.Command, h *host.Host, name strin
 	} else {
 		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintf(w, "provider\t%s\nmodel\t%s\n", got.Provider, visible.Plain(got.Model))
-		fmt.Fprintf(w, "streaming\t%s\ntools\t%s\nparallel calls\t%s\nresults of calls\t%s\n", yes(got.Streaming), yes(got.Tools),
-			yes(got.Parallel), yes(got.Results))
+		fmt.Fprintf(w, "streaming\t%s\ntools\t%s\nparallel calls\t%s\nresults of calls\t%s\n", yes(got.Streaming),
+			yes(got.Tools), yes(got.Parallel), yes(got.Results))
 		fmt.Fprintf(w, "reasoning\t%s\ncached tokens\t%d\nimages\t%s (not tried)\n", yes(got.Reasoning), got.Cached,
 			yes(got.Images))
 		err = w.Flush()
