@@ -114,8 +114,11 @@ type (
 	// ToolResult is what a tool returned.
 	ToolResult struct {
 		Content []struct {
-			Type string `json:"type"`
+			Type string `json:"type"` // "text" or "image"
 			Text string `json:"text"`
+			// Data is a picture in base64, and MIMEType its type.
+			Data     string `json:"data"`
+			MIMEType string `json:"mimeType"`
 		} `json:"content"`
 		Structured json.RawMessage `json:"structured_content"`
 	}

@@ -59,3 +59,18 @@ func (c *Config) Workspaces(cwd string, more ...string) []string {
 	}
 	return dirs
 }
+
+// OwnKey reports whether an environment variable is a key that Kerf itself uses: for
+// models, or for those who ask its MCP server. That commands do not get it goes without
+// saying.
+func (c *Config) OwnKey(name string) bool {
+	if name == "CODEX_API_KEY" || name == "KERF_MCP_TOKEN" {
+		return true
+	}
+	for _, p := range c.Providers {
+		if name == p.EnvKey && name != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -58,7 +58,9 @@ func (c configured) workspaceWarnings(ws *workspace.Workspace, mode protocol.San
 	if ws.Unscanned != "" {
 		list = append(list, "changes by commands are not tracked here: "+ws.Unscanned)
 	}
-	if told := proc.TellLeftOut(proc.LeftOut(c.env, c.envPolicy("", false))); told != "" {
+	left := proc.LeftOut(c.env, c.envPolicy("", false))
+	left = slices.DeleteFunc(left, func(l proc.Left) bool { return c.OwnKey(l.Name) })
+	if told := proc.TellLeftOut(left); told != "" {
 		list = append(list, told)
 	}
 	if mode != protocol.SandboxFull {

@@ -106,6 +106,10 @@ type ToolCall struct {
 	Args   json.RawMessage
 	Output string
 	Error  string
+	// Structured is the structured content of an MCP server's tool, or nil; Images are
+	// the pictures it returned, as data: URLs.
+	Structured json.RawMessage
+	Images     []string
 }
 
 // TodoList is the plan the model keeps with update_plan.

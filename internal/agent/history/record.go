@@ -99,14 +99,16 @@ type ToolCall struct {
 	Call  protocol.CallID `json:"call_id"`
 	Name  string          `json:"name"`
 	// Args is the input as JSON. Input is the exact text when Args is not.
-	Args    json.RawMessage `json:"args"`
-	Input   string          `json:"input,omitempty"`
-	Style   model.CallStyle `json:"style"`
-	ItemID  string          `json:"item_id,omitempty"`
-	Result  string          `json:"result"`
-	Images  []string        `json:"images,omitempty"`
-	Success bool            `json:"success"`
-	Millis  int64           `json:"duration_ms"`
+	Args   json.RawMessage `json:"args"`
+	Input  string          `json:"input,omitempty"`
+	Style  model.CallStyle `json:"style"`
+	ItemID string          `json:"item_id,omitempty"`
+	Result string          `json:"result"`
+	Images []string        `json:"images,omitempty"`
+	// Structured is the structured content that an MCP server returned, or nil.
+	Structured json.RawMessage `json:"structured,omitempty"`
+	Success    bool            `json:"success"`
+	Millis     int64           `json:"duration_ms"`
 	// Observed lists the files whose state the result showed the model.
 	Observed []Observation `json:"saw,omitempty"`
 	// Command and Exit are the command that ran and how it ended, if one did.

@@ -1,6 +1,8 @@
 package turn
 
 import (
+	"encoding/json"
+
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
 	"kerf/internal/model"
@@ -189,19 +191,26 @@ func (r *round) recordCalls() {
 			Plan: planOf(k.outcome.Todo),
 			Turn: r.turn.id, Round: r.number, Index: k.index, Call: k.call.ID, Name: k.call.Name,
 			Args: args, Input: input, Style: k.style, ItemID: k.itemID, Result: k.outcome.Text,
-			Images: k.outcome.Images, Success: k.outcome.Success, Millis: k.outcome.Millis,
+			Structured: structuredOf(k.outcome.Body), Images: k.outcome.Images, Success: k.outcome.Success, Millis: k.outcome.Millis,
 			Observed: history.Shown(k.outcome.Text, k.outcome.Observed)}
 		_, k.output = rec.Items()
 		r.out.record(rec)
 	}
 }
 
-// ranCommand, exitOf and planOf are what a record keeps of an outcome.
+// ranCommand, structuredOf, exitOf and planOf are what a record keeps of an outcome.
 func ranCommand(b protocol.Body) string {
 	if cmd, ok := b.(protocol.Command); ok {
 		return cmd.Command
 	}
 	return ""
+}
+
+func structuredOf(b protocol.Body) json.RawMessage {
+	if call, ok := b.(protocol.ToolCall); ok {
+		return call.Structured
+	}
+	return nil
 }
 
 func exitOf(b protocol.Body) *int {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf16"
 
@@ -122,9 +123,12 @@ type toolResult struct {
 	Structured json.RawMessage `json:"structured_content"`
 }
 
+// toolContent is a text, or a picture in base64.
 type toolContent struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
+	Type string  `json:"type"`
+	Text *string `json:"text,omitempty"`
+	Data string  `json:"data,omitempty"`
+	MIME string  `json:"mimeType,omitempty"`
 }
 
 type todoItem struct {
@@ -457,7 +461,11 @@ func toolPayload(b protocol.ToolCall, status string) item {
 	case status == string(protocol.Failed):
 		p.Error = &errorText{b.Output}
 	default:
-		p.Result = &toolResult{Content: []toolContent{{"text", b.Output}}}
+		p.Result = &toolResult{Content: []toolContent{{Type: "text", Text: &b.Output}}, Structured: b.Structured}
+		for _, url := range b.Images {
+			kind, data, _ := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")
+			p.Result.Content = append(p.Result.Content, toolContent{Type: "image", Data: data, MIME: kind})
+		}
 	}
 	return p
 }

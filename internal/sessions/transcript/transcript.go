@@ -238,7 +238,7 @@ func (b *builder) bodyOf(c history.ToolCall) protocol.Body {
 	case c.Plan != nil && c.Success:
 		return protocol.TodoList{Explanation: c.Plan.Explanation, Steps: c.Plan.Steps}
 	}
-	body := protocol.ToolCall{Call: c.Call, Tool: c.Name, Args: c.Args, Output: c.Result}
+	body := protocol.ToolCall{Call: c.Call, Tool: c.Name, Args: c.Args, Output: c.Result, Structured: c.Structured}
 	if rest, ok := strings.CutPrefix(c.Name, "mcp__"); ok {
 		if server, name, ok := strings.Cut(rest, "__"); ok {
 			body.Server, body.Tool = server, name

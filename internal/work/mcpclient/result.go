@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -16,7 +17,9 @@ import (
 type Result struct {
 	Text   string
 	Images []string // data: URLs
-	Failed bool     // the tool said so
+	// Structured is the structured content, whole, or nil. Text has it, too.
+	Structured json.RawMessage
+	Failed     bool // the tool said so
 }
 
 // textLimit and imageLimit bound one result, in bytes.
@@ -46,7 +49,7 @@ func (c *connection) call(ctx context.Context, session *mcp.ClientSession, name 
 }
 
 // resultOf is the content of a result in the forms that models take. Structured
-// content stands in for content that is missing.
+// content follows the text, unless the text is the same said once more.
 func resultOf(res *mcp.CallToolResult) Result {
 	r := Result{Failed: res.IsError}
 	var b strings.Builder
@@ -68,13 +71,24 @@ func resultOf(res *mcp.CallToolResult) Result {
 			line(&b, contents(c.Resource))
 		}
 	}
-	if b.Len() == 0 && len(r.Images) == 0 && res.StructuredContent != nil {
+	if res.StructuredContent != nil {
 		if s, err := json.Marshal(res.StructuredContent); err == nil {
-			b.Write(s)
+			if !sameJSON(b.String(), s) {
+				line(&b, string(s))
+			}
+			if len(s) <= textLimit {
+				r.Structured = s
+			}
 		}
 	}
 	r.Text = bounded(b.String())
 	return r
+}
+
+// sameJSON reports whether text is JSON with the value of s.
+func sameJSON(text string, s []byte) bool {
+	var a, b any
+	return json.Unmarshal([]byte(text), &a) == nil && json.Unmarshal(s, &b) == nil && reflect.DeepEqual(a, b)
 }
 
 func line(b *strings.Builder, text string) {
@@ -103,8 +117,8 @@ func bounded(s string) string {
 		return s
 	}
 	half := textLimit / 2
-	return strings.ToValidUTF8(s[:half], "") + fmt.Sprintf("\n[%d bytes are left out here]\n", len(s)-2*half) +
-		strings.ToValidUTF8(s[len(s)-half:], "")
+	head, tail := strings.ToValidUTF8(s[:half], ""), strings.ToValidUTF8(s[len(s)-half:], "")
+	return head + fmt.Sprintf("\n[%d bytes are left out here]\n", len(s)-len(head)-len(tail)) + tail
 }
 
 // Resources lists the resources and templates of a server, one a line.

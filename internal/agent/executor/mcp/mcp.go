@@ -126,6 +126,7 @@ func (x *Servers) Call(ctx context.Context, id protocol.CallID, a tool.Remote) t
 		return turn.Outcome{Text: err.Error(), Body: body}
 	}
 	o := turn.Outcome{Text: r.Text, Images: r.Images, Success: !r.Failed}
+	body.Structured, body.Images = r.Structured, r.Images
 	if o.Text == "" && len(r.Images) == 0 {
 		o.Text = "the tool returned nothing"
 	}
