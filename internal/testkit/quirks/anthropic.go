@@ -200,7 +200,7 @@ func anthropicRows() []Quirk {
 			"prompt is too long: 210118 tokens > 200000 maximum"))),
 		shorter("input-and-output-too-long", "openclaw/openclaw#20539", fail(400, wrapped("invalid_request_error",
 			"input length and `max_tokens` exceed context limit: 170636 + 34048 > 200000, decrease input length or `max_tokens`"))),
-		shorter("request-too-large", "jin-bo/agentao#88", fail(413, wrapped("request_too_large",
+		shorter("request-too-large", "anthropics/claude-code#6434", fail(413, wrapped("request_too_large",
 			"Request exceeds the maximum size"))),
 		{Name: "anthropic/credit", Source: "continuedev/continue#11787", API: api, Control: plain,
 			Case: Case{Answers: []Answer{fail(400, wrapped("invalid_request_error", "Your credit balance is too low to access the "+

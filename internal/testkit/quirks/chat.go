@@ -461,16 +461,16 @@ func chatErrors() []Quirk {
 			`supported","status":"INVALID_ARGUMENT"}}]`, "Thinking level is not supported"),
 		stops("continuedev/continue#11787", "deepseek-balance", 402, `{"error":{"message":"Insufficient Balance",`+
 			`"type":"unknown_error","param":null,"code":"invalid_request_error"}}`, "Insufficient Balance"),
-		stops("openai/codex#46161", "openai-quota", 429, `{"error":{"message":"You exceeded your current quota, please check `+
+		stops("openai/codex#6340", "openai-quota", 429, `{"error":{"message":"You exceeded your current quota, please check `+
 			`your plan and billing details.","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`,
 			"exceeded your current quota"),
-		stops("eltmon/overdeck#2166", "moonshot-quota", 429, `{"error":{"message":"Your account org-x is suspended due to `+
+		stops("anomalyco/opencode#24462", "moonshot-quota", 429, `{"error":{"message":"Your account org-x is suspended due to `+
 			`insufficient balance, please recharge your account","type":"exceeded_current_quota_error"}}`, "recharge"),
-		stops("diegosouzapw/OmniRoute#3044", "openrouter-credits", 402, `{"error":{"message":"This request requires more `+
+		stops("QwenLM/qwen-code#73", "openrouter-credits", 402, `{"error":{"message":"This request requires more `+
 			`credits, or fewer max_tokens.","code":402}}`, "requires more credits"),
-		stops("SaladDay/cc-switch-cli#170", "zai-balance", 429, `{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}`,
+		stops("zhayujie/CowAgent#2910", "zai-balance", 429, `{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}`,
 			"余额不足"),
-		stops("xai-org/xai-sdk-python#47", "xai-credits", 403, `{"code":"The caller does not have permission","error":"Your `+
+		stops("warpdotdev/warp#14867", "xai-credits", 403, `{"code":"The caller does not have permission","error":"Your `+
 			`team has either used all available credits or reached its monthly spending limit."}`, "monthly spending limit"),
 		again("pydantic/pydantic-ai#2774", "groq-tool-use-failed", toolUseFailed),
 		again("pydantic/pydantic-ai#4354", "groq-tool-validation", fail(400, `{"error":{"message":"tool call validation failed: `+

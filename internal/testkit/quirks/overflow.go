@@ -45,11 +45,11 @@ func overflows() []Quirk {
 			`context length (40960 tokens).","type":"BadRequestError","param":null,"code":400}`},
 		{"sglang-allowed-length", "sgl-project/sglang#4048", 400,
 			wrapped("Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).")},
-		{"dashscope", "agentscope-ai/QwenPaw#433", 400, `{"error":{"code":"invalid_parameter_error","message":"<400> ` +
+		{"dashscope", "QwenLM/qwen-code#98", 400, `{"error":{"code":"invalid_parameter_error","message":"<400> ` +
 			`InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]","type":"invalid_request_error"}}`},
 		{"together", "jin-bo/agentao#88", 422, wrapped("Input validation error: `inputs` tokens + `max_new_tokens` must be <= " +
 			"32769. Given: 32000 `inputs` tokens and 4096 `max_new_tokens`")},
-		{"minimax", "can1357/oh-my-pi#2055", 400, wrapped("invalid params, context window exceeds limit (2013)")},
+		{"minimax", "MiniMax-AI/MiniMax-M2#119", 400, wrapped("invalid params, context window exceeds limit (2013)")},
 		{"mistral", "jin-bo/agentao#88", 400, `{"object":"error","message":"Prompt contains 65536 tokens and 0 draft tokens, ` +
 			`too large for model with 32768 maximum context length","type":"invalid_request_prompt","code":"3051"}`},
 		{"ollama", "jin-bo/agentao#88", 400, `{"error":"prompt too long; exceeded max context length by 4 tokens"}`},
@@ -64,7 +64,7 @@ func overflows() []Quirk {
 			`resulted in 262897 tokens.\",\"code\":400}}","provider_name":"Nvidia"}}}`},
 		{"gemini-behind-chat", "NousResearch/hermes-agent#99701", 400, wrapped("Unable to submit request because the input " +
 			"token count is 32825 but model only supports up to 32768. Reduce the input token count and try again.")},
-		{"zai", "SaladDay/cc-switch-cli#170", 400, `{"error":{"code":"1261","message":"Prompt 超长"}}`},
+		{"zai", "NousResearch/hermes-agent#1877", 400, `{"error":{"code":"1261","message":"Prompt exceeds max length"}}`},
 		{"max-seq-len", "0xBakeer/inference-atlas#186", 400,
 			wrapped("Prompt too long: 5152 tokens exceeds max_seq_len 2048 (leave room for output tokens)")},
 		{"mlx-serve", "ddalcu/mlx-serve#66", 400, wrapped("Prompt exceeds maximum context length")},

@@ -188,7 +188,7 @@ func responsesRows() []Quirk {
 		{Name: "responses/window-exceeded", Source: "anthropics/claude-code#820", API: api, Control: plain,
 			Case: Case{Answers: []Answer{reads(api), {Body: failed("context_length_exceeded", "Your input exceeds the context window "+
 				"of this model.")}, responses("completed", "", output("Summary.")), done(api)}, Want: well(4)}},
-		{Name: "responses/quota", Source: "openai/codex#46161", API: api, Control: plain,
+		{Name: "responses/quota", Source: "openai/codex#6340", API: api, Control: plain,
 			Case: Case{Answers: []Answer{{Body: failed("insufficient_quota", "You exceeded your current quota.")}}, Repeat: true,
 				Want: fails(1, "exceeded your current quota")}},
 		{Name: "responses/rate-limit-amid-the-stream", Source: "openai/codex#32467", API: api, Control: plain,

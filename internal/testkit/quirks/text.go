@@ -21,9 +21,9 @@ func textCalls() []Quirk {
 		{"glm", "zai-org/GLM-5#84", "<tool_call>read_file\n<arg_key>file_path</arg_key>\n<arg_value>a.txt</arg_value>\n</tool_call>"},
 		{"mistral", "lmstudio-ai/lmstudio-bug-tracker#797", `[TOOL_CALLS][{"name": "read_file", "arguments": ` + args + `}]`},
 		{"mistral-args", "ml-explore/mlx-lm#874", `[TOOL_CALLS]read_file[ARGS]` + args},
-		{"kimi", "moonbitlang/openseek#279", "<|tool_calls_section_begin|><|tool_call_begin|>functions.read_file:0" +
+		{"kimi", "MoonshotAI/Kimi-K2#89", "<|tool_calls_section_begin|><|tool_call_begin|>functions.read_file:0" +
 			"<|tool_call_argument_begin|>" + args + "<|tool_call_end|><|tool_calls_section_end|>"},
-		{"deepseek", "sgl-project/sglang#36339", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read_file\n```json\n" +
+		{"deepseek", "sgl-project/sglang#4379", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read_file\n```json\n" +
 			args + "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"},
 		{"llama-json", "ollama/ollama#13519", `{"name": "read_file", "parameters": ` + args + `}`},
 		{"llama-python-tag", "meta-llama/llama-models#266", `<|python_tag|>{"type": "function", "name": "read_file", "parameters": ` +
