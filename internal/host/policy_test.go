@@ -115,7 +115,7 @@ func TestEditedChangeIsShownAgain(t *testing.T) {
 	c := calling([2]string{"write_file", `{"file_path": "new.txt", "content": "one\ntwo\n"}`})
 	h := scripted(t, c)
 	l := open(t, h, protocol.OpenOptions{Settings: protocol.Settings{Approval: protocol.PolicyUntrusted,
-		Sandbox: protocol.SandboxWorkspace}})
+		Sandbox: protocol.SandboxWorkspace, Model: "claude-sonnet-4-6"}})
 	a := l.asked()
 	path := filepath.Join(h.Config.Cwd, "new.txt")
 	if a.Change == nil || len(a.Change.Files) != 1 || a.Change.Files[0].Path != path ||
@@ -135,7 +135,7 @@ func TestEditedChangeIsShownAgain(t *testing.T) {
 	if b, _ := os.ReadFile(path); string(b) != "one\nTWO\n" {
 		t.Errorf("written: %q", b)
 	}
-	if got := output(c); !strings.Contains(got, "by the user: +1 -1") {
+	if got := output(c); !strings.Contains(got, "by the user: +1 -1") || !strings.Contains(got, "updatedFileStates") {
 		t.Errorf("the model was told %q", got)
 	}
 }
