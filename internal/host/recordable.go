@@ -17,8 +17,7 @@ func (op opener) recordable(o *protocol.OpenOptions) error {
 	if o.Ephemeral {
 		return nil
 	}
-	err := room.Usable(op.sessionsDir())
-	switch {
+	switch err := room.Usable(op.sessionsDir()); {
 	case err == nil:
 		return nil
 	case !op.unrecorded:
