@@ -21,7 +21,6 @@ import (
 	"kerf/internal/model/provider"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
-	"kerf/internal/work/repo"
 )
 
 // opener opens sessions as one configuration says.
@@ -150,18 +149,7 @@ func (op opener) resumeLog(ctx context.Context, o protocol.OpenOptions) (*log, e
 // metadata is what is known of a new session.
 func metadata(r request) rollout.Metadata {
 	return rollout.Metadata{Cwd: r.set.Cwd, Model: r.set.Model, Provider: r.choice.Provider, Source: r.open.Source,
-		Git: gitOf(r.set.Cwd)}
-}
-
-// gitOf tells root and branch from files alone; the rest costs a process and is
-// asked for later.
-func gitOf(cwd string) rollout.Git {
-	root, gitDir, ok := repo.Find(cwd)
-	if !ok {
-		return rollout.Git{}
-	}
-	name, _, _ := repo.Branch(gitDir)
-	return rollout.Git{Root: root, Branch: name}
+		Git: sessions.GitOf(r.set.Cwd)}
 }
 
 // start builds the session around its log.

@@ -35,7 +35,8 @@ type Git struct {
 	Root   string `json:"root,omitempty"`
 	Branch string `json:"branch,omitempty"`
 	Commit string `json:"commit,omitempty"`
-	Dirty  bool   `json:"dirty,omitempty"`
+	// Dirty says whether the work tree had changes of its own; nil if git did not say.
+	Dirty  *bool  `json:"dirty,omitempty"`
 	Remote string `json:"remote,omitempty"` // saved without user and password
 }
 

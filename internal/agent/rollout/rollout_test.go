@@ -331,7 +331,8 @@ func TestRedactedBeforeHashing(t *testing.T) {
 func TestMetadata(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2025, 1, 2, 3, 4, 5, 6e6, time.UTC)
-	m := Metadata{ID: "i", Title: "t", Cwd: "/w", Git: Git{"/w", "main", "abc", true, "https://u:p@host/x.git"},
+	dirty := true
+	m := Metadata{ID: "i", Title: "t", Cwd: "/w", Git: Git{"/w", "main", "abc", &dirty, "https://u:p@host/x.git"},
 		Model: "m", Provider: "p", Created: now, Updated: now, Turns: 1, Tokens: 2, Parent: "q", Source: "exec",
 		Archived: true}
 	if err := SaveMetadata(dir, m); err != nil {

@@ -17,8 +17,9 @@ import (
 type journal struct {
 	rollout *rollout.Writer
 	meta    rollout.Metadata
-	// dirty tells whether the work tree was dirty at the start, once that is known.
-	dirty func() (dirty, known bool)
+	// dirty tells whether the work tree was dirty at the start, if that is known within
+	// the time.
+	dirty func(within time.Duration) (dirty, known bool)
 	warn  func(string)
 
 	failed error // why records cannot be written, told once
@@ -90,9 +91,26 @@ func (j *journal) begin() {
 	}
 }
 
+// gitPatience is how long the end of a session waits for git: a turn may be over before
+// git has looked at all files.
+const gitPatience = time.Second
+
+// learn takes the state of the work tree over, if it is known within the time.
+func (j *journal) learn(within time.Duration) {
+	if j.dirty == nil || j.meta.Git.Dirty != nil {
+		return
+	}
+	if d, known := j.dirty(within); known {
+		j.meta.Git.Dirty, j.due = &d, true
+	}
+}
+
 // close brings the files up to date for the last time.
 func (j *journal) close() {
 	if j.rollout != nil {
+		if j.made {
+			j.learn(gitPatience)
+		}
 		j.saveMeta()
 		_ = j.rollout.Close()
 	}
@@ -104,13 +122,9 @@ func (j *journal) saveMeta() {
 	if j.rollout == nil || !j.due {
 		return
 	}
+	j.learn(0)
 	j.due = false
 	j.meta.Updated = time.Now().UTC()
-	if j.dirty != nil {
-		if d, known := j.dirty(); known {
-			j.meta.Git.Dirty = d
-		}
-	}
 	if err := j.rollout.SaveMetadata(j.meta); err != nil {
 		j.fault(err)
 		j.failed = cmp.Or(j.failed, err)

@@ -70,7 +70,7 @@ type Options struct {
 	Hooks *hooks.Set
 	// Dirty tells whether the work tree was dirty at the start, once that is known;
 	// nil knows nothing.
-	Dirty func() (dirty, known bool)
+	Dirty func(within time.Duration) (dirty, known bool)
 	// Serve, when not nil, starts what asks and tells by itself: the MCP servers.
 	Serve func(mcp.Front)
 	// Agents are the sub-agents it may have.

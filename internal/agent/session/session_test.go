@@ -268,7 +268,7 @@ func TestRecordsAndMetadata(t *testing.T) {
 	}
 	c := begin(t, func(o *Options) {
 		o.Rollout, o.Meta = w, rollout.Metadata{ID: "s"}
-		o.Dirty = func() (bool, bool) { return true, true }
+		o.Dirty = func(time.Duration) (bool, bool) { return true, true }
 	}, says("done"))
 	c.do(protocol.UserInput{Items: []protocol.Input{{Text: "a title\nmore"},
 		{ImageURL: "data:image/png;base64,aGVsbG8="}}})
@@ -277,7 +277,7 @@ func TestRecordsAndMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := rollout.LoadMetadata(dir)
-	if err != nil || m.Title != "a title" || m.Turns != 1 || !m.Git.Dirty {
+	if err != nil || m.Title != "a title" || m.Turns != 1 || m.Git.Dirty == nil || !*m.Git.Dirty {
 		t.Errorf("%+v: %v", m, err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "rollout.jsonl"))

@@ -38,15 +38,19 @@ type Sources struct {
 	Now       func() time.Time
 	Skills    []skills.Skill
 
-	once  sync.Once
-	dirty atomic.Pointer[bool]
+	once   sync.Once
+	looked atomic.Pointer[chan struct{}] // closed when git has answered; nil before it is asked
+	dirty  atomic.Pointer[bool]
 }
 
 // look begins to ask git whether the work tree is dirty. Only the metadata tell it,
-// so nothing waits for the answer.
+// so no turn waits for the answer.
 func (s *Sources) look(ctx context.Context) {
 	s.once.Do(func() {
+		done := make(chan struct{})
+		s.looked.Store(&done)
 		go func() { // ends with git, which has its own time limit
+			defer close(done)
 			if dirty, err := repo.Dirty(ctx, s.Cwd); err == nil {
 				s.dirty.Store(&dirty)
 			}
@@ -54,9 +58,17 @@ func (s *Sources) look(ctx context.Context) {
 	})
 }
 
-// Dirty tells whether the work tree was dirty when the session began, once that is
-// known.
-func (s *Sources) Dirty() (dirty, known bool) {
+// Dirty tells whether the work tree was dirty when the session began, if that is known
+// within the time.
+func (s *Sources) Dirty(within time.Duration) (dirty, known bool) {
+	if done := s.looked.Load(); done != nil && within > 0 {
+		late := time.NewTimer(within)
+		defer late.Stop()
+		select {
+		case <-*done:
+		case <-late.C:
+		}
+	}
 	if d := s.dirty.Load(); d != nil {
 		return *d, true
 	}
