@@ -144,7 +144,7 @@ func (m *Model) turnEvent(e protocol.Event, proposed bool) tea.Cmd {
 // ask shows a question.
 func (m *Model) ask(a protocol.Approval, from string) tea.Cmd {
 	m.questions = append(m.questions, approval.New(a, from, approval.Actions{
-		Reply: m.reply, Open: m.push, Edit: m.edit, Notice: m.notice, Now: m.now,
+		Reply: m.reply, Open: func(p panels.Panel) { m.over = append(m.over, p) }, Edit: m.edit, Notice: m.notice, Now: m.now,
 		Path:    func(p string) string { return m.format().Path(p) },
 		Waiting: func() int { return len(m.questions) }}))
 	m.notify("Kerf asks", approval.Headline(a))
@@ -155,6 +155,9 @@ func (m *Model) ask(a protocol.Approval, from string) tea.Cmd {
 func (m *Model) answered(id protocol.ApprovalID) {
 	for i, q := range m.questions {
 		if q.Approval.ID == id {
+			if i == 0 {
+				m.over = nil
+			}
 			m.questions = append(m.questions[:i:i], m.questions[i+1:]...)
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/panels"
@@ -54,13 +55,17 @@ func (m *Model) body(w, h int) panels.View {
 	return v
 }
 
-// top is the panel that takes the keys; nil when a message is written.
+// top is the panel that takes the keys; nil when a message is written. A question is
+// above every page but those that belong to it.
 func (m *Model) top() panels.Panel {
+	if len(m.questions) > 0 {
+		if n := len(m.over); n > 0 {
+			return m.over[n-1]
+		}
+		return m.questions[0]
+	}
 	if n := len(m.panels); n > 0 {
 		return m.panels[n-1]
-	}
-	if len(m.questions) > 0 {
-		return m.questions[0]
 	}
 	return nil
 }
@@ -79,7 +84,8 @@ func (m *Model) bottom(w, h int) panels.View {
 	rows = append(rows, queueRows(m.shown.Queued, w)...)
 	line := m.session.Line(m.status(), w)
 	if p := m.top(); p != nil {
-		v := p.View(w, max(h-len(rows)-2, 3))
+		message := m.begun(p, w, h)
+		v := p.View(w, max(h-len(rows)-len(message.Rows)-2, 3))
 		if tall {
 			rows = append(rows, rule)
 		}
@@ -87,6 +93,10 @@ func (m *Model) bottom(w, h int) panels.View {
 			v.Y += len(rows)
 		}
 		v.Rows = append(rows, v.Rows...)
+		if len(message.Rows) > 0 {
+			v.X, v.Y = message.X, message.Y+len(v.Rows)
+			v.Rows = append(v.Rows, message.Rows...)
+		}
 		return v
 	}
 	if tall {
@@ -103,6 +113,18 @@ func (m *Model) bottom(w, h int) panels.View {
 		rows = append(rows, line)
 	}
 	v.Rows = rows
+	return v
+}
+
+// begun is the message that is written while a question is up.
+func (m *Model) begun(p panels.Panel, w, h int) panels.View {
+	if _, asks := p.(*approval.Question); !asks || m.shown.Composer.Empty() {
+		return panels.View{}
+	}
+	v := m.input.View(max(1, h/4), "")
+	words := "You write a message; ctrl+c empties it, then keys answer after a second"
+	v.Rows = append([]style.Line{style.L(style.Warn, words).Cut(w)}, v.Rows...)
+	v.Y++
 	return v
 }
 

@@ -2,11 +2,13 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/commands"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/style"
@@ -37,7 +39,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	last := m.lastKey
 	defer func() { m.lastKey = now }()
-	if p := m.top(); p != nil {
+	if p := m.top(); p != nil && !m.writes(p, panels.Key{Name: name, Text: text, At: now, Last: last}) {
 		c, stay := p.Key(panels.Key{Name: name, Text: text, At: now, Last: last})
 		if !stay {
 			m.closePanel(p)
@@ -67,11 +69,26 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	return m.writingKey(name, text)
 }
 
+// writes reports whether a key belongs to a message though a question is up: typing
+// never answers. It does when a message is begun, and when it types what the question
+// does not take.
+func (m *Model) writes(p panels.Panel, k panels.Key) bool {
+	q, asks := p.(*approval.Question)
+	if !asks || k.Name == "pgup" || k.Name == "pgdown" ||
+		m.shown.Composer.Empty() && (k.Text == "" || q.Takes(k)) {
+		return false
+	}
+	if first := q.Typing(); first != "" && k.Text != "" {
+		m.shown.Composer.Insert(first)
+	}
+	return true
+}
+
 // closePanel closes a panel; questions leave by being answered.
 func (m *Model) closePanel(p panels.Panel) {
-	for i := len(m.panels) - 1; i >= 0; i-- {
-		if m.panels[i] == p {
-			m.panels = append(m.panels[:i:i], m.panels[i+1:]...)
+	for _, stack := range []*[]panels.Panel{&m.over, &m.panels} {
+		if i := slices.Index(*stack, p); i >= 0 {
+			*stack = slices.Delete(*stack, i, i+1)
 			return
 		}
 	}
@@ -272,7 +289,9 @@ func (m *Model) paste(text string) tea.Cmd {
 		text = text[:maxPaste]
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\uFFFD")
-	if top := m.top(); top != nil {
+	if q, asks := m.top().(*approval.Question); asks {
+		q.Typing() // it goes into a message: a paste answers nothing
+	} else if top := m.top(); top != nil {
 		if p, ok := top.(interface{ Paste(text string) }); ok {
 			p.Paste(text)
 		}

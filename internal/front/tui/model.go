@@ -66,6 +66,7 @@ type Model struct {
 	early     []early // sent before there was a session
 	panels    []panels.Panel
 	questions []*approval.Question
+	over      []panels.Panel // what the first question opened
 	armed     armed
 	lastKey   time.Time
 	quiet     time.Time // until when keys may be the rest of a broken sequence

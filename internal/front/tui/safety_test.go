@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/approval"
+	"kerf/internal/front/tui/panels"
 	"kerf/internal/protocol"
 )
 
@@ -183,8 +184,8 @@ func TestSEC_T4_TerminalAnswersAreNoKeys(t *testing.T) {
 		}
 	}
 	b.submitted().says("Run this command?")
-	b.paste("y\ny\ny\n").submitted()
-	b.ready().keys("y").submitted(protocol.Answer{Approval: "a", Decision: protocol.Once})
+	b.paste("y\ny\ny\n").submitted().says("You write a message")
+	b.keys("ctrl+c").ready().keys("y").submitted(protocol.Answer{Approval: "a", Decision: protocol.Once})
 }
 
 // What was being typed when a question came does not answer it.
@@ -192,9 +193,116 @@ func TestSEC_T4_TypingAheadDoesNotAnswer(t *testing.T) {
 	b := story(t, 80, 24)
 	b.event("t", protocol.TurnStarted{}).types("yes a")
 	b.event("t", askCommand("a", "make"), askCommand("b", "make install"))
-	b.types("yay\n").submitted()
+	b.types("yay\n").submitted().says("yes ayay").says("You write a message")
+	b.ready().keys("y", "enter").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "yes ayay\ny"}}})
 	b.ready().keys("y", "y", "y").submitted(protocol.Answer{Approval: "a", Decision: protocol.Once})
-	b.ready().keys("y").submitted(protocol.Answer{Approval: "b", Decision: protocol.Once})
+	b.says("yy").keys("ctrl+c").ready().keys("y").submitted(protocol.Answer{Approval: "b", Decision: protocol.Once})
+}
+
+// What people wrote when it answered a question: it is a message, whole.
+func TestSEC_T4_AMessageIsAMessage(t *testing.T) {
+	for _, words := range []string{"wait, donot do this", "hold on i would rea", "stop", "always ask me", "show me first",
+		"just look", "what is that"} {
+		b := story(t, 80, 24)
+		b.event("t", protocol.TurnStarted{}, askCommand("a", "make")).ready()
+		b.types(words).keys("enter")
+		if ops := b.ops(); len(ops) != 1 {
+			t.Errorf("%q led to %v", words, ops)
+		} else if in, ok := ops[0].(protocol.UserInput); !ok || in.Items[0].Text != words {
+			t.Errorf("%q led to %v", words, ops)
+		}
+		b.says("Run this command?")
+	}
+}
+
+// TestSEC_T4_NoKeyAnswersWithoutASecondOfRest plays random keys with random pauses, while
+// questions come and go: no answer that allows something is given by a key before which
+// the question was not up, with no key pressed, for a second.
+func TestSEC_T4_NoKeyAnswersWithoutASecondOfRest(t *testing.T) {
+	names := []string{"y", "s", "a", "n", "d", "w", "1", "x", "enter", "tab", "right", "left", "esc", "backspace", "ctrl+c",
+		"ctrl+t", "space", "down"}
+	allowed := 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		b := story(t, 80, 30)
+		b.event("t", protocol.TurnStarted{})
+		asked := 0
+		var up time.Time   // since when the first question is up
+		var last time.Time // the last key
+		rested := false    // a second without keys has passed since up, and no message was begun
+		for range 120 {
+			switch {
+			case r.IntN(12) == 0 && len(b.m.questions) < 3:
+				asked++
+				b.event("t", askCommand(fmt.Sprint("q", asked), "make"))
+				if len(b.m.questions) == 1 {
+					up, rested = b.clock, false
+				}
+			case r.IntN(20) == 0 && len(b.m.questions) > 0:
+				b.event("t", protocol.ApprovalResolved{Approval: b.m.questions[0].Approval.ID, Decision: protocol.Void})
+				up, rested = b.clock, false
+			}
+			b.wait(time.Duration(r.IntN(4)*r.IntN(500)) * time.Millisecond)
+			quiet := b.clock.Sub(last)
+			if b.clock.Sub(up) < quiet {
+				quiet = b.clock.Sub(up)
+			}
+			rested = rested || quiet >= time.Second
+			draft := !b.m.shown.Composer.Empty()
+			name := names[r.IntN(len(names))]
+			last = b.clock
+			b.keys(name)
+			for _, op := range b.ops() {
+				if a, ok := op.(protocol.Answer); ok && a.Decision.Allows() {
+					allowed++
+					if !rested || draft {
+						t.Fatalf("seed %d: %q answered %+v after %v, with a message %v", seed, name, a, quiet, draft)
+					}
+				}
+				if _, ok := op.(protocol.Answer); ok {
+					up, rested = b.clock, false
+				}
+			}
+			if !b.m.shown.Composer.Empty() {
+				rested = false
+			}
+			if b.quit {
+				break
+			}
+		}
+	}
+	if allowed < 50 {
+		t.Errorf("only %d answers were given at all: the play is too tame", allowed)
+	}
+}
+
+// TestSEC_T4_QuestionsStandAbovePages: a page that is open does not hide a question, and
+// its keys do not answer one.
+func TestSEC_T4_QuestionsStandAbovePages(t *testing.T) {
+	for _, open := range [][]string{{"ctrl+t"}, {"f1"}, {"ctrl+r"}} {
+		b := story(t, 80, 24).aTurn()
+		b.event("t9", protocol.TurnStarted{})
+		b.keys(open...)
+		b.event("t9", askCommand("a", "make everything")).says("Run this command?").says("make everything")
+		b.keys("y").submitted()
+		b.keys("ctrl+c").ready().keys("y").submitted(protocol.Answer{Approval: "a", Decision: protocol.Once})
+		if b.m.top() == nil {
+			t.Errorf("%v: the page is gone", open)
+		}
+	}
+}
+
+// What holds for longer than once wants its key twice, and nothing in between.
+func TestSEC_T4_LastingAnswersWantASecondKey(t *testing.T) {
+	b := story(t, 80, 24)
+	b.event("t", protocol.TurnStarted{}, askCommand("a", "make")).ready()
+	b.keys("s").submitted().says("press s again")
+	b.keys("right").submitted()
+	b.keys("s").submitted().keys("s").submitted(protocol.Answer{Approval: "a", Decision: protocol.ForSession})
+	b.event("t", askCommand("b", "make")).ready().keys("enter").submitted()
+	if p, ok := b.m.top().(*panels.Input); !ok || !strings.HasPrefix(p.Title, "No.") {
+		t.Errorf("enter chose something else than no: %T", b.m.top())
+	}
 }
 
 func TestSEC_T5_SmallScreensAskWholeOrNotAtAll(t *testing.T) {

@@ -108,7 +108,7 @@ func (m *Model) reset(s protocol.Session) {
 	m.shown = m.shown.Restart()
 	m.input.Use(&m.shown.Composer)
 	m.conversations = map[protocol.SessionID]*conversation.Conversation{"": m.shown}
-	m.questions, m.panels = nil, nil
+	m.questions, m.over, m.panels = nil, nil, nil
 	m.outbox, m.sending, m.clocking = nil, false, false
 }
 
@@ -139,7 +139,7 @@ func (m *Model) quit() tea.Cmd {
 		return tea.Quit
 	}
 	sess := m.sess
-	m.panels, m.questions = nil, nil
+	m.panels, m.over, m.questions = nil, nil, nil
 	m.lastFrame()
 	return do(func(context.Context) tea.Msg {
 		err := sess.Close()

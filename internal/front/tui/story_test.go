@@ -458,11 +458,11 @@ func TestAnswers(t *testing.T) {
 	}
 	_, want := ask("y")
 	want(protocol.Answer{Approval: "a", Decision: protocol.Once})
-	_, want = ask("s")
+	_, want = ask("s", "s")
 	want(protocol.Answer{Approval: "a", Decision: protocol.ForSession})
 	_, want = ask("esc")
 	want(protocol.Answer{Approval: "a", Decision: protocol.Abort})
-	_, want = ask("right", "enter")
+	_, want = ask("right", "enter", "enter")
 	want(protocol.Answer{Approval: "a", Decision: protocol.ForSession})
 	_, want = ask("h", "down", "space", "enter")
 	want(protocol.Answer{Approval: "a", Decision: protocol.Once, Edited: map[string]string{

@@ -5,6 +5,7 @@ package approval
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,17 +50,32 @@ type Question struct {
 	seen  bool
 	small bool // the screen is too small to judge anything
 	at    int
+	armed string // the key of an answer that wants it a second time
 }
 
 // New returns a question of a session, or of the sub-agent that from names.
 func New(a protocol.Approval, from string, do Actions) *Question {
-	return &Question{Approval: a, from: from, do: do}
+	q := &Question{Approval: a, from: from, do: do}
+	if !undoable(a) {
+		for i, o := range q.options() {
+			if o.key == "n" {
+				q.at = i
+			}
+		}
+	}
+	return q
+}
+
+// undoable reports whether what is asked can be taken back for certain: changes of files
+// that Kerf makes itself, and answers that change nothing.
+func undoable(a protocol.Approval) bool {
+	return a.Question != nil || a.Change != nil && !a.Change.Unseen
 }
 
 const (
-	// Settle is how long a question is up before keys count: what was being typed
-	// when it came must not answer it.
-	Settle = 400 * time.Millisecond
+	// Settle is how long a question must be up, and no key be pressed, before keys
+	// answer it: what is being typed when it comes must not.
+	Settle = time.Second
 	// A screen smaller than this cannot show a question.
 	LeastWidth, LeastHeight = 12, 6
 )
@@ -94,8 +110,31 @@ func Headline(a protocol.Approval) string {
 
 // settled reports whether keys count by now.
 func (q *Question) settled(k panels.Key) bool {
-	q.calm = q.calm || !q.shown.IsZero() && k.At.Sub(q.shown) >= Settle && k.At.Sub(k.Last) >= Settle/4
+	q.calm = q.calm || !q.shown.IsZero() && k.At.Sub(q.shown) >= Settle && k.At.Sub(k.Last) >= Settle
 	return q.calm
+}
+
+// Takes reports whether a key that types something is for the question. What is not
+// belongs to a message.
+func (q *Question) Takes(k panels.Key) bool {
+	if k.Name == "space" {
+		return true // scrolls
+	}
+	if !q.settled(k) || q.armed != "" && k.Name != q.armed {
+		return false
+	}
+	return k.Name == "d" && q.Approval.Change != nil || slices.ContainsFunc(q.options(), func(o option) bool {
+		return o.key == k.Name
+	})
+}
+
+// Typing says that the user writes a message: the question waits for a second without
+// keys again. It returns the key that was waiting for its second press, if one was: it
+// was the beginning of a word.
+func (q *Question) Typing() string {
+	first := q.armed
+	q.calm, q.armed = false, ""
+	return first
 }
 
 // Key scrolls, or answers.
@@ -125,6 +164,12 @@ func (q *Question) Key(k panels.Key) (tea.Cmd, bool) {
 		return nil, true
 	}
 	options := q.options()
+	if name == "enter" && q.armed != "" {
+		name = q.armed
+	}
+	if name != q.armed {
+		q.armed = ""
+	}
 	switch name {
 	case "left", "shift+tab":
 		q.at = (q.at + len(options) - 1) % len(options)
@@ -156,6 +201,12 @@ func (q *Question) take(o option) (tea.Cmd, bool) {
 		q.top += max(q.room-1, 1)
 		return nil, true
 	}
+	lasting := o.decision == protocol.ForSession || o.decision == protocol.Always
+	if lasting && q.armed != o.key {
+		q.armed = o.key
+		return nil, true
+	}
+	q.armed = ""
 	if o.act != nil {
 		return o.act(q)
 	}
@@ -447,7 +498,11 @@ func (q *Question) optionRows(width int) []style.Line {
 			role, mark = style.Accent, "▸ "
 		}
 		head := style.Line{style.S(role, mark), style.Bold(role, fmt.Sprintf("%-4s", o.key))}
-		body := style.Wrap(style.Line{style.Exactly(role, o.label)}, width-6)
+		label := o.label
+		if o.key == q.armed {
+			role, label = style.Warn, "press "+o.key+" again: "+label
+		}
+		body := style.Wrap(style.Line{style.Exactly(role, label)}, width-6)
 		for j, l := range body {
 			if j == 0 {
 				rows = append(rows, append(head, l...))
@@ -490,6 +545,7 @@ func (q *Question) Line(text string) (c tea.Cmd, stay, again bool) {
 	}
 	for _, o := range q.options() {
 		if o.key == key {
+			q.armed = o.key // a whole line is no slip of a finger
 			c, _ = q.take(o)
 			return c, true, false
 		}
