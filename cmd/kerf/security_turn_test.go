@@ -53,7 +53,7 @@ func TestSEC_D5_NonsenseIsAnswered(t *testing.T) {
 	for _, c := range [][2]string{
 		{"read_file", text("{not json")}, {"read_file", text("")}, {"read_file", text(`{"file_path":"a.txt","file_path":7}`)},
 		{"read_file", `{"file_path":7}`}, {"exec_command", `{"cmd":["ls"]}`}, {"no_such_tool", `{}`}, {"edit_file", `{"edits":"all of them"}`},
-		{"write_file", `{"file_path":"big.txt","content":` + text(strings.Repeat("x", 1<<20)) + `,"more":1}`}, {"update_plan", `{"plan":{"step":1}}`},
+		{"write_file", `{"file_path":"big.txt","content":` + text(strings.Repeat("x", 1<<20)) + `,"file_path":"big.txt"}`}, {"update_plan", `{"plan":{"step":1}}`},
 	} {
 		odd.Script.Items = append(odd.Script.Items, modeltest.Call(c[0], json.RawMessage(c[1])))
 	}
