@@ -10,7 +10,7 @@ import (
 	"kerf/internal/agent/executor/instructions"
 	"kerf/internal/agent/executor/mcp"
 	"kerf/internal/agent/executor/unrecorded"
-	"kerf/internal/agent/history"
+	"kerf/internal/agent/policy"
 	"kerf/internal/agent/profile"
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/rollout"
@@ -70,7 +70,11 @@ func (op opener) open(ctx context.Context, o protocol.OpenOptions) (protocol.Ses
 		return nil, err
 	}
 	if log.State != nil {
-		inherit(&r.set, o.Settings, log.State)
+		if o.Headless && o.Settings.Approval == "" && op.Origin("approval_policy") == "default" {
+			r.set.Approval = protocol.PolicyNever // nobody is there
+		}
+		set, narrowed := policy.Resumed(r.set, o.Settings, log.State.Settings)
+		r.set, op.warnings = set, slices.Concat(op.warnings, told(narrowed))
 		r.choice.Unseal(log.State.Meta.Provider, log.State.Items)
 	}
 	s, err := op.start(ctx, r, around, log)
@@ -79,17 +83,6 @@ func (op opener) open(ctx context.Context, o protocol.OpenOptions) (protocol.Ses
 		return nil, err
 	}
 	return s, nil
-}
-
-// inherit takes model and effort of a resumed session where nothing else was
-// asked for.
-func inherit(set *protocol.Settings, over protocol.Settings, st *history.State) {
-	if over.Model == "" && st.Settings.Model != "" {
-		set.Model = st.Settings.Model
-	}
-	if over.Effort == "" && st.Settings.Effort != "" {
-		set.Effort = st.Settings.Effort
-	}
 }
 
 // log is the record of a session, and what it has of its parent.

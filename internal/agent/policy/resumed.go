@@ -1,0 +1,48 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+
+	"kerf/internal/protocol"
+)
+
+// The modes, from what allows least.
+var (
+	sandboxes = map[protocol.SandboxMode]int{protocol.SandboxReadOnly: 1, protocol.SandboxWorkspace: 2,
+		protocol.SandboxFull: 3}
+	approvals = map[protocol.ApprovalPolicy]int{protocol.PolicyPlan: 1, protocol.PolicyUntrusted: 2,
+		protocol.PolicyOnRequest: 3, protocol.PolicyOnFailure: 4, protocol.PolicyAutoEdit: 4, protocol.PolicyNever: 5}
+)
+
+// Resumed are the settings with which a session goes on. Now are those that configuration,
+// trust and flags give, asked what was asked for just now, was those of the session's last
+// turn. What was not asked for stays as it was, but the modes never allow more than now.
+// Narrowed says in a line what the session may do no longer, and is empty otherwise.
+//
+// A front end with modes for edits of its own begins with these: it takes only model and
+// effort over.
+func Resumed(now, asked, was protocol.Settings) (set protocol.Settings, narrowed string) {
+	set = now
+	if asked.Model == "" {
+		set.Model = cmp.Or(was.Model, now.Model)
+	}
+	if asked.Effort == "" {
+		set.Effort = cmp.Or(was.Effort, now.Effort)
+	}
+	if asked.Edits != "" {
+		return set, ""
+	}
+	if n := approvals[was.Approval]; asked.Approval == "" && n > 0 && n < approvals[now.Approval] {
+		set.Approval = was.Approval
+	}
+	switch n := sandboxes[was.Sandbox]; {
+	case asked.Sandbox != "" || n == 0:
+	case n <= sandboxes[now.Sandbox]:
+		set.Sandbox = was.Sandbox
+	default:
+		narrowed = fmt.Sprintf("the session ran in the sandbox %s; it goes on in %s, as trust and configuration say here. "+
+			"To go on as before: -s %s", was.Sandbox, now.Sandbox, was.Sandbox)
+	}
+	return set, narrowed
+}
