@@ -77,6 +77,7 @@ func (h *Executor) judgeChange(p *turn.Prepared, c tool.Call, a tool.Change, rul
 	p.Body = body
 	switch j := rules.Change(a.Set.Paths(), h.files.ControlFiles(a.Set)); j.Verdict {
 	case policy.Refuse:
+		body.Error = j.Reason
 		p.Outcome = &turn.Outcome{Text: tool.Fail(tool.Refuse(tool.Denied, "%s", j.Reason)).Text(), Declined: true,
 			Body: body}
 	case policy.Ask:

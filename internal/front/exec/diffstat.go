@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -106,7 +107,7 @@ func perFile(diff string) []fileStat {
 		}
 		// These name a path without the doubt that blanks leave in the line above.
 		for _, mark := range []string{"rename to ", "copy to ", "--- a/", "+++ b/"} {
-			if name, ok := strings.CutPrefix(l, mark); ok {
+			if name, ok := strings.CutPrefix(plainName(l, mark), mark); ok {
 				f.name = strings.TrimSuffix(name, "\t")
 			}
 		}
@@ -114,8 +115,26 @@ func perFile(diff string) []fileStat {
 	return files
 }
 
+// plainName undoes the quotes that git writes around an odd name behind the first word
+// of a mark such as "--- a/".
+func plainName(l, mark string) string {
+	word, name, ok := strings.Cut(l, " \"")
+	if !ok || !strings.HasPrefix(mark, word+" ") && mark != word+" " {
+		return l
+	}
+	if plain, err := strconv.Unquote(`"` + name); err == nil {
+		return word + " " + plain
+	}
+	return l
+}
+
 // fileName takes the name from "a/NAME b/NAME", where both are the same.
 func fileName(names string) string {
+	if first, err := strconv.QuotedPrefix(names); err == nil {
+		if plain, err := strconv.Unquote(first); err == nil {
+			return strings.TrimPrefix(plain, "a/")
+		}
+	}
 	if len(names)%2 == 1 {
 		a, b := names[:len(names)/2], names[len(names)/2+1:]
 		if strings.TrimPrefix(a, "a/") == strings.TrimPrefix(b, "b/") {
@@ -123,5 +142,5 @@ func fileName(names string) string {
 		}
 	}
 	_, b, _ := strings.Cut(names, " b/")
-	return strings.Trim(b, `"`)
+	return b
 }

@@ -67,7 +67,7 @@ const (
 
 // Run opens the session, runs one turn, closes the session and returns the exit
 // code: 0 when the turn completed, 125 when it did but no command could run for want
-// of a sandbox, 1 when it or anything before it failed, 2 for
+// of a sandbox, 1 when it or anything before it failed, or it ended with changes of files refused, 2 for
 // an empty prompt, 130 and 143 after SIGINT and SIGTERM. An error of Open that
 // has a method ExitCode() int decides the code itself.
 //
@@ -156,8 +156,9 @@ type runner struct {
 	interrupted bool      // Interrupt was sent
 	lastMessage string
 	lastPlan    string
-	ran         bool             // a command did
-	noSandbox   string           // why the first one that did not run had no sandbox
+	ran         bool   // a command did
+	noSandbox   string // why the first one that did not run had no sandbox
+	refused     refusals
 	agents      []protocol.Agent // as last told
 }
 
@@ -283,6 +284,7 @@ func (r *runner) cutShort() ending {
 
 // take shows one message and says whether it ended the turn.
 func (r *runner) take(m protocol.Msg) (ending, bool) {
+	r.refused.hear(m)
 	switch m := m.(type) {
 	case protocol.TurnCompleted:
 		if m.LastMessage == "" {
@@ -391,6 +393,10 @@ func (r *runner) code(end ending) int {
 		if r.noSandbox != "" && !r.ran && code == exitDone {
 			fmt.Fprintln(r.o.Stderr, "kerf: no command could run: "+Visible(r.noSandbox))
 			code = exitNoSandbox
+		}
+		if message, hint := r.refused.words(); message != "" && code == exitDone {
+			fmt.Fprintf(r.o.Stderr, "kerf: %s\nhint: %s\n", Visible(message), hint)
+			code = exitFailed
 		}
 	case r.signal != nil:
 		return signalCode(r.signal)

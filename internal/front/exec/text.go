@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -260,7 +261,7 @@ func (t *text) changed(status protocol.Status, c protocol.FileChange) {
 	case protocol.Failed:
 		t.say("%s %s", t.paint.red("change failed:"), oneLine(c.Error))
 	case protocol.Declined:
-		t.say("%s %s", t.paint.yellow("change declined:"), oneLine(c.Error))
+		t.say("%s %s", t.paint.yellow("change declined:"), cmp.Or(oneLine(c.Error), "it was not allowed"))
 	default:
 		t.say("%s %s", t.paint.cyan("changed"), t.counts(s))
 	}

@@ -137,7 +137,8 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if set.Approval == "" && h.Config.Origin("approval_policy") == "default" {
+	resumed := o.resume != "" || o.last || o.fork != "" // it keeps its own
+	if set.Approval == "" && !resumed && h.Config.Origin("approval_policy") == "default" {
 		set.Approval = protocol.PolicyNever
 	}
 	signals := make(chan os.Signal, 2)
@@ -265,40 +266,23 @@ func (o *execOptions) prompt(args []string) ([]protocol.Input, error) {
 	return input, nil
 }
 
-// silence is how long a pipe may stay open without a byte before the prompt is
-// taken to be complete: some callers never close it.
-const silence = 2 * time.Second
+// patience is how long standard input may send nothing before the user is told that
+// Kerf waits for it.
+const patience = time.Second
 
-// piped returns what is piped in beside a prompt, if anything is.
+// piped returns all that is piped in beside a prompt. Only terminals and the null device
+// are not read.
 func (o *execOptions) piped() (string, error) {
 	st, err := o.p.Stdin.Stat()
 	if err != nil || st.Mode()&os.ModeCharDevice != 0 {
 		return "", nil
 	}
-	type result struct {
-		text string
-		err  error
-	}
-	first, whole := make(chan struct{}), make(chan result, 1)
-	go func() { // outlives a silent pipe; the process ends before it matters
-		var b [1]byte
-		n, err := o.p.Stdin.Read(b[:])
-		close(first)
-		if n == 0 || err != nil {
-			whole <- result{}
-			return
-		}
-		text, err := program.ReadInput(io.MultiReader(strings.NewReader(string(b[:])), o.p.Stdin))
-		whole <- result{text, err}
-	}()
-	select {
-	case <-first:
-		r := <-whole
-		return r.text, r.err
-	case <-time.After(silence):
-		_, _ = io.WriteString(o.p.Stderr, "kerf: standard input is open but sends nothing; continuing without it\n")
-		return "", nil
-	}
+	late := time.AfterFunc(patience, func() {
+		_, _ = io.WriteString(o.p.Stderr, "kerf: waiting for standard input to end; "+
+			"to go on without it, start kerf with </dev/null\n")
+	})
+	defer late.Stop()
+	return program.ReadInput(o.p.Stdin)
 }
 
 // maxImage bounds an attached image.

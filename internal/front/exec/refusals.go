@@ -1,0 +1,81 @@
+package exec
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kerf/internal/protocol"
+)
+
+// refusals keep which files a turn wanted to change and was not allowed to.
+type refusals struct {
+	settings protocol.Settings
+	paths    []string // in the order of the first refusal
+	why      string   // of the first one that still stands
+}
+
+// hear takes one message in.
+func (r *refusals) hear(m protocol.Msg) {
+	switch m := m.(type) {
+	case protocol.SessionStarted:
+		r.settings = m.Settings
+	case protocol.ItemCompleted:
+		if c, ok := m.Item.Body.(protocol.FileChange); ok {
+			r.change(m.Item.Status, c)
+		}
+	case protocol.TurnDiff:
+		for _, f := range perFile(m.Diff) { // commands may have done it in the end
+			r.forget(func(path string) bool { return path == f.name || strings.HasSuffix(path, "/"+f.name) })
+		}
+	}
+}
+
+func (r *refusals) change(status protocol.Status, c protocol.FileChange) {
+	for _, p := range c.Changes {
+		path := filepath.ToSlash(p.Path)
+		switch {
+		case status == protocol.Completed:
+			r.forget(func(have string) bool { return have == path || p.Moved != "" && have == filepath.ToSlash(p.Moved) })
+		case status == protocol.Declined && !slices.Contains(r.paths, path):
+			if len(r.paths) == 0 {
+				r.why = c.Error
+			}
+			r.paths = append(r.paths, path)
+		}
+	}
+}
+
+func (r *refusals) forget(is func(string) bool) { r.paths = slices.DeleteFunc(r.paths, is) }
+
+// words tell what was not done, why, and what helps; empty if all was allowed. In plan
+// mode nothing is expected to be written.
+func (r *refusals) words() (message, hint string) {
+	if len(r.paths) == 0 || r.settings.Approval == protocol.PolicyPlan {
+		return "", ""
+	}
+	message = "the turn wanted to change " + strings.Join(r.short(3), ", ") + " and was not allowed to"
+	switch {
+	case r.settings.Sandbox == protocol.SandboxReadOnly:
+		return message + ": the sandbox is read-only",
+			"allow it for this run: -s workspace-write; or for this project from now on: kerf trust --yes"
+	case r.why != "":
+		message += ": " + r.why
+	}
+	return message, "kerf without exec asks you instead of refusing"
+}
+
+// short names at most n of the paths from the working directory.
+func (r *refusals) short(n int) []string {
+	var names []string
+	for _, p := range r.paths[:min(n, len(r.paths))] {
+		if rel, err := filepath.Rel(r.settings.Cwd, filepath.FromSlash(p)); err == nil && filepath.IsLocal(rel) {
+			p = filepath.ToSlash(rel)
+		}
+		names = append(names, oneLine(p))
+	}
+	if more := len(r.paths) - len(names); more > 0 {
+		names = append(names, count(more, "more file"))
+	}
+	return names
+}
