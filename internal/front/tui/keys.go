@@ -29,6 +29,8 @@ const (
 func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	name, text := keyName(k)
 	now := m.now()
+	last := m.lastKey
+	m.lastKey = now
 	if broken(name) {
 		m.quiet = now.Add(brokenTime)
 		return nil
@@ -37,8 +39,6 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.quiet = now.Add(brokenTime / 3)
 		return nil
 	}
-	last := m.lastKey
-	defer func() { m.lastKey = now }()
 	if p := m.top(); p != nil && !m.writes(p, panels.Key{Name: name, Text: text, At: now, Last: last}) {
 		c, stay := p.Key(panels.Key{Name: name, Text: text, At: now, Last: last})
 		if !stay {
@@ -289,6 +289,7 @@ func (m *Model) paste(text string) tea.Cmd {
 		text = text[:maxPaste]
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\uFFFD")
+	m.lastKey = m.now()
 	if q, asks := m.top().(*approval.Question); asks {
 		q.Typing() // it goes into a message: a paste answers nothing
 	} else if top := m.top(); top != nil {

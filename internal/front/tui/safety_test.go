@@ -292,13 +292,20 @@ func TestSEC_T4_QuestionsStandAbovePages(t *testing.T) {
 	}
 }
 
-// What holds for longer than once wants its key twice, and nothing in between.
+// What holds for longer than once wants enter behind its key, after a moment.
 func TestSEC_T4_LastingAnswersWantASecondKey(t *testing.T) {
 	b := story(t, 80, 24)
 	b.event("t", protocol.TurnStarted{}, askCommand("a", "make")).ready()
-	b.keys("s").submitted().says("press s again")
-	b.keys("right").submitted()
-	b.keys("s").submitted().keys("s").submitted(protocol.Answer{Approval: "a", Decision: protocol.ForSession})
+	b.keys("s").submitted().says("enter confirms")
+	b.keys("enter", "enter", "enter").submitted() // too soon after the key before
+	b.ready().keys("x").submitted().says("› sx")  // it was a word
+	b.keys("ctrl+c").ready().keys("s").ready().keys("enter").
+		submitted(protocol.Answer{Approval: "a", Decision: protocol.ForSession})
+	b.event("t", askCommand("held", "make")).ready()
+	for range 50 { // a key that is held down
+		b.keys("s")
+	}
+	b.submitted().keys("ctrl+c").event("t", protocol.ApprovalResolved{Approval: "held", Decision: protocol.Void})
 	b.event("t", askCommand("b", "make")).ready().keys("enter").submitted()
 	if p, ok := b.m.top().(*panels.Input); !ok || !strings.HasPrefix(p.Title, "No.") {
 		t.Errorf("enter chose something else than no: %T", b.m.top())

@@ -458,11 +458,14 @@ func TestAnswers(t *testing.T) {
 	}
 	_, want := ask("y")
 	want(protocol.Answer{Approval: "a", Decision: protocol.Once})
-	_, want = ask("s", "s")
+	var b *bench
+	b, want = ask("s")
+	b.ready().keys("enter")
 	want(protocol.Answer{Approval: "a", Decision: protocol.ForSession})
 	_, want = ask("esc")
 	want(protocol.Answer{Approval: "a", Decision: protocol.Abort})
-	_, want = ask("right", "enter", "enter")
+	b, want = ask("right", "enter")
+	b.ready().keys("enter")
 	want(protocol.Answer{Approval: "a", Decision: protocol.ForSession})
 	_, want = ask("h", "down", "space", "enter")
 	want(protocol.Answer{Approval: "a", Decision: protocol.Once, Edited: map[string]string{
@@ -470,7 +473,7 @@ func TestAnswers(t *testing.T) {
 			"func c() int { return 3 }\n"}})
 	_, want = ask("h", "space", "down", "space", "enter")
 	want(protocol.Answer{Approval: "a", Decision: protocol.Deny, Words: "The user left out every part of this change."})
-	b, want := ask("d")
+	b, want = ask("d")
 	b.says("Proposed change").keys("q", "y")
 	want(protocol.Answer{Approval: "a", Decision: protocol.Once})
 }

@@ -7,7 +7,6 @@
 package quirks
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -103,15 +102,6 @@ func All() []Quirk {
 		all = append(all, rows...)
 	}
 	return all
-}
-
-// m reads a JSON object of a test; one that is none is a fault of the table.
-func m(s string) map[string]any {
-	var v map[string]any
-	if err := json.Unmarshal([]byte(s), &v); err != nil {
-		panic(err)
-	}
-	return v
 }
 
 func objects(v any) []map[string]any {

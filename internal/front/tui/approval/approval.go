@@ -50,7 +50,7 @@ type Question struct {
 	seen  bool
 	small bool // the screen is too small to judge anything
 	at    int
-	armed string // the key of an answer that wants it a second time
+	armed string // the key of an answer that waits for enter
 }
 
 // New returns a question of a session, or of the sub-agent that from names.
@@ -76,6 +76,9 @@ const (
 	// Settle is how long a question must be up, and no key be pressed, before keys
 	// answer it: what is being typed when it comes must not.
 	Settle = time.Second
+	// rest is how long no key must be pressed before enter confirms an answer that lasts:
+	// a key that is held down, or a word with enter behind it, does not.
+	rest = 300 * time.Millisecond
 	// A screen smaller than this cannot show a question.
 	LeastWidth, LeastHeight = 12, 6
 )
@@ -120,7 +123,7 @@ func (q *Question) Takes(k panels.Key) bool {
 	if k.Name == "space" {
 		return true // scrolls
 	}
-	if !q.settled(k) || q.armed != "" && k.Name != q.armed {
+	if !q.settled(k) || q.armed != "" {
 		return false
 	}
 	return k.Name == "d" && q.Approval.Change != nil || slices.ContainsFunc(q.options(), func(o option) bool {
@@ -129,7 +132,7 @@ func (q *Question) Takes(k panels.Key) bool {
 }
 
 // Typing says that the user writes a message: the question waits for a second without
-// keys again. It returns the key that was waiting for its second press, if one was: it
+// keys again. It returns the key of the answer that was waiting for enter, if one was: it
 // was the beginning of a word.
 func (q *Question) Typing() string {
 	first := q.armed
@@ -165,11 +168,9 @@ func (q *Question) Key(k panels.Key) (tea.Cmd, bool) {
 	}
 	options := q.options()
 	if name == "enter" && q.armed != "" {
-		name = q.armed
+		return q.confirm(k)
 	}
-	if name != q.armed {
-		q.armed = ""
-	}
+	q.armed = ""
 	switch name {
 	case "left", "shift+tab":
 		q.at = (q.at + len(options) - 1) % len(options)
@@ -202,11 +203,28 @@ func (q *Question) take(o option) (tea.Cmd, bool) {
 		return nil, true
 	}
 	lasting := o.decision == protocol.ForSession || o.decision == protocol.Always
-	if lasting && q.armed != o.key {
+	if lasting {
 		q.armed = o.key
 		return nil, true
 	}
-	q.armed = ""
+	return q.carryOut(o)
+}
+
+// confirm carries out the answer that waits for enter, if enter is a key of its own.
+func (q *Question) confirm(k panels.Key) (tea.Cmd, bool) {
+	if k.At.Sub(k.Last) < rest {
+		return nil, true
+	}
+	for _, o := range q.options() {
+		if o.key == q.armed {
+			q.armed = ""
+			return q.carryOut(o)
+		}
+	}
+	return nil, true
+}
+
+func (q *Question) carryOut(o option) (tea.Cmd, bool) {
 	if o.act != nil {
 		return o.act(q)
 	}
@@ -500,7 +518,7 @@ func (q *Question) optionRows(width int) []style.Line {
 		head := style.Line{style.S(role, mark), style.Bold(role, fmt.Sprintf("%-4s", o.key))}
 		label := o.label
 		if o.key == q.armed {
-			role, label = style.Warn, "press "+o.key+" again: "+label
+			role, label = style.Warn, "enter confirms: "+label
 		}
 		body := style.Wrap(style.Line{style.Exactly(role, label)}, width-6)
 		for j, l := range body {
@@ -545,8 +563,10 @@ func (q *Question) Line(text string) (c tea.Cmd, stay, again bool) {
 	}
 	for _, o := range q.options() {
 		if o.key == key {
-			q.armed = o.key // a whole line is no slip of a finger
-			c, _ = q.take(o)
+			if c, _ = q.take(o); q.armed != "" { // a whole line is no slip of a finger
+				q.armed = ""
+				c, _ = q.carryOut(o)
+			}
 			return c, true, false
 		}
 	}

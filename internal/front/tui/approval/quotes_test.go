@@ -59,7 +59,7 @@ func TestAlwaysIsConfirmed(t *testing.T) {
 	if len(x.opened) != 0 {
 		t.Error("one key opens the second question")
 	}
-	if x.press("a"); len(x.answers) != 0 || len(x.opened) != 1 {
+	if x.press("enter"); len(x.answers) != 0 || len(x.opened) != 1 {
 		t.Fatalf("two keys: answers %+v, %d panels", x.answers, len(x.opened))
 	}
 	in, ok := x.opened[0].(*panels.Input)
