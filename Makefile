@@ -12,7 +12,7 @@ demo: ## the main job: a scripted model, real tools, real files
 	$(GO) run ./cmd/kerf demo
 
 test: tools cross ## all tests; installs bubblewrap, ripgrep, tmux and strace where it can
-	$(GO) test $(PKGS)
+	$(GO) test -timeout 25m $(PKGS)
 
 check: tools lint cross race ## what a change should pass before it is sent
 
