@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,8 @@ import (
 const undoLong = `Takes back the last turn in this workspace that is not undone yet: the changes of its tools and
 of its commands. It does not need git. It keeps later changes by merging. If a merge is
 impossible, it names the files, writes nothing, and the exit code is 1.
-With PATHs it takes back only these files, or the files below these directories.
+With PATHs it takes back only these files, or the files below these directories. With #N it
+takes back the entry of that number in kerf log; a file of such a name is ./#N.
 
 What nobody saw being changed may be the work of others. Kerf leaves it alone, names it, and the
 exit code is 1. To take it back, too, name its PATH, or its --entry, or give --unproven.
@@ -49,10 +51,16 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if n, ok := entryNumber(args); ok && !redo && c.Entry == 0 && c.Turn+c.Call+c.Session == "" {
+			c.Entry, args = n, nil
+		}
 		if !asJSON && !yes && program.IsTerminal(p.Stdin) && program.IsTerminal(p.Stdout) {
 			o.Confirm = func(r changes.Report) (bool, error) { return confirmUndo(p, r) }
 		}
 		report, err := undo(cmd.Context(), h, c, args, o)
+		if errors.Is(err, changes.ErrNothing) && len(args) > 0 {
+			return fmt.Errorf("%w of %s; kerf log tells what was changed", err, visible.Plain(strings.Join(args, ", ")))
+		}
 		return tellUndo(p, report, err, asJSON, o.Confirm != nil, withUnproven(c, args))
 	}
 	f := cmd.Flags()
@@ -70,6 +78,20 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print the report as JSON and ask nothing")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask on a terminal")
 	return cmd
+}
+
+// entryNumber reads #4, as kerf log numbers its entries. A file of that name is meant
+// by ./#4.
+func entryNumber(args []string) (int64, bool) {
+	if len(args) != 1 {
+		return 0, false
+	}
+	digits, ok := strings.CutPrefix(args[0], "#")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return n, err == nil && n > 0
 }
 
 // undo takes changes in the workspace of the working directory, or of a session,
