@@ -18,9 +18,12 @@ import (
 // that was busy with other things, one of a hundred did; why is not known. It may be that
 // the kernel makes one notice of two when a command and a writer close a new file at the
 // same moment. A redo that another
-// writer is in the way of was seen once in 356 histories, and not in these.
+// writer is in the way of was seen once in 356 histories, and not in these. A turn's diff
+// lacked two files of a directory that was moved, once in 74 histories, on a machine with
+// a load of 15; why is not known.
 var pending = map[string]string{
 	"TestHistories/bytes": "witness",
+	"TestHistories/diff":  "witness",
 	"TestHistories/run":   "undo",
 }
 
