@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -19,7 +20,9 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/front/exec"
 	"kerf/internal/host"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/changes/retention"
 )
 
@@ -289,7 +292,15 @@ func (o *execOptions) piped() (string, error) {
 const maxImage = 20 << 20
 
 func imageURL(path string) (string, error) {
-	st, err := os.Stat(path)
+	named := path
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", program.Misuse("--image: %v", err)
+	}
+	if err := staysHere(named, path); err != nil {
+		return "", err
+	}
+	st, err := os.Lstat(path)
 	if err != nil {
 		return "", program.Misuse("--image: %v", err)
 	}
@@ -305,6 +316,31 @@ func imageURL(path string) (string, error) {
 		return "", program.Misuse("--image %s: this is %s, not an image", path, kind)
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b), nil
+}
+
+// staysHere refuses a picture that is named below the working directory but is, through a
+// link, elsewhere: whoever made the link would choose what is sent.
+func staysHere(named, real string) error {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return program.Misuse("--image: %v", err)
+	}
+	home, err := filepath.EvalSymlinks(cwd)
+	if err != nil {
+		return program.Misuse("--image: %v", err)
+	}
+	abs, err := filepath.Abs(named)
+	if err != nil {
+		return program.Misuse("--image: %v", err)
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return program.Misuse("--image: %v", err)
+	}
+	if (pathname.Inside(cwd, abs) || pathname.Inside(home, abs)) && !pathname.Inside(home, real) {
+		return program.Misuse("--image %s: a link leads out of the working directory, to %s; if you mean that file, name it "+
+			"so", visible.Line(named), visible.Line(real))
+	}
+	return nil
 }
 
 func (o *execOptions) colored(tty bool) bool {
