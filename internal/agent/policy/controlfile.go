@@ -15,19 +15,30 @@ func IsControlFile(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, `\`, "/"))
 	switch path.Base(name) {
 	case "agents.md", "agents.override.md", "claude.md", "gemini.md", "copilot-instructions.md", ".cursorrules",
-		".clinerules", ".windsurfrules", ".aider.conf.yml", ".mcp.json",
+		".clinerules", ".windsurfrules", ".aider.conf.yml", ".mcp.json", "qwen.md", ".goosehints", ".roomodes", ".roorules",
+		"opencode.json", "opencode.jsonc",
 		".gitlab-ci.yml", "jenkinsfile", "azure-pipelines.yml", ".travis.yml", "bitbucket-pipelines.yml", ".drone.yml",
 		"appveyor.yml", "cloudbuild.yaml",
 		".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".envrc",
 		".inputrc", ".vimrc", ".exrc", ".nvimrc", ".tmux.conf", ".npmrc", ".yarnrc", ".pypirc",
-		".pre-commit-config.yaml", "lefthook.yml", ".gitconfig", ".gitmodules", "devcontainer.json", ".devcontainer.json":
+		".pre-commit-config.yaml", ".gitconfig", ".gitmodules", "devcontainer.json", ".devcontainer.json",
+		".overcommit.yml", ".lvimrc", ".nvim.lua", ".dir-locals.el", ".gdbinit", ".lldbinit", ".rvmrc",
+		".tool-versions", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml",
+		"rust-toolchain", "rust-toolchain.toml", "build.rs", "conftest.py", "sitecustomize.py", "usercustomize.py",
+		".yarnrc.yml", ".pnpmfile.cjs", ".pnp.cjs", "bunfig.toml", ".bazelrc", ".irbrc", ".pryrc", ".jvmopts", ".sbtopts",
+		"directory.build.props", "directory.build.targets", "gradle-wrapper.properties", "init.gradle":
+		return true
+	}
+	if base := path.Base(name); strings.HasSuffix(base, ".pth") || strings.HasSuffix(base, ".code-workspace") ||
+		lefthook(base) {
 		return true
 	}
 	parts := strings.Split(name, "/")
 	for i, p := range parts[:len(parts)-1] {
 		switch p {
 		case ".vscode", ".idea", ".circleci", ".husky", ".githooks", ".devcontainer", ".cursor", ".claude", ".gemini",
-			".codex", ".agents", ".zed", ".fleet", ".buildkite", ".woodpecker":
+			".codex", ".agents", ".zed", ".fleet", ".buildkite", ".woodpecker", ".cargo", ".mvn", ".mise", ".lefthook",
+			".clinerules", ".roo", ".windsurf", ".continue", ".qwen", ".opencode", ".kiro", ".junie", ".amazonq":
 			return true
 		case ".github", ".gitea", ".forgejo":
 			if next := parts[i+1]; next == "workflows" || next == "actions" || next == "instructions" ||
@@ -37,6 +48,18 @@ func IsControlFile(name string) bool {
 		}
 	}
 	return false
+}
+
+// lefthook reports whether Lefthook reads a file of this name.
+func lefthook(base string) bool {
+	base = strings.TrimPrefix(base, ".")
+	switch path.Ext(base) {
+	case ".yml", ".yaml", ".toml", ".json", ".jsonc":
+	default:
+		return false
+	}
+	name := strings.TrimSuffix(base, path.Ext(base))
+	return name == "lefthook" || name == "lefthook-local"
 }
 
 // HoldsScripts reports whether a file of this name holds, among other things,
