@@ -23,13 +23,14 @@ func TestSEC_S2_HomeSecretsAreHidden(t *testing.T) {
 	v.must("exec", "-s", "workspace-write", "my own words")
 	v.write(filepath.Join(v.own, "auth.json"), "hidden-secret")
 	for _, name := range []string{".ssh/id_ed25519", ".aws/credentials", ".netrc", ".git-credentials",
-		".config/gh/hosts.yml", ".bash_history"} {
+		".config/gh/hosts.yml", ".bash_history", ".config/rclone/rclone.conf", ".m2/settings.xml", ".config/sops/age/keys.txt",
+		".claude.json", ".docker/config.json", ".kube/config", ".pgpass", ".cargo/credentials.toml"} {
 		v.write(filepath.Join(v.home, name), "hidden-secret\n")
 	}
 	v.write(filepath.Join(v.home, "notes.txt"), "open to read\n")
 	read := "cat " + v.home + "/notes.txt; cat $(find " + v.home + " -type f); grep -r 'my own words' " + v.home + "; true"
 	control := v.run("sandbox", "--sandbox", "danger-full-access", "--", "sh", "-c", read)
-	if n := strings.Count(control.out, "hidden-secret"); n < 7 || !strings.Contains(control.out, "my own words") {
+	if n := strings.Count(control.out, "hidden-secret"); n < 15 || !strings.Contains(control.out, "my own words") {
 		t.Fatalf("control: %d secrets: %s", n, control.all())
 	}
 	for _, mode := range []string{"read-only", "workspace-write"} {

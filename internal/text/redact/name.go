@@ -10,12 +10,12 @@ import (
 // secretWords are the words of which one in a name says that it is a secret's;
 // secretParts do so within a longer word, too.
 var (
-	secretWords = []string{"KEY", "KEYS", "AUTH", "AUTHORIZATION", "DSN", "PAT", "JWT", "BEARER"}
+	secretWords = []string{"KEY", "KEYS", "AUTH", "AUTHORIZATION", "DSN", "PAT", "JWT", "BEARER", "PASS", "CREDS"}
 	secretParts = []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "COOKIE"}
 )
 
 // SecretName reports whether a variable of this name is taken for a secret: API_KEY,
-// GH_PAT, MYSQL_PWD, but not PATH, GIT_AUTHOR_NAME or PWD.
+// GH_PAT, MYSQL_PWD, DB_PASS, but not PATH, GIT_AUTHOR_NAME or PWD.
 func SecretName(name string) bool {
 	name = strings.ToUpper(name)
 	if slices.ContainsFunc(secretParts, func(p string) bool { return strings.Contains(name, p) }) {
@@ -24,7 +24,7 @@ func SecretName(name string) bool {
 	words := strings.FieldsFunc(name, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
 	for i, w := range words {
 		if slices.Contains(secretWords, w) || strings.HasSuffix(w, "KEY") || strings.HasSuffix(w, "OAUTH") ||
-			w == "PWD" && i > 0 {
+			w == "PWD" && i > 0 || w == "SSHPASS" {
 			return true
 		}
 	}

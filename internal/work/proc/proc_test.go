@@ -350,7 +350,7 @@ func TestEnvironment(t *testing.T) {
 // TestSecretsAreLeftOut: what looks like a secret by its name or its value does not reach
 // commands, and what people need does.
 func TestSecretsAreLeftOut(t *testing.T) {
-	secret := []string{"GH_PAT=1", "JWT=1", "BEARER=1", "MYSQL_PWD=1", "PGPASSWORD=1", "MY_API_KEY=1", "APIKEY=1", "AWS_SECRET=1",
+	secret := []string{"GH_PAT=1", "JWT=1", "BEARER=1", "MYSQL_PWD=1", "DB_PASS=1", "SSHPASS=1", "PGPASSWORD=1", "MY_API_KEY=1", "APIKEY=1", "AWS_SECRET=1",
 		"GITHUB_TOKEN=1", "X_AUTH=1", "SESSION_COOKIE=1", "SENTRY_DSN=1", "GPG_PASSPHRASE=1", "GOOGLE_APPLICATION_CREDENTIALS=1",
 		"DB_PASSWD=1", "A=AKIAABCDEFGHIJKLMNOP", "B=ghp_abcdefghijklmnopqrstuvwxyz0123456789", "C=sk-abcdefghijklmnopqrstuvwx",
 		"D=-----BEGIN RSA PRIVATE KEY-----", "E=postgres://u:pw@h/db", "DATABASE_URL=postgres://h/db?user=u&password=pw", "F=host=h user=u password=pw", "SSH_AUTH_SOCK=/s", "SSH_AGENT_PID=1", "GPG_AGENT_INFO=/g",

@@ -1,7 +1,8 @@
 package names
 
 // HomeSecrets are the places of a home where programs keep what opens other
-// machines and accounts, with slashes.
+// machines and accounts, with slashes. Files that mostly hold settings, without which a
+// program does not run, are not among them (pip.conf, NuGet.Config).
 var HomeSecrets = []string{
 	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".config/gcloud", ".config/gh", ".config/glab-cli",
 	".config/hub", ".config/doctl", ".config/op",
@@ -11,6 +12,23 @@ var HomeSecrets = []string{
 	".vault-token", ".password-store",
 	".local/share/keyrings", ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium",
 	".config/BraveSoftware",
+	".config/rclone", ".rclone.conf", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties",
+	".config/sops", ".config/age", ".age", ".config/containers/auth.json", ".config/helm/registry",
+	".config/helm/registry.json", ".config/hcloud", ".config/scw", ".config/linode-cli", ".config/flyctl", ".fly", ".vultr-cli.yaml",
+	".config/netlify", ".netlify", ".config/heroku", ".local/share/com.vercel.cli", ".config/.wrangler", ".wrangler", ".railway",
+	".config/stripe", ".config/ngrok", ".config/ngrok2", ".ngrok2", ".pulumi/credentials.json", ".terraformrc", ".boto", ".s3cfg", ".passwd-s3fs",
+	".config/pypoetry/auth.toml", ".config/composer/auth.json", ".composer/auth.json",
+	".bundle/config", ".config/rubygems/credentials", ".local/share/gem/credentials",
+	".hex", ".ivy2/.credentials", ".sbt/.credentials",
+	".mylogin.cnf", ".mongorc.js", ".dbshell", ".rediscli_auth", ".snowflake", ".databrickscfg", ".config/databricks",
+	".kaggle", ".config/kaggle", ".cache/huggingface/token", ".huggingface/token", ".msmtprc", ".mbsyncrc", ".fetchmailrc",
+	".config/msmtp", ".config/hexchat", ".config/keepassxc", ".config/Bitwarden", ".config/Bitwarden CLI",
+	".config/1Password", ".1password", ".electrum", ".bitcoin/wallet.dat", ".ethereum/keystore", ".config/solana",
+	".config/microsoft-edge", ".config/vivaldi", ".config/opera", ".config/Slack", ".config/discord", ".config/Signal",
+	".local/share/TelegramDesktop", ".local/share/kwalletd", ".kde/share/apps/kwallet",
+	".claude.json", ".config/github-copilot", ".local/share/opencode/auth.json", ".qwen/oauth_creds.json",
+	".config/fish/fish_history", ".local/share/fish/fish_history", ".node_repl_history", ".mysql_history", ".sqlite_history",
+	".rediscli_history", ".irb_history", ".lesshst",
 	".codex/auth.json", ".claude/.credentials.json", ".gemini/oauth_creds.json", ".bash_history", ".zsh_history",
 	".python_history", ".psql_history",
 	"Library/Keychains", "Library/Cookies", "Library/Application Support/Google/Chrome",
