@@ -147,7 +147,7 @@ func asked(a protocol.Approval) string {
 }
 
 func (t *text) warn(message string) {
-	t.say("%s %s", t.paint.yellow("warning:"), Visible(strings.TrimSpace(message)))
+	t.say("%s %s", t.paint.yellow("warning:"), indent(Visible(strings.TrimSpace(message)), "  "))
 }
 
 func (t *text) started(i protocol.Item) {
@@ -371,7 +371,7 @@ func (t *text) end(e ending) {
 	t.start(protocol.SessionStarted{Session: t.id})
 	t.summary()
 	if e.done == nil {
-		t.say("%s %s", t.paint.red("error:"), Visible(e.message))
+		t.say("%s %s", t.paint.red("error:"), indent(Visible(e.message), "  "))
 		return
 	}
 	u := e.done.Usage

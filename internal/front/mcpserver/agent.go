@@ -327,31 +327,40 @@ func question(a protocol.Approval) string {
 	var b strings.Builder
 	switch {
 	case a.Command != nil:
-		fmt.Fprintf(&b, "Run this command in %s?\n\n%s\n", a.Command.Cwd, a.Command.Command)
+		fmt.Fprintf(&b, "Run this command in %s?\n\n%s\n", visible.Line(a.Command.Cwd), quoted(a.Command.Command))
 		if a.Command.Unsandboxed {
 			b.WriteString("\nIt would run outside the sandbox.\n")
 		}
 	case a.Change != nil:
-		fmt.Fprintf(&b, "Make this change?\n\n%s\n", a.Change.Diff)
+		fmt.Fprintf(&b, "Make this change?\n\n%s\n", quoted(a.Change.Diff))
 	case a.Tool != nil:
-		fmt.Fprintf(&b, "Call %s of the MCP server %s with these arguments?\n\n%s\n%s", a.Tool.Tool, a.Tool.Server,
-			a.Tool.Args, a.Tool.Changed)
+		fmt.Fprintf(&b, "Call %s of the MCP server %s with these arguments?\n\n%s\n", visible.Line(a.Tool.Tool),
+			visible.Line(a.Tool.Server), quoted(a.Tool.Args))
+		if a.Tool.Changed != "" {
+			b.WriteString("\nThe tool changed since it was last allowed:\n\n" + quoted(a.Tool.Changed) + "\n")
+		}
 	case a.Network != nil:
-		fmt.Fprintf(&b, "May this command reach %s:%d?\n\n%s\n", a.Network.Host, a.Network.Port, a.Network.Command)
+		fmt.Fprintf(&b, "May this command reach %s:%d?\n\n%s\n", visible.Line(a.Network.Host), a.Network.Port,
+			quoted(a.Network.Command))
 	case a.Question != nil:
 		b.WriteString("A question:\n")
 		if a.Question.URL != "" {
-			b.WriteString("\n\nIt asks you to visit " + a.Question.URL)
+			b.WriteString("\n\nIt asks you to visit " + visible.Line(a.Question.URL))
 		}
 	}
 	if a.Command != nil && a.Command.Covers != "" {
-		b.WriteString("\nAlways would allow " + a.Command.Covers + ".\n")
+		b.WriteString("\nAlways would allow " + visible.Line(a.Command.Covers) + ".\n")
 	}
 	if a.Reason != "" {
-		b.WriteString("\nKerf asks because: " + a.Reason + "\n")
+		b.WriteString("\nKerf asks because:\n" + quoted(a.Reason) + "\n")
 	}
 	for _, q := range a.Quotes() {
-		b.WriteString("\n" + q.Who + " says:\n> " + strings.ReplaceAll(visible.String(q.Text), "\n", "\n> ") + "\n")
+		b.WriteString("\n" + visible.Line(q.Who) + " says:\n" + quoted(q.Text) + "\n")
 	}
-	return visible.String(b.String())
+	return b.String()
+}
+
+// quoted is a text of others, each line behind a mark that Kerf's own lines do not have.
+func quoted(text string) string {
+	return "> " + strings.ReplaceAll(visible.String(strings.TrimRight(text, "\n")), "\n", "\n> ")
 }
