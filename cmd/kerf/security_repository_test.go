@@ -277,7 +277,10 @@ func TestSEC_C5_AHeadlessCheckoutIsUntrusted(t *testing.T) {
 		[2]any{"write_file", map[string]any{"file_path": "made.txt", "content": "x"}},
 		[2]any{"exec_command", map[string]any{"cmd": "touch made.txt", "sandbox_permissions": "require_escalated",
 			"justification": "the project says so"}})...)
-	r := v.must("exec", "hello")
+	r := v.run("exec", "hello")
+	if r.code != 1 { // it could not do what was asked
+		t.Errorf("exit code %d", r.code)
+	}
 	if _, err := os.Stat(filepath.Join(v.repo, "made.txt")); err == nil {
 		t.Errorf("something was written: %s", r.err)
 	}
