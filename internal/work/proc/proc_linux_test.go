@@ -142,7 +142,7 @@ func TestSEC_O1_LingeringProcessesEndWithTheTable(t *testing.T) {
 func TestSEC_O2_NothingSurvivesAKilledKerf(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGSEGV} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
-			dir := t.TempDir()
+			dir := leftBehind(t)
 			socket, keep := filepath.Join(dir, "so cket"), filepath.Join(dir, "keep")
 			if err := unix.Mknod(socket, unix.S_IFSOCK|0o600, 0); err != nil {
 				t.Fatal(err)
@@ -231,4 +231,24 @@ func BenchmarkProcTrue(b *testing.B) {
 		}
 		p.Wait(-1)
 	}
+}
+
+// leftBehind makes a directory that is removed once those who are being killed write
+// nothing into it any more, which may be a moment after they were told to end.
+func leftBehind(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "proc-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for range 500 {
+			if err = os.RemoveAll(dir); err == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Error(err)
+	})
+	return dir
 }
