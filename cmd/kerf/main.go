@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kerf/cmd/kerf/internal/guide"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/cmd/kerf/internal/records"
 	"kerf/cmd/kerf/internal/settings"
@@ -49,13 +50,11 @@ func command(p *program.Program) *cobra.Command {
 	root := &cobra.Command{Use: "kerf", Short: "A local coding agent that knows exactly what it changed", Long: about,
 		Version: host.Version, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
-	root.SetVersionTemplate("kerf {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &program.Error{Code: 2, Err: err, Hint: "see " + cmd.CommandPath() + " --help"}
-	})
+	root.SetFlagErrorFunc(program.FlagError)
 	p.AddFlags(root)
 	root.AddCommand(records.Commands(p)...)
 	root.AddCommand(settings.Commands(p)...)
 	start.Add(p, root)
+	guide.Add(p, root)
 	return root
 }

@@ -32,10 +32,12 @@ var arrows = map[string][]string{
 	"auth":       {},
 	"doctor":     {"protocol", "work"},
 	"host":       {"auth", "doctor", "config", "protocol", "model", "work", "agent", "engine", "sessions", "text"},
-	"cmd/kerf":   {"host", "sessions", "config", "protocol", "front", "agent/policy", "work/apply", "work/changes", "work/workspace"},
-	"sdk":        {},
-	"layers":     {},
-	"trust":      {},
+	"cmd/kerf": {"host", "sessions", "config", "protocol", "front", "agent/policy", "work/apply", "work/changes", "work/workspace",
+		"doc"},
+	"doc":    {},
+	"sdk":    {},
+	"layers": {},
+	"trust":  {},
 }
 
 // pure are the packages that must not touch the machine.
@@ -129,7 +131,7 @@ func packageOf(path string) string {
 	if inner, ok := strings.CutPrefix(dir, "internal/"); ok {
 		return inner
 	}
-	if strings.HasPrefix(dir, "cmd/") || dir == "sdk" {
+	if strings.HasPrefix(dir, "cmd/") || dir == "sdk" || dir == "doc" {
 		return dir
 	}
 	return "./" + dir // no room at all

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -151,3 +153,6 @@ func (r *Registry) Pull(ctx context.Context, name string, tell func(status strin
 	}
 	return err
 }
+
+// Names are the names of the configured providers, sorted.
+func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.o.Providers)) }

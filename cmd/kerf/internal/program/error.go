@@ -78,8 +78,13 @@ func AtLeastOne(cmd *cobra.Command, args []string) error { return Between(1, mat
 // Between refuses fewer than low and more than high arguments.
 func Between(low, high int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < low || len(args) > high {
-			return &Error{Code: 2, Err: errors.New("wrong number of arguments"), Hint: "usage: " + cmd.UseLine()}
+		switch {
+		case len(args) < low:
+			return &Error{Code: 2, Err: errors.New("an argument is missing"), Hint: "usage: " + cmd.UseLine()}
+		case len(args) > high && cmd.HasAvailableSubCommands() && high == 0:
+			return Unknown(cmd, args[0])
+		case len(args) > high:
+			return &Error{Code: 2, Err: fmt.Errorf("unexpected argument %q", args[high]), Hint: "usage: " + cmd.UseLine()}
 		}
 		return nil
 	}

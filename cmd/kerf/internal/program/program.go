@@ -3,6 +3,7 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -103,6 +104,28 @@ func (p *Program) Unconfigured() (*host.Host, error) {
 	return &host.Host{Config: &config.Config{Home: home, Cwd: cwd, Root: cwd}, Env: p.Env}, nil
 }
 
+// Tolerant is Host for the commands that show what was done, and take it back. Where the
+// configuration cannot be read, it says so and returns a host that no configuration had a
+// say in.
+func (p *Program) Tolerant() (*host.Host, error) {
+	h, err := p.Host(nil)
+	var bad *config.Error
+	if !errors.As(err, &bad) {
+		return h, err
+	}
+	fmt.Fprintf(p.Stderr, "kerf: the configuration is left out: %v\n", visible.Plain(err.Error()))
+	return p.Unconfigured()
+}
+
+// Profiles are the names of the user's profiles.
+func (p *Program) Profiles() []string {
+	home, err := config.HomeDir(p.Getenv)
+	if err != nil {
+		return nil
+	}
+	return config.Profiles(home)
+}
+
 // Cwd is the working directory, canonical, so that one directory has one name.
 func (p *Program) Cwd() (string, error) {
 	dir := p.Dir
@@ -125,12 +148,8 @@ func (p *Program) Cwd() (string, error) {
 
 // Getenv reads from the environment of the program.
 func (p *Program) Getenv(name string) string {
-	for i := len(p.Env) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(p.Env[i], name+"="); ok {
-			return v
-		}
-	}
-	return ""
+	value, _ := p.lookup(name)
+	return value
 }
 
 // Self is how the user calls this program again.
@@ -149,8 +168,11 @@ func (p *Program) Colored() bool {
 	return IsTerminal(p.Stdout) && p.Getenv("NO_COLOR") == "" && p.Getenv("TERM") != "dumb"
 }
 
-// IsTerminal reports whether a stream is a terminal.
+// IsTerminal reports whether a stream is a terminal, or a pager on one.
 func IsTerminal(f any) bool {
+	if _, paged := f.(*pipe); paged {
+		return true
+	}
 	file, ok := f.(*os.File)
 	return ok && file != nil && term.IsTerminal(int(file.Fd()))
 }

@@ -24,7 +24,7 @@ transaction or a change within the retention refers to. The retention is set und
 config.toml: max_backups_per_file, min_retention_hours, max_retention_days, max_bytes. The last turn
 can always be undone. Other Kerf processes may run meanwhile. You may stop it at any time.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func recoverCommand(p *program.Program) *cobra.Command {
 	return &cobra.Command{Use: "recover", Short: "Finish or take back changes that a crash interrupted",
 		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -129,7 +129,7 @@ then know it. It is for a project that was renamed, moved, or restored from a ba
 Where there is no doubt Kerf does this by itself.`,
 		Example: "  kerf adopt ~/old-name",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}

@@ -29,7 +29,7 @@ redo. "unproven" after the cause means that nobody saw who made the change: it c
 ran. A command that still runs is listed as such. With PATHs it lists only changes of these files and of files below these directories.`,
 		Example: "  kerf log -p src/main.go\n  kerf log --limit 5 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -183,7 +183,7 @@ means that something other than Kerf wrote the line. "unproven" means that the l
 command named ran, and nobody saw who wrote it. "unknown" means that this part of the history is no
 longer kept. Kerf never claims a line that others changed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -271,7 +271,7 @@ neither Kerf's tools nor its commands made, and those that came while Kerf watch
 it did not see the command make. Where Kerf could not watch, changes that came while a command ran are
 in the diff; --proven leaves them out. Standard error names the files of both.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}

@@ -47,7 +47,7 @@ func sessionsList(p *program.Program) *cobra.Command {
 			if f.Limit < 0 {
 				return program.Misuse("--limit %d: give 0 for all, or more", f.Limit)
 			}
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ func sessionsShow(p *program.Program) *cobra.Command {
 		Long: "Prints what a session recorded, one record per line. If the file is damaged, it says so and prints the\n" +
 			"rest. --timeline prints a log: each turn with its rounds, calls, changes and tokens.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -202,7 +202,7 @@ func sessionsSearch(p *program.Program) *cobra.Command {
 		Long: "Finds the sessions that have all the words in one message, newest first. Upper and lower case\n" +
 			"are the same. A phrase in quotes counts as one word.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -246,7 +246,7 @@ func quoteWords(args []string) string {
 func sessionsRename(p *program.Program) *cobra.Command {
 	return &cobra.Command{Use: "rename ID TITLE", Short: "Give a session another title", Args: program.Between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -261,7 +261,7 @@ func sessionsArchive(p *program.Program, archived bool) *cobra.Command {
 	}
 	return &cobra.Command{Use: name + " ID ...", Short: about, Args: program.AtLeastOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -284,7 +284,7 @@ func sessionsDelete(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "delete ID ...", Aliases: []string{"rm"},
 		Short: "Delete sessions for good; the files they changed stay as they are", Args: program.AtLeastOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -312,7 +312,7 @@ func sessionsExport(p *program.Program) *cobra.Command {
 			if format == "" {
 				format = formatOf(out)
 			}
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -358,7 +358,7 @@ func sessionsImport(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "import FILE ...", Short: "Import Codex rollouts (rollout-*.jsonl) as sessions",
 		Args: program.AtLeastOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}
@@ -385,10 +385,10 @@ func sessionsScript(p *program.Program) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{Use: "script ID", Short: "Write what the model said in a session as a scenario",
 		Args: program.Between(1, 1),
-		Long: "Writes a scenario (see doc/scenario.md). The script provider plays it: it answers as the model did in\n" +
+		Long: "Writes a scenario (see kerf help scenario). The script provider plays it: it answers as the model did in\n" +
 			"the session. The user's prompts go to standard error; send them again to play the session.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}

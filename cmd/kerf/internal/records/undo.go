@@ -47,7 +47,7 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 				"as kerf undo does."}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		h, err := p.Host(nil)
+		h, err := p.Tolerant()
 		if err != nil {
 			return err
 		}

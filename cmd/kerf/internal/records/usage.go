@@ -29,7 +29,7 @@ func usageCommand(p *program.Program) *cobra.Command {
 			if o.Days < 0 {
 				return program.Misuse("--days %d: give 0 for all, or more", o.Days)
 			}
-			h, err := p.Host(nil)
+			h, err := p.Tolerant()
 			if err != nil {
 				return err
 			}

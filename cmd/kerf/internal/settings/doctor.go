@@ -22,7 +22,7 @@ The exit code is 1 when something fails, and 0 otherwise.`
 func doctorCommand(p *program.Program) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{Use: "doctor", Short: "Check what Kerf needs on this machine", Long: doctorAbout,
-		Args: cobra.NoArgs,
+		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			checks, err := checks(p, cmd)
 			if err != nil {

@@ -18,6 +18,7 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
+	"kerf/internal/text/spelling"
 	"kerf/internal/text/visible"
 )
 
@@ -114,6 +115,10 @@ func runLogin(p *program.Program, cmd *cobra.Command, h *host.Host, args []strin
 func loginProvider(p *program.Program, h *host.Host, args []string, fromStdin bool) (string, error) {
 	names := h.Keys().LoginProviders()
 	if len(args) > 0 {
+		if near := spelling.Nearest(args[0], append([]string{"status"}, names...)); near != "" && near != args[0] {
+			return "", program.Misuse("unknown provider or command %q for kerf login; did you mean kerf login %s?", args[0],
+				near)
+		}
 		if !slices.Contains(names, args[0]) {
 			return "", program.Misuse("provider %q has no key to store; these have one: %s", args[0], strings.Join(names, ", "))
 		}

@@ -28,7 +28,7 @@ const mcpAbout = `Manages the MCP servers whose tools sessions may use.
   kerf mcp add tracker --url https://mcp.example.com/mcp
   kerf mcp login tracker
 
-Servers are configured in config.toml under [mcp_servers.NAME]; doc/mcp.md lists the keys.`
+Servers are configured in config.toml under [mcp_servers.NAME]; kerf help mcp lists the keys.`
 
 func mcpCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "mcp", Short: "Manage MCP servers", Long: mcpAbout, Args: program.AtMost(0),

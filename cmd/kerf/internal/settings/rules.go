@@ -75,7 +75,7 @@ func printRules(p *program.Program, list []policy.Rule) {
 		}
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(p.Stdout, "no rules; doc/approvals.md says how to write them")
+		fmt.Fprintln(p.Stdout, "no rules; kerf help approvals says how to write them")
 	}
 }
 

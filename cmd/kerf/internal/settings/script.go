@@ -14,7 +14,7 @@ import (
 )
 
 const scriptLong = `A scenario is a file with the answers of a model, one for each request. --record writes a
-session into one. The provider "script" plays it. doc/scenario.md describes the format.`
+session into one. The provider "script" plays it. kerf help scenario describes the format.`
 
 func scriptCommand(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "script", Short: "Check and serve scenarios", Long: scriptLong,

@@ -16,7 +16,7 @@ import (
 const acpAbout = `Lets an editor drive Kerf over the Agent Client Protocol, on stdin and stdout.
 
 Configure the editor to start:  kerf acp
-See doc/acp.md for the settings of common editors.`
+"kerf help acp" has the settings of common editors.`
 
 func acpCommand(p *program.Program) *cobra.Command {
 	var addDirs []string

@@ -65,7 +65,13 @@ func execCommand(p *program.Program) *cobra.Command {
 		Long: execLong,
 		Example: "  kerf exec \"add a test for the parser\"\n  git diff | kerf exec \"review this\"\n" +
 			"  kerf exec resume --last \"now the docs\"",
-		Args: program.AtMost(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			insist := "quote it: kerf exec %q"
+			if len(args) == 1 {
+				insist = "pipe it in: echo %q | kerf exec"
+			}
+			return program.Request(cmd, args, insist)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) }}
 	f := cmd.PersistentFlags()
 	f.BoolVar(&o.json, "json", false, "print events as JSON lines on stdout")

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,22 +38,23 @@ func addTUI(p *program.Program, root *cobra.Command) {
 	root.Use = "kerf [PROMPT]"
 	root.Args = cobra.ArbitraryArgs
 	root.RunE = func(cmd *cobra.Command, args []string) error {
+		insist := "quote it: kerf %q"
+		if len(args) == 1 {
+			insist = "without the terminal UI: echo %q | kerf exec"
+		}
+		if err := program.Request(root, args, insist); err != nil {
+			return err
+		}
 		switch {
-		case len(args) > 1:
-			return program.Misuse("unknown command %q; see kerf --help (for a request of several words, quote it: kerf %q)",
-				args[0], strings.Join(args, " "))
-		case len(args) == 1 && len(root.SuggestionsFor(args[0])) > 0:
-			return program.Misuse("unknown command %q; did you mean kerf %s?", args[0], root.SuggestionsFor(args[0])[0])
 		case !p.OnTerminal() && o.plain:
 		case !p.OnTerminal() && len(args) == 0:
 			return cmd.Help()
 		case !p.OnTerminal():
-			return program.Misuse("unknown command %q; see kerf --help (for a request without the terminal UI: kerf exec %q)",
-				args[0], args[0])
+			return &program.Error{Code: 2, Err: program.Unknown(root, args[0]),
+				Hint: fmt.Sprintf("for a request without the terminal UI: kerf exec %q", args[0])}
 		}
 		return o.run(cmd.Context(), args)
 	}
-	root.SuggestionsMinimumDistance = 1
 	o.flags(root)
 	for _, name := range []string{"resume", "fork"} {
 		root.AddCommand(o.again(name))

@@ -190,7 +190,7 @@ type Hook struct {
 }
 
 const aboutHooks = "Hooks are set by [[hooks.EVENT]] in config.toml, in hooks.json of KERF_HOME, " +
-	"and in .kerf/hooks.json of a trusted project; doc/approvals.md tells how."
+	"and in .kerf/hooks.json of a trusted project; kerf help approvals tells how."
 
 // showHooks shows the hooks that apply here.
 func showHooks(c *Commands, _ string) tea.Cmd {

@@ -1,0 +1,270 @@
+package guide
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/records"
+	"kerf/doc"
+	"kerf/internal/front/tui/style"
+	"kerf/internal/host"
+	"kerf/internal/protocol"
+	"kerf/internal/sessions/export"
+	"kerf/internal/text/visible"
+	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/row"
+)
+
+// kind is what words may stand somewhere: their completion.
+type kind func(c *completer) ([]string, cobra.ShellCompDirective)
+
+// completer finds words for one completion. What fails gives no words: there is nobody to
+// tell.
+type completer struct {
+	p    *program.Program
+	root *cobra.Command
+}
+
+// flagKinds say what the flags of a name take, in every command. Others take what the name
+// of their value says, see valueKinds.
+var flagKinds = map[string]kind{
+	"sandbox":          words("read-only", "workspace-write", "danger-full-access"),
+	"ask-for-approval": words("untrusted", "on-request", "on-failure", "never", "auto-edit", "plan"),
+	"model":            (*completer).models,
+	"profile":          (*completer).profiles,
+	"session":          (*completer).sessions,
+	"cursor":           (*completer).sessions,
+	"turn":             (*completer).turns,
+	"call":             (*completer).calls,
+	"entry":            (*completer).entries,
+	"provider":         (*completer).providers,
+	"format":           words(export.Formats()...),
+	"color":            words("always", "never", "auto"),
+	"theme":            words(style.Themes()...),
+	"notify":           words("osc9", "osc777", "bell", "off"),
+	"api":              words("responses", "chat", "anthropic", "gemini"),
+}
+
+// valueKinds say what flags take by the names of their values.
+var valueKinds = map[string]kind{"directory": directories, "file": files, "files": files, "path": files}
+
+// free are the names of values that nothing can be proposed for.
+var free = []string{"n", "text", "time", "key.path=value", "host", "scopes", "name", "id", "commit", "branch",
+	"address", "token", "source", "variable", "KEY=VALUE", "Name=Value"}
+
+// argumentKinds say what the arguments of a command are, by its path; the last one holds for
+// all that follow.
+var argumentKinds = map[string][]kind{
+	"kerf blame": {files}, "kerf log": {(*completer).history}, "kerf diff": {(*completer).history},
+	"kerf undo": {(*completer).history}, "kerf redo": {files},
+	"kerf resume": {(*completer).sessions, nothing}, "kerf fork": {(*completer).sessions, nothing},
+	"kerf exec resume": {(*completer).sessions, nothing}, "kerf exec fork": {(*completer).sessions, nothing},
+	"kerf sessions show": {(*completer).sessions, nothing}, "kerf sessions rename": {(*completer).sessions, nothing},
+	"kerf sessions archive": {(*completer).sessions}, "kerf sessions unarchive": {(*completer).sessions},
+	"kerf sessions delete": {(*completer).sessions}, "kerf sessions export": {(*completer).sessions, nothing},
+	"kerf sessions script": {(*completer).sessions, nothing}, "kerf sessions import": {files},
+	"kerf verify": {(*completer).sessions, nothing},
+	"kerf replay": {(*completer).sessions, nothing}, "kerf apply": {(*completer).sessions, nothing},
+	"kerf mcp get": {(*completer).servers, nothing}, "kerf mcp remove": {(*completer).servers, nothing},
+	"kerf mcp login": {(*completer).servers, nothing}, "kerf mcp logout": {(*completer).servers, nothing},
+	"kerf login": {(*completer).providers, nothing}, "kerf logout": {(*completer).providers, nothing},
+	"kerf script check": {files}, "kerf script serve": {files, nothing}, "kerf rules check": {files},
+	"kerf adopt": {directories, nothing}, "kerf help": {(*completer).topics}, "kerf man": {(*completer).commands},
+	"kerf schema": {words("events", "config", "rollout", "tools"), nothing},
+	"kerf guard":  {files}, "kerf sandbox": {files},
+}
+
+// complete gives every command and every flag that takes a value its completion.
+func complete(p *program.Program, root *cobra.Command) {
+	c := &completer{p, root}
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.ValidArgsFunction = c.argument
+	}
+	each(root, func(cmd *cobra.Command) {
+		if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !strings.HasPrefix(cmd.CommandPath(), "kerf completion") {
+			cmd.ValidArgsFunction = c.argument
+		}
+		for _, flags := range []*pflag.FlagSet{cmd.LocalNonPersistentFlags(), cmd.PersistentFlags()} {
+			flags.VisitAll(func(f *pflag.Flag) {
+				if k := kindOf(f); k != nil {
+					_ = cmd.RegisterFlagCompletionFunc(f.Name, c.with(k)) // only fails when there is one already
+				}
+			})
+		}
+	})
+}
+
+// kindOf is what a flag takes; nil for one that takes no value.
+func kindOf(f *pflag.Flag) kind {
+	if f.NoOptDefVal != "" {
+		return nil
+	}
+	if k, ok := flagKinds[f.Name]; ok {
+		return k
+	}
+	value, _ := pflag.UnquoteUsage(f)
+	if k, ok := valueKinds[value]; ok {
+		return k
+	}
+	return nothing
+}
+
+func (c *completer) with(k kind) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return k(c) }
+}
+
+// argument completes an argument of a command.
+func (c *completer) argument(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	kinds := argumentKinds[cmd.CommandPath()]
+	if len(kinds) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return kinds[min(len(args), len(kinds)-1)](c)
+}
+
+func words(list ...string) kind {
+	return func(*completer) ([]string, cobra.ShellCompDirective) { return list, cobra.ShellCompDirectiveNoFileComp }
+}
+
+func nothing(*completer) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+func files(*completer) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+func directories(*completer) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// described is a word with what is shown beside it.
+func described(word, about string) string {
+	about = visible.Line(about)
+	if r := []rune(about); len(r) > 60 {
+		about = string(r[:59]) + "…"
+	}
+	return word + "\t" + about
+}
+
+func (c *completer) host() *host.Host {
+	quiet := *c.p
+	quiet.Stderr = discard{}
+	h, err := quiet.Tolerant()
+	if err != nil {
+		return nil
+	}
+	return h
+}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+func (c *completer) sessions() (list []string, d cobra.ShellCompDirective) {
+	d = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	h := c.host()
+	if h == nil {
+		return nil, d
+	}
+	infos, _ := h.Sessions().List(context.Background(), protocol.Filter{Limit: 50})
+	for _, i := range infos {
+		list = append(list, described(string(i.ID), i.Title))
+	}
+	return list, d
+}
+
+// rows are the entries of the workspace here, newest first.
+func (c *completer) rows() []row.Entry {
+	h := c.host()
+	if h == nil {
+		return nil
+	}
+	list, _ := records.ReadLog(h, changes.Filter{Limit: 100}, "", nil)
+	return list
+}
+
+func (c *completer) ids(of func(row.Entry) string) (list []string, d cobra.ShellCompDirective) {
+	seen := map[string]bool{"": true}
+	for _, e := range c.rows() {
+		if id := of(e); !seen[id] {
+			seen[id] = true
+			list = append(list, described(id, e.Prompt))
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+func (c *completer) turns() ([]string, cobra.ShellCompDirective) {
+	return c.ids(func(e row.Entry) string { return e.Turn })
+}
+
+func (c *completer) calls() ([]string, cobra.ShellCompDirective) {
+	return c.ids(func(e row.Entry) string { return e.Call })
+}
+
+func (c *completer) entries() ([]string, cobra.ShellCompDirective) {
+	return c.ids(func(e row.Entry) string { return fmt.Sprint(e.Seq) })
+}
+
+// history is what log shows, and files.
+func (c *completer) history() ([]string, cobra.ShellCompDirective) {
+	list, _ := c.turns()
+	return list, cobra.ShellCompDirectiveDefault
+}
+
+func (c *completer) models() (list []string, d cobra.ShellCompDirective) {
+	d = cobra.ShellCompDirectiveNoFileComp
+	h := c.host()
+	if h == nil {
+		return nil, d
+	}
+	known, _ := h.Providers().Models(context.Background(), "", false)
+	for _, m := range known {
+		list = append(list, m.Name)
+	}
+	slices.Sort(list)
+	return slices.Compact(list), d
+}
+
+func (c *completer) profiles() ([]string, cobra.ShellCompDirective) {
+	return c.p.Profiles(), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (c *completer) providers() ([]string, cobra.ShellCompDirective) {
+	if h := c.host(); h != nil {
+		return h.Providers().Names(), cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (c *completer) servers() ([]string, cobra.ShellCompDirective) {
+	if h := c.host(); h != nil {
+		return slices.Sorted(maps.Keys(h.Config.MCPServers)), cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (c *completer) commands() (list []string, d cobra.ShellCompDirective) {
+	for _, cmd := range c.root.Commands() {
+		if cmd.IsAvailableCommand() {
+			list = append(list, described(cmd.Name(), cmd.Short))
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (c *completer) topics() ([]string, cobra.ShellCompDirective) {
+	list, d := c.commands()
+	for _, name := range doc.Names() {
+		list = append(list, described(name, doc.Title(name)))
+	}
+	return append(list, "topics"), d
+}

@@ -1,0 +1,116 @@
+package guide
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/records"
+	"kerf/cmd/kerf/internal/settings"
+	"kerf/cmd/kerf/internal/start"
+	"kerf/doc"
+)
+
+func commands() *cobra.Command {
+	p := &program.Program{Name: "kerf", Env: os.Environ()}
+	root := &cobra.Command{Use: "kerf"}
+	p.AddFlags(root)
+	root.AddCommand(records.Commands(p)...)
+	root.AddCommand(settings.Commands(p)...)
+	start.Add(p, root)
+	Add(p, root)
+	return root
+}
+
+// TestEveryValueHasACompletion: each flag that takes a value has words, files or
+// directories, or its value is of a kind for which nothing can be proposed.
+func TestEveryValueHasACompletion(t *testing.T) {
+	flags, seen := 0, map[string]bool{}
+	each(commands(), func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.NoOptDefVal != "" {
+				return
+			}
+			flags++
+			value, _ := pflag.UnquoteUsage(f)
+			seen[value] = true
+			if flagKinds[f.Name] == nil && valueKinds[value] == nil && !slices.Contains(free, value) {
+				t.Errorf("%s --%s %s has no completion: add it to flagKinds or valueKinds, or the value to free",
+					cmd.CommandPath(), f.Name, value)
+			}
+		})
+	})
+	for _, value := range free {
+		if !seen[value] {
+			t.Errorf("no flag takes a %s", value)
+		}
+	}
+	if flags < 50 {
+		t.Errorf("only %d flags were seen", flags)
+	}
+}
+
+// TestEveryArgumentHasACompletion: each command whose usage names a session, a file or the
+// like completes it.
+func TestEveryArgumentHasACompletion(t *testing.T) {
+	known := map[string]bool{"kerf help": true}
+	each(commands(), func(cmd *cobra.Command) {
+		known[cmd.CommandPath()] = true
+		for _, word := range []string{"ID", "FILE", "PATH", "SESSION", "DIRECTORY", "PROVIDER", "TURN"} {
+			named := slices.ContainsFunc(strings.FieldsFunc(cmd.Use, func(r rune) bool { return !('A' <= r && r <= 'Z') }),
+				func(w string) bool { return w == word })
+			if named && argumentKinds[cmd.CommandPath()] == nil && !strings.Contains(cmd.Use, "--record FILE") &&
+				cmd.CommandPath() != "kerf rules remove" {
+				t.Errorf("%s: %s has no completion", cmd.CommandPath(), word)
+			}
+		}
+	})
+	for path := range argumentKinds {
+		if !known[path] {
+			t.Errorf("there is no command %s", path)
+		}
+	}
+}
+
+// TestPagesNameNoFiles: pages refer to each other by the command that shows them.
+func TestPagesNameNoFiles(t *testing.T) {
+	for _, name := range doc.Names() {
+		page, ok := doc.Page(name)
+		if !ok || doc.Title(name) == "" {
+			t.Errorf("%s: no page, or no title", name)
+		}
+		for _, other := range doc.Names() {
+			if strings.Contains(page, "("+other+".md") {
+				t.Errorf("%s refers to the file %s.md", name, other)
+			}
+		}
+	}
+}
+
+// TestManPages: every command has a page that formats without a complaint, as far as its
+// lines go: none begins with a request that is not one.
+func TestManPages(t *testing.T) {
+	requests := []string{".TH ", ".SH ", ".TP", ".BR ", ".nf", ".fi", `.\" `}
+	each(commands(), func(cmd *cobra.Command) {
+		page := string(manPage(cmd))
+		for line := range strings.Lines(page) {
+			if !strings.HasPrefix(line, ".") && !strings.HasPrefix(line, "'") {
+				continue
+			}
+			if !slices.ContainsFunc(requests, func(r string) bool { return strings.HasPrefix(line, r) }) {
+				t.Errorf("%s: %q", cmd.CommandPath(), line)
+			}
+		}
+		if !strings.Contains(page, ".SH SYNOPSIS") || !strings.Contains(page, ".SH DESCRIPTION") {
+			t.Errorf("%s: a section is missing", cmd.CommandPath())
+		}
+	})
+	if got, want := roff(".a\n'b\\n-c"), "\\&.a\n\\(aqb\\en\\-c"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

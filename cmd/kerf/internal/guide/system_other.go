@@ -1,0 +1,8 @@
+//go:build !linux && !darwin && !windows
+
+package guide
+
+import "runtime"
+
+// system names the system.
+func system() string { return runtime.GOOS }

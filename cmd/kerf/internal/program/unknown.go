@@ -1,0 +1,74 @@
+package program
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kerf/internal/text/spelling"
+)
+
+// Subcommands are the names of the commands below cmd that help shows.
+func Subcommands(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// Unknown is the error for a word where a command below cmd was expected.
+func Unknown(cmd *cobra.Command, word string) error {
+	path := cmd.CommandPath()
+	if near := spelling.Nearest(word, Subcommands(cmd)); near != "" {
+		return Misuse("unknown command %q for %s; did you mean %s %s?", word, path, path, near)
+	}
+	return Misuse("unknown command %q for %s; see %s --help", word, path, path)
+}
+
+// Misspelt reports whether a word that may be a request is more likely a command below
+// cmd: it is one word, one slip away from a name.
+func Misspelt(cmd *cobra.Command, word string) bool {
+	near := spelling.Nearest(word, Subcommands(cmd))
+	return near != "" && !strings.ContainsAny(word, " \t\n") && spelling.Distance(strings.ToLower(word), near) <= 1
+}
+
+// Request refuses words that are no request of one argument: several, or one that is more
+// likely a command below cmd. Insist tells how to send them anyway.
+func Request(cmd *cobra.Command, args []string, insist string) error {
+	if len(args) == 0 || len(args) == 1 && !Misspelt(cmd, args[0]) {
+		return nil
+	}
+	return &Error{Code: 2, Err: Unknown(cmd, args[0]), Hint: fmt.Sprintf("for a request, "+insist,
+		strings.Join(args, " "))}
+}
+
+// flagHint says what may have been meant instead of a flag that there is not.
+func flagHint(cmd *cobra.Command, err error) string {
+	hint := "see " + cmd.CommandPath() + " --help"
+	word, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok {
+		return hint
+	}
+	var names []string
+	add := func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	}
+	cmd.Flags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	if near := spelling.Nearest(word, names); near != "" {
+		return "did you mean --" + near + "? " + hint
+	}
+	return hint
+}
+
+// FlagError is the error for flags that cmd does not take.
+func FlagError(cmd *cobra.Command, err error) error {
+	return &Error{Code: 2, Err: err, Hint: flagHint(cmd, err)}
+}
