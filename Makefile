@@ -40,8 +40,8 @@ nightly: tools ## other people's bytes: 10,000 random histories, hundreds of kil
 	KERF_LONG=1 KERF_TRUST_HISTORIES=10000 KERF_TRUST_KILLS=200 KERF_TRUST_STEPS=1000 \
 	  $(GO) test -v -timeout 12h ./internal/trust ./internal/work/witness ./internal/work/changes
 
-fuzz-reads: tools ## 10,000 generated lines: what Kerf says only reads is run under strace in a sandbox
-	KERF_READS=10000 $(GO) test -v -timeout 6h -run OnlyReads ./internal/agent/executor/usershell
+fuzz-reads: tools ## generated lines that Kerf says only read, run under strace: make fuzz-reads [N=10000] [SEED=1]
+	KERF_READS=$(or $(N),10000) KERF_READS_SEED=$(or $(SEED),1) $(GO) test -v -timeout 6h -run OnlyReads ./internal/agent/executor/usershell
 
 cost: ## what watching commands costs, with trees below /tmp
 	KERF_COST=/tmp $(GO) test -v -timeout 1h -run TestCost ./internal/work/witness

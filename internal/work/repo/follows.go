@@ -67,7 +67,8 @@ func (f *following) file(path string, depth int) {
 	if err != nil {
 		return
 	}
-	for _, s := range settingsOf(text) {
+	all, _ := settingsOf(text)
+	for _, s := range all {
 		f.setting(path, s, depth)
 	}
 }
@@ -78,28 +79,31 @@ func (f *following) setting(file string, s setting, depth int) {
 			f.found = append(f.found, Target{Path: path, Setting: s.name, File: file, Kind: kind})
 		}
 	}
-	section, _, _ := strings.Cut(s.key, ".")
+	section, key := s.section(), s.plain()
 	switch {
 	case s.value == "":
 	case section == "include" || section == "includeif":
 		path := f.place(filepath.Dir(file), s.value)
 		add(path, Settings)
 		f.file(path, depth+1)
-	case s.key == "core.hookspath":
+	case key == "core.hookspath":
 		path := f.place(f.top, s.value)
 		add(path, Programs)
 		if filepath.Base(path) == "_" {
 			add(filepath.Dir(path), Programs) // husky keeps there what the hooks in _ start
 		}
-	case s.key == "init.templatedir":
+	case key == "init.templatedir":
 		add(f.place(f.top, s.value), Programs)
-	case !passive[section] && !harmlessValue(s.key):
+	case (!passive[section] || starting[s.key()]) && !harmlessValue(key):
 		add(f.program(s.value), Program)
 	}
 }
 
 // passive are sections whose values name neither programs nor files that git runs.
 var passive = setOf("remote branch url user author committer color advice column status i18n")
+
+// starting are keys in those sections whose value is started even so.
+var starting = setOf("uploadpack receivepack")
 
 // harmlessValue reports whether a setting names no program.
 func harmlessValue(key string) bool {
@@ -149,86 +153,4 @@ func (f *following) program(line string) string {
 		return path
 	}
 	return ""
-}
-
-// setting is one value of a configuration: key is lower case without a subsection, name as
-// it is written.
-type setting struct{ key, name, value string }
-
-// settingsOf reads a configuration as git does: quotes, escapes, comments and values that
-// go on in the next line. Lines that git would refuse are passed over.
-func settingsOf(text string) []setting {
-	var all []setting
-	section, sub := "", ""
-	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
-	for text != "" {
-		var line string
-		line, text, _ = strings.Cut(text, "\n")
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			end := headerEnd(line)
-			if end < 0 {
-				continue
-			}
-			section, sub, _ = strings.Cut(line[1:end], " ")
-			section, sub = strings.ToLower(strings.TrimSpace(section)), strings.TrimSpace(sub)
-			if first, rest, dotted := strings.Cut(section, "."); dotted {
-				section, sub = first, rest
-			}
-			line = strings.TrimSpace(line[end+1:])
-		}
-		if line == "" || line[0] == '#' || line[0] == ';' {
-			continue
-		}
-		key, rest, _ := strings.Cut(line, "=")
-		key = strings.ToLower(strings.TrimSpace(key))
-		var value string
-		value, text = valueOf(strings.TrimSpace(rest), text)
-		name := section
-		if sub != "" {
-			name += "." + strings.Trim(sub, `"`)
-		}
-		all = append(all, setting{section + "." + key, name + "." + key, value})
-	}
-	return all
-}
-
-// valueOf reads a value that begins in line and may go on in the lines of text; it
-// returns what is left of text.
-func valueOf(line, text string) (value, rest string) {
-	var b strings.Builder
-	quoted, end := false, 0
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case c == '\\' && i+1 == len(line):
-			line, text, _ = strings.Cut(text, "\n")
-			i = -1
-			continue
-		case c == '\\':
-			i++
-			switch line[i] {
-			case 'n':
-				b.WriteByte('\n')
-			case 't':
-				b.WriteByte('\t')
-			case 'b':
-			default:
-				b.WriteByte(line[i])
-			}
-			end = b.Len()
-			continue
-		case c == '"':
-			quoted = !quoted
-			end = b.Len()
-			continue
-		case !quoted && (c == '#' || c == ';'):
-			return b.String()[:end], text
-		}
-		b.WriteByte(c)
-		if quoted || c != ' ' && c != '\t' {
-			end = b.Len()
-		}
-	}
-	return b.String()[:end], text
 }

@@ -61,14 +61,15 @@ func Remote(gitDir, branch string) string {
 		return ""
 	}
 	urls, name, first := map[string]string{}, "origin", ""
-	for _, s := range settingsOf(text) {
-		switch remote, isURL := strings.CutPrefix(strings.TrimSuffix(s.name, ".url"), "remote."); {
-		case s.key == "remote.url" && isURL:
+	all, _ := settingsOf(text)
+	for _, s := range all {
+		switch remote := strings.TrimPrefix(strings.TrimSuffix(s.name, ".url"), "remote."); {
+		case s.form() == "remote.*.url":
 			urls[remote] = s.value // the last one holds
 			if first == "" {
 				first = remote
 			}
-		case s.key == "branch.remote" && branch != "" && s.name == "branch."+branch+".remote":
+		case branch != "" && s.name == "branch."+branch+".remote":
 			name = s.value
 		}
 	}

@@ -88,7 +88,7 @@ func inRepository(root, gitDir string, depth int, left *int) string {
 		if err != nil {
 			return "its " + filepath.Base(file) + " cannot be read"
 		}
-		if key := oddSetting(text); key != "" {
+		if key := oddSetting(text, root, gitDir); key != "" {
 			return key + " in " + file
 		}
 	}
@@ -140,57 +140,30 @@ func gitlinks(gitDir string) ([]string, error) {
 }
 
 // oddSetting is the first setting of a configuration that is not known to be harmless
-// for commands that only read, or nothing.
-func oddSetting(text string) string {
-	section, sub := "", ""
-	text = strings.TrimPrefix(text, "\ufeff")
-	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			end := headerEnd(line)
-			if end < 0 {
-				return "a line that cannot be read"
-			}
-			section, sub, _ = strings.Cut(line[1:end], " ")
-			section = strings.ToLower(section)
-			if first, rest, dotted := strings.Cut(section, "."); dotted {
-				section, sub = first, rest
-			}
-			line = strings.TrimSpace(line[end+1:])
+// for commands that only read in the work tree root, or nothing.
+func oddSetting(text, root, gitDir string) string {
+	all, whole := settingsOf(text)
+	for _, s := range all {
+		if s.plain() == "core.worktree" && !sameDir(root, gitDir, s.value) ||
+			!harmlessSetting(s.form(), strings.ToLower(s.value)) {
+			return s.name
 		}
-		if line == "" || line[0] == '#' || line[0] == ';' {
-			continue
-		}
-		key, value, _ := strings.Cut(line, "=")
-		key = strings.ToLower(strings.TrimSpace(key))
-		value = strings.ToLower(strings.TrimSpace(value))
-		name := section + "." + key
-		if sub != "" {
-			name = section + ".*." + key
-		}
-		if strings.HasSuffix(value, `\`) || !harmlessSetting(name, value) {
-			return strings.Replace(name, "*", strings.Trim(sub, `" `), 1)
-		}
+	}
+	if !whole {
+		return "a line that cannot be read"
 	}
 	return ""
 }
 
-// headerEnd is where the header of a section closes.
-func headerEnd(line string) int {
-	quoted := false
-	for i := 0; i < len(line); i++ {
-		switch line[i] {
-		case '\\':
-			i++
-		case '"':
-			quoted = !quoted
-		case ']':
-			if !quoted {
-				return i
-			}
-		}
+// sameDir reports whether a git directory's work tree, as its setting names it, is root:
+// git looks for submodules there.
+func sameDir(root, gitDir, worktree string) bool {
+	if !filepath.IsAbs(worktree) {
+		worktree = filepath.Join(gitDir, worktree)
 	}
-	return -1
+	here, err := os.Stat(root)
+	there, err2 := os.Stat(worktree)
+	return err == nil && err2 == nil && os.SameFile(here, there)
 }
 
 // harmlessSections are those none of whose settings starts a program in commands that

@@ -91,6 +91,21 @@ func TestRunsKnowsWhatGitWouldStart(t *testing.T) {
 			judge(t, sub, "config", "core.fsmonitor", trap)
 			return dir
 		}, []string{"status"}, true},
+		{"two headers in one line", func(t *testing.T, dir, trap string) string {
+			data, _ := os.ReadFile(filepath.Join(dir, ".git/config"))
+			write(t, filepath.Join(dir, ".git/config"), string(data)+"[user][core] fsmonitor = "+trap+"\n")
+			return dir
+		}, []string{"status"}, true},
+		{"submodule in a work tree elsewhere", func(t *testing.T, dir, trap string) string {
+			elsewhere := filepath.Join(dir, "elsewhere")
+			judge(t, dir, "init", "-q", filepath.Join(elsewhere, "m"))
+			judge(t, elsewhere+"/m", "commit", "-q", "--allow-empty", "-m", "x")
+			judge(t, elsewhere+"/m", "config", "core.fsmonitor", trap)
+			write(t, filepath.Join(elsewhere, "f"), "one\n")
+			judge(t, dir, "config", "core.worktree", elsewhere)
+			judge(t, elsewhere, "--git-dir", dir+"/.git", "--work-tree", elsewhere, "add", "m")
+			return dir
+		}, []string{"status"}, true},
 		{"lazy fetch", func(t *testing.T, dir, trap string) string {
 			judge(t, dir, "config", "remote.origin.promisor", "true")
 			return dir

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,7 +23,8 @@ import (
 
 // TestWhatOnlyReadsOnlyReads runs generated lines of which Kerf says that they only read,
 // under strace and in a sandbox, and fails when one writes, deletes, opens a socket or
-// starts a program of the workspace. KERF_READS says how many lines are tried.
+// starts a program of the workspace. KERF_READS says how many lines are tried, and
+// KERF_READS_SEED which ones.
 func TestWhatOnlyReadsOnlyReads(t *testing.T) {
 	for _, program := range []string{"bwrap", "strace", "git", "bash"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -35,7 +35,7 @@ func TestWhatOnlyReadsOnlyReads(t *testing.T) {
 	// Control: lines that do more are seen to.
 	bad := []string{"sort -o out a.txt", "uniq -- a.txt out", "xxd a.txt out", "git grep -nO./evil one", "git -c core.fsmonitor=./evil status",
 		"touch a.txt", "rm b.txt", "find . -name f -delete", "./evil", "printf '%n' PATH; eviltool", "mkdir d", "mv a.txt c.txt",
-		"chmod 600 x.json", "echo x > /dev/tcp/127.0.0.1/9", "ln -s a l", "git status > out", "env PATH=0 eviltool"}
+		"chmod 600 x.json", "cd sub && git status", "cd lnk && git status", "echo x > /dev/tcp/127.0.0.1/9", "ln -s a l", "git status > out", "env PATH=0 eviltool"}
 	found := w.run(t, bad)
 	if found == nil {
 		t.Skip("strace does not work in the sandbox here")
@@ -52,12 +52,21 @@ func TestWhatOnlyReadsOnlyReads(t *testing.T) {
 	}
 	at := place.New(boundary.Policy{Roots: []string{w.dir}}, w.env)
 	rules := policy.Rules{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}
-	rnd := rand.New(rand.NewPCG(uint64(lines), 7))
+	seed := uint64(1)
+	if n, err := strconv.ParseUint(os.Getenv("KERF_READS_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	rnd := rand.New(rand.NewPCG(seed, 7))
 	seen := map[string]bool{}
 	var auto []string
 	tried := 0
 	for tries := 0; tried < lines && tries < 50*lines; tries++ {
-		line := generate(rnd)
+		line := ""
+		if tries < len(chosen) {
+			line = chosen[tries]
+		} else {
+			line = generate(rnd)
+		}
 		if seen[line] {
 			continue
 		}
@@ -81,7 +90,7 @@ func TestWhatOnlyReadsOnlyReads(t *testing.T) {
 	if len(auto) < tried/20 {
 		t.Errorf("only %d of %d lines ran", len(auto), tried)
 	}
-	t.Logf("%d lines tried, %d ran unasked, %d findings", tried, len(auto), findings)
+	t.Logf("seed %d: %d lines tried, %d ran unasked, %d findings", seed, tried, len(auto), findings)
 }
 
 // scratch is a workspace full of traps.
@@ -113,7 +122,13 @@ func newScratch(t *testing.T) *scratch {
 		"PAGER=cat", "TERM=dumb"}), "GOFLAGS=-mod=mod")
 	script := `git init -q . && git -c user.name=a -c user.email=a@b add a.txt f .gitattributes &&
 git -c user.name=a -c user.email=a@b commit -qm one && echo more >> a.txt && git init -q --bare emb &&
-printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ` + dir + `\n\tfsmonitor = ` + dir + `/evil\n' > emb/config`
+printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ` + dir + `\n\tfsmonitor = ` + dir + `/evil\n' > emb/config &&
+for d in sub/inner elsewhere/m; do git init -q $d && (cd $d && echo x > g && git add g && git -c user.name=a -c user.email=a@b commit -qm one &&
+git config core.fsmonitor ` + dir + `/evil && git config diff.external ` + dir + `/evil && git config filter.f.clean ` + dir + `/evil &&
+echo '* filter=f' > .gitattributes && echo y > g); done &&
+git init -q sub && (cd sub && git add inner 2>/dev/null && git -c user.name=a -c user.email=a@b commit -qm one) &&
+git init -q sep && (cd sep && git update-index --add --cacheinfo 160000,$(git -C ../elsewhere/m rev-parse HEAD),m &&
+git config core.worktree ` + dir + `/elsewhere) && mkdir lnk && echo 'gitdir: ../sep/.git' > lnk/.git`
 	cmd := exec.Command("bash", "-c", script)
 	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1"}
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -204,61 +219,4 @@ func (w *scratch) harms(call string) bool {
 		return path != "" && (!strings.HasPrefix(path, "/") || strings.HasPrefix(path, w.dir+"/"))
 	}
 	return true
-}
-
-// programs are those that Kerf takes for reading in some use, with options of all kinds.
-var programs = map[string]string{
-	"cat": "-n -A -b -s", "head": "-n -c -1 -q", "tail": "-n -c -2", "ls": "-l -la -R -Z --color --hyperlink", "wc": "-l -c",
-	"sort": "-o -u -k -t -T -S --output=out --compress-program=./evil -r -n -c --files0-from=f --debug", "cut": "-d: -f1 -c1",
-	"uniq": "-c -d -f -s -w -- --group -i", "xxd": "-r -p -g -l -s -c -ps -i -b -u -cols -seek -revert", "tr": "a-z A-Z -d",
-	"tree": "-o -R -L -a --fromfile -J -H -d", "base64": "-d -o -w -i", "shuf": "-o -n -e --random-source=f -z", "nl": "-ba",
-	"iconv": "-f -t -o -c -l utf8", "comm": "-12 -3", "join": "-j -1", "paste": "-d, -s", "fold": "-w -s", "stat": "-c -f -L",
-	"od": "-c -x -N", "diff": "-u -r -l -q -y --paginate --label", "cmp": "-l -s", "md5sum": "-c -b", "cksum": "-a", "du": "-s -h",
-	"find": "-name -type -delete -fprint -fls -exec -ok -print -printf -newer -maxdepth -o ! -print0 -ls . 1 f '*.txt'",
-	"grep": "-r -n -i -l -c -v -o -f -e one two --include=x -P", "rg": "--pre -z -n -i -l --hostname-bin -g --files one -uu --no-config",
-	"sed": "-n -i -e -f 1p '$d' 's/a/b/' 's/a/b/w' 'w out' '1e' 's/x/id/e' -s --in-place -E /one/p", "file": "-C -m -z -b -i -f -p",
-	"awk":  `'{print}' 'BEGIN{system("id")}' '{print>"out"}' -f -F, -v 'NR==1' '{print|"cat"}'`,
-	"date": "+%s -d -s -u -r 2020-01-01 -f", "hostname": "-s -f -i -I -F x", "printf": "'%s' '%n' PATH '%d' -v '\\045n' '%5.*s' '%b' '%(%s)T'",
-	"test": "-f -d -v -R a.txt 'a[$(./evil)]' = x", "git": "status log diff show grep -n -O./evil -nO./evil --output=out --ext-diff --textconv " +
-		"describe --dirty --always branch -a -d x tag -l remote -v stash list show-ref rev-parse HEAD ls-files -c core.pager=./evil " +
-		"blame a.txt --stat -p --oneline -C emb cat-file reflog --format=%GG shortlog one --show-signature --no-pager worktree config",
-	"go": "version env GOPATH doc -w GOPROXY=x list -json fmt -http GOGCCFLAGS", "gofmt": "-l -d -w -s -e main.go", "jq": ". .a -r -f",
-	"cargo": "--version build", "rustc": "--version", "python3": "--version -c -m", "node": "--version -v -e", "npm": "--version ls",
-	"pip": "list show freeze --outdated", "getconf": "-a -v ./evil PATH ARG_MAX", "column": "-t -s,", "strings": "-n -a @f",
-	"nm": "-D --plugin=./evil @f", "objdump": "-d -S -h @f", "readelf": "-h -w -a @f", "tar": "tf cf xf -tf -I./evil --to-command=./evil",
-	"unzip": "-l -p", "ps": "-e -ef aux e", "cd": "emb bin 0 .. . /", "echo": "x -e", "env": "PATH=0", "xargs": "-n cat", "command": "-v -p ls",
-	"type": "ls -a", "which": "ls -a", "seq": "1 3", "expr": "1 + 2", "df": "-h --sync", "id": "-u", "uname": "-a", "zcat": "-f", "zgrep": "-e x",
-	"eviltool": "", "ls2": "", "true": "", "basename": "a/b", "realpath": "-e", "tac": "-r", "rev": "", "fmt": "-w", "pr": "-l", "cal": "-3",
-	"numfmt": "--to=iec 1000", "fd": "-x -X -l -e txt -H", "make": "--version -n", "bash": "--version -c 'ls -l' 'sort -o out f'", "touch": "", "rm": "-f",
-}
-
-// generate makes a line of one to three commands.
-func generate(r *rand.Rand) string {
-	names := make([]string, 0, len(programs))
-	for n := range programs {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	operands := []string{"a.txt", "b.txt", "f", "out", "-", "--", ".", "x.json", "emb", "1", "2", "one", "-o", "out2", "0", "./evil", "-x", "HEAD"}
-	var b strings.Builder
-	for i := range 1 + r.IntN(8)/6 + r.IntN(8)/7 {
-		if i > 0 {
-			b.WriteString([]string{" && ", "; ", " | ", " || ", "\n"}[r.IntN(5)])
-		}
-		name := names[r.IntN(len(names))]
-		if r.IntN(5) == 0 {
-			name = "git"
-		}
-		b.WriteString(name)
-		options := strings.Fields(programs[name])
-		for range r.IntN(4) {
-			if len(options) > 0 {
-				b.WriteString(" " + options[r.IntN(len(options))])
-			}
-		}
-		for range r.IntN(3) {
-			b.WriteString(" " + operands[r.IntN(len(operands))])
-		}
-	}
-	return b.String()
 }

@@ -13,7 +13,7 @@ var free = form{free: true}
 var forms = map[string]form{
 	"cat": free, "cd": free, "cut": free, "echo": free, "expr": free, "false": free, "grep": free, "egrep": free,
 	"fgrep": free, "head": free, "id": free, "ls": free, "nl": free, "numfmt": free, "paste": free, "pwd": free,
-	"rev": free, "seq": free, "sleep": free, "stat": free, "tac": free, "tail": free, "tr": free, "true": free,
+	"rev": free, "seq": free, "sleep": free, "stat": free, "tail": free, "tr": free, "true": free,
 	"uname": free, "wc": free, "which": free, "whoami": free, ":": free, "basename": free, "dirname": free,
 	"realpath": free, "readlink": free, "df": free, "du": free, "free": free, "uptime": free, "nproc": free,
 	"groups": free, "tty": free, "md5sum": free, "sha1sum": free, "sha224sum": free, "sha256sum": free,
@@ -107,6 +107,10 @@ var checks = map[string]func([]string) bool{
 	"find": finds, "date": safeDate, "sed": safeSed, "awk": safeAwk, "gawk": safeAwk, "mawk": safeAwk,
 	"git": safeGit,
 	"go":  safeGo, "printf": safePrintf,
+	// What tac reads from a pipe it writes to a temporary file first.
+	"tac": func(args []string) bool {
+		return slices.ContainsFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+	},
 	// getconf -v starts a program of the given name.
 	"getconf": func(args []string) bool {
 		return len(args) <= 2 && !slices.ContainsFunc(args, func(a string) bool {
