@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -317,6 +319,42 @@ func TestACPWorksThroughTheEditorsBuffers(t *testing.T) {
 	say(t, conn, id, "/undo")
 	if got := s.read(t, "f.txt"); got != "unsaved\na\nb\nc\n" {
 		t.Errorf("after undo the file is %q", got)
+	}
+}
+
+const overreaching = `{"version":1,"title":"edits","rounds":[
+{"items":[{"call":"write_file","args":{"file_path":".git/hooks/pre-commit","content":"evil\n"}},
+          {"call":"write_file","args":{"file_path":".git/config","content":"evil\n"}},
+          {"call":"write_file","args":{"file_path":"fixed.txt","content":"evil\n"}},
+          {"call":"write_file","args":{"file_path":"link","content":"evil\n"}},
+          {"call":"write_file","args":{"file_path":"f.txt","content":"good\n"}}]},
+{"items":[{"message":"It is done."}]}]}`
+
+// TestSEC_P3_TheEditorWritesNoMoreThanTheFileTools: what the boundary closes is not written
+// by way of the editor either, although the user said yes.
+func TestSEC_P3_TheEditorWritesNoMoreThanTheFileTools(t *testing.T) {
+	s := servingWith(t, "sandbox_mode = \"workspace-write\"\ndefault_permissions = \"mine\"\n"+
+		"permissions = { mine = { filesystem = { \"fixed.txt\" = \"read\" } } }\n", overreaching,
+		map[string]string{"fixed.txt": "as it was\n"})
+	if out, err := exec.Command("git", "init", "-q", s.dir).CombinedOutput(); err != nil {
+		t.Skipf("%v %s", err, out)
+	}
+	config := s.read(t, ".git/config")
+	if err := os.Symlink(".git/config", filepath.Join(s.dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	e := &editor{files: map[string]string{}}
+	conn := s.edits(t, e)
+	id := s.newSession(t, conn)
+	say(t, conn, id, "write them")
+	if s.read(t, ".git/config") != config || s.read(t, "fixed.txt") != "as it was\n" {
+		t.Error("what is closed was written")
+	}
+	if _, err := os.Lstat(filepath.Join(s.dir, ".git/hooks/pre-commit")); err == nil {
+		t.Error("a hook was made")
+	}
+	if want := map[string]string{filepath.Join(s.dir, "f.txt"): "good\n"}; !maps.Equal(e.files, want) {
+		t.Errorf("the editor wrote %v", e.files)
 	}
 }
 

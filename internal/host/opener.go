@@ -173,7 +173,7 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 		eo.Correct = &correct.Corrector{Asker: session.Asker{Client: r.client, Model: cmp.Or(m.Model, set.Model)}}
 	}
 	around.Roots, around.Skills = ws.Roots, op.skills()
-	eo.View, eo.Roots, eo.Skills, eo.Instructions = &view.View{}, ws.Roots, around.Skills, around
+	eo.View, eo.Skills, eo.Instructions = &view.View{}, around.Skills, around
 	eo.Manner = profile.Profiles{Models: r.choice, Results: op.Tools.Results, Lines: op.Tools.LineNumbers}.Manner
 	exec := executor.New(eo)
 	p := op.Providers[r.choice.Provider]

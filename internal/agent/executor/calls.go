@@ -35,7 +35,7 @@ func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 		action, err = h.Propose(ctx, e.Call)
 	}
 	if err == nil {
-		err = h.files.InRoots(action, e.Settings)
+		err = h.files.Writable(action)
 	}
 	if c, ok := action.(tool.Command); ok && err == nil && c.Login && !h.o.Shell.Login {
 		err = tool.Refuse(tool.InvalidArguments, "%s: login shells are switched off here (allow_login_shell = false). "+

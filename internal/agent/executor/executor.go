@@ -89,9 +89,6 @@ type Options struct {
 	View *view.View
 	// Versions are those that the model was told; nil begins anew.
 	Versions *tree.Versions
-	// Roots are the writable roots, which bound file tools where the sandbox mode
-	// does.
-	Roots []string
 	// Skills are those whose files read_file reads.
 	Skills []skills.Skill
 	// Manner is how results are written for a model; nil writes them as for programs.
@@ -149,7 +146,7 @@ func New(o Options) *Executor {
 		OutputTokens: o.OutputTokens}
 	fo := files.Options{Cwd: o.Cwd, Base: o.Base, Tree: o.Tree, Txn: o.Work, Images: o.Images, Keep: o.Keep,
 		Search:  o.Search,
-		Outputs: &h.outputs, View: o.View, Versions: o.Versions, Seen: o.Seen, Roots: o.Roots}
+		Outputs: &h.outputs, View: o.View, Versions: o.Versions, Seen: o.Seen}
 	if o.Client != nil {
 		co.Terminals, fo.Editor = o.Client.Terminals, o.Client.Files
 	}

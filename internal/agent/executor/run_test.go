@@ -68,9 +68,9 @@ func newBench(t *testing.T, more func(*Options)) *bench {
 		Sandbox: func(m protocol.SandboxMode) boundary.Policy {
 			return boundary.Policy{Mode: string(m), Roots: []string{dir}}
 		},
-		Env:   func(bool) []string { return proc.Environment(os.Environ(), proc.EnvPolicy{Inherit: "all"}) },
-		Roots: []string{dir}, OutputTokens: 10_000,
-		Redact: func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "hush-hush", "[redacted]")) }}
+		Env:          func(bool) []string { return proc.Environment(os.Environ(), proc.EnvPolicy{Inherit: "all"}) },
+		OutputTokens: 10_000,
+		Redact:       func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "hush-hush", "[redacted]")) }}
 	if more != nil {
 		more(&o)
 	}

@@ -24,6 +24,24 @@ func (t *Tree) CheckWrite(p string, seen *Entry) error {
 	return nil
 }
 
+// MayWrite is CheckWrite for a path as it is on disk now: what it leads to, or the name
+// itself if link is set. It opens nothing.
+func (t *Tree) MayWrite(p string, link bool) error {
+	real, err := t.real(p, !link)
+	if err != nil || t.boundary == nil {
+		return err
+	}
+	v := t.boundary.At(filepath.FromSlash(real))
+	if info, err := os.Lstat(filepath.FromSlash(real)); err == nil && info.Mode().IsRegular() {
+		id, several := boundary.IdentityOf(info)
+		v = t.boundary.Of(filepath.FromSlash(real), id, several)
+	}
+	if v.Access != boundary.Writable {
+		return &boundary.RefusedError{Path: real, Verdict: v}
+	}
+	return nil
+}
+
 // checkRead returns a *boundary.RefusedError when what was found at the real path p, or
 // nil for nothing yet, may not be read.
 func (t *Tree) checkRead(p string, seen *Entry) error {

@@ -63,6 +63,9 @@ func (f *Files) CommitInEditor(ctx context.Context, set delta.Set, o txn.CommitO
 	out := txn.Outcome{Exact: true}
 	var failure error
 	for _, c := range set {
+		if failure = f.still(c.Path); failure != nil {
+			break
+		}
 		disk, err := f.o.Tree.Read(c.Path, ReadLimit)
 		if err != nil {
 			failure = err
@@ -91,6 +94,15 @@ func (f *Files) CommitInEditor(ctx context.Context, set delta.Set, o txn.CommitO
 		out.Entry, failure = entry, errors.Join(failure, err)
 	}
 	return out, failure
+}
+
+// still says why a path may not be written through the editor, which follows links and
+// asks no boundary: the boundary closes it, or a link leads to another place by now.
+func (f *Files) still(path string) error {
+	if real, err := f.o.Tree.Target(path); err != nil || real != path {
+		return errors.Join(err, &txn.MismatchError{Path: path})
+	}
+	return f.o.Tree.MayWrite(path, false)
 }
 
 func same(a, b *delta.Image) bool {

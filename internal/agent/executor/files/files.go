@@ -37,6 +37,8 @@ type Tree interface {
 	// Target is a path without links; Entry one whose last name may be a link.
 	Target(path string) (string, error)
 	Entry(path string) (string, error)
+	// MayWrite says why a path may not be written; link means the name itself.
+	MayWrite(path string, link bool) error
 }
 
 // Options make Files.
@@ -59,8 +61,6 @@ type Options struct {
 	Versions *tree.Versions
 	// Seen is what the model of a resumed session last saw.
 	Seen map[string]history.Observation
-	// Roots bound changes where the sandbox mode does; none do not.
-	Roots []string
 }
 
 // Files are the files of one workspace as one model sees them. They implement tool.Env,
