@@ -1,0 +1,214 @@
+// Package hub keeps live sessions that front ends attach to and leave again. A session
+// goes on while nobody watches; who comes later gets the events from any number on, in
+// order, and what must be known to join.
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"kerf/internal/protocol"
+)
+
+// Options say what a hub keeps.
+type Options struct {
+	// Sessions opens the sessions below. Find names the recorded session that OpenOptions
+	// mean, which is to be resumed.
+	Sessions protocol.Sessions
+	Find     func(ctx context.Context, o protocol.OpenOptions) (protocol.SessionID, error)
+	// Idle is how long a session without front ends, turns, questions and commands in the
+	// background stays open; 0 means for ever.
+	Idle time.Duration
+	// Limit bounds the events kept of each session, in bytes; 0 means 4 MiB.
+	Limit int
+}
+
+// Hub holds live sessions. It is a protocol.Sessions whose sessions are faces: closing one
+// leaves the session as it is. It may be used by several goroutines.
+type Hub struct {
+	o       Options
+	opening sync.Mutex // one at a time, so that no session is opened twice
+
+	mu     sync.Mutex
+	live   map[protocol.SessionID]*live
+	closed bool
+}
+
+var _ protocol.Sessions = (*Hub)(nil)
+
+// ErrEnded says that a hub opens nothing any more.
+var ErrEnded = errors.New("the server is about to end")
+
+// New returns an empty hub.
+func New(o Options) *Hub {
+	o.Limit = cmp.Or(o.Limit, 4<<20)
+	return &Hub{o: o, live: map[protocol.SessionID]*live{}}
+}
+
+// Open opens a session and attaches to it, from its first event. A session that is live
+// already is attached to, with the settings that o asks for.
+func (h *Hub) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Session, error) {
+	f, err := h.OpenAt(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// OpenAt is Open with the face itself.
+func (h *Hub) OpenAt(ctx context.Context, o protocol.OpenOptions) (*Face, error) {
+	if o.Resume != "" || o.Last {
+		id, err := h.o.Find(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if f, err := h.rejoin(ctx, id, o.Settings); f != nil || err != nil {
+			return f, err
+		}
+		o.Resume, o.Last, o.AnyCwd = string(id), false, false
+	}
+	h.opening.Lock()
+	defer h.opening.Unlock()
+	if f, err := h.rejoin(ctx, protocol.SessionID(o.Resume), o.Settings); f != nil || err != nil {
+		return f, err
+	}
+	h.mu.Lock()
+	closed := h.closed
+	h.mu.Unlock()
+	if closed {
+		return nil, ErrEnded
+	}
+	under, err := h.o.Sessions.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	l := newLive(under, o, h.o)
+	f := l.attach(0)
+	h.mu.Lock()
+	h.live[under.ID()] = l
+	h.mu.Unlock()
+	go func() {
+		l.run()
+		h.mu.Lock()
+		delete(h.live, under.ID())
+		h.mu.Unlock()
+		close(l.gone)
+	}()
+	return f, nil
+}
+
+// rejoin attaches to a session that is live, and returns nothing if it is not.
+func (h *Hub) rejoin(ctx context.Context, id protocol.SessionID, set protocol.Settings) (*Face, error) {
+	f, err := h.Attach(id, 0)
+	if err != nil {
+		return nil, nil
+	}
+	set.Cwd = "" // where it works is settled
+	if set != (protocol.Settings{}) {
+		if err := f.Submit(ctx, protocol.Submission{Op: protocol.Configure{Settings: set}}); err != nil {
+			_ = f.Close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// Attach attaches to a live session, behind the event with the number since. The error
+// wraps protocol.ErrNoSession.
+func (h *Hub) Attach(id protocol.SessionID, since uint64) (*Face, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l := h.live[id]
+	if l == nil {
+		return nil, fmt.Errorf("%w %q is live here", protocol.ErrNoSession, id)
+	}
+	return l.attach(since), nil
+}
+
+// Submit hands an Op to a live session.
+func (h *Hub) Submit(ctx context.Context, id protocol.SessionID, s protocol.Submission) error {
+	h.mu.Lock()
+	l := h.live[id]
+	h.mu.Unlock()
+	if l == nil {
+		return fmt.Errorf("%w %q is live here", protocol.ErrNoSession, id)
+	}
+	return l.under.Submit(ctx, s)
+}
+
+// End closes a live session for all its front ends, and waits for it.
+func (h *Hub) End(id protocol.SessionID) error {
+	h.mu.Lock()
+	l := h.live[id]
+	h.mu.Unlock()
+	if l == nil {
+		return fmt.Errorf("%w %q is live here", protocol.ErrNoSession, id)
+	}
+	l.end()
+	<-l.gone
+	return nil
+}
+
+// Close ends all sessions and waits for them. Nothing is opened afterwards.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.opening.Lock() // what is being opened is here then
+	defer h.opening.Unlock()
+	h.mu.Lock()
+	var all []*live
+	for _, l := range h.live {
+		all = append(all, l)
+	}
+	h.mu.Unlock()
+	for _, l := range all {
+		go l.end()
+	}
+	for _, l := range all {
+		<-l.gone
+	}
+}
+
+// State says what a session does: "idle", "running" or "waiting" for an answer.
+type State string
+
+// The states of a live session.
+const (
+	Idle    State = "idle"
+	Running State = "running"
+	Waiting State = "waiting"
+)
+
+// Info is one line of a list of live sessions.
+type Info struct {
+	ID        protocol.SessionID
+	Title     string
+	Settings  protocol.Settings
+	State     State
+	Turn      protocol.TurnID // the running one
+	Questions int
+	Processes int
+	Faces     int
+	Events    uint64 // the number of the newest event
+	Opened    time.Time
+}
+
+// List lists the live sessions, the oldest first.
+func (h *Hub) List() []Info {
+	h.mu.Lock()
+	var list []Info
+	for _, l := range h.live {
+		list = append(list, l.info())
+	}
+	h.mu.Unlock()
+	slices.SortFunc(list, func(a, b Info) int {
+		return cmp.Or(a.Opened.Compare(b.Opened), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
