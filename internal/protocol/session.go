@@ -84,3 +84,24 @@ type SessionInfo struct {
 	// Damage says what is wrong with the files of the session, if anything.
 	Damage string `json:"damage,omitempty"`
 }
+
+// Joined is a Session that was live before it was opened. Its events begin with the turn
+// that was running then, if there was one.
+type Joined interface {
+	// Running is that turn, or empty.
+	Running() TurnID
+}
+
+// Before returns the turns of a transcript that the events of s do not tell.
+func Before(s Session, turns []PastTurn) []PastTurn {
+	j, ok := s.(Joined)
+	if !ok || j.Running() == "" {
+		return turns
+	}
+	for i, t := range turns {
+		if t.ID == j.Running() {
+			return turns[:i]
+		}
+	}
+	return turns
+}

@@ -51,7 +51,7 @@ func New(o Options) *Hub {
 }
 
 // Open opens a session and attaches to it, from its first event. A session that is live
-// already is attached to, with the settings that o asks for.
+// already is joined, with the settings that o asks for.
 func (h *Hub) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Session, error) {
 	f, err := h.OpenAt(ctx, o)
 	if err != nil {
@@ -88,7 +88,7 @@ func (h *Hub) OpenAt(ctx context.Context, o protocol.OpenOptions) (*Face, error)
 		return nil, err
 	}
 	l := newLive(under, o, h.o)
-	f := l.attach(0)
+	f := l.attach(0, false)
 	h.mu.Lock()
 	h.live[under.ID()] = l
 	h.mu.Unlock()
@@ -104,7 +104,7 @@ func (h *Hub) OpenAt(ctx context.Context, o protocol.OpenOptions) (*Face, error)
 
 // rejoin attaches to a session that is live, and returns nothing if it is not.
 func (h *Hub) rejoin(ctx context.Context, id protocol.SessionID, set protocol.Settings) (*Face, error) {
-	f, err := h.Attach(id, 0)
+	f, err := h.Join(id)
 	if err != nil {
 		return nil, nil
 	}
@@ -121,13 +121,22 @@ func (h *Hub) rejoin(ctx context.Context, id protocol.SessionID, set protocol.Se
 // Attach attaches to a live session, behind the event with the number since. The error
 // wraps protocol.ErrNoSession.
 func (h *Hub) Attach(id protocol.SessionID, since uint64) (*Face, error) {
+	return h.attach(id, since, false)
+}
+
+// Join attaches to a live session at its running turn: the first events are the latest
+// word on each thing, then come those of the turn. Turns before are in the transcript. Who
+// leaves before the event Face.Last must join anew.
+func (h *Hub) Join(id protocol.SessionID) (*Face, error) { return h.attach(id, 0, true) }
+
+func (h *Hub) attach(id protocol.SessionID, since uint64, join bool) (*Face, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := h.live[id]
 	if l == nil {
 		return nil, fmt.Errorf("%w %q is live here", protocol.ErrNoSession, id)
 	}
-	return l.attach(since), nil
+	return l.attach(since, join), nil
 }
 
 // Submit hands an Op to a live session.

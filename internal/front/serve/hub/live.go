@@ -132,7 +132,8 @@ func (l *live) info() Info {
 	return i
 }
 
-func (l *live) attach(since uint64) *Face {
+// attach adds a face that begins behind since, or joins at the running turn.
+func (l *live) attach(since uint64, join bool) *Face {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faces++
@@ -140,7 +141,11 @@ func (l *live) attach(since uint64) *Face {
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Face{live: l, stop: stop, events: make(chan protocol.Event), Turn: l.know.Turn, Last: l.know.Events,
 		First: l.log.first}
-	go f.pump(ctx, since)
+	var first []protocol.Event
+	if join {
+		first, since = l.log.join(), l.log.last
+	}
+	go f.pump(ctx, first, since)
 	return f
 }
 
@@ -157,7 +162,13 @@ type Face struct {
 	Last, First uint64
 }
 
-var _ protocol.Session = (*Face)(nil)
+var (
+	_ protocol.Session = (*Face)(nil)
+	_ protocol.Joined  = (*Face)(nil)
+)
+
+// Running is the turn that ran when it was attached, or nothing.
+func (f *Face) Running() protocol.TurnID { return f.Turn }
 
 // ID is that of the session.
 func (f *Face) ID() protocol.SessionID { return f.live.under.ID() }
@@ -186,9 +197,16 @@ func (f *Face) Close() error {
 // batch is how many events a face takes from the log at once.
 const batch = 64
 
-// pump sends the events after since.
-func (f *Face) pump(ctx context.Context, since uint64) {
+// pump sends the first events and those after since.
+func (f *Face) pump(ctx context.Context, first []protocol.Event, since uint64) {
 	defer close(f.events)
+	for _, e := range first {
+		select {
+		case f.events <- e:
+		case <-ctx.Done():
+			return
+		}
+	}
 	for {
 		f.live.mu.Lock()
 		events, more, over := f.live.log.after(since, batch), f.live.more, f.live.over

@@ -3,6 +3,7 @@ package hub
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"kerf/internal/protocol"
@@ -180,6 +181,56 @@ func (l *log) after(seq uint64, n int) []protocol.Event {
 		out = append(out, en.event)
 	}
 	return out
+}
+
+// join returns what must be known to join at the running turn: the latest word on each
+// thing, and the events of the turn so far. Without one it is the former alone.
+func (l *log) join() []protocol.Event {
+	from := l.last + 1
+	for p, en := range l.pins {
+		if p.kind == "turn" && p.agent == "" {
+			from = min(from, en.event.Seq)
+		}
+	}
+	from = max(from, l.first)
+	out := l.growthBefore(from)
+	for p, en := range l.pins {
+		if en.event.Seq < from && p.kind != "growth" {
+			out = append(out, en.event)
+		}
+	}
+	slices.SortFunc(out, func(a, b protocol.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	for i, e := range out {
+		if m, ok := e.Msg.(protocol.SessionStarted); ok {
+			m.Resumed = true
+			out[i].Msg = m
+		}
+	}
+	return append(out, l.after(from-1, len(l.entries))...)
+}
+
+// growthBefore returns the texts so far of the items that are open, below from.
+func (l *log) growthBefore(from uint64) []protocol.Event {
+	texts := map[pin]protocol.Event{}
+	for p, en := range l.pins {
+		if p.kind == "growth" {
+			texts[p] = en.event
+		}
+	}
+	for _, en := range l.entries {
+		d, ok := en.event.Msg.(protocol.ItemDelta)
+		p := growthOf(en.event, d.Item)
+		if _, open := l.pins[pin{"item", p.agent, p.id}]; !ok || !open || en.event.Seq >= from {
+			continue
+		}
+		if before, ok := texts[p].Msg.(protocol.ItemDelta); ok {
+			d.Text = before.Text + d.Text
+		}
+		e := en.event
+		e.Msg = d
+		texts[p] = e
+	}
+	return slices.Collect(maps.Values(texts))
 }
 
 // missed adds the warning that something between seq and first is not there any more, if
