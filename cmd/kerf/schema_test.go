@@ -129,7 +129,7 @@ func TestSchemaPrintsAllOrOne(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, errors.String())
 	}
 	var all map[string]map[string]any
-	if err := json.Unmarshal(out.Bytes(), &all); err != nil || len(all) != 4 || all["tools"]["read_file"] == nil {
+	if err := json.Unmarshal(out.Bytes(), &all); err != nil || len(all) != 5 || all["tools"]["read_file"] == nil {
 		t.Errorf("%v: %.200s", err, out.String())
 	}
 	if code := run([]string{"kerf", "schema", "event"}, os.Stdin, &out, &errors); code != 2 ||

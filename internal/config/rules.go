@@ -51,7 +51,7 @@ func (c *Config) rulesFiles(system string, trusted bool) ([]RulesFile, error) {
 		return files, nil
 	}
 	for _, dir := range trust.Chain(c.Root, c.Cwd) {
-		if trust.IsHome(dir, c.Home) {
+		if trust.IsHome(dir, c.Home) || trust.HeldFree(dir) {
 			continue
 		}
 		found, err := rulesIn(filepath.Join(dir, ".kerf", "rules"), "project", func(path string) ([]byte, error) {

@@ -79,7 +79,8 @@ func (s *Store) Resume(ctx context.Context, info protocol.SessionInfo) (*Log, er
 		w, tail, damage, err = rollout.Resume(dir, s.Rollout())
 	}
 	if errors.Is(err, rollout.ErrLive) {
-		return nil, fmt.Errorf("session %s %w; close it there, or fork it", info.ID, protocol.ErrInUse)
+		return nil, fmt.Errorf("session %s %w; close it there, or fork it; where that is kerf serve, kerf attach joins it",
+			info.ID, protocol.ErrInUse)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", info.ID, err)

@@ -3,6 +3,7 @@ package trust
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +12,8 @@ import (
 	"kerf/internal/config/document"
 )
 
-// ReadBeneath reads a small regular file in dir without following links.
+// ReadBeneath reads a small regular file in dir without following links. Where a socket
+// stands in place of a directory the file does not exist.
 func ReadBeneath(dir, name string) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -24,7 +26,9 @@ func ReadBeneath(dir, name string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if last := i == len(parts)-1; !last && !info.IsDir() {
+		if last := i == len(parts)-1; !last && isPlaceholder(info) {
+			return nil, fs.ErrNotExist
+		} else if !last && !info.IsDir() {
 			return nil, errors.New("expected a directory that is not a link")
 		} else if last {
 			if !info.Mode().IsRegular() {
@@ -42,6 +46,17 @@ func ReadBeneath(dir, name string) ([]byte, error) {
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, document.MaxFile))
 }
+
+// HeldFree reports whether a sandbox keeps commands from making dir's .kerf: a
+// placeholder stands there, and no settings.
+func HeldFree(dir string) bool {
+	info, err := os.Lstat(filepath.Join(dir, ".kerf"))
+	return err == nil && isPlaceholder(info)
+}
+
+// isPlaceholder reports whether a socket stands there, as sandboxes put one where commands
+// must make nothing. It holds no settings.
+func isPlaceholder(info fs.FileInfo) bool { return info.Mode().Type() == fs.ModeSocket }
 
 // Root is the nearest directory at or above dir that has a marker, or
 // dir itself.

@@ -64,7 +64,7 @@ func (h *treeHash) add(dir, name string) error {
 	defer root.Close()
 	// A socket holds no settings. It is the placeholder of a session that runs or was killed.
 	info, err := root.Lstat(".kerf")
-	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSocket != 0 {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && isPlaceholder(info) {
 		return nil
 	}
 	return fs.WalkDir(root.FS(), ".kerf", func(path string, e fs.DirEntry, err error) error {

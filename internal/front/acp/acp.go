@@ -141,7 +141,7 @@ func (a *agent) LoadSession(ctx context.Context, r sdk.LoadSessionRequest) (sdk.
 	if err != nil {
 		return sdk.LoadSessionResponse{}, err
 	}
-	if err := s.replay(ctx, turns); err != nil {
+	if err := s.replay(ctx, protocol.Before(s.under, turns)); err != nil {
 		return sdk.LoadSessionResponse{}, err
 	}
 	return sdk.LoadSessionResponse{Modes: s.modes(), Models: a.models(ctx)}, nil
@@ -292,6 +292,16 @@ func (a *agent) open(ctx context.Context, p place, o protocol.OpenOptions) (*ses
 	a.mu.Unlock()
 	go s.announce()
 	return s, nil
+}
+
+// gone reports whether the editor has left.
+func (a *agent) gone() bool {
+	select {
+	case <-a.conn.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 func (a *agent) find(id sdk.SessionId) *session {

@@ -22,6 +22,8 @@ func (s *session) ask(a protocol.Approval) {
 	res, err := s.agent.conn.RequestPermission(ctx,
 		sdk.RequestPermissionRequest{SessionId: s.id, ToolCall: s.shown(a), Options: offered})
 	switch {
+	case err != nil && s.agent.gone():
+		return // others may be there to answer; a session of this editor alone is closed
 	case err != nil:
 		answer.Words = "the question could not be shown to the user: " + err.Error()
 	case res.Outcome.Selected != nil:

@@ -34,7 +34,7 @@ func (m *Model) open(o protocol.OpenOptions, first bool) tea.Cmd {
 		name := string(msg.sess.ID())
 		past, err := store.Transcript(ctx, name, pastTurns)
 		if err == nil {
-			msg.past = past
+			msg.past = protocol.Before(msg.sess, past)
 		}
 		return msg
 	})

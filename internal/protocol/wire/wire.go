@@ -201,9 +201,13 @@ func encodeBytes(b *bytes.Buffer, raw []byte) error {
 
 // plain writes what encoding/json writes.
 func plain(b *bytes.Buffer, v any) error {
-	out, err := json.Marshal(v)
-	b.Write(out)
-	return err
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	b.Truncate(b.Len() - 1) // the end of the line
+	return nil
 }
 
 func decode(b []byte, v reflect.Value) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"kerf/internal/protocol"
 )
@@ -49,6 +50,58 @@ func trip[T any](t *testing.T, v T) {
 	if d := cmp.Diff(v, got, cmpopts.EquateEmpty()); d != "" {
 		t.Fatalf("%s\n%s", b, d)
 	}
+}
+
+// TestTheSchemaHolds for random values, and refuses what is none.
+func TestTheSchemaHolds(t *testing.T) {
+	b, err := json.Marshal(Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(b, &s); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		def string
+		v   reflect.Type
+		bad string
+	}{
+		{"event", reflect.TypeFor[protocol.Event](), `{"seq":1,"msg":{"type":"nosuch"}}`},
+		{"submission", reflect.TypeFor[protocol.Submission](), `{"op":{"type":"user_input","items":[{"text":7}]}}`},
+		{"open_options", reflect.TypeFor[protocol.OpenOptions](), `{"settings":[]}`},
+	} {
+		one := s
+		one.AnyOf, one.Ref = nil, "#/$defs/"+tt.def
+		r, err := one.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rnd := rand.New(rand.NewPCG(8, 9))
+		for range 300 {
+			v := reflect.New(tt.v).Elem()
+			fill(rnd, v, 0)
+			b, err := Marshal(v.Interface())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Validate(decoded(t, b)); err != nil {
+				t.Fatalf("%s: %v", b, err)
+			}
+		}
+		if r.Validate(decoded(t, []byte(tt.bad))) == nil {
+			t.Errorf("%s passes for %s", tt.bad, tt.def)
+		}
+	}
+}
+
+func decoded(t *testing.T, b []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 var texts = []string{"", "a", "ü\n\x00", "\xff/\xfe", `{"b64":"YQ=="}`, "</script>\u2028", "null"}

@@ -10,6 +10,7 @@ import (
 	"kerf/internal/config"
 	"kerf/internal/front/exec"
 	"kerf/internal/host"
+	"kerf/internal/protocol/wire"
 )
 
 const schemaAbout = `Prints JSON schemas (draft 2020-12) of what Kerf reads and writes.
@@ -18,13 +19,14 @@ const schemaAbout = `Prints JSON schemas (draft 2020-12) of what Kerf reads and 
   config    config.toml, for editors that complete and check it
   rollout   a line of a session's rollout.jsonl
   tools     the arguments of each tool, by its name
+  serve     what kerf serve and its clients say to each other: events, ops, options
 
-Without an argument it prints one object with all four.`
+Without an argument it prints one object with all five.`
 
 func schemaCommand(p *program.Program) *cobra.Command {
-	return &cobra.Command{Use: "schema [events | config | rollout | tools]",
+	return &cobra.Command{Use: "schema [events | config | rollout | tools | serve]",
 		Short: "Print JSON schemas of events, configuration, session files and tools",
-		Long:  schemaAbout, Args: program.AtMost(1), ValidArgs: []string{"events", "config", "rollout", "tools"},
+		Long:  schemaAbout, Args: program.AtMost(1), ValidArgs: []string{"events", "config", "rollout", "tools", "serve"},
 		RunE: func(_ *cobra.Command, args []string) error { return printSchema(p, args) }}
 }
 
@@ -37,12 +39,13 @@ func printSchema(p *program.Program, args []string) error {
 	if err != nil {
 		return err
 	}
-	all := map[string]any{"events": exec.Schema(), "config": config.JSONSchema(), "rollout": rollout, "tools": tools}
+	all := map[string]any{"events": exec.Schema(), "config": config.JSONSchema(), "rollout": rollout, "tools": tools,
+		"serve": wire.Schema()}
 	var out any = all
 	if len(args) == 1 {
 		one, ok := all[args[0]]
 		if !ok {
-			return program.Misuse("there is no schema %q; there are events, config, rollout and tools", args[0])
+			return program.Misuse("there is no schema %q; there are events, config, rollout, tools and serve", args[0])
 		}
 		out = one
 	}

@@ -2,6 +2,8 @@ package start
 
 import (
 	"context"
+	"io"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,6 +13,7 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/front/acp"
 	"kerf/internal/host"
+	"kerf/internal/protocol"
 )
 
 const acpAbout = `Lets an editor drive Kerf over the Agent Client Protocol, on stdin and stdout.
@@ -20,9 +23,19 @@ Configure the editor to start:  kerf acp
 
 func acpCommand(p *program.Program) *cobra.Command {
 	var addDirs []string
+	var served bool
 	cmd := &cobra.Command{Use: "acp", Short: "Serve an editor over the Agent Client Protocol", Long: acpAbout,
 		Args: program.AtMost(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runACP(cmd.Context(), p, addDirs) }}
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case served && len(addDirs) > 0:
+				return program.Misuse("--add-dir: the editor of a session in kerf serve names the directories itself")
+			case served:
+				return serverError(bridge(cmd.Context(), p))
+			}
+			return runACP(cmd.Context(), p, addDirs)
+		}}
+	cmd.Flags().BoolVar(&served, "serve", false, "use the sessions of kerf serve, which go on when the editor is closed")
 	cmd.Flags().StringArrayVar(&addDirs, "add-dir", nil, "a further writable `directory`")
 	return cmd
 }
@@ -34,9 +47,30 @@ func runACP(ctx context.Context, p *program.Program, addDirs []string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := acp.Options{Sessions: Places{h, p}, Store: h.Sessions(), Check: h.Ready, Version: host.Version,
+	return acp.Serve(ctx, acpOptions(h, Places{h, p}, addDirs), p.Stdin, p.Stdout)
+}
+
+func acpOptions(h *host.Host, sessions protocol.Sessions, addDirs []string) acp.Options {
+	return acp.Options{Sessions: sessions, Store: h.Sessions(), Check: h.Ready, Version: host.Version,
 		SignIn:  "Run `kerf login` in a terminal, or set the variable that the provider's env_key names",
-		AddDirs: addDirs}
-	o.Query = h.Query()
-	return acp.Serve(ctx, o, p.Stdin, p.Stdout)
+		AddDirs: addDirs, Query: h.Query()}
+}
+
+// bridge joins the editor on stdin and stdout to the server.
+func bridge(ctx context.Context, p *program.Program) error {
+	c, err := serverOf(p)
+	if err != nil {
+		return err
+	}
+	conn, err := c.ACP(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	go func() {
+		_, _ = io.Copy(conn, p.Stdin)
+		_ = conn.(*net.UnixConn).CloseWrite() // the editor has gone; the answers under way still come
+	}()
+	_, err = io.Copy(p.Stdout, conn)
+	return err
 }

@@ -11,6 +11,6 @@ import (
 // Add gives root the commands; root itself is the terminal UI.
 func Add(p *program.Program, root *cobra.Command) {
 	root.AddCommand(execCommand(p), reviewCommand(p), initCommand(p), demoCommand(p), acpCommand(p), mcpServerCommand(p),
-		guardCommand(p))
+		guardCommand(p), serveCommand(p), attachCommand(p))
 	addTUI(p, root)
 }

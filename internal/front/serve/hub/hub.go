@@ -83,6 +83,9 @@ func (h *Hub) OpenAt(ctx context.Context, o protocol.OpenOptions) (*Face, error)
 	if closed {
 		return nil, ErrEnded
 	}
+	if o.Client != nil { // the session outlives the editor with its buffers and terminals
+		o.Client = &protocol.ClientServices{Name: o.Client.Name, Texts: o.Client.Texts}
+	}
 	under, err := h.o.Sessions.Open(ctx, o)
 	if err != nil {
 		return nil, err

@@ -216,7 +216,7 @@ func playSchedule(t *testing.T, r *rand.Rand) {
 			}
 		}
 	}
-	for range 20 + r.IntN(60) {
+	for range 10 + r.IntN(40) {
 		switch r.IntN(8) {
 		case 0: // a new one
 			f, err := h.Attach("s1", 0)

@@ -170,7 +170,8 @@ func (l *log) after(seq uint64, n int) []protocol.Event {
 			n = max(n, len(out))
 		}
 	}
-	at, _ := slices.BinarySearchFunc(l.entries, seq+1, func(en entry, s uint64) int { return cmp.Compare(en.event.Seq, s) })
+	at, _ := slices.BinarySearchFunc(l.entries, seq+1,
+		func(en entry, s uint64) int { return cmp.Compare(en.event.Seq, s) })
 	for _, en := range l.entries[at:] {
 		if len(out) >= n {
 			break
