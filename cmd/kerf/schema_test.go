@@ -133,7 +133,7 @@ func TestSchemaPrintsAllOrOne(t *testing.T) {
 		t.Errorf("%v: %.200s", err, out.String())
 	}
 	if code := run([]string{"kerf", "schema", "event"}, os.Stdin, &out, &errors); code != 2 ||
-		!strings.Contains(errors.String(), "events, config, rollout and tools") {
+		!strings.Contains(errors.String(), "events, config, rollout, tools and serve") {
 		t.Errorf("exit %d: %s", code, errors.String())
 	}
 }
