@@ -155,12 +155,13 @@ func New(o Options) *Executor {
 	if o.Work != nil {
 		h.record.outside.Ledger = o.Work.Ledger
 	}
-	if o.Parent != nil {
-		h.record.join(o.Parent.record)
-	}
 	h.commands = command.New(co)
 	if o.Witness != nil {
 		h.watched = watch.New(watch.Options{Witness: o.Witness, Work: o.Work, Later: h.record.later})
+		h.record.collect = h.watched.Collect
+	}
+	if o.Parent != nil {
+		h.record.join(o.Parent.record)
 	}
 	return h
 }

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"kerf/internal/agent/executor/files"
@@ -23,6 +24,8 @@ type recorder struct {
 	o      Options
 	files  *files.Files
 	parent *recorder // of the session whose sub-agent this one is, in the same tree
+	// collect enters what watched commands that run on did until now; nil where none are.
+	collect func()
 
 	outside  outside.Files
 	scanning sync.Mutex // held while the scanner is used: sub-agents note changes in it
@@ -52,6 +55,12 @@ func (r *recorder) missed(ctx context.Context, id protocol.CallID, m RunOptions,
 			continue
 		}
 		seen[path] = true
+		if left, known := r.outside.Left(path); known && !left.Same(c.Pre) {
+			// A command that runs on may have written it since the change was made for it.
+			if now, err := r.o.Tree.ReadEntry(path, files.ReadLimit); err != nil || !now.Same(c.Pre) {
+				continue // the commit is going to refuse it
+			}
+		}
 		change, ok, err := r.strayed(ctx, path, c.Pre)
 		switch {
 		case err != nil:
@@ -90,13 +99,26 @@ func (r *recorder) strays() {
 	r.mu.Unlock()
 	set, err := r.outside.Changes(paths, func(p string) (*delta.Image, error) {
 		return r.o.Tree.ReadEntry(p, files.ReadLimit)
-	})
+	}, r.collectAll)
 	if err != nil {
 		r.uncertain(err.Error())
 	}
 	if len(set) > 0 {
 		o := txn.CommitOptions{Origin: r.origin(RunOptions{Turn: r.running()}, ""), Cause: ledger.CauseOutside}
 		r.addMerged(r.found("", set, o))
+	}
+}
+
+// collectAll is collect for the session and its sub-agents.
+func (r *recorder) collectAll() {
+	if r.collect != nil {
+		r.collect()
+	}
+	r.mu.Lock()
+	children := slices.Clone(r.children)
+	r.mu.Unlock()
+	for _, k := range children {
+		k.collectAll()
 	}
 }
 

@@ -3,6 +3,7 @@
 package outside
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -65,16 +66,29 @@ func (f *Files) Change(path string, now *delta.Image) (c delta.Change, ok bool, 
 }
 
 // Changes is Change for several paths, which look reads. What cannot be read is left
-// out.
-func (f *Files) Changes(paths []string, look func(string) (*delta.Image, error)) (delta.Set, error) {
+// out. A command of the session that runs on may have written one of them just now: enter
+// is called once the paths are read, and enters what such commands did until then. It may
+// be nil.
+func (f *Files) Changes(paths []string, look func(string) (*delta.Image, error), enter func()) (delta.Set, error) {
 	slices.Sort(paths)
-	var set delta.Set
+	type stray struct{ was, now *delta.Image }
+	strays := map[string]stray{}
 	for _, p := range slices.Compact(paths) {
-		now, err := look(p)
-		if err != nil {
-			continue
+		was, known := f.Left(p)
+		if now, err := look(p); err == nil && known && !was.Same(now) {
+			strays[p] = stray{was, now}
 		}
-		c, ok, err := f.Change(p, now)
+	}
+	if len(strays) > 0 && enter != nil {
+		enter()
+	}
+	var set delta.Set
+	for _, p := range slices.Sorted(maps.Keys(strays)) {
+		s := strays[p]
+		if is, _ := f.Left(p); !is.Same(s.was) {
+			continue // a command did it
+		}
+		c, ok, err := f.Change(p, s.now)
 		if err != nil {
 			return set, err
 		}
@@ -83,4 +97,12 @@ func (f *Files) Changes(paths []string, look func(string) (*delta.Image, error))
 		}
 	}
 	return set, nil
+}
+
+// Left is what the session left in a path, if it changed it.
+func (f *Files) Left(path string) (*delta.Image, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l, ok := f.left[path]
+	return l.image, ok
 }
