@@ -324,13 +324,27 @@ func (e *evidence) rebuild(p *place) error {
 		}
 		return false
 	}
+	inTheWay := func(path string) bool { // what was left out is a file where a directory would have to be
+		for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
+			if n, ok := base[dir]; ok && !n.kind.IsDir() && e.dropped[dir] {
+				return true
+			}
+		}
+		return false
+	}
 	var patch strings.Builder
-	for _, s := range sections(e.diff) {
-		if len(s.paths) == 2 && (touched(s.paths[0]) || touched(s.paths[1]) || holds(s.paths[0]) || holds(s.paths[1])) {
-			e.dropped[s.paths[0]], e.dropped[s.paths[1]] = true, true
+	for _, s := range sections(e.diff) { // by their paths: what is above comes first
+		if len(s.paths) != 2 {
+			return fmt.Errorf("diff: a part of it has no paths: %s", s.text)
+		}
+		a, b := s.paths[0], s.paths[1]
+		_, there := base[a]
+		made := strings.Contains(s.text, "\ndeleted file") && !there && token.MatchString(s.text) // by the writer in this turn
+		if touched(a) || touched(b) || holds(a) || holds(b) || inTheWay(a) || inTheWay(b) || made {
+			e.dropped[a], e.dropped[b] = true, true
 			continue
 		}
-		if len(s.paths) == 2 && inGit(s.paths[0]) && inGit(s.paths[1]) {
+		if inGit(a) && inGit(b) {
 			continue
 		}
 		patch.WriteString(s.text)

@@ -102,7 +102,8 @@ func (e *evidence) carried() map[string]deed {
 	return got
 }
 
-// keepsBytes is the first law: what the writer wrote last is there after any undo.
+// keepsBytes is the first law: what the writer wrote last is there after any undo. A file
+// of which nobody saw who wrote it is taken back when it is named itself; that is told.
 func keepsBytes(e *evidence) []string {
 	var faults []string
 	moved := map[string]bool{}
@@ -123,7 +124,7 @@ func keepsBytes(e *evidence) []string {
 	for _, u := range e.undos {
 		at := where(u.tree)
 		kept := func(t, path string) bool {
-			if strings.Contains(u.tree[path].data, t) {
+			if strings.Contains(u.tree[path].data, t) || u.path == path && u.told(e, path) {
 				return true
 			}
 			return (mover || moved[path]) && len(at[t]) > 0
@@ -142,6 +143,13 @@ func keepsBytes(e *evidence) []string {
 		}
 	}
 	return faults
+}
+
+// told reports whether it was said that a file may hold what others wrote.
+func (u *undone) told(e *evidence, path string) bool {
+	return slices.ContainsFunc(u.report.Files, func(f fileOutcome) bool {
+		return e.short(f.Path) == path && strings.Contains(f.Note, "nobody saw who changed it")
+	})
 }
 
 // there reports whether a token was there before each of the turns, or is newer.

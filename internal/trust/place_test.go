@@ -322,11 +322,13 @@ func (p *place) short(n name) string { return strings.TrimPrefix(string(n), p.di
 type report struct {
 	result  result
 	Problem string
-	Files   []struct {
-		Path          name
-		Outcome, Note string
-	}
-	Diff string
+	Files   []fileOutcome
+	Diff    string
+}
+
+type fileOutcome struct {
+	Path          name
+	Outcome, Note string
 }
 
 // undo runs kerf undo, or redo.

@@ -30,6 +30,9 @@ func (r Report) Whole() bool {
 		!slices.ContainsFunc(r.Files, func(f FilePlan) bool { return f.Outcome == Missing || f.Outcome == Conflict })
 }
 
+// LeftThere begins the reason of a note about something that came and that an undo leaves.
+const LeftThere = "undo leaves it there"
+
 // Report tells what a plan would do. Files that entries could not tell exactly are
 // reported as missing.
 func (r Reader) Report(p *Plan) (Report, error) {
@@ -44,6 +47,9 @@ func (r Reader) Report(p *Plan) (Report, error) {
 			path, why, _ := strings.Cut(strings.TrimSuffix(what, ")"), " (")
 			if !filepath.IsAbs(filepath.FromSlash(path)) || !below(path, p.paths) {
 				continue // it is about no file, or about one that was not asked for
+			}
+			if p.Redo && strings.HasPrefix(why, LeftThere) {
+				continue // then it is still there
 			}
 			if !slices.ContainsFunc(report.Files, func(f FilePlan) bool { return f.Path == path }) {
 				report.Files = append(report.Files, FilePlan{Path: path, Outcome: Missing, Note: why})

@@ -111,12 +111,34 @@ func (r Reader) plan(b *book, c Choice, look Look) (*Plan, error) {
 	}
 	w.run(joined(steps, r.Fault == JoinAll))
 	w.result(p)
+	p.sayUnseen(b, c)
 	p.What = p.describe()
 	if r.Fault != ForgetPartial {
 		p.settle()
 	}
 	return p, nil
 }
+
+// sayUnseen adds to the files whose change nobody saw being made that others may have had
+// a hand in it.
+func (p *Plan) sayUnseen(b *book, c Choice) {
+	for _, e := range p.Entries {
+		if !doubtful(e) || len(e.Undoes) > 0 {
+			continue
+		}
+		asked := b.asked(e, c)
+		for i, f := range p.Files {
+			written := f.Outcome == Restored || f.Outcome == Merged
+			if written && slices.Contains(asked, f.Path) && !strings.Contains(f.Note, Unseen) {
+				p.Files[i].Note = strings.TrimPrefix(f.Note+"; "+Unseen, "; ")
+			}
+		}
+	}
+}
+
+// Unseen is what is told of a file whose change is taken back although nobody saw who
+// made it.
+const Unseen = "nobody saw who changed it: what others wrote there is taken back, too"
 
 // unseen is the problem of a plan that leaves everything alone.
 func unseen(left []Left) string {

@@ -395,6 +395,8 @@ func (c *collector) report(seen func()) Report {
 			c.judge(c.names[p], s)
 		case !c.ended && !tree.IsTemporary(path.Base(p)):
 			waiting = append(waiting, c.names[p])
+		case path.Base(p) == ".git" && c.names[p].made():
+			c.notes = append(c.notes, p+" (undo leaves it there: it is a git repository that the command made)")
 		}
 	}
 	c.linked(s)
@@ -425,6 +427,11 @@ func (c *collector) report(seen func()) Report {
 	c.carryOver(open, were)
 	c.await(waiting)
 	return r
+}
+
+// made reports whether the command made a directory there.
+func (t *touched) made() bool {
+	return t.kind == journal.Absent && t.post.kind == journal.Dir && !t.foreign
 }
 
 // sorter sorts changes by what is known of them.

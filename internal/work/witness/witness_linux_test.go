@@ -195,7 +195,7 @@ var commands = []struct{ line, want string }{
 	{"exec 3<a; printf 9 > /dev/fd/3", "proven a: 1 > 9"},
 	{"cd d; printf 9 > ../a; printf 8 > f", "proven a: 1 > 9\nproven d/f: 3 > 8"},
 	{"printf 9 > a & wait; (printf 8 > b)", "proven a: 1 > 9\nproven b: 2 > 8"},
-	{"mkdir .git; touch .git/HEAD; echo x > .git/index", ""},
+	{"mkdir -p q/.git; touch q/.git/HEAD; echo x > q/.git/index", "note q/.git (undo leaves it there: it is a git repository that the command made)\nproven mkdir q"},
 	{"cp -r d e", "proven e/f: - > 3\nproven mkdir e"},
 	{"python3 -c \"import os; os.rename('a','q'); open('q','w').write('9')\"", "proven a: 1 > -\nproven q: - > 9 from a"},
 	{"mkfifo p; (printf 9 > p &) ; cat p > a; rm p", "proven a: 1 > 9"},
