@@ -172,7 +172,7 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 	if m := op.EditCorrection; m.Enabled {
 		eo.Correct = &correct.Corrector{Asker: session.Asker{Client: r.client, Model: cmp.Or(m.Model, set.Model)}}
 	}
-	around.Roots, around.Skills = ws.Roots, op.skills()
+	around.Roots, around.Boundary, around.Skills = ws.Roots, ws.Boundary, op.skills()
 	eo.View, eo.Skills, eo.Instructions = &view.View{}, around.Skills, around
 	eo.Manner = profile.Profiles{Models: r.choice, Results: op.Tools.Results, Lines: op.Tools.LineNumbers}.Manner
 	exec := executor.New(eo)

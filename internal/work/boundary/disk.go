@@ -34,20 +34,8 @@ func (Disk) Home(gitDir string) string {
 	if text, err := readSmall(filepath.Join(gitDir, "gitdir")); err == nil {
 		return realOf(gitDir, filepath.Dir(strings.TrimSpace(text)))
 	}
-	text, err := readSmall(filepath.Join(gitDir, "config"))
-	if err != nil {
-		return ""
-	}
-	core := false
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			core = strings.EqualFold(line, "[core]")
-		}
-		name, value, ok := strings.Cut(line, "=")
-		if ok && core && strings.EqualFold(strings.TrimSpace(name), "worktree") {
-			return realOf(gitDir, strings.Trim(strings.TrimSpace(value), `"`))
-		}
+	if dir := repo.Worktree(gitDir); dir != "" {
+		return realOf(gitDir, dir)
 	}
 	return ""
 }

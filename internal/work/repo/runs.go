@@ -144,7 +144,7 @@ func gitlinks(gitDir string) ([]string, error) {
 func oddSetting(text, root, gitDir string) string {
 	all, whole := settingsOf(text)
 	for _, s := range all {
-		if s.plain() == "core.worktree" && !sameDir(root, gitDir, s.value) ||
+		if s.form() == "core.worktree" && !sameDir(root, gitDir, s.value) ||
 			!harmlessSetting(s.form(), strings.ToLower(s.value)) {
 			return s.name
 		}

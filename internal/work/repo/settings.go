@@ -1,6 +1,9 @@
 package repo
 
-import "strings"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // setting is one value of a configuration. name is as git has it: section, subsection if
 // there is one, and key, with dots between, and only the subsection in its own case.
@@ -45,6 +48,22 @@ func settingsOf(text string) (all []setting, whole bool) {
 		}
 	}
 	return all, r.whole
+}
+
+// Worktree is where the settings of a git directory say that its working tree is, empty
+// where they do not.
+func Worktree(gitDir string) (dir string) {
+	text, err := readSmall(filepath.Join(gitDir, "config"), maxConfig)
+	if err != nil {
+		return ""
+	}
+	all, _ := settingsOf(text)
+	for _, s := range all {
+		if s.form() == "core.worktree" {
+			dir = s.value // the last one holds
+		}
+	}
+	return dir
 }
 
 // settingsReader goes through a configuration byte by byte.

@@ -59,6 +59,9 @@ type Options struct {
 	Git string
 	// Home is the home directory, "" for the user's.
 	Home string
+	// Hides reports whether something below a directory, or a path itself, is hidden from
+	// commands: they cannot change it, and nothing of it is kept. Nil for nothing.
+	Hides func(path string, below bool) bool
 }
 
 // Scanner watches the roots. Its methods are called by one goroutine at a time;
@@ -69,6 +72,7 @@ type Scanner struct {
 	store   Putter
 	caps    Caps
 	git     string
+	hides   func(path string, below bool) bool
 
 	last  *Snap
 	gen   uint64
@@ -83,7 +87,7 @@ func Open(o Options) (*Scanner, error) {
 	if o.Store == nil {
 		return nil, errors.New("scan: no store")
 	}
-	s := &Scanner{store: o.Store, repos: make(map[string]*repo)}
+	s := &Scanner{store: o.Store, hides: o.Hides, repos: make(map[string]*repo)}
 	s.caps.FileSize = cmp.Or(o.Caps.FileSize, 4<<20)
 	s.caps.Total = cmp.Or(o.Caps.Total, 256<<20)
 	s.caps.Files = cmp.Or(o.Caps.Files, 100_000)

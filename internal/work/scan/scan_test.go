@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 )
 
@@ -462,6 +463,30 @@ func TestKerfsOwnNamesAndGitAreNotWatched(t *testing.T) {
 	w.plant(".kerf-0123456789abcdef.tmp=x", ".git/config=x", "sub/.git=gitdir: nowhere")
 	set, gaps := w.diff(s0, w.snap())
 	w.wants("nothing but a directory", "gap sub: directory\n", set, gaps)
+}
+
+// TestWhatIsHiddenIsNotKept: commands cannot change it, so whoever did was another.
+func TestWhatIsHiddenIsNotKept(t *testing.T) {
+	for _, hidden := range []bool{true, false} { // the control is told and kept
+		var o Options
+		w := newWorld(t, o, "a=open", "d/key=old secret")
+		if hidden {
+			o.Hides = func(path string, below bool) bool {
+				return path == w.at("d/key") || below && pathname.Under(filepath.FromSlash(path), w.at("d/key"))
+			}
+		}
+		w.open(o)
+		before := w.snap()
+		w.plant("a=more", "d/key=new secret")
+		set, gaps := w.diff(before, w.snap())
+		kept := false
+		for _, b := range w.store.data {
+			kept = kept || strings.Contains(string(b), "secret")
+		}
+		if len(gaps) > 0 || len(set) != map[bool]int{true: 1, false: 2}[hidden] || kept == hidden {
+			t.Errorf("hidden %v: changes %v, gaps %v, kept %v", hidden, set.Paths(), gaps, kept)
+		}
+	}
 }
 
 func TestEmptyDirectories(t *testing.T) {

@@ -151,7 +151,10 @@ func (w *walker) list(h handle, j job) (listing, error) {
 		return l, err
 	}
 	l.git = slices.Contains(names, ".git")
-	names = slices.DeleteFunc(names, func(n string) bool { return n == ".git" || tree.IsTemporary(n) })
+	some := w.s.hides != nil && w.s.hides(j.path, true)
+	names = slices.DeleteFunc(names, func(n string) bool {
+		return n == ".git" || tree.IsTemporary(n) || some && w.s.hides(path.Join(j.path, n), false)
+	})
 	slices.Sort(names)
 	if names == nil {
 		names = []string{}

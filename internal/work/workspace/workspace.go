@@ -198,7 +198,12 @@ func (w *Workspace) openTxn(Options) (err error) {
 
 // openScanner makes the scanner. Without one the workspace still is of use.
 func (w *Workspace) openScanner(Options) error {
-	s, err := scan.Open(scan.Options{Roots: w.Roots, Store: w.Store})
+	s, err := scan.Open(scan.Options{Roots: w.Roots, Store: w.Store, Hides: func(path string, below bool) bool {
+		if below {
+			return w.Boundary.HidesBelow(filepath.FromSlash(path))
+		}
+		return w.Boundary.At(filepath.FromSlash(path)).Access == boundary.Hidden
+	}})
 	switch {
 	case err != nil:
 		w.Unscanned = err.Error()

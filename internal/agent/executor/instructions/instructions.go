@@ -19,6 +19,7 @@ import (
 	"kerf/internal/agent/turn"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/repo"
 )
 
@@ -37,6 +38,9 @@ type Sources struct {
 	Roots     []string
 	Now       func() time.Time
 	Skills    []skills.Skill
+	// Boundary says what may be read; nil for everything. Kerf's home, which it hides, is
+	// where the user's own instructions are: those it is not asked about.
+	Boundary *boundary.Session
 
 	once   sync.Once
 	looked atomic.Pointer[chan struct{}] // closed when git has answered; nil before it is asked
@@ -141,7 +145,7 @@ func branchText(gitDir string) string {
 // userDocs is the first of the user's own instruction files that has text.
 func (s *Sources) userDocs() []prompt.Doc {
 	for _, name := range []string{"AGENTS.override.md", "AGENTS.md"} {
-		if text, ok := readDoc(s.Home, name, s.DocBytes); ok && strings.TrimSpace(text) != "" {
+		if text, ok := readDoc(s.Home, name, s.DocBytes, nil); ok && strings.TrimSpace(text) != "" {
 			return []prompt.Doc{{Path: filepath.Join(s.Home, name), Text: text}}
 		}
 	}
@@ -162,7 +166,7 @@ func (s *Sources) projectDocs() []prompt.Doc {
 			if err != nil {
 				continue
 			}
-			text, ok := readDoc(s.Root, rel, left)
+			text, ok := readDoc(s.Root, rel, left, s.hidden)
 			if !ok {
 				continue
 			}
@@ -189,9 +193,20 @@ func downTo(root, cwd string) []string {
 	return dirs
 }
 
+// hidden reports whether the boundary hides a file that was opened by a path, or another
+// one stands there by now.
+func (s *Sources) hidden(path string, opened os.FileInfo) bool {
+	if s.Boundary == nil {
+		return false
+	}
+	real, v := s.Boundary.Plan().Named(s.Cwd, path)
+	named, err := os.Lstat(real)
+	return v.Access == boundary.Hidden || err != nil || !os.SameFile(named, opened)
+}
+
 // readDoc reads at most limit bytes of a regular file beneath root. Links that
-// lead out, and whatever is not a file, do not count.
-func readDoc(root, rel string, limit int) (string, bool) {
+// lead out, what is hidden, and whatever is not a file, do not count.
+func readDoc(root, rel string, limit int, hidden func(string, os.FileInfo) bool) (string, bool) {
 	r, err := os.OpenRoot(root)
 	if err != nil {
 		return "", false
@@ -202,7 +217,8 @@ func readDoc(root, rel string, limit int) (string, bool) {
 		return "", false
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() || hidden != nil && hidden(filepath.Join(root, rel), st) {
 		return "", false
 	}
 	b, err := io.ReadAll(io.LimitReader(f, int64(limit)))

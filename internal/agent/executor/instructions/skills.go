@@ -70,7 +70,7 @@ func ReadSkill(list []skills.Skill, c tool.Call) (tool.Action, error, bool) {
 		if k.Name != name {
 			continue
 		}
-		text, ok := readDoc(k.Dir, filepath.FromSlash(rel), skillLimit)
+		text, ok := readDoc(k.Dir, filepath.FromSlash(rel), skillLimit, nil)
 		if !ok {
 			return nil, tool.Refuse(tool.NotFound, "skill %s has no file %q", name, rel), true
 		}
