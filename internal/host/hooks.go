@@ -8,7 +8,6 @@ import (
 	"kerf/internal/agent/executor/usershell"
 	"kerf/internal/agent/hooks"
 	"kerf/internal/config"
-	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/work/proc"
 )
@@ -53,12 +52,14 @@ func (m misconfigured) Unwrap() error { return m.error }
 func (c configured) userShell(cwd string) usershell.Options {
 	u := usershell.Options{Login: c.AllowLoginShell}
 	program, home := c.getenv("SHELL"), c.getenv("HOME")
-	if !c.ShellSnapshot || !filepath.IsAbs(program) || !filepath.IsAbs(home) || pathname.Inside(cwd, program) {
+	brought := append(c.Workspaces(cwd), cwd)
+	if !c.ShellSnapshot || !filepath.IsAbs(program) || !filepath.IsAbs(home) ||
+		proc.Within(program, brought) {
 		return u
 	}
 	for _, n := range usershell.StartFiles(program) {
 		u.Program = program
-		if path := filepath.Join(home, n); !pathname.Inside(cwd, path) { // what a repository brings is not the user's
+		if path := filepath.Join(home, n); !proc.Within(path, brought) { // what a repository brings is not the user's
 			u.Files = append(u.Files, path)
 		}
 	}

@@ -87,20 +87,33 @@ func acceptable(file string, avoid []string) bool {
 	if !filepath.IsAbs(file) || !executable(file) {
 		return false
 	}
-	real, err := filepath.EvalSymlinks(file)
-	if err != nil {
+	if _, err := filepath.EvalSymlinks(file); err != nil {
 		return false
 	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
-	if err != nil {
-		return false
-	}
-	for _, a := range avoid {
-		if pathname.Inside(a, file) || pathname.Inside(a, real) || pathname.Inside(a, dir) {
-			return false
+	return !Within(file, avoid)
+}
+
+// Within reports whether a file lies in one of dirs: as it is named, where its directory
+// is, or where links lead to. A file that is absent lies where it could be made.
+func Within(file string, dirs []string) bool {
+	names := []string{file}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		names = append(names, real)
+	} else if to, err := os.Readlink(file); err == nil {
+		names = append(names, filepath.Join(filepath.Dir(file), to))
+		if filepath.IsAbs(to) {
+			names = append(names, to)
 		}
 	}
-	return true
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+		names = append(names, dir)
+	}
+	for _, dir := range spellings(dirs) {
+		if slices.ContainsFunc(names, func(name string) bool { return pathname.Inside(dir, name) }) {
+			return true
+		}
+	}
+	return false
 }
 
 func executable(file string) bool {
