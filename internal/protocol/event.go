@@ -167,8 +167,13 @@ const (
 // SettingsChanged says what turns to come will use.
 type SettingsChanged struct{ Settings Settings }
 
-// QueueChanged lists the input that waits for the running turn to end.
-type QueueChanged struct{ Waiting [][]Input }
+// QueueChanged lists the input that waits: for the running turn to end, and, as Joining,
+// for its next model request, with which it joins the turn. Taken is what an Unqueue took
+// back.
+type QueueChanged struct {
+	Waiting, Joining [][]Input
+	Taken            []Input
+}
 
 // HistoryCompacted says that the history was replaced by a summary. Sizes are tokens.
 type HistoryCompacted struct {
@@ -193,14 +198,24 @@ type UndoReport struct {
 // "missing" (its earlier content was not kept) or "left" (nobody saw who changed it).
 type UndoFile struct{ Path, Outcome, Note string }
 
-// Processes lists the commands that run in the background.
-type Processes struct{ Running []Process }
+// Processes lists the commands that run in the background, and the last ones of those that
+// ended there. Ended is the number of the one whose end it tells, or 0.
+type Processes struct {
+	Running, Over []Process
+	Ended         int
+}
 
-// Process is a command that runs in the background.
+// Process is a command that runs or ran in the background.
 type Process struct {
 	ID      int
 	Command string
 	Since   time.Time
+	// Output is the end of what it printed so far.
+	Output string
+	// Outcome says how it ended, in words, and Took how long it ran; empty while it runs.
+	Outcome string
+	Took    time.Duration
+	Failed  bool // it did not end with exit code 0
 }
 
 // Agents lists the sub-agents of the session.

@@ -120,26 +120,31 @@ type Rename struct{ Title string }
 // Kill ends a running background process.
 type Kill struct{ Process int }
 
-// Unqueue takes back input that waits for the turn to end.
+// Unqueue takes back the input that waits: for the turn to end, and for its next request.
+// QueueChanged tells what was taken.
 type Unqueue struct{}
+
+// ListProcesses asks for what runs in the background: Processes answers.
+type ListProcesses struct{}
 
 // Shutdown interrupts what runs, flushes and ends the session.
 type Shutdown struct{}
 
-func (UserInput) op() {}
-func (Interrupt) op() {}
-func (Answer) op()    {}
-func (Address) op()   {}
-func (Configure) op() {}
-func (Compact) op()   {}
-func (Shell) op()     {}
-func (Review) op()    {}
-func (Undo) op()      {}
-func (Rewind) op()    {}
-func (Rename) op()    {}
-func (Kill) op()      {}
-func (Unqueue) op()   {}
-func (Shutdown) op()  {}
+func (UserInput) op()     {}
+func (Interrupt) op()     {}
+func (Answer) op()        {}
+func (Address) op()       {}
+func (Configure) op()     {}
+func (Compact) op()       {}
+func (Shell) op()         {}
+func (Review) op()        {}
+func (Undo) op()          {}
+func (Rewind) op()        {}
+func (Rename) op()        {}
+func (Kill) op()          {}
+func (Unqueue) op()       {}
+func (ListProcesses) op() {}
+func (Shutdown) op()      {}
 
 // Settings are the parts of a session that a front end may change between
 // turns. A turn freezes them when it starts.

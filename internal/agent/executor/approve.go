@@ -141,8 +141,12 @@ func (h *Executor) remember(j judged, d protocol.Decision) (warnings []string) {
 	return nil
 }
 
-// Processes lists the commands that run in the background.
-func (h *Executor) Processes() []protocol.Process { return h.commands.Processes() }
+// Processes lists the commands that run in the background, and the last ones that ended
+// there.
+func (h *Executor) Processes() (running, over []protocol.Process) { return h.commands.Processes() }
+
+// OnEnd has fn called when a command in the background has ended, beside the caller.
+func (h *Executor) OnEnd(fn func(id int)) { h.commands.OnEnd(fn) }
 
 // Kill ends a background process and all it started.
 func (h *Executor) Kill(id int) error {

@@ -272,14 +272,20 @@ func TestCommandsAreScanned(t *testing.T) {
 	b.want(b.call("exec_command", map[string]any{"cmd": "true", "workdir": "nowhere"}), false)
 	b.want(b.call("exec_command", map[string]any{"cmd": "echo begun; sleep 30", "yield_time_ms": 300}), true,
 		"still running with session ID")
-	list := b.Processes()
-	if len(list) != 1 {
+	ended := make(chan int, 1)
+	b.OnEnd(func(id int) { ended <- id })
+	list, _ := b.Processes()
+	if len(list) != 1 || list[0].Output != "begun\n" || list[0].Outcome != "" {
 		t.Fatalf("running: %+v", list)
 	}
 	b.want(b.call("write_stdin", map[string]any{"session_id": list[0].ID, "yield_time_ms": 250}), true)
 	b.want(b.call("write_stdin", map[string]any{"session_id": 99}), false, "no process")
-	if err := b.Kill(list[0].ID); err != nil || b.Kill(99) == nil || len(b.Processes()) != 0 {
+	if err := b.Kill(list[0].ID); err != nil || b.Kill(99) == nil || <-ended != list[0].ID {
 		t.Errorf("killed: %v", err)
+	}
+	running, over := b.Processes()
+	if len(running) != 0 || len(over) != 1 || over[0].Output != "begun\n" || !over[0].Failed || over[0].Outcome == "" {
+		t.Errorf("killed: %+v, %+v", running, over)
 	}
 	done := b.Shell(t.Context(), turn.RunShell{Turn: "t1", Call: "u1", Settings: b.set, Command: "echo mine > g"},
 		b.live())

@@ -87,6 +87,9 @@ func (s *Session) route(in turn.Input) bool {
 			}
 		})
 		return true
+	case protocol.ListProcesses:
+		s.tell(turn.Told{Msg: s.processes(0)})
+		return true
 	case protocol.Interrupt, protocol.Shutdown:
 		s.tasks.Go(func() {
 			s.team.Interrupt()

@@ -14,7 +14,7 @@ func (s *Session) kill(id int) {
 		if err := s.o.Background.Kill(id); err != nil {
 			told = protocol.Warning{Message: err.Error()}
 		} else {
-			told = protocol.Processes{Running: s.o.Background.Processes()}
+			told = s.processes(0)
 		}
 		s.inputs <- message{told: told}
 	})
@@ -28,11 +28,22 @@ func (s *Session) tellProcesses(in turn.Input) {
 	default:
 		return
 	}
-	now := s.o.Background.Processes()
+	now, _ := s.o.Background.Processes()
 	same := func(a, b protocol.Process) bool { return a.ID == b.ID }
 	if slices.EqualFunc(now, s.running, same) {
 		return
 	}
 	s.running = now
-	s.tell(turn.Told{Turn: s.turnID, Msg: protocol.Processes{Running: now}})
+	s.tell(turn.Told{Turn: s.turnID, Msg: s.processes(0)})
+}
+
+// processes tells what runs in the background, and which process has just ended.
+func (s *Session) processes(ended int) protocol.Processes {
+	running, over := s.o.Background.Processes()
+	return protocol.Processes{Running: running, Over: over, Ended: ended}
+}
+
+// followBackground has the end of a process in the background told at once.
+func (s *Session) followBackground() {
+	s.o.Background.OnEnd(func(id int) { s.post(message{told: s.processes(id)}) })
 }

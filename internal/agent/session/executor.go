@@ -32,6 +32,8 @@ type Executor interface {
 
 // Background are the processes that outlived their calls.
 type Background interface {
-	Processes() []protocol.Process
+	Processes() (running, over []protocol.Process)
+	// OnEnd has fn called when one has ended, beside the caller.
+	OnEnd(fn func(id int))
 	Kill(id int) error
 }

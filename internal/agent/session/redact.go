@@ -15,6 +15,9 @@ func (s *Session) cleaned(m protocol.Msg) protocol.Msg {
 	case protocol.TurnFailed:
 		m.Error.Message, m.Error.Hint = s.clean(m.Error.Message), s.clean(m.Error.Hint)
 		return m
+	case protocol.Processes:
+		m.Running, m.Over = s.cleanOutputs(m.Running), s.cleanOutputs(m.Over)
+		return m
 	case protocol.Servers:
 		list := make([]protocol.Server, len(m.Servers))
 		for i, v := range m.Servers {
@@ -31,4 +34,11 @@ func (s *Session) clean(text string) string {
 		return text
 	}
 	return string(s.o.Redact([]byte(text)))
+}
+
+func (s *Session) cleanOutputs(list []protocol.Process) []protocol.Process {
+	for i := range list {
+		list[i].Output = s.clean(list[i].Output)
+	}
+	return list
 }

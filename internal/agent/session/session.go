@@ -147,6 +147,7 @@ func Start(o Options) *Session {
 		o.Serve(mcp.Front{Ask: s.Ask, Tell: s.say})
 	}
 	s.register()
+	s.followBackground()
 	s.outbox = newOutbox()
 	go s.outbox.pump(s.events)
 	go s.loop()

@@ -66,9 +66,10 @@ func (f *fakeExecutor) Settle(_ context.Context, e turn.Settle) turn.Settled {
 
 func (f *fakeExecutor) Close() { f.shut = true }
 
-func (f *fakeExecutor) Processes() []protocol.Process {
-	return []protocol.Process{{ID: 1, Command: "bg"}}
+func (f *fakeExecutor) Processes() (running, over []protocol.Process) {
+	return []protocol.Process{{ID: 1, Command: "bg"}}, nil
 }
+func (f *fakeExecutor) OnEnd(func(int)) {}
 func (f *fakeExecutor) Kill(int) error { return nil }
 
 // fakeModel streams one list of chunks a request.

@@ -19,6 +19,8 @@ type call struct {
 	parallel bool
 	state    callState
 	item     protocol.ItemID // shown since it was prepared, or empty
+	ended    bool            // its end was shown
+	hidden   bool            // it is not shown before it is over
 	body     protocol.Body
 	proposal Proposal
 	outcome  Outcome
@@ -111,10 +113,9 @@ func (c *Core) prepared(in Prepared) {
 	}
 	k.proposal = in.Proposal
 	asks := in.Verdict == Ask && in.Approval != nil && c.o.Fault != RunUnasked
-	k.body = in.Body
-	if in.Body != nil && !(asks && c.o.Headless) {
-		k.item = c.show(in.Body)
-	}
+	k.body, k.hidden = in.Body, in.Body == nil || asks && c.o.Headless
+	k.state = asking // its own state follows
+	c.turn.round.display()
 	if asks {
 		c.askAbout(k, *in.Approval)
 		return
@@ -175,7 +176,7 @@ func (c *Core) finish(k *call, o Outcome) {
 	for _, w := range o.Warnings {
 		c.tell(protocol.Warning{Message: w})
 	}
-	c.turn.round.showEnd(k)
+	c.turn.round.display()
 	if o.Todo != nil {
 		c.turn.showTodo(o.Todo, &c.output)
 	}
@@ -225,6 +226,28 @@ func planOf(t *protocol.TodoList) *history.Plan {
 		return nil
 	}
 	return &history.Plan{Explanation: t.Explanation, Steps: t.Steps}
+}
+
+// display shows the calls in their order: a call that was prepared, or is over, before
+// those that came before it were, waits for them.
+func (r *round) display() {
+	waits := false
+	for _, k := range r.calls {
+		if k.ended || waits && k.item == "" {
+			continue
+		}
+		switch k.state {
+		case queued, preparing:
+			waits = true
+		case finished:
+			k.ended = true
+			r.showEnd(k)
+		default:
+			if k.item == "" && !k.hidden {
+				k.item = r.out.show(k.body)
+			}
+		}
+	}
 }
 
 // showEnd completes the item of k, or shows it at once if it never started.

@@ -225,8 +225,7 @@ func (c *Core) submit(s Submit) {
 	case protocol.Rename:
 		c.rename(s, op)
 	case protocol.Unqueue:
-		c.queue = nil
-		c.reply(s.ID, protocol.QueueChanged{})
+		unqueue(c, s.ID)
 	case protocol.Review:
 		c.reviewOp(s, op)
 	case protocol.Kill:
@@ -259,6 +258,7 @@ func (c *Core) userInput(s Submit, op protocol.UserInput) {
 		c.next = append(c.next, s)
 	default:
 		c.turn.pending = append(c.turn.pending, s)
+		c.tellQueue(s.ID)
 	}
 }
 
@@ -331,10 +331,14 @@ func (c *Core) recordInput(input []protocol.Input) {
 
 func (c *Core) recordPending() {
 	c.recordShells()
-	for _, s := range c.turn.pending {
+	pending := c.turn.pending
+	c.turn.pending = nil
+	for _, s := range pending {
 		c.recordInput(s.Op.(protocol.UserInput).Items)
 	}
-	c.turn.pending = nil
+	if len(pending) > 0 {
+		c.tellQueue("")
+	}
 }
 
 // sample sends the next request of the turn.

@@ -68,12 +68,33 @@ func (c *Core) rename(s Submit, op protocol.Rename) {
 	c.reply(s.ID, protocol.TitleChanged{Title: title})
 }
 
+// tellQueue tells which input waits.
 func (c *Core) tellQueue(submission string) {
-	waiting := make([][]protocol.Input, len(c.queue))
-	for i, s := range c.queue {
-		waiting[i] = s.Op.(protocol.UserInput).Items
+	m := protocol.QueueChanged{Waiting: inputsOf(c.queue)}
+	if c.turn != nil {
+		m.Joining = inputsOf(c.turn.pending)
 	}
-	c.reply(submission, protocol.QueueChanged{Waiting: waiting})
+	c.reply(submission, m)
+}
+
+func inputsOf(list []Submit) [][]protocol.Input {
+	out := make([][]protocol.Input, len(list))
+	for i, s := range list {
+		out[i] = s.Op.(protocol.UserInput).Items
+	}
+	return out
+}
+
+// unqueue gives back the input that waits and was not recorded.
+func unqueue(c *Core, submission string) {
+	var taken []protocol.Input
+	if c.turn != nil {
+		taken = slices.Concat(inputsOf(c.turn.pending)...)
+		c.turn.pending = nil
+	}
+	taken = append(taken, slices.Concat(inputsOf(c.queue)...)...)
+	c.queue = nil
+	c.reply(submission, protocol.QueueChanged{Taken: taken})
 }
 
 // chore is an undo under way.

@@ -167,9 +167,6 @@ func (w *world) op() {
 	case 6:
 		w.step(Submit{ID: id, Op: protocol.Rename{Title: "title"}})
 	case 7:
-		for _, text := range w.queued {
-			w.known[text] = true // handed back
-		}
 		w.step(Submit{ID: id, Op: protocol.Unqueue{}})
 	default:
 		w.inputs++
@@ -365,6 +362,9 @@ func (w *world) reached(text string) {
 func (w *world) event(t Told) {
 	switch m := t.Msg.(type) {
 	case protocol.QueueChanged:
+		for _, in := range m.Taken {
+			w.known[in.Text] = true // handed back
+		}
 		w.queued = nil
 		for _, in := range m.Waiting {
 			w.queued = append(w.queued, in[0].Text)

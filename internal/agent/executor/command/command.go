@@ -42,8 +42,10 @@ type Runner struct {
 	table proc.Table
 	hosts hosts
 
-	mu      sync.Mutex  // guards what follows
-	running map[int]job // by the table's number
+	mu      sync.Mutex         // guards what follows
+	running map[int]job        // by the table's number
+	over    []protocol.Process // the last ones that ended, the newest first
+	onEnd   func(id int)
 }
 
 // job is a command that runs in the background.
@@ -134,8 +136,9 @@ func (r *Runner) await(ctx context.Context, p *process, a tool.Command, began ti
 		}
 		res.Running, res.session = true, id
 		r.mu.Lock()
-		r.running[id] = job{a.Line, time.Now(), p}
+		r.running[id] = job{a.Line, began, p}
 		r.mu.Unlock()
+		go r.follow(id, p) // ends with the process
 	}
 	out := res.take(p.Process, p.out, a.MaxTokens, r.o.OutputTokens)
 	res.wall = time.Since(began)
@@ -187,6 +190,9 @@ func (r *Runner) release(id int) (notes []string) {
 	r.table.Remove(id)
 	r.mu.Lock()
 	j := r.running[id]
+	if j.process != nil {
+		r.remember(id, j)
+	}
 	delete(r.running, id)
 	r.mu.Unlock()
 	if j.process != nil {
@@ -208,19 +214,6 @@ func (r *Runner) numbers() string {
 		return "none"
 	}
 	return strings.Join(ids, ", ")
-}
-
-// Processes lists the commands that run in the background.
-func (r *Runner) Processes() []protocol.Process {
-	var list []protocol.Process
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.table.List() {
-		if j, ok := r.running[e.ID]; ok {
-			list = append(list, protocol.Process{ID: e.ID, Command: j.line, Since: j.since})
-		}
-	}
-	return list
 }
 
 // Kill ends a background process and all it started.
