@@ -54,8 +54,8 @@ func (m *Model) nextAgent() {
 }
 
 // anyRunning reports whether a turn runs in any conversation.
-func (m *Model) anyRunning() bool {
-	for _, c := range m.conversations {
+func anyRunning(all map[protocol.SessionID]*conversation.Conversation) bool {
+	for _, c := range all {
 		if c.Running {
 			return true
 		}

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -74,15 +75,17 @@ func (m *Model) event(e protocol.Event) tea.Cmd {
 	case protocol.ApprovalResolved:
 		m.answered(b.Approval)
 		return nil
+	case protocol.QueueChanged:
+		c.Event(e)
+		if text := conversation.InputText(b.Taken); text != "" {
+			c.Composer.Set(strings.TrimSpace(text + "\n" + c.Composer.Text()))
+		}
 	case protocol.Warning:
 		m.warnOnce(c, b.Message, b.Message)
 	default:
 		proposed := c.Proposed
 		if !c.Event(e) && e.Agent == "" {
 			m.sessionEvent(e.Msg)
-		}
-		if c != m.shown {
-			c.Bound()
 		}
 		return m.turnEvent(e, proposed)
 	}
@@ -96,9 +99,17 @@ func (m *Model) sessionEvent(msg protocol.Msg) {
 	switch b := msg.(type) {
 	case protocol.SessionStarted:
 		m.session.Branch = branchOf(m.session.Settings.Cwd)
-		c.Write(m.session.Banner(m.o.Version, m.o.Banner, m.format().Width)...)
+		s := m.session
+		c.Write(func(f conversation.Format) []style.Line { return s.Banner(m.o.Version, m.o.Banner, f.Width) })
 	case protocol.Undone:
 		c.Undone(b.Report)
+	case protocol.Processes:
+		for _, x := range b.Over {
+			if x.ID == b.Ended {
+				c.Ended(x)
+				m.notify("Kerf: a background command ended", x.Command+": "+x.Outcome)
+			}
+		}
 	case protocol.Servers:
 		for _, s := range b.Servers {
 			if s.State == "failed" {
@@ -143,6 +154,10 @@ func (m *Model) turnEvent(e protocol.Event, proposed bool) tea.Cmd {
 
 // ask shows a question.
 func (m *Model) ask(a protocol.Approval, from string) tea.Cmd {
+	m.conversation(a.Agent).Ask(a.Call, a.ID)
+	if len(m.questions) == 0 {
+		m.waits = m.now()
+	}
 	m.questions = append(m.questions, approval.New(a, from, approval.Actions{
 		Reply: m.reply, Open: func(p panels.Panel) { m.over = append(m.over, p) }, Edit: m.edit, Notice: m.notice, Now: m.now,
 		Path:    func(p string) string { return m.format().Path(p) },
@@ -153,6 +168,9 @@ func (m *Model) ask(a protocol.Approval, from string) tea.Cmd {
 
 // answered takes away a question that is no longer open.
 func (m *Model) answered(id protocol.ApprovalID) {
+	for _, c := range m.conversations {
+		c.Answered(id)
+	}
 	for i, q := range m.questions {
 		if q.Approval.ID == id {
 			if i == 0 {
@@ -167,7 +185,8 @@ func (m *Model) answered(id protocol.ApprovalID) {
 // reply sends the answer to a question.
 func (m *Model) reply(q *approval.Question, a protocol.Answer) tea.Cmd {
 	m.answered(a.Approval)
-	m.shown.Write(q.Outcome(a).Cut(m.format().Width))
+	told := q.Outcome(a)
+	m.shown.Write(func(f conversation.Format) []style.Line { return []style.Line{told.Cut(f.Width)} })
 	return m.submit(a)
 }
 

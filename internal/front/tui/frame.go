@@ -1,12 +1,11 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 
 	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/conversation"
-	"kerf/internal/front/tui/humanize"
+	"kerf/internal/front/tui/now"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/screen"
 	"kerf/internal/front/tui/status"
@@ -18,9 +17,19 @@ import (
 func (m *Model) frame() screen.Frame {
 	w, h := max(m.width-1, 1), max(m.height, 1)
 	f := screen.Frame{Title: m.session.WindowTitle(m.status()), Y: -1}
-	v := m.body(w, h)
-	for _, l := range m.shown.Take() {
-		f.Above = append(f.Above, m.pal.Render(l))
+	_, paged := m.top().(*panels.Pager)
+	var above []style.Line
+	switch {
+	case m.scr.Stale() && m.o.AltScreen:
+		m.reload(2 * h)
+	case m.scr.Stale() && !paged:
+		above, f.Anew = m.shown.Again(h), true
+	default:
+		above = m.shown.Take()
+	}
+	v := m.body(w, h) // what is live is less by what was taken
+	for _, l := range above {
+		f.Above = append(f.Above, m.pal.Render(l.Cut(w)))
 	}
 	if m.o.AltScreen {
 		m.scrollback.Add(f.Above)
@@ -39,6 +48,23 @@ func (m *Model) frame() screen.Frame {
 	}
 	f.Rows, f.X, f.Y, f.Full = rows, min(v.X, w), v.Y, v.Full
 	return f
+}
+
+// reload draws at least n rows of the alternate screen's scrollback again.
+func (m *Model) reload(n int) {
+	var rows []string
+	for _, l := range m.shown.Again(n) {
+		rows = append(rows, m.pal.Render(l.Cut(max(m.width-1, 1))))
+	}
+	m.scrollback.Set(rows)
+	m.scr.Fresh()
+}
+
+// scroll scrolls the alternate screen by rows.
+func (m *Model) scroll(by int) {
+	if more := m.scrollback.Scroll(by, m.height); more > 0 {
+		m.reload(more)
+	}
 }
 
 // body draws everything below the finished rows.
@@ -74,14 +100,11 @@ func (m *Model) top() panels.Panel {
 func (m *Model) bottom(w, h int) panels.View {
 	tall := h >= 8
 	rule := style.L(style.Border, strings.Repeat("─", w))
-	var rows []style.Line
-	if m.shown.Running {
-		if tall {
-			rows = append(rows, nil)
-		}
-		rows = append(rows, m.working().Cut(w))
+	room := h
+	if m.top() != nil {
+		room = min(h, 10)
 	}
-	rows = append(rows, queueRows(m.shown.Queued, w)...)
+	rows := m.going().Rows(w, room)
 	line := m.session.Line(m.status(), w)
 	if p := m.top(); p != nil {
 		message := m.begun(p, w, h)
@@ -154,34 +177,18 @@ func (m *Model) hint() string {
 	return "Ask Kerf to do something"
 }
 
-// working is the line of a running turn.
-func (m *Model) working() style.Line {
-	mark := "• "
-	if !m.o.ReducedMotion {
-		mark = []string{"◐ ", "◓ ", "◑ ", "◒ "}[m.spin%4]
+// going is what is going on.
+func (m *Model) going() now.Shown {
+	x := now.Shown{Conversation: m.shown, Session: &m.session, Questions: len(m.questions), Spin: m.spin, Now: m.now(),
+		Of:     func(id protocol.SessionID) *conversation.Conversation { return m.conversations[id] },
+		Format: m.format(), Back: m.o.Keymap.First("take-back")}
+	if m.o.ReducedMotion {
+		x.Spin = -1
 	}
-	l := style.Line{style.S(style.Accent, mark), style.Bold(style.Plain, "Working"),
-		style.S(style.Dim, " ("+humanize.Duration(m.now().Sub(m.shown.Since))+" • esc to interrupt)")}
-	if m.shown.Retry != "" {
-		l = append(l, style.S(style.Warn, "  "+m.shown.Retry))
+	if len(m.questions) > 0 {
+		x.Asked = x.Now.Sub(m.waits)
 	}
-	if n := len(m.session.Processes); n > 0 {
-		l = append(l, style.S(style.Dim, fmt.Sprintf("  %s (/ps)", humanize.Count(n, "process"))))
-	}
-	return l
-}
-
-// queueRows lists input that waits.
-func queueRows(queued [][]protocol.Input, w int) []style.Line {
-	var rows []style.Line
-	for i, in := range queued {
-		if i == 3 {
-			return append(rows, style.L(style.Dim, fmt.Sprintf("  ↳ and %d more", len(queued)-3)))
-		}
-		rows = append(rows, style.Line{style.S(style.Dim, "  ↳ next: "),
-			style.S(style.Plain, style.OneLine(conversation.InputText(in)))}.Cut(w))
-	}
-	return rows
+	return x
 }
 
 // status is what the status line tells beside the session.

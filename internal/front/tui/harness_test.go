@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -26,7 +25,7 @@ import (
 // bench is a terminal UI on a terminal emulator, with a scripted session and a clock
 // that moves only when told to.
 type bench struct {
-	t      testing.TB
+	t      tester
 	m      *Model
 	vt     *vt.Terminal
 	fake   *fakeSessions
@@ -36,6 +35,14 @@ type bench struct {
 	quit   bool
 	raw    bytes.Buffer
 	keep   bool // keep the raw bytes
+}
+
+// tester is what a bench needs of a test.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
 }
 
 type timer struct {
@@ -148,7 +155,7 @@ func (d *fakeWorkspace) Prompts(context.Context, string) ([]protocol.Prompt, err
 func (d *fakeWorkspace) Check(context.Context) ([]protocol.Check, error) { return d.checks, nil }
 
 // story makes a bench whose session has started.
-func story(t testing.TB, width, height int, change ...func(*Options)) *bench {
+func story(t tester, width, height int, change ...func(*Options)) *bench {
 	b := unopened(t, width, height, change...)
 	b.run(b.m.Init())
 	b.event("", protocol.SessionStarted{Session: b.m.session.ID,
@@ -157,7 +164,7 @@ func story(t testing.TB, width, height int, change ...func(*Options)) *bench {
 	return b
 }
 
-func unopened(t testing.TB, width, height int, change ...func(*Options)) *bench {
+func unopened(t tester, width, height int, change ...func(*Options)) *bench {
 	b := &bench{t: t, vt: vt.New(width, height), fake: &fakeSessions{},
 		clock: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)}
 	o := Options{Sessions: b.fake, Store: b.fake, Version: "0.0.0", Cwd: "/work/project", Out: writer{b}, Theme: "dark",

@@ -186,10 +186,14 @@ func (m *Model) actionKey(name string) (c tea.Cmd, ok bool) {
 		m.push(commands.HelpPage(m.input.Prompts))
 	case "alt+a":
 		m.nextAgent()
+	case "alt+up":
+		if len(m.shown.Queued)+len(m.shown.Joining) > 0 {
+			return m.toAgent(protocol.Unqueue{}), true
+		}
 	case "pgup":
-		m.scrollback.Scroll(max(m.height/2, 1), m.height)
+		m.scroll(max(m.height/2, 1))
 	case "pgdown":
-		m.scrollback.Scroll(-max(m.height/2, 1), m.height)
+		m.scroll(-max(m.height/2, 1))
 	default:
 		return nil, false
 	}

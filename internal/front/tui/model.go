@@ -66,6 +66,7 @@ type Model struct {
 	early     []early // sent before there was a session
 	panels    []panels.Panel
 	questions []*approval.Question
+	waits     time.Time      // since when there are questions
 	over      []panels.Panel // what the first question opened
 	armed     armed
 	lastKey   time.Time
@@ -126,7 +127,7 @@ func newModel(o Options, scr *screen.Screen) *Model {
 		return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 	}
 	m.shown = conversation.New(conversation.Options{Format: m.format, Cost: m.session.Cost,
-		Now: func() time.Time { return m.now() }})
+		Now: func() time.Time { return m.now() }, Lines: o.Plain})
 	m.conversations = map[protocol.SessionID]*conversation.Conversation{"": m.shown}
 	m.input = input.New(input.Options{History: o.History, Vi: o.Vi, Commands: commands.Choices(),
 		NeedsWords: commands.NeedsWords,
@@ -232,7 +233,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case runMsg:
 		cmd = msg.fn()
 	case repaintMsg:
-		m.repaint()
+		m.scr.Redraw()
 	case tea.ResumeMsg:
 		m.back()
 	case crashMsg:
@@ -260,6 +261,11 @@ func (m *Model) paint(urgent bool) tea.Cmd {
 		return m.later(frameTime-now.Sub(m.painted), frameMsg{})
 	}
 	m.painted = now
+	if m.tty != nil { // the terminal may have another size before it says so
+		if w, h, err := m.tty.Size(); err == nil {
+			m.resize(w, h)
+		}
+	}
 	if err := m.scr.Draw(m.frame()); err != nil {
 		m.exit.code = 1
 		return tea.Quit
@@ -273,8 +279,7 @@ func (m *Model) resize(w, h int) {
 	}
 	m.width, m.height = w, h
 	m.input.Width = max(w-4, 2)
-	m.shown.Resize()
-	_ = m.scr.Resize(w, h)
+	m.scr.Resize(w, h)
 }
 
 // format says how items are drawn now. The last column stays free.
@@ -333,7 +338,7 @@ func (m *Model) notice(role style.Role, text string) { m.shown.Note(role, "! ", 
 
 // clock moves the elapsed time of a running turn.
 func (m *Model) clock(msg clockMsg) tea.Cmd {
-	if msg.gen != m.gen || !m.anyRunning() {
+	if msg.gen != m.gen || !anyRunning(m.conversations) {
 		m.clocking = false
 		return nil
 	}
@@ -354,9 +359,4 @@ func (m *Model) startClock() tea.Cmd {
 	}
 	m.clocking = true
 	return m.later(m.clockTime(), clockMsg{m.gen})
-}
-
-// repaint draws every row again.
-func (m *Model) repaint() {
-	_ = m.scr.Resize(m.width, m.height)
 }

@@ -152,7 +152,7 @@ func (m *Model) lastFrame() {
 	m.look("")
 	m.shown.CloseLive(protocol.Failed)
 	if len(m.shown.Turns) > 0 && !m.o.Open.Ephemeral {
-		m.shown.Write(style.L(style.Dim, "kerf resume "+string(m.session.ID)+" goes on with this session"))
+		m.shown.Note(style.Dim, "", "kerf resume "+string(m.session.ID)+" goes on with this session")
 	}
 	m.exit.closing = true
 	if m.scr == nil {

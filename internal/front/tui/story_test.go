@@ -219,7 +219,7 @@ func TestWhileATurnRuns(t *testing.T) {
 	b.event("t1", protocol.TurnStarted{})
 	b.types("steer").keys("enter").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "steer"}}})
 	b.types("queue").keys("tab").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "queue"}}, Queue: true})
-	b.event("t1", protocol.QueueChanged{Waiting: [][]protocol.Input{{{Text: "queue"}}}}).says("↳ next: queue")
+	b.event("t1", protocol.QueueChanged{Waiting: [][]protocol.Input{{{Text: "queue"}}}}).says("↳ next turn: queue")
 	b.wait(65 * time.Second).says("1m 05s")
 	b.event("t1", protocol.Retrying{Attempt: 1, Max: 5, Delay: 2 * time.Second,
 		Cause: "connection reset"}).says("retry 1/5 in 2s: connection reset")
@@ -540,8 +540,8 @@ func TestExport(t *testing.T) {
 
 func TestBrokenStreamStartsAgain(t *testing.T) {
 	b := story(t, 80, 24)
-	b.event("t", protocol.TurnStarted{}, started("m", answer("")), delta("m", "First part.\n\nSecond pa"),
-		protocol.ItemDropped{Item: "m"})
+	b.event("t", protocol.TurnStarted{}, started("m", answer("")), delta("m", "First part.\n\nSecond pa"))
+	b.event("t", protocol.ItemDropped{Item: "m"})
 	b.says("the model starts this again").silent("Second pa")
 	b.event("t", started("n", answer("")), delta("n", "Whole."), done("n", answer("Whole."))).says("• Whole.")
 }

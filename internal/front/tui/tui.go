@@ -178,7 +178,7 @@ func (m *Model) back() {
 		m.err = m.tty.Raw()
 	}
 	m.taken = now
-	m.repaint()
+	m.scr.Redraw()
 }
 
 // run gives the terminal to a program of the user's until it ends.

@@ -48,7 +48,7 @@ func table() []command {
 		{name: "mcp", help: "MCP servers and their tools", run: pick("servers")},
 		{name: "agents", help: "sub-agents: what they do; look at one and talk to it", run: pick("agents"), agents: true},
 		{name: "back", help: "go back from a sub-agent to the session", run: func(c *Commands, _ string) tea.Cmd { c.ui.Look(""); return nil }, agents: true},
-		{name: "ps", help: "background processes; end them", run: pick("processes"), agents: true},
+		{name: "ps", help: "commands in the background: output, how they ended; end them", run: processes, agents: true},
 		{name: "status", help: "session, settings, tokens, limits",
 			run: page("Status", func(c *Commands, width int) []style.Line {
 				return c.ui.Session.Rows(c.ui.Shown(), c.ui.Version, width)

@@ -13,6 +13,7 @@ func keyTable() [][2]string {
 	return [][2]string{
 		{"", "Writing"},
 		{"enter", "send; while a turn runs: add to it"}, {"tab", "while a turn runs: queue for the next"},
+		{"alt+↑", "take back what waits for the model, to edit it"},
 		{"shift+enter, ctrl+j, \\ enter", "new line"}, {"@", "mention a file"}, {"/", "command"}, {"$", "skill"}, {"!", "run a shell command"},
 		{"↑ ↓", "move, at the edge: earlier messages"}, {"ctrl+r", "search earlier messages"}, {"ctrl+g", "write in $VISUAL or $EDITOR"},
 		{"ctrl+v", "paste an image"}, {"ctrl+_ alt+/", "undo, redo"}, {"ctrl+a ctrl+e", "start, end of line"},

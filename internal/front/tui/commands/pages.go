@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -11,6 +12,7 @@ import (
 	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/diffview"
+	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
@@ -47,17 +49,33 @@ func (c *Commands) LastShortenedPage() *panels.Pager {
 	}}
 }
 
-// processPage shows the output of a background process.
-func (c *Commands) processPage(x protocol.Process) *panels.Pager {
-	shown := c.ui.Shown()
+// processPage shows the output of a background process, as it was told last.
+func (c *Commands) processPage(id int) *panels.Pager {
+	var x protocol.Process
+	for _, p := range slices.Concat(c.ui.Session.Processes, c.ui.Session.Over) {
+		if p.ID == id {
+			x = p
+		}
+	}
 	return &panels.Pager{Title: fmt.Sprintf("Process #%d  %s", x.ID, style.OneLine(x.Command)), Bottom: true,
 		Draw: func(width int, _ bool) []style.Line {
-			out := shown.ProcessOutput(x.ID)
-			if out == "" {
-				return nil
+			rows := style.WrapText(style.Plain, style.Output(x.Output), width)
+			if x.Outcome != "" {
+				end := fmt.Sprintf("%s after %s", x.Outcome, humanize.Duration(x.Took))
+				rows = append(rows, style.L(outcomeRole(x), end).Cut(width))
 			}
-			return style.WrapText(style.Plain, style.Output(out), width)
+			return rows
 		}}
+}
+
+func outcomeRole(x protocol.Process) style.Role {
+	switch {
+	case x.Failed:
+		return style.Bad
+	case x.Outcome != "":
+		return style.Good
+	}
+	return style.Accent
 }
 
 // serverPage shows the tools of an MCP server.

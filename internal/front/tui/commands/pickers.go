@@ -116,13 +116,17 @@ func pickers() map[string]list {
 					return c.choose(filesOf(it.Value.(protocol.ChangeEntry))), true
 				}}},
 		"models": {title: "Model", filter: true, items: models, choose: setModel},
-		"processes": {title: "Background processes", empty: "none is running", foot: "enter output · k end it",
-			items: known(func(c *Commands) []protocol.Process { return c.ui.Session.Processes }, processItem),
+		"processes": {title: "Commands in the background", empty: "none runs, and none did in this session",
+			foot:  "enter output · k end it · esc back",
+			items: listProcesses,
 			choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) {
-				c.ui.Push(c.processPage(it.Value.(protocol.Process)))
+				c.ui.Push(c.processPage(it.Value.(protocol.Process).ID))
 				return nil, true
 			},
 			keys: map[string]act{"k": func(c *Commands, it panels.Item) (tea.Cmd, bool) {
+				if it.Value.(protocol.Process).Outcome != "" {
+					return nil, true
+				}
 				return c.ui.Submit(protocol.Kill{Process: it.Value.(protocol.Process).ID}), false
 			}}},
 		"rewind": {title: "Go back to before", empty: "nothing was said yet", filter: true, items: known(marks, markItem),
@@ -381,9 +385,25 @@ func setModel(c *Commands, it panels.Item) (tea.Cmd, bool) {
 		}}), false
 }
 
+// processes asks what runs in the background and lists it.
+func processes(c *Commands, words string) tea.Cmd {
+	ask := c.ui.Submit(protocol.ListProcesses{})
+	return tea.Batch(ask, pick("processes")(c, words))
+}
+
+// listProcesses are the commands in the background: those that run, then those that ran.
+func listProcesses(c *Commands, then func([]panels.Item) tea.Cmd) tea.Cmd {
+	all := slices.Concat(c.ui.Session.Processes, c.ui.Session.Over)
+	return known(func(*Commands) []protocol.Process { return all }, processItem)(c, then)
+}
+
 func processItem(c *Commands, x protocol.Process) panels.Item {
-	return panels.Item{Label: fmt.Sprintf("#%d  %s", x.ID, style.OneLine(x.Command)),
-		Detail: humanize.Duration(c.ui.Now().Sub(x.Since)), Value: x}
+	state := "running " + humanize.Duration(c.ui.Now().Sub(x.Since))
+	if x.Outcome != "" {
+		state = x.Outcome + " after " + humanize.Duration(x.Took)
+	}
+	return panels.Item{Label: fmt.Sprintf("#%d  %s", x.ID, style.OneLine(x.Command)), Detail: state, Value: x,
+		Role: outcomeRole(x)}
 }
 
 func serverItem(_ *Commands, s protocol.Server) panels.Item {

@@ -22,6 +22,8 @@ type Options struct {
 	Now    func() time.Time
 	// Cost writes what tokens cost; empty when that is not known.
 	Cost func(protocol.Usage) string
+	// Lines writes all there is as finished rows: nothing stands below the stream.
+	Lines bool
 }
 
 // Conversation is one conversation as it is shown: of a session, or of a sub-agent.
@@ -40,11 +42,18 @@ type Conversation struct {
 	Retry      string            // what went wrong, while a request is tried again
 	Proposed   bool              // this turn proposed a plan
 
-	o      Options
-	live   []*liveItem
-	rows   []style.Line // finished rows that wait to be written
-	gap    bool         // the last row written was not empty
-	looked bool         // the last item was a call that only looked
+	// Plan is the plan that the model keeps, without steps when there is none.
+	Plan protocol.TodoList
+	// Joining is input that joins the turn with the next request.
+	Joining [][]protocol.Input
+
+	o       Options
+	entries []*entry
+	done    int          // how many of them are written
+	above   []style.Line // rows that wait to be written before the others
+	gap     bool         // the last row written was not empty
+	missed  bool         // entries went that were not written
+	asked   map[protocol.CallID]protocol.ApprovalID
 }
 
 // Mark is a turn that can be gone back to.
@@ -60,75 +69,91 @@ func New(o Options) *Conversation { return &Conversation{o: o} }
 // Sibling returns an empty conversation that is drawn in the same way.
 func (c *Conversation) Sibling() *Conversation { return New(c.o) }
 
-// Write adds finished rows, apart from what is there by an empty row.
-func (c *Conversation) Write(rows ...style.Line) {
-	if len(rows) == 0 {
-		return
-	}
-	if c.gap {
-		c.rows = append(c.rows, nil)
-	}
-	c.rows = append(c.rows, rows...)
-	c.gap, c.looked = true, false
-}
-
-// Note writes a text with a mark before it.
-func (c *Conversation) Note(role style.Role, mark, text string) {
-	c.Write(c.o.Format().Note(role, mark, text)...)
-}
-
-// Take returns the finished rows that were not taken yet.
-func (c *Conversation) Take() []style.Line {
-	rows := c.rows
-	c.rows = nil
-	return rows
-}
-
-// Blank adds n empty rows.
-func (c *Conversation) Blank(n int) {
-	c.rows = append(c.rows, make([]style.Line, n)...)
-	c.gap = false
-}
-
-// Resize draws what is under way for the width that Format tells now.
-func (c *Conversation) Resize() {
-	for _, l := range c.live {
-		l.resize(c.o.Format().Width)
-	}
-}
-
-// maxWaiting bounds the finished rows of a conversation that nobody looks at.
-const maxWaiting = 2000
-
-// Bound drops the oldest finished rows when too many wait.
-func (c *Conversation) Bound() {
-	if n := len(c.rows); n > maxWaiting+maxWaiting/4 {
-		note := style.L(style.Dim, "… earlier rows are not kept here (ctrl+t shows them)")
-		c.rows = append([]style.Line{note}, c.rows[n-maxWaiting:]...)
-	}
-}
-
 // Restart returns an empty conversation that goes on where c is on the terminal,
 // with the same composer.
 func (c *Conversation) Restart() *Conversation {
-	return &Conversation{o: c.o, Composer: c.Composer, rows: c.rows, gap: c.gap}
+	c.CloseLive(protocol.Failed)
+	return &Conversation{o: c.o, Composer: c.Composer, entries: c.entries, done: c.done, above: c.above, gap: c.gap}
 }
 
 // Follow shows c where before was shown: first what before has not written yet, then
 // a heading, then what happened in c meanwhile.
 func (c *Conversation) Follow(before *Conversation, heading string) {
-	c.Resize()
-	missed := c.rows
-	c.rows, c.gap = before.Take(), before.gap
-	width := c.o.Format().Width
-	c.Write(style.Line{style.S(style.Border, "── "), style.Bold(style.Heading, heading),
-		style.S(style.Border, " ──")}.Cut(width))
-	if len(missed) > 0 && len(missed[0]) > 0 {
-		c.rows = append(c.rows, nil)
+	c.above = before.Take()
+	c.gap = before.gap
+	for _, e := range c.entries[c.done:] {
+		e.lay(c.o.Format())
+		e.begun = false
 	}
-	for _, l := range missed {
-		c.rows = append(c.rows, style.Wrap(l, width)...)
+	head := &entry{draw: func(f Format) []style.Line {
+		return []style.Line{style.Line{style.S(style.Border, "── "), style.Bold(style.Heading, heading),
+			style.S(style.Border, " ──")}.Cut(f.Width)}
+	}}
+	c.entries = slices.Insert(c.entries, c.done, head)
+}
+
+// Ask tells that a question about a call is open, Answered that it is not any more.
+func (c *Conversation) Ask(call protocol.CallID, id protocol.ApprovalID) {
+	if call != "" {
+		if c.asked == nil {
+			c.asked = map[protocol.CallID]protocol.ApprovalID{}
+		}
+		c.asked[call] = id
 	}
+}
+
+// Answered tells that a question is not open any more.
+func (c *Conversation) Answered(id protocol.ApprovalID) {
+	for call, x := range c.asked {
+		if x == id {
+			delete(c.asked, call)
+			for _, e := range c.entries[c.done:] {
+				if b, ok := e.item.Body.(protocol.Command); ok && b.Call == call {
+					e.since = c.o.Now() // it begins to run
+				}
+			}
+		}
+	}
+}
+
+// format is how entries are drawn now.
+func (c *Conversation) format() Format {
+	f := c.o.Format()
+	f.Now, f.Asked = c.o.Now(), func(call protocol.CallID) bool { return c.asked[call] != "" }
+	return f
+}
+
+// Step is what happens at the moment, in a few words: the last thing under way, and since
+// when. It is empty when nothing is.
+func (c *Conversation) Step() (string, time.Time) {
+	for _, e := range slices.Backward(c.entries[c.done:]) {
+		if !e.open {
+			continue
+		}
+		switch b := e.item.Body.(type) {
+		case protocol.Command:
+			if c.asked[b.Call] == "" {
+				return "Running " + style.OneLine(b.Command), e.since
+			}
+		case protocol.Reasoning:
+			return "Thinking", e.since
+		case protocol.AgentMessage, protocol.ProposedPlan:
+			return "Answering", e.since
+		case protocol.SubAgent:
+			return "Waiting for agents", e.since
+		case protocol.FileChange:
+			return "Changing files", e.since
+		case protocol.ToolCall:
+			verb, what := callText(b)
+			return verb + " " + style.OneLine(what), e.since
+		}
+	}
+	return "", time.Time{}
+}
+
+// Remaining reports whether the plan has steps that are not done.
+func (c *Conversation) Remaining() bool {
+	return slices.ContainsFunc(c.Plan.Steps, func(s protocol.Step) bool { return s.Status != "completed" })
 }
 
 // Event takes an event that is about a conversation, and reports whether it is one.
@@ -136,18 +161,29 @@ func (c *Conversation) Event(e protocol.Event) bool {
 	switch b := e.Msg.(type) {
 	case protocol.ItemStarted:
 		c.Retry = ""
-		c.begin(b.Item)
+		if !c.planned(b.Item) {
+			c.begin(b.Item)
+		}
 	case protocol.ItemDelta:
-		if l := c.find(b.Item); l != nil {
-			c.grow(l, b.Text)
+		if e, _ := c.find(b.Item); e != nil {
+			c.grow(e, b.Text)
 		}
 	case protocol.ItemUpdated:
-		if l := c.find(b.Item.ID); l != nil {
-			c.update(l, b.Item)
+		if c.planned(b.Item) {
+			break
+		}
+		if e, i := c.find(b.Item.ID); e != nil {
+			c.update(e, i, b.Item)
 		}
 	case protocol.ItemDropped:
-		c.drop(b.Item)
+		if e, _ := c.find(b.Item); e != nil {
+			c.drop(e)
+		}
 	case protocol.ItemCompleted:
+		if c.planned(b.Item) {
+			c.Transcript.Add(b.Item)
+			break
+		}
 		c.complete(e.Turn, b.Item)
 	case protocol.TurnStarted, protocol.TurnCompleted, protocol.TurnFailed, protocol.TurnAborted:
 		c.turnEvent(e.Msg)
@@ -158,20 +194,31 @@ func (c *Conversation) Event(e protocol.Event) bool {
 	case protocol.TurnDiff:
 		c.Diff = b
 	case protocol.QueueChanged:
-		c.Queued = b.Waiting
+		c.Queued, c.Joining = b.Waiting, b.Joining
 	case protocol.HistoryCompacted:
-		c.Write(c.o.Format().compaction(protocol.Compaction{Before: b.Before, After: b.After})...)
+		c.Write(func(f Format) []style.Line {
+			return f.compaction(protocol.Compaction{Before: b.Before, After: b.After})
+		})
 	default:
 		return false
 	}
 	return true
 }
 
+// planned takes a plan, which stands below the stream, not in it.
+func (c *Conversation) planned(it protocol.Item) bool {
+	plan, ok := it.Body.(protocol.TodoList)
+	if ok = ok && !c.o.Lines; ok {
+		c.Plan = plan
+	}
+	return ok
+}
+
 func (c *Conversation) turnEvent(msg protocol.Msg) {
 	switch b := msg.(type) {
 	case protocol.TurnStarted:
 		c.Running, c.Since = true, c.o.Now()
-		c.Retry, c.Diff = "", protocol.TurnDiff{}
+		c.Retry, c.Diff, c.Plan = "", protocol.TurnDiff{}, protocol.TodoList{}
 		return
 	case protocol.TurnCompleted:
 		c.CloseLive(protocol.Completed)
@@ -192,7 +239,10 @@ func (c *Conversation) turnEvent(msg protocol.Msg) {
 		c.Note(style.Warn, "■ ", AbortText(b.Reason))
 		c.giveBack(b.Undelivered)
 	}
-	c.Running, c.Retry = false, ""
+	c.Running, c.Retry, c.Joining = false, "", nil
+	if !c.Remaining() {
+		c.Plan = protocol.TodoList{}
+	}
 }
 
 // AbortText says why a turn was ended.
@@ -256,7 +306,8 @@ func (c *Conversation) closingLine(b protocol.TurnCompleted) {
 		parts = append(parts, cost)
 	}
 	if len(parts) > 0 {
-		c.Write(style.Wrap(style.L(style.Dim, "─ "+strings.Join(parts, " · ")), c.o.Format().Width)...)
+		text := "─ " + strings.Join(parts, " · ")
+		c.Write(func(f Format) []style.Line { return style.Wrap(style.L(style.Dim, text), f.Width) })
 	}
 }
 
@@ -277,7 +328,7 @@ func (c *Conversation) Replay(past []protocol.PastTurn) {
 	}
 	skip := max(0, total-maxReplayed)
 	if skip > 0 {
-		c.Write(style.L(style.Dim, fmt.Sprintf("… %d earlier items (ctrl+t shows them)", skip)))
+		c.Note(style.Dim, "… ", fmt.Sprintf("%d earlier items (ctrl+t shows them)", skip))
 	}
 	for _, t := range past {
 		for _, it := range t.Items {
@@ -285,17 +336,37 @@ func (c *Conversation) Replay(past []protocol.PastTurn) {
 				skip--
 				continue
 			}
-			c.Write(c.o.Format().Item(it)...)
+			if e := c.begin(it); len(e.calls) == 0 {
+				e.open, e.stream, e.fresh = false, nil, nil
+			}
 		}
 		if skip == 0 && t.Ended != "" && t.Ended != "completed" {
-			c.Write(style.L(style.Dim, "─ "+t.Ended))
+			c.Note(style.Dim, "─ ", t.Ended)
 		}
 	}
 }
 
+// Ended tells the end of a command in the background, with the last of what it printed.
+func (c *Conversation) Ended(x protocol.Process) {
+	c.Write(func(f Format) []style.Line {
+		role := style.Good
+		if x.Failed {
+			role = style.Bad
+		}
+		l := style.Line{style.S(role, "• "), style.Bold(style.Plain, "Background command ended"),
+			style.S(style.Dim, fmt.Sprintf(" #%d $ ", x.ID)), style.S(style.Code, style.OneLine(x.Command)),
+			style.S(role, "  "+x.Outcome), style.S(style.Dim, " after "+humanize.Duration(x.Took))}
+		rows := style.Prefix(style.Wrap(l, f.Width-2), style.Span{}, style.Span{Text: "  "})
+		return append(rows, f.below(f.output(x.Output, true))...)
+	})
+}
+
 // Undone tells what an undo or a redo did.
 func (c *Conversation) Undone(r protocol.UndoReport) {
-	f := c.o.Format()
+	c.Write(func(f Format) []style.Line { return f.undone(r) })
+}
+
+func (f Format) undone(r protocol.UndoReport) []style.Line {
 	verb := "Undid"
 	switch {
 	case r.Redo && r.DryRun:
@@ -305,10 +376,9 @@ func (c *Conversation) Undone(r protocol.UndoReport) {
 	case r.Redo:
 		verb = "Redid"
 	}
+	rows := f.head(protocol.Completed, verb, " "+r.What)
 	if r.Problem != "" {
-		c.Note(style.Bad, "✗ ", r.Problem)
-	} else {
-		c.Write(f.head(protocol.Completed, verb, " "+r.What)...)
+		rows = f.Note(style.Bad, "✗ ", r.Problem)
 	}
 	files, more := shownOf(r.Files)
 	for _, x := range files {
@@ -320,15 +390,16 @@ func (c *Conversation) Undone(r protocol.UndoReport) {
 		if x.Note != "" {
 			text += ": " + x.Note
 		}
-		c.rows = append(c.rows, f.said(style.WrapText(role, text, f.Width-4), style.S(style.Border, "  └ "))...)
+		rows = append(rows, f.below(style.WrapText(role, text, f.Width-4))...)
 	}
 	if more > 0 {
 		text := fmt.Sprintf("and %d more; kerf log names them", more)
-		c.rows = append(c.rows, f.said(style.WrapText(style.Dim, text, f.Width-4), style.S(style.Border, "  └ "))...)
+		rows = append(rows, f.below(style.WrapText(style.Dim, text, f.Width-4))...)
 	}
 	if r.Problem == "" && r.DryRun && r.Diff != "" {
-		c.rows = append(c.rows, diffview.Summary(diffview.Parse(r.Diff), f.Width)...)
+		rows = append(rows, diffview.Summary(diffview.Parse(r.Diff), f.Width)...)
 	}
+	return rows
 }
 
 // shownUndone bounds how many files are listed that an undo simply brought back.
@@ -366,21 +437,6 @@ func (c *Conversation) Before(id protocol.TurnID) (protocol.TurnID, bool) {
 
 func (c *Conversation) turn(id protocol.TurnID) int {
 	return slices.IndexFunc(c.Turns, func(t Mark) bool { return t.ID == id })
-}
-
-// ProcessOutput is the output of a background process, as far as it is kept.
-func (c *Conversation) ProcessOutput(id int) string {
-	for _, l := range c.live {
-		if b, ok := l.item.Body.(protocol.Command); ok && b.Process == id {
-			return l.output
-		}
-	}
-	for _, it := range slices.Backward(c.Transcript.items) {
-		if b, ok := it.Body.(protocol.Command); ok && b.Process == id {
-			return b.Output
-		}
-	}
-	return ""
 }
 
 // ContextLeft says how much of the model's context window is free.

@@ -83,19 +83,21 @@ func TestLiveItemsAreBounded(t *testing.T) {
 			protocol.ItemDelta{Item: "c", Text: strings.Repeat("y", 10_000)})
 		c.Take()
 	}
-	if len(c.Conversation.live) != 2 {
-		t.Fatalf("%d live items", len(c.Conversation.live))
+	if len(c.entries) != 2 {
+		t.Fatalf("%d entries", len(c.entries))
 	}
-	if n := len(c.Conversation.live[1].output); n > maxOutput {
+	if n := len(c.entries[1].output); n > maxOutput {
 		t.Errorf("%d bytes of output are kept", n)
 	}
 }
 
 func TestDroppedItemIsMarked(t *testing.T) {
 	c := begin().tell(protocol.ItemStarted{Item: item("m", answer(""))},
-		protocol.ItemDelta{Item: "m", Text: "One.\n\nTw"}, protocol.ItemDropped{Item: "m"})
-	same(t, c.written(), "• One.", "  ⤺ the stream broke; the model starts this again")
-	if len(c.Conversation.live) != 0 || c.Transcript.LastAnswer() != "" {
+		protocol.ItemDelta{Item: "m", Text: "One.\n\nTw"})
+	same(t, c.written(), "• One.")
+	c.tell(protocol.ItemDropped{Item: "m"})
+	same(t, c.written(), "  ⤺ the stream broke; the model starts this again")
+	if same(t, c.live(9)); c.done != len(c.entries) || c.Transcript.LastAnswer() != "" {
 		t.Error("a dropped item is kept")
 	}
 }
@@ -133,11 +135,10 @@ func TestFollow(t *testing.T) {
 func TestBoundDropsTheOldest(t *testing.T) {
 	c := begin()
 	for i := range 3000 {
-		c.Write(Format{Width: 60}.Note(0, "", fmt.Sprint(i))...)
+		c.Note(0, "", fmt.Sprint(i))
 	}
-	c.Bound()
 	rows := c.written()
-	if len(rows) != maxWaiting+1 || !strings.Contains(rows[0], "earlier rows are not kept") ||
+	if len(rows) != 2*maxWaiting || !strings.Contains(rows[0], "earlier rows are not kept") ||
 		rows[len(rows)-1] != "2999" {
 		t.Errorf("%d rows from %q to %q", len(rows), rows[0], rows[len(rows)-1])
 	}
@@ -173,7 +174,7 @@ func TestUndone(t *testing.T) {
 	c := begin()
 	c.Undone(protocol.UndoReport{What: "the last turn", DryRun: true, Diff: "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n",
 		Files: []protocol.UndoFile{{Path: "/w/f", Outcome: "restored", Note: "whole"}}})
-	same(t, c.written(), "• Would undo the last turn", "  └ f  restored: whole", "      1 -a", "      1 +b")
+	same(t, c.written(), "• Would undo the last turn", "  └ f  restored: whole", "      1 -a"+strings.Repeat(" ", 50), "      1 +b"+strings.Repeat(" ", 50))
 }
 
 // TestUndoneIsBounded: what simply came back is counted, the rest is named.
@@ -191,18 +192,6 @@ func TestUndoneIsBounded(t *testing.T) {
 	}
 }
 
-func TestProcessOutput(t *testing.T) {
-	c := begin().tell(protocol.ItemStarted{Item: item("c", protocol.Command{Command: "x", Process: 3})},
-		protocol.ItemDelta{Item: "c", Text: "out"})
-	if got := c.ProcessOutput(3); got != "out" {
-		t.Errorf("while it runs: %q", got)
-	}
-	c.tell(protocol.ItemCompleted{Item: item("c", protocol.Command{Command: "x", Process: 3, Output: "all"})})
-	if got := c.ProcessOutput(3); got != "all" || c.ProcessOutput(4) != "" {
-		t.Errorf("when it is over: %q", got)
-	}
-}
-
 func TestTranscript(t *testing.T) {
 	var tr Transcript
 	tr.Add(item("", protocol.UserMessage{Input: []protocol.Input{{Text: "hi"}, {ImageURL: "data:"}}}))
@@ -213,7 +202,7 @@ func TestTranscript(t *testing.T) {
 	}
 	got := tr.Markdown("Title", "/w")
 	for _, want := range []string{"# Kerf session Title\n", "## You\n\nhi[image] \n", "## Kerf\n\nHello.\n",
-		"```text\n• Ran ls\n"} {
+		"```text\n• Ran $ ls\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -2,15 +2,17 @@ package conversation
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"kerf/internal/front/tui/diffview"
 	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/markdown"
 	"kerf/internal/front/tui/style"
+	"kerf/internal/front/tui/syntax"
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 )
@@ -22,6 +24,10 @@ type Format struct {
 	Cwd string
 	// Whole draws all of an item; otherwise long ones are shortened.
 	Whole bool
+	// Now is the time, Since when the item began: a command under way tells how long.
+	Now, Since time.Time
+	// Asked reports whether a call waits for the user's answer; nil when none does.
+	Asked func(protocol.CallID) bool
 }
 
 const (
@@ -37,13 +43,11 @@ func (f Format) Item(it protocol.Item) []style.Line {
 	switch b := it.Body.(type) {
 	case protocol.UserMessage:
 		return f.user(b)
-	case protocol.AgentMessage:
-		return f.said(markdown.Render(b.Text, f.Width-2), style.S(style.Accent, "• "))
+	case protocol.AgentMessage, protocol.ProposedPlan:
+		text, _ := Text(b)
+		return f.marked(b, markdown.Rows(text, f.Width-2), true)
 	case protocol.Reasoning:
-		return f.said(italic(markdown.Render(b.Text, f.Width-2)), style.S(style.Dim, "· "))
-	case protocol.ProposedPlan:
-		return append([]style.Line{{style.S(style.Accent, "• "), style.Bold(style.Heading, "Proposed plan")}},
-			f.said(markdown.Render(b.Text, f.Width-2), style.S(style.Border, "│ "))...)
+		return f.reasoning(b.Text)
 	case protocol.Command:
 		return f.command(it, b)
 	case protocol.FileChange:
@@ -51,7 +55,7 @@ func (f Format) Item(it protocol.Item) []style.Line {
 	case protocol.ToolCall:
 		return f.tool(it, b)
 	case protocol.TodoList:
-		return f.todo(b)
+		return f.Plan(b)
 	case protocol.SubAgent:
 		return f.subAgent(it, b)
 	case protocol.WebSearch:
@@ -86,6 +90,46 @@ func (f Format) said(rows []style.Line, mark style.Span) []style.Line {
 	return style.Prefix(rows, mark, rest)
 }
 
+// marked gives rows of a text that streams their mark.
+func (f Format) marked(b protocol.Body, rows []style.Line, first bool) []style.Line {
+	if _, plan := b.(protocol.ProposedPlan); plan {
+		edge := style.S(style.Border, "│ ")
+		out := style.Prefix(rows, edge, edge)
+		if first && len(rows) > 0 {
+			head := style.Line{style.S(style.Accent, "• "), style.Bold(style.Heading, "Proposed plan")}
+			out = append([]style.Line{head}, out...)
+		}
+		return out
+	}
+	mark, rest := style.S(style.Accent, "• "), style.Span{Text: "  "}
+	if !first {
+		mark = rest
+	}
+	return style.Prefix(rows, mark, rest)
+}
+
+// reasoning draws what the model thought in one row, or whole.
+func (f Format) reasoning(text string) []style.Line {
+	rows := italic(markdown.Rows(text, f.Width-2))
+	if !f.Whole && len(rows) > 1 {
+		first := append(rows[0][:len(rows[0]):len(rows[0])], style.S(style.Dim, " …"))
+		rows = []style.Line{first.Cut(f.Width - 2)}
+	}
+	return f.said(rows, style.S(style.Dim, "· "))
+}
+
+// thinkingRows are the rows of what the model thinks at the moment.
+const thinkingRows = 3
+
+// thinking draws the end of what the model thinks at the moment.
+func (f Format) thinking(text string) []style.Line {
+	if len(text) > glance {
+		text = strings.ToValidUTF8(text[len(text)-glance:], "")
+	}
+	rows := italic(markdown.Rows(text, f.Width-2))
+	return f.said(rows[max(0, len(rows)-thinkingRows):], style.S(style.Dim, "· "))
+}
+
 func italic(rows []style.Line) []style.Line {
 	for i, l := range rows {
 		rows[i] = l.With(style.Dim)
@@ -114,7 +158,11 @@ func (f Format) user(b protocol.UserMessage) []style.Line {
 	if !f.Whole {
 		rows = shorten(rows, 30, 10)
 	}
-	return style.Prefix(rows, style.S(style.Accent, "› "), style.Span{Text: "  "})
+	rows = style.Prefix(rows, style.S(style.User, "› "), style.S(style.User, "  "))
+	for i, l := range rows {
+		rows[i] = l.On(style.User).Pad(f.Width, style.As(style.User))
+	}
+	return rows
 }
 
 // shorten keeps the first and the last rows and says how many are between.
@@ -123,17 +171,12 @@ func shorten(rows []style.Line, head, tail int) []style.Line {
 		return rows
 	}
 	out := append([]style.Line{}, rows[:head]...)
-	out = append(out, style.L(style.Dim, fmt.Sprintf("… %d more lines (ctrl+t shows all)", len(rows)-head-tail)))
+	out = append(out, style.L(style.Dim, fmt.Sprintf("… %d more rows (ctrl+o shows all)", len(rows)-head-tail)))
 	return append(out, rows[len(rows)-tail:]...)
 }
 
 func (f Format) command(it protocol.Item, b protocol.Command) []style.Line {
-	verb := map[protocol.Status]string{protocol.InProgress: "Running", protocol.Completed: "Ran", protocol.Failed: "Ran",
-		protocol.Declined: "Refused"}[it.Status]
-	if b.User {
-		verb = "You ran"
-	}
-	rows := f.commandHead(it, b, verb)
+	rows := f.commandHead(it, b)
 	body := f.output(b.Output, it.Status == protocol.InProgress)
 	if len(body) == 0 && it.Status == protocol.Completed && b.Process == 0 {
 		body = []style.Line{style.L(style.Dim, "(no output)")}
@@ -141,11 +184,10 @@ func (f Format) command(it protocol.Item, b protocol.Command) []style.Line {
 	return append(rows, style.Prefix(body, style.S(style.Border, "  └ "), style.Span{Text: "    "})...)
 }
 
-// glance is how many bytes at each end of an output are looked at to show a few
-// rows of it.
+// glance is how many bytes at the end of a text under way are looked at.
 const glance = 4 << 10
 
-// output draws what a command printed: all of it, or a few rows.
+// output draws what a command printed: all of it, or a few of its lines, each in one row.
 func (f Format) output(text string, running bool) []style.Line {
 	text = strings.TrimRight(text, "\n")
 	switch {
@@ -153,53 +195,100 @@ func (f Format) output(text string, running bool) []style.Line {
 		return nil
 	case f.Whole:
 		return style.WrapText(style.Dim, style.Output(text), f.Width-4)
-	case running:
+	}
+	line := func(s string) style.Line {
+		return style.L(style.Dim, style.Output(s[:min(len(s), glance)])).Cut(f.Width - 4)
+	}
+	if running {
 		above := 0
 		if len(text) > glance {
 			above = strings.Count(text[:len(text)-glance], "\n")
 			text = strings.ToValidUTF8(text[len(text)-glance:], "")
 		}
-		body := style.WrapText(style.Dim, style.Output(text), f.Width-4)
-		if len(body) <= outputRows {
-			return body
+		lines := strings.Split(style.Output(text), "\n")
+		var rows []style.Line
+		if n := above + len(lines) - outputRows; n > 0 {
+			rows = append(rows, style.L(style.Dim, fmt.Sprintf("… %s above", humanize.Count(n, "line"))))
 		}
-		above += len(body) - outputRows
-		return append([]style.Line{style.L(style.Dim, fmt.Sprintf("… %d lines above", above))},
-			body[len(body)-outputRows:]...)
-	case len(text) <= 2*glance:
-		return shorten(style.WrapText(style.Dim, style.Output(text), f.Width-4), outputRows/2, outputRows/2)
+		for _, l := range lines[max(0, len(lines)-outputRows):] {
+			rows = append(rows, line(l))
+		}
+		return rows
 	}
-	head := style.WrapText(style.Dim, style.Output(strings.ToValidUTF8(text[:glance], "")), f.Width-4)
-	tail := style.WrapText(style.Dim, style.Output(strings.ToValidUTF8(text[len(text)-glance:], "")), f.Width-4)
-	between := strings.Count(text[glance:len(text)-glance], "\n") + len(head) + len(tail) - outputRows
-	more := style.L(style.Dim, fmt.Sprintf("… about %d more lines (ctrl+t shows all)", between))
-	head = append(head[:min(len(head), outputRows/2)], more)
-	return append(head, tail[max(0, len(tail)-outputRows/2):]...)
+	var rows []style.Line
+	n := strings.Count(text, "\n") + 1
+	hidden := n - outputRows
+	if hidden == 1 {
+		hidden = 0
+	}
+	i := 0
+	for l := range strings.SplitSeq(text, "\n") {
+		if i == outputRows/2 && hidden > 0 {
+			rows = append(rows, style.L(style.Dim, fmt.Sprintf("… %s more (ctrl+o shows all)", humanize.Count(hidden, "line"))))
+		}
+		if hidden <= 0 || i < outputRows/2 || i >= n-outputRows/2 {
+			rows = append(rows, line(l))
+		}
+		i++
+	}
+	return rows
 }
 
-func (f Format) commandHead(it protocol.Item, b protocol.Command, verb string) []style.Line {
-	text := strings.TrimSpace(b.Command)
-	lines := style.WrapText(style.Code, text, f.Width-len(verb)-4)
+// commandVerb says what becomes of a command, and what else is known of that.
+func (f Format) commandVerb(it protocol.Item, b protocol.Command) (verb string, state style.Span) {
+	switch {
+	case it.Status == protocol.InProgress && f.Asked != nil && f.Asked(b.Call):
+		return "Asks to run", style.S(style.Warn, "waits for you")
+	case it.Status == protocol.InProgress:
+		verb = "Running"
+		if f.Now.After(f.Since) && !f.Since.IsZero() {
+			state = style.S(style.Dim, humanize.Duration(f.Now.Sub(f.Since)))
+		}
+		return verb, state
+	case it.Status == protocol.Declined:
+		return "Refused", state
+	case b.NoSandbox:
+		return "Did not run", state
+	case b.Process > 0 && b.ExitCode == nil:
+		return "Runs in background", style.S(style.Dim, fmt.Sprintf("#%d", b.Process))
+	}
+	if verb = "Ran"; b.User {
+		verb = "You ran"
+	}
+	if b.ExitCode != nil && *b.ExitCode != 0 {
+		state = style.S(style.Bad, fmt.Sprintf("exit %d", *b.ExitCode))
+	}
+	return verb, state
+}
+
+func (f Format) commandHead(it protocol.Item, b protocol.Command) []style.Line {
+	verb, state := f.commandVerb(it, b)
+	width := f.Width - 4
+	x := syntax.New("sh")
+	var lines []style.Line
+	for i, s := range strings.Split(strings.TrimSpace(b.Command), "\n") {
+		first := width
+		if i == 0 {
+			first -= style.Width(verb) + 3
+		}
+		lines = append(lines, style.Wrap(x.Line(s), max(first, 8))...)
+	}
 	if !f.Whole && len(lines) > commandRows {
 		lines = shorten(lines, commandRows-1, 0)
 	}
-	state := ""
-	role := style.Dim
-	switch {
-	case b.Process > 0 && b.ExitCode == nil && it.Status != protocol.InProgress:
-		state = fmt.Sprintf("  still running as #%d", b.Process)
-	case b.ExitCode != nil && *b.ExitCode != 0:
-		state, role = fmt.Sprintf("  exit %d", *b.ExitCode), style.Bad
-	}
-	if state != "" {
-		if n := len(lines) - 1; lines[n].Width()+len(state) <= f.Width-len(verb)-4 {
-			lines[n] = append(lines[n], style.S(role, state))
+	if n := len(lines) - 1; state.Text != "" {
+		if lines[n].Width()+style.Width(state.Text)+2 <= width-style.Width(verb)-3 {
+			lines[n] = append(lines[n][:len(lines[n]):len(lines[n])], style.S(style.Plain, "  "), state)
 		} else {
-			lines = append(lines, style.L(role, strings.TrimSpace(state)))
+			lines = append(lines, style.Line{state})
 		}
 	}
-	rows := style.Prefix(lines, style.Bold(style.Plain, verb+" "), style.S(style.Border, "│ "))
-	return style.Prefix(rows, style.S(bullet[it.Status], "• "), style.Span{Text: "  "})
+	role := bullet[it.Status]
+	if it.Status == protocol.InProgress && state.Style.Role == style.Warn {
+		role = style.Warn
+	}
+	lines[0] = append(style.Line{style.S(role, "• "), style.Bold(style.Plain, verb), style.S(style.Dim, " $ ")}, lines[0]...)
+	return append(lines[:1:1], style.Prefix(lines[1:], style.S(style.Border, "  │ "), style.S(style.Border, "  │ "))...)
 }
 
 // Path shortens a path below the working directory.
@@ -219,7 +308,7 @@ func (f Format) change(it protocol.Item, b protocol.FileChange) []style.Line {
 		rows := f.head(it.Status, map[protocol.Status]string{protocol.Failed: "Did not change",
 			protocol.Declined: "Refused change of"}[it.Status], " "+f.Paths(b.Changes))
 		if b.Error != "" {
-			rows = append(rows, f.said(f.Note(style.Bad, "", b.Error), style.S(style.Border, "  └ "))...)
+			rows = append(rows, f.below(f.Note(style.Bad, "", reason(b.Error)))...)
 		}
 		return rows
 	}
@@ -231,18 +320,33 @@ func (f Format) change(it protocol.Item, b protocol.FileChange) []style.Line {
 		}
 		return f.head(it.Status, verb, " "+f.Paths(b.Changes))
 	}
-	verb := "Edited"
+	verb, by := "Edited", ""
+	if foreign(b.Changes) {
+		by = "outside Kerf "
+	}
 	name := fmt.Sprintf(" %d files ", len(files))
 	if len(files) == 1 {
 		verb = cmp.Or(map[string]string{"new": "Created", "deleted": "Deleted"}[files[0].Note], verb)
 		name = " " + files[0].Title() + " "
 	}
-	l := style.Line{style.S(bullet[it.Status], "• "), style.Bold(style.Plain, verb), style.S(style.Plain, name)}
+	l := style.Line{style.S(bullet[it.Status], "• "), style.Bold(style.Plain, verb), style.S(style.Plain, name),
+		style.S(style.Warn, by)}
 	rows := style.Wrap(append(l, diffview.Counts(diffview.Total(files))...), f.Width)
 	if f.Whole {
 		return append(rows, diffview.Whole(files, f.Width)...)
 	}
 	return append(rows, diffview.Summary(files, f.Width)...)
+}
+
+// foreign reports whether neither tools nor commands made the changes.
+func foreign(changes []protocol.PathChange) bool {
+	return len(changes) > 0 && !slices.ContainsFunc(changes,
+		func(c protocol.PathChange) bool { return c.Certainty != protocol.Outside })
+}
+
+// below puts rows under the head of an item.
+func (f Format) below(rows []style.Line) []style.Line {
+	return style.Prefix(rows, style.S(style.Border, "  └ "), style.Span{Text: "    "})
 }
 
 // Paths names changed paths; control files and changes of which nobody saw who made
@@ -254,8 +358,11 @@ func (f Format) Paths(changes []protocol.PathChange) string {
 		if c.ControlFile {
 			name += " (!)"
 		}
-		if c.Certainty == protocol.Unproven {
+		switch c.Certainty {
+		case protocol.Unproven:
 			name += " (unproven)"
+		case protocol.Outside:
+			name += " (outside)"
 		}
 		names = append(names, name)
 	}
@@ -267,11 +374,19 @@ func (f Format) Paths(changes []protocol.PathChange) string {
 
 func (f Format) tool(it protocol.Item, b protocol.ToolCall) []style.Line {
 	verb, rest := callText(b)
+	switch {
+	case it.Status == protocol.Declined:
+		verb = "Refused: " + strings.ToLower(verb)
+	case it.Status == protocol.Failed:
+		verb = cmp.Or(couldNot[verb], verb)
+	case it.Status == protocol.InProgress && f.Asked != nil && f.Asked(b.Call):
+		verb = "Asks: " + strings.ToLower(verb)
+	}
 	rows := f.head(it.Status, verb, " "+f.cut(rest, 200))
 	text, role := "", style.Dim
 	switch {
 	case b.Error != "":
-		text, role = b.Error, style.Bad
+		text, role = reason(b.Error), style.Bad
 	case f.Whole || b.Server != "":
 		text = style.Output(b.Output)
 	}
@@ -282,7 +397,7 @@ func (f Format) tool(it protocol.Item, b protocol.ToolCall) []style.Line {
 	if !f.Whole {
 		body = shorten(body, outputRows/2, outputRows/2)
 	}
-	return append(rows, style.Prefix(body, style.S(style.Border, "  └ "), style.Span{Text: "    "})...)
+	return append(rows, f.below(body)...)
 }
 
 // cut shortens a text, unless items are drawn whole.
@@ -293,45 +408,8 @@ func (f Format) cut(s string, n int) string {
 	return visible.Clip(s, n)
 }
 
-// callText says what a tool call does: a verb and its object.
-func callText(b protocol.ToolCall) (verb, rest string) {
-	if b.Server != "" {
-		return "Called", b.Server + "." + b.Tool + " " + string(b.Args)
-	}
-	var a map[string]any
-	_ = json.Unmarshal(b.Args, &a)
-	get := func(names ...string) string {
-		for _, n := range names {
-			if s, ok := a[n].(string); ok {
-				return s
-			}
-		}
-		return string(b.Args)
-	}
-	switch b.Tool {
-	case "read_file", "read_code":
-		rest = get("file_path", "filePath", "path")
-		if o, ok := a["offset"].(float64); ok {
-			rest += fmt.Sprintf(" from line %d", int(o))
-		}
-		return "Read", rest
-	case "view_image":
-		return "Looked at", get("path")
-	case "grep":
-		return "Searched", get("pattern")
-	case "glob":
-		return "Listed", get("pattern")
-	case "list_dir":
-		return "Listed", get("path")
-	case "write_stdin":
-		return "Typed into process", string(b.Args)
-	case "undo":
-		return "Undid", ""
-	}
-	return "Called", b.Tool + " " + string(b.Args)
-}
-
-func (f Format) todo(b protocol.TodoList) []style.Line {
+// Plan draws the steps of a plan, and how many are done.
+func (f Format) Plan(b protocol.TodoList) []style.Line {
 	done := 0
 	var steps []style.Line
 	for _, s := range b.Steps {
@@ -370,7 +448,7 @@ func (f Format) subAgent(it protocol.Item, b protocol.SubAgent) []style.Line {
 		rows = append(rows, l.Cut(f.Width))
 	}
 	if b.Error != "" {
-		rows = append(rows, f.said(f.Note(style.Bad, "", b.Error), style.S(style.Border, "  └ "))...)
+		rows = append(rows, f.below(f.Note(style.Bad, "", reason(b.Error)))...)
 	}
 	return rows
 }

@@ -23,8 +23,9 @@ const (
 	maxItem  = 256 << 10
 )
 
-// Add appends an item; the oldest ones go when there are too many.
-func (t *Transcript) Add(it protocol.Item) {
+// Add appends an item and returns it as it is kept; the oldest ones go when there are too
+// many.
+func (t *Transcript) Add(it protocol.Item) protocol.Item {
 	it = bounded(it)
 	t.items = append(t.items, it)
 	t.size += sizeOf(it)
@@ -34,6 +35,7 @@ func (t *Transcript) Add(it protocol.Item) {
 		t.items = t.items[1:]
 		t.dropped++
 	}
+	return it
 }
 
 // bounded cuts what is too long to be kept and drops texts that are not shown.
@@ -146,7 +148,7 @@ func (t *Transcript) Markdown(title, cwd string) string {
 		default:
 			b.WriteString("\n```text\n")
 			for _, l := range f.Item(it) {
-				b.WriteString(strings.ReplaceAll(l.Text(), "```", "'''") + "\n")
+				b.WriteString(strings.TrimRight(strings.ReplaceAll(l.Text(), "```", "'''"), " ") + "\n")
 			}
 			b.WriteString("```\n")
 		}

@@ -140,8 +140,8 @@ func hunkRange(line string) (old, left, now, right int) {
 }
 
 func Counts(added, removed int) style.Line {
-	return style.Line{style.S(style.Dim, "("), style.S(style.Added, fmt.Sprintf("+%d", added)), style.S(style.Plain, " "),
-		style.S(style.Removed, fmt.Sprintf("-%d", removed)), style.S(style.Dim, ")")}
+	return style.Line{style.S(style.Dim, "("), style.S(style.Good, fmt.Sprintf("+%d", added)), style.S(style.Plain, " "),
+		style.S(style.Bad, fmt.Sprintf("-%d", removed)), style.S(style.Dim, ")")}
 }
 
 const (
@@ -165,7 +165,7 @@ func Rows(f File, width, limit int) []style.Line {
 	lx := syntax.ForFile(f.Name)
 	for i := 0; i < len(f.Lines); i++ {
 		if limit > 0 && len(rows) >= limit {
-			return append(rows, style.L(style.Dim, fmt.Sprintf("%*s … %d more lines", digits, "", len(f.Lines)-i)))
+			return append(rows, style.L(style.Dim, fmt.Sprintf("%*s … %d more lines", digits, "", count(f.Lines[i:]))))
 		}
 		if f.Lines[i].Kind == '@' {
 			if i > 0 {
@@ -177,7 +177,7 @@ func Rows(f File, width, limit int) []style.Line {
 		if f.Lines[i].Kind == '-' {
 			minus, plus := run(f.Lines, i)
 			if len(minus) == len(plus) {
-				rows = append(rows, pairs(minus, plus, digits, width)...)
+				rows = append(rows, pairs(lx, minus, plus, digits, width)...)
 				i += len(minus) + len(plus) - 1
 				continue
 			}
@@ -186,6 +186,17 @@ func Rows(f File, width, limit int) []style.Line {
 		rows = append(rows, row(l, digits, width, lx.Line(l.Text))...)
 	}
 	return rows
+}
+
+// count is how many lines of a file there are among those of its diff.
+func count(lines []Line) int {
+	n := 0
+	for _, l := range lines {
+		if l.Kind != '@' && l.Kind != '\\' {
+			n++
+		}
+	}
+	return n
 }
 
 // shortened cuts lines that are too long where only a part of a diff is shown.
@@ -214,14 +225,39 @@ func run(lines []Line, i int) (minus, plus []Line) {
 
 // pairs draws lines that replace each other one by one, with the words that
 // differ marked.
-func pairs(minus, plus []Line, digits, width int) []style.Line {
+func pairs(lx *syntax.Lexer, minus, plus []Line, digits, width int) []style.Line {
 	var rows, below []style.Line
 	for i := range minus {
 		a, b := words(minus[i].Text, plus[i].Text)
-		rows = append(rows, row(minus[i], digits, width, a)...)
-		below = append(below, row(plus[i], digits, width, b)...)
+		rows = append(rows, row(minus[i], digits, width, coloured(lx, minus[i].Text, a))...)
+		below = append(below, row(plus[i], digits, width, coloured(lx, plus[i].Text, b))...)
 	}
 	return append(rows, below...)
+}
+
+// coloured gives what did not change in a line the colours of the language.
+func coloured(lx *syntax.Lexer, text string, marked style.Line) style.Line {
+	code := lx.Line(text)
+	if code.Text() != marked.Text() {
+		return marked
+	}
+	var out style.Line
+	at, i := 0, 0 // the span of code, and where in it
+	for _, s := range marked {
+		for left := s.Text; left != ""; {
+			n := min(len(left), len(code[at].Text)-i)
+			st := s.Style
+			if st.Role == style.Added || st.Role == style.Removed {
+				st = code[at].Style
+			}
+			out = append(out, style.Span{Text: left[:n], Style: st})
+			left, i = left[n:], i+n
+			if i == len(code[at].Text) {
+				at, i = at+1, 0
+			}
+		}
+	}
+	return merge(out)
 }
 
 func row(l Line, digits, width int, text style.Line) []style.Line {
@@ -242,9 +278,15 @@ func row(l Line, digits, width int, text style.Line) []style.Line {
 			}
 		}
 	}
+	body := max(width-digits-1, 8)
 	head := style.Span{Text: fmt.Sprintf("%*d ", digits, n), Style: style.As(style.Dim)}
 	blank := style.Span{Text: strings.Repeat(" ", digits+1), Style: style.As(style.Dim)}
-	rows := style.Wrap(append(style.Line{style.S(role, string(l.Kind))}, text...), max(width-digits-1, 8))
+	rows := style.Wrap(append(style.Line{style.S(role, string(l.Kind))}, text...), body)
+	if role != style.Plain {
+		for i := range rows {
+			rows[i] = rows[i].On(role).Pad(body, style.Style{Role: role, Back: role})
+		}
+	}
 	return style.Prefix(rows, head, blank)
 }
 

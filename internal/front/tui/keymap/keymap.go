@@ -21,6 +21,7 @@ func Actions() []Action {
 	return []Action{
 		{"send", "send; while a turn runs: add to it", []string{"enter"}},
 		{"queue", "while a turn runs: queue for the next; else complete", []string{"tab"}},
+		{"take-back", "take back what waits for the model, to edit it", []string{"alt+up"}},
 		{"newline", "new line", []string{"shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"}},
 		{"interrupt", "interrupt; twice: go back to an earlier message", []string{"esc"}},
 		{"leave", "leave, when nothing is written", []string{"ctrl+d"}},

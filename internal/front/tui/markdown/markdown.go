@@ -20,10 +20,12 @@ const (
 	maxLine = 4 << 10
 )
 
-// Stream is a text under way. Make it with New.
+// Stream is a text under way. Make it with New. However the text is cut into pieces,
+// its rows are the same.
 type Stream struct {
 	width int
-	open  strings.Builder // text of the open block
+	open  []byte // text of the open block
+	line  int    // bytes of its last line
 	fence fence
 	gap   bool // an empty row is due before the next block
 	began bool
@@ -40,43 +42,62 @@ type fence struct {
 // New returns a stream that draws at most width cells wide.
 func New(width int) *Stream { return &Stream{width: max(width, 8)} }
 
-// SetWidth changes the width for what is not out yet.
-func (s *Stream) SetWidth(width int) {
-	s.width, s.cache = max(width, 8), nil
+// Rows draws a whole text as a stream does.
+func Rows(text string, width int) []style.Line {
+	s := New(width)
+	rows := s.Write(text)
+	return append(rows, s.Close()...)
 }
 
-// Write adds text and returns the rows that are final by it.
+// Write adds text and returns the rows that are final by it. Blocks are looked for at
+// the end of each line, and where a line becomes too long.
 func (s *Stream) Write(text string) []style.Line {
 	s.cache = nil
-	s.open.WriteString(strings.ReplaceAll(text, "\r\n", "\n"))
-	return s.drain(false)
+	var rows []style.Line
+	for text != "" {
+		n := min(len(text), maxLine+1-s.line)
+		ends := strings.IndexByte(text[:n], '\n')
+		if ends >= 0 {
+			n = ends + 1
+		}
+		s.open, s.line = append(s.open, text[:n]...), s.line+n
+		text = text[n:]
+		switch {
+		case ends >= 0:
+			s.line = 0
+		case s.line <= maxLine:
+			return rows
+		}
+		rows = append(rows, s.drain()...)
+	}
+	return rows
 }
 
 // Close returns the rows of what is still open.
 func (s *Stream) Close() []style.Line {
 	s.cache = nil
-	rows := s.drain(true)
-	if rest := s.open.String(); strings.TrimSpace(rest) != "" || s.fence.mark != "" && rest != "" {
+	rows := s.drain()
+	if rest := unix(string(s.open)); strings.TrimSpace(rest) != "" || s.fence.mark != "" && rest != "" {
 		rows = append(rows, s.emit(rest)...)
 	}
-	s.open.Reset()
+	s.open, s.line = nil, 0
 	s.fence = fence{}
 	return rows
 }
 
 // Tail returns the rows of the open block as it is now.
 func (s *Stream) Tail() []style.Line {
-	if s.cache != nil || s.open.Len() == 0 {
+	if s.cache != nil || len(s.open) == 0 {
 		return s.cache
 	}
-	text := s.open.String()
+	text := unix(string(s.open))
 	if s.fence.mark != "" {
-		if s.fence.lexer != nil {
-			copied := *s.fence.lexer // the line is not finished: its state is not kept
-			s.cache = codeRows(&copied, text, s.width)
-		} else {
-			s.cache = codeRows(nil, text, s.width)
+		lexer := s.fence.lexer
+		if lexer != nil {
+			copied := *lexer // the line is not finished: its state is not kept
+			lexer = &copied
 		}
+		s.cache = codeRows(lexer, text, s.width)
 		return s.cache
 	}
 	rows := Render(text, s.width)
@@ -88,24 +109,27 @@ func (s *Stream) Tail() []style.Line {
 }
 
 // drain takes finished blocks off the open text.
-func (s *Stream) drain(all bool) []style.Line {
+func (s *Stream) drain() []style.Line {
 	var rows []style.Line
-	text := s.open.String()
+	text := string(s.open)
 	at := 0
 	for {
 		n := s.finished(text[at:])
 		if n == 0 {
 			break
 		}
-		rows = append(rows, s.emit(text[at:at+n])...)
+		rows = append(rows, s.emit(unix(text[at:at+n]))...)
 		at += n
 	}
 	if at > 0 {
-		s.open.Reset()
-		s.open.WriteString(text[at:])
+		s.open = append(s.open[:0], text[at:]...)
+		s.line = len(text) - 1 - strings.LastIndexByte(text, '\n')
+		s.line = min(s.line, len(s.open))
 	}
 	return rows
 }
+
+func unix(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // emit draws a finished piece, with the empty row between blocks.
 func (s *Stream) emit(piece string) []style.Line {
@@ -125,7 +149,7 @@ func (s *Stream) emit(piece string) []style.Line {
 			rows = append(rows, nil)
 		}
 		s.began, s.gap = true, false
-		return rows
+		return append(rows, codeHead(info, s.width)...)
 	}
 	drawn := Render(piece, s.width)
 	if len(drawn) == 0 {
@@ -148,18 +172,19 @@ func (s *Stream) finished(text string) int {
 		return long(text)
 	}
 	lead := 0
-	for lead < len(text) && text[lead] == '\n' {
+	for lead < len(text) && (text[lead] == '\n' || strings.HasPrefix(text[lead:], "\r\n")) {
 		lead++
 	}
 	if lead > 0 {
 		return lead
 	}
-	for at := 0; ; {
+	at := 0
+	for {
 		i := strings.IndexByte(text[at:], '\n')
 		if i < 0 {
 			break
 		}
-		line := text[at : at+i]
+		line := strings.TrimSuffix(text[at:at+i], "\r")
 		end := at + i + 1
 		if _, _, _, ok := opens(line); ok {
 			if at > 0 {
@@ -181,6 +206,12 @@ func (s *Stream) finished(text string) int {
 			return at
 		}
 	}
+	if at > 0 && len(text)-at > maxLine {
+		return at
+	}
+	if at > 0 {
+		return 0
+	}
 	return long(text)
 }
 
@@ -190,7 +221,7 @@ func (s *Stream) over(text string, end int) bool {
 	if end >= len(text) {
 		return !startsList(text)
 	}
-	return text[end] != ' ' && text[end] != '\t' && text[end] != '\n' && !(startsList(text) && startsList(text[end:]))
+	return !strings.ContainsRune(" \t\r\n", rune(text[end])) && !(startsList(text) && startsList(text[end:]))
 }
 
 // startsList reports whether text begins with a list item.
@@ -249,12 +280,21 @@ func (s *Stream) closes(line string) bool {
 	return strings.HasPrefix(t, s.fence.mark) && strings.Trim(t, s.fence.mark[:1]) == ""
 }
 
-// codeRows draws lines of code, indented and wrapped where they are too long.
+// codeHead is the row above a block of code whose language is known.
+func codeHead(info string, width int) []style.Line {
+	name, _, _ := strings.Cut(strings.TrimSpace(info), " ")
+	if name == "" {
+		return nil
+	}
+	return []style.Line{style.Line{style.S(style.Border, "┌ "), style.S(style.Dim, name)}.Cut(width)}
+}
+
+// codeRows draws lines of code behind an edge, wrapped where they are too long.
 func codeRows(x *syntax.Lexer, text string, width int) []style.Line {
 	var rows []style.Line
-	pad := style.Span{Text: "  ", Style: style.As(style.Plain)}
+	edge := style.S(style.Border, "│ ")
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		rows = append(rows, style.Prefix(style.Wrap(x.Line(line), width-2), pad, pad)...)
+		rows = append(rows, style.Prefix(style.Wrap(x.Line(line), width-2), edge, edge)...)
 	}
 	return rows
 }

@@ -59,6 +59,27 @@ func TestStreamIsTheWhole(t *testing.T) {
 	})
 }
 
+// TestPiecesDoNotMatter: whatever the text is, and however it is cut, its rows are the same.
+func TestPiecesDoNotMatter(t *testing.T) {
+	parts := rapid.SampledFrom([]string{"word ", "\n", "\n\n", "\r\n", "- item\n", "  - deeper\n", "1. one\n", "    code\n",
+		"```go\n", "```\n", "> quote\n", "# head\n", "| a | b |\n|---|---|\n| 1 | 2 |\n", "漢字 ", "**bold", "** ",
+		strings.Repeat("long ", 900), strings.Repeat("line\n", 1700)})
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(parts, 1, 12).Draw(t, "parts"), "")
+		want := texts(Rows(text, 40))
+		s := New(40)
+		var rows []style.Line
+		for rest := text; rest != ""; {
+			n := rapid.IntRange(1, min(rapid.SampledFrom([]int{3, 50, 6000}).Draw(t, "most"), len(rest))).Draw(t, "n")
+			rows = append(rows, s.Write(rest[:n])...)
+			rest = rest[n:]
+		}
+		if d := cmp.Diff(want, texts(append(rows, s.Close()...))); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
 // FuzzStream: any text is drawn within the width, and the open block stays small.
 func FuzzStream(f *testing.F) {
 	f.Add(sample, 40)
@@ -72,7 +93,7 @@ func FuzzStream(f *testing.F) {
 		var rows []style.Line
 		for i := 0; i < len(text); i += 7 {
 			rows = append(rows, s.Write(text[i:min(i+7, len(text))])...)
-			if n := s.open.Len(); n > 2*maxOpen {
+			if n := len(s.open); n > 2*maxOpen {
 				t.Fatalf("%d bytes are open", n)
 			}
 		}

@@ -56,7 +56,7 @@ func (r renderer) blocks(parent ast.Node, width int, loose bool) []style.Line {
 func (r renderer) block(n ast.Node, width int) []style.Line {
 	switch n := n.(type) {
 	case *ast.Heading:
-		line := r.inline(n, style.Strong(style.Heading))
+		line := r.inline(n, style.Style{Role: style.Heading, Bold: true, Underline: n.Level == 1})
 		if n.Level > 2 {
 			line = append(style.Line{style.Bold(style.Heading, strings.Repeat("#", n.Level)+" ")}, line...)
 		}
@@ -64,7 +64,8 @@ func (r renderer) block(n ast.Node, width int) []style.Line {
 	case *ast.Paragraph, *ast.TextBlock:
 		return wrapAll(r.inline(n, style.As(style.Plain)), width)
 	case *ast.FencedCodeBlock:
-		return codeRows(syntax.New(string(n.Language(r.src))), r.lines(n), width)
+		return append(codeHead(string(n.Language(r.src)), width),
+			codeRows(syntax.New(string(n.Language(r.src))), r.lines(n), width)...)
 	case *ast.CodeBlock:
 		return codeRows(nil, r.lines(n), width)
 	case *ast.Blockquote:

@@ -24,6 +24,9 @@ type Frame struct {
 	// Full draws Rows on the alternate screen. Above then waits until the next
 	// frame that is not Full.
 	Full bool
+	// Anew draws over all that was drawn and is still on the screen: Above begins with
+	// what was written before.
+	Anew bool
 	// Title is the terminal's title; it is written when it changes.
 	Title string
 }
@@ -36,14 +39,18 @@ type Screen struct {
 	// most do.
 	reflows bool
 
-	rows    []string
-	x, y    int // where the cursor is, in rows
-	full    bool
-	waiting []string
-	title   string
-	started bool
-	shown   bool
-	saved   saved // of the normal screen, while the other is shown
+	rows     []string
+	x, y     int   // where the cursor is, in rows
+	wide     []int // cells of the finished rows written last, those of rows not on the screen before them
+	above    bool  // there are more of them above
+	stale    bool  // drawn for another size
+	full     bool
+	waiting  []string
+	title    string
+	started  bool
+	shown    bool
+	saved    saved  // of the normal screen, while the other is shown
+	drawnFor [2]int // the size for which the alternate screen is drawn
 }
 
 type saved struct {
@@ -70,6 +77,7 @@ const (
 func (s *Screen) Start() error {
 	s.started = true
 	s.rows, s.x, s.y, s.full = nil, 0, 0, false
+	s.wide, s.above, s.stale = nil, false, false
 	_, err := io.WriteString(s.w, repair+"\r"+enter)
 	return err
 }
@@ -100,39 +108,62 @@ func (s *Screen) Stop(erase bool) error {
 	return err
 }
 
-// Resize takes the terminal's new size. It clears the rows that were drawn for another
-// width, which the terminal may have wrapped; the next frame draws them again.
-func (s *Screen) Resize(width, height int) error {
-	old := s.width
+// maxWide is how many finished rows are remembered: more than any screen has.
+const maxWide = 1000
+
+// Resize takes the terminal's new size. What was drawn for another one is Stale then.
+func (s *Screen) Resize(width, height int) {
+	s.stale = s.stale || s.width != 0
 	s.width, s.height = width, height
-	if old == 0 || len(s.rows) == 0 || s.full {
-		s.forget()
-		return nil
-	}
-	var b strings.Builder
-	b.WriteString(begin)
-	up := s.y
-	if s.reflows && width > 0 && width < old {
-		up = s.x / width
-		for _, r := range s.rows[:s.y] {
-			up += max(1, (ansi.StringWidth(r)+width-1)/width)
-		}
-	}
-	b.WriteByte('\r')
-	if up = min(up, max(height-1, 0)); up > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", up)
-	}
-	b.WriteString("\x1b[J" + end)
-	s.rows, s.x, s.y = nil, 0, 0
-	_, err := io.WriteString(s.w, b.String())
-	return err
 }
 
-// forget makes the next frame draw every row.
-func (s *Screen) forget() {
-	if s.full {
-		s.rows = nil
+// Fresh tells that the frames are for the new size, without one that is Anew.
+func (s *Screen) Fresh() { s.stale = false }
+
+// Redraw has the next frame drawn anew.
+func (s *Screen) Redraw() { s.stale = true }
+
+// Stale reports whether what is on the screen was drawn for another size: the next frame
+// that is not Full has to be one that is Anew.
+func (s *Screen) Stale() bool { return s.stale }
+
+// erase clears all that was drawn and is on the screen, which the terminal may have
+// wrapped anew, and leaves the cursor where it began.
+func (s *Screen) erase(b *strings.Builder) {
+	up := s.y
+	if s.reflows {
+		up = max(s.x, 0) / max(s.width, 1)
+		for _, r := range s.rows[:min(s.y, len(s.rows))] {
+			up += s.takes(ansi.StringWidth(r))
+		}
 	}
+	most := max(s.height-1, 0)
+	for i := len(s.wide) - 1; i >= 0 && up <= most; i-- {
+		up += s.takes(s.wide[i])
+	}
+	if s.above && up < most {
+		up = most
+	}
+	below := -1 // the row of the cursor, of which all that is wrapped counts
+	for _, r := range s.rows[min(s.y, len(s.rows)):] {
+		below += s.takes(ansi.StringWidth(r))
+	}
+	s.above = s.above || up+below > most // the terminal may have scrolled some away
+	up = min(up, most)
+	b.WriteByte('\r')
+	if up > 0 {
+		fmt.Fprintf(b, "\x1b[%dA", up)
+	}
+	b.WriteString("\x1b[J")
+	s.rows, s.x, s.y, s.wide, s.stale = nil, 0, 0, nil, false
+}
+
+// takes is how many rows of the screen a row of so many cells takes.
+func (s *Screen) takes(cells int) int {
+	if !s.reflows || s.width <= 0 {
+		return 1
+	}
+	return max(1, (cells+s.width-1)/s.width)
 }
 
 // Draw shows f. It writes only what differs from the frame before.
@@ -146,11 +177,16 @@ func (s *Screen) Draw(f Frame) error {
 		s.title = f.Title
 		b.WriteString(ansi.SetWindowTitle(f.Title))
 	}
-	s.waiting = append(s.waiting, f.Above...)
 	if f.Full {
+		s.waiting = append(s.waiting, f.Above...)
 		s.drawFull(&b, f)
 	} else {
 		s.leaveFull(&b)
+		if f.Anew {
+			s.waiting = nil
+			s.erase(&b)
+		}
+		s.waiting = append(s.waiting, f.Above...)
 		s.drawInline(&b, f)
 	}
 	if b.Len() == 0 {
@@ -170,6 +206,10 @@ func (s *Screen) drawInline(b *strings.Builder, f Frame) {
 		s.home(b)
 		for _, l := range s.waiting {
 			b.WriteString(l + "\x1b[K\r\n")
+			s.wide = append(s.wide, ansi.StringWidth(l))
+		}
+		if n := len(s.wide); n > maxWide {
+			s.wide, s.above = append([]int(nil), s.wide[n-maxWide/2:]...), true
 		}
 		s.waiting = nil
 		s.rows = nil
@@ -276,14 +316,19 @@ func (s *Screen) drawFull(b *strings.Builder, f Frame) {
 	if !s.full {
 		s.saved = saved{s.rows, s.x, s.y}
 		s.full, s.rows = true, nil
-		b.WriteString("\x1b[?1049h\x1b[H\x1b[2J")
+		b.WriteString("\x1b[?1049h")
+		s.drawnFor = [2]int{}
+	}
+	if s.drawnFor != [2]int{s.width, s.height} {
+		b.WriteString("\x1b[H\x1b[2J")
+		s.rows, s.drawnFor = nil, [2]int{s.width, s.height}
 	}
 	for i := range s.height {
 		row := ""
 		if i < len(f.Rows) {
 			row = f.Rows[i]
 		}
-		if i < len(s.rows) && s.rows[i] == row {
+		if i < len(s.rows) && s.rows[i] == row || s.rows == nil && row == "" {
 			continue
 		}
 		fmt.Fprintf(b, "\x1b[%d;1H%s\x1b[K", i+1, row)

@@ -18,7 +18,7 @@ func TestFramesArriveWhole(t *testing.T) {
 		term := vt.New(w, h)
 		s := New(term, true)
 		_ = s.Start()
-		_ = s.Resize(w, h)
+		s.Resize(w, h)
 		var finished []string
 		n := 0
 		row := func(kind string) string {
@@ -74,7 +74,7 @@ func TestUnchangedFrameWritesNothing(t *testing.T) {
 	term := vt.New(20, 5)
 	s := New(term, true)
 	_ = s.Start()
-	_ = s.Resize(20, 5)
+	s.Resize(20, 5)
 	f := Frame{Rows: []string{"a", "b"}, X: 1, Y: 1}
 	_ = s.Draw(f)
 	before := term.Bytes

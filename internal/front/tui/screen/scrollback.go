@@ -12,8 +12,14 @@ type Scrollback struct {
 	up   int // how many rows are scrolled back
 }
 
+// Set replaces the rows.
+func (s *Scrollback) Set(rows []string) { s.rows = rows }
+
 // Add appends finished rows.
 func (s *Scrollback) Add(rows []string) {
+	if s.up > 0 {
+		s.up += len(rows) // what is looked at stays
+	}
 	s.rows = append(s.rows, rows...)
 	if len(s.rows) > maxScrollback+maxScrollback/4 {
 		s.rows = append([]string(nil), s.rows[len(s.rows)-maxScrollback:]...)
@@ -23,6 +29,7 @@ func (s *Scrollback) Add(rows []string) {
 // Last returns the n rows before the place that is scrolled to.
 func (s *Scrollback) Last(n, width int) []string {
 	out := make([]string, max(n, 0))
+	s.up = max(0, min(s.up, len(s.rows)-len(out)))
 	end := max(len(s.rows)-s.up, 0)
 	for i := range out {
 		if at := end - len(out) + i; at >= 0 && at < len(s.rows) {
@@ -32,7 +39,12 @@ func (s *Scrollback) Last(n, width int) []string {
 	return out
 }
 
-// Scroll goes up (or down, when by is negative) by rows; a page has height rows.
-func (s *Scrollback) Scroll(by, height int) {
-	s.up = max(0, min(s.up+by, max(0, len(s.rows)-height/2)))
+// Scroll goes up (or down, when by is negative) by rows. It reports whether more rows are
+// needed than there are.
+func (s *Scrollback) Scroll(by, height int) (more int) {
+	s.up = max(0, s.up+by)
+	if want := s.up + height; want > len(s.rows) && by > 0 {
+		return 2 * want
+	}
+	return 0
 }

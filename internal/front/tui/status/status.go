@@ -23,7 +23,8 @@ type Session struct {
 	Branch    string
 	Resumed   bool
 	Limits    map[string]string
-	Processes []protocol.Process
+	Processes []protocol.Process // that run in the background
+	Over      []protocol.Process // the last ones of those that ended there
 	Agents    []protocol.Agent
 	Servers   []protocol.Server
 	// Price tells what tokens cost in dollars; nil when that is not known.
@@ -45,7 +46,7 @@ func (s *Session) Event(msg protocol.Msg) bool {
 	case protocol.RateLimits:
 		s.Limits = b.Values
 	case protocol.Processes:
-		s.Processes = b.Running
+		s.Processes, s.Over = b.Running, b.Over
 	case protocol.Agents:
 		s.Agents = b.Agents
 	case protocol.Servers:

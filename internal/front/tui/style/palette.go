@@ -22,6 +22,7 @@ const (
 // Palette turns styles into escape sequences. It is immutable.
 type Palette struct {
 	start [roles]string
+	back  [roles]string // the background of a role, empty for none
 	depth Depth
 }
 
@@ -51,9 +52,16 @@ func New(theme string, depth Depth) *Palette {
 		p.depth = NoColor
 	}
 	for r := range roles {
-		p.start[r] = table(r).sgr(p.depth)
+		p.set(r, table(r))
 	}
 	return p
+}
+
+func (p *Palette) set(r Role, t tint) {
+	p.start[r], p.back[r] = t.sgr(p.depth), ""
+	if t.back != 0 && p.depth >= Color256 {
+		p.back[r] = deep(48, t.back, p.depth)
+	}
 }
 
 // Depth tells how many colours the palette uses.
@@ -118,17 +126,17 @@ func dark(r Role) tint {
 	case Link:
 		return tint{12, 0x82aaff, 0, "4", "4"}
 	case User:
-		return tint{15, 0xe6e6e6, 0, "1", "1"}
+		return tint{15, 0xf0f0f0, 0x303036, "", "1"}
 	case Selected:
 		return tint{14, 0x7dcfff, 0, "7", "7"}
 	case Added:
-		return tint{2, 0x9ece6a, 0, "", ""}
+		return tint{2, 0x9ece6a, 0x12361f, "", ""}
 	case Removed:
-		return tint{1, 0xf7768e, 0, "", ""}
+		return tint{1, 0xf7768e, 0x4a1a20, "", ""}
 	case AddedWord:
-		return tint{10, 0xd3f5b5, 0x2f5a2f, "1", "1;4"}
+		return tint{10, 0xe2ffd0, 0x1f7a34, "1", "1;4"}
 	case RemovedWord:
-		return tint{9, 0xffc9d0, 0x6b2b35, "1", "1;4"}
+		return tint{9, 0xffdbe0, 0x8c2330, "1", "1;4"}
 	case Keyword:
 		return tint{13, 0xc099ff, 0, "", "1"}
 	case Name:
@@ -146,9 +154,9 @@ func light(r Role) tint {
 		Accent: {4, 0x0b5fa5, 0, "", ""}, Good: {2, 0x1b7f3b, 0, "", ""}, Bad: {1, 0xb3142b, 0, "", "1"},
 		Warn: {3, 0x8a5a00, 0, "", "1"}, Number: {3, 0x8a5a00, 0, "", ""}, Heading: {4, 0x0b5fa5, 0, "1", "1"},
 		Code: {2, 0x1f6f43, 0, "", ""}, String: {2, 0x1f6f43, 0, "", ""}, Link: {4, 0x1a4fb4, 0, "4", "4"},
-		User: {0, 0x111111, 0, "1", "1"}, Selected: {4, 0x0b5fa5, 0, "7", "7"}, Added: {2, 0x1b7f3b, 0, "", ""},
-		Removed: {1, 0xb3142b, 0, "", ""}, AddedWord: {2, 0x0b4f22, 0xbfe8c8, "1", "1;4"},
-		RemovedWord: {1, 0x7a0c1c, 0xf7c6cc, "1", "1;4"}, Keyword: {5, 0x7b2fa8, 0, "", "1"},
+		User: {0, 0x111111, 0xeceff3, "", "1"}, Selected: {4, 0x0b5fa5, 0, "7", "7"},
+		Added: {2, 0x14692f, 0xdff5e3, "", ""}, Removed: {1, 0xa01226, 0xfbe3e6, "", ""},
+		AddedWord: {2, 0x083c19, 0xa3e0b1, "1", "1;4"}, RemovedWord: {1, 0x5e0814, 0xf2aab3, "1", "1;4"}, Keyword: {5, 0x7b2fa8, 0, "", "1"},
 		Name: {4, 0x1a4fb4, 0, "", ""}, Type: {6, 0x0a6a72, 0, "", ""},
 	}
 	if s, ok := swap[r]; ok {
@@ -208,6 +216,9 @@ func (p *Palette) codes(st Style) string {
 		} else if on {
 			codes = c
 		}
+	}
+	if st.Back != Plain && st.Back < roles && p.back[st.Back] != "" && (st.Role == st.Back || p.back[st.Role] == "") {
+		add(st.Role != st.Back, p.back[st.Back])
 	}
 	add(st.Bold, "1")
 	add(st.Italic, "3")

@@ -40,7 +40,9 @@ const (
 
 // Style is how a span is drawn.
 type Style struct {
-	Role                            Role
+	Role Role
+	// Back is the role whose background the text has, Plain for that of its own.
+	Back                            Role
 	Bold, Italic, Underline, Strike bool
 }
 
@@ -193,6 +195,16 @@ func (l Line) With(role Role) Line {
 	out := make(Line, len(l))
 	for i, s := range l {
 		s.Style.Role = role
+		out[i] = s
+	}
+	return out
+}
+
+// On returns the line with every span on the background of a role.
+func (l Line) On(back Role) Line {
+	out := make(Line, len(l))
+	for i, s := range l {
+		s.Style.Back = back
 		out[i] = s
 	}
 	return out

@@ -94,7 +94,7 @@ func nearest16(rgb uint32) int {
 func (t Theme) Palette(d Depth) *Palette {
 	p := New(t.base, d)
 	for r, look := range t.tints {
-		p.start[r] = look.sgr(p.depth)
+		p.set(r, look)
 	}
 	return p
 }

@@ -245,15 +245,32 @@ func (t *Terminal) mode(params string, on bool) {
 	}
 }
 
-// Resize changes the size as a terminal does that wraps its rows anew.
+// Resize changes the size as a terminal does that wraps its rows anew. The alternate
+// screen is cut.
 func (t *Terminal) Resize(width, height int) {
+	if !t.full {
+		t.rows, t.x, t.y = t.reflow(t.rows, t.x, t.y, width, height)
+	} else {
+		t.other, t.ox, t.oy = t.reflow(t.other, t.ox, t.oy, width, height)
+		rows := make([]row, height)
+		copy(rows, t.rows)
+		for i := range rows {
+			rows[i].cells = rows[i].cells[:min(len(rows[i].cells), width)]
+			rows[i].soft = false
+		}
+		t.rows, t.x, t.y = rows, min(t.x, width-1), min(t.y, height-1)
+	}
+	t.width, t.height, t.pending = width, height, false
+}
+
+// reflow wraps scrollback and rows for a new size, and tells where the cursor is then.
+func (t *Terminal) reflow(old []row, ox, oy, width, height int) (screen []row, x, y int) {
 	var lines [][]Cell
 	cy, cx := -1, 0
 	var now []Cell
-	all := append(append([]row{}, t.scrollback...), t.rows...)
-	for i, r := range all {
-		if i == len(t.scrollback)+t.y {
-			cy, cx = len(lines), len(now)+t.x
+	for i, r := range append(append([]row{}, t.scrollback...), old...) {
+		if i == len(t.scrollback)+oy {
+			cy, cx = len(lines), len(now)+ox
 		}
 		now = append(now, r.cells...)
 		if !r.soft {
@@ -261,15 +278,18 @@ func (t *Terminal) Resize(width, height int) {
 		}
 	}
 	var rows []row
-	y, x := 0, 0
 	last := 0
 	for i, l := range lines {
 		if i == cy {
 			y, x = len(rows)+cx/width, cx%width
 		}
 		for len(l) > width {
-			rows = append(rows, row{l[:width:width], true})
-			l = l[width:]
+			n := width
+			if l[n].Text == "" { // the second half of a wide character
+				n--
+			}
+			rows = append(rows, row{l[:n:n], true})
+			l = l[n:]
 		}
 		rows = append(rows, row{cells: l})
 		if len(l) > 0 || i <= cy {
@@ -280,12 +300,12 @@ func (t *Terminal) Resize(width, height int) {
 		rows = append(rows, row{})
 	}
 	rows = rows[:max(last, y+1)]
-	top := max(0, len(rows)-height)
-	t.scrollback, t.rows = rows[:top:top], rows[top:]
-	for len(t.rows) < height {
-		t.rows = append(t.rows, row{})
+	top := min(max(0, len(rows)-height), y) // the cursor stays; what does not fit below it goes
+	t.scrollback, rows = rows[:top:top], rows[top:min(len(rows), top+height)]
+	for len(rows) < height {
+		rows = append(rows, row{})
 	}
-	t.width, t.height, t.y, t.x, t.pending = width, height, max(0, y-top), x, false
+	return rows, x, y - top
 }
 
 // Screen returns the rows of the screen, without blanks at their ends.
