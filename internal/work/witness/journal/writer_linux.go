@@ -26,7 +26,11 @@ type Writer struct {
 	window []byte // of the file, mapped; it may be empty
 	start  int64  // of the window
 	calls  bool   // nothing is mapped
+	lines  int64
 }
+
+// Written, in tests, is called after each record with the number of records so far.
+var Written func(lines int64)
 
 // Create makes a journal in dir, which it makes, too.
 func Create(dir string) (*Writer, error) {
@@ -68,6 +72,9 @@ func (w *Writer) Write(list ...*Record) error {
 	}
 	if w.err == nil {
 		w.end += int64(len(w.buf))
+	}
+	if w.lines += int64(len(list)); Written != nil {
+		Written(w.lines)
 	}
 	return w.err
 }
