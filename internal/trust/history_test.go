@@ -22,8 +22,9 @@ type evidence struct {
 	deeds    []deed  // of the writer
 	final    tree    // after the last turn, when nobody writes any more
 	entries  []entry
-	diff     string // of the last turn
-	rebuilt  tree   // base of the last turn with the diff applied, apart from what the writer touched
+	diff     string          // of the last turn
+	left     map[string]bool // what was said to be left out of it: nobody saw who did it
+	rebuilt  tree            // base of the last turn with the diff applied, apart from what the writer touched
 	dropped  map[string]bool
 	undos    []undone
 	redone   tree // after undo and redo, if that was tried
@@ -104,7 +105,12 @@ func (h history) run(base, kerf, dir string) (e *evidence, err error) {
 	if r.code != 0 {
 		return nil, fmt.Errorf("diff: %v", r)
 	}
-	e.diff = r.out
+	e.diff, e.left = r.out, map[string]bool{}
+	if _, list, ok := strings.Cut(r.err, "unproven: the diff leaves out "); ok {
+		for l := range strings.Lines(list) {
+			e.left[strings.TrimSpace(l)] = true
+		}
+	}
 	if err := e.rebuild(p); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package trust
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -224,12 +225,17 @@ func (e *evidence) holdsOthers(path string, touched func(string) bool, now tree)
 }
 
 // diffIsTree says that base and diff give the tree, for files that the writer left alone.
+// Where there is a writer, and it took something away that the command had moved, a file
+// may be left out that could be the only copy of that; then it is named.
 func diffIsTree(e *evidence) []string {
 	var faults []string
+	if len(e.left) > 0 && len(e.deeds) == 0 {
+		faults = append(faults, fmt.Sprintf("the diff leaves out %v, and nobody else was there", slices.Sorted(maps.Keys(e.left))))
+	}
 	touched := e.touched()
 	for _, p := range differ(e.rebuilt, e.final) {
 		a, b := e.rebuilt[p], e.final[p]
-		if touched(p) || e.dropped[p] || a.kind.IsDir() && b.kind.IsDir() || e.late(len(e.turns)-1, p) {
+		if touched(p) || e.dropped[p] || e.left[p] || a.kind.IsDir() && b.kind.IsDir() || e.late(len(e.turns)-1, p) {
 			continue
 		}
 		if !regular(e.rebuilt, p) && !regular(e.final, p) {

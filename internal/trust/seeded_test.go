@@ -79,6 +79,7 @@ func TestLawsCanFail(t *testing.T) {
 		{"undo changes a mode", "exact", false, func(e *evidence) { e.undos[0].tree["a.txt"] = node{mode: 0o600, data: "1\n2\n"} }},
 		{"undo removes a directory", "exact", false, func(e *evidence) { delete(e.undos[0].tree, "d") }},
 		{"the diff lacks a file", "diff", true, func(e *evidence) { delete(e.rebuilt, "b.txt") }},
+		{"the diff leaves out a file without a reason", "diff", false, func(e *evidence) { e.left = map[string]bool{"b.txt": true} }},
 		{"the log lacks a file", "listed", false, func(e *evidence) { e.entries[0].Changes = e.entries[0].Changes[:1] }},
 		{"the log has another content", "listed", false, func(e *evidence) { e.entries[0].Changes[0].After = "00" }},
 		{"the log is in doubt without a reason", "listed", false, func(e *evidence) { e.entries[0].Exact = false }},

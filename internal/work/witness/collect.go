@@ -401,7 +401,7 @@ func (c *collector) report(seen func()) Report {
 	}
 	c.linked(s)
 	if s.lost {
-		s.doubtCreated()
+		s.doubtCreated(c.moved(s.proven.Set))
 	}
 	c.pair(s.proven.Set)
 	c.alike()
@@ -442,11 +442,12 @@ type sorter struct {
 }
 
 // doubtCreated takes files that came for unproven. Where what a name held was lost, one of
-// them may be the only copy: to take it back would destroy it.
-func (s *sorter) doubtCreated() {
+// them may be the only copy: to take it back would destroy it. One that known says was at
+// another name, as it is, is not.
+func (s *sorter) doubtCreated(known map[string]bool) {
 	var rest delta.Set
 	for _, c := range s.proven.Set {
-		if c.Pre == nil && c.Post != nil {
+		if c.Pre == nil && c.Post != nil && !known[c.Path] {
 			s.unproven.Set = append(s.unproven.Set, c)
 		} else {
 			rest = append(rest, c)
@@ -513,21 +514,45 @@ func (s *sorter) directory(t *touched, kind uint8, mode uint32) {
 // pair lets the two halves of a move name each other: what was at the one name is the
 // very file at the other.
 func (c *collector) pair(set delta.Set) {
+	halves := c.halves(set)
+	for to := range set {
+		if from, ok := halves[to]; ok && set[from].To == "" {
+			set[from].To, set[to].From = set[to].Path, set[from].Path
+		}
+	}
+}
+
+// moved are the names to which files came that are what they were at another name.
+func (c *collector) moved(set delta.Set) map[string]bool {
+	whole := map[string]bool{}
+	for to, from := range c.halves(set) {
+		if set[to].Post.Sum == set[from].Pre.Sum {
+			whole[set[to].Path] = true
+		}
+	}
+	return whole
+}
+
+// halves finds, for the index of a change by which a file came to a name, that of the one
+// by which it went from another.
+func (c *collector) halves(set delta.Set) map[int]int {
 	gone := map[fileID]int{}
 	for i, ch := range set {
 		if t := c.names[ch.Path]; t != nil && ch.Post == nil && ch.Pre != nil && ch.Pre.Kind == delta.File {
 			gone[t.file] = i
 		}
 	}
+	from := map[int]int{}
 	for i, ch := range set {
 		t := c.names[ch.Path]
 		if t == nil || ch.Pre != nil || ch.Post == nil || ch.Post.Kind != delta.File {
 			continue
 		}
-		if j, ok := gone[idOf(&t.now.Sig)]; ok && set[j].To == "" {
-			set[j].To, set[i].From = ch.Path, set[j].Path
+		if j, ok := gone[idOf(&t.now.Sig)]; ok {
+			from[i] = j
 		}
 	}
+	return from
 }
 
 // gitKept returns which names are left to git: those in a git directory that is still

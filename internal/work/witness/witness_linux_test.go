@@ -254,6 +254,10 @@ func TestOthersAreToldApart(t *testing.T) {
 			"mkdir d; printf 9 > d/n; " + wait, func(b *bench) { b.write("d/n", "mine") }, "proven mkdir d\nunproven d/n: - > mine"},
 		{"in a directory that was moved over one that is still open", "mkdir d e; printf 1 > d/x; exec 3<d; rm d/x; mv -T e d; " +
 			"printf 9 > d/n; " + wait, func(b *bench) { b.write("d/n", "mine") }, "proven mkdir d\nunproven d/n: - > mine"},
+		{"removed from a directory that was moved", "mv d e; printf 9 > n; " + wait, func(b *bench) {
+			_ = os.Remove(filepath.Join(b.root, "e/a"))
+		}, "note d/a (what it held went away)\nproven d/f: 3 > -\nproven e/f: - > 3 from d/f\nproven mkdir e\nproven rmdir d\n" +
+			"unproven n: - > 9\nunproven ready: - > "},
 		{"removed", "printf 9 > a; " + wait, func(b *bench) { _ = os.Remove(filepath.Join(b.root, "a")) },
 			"unproven a: 1 > -"},
 	} {
@@ -261,6 +265,10 @@ func TestOthersAreToldApart(t *testing.T) {
 			b := newBench(t, "")
 			b.write("a", "1")
 			b.write("b", "2")
+			if strings.HasPrefix(c.line, "mv d ") {
+				b.write("d/a", "1")
+				b.write("d/f", "3")
+			}
 			x, cmd, out, box := b.start(c.line)
 			for {
 				if _, err := os.Stat(filepath.Join(b.root, "ready")); err == nil {
