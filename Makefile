@@ -1,9 +1,12 @@
-# One target per thing a contributor does. `make check` is what CI runs.
+# One target per thing a contributor does; `make help` lists them.
 GO      ?= go
 PKGS    ?= ./...
 LDFLAGS ?= -s -w
 
-.PHONY: build demo test check bench tools lint cross race security nightly fuzz-reads cost mutate
+.PHONY: help module release-snapshot release-check arm64 build demo test check bench tools lint cross race security nightly fuzz-reads cost mutate
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 build: ## the program, stripped, as bin/kerf
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/kerf ./cmd/kerf
@@ -16,7 +19,7 @@ test: tools cross ## all tests; installs bubblewrap, ripgrep, tmux and strace wh
 
 check: tools lint cross race ## what a change should pass before it is sent
 
-lint:
+lint: ## gofmt, vet, staticcheck, govulncheck where it is there
 	@out=$$(gofmt -l cmd internal); if [ -n "$$out" ]; then echo "gofmt wants:"; echo "$$out"; exit 1; fi
 	$(GO) vet $(PKGS)
 	$(GO) tool staticcheck $(PKGS)
@@ -27,7 +30,7 @@ cross: ## the systems that are not this one
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=windows GOARCH=amd64 $(GO) build ./...
 
-race:
+race: ## all tests with the race detector
 	$(GO) test -race $(PKGS)
 
 bench: ## kerf exec against a scripted server, beside a minimal client; kerf apply beside git
@@ -51,3 +54,19 @@ mutate: ## small changes of a package's code, and which its tests notice: make m
 
 tools: ## programs that the tests use as judges
 	@sh ./.ci/tools
+
+release-snapshot: ## archives, packages, formula, checksums, bill of materials and provenance in dist/ [URL=…]
+	rm -rf dist
+	cd release && $(GO) run . -out ../dist $(if $(URL),-url "$(URL)")
+
+release-check: ## the release twice, byte for byte; packages installed, run, removed; the CI files
+	cd release && $(GO) vet . && $(GO) test -count=1 . && $(GO) tool actionlint ../.github/workflows/*.yml
+
+arm64: ## the pure packages' tests under qemu-user
+	@command -v qemu-aarch64-static >/dev/null || { echo "make arm64 needs qemu-user-static" >&2; exit 1; }
+	GOARCH=arm64 CGO_ENABLED=0 $(GO) test -exec qemu-aarch64-static ./internal/text/... ./internal/protocol/... \
+	  ./internal/pathname/... ./internal/agent/turn ./internal/agent/history ./internal/agent/policy
+
+module: ## gives the module another path: make module PATH_OF=example.org/kerf
+	@test -n "$(PATH_OF)" || { echo "usage: make module PATH_OF=example.org/kerf" >&2; exit 2; }
+	@sh ./release/module.sh "$(PATH_OF)"
