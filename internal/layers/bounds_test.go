@@ -51,7 +51,7 @@ func sources(t *testing.T) []goFile {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != root && (name == "testdata" || name[0] == '.' || name[0] == '_'):
+		case d.IsDir() && path != root && apart(path, name):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil

@@ -161,6 +161,15 @@ func required(t *testing.T) []string {
 	return modules
 }
 
+// apart reports whether a directory is not of this module's code.
+func apart(path, name string) bool {
+	if name == "testdata" || name[0] == '.' || name[0] == '_' {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(path, "go.mod"))
+	return err == nil
+}
+
 // load parses the imports of every Go file, whatever its build constraints.
 func load(t *testing.T) []source {
 	t.Helper()
@@ -170,7 +179,7 @@ func load(t *testing.T) []source {
 			return err
 		}
 		name := d.Name()
-		if d.IsDir() && path != root && (name == "testdata" || name[0] == '.' || name[0] == '_') {
+		if d.IsDir() && path != root && apart(path, name) {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || filepath.Ext(name) != ".go" {
