@@ -5,15 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"kerf/internal/work/boundary/mounts"
+	"kerf/internal/work/boundary/nested"
 	"kerf/internal/work/repo"
 )
 
 // Disk is the View of the machine's own disk.
 type Disk struct {
-	known *listings // nil remembers nothing
+	known *nested.Memory // nil remembers nothing
 }
 
 // Lstat is os.Lstat.
@@ -63,60 +63,8 @@ func readSmall(path string) (string, error) {
 	return string(text), err
 }
 
-// The part of a tree in which Nested looks: each time, and once in a session.
-const (
-	nestedDepth   = 4
-	nestedDirs    = 512
-	thoroughDepth = 64
-	thoroughDirs  = 50_000
-	thoroughTime  = 150 * time.Millisecond
-)
-
-// Nested looks breadth first, so that what is near is found. What was installed into
-// node_modules is looked at only once in a session, and last.
-func (d Disk) Nested(root string, thorough bool) []string {
-	depths, dirs, until := nestedDepth, nestedDirs, time.Time{}
-	if thorough {
-		depths, dirs, until = thoroughDepth, thoroughDirs, time.Now().Add(thoroughTime)
-	}
-	var found []string
-	level := []string{root}
-	for depth, seen := 0, 0; depth < depths && len(level) > 0; depth++ {
-		var next, last []string
-		for _, dir := range level {
-			if seen++; seen > dirs || thorough && seen%64 == 0 && time.Now().After(until) {
-				return found
-			}
-			here, err := d.known.list(dir)
-			if err != nil {
-				continue
-			}
-			if dir != root && here.bare {
-				found = append(found, dir)
-				continue
-			}
-			if dir != root {
-				found = appendPaths(found, dir, here.own)
-			}
-			next = appendPaths(next, dir, here.dirs)
-			if here.modules {
-				last = append(last, filepath.Join(dir, modules))
-			}
-		}
-		if thorough {
-			next = append(next, last...)
-		}
-		level = next
-	}
-	return found
-}
-
-func appendPaths(list []string, dir string, names []string) []string {
-	for _, name := range names {
-		list = append(list, filepath.Join(dir, name))
-	}
-	return list
-}
+// Nested looks in the tree below root, and remembers what it saw if the Disk is a session's.
+func (d Disk) Nested(root string, thorough bool) []string { return d.known.Find(root, thorough) }
 
 // Placeholder knows ours by what nobody else makes at these places: a socket,
 // or something with the sticky bit that holds no more than we put there.

@@ -45,6 +45,25 @@ func (r *resolver) alsoKnownAs() {
 	}
 }
 
+// pinClosed keeps what is closed in its place: the directories above it, within what is
+// writable, cannot be renamed. Their next name would be in no rule.
+func (r *resolver) pinClosed() {
+	for _, path := range slices.Sorted(maps.Keys(r.access)) {
+		if r.access[path] == Write {
+			continue
+		}
+		top := ""
+		for _, root := range r.roots {
+			if root != path && pathname.Under(root, path) && len(root) > len(top) {
+				top = root
+			}
+		}
+		if top != "" {
+			r.pin(top, filepath.Dir(path))
+		}
+	}
+}
+
 func (r *resolver) isRoot(path string) bool { return slices.Contains(r.roots, path) }
 
 // alias gives name what path has, where that is less.

@@ -284,6 +284,7 @@ func Resolve(p Policy, v View) (Plan, error) {
 	r.temporary(p)
 	err = errors.Join(err, r.protect(p))
 	r.alsoKnownAs()
+	r.pinClosed()
 	r.finish()
 	plan.answers = r.answers()
 	plan.before = plan.sightings(r.found)
@@ -334,6 +335,11 @@ func (r *resolver) grants(p Policy) error {
 	var missing []Rule
 	for _, rule := range rules {
 		path, err := r.place(rule)
+		for _, old := range r.session.meant(rule, path) {
+			if _, err := r.view.Lstat(old); err == nil && r.access[old] == "" {
+				r.access[old], r.why[old] = rule.Access, whyRule(rule)
+			}
+		}
 		switch {
 		case err == nil:
 			r.access[path], r.why[path] = rule.Access, whyRule(rule)

@@ -9,8 +9,8 @@ import (
 
 // The names that are protected in every directory.
 const (
-	Kerf = ".kerf"
-	Git  = ".git"
+	Kerf = names.Kerf
+	Git  = names.Git
 )
 
 // Part is an entry of a git directory that makes git run or follow something.

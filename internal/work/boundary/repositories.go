@@ -168,7 +168,7 @@ func (r *resolver) protectGit(root string) error {
 // aside, and puts a copy with another configuration into its place.
 func (r *resolver) pin(root, dir string) {
 	for ; dir != root && pathname.Under(root, dir); dir = filepath.Dir(dir) {
-		if r.access[dir] == "" {
+		if r.access[dir] == "" && r.effective(dir) == Write {
 			r.access[dir], r.why[dir] = Write, r.whyOf(dir)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"kerf/internal/work/boundary/nested"
 )
 
 // Session is the boundary of one session: the policy of each sandbox mode, and the plan
@@ -21,14 +23,17 @@ type Session struct {
 	mode  string     // of the file tools
 	known map[string][]string
 	began map[string]bool // operations of git that were absent once
+	// meaning are the real paths that rules meant so far, by the rules' own.
+	meaning map[string][]string
 }
 
 // NewSession begins a session whose file tools work in the given sandbox mode.
 func NewSession(view View, mode string, policy func(mode string) Policy) *Session {
 	if d, ok := view.(Disk); ok && d.known == nil {
-		view = Disk{newListings()}
+		view = Disk{nested.New()}
 	}
-	s := &Session{view: view, policy: policy, known: make(map[string][]string), began: make(map[string]bool)}
+	s := &Session{view: view, policy: policy, known: make(map[string][]string), began: make(map[string]bool),
+		meaning: make(map[string][]string)}
 	s.mode = toolMode(mode)
 	return s
 }
@@ -110,6 +115,9 @@ func (s *Session) HidesBelow(dir string) bool { return s.Plan().HidesBelow(dir) 
 // maxKnown bounds the repositories that are remembered below one root.
 const maxKnown = 4096
 
+// maxMeanings bounds what is remembered of one rule.
+const maxMeanings = 16
+
 // remember returns the repositories below a root, those first that were found earlier: no
 // number of new directories makes Kerf forget one. The first look is a thorough one.
 func (s *Session) remember(root string, v View) []string {
@@ -133,6 +141,27 @@ func (s *Session) remember(root string, v View) []string {
 	}
 	s.known[root] = all
 	return slices.Clone(all)
+}
+
+// meant returns what a rule that closes something meant earlier in the session, besides the
+// real path that it means now, which is empty for none: a link on its way may be another
+// one by now.
+func (s *Session) meant(rule Rule, now string) (earlier []string) {
+	if s == nil || rule.Access == Write {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.meaning[rule.Path]
+	for _, path := range all {
+		if path != now {
+			earlier = append(earlier, path)
+		}
+	}
+	if now != "" && len(earlier) == len(all) && len(all) < maxMeanings {
+		s.meaning[rule.Path] = append(all, now)
+	}
+	return earlier
 }
 
 // begun reports whether an operation of git was begun in this session, and not by the

@@ -352,3 +352,34 @@ func TestSEC_AsAnOrdinaryUser(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// What a rule closes stays closed for the next command, whatever this one renames, and
+// whichever link it replaces by another.
+func TestSEC_F11_WhatIsClosedKeepsItsName(t *testing.T) {
+	each(t, func(t *testing.T) {
+		for _, pinned := range []bool{true, false} {
+			s := newSite(t)
+			s.write(s.work+"/p/sub/secret", "HUSH")
+			s.write(s.work+"/d/key", "HUSH")
+			s.write(s.work+"/e/fixed", "as it was")
+			if err := os.Symlink("d", s.work+"/l"); err != nil {
+				t.Fatal(err)
+			}
+			s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: s.work + "/p/sub/secret", Access: boundary.None},
+				boundary.Rule{Path: s.work + "/l/key", Access: boundary.None},
+				boundary.Rule{Path: s.work + "/e/fixed", Access: boundary.Read})
+			s.policy.Session = boundary.NewSession(boundary.Disk{}, s.policy.Mode, func(string) boundary.Policy { return s.policy })
+			run := s.inside
+			if !pinned {
+				run = s.outside // the control: with renames from outside, the rules mean nothing any more
+			}
+			s.inside("true")
+			run("mv p q; mv p/sub p/other; mv d f; rm l; ln -s e l; mv e g")
+			text, _ := s.inside("cat */sub/secret */other/secret */key; echo new > g/fixed; echo new > e/fixed")
+			fixed, _ := os.ReadFile(s.work + "/e/fixed")
+			if held := !strings.Contains(text, "HUSH") && string(fixed) == "as it was"; held != pinned {
+				t.Errorf("pinned %v: %s, %q", pinned, text, fixed)
+			}
+		}
+	})
+}

@@ -1,26 +1,33 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/boundary"
 )
 
-// randomTree makes directories, files, hard links and links below the work directory, and
-// rules for some of them.
+// randomTree makes directories, files, hard links, links and mounts below the work
+// directory, and rules for some of them. Each file says which one it is.
 func (s *site) randomTree(r *rand.Rand) {
 	s.t.Helper()
 	dirs, files := []string{s.work}, []string{}
 	for i := range 24 {
 		dir := dirs[r.IntN(len(dirs))]
 		path := filepath.Join(dir, fmt.Sprintf("n%d", i))
-		switch kind := r.IntN(10); {
+		switch kind := r.IntN(12); {
+		case kind > 9:
+			dirs = append(dirs, s.randomMount(r, path, dirs, files)...)
 		case kind < 3:
 			if os.Mkdir(path, 0o755) == nil {
 				dirs = append(dirs, path)
@@ -31,10 +38,10 @@ func (s *site) randomTree(r *rand.Rand) {
 			_ = os.Symlink(files[r.IntN(len(files))], path)
 		case kind < 6:
 			path += ".env"
-			s.write(path, "SECRET")
+			s.write(path, "SECRET "+path)
 			files = append(files, path)
 		default:
-			s.write(path, "SECRET")
+			s.write(path, "SECRET "+path)
 			files = append(files, path)
 		}
 	}
@@ -48,8 +55,8 @@ func (s *site) randomTree(r *rand.Rand) {
 		s.write(dirs[1]+"/.git/config", "[core]\n")
 		s.write(dirs[1]+"/.git/hooks/update", "SECRET")
 	}
-	s.write(s.work+"/kept", "SECRET")
-	if err := os.Link(s.work+"/kept", dirs[len(dirs)-1]+"/also"); err != nil {
+	s.write(s.work+"/kept", "SECRET "+s.work+"/kept")
+	if err := os.Link(s.work+"/kept", dirs[len(dirs)-1]+"/also"); err != nil && !errors.Is(err, syscall.EXDEV) {
 		s.t.Fatal(err)
 	}
 	s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: s.work + "/kept", Access: boundary.None})
@@ -64,6 +71,66 @@ func (s *site) randomTree(r *rand.Rand) {
 	s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: s.work + "/**/*.env", Access: boundary.None})
 }
 
+// randomMount mounts something that is there at path, if this is a place for it.
+func (s *site) randomMount(r *rand.Rand, path string, dirs, files []string) (made []string) {
+	if os.Getenv(mountsEnv) == "" {
+		return nil
+	}
+	from := s.out
+	switch n := r.IntN(4); {
+	case n == 0 && len(files) > 0:
+		from = files[r.IntN(len(files))]
+		s.write(path, "")
+	case n == 1:
+		from, made = "", []string{path}
+		fallthrough
+	default:
+		if n > 1 && len(dirs) > 1 {
+			from = dirs[1+r.IntN(len(dirs)-1)]
+		}
+		if err := os.Mkdir(path, 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	var err error
+	if from == "" {
+		err = unix.Mount("tmpfs", path, "tmpfs", 0, "")
+	} else {
+		err = unix.Mount(from, path, "", unix.MS_BIND, "")
+	}
+	if err != nil {
+		s.t.Fatalf("mount %s: %v", path, err)
+	}
+	s.t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
+	return made
+}
+
+// mountsEnv is set in a process that may mount.
+const mountsEnv = "KERF_TEST_MOUNTS"
+
+// amongMounts runs the test again in a process with mounts of its own, or says why not.
+func amongMounts(t *testing.T) error {
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), mountsEnv+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if os.Geteuid() != 0 {
+		id := func(n int) []syscall.SysProcIDMap {
+			return []syscall.SysProcIDMap{{ContainerID: 0, HostID: n, Size: 1}}
+		}
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings = id(os.Geteuid()), id(os.Getegid())
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		var ended *exec.ExitError
+		if !errors.As(err, &ended) {
+			return err
+		}
+		t.Errorf("%v\n%s", err, out)
+	}
+	return nil
+}
+
 // files are the regular files below the work directory.
 func (s *site) files() (list []string) {
 	_ = filepath.WalkDir(s.work, func(path string, d fs.DirEntry, err error) error {
@@ -76,9 +143,24 @@ func (s *site) files() (list []string) {
 }
 
 // TestThePlanSaysWhatCommandsCanDo compares, for random trees, the answer that file tools
-// get with what a command can really read and write.
+// get with what a command can really read and write, before and after commands renamed
+// what they can.
 func TestThePlanSaysWhatCommandsCanDo(t *testing.T) {
-	rounds := 4
+	if os.Getenv(mountsEnv) == "" {
+		if why := amongMounts(t); why != nil {
+			t.Logf("SKIP mounts: %v", why)
+			comparePlans(t)
+		}
+		return
+	}
+	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Skipf("nothing can be mounted: %v", err)
+	}
+	comparePlans(t)
+}
+
+func comparePlans(t *testing.T) {
+	rounds := 2
 	if os.Getenv("KERF_LONG") != "" {
 		rounds = 100
 	}
@@ -92,14 +174,49 @@ func TestThePlanSaysWhatCommandsCanDo(t *testing.T) {
 			for seed := range uint64(rounds) {
 				s := newSite(t)
 				s.policy.Backend, s.policy.Mode = backend, mode
-				s.randomTree(rand.New(rand.NewPCG(seed, 1)))
-				s.compare(seed)
+				r := rand.New(rand.NewPCG(seed, 1))
+				session := boundary.NewSession(boundary.Disk{}, mode, func(string) boundary.Policy { return s.policy })
+				s.policy.Session = session
+				s.randomTree(r)
+				closed := s.compare(seed)
+				if mode == boundary.ReadOnly {
+					continue
+				}
+				s.shuffle(r)
+				again := s.compare(seed)
+				for text, was := range closed {
+					if now, ok := again[text]; ok && now < was {
+						t.Errorf("seed %d: %q had %v and has %v after renames", seed, text, was, now)
+					}
+				}
 			}
 		})
 	}
 }
 
-func (s *site) compare(seed uint64) {
+// shuffle lets a command rename what it can.
+func (s *site) shuffle(r *rand.Rand) {
+	var names []string
+	_ = filepath.WalkDir(s.work, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && path != s.work {
+			names = append(names, path)
+		}
+		return nil
+	})
+	var script strings.Builder
+	for i := range 12 {
+		a, b := names[r.IntN(len(names))], names[r.IntN(len(names))]
+		fmt.Fprintf(&script, "mv '%s' '%s' || mv '%s' '%s'\n", a, b, a, filepath.Join(s.work, fmt.Sprint("moved", i)))
+	}
+	s.inside(script.String())
+}
+
+// closeness is how much of a file is closed: 2 hidden, 1 not to be written, 0 nothing.
+var closeness = map[boundary.Reach]int{boundary.Hidden: 2, boundary.Readable: 1, boundary.Protected: 1}
+
+// compare returns how much of each file is closed, and which contents are hidden: a
+// command may copy what it can read.
+func (s *site) compare(seed uint64) map[string]int {
 	s.t.Helper()
 	plan, err := s.policy.Resolve()
 	if err != nil {
@@ -118,11 +235,23 @@ func (s *site) compare(seed uint64) {
 			told[f[0]] = f[1] + " " + f[2]
 		}
 	}
+	closed := make(map[string]int)
 	for _, path := range files {
 		_, v := plan.Named(s.work, path)
 		info, err := os.Lstat(path)
-		if err != nil || info.Size() == 0 {
-			continue
+		if err != nil || info.Size() == 0 || info.Mode()&0o200 == 0 {
+			continue // the mode closes a copy of a placeholder
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		id, _ := boundary.IdentityOf(info)
+		closed[fmt.Sprint(id)] = closeness[v.Access]
+		if was, ok := closed[string(text)]; closeness[v.Access] == 2 && !ok {
+			closed[string(text)] = 2
+		} else if ok && closeness[v.Access] < was {
+			closed[string(text)] = closeness[v.Access]
 		}
 		want := map[boundary.Reach]string{boundary.Hidden: "no no", boundary.Readable: "yes no",
 			boundary.Protected: "yes no", boundary.Writable: "yes yes"}[v.Access]
@@ -135,4 +264,5 @@ func (s *site) compare(seed uint64) {
 				strings.TrimPrefix(path, s.work+"/"), v.Access, v.Why, told[path])
 		}
 	}
+	return closed
 }

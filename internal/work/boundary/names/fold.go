@@ -9,6 +9,12 @@ import (
 	"unicode/utf8"
 )
 
+// The names that are protected in every directory.
+const (
+	Kerf = ".kerf"
+	Git  = ".git"
+)
+
 // Fold returns rel as the most forgiving file system would read it: without regard
 // to case, without characters that HFS+ ignores, without what Windows drops at the end
 // of a name, and with the short names that Windows gives to .git and .kerf. It is asked

@@ -1,4 +1,4 @@
-package boundary
+package nested
 
 import (
 	"fmt"
@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// remembering is a Disk that takes all times for settled, and counts what it reads.
-func remembering(reads *int) Disk {
-	l := newListings()
+// remembering is a Memory that takes all times for settled, and counts what it reads.
+func remembering(reads *int) *Memory {
+	l := New()
 	l.now = func() time.Time { return time.Now().Add(time.Hour) }
 	l.read = func(dir string) ([]fs.DirEntry, error) {
 		*reads++
 		return os.ReadDir(dir)
 	}
-	return Disk{l}
+	return l
 }
 
 // tick is longer than a tick of the clock that file systems use.
@@ -30,7 +30,7 @@ func TestARememberedTreeIsTheTree(t *testing.T) {
 	root := t.TempDir()
 	reads := 0
 	d := remembering(&reads)
-	if _, ok := d.known.stamp(root); !ok {
+	if _, ok := d.stamp(root); !ok {
 		t.Skip("SKIP the file system of the tests is not known to keep times")
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -60,7 +60,7 @@ func TestARememberedTreeIsTheTree(t *testing.T) {
 		_ = os.Chtimes(at, old, old) // who changes a directory can hide it so
 		tick()
 		for _, thorough := range []bool{false, true} {
-			if got, want := d.Nested(root, thorough), (Disk{}).Nested(root, thorough); !slices.Equal(got, want) {
+			if got, want := d.Find(root, thorough), (*Memory)(nil).Find(root, thorough); !slices.Equal(got, want) {
 				t.Fatalf("after change %d, thorough %v:\n%q\nwant\n%q", i, thorough, got, want)
 			}
 		}
@@ -76,10 +76,10 @@ func TestAnUnchangedTreeIsNotReadAgain(t *testing.T) {
 	}
 	reads := 0
 	d := remembering(&reads)
-	if _, ok := d.known.stamp(root); !ok {
+	if _, ok := d.stamp(root); !ok {
 		t.Skip("SKIP the file system of the tests is not known to keep times")
 	}
-	d.Nested(root, false)
+	d.Find(root, false)
 	if reads != 81 {
 		t.Errorf("the first look read %d directories, want 81", reads)
 	}
@@ -88,7 +88,7 @@ func TestAnUnchangedTreeIsNotReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads = 0
-	d.Nested(root, false)
+	d.Find(root, false)
 	if reads != 1 {
 		t.Errorf("the look after one change read %d directories, want 1", reads)
 	}
@@ -99,13 +99,13 @@ func TestWhatWasJustChangedIsNotRemembered(t *testing.T) {
 	root := t.TempDir()
 	reads := 0
 	d := remembering(&reads)
-	s, ok := d.known.stamp(root)
+	s, ok := d.stamp(root)
 	if !ok {
 		t.Skip("SKIP the file system of the tests is not known to keep times")
 	}
-	d.known.now = func() time.Time { return time.Unix(0, s.ctime).Add(settled / 2) }
-	d.Nested(root, false)
-	d.Nested(root, false)
+	d.now = func() time.Time { return time.Unix(0, s.ctime).Add(settled / 2) }
+	d.Find(root, false)
+	d.Find(root, false)
 	if reads != 2 {
 		t.Errorf("%d looks were read, want 2", reads)
 	}

@@ -1,18 +1,18 @@
-package boundary
+package nested
 
 import "golang.org/x/sys/unix"
 
 // stamp is what a directory is now; ok is false when that tells nothing.
-func (l *listings) stamp(dir string) (s stamp, ok bool) {
+func (m *Memory) stamp(dir string) (s stamp, ok bool) {
 	var st unix.Stat_t
 	if unix.Stat(dir, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return stamp{}, false
 	}
-	keeps, known := l.kinds[st.Dev]
+	keeps, known := m.kinds[st.Dev]
 	if !known {
 		var fs unix.Statfs_t
 		keeps = unix.Statfs(dir, &fs) == nil && keepsTimes[int64(fs.Type)]
-		l.kinds[st.Dev] = keeps
+		m.kinds[st.Dev] = keeps
 	}
 	return stamp{st.Dev, st.Ino, st.Mtim.Nano(), st.Ctim.Nano()}, keeps
 }

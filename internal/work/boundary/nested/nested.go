@@ -1,0 +1,169 @@
+// Package nested finds repositories, and the directories of Kerf, below a directory, and
+// remembers what it saw.
+package nested
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"kerf/internal/work/boundary/names"
+)
+
+// listing is what is of interest in a directory.
+type listing struct {
+	bare    bool     // it is a git directory
+	own     []string // `.git` and `.kerf`, whatever their case
+	dirs    []string // other directories, at most as many as a look goes into
+	modules bool     // node_modules
+}
+
+// Memory remembers directories, so that a look at a tree costs as much as it has
+// directories near its root, whatever they hold. A directory that was not changed is
+// not read again. That is told by its times: a command can set the one of its content, not
+// the one of its last change. Both must be older than the reading by settled, since what
+// is changed within one tick of the clock can have the same times. Where file systems are
+// not known to keep them, each look reads.
+//
+// A nil *Memory remembers nothing. It may be used by several goroutines.
+type Memory struct {
+	mu    sync.Mutex
+	dirs  map[string]listed
+	kinds map[uint64]bool // devices, and whether their file system keeps times
+	now   func() time.Time
+	read  func(dir string) ([]fs.DirEntry, error)
+}
+
+// listed is a listing with what the directory was then.
+type listed struct {
+	stamp stamp
+	listing
+}
+
+// stamp tells whether a directory was changed.
+type stamp struct {
+	dev, ino     uint64
+	mtime, ctime int64 // nanoseconds
+}
+
+const (
+	settled       = time.Second
+	maxRemembered = 4096
+	modules       = "node_modules"
+)
+
+// New returns an empty Memory.
+func New() *Memory {
+	return &Memory{dirs: map[string]listed{}, kinds: map[uint64]bool{}, now: time.Now, read: os.ReadDir}
+}
+
+// list reads a directory, or remembers it.
+func (m *Memory) list(dir string) (listing, error) {
+	if m == nil {
+		entries, err := os.ReadDir(dir)
+		return listingOf(entries), err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	began := m.now()
+	now, ok := m.stamp(dir)
+	if known, there := m.dirs[dir]; there {
+		if ok && known.stamp == now {
+			return known.listing, nil
+		}
+		delete(m.dirs, dir)
+	}
+	entries, err := m.read(dir)
+	if err != nil {
+		return listing{}, err
+	}
+	here := listingOf(entries)
+	after, still := m.stamp(dir)
+	if ok && still && after == now && max(now.mtime, now.ctime) < began.Add(-settled).UnixNano() {
+		if len(m.dirs) >= maxRemembered {
+			clear(m.dirs)
+		}
+		m.dirs[dir] = listed{now, here}
+	}
+	return here, nil
+}
+
+func listingOf(entries []fs.DirEntry) (l listing) {
+	parts := 0
+	for _, e := range entries {
+		name := e.Name()
+		if name == "HEAD" || name == "objects" || name == "refs" {
+			parts++
+		}
+		switch {
+		case strings.EqualFold(name, names.Git) || strings.EqualFold(name, names.Kerf):
+			l.own = append(l.own, name)
+		case !e.IsDir():
+		case name == modules:
+			l.modules = true
+		case len(l.dirs) < thoroughDirs:
+			l.dirs = append(l.dirs, name)
+		}
+	}
+	l.bare = parts == 3
+	return l
+}
+
+// The part of a tree in which Find looks: each time, and once in a session.
+const (
+	nestedDepth   = 4
+	nestedDirs    = 512
+	thoroughDepth = 64
+	thoroughDirs  = 50_000
+	thoroughTime  = 150 * time.Millisecond
+)
+
+// Find returns the repositories below root, each as its `.git` or, when it is bare, as
+// itself, and the directories of Kerf. It looks breadth first, so that what is near is found. What was installed into
+// node_modules is looked at only once in a session, and last.
+func (m *Memory) Find(root string, thorough bool) []string {
+	depths, dirs, until := nestedDepth, nestedDirs, time.Time{}
+	if thorough {
+		depths, dirs, until = thoroughDepth, thoroughDirs, time.Now().Add(thoroughTime)
+	}
+	var found []string
+	level := []string{root}
+	for depth, seen := 0, 0; depth < depths && len(level) > 0; depth++ {
+		var next, last []string
+		for _, dir := range level {
+			if seen++; seen > dirs || thorough && seen%64 == 0 && time.Now().After(until) {
+				return found
+			}
+			here, err := m.list(dir)
+			if err != nil {
+				continue
+			}
+			if dir != root && here.bare {
+				found = append(found, dir)
+				continue
+			}
+			if dir != root {
+				found = appendPaths(found, dir, here.own)
+			}
+			next = appendPaths(next, dir, here.dirs)
+			if here.modules {
+				last = append(last, filepath.Join(dir, modules))
+			}
+		}
+		if thorough {
+			next = append(next, last...)
+		}
+		level = next
+	}
+	return found
+}
+
+func appendPaths(list []string, dir string, in []string) []string {
+	for _, name := range in {
+		list = append(list, filepath.Join(dir, name))
+	}
+	return list
+}
