@@ -82,7 +82,6 @@ var otherwise = map[string]string{
 	"internal/work/txn/plan.go":                            "which directories a change empties; it asks the plan",
 	"internal/work/txn/txn.go":                             "which records belong to a root",
 	"internal/work/witness/collect.go":                     "whether a command made a repository",
-	"internal/work/witness/collect.go":                     "which changes of commands are git's own and not kept",
 	"internal/work/witness/locate/locate_linux.go":         "which name a call of another process means",
 	"internal/work/witness/witness_linux.go":               "how the kernel names the roots",
 	"internal/work/workspace/adopt.go":                     "which records belong to a directory that moved",
