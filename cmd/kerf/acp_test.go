@@ -311,7 +311,7 @@ func TestACPWorksThroughTheEditorsBuffers(t *testing.T) {
 	if want := "unsaved\na\nB\nc\n"; e.files[path] != want || s.read(t, "f.txt") != want {
 		t.Errorf("the buffer is %q, the file %q", e.files[path], s.read(t, "f.txt"))
 	}
-	log, err := records.ReadLog(s.host, changes.Filter{Limit: 10}, "", nil)
+	log, err := records.ReadLog(s.host, changes.Filter{Limit: 10})
 	if err != nil || len(log) == 0 || len(log[0].Changes) != 1 || filepath.Base(string(log[0].Changes[0].Path)) != "f.txt" ||
 		!log[0].Exact {
 		t.Errorf("the ledger tells %+v, %v", log, err)

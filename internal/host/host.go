@@ -100,8 +100,9 @@ func (h *Host) Trusted() bool { return h.configured().trusted() }
 // Getenv reads from the environment the host was given.
 func (h *Host) Getenv(name string) string { return h.configured().getenv(name) }
 
-// OpenWorkspace opens a workspace as it is configured.
+// OpenWorkspace opens a workspace as it is configured, for those who look, or commit.
 func (h *Host) OpenWorkspace(o WorkspaceOptions) (*workspace.Workspace, error) {
+	o.Reading = true
 	ws, err := h.configured().workspace(o)
 	if err == nil && h.Notice != nil && ws.Notice() != "" {
 		h.Notice(ws.Notice())

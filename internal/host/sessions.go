@@ -35,7 +35,7 @@ func (op opener) price(name string, u protocol.Usage) (float64, bool) {
 
 // lookAtFiles uses a function that tells the state of files.
 func (c configured) lookAtFiles(use func(changes.Look) error) error {
-	ws, err := c.workspace(WorkspaceOptions{Sandbox: protocol.SandboxFull})
+	ws, err := c.workspace(WorkspaceOptions{Sandbox: protocol.SandboxFull, Reading: true})
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c configured) reading(root string, use func(changes.Reader) error) error {
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) { // the work tree of a sub-agent, for one
 		return workspace.ReadGone(c.Home, root, use)
 	}
-	ws, err := c.workspace(WorkspaceOptions{Root: root})
+	ws, err := c.workspace(WorkspaceOptions{Root: root, Reading: true})
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ type WorkspaceOptions struct {
 	Tmp     string               // see [workspace.Options]
 	// Unrecorded keeps nothing of what is done there, see [workspace.Options].
 	Unrecorded bool
+	Reading    bool // see [workspace.Options]
 }
 
 // workspace opens a workspace as it is configured.
@@ -40,7 +41,7 @@ func (c configured) workspace(o WorkspaceOptions) (*workspace.Workspace, error) 
 		return c.policy(roots, ws.OwnTmp())(protocol.SandboxMode(mode))
 	})
 	ws, err = workspace.Open(workspace.Options{Home: c.Home, Roots: roots, Full: o.Sandbox == protocol.SandboxFull,
-		Boundary: bound, Tmp: o.Tmp, Unrecorded: o.Unrecorded})
+		Boundary: bound, Tmp: o.Tmp, Unrecorded: o.Unrecorded, Reading: o.Reading})
 	return ws, err
 }
 

@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 	"doctor":     {"protocol", "work"},
 	"host":       {"auth", "doctor", "config", "protocol", "model", "work", "agent", "engine", "sessions", "text"},
 	"cmd/kerf": {"host", "sessions", "config", "protocol", "front", "agent/policy", "work/apply", "work/changes", "work/workspace",
-		"doc"},
+		"work/repo/commit", "text/diff", "doc"},
 	"doc":    {},
 	"sdk":    {},
 	"layers": {},

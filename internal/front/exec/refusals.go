@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/diff/shown"
 )
 
 // refusals keep which files a turn wanted to change and was not allowed to.
@@ -25,8 +26,8 @@ func (r *refusals) hear(m protocol.Msg) {
 			r.change(m.Item.Status, c)
 		}
 	case protocol.TurnDiff:
-		for _, f := range perFile(m.Diff) { // commands may have done it in the end
-			r.forget(func(path string) bool { return path == f.name || strings.HasSuffix(path, "/"+f.name) })
+		for _, f := range shown.Files(m.Diff) { // commands may have done it in the end
+			r.forget(func(path string) bool { return path == f.Name || strings.HasSuffix(path, "/"+f.Name) })
 		}
 	}
 }

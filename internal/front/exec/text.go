@@ -10,6 +10,7 @@ import (
 
 	"kerf/internal/pathname"
 	"kerf/internal/protocol"
+	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
 )
 
@@ -256,7 +257,7 @@ func (t *text) fit(s string, margin int) string {
 }
 
 func (t *text) changed(status protocol.Status, c protocol.FileChange) {
-	s := tally(c.Diff)
+	s := shown.Tally(c.Diff)
 	switch status {
 	case protocol.Failed:
 		t.say("%s %s", t.paint.red("change failed:"), oneLine(c.Error))
@@ -290,29 +291,29 @@ func letter(k protocol.ChangeKind) string {
 
 // short is path as seen from the working directory.
 func (t *text) short(path string) string {
-	return oneLine(filepath.ToSlash(pathname.Short(t.cwd, filepath.FromSlash(path))))
+	return shown.Name(filepath.ToSlash(pathname.Short(t.cwd, filepath.FromSlash(path))))
 }
 
-func (t *text) counts(s stat) string {
-	return t.paint.green(fmt.Sprintf("+%d", s.added)) + " " + t.paint.red(fmt.Sprintf("-%d", s.removed))
+func (t *text) counts(s shown.Stat) string {
+	return t.paint.green(fmt.Sprintf("+%d", s.Added)) + " " + t.paint.red(fmt.Sprintf("-%d", s.Removed))
 }
 
 func (t *text) drawDiff(diff string) {
-	shown := 0
+	drawn := 0
 	total := strings.Count(diff, "\n")
-	eachLine(diff, func(kind lineKind, l string) {
-		if shown++; shown > diffLines {
+	shown.Each(diff, func(kind shown.Kind, l string) {
+		if drawn++; drawn > diffLines {
 			return
 		}
-		l = t.fit(oneLine(visible.ClipRunes(l, 2000)), 4)
+		l = t.fit(shown.Safe(visible.ClipRunes(l, 2000)), 4)
 		switch kind {
-		case lineAdded:
+		case shown.Added:
 			l = t.paint.green(l)
-		case lineRemoved:
+		case shown.Removed:
 			l = t.paint.red(l)
-		case lineHunk:
+		case shown.Hunk:
 			l = t.paint.cyan(l)
-		case lineHeader:
+		case shown.Header:
 			l = t.paint.bold(l)
 		}
 		t.say("    %s", l)
@@ -398,10 +399,10 @@ func (t *text) summary() {
 	if d == nil || d.Diff == "" && d.Exact && d.Outside == "" && d.Coverage() == "" {
 		return
 	}
-	if files := perFile(d.Diff); len(files) > 0 {
-		t.say("%s %s %s", t.paint.bold("turn:"), count(len(files), "file"), t.counts(tally(d.Diff)))
+	if files := shown.Files(d.Diff); len(files) > 0 {
+		t.say("%s %s %s", t.paint.bold("turn:"), count(len(files), "file"), t.counts(shown.Tally(d.Diff)))
 		for _, f := range files {
-			t.say("  %s %s", oneLine(f.name), t.counts(f.stat))
+			t.say("  %s %s", shown.Name(f.Name), t.counts(f.Stat))
 		}
 	}
 	if !d.Exact && len(d.NotCovered) == 0 {
@@ -416,7 +417,7 @@ func (t *text) summary() {
 	case s != "":
 		t.say("%s", t.paint.dim(s))
 	}
-	if n := len(perFile(d.Outside)); n > 0 {
+	if n := len(shown.Files(d.Outside)); n > 0 {
 		t.say("%s", t.paint.yellow(count(n, "file")+" changed during the turn, but not by Kerf's tools or commands"))
 	}
 }

@@ -255,7 +255,7 @@ func TestQuote(t *testing.T) {
 		"\a\b\v\f\r":     `"\a\b\v\f\r"`,
 	}
 	for p := range want {
-		got[p] = quote(p)
+		got[p] = Quote(p)
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)

@@ -66,7 +66,7 @@ func (f File) write(out *bytes.Buffer) {
 	if exists && same && f.OldPath == f.NewPath && f.OldMode == f.NewMode {
 		return
 	}
-	fmt.Fprintf(out, "diff --git %s %s\n", quote("a/"+f.OldPath), quote("b/"+f.NewPath))
+	fmt.Fprintf(out, "diff --git %s %s\n", Quote("a/"+f.OldPath), Quote("b/"+f.NewPath))
 	switch {
 	case f.OldMode == 0:
 		fmt.Fprintf(out, "new file mode %06o\n", f.NewMode)
@@ -83,7 +83,7 @@ func (f File) write(out *bytes.Buffer) {
 		if !f.Opaque {
 			fmt.Fprintf(out, "similarity index %d%%\n", Similarity(f.Old, f.New))
 		}
-		fmt.Fprintf(out, "%s from %s\n%s to %s\n", verb, quote(f.OldPath), verb, quote(f.NewPath))
+		fmt.Fprintf(out, "%s from %s\n%s to %s\n", verb, Quote(f.OldPath), verb, Quote(f.NewPath))
 	}
 	if exists && same {
 		return
@@ -95,10 +95,10 @@ func (f File) write(out *bytes.Buffer) {
 func (f File) content(out *bytes.Buffer) {
 	from, to := "/dev/null", "/dev/null"
 	if f.OldMode != 0 {
-		from = quote("a/" + f.OldPath)
+		from = Quote("a/" + f.OldPath)
 	}
 	if f.NewMode != 0 {
-		to = quote("b/" + f.NewPath)
+		to = Quote("b/" + f.NewPath)
 	}
 	if f.Opaque {
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", from, to)
@@ -149,9 +149,9 @@ func (f File) blobIDs() (old, new string) {
 	return old, new
 }
 
-// quote writes a path as git does: plain, or as a C string when it holds bytes
+// Quote writes a path as git does: plain, or as a C string when it holds bytes
 // that are not printable ASCII, quotes or backslashes.
-func quote(path string) string {
+func Quote(path string) string {
 	plain := true
 	for i := 0; i < len(path); i++ {
 		if c := path[i]; c < 0x20 || c >= 0x7F || c == '"' || c == '\\' {

@@ -46,6 +46,11 @@ type Conflict struct {
 // arguments.
 func Three(base, ours, theirs []byte) (merged []byte, regions []Region, conflicts []Conflict) {
 	m := merger{base: base, ours: ours, theirs: theirs}
+	return m.three()
+}
+
+func (m *merger) three() (merged []byte, regions []Region, conflicts []Conflict) {
+	base, ours, theirs := m.base, m.ours, m.theirs
 	if m.whole(base) || m.whole(ours) || m.whole(theirs) {
 		m.all()
 	} else {
@@ -70,6 +75,7 @@ type merger struct {
 
 	regions   []Region
 	conflicts []Conflict
+	settle    func(Conflict) []byte // what stands in the place of a conflict; nil collects them
 }
 
 // whole reports whether a text must not be cut.
@@ -129,12 +135,17 @@ func (m *merger) group(start, end int, ours, theirs []diff.Edit) {
 	case bytes.Equal(our, their):
 		m.take(Both, start, end, our)
 	default:
-		m.conflicts = append(m.conflicts, Conflict{
+		c := Conflict{
 			Base: m.base[start:end], Ours: our, Theirs: their,
 			BaseLines:   rangeOf(m.base, start, end),
 			OursLines:   rangeOf(m.ours, o0, o1),
 			TheirsLines: rangeOf(m.theirs, t0, t1),
-		})
+		}
+		if m.settle != nil {
+			m.take(Both, start, end, m.settle(c))
+			return
+		}
+		m.conflicts = append(m.conflicts, c)
 	}
 }
 

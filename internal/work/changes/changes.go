@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
@@ -38,37 +39,40 @@ func (r Reader) Session(id string) ([]byte, error) {
 	return r.diff(func(e *ledger.Entry) (use, stop bool) { return e.Session == id, false })
 }
 
-// LastTurn is the net diff of the turn that began last in the ledger, less what was
-// undone of it since; empty when it changed nothing in the end. It has what is unproven,
-// too.
-func (r Reader) LastTurn() ([]byte, error) {
-	d, err := r.LastTurnNet(true)
-	return d.Diff, err
+// Turn is the net diff of one turn of a session that did not begin before since,
+// less what was undone of it since.
+func (r Reader) Turn(session, turn string, since time.Time) ([]byte, error) {
+	return r.diff(func(e *ledger.Entry) (use, stop bool) {
+		return e.Session == session && e.Turn == turn, e.Time.Before(since)
+	})
 }
 
 // Net is the net diff of some entries.
 type Net struct {
 	Diff []byte
+	Set  delta.Set // with the contents that are kept and not too large to show
 	// Unproven are the paths in Diff that changed while a command ran that nobody
 	// watched. Left are those with changes that are left out of Diff: the command was
 	// watched and not seen making them, or only what is proven was asked for.
 	Unproven, Left []string
 }
 
-// LastTurnNet is LastTurn with what is unproven, or without it.
-func (r Reader) LastTurnNet(unproven bool) (Net, error) {
+// LastTurnNet is the net of the turn that began last in the ledger, less what was undone of
+// it since; empty when it changed nothing in the end. Paths, which are absolute,
+// narrow it; directories stand for all below them.
+func (r Reader) LastTurnNet(unproven bool, paths []string) (Net, error) {
 	last, err := r.lastBegun()
 	if last == nil {
 		return Net{}, err
 	}
 	session, turn := last.Session, last.Turn
-	return r.net(unproven, func(e *ledger.Entry) (use, stop bool) {
+	return r.Net(NetOptions{Unproven: unproven, Paths: paths, Pick: func(e *ledger.Entry) (use, stop bool) {
 		same := e.Session == session && e.Turn == turn
 		// An entry of a command that ran on says nothing of where its turn began. Guarded
 		// programs have no session, and run beside each other.
 		beside := e.Of > 0 || session == "" && e.Cause == ledger.CauseBegan
 		return same, !same && e.Session == session && ofTurn(e) && (session != "" || e.Turn != "") && !beside
-	})
+	}})
 }
 
 // lastBegun returns an entry of the turn that began last. A command that runs on makes
@@ -110,23 +114,36 @@ func ofTurn(e *ledger.Entry) bool {
 
 // diff is the net diff of the entries that pick uses, also of the unproven ones.
 func (r Reader) diff(pick func(*ledger.Entry) (use, stop bool)) ([]byte, error) {
-	n, err := r.net(true, pick)
+	n, err := r.Net(NetOptions{Unproven: true, Pick: pick})
 	return n.Diff, err
 }
 
-// net is the net of the entries that pick uses, reading backwards until it stops.
-// What others did between them, sessions and users alike, is taken out; what was
-// undone between turns is taken off.
-func (r Reader) net(unproven bool, pick func(*ledger.Entry) (use, stop bool)) (Net, error) {
+// NetOptions say of what the net is taken.
+type NetOptions struct {
+	// Pick tells which entries are used, the newest first, until it stops.
+	Pick     func(*ledger.Entry) (use, stop bool)
+	Unproven bool     // with what is unproven
+	Paths    []string // absolute; only these, and what is below them
+	// Then leaves out what was done after the last entry that is used: an undo since does
+	// not count.
+	Then bool
+}
+
+// Net is the net of the entries that are picked. What others did between them, sessions
+// and users alike, is taken out; what was undone between turns is taken off.
+func (r Reader) Net(o NetOptions) (Net, error) {
 	var seen []ledger.Entry
 	used, proven, doubtful, left := map[int64]bool{}, map[int64]bool{}, map[string]bool{}, map[string]bool{}
 	for e, err := range r.Ledger.Backward() {
 		if err != nil {
 			return Net{}, err
 		}
-		use, stop := pick(&e)
+		use, stop := o.Pick(&e)
 		if stop {
 			break
+		}
+		if o.Then && !use && len(seen) == 0 {
+			continue
 		}
 		known := e.Known()
 		mine := use && !loose(&e) && known != ledger.Outside
@@ -147,15 +164,16 @@ func (r Reader) net(unproven bool, pick func(*ledger.Entry) (use, stop bool)) (N
 		seen = append(seen, e)
 	}
 	slices.Reverse(seen)
-	set := r.separate(seen, used)
+	outer := func(c delta.Change) bool { return !below(c.Path, o.Paths) && (c.From == "" || !below(c.From, o.Paths)) }
+	set := slices.DeleteFunc(r.separate(seen, used), outer)
 	var n Net
 	for _, c := range set {
 		if doubtful[c.Path] || doubtful[c.From] {
 			n.Unproven = append(n.Unproven, c.Path)
 		}
 	}
-	if !unproven && len(doubtful) > 0 {
-		set = r.separate(seen, proven)
+	if !o.Unproven && len(doubtful) > 0 {
+		set = slices.DeleteFunc(r.separate(seen, proven), outer)
 		for _, path := range n.Unproven {
 			left[path] = true
 		}
@@ -163,6 +181,8 @@ func (r Reader) net(unproven bool, pick func(*ledger.Entry) (use, stop bool)) (N
 	}
 	slices.Sort(n.Unproven)
 	n.Left = slices.Sorted(maps.Keys(left))
+	n.Left = slices.DeleteFunc(n.Left, func(path string) bool { return !below(path, o.Paths) })
+	n.Set = set
 	var err error
 	n.Diff, err = r.unified(set)
 	return n, err

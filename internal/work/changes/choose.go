@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
 )
 
@@ -28,6 +29,10 @@ type Choice struct {
 	Entry int64
 	// Unproven takes along what nobody saw being changed.
 	Unproven bool
+	// Last is how many turns are meant where none is named; 0 is one.
+	Last int
+	// Conflicts says what becomes of a file that was changed since in the same place.
+	Conflicts settle.Way
 }
 
 // ErrNothing says that there is nothing to undo or to redo.
@@ -114,8 +119,19 @@ func (b *book) chooseTurn(c Choice) ([]*ledger.Entry, error) {
 	if c.Turn != "" || c.Call != "" {
 		return fits, nil
 	}
-	last := slices.MaxFunc(fits, func(x, y *ledger.Entry) int { return cmp.Compare(begun(x), begun(y)) })
-	return slices.DeleteFunc(fits, func(e *ledger.Entry) bool { return !c.together(e, last) }), nil
+	var found []*ledger.Entry
+	for n := 0; n < max(1, c.Last) && len(fits) > 0; n++ {
+		last := slices.MaxFunc(fits, func(x, y *ledger.Entry) int { return cmp.Compare(begun(x), begun(y)) })
+		fits = slices.DeleteFunc(fits, func(e *ledger.Entry) bool {
+			with := c.together(e, last)
+			if with {
+				found = append(found, e)
+			}
+			return with
+		})
+	}
+	slices.SortFunc(found, func(x, y *ledger.Entry) int { return cmp.Compare(x.Seq, y.Seq) })
+	return found, nil
 }
 
 // names reports whether e is of the session, turn, call and client that c names.

@@ -11,18 +11,20 @@ import (
 	"syscall"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
 )
 
 // inverter takes steps back, the newest first, on a picture of the present.
 type inverter struct {
-	reader   Reader
-	book     *book
-	look     Look
-	selected map[atom]bool
-	state    map[string]*place // by path
-	files    map[string]*FilePlan
+	reader    Reader
+	book      *book
+	look      Look
+	selected  map[atom]bool
+	state     map[string]*place // by path
+	files     map[string]*FilePlan
+	conflicts settle.Way
 }
 
 // place is one path: what is there, and what it becomes.
@@ -217,7 +219,21 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 		out, err = delta.Rebase(c, now)
 	}
 	if err != nil {
-		return nil, Conflict, conflictNote(err, now, post)
+		var conflict *delta.ConflictError
+		if !errors.As(err, &conflict) {
+			return nil, Conflict, err.Error()
+		}
+		if w.conflicts == settle.Theirs {
+			full, err := w.load(path, post)
+			if err != nil {
+				return nil, Missing, lostNote(err)
+			}
+			c.Post = full
+		}
+		if next, note, ok := settle.Conflict(w.conflicts, c, now, conflict); ok {
+			return next, Merged, note
+		}
+		return nil, Conflict, conflictNote(conflict, now, post)
 	}
 	full, err := w.load(path, out.Post)
 	if err != nil {
@@ -275,11 +291,8 @@ func lostNote(err error) string {
 	return "its earlier content was not kept"
 }
 
-func conflictNote(err error, now, post *delta.Image) string {
-	var c *delta.ConflictError
+func conflictNote(c *delta.ConflictError, now, post *delta.Image) string {
 	switch {
-	case !errors.As(err, &c):
-		return err.Error()
 	case len(c.Conflicts) > 0:
 		return fmt.Sprintf("line %d was changed since", c.Conflicts[0].OursLines.Start)
 	case now == nil:
@@ -355,6 +368,7 @@ func (w *inverter) result(p *Plan) {
 // change enters what becomes of one path into p.
 func (w *inverter) change(p *Plan, path string, pl *place, f *FilePlan) {
 	was, is := pl.was, pl.is
+	f.Removed = was != nil && is == nil
 	if was.Same(is) || isDir(is) && isDir(was) && is.Mode == 0 {
 		f.Outcome = Unchanged
 		if !isDir(is) {

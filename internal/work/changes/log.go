@@ -17,6 +17,7 @@ type Filter struct {
 	Limit   int      // the newest so many; 0 is all
 	Diffs   bool     // with the diff of each entry
 	Since   time.Time
+	Fits    func(row.Entry) bool // nil fits all
 }
 
 // Log returns the entries that f fits, newest first. Turns that changed nothing
@@ -42,6 +43,9 @@ func (r Reader) Log(f Filter) ([]row.Entry, error) {
 		}
 		le := row.Of(e)
 		le.Undone = b.undone(e)
+		if f.Fits != nil && !f.Fits(le) {
+			continue
+		}
 		if f.Diffs {
 			le.Diff = string(r.EntryDiff(e))
 		}

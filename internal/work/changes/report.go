@@ -2,11 +2,13 @@ package changes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"kerf/internal/pathname"
 	"kerf/internal/work/txn"
 )
 
@@ -22,6 +24,15 @@ type Report struct {
 	// nobody saw who made them. With Choice.Unproven they are taken along.
 	Left []Left `json:"left,omitempty"`
 	Diff string `json:"diff"`
+}
+
+// MarshalJSON writes a path that survives.
+func (f FilePlan) MarshalJSON() ([]byte, error) {
+	type plain FilePlan
+	return json.Marshal(struct {
+		Path pathname.Path `json:"path"`
+		plain
+	}{pathname.Path(f.Path), plain(f)})
 }
 
 // Whole reports whether all that was named was brought back, or is as it was already.

@@ -10,6 +10,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
+	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn"
 )
@@ -34,6 +35,8 @@ type FilePlan struct {
 	Path    string `json:"path"`
 	Outcome string `json:"outcome"`
 	Note    string `json:"note,omitempty"`
+	// Removed says that the file goes, or would go.
+	Removed bool `json:"removed,omitempty"`
 }
 
 // Plan is an undo or redo that is worked out and not done.
@@ -105,6 +108,7 @@ func (r Reader) plan(b *book, c Choice, look Look) (*Plan, error) {
 		return p, nil
 	}
 	w := newInverter(r, b, look)
+	w.conflicts = c.Conflicts
 	steps := p.steps(b, c)
 	for _, s := range steps {
 		w.selected[atom{s.seq, s.path}] = true
@@ -112,6 +116,11 @@ func (r Reader) plan(b *book, c Choice, look Look) (*Plan, error) {
 	w.run(joined(steps, r.Fault == JoinAll))
 	w.result(p)
 	p.sayUnseen(b, c)
+	for i, f := range p.Files {
+		if c.Conflicts == settle.Skip && f.Outcome == Conflict {
+			p.Files[i].Outcome, p.Files[i].Note = Unchanged, "skipped: "+f.Note
+		}
+	}
 	p.What = p.describe()
 	if r.Fault != ForgetPartial {
 		p.settle()

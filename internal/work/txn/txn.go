@@ -53,6 +53,9 @@ type Options struct {
 	// Room, when not nil, is asked before each commit, and its error becomes that of the
 	// commit. Its reserve is for entries of what has happened already.
 	Room *room.Room
+	// Reading is for those who look: what a crash left and cannot be finished now does not
+	// keep the workspace from being opened. Each commit tries again first.
+	Reading bool
 	// Before, when not nil, is asked before each change of the journal, and its error
 	// becomes the call's. It exists for fault tests, and makes commits work on one
 	// file at a time.
@@ -66,6 +69,9 @@ type Workspace struct {
 	turn    chan struct{} // holds one token: whose turn it is in this process
 	lock    *flock.Flock  // whose turn it is among processes
 	journal journal
+	// Unrecovered says why what a crash left could not be finished when the workspace was
+	// opened.
+	Unrecovered error
 }
 
 // openPatience bounds how long Open waits for a process that is committing.
@@ -89,7 +95,7 @@ func Open(o Options) (*Workspace, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
 	defer cancel()
 	if _, err := w.Recover(ctx); err != nil {
-		if w.Room.Check() != nil {
+		if w.Unrecovered = err; w.Reading || w.Room.Check() != nil {
 			return w, nil // those who only read are served; whoever changes something recovers first
 		}
 		_ = w.Close()

@@ -40,6 +40,8 @@ type Options struct {
 	// removed when the workspace is closed: nothing of what is done can be taken back
 	// afterwards.
 	Unrecorded bool
+	// Reading is for those who look, see [txn.Options].
+	Reading bool
 	// Tmp asks for a private temporary directory with this word in its name; none
 	// is made if it is empty.
 	Tmp string
@@ -129,12 +131,29 @@ func (w *Workspace) open(o Options) error {
 // Notice tells the user in a line what Open found out about the history of the first
 // root; empty if there is nothing to tell.
 func (w *Workspace) Notice() string {
+	unfinished := w.Unrecovered
+	if w.Txn != nil && w.Txn.Unrecovered != nil {
+		unfinished = w.Txn.Unrecovered
+	}
 	switch {
+	case unfinished != nil:
+		return fmt.Sprintf("what an interrupted run left could not be finished yet: %v; kerf recover tries again", unfinished)
 	case w.Joined != "":
 		return "this directory was " + w.Joined + "; its history counts here now"
 	case len(w.Doubt) > 0:
 		return "the history of one of these directories may belong here: " + strings.Join(w.Doubt, ", ") +
 			"; to take it over: kerf adopt DIRECTORY"
+	}
+	return ""
+}
+
+// Unrecordable says why nothing that is done here can be recorded now; empty if it can.
+func (w *Workspace) Unrecordable() string {
+	var e *room.Error
+	if err := w.Room.Check(); errors.As(err, &e) {
+		return e.Dir + ": " + e.Err.Error()
+	} else if err != nil {
+		return err.Error()
 	}
 	return ""
 }
@@ -187,9 +206,9 @@ func (w *Workspace) openLedger(Options) (err error) {
 	return err
 }
 
-func (w *Workspace) openTxn(Options) (err error) {
+func (w *Workspace) openTxn(o Options) (err error) {
 	w.Txn, err = txn.Open(txn.Options{Tree: w.Tree, Store: w.Store, Ledger: w.Ledger, Dir: w.Dir, Durable: true,
-		Room: w.Room})
+		Room: w.Room, Reading: o.Reading})
 	if err != nil {
 		return fmt.Errorf("workspace %s: %w", w.Roots[0], err)
 	}

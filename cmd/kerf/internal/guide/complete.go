@@ -63,7 +63,7 @@ var free = []string{"n", "text", "time", "key.path=value", "host", "scopes", "na
 // all that follow.
 var argumentKinds = map[string][]kind{
 	"kerf blame": {files}, "kerf log": {(*completer).history}, "kerf diff": {(*completer).history},
-	"kerf undo": {(*completer).history}, "kerf redo": {files},
+	"kerf commit": {(*completer).turns, nothing}, "kerf undo": {(*completer).history}, "kerf redo": {files},
 	"kerf resume": {(*completer).sessions, nothing}, "kerf fork": {(*completer).sessions, nothing},
 	"kerf exec resume": {(*completer).sessions, nothing}, "kerf exec fork": {(*completer).sessions, nothing},
 	"kerf sessions show": {(*completer).sessions, nothing}, "kerf sessions rename": {(*completer).sessions, nothing},
@@ -187,7 +187,7 @@ func (c *completer) rows() []row.Entry {
 	if h == nil {
 		return nil
 	}
-	list, _ := records.ReadLog(h, changes.Filter{Limit: 100}, "", nil)
+	list, _ := records.ReadLog(h, changes.Filter{Limit: 100})
 	return list
 }
 

@@ -2,13 +2,11 @@ package records
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,100 +17,154 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
-	"kerf/internal/work/workspace"
+	"kerf/internal/work/changes/settle"
 )
 
 const undoLong = `Takes back the last turn in this workspace that is not undone yet: the changes of its tools and
-of its commands. It does not need git. It keeps later changes by merging. If a merge is
-impossible, it names the files, writes nothing, and the exit code is 1.
-With PATHs it takes back only these files, or the files below these directories. With #N it
-takes back the entry of that number in kerf log; a file of such a name is ./#N.
+of its commands; with -n the last few turns. It does not need git. It keeps later changes by merging.
+
+With a TURN it takes back that turn, entry (4 or #4), call or session, as kerf log names them. With PATHs
+it takes back only these files, or the files below these directories. (A shell takes a bare # for the
+beginning of a comment: quote it, or leave it out.)
+
+Where a file was changed since in the same place, that is a conflict: it names the file, writes nothing,
+and the exit code is 1. --merge writes both into the file, with markers; --ours leaves those lines as they
+are now; --theirs takes them back, too; --skip leaves such files alone. Older turns can always be named.
 
 What nobody saw being changed may be the work of others. Kerf leaves it alone, names it, and the
 exit code is 1. To take it back, too, name its PATH, or its --entry, or give --unproven.
 The exit code is also 1 when something could not be brought back, which is named.
 
-On a terminal it shows the changes and asks first. Without a terminal it does not ask.
+On a terminal it shows what it would do and asks first. Without a terminal it does not ask.
 An undo is recorded like any change: kerf redo brings back what the last undo took back.`
 
+// takeBackOptions are the flags of `kerf undo` and `kerf redo`.
+type takeBackOptions struct {
+	changes.Choice
+	dryRun, asJSON, yes        bool
+	merge, ours, theirs, skips bool
+}
+
 func takeBack(p *program.Program, redo bool) *cobra.Command {
-	c := changes.Choice{Redo: redo}
-	var o changes.UndoOptions
-	var asJSON, yes bool
-	cmd := &cobra.Command{Use: "undo [PATH ...]", Short: "Take back what the last turn changed", Long: undoLong,
-		Example: "  kerf undo --dry-run\n  kerf undo --turn 01a1 src/main.go\n  kerf redo"}
+	o := takeBackOptions{Choice: changes.Choice{Redo: redo}}
+	cmd := &cobra.Command{Use: "undo [TURN] [--] [PATH ...]", Short: "Take back what the last turn changed", Long: undoLong,
+		Example: "  kerf undo --dry-run\n  kerf undo 4\n  kerf undo -n 2 -- src/\n  kerf redo"}
 	if redo {
 		cmd = &cobra.Command{Use: "redo [PATH ...]", Short: "Bring back what the last undo took back",
 			Long: "Brings back what the last undo in this workspace took back. It keeps later changes by merging,\n" +
-				"as kerf undo does."}
+				"as kerf undo does, and has its ways to settle conflicts."}
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		h, err := p.Tolerant()
-		if err != nil {
-			return err
-		}
-		if n, ok := entryNumber(args); ok && !redo && c.Entry == 0 && c.Turn+c.Call+c.Session == "" {
-			c.Entry, args = n, nil
-		}
-		if !asJSON && !yes && program.IsTerminal(p.Stdin) && program.IsTerminal(p.Stdout) {
-			o.Confirm = func(r changes.Report) (bool, error) { return confirmUndo(p, r) }
-		}
-		report, err := undo(cmd.Context(), h, c, args, o)
-		if errors.Is(err, changes.ErrNothing) && len(args) > 0 {
-			return fmt.Errorf("%w of %s; kerf log tells what was changed", err, visible.Plain(strings.Join(args, ", ")))
-		}
-		return tellUndo(p, report, err, asJSON, o.Confirm != nil, withUnproven(c, args))
-	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(p, cmd, args) }
 	f := cmd.Flags()
-	f.StringVar(&c.Turn, "turn", "", "the turn with this `id`, or the beginning of it; see kerf log")
-	f.StringVar(&c.Call, "call", "", "only the call with this `id`")
-	f.StringVar(&c.Session, "session", "", "a turn of the session with this `id`, in its workspace")
+	f.StringVar(&o.Turn, "turn", "", "the turn with this `id`, or the beginning of it; see kerf log")
+	f.StringVar(&o.Call, "call", "", "only the call with this `id`")
+	f.StringVar(&o.Session, "session", "", "a turn of the session with this `id`, in its workspace")
 	if !redo {
-		f.Int64Var(&c.Entry, "entry", 0, "only the `entry` of kerf log with this number, whoever made it")
-		f.BoolVar(&c.Unproven, "unproven", false, "also what nobody saw being changed")
-		cmd.MarkFlagsMutuallyExclusive("entry", "turn")
-		cmd.MarkFlagsMutuallyExclusive("entry", "call")
-		cmd.MarkFlagsMutuallyExclusive("entry", "session")
+		f.IntVarP(&o.Last, "number", "n", 0, "the last `n` turns that are not undone yet")
+		f.Int64Var(&o.Entry, "entry", 0, "only the `entry` of kerf log with this number, whoever made it")
+		f.BoolVar(&o.Unproven, "unproven", false, "also what nobody saw being changed")
+		for _, other := range []string{"turn", "call", "session", "number"} {
+			cmd.MarkFlagsMutuallyExclusive("entry", other)
+		}
 	}
-	f.BoolVar(&o.DryRun, "dry-run", false, "show what would be done; write nothing")
-	f.BoolVar(&asJSON, "json", false, "print the report as JSON and ask nothing")
-	f.BoolVarP(&yes, "yes", "y", false, "do not ask on a terminal")
+	f.BoolVar(&o.merge, "merge", false, "in conflicts, write both into the file, with markers")
+	f.BoolVar(&o.ours, "ours", false, "in conflicts, leave the lines as they are now")
+	f.BoolVar(&o.theirs, "theirs", false, "in conflicts, take those lines back, too")
+	f.BoolVar(&o.skips, "skip", false, "leave files in conflict alone")
+	cmd.MarkFlagsMutuallyExclusive("merge", "ours", "theirs", "skip")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done; write nothing")
+	f.BoolVar(&o.asJSON, "json", false, "print the report as JSON and ask nothing")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask on a terminal")
 	return cmd
 }
 
-// entryNumber reads #4, as kerf log numbers its entries. A file of that name is meant
-// by ./#4.
-func entryNumber(args []string) (int64, bool) {
-	if len(args) != 1 {
-		return 0, false
+// settling is the way in which conflicts are settled.
+func (o *takeBackOptions) settling() settle.Way {
+	switch {
+	case o.merge:
+		return settle.Merge
+	case o.ours:
+		return settle.Ours
+	case o.theirs:
+		return settle.Theirs
+	case o.skips:
+		return settle.Skip
 	}
-	digits, ok := strings.CutPrefix(args[0], "#")
-	if !ok {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	return n, err == nil && n > 0
+	return ""
 }
 
-// undo takes changes in the workspace of the working directory, or of a session,
-// back, or brings them back.
-func undo(ctx context.Context, h *host.Host, c changes.Choice, paths []string,
-	o changes.UndoOptions) (changes.Report, error) {
-	root := workspace.Find(h.Config.Home, h.Config.Cwd)
-	if c.Session != "" {
-		if info, err := h.FindSession(c.Session); err == nil { // the ledger may know it anyway
-			c.Session, root = string(info.ID), cmp.Or(info.Cwd, root)
-		}
+func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []string) error {
+	if o.Last < 0 {
+		return program.Misuse("-n %d: give a number from 1 up", o.Last)
 	}
-	for _, path := range paths {
-		c.Paths = append(c.Paths, workspace.Real(h.Config.Cwd, path))
+	b, session, err := openBook(p, o.Session)
+	if err != nil {
+		return err
 	}
-	ws, err := h.OpenWorkspace(host.WorkspaceOptions{Root: root, Sandbox: protocol.SandboxFull})
+	defer b.ws.Close()
+	c := o.Choice
+	c.Session, c.Conflicts = session, o.settling()
+	if c, err = b.choice(cmd, c, args); err != nil {
+		return err
+	}
+	to := changes.UndoOptions{DryRun: o.dryRun}
+	if !o.asJSON && !o.yes && program.IsTerminal(p.Stdin) && program.IsTerminal(p.Stdout) {
+		to.Confirm = func(r changes.Report) (bool, error) { return confirmUndo(p, r) }
+	}
+	report, err := b.undo(cmd.Context(), c, to)
+	if errors.Is(err, changes.ErrNothing) && len(args) > 0 {
+		return fmt.Errorf("%w of %s; kerf log tells what was changed", err, visible.Plain(strings.Join(args, ", ")))
+	}
+	if err := tellUndo(p, report, err, o.asJSON, to.Confirm != nil, withUnproven(o.Choice, args)); err != nil {
+		return err
+	}
+	if !c.Redo && !o.asJSON && !o.dryRun && err == nil {
+		b.tellCommits()
+	}
+	return nil
+}
+
+// choice adds what the words of the command name.
+func (b *book) choice(cmd *cobra.Command, c changes.Choice, args []string) (changes.Choice, error) {
+	s, err := b.scope(cmd.Name(), cmd.ArgsLenAtDash(), args)
+	if err != nil {
+		return c, err
+	}
+	c.Paths = s.paths
+	if len(s.targets) == 0 {
+		return c, nil
+	}
+	if len(s.targets) > 1 || c.Entry != 0 || c.Turn+c.Call+c.Session != "" || c.Last > 0 {
+		return c, program.Misuse("name one turn, entry, call or session; for the last few turns: -n")
+	}
+	t := s.targets[0]
+	if t.Entry != 0 {
+		c.Entry = t.Entry
+		return c, nil
+	}
+	c.Session, c.Turn, c.Call = t.Session, t.Turn, t.Call
+	return c, nil
+}
+
+// undo takes changes back, or brings them back. Where nothing can be recorded it says so and
+// does it without a record: what it replaces is kept already.
+func (b *book) undo(ctx context.Context, c changes.Choice, o changes.UndoOptions) (changes.Report, error) {
+	r := b.ws.Changes()
+	why := b.ws.Unrecordable()
+	if why == "" || o.DryRun {
+		return r.Undo(ctx, b.ws.Txn, c, o)
+	}
+	ws, err := b.h.OpenWorkspace(host.WorkspaceOptions{Root: b.ws.Roots[0], Sandbox: protocol.SandboxFull, Unrecorded: true})
 	if err != nil {
 		return changes.Report{}, err
 	}
 	defer ws.Close()
-	return ws.Changes().Undo(ctx, ws.Txn, c, o)
+	report, err := r.Undo(ctx, ws.Txn, c, o)
+	if err == nil && report.Problem == "" {
+		fmt.Fprintf(b.p.Stderr, "kerf: this is not recorded, so kerf log does not show it and it cannot be taken back: %s\n",
+			visible.Plain(why))
+	}
+	return report, err
 }
 
 // withUnproven is the command that takes along what nobody saw being changed.
@@ -156,7 +208,9 @@ func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown boo
 		}
 	case r.Problem == "":
 		if r.DryRun && !shown {
-			fmt.Fprint(p.Stdout, r.Diff)
+			if err := printDiff(p, r.Diff); err != nil {
+				return err
+			}
 		}
 		undoText(p, r)
 	}
@@ -171,7 +225,8 @@ func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown boo
 	case r.Problem == "":
 		return program.Exit(1)
 	}
-	hint := "nothing was written; name the paths that fit, or undo the later change first"
+	hint := "nothing was written; settle it with --merge (markers), --theirs, --ours or --skip, or name the paths that " +
+		"fit;\n      an older turn can be named: kerf undo ENTRY, as kerf log numbers it"
 	if len(r.Left) > 0 && len(r.Files) == 0 {
 		tellLeft(p, p.Stderr, r)
 		hint = "nothing was written; take it back with: " + unproven
@@ -190,9 +245,17 @@ func undoText(p *program.Program, r changes.Report) {
 	if r.DryRun {
 		w = p.Stderr // the diff alone is the result
 	}
-	fmt.Fprintf(w, "%s: %s\n", verb, visible.Plain(r.What))
+	undoList(p, w, r, verb, r.DryRun)
+}
+
+// undoList prints a headline, and one line a file in the words for what is to be done, or
+// was done.
+func undoList(p *program.Program, w io.Writer, r changes.Report, headline string, before bool) {
+	fmt.Fprintf(w, "%s: %s\n", headline, visible.Plain(r.What))
 	for _, f := range r.Files {
-		line := fmt.Sprintf("  %-9s %s", f.Outcome, visible.Plain(shortPath(p, f.Path)))
+		word := outcome(f, before)
+		pad := strings.Repeat(" ", max(0, map[bool]int{true: 13, false: 9}[before]-len(word)))
+		line := fmt.Sprintf("  %s%s %s", paint(p, outcomeColor(f), word), pad, shortPath(p, f.Path))
 		if f.Note != "" {
 			line += " (" + visible.Plain(f.Note) + ")"
 		}
@@ -201,35 +264,64 @@ func undoText(p *program.Program, r changes.Report) {
 	tellLeft(p, w, r)
 }
 
+// outcome is what is said of a file.
+func outcome(f changes.FilePlan, before bool) string {
+	word := f.Outcome
+	if f.Removed && word == changes.Restored {
+		word = "removed"
+	}
+	if !before {
+		return word
+	}
+	switch word {
+	case changes.Restored:
+		return "would restore"
+	case "removed":
+		return "would remove"
+	case changes.Merged:
+		return "would merge"
+	}
+	return word
+}
+
+func outcomeColor(f changes.FilePlan) string {
+	switch {
+	case f.Outcome == changes.Restored && f.Removed:
+		return red
+	case f.Outcome == changes.Restored:
+		return green
+	case f.Outcome == changes.Merged:
+		return cyan
+	case f.Outcome == changes.Unchanged:
+		return dim
+	}
+	return yellow
+}
+
 // tellLeft prints one line for each change that was left alone.
 func tellLeft(p *program.Program, w io.Writer, r changes.Report) {
 	for _, l := range r.Left {
-		fmt.Fprintf(w, "  %-9s %s (nobody saw who changed it; entry %d)\n", "left", visible.Plain(shortPath(p, l.Path)),
-			l.Entry)
+		fmt.Fprintf(w, "  %s      %s (nobody saw who changed it; entry %d)\n", paint(p, yellow, "left"),
+			shortPath(p, l.Path), l.Entry)
 	}
-}
-
-// shortPath names a path below the working directory without it.
-func shortPath(p *program.Program, path string) string {
-	cwd, err := p.Cwd()
-	if err != nil {
-		return path
-	}
-	if rel, err := filepath.Rel(cwd, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return path
 }
 
 // confirmUndo shows what would be done and asks.
 func confirmUndo(p *program.Program, r changes.Report) (bool, error) {
-	fmt.Fprint(p.Stdout, print.Lines(r.Diff))
-	undoText(p, r)
-	fmt.Fprint(p.Stdout, "go on? [y/N] ")
-	answer, err := bufio.NewReader(p.Stdin).ReadString('\n')
-	if err != nil && answer == "" {
-		return false, nil
+	undoList(p, p.Stdout, r, map[bool]string{false: "to be undone", true: "to be redone"}[r.Redo], true)
+	in := bufio.NewReader(p.Stdin)
+	for {
+		fmt.Fprint(p.Stdout, "go on? [y/N, d shows the diff] ")
+		answer, err := in.ReadString('\n')
+		if err != nil && answer == "" {
+			return false, nil
+		}
+		answer = strings.ToLower(strings.TrimSpace(answer))
+		if !slices.Contains([]string{"d", "diff"}, answer) {
+			return answer == "y" || answer == "yes", nil
+		}
+		if err := p.Paged(func() error { return printDiff(p, r.Diff) }); err != nil {
+			return false, err
+		}
 	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes", nil
 }

@@ -1,4 +1,6 @@
-package exec
+// Package shown shows unified diffs in git's format to people: their files with counts,
+// colours, and changed words.
+package shown
 
 import (
 	"fmt"
@@ -6,20 +8,21 @@ import (
 	"strings"
 )
 
-// lineKind says what a line of a unified diff is.
-type lineKind int
+// Kind says what a line of a unified diff is.
+type Kind int
 
+// The kinds.
 const (
-	lineContext lineKind = iota
-	lineAdded
-	lineRemoved
-	lineHunk
-	lineHeader
+	Context Kind = iota
+	Added
+	Removed
+	Hunk
+	Header
 )
 
-// eachLine calls f for the lines of a git-style diff. It counts hunks, so that
+// Each calls f for the lines of a git-style diff. It counts hunks, so that
 // removed text which looks like a header is not taken for one.
-func eachLine(diff string, f func(lineKind, string)) {
+func Each(diff string, f func(Kind, string)) {
 	var before, after int
 	for l := range strings.Lines(diff) {
 		l = strings.TrimSuffix(l, "\n")
@@ -27,23 +30,23 @@ func eachLine(diff string, f func(lineKind, string)) {
 		switch {
 		case inside && strings.HasPrefix(l, "+"):
 			after--
-			f(lineAdded, l)
+			f(Added, l)
 		case inside && strings.HasPrefix(l, "-"):
 			before--
-			f(lineRemoved, l)
+			f(Removed, l)
 		case strings.HasPrefix(l, `\`):
-			f(lineContext, l)
+			f(Context, l)
 		case inside:
 			before--
 			after--
-			f(lineContext, l)
+			f(Context, l)
 		default:
 			if b, a, ok := hunk(l); ok {
 				before, after = b, a
-				f(lineHunk, l)
+				f(Hunk, l)
 				continue
 			}
-			f(lineHeader, l)
+			f(Header, l)
 		}
 	}
 }
@@ -66,49 +69,64 @@ func span(s, sign string) int {
 	return n
 }
 
-// stat counts the lines of a diff.
-type stat struct{ added, removed int }
+// Stat counts the lines of a diff.
+type Stat struct{ Added, Removed int }
 
-func (s *stat) count(k lineKind) {
+func (s *Stat) count(k Kind) {
 	switch k {
-	case lineAdded:
-		s.added++
-	case lineRemoved:
-		s.removed++
+	case Added:
+		s.Added++
+	case Removed:
+		s.Removed++
 	}
 }
 
-func tally(diff string) stat {
-	var s stat
-	eachLine(diff, func(k lineKind, _ string) { s.count(k) })
+// Tally counts the lines of a whole diff.
+func Tally(diff string) Stat {
+	var s Stat
+	Each(diff, func(k Kind, _ string) { s.count(k) })
 	return s
 }
 
-type fileStat struct {
-	name string
-	stat
+// File is one file of a diff: its name below the base, the new one where it moved.
+type File struct {
+	Name, From string // From is set where it was renamed or copied
+	Stat
+	Binary  bool
+	Section string // of the diff
 }
 
-// perFile counts the lines of each file of a git-style diff, in its order.
-func perFile(diff string) []fileStat {
-	var files []fileStat
-	eachLine(diff, func(k lineKind, l string) {
-		if names, ok := strings.CutPrefix(l, "diff --git "); ok && k == lineHeader {
-			files = append(files, fileStat{name: fileName(names)})
+// Files counts the lines of each file of a git-style diff, in its order.
+func Files(diff string) []File {
+	var files []File
+	Each(diff, func(k Kind, l string) {
+		defer func() {
+			if len(files) > 0 {
+				files[len(files)-1].Section += l + "\n"
+			}
+		}()
+		if names, ok := strings.CutPrefix(l, "diff --git "); ok && k == Header {
+			files = append(files, File{Name: fileName(names)})
 			return
 		}
 		if len(files) == 0 {
 			return
 		}
 		f := &files[len(files)-1]
-		if k != lineHeader {
+		if k != Header {
 			f.count(k)
 			return
+		}
+		f.Binary = f.Binary || strings.HasPrefix(l, "Binary files ") || l == "GIT binary patch"
+		for _, mark := range []string{"rename from ", "copy from "} {
+			if name, ok := strings.CutPrefix(plainName(l, mark), mark); ok {
+				f.From = name
+			}
 		}
 		// These name a path without the doubt that blanks leave in the line above.
 		for _, mark := range []string{"rename to ", "copy to ", "--- a/", "+++ b/"} {
 			if name, ok := strings.CutPrefix(plainName(l, mark), mark); ok {
-				f.name = strings.TrimSuffix(name, "\t")
+				f.Name = strings.TrimSuffix(name, "\t")
 			}
 		}
 	})

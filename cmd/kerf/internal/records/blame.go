@@ -1,0 +1,111 @@
+package records
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kerf/cmd/kerf/internal/print"
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/host"
+	"kerf/internal/text/diff/shown"
+	"kerf/internal/text/visible"
+	"kerf/internal/work/changes"
+	"kerf/internal/work/workspace"
+)
+
+func blameCommand(p *program.Program) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{Use: "blame FILE", Short: "Show for each line of a file which turn wrote it",
+		Args: program.Between(1, 1),
+		Long: `Shows for each line the turn and call that wrote it, the time, the tool and the prompt. "not Kerf"
+means that something other than Kerf wrote the line. "unproven" means that the line came while the
+command named ran, and nobody saw who wrote it. "unknown" means that this part of the history is no
+longer kept. Kerf never claims a line that others changed.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := p.Tolerant()
+			if err != nil {
+				return err
+			}
+			list, err := readBlame(h, args[0])
+			if err != nil {
+				return fmt.Errorf("blame %s: %w", args[0], err)
+			}
+			if asJSON {
+				return print.Array(p.Stdout, list)
+			}
+			return p.Paged(func() error { return blameText(p, list) })
+		}}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array with one object per line of the file")
+	return cmd
+}
+
+// readBlame tells of each line of a file where it comes from.
+func readBlame(h *host.Host, file string) ([]changes.BlameLine, error) {
+	ws, err := h.OpenWorkspace(host.WorkspaceOptions{Root: workspace.Find(h.Config.Home, h.Config.Cwd)})
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	list, err := ws.Changes().BlameFile(workspace.Real(h.Config.Cwd, file))
+	asked := h.Sessions().Prompts()
+	for i := range list {
+		list[i].Prompt = asked.Of(list[i].Session, list[i].Turn)
+	}
+	return list, err
+}
+
+func blameText(p *program.Program, list []changes.BlameLine) error {
+	width := 0
+	for _, l := range list {
+		width = max(width, len([]rune(blamed(l))))
+	}
+	digits := len(fmt.Sprint(len(list)))
+	for _, l := range list {
+		who := blamed(l)
+		text := strings.TrimRight(l.Text, "\r\n")
+		if program.IsTerminal(p.Stdout) {
+			text = shown.Safe(text)
+		}
+		pad, color := strings.Repeat(" ", width-len([]rune(who))), yellow
+		if l.Origin == "other" || l.Origin == "unknown" {
+			color = dim
+		}
+		if _, err := fmt.Fprintf(p.Stdout, "%s%s %*d) %s\n", paint(p, color, who), pad, digits, l.Line, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blamed is what stands before a line.
+func blamed(l changes.BlameLine) string {
+	switch l.Origin {
+	case "other":
+		return "not Kerf"
+	case "unknown":
+		return "unknown"
+	}
+	parts := []string{}
+	if l.Origin == "unproven" {
+		parts = append(parts, l.Origin)
+	}
+	parts = append(parts, fmt.Sprintf("#%d", l.Seq), l.Time.Local().Format(time.DateTime))
+	if l.Session != "" {
+		parts = append(parts, l.Session[:min(8, len(l.Session))])
+	}
+	for _, s := range []string{l.Turn, l.Call, l.Tool, l.Client} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if l.Tool == "" {
+		parts = append(parts, l.Cause)
+	}
+	if l.Prompt != "" {
+		parts = append(parts, fmt.Sprintf("%q", l.Prompt))
+	}
+	return visible.Plain(strings.Join(parts, " "))
+}

@@ -1,0 +1,218 @@
+package records
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/host"
+	"kerf/internal/pathname"
+	"kerf/internal/text/diff/shown"
+	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/named"
+	"kerf/internal/work/changes/row"
+	"kerf/internal/work/changes/span"
+)
+
+const diffLong = `Prints the net change of the last turn in this workspace as a git diff, or that of a TURN, an entry
+(#4 or 4), a call or a session as kerf log names them, or of what Kerf did after A up to B (A..B; one of
+them may be empty). With PATHs it prints only these. What was undone since is left out of the last turn;
+a turn that is named is printed as it was.
+
+The diff leaves out changes that neither Kerf's tools nor its commands made, and those that came while
+Kerf watched a command and that it did not see the command make. Where Kerf could not watch, changes that
+came while a command ran are in the diff; --proven leaves them out. Standard error names the files of both.
+An entry of others that is named is printed, too.`
+
+// diffOptions are the flags of `kerf diff`.
+type diffOptions struct {
+	proven, stat, names, words bool
+}
+
+func diffCommand(p *program.Program) *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{Use: "diff [TURN | A..B] [--] [PATH ...]", Short: "Print what the last turn, or another, changed",
+		Long: diffLong, Example: "  kerf diff --stat\n  kerf diff '#4'\n  kerf diff 4..9 -- src",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, _, err := openBook(p, "")
+			if err != nil {
+				return err
+			}
+			defer b.ws.Close()
+			n, err := b.net(cmd, args, !o.proven)
+			if err != nil {
+				return err
+			}
+			if err := p.Paged(func() error { return o.print(p, string(n.Diff)) }); err != nil {
+				return err
+			}
+			tellUnproven(p, "the diff has changes of these files of which nobody saw who made them (--proven leaves them out)",
+				n.Unproven)
+			tellUnproven(p, "the diff leaves out changes of these files of which nobody saw who made them", n.Left)
+			return nil
+		}}
+	f := cmd.Flags()
+	f.BoolVar(&o.proven, "proven", false, "leave out changes of which nobody saw who made them")
+	f.BoolVar(&o.stat, "stat", false, "print a count for each file")
+	f.BoolVar(&o.names, "name-only", false, "print the names of the files")
+	f.BoolVar(&o.words, "word-diff", false, "mark the changed words within lines: [-old-] and {+new+}, or colours")
+	cmd.MarkFlagsMutuallyExclusive("stat", "name-only", "word-diff")
+	return cmd
+}
+
+func (o diffOptions) print(p *program.Program, text string) error {
+	switch {
+	case o.stat:
+		text = shown.Stats(text, columns(), p.Colored())
+	case o.names:
+		text = shown.Names(text)
+	case o.words:
+		text = shown.Words(text, p.Colored())
+	default:
+		return printDiff(p, text)
+	}
+	_, err := fmt.Fprint(p.Stdout, text)
+	return err
+}
+
+// columns is the width of the terminal, or git's where there is none.
+func columns() int {
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 {
+		return w
+	}
+	return 80
+}
+
+// net is the change that the words of the command name.
+func (b *book) net(cmd *cobra.Command, args []string, unproven bool) (changes.Net, error) {
+	between := span.Span{Unproven: unproven}
+	dash := cmd.ArgsLenAtDash()
+	if len(args) > 0 && dash != 0 {
+		if from, to, ok := strings.Cut(args[0], ".."); ok && !strings.ContainsAny(args[0], `/\`) {
+			if err := b.between(&between, from, to); err != nil {
+				return changes.Net{}, err
+			}
+			args, dash = args[1:], dash-1
+		}
+	}
+	s, err := b.scope("diff", dash, args)
+	if err != nil {
+		return changes.Net{}, err
+	}
+	between.Paths = s.paths
+	r := b.ws.Changes()
+	switch {
+	case len(s.targets) > 1 || len(s.targets) == 1 && between.Ranged:
+		return changes.Net{}, program.Misuse("name one turn, or A..B")
+	case len(s.targets) == 1 && s.targets[0].Entry != 0:
+		return b.entry(s.targets[0], s.paths)
+	case len(s.targets) == 1:
+		between.Target = s.targets[0]
+	case !between.Ranged:
+		return r.LastTurnNet(unproven, s.paths)
+	}
+	return span.Net(r, between)
+}
+
+// turnNet is the net of the turn, entry, call or session of that name, or of the last turn,
+// and an entry of it with what was asked for.
+func (b *book) turnNet(args []string) (changes.Net, row.Entry, error) {
+	var t named.Target
+	r := b.ws.Changes()
+	fits := func(e row.Entry) bool { return e.Cause == "tool" || e.Cause == "command" }
+	if len(args) > 0 {
+		var err error
+		if t, _, err = named.Find(b.rows, args[0]); err != nil {
+			return changes.Net{}, row.Entry{}, err
+		}
+		fits = t.Fits
+	}
+	about, err := listed(b.h, b.ws, changes.Filter{Limit: 1, Fits: fits})
+	if err != nil || len(about) == 0 {
+		return changes.Net{}, row.Entry{}, err
+	}
+	if len(args) == 0 {
+		n, err := r.LastTurnNet(true, nil)
+		return n, about[0], err
+	}
+	one := span.Span{Target: t, Unproven: true}
+	if t.Entry != 0 {
+		one = span.Span{Ranged: true, After: t.Entry - 1, Upto: t.Entry, Unproven: true}
+	}
+	n, err := span.Net(r, one)
+	return n, about[0], err
+}
+
+// between reads A..B.
+func (b *book) between(s *span.Span, from, to string) error {
+	s.Ranged = true
+	for _, end := range []struct {
+		word string
+		set  func(named.Target)
+	}{{from, func(t named.Target) { s.After = t.Last }}, {to, func(t named.Target) { s.Upto = t.Last }}} {
+		if end.word == "" {
+			continue
+		}
+		t, ok, err := named.Find(b.rows, end.word)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fmt.Errorf("diff %s..%s: %q is no entry, turn, call or session of kerf log", from, to, end.word)
+		}
+		end.set(t)
+	}
+	if s.Upto != 0 && s.Upto < s.After {
+		return fmt.Errorf("diff %s..%s: %s is older than %s", from, to, to, from)
+	}
+	return nil
+}
+
+// entry is what one entry changed, whoever made it.
+func (b *book) entry(t named.Target, paths []string) (changes.Net, error) {
+	list, err := b.ws.Changes().Log(changes.Filter{Diffs: true, Fits: func(e row.Entry) bool { return e.Seq == t.Entry }})
+	if err != nil || len(list) == 0 {
+		return changes.Net{}, err
+	}
+	diff := list[0].Diff
+	if len(paths) > 0 {
+		diff = ""
+		for _, f := range shown.Files(list[0].Diff) {
+			if slices.ContainsFunc(paths, func(path string) bool {
+				return pathname.Under(path, filepath.Join(b.ws.Base(), f.Name)) ||
+					f.From != "" && pathname.Under(path, filepath.Join(b.ws.Base(), f.From))
+			}) {
+				diff += f.Section
+			}
+		}
+	}
+	return changes.Net{Diff: []byte(diff)}, nil
+}
+
+// tellUnproven names the files of which nobody saw who changed them.
+func tellUnproven(p *program.Program, what string, paths []string) {
+	if len(paths) == 0 {
+		return
+	}
+	fmt.Fprintf(p.Stderr, "unproven: %s\n", what)
+	for _, path := range paths {
+		fmt.Fprintf(p.Stderr, "  %s\n", shortPath(p, path))
+	}
+}
+
+// TurnDiff is what the last turn in the workspace of the working directory changed,
+// with what is unproven or without it.
+func TurnDiff(h *host.Host, unproven bool) (changes.Net, error) {
+	ws, err := h.OpenWorkspace(host.WorkspaceOptions{})
+	if err != nil {
+		return changes.Net{}, err
+	}
+	defer ws.Close()
+	return ws.Changes().LastTurnNet(unproven, nil)
+}

@@ -1,0 +1,72 @@
+// Package settle makes a change where a later change of the same place stands in its way, as
+// the user wants it.
+package settle
+
+import (
+	"fmt"
+
+	"kerf/internal/text/charset"
+	"kerf/internal/text/delta"
+	"kerf/internal/text/merge"
+)
+
+// Way says what becomes of files that were changed since in the same place. The zero value
+// leaves the conflict.
+type Way string
+
+// The ways.
+const (
+	// Skip leaves such files as they are, as a whole.
+	Skip Way = "skip"
+	// Ours leaves the lines in conflict as they are now, and changes the others.
+	Ours Way = "ours"
+	// Theirs changes the lines in conflict as well; what was done there since goes.
+	Theirs Way = "theirs"
+	// Merge writes both into the file, with markers.
+	Merge Way = "merge"
+)
+
+// Conflict makes the change c, whose contents are loaded, of what is there now. It returns
+// what the file becomes, and a note for the user; false where this way leads to nothing.
+func Conflict(way Way, c delta.Change, now *delta.Image, conflict *delta.ConflictError) (*delta.Image, string, bool) {
+	switch {
+	case way == "" || way == Skip:
+		return nil, "", false
+	case len(conflict.Conflicts) > 0:
+		return lines(way, c, now)
+	case way == Ours:
+		return now, "it was changed since and stays", true
+	case way == Theirs:
+		return c.Post, "what was changed in it since is gone", true
+	}
+	return nil, "", false
+}
+
+// lines settles conflicts in a text.
+func lines(way Way, c delta.Change, now *delta.Image) (*delta.Image, string, bool) {
+	places := 0
+	merged, ok := merge.Settle(c.Pre.Data, now.Data, c.Post.Data, charset.Charset{}, func(m merge.Conflict) []byte {
+		places++
+		switch way {
+		case Ours:
+			return m.Ours
+		case Theirs:
+			return m.Theirs
+		}
+		return merge.Marked(m, "now", "before the change")
+	})
+	if !ok {
+		return nil, "", false
+	}
+	mode := now.Mode
+	if c.Pre.Mode == now.Mode {
+		mode = c.Post.Mode
+	}
+	what := map[Way]string{Ours: "stays as it is", Theirs: "is as it was before", Merge: "has markers: edit it"}
+	many := map[Way]string{Ours: "stay as they are", Theirs: "are as they were before", Merge: "have markers: edit them"}
+	note := "1 place that was changed since " + what[way]
+	if places != 1 {
+		note = fmt.Sprintf("%d places that were changed since %s", places, many[way])
+	}
+	return delta.NewFile(merged, mode), note, true
+}
