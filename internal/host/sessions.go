@@ -13,6 +13,7 @@ import (
 	"kerf/internal/sessions"
 	"kerf/internal/text/redact"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/retention"
 	"kerf/internal/work/workspace"
 )
@@ -34,13 +35,13 @@ func (op opener) price(name string, u protocol.Usage) (float64, bool) {
 }
 
 // lookAtFiles uses a function that tells the state of files.
-func (c configured) lookAtFiles(use func(changes.Look) error) error {
+func (c configured) lookAtFiles(use func(present.Look) error) error {
 	ws, err := c.workspace(WorkspaceOptions{Sandbox: protocol.SandboxFull, Reading: true})
 	if err != nil {
 		return err
 	}
 	defer ws.Close()
-	return use(changes.LookIn(ws.Tree))
+	return use(present.In(ws.Tree))
 }
 
 // reading uses a reader of the workspace of root.

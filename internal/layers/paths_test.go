@@ -25,7 +25,8 @@ var planRooms = []string{"internal/pathname", "internal/work/boundary", "interna
 var otherwise = map[string]string{
 	"cmd/kerf/internal/program/program.go":                 "the directory that -C names",
 	"cmd/kerf/internal/records/sessions.go":                "which sessions were held in a directory",
-	"cmd/kerf/internal/records/undo.go":                    "how a path is shown",
+	"cmd/kerf/internal/records/book.go":                    "which files of the history a word names, and how a path is shown",
+	"cmd/kerf/internal/records/diff.go":                    "which files of a diff are printed; the dots of A..B",
 	"cmd/kerf/internal/start/demo.go":                      "where the demo's own files lie",
 	"cmd/kerf/internal/start/exec.go":                      "pictures that the user names; links of a repository lead to none outside",
 	"cmd/kerf/internal/start/tui_trust.go":                 "what the question about trust shows",
@@ -86,6 +87,7 @@ var otherwise = map[string]string{
 	"internal/work/witness/witness_linux.go":               "how the kernel names the roots",
 	"internal/work/workspace/adopt.go":                     "which records belong to a directory that moved",
 	"internal/work/workspace/find.go":                      "which records belong to a directory",
+	"internal/work/repo/commit/commit.go":                  "whether a path lies in the repository that is committed to",
 }
 
 // TestOnePlanDecidesAboutPaths wants a reason for every file that works out where paths

@@ -20,6 +20,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/sessions/replay"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/present"
 )
 
 // AgentSource is what the metadata of a sub-agent's session names as its source.
@@ -39,7 +40,7 @@ type Options struct {
 	// Ledger uses a reader of the ledger of the workspace of root.
 	Ledger func(root string, use func(changes.Reader) error) error
 	// Files uses a function that tells the state of the files on this machine.
-	Files func(use func(changes.Look) error) error
+	Files func(use func(present.Look) error) error
 	// Open opens the session of a replay, see package replay.
 	Open replay.Opener
 }

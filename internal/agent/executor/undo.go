@@ -15,6 +15,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/workspace"
 )
@@ -63,7 +64,7 @@ type Ask func(context.Context, protocol.Approval) turn.Reply
 // saw being changed; stopped says that the undo is not wanted at all. Where there is
 // nobody to ask, the answer is no.
 func (h *Executor) askUnseen(ctx context.Context, c changes.Choice, ask Ask) (take, stopped bool) {
-	r, look := h.reader(), changes.LookIn(h.o.Work.Tree)
+	r, look := h.reader(), present.In(h.o.Work.Tree)
 	seen, err := r.Plan(c, look)
 	if ask == nil || err != nil || len(seen.Left) == 0 {
 		return false, false
@@ -141,9 +142,9 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 	var plan *changes.Plan
 	var err error
 	if len(edits) > 0 {
-		plan, err = r.PlanEdits(c, edits, changes.LookIn(h.o.Work.Tree))
+		plan, err = r.PlanEdits(c, edits, present.In(h.o.Work.Tree))
 	} else {
-		plan, err = r.Plan(c, changes.LookIn(h.o.Work.Tree))
+		plan, err = r.Plan(c, present.In(h.o.Work.Tree))
 	}
 	if err == nil {
 		report, err = undoreport.Of(r, plan)

@@ -18,6 +18,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/sessions/records"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
 )
@@ -32,7 +33,7 @@ type Options struct {
 	Redact func([]byte) []byte
 	// Files uses a function that tells the state of files. Nil leaves the files on
 	// disk unchecked.
-	Files func(use func(changes.Look) error) error
+	Files func(use func(present.Look) error) error
 }
 
 // Report is what was checked. The session is as it was recorded when there are no
@@ -241,14 +242,14 @@ func (v *verifier) diff(r changes.Reader, c history.FileChange, lc ledger.Change
 }
 
 // files compares the files of the session with what the ledger last knew.
-func (v *verifier) files(look changes.Look) error {
+func (v *verifier) files(look present.Look) error {
 	for _, path := range slices.Sorted(maps.Keys(v.paths)) {
 		now, err := look.At(path)
 		if err != nil {
 			v.fault("%s: %v", path, err)
 			continue
 		}
-		if now.At().Kind == changes.Directory {
+		if now.At().Kind == present.Directory {
 			now = nil // the ledger tells of files
 		}
 		if was := v.last[path]; was.Delta() != now.At() {

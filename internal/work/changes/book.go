@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -296,4 +297,9 @@ func (b *book) follow(path string, seq int64, skip func(atom) bool) string {
 		}
 	}
 	return path
+}
+
+// within reports whether p lies below dir.
+func within(p, dir string) bool {
+	return strings.HasPrefix(path.Clean(p), strings.TrimSuffix(dir, "/")+"/")
 }

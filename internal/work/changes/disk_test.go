@@ -15,6 +15,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/scan"
 	"kerf/internal/work/store"
@@ -163,7 +164,7 @@ func (d *disk) reader() changes.Reader {
 // take undoes or redoes, and reports whether anything was done.
 func (d *disk) take(t *testing.T, c changes.Choice) bool {
 	t.Helper()
-	p, err := d.reader().Plan(c, changes.LookIn(d.work.Tree))
+	p, err := d.reader().Plan(c, present.In(d.work.Tree))
 	if errors.Is(err, changes.ErrNothing) {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/changes/present"
 )
 
 // fit sees to it that files are in directories and that only directories go in which
@@ -22,13 +23,13 @@ func (w *inverter) fit() {
 		return strings.Compare(a, b)
 	})
 	for _, p := range paths {
-		if pl := w.state[p]; w.becomes(p) != nil && !sameState(pl.was, w.becomes(p)) {
+		if pl := w.state[p]; w.becomes(p) != nil && !present.Same(pl.was, w.becomes(p)) {
 			w.standOn(p)
 		}
 	}
 	for _, p := range paths {
 		pl := w.state[p]
-		if is := w.becomes(p); !isDir(pl.was) || isDir(is) {
+		if is := w.becomes(p); !present.IsDir(pl.was) || present.IsDir(is) {
 			continue
 		} else if what := w.left(p); what == "" {
 			continue
@@ -56,7 +57,7 @@ func (w *inverter) standOn(p string) {
 		pl := w.state[dir]
 		if pl == nil {
 			img, err := w.look.At(dir)
-			if err != nil || isDir(img) {
+			if err != nil || present.IsDir(img) {
 				return // what is above a root cannot be looked at
 			}
 			if img != nil {
@@ -66,8 +67,8 @@ func (w *inverter) standOn(p string) {
 			continue
 		}
 		switch is := w.becomes(dir); {
-		case isDir(is):
-		case is == nil && isDir(pl.was):
+		case present.IsDir(is):
+		case is == nil && present.IsDir(pl.was):
 			pl.is = pl.was // it is needed
 		case is != nil:
 			w.note(p, Conflict, dir+" is "+kindName(is)+" now")
@@ -95,7 +96,7 @@ func (w *inverter) left(dir string) string {
 		if pl == nil || w.becomes(p) != nil {
 			return name
 		}
-		if isDir(pl.was) {
+		if present.IsDir(pl.was) {
 			if what := w.left(p); what != "" {
 				return name + "/" + what
 			}

@@ -6,6 +6,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
+	"kerf/internal/work/changes/present"
 )
 
 // PlanEdits works out how to take single edits of a call back, merged into the
@@ -13,7 +14,7 @@ import (
 // which of the edits that diff.Lines finds between the file before the call and
 // after it, counted from 0. The plan is a change of its own: it marks nothing as
 // undone, and is itself undone as any change is.
-func (r Reader) PlanEdits(c Choice, edits map[string][]int, look Look) (*Plan, error) {
+func (r Reader) PlanEdits(c Choice, edits map[string][]int, look present.Look) (*Plan, error) {
 	if c.Redo || c.Call == "" || len(edits) == 0 {
 		return nil, fmt.Errorf("single edits: name the call and the edits to take back")
 	}

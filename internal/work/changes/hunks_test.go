@@ -12,6 +12,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn"
 )
@@ -22,7 +23,7 @@ import (
 func TestSingleEditsAreTakenBack(t *testing.T) {
 	d := newDisk(t, 3)
 	r := changes.Reader{Ledger: d.work.Ledger, Images: d.work.Store, Base: d.root}
-	look := changes.LookIn(d.work.Tree)
+	look := present.In(d.work.Tree)
 	for n := range 25 {
 		name := fmt.Sprintf("f%d", n)
 		pre, post := edited(d.r)
@@ -116,7 +117,7 @@ func edited(r *rand.Rand) (pre, post string) {
 func TestSingleEditsThatCannotBeTakenBack(t *testing.T) {
 	d := newDisk(t, 4)
 	r := changes.Reader{Ledger: d.work.Ledger, Images: d.work.Store, Base: d.root}
-	look := changes.LookIn(d.work.Tree)
+	look := present.In(d.work.Tree)
 	before, err := look.At(d.path("a"))
 	must(t, err)
 	set := delta.Set{{Path: d.path("a"), Pre: before, Post: delta.NewFile([]byte("one\n2\nthree\n"), before.Mode)},

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
@@ -20,7 +21,7 @@ import (
 type inverter struct {
 	reader    Reader
 	book      *book
-	look      Look
+	look      present.Look
 	selected  map[atom]bool
 	state     map[string]*place // by path
 	files     map[string]*FilePlan
@@ -33,7 +34,7 @@ type place struct {
 	move    string
 }
 
-func newInverter(r Reader, b *book, look Look) *inverter {
+func newInverter(r Reader, b *book, look present.Look) *inverter {
 	return &inverter{reader: r, book: b, look: look, selected: map[atom]bool{}, state: map[string]*place{},
 		files: map[string]*FilePlan{}}
 }
@@ -84,15 +85,15 @@ func partner(steps []step, at map[string][]int, done []bool, s step) int {
 // leaves and comes report whether s is one half of a move. A directory may have taken
 // the place, or given it.
 func (s step) leaves() bool {
-	return s.pre != nil && !isDir(s.pre) && (s.post == nil || isDir(s.post))
+	return s.pre != nil && !present.IsDir(s.pre) && (s.post == nil || present.IsDir(s.post))
 }
 func (s step) comes() bool {
-	return s.post != nil && !isDir(s.post) && (s.pre == nil || isDir(s.pre))
+	return s.post != nil && !present.IsDir(s.post) && (s.pre == nil || present.IsDir(s.pre))
 }
 
 // back takes one step of one path back.
 func (w *inverter) back(s step) {
-	if isDir(s.pre) && isDir(s.post) {
+	if present.IsDir(s.pre) && present.IsDir(s.post) {
 		w.modeBack(s)
 		return
 	}
@@ -100,7 +101,7 @@ func (w *inverter) back(s step) {
 		return
 	}
 	at := s.path
-	if s.post != nil && !isDir(s.post) {
+	if s.post != nil && !present.IsDir(s.post) {
 		at = w.follow(s.path, s.last)
 	}
 	pl, ok := w.place(at)
@@ -117,21 +118,21 @@ func (w *inverter) back(s step) {
 // modeBack gives a directory the permission bits back that it had.
 func (w *inverter) modeBack(s step) {
 	pl, ok := w.place(s.path)
-	if !ok || !isDir(pl.is) {
+	if !ok || !present.IsDir(pl.is) {
 		return
 	}
 	switch pl.is.Mode {
 	case s.pre.Mode:
 		w.note(s.path, Unchanged, "")
 	case s.post.Mode:
-		pl.is = directory(s.pre.Mode)
+		pl.is = present.Dir(s.pre.Mode)
 		w.note(s.path, Restored, "")
 	default:
 		if s.post.Mode != 0 {
 			w.note(s.path, Conflict, "its mode was changed since")
 			return
 		}
-		pl.is = directory(s.pre.Mode)
+		pl.is = present.Dir(s.pre.Mode)
 		w.note(s.path, Restored, "")
 	}
 }
@@ -145,11 +146,11 @@ func (w *inverter) moveBack(gone, made step) {
 	if !ok || !ok2 {
 		return
 	}
-	if sameState(src.is, made.pre) && dst.is.Same(gone.pre) {
+	if present.Same(src.is, made.pre) && dst.is.Same(gone.pre) {
 		w.note(gone.path, Unchanged, "")
 		return
 	}
-	if dst.is != nil && !sameState(dst.is, gone.post) {
+	if dst.is != nil && !present.Same(dst.is, gone.post) {
 		w.note(gone.path, Conflict, "something else is there now")
 		return
 	}
@@ -182,7 +183,7 @@ func (w *inverter) follow(path string, seq int64) string {
 
 // rebase makes the change from pre to post on what is there now.
 func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta.Image, outcome, note string) {
-	if isDir(pre) || isDir(post) || isDir(now) {
+	if present.IsDir(pre) || present.IsDir(post) || present.IsDir(now) {
 		return w.rebaseKind(path, pre, post, now)
 	}
 	switch {
@@ -248,21 +249,21 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 // rebaseKind is rebase where one of the three is a directory.
 func (w *inverter) rebaseKind(path string, pre, post, now *delta.Image) (next *delta.Image, outcome, note string) {
 	switch {
-	case sameState(now, post):
+	case present.Same(now, post):
 		return now, Unchanged, ""
-	case sameState(now, pre):
+	case present.Same(now, pre):
 		full, err := w.load(path, post)
 		if err != nil {
 			return nil, Missing, lostNote(err)
 		}
 		return full, Restored, ""
-	case isDir(post) && now == nil:
+	case present.IsDir(post) && now == nil:
 		return post, Restored, ""
-	case isDir(pre) && post == nil:
+	case present.IsDir(pre) && post == nil:
 		return now, Unchanged, "something else is there now"
 	case now == nil:
 		return nil, Conflict, "it is gone"
-	case isDir(now):
+	case present.IsDir(now):
 		return nil, Conflict, "a directory is there now"
 	}
 	return nil, Conflict, "something else is there now"
@@ -369,21 +370,21 @@ func (w *inverter) result(p *Plan) {
 func (w *inverter) change(p *Plan, path string, pl *place, f *FilePlan) {
 	was, is := pl.was, pl.is
 	f.Removed = was != nil && is == nil
-	if was.Same(is) || isDir(is) && isDir(was) && is.Mode == 0 {
+	if was.Same(is) || present.IsDir(is) && present.IsDir(was) && is.Mode == 0 {
 		f.Outcome = Unchanged
-		if !isDir(is) {
+		if !present.IsDir(is) {
 			f.Note = ""
 		}
 		return
 	}
 	switch {
-	case isDir(was) && isDir(is):
+	case present.IsDir(was) && present.IsDir(is):
 		p.chmod = append(p.chmod, ledger.DirMode{Path: ledger.Path(path), Pre: was.Mode, Post: is.Mode})
 		return
-	case isDir(was):
+	case present.IsDir(was):
 		p.prune = append(p.prune, path)
 		was = nil
-	case isDir(is):
+	case present.IsDir(is):
 		mode := is.Mode
 		if w.reader.Fault == LoseDirMode {
 			mode ^= 0o055
@@ -403,7 +404,8 @@ func (w *inverter) change(p *Plan, path string, pl *place, f *FilePlan) {
 
 // onlyDirectory reports whether nothing but a directory comes, goes or changes.
 func (pl *place) onlyDirectory() bool {
-	return (isDir(pl.was) || isDir(pl.is)) && (pl.was == nil || isDir(pl.was)) && (pl.is == nil || isDir(pl.is))
+	return (present.IsDir(pl.was) || present.IsDir(pl.is)) &&
+		(pl.was == nil || present.IsDir(pl.was)) && (pl.is == nil || present.IsDir(pl.is))
 }
 
 // told are the outcomes to tell. A directory is told of when nothing in it is.

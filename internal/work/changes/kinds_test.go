@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
@@ -95,7 +96,7 @@ func (d *den) look() picture {
 		switch {
 		case err != nil:
 		case st.IsDir():
-			p[name] = directory(uint32(st.Mode().Perm()))
+			p[name] = present.Dir(uint32(st.Mode().Perm()))
 		case st.Mode()&fs.ModeSymlink != 0:
 			to, _ := os.Readlink(at)
 			p[name] = delta.NewSymlink(to)
@@ -118,7 +119,7 @@ func between(was, is picture, wanted func(string) bool) (set delta.Set, o txn.Co
 		all[p] = true
 	}
 	file := func(i *delta.Image) *delta.Image {
-		if isDir(i) {
+		if present.IsDir(i) {
 			return nil
 		}
 		return i
@@ -135,11 +136,11 @@ func between(was, is picture, wanted func(string) bool) (set delta.Set, o txn.Co
 			continue
 		}
 		switch {
-		case isDir(a) && isDir(b):
+		case present.IsDir(a) && present.IsDir(b):
 			o.Modes = append(o.Modes, ledger.DirMode{Path: ledger.Path(p), Pre: a.Mode, Post: b.Mode})
-		case isDir(a):
+		case present.IsDir(a):
 			o.Gone = append(o.Gone, ledger.Dir{Path: ledger.Path(p), Mode: a.Mode})
-		case isDir(b):
+		case present.IsDir(b):
 			o.Dirs = append(o.Dirs, ledger.Path(p))
 		}
 		if !file(a).Same(file(b)) {
@@ -262,8 +263,8 @@ func (d *den) mess(who string) {
 func (d *den) tool() error {
 	d.n++
 	p := d.name()
-	now, err := LookIn(d.work.Tree).At(p)
-	if err != nil || isDir(now) {
+	now, err := present.In(d.work.Tree).At(p)
+	if err != nil || present.IsDir(now) {
 		return nil
 	}
 	set := delta.Set{{Path: p, Pre: now, Post: delta.NewFile(fmt.Appendf(nil, "ours%d\n", d.n), 0o644)}}
@@ -363,7 +364,7 @@ func words(p picture) []string {
 // takeBack undoes, or redoes, and checks the laws.
 func (d *den) takeBack(c Choice) string {
 	r, before := d.reader(), d.look()
-	plan, err := r.Plan(c, LookIn(d.work.Tree))
+	plan, err := r.Plan(c, present.In(d.work.Tree))
 	if errors.Is(err, ErrNothing) || err != nil && plan == nil {
 		return ""
 	}
@@ -443,15 +444,15 @@ func foretold(before picture, p *Plan) picture {
 		delete(want, dir)
 	}
 	for _, dir := range p.make {
-		want[string(dir.Path)] = directory(dir.Mode)
+		want[string(dir.Path)] = present.Dir(dir.Mode)
 	}
 	for _, m := range p.chmod {
-		want[string(m.Path)] = directory(m.Post)
+		want[string(m.Path)] = present.Dir(m.Post)
 	}
 	for _, c := range p.Set {
 		if c.Post != nil {
 			want[c.Path] = c.Post
-		} else if !isDir(want[c.Path]) {
+		} else if !present.IsDir(want[c.Path]) {
 			delete(want, c.Path)
 		}
 	}
@@ -459,7 +460,7 @@ func foretold(before picture, p *Plan) picture {
 	for _, c := range p.Set {
 		for dir := filepath.Dir(c.Path); c.Post != nil && len(dir) > 1 && !strings.HasSuffix(dir, "/w"); dir = filepath.Dir(dir) {
 			if want[dir] == nil {
-				want[dir] = directory(0o755)
+				want[dir] = present.Dir(0o755)
 			}
 		}
 	}
@@ -494,7 +495,7 @@ func liveInDen(t *testing.T, draw source, fault Fault, alone bool) (string, *den
 		if broken := d.takeBack(Choice{ByCall: draw(2) == 0}); broken != "" {
 			return broken, d
 		}
-		if _, err := d.reader().Plan(Choice{}, LookIn(d.work.Tree)); errors.Is(err, ErrNothing) {
+		if _, err := d.reader().Plan(Choice{}, present.In(d.work.Tree)); errors.Is(err, ErrNothing) {
 			if diff := cmp.Diff(first, d.look()); diff != "" {
 				return "undoing all gives the beginning: " + diff, d
 			}

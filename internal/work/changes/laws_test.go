@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
 )
 
@@ -69,8 +70,8 @@ func (w *world) keep(i *delta.Image) *delta.Image {
 	return i
 }
 
-func (w *world) look() Look {
-	return Look{
+func (w *world) look() present.Look {
+	return present.Look{
 		At:    func(path string) (*delta.Image, error) { return w.files[path], nil },
 		Names: func(string) ([]string, error) { return nil, nil },
 	}

@@ -6,6 +6,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn"
 )
@@ -14,7 +15,7 @@ import (
 // the last one has nothing of the first, neither then nor when they are brought back.
 func TestLastTurnAfterARewindOfSeveralTurns(t *testing.T) {
 	d := newDisk(t, 1)
-	look := changes.LookIn(d.work.Tree)
+	look := present.In(d.work.Tree)
 	turn := func(id string, files ...string) {
 		t.Helper()
 		var set delta.Set

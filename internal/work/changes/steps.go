@@ -4,6 +4,7 @@ import (
 	"path"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
 )
 
@@ -48,7 +49,7 @@ func stepsOfEntry(e *ledger.Entry, take func(path string) bool) []step {
 	}
 	for _, m := range e.Modes {
 		if d := string(m.Path); !files[d] && take(d) {
-			add(d, directory(m.Pre), directory(m.Post), "", "")
+			add(d, present.Dir(m.Pre), present.Dir(m.Post), "", "")
 		}
 	}
 	return steps
@@ -59,10 +60,10 @@ func stepsOfEntry(e *ledger.Entry, take func(path string) bool) []step {
 func dirsOf(e *ledger.Entry) (made, gone map[string]*delta.Image) {
 	made, gone = map[string]*delta.Image{}, map[string]*delta.Image{}
 	for _, d := range e.Dirs {
-		made[string(d)] = directory(0)
+		made[string(d)] = present.Dir(0)
 	}
 	for _, d := range e.Gone {
-		gone[string(d.Path)] = directory(d.Mode)
+		gone[string(d.Path)] = present.Dir(d.Mode)
 	}
 	return made, gone
 }

@@ -10,6 +10,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
+	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn"
@@ -70,13 +71,10 @@ type Plan struct {
 // written.
 var ErrConflict = errors.New("nothing was changed")
 
-// lookLimit is the largest file that is merged or compared.
-const lookLimit = 1 << 30
-
 // Plan works out how to take back what c names, merged into the present. It
 // changes nothing. The error is ErrNothing when there is nothing to take back.
 // A plan with conflicts is returned with its Problem set.
-func (r Reader) Plan(c Choice, look Look) (*Plan, error) {
+func (r Reader) Plan(c Choice, look present.Look) (*Plan, error) {
 	b, err := open(r.Ledger)
 	if err != nil {
 		return nil, err
@@ -84,7 +82,7 @@ func (r Reader) Plan(c Choice, look Look) (*Plan, error) {
 	return r.plan(b, c, look)
 }
 
-func (r Reader) plan(b *book, c Choice, look Look) (*Plan, error) {
+func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 	if b.fault = r.Fault; b.fault == ForgetTaken {
 		b.taken = map[atom]bool{}
 	}
@@ -195,7 +193,7 @@ func (p *Plan) steps(b *book, c Choice) []step {
 			return stands[path]
 		})
 		if b.fault == ForgetKind {
-			found = slices.DeleteFunc(found, func(s step) bool { return isDir(s.pre) && !isDir(s.post) })
+			found = slices.DeleteFunc(found, func(s step) bool { return present.IsDir(s.pre) && !present.IsDir(s.post) })
 		}
 		steps = append(steps, found...)
 	}
@@ -211,7 +209,7 @@ func joined(steps []step, always bool) []step {
 	var out []step
 	at := map[string]int{}
 	for _, s := range steps {
-		if i, ok := at[s.path]; ok && (always || sameState(out[i].post, s.pre)) {
+		if i, ok := at[s.path]; ok && (always || present.Same(out[i].post, s.pre)) {
 			have := &out[i]
 			if have.pre == nil && s.from == "" { // still what came from there
 				s.from = have.from

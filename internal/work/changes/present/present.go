@@ -1,11 +1,10 @@
-package changes
+// Package present tells what is there now, directories among it.
+package present
 
 import (
 	"errors"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/tree"
@@ -24,23 +23,28 @@ type Look struct {
 // else. Such images are in no set.
 const Directory delta.Kind = "directory"
 
-func directory(mode uint32) *delta.Image {
+// Dir is the image of a directory.
+func Dir(mode uint32) *delta.Image {
 	return &delta.Image{Version: delta.Version{Kind: Directory, Mode: mode}, Loaded: true}
 }
 
-func isDir(i *delta.Image) bool { return i != nil && i.Kind == Directory }
+// IsDir reports whether i is one.
+func IsDir(i *delta.Image) bool { return i != nil && i.Kind == Directory }
 
-// sameState is delta.Image.Same, but all directories are the same.
-func sameState(a, b *delta.Image) bool { return isDir(a) && isDir(b) || a.Same(b) }
+// Same is delta.Image.Same, but all directories are the same.
+func Same(a, b *delta.Image) bool { return IsDir(a) && IsDir(b) || a.Same(b) }
 
-// LookIn looks into a tree.
-func LookIn(t *tree.Tree) Look {
+// limit is the largest file that is merged or compared.
+const limit = 1 << 30
+
+// In looks into a tree.
+func In(t *tree.Tree) Look {
 	return Look{
 		At: func(p string) (*delta.Image, error) {
 			if t.Hidden(p) {
 				return nil, nil
 			}
-			img, err := t.ReadEntry(p, lookLimit)
+			img, err := t.ReadEntry(p, limit)
 			if !errors.Is(err, tree.ErrDirectory) {
 				return img, err
 			}
@@ -48,7 +52,7 @@ func LookIn(t *tree.Tree) Look {
 			if err != nil || !st.IsDir() {
 				return nil, err
 			}
-			return directory(uint32(st.Mode().Perm())), nil
+			return Dir(uint32(st.Mode().Perm())), nil
 		},
 		Names: func(dir string) (names []string, err error) {
 			list, err := os.ReadDir(filepath.FromSlash(dir))
@@ -58,9 +62,4 @@ func LookIn(t *tree.Tree) Look {
 			return names, err
 		},
 	}
-}
-
-// within reports whether p lies below dir.
-func within(p, dir string) bool {
-	return strings.HasPrefix(path.Clean(p), strings.TrimSuffix(dir, "/")+"/")
 }
