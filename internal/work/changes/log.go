@@ -38,7 +38,7 @@ func (r Reader) Log(f Filter) ([]row.Entry, error) {
 		if e.Time.Before(f.Since) {
 			break
 		}
-		if len(e.Changes)+len(e.Dirs)+len(e.Gone)+len(e.Modes) == 0 && e.Ended {
+		if len(e.Changes)+len(e.Dirs)+len(e.Gone)+len(e.Modes) == 0 && e.Ended && e.Note == "" {
 			continue // only says that its command is over
 		}
 		le := row.Of(e)

@@ -395,7 +395,7 @@ func (c *collector) report(seen func()) Report {
 			c.judge(c.names[p], s)
 		case !c.ended && !tree.IsTemporary(path.Base(p)):
 			waiting = append(waiting, c.names[p])
-		case path.Base(p) == ".git" && c.names[p].made():
+		case strings.HasSuffix(p, "/.git") && c.names[p].made():
 			c.notes = append(c.notes, p+" (undo leaves it there: it is a git repository that the command made)")
 		}
 	}

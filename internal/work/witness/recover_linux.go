@@ -114,18 +114,79 @@ func idle(ctx context.Context, dir string) bool {
 	return true
 }
 
+// lost is the note about a command whose journal is not there to be read.
+const lost = "what this command changed is not known: the record of it was lost, as with a loss of power"
+
+// Lost ends the commands that the ledger has as running and whose journal is gone: nobody
+// knows what they did, and that is entered.
+func Lost(o Options, enter func(began ledger.Entry, r Report) error) (done int, err error) {
+	entries, err := o.Ledger.Read(0)
+	if err != nil {
+		return 0, err
+	}
+	over := map[int64]bool{}
+	for i := range entries {
+		if entries[i].Ended {
+			over[entries[i].Of] = true
+		}
+	}
+	var errs []error
+	for _, e := range entries {
+		if e.Cause != ledger.CauseBegan || e.Of != 0 || e.Journal == "" || over[e.Seq] {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(o.Dir, folder, filepath.FromSlash(e.Journal))); !errors.Is(err, fs.ErrNotExist) {
+			continue // it runs, or is to be recovered
+		}
+		done++
+		errs = append(errs, enter(e, Report{Began: e.Seq, Ended: true, ID: e.Journal + "/lost", Notes: []string{lost}}))
+	}
+	return done, errors.Join(errs...)
+}
+
+// unread tells of a command whose journal has nothing to read, if it began.
+func unread(o Options, dir string, enter func(ledger.Entry, Report) error) (bool, error) {
+	name := filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir)
+	for e, err := range o.Ledger.Backward() {
+		switch {
+		case err != nil:
+			return false, err
+		case e.Cause != ledger.CauseBegan || e.Of != 0 || e.Journal != name:
+			continue
+		}
+		later, err := o.Ledger.Read(e.Seq)
+		if err != nil || entered(later, e.Seq).ended {
+			return false, err
+		}
+		return true, enter(e, Report{Began: e.Seq, Ended: true, ID: name + "/recovered", Notes: []string{lost}})
+	}
+	return false, nil // it changed nothing: that is known before it does
+}
+
+// restarted reports whether the machine was started after a moment.
+func restarted(moment int64) bool {
+	var up unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
+		return false
+	}
+	return moment < time.Now().UnixNano()-up.Nano()
+}
+
 func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (bool, error) {
 	r, err := journal.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // it touched nothing
+		return unread(o, dir, enter)
 	}
 	if err != nil {
 		return false, err
 	}
 	defer r.Close()
-	records, _, err := r.Next()
-	if err != nil || len(records) == 0 || records[0].Kind != journal.Began {
+	records, whole, err := r.Next()
+	if err != nil {
 		return false, err
+	}
+	if len(records) == 0 || records[0].Kind != journal.Began {
+		return unread(o, dir, enter)
 	}
 	entries, err := o.Ledger.Read(records[0].Number - 1)
 	if err != nil || len(entries) == 0 {
@@ -140,6 +201,9 @@ func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (
 	}
 	c.replay(records, known)
 	c.doubt(r)
+	if !c.ended && (!whole || restarted(r.Written())) {
+		c.notes = append(c.notes, "the record of this command is cut off: what it changed last may be missing here")
+	}
 	report := c.report(func() {})
 	report.Began, report.Ended = began.Seq, true
 	report.ID = began.Journal + "/recovered"

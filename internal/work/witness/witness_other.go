@@ -29,6 +29,9 @@ func (w *Witness) Close() error { return nil }
 // Recover finds nothing: no journal is made on this system.
 func Recover(context.Context, Options, func(ledger.Entry, Report) error) (int, error) { return 0, nil }
 
+// Lost finds nothing.
+func Lost(Options, func(ledger.Entry, Report) error) (int, error) { return 0, nil }
+
 // Watch is one command that is witnessed; there is none on this system.
 type Watch struct{}
 

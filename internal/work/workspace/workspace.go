@@ -237,14 +237,22 @@ func (w *Workspace) openScanner(Options) error {
 // openWitness makes the witness, which begins with the first command.
 func (w *Workspace) openWitness(Options) error {
 	o := witness.Options{Dir: w.Dir, Roots: w.Roots, Ledger: w.Ledger, Store: w.Store}
-	ctx := context.Background()
-	w.Recovered, w.Unrecovered = witness.Recover(ctx, o, func(began ledger.Entry, r witness.Report) error {
-		_, err := enter.Report(ctx, w.Txn, txn.Origin{Session: began.Session, Turn: began.Turn,
-			Call: began.Call, Tool: began.Tool, Client: began.Client}, r)
-		return err
-	})
+	w.Recovered, w.Unrecovered = witness.Recover(context.Background(), o, w.enter)
 	w.Witness, w.Unwitnessed = witness.New(o)
 	return nil
+}
+
+// enter makes entries of what became of a command whose Kerf is gone.
+func (w *Workspace) enter(began ledger.Entry, r witness.Report) error {
+	_, err := enter.Report(context.Background(), w.Txn, txn.Origin{Session: began.Session, Turn: began.Turn,
+		Call: began.Call, Tool: began.Tool, Client: began.Client}, r)
+	return err
+}
+
+// EndLost enters of commands that nobody watches any more, and of which no record is left,
+// that nobody knows what they did. It returns how many there were.
+func (w *Workspace) EndLost() (int, error) {
+	return witness.Lost(witness.Options{Dir: w.Dir, Roots: w.Roots, Ledger: w.Ledger, Store: w.Store}, w.enter)
 }
 
 // Close releases files and locks, and removes the private temporary directory.

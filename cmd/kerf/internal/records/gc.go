@@ -85,7 +85,11 @@ func recoverCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, line := range recovered(report.Finished, report.TakenBack, report.Kept, ws.Recovered,
+			lost, err := ws.EndLost()
+			if err != nil {
+				return err
+			}
+			for _, line := range recovered(report.Finished, report.TakenBack, report.Kept, ws.Recovered, lost,
 				len(report.Conflicts)) {
 				fmt.Fprintln(p.Stdout, line)
 			}
@@ -100,7 +104,7 @@ func recoverCommand(p *program.Program) *cobra.Command {
 }
 
 // recovered tells what was done about what had been interrupted, in lines.
-func recovered(finished, takenBack, kept, commands, conflicts int) []string {
+func recovered(finished, takenBack, kept, commands, lost, conflicts int) []string {
 	var lines []string
 	for _, l := range []struct {
 		n    int
@@ -109,7 +113,8 @@ func recovered(finished, takenBack, kept, commands, conflicts int) []string {
 		{finished, "interrupted changes that were whole and are finished now"},
 		{takenBack, "interrupted changes that were taken back; their files are as they were before"},
 		{kept, "changed files that were entered into the log now"},
-		{commands, "interrupted commands whose changes were entered into the log"},
+		{commands, "interrupted commands; what is known of them was entered into the log"},
+		{lost, "interrupted commands of which no record is left; see kerf log"},
 	} {
 		if l.n > 0 {
 			lines = append(lines, fmt.Sprintf("%s: %d", l.what, l.n))
