@@ -58,6 +58,7 @@ var otherwise = map[string]string{
 	"internal/sessions/prompts.go":                         "which names of sessions are none",
 	"internal/sessions/replay/replay.go":                   "files of a scratch directory of its own",
 	"internal/sessions/replay/scratch.go":                  "files of a scratch directory of its own",
+	"cmd/kerf/internal/selftest/selftest.go":               "the one name of a directory of its own",
 	"internal/sessions/transcript/transcript.go":           "names of files inside an export",
 	"internal/text/charset/editorconfig.go":                "what a pattern of an .editorconfig means",
 	"internal/text/patch/unified/names.go":                 "which names a git patch may not have, as with git; what is left is asked of the plan",

@@ -1,15 +1,20 @@
 package settings
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/selftest"
 	"kerf/internal/config"
+	"kerf/internal/host"
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 )
@@ -17,10 +22,14 @@ import (
 const doctorAbout = `Checks what Kerf needs on this machine by trying it. It runs a command in each sandbox
 backend, starts git and ripgrep, and writes to Kerf's home. It sends no request to a model.
 
+With --full it also tries what Kerf promises, in a directory and a home of its own: edits,
+commands and what is known of them, undo, the sandbox, a kill in the middle of a command. It
+takes some seconds. Send what it prints when you report that something does not work.
+
 The exit code is 1 when something fails, and 0 otherwise.`
 
 func doctorCommand(p *program.Program) *cobra.Command {
-	var asJSON bool
+	var asJSON, full bool
 	cmd := &cobra.Command{Use: "doctor", Short: "Check what Kerf needs on this machine", Long: doctorAbout,
 		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -28,13 +37,20 @@ func doctorCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = printChecksJSON(p, checks)
-			} else {
+			if !asJSON {
 				printChecks(p, checks)
 			}
-			if err != nil {
-				return err
+			if full {
+				tried, err := tryAll(cmd.Context(), p, !asJSON)
+				if err != nil {
+					return err
+				}
+				checks = append(checks, tried...)
+			}
+			if asJSON {
+				if err := printChecksJSON(p, checks); err != nil {
+					return err
+				}
 			}
 			for _, c := range checks {
 				if c.State == "fail" {
@@ -44,7 +60,26 @@ func doctorCommand(p *program.Program) *cobra.Command {
 			return nil
 		}}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	cmd.Flags().BoolVar(&full, "full", false, "also try what Kerf promises, with real files and a scripted model")
 	return cmd
+}
+
+// tryAll runs the self-test; show prints each result as it comes.
+func tryAll(ctx context.Context, p *program.Program, show bool) (all []protocol.Check, err error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if show {
+		fmt.Fprintf(p.Stdout, "\ntried with kerf %s on %s/%s:\n", host.Version, runtime.GOOS, runtime.GOARCH)
+	}
+	err = selftest.Run(ctx, exe, p.Env, func(c protocol.Check) {
+		all = append(all, c)
+		if show {
+			fmt.Fprintf(p.Stdout, "%-4s  %-20s  %s\n", c.State, c.Name, c.Detail)
+		}
+	})
+	return all, err
 }
 
 // checks looks at everything. A configuration that cannot be read is a finding,

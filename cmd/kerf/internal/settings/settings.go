@@ -13,5 +13,5 @@ func Commands(p *program.Program) []*cobra.Command {
 	return []*cobra.Command{modelsCommand(p), loginCommand(p), logoutCommand(p), scriptCommand(p), toolCommand(p),
 		configCommand(p),
 		sandboxCommand(p), doctorCommand(p), schemaCommand(p), mcpCommand(p), explainCommand(p), debugCommand(p),
-		rulesCommand(p), trustCommand(p)}
+		rulesCommand(p), trustCommand(p), uninstallCommand(p)}
 }
