@@ -9,4 +9,6 @@ type Limits struct {
 	FileBytes uint64
 	// DataBytes is the private memory of one process.
 	DataBytes uint64
+	// TmpBytes is what may lie in the private /tmp.
+	TmpBytes uint64
 }

@@ -173,17 +173,20 @@ func (s *site) attack(name, dir, script string) {
 	}
 }
 
+// writesOutside are ways to change $OUT, or the home in the case of that name.
+var writesOutside = map[string]string{
+	"create": "echo x > ../work-neighbour/new", "append": "echo x >> $OUT/victim", "truncate": ": > $OUT/victim",
+	"remove": "rm -f $OUT/victim", "rename out": "echo x > f; mv f $OUT/f", "rename in": "mv $OUT/victim .",
+	"chmod": "chmod 600 $OUT/victim", "touch": "touch -d 2001-01-01 $OUT/victim",
+	"hard link": "ln $OUT/victim mine && echo x >> mine",
+	"symlink":   "ln -sf $OUT/victim link && echo x > link", "mkdir": "mkdir -p $OUT/a/b",
+	"home":   "echo x > $OUT/../home/x",
+	"python": "python3 -c 'import os; os.truncate(os.environ[\"OUT\"]+\"/victim\", 2)'",
+}
+
 func TestSEC_F1_NothingOutsideTheRootsChanges(t *testing.T) {
 	each(t, func(t *testing.T) {
-		for name, script := range map[string]string{
-			"create": "echo x > ../work-neighbour/new", "append": "echo x >> $OUT/victim", "truncate": ": > $OUT/victim",
-			"remove": "rm -f $OUT/victim", "rename out": "echo x > f; mv f $OUT/f", "rename in": "mv $OUT/victim .",
-			"chmod": "chmod 600 $OUT/victim", "touch": "touch -d 2001-01-01 $OUT/victim",
-			"hard link": "ln $OUT/victim mine && echo x >> mine",
-			"symlink":   "ln -sf $OUT/victim link && echo x > link", "mkdir": "mkdir -p $OUT/a/b",
-			"home":   "echo x > $OUT/../home/x",
-			"python": "python3 -c 'import os; os.truncate(os.environ[\"OUT\"]+\"/victim\", 2)'",
-		} {
+		for name, script := range writesOutside {
 			t.Run(name, func(t *testing.T) {
 				s := newSite(t)
 				t.Setenv("OUT", s.out)
@@ -214,12 +217,15 @@ func TestSEC_F1_NothingOutsideTheRootsChanges(t *testing.T) {
 	})
 }
 
+// writesThroughProc are ways to change $OUT by way of /proc.
+var writesThroughProc = map[string]string{
+	"root": "echo x > /proc/self/root$OUT/new", "cwd": "echo x > /proc/self/cwd/../work-neighbour/new",
+	"reopen": "exec 9< $OUT/victim; echo x > /proc/self/fd/9",
+}
+
 func TestSEC_F2_ProcIsNoWayOut(t *testing.T) {
 	each(t, func(t *testing.T) {
-		for name, script := range map[string]string{
-			"root": "echo x > /proc/self/root$OUT/new", "cwd": "echo x > /proc/self/cwd/../work-neighbour/new",
-			"reopen": "exec 9< $OUT/victim; echo x > /proc/self/fd/9",
-		} {
+		for name, script := range writesThroughProc {
 			t.Run(name, func(t *testing.T) {
 				s := newSite(t)
 				t.Setenv("OUT", s.out)

@@ -219,6 +219,29 @@ func limitsAreHit(t *testing.T) {
 	}
 }
 
+// A command that fills its /tmp is ended, and told why; the next one can clean up.
+func TestSEC_O4_TmpHasAQuota(t *testing.T) {
+	each(t, func(t *testing.T) {
+		const bomb = "for i in $(seq 40); do head -c 1000000 /dev/zero > /tmp/f$i; sleep 0.02; done; sleep 20; echo survived"
+		s := newSite(t)
+		s.policy.Limits.TmpBytes = 8 << 20
+		began := time.Now()
+		if text, code := s.inside(bomb); code == 0 || strings.Contains(text, "survived") || time.Since(began) > 15*time.Second {
+			t.Errorf("it went on: %d %s", code, text)
+		}
+		if len(s.found) != 1 || s.found[0].Path != "/tmp" || !strings.Contains(s.found[0].What, "8 MiB") {
+			t.Errorf("told %+v", s.found)
+		}
+		if text, code := s.inside("sleep 0.5; rm -f /tmp/f*; ls /tmp/f* 2>/dev/null; true"); code != 0 || text != "" || len(s.found) > 0 {
+			t.Errorf("cleaning up: %d %s %+v", code, text, s.found)
+		}
+		s.policy.Limits.TmpBytes = 80 << 20 // the control: there is room enough
+		if text, code := s.inside(strings.Replace(bomb, "sleep 20", "sleep 0.5", 1)); code != 0 || text != "survived\n" {
+			t.Errorf("control: %d %s", code, text)
+		}
+	})
+}
+
 // A fork bomb ends at the limit, also as root, for whom RLIMIT_NPROC does not count, and
 // the machine keeps its own numbers.
 func TestSEC_O4_AForkBombIsBounded(t *testing.T) {

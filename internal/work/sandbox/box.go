@@ -3,9 +3,12 @@
 package sandbox
 
 import (
-	"kerf/internal/work/boundary"
+	"fmt"
 	"os"
 	"sync"
+
+	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox/quota"
 )
 
 // Box is a command that Wrap made ready to run inside.
@@ -26,6 +29,7 @@ type Box struct {
 	gate    *os.File               // behind which the command waits for that
 	lower   func()                 // gives up the placeholders
 	gone    func()                 // waits until all processes inside are gone
+	tmp     *quota.Watch           // of the private /tmp, or nil
 	again   func() error           // tries whether there still is a sandbox
 	once    sync.Once
 	found   []boundary.Finding
@@ -40,6 +44,9 @@ func bare(argv []string) *Box { return &Box{Argv: argv} }
 func (b *Box) Started(leader int, kill func()) {
 	if b.guard != nil {
 		b.guard.arm(kill)
+	}
+	if dir := b.plan.TempDir(); dir != "" && b.plan.Limits.TmpBytes > 0 {
+		b.tmp = quota.Start(dir, b.plan.Limits.TmpBytes, kill)
 	}
 	if b.limit != nil && b.limit(leader) != nil {
 		kill()
@@ -106,6 +113,10 @@ func (b *Box) Close() []boundary.Finding {
 		}
 		if b.lower != nil {
 			b.lower()
+		}
+		if b.tmp.End() {
+			b.found = append(b.found, boundary.Finding{Path: "/tmp", What: fmt.Sprintf("more than %d MiB lay in the "+
+				"commands' own directory, so the command was ended", b.plan.Limits.TmpBytes>>20)})
 		}
 		if b.plan.Mode != boundary.FullAccess {
 			b.found = append(b.found, boundary.Sweep(b.plan, aside)...)

@@ -125,7 +125,7 @@ func await(first []int) {
 // DefaultLimits are far from what builds need, and near enough to keep the
 // machine usable: a process gets no more memory than there is.
 func DefaultLimits() boundary.Limits {
-	l := boundary.Limits{Processes: 8192, FileBytes: 8 << 30}
+	l := boundary.Limits{Processes: 8192, FileBytes: 8 << 30, TmpBytes: 16 << 30}
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
 		l.DataBytes = uint64(info.Totalram) * uint64(info.Unit)

@@ -15,7 +15,8 @@ type Reach struct {
 	// Sockets lets them have unix sockets; what can be reached by these has to be kept
 	// away by other means.
 	Sockets bool
-	// Alone says that no namespace keeps other processes and the network away.
+	// Alone says that no namespace keeps other processes and the network away, and that
+	// nothing may change.
 	Alone bool
 }
 
@@ -127,6 +128,8 @@ func verdicts(r Reach) map[uint32]program {
 	if r.Alone {
 		set(returns(eperm), shared...)
 		set(returns(eperm), unix.SYS_SOCKET)
+		set(returns(eperm), attributes...)
+		set(returns(eperm), ownAttributes...)
 	} else {
 		set(returns(allow), shared...)
 	}
@@ -146,6 +149,8 @@ const (
 	enableVerity = 0x40806685 // FS_IOC_ENABLE_VERITY
 	getAttribute = 0x801c581f // FS_IOC_FSGETXATTR
 	setAttribute = 0x401c5820 // FS_IOC_FSSETXATTR
+	setFlags     = 0x40086602 // FS_IOC_SETFLAGS
+	setVersion   = 0x40087601 // FS_IOC_SETVERSION
 	kindOf       = 0xff00     // the letter of a request
 	ofBtrfs      = 0x9400     // subvolumes; also of FICLONE and its like
 	ofXFS        = 0x5800     // FS_IOC_UNRESVSP, FS_IOC_ZERO_RANGE and more
@@ -181,7 +186,15 @@ func special(r Reach) map[uint32]program {
 	}
 	call(unix.SYS_CLONE, func(p *program) { p.arg(0); p.has(namespaces, eperm) })
 	call(unix.SYS_UNSHARE, func(p *program) { p.arg(0); p.has(namespaces|unix.CLONE_NEWTIME, eperm) })
-	call(unix.SYS_IOCTL, ioctl)
+	call(unix.SYS_IOCTL, func(p *program) {
+		if r.Alone { // no mount is read-only, and Landlock looks at devices only
+			p.arg(1)
+			for _, request := range []uint32{setFlags, setVersion, setAttribute} {
+				p.is(request, eperm)
+			}
+		}
+		ioctl(p)
+	})
 	call(unix.SYS_PWRITEV2, func(p *program) { p.arg(5); p.has(overAppend, unsupported) })
 	call(unix.SYS_PERSONALITY, func(p *program) {
 		p.arg(0)

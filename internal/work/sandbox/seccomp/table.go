@@ -73,6 +73,14 @@ var shared = []uint32{
 	unix.SYS_MQ_UNLINK, unix.SYS_MQ_GETSETATTR, unix.SYS_MQ_NOTIFY, unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_MQ_TIMEDSEND,
 }
 
+// attributes are calls that change a file without its content. Landlock does not look at
+// them.
+var attributes = []uint32{
+	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR,
+	unix.SYS_FREMOVEXATTR,
+}
+
 // ofProcess are calls that set something of a process; the first argument names it, and
 // 0 stands for the caller.
 var ofProcess = []uint32{unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR,

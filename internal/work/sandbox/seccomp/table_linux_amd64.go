@@ -23,5 +23,9 @@ var own = []uint32{
 	unix.SYS_URETPROBE, unix.SYS_UPROBE,
 }
 
+// ownAttributes are attributes that this machine has beside the common ones.
+var ownAttributes = []uint32{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES,
+	unix.SYS_FUTIMESAT}
+
 // ownRefused are those answered as without privileges.
 var ownRefused = []uint32{unix.SYS_IOPERM, unix.SYS_IOPL}

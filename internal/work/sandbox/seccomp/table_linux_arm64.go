@@ -10,4 +10,4 @@ const (
 )
 
 // This machine has the common calls only.
-var own, ownRefused []uint32
+var own, ownAttributes, ownRefused []uint32

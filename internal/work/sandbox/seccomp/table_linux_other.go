@@ -9,6 +9,6 @@ const (
 )
 
 var (
-	allowed, own, shared, ofProcess, refused, ownRefused []uint32
-	ofSome                                               map[uint32]uint32
+	allowed, own, shared, attributes, ownAttributes, ofProcess, refused, ownRefused []uint32
+	ofSome                                                                          map[uint32]uint32
 )
