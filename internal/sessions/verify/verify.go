@@ -46,6 +46,9 @@ type Report struct {
 	// Gone counts contents that are no longer kept.
 	Gone   int
 	Faults []string
+	// Since are files that are not as the ledger knows them last: somebody changed them
+	// afterwards, which is no fault of the session.
+	Since []string
 }
 
 // Session checks the order and the hash chain of the records and of the ledger, that
@@ -253,7 +256,7 @@ func (v *verifier) files(look present.Look) error {
 			now = nil // the ledger tells of files
 		}
 		if was := v.last[path]; was.Delta() != now.At() {
-			v.fault("%s was changed since, by neither Kerf's tools nor its commands", path)
+			v.report.Since = append(v.report.Since, path)
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ var flagKinds = map[string]kind{
 var valueKinds = map[string]kind{"directory": directories, "file": files, "files": files, "path": files}
 
 // free are the names of values that nothing can be proposed for.
-var free = []string{"n", "text", "time", "key.path=value", "host", "scopes", "name", "id", "commit", "branch",
+var free = []string{"n", "number", "text", "time", "key.path=value", "host", "scopes", "name", "id", "commit", "branch",
 	"address", "token", "source", "variable", "KEY=VALUE", "Name=Value"}
 
 // argumentKinds say what the arguments of a command are, by its path; the last one holds for
@@ -64,6 +64,7 @@ var free = []string{"n", "text", "time", "key.path=value", "host", "scopes", "na
 var argumentKinds = map[string][]kind{
 	"kerf blame": {files}, "kerf log": {(*completer).history}, "kerf diff": {(*completer).history},
 	"kerf commit": {(*completer).turns, nothing}, "kerf undo": {(*completer).history}, "kerf redo": {files},
+	"kerf attach": {(*completer).sessions, nothing}, "kerf serve end": {(*completer).sessions, nothing},
 	"kerf resume": {(*completer).sessions, nothing}, "kerf fork": {(*completer).sessions, nothing},
 	"kerf exec resume": {(*completer).sessions, nothing}, "kerf exec fork": {(*completer).sessions, nothing},
 	"kerf sessions show": {(*completer).sessions, nothing}, "kerf sessions rename": {(*completer).sessions, nothing},

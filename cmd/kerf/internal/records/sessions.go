@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/sessions/export"
@@ -105,16 +105,79 @@ func printSessions(p *program.Program, infos []protocol.SessionInfo, asJSON bool
 		fmt.Fprintln(p.Stderr, "no sessions")
 		return nil
 	}
-	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-	for _, i := range infos {
-		title := i.Title
-		if i.Damage != "" {
-			title = "(damaged: " + i.Damage + ")"
+	list := make([][4]string, len(infos))
+	for i, info := range infos {
+		title := info.Title
+		if info.Damage != "" {
+			title = "(damaged: " + info.Damage + ")"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d turns\t%s\t%s\n", i.ID, i.Updated.Local().Format(time.DateTime), i.Turns,
-			visible.Plain(title), visible.Plain(i.Cwd))
+		turns := "1 turn"
+		if info.Turns != 1 {
+			turns = fmt.Sprintf("%d turns", info.Turns)
+		}
+		list[i] = [4]string{string(info.ID) + "  " + info.Updated.Local().Format(time.DateTime), turns,
+			visible.Line(title), visible.Line(info.Cwd)}
 	}
-	return w.Flush()
+	return sessionsTable(p, list)
+}
+
+// sessionsTable prints rows in columns that stay in line whatever the characters. On a
+// terminal long titles and directories are cut; one that is too narrow has each session on
+// lines of its own.
+func sessionsTable(p *program.Program, list [][4]string) error {
+	var wide [4]int
+	for _, row := range list {
+		for i, cell := range row {
+			wide[i] = max(wide[i], style.Width(cell))
+		}
+	}
+	room := 0
+	if program.IsTerminal(p.Stdout) {
+		room = columns() - wide[0] - wide[1] - 6
+	}
+	if room < 0 || room > 0 && room < 24 {
+		for _, row := range list {
+			cut := func(s string) string { return cutTo(s, columns()-4) }
+			_, err := fmt.Fprintf(p.Stdout, "%s  %s\n    %s\n    %s\n", row[0], row[1], cut(row[2]), cut(row[3]))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if room > 0 && wide[2]+wide[3] > room {
+		wide[3] = min(wide[3], max(room/3, room-wide[2]))
+		wide[2] = min(wide[2], room-wide[3])
+	}
+	for _, row := range list {
+		line := ""
+		for i, cell := range row {
+			if room > 0 {
+				cell = cutTo(cell, wide[i])
+			}
+			line += cell + strings.Repeat(" ", wide[i]-style.Width(cell)+2)
+		}
+		if _, err := fmt.Fprintln(p.Stdout, strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutTo cuts a text to so many columns.
+func cutTo(s string, wide int) string {
+	if style.Width(s) <= wide {
+		return s
+	}
+	out := ""
+	for s != "" {
+		cluster, w, rest := style.Next(s)
+		if w > wide-1 {
+			break
+		}
+		out, s, wide = out+cluster, rest, wide-w
+	}
+	return out + "…"
 }
 
 func sessionsShow(p *program.Program) *cobra.Command {

@@ -103,8 +103,11 @@ func usageHead(w io.Writer, what string) {
 
 func usageRow(w io.Writer, name string, l sessions.UsageLine, more string) {
 	cost := fmt.Sprintf("$%.2f", l.Cost)
-	if l.Unpriced > 0 {
-		cost += "+"
+	switch {
+	case l.Unpriced > 0 && l.Cost == 0:
+		cost = "price unknown"
+	case l.Unpriced > 0:
+		cost = fmt.Sprintf("$%.2f and unknown", l.Cost)
 	}
 	fmt.Fprintf(w, "%s\t%d\t%s\t%.0f%%\t%s\t%s\t%s\n", name, l.Requests, print.Grouped(l.Usage.Input),
 		100*l.CachedShare(), print.Grouped(l.Usage.Output), cost, more)

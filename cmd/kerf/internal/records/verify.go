@@ -18,8 +18,9 @@ session of this directory. It checks the number, order and content of the record
 each change with the ledger, with the stored contents before and after it, and with its diff. It
 checks every entry of the ledger of that workspace: any changed, removed, moved or added entry is named.
 
---workspace also compares the files that the session changed with their last state in the ledger.
-The exit code is 1 when something differs; the first difference is named.`
+--workspace also compares the files that the session changed with their last state in the ledger, and
+names those that were changed since; that is no fault. The exit code is 1 when something of the record
+differs; the first difference is named.`
 
 func verifyCommand(p *program.Program) *cobra.Command {
 	var all, files bool
@@ -53,6 +54,10 @@ func verify(p *program.Program, store *sessions.Store, info protocol.SessionInfo
 	r, err := store.Verify(info, files)
 	if err != nil {
 		return err
+	}
+	for _, path := range r.Since {
+		fmt.Fprintf(p.Stdout, "%s: %s was changed since, by neither Kerf's tools nor its commands\n", info.ID,
+			shortPath(p, path))
 	}
 	for _, f := range r.Faults {
 		fmt.Fprintf(p.Stdout, "%s: %s\n", info.ID, visible.Plain(f))

@@ -17,6 +17,7 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/front/exec"
 	"kerf/internal/host"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions/scenario"
 )
@@ -57,6 +58,9 @@ func runDemo(ctx context.Context, p *program.Program, asJSON bool, api string) e
 		return fmt.Errorf("demo: %w", err)
 	}
 	p.Dir = dir
+	if err := prepareCache(ctx, p, dir); err != nil {
+		return err
+	}
 	h, stop, err := demoServer(p, api)
 	if err != nil {
 		return err
@@ -70,13 +74,31 @@ func runDemo(ctx context.Context, p *program.Program, asJSON bool, api string) e
 	o := execOptions{p: p, color: "auto"}
 	code := exec.Run(ctx, exec.Options{Sessions: h, Version: host.Version,
 		Open: protocol.OpenOptions{Headless: true, Source: "demo",
-			Settings: protocol.Settings{Sandbox: protocol.SandboxFull, Approval: protocol.PolicyNever}},
+			Settings: protocol.Settings{Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyNever}},
 		Prompt: []protocol.Input{{Text: demoPrompt}}, JSON: asJSON, Stdout: p.Stdout, Stderr: p.Stderr,
 		Color: o.colored(program.IsTerminal(p.Stderr)), Interrupts: signals})
 	if code != 0 {
 		return program.Exit(code)
 	}
 	demoNext(ctx, p, h, dir)
+	return nil
+}
+
+// prepareCache compiles what the tests of the demo need into the user's own build cache,
+// which commands in the sandbox can only read: one test run there must not compile the
+// standard library. A cache below the temporary directory is one that they would not see.
+func prepareCache(ctx context.Context, p *program.Program, dir string) error {
+	build := osexec.CommandContext(ctx, "go", "test", "-run", "^$", "./...")
+	build.Dir, build.Env = dir, p.Env
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("demo: go test: %w: %s", err, out)
+	}
+	where := osexec.CommandContext(ctx, "go", "env", "GOCACHE")
+	where.Dir, where.Env = dir, p.Env
+	out, err := where.Output()
+	if err == nil && pathname.Under(os.TempDir(), strings.TrimSpace(string(out))) {
+		p.Overrides = append(p.Overrides, "sandbox_workspace_write.shared_tmp=true")
+	}
 	return nil
 }
 
@@ -125,11 +147,11 @@ func demoNext(ctx context.Context, p *program.Program, h *host.Host, dir string)
 		return
 	}
 	id, self := list[0].ID, p.Self()
-	fmt.Fprintf(p.Stderr, "\nThe repository is %s. Three commands to try next:\n"+
-		"  %s diff -C %s              what the turn changed, byte for byte\n"+
-		"  %s sessions show %s   everything that was recorded\n"+
-		"  %s apply -C %s --dry-run --reverse %s   what taking it back would do\n",
-		dir, self, dir, self, id[:13], self, dir, id[:13])
+	fmt.Fprintf(p.Stderr, "\nThe repository is %s. Try next:\n"+
+		"  %s diff -C %s\n      what the turn changed, byte for byte\n"+
+		"  %s sessions show %s\n      everything that was recorded\n"+
+		"  %s undo -C %s\n      take it back; kerf redo brings it again\n",
+		dir, self, dir, self, id[:13], self, dir)
 }
 
 // demoRepository writes the module into a new git repository and commits it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	osexec "os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -112,6 +113,11 @@ func (o *reviewOptions) review(ctx context.Context, args []string) error {
 		return &program.Error{Code: 1, Err: fmt.Errorf("%s is not inside a git repository", h.Config.Cwd),
 			Hint: "say in words what to review: kerf review \"...\""}
 	}
+	if op == (protocol.Review{}) && !o.json && !o.jsonToo && clean(h.Config.Cwd, o.p.Env) {
+		fmt.Fprintln(o.p.Stderr, "kerf: nothing to review: nothing here is uncommitted; kerf review --base BRANCH "+
+			"reviews what a branch changed")
+		return nil
+	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -123,4 +129,12 @@ func (o *reviewOptions) review(ctx context.Context, args []string) error {
 		Stdout: o.p.Stdout, Stderr: o.p.Stderr, Color: o.colored(program.IsTerminal(o.p.Stderr)),
 		RawMessage: !program.IsTerminal(o.p.Stdout), Interrupts: signals,
 	}))
+}
+
+// clean reports whether git finds nothing uncommitted. Where git fails, the model may look.
+func clean(dir string, env []string) bool {
+	git := osexec.Command("git", "-c", "core.fsmonitor=false", "status", "--porcelain", "-unormal")
+	git.Dir, git.Env = dir, env
+	out, err := git.Output()
+	return err == nil && len(out) == 0
 }

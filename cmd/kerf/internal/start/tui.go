@@ -213,6 +213,9 @@ func demoTUI(ctx context.Context, p *program.Program) error {
 		return fmt.Errorf("demo: %w", err)
 	}
 	p.Dir = dir
+	if err := prepareCache(ctx, p, dir); err != nil {
+		return err
+	}
 	h, err := p.Host(map[string]any{"model_provider": "script", "model": "scripted-demo"})
 	if err != nil {
 		return err
@@ -225,7 +228,7 @@ func demoTUI(ctx context.Context, p *program.Program) error {
 	if h.Client, err = host.Scripted(f); err != nil {
 		return err
 	}
-	o := &tuiOptions{execOptions: execOptions{p: p, color: "auto", source: "demo", sandbox: string(protocol.SandboxFull),
+	o := &tuiOptions{execOptions: execOptions{p: p, color: "auto", source: "demo", sandbox: string(protocol.SandboxWorkspace),
 		approval: string(protocol.PolicyNever)}, client: h,
 		banner: "A demonstration: the model is SCRIPTED (a recorded scenario, no network, no key). Its tools, the files in " + dir + ", the test runs and the session are real."}
 	if err := o.run(ctx, []string{demoPrompt}); err != nil {
