@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -75,11 +74,12 @@ func (m *Model) event(e protocol.Event) tea.Cmd {
 	case protocol.ApprovalResolved:
 		m.answered(b.Approval)
 		return nil
-	case protocol.QueueChanged:
-		c.Event(e)
-		if text := conversation.InputText(b.Taken); text != "" {
-			c.Composer.Set(strings.TrimSpace(text + "\n" + c.Composer.Text()))
+	case protocol.Undone:
+		cmd, asks := m.commands.Undone(b.Report)
+		if !asks {
+			m.conversation("").Undone(b.Report)
 		}
+		return cmd
 	case protocol.Warning:
 		m.warnOnce(c, b.Message, b.Message)
 	default:
@@ -101,8 +101,6 @@ func (m *Model) sessionEvent(msg protocol.Msg) {
 		m.session.Branch = branchOf(m.session.Settings.Cwd)
 		s := m.session
 		c.Write(func(f conversation.Format) []style.Line { return s.Banner(m.o.Version, m.o.Banner, f.Width) })
-	case protocol.Undone:
-		c.Undone(b.Report)
 	case protocol.Processes:
 		for _, x := range b.Over {
 			if x.ID == b.Ended {
@@ -186,6 +184,9 @@ func (m *Model) answered(id protocol.ApprovalID) {
 func (m *Model) reply(q *approval.Question, a protocol.Answer) tea.Cmd {
 	m.answered(a.Approval)
 	told := q.Outcome(a)
+	if q.Approval.Call != "" && a.Words == "" && (a.Decision == protocol.Once || a.Decision == protocol.Deny) {
+		return m.submit(a) // its item tells
+	}
 	m.shown.Write(func(f conversation.Format) []style.Line { return []style.Line{told.Cut(f.Width)} })
 	return m.submit(a)
 }

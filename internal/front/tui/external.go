@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -65,6 +66,17 @@ func (m *Model) edit(name, text string, then func(text string) tea.Cmd) tea.Cmd 
 			return noticeMsg{style.Bad, "edit: " + err.Error()}
 		}
 		return runMsg{func() tea.Cmd { return then(string(b)) }}
+	})
+}
+
+// openFile opens a file of the user's in the editor.
+func openFile(m *Model, path string) tea.Cmd {
+	args := append(slices.Clip(m.o.editor()), path)
+	return m.run(exec.Command(args[0], args[1:]...), func(err error) tea.Msg {
+		if err != nil {
+			return noticeMsg{style.Bad, args[0] + ": " + err.Error() + "; set VISUAL or EDITOR to your editor"}
+		}
+		return nil
 	})
 }
 

@@ -81,6 +81,12 @@ func askCommand(id, command string) protocol.Msg {
 		Command: &protocol.CommandApproval{Command: command, Cwd: "/work/project", Prefix: []string{"make", "test"}, Rule: `prefix ["make", "test"] -> allow`}}}
 }
 
+// askCall is a question about the command of a call that is shown.
+func askCall(id, call, command string) protocol.Msg {
+	return protocol.ApprovalRequested{Approval: protocol.Approval{ID: protocol.ApprovalID(id), Call: protocol.CallID(call),
+		Reason: "it is not known to be safe", Command: &protocol.CommandApproval{Command: command, Cwd: "/work/project"}}}
+}
+
 func askChange(id string) protocol.Msg {
 	old := "package x\n\nfunc a() int { return 1 }\n\nfunc b() int { return 2 }\n\nfunc c() int { return 3 }\n"
 	now := "package x\n\nfunc a() int { return 10 }\n\nfunc b() int { return 2 }\n\nfunc c() int { return 30 }\n"

@@ -20,7 +20,7 @@ func (m *Model) frame() screen.Frame {
 	_, paged := m.top().(*panels.Pager)
 	var above []style.Line
 	switch {
-	case m.scr.Stale() && m.o.AltScreen:
+	case m.scr.Stale() && m.o.AltScreen && !m.exit.closing:
 		m.reload(2 * h)
 	case m.scr.Stale() && !paged:
 		above, f.Anew = m.shown.Again(h), true
@@ -31,7 +31,7 @@ func (m *Model) frame() screen.Frame {
 	for _, l := range above {
 		f.Above = append(f.Above, m.pal.Render(l.Cut(w)))
 	}
-	if m.o.AltScreen {
+	if m.o.AltScreen && !m.exit.closing {
 		m.scrollback.Add(f.Above)
 		f.Above = nil
 	}
@@ -39,7 +39,7 @@ func (m *Model) frame() screen.Frame {
 	for _, l := range v.Rows {
 		rows = append(rows, m.pal.Render(l.Cut(w)))
 	}
-	if m.o.AltScreen && !v.Full {
+	if m.o.AltScreen && !m.exit.closing && !v.Full {
 		rows = append(m.scrollback.Last(h-len(rows), w), rows...)
 		if v.Y >= 0 {
 			v.Y += len(rows) - len(v.Rows)

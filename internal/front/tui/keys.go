@@ -55,7 +55,15 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	if name = m.o.Keymap.Means(name); name == "" {
 		return nil
 	}
-	if m.armed.key != "" && (m.armed.key != name || now.After(m.armed.until)) {
+	if c, kept := held(m, name, text, now.Sub(last)); kept {
+		return c
+	}
+	return written(m, name, text)
+}
+
+// written takes a key while a message is written.
+func written(m *Model, name, text string) tea.Cmd {
+	if m.armed.key != "" && (m.armed.key != name || m.now().After(m.armed.until)) {
 		m.armed = armed{}
 	}
 	if m.input.Completing() {
@@ -186,6 +194,8 @@ func (m *Model) actionKey(name string) (c tea.Cmd, ok bool) {
 		m.push(commands.HelpPage(m.input.Prompts))
 	case "alt+a":
 		m.nextAgent()
+	case "alt+c":
+		return m.commands.Changes(), true
 	case "alt+up":
 		if len(m.shown.Queued)+len(m.shown.Joining) > 0 {
 			return m.toAgent(protocol.Unqueue{}), true

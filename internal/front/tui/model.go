@@ -70,6 +70,7 @@ type Model struct {
 	over      []panels.Panel // what the first question opened
 	armed     armed
 	lastKey   time.Time
+	burst     burst
 	quiet     time.Time // until when keys may be the rest of a broken sequence
 
 	outbox  []protocol.Submission
@@ -127,7 +128,8 @@ func newModel(o Options, scr *screen.Screen) *Model {
 		return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 	}
 	m.shown = conversation.New(conversation.Options{Format: m.format, Cost: m.session.Cost,
-		Now: func() time.Time { return m.now() }, Lines: o.Plain})
+		Now: func() time.Time { return m.now() }, Lines: o.Plain,
+		Changes: map[bool]string{false: o.Keymap.First("changes")}[o.Plain]})
 	m.conversations = map[protocol.SessionID]*conversation.Conversation{"": m.shown}
 	m.input = input.New(input.Options{History: o.History, Vi: o.Vi, Commands: commands.Choices(),
 		NeedsWords: commands.NeedsWords,
@@ -143,7 +145,7 @@ func (m *Model) ui() commands.UI {
 	return commands.UI{
 		Settings: commands.Settings{Store: o.Store, Workspace: o.Workspace, First: o.Open, Forks: o.PickFork, Cwd: o.Cwd,
 			Version: o.Version, Keymap: o.Keymap, Themes: append(style.Themes(), slices.Sorted(maps.Keys(o.Themes))...),
-			Hooks: o.Hooks, Apply: o.Apply},
+			Hooks: o.Hooks, Apply: o.Apply, Lines: o.Plain},
 		Session:      &m.session,
 		Input:        m.input,
 		Shown:        func() *conversation.Conversation { return m.shown },
@@ -162,6 +164,7 @@ func (m *Model) ui() commands.UI {
 		Look:         m.look,
 		Start:        m.openFirst,
 		Open:         m.swap,
+		Editor:       func(path string) tea.Cmd { return openFile(m, path) },
 		SetTheme:     m.setTheme,
 		Write:        m.write,
 		Quit:         m.quit,
@@ -222,6 +225,13 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		urgent = false
 	case frameMsg:
 		m.ticking = false
+	case burstMsg:
+		switch sends, line := m.burst.over(msg); {
+		case sends:
+			cmd = written(m, "enter", "")
+		case line:
+			m.shown.Composer.Insert("\n")
+		}
 	case clockMsg:
 		cmd = m.clock(msg)
 	case openedMsg:

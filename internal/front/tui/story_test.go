@@ -13,6 +13,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
@@ -122,6 +123,76 @@ func TestScreens(t *testing.T) {
 	})
 }
 
+// TestUndoAsksFirst: what would be taken back is shown before it is, and keys that were
+// typed ahead do not answer.
+func TestUndoAsksFirst(t *testing.T) {
+	would := protocol.UndoReport{What: "the last turn", DryRun: true, Diff: smallDiff,
+		Files: []protocol.UndoFile{{Path: "/work/project/mathx/mathx.go", Outcome: "restored"}}}
+	b := story(t, 80, 40).aTurn()
+	b.types("/undo").keys("enter").submitted(protocol.Undo{DryRun: true})
+	b.event("", protocol.Undone{Report: would}).says("Take back the last turn? (1 file)", "mathx/mathx.go  would be restored")
+	b.keys("enter").submitted().wait(approval.Settle)
+	b.golden("undo_80").keys("enter").submitted(protocol.Undo{})
+	did := would
+	did.DryRun = false
+	b.event("", protocol.Undone{Report: did}).says("Undid the last turn")
+	b.types("/undo dry").keys("enter").submitted(protocol.Undo{DryRun: true})
+	b.event("", protocol.Undone{Report: would}).silent("Take back").says("Would undo the last turn")
+	b.types("/undo").keys("enter").event("", protocol.Undone{Report: would}).wait(approval.Settle).keys("2")
+	b.submitted(protocol.Undo{DryRun: true})
+}
+
+// TestPasteWithoutBrackets: lines that come faster than anybody types are one message, which
+// is not sent; one line with its end is.
+func TestPasteWithoutBrackets(t *testing.T) {
+	fast := func(b *bench, text string) {
+		for _, r := range text {
+			k := tea.KeyPressMsg{Code: r, Text: string(r)}
+			if r == '\n' {
+				k = press("enter")
+			}
+			b.send(k)
+			b.clock = b.clock.Add(time.Millisecond)
+		}
+	}
+	b := story(t, 80, 24)
+	fast(b, "first line\nsecond line\n\nthird\n")
+	b.wait(time.Second).submitted()
+	b.says("› first line\n  second line\n\n  third")
+	b.keys("enter").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "first line\nsecond line\n\nthird\n"}}})
+	fast(b, "one line\n")
+	b.wait(time.Second).submitted(protocol.UserInput{Items: []protocol.Input{{Text: "one line"}}})
+	fast(b, "y\n")
+	b.submitted(protocol.UserInput{Items: []protocol.Input{{Text: "y"}}})
+}
+
+// TestNow: what goes on stands at the bottom, named as what it is.
+func TestNow(t *testing.T) {
+	b := story(t, 80, 40)
+	b.event("t1", protocol.TurnStarted{}, done("u", user("go")),
+		started("c", protocol.Command{Call: "k1", Command: "make push"}),
+		protocol.Processes{Running: []protocol.Process{{ID: 1000, Command: "npm run dev", Since: b.clock.Add(-90 * time.Second)}}},
+		protocol.Agents{Agents: []protocol.Agent{{ID: "11111111", Name: "scout", State: "running", Message: "begun"},
+			{ID: "22222222", Name: "old", State: "completed"}}},
+		protocol.QueueChanged{Joining: [][]protocol.Input{{{Text: "also this"}}}, Waiting: [][]protocol.Input{{{Text: "then that"}}}})
+	b.agentEvent("11111111", started("x", protocol.Command{Command: "grep -r needle"}))
+	b.event("t1", askCall("a1", "k1", "make push"))
+	b.says("Asks to run $ make push  waits for you", "? Waiting for you").silent("Ran $", "Running $")
+	b.wait(approval.Settle).keys("y").wait(12 * time.Second)
+	b.says("Running $ make push  12s", "In background (1)", "#1000 npm run dev  1m 4", "Agents (1)",
+		"scout running  Running grep -r needle", "↳ joins this turn: also this", "↳ next turn: then that")
+	b.golden("now_80")
+	b.ops()
+	b.types("x").keys("alt+up").submitted(protocol.Unqueue{})
+	b.event("t1", protocol.QueueChanged{Taken: []protocol.Input{{Text: "also this"}, {Text: "then that"}}})
+	b.says("› also this\n  then that\n  x").silent("↳")
+	b.event("t1", protocol.Processes{Ended: 1000, Over: []protocol.Process{{ID: 1000, Command: "npm run dev", Outcome: "exit 1",
+		Failed: true, Took: 2 * time.Minute, Output: "listening\nport taken\n"}}})
+	b.event("t1", done("c", ran("make push", "", 0))).says("Background command ended #1000 $ npm run dev  exit 1 after 2m",
+		"port taken").silent("In background")
+	b.keys("ctrl+c").types("/ps").keys("enter").says("#1000  npm run dev  exit 1 after 2m").keys("enter").says("port taken")
+}
+
 func TestTranscriptKinds(t *testing.T) {
 	b := story(t, 80, 60)
 	b.event("t1", protocol.TurnStarted{},
@@ -185,9 +256,9 @@ func TestComposerStories(t *testing.T) {
 		{"menu closes by esc", func(b *bench) { b.types("@math").keys("esc", "enter") }, []protocol.Op{say("@math")}},
 		{"user prompt", func(b *bench) { b.types("/ship v1 today").keys("enter") }, []protocol.Op{say("Ship v1 now: v1 today")}},
 		{"skill", func(b *bench) { b.types("use $go").keys("tab").types("here").keys("enter") }, []protocol.Op{say("use $go-style here")}},
-		{"undo command", func(b *bench) { b.types("/undo").keys("enter") }, []protocol.Op{protocol.Undo{}}},
+		{"undo command", func(b *bench) { b.types("/undo").keys("enter") }, []protocol.Op{protocol.Undo{DryRun: true}}},
 		{"undo dry", func(b *bench) { b.types("/undo dry").keys("enter") }, []protocol.Op{protocol.Undo{DryRun: true}}},
-		{"redo command", func(b *bench) { b.types("/redo").keys("enter") }, []protocol.Op{protocol.Undo{Redo: true}}},
+		{"redo command", func(b *bench) { b.types("/redo").keys("enter") }, []protocol.Op{protocol.Undo{Redo: true, DryRun: true}}},
 		{"compact", func(b *bench) { b.types("/compact").keys("enter") }, []protocol.Op{protocol.Compact{}}},
 		{"rename", func(b *bench) { b.types("/rename My work").keys("enter") }, []protocol.Op{protocol.Rename{Title: "My work"}}},
 		{"rename asks", func(b *bench) { b.types("/rename ").keys("enter").types("Work").keys("enter") }, []protocol.Op{protocol.Rename{Title: "Work"}}},
@@ -292,11 +363,11 @@ func TestChangesPanelUndoes(t *testing.T) {
 	b := story(t, 80, 24, func(o *Options) { o.Workspace = workspace() })
 	open := func() *bench { return b.types("/changes").keys("enter") }
 	open().keys("u").says("Kerf does not undo it").submitted()
-	open().keys("down", "u").submitted(protocol.Undo{Turn: "t1", Call: "c2"})
-	open().keys("down", "t").submitted(protocol.Undo{Turn: "t1"})
+	open().keys("down", "u").submitted(protocol.Undo{Turn: "t1", Call: "c2", DryRun: true})
+	open().keys("down", "t").submitted(protocol.Undo{Turn: "t1", DryRun: true})
 	open().keys("down", "down", "f", "enter").submitted(protocol.Undo{Turn: "t1", Call: "c1",
 		Paths: []string{"/work/project/mathx/mathx.go"}})
-	b.keys("r").submitted(protocol.Undo{Redo: true})
+	b.keys("r").submitted(protocol.Undo{Redo: true, DryRun: true})
 	b.keys("esc")
 	open().keys("h").says("neither tool nor command").submitted()
 	open().keys("down", "down", "h").says("Choose what to take back", "[ ] mathx/mathx.go").keys("enter").submitted()

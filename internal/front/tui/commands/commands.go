@@ -8,7 +8,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/conversation"
+	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/input"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/status"
@@ -33,7 +35,7 @@ func table() []command {
 		{name: "sessions", help: "find, read, fork and rename sessions", run: resume},
 		{name: "rename", args: "TITLE", help: "give the session a title", run: rename},
 		{name: "rewind", help: "go back to an earlier message: conversation, files or both", run: func(c *Commands, _ string) tea.Cmd { return c.Rewind() }},
-		{name: "undo", args: "[dry]", help: "take back the files of the last turn", run: undo},
+		{name: "undo", args: "[dry]", help: "take back the files of the last turn; shows what, and asks", run: undo},
 		{name: "redo", args: "[dry]", help: "bring back what the last undo took", run: redo},
 		{name: "changes", help: "what changed in this session, by whom; undo calls, files, hunks", run: pick("changes"), agents: true},
 		{name: "diff", args: "[turn]", help: "the changes of this session, or of the last turn", run: showDiff, agents: true},
@@ -166,10 +168,58 @@ func rename(c *Commands, words string) tea.Cmd {
 	return c.ui.Submit(protocol.Rename{Title: words})
 }
 
-func undo(c *Commands, words string) tea.Cmd { return c.ui.Submit(protocol.Undo{DryRun: dry(words)}) }
+func undo(c *Commands, words string) tea.Cmd {
+	if dry(words) {
+		return c.ui.Submit(protocol.Undo{DryRun: true})
+	}
+	return c.askUndo(protocol.Undo{})
+}
 
 func redo(c *Commands, words string) tea.Cmd {
-	return c.ui.Submit(protocol.Undo{Redo: true, DryRun: dry(words)})
+	if dry(words) {
+		return c.ui.Submit(protocol.Undo{Redo: true, DryRun: true})
+	}
+	return c.askUndo(protocol.Undo{Redo: true})
+}
+
+// askUndo finds out what an undo would do; Undone then asks whether it shall.
+func (c *Commands) askUndo(op protocol.Undo) tea.Cmd {
+	if c.ui.Lines {
+		return c.ui.Submit(op)
+	}
+	asked := op
+	c.undoing = &asked
+	op.DryRun = true
+	return c.ui.Submit(op)
+}
+
+// Undone takes the report of an undo. When the user was to be asked first, it asks, and
+// returns true.
+func (c *Commands) Undone(r protocol.UndoReport) (cmd tea.Cmd, asks bool) {
+	op := c.undoing
+	if op == nil || !r.DryRun || r.Redo != op.Redo {
+		return nil, false
+	}
+	c.undoing = nil
+	if r.Problem != "" || len(r.Files) == 0 {
+		return nil, false
+	}
+	what := "Take back"
+	if r.Redo {
+		what = "Bring back"
+	}
+	question := menu(fmt.Sprintf("%s %s? (%s)", what, r.What, humanize.Count(len(r.Files), "file")), []entry{
+		{"Yes", map[bool]string{false: "/redo brings it back", true: "/undo takes it back"}[r.Redo],
+			func(c *Commands) tea.Cmd { return c.ui.Submit(*op) }},
+		{"No", "nothing is touched", nothing},
+	})
+	question.calm = approval.Settle
+	question.preview = func(c *Commands, _ panels.Item, width int) []style.Line {
+		f := c.ui.Format()
+		f.Width = width
+		return f.Undone(r)
+	}
+	return c.choose(question), true
 }
 
 func dry(words string) bool { return strings.HasPrefix(words, "dry") || words == "--dry-run" }

@@ -21,6 +21,7 @@ func keyTable() [][2]string {
 		{"", "Acting"},
 		{"esc", "interrupt; twice: go back to an earlier message"}, {"ctrl+c", "clear; twice: leave"}, {"ctrl+d", "leave"},
 		{"shift+tab", "plan mode on or off"}, {"ctrl+t", "transcript, whole and searchable"}, {"ctrl+o", "the last shortened item, whole"},
+		{"alt+c", "what changed in this session"},
 		{"alt+a", "look at the next sub-agent, then at the session again"}, {"ctrl+l", "draw again"}, {"ctrl+z", "suspend"}, {"f1", "this help"},
 		{"", "Questions"},
 		{"y s a", "yes: once, in this session, always"}, {"n", "no, with words for the model"}, {"esc", "no, and stop the turn"},

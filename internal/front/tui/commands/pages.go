@@ -96,6 +96,13 @@ func showDiff(c *Commands, words string) tea.Cmd {
 		return nil
 	}
 	return fetch(c, c.changes(), func(list []protocol.ChangeEntry) tea.Cmd {
+		// What others did before the session did anything is not of the session.
+		own := func(d protocol.ChangeEntry) bool { return !d.Foreign() }
+		if i := slices.IndexFunc(list, own); i >= 0 {
+			list = list[i:]
+		} else {
+			list = nil
+		}
 		c.ui.Push(&panels.Pager{Title: "Changes of this session", Toggle: "side by side",
 			Draw: func(width int, wide bool) []style.Line {
 				var rows []style.Line

@@ -99,16 +99,17 @@ func pickers() map[string]list {
 			keys: map[string]act{"t": openTranscript, "i": interruptAgent}},
 		"approvals": {title: "What may Kerf do?", items: known(permissions, permissionItem), at: current, choose: setPermissions},
 		"changes": {title: "Changes", empty: "nothing was changed yet",
-			foot:  "enter diff · undo: u call, t turn, f file, h hunks · r redo",
+			foot:  "enter diff · o open · undo: u call, t turn, f file, h hunks · r redo",
 			items: changes, preview: previewChange,
 			choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 				c.ui.Push(panels.DiffPager("Change", it.Value.(protocol.ChangeEntry).Diff))
 				return nil, true
 			},
 			keys: map[string]act{
-				"u": takeBack(func(d protocol.ChangeEntry) protocol.Op { return protocol.Undo{Turn: d.Turn, Call: d.Call} }),
-				"t": takeBack(func(d protocol.ChangeEntry) protocol.Op { return protocol.Undo{Turn: d.Turn} }),
-				"r": takeBack(func(protocol.ChangeEntry) protocol.Op { return protocol.Undo{Redo: true} }),
+				"o": openChanged,
+				"u": takeBack(func(d protocol.ChangeEntry) protocol.Undo { return protocol.Undo{Turn: d.Turn, Call: d.Call} }),
+				"t": takeBack(func(d protocol.ChangeEntry) protocol.Undo { return protocol.Undo{Turn: d.Turn} }),
+				"r": takeBack(func(protocol.ChangeEntry) protocol.Undo { return protocol.Undo{Redo: true} }),
 				"h": func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 					return after(c, chooseEdits(it.Value.(protocol.ChangeEntry))), false
 				},
@@ -309,16 +310,29 @@ func previewChange(c *Commands, it panels.Item, width int) []style.Line {
 }
 
 // takeBack submits what undoes a change.
-func takeBack(op func(d protocol.ChangeEntry) protocol.Op) act {
+func takeBack(op func(d protocol.ChangeEntry) protocol.Undo) act {
 	return func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 		d := it.Value.(protocol.ChangeEntry)
 		if d.Foreign() {
 			c.ui.Notice(style.Warn, "this change was made by neither tool nor command; Kerf does not undo it")
 			return nil, false
 		}
-		return c.ui.Submit(op(d)), false
+		return c.askUndo(op(d)), false
 	}
 }
+
+// openChanged opens the first file of a change in the editor.
+func openChanged(c *Commands, it panels.Item) (tea.Cmd, bool) {
+	for _, x := range it.Value.(protocol.ChangeEntry).Changes {
+		if x.Kind != protocol.Delete {
+			return c.ui.Editor(x.Path), true
+		}
+	}
+	return nil, true
+}
+
+// Changes lists what changed.
+func (c *Commands) Changes() tea.Cmd { return pick("changes")(c, "") }
 
 // filesOf lists the files of a change, to undo one.
 func filesOf(d protocol.ChangeEntry) list {

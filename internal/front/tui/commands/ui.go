@@ -43,6 +43,8 @@ type UI struct {
 	Start    func() tea.Cmd
 	Open     func(protocol.OpenOptions) tea.Cmd
 	SetTheme func(name string)
+	// Editor opens a file in the user's editor.
+	Editor func(path string) tea.Cmd
 	// Write sends bytes of ours to the terminal.
 	Write func(string)
 	Quit  func() tea.Cmd
@@ -61,8 +63,10 @@ type Settings struct {
 	Forks   bool
 	Cwd     string
 	Version string
-	Keymap  *keymap.Map
-	Themes  []string
+	// Lines says that lines are read: what is asked for is done.
+	Lines  bool
+	Keymap *keymap.Map
+	Themes []string
 	// Hooks lists the hooks that apply here, with warnings; nil when that is not known.
 	Hooks func() ([]Hook, []string, error)
 	// Apply carries the changes of a session to another directory, or tells what that
@@ -75,6 +79,7 @@ type Commands struct {
 	ui         UI
 	beforePlan protocol.ApprovalPolicy // what leaving plan mode goes back to
 	listed     []protocol.SessionInfo  // when sessions were listed last
+	undoing    *protocol.Undo          // what the user is asked about once it is known what it does
 	previews   map[protocol.SessionID][]protocol.PastTurn
 }
 

@@ -22,6 +22,8 @@ type Options struct {
 	Now    func() time.Time
 	// Cost writes what tokens cost; empty when that is not known.
 	Cost func(protocol.Usage) string
+	// Changes is the key that shows what changed, empty for none.
+	Changes string
 	// Lines writes all there is as finished rows: nothing stands below the stream.
 	Lines bool
 }
@@ -195,6 +197,7 @@ func (c *Conversation) Event(e protocol.Event) bool {
 		c.Diff = b
 	case protocol.QueueChanged:
 		c.Queued, c.Joining = b.Waiting, b.Joining
+		c.giveBack(b.Taken)
 	case protocol.HistoryCompacted:
 		c.Write(func(f Format) []style.Line {
 			return f.compaction(protocol.Compaction{Before: b.Before, After: b.After})
@@ -285,6 +288,9 @@ func (c *Conversation) closingLine(b protocol.TurnCompleted) {
 		if !c.Diff.Exact {
 			s += " (not exact)"
 		}
+		if c.o.Changes != "" {
+			s += " (" + c.o.Changes + ")"
+		}
 		if n := len(c.Diff.Unproven); n > 0 {
 			s += fmt.Sprintf(" (%d unproven)", n)
 		}
@@ -363,10 +369,11 @@ func (c *Conversation) Ended(x protocol.Process) {
 
 // Undone tells what an undo or a redo did.
 func (c *Conversation) Undone(r protocol.UndoReport) {
-	c.Write(func(f Format) []style.Line { return f.undone(r) })
+	c.Write(func(f Format) []style.Line { return f.Undone(r) })
 }
 
-func (f Format) undone(r protocol.UndoReport) []style.Line {
+// Undone draws what an undo or a redo did, or would do.
+func (f Format) Undone(r protocol.UndoReport) []style.Line {
 	verb := "Undid"
 	switch {
 	case r.Redo && r.DryRun:
@@ -386,7 +393,11 @@ func (f Format) undone(r protocol.UndoReport) []style.Line {
 		if x.Outcome == "conflict" || x.Outcome == "missing" || x.Outcome == "left" {
 			role = style.Bad
 		}
-		text := f.Path(x.Path) + "  " + x.Outcome
+		text := f.Path(x.Path) + "  "
+		if r.DryRun && (x.Outcome == "restored" || x.Outcome == "merged") {
+			text += "would be "
+		}
+		text += x.Outcome
 		if x.Note != "" {
 			text += ": " + x.Note
 		}

@@ -174,7 +174,7 @@ func TestUndone(t *testing.T) {
 	c := begin()
 	c.Undone(protocol.UndoReport{What: "the last turn", DryRun: true, Diff: "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n",
 		Files: []protocol.UndoFile{{Path: "/w/f", Outcome: "restored", Note: "whole"}}})
-	same(t, c.written(), "• Would undo the last turn", "  └ f  restored: whole", "      1 -a"+strings.Repeat(" ", 50), "      1 +b"+strings.Repeat(" ", 50))
+	same(t, c.written(), "• Would undo the last turn", "  └ f  would be restored: whole", "      1 -a"+strings.Repeat(" ", 50), "      1 +b"+strings.Repeat(" ", 50))
 }
 
 // TestUndoneIsBounded: what simply came back is counted, the rest is named.

@@ -224,7 +224,7 @@ func (f Format) output(text string, running bool) []style.Line {
 	i := 0
 	for l := range strings.SplitSeq(text, "\n") {
 		if i == outputRows/2 && hidden > 0 {
-			rows = append(rows, style.L(style.Dim, fmt.Sprintf("… %s more (ctrl+o shows all)", humanize.Count(hidden, "line"))))
+			rows = append(rows, style.L(style.Dim, fmt.Sprintf("… %s (ctrl+o shows all)", humanize.Count(hidden, "more line"))))
 		}
 		if hidden <= 0 || i < outputRows/2 || i >= n-outputRows/2 {
 			rows = append(rows, line(l))

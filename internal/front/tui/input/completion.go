@@ -1,6 +1,7 @@
 package input
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -166,6 +167,10 @@ func (in *Input) CompletionRows(w, height int) []style.Line {
 	if !u.open() || height <= 0 {
 		return nil
 	}
+	foot := len(u.items) > height && height > 2
+	if foot {
+		height--
+	}
 	top := max(0, min(u.at-height/2, len(u.items)-height))
 	name := 0
 	for _, c := range u.items {
@@ -181,6 +186,10 @@ func (in *Input) CompletionRows(w, height int) []style.Line {
 		l := style.Line{style.S(role, mark), style.S(role, string(u.mark)+style.Prose(c.Text))}.Cut(name + 3)
 		l = append(l.Pad(name+5, style.As(style.Plain)), style.S(style.Dim, style.OneLine(c.Detail)))
 		rows = append(rows, l.Cut(w))
+	}
+	if foot {
+		text := fmt.Sprintf("  %d of %d · type to narrow", u.at+1, len(u.items))
+		rows = append(rows, style.L(style.Dim, text).Cut(w))
 	}
 	return rows
 }

@@ -31,6 +31,7 @@ func Actions() []Action {
 		{"search-history", "search earlier messages", []string{"ctrl+r"}},
 		{"editor", "write in $VISUAL or $EDITOR", []string{"ctrl+g"}},
 		{"paste-image", "paste an image", []string{"ctrl+v", "alt+v"}},
+		{"changes", "what changed in this session", []string{"alt+c"}},
 		{"next-agent", "look at the next sub-agent", []string{"alt+a"}},
 		{"redraw", "draw again", []string{"ctrl+l"}},
 		{"suspend", "suspend", []string{"ctrl+z"}},
