@@ -270,8 +270,11 @@ func TestCommandsAreScanned(t *testing.T) {
 	}
 	b.want(b.call("exec_command", map[string]any{"cmd": "exit 3"}), false, "exit code 3")
 	b.want(b.call("exec_command", map[string]any{"cmd": "true", "workdir": "nowhere"}), false)
-	b.want(b.call("exec_command", map[string]any{"cmd": "echo begun; sleep 30", "yield_time_ms": 300}), true,
-		"still running with session ID")
+	left := b.call("exec_command", map[string]any{"cmd": "echo begun; sleep 30", "yield_time_ms": 300})
+	b.want(left, true, "still running with session ID")
+	if body := left.Body.(protocol.Command); body.Process == 0 || body.ExitCode != nil {
+		t.Errorf("a command that runs on is shown as %+v", body)
+	}
 	ended := make(chan int, 1)
 	b.OnEnd(func(id int) { ended <- id })
 	list, _ := b.Processes()
