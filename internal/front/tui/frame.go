@@ -181,7 +181,10 @@ func (m *Model) hint() string {
 func (m *Model) going() now.Shown {
 	x := now.Shown{Conversation: m.shown, Session: &m.session, Questions: len(m.questions), Spin: m.spin, Now: m.now(),
 		Of:     func(id protocol.SessionID) *conversation.Conversation { return m.conversations[id] },
-		Format: m.format(), Back: m.o.Keymap.First("take-back")}
+		Format: m.format()}
+	if len(m.shown.Queued)+len(m.shown.Joining) > 0 {
+		x.Back = m.o.Keymap.First("take-back")
+	}
 	if m.o.ReducedMotion {
 		x.Spin = -1
 	}

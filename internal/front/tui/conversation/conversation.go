@@ -342,13 +342,18 @@ func (c *Conversation) Replay(past []protocol.PastTurn) {
 				skip--
 				continue
 			}
-			if e := c.begin(it); len(e.calls) == 0 {
-				e.open, e.stream, e.fresh = false, nil, nil
+			if call, ok := it.Body.(protocol.ToolCall); ok && looks(call) && !failed(it) {
+				c.look(it)
+			} else if !c.planned(it) {
+				c.put(&entry{item: it})
 			}
 		}
 		if skip == 0 && t.Ended != "" && t.Ended != "completed" {
 			c.Note(style.Dim, "─ ", t.Ended)
 		}
+	}
+	if !c.Remaining() {
+		c.Plan = protocol.TodoList{}
 	}
 }
 
