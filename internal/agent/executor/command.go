@@ -108,10 +108,7 @@ func (h *Executor) losing(ctx context.Context, id protocol.CallID, a tool.Comman
 // ran is the outcome of a command.
 func ran(id protocol.CallID, a tool.Command, r command.Result, changes []history.FileChange) turn.Outcome {
 	body := protocol.Command{Call: id, Command: a.Line, Cwd: a.Dir, Output: r.Output, ExitCode: r.Exit(),
-		Terminal: r.Terminal, NoSandbox: r.NoSandbox}
-	if r.Running {
-		body.Process = r.Process()
-	}
+		Terminal: r.Terminal, NoSandbox: r.NoSandbox, Process: r.Background()}
 	return turn.Outcome{Text: r.Text(), Success: r.Success(), Body: body, Changes: changes, Warnings: r.Notes}
 }
 

@@ -184,7 +184,8 @@ func (m *Model) answered(id protocol.ApprovalID) {
 func (m *Model) reply(q *approval.Question, a protocol.Answer) tea.Cmd {
 	m.answered(a.Approval)
 	told := q.Outcome(a)
-	if !m.o.Plain && q.Approval.Call != "" && a.Words == "" && (a.Decision == protocol.Once || a.Decision == protocol.Deny) {
+	if !m.o.Plain && q.Approval.Call != "" && a.Words == "" &&
+		(a.Decision == protocol.Once || a.Decision == protocol.Deny) {
 		return m.submit(a) // its item tells
 	}
 	m.shown.Write(func(f conversation.Format) []style.Line { return []style.Line{told.Cut(f.Width)} })

@@ -46,6 +46,14 @@ func Failed(code int, format string, args ...any) Result {
 // Process is the number of a command that runs on.
 func (r Result) Process() int { return r.session }
 
+// Background is the number of a command that was left running, 0 for others.
+func (r Result) Background() int {
+	if r.Running {
+		return r.session
+	}
+	return 0
+}
+
 // Fail makes a command that ran a failure, for a reason of Kerf's own.
 func (r *Result) Fail(why string) {
 	r.Notes = append(r.Notes, why)
