@@ -48,6 +48,7 @@ type Config struct {
 	AllowLoginShell             bool     `key:"allow_login_shell"`
 	ShellSnapshot               bool     `key:"shell_snapshot"`
 	ToolOutputTokenLimit        int      `key:"tool_output_token_limit" min:"1" project:"any"`
+	Witness                     bool     `key:"witness"`
 
 	WorkspaceWrite   WorkspaceWrite   `key:"sandbox_workspace_write"`
 	ShellEnvironment ShellEnvironment `key:"shell_environment_policy"`

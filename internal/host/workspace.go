@@ -41,7 +41,7 @@ func (c configured) workspace(o WorkspaceOptions) (*workspace.Workspace, error) 
 		return c.policy(roots, ws.OwnTmp())(protocol.SandboxMode(mode))
 	})
 	ws, err = workspace.Open(workspace.Options{Home: c.Home, Roots: roots, Full: o.Sandbox == protocol.SandboxFull,
-		Boundary: bound, Tmp: o.Tmp, Unrecorded: o.Unrecorded, Reading: o.Reading})
+		Outlive: c.Config.Witness, Boundary: bound, Tmp: o.Tmp, Unrecorded: o.Unrecorded, Reading: o.Reading})
 	return ws, err
 }
 
@@ -77,7 +77,8 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 	l *sessions.Log) executor.Options {
 	ho := executor.Options{
 		Cwd: set.Cwd, Base: ws.Base(), Tree: ws.Tree, Work: ws.Txn, Images: ws.Store.Get,
-		Witness: ws.Witness, Scanner: ws.Scanner, Unscanned: ws.Unscanned, Search: search.New(search.Options{Roots: ws.Tree.Roots(), Boundary: ws.Boundary}),
+		Witness: ws.Witness, WitnessAll: c.Config.Witness, Scanner: ws.Scanner, Unscanned: ws.Unscanned,
+		Search:   search.New(search.Options{Roots: ws.Tree.Roots(), Boundary: ws.Boundary}),
 		Boundary: ws.Boundary,
 		Env:      c.childEnv(l.ID),
 		Origin:   txn.Origin{Session: string(l.ID), Client: cmp.Or(o.Source, "kerf")},

@@ -45,8 +45,8 @@ func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Comma
 
 // watches reports whether the witness sees what a command changes.
 func (h *Executor) watches(a tool.Command, o command.RunOptions) bool {
-	return h.watched != nil && policy.Mode(o.Settings, o.Unsandboxed) != protocol.SandboxFull &&
-		!h.commands.InTerminal(a, o)
+	confined := policy.Mode(o.Settings, o.Unsandboxed) != protocol.SandboxFull
+	return h.watched != nil && (confined || h.o.WitnessAll) && !h.commands.InTerminal(a, o)
 }
 
 func (h *Executor) runWatched(ctx context.Context, id protocol.CallID, a tool.Command, o command.RunOptions,

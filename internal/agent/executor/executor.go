@@ -45,7 +45,8 @@ type Options struct {
 	// Keep stores what the model was shown, so that a later session knows it too.
 	Keep func([]byte) (delta.Sum, error)
 	// Witness sees what commands in the sandbox change; nil where that is not possible.
-	Witness *witness.Witness
+	Witness    *witness.Witness
+	WitnessAll bool // also what they change outside of it; some of what they start may go on
 	// Unrecorded refuses what cannot be recorded; nil refuses nothing.
 	Unrecorded *unrecorded.Guard
 	// Scanner finds what commands changed; nil when Unscanned says why it cannot.
@@ -151,13 +152,13 @@ func New(o Options) *Executor {
 		co.Terminals, fo.Editor = o.Client.Terminals, o.Client.Files
 	}
 	h.files = files.New(fo)
-	h.record = &recorder{o: o, files: h.files}
+	h.record = &recorder{o: o, files: h.files, collect: func() {}}
 	if o.Work != nil {
 		h.record.outside.Ledger = o.Work.Ledger
 	}
 	h.commands = command.New(co)
 	if o.Witness != nil {
-		h.watched = watch.New(watch.Options{Witness: o.Witness, Work: o.Work, Later: h.record.later})
+		h.watched = watch.New(watch.Options{Witness: o.Witness, Work: o.Work, Later: h.record.later, Outlive: o.WitnessAll})
 		h.record.collect = h.watched.Collect
 	}
 	if o.Parent != nil {

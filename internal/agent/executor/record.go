@@ -21,11 +21,10 @@ import (
 // recorder enters what changed into the ledger and into what the running turn changed:
 // what Kerf wrote, and what it found. It may be used by several goroutines.
 type recorder struct {
-	o      Options
-	files  *files.Files
-	parent *recorder // of the session whose sub-agent this one is, in the same tree
-	// collect enters what watched commands that run on did until now; nil where none are.
-	collect func()
+	o       Options
+	files   *files.Files
+	parent  *recorder // of the session whose sub-agent this one is, in the same tree
+	collect func()    // enters what watched commands that run on did until now
 
 	outside  outside.Files
 	scanning sync.Mutex // held while the scanner is used: sub-agents note changes in it
@@ -56,9 +55,8 @@ func (r *recorder) missed(ctx context.Context, id protocol.CallID, m RunOptions,
 		}
 		seen[path] = true
 		if left, known := r.outside.Left(path); known && !left.Same(c.Pre) {
-			// A command that runs on may have written it since the change was made for it.
 			if now, err := r.o.Tree.ReadEntry(path, files.ReadLimit); err != nil || !now.Same(c.Pre) {
-				continue // the commit is going to refuse it
+				continue // the commit is going to refuse it: a command that runs on wrote it since
 			}
 		}
 		change, ok, err := r.strayed(ctx, path, c.Pre)
@@ -111,9 +109,7 @@ func (r *recorder) strays() {
 
 // collectAll is collect for the session and its sub-agents.
 func (r *recorder) collectAll() {
-	if r.collect != nil {
-		r.collect()
-	}
+	r.collect()
 	r.mu.Lock()
 	children := slices.Clone(r.children)
 	r.mu.Unlock()

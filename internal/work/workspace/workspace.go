@@ -40,6 +40,8 @@ type Options struct {
 	// removed when the workspace is closed: nothing of what is done can be taken back
 	// afterwards.
 	Unrecorded bool
+	// Outlive says that commands may go on when Kerf has ended.
+	Outlive bool
 	// Reading is for those who look, see [txn.Options].
 	Reading bool
 	// Tmp asks for a private temporary directory with this word in its name; none
@@ -235,8 +237,8 @@ func (w *Workspace) openScanner(Options) error {
 }
 
 // openWitness makes the witness, which begins with the first command.
-func (w *Workspace) openWitness(Options) error {
-	o := witness.Options{Dir: w.Dir, Roots: w.Roots, Ledger: w.Ledger, Store: w.Store}
+func (w *Workspace) openWitness(wo Options) error {
+	o := witness.Options{Dir: w.Dir, Roots: w.Roots, Ledger: w.Ledger, Store: w.Store, Outlive: wo.Outlive}
 	w.Recovered, w.Unrecovered = witness.Recover(context.Background(), o, w.enter)
 	w.Witness, w.Unwitnessed = witness.New(o)
 	return nil

@@ -4,6 +4,7 @@ package watch
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"kerf/internal/work/ledger"
@@ -25,6 +26,9 @@ type Options struct {
 	Work    *txn.Workspace
 	// Later takes what commands changed after their call returned.
 	Later func(Origin, Found)
+	// Outlive says that something that a command started may go on when it has ended. That
+	// is followed until the watcher is closed; then the witness goes on alone.
+	Outlive bool
 }
 
 // Origin says whose command it is.
@@ -36,6 +40,7 @@ type Watcher struct {
 
 	mu      sync.Mutex       // guards what follows
 	running map[int]*Command // by the number of their process
+	stayed  []*Command       // that ended, and left something running
 }
 
 // New returns a watcher.
@@ -93,6 +98,9 @@ func (c *Command) Collect(ctx context.Context) (f Found, err error) {
 
 // End enters what the command changed since the last time. It has ended.
 func (c *Command) End(ctx context.Context) (f Found, err error) {
+	if c.w.o.Outlive {
+		return c.leave(ctx)
+	}
 	c.rest()
 	werr := c.Watch.End(func(r witness.Report) bool {
 		f, err = c.enter(ctx, r)
@@ -100,6 +108,27 @@ func (c *Command) End(ctx context.Context) (f Found, err error) {
 	})
 	if err == nil {
 		err = werr
+	}
+	return f, err
+}
+
+// leave is End where something may go on.
+func (c *Command) leave(ctx context.Context) (f Found, err error) {
+	running, werr := c.Leave(func(r witness.Report) bool {
+		f, err = c.enter(ctx, r)
+		return err == nil
+	})
+	if err == nil {
+		err = werr
+	}
+	if !running {
+		c.rest()
+		return f, err
+	}
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if !slices.Contains(c.w.stayed, c) {
+		c.w.stayed = append(c.w.stayed, c)
 	}
 	return f, err
 }
@@ -132,6 +161,7 @@ func (w *Watcher) Collect() {
 	for _, c := range w.running {
 		list = append(list, c)
 	}
+	list = append(list, w.stayed...)
 	w.mu.Unlock()
 	for _, c := range list {
 		_ = c.look() // its own call tells what failed
@@ -154,7 +184,7 @@ func (w *Watcher) Take(id int) *Command {
 	return c
 }
 
-// Close ends all that is left; the processes are gone.
+// Close ends all that is left; the processes are gone, or are followed by the witness alone.
 func (w *Watcher) Close() {
 	w.mu.Lock()
 	ids := make([]int, 0, len(w.running))
@@ -168,5 +198,14 @@ func (w *Watcher) Close() {
 				w.o.Later(c.origin, f)
 			}
 		}
+	}
+	w.mu.Lock()
+	stayed := w.stayed
+	w.mu.Unlock()
+	for _, c := range stayed {
+		if f, err := c.leave(context.Background()); err == nil {
+			w.o.Later(c.origin, f)
+		}
+		c.rest()
 	}
 }
