@@ -345,25 +345,33 @@ func net(t interface{ Fatalf(string, ...any) }, root string, before, after snaps
 func TestWhatOneProcessDoesIsKnown(t *testing.T) {
 	checks(t, "300", "10000")
 	s := newStage(t)
-	rapid.Check(t, func(t *rapid.T) {
-		p := play{Lists: [][]deed{someDeeds(t, 12)}}
-		s.set()
-		alone := s.unwatched(p)
-		s.set()
-		before := snap(s, s.root)
-		x, cmd, out := s.begin(p)
-		_ = cmd.Wait()
-		// Of two names that are missing, another one may be told of.
-		same := strings.NewReplacer(unix.ENOTDIR.Error(), unix.ENOENT.Error())
-		if d := cmp.Diff(same.Replace(alone), same.Replace(out.String())); d != "" {
-			t.Fatalf("watched, calls end otherwise (-alone +watched):\n%s", d)
-		}
-		r := s.end(x)
-		after := snap(s, s.root)
-		adds(t, s.root, before, after, []witness.Report{r}, out.String())
-		certain(t, []witness.Report{r}, out.String())
-		net(t, s.root, before, after, r)
-	})
+	rapid.Check(t, func(t *rapid.T) { s.known(t, someDeeds(t, 12)) })
+}
+
+// A way out of a directory that is gone leads nowhere.
+func TestAWayThroughWhatIsGone(t *testing.T) {
+	newStage(t).known(t, []deed{{Do: "remove", A: "d"}, {Do: "noreplace", A: "d/../b", B: "a"}})
+}
+
+// known checks that what one process does ends as it does unwatched, and is told.
+func (s *stage) known(t interface{ Fatalf(string, ...any) }, deeds []deed) {
+	p := play{Lists: [][]deed{deeds}}
+	s.set()
+	alone := s.unwatched(p)
+	s.set()
+	before := snap(s, s.root)
+	x, cmd, out := s.begin(p)
+	_ = cmd.Wait()
+	// Of two names that are missing, another one may be told of.
+	same := strings.NewReplacer(unix.ENOTDIR.Error(), unix.ENOENT.Error())
+	if d := cmp.Diff(same.Replace(alone), same.Replace(out.String())); d != "" {
+		t.Fatalf("watched, calls end otherwise (-alone +watched):\n%s", d)
+	}
+	r := s.end(x)
+	after := snap(s, s.root)
+	adds(t, s.root, before, after, []witness.Report{r}, out.String())
+	certain(t, []witness.Report{r}, out.String())
+	net(t, s.root, before, after, r)
 }
 
 func TestWhatManyProcessesDoIsKnown(t *testing.T) {

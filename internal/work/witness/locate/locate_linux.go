@@ -13,6 +13,9 @@ import (
 // MaxLinks bounds how many links are followed for one name, as the kernel does.
 const MaxLinks = 40
 
+// PathMax is the most that a path has.
+const PathMax = 4096
+
 // Locator finds out which file a call means.
 type Locator struct {
 	Proc int // descriptor of /proc
@@ -24,8 +27,8 @@ type Locator struct {
 	// Known reports whether a name without "." and ".." is that of a directory, with no link
 	// on its way. It may be nil.
 	Known func(name string) bool
-	text  [4096]byte
-	link  [4096]byte
+	text  [PathMax]byte
+	link  [PathMax]byte
 }
 
 // Caller is who made a call, while it is looked at.
@@ -34,9 +37,22 @@ type Caller struct {
 	Root int // descriptor of its root directory
 }
 
+// Buffer is room for a name as the kernel takes it. It is faster than the heap.
+type Buffer [256]byte
+
+// Text returns a name that ends with a zero byte. It is valid as long as the buffer.
+func (b *Buffer) Text(name string) (*byte, error) {
+	if len(name) >= len(b) || strings.IndexByte(name, 0) >= 0 {
+		return unix.BytePtrFromString(name)
+	}
+	b[copy(b[:], name)] = 0
+	return &b[0], nil
+}
+
 // Openat2 opens a path below a directory that stands for the root.
 func Openat2(dir int, name string, flags, resolve uint64) (int, error) {
-	p, err := unix.BytePtrFromString(name)
+	var b Buffer
+	p, err := b.Text(name)
 	if err != nil {
 		return -1, err
 	}
@@ -244,6 +260,9 @@ func (l *Locator) expand(c Caller, dir int32, p string) (string, error) {
 		case "", ".":
 			continue
 		case "..":
+			if err := l.isDirectory(c, at); err != nil {
+				return "", err
+			}
 			at = path.Dir(at)
 			continue
 		}
@@ -272,6 +291,19 @@ func (l *Locator) expand(c Caller, dir int32, p string) (string, error) {
 	return at, nil
 }
 
+// isDirectory returns why no way leads on from a name. What is in /proc this process does
+// not see as the caller does.
+func (l *Locator) isDirectory(c Caller, name string) error {
+	if strings.HasPrefix(name, "/proc/") {
+		return nil
+	}
+	fd, err := Openat2(c.Root, name, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_MAGICLINKS)
+	if err == nil {
+		Close(fd)
+	}
+	return err
+}
+
 // special is where the caller's own links in /proc lead.
 func (l *Locator) special(c Caller, name string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, "/proc/")
@@ -291,7 +323,8 @@ func (l *Locator) special(c Caller, name string) (string, bool) {
 
 // Readlink reads a link relative to a directory.
 func Readlink(dir int, name string, buf []byte) (string, error) {
-	p, err := unix.BytePtrFromString(name)
+	var b Buffer
+	p, err := b.Text(name)
 	if err != nil {
 		return "", err
 	}

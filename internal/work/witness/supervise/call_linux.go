@@ -12,6 +12,7 @@ import (
 	"kerf/internal/work/witness/calls"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
+	"kerf/internal/work/witness/supervise/content"
 	"kerf/internal/work/witness/supervise/listener"
 )
 
@@ -64,7 +65,7 @@ type spot struct {
 	name  string
 	root  *root
 	below string
-	thing
+	content.Thing
 }
 
 // at resolves the first or the second path of the call. The root of the result is nil
@@ -72,13 +73,13 @@ type spot struct {
 func (c *call) at(dir int, p string) (spot, error) {
 	name, err := c.find1.Entry(c.caller, c.dir(dir), p)
 	if err != nil {
-		return spot{thing: thing{fd: -1}}, err
+		return spot{Thing: content.Thing{FD: -1}}, err
 	}
 	return c.spot(name)
 }
 
 func (c *call) spot(name string) (spot, error) {
-	s := spot{name: name, thing: thing{fd: -1}}
+	s := spot{name: name, Thing: content.Thing{FD: -1}}
 	if s.root, s.below = c.find(name); s.root == nil || c.ignored[name] {
 		s.root = nil
 		return s, nil
@@ -87,7 +88,7 @@ func (c *call) spot(name string) (spot, error) {
 		c.await(n)
 	}
 	var err error
-	s.thing, err = c.look(s.root, s.name, s.below)
+	s.Thing, err = c.look(s.root, s.name, s.below)
 	return s, err
 }
 
@@ -95,12 +96,12 @@ func (c *call) spot(name string) (spot, error) {
 // other calls that are under way could change that before it goes on. Where the caller
 // sees something else it goes on.
 func (c *call) meets(s *spot, errno syscall.Errno) error {
-	var seen thing
-	err := seen.lstat(c.caller.Root, strings.TrimPrefix(s.name, "/"))
+	var seen content.Thing
+	err := seen.Lstat(c.caller.Root, strings.TrimPrefix(s.name, "/"))
 	switch {
-	case s.state.Kind == journal.Absent && (err == unix.ENOENT || err == unix.ENOTDIR):
+	case s.State.Kind == journal.Absent && (err == unix.ENOENT || err == unix.ENOTDIR):
 		return err // a file may stand where a directory would have to
-	case s.state.Kind != journal.Absent && err == nil && seen.id == s.id:
+	case s.State.Kind != journal.Absent && err == nil && seen.ID == s.ID:
 		return errno
 	}
 	return nil
@@ -112,22 +113,22 @@ var quiet = map[string]bool{"/dev/null": true, "/dev/tty": true, "/dev/zero": tr
 // target is at, with a link at the end of the path followed.
 func (c *call) target() (spot, error) {
 	if quiet[c.path] {
-		return spot{thing: thing{fd: -1}}, nil
+		return spot{Thing: content.Thing{FD: -1}}, nil
 	}
 	s, err := c.at(c.form.Dir, c.path)
 	for range locate.MaxLinks {
-		if err != nil || s.root != nil && s.state.Kind != journal.Link {
+		if err != nil || s.root != nil && s.State.Kind != journal.Link {
 			return s, err
 		}
 		if fd, own := c.find1.Own(c.caller, s.name); own {
-			s.close()
+			s.Close()
 			return c.opened(fd)
 		}
 		next, ok := c.find1.Followed(c.caller, s.name)
 		if !ok {
 			return s, nil
 		}
-		s.close()
+		s.Close()
 		name, err := c.find1.Entry(c.caller, unix.AT_FDCWD, next)
 		if err != nil {
 			return s, err
@@ -152,7 +153,7 @@ func (c *call) open() error {
 	} else {
 		s, err = c.target()
 	}
-	defer s.close()
+	defer s.Close()
 	opens := flags&(unix.O_WRONLY|unix.O_RDWR) != 0
 	writes := opens || flags&unix.O_TRUNC != 0
 	switch {
@@ -163,12 +164,12 @@ func (c *call) open() error {
 	case s.root == nil:
 		return nil
 	}
-	switch s.state.Kind {
+	switch s.State.Kind {
 	case journal.Absent:
 		if flags&unix.O_CREAT == 0 {
 			return c.meets(&s, unix.ENOENT)
 		}
-		n, err := c.touch(&s, kept, written)
+		n, err := c.touch(&s, kept, content.Written)
 		if err != nil {
 			return err
 		}
@@ -182,7 +183,7 @@ func (c *call) open() error {
 			return c.meets(&s, unix.EEXIST)
 		}
 		if !writes { // it could be gone until the call goes on
-			_, err := c.touch(&s, looked, removed)
+			_, err := c.touch(&s, looked, content.Removed)
 			return err
 		}
 	default:
@@ -195,9 +196,9 @@ func (c *call) open() error {
 		if err := c.pin(&s); err != nil {
 			return err
 		}
-		c.hub.tellApart(c.watch, s.fd)
+		c.hub.tellApart(c.watch, s.FD)
 	}
-	need, f := kept, written
+	need, f := kept, content.Written
 	if flags&(unix.O_APPEND|unix.O_TRUNC|unix.O_RDWR) == unix.O_APPEND {
 		need = begun
 	}
@@ -211,18 +212,18 @@ func (c *call) open() error {
 // truncate touches a file that is there.
 func (c *call) truncate() error {
 	s, err := c.target()
-	defer s.close()
+	defer s.Close()
 	switch {
 	case err != nil:
 		return err
 	case s.root == nil:
 		return c.nameless(&s, kept)
-	case s.state.Kind == journal.Absent:
+	case s.State.Kind == journal.Absent:
 		return c.meets(&s, unix.ENOENT)
-	case s.state.Kind != journal.File:
+	case s.State.Kind != journal.File:
 		return nil
 	}
-	_, err = c.touch(&s, kept, written)
+	_, err = c.touch(&s, kept, content.Written)
 	return err
 }
 
@@ -237,16 +238,16 @@ func (c *call) chmod() error {
 	} else {
 		s, err = c.target()
 	}
-	defer s.close()
+	defer s.Close()
 	switch {
 	case err != nil:
 		return err
 	case s.root == nil:
 		return c.nameless(&s, looked)
-	case s.state.Kind == journal.Absent:
+	case s.State.Kind == journal.Absent:
 		return c.meets(&s, unix.ENOENT)
 	}
-	_, err = c.touch(&s, looked, written)
+	_, err = c.touch(&s, looked, content.Written)
 	return err
 }
 
@@ -254,18 +255,18 @@ func (c *call) chmod() error {
 // none.
 func (c *call) descriptor(need level) error {
 	s, err := c.opened(int(c.dir(c.form.Dir)))
-	defer s.close()
+	defer s.Close()
 	if err != nil {
 		return err
 	}
 	if c.form.Op == calls.Setflags {
-		if known := c.files[s.id]; known == nil || known.level != begun {
+		if known := c.files[s.ID]; known == nil || known.level != begun {
 			return nil
 		}
 	}
 	switch {
-	case s.root != nil && (need == looked || s.state.Kind == journal.File):
-		_, err = c.touch(&s, need, written)
+	case s.root != nil && (need == looked || s.State.Kind == journal.File):
+		_, err = c.touch(&s, need, content.Written)
 	case s.root == nil:
 		err = c.nameless(&s, need)
 	}
@@ -275,9 +276,9 @@ func (c *call) descriptor(need level) error {
 // nameless handles a change of what the caller has open, when its name is gone: only what
 // was touched before under that name is of interest.
 func (c *call) nameless(s *spot, need level) error {
-	if known := c.files[s.id]; known != nil && s.state.Kind == journal.File {
-		c.forget(&s.thing, written)
-		return c.use(known, &s.thing, need, written)
+	if known := c.files[s.ID]; known != nil && s.State.Kind == journal.File {
+		c.forget(&s.Thing, content.Written)
+		return c.use(known, &s.Thing, need, content.Written)
 	}
 	return nil
 }
@@ -285,43 +286,43 @@ func (c *call) nameless(s *spot, need level) error {
 // opened is what the caller has open. The root of the result is nil when it has no name
 // in the workspace.
 func (c *call) opened(fd int) (spot, error) {
-	none := spot{thing: thing{fd: -1}}
+	none := spot{Thing: content.Thing{FD: -1}}
 	p, err := c.find1.Descriptor(c.caller.TID, fd)
 	if err != nil || !strings.HasPrefix(p, "/") {
 		return none, nil // a pipe, or nothing at all
 	}
 	link := strconv.Itoa(c.caller.TID) + "/fd/" + strconv.Itoa(fd)
-	var held thing
-	if held.stat(c.find1.Proc, link) != nil {
+	var held content.Thing
+	if held.Stat(c.find1.Proc, link) != nil {
 		return none, nil
 	}
 	s, err := c.spot(p)
-	if err == nil && s.root != nil && s.id == held.id {
+	if err == nil && s.root != nil && s.ID == held.ID {
 		return s, nil
 	}
-	s.close()
-	if c.files[held.id] == nil {
+	s.Close()
+	if c.files[held.ID] == nil {
 		return none, nil
 	}
-	held.fd, err = unix.Openat(c.find1.Proc, link, unix.O_PATH|unix.O_CLOEXEC, 0)
-	return spot{thing: held}, err
+	held.FD, err = unix.Openat(c.find1.Proc, link, unix.O_PATH|unix.O_CLOEXEC, 0)
+	return spot{Thing: held}, err
 }
 
 func (c *call) unlink() error {
 	s, err := c.at(c.form.Dir, c.path)
-	defer s.close()
+	defer s.Close()
 	dir := c.flags&unix.AT_REMOVEDIR != 0
 	switch {
 	case err != nil || s.root == nil:
 		return err
-	case s.state.Kind == journal.Absent:
+	case s.State.Kind == journal.Absent:
 		return c.meets(&s, unix.ENOENT)
-	case dir && s.state.Kind != journal.Dir:
+	case dir && s.State.Kind != journal.Dir:
 		return c.meets(&s, unix.ENOTDIR)
-	case !dir && s.state.Kind == journal.Dir:
+	case !dir && s.State.Kind == journal.Dir:
 		return c.meets(&s, unix.EISDIR)
 	}
-	n, err := c.touch(&s, kept, removed)
+	n, err := c.touch(&s, kept, content.Removed)
 	if err == nil {
 		c.expect(n, deleted)
 	}
@@ -330,7 +331,7 @@ func (c *call) unlink() error {
 
 func (c *call) create() error {
 	s, err := c.vacant(c.form.Dir, c.path)
-	defer s.close()
+	defer s.Close()
 	if err != nil || s.root == nil {
 		return err
 	}
@@ -340,7 +341,7 @@ func (c *call) create() error {
 // vacant is at for a name that is about to be made. The call fails if it is there.
 func (c *call) vacant(dir int, p string) (spot, error) {
 	s, err := c.at(dir, p)
-	if err == nil && s.root != nil && s.state.Kind != journal.Absent {
+	if err == nil && s.root != nil && s.State.Kind != journal.Absent {
 		err = c.meets(&s, unix.EEXIST)
 		s.root = nil
 	}
@@ -349,7 +350,7 @@ func (c *call) vacant(dir int, p string) (spot, error) {
 
 // appear touches a name that does not exist and is about to.
 func (c *call) appear(s *spot) error {
-	n, err := c.touch(s, kept, written)
+	n, err := c.touch(s, kept, content.Written)
 	if err == nil {
 		c.expect(n, created)
 	}
@@ -358,32 +359,32 @@ func (c *call) appear(s *spot) error {
 
 func (c *call) link() error {
 	from, err := c.source() // the kernel looks at it first, too
-	defer from.close()
+	defer from.Close()
 	switch {
 	case err != nil:
 		return err
-	case from.root != nil && from.state.Kind == journal.Absent:
+	case from.root != nil && from.State.Kind == journal.Absent:
 		return c.meets(&from, unix.ENOENT)
 	}
 	to, err := c.at(c.form.Dir2, c.path2)
-	defer to.close()
+	defer to.Close()
 	switch {
 	case err != nil || to.root == nil:
 		return err
-	case to.state.Kind == journal.Absent:
+	case to.State.Kind == journal.Absent:
 	case from.root != nil:
 		return c.meets(&to, unix.EEXIST)
-	case to.state.Kind == journal.File: // the kernel knows whether there is a source
-		_, err := c.touch(&to, looked, removed)
+	case to.State.Kind == journal.File: // the kernel knows whether there is a source
+		_, err := c.touch(&to, looked, content.Removed)
 		return err
 	default:
 		return nil
 	}
-	if err := c.appear(&to); err != nil || from.root == nil || from.state.Kind != journal.File {
+	if err := c.appear(&to); err != nil || from.root == nil || from.State.Kind != journal.File {
 		return err
 	}
 	// The content is now at both names: who writes one writes the other.
-	_, err = c.touch(&from, looked, removed)
+	_, err = c.touch(&from, looked, content.Removed)
 	return err
 }
 
@@ -400,26 +401,26 @@ func (c *call) source() (spot, error) {
 
 func (c *call) rename() error {
 	from, err := c.at(c.form.Dir, c.path)
-	defer from.close()
+	defer from.Close()
 	if err != nil {
 		return err
 	}
 	to, err := c.at(c.form.Dir2, c.path2)
-	defer to.close()
+	defer to.Close()
 	if err != nil {
 		return err
 	}
 	switch {
 	case from.root == nil && to.root == nil, from.name == to.name:
 		return nil
-	case from.root != nil && from.state.Kind == journal.Absent:
+	case from.root != nil && from.State.Kind == journal.Absent:
 		return c.meets(&from, unix.ENOENT)
 	case c.flags&unix.RENAME_EXCHANGE != 0:
 		return c.exchange(&from, &to)
-	case c.flags&unix.RENAME_NOREPLACE != 0 && to.root != nil && to.state.Kind != journal.Absent:
+	case c.flags&unix.RENAME_NOREPLACE != 0 && to.root != nil && to.State.Kind != journal.Absent:
 		return c.meets(&to, unix.EEXIST)
 	case from.root == nil:
-		n, err := c.touch(&to, kept, removed)
+		n, err := c.touch(&to, kept, content.Removed)
 		if err == nil {
 			c.expect(n, movedTo)
 		}
@@ -434,7 +435,7 @@ func (c *call) rename() error {
 func (c *call) leave(from *spot) error {
 	var inner []*name
 	err := c.tree(from, func(s *spot) error {
-		n, err := c.touch(s, kept, removed)
+		n, err := c.touch(s, kept, content.Removed)
 		inner = append(inner, n)
 		return err
 	})
@@ -459,20 +460,20 @@ type pair struct{ from, to *name }
 // move is a rename within the workspace. What it moves is not kept now: it goes on to
 // be there under another name.
 func (c *call) move(from, to *spot) error {
-	b, err := c.touch(to, kept, removed)
+	b, err := c.touch(to, kept, content.Removed)
 	if err != nil {
 		return err
 	}
 	var pairs []pair
 	err = c.tree(from, func(s *spot) error {
-		n, err := c.touch(s, looked, removed)
+		n, err := c.touch(s, looked, content.Removed)
 		if err != nil {
 			return err
 		}
 		there := b
 		switch p := to.name + s.name[len(from.name):]; {
 		case s.name == from.name:
-		case to.state.Kind == journal.Absent:
+		case to.State.Kind == journal.Absent:
 			there, err = c.touchUnseen(p)
 		default:
 			there, err = c.exchanged(p)
@@ -485,11 +486,11 @@ func (c *call) move(from, to *spot) error {
 	}
 	c.expect(pairs[0].from, movedFrom)
 	c.expect(b, movedTo)
-	hub, dir := c.hub, from.state.Kind == journal.Dir
+	hub, dir := c.hub, from.State.Kind == journal.Dir
 	c.pending.then = func() {
 		for _, p := range pairs {
 			p.to.writers, p.from.writers = p.from.writers, 0
-			p.to.closed, p.from.closed = p.from.closed, inode{}
+			p.to.closed, p.from.closed = p.from.closed, content.Inode{}
 			p.from.gone, p.to.gone = true, false
 		}
 		if dir {
@@ -502,7 +503,7 @@ func (c *call) move(from, to *spot) error {
 // exchange is a rename of two names to each other.
 func (c *call) exchange(from, to *spot) error {
 	switch {
-	case to.state.Kind == journal.Absent && to.root != nil:
+	case to.State.Kind == journal.Absent && to.root != nil:
 		return c.meets(to, unix.ENOENT)
 	case from.root == nil:
 		return c.leave(to)
@@ -513,7 +514,7 @@ func (c *call) exchange(from, to *spot) error {
 	for _, side := range [][2]*spot{{from, to}, {to, from}} {
 		here, other := side[0], side[1]
 		err := c.tree(here, func(s *spot) error {
-			n, err := c.touch(s, looked, removed)
+			n, err := c.touch(s, looked, content.Removed)
 			if err != nil {
 				return err
 			}
@@ -540,9 +541,9 @@ func (c *call) exchange(from, to *spot) error {
 // exchanged touches the name that something is going to have after an exchange.
 func (c *call) exchanged(p string) (*name, error) {
 	there, err := c.spot(p)
-	defer there.close()
-	if err == nil && there.state.Kind != journal.Absent {
-		return c.touch(&there, looked, removed)
+	defer there.Close()
+	if err == nil && there.State.Kind != journal.Absent {
+		return c.touch(&there, looked, content.Removed)
 	}
 	return c.touchUnseen(p)
 }
@@ -551,7 +552,7 @@ func (c *call) exchanged(p string) (*name, error) {
 func swap(pairs []pair) {
 	type told struct {
 		writers int
-		closed  inode
+		closed  content.Inode
 	}
 	were := make(map[*name]told, len(pairs))
 	for _, p := range pairs {
@@ -559,7 +560,7 @@ func swap(pairs []pair) {
 		p.from.gone = true
 	}
 	for _, p := range pairs {
-		p.from.writers, p.from.closed = 0, inode{}
+		p.from.writers, p.from.closed = 0, content.Inode{}
 	}
 	for _, p := range pairs {
 		p.to.writers, p.to.closed, p.to.gone = were[p.from].writers, were[p.from].closed, false
@@ -568,13 +569,13 @@ func swap(pairs []pair) {
 
 // tree calls f for a name and, if it holds a directory, for all that is below.
 func (c *call) tree(s *spot, f func(*spot) error) error {
-	if err := f(s); err != nil || s.state.Kind != journal.Dir {
+	if err := f(s); err != nil || s.State.Kind != journal.Dir {
 		return err
 	}
 	if err := c.pin(s); err != nil {
 		return err
 	}
-	fd, err := reopen(s.fd, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := content.Reopen(s.FD, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil // who cannot list it has no more to lose than its name
 	}
@@ -586,10 +587,10 @@ func (c *call) tree(s *spot, f func(*spot) error) error {
 	}
 	for _, e := range entries {
 		inner, err := c.spot(path.Join(s.name, e))
-		if err == nil && inner.state.Kind != journal.Absent {
+		if err == nil && inner.State.Kind != journal.Absent {
 			err = c.tree(&inner, f)
 		}
-		inner.close()
+		inner.Close()
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@
 //	call      one call: which names it is about to change, found by package locate
 //	touch     what is noted of a name and kept of its file, once
 //	pending   calls that went on, until it is known what came of them
-//	keep      what a name holds is kept
+//	look      what a name holds now, opened; package content keeps it
 //	notices   what the kernel tells of changes in directories, those of others too
 //
 // The helper outlives Kerf when that is killed, until nothing of its commands runs any

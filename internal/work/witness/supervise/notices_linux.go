@@ -8,12 +8,14 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
+	"kerf/internal/work/witness/supervise/content"
 )
 
 // event is a kind of change that the kernel tells of a name in a watched directory.
@@ -44,6 +46,9 @@ type hub struct {
 	byPath  map[string]*directory
 	watches []*watch
 	held    []*directory // whose fd is open, the oldest first
+	last    *directory   // that hold returned, for
+	lastFor *watch
+	name    []byte // of a notice
 	buffer  [64 << 10]byte
 }
 
@@ -75,6 +80,9 @@ const above = unix.IN_MOVE_SELF | unix.IN_DELETE | unix.IN_MOVED_TO | unix.IN_ON
 
 // observe begins to take notices of a directory for a command.
 func (h *hub) observe(w *watch, path string) error {
+	if h.lastHeld(w, path) != nil {
+		return nil
+	}
 	if d := h.byPath[path]; d != nil && d.mask == watched {
 		d.users[w] = true
 		return nil
@@ -97,6 +105,7 @@ func (h *hub) observe(w *watch, path string) error {
 }
 
 func (h *hub) add(w *watch, path string, mask uint32) error {
+	h.last, h.lastFor = nil, nil
 	if d := h.byPath[path]; d != nil && d.mask == watched {
 		mask = watched
 	}
@@ -128,11 +137,15 @@ const maxHeld = 32
 // above it was not noticed from some moment on. Until the next notice that path leads
 // there, with no link on its way.
 func (h *hub) hold(w *watch, path string) *directory {
+	if d := h.lastHeld(w, path); d != nil {
+		return d
+	}
 	d := h.byPath[path]
 	if d == nil || d.mask != watched || !d.users[w] {
 		return nil
 	}
 	if d.fd >= 0 {
+		h.last, h.lastFor = d, w
 		return d
 	}
 	r, below := w.find(path)
@@ -149,7 +162,16 @@ func (h *hub) hold(w *watch, path string) *directory {
 	}
 	d.fd = fd
 	h.held = append(h.held, d)
+	h.last, h.lastFor = d, w
 	return d
+}
+
+// lastHeld is what hold returned last, if that was for this command and path.
+func (h *hub) lastHeld(w *watch, path string) *directory {
+	if d := h.last; d != nil && h.lastFor == w && d.fd >= 0 && d.path == path {
+		return d
+	}
+	return nil
 }
 
 // letGo closes a directory. What is removed goes only when nobody holds it.
@@ -182,6 +204,7 @@ func (h *hub) tellApart(w *watch, fd int) {
 
 // release forgets a command.
 func (h *hub) release(w *watch) {
+	h.last, h.lastFor = nil, nil
 	for i, other := range h.watches {
 		if other == w {
 			h.watches = append(h.watches[:i:i], h.watches[i+1:]...)
@@ -250,6 +273,41 @@ func (h *hub) drop(list []*directory) {
 	}
 }
 
+const (
+	// gather is how long notices gather before they are read while no call comes: each
+	// waking costs more than the reading. What is told meanwhile is far below what the
+	// kernel keeps.
+	gather = 2 * time.Millisecond
+	// signInterval is how often the helper gives a sign while a command has something open
+	// for writing.
+	signInterval = 50 * time.Millisecond
+)
+
+// attend reads notices also while no call comes, for as long as there is a helper.
+func (h *hub) attend() {
+	polled := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}}
+	signed := time.Now()
+	for h.fd >= 0 {
+		h.mu.Lock()
+		h.drain()
+		if time.Since(signed) >= signInterval {
+			signed = time.Now()
+			for _, w := range h.watches {
+				w.sign()
+			}
+		}
+		// Who opens something to write it is told of, and so wakes this up.
+		patience := -1
+		if slices.ContainsFunc(h.watches, func(w *watch) bool { return !w.idle }) {
+			patience = int(signInterval / time.Millisecond)
+		}
+		h.mu.Unlock()
+		if n, _ := unix.Poll(polled, patience); n > 0 {
+			time.Sleep(gather)
+		}
+	}
+}
+
 // drain works through all notices that are there.
 func (h *hub) drain() {
 	for h.fd >= 0 {
@@ -294,7 +352,12 @@ func (h *hub) take(b []byte) {
 			h.movedSelf(d)
 		case len(name) > 0:
 			if kind, ok := kinds[e.Mask&^unix.IN_ISDIR]; ok {
-				h.told(d, locate.Join(d.path, string(name)), kind, e.Mask&unix.IN_ISDIR != 0)
+				h.name = append(append(append(h.name[:0], d.path...), '/'), name...)
+				if d.path == "/" {
+					h.name = h.name[1:]
+				}
+				// Nobody keeps the string.
+				h.told(d, unsafe.String(&h.name[0], len(h.name)), kind, e.Mask&unix.IN_ISDIR != 0)
 			}
 		}
 	}
@@ -376,11 +439,11 @@ func (w *watch) shared(n *name) {
 	if r == nil {
 		return
 	}
-	t, err := lookPinned(r, below)
-	if err == nil && t.state.Kind == journal.File {
-		w.hub.tellApart(w, t.fd)
+	t, err := content.Open(r.fd, below)
+	if err == nil && t.State.Kind == journal.File {
+		w.hub.tellApart(w, t.FD)
 	}
-	t.close()
+	t.Close()
 }
 
 // closed notes what a file is now that the command does not write it any more.
@@ -389,10 +452,10 @@ func (w *watch) closed(n *name) {
 	if r == nil {
 		return
 	}
-	var t thing
-	if t.stat(r.fd, below) == nil {
-		n.closed = t.id
-		w.wrote[t.id] = t.state.Sig
+	var t content.Thing
+	if t.Stat(r.fd, below) == nil {
+		n.closed = t.ID
+		w.wrote[t.ID] = t.State.Sig
 	}
 }
 

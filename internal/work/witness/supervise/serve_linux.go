@@ -14,6 +14,7 @@ import (
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
+	"kerf/internal/work/witness/supervise/content"
 	"kerf/internal/work/witness/supervise/listener"
 	"kerf/internal/work/witness/supervise/message"
 )
@@ -69,6 +70,7 @@ func Serve(socket int) error {
 	}
 	defer locate.Close(proc)
 	s := &server{socket: socket, proc: proc, hub: newHub(), watches: map[int64]*watch{}, waiting: map[int64]chan bool{}}
+	go s.hub.attend()
 	var wg sync.WaitGroup
 	for {
 		m, listener, err := message.Receive(socket)
@@ -152,8 +154,8 @@ func (s *server) seen(w *watch, ended bool) {
 
 // add takes a command.
 func (s *server) add(m message.Message, listener int) *watch {
-	w := &watch{id: m.ID, hub: s.hub, listener: listener, dirPath: m.Dir, dir: -1, names: map[string]*name{},
-		files: map[inode]*file{}, wrote: map[inode]journal.Sig{}, calls: map[uint32]*pending{}, ignored: map[string]bool{},
+	w := &watch{id: m.ID, hub: s.hub, listener: listener, dirPath: m.Dir, keeper: content.Keeper{Dir: -1}, names: map[string]*name{},
+		files: map[content.Inode]*file{}, wrote: map[content.Inode]journal.Sig{}, calls: map[uint32]*pending{}, ignored: map[string]bool{},
 		apartFrom: map[int32]bool{}, done: make(chan struct{})}
 	for _, p := range m.Ignore {
 		w.ignored[p] = true

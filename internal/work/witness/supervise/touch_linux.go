@@ -7,6 +7,7 @@ import (
 
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
+	"kerf/internal/work/witness/supervise/content"
 )
 
 // level is how much is kept of what a file held.
@@ -18,13 +19,6 @@ const (
 	kept                // all
 )
 
-// inode names a file whatever its names are: numbers are used again, times of birth are
-// not.
-type inode struct {
-	dev, ino uint64
-	born     int64
-}
-
 // file is a regular file that was there before the command touched it. What it held is
 // kept once, whatever names it has and gets, and whether or not the calls that were to
 // move it succeeded.
@@ -35,17 +29,17 @@ type file struct {
 	size    int64
 	mtime   int64
 	names   uint64
-	linked  int // number of what is kept apart, when that is a link to the file itself
+	linked  uint64 // number of what is kept apart, when that is a link to the file itself
 	written bool
 }
 
 // touch notes that a name is about to be changed: need is how much of what it holds has
 // to be kept, f what becomes of it.
-func (c *call) touch(s *spot, need level, f fate) (*name, error) {
+func (c *call) touch(s *spot, need level, f content.Fate) (*name, error) {
 	if err := c.start(); err != nil {
 		return nil, err
 	}
-	p, t := s.name, &s.thing
+	p, t := s.name, &s.Thing
 	blind := c.hub.observe(c.watch, locate.Parent(p))
 	n := c.names[p]
 	if n == nil || n.foreign {
@@ -60,16 +54,16 @@ func (c *call) touch(s *spot, need level, f fate) (*name, error) {
 		return c.first(p, t, need, f, blind)
 	}
 	c.concerns(n)
-	if t.state.Kind != journal.File {
+	if t.State.Kind != journal.File {
 		return n, nil
 	}
 	c.forget(t, f)
-	known := c.files[t.id]
+	known := c.files[t.ID]
 	carried := known == nil && n.carried && need > looked
 	if known == nil && !carried { // the command made it: it held nothing before
 		return n, nil
 	}
-	if carried || known.level < need || f == written && known.linked != 0 {
+	if carried || known.level < need || f == content.Written && known.linked != 0 {
 		if err := c.pin(s); err != nil {
 			return nil, err
 		}
@@ -81,56 +75,56 @@ func (c *call) touch(s *spot, need level, f fate) (*name, error) {
 }
 
 // keepCarried keeps what a name touched before the last cut holds: Kerf may not enter that cut.
-func (c *call) keepCarried(n *name, t *thing, need level, f fate) error {
+func (c *call) keepCarried(n *name, t *content.Thing, need level, f content.Fate) error {
 	n.carried = false
 	c.touches++
 	known, lost := c.meet(n.path, t, need, f)
-	if err := c.write(&journal.Record{Kind: journal.Touch, Path: n.path, Before: t.state, Number: c.touches}); err != nil {
+	if err := c.write(&journal.Record{Kind: journal.Touch, Path: n.path, Before: t.State, Number: c.touches}); err != nil {
 		return err
 	}
 	if lost == nil {
 		return c.use(known, t, need, f)
 	}
-	return c.lose(n.path, c.touches, t.state.Sig.Size, lost)
+	return c.lose(n.path, c.touches, t.State.Sig.Size, lost)
 }
 
 // toBeRead reports whether the content of what a name holds may be needed.
-func (s *spot) toBeRead(need level, f fate) bool {
-	switch s.state.Kind {
+func (s *spot) toBeRead(need level, f content.Fate) bool {
+	switch s.State.Kind {
 	case journal.Link:
 		return true
 	case journal.File:
-		return f == written || need > looked && s.state.Sig.Size > 0
+		return f == content.Written || need > looked && s.State.Sig.Size > 0
 	}
 	return false
 }
 
 // forget forgets what a file was when it was closed: it is about to be written.
-func (w *watch) forget(t *thing, f fate) {
-	if f == written {
-		delete(w.wrote, t.id)
+func (w *watch) forget(t *content.Thing, f content.Fate) {
+	if f == content.Written {
+		delete(w.wrote, t.ID)
 	}
 }
 
 // first is the first touch of a name, or the first after somebody else changed it.
-func (c *call) first(p string, t *thing, need level, f fate, blind error) (*name, error) {
+func (c *call) first(p string, t *content.Thing, need level, f content.Fate, blind error) (*name, error) {
 	c.touches++
-	r := &journal.Record{Kind: journal.Touch, Path: p, Before: t.state, Number: c.touches}
+	r := &journal.Record{Kind: journal.Touch, Path: p, Before: t.State, Number: c.touches}
 	n := c.names[p]
 	again := n != nil
 	if !again {
 		n = &name{path: p}
 	}
-	n.foreign, n.gone, n.closed, n.carried = false, false, inode{}, false
+	n.foreign, n.gone, n.closed, n.carried = false, false, content.Inode{}, false
 	var known *file
 	var lost error
-	switch t.state.Kind {
+	switch t.State.Kind {
 	case journal.Link:
-		lost = c.keep(t, f)
-		r.Before = t.state
+		lost = c.keeper.Keep(t, f)
+		r.Before = t.State
 	case journal.File:
 		c.forget(t, f)
-		known = c.files[t.id]
+		known = c.files[t.ID]
 		if known != nil && (again || !known.fits(t)) {
 			known = nil // what others wrote is another content
 		}
@@ -140,7 +134,7 @@ func (c *call) first(p string, t *thing, need level, f fate, blind error) (*name
 			break
 		}
 		known, lost = c.meet(p, t, need, f)
-		r.Before = t.state
+		r.Before = t.State
 	}
 	if err := c.write(r); err != nil {
 		return nil, err
@@ -151,7 +145,7 @@ func (c *call) first(p string, t *thing, need level, f fate, blind error) (*name
 		c.write(&journal.Record{Kind: journal.Foreign, Path: p})
 	}
 	if lost != nil {
-		return n, c.lose(p, c.touches, t.state.Sig.Size, lost)
+		return n, c.lose(p, c.touches, t.State.Sig.Size, lost)
 	}
 	if known != nil {
 		return n, c.use(known, t, need, f)
@@ -161,15 +155,15 @@ func (c *call) first(p string, t *thing, need level, f fate, blind error) (*name
 
 // fits reports whether a file holds what it held at its touch, or what the command made
 // of that.
-func (f *file) fits(t *thing) bool {
-	return f.written || f.size == t.state.Sig.Size && f.mtime == t.state.Sig.Mtime
+func (f *file) fits(t *content.Thing) bool {
+	return f.written || f.size == t.State.Sig.Size && f.mtime == t.State.Sig.Mtime
 }
 
 // meet takes in a file that is touched for the first time, and keeps as much of it as is
 // needed now.
-func (c *call) meet(p string, t *thing, need level, f fate) (*file, error) {
-	known := &file{touch: c.touches, path: p, size: t.state.Sig.Size, mtime: t.state.Sig.Mtime, names: t.state.Links}
-	c.files[t.id] = known
+func (c *call) meet(p string, t *content.Thing, need level, f content.Fate) (*file, error) {
+	known := &file{touch: c.touches, path: p, size: t.State.Sig.Size, mtime: t.State.Sig.Mtime, names: t.State.Links}
+	c.files[t.ID] = known
 	if need == looked {
 		return known, nil
 	}
@@ -177,36 +171,38 @@ func (c *call) meet(p string, t *thing, need level, f fate) (*file, error) {
 }
 
 // keepFile keeps what a file holds, so that the thing's state tells where.
-func (c *call) keepFile(known *file, t *thing, need level, f fate) error {
+func (c *call) keepFile(known *file, t *content.Thing, need level, f content.Fate) error {
 	if need == begun {
-		f = grown
+		f = content.Grown
 	}
 	known.level = kept // also when it is lost: that is told once
 	known.linked = 0
-	if err := c.keep(t, f); err != nil {
+	if err := c.keeper.Keep(t, f); err != nil {
 		return err
 	}
-	if t.state.How == journal.Prefix {
+	if t.State.How == journal.Prefix {
 		known.level = begun
 	}
-	if t.linked {
-		known.linked = c.apart
+	if t.Linked {
+		known.linked = t.State.Number
 	}
 	return nil
 }
 
 // use keeps what a known file held, as far as that is needed and was not done yet.
-func (c *call) use(known *file, t *thing, need level, f fate) error {
+func (c *call) use(known *file, t *content.Thing, need level, f content.Fate) error {
 	if known.level < need {
 		if err := c.later(known, t, need, f); err != nil {
 			return err
 		}
 	}
-	if f != written {
+	if f != content.Written {
 		return nil
 	}
 	if known.linked != 0 {
-		if err := c.part(known, t); err != nil {
+		number := known.linked
+		known.linked = 0
+		if err := c.keeper.Part(number, t); err != nil {
 			return c.lose(known.path, known.touch, known.size, err)
 		}
 	}
@@ -221,12 +217,12 @@ func (c *call) use(known *file, t *thing, need level, f fate) error {
 }
 
 // later keeps what a file held, now that it is about to be destroyed where it is.
-func (c *call) later(known *file, t *thing, need level, f fate) error {
+func (c *call) later(known *file, t *content.Thing, need level, f content.Fate) error {
 	had := known.level
 	if err := c.keepFile(known, t, need, f); err != nil {
 		return c.lose(known.path, known.touch, known.size, err)
 	}
-	s := t.state
+	s := t.State
 	switch {
 	case had == looked && (known.size != s.Sig.Size || known.mtime != s.Sig.Mtime) && !known.written:
 		return c.lose(known.path, known.touch, known.size, errors.New("somebody else changed it before it was kept"))
@@ -239,6 +235,9 @@ func (c *call) later(known *file, t *thing, need level, f fate) error {
 
 // lose asks whether a call may go on although what a name held is lost with it.
 func (c *call) lose(p string, touch, size int64, why error) error {
+	if !c.notice.Valid(c.listener) {
+		return &refusedError{p} // there is nobody to lose it
+	}
 	allowed := c.ask(p, why.Error(), size)
 	if err := c.write(&journal.Record{Kind: journal.Lost, Path: p, Number: touch, Why: why.Error(),
 		Refused: !allowed}); err != nil {

@@ -13,6 +13,7 @@ import (
 	"kerf/internal/work/witness/calls"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
+	"kerf/internal/work/witness/supervise/content"
 	"kerf/internal/work/witness/supervise/listener"
 )
 
@@ -23,8 +24,8 @@ type name struct {
 	foreign bool // somebody else changed it since
 	writers int  // how often the command has what is here open for writing
 	waiting []*pending
-	closed  inode // that the command last wrote and closed here
-	carried bool  // it was touched before the last cut, and what it holds was not kept since
+	closed  content.Inode // that the command last wrote and closed here
+	carried bool          // it was touched before the last cut, and what it holds was not kept since
 }
 
 // watch is one command that is witnessed. Its fields are guarded by the hub.
@@ -33,8 +34,8 @@ type watch struct {
 	hub      *hub
 	listener int
 	roots    []root
-	dir      int // where the journal is
-	dirPath  string
+	dirPath  string // where the journal is
+	keeper   content.Keeper
 	// begin makes the ledger's entry of the command durable, before its first change,
 	// and returns its number.
 	begin func() (int64, error)
@@ -44,23 +45,21 @@ type watch struct {
 	ignored map[string]bool // names that Kerf itself put there
 	find1   locate.Locator
 	text    [2 * listener.PageSize]byte
-	link    [listener.PageSize]byte
 	names   map[string]*name
 	// before are the names of the part of the journal that was cut, while Kerf reads them.
 	before  map[string]*name
-	files   map[inode]*file
-	wrote   map[inode]journal.Sig // what files were when the command closed them
+	files   map[content.Inode]*file
+	wrote   map[content.Inode]journal.Sig // what files were when the command closed them
 	touches int64
 	// apartFrom are the files whose notices are told apart.
 	apartFrom map[int32]bool
 	calls     map[uint32]*pending // the last call of each thread
 	journal   *journal.Writer
 	failed    error // nothing can be recorded any more
-	apart     int
-	idle      bool // it has nothing open for writing, and made no call since
+	idle      bool  // it has nothing open for writing, and made no call since
+	busy      bool  // it made a call since it was last asked for a sign
 	paused    bool
 	cuts      int64
-	content   [inlineLimit + 1]byte
 	done      chan struct{} // closed when nothing of the command runs any more
 }
 
@@ -70,9 +69,23 @@ func bytesAt(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
 func (w *watch) serve(proc int) {
 	defer close(w.done)
 	w.find1.Proc = proc
+	polled := []unix.PollFd{{Fd: int32(w.listener), Events: unix.POLLIN}}
+	ends := listener.Ends()
 	for {
-		called, over := w.wait()
-		if over || called && !w.next() {
+		if !ends && !poll(polled, soon) {
+			_, _ = unix.Poll(polled, -1)
+		}
+		if ends || polled[0].Revents&unix.POLLIN != 0 {
+			came, err := w.next()
+			if err != nil {
+				break
+			}
+			if came {
+				continue
+			}
+			poll(polled, 0)
+		}
+		if polled[0].Revents != 0 && polled[0].Revents&unix.POLLIN == 0 {
 			break
 		}
 	}
@@ -82,44 +95,9 @@ func (w *watch) serve(proc int) {
 	locate.Close(w.listener)
 }
 
-const (
-	// soon is how long a thread waits for the next call without telling Go's scheduler, to
-	// which that costs more than most calls take to come. It bounds how long a collection of
-	// garbage waits for the thread.
-	soon = 300 * time.Microsecond
-	// gather is how long notices gather before they are read while no call comes: each
-	// waking costs more than the reading. What is told meanwhile is far below what the
-	// kernel keeps.
-	gather = 2 * time.Millisecond
-)
-
-// wait waits for a call, and for notices while none comes. over says that no process of
-// the command is left.
-func (w *watch) wait() (called, over bool) {
-	polled := [2]unix.PollFd{{Fd: int32(w.listener), Events: unix.POLLIN}, {Fd: int32(w.hub.fd), Events: unix.POLLIN}}
-	told := polled[:1] // notices are read with the next call
-	if !poll(told, soon) {
-		if n, err := unix.Poll(polled[:], w.patience()); n < 0 && err != unix.EINTR {
-			return false, true
-		}
-		if polled[0].Revents == 0 && polled[1].Revents != 0 {
-			poll(told, gather)
-		}
-	}
-	switch {
-	case polled[0].Revents&unix.POLLIN != 0:
-		return true, false
-	case polled[0].Revents != 0:
-		return false, true
-	}
-	w.hub.mu.Lock()
-	w.hub.drain()
-	if polled[1].Revents == 0 { // the time is over
-		w.sign()
-	}
-	w.hub.mu.Unlock()
-	return false, false
-}
+// soon is how long a thread waits for the next call without telling Go's scheduler. It
+// bounds how long a collection of garbage waits for the thread.
+const soon = 300 * time.Microsecond
 
 // poll waits until one of the descriptors is ready, or the time is over.
 func poll(list []unix.PollFd, d time.Duration) bool {
@@ -129,20 +107,13 @@ func poll(list []unix.PollFd, d time.Duration) bool {
 	return errno == 0 && n > 0
 }
 
-// signInterval is how often, in milliseconds, the helper gives a sign while the command
-// has something open for writing.
-const signInterval = 50
-
-// patience is how long to wait for a call, in milliseconds.
-func (w *watch) patience() int {
-	if w.idle {
-		return -1
-	}
-	return signInterval
-}
-
-// sign shows in the time of the journal that the helper saw all until now.
+// sign shows in the time of the journal that the helper saw all until now, unless the
+// records of calls did.
 func (w *watch) sign() {
+	if w.busy || w.idle {
+		w.busy = false
+		return
+	}
 	w.idle = true
 	for _, n := range w.names {
 		if n.writers > 0 {
@@ -156,21 +127,18 @@ func (w *watch) sign() {
 	}
 }
 
-// next takes one call and answers it.
-func (w *watch) next() bool {
+// next waits for a call and answers it. came is false when there was none: it may be that
+// no process is left.
+func (w *watch) next() (came bool, err error) {
 	var n listener.Notice
-	ok, err := n.Receive(w.listener)
-	if err != nil {
-		return false
-	}
-	if !ok {
-		return true
+	if came, err = n.Receive(w.listener); !came {
+		return false, err
 	}
 	w.hub.mu.Lock()
 	for w.paused {
 		w.hub.resumed.Wait()
 	}
-	w.idle = false
+	w.idle, w.busy = false, true
 	w.hub.drain()
 	errno := w.handle(&n)
 	if p := w.calls[n.PID]; p != nil && errno == 0 && p.makes() {
@@ -184,7 +152,7 @@ func (w *watch) next() bool {
 		w.settle(n.PID)
 		w.hub.mu.Unlock()
 	}
-	return true
+	return true, nil
 }
 
 // handle does what has to be done before a call, and returns 0 to let it go on.
@@ -202,9 +170,8 @@ func (w *watch) handle(n *listener.Notice) syscall.Errno {
 	if err := call.read(); err != nil {
 		return w.unread(n, err)
 	}
-	if !n.Valid(w.listener) {
-		return 0 // the caller is gone, and what was read may be another's
-	}
+	// If the caller is gone by now, what was read may be another's. Then the answer finds
+	// nobody, and all that came of it is that something is kept which stays as it is.
 	for range 10 {
 		if err = call.do(); err != errSwapped {
 			break
@@ -286,7 +253,7 @@ func (w *watch) start() error {
 	}
 	j, err := journal.Create(w.dirPath)
 	if err == nil {
-		w.dir, err = unix.Open(w.dirPath, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		w.keeper.Dir, err = unix.Open(w.dirPath, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	}
 	if err == nil {
 		err = unix.Flock(int(j.File().Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -409,14 +376,14 @@ func (w *watch) finish(orphaned bool) {
 			}
 			t, err := w.look(r, p, below)
 			if err == nil {
-				w.write(&journal.Record{Kind: journal.Final, Path: p, Before: t.state})
+				w.write(&journal.Record{Kind: journal.Final, Path: p, Before: t.State})
 			}
-			t.close()
+			t.Close()
 		}
 	}
 	w.write(&journal.Record{Kind: journal.End})
 	_ = w.journal.Close()
-	locate.Close(w.dir)
+	locate.Close(w.keeper.Dir)
 	w.closeAll()
 }
 

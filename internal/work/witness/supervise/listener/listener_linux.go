@@ -4,6 +4,7 @@ package listener
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"syscall"
 	"unsafe"
 
@@ -45,10 +46,23 @@ func WakeHere(listener int) {
 	_, _, _ = syscall.RawSyscall(syscall.SYS_IOCTL, uintptr(listener), requestFlags, syncWakeUp)
 }
 
-// Receive takes the next call. ok is false when there is none: its process was killed.
+// Ends reports whether Receive ends when no process is left that could call, as it does
+// since Linux 6.11. Otherwise it may wait for ever, and only poll tells.
+func Ends() bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	var major, minor int
+	_, err := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor)
+	return err == nil && (major > 6 || major == 6 && minor >= 11)
+}
+
+// Receive waits for the next call. ok is false when there is none: its process was killed,
+// or none is left.
 func (n *Notice) Receive(listener int) (ok bool, err error) {
 	*n = Notice{}
-	_, _, errno := syscall.RawSyscall(syscall.SYS_IOCTL, uintptr(listener), requestReceive, uintptr(unsafe.Pointer(n)))
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), requestReceive, uintptr(unsafe.Pointer(n)))
 	switch errno {
 	case 0:
 		return true, nil

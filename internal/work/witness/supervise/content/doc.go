@@ -1,0 +1,4 @@
+//go:build !linux
+
+// Package content keeps what files hold before it is changed.
+package content

@@ -1,0 +1,92 @@
+package supervise
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/locate"
+	"kerf/internal/work/witness/supervise/content"
+)
+
+// root is a directory in which changes are witnessed.
+type root struct {
+	path string
+	fd   int
+}
+
+// find returns the root that a name is in, and the name below it.
+func (w *watch) find(name string) (*root, string) {
+	for i := range w.roots {
+		r := &w.roots[i]
+		if len(name) > len(r.path) && name[len(r.path)] == '/' && strings.HasPrefix(name, r.path) {
+			return r, name[len(r.path)+1:]
+		}
+		if r.path == "/" && len(name) > 1 {
+			return r, name[1:]
+		}
+	}
+	return nil, ""
+}
+
+// look returns what a name holds now. The content is not read.
+func (w *watch) look(r *root, name, below string) (content.Thing, error) {
+	d := w.hub.hold(w, locate.Parent(name))
+	if d == nil {
+		return content.Open(r.fd, below)
+	}
+	t := content.Thing{FD: -1}
+	err := t.Lstat(d.fd, locate.Base(name))
+	if err == unix.ENOENT || err == unix.ENOTDIR {
+		return content.Thing{FD: -1}, nil
+	}
+	return t, err
+}
+
+// errSwapped says that something else has a name by now than a moment ago.
+const errSwapped = unix.EAGAIN
+
+// pin opens what was looked at, so that it stays the same whatever its name holds.
+func (c *call) pin(s *spot) error {
+	if s.FD >= 0 {
+		return nil
+	}
+	small := s.State.Kind == journal.File && s.State.Sig.Size <= content.InlineLimit
+	fd, err := -1, error(unix.EACCES)
+	if small {
+		if fd, err = c.openNow(s, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOATIME); err == unix.EPERM {
+			fd, err = c.openNow(s, unix.O_RDONLY|unix.O_NONBLOCK)
+		}
+	}
+	readable := err == nil
+	if err == unix.EACCES || err == unix.EAGAIN { // it may not be read, or somebody has a lease
+		fd, err = c.openNow(s, unix.O_PATH)
+	}
+	switch err {
+	case nil:
+	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO:
+		return errSwapped
+	default:
+		return err
+	}
+	now := content.Thing{FD: fd, Readable: readable}
+	if err = now.Stat(fd, ""); err == nil && now.ID != s.ID {
+		err = errSwapped
+	}
+	if err != nil {
+		now.Close()
+		return err
+	}
+	s.Thing = now
+	return nil
+}
+
+// openNow opens what a name leads to now.
+func (c *call) openNow(s *spot, flags int) (int, error) {
+	flags |= unix.O_NOFOLLOW | unix.O_CLOEXEC
+	if d := c.hub.hold(c.watch, locate.Parent(s.name)); d != nil {
+		return locate.Openat2(d.fd, locate.Base(s.name), uint64(flags), 0)
+	}
+	return locate.Openat2(s.root.fd, s.below, uint64(flags), content.Beneath)
+}
