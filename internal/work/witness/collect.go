@@ -86,6 +86,8 @@ type collector struct {
 	part    int                // counts the cuts that ended nothing
 	cut     int                // the last one
 	posts   map[string]*delta.Image
+	loaded  []*delta.Image // with their contents, of size bytes together
+	size    int64
 	open    map[string]bool // after the last cut
 	notes   []string
 	began   int64
@@ -114,6 +116,7 @@ func (c *collector) reset() {
 	c.held, c.at, c.nowhere = map[int64]*held{}, nil, map[fileID][]*held{}
 	c.files, c.part = map[fileID]*held{}, 0
 	c.inPlace, c.mixed, c.notes = nil, nil, nil
+	c.loaded, c.size = nil, 0 // others have them now
 }
 
 // take takes in one record.
@@ -125,7 +128,8 @@ func (c *collector) take(r *journal.Record) {
 		c.touch(r)
 	case journal.Kept:
 		if h := c.held[r.Number]; h != nil {
-			h.How, h.Number, h.Data, h.Sig.Size = r.Before.How, r.Before.Number, r.Before.Data, r.Before.Sig.Size
+			h.How, h.Number, h.Data, h.At = r.Before.How, r.Before.Number, r.Before.Data, r.Before.At
+			h.Sig.Size = r.Before.Sig.Size
 			c.keptNow(h)
 		}
 	case journal.InPlace:
@@ -233,9 +237,12 @@ func (c *collector) keptNow(now *held) {
 		switch {
 		case h.How == journal.Nowhere && h.Sig.Size == now.Sig.Size && h.Sig.Mtime == now.Sig.Mtime,
 			h.How == journal.Prefix && now.How == journal.Apart && h.Sig.Size <= now.Sig.Size:
-			h.How, h.Number, h.Data = now.How, now.Number, now.Data
+			h.How, h.Number, h.Data, h.At = now.How, now.Number, now.Data, now.At
 		case h.How == journal.Prefix && now.How == journal.Inline && h.Sig.Size <= now.Sig.Size:
-			h.How, h.Data = now.How, now.Data[:h.Sig.Size]
+			h.How, h.Data, h.At = now.How, now.Data, now.At
+			if h.At == 0 {
+				h.Data = h.Data[:h.Sig.Size]
+			}
 		}
 	}
 }

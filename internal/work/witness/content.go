@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/store"
@@ -15,6 +14,30 @@ import (
 // loadLimit is the size up to which contents are held in memory and stored; larger ones
 // are known by their sums.
 const loadLimit = 32 << 20
+
+// together is how much of contents is held in memory; when it is more, all of it goes to the
+// store, and only versions stay.
+const together = 32 << 20
+
+// regular is the image of a regular file.
+func (c *collector) regular(data []byte, mode uint32) *delta.Image {
+	img := delta.NewFile(data, mode)
+	c.loaded, c.size = append(c.loaded, img), c.size+int64(len(data))
+	if c.size <= together {
+		return img
+	}
+	contents := make([]store.Content, len(c.loaded))
+	for i, l := range c.loaded {
+		contents[i] = store.Content{Sum: l.Sum, Data: l.Data}
+	}
+	if c.store.PutAll(contents, true) == nil {
+		for _, l := range c.loaded {
+			l.Data, l.Loaded = nil, false
+		}
+	}
+	c.loaded, c.size = nil, 0
+	return img
+}
 
 // before is what a name held before the command touched it; ok is false when that is not
 // known.
@@ -47,7 +70,11 @@ func (c *collector) content(h *held) (*delta.Image, error) {
 	}
 	switch h.How {
 	case journal.Inline:
-		return delta.NewFile(slices.Clone(h.Data), mode), nil
+		data, err := journal.Content(c.dir, &h.State)
+		if err != nil {
+			return nil, err
+		}
+		return c.regular(data, mode), nil
 	case journal.Apart:
 		return c.apart(&h.State, mode)
 	}
@@ -131,16 +158,17 @@ func (c *collector) load(f *os.File, size int64, mode uint32) (*delta.Image, err
 			return nil, err
 		}
 	}
-	return readAll(io.LimitReader(f, size), size, mode)
+	return c.readAll(io.LimitReader(f, size), size, mode)
 }
 
-func readAll(r io.Reader, size int64, mode uint32) (*delta.Image, error) {
+func (c *collector) readAll(r io.Reader, size int64, mode uint32) (*delta.Image, error) {
 	if size <= loadLimit {
-		data, err := io.ReadAll(r)
-		if err != nil {
+		data := make([]byte, size)
+		n, err := io.ReadFull(r, data)
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 			return nil, err
 		}
-		return delta.NewFile(data, mode), nil
+		return c.regular(data[:n], mode), nil
 	}
 	h := sha256.New()
 	n, err := io.Copy(h, r)
@@ -162,7 +190,7 @@ func (c *collector) after(name string) found {
 		l.image, l.mode = delta.NewSymlink(string(st.Data)), 0
 	case journal.File:
 		if data, writer, ok := c.small(name, st.Sig.Size); ok {
-			l.image, l.writer = delta.NewFile(data, l.mode), writer
+			l.image, l.writer = c.regular(data, l.mode), writer
 			break
 		}
 		var f *os.File

@@ -90,6 +90,7 @@ const outlive = "outlive-"
 // Store keeps contents.
 type Store interface {
 	PutFile(store.Source) (store.Kept, error)
+	PutAll(contents []store.Content, durable bool) error
 }
 
 // Options make a Witness.

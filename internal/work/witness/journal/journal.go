@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -97,6 +98,9 @@ type State struct {
 	// Number of the file that holds the content, with Apart; of a Touch, with Same.
 	Number uint64
 	Data   []byte // the content, or the target of a link
+	// At is where in the journal the content is, by Sig.Size bytes, when a Reader left it
+	// there; see Content.
+	At int64
 }
 
 // Record is one record.
@@ -213,23 +217,66 @@ func (r *Reader) Next() (list []Record, whole bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	b := make([]byte, st.Size()-r.at)
-	n, err := r.f.ReadAt(b, r.at)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, false, fmt.Errorf("read journal %s: %w", r.dir, err)
-	}
-	b = b[:n]
-	for len(b) > 0 && !unused(b) {
-		rec, size, err := parse(b)
-		if err != nil {
+	for b := make([]byte, min(st.Size()-r.at, step)); ; {
+		n, err := r.f.ReadAt(b, r.at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, false, fmt.Errorf("read journal %s: %w", r.dir, err)
+		}
+		size := 0
+		list, size, err = r.some(list, b[:n])
+		switch left := st.Size() - r.at; {
+		case err == nil && (size == 0 || left == 0):
+			return list, true, nil
+		case err != nil && size == 0 && int64(len(b)) >= left:
 			return list, false, nil
+		case size == 0: // a record is larger than what was read
+			b = make([]byte, min(left, 2*int64(len(b))))
+		}
+	}
+}
+
+const (
+	// step is how much of a journal is read at once.
+	step = 1 << 20
+	// brief is the size up to which contents stay with their records.
+	brief = 512
+)
+
+// some appends the records that b begins with, which is read from where r is. size is what
+// they have. The error says that something else follows.
+func (r *Reader) some(list []Record, b []byte) (_ []Record, size int, err error) {
+	for len(b) > 0 && !unused(b) {
+		rec, n, err := parse(b)
+		if err != nil {
+			return list, size, err
+		}
+		if s := &rec.Before; s.Kind == File && len(s.Data) > brief && s.Sig.Size == int64(len(s.Data)) {
+			s.At, s.Data = s.At+r.at, nil
+		} else {
+			s.At, s.Data = 0, slices.Clone(s.Data)
 		}
 		list = append(list, rec)
-		b = b[size:]
-		r.at += int64(size)
+		b = b[n:]
+		size += n
+		r.at += int64(n)
 		r.seen = max(r.seen, rec.time)
 	}
-	return list, true, nil
+	return list, size, nil
+}
+
+// Content reads a content that a Reader left in the journal in dir.
+func Content(dir string, s *State) ([]byte, error) {
+	if s.At == 0 {
+		return slices.Clone(s.Data), nil
+	}
+	f, err := os.Open(filepath.Join(dir, Name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data := make([]byte, s.Sig.Size)
+	_, err = f.ReadAt(data, s.At)
+	return data, err
 }
 
 // unused reports whether b is room for records that were not written.
@@ -261,6 +308,7 @@ func parse(b []byte) (Record, int, error) {
 			int64(d.uvarint())}
 		s.Links, s.Number = d.uvarint(), d.uvarint()
 		s.Data = d.bytes()
+		s.At = int64(head + len(body) - len(d.b) - len(s.Data))
 	}
 	if len(d.b) > 0 { // older journals have no times
 		r.time = d.varint()
