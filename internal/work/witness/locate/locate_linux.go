@@ -244,9 +244,10 @@ func (l *Locator) itself(c Caller, name string) bool {
 // expand walks a path of a directory step by step where a link of /proc is in it, and
 // returns it without that link.
 func (l *Locator) expand(c Caller, dir int32, p string) (string, error) {
+	base := "/"
 	if p[0] != '/' {
-		base, err := l.base(c.TID, dir)
-		if err != nil {
+		var err error
+		if base, err = l.base(c.TID, dir); err != nil {
 			return "", err
 		}
 		p = Join(base, p)
@@ -260,8 +261,10 @@ func (l *Locator) expand(c Caller, dir int32, p string) (string, error) {
 		case "", ".":
 			continue
 		case "..":
-			if err := l.isDirectory(c, at); err != nil {
-				return "", err
+			if at != base { // which may be gone: ".." of it stays
+				if err := l.isDirectory(c, at); err != nil {
+					return "", err
+				}
 			}
 			at = path.Dir(at)
 			continue
