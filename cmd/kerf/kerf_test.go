@@ -39,6 +39,9 @@ func TestScripts(t *testing.T) {
 				_, err := exec.LookPath(name)
 				return err == nil, nil
 			}
+			if cond == "python3.11" {
+				return exec.Command("python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))").Run() == nil, nil
+			}
 			if cond == "root" {
 				return os.Getuid() == 0, nil
 			}
@@ -62,6 +65,12 @@ func setup(e *testscript.Env) error {
 	e.Setenv("KERF_HOME", filepath.Join(home, ".kerf"))
 	e.Setenv("SHELL", "/bin/bash")
 	e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return err
+	}
+	e.Setenv("CLIENTS", filepath.Join(root, "clients"))
+	e.Setenv("DRIVERS", filepath.Join(root, "cmd", "kerf", "testdata", "clients"))
 	e.Setenv("TMPDIR", e.WorkDir+"/tmp")
 	e.Values["servers"] = map[string]*modeltest.Server{}
 	return os.MkdirAll(e.WorkDir+"/tmp", 0o700)

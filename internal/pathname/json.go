@@ -11,7 +11,7 @@ import (
 type Path string
 
 // Schema is the JSON schema of a Path.
-const Schema = `{"oneOf": [{"type": "string"}, {"type": "object", "required": ["b64"], "properties":
+const Schema = `{"oneOf": [{"type": "string"}, {"type": "object", "title": "bytes", "required": ["b64"], "properties":
 {"b64": {"type": "string", "contentEncoding": "base64"}},
 "description": "a name that is not UTF-8: its bytes in base64"}]}`
 

@@ -33,7 +33,8 @@ func Schema() *jsonschema.Schema {
 			itemOf[searchItem]("web_search"),
 			itemOf[errorItem]("error"), itemOf[commandItem]("command_execution", protocol.Declined),
 			itemOf[fileItem]("file_change"),
-			itemOf[toolItem]("mcp_tool_call"), itemOf[todoItem]("todo_list"),
+			itemOf[toolItem]("mcp_tool_call"), itemOf[collabItem]("collab_tool_call"),
+			itemOf[reviewItem]("review"), itemOf[todoItem]("todo_list"),
 		}}},
 	}
 }
@@ -96,7 +97,11 @@ func open(s *jsonschema.Schema) {
 	if s.Properties != nil {
 		s.AdditionalProperties = nil
 	}
+	if s.AdditionalProperties != nil {
+		s.Type, s.Types = "object", nil
+	}
 	open(s.Items)
+	open(s.AdditionalProperties)
 	for _, p := range s.Properties {
 		open(p)
 	}

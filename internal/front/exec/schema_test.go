@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"kerf/internal/protocol"
+	"kerf/internal/protocol/wire"
 )
 
 // closed is the schema without room for fields that it does not name, so that
@@ -86,9 +89,45 @@ func TestLinesObeyTheSchema(t *testing.T) {
 			}
 		}
 	}
+	others := []string{"web_search", "reasoning", "collab_tool_call", "review"} // see the next test
 	for _, s := range slices.Concat(Schema().OneOf, Schema().Defs["item"].OneOf) {
-		if !kinds[s.Title] && s.Title != "web_search" && s.Title != "reasoning" {
+		if !kinds[s.Title] && !slices.Contains(others, s.Title) {
 			t.Errorf("no golden line is a %s", s.Title)
 		}
+	}
+}
+
+// TestEveryItemIsInTheSchema prints an item of each kind that there is.
+func TestEveryItemIsInTheSchema(t *testing.T) {
+	r := closed(t)
+	kinds := wire.Schema()["$defs"].(map[string]any)["body"].(map[string]any)["oneOf"].([]any)
+	n := 0
+	for _, kind := range kinds {
+		name := strings.TrimPrefix(kind.(map[string]any)["$ref"].(string), "#/$defs/body_")
+		for _, members := range []string{"", `,"agents":[{"id":"a","state":"running"}],"findings":[{"title":"x"}],"error":"x"`} {
+			var i protocol.Item
+			if err := wire.Unmarshal([]byte(`{"type":"`+name+`"`+members+`}`), &i.Body); err != nil {
+				t.Fatal(err)
+			}
+			p := payload(i, "")
+			if p == nil {
+				continue
+			}
+			n++
+			b, err := json.Marshal(map[string]any{"type": "item.completed", "item": p.named("item_0")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var v map[string]any
+			if err := json.Unmarshal(b, &v); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Validate(v); err != nil {
+				t.Errorf("%s: %v: %s", name, err, b)
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d items were printed", n)
 	}
 }

@@ -8,12 +8,16 @@ import (
 )
 
 // Schema is the JSON schema (draft 2020-12) of an event, a submission and the options of
-// a session, as they are encoded: $defs has them by name, with all they are made of.
-func Schema() map[string]any {
+// a session, and of the structs in more, as they are encoded: $defs has them by name, with
+// all they are made of.
+func Schema(more ...any) map[string]any {
 	d := defs{}
 	for _, t := range []reflect.Type{reflect.TypeFor[protocol.Event](), reflect.TypeFor[protocol.Submission](),
 		reflect.TypeFor[protocol.OpenOptions]()} {
 		d.of(t)
+	}
+	for _, v := range more {
+		d.of(reflect.TypeOf(v))
 	}
 	d["text"] = map[string]any{"description": "text, or bytes that are not UTF-8", "oneOf": []any{
 		map[string]any{"type": "string"}, bytesSchema}}
@@ -23,7 +27,7 @@ func Schema() map[string]any {
 		"anyOf":       []any{ref("event"), ref("submission"), ref("open_options")}, "$defs": map[string]any(d)}
 }
 
-var bytesSchema = map[string]any{"type": "object", "required": []any{"b64"}, "properties": map[string]any{
+var bytesSchema = map[string]any{"type": "object", "title": "bytes", "required": []any{"b64"}, "properties": map[string]any{
 	"b64": map[string]any{"type": "string", "contentEncoding": "base64"}}}
 
 func ref(name string) map[string]any { return map[string]any{"$ref": "#/$defs/" + name} }

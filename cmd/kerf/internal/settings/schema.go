@@ -3,14 +3,16 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/settings/typed"
 	"kerf/internal/config"
 	"kerf/internal/front/exec"
+	"kerf/internal/front/serve/message"
 	"kerf/internal/host"
-	"kerf/internal/protocol/wire"
 )
 
 const schemaAbout = `Prints JSON schemas (draft 2020-12) of what Kerf reads and writes.
@@ -21,16 +23,23 @@ const schemaAbout = `Prints JSON schemas (draft 2020-12) of what Kerf reads and 
   tools     the arguments of each tool, by its name
   serve     what kerf serve and its clients say to each other: events, ops, options
 
-Without an argument it prints one object with all five.`
+Without an argument it prints one object with all five. Of events and serve, --as python and
+--as typescript print types of that language instead.`
+
+// typeNames are what the types of a whole schema are called, of those that have types.
+var typeNames = map[string]string{"events": "Event", "serve": "Words"}
 
 func schemaCommand(p *program.Program) *cobra.Command {
-	return &cobra.Command{Use: "schema [events | config | rollout | tools | serve]",
+	var as string
+	c := &cobra.Command{Use: "schema [events | config | rollout | tools | serve]",
 		Short: "Print JSON schemas of events, configuration, session files and tools",
 		Long:  schemaAbout, Args: program.AtMost(1), ValidArgs: []string{"events", "config", "rollout", "tools", "serve"},
-		RunE: func(_ *cobra.Command, args []string) error { return printSchema(p, args) }}
+		RunE: func(_ *cobra.Command, args []string) error { return printSchema(p, args, as) }}
+	c.Flags().StringVar(&as, "as", "", "print types of a `language`: python or typescript")
+	return c
 }
 
-func printSchema(p *program.Program, args []string) error {
+func printSchema(p *program.Program, args []string, as string) error {
 	rollout, err := host.RolloutSchema()
 	if err != nil {
 		return err
@@ -40,7 +49,7 @@ func printSchema(p *program.Program, args []string) error {
 		return err
 	}
 	all := map[string]any{"events": exec.Schema(), "config": config.JSONSchema(), "rollout": rollout, "tools": tools,
-		"serve": wire.Schema()}
+		"serve": message.Schema()}
 	var out any = all
 	if len(args) == 1 {
 		one, ok := all[args[0]]
@@ -49,11 +58,24 @@ func printSchema(p *program.Program, args []string) error {
 		}
 		out = one
 	}
+	switch {
+	case as == "":
+	case !slices.Contains(typed.Languages, as):
+		return program.Misuse("there are no types for %q; there are python and typescript", as)
+	case len(args) == 0 || typeNames[args[0]] == "":
+		return program.Misuse("--as goes with the schemas events and serve")
+	}
 	b, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stdout, "%s\n", b)
+	text := string(b) + "\n"
+	if as != "" {
+		if text, err = typed.Write(b, typeNames[args[0]], as); err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(p.Stdout, text)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"kerf/internal/protocol"
+	"kerf/internal/protocol/wire"
 )
 
 // Version is that of the protocol. A client with another one is refused.
@@ -148,6 +149,12 @@ func (e *Error) Unwrap() error {
 		return &protocol.CredentialsError{Err: errors.New(e.Message)}
 	}
 	return nil
+}
+
+// Schema is the JSON schema of what is said, the values of package protocol with it.
+func Schema() map[string]any {
+	return wire.Schema(HelloParams{}, HelloResult{}, OpenParams{}, AttachParams{}, AttachResult{}, SessionParams{},
+		SubmitParams{}, SessionsResult{}, EventParams{})
 }
 
 // Frame is one message, as it stands on its line. Params and results are values of this
