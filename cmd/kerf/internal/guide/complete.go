@@ -67,7 +67,6 @@ var argumentKinds = map[string][]kind{
 	"kerf commit": {(*completer).turns, nothing}, "kerf undo": {(*completer).history}, "kerf redo": {files},
 	"kerf attach": {(*completer).sessions, nothing}, "kerf serve end": {(*completer).sessions, nothing},
 	"kerf resume": {(*completer).sessions, nothing}, "kerf fork": {(*completer).sessions, nothing},
-	"kerf attach": {(*completer).sessions, nothing}, "kerf serve end": {(*completer).sessions, nothing},
 	"kerf exec resume": {(*completer).sessions, nothing}, "kerf exec fork": {(*completer).sessions, nothing},
 	"kerf sessions show": {(*completer).sessions, nothing}, "kerf sessions rename": {(*completer).sessions, nothing},
 	"kerf sessions archive": {(*completer).sessions}, "kerf sessions unarchive": {(*completer).sessions},
