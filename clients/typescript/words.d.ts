@@ -324,11 +324,15 @@ export interface MsgItemUpdated {
 
 export interface MsgProcesses {
   type: "processes";
+  ended?: number;
+  over?: Process[];
   running?: Process[];
 }
 
 export interface MsgQueueChanged {
   type: "queue_changed";
+  joining?: Input[][];
+  taken?: Input[];
   waiting?: Input[][];
 }
 
@@ -561,8 +565,13 @@ export interface PathChange {
 
 export interface Process {
   command?: Text;
+  failed?: boolean;
   id?: number;
+  outcome?: Text;
+  output?: Text;
   since?: string;
+  /** nanoseconds */
+  took?: number;
 }
 
 export interface Question {

@@ -285,11 +285,15 @@ class MsgItemUpdated(TypedDict):
 
 class MsgProcesses(TypedDict):
     type: Literal["processes"]
+    ended: NotRequired[int]
+    over: NotRequired["list[Process]"]
     running: NotRequired["list[Process]"]
 
 
 class MsgQueueChanged(TypedDict):
     type: Literal["queue_changed"]
+    joining: NotRequired["list[list[Input]]"]
+    taken: NotRequired["list[Input]"]
     waiting: NotRequired["list[list[Input]]"]
 
 
@@ -508,8 +512,13 @@ class PathChange(TypedDict):
 
 class Process(TypedDict):
     command: NotRequired["Text"]
+    failed: NotRequired[bool]
     id: NotRequired[int]
+    outcome: NotRequired["Text"]
+    output: NotRequired["Text"]
     since: NotRequired[str]
+    # nanoseconds
+    took: NotRequired[int]
 
 
 class Question(TypedDict):
