@@ -442,6 +442,7 @@ export type Op =
   | OpConfigure
   | OpInterrupt
   | OpKill
+  | OpListProcesses
   | OpRename
   | OpReview
   | OpRewind
@@ -483,6 +484,10 @@ export interface OpInterrupt {
 export interface OpKill {
   type: "kill";
   process?: number;
+}
+
+export interface OpListProcesses {
+  type: "list_processes";
 }
 
 export interface OpRename {

@@ -32,7 +32,8 @@ import (
 var unions = map[reflect.Type]union{
 	reflect.TypeFor[protocol.Op](): unionOf(protocol.UserInput{}, protocol.Interrupt{}, protocol.Answer{},
 		protocol.Address{}, protocol.Configure{}, protocol.Compact{}, protocol.Shell{}, protocol.Review{}, protocol.Undo{},
-		protocol.Rewind{}, protocol.Rename{}, protocol.Kill{}, protocol.Unqueue{}, protocol.Shutdown{}),
+		protocol.Rewind{}, protocol.Rename{}, protocol.Kill{}, protocol.ListProcesses{}, protocol.Unqueue{},
+		protocol.Shutdown{}),
 	reflect.TypeFor[protocol.Msg](): unionOf(protocol.SessionStarted{}, protocol.TurnStarted{}, protocol.ItemStarted{},
 		protocol.ItemDelta{}, protocol.ItemUpdated{}, protocol.ItemCompleted{}, protocol.ItemDropped{},
 		protocol.ApprovalRequested{}, protocol.ApprovalResolved{}, protocol.Retrying{}, protocol.Warning{},

@@ -395,7 +395,7 @@ class NetworkApproval(TypedDict):
     host: NotRequired["Text"]
     port: NotRequired[int]
 
-Op: TypeAlias = "Union[OpAddress, OpAnswer, OpCompact, OpConfigure, OpInterrupt, OpKill, OpRename, OpReview, OpRewind, OpShell, OpShutdown, OpUndo, OpUnqueue, OpUserInput]"
+Op: TypeAlias = "Union[OpAddress, OpAnswer, OpCompact, OpConfigure, OpInterrupt, OpKill, OpListProcesses, OpRename, OpReview, OpRewind, OpShell, OpShutdown, OpUndo, OpUnqueue, OpUserInput]"
 
 
 class OpAddress(TypedDict):
@@ -430,6 +430,10 @@ class OpInterrupt(TypedDict):
 class OpKill(TypedDict):
     type: Literal["kill"]
     process: NotRequired[int]
+
+
+class OpListProcesses(TypedDict):
+    type: Literal["list_processes"]
 
 
 class OpRename(TypedDict):
