@@ -70,7 +70,7 @@ func (f *fakeExecutor) Processes() (running, over []protocol.Process) {
 	return []protocol.Process{{ID: 1, Command: "bg"}}, nil
 }
 func (f *fakeExecutor) OnEnd(func(int)) {}
-func (f *fakeExecutor) Kill(int) error { return nil }
+func (f *fakeExecutor) Kill(int) error  { return nil }
 
 // fakeModel streams one list of chunks a request.
 type fakeModel struct {

@@ -60,3 +60,31 @@ func TestLastTurnAfterARewindOfSeveralTurns(t *testing.T) {
 		t.Errorf("after the redo:\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestARedoTellsOnlyOfWhatTheUndoWasAbout: an undo of one file is whole, although the
+// content of another file of the call was lost, and so is the redo of that undo.
+func TestARedoTellsOnlyOfWhatTheUndoWasAbout(t *testing.T) {
+	for _, paths := range [][]string{nil, {"new1"}} {
+		d := newDisk(t, 1)
+		var set delta.Set
+		for _, name := range []string{"new1", "new2"} {
+			d.write(t, name, name)
+			set = append(set, delta.Change{Path: d.path(name), Post: delta.NewFile([]byte(name), 0o644)})
+		}
+		_, err := d.work.Record(t.Context(), set, txn.CommitOptions{Cause: ledger.CauseCommand, Inexact: true,
+			Certainty: ledger.Proven,
+			Origin:    txn.Origin{Session: "s", Turn: "t", Call: "c", Note: d.path("lost") + " (what it held went away)"}})
+		must(t, err)
+		choice := changes.Choice{Session: "s", Turn: "t"}
+		for _, name := range paths {
+			choice.Paths = append(choice.Paths, d.path(name))
+		}
+		for _, c := range []changes.Choice{choice, {Redo: true}} {
+			report, err := d.reader().Undo(t.Context(), d.work, c, changes.UndoOptions{})
+			must(t, err)
+			if whole := len(paths) > 0; report.Whole() != whole {
+				t.Errorf("%+v: whole is %v: %+v", c, !whole, report.Files)
+			}
+		}
+	}
+}

@@ -60,7 +60,7 @@ type Plan struct {
 	Left []Left
 
 	only  []ledger.Path
-	paths []string         // that were named
+	paths []string         // that were named, or that the undo to bring back was about; nil for all
 	make  []ledger.Dir     // directories that come back
 	prune []string         // directories that go
 	chmod []ledger.DirMode // directories that get other permission bits
@@ -91,6 +91,9 @@ func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Redo: c.Redo, Entries: entries, Left: left, paths: c.Paths}
+	if c.Redo && len(c.Paths) == 0 {
+		p.paths = onlyOf(entries)
+	}
 	for _, e := range entries {
 		for _, root := range b.roots(e) {
 			if !slices.Contains(p.Roots, root) {
@@ -124,6 +127,20 @@ func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 		p.settle()
 	}
 	return p, nil
+}
+
+// onlyOf are the paths that undos were about, nil when one was about all of its changes.
+func onlyOf(undos []*ledger.Entry) []string {
+	var paths []string
+	for _, e := range undos {
+		if len(e.Only) == 0 {
+			return nil
+		}
+		for _, path := range e.Only {
+			paths = append(paths, string(path))
+		}
+	}
+	return paths
 }
 
 // sayUnseen adds to the files whose change nobody saw being made that others may have had
