@@ -106,7 +106,7 @@ func TestNothingRunsWithoutARecord(t *testing.T) {
 					t.Errorf("%s, before:\n%s\nnow:\n%s", name, before[name], now)
 				}
 			}
-			for _, args := range [][]string{{"undo"}, {"tool", "write_file", `{"file_path":"h.txt","content":"x"}`}} {
+			for _, args := range [][]string{{"tool", "write_file", `{"file_path":"h.txt","content":"x"}`}} {
 				stdout, stderr, code := b.kerfIn(args...)
 				if code == 0 || !strings.Contains(stdout+stderr, "nothing can be recorded") {
 					t.Errorf("kerf %v: exit %d, %s%s", args, code, stdout, stderr)

@@ -148,7 +148,8 @@ func TestSEC_C2_NothingOfAProjectCountsBeforeTrust(t *testing.T) {
 	}
 	r := v.run("exec", "hello")
 	check("before trust", r)
-	if r.code != 0 || !strings.Contains(r.err, ".kerf/config.toml: ignored: the project is not trusted") ||
+	if r.code != 1 || !strings.Contains(r.err, "the sandbox is read-only") || // the command's writes were refused
+		!strings.Contains(r.err, ".kerf/config.toml: ignored: the project is not trusted") ||
 		!strings.Contains(r.err, "sandbox: read-only") {
 		t.Errorf("before trust: exit code %d: %s", r.code, r.err)
 	}

@@ -25,7 +25,7 @@ const attachAbout = `Watches and steers a session that lives in kerf serve. Leav
 Without an id it attaches to the one live session, and lists them where there are more.
 An id, the beginning of one, or a title will do. --new begins a session here.
 
-With --json it prints the events, one on each line, as doc/serve.md describes them: with a
+With --json it prints the events, one on each line, as kerf help serve describes them: with a
 prompt until that turn is over, otherwise until the session ends.`
 
 // attachOptions are the flags of `kerf attach`.

@@ -67,6 +67,9 @@ func execCommand(p *program.Program) *cobra.Command {
 			"  kerf exec resume --last \"now the docs\"",
 		Args: func(cmd *cobra.Command, args []string) error {
 			insist := "quote it: kerf exec %q"
+			if len(args) == 1 && len(args[0]) < 5 {
+				return nil // "work" is a request, not a slip of fork
+			}
 			if len(args) == 1 {
 				insist = "pipe it in: echo %q | kerf exec"
 			}

@@ -38,7 +38,7 @@ goes on while nobody watches, and several front ends see the same one.
   kerf acp --serve           let an editor use it
 
 It listens on a unix socket below Kerf's home. Only programs of the same user that can
-read the token beside it are let in; commands in the sandbox see neither. See doc/serve.md.`
+read the token beside it are let in; commands in the sandbox see neither. See kerf help serve.`
 
 // serveOptions are the flags of `kerf serve`.
 type serveOptions struct {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"kerf/internal/agent/skills"
 	"kerf/internal/agent/turn"
 	"kerf/internal/model"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/repo"
@@ -201,7 +203,13 @@ func (s *Sources) hidden(path string, opened os.FileInfo) bool {
 	}
 	real, v := s.Boundary.Plan().Named(s.Cwd, path)
 	named, err := os.Lstat(real)
-	return v.Access == boundary.Hidden || err != nil || !os.SameFile(named, opened)
+	if err != nil || !os.SameFile(named, opened) {
+		return true
+	}
+	// Above the working directory a private /tmp hides what commands need not see; a file of
+	// the project itself is told from there all the same.
+	inside := slices.ContainsFunc(s.Roots, func(root string) bool { return pathname.Inside(root, real) })
+	return v.Access == boundary.Hidden && (inside || real != path)
 }
 
 // readDoc reads at most limit bytes of a regular file beneath root. Links that
