@@ -68,6 +68,9 @@ func TestUnknownWords(t *testing.T) {
 					continue // it is nothing's, or a name itself
 				}
 				for _, help := range [][]string{nil, {"help"}} {
+					if help == nil && path == "kerf exec" && len(slip) < 5 {
+						continue // a short word is a request, such as "work", which is near to fork
+					}
 					said := runWords(t, 2, append(append(help, words...), slip))
 					line, _, _ := strings.Cut(said, "\n")
 					if !strings.Contains(line, `"`+slip+`"`) || !strings.Contains(line, "did you mean ") ||
