@@ -64,7 +64,7 @@ func TestLastTurnAfterARewindOfSeveralTurns(t *testing.T) {
 // TestARedoTellsOnlyOfWhatTheUndoWasAbout: an undo of one file is whole, although the
 // content of another file of the call was lost, and so is the redo of that undo.
 func TestARedoTellsOnlyOfWhatTheUndoWasAbout(t *testing.T) {
-	for _, paths := range [][]string{nil, {"new1"}} {
+	for _, paths := range [][]string{nil, {"new1"}, {"new1", "new2"}} {
 		d := newDisk(t, 1)
 		var set delta.Set
 		for _, name := range []string{"new1", "new2"} {

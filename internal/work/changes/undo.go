@@ -189,7 +189,7 @@ type step struct {
 // steps are the changes to invert, oldest first, and p.only what they leave out.
 func (p *Plan) steps(b *book, c Choice) []step {
 	var steps []step
-	partial := false
+	partial := len(c.Paths) > 0 // other files that the call lost are not meant
 	told := map[string]bool{}
 	for _, e := range p.Entries {
 		asked := b.asked(e, c)
