@@ -21,7 +21,8 @@ import (
 // change commits a proposed change and tells what really landed.
 func (h *Executor) change(ctx context.Context, id protocol.CallID, a tool.Change, m RunOptions) turn.Outcome {
 	r, done := h.Commit(ctx, id, a, m)
-	o := turn.Outcome{Text: r.Text(), Success: r.Error == nil, Changes: done.records, Observed: done.saw}
+	o := turn.Outcome{Text: r.Text(), Success: r.Error == nil, Changes: done.records, Observed: done.saw,
+		Warnings: done.strays}
 	body := protocol.FileChange{Call: id, Changes: h.files.Committed(done.set, done.records), Diff: done.diff}
 	if r.Error != nil {
 		body.Error = o.Text
@@ -48,6 +49,7 @@ type committed struct {
 	records []history.FileChange
 	saw     []history.Observation
 	counts  protocol.Certainty // how the set counts in a turn's diff
+	strays  []string           // temporary files that are left, in words
 }
 
 // Commit writes a change and returns the result for the model. What landed is
@@ -66,11 +68,14 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	out, err := write(ctx, a.Set, o)
 	r := a.Result
 	var done committed
+	for _, words := range out.Strays() {
+		r.Warnings = append(r.Warnings, tool.Warning{Code: "TEMPORARY_FILE_LEFT", Message: words})
+	}
 	if len(out.Committed) > 0 || !out.Exact {
 		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry,
 			files.DiffOf(out.Committed, a.Set, m.Diff))
 	}
-	done.records = append(missed, done.records...)
+	done.records, done.strays = append(missed, done.records...), out.Strays()
 	if !out.Exact {
 		h.record.doubt(a.Set)
 	}

@@ -46,6 +46,8 @@ type Result struct {
 	Merged map[string]bool
 	// Failed are the files that do not fit.
 	Failed []patch.FileError
+	// Warnings are for the user.
+	Warnings []string
 }
 
 // Patch applies text to the workspace. With an error that is ErrConflict, the
@@ -75,9 +77,9 @@ func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o O
 	}
 	out, err := w.Commit(ctx, set, txn.CommitOptions{Origin: o.origin(), Prune: room.prune(set)})
 	if err != nil {
-		return Result{Changed: out.Committed, Merged: merged}, fmt.Errorf("%w (%w)", err, ErrConflict)
+		return Result{Changed: out.Committed, Merged: merged, Warnings: out.Strays()}, fmt.Errorf("%w (%w)", err, ErrConflict)
 	}
-	return Result{Changed: out.Committed, Merged: merged}, nil
+	return Result{Changed: out.Committed, Merged: merged, Warnings: out.Strays()}, nil
 }
 
 func plan(t *tree.Tree, p *patch.Patch, m *room, o patch.PlanOptions) (delta.Set, []patch.FileError) {

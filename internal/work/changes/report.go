@@ -25,6 +25,8 @@ type Report struct {
 	// nobody saw who made them. With Choice.Unproven they are taken along.
 	Left []Left `json:"left,omitempty"`
 	Diff string `json:"diff"`
+	// Warnings are for the user.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // MarshalJSON writes a path that survives.
@@ -109,6 +111,7 @@ func (r Reader) Undo(ctx context.Context, w *txn.Workspace, c Choice, o UndoOpti
 		verb = "redo"
 	}
 	out, err := plan.Commit(ctx, w, txn.Origin{Tool: verb, Client: "kerf " + verb})
+	report.Warnings = out.Strays()
 	if err == nil {
 		plan.stayed(out, report.Files)
 	}

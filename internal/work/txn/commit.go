@@ -388,7 +388,7 @@ func (j *job) landed() []*op {
 func (j *job) enter() error {
 	j.setCommitted(j.landed())
 	if len(j.landed()) == 0 || len(j.out.Committed) == 0 && len(j.out.Failed) > 0 {
-		return errors.Join(j.summary(), j.w.clean(j.w.Tree, j.ops))
+		return errors.Join(j.summary(), j.clean())
 	}
 	e := j.entryOf(j.landed())
 	if err := j.w.Ledger.Append(e); err != nil {
@@ -400,8 +400,17 @@ func (j *job) enter() error {
 	if j.w.Durable {
 		err = j.w.Ledger.Sync()
 	}
-	// What cannot be cleaned now is cleaned by whoever is next.
-	_ = j.w.clean(j.w.Tree, j.ops)
+	_ = j.clean()
+	return err
+}
+
+// clean removes the temporary files. What cannot be removed now is told, and removed by
+// whoever is next.
+func (j *job) clean() error {
+	err := j.w.clean(j.w.Tree, j.ops)
+	if errors.As(err, (*strays)(&j.out.Left)) {
+		return nil
+	}
 	return err
 }
 
@@ -454,7 +463,7 @@ func (j *job) abandon(err error) error {
 	if errors.As(err, &pe) && len(j.out.Failed) == 0 {
 		j.out.Failed = append(j.out.Failed, pe)
 	}
-	_ = j.w.clean(j.w.Tree, j.ops) // else whoever is next
+	_ = j.clean()
 	return err
 }
 
@@ -464,7 +473,7 @@ func (j *job) retreat(err error) error {
 	_ = j.w.flush(j.w.Tree, j.ops) // the error under way is the one to report
 	j.out.Exact = j.out.Exact && exact
 	if undoErr == nil && len(landed) == 0 {
-		_ = j.w.clean(j.w.Tree, j.ops)
+		_ = j.clean()
 		return err
 	}
 	err = errors.Join(err, undoErr)
@@ -477,6 +486,6 @@ func (j *job) retreat(err error) error {
 		return errors.Join(err, appendErr)
 	}
 	j.out.Entry = e
-	_ = j.w.clean(j.w.Tree, j.ops)
+	_ = j.clean()
 	return err
 }

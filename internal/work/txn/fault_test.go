@@ -515,3 +515,59 @@ func appendLine(t *testing.T, w *Workspace, path, line string) {
 		return
 	}
 }
+
+// TestOneStrayKeepsNoOther fails the removal of each temporary file alone: the others are
+// removed, the outcome names the one, and recovery removes it.
+func TestOneStrayKeepsNoOther(t *testing.T) {
+	commit := func(nth int) (f *fixture, unlinks int, out Outcome, err error) {
+		f, set := scene(t, 2)
+		w, err := openAt(f.root, f.home, true, func(op, path string) error {
+			if op != "unlink" || !strings.Contains(path, ".kerf-") {
+				return nil
+			}
+			if unlinks++; unlinks == nth {
+				return syscall.EPERM
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err = w.Commit(context.Background(), set, CommitOptions{})
+		return f, unlinks, out, err
+	}
+	_, most, _, err := commit(0)
+	if err != nil || most < 4 {
+		t.Fatalf("%d temporary files are removed: %v", most, err)
+	}
+	strays := 0
+	for nth := 1; nth <= most; nth++ {
+		f, unlinks, out, err := commit(nth)
+		if err != nil || unlinks != most {
+			t.Fatalf("removal %d: %v, with %d of %d removals tried", nth, err, unlinks, most)
+		}
+		var left []string
+		for name := range f.snapshot() {
+			if strings.Contains(name, ".kerf-") {
+				left = append(left, f.path(name))
+			}
+		}
+		if len(left) == 0 && len(out.Left) == 0 {
+			continue // the file was not there any more: it became the user's
+		}
+		strays++
+		if len(left) != 1 || len(out.Left) != 1 || out.Left[0].Path != left[0] {
+			t.Fatalf("removal %d: left are %q, told is %v", nth, left, out.Left)
+		}
+		if words := out.Strays(); len(words) != 1 || !strings.Contains(words[0], "kerf recover") {
+			t.Errorf("removal %d: the user is told %q", nth, words)
+		}
+		if r, err := f.w.Recover(context.Background()); err != nil || r.Finished != 1 {
+			t.Fatalf("removal %d: recovery gives %+v, %v", nth, r, err)
+		}
+		f.checkClean()
+	}
+	if strays < 4 {
+		t.Errorf("only %d removals left a file", strays)
+	}
+}

@@ -45,14 +45,22 @@ func (w *Workspace) settle() (Report, error) {
 		return r, err
 	}
 	moves := ledger.Moves(w.Dir)
+	var left error // one transaction whose files cannot be removed does not keep the others
 	for _, tx := range txs {
 		tx.renamed(moves)
 		if len(tx.Roots) > 0 && tx.Place != [2]uint64{} && tx.Place != placeOf(w.Tree, string(tx.Roots[0])) {
 			tx.forgetInodes()
 		}
-		if err := w.settleOne(tx, &r); err != nil {
+		err := w.settleOne(tx, &r)
+		var stray strays
+		if errors.As(err, &stray) {
+			left = errors.Join(left, fmt.Errorf("recover transaction %s: %w", tx.ID, err))
+		} else if err != nil {
 			return r, fmt.Errorf("recover transaction %s: %w", tx.ID, err)
 		}
+	}
+	if left != nil {
+		return r, left
 	}
 	if !w.journal.pending() {
 		return r, nil
@@ -402,11 +410,27 @@ func (w *Workspace) clean(t *tree.Tree, ops []*op) error {
 	return w.journal.clear()
 }
 
+// strays are temporary files that could not be removed; the journal keeps their names.
+type strays []PathError
+
+// Error names the first one and its reason.
+func (s strays) Error() string {
+	if len(s) == 1 {
+		return fmt.Sprintf("remove the temporary file %s: %v", s[0].Path, s[0].Err)
+	}
+	return fmt.Sprintf("remove %d temporary files, such as %s: %v", len(s), s[0].Path, s[0].Err)
+}
+
+// Unwrap returns the first reason.
+func (s strays) Unwrap() error { return s[0].Err }
+
 // sweep removes the temporary files of ops, for good: once the journal is empty nobody
-// knows of them any more.
+// knows of them any more. One that cannot be removed does not keep the others; the error
+// is strays then.
 func (w *Workspace) sweep(t *tree.Tree, ops []*op) error {
 	held, release := t.Hold()
 	defer release()
+	var left strays
 	for _, o := range ops {
 		if o.Tmp == "" {
 			continue
@@ -417,11 +441,21 @@ func (w *Workspace) sweep(t *tree.Tree, ops []*op) error {
 					return err
 				}
 			}
-			return d.Unlink(name)
+			err := d.Unlink(name)
+			if _, look := d.Sig(name); err != nil && isAbsent(look) {
+				return nil // it became the file
+			}
+			return err
 		})
 		if err != nil && !isAbsent(err) {
-			return err
+			left = append(left, PathError{string(o.Tmp), err})
 		}
 	}
-	return w.flushSwept(t, ops)
+	if err := w.flushSwept(t, ops); err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return left
+	}
+	return nil
 }

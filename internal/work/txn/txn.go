@@ -165,6 +165,19 @@ type Outcome struct {
 	Entry *ledger.Entry
 	// Failed are the files that were left alone, with the reasons.
 	Failed []PathError
+	// Left are temporary files of Kerf's own that could not be removed. The journal knows
+	// them: the next commit, or kerf recover, removes them.
+	Left []PathError
+}
+
+// Strays tells of each file in Left, in words for the user.
+func (o Outcome) Strays() []string {
+	var told []string
+	for _, f := range o.Left {
+		told = append(told, fmt.Sprintf("a temporary file of Kerf's own is left: %s: %v; when that is mended run: kerf recover",
+			f.Path, f.Err))
+	}
+	return told
 }
 
 // PathError is an error about one path.

@@ -90,6 +90,7 @@ func (o *ApplyOptions) Apply(ctx context.Context, h *host.Host) error {
 	}
 	defer ws.Close()
 	r, err := apply.Patch(ctx, ws.Tree, ws.Txn, text, o.Options)
+	warn(o.Err, r.Warnings)
 	if told := o.tell(apply.NewReport(root, r, o.DryRun, err)); told != nil {
 		return errors.Join(err, told)
 	}
@@ -179,6 +180,7 @@ func applyPatch(ctx context.Context, p *program.Program, h *host.Host, text []by
 	}
 	defer ws.Close()
 	r, err := apply.Patch(ctx, ws.Tree, ws.Txn, text, apply.Options{Tool: "apply_patch"})
+	warn(p.Stderr, r.Warnings)
 	for _, f := range r.Failed {
 		return f.Err
 	}
@@ -190,4 +192,11 @@ func applyPatch(ctx context.Context, p *program.Program, h *host.Host, text []by
 		fmt.Fprintf(p.Stdout, "%s %s\n", letters[c.Op()], visible.Plain(changes.Relative(h.Config.Cwd, c.Path)))
 	}
 	return nil
+}
+
+// warn tells what the user should know beside the result.
+func warn(w io.Writer, warnings []string) {
+	for _, text := range warnings {
+		fmt.Fprintln(w, "kerf: warning: "+visible.Plain(text))
+	}
 }

@@ -112,6 +112,7 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 		to.Confirm = func(r changes.Report) (bool, error) { return confirmUndo(p, r) }
 	}
 	report, err := b.undo(cmd.Context(), c, to)
+	warn(p.Stderr, report.Warnings)
 	if errors.Is(err, changes.ErrNothing) && len(args) > 0 {
 		return fmt.Errorf("%w of %s; kerf log tells what was changed", err, visible.Plain(strings.Join(args, ", ")))
 	}
