@@ -108,20 +108,28 @@ func (s *Session) tellLeft() {
 
 // lastWords waits for the sub-agents at the end of a turn of a session that nobody
 // goes on with: what they were asked to do is done or ended before the turn is over,
-// and told either way.
-func (s *Session) lastWords(ctx context.Context, e turn.Settle) {
+// and told either way. What the turn's time cut off is returned in words.
+func (s *Session) lastWords(ctx context.Context, e turn.Settle) (cut string) {
 	t := s.team
 	if !s.o.Headless || s.o.Agents.Parent != nil {
-		return
+		return ""
 	}
 	if e.Done && len(t.Busy()) > 0 {
+		wait, limit := ctx, "however long it takes; --timeout bounds it"
 		if wall := s.o.Budget.Wall; wall > 0 {
+			left := max(wall-time.Since(s.began), 0)
+			limit = fmt.Sprintf("at most %s", left.Round(time.Second))
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, wall)
+			wait, cancel = context.WithTimeout(ctx, left)
 			defer cancel()
 		}
-		s.post(message{told: protocol.Warning{Message: "waiting for sub-agents that still work: " + named(t.Busy())}})
-		all := t.Settle(ctx)
+		s.post(message{told: protocol.Warning{Message: fmt.Sprintf("waiting for sub-agents that still work: %s (%s)",
+			named(t.Busy()), limit)}})
+		all := t.Settle(wait)
+		if busy := t.Busy(); len(busy) > 0 && wait.Err() != nil && ctx.Err() == nil {
+			cut = fmt.Sprintf("the time of the turn, %s, was up while sub-agents still worked: %s; what they changed so far "+
+				"stays", s.o.Budget.Wall, named(busy))
+		}
 		s.post(message{told: protocol.ItemCompleted{Item: protocol.Item{ID: protocol.ItemID("agents_" + string(e.Turn)),
 			Status: protocol.Completed,
 			Body:   protocol.SubAgent{Operation: "wait", Agents: all}}}})
@@ -137,6 +145,7 @@ func (s *Session) lastWords(ctx context.Context, e turn.Settle) {
 	}
 	t.Interrupt()
 	s.tellLeft()
+	return cut
 }
 
 func named(list []protocol.Agent) string {

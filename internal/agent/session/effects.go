@@ -124,9 +124,9 @@ func (s *Session) settle(ctx context.Context, e turn.Settle) message {
 	if text := s.goOn(ctx, e); text != "" {
 		return message{in: turn.Settled{Turn: e.Turn, GoOn: text}}
 	}
-	s.lastWords(ctx, e)
+	cut := s.lastWords(ctx, e)
 	in := s.o.Executor.Settle(ctx, e)
-	in.Note = s.endNews()
+	in.Note, in.Cut = s.endNews(), cut
 	return message{in: in}
 }
 

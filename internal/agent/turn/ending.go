@@ -57,6 +57,9 @@ func (c *Core) settled(in Settled) {
 	if in.Unrecorded != "" && t.end.trouble == nil && t.end.reason == "" {
 		t.end.trouble = &protocol.Trouble{Kind: protocol.TroubleStorage, Message: in.Unrecorded}
 	}
+	if in.Cut != "" && t.end.trouble == nil && t.end.reason == "" {
+		t.end.trouble = &protocol.Trouble{Kind: protocol.TroubleOther, Message: in.Cut}
+	}
 	t.closeTodo(&c.output)
 	c.finishTurn()
 	c.turn, c.output.turn = nil, ""

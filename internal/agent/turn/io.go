@@ -127,6 +127,9 @@ type Settled struct {
 	// Unrecorded, when not empty, says what is in no record, or was refused because it
 	// could not be; a turn that ended well has failed then.
 	Unrecorded string
+	// Cut, when not empty, says whose work the turn's time cut off; a turn that ended well
+	// has failed then.
+	Cut string
 	// GoOn, when not empty, is told to the model as a message, and the turn goes
 	// on; the rest is empty then.
 	GoOn string

@@ -174,8 +174,8 @@ type Outcome struct {
 func (o Outcome) Strays() []string {
 	var told []string
 	for _, f := range o.Left {
-		told = append(told, fmt.Sprintf("a temporary file of Kerf's own is left: %s: %v; when that is mended run: kerf recover",
-			f.Path, f.Err))
+		told = append(told, fmt.Sprintf("a temporary file of Kerf's own is left: %s: %v; when that is mended run: "+
+			"kerf recover", f.Path, f.Err))
 	}
 	return told
 }
