@@ -44,6 +44,7 @@ type connection struct {
 	m       *Manager
 	settled chan struct{} // closed when the first attempt is over
 	stream  *messages     // of a program; live's own
+	older   bool          // a program that is spoken to in an older revision; live's own
 
 	mu      sync.Mutex
 	state   string
@@ -71,7 +72,9 @@ func (c *connection) live() {
 		if err == nil {
 			settle()
 			err = c.watch(session)
-			close()
+			if words := close(); words != "" && !errors.Is(err, errLong) {
+				err = errors.New(words)
+			}
 			if time.Since(began) > wellAfter {
 				tries = 0
 			}
@@ -111,7 +114,7 @@ func (c *connection) pause(permanent bool, d time.Duration) bool {
 }
 
 // connect starts the server, greets it and asks for its tools.
-func (c *connection) connect() (*mcp.ClientSession, func(), error) {
+func (c *connection) connect() (*mcp.ClientSession, func() string, error) {
 	c.turn(starting, nil, nil)
 	ctx, cancel := context.WithTimeoutCause(c.m.ctx, c.StartupTimeout,
 		fmt.Errorf("it %w within %s (startup_timeout_sec)", errSlow, c.StartupTimeout))
@@ -124,14 +127,14 @@ func (c *connection) connect() (*mcp.ClientSession, func(), error) {
 		}
 	}
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && c.m.ctx.Err() == nil {
+		if cause := context.Cause(ctx); cause != nil && c.m.ctx.Err() == nil && !errors.Is(err, cause) {
 			err = cause
 		}
 		return nil, nil, err
 	}
-	return session, func() {
+	return session, func() string {
 		_ = session.Close()
-		end()
+		return end()
 	}, nil
 }
 

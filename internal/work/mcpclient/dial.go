@@ -17,7 +17,7 @@ const frameLimit = 16 << 20
 var errUnauthorized = errors.New("it needs a sign-in; run: kerf mcp login")
 
 // dial opens a session with the server. end frees what lies beneath it.
-func (c *connection) dial(ctx context.Context) (*mcp.ClientSession, func(), error) {
+func (c *connection) dial(ctx context.Context) (*mcp.ClientSession, func() string, error) {
 	if c.Unfit != nil {
 		return nil, nil, c.Unfit
 	}
@@ -34,9 +34,16 @@ func (c *connection) dial(ctx context.Context) (*mcp.ClientSession, func(), erro
 			return nil, nil, err
 		}
 	}
-	session, err := c.client().Connect(ctx, streamable, nil)
+	first, cancel := context.WithTimeout(ctx, patience(c.StartupTimeout))
+	session, err := c.client().Connect(first, streamable, nil)
+	silent := first.Err() != nil && ctx.Err() == nil
+	cancel()
+	if err != nil && silent { // it does not answer what it does not know
+		session, err = c.client().Connect(ctx, streamable, older())
+	}
+	silence := func() string { return "" }
 	if err == nil {
-		return session, func() {}, nil
+		return session, silence, nil
 	}
 	if unauthorized(err) {
 		return nil, nil, fmt.Errorf("%w %s", errUnauthorized, c.Name)
@@ -49,35 +56,56 @@ func (c *connection) dial(ctx context.Context) (*mcp.ClientSession, func(), erro
 	if failure != nil {
 		return nil, nil, err
 	}
-	return old, func() {}, nil
+	return old, silence, nil
 }
 
-// dialProgram starts the server's program and opens a session over its streams.
-func (c *connection) dialProgram(ctx context.Context) (*mcp.ClientSession, func(), error) {
+// dialProgram starts the server's program and opens a session over its streams. One that
+// ends at the first request of the newest revision is started again and spoken to in an
+// older one.
+func (c *connection) dialProgram(ctx context.Context) (*mcp.ClientSession, func() string, error) {
+	session, end, again, err := c.tryProgram(ctx, c.older)
+	if again && ctx.Err() == nil {
+		if session, end, _, err = c.tryProgram(ctx, true); err == nil {
+			c.older = true
+		}
+	}
+	return session, end, err
+}
+
+// tryProgram does so once; again says that an older revision may help.
+func (c *connection) tryProgram(ctx context.Context, old bool) (s *mcp.ClientSession, end func() string, again bool,
+	err error) {
 	select {
 	case c.m.forks <- struct{}{}:
 	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+		return nil, nil, false, ctx.Err()
 	}
 	p, err := start(c.Server)
 	<-c.m.forks
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	c.stream = newMessages(p.out)
-	session, err := c.client().Connect(ctx,
-		&mcp.IOTransport{Reader: c.stream, Writer: p.in, MaxLineLength: frameLimit + 1}, nil)
-	if err != nil {
-		words := p.end()
-		switch cause := c.stream.ended(); {
-		case cause != nil:
-			err = cause
-		case ctx.Err() == nil && words != "":
-			err = errors.New(words)
-		}
-		return nil, nil, err
+	between := newProbe(c.stream, p.in, patience(c.StartupTimeout))
+	var options *mcp.ClientSessionOptions
+	if old {
+		options = older()
 	}
-	return session, func() { p.end() }, nil
+	session, err := c.client().Connect(ctx,
+		&mcp.IOTransport{Reader: between, Writer: between, MaxLineLength: frameLimit + 1}, options)
+	if err == nil {
+		return session, p.end, false, nil
+	}
+	words, cause := p.end(), c.stream.ended()
+	switch {
+	case cause != nil:
+		err = cause
+	case words != "" && ctx.Err() == nil:
+		err = errors.New(words)
+	case words != "":
+		err = fmt.Errorf("%w; it said: %s", context.Cause(ctx), words)
+	}
+	return nil, nil, cause == nil && between.unanswered(), err
 }
 
 // httpClient sends the headers of the server with every request, but only to its

@@ -1,10 +1,13 @@
 package mcpclient
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -37,6 +40,19 @@ func fixture(mode string) {
 	case "crash":
 		fmt.Fprintln(os.Stderr, "the port is taken\x1b[2J")
 		os.Exit(3)
+	case "license":
+		fmt.Fprint(os.Stderr, strings.Repeat("loading a part\n", 100), "license expired\n")
+		_ = os.Stdout.Close()
+		time.Sleep(time.Hour)
+	case "later":
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			fmt.Fprintln(os.Stderr, "license expired")
+			os.Exit(1)
+		}()
+	case "ignores", "leaves", "hushed":
+		olderServer(mode)
+		return
 	case "silent":
 		time.Sleep(time.Hour)
 	case "garbage":
@@ -52,6 +68,35 @@ func fixture(mode string) {
 			})
 	}
 	_ = s.Run(context.Background(), &mcp.StdioTransport{})
+}
+
+// olderServer speaks no revision that has server/discover: it ignores the request, or
+// ends, or answers it too late.
+func olderServer(mode string) {
+	in := bufio.NewReader(os.Stdin)
+	first, err := in.ReadBytes('\n')
+	if err != nil {
+		return
+	}
+	known := !bytes.Contains(first, []byte(discovery))
+	if !known && mode == "leaves" {
+		fmt.Fprintln(os.Stderr, "unknown method")
+		os.Exit(1)
+	}
+	rest := io.Reader(in)
+	if known {
+		rest = io.MultiReader(bytes.NewReader(first), in)
+	}
+	if mode == "hushed" {
+		go func() {
+			time.Sleep(1500 * time.Millisecond)
+			var m struct{ ID json.RawMessage }
+			_ = json.Unmarshal(first, &m)
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"late"}}`+"\n", m.ID)
+		}()
+	}
+	s := newFixture()
+	_ = s.Run(context.Background(), &mcp.IOTransport{Reader: io.NopCloser(rest), Writer: os.Stdout})
 }
 
 func newFixture() *mcp.Server {
@@ -237,6 +282,46 @@ func TestBrokenServersAreOneLineEach(t *testing.T) {
 	}
 	if _, err := m.Call(t.Context(), "mcp__silent__x", nil); err == nil || !strings.Contains(err.Error(), "silent") {
 		t.Errorf("a tool of a failed server gave %v", err)
+	}
+}
+
+func TestOlderServersAreSpokenTo(t *testing.T) {
+	for _, mode := range []string{"ignores", "leaves", "hushed"} {
+		t.Run(mode, func(t *testing.T) {
+			s := program(t, mode, mode)
+			s.StartupTimeout = 3 * time.Second
+			m := started(t, Options{Servers: []Server{s}})
+			m.Settle(t.Context())
+			if st := m.Status()[0]; st.State != ready {
+				t.Fatalf("the server is %s: %s", st.State, st.Error)
+			}
+			if mode == "hushed" {
+				time.Sleep(time.Second) // the late answer comes and ends nothing
+			}
+			if r := call(t, m, "mcp__"+mode+"__echo", `{"a":1}`); r.Text != `{"a":1}` {
+				t.Errorf("echo gives %q", r.Text)
+			}
+		})
+	}
+}
+
+func TestServersAreToldWithTheirLastWords(t *testing.T) {
+	for mode, want := range map[string]string{"license": "license expired", "later": "it ended with exit code 1: license expired",
+		"crash": "it ended with exit code 3: the port is taken"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			m := started(t, Options{Servers: []Server{program(t, "paid", mode)}})
+			for m.Status()[0].State != failed {
+				if t.Context().Err() != nil {
+					t.Fatalf("the server is %+v", m.Status()[0])
+				}
+				time.Sleep(5 * time.Millisecond) // nothing tells when it has failed
+			}
+			got := m.Status()[0].Error
+			if !strings.Contains(got, want) || strings.Contains(got, "killed") {
+				t.Errorf("told is %q, want %q", got, want)
+			}
+		})
 	}
 }
 

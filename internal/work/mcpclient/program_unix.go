@@ -46,26 +46,17 @@ func start(s Server) (*running, error) {
 	return &running{in: inWrite, out: outRead, p: p}, nil
 }
 
-// end closes the streams, gives the program a moment to leave by itself, kills
-// what is left of its tree, and returns the last it said.
+// end closes the streams, gives the program a moment to leave by itself, kills what is
+// left of its tree, and returns how it ended and the last it said. Of a program that did
+// not end by itself only its words are told.
 func (r *running) end() string {
 	_ = r.in.Close()
-	if !r.p.Wait(200 * time.Millisecond) {
+	itself := r.p.Wait(200 * time.Millisecond)
+	if !itself {
 		r.p.Kill()
 	}
 	_ = r.out.Close()
 	text, _ := r.p.Output()
 	code, signal, _ := r.p.ExitCode()
-	said := oneLine(string(text))
-	switch {
-	case signal != "":
-		return fmt.Sprintf("it was ended by %s: %s", signal, said)
-	case code == 127:
-		return "the program was not found: " + said
-	case code != 0:
-		return fmt.Sprintf("it ended with exit code %d: %s", code, said)
-	case said != "":
-		return "it ended: " + said
-	}
-	return ""
+	return lastWords(text, code, signal, itself)
 }

@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -40,8 +41,10 @@ func (r *running) end() string {
 	_ = r.in.Close()
 	_ = r.cmd.Process.Kill()
 	err := r.cmd.Wait()
-	if err == nil {
-		return ""
+	var exit *exec.ExitError
+	code := 0
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
 	}
-	return oneLine(fmt.Sprintf("it ended: %v %s", err, r.err))
+	return lastWords(r.err.Bytes(), code, "", err == nil)
 }

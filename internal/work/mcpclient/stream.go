@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 )
 
@@ -100,4 +101,35 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.left -= n
 	return n, err
+}
+
+// lastWords tells how a program ended, with the last lines it wrote to its error stream.
+func lastWords(text []byte, code int, signal string, itself bool) string {
+	said := oneLine(tail(string(text)))
+	switch {
+	case !itself:
+		return said
+	case signal != "":
+		return strings.TrimRight(fmt.Sprintf("it was ended by %s: %s", signal, said), ": ")
+	case code == 127:
+		return "the program was not found: " + said
+	case code != 0:
+		return strings.TrimRight(fmt.Sprintf("it ended with exit code %d: %s", code, said), ": ")
+	case said != "":
+		return "it ended: " + said
+	}
+	return ""
+}
+
+// tail is the last lines of a text that fit into a message, at least one of them.
+func tail(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= errorLimit {
+		return text
+	}
+	cut := text[len(text)-errorLimit:]
+	if _, lines, ok := strings.Cut(cut, "\n"); ok {
+		return lines
+	}
+	return cut
 }
