@@ -231,7 +231,13 @@ type MCPServer struct {
 	EnvHTTPHeaders    map[string]string `key:"env_http_headers"`
 	Scopes            []string          `key:"scopes"`
 	OAuthResource     string            `key:"oauth_resource"`
-	OAuthStore        string            `key:"mcp_oauth_credentials_store" enum:"auto file keyring"`
+	// OAuthClientID is that of a client registered beforehand; OAuthClientMetadata the
+	// address of a document that describes one.
+	OAuthClientID       string `key:"oauth_client_id"`
+	OAuthClientSecret   string `key:"oauth_client_secret_env_var"`
+	OAuthClientMetadata string `key:"oauth_client_metadata_url"`
+	OAuthCallbackPort   int    `key:"oauth_callback_port"`
+	OAuthStore          string `key:"mcp_oauth_credentials_store" enum:"auto file keyring"`
 
 	StartupTimeout  time.Duration      `key:"startup_timeout_sec" unit:"s" min:"1"`
 	ToolTimeout     time.Duration      `key:"tool_timeout_sec" unit:"s" min:"1"`

@@ -45,6 +45,9 @@ func (c configured) noteServer(s config.MCPServer) {
 	if s.BearerTokenEnvVar != "" {
 		c.secrets.Add(c.getenv(s.BearerTokenEnvVar))
 	}
+	if s.OAuthClientSecret != "" {
+		c.secrets.Add(c.getenv(s.OAuthClientSecret))
+	}
 	c.secrets.AddURL(s.URL)
 }
 

@@ -32,6 +32,7 @@ type Server struct {
 	// be empty.
 	Bearer string
 	Store  TokenStore
+	Client OAuthClient
 
 	StartupTimeout, ToolTimeout time.Duration // 0 means 30 s and 120 s
 	// Enabled, when not empty, names the only tools that are offered; Disabled

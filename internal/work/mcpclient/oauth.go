@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,22 +35,96 @@ type TokenStore interface {
 	Delete(server string) error
 }
 
+// OAuthClient is what Kerf is to an authorization server. The zero value is registered
+// at the first sign-in.
+type OAuthClient struct {
+	ID, Secret  string // of a client registered beforehand
+	MetadataURL string // of a document that describes the client, for servers that take one
+	Port        int    // on the loopback, where browsers come back to; 0 is any
+}
+
 // signInError says that a server wants a sign-in while nobody is there for it.
-type signInError struct{ server string }
-
-func (e signInError) Error() string { return "server " + e.server + " needs a sign-in" }
-
-// stored authorises with the grant that is kept.
-type stored struct {
+type signInError struct {
 	server string
+	scopes []string // the rights that are missing, if the server names them
+}
+
+func (e signInError) Error() string {
+	if len(e.scopes) > 0 {
+		return fmt.Sprintf("server %s wants further rights; run: kerf mcp login --scopes %s %s", e.server,
+			strings.Join(e.scopes, ","), e.server)
+	}
+	return "server " + e.server + " needs a sign-in"
+}
+
+// stored authorises with the grant that is kept. When the server wants further rights for
+// a call, the user is asked to sign in for them, if there is one.
+type stored struct {
+	c *connection
+
+	mu     sync.Mutex
+	grant  *Grant
 	source oauth2.TokenSource
 }
 
-func (s stored) TokenSource(context.Context) (oauth2.TokenSource, error) { return s.source, nil }
+func (s *stored) TokenSource(context.Context) (oauth2.TokenSource, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.source, nil
+}
 
-func (s stored) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
-	_ = r.Body.Close()
-	return signInError{s.server}
+func (s *stored) Authorize(ctx context.Context, req *http.Request, r *http.Response) error {
+	scopes, more := missing(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case r.StatusCode == http.StatusForbidden && !more:
+		_ = r.Body.Close()
+		return nil // the answer to the call is this one
+	case !more || s.grant == nil || s.c.m.o.Elicit == nil:
+		_ = r.Body.Close()
+		return signInError{s.c.Name, scopes}
+	}
+	all := slices.Clone(s.grant.Scopes)
+	for _, scope := range scopes {
+		if !slices.Contains(all, scope) {
+			all = append(all, scope)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, signInTime)
+	defer cancel()
+	grant, err := signIn(ctx, s.c.Server, s.c.m.o.Name, all, func(url string) {
+		go func() { // ends with the answer, or with ctx
+			reply, err := s.c.m.o.Elicit(ctx, Elicitation{Server: s.c.Name, URL: url,
+				Message: "The server wants further rights for this call: " + oneLine(strings.Join(scopes, " ")) +
+					". Sign in at the address, then accept."})
+			if err != nil || reply.Action != "accept" {
+				cancel()
+			}
+		}()
+	}, func(h auth.OAuthHandler) error { return h.Authorize(ctx, req, r) })
+	if err != nil {
+		return fmt.Errorf("%w (%s)", signInError{s.c.Name, scopes}, oneLine(err.Error()))
+	}
+	if grant == nil {
+		return signInError{s.c.Name, scopes}
+	}
+	s.grant, s.source = grant, s.c.keep(grant)
+	return s.c.Store.Save(s.c.Name, grant)
+}
+
+// missing tells the rights that a refused call lacks, and whether it was refused for them.
+func missing(r *http.Response) (scopes []string, more bool) {
+	challenges, err := oauthex.ParseWWWAuthenticate(r.Header.Values("WWW-Authenticate"))
+	if err != nil {
+		return nil, false
+	}
+	for _, c := range challenges {
+		if c.Scheme == "bearer" && c.Params["error"] == "insufficient_scope" {
+			return strings.Fields(c.Params["scope"]), true
+		}
+	}
+	return nil, false
 }
 
 // signedIn authorises with the kept grant and keeps tokens that were renewed.
@@ -58,10 +134,14 @@ func (c *connection) signedIn() (auth.OAuthHandler, error) {
 		return nil, fmt.Errorf("sign-in: %w", err)
 	}
 	if g == nil || g.Token == nil {
-		return stored{server: c.Name}, nil
+		return &stored{c: c}, nil
 	}
-	return stored{c.Name, &keeping{source: g.config().TokenSource(context.Background(), g.Token), store: c.Store,
-		server: c.Name, grant: g}}, nil
+	return &stored{c: c, grant: g, source: c.keep(g)}, nil
+}
+
+// keep is the source of g's tokens, which keeps those that it renews.
+func (c *connection) keep(g *Grant) oauth2.TokenSource {
+	return &keeping{source: g.config().TokenSource(context.Background(), g.Token), store: c.Store, server: c.Name, grant: g}
 }
 
 func (g *Grant) config() *oauth2.Config {
@@ -107,9 +187,31 @@ func Login(ctx context.Context, s Server, name, version string, scopes []string,
 	}
 	ctx, cancel := context.WithTimeout(ctx, signInTime)
 	defer cancel()
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	grant, err := signIn(ctx, s, name, scopes, show, func(h auth.OAuthHandler) error {
+		client := mcp.NewClient(&mcp.Implementation{Name: name, Version: version}, nil)
+		session, err := client.Connect(ctx,
+			&mcp.StreamableClientTransport{Endpoint: s.URL, OAuthHandler: h, DisableStandaloneSSE: true}, nil)
+		if err != nil {
+			return err
+		}
+		return session.Close()
+	})
 	if err != nil {
-		return err
+		return errors.New(oneLine(err.Error()))
+	}
+	if grant == nil {
+		return nil
+	}
+	return s.Store.Save(s.Name, grant)
+}
+
+// signIn runs do with what signs in to the server when it is asked to, and returns the
+// grant, nil if no sign-in was wanted.
+func signIn(ctx context.Context, s Server, name string, scopes []string, show func(url string),
+	do func(auth.OAuthHandler) error) (*Grant, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", s.Client.Port))
+	if err != nil {
+		return nil, err
 	}
 	defer l.Close()
 	redirect := fmt.Sprintf("http://%s/callback", l.Addr())
@@ -129,24 +231,26 @@ func Login(ctx context.Context, s Server, name, version string, scopes []string,
 			return c.TokenSource(ctx, t), nil
 		},
 	}
+	if s.Client.ID != "" {
+		config.PreregisteredClient = &oauthex.ClientCredentials{ClientID: s.Client.ID}
+		if s.Client.Secret != "" {
+			config.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: s.Client.Secret}
+		}
+	}
+	if s.Client.MetadataURL != "" {
+		config.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: s.Client.MetadataURL}
+	}
 	if len(scopes) > 0 {
 		config.ScopeFilter = func([]string) []string { return scopes }
 	}
 	handler, err := auth.NewAuthorizationCodeHandler(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: version}, nil)
-	session, err := client.Connect(ctx,
-		&mcp.StreamableClientTransport{Endpoint: s.URL, OAuthHandler: handler, DisableStandaloneSSE: true}, nil)
-	if err != nil {
-		return errors.New(oneLine(err.Error()))
+	if err := do(handler); err != nil {
+		return nil, err
 	}
-	defer session.Close()
-	if grant == nil {
-		return nil
-	}
-	return s.Store.Save(s.Name, grant)
+	return grant, nil
 }
 
 // callback waits for the browser to come back with a code.
