@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,4 +155,42 @@ func TestACPSDKDrivesKerf(t *testing.T) {
 	if d := cmp.Diff(want, checks); d != "" {
 		t.Errorf("checks (-want +got):\n%s", d)
 	}
+}
+
+// TestACPSDKHoldsTheModes is TestACPModesDecideWhatIsAsked with the official TypeScript
+// SDK: each mode, each tool that changes files, each decision.
+func TestACPSDKHoldsTheModes(t *testing.T) {
+	if os.Getenv("KERF_NPM") == "" {
+		t.Skip("KERF_NPM names no directory with node_modules")
+	}
+	s := servingWith(t, "sandbox_mode = \"workspace-write\"\n", fourWays, nil)
+	checks := npm(t, "acp_modes.mjs", "@agentclientprotocol/sdk", "KERF="+builtProgram(t), "REPO="+s.dir,
+		"HOME="+s.host.Config.Home, "KERF_HOME="+s.host.Config.Home)
+	want := map[string]map[string]any{}
+	for _, mode := range []string{"begun", "ask", "auto-edit", "plan", "full"} {
+		for _, decision := range []string{"allow", "reject", "cancel", "stop"} {
+			asked, changed, stop := "wep", "", "end_turn"
+			switch {
+			case mode == "full" || mode == "auto-edit":
+				asked, changed = "", "wep"
+			case mode == "plan":
+				asked = ""
+			case decision == "allow":
+				changed = "wep"
+			case decision == "stop":
+				asked, stop = "w", "cancelled"
+			}
+			want[mode+" "+decision] = map[string]any{"stop": stop, "asked": asked, "changed": changed, "shown": sorted(changed)}
+		}
+	}
+	if d := cmp.Diff(want, checks); d != "" {
+		t.Errorf("checks (-want +got):\n%s", d)
+	}
+}
+
+// sorted are the letters of s in their order.
+func sorted(s string) string {
+	letters := strings.Split(s, "")
+	slices.Sort(letters)
+	return strings.Join(letters, "")
 }

@@ -43,8 +43,23 @@ func run(url string) error {
 	if st := m.Status()[0]; st.State != "ready" {
 		return fmt.Errorf("the server is %s: %s", st.State, st.Error)
 	}
+	calls, err := wanted()
+	if err != nil {
+		return err
+	}
 	for _, t := range m.Tools() {
-		r, err := m.Call(ctx, t.Qualified, json.RawMessage(`{"a":5,"b":3}`))
+		args := json.RawMessage(`{"a":5,"b":3}`)
+		if given, ok := calls[t.Name]; ok {
+			args = given
+		}
+		if t.Name == "json_schema_echo" { // it wants to have back what it was told of the other tool
+			b, err := json.Marshal(map[string]json.RawMessage{"schema": m.Tools()[0].Schema})
+			if err != nil {
+				return err
+			}
+			args = b
+		}
+		r, err := m.Call(ctx, t.Qualified, args)
 		if err != nil {
 			return err
 		}
@@ -71,6 +86,26 @@ func registered(c *mcpclient.OAuthClient) error {
 	}
 	c.ID, c.Secret = given.ID, given.Secret
 	return nil
+}
+
+// wanted are the arguments that the suite wants tools to be called with.
+func wanted() (map[string]json.RawMessage, error) {
+	var given struct {
+		Calls []struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		} `json:"toolCalls"`
+	}
+	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
+		if err := json.Unmarshal([]byte(text), &given); err != nil {
+			return nil, err
+		}
+	}
+	calls := map[string]json.RawMessage{}
+	for _, c := range given.Calls {
+		calls[c.Name] = c.Arguments
+	}
+	return calls, nil
 }
 
 // visit does what a user's browser does who agrees to everything.

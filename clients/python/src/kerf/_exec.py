@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -119,7 +119,7 @@ class Thread:
             turn._hear(event)
         return turn
 
-    def stream(self, prompt: str, *, images: Sequence[str | os.PathLike[str]] = (), schema: Any = None) -> Iterator[Event]:
+    def stream(self, prompt: str, *, images: Sequence[str | os.PathLike[str]] = (), schema: Any = None) -> Generator[Event, None, None]:
         """Runs a turn and yields its events as they come. The turn is interrupted when the
         iterator is closed: by close(), or when nothing refers to it any more."""
         return self._events(prompt, images, schema, Turn())
@@ -132,11 +132,11 @@ class Thread:
                 turn._hear(event)
         return turn
 
-    def astream(self, prompt: str, *, images: Sequence[str | os.PathLike[str]] = (), schema: Any = None) -> AsyncIterator[Event]:
+    def astream(self, prompt: str, *, images: Sequence[str | os.PathLike[str]] = (), schema: Any = None) -> AsyncGenerator[Event, None]:
         """stream for asyncio. Who leaves the loop early closes it, with contextlib.aclosing."""
         return self._aevents(prompt, images, schema, Turn())
 
-    def _events(self, prompt: str, images: Sequence[Any], schema: Any, turn: Turn) -> Iterator[Event]:
+    def _events(self, prompt: str, images: Sequence[Any], schema: Any, turn: Turn) -> Generator[Event, None, None]:
         with self._turn, contextlib.ExitStack() as stack:
             args = self._args(images, schema, stack)
             process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -165,7 +165,7 @@ class Thread:
                 process.stderr.close()
             _judge(process.returncode, failure, said.text(), turn)
 
-    async def _aevents(self, prompt: str, images: Sequence[Any], schema: Any, turn: Turn) -> AsyncIterator[Event]:
+    async def _aevents(self, prompt: str, images: Sequence[Any], schema: Any, turn: Turn) -> AsyncGenerator[Event, None]:
         while not self._turn.acquire(blocking=False):
             await asyncio.sleep(0.01)
         with contextlib.ExitStack() as stack:

@@ -65,7 +65,10 @@ class Server:
     def attach(self, id: str, *, since: int | None = None) -> Session:
         """Attaches to a live session: behind the event since, or, without, at its running turn."""
         params: dict[str, Any] = {"session": id}
-        params.update({"join": True} if since is None else {"since": since})
+        if since is None:
+            params["join"] = True
+        else:
+            params["since"] = since
         return self._follow("kerf/attach", params)
 
     def submit(self, id: str, op: words.Op, *, submission: str = "") -> None:
