@@ -73,7 +73,26 @@ func setup(e *testscript.Env) error {
 	e.Setenv("DRIVERS", filepath.Join(root, "cmd", "kerf", "testdata", "clients"))
 	e.Setenv("TMPDIR", e.WorkDir+"/tmp")
 	e.Values["servers"] = map[string]*modeltest.Server{}
+	e.Defer(func() { endServer(filepath.Join(home, ".kerf")) })
 	return os.MkdirAll(e.WorkDir+"/tmp", 0o700)
+}
+
+// endServer ends the kerf serve that a story left running in its home, as one does that
+// failed.
+func endServer(home string) {
+	b, err := os.ReadFile(filepath.Join(home, "run", "serve.json"))
+	if err != nil {
+		return
+	}
+	var at struct {
+		PID int `json:"pid"`
+	}
+	if json.Unmarshal(b, &at) != nil || at.PID <= 1 || at.PID == os.Getpid() {
+		return
+	}
+	if p, err := os.FindProcess(at.PID); err == nil {
+		_ = p.Kill() // it may be gone
+	}
 }
 
 // serve starts a model that plays the rounds in a file, a JSON array of

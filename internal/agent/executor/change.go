@@ -68,9 +68,7 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	out, err := write(ctx, a.Set, o)
 	r := a.Result
 	var done committed
-	for _, words := range out.Strays() {
-		r.Warnings = append(r.Warnings, tool.Warning{Code: "TEMPORARY_FILE_LEFT", Message: words})
-	}
+	r.Warnings = append(r.Warnings, tool.Warn("TEMPORARY_FILE_LEFT", out.Strays())...)
 	if len(out.Committed) > 0 || !out.Exact {
 		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry,
 			files.DiffOf(out.Committed, a.Set, m.Diff))

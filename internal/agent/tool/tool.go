@@ -265,6 +265,15 @@ type Warning struct {
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
+// Warn makes a warning of each message.
+func Warn(code string, messages []string) []Warning {
+	var list []Warning
+	for _, m := range messages {
+		list = append(list, Warning{Code: code, Message: m})
+	}
+	return list
+}
+
 // The codes of refusals. They are part of the interface and never reused.
 const (
 	NotFound         = "NOT_FOUND"

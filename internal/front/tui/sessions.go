@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 
 	tea "charm.land/bubbletea/v2"
@@ -152,7 +153,8 @@ func (m *Model) lastFrame() {
 	m.look("")
 	m.shown.CloseLive(protocol.Failed)
 	if len(m.shown.Turns) > 0 && !m.o.Open.Ephemeral {
-		m.shown.Note(style.Dim, "", "kerf resume "+string(m.session.ID)+" goes on with this session")
+		m.shown.Note(style.Dim, "", cmp.Or(m.o.Again, "kerf resume")+" "+string(m.session.ID)+
+			" goes on with this session")
 	}
 	m.exit.closing = true
 	if m.scr == nil {

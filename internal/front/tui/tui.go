@@ -32,6 +32,8 @@ type Options struct {
 	// Open says which session to open first, Prompt what to say in it.
 	Open   protocol.OpenOptions
 	Prompt []protocol.Input
+	// Again is the command that goes on with a session by its id; empty is kerf resume.
+	Again string
 	// Pick shows the list of sessions first; with PickFork the choice is forked.
 	Pick, PickFork bool
 	Version        string

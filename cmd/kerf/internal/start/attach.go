@@ -130,7 +130,7 @@ func (o *attachOptions) show(ctx context.Context, c client.Client, open protocol
 	if err != nil {
 		return err
 	}
-	t.Sessions, t.Open = c, open
+	t.Sessions, t.Open, t.Again = c, open, "kerf attach"
 	if prompt != "" {
 		t.Prompt = []protocol.Input{{Text: prompt}}
 	}
