@@ -82,14 +82,18 @@ func (d *Device) SignInBrowser(ctx context.Context, show func(address string)) (
 		if err != nil {
 			return Credential{}, told(err)
 		}
-		return credentialOf(token), nil
+		return d.credentialOf(token), nil
 	}
 }
 
 // address is where the user signs in.
 func (d *Device) address(config *oauth2.Config, state, verifier string) (string, error) {
 	if d.ClientID != "" {
-		return config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)), nil
+		options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}
+		for name, value := range d.AuthParams {
+			options = append(options, oauth2.SetAuthURLParam(name, value))
+		}
+		return config.AuthCodeURL(state, options...), nil
 	}
 	u, err := url.Parse(d.AuthURL)
 	if err != nil {

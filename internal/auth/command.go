@@ -70,8 +70,21 @@ func (c *Command) now() time.Time {
 	return time.Now()
 }
 
-// run runs the program. Its output is a secret and appears in no error.
+// run runs the program, which prints a token.
 func (c *Command) run(ctx context.Context) (string, error) {
+	token, err := c.Output(ctx)
+	if err != nil {
+		return "", err
+	}
+	if token == "" || strings.ContainsAny(token, "\r\n") {
+		return "", fmt.Errorf("auth.command %s: expected one line with a token on standard output", c.Argv[0])
+	}
+	return token, nil
+}
+
+// Output runs the program and returns what it prints, without the space around it. That is a
+// secret and appears in no error.
+func (c *Command) Output(ctx context.Context) (string, error) {
 	switch {
 	case len(c.Argv) == 0:
 		return "", errors.New("auth.command is empty")
@@ -97,11 +110,7 @@ func (c *Command) run(ctx context.Context) (string, error) {
 		line, _, _ := strings.Cut(strings.TrimSpace(words.String()), "\n")
 		return "", fmt.Errorf("auth.command %s: %w: %s", c.Argv[0], err, line)
 	}
-	token := strings.TrimSpace(out.String())
-	if token == "" || strings.ContainsAny(token, "\r\n") {
-		return "", fmt.Errorf("auth.command %s: expected one line with a token on standard output", c.Argv[0])
-	}
-	return token, nil
+	return strings.TrimSpace(out.String()), nil
 }
 
 // limited keeps the beginning of what is written to it.

@@ -1,10 +1,14 @@
 package auth
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -23,7 +27,19 @@ type Device struct {
 	// machine, 0 for any port.
 	AuthURL      string
 	RedirectPort int
+	// AuthParams are added to AuthURL.
+	AuthParams map[string]string
+	// AccountClaim is where the identity token tells the account, AccountHeader the header
+	// in which requests name it.
+	AccountClaim  []string
+	AccountHeader string
+	// Client ids name the program to a server. NeedsClient says that nobody signs in
+	// without one.
+	NeedsClient bool
 }
+
+// wantsClient reports whether a client id is missing.
+func (d *Device) wantsClient() bool { return d.NeedsClient && d.ClientID == "" }
 
 // Prompt is what the user must do.
 type Prompt struct{ URL, Complete, Code string }
@@ -56,7 +72,7 @@ func (d *Device) SignIn(ctx context.Context, show func(Prompt)) (Credential, err
 	if err != nil {
 		return Credential{}, told(err)
 	}
-	return credentialOf(token), nil
+	return d.credentialOf(token), nil
 }
 
 // Renew returns fresh tokens for stale ones.
@@ -69,15 +85,41 @@ func (d *Device) Renew(ctx context.Context, c Credential) (Credential, error) {
 	if err != nil {
 		return c, fmt.Errorf("%w; run kerf login again", told(err))
 	}
-	fresh := credentialOf(token)
-	if fresh.Refresh == "" {
-		fresh.Refresh = c.Refresh
-	}
+	fresh := d.credentialOf(token)
+	fresh.Refresh = cmp.Or(fresh.Refresh, c.Refresh)
+	fresh.Account = cmp.Or(fresh.Account, c.Account)
 	return fresh, nil
 }
 
-func credentialOf(t *oauth2.Token) Credential {
-	return Credential{Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry.UTC()}
+func (d *Device) credentialOf(t *oauth2.Token) Credential {
+	c := Credential{Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry.UTC()}
+	if identity, ok := t.Extra("id_token").(string); ok && len(d.AccountClaim) > 0 {
+		c.Account = claim(identity, d.AccountClaim)
+	}
+	return c
+}
+
+// claim is what an identity token says, or empty. The token came from the server itself, so
+// its signature proves nothing more.
+func claim(token string, path []string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+	var at any
+	if err != nil || json.Unmarshal(b, &at) != nil {
+		return ""
+	}
+	for _, name := range path {
+		object, _ := at.(map[string]any)
+		at = object[name]
+	}
+	s, _ := at.(string)
+	if len(s) > 200 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "" // it becomes a header
+	}
+	return s
 }
 
 // told is the provider's word of an error, without the answer that holds it.

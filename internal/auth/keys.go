@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -20,10 +22,17 @@ type Provider struct {
 	EnvKey, FirstEnvKey string
 	Instructions        string
 	Device              Device
+	// Cloud is what is used where there is no key: the credentials of a cloud, if it is
+	// named.
+	Cloud Cloud
+	// Exchange is where the key is given for one that lasts shortly, if it is set.
+	Exchange *Exchange
 }
 
 // needsKey reports whether a provider has a key at all.
-func (p Provider) needsKey() bool { return p.EnvKey != "" || p.Device.ClientID != "" }
+func (p Provider) needsKey() bool {
+	return p.EnvKey != "" || p.Device.ClientID != "" || p.Device.wantsClient()
+}
 
 // Keys finds and stores the keys of providers. It may be used by several
 // goroutines.
@@ -40,10 +49,19 @@ type Keys struct {
 }
 
 // Key is a key as requests ask for it. Get returns it; after the server refused it,
-// Rejected reports whether Get has another one now. Both may be nil.
+// Rejected reports whether Get has another one now. All may be nil.
 type Key struct {
 	Get      func(context.Context) (string, error)
 	Rejected func(key string) bool
+	// Header is what goes along with the key that Get returned, Base the address that it is
+	// for, if the key decides that.
+	Header func() map[string]string
+	Base   func() string
+	// Bearer says that the key is a token, which goes where tokens go, whatever the keys of
+	// the provider do.
+	Bearer bool
+	// Sign signs a request instead of carrying the key. Body is its body.
+	Sign func(req *http.Request, body io.Reader) error
 }
 
 // MissingError says that a provider needs a key or a sign-in and has none.
@@ -64,14 +82,22 @@ func setupFault(format string, args ...any) error {
 }
 
 // Key finds the key of a provider: its own token, the program or the variable it
-// names, what was stored, or none where none is needed.
+// names, what was stored, what a cloud's programs keep, or none where none is needed.
 func (k *Keys) Key(name string) (Key, error) {
+	key, err := k.found(name)
+	if e := k.Providers[name].Exchange; err == nil && e != nil {
+		key = e.of(key, k.Secret)
+	}
+	return key, err
+}
+
+func (k *Keys) found(name string) (Key, error) {
 	p := k.Providers[name]
 	switch {
 	case p.Token != "":
 		return k.fixed(p.Token), nil
 	case p.Command != nil:
-		return Key{Rejected: p.Command.Rejected, Get: func(ctx context.Context) (string, error) {
+		return Key{Bearer: true, Rejected: p.Command.Rejected, Get: func(ctx context.Context) (string, error) {
 			token, err := p.Command.Token(ctx)
 			k.Secret(token)
 			return token, err
@@ -89,9 +115,11 @@ func (k *Keys) Key(name string) (Key, error) {
 		return k.fixed(stored.Key), unfit(stored.Key)
 	case err == nil:
 		t := &tokens{keys: k, provider: name, device: p.Device, now: stored}
-		return Key{t.key, t.rejected}, nil
+		return Key{Get: t.key, Rejected: t.rejected, Header: t.header, Bearer: true}, nil
 	case !errors.Is(err, ErrNone):
 		return Key{}, &setupError{err}
+	case p.Cloud.Name != "":
+		return p.Cloud.Key, nil
 	case p.needsKey():
 		return Key{}, k.missing(name)
 	}
@@ -102,7 +130,7 @@ func (k *Keys) Key(name string) (Key, error) {
 // none anywhere.
 func (k *Keys) Missing(name string) bool {
 	p := k.Providers[name]
-	if p.EnvKey == "" || p.Token != "" || p.Command != nil || k.envKey(p) != "" {
+	if p.EnvKey == "" || p.Token != "" || p.Command != nil || p.Cloud.Name != "" || k.envKey(p) != "" {
 		return false
 	}
 	_, _, err := k.Store.Get(name)
@@ -152,6 +180,10 @@ func (k *Keys) InEnvironment() map[string]string {
 
 func (k *Keys) missing(name string) error {
 	p := k.Providers[name]
+	if p.Device.wantsClient() {
+		return &MissingError{name, fmt.Sprintf("provider %s needs a sign-in, and that a client id: set "+
+			"model_providers.%s.oauth.client_id to one that is yours, then run: kerf login %s", p.Name, name, name)}
+	}
 	if p.EnvKey == "" {
 		return &MissingError{name, fmt.Sprintf("provider %s needs a sign-in; run: kerf login %s", p.Name, name)}
 	}
@@ -212,6 +244,9 @@ func (k *Keys) HasBrowserFlow(name string) (has, needs bool) {
 // LoginBrowser signs in with a browser. It returns where the key or the tokens are stored.
 func (k *Keys) LoginBrowser(ctx context.Context, name string, show func(address string)) (string, error) {
 	p := k.Providers[name]
+	if p.Device.wantsClient() {
+		return "", k.wantsClient(name)
+	}
 	if p.Device.AuthURL == "" || p.Device.TokenURL == "" {
 		return "", setupFault("provider %s has no oauth.authorization_url and oauth.token_url", name)
 	}
@@ -223,10 +258,19 @@ func (k *Keys) LoginBrowser(ctx context.Context, name string, show func(address 
 	return k.put(name, c)
 }
 
+// wantsClient is the fault of a sign-in without a client id, of which none is built in.
+func (k *Keys) wantsClient(name string) error {
+	return setupFault("kerf login %s needs a client id, which names the program to %s; Kerf ships none: set "+
+		"model_providers.%s.oauth.client_id to one that is yours, see doc/models.md", name, k.Providers[name].Name, name)
+}
+
 // LoginDevice signs in by a code that the user enters in a browser. It returns
 // where the tokens are stored.
 func (k *Keys) LoginDevice(ctx context.Context, name string, show func(url, complete, code string)) (string, error) {
 	p := k.Providers[name]
+	if p.Device.wantsClient() {
+		return "", k.wantsClient(name)
+	}
 	if p.Device.DeviceURL == "" || p.Device.TokenURL == "" || p.Device.ClientID == "" {
 		return "", setupFault("provider %s has no oauth.client_id, oauth.device_authorization_url and oauth.token_url", name)
 	}
@@ -268,7 +312,7 @@ func (k *Keys) Logout(name string) error {
 type LoginState struct {
 	Provider string `json:"provider"`
 	// Source says where the key comes from: "environment NAME", "config",
-	// "command", "keyring", "file", or "none".
+	// "command", "keyring", "file", "cloud NAME", or "none".
 	Source string `json:"source"`
 	// Key is the beginning and end of the key, the rest hidden.
 	Key string `json:"key,omitempty"`
@@ -302,6 +346,9 @@ func (k *Keys) loginState(name string) (LoginState, error) {
 		return state("environment "+p.EnvKey, key), nil
 	}
 	c, place, err := k.Store.Get(name)
+	if errors.Is(err, ErrNone) && p.Cloud.Name != "" {
+		return LoginState{Provider: name, Source: "cloud " + p.Cloud.Name}, nil
+	}
 	if errors.Is(err, ErrNone) {
 		return LoginState{Provider: name, Source: "none"}, nil
 	}

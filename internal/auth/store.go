@@ -30,6 +30,8 @@ type Credential struct {
 	Access  string    `json:"access_token,omitempty"`
 	Refresh string    `json:"refresh_token,omitempty"`
 	Expires time.Time `json:"expires,omitzero"`
+	// Account is the one that was signed in to, where requests name it.
+	Account string `json:"account,omitempty"`
 }
 
 // Secret is the part that is sent.

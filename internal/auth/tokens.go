@@ -33,6 +33,16 @@ func (t *tokens) key(ctx context.Context) (string, error) {
 	return t.now.Access, nil
 }
 
+// header names the account of the sign-in.
+func (t *tokens) header() map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.device.AccountHeader == "" || t.now.Account == "" {
+		return nil
+	}
+	return map[string]string{t.device.AccountHeader: t.now.Account}
+}
+
 func (t *tokens) rejected(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -195,7 +195,8 @@ type Provider struct {
 	BaseURL                 string            `key:"base_url" secret:"url"`
 	EnvKey                  string            `key:"env_key"`
 	EnvKeyInstructions      string            `key:"env_key_instructions"`
-	WireAPI                 string            `key:"wire_api" enum:"responses chat anthropic gemini script"`
+	WireAPI                 string            `key:"wire_api" enum:"responses chat anthropic gemini bedrock script"`
+	KeyHeader               string            `key:"key_header"`
 	QueryParams             map[string]string `key:"query_params" secret:"named"`
 	HTTPHeaders             map[string]string `key:"http_headers" secret:"all"`
 	EnvHTTPHeaders          map[string]string `key:"env_http_headers"`

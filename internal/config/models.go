@@ -18,8 +18,11 @@ type ModelFacts struct {
 	PriceOutput     float64 `key:"price_output" min:"0"`
 }
 
-// ProviderAuth is a program that prints a token.
+// ProviderAuth is a program that prints a token, or the credentials of a cloud.
 type ProviderAuth struct {
+	// Kind is whose credentials are used when there is no key.
+	Kind    string        `key:"kind" enum:"aws entra google"`
+	Scope   string        `key:"scope"`
 	Command string        `key:"command"`
 	Args    []string      `key:"args" secret:"shape"`
 	Cwd     string        `key:"cwd"`
@@ -37,4 +40,10 @@ type ProviderOAuth struct {
 	TokenURL     string   `key:"token_url"`
 	Scopes       []string `key:"scopes"`
 	Audience     string   `key:"audience"`
+	// ClientRequired says that nobody signs in without a client id.
+	ClientRequired bool              `key:"client_required"`
+	AuthParams     map[string]string `key:"authorization_params"`
+	AccountClaim   []string          `key:"account_claim"`
+	AccountHeader  string            `key:"account_header"`
+	ExchangeURL    string            `key:"exchange_url"`
 }

@@ -58,11 +58,21 @@ func (c configured) newKeys() *auth.Keys {
 		Ephemeral: c.CredentialStore == "ephemeral",
 		Secret:    c.secrets.Add,
 	}
+	clouds := auth.Clouds{Getenv: c.getenv, Secret: c.secrets.Add,
+		Run: func(ctx context.Context, argv []string) (string, error) {
+			return c.tokenProgram(config.ProviderAuth{Command: argv[0], Args: argv[1:]}).Output(ctx)
+		}}
 	for name, p := range c.Providers {
 		a := auth.Provider{
 			Name: p.Name, Token: p.ExperimentalBearerToken, EnvKey: p.EnvKey, Instructions: p.EnvKeyInstructions,
 			Device: auth.Device{ClientID: p.OAuth.ClientID, DeviceURL: p.OAuth.DeviceURL, TokenURL: p.OAuth.TokenURL,
-				Scopes: p.OAuth.Scopes, Audience: p.OAuth.Audience, AuthURL: p.OAuth.AuthURL, RedirectPort: p.OAuth.RedirectPort},
+				Scopes: p.OAuth.Scopes, Audience: p.OAuth.Audience, AuthURL: p.OAuth.AuthURL, RedirectPort: p.OAuth.RedirectPort,
+				AuthParams: p.OAuth.AuthParams, AccountClaim: p.OAuth.AccountClaim, AccountHeader: p.OAuth.AccountHeader,
+				NeedsClient: p.OAuth.ClientRequired},
+			Cloud: clouds.Of(p.Auth.Kind, p.Auth.Scope),
+		}
+		if p.OAuth.ExchangeURL != "" {
+			a.Exchange = &auth.Exchange{URL: p.OAuth.ExchangeURL, Header: p.HTTPHeaders}
 		}
 		if name == "openai" {
 			a.FirstEnvKey = "CODEX_API_KEY"
@@ -98,6 +108,7 @@ func (c configured) providerOptions(keys *auth.Keys) provider.Options {
 		CompactLimit: c.AutoCompactLimit,
 		WebSearch:    c.Tools.WebSearch,
 		Redact:       c.redact,
+		Lookup:       keys.InAddress,
 	}
 	for name, f := range c.Models {
 		o.Overrides[name] = catalog.Override(f)
@@ -135,7 +146,7 @@ func (c configured) providerOf(p config.Provider) provider.Provider {
 		c.secrets.AddNamed(k, v)
 	}
 	return provider.Provider{Name: p.Name, BaseURL: p.BaseURL, API: p.WireAPI, Headers: headers,
-		QueryParams: p.QueryParams, EnvKey: p.EnvKey, IdleTimeout: p.StreamIdleTimeout,
+		QueryParams: p.QueryParams, EnvKey: p.EnvKey, KeyHeader: p.KeyHeader, IdleTimeout: p.StreamIdleTimeout,
 		FirstAnswer: p.FirstAnswerTimeout, Retries: p.RequestMaxRetries,
 		CACertificate: p.CACertificate, Proxy: p.Proxy}
 }

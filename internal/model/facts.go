@@ -18,6 +18,9 @@ type Facts struct {
 	Images   bool `json:"images,omitempty"`
 	// Reasoning says how thinking is asked for.
 	Reasoning ReasoningStyle `json:"reasoning,omitempty"`
+	// Interleaved models think between their calls when they are asked to, if they think by
+	// budget; those that decide themselves do so anyway.
+	Interleaved bool `json:"interleaved,omitempty"`
 	// EditTool is the tool the model changes files with best.
 	EditTool EditTool `json:"edit_tool,omitempty"`
 	Prices   Prices   `json:"prices,omitzero"`
@@ -111,7 +114,7 @@ func Lookup(name string) (Facts, bool) {
 func Bare(name string) string {
 	name = strings.ToLower(name)
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	for _, vendor := range []string{"us.", "eu.", "apac.", "global.", "anthropic.", "openai.", "google."} {
+	for _, vendor := range []string{"us.", "us-gov.", "eu.", "apac.", "jp.", "au.", "ca.", "global.", "anthropic.", "openai.", "google."} {
 		name = strings.TrimPrefix(name, vendor)
 	}
 	return name

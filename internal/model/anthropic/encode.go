@@ -38,6 +38,12 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	facts, _ := c.endpoint.Facts(r.Model)
 	think := thinkingOf(r, facts)
 	head := wire.AppendString([]byte(`{"model":`), r.Model)
+	if version := versions[c.host]; version != "" {
+		head = wire.AppendString([]byte(`{"anthropic_version":`), version)
+		if c.host == bedrockHost && interleaves(think, facts) {
+			head = append(head, `,"anthropic_beta":["`+interleaved+`"]`...)
+		}
+	}
 	head = strconv.AppendInt(wire.AppendName(head, "max_tokens"), int64(outputOf(facts, think.budget)), 10)
 	if r.Instructions != "" {
 		head = wire.AppendString(append(head, `,"system":[{"type":"text","text":`...), r.Instructions)
@@ -53,7 +59,10 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	if tail, err = appendOutput(tail, r, think); err != nil {
 		return nil, err
 	}
-	tail = append(tail, `,"stream":true}`...)
+	if c.host != bedrockHost { // where the path says so
+		tail = append(tail, `,"stream":true`...)
+	}
+	tail = append(tail, '}')
 	return wire.NewBody(append(append([][]byte{head}, pieces...), tail)...), nil
 }
 
@@ -181,6 +190,11 @@ func thinkingOf(r *model.Request, f model.Facts) thinking {
 	}
 	return thinking{json: `,"thinking":{"type":"adaptive"` + display + "}", effort: efforts[r.Effort]}
 }
+
+// interleaved is asked for so that a model thinks between its calls.
+const interleaved = "interleaved-thinking-2025-05-14"
+
+func interleaves(t thinking, f model.Facts) bool { return t.budget > 0 && f.Interleaved }
 
 // mayThink reports whether a model that thinks by budget may do so now: amid
 // tool calls only when the answer that made them began with its own thoughts.

@@ -24,7 +24,7 @@ func events() []string {
 func stream(t *testing.T, body string) ([]*model.Item, error) {
 	t.Helper()
 	s := mt.Start(t, mt.Raw(body))
-	c := anthropic.New(wire.Options{BaseURL: s.URL, IdleTimeout: 10 * time.Second})
+	c := anthropic.New(anthropic.Options{Options: wire.Options{BaseURL: s.URL, IdleTimeout: 10 * time.Second}})
 	var got []*model.Item
 	err := c.Stream(t.Context(), &model.Request{Model: "m", Items: []*model.Item{model.UserText("hi")}},
 		func(ch model.Chunk) error {

@@ -38,12 +38,14 @@ func (r *Registry) build(name string) (model.Client, error) {
 		return chat.New(chat.Options{Options: o, Lenient: name != "openai", Provider: name, Room: r.room(name),
 			CacheKey: strings.Contains(p.BaseURL, "api.openai.com"), Router: strings.Contains(p.BaseURL, "openrouter.ai")}), nil
 	case "anthropic":
-		return anthropic.New(o), nil
+		return anthropic.New(anthropic.Options{Options: o}), nil
+	case "bedrock":
+		return anthropic.New(anthropic.Options{Options: o, Bedrock: true}), nil
 	case "gemini":
 		return gemini.New(o), nil
 	}
-	return nil, setupFault("model_providers.%s: wire_api %q is unknown; use responses, chat, anthropic, gemini or script",
-		name, p.API)
+	return nil, setupFault("model_providers.%s: wire_api %q is unknown; use responses, chat, anthropic, gemini, "+
+		"bedrock or script", name, p.API)
 }
 
 // play returns a client for the scenario in a file.
@@ -82,7 +84,8 @@ func (r *Registry) options(name string, p Provider) (wire.Options, error) {
 func (p Provider) options(name string, key Key) (wire.Options, error) {
 	o := wire.Options{Name: p.Name, BaseURL: p.BaseURL, Key: key.Get, Rejected: key.Rejected, Headers: p.Headers,
 		QueryParams: p.QueryParams, IdleTimeout: p.IdleTimeout, FirstAnswer: p.FirstAnswer,
-		EnvKey: p.EnvKey, Proxy: p.Proxy}
+		EnvKey: p.EnvKey, Proxy: p.Proxy, KeyHeader: p.KeyHeader, Bearer: key.Bearer, KeyHeaders: key.Header, Base: key.Base,
+		Sign: key.Sign}
 	if p.CACertificate != "" {
 		var err error
 		if o.RootCAs, err = certificates(p.CACertificate); err != nil {

@@ -100,6 +100,10 @@ func (r *Registry) fetch(ctx context.Context, name string) (map[string]model.Fac
 	if p.API == "script" {
 		return nil, setupFault("provider %s plays a scenario and has no list of models", name)
 	}
+	if p.API == "bedrock" {
+		return nil, setupFault("provider %s tells no list of models at this address; see: "+
+			"aws bedrock list-inference-profiles", name)
+	}
 	if local.Is(name) {
 		models, err := r.address(name).List(ctx)
 		if err != nil {
@@ -126,7 +130,7 @@ func (r *Registry) fetch(ctx context.Context, name string) (map[string]model.Fac
 // server that cannot be reached are errors: not every server has such a list.
 func (r *Registry) CheckKey(ctx context.Context, name, key string) error {
 	p, err := r.Provider(name)
-	if err != nil || p.API == "script" {
+	if err != nil || p.API == "script" || p.API == "bedrock" { // Amazon's list is on another host
 		return err
 	}
 	o, err := p.options(name, Key{Get: wire.StaticKey(key)})

@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,11 +24,12 @@ import (
 type Provider struct {
 	Name    string // as people know it
 	BaseURL string // of a script, the file
-	API     string // responses, chat, anthropic, gemini or script
+	API     string // responses, chat, anthropic, gemini, bedrock or script
 	Headers map[string]string
 	// QueryParams are added to every request.
 	QueryParams map[string]string
 	EnvKey      string // the variable of the key, for hints
+	KeyHeader   string // of the key, where it is not the protocol's
 	IdleTimeout time.Duration
 	// FirstAnswer is how long the beginning of an answer is waited for, 0 for what suits
 	// the address, see wire.Options.
@@ -39,10 +43,14 @@ type Provider struct {
 }
 
 // Key is what the requests to a provider are authorized with, see wire.Options.
-// Both may be nil.
+// All may be nil.
 type Key struct {
 	Get      func(ctx context.Context) (string, error)
 	Rejected func(key string) bool
+	Header   func() map[string]string
+	Base     func() string
+	Bearer   bool
+	Sign     func(req *http.Request, body io.Reader) error
 }
 
 // Options say which providers there are.
@@ -63,6 +71,9 @@ type Options struct {
 	Fallbacks []string
 	// Local is the only local server that is looked for; empty means all.
 	Local string
+	// Lookup tells what stands for a name in an address. It is asked when the provider is
+	// used.
+	Lookup func(provider, name string) string
 	// Key finds the key of a provider. A missing one is an error with an exit code.
 	Key func(provider string) (Key, error)
 	// CatalogPath is the file of what servers told of their models. Overrides are
@@ -101,10 +112,44 @@ func New(o Options) *Registry {
 // Provider returns a provider by its name in the configuration.
 func (r *Registry) Provider(name string) (Provider, error) {
 	p, ok := r.o.Providers[name]
+	var err error
 	if !ok {
 		return p, setupFault("model_provider %q is not configured; add [model_providers.%s]", name, name)
 	}
-	return p, nil
+	p.BaseURL, err = r.expanded(name, p.BaseURL)
+	return p, err
+}
+
+// placeholder is a name in an address that something stands for: ${NAME}, or ${NAME|OTHER}
+// for the first of several that is set.
+var placeholder = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*(?:\|[A-Za-z_][A-Za-z0-9_]*)*)\}`)
+
+// partOfAddress is what may stand for a name: nothing that leads to another host or path.
+var partOfAddress = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// expanded is an address with what stands for its names.
+func (r *Registry) expanded(provider, address string) (string, error) {
+	var fault error
+	whole := placeholder.ReplaceAllStringFunc(address, func(s string) string {
+		names := strings.Split(s[2:len(s)-1], "|")
+		for _, name := range names {
+			if r.o.Lookup == nil {
+				break
+			}
+			switch v := r.o.Lookup(provider, name); {
+			case v == "":
+			case !partOfAddress.MatchString(v):
+				fault = setupFault("model_providers.%s.base_url: %s is no part of an address", provider, name)
+				return s
+			default:
+				return v
+			}
+		}
+		fault = setupFault("model_providers.%s.base_url needs %s, which is not set; set it, or base_url itself", provider,
+			strings.Join(names, " or "))
+		return s
+	})
+	return whole, fault
 }
 
 // setupError is a fault of the configuration that was found before any request.

@@ -119,6 +119,9 @@ func (x *exchange) words(resp *http.Response, body []byte) *Failure {
 		return &Failure{Message: "answer in content encoding " + encoding + ", which was not asked for"}
 	}
 	if f, ok := ParseFailure(body); ok {
+		if f.Type == "" { // Amazon tells the kind beside the body
+			f.Type, _, _ = strings.Cut(resp.Header.Get("X-Amzn-Errortype"), ":")
+		}
 		return f
 	}
 	if isHTML(body) {

@@ -32,13 +32,10 @@ func (e *Endpoint) Fetch(ctx context.Context, c Call) ([]byte, error) {
 func (x *exchange) fetch(parent context.Context) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	req, err := x.request(ctx)
+	req, err := x.request(ctx, http.MethodGet)
 	if err != nil {
 		return nil, err
 	}
-	req.Method, req.Body, req.GetBody, req.ContentLength = http.MethodGet, nil, nil, 0
-	req.Header.Del("Content-Type")
-	req.Header.Set("Accept", "application/json")
 	x.first = x.opts.IdleTimeout
 	watch := newWatch(x.first, cancel)
 	defer watch.stop()

@@ -55,6 +55,16 @@ type Options struct {
 	// Rejected is asked when the server refuses the key; it reports whether Key
 	// has another one now. Nil means never.
 	Rejected func(key string) bool
+	// KeyHeader is the header of the key where it is not the protocol's. Bearer says that the
+	// key is a token, which is no key of the protocol's and goes where tokens go.
+	KeyHeader string
+	Bearer    bool
+	// KeyHeaders are added to the requests that carry the key, and Base, if not empty, is the
+	// address that the key is for. Both are asked after Key, and may be nil.
+	KeyHeaders func() map[string]string
+	Base       func() string
+	// Sign signs a request, which then carries no key; nil means that none is signed.
+	Sign func(req *http.Request, body io.Reader) error
 	// RootCAs are trusted beside the system's, nil for the system's alone.
 	RootCAs *x509.CertPool
 	// Proxy is the address of a proxy that replaces those of the environment.
@@ -157,7 +167,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 
 // Call is one request.
 type Call struct {
-	Path   string            // appended to the base URL
+	Path   string            // appended to the base URL, escaped where that is needed
 	Query  map[string]string // of the protocol; the configured parameters win
 	Body   *Body
 	Header http.Header // of the protocol; the configured headers win
@@ -165,6 +175,8 @@ type Call struct {
 	Authorize func(h http.Header, key string)
 	// Last names the event that ends a stream, for messages.
 	Last string
+	// Events, when not nil, makes the event stream of what the server sends instead of one.
+	Events func(io.Reader) io.Reader
 	// End is asked when the stream ends without an event that was the last: it
 	// reports whether the answer was whole nevertheless. Nil means never.
 	End func() (whole bool, err error)
@@ -216,7 +228,7 @@ func (x *exchange) run(parent context.Context, each func(sse.Event, map[string]s
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	req, err := x.request(ctx)
+	req, err := x.request(ctx, http.MethodPost)
 	if err != nil {
 		return err
 	}
@@ -252,6 +264,9 @@ func (x *exchange) run(parent context.Context, each func(sse.Event, map[string]s
 // server, not while each works.
 func (x *exchange) events(ctx context.Context, body io.Reader, w *watch, limits map[string]string,
 	each func(sse.Event, map[string]string) (bool, error)) error {
+	if x.call.Events != nil {
+		body = x.call.Events(body)
+	}
 	r := sse.NewReader(body)
 	r.Alive = w.start
 	for {
@@ -301,47 +316,84 @@ func (x *exchange) told(err error) error {
 	return err
 }
 
-func (x *exchange) request(ctx context.Context) (*http.Request, error) {
-	u, err := x.target()
+func (x *exchange) request(ctx context.Context, method string) (*http.Request, error) {
+	u, err := x.target(x.opts.BaseURL)
 	if err != nil {
 		return nil, err
 	}
 	x.host = u.Host
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), x.call.Body.reader())
+	if err := x.getKey(ctx); err != nil {
+		return nil, err
+	}
+	if x.opts.Base != nil && x.opts.Base() != "" {
+		if u, err = x.target(x.opts.Base()); err != nil {
+			return nil, err
+		}
+		x.host = u.Host
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), x.call.Body.reader())
 	if err != nil {
 		return nil, x.misconfigured(err.Error())
 	}
 	req.ContentLength = x.call.Body.Len()
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(x.call.Body.reader()), nil }
-	if x.opts.Key != nil {
-		key, err := x.opts.Key(ctx)
-		var told *model.Error
-		if errors.As(err, &told) {
-			return nil, told
-		}
-		if err != nil {
-			return nil, &model.Error{Kind: model.Auth, Message: x.clean(err.Error()), Hint: x.loginHint(), Err: err}
-		}
-		x.key = strings.TrimSpace(key)
+	if method == http.MethodGet {
+		req.Body, req.GetBody, req.ContentLength = nil, nil, 0
 	}
 	x.header(req)
+	if x.opts.Sign != nil {
+		if err := x.opts.Sign(req, x.call.Body.reader()); err != nil {
+			return nil, x.noKey(err)
+		}
+	}
 	return req, nil
 }
 
+func (x *exchange) getKey(ctx context.Context) error {
+	if x.opts.Key == nil {
+		return nil
+	}
+	key, err := x.opts.Key(ctx)
+	if err != nil {
+		return x.noKey(err)
+	}
+	x.key = strings.TrimSpace(key)
+	return nil
+}
+
+func (x *exchange) noKey(err error) error {
+	var told *model.Error
+	if errors.As(err, &told) {
+		return told
+	}
+	return &model.Error{Kind: model.Auth, Message: x.clean(err.Error()), Hint: x.loginHint(), Err: err}
+}
+
 func (x *exchange) header(req *http.Request) {
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
+	if req.Method == http.MethodGet {
+		req.Header.Set("Accept", "application/json")
+	} else {
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "text/event-stream")
+	}
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "kerf")
 	for name, values := range x.call.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	if x.key != "" {
-		authorize := x.call.Authorize
-		if authorize == nil {
-			authorize = func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) }
-		}
+	switch authorize := x.call.Authorize; {
+	case x.key == "" || x.opts.Sign != nil:
+	case x.opts.KeyHeader != "" && !x.opts.Bearer:
+		req.Header.Set(x.opts.KeyHeader, x.key)
+	case authorize == nil || x.opts.Bearer:
+		req.Header.Set("Authorization", "Bearer "+x.key)
+	default:
 		authorize(req.Header, x.key)
+	}
+	if x.opts.KeyHeaders != nil {
+		for name, value := range x.opts.KeyHeaders() {
+			req.Header.Set(name, value)
+		}
 	}
 	for name, value := range x.opts.Headers {
 		req.Header.Set(name, value)
@@ -349,14 +401,17 @@ func (x *exchange) header(req *http.Request) {
 }
 
 // target is the URL of the call.
-func (x *exchange) target() (*url.URL, error) {
-	u, err := url.Parse(x.opts.BaseURL)
+func (x *exchange) target(base string) (*url.URL, error) {
+	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		// The URL itself may hold a password and is not repeated.
 		return nil, x.misconfigured("base_url is not an http or https URL")
 	}
-	u.Path = strings.TrimRight(u.Path, "/") + "/" + strings.TrimLeft(x.call.Path, "/")
-	u.RawPath, u.Fragment = "", ""
+	u.RawPath = strings.TrimRight(u.EscapedPath(), "/") + "/" + strings.TrimLeft(x.call.Path, "/")
+	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
+		u.Path, u.RawPath = u.RawPath, "" // it is not escaped after all
+	}
+	u.Fragment = ""
 	query := u.Query()
 	for name, value := range x.call.Query {
 		query.Set(name, value)

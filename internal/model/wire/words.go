@@ -18,13 +18,16 @@ var codes = map[model.ErrorKind][]string{
 		"billing_not_active", "billing_error", "quota_exceeded", "credits_exhausted", "exceeded_current_quota_error",
 		"insufficient_balance", "1113"},
 	model.Auth: {"invalid_api_key", "authentication_error", "permission_error", "unauthenticated", "permission_denied",
-		"token_expired", "unauthorized"},
-	model.RateLimit: {"rate_limit_exceeded", "rate_limit_error", "resource_exhausted", "too_many_requests"},
+		"token_expired", "unauthorized", "accessdeniedexception", "expiredtokenexception", "unrecognizedclientexception"},
+	model.RateLimit: {"rate_limit_exceeded", "rate_limit_error", "resource_exhausted", "too_many_requests", "throttlingexception",
+		"modelnotreadyexception", "servicequotaexceededexception"},
 	model.Server: {"server_error", "internal_server_error", "internal_error", "api_error", "overloaded_error",
 		"server_is_overloaded", "overloaded", "slow_down", "unavailable", "service_unavailable", "timeout", "timeout_error",
-		misspoken},
+		"internalserverexception", "modelstreamerrorexception", "modeltimeoutexception", "modelerrorexception",
+		"serviceunavailableexception", misspoken},
 	model.BadCall: {"invalid_prompt", "invalid_request_error", "invalid_argument", "bad_request", "model_not_found",
-		"not_found_error", "unsupported_value", "unsupported_parameter", "content_policy_violation"},
+		"not_found_error", "unsupported_value", "unsupported_parameter", "content_policy_violation",
+		"validationexception", "resourcenotfoundexception"},
 }
 
 // misspoken is the code of a provider that could not read the call that its model wrote.

@@ -34,7 +34,7 @@ func client(api dialect.API, s *mt.Server) model.Client {
 	case dialect.Chat:
 		return chat.New(chat.Options{Options: o, CacheKey: true})
 	case dialect.Anthropic:
-		return anthropic.New(o)
+		return anthropic.New(anthropic.Options{Options: o})
 	case dialect.Gemini:
 		return gemini.New(o)
 	}

@@ -195,7 +195,7 @@ func loginStatus(p *program.Program, asJSON bool) error {
 	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
 	any := false
 	for _, s := range states {
-		any = any || s.Source != "none"
+		any = any || s.Source != "none" && !strings.HasPrefix(s.Source, "cloud ") // which may have nothing
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Provider, s.Source, s.Key)
 	}
 	if err := w.Flush(); err != nil {
