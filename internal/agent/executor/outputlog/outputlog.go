@@ -34,6 +34,7 @@ const (
 // Store keeps the outputs of one session. Without Keep it holds them in memory, within
 // a bound: the oldest go first.
 type Store struct {
+	// Keep puts bytes away and does not hold them afterwards.
 	Keep func([]byte) (delta.Sum, error)
 	// Images gives back what was kept; nil has nothing.
 	Images func(delta.Sum) ([]byte, error)
@@ -49,7 +50,9 @@ type Log struct {
 	keep   func([]byte) (delta.Sum, error)
 	redact func([]byte) []byte
 	limit  int64
+	again  bool // room that was put away is used again
 	wg     sync.WaitGroup
+	spare  []byte // such room; of the goroutine, and after wg.Wait of who waited
 
 	mu     sync.Mutex // guards what follows
 	rest   []byte     // not stored yet
@@ -69,7 +72,7 @@ type piece struct {
 
 // New returns the log of one command.
 func (s *Store) New() *Log {
-	l := &Log{keep: s.Keep, redact: s.Redact, limit: storeLimit}
+	l := &Log{keep: s.Keep, redact: s.Redact, limit: storeLimit, again: s.Keep != nil}
 	if l.keep == nil {
 		l.keep, l.limit = s.memory.put, memoryLimit
 	}
@@ -101,16 +104,24 @@ func (l *Log) Write(b []byte) (int, error) {
 // store puts the first n bytes of the rest away. The lock is held.
 func (l *Log) store(n int) {
 	data := l.rest[:n:n]
-	l.rest = append(make([]byte, 0, pieceSize+pieceSize/8), l.rest[n:]...)
 	p := &piece{}
 	l.pieces = append(l.pieces, p)
 	l.wg.Wait() // one at a time: a fast command waits for the disk
+	room := l.spare
+	if room == nil {
+		room = make([]byte, 0, pieceSize+pieceSize/8)
+	}
+	whole := l.rest
+	l.rest, l.spare = append(room[:0], l.rest[n:]...), nil
 	l.wg.Go(func() {
 		if l.redact != nil {
 			data = l.redact(data)
 		}
 		p.bytes, p.ends, p.open = len(data), bytes.Count(data, []byte{'\n'}), !bytes.HasSuffix(data, []byte{'\n'})
 		p.sum, p.err = l.keep(data)
+		if l.again {
+			l.spare = whole
+		}
 	})
 }
 
@@ -165,7 +176,7 @@ type memory struct {
 	in   []delta.Sum // oldest first
 }
 
-// put keeps data and drops the oldest beyond a bound.
+// put keeps data, which is its own from now on, and drops the oldest beyond a bound.
 func (m *memory) put(data []byte) (delta.Sum, error) {
 	sum := delta.SumOf(data)
 	m.mu.Lock()
@@ -176,7 +187,7 @@ func (m *memory) put(data []byte) (delta.Sum, error) {
 	if _, ok := m.held[sum]; ok {
 		return sum, nil
 	}
-	m.held[sum], m.in = bytes.Clone(data), append(m.in, sum)
+	m.held[sum], m.in = data, append(m.in, sum)
 	for m.size += len(data); m.size > 4*memoryLimit; m.in = m.in[1:] {
 		m.size -= len(m.held[m.in[0]])
 		delete(m.held, m.in[0])
