@@ -33,9 +33,8 @@ func (h *Executor) clean(s string) string {
 	if h.o.Redact == nil || s == "" {
 		return s
 	}
-	plain := []byte(s)
-	if got := h.o.Redact(plain); len(got) != len(plain) || len(got) > 0 && &got[0] != &plain[0] {
+	if got := h.o.Redact([]byte(s)); string(got) != s {
 		return string(got)
 	}
-	return s // nothing was taken out, so nothing is copied
+	return s
 }
