@@ -25,8 +25,8 @@ type Cloud struct {
 type Clouds struct {
 	Getenv func(name string) string
 	Secret func(string)
-	// Run runs a program that the configuration of a cloud names.
-	Run func(ctx context.Context, argv []string) (string, error)
+	// Program is a program that the configuration of a cloud names.
+	Program func(argv []string) *Command
 }
 
 func (c Clouds) world() cloud.World {
@@ -34,7 +34,8 @@ func (c Clouds) world() cloud.World {
 	if err != nil {
 		home = os.DevNull // nothing is found there
 	}
-	w := cloud.World{Getenv: c.Getenv, Home: cmp.Or(c.Getenv("HOME"), home), Secret: c.Secret, Run: c.Run}
+	w := cloud.World{Getenv: c.Getenv, Home: cmp.Or(c.Getenv("HOME"), home), Secret: c.Secret,
+		Run: func(ctx context.Context, argv []string) (string, error) { return c.Program(argv).Output(ctx) }}
 	if runtime.GOOS == "windows" {
 		w.Home, w.Config = home, c.Getenv("APPDATA")
 	}

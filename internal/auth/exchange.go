@@ -25,6 +25,14 @@ type Exchange struct {
 	kept exchanged // guarded by mu
 }
 
+// ExchangeAt is one at an address; an empty one is none.
+func ExchangeAt(address string, header map[string]string) *Exchange {
+	if address == "" {
+		return nil
+	}
+	return &Exchange{URL: address, Header: header}
+}
+
 type exchanged struct {
 	from, token, base string
 	expires           time.Time

@@ -58,10 +58,9 @@ func (c configured) newKeys() *auth.Keys {
 		Ephemeral: c.CredentialStore == "ephemeral",
 		Secret:    c.secrets.Add,
 	}
-	clouds := auth.Clouds{Getenv: c.getenv, Secret: c.secrets.Add,
-		Run: func(ctx context.Context, argv []string) (string, error) {
-			return c.tokenProgram(config.ProviderAuth{Command: argv[0], Args: argv[1:]}).Output(ctx)
-		}}
+	clouds := auth.Clouds{Getenv: c.getenv, Secret: c.secrets.Add, Program: func(argv []string) *auth.Command {
+		return c.tokenProgram(config.ProviderAuth{Command: argv[0], Args: argv[1:]})
+	}}
 	for name, p := range c.Providers {
 		a := auth.Provider{
 			Name: p.Name, Token: p.ExperimentalBearerToken, EnvKey: p.EnvKey, Instructions: p.EnvKeyInstructions,
@@ -69,10 +68,7 @@ func (c configured) newKeys() *auth.Keys {
 				Scopes: p.OAuth.Scopes, Audience: p.OAuth.Audience, AuthURL: p.OAuth.AuthURL, RedirectPort: p.OAuth.RedirectPort,
 				AuthParams: p.OAuth.AuthParams, AccountClaim: p.OAuth.AccountClaim, AccountHeader: p.OAuth.AccountHeader,
 				NeedsClient: p.OAuth.ClientRequired},
-			Cloud: clouds.Of(p.Auth.Kind, p.Auth.Scope),
-		}
-		if p.OAuth.ExchangeURL != "" {
-			a.Exchange = &auth.Exchange{URL: p.OAuth.ExchangeURL, Header: p.HTTPHeaders}
+			Cloud: clouds.Of(p.Auth.Kind, p.Auth.Scope), Exchange: auth.ExchangeAt(p.OAuth.ExchangeURL, p.HTTPHeaders),
 		}
 		if name == "openai" {
 			a.FirstEnvKey = "CODEX_API_KEY"

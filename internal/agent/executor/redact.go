@@ -33,8 +33,5 @@ func (h *Executor) clean(s string) string {
 	if h.o.Redact == nil || s == "" {
 		return s
 	}
-	if got := h.o.Redact([]byte(s)); string(got) != s {
-		return string(got)
-	}
-	return s
+	return string(h.o.Redact([]byte(s)))
 }
