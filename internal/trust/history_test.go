@@ -111,6 +111,12 @@ func (h history) run(base, kerf, dir string) (e *evidence, err error) {
 			e.left[strings.TrimSpace(l)] = true
 		}
 	}
+	if _, list, ok := strings.Cut(r.err, "not whole: the diff leaves out "); ok {
+		for l := range strings.Lines(list) {
+			path, _, _ := strings.Cut(strings.TrimSpace(l), " (what it held ")
+			e.left[e.short(name(path))] = true
+		}
+	}
 	if err := e.rebuild(p); err != nil {
 		return nil, err
 	}

@@ -52,16 +52,16 @@ func (r *recorder) compared(ctx context.Context, co *txn.CommitOptions) (delta.S
 		return nil, false
 	}
 	co.Dirs, co.Gone, co.Modes = r.o.Scanner.Dirs(before, now)
-	var notes []string
+	var unknown []ledger.Gap
 	for _, g := range gaps {
 		if g.Kind == scan.Directory {
 			continue // the ledger has it among the directories
 		}
-		what := g.Path + " (" + g.Reason + ")"
-		r.uncertain(what)
-		notes = append(notes, what)
+		gap := ledger.Gap{Path: ledger.Path(g.Path), Why: g.Reason}
+		r.uncertain(gap.String())
+		unknown = append(unknown, gap)
 	}
-	co.Inexact, co.Origin.Note = len(notes) > 0, ledger.NoteOf(notes)
+	co.Inexact, co.Origin.Gaps, co.Origin.Note = len(unknown) > 0, unknown, ledger.NoteOf(nil, unknown)
 	return set, len(set)+len(co.Dirs)+len(co.Gone)+len(co.Modes) > 0
 }
 

@@ -14,6 +14,7 @@ type book struct {
 	entries []ledger.Entry // oldest first
 	at      map[int64]int  // by sequence number
 	taken   map[atom]bool
+	back    map[int64]bool // entries that an undo which stands was about
 	scopes  map[int64][]string
 	fault   Fault
 }
@@ -38,13 +39,14 @@ func open(l *ledger.Ledger) (*book, error) {
 // only as far as it was not taken back itself, so the newest are looked at first.
 func newBook(entries []ledger.Entry) *book {
 	b := &book{entries: entries, at: make(map[int64]int, len(entries)), taken: map[atom]bool{},
-		scopes: map[int64][]string{}}
+		back: map[int64]bool{}, scopes: map[int64][]string{}}
 	for i, e := range entries {
 		b.at[e.Seq] = i
 	}
 	for _, e := range slices.Backward(entries) {
 		only := setOf(e.Only)
 		for _, u := range e.Undoes {
+			b.back[u] = b.back[u] || !b.back[e.Seq]
 			for _, path := range b.scope(u) {
 				if only.has(path) && !b.taken[atom{e.Seq, path}] {
 					b.taken[atom{u, path}] = true
@@ -91,7 +93,7 @@ func (b *book) scope(seq int64) []string {
 		for _, c := range e.Changes {
 			add(c.Path)
 		}
-		alone := aloneOf(e)
+		alone := e.Alone()
 		for _, d := range e.Dirs {
 			if alone[string(d)] {
 				add(string(d))
@@ -142,6 +144,22 @@ func (b *book) live(e *ledger.Entry, paths []string) []string {
 		}
 	}
 	return live
+}
+
+// lost reports whether e knows of nothing but files that paths allow and whose change
+// cannot be taken back, and no undo was about it.
+func (b *book) lost(e *ledger.Entry, paths []string) bool {
+	return !e.Exact && len(b.scope(e.Seq)) == 0 && !b.back[e.Seq] && len(lostOf(e.Unknown(), paths)) > 0
+}
+
+// lostOf names the files among gaps that paths allow, without what undo leaves there.
+func lostOf(gaps []ledger.Gap, paths []string) (names []string) {
+	for _, g := range gaps {
+		if below(string(g.Path), paths) && !strings.HasPrefix(g.Why, ledger.LeftThere) {
+			names = append(names, g.String())
+		}
+	}
+	return names
 }
 
 // asked returns those of the live paths of e that c takes back. What nobody saw being

@@ -55,6 +55,8 @@ type Net struct {
 	// watched. Left are those with changes that are left out of Diff: the command was
 	// watched and not seen making them, or only what is proven was asked for.
 	Unproven, Left []string
+	// Lost are files that changed and that Diff cannot show, each with the reason.
+	Lost []string
 }
 
 // LastTurnNet is the net of the turn that began last in the ledger, less what was undone of
@@ -133,6 +135,8 @@ type NetOptions struct {
 // and users alike, is taken out; what was undone between turns is taken off.
 func (r Reader) Net(o NetOptions) (Net, error) {
 	var seen []ledger.Entry
+	var n Net
+	var lost []ledger.Gap
 	used, proven, doubtful, left := map[int64]bool{}, map[int64]bool{}, map[string]bool{}, map[string]bool{}
 	for e, err := range r.Ledger.Backward() {
 		if err != nil {
@@ -155,6 +159,9 @@ func (r Reader) Net(o NetOptions) (Net, error) {
 				left[c.Path] = true
 			}
 		}
+		if mine && !e.Exact {
+			lost = append(e.Unknown(), lost...)
+		}
 		proven[e.Seq] = used[e.Seq] && known == ledger.Proven
 		if used[e.Seq] && known == ledger.Unproven {
 			for _, c := range e.Changes {
@@ -166,7 +173,6 @@ func (r Reader) Net(o NetOptions) (Net, error) {
 	slices.Reverse(seen)
 	outer := func(c delta.Change) bool { return !below(c.Path, o.Paths) && (c.From == "" || !below(c.From, o.Paths)) }
 	set := slices.DeleteFunc(r.separate(seen, used), outer)
-	var n Net
 	for _, c := range set {
 		if doubtful[c.Path] || doubtful[c.From] {
 			n.Unproven = append(n.Unproven, c.Path)
@@ -183,6 +189,9 @@ func (r Reader) Net(o NetOptions) (Net, error) {
 	n.Left = slices.Sorted(maps.Keys(left))
 	n.Left = slices.DeleteFunc(n.Left, func(path string) bool { return !below(path, o.Paths) })
 	n.Set = set
+	n.Lost = lostOf(slices.DeleteFunc(lost, func(g ledger.Gap) bool {
+		return slices.Contains(set.Paths(), string(g.Path))
+	}), o.Paths)
 	var err error
 	n.Diff, err = r.unified(set)
 	return n, err

@@ -68,7 +68,7 @@ func (b *book) choose(c Choice) (entries []*ledger.Entry, left []Left, err error
 				left = append(left, Left{Path: p, Entry: e.Seq})
 			}
 		}
-		return len(asked) == 0
+		return len(asked) == 0 && (c.Redo || !b.lost(e, c.Paths))
 	})
 	if len(entries)+len(left) == 0 {
 		return nil, nil, ErrNothing
@@ -86,7 +86,7 @@ func (b *book) chooseEntry(c Choice) ([]*ledger.Entry, error) {
 	if len(e.Undoes) > 0 {
 		return nil, fmt.Errorf("entry %d is an undo or a redo; kerf redo or kerf undo takes it back", c.Entry)
 	}
-	if len(b.live(e, c.Paths)) == 0 {
+	if !b.stands(e, c.Paths) {
 		return nil, ErrNothing
 	}
 	return []*ledger.Entry{e}, nil
@@ -102,7 +102,7 @@ func (b *book) chooseTurn(c Choice) ([]*ledger.Entry, error) {
 			continue
 		}
 		known = true
-		if len(b.live(e, c.Paths)) > 0 {
+		if b.stands(e, c.Paths) {
 			fits = append(fits, e)
 		}
 	}
@@ -132,6 +132,11 @@ func (b *book) chooseTurn(c Choice) ([]*ledger.Entry, error) {
 	}
 	slices.SortFunc(found, func(x, y *ledger.Entry) int { return cmp.Compare(x.Seq, y.Seq) })
 	return found, nil
+}
+
+// stands reports whether something of e was not taken back, or cannot be.
+func (b *book) stands(e *ledger.Entry, paths []string) bool {
+	return len(b.live(e, paths)) > 0 || b.lost(e, paths)
 }
 
 // names reports whether e is of the session, turn, call and client that c names.
@@ -168,7 +173,7 @@ func (b *book) later(c Choice, fits []*ledger.Entry) []*ledger.Entry {
 	fits = nil
 	for i := range b.entries {
 		e := &b.entries[i]
-		if own(e) && e.Known() != ledger.Outside && e.Seq >= first && e.Session == session && len(b.live(e, c.Paths)) > 0 {
+		if own(e) && e.Known() != ledger.Outside && e.Seq >= first && e.Session == session && b.stands(e, c.Paths) {
 			fits = append(fits, e)
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"kerf/internal/pathname"
 	"kerf/internal/work/changes/present"
+	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn"
 )
 
@@ -44,9 +44,6 @@ func (r Report) Whole() bool {
 		!slices.ContainsFunc(r.Files, func(f FilePlan) bool { return f.Outcome == Missing || f.Outcome == Conflict })
 }
 
-// LeftThere begins the reason of a note about something that came and that an undo leaves.
-const LeftThere = "undo leaves it there"
-
 // Report tells what a plan would do. Files that entries could not tell exactly are
 // reported as missing.
 func (r Reader) Report(p *Plan) (Report, error) {
@@ -57,17 +54,12 @@ func (r Reader) Report(p *Plan) (Report, error) {
 	report := Report{Redo: p.Redo, What: p.What, Problem: p.Problem, Files: append([]FilePlan{}, p.Files...),
 		Left: p.Left, Diff: string(d)}
 	for _, g := range p.Gaps {
-		for _, what := range strings.Split(g, "; ") {
-			path, why, _ := strings.Cut(strings.TrimSuffix(what, ")"), " (")
-			if !filepath.IsAbs(filepath.FromSlash(path)) || !below(path, p.paths) {
-				continue // it is about no file, or about one that was not asked for
-			}
-			if p.Redo && strings.HasPrefix(why, LeftThere) {
-				continue // then it is still there
-			}
-			if !slices.ContainsFunc(report.Files, func(f FilePlan) bool { return f.Path == path }) {
-				report.Files = append(report.Files, FilePlan{Path: path, Outcome: Missing, Note: why})
-			}
+		path := string(g.Path)
+		if !below(path, p.paths) || p.Redo && strings.HasPrefix(g.Why, ledger.LeftThere) {
+			continue // it was not asked for, or is still there
+		}
+		if !slices.ContainsFunc(report.Files, func(f FilePlan) bool { return f.Path == path }) {
+			report.Files = append(report.Files, FilePlan{Path: path, Outcome: Missing, Note: g.Why})
 		}
 	}
 	return report, nil

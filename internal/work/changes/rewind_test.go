@@ -88,3 +88,57 @@ func TestARedoTellsOnlyOfWhatTheUndoWasAbout(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatCannotComeBackIsTold: an undo of a turn of which nothing is known but files whose
+// contents went away does nothing and names them, rather than the turn before; the diff
+// names them; and an undo that took back the rest of its turn is not in the way of the next.
+func TestWhatCannotComeBackIsTold(t *testing.T) {
+	d := newDisk(t, 1)
+	record := func(turn, name string, gaps ...ledger.Gap) {
+		var set delta.Set
+		if name != "" {
+			d.write(t, name, name)
+			set = delta.Set{{Path: d.path(name), Post: delta.NewFile([]byte(name), 0o644)}}
+		}
+		_, err := d.work.Record(t.Context(), set, txn.CommitOptions{Cause: ledger.CauseCommand, Inexact: len(gaps) > 0,
+			Certainty: ledger.Proven, Origin: txn.Origin{Session: "s", Turn: turn, Call: "c", Gaps: gaps}})
+		must(t, err)
+	}
+	undo := func(c changes.Choice) changes.Report {
+		report, err := d.reader().Undo(t.Context(), d.work, c, changes.UndoOptions{})
+		must(t, err)
+		return report
+	}
+	lost := ledger.Gap{Path: ledger.Path(d.path("a (1).txt; b")), Why: "what it held went away"}
+	pipe := ledger.Gap{Path: ledger.Path(d.path("pipe")), Why: ledger.LeftThere + ": it is a pipe"}
+	record("t1", "one")
+	record("t2", "", pipe, lost)
+	net, err := d.reader().LastTurnNet(true, nil)
+	must(t, err)
+	if len(net.Lost) != 1 || net.Lost[0] != lost.String() {
+		t.Errorf("the diff leaves out %v, want %v", net.Lost, lost)
+	}
+	if net, err = d.reader().LastTurnNet(true, []string{d.path("one")}); err != nil || len(net.Lost) > 0 {
+		t.Errorf("the diff of another path leaves out %v %v", net.Lost, err)
+	}
+	for range 2 {
+		if r := undo(changes.Choice{}); !strings.Contains(r.Problem, lost.String()) || strings.Contains(r.Problem, "pipe") {
+			t.Errorf("undo: %+v", r)
+		}
+	}
+	if r := undo(changes.Choice{Turn: "t1"}); !r.Whole() {
+		t.Errorf("undo of t1: %+v", r)
+	}
+	record("t3", "three")
+	record("t4", "four")
+	record("t4", "", lost)
+	if r := undo(changes.Choice{}); r.Problem != "" || r.Whole() {
+		t.Errorf("undo of t4: %+v", r)
+	}
+	if r := undo(changes.Choice{}); !r.Whole() || !strings.Contains(r.What, "t3") {
+		t.Errorf("undo of t3: %+v", r)
+	}
+	if r := undo(changes.Choice{}); !strings.Contains(r.Problem, lost.String()) {
+		t.Errorf("undo of t2: %+v", r)
+	}
+}

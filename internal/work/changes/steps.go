@@ -34,7 +34,7 @@ func stepsOfEntry(e *ledger.Entry, take func(path string) bool) []step {
 		}
 		add(c.Path, c.Pre, c.Post, c.From, c.To)
 	}
-	alone := aloneOf(e)
+	alone := e.Alone()
 	dir := func(p ledger.Path) {
 		if d := string(p); !files[d] && (above[d] || alone[d] && take(d)) {
 			files[d] = true
@@ -66,23 +66,4 @@ func dirsOf(e *ledger.Entry) (made, gone map[string]*delta.Image) {
 		gone[string(d.Path)] = present.Dir(d.Mode)
 	}
 	return made, gone
-}
-
-// aloneOf are the directories that came or went with e and with no file of it.
-func aloneOf(e *ledger.Entry) map[string]bool {
-	with := map[string]bool{}
-	for _, c := range e.Changes {
-		with[c.Path] = true
-		for dir := path.Dir(c.Path); dir != path.Dir(dir) && !with[dir]; dir = path.Dir(dir) {
-			with[dir] = true
-		}
-	}
-	alone := map[string]bool{}
-	for _, d := range e.Dirs {
-		alone[string(d)] = !with[string(d)]
-	}
-	for _, d := range e.Gone {
-		alone[string(d.Path)] = !with[string(d.Path)]
-	}
-	return alone
 }

@@ -54,8 +54,8 @@ type Plan struct {
 	// Problem says why nothing can be done, and is empty otherwise. Set is then
 	// empty too.
 	Problem string
-	// Gaps are the notes of entries that do not know all that happened.
-	Gaps []string
+	// Gaps are files of which the entries do not know all.
+	Gaps []ledger.Gap
 	// Left are changes that belong to what was named and are left alone.
 	Left []Left
 
@@ -98,8 +98,8 @@ func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 		for _, root := range b.roots(e) {
 			if !slices.Contains(p.Roots, root) {
 				p.Roots = append(p.Roots, root)
-				if !root.Exact && root.Note != "" {
-					p.Gaps = append(p.Gaps, root.Note)
+				if !root.Exact {
+					p.Gaps = append(p.Gaps, root.Unknown()...)
 				}
 			}
 		}
@@ -167,13 +167,18 @@ const Unseen = "nobody saw who changed it: what others wrote there is taken back
 // unseen is the problem of a plan that leaves everything alone.
 func unseen(left []Left) string {
 	var names []string
-	for _, l := range left[:min(len(left), 5)] {
+	for _, l := range left {
 		names = append(names, l.Path)
 	}
-	if more := len(left) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
+	return "nobody saw who changed " + few(names)
+}
+
+// few is the first of some names, and how many more there are.
+func few(names []string) string {
+	if more := len(names) - 5; more > 0 {
+		names = append(names[:5:5], fmt.Sprintf("%d more", more))
 	}
-	return "nobody saw who changed " + strings.Join(names, ", ")
+	return strings.Join(names, ", ")
 }
 
 // step is one entry's change of one path, or several that follow each other. Images
@@ -261,6 +266,10 @@ func (p *Plan) settle() {
 		p.Problem = "conflict in " + strings.Join(conflicts, "; ")
 	case missing > 0 && others == 0:
 		p.Problem = "none of it can be brought back: the earlier contents were not kept"
+	case len(p.Files) == 0 && !p.Redo:
+		if names := lostOf(p.Gaps, p.paths); len(names) > 0 {
+			p.Problem = "none of it can be brought back: " + few(names)
+		}
 	}
 	if p.Problem != "" {
 		p.Set, p.make, p.prune, p.chmod = nil, nil, nil, nil

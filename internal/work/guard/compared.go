@@ -33,13 +33,14 @@ func (c *compared) end(ctx context.Context) error {
 	o.Dirs, o.Gone, o.Modes = c.ws.Scanner.Dirs(c.before, after)
 	for _, g := range gaps {
 		if g.Kind != scan.Directory { // the ledger has those among the directories
+			o.Origin.Gaps = append(o.Origin.Gaps, ledger.Gap{Path: ledger.Path(g.Path), Why: g.Reason})
 			c.sum.notes = append(c.sum.notes, g.Path+" ("+g.Reason+")")
 		}
 	}
 	if len(set)+len(o.Dirs)+len(o.Gone)+len(o.Modes)+len(c.sum.notes) == 0 {
 		return nil
 	}
-	o.Origin.Note = ledger.NoteOf(c.sum.notes)
+	o.Origin.Note = ledger.NoteOf(c.sum.notes, nil)
 	_, err = c.ws.Txn.Record(ctx, set, o)
 	if err == nil {
 		c.sum.add(ledger.Unproven, set)

@@ -66,7 +66,7 @@ func (w *watching) enter(r witness.Report) bool {
 	for _, e := range entered {
 		w.sum.add(e.Entry.Known(), e.Set)
 	}
-	w.sum.notes = append(w.sum.notes, r.Notes...)
+	w.sum.notes = append(w.sum.notes, r.Unsure()...)
 	w.failed = err
 	return err == nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,13 +72,20 @@ type Entry struct {
 	Gone []Dir `json:"gone,omitempty"`
 	// Modes are directories that stayed and got other permission bits.
 	Modes []DirMode `json:"modes,omitempty"`
+	// Gaps are files of which the entry does not know all; entries of older ledgers have
+	// them in Note alone, see Unknown.
+	Gaps []Gap `json:"gaps,omitempty"`
 }
 
 // maxNotes bounds what an entry tells of what is not known.
 const maxNotes = 20
 
-// NoteOf makes the Note of an entry from lines about what is not known.
-func NoteOf(notes []string) string {
+// NoteOf makes the Note of an entry from lines about what is not known, and from its gaps.
+func NoteOf(notes []string, gaps []Gap) string {
+	notes = slices.Clone(notes)
+	for _, g := range gaps {
+		notes = append(notes, g.String())
+	}
 	if more := len(notes) - maxNotes; more > 0 {
 		notes = append(notes[:maxNotes:maxNotes], fmt.Sprintf("and %d more", more))
 	}

@@ -98,6 +98,9 @@ func (e Entry) Renamed(moves []Move) Entry {
 		for i := range e.Modes {
 			e.Modes[i].Path = Path(m.Path(string(e.Modes[i].Path)))
 		}
+		for i := range e.Gaps {
+			e.Gaps[i].Path = Path(m.Path(string(e.Gaps[i].Path)))
+		}
 	}
 	return e
 }

@@ -115,6 +115,7 @@ func (w *Workspace) Close() error {
 type Origin struct {
 	Session, Turn, Call, Tool, Client string
 	Note                              string
+	Gaps                              []ledger.Gap
 	Undoes                            []int64
 	Only                              []ledger.Path // see ledger.Entry
 }
@@ -282,7 +283,7 @@ func (o CommitOptions) entry(id string) *ledger.Entry {
 	e := &ledger.Entry{
 		ID: id, Session: o.Origin.Session, Turn: o.Origin.Turn, Call: o.Origin.Call, Tool: o.Origin.Tool,
 		Client: o.Origin.Client, Dirs: slices.Clone(o.Dirs), Gone: slices.Clone(o.Gone),
-		Modes: slices.Clone(o.Modes), Note: o.Origin.Note, Undoes: o.Origin.Undoes,
+		Modes: slices.Clone(o.Modes), Note: o.Origin.Note, Gaps: o.Origin.Gaps, Undoes: o.Origin.Undoes,
 		Only: o.Origin.Only, Cause: o.Cause, Exact: !o.Inexact, Certainty: o.Certainty, Of: o.Of, Ended: o.Ended,
 	}
 	if e.Cause == "" {

@@ -90,6 +90,7 @@ type collector struct {
 	size    int64
 	open    map[string]bool // after the last cut
 	notes   []string
+	gaps    []ledger.Gap
 	began   int64
 	ended   bool
 	finals  map[string]journal.Sig
@@ -115,7 +116,7 @@ func (c *collector) reset() {
 	c.names, c.order = map[string]*touched{}, nil
 	c.held, c.at, c.nowhere = map[int64]*held{}, nil, map[fileID][]*held{}
 	c.files, c.part = map[fileID]*held{}, 0
-	c.inPlace, c.mixed, c.notes = nil, nil, nil
+	c.inPlace, c.mixed, c.notes, c.gaps = nil, nil, nil, nil
 	c.loaded, c.size = nil, 0 // others have them now
 }
 
@@ -377,7 +378,7 @@ func (c *collector) between() (set delta.Set) {
 		found, known := c.before(m.found)
 		switch {
 		case !ok:
-			c.notes = append(c.notes, m.path+" ("+m.before.lost+")")
+			c.gap(m.path, m.before.lost)
 		case known && !before.Same(found):
 			set = append(set, delta.Change{Path: m.path, Pre: before, Post: found})
 		}
@@ -403,7 +404,7 @@ func (c *collector) report(seen func()) Report {
 		case !c.ended && !tree.IsTemporary(path.Base(p)):
 			waiting = append(waiting, c.names[p])
 		case strings.HasSuffix(p, "/.git") && c.names[p].made():
-			c.notes = append(c.notes, p+" (undo leaves it there: it is a git repository that the command made)")
+			c.gap(p, ledger.LeftThere+": it is a git repository that the command made")
 		}
 	}
 	c.linked(s)
@@ -422,7 +423,7 @@ func (c *collector) report(seen func()) Report {
 			r.Parts = append(r.Parts, part)
 		}
 	}
-	r.Notes = c.notes
+	r.Notes, r.Gaps = c.notes, c.gaps
 	open, were := c.open, make(map[string]journal.State, len(c.open))
 	for p := range open {
 		if t := c.names[p]; t != nil {
@@ -463,24 +464,29 @@ func (s *sorter) doubtCreated(known map[string]bool) {
 	s.proven.Set = rest
 }
 
+// gap notes a file of which not all is known.
+func (c *collector) gap(path, why string) {
+	c.gaps = append(c.gaps, ledger.Gap{Path: ledger.Path(path), Why: why})
+}
+
 // judge tells what came of one name.
 func (c *collector) judge(t *touched, s *sorter) {
 	pre, known := c.before(t.was)
 	if t.post.err != nil {
-		c.notes = append(c.notes, t.path+" ("+t.post.err.Error()+")")
+		c.gap(t.path, t.post.err.Error())
 		return
 	}
 	post := t.post.image
 	c.posts[t.path] = post
 	s.directory(t, t.post.kind, t.post.mode)
 	if !known {
-		c.notes = append(c.notes, t.path+" ("+t.was.lost+")")
+		c.gap(t.path, t.was.lost)
 		s.lost = true
 		return
 	}
 	change := delta.Change{Path: t.path, Pre: pre, Post: post}
 	if t.post.kind == journal.Special && t.kind != journal.Special && !t.foreign {
-		c.notes = append(c.notes, t.path+" (undo leaves it there: it is a pipe, a socket or a device)")
+		c.gap(t.path, ledger.LeftThere+": it is a pipe, a socket or a device")
 	}
 	switch {
 	case t.foreign && t.gone:

@@ -12,6 +12,7 @@ package witness
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"kerf/internal/text/delta"
@@ -44,10 +45,21 @@ type Report struct {
 	// ID names this collection; it is that of the last of the ledger's entries made of it.
 	// The others have More behind it.
 	ID string
-	// Notes tell what is not known, or cannot be taken back, one line each.
+	// Notes tell what is not known and is about no file, one line each. Gaps are files of
+	// which not all is known, or that cannot be taken back.
 	Notes []string
+	Gaps  []ledger.Gap
 	// Ended says that nothing of the command runs any more.
 	Ended bool
+}
+
+// Unsure are the lines of both Notes and Gaps.
+func (r Report) Unsure() []string {
+	lines := slices.Clone(r.Notes)
+	for _, g := range r.Gaps {
+		lines = append(lines, g.String())
+	}
+	return lines
 }
 
 // More ends the ID of an entry that others of the same report follow.

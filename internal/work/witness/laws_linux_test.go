@@ -294,7 +294,7 @@ func told(r []witness.Report) string {
 				fmt.Fprintf(&b, "%d %s rmdir %s\n", i, p.Certainty, d.Path)
 			}
 		}
-		for _, n := range r.Notes {
+		for _, n := range r.Unsure() {
 			fmt.Fprintf(&b, "%d note %s\n", i, n)
 		}
 	}
@@ -324,7 +324,7 @@ func certain(t interface{ Fatalf(string, ...any) }, reports []witness.Report, ou
 				t.Fatalf("nobody else was there, yet\n%s%s", told(reports), out)
 			}
 		}
-		if len(r.Notes) > 0 {
+		if len(r.Unsure()) > 0 {
 			t.Fatalf("nothing was to be noted, yet\n%s%s", told(reports), out)
 		}
 	}
@@ -389,10 +389,10 @@ func TestWhatManyProcessesDoIsKnown(t *testing.T) {
 		_ = cmd.Wait()
 		r := s.end(x)
 		all++
-		if len(r.Parts) > 1 || len(r.Notes) > 0 {
+		if len(r.Parts) > 1 || len(r.Unsure()) > 0 {
 			doubt++
 		}
-		if len(r.Notes) > 0 { // said to be unknown, as when calls of two processes cross
+		if len(r.Unsure()) > 0 { // said to be unknown, as when calls of two processes cross
 			t.Log(told([]witness.Report{r}))
 			return
 		}
@@ -433,7 +433,7 @@ func TestWhatIsCollectedMeanwhileAddsUp(t *testing.T) {
 		adds(t, s.root, before, snap(s, s.root), reports, out.String())
 		all++
 		for _, r := range reports {
-			if slices.ContainsFunc(r.Parts, func(p witness.Part) bool { return p.Certainty != ledger.Proven }) || len(r.Notes) > 0 {
+			if slices.ContainsFunc(r.Parts, func(p witness.Part) bool { return p.Certainty != ledger.Proven }) || len(r.Unsure()) > 0 {
 				doubt++
 				break
 			}

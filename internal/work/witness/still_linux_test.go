@@ -75,8 +75,8 @@ func TestMovesThatEndDuringALookAreToldWhole(t *testing.T) {
 			}
 			told += len(p.Set)
 		}
-		if len(r.Notes) > 0 || told%2 != 0 {
-			t.Errorf("round %d: %v %v", round, r.Parts, r.Notes)
+		if len(r.Unsure()) > 0 || told%2 != 0 {
+			t.Errorf("round %d: %v %v", round, r.Parts, r.Unsure())
 		}
 		if told > 0 {
 			whole++

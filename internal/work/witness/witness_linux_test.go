@@ -155,7 +155,7 @@ func (b *bench) told(r witness.Report) string {
 			lines = append(lines, part.Certainty+" rmdir "+strings.TrimPrefix(string(d.Path), b.root+"/"))
 		}
 	}
-	for _, n := range r.Notes {
+	for _, n := range r.Unsure() {
 		lines = append(lines, "note "+strings.ReplaceAll(n, b.root+"/", ""))
 	}
 	sort.Strings(lines)

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/host"
 	"kerf/internal/pathname"
 	"kerf/internal/text/diff/shown"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/named"
 	"kerf/internal/work/changes/row"
@@ -28,7 +29,8 @@ a turn that is named is printed as it was.
 The diff leaves out changes that neither Kerf's tools nor its commands made, and those that came while
 Kerf watched a command and that it did not see the command make. Where Kerf could not watch, changes that
 came while a command ran are in the diff; --proven leaves them out. Standard error names the files of both.
-An entry of others that is named is printed, too.`
+An entry of others that is named is printed, too. Files whose earlier or later content is not known cannot be shown;
+standard error names them, too.`
 
 // diffOptions are the flags of `kerf diff`.
 type diffOptions struct {
@@ -55,6 +57,12 @@ func diffCommand(p *program.Program) *cobra.Command {
 			tellUnproven(p, "the diff has changes of these files of which nobody saw who made them (--proven leaves them out)",
 				n.Unproven)
 			tellUnproven(p, "the diff leaves out changes of these files of which nobody saw who made them", n.Left)
+			if len(n.Lost) > 0 {
+				fmt.Fprintln(p.Stderr, "not whole: the diff leaves out changes of these files")
+			}
+			for _, file := range n.Lost {
+				fmt.Fprintf(p.Stderr, "  %s\n", visible.Plain(file))
+			}
 			return nil
 		}}
 	f := cmd.Flags()

@@ -228,6 +228,9 @@ func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown boo
 	}
 	hint := "nothing was written; settle it with --merge (markers), --theirs, --ours or --skip, or name the paths that " +
 		"fit;\n      an older turn can be named: kerf undo ENTRY, as kerf log numbers it"
+	if !slices.ContainsFunc(r.Files, func(f changes.FilePlan) bool { return f.Outcome == changes.Conflict }) {
+		hint = "nothing was written; an older turn can be named: kerf undo ENTRY, as kerf log numbers it"
+	}
 	if len(r.Left) > 0 && len(r.Files) == 0 {
 		tellLeft(p, p.Stderr, r)
 		hint = "nothing was written; take it back with: " + unproven

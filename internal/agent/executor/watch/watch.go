@@ -143,7 +143,7 @@ func (c *Command) enter(ctx context.Context, r witness.Report) (Found, error) {
 	}
 	list, err := enter.Report(ctx, c.w.o.Work, c.origin, r)
 	c.failed = err
-	return Found{list, r.Notes}, err
+	return Found{list, r.Unsure()}, err
 }
 
 // Keep looks after a command that runs on, by the number of its process.

@@ -30,8 +30,9 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 		parts = subtract(parts, chains(since, r.Began))
 	}
 	told := slices.IndexFunc(parts, proven) // the entry that gets the notes
-	if told < 0 {
-		told = len(parts) - 1
+	if unsure := len(r.Notes)+len(r.Gaps) > 0; told < 0 && unsure && len(parts) > 0 {
+		told = len(parts) // what is told is about the command, and the parts are not
+		parts = append(slices.Clone(parts), witness.Part{Certainty: ledger.Proven})
 	}
 	var done []Entered
 	for i, p := range parts {
@@ -44,9 +45,9 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 		if p.Certainty == ledger.Outside {
 			co.Cause = ledger.CauseOutside
 		}
-		co.Inexact = !proven(p) || len(r.Notes) > 0
+		co.Inexact = !proven(p) || len(r.Notes)+len(r.Gaps) > 0
 		if i == told {
-			co.Origin.Note = ledger.NoteOf(r.Notes)
+			co.Origin.Gaps, co.Origin.Note = r.Gaps, ledger.NoteOf(r.Notes, r.Gaps)
 		}
 		e, err := w.Record(ctx, p.Set, co)
 		if err != nil {
@@ -70,8 +71,9 @@ func withoutChanges(ctx context.Context, w *txn.Workspace, o txn.Origin, r witne
 	co := txn.CommitOptions{Origin: o, Cause: ledger.CauseBegan, Certainty: ledger.Proven, ID: r.ID, Of: r.Began,
 		Ended: r.Ended}
 	switch {
-	case len(r.Notes) > 0:
-		co.Cause, co.Inexact, co.Origin.Note = ledger.CauseCommand, true, ledger.NoteOf(r.Notes)
+	case len(r.Notes)+len(r.Gaps) > 0:
+		co.Cause, co.Inexact = ledger.CauseCommand, true
+		co.Origin.Gaps, co.Origin.Note = r.Gaps, ledger.NoteOf(r.Notes, r.Gaps)
 	case !r.Ended || r.Began == 0:
 		return nil, nil
 	}
