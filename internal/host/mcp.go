@@ -75,10 +75,8 @@ func (m MCP) server(name string, s config.MCPServer, cwd string) mcpclient.Serve
 	if s.BearerTokenEnvVar != "" {
 		out.Bearer = m.getenv(s.BearerTokenEnvVar)
 	}
-	out.Client = mcpclient.OAuthClient{ID: s.OAuthClientID, MetadataURL: s.OAuthClientMetadata, Port: s.OAuthCallbackPort}
-	if s.OAuthClientSecret != "" {
-		out.Client.Secret = m.getenv(s.OAuthClientSecret)
-	}
+	out.Client = mcpclient.OAuthClient{ID: s.OAuthClientID, Secret: m.getenv(s.OAuthClientSecret),
+		MetadataURL: s.OAuthClientMetadata, Port: s.OAuthCallbackPort}
 	if s.URL != "" && out.Bearer == "" {
 		out.Store = m.grants(s)
 	}

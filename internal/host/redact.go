@@ -42,11 +42,8 @@ func (c configured) noteServer(s config.MCPServer) {
 		}
 	}
 	c.noteHeaders(s.HTTPHeaders, s.EnvHTTPHeaders)
-	if s.BearerTokenEnvVar != "" {
-		c.secrets.Add(c.getenv(s.BearerTokenEnvVar))
-	}
-	if s.OAuthClientSecret != "" {
-		c.secrets.Add(c.getenv(s.OAuthClientSecret))
+	for _, variable := range []string{s.BearerTokenEnvVar, s.OAuthClientSecret} {
+		c.secrets.Add(c.getenv(variable))
 	}
 	c.secrets.AddURL(s.URL)
 }

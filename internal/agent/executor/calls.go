@@ -99,8 +99,7 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 	if question != nil {
 		return again(e, j, question)
 	}
-	warnings := h.remember(j, e.Decision)
-	denied := false
+	warnings, denied := h.remember(j, e.Decision), false
 	if ended == nil {
 		o := h.Do(ctx, e.Call, j.Action, RunOptions{Settings: j.settings, Turn: j.turn, Tool: j.tool,
 			Unsandboxed: j.unsandboxed(e.Decision),
@@ -110,8 +109,7 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 	}
 	live.Close()
 	o := h.told(ctx, *ended, j)
-	o.Warnings = append(o.Warnings, warnings...)
-	o.Millis = time.Since(began).Milliseconds()
+	o.Warnings, o.Millis = append(o.Warnings, warnings...), time.Since(began).Milliseconds()
 	if denied && ctx.Err() == nil {
 		if question := h.outside(j, o); question != nil {
 			j.prior, j.bound = &o, bind(h, j.Action)

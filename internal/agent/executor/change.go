@@ -66,9 +66,8 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 		write = h.files.CommitInEditor
 	}
 	out, err := write(ctx, a.Set, o)
-	r := a.Result
-	var done committed
-	r.Warnings = append(r.Warnings, tool.Warn("TEMPORARY_FILE_LEFT", out.Strays())...)
+	r, done := a.Result, committed{strays: out.Strays()}
+	r.Warnings = append(r.Warnings, tool.Warn("TEMPORARY_FILE_LEFT", done.strays)...)
 	if len(out.Committed) > 0 || !out.Exact {
 		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry,
 			files.DiffOf(out.Committed, a.Set, m.Diff))
