@@ -54,11 +54,9 @@ func (r Reader) Report(p *Plan) (Report, error) {
 	report := Report{Redo: p.Redo, What: p.What, Problem: p.Problem, Files: append([]FilePlan{}, p.Files...),
 		Left: p.Left, Diff: string(d)}
 	for _, g := range p.Gaps {
-		path := string(g.Path)
-		if !below(path, p.paths) || p.Redo && strings.HasPrefix(g.Why, ledger.LeftThere) {
-			continue // it was not asked for, or is still there
-		}
-		if !slices.ContainsFunc(report.Files, func(f FilePlan) bool { return f.Path == path }) {
+		path := string(g.Path) // not what was not asked for, or is still there
+		if below(path, p.paths) && !(p.Redo && strings.HasPrefix(g.Why, ledger.LeftThere)) &&
+			!slices.ContainsFunc(report.Files, func(f FilePlan) bool { return f.Path == path }) {
 			report.Files = append(report.Files, FilePlan{Path: path, Outcome: Missing, Note: g.Why})
 		}
 	}

@@ -250,7 +250,7 @@ func joined(steps []step, always bool) []step {
 // settle decides whether the plan can be carried out.
 func (p *Plan) settle() {
 	var conflicts []string
-	missing, others := 0, 0
+	missing, others, lost := 0, 0, lostOf(p.Gaps, p.paths)
 	for _, f := range p.Files {
 		switch f.Outcome {
 		case Conflict:
@@ -266,10 +266,8 @@ func (p *Plan) settle() {
 		p.Problem = "conflict in " + strings.Join(conflicts, "; ")
 	case missing > 0 && others == 0:
 		p.Problem = "none of it can be brought back: the earlier contents were not kept"
-	case len(p.Files) == 0 && !p.Redo:
-		if names := lostOf(p.Gaps, p.paths); len(names) > 0 {
-			p.Problem = "none of it can be brought back: " + few(names)
-		}
+	case len(p.Files) == 0 && !p.Redo && len(lost) > 0:
+		p.Problem = "none of it can be brought back: " + few(lost)
 	}
 	if p.Problem != "" {
 		p.Set, p.make, p.prune, p.chmod = nil, nil, nil, nil
