@@ -261,7 +261,8 @@ func (k *Keys) LoginBrowser(ctx context.Context, name string, show func(address 
 // wantsClient is the fault of a sign-in without a client id, of which none is built in.
 func (k *Keys) wantsClient(name string) error {
 	return setupFault("kerf login %s needs a client id, which names the program to %s; Kerf ships none: set "+
-		"model_providers.%s.oauth.client_id to one that is yours, see doc/models.md", name, k.Providers[name].Name, name)
+		"model_providers.%s.oauth.client_id to one that is yours; kerf help models says how to get one",
+		name, k.Providers[name].Name, name)
 }
 
 // LoginDevice signs in by a code that the user enters in a browser. It returns
