@@ -14,8 +14,8 @@ build: ## the program, stripped, as bin/kerf
 demo: ## the main job: a scripted model, real tools, real files
 	$(GO) run ./cmd/kerf demo
 
-test: tools cross ## all tests; installs bubblewrap, ripgrep, tmux and strace where it can
-	$(GO) test -timeout 25m $(PKGS)
+test: tools cross ## all tests, and what was skipped and why; installs bubblewrap, ripgrep, tmux and strace where it can
+	$(GO) run ./internal/testkit/skips -- -timeout 25m $(PKGS)
 
 check: tools lint cross race ## what a change should pass before it is sent
 

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const said = `{"Action":"run","Package":"kerf/a","Test":"TestOne"}
+{"Action":"output","Package":"kerf/a","Test":"TestOne","Output":"=== RUN   TestOne\n"}
+{"Action":"output","Package":"kerf/a","Test":"TestOne","Output":"    one_test.go:5: no frob here: really\n"}
+{"Action":"output","Package":"kerf/a","Test":"TestOne","Output":"--- SKIP: TestOne (0.00s)\n"}
+{"Action":"skip","Package":"kerf/a","Test":"TestOne"}
+{"Action":"output","Package":"kerf/a","Test":"TestTwo","Output":"    two_test.go:9: wrong\n"}
+{"Action":"output","Package":"kerf/a","Test":"TestTwo","Output":"--- FAIL: TestTwo (0.00s)\n"}
+{"Action":"fail","Package":"kerf/a","Test":"TestTwo"}
+{"Action":"output","Package":"kerf/a","Test":"TestThree","Output":"chatter\n"}
+{"Action":"pass","Package":"kerf/a","Test":"TestThree"}
+{"Action":"output","Package":"kerf/a","Output":"FAIL\tkerf/a\t0.1s\n"}
+{"Action":"fail","Package":"kerf/a"}
+{"Action":"output","Package":"kerf/b","Output":"ok  \tkerf/b\t0.1s\n"}
+{"Action":"pass","Package":"kerf/b"}
+`
+
+// TestSkipsAreTold: failures and results are printed as go test prints them, skips with their
+// reasons, and one is new unless a line has it and the machine has the grounds.
+func TestSkipsAreTold(t *testing.T) {
+	t.Setenv("FROB", "here")
+	for line, fresh := range map[string]int{
+		"": 1, "no frob\talways": 0, "no frob\tunset:FROB": 1, "no frob\tunset:NOFROB": 0, "frobs\talways": 1,
+		"no frob\twithout:go": 1, "no frob\twithout:no-such-program not:none": 0,
+	} {
+		rules, err := readKnown(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		r := newReader(&b)
+		if err := r.read(strings.NewReader(said)); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.tell(rules, machine{}); got != fresh {
+			t.Errorf("%q: %d are new, want %d", line, got, fresh)
+		}
+		out := b.String()
+		for _, want := range []string{"two_test.go:9: wrong", "--- FAIL: TestTwo", "FAIL\tkerf/a", "ok  \tkerf/b",
+			"no frob here: really\n    a.TestOne\n"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q: the output lacks %q:\n%s", line, want, out)
+			}
+		}
+		if strings.Contains(out, "chatter") || strings.Contains(out, "NEW") != (fresh > 0) {
+			t.Errorf("%q:\n%s", line, out)
+		}
+	}
+}
+
+// TestKnownIsRead: the list can be read, and a line that cannot is an error.
+func TestKnownIsRead(t *testing.T) {
+	if _, err := readKnown(knownText); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"no tab", "(\talways", "x\tsometimes"} {
+		if _, err := readKnown(bad); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+	}
+}
