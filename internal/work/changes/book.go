@@ -124,7 +124,7 @@ func (b *book) scope(seq int64) []string {
 // pathSet is a set of paths; the empty one has all.
 type pathSet map[string]bool
 
-func setOf(paths []ledger.Path) pathSet {
+func setOf[P ~string](paths []P) pathSet {
 	s := make(pathSet, len(paths))
 	for _, p := range paths {
 		s[string(p)] = true

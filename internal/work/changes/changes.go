@@ -133,9 +133,8 @@ type NetOptions struct {
 
 // Net is the net of the entries that are picked. What others did between them, sessions
 // and users alike, is taken out; what was undone between turns is taken off.
-func (r Reader) Net(o NetOptions) (Net, error) {
+func (r Reader) Net(o NetOptions) (n Net, err error) {
 	var seen []ledger.Entry
-	var n Net
 	var lost []ledger.Gap
 	used, proven, doubtful, left := map[int64]bool{}, map[int64]bool{}, map[string]bool{}, map[string]bool{}
 	for e, err := range r.Ledger.Backward() {
@@ -189,10 +188,8 @@ func (r Reader) Net(o NetOptions) (Net, error) {
 	n.Left = slices.Sorted(maps.Keys(left))
 	n.Left = slices.DeleteFunc(n.Left, func(path string) bool { return !below(path, o.Paths) })
 	n.Set = set
-	n.Lost = lostOf(slices.DeleteFunc(lost, func(g ledger.Gap) bool {
-		return slices.Contains(set.Paths(), string(g.Path))
-	}), o.Paths)
-	var err error
+	shown := setOf(set.Paths())
+	n.Lost = lostOf(slices.DeleteFunc(lost, func(g ledger.Gap) bool { return shown[string(g.Path)] }), o.Paths)
 	n.Diff, err = r.unified(set)
 	return n, err
 }

@@ -53,10 +53,14 @@ func (r Reader) Report(p *Plan) (Report, error) {
 	}
 	report := Report{Redo: p.Redo, What: p.What, Problem: p.Problem, Files: append([]FilePlan{}, p.Files...),
 		Left: p.Left, Diff: string(d)}
+	told := setOf[string](nil)
+	for _, f := range p.Files {
+		told[f.Path] = true
+	}
 	for _, g := range p.Gaps {
-		path := string(g.Path) // not what was not asked for, or is still there
-		if below(path, p.paths) && !(p.Redo && strings.HasPrefix(g.Why, ledger.LeftThere)) &&
-			!slices.ContainsFunc(report.Files, func(f FilePlan) bool { return f.Path == path }) {
+		path, there := string(g.Path), p.Redo && strings.HasPrefix(g.Why, ledger.LeftThere)
+		if !told[path] && !there && below(path, p.paths) {
+			told[path] = true
 			report.Files = append(report.Files, FilePlan{Path: path, Outcome: Missing, Note: g.Why})
 		}
 	}

@@ -33,8 +33,8 @@ func (c *compared) end(ctx context.Context) error {
 	o.Dirs, o.Gone, o.Modes = c.ws.Scanner.Dirs(c.before, after)
 	for _, g := range gaps {
 		if g.Kind != scan.Directory { // the ledger has those among the directories
-			o.Origin.Gaps = append(o.Origin.Gaps, ledger.Gap{Path: ledger.Path(g.Path), Why: g.Reason})
-			c.sum.notes = append(c.sum.notes, g.Path+" ("+g.Reason+")")
+			gap := ledger.Gap{Path: ledger.Path(g.Path), Why: g.Reason}
+			o.Origin.Gaps, c.sum.notes = append(o.Origin.Gaps, gap), append(c.sum.notes, gap.String())
 		}
 	}
 	if len(set)+len(o.Dirs)+len(o.Gone)+len(o.Modes)+len(c.sum.notes) == 0 {
