@@ -5,6 +5,7 @@ package trust
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +21,8 @@ import (
 // place is a working directory with a home of Kerf's beside it.
 type place struct {
 	kerf, base, dir, home string
-	served                int // scenarios written so far
+	served                int    // scenarios written so far
+	mode                  string // of the sandbox for the sessions that begin; empty for workspace-write
 }
 
 func newPlace(kerf, base string) (*place, error) {
@@ -104,7 +106,7 @@ func (p *place) scenario(turns ...[]call) ([]string, error) {
 	p.served++
 	path := filepath.Join(p.home, fmt.Sprintf("scenario%d.json", p.served))
 	return []string{"-c", "model_provider=script", "-c", "model_providers.script.base_url=" + path,
-		"-c", `sandbox_mode="workspace-write"`, "-c", `approval_policy="never"`}, os.WriteFile(path, b, 0o600)
+		"-c", fmt.Sprintf("sandbox_mode=%q", cmp.Or(p.mode, "workspace-write")), "-c", `approval_policy="never"`}, os.WriteFile(path, b, 0o600)
 }
 
 // session is a kerf that an editor drives.

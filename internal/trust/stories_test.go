@@ -221,6 +221,87 @@ func TestSeen2(t *testing.T) {
 	})
 }
 
+// TestSeen2WithoutAWitness is TestSeen2 for a command that no witness sees.
+func TestSeen2WithoutAWitness(t *testing.T) {
+	files := map[string]string{"a.txt": numbers(30), "b.txt": "b\n"}
+	full := func(s *story, turns ...[]call) *session {
+		s.mode = "danger-full-access"
+		defer func() { s.mode = "" }()
+		return s.starts(turns...)
+	}
+	once := func(s *story, path string) {
+		s.Helper()
+		list, err := s.log(path)
+		s.must(err)
+		if len(list) != 1 {
+			s.Errorf("%s has %d entries: %+v", path, len(list), list)
+		}
+	}
+
+	tell(t, "another session's tool", files, func(s *story) {
+		k := full(s, []call{sh("c1", "touch go.tmp; sleep 0.8; echo x >> a.txt; rm go.tmp", 10000)})
+		other := s.starts([]call{writeFile("w1", "d/theirs.txt", "theirs\n")})
+		s.meanwhile(k, func() {
+			s.appears("go.tmp")
+			s.must(other.turn("write"))
+		})
+		s.ends(other)
+		s.ends(k)
+		s.claimed("w1", "d/theirs.txt")
+		once(s, "d/theirs.txt")
+		s.undoes("--unproven", "--session", k.id)
+		s.holds("d/theirs.txt", "theirs\n")
+		s.holds("a.txt", numbers(30))
+	})
+
+	tell(t, "the user's undo", files, func(s *story) {
+		s.must(s.play([]call{writeFile("w1", "d/new.txt", "new\n"), sh("w2", "sed -i 's/^10$/TEN/' a.txt", 10000)}))
+		k := full(s, []call{sh("c1", "touch go.tmp; sleep 0.8; echo x >> b.txt; rm go.tmp", 10000)})
+		s.meanwhile(k, func() {
+			s.appears("go.tmp")
+			s.undoes()
+		})
+		s.ends(k)
+		s.gone("d")
+		s.undoes("--unproven", "--session", k.id)
+		s.gone("d")
+		s.holds("a.txt", numbers(30))
+		s.holds("b.txt", "b\n")
+	})
+
+	tell(t, "the same file, before the command writes it", files, func(s *story) {
+		k := full(s, []call{sh("c1", "touch go.tmp; while test ! -e over; do sleep 0.05; done; echo x >> a.txt; rm go.tmp over", 20000)})
+		other := s.starts([]call{sh("o1", "sed -i 's/^10$/TEN/' a.txt", 10000)})
+		s.meanwhile(k, func() {
+			s.appears("go.tmp")
+			s.must(other.turn("write"))
+			s.user("over", "")
+		})
+		s.ends(other)
+		s.ends(k)
+		s.claimed("o1", "a.txt")
+		s.ours("a.txt", "TEN", "o1")
+		s.undoes("--unproven", "--session", k.id, "a.txt")
+		s.holds("a.txt", strings.Replace(numbers(30), "10\n", "TEN\n", 1))
+	})
+
+	tell(t, "another session's command that still runs", files, func(s *story) {
+		other := s.starts([]call{sh("o1", "echo 1 > one.txt; touch go.tmp; while test ! -e over; do sleep 0.05; done", 20000)})
+		k := full(s, []call{sh("c1", "while test ! -e go.tmp; do sleep 0.05; done; echo x >> b.txt", 20000)})
+		s.meanwhile(other, func() {
+			s.must(k.turn("go"))
+			s.user("over", "")
+		})
+		s.ends(k)
+		s.ends(other)
+		s.claimed("o1", "one.txt")
+		s.ours("one.txt", "1", "o1")
+		s.undoes("--unproven", "--session", k.id)
+		s.holds("one.txt", "1\n")
+		s.holds("b.txt", "b\n")
+	})
+}
+
 // TestSeen3 is about a kerf that dies while its command runs.
 func TestSeen3(t *testing.T) {
 	files := map[string]string{"a.txt": numbers(30), "b.txt": "b\n"}

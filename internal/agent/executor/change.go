@@ -78,7 +78,7 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	}
 	for _, c := range out.Committed {
 		done.saw = append(done.saw, h.files.Observe(c.Path, c.Post))
-		h.record.note(c.Path, c.Post)
+		h.record.roots.Note(c.Path, c.Post)
 	}
 	if err != nil {
 		r = tool.Result{Warnings: r.Warnings, Error: h.commitRefusal(err)}

@@ -153,8 +153,9 @@ func New(o Options) *Executor {
 	}
 	h.files = files.New(fo)
 	h.record = &recorder{o: o, files: h.files, collect: func() {}}
+	h.record.roots.Scanner, h.record.roots.Enter = o.Scanner, h.record.collectAll
 	if o.Work != nil {
-		h.record.outside.Ledger = o.Work.Ledger
+		h.record.outside.Ledger, h.record.roots.Ledger = o.Work.Ledger, o.Work.Ledger
 	}
 	h.commands = command.New(co)
 	if o.Witness != nil {

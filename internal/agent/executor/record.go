@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"kerf/internal/agent/executor/compared"
 	"kerf/internal/agent/executor/files"
 	"kerf/internal/agent/executor/outside"
 	"kerf/internal/agent/executor/watch"
@@ -14,7 +15,6 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/scan"
 	"kerf/internal/work/txn"
 )
 
@@ -26,12 +26,11 @@ type recorder struct {
 	parent  *recorder // of the session whose sub-agent this one is, in the same tree
 	collect func()    // enters what watched commands that run on did until now
 
-	outside  outside.Files
-	scanning sync.Mutex // held while the scanner is used: sub-agents note changes in it
+	outside outside.Files
+	roots   compared.Roots
 
 	mu       sync.Mutex // guards what follows
 	turn     turnLog
-	snap     *scan.Snap  // the state after the last scan
 	children []*recorder // of the sub-agents in the same tree
 	now      protocol.TurnID
 	merged   []history.FileChange // of merged work trees, that no outcome has told yet
@@ -65,7 +64,7 @@ func (r *recorder) missed(ctx context.Context, id protocol.CallID, m RunOptions,
 			r.uncertain(fmt.Sprintf("%s (%v)", path, err))
 		case ok:
 			found = append(found, change)
-			r.note(path, c.Pre)
+			r.roots.Note(path, c.Pre)
 		}
 	}
 	if len(found) == 0 {
@@ -76,12 +75,10 @@ func (r *recorder) missed(ctx context.Context, id protocol.CallID, m RunOptions,
 
 // strayed tells how a path went from its last known state to now, by another hand.
 func (r *recorder) strayed(ctx context.Context, path string, now *delta.Image) (delta.Change, bool, error) {
-	if change, ok, err := r.outside.Change(path, now); ok || err != nil || r.o.Scanner == nil {
+	if change, ok, err := r.outside.Change(path, now); ok || err != nil {
 		return change, ok, err
 	}
-	r.scanning.Lock()
-	defer r.scanning.Unlock()
-	return r.o.Scanner.Missed(ctx, path, now)
+	return r.roots.Missed(ctx, path, now)
 }
 
 // strays records what others did in this turn to the files that it changed.
@@ -124,7 +121,7 @@ func (r *recorder) healed(set delta.Set) {
 		return
 	}
 	for _, c := range set {
-		r.note(c.Path, c.Post)
+		r.roots.Note(c.Path, c.Post)
 	}
 	if _, err := r.o.Work.Record(context.Background(), set,
 		txn.CommitOptions{Origin: r.o.Origin, Cause: ledger.CauseTool}); err != nil {
@@ -214,7 +211,7 @@ func (r *recorder) entered(id protocol.CallID, f watch.Found) []history.FileChan
 			continue
 		}
 		for _, c := range e.Set {
-			r.note(c.Path, c.Post)
+			r.roots.Note(c.Path, c.Post)
 		}
 		list = append(list, r.landed(id, e.Entry.Cause, e.Set, e.Entry.Known() == ledger.Proven, e.Entry, "").records...)
 	}

@@ -31,7 +31,7 @@ func (r *recorder) shareChange(set delta.Set, known protocol.Certainty) {
 		return
 	}
 	for _, c := range set {
-		up.note(c.Path, c.Post)
+		up.roots.Note(c.Path, c.Post)
 	}
 	up.noteChildren(set, r)
 	up.keepChange(set, known)
@@ -47,7 +47,7 @@ func (r *recorder) noteChildren(set delta.Set, but *recorder) {
 			continue
 		}
 		for _, c := range set {
-			k.note(c.Path, c.Post)
+			k.roots.Note(c.Path, c.Post)
 		}
 	}
 }

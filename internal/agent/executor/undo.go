@@ -164,7 +164,7 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 		done = h.record.wrote(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry, "")
 	}
 	for _, ch := range out.Committed {
-		h.record.note(ch.Path, ch.Post)
+		h.record.roots.Note(ch.Path, ch.Post)
 		h.files.Forget(ch.Path) // the model has not seen this state
 	}
 	if err != nil {

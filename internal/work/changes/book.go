@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/ledger/known"
 )
 
 // book is a ledger with what was taken back since.
@@ -32,7 +33,7 @@ func open(l *ledger.Ledger) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newBook(entries), nil
+	return newBook(known.Settled(entries)), nil
 }
 
 // newBook finds out which changes stand. An entry that takes others back counts

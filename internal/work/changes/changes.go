@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/ledger/known"
 	"kerf/internal/work/store"
 )
 
@@ -134,24 +136,18 @@ type NetOptions struct {
 // Net is the net of the entries that are picked. What others did between them, sessions
 // and users alike, is taken out; what was undone between turns is taken off.
 func (r Reader) Net(o NetOptions) (n Net, err error) {
-	var seen []ledger.Entry
+	seen, picked, err := r.pick(o)
+	if err != nil {
+		return Net{}, err
+	}
 	var lost []ledger.Gap
 	used, proven, doubtful, left := map[int64]bool{}, map[int64]bool{}, map[string]bool{}, map[string]bool{}
-	for e, err := range r.Ledger.Backward() {
-		if err != nil {
-			return Net{}, err
-		}
-		use, stop := o.Pick(&e)
-		if stop {
-			break
-		}
-		if o.Then && !use && len(seen) == 0 {
-			continue
-		}
-		known := e.Known()
-		mine := use && !loose(&e) && known != ledger.Outside
+	for i := range seen {
+		e := &seen[i]
+		sure := e.Known()
+		mine := picked[e.Seq] && !loose(e) && sure != ledger.Outside
 		// A command that was watched and not seen doing it most likely did not.
-		watched := known == ledger.Unproven && e.Of > 0
+		watched := sure == ledger.Unproven && e.Of > 0
 		used[e.Seq] = mine && !watched
 		if mine && watched {
 			for _, c := range e.Changes {
@@ -159,17 +155,15 @@ func (r Reader) Net(o NetOptions) (n Net, err error) {
 			}
 		}
 		if mine && !e.Exact {
-			lost = append(e.Unknown(), lost...)
+			lost = append(lost, e.Unknown()...)
 		}
-		proven[e.Seq] = used[e.Seq] && known == ledger.Proven
-		if used[e.Seq] && known == ledger.Unproven {
+		proven[e.Seq] = used[e.Seq] && sure == ledger.Proven
+		if used[e.Seq] && sure == ledger.Unproven {
 			for _, c := range e.Changes {
 				doubtful[c.Path] = true
 			}
 		}
-		seen = append(seen, e)
 	}
-	slices.Reverse(seen)
 	outer := func(c delta.Change) bool { return !below(c.Path, o.Paths) && (c.From == "" || !below(c.From, o.Paths)) }
 	set := slices.DeleteFunc(r.separate(seen, used), outer)
 	for _, c := range set {
@@ -192,6 +186,29 @@ func (r Reader) Net(o NetOptions) (n Net, err error) {
 	n.Lost = lostOf(slices.DeleteFunc(lost, func(g ledger.Gap) bool { return shown[string(g.Path)] }), o.Paths)
 	n.Diff, err = r.unified(set)
 	return n, err
+}
+
+// pick reads the entries that a net is made of, oldest first, and which of them are used.
+func (r Reader) pick(o NetOptions) (seen []ledger.Entry, picked map[int64]bool, err error) {
+	picked = map[int64]bool{}
+	last := int64(math.MaxInt64) // later ones tell of what was not certain, and no more
+	for e, err := range r.Ledger.Backward() {
+		if err != nil {
+			return nil, nil, err
+		}
+		use, stop := o.Pick(&e)
+		if stop {
+			break
+		}
+		if use && o.Then {
+			last, o.Then = e.Seq, false
+		}
+		picked[e.Seq] = use
+		seen = append(seen, e)
+	}
+	slices.Reverse(seen)
+	seen = slices.DeleteFunc(known.Settled(seen), func(e ledger.Entry) bool { return e.Seq > last })
+	return seen, picked, nil
 }
 
 // separate is the net of the used entries, told from the others.

@@ -7,6 +7,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/ledger/known"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/witness"
 )
@@ -27,7 +28,7 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 		if err != nil {
 			return nil, err
 		}
-		parts = subtract(parts, chains(since, r.Began))
+		parts = subtract(parts, others(since, r.Began))
 	}
 	told := slices.IndexFunc(parts, proven) // the entry that gets the notes
 	if unsure := len(r.Notes)+len(r.Gaps) > 0; told < 0 && unsure && len(parts) > 0 {
@@ -82,43 +83,26 @@ func withoutChanges(ctx context.Context, w *txn.Workspace, o txn.Origin, r witne
 
 func proven(p witness.Part) bool { return p.Certainty == ledger.Proven }
 
-// chain is what entries of others made of one path, one following the other.
-type chain struct {
-	first, last *ledger.Version
-	whole       bool // each begins with what the one before left
-}
-
-func chains(entries []ledger.Entry, began int64) map[string]*chain {
-	all := map[string]*chain{}
+// others are the entries of a ledger that a report does not tell of.
+func others(entries []ledger.Entry, began int64) known.Changes {
 	whole := witness.Whole(entries, began)
-	for i := range entries {
-		e := &entries[i]
-		// A part of a report whose rest was never entered is told again with that.
-		again := e.Of == began && !whole(e)
-		if !again && (e.Of == began || e.Known() != ledger.Proven) {
-			continue
+	return known.Of(entries, func(e *ledger.Entry) bool {
+		if e.Of == began {
+			return !whole(e) // a part of a report whose rest was never entered is told again with that
 		}
-		for _, c := range e.Changes {
-			ch := all[c.Path]
-			if ch == nil {
-				all[c.Path] = &chain{c.Pre, c.Post, true}
-				continue
-			}
-			ch.whole = ch.whole && ch.last.Delta() == c.Pre.Delta()
-			ch.last = c.Post
-		}
-	}
-	return all
+		return e.Known() == ledger.Proven
+	})
 }
 
 // subtract takes out of what is not proven what others entered. What then is left is
-// the command's own.
-func subtract(parts []witness.Part, others map[string]*chain) []witness.Part {
+// the command's own. Of what it certainly did, that goes which a Kerf that it started
+// entered.
+func subtract(parts []witness.Part, others known.Changes) []witness.Part {
 	own := witness.Part{Certainty: ledger.Proven}
 	var rest []witness.Part
 	for _, p := range parts {
 		if proven(p) {
-			p.Set = nested(p.Set, others)
+			p.Set = others.Without(p.Set)
 			if !p.Empty() {
 				rest = append(rest, p)
 			}
@@ -126,12 +110,12 @@ func subtract(parts []witness.Part, others map[string]*chain) []witness.Part {
 		}
 		var left delta.Set
 		for _, c := range p.Set {
-			ch := others[c.Path]
-			if ch == nil || !ch.whole || ch.last.Delta() != c.Post.At() {
+			before, unknown := others.Outside(c)
+			if unknown {
 				left = append(left, c)
 				continue
 			}
-			if before := ch.first.Image(); !c.Pre.Same(before) {
+			if !c.Pre.Same(before) {
 				own.Set = append(own.Set, delta.Change{Path: c.Path, Pre: c.Pre, Post: before})
 			}
 		}
@@ -143,28 +127,4 @@ func subtract(parts []witness.Part, others map[string]*chain) []witness.Part {
 		rest = append([]witness.Part{own}, rest...)
 	}
 	return rest
-}
-
-// nested takes out of what the command certainly did what a Kerf that it started entered.
-// What is left is from before or after that.
-func nested(set delta.Set, others map[string]*chain) delta.Set {
-	var left delta.Set
-	for _, c := range set {
-		ch := others[c.Path]
-		if ch == nil || !ch.whole {
-			left = append(left, c)
-			continue
-		}
-		first, last := c.Pre.At() == ch.first.Delta(), c.Post.At() == ch.last.Delta()
-		switch {
-		case first && last:
-			continue
-		case first:
-			c.Pre, c.From = ch.last.Image(), ""
-		case last:
-			c.Post, c.To = ch.first.Image(), ""
-		}
-		left = append(left, c)
-	}
-	return left
 }
