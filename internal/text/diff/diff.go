@@ -8,6 +8,7 @@ package diff
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"kerf/internal/text/lines"
 )
@@ -89,6 +90,24 @@ func suffix(a, b []byte) int {
 		i++
 	}
 	return i
+}
+
+// Without returns b less some of the edits that Lines finds between a and b, counted
+// from 0.
+func Without(a, b []byte, edits []int) ([]byte, error) {
+	all := Lines(a, b)
+	var keep []Edit
+	for i, e := range all {
+		if !slices.Contains(edits, i) {
+			keep = append(keep, e)
+		}
+	}
+	for _, i := range edits {
+		if i < 0 || i >= len(all) {
+			return nil, fmt.Errorf("there are %d edits, and no edit %d", len(all), i+1)
+		}
+	}
+	return Apply(a, keep)
 }
 
 // Apply returns a with edits made in it, in memory of its own. Edits must be in

@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -242,7 +241,7 @@ func wantedOf(e *ledger.Entry, paths []string) map[string]bool {
 			}
 			inside := []string{c.Path}
 			for _, o := range e.Changes {
-				if within(o.Path, c.Path) {
+				if o.Path != c.Path && below(o.Path, []string{c.Path}) {
 					inside = append(inside, o.Path)
 				}
 			}
@@ -316,9 +315,4 @@ func (b *book) follow(path string, seq int64, skip func(atom) bool) string {
 		}
 	}
 	return path
-}
-
-// within reports whether p lies below dir.
-func within(p, dir string) bool {
-	return strings.HasPrefix(path.Clean(p), strings.TrimSuffix(dir, "/")+"/")
 }

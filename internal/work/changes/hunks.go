@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -72,29 +73,16 @@ func (r Reader) without(steps []step, path string, edits []int) (step, error) {
 	}
 	pre, err := r.load(s.pre)
 	if err != nil {
-		return step{}, fmt.Errorf("%s", lostNote(err))
+		return step{}, errors.New(lostNote(err))
 	}
 	post, err := r.load(s.post)
 	if err != nil {
-		return step{}, fmt.Errorf("%s", lostNote(err))
+		return step{}, errors.New(lostNote(err))
 	}
-	var keep []diff.Edit
-	all := diff.Lines(pre.Data, post.Data)
-	for k, e := range all {
-		if !slices.Contains(edits, k) {
-			keep = append(keep, e)
-		}
-	}
-	for _, k := range edits {
-		if k < 0 || k >= len(all) {
-			return step{}, fmt.Errorf("the call made %d edits in it, there is no edit %d", len(all), k+1)
-		}
-	}
-	data, err := diff.Apply(pre.Data, keep)
+	data, err := diff.Without(pre.Data, post.Data, edits)
 	if err != nil {
 		return step{}, err
 	}
-	s.pre, s.post = delta.NewFile(data, post.Mode), post
-	s.from, s.to = "", ""
+	s.pre, s.post, s.from, s.to = delta.NewFile(data, post.Mode), post, "", ""
 	return s, nil
 }

@@ -131,7 +131,7 @@ func TestSingleEditsThatCannotBeTakenBack(t *testing.T) {
 		edit int
 		want string
 	}{
-		{"a", 1, "a: the call made 1 edits in it, there is no edit 2"},
+		{"a", 1, "a: there are 1 edits, and no edit 2"},
 		{"new", 0, "new: the call created or deleted it; undo the whole file"},
 		{"b", 0, "nothing to undo"},
 		{"a", 0, "conflict in " + d.path("a") + " (line 2 was changed since)"},

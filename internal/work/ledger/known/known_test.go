@@ -1,0 +1,164 @@
+package known_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/ledger/known"
+)
+
+func image(text string) *delta.Image {
+	if text == "" {
+		return nil
+	}
+	return delta.NewFile([]byte(text), 0o644)
+}
+
+func version(text string) *ledger.Version { return ledger.VersionOf(image(text)) }
+
+// words tells a set in a line.
+func words(set delta.Set, text map[delta.Version]string) string {
+	var b strings.Builder
+	for _, c := range set {
+		fmt.Fprintf(&b, "%s:%s>%s ", c.Path, text[c.Pre.At()], text[c.Post.At()])
+	}
+	return b.String()
+}
+
+func all(*ledger.Entry) bool { return true }
+
+// TestWhatIsKnownIsNotFoundAgain: Kerf and a command that nobody sees change one file by
+// turns, and a look finds what it was and what it is. Together, what is known and what is
+// left lead from the one to the other, and what is left has no change that is known whole.
+func TestWhatIsKnownIsNotFoundAgain(t *testing.T) {
+	texts := map[delta.Version]string{{}: ""}
+	for _, s := range []string{"", "a", "b", "c"} {
+		texts[image(s).At()] = s
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		now := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "before")
+		before := now
+		var entries []ledger.Entry
+		var steps []string
+		for range rapid.IntRange(0, 4).Draw(t, "steps") {
+			next := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "next")
+			if next == now {
+				continue
+			}
+			if rapid.Bool().Draw(t, "kerf") {
+				entries = append(entries, ledger.Entry{Cause: ledger.CauseTool, Certainty: ledger.Proven,
+					Changes: []ledger.Change{{Path: "/w/f", Pre: version(now), Post: version(next)}}})
+			}
+			steps = append(steps, now+">"+next)
+			now = next
+		}
+		if before == now {
+			return
+		}
+		set := delta.Set{{Path: "/w/f", Pre: image(before), Post: image(now)}}
+		left := known.Of(entries, all).Without(set)
+		onlyKerf := len(entries) == len(steps)
+		switch {
+		case onlyKerf && len(left) > 0:
+			t.Fatalf("%v: all of it is known, and %s is left", steps, words(left, texts))
+		case len(entries) == 0 && !left[0].Pre.Same(set[0].Pre):
+			t.Fatalf("%v: nothing is known, and %s is left", steps, words(left, texts))
+		case len(left) == 0:
+			first, last := entries[0].Changes[0], entries[len(entries)-1].Changes[0]
+			if first.Pre.Delta() != image(before).At() || last.Post.Delta() != image(now).At() {
+				t.Fatalf("%v: nothing is left", steps)
+			}
+			return
+		}
+		for _, c := range left { // it touches the one end or the other
+			if !c.Pre.Same(set[0].Pre) && !c.Post.Same(set[0].Post) {
+				t.Fatalf("%v: %s is left of %s", steps, words(left, texts), words(set, texts))
+			}
+		}
+	})
+}
+
+func TestAHalfOfAMoveStandsAlone(t *testing.T) {
+	entries := []ledger.Entry{{Certainty: ledger.Proven, Changes: []ledger.Change{{Path: "/w/b", Post: version("a")}}}}
+	set := delta.Set{{Path: "/w/a", Pre: image("a"), To: "/w/b"}, {Path: "/w/b", Post: image("a"), From: "/w/a"}}
+	left := known.Of(entries, all).Without(set)
+	if len(left) != 1 || left[0].Path != "/w/a" || left[0].To != "" {
+		t.Errorf("left: %+v", left)
+	}
+}
+
+func TestDirectoriesAreKnown(t *testing.T) {
+	k := known.Of([]ledger.Entry{{Dirs: []ledger.Path{"/w/made"}, Gone: []ledger.Dir{{Path: "/w/gone"}},
+		Modes: []ledger.DirMode{{Path: "/w/mode"}}}}, all)
+	if got := k.Dirs([]ledger.Path{"/w/made", "/w/x"}); !slices.Equal(got, []ledger.Path{"/w/x"}) {
+		t.Errorf("made: %v", got)
+	}
+	if got := k.Gone([]ledger.Dir{{Path: "/w/gone"}}); len(got) > 0 {
+		t.Errorf("gone: %v", got)
+	}
+	if got := k.Modes([]ledger.DirMode{{Path: "/w/mode"}}); len(got) > 0 {
+		t.Errorf("modes: %v", got)
+	}
+}
+
+// TestSettled: a command (entry 1) runs on while others look at the same files.
+func TestSettled(t *testing.T) {
+	change := func(path, pre, post string) ledger.Change {
+		return ledger.Change{Path: path, Pre: version(pre), Post: version(post)}
+	}
+	began := ledger.Entry{Seq: 1, Cause: ledger.CauseBegan, Certainty: ledger.Proven}
+	scanned := func(seq int64, c ...ledger.Change) ledger.Entry {
+		return ledger.Entry{Seq: seq, Cause: ledger.CauseCommand, Certainty: ledger.Unproven, Changes: c}
+	}
+	ran := func(seq, of int64, certainty string, c ...ledger.Change) ledger.Entry {
+		return ledger.Entry{Seq: seq, Of: of, Cause: ledger.CauseCommand, Certainty: certainty, Changes: c}
+	}
+	for _, tt := range []struct {
+		name    string
+		entries []ledger.Entry
+		want    string
+	}{
+		{"told again", []ledger.Entry{began, scanned(2, change("f", "", "a"), change("g", "", "a")),
+			ran(3, 1, ledger.Proven, change("f", "", "a"))}, "1: 2:g 3:f "},
+		{"all of it", []ledger.Entry{began, scanned(2, change("f", "", "a")), ran(3, 1, ledger.Proven, change("f", "", "a"))},
+			"1: 3:f "},
+		{"more of it since", []ledger.Entry{began, scanned(2, change("f", "", "a")),
+			ran(3, 1, ledger.Proven, change("f", "", "b"))}, "1: 3:f "},
+		{"others before it", []ledger.Entry{began, scanned(2, change("f", "", "b")),
+			ran(3, 1, ledger.Proven, change("f", "a", "b"))}, "1: 2:f>a 3:f "},
+		{"it is not certain either", []ledger.Entry{began, scanned(2, change("f", "", "a")),
+			ran(3, 1, ledger.Unproven, change("f", "", "a"))}, "1: 2:f 3:f "},
+		{"the command began later", []ledger.Entry{scanned(1, change("f", "", "a")),
+			{Seq: 2, Cause: ledger.CauseBegan, Certainty: ledger.Proven}, ran(3, 2, ledger.Proven, change("f", "", "a"))}, "1:f 2: 3:f "},
+		{"its own part", []ledger.Entry{began, ran(2, 1, ledger.Unproven, change("f", "", "a")),
+			ran(3, 1, ledger.Proven, change("f", "", "a"))}, "1: 2:f 3:f "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			was := fmt.Sprint(tt.entries)
+			var b strings.Builder
+			for _, e := range known.Settled(tt.entries) {
+				fmt.Fprintf(&b, "%d:", e.Seq)
+				for _, c := range e.Changes {
+					b.WriteString(c.Path)
+					if e.Seq == 2 && c.Post.Delta() == image("a").At() && strings.Contains(tt.want, ">") {
+						b.WriteString(">a")
+					}
+				}
+				b.WriteString(" ")
+			}
+			if d := cmp.Diff(tt.want, b.String()); d != "" {
+				t.Error(d)
+			}
+			if fmt.Sprint(tt.entries) != was {
+				t.Error("the list was changed")
+			}
+		})
+	}
+}
