@@ -85,6 +85,19 @@ func TestWhatIsKnownIsNotFoundAgain(t *testing.T) {
 	})
 }
 
+func TestWhatIsLeftIsBeforeOrAfter(t *testing.T) {
+	k := known.Of([]ledger.Entry{{Changes: []ledger.Change{{Path: "/w/f", Pre: version("b"), Post: version("c")}}},
+		{Changes: []ledger.Change{{Path: "/w/f", Pre: version("c"), Post: version("d")}}}}, all)
+	for _, tt := range []struct{ pre, post, wantPre, wantPost string }{
+		{"a", "d", "a", "b"}, {"b", "e", "d", "e"}, {"a", "e", "a", "e"}, {"b", "c", "d", "c"}, {"", "d", "", "b"}, {"b", "", "d", ""},
+	} {
+		left := k.Without(delta.Set{{Path: "/w/f", Pre: image(tt.pre), Post: image(tt.post)}})
+		if len(left) != 1 || !left[0].Pre.Same(image(tt.wantPre)) || !left[0].Post.Same(image(tt.wantPost)) {
+			t.Errorf("%s>%s: left %+v, want %s>%s", tt.pre, tt.post, left, tt.wantPre, tt.wantPost)
+		}
+	}
+}
+
 func TestAHalfOfAMoveStandsAlone(t *testing.T) {
 	entries := []ledger.Entry{{Certainty: ledger.Proven, Changes: []ledger.Change{{Path: "/w/b", Post: version("a")}}}}
 	set := delta.Set{{Path: "/w/a", Pre: image("a"), To: "/w/b"}, {Path: "/w/b", Post: image("a"), From: "/w/a"}}
