@@ -418,7 +418,7 @@ func (t *text) summary() {
 		t.say("%s", t.paint.dim(s))
 	}
 	if n := len(shown.Files(d.Outside)); n > 0 {
-		t.say("%s", t.paint.yellow(count(n, "file")+" changed during the turn, but not by Kerf's tools or commands"))
+		t.say("%s", t.paint.yellow(count(n, "file")+" changed during the turn, by somebody else than this turn"))
 	}
 }
 
