@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -49,6 +50,7 @@ type found struct {
 type held struct {
 	journal.State
 	path  string
+	touch int64 // when it was touched, in nanoseconds
 	image *delta.Image
 	done  bool // image is set
 	lost  string
@@ -172,7 +174,7 @@ func (c *collector) take(r *journal.Record) {
 }
 
 func (c *collector) touch(r *journal.Record) {
-	h := &held{State: r.Before, path: r.Path}
+	h := &held{State: r.Before, path: r.Path, touch: r.Time()}
 	if first := c.held[int64(r.Before.Number)]; r.Before.How == journal.Same && first != nil {
 		h = first
 	}
@@ -342,7 +344,7 @@ func (c *collector) contents() (still bool) {
 	still = true
 	for _, p := range c.order {
 		t := c.names[p]
-		if t.spared = t.spare() && !c.open[p]; t.spared {
+		if t.spared = t.spare(); t.spared {
 			continue
 		}
 		if t.post = c.after(p); t.post.writer && !c.open[p] {
@@ -363,11 +365,16 @@ func (c *collector) contents() (still bool) {
 	return still
 }
 
-// spare reports whether a name holds what it held, as it seems, and is too large to be
-// read for certainty: the command was kept from changing it.
+// spare reports whether a name holds what it held and is too large to be read for
+// certainty: the command was kept from changing it, or the time of its last change was
+// long past at its touch, so that a change since would have given it another.
 func (t *touched) spare() bool {
-	return t.was.refused && t.was.Sig.Size > loadLimit && t.now.Kind == journal.File && t.now.Sig == t.was.Sig
+	same := t.was.Sig.Size > loadLimit && t.now.Kind == journal.File && t.now.Sig == t.was.Sig
+	return same && (t.was.refused || t.was.Sig.Ctime+int64(coarse) < t.was.touch)
 }
+
+// coarse is more than the steps in which file systems tell times.
+const coarse = 3 * time.Second
 
 // report looks at the touched names and tells what came of them. It ends what was taken
 // in so far.
@@ -382,6 +389,9 @@ func (c *collector) report(seen func()) Report {
 	for _, p := range c.order {
 		switch {
 		case c.names[p].spared:
+			if c.open[p] && !c.ended { // it may be changed yet
+				waiting = append(waiting, c.names[p])
+			}
 		case !hidden(p):
 			c.judge(c.names[p], s)
 		case !c.ended && !tree.IsTemporary(path.Base(p)):
@@ -690,6 +700,7 @@ func (c *collector) await(names []*touched) {
 			continue
 		}
 		t.foreign = t.foreign || c.all || c.since[t.path]
+		c.held[t.number] = t.was // a question about it may be open
 		c.names[t.path] = t
 		c.order = append(c.order, t.path)
 	}

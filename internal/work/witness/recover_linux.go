@@ -316,6 +316,7 @@ func (c *collector) goesOn(before, entered *touched) {
 		t = touched{path: before.path, number: before.number, was: before.was, kind: before.kind, mode: before.mode,
 			links: before.links, file: before.file}
 		c.keptNow(t.was)
+		c.held[t.number] = t.was // a question about it may have been open
 	default:
 		return
 	}

@@ -27,6 +27,7 @@ type bench struct {
 	w          *witness.Witness
 	backend    string
 	full       bool
+	may        func(witness.Loss) bool // whether something may be lost
 	boxes      []func()
 }
 
@@ -92,7 +93,7 @@ func (b *bench) start(line string) (*witness.Watch, *exec.Cmd, *bytes.Buffer, *s
 
 func (b *bench) startProgram(argv, env []string) (*witness.Watch, *exec.Cmd, *bytes.Buffer, *sandbox.Box) {
 	b.Helper()
-	x, err := b.w.Begin(ledger.Entry{Session: "s", Call: "c"}, b.backend != boundary.Bubblewrap && !b.full, nil)
+	x, err := b.w.Begin(ledger.Entry{Session: "s", Call: "c"}, b.backend != boundary.Bubblewrap && !b.full, b.may)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -117,6 +117,9 @@ type Record struct {
 	time int64 // when it was written, in nanoseconds
 }
 
+// Time is when the record was written, in nanoseconds; 0 in older journals.
+func (r *Record) Time() int64 { return r.time }
+
 var table = crc32.MakeTable(crc32.Castagnoli)
 
 // frame appends a record with its length and checksum.

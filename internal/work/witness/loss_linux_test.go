@@ -1,0 +1,91 @@
+package witness_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kerf/internal/work/witness"
+)
+
+// TestALargeFileIsNotReadWhileItIsAskedAbout: what a command did is collected while it is
+// held with a question about a file that nobody could read in a lifetime of this test. The
+// answer then counts for the file.
+func TestALargeFileIsNotReadWhileItIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	for _, allowed := range []bool{false, true} {
+		b := newBench(t, "")
+		asked, answer := make(chan witness.Loss, 1), make(chan bool)
+		b.may = func(l witness.Loss) bool {
+			asked <- l
+			return <-answer
+		}
+		const size = 1 << 40 // with a hole, and larger than what is free
+		big := filepath.Join(b.root, "big")
+		b.write("big", "")
+		if err := os.Truncate(big, size); err != nil {
+			t.Skip("SKIP ", err)
+		}
+		time.Sleep(4 * time.Second) // so that the time of a change could not be the same
+		x, cmd, _, box := b.start("echo 1 > one; : > big; echo 2 > two")
+		if l := <-asked; l.Path != big || l.Size != size {
+			t.Fatalf("asked about %+v", l)
+		}
+		for range 2 {
+			if err := x.Collect(func(r witness.Report) {
+				if told := b.told(r); strings.Contains(told, "big") || len(r.Gaps) > 0 {
+					t.Errorf("while it is asked about: %s %v", told, r.Gaps)
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		answer <- allowed
+		_ = cmd.Wait() // the file could not be written
+		box.Close()
+		r := b.end(x)
+		if told := b.told(r); !strings.Contains(told, "two") {
+			t.Errorf("afterwards: %s", told)
+		}
+		lost := len(r.Gaps) == 1 && string(r.Gaps[0].Path) == big
+		if st, err := os.Stat(big); err != nil || (st.Size() == 0) != allowed || lost != allowed {
+			t.Errorf("allowed: %t, told as lost: %t %v, %v %v", allowed, lost, r.Gaps, st, err)
+		}
+	}
+}
+
+// TestALargeFileThatChangesIsTold: a file is spared only as long as nothing changed it.
+func TestALargeFileThatChangesIsTold(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	big := filepath.Join(b.root, "big")
+	b.write("big", "")
+	if err := os.Truncate(big, 40<<20); err != nil {
+		t.Skip("SKIP ", err)
+	}
+	time.Sleep(4 * time.Second)
+	x, cmd, out, box := b.start("exec 3<>big; touch go; while test ! -e on; do sleep 0.02; done; echo x >&3; exec 3>&-; : >> big")
+	for {
+		if _, err := os.Stat(filepath.Join(b.root, "go")); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := x.Collect(func(r witness.Report) {
+		if told := b.told(r); strings.Contains(told, "big") {
+			t.Errorf("nothing changed it: %s", told)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.write("on", "")
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	box.Close()
+	if r := b.end(x); !strings.Contains(b.told(r), "proven big:") {
+		t.Errorf("told: %s %v", b.told(r), r.Gaps)
+	}
+}
