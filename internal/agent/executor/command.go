@@ -23,11 +23,12 @@ func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Comma
 		return ran(id, a, command.Failed(2, "workdir %s is not a directory. Leave workdir out to run in %s", a.Dir,
 			h.o.Cwd), nil)
 	}
-	o := command.RunOptions{Call: id, Settings: m.Settings, Unsandboxed: m.Unsandboxed, Show: m.Show, Ask: m.Ask}
+	o := command.RunOptions{Call: id, Settings: m.Settings, Unsandboxed: m.Unsandboxed, Show: m.Show,
+		Questions: command.NewQuestions(ctx, m.Ask)}
 	var r command.Result
 	var changes []history.FileChange
 	if h.watches(a, o) {
-		w, err := h.watched.Begin(h.record.origin(m, id), h.losing(ctx, id, a, m))
+		w, err := h.watched.Begin(h.record.origin(m, id), h.losing(id, a, o.Questions))
 		if err != nil {
 			return ran(id, a, command.Failed(125, "the command was not run, since what it changes cannot be recorded: %v", err),
 				nil)
@@ -96,11 +97,11 @@ func (h *Executor) runScanned(ctx context.Context, id protocol.CallID, a tool.Co
 }
 
 // losing asks the user before a command destroys what cannot be brought back.
-func (h *Executor) losing(ctx context.Context, id protocol.CallID, a tool.Command, m RunOptions) *watch.Losing {
+func (h *Executor) losing(id protocol.CallID, a tool.Command, ask *command.Questions) *watch.Losing {
 	l := &watch.Losing{Call: id, Command: protocol.CommandApproval{Command: a.Line, Cwd: a.Dir},
 		Allowed: h.o.Unrecorded.Insisted()}
-	if m.Ask != nil {
-		l.Ask = func(q protocol.Approval) bool { return m.Ask(ctx, q).Answer.Decision.Allows() }
+	if ask != nil {
+		l.Ask = func(q protocol.Approval) bool { return ask.Ask(q).Answer.Decision.Allows() }
 	}
 	return l
 }

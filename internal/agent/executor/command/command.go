@@ -15,7 +15,6 @@ import (
 	"kerf/internal/agent/executor/outputlog"
 	"kerf/internal/agent/executor/usershell"
 	"kerf/internal/agent/tool"
-	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
@@ -66,8 +65,8 @@ type RunOptions struct {
 	Show        func(string) // live output, may be nil
 	// Watch, when not nil, sees what the command changes.
 	Watch Watch
-	// Ask puts a question to the user; nil has nobody to ask.
-	Ask func(context.Context, protocol.Approval) turn.Reply
+	// Questions are put to the user; nil has nobody to ask.
+	Questions *Questions
 }
 
 // Watch is told about the command that it sees.
@@ -120,7 +119,7 @@ func (r *Runner) await(ctx context.Context, p *process, a tool.Command, began ti
 	if a.Timeout > 0 {
 		limit = a.Timeout
 	}
-	switch ended := p.Within(ctx, limit); {
+	switch ended := p.questions.Within(ctx, p.Process, limit); {
 	case ctx.Err() != nil:
 		p.Kill()
 		res.aborted = true
@@ -167,10 +166,14 @@ func (r *Runner) WriteStdin(ctx context.Context, a tool.WriteStdin) (Result, err
 				"session %d takes no input: %v. Start the command with tty true", a.Process, err)
 		}
 	}
-	ended := p.Within(ctx, a.Yield)
 	r.mu.Lock()
 	j := r.running[a.Process]
 	r.mu.Unlock()
+	var questions *Questions
+	if j.process != nil {
+		questions = j.process.questions
+	}
+	ended := questions.Within(ctx, p, a.Yield)
 	res := Result{Started: true, session: a.Process, Running: !ended}
 	var log *outputlog.Log
 	if j.process != nil {

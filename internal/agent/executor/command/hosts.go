@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"net"
 	"strconv"
 	"sync"
@@ -19,8 +18,8 @@ type hosts struct {
 
 // mayReach asks whether a command may reach a host that no rule names. One
 // question is open at a time, so that an answer for the session serves all.
-func (h *hosts) mayReach(ctx context.Context, a tool.Command, o RunOptions, host string, port int) bool {
-	if o.Ask == nil || o.Settings.Approval == protocol.PolicyNever {
+func (h *hosts) mayReach(a tool.Command, o RunOptions, host string, port int) bool {
+	if o.Questions == nil || o.Settings.Approval == protocol.PolicyNever {
 		return false
 	}
 	h.mu.Lock()
@@ -29,7 +28,7 @@ func (h *hosts) mayReach(ctx context.Context, a tool.Command, o RunOptions, host
 	if may, known := h.known[key]; known {
 		return may
 	}
-	got := o.Ask(ctx, protocol.Approval{Call: o.Call, Reason: "a command wants to reach a host that no rule names",
+	got := o.Questions.Ask(protocol.Approval{Call: o.Call, Reason: "a command wants to reach a host that no rule names",
 		Network: &protocol.NetworkApproval{Host: host, Port: port, Command: a.Line}})
 	may, d := got.Answer.Decision.Allows(), got.Answer.Decision
 	if may && d != protocol.Once || got.By == protocol.ByNobody {

@@ -15,13 +15,13 @@ func TestHostsAreAskedAboutOnce(t *testing.T) {
 	asked, by := 0, protocol.ByUser
 	m := RunOptions{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest}}
 	say := func(d protocol.Decision) RunOptions {
-		m.Ask = func(_ context.Context, a protocol.Approval) turn.Reply {
+		m.Questions = NewQuestions(t.Context(), func(_ context.Context, a protocol.Approval) turn.Reply {
 			asked++
 			if a.Network == nil || a.Network.Command != "fetch" || a.Network.Port != 443 {
 				t.Errorf("the question is %+v", a)
 			}
 			return turn.Reply{Answer: protocol.Answer{Decision: d}, By: by}
-		}
+		})
 		return m
 	}
 	var h hosts
@@ -34,19 +34,19 @@ func TestHostsAreAskedAboutOnce(t *testing.T) {
 	}{
 		{"a.test", protocol.Deny, false, 1}, {"a.test", protocol.Once, true, 2}, {"a.test", protocol.ForSession, true, 3}, {"a.test", protocol.Deny, true, 3}, {"b.test", protocol.Deny, false, 4},
 	} {
-		if got := h.mayReach(t.Context(), cmd, say(c.say), c.host, 443); got != c.want || asked != c.asked {
+		if got := h.mayReach(cmd, say(c.say), c.host, 443); got != c.want || asked != c.asked {
 			t.Errorf("%d: got %v, asked %d times", i, got, asked)
 		}
 	}
 	never := say(protocol.Once)
 	never.Settings.Approval = protocol.PolicyNever
-	if h.mayReach(t.Context(), cmd, never, "c.test", 443) || h.mayReach(t.Context(), cmd, RunOptions{}, "c.test", 443) ||
+	if h.mayReach(cmd, never, "c.test", 443) || h.mayReach(cmd, RunOptions{}, "c.test", 443) ||
 		asked != 4 {
 		t.Error("somebody was asked who must not be")
 	}
 	by = protocol.ByNobody // in a headless session the core says no
 	for range 2 {
-		if h.mayReach(t.Context(), cmd, say(protocol.Deny), "d.test", 443) {
+		if h.mayReach(cmd, say(protocol.Deny), "d.test", 443) {
 			t.Error("a host is reached though nobody answers")
 		}
 	}

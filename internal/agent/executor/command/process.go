@@ -19,7 +19,7 @@ type process struct {
 	box           *sandbox.Box
 	*proc.Process // once it was started
 	out           *outputlog.Log
-	cancel        context.CancelFunc // withdraws questions about the network
+	questions     *Questions
 
 	mu      sync.Mutex // guards what follows
 	refused []string   // what the network filter refused
@@ -33,11 +33,8 @@ const maxRefused = 5
 func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*process, error) {
 	plan := r.o.Sandbox(policy.Mode(o.Settings, o.Unsandboxed))
 	plan.Cwd = a.Dir
-	p := &process{out: r.o.Outputs.New()}
-	// The command may outlive the call, and its questions with it.
-	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p.cancel = cancel
-	plan.Ask = func(host string, port int) bool { return r.hosts.mayReach(asking, a, o, host, port) }
+	p := &process{out: r.o.Outputs.New(), questions: o.Questions}
+	plan.Ask = func(host string, port int) bool { return r.hosts.mayReach(a, o, host, port) }
 	plan.Log = p.log
 	if o.Watch != nil {
 		plan.Witness = o.Watch.Socket()
@@ -45,7 +42,7 @@ func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*pr
 	argv, env := r.o.Shell.Command(a)
 	var err error
 	if p.box, err = sandbox.Prepare(ctx, plan, a.TTY, argv); err != nil {
-		cancel()
+		o.Questions.Close()
 		return nil, err
 	}
 	if o.Watch != nil {
@@ -67,7 +64,7 @@ func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*pr
 // end gives up what the command needed, once it has ended, and returns what the
 // model and the user have to know. It may be called again.
 func (p *process) end() (notes []string) {
-	p.cancel()
+	p.questions.Close()
 	found := p.box.Close()
 	if path := p.box.Broken(); path != "" {
 		notes = append(notes, fmt.Sprintf("The command was ended: %s, which is protected while commands run, was removed "+
