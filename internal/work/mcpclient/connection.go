@@ -48,7 +48,7 @@ type connection struct {
 
 	mu      sync.Mutex
 	state   string
-	err     error
+	err     error // of the last attempt that failed, until the server is ready
 	session *mcp.ClientSession
 	tools   []*mcp.Tool
 	turned  chan struct{} // closed and made anew whenever state changes
@@ -189,7 +189,10 @@ func (c *connection) relist(session *mcp.ClientSession) {
 
 func (c *connection) turn(state string, err error, session *mcp.ClientSession) {
 	c.mu.Lock()
-	c.state, c.err, c.session = state, err, session
+	c.state, c.session = state, session
+	if state != starting {
+		c.err = err
+	}
 	if state == failed {
 		c.tools = nil
 	}
@@ -233,8 +236,8 @@ func (c *connection) status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := Status{Name: c.Name, State: c.state}
-	if c.err != nil {
-		s.Error = oneLine(c.err.Error())
+	if c.err != nil { // also while it is started again
+		s.State, s.Error = failed, oneLine(c.err.Error())
 	}
 	return s
 }

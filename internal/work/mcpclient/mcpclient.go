@@ -84,8 +84,8 @@ type Tool struct {
 	ReadOnly, Destructive bool
 }
 
-// Status tells how a server is. State is "starting", "ready" or "failed"; Error
-// is one line.
+// Status tells how a server is. State is "starting", "ready" or "failed"; one that
+// failed and is started again has failed until it is ready. Error is one line.
 type Status struct {
 	Name, State, Error string
 	Tools              []string // qualified names

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Servers that fork, through a launcher, end with the manager.
@@ -43,5 +44,26 @@ func TestSEC_O3_NothingOfAServerSurvives(t *testing.T) {
 		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 			t.Errorf("process %d is still there: %v", pid, err)
 		}
+	}
+}
+
+// TestAFailureIsToldWhileTheServerIsStartedAgain: whoever looks at any moment sees why it
+// does not work.
+func TestAFailureIsToldWhileTheServerIsStartedAgain(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "starts")
+	m := Start(Options{Servers: []Server{{Name: "s", Command: "/bin/sh", Env: append(os.Environ(), "LOG="+log),
+		StartupTimeout: time.Minute, Args: []string{"-c", `echo x >>"$LOG"; read line; echo the license expired >&2; exit 3`}}},
+		Name: "kerf", Version: "test"})
+	defer m.Close()
+	m.Settle(t.Context())
+	for starts := 0; starts < 8; {
+		if st := m.Status()[0]; st.State != failed || !strings.Contains(st.Error, "the license expired") {
+			t.Fatalf("after %d starts it is %+v", starts, st)
+		}
+		b, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		starts = len(b) / 2
 	}
 }
