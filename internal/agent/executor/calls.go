@@ -80,6 +80,8 @@ func refused(c tool.Call, err error) turn.Outcome {
 type Live struct {
 	// Show passes live output on.
 	Show func(text string)
+	// Warn tells the user something at once; nil tells nobody. It does not wait.
+	Warn func(text string)
 	// Ask puts a question to the user.
 	Ask func(context.Context, protocol.Approval) turn.Reply
 	// Delegate carries out an operation about sub-agents; nil has none.
@@ -103,7 +105,7 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 	if ended == nil {
 		o := h.Do(ctx, e.Call, j.Action, RunOptions{Settings: j.settings, Turn: j.turn, Tool: j.tool,
 			Unsandboxed: j.unsandboxed(e.Decision),
-			Show:        live.Write, Body: j.prepared.Body, Diff: j.diff(), Ask: l.Ask, Delegate: l.Delegate,
+			Show:        live.Write, Body: j.prepared.Body, Diff: j.diff(), Ask: l.Ask, Delegate: l.Delegate, Warn: l.Warn,
 			Denied: func() { denied = true }})
 		ended = &o
 	}

@@ -87,6 +87,9 @@ func (h *Executor) runScanned(ctx context.Context, id protocol.CallID, a tool.Co
 			cause = ledger.CauseCommand
 		}
 		changes = h.record.scanned(ctx, m, id, cause)
+		if unkept := h.record.roots.Unkept(); unkept != "" && m.Warn != nil {
+			m.Warn(unkept)
+		}
 	}
 	r := h.commands.Run(ctx, a, o)
 	if r.Started && (!quiet || r.Running) {

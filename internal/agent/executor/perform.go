@@ -16,6 +16,7 @@ type RunOptions struct {
 	Tool        string // the name of the call, for the ledger
 	Unsandboxed bool
 	Show        func(string) // live output, may be nil
+	Warn        func(string) // for the user, at once; may be nil
 	Body        protocol.Body
 	Diff        string // of a change, as the user was shown it; empty if nobody was asked
 	// Ask puts a question to the user while the action runs; nil has nobody to ask.

@@ -132,7 +132,8 @@ func (s *Session) settle(ctx context.Context, e turn.Settle) message {
 
 // live is how a call reaches the session while it runs.
 func (s *Session) live(ctx context.Context, id protocol.CallID) executor.Live {
-	return executor.Live{Ask: s.Ask, Delegate: s.team.Do, Show: func(text string) {
+	warn := func(text string) { s.say(protocol.Warning{Message: text}) }
+	return executor.Live{Ask: s.Ask, Delegate: s.team.Do, Warn: warn, Show: func(text string) {
 		select {
 		case s.inputs <- message{in: turn.Progress{Call: id, Text: text}}:
 		case <-ctx.Done():

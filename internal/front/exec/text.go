@@ -393,6 +393,9 @@ func (t *text) end(e ending) {
 	}
 }
 
+// mostSummed bounds how many files a summary names.
+const mostSummed = 40
+
 // summary prints what the turn changed in all.
 func (t *text) summary() {
 	d := t.diff
@@ -401,7 +404,11 @@ func (t *text) summary() {
 	}
 	if files := shown.Files(d.Diff); len(files) > 0 {
 		t.say("%s %s %s", t.paint.bold("turn:"), count(len(files), "file"), t.counts(shown.Tally(d.Diff)))
-		for _, f := range files {
+		for i, f := range files {
+			if i == mostSummed {
+				t.say("  %s", t.paint.dim("and "+thousands(len(files)-i)+" more: kerf diff --stat"))
+				break
+			}
 			t.say("  %s %s", shown.Name(f.Name), t.counts(f.Stat))
 		}
 	}

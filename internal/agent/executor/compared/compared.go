@@ -8,9 +8,11 @@ import (
 	"math"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/ledger/known"
@@ -25,9 +27,10 @@ type Roots struct {
 	// Enter puts into the ledger what watched commands that run on did until now.
 	Enter func()
 
-	mu   sync.Mutex // guards the scanner and what follows
-	snap *scan.Snap // the state at the last look
-	seq  int64      // the ledger's last entry before it
+	mu   sync.Mutex      // guards the scanner and what follows
+	snap *scan.Snap      // the state at the last look
+	seq  int64           // the ledger's last entry before it
+	told map[string]bool // paths that Unkept named
 }
 
 // Found is what changed since the look before.
@@ -78,6 +81,44 @@ func (r *Roots) Look(ctx context.Context) (f Found, err error) {
 	others, err := r.others(since)
 	f.Set, f.Dirs, f.Gone, f.Modes = others.Without(f.Set), others.Dirs(f.Dirs), others.Gone(f.Gone), others.Modes(f.Modes)
 	return f, err
+}
+
+// mostUnkept bounds how many paths Unkept names.
+const mostUnkept = 5
+
+// Unkept names what a command could change without a way back: its present state could
+// not be kept at the last look. Each path is told once; it is empty when there is nothing
+// to tell.
+func (r *Roots) Unkept() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.snap == nil {
+		return ""
+	}
+	if r.told == nil {
+		r.told = map[string]bool{}
+	}
+	var list []string
+	more := 0
+	for _, g := range r.snap.Gaps {
+		if r.told[g.Path] || g.Kind == scan.Special || g.Kind == scan.Directory {
+			continue
+		}
+		r.told[g.Path] = true
+		if len(list) == mostUnkept {
+			more++
+			continue
+		}
+		list = append(list, visible.OneLine(g.Path, 200)+" ("+g.Reason+")")
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	text := "nobody watches this command: what it changes here could not be taken back: " + strings.Join(list, "; ")
+	if more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
 }
 
 // placeholder reports whether a gap is what the sandbox of another session puts in the
