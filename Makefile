@@ -9,7 +9,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 build: ## the program, stripped, as bin/kerf
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/kerf ./cmd/kerf
+	CGO_ENABLED=0 $(GO) build -buildvcs=auto -trimpath -ldflags "$(LDFLAGS)" -o bin/kerf ./cmd/kerf
 
 demo: ## the main job: a scripted model, real tools, real files
 	$(GO) run ./cmd/kerf demo
@@ -59,8 +59,9 @@ release-snapshot: ## archives, packages, formula, checksums, bill of materials a
 	rm -rf dist
 	cd release && $(GO) run . -out ../dist $(if $(URL),-url "$(URL)")
 
-release-check: ## the release twice, byte for byte; packages installed, run, removed; the CI files
-	cd release && $(GO) vet . && $(GO) test -count=1 . && $(GO) tool actionlint ../.github/workflows/*.yml
+release-check: ## the release twice, byte for byte, the second compiled anew; packages installed, run, removed; the CI files
+	@sh ./.ci/tools dpkg:dpkg rpm:rpm ruby:ruby shellcheck:shellcheck
+	cd release && $(GO) vet . && KERF_LONG=1 $(GO) test -count=1 -v -timeout 40m . && $(GO) tool actionlint ../.github/workflows/*.yml
 
 arm64: ## the pure packages' tests under qemu-user
 	@command -v qemu-aarch64-static >/dev/null || { echo "make arm64 needs qemu-user-static" >&2; exit 1; }

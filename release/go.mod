@@ -2,7 +2,12 @@ module kerf/release
 
 go 1.26.8
 
-require github.com/goreleaser/nfpm/v2 v2.44.0
+require (
+	github.com/CycloneDX/cyclonedx-go v0.10.0
+	github.com/goreleaser/nfpm/v2 v2.44.0
+	github.com/in-toto/attestation v1.2.0
+	google.golang.org/protobuf v1.36.11
+)
 
 require (
 	dario.cat/mergo v1.0.2 // indirect

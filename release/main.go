@@ -8,6 +8,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -121,11 +122,24 @@ func (r *release) learn(scratch string) error {
 	if err := r.build(here); err != nil {
 		return err
 	}
-	said, err := exec.Command(here, "--version").Output()
+	said, err := exec.Command(here, "version", "--json").Output()
 	if err != nil {
 		return err
 	}
-	r.version = strings.TrimSpace(strings.TrimPrefix(string(said), "kerf "))
+	var about struct {
+		Version, Commit string
+		Modified        bool
+	}
+	if err := json.Unmarshal(said, &about); err != nil {
+		return fmt.Errorf("kerf version --json: %w", err)
+	}
+	if about.Commit != r.commit {
+		return fmt.Errorf("the program says that it was built from commit %q, the source is %q", about.Commit, r.commit)
+	}
+	if about.Modified {
+		return errors.New("the source has changes that are in no commit, so nobody could make the same files again: commit them first")
+	}
+	r.version = about.Version
 	r.extras = filepath.Join(scratch, "extras")
 	man := filepath.Join(r.extras, "man", "man1")
 	if err := os.MkdirAll(man, 0o755); err != nil {
@@ -137,7 +151,7 @@ func (r *release) learn(scratch string) error {
 	if err := os.MkdirAll(filepath.Join(r.extras, "completions"), 0o755); err != nil {
 		return err
 	}
-	for shell, name := range map[string]string{"bash": "kerf.bash", "zsh": "_kerf", "fish": "kerf.fish"} {
+	for shell, name := range map[string]string{"bash": "kerf.bash", "zsh": "_kerf", "fish": "kerf.fish", "powershell": "kerf.ps1"} {
 		f, err := os.Create(filepath.Join(r.extras, "completions", name))
 		if err != nil {
 			return err
@@ -162,13 +176,18 @@ func (r *release) git(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// build builds the program as `make build` does, with env over this process's.
+// build builds the program as `make build` does, with env over this process's. It carries the
+// commit, whatever this machine's settings of Go say.
 func (r *release) build(path string, env ...string) error {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", abs, "./cmd/kerf")
+	stamp := "-buildvcs=true"
+	if r.commit == "" {
+		stamp = "-buildvcs=false"
+	}
+	cmd := exec.Command("go", "build", stamp, "-trimpath", "-ldflags", "-s -w", "-o", abs, "./cmd/kerf")
 	cmd.Dir, cmd.Stderr = r.root, os.Stderr
 	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off"), env...)
 	return cmd.Run()

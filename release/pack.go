@@ -153,6 +153,11 @@ func (r *release) pack(kind string, t target, program string) (string, error) {
 		contents = append(contents, &files.Content{Source: m.path, Destination: installed(m.name),
 			FileInfo: &files.ContentFileInfo{Mode: m.mode, MTime: r.date, Owner: "root", Group: "root"}})
 	}
+	// Directories that are Kerf's own go with it, also where rpm removes it.
+	for _, name := range []string{"/usr/share/doc/kerf", "/usr/share/kerf", "/usr/share/kerf/completions"} {
+		contents = append(contents, &files.Content{Destination: name, Type: files.TypeDir,
+			FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: r.date, Owner: "root", Group: "root"}})
+	}
 	info := nfpm.WithDefaults(&nfpm.Info{Name: "kerf", Arch: t.arch, Platform: "linux", Version: r.version,
 		Maintainer: "The Kerf project", Vendor: "The Kerf project", License: "Apache-2.0", Description: about,
 		Section: "devel", Priority: "optional", MTime: r.date,
@@ -186,6 +191,8 @@ func installed(name string) string {
 		return "/usr/share/zsh/site-functions/_kerf"
 	case name == "completions/kerf.fish":
 		return "/usr/share/fish/vendor_completions.d/kerf.fish"
+	case name == "completions/kerf.ps1": // PowerShell has no directory for them
+		return "/usr/share/kerf/completions/kerf.ps1"
 	}
 	return "/usr/share/doc/kerf/" + name
 }
