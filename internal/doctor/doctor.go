@@ -170,12 +170,17 @@ func checkConfig(_ context.Context, o Options) []protocol.Check {
 	return []protocol.Check{{Name: "configuration", State: checkOK, Detail: "no errors"}}
 }
 
-// checkModel looks whether the provider could be asked; it asks nothing.
+// checkModel looks whether the provider could be asked; it asks nothing. A key that nobody
+// has given yet is no fault of the machine.
 func checkModel(ctx context.Context, o Options) []protocol.Check {
 	name, err := o.Model(ctx)
 	if err != nil {
 		detail, hint, _ := strings.Cut(oneLine(err.Error()), "; ")
-		return []protocol.Check{{Name: "model", State: checkFail, Detail: detail, Hint: hint}}
+		c := protocol.Check{Name: "model", State: checkFail, Detail: detail, Hint: hint}
+		if missing := (*protocol.CredentialsError)(nil); errors.As(err, &missing) {
+			c.State = checkWarn
+		}
+		return []protocol.Check{c}
 	}
 	return []protocol.Check{{Name: "model", State: checkOK, Detail: name + ", with a key where one is needed"}}
 }

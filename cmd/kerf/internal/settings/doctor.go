@@ -26,7 +26,8 @@ With --full it also tries what Kerf promises, in a directory and a home of its o
 commands and what is known of them, undo, the sandbox, a kill in the middle of a command. It
 takes some seconds. Send what it prints when you report that something does not work.
 
-The exit code is 1 when something fails, and 0 otherwise.`
+The exit code is 1 when something fails, and 0 otherwise. A key that was not given yet is a
+warning: kerf exec says it again, with exit code 2.`
 
 func doctorCommand(p *program.Program) *cobra.Command {
 	var asJSON, full bool
