@@ -2,8 +2,11 @@
 GO      ?= go
 PKGS    ?= ./...
 LDFLAGS ?= -s -w
+# What touches no file and starts no program: it has to be the same on each system.
+PURE    ?= ./internal/text/... ./internal/protocol/... ./internal/pathname/... ./internal/agent/turn ./internal/agent/history \
+  ./internal/agent/policy/... ./internal/agent/prompt ./internal/agent/profile ./internal/agent/proposal ./internal/agent/view ./internal/agent/review
 
-.PHONY: help module release-snapshot release-check arm64 build demo test check bench tools lint cross race security nightly fuzz-reads cost mutate
+.PHONY: help module release-snapshot release-check arm64 wine build demo test check bench tools lint cross race security nightly fuzz-reads cost mutate
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -65,8 +68,10 @@ release-check: ## the release twice, byte for byte, the second compiled anew; pa
 
 arm64: ## the pure packages' tests under qemu-user
 	@command -v qemu-aarch64-static >/dev/null || { echo "make arm64 needs qemu-user-static" >&2; exit 1; }
-	GOARCH=arm64 CGO_ENABLED=0 $(GO) test -exec qemu-aarch64-static ./internal/text/... ./internal/protocol/... \
-	  ./internal/pathname/... ./internal/agent/turn ./internal/agent/history ./internal/agent/policy
+	GOARCH=arm64 CGO_ENABLED=0 $(GO) test -exec qemu-aarch64-static $(PURE)
+
+wine: ## the pure packages' tests as programs of Windows under wine; needs wine64 and gcc-mingw-w64-x86-64
+	GOOS=windows $(GO) test -exec "$(CURDIR)/.ci/wine" $(PURE)
 
 module: ## gives the module another path: make module PATH_OF=example.org/kerf
 	@test -n "$(PATH_OF)" || { echo "usage: make module PATH_OF=example.org/kerf" >&2; exit 2; }
