@@ -79,6 +79,12 @@ func checkSandbox(ctx context.Context, o Options) []protocol.Check {
 	switch {
 	case first == "":
 		sum.State, sum.Detail = checkFail, "no sandbox works here: a command runs only if it may leave the sandbox"
+		if runtime.GOOS != "linux" { // there is one backend, and it says what helps
+			for _, c := range all {
+				sum.Hint = cmp.Or(sum.Hint, c.Hint)
+			}
+			break
+		}
 		sum.Hint = "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0 where " +
 			"there is such a setting), or install bubblewrap"
 	case first == boundary.Landlock:

@@ -92,9 +92,7 @@ func readTree(t testing.TB, dir string) tree {
 
 // git runs git without the user's settings.
 func git(t testing.TB, dir string, stdin []byte, args ...string) ([]byte, error) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not there to judge")
-	}
+	needGit(t)
 	cmd := exec.Command("git", append([]string{"-c", "core.autocrlf=false", "-c", "diff.indentHeuristic=true"},
 		args...)...)
 	cmd.Dir = dir
@@ -105,6 +103,12 @@ func git(t testing.TB, dir string, stdin []byte, args ...string) ([]byte, error)
 	return out, err
 }
 
+func needGit(t testing.TB) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not there to judge")
+	}
+}
+
 func needUnixNames(t testing.TB) {
 	if runtime.GOOS == "windows" {
 		t.Skip("file names and modes of this test are not those of Windows")
@@ -113,6 +117,7 @@ func needUnixNames(t testing.TB) {
 
 // judge lets git apply the diff of a and b to a, and back again.
 func judge(t testing.TB, a tree, files []File, want tree) {
+	needGit(t)
 	dir := t.TempDir()
 	a.write(t, dir)
 	patch := Unified(files)
