@@ -5,7 +5,8 @@
 //
 // A reason that known.txt does not have, or that this machine gives no ground for, is
 // marked "new": a backend that works here and was not used, for one. With -new fail, or
-// KERF_NEW_SKIPS=fail in the environment, one of them fails the run.
+// KERF_NEW_SKIPS=fail in the environment, one of them fails the run; a sandbox that does not
+// work here is then no ground either, unless KERF_WITHOUT names it: userns, bwrap, landlock.
 package main
 
 import (
@@ -58,10 +59,26 @@ func (o options) run(w io.Writer, args []string) (int, error) {
 	} else if code, err = o.test(r, args); err != nil {
 		return 0, err
 	}
-	if fresh := r.tell(known, machine{}); fresh > 0 && o.fresh == "fail" && code == 0 {
+	if fresh := r.tell(known, o.machine()); fresh > 0 && o.fresh == "fail" && code == 0 {
 		code = 1
 	}
 	return code, nil
+}
+
+// machine is what answers for this machine. Where a new skip fails the run, every sandbox is
+// expected to work: that one does not is a fault, not a ground, unless KERF_WITHOUT names it.
+func (o options) machine() machine {
+	m := machine{}
+	if o.fresh != "fail" {
+		return m
+	}
+	without := strings.Fields(os.Getenv("KERF_WITHOUT"))
+	for _, name := range []string{"userns", "bwrap", "landlock"} {
+		if !slices.Contains(without, name) {
+			m["no"+name] = false
+		}
+	}
+	return m
 }
 
 // test runs go test.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -62,6 +64,33 @@ func TestKnownIsRead(t *testing.T) {
 	for _, bad := range []string{"no tab", "(\talways", "x\tsometimes"} {
 		if _, err := readKnown(bad); err == nil {
 			t.Errorf("%q is read", bad)
+		}
+	}
+}
+
+// TestASandboxIsExpected: where a new skip fails the run, that a sandbox does not work is a
+// ground only if somebody said so.
+func TestASandboxIsExpected(t *testing.T) {
+	rules := []rule{{regexp.MustCompile("no frob"), []string{"nouserns"}}}
+	for _, c := range []struct {
+		mode, without string
+		there         bool // what the machine would say
+		fresh         int
+	}{
+		{"", "", true, 0}, {"", "", false, 1}, {"fail", "", true, 1}, {"fail", "bwrap landlock", true, 1},
+		{"fail", "landlock userns", true, 0},
+	} {
+		t.Setenv("KERF_WITHOUT", c.without)
+		m := options{fresh: c.mode}.machine()
+		if _, decided := m["nouserns"]; !decided {
+			m["nouserns"] = c.there
+		}
+		r := newReader(io.Discard)
+		if err := r.read(strings.NewReader(said)); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.tell(rules, m); got != c.fresh {
+			t.Errorf("%+v: %d are new", c, got)
 		}
 	}
 }
