@@ -222,8 +222,9 @@ func (g *guard) expect(killed []entry) {
 }
 
 // reap waits for dead orphans. It must not take what another part of Kerf waits
-// for: a child we killed, or one in a session that neither is ours nor its own,
-// is nobody's; the others are left for zombieAge.
+// for: a child we killed, one in a session that neither is ours nor its own, or
+// one of another pid namespace, as bubblewrap leaves it when it ends before its
+// inner process, is nobody's; the others are left for zombieAge.
 func (g *guard) reap() {
 	pids, ok := childrenOf(g.self)
 	if !ok {
@@ -250,7 +251,7 @@ func (g *guard) reap() {
 			first = time.Now()
 			g.zombies[pid] = first
 		}
-		if g.doomed[pid] || e.sid != g.sid && e.sid != pid || time.Since(first) > zombieAge {
+		if g.doomed[pid] || e.sid != g.sid && e.sid != pid || time.Since(first) > zombieAge || !known && e.elsewhere() {
 			_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 			delete(g.zombies, pid)
 			delete(g.doomed, pid)

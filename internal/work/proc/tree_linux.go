@@ -34,6 +34,15 @@ func readEntry(pid int) (entry, bool) {
 	return entry{pid, number(1), number(2), number(3), fields[0][0], start}, err == nil
 }
 
+// elsewhere reports whether e lives or lived in a pid namespace inside ours: it has a number
+// there too. Kerf makes such a process only as a leader.
+func (e entry) elsewhere() bool {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(e.pid) + "/status")
+	_, after, ok := bytes.Cut(status, []byte("\nNSpid:"))
+	line, _, _ := bytes.Cut(after, []byte("\n"))
+	return err == nil && ok && len(bytes.Fields(line)) > 1
+}
+
 // signal sends sig to the process that e named, not to one that took its number
 // since: os.FindProcess holds it by a pidfd, and then it is looked at again.
 func (e entry) signal(sig syscall.Signal) {
