@@ -3,6 +3,8 @@
 //
 //	go run ./internal/testkit/skips [-new fail] [-keep FILE] [-from FILE] [-- arguments of go test]
 //
+// What root skipped because root may do everything runs again as an ordinary user.
+//
 // A reason that known.txt does not have, or that this machine gives no ground for, is
 // marked "new": a backend that works here and was not used, for one. With -new fail, or
 // KERF_NEW_SKIPS=fail in the environment, one of them fails the run; a sandbox that does not
@@ -19,6 +21,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -58,6 +61,12 @@ func (o options) run(w io.Writer, args []string) (int, error) {
 		}
 	} else if code, err = o.test(r, args); err != nil {
 		return 0, err
+	}
+	if o.from == "" && os.Getuid() == 0 && runtime.GOOS == "linux" {
+		if err := asUser(w, r.forUsers(known)); err != nil {
+			fmt.Fprintln(w, err)
+			code = max(1, code)
+		}
 	}
 	if fresh := r.tell(known, o.machine()); fresh > 0 && o.fresh == "fail" && code == 0 {
 		code = 1

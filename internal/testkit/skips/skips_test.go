@@ -94,3 +94,26 @@ func TestASandboxIsExpected(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatRootSkipsIsForUsers: what has the ground "root" is taken out, and nothing else.
+func TestWhatRootSkipsIsForUsers(t *testing.T) {
+	for _, c := range []struct {
+		rules string
+		users int
+	}{{"no frob\troot", 1}, {"no frob\tuser always", 0}, {"other\troot", 0}} {
+		rules, err := readKnown(c.rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newReader(io.Discard)
+		if err := r.read(strings.NewReader(said)); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.forUsers(rules); len(got) != c.users || len(r.skips) != 1-c.users {
+			t.Errorf("%q: %v for users, %v left", c.rules, got, r.skips)
+		}
+	}
+	if got := exactly("TestA/b.c"); got != `^TestA$/^b\.c$` {
+		t.Error(got)
+	}
+}
