@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
@@ -37,12 +38,39 @@ func (s *Session) deliver(e turn.Reply) {
 	}
 }
 
+// said is what was told to the session by others than its core, oldest first, until the
+// loop takes it. The zero value is empty.
+type said struct {
+	mu   sync.Mutex
+	list []protocol.Msg
+}
+
+// add reports whether the loop must be woken.
+func (q *said) add(m protocol.Msg) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.list = append(q.list, m)
+	return len(q.list) == 1
+}
+
+func (q *said) take() []protocol.Msg {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := q.list
+	q.list = nil
+	return list
+}
+
 // say tells something that the core has no part in. It does not wait for the
-// loop: whoever tells may be waited for by it.
+// loop: whoever tells may be waited for by it. What is said is told in its order, before
+// the answer of an effect that comes after it, and before the session ends.
 func (s *Session) say(m protocol.Msg) {
+	if !s.said.add(m) {
+		return
+	}
 	go func() {
 		select {
-		case s.inputs <- message{told: m}:
+		case s.inputs <- message{woken: true}:
 		case <-s.ctx.Done():
 		}
 	}()

@@ -109,6 +109,7 @@ type Session struct {
 
 	asked atomic.Int64 // questions that the session itself put beside its calls
 	named atomic.Int64 // submissions that came without an id
+	said  said
 }
 
 // timer is the key of a timer in stops.
@@ -120,6 +121,7 @@ type message struct {
 	in    turn.Input
 	reply chan<- turn.Reply // where the answer to turn.Asked goes
 	told  protocol.Msg
+	woken bool            // something was said
 	event *protocol.Event // of a sub-agent, or about them
 }
 
@@ -220,6 +222,12 @@ func (s *Session) drain() {
 // step feeds one input to the core and carries out what follows: records first,
 // then events, then effects. It reports whether the session goes on.
 func (s *Session) step(m message) bool {
+	for _, words := range s.said.take() {
+		s.tell(turn.Told{Turn: s.turnID, Msg: words})
+	}
+	if m.woken {
+		return true
+	}
 	if m.event != nil {
 		s.relay(*m.event)
 		return true

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -284,5 +285,28 @@ func TestRecordsAndMetadata(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(dir, "rollout.jsonl"))
 	if err != nil || strings.Contains(string(data), "aGVsbG8=") || !strings.Contains(string(data), "user_input") {
 		t.Errorf("%v: %s", err, data)
+	}
+}
+
+// TestWhatIsSaidKeepsItsOrder: and all of it is told before the session ends.
+func TestWhatIsSaidKeepsItsOrder(t *testing.T) {
+	c := begin(t, nil)
+	const many = 1000
+	for i := range many {
+		c.say(protocol.Warning{Message: fmt.Sprintf("word %d", i)})
+	}
+	c.do(protocol.Shutdown{})
+	c.until(is[protocol.SessionEnded])
+	n := 0
+	for _, e := range c.told {
+		if w, ok := e.Msg.(protocol.Warning); ok && strings.HasPrefix(w.Message, "word ") {
+			if w.Message != fmt.Sprintf("word %d", n) {
+				t.Fatalf("after %d words it said %q", n, w.Message)
+			}
+			n++
+		}
+	}
+	if n != many {
+		t.Errorf("%d of %d words were told", n, many)
 	}
 }

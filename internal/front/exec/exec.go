@@ -106,11 +106,11 @@ func Run(ctx context.Context, o Options) int {
 	r.send(o.Op)
 	end := r.follow(ctx)
 	if o.JSON {
-		r.close() // who reads that the turn is over may go on with the session at once
+		r.finish() // who reads that the turn is over may go on with the session at once
 	}
 	r.printer.end(end)
 	if !o.JSON {
-		r.close()
+		r.finish()
 	}
 	cancel()
 	close(r.submissions)
@@ -159,7 +159,8 @@ type runner struct {
 	ran         bool   // a command did
 	noSandbox   string // why the first one that did not run had no sandbox
 	refused     refusals
-	agents      []protocol.Agent // as last told
+	agents      []protocol.Agent  // as last told
+	servers     []protocol.Server // as last told
 }
 
 // open opens the session; a signal meanwhile gives up.
@@ -182,7 +183,7 @@ func (r *runner) open(ctx context.Context) (code int, ok bool) {
 			}
 			if got.session != nil {
 				r.session = got.session
-				r.close()
+				r.close(func(protocol.Event) {})
 			}
 			if r.signal != nil {
 				return signalCode(r.signal), false
@@ -305,6 +306,8 @@ func (r *runner) take(m protocol.Msg) (ending, bool) {
 		return ending{}, false
 	case protocol.Agents:
 		r.agents = m.Agents
+	case protocol.Servers:
+		r.servers = m.Servers
 	case protocol.ItemCompleted:
 		switch b := m.Item.Body.(type) {
 		case protocol.AgentMessage:
@@ -351,22 +354,56 @@ func words(t protocol.Trouble) string {
 	return strings.TrimRight(message, ".") + "; " + visible.ClipRunes(t.Hint, 500)
 }
 
-// close shuts the session down and reads what it still says. A further signal,
+// finish closes the session, shows what it still warns of, and names the MCP servers that
+// had no time to start or to fail.
+func (r *runner) finish() {
+	r.close(func(e protocol.Event) {
+		if e.Agent != "" {
+			return
+		}
+		switch m := e.Msg.(type) {
+		case protocol.Warning:
+			r.printer.show(m)
+		case protocol.Servers:
+			r.servers = m.Servers
+		}
+	})
+	for _, s := range r.servers {
+		if s.State == "starting" {
+			r.printer.show(protocol.Warning{Message: "MCP server " + s.Name + ": it was still starting when the run " +
+				"ended; required = true among its settings waits for it"})
+		}
+	}
+}
+
+// close shuts the session down and hands what it still says to hear. A further signal,
 // or too long a wait, leaves it behind.
-func (r *runner) close() {
-	closed := make(chan struct{})
+func (r *runner) close(hear func(protocol.Event)) {
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	heard, closed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = r.session.Close() // the turn's outcome is known; nothing is left to say
+		// Close alone would throw away what is not taken at once.
+		if r.session.Submit(ctx, protocol.Submission{ID: "end", Op: protocol.Shutdown{}}) == nil {
+			select {
+			case <-heard:
+			case <-ctx.Done():
+			}
+		}
+		_ = r.session.Close()
 	}()
 	events := r.session.Events()
 	late := time.NewTimer(closing)
 	defer late.Stop()
 	for {
 		select {
-		case _, ok := <-events:
-			if !ok {
+		case e, ok := <-events:
+			if ok {
+				hear(e)
+			} else {
 				events = nil
+				close(heard)
 			}
 		case <-closed:
 			return

@@ -34,8 +34,9 @@ type fake struct {
 	done   chan struct{}
 	once   sync.Once
 	mu     sync.Mutex
-	ops    []protocol.Op // guarded by mu
-	stuck  bool          // Close never returns
+	ops    []protocol.Op  // guarded by mu
+	stuck  bool           // Close never returns
+	last   []protocol.Msg // played while the session ends
 }
 
 func newFake(script ...protocol.Msg) *fake {
@@ -46,6 +47,10 @@ func newFake(script ...protocol.Msg) *fake {
 func (f *fake) ID() protocol.SessionID { return "0190a0b0-0000-7000-8000-000000000001" }
 
 func (f *fake) Submit(ctx context.Context, s protocol.Submission) error {
+	if _, last := s.Op.(protocol.Shutdown); last {
+		go f.end()
+		return nil
+	}
 	f.mu.Lock()
 	f.ops = append(f.ops, s.Op)
 	f.mu.Unlock()
@@ -65,8 +70,21 @@ func (f *fake) Close() error {
 	if f.stuck {
 		select {}
 	}
-	f.once.Do(func() { close(f.done) })
+	f.end()
 	return nil
+}
+
+// end ends the session, but for one that is stuck.
+func (f *fake) end() {
+	if f.stuck {
+		return
+	}
+	f.once.Do(func() {
+		for _, m := range f.last {
+			f.events <- protocol.Event{Msg: m}
+		}
+		close(f.done)
+	})
 }
 
 func (f *fake) submitted() []protocol.Op {
@@ -572,5 +590,38 @@ func TestTheEndIsToldWhenTheSessionIsFree(t *testing.T) {
 		Prompt: []protocol.Input{{Text: "go"}}})
 	if code != 0 || !out.closed {
 		t.Errorf("exit %d, closed %v:\n%s", code, out.closed, out.String())
+	}
+}
+
+// TestWhatIsToldWhileTheSessionEnds: what a server or a hook says after the turn's end is
+// shown, and a server that had no time to start is named.
+func TestWhatIsToldWhileTheSessionEnds(t *testing.T) {
+	servers := func(state string) protocol.Msg {
+		return protocol.Servers{Servers: []protocol.Server{{Name: "docs", State: state}, {Name: "slow", State: "starting"},
+			{Name: "well", State: "ready"}}}
+	}
+	for _, asJSON := range []bool{false, true} {
+		f := newFake(servers("starting"), protocol.TurnStarted{}, protocol.TurnCompleted{LastMessage: "done"})
+		for i := range 200 {
+			f.last = append(f.last, protocol.Warning{Message: fmt.Sprintf("late %d;", i)})
+		}
+		f.last = append(f.last, servers("failed"), protocol.Warning{Message: "MCP server docs: the license expired"},
+			protocol.SessionEnded{})
+		var out, trouble bytes.Buffer
+		code := Run(t.Context(), Options{Sessions: &sessions{session: f}, JSON: asJSON, Stdout: &out, Stderr: &trouble,
+			Prompt: text1("go")})
+		said := trouble.String()
+		if asJSON {
+			said, _, _ = strings.Cut(out.String(), "turn.completed")
+		}
+		for i := range 200 {
+			if late := fmt.Sprintf("late %d;", i); !strings.Contains(said, late) {
+				t.Fatalf("%q was lost:\n%s", late, said)
+			}
+		}
+		if code != 0 || !strings.Contains(said, "docs: the license expired") || !strings.Contains(said, "slow: it was still starting") ||
+			strings.Contains(said, "docs: it was still") || strings.Contains(said, "server well") {
+			t.Errorf("JSON %v, exit %d:\n%s", asJSON, code, said)
+		}
 	}
 }

@@ -177,6 +177,7 @@ func Start(r Options, f Front) *Servers {
 			x.tell(f)
 		}}
 	x.manager = mcpclient.Start(o)
+	x.tell(f) // which servers there are
 	close(ready)
 	return x
 }
