@@ -48,7 +48,7 @@ func (f *fake) ID() protocol.SessionID { return "0190a0b0-0000-7000-8000-0000000
 
 func (f *fake) Submit(ctx context.Context, s protocol.Submission) error {
 	if _, last := s.Op.(protocol.Shutdown); last {
-		go f.end()
+		go f.end(true)
 		return nil
 	}
 	f.mu.Lock()
@@ -70,18 +70,26 @@ func (f *fake) Close() error {
 	if f.stuck {
 		select {}
 	}
-	f.end()
+	f.end(false)
 	return nil
 }
 
-// end ends the session, but for one that is stuck.
-func (f *fake) end() {
+// end ends the session, but for one that is stuck. What nobody takes at once is thrown away
+// unless it is to wait.
+func (f *fake) end(wait bool) {
 	if f.stuck {
 		return
 	}
 	f.once.Do(func() {
 		for _, m := range f.last {
-			f.events <- protocol.Event{Msg: m}
+			select {
+			case f.events <- protocol.Event{Msg: m}:
+				continue
+			default:
+			}
+			if wait {
+				f.events <- protocol.Event{Msg: m}
+			}
 		}
 		close(f.done)
 	})
