@@ -53,6 +53,9 @@ func Each(diff string, f func(Kind, string)) {
 
 // hunk reads how many old and new lines follow "@@ -1,2 +3,4 @@".
 func hunk(l string) (before, after int, ok bool) {
+	if !strings.HasPrefix(l, "@@ ") {
+		return 0, 0, false
+	}
 	fields := strings.Fields(l)
 	if len(fields) < 4 || fields[0] != "@@" || fields[3] != "@@" {
 		return 0, 0, false
@@ -99,13 +102,15 @@ type File struct {
 // Files counts the lines of each file of a git-style diff, in its order.
 func Files(diff string) []File {
 	var files []File
+	start, end := 0, 0 // of the section of the last file
 	Each(diff, func(k Kind, l string) {
-		defer func() {
-			if len(files) > 0 {
-				files[len(files)-1].Section += l + "\n"
-			}
-		}()
+		begin := end
+		end = min(begin+len(l)+1, len(diff))
 		if names, ok := strings.CutPrefix(l, "diff --git "); ok && k == Header {
+			if len(files) > 0 {
+				files[len(files)-1].Section = diff[start:begin]
+			}
+			start = begin
 			files = append(files, File{Name: fileName(names)})
 			return
 		}
@@ -130,7 +135,18 @@ func Files(diff string) []File {
 			}
 		}
 	})
+	if len(files) > 0 {
+		files[len(files)-1].Section = whole(diff[start:end])
+	}
 	return files
+}
+
+// whole ends the last line of a diff.
+func whole(section string) string {
+	if strings.HasSuffix(section, "\n") {
+		return section
+	}
+	return section + "\n"
 }
 
 // plainName undoes the quotes that git writes around an odd name behind the first word

@@ -110,3 +110,42 @@ func TestTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestSections: the sections of the files are the diff, in its order, whatever the files
+// hold; one with a million lines takes no longer than its length.
+func TestSections(t *testing.T) {
+	text := rapid.Custom(func(t *rapid.T) []byte {
+		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "diff --git a/x b/x", "@@ -1 +1 @@", "--- a/x", "+++ b/x", "", "\x00"}), 0, 12).Draw(t, "lines")
+		s := strings.Join(lines, "\n")
+		if rapid.Bool().Draw(t, "ended") {
+			s += "\n"
+		}
+		return []byte(s)
+	})
+	check := func(t interface{ Fatalf(string, ...any) }, files []diff.File) {
+		all := string(diff.Unified(files))
+		var joined strings.Builder
+		for _, f := range Files(all) {
+			if !strings.HasPrefix(f.Section, "diff --git ") {
+				t.Fatalf("a section begins with %q", f.Section[:min(40, len(f.Section))])
+			}
+			joined.WriteString(f.Section)
+		}
+		if joined.String() != all {
+			t.Fatalf("%d bytes of sections for a diff of %d", joined.Len(), len(all))
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var files []diff.File
+		for i := range rapid.IntRange(0, 4).Draw(t, "files") {
+			name := "f" + strconv.Itoa(i)
+			files = append(files, diff.File{OldPath: name, NewPath: name, OldMode: 0o100644, NewMode: 0o100644,
+				Old: text.Draw(t, "old"), New: text.Draw(t, "new")})
+		}
+		check(t, files)
+	})
+	check(t, []diff.File{{OldPath: "f", NewPath: "f", NewMode: 0o100644, New: []byte(strings.Repeat("x\n", 1_000_000))}})
+	if got := Files("diff --git a/x b/x\nnew file mode 100644"); len(got) != 1 || got[0].Section != "diff --git a/x b/x\nnew file mode 100644\n" {
+		t.Errorf("a diff without its last line feed: %+v", got)
+	}
+}
