@@ -37,17 +37,31 @@ func (f *Files) Forget(path string) {
 	f.o.View.Drop(f.Real(path))
 }
 
+// maxShown is the size, in bytes, from which on a file is only named in diffs.
+const maxShown = 32 << 20
+
 // Unified is the git-style diff of a set. Images whose bytes are not at hand are
-// fetched.
+// fetched; files that are larger than maxShown are only named.
 func (f *Files) Unified(set delta.Set) string {
 	loaded := make(delta.Set, len(set))
 	for i, c := range set {
-		c.Pre, c.Post = f.Load(c.Pre), f.Load(c.Post)
+		c.Pre, c.Post = f.shown(c.Pre), f.shown(c.Post)
 		loaded[i] = c
 	}
 	return string(diff.Unified(delta.Files(loaded, f.Relative)))
 }
 
+// shown is Load for a diff.
+func (f *Files) shown(img *delta.Image) *delta.Image {
+	if img == nil || img.Size <= maxShown {
+		return f.Load(img)
+	}
+	named := *img
+	named.Data, named.Loaded = nil, false
+	return &named
+}
+
+// Load is an image with its bytes, as far as they are at hand.
 func (f *Files) Load(img *delta.Image) *delta.Image {
 	if img == nil || img.Loaded {
 		return img
