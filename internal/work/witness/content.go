@@ -76,7 +76,7 @@ func (c *collector) content(h *held) (*delta.Image, error) {
 		}
 		return c.regular(data, mode), nil
 	case journal.Apart:
-		return c.apart(&h.State, mode)
+		return c.apart(h, mode)
 	}
 	return c.elsewhere(h, mode)
 }
@@ -111,23 +111,45 @@ func (c *collector) elsewhere(h *held, mode uint32) (*delta.Image, error) {
 	return img, err
 }
 
+// errWritten says that a content was kept by a second name of its file, and somebody wrote
+// to the file by another.
+var errWritten = errors.New("what it held was changed after it was kept")
+
 // apart is a content that is kept in a file of its own. A large one goes to the store as
 // it is, and stays in the journal, too, until the journal goes: it may have to be read
-// again.
-func (c *collector) apart(s *journal.State, mode uint32) (*delta.Image, error) {
-	name := journal.ApartPath(c.dir, s.Number)
+// again. Where others can still write to the file it is copied.
+func (c *collector) apart(h *held, mode uint32) (*delta.Image, error) {
+	name := journal.ApartPath(c.dir, h.Number)
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if s.Sig.Size <= loadLimit {
-		return c.load(f, s.Sig.Size, mode)
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
 	}
-	if st, err := f.Stat(); err != nil || st.Size() != s.Sig.Size {
-		return nil, errors.New("what it held was changed after it was kept")
+	if !untouched(st, &h.Sig) {
+		return nil, errWritten
 	}
-	return c.put(store.Source{File: f, Link: name, Leave: c.leave()}, mode)
+	switch {
+	case h.Sig.Size <= loadLimit:
+		return c.load(f, h.Sig.Size, mode)
+	case st.Size() != h.Sig.Size:
+		return nil, errWritten
+	}
+	src := store.Source{File: f, Link: name, Leave: c.leave()}
+	if !reachable(f, st) {
+		return c.put(src, mode)
+	}
+	src.Link = ""
+	img, err := c.put(src, mode)
+	if !errors.Is(err, store.ErrNoRoom) {
+		return img, err
+	}
+	c.gap(h.path, "its content has another name, by which it can be written, and a copy does not fit")
+	src.Link = name
+	return c.put(src, mode)
 }
 
 func (c *collector) put(src store.Source, mode uint32) (*delta.Image, error) {

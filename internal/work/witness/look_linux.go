@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -182,6 +183,20 @@ func (c *collector) small(name string, size int64) (data []byte, writer, ok bool
 
 // beingWritten reports whether somebody has a file open for writing, or mapped.
 func beingWritten(f *os.File) bool { return writers(int(f.Fd())) }
+
+// untouched reports whether a content that was kept is as it was then: a copy, or the
+// file itself, which nobody wrote to since.
+func untouched(st fs.FileInfo, was *journal.Sig) bool {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return !ok || uint64(sys.Dev) != was.Dev || sys.Ino != was.Ino || st.ModTime().UnixNano() == was.Mtime
+}
+
+// reachable reports whether a file that was kept by a second name can still be written by
+// others: it has more names than ours, or somebody has it open.
+func reachable(f *os.File, st fs.FileInfo) bool {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return !ok || sys.Nlink > 1 || beingWritten(f)
+}
 
 // writers asks the kernel for a lease to read, which it does not give while somebody has
 // the file open for writing, or mapped. Where it gives none to this process at all that is

@@ -3,6 +3,7 @@
 package witness
 
 import (
+	"io/fs"
 	"os"
 
 	"kerf/internal/work/witness/journal"
@@ -15,6 +16,10 @@ func (c *collector) leave() int64 { return 0 }
 func (c *collector) file(string) (*os.File, error) { return nil, ErrUnavailable }
 
 func beingWritten(*os.File) bool { return false }
+
+func untouched(fs.FileInfo, *journal.Sig) bool { return true }
+
+func reachable(*os.File, fs.FileInfo) bool { return false }
 
 func (c *collector) small(string, int64) (data []byte, writer, ok bool) { return nil, false, false }
 
