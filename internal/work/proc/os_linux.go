@@ -15,17 +15,26 @@ func attributes(s Spec) *syscall.SysProcAttr {
 	// A sandbox makes a session inside; for its launcher a group is enough, and
 	// cheaper: the kernel schedules each session as a group of its own.
 	session := s.TTY || !s.Confined
-	return &syscall.SysProcAttr{
+	attr := &syscall.SysProcAttr{
 		Setsid: session, Setpgid: !session,
 		// A sandbox takes the terminal for what runs inside, so that Ctrl-C
 		// reaches that and not the launcher.
 		Setctty:   s.TTY && !s.Confined,
 		Pdeathsig: syscall.SIGKILL,
 	}
+	if s.Cgroup != nil {
+		attr.UseCgroupFD, attr.CgroupFD = true, int(s.Cgroup.Fd())
+	}
+	return attr
 }
 
 func (s *system) start(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
 	leader, err := theGuard().start(path, argv, attr)
+	if err != nil && attr.Sys.UseCgroupFD {
+		// Kernels before 5.7 know no start in a cgroup, and some containers forbid it.
+		attr.Sys.UseCgroupFD = false
+		leader, err = theGuard().start(path, argv, attr)
+	}
 	if err == nil {
 		s.leader = leader.Pid
 	}

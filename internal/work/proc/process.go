@@ -63,6 +63,9 @@ type Spec struct {
 	OnOutput func([]byte)
 	// ExtraFiles become descriptors 3 and up. They stay the caller's to close.
 	ExtraFiles []*os.File
+	// Cgroup is the open directory of the cgroup (version 2) in which the process
+	// starts, on Linux, if the kernel lets it; nil is that of Kerf. It stays the caller's to close.
+	Cgroup *os.File
 	// Confined says that the leader is a sandbox launcher, which would take what
 	// it launched with it: signals go to what runs beneath it.
 	Confined bool

@@ -113,12 +113,12 @@ func (s *site) start(b *Box, dir ...string) (string, int) {
 	s.t.Helper()
 	p, err := proc.Start(s.t.Context(),
 		proc.Spec{Argv: b.Argv, Dir: append(dir, s.work)[0], Env: os.Environ(), ExtraFiles: b.Files, Confined: b.Confined,
-			Started: b.Started})
+			Cgroup: b.Cgroup, Started: b.Started})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer p.Kill()
-	if !p.Wait(60 * time.Second) {
+	if !p.Wait(5 * time.Minute) {
 		s.t.Fatalf("%v: hangs", b.Argv[0])
 	}
 	text, _ := p.Output()

@@ -242,6 +242,58 @@ func TestSEC_O4_TmpHasAQuota(t *testing.T) {
 	})
 }
 
+// Many processes, each of which takes little enough, are ended when they take too much
+// together, and the user is told why.
+func TestSEC_O4_MemoryOfAllIsBounded(t *testing.T) {
+	each(t, func(t *testing.T) {
+		const bomb = `import os, signal, sys
+ready, done = os.pipe()
+for i in range(8):
+    if os.fork() == 0:
+        x = b"x" * (20 << 20)
+        os.write(done, b"r")
+        signal.pause()
+for i in range(8): os.read(ready, 1)
+if len(sys.argv) > 1: print("survived"); sys.stdout.flush(); os.kill(0, signal.SIGTERM)
+signal.pause()`
+		s := newSite(t)
+		s.policy.Limits = boundary.Limits{DataBytes: 1 << 30, MemoryBytes: 100 << 20}
+		if text, code := s.run("python3", "-c", bomb); code == 0 || text != "" {
+			t.Errorf("it went on: %d %s", code, text)
+		}
+		if len(s.found) != 1 || s.found[0].Path != "memory" || !strings.Contains(s.found[0].What, "100 MiB") {
+			t.Errorf("told %+v", s.found)
+		}
+		s.policy.Limits.MemoryBytes = 2 << 30 // the control: it is not too much
+		if text, _ := s.run("python3", "-c", bomb, "end"); text != "survived\n" || len(s.found) != 0 {
+			t.Errorf("control: %s %+v", text, s.found)
+		}
+	})
+}
+
+// A fork bomb of root, whom RLIMIT_NPROC does not hold, is ended where its namespace has not
+// too few numbers for it either.
+func TestSEC_O4_AForkBombOfRootIsEnded(t *testing.T) {
+	each(t, func(t *testing.T) {
+		if os.Geteuid() != 0 {
+			t.Skip("RLIMIT_NPROC holds an ordinary user")
+		}
+		const bomb = "for i in $(seq 150); do sleep 600 & done; wait; echo survived"
+		s := newSite(t)
+		s.policy.Limits = boundary.Limits{Processes: 100}
+		if text, code := s.inside(bomb); code == 0 || strings.Contains(text, "survived") {
+			t.Errorf("it went on: %d %s", code, text)
+		}
+		if len(s.found) != 1 || s.found[0].Path != "processes" || !strings.Contains(s.found[0].What, "100") {
+			t.Errorf("told %+v", s.found)
+		}
+		s.policy.Limits.Processes = 1000 // the control
+		if text, code := s.inside(strings.Replace(bomb, "sleep 600", "sleep 0", 1)); code != 0 || text != "survived\n" || len(s.found) != 0 {
+			t.Errorf("control: %d %s %+v", code, text, s.found)
+		}
+	})
+}
+
 // A fork bomb ends at the limit, also as root, for whom RLIMIT_NPROC does not count, and
 // the machine keeps its own numbers.
 func TestSEC_O4_AForkBombIsBounded(t *testing.T) {

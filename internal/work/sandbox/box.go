@@ -9,6 +9,7 @@ import (
 
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox/quota"
+	"kerf/internal/work/sandbox/whole"
 )
 
 // Box is a command that Wrap made ready to run inside.
@@ -18,6 +19,8 @@ type Box struct {
 	Files []*os.File
 	// Confined says that a launcher leads it (proc.Spec.Confined).
 	Confined bool
+	// Cgroup is where the command starts (proc.Spec.Cgroup), or nil.
+	Cgroup *os.File
 	// OneRoot says that all processes inside have the same root directory.
 	OneRoot bool
 
@@ -30,6 +33,7 @@ type Box struct {
 	lower   func()                 // gives up the placeholders
 	gone    func()                 // waits until all processes inside are gone
 	tmp     *quota.Watch           // of the private /tmp, or nil
+	whole   *whole.Bound           // of the command, or nil
 	again   func() error           // tries whether there still is a sandbox
 	once    sync.Once
 	found   []boundary.Finding
@@ -48,6 +52,7 @@ func (b *Box) Started(leader int, kill func()) {
 	if dir := b.plan.TempDir(); dir != "" && b.plan.Limits.TmpBytes > 0 {
 		b.tmp = quota.Start(dir, b.plan.Limits.TmpBytes, kill)
 	}
+	b.whole.Started(leader, kill)
 	if b.limit != nil && b.limit(leader) != nil {
 		kill()
 	}
@@ -118,6 +123,7 @@ func (b *Box) Close() []boundary.Finding {
 			b.found = append(b.found, boundary.Finding{Path: "/tmp", What: fmt.Sprintf("more than %d MiB lay in the "+
 				"commands' own directory, so the command was ended", b.plan.Limits.TmpBytes>>20)})
 		}
+		b.found = append(b.found, b.whole.End()...)
 		if b.plan.Mode != boundary.FullAccess {
 			b.found = append(b.found, boundary.Sweep(b.plan, aside)...)
 		}

@@ -123,12 +123,14 @@ func await(first []int) {
 }
 
 // DefaultLimits are far from what builds need, and near enough to keep the
-// machine usable: a process gets no more memory than there is.
+// machine usable: a process gets no more memory than there is, and all of a command
+// together an eighth less.
 func DefaultLimits() boundary.Limits {
 	l := boundary.Limits{Processes: 8192, FileBytes: 8 << 30, TmpBytes: 16 << 30}
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
 		l.DataBytes = uint64(info.Totalram) * uint64(info.Unit)
+		l.MemoryBytes = l.DataBytes / 8 * 7
 	}
 	return l
 }

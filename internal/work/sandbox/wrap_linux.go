@@ -9,6 +9,7 @@ import (
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/seccomp"
+	"kerf/internal/work/sandbox/whole"
 	"os"
 	"sync"
 )
@@ -61,6 +62,8 @@ func Wrap(ctx context.Context, p boundary.Plan, argv []string) (*Box, error) {
 	if p.LockDir != "" {
 		b.again = func() error { return way.again(context.WithoutCancel(ctx), p.LockDir) }
 	}
+	b.whole = whole.Prepare(p.Limits)
+	b.Cgroup = b.whole.Cgroup()
 	if err := b.fill(way, argv); err != nil {
 		b.plan.GitDirs = nil // nothing ran
 		b.Close()

@@ -51,7 +51,8 @@ func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*pr
 			o.Watch.OneRoot()
 		}
 	}
-	p.spec = proc.Spec{Argv: p.box.Argv, ExtraFiles: p.box.Files, Dir: a.Dir, Env: env, TTY: a.TTY, Stdin: a.TTY,
+	p.spec = proc.Spec{Argv: p.box.Argv, ExtraFiles: p.box.Files, Dir: a.Dir, Env: env, TTY: a.TTY,
+		Cgroup: p.box.Cgroup, Stdin: a.TTY,
 		Confined: p.box.Confined, Linger: !p.box.Confined, Started: p.box.Started, Log: p.out,
 		OnOutput: func(b []byte) {
 			if o.Show != nil {

@@ -162,7 +162,7 @@ func (s *Shell) ask() (text, mark string) {
 	defer box.Close()
 	run, err := proc.Start(ctx, proc.Spec{Argv: box.Argv, ExtraFiles: box.Files, Dir: s.o.Dir, Env: s.o.Env(false),
 		Cap: snapshotRead, Abrupt: true,
-		Confined: box.Confined, Started: box.Started})
+		Confined: box.Confined, Cgroup: box.Cgroup, Started: box.Started})
 	if err != nil {
 		return "", mark
 	}

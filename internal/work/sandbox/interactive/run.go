@@ -70,7 +70,7 @@ func (c Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wri
 	if w := sandbox.Warning(ctx, pol.LockDir, pol.Roots...); w != "" && !c.Full {
 		fmt.Fprintln(stderr, "kerf: warning: "+w)
 	}
-	spec := proc.Spec{Argv: box.Argv, Dir: c.Dir, Env: c.Env(tty), ExtraFiles: box.Files, Confined: box.Confined,
+	spec := proc.Spec{Argv: box.Argv, Dir: c.Dir, Env: c.Env(tty), ExtraFiles: box.Files, Confined: box.Confined, Cgroup: box.Cgroup,
 		Started: box.Started}
 	if tty {
 		return onTerminal(ctx, spec, stdin.(*os.File), stdout.(*os.File))
