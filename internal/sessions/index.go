@@ -14,6 +14,7 @@ import (
 
 	"kerf/internal/atomicfile"
 	"kerf/internal/protocol"
+	"kerf/internal/work/ledger"
 )
 
 // The lists of many sessions come from sessions/index.jsonl: what the metadata of
@@ -45,6 +46,17 @@ const (
 
 // infos returns what lists show of sessions, in the order of ids.
 func (s *Store) infos(ctx context.Context, ids []string, of extent) ([]protocol.SessionInfo, error) {
+	list, err := s.allRecorded(ctx, ids, of)
+	if moves := s.moves(); len(moves) > 0 {
+		for i := range list {
+			list[i].Cwd = ledger.Now(moves, list[i].Cwd, list[i].Created)
+		}
+	}
+	return list, err
+}
+
+// allRecorded is recorded for many sessions, by the index where that is worth it.
+func (s *Store) allRecorded(ctx context.Context, ids []string, of extent) ([]protocol.SessionInfo, error) {
 	if len(ids) < indexFrom {
 		of = few
 	}
@@ -62,7 +74,7 @@ func (s *Store) infos(ctx context.Context, ids []string, of extent) ([]protocol.
 			list[i] = l.Info
 			return
 		}
-		list[i] = s.info(ids[i])
+		list[i] = s.recorded(ids[i])
 		if err == nil && list[i].Damage == "" {
 			fresh[i] = &indexLine{ids[i], st.ModTime().UnixNano(), st.Size(), list[i]}
 		}

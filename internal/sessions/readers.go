@@ -17,6 +17,7 @@ import (
 	"kerf/internal/sessions/transcript"
 	"kerf/internal/sessions/verify"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/ledger"
 )
 
 // Transcript returns the newest turns of a session, oldest first; limit 0 returns
@@ -101,7 +102,8 @@ func (s *Store) Replay(ctx context.Context, name string) (replay.Report, error) 
 // Verify checks a session, as package verify says; with files, the files on disk,
 // too.
 func (s *Store) Verify(info protocol.SessionInfo, files bool) (verify.Report, error) {
-	o := verify.Options{ID: info.ID, Dir: s.DirOf(info.ID), Ledger: s.ledger(info), Redact: s.o.Redact}
+	o := verify.Options{ID: info.ID, Dir: s.DirOf(info.ID), Ledger: s.ledger(info), Redact: s.o.Redact,
+		Now: func(dir string) string { return ledger.Now(s.moves(), dir, info.Created) }}
 	if files {
 		o.Files = s.o.Files
 	}

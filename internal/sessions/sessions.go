@@ -21,6 +21,8 @@ import (
 	"kerf/internal/sessions/replay"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/present"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/txn"
 )
 
 // AgentSource is what the metadata of a sub-agent's session names as its source.
@@ -132,7 +134,18 @@ func matches(i protocol.SessionInfo, f protocol.Filter) bool {
 	return want == "" || strings.Contains(strings.ToLower(i.Title), want) || strings.HasPrefix(string(i.ID), want)
 }
 
+// info is recorded, with the name that the directory has now.
 func (s *Store) info(id string) protocol.SessionInfo {
+	info := s.recorded(id)
+	info.Cwd = ledger.Now(s.moves(), info.Cwd, info.Created)
+	return info
+}
+
+// moves are the directories that were renamed since sessions began in them.
+func (s *Store) moves() []ledger.Move { return ledger.Moves(txn.WorkspacesOf(s.o.Home)) }
+
+// recorded is what the metadata of a session says.
+func (s *Store) recorded(id string) protocol.SessionInfo {
 	m, err := rollout.LoadMetadata(filepath.Join(s.o.Dir, id))
 	if err != nil {
 		return protocol.SessionInfo{ID: protocol.SessionID(id), Damage: "metadata.json: " + err.Error()}

@@ -31,6 +31,8 @@ type Options struct {
 	Ledger func(use func(changes.Reader) error) error
 	// Redact is how diffs were redacted when they were recorded.
 	Redact func([]byte) []byte
+	// Now is what a path is called that the session recorded. It may have been renamed since.
+	Now func(path string) string
 	// Files uses a function that tells the state of files. Nil leaves the files on
 	// disk unchecked.
 	Files func(use func(present.Look) error) error
@@ -128,6 +130,7 @@ func (v *verifier) ledger(r changes.Reader, list []history.FileChange) error {
 		}
 	}
 	for _, c := range list {
+		c.Path, c.MovedFrom, c.MovedTo = v.now(c.Path), v.now(c.MovedFrom), v.now(c.MovedTo)
 		if c.Entry != 0 {
 			v.change(r, c, bySeq[c.Entry])
 		} else {
@@ -135,6 +138,13 @@ func (v *verifier) ledger(r changes.Reader, list []history.FileChange) error {
 		}
 	}
 	return nil
+}
+
+func (v *verifier) now(p pathname.Path) pathname.Path {
+	if p == "" || v.o.Now == nil {
+		return p
+	}
+	return pathname.Path(v.o.Now(string(p)))
 }
 
 // change checks one record against its ledger entry.
@@ -223,6 +233,9 @@ func (v *verifier) content(r changes.Reader, path string, version *ledger.Versio
 // diff checks that the diff of a change is the one between its contents.
 func (v *verifier) diff(r changes.Reader, c history.FileChange, lc ledger.Change) {
 	lc.From, lc.To = "", ""
+	if lc.Pre.Delta().Size > changes.ShownLimit || lc.Post.Delta().Size > changes.ShownLimit {
+		return // only named, but in records of older versions
+	}
 	got, err := os.ReadFile(filepath.Join(v.o.Dir, filepath.FromSlash(c.DiffPath)))
 	if err != nil {
 		v.fault("%s: %v", c.DiffPath, err)

@@ -286,15 +286,15 @@ func (r Reader) unified(net delta.Set) ([]byte, error) {
 	return diff.Unified(delta.Files(net, func(path string) string { return Relative(r.Base, path) })), nil
 }
 
-// shownLimit is the size of the largest file whose lines a diff shows.
-const shownLimit = 32 << 20
+// ShownLimit is the size of the largest file whose lines a diff shows.
+const ShownLimit = 32 << 20
 
 // loadSet fetches the contents of a set, which it changes. Those that are too large to
 // show, or that were not kept, stay as they are: a diff only names these files.
 func (r Reader) loadSet(set delta.Set) (delta.Set, error) {
 	for i, c := range set {
 		for _, img := range []**delta.Image{&set[i].Pre, &set[i].Post} {
-			if *img == nil || (*img).Size > shownLimit {
+			if *img == nil || (*img).Size > ShownLimit {
 				continue
 			}
 			full, err := r.load(*img)

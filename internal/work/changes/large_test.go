@@ -31,7 +31,7 @@ func TestDiffOfWhatIsNotKept(t *testing.T) {
 	}
 	unkept := delta.NewFile(bytes.Repeat([]byte("x\n"), 3<<20), 0o644)
 	huge := delta.NewFile(nil, 0o644)
-	huge.Size, huge.Sum = shownLimit+1, delta.SumOf([]byte("huge"))
+	huge.Size, huge.Sum = ShownLimit+1, delta.SumOf([]byte("huge"))
 	set := delta.Set{{Path: "/w/a", Post: text}, {Path: "/w/big", Pre: unkept}, {Path: "/w/huge", Pre: text, Post: huge}}
 	e := &ledger.Entry{Cause: ledger.CauseCommand, Session: "s", Turn: "t", Changes: ledger.ChangesOf(set)}
 	if err := l.Append(e); err != nil {

@@ -75,16 +75,18 @@ func (b *book) touches(e *ledger.Entry, paths []string) bool {
 	return false
 }
 
-// EntryDiff is the diff of one entry. A file whose contents are not kept any more
-// is shown by its sums.
+// EntryDiff is the diff of one entry. A file whose contents are not kept any more, or
+// are larger than ShownLimit, is only named.
 func (r Reader) EntryDiff(e *ledger.Entry) []byte {
 	set := e.Set()
-	for i, c := range set {
-		if pre, err := r.load(c.Pre); err == nil {
-			set[i].Pre = pre
-		}
-		if post, err := r.load(c.Post); err == nil {
-			set[i].Post = post
+	for i := range set {
+		for _, img := range []**delta.Image{&set[i].Pre, &set[i].Post} {
+			if *img == nil || (*img).Size > ShownLimit {
+				continue
+			}
+			if full, err := r.load(*img); err == nil {
+				*img = full
+			}
 		}
 	}
 	return diff.Unified(delta.Files(set, func(path string) string { return Relative(r.Base, path) }))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Move says that the directory From, with all below it, was found again as To. The
@@ -15,6 +16,8 @@ type Move struct {
 	From Path  `json:"from"`
 	To   Path  `json:"to"`
 	Seq  int64 `json:"seq"`
+	// At is when it was found, in the list that NoteMove keeps.
+	At time.Time `json:"at,omitzero"`
 }
 
 const movedName = "moved.jsonl"
@@ -62,6 +65,27 @@ func AddMove(dir string, from, to string) error {
 	if have := Moves(dir); len(have) > 0 && have[len(have)-1] == m {
 		return nil
 	}
+	return appendMove(dir, m)
+}
+
+// NoteMove adds a move to the list in a directory, which Moves reads: that of the
+// directories of all workspaces has them for what tells of directories by their former
+// names and has no ledger of its own.
+func NoteMove(dir, from, to string) error {
+	return appendMove(dir, Move{From: Path(from), To: Path(to), At: time.Now()})
+}
+
+// Now is what a directory that was called p at some moment is called now.
+func Now(moves []Move, p string, then time.Time) string {
+	for _, m := range moves {
+		if then.Before(m.At) {
+			p = m.Path(p)
+		}
+	}
+	return p
+}
+
+func appendMove(dir string, m Move) error {
 	line, err := json.Marshal(m)
 	if err != nil {
 		return err

@@ -316,8 +316,11 @@ func HomeFor(kerfHome string, roots []string) string {
 // HomeOf is HomeFor without making anything.
 func HomeOf(kerfHome, root string) string {
 	sum := sha256.Sum256([]byte(realRoot(root)))
-	return filepath.Join(kerfHome, "workspaces", hex.EncodeToString(sum[:8]))
+	return filepath.Join(WorkspacesOf(kerfHome), hex.EncodeToString(sum[:8]))
 }
+
+// WorkspacesOf has the directories of all workspaces.
+func WorkspacesOf(kerfHome string) string { return filepath.Join(kerfHome, "workspaces") }
 
 func realRoot(root string) string {
 	if real, err := filepath.EvalSymlinks(root); err == nil {

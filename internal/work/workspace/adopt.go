@@ -258,6 +258,9 @@ func (f former) join(home, root string) error {
 	to := txn.HomeOf(home, root)
 	err := ledger.AddMove(f.dir, f.root, root)
 	if err == nil {
+		err = ledger.NoteMove(filepath.Dir(to), f.root, root)
+	}
+	if err == nil {
 		err = takeStore(to, f.dir)
 	}
 	if err == nil {

@@ -3,6 +3,7 @@ package files
 import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
+	"kerf/internal/work/changes"
 )
 
 // Loaded is set with the bytes of its images.
@@ -37,11 +38,8 @@ func (f *Files) Forget(path string) {
 	f.o.View.Drop(f.Real(path))
 }
 
-// maxShown is the size, in bytes, from which on a file is only named in diffs.
-const maxShown = 32 << 20
-
 // Unified is the git-style diff of a set. Images whose bytes are not at hand are
-// fetched; files that are larger than maxShown are only named.
+// fetched; files that are larger than changes.ShownLimit are only named.
 func (f *Files) Unified(set delta.Set) string {
 	loaded := make(delta.Set, len(set))
 	for i, c := range set {
@@ -53,7 +51,7 @@ func (f *Files) Unified(set delta.Set) string {
 
 // shown is Load for a diff.
 func (f *Files) shown(img *delta.Image) *delta.Image {
-	if img == nil || img.Size <= maxShown {
+	if img == nil || img.Size <= changes.ShownLimit {
 		return f.Load(img)
 	}
 	named := *img
