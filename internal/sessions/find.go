@@ -3,12 +3,15 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"kerf/internal/protocol"
 	"kerf/internal/text/spelling"
 	"kerf/internal/text/visible"
+	"kerf/internal/work/workspace"
 )
 
 // Newest returns the newest session of a working directory; of any for "".
@@ -18,10 +21,35 @@ func (s *Store) Newest(ctx context.Context, cwd string) (protocol.SessionInfo, e
 		return protocol.SessionInfo{}, err
 	}
 	if len(list) == 0 {
+		if former := s.former(cwd); former != "" {
+			if list, err = s.List(ctx, protocol.Filter{Cwd: former, Limit: 1}); err != nil {
+				return protocol.SessionInfo{}, err
+			}
+		}
+	}
+	if len(list) == 0 {
 		return protocol.SessionInfo{}, fmt.Errorf("%w of %s yet; --all takes the newest of any directory",
 			protocol.ErrNoSession, s.o.Cwd)
 	}
 	return list[0], nil
+}
+
+// former is what a directory was called before it, or one above it up to the top of its
+// repository, was renamed; empty when that is not known.
+func (s *Store) former(cwd string) string {
+	for dir := filepath.Clean(cwd); cwd != ""; dir = filepath.Dir(dir) {
+		_, err := os.Lstat(filepath.Join(dir, ".git"))
+		top := err == nil || dir == filepath.Dir(dir)
+		if dir == cwd || top {
+			if was := workspace.Former(s.o.Home, dir); was != "" {
+				return filepath.Join(filepath.FromSlash(was), cwd[len(dir):])
+			}
+		}
+		if top {
+			break
+		}
+	}
+	return ""
 }
 
 // Find returns the session that name means: an id, a unique prefix of one, or a

@@ -104,6 +104,19 @@ func (w *Workspace) rejoin(home, root string) {
 	}
 }
 
+// Former is the directory whose history Open would join for a root, or "". It makes
+// nothing.
+func Former(home, root string) string {
+	root = rootName(root)
+	if hasHistory(txn.HomeOf(home, root)) {
+		return ""
+	}
+	if fit := formers(home, root); len(fit) == 1 && fit[0].gone {
+		return fit[0].root
+	}
+	return ""
+}
+
 // Adopt lets the history of the directory from count for root, which has none of its own.
 func Adopt(home, from, root string) error {
 	from, root = rootName(from), rootName(root)
