@@ -3,6 +3,7 @@ package changes
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"kerf/internal/text/delta"
@@ -19,11 +20,7 @@ func (r Reader) PlanEdits(c Choice, edits map[string][]int, look present.Look) (
 	if c.Redo || c.Call == "" || len(edits) == 0 {
 		return nil, fmt.Errorf("single edits: name the call and the edits to take back")
 	}
-	c.Paths = nil
-	for path := range edits {
-		c.Paths = append(c.Paths, path)
-	}
-	slices.Sort(c.Paths)
+	c.Paths = slices.Sorted(maps.Keys(edits))
 	b, err := open(r.Ledger)
 	if err != nil {
 		return nil, err
