@@ -1,10 +1,11 @@
 package main
 
-//lint:file-ignore SA1019 roots, sampling and logging are deprecated only from a revision on that is not spoken here
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated from the newest revision on; older ones have them
 
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -80,9 +81,100 @@ type client struct {
 	t   *testing.T
 }
 
-// connect connects a client over streams. roots, when not nil, are its roots.
+// newestRevision is the one without connections.
+const newestRevision = "2026-07-28"
+
+// way is how the clients of a test speak to the server: newest over streams, unless
+// TestMCPInEveryWay says otherwise.
+var way = struct {
+	revision string
+	http     bool
+}{revision: newestRevision}
+
+// TestMCPInEveryWay has each of these tests run in an older revision, too, and over HTTP.
+func TestMCPInEveryWay(t *testing.T) {
+	defer func(was struct {
+		revision string
+		http     bool
+	}) {
+		way = was
+	}(way)
+	for _, http := range []bool{false, true} {
+		for _, revision := range []string{newestRevision, "2025-11-25", "2024-11-05"} {
+			if way.http, way.revision = http, revision; !http && revision == newestRevision || http && revision == "2024-11-05" {
+				continue
+			}
+			for name, test := range map[string]func(*testing.T){"stale edits": TestMCPStaleEditsAreCaughtAndRecover,
+				"history": TestMCPHistoryIsTheConnections, "best effort": TestMCPBestEffortTellsOnlyWhatChanged,
+				"tools": TestMCPToolsSayWhatTheyAre, "questions": TestMCPAgentAsksByElicitation,
+				"clients": TestSEC_M5_ClientsAreNotMixedUp, "roots": TestMCPRootsAreHonouredAndFollowed,
+				"strict roots": TestMCPRootsAreReadStrictly, "what cannot be seen": TestMCPQuestionsShowWhatCannotBeSeen} {
+				if revision == "2024-11-05" && (name == "questions" || name == "what cannot be seen") {
+					continue // it has no questions
+				}
+				t.Run(fmt.Sprintf("%s/http=%t/%s", revision, http, name), test)
+			}
+		}
+	}
+}
+
+// connect connects a client in the way that is tested. roots, when not nil, are its roots.
 func (s served) connect(t *testing.T, name string, roots []string, o *mcp.ClientOptions) client {
 	t.Helper()
+	c := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, o)
+	for _, r := range roots {
+		c.AddRoots(&mcp.Root{URI: "file://" + r})
+	}
+	transport, end := s.streams()
+	if way.http {
+		transport, end = s.overHTTP(t)
+	}
+	session, err := c.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: way.revision})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := session.InitializeResult().ProtocolVersion; got != way.revision {
+		t.Fatalf("they speak %s, not %s", got, way.revision)
+	}
+	t.Cleanup(func() {
+		_ = session.Close()
+		if err := end(); err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+	return client{session, c, t}
+}
+
+// overHTTP serves over HTTP; end ends the server.
+func (s served) overHTTP(t *testing.T) (transport mcp.Transport, end func() error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	l, err := mcpserver.Listen(ctx, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- mcpserver.HTTP(ctx, mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.opener, Version: "test"}, l,
+			"secret-token")
+	}()
+	return &mcp.StreamableClientTransport{Endpoint: "http://" + l.Addr().String() + "/mcp",
+			HTTPClient: &http.Client{Transport: bearing{}}}, func() error {
+			stop()
+			return <-ended
+		}
+}
+
+type bearing struct{}
+
+func (bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer secret-token")
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// streams serves over streams; end ends the server.
+func (s served) streams() (transport mcp.Transport, end func() error) {
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
 	ended := make(chan error, 1)
@@ -90,22 +182,60 @@ func (s served) connect(t *testing.T, name string, roots []string, o *mcp.Client
 		ended <- mcpserver.Stdio(context.Background(),
 			mcpserver.Options{Engine: s.host.Engine(nil), Sessions: s.opener, Version: "test"}, toServer, fromServer)
 	}()
-	c := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, o)
-	for _, r := range roots {
-		c.AddRoots(&mcp.Root{URI: "file://" + r})
-	}
-	session, err := c.Connect(t.Context(), &mcp.IOTransport{Reader: toClient, Writer: fromClient}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = session.Close()
+	return &mcp.IOTransport{Reader: toClient, Writer: fromClient}, func() error {
 		_ = fromClient.Close()
-		if err := <-ended; err != nil {
-			t.Errorf("the server ended with %v", err)
-		}
-	})
-	return client{session, c, t}
+		return <-ended
+	}
+}
+
+// TestMCPQuestionsWithoutAConnection: a question is open until it is answered, once, by who
+// was asked; a client that goes on without an answer has given it up.
+func TestMCPQuestionsWithoutAConnection(t *testing.T) {
+	for _, http := range []bool{false, true} {
+		t.Run(fmt.Sprintf("http=%t", http), func(t *testing.T) {
+			way.http = http
+			defer func() { way.http = false }()
+			s := serving(t, `{"version":1,"rounds":[
+{"items":[{"call":"exec_command","args":{"cmd":"touch /made","sandbox_permissions":"require_escalated","justification":"j"}}]},
+{"items":[{"message":"after"}]},{"items":[{"message":"after all"}]}]}`, nil)
+			c := s.connect(t, "c", nil, &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) { return nil, nil }})
+			call := func(p *mcp.CallToolParams) *mcp.CallToolResult {
+				t.Helper()
+				res, err := c.CallTool(t.Context(), p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return res
+			}
+			run := map[string]any{"prompt": "go", "cwd": s.dir}
+			first := call(&mcp.CallToolParams{Name: "kerf", Arguments: run})
+			if !first.NeedsInput() || first.RequestState == "" || len(first.InputRequests) != 1 {
+				t.Fatalf("%+v", first)
+			}
+			no := mcp.InputResponseMap{"approval": &mcp.ElicitResult{Action: "decline"}}
+			if res := call(&mcp.CallToolParams{Name: "kerf", Arguments: run, RequestState: "guessed", InputResponses: no}); !res.IsError ||
+				!strings.Contains(textOf(res), "not open") {
+				t.Errorf("a guessed state: %s", textOf(res))
+			}
+			again := call(&mcp.CallToolParams{Name: "kerf", Arguments: run, RequestState: first.RequestState})
+			if !again.NeedsInput() || again.RequestState == first.RequestState {
+				t.Fatalf("without an answer: %+v", again)
+			}
+			if res := call(&mcp.CallToolParams{Name: "kerf", Arguments: run, RequestState: first.RequestState, InputResponses: no}); !res.IsError {
+				t.Errorf("an old state was taken: %s", textOf(res))
+			}
+			res := call(&mcp.CallToolParams{Name: "kerf", Arguments: run, RequestState: again.RequestState, InputResponses: no})
+			if res.NeedsInput() || textOf(res) != "after" {
+				t.Errorf("after no: %s", textOf(res))
+			}
+			thread := res.StructuredContent.(map[string]any)["threadId"]
+			res = call(&mcp.CallToolParams{Name: "kerf-reply", Arguments: map[string]any{"threadId": thread, "prompt": "more"}})
+			if textOf(res) != "after all" {
+				t.Errorf("kerf-reply: %s", textOf(res))
+			}
+		})
+	}
 }
 
 // answer is the object that every file tool returns.
@@ -284,8 +414,10 @@ func TestMCPRootsAreHonouredAndFollowed(t *testing.T) {
 	}
 	c.own.RemoveRoots("file://" + one)
 	c.own.AddRoots(&mcp.Root{URI: "file://" + two})
-	if err := c.Ping(t.Context(), nil); err != nil { // what was told before has arrived
-		t.Fatal(err)
+	if way.revision != newestRevision { // which has the server ask each time
+		if err := c.Ping(t.Context(), nil); err != nil { // what was told before has arrived
+			t.Fatal(err)
+		}
 	}
 	if a := c.call("read_code", map[string]any{"filePath": "f"}); a.Content != "two\n" {
 		t.Errorf("below the new root f is %q", a.Content)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,51 +52,69 @@ func (c *conn) addAgentTools(s *mcp.Server) {
 	s.AddTool(&mcp.Tool{Name: "kerf", InputSchema: json.RawMessage(startSchema),
 		OutputSchema: json.RawMessage(agentResult),
 		Description: "Runs a coding agent on a task in a working directory and returns its last message. Approvals are " +
-			"asked by elicitation."}, c.start)
+			"asked by elicitation."}, c.agent((*conn).start))
 	s.AddTool(&mcp.Tool{Name: "kerf-reply", InputSchema: json.RawMessage(replySchema),
 		OutputSchema: json.RawMessage(agentResult),
-		Description:  "Continues a session that kerf started."}, c.reply)
+		Description:  "Continues a session that kerf started."}, c.agent((*conn).reply))
 }
 
-func (c *conn) start(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+// opening opens the session that a call names, or a new one, and returns it with what is
+// said to it; or the result that says why not.
+type opening func(*conn, context.Context, *mcp.CallToolRequest) (*thread, string, *mcp.CallToolResult)
+
+// agent is the handler of an agent tool.
+func (c *conn) agent(open opening) mcp.ToolHandler {
+	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if without(r) {
+			return c.visitors.agent(ctx, r, func(c *conn) (*thread, string, *mcp.CallToolResult) { return open(c, ctx, r) }), nil
+		}
+		t, prompt, failed := open(c, ctx, r)
+		if failed != nil {
+			return failed, nil
+		}
+		return t.run(ctx, r, prompt), nil
+	}
+}
+
+func (c *conn) start(ctx context.Context, r *mcp.CallToolRequest) (*thread, string, *mcp.CallToolResult) {
 	var a startArgs
 	if bad := decode(r.Params.Arguments, &a); bad != nil {
-		return bad, nil
+		return nil, "", bad
 	}
 	if strings.TrimSpace(a.Prompt) == "" {
-		return said("", "INVALID_ARGUMENTS: prompt is empty; say what the agent should do", true), nil
+		return nil, "", said("", "INVALID_ARGUMENTS: prompt is empty; say what the agent should do", true)
 	}
 	o := c.o.Open
-	o.Source, o.Headless = "mcp", !asks(r.Session)
+	o.Source, o.Headless = "mcp", !asks(r)
 	o.Settings.Cwd = cmp.Or(a.Cwd, o.Settings.Cwd)
 	o.Settings.Model = cmp.Or(a.Model, o.Settings.Model)
 	o.Settings.Sandbox = cmp.Or(protocol.SandboxMode(a.Sandbox), o.Settings.Sandbox)
 	o.Settings.Approval = cmp.Or(protocol.ApprovalPolicy(a.Approval), o.Settings.Approval)
 	t, err := c.open(ctx, o)
 	if err != nil {
-		return said("", "the agent could not be started: "+err.Error(), true), nil
+		return nil, "", said("", "the agent could not be started: "+err.Error(), true)
 	}
-	return t.run(ctx, r, a.Prompt), nil
+	return t, a.Prompt, nil
 }
 
-func (c *conn) reply(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (c *conn) reply(ctx context.Context, r *mcp.CallToolRequest) (*thread, string, *mcp.CallToolResult) {
 	var a replyArgs
 	if bad := decode(r.Params.Arguments, &a); bad != nil {
-		return bad, nil
+		return nil, "", bad
 	}
 	if a.Thread == "" || strings.TrimSpace(a.Prompt) == "" {
-		return said(a.Thread, "INVALID_ARGUMENTS: threadId and prompt are needed", true), nil
+		return nil, "", said(a.Thread, "INVALID_ARGUMENTS: threadId and prompt are needed", true)
 	}
 	t := c.find(protocol.SessionID(a.Thread))
 	if t == nil {
 		o := c.o.Open
-		o.Source, o.Headless, o.Resume = "mcp", !asks(r.Session), a.Thread
+		o.Source, o.Headless, o.Resume = "mcp", !asks(r), a.Thread
 		var err error
 		if t, err = c.open(ctx, o); err != nil {
-			return said(a.Thread, "the session could not be opened: "+err.Error(), true), nil
+			return nil, "", said(a.Thread, "the session could not be opened: "+err.Error(), true)
 		}
 	}
-	return t.run(ctx, r, a.Prompt), nil
+	return t, a.Prompt, nil
 }
 
 func decode(raw json.RawMessage, into any) *mcp.CallToolResult {
@@ -113,9 +132,9 @@ func said(thread, content string, failed bool) *mcp.CallToolResult {
 }
 
 // asks reports whether the client can put questions to its user.
-func asks(ss *mcp.ServerSession) bool {
-	p := ss.InitializeParams()
-	return p != nil && p.Capabilities != nil && p.Capabilities.Elicitation != nil
+func asks(r *mcp.CallToolRequest) bool {
+	can := r.ClientCapabilities()
+	return can != nil && can.Elicitation != nil
 }
 
 // open opens a session. It outlives the call.
@@ -174,6 +193,16 @@ func (t *thread) pump() {
 	}
 }
 
+// ended reports whether the session is over.
+func (t *thread) ended() bool {
+	select {
+	case <-t.over:
+		return true
+	default:
+		return false
+	}
+}
+
 func (t *thread) listen(hear func(protocol.Event)) {
 	t.mu.Lock()
 	t.hear = hear
@@ -185,6 +214,11 @@ func (t *thread) close() {
 	<-t.over
 }
 
+// submit begins a turn.
+func (t *thread) submit(ctx context.Context, prompt string) error {
+	return t.session.Submit(ctx, protocol.Submission{Op: protocol.UserInput{Items: []protocol.Input{{Text: prompt}}}})
+}
+
 // run runs one turn and returns its last message. When the client cancels the
 // call, the turn is interrupted first.
 func (t *thread) run(ctx context.Context, r *mcp.CallToolRequest, prompt string) *mcp.CallToolResult {
@@ -192,11 +226,11 @@ func (t *thread) run(ctx context.Context, r *mcp.CallToolRequest, prompt string)
 	defer t.turn.Unlock()
 	id := string(t.session.ID())
 	done := make(chan *mcp.CallToolResult, 1)
-	w := watcher{thread: t, request: r, done: done, ctx: ctx}
+	w := &watcher{thread: t, done: done}
+	w.serve(ctx, r)
 	t.listen(w.hear)
 	defer t.listen(nil)
-	err := t.session.Submit(ctx, protocol.Submission{Op: protocol.UserInput{Items: []protocol.Input{{Text: prompt}}}})
-	if err != nil {
+	if err := t.submit(ctx, prompt); err != nil {
 		return said(id, "the session took no input: "+err.Error(), true)
 	}
 	cancelled := ctx.Done()
@@ -213,14 +247,30 @@ func (t *thread) run(ctx context.Context, r *mcp.CallToolRequest, prompt string)
 	}
 }
 
-// watcher turns the events of one turn into answers for the client. Its methods
-// run on the pump's goroutine.
+// watcher turns the events of one turn into answers for the client.
 type watcher struct {
-	thread  *thread
-	request *mcp.CallToolRequest
-	ctx     context.Context
-	done    chan<- *mcp.CallToolResult
-	steps   float64
+	thread *thread
+	done   chan<- *mcp.CallToolResult
+	// questions gets what the user is asked; nil asks the client by a request.
+	questions chan<- protocol.Approval
+	steps     float64 // of the pump's goroutine
+
+	mu      sync.Mutex
+	request *mcp.CallToolRequest // the one that waits now
+	ctx     context.Context      // of that request
+}
+
+// serve has the watcher work for a request.
+func (w *watcher) serve(ctx context.Context, r *mcp.CallToolRequest) {
+	w.mu.Lock()
+	w.ctx, w.request = ctx, r
+	w.mu.Unlock()
+}
+
+func (w *watcher) serves() (context.Context, *mcp.CallToolRequest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ctx, w.request
 }
 
 func (w *watcher) hear(e protocol.Event) {
@@ -230,7 +280,15 @@ func (w *watcher) hear(e protocol.Event) {
 	}
 	switch m := e.Msg.(type) {
 	case protocol.ApprovalRequested:
-		go w.ask(m.Approval)
+		if w.questions == nil {
+			go w.ask(m.Approval)
+			return
+		}
+		select {
+		case w.questions <- m.Approval:
+		default:
+			go w.answer(m.Approval, nil, errors.New("too many questions wait"))
+		}
 	case protocol.ItemCompleted:
 		w.progress(m.Item)
 	case protocol.TurnCompleted:
@@ -251,13 +309,14 @@ func (w *watcher) finish(r *mcp.CallToolResult) {
 
 // progress tells a client that wants to know what was done.
 func (w *watcher) progress(item protocol.Item) {
-	token := w.request.Params.GetProgressToken()
+	ctx, request := w.serves()
+	token := request.Params.GetProgressToken()
 	if token == nil {
 		return
 	}
 	w.steps++
 	p := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: w.steps, Message: headline(item)}
-	_ = w.request.Session.NotifyProgress(w.ctx, p)
+	_ = request.Session.NotifyProgress(ctx, p)
 }
 
 // headline is an item in a few words.
@@ -290,15 +349,27 @@ var decisions = map[string]protocol.Decision{"approve": protocol.Once, "approve_
 const approvalForm = `{"type":"object","properties":{"decision":{"type":"string","title":"Decision",
 "enum":["approve","approve_for_session","deny","abort"],"default":"approve"}}}`
 
-// ask puts one approval to the client's user. Whatever is not an acceptance
-// keeps the action from running.
-func (w *watcher) ask(a protocol.Approval) {
-	answer := protocol.Answer{Approval: a.ID, Decision: protocol.Deny, Words: "the user declined"}
+// form is what the client's user is shown of an approval.
+func form(a protocol.Approval) *mcp.ElicitParams {
 	p := &mcp.ElicitParams{Mode: "form", Message: question(a), RequestedSchema: json.RawMessage(approvalForm)}
 	if a.Question != nil && len(a.Question.Schema) > 0 {
 		p.RequestedSchema = a.Question.Schema
 	}
-	switch res, err := w.request.Session.Elicit(w.ctx, p); {
+	return p
+}
+
+// ask puts one approval to the client's user.
+func (w *watcher) ask(a protocol.Approval) {
+	ctx, request := w.serves()
+	res, err := request.Session.Elicit(ctx, form(a))
+	w.answer(a, res, err)
+}
+
+// answer passes on what the user said. Whatever is not an acceptance keeps the action from
+// running.
+func (w *watcher) answer(a protocol.Approval, res *mcp.ElicitResult, err error) {
+	answer := protocol.Answer{Approval: a.ID, Decision: protocol.Deny, Words: "the user declined"}
+	switch {
 	case err != nil:
 		answer.Words = "the question could not be shown to the user: " + err.Error()
 	case res.Action == "accept":
@@ -307,7 +378,7 @@ func (w *watcher) ask(a protocol.Approval) {
 			answer.Content, _ = json.Marshal(res.Content)
 		}
 	}
-	_ = w.thread.session.Submit(context.WithoutCancel(w.ctx), protocol.Submission{Op: answer})
+	_ = w.thread.session.Submit(context.Background(), protocol.Submission{Op: answer})
 }
 
 // accepted is the decision in an accepted form; without one it is a yes.

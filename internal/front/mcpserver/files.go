@@ -1,6 +1,6 @@
 package mcpserver
 
-//lint:file-ignore SA1019 roots, sampling and logging are deprecated only from a revision on that is not spoken here
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated from the newest revision on; older ones have them
 
 import (
 	"context"
@@ -19,7 +19,11 @@ import (
 
 // conn is one client.
 type conn struct {
-	o Options
+	o        Options
+	visitors *visitors // the clients without a connection that send requests here
+	// Of a client without a connection: its name, and its roots. The name of others is empty.
+	name  string
+	roots []string
 
 	mu      sync.Mutex
 	engine  protocol.EngineConn
@@ -45,6 +49,9 @@ func (c *conn) addFileTools(s *mcp.Server) {
 			Name: t.Name, Description: t.Description, InputSchema: t.Input, OutputSchema: json.RawMessage(result),
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.ReadOnly, DestructiveHint: &t.Destructive, OpenWorldHint: &no},
 		}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if without(r) {
+				return c.visitors.file(ctx, r)
+			}
 			return c.file(ctx, r)
 		})
 	}
@@ -102,11 +109,14 @@ func (c *conn) connect(ctx context.Context, ss *mcp.ServerSession) (protocol.Eng
 		return c.engine, nil
 	}
 	c.moved = false
-	roots := clientRoots(ctx, ss)
+	client, roots := c.name, c.roots
+	if client == "" {
+		client, roots = clientName(ss), clientRoots(ctx, ss)
+	}
 	if c.engine != nil {
 		return c.engine, c.engine.SetRoots(ctx, roots)
 	}
-	engine, err := c.o.Engine.Connect(ctx, protocol.EngineOptions{Client: clientName(ss), Roots: roots})
+	engine, err := c.o.Engine.Connect(ctx, protocol.EngineOptions{Client: client, Roots: roots})
 	c.engine = engine
 	return engine, err
 }
@@ -128,8 +138,16 @@ func clientRoots(ctx context.Context, ss *mcp.ServerSession) []string {
 	if err != nil {
 		return nil
 	}
+	return rootPaths(list)
+}
+
+// rootPaths are the directories of a list of roots.
+func rootPaths(list *mcp.ListRootsResult) []string {
 	var roots []string
 	for _, r := range list.Roots {
+		if r == nil {
+			continue
+		}
 		if path := filePath(r.URI); path != "" {
 			roots = append(roots, path)
 		}

@@ -1,11 +1,13 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -32,7 +34,9 @@ func HTTP(ctx context.Context, o Options, l net.Listener, token string) error {
 	if token == "" {
 		return ErrNoToken
 	}
-	handler := Handler(func() *mcp.Server { return (&conn{o: o}).server() }, token)
+	v := newVisitors(o)
+	defer v.close()
+	handler := Handler(func() *mcp.Server { return (&conn{o: o, visitors: v}).server() }, token)
 	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
@@ -50,14 +54,41 @@ func HTTP(ctx context.Context, o Options, l net.Listener, token string) error {
 }
 
 // Handler is what HTTP answers with, for servers of any make; each connection gets one
-// of its own. Without a token it answers nobody.
+// of its own, and so does each request of a revision without connections. Without a token
+// it answers nobody.
 func Handler(newServer func() *mcp.Server, token string) http.Handler {
-	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer() },
-		&mcp.StreamableHTTPOptions{SessionTimeout: idle, MaxRequestBodyBytes: frameLimit,
-			EventStore: mcp.NewMemoryEventStore(nil)})
+	make := func(*http.Request) *mcp.Server { return newServer() }
+	streams := mcp.NewStreamableHTTPHandler(make, &mcp.StreamableHTTPOptions{SessionTimeout: idle,
+		MaxRequestBodyBytes: frameLimit, EventStore: mcp.NewMemoryEventStore(nil)})
+	single := mcp.NewStreamableHTTPHandler(make, &mcp.StreamableHTTPOptions{Stateless: true,
+		MaxRequestBodyBytes: frameLimit, PropagateRequestCancellation: true})
 	mux := http.NewServeMux()
-	mux.Handle(endpoint, streams)
+	mux.HandleFunc(endpoint, func(w http.ResponseWriter, r *http.Request) {
+		if singly(r) {
+			single.ServeHTTP(w, r)
+		} else {
+			streams.ServeHTTP(w, r)
+		}
+	})
 	return guard(mux, token)
+}
+
+// singly reports whether a request is of a revision without connections: its header says
+// so, or, where there is none and no connection, what is sent does.
+func singly(r *http.Request) bool {
+	if v := r.Header.Get("Mcp-Protocol-Version"); v != "" {
+		return v >= sessionless
+	}
+	if r.Method != http.MethodPost || r.Header.Get("Mcp-Session-Id") != "" || r.Body == nil {
+		return false
+	}
+	read, err := io.ReadAll(io.LimitReader(r.Body, frameLimit+1))
+	rest := r.Body
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(read), rest), rest}
+	return err == nil && bytes.Contains(read, []byte(mcp.MetaKeyProtocolVersion))
 }
 
 // guard lets only requests through that come from where they should.

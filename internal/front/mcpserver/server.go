@@ -3,11 +3,11 @@
 // and the agent itself.
 //
 // A connection is a client of its own: what it saw, what it changed and the
-// sessions it runs are remembered until it ends. That is why only revisions of
-// the protocol are offered that know connections.
+// sessions it runs are remembered until it ends. The newest revision has no
+// connections: there a client is told by its name and its roots.
 package mcpserver
 
-//lint:file-ignore SA1019 roots, sampling and logging are deprecated only from a revision on that is not spoken here
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated from the newest revision on; older ones have them
 
 import (
 	"bufio"
@@ -33,9 +33,9 @@ type Options struct {
 	Open protocol.OpenOptions
 }
 
-// Revisions are the protocol revisions with connections, newest first.
+// Revisions are the protocol revisions that are spoken, newest first.
 func Revisions() []string {
-	return []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+	return []string{sessionless, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 }
 
 //go:embed instructions.md
@@ -46,8 +46,9 @@ const frameLimit = 64 << 20
 
 // Stdio serves one client over two streams until they end or ctx is done.
 func Stdio(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser) error {
-	c := &conn{o: o}
+	c := &conn{o: o, visitors: newVisitors(o)}
 	defer c.close()
+	defer c.visitors.close()
 	whole, messages := io.Pipe()
 	both := frames.NewWriter(out)
 	defer whole.Close()
