@@ -51,6 +51,10 @@ type Command struct {
 	Terminal string
 	// NoSandbox is set when it did not run because its sandbox could not be set up.
 	NoSandbox bool
+	// Changes are the files that it changed, known when it ended or was last looked at.
+	// Diff is their unified diff, in past turns only.
+	Changes []PathChange
+	Diff    string
 }
 
 // FileChange is a change of files, one entry per path.
@@ -110,6 +114,8 @@ type ToolCall struct {
 	// the pictures it returned, as data: URLs.
 	Structured json.RawMessage
 	Images     []string
+	// Changes are the files that a command changed which the call fed or waited for.
+	Changes []PathChange
 }
 
 // TodoList is the plan the model keeps with update_plan.

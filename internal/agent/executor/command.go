@@ -112,7 +112,8 @@ func (h *Executor) losing(id protocol.CallID, a tool.Command, ask *command.Quest
 // ran is the outcome of a command.
 func ran(id protocol.CallID, a tool.Command, r command.Result, changes []history.FileChange) turn.Outcome {
 	body := protocol.Command{Call: id, Command: a.Line, Cwd: a.Dir, Output: r.Output, ExitCode: r.Exit(),
-		Terminal: r.Terminal, NoSandbox: r.NoSandbox, Process: r.Background()}
+		Terminal: r.Terminal, NoSandbox: r.NoSandbox, Process: r.Background(),
+		Changes: history.Changed(changes, ledger.CauseCommand)}
 	return turn.Outcome{Text: r.Text(), Success: r.Success(), Body: body, Changes: changes, Warnings: r.Notes}
 }
 
@@ -132,7 +133,7 @@ func (h *Executor) writeStdin(ctx context.Context, id protocol.CallID, a tool.Wr
 	} else {
 		changes = h.record.scanned(ctx, m, id, ledger.CauseCommand)
 	}
-	body.Output = r.Text()
+	body.Output, body.Changes = r.Text(), history.Changed(changes, ledger.CauseCommand)
 	return turn.Outcome{Text: body.Output, Success: r.Success(), Body: body, Changes: changes, Warnings: r.Notes}
 }
 

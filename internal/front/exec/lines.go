@@ -271,6 +271,28 @@ func (l *lines) completed(i protocol.Item) {
 		e = l.begin(i.ID, l.payload(unfinished(i), "in_progress"))
 	}
 	l.finish(e, p)
+	if list := changedBy(i); len(list) > 0 {
+		l.whole("", filePayload(list, string(protocol.Completed)))
+	}
+}
+
+// changedBy are the files that a command changed, or one that a call waited for.
+func changedBy(i protocol.Item) []protocol.PathChange {
+	switch b := i.Body.(type) {
+	case protocol.Command:
+		return b.Changes
+	case protocol.ToolCall:
+		return b.Changes
+	}
+	return nil
+}
+
+func filePayload(list []protocol.PathChange, status string) fileItem {
+	p := fileItem{head{Type: "file_change"}, []fileEntry{}, status}
+	for _, c := range list {
+		p.Changes = append(p.Changes, fileEntry{pathname.Path(c.Path), c.Kind, c.ControlFile, c.Certainty})
+	}
+	return p
 }
 
 // unfinished is i as it was before anything came of it.
@@ -418,11 +440,7 @@ func payload(i protocol.Item, status string) item {
 		}
 		return commandItem{head{Type: "command_execution"}, b.Command, b.Output, b.ExitCode, status}
 	case protocol.FileChange:
-		p := fileItem{head{Type: "file_change"}, []fileEntry{}, refused(status)}
-		for _, c := range b.Changes {
-			p.Changes = append(p.Changes, fileEntry{pathname.Path(c.Path), c.Kind, c.ControlFile, c.Certainty})
-		}
-		return p
+		return filePayload(b.Changes, refused(status))
 	case protocol.ToolCall:
 		return toolPayload(b, refused(status))
 	case protocol.SubAgent:

@@ -98,15 +98,14 @@ func exportItem(i protocol.Item) exportedItem {
 	case protocol.ProposedPlan:
 		x.Kind, x.Text = "plan", b.Text
 	case protocol.Command:
-		x.Kind, x.Title, x.Output, x.Exit = "command", b.Command, b.Output, b.ExitCode
+		x.Kind, x.Title, x.Output, x.Exit, x.Diff = "command", b.Command, b.Output, b.ExitCode, b.Diff
+		x.Changes = exportChanges(b.Changes)
 	case protocol.FileChange:
 		x.Kind, x.Diff, x.Output = "file_change", b.Diff, b.Error
-		for _, c := range b.Changes {
-			x.Changes = append(x.Changes, exportedChange{pathname.Path(c.Path), c.Kind, pathname.Path(c.Moved),
-				c.Certainty, c.ControlFile})
-		}
+		x.Changes = exportChanges(b.Changes)
 		x.Title = changedPaths(b.Changes)
 	case protocol.ToolCall:
+		x.Changes = exportChanges(b.Changes)
 		x.Kind, x.Title, x.Args, x.Output = "tool", strings.TrimPrefix(b.Server+" "+b.Tool, " "), b.Args, b.Output+b.Error
 	case protocol.TodoList:
 		x.Kind, x.Text = "todo", todoText(b)
@@ -121,6 +120,14 @@ func exportItem(i protocol.Item) exportedItem {
 		x.Kind = "other"
 	}
 	return x
+}
+
+func exportChanges(list []protocol.PathChange) []exportedChange {
+	var all []exportedChange
+	for _, c := range list {
+		all = append(all, exportedChange{pathname.Path(c.Path), c.Kind, pathname.Path(c.Moved), c.Certainty, c.ControlFile})
+	}
+	return all
 }
 
 func changedPaths(list []protocol.PathChange) string {
@@ -183,6 +190,9 @@ func markdownItem(b *strings.Builder, i exportedItem) {
 		fmt.Fprintf(b, "\n*Reasoning*\n\n%s\n", quoted(i.Text))
 	case "command":
 		fmt.Fprintf(b, "\n*Command*\n\n%s%s", fenced("sh", i.Title), fenced("", i.Output))
+		if i.Diff != "" {
+			b.WriteString("\nIt changed:\n\n" + fenced("diff", i.Diff))
+		}
 	case "file_change":
 		fmt.Fprintf(b, "\n*Change*: %s\n\n%s", title, fenced("diff", i.Diff))
 		if i.Output != "" {
@@ -277,15 +287,17 @@ func (p *page) item(i exportedItem) {
 			p.part("pre", "", text)
 		}
 	}
-	if i.Diff != "" {
-		p.raw("<pre>")
-		for _, l := range diffLines(i.Diff) {
-			p.part("span", "line "+l.Class, l.Text)
-		}
-		p.raw("</pre>\n")
-	}
 	if i.Output != "" {
 		p.part("pre", "", i.Output)
+	}
+	if i.Diff != "" {
+		p.raw("<pre class=\"diff\">")
+		for _, l := range diffLines(i.Diff) {
+			// Each line is a block; a line break between two of them would be an empty line.
+			fmt.Fprintf(p, "<span class=%q>%s</span>", strings.TrimSpace("line "+l.Class),
+				html.EscapeString(visible.String(l.Text)))
+		}
+		p.raw("</pre>\n")
 	}
 	p.raw("</details>\n")
 }
@@ -334,8 +346,8 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 pre{font:13px/1.45 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;background:#f5f6f8;padding:.6rem;border-radius:6px;margin:.3rem 0}
 .text{white-space:pre-wrap;overflow-wrap:anywhere;margin:1rem 0}.user{border-left:4px solid #3572b0;padding-left:.8rem}
 .reasoning,.meta{color:#666}.failed summary,.declined summary,.problem{color:#a3261b}
-.add{background:#dff5e1}.del{background:#fbe3e1}.at{color:#6a4fb3}.head{color:#666}.line{display:block}
+.add{background:#dff5e1}.del{background:#fbe3e1}.at{color:#6a4fb3}.head{color:#666}.line{display:block;min-height:1.45em}
 h2{border-top:1px solid #ddd;padding-top:1rem}img{max-width:100%}summary{cursor:pointer}
-@media (prefers-color-scheme:dark){body{color:#d8dee6;background:#14171b}pre{background:#1e2329}.add{background:#16351f}.del{background:#3d1b19}.reasoning,.meta,.head{color:#9aa4af}h2{border-color:#333}}
+@media (prefers-color-scheme:dark){body{color:#d8dee6;background:#14171b}pre{background:#1e2329}.add{background:#16351f}.del{background:#3d1b19}.reasoning,.meta,.head{color:#9aa4af}.at{color:#b9a3f0}.failed summary,.declined summary,.problem{color:#ff8f84}h2{border-color:#333}}
 </style></head><body>
 `

@@ -194,7 +194,7 @@ func (b *builder) changed(c history.FileChange) {
 		return
 	}
 	b.diffs[c.Turn] = append(b.diffs[c.Turn], c)
-	if c.Call != "" && c.Cause == "tool" {
+	if c.Call != "" && (c.Cause == "tool" || c.Cause == "command") {
 		b.changes[c.Call] = append(b.changes[c.Call], c)
 	}
 }
@@ -230,15 +230,18 @@ func (b *builder) plan(c history.ToolCall, r records.Record, todo protocol.TodoL
 
 // bodyOf is a call as it was shown.
 func (b *builder) bodyOf(c history.ToolCall) protocol.Body {
+	done := history.Changed(b.changes[c.Call], "command")
 	switch {
-	case len(b.changes[c.Call]) > 0:
+	case len(b.changes[c.Call]) > len(done):
 		return b.fileChange(c)
 	case c.Command != "":
-		return protocol.Command{Call: c.Call, Command: c.Command, Cwd: b.cwd, Output: c.Result, ExitCode: c.Exit}
+		return protocol.Command{Call: c.Call, Command: c.Command, Cwd: b.cwd, Output: c.Result, ExitCode: c.Exit,
+			Changes: done, Diff: b.diffOf(c)}
 	case c.Plan != nil && c.Success:
 		return protocol.TodoList{Explanation: c.Plan.Explanation, Steps: c.Plan.Steps}
 	}
-	body := protocol.ToolCall{Call: c.Call, Tool: c.Name, Args: c.Args, Output: c.Result, Structured: c.Structured}
+	body := protocol.ToolCall{Call: c.Call, Tool: c.Name, Args: c.Args, Output: c.Result, Structured: c.Structured,
+		Changes: done}
 	if rest, ok := strings.CutPrefix(c.Name, "mcp__"); ok {
 		if server, name, ok := strings.Cut(rest, "__"); ok {
 			body.Server, body.Tool = server, name
@@ -253,25 +256,20 @@ func (b *builder) bodyOf(c history.ToolCall) protocol.Body {
 }
 
 func (b *builder) fileChange(c history.ToolCall) protocol.FileChange {
-	body := protocol.FileChange{Call: c.Call}
-	var diff strings.Builder
-	for _, ch := range b.changes[c.Call] {
-		pc := protocol.PathChange{Path: string(ch.Path), Kind: protocol.Update, Moved: string(ch.MovedFrom),
-			Certainty: ch.Certainty}
-		switch ch.Operation {
-		case "created":
-			pc.Kind = protocol.Add
-		case "deleted":
-			pc.Kind = protocol.Delete
-		}
-		body.Changes = append(body.Changes, pc)
-		diff.WriteString(b.diff(ch.DiffPath))
-	}
-	body.Diff = diff.String()
+	body := protocol.FileChange{Call: c.Call, Changes: history.Changed(b.changes[c.Call], ""), Diff: b.diffOf(c)}
 	if !c.Success {
 		body.Error = c.Result
 	}
 	return body
+}
+
+// diffOf is the diff of all that a call changed.
+func (b *builder) diffOf(c history.ToolCall) string {
+	var diff strings.Builder
+	for _, ch := range b.changes[c.Call] {
+		diff.WriteString(b.diff(ch.DiffPath))
+	}
+	return diff.String()
 }
 
 // maxDiff bounds a diff file that is read back.
