@@ -76,8 +76,10 @@ export interface BodyAnswered {
 export interface BodyCommand {
   type: "command";
   call?: Text;
+  changes?: PathChange[];
   command?: Text;
   cwd?: Text;
+  diff?: Text;
   exit_code?: number;
   no_sandbox?: boolean;
   output?: Text;
@@ -143,6 +145,7 @@ export interface BodyToolCall {
   /** any JSON */
   args?: unknown;
   call?: Text;
+  changes?: PathChange[];
   error?: Text;
   images?: Text[];
   output?: Text;

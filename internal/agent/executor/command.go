@@ -65,7 +65,8 @@ func (h *Executor) runWatched(ctx context.Context, id protocol.CallID, a tool.Co
 	}
 	h.unrecorded(&r, err)
 	r.Notes = append(append(r.Notes, f.Notes...), w.Refused()...)
-	return r, h.record.entered(id, f)
+	last := h.record.entered(id, f)
+	return r, append(h.record.takeLater(id), last...)
 }
 
 // unrecorded makes a command fail whose changes are in no ledger.
@@ -150,5 +151,6 @@ func (h *Executor) looked(ctx context.Context, id protocol.CallID, process int,
 	}
 	h.unrecorded(r, err)
 	r.Notes = append(append(r.Notes, f.Notes...), w.Refused()...)
-	return h.record.entered(id, f)
+	last := h.record.entered(id, f)
+	return append(h.record.takeLater(protocol.CallID(w.Call())), last...)
 }

@@ -98,3 +98,17 @@ func (r *recorder) takeMerged() []history.FileChange {
 	r.merged = nil
 	return list
 }
+
+// takeLater returns those of a call's own changes that were entered while it ran, and are not
+// in the rollout yet.
+func (r *recorder) takeLater(id protocol.CallID) (list []history.FileChange) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.merged = slices.DeleteFunc(r.merged, func(c history.FileChange) bool {
+		if c.Call == id {
+			list = append(list, c)
+		}
+		return c.Call == id
+	})
+	return list
+}

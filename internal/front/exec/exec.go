@@ -53,6 +53,9 @@ type Options struct {
 	// RawMessage writes the final message to Stdout byte for byte. Set it when
 	// Stdout is no terminal; otherwise control characters are made visible.
 	RawMessage bool
+	// Once is set when Stdout and Stderr are one terminal: the final message is then printed
+	// once. Live shows the running command's last lines there.
+	Once, Live bool
 	// Interrupts delivers SIGINT and SIGTERM. The caller must also keep SIGPIPE
 	// from ending the process.
 	Interrupts <-chan os.Signal
@@ -64,6 +67,24 @@ const (
 	patience = 10 * time.Second
 	closing  = 5 * time.Second
 )
+
+// Nothing tells, in the form that o asks for, that there is nothing to run: message is the
+// whole result. No session is opened and no model is asked. It returns the exit code.
+func Nothing(o Options, message string) int {
+	r := &runner{o: o}
+	end := ending{done: &protocol.TurnCompleted{LastMessage: message}}
+	if o.JSON {
+		l := newLines(o.Stdout)
+		l.print(line{Type: "turn.started"})
+		l.completed(protocol.Item{Body: protocol.ReviewResult{Text: message}})
+		l.end(end)
+		r.printer = l
+	} else {
+		fmt.Fprintln(o.Stderr, "kerf: "+Visible(message))
+		r.printer = newText(o)
+	}
+	return r.code(end)
+}
 
 // Run opens the session, runs one turn, closes the session and returns the exit
 // code: 0 when the turn completed, 125 when it did but no command could run for want
@@ -236,9 +257,17 @@ func (r *runner) interrupt() {
 // follow shows events until the turn ends.
 func (r *runner) follow(ctx context.Context) ending {
 	events, done := r.session.Events(), ctx.Done()
-	var late <-chan time.Time
+	var late, ticks <-chan time.Time
+	told, _ := r.printer.(*text)
+	if told != nil && told.live != nil {
+		t := time.NewTicker(time.Second / 4)
+		defer t.Stop()
+		ticks = t.C
+	}
 	for {
 		select {
+		case now := <-ticks:
+			told.tick(now)
 		case e, ok := <-events:
 			if !ok {
 				return r.mark("the session ended before the turn did")

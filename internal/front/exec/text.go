@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"kerf/internal/pathname"
@@ -37,12 +38,22 @@ type text struct {
 	plan     string // the plan as last shown
 	diff     *protocol.TurnDiff
 	running  protocol.ItemID // the command whose line was printed last
+	live     *live
+	once     bool    // out and err are the same terminal
+	held     *string // the last message, which may be the final one
 }
 
 func newText(o Options) *text {
-	return &text{out: o.Stdout, err: o.Stderr, paint: paint(o.Color), width: o.Width, raw: o.RawMessage,
-		version: o.Version}
+	t := &text{out: o.Stdout, err: o.Stderr, paint: paint(o.Color), width: o.Width, raw: o.RawMessage,
+		version: o.Version, once: o.Once}
+	if o.Live {
+		t.live = &live{w: o.Stderr, paint: t.paint}
+	}
+	return t
 }
+
+// tick tells how far the running command is.
+func (t *text) tick(now time.Time) { t.live.tick(now) }
 
 // paint colours text when it is true.
 type paint bool
@@ -65,7 +76,18 @@ func (t *text) broken() bool { return t.failed }
 
 // say writes one finished line to stderr. Progress that cannot be shown is not
 // worth ending the turn for.
-func (t *text) say(format string, args ...any) { fmt.Fprintf(t.err, format+"\n", args...) }
+func (t *text) say(format string, args ...any) {
+	t.live.clear()
+	if m := t.held; m != nil { // it was not the final one
+		t.held = nil
+		t.message(*m)
+	}
+	fmt.Fprintf(t.err, format+"\n", args...)
+}
+
+func (t *text) message(s string) {
+	t.say("%s\n%s\n", t.paint.cyan("kerf"), Visible(strings.TrimSpace(s)))
+}
 
 func (t *text) open(id protocol.SessionID, prompt []protocol.Input) { t.id, t.prompt = id, prompt }
 
@@ -77,6 +99,8 @@ func (t *text) show(m protocol.Msg) {
 		t.start(protocol.SessionStarted{Session: t.id})
 	case protocol.ItemStarted:
 		t.started(m.Item)
+	case protocol.ItemDelta:
+		t.live.feed(m.Item, m.Text)
 	case protocol.ItemUpdated:
 		t.checklist(m.Item)
 	case protocol.ItemCompleted:
@@ -155,6 +179,7 @@ func (t *text) started(i protocol.Item) {
 	switch b := i.Body.(type) {
 	case protocol.Command:
 		t.announce(i.ID, b)
+		t.live.begin(i.ID)
 	case protocol.TodoList:
 		t.checklist(i)
 	}
@@ -180,12 +205,17 @@ func (t *text) completed(i protocol.Item) {
 		if strings.TrimSpace(b.Text) == "" {
 			return
 		}
-		t.say("%s\n%s\n", t.paint.cyan("kerf"), Visible(strings.TrimSpace(b.Text)))
+		if t.once {
+			t.hold(b.Text)
+			return
+		}
+		t.message(b.Text)
 	case protocol.Reasoning:
 		t.block(b.Text, t.paint.dim)
 	case protocol.ProposedPlan:
 		t.say("%s\n%s\n", t.paint.cyan("plan"), Visible(strings.TrimSpace(b.Text)))
 	case protocol.Command:
+		t.live.end(i.ID)
 		t.announce(i.ID, b)
 		t.ran(i.Status, b)
 	case protocol.FileChange:
@@ -201,6 +231,16 @@ func (t *text) completed(i protocol.Item) {
 	case protocol.Problem:
 		t.warn(b.Message)
 	}
+}
+
+// hold keeps a message back until something else comes: as the final one it is printed once,
+// at the end.
+func (t *text) hold(s string) {
+	if m := t.held; m != nil {
+		t.held = nil
+		t.message(*m)
+	}
+	t.held = &s
 }
 
 // block prints a paragraph, each line in its colour.
@@ -369,6 +409,10 @@ func (t *text) checklist(i protocol.Item) {
 }
 
 func (t *text) end(e ending) {
+	t.live.begin("")
+	if e.done != nil && t.held != nil && *t.held == e.done.LastMessage {
+		t.held = nil // it is printed at the end
+	}
 	t.start(protocol.SessionStarted{Session: t.id})
 	t.summary()
 	if e.done == nil {
@@ -384,6 +428,9 @@ func (t *text) end(e ending) {
 	}
 	if !t.raw {
 		message = Visible(message)
+	}
+	if t.once {
+		t.say("")
 	}
 	if !strings.HasSuffix(message, "\n") {
 		message += "\n"

@@ -11,6 +11,7 @@ import (
 
 	"kerf/internal/pathname"
 	"kerf/internal/protocol"
+	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
 )
 
@@ -130,6 +131,13 @@ func exportChanges(list []protocol.PathChange) []exportedChange {
 	return all
 }
 
+func turns(n int) string {
+	if n == 1 {
+		return "1 turn"
+	}
+	return fmt.Sprintf("%d turns", n)
+}
+
 func changedPaths(list []protocol.PathChange) string {
 	var names []string
 	for _, c := range list {
@@ -235,8 +243,8 @@ func writeHTML(w io.Writer, e exported) error {
 	p.part("title", "", title)
 	p.raw(pageStyle)
 	p.part("h1", "", title)
-	p.part("p", "meta", fmt.Sprintf("session %s · %s · %s · %d turns · %d tokens", s.ID, s.Cwd, s.Model, s.Turns,
-		s.Tokens))
+	p.part("p", "meta", fmt.Sprintf("session %s · %s · %s · %s · %d tokens", s.ID, s.Cwd, s.Model,
+		turns(s.Turns), s.Tokens))
 	for n, t := range e.Turns {
 		p.part("h2", "", fmt.Sprintf("Turn %d", n+1))
 		p.part("p", "meta", strings.TrimSpace(t.Began+" "+t.Ended)+fmt.Sprintf(" · %d tokens", t.Usage.Total()))
@@ -307,21 +315,8 @@ type diffLine struct{ Class, Text string }
 
 func diffLines(d string) []diffLine {
 	var list []diffLine
-	for line := range strings.Lines(d) {
-		class := ""
-		switch {
-		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "),
-			strings.HasPrefix(line, "index "):
-			class = "head"
-		case strings.HasPrefix(line, "@@"):
-			class = "at"
-		case strings.HasPrefix(line, "+"):
-			class = "add"
-		case strings.HasPrefix(line, "-"):
-			class = "del"
-		}
-		list = append(list, diffLine{class, strings.TrimSuffix(line, "\n")})
-	}
+	classes := map[shown.Kind]string{shown.Header: "head", shown.Hunk: "at", shown.Added: "add", shown.Removed: "del"}
+	shown.Each(d, func(kind shown.Kind, line string) { list = append(list, diffLine{classes[kind], line}) })
 	return list
 }
 

@@ -63,8 +63,10 @@ class BodyAnswered(TypedDict):
 class BodyCommand(TypedDict):
     type: Literal["command"]
     call: NotRequired["Text"]
+    changes: NotRequired["list[PathChange]"]
     command: NotRequired["Text"]
     cwd: NotRequired["Text"]
+    diff: NotRequired["Text"]
     exit_code: NotRequired[int]
     no_sandbox: NotRequired[bool]
     output: NotRequired["Text"]
@@ -130,6 +132,7 @@ class BodyToolCall(TypedDict):
     # any JSON
     args: NotRequired[Any]
     call: NotRequired["Text"]
+    changes: NotRequired["list[PathChange]"]
     error: NotRequired["Text"]
     images: NotRequired["list[Text]"]
     output: NotRequired["Text"]

@@ -65,6 +65,7 @@ var free = []string{"n", "number", "text", "time", "key.path=value", "host", "sc
 var argumentKinds = map[string][]kind{
 	"kerf blame": {files}, "kerf log": {(*completer).history}, "kerf diff": {(*completer).history},
 	"kerf commit": {(*completer).turns, nothing}, "kerf undo": {(*completer).history}, "kerf redo": {files},
+	"kerf export": {(*completer).sessions, nothing},
 	"kerf attach": {(*completer).sessions, nothing}, "kerf serve end": {(*completer).sessions, nothing},
 	"kerf resume": {(*completer).sessions, nothing}, "kerf fork": {(*completer).sessions, nothing},
 	"kerf exec resume": {(*completer).sessions, nothing}, "kerf exec fork": {(*completer).sessions, nothing},

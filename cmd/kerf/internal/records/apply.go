@@ -29,12 +29,13 @@ type ApplyOptions struct {
 	Out     io.Writer
 	Err     io.Writer // for the outcomes of a dry run, whose result is the diff
 
-	patch io.Reader // a diff to apply instead, or nil
-	json  bool
+	patch   io.Reader // a diff to apply instead, or nil
+	json    bool
+	program *program.Program // on whose terminal the work is told; nil: it is not told
 }
 
 func applyCommand(p *program.Program) *cobra.Command {
-	o := ApplyOptions{Options: apply.Options{Tool: "apply"}, Out: p.Stdout, Err: p.Stderr}
+	o := ApplyOptions{Options: apply.Options{Tool: "apply"}, Out: p.Stdout, Err: p.Stderr, program: p}
 	cmd := &cobra.Command{Use: "apply [SESSION | -]",
 		Short: "Apply the changes of a session, or a diff, to this directory", Args: program.AtMost(1),
 		Long: "Applies all changes of a session to this directory. Without an id it takes the newest session\n" +
@@ -89,7 +90,12 @@ func (o *ApplyOptions) Apply(ctx context.Context, h *host.Host) error {
 		return err
 	}
 	defer ws.Close()
+	var working *program.Working
+	if o.program != nil {
+		working = o.program.Working("applying changes")
+	}
 	r, err := apply.Patch(ctx, ws.Tree, ws.Txn, text, o.Options)
+	working.Stop()
 	warn(o.Err, r.Warnings)
 	if told := o.tell(apply.NewReport(root, r, o.DryRun, err)); told != nil {
 		return errors.Join(err, told)

@@ -30,7 +30,9 @@ can always be undone. Other Kerf processes may run meanwhile. You may stop it at
 			}
 			o := h.Retention()
 			o.DryRun = dry
+			working := p.Working("looking for old contents")
 			done, err := retention.Collect(cmd.Context(), o)
+			working.Stop()
 			if err != nil {
 				return fmt.Errorf("collect: %w", err)
 			}

@@ -12,6 +12,6 @@ import (
 func Commands(p *program.Program) []*cobra.Command {
 	return []*cobra.Command{sessionsCommand(p), diffCommand(p), applyCommand(p), applyPatchCommand(p), verifyCommand(p),
 		recoverCommand(p), adoptCommand(p),
-		takeBack(p, false), takeBack(p, true), logCommand(p), blameCommand(p), commitCommand(p), gcCommand(p), replayCommand(p),
+		takeBack(p, false), takeBack(p, true), logCommand(p), blameCommand(p), commitCommand(p), exportCommand(p), gcCommand(p), replayCommand(p),
 		usageCommand(p)}
 }

@@ -380,7 +380,10 @@ func sessionsExport(p *program.Program) *cobra.Command {
 				return err
 			}
 			var b bytes.Buffer
-			if err := h.Sessions().Export(cmd.Context(), &b, args[0], format); err != nil {
+			working := p.Working("reading the session")
+			err = h.Sessions().Export(cmd.Context(), &b, strings.Join(args, ""), format)
+			working.Stop()
+			if err != nil {
 				return err
 			}
 			return deliver(p, out, b.Bytes())

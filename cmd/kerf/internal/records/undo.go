@@ -108,10 +108,18 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 		return err
 	}
 	to := changes.UndoOptions{DryRun: o.dryRun}
+	working := p.Working("comparing files")
+	defer func() { working.Stop() }()
 	if !o.asJSON && !o.yes && program.IsTerminal(p.Stdin) && program.IsTerminal(p.Stdout) {
-		to.Confirm = func(r changes.Report) (bool, error) { return confirmUndo(p, r) }
+		to.Confirm = func(r changes.Report) (bool, error) {
+			working.Stop()
+			yes, err := confirmUndo(p, r)
+			working = p.Working("writing files")
+			return yes, err
+		}
 	}
 	report, err := b.undo(cmd.Context(), c, to)
+	working.Stop()
 	warn(p.Stderr, report.Warnings)
 	if errors.Is(err, changes.ErrNothing) && len(args) > 0 {
 		return fmt.Errorf("%w of %s; kerf log tells what was changed", err, visible.Plain(strings.Join(args, ", ")))

@@ -165,7 +165,7 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 			Ephemeral: o.ephemeral, Headless: true, Source: o.source},
 		Prompt: prompt, Schema: schema, JSON: o.json || o.jsonToo, LastMessage: o.lastMessage,
 		Stdout: o.p.Stdout, Stderr: o.p.Stderr, Color: o.colored(errTTY), RawMessage: !program.IsTerminal(o.p.Stdout),
-		Interrupts: signals,
+		Interrupts: signals, Once: o.once(), Live: o.live(),
 	})
 	if code == 0 {
 		retention.CollectIfDue(ctx, h.Retention())
@@ -350,6 +350,16 @@ func staysHere(named, real string) error {
 			"so", visible.Line(named), visible.Line(real))
 	}
 	return nil
+}
+
+// live reports whether lines on standard error can be written over.
+func (o *execOptions) live() bool {
+	return program.IsTerminal(o.p.Stderr) && o.p.Getenv("TERM") != "dumb" && o.p.Getenv("TERM") != ""
+}
+
+// once reports whether standard output and standard error are both seen on a terminal.
+func (o *execOptions) once() bool {
+	return program.IsTerminal(o.p.Stderr) && program.IsTerminal(o.p.Stdout)
 }
 
 func (o *execOptions) colored(tty bool) bool {

@@ -113,10 +113,10 @@ func (o *reviewOptions) review(ctx context.Context, args []string) error {
 		return &program.Error{Code: 1, Err: fmt.Errorf("%s is not inside a git repository", h.Config.Cwd),
 			Hint: "say in words what to review: kerf review \"...\""}
 	}
-	if op == (protocol.Review{}) && !o.json && !o.jsonToo && clean(h.Config.Cwd, o.p.Env) {
-		fmt.Fprintln(o.p.Stderr, "kerf: nothing to review: nothing here is uncommitted; kerf review --base BRANCH "+
-			"reviews what a branch changed")
-		return nil
+	if op == (protocol.Review{}) && clean(h.Config.Cwd, o.p.Env) {
+		return program.Exit(exec.Nothing(exec.Options{JSON: o.json || o.jsonToo, LastMessage: o.lastMessage,
+			Stdout: o.p.Stdout, Stderr: o.p.Stderr}, "nothing to review: nothing here is uncommitted; "+
+			"kerf review --base BRANCH reviews what a branch changed"))
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -127,7 +127,7 @@ func (o *reviewOptions) review(ctx context.Context, args []string) error {
 		Open:   protocol.OpenOptions{Settings: set, Ephemeral: o.ephemeral, Headless: true, Source: "review"},
 		Prompt: []protocol.Input{{Text: shown}}, Op: op, JSON: o.json || o.jsonToo, LastMessage: o.lastMessage,
 		Stdout: o.p.Stdout, Stderr: o.p.Stderr, Color: o.colored(program.IsTerminal(o.p.Stderr)),
-		RawMessage: !program.IsTerminal(o.p.Stdout), Interrupts: signals,
+		RawMessage: !program.IsTerminal(o.p.Stdout), Interrupts: signals, Once: o.once(), Live: o.live(),
 	}))
 }
 

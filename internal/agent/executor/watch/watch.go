@@ -87,6 +87,9 @@ func (c *Command) rest() {
 	c.idle.Wait()
 }
 
+// Call is the call that started the command.
+func (c *Command) Call() string { return c.origin.Call }
+
 // Collect enters what the command changed since the last time. It goes on.
 func (c *Command) Collect(ctx context.Context) (f Found, err error) {
 	werr := c.Watch.Collect(func(r witness.Report) { f, err = c.enter(ctx, r) })

@@ -98,6 +98,9 @@ func (t *Terminal) put(cluster string, w int) {
 	if w == 0 {
 		return
 	}
+	if wraps, said := t.Modes["?7"]; said && !wraps && (t.pending || t.x+w > t.width) {
+		t.x, t.pending = max(0, t.width-w), false // the last column is written over
+	}
 	if t.pending || t.x+w > t.width {
 		t.rows[t.y].soft = true
 		t.x = 0

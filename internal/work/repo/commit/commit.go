@@ -71,7 +71,9 @@ func Make(ctx context.Context, set delta.Set, o Options) (Result, error) {
 	}
 	base := r.head
 	if base == "" {
-		base = emptyTree
+		if base, err = r.emptyTree(); err != nil {
+			return res, err
+		}
 	}
 	diff, err := r.git(r.top, nil, nil, "diff-tree", "-p", "-M", "--no-ext-diff", "--no-textconv", base, tree)
 	if err != nil {
@@ -86,7 +88,11 @@ func Make(ctx context.Context, set delta.Set, o Options) (Result, error) {
 	return res, r.commit(tree, o.Message, index, &res)
 }
 
-const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+// emptyTree is the id of a tree without files, by the hash that the repository uses.
+func (r *repository) emptyTree() (string, error) {
+	out, err := r.git(r.top, nil, []byte{}, "hash-object", "-t", "tree", "-w", "--stdin")
+	return strings.TrimSpace(string(out)), err
+}
 
 // lines are what the tree of the commit gets, and what the index gets, as update-index reads
 // it.
