@@ -28,7 +28,7 @@ func told(t *testing.T, s *Store) protocol.SessionInfo {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	diff, err := l.Writer.SaveDiff([]byte("-a\n+b\n"))
+	diff, err := l.Writer.SaveDiff([]byte("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestTranscriptShowsWhatWasRecorded(t *testing.T) {
 		protocol.UserMessage{Input: []protocol.Input{{Text: "be polite\nplease"}}},
 		protocol.Reasoning{Text: "look"},
 		protocol.FileChange{Call: "c1", Changes: []protocol.PathChange{{Path: "/w/a", Kind: protocol.Update}},
-			Diff: "-a\n+b\n"},
+			Diff: "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b\n"},
 		protocol.Command{Call: "c2", Command: "rm x", Cwd: "/w", Output: "no", ExitCode: &exit},
 		protocol.AgentMessage{Text: "It is polite."},
 	}
@@ -98,7 +98,7 @@ func TestTranscriptShowsWhatWasRecorded(t *testing.T) {
 		t.Errorf("the command that was denied is %s", turns[0].Items[3].Status)
 	}
 	if turns[0].Ended != "completed" || turns[1].Ended != "failed" || turns[0].Usage.Output != 7 ||
-		turns[0].Diff != "-a\n+b\n" {
+		turns[0].Diff != "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b\n" {
 		t.Errorf("turns %+v", turns)
 	}
 	last, err := s.Transcript(t.Context(), "greet", 1)
@@ -197,7 +197,7 @@ func TestExportFormats(t *testing.T) {
 	s := store(t)
 	told(t, s)
 	for format, want := range map[string][]string{
-		"markdown": {"# greet", "> be polite\n> please", "```diff\n-a\n+b\n```", "rm x"},
+		"markdown": {"# greet", "> be polite\n> please", "-a\n+b\n```", "rm x"},
 		"html":     {"greet</title>", `<span class="line add">+b</span>`, "Content-Security-Policy"},
 		"json":     {`"type": "file_change"`, `"type": "command"`, `"status": "declined"`},
 	} {

@@ -1,13 +1,9 @@
 package records
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	osexec "os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +11,7 @@ import (
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/row"
+	"kerf/internal/work/repo/commit"
 )
 
 // tellCommits notes the git commits that were made during the turns that the last undo took
@@ -24,7 +21,7 @@ func (b *book) tellCommits() {
 	if err != nil || len(list) == 0 || list[0].Cause != "undo" {
 		return
 	}
-	var made []headCommit
+	var made []commit.Made
 	seen := map[string]bool{}
 	for _, e := range b.rows {
 		if slices.Contains(list[0].Undoes, e.Seq) && e.Session != "" && !seen[e.Session+e.Turn] {
@@ -38,28 +35,22 @@ func (b *book) tellCommits() {
 	oldest := made[len(made)-1]
 	fmt.Fprintf(b.p.Stderr, "note: what was committed during that turn stays committed:\n")
 	for _, c := range made {
-		fmt.Fprintf(b.p.Stderr, "  %s %s\n", c.id[:min(9, len(c.id))], visible.Line(c.subject))
+		fmt.Fprintf(b.p.Stderr, "  %s %s\n", c.ID[:min(9, len(c.ID))], visible.Line(c.Subject))
 	}
-	if made[0].at == "HEAD@{0}" {
-		fmt.Fprintf(b.p.Stderr, "hint: to take the commits back and keep the files: git reset --soft %s~1\n", oldest.id[:9])
+	if made[0].At == "HEAD@{0}" {
+		fmt.Fprintf(b.p.Stderr, "hint: to take the commits back and keep the files: git reset --soft %s~1\n", oldest.ID[:9])
 		return
 	}
 	fmt.Fprintf(b.p.Stderr, "hint: to take them back: git revert")
 	for _, c := range made {
-		fmt.Fprintf(b.p.Stderr, " %s", c.id[:9])
+		fmt.Fprintf(b.p.Stderr, " %s", c.ID[:9])
 	}
 	fmt.Fprintln(b.p.Stderr)
 }
 
-// headCommit is a commit as the reflog of HEAD tells it.
-type headCommit struct {
-	id, at, subject string
-	when            time.Time
-}
-
 // commitsOf are the commits that were made while the turn of an entry ran, newest first, if a
 // command of it was about that.
-func (b *book) commitsOf(e row.Entry) []headCommit {
+func (b *book) commitsOf(e row.Entry) []commit.Made {
 	past, err := b.h.Sessions().Transcript(context.Background(), e.Session, 0)
 	if err != nil {
 		return nil
@@ -74,9 +65,9 @@ func (b *book) commitsOf(e row.Entry) []headCommit {
 	} else if info, err := b.h.FindSession(e.Session); err == nil {
 		ended = info.Updated.Add(time.Second)
 	}
-	var found []headCommit
-	for _, c := range b.reflog() {
-		if !c.when.Before(began) && !c.when.After(ended) {
+	var found []commit.Made
+	for _, c := range commit.Reflog(b.ws.Base(), b.p.Env) {
+		if !c.When.Before(began) && !c.When.After(ended) {
 			found = append(found, c)
 		}
 	}
@@ -89,29 +80,4 @@ func commits(t protocol.PastTurn) bool {
 		c, ok := i.Body.(protocol.Command)
 		return ok && strings.Contains(c.Command, "git") && strings.Contains(c.Command, "commit")
 	})
-}
-
-// reflog lists the commits that HEAD came to by a commit, newest first. Without git there are
-// none.
-func (b *book) reflog() []headCommit {
-	git := osexec.Command("git", "log", "-g", "-n", "200", "--date=unix", "--format=%H%x00%gd%x00%gs", "HEAD", "--")
-	git.Dir, git.Env = b.ws.Base(), b.p.Env
-	out, err := git.Output()
-	if err != nil {
-		return nil
-	}
-	var list []headCommit
-	lines := bufio.NewScanner(bytes.NewReader(out))
-	for n := 0; lines.Scan(); n++ {
-		parts := strings.SplitN(lines.Text(), "\x00", 3)
-		if len(parts) < 3 || !strings.HasPrefix(parts[2], "commit") {
-			continue
-		}
-		_, subject, _ := strings.Cut(parts[2], ": ")
-		digits := strings.TrimSuffix(parts[1][strings.LastIndexByte(parts[1], '{')+1:], "}")
-		if at, err := strconv.ParseInt(digits, 10, 64); err == nil {
-			list = append(list, headCommit{parts[0], fmt.Sprintf("HEAD@{%d}", n), subject, time.Unix(at, 0)})
-		}
-	}
-	return list
 }

@@ -1,23 +1,16 @@
 package records
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"mime"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/records/mails"
 	"kerf/internal/host"
-	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes/named"
 	"kerf/internal/work/changes/row"
@@ -69,7 +62,7 @@ func patchSeries(p *program.Program, id, dir string) error {
 		return err
 	}
 	defer b.ws.Close()
-	var mails []mail
+	var list []mails.Mail
 	for _, t := range b.standing(session) {
 		n, err := span.Net(b.ws.Changes(), span.Span{Unproven: true,
 			Target: named.Target{Session: session, Turn: t.Turn, First: t.Seq}})
@@ -82,29 +75,19 @@ func patchSeries(p *program.Program, id, dir string) error {
 				visible.Plain(strings.Join(n.Lost, ", ")))
 		}
 		if len(n.Diff) > 0 {
-			mails = append(mails, mail{about: t, diff: string(n.Diff), trailers: b.trailers(t)})
+			list = append(list, mails.Mail{Message: subject(t.Prompt), Trailers: b.trailers(t), When: t.Time,
+				Diff: string(n.Diff), Version: host.Version})
 		}
 	}
-	if len(mails) == 0 {
+	if len(list) == 0 {
 		return errors.New("nothing to export: the session changed nothing that stands")
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return program.Misuse("--patch-series: %v", err)
-	}
-	author := author(b.ws.Base(), p.Env)
-	for i, m := range mails {
-		path := filepath.Join(dir, fmt.Sprintf("%04d-%s.patch", i+1, slug(m.about.Prompt)))
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if errors.Is(err, os.ErrExist) {
-			return program.Misuse("--patch-series: %s is there already; name another directory", visible.Line(path))
-		} else if err != nil {
-			return program.Misuse("--patch-series: %v", err)
-		}
-		_, err = f.WriteString(m.text(author, i+1, len(mails)))
-		if err = errors.Join(err, f.Close()); err != nil {
-			return fmt.Errorf("write the patch: %w", err)
-		}
+	paths, err := mails.Write(dir, mails.Author(b.ws.Base(), p.Env), list)
+	for _, path := range paths {
 		fmt.Fprintln(p.Stdout, visible.Line(path))
+	}
+	if err != nil {
+		return program.Misuse("--patch-series: %v", err)
 	}
 	return nil
 }
@@ -123,59 +106,4 @@ func (b *book) standing(session string) []row.Entry {
 		turns = append(turns, e)
 	}
 	return turns
-}
-
-// mail is a turn as git am reads it.
-type mail struct {
-	about          row.Entry
-	diff, trailers string
-}
-
-func (m mail) text(author string, n, of int) string {
-	first, rest, _ := strings.Cut(subject(m.about.Prompt), "\n")
-	var body strings.Builder
-	for line := range strings.Lines(strings.TrimSpace(visible.String(rest))) {
-		// What begins so would end the message for git.
-		for _, mark := range []string{"---", "diff -", "Index: ", "From "} {
-			if strings.HasPrefix(line, mark) {
-				line = " " + line
-				break
-			}
-		}
-		body.WriteString(line)
-	}
-	if body.Len() > 0 {
-		body.WriteString("\n\n")
-	}
-	count := ""
-	if of > 1 {
-		count = fmt.Sprintf(" %d/%d", n, of)
-	}
-	return fmt.Sprintf("From %040d Mon Sep 17 00:00:00 2001\nFrom: %s\nDate: %s\nSubject: [PATCH%s] %s\n"+
-		"MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n%s%s---\n%s\n%s-- \nkerf %s\n\n",
-		0, author, m.about.Time.Format(time.RFC1123Z), count, mime.QEncoding.Encode("utf-8", visible.Line(first)),
-		body.String(), m.trailers, shown.Stats(m.diff, 80, false), m.diff, host.Version)
-}
-
-// author is whom git would name as the author here.
-func author(dir string, env []string) string {
-	git := exec.Command("git", "var", "GIT_AUTHOR_IDENT")
-	git.Dir, git.Env = dir, env
-	out, err := git.Output()
-	who, _, found := strings.Cut(string(out), ">")
-	if err != nil || !found {
-		return "Kerf <kerf@localhost>"
-	}
-	name, address, _ := strings.Cut(visible.Line(who), "<")
-	return mime.QEncoding.Encode("utf-8", strings.TrimSpace(name)) + " <" + address + ">"
-}
-
-// slug is a request as a part of a file's name.
-func slug(prompt string) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
-	words := strings.FieldsFunc(strings.ToLower(first), func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	s := strings.Join(words, "-")
-	return cmp.Or(strings.Trim(s[:min(52, len(s))], "-"), "changes")
 }
