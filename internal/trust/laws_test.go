@@ -325,6 +325,19 @@ func listedIsReal(e *evidence) []string {
 	return faults
 }
 
+// names are a path and what it was called before the writer moved a directory that it lies
+// in, while a command may have worked in that.
+func (e *evidence) names(path string) []string {
+	list := []string{path}
+	for _, d := range slices.Backward(e.deeds) {
+		if rest, ok := strings.CutPrefix(path, d.To+"/"); ok && d.Op == "move" {
+			path = filepath.Join(d.Path, rest)
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
 // claimsOnlyItsOwn says that no proven entry names a path that its turn's commands
 // cannot have changed, and that no line of the writer's is told as a command's that
 // writes none.
@@ -338,7 +351,7 @@ func claimsOnlyItsOwn(e *evidence) []string {
 		c := e.turns[turn-1][nth-1]
 		for _, change := range entry.Changes {
 			p := e.short(change.Path)
-			if !c.may(p) && !strings.HasPrefix(filepath.Base(p), "sed") {
+			if !slices.ContainsFunc(e.names(p), c.may) && !strings.HasPrefix(filepath.Base(p), "sed") {
 				faults = append(faults, fmt.Sprintf("the log lays %s (%s) to %q, proven", p, change.Operation, c.text))
 			}
 		}
