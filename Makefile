@@ -5,8 +5,13 @@ LDFLAGS ?= -s -w
 # What touches no file and starts no program: it has to be the same on each system.
 PURE    ?= ./internal/text/... ./internal/protocol/... ./internal/pathname/... ./internal/agent/turn ./internal/agent/history \
   ./internal/agent/policy/... ./internal/agent/prompt ./internal/agent/profile ./internal/agent/proposal ./internal/agent/view ./internal/agent/review
+# Where several goroutines use the same memory.
+ROOMS   ?= ./internal/agent/session ./internal/agent/turn ./internal/agent/team ./internal/agent/executor \
+  ./internal/work/proc ./internal/work/mcpclient ./internal/front/serve/...
+# The packages that read KERF_LONG.
+LONG    ?= $(sort $(dir $(shell grep -rl --include='*_test.go' KERF_LONG cmd internal | sed 's|^|./|')))
 
-.PHONY: help module release-snapshot release-check arm64 wine build demo test check bench tools lint cross race security nightly fuzz-reads cost mutate
+.PHONY: help module release-snapshot release-check arm64 wine build demo test check bench tools lint vet staticcheck cross race race-rooms fuzz long security nightly fuzz-reads cost mutate
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -20,14 +25,19 @@ demo: ## the main job: a scripted model, real tools, real files
 test: tools cross ## all tests, and what was skipped and why; installs bubblewrap, ripgrep, tmux and strace where it can
 	$(GO) run ./internal/testkit/skips -- -timeout 25m $(PKGS)
 
-check: tools lint cross race ## what a change should pass before it is sent
+check: tools lint cross race fuzz ## what a change should pass before it is sent
 
 lint: ## gofmt, vet, staticcheck, govulncheck where it is there
 	@out=$$(gofmt -l cmd internal); if [ -n "$$out" ]; then echo "gofmt wants:"; echo "$$out"; exit 1; fi
-	$(GO) vet $(PKGS)
-	$(GO) tool staticcheck $(PKGS)
+	@$(MAKE) --no-print-directory vet staticcheck
 	@if ! command -v govulncheck >/dev/null; then echo "govulncheck: not installed, not run"; \
 	  elif govulncheck $(PKGS); then :; else rc=$$?; [ $$rc -eq 3 ] && exit 1; echo "govulncheck: its database cannot be reached, not run"; fi
+
+vet: ## go vet
+	$(GO) vet $(PKGS)
+
+staticcheck: ## staticcheck, as go.mod names it
+	$(GO) tool staticcheck $(PKGS)
 
 cross: ## the systems that are not this one
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
@@ -35,6 +45,15 @@ cross: ## the systems that are not this one
 
 race: ## all tests with the race detector
 	$(GO) test -race $(PKGS)
+
+race-rooms: ## the rooms that share memory between goroutines, with the race detector
+	$(GO) test -race -timeout 25m $(ROOMS)
+
+fuzz: ## each fuzz target for a number of inputs: make fuzz [N=1000]
+	@GO=$(GO) sh ./.ci/fuzz $(or $(N),1000)
+
+long: tools ## all tests of the packages whose long laws KERF_LONG=1 switches on; hours
+	KERF_LONG=1 $(GO) run ./internal/testkit/skips -- -timeout 6h -p 1 $(LONG)
 
 bench: ## kerf exec against a scripted server, beside a minimal client; kerf apply beside git
 	$(GO) run ./internal/testkit/bench
