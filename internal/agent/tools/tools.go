@@ -11,6 +11,7 @@ import (
 
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/define"
+	"kerf/internal/agent/tools/delegate"
 )
 
 // All returns the tools, in the order in which they are offered.
@@ -104,22 +105,11 @@ func Brief(s tool.Spec, as string, fields []string, least bool) tool.Spec {
 	return s
 }
 
-// entry is a tool that can be found without making its schema.
-type entry interface {
-	tool.Tool
-	Answers(name string) bool
-	Schema(name string) json.RawMessage
-	Brief(fields []string) json.RawMessage
-	Plain(c tool.Call) (json.RawMessage, []string)
-	Renamed(name string) bool
-	Title() string
-	Words() string
-}
+type entry = define.Entry
 
 func entries() []entry {
-	return []entry{
+	return append([]entry{
 		readFile(), writeFile(), editFile(), applyPatch(), execCommand(), writeStdin(),
 		listDir(), globTool(), grepTool(), updatePlan(), viewImage(), undoTool(), requestUserInput(),
-		spawnAgent(), sendInput(), waitTool(), closeAgent(), listAgents(), resumeAgent(),
-	}
+	}, delegate.Tools()...)
 }

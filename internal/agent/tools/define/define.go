@@ -26,6 +26,18 @@ type Tool[A any] struct {
 	Plan     func(ctx context.Context, env tool.Env, c tool.Call, args A) (tool.Action, error)
 }
 
+// Entry is a tool that can be found without making its schema. Every [Tool] is one.
+type Entry interface {
+	tool.Tool
+	Answers(name string) bool
+	Schema(name string) json.RawMessage
+	Brief(fields []string) json.RawMessage
+	Plain(c tool.Call) (json.RawMessage, []string)
+	Renamed(name string) bool
+	Title() string
+	Words() string
+}
+
 // Alias is another name of a tool, with arguments of its own; see [As] and [Same].
 type Alias[A any] struct {
 	name   string

@@ -1,4 +1,4 @@
-package tools
+package delegate
 
 import (
 	"context"
@@ -16,7 +16,7 @@ type resumeArgs struct {
 	Message string `json:"message,omitempty" doc:"What to tell it then."`
 }
 
-func resumeAgent() entry {
+func resume() define.Entry {
 	return define.Tool[resumeArgs]{Name: "resume_agent", Text: resumeAgentWords,
 		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a resumeArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "resume", Targets: []string{a.Target}, Message: a.Message}, nil

@@ -1,4 +1,4 @@
-package tools
+package delegate
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type waitArgs struct {
 	For       string   `json:"for,omitempty" enum:"any,all" doc:"any (default) returns when the first agent is done, all when every one is."`
 }
 
-func waitTool() entry {
+func wait() define.Entry {
 	return define.Tool[waitArgs]{Name: "wait", Text: waitWords, Parallel: true,
 		Aliases: []define.Alias[waitArgs]{define.As("wait_agent", func(a waitArgs) (waitArgs, error) { return a, nil })},
 		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a waitArgs) (tool.Action, error) {

@@ -1,4 +1,4 @@
-package tools
+package delegate
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type sendArgs struct {
 	Interrupt bool   `json:"interrupt,omitempty" doc:"End what it is doing first."`
 }
 
-func sendInput() entry {
+func send() define.Entry {
 	return define.Tool[sendArgs]{Name: "send_input", Text: sendInputWords,
 		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a sendArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "send", Targets: []string{a.Target}, Message: a.Message, Interrupt: a.Interrupt}, nil

@@ -1,4 +1,4 @@
-package tools
+package delegate
 
 import (
 	"context"
@@ -13,7 +13,7 @@ var listAgentsWords string
 
 type listAgentsArgs struct{}
 
-func listAgents() entry {
+func list() define.Entry {
 	return define.Tool[listAgentsArgs]{Name: "list_agents", Text: listAgentsWords, Parallel: true,
 		Plan: func(context.Context, tool.Env, tool.Call, listAgentsArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "list"}, nil

@@ -1,4 +1,4 @@
-package tools
+package delegate
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type spawnArgs struct {
 	Isolation string `json:"isolation,omitempty" enum:"none,worktree" doc:"worktree: it works in a git work tree of its own, which close_agent merges back."`
 }
 
-func spawnAgent() entry {
+func spawn() define.Entry {
 	return define.Tool[spawnArgs]{Name: "spawn_agent", Text: spawnAgentWords,
 		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a spawnArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "spawn", Message: a.Message, Role: a.Type, Model: a.Model, Effort: a.Effort,

@@ -1,4 +1,4 @@
-package tools
+package delegate
 
 import (
 	"context"
@@ -15,7 +15,7 @@ type closeArgs struct {
 	Target string `json:"target" doc:"The agent_id, or the name, of the agent."`
 }
 
-func closeAgent() entry {
+func closing() define.Entry {
 	return define.Tool[closeArgs]{Name: "close_agent", Text: closeAgentWords,
 		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a closeArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "close", Targets: []string{a.Target}}, nil
