@@ -5,9 +5,8 @@ LDFLAGS ?= -s -w
 # What touches no file and starts no program: it has to be the same on each system.
 PURE    ?= ./internal/text/... ./internal/protocol/... ./internal/pathname/... ./internal/agent/turn ./internal/agent/history \
   ./internal/agent/policy/... ./internal/agent/prompt ./internal/agent/profile ./internal/agent/proposal ./internal/agent/view ./internal/agent/review
-# Where several goroutines use the same memory.
-ROOMS   ?= ./internal/agent/session ./internal/agent/turn ./internal/agent/team ./internal/agent/executor \
-  ./internal/work/proc ./internal/work/mcpclient ./internal/front/serve/...
+# Where several goroutines use the same memory; make race does all packages.
+ROOMS   ?= ./internal/agent/turn ./internal/agent/team ./internal/work/mcpclient ./internal/front/serve/...
 # The packages that read KERF_LONG.
 LONG    ?= $(sort $(dir $(shell grep -rl --include='*_test.go' KERF_LONG cmd internal | sed 's|^|./|')))
 
@@ -46,7 +45,7 @@ cross: ## the systems that are not this one
 race: ## all tests with the race detector
 	$(GO) test -race $(PKGS)
 
-race-rooms: ## the rooms that share memory between goroutines, with the race detector
+race-rooms: ## some rooms that share memory between goroutines, with the race detector
 	$(GO) test -race -timeout 25m $(ROOMS)
 
 fuzz: ## each fuzz target for a number of inputs: make fuzz [N=1000]

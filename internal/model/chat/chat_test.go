@@ -333,7 +333,8 @@ func FuzzDecode(f *testing.F) {
 			if i.Kind != model.Call {
 				continue
 			}
-			if i.CallID == "" || seen[i.CallID] || i.Name == "" {
+			// A call may name no tool: it is answered with an error, so that the model can mend it.
+			if i.CallID == "" || seen[i.CallID] {
 				t.Errorf("call %+v", i)
 			}
 			seen[i.CallID] = true
