@@ -51,6 +51,8 @@ type connection struct {
 	err     error // of the last attempt that failed, until the server is ready
 	session *mcp.ClientSession
 	tools   []*mcp.Tool
+	stale   bool          // the server said that its tools changed
+	listing bool          // and they are being listed
 	turned  chan struct{} // closed and made anew whenever state changes
 	retry   chan struct{} // a value makes a failed server start again
 }
@@ -180,6 +182,32 @@ func (c *connection) list(ctx context.Context, session *mcp.ClientSession) error
 // maxListed bounds the tools a server may list; few of them are offered.
 const maxListed = 10_000
 
+// changed has the tools listed anew. However often a server says so, one list is asked for
+// at a time.
+func (c *connection) changed(session *mcp.ClientSession) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stale = true
+	if c.listing {
+		return
+	}
+	c.listing = true
+	go func() { // ends when nothing changed meanwhile, or soon after the manager is closed
+		for c.isStale() {
+			c.relist(session)
+		}
+	}()
+}
+
+// isStale takes back that the tools changed; without a change nobody lists them any more.
+func (c *connection) isStale() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := c.stale && c.m.ctx.Err() == nil
+	c.stale, c.listing = false, was
+	return was
+}
+
 // relist follows a server whose tools changed.
 func (c *connection) relist(session *mcp.ClientSession) {
 	ctx, cancel := context.WithTimeout(c.m.ctx, c.StartupTimeout)
@@ -271,7 +299,7 @@ func (c *connection) client() *mcp.Client {
 	o := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{RootsV2: &mcp.RootCapabilities{ListChanged: true}},
 		ToolListChangedHandler: func(_ context.Context, r *mcp.ToolListChangedRequest) {
-			go c.relist(r.Session)
+			c.changed(r.Session)
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			if c.m.o.Progress != nil && r.Params.Message != "" {

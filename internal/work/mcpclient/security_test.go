@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ func rawServer(in io.Reader, out io.Writer) {
 	fmt.Fprintln(out, `{"level":"info","msg":"a log line that is JSON"}`)
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 64<<20)
+	lists := 0
 	for lines.Scan() {
 		var m struct {
 			ID     json.RawMessage
@@ -48,12 +50,17 @@ func rawServer(in io.Reader, out io.Writer) {
 		case "initialize":
 			reply(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}`)
 		case "tools/list":
+			lists++
 			var tools []string
-			for _, name := range []string{"good", "never", "twice", "stray", "long", "lines", "flood", "progress", "other"} {
+			for _, name := range []string{"good", "never", "twice", "stray", "long", "lines", "flood", "progress", "other", "changes", "lists"} {
 				tools = append(tools, fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name))
 			}
 			reply(`{"tools":[` + strings.Join(tools, ",") + `]}`)
 		case "tools/call":
+			if m.Params.Name == "lists" {
+				reply(fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, lists))
+				continue
+			}
 			misbehave(out, m.Params.Name, reply)
 		default:
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`+"\n", m.ID)
@@ -86,6 +93,11 @@ func misbehave(out io.Writer, tool string, reply func(string)) {
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":%d,"message":"still"}}`+"\n", i)
 		}
 		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/made/up","params":{}}`)
+		reply(good)
+	case "changes":
+		for range 3_000 {
+			fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
 		reply(good)
 	case "progress":
 		for n := 1; ; n++ {
@@ -132,6 +144,20 @@ func TestSEC_M2_AFloodOfNotificationsIsBorne(t *testing.T) {
 	m.Settle(t.Context())
 	if r := call(t, m, "mcp__raw__flood", ""); r.Text != "good" {
 		t.Errorf("the flooding tool gave %+v", r)
+	}
+}
+
+// TestSEC_M2_ToolsThatChangeWithoutEnd: each change is followed, but a list is asked for
+// only when the last one is there.
+func TestSEC_M2_ToolsThatChangeWithoutEnd(t *testing.T) {
+	m := started(t, Options{Servers: []Server{program(t, "raw", "raw")}})
+	m.Settle(t.Context())
+	if r := call(t, m, "mcp__raw__changes", ""); r.Text != "good" {
+		t.Errorf("the changing server gave %+v", r)
+	}
+	lists := call(t, m, "mcp__raw__lists", "").Text
+	if n, err := strconv.Atoi(lists); err != nil || n < 2 || n > 1_000 {
+		t.Errorf("after 3,000 changes its tools were listed %s times", lists)
 	}
 }
 
