@@ -89,6 +89,39 @@ func each(t *testing.T, f func(*testing.T)) {
 	}
 }
 
+// A workspace in shared memory can be written, and nothing else that lies there.
+func TestAWorkspaceInSharedMemory(t *testing.T) {
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		shared, err := os.MkdirTemp("/dev/shm", "kerf-test-")
+		if err != nil {
+			t.Skip("no shared memory: ", err)
+		}
+		t.Cleanup(func() { os.RemoveAll(shared) })
+		s.work = filepath.Join(shared, "deep", "work")
+		s.write(s.work+"/.git/HEAD", "ref: refs/heads/main\n")
+		s.write(s.work+"/.git/config", "")
+		s.write(shared+"/other", "theirs\n")
+		s.policy.Roots, s.policy.Cwd = []string{s.work}, s.work
+		if text, code := s.inside("echo mine > f && cat f && ! echo x > .git/config"); code != 0 || !strings.HasPrefix(text, "mine\n") {
+			t.Errorf("%d %s", code, text)
+		}
+		s.inside("echo x > " + shared + "/other; echo x > " + shared + "/new; echo x > /dev/shm/new")
+		if names, _ := os.ReadDir(shared); len(names) != 2 {
+			t.Errorf("beside the workspace are %v", names)
+		}
+		for name, want := range map[string]string{shared + "/other": "theirs\n", s.work + "/f": "mine\n", s.work + "/.git/config": ""} {
+			if got, err := os.ReadFile(name); err != nil || string(got) != want {
+				t.Errorf("%s is %q, %v", name, got, err)
+			}
+		}
+		s.policy.Roots = []string{"/dev/shm"}
+		if _, err := Prepare(t.Context(), s.policy, false, []string{"true"}); err == nil {
+			t.Error("control: all of it was granted")
+		}
+	})
+}
+
 func (s *site) write(path, text string) {
 	s.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -206,6 +206,13 @@ func (c *compiler) dev() {
 	c.Call(note, unix.SYS_MKDIRAT, here, "/dev/pts", 0o755)
 	c.Call(note, unix.SYS_MKDIRAT, here, "/dev/shm", 0o777)
 	c.Call(note, unix.SYS_FCHMODAT, here, "/dev/shm", 0o1777)
+	for _, m := range c.plan.Mounts { // a workspace may lie there
+		for at := "/dev/shm/"; strings.HasPrefix(m.Path, at) && m.Kind != boundary.MountHideFile; {
+			name, _, _ := strings.Cut(m.Path[len(at):], "/")
+			c.Call(note, unix.SYS_MKDIRAT, here, at+name, 0o755).Optional = 1
+			at += name + "/"
+		}
+	}
 	c.Call(note, unix.SYS_MOUNT, "devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
 		"newinstance,ptmxmode=0666,mode=620")
 }
