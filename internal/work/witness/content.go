@@ -125,12 +125,12 @@ func (c *collector) apart(h *held, mode uint32) (*delta.Image, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if !untouched(f, &h.Sig) {
+		return nil, errWritten
+	}
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !untouched(st, &h.Sig) {
-		return nil, errWritten
 	}
 	switch {
 	case h.Sig.Size <= loadLimit:

@@ -186,9 +186,13 @@ func beingWritten(f *os.File) bool { return writers(int(f.Fd())) }
 
 // untouched reports whether a content that was kept is as it was then: a copy, or the
 // file itself, which nobody wrote to since.
-func untouched(st fs.FileInfo, was *journal.Sig) bool {
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	return !ok || uint64(sys.Dev) != was.Dev || sys.Ino != was.Ino || st.ModTime().UnixNano() == was.Mtime
+func untouched(f *os.File, was *journal.Sig) bool {
+	var st unix.Statx_t
+	if unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st) != nil {
+		return false
+	}
+	now := journal.StateOf(&st).Sig
+	return idOf(&now) != idOf(was) || now.Mtime == was.Mtime
 }
 
 // reachable reports whether a file that was kept by a second name can still be written by

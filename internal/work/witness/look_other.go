@@ -17,7 +17,7 @@ func (c *collector) file(string) (*os.File, error) { return nil, ErrUnavailable 
 
 func beingWritten(*os.File) bool { return false }
 
-func untouched(fs.FileInfo, *journal.Sig) bool { return true }
+func untouched(*os.File, *journal.Sig) bool { return true }
 
 func reachable(*os.File, fs.FileInfo) bool { return false }
 

@@ -98,8 +98,10 @@ func (l *left) with(t *testing.T, b []byte) []witness.Report {
 	}
 	for _, name := range l.apart {
 		data, err := os.ReadFile(name)
+		to := filepath.Join(l.dir, filepath.Base(name))
+		_ = os.Remove(to) // as a backup that was restored: it is another file
 		if err == nil {
-			err = os.WriteFile(filepath.Join(l.dir, filepath.Base(name)), data, 0o600)
+			err = os.WriteFile(to, data, 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
