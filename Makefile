@@ -46,6 +46,7 @@ race: ## all tests with the race detector
 	$(GO) test -race $(PKGS)
 
 race-rooms: ## some rooms that share memory between goroutines, with the race detector
+	@sh ./.ci/tools gcc:build-essential
 	$(GO) test -race -timeout 25m $(ROOMS)
 
 fuzz: ## each fuzz target for a number of inputs: make fuzz [N=1000]
