@@ -1,6 +1,6 @@
 package mcpclient
 
-//lint:file-ignore SA1019 roots, sampling and logging are deprecated from 2026-07-28 on, and older revisions are spoken, too
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated from 2026-07-28 on; older revisions are spoken, too
 
 import (
 	"context"
