@@ -55,7 +55,6 @@ var otherwise = map[string]string{
 	"internal/front/tui/status/status.go":                  "how a path is shown",
 	"internal/host/agents.go":                              "where a sub-agent's working directory lies in its copy of the repository",
 	"internal/host/skills.go":                              "where settings of a project are",
-	"internal/sessions/find.go":                            "what a directory was called in which sessions began",
 	"internal/sessions/prompts.go":                         "which names of sessions are none",
 	"internal/sessions/replay/replay.go":                   "files of a scratch directory of its own",
 	"internal/sessions/replay/scratch.go":                  "files of a scratch directory of its own",

@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/spelling"
 	"kerf/internal/text/visible"
+	"kerf/internal/work/repo"
 	"kerf/internal/work/workspace"
 )
 
@@ -34,19 +34,16 @@ func (s *Store) Newest(ctx context.Context, cwd string) (protocol.SessionInfo, e
 	return list[0], nil
 }
 
-// former is what a directory was called before it, or one above it up to the top of its
-// repository, was renamed; empty when that is not known.
+// former is what a directory was called before it, or the working tree of git that holds
+// it, was renamed; empty when that is not known.
 func (s *Store) former(cwd string) string {
-	for dir := filepath.Clean(cwd); cwd != ""; dir = filepath.Dir(dir) {
-		_, err := os.Lstat(filepath.Join(dir, ".git"))
-		top := err == nil || dir == filepath.Dir(dir)
-		if dir == cwd || top {
-			if was := workspace.Former(s.o.Home, dir); was != "" {
-				return filepath.Join(filepath.FromSlash(was), cwd[len(dir):])
-			}
-		}
-		if top {
-			break
+	if cwd == "" {
+		return ""
+	}
+	for _, dir := range []string{cwd, repo.Top(cwd)} {
+		was := workspace.Former(s.o.Home, dir)
+		if below, ok := strings.CutPrefix(cwd, dir); ok && was != "" {
+			return filepath.FromSlash(was) + below
 		}
 	}
 	return ""

@@ -1,6 +1,9 @@
 package ledger
 
-import "path"
+import (
+	"path"
+	"slices"
+)
 
 // Alone are the directories that came or went with e and with no file of it.
 func (e *Entry) Alone() map[string]bool {
@@ -19,4 +22,16 @@ func (e *Entry) Alone() map[string]bool {
 		alone[string(d.Path)] = !with[string(d.Path)]
 	}
 	return alone
+}
+
+// Directories are those that came, went or got another mode with e.
+func (e *Entry) Directories() []Path {
+	list := slices.Clone(e.Dirs)
+	for _, d := range e.Gone {
+		list = append(list, d.Path)
+	}
+	for _, d := range e.Modes {
+		list = append(list, d.Path)
+	}
+	return list
 }

@@ -33,14 +33,8 @@ func Of(entries []ledger.Entry, counts func(*ledger.Entry) bool) Changes {
 		for _, c := range e.Changes {
 			k.add(c)
 		}
-		for _, d := range e.Dirs {
+		for _, d := range e.Directories() {
 			k.dirs[d] = true
-		}
-		for _, d := range e.Gone {
-			k.dirs[d.Path] = true
-		}
-		for _, d := range e.Modes {
-			k.dirs[d.Path] = true
 		}
 	}
 	return k

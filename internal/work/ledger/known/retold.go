@@ -50,14 +50,8 @@ func pathsOf(e *ledger.Entry) []string {
 	for _, c := range e.Changes {
 		list = append(list, c.Path)
 	}
-	for _, d := range e.Dirs {
+	for _, d := range e.Directories() {
 		list = append(list, string(d))
-	}
-	for _, d := range e.Gone {
-		list = append(list, string(d.Path))
-	}
-	for _, d := range e.Modes {
-		list = append(list, string(d.Path))
 	}
 	return list
 }

@@ -3,16 +3,14 @@
 package footprint
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"kerf/internal/work/sandbox/repeat"
 )
 
-// The processes are looked at every interval, and less often when that takes long.
-const (
-	interval = 100 * time.Millisecond
-	share    = 20 // a look may take one part in so many of the time
-)
+// interval is how often the processes are looked at.
+const interval = 100 * time.Millisecond
 
 // Limits bound a command as a whole. Zero means no limit.
 type Limits struct {
@@ -25,37 +23,24 @@ type Limits struct {
 
 // Watch looks after one command. A nil Watch looks after none.
 type Watch struct {
-	limits Limits
-	over   atomic.Pointer[string]
-	quit   chan struct{}
-	end    sync.Once
-	wg     sync.WaitGroup
+	over atomic.Pointer[string]
+	loop *repeat.Loop
 }
 
 // Start begins to look at a process and all it has started, and calls exceeded once, on a
 // goroutine of its own, when they are beyond a limit together.
 func Start(leader int, limits Limits, exceeded func()) *Watch {
-	w := &Watch{limits: limits, quit: make(chan struct{})}
-	w.wg.Go(func() { w.look(leader, exceeded) }) // ends with End
+	w := &Watch{}
+	w.loop = repeat.Start(interval, func() bool {
+		what := limits.exceeded(leader)
+		if what == "" {
+			return true
+		}
+		w.over.Store(&what)
+		exceeded()
+		return false
+	})
 	return w
-}
-
-func (w *Watch) look(leader int, exceeded func()) {
-	wait := interval
-	for {
-		select {
-		case <-w.quit:
-			return
-		case <-time.After(wait):
-		}
-		began := time.Now()
-		if what := w.limits.exceeded(leader); what != "" {
-			w.over.Store(&what)
-			exceeded()
-			return
-		}
-		wait = max(interval, share*time.Since(began))
-	}
 }
 
 // exceeded says of what there is too much. While the whole machine has less, nobody needs
@@ -87,8 +72,7 @@ func (w *Watch) End() string {
 	if w == nil {
 		return ""
 	}
-	w.end.Do(func() { close(w.quit) })
-	w.wg.Wait()
+	w.loop.End()
 	if what := w.over.Load(); what != nil {
 		return *what
 	}

@@ -7,51 +7,36 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"kerf/internal/work/sandbox/repeat"
 )
 
-// The directory is looked at every interval, and less often when that takes long.
-const (
-	interval = 200 * time.Millisecond
-	share    = 20 // a look may take one part in so many of the time
-)
+// interval is how often the directory is looked at.
+const interval = 200 * time.Millisecond
 
 // Watch looks after one directory. A nil Watch looks after none.
 type Watch struct {
-	most uint64
 	over atomic.Bool
-	quit chan struct{}
-	end  sync.Once
-	wg   sync.WaitGroup
+	loop *repeat.Loop
 }
 
 // Start begins to look at dir, and calls exceeded once, on a goroutine of its own, when
 // more than most bytes of the disk lie there. What lies there already when it begins does
 // not count as too much, so that a command can remove it.
 func Start(dir string, most uint64, exceeded func()) *Watch {
-	w := &Watch{most: max(most, Used(dir)), quit: make(chan struct{})}
-	w.wg.Go(func() { w.look(dir, exceeded) }) // ends with End
+	w := &Watch{}
+	most = max(most, Used(dir))
+	w.loop = repeat.Start(interval, func() bool {
+		if Used(dir) <= most {
+			return true
+		}
+		w.over.Store(true)
+		exceeded()
+		return false
+	})
 	return w
-}
-
-func (w *Watch) look(dir string, exceeded func()) {
-	wait := interval
-	for {
-		select {
-		case <-w.quit:
-			return
-		case <-time.After(wait):
-		}
-		began := time.Now()
-		if Used(dir) > w.most {
-			w.over.Store(true)
-			exceeded()
-			return
-		}
-		wait = max(interval, share*time.Since(began))
-	}
 }
 
 // End stops looking, and reports whether it was too much. It may be called again.
@@ -59,8 +44,7 @@ func (w *Watch) End() bool {
 	if w == nil {
 		return false
 	}
-	w.end.Do(func() { close(w.quit) })
-	w.wg.Wait()
+	w.loop.End()
 	return w.over.Load()
 }
 
