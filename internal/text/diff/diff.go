@@ -7,6 +7,7 @@ package diff
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -92,6 +93,18 @@ func suffix(a, b []byte) int {
 	return i
 }
 
+// Part is a part of a diff: edits as Without counts them, or, when there are none, lines as
+// WithoutLines does.
+type Part struct{ Edits, Lines []int }
+
+// Without returns b less the part of what made it of a.
+func (p Part) Without(a, b []byte) ([]byte, error) {
+	if len(p.Edits) > 0 {
+		return Without(a, b, p.Edits)
+	}
+	return WithoutLines(a, b, p.Lines)
+}
+
 // Without returns b less some of the edits that Lines finds between a and b, counted
 // from 0.
 func Without(a, b []byte, edits []int) ([]byte, error) {
@@ -108,6 +121,39 @@ func Without(a, b []byte, edits []int) ([]byte, error) {
 		}
 	}
 	return Apply(a, keep)
+}
+
+// WithoutLines returns b less some of the lines that the diff between a and b removes or
+// adds, counted from 0 in the diff's order. A line that comes back stands beside the one
+// that replaced it.
+func WithoutLines(a, b []byte, lines []int) ([]byte, error) {
+	edits := Lines(a, b)
+	n := 0
+	for i, e := range edits {
+		gone, come := slices.Collect(bytes.Lines(a[e.Start:e.End])), slices.Collect(bytes.Lines(e.New))
+		var stay [][]byte
+		for k := range max(len(gone), len(come)) {
+			if k < len(gone) && slices.Contains(lines, n+k) {
+				stay = append(stay, gone[k])
+			}
+			if k < len(come) && !slices.Contains(lines, n+len(gone)+k) {
+				stay = append(stay, come[k])
+			}
+		}
+		for k, l := range stay {
+			if last := k == len(stay)-1 && e.End == len(a); !last && !bytes.HasSuffix(l, []byte("\n")) {
+				return nil, errors.New("the last line of the file has no line end; take the whole edit")
+			}
+		}
+		edits[i].New = bytes.Join(stay, nil)
+		n += len(gone) + len(come)
+	}
+	for _, l := range lines {
+		if l < 0 || l >= n {
+			return nil, fmt.Errorf("there are %d changed lines, and no line %d", n, l+1)
+		}
+	}
+	return Apply(a, edits)
 }
 
 // Apply returns a with edits made in it, in memory of its own. Edits must be in

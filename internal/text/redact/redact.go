@@ -29,9 +29,10 @@ type Redactor struct {
 	// first; filter has a bit for each such beginning.
 	needles map[uint64][]string
 	filter  [1 << 10]uint64
-	// pairs has a bit for each two bytes that a value or a known kind of key begins with.
-	// Most of a text begins with none of them, and is spared everything else.
-	pairs [1 << 10]uint64
+	// pairs has a bit for each two bytes that a value or a known kind of key begins with,
+	// near also for those from its second byte on. Most of a text has neither, and is
+	// spared everything else.
+	pairs, near pairSet
 }
 
 // New makes a redactor for the variables of env, each NAME=value, and for other
@@ -75,11 +76,28 @@ func (r *Redactor) prepare() {
 	r.env, r.secrets = nil, nil
 }
 
-// begins notes that what is looked for may begin with the first two bytes of s.
+// begins notes that what is looked for, of three bytes at least, may begin like s.
 func (r *Redactor) begins(s string) {
-	p := uint16(s[0]) | uint16(s[1])<<8
-	r.pairs[p/64] |= 1 << (p % 64)
+	r.pairs.add(s)
+	r.near.add(s)
+	r.near.add(s[1:])
 }
+
+// pairSet has a bit for each two bytes.
+type pairSet [1 << 10]uint64
+
+func (p *pairSet) add(s string) {
+	n := uint16(s[0]) | uint16(s[1])<<8
+	p[n/64] |= 1 << (n % 64)
+}
+
+// hasAny reports whether one of the four pairs in eight bytes is in the set.
+func (p *pairSet) hasAny(eight uint64) bool {
+	a, b, c, d := uint16(eight), uint16(eight>>16), uint16(eight>>32), uint16(eight>>48)
+	return (p[a/64]>>(a%64)|p[b/64]>>(b%64)|p[c/64]>>(c%64)|p[d/64]>>(d%64))&1 != 0
+}
+
+func (p *pairSet) has(n uint16) bool { return p[n/64]&(1<<(n%64)) != 0 }
 
 // forms returns s as it may stand in a text.
 func forms(s string) []string {
@@ -154,12 +172,27 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return append(out, b[done:]...)
 }
 
-// next is the first place from i on where something that is looked for may begin.
+// next is the first place from i on where something that is looked for may begin. Since
+// that has three bytes at least, each second pair of the text tells:
+//
+//	b[j-1] b[j] b[j+1]    begins at j, or at j-1
 func (r *Redactor) next(b []byte, i int) int {
-	for ; i+1 < len(b); i++ {
-		p := uint16(b[i]) | uint16(b[i+1])<<8
-		if r.pairs[p/64]&(1<<(p%64)) != 0 {
-			return i
+	for j := i; j+1 < len(b); j += 2 {
+		for j+8 <= len(b) && !r.near.hasAny(binary.LittleEndian.Uint64(b[j:])) {
+			j += 8 // most of a text is passed over here
+		}
+		if j+1 >= len(b) {
+			break
+		}
+		pair := binary.LittleEndian.Uint16(b[j:])
+		if !r.near.has(pair) {
+			continue
+		}
+		if j > i && r.pairs.has(binary.LittleEndian.Uint16(b[j-1:])) {
+			return j - 1
+		}
+		if r.pairs.has(pair) {
+			return j
 		}
 	}
 	return len(b)

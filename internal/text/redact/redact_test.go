@@ -142,3 +142,18 @@ func BenchmarkRedact(b *testing.B) {
 		r.Bytes(text)
 	}
 }
+
+// A secret is found wherever it begins, though most of a text is passed over in steps.
+func TestRedactsAtEachPlace(t *testing.T) {
+	r := New([]string{"API_KEY=correct horse"})
+	for _, secret := range []string{"correct horse", "sk-abcdefghijklmnop0", "hf_" + strings.Repeat("a", 30)} {
+		for before := range 40 {
+			for after := range 10 {
+				head, tail := strings.Repeat(".", before), strings.Repeat(".", after)
+				if got := string(r.Bytes([]byte(head + secret + tail))); got != head+redacted+tail {
+					t.Fatalf("%d bytes before %q, %d after: %q", before, secret, after, got)
+				}
+			}
+		}
+	}
+}

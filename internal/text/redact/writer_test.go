@@ -2,6 +2,8 @@ package redact
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -74,4 +76,88 @@ func TestWriterDoesNotKeepQuestions(t *testing.T) {
 			t.Errorf("in the end: %q", s[len(s)-60:])
 		}
 	})
+}
+
+// TestWriterShowsAFloodInParts: of output that comes quicker than it can be read the
+// beginning is shown and parts of the rest, each from the beginning of a line outside of
+// keys, and between them how much is left out. The end that waits for somebody is shown.
+func TestWriterShowsAFloodInParts(t *testing.T) {
+	const secret, hidden = "hush hush-12345", "[redacted 1234]"
+	key := keyBegins + "X PRIVATE KEY-----\n" + strings.Repeat("abcdefgh\n", 500) + keyEnds + "X PRIVATE KEY-----\n"
+	floods := 0
+	for seed := range uint64(80) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var out strings.Builder
+		for most := 200_000 + r.IntN(1<<20); out.Len() < most; {
+			switch r.IntN(12) {
+			case 0, 1, 2:
+				out.WriteString(key)
+			case 3:
+				out.WriteString("a " + secret + " here\n" + keyBegins + "only the words\n")
+			default:
+				out.WriteString(strings.Repeat("x", r.IntN(300)*r.IntN(100)) + "\n")
+			}
+		}
+		out.WriteString(strings.Repeat("x\n", heldMost) + strings.Repeat("Password: ", 1+5000*r.IntN(2)))
+		text := out.String()
+		size, pause := 1+r.IntN(1+r.IntN(100_000)), time.Duration(r.IntN(100))*time.Millisecond
+		if size < 1000 {
+			pause = time.Duration(r.IntN(200)) * time.Microsecond
+		}
+		synctest.Test(t, func(t *testing.T) {
+			var shown []string
+			v := NewWriter(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(secret), []byte(hidden)) },
+				func(s string) { shown = append(shown, s) })
+			for rest := text; rest != ""; {
+				n := min(size, len(rest))
+				v.Write(rest[:n])
+				rest = rest[n:]
+				time.Sleep(pause)
+			}
+			time.Sleep(heldLong)
+			synctest.Wait()
+			v.Close()
+			want, at, total := strings.ReplaceAll(text, secret, hidden), 0, 0
+			for i, s := range shown {
+				var left int
+				if n, _ := fmt.Sscanf(strings.TrimPrefix(s, "\n"), "[… %d bytes are not shown here …]", &left); n == 1 {
+					at += left
+					floods++
+					open := strings.LastIndex(text[:at], keyBegins+"X")
+					if at < len(text) && text[at-1] != '\n' || open > strings.LastIndex(text[:at], keyEnds) && at-open < heldMost {
+						t.Fatalf("seed %d: goes on at %d, within a line or a key", seed, at)
+					}
+					if strings.HasPrefix(s, "\n") == strings.HasSuffix(shown[i-1], "\n") {
+						t.Fatalf("seed %d: what is left out is told within a line: %q", seed, s)
+					}
+					continue
+				}
+				if !strings.HasPrefix(want[at:], s) {
+					t.Fatalf("seed %d: at %d is %.80q, which is not there", seed, at, s)
+				}
+				at, total = at+len(s), total+len(s)
+			}
+			if at != len(text) || strings.HasSuffix(text, "x\nPassword: ") && !strings.HasSuffix(shown[len(shown)-1], ": ") {
+				t.Fatalf("seed %d: %d of %d bytes are accounted for", seed, at, len(text))
+			}
+			ticks := 1 + int(time.Duration(len(text)/size+1)*pause/heldLong)
+			if most := shownAtOnce + size + ticks*(shownLater+size+heldMost); total > most {
+				t.Errorf("seed %d: %d bytes of %d are shown, at most %d", seed, total, len(text), most)
+			}
+		})
+	}
+	if floods < 100 {
+		t.Errorf("only %d floods", floods)
+	}
+}
+
+// The words with which a key begins may come in two pieces.
+func TestFloodGoesOnBehindKeys(t *testing.T) {
+	var f flood
+	if f.pass("x\n-------BEG", false) != nil || f.pass("IN X PRIVATE KEY-----\nabc\n", true) != nil {
+		t.Error("goes on within a key")
+	}
+	if rest := f.pass("def\n-----END X PRIVATE KEY-----\nend\n", true); string(rest) != "end\n" {
+		t.Errorf("goes on with %q", rest)
+	}
 }

@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"kerf/internal/text/diff"
+	"kerf/internal/text/pattern"
 	"kerf/internal/text/visible"
 )
 
@@ -28,27 +30,62 @@ func Safe(line string) string {
 	return strings.Join(parts, "\t")
 }
 
-// Name is a path for people: as it is, or in the quotes of git where it has characters
-// that cannot be seen, quotes or backslashes.
-func Name(path string) string {
+// Quoting says how names with letters beyond ASCII are written: git's core.quotePath.
+type Quoting bool
+
+// The values of core.quotePath. Octal is git's own choice where nothing is set.
+const (
+	Octal   Quoting = false // "\303\274.txt"
+	Letters Quoting = true  // ü.txt
+)
+
+// Name is a path for people, quoted as git does: as it is, or as a C string where it has
+// quotes, backslashes, characters that cannot be seen or, with Octal, bytes beyond ASCII.
+func Name(path string, q Quoting) string {
+	if q == Octal {
+		return diff.Quote(path)
+	}
 	odd := func(r rune) bool { return r == '"' || r == '\\' || r == unicode.ReplacementChar || !unicode.IsPrint(r) }
 	if !strings.ContainsFunc(path, odd) && visible.Plain(path) == path {
 		return path
 	}
-	return diff.Quote(path)
+	out := `"`
+	for len(path) > 0 {
+		r, n := utf8.DecodeRuneInString(path)
+		piece := path[:n]
+		path = path[n:]
+		if quoted := diff.Quote(piece); quoted != piece && (r < utf8.RuneSelf || odd(r) || visible.Plain(piece) != piece) {
+			piece = quoted[1 : len(quoted)-1]
+		}
+		out += piece
+	}
+	return out + `"`
 }
 
-// Terminal is a diff for a terminal: harmless, and in git's colours where they are wanted.
+// fullIDs are the ids of contents in a header, which git shortens for people.
+var fullIDs = pattern.Lazy(`^index ([0-9a-f]{7})[0-9a-f]{33}\.\.([0-9a-f]{7})[0-9a-f]{33}`)
+
+// Terminal is a diff for a terminal: harmless, with the ids of contents shortened, and in git's
+// colours where they are wanted.
 func Terminal(text string, colored bool) string {
 	var b strings.Builder
 	Each(text, func(k Kind, l string) {
 		l = Safe(l)
+		l = shortIDs(k, l)
 		if colored {
 			l = painted(k, l)
 		}
 		b.WriteString(l + "\n")
 	})
 	return b.String()
+}
+
+// shortIDs shortens the ids in a header.
+func shortIDs(k Kind, l string) string {
+	if k != Header {
+		return l
+	}
+	return fullIDs().ReplaceAllString(l, "index $1..$2")
 }
 
 func painted(k Kind, l string) string {
@@ -68,16 +105,16 @@ func painted(k Kind, l string) string {
 }
 
 // Names lists the files of a diff as git diff --name-only does.
-func Names(text string) string {
+func Names(text string, q Quoting) string {
 	var b strings.Builder
 	for _, f := range Files(text) {
-		b.WriteString(diff.Quote(f.Name) + "\n")
+		b.WriteString(Name(f.Name, q) + "\n")
 	}
 	return b.String()
 }
 
 // Stats draws the counts of a diff as git diff --stat does, in so many columns.
-func Stats(text string, columns int, colored bool) string {
+func Stats(text string, columns int, colored bool, q Quoting) string {
 	files := Files(text)
 	if len(files) == 0 {
 		return ""
@@ -86,7 +123,7 @@ func Stats(text string, columns int, colored bool) string {
 	wide := 0
 	var all Stat
 	for i, f := range files {
-		names[i] = label(f)
+		names[i] = label(f, q)
 		wide = max(wide, width(names[i]))
 		most = max(most, f.Added+f.Removed)
 		all.Added, all.Removed = all.Added+f.Added, all.Removed+f.Removed
@@ -120,11 +157,11 @@ func Stats(text string, columns int, colored bool) string {
 }
 
 // label names a file of a list.
-func label(f File) string {
+func label(f File, q Quoting) string {
 	if f.From != "" && f.From != f.Name {
-		return diff.Quote(f.From) + " => " + diff.Quote(f.Name)
+		return Name(f.From, q) + " => " + Name(f.Name, q)
 	}
-	return diff.Quote(f.Name)
+	return Name(f.Name, q)
 }
 
 // shorten leaves out the beginning of a name that is too wide.

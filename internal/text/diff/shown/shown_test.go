@@ -19,8 +19,9 @@ func TestStatsEqualGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not here")
 	}
+	quotePath := "true"
 	git := func(dir string, args ...string) string {
-		cmd := exec.Command("git", append([]string{"-c", "core.quotepath=true"}, args...)...)
+		cmd := exec.Command("git", append([]string{"-c", "core.quotepath=" + quotePath}, args...)...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
 		out, err := cmd.CombinedOutput()
@@ -29,7 +30,7 @@ func TestStatsEqualGit(t *testing.T) {
 		}
 		return string(out)
 	}
-	names := []string{"a", "b c", "ü", `q"r`, "d/very/long/path/to/some/file/with/a/name", "long-name-in-no-directory-at-all-that-goes-on"}
+	names := []string{"a", "b c", "ü", `q"r`, `ü"x`, "d/very/long/path/to/some/file/with/a/name", "long-name-in-no-directory-at-all-that-goes-on"}
 	rows := []string{"a\n", "b\n", "c\td\n", "-e\n", "+f\n"}
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(17, seed))
@@ -55,12 +56,16 @@ func TestStatsEqualGit(t *testing.T) {
 		}
 		git(dir, "add", "-N", ".")
 		d := git(dir, "diff", "--no-ext-diff")
-		if got, want := Names(d), git(dir, "diff", "--name-only"); got != want {
-			t.Errorf("%d: names: got %q, want %q", seed, got, want)
-		}
-		for _, columns := range []int{40, 60, 80, 120} {
-			if got, want := Stats(d, columns, false), git(dir, "diff", "--stat="+strconv.Itoa(columns)); got != want {
-				t.Errorf("%d, %d columns:\n%swant\n%s", seed, columns, got, want)
+		for _, quoting := range []Quoting{Octal, Letters} {
+			quotePath = strconv.FormatBool(quoting == Octal)
+			if got, want := Names(d, quoting), git(dir, "diff", "--name-only"); got != want {
+				t.Errorf("%d: names: got %q, want %q", seed, got, want)
+			}
+			for _, columns := range []int{40, 60, 80, 120} {
+				got, want := Stats(d, columns, false, quoting), git(dir, "diff", "--stat="+strconv.Itoa(columns))
+				if got != want {
+					t.Errorf("%d, %d columns:\n%swant\n%s", seed, columns, got, want)
+				}
 			}
 		}
 	}
@@ -72,7 +77,7 @@ func TestWordsKeepTheText(t *testing.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("ab _.\t\n")))
 		a, b := text.Draw(t, "a"), text.Draw(t, "b")
 		got := words(a, b, true)
-		strip := func(open, other string) string {
+		strip := func(open, end, other string) string {
 			s := got
 			for {
 				i := strings.Index(s, other)
@@ -82,12 +87,12 @@ func TestWordsKeepTheText(t *testing.T) {
 				j := strings.Index(s[i:], plain)
 				s = s[:i] + s[i+j+len(plain):]
 			}
-			return strings.ReplaceAll(strings.ReplaceAll(s, open, ""), plain, "")
+			return strings.ReplaceAll(strings.ReplaceAll(s, open, ""), end+plain, "")
 		}
-		if old := strip(red, green); strings.ReplaceAll(old, "\n", "") != strings.ReplaceAll(a, "\n", "") {
+		if old := strip(red+"[-", "-]", green); strings.ReplaceAll(old, "\n", "") != strings.ReplaceAll(a, "\n", "") {
 			t.Fatalf("old: got %q, want %q from %q", old, a, got)
 		}
-		if new := strip(green, red); strings.ReplaceAll(new, "\n", "") != strings.ReplaceAll(b, "\n", "") {
+		if new := strip(green+"{+", "+}", red); strings.ReplaceAll(new, "\n", "") != strings.ReplaceAll(b, "\n", "") {
 			t.Fatalf("new: got %q, want %q from %q", new, b, got)
 		}
 	})
@@ -104,8 +109,8 @@ func TestTerminal(t *testing.T) {
 	if got, want := Words(string(d), false), "x\t[-y-]{+z<U+001B>[2J+}\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("words: got %q, want the end %q", got, want)
 	}
-	for path, want := range map[string]string{"ü.txt": "ü.txt", "a b": "a b", "a\tb": `"a\tb"`, `a"b`: `"a\"b"`, "a\x1b": `"a\033"`} {
-		if got := Name(path); got != want {
+	for path, want := range map[string]string{"ü.txt": "ü.txt", "a b": "a b", "a\tb": `"a\tb"`, `a"b`: `"a\"b"`, "a\x1b": `"a\033"`, "ü\"\u202e": `"ü\"\342\200\256"`} {
+		if got := Name(path, Letters); got != want {
 			t.Errorf("%q: got %s, want %s", path, got, want)
 		}
 	}

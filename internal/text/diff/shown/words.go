@@ -7,8 +7,8 @@ import (
 	"kerf/internal/text/diff"
 )
 
-// Words is a diff with the changed words of each line between marks, [-old-] and {+new+}, or
-// in colours, as git diff --word-diff shows it.
+// Words is a diff with the changed words of each line between marks, [-old-] and {+new+}, and
+// in colours where they are wanted, as git diff --word-diff shows it.
 func Words(text string, colored bool) string {
 	var b strings.Builder
 	var old, new []string
@@ -33,6 +33,7 @@ func Words(text string, colored bool) string {
 			return // of words it says nothing
 		}
 		flush()
+		l = shortIDs(k, l)
 		switch {
 		case k == Context && l != "":
 			l = l[1:]
@@ -76,7 +77,7 @@ func words(old, new string, colored bool) string {
 // mark writes text between marks, line by line.
 func mark(out *strings.Builder, text, open, end, color string, colored bool) {
 	if colored {
-		open, end = color, plain
+		open, end = color+open, end+plain
 	}
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
