@@ -8,13 +8,13 @@ type ApprovalID string
 
 // Approval is a question to the user: what exactly will happen.
 type Approval struct {
-	ID ApprovalID
+	ID ApprovalID `wire:"always"`
 	// Agent is the sub-agent that asks, empty when the session itself asks.
 	Agent SessionID
 	// Call is the call of the asking session that the question is about, or empty.
 	Call CallID
 	// Reason is why the question is asked, in Kerf's words for the user.
-	Reason string
+	Reason string `wire:"always"`
 	// Says is what somebody else gave as a reason, which nobody checked: the model, or the
 	// one that SaidBy names. Front ends show it apart from Reason, line for line as theirs.
 	Says, SaidBy string
@@ -86,8 +86,8 @@ func (a Approval) Kind() ApprovalKind {
 
 // CommandApproval shows the command as it will run.
 type CommandApproval struct {
-	Command string
-	Cwd     string
+	Command string `wire:"always"`
+	Cwd     string `wire:"always"`
 	// Unsandboxed is set when the command would run without the sandbox.
 	Unsandboxed bool
 	// Prefix is the rule that ForSession would add, empty when only exactly
@@ -101,8 +101,8 @@ type CommandApproval struct {
 // ChangeApproval shows a change of files as it will be written. The approval
 // is bound to these bytes: a file that moves before the commit is asked again.
 type ChangeApproval struct {
-	Changes []PathChange
-	Diff    string
+	Changes []PathChange `wire:"always"`
+	Diff    string       `wire:"always"`
 	// Unseen is set when an undo asks whether it takes along changes that nobody saw
 	// being made, which may be the user's own. Once takes them along, Deny leaves them
 	// and takes back the rest, Abort takes back nothing; ForSession is not offered.

@@ -9,7 +9,7 @@ import (
 // Event is what a session tells its front ends.
 type Event struct {
 	// Seq rises by one with every event of a session.
-	Seq uint64
+	Seq uint64 `wire:"always"`
 	// Turn is the turn the event belongs to, empty outside turns.
 	Turn TurnID
 	// Submission is the ID of the submission that caused the event directly.
@@ -17,8 +17,8 @@ type Event struct {
 	// Agent is the sub-agent that the event comes from, empty for the session's
 	// own.
 	Agent SessionID
-	Time  time.Time
-	Msg   Msg
+	Time  time.Time `wire:"always"`
+	Msg   Msg       `wire:"always"`
 }
 
 // Msg is the content of an event: one of the types below.
@@ -26,8 +26,8 @@ type Msg interface{ msg() }
 
 // SessionStarted is the first event of a session, also after a resume.
 type SessionStarted struct {
-	Session  SessionID
-	Settings Settings
+	Session  SessionID `wire:"always"`
+	Settings Settings  `wire:"always"`
 	Provider string
 	Resumed  bool
 }
@@ -37,33 +37,43 @@ type SessionStarted struct {
 type TurnStarted struct{}
 
 // ItemStarted tells that an item began.
-type ItemStarted struct{ Item Item }
+type ItemStarted struct {
+	Item Item `wire:"always"`
+}
 
 // ItemDelta tells that the text of a message, reasoning or output grew.
 // Deltas of one item may be merged when a front end is slow.
 type ItemDelta struct {
-	Item ItemID
-	Text string
+	Item ItemID `wire:"always"`
+	Text string `wire:"always"`
 }
 
 // ItemUpdated replaces what is known of an item that is not completed.
-type ItemUpdated struct{ Item Item }
+type ItemUpdated struct {
+	Item Item `wire:"always"`
+}
 
 // ItemCompleted closes an item. Items that need no time are completed without
 // having been started.
-type ItemCompleted struct{ Item Item }
+type ItemCompleted struct {
+	Item Item `wire:"always"`
+}
 
 // ItemDropped withdraws a started item: the stream broke before it was whole
 // and the model will say it again.
-type ItemDropped struct{ Item ItemID }
+type ItemDropped struct {
+	Item ItemID `wire:"always"`
+}
 
 // ApprovalRequested asks the user.
-type ApprovalRequested struct{ Approval Approval }
+type ApprovalRequested struct {
+	Approval Approval `wire:"always"`
+}
 
 // ApprovalResolved tells that an approval was answered or became void.
 type ApprovalResolved struct {
-	Approval ApprovalID
-	Decision Decision
+	Approval ApprovalID `wire:"always"`
+	Decision Decision   `wire:"always"`
 }
 
 // Retrying tells that a model request failed and will be sent again.
@@ -74,7 +84,9 @@ type Retrying struct {
 }
 
 // Warning is something the user should know that stops nothing.
-type Warning struct{ Message string }
+type Warning struct {
+	Message string `wire:"always"`
+}
 
 // RateLimits is the provider's last word on limits, as name -> value.
 type RateLimits struct{ Values map[string]string }
@@ -139,17 +151,19 @@ func (d TurnDiff) Coverage() string {
 
 // TurnCompleted closes a turn that ended well.
 type TurnCompleted struct {
-	Usage       Usage // of this turn
-	LastMessage string
+	Usage       Usage  `wire:"always"` // of this turn
+	LastMessage string `wire:"always"`
 	Duration    time.Duration
 }
 
 // TurnFailed closes a turn that an error ended. The session stays usable.
-type TurnFailed struct{ Error Trouble }
+type TurnFailed struct {
+	Error Trouble `wire:"always"`
+}
 
 // TurnAborted closes a turn that was ended from outside.
 type TurnAborted struct {
-	Reason AbortReason
+	Reason AbortReason `wire:"always"`
 	// Undelivered is input that the model never saw.
 	Undelivered []Input
 }
@@ -165,7 +179,9 @@ const (
 )
 
 // SettingsChanged says what turns to come will use.
-type SettingsChanged struct{ Settings Settings }
+type SettingsChanged struct {
+	Settings Settings `wire:"always"`
+}
 
 // QueueChanged lists the input that waits: for the running turn to end, and, as Joining,
 // for its next model request, with which it joins the turn. Taken is what an Unqueue took
@@ -182,7 +198,9 @@ type HistoryCompacted struct {
 }
 
 // Undone tells what an Undo or Rewind did, or would do.
-type Undone struct{ Report UndoReport }
+type Undone struct {
+	Report UndoReport `wire:"always"`
+}
 
 // UndoReport is what an undo or redo did, or would do when it was a dry run.
 type UndoReport struct {
@@ -196,7 +214,11 @@ type UndoReport struct {
 
 // UndoFile is the outcome for one file: "restored", "merged", "conflict", "unchanged",
 // "missing" (its earlier content was not kept) or "left" (nobody saw who changed it).
-type UndoFile struct{ Path, Outcome, Note string }
+type UndoFile struct {
+	Path, Outcome, Note string
+	// Removed says of a file that is restored that it goes: it was not there before.
+	Removed bool
+}
 
 // Processes lists the commands that run in the background, and the last ones of those that
 // ended there. Ended is the number of the one whose end it tells, or 0.
@@ -237,10 +259,14 @@ type Servers struct{ Servers []Server }
 type Server struct {
 	Name, State, Error string
 	Tools              []string
+	Prompts            []string // as the server calls them
+	Resources          []string // the URIs of its first resources
 }
 
 // TitleChanged says that the session has a new title.
-type TitleChanged struct{ Title string }
+type TitleChanged struct {
+	Title string `wire:"always"`
+}
 
 // SessionEnded is the last event.
 type SessionEnded struct{}
@@ -263,8 +289,8 @@ const (
 
 // Trouble is an error told to the user. Hint is the one step that helps.
 type Trouble struct {
-	Kind    TroubleKind
-	Message string
+	Kind    TroubleKind `wire:"always"`
+	Message string      `wire:"always"`
 	Hint    string
 }
 

@@ -4,9 +4,9 @@ import "encoding/json"
 
 // Item is one thing that happened in a turn.
 type Item struct {
-	ID     ItemID
-	Status Status
-	Body   Body
+	ID     ItemID `wire:"always"`
+	Status Status `wire:"always"`
+	Body   Body   `wire:"always"`
 }
 
 // Status is how far an item has come.
@@ -28,29 +28,40 @@ type Body interface{ body() }
 type UserMessage struct{ Input []Input }
 
 // AgentMessage is text of the model for the user.
-type AgentMessage struct{ Text string }
+type AgentMessage struct {
+	Text string `wire:"always"`
+}
 
 // Reasoning is the model's own summary of its thoughts.
-type Reasoning struct{ Text string }
+type Reasoning struct {
+	Text string `wire:"always"`
+}
 
 // ProposedPlan is a plan the model offers in plan mode.
-type ProposedPlan struct{ Text string }
+type ProposedPlan struct {
+	Text string `wire:"always"`
+}
 
 // Command is a run of a program.
 type Command struct {
 	Call     CallID
-	Command  string
+	Command  string `wire:"always"`
 	Cwd      string
-	Output   string
-	ExitCode *int // nil until the command ended
+	Output   string `wire:"always"`
+	ExitCode *int   // nil until the command ended
 	// Process is the number of the process while it runs on in the background.
 	Process int
 	// User is set when the user ran it, not the model.
 	User bool
+	// Check is set when it is the check of a goal.
+	Check bool
 	// Terminal is the client's terminal it ran in, if it ran in one.
 	Terminal string
 	// NoSandbox is set when it did not run because its sandbox could not be set up.
 	NoSandbox bool
+	// Verdict is set when it is a check of the project that Kerf ran: its name, and what it
+	// came to.
+	Verdict string
 	// Changes are the files that it changed, known when it ended or was last looked at.
 	// Diff is their unified diff, in past turns only.
 	Changes []PathChange
@@ -92,8 +103,8 @@ const (
 // PathChange names a changed file by its absolute path. Names are bytes; front ends
 // that write JSON write those that are not UTF-8 as {"b64": "..."}.
 type PathChange struct {
-	Path  string
-	Kind  ChangeKind
+	Path  string     `wire:"always"`
+	Kind  ChangeKind `wire:"always"`
 	Moved string
 	// ControlFile marks a file that agents, editors or build machines obey.
 	ControlFile bool
@@ -106,7 +117,7 @@ type PathChange struct {
 type ToolCall struct {
 	Call   CallID
 	Server string
-	Tool   string
+	Tool   string `wire:"always"`
 	Args   json.RawMessage
 	Output string
 	Error  string

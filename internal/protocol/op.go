@@ -18,7 +18,7 @@ type ItemID string
 // comes back as Event.Submission in the events that answer it directly.
 type Submission struct {
 	ID string
-	Op Op
+	Op Op `wire:"always"`
 }
 
 // Op is what a front end asks of a session: one of the types below.
@@ -38,6 +38,18 @@ type UserInput struct {
 	Replace bool
 	// Queue waits until the running turn is over and starts a turn of its own.
 	Queue bool
+	// Goal, when not nil, is what the turn is for. It waits as with Queue.
+	Goal *Goal
+}
+
+// Goal is what a turn has to reach. It does not change while the turn runs.
+type Goal struct {
+	Text string
+	// Check is a line of the shell. The turn ends well when it ends with exit code 0 after
+	// the model said that it is done. Empty leaves the end to the model.
+	Check string
+	// Checks bounds how often the check runs; 0 is 20 times.
+	Checks int
 }
 
 // Input is one part of a user's message: text, or an image.
@@ -102,7 +114,14 @@ type Undo struct {
 	// Hunks narrows an undo of one call to single edits: by absolute path, which of
 	// the runs of changed lines in the call's diff of it, counted from 0.
 	Hunks map[string][]int
-	Redo  bool
+	// Lines narrows it further, to single lines: those that the diff of the file removes
+	// or adds, counted from 0 in its order.
+	Lines map[string][]int
+	// Conflicts says what becomes of files that were changed since in the same place: "merge"
+	// (both, between markers), "ours" (those lines stay), "theirs" (they go), "skip" (the file
+	// stays). Empty: nothing is done.
+	Conflicts string
+	Redo      bool
 	// DryRun only tells what would happen.
 	DryRun bool
 }
@@ -146,8 +165,8 @@ func (Unqueue) op()       {}
 func (ListProcesses) op() {}
 func (Shutdown) op()      {}
 
-// Settings are the parts of a session that a front end may change between
-// turns. A turn freezes them when it starts.
+// Settings are the parts of a session that a front end may change between turns, as they are
+// chosen and told. A turn freezes them when it starts. What they allow is their [Settings.Mode].
 type Settings struct {
 	Model    string         `json:"model"`
 	Effort   string         `json:"effort,omitempty"`
@@ -177,35 +196,12 @@ const (
 // approval policy.
 type Edits string
 
-// The values of Edits. EditsRefused is an answer of Files only, never a setting.
+// The values of Edits. EditsRefused is an answer of [Mode.Edits] only, never a setting.
 const (
 	EditsAsk     Edits = "ask"
 	EditsFree    Edits = "free"
 	EditsRefused Edits = "refused"
 )
-
-// Files says what becomes of a change of files inside the workspace, and which setting
-// says so, in words. It is the one place where mode, sandbox and approval policy are
-// joined; every combination has one answer, and the strictest setting gives it:
-// plan mode before the mode of the front end, that before the sandbox, and the
-// approval policy where the others say nothing.
-func (s Settings) Files() (Edits, string) {
-	switch {
-	case s.Approval == PolicyPlan:
-		return EditsRefused, "plan mode"
-	case s.Edits == EditsAsk:
-		return EditsAsk, "the mode"
-	case s.Sandbox == SandboxReadOnly && s.Approval == PolicyNever:
-		return EditsRefused, "approval policy never"
-	case s.Sandbox == SandboxReadOnly:
-		return EditsAsk, "sandbox read-only"
-	case s.Approval == PolicyUntrusted && s.Edits != EditsFree:
-		return EditsAsk, "approval policy untrusted"
-	case s.Approval == PolicyNever:
-		return EditsFree, "approval policy never"
-	}
-	return EditsFree, "inside the workspace"
-}
 
 // SandboxMode says what commands may reach.
 type SandboxMode string

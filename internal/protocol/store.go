@@ -3,7 +3,10 @@ package protocol
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // What may keep a session from being opened. Errors of the store wrap them.
@@ -37,6 +40,8 @@ type PastTurn struct {
 	// Ended is "completed", "failed", "interrupted", or empty when the record
 	// breaks off.
 	Ended string
+	// Answers are what was said to questions on which calls waited.
+	Answers map[CallID]Answered
 }
 
 // Match is a place where a search found its words.
@@ -51,6 +56,9 @@ type Match struct {
 type WorkspaceQuery interface {
 	// Files finds files of the workspace by a fuzzy query, best first.
 	Files(ctx context.Context, cwd, query string, limit int) ([]string, error)
+	// Mentions finds what a message can refer to: those files first, then definitions, then
+	// files that earlier sessions changed.
+	Mentions(ctx context.Context, cwd, query string, limit int) ([]Mention, error)
 	// Models lists what the configured provider offers, the current one first.
 	Models(ctx context.Context) ([]ModelInfo, error)
 	// Changes lists what was changed in the workspace since the session began,
@@ -61,6 +69,23 @@ type WorkspaceQuery interface {
 	// Check looks at what Kerf needs on this machine.
 	Check(ctx context.Context) ([]Check, error)
 }
+
+// Mention is something that a message can refer to. Text is what is written for it: a path, or
+// a path, a colon and a line.
+type Mention struct {
+	Text, Detail string
+	Of           MentionKind
+}
+
+// MentionKind says what a mention was found as.
+type MentionKind string
+
+// The kinds of mentions.
+const (
+	MentionFile    MentionKind = ""
+	MentionSymbol  MentionKind = "symbol"
+	MentionSession MentionKind = "session"
+)
 
 // ModelInfo describes a model.
 type ModelInfo struct {
@@ -96,6 +121,59 @@ type Prompt struct {
 	// Body is the text, with $ARGUMENTS and $1 to $9 where words go.
 	Body  string
 	Skill bool
+}
+
+// Expand is the text with words put into it. NAME=VALUE among them also stands for $NAME.
+// Without a place for them they follow the text.
+func (p Prompt) Expand(words string) string {
+	args := Words(words)
+	var pairs []string
+	for _, arg := range args {
+		if name, value, ok := strings.Cut(arg, "="); ok && name != "" && name != "ARGUMENTS" &&
+			strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && name[0] > '9' {
+			pairs = append(pairs, "$"+name, value)
+		}
+	}
+	for i := 9; i >= 1; i-- {
+		v := ""
+		if i <= len(args) {
+			v = args[i-1]
+		}
+		pairs = append(pairs, "$"+strconv.Itoa(i), v)
+	}
+	pairs = append(pairs, "$ARGUMENTS", words)
+	out := strings.NewReplacer(pairs...).Replace(p.Body)
+	if out == p.Body && words != "" {
+		out += "\n\n" + words
+	}
+	return out
+}
+
+// Words are the words of a line; quotes keep several together.
+func Words(line string) (words []string) {
+	var word strings.Builder
+	quote, open := rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\'') && (!open || strings.HasSuffix(word.String(), "=")):
+			quote, open = r, true
+		case quote == 0 && unicode.IsSpace(r):
+			if open {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			open = false
+		default:
+			word.WriteRune(r)
+			open = true
+		}
+	}
+	if open {
+		words = append(words, word.String())
+	}
+	return words
 }
 
 // Check is one thing that was looked at. State is "ok", "warn" or "fail"; Hint

@@ -23,7 +23,7 @@ func Schema(more ...any) map[string]any {
 		map[string]any{"type": "string"}, bytesSchema}}
 	return map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"title":       "The words of kerf serve",
-		"description": "Members that are empty are left out. Readers pass over members they do not know.",
+		"description": "Members that are empty are left out, but for those that are required. Readers pass over members they do not know.",
 		"anyOf":       []any{ref("event"), ref("submission"), ref("open_options")}, "$defs": map[string]any(d)}
 }
 
@@ -78,9 +78,10 @@ func (d defs) of(t reflect.Type) map[string]any {
 func (d defs) object(t reflect.Type, kind string) map[string]any {
 	members := map[string]any{}
 	o := map[string]any{"type": "object", "properties": members}
+	var required []any
 	if kind != "" {
 		members["type"] = map[string]any{"const": kind}
-		o["required"] = []any{"type"}
+		required = append(required, "type")
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -88,6 +89,12 @@ func (d defs) object(t reflect.Type, kind string) map[string]any {
 			continue // only a program of the same process can give them
 		}
 		members[nameOf(f)] = d.of(f.Type)
+		if always(f) {
+			required = append(required, nameOf(f))
+		}
+	}
+	if required != nil {
+		o["required"] = required
 	}
 	return o
 }

@@ -2,7 +2,8 @@
 // decoded equals what was encoded, but for the difference between an empty list and none.
 //
 //   - A struct is an object. Its members have the names of the fields in snake case, or
-//     those of their json tags; members that are zero are left out.
+//     those of their json tags; members that are zero are left out, but for those that
+//     the tag wire:"always" marks.
 //   - An Op, a Msg and a Body is an object whose member "type" names it in snake case.
 //   - A string that is not UTF-8 is {"b64": "..."}, its bytes in base64.
 //   - A time is a string (RFC 3339), a duration a number of nanoseconds.
@@ -130,10 +131,7 @@ func encodeStruct(b *bytes.Buffer, v reflect.Value, kind string) error {
 		fmt.Fprintf(b, `"type":%q`, kind)
 	}
 	for i := range v.NumField() {
-		if v.Field(i).IsZero() {
-			continue
-		}
-		if k := v.Field(i).Kind(); (k == reflect.Slice || k == reflect.Map) && v.Field(i).Len() == 0 {
+		if empty(v.Field(i)) && !always(v.Type().Field(i)) {
 			continue
 		}
 		if b.Len() > start {
@@ -147,6 +145,15 @@ func encodeStruct(b *bytes.Buffer, v reflect.Value, kind string) error {
 	b.WriteByte('}')
 	return nil
 }
+
+// empty reports whether a member is left out.
+func empty(v reflect.Value) bool {
+	return v.IsZero() || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0
+}
+
+// always reports whether a member is written even where it is empty, so that readers need not
+// ask whether it is there.
+func always(f reflect.StructField) bool { return f.Tag.Get("wire") == "always" }
 
 func encodeMap(b *bytes.Buffer, v reflect.Value) error {
 	keys := v.MapKeys()
