@@ -1,0 +1,592 @@
+package tries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kerf/internal/pathname"
+	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
+	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/settle"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/overlay"
+	"kerf/internal/work/repo"
+	"kerf/internal/work/store"
+	"kerf/internal/work/tree"
+	"kerf/internal/work/txn"
+	"kerf/internal/work/workspace"
+)
+
+// Options say what of a try is kept.
+type Options struct {
+	// Paths are the absolute paths of files, and of directories with all that is in them;
+	// empty is everything. What is named is kept although git ignores it.
+	Paths []string
+	// Ignored keeps new files that git ignores, too.
+	Ignored bool
+	// Conflicts says what becomes of files that others changed in the same place.
+	Conflicts settle.Way
+	// Pick is asked about each hunk of what would be kept; nil keeps them all.
+	Pick Pick
+}
+
+// Outcome is what becomes of one changed path.
+type Outcome string
+
+// The outcomes.
+const (
+	Kept     Outcome = "kept"     // as the try has it
+	Merged   Outcome = "merged"   // with what others did there meanwhile
+	Settled  Outcome = "settled"  // in conflict, and settled as Options say
+	Conflict Outcome = "conflict" // others changed the same place
+	Ignored  Outcome = "ignored"  // new, and git ignores it
+	Special  Outcome = "special"  // no file: a pipe, a socket or a device
+	Git      Outcome = "git"      // of git itself
+	There    Outcome = "there"    // the real tree has it already
+	Unpicked Outcome = "unpicked" // nobody chose it
+)
+
+// Row is one path that the try changed.
+type Row struct {
+	Path    string
+	Change  delta.Change // from what it was when the try changed it to what the try made of it
+	Next    delta.Change // from what it is now to what keeping makes of it
+	Outcome Outcome
+	Note    string
+
+	upper string // the file in the upper layer; empty for what is gone
+}
+
+// Plan is what keeping a try would do.
+type Plan struct {
+	Rows  []Row
+	Make  []ledger.Dir     // new directories, parents first
+	Prune []string         // directories that the try removed, deepest first
+	Modes []ledger.DirMode // of directories that the try gave other permission bits
+	// Parted says that not all hunks were chosen.
+	Parted bool
+	// Session and Turn are those that changed something last in the try.
+	Session, Turn string
+}
+
+// Set is what is going to be committed.
+func (p *Plan) Set() delta.Set {
+	var set delta.Set
+	for _, r := range p.Rows {
+		if (r.Outcome == Kept || r.Outcome == Merged || r.Outcome == Settled) && !r.Next.Pre.Same(r.Next.Post) {
+			set = append(set, r.Next)
+		}
+	}
+	return set
+}
+
+// Count counts the rows with one of the outcomes.
+func (p *Plan) Count(outcomes ...Outcome) (n int) {
+	for _, r := range p.Rows {
+		if slices.Contains(outcomes, r.Outcome) {
+			n++
+		}
+	}
+	return n
+}
+
+// Empty reports whether there is nothing to commit.
+func (p *Plan) Empty() bool { return len(p.Set())+len(p.Make)+len(p.Prune)+len(p.Modes) == 0 }
+
+// Diff is what the try changed, as a git diff, without what is not kept.
+func (p *Plan) Diff(base string) string {
+	var set delta.Set
+	for _, r := range p.Rows {
+		switch r.Outcome {
+		case Ignored, Special, Git:
+		default:
+			if !r.Change.Pre.Same(r.Change.Post) {
+				set = append(set, r.Change)
+			}
+		}
+	}
+	rel := func(path string) string { return changes.Relative(base, path) }
+	return string(diff.Unified(delta.Files(set, rel)))
+}
+
+// largest is the size in bytes of the largest file that is read whole.
+const largest = 1 << 30
+
+// planner makes a plan.
+type planner struct {
+	o    Options
+	t    *Try
+	tree *tree.Tree // the real one
+	plan Plan
+	base map[string]*delta.Image // by path, what the try found there first; nil is nothing
+	kept *store.Store            // the contents that the try's records have; nil is none
+}
+
+// Plan compares the try with the real tree, which ws has open, and its own records.
+func (t *Try) Plan(ctx context.Context, ws *workspace.Workspace, o Options) (*Plan, error) {
+	p := planner{o: o, t: t, tree: ws.Tree}
+	if err := p.records(); err != nil {
+		return nil, fmt.Errorf("the records of try %d: %w", t.ID, err)
+	}
+	for i, root := range t.Meta.Roots {
+		if err := p.root(root, t.layer(i)); err != nil {
+			return nil, fmt.Errorf("try %d: %w", t.ID, err)
+		}
+		if err := p.ignored(ctx, root); err != nil {
+			return nil, fmt.Errorf("try %d: %w", t.ID, err)
+		}
+	}
+	if err := p.decide(); err != nil {
+		return nil, fmt.Errorf("try %d: %w", t.ID, err)
+	}
+	if o.Pick != nil {
+		if err := p.pick(); err != nil {
+			return nil, err
+		}
+		p.unpicked()
+	}
+	p.directories()
+	return &p.plan, nil
+}
+
+// records reads what the files were that the try changed.
+func (p *planner) records() error {
+	p.base = map[string]*delta.Image{}
+	list, err := p.t.entries()
+	if err != nil {
+		return err
+	}
+	kept, err := p.t.readKept()
+	if err != nil || len(list)+len(kept) == 0 {
+		return err
+	}
+	if p.kept, err = p.t.store(); err != nil {
+		return err
+	}
+	p.plan.Session, p.plan.Turn = last(list)
+	for _, e := range list {
+		for _, c := range e.Set() {
+			if _, known := p.base[c.Path]; !known {
+				p.base[c.Path] = c.Pre
+			}
+		}
+	}
+	for path, v := range kept {
+		p.base[path] = v.Image()
+	}
+	return nil
+}
+
+// entries are what the try's own ledger has.
+func (t *Try) entries() ([]ledger.Entry, error) {
+	dir := txn.HomeOf(t.Dir, t.Meta.Roots[0])
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // nothing was recorded
+	}
+	l, err := ledger.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	return l.Read(0)
+}
+
+// last is the session that changed something last, and its turn.
+func last(list []ledger.Entry) (session, turn string) {
+	for _, e := range slices.Backward(list) {
+		if len(e.Changes) > 0 {
+			return e.Session, e.Turn
+		}
+	}
+	return "", ""
+}
+
+// Session is the id of the session that changed something last in the try; empty when none
+// did, or that cannot be read.
+func (t *Try) Session() string {
+	list, err := t.entries()
+	if err != nil {
+		return ""
+	}
+	session, _ := last(list)
+	return session
+}
+
+// wanted reports whether a path is among those that are asked for, and whether it was
+// named.
+func (p *planner) wanted(path string) (ok, named bool) {
+	if len(p.o.Paths) == 0 {
+		return true, false
+	}
+	named = slices.ContainsFunc(p.o.Paths, func(dir string) bool { return pathname.Under(dir, path) })
+	return named, named
+}
+
+// root goes through what the try wrote over one root.
+func (p *planner) root(root string, l overlay.Layer) error {
+	entries, err := entriesOf(l)
+	if err != nil {
+		return err
+	}
+	skip := "" // a directory with what is in it
+	for _, e := range entries {
+		if skip != "" && strings.HasPrefix(e.Path, skip) {
+			continue
+		}
+		path := filepath.Join(root, filepath.FromSlash(e.Path))
+		if filepath.Base(path) == ".git" {
+			if e.Kind != overlay.Dir || committed(entries, e.Path+"/") {
+				p.row(path, Git, "")
+			}
+			skip = e.Path + "/"
+			continue
+		}
+		p.entry(e, path, filepath.Join(l.Upper, filepath.FromSlash(e.Path)))
+	}
+	return nil
+}
+
+// entriesOf is what a try wrote over a root, directories before what is in them.
+func entriesOf(l overlay.Layer) ([]overlay.Entry, error) {
+	if l.Copied {
+		return l.Changes()
+	}
+	var list []overlay.Entry
+	err := overlay.Walk(l.Upper, func(e overlay.Entry) error {
+		list = append(list, e)
+		return nil
+	})
+	return list, err
+}
+
+// entry adds what was written at one path.
+func (p *planner) entry(e overlay.Entry, path, upper string) {
+	switch e.Kind {
+	case overlay.File, overlay.Symlink:
+		p.row(path, Kept, upper)
+		p.gone(path, "") // what a directory of that name had
+	case overlay.Special:
+		p.row(path, Special, "")
+	case overlay.Gone:
+		p.gone(path, "")
+		if !isDir(path) {
+			p.row(path, Kept, "")
+		}
+	case overlay.Dir:
+		p.directory(path, upper, e.Opaque)
+	}
+}
+
+// row adds a path with the file that the try has there.
+func (p *planner) row(path string, o Outcome, upper string) {
+	if ok, _ := p.wanted(path); !ok {
+		return
+	}
+	p.plan.Rows = append(p.plan.Rows, Row{Path: path, Outcome: o, Change: delta.Change{Path: path}, upper: upper})
+}
+
+// gone adds the files that the real tree has below dir and the try has not: all, or those
+// that are not in upper.
+func (p *planner) gone(dir, upper string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir && !d.IsDir() {
+			return nil
+		}
+		rel, _ := filepath.Rel(dir, path)
+		if upper != "" && path != dir {
+			if _, err := os.Lstat(filepath.Join(upper, rel)); err == nil {
+				return nil // the walk of the upper one comes to it
+			}
+		}
+		switch {
+		case d.IsDir():
+			if ok, _ := p.wanted(path); ok && (upper == "" || path != dir) {
+				p.plan.Prune = append(p.plan.Prune, path)
+			}
+		case d.Type().IsRegular() || d.Type() == fs.ModeSymlink:
+			p.row(path, Kept, "")
+		}
+		return nil
+	})
+}
+
+// directory notes what the try did to a directory itself.
+func (p *planner) directory(path, upper string, opaque bool) {
+	if opaque {
+		p.gone(path, upper)
+	}
+	if ok, _ := p.wanted(path); !ok {
+		return
+	}
+	mine, err := os.Stat(upper)
+	if err != nil {
+		return
+	}
+	mode := uint32(mine.Mode().Perm())
+	st, err := p.lstat(path)
+	switch {
+	case err != nil || !st.IsDir():
+		p.plan.Make = append(p.plan.Make, ledger.Dir{Path: ledger.Path(path), Mode: mode})
+		if err == nil {
+			p.row(path, Kept, "") // a file gave way to it
+		}
+	case uint32(st.Mode().Perm()) != mode:
+		p.plan.Modes = append(p.plan.Modes,
+			ledger.DirMode{Path: ledger.Path(path), Pre: uint32(st.Mode().Perm()), Post: mode})
+	}
+}
+
+// lstat is what the real tree has at a path: nothing where a name above it is no directory,
+// also where that is a link which leads to one.
+func (p *planner) lstat(path string) (fs.FileInfo, error) {
+	above := func(dir string) bool { return !slices.Contains(p.t.Meta.Roots, dir) && dir != filepath.Dir(dir) }
+	for dir := filepath.Dir(path); above(dir); dir = filepath.Dir(dir) {
+		if !isDir(dir) {
+			return nil, fs.ErrNotExist
+		}
+	}
+	return os.Lstat(path)
+}
+
+func isDir(path string) bool {
+	st, err := os.Lstat(path)
+	return err == nil && st.IsDir()
+}
+
+// committed reports whether what was written below a directory of git's has other
+// references than the one it was written over. An index that was only read again, and objects
+// that nothing names, are no loss.
+func committed(entries []overlay.Entry, dir string) bool {
+	return slices.ContainsFunc(entries, func(e overlay.Entry) bool {
+		name, ok := strings.CutPrefix(e.Path, dir)
+		return ok && e.Kind != overlay.Dir && (name == "HEAD" || name == "packed-refs" || strings.HasPrefix(name, "refs/"))
+	})
+}
+
+// image is what a path of an upper layer holds.
+func image(path string) (*delta.Image, error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if st.Mode()&fs.ModeSymlink != 0 {
+		to, err := os.Readlink(path)
+		if err != nil {
+			return nil, err
+		}
+		return delta.NewSymlink(to), nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return delta.NewFile(data, uint32(st.Mode().Perm())), nil
+}
+
+// ignored marks new files that git ignores and that nobody named.
+func (p *planner) ignored(ctx context.Context, root string) error {
+	if p.o.Ignored {
+		return nil
+	}
+	var ask []string
+	for _, r := range p.plan.Rows {
+		_, named := p.wanted(r.Path)
+		if was, known := p.base[r.Path]; r.Outcome == Kept && r.upper != "" && !named && (!known || was == nil) &&
+			pathname.Under(root, r.Path) {
+			ask = append(ask, r.Path)
+		}
+	}
+	if len(ask) == 0 {
+		return nil
+	}
+	are, err := repo.Ignored(ctx, root, ask)
+	for i := range p.plan.Rows {
+		if r := &p.plan.Rows[i]; are[r.Path] && pathname.Under(root, r.Path) {
+			r.Outcome = Ignored
+		}
+	}
+	return err
+}
+
+// decide compares each path with what it holds now.
+func (p *planner) decide() error {
+	rows := p.plan.Rows[:0]
+	seen := map[string]bool{}
+	for _, r := range p.plan.Rows {
+		if seen[r.Path] {
+			continue
+		}
+		seen[r.Path] = true
+		if r.Outcome == Kept {
+			now, err := p.now(r.Path)
+			if err == nil && r.upper != "" { // what is left out was not read
+				r.Change.Post, err = image(r.upper)
+			}
+			if err != nil {
+				return err
+			}
+			if r.Change.Post == nil && now == nil {
+				continue // made and removed again, or gone in both
+			}
+			if p.against(&r, now); r.Outcome == There && r.Change.Pre.Same(r.Change.Post) {
+				continue
+			}
+		}
+		rows = append(rows, r)
+	}
+	p.plan.Rows = rows
+	p.inTheWay()
+	slices.SortFunc(p.plan.Rows, func(a, b Row) int { return strings.Compare(a.Path, b.Path) })
+	return nil
+}
+
+// now is what a path of the real tree holds: nothing, too, where it is a directory, whose
+// files have rows of their own, or where a name above it is no directory.
+func (p *planner) now(path string) (*delta.Image, error) {
+	if isDir(path) {
+		return nil, nil
+	}
+	above := func(dir string) bool { return !slices.Contains(p.t.Meta.Roots, dir) && dir != filepath.Dir(dir) }
+	for dir := filepath.Dir(path); above(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err == nil && !isDir(dir) {
+			return nil, nil
+		}
+	}
+	return p.tree.ReadEntry(path, largest)
+}
+
+// inTheWay finds what others made where the try has a file and they a directory, or the
+// other way round.
+func (p *planner) inTheWay() {
+	goes := map[string]bool{}
+	made := map[string]bool{}
+	for _, r := range p.plan.Rows {
+		goes[r.Path] = r.Next.Pre != nil && r.Next.Post == nil
+	}
+	for _, d := range p.plan.Make {
+		made[string(d.Path)] = true
+	}
+	for i := range p.plan.Rows {
+		r := &p.plan.Rows[i]
+		stays := func(dir string) bool {
+			found := false
+			_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+				found = found || err == nil && !d.IsDir() && !goes[path]
+				return nil
+			})
+			return found
+		}
+		if r.Next.Post != nil && isDir(r.Path) && stays(r.Path) {
+			r.Outcome, r.Note, r.Next = Conflict, "it is a directory with files of others now", delta.Change{}
+		}
+	}
+	for dir := range made {
+		if st, err := p.lstat(dir); err == nil && !st.IsDir() && !goes[dir] {
+			p.plan.Rows = append(p.plan.Rows, Row{Path: dir, Change: delta.Change{Path: dir}, Outcome: Conflict,
+				Note: "it is a file of others now, and the try made a directory"})
+		}
+	}
+}
+
+// against decides what becomes of one path that holds now.
+func (p *planner) against(r *Row, now *delta.Image) {
+	was, known := p.base[r.Path]
+	if !known {
+		was = now
+		if now != nil && overlay.Since(r.Path).After(p.t.Meta.Started) {
+			p.unknown(r, now)
+			return
+		}
+	}
+	r.Change.Pre = was
+	c := r.Change
+	for _, i := range []**delta.Image{&c.Pre, &c.Post} {
+		*i = p.load(*i)
+	}
+	r.Change = c
+	next, err := delta.Rebase(c, now)
+	var conflict *delta.ConflictError
+	switch {
+	case errors.As(err, &conflict):
+		r.Outcome, r.Note = Conflict, conflict.Error()
+		if img, note, ok := settle.Conflict(p.o.Conflicts, c, now, conflict); ok {
+			r.Outcome, r.Note, r.Next = Settled, note, delta.Change{Path: r.Path, Pre: now, Post: img}
+		}
+	case err != nil:
+		r.Outcome, r.Note = Conflict, "what it was before the try is not known any more"
+	default:
+		r.Next = next
+		switch {
+		case next.Pre.Same(next.Post):
+			r.Outcome = There
+		case !now.Same(was):
+			r.Outcome = Merged
+		}
+	}
+	if len(r.Note) > 0 {
+		r.Note = strings.TrimPrefix(r.Note, r.Path+" ")
+	}
+}
+
+// unknown is a path that others changed after the try began, and of which no record says
+// what the try found there.
+func (p *planner) unknown(r *Row, now *delta.Image) {
+	switch {
+	case now.Same(r.Change.Post):
+		r.Outcome, r.Next = There, delta.Change{Path: r.Path, Pre: now, Post: now}
+	case r.Change.Post == nil:
+		r.Outcome, r.Change.Pre = There, nil // new since: it is not what the try removed
+	case p.o.Conflicts == settle.Theirs:
+		r.Outcome, r.Note = Settled, "what was changed in it since is gone"
+		r.Next = delta.Change{Path: r.Path, Pre: now, Post: r.Change.Post}
+	default:
+		r.Outcome, r.Note = Conflict, "it was changed in the try and outside, and what it was before is not known"
+	}
+}
+
+func (p *planner) load(img *delta.Image) *delta.Image {
+	if img == nil || img.Loaded || p.kept == nil {
+		return img
+	}
+	data, err := p.kept.Get(img.Sum)
+	if err != nil {
+		return img
+	}
+	return &delta.Image{Version: img.Version, Data: data, Loaded: true}
+}
+
+// directories leaves out new directories in which only what is left out would be, and
+// orders those that go.
+func (p *planner) directories() {
+	left, used := map[string]bool{}, map[string]bool{}
+	for _, r := range p.plan.Rows {
+		in := left
+		if r.Next.Post != nil {
+			in = used
+		}
+		for dir := filepath.Dir(r.Path); !in[dir] && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			in[dir] = true
+		}
+	}
+	p.plan.Make = slices.DeleteFunc(p.plan.Make, func(d ledger.Dir) bool {
+		return left[string(d.Path)] && !used[string(d.Path)]
+	})
+	slices.Sort(p.plan.Prune)
+	slices.Reverse(p.plan.Prune)
+	p.plan.Prune = slices.Compact(p.plan.Prune)
+}
+
+// Commit carries a plan out: all of it, or nothing.
+func (p *Plan) Commit(ctx context.Context, w *txn.Workspace) error {
+	_, err := w.Commit(ctx, p.Set(), txn.CommitOptions{
+		Origin: txn.Origin{Session: p.Session, Turn: p.Turn, Tool: Tool, Client: "kerf"}, Real: true, AsMade: true,
+		Make: p.Make, Prune: p.Prune, Chmod: p.Modes})
+	return err
+}

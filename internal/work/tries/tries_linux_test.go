@@ -1,0 +1,419 @@
+package tries_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/work/overlay"
+	"kerf/internal/work/tries"
+	"kerf/internal/work/workspace"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == overlay.Flag {
+		os.Exit(overlay.Hold())
+	}
+	os.Exit(m.Run())
+}
+
+// house is a home of Kerf and a directory to work in.
+type house struct {
+	*testing.T
+	home, dir string
+	copied    bool // tries work on copies
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{T: t, home: filepath.Join(base, "home"), dir: filepath.Join(base, "w")}
+	for _, d := range []string{h.home, h.dir} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// try runs a shell script in a new try.
+func (h *house) try(script string) *tries.Try {
+	h.Helper()
+	t, err := tries.New(h.home, []string{h.dir}, "test")
+	if err != nil {
+		h.Fatal(err)
+	}
+	if h.copied {
+		if _, err := t.Copy(); err != nil {
+			h.Fatal(err)
+		}
+	}
+	h.Cleanup(func() { _ = t.Remove() }) // others than root cannot remove the work directory as it is
+	h.in(t, script)
+	return t
+}
+
+// in runs a shell script in a try.
+func (h *house) in(t *tries.Try, script string) {
+	h.Helper()
+	code, err := t.Run(h.Context(), h.home, tries.Command{Dir: h.dir, Argv: []string{"/bin/bash", "-c", script},
+		Env: []string{"PATH=" + os.Getenv("PATH")}, Stdout: os.Stderr, Stderr: os.Stderr})
+	if errors.Is(err, overlay.ErrImpossible) {
+		h.Skip(err)
+	}
+	if err != nil || code != 0 {
+		h.Fatalf("exit code %d, %v: %s", code, err, script)
+	}
+}
+
+// keep plans, and carries the plan out.
+func (h *house) keep(t *tries.Try, o tries.Options) *tries.Plan {
+	h.Helper()
+	ws, err := workspace.Open(workspace.Options{Home: h.home, Roots: []string{h.dir}})
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer ws.Close()
+	plan, err := t.Plan(h.Context(), ws, o)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if plan.Count(tries.Conflict) == 0 && !plan.Empty() {
+		if err := plan.Commit(context.Background(), ws.Txn); err != nil {
+			h.Fatalf("%v\n%s%+v", err, rows(plan), plan)
+		}
+	}
+	return plan
+}
+
+// tree is what a directory holds: for each path its mode and content. With times it also
+// has when and which file that is.
+func (h *house) tree(dir string, times bool) map[string]string {
+	h.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		text := info.Mode().String()
+		switch {
+		case info.Mode().IsRegular():
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			text += " " + string(b)
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			text += " -> " + to
+		}
+		if times {
+			text += fmt.Sprint(info.ModTime().UnixNano(), overlay.Since(path).UnixNano())
+		}
+		rel, err := filepath.Rel(dir, path)
+		all[rel] = text
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return all
+}
+
+// count is how many histories are run.
+func count() int {
+	if n, err := strconv.Atoi(os.Getenv("KERF_TRUST_HISTORIES")); err == nil {
+		return n
+	}
+	return 15
+}
+
+// deed is one random command. Names are few, so that files, directories and links take
+// each other's place.
+func deed(r *rand.Rand, n int) string {
+	name := func() string {
+		path := string("abc"[r.IntN(3)])
+		for r.IntN(3) > 0 {
+			path += "/" + string("abc"[r.IntN(3)])
+		}
+		return path
+	}
+	a, b := name(), name()
+	switch r.IntN(10) {
+	case 0:
+		return "mkdir -p " + a
+	case 1:
+		return "rm -rf " + a
+	case 2:
+		return fmt.Sprintf("mv %s %s", a, b)
+	case 3:
+		return fmt.Sprintf("ln -s %s %s", b, a)
+	case 4:
+		return fmt.Sprintf("chmod %d %s", []int{755, 700, 775, 711}[r.IntN(4)], a)
+	case 5:
+		if strings.HasPrefix(b+"/", a+"/") {
+			return "true" // what cp does there depends on the order of names
+		}
+		return fmt.Sprintf("cp -a %s %s", a, b)
+	case 6:
+		return "rmdir " + a
+	default:
+		return fmt.Sprintf("mkdir -p $(dirname %s) && echo %d >> %s", a, n, a)
+	}
+}
+
+func script(r *rand.Rand, deeds int) string {
+	var lines []string
+	for n := range deeds {
+		lines = append(lines, "{ "+deed(r, n)+"; } 2>/dev/null")
+	}
+	return strings.Join(lines, "\n") + "\ntrue\n"
+}
+
+// TestKeptEqualsDirect: after a try the directory is as it was, to the times of its files.
+// What is kept makes of it what the same commands make of a copy.
+func TestKeptEqualsDirect(t *testing.T) {
+	histories := count()
+	for seed := range uint64(histories) {
+		r := rand.New(rand.NewPCG(seed, 21))
+		h := newHouse(t)
+		h.copied = seed%2 == 1
+		run(t, h.dir, script(r, 12))
+		copied := h.dir + ".copy"
+		run(t, filepath.Dir(h.dir), "cp -a w w.copy")
+		before := h.tree(h.dir, true)
+		commands := script(r, 1+r.IntN(16))
+		try := h.try(commands)
+		if d := cmp.Diff(before, h.tree(h.dir, true)); d != "" {
+			t.Fatalf("seed %d: the try changed the directory (-before +after):\n%s", seed, d)
+		}
+		run(t, copied, commands)
+		plan := h.keep(try, tries.Options{})
+		if d := cmp.Diff(h.tree(copied, false), h.tree(h.dir, false)); d != "" {
+			t.Fatalf("seed %d: kept (+) is not what the commands make of a copy (-):\n%s\nof %s\n%s\n%+v", seed, d, commands,
+				rows(plan), plan)
+		}
+		if again := h.keep(try, tries.Options{}); !again.Empty() {
+			t.Fatalf("seed %d: there is more to keep:\n%s\n%+v", seed, rows(again), again)
+		}
+		if err := try.Remove(); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := os.ReadDir(filepath.Join(h.home, "tries")); err != nil || len(left) > 0 {
+			t.Fatalf("%v, %v is left of the try", err, left)
+		}
+	}
+}
+
+func rows(p *tries.Plan) string {
+	var b strings.Builder
+	for _, r := range p.Rows {
+		fmt.Fprintf(&b, "%s %s %s\n", r.Outcome, r.Path, r.Note)
+	}
+	return b.String()
+}
+
+func run(t *testing.T, dir, script string) {
+	t.Helper()
+	cmd := exec.Command("/bin/bash", "-c", script)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// TestNothingOfOthersIsLost: what a user did beside a try is there after it was kept,
+// or the path is in conflict and nothing was written.
+func TestNothingOfOthersIsLost(t *testing.T) {
+	histories := count()
+	kept := 0
+	for seed := range uint64(histories) {
+		r := rand.New(rand.NewPCG(seed, 22))
+		h := newHouse(t)
+		h.copied = seed%2 == 1
+		run(t, h.dir, script(r, 12))
+		try := h.try(script(r, 1+r.IntN(8)))
+		time.Sleep(10 * time.Millisecond) // beyond the clock of the file system
+		mine := map[string]string{}
+		for n := range 1 + r.IntN(3) {
+			path := filepath.Join(h.dir, string("abcd"[r.IntN(4)]))
+			if st, err := os.Lstat(path); err == nil && st.IsDir() {
+				path += "/" + string("abcd"[r.IntN(4)])
+			}
+			if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
+				continue
+			}
+			line := fmt.Sprintf("mine %d %d\n", seed, n)
+			run(t, h.dir, fmt.Sprintf("echo '%s' >> %s", strings.TrimSpace(line), path))
+			mine[path] += line
+		}
+		before := h.tree(h.dir, true)
+		plan := h.keep(try, tries.Options{})
+		if plan.Count(tries.Conflict) > 0 {
+			if d := cmp.Diff(before, h.tree(h.dir, true)); d != "" {
+				t.Fatalf("seed %d: in conflict, and written:\n%s", seed, d)
+			}
+			continue
+		}
+		kept++
+		for _, path := range slices.Sorted(maps.Keys(mine)) {
+			b, err := os.ReadFile(path)
+			for line := range strings.Lines(mine[path]) {
+				if err != nil || !strings.Contains(string(b), line) {
+					t.Fatalf("seed %d: %q of the user is gone from %s (%v)\n%s", seed, line, path, err, rows(plan))
+				}
+			}
+		}
+	}
+	if kept < histories/4 {
+		t.Errorf("only %d of %d histories had no conflict", kept, histories)
+	}
+}
+
+// TestPickedHunks: of a changed text exactly the chosen edits are kept, at their places; what
+// is left can be kept later.
+func TestPickedHunks(t *testing.T) {
+	for seed := range uint64(count()) {
+		r := rand.New(rand.NewPCG(seed, 23))
+		h := newHouse(t)
+		lines, changed, want := []string{}, []string{}, []string{}
+		chosen := map[int]bool{}
+		for n := range 40 {
+			was := fmt.Sprintf("line %d\n", n)
+			now := was
+			if n%4 == 1 && r.IntN(2) > 0 {
+				now = []string{"", "changed\n", "one\ntwo\n"}[r.IntN(3)]
+				chosen[len(chosen)] = r.IntN(2) > 0
+			}
+			lines, changed = append(lines, was), append(changed, now)
+			if now != was && !chosen[len(chosen)-1] {
+				now = was
+			}
+			want = append(want, now)
+		}
+		file := filepath.Join(h.dir, "file")
+		if err := os.WriteFile(file, []byte(strings.Join(lines, "")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(changed, "")
+		try := h.try("echo new > new; cat > file <<'END'\n" + all + "END\n")
+		asked := 0
+		plan := h.keep(try, tries.Options{Pick: func(x tries.Hunk) (bool, error) {
+			if x.Path != file {
+				return false, nil
+			}
+			asked++
+			return chosen[x.N-1], nil
+		}})
+		if err := try.Remember(plan); err != nil {
+			t.Fatal(err)
+		}
+		if asked != len(chosen) {
+			t.Fatalf("seed %d: asked about %d of %d edits", seed, asked, len(chosen))
+		}
+		text, err := os.ReadFile(file)
+		if d := cmp.Diff(strings.Join(want, ""), string(text)); d != "" || err != nil {
+			t.Fatalf("seed %d: %v (-chosen +kept)\n%s", seed, err, d)
+		}
+		if _, err := os.Stat(filepath.Join(h.dir, "new")); err == nil {
+			t.Fatalf("seed %d: a file is there that was not chosen", seed)
+		}
+		h.keep(try, tries.Options{})
+		if text, err := os.ReadFile(file); string(text) != all || err != nil {
+			t.Fatalf("seed %d: the rest, kept later: %v\n%s", seed, err, cmp.Diff(all, string(text)))
+		}
+	}
+}
+
+// TestNoProcessLeadsPast: nothing that a program in a try can see of processes leads to the
+// directory below the overlay.
+func TestNoProcessLeadsPast(t *testing.T) {
+	h := newHouse(t)
+	t.Chdir(h.dir) // as `kerf` is when it starts
+	info, err := os.Stat(h.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := info.Sys().(*syscall.Stat_t)
+	out := filepath.Join(filepath.Dir(h.dir), "seen")
+	h.try(fmt.Sprintf("stat -Lc '%%d:%%i %%n' /proc/[0-9]*/cwd /proc/[0-9]*/root%s /proc/[0-9]*/fd/* >%s 2>&1; true", h.dir, out))
+	seen, err := os.ReadFile(out)
+	if err != nil || !strings.Contains(string(seen), "/proc/1/cwd") {
+		t.Fatalf("%v: %s", err, seen)
+	}
+	for line := range strings.Lines(string(seen)) {
+		if strings.HasPrefix(line, fmt.Sprintf("%d:%d ", real.Dev, real.Ino)) {
+			t.Errorf("%s is the directory below the overlay", strings.TrimSpace(line))
+		}
+	}
+}
+
+// TestAKilledTry: when what holds a try is killed, the directory is as it was, nothing of
+// the try runs on, and it can be gone on with.
+func TestAKilledTry(t *testing.T) {
+	h := newHouse(t)
+	run(t, h.dir, "mkdir a && echo one > a/b")
+	before := h.tree(h.dir, true)
+	try, err := tries.New(h.home, []string{h.dir}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = try.Remove() })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ready := filepath.Join(filepath.Dir(h.dir), "ready")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := try.Run(ctx, h.home, tries.Command{Dir: h.dir, Env: []string{"PATH=" + os.Getenv("PATH")},
+			Argv: []string{"/bin/bash", "-c", "rm -r a; (while :; do date > clock; done) & echo two > c; echo > " + ready + "; wait"}})
+		ended <- err
+	}()
+	for {
+		if _, err := os.Stat(ready); err == nil {
+			break
+		}
+		select {
+		case err := <-ended:
+			if errors.Is(err, overlay.ErrImpossible) {
+				t.Skip(err)
+			}
+			t.Fatal("it ended before it was killed: ", err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	cancel()
+	<-ended
+	if d := cmp.Diff(before, h.tree(h.dir, true)); d != "" {
+		t.Errorf("the directory changed:\n%s", d)
+	}
+	h.in(try, "test ! -e a && test $(cat c) = two && rm -f clock && date > clock && sleep 0.1 && cp clock d")
+	h.in(try, "cmp clock d && rm clock d") // nobody goes on writing it
+	h.keep(try, tries.Options{})
+	if d := cmp.Diff(map[string]string{".": "drwxr-xr-x", "c": "-rw-r--r-- two\n"}, h.tree(h.dir, false)); d != "" {
+		t.Error(d)
+	}
+}
