@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kerf/internal/work/boundary/makes"
 	"kerf/internal/work/boundary/mounts"
 	"kerf/internal/work/boundary/nested"
 	"kerf/internal/work/repo"
@@ -119,3 +120,6 @@ func inObjects(path string) bool {
 	rest, ok := strings.CutPrefix(path, "objects/")
 	return ok && rest != "info" && rest != "pack"
 }
+
+// Makes tells whether something can be made in a directory now, and ever.
+func (Disk) Makes(dir string) (now, ever bool) { return makes.In(dir) }

@@ -7,8 +7,13 @@ import (
 	"slices"
 )
 
-// namesLimit bounds the files that are looked at for other names of a file.
-const namesLimit = 200_000
+const (
+	// namesLimit bounds the files that are looked at for other names of a file.
+	namesLimit = 200_000
+	// outsideLimit is the bound for a hidden directory outside of the workspace: plans are
+	// made for each command, and caches and profiles of browsers are large.
+	outsideLimit = 500
+)
 
 // Identity asks the system.
 func (Disk) Identity(path string) (FileID, bool) {
@@ -20,9 +25,8 @@ func (Disk) Identity(path string) (FileID, bool) {
 }
 
 // Multiples walks dir, but for directories in which only contents are kept.
-func (Disk) Multiples(dir string) []FileID {
-	var found []FileID
-	limit := namesLimit
+func (Disk) Multiples(dir string, limit int) []Multiple {
+	var found []Multiple
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // what cannot be seen cannot be compared
@@ -35,7 +39,7 @@ func (Disk) Multiples(dir string) []FileID {
 		}
 		if d.Type().IsRegular() {
 			if id, several := identity(d); several {
-				found = append(found, id)
+				found = append(found, Multiple{path, id})
 			}
 		}
 		return nil

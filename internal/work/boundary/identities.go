@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -31,6 +32,16 @@ func (p *Plan) Of(path string, id FileID, several bool) Verdict {
 	return v
 }
 
+// nearestEntry is the place of the entry that holds for path.
+func (a *answers) nearestEntry(path string) string {
+	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if _, ok := a.entries[at]; ok {
+			return at
+		}
+	}
+	return ""
+}
+
 // identity looks whether a file with several names is a closed one.
 func (a *answers) identity(id FileID) (entry, bool) {
 	a.known.mu.Lock()
@@ -41,9 +52,12 @@ func (a *answers) identity(id FileID) (entry, bool) {
 			if e.access == Write || e.access == Read && !e.closed || path == a.tmp {
 				continue
 			}
-			for _, id := range a.view.Multiples(path) {
-				if have, ok := a.known.files[id]; !ok || have.access != None {
-					a.known.files[id] = e
+			for _, m := range a.view.Multiples(path, namesLimit) {
+				if a.nearestEntry(m.Path) != path {
+					continue // another one says what holds there
+				}
+				if have, ok := a.known.files[m.ID]; !ok || have.access != None {
+					a.known.files[m.ID] = e
 				}
 			}
 		}

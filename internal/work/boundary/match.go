@@ -90,6 +90,12 @@ func (m *matcher) visit(path string, d fs.DirEntry, err error) error {
 // fileID tells a file from others.
 type FileID struct{ Device, Inode uint64 }
 
+// Multiple is one name of a file that has several.
+type Multiple struct {
+	Path string
+	ID   FileID
+}
+
 // identity returns who a file is, and whether it has more names than one.
 func identity(d fs.DirEntry) (FileID, bool) {
 	info, err := d.Info()

@@ -16,6 +16,11 @@ func (r *resolver) alsoKnownAs() {
 	table := r.view.Mounts()
 	wanted := make(map[FileID]bool)
 	byID := make(map[FileID]string)
+	also := func(id FileID, path string) {
+		if !wanted[id] || r.access[path] == None { // what hides a file under one name wins
+			wanted[id], byID[id] = true, path
+		}
+	}
 	for _, path := range slices.Sorted(maps.Keys(r.access)) {
 		if r.access[path] == Write {
 			continue
@@ -24,12 +29,22 @@ func (r *resolver) alsoKnownAs() {
 			r.alias(path, alias)
 		}
 		if id, several := r.view.Identity(path); several && id != (FileID{}) {
-			wanted[id], byID[id] = true, path
+			also(id, path)
 		}
 		inside := func(root string) bool { return pathname.Under(root, path) }
-		if (r.access[path] == None || r.closed[path]) && slices.ContainsFunc(r.places, inside) {
-			for _, id := range r.view.Multiples(path) {
-				wanted[id], byID[id] = true, path
+		limit := 0
+		switch within := slices.ContainsFunc(r.places, inside); {
+		case within && (r.access[path] == None || r.closed[path]):
+			limit = namesLimit
+		case !within && r.access[path] == None: // a place of keys: the user may have given one a name in the workspace
+			limit = outsideLimit
+		}
+		if limit == 0 {
+			continue
+		}
+		for _, m := range r.view.Multiples(path, limit) {
+			if r.nearest(m.Path) == path {
+				also(m.ID, path)
 			}
 		}
 	}
@@ -38,11 +53,19 @@ func (r *resolver) alsoKnownAs() {
 	}
 	for id, others := range r.view.Names(wanted, r.places) {
 		for _, name := range others {
-			if !pathname.Under(byID[id], name) {
-				r.alias(byID[id], name)
-			}
+			r.alias(byID[id], name)
 		}
 	}
+}
+
+// nearest is the place of the entry that holds for path.
+func (r *resolver) nearest(path string) string {
+	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if r.access[at] != "" {
+			return at
+		}
+	}
+	return ""
 }
 
 // pinClosed keeps what is closed in its place: the directories above it, within what is
@@ -66,17 +89,21 @@ func (r *resolver) pinClosed() {
 
 func (r *resolver) isRoot(path string) bool { return slices.Contains(r.roots, path) }
 
-// alias gives name what path has, where that is less.
+// alias gives name what path has, where that is less. What hides a file, or keeps it as it is,
+// holds under all its names, whatever rules say of these: a file tool that opens it could not
+// tell them apart.
 func (r *resolver) alias(path, name string) {
-	if name == path || r.isRoot(name) || r.access[name] != "" && r.access[name] != Write {
-		return // what the policy names itself is more specific
-	}
-	access := r.access[path]
-	if now := r.effective(name); now == None || access == Read && now == Read {
+	info, err := r.view.Lstat(name)
+	if name == path || err != nil { // another mount lies over it
 		return
 	}
-	if _, err := r.view.Lstat(name); err != nil {
-		return // another mount lies over it
+	access := r.access[path]
+	now := r.effective(name)
+	if info.IsDir() && (r.isRoot(name) || r.access[name] != "" && r.access[name] != Write) {
+		return // what the policy names itself is more specific
+	}
+	if now == None || access == Read && now == Read {
+		return
 	}
 	r.access[name], r.closed[name] = access, r.closed[path]
 	r.why[name] = r.why[path] + " (it is also " + path + ")"

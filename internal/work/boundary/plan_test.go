@@ -100,6 +100,12 @@ func (p paper) Pointer(name string) (string, error) {
 func (p paper) Placeholder(name string) bool { return p[name] == "placeholder" }
 func (p paper) Links(dir string) []string    { return nil }
 
+// Makes knows a directory of somebody else, and one that is read-only, by their names.
+func (p paper) Makes(dir string) (now, ever bool) {
+	return !strings.HasPrefix(dir, "/tmp/stranger") && !strings.Contains(dir, "/locked/"),
+		!strings.HasPrefix(dir, "/tmp/stranger")
+}
+
 // Home is what the file "home" of a git directory points to.
 func (p paper) Home(dir string) string {
 	target, _ := p.Pointer(dir + "/home")
@@ -139,7 +145,7 @@ func (p paper) Match(pattern string) ([]string, error) {
 func (p paper) Follows(string, string, string) []repo.Target                          { return nil }
 func (p paper) Mounts() []mounts.Point                                                { return nil }
 func (p paper) Identity(string) (boundary.FileID, bool)                               { return boundary.FileID{}, false }
-func (p paper) Multiples(string) []boundary.FileID                                    { return nil }
+func (p paper) Multiples(string, int) []boundary.Multiple                             { return nil }
 func (p paper) Names(map[boundary.FileID]bool, []string) map[boundary.FileID][]string { return nil }
 
 func repository(dir string, more ...string) []string {
@@ -162,9 +168,12 @@ func plans() map[string]struct {
 	workspace := boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{"/w"}, Cwd: "/w/sub", TmpDir: "/k/tmp"}
 	with := func(change func(*boundary.Policy)) boundary.Policy { p := workspace; change(&p); return p }
 	return map[string]c{
-		"empty":           {workspace, newPaper("/w/sub/")},
-		"placeholders":    {workspace, newPaper("/w/sub/", "/w/.kerf!", "/w/.git!")},
-		"repository":      {workspace, newPaper(append(repository("/w/.git", "/objects/info/alternates", "/modules/", "/commondir!"), "/w/sub/", "/w/.kerf/config.toml")...)},
+		"empty":        {workspace, newPaper("/w/sub/")},
+		"placeholders": {workspace, newPaper("/w/sub/", "/w/.kerf!", "/w/.git!")},
+		"repository":   {workspace, newPaper(append(repository("/w/.git", "/objects/info/alternates", "/modules/", "/commondir!"), "/w/sub/", "/w/.kerf/config.toml")...)},
+		"stranger": {with(func(p *boundary.Policy) { p.SharedTmp = true }),
+			newPaper(append(append(repository("/tmp/stranger/.git"), repository("/w/locked/.git")...),
+				"/w/sub/", "/w/locked/", "/tmp/stranger/")...)},
 		"half-repository": {workspace, newPaper("/w/sub/", "/w/.git/config")},
 		"linked-hooks":    {workspace, newPaper("/w/sub/", "/w/hk/", "/w/.git/HEAD", "/w/.git/config", "/w/.git/hooks -> /w/hk", "/w/.git/objects/", "/w/.git/refs/")},
 		"pointer-inside":  {workspace, newPaper(append(repository("/w/real"), "/w/sub/", "/w/.git = /w/real")...)},

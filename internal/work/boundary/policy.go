@@ -215,6 +215,10 @@ type View interface {
 	Pointer(file string) (string, error)
 	// Placeholder reports whether path is one of ours, left or in use.
 	Placeholder(path string) bool
+	// Makes tells whether this user, and so a command, can make something in a directory now,
+	// and whether that is possible at all: it is not where the directory is somebody else's
+	// and closed, or its file system is read-only.
+	Makes(dir string) (now, ever bool)
 	// Links returns what is neither file nor directory below a git directory.
 	Links(gitDir string) []string
 	// Home is the working tree that a git directory says it belongs to, or "".
@@ -234,8 +238,9 @@ type View interface {
 	// Identity tells a file from all others; several says that it has more names than
 	// one. It is zero where the system does not tell.
 	Identity(path string) (id FileID, several bool)
-	// Multiples are the files below dir that have more names than one.
-	Multiples(dir string) []FileID
+	// Multiples are the files below dir that have more names than one. It looks at limit
+	// files and directories.
+	Multiples(dir string, limit int) []Multiple
 	// Names are the paths below dirs of the files that are wanted. It looks at a limited
 	// number of files.
 	Names(wanted map[FileID]bool, dirs []string) map[FileID][]string
@@ -312,6 +317,7 @@ type resolver struct {
 	session  *Session
 	tmp      *Mount
 	home     string   // of the user
+	byLink   []Rule   // whose path passes a link of the workspace
 	found    []string // repositories and directories of Kerf below the roots
 }
 
@@ -341,6 +347,8 @@ func (r *resolver) grants(p Policy) error {
 			}
 		}
 		switch {
+		case err == nil && r.passesLink(p.Roots, rule.Path, path):
+			r.byLink = append(r.byLink, Rule{path, rule.Access, whyRule(rule)})
 		case err == nil:
 			r.access[path], r.why[path] = rule.Access, whyRule(rule)
 			if rule.Access == Write {
@@ -350,6 +358,14 @@ func (r *resolver) grants(p Policy) error {
 			missing = append(missing, rule)
 		default:
 			fault = errors.Join(fault, fmt.Errorf("sandbox: %s: %w", rule.Path, err))
+		}
+	}
+	for _, rule := range r.byLink {
+		if now := r.effective(rule.Path); now != Write && rule.Access == Write {
+			fault = errors.Join(fault, fmt.Errorf(
+				"sandbox: %s leads to %s by a link in the workspace; name that itself", rule.Why, rule.Path))
+		} else if rule.Access == None || now == Write && rule.Access == Read {
+			r.access[rule.Path], r.why[rule.Path] = rule.Access, rule.Why
 		}
 	}
 	for _, rule := range missing {
@@ -377,11 +393,53 @@ func (r *resolver) expanded(rules []Rule) (all []Rule, fault error) {
 		if err != nil {
 			fault = errors.Join(fault, fmt.Errorf("sandbox: %s: %w", rule.Path, err))
 		}
+		var linked []string
 		for _, path := range paths {
-			matched = append(matched, Rule{path, rule.Access, whyRule(rule)})
+			if r.at(path) != link {
+				matched = append(matched, Rule{path, rule.Access, whyRule(rule)})
+			} else if path = r.linked(rule.Path, path); path != "" {
+				linked = append(linked, path)
+			}
+		}
+		for _, path := range append(r.session.matched(rule.Path, linked), linked...) {
+			if _, err := r.view.Lstat(path); err == nil {
+				r.byLink = append(r.byLink, Rule{path, rule.Access, whyRule(rule)})
+			}
 		}
 	}
 	return append(matched, plain...), fault
+}
+
+// passesLink reports whether a rule for what lies in the workspace means something else by a
+// link there. A repository can hold such links, so that the rule closes and never opens.
+func (r *resolver) passesLink(roots []string, path, real string) bool {
+	for _, root := range slices.Concat(r.places, roots) {
+		rel, ok := pathname.Rel(root, filepath.Clean(path))
+		top, err := r.view.Real(root)
+		if ok && err == nil {
+			return filepath.Join(top, rel) != real
+		}
+	}
+	return false
+}
+
+// linked is what a link leads to that a pattern matched, or empty where no rule can be about
+// it: the kernel's own files, which are others for each process, and a directory in which the
+// pattern itself looks. A repository can hold such links.
+func (r *resolver) linked(pattern, path string) string {
+	real, err := r.view.Real(path)
+	base, _ := doublestar.SplitPattern(filepath.ToSlash(pattern))
+	if err != nil || inSystem(real) || pathname.Under(real, filepath.FromSlash(base)) {
+		return ""
+	}
+	return real
+}
+
+// inSystem reports whether path is one of the kernel's own. What lies in shared memory are
+// files like others; commands get a /dev/shm of their own.
+func inSystem(path string) bool {
+	within := func(system string) bool { return pathname.Under(system, path) }
+	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev"}, within) && (path == "/dev/shm" || !within("/dev/shm"))
 }
 
 // notePattern keeps a pattern for what comes to be later.
@@ -415,13 +473,8 @@ func (r *resolver) place(rule Rule) (string, error) {
 	if path == "/" && rule.Access != Read {
 		return "", errForbidden
 	}
-	if rule.Access == Write {
-		for _, system := range []string{"/proc", "/sys", "/dev"} {
-			// What lies in shared memory are files like others; commands get a /dev/shm of their own.
-			if pathname.Under(system, path) && (path == "/dev/shm" || !pathname.Under("/dev/shm", path)) {
-				return "", errForbidden
-			}
-		}
+	if rule.Access == Write && inSystem(path) {
+		return "", errForbidden
 	}
 	return path, nil
 }
@@ -487,7 +540,12 @@ func (r *resolver) denied(path string) bool {
 	return false
 }
 
+// mask has a placeholder made, unless neither Kerf nor a command can make anything there.
 func (r *resolver) mask(kind MaskKind, path, content string) {
+	if _, ever := r.view.Makes(filepath.Dir(path)); !ever {
+		r.plan.Untouched = append(r.plan.Untouched, Name{path, true})
+		return
+	}
 	r.plan.Masks = append(r.plan.Masks, Mask{kind, path, content})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kerf/internal/pathname"
+	"kerf/internal/work/boundary/names"
 )
 
 // nestedLimit is how many repositories below a root are kept fit for commits.
@@ -55,7 +56,7 @@ func (r *resolver) protectNested(root string) {
 		case at == absent:
 			continue
 		case at == link:
-		case strings.EqualFold(filepath.Base(path), Kerf):
+		case names.Fold(filepath.Base(path)) == Kerf:
 			r.close(path)
 			continue
 		case repositories >= nestedLimit:
@@ -298,7 +299,8 @@ func (r *resolver) bare(path string) bool {
 //
 // Placeholders mean to git what absence means: an empty configuration or list,
 // and a common directory that is the directory itself. A directory that is no
-// repository, or has links in these places, becomes read-only as a whole.
+// repository, has links in these places, or in which nothing can be made becomes
+// read-only as a whole.
 func (r *resolver) protectDir(git string) {
 	in := func(name string) string { return filepath.Join(git, filepath.FromSlash(name)) }
 	defer r.follow(git)
@@ -344,6 +346,12 @@ var linkless = func() []string {
 func (r *resolver) regular(git string) bool {
 	for _, name := range linkless {
 		if r.at(filepath.Join(git, filepath.FromSlash(name))) == link {
+			return false
+		}
+	}
+	for _, name := range []string{"", "objects", "objects/info"} {
+		path := filepath.Join(git, filepath.FromSlash(name))
+		if now, _ := r.view.Makes(path); !now && r.at(path) == dir {
 			return false
 		}
 	}

@@ -164,6 +164,29 @@ func (s *Session) meant(rule Rule, now string) (earlier []string) {
 	return earlier
 }
 
+// matched returns what links that a pattern matched led to earlier in the session and do not
+// now: a command may have removed them.
+func (s *Session) matched(pattern string, now []string) (earlier []string) {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.meaning[pattern]
+	for _, path := range all {
+		if !slices.Contains(now, path) {
+			earlier = append(earlier, path)
+		}
+	}
+	for _, path := range now {
+		if !slices.Contains(all, path) && len(all) < maxKnown {
+			all = append(all, path)
+		}
+	}
+	s.meaning[pattern] = all
+	return earlier
+}
+
 // begun reports whether an operation of git was begun in this session, and not by the
 // user before: it was absent at an earlier look.
 func (s *Session) begun(path string, there bool) bool {

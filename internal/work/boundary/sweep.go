@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kerf/internal/work/boundary/names"
+	"kerf/internal/work/repo"
 )
 
 // Finding is something a command planted.
@@ -105,7 +108,7 @@ func (p *Plan) sightings(nested []string) map[string]string {
 	for _, path := range nested {
 		switch {
 		case p.answers.view.Placeholder(path):
-		case strings.EqualFold(filepath.Base(path), Kerf):
+		case names.Fold(filepath.Base(path)) == Kerf:
 			seen[path] = "was made while a command ran; Kerf would take settings from it, once you trust it"
 		default:
 			seen[path] = "a repository that was made while a command ran: what git runs in it was not protected until now"
@@ -119,45 +122,9 @@ func (p *Plan) sightings(nested []string) map[string]string {
 		}
 	}
 	for _, git := range p.GitDirs {
-		for path, steps := range stepsOf(git) {
+		for path, steps := range repo.Steps(git) {
 			seen[path] = steps
 		}
 	}
 	return seen
 }
-
-// stepsOf are the files of an operation under way in a git directory that name programs
-// which git runs when the operation goes on.
-func stepsOf(git string) map[string]string {
-	found := make(map[string]string)
-	for _, name := range []string{"rebase-merge/git-rebase-todo", "sequencer/todo"} {
-		path := filepath.Join(git, filepath.FromSlash(name))
-		text, err := readSmall(path)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(text) {
-			word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-			if word == "exec" || word == "x" {
-				found[path] = fmt.Sprintf("git runs %q when the operation goes on that is under way", strings.TrimSpace(rest))
-				break
-			}
-		}
-	}
-	for _, name := range []string{"rebase-merge/strategy", "rebase-apply/strategy", "sequencer/opts"} {
-		path := filepath.Join(git, filepath.FromSlash(name))
-		text, err := readSmall(path)
-		strategy := strings.TrimSpace(text)
-		if name == "sequencer/opts" {
-			_, rest, _ := strings.Cut(text, "strategy = ")
-			strategy, _, _ = strings.Cut(rest, "\n")
-		}
-		if err == nil && strategy != "" && !slices.Contains(strategies, strategy) {
-			found[path] = fmt.Sprintf("git runs the program git-merge-%s when the operation goes on that is under way", strategy)
-		}
-	}
-	return found
-}
-
-// strategies are the ways to merge that git has itself; any other one is a program.
-var strategies = []string{"ort", "recursive", "resolve", "octopus", "ours", "subtree"}

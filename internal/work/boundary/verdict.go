@@ -95,16 +95,23 @@ func (p *Plan) At(path string) Verdict {
 	if v.Access != Writable {
 		return v
 	}
-	for _, root := range a.roots {
-		rel, ok := pathname.Rel(root, path)
-		if !ok {
-			continue
-		}
+	// The innermost root counts: a rule may grant what is protected in another one.
+	if rel, ok := pathname.Rel(a.rootOf(path), path); ok {
 		if why := whyProtected(filepath.ToSlash(rel)); why != "" {
 			return Verdict{Protected, why}
 		}
 	}
 	return v
+}
+
+// rootOf is the innermost of the roots that path lies in, or empty.
+func (a *answers) rootOf(path string) (in string) {
+	for _, root := range a.roots {
+		if len(root) > len(in) && pathname.Under(root, path) {
+			in = root
+		}
+	}
+	return in
 }
 
 // Named is the verdict about what a user in cwd names: each link on the way is asked about, then
@@ -138,15 +145,33 @@ func (p *Plan) Named(cwd, path string) (real string, v Verdict) {
 	return real, v
 }
 
+// top is the uppermost path that is, or is above, path and that the pattern matches; it
+// stands for all below it, as for commands. Empty for none.
+func (p rulePattern) top(path string) (top string) {
+	for at := path; pathname.Under(p.base, at); at = filepath.Dir(at) {
+		if p.matches(at) {
+			top = at
+		}
+		if filepath.Dir(at) == at {
+			break
+		}
+	}
+	return top
+}
+
 // nearest is what the entry or pattern that is nearest above path says.
 func (a *answers) nearest(path string) Verdict {
+	tops := make([]string, len(a.patterns))
+	for i, p := range a.patterns {
+		tops[i] = p.top(path)
+	}
 	for at := path; ; {
 		if e, ok := a.entries[at]; ok {
 			return e.verdict()
 		}
 		for i := len(a.patterns) - 1; i >= 0; i-- {
-			if p := a.patterns[i]; p.matches(at) {
-				return entry{access: p.rule.Access, why: whyRule(p.rule)}.verdict()
+			if tops[i] == at {
+				return entry{access: a.patterns[i].rule.Access, why: whyRule(a.patterns[i].rule)}.verdict()
 			}
 		}
 		parent := filepath.Dir(at)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
@@ -560,8 +561,17 @@ func TestSEC_F13_TmpIsPrivate(t *testing.T) {
 		s.policy.SharedTmp = true
 		var text string
 		var b []byte
-		for range 5 { // what other tests keep there may vanish while the sandbox is set up
-			text, _ = s.inside("echo granted > " + other)
+		for range 20 { // what other tests keep there may vanish while the sandbox is set up
+			box, err := Prepare(t.Context(), s.policy, false, []string{"bash", "-c", "echo granted > " + other})
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+				text = err.Error()
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ = s.start(box)
+			box.Close()
 			if b, _ = os.ReadFile(other); string(b) == "granted\n" {
 				return
 			}

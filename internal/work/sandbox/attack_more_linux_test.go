@@ -386,7 +386,7 @@ func TestSEC_O5_ManyCommandsLeaveNothing(t *testing.T) {
 
 // ordinary are the tests that run again as an ordinary user, as those in which
 // the kernel treats root differently.
-const ordinary = "TestSEC_(F1|F2|F3|F4|F5|F12|K1|K5|K9|N4|O4)_"
+const ordinary = "TestSEC_(F1|F2|F3|F4|F5|F12|F13|K1|K5|K9|N4|O4)_"
 
 func TestSEC_AsAnOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -412,6 +412,19 @@ func TestSEC_AsAnOrdinaryUser(t *testing.T) {
 	const nobody = 65534
 	if err := os.Chown(dir, nobody, nobody); err != nil {
 		t.Skip(err)
+	}
+	// For F13: somebody else's repository in the /tmp that commands share, of which this user
+	// can change nothing.
+	stranger, err := os.MkdirTemp("/tmp", "kerf-stranger-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(stranger)
+	if err := os.Chmod(stranger, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("git", "init", "-q", stranger).CombinedOutput(); err != nil {
+		t.Fatalf("git init: %v: %s", err, out)
 	}
 	which := ordinary
 	if os.Getenv("KERF_LONG") != "" {

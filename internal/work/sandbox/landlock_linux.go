@@ -4,13 +4,11 @@ import (
 	"errors"
 	"kerf/internal/work/sandbox/render"
 
-	"kerf/internal/pathname"
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox/grants"
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/seccomp"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -62,7 +60,7 @@ func compileLandlock(p boundary.Plan, argv []string) *launch.Program {
 	// PR_SET_NO_NEW_PRIVS has to be there before the rules.
 	c.Call(note, unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	rules := c.Keep(c.Call(note, unix.SYS_LANDLOCK_CREATE_RULESET, c.Data(attributes), len(attributes), 0))
-	for _, path := range readable("/", p.Mounts) {
+	for _, path := range grants.Readable(p.Mounts) {
 		c.grant(rules, path, landRead)
 	}
 	for _, name := range devices {
@@ -105,42 +103,4 @@ func (c *compiler) grant(rules launch.Reg, path string, rights uint64) {
 	if alone {
 		c.Call(note, unix.SYS_CLOSE, at)
 	}
-}
-
-// readable names what has to be granted so that everything below dir can be
-// read but for what is hidden: dir itself, or, when something below is hidden,
-// what lies in it, one by one.
-func readable(dir string, mounts []boundary.Mount) []string {
-	i := slices.IndexFunc(mounts, func(m boundary.Mount) bool { return m.Path == dir })
-	if i >= 0 && (mounts[i].Kind == boundary.MountHideFile || mounts[i].Kind == boundary.MountHideDir ||
-		mounts[i].Kind == boundary.MountTmp) {
-		return opened(dir, mounts)
-	}
-	hides := slices.ContainsFunc(mounts, func(m boundary.Mount) bool {
-		return m.Path != dir && pathname.Under(dir, m.Path) && m.Kind != boundary.MountRead && m.Kind != boundary.MountWrite
-	})
-	if !hides {
-		return []string{dir}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	var all []string
-	for _, e := range entries {
-		all = append(all, readable(filepath.Join(dir, e.Name()), mounts)...)
-	}
-	return all
-}
-
-// opened names what a rule opens again below something hidden.
-func opened(hidden string, mounts []boundary.Mount) []string {
-	var all []string
-	for _, m := range mounts {
-		if m.Kind == boundary.MountRead && m.Path != hidden && pathname.Under(hidden, m.Path) &&
-			!slices.ContainsFunc(all, func(a string) bool { return pathname.Under(a, m.Path) }) {
-			all = append(all, readable(m.Path, mounts)...)
-		}
-	}
-	return all
 }

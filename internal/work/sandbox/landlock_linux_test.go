@@ -8,8 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // newLandlockSite is a read-only site that Landlock alone confines.
@@ -102,19 +100,5 @@ func TestLandlockRefusesWhatItCannotExpress(t *testing.T) {
 	if err := expressible(boundary.Plan{Mode: boundary.ReadOnly,
 		Mounts: []boundary.Mount{{Kind: boundary.MountHideDir, Path: "/tmp"}}}); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestReadableNamesSiblings(t *testing.T) {
-	dir := t.TempDir()
-	for _, d := range []string{"/a/b", "/a/c", "/d", "/e/f/g"} {
-		if err := os.MkdirAll(dir+d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got := readable(dir, []boundary.Mount{{Kind: boundary.MountHideDir, Path: dir + "/a/b"},
-		{Kind: boundary.MountHideDir, Path: dir + "/e"}, {Kind: boundary.MountRead, Path: dir + "/e/f"}})
-	if d := cmp.Diff([]string{dir + "/a/c", dir + "/d", dir + "/e/f"}, got); d != "" {
-		t.Error(d)
 	}
 }

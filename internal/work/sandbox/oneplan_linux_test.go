@@ -60,6 +60,12 @@ func (s *site) randomTree(r *rand.Rand) {
 		s.t.Fatal(err)
 	}
 	s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: s.work + "/kept", Access: boundary.None})
+	key := s.out + "/keys/id"
+	s.write(key, "SECRET "+key)
+	if err := os.Link(key, dirs[r.IntN(len(dirs))]+"/key"); err != nil && !errors.Is(err, syscall.EXDEV) {
+		s.t.Fatal(err)
+	}
+	s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: s.out + "/keys", Access: boundary.None})
 	access := []boundary.Access{boundary.None, boundary.Read, boundary.Write}
 	for range 3 {
 		list := append(dirs[1:len(dirs):len(dirs)], files...)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"time"
 
 	"kerf/internal/work/boundary"
 )
 
-// looks is how often the disk is looked at while it changes.
-const looks = 4
+// looks is how often the disk is looked at while it changes; before each look but the
+// first two there is a pause, twice as long each time, 0.6 s in all: programs that make
+// and delete repositories one after the other leave gaps.
+const looks, pause = 8, 10 * time.Millisecond
 
 // Prepare resolves a policy and wraps argv for it. What appears or vanishes between
 // the two is a reason to look again: somebody else makes or deletes a repository in
@@ -27,6 +30,12 @@ func Prepare(ctx context.Context, p boundary.Policy, tty bool, argv []string) (*
 		moved := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist)
 		if err == nil || n == looks || !moved || ctx.Err() != nil {
 			return box, err
+		}
+		if n > 1 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause << (n - 2)):
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox/grants"
 	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/render"
 )
@@ -65,7 +66,7 @@ func (c *compiler) restrict() {
 		return
 	}
 	const note = "Landlock rules cannot be set"
-	reads := readable("/", c.plan.Mounts)
+	reads := grants.Readable(c.plan.Mounts)
 	if len(reads) > maxGrants {
 		reads = nil
 	}

@@ -2,7 +2,9 @@ package names
 
 // HomeSecrets are the places of a home where programs keep what opens other
 // machines and accounts, with slashes. Files that mostly hold settings, without which a
-// program does not run, are not among them (pip.conf, NuGet.Config).
+// program does not run, are not among them (pip.conf, NuGet.Config). The last part are those
+// that firejail closes and that were not here (netblue30/firejail:etc/inc/disable-common.inc,
+// "top secret", "cloud provider configuration" and "Remote access", November 2026).
 var HomeSecrets = []string{
 	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".config/gcloud", ".config/gh", ".config/glab-cli",
 	".config/hub", ".config/doctl", ".config/op",
@@ -33,18 +35,23 @@ var HomeSecrets = []string{
 	".python_history", ".psql_history",
 	"Library/Keychains", "Library/Cookies", "Library/Application Support/Google/Chrome",
 	"Library/Application Support/Firefox",
+	"Private", ".Private", ".ecryptfs", ".fscrypt", ".vaults", ".local/share/plasma-vault", ".caff", ".cert", ".pki",
+	".local/share/pki", ".config/keybase", ".davfs2/secrets", ".git-credential-cache", ".gnome2/keyrings",
+	".kde4/share/apps/kwallet", ".minisign", ".mutt", ".muttrc", ".nyx", ".smbcredentials", ".s3cmd", ".rhosts", ".shosts",
 }
 
 // StartFiles are the places of a home from which shells, desktops, editors and git run
 // programs by themselves. The lists of the manuals of
 // bash, zsh, fish, systemd, the XDG autostart specification, launchd, git, vim, emacs, tmux
-// and OpenSSH.
+// and OpenSSH, and the "Startup files" and "Initialization files" of firejail's list.
 var StartFiles = []string{
 	".bashrc", ".bash_logout", ".bash_aliases", ".profile",
 	".zshenv", ".zprofile", ".zshrc", ".zlogin", ".zlogout",
 	".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".pam_environment",
 	".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".xserverrc",
 	".gitconfig", ".vimrc", ".emacs", ".tmux.conf", ".screenrc", ".gdbinit", ".forward", ".procmailrc",
+	".logout", ".mkshrc", ".csh_files", ".zshrc.local", ".zsh_files", ".exrc", ".gvimrc", ".nanorc", ".mailcap", ".caffrc",
+	".pythonrc.py", ".xscreensaver", ".cargo/env",
 }
 
 // StartDirs are such places that are directories.
@@ -52,7 +59,7 @@ var StartDirs = []string{
 	".config/fish", ".config/powershell", ".config/nushell", ".config/environment.d", ".config/autostart",
 	".config/systemd", ".config/plasma-workspace", ".local/share/systemd", ".local/share/applications",
 	".local/share/dbus-1", "Library/LaunchAgents", ".config/git", ".vim", ".config/nvim", ".emacs.d", ".config/emacs",
-	".config/tmux", ".ssh", ".gnupg",
+	".config/tmux", ".ssh", ".gnupg", ".oh-my-zsh", ".zsh.d", ".xmonad", ".local/bin", ".cargo/bin",
 }
 
 // Hooks are the programs that git looks for in its directory of hooks, by its manual

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,7 +100,7 @@ func listingOf(entries []fs.DirEntry) (l listing) {
 			parts++
 		}
 		switch {
-		case strings.EqualFold(name, names.Git) || strings.EqualFold(name, names.Kerf):
+		case own(name):
 			l.own = append(l.own, name)
 		case !e.IsDir():
 		case name == modules:
@@ -145,9 +146,10 @@ func (m *Memory) Find(root string, thorough bool) []string {
 				found = append(found, dir)
 				continue
 			}
-			if dir != root {
-				found = appendPaths(found, dir, here.own)
+			if dir == root {
+				here.own = slices.DeleteFunc(slices.Clone(here.own), usual)
 			}
+			found = appendPaths(found, dir, here.own)
 			next = appendPaths(next, dir, here.dirs)
 			if here.modules {
 				last = append(last, filepath.Join(dir, modules))
@@ -159,6 +161,18 @@ func (m *Memory) Find(root string, thorough bool) []string {
 		level = next
 	}
 	return found
+}
+
+// usual reports whether a name is one that is looked for in every root anyway.
+func usual(name string) bool { return name == names.Git || name == names.Kerf }
+
+// own reports whether a name is one of ours, or one that some file system takes for it.
+func own(name string) bool {
+	if !strings.ContainsAny(name, ".~") {
+		return false
+	}
+	fold := names.Fold(name)
+	return fold == names.Git || fold == names.Kerf
 }
 
 func appendPaths(list []string, dir string, in []string) []string {

@@ -1,9 +1,6 @@
 // Package proxy lets sandboxed commands reach the hosts that a policy names.
 //
-// It speaks HTTP, plain and CONNECT. A host is judged in the form to which it
-// was parsed, resolved once, and connected to at exactly the address that was
-// judged, so that neither spelling nor a second answer of the resolver leads
-// elsewhere.
+// It speaks HTTP, plain and CONNECT.
 package proxy
 
 import (
@@ -17,14 +14,13 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"kerf/internal/work/hosts"
 )
 
 // Options say what is let through.
 type Options struct {
-	// Domains maps patterns to "allow" or "deny": a host, `*.host` for what lies
-	// below it, `**.host` for both, `*` for all, an address or a range of addresses, each with an
-	// optional :port. Without one the ports are 80 and 443. Deny wins.
-	Domains map[string]string
+	Domains map[string]string // as [hosts.Parse] reads them
 	// Limited lets requests through that only ask for something: GET, HEAD and OPTIONS.
 	// What passes through CONNECT cannot be read.
 	Limited bool
@@ -34,7 +30,7 @@ type Options struct {
 	// Log gets one line for each request that was refused.
 	Log func(line string)
 	// Resolve and Dial stand for the system's own when they are nil.
-	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	Resolve hosts.Resolver
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -42,7 +38,7 @@ type Options struct {
 // ends them.
 type Proxy struct {
 	o       Options
-	rules   []rule
+	rules   hosts.Rules
 	server  *http.Server
 	mu      sync.Mutex // guards what follows
 	tunnels map[net.Conn]bool
@@ -65,12 +61,9 @@ const (
 // New returns a proxy. A pattern that cannot be read is an error.
 func New(o Options) (*Proxy, error) {
 	p := &Proxy{o: o, tunnels: make(map[net.Conn]bool), answers: make(map[string]*answer)}
-	for pattern, word := range o.Domains {
-		r, err := parseRule(pattern, word)
-		if err != nil {
-			return nil, err
-		}
-		p.rules = append(p.rules, r)
+	var err error
+	if p.rules, err = hosts.Parse(o.Domains); err != nil {
+		return nil, err
 	}
 	if p.o.Resolve == nil {
 		p.o.Resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
@@ -152,52 +145,28 @@ func targetOf(r *http.Request) (host string, port int, err error) {
 		if fallback == "" {
 			return "", 0, errors.New("no port is named")
 		}
-		name, number = trimBrackets(authority), fallback
+		name, number = authority, fallback
 	}
 	port, err = strconv.Atoi(number)
 	if err != nil || port < 1 || port > 65535 || strconv.Itoa(port) != number {
 		return "", 0, fmt.Errorf("%q is not a port", number)
 	}
-	host, err = canonical(name)
+	host, err = hosts.Canonical(name)
 	return host, port, err
-}
-
-func trimBrackets(s string) string {
-	if len(s) > 1 && s[0] == '[' && s[len(s)-1] == ']' {
-		return s[1 : len(s)-1]
-	}
-	return s
 }
 
 // admit judges a host and returns the one address to connect to.
 func (p *Proxy) admit(ctx context.Context, host string, port int) (netip.AddrPort, error) {
-	literal, _ := netip.ParseAddr(host)
-	verdict := p.judge(host, literal, port)
-	if verdict == denied {
+	verdict := p.rules.Judge(host, port)
+	if verdict == hosts.Denied {
 		return netip.AddrPort{}, fmt.Errorf("%s:%d is denied", host, port)
 	}
-	if verdict == unknown && !p.ask(ctx, host, port) {
+	if verdict == hosts.Unknown && !p.ask(ctx, host, port) {
 		return netip.AddrPort{}, fmt.Errorf("%s:%d is not on the list of allowed domains", host, port)
 	}
-	addrs := []netip.Addr{literal}
-	if !literal.IsValid() {
-		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-		defer cancel()
-		var err error
-		if addrs, err = p.o.Resolve(ctx, host); err != nil {
-			return netip.AddrPort{}, fmt.Errorf("%s cannot be resolved: %w", host, err)
-		}
-	}
-	for _, a := range addrs {
-		a = a.Unmap()
-		if a.Zone() != "" || p.judgeAddress(a, port) == denied {
-			continue
-		}
-		if public(a) || p.judgeAddress(a, port) == allowed || host == "localhost" && verdict == allowed && a.IsLoopback() {
-			return netip.AddrPortFrom(a, uint16(port)), nil
-		}
-	}
-	return netip.AddrPort{}, fmt.Errorf("%s has no public address; to allow a private one, list the address itself", host)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return p.rules.Address(ctx, p.o.Resolve, host, port, verdict)
 }
 
 // ask calls Ask at most once for each host and port.

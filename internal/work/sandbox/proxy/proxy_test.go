@@ -247,24 +247,6 @@ func TestBadPatterns(t *testing.T) {
 	}
 }
 
-func FuzzCanonical(f *testing.F) {
-	for _, s := range []string{"ok.test", "OK.test.", "127.0.0.1", "::1", "0x7f.1", "a\x00b", "xn--a.b"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		host, err := canonical(s)
-		if err != nil {
-			return
-		}
-		if again, err := canonical(host); err != nil || again != host {
-			t.Errorf("%q: %q becomes %q, %v", s, host, again, err)
-		}
-		if strings.ContainsAny(host, "\x00 %#@?/\\") {
-			t.Errorf("%q: %q", s, host)
-		}
-	})
-}
-
 // The mode limited lets requests through that ask for something, and what nobody can look
 // into; the list stays what it is.
 func TestSEC_N6_LimitedOnlyAsks(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -97,7 +98,20 @@ func returns(verdict uint32) program {
 //
 // Calls that take more than their numbers are decided by the low halves of arguments;
 // the kernel looks at no more of those.
+//
+// The filter is made once for each reach and must not be changed.
 func Filter(r Reach) []unix.SockFilter {
+	if made, ok := filters.Load(r); ok {
+		return made.([]unix.SockFilter)
+	}
+	made, _ := filters.LoadOrStore(r, filter(r))
+	return made.([]unix.SockFilter)
+}
+
+// filters are the filters that were made, by their [Reach].
+var filters sync.Map
+
+func filter(r Reach) []unix.SockFilter {
 	var p program
 	p.load(offArch)
 	p.isnt(NativeArch, kill)

@@ -5,11 +5,24 @@ package whole
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox/cgroup"
 	"kerf/internal/work/sandbox/footprint"
 )
+
+// Way says in words how commands are held to their limits here.
+func Way() string {
+	parent, err := cgroup.Own()
+	if err != nil {
+		return "Kerf looks at all processes of a command, for it can make no cgroup: " + err.Error()
+	}
+	if len(parent.Controllers()) == 0 {
+		return "Kerf looks at all processes of a command, for its cgroup has no controllers"
+	}
+	return "each command has a cgroup of its own, with " + strings.Join(parent.Controllers(), ", ")
+}
 
 // Bound is that of one command. A nil Bound bounds nothing.
 type Bound struct {

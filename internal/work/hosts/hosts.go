@@ -1,6 +1,12 @@
-package proxy
+// Package hosts decides which hosts of the network may be reached.
+//
+// A host is judged in the form to which it was parsed, and connected to at exactly the
+// address that was judged, so that neither spelling nor a second answer of the resolver
+// leads elsewhere.
+package hosts
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -19,13 +25,33 @@ type rule struct {
 	port   int // 0 for 80 and 443
 }
 
-type verdict int
+// Verdict says what the rules say of a host.
+type Verdict int
 
+// The verdicts.
 const (
-	unknown verdict = iota
-	allowed
-	denied
+	Unknown Verdict = iota // no rule names it
+	Allowed
+	Denied
 )
+
+// Rules are parsed patterns. They are not changed, and may be used by several goroutines.
+type Rules struct{ rules []rule }
+
+// Parse reads patterns, each with "allow" or "deny": a host, `*.host` for what lies below
+// it, `**.host` for both, `*` for all, an address or a range of addresses, each with an
+// optional :port. Without one the ports are 80 and 443. Deny wins.
+func Parse(domains map[string]string) (Rules, error) {
+	var parsed Rules
+	for pattern, word := range domains {
+		r, err := parseRule(pattern, word)
+		if err != nil {
+			return Rules{}, err
+		}
+		parsed.rules = append(parsed.rules, r)
+	}
+	return parsed, nil
+}
 
 func parseRule(pattern, word string) (rule, error) {
 	r := rule{deny: word == "deny"}
@@ -44,7 +70,6 @@ func parseRule(pattern, word string) (rule, error) {
 		}
 		name, r.port = head, port
 	}
-	name = trimBrackets(name)
 	if name == "*" {
 		r.wild = true
 		return r, nil
@@ -54,7 +79,7 @@ func parseRule(pattern, word string) (rule, error) {
 	} else if rest, ok := strings.CutPrefix(name, "*."); ok {
 		name, r.wild = rest, true
 	}
-	host, err := canonical(name)
+	host, err := Canonical(name)
 	if err != nil {
 		return r, fmt.Errorf("domain %q: %w", pattern, err)
 	}
@@ -90,74 +115,105 @@ func (r rule) fits(host string, port int) bool {
 	return r.host == host
 }
 
-// judge looks a host up in the rules; literal is set when it is an address.
-func (p *Proxy) judge(host string, literal netip.Addr, port int) verdict {
-	v := unknown
+// Judge looks a host up, in the form that [Canonical] gives it.
+func (r Rules) Judge(host string, port int) Verdict {
+	literal, _ := netip.ParseAddr(host) // invalid for a name
 	if literal.IsValid() {
-		v = p.judgeAddress(literal, port)
+		return r.address(literal, port)
 	}
-	for _, r := range p.rules {
-		if r.prefix.IsValid() || literal.IsValid() || !r.fits(host, port) {
+	v := Unknown
+	for _, rule := range r.rules {
+		if rule.prefix.IsValid() || !rule.fits(host, port) {
 			continue
 		}
-		if r.deny {
-			return denied
+		if rule.deny {
+			return Denied
 		}
-		v = allowed
+		v = Allowed
 	}
 	return v
 }
 
-// Allows says for domains whether a proxy lets a host through, and why not, without
-// asking anybody. It may be used by several goroutines.
+// address looks an address up among the rules that are about addresses.
+func (r Rules) address(a netip.Addr, port int) Verdict {
+	v := Unknown
+	for _, rule := range r.rules {
+		fits := rule.port == port || rule.port == 0 && (rule.deny || port == 80 || port == 443)
+		if !rule.prefix.IsValid() || !fits || !rule.prefix.Contains(a) {
+			continue
+		}
+		if rule.deny {
+			return Denied
+		}
+		v = Allowed
+	}
+	return v
+}
+
+// Resolver finds the addresses of a host.
+type Resolver func(ctx context.Context, host string) ([]netip.Addr, error)
+
+// Address is the one to connect to for a host that was admitted with the verdict v: the
+// first that is public, or that a rule names as an address. Resolve is not called for a
+// host that is an address itself.
+func (r Rules) Address(ctx context.Context, resolve Resolver, host string, port int,
+	v Verdict) (netip.AddrPort, error) {
+	literal, _ := netip.ParseAddr(host)
+	addrs := []netip.Addr{literal}
+	if !literal.IsValid() {
+		var err error
+		if addrs, err = resolve(ctx, host); err != nil {
+			return netip.AddrPort{}, fmt.Errorf("%s cannot be resolved: %w", host, err)
+		}
+	}
+	for _, a := range addrs {
+		a = a.Unmap()
+		by := r.address(a, port)
+		if a.Zone() != "" || by == Denied {
+			continue
+		}
+		if public(a) || by == Allowed || host == "localhost" && v == Allowed && a.IsLoopback() {
+			return netip.AddrPortFrom(a, uint16(port)), nil
+		}
+	}
+	return netip.AddrPort{}, fmt.Errorf("%s has no public address; to allow a private one, list the address itself",
+		host)
+}
+
+// Allows says for domains whether commands may reach a host, and why not, without asking
+// anybody. It may be used by several goroutines.
 func Allows(domains map[string]string) func(host string, port int) (bool, string) {
-	made := sync.OnceValues(func() (*Proxy, error) { return New(Options{Domains: domains}) })
+	parsed := sync.OnceValues(func() (Rules, error) { return Parse(domains) })
 	return func(host string, port int) (bool, string) {
-		p, err := made()
+		rules, err := parsed()
 		if err != nil {
 			return false, err.Error()
 		}
-		name, err := canonical(trimBrackets(host))
+		name, err := Canonical(host)
 		if err != nil {
 			return false, err.Error()
 		}
-		literal, _ := netip.ParseAddr(name) // invalid for a name
-		switch p.judge(name, literal, port) {
-		case allowed:
+		switch rules.Judge(name, port) {
+		case Allowed:
 			return true, ""
-		case denied:
+		case Denied:
 			return false, "the policy denies it"
 		}
-		if literal.IsValid() && !public(literal) {
+		if literal, err := netip.ParseAddr(name); err == nil && !public(literal) {
 			return false, "private and local addresses must be named as addresses"
 		}
 		return false, "no rule names it; a session asks, and refuses where nobody can be asked"
 	}
 }
 
-// judgeAddress looks an address up among the rules that are about addresses.
-func (p *Proxy) judgeAddress(a netip.Addr, port int) verdict {
-	v := unknown
-	for _, r := range p.rules {
-		fits := r.port == port || r.port == 0 && (r.deny || port == 80 || port == 443)
-		if !r.prefix.IsValid() || !fits || !r.prefix.Contains(a) {
-			continue
-		}
-		if r.deny {
-			return denied
-		}
-		v = allowed
-	}
-	return v
-}
-
 var errHost = errors.New("the host name is not a plain one")
 
-// canonical returns a host in the one form that is judged and resolved: lower
+// Canonical returns a host in the one form that is judged and resolved: lower
 // case, without the final dot. What a resolver might read in another way than we
 // do is an error: other letters than those of host names, and numbers that are
 // addresses in disguise.
-func canonical(host string) (string, error) {
+func Canonical(host string) (string, error) {
+	host = trimBrackets(host)
 	if strings.Contains(host, ":") {
 		addr, err := netip.ParseAddr(host)
 		if err != nil || addr.Zone() != "" {
@@ -190,6 +246,13 @@ func canonical(host string) (string, error) {
 		return addr.String(), nil
 	}
 	return host, nil
+}
+
+func trimBrackets(s string) string {
+	if len(s) > 1 && s[0] == '[' && s[len(s)-1] == ']' {
+		return s[1 : len(s)-1]
+	}
+	return s
 }
 
 // reserved are the ranges that are not the open network, those the standard
