@@ -30,8 +30,9 @@ type touched struct {
 	// foreign says that somebody else changed it after the command did; gone that the
 	// command had removed it before.
 	foreign, gone bool
-	spared        bool        // see spare
-	closed        journal.Sig // what it was when the command had written it
+	assumed       bool          // file is what is there now: which it was is not known
+	spared        bool          // see spare
+	closed        journal.State // what it was when the command had written it
 	now           journal.State
 	post          found
 }
@@ -59,8 +60,12 @@ type held struct {
 	from   *touched
 	// refused says that a call was, since it could not be kept.
 	refused bool
-	part    int
-	first   *held // what the same file held at its first touch, if that is another one
+	// looked says that the file was to get a name, to lose one, or to get other permissions.
+	looked bool
+	// torn says that somebody else was writing it when its name went.
+	torn  bool
+	part  int
+	first *held // what the same file held at its first touch, if that is another one
 }
 
 // mixed is a name that somebody else wrote between two touches of the command.
@@ -81,12 +86,17 @@ type collector struct {
 	order   []string
 	held    map[int64]*held // by the number of the touch
 	inPlace []int64
-	at      map[fileID]string  // where files are now
-	mixed   []mixed            // in the order of the touches
-	nowhere map[fileID][]*held // whose content was not kept yet
-	files   map[fileID]*held   // as they were touched first
-	part    int                // counts the cuts that ended nothing
-	cut     int                // the last one
+	at      map[fileID]string      // where files are now
+	mixed   []mixed                // in the order of the touches
+	nowhere map[fileID][]*held     // whose content was not kept yet
+	files   map[fileID]*held       // as they were touched first
+	wrote   map[fileID]journal.Sig // when the command closed them
+	asked   map[fileID][]asked     // the permissions that the command gave them, ever
+	resets  int
+	entered map[string]*touched // what the ledger has of names already, when a command is recovered
+	written map[fileID]bool     // what they held was kept, since the command might write them
+	part    int                 // counts the cuts that ended nothing
+	cut     int                 // the last one
 	posts   map[string]*delta.Image
 	loaded  []*delta.Image // with their contents, of size bytes together
 	size    int64
@@ -94,6 +104,7 @@ type collector struct {
 	notes   []string
 	gaps    []ledger.Gap
 	began   int64
+	first   int64 // when it touched something first, in nanoseconds; 0 where that is not known
 	ended   bool
 	finals  map[string]journal.Sig
 	// since are the names that others changed since the last cut, all if there was a gap.
@@ -103,7 +114,7 @@ type collector struct {
 
 func newCollector(dir string, roots []string, s Store) *collector {
 	c := &collector{dir: dir, roots: roots, store: s, dirs: map[string]*os.File{}, posts: map[string]*delta.Image{},
-		open: map[string]bool{}, finals: map[string]journal.Sig{}, since: map[string]bool{}}
+		asked: map[fileID][]asked{}, open: map[string]bool{}, finals: map[string]journal.Sig{}, since: map[string]bool{}}
 	c.reset()
 	return c
 }
@@ -118,6 +129,8 @@ func (c *collector) reset() {
 	c.names, c.order = map[string]*touched{}, nil
 	c.held, c.at, c.nowhere = map[int64]*held{}, nil, map[fileID][]*held{}
 	c.files, c.part = map[fileID]*held{}, 0
+	c.wrote, c.resets = map[fileID]journal.Sig{}, c.resets+1
+	c.written = map[fileID]bool{}
 	c.inPlace, c.mixed, c.notes, c.gaps = nil, nil, nil, nil
 	c.loaded, c.size = nil, 0 // others have them now
 }
@@ -131,6 +144,7 @@ func (c *collector) take(r *journal.Record) {
 		c.touch(r)
 	case journal.Kept:
 		if h := c.held[r.Number]; h != nil {
+			c.written[idOf(&h.Sig)] = true
 			h.How, h.Number, h.Data, h.At = r.Before.How, r.Before.Number, r.Before.Data, r.Before.At
 			h.Sig.Size = r.Before.Sig.Size
 			c.keptNow(h)
@@ -155,11 +169,18 @@ func (c *collector) take(r *journal.Record) {
 		c.open[r.Path] = true
 	case journal.Closed:
 		if t := c.names[r.Path]; t != nil {
-			t.closed = r.Before.Sig
+			t.closed = r.Before
 		}
+		c.wrote[idOf(&r.Before.Sig)] = r.Before.Sig
+	case journal.Mode:
+		id := idOf(&r.Before.Sig)
+		c.asked[id] = append(c.asked[id], asked{uint32(r.Number), c.resets})
 	case journal.Unread:
 		c.notes = append(c.notes, "a call of the command could not be read and was refused: "+r.Why)
 	case journal.Lost:
+		if h := c.held[r.Number]; h != nil {
+			c.written[idOf(&h.Sig)] = true
+		}
 		switch h := c.held[r.Number]; {
 		case h != nil && r.Refused:
 			h.origin().refused = true
@@ -175,15 +196,20 @@ func (c *collector) take(r *journal.Record) {
 
 func (c *collector) touch(r *journal.Record) {
 	h := &held{State: r.Before, path: r.Path, touch: r.Time()}
+	c.first = cmp.Or(c.first, r.Time())
+	if h.looked = h.Kind == journal.File && h.How == journal.Nowhere; !h.looked && h.How != journal.Same {
+		c.written[idOf(&h.Sig)] = true
+	}
 	if first := c.held[int64(r.Before.Number)]; r.Before.How == journal.Same && first != nil {
 		h = first
 	}
 	c.held[r.Number] = h
 	if r.Before.How != journal.Same {
 		c.keptNow(h)
-		h.first = c.first(h)
+		h.first = c.firstOf(h)
 	}
 	h = h.origin()
+	c.reopened(r)
 	t := c.names[r.Path]
 	if t != nil && !t.foreign {
 		return
@@ -199,9 +225,24 @@ func (c *collector) touch(r *journal.Record) {
 		file: idOf(&r.Before.Sig)}
 }
 
-// first is what a file held that was touched by another name, before a cut that ended
+// reopened forgets what a file was when the command closed it: it is about to be changed again,
+// behind a cut that ended nothing.
+func (c *collector) reopened(r *journal.Record) {
+	id := idOf(&r.Before.Sig)
+	if _, closed := c.wrote[id]; r.Before.Kind != journal.File || !closed {
+		return
+	}
+	delete(c.wrote, id)
+	for _, t := range c.names {
+		if idOf(&t.closed.Sig) == id {
+			t.closed = journal.State{}
+		}
+	}
+}
+
+// firstOf is what a file held that was touched by another name, before a cut that ended
 // nothing.
-func (c *collector) first(now *held) *held {
+func (c *collector) firstOf(now *held) *held {
 	if now.Kind != journal.File {
 		return nil
 	}
@@ -232,13 +273,27 @@ func (c *collector) keptNow(now *held) {
 		return
 	}
 	id := idOf(&now.Sig)
+	if now.How == journal.Prefix {
+		for _, h := range c.nowhere[id] {
+			if h.How == journal.Nowhere && h.Sig.Size == now.Sig.Size && h.Sig.Mtime == now.Sig.Mtime {
+				h.How = journal.Prefix
+			}
+		}
+	}
 	if now.How == journal.Nowhere || now.How == journal.Prefix {
 		c.nowhere[id] = append(c.nowhere[id], now)
 		return
 	}
+	if now.How == journal.Live { // it need not be what it was
+		return
+	}
+	if now.How == journal.Apart { // perhaps by the file itself, which is written behind a cut
+		defer func() { c.nowhere[id] = append(c.nowhere[id], now) }()
+	}
 	for _, h := range c.nowhere[id] {
 		switch {
-		case h.How == journal.Nowhere && h.Sig.Size == now.Sig.Size && h.Sig.Mtime == now.Sig.Mtime,
+		case (h.How == journal.Nowhere || h.How == journal.Apart) && h.Sig.Size == now.Sig.Size &&
+			h.Sig.Mtime == now.Sig.Mtime,
 			h.How == journal.Prefix && now.How == journal.Apart && h.Sig.Size <= now.Sig.Size:
 			h.How, h.Number, h.Data, h.At = now.How, now.Number, now.Data, now.At
 		case h.How == journal.Prefix && now.How == journal.Inline && h.Sig.Size <= now.Sig.Size:
@@ -263,7 +318,7 @@ func (c *collector) glance() {
 		if old, is := c.at[idOf(&sig)]; !is || !c.names[old].foreign {
 			c.at[idOf(&sig)] = p
 		}
-		if s := t.closed; s.Ino == sig.Ino && s.Dev == sig.Dev && !c.open[p] && (s.Size != sig.Size ||
+		if s := t.closed.Sig; idOf(&s) == idOf(&sig) && !c.open[p] && (s.Size != sig.Size ||
 			s.Mtime != sig.Mtime && sig.Mtime == sig.Ctime) {
 			t.foreign = true // a write; one that only sets the time differs in the other
 		}
@@ -299,6 +354,7 @@ const looks = 4
 func (c *collector) read(seen func()) {
 	for n := 1; ; n++ {
 		c.glance()
+		c.returned()
 		c.spread()
 		if c.contents() || n == looks {
 			break
@@ -347,12 +403,13 @@ func (c *collector) contents() (still bool) {
 		if t.spared = t.spare(); t.spared {
 			continue
 		}
-		if t.post = c.after(p); t.post.writer && !c.open[p] {
+		open := c.open[p] || t.now.Links > 1 && c.openFile(idOf(&t.now.Sig))
+		if t.post = c.after(p); t.post.writer && !open {
 			t.foreign = true
 		}
 		still = still && t.post.err == nil && t.post.kind == t.now.Kind && t.post.file == idOf(&t.now.Sig)
 		if t.now.Kind == journal.File && t.now.Links > 1 { // others may write it by a name that is not watched
-			if now, err := c.look(p); err != nil || now.Sig != t.now.Sig && !c.open[p] {
+			if now, err := c.look(p); err != nil || now.Sig != t.now.Sig && !open {
 				t.foreign = true
 			}
 		}
@@ -383,7 +440,7 @@ func (c *collector) report(seen func()) Report {
 	defer c.stay()()
 	c.read(seen)
 	s := &sorter{proven: Part{Certainty: ledger.Proven}, outside: Part{Certainty: ledger.Outside},
-		unproven: Part{Certainty: ledger.Unproven}}
+		unproven: Part{Certainty: ledger.Unproven}, modes: Part{Certainty: ledger.Unproven}}
 	hidden := c.gitKept()
 	var waiting []*touched // the rest of their git directory may go, too
 	for _, p := range c.order {
@@ -401,13 +458,13 @@ func (c *collector) report(seen func()) Report {
 		}
 	}
 	c.linked(s)
+	first := Part{Certainty: ledger.Unproven, Set: c.between(s)}
 	if s.lost {
 		s.doubtCreated(c.moved(s.proven.Set))
 	}
 	c.pair(s.proven.Set)
 	c.alike()
-	first := Part{Certainty: ledger.Unproven, Set: c.between()}
-	for _, part := range []Part{first, s.unproven, s.proven, s.outside} {
+	for _, part := range []Part{first, s.unproven, s.proven, s.modes, s.outside} {
 		slices.SortStableFunc(part.Set, func(a, b delta.Change) int { return cmp.Compare(a.Path, b.Path) })
 		slices.Sort(part.Dirs)
 		slices.SortFunc(part.Gone, func(a, b ledger.Dir) int { return cmp.Compare(a.Path, b.Path) })
@@ -424,8 +481,9 @@ func (c *collector) report(seen func()) Report {
 		}
 	}
 	c.open = map[string]bool{}
+	shared := c.sharedFiles()
 	c.reset()
-	c.carryOver(open, were)
+	c.carryOver(open, were, shared)
 	c.await(waiting)
 	return r
 }
@@ -438,6 +496,7 @@ func (t *touched) made() bool {
 // sorter sorts changes by what is known of them.
 type sorter struct {
 	proven, outside, unproven Part
+	modes                     Part // permissions that others gave to what the command made
 	// lost says that what a name held is not known.
 	lost bool
 }
@@ -459,6 +518,10 @@ func (s *sorter) doubtCreated(known map[string]bool) {
 
 // judge tells what came of one name.
 func (c *collector) judge(t *touched, s *sorter) {
+	if c.onlyLooked(t) {
+		c.judgeLooked(t, s)
+		return
+	}
 	pre, known := c.before(t.was)
 	if t.post.err != nil {
 		c.gap(t.path, t.post.err.Error())
@@ -466,7 +529,7 @@ func (c *collector) judge(t *touched, s *sorter) {
 	}
 	post := t.post.image
 	c.posts[t.path] = post
-	s.directory(t, t.post.kind, t.post.mode)
+	c.directory(t, s)
 	if !known {
 		c.gap(t.path, t.was.lost)
 		s.lost = true
@@ -476,6 +539,9 @@ func (c *collector) judge(t *touched, s *sorter) {
 	if t.post.kind == journal.Special && t.kind != journal.Special && !t.foreign {
 		c.gap(t.path, ledger.LeftThere+": it is a pipe, a socket or a device")
 	}
+	if t.was.torn {
+		t.foreign, t.gone = true, false
+	}
 	switch {
 	case t.foreign && t.gone:
 		s.proven.Set = append(s.proven.Set, change1(t.path, pre, nil)...)
@@ -484,7 +550,9 @@ func (c *collector) judge(t *touched, s *sorter) {
 	case t.foreign:
 		s.unproven.Set = append(s.unproven.Set, change)
 	default:
-		s.proven.Set = append(s.proven.Set, change)
+		own, others := c.modes(t, pre, post)
+		s.proven.Set = append(s.proven.Set, change1(t.path, pre, own)...)
+		s.modes.Set = append(s.modes.Set, others...)
 	}
 }
 
@@ -493,23 +561,6 @@ func change1(p string, pre, post *delta.Image) delta.Set {
 		return nil
 	}
 	return delta.Set{{Path: p, Pre: pre, Post: post}}
-}
-
-// directory notes a directory that came or went.
-func (s *sorter) directory(t *touched, kind uint8, mode uint32) {
-	to := &s.proven
-	if t.foreign {
-		to = &s.unproven
-	}
-	switch was := t.kind; {
-	case was == kind && kind == journal.Dir && t.mode&0o777 != mode&0o777:
-		to.Modes = append(to.Modes, ledger.DirMode{Path: ledger.Path(t.path), Pre: t.mode & 0o777, Post: mode & 0o777})
-	case was == kind:
-	case kind == journal.Dir:
-		to.Dirs = append(to.Dirs, ledger.Path(t.path))
-	case was == journal.Dir:
-		to.Gone = append(to.Gone, ledger.Dir{Path: ledger.Path(t.path), Mode: t.mode & 0o777})
-	}
 }
 
 // pair lets the two halves of a move name each other: what was at the one name is the
@@ -634,12 +685,16 @@ func (c *collector) complete(h *held) bool {
 // otherName adds what came of a name that was not touched, of a file that was.
 func (c *collector) otherName(name string, h *held, st journal.State, s *sorter) {
 	pre, known := c.before(h)
+	if e := c.entered[name]; e != nil {
+		pre, known = e.was.image, true
+	}
 	l := c.after(name)
 	post := l.image
 	if l.err != nil || !known || pre.Same(post) {
 		return
 	}
-	foreign := false
+	closed, wrote := c.wrote[idOf(&st.Sig)]
+	foreign := wrote && (closed.Size != st.Sig.Size || closed.Mtime != st.Sig.Mtime) && !c.openFile(idOf(&st.Sig))
 	for _, t := range c.names {
 		foreign = foreign || t.foreign && t.was == h
 	}
@@ -677,9 +732,21 @@ type fileID struct {
 
 func idOf(s *journal.Sig) fileID { return fileID{s.Dev, s.Ino, s.Born} }
 
+// sharedFiles are those that are changed in place and have more names than one.
+func (c *collector) sharedFiles() map[fileID]bool {
+	files := map[fileID]bool{}
+	for _, n := range c.inPlace {
+		if h := c.held[n]; h != nil {
+			files[idOf(&h.Sig)] = true
+		}
+	}
+	return files
+}
+
 // carryOver begins the next part of a journal that was cut: names that were open for
-// writing are touched already, and held what was found at the cut.
-func (c *collector) carryOver(open map[string]bool, kinds map[string]journal.State) {
+// writing are touched already, and held what was found at the cut. A shared file may be
+// changed in place yet.
+func (c *collector) carryOver(open map[string]bool, kinds map[string]journal.State, shared map[fileID]bool) {
 	for p := range open {
 		img, ok := c.posts[p]
 		if !ok {
@@ -690,6 +757,17 @@ func (c *collector) carryOver(open map[string]bool, kinds map[string]journal.Sta
 			file: idOf(&st.Sig), foreign: c.all || c.since[p]}
 		c.names[p] = t
 		c.order = append(c.order, p)
+		c.share(t, shared)
+	}
+}
+
+// share lets a name that goes on to be touched be one of a file that is changed in place, if
+// it was.
+func (c *collector) share(t *touched, shared map[fileID]bool) {
+	if shared[t.file] && t.was.Kind == journal.File {
+		number := int64(-1 - len(c.inPlace)) // no touch has it
+		c.held[number] = t.was
+		c.inPlace = append(c.inPlace, number)
 	}
 }
 
@@ -700,8 +778,19 @@ func (c *collector) await(names []*touched) {
 			continue
 		}
 		t.foreign = t.foreign || c.all || c.since[t.path]
+		t.was.looked = false
 		c.held[t.number] = t.was // a question about it may be open
 		c.names[t.path] = t
 		c.order = append(c.order, t.path)
 	}
+}
+
+// openFile reports whether the command still has a file open for writing.
+func (c *collector) openFile(id fileID) bool {
+	for p := range c.open {
+		if t := c.names[p]; t != nil && t.now.Kind == journal.File && idOf(&t.now.Sig) == id {
+			return true
+		}
+	}
+	return false
 }

@@ -77,6 +77,8 @@ func (c *collector) content(h *held) (*delta.Image, error) {
 		return c.regular(data, mode), nil
 	case journal.Apart:
 		return c.apart(h, mode)
+	case journal.Live:
+		return c.live(h, mode)
 	}
 	return c.elsewhere(h, mode)
 }
@@ -150,6 +152,18 @@ func (c *collector) apart(h *held, mode uint32) (*delta.Image, error) {
 	c.gap(h.path, "its content has another name, by which it can be written, and a copy does not fit")
 	src.Link = name
 	return c.put(src, mode)
+}
+
+// live is what a file holds that somebody wrote while its name went. If that still goes on, and
+// there was nothing in it then, this may be half of it yet.
+func (c *collector) live(h *held, mode uint32) (*delta.Image, error) {
+	f, err := os.Open(journal.ApartPath(c.dir, h.Number))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h.torn = h.Sig.Size == 0 && beingWritten(f)
+	return c.load(f, -1, mode)
 }
 
 func (c *collector) put(src store.Source, mode uint32) (*delta.Image, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,8 +139,14 @@ func prepared(t *testing.T, dir, prepare string) *bench {
 	t.Cleanup(func() { os.RemoveAll(at) })
 	b := benchIn(t, at, "")
 	if out, err := exec.Command("bash", "-c", "cd "+b.root+"; export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b "+
-		"GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; "+prepare).CombinedOutput(); err != nil {
+		"GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=gc.auto GIT_CONFIG_VALUE_0=0 "+
+		"GIT_CONFIG_KEY_1=maintenance.auto GIT_CONFIG_VALUE_1=false; "+prepare).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
+	}
+	session := boundary.NewSession(boundary.Disk{}, boundary.WorkspaceWrite,
+		func(string) boundary.Policy { return boundary.Policy{} })
+	b.usual = func(p *boundary.Policy) {
+		p.Session, p.TmpDir, p.LockDir = session, filepath.Join(b.home, "tmp"), filepath.Join(b.home, "locks")
 	}
 	b.run("true") // the helper is there
 	return b
@@ -170,8 +177,9 @@ func (b *bench) cost(line, way string) (run, end time.Duration) {
 		_ = x.End(func(witness.Report) bool { return true })
 		return run, clock() - began
 	case "sandbox":
-		box, err := sandbox.Prepare(context.Background(), boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{b.root},
-			Cwd: b.root}, false, argv)
+		p := boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{b.root}, Cwd: b.root}
+		b.usual(&p)
+		box, err := sandbox.Prepare(context.Background(), p, false, argv)
 		if err != nil {
 			b.Skip("SKIP ", err)
 		}

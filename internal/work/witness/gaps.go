@@ -1,26 +1,72 @@
 package witness
 
 import (
+	"slices"
+	"time"
+
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/witness/journal"
 )
 
 // between tells what became of names between two touches of the command. What was there
 // before is one thing, what it found then another: who made the one into the other nobody
-// knows.
-func (c *collector) between() (set delta.Set) {
+// knows. Where what was there before is not known, s is told.
+func (c *collector) between(s *sorter) (set delta.Set) {
 	for _, m := range c.mixed {
 		before, ok := c.before(m.before)
 		found, known := c.before(m.found)
 		switch {
 		case !ok:
 			c.gap(m.path, m.before.lost)
+			s.lost = true
 		case known && !before.Same(found):
 			set = append(set, delta.Change{Path: m.path, Pre: before, Post: found})
 		}
 	}
 	return set
 }
+
+// returned finds the files that a command took away from their name and brought back to it, and
+// that somebody else may have written in between: nothing came and nothing went, and who wrote is
+// not known. What counts is what the name held before the first of it. A file that the command may
+// have made is not among them: where it is now has to be told.
+func (c *collector) returned() {
+	chains := map[string][]int{}
+	for i, m := range c.mixed {
+		chains[m.path] = append(chains[m.path], i)
+	}
+	drop := map[int]bool{}
+	for p, chain := range chains {
+		t := c.names[p]
+		file := idOf(&t.now.Sig)
+		is := func(h *held) bool {
+			return h.Kind == journal.File && idOf(&h.Sig) == file && h.Sig.Born > 0 && h.Sig.Born+int64(tick) < c.first
+		}
+		was, came, n := t.was, false, len(chain)
+		for ; n > 0; n-- {
+			m := c.mixed[chain[n-1]]
+			left := m.found.Kind == journal.Absent && is(m.before)
+			if m.found != was || !left && (m.before.Kind != journal.Absent || !is(m.found)) {
+				break
+			}
+			was, came = m.before, came || left
+		}
+		if t.now.Kind != journal.File || !came {
+			continue
+		}
+		for _, i := range chain[n:] {
+			drop[i] = true
+		}
+		t.was, t.foreign, t.gone = was, true, false
+		t.kind, t.mode, t.links, t.file = was.Kind, was.Mode, was.Links, idOf(&was.Sig)
+	}
+	i := -1
+	c.mixed = slices.DeleteFunc(c.mixed, func(mixed) bool { i++; return drop[i] })
+}
+
+// tick is more than the steps in which Linux stamps times: those of CONFIG_HZ=100, twice.
+const tick = 20 * time.Millisecond
 
 // gap notes a file of which not all is known.
 func (c *collector) gap(path, why string) {

@@ -172,6 +172,11 @@ func (s *stage) set() {
 			s.Fatal(err)
 		}
 	}
+	for _, left := range []string{"b", "e"} { // a link that was moved up may have led there
+		if err := os.RemoveAll(filepath.Join(filepath.Dir(s.root), left)); err != nil {
+			s.Fatal(err)
+		}
+	}
 	s.write("a", "a of the tree")
 	s.write("b", "b of the tree")
 	s.write("d/a", "d/a of the tree")

@@ -16,6 +16,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/journal/claim"
 	"kerf/internal/work/witness/supervise"
 )
 
@@ -56,7 +57,10 @@ func Recover(ctx context.Context, o Options, enter func(began ledger.Entry, r Re
 
 func recoverSession(ctx context.Context, o Options, dir string,
 	enter func(ledger.Entry, Report) error) (done int, err error) {
-	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(filepath.Join(dir, claim.Name), os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // it ended just now
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -66,6 +70,9 @@ func recoverSession(ctx context.Context, o Options, dir string,
 			return 0, nil // it lives
 		}
 		return 0, err
+	}
+	if claim.SameFile(lock, lock.Name()) != nil {
+		return 0, nil // it ended just now, and maybe another one has begun
 	}
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -269,11 +276,13 @@ func stateOf(v *ledger.Version) journal.State {
 // nothing.
 func (c *collector) replay(records []journal.Record, known told) {
 	var before map[string]*touched // the cut that was entered
+	var shared map[fileID]bool
+	c.entered = known.names
 	for i := range records {
 		r := &records[i]
 		switch {
 		case r.Kind == journal.Cut && r.Number <= int64(known.cut):
-			before = c.names
+			before, shared = c.names, c.sharedFiles()
 			c.all = false
 			clear(c.since)
 			c.reset()
@@ -282,7 +291,7 @@ func (c *collector) replay(records []journal.Record, known told) {
 			before = nil
 			c.part++
 		case r.Kind == journal.StillOpen && before != nil:
-			c.goesOn(before[r.Path], known.names[r.Path])
+			c.goesOn(before[r.Path], known.names[r.Path], shared)
 		case r.Kind != journal.StillOpen:
 			c.take(r)
 		}
@@ -293,21 +302,21 @@ func (c *collector) replay(records []journal.Record, known told) {
 func (c *collector) unentered(before map[string]*touched, known told) {
 	for p, t := range before {
 		if (strings.Contains(p, "/.git/") || strings.HasSuffix(p, "/.git")) && known.names[p] == nil {
-			c.goesOn(t, nil)
+			c.goesOn(t, nil, nil)
 		}
 	}
 }
 
 // goesOn takes over a name that was touched before a cut and that the command could
 // change after it: as it was entered, or as it was before, if nothing was.
-func (c *collector) goesOn(before, entered *touched) {
+func (c *collector) goesOn(before, entered *touched, shared map[fileID]bool) {
 	var t touched
 	switch {
 	case entered != nil:
 		t = *entered
 		now, err := c.look(t.path) // what cannot be looked at is told at the end
 		if err == nil {
-			t.file, t.was.Sig = idOf(&now.Sig), now.Sig
+			t.file, t.was.Sig, t.assumed = idOf(&now.Sig), now.Sig, true
 		}
 		if t.mode == noMode {
 			t.mode = now.Mode
@@ -315,6 +324,7 @@ func (c *collector) goesOn(before, entered *touched) {
 	case before != nil:
 		t = touched{path: before.path, number: before.number, was: before.was, kind: before.kind, mode: before.mode,
 			links: before.links, file: before.file}
+		t.was.looked = false
 		c.keptNow(t.was)
 		c.held[t.number] = t.was // a question about it may have been open
 	default:
@@ -324,6 +334,7 @@ func (c *collector) goesOn(before, entered *touched) {
 		c.order = append(c.order, t.path)
 	}
 	c.names[t.path] = &t
+	c.share(&t, shared)
 }
 
 // doubt says of each touched name whether somebody else changed it after the command

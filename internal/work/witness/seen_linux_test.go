@@ -52,6 +52,33 @@ func TestWhatIsReadWhileOthersWriteIsNotProven(t *testing.T) {
 	}
 }
 
+// TestANumberOfAFileIsGivenAgain: what the command wrote and removed is another file than one that
+// got its number, even if that was never closed.
+func TestANumberOfAFileIsGivenAgain(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	col := newCollector(t.TempDir(), []string{root}, nil)
+	defer col.close()
+	path := root + "/a"
+	col.take(&journal.Record{Kind: journal.Touch, Path: path, Number: 1})
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now, err := col.look(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.Sig.Born--
+	now.Sig.Size, now.Sig.Mtime = 4, now.Sig.Mtime-1
+	col.take(&journal.Record{Kind: journal.Closed, Path: path, Before: now})
+	r := col.report(func() {})
+	if len(r.Parts) != 1 || r.Parts[0].Certainty != ledger.Proven || len(r.Parts[0].Set) != 1 {
+		t.Errorf("told %+v, want the new file, proven", r.Parts)
+	}
+}
+
 // TestAGitDirectoryThatGoesLaterIsKept: what was left to git when the command was looked
 // at in between is told when the rest of the directory went, too.
 func TestAGitDirectoryThatGoesLaterIsKept(t *testing.T) {

@@ -8,29 +8,43 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"unsafe"
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/journal/claim"
 	"kerf/internal/work/witness/supervise"
+	"kerf/internal/work/witness/supervise/listener"
 	"kerf/internal/work/witness/supervise/message"
 )
 
 // Available returns nil where commands can be witnessed, and else the reason.
 var Available = sync.OnceValue(func() error {
-	action := uint32(unix.SECCOMP_RET_USER_NOTIF)
-	_, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
-	if errno != 0 {
-		return fmt.Errorf("%w: the kernel has no seccomp listeners (%v)", ErrUnavailable, errno)
+	if err := listener.Try(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return tryListener()
+	return nil
 })
+
+// AvailableUnconfined is Available for commands without a sandbox around them.
+func AvailableUnconfined() error {
+	if err := Available(); err != nil || os.Geteuid() == 0 {
+		return err
+	}
+	// The helper reads what the command passes to the kernel. In a sandbox it may, since
+	// the namespace is the user's; else Yama lets only parents do so.
+	scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+	if s := strings.TrimSpace(string(scope)); err == nil && s != "0" {
+		return fmt.Errorf("%w: kernel.yama.ptrace_scope is %s; a program in the sandbox can be watched", ErrUnavailable, s)
+	}
+	return nil
+}
 
 // Witness has the commands of one session witnessed. The helper process is started with
 // the first. Its methods may be called by several goroutines.
@@ -83,25 +97,14 @@ func realRoots(list []string) ([]string, error) {
 	return roots, nil
 }
 
-// lockName is the file in a session's directory of journals that is locked while its
-// Kerf lives.
-const lockName = "lock"
-
 // start starts the helper. The lock is held.
 func (w *Witness) start() error {
 	if w.socket >= 0 {
 		return nil
 	}
 	if w.lock == nil {
-		if err := os.MkdirAll(w.dir, 0o700); err != nil {
-			return err
-		}
-		f, err := os.OpenFile(filepath.Join(w.dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+		f, err := claim.Take(w.dir)
 		if err != nil {
-			return err
-		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			f.Close()
 			return err
 		}
 		w.lock = f
@@ -397,10 +400,7 @@ func (w *Witness) Close() error {
 	if w.lock == nil {
 		return nil
 	}
-	_ = os.Remove(filepath.Join(w.dir, lockName))
-	_ = os.Remove(w.dir) // unless a journal is left
-	_ = os.Remove(filepath.Dir(w.dir))
-	err := w.lock.Close()
+	err := claim.Release(w.dir, w.lock)
 	w.lock = nil
 	return err
 }

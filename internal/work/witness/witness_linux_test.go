@@ -29,6 +29,7 @@ type bench struct {
 	full       bool
 	may        func(witness.Loss) bool // whether something may be lost
 	boxes      []func()
+	usual      func(*boundary.Policy) // what a session of Kerf adds to a policy; nil for nothing
 }
 
 func newBench(t testing.TB, backend string) *bench {
@@ -101,6 +102,9 @@ func (b *bench) startProgram(argv, env []string) (*witness.Watch, *exec.Cmd, *by
 		Witness: x.Socket()}
 	if b.full {
 		p.Mode = boundary.FullAccess
+	}
+	if b.usual != nil {
+		b.usual(&p)
 	}
 	box, err := sandbox.Prepare(context.Background(), p, false, argv)
 	if err != nil {
@@ -205,6 +209,7 @@ var commands = []struct{ line, want string }{
 	{"printf 9 > nowhere/x; printf 8 > a/x; rm x; rmdir d; mkdir a", ""},
 	{"mkdir q; cd q; rmdir ../q; printf 9 > ../a", "proven a: 1 > 9"},
 	{"tar cf t.tar a b; rm a b; tar xf t.tar; rm t.tar", ""},
+	{"printf 9 > a; rm a; exec 3<>a", "proven a: 1 > "}, // the new file may have the number of the old one
 }
 
 func TestCommandsAreKnown(t *testing.T) {

@@ -49,3 +49,12 @@ func (x *Watch) Collect(func(Report)) error { return nil }
 
 // End does nothing.
 func (x *Watch) End(func(Report) bool) error { return nil }
+
+// AvailableUnconfined is Available for commands without a sandbox around them.
+func AvailableUnconfined() error { return ErrUnavailable }
+
+// News tells whether Collect would tell anything.
+func (x *Watch) News() News { return Nothing }
+
+// Leave does nothing.
+func (x *Watch) Leave(func(Report) bool) (running bool, err error) { return false, nil }

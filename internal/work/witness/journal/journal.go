@@ -60,6 +60,9 @@ const (
 	Final
 	// End: nothing of the command runs any more.
 	End
+	// Mode: the command is about to give what Path holds, which is in Before, the
+	// permissions in Number.
+	Mode
 )
 
 // The ways in which a content is kept.
@@ -69,6 +72,7 @@ const (
 	Apart          // in the file Number
 	Prefix         // the file only grows: it is the beginning of what is there
 	Same           // it is the content of the Touch with that Number
+	Live           // in the file Number, which is the file itself: somebody was writing it
 )
 
 // The kinds of what a name holds.

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -14,7 +15,7 @@ import (
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
-	"kerf/internal/work/witness/supervise/content"
+	"kerf/internal/work/witness/supervise/held"
 	"kerf/internal/work/witness/supervise/listener"
 	"kerf/internal/work/witness/supervise/message"
 )
@@ -52,10 +53,10 @@ func main() int {
 type server struct {
 	socket int
 	proc   int
-	hub    *hub
+	hub    *held.Hub
 
 	mu      sync.Mutex // guards what follows
-	watches map[int64]*watch
+	watches map[int64]*held.Watch
 	waiting map[int64]chan bool // for answers
 	asked   int64
 	gone    bool // Kerf is
@@ -69,8 +70,8 @@ func Serve(socket int) error {
 		return err
 	}
 	defer locate.Close(proc)
-	s := &server{socket: socket, proc: proc, hub: newHub(), watches: map[int64]*watch{}, waiting: map[int64]chan bool{}}
-	go s.hub.attend()
+	s := &server{socket: socket, proc: proc, hub: held.NewHub(), watches: map[int64]*held.Watch{}, waiting: map[int64]chan bool{}}
+	go s.hub.Attend()
 	var wg sync.WaitGroup
 	for {
 		m, listener, err := message.Receive(socket)
@@ -79,7 +80,7 @@ func Serve(socket int) error {
 		}
 		if m.Op == message.Watch {
 			w := s.add(m, listener)
-			wg.Go(func() { s.run(w) })
+			wg.Go(func() { s.run(m.ID, w, listener) })
 			continue
 		}
 		wg.Go(func() { s.obey(m) })
@@ -111,85 +112,47 @@ func (s *server) obey(m message.Message) {
 	case w == nil:
 		reply.Error = "no such command"
 	case m.Op == message.Cut:
-		s.hub.mu.Lock()
-		w.cut()
-		reply.Begun = w.journal != nil
-		s.hub.mu.Unlock()
+		reply.Begun = w.Cut()
 	case m.Op == message.Seen:
-		s.seen(w, m.Ended)
+		// At the end of the command nothing is left to do then.
+		if w.Seen(); m.Ended && w.Ended(0) {
+			s.finish(m.ID, false)
+		}
 	case m.Op == message.Resume:
-		s.hub.mu.Lock()
-		w.resume()
-		s.hub.mu.Unlock()
+		w.Resume()
 	case m.Op == message.End:
 		wait := endWait
 		if m.Brief {
 			wait = briefWait
 		}
-		reply.Ended = w.ended(wait)
-		s.hub.mu.Lock()
-		s.hub.drain()
-		if reply.Ended {
-			w.closings()
+		var err error
+		if reply.Ended, reply.Begun, err = w.End(wait); err != nil {
+			reply.Error = err.Error()
 		}
-		reply.Begun = w.journal != nil
-		if w.failed != nil {
-			reply.Error = w.failed.Error()
-		}
-		s.hub.mu.Unlock()
 	}
 	_ = message.Send(s.socket, reply, -1) // without Kerf nobody waits for it
 }
 
-// seen tells what others did while Kerf read what the command touched. At the end of the
-// command nothing is left to do then.
-func (s *server) seen(w *watch, ended bool) {
-	s.hub.mu.Lock()
-	s.hub.drain()
-	s.hub.mu.Unlock()
-	if ended && w.ended(0) {
-		s.finish(w, false)
-	}
-}
-
 // add takes a command.
-func (s *server) add(m message.Message, listener int) *watch {
-	w := &watch{id: m.ID, hub: s.hub, listener: listener, dirPath: m.Dir, keeper: content.Keeper{Dir: -1}, names: map[string]*name{},
-		files: map[content.Inode]*file{}, wrote: map[content.Inode]journal.Sig{}, calls: map[uint32]*pending{}, ignored: map[string]bool{},
-		apartFrom: map[int32]bool{}, done: make(chan struct{})}
-	for _, p := range m.Ignore {
-		w.ignored[p] = true
-	}
-	w.find1.Root, w.find1.Fixed = -1, m.OneRoot
-	w.find1.Known = func(name string) bool { return s.hub.hold(w, name) != nil }
-	w.begin = func() (int64, error) { return began(m) }
-	w.ask = func(path, why string, size int64) bool { return s.ask(w, path, why, size) }
-	for _, p := range m.Roots {
-		fd, err := unix.Open(p, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			w.failed = err
-			continue
-		}
-		w.roots = append(w.roots, root{p, fd})
-	}
+func (s *server) add(m message.Message, listener int) *held.Watch {
+	w := s.hub.Watch(held.Options{Listener: listener, Dir: m.Dir, Roots: m.Roots, Ignore: m.Ignore, OneRoot: m.OneRoot,
+		Begin: func() (int64, error) { return began(m) },
+		Ask:   func(path, why string, size int64) bool { return s.ask(m.ID, path, why, size) }})
 	s.mu.Lock()
 	s.watches[m.ID] = w
 	s.mu.Unlock()
-	s.hub.mu.Lock()
-	s.hub.watches = append(s.hub.watches, w)
-	s.hub.mu.Unlock()
 	return w
 }
 
 // run witnesses a command until nothing of it runs any more.
-func (s *server) run(w *watch) {
-	listener.WakeHere(w.listener)
-	w.serve(s.proc)
+func (s *server) run(id int64, w *held.Watch, fd int) {
+	listener.WakeHere(fd)
+	w.Serve(s.proc)
 	s.mu.Lock()
 	orphaned := s.gone
 	s.mu.Unlock()
 	if orphaned {
-		s.finish(w, true)
+		s.finish(id, true)
 	}
 }
 
@@ -210,8 +173,8 @@ func began(m message.Message) (int64, error) {
 	return e.Seq, l.Sync()
 }
 
-// ask asks Kerf whether something may be lost. The hub is not held meanwhile.
-func (s *server) ask(w *watch, path, why string, size int64) bool {
+// ask asks Kerf whether something may be lost.
+func (s *server) ask(id int64, path, why string, size int64) bool {
 	c := make(chan bool, 1)
 	s.mu.Lock()
 	s.asked++
@@ -219,12 +182,10 @@ func (s *server) ask(w *watch, path, why string, size int64) bool {
 	gone := s.gone
 	s.waiting[q] = c
 	s.mu.Unlock()
-	m := message.Message{Op: message.Ask, ID: w.id, Question: q, Path: path, Why: why, Size: size}
+	m := message.Message{Op: message.Ask, ID: id, Question: q, Path: path, Why: why, Size: size}
 	if gone || message.Send(s.socket, m, -1) != nil {
 		return false
 	}
-	s.hub.mu.Unlock()
-	defer s.hub.mu.Lock()
 	return <-c
 }
 
@@ -236,30 +197,23 @@ func (s *server) orphan() {
 		c <- false
 		delete(s.waiting, q)
 	}
-	list := make([]*watch, 0, len(s.watches))
-	for _, w := range s.watches {
-		list = append(list, w)
-	}
+	list := maps.Clone(s.watches)
 	s.mu.Unlock()
-	for _, w := range list {
-		s.hub.mu.Lock()
-		w.resume()
-		s.hub.mu.Unlock()
-		<-w.done
-		s.finish(w, true)
+	for id, w := range list {
+		w.Resume()
+		<-w.Done()
+		s.finish(id, true)
 	}
 }
 
 // finish ends the journal of a command, once.
-func (s *server) finish(w *watch, orphaned bool) {
+func (s *server) finish(id int64, orphaned bool) {
 	s.mu.Lock()
-	_, there := s.watches[w.id]
-	delete(s.watches, w.id)
+	w := s.watches[id]
+	delete(s.watches, id)
 	s.mu.Unlock()
-	if there {
-		s.hub.mu.Lock()
-		w.finish(orphaned)
-		s.hub.mu.Unlock()
+	if w != nil {
+		w.Finish(orphaned)
 	}
 }
 

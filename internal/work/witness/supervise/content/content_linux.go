@@ -146,6 +146,40 @@ func Reopen(fd, flags int) (int, error) {
 	return unix.Open("/proc/self/fd/"+strconv.Itoa(fd), flags|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 }
 
+// BeingWritten reports whether somebody has a thing that is pinned open for writing, or mapped;
+// false where that is not known. The kernel gives no lease to read meanwhile.
+func (t *Thing) BeingWritten() bool {
+	fd := t.FD
+	if !t.Readable {
+		var err error
+		if fd, err = Reopen(t.FD, unix.O_RDONLY); err != nil {
+			return false
+		}
+		defer locate.Close(fd)
+	}
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+	if err == nil && t.Readable {
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+	}
+	return err == unix.EAGAIN
+}
+
+// KeepLive keeps the file itself whose name is about to go, while somebody writes it: what is
+// in it now may be half of what is going to be there.
+func (k *Keeper) KeepLive(t *Thing) error {
+	k.apart++
+	if err := k.linkApart(t, strconv.Itoa(k.apart)); err != nil {
+		return err
+	}
+	t.Linked = true
+	t.State.How, t.State.Number = journal.Live, uint64(k.apart)
+	return nil
+}
+
+func (k *Keeper) linkApart(t *Thing, name string) error {
+	return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.FD), k.Dir, name, unix.AT_SYMLINK_FOLLOW)
+}
+
 func (k *Keeper) readInline(t *Thing) error {
 	fd := t.FD
 	if !t.Readable {
@@ -186,8 +220,7 @@ func (k *Keeper) keepApart(t *Thing, f Fate) error {
 	k.apart++
 	name := strconv.Itoa(k.apart)
 	if f == Removed {
-		err := unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.FD), k.Dir, name, unix.AT_SYMLINK_FOLLOW)
-		if err == nil {
+		if k.linkApart(t, name) == nil {
 			t.Linked = true
 			t.State.How, t.State.Number = journal.Apart, uint64(k.apart)
 			return nil
@@ -205,24 +238,34 @@ func (k *Keeper) keepApart(t *Thing, f Fate) error {
 	return nil
 }
 
-// copyApart copies what is open as in.
+// copyApart copies what is open as in, up to size.
 func (k *Keeper) copyApart(in int, name string, size int64) error {
 	out, err := unix.Openat(k.Dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return err
 	}
 	defer locate.Close(out)
-	if unix.IoctlFileClone(out, in) == nil {
-		return nil
+	if err = unix.IoctlFileClone(out, in); err != nil {
+		if err = k.room(size); err == nil {
+			err = copyAll(out, in)
+		}
 	}
-	err = k.room(size)
 	if err == nil {
-		err = copyAll(out, in)
+		err = shorten(out, size)
 	}
 	if err != nil {
 		_ = unix.Unlinkat(k.Dir, name, 0)
 	}
 	return err
+}
+
+// shorten cuts off what was written behind the first size bytes of a file.
+func shorten(fd int, size int64) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Size <= size {
+		return err
+	}
+	return unix.Ftruncate(fd, size)
 }
 
 // room fails when a copy of size bytes would leave too little of the disk.

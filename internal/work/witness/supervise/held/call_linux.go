@@ -1,8 +1,9 @@
-package supervise
+package held
 
 import (
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -160,6 +161,9 @@ func (c *call) open() error {
 	case err != nil:
 		return err
 	case s.root == nil && writes:
+		if opens {
+			c.parted(c.linked[s.ID], 1) // it is closed where nobody is told
+		}
 		return c.nameless(&s, kept)
 	case s.root == nil:
 		return nil
@@ -247,8 +251,18 @@ func (c *call) chmod() error {
 	case s.State.Kind == journal.Absent:
 		return c.meets(&s, unix.ENOENT)
 	}
-	_, err = c.touch(&s, looked, content.Written)
+	if _, err = c.touch(&s, looked, content.Written); err == nil {
+		err = c.mode(&s)
+	}
 	return err
+}
+
+// mode notes which permissions the call is about to give.
+func (c *call) mode(s *spot) error {
+	asked := c.notice.Args[max(c.form.Path, c.form.Dir)+1]
+	r := &journal.Record{Kind: journal.Mode, Path: s.name, Number: int64(asked & 0o777)}
+	r.Before = journal.State{Kind: s.State.Kind, Sig: s.State.Sig, Mode: s.State.Mode}
+	return c.write(r)
 }
 
 // descriptor handles calls on what is open already, and may have another name by now, or
@@ -269,6 +283,9 @@ func (c *call) descriptor(need level) error {
 		_, err = c.touch(&s, need, content.Written)
 	case s.root == nil:
 		err = c.nameless(&s, need)
+	}
+	if err == nil && s.ID.Ino != 0 && (c.form.Op == calls.Fchmod || c.form.Op == calls.Chmod) {
+		err = c.mode(&s)
 	}
 	return err
 }
@@ -384,7 +401,11 @@ func (c *call) link() error {
 		return err
 	}
 	// The content is now at both names: who writes one writes the other.
-	_, err = c.touch(&from, looked, content.Removed)
+	n, err := c.touch(&from, looked, content.Removed)
+	if err == nil {
+		err = c.linkedFile(&from, n)
+		c.names[to.name].linked = n.linked
+	}
 	return err
 }
 
@@ -423,6 +444,10 @@ func (c *call) rename() error {
 		n, err := c.touch(&to, kept, content.Removed)
 		if err == nil {
 			c.expect(n, movedTo)
+			c.pending.then = func() {
+				c.parted(n.linked, n.writers)
+				n.linked = 0
+			}
 		}
 		return err
 	case to.root == nil:
@@ -488,9 +513,15 @@ func (c *call) move(from, to *spot) error {
 	c.expect(b, movedTo)
 	hub, dir := c.hub, from.State.Kind == journal.Dir
 	c.pending.then = func() {
+		if dir {
+			pairs = append(pairs, c.since(pairs, pairs[0].from.path, b.path)...)
+		}
 		for _, p := range pairs {
+			c.parted(p.to.linked, p.to.writers)
 			p.to.writers, p.from.writers = p.from.writers, 0
+			p.to.counts(p.to.writers)
 			p.to.closed, p.from.closed = p.from.closed, content.Inode{}
+			p.to.linked, p.from.linked = p.from.linked, 0
 			p.from.gone, p.to.gone = true, false
 		}
 		if dir {
@@ -498,6 +529,29 @@ func (c *call) move(from, to *spot) error {
 		}
 	}
 	return nil
+}
+
+// since are the names below a directory that were touched after it was read, by others of the
+// command, until it moved: what they hold moved, too, and what is under way may come there.
+func (c *call) since(read []pair, from, to string) (pairs []pair) {
+	known := make(map[*name]bool, len(read))
+	for _, r := range read {
+		known[r.from] = true
+	}
+	for p, n := range c.names {
+		if strings.HasPrefix(p, from+"/") && !known[n] && (!n.gone || len(n.waiting) > 0) {
+			pairs = append(pairs, pair{from: n})
+		}
+	}
+	for i, p := range pairs {
+		there, err := c.touchUnseen(to + p.from.path[len(from):])
+		if err != nil {
+			return nil // no call goes on any more
+		}
+		pairs[i].to = there
+		p.from.pass(there)
+	}
+	return pairs
 }
 
 // exchange is a rename of two names to each other.
@@ -532,7 +586,7 @@ func (c *call) exchange(from, to *spot) error {
 	}
 	hub, a, b := c.hub, from.name, to.name
 	c.pending.then = func() {
-		swap(pairs)
+		swap(slices.Concat(pairs, c.since(pairs, a, b), c.since(pairs, b, a)))
 		hub.exchanged(a, b)
 	}
 	return nil
@@ -553,17 +607,20 @@ func swap(pairs []pair) {
 	type told struct {
 		writers int
 		closed  content.Inode
+		linked  int32
 	}
 	were := make(map[*name]told, len(pairs))
 	for _, p := range pairs {
-		were[p.from] = told{p.from.writers, p.from.closed}
+		were[p.from] = told{p.from.writers, p.from.closed, p.from.linked}
 		p.from.gone = true
 	}
 	for _, p := range pairs {
-		p.from.writers, p.from.closed = 0, content.Inode{}
+		p.from.writers, p.from.closed, p.from.linked = 0, content.Inode{}, 0
 	}
 	for _, p := range pairs {
 		p.to.writers, p.to.closed, p.to.gone = were[p.from].writers, were[p.from].closed, false
+		p.to.linked = were[p.from].linked
+		p.to.counts(p.to.writers)
 	}
 }
 

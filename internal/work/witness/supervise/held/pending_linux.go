@@ -1,4 +1,4 @@
-package supervise
+package held
 
 import (
 	"slices"
@@ -52,6 +52,20 @@ func (n *name) unexpect(p *pending) {
 	if i := slices.Index(n.waiting, p); i >= 0 {
 		n.waiting = slices.Delete(n.waiting, i, i+1)
 	}
+}
+
+// pass lets the notices that are expected of a name be expected of another one.
+func (n *name) pass(to *name) {
+	for _, p := range n.waiting {
+		for i := range p.expects {
+			if p.expects[i].name == n {
+				p.expects[i].name = to
+			}
+		}
+		p.names = append(p.names, to)
+		to.waiting = append(to.waiting, p)
+	}
+	n.waiting = nil
 }
 
 // await gives calls that are under way and concern a name the time to come to their end,
@@ -114,11 +128,14 @@ func (n *name) became(e event) {
 	switch e {
 	case opened:
 		n.writers++
+		n.opens++
 	case deleted:
 		n.gone, n.writers = true, 0 // nothing is told of what has no name
 	case movedFrom:
 		n.gone = true
-	case created, movedTo:
+	case created:
+		n.gone, n.opens = false, 0
+	case movedTo:
 		n.gone = false
 	}
 }

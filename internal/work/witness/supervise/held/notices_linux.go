@@ -1,10 +1,9 @@
-package supervise
+package held
 
 import (
 	"bytes"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,6 +49,7 @@ type hub struct {
 	lastFor *watch
 	name    []byte // of a notice
 	buffer  [64 << 10]byte
+	endings endings
 }
 
 // directory is a watched directory.
@@ -57,20 +57,30 @@ type directory struct {
 	wd    int32
 	path  string
 	mask  uint32
+	told  string // what notices of closings name it by, or empty
 	users map[*watch]bool
 	moves int // expected moves of itself
 	fd    int // with O_PATH, or below zero
 }
 
-func newHub() *hub {
+// Hub is what the commands of one helper share.
+type Hub struct{ h hub }
+
+// NewHub returns a hub without commands.
+func NewHub() *Hub {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		fd = -1
 	}
-	h := &hub{fd: fd, dirs: make(map[int32]*directory), byPath: make(map[string]*directory)}
+	outer := &Hub{hub{fd: fd, dirs: make(map[int32]*directory), byPath: make(map[string]*directory)}}
+	h := &outer.h
 	h.resumed = sync.NewCond(&h.mu)
-	return h
+	h.endings = listenEndings()
+	return outer
 }
+
+// Attend reads notices also while no call comes, for as long as there is a helper.
+func (h *Hub) Attend() { h.h.attend() }
 
 var errNoNotices = errors.New("changes of others cannot be noticed here")
 
@@ -127,6 +137,9 @@ func (h *hub) add(w *watch, path string, mask uint32) error {
 	d.path, d.mask = path, mask
 	d.users[w] = true
 	h.byPath[path] = d
+	if mask == watched && d.told == "" {
+		h.endings.add(d)
+	}
 	return nil
 }
 
@@ -192,16 +205,6 @@ func (h *hub) forget(d *directory) {
 	}
 }
 
-// tellApart keeps the kernel from making one notice of two opens or two closes of a file
-// that follow each other. It does so with like notices in a row; with a notice of the
-// file itself after each of its directory none are alike.
-func (h *hub) tellApart(w *watch, fd int) {
-	wd, err := unix.InotifyAddWatch(h.fd, "/proc/self/fd/"+strconv.Itoa(fd), unix.IN_OPEN|unix.IN_CLOSE_WRITE)
-	if err == nil {
-		w.apartFrom[int32(wd)] = true
-	}
-}
-
 // release forgets a command.
 func (h *hub) release(w *watch) {
 	h.last, h.lastFor = nil, nil
@@ -212,7 +215,7 @@ func (h *hub) release(w *watch) {
 		}
 	}
 	for wd := range w.apartFrom {
-		if h.dirs[wd] == nil {
+		if h.dirs[wd] == nil && !slices.ContainsFunc(h.watches, func(other *watch) bool { return other.apartFrom[wd] }) {
 			_, _ = unix.InotifyRmWatch(h.fd, uint32(wd))
 		}
 	}
@@ -220,6 +223,7 @@ func (h *hub) release(w *watch) {
 		delete(d.users, w)
 		if len(d.users) == 0 {
 			delete(h.dirs, wd)
+			h.endings.remove(d)
 			h.forget(d)
 			_, _ = unix.InotifyRmWatch(h.fd, uint32(wd)) // the directory may be gone
 		}
@@ -268,6 +272,7 @@ func (h *hub) rename(list []*directory, from, to string) {
 func (h *hub) drop(list []*directory) {
 	for _, d := range list {
 		delete(h.dirs, d.wd)
+		h.endings.remove(d)
 		h.forget(d)
 		_, _ = unix.InotifyRmWatch(h.fd, uint32(d.wd)) // it may be gone
 	}
@@ -283,7 +288,6 @@ const (
 	signInterval = 50 * time.Millisecond
 )
 
-// attend reads notices also while no call comes, for as long as there is a helper.
 func (h *hub) attend() {
 	polled := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}}
 	signed := time.Now()
@@ -310,6 +314,19 @@ func (h *hub) attend() {
 
 // drain works through all notices that are there.
 func (h *hub) drain() {
+	h.read()
+	if h.endings.due {
+		h.compare()
+	}
+}
+
+// drainAll is drain before something is told for good.
+func (h *hub) drainAll() {
+	h.endings.due = true
+	h.drain()
+}
+
+func (h *hub) read() {
 	for h.fd >= 0 {
 		n, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(h.fd), bytesAt(h.buffer[:]), uintptr(len(h.buffer)))
 		if errno == unix.EINTR {
@@ -342,11 +359,17 @@ func (h *hub) take(b []byte) {
 		}
 		d := h.dirs[e.Wd]
 		if d == nil {
+			if e.Mask&unix.IN_CLOSE_WRITE != 0 {
+				for _, w := range h.watches {
+					w.closedItself(e.Wd)
+				}
+			}
 			continue
 		}
 		switch {
 		case e.Mask&unix.IN_IGNORED != 0:
 			delete(h.dirs, d.wd)
+			h.endings.remove(d)
 			h.forget(d)
 		case e.Mask&unix.IN_MOVE_SELF != 0:
 			h.movedSelf(d)
@@ -404,46 +427,41 @@ func (h *hub) movedSelf(d *directory) {
 // happened tells the commands that touched a name what became of it. done says that one
 // of them did it.
 func (h *hub) happened(path string, e event) (done bool) {
+	h.endings.due = h.endings.due || e == closed // also what others close before the command opens it
 	for _, w := range h.watches {
 		n := w.names[path]
-		switch {
-		case n == nil && e != opened:
-			if was := w.before[path]; was != nil {
+		if n == nil {
+			if was := w.before[path]; was != nil && e != opened {
 				w.foreign(was)
 			}
-		case n == nil:
+			continue
+		}
+		linked, writers := n.linked, n.writers
+		if e == closed {
+			w.closedAt(n)
+		}
+		switch {
 		case !done && n.expected(e):
 			done = true
-			if e == closed && n.writers == 0 {
+			switch {
+			case e == closed && n.writers == 0:
 				w.closed(n)
+			case e == deleted:
+				n.linked = 0
+				w.parted(linked, writers)
 			}
 		case e == opened:
 			w.shared(n)
+		case e == closed:
+			w.foreign(n)
+			w.foreignFile(linked)
 		default:
-			if e != closed { // what the command has open is not here any more
-				n.writers = 0
-			}
+			n.writers, n.linked = 0, 0 // what the command has open is not here any more
+			w.parted(linked, writers)
 			w.foreign(n)
 		}
 	}
 	return done
-}
-
-// shared is told that a file which the command writes was opened once more, perhaps to
-// read it. If it is a new one the notices of closing it are not told apart yet.
-func (w *watch) shared(n *name) {
-	if n.writers == 0 || w.paused { // Kerf itself looks at it
-		return
-	}
-	r, below := w.find(n.path)
-	if r == nil {
-		return
-	}
-	t, err := content.Open(r.fd, below)
-	if err == nil && t.State.Kind == journal.File {
-		w.hub.tellApart(w, t.FD)
-	}
-	t.Close()
 }
 
 // closed notes what a file is now that the command does not write it any more.
@@ -455,7 +473,7 @@ func (w *watch) closed(n *name) {
 	var t content.Thing
 	if t.Stat(r.fd, below) == nil {
 		n.closed = t.ID
-		w.wrote[t.ID] = t.State.Sig
+		w.wrote[t.ID] = t.State
 	}
 }
 

@@ -1,7 +1,8 @@
-package supervise
+package held
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -36,12 +37,23 @@ type file struct {
 // touch notes that a name is about to be changed: need is how much of what it holds has
 // to be kept, f what becomes of it.
 func (c *call) touch(s *spot, need level, f content.Fate) (*name, error) {
+	n, err := c.touched(s, need, f)
+	if err == nil && f == content.Written && several(&s.Thing) {
+		err = c.linkedFile(s, n)
+	}
+	return n, err
+}
+
+func (c *call) touched(s *spot, need level, f content.Fate) (*name, error) {
 	if err := c.start(); err != nil {
 		return nil, err
 	}
 	p, t := s.name, &s.Thing
 	blind := c.hub.observe(c.watch, locate.Parent(p))
 	n := c.names[p]
+	if err := c.reclaim(s, n, need, f); err != nil {
+		return nil, err
+	}
 	if n == nil || n.foreign {
 		if s.toBeRead(need, f) {
 			if err := c.pin(s); err != nil {
@@ -78,7 +90,7 @@ func (c *call) touch(s *spot, need level, f content.Fate) (*name, error) {
 func (c *call) keepCarried(n *name, t *content.Thing, need level, f content.Fate) error {
 	n.carried = false
 	c.touches++
-	known, lost := c.meet(n.path, t, need, f)
+	known, lost := c.meet(n.path, t, need, n.fate(f))
 	if err := c.write(&journal.Record{Kind: journal.Touch, Path: n.path, Before: t.State, Number: c.touches}); err != nil {
 		return err
 	}
@@ -86,6 +98,15 @@ func (c *call) keepCarried(n *name, t *content.Thing, need level, f content.Fate
 		return c.use(known, t, need, f)
 	}
 	return c.lose(n.path, c.touches, t.State.Sig.Size, lost)
+}
+
+// fate is what becomes of the file that a name holds: one that the command has open for
+// writing may be written to when its name is gone.
+func (n *name) fate(f content.Fate) content.Fate {
+	if f == content.Removed && n.writers > 0 {
+		return content.Written
+	}
+	return f
 }
 
 // toBeRead reports whether the content of what a name holds may be needed.
@@ -116,6 +137,7 @@ func (c *call) first(p string, t *content.Thing, need level, f content.Fate, bli
 		n = &name{path: p}
 	}
 	n.foreign, n.gone, n.closed, n.carried = false, false, content.Inode{}, false
+	n.counts(n.writers)
 	var known *file
 	var lost error
 	switch t.State.Kind {
@@ -133,7 +155,7 @@ func (c *call) first(p string, t *content.Thing, need level, f content.Fate, bli
 			r.Before.Number = uint64(known.touch)
 			break
 		}
-		known, lost = c.meet(p, t, need, f)
+		known, lost = c.meet(p, t, need, n.fate(f))
 		r.Before = t.State
 	}
 	if err := c.write(r); err != nil {
@@ -167,7 +189,20 @@ func (c *call) meet(p string, t *content.Thing, need level, f content.Fate) (*fi
 	if need == looked {
 		return known, nil
 	}
+	if f == content.Removed && c.midway(t) && c.keeper.KeepLive(t) == nil {
+		known.level, known.linked = kept, t.State.Number
+		return known, nil
+	}
 	return known, c.keepFile(known, t, need, f)
+}
+
+// recent is how long ago somebody who writes a file anew has begun with it, at most.
+const recent = 2 * time.Second
+
+// midway reports whether somebody is writing a file that is about to lose its name: after that
+// the kernel tells no more of it, and what it holds now may be the half of what they write.
+func (c *call) midway(t *content.Thing) bool {
+	return time.Now().UnixNano()-t.State.Sig.Mtime < int64(recent) && t.BeingWritten()
 }
 
 // keepFile keeps what a file holds, so that the thing's state tells where.
@@ -219,6 +254,9 @@ func (c *call) use(known *file, t *content.Thing, need level, f content.Fate) er
 // later keeps what a file held, now that it is about to be destroyed where it is.
 func (c *call) later(known *file, t *content.Thing, need level, f content.Fate) error {
 	had := known.level
+	if had == begun && known.size > content.InlineLimit { // who has it open may write on: a copy stays as it is
+		f, t.State.Sig.Size = content.Written, known.size
+	}
 	if err := c.keepFile(known, t, need, f); err != nil {
 		return c.lose(known.path, known.touch, known.size, err)
 	}
@@ -238,7 +276,7 @@ func (c *call) lose(p string, touch, size int64, why error) error {
 	if !c.notice.Valid(c.listener) {
 		return &refusedError{p} // there is nobody to lose it
 	}
-	allowed := c.ask(p, why.Error(), size)
+	allowed := c.answer(p, why.Error(), size)
 	if err := c.write(&journal.Record{Kind: journal.Lost, Path: p, Number: touch, Why: why.Error(),
 		Refused: !allowed}); err != nil {
 		return err
@@ -247,6 +285,13 @@ func (c *call) lose(p string, touch, size int64, why error) error {
 		return &refusedError{p}
 	}
 	return nil
+}
+
+// answer is that of who began the command. The hub is not held meanwhile.
+func (c *call) answer(p, why string, size int64) bool {
+	c.hub.mu.Unlock()
+	defer c.hub.mu.Lock()
+	return c.ask(p, why, size)
 }
 
 // touchUnseen is touch for a name in a directory that is not there yet.

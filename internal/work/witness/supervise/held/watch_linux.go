@@ -1,4 +1,4 @@
-package supervise
+package held
 
 import (
 	"errors"
@@ -23,24 +23,119 @@ type name struct {
 	gone    bool // the command removed it
 	foreign bool // somebody else changed it since
 	writers int  // how often the command has what is here open for writing
+	opens   int  // how often it opened that since it came here
+	ended   []ending
 	waiting []*pending
 	closed  content.Inode // that the command last wrote and closed here
+	linked  int32         // names the file here among those that have several names, or 0
 	carried bool          // it was touched before the last cut, and what it holds was not kept since
+}
+
+// Options are what is to be known of a command.
+type Options struct {
+	Listener int      // that its calls are told to
+	Dir      string   // where the journal is
+	Roots    []string // in which changes are witnessed, as real paths
+	Ignore   []string // names that Kerf itself put there
+	// OneRoot says that all processes have the same root directory.
+	OneRoot bool
+	// Begin makes the ledger's entry of the command durable, before its first change,
+	// and returns its number.
+	Begin func() (int64, error)
+	// Ask says whether a call may go on although what a name holds is lost with it.
+	Ask func(path, why string, size int64) bool
+}
+
+// Watch is one command that is witnessed.
+type Watch struct{ w watch }
+
+// Watch takes a command. Nothing of it is answered before Serve.
+func (h *Hub) Watch(o Options) *Watch {
+	outer := &Watch{watch{hub: &h.h, listener: o.Listener, dirPath: o.Dir, keeper: content.Keeper{Dir: -1}, begin: o.Begin, ask: o.Ask,
+		names: map[string]*name{}, files: map[content.Inode]*file{}, wrote: map[content.Inode]journal.State{},
+		calls: map[uint32]*pending{}, ignored: map[string]bool{}, apartFrom: map[int32]bool{},
+		counted: map[int32]*endingsOf{}, linked: map[content.Inode]int32{}, done: make(chan struct{})}}
+	w := &outer.w
+	for _, p := range o.Ignore {
+		w.ignored[p] = true
+	}
+	w.find1.Root, w.find1.Fixed = -1, o.OneRoot
+	w.find1.Known = func(name string) bool { return w.hub.hold(w, name) != nil }
+	for _, p := range o.Roots {
+		fd, err := unix.Open(p, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			w.failed = err
+			continue
+		}
+		w.roots = append(w.roots, root{p, fd})
+	}
+	w.hub.mu.Lock()
+	w.hub.watches = append(w.hub.watches, w)
+	w.hub.mu.Unlock()
+	return outer
+}
+
+// Serve answers the calls of the command until none of its processes is left. proc is /proc,
+// open.
+func (o *Watch) Serve(proc int) { o.w.serve(proc) }
+
+// Done is closed when nothing of the command runs any more.
+func (o *Watch) Done() <-chan struct{} { return o.w.done }
+
+// Cut ends a part of the journal: what is touched from now on is kept anew. The command
+// changes nothing until Resume, but for what it has open, and for the calls that went on
+// and did not come to their end yet. begun says that there is a journal.
+func (o *Watch) Cut() (begun bool) {
+	o.w.hub.mu.Lock()
+	defer o.w.hub.mu.Unlock()
+	o.w.cut()
+	return o.w.journal != nil
+}
+
+// Seen writes down what others did until now.
+func (o *Watch) Seen() {
+	o.w.hub.mu.Lock()
+	defer o.w.hub.mu.Unlock()
+	o.w.hub.drainAll()
+}
+
+// Resume lets the command go on after a Cut.
+func (o *Watch) Resume() {
+	o.w.hub.mu.Lock()
+	defer o.w.hub.mu.Unlock()
+	o.w.resume()
+}
+
+// End waits until nothing of the command runs any more, at most for d, and writes down what
+// others did until then. The error says that what the command did could not be recorded.
+func (o *Watch) End(d time.Duration) (ended, begun bool, err error) {
+	ended = o.Ended(d)
+	o.w.hub.mu.Lock()
+	defer o.w.hub.mu.Unlock()
+	o.w.hub.drainAll()
+	if ended {
+		o.w.closings()
+	}
+	return ended, o.w.journal != nil, o.w.failed
+}
+
+// Finish ends the journal. orphaned says that Kerf is not there to look at what became
+// of the names.
+func (o *Watch) Finish(orphaned bool) {
+	o.w.hub.mu.Lock()
+	defer o.w.hub.mu.Unlock()
+	o.w.finish(orphaned)
 }
 
 // watch is one command that is witnessed. Its fields are guarded by the hub.
 type watch struct {
-	id       int64
 	hub      *hub
 	listener int
 	roots    []root
 	dirPath  string // where the journal is
 	keeper   content.Keeper
-	// begin makes the ledger's entry of the command durable, before its first change,
-	// and returns its number.
-	begin func() (int64, error)
-	// ask says whether a call may go on although something is lost; see Lost.
-	ask func(path, why string, size int64) bool
+	begin    func() (int64, error)                   // of Options
+	ask      func(path, why string, size int64) bool // of Options
 
 	ignored map[string]bool // names that Kerf itself put there
 	find1   locate.Locator
@@ -49,10 +144,12 @@ type watch struct {
 	// before are the names of the part of the journal that was cut, while Kerf reads them.
 	before  map[string]*name
 	files   map[content.Inode]*file
-	wrote   map[content.Inode]journal.Sig // what files were when the command closed them
+	wrote   map[content.Inode]journal.State // what files were when the command closed them
 	touches int64
 	// apartFrom are the files whose notices are told apart.
 	apartFrom map[int32]bool
+	counted   map[int32]*endingsOf // those of them that have several names
+	linked    map[content.Inode]int32
 	calls     map[uint32]*pending // the last call of each thread
 	journal   *journal.Writer
 	failed    error // nothing can be recorded any more
@@ -90,7 +187,7 @@ func (w *watch) serve(proc int) {
 		}
 	}
 	w.hub.mu.Lock()
-	w.hub.drain()
+	w.hub.drainAll()
 	w.hub.mu.Unlock()
 	locate.Close(w.listener)
 }
@@ -290,9 +387,8 @@ type refusedError struct{ path string }
 
 func (e *refusedError) Error() string { return "refused: " + e.path }
 
-// cut ends a part of the journal: what is touched from now on is kept anew. The command
-// changes nothing until resume, but for what it has open, and for the calls that went on
-// and did not come to their end yet: these names count as touched.
+// cut ends a part of the journal. What the command has open counts as touched, and so do
+// the names of the calls that are under way.
 func (w *watch) cut() {
 	w.over()
 	w.paused = true
@@ -317,9 +413,13 @@ func (w *watch) cut() {
 		w.closings()
 	}
 	clear(w.wrote)
+	for _, e := range w.counted {
+		*e = endingsOf{}
+	}
 	records := []*journal.Record{{Kind: journal.Cut, Number: w.cuts}}
 	for p, n := range open {
 		n.foreign, n.carried = false, true
+		n.counts(n.writers)
 		records = append(records, &journal.Record{Kind: journal.StillOpen, Path: p})
 	}
 	w.write(records...)
@@ -336,7 +436,7 @@ func (w *watch) over() {
 			delete(w.calls, tid)
 		}
 	}
-	w.hub.drain()
+	w.hub.drainAll()
 }
 
 // closings tells what the files were that the command wrote and closed: who changes
@@ -344,9 +444,9 @@ func (w *watch) over() {
 func (w *watch) closings() {
 	var records []*journal.Record
 	for p, n := range w.names {
-		if sig, ok := w.wrote[n.closed]; ok {
+		if s, ok := w.wrote[n.closed]; ok {
 			records = append(records, &journal.Record{Kind: journal.Closed, Path: p,
-				Before: journal.State{Kind: journal.File, Sig: sig}})
+				Before: journal.State{Kind: journal.File, Sig: s.Sig, Mode: s.Mode}})
 		}
 	}
 	if len(records) > 0 {
@@ -359,8 +459,6 @@ func (w *watch) resume() {
 	w.hub.resumed.Broadcast()
 }
 
-// finish ends the journal. orphaned says that Kerf is not there to look at what became
-// of the names.
 func (w *watch) finish(orphaned bool) {
 	w.hub.release(w)
 	if w.journal == nil {
@@ -396,17 +494,17 @@ func (w *watch) closeAll() {
 	}
 }
 
-// ended waits until nothing of the command runs any more, at most for d.
-func (w *watch) ended(d time.Duration) bool {
+// Ended waits until nothing of the command runs any more, at most for d.
+func (o *Watch) Ended(d time.Duration) bool {
 	over := time.NewTimer(d)
 	defer over.Stop()
 	select {
-	case <-w.done:
+	case <-o.w.done:
 		return true
 	case <-over.C:
 	}
 	select { // both may be true
-	case <-w.done:
+	case <-o.w.done:
 		return true
 	default:
 		return false

@@ -1,0 +1,132 @@
+package witness_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWhatOthersDoBetweenTwoActsOfACommand: a command does one thing, another program
+// something to the same file, and the command goes on. Each case says what is told.
+func TestWhatOthersDoBetweenTwoActsOfACommand(t *testing.T) {
+	t.Parallel()
+	write := func(name string) func(b *bench) {
+		return func(b *bench) {
+			f, err := os.OpenFile(filepath.Join(b.root, name), os.O_WRONLY|os.O_APPEND, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := f.WriteString("mine"); err != nil {
+				b.Fatal(err)
+			}
+			f.Close()
+		}
+	}
+	all := func(list ...func(b *bench)) func(b *bench) {
+		return func(b *bench) {
+			for _, f := range list {
+				f(b)
+			}
+		}
+	}
+	chmod := func(name string, mode os.FileMode) func(b *bench) {
+		return func(b *bench) {
+			if err := os.Chmod(filepath.Join(b.root, name), mode); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	remove := func(name string) func(b *bench) {
+		return func(b *bench) {
+			if err := os.Remove(filepath.Join(b.root, name)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		first, then string
+		others      func(b *bench)
+		want        string
+	}{
+		"another name of the file, while it is open": {"exec 3>>h; printf 2 >&3", "exec 3>&-", write("d/h"),
+			"unproven d/h: 1 > 12mine\nunproven h: 1 > 12mine"},
+		"another name of the file, after it was closed": {"printf 2 >> h", "", write("d/h"),
+			"unproven d/h: 1 > 12mine\nunproven h: 1 > 12mine"},
+		"another name of a file whose name went": {"printf 2 >> h; mv h x; rm x", "", write("d/h"),
+			"proven h: 1 > -\nunproven d/h: 1 > 12mine"},
+		"nobody, and the name went while the file was open": {"exec 3>>h; rm h", "printf 2 >&3; exec 3>&-", func(*bench) {},
+			"proven d/h: 1 > 12\nproven h: 1 > -"},
+		"nobody, and it was moved while it was open": {"exec 3>>h; mv h k", "printf 2 >&3; exec 3>&-", func(*bench) {},
+			"proven d/h: 1 > 12\nproven h: 1 > -\nproven k: - > 12 from h"},
+		"a file that only got permissions":            {"chmod 700 a", "", write("a"), "proven a: amine > amine"},
+		"a file that only got permissions, by a name": {"chmod 700 h", "", write("d/h"), "proven h: 1mine > 1mine"},
+		"nobody, and another name is looked at after that": {"chmod 700 h; mv d b 2>/dev/null; mv b d", "", func(*bench) {},
+			"proven d/h: 1 > 1\nproven h: 1 > 1"},
+		"a file that only got another name": {"ln a b", "", write("a"), "unproven b: - > amine"},
+		"that other name":                   {"ln a b", "", write("b"), "unproven b: - > amine"},
+		"that other name, which went":       {"ln a b", "", all(write("b"), remove("b")), ""},
+		"that other name, which went, of a file that is open": {"ln a b; exec 3>>a; printf 2 >&3", "exec 3>&-",
+			all(write("b"), remove("b")), "unproven a: a > a2mine"},
+		"its permissions":                              {"ln a b", "", chmod("a", 0o600), "proven b: - > a\nunproven a: a > a"},
+		"permissions of what the command wrote":        {"printf 2 >> a", "", chmod("a", 0o600), "proven a: a > a2\nunproven a: a2 > a2"},
+		"permissions of what the command made":         {"printf 2 > n", "", chmod("n", 0o600), "proven n: - > 2\nunproven n: 2 > 2"},
+		"other permissions than the command had given": {"chmod 700 a", "", chmod("a", 0o600), "proven a: a > a\nunproven a: a > a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "")
+			b.write("h", "1")
+			b.write("a", "a")
+			b.write("d/x", "")
+			if err := os.Link(filepath.Join(b.root, "h"), filepath.Join(b.root, "d/h")); err != nil {
+				t.Fatal(err)
+			}
+			x, cmd, out, box := b.start(c.first + "; : > ready; while [ ! -e go ]; do sleep 0.01; done; " + c.then)
+			b.await("ready")
+			c.others(b)
+			b.write("go", "")
+			if err := cmd.Wait(); err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+			box.Close()
+			got := strings.Replace(b.told(b.end(x)), "proven ready: - > \n", "", 1)
+			got = strings.TrimSuffix(strings.TrimSuffix(got, "proven ready: - > "), "\n")
+			if got != c.want {
+				t.Errorf("got\n%s\nwant\n%s\n%s", got, c.want, out)
+			}
+		})
+	}
+}
+
+// TestWhatSomebodyWasWritingIsKeptWhole: a command removes or replaces a file while another
+// program is in the middle of writing it anew.
+func TestWhatSomebodyWasWritingIsKeptWhole(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{"removed": "rm a", "replaced": "printf new > n; mv n a"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "")
+			b.write("a", "before\n")
+			f, err := os.OpenFile(filepath.Join(b.root, "a"), os.O_WRONLY|os.O_TRUNC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, cmd, out, box := b.start(line + "; : > ready; while [ ! -e go ]; do sleep 0.01; done")
+			b.await("ready")
+			if _, err := f.WriteString("all of it\n"); err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+			b.write("go", "")
+			if err := cmd.Wait(); err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+			box.Close()
+			want := map[string]string{"removed": "proven a: all of it\n > -", "replaced": "proven a: all of it\n > new"}[name]
+			if got := b.told(b.end(x)); !strings.Contains(got, want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}

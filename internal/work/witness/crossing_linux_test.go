@@ -1,0 +1,56 @@
+package witness_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kerf/internal/work/witness"
+)
+
+// TestWhatIsMadeInADirectoryThatMovesIsTold: one process of a command makes files in a
+// directory that another one moves back and forth, or exchanges with another directory. Each
+// file that is there in the end is told of, or named as one of which not all is known.
+func TestWhatIsMadeInADirectoryThatMovesIsTold(t *testing.T) {
+	for _, do := range []string{"rename", "exchange"} {
+		t.Run(do, func(t *testing.T) { madeWhileMoved(t, do) })
+	}
+}
+
+func madeWhileMoved(t *testing.T, do string) {
+	const rounds, steps = 6, 150
+	other := map[string]string{"rename": "q", "exchange": "e"}[do]
+	s := newStage(t)
+	for round := range rounds {
+		s.set()
+		before := snap(s, s.root)
+		var moves, makes []deed
+		for i := range steps {
+			moves = append(moves, deed{Do: do, A: "d", B: other}, deed{Do: do, A: other, B: "d"})
+			for _, in := range []string{"d", other} {
+				makes = append(makes, deed{Do: "exclusive", A: fmt.Sprint(in, "/new", i, in), Text: "K"})
+			}
+		}
+		x, cmd, out := s.begin(play{Lists: [][]deed{moves, makes}})
+		_ = cmd.Wait()
+		r := s.end(x)
+		list := told([]witness.Report{r}) + "\n" + strings.ReplaceAll(strings.Join(r.Unsure(), "\n"), " (", ": (")
+		made, missed := 0, 0
+		for name := range snap(s, s.root) {
+			if before[name] != "" || !strings.Contains(name, "/new") {
+				continue
+			}
+			if made++; !strings.Contains(list, filepath.Join(s.root, name)+":") {
+				missed++
+				t.Logf("%s is not told of", name)
+			}
+		}
+		if made == 0 {
+			t.Fatalf("round %d: nothing was made: %s", round, out)
+		}
+		if missed > 0 {
+			t.Fatalf("round %d: %d of %d files are not told of; notes: %v", round, missed, made, r.Unsure())
+		}
+	}
+}

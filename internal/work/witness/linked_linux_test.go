@@ -1,0 +1,84 @@
+package witness_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kerf/internal/work/txn"
+	"kerf/internal/work/witness"
+	"kerf/internal/work/witness/enter"
+)
+
+// TestAllNamesOfAFileAreToldWheneverItIsWritten: a command opened a file that has another
+// name, and was collected before it wrote to it.
+func TestAllNamesOfAFileAreToldWheneverItIsWritten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	b.write("a", "1")
+	if err := os.Link(filepath.Join(b.root, "a"), filepath.Join(b.root, "b")); err != nil {
+		t.Fatal(err)
+	}
+	x, cmd, out, box := b.start("exec 3>>a; : > ready; while [ ! -e go ]; do sleep 0.01; done; printf 2 >&3; : > again; " +
+		"while [ ! -e on ]; do sleep 0.01; done; printf 3 >&3")
+	var first, second witness.Report
+	b.await("ready")
+	if err := x.Collect(func(r witness.Report) { first = r }); err != nil {
+		t.Fatal(err)
+	}
+	b.write("go", "")
+	b.await("again")
+	if err := x.Collect(func(r witness.Report) { second = r }); err != nil {
+		t.Fatal(err)
+	}
+	b.write("on", "")
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	box.Close()
+	for i, c := range []struct{ got, want string }{
+		{b.told(first), "proven ready: - > "},
+		{b.told(second), "proven a: 1 > 12\nproven again: - > \nproven b: 1 > 12"},
+		{b.told(b.end(x)), "proven a: 12 > 123\nproven b: 12 > 123"},
+	} {
+		if c.got != c.want {
+			t.Errorf("report %d: got\n%s\nwant\n%s", i, c.got, c.want)
+		}
+	}
+}
+
+// TestAllNamesOfAFileAreToldAfterAKill is the same where Kerf was killed after it had
+// collected, and entered that.
+func TestAllNamesOfAFileAreToldAfterAKill(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	w := b.enters()
+	b.write("a", "1")
+	if err := os.Link(filepath.Join(b.root, "a"), filepath.Join(b.root, "b")); err != nil {
+		t.Fatal(err)
+	}
+	x, cmd, out, box := b.start("exec 3>>a; : > ready; while [ ! -e go ]; do sleep 0.01; done; printf 2 >&3")
+	b.await("ready")
+	var err error
+	if cerr := x.Collect(func(r witness.Report) {
+		_, err = enter.Report(context.Background(), w, txn.Origin{Session: "s", Call: "c"}, r)
+	}); cerr != nil || err != nil {
+		t.Fatal(cerr, err)
+	}
+	if err := b.w.Close(); err != nil { // as when it is killed: nobody collects
+		t.Fatal(err)
+	}
+	b.write("go", "")
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	box.Close()
+	list := b.recovered()
+	if len(list) != 1 {
+		t.Fatalf("%d commands were recovered, want 1", len(list))
+	}
+	if got, want := b.told(list[0]), "proven a: 1 > 12\nproven b: 1 > 12"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,177 @@
+package held
+
+import (
+	"path"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/supervise/closings"
+	"kerf/internal/work/witness/supervise/content"
+)
+
+// tellApart keeps the kernel from making one notice of two opens or two closes of a file
+// that follow each other. It does so with like notices in a row; with a notice of the
+// file itself after each of its directory none are alike.
+// Its result names the file, and is 0 where that is not possible.
+func (h *hub) tellApart(w *watch, fd int) int32 {
+	wd, err := unix.InotifyAddWatch(h.fd, "/proc/self/fd/"+strconv.Itoa(fd), unix.IN_OPEN|unix.IN_CLOSE_WRITE)
+	if err != nil {
+		return 0
+	}
+	w.apartFrom[int32(wd)] = true
+	return int32(wd)
+}
+
+// shared is told that a file which the command writes was opened once more, perhaps to
+// read it. If it is a new one the notices of closing it are not told apart yet.
+func (w *watch) shared(n *name) {
+	if n.writers == 0 || w.paused { // Kerf itself looks at it
+		return
+	}
+	r, below := w.find(n.path)
+	if r == nil {
+		return
+	}
+	t, err := content.Open(r.fd, below)
+	if err == nil && t.State.Kind == journal.File {
+		w.hub.tellApart(w, t.FD)
+	}
+	t.Close()
+}
+
+// endings are closings of files that were written, as many as there are: two processes that
+// have the same new file open can open and close it right after each other, and the hub
+// hears of one.
+type endings struct {
+	listener *closings.Listener
+	dirs     map[string]*directory // by told
+	due      bool                  // a file was closed since they were compared
+	suspects []suspect
+}
+
+// ending is how often a file was closed at a name.
+type ending struct {
+	file  string // as closings names it
+	times int
+}
+
+// suspect is a file that was closed more than once at a name.
+type suspect struct {
+	w    *watch
+	n    *name
+	file string
+}
+
+func listenEndings() endings {
+	return endings{listener: closings.Listen(), dirs: make(map[string]*directory)}
+}
+
+func (e *endings) add(d *directory) {
+	if d.told = e.listener.Add(d.path); d.told != "" {
+		e.dirs[d.told] = d
+	}
+}
+
+func (e *endings) remove(d *directory) {
+	if d.told != "" && e.dirs[d.told] == d {
+		delete(e.dirs, d.told)
+		e.listener.Remove(d.path, d.told)
+	}
+	d.told = ""
+}
+
+// compare finds the files that were closed more often than the command opened them. By the
+// time it looks, what was closed is known to have been opened.
+func (h *hub) compare() {
+	h.endings.due = false
+	lost := h.endings.listener.Next(func(dir, name, file []byte) {
+		if d := h.endings.dirs[string(dir)]; d != nil {
+			h.ended(path.Join(d.path, string(name)), file)
+		}
+	})
+	if lost {
+		for _, w := range h.watches {
+			w.gap("more was closed at once than the kernel tells")
+		}
+	}
+	if len(h.endings.suspects) == 0 {
+		return
+	}
+	h.read()
+	for _, s := range h.endings.suspects {
+		if !s.n.foreign && s.n.times(s.file) > s.n.opens {
+			if at := s.w.holder(s.n, s.file); at != nil {
+				s.w.foreign(at)
+			}
+		}
+	}
+	h.endings.suspects = h.endings.suspects[:0]
+}
+
+// ended is told that a file was closed that has, or had, a path.
+func (h *hub) ended(p string, file []byte) {
+	for _, w := range h.watches {
+		n := w.names[p]
+		if n == nil || n.foreign {
+			continue
+		}
+		i := slices.IndexFunc(n.ended, func(e ending) bool { return e.file == string(file) })
+		if i < 0 {
+			n.ended = append(n.ended, ending{string(file), 1})
+			continue
+		}
+		n.ended[i].times++
+		h.endings.suspects = append(h.endings.suspects, suspect{w, n, n.ended[i].file})
+	}
+}
+
+// times is how often a file was closed at a name.
+func (n *name) times(file string) int {
+	for _, e := range n.ended {
+		if e.file == file {
+			return e.times
+		}
+	}
+	return 0
+}
+
+// counts begins to count anew how often what a name holds is opened and closed: the command
+// has it open as often as is known, and closes it no more often than that.
+func (n *name) counts(writers int) { n.opens, n.ended = writers, nil }
+
+// reclaim looks again at a file that is about to go, after the command closed it as often as
+// it had opened it: of a file without a name nothing more is told. If somebody has it open for
+// writing even so, then one of those who closed it was somebody else.
+func (c *call) reclaim(s *spot, n *name, need level, f content.Fate) error {
+	if f != content.Removed || need != kept || s.State.Kind != journal.File || n == nil || n.foreign || n.opens == 0 ||
+		n.writers > 0 {
+		return nil
+	}
+	if err := c.pin(s); err != nil {
+		return err
+	}
+	if s.BeingWritten() {
+		n.writers++
+		c.foreign(n)
+	}
+	return nil
+}
+
+// holder is the name at which a file is that was closed at n: it may have been moved since.
+func (w *watch) holder(n *name, file string) *name {
+	switch now := closings.File(n.path); {
+	case now == file:
+		return n
+	case now == "" && !n.gone:
+		return n // nobody knows
+	}
+	for _, other := range w.names {
+		if !other.gone && !other.foreign && closings.File(other.path) == file {
+			return other
+		}
+	}
+	return nil
+}
