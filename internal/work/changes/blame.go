@@ -18,15 +18,33 @@ type Origin struct {
 	Unknown bool
 }
 
-// Blame tells of each line of content, which is the file at path now, where it
-// comes from. It is exact: a line is laid to an entry only if the entry's own
-// images show that it put it there, and what others did in between is theirs.
-func (r Reader) Blame(path string, content []byte) ([]Origin, error) {
+// Past is a ledger that was read once, to blame any number of files. It does not change, and may
+// be used by several goroutines.
+type Past struct {
+	reader Reader
+	book   *book
+}
+
+// Past reads the ledger.
+func (r Reader) Past() (*Past, error) {
 	b, err := open(r.Ledger)
 	if err != nil {
 		return nil, err
 	}
-	return r.blame(b, path, content), nil
+	return &Past{r, b}, nil
+}
+
+// Entries are those of the ledger, oldest first, with what is known of them now. They are not to
+// be changed.
+func (p *Past) Entries() []ledger.Entry { return p.book.entries }
+
+// Blame tells of each line of content, which the file at path held when there were the first n
+// entries, where it comes from. It is exact: a line is laid to an entry only if the entry's own
+// images show that it put it there, and what others did in between is theirs.
+func (p *Past) Blame(path string, content []byte, n int) []Origin {
+	then := *p.book
+	then.entries = then.entries[:n]
+	return p.reader.blame(&then, path, content)
 }
 
 func (r Reader) blame(b *book, path string, content []byte) []Origin {

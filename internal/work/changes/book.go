@@ -5,17 +5,21 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/work/changes/present"
+	"kerf/internal/work/changes/verdicts"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/ledger/known"
 )
 
 // book is a ledger with what was taken back since.
 type book struct {
-	entries []ledger.Entry // oldest first
+	entries []ledger.Entry // oldest first, without verdicts
+	checked []ledger.Entry // the verdicts of checks
 	at      map[int64]int  // by sequence number
 	taken   map[atom]bool
 	back    map[int64]bool // entries that an undo which stands was about
 	scopes  map[int64][]string
+	needed  map[atom]bool // what has to stay although it is named, see Reader.choose
 	fault   Fault
 }
 
@@ -32,14 +36,15 @@ func open(l *ledger.Ledger) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newBook(known.Settled(entries)), nil
+	entries, checked := verdicts.Split(entries)
+	return newBook(known.Settled(entries), checked...), nil
 }
 
 // newBook finds out which changes stand. An entry that takes others back counts
 // only as far as it was not taken back itself, so the newest are looked at first.
-func newBook(entries []ledger.Entry) *book {
-	b := &book{entries: entries, at: make(map[int64]int, len(entries)), taken: map[atom]bool{},
-		back: map[int64]bool{}, scopes: map[int64][]string{}}
+func newBook(entries []ledger.Entry, checked ...ledger.Entry) *book {
+	b := &book{entries: entries, checked: checked, at: make(map[int64]int, len(entries)), taken: map[atom]bool{},
+		back: map[int64]bool{}, scopes: map[int64][]string{}, needed: map[atom]bool{}}
 	for i, e := range entries {
 		b.at[e.Seq] = i
 	}
@@ -167,7 +172,7 @@ func lostOf(gaps []ledger.Gap, paths []string) (names []string) {
 // half of a move whose other half it is: taking back the one alone could lose what
 // others wrote before the move.
 func (b *book) asked(e *ledger.Entry, c Choice) []string {
-	live := b.seen(e, c)
+	live := slices.DeleteFunc(b.seen(e, c), func(p string) bool { return b.needed[atom{e.Seq, p}] })
 	if doubtful(e) || len(e.Undoes) > 0 || b.fault == TakeUnseen {
 		return live
 	}
@@ -228,7 +233,7 @@ func wantedOf(e *ledger.Entry, paths []string) map[string]bool {
 	if len(paths) == 0 {
 		return wanted
 	}
-	made, gone := dirsOf(e)
+	made, gone := present.Dirs(e)
 	some := func(p string) bool { return wanted[p] || below(p, paths) }
 	for before := -1; before < len(wanted); { // one of them may need another
 		before = len(wanted)

@@ -106,7 +106,7 @@ func begun(e *ledger.Entry) int64 {
 // ofTurn reports whether e is something that a turn did, rather than something
 // from outside or an undo that was asked for between turns.
 func ofTurn(e *ledger.Entry) bool {
-	if e.Known() == ledger.Outside {
+	if e.Known() == ledger.Outside || e.Cause == ledger.CauseChecked {
 		return false
 	}
 	switch e.Cause {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/work/changes/returned"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
 )
@@ -46,6 +47,25 @@ type silent struct{}
 
 func (silent) Error() string        { return "" }
 func (silent) Is(target error) bool { return target == ErrNothing }
+
+// choose is the book's, apart from what has to stay since another change does, which brought
+// back what that took away.
+func (r Reader) choose(b *book, c Choice) (entries []*ledger.Entry, left []Left, err error) {
+	entries, left, err = b.choose(c)
+	if err != nil || c.Redo || b.fault == TakeReturned {
+		return entries, left, err
+	}
+	stays := map[*ledger.Entry][]string{}
+	for _, l := range left {
+		e := &b.entries[b.at[l.Entry]]
+		stays[e] = append(stays[e], l.Path)
+	}
+	returned.Find(entries, stays, r.load, func(seq int64, path string) { b.needed[atom{seq, path}] = true })
+	if len(b.needed) == 0 {
+		return entries, left, nil
+	}
+	return b.choose(c)
+}
 
 // choose returns the entries to invert, oldest first, and what of them is left alone
 // because nobody saw who changed it.

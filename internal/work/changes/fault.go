@@ -13,6 +13,7 @@ const (
 	ForgetMoves         // later moves of a file are not followed
 	ForgetTaken         // what was undone is taken to stand
 	TakeUnseen          // what nobody saw being changed is taken back, too
+	TakeReturned        // what a change that stays took away, and another brought back, is taken once more
 	LookNotInside       // directories go without a look at what is in them
 	LoseDirMode         // directories that come back get another mode
 	ForgetKind          // a directory in the place of a file, or the other way round, is not noticed

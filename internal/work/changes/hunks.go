@@ -12,11 +12,10 @@ import (
 )
 
 // PlanEdits works out how to take single edits of a call back, merged into the
-// present, and changes nothing. C names the call; edits says, by absolute path,
-// which of the edits that diff.Lines finds between the file before the call and
-// after it, counted from 0. The plan is a change of its own: it marks nothing as
-// undone, and is itself undone as any change is.
-func (r Reader) PlanEdits(c Choice, edits map[string][]int, look present.Look) (*Plan, error) {
+// present, and changes nothing. C names the call; edits are, by absolute path, of the diff
+// between the file before the call and after it. The plan is a change of its own: it marks
+// nothing as undone, and is itself undone as any change is.
+func (r Reader) PlanEdits(c Choice, edits map[string]diff.Part, look present.Look) (*Plan, error) {
 	if c.Redo || c.Call == "" || len(edits) == 0 {
 		return nil, fmt.Errorf("single edits: name the call and the edits to take back")
 	}
@@ -26,7 +25,7 @@ func (r Reader) PlanEdits(c Choice, edits map[string][]int, look present.Look) (
 		return nil, err
 	}
 	p := &Plan{edits: true}
-	if p.Entries, p.Left, err = b.choose(c); err != nil {
+	if p.Entries, p.Left, err = r.choose(b, c); err != nil {
 		return nil, err
 	}
 	for _, e := range p.Entries {
@@ -56,7 +55,7 @@ func (r Reader) PlanEdits(c Choice, edits map[string][]int, look present.Look) (
 
 // without is the step from what the call made of path to the same without some of
 // its edits, as a step to take back.
-func (r Reader) without(steps []step, path string, edits []int) (step, error) {
+func (r Reader) without(steps []step, path string, part diff.Part) (step, error) {
 	i := slices.IndexFunc(steps, func(s step) bool { return s.path == path })
 	if i < 0 {
 		return step{}, fmt.Errorf("this call has no change of it left to take back")
@@ -76,7 +75,7 @@ func (r Reader) without(steps []step, path string, edits []int) (step, error) {
 	if err != nil {
 		return step{}, errors.New(lostNote(err))
 	}
-	data, err := diff.Without(pre.Data, post.Data, edits)
+	data, err := part.Without(pre.Data, post.Data)
 	if err != nil {
 		return step{}, err
 	}

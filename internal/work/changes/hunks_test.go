@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,7 +66,11 @@ func TestSingleEditsAreTakenBack(t *testing.T) {
 			d.write(t, name, post+foreign)
 		}
 		c := changes.Choice{Session: "s", Turn: turn, Call: call}
-		plan, err := r.PlanEdits(c, map[string][]int{path: off}, look)
+		part := diff.Part{Edits: off}
+		if n%3 == 0 { // the same, named by its lines
+			part = diff.Part{Lines: linesOf([]byte(pre), all, off)}
+		}
+		plan, err := r.PlanEdits(c, map[string]diff.Part{path: part}, look)
 		must(t, err)
 		if plan.Problem != "" {
 			t.Fatalf("%s: %s", name, plan.Problem)
@@ -74,7 +79,7 @@ func TestSingleEditsAreTakenBack(t *testing.T) {
 		must(t, err)
 		d.holds(t, name, string(want)+foreign)
 
-		again, err := r.PlanEdits(c, map[string][]int{path: off}, look)
+		again, err := r.PlanEdits(c, map[string]diff.Part{path: {Edits: off}}, look)
 		must(t, err)
 		if again.Problem == "" {
 			t.Errorf("%s: what was taken back is taken back again: %+v", name, again.Files)
@@ -85,6 +90,22 @@ func TestSingleEditsAreTakenBack(t *testing.T) {
 		must(t, err)
 		d.holds(t, name, pre+foreign)
 	}
+}
+
+// linesOf are the lines of some edits, as they are counted in the diff.
+func linesOf(pre []byte, all []diff.Edit, edits []int) []int {
+	var out []int
+	n := 0
+	for k, e := range all {
+		lines := strings.Count(string(pre[e.Start:e.End]), "\n") + strings.Count(string(e.New), "\n")
+		for i := range lines {
+			if slices.Contains(edits, k) {
+				out = append(out, n+i)
+			}
+		}
+		n += lines
+	}
+	return out
 }
 
 func (d *disk) holds(t *testing.T, name, want string) {
@@ -137,7 +158,7 @@ func TestSingleEditsThatCannotBeTakenBack(t *testing.T) {
 		{"a", 0, "conflict in " + d.path("a") + " (line 2 was changed since)"},
 	} {
 		plan, err := r.PlanEdits(changes.Choice{Session: "s", Turn: "t", Call: "c"},
-			map[string][]int{d.path(x.path): {x.edit}}, look)
+			map[string]diff.Part{d.path(x.path): {Edits: []int{x.edit}}}, look)
 		got := ""
 		if err != nil {
 			got = err.Error()

@@ -3,7 +3,6 @@ package changes
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -234,7 +233,7 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 		if next, note, ok := settle.Conflict(w.conflicts, c, now, conflict); ok {
 			return next, Merged, note
 		}
-		return nil, Conflict, conflictNote(conflict, now, post)
+		return nil, Conflict, settle.Note(conflict, now, post)
 	}
 	full, err := w.load(path, out.Post)
 	if err != nil {
@@ -290,20 +289,6 @@ func lostNote(err error) string {
 		return "its earlier content is damaged in the store"
 	}
 	return "its earlier content was not kept"
-}
-
-func conflictNote(c *delta.ConflictError, now, post *delta.Image) string {
-	switch {
-	case len(c.Conflicts) > 0:
-		return fmt.Sprintf("line %d was changed since", c.Conflicts[0].OursLines.Start)
-	case now == nil:
-		return "it is gone"
-	case post == nil:
-		return "it was changed since, and undo would delete these changes"
-	case c.Base == nil:
-		return "something else is there now"
-	}
-	return "it was changed since in a way that cannot be merged"
 }
 
 // given reports whether a path was given up: it stays as it is.
@@ -362,7 +347,7 @@ func (w *inverter) result(p *Plan) {
 	slices.SortFunc(p.chmod, func(a, b ledger.DirMode) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	slices.Sort(p.prune)
 	slices.Reverse(p.prune)
-	pairMoves(p.Set)
+	delta.Pair(p.Set)
 	p.Files = w.told()
 }
 
@@ -428,23 +413,4 @@ func (w *inverter) told() []FilePlan {
 	}
 	slices.SortFunc(files, func(a, b FilePlan) int { return strings.Compare(a.Path, b.Path) })
 	return files
-}
-
-// pairMoves lets the two halves of a move name each other, or neither.
-func pairMoves(set delta.Set) {
-	at := make(map[string]int, len(set))
-	for i, c := range set {
-		at[c.Path] = i
-	}
-	for i, c := range set {
-		if c.To == "" {
-			continue
-		}
-		j, ok := at[c.To]
-		if o := &set[j]; !ok || o.Pre != nil || o.Post == nil || o.From != "" {
-			set[i].To = ""
-			continue
-		}
-		set[j].From = c.Path
-	}
 }

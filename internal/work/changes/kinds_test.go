@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -317,6 +318,7 @@ func (d *den) step() string {
 			theirs = d.look() // the command overran what the other hand wrote
 		}
 		is := d.look()
+		was = d.seenMoving(was, theirs, is)
 		mixed := func(p string) bool { return !was[p].Same(theirs[p]) }
 		err = errors.Join(d.record(was, is, ledger.CauseCommand, ledger.Unproven, mixed),
 			d.record(was, is, ledger.CauseCommand, ledger.Proven, func(p string) bool { return !mixed(p) }))
@@ -327,6 +329,21 @@ func (d *den) step() string {
 		return "the test works: " + err.Error()
 	}
 	return ""
+}
+
+// seenMoving is was with what the other hand made before the command moved it, or the directory
+// that it is in: a witness looks at what is moved, so it knows both halves.
+func (d *den) seenMoving(was, theirs, is picture) picture {
+	was = maps.Clone(was)
+	for p, i := range theirs {
+		for _, m := range d.moved {
+			rest, ok := strings.CutPrefix(p+"/", m[0]+"/")
+			if to := strings.TrimSuffix(m[1]+"/"+rest, "/"); ok && was[p] == nil && is[p] == nil && is[to].Same(i) {
+				was[p] = i
+			}
+		}
+	}
+	return was
 }
 
 func (d *den) choice() Choice {
@@ -406,6 +423,9 @@ func (d *den) takeBack(c Choice) string {
 			have = append(have, words(picture{p: before[p]})...)
 		}
 	}
+	if len(c.Paths) > 0 {
+		have = append(have, d.restorable()...)
+	}
 	for _, w := range words(before) {
 		if !slices.Contains(have, w) {
 			return "no byte of others is lost: " + w
@@ -421,6 +441,28 @@ func (d *den) takeBack(c Choice) string {
 		d.tell("and back")
 	}
 	return ""
+}
+
+// restorable are the words of others that come back with what still stands: where one path of
+// several was asked for, a command may have moved them there and written over the other.
+func (d *den) restorable() (list []string) {
+	b, err := open(d.work.Ledger)
+	if err != nil {
+		return nil
+	}
+	for i := range b.entries {
+		e := &b.entries[i]
+		live := b.live(e, nil)
+		for _, c := range e.Set() {
+			if !own(e) || doubtful(e) || c.Pre == nil || c.Post == nil || !slices.Contains(live, c.Path) {
+				continue
+			}
+			if full, err := d.reader().load(c.Pre); err == nil {
+				list = append(list, words(picture{c.Path: full})...)
+			}
+		}
+	}
+	return list
 }
 
 // follow adds to paths where the files that they name were moved.
@@ -457,11 +499,19 @@ func foretold(before picture, p *Plan) picture {
 		}
 	}
 	// Directories that no entry tells of are made as they are needed.
-	for _, c := range p.Set {
-		for dir := filepath.Dir(c.Path); c.Post != nil && len(dir) > 1 && !strings.HasSuffix(dir, "/w"); dir = filepath.Dir(dir) {
+	above := func(p string) {
+		for dir := filepath.Dir(p); len(dir) > 1 && !strings.HasSuffix(dir, "/w"); dir = filepath.Dir(dir) {
 			if want[dir] == nil {
 				want[dir] = present.Dir(0o755)
 			}
+		}
+	}
+	for _, dir := range p.make {
+		above(string(dir.Path))
+	}
+	for _, c := range p.Set {
+		if c.Post != nil {
+			above(c.Path)
 		}
 	}
 	return want

@@ -430,3 +430,35 @@ func (w *world) text(i *delta.Image) string {
 	}
 	return fmt.Sprintf("%o %s", i.Mode, w.images[i.Sum])
 }
+
+// TestWhatCameBackStays: nobody saw who took lines out of a file while a command ran, and the
+// command brought them back. An undo that leaves the first alone leaves the second, too, and
+// takes back what else the command did.
+func TestWhatCameBackStays(t *testing.T) {
+	for _, fault := range []Fault{NoFault, TakeReturned} {
+		w := newWorld(func(int) int { return 0 }, fault, true)
+		change := func(certainty, path, next string) {
+			now := w.files[path]
+			post := delta.NewFile([]byte(next), now.Mode)
+			_ = w.commit(ledger.Entry{Session: "s", Turn: "t1", Call: "c1", Cause: ledger.CauseCommand, Certainty: certainty},
+				delta.Set{{Path: path, Pre: now, Post: post}})
+		}
+		mine := string(w.files["/w/a"].Data)
+		change(ledger.Unproven, "/w/a", "other\n")
+		change(ledger.Proven, "/w/a", mine)
+		change(ledger.Proven, "/w/b", "the command's\n")
+		p, err := w.reader().plan(newBook(w.entries), Choice{Turn: "t1"}, w.look())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.do(p); err != nil || p.Problem != "" {
+			t.Fatal(err, p.Problem)
+		}
+		if stays := string(w.files["/w/a"].Data) == mine; stays != (fault == NoFault) {
+			t.Errorf("with fault %d it holds %q", fault, w.files["/w/a"].Data)
+		}
+		if string(w.files["/w/b"].Data) == "the command's\n" || fault == NoFault && len(p.Left) != 2 {
+			t.Errorf("with fault %d: b holds %q, left are %v", fault, w.files["/w/b"].Data, p.Left)
+		}
+	}
+}

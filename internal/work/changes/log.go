@@ -7,6 +7,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/work/changes/row"
+	"kerf/internal/work/changes/verdicts"
 	"kerf/internal/work/ledger"
 )
 
@@ -16,6 +17,7 @@ type Filter struct {
 	Paths   []string // absolute; directories stand for all below
 	Limit   int      // the newest so many; 0 is all
 	Diffs   bool     // with the diff of each entry
+	Checks  bool     // with the verdicts of checks, unless Paths are named
 	Since   time.Time
 	Fits    func(row.Entry) bool // nil fits all
 }
@@ -29,8 +31,14 @@ func (r Reader) Log(f Filter) ([]row.Entry, error) {
 	}
 	var list []row.Entry
 	ended := b.ended()
+	checked := verdicts.List{Left: b.checked}
 	for i := len(b.entries) - 1; i >= 0; i-- {
 		e := &b.entries[i]
+		if f.Checks && len(f.Paths) == 0 {
+			list = append(list, checked.Above(e, func(r row.Entry) bool {
+				return strings.HasPrefix(r.Session, f.Session) && !r.Time.Before(f.Since) && (f.Fits == nil || f.Fits(r))
+			})...)
+		}
 		over := e.Cause == ledger.CauseNone || e.Cause == ledger.CauseBegan && ended[e.Seq]
 		if over || !strings.HasPrefix(e.Session, f.Session) || !b.touches(e, f.Paths) {
 			continue
@@ -50,7 +58,8 @@ func (r Reader) Log(f Filter) ([]row.Entry, error) {
 			le.Diff = string(r.EntryDiff(e))
 		}
 		list = append(list, le)
-		if f.Limit > 0 && len(list) == f.Limit {
+		if f.Limit > 0 && len(list) >= f.Limit {
+			list = list[:f.Limit]
 			break
 		}
 	}

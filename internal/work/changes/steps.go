@@ -11,7 +11,7 @@ import (
 // stepsOfEntry are the changes of e that take wants, those of directories among them. A
 // directory that came or went with files does so again with any of them.
 func stepsOfEntry(e *ledger.Entry, take func(path string) bool) []step {
-	made, gone := dirsOf(e)
+	made, gone := present.Dirs(e)
 	var steps []step
 	add := func(p string, pre, post *delta.Image, from, to string) {
 		steps = append(steps, step{p, pre, post, from, to, e.Seq, e.Seq, e.Exact})
@@ -53,17 +53,4 @@ func stepsOfEntry(e *ledger.Entry, take func(path string) bool) []step {
 		}
 	}
 	return steps
-}
-
-// dirsOf are the images of the directories that came and that went with e, by path. The
-// modes of those that came are not known.
-func dirsOf(e *ledger.Entry) (made, gone map[string]*delta.Image) {
-	made, gone = map[string]*delta.Image{}, map[string]*delta.Image{}
-	for _, d := range e.Dirs {
-		made[string(d)] = present.Dir(0)
-	}
-	for _, d := range e.Gone {
-		gone[string(d.Path)] = present.Dir(d.Mode)
-	}
-	return made, gone
 }

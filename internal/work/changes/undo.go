@@ -86,7 +86,7 @@ func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 	if b.fault = r.Fault; b.fault == ForgetTaken {
 		b.taken = map[atom]bool{}
 	}
-	entries, left, err := b.choose(c)
+	entries, left, err := r.choose(b, c)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,8 @@ func unseen(left []Left) string {
 	for _, l := range left {
 		names = append(names, l.Path)
 	}
-	return "nobody saw who changed " + few(names)
+	slices.Sort(names)
+	return "nobody saw who changed " + few(slices.Compact(names))
 }
 
 // few is the first of some names, and how many more there are.

@@ -19,8 +19,9 @@ const (
 	CauseOutside = "outside" // what somebody else did
 	CauseUndo    = "undo"
 	CauseRedo    = "redo"
-	CauseNone    = "none"  // a turn that ended without changing anything
-	CauseBegan   = "began" // a command is about to change files; Journal says where to look
+	CauseNone    = "none"    // a turn that ended without changing anything
+	CauseBegan   = "began"   // a command is about to change files; Journal says where to look
+	CauseChecked = "checked" // a check ran; Check says what came of it
 )
 
 // What is known of who made the changes of an entry.
@@ -47,6 +48,8 @@ type Entry struct {
 	Call    string `json:"call,omitempty"`
 	Tool    string `json:"tool,omitempty"`
 	Client  string `json:"client,omitempty"`
+	// Edited says that the user changed what the tool proposed.
+	Edited bool `json:"edited,omitempty"`
 
 	Cause string `json:"cause"`
 	// Certainty is Proven, Outside or Unproven; empty in entries of older ledgers, see
@@ -75,6 +78,24 @@ type Entry struct {
 	// Gaps are files of which the entry does not know all; entries of older ledgers have
 	// them in Note alone, see Unknown.
 	Gaps []Gap `json:"gaps,omitempty"`
+	// Check, with CauseChecked, is the verdict of a check.
+	Check *Verdict `json:"check,omitempty"`
+}
+
+// Verdict is what one run of a check came to. It holds for the files whose state Tree names,
+// and for no others.
+type Verdict struct {
+	Name    string `json:"name"`
+	Command string `json:"command"`
+	When    string `json:"when,omitempty"` // empty before anything was changed
+	Outcome string `json:"outcome"`        // see the outcomes of package check
+	Exit    int    `json:"exit"`
+	New     int    `json:"new,omitempty"`   // problems that were not there before
+	Known   int    `json:"known,omitempty"` // problems that were there before, too
+	Why     string `json:"why,omitempty"`
+	Millis  int64  `json:"ms"`
+	Tree    string `json:"tree,omitempty"`   // see package check/treehash
+	Output  string `json:"output,omitempty"` // the name under which all that it printed is kept
 }
 
 // maxNotes bounds what an entry tells of what is not known.

@@ -51,10 +51,13 @@ type connection struct {
 	err     error // of the last attempt that failed, until the server is ready
 	session *mcp.ClientSession
 	tools   []*mcp.Tool
-	stale   bool          // the server said that its tools changed
-	listing bool          // and they are being listed
-	turned  chan struct{} // closed and made anew whenever state changes
-	retry   chan struct{} // a value makes a failed server start again
+	prompts []*mcp.Prompt
+	// resources are the URIs of the first resources.
+	resources []string
+	stale     bool          // the server said that its tools changed
+	listing   bool          // and they are being listed
+	turned    chan struct{} // closed and made anew whenever state changes
+	retry     chan struct{} // a value makes a failed server start again
 }
 
 func newConnection(m *Manager, s Server) *connection {
@@ -125,7 +128,7 @@ func (c *connection) connect() (*mcp.ClientSession, func() string, error) {
 	if err == nil {
 		if err = c.list(ctx, session); err != nil {
 			_ = session.Close()
-			end()
+			err = c.told(err, end())
 		}
 	}
 	if err != nil {
@@ -171,9 +174,10 @@ func (c *connection) list(ctx context.Context, session *mcp.ClientSession) error
 			}
 		}
 	}
+	prompts, resources := promptsOf(ctx, session), resourcesOf(ctx, session)
 	c.turn(ready, nil, session)
 	c.mu.Lock()
-	c.tools = tools
+	c.tools, c.prompts, c.resources = tools, prompts, resources
 	c.mu.Unlock()
 	c.m.gather()
 	return nil
@@ -260,6 +264,13 @@ func (c *connection) ready(ctx context.Context) (*mcp.ClientSession, error) {
 	}
 }
 
+// isReady reports whether the server has been greeted and its tools are known.
+func (c *connection) isReady() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state == ready
+}
+
 func (c *connection) status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -267,6 +278,10 @@ func (c *connection) status() Status {
 	if c.err != nil { // also while it is started again
 		s.State, s.Error = failed, oneLine(c.err.Error())
 	}
+	for _, p := range c.prompts {
+		s.Prompts = append(s.Prompts, p.Name)
+	}
+	s.Resources = c.resources
 	return s
 }
 

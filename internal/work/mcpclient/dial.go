@@ -29,10 +29,12 @@ func (c *connection) dial(ctx context.Context) (*mcp.ClientSession, func() strin
 		return nil, nil, err
 	}
 	streamable := &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: http, MaxEventSize: frameLimit}
+	signIn := &stored{}
 	if c.Store != nil {
-		if streamable.OAuthHandler, err = c.signedIn(); err != nil {
+		if signIn, err = c.signedIn(); err != nil {
 			return nil, nil, err
 		}
+		streamable.OAuthHandler = signIn
 	}
 	first, cancel := context.WithTimeout(ctx, patience(c.StartupTimeout))
 	session, err := c.client().Connect(first, streamable, nil)
@@ -45,7 +47,7 @@ func (c *connection) dial(ctx context.Context) (*mcp.ClientSession, func() strin
 	if err == nil {
 		return session, silence, nil
 	}
-	if unauthorized(err) {
+	if unauthorized(err) || signIn.wanted() {
 		return nil, nil, fmt.Errorf("%w %s", errUnauthorized, c.Name)
 	}
 	if ctx.Err() != nil {

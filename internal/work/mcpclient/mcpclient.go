@@ -90,10 +90,12 @@ type Status struct {
 	Name, State, Error string
 	Tools              []string // qualified names
 	Left               int      // tools that did not fit
+	Prompts            []string
+	Resources          []string // URIs, for completion; not all of many
 }
 
-// MaxTools is how many tools are offered in all.
-const MaxTools = 128
+// MaxTools is how many tools are kept in all.
+const MaxTools = 2000
 
 // forksAtOnce is how many programs are being started at a time. Starting is short,
 // but ten at once take the processor from the first request.

@@ -60,6 +60,17 @@ func fixture(mode string) {
 		time.Sleep(time.Hour)
 	}
 	s := newFixture()
+	if mode == "lists" || mode == "calls" {
+		s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+				if method == "tools/list" && mode == "lists" || method == "tools/call" || method == "resources/read" {
+					fmt.Fprintln(os.Stderr, "license expired")
+					os.Exit(1)
+				}
+				return next(ctx, method, r)
+			}
+		})
+	}
 	if mode == "dies" {
 		s.AddTool(&mcp.Tool{Name: "die", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -307,6 +318,7 @@ func TestOlderServersAreSpokenTo(t *testing.T) {
 
 func TestServersAreToldWithTheirLastWords(t *testing.T) {
 	for mode, want := range map[string]string{"license": "license expired", "later": "it ended with exit code 1: license expired",
+		"lists": "it ended with exit code 1: license expired",
 		"crash": "it ended with exit code 3: the port is taken"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -322,6 +334,31 @@ func TestServersAreToldWithTheirLastWords(t *testing.T) {
 				t.Errorf("told is %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestCallsAreToldHowTheServerEnded: what a program said at its end answers the request that
+// it ended at.
+func TestCallsAreToldHowTheServerEnded(t *testing.T) {
+	m := started(t, Options{Servers: []Server{program(t, "paid", "calls")}})
+	m.Settle(t.Context())
+	for name, request := range map[string]func() error{
+		"call": func() error { _, err := m.Call(t.Context(), "mcp__paid__echo", nil); return err },
+		"read": func() error { _, err := m.ReadResource(t.Context(), "paid", "x:y"); return err },
+	} {
+		for { // its tools are gone until it is back
+			err := request()
+			if err == nil {
+				t.Fatal(name, "was answered")
+			}
+			if strings.Contains(err.Error(), "it ended with exit code 1: license expired") {
+				break
+			}
+			if !strings.Contains(err.Error(), "not available") && !strings.Contains(err.Error(), "starting") || t.Context().Err() != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			time.Sleep(5 * time.Millisecond) // nothing tells when the list is there again
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -58,13 +59,15 @@ func (e signInError) Error() string {
 }
 
 // stored authorises with the grant that is kept. When the server wants further rights for
-// a call, the user is asked to sign in for them, if there is one.
+// a call, or does not take the sign-in any more, the user is asked to sign in, if there is
+// one.
 type stored struct {
 	c *connection
 
-	mu     sync.Mutex
-	grant  *Grant
-	source oauth2.TokenSource
+	mu      sync.Mutex
+	grant   *Grant
+	source  oauth2.TokenSource
+	refused bool // a request, for want of a sign-in; nobody was asked
 }
 
 func (s *stored) TokenSource(context.Context) (oauth2.TokenSource, error) {
@@ -81,9 +84,14 @@ func (s *stored) Authorize(ctx context.Context, req *http.Request, r *http.Respo
 	case r.StatusCode == http.StatusForbidden && !more:
 		_ = r.Body.Close()
 		return nil // the answer to the call is this one
-	case !more || s.grant == nil || s.c.m.o.Elicit == nil:
+	case s.grant == nil || s.c.m.o.Elicit == nil || !more && !s.c.isReady():
 		_ = r.Body.Close()
+		s.refused = true
 		return signInError{s.c.Name, scopes}
+	}
+	why := "The server does not take the sign-in any more."
+	if more {
+		why = "The server wants further rights for this call: " + oneLine(strings.Join(scopes, " ")) + "."
 	}
 	all := slices.Clone(s.grant.Scopes)
 	for _, scope := range scopes {
@@ -93,15 +101,18 @@ func (s *stored) Authorize(ctx context.Context, req *http.Request, r *http.Respo
 	}
 	ctx, cancel := context.WithTimeout(ctx, signInTime)
 	defer cancel()
-	grant, err := signIn(ctx, s.c.Server, s.c.m.o.Name, all, func(url string) {
+	grant, err := signIn(ctx, s.c.Server, s.c.m.o.Name, all, func(url string) error {
+		if err := s.bound(url); err != nil {
+			return err
+		}
 		go func() { // ends with the answer, or with ctx
 			reply, err := s.c.m.o.Elicit(ctx, Elicitation{Server: s.c.Name, URL: url,
-				Message: "The server wants further rights for this call: " + oneLine(strings.Join(scopes, " ")) +
-					". Sign in at the address, then accept."})
+				Message: why + " Sign in at the address, then accept."})
 			if err != nil || reply.Action != "accept" {
 				cancel()
 			}
 		}()
+		return nil
 	}, func(h auth.OAuthHandler) error { return h.Authorize(ctx, req, r) })
 	if err != nil {
 		return fmt.Errorf("%w (%s)", signInError{s.c.Name, scopes}, oneLine(err.Error()))
@@ -111,6 +122,34 @@ func (s *stored) Authorize(ctx context.Context, req *http.Request, r *http.Respo
 	}
 	s.grant, s.source = grant, s.c.keep(grant)
 	return s.c.Store.Save(s.c.Name, grant)
+}
+
+// wanted reports whether the server refused a request for want of a sign-in. What a client
+// then tries in older revisions may end in another error.
+func (s *stored) wanted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
+}
+
+// bound refuses to take a client that was registered beforehand, and its secret, to another
+// authorization server than the one that knows it: the server could name any.
+func (s *stored) bound(address string) error {
+	if s.c.Client.ID == "" {
+		return nil // Kerf registers anew
+	}
+	known, err := url.Parse(s.grant.AuthURL)
+	if err != nil {
+		return err
+	}
+	named, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	if named.Scheme != known.Scheme || named.Host != known.Host {
+		return fmt.Errorf("it names %s to sign in at, but oauth_client_id is known at %s", oneLine(named.Host), known.Host)
+	}
+	return nil
 }
 
 // missing tells the rights that a refused call lacks, and whether it was refused for them.
@@ -128,7 +167,7 @@ func missing(r *http.Response) (scopes []string, more bool) {
 }
 
 // signedIn authorises with the kept grant and keeps tokens that were renewed.
-func (c *connection) signedIn() (auth.OAuthHandler, error) {
+func (c *connection) signedIn() (*stored, error) {
 	g, err := c.Store.Load(c.Name)
 	if err != nil {
 		return nil, fmt.Errorf("sign-in: %w", err)
@@ -187,7 +226,8 @@ func Login(ctx context.Context, s Server, name, version string, scopes []string,
 	}
 	ctx, cancel := context.WithTimeout(ctx, signInTime)
 	defer cancel()
-	grant, err := signIn(ctx, s, name, scopes, show, func(h auth.OAuthHandler) error {
+	open := func(url string) error { show(url); return nil }
+	grant, err := signIn(ctx, s, name, scopes, open, func(h auth.OAuthHandler) error {
 		client := mcp.NewClient(&mcp.Implementation{Name: name, Version: version}, nil)
 		session, err := client.Connect(ctx,
 			&mcp.StreamableClientTransport{Endpoint: s.URL, OAuthHandler: h, DisableStandaloneSSE: true}, nil)
@@ -206,8 +246,8 @@ func Login(ctx context.Context, s Server, name, version string, scopes []string,
 }
 
 // signIn runs do with what signs in to the server when it is asked to, and returns the
-// grant, nil if no sign-in was wanted.
-func signIn(ctx context.Context, s Server, name string, scopes []string, show func(url string),
+// grant, nil if no sign-in was wanted. Show has the user open an address, unless it refuses.
+func signIn(ctx context.Context, s Server, name string, scopes []string, show func(url string) error,
 	do func(auth.OAuthHandler) error) (*Grant, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", s.Client.Port))
 	if err != nil {
@@ -222,7 +262,9 @@ func signIn(ctx context.Context, s Server, name string, scopes []string, show fu
 			ClientName: name, RedirectURIs: []string{redirect}, GrantTypes: []string{"authorization_code", "refresh_token"},
 			ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none"}},
 		AuthorizationCodeFetcher: func(ctx context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-			show(a.URL)
+			if err := show(a.URL); err != nil {
+				return nil, err
+			}
 			return callback(ctx, l)
 		},
 		NewTokenSource: func(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {

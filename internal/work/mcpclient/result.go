@@ -43,6 +43,7 @@ func (c *connection) call(ctx context.Context, session *mcp.ClientSession, name 
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
+		err = c.lost(ctx, session, err)
 		return Result{}, fmt.Errorf("MCP server %s, tool %s: %w", c.Name, name, errors.New(oneLine(err.Error())))
 	}
 	return resultOf(res), nil
@@ -166,7 +167,7 @@ func (m *Manager) ReadResource(ctx context.Context, server, uri string) (Result,
 	defer cancel()
 	res, err := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
 	if err != nil {
-		return Result{}, fmt.Errorf("MCP server %s: %w", server, errors.New(oneLine(err.Error())))
+		return Result{}, fmt.Errorf("MCP server %s: %w", server, errors.New(oneLine(c.lost(ctx, session, err).Error())))
 	}
 	var b strings.Builder
 	var r Result

@@ -20,3 +20,29 @@ func Blob(ctx context.Context, cwd, id string) ([]byte, bool) {
 	}
 	return out, true
 }
+
+// Entry is one file of a commit: its path from the root of the working tree, its mode and
+// the name of its content.
+type Entry struct{ Path, Mode, ID string }
+
+// Files lists the files of a commit.
+func Files(ctx context.Context, cwd, commit string) ([]Entry, error) {
+	root, _, ok := Find(cwd)
+	if !ok {
+		return nil, ErrNoRepository
+	}
+	ctx, cancel := context.WithTimeout(ctx, treeLimit)
+	defer cancel()
+	out, err := git(ctx, root, "ls-tree", "-r", "-z", "--full-tree", commit)
+	if err != nil {
+		return nil, err
+	}
+	var list []Entry
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		about, path, _ := strings.Cut(line, "\t")
+		if parts := strings.Fields(about); len(parts) == 3 && parts[1] == "blob" {
+			list = append(list, Entry{path, parts[0], parts[2]})
+		}
+	}
+	return list, nil
+}

@@ -76,6 +76,12 @@ func Dirty(ctx context.Context, cwd string) (bool, error) {
 	return len(out) > 0, err
 }
 
+// Reflog is what HEAD came to in the repository of dir, newest first, 200 lines at most of the
+// given format. No signature is checked, for that runs a program.
+func Reflog(ctx context.Context, dir, format string) ([]byte, error) {
+	return git(ctx, dir, "log", "--no-show-signature", "-g", "-n", "200", "--date=unix", "--format="+format, "HEAD", "--")
+}
+
 // plainConfig reports whether the files that may configure the repository name no
 // filter and include nothing, so that there is nothing to switch off.
 func plainConfig(gitDir string) bool {
@@ -142,6 +148,11 @@ func git(ctx context.Context, root string, args ...string) ([]byte, error) {
 
 // gitWith is git with further variables in its environment.
 func gitWith(ctx context.Context, root string, env []string, args ...string) ([]byte, error) {
+	return gitTold(ctx, root, env, nil, args...)
+}
+
+// gitTold is gitWith with something on standard input.
+func gitTold(ctx context.Context, root string, env []string, input []byte, args ...string) ([]byte, error) {
 	verb := args[slices.IndexFunc(args, func(a string) bool {
 		return !strings.HasPrefix(a, "-") &&
 			!strings.Contains(a, "=")
@@ -154,7 +165,7 @@ func gitWith(ctx context.Context, root string, env []string, args ...string) ([]
 	cmd.Dir, cmd.Env, cmd.WaitDelay = root, append(environment(), env...), 100*time.Millisecond
 	out := &bounded{limit: maxOutput}
 	errs := &bounded{limit: 300}
-	cmd.Stdout, cmd.Stderr = out, errs
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, errs
 	err = cmd.Run()
 	var exit *exec.ExitError
 	switch {

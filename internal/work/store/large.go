@@ -111,7 +111,7 @@ func (s *Store) putFile(src Source) (Kept, error) {
 		}
 	}
 	parent := filepath.Join(s.dir, largeDir)
-	if err := s.makeDir(parent, src.Durable); err != nil {
+	if err := s.makeDir(parent); err != nil {
 		return Kept{}, err
 	}
 	tmp := filepath.Join(parent, tmpPrefix+rand.Text())
@@ -173,7 +173,7 @@ func (s *Store) putSmallFile(src Source) (Kept, bool, error) {
 // appear gives a file its name in the store.
 func (s *Store) appear(tmp, path string, durable bool) error {
 	shard := filepath.Dir(path)
-	if err := s.makeDir(shard, durable); err != nil {
+	if err := s.makeDir(shard); err != nil {
 		return err
 	}
 	if err := s.ask("rename", path); err != nil {
@@ -409,7 +409,7 @@ func (s *Store) refreshLarge(sum delta.Sum, durable bool) error {
 	if err := s.syncFile(s.contentPath(sum)); err != nil {
 		return err
 	}
-	return s.syncDir(dir)
+	return errors.Join(s.syncDir(dir), s.syncDir(filepath.Dir(dir)))
 }
 
 // removeLarge takes the directory of an object out of sight at once, and then away.

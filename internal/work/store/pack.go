@@ -224,15 +224,16 @@ func (s *Store) encodePack(to io.Writer, contents []Content) error {
 	return w.Flush()
 }
 
-// makeDir makes a directory below the store's, and its name durable.
-func (s *Store) makeDir(dir string, durable bool) error {
+// makeDir makes a directory below the store's, and its name durable, whatever it is made for: what is
+// put there later, and is to survive, finds it there and does not look at it again.
+func (s *Store) makeDir(dir string) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return nil
 	}
 	if err := s.ask("mkdir", dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil || !durable {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	if err := s.syncDir(s.dir); err != nil {

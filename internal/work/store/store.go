@@ -286,7 +286,7 @@ func (s *Store) write(path string, data []byte, durable bool) error {
 // writeFile makes a file of the store appear whole.
 func (s *Store) writeFile(path string, durable bool, fill func(io.Writer) error) error {
 	shard := filepath.Dir(path)
-	if err := s.makeDir(shard, durable); err != nil {
+	if err := s.makeDir(shard); err != nil {
 		return err
 	}
 	tmp := filepath.Join(shard, tmpPrefix+rand.Text())

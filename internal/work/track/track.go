@@ -85,6 +85,9 @@ type Net struct {
 	Healed delta.Set
 }
 
+// Certain is the net change of what is not in doubt, without what others did.
+func (t *Tracker) Certain() delta.Set { return delta.Separate(t.steps, t.Load).Ours }
+
 // Net looks at what is in doubt and returns the net change. What is found there
 // counts as ours: we were writing it. It may be called again and again.
 func (t *Tracker) Net() Net {

@@ -114,6 +114,7 @@ func (w *Workspace) Close() error {
 // Origin says who asked for a change. It goes into the ledger.
 type Origin struct {
 	Session, Turn, Call, Tool, Client string
+	Edited                            bool // see ledger.Entry
 	Note                              string
 	Gaps                              []ledger.Gap
 	Undoes                            []int64
@@ -124,8 +125,9 @@ type Origin struct {
 type CommitOptions struct {
 	Origin Origin
 	// Cause is one of the ledger's; CauseTool if empty. CauseUndo and CauseRedo give
-	// files exactly the modes of their images, whatever the umask.
-	Cause string
+	// files exactly the modes of their images, whatever the umask; so does AsMade.
+	Cause  string
+	AsMade bool
 	// BestEffort commits each file for itself; otherwise all or none.
 	BestEffort bool
 	// Real says that the paths are real ones (tree.Target), as they were shown to
@@ -282,7 +284,7 @@ func (w *Workspace) Record(ctx context.Context, set delta.Set, o CommitOptions) 
 func (o CommitOptions) entry(id string) *ledger.Entry {
 	e := &ledger.Entry{
 		ID: id, Session: o.Origin.Session, Turn: o.Origin.Turn, Call: o.Origin.Call, Tool: o.Origin.Tool,
-		Client: o.Origin.Client, Dirs: slices.Clone(o.Dirs), Gone: slices.Clone(o.Gone),
+		Client: o.Origin.Client, Edited: o.Origin.Edited, Dirs: slices.Clone(o.Dirs), Gone: slices.Clone(o.Gone),
 		Modes: slices.Clone(o.Modes), Note: o.Origin.Note, Gaps: o.Origin.Gaps, Undoes: o.Origin.Undoes,
 		Only: o.Origin.Only, Cause: o.Cause, Exact: !o.Inexact, Certainty: o.Certainty, Of: o.Of, Ended: o.Ended,
 	}
@@ -294,7 +296,7 @@ func (o CommitOptions) entry(id string) *ledger.Entry {
 
 // exactModes reports whether files get the modes of their images to the bit.
 func (o CommitOptions) exactModes() bool {
-	return o.Cause == ledger.CauseUndo || o.Cause == ledger.CauseRedo
+	return o.AsMade || o.Cause == ledger.CauseUndo || o.Cause == ledger.CauseRedo
 }
 
 // HomeFor returns the directory of the workspace whose first root is roots[0], below

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/presence"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/room"
 	"kerf/internal/work/scan"
@@ -81,6 +82,7 @@ type Workspace struct {
 	Recovered   int
 	Unrecovered error
 
+	here    *presence.Presence
 	scratch string // in the place of the home of an unrecorded workspace, or empty
 }
 
@@ -128,6 +130,17 @@ func (w *Workspace) open(o Options) error {
 	}
 	w.settlePlace(o.Home)
 	return nil
+}
+
+// Join makes a session known to the others in this workspace. What it returns tells the ids of
+// those that are open; nil if the session cannot be made known.
+func (w *Workspace) Join(session string) func() []string {
+	here, err := presence.Join(filepath.Join(w.Dir, "present"), session)
+	if err != nil {
+		return nil
+	}
+	w.here = here
+	return here.Others
 }
 
 // Notice tells the user in a line what Open found out about the history of the first
@@ -259,7 +272,7 @@ func (w *Workspace) EndLost() (int, error) {
 
 // Close releases files and locks, and removes the private temporary directory.
 func (w *Workspace) Close() error {
-	var errs []error
+	errs := []error{w.here.Leave()}
 	if w.Witness != nil {
 		errs = append(errs, w.Witness.Close())
 	}

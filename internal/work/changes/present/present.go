@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
 )
 
@@ -62,4 +63,23 @@ func In(t *tree.Tree) Look {
 			return names, err
 		},
 	}
+}
+
+// Nothing is the look at a directory that is gone.
+func Nothing() Look {
+	return Look{At: func(string) (*delta.Image, error) { return nil, nil },
+		Names: func(string) ([]string, error) { return nil, nil }}
+}
+
+// Dirs are the images of the directories that came and that went with e, by path. The
+// modes of those that came are not known.
+func Dirs(e *ledger.Entry) (made, gone map[string]*delta.Image) {
+	made, gone = map[string]*delta.Image{}, map[string]*delta.Image{}
+	for _, d := range e.Dirs {
+		made[string(d)] = Dir(0)
+	}
+	for _, d := range e.Gone {
+		gone[string(d.Path)] = Dir(d.Mode)
+	}
+	return made, gone
 }

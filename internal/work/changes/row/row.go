@@ -7,6 +7,7 @@ import (
 
 	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
+	"kerf/internal/work/check"
 	"kerf/internal/work/ledger"
 )
 
@@ -37,6 +38,36 @@ type Entry struct {
 	// Modes are directories that stayed and got other permission bits.
 	Modes []DirMode `json:"directory_modes,omitempty"`
 	Diff  string    `json:"diff,omitempty"`
+	// Check, with the cause "checked", is the verdict of a check.
+	Check *Check `json:"check,omitempty"`
+}
+
+// Check is the verdict of a check. Stale says that files were changed since, so that it does
+// not hold for what is there now.
+type Check struct {
+	ledger.Verdict
+	Stale bool `json:"stale"`
+}
+
+// String is the verdict in words.
+func (c Check) String() string {
+	text := c.Name + " " + c.Outcome
+	switch check.Outcome(c.Outcome) {
+	case check.Failed:
+		text = fmt.Sprintf("%s failed (%d new, exit %d)", c.Name, c.New, c.Exit)
+	case check.Before:
+		text = fmt.Sprintf("%s fails as it did before (%d known, exit %d)", c.Name, c.Known, c.Exit)
+	case check.Unable:
+		text = c.Name + " did not run: " + c.Why
+	}
+	text += fmt.Sprintf(", %v", time.Duration(c.Millis)*time.Millisecond)
+	if c.Tree != "" {
+		text += fmt.Sprintf(", files %.12s", c.Tree)
+	}
+	if c.Stale {
+		text += " (files were changed since)"
+	}
+	return text
 }
 
 // Change is one path of an entry. Before and After are SHA-256, empty for "not
@@ -82,6 +113,9 @@ func Of(e *ledger.Entry) Entry {
 			lc.ModeFrom, lc.ModeTo = octal(c.Pre.Mode), octal(c.Post.Mode)
 		}
 		le.Changes = append(le.Changes, lc)
+	}
+	if e.Check != nil {
+		le.Check = &Check{Verdict: *e.Check}
 	}
 	le.Dirs = append(le.Dirs, e.Dirs...)
 	for _, d := range e.Gone {

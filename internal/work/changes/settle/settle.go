@@ -70,3 +70,18 @@ func lines(way Way, c delta.Change, now *delta.Image) (*delta.Image, string, boo
 	}
 	return delta.NewFile(merged, mode), note, true
 }
+
+// Note tells why a change back to post does not fit what is there now.
+func Note(c *delta.ConflictError, now, post *delta.Image) string {
+	switch {
+	case len(c.Conflicts) > 0:
+		return fmt.Sprintf("line %d was changed since", c.Conflicts[0].OursLines.Start)
+	case now == nil:
+		return "it is gone"
+	case post == nil:
+		return "it was changed since, and undo would delete these changes"
+	case c.Base == nil:
+		return "something else is there now"
+	}
+	return "it was changed since in a way that cannot be merged"
+}

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/proc"
+	"kerf/internal/work/repo"
 )
 
 // Options say where and how a commit is made.
@@ -302,9 +304,26 @@ func (r *repository) commit(tree, message string, index []string, res *Result) e
 	return r.enter(nil, index)
 }
 
+// Program is the user's git, and none that lies in one of the directories or in the working tree
+// that holds one.
+func Program(dirs ...string) (string, error) {
+	for _, dir := range slices.Clone(dirs) {
+		if root, _, ok := repo.Find(dir); ok {
+			dirs = append(dirs, root)
+		}
+	}
+	return proc.Program("git", dirs)
+}
+
 // git runs git and returns what it prints.
 func (r *repository) git(dir string, env []string, input []byte, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(r.ctx, "git", args...)
+	program, err := Program(dir, r.top)
+	if err != nil {
+		return nil, err
+	}
+	// No hook runs, that of a changed index included, and nothing that watches for changes.
+	cmd := exec.CommandContext(r.ctx, program, append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"},
+		args...)...)
 	cmd.Dir, cmd.Env, cmd.Stdin = dir, append(slices.Clone(r.env), env...), bytes.NewReader(input)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

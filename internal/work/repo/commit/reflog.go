@@ -3,11 +3,13 @@ package commit
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
+
+	"kerf/internal/work/repo"
 )
 
 // Made is a commit as the reflog of HEAD tells it: At is HEAD@{N}.
@@ -18,10 +20,8 @@ type Made struct {
 
 // Reflog lists the commits that HEAD came to by a commit, newest first, 200 at most. Without
 // git there are none.
-func Reflog(dir string, env []string) []Made {
-	git := exec.Command("git", "log", "-g", "-n", "200", "--date=unix", "--format=%H%x00%gd%x00%gs", "HEAD", "--")
-	git.Dir, git.Env = dir, env
-	out, err := git.Output()
+func Reflog(ctx context.Context, dir string) []Made {
+	out, err := repo.Reflog(ctx, dir, "%H%x00%gd%x00%gs")
 	if err != nil {
 		return nil
 	}

@@ -42,7 +42,7 @@ func (f *Finder) Find(ctx context.Context, cwd, query string, limit int,
 	if err != nil {
 		return nil, fmt.Errorf("find files: %w", err)
 	}
-	return rank(paths, query, limit), ctx.Err()
+	return Rank(paths, query, limit), ctx.Err()
 }
 
 func (f *Finder) list(ctx context.Context, cwd string, bound func() search.Boundary) ([]string, error) {
@@ -81,8 +81,8 @@ func below(cwd string, paths []string) []string {
 // pathScores makes fzf's scores fit paths. It keeps them for the whole program.
 var pathScores = sync.OnceFunc(func() { algo.Init("path") })
 
-// rank returns the names that query fits, best first.
-func rank(names []string, query string, limit int) []string {
+// Rank returns the names that query fits, best first.
+func Rank(names []string, query string, limit int) []string {
 	if limit <= 0 {
 		limit = len(names)
 	}

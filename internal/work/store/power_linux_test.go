@@ -1,0 +1,157 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kerf/internal/testkit/faults"
+	"kerf/internal/testkit/powerloss"
+	"kerf/internal/text/delta"
+)
+
+const roleKey = "KERF_STORE_ROLE"
+
+func TestMain(m *testing.M) {
+	faults.Child()
+	if role := os.Getenv(roleKey); role != "" {
+		if err := durably(role, os.Getenv("KERF_STORE_DIR")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// roles are the ways in which contents become durable.
+var roles = map[string]func(s *Store, data []byte, file *os.File) error{
+	"put": func(s *Store, data []byte, _ *os.File) error {
+		_, err := s.PutSync(data)
+		return err
+	},
+	"put again": func(s *Store, data []byte, _ *os.File) error {
+		if _, err := s.Put(data); err != nil {
+			return err
+		}
+		_, err := s.PutSync(data)
+		return err
+	},
+	"put, then flushed": func(s *Store, data []byte, _ *os.File) error {
+		sum, err := s.Put(data)
+		return errors.Join(err, s.Sync(sum))
+	},
+	"put with others": func(s *Store, data []byte, _ *os.File) error {
+		var list []Content
+		for i := range 40 {
+			more := fmt.Appendf(bytes.Clone(data), "%d", i)
+			list = append(list, Content{Sum: delta.SumOf(more), Data: more})
+		}
+		return s.PutAll(append(list, Content{Sum: delta.SumOf(data), Data: data}), true)
+	},
+	"a file": func(s *Store, _ []byte, f *os.File) error {
+		_, err := s.PutFile(Source{File: f, Durable: true})
+		return err
+	},
+	"a file by a second name": func(s *Store, _ []byte, f *os.File) error {
+		_, err := s.PutFile(Source{File: f, Link: f.Name(), Durable: true})
+		return err
+	},
+	"a file, and it again": func(s *Store, _ []byte, f *os.File) error {
+		_, err := s.PutFile(Source{File: f, Link: f.Name()})
+		if err == nil {
+			_, err = f.Seek(0, 0)
+		}
+		if err == nil {
+			_, err = s.PutFile(Source{File: f, Link: f.Name(), Durable: true})
+		}
+		return err
+	},
+}
+
+// content is what each role makes durable: as large as what is kept as it is.
+var content = []byte(strings.Repeat("a line that is kept\n", 4000))
+
+// durably makes content durable in one of the ways.
+func durably(role, dir string) error {
+	s, err := Open(filepath.Join(dir, "store"))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	name := filepath.Join(dir, "large")
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		return err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return roles[role](s, content, f)
+}
+
+// TestWhatIsDurableSurvivesALossOfPower: a process makes a content durable and ends; then power is
+// lost. Whatever of that was not flushed may be gone, and the content is there. The flushes are
+// those that the kernel was asked for.
+func TestWhatIsDurableSurvivesALossOfPower(t *testing.T) {
+	for role := range roles {
+		t.Run(role, func(t *testing.T) {
+			base := t.TempDir()
+			d, err := powerloss.New(base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var watching error
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(self)
+			cmd.Env = append(os.Environ(), roleKey+"="+role, "KERF_STORE_DIR="+base)
+			var out strings.Builder
+			cmd.Stderr = &out
+			_, err = faults.Run(cmd, faults.Plan{Below: []string{base}, See: func(c faults.Call) {
+				watching = errors.Join(watching, d.Observe())
+				switch {
+				case c.Name == "syncfs":
+					d.FlushAll()
+				case c.Flush():
+					d.Flush(c.Path)
+				}
+			}})
+			if errors.Is(err, faults.ErrUnavailable) {
+				t.Skip(err)
+			}
+			if err = errors.Join(err, watching, d.Observe()); err != nil {
+				t.Fatalf("%v %s", err, out.String())
+			}
+			var states []powerloss.State
+			var hows []string
+			d.Losses(rand.New(rand.NewPCG(1, 2)), true, func(how string, s powerloss.State) {
+				states, hows = append(states, s), append(hows, how)
+			})
+			for i, state := range states {
+				if err := state.Build(); err != nil {
+					t.Fatal(err)
+				}
+				s, err := Open(filepath.Join(base, "store"))
+				if err != nil {
+					t.Fatalf("%s: %v", hows[i], err)
+				}
+				got, err := s.Get(delta.SumOf(content))
+				_ = s.Close()
+				if err != nil || !bytes.Equal(got, content) {
+					t.Fatalf("%s: %d bytes, %v", hows[i], len(got), err)
+				}
+			}
+			t.Logf("%d states", len(states))
+		})
+	}
+}
