@@ -1,6 +1,5 @@
-// Package profile says how the models of a family are worked with: which tools they are
-// offered under which names and with which parameters, how results are written for them,
-// and what they are told. It is a table, and pure.
+// Package profile makes of the table of families what a model is offered and told: tools
+// under its names and with its parameters, the manner of results, instructions. It is pure.
 //
 // A profile changes what is offered, never what is accepted: every tool answers to all of
 // its names, with all of its parameters.
@@ -14,39 +13,22 @@ import (
 
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools"
-	"kerf/internal/model"
+	"kerf/internal/model/family"
 )
 
-// smallWindow is the size of a context, in tokens, up to which a model gets few tools and
-// few words.
-const smallWindow = 32_768
-
-// Profile is how the models of one family are worked with. It is not changed.
+// Profile is how one model is worked with: its family, and what follows from the way in
+// which it changes files. It is not changed.
 type Profile struct {
-	Family string
-	// models are the beginnings of the names of its models.
-	models []string
-	// names are what tools are called, where it is not by their own names.
-	names map[string]string
-	// searches is set where commands are the way to search.
-	searches bool
-	// instead names, for a tool that is left out, the one that does its work. Where that
-	// is not offered, the tool is.
+	family.Family
+	// instead is that of the family and of the way to change files, words likewise.
 	instead map[string]string
-	// only, if not nil, are the tools that are offered, beside those of MCP servers.
-	only []string
-	// fields are the parameters that are offered, of the tools that are here.
-	fields map[string][]string
-	// versions has results name versions, which calls may be bound to.
-	versions bool
-	small    bool
-	words    string // what its models are told beside the others
+	words   string
 }
 
 // Models tells what is known of models, by the names that sessions give them.
 type Models interface {
 	Bare(name string) string
-	Facts(name string) (facts model.Facts, known bool)
+	Facts(name string) (facts family.Facts, known bool)
 	Limits(name string) (window, compactAt int)
 }
 
@@ -81,36 +63,25 @@ func (p Profiles) Manner(name string) tool.Manner {
 
 // For returns the profile of a model. Facts are what is known of it, known whether that is
 // more than an assumption. Window is the size of its context, 0 if that is not known.
-func For(name string, facts model.Facts, known bool, window int) Profile {
-	if window > 0 && window <= smallWindow {
-		return small
+func For(name string, facts family.Facts, known bool, window int) Profile {
+	if window > 0 && window <= family.SmallWindow {
+		return Profile{Family: family.Small, words: family.Small.Words}
 	}
-	p := generic
-	bare := model.Bare(name)
-	for _, f := range families {
-		if slices.ContainsFunc(f.models, func(s string) bool { return strings.HasPrefix(bare, s) }) {
-			p = f
-			break
-		}
-	}
+	p := Profile{Family: family.Of(name)}
+	p.words = p.Words
 	if !known {
 		return p
 	}
-	way := patching
-	if facts.EditTool == model.Replacements {
-		way = quoting
-	}
-	p.instead = maps.Clone(way.instead)
-	if p.searches {
-		maps.Copy(p.instead, searching)
-	}
-	p.words = way.words + p.words
+	way := family.Editing(facts.EditTool)
+	p.instead = maps.Clone(way.Instead)
+	maps.Copy(p.instead, p.Tools.Instead)
+	p.words = way.Words + p.words
 	return p
 }
 
 // Manner is how results are written for the models.
 func (p Profile) Manner() tool.Manner {
-	return tool.Manner{Short: true, Tab: true, Versions: p.versions, Lenient: true}
+	return tool.Manner{Short: true, Tab: true, Versions: p.Tools.Versions, Lenient: true}
 }
 
 //go:embed strong.md
@@ -122,7 +93,7 @@ var smallWords string
 // Instructions are what the models are told before everything else.
 func (p Profile) Instructions() string {
 	words := strongWords
-	if p.small {
+	if p.Few {
 		words = smallWords
 	}
 	return p.named(words + p.words)
@@ -130,11 +101,11 @@ func (p Profile) Instructions() string {
 
 // named is a text of ours with the names that the tools have here.
 func (p Profile) named(text string) string {
-	if len(p.names) == 0 {
+	if len(p.Tools.Names) == 0 {
 		return text
 	}
 	var pairs []string
-	for from, to := range p.names {
+	for from, to := range p.Tools.Names {
 		pairs = append(pairs, from, to)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
@@ -145,7 +116,7 @@ func (p Profile) named(text string) string {
 func (p Profile) Offer(specs []tool.Spec) []tool.Spec {
 	has := func(name string) bool {
 		return slices.ContainsFunc(specs, func(s tool.Spec) bool { return s.Name == name }) &&
-			(p.only == nil || slices.Contains(p.only, name))
+			(p.Tools.Only == nil || slices.Contains(p.Tools.Only, name))
 	}
 	var list []tool.Spec
 	for _, s := range specs {
@@ -154,10 +125,10 @@ func (p Profile) Offer(specs []tool.Spec) []tool.Spec {
 		case !own:
 			list = append(list, s)
 			continue
-		case p.only != nil && !slices.Contains(p.only, s.Name), p.instead[s.Name] != "" && has(p.instead[s.Name]):
+		case p.Tools.Only != nil && !slices.Contains(p.Tools.Only, s.Name), p.instead[s.Name] != "" && has(p.instead[s.Name]):
 			continue
 		}
-		brief := tools.Brief(s, p.names[s.Name], p.fields[s.Name], p.small)
+		brief := tools.Brief(s, p.Tools.Names[s.Name], p.Tools.Fields[s.Name], p.Few)
 		brief.Description = p.named(brief.Description)
 		list = append(list, brief)
 	}

@@ -82,7 +82,8 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, emit func(model.C
 		return &model.Error{Kind: model.BadCall, Message: err.Error(), Err: err}
 	}
 	d := newDecoder(r, emit)
-	call := wire.Call{Path: c.path, Body: body, Last: "message_stop", End: d.end, Header: http.Header{}}
+	call := wire.Call{Path: c.path, Body: body, Last: "message_stop", End: d.end, Header: http.Header{},
+		Stopped: func() bool { return d.reason != "" }, Whole: whole}
 	if facts, _ := c.endpoint.Facts(r.Model); c.host != bedrockHost && interleaves(thinkingOf(r, facts), facts) {
 		call.Header.Set("Anthropic-Beta", interleaved)
 	}

@@ -20,7 +20,8 @@ type decoder struct {
 	wire.Response
 	ids     *wire.CallIDs
 	blocks  map[int]*block
-	reason  string // why the model stopped
+	left    []*block // that wait for the reason, where another one has their index
+	reason  string   // why the model stopped
 	usage   usage
 	counted bool
 	called  bool         // a call was delivered
@@ -36,7 +37,10 @@ type block struct {
 	text  strings.Builder // of a message or of thoughts
 	input strings.Builder // of a call
 	whole string          // the input, when it came at once
+	half  wire.Halves     // of the last letter of text or input
 	seal  string
+	kind  string // as it was told
+	id    string
 	raw   []byte // of a block of the provider's own tools, which goes back as it is
 	done  bool
 }
@@ -51,20 +55,20 @@ func newDecoder(r *model.Request, emit func(model.Chunk) error) *decoder {
 
 // event is any event of a stream.
 type event struct {
-	Type    string `json:"type"`
-	Index   int    `json:"index"`
+	Type    string     `json:"type"`
+	Index   wire.Index `json:"index"`
 	Message struct {
 		ID    string `json:"id"`
 		Usage usage  `json:"usage"`
 	} `json:"message"`
 	Block json.RawMessage `json:"content_block"`
 	Delta struct {
-		Type       string `json:"type"`
-		Text       string `json:"text"`
-		Partial    string `json:"partial_json"`
-		Thinking   string `json:"thinking"`
-		Signature  string `json:"signature"`
-		StopReason string `json:"stop_reason"`
+		Type       string          `json:"type"`
+		Text       wire.Piece      `json:"text"`
+		Partial    json.RawMessage `json:"partial_json"`
+		Thinking   wire.Piece      `json:"thinking"`
+		Signature  string          `json:"signature"`
+		StopReason string          `json:"stop_reason"`
 	} `json:"delta"`
 	Usage *usage `json:"usage"`
 }
@@ -84,10 +88,13 @@ type beginning struct {
 // event handles one event and reports whether it was the last.
 func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err error) {
 	var e event
-	if err := json.Unmarshal(ev.Data, &e); err != nil {
+	if string(ev.Data) == "[DONE]" {
+		return false, nil // of another protocol
+	}
+	if err := wire.Decode(ev.Data, &e); err != nil {
 		return false, &model.Error{Kind: model.Broken, Message: "unreadable event " + ev.Name, Began: true, Err: err}
 	}
-	if e.Type == "" {
+	if e.Type == "" || ev.Name == "error" {
 		e.Type = ev.Name
 	}
 	switch e.Type {
@@ -111,7 +118,7 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err 
 	case "content_block_delta":
 		return false, d.delta(e)
 	case "content_block_stop":
-		return false, d.close(d.blocks[e.Index])
+		return false, d.close(d.blocks[e.Index.Value])
 	case "message_delta":
 		if e.Delta.StopReason != "" {
 			d.reason = e.Delta.StopReason
@@ -124,16 +131,21 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err 
 }
 
 func (d *decoder) begin(e event) error {
-	if d.blocks[e.Index] != nil {
-		return nil // told twice
-	}
-	if len(d.blocks) >= maxBlocks || e.Index < 0 {
-		return &wire.Failure{Code: "server_error", Message: "the response has too many blocks"}
-	}
-	b := &block{index: e.Index}
-	d.blocks[e.Index] = b
 	var c beginning
-	if len(e.Block) > 0 && json.Unmarshal(e.Block, &c) != nil {
+	readable := len(e.Block) == 0 || wire.Decode(e.Block, &c) == nil
+	if old := d.blocks[e.Index.Value]; old != nil && !old.done {
+		if old.kind == c.Type && old.id == c.ID {
+			return nil // told twice
+		}
+		if err := d.close(old); err != nil { // its end was not told
+			return err
+		}
+	}
+	b, err := d.enter(e.Index.Value)
+	if err != nil {
+		return err
+	}
+	if b.kind, b.id = c.Type, c.ID; !readable {
 		b.done = true // of no use to Kerf
 		return nil
 	}
@@ -163,30 +175,72 @@ func (d *decoder) begin(e event) error {
 	return d.grow(b, c.Text+c.Thinking)
 }
 
+// enter makes the block at an index, which some gateways give to block after block. Blocks of
+// which the end was not told are delivered at the end of the response.
+func (d *decoder) enter(index int) (*block, error) {
+	if d.Taken() >= maxBlocks || index < 0 {
+		return nil, &wire.Failure{Code: "server_error", Message: "the response has too many blocks"}
+	}
+	b := &block{index: d.Take()}
+	if old := d.blocks[index]; old != nil && !old.done {
+		d.left = append(d.left, old)
+	}
+	d.blocks[index] = b
+	return b, nil
+}
+
+// opened is the block that a delta is for. One whose beginning was not told is made where the
+// delta says what it is.
+func (d *decoder) opened(e event) (*block, error) {
+	if b := d.blocks[e.Index.Value]; b != nil {
+		return b, nil
+	}
+	item := map[string]*model.Item{"text_delta": {Kind: model.Message, Role: "assistant"},
+		"thinking_delta": {Kind: model.Reasoning}}[e.Delta.Type]
+	if item == nil {
+		return nil, nil
+	}
+	b, err := d.enter(e.Index.Value)
+	if err != nil {
+		return nil, err
+	}
+	b.item, b.seal = item, wire.AnthropicTag+":"
+	begun := *item
+	return b, d.Emit(model.ItemAdded{Index: b.index, Item: &begun})
+}
+
 func (d *decoder) delta(e event) error {
-	b := d.blocks[e.Index]
-	if b == nil || b.done {
-		return nil // nothing to show it with, or nothing new
+	b, err := d.opened(e)
+	if err != nil || b == nil || b.done {
+		return err // nothing to show it with, or nothing new
 	}
 	switch e.Delta.Type {
 	case "text_delta":
-		return d.grow(b, e.Delta.Text)
+		return d.grow(b, string(e.Delta.Text))
 	case "thinking_delta":
-		return d.grow(b, e.Delta.Thinking)
+		return d.grow(b, string(e.Delta.Thinking))
 	case "signature_delta":
 		b.seal += e.Delta.Signature
 	case "input_json_delta":
-		b.input.WriteString(e.Delta.Partial)
-		if b.item == nil || b.item.Kind != model.Call || e.Delta.Partial == "" {
+		piece, ok := wire.Text(e.Delta.Partial)
+		if !ok && len(e.Delta.Partial) > 0 && e.Delta.Partial[0] == '{' {
+			piece = string(e.Delta.Partial) // the object itself
+		}
+		piece = b.half.Join(piece)
+		b.input.WriteString(piece)
+		if b.item == nil || b.item.Kind != model.Call || piece == "" {
 			return nil
 		}
-		return d.Emit(model.InputDelta{Index: b.index, Text: e.Delta.Partial})
+		return d.Emit(model.InputDelta{Index: b.index, Text: piece})
 	}
 	return nil
 }
 
 func (d *decoder) grow(b *block, s string) error {
-	if s == "" || b.item == nil {
+	if b.item == nil || b.item.Kind == model.Call {
+		return nil
+	}
+	if s = b.half.Join(s); s == "" {
 		return nil
 	}
 	switch b.item.Kind {
@@ -210,6 +264,7 @@ func (d *decoder) close(b *block) error {
 	if b.item == nil {
 		return d.served(b)
 	}
+	b.text.WriteString(b.half.Rest())
 	item := *b.item
 	switch item.Kind {
 	case model.Message:
@@ -246,18 +301,18 @@ func cut(reason string) bool {
 }
 
 func (d *decoder) finish() error {
-	var open []int
-	for i, b := range d.blocks {
+	open := d.left
+	for _, b := range d.blocks {
 		if !b.done {
-			open = append(open, i)
+			open = append(open, b)
 		}
 	}
-	slices.Sort(open)
+	slices.SortFunc(open, func(a, b *block) int { return a.index - b.index })
 	if d.reason == "" {
 		d.reason = "end_turn"
 	}
-	for _, i := range open {
-		if err := d.close(d.blocks[i]); err != nil {
+	for _, b := range open {
+		if err := d.close(b); err != nil {
 			return err
 		}
 	}

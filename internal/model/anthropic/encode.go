@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kerf/internal/model"
+	"kerf/internal/model/family"
 	"kerf/internal/model/prefix"
 	"kerf/internal/model/wire"
 )
@@ -140,7 +141,7 @@ func marked(text prefix.Text, items []*model.Item) [][]byte {
 	return append(pieces, text.Bytes[from:])
 }
 
-func outputOf(f model.Facts, budget int) int {
+func outputOf(f family.Facts, budget int) int {
 	n := f.MaxOutput
 	if n == 0 {
 		n = defaultOutput
@@ -167,13 +168,13 @@ var budgets = map[string]int{"": 8192, "minimal": 2048, "low": 4096, "medium": 8
 var efforts = map[string]string{"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh",
 	"max": "max"}
 
-func thinkingOf(r *model.Request, f model.Facts) thinking {
+func thinkingOf(r *model.Request, f family.Facts) thinking {
 	switch {
-	case f.Reasoning == model.NoReasoning:
+	case f.Reasoning == family.NoReasoning:
 		return thinking{}
 	case r.Effort == "none":
 		return thinking{json: `,"thinking":{"type":"disabled"}`}
-	case f.Reasoning == model.BudgetReasoning:
+	case f.Reasoning == family.ByBudget:
 		if !mayThink(r.Items) {
 			return thinking{}
 		}
@@ -194,7 +195,7 @@ func thinkingOf(r *model.Request, f model.Facts) thinking {
 // interleaved is asked for so that a model thinks between its calls.
 const interleaved = "interleaved-thinking-2025-05-14"
 
-func interleaves(t thinking, f model.Facts) bool { return t.budget > 0 && f.Interleaved }
+func interleaves(t thinking, f family.Facts) bool { return t.budget > 0 && f.Interleaved }
 
 // mayThink reports whether a model that thinks by budget may do so now: amid
 // tool calls only when the answer that made them began with its own thoughts.

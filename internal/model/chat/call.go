@@ -18,6 +18,7 @@ type call struct {
 	told  string // the server's id
 	name  string
 	args  strings.Builder
+	half  wire.Halves // of the last letter of args
 }
 
 // call takes one piece of a call.
@@ -48,7 +49,7 @@ func (d *decoder) call(c callDelta) error {
 	if n := c.Function.Name; n != "" && n != k.name {
 		k.name += n // names come in pieces too, or again and again
 	}
-	piece := c.Function.text()
+	piece := k.half.Join(c.Function.text())
 	if k.id == "" && k.name != "" && (piece != "" || c.ID != "") {
 		k.id = d.ids.Take(k.told)
 		begun := &model.Item{Kind: model.Call, CallID: k.id, Name: k.name, Style: model.Function}
@@ -84,10 +85,11 @@ func (d *decoder) find(c callDelta) *call {
 			return d.open(d.calls[i])
 		}
 	}
-	if c.Index != nil {
+	if c.Index.Told {
 		for _, k := range slices.Backward(d.calls) {
-			if k.place == *c.Index {
-				if c.ID != "" && k.told != "" || c.fresh(k) {
+			if k.place == c.Index.Value {
+				// Another id alone says nothing: some servers make one up for every piece.
+				if c.ID != "" && k.told != "" && c.Function.Name != "" || c.fresh(k) {
 					return nil // another call at the same index
 				}
 				return d.open(k)
@@ -141,7 +143,7 @@ func wholeObject(s string) bool {
 // deliverCall emits a call. One that the end of the answer cut is not delivered: its tool
 // is named in the closing chunk.
 func (d *decoder) deliverCall(k *call) error {
-	args := strings.TrimSpace(k.args.String())
+	args := strings.TrimSpace(k.args.String() + k.half.Rest())
 	ended := d.reason == "length" || d.reason == "max_tokens" || d.reason == "content_filter"
 	switch {
 	case k.done:

@@ -40,6 +40,7 @@ type Options struct {
 type Client struct {
 	o        Options
 	endpoint *wire.Endpoint
+	effort   effortRule
 
 	mu       sync.Mutex
 	messages map[rules]*prefix.Cache // guarded by mu
@@ -49,7 +50,7 @@ var _ model.Client = (*Client)(nil)
 
 // New returns a client. It does nothing before the first request.
 func New(o Options) *Client {
-	return &Client{o: o, endpoint: wire.New(o.Options), messages: map[rules]*prefix.Cache{}}
+	return &Client{o: o, endpoint: wire.New(o.Options), effort: effortOf(o.Provider, o.BaseURL), messages: map[rules]*prefix.Cache{}}
 }
 
 // cache keeps the conversations that are encoded by rules.
@@ -70,7 +71,8 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, emit func(model.C
 	}
 	_, known := c.endpoint.Facts(r.Model)
 	d := newDecoder(r, emit, c.o.Lenient && !(known && c.o.Router))
-	call := wire.Call{Path: "/chat/completions", Body: body, Last: "the end of the answer", End: d.end}
+	call := wire.Call{Path: "/chat/completions", Body: body, Last: "the end of the answer", End: d.end,
+		Stopped: func() bool { return d.reason != "" }, Whole: whole}
 	return c.endpoint.Stream(ctx, call, func(ev sse.Event, limits map[string]string) (bool, error) {
 		return d.event(ev, limits)
 	})

@@ -11,6 +11,7 @@ import (
 // chunk is one event of a stream.
 type chunk struct {
 	ID      string          `json:"id"`
+	Object  string          `json:"object"`
 	Choices []choice        `json:"choices"`
 	Usage   *usage          `json:"usage"`
 	Timings *timings        `json:"timings"`
@@ -18,7 +19,7 @@ type chunk struct {
 }
 
 type choice struct {
-	Index   int             `json:"index"`
+	Index   wire.Index      `json:"index"`
 	Delta   *delta          `json:"delta"`
 	Message *delta          `json:"message"`
 	Reason  string          `json:"finish_reason"`
@@ -41,8 +42,7 @@ type delta struct {
 // that know several names tell the same under each.
 func (m *delta) thought() (thought, field string) {
 	for i, raw := range []json.RawMessage{m.Thought, m.Reasoning, m.Thinking, m.Text} {
-		var s string
-		if json.Unmarshal(raw, &s) == nil && s != "" {
+		if s, _ := wire.Text(raw); s != "" {
 			return s, thoughtFields[i]
 		}
 	}
@@ -51,8 +51,7 @@ func (m *delta) thought() (thought, field string) {
 
 // contentOf splits content, a text or a list of parts, into words and thoughts.
 func contentOf(raw json.RawMessage) (said, thought string) {
-	var s string
-	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
+	if s, ok := wire.Text(raw); ok || len(raw) == 0 {
 		return s, ""
 	}
 	var parts []struct {
@@ -75,18 +74,18 @@ func contentOf(raw json.RawMessage) (said, thought string) {
 }
 
 type callDelta struct {
-	Index    *int     `json:"index"`
-	ID       string   `json:"id"`
-	Function function `json:"function"`
+	Index    wire.Index `json:"index"`
+	ID       string     `json:"id"`
+	Function function   `json:"function"`
 	// Extra is what the provider wants back with the call, such as a signature.
 	Extra json.RawMessage `json:"extra_content"`
 }
 
 func (c callDelta) place() int {
-	if c.Index == nil {
+	if !c.Index.Told {
 		return -1
 	}
-	return *c.Index
+	return c.Index.Value
 }
 
 type function struct {
@@ -96,8 +95,8 @@ type function struct {
 
 // text is the piece of the arguments: a text, or, from some servers, the object.
 func (f function) text() string {
-	var s string
-	if len(f.Arguments) == 0 || json.Unmarshal(f.Arguments, &s) == nil {
+	s, ok := wire.Text(f.Arguments)
+	if ok || string(f.Arguments) == "null" {
 		return s
 	}
 	return string(f.Arguments)

@@ -39,6 +39,7 @@ type decoder struct {
 	thoughts  text
 	field     string // where the thoughts came from
 	details   details
+	halves    [2]wire.Halves // of the last letters of words and thoughts
 	message   text
 	scan      *scanner
 	calls     []*call
@@ -69,7 +70,7 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err 
 		return true, d.finish(limits)
 	}
 	var c chunk
-	if err := json.Unmarshal(data, &c); err != nil {
+	if err := wire.Decode(data, &c); err != nil {
 		// A line that is no chunk may have been part of a call.
 		return false, &model.Error{Kind: model.Broken, Message: "unreadable event in the stream", Began: true, Err: err}
 	}
@@ -77,6 +78,9 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err 
 		if f, ok := wire.ParseFailure(data); ok {
 			return false, f
 		}
+	}
+	if f := bareFailure(ev.Name, data, c); f != nil {
+		return false, f
 	}
 	if err := d.Start(c.ID, limits); err != nil {
 		return false, err
@@ -88,7 +92,7 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err 
 		d.usage = c.Timings.model()
 	}
 	for _, choice := range c.Choices {
-		if choice.Index != 0 {
+		if choice.Index.Value != 0 {
 			continue
 		}
 		if err := d.choice(choice); err != nil {
@@ -96,6 +100,18 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err 
 		}
 	}
 	return false, nil
+}
+
+// bareFailure is an error that is told by the name of an event, or as an object that is no
+// chunk.
+func bareFailure(name string, data []byte, c chunk) *wire.Failure {
+	if len(c.Choices) > 0 || name != "error" && c.Object != "error" {
+		return nil
+	}
+	if f, ok := wire.ParseFailure(data); ok {
+		return f
+	}
+	return &wire.Failure{Message: "the provider ended the response: " + string(data)}
 }
 
 func (d *decoder) choice(c choice) error {
@@ -118,6 +134,10 @@ func (d *decoder) choice(c choice) error {
 	switch c.Reason {
 	case "error", "insufficient_system_resource":
 		return &wire.Failure{Message: "the provider ended the response (" + c.Reason + ")"}
+	case "tool_calls", "function_call":
+		if len(d.calls) == 0 {
+			return nil // some servers tell the calls behind the reason
+		}
 	}
 	return d.deliver()
 }
@@ -131,7 +151,7 @@ func (d *decoder) delta(m *delta) error {
 		}
 	}
 	said, thoughtPart := contentOf(m.Content)
-	if thought += thoughtPart; thought != "" {
+	if thought = d.halves[1].Join(thought + thoughtPart); thought != "" {
 		if field != "" {
 			d.field = field
 		}
@@ -139,7 +159,7 @@ func (d *decoder) delta(m *delta) error {
 			return err
 		}
 	}
-	if said += m.Refusal; said != "" {
+	if said = d.halves[0].Join(said + m.Refusal); said != "" {
 		thoughts, shown := d.scan.add(said)
 		if thoughts != "" && d.field == "" {
 			d.field = thinkField
@@ -230,6 +250,9 @@ func (d *decoder) part() {
 // closeTexts emits reasoning and message whole; what follows begins new ones.
 // Calls written as text count only when there are no proper ones.
 func (d *decoder) closeTexts(proper bool) ([]leak, error) {
+	if err := d.closeHalves(); err != nil {
+		return nil, err
+	}
 	rest := d.scan.finish(proper)
 	if err := d.think(rest.thoughts); err != nil {
 		return nil, err
@@ -254,6 +277,24 @@ func (d *decoder) closeTexts(proper bool) ([]leak, error) {
 	d.thoughts, d.message, d.details = text{}, text{}, details{}
 	d.scan = d.scan.again()
 	return rest.calls, nil
+}
+
+// closeHalves tells letters that stay halves, so that nothing is left out in silence.
+func (d *decoder) closeHalves() error {
+	if half := d.halves[1].Rest(); half != "" {
+		if err := d.think(half); err != nil {
+			return err
+		}
+	}
+	half := d.halves[0].Rest()
+	if half == "" {
+		return nil
+	}
+	thoughts, shown := d.scan.add(half)
+	if err := d.think(thoughts); err != nil {
+		return err
+	}
+	return d.say(shown)
 }
 
 func (d *decoder) deliverThoughts(moved string) error {
@@ -297,7 +338,7 @@ func (d *decoder) finish(limits map[string]string) error {
 // end is asked when the stream stops without [DONE]: it is whole if the model
 // said why it stopped.
 func (d *decoder) end() (bool, error) {
-	if !d.delivered {
+	if d.reason == "" {
 		return false, nil
 	}
 	return true, d.finish(nil)
@@ -321,4 +362,13 @@ func (d *decoder) incomplete() string {
 // nameless reports whether there is a call that names no tool.
 func (d *decoder) nameless() bool {
 	return slices.ContainsFunc(d.calls, func(k *call) bool { return k.name == "" })
+}
+
+// whole makes an event of an answer that was not streamed.
+func whole(body []byte) [][]byte {
+	var c chunk
+	if json.Unmarshal(body, &c) != nil || len(c.Choices) == 0 || c.Choices[0].Message == nil {
+		return nil
+	}
+	return [][]byte{body}
 }

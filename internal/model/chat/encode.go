@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kerf/internal/model"
+	"kerf/internal/model/family"
 	"kerf/internal/model/prefix"
 	"kerf/internal/model/wire"
 )
@@ -41,7 +42,7 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	if c.o.CacheKey {
 		tail = wire.AppendField(tail, "prompt_cache_key", r.CacheKey)
 	}
-	if c.o.Router && strings.Contains(r.Model, "claude") {
+	if c.o.Router && family.QuirksOf(r.Model).CacheMark {
 		tail = append(tail, `,"cache_control":{"type":"ephemeral"}`...)
 	}
 	if c.o.Router && r.WebSearch != "" {
@@ -62,15 +63,30 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 
 // appendReasoning asks for an effort where one was chosen; servers that know the
 // member differ in what they do without it.
-func (c *Client) appendReasoning(dst []byte, r *model.Request, facts model.Facts) []byte {
+func (c *Client) appendReasoning(dst []byte, r *model.Request, facts family.Facts) []byte {
+	rule := c.effort
+	if c.o.Router {
+		rule = byRouter
+	}
 	switch {
 	case r.Effort == "":
 		return dst
-	case c.o.Router:
+	case rule == byRouter:
 		dst = append(dst, `,"reasoning":{`...)
 		return append(wire.AppendField(dst, "effort", r.Effort), '}')
-	case r.Effort == "none" && facts.Reasoning == model.NoReasoning:
-		return dst
+	case rule == byFlag:
+		return strconv.AppendBool(wire.AppendName(dst, "enable_thinking"), r.Effort != "none")
+	case rule != byWord:
+		state := "enabled"
+		if r.Effort == "none" {
+			state = "disabled"
+		}
+		dst = append(wire.AppendField(append(wire.AppendName(dst, "thinking"), '{'), "type", state), '}')
+		if rule == bySwitch || r.Effort == "none" {
+			return dst
+		}
+	case facts.Reasoning == family.NoReasoning && (r.Effort == "none" || family.QuirksOf(r.Model).RefusesEffort):
+		return dst // models of OpenAI that do not reason refuse the member
 	}
 	return wire.AppendField(dst, "reasoning_effort", r.Effort)
 }
@@ -126,7 +142,7 @@ func (e encoder) Append(dst []byte, all []*model.Item, from int) ([]byte, error)
 	case prefix.Assistant:
 		return e.appendAnswer(dst, group)
 	}
-	if e.bridge && from > 0 && prefix.SideOf(all[from-1]) == prefix.Output {
+	if e.strict && from > 0 && prefix.SideOf(all[from-1]) == prefix.Output {
 		dst = append(dst, bridge...)
 	}
 	var parts []model.Part
@@ -203,7 +219,7 @@ func (e encoder) outputs(dst []byte, group []*model.Item) []byte {
 	if len(images) > 0 {
 		parts := append([]model.Part{{Text: "The images that the tools returned:"}}, images...)
 		dst = append(dst, ',')
-		if e.bridge {
+		if e.strict {
 			dst = append(dst, bridge...)
 		}
 		dst = e.appendUser(dst, parts)
@@ -216,7 +232,7 @@ const bridge = `{"role":"assistant","content":"I have the results."},`
 
 // callID is the id of a call as the server takes it.
 func (e encoder) callID(id string) string {
-	if e.shortIDs {
+	if e.strict {
 		return wire.ShortCallID(id)
 	}
 	const most = 40 // of the provider whose protocol it is
@@ -241,12 +257,12 @@ func (e encoder) appendAnswer(dst []byte, group []*model.Item) ([]byte, error) {
 		return dst, nil
 	}
 	said := strings.Join(texts, "\n\n")
-	if e.thoughts == withinTexts {
+	if e.thoughts == family.WithinTexts {
 		said = thinkText(group) + said
 	}
 	dst = wire.AppendString(append(dst, `{"role":"assistant","content":`...), said)
 	var err error
-	if len(calls) > 0 || e.thoughts == neverEmpty {
+	if len(calls) > 0 || e.thoughts == family.NeverEmpty {
 		if dst, err = e.appendThoughts(dst, group, len(calls) > 0); err != nil {
 			return nil, err
 		}
@@ -306,7 +322,7 @@ func thinkText(group []*model.Item) string {
 
 // appendThoughts writes the reasoning of an answer as its server wants it.
 func (e encoder) appendThoughts(dst []byte, group []*model.Item, calls bool) ([]byte, error) {
-	if e.thoughts == never {
+	if e.thoughts == family.Never {
 		return dst, nil
 	}
 	field, text := "", ""
@@ -347,9 +363,9 @@ func (e encoder) appendThoughts(dst []byte, group []*model.Item, calls bool) ([]
 func (e encoder) appendText(dst []byte, field, text string, calls bool) []byte {
 	missed := text == "" && calls
 	switch {
-	case missed && e.thoughts == evenEmpty:
+	case missed && e.thoughts == family.EvenEmpty:
 		return wire.AppendString(wire.AppendName(dst, thoughtFields[0]), "")
-	case missed && e.thoughts == neverEmpty:
+	case missed && e.thoughts == family.NeverEmpty:
 		return wire.AppendString(wire.AppendName(dst, thoughtFields[0]), " ")
 	}
 	return wire.AppendField(dst, field, text)

@@ -3,84 +3,81 @@ package chat
 import (
 	"net/url"
 	"strings"
+
+	"kerf/internal/model/family"
 )
 
 // rules are what a server and a model want of the messages beside the protocol.
 type rules struct {
-	images bool // the model takes pictures
-	// shortIDs wants ids of nine letters and digits.
-	shortIDs bool
-	// bridge wants an answer between what a tool gave and what the user says.
-	bridge bool
-	// thoughts says how reasoning goes back along with calls.
-	thoughts thoughtRule
-	// signed wants a signature with the first call of each answer.
-	signed bool
+	images   bool            // the model takes pictures
+	thoughts family.Thoughts // how reasoning goes back along with calls
+	strict   bool            // see family.Quirks
+	signed   bool            // likewise
 }
 
-// thoughtRule says how reasoning goes back.
-type thoughtRule int
+// effortRule says how a server is asked to think more, less or not at all.
+type effortRule int
 
 const (
-	asTheyCame  thoughtRule = iota // under the name they came by
-	never                          // the server refuses the member
-	evenEmpty                      // a call without reasoning_content is refused
-	neverEmpty                     // likewise, and so is an empty one; without calls, too
-	withinTexts                    // between <think> tags, where the model wrote them so
+	byWord       effortRule = iota // reasoning_effort, with none for not at all
+	bySwitch                       // thinking, which is enabled or disabled
+	bySwitchWord                   // both
+	byFlag                         // enable_thinking, true or false
+	byRouter                       // reasoning, with an effort in it
 )
 
-// servers are told by the name of the provider or by the host of its address.
+// servers are told by the name of the provider or by the host of its address. What they
+// want of every model counts more than what the model wants.
 var servers = []struct {
 	name     string // that the provider's name or its host contains
-	thoughts thoughtRule
+	thoughts family.Thoughts
+	effort   effortRule
 }{
-	{"mistral", never}, {"groq", never}, {"cerebras", never},
-	{"openrouter", asTheyCame},
-	{"deepseek", evenEmpty},
-	{"moonshot", neverEmpty}, {"kimi", neverEmpty},
-	{"minimax", withinTexts},
+	{"mistral", family.Never, byWord}, {"groq", family.Never, byWord}, {"cerebras", family.Never, byWord},
+	{"openrouter", family.AsTheyCame, byRouter},
+	{"deepseek", family.EvenEmpty, bySwitchWord},
+	{"moonshot", family.NeverEmpty, bySwitch}, {"kimi", family.NeverEmpty, bySwitch},
+	{"minimax", family.WithinTexts, byWord},
+	{"zai", family.AsTheyCame, bySwitchWord}, {"z.ai", family.AsTheyCame, bySwitchWord},
+	{"bigmodel", family.AsTheyCame, bySwitchWord},
+	{"dashscope", family.AsTheyCame, byFlag}, {"aliyuncs", family.AsTheyCame, byFlag},
 }
 
-// families are told by a part of the model's name; the server's own rule counts more.
-var families = []struct {
-	name     string
-	thoughts thoughtRule
-}{
-	{"kimi-k2.", neverEmpty}, {"kimi-k2-thinking", neverEmpty}, {"kimi-k3", neverEmpty},
-	{"deepseek-v4", evenEmpty}, {"minimax-m", withinTexts},
-}
-
-// mistrals are the families whose templates want short ids and a fixed order of roles.
-var mistrals = []string{"mistral", "mixtral", "ministral", "devstral", "magistral", "codestral", "pixtral"}
-
-// rulesOf are the rules of a model on a server. provider is its name in the configuration.
-func rulesOf(provider, base, name string, images bool) rules {
+// serverOf is what a server is told by. provider is its name in the configuration.
+func serverOf(provider, base string) string {
 	server := strings.ToLower(provider)
 	if u, err := url.Parse(base); err == nil {
 		server += " " + strings.ToLower(u.Hostname())
 	}
-	name = strings.ToLower(name)
-	r := rules{images: images}
-	known := false
+	return server
+}
+
+// effortOf is how a server is asked to think.
+func effortOf(provider, base string) effortRule {
+	server := serverOf(provider, base)
 	for _, s := range servers {
-		if !known && strings.Contains(server, s.name) {
-			r.thoughts, known = s.thoughts, s.thoughts != asTheyCame
+		if strings.Contains(server, s.name) {
+			return s.effort
 		}
 	}
-	for _, f := range families {
-		if !known && strings.Contains(name, f.name) {
-			r.thoughts, known = f.thoughts, true
+	return byWord
+}
+
+// rulesOf are the rules of a model on a server.
+func rulesOf(provider, base, name string, images bool) rules {
+	server := serverOf(provider, base)
+	wants := family.QuirksOf(name)
+	r := rules{images: images, thoughts: wants.Thoughts, strict: wants.Strict || strings.Contains(server, "mistral")}
+	for _, s := range servers {
+		if s.thoughts != family.AsTheyCame && strings.Contains(server, s.name) {
+			r.thoughts = s.thoughts
+			break
 		}
 	}
-	strict := strings.Contains(server, "mistral")
-	for _, m := range mistrals {
-		strict = strict || strings.Contains(name, m)
-	}
-	r.shortIDs, r.bridge = strict, strict
-	if strict {
-		r.thoughts = never
+	if r.strict {
+		r.thoughts = family.Never
 	}
 	google := strings.Contains(server, "google") || strings.Contains(server, "gemini")
-	r.signed = strings.Contains(name, "gemini-") && (google || !strings.Contains(server, "openrouter"))
+	r.signed = wants.Signed && (google || !strings.Contains(server, "openrouter"))
 	return r
 }

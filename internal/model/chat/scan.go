@@ -13,9 +13,10 @@ type scanner struct {
 	tools   []model.Tool
 	lenient bool
 	mode    mode
-	text    string // all that is said
-	shown   int    // bytes of text that were shown
-	open    string // unread text, while it may still be a tag
+	text    string          // all that is said
+	written strings.Builder // what text is made of, so that each piece costs what it is long
+	shown   int             // bytes of text that were shown
+	open    string          // unread text, while it may still be a tag
 }
 
 type mode int
@@ -60,9 +61,14 @@ func (s *scanner) add(piece string) (thoughts, shown string) {
 		}
 		thoughts, s.open, s.mode = before, strings.TrimLeft(after, "\r\n"), saying
 	}
-	s.text += s.open
-	s.open = ""
+	s.take()
 	return thoughts, s.show(s.safe())
+}
+
+// take adds what was read to what is said.
+func (s *scanner) take() {
+	s.written.WriteString(s.open)
+	s.text, s.open = s.written.String(), ""
 }
 
 // partial is the length of the longest end of s that begins tag.
@@ -152,8 +158,7 @@ func (s *scanner) finish(proper bool) remainder {
 	if s.mode == thinking {
 		return remainder{thoughts: s.open}
 	}
-	s.text += s.open
-	s.open = ""
+	s.take()
 	var r remainder
 	if s.lenient && !proper {
 		if thoughts, said, calls, ok := readHarmony(s.text, s.tools); ok && len(said) >= s.shown {

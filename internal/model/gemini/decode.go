@@ -30,6 +30,7 @@ type growing struct {
 	index int
 	kind  model.Kind
 	text  strings.Builder
+	half  wire.Halves // of its last letter
 }
 
 func newDecoder(r *model.Request, emit func(model.Chunk) error) *decoder {
@@ -39,9 +40,9 @@ func newDecoder(r *model.Request, emit func(model.Chunk) error) *decoder {
 type chunk struct {
 	ID         string `json:"responseId"`
 	Candidates []struct {
-		Index   int `json:"index"`
+		Index   wire.Index `json:"index"`
 		Content struct {
-			Parts []part `json:"parts"`
+			Parts parts `json:"parts"`
 		} `json:"content"`
 		Reason  string `json:"finishReason"`
 		Message string `json:"finishMessage"`
@@ -52,12 +53,36 @@ type chunk struct {
 	} `json:"promptFeedback"`
 	Usage *usage          `json:"usageMetadata"`
 	Error json.RawMessage `json:"error"`
+	// Inner is the chunk where a gateway wraps it.
+	Inner json.RawMessage `json:"response"`
+}
+
+// parts are a list; some gateways send one part as it is.
+type parts []part
+
+// UnmarshalJSON reads parts.
+func (p *parts) UnmarshalJSON(raw []byte) error {
+	if len(raw) == 0 || raw[0] != '{' {
+		return wire.Decode(raw, (*[]part)(p))
+	}
+	*p = make(parts, 1)
+	return wire.Decode(raw, &(*p)[0])
+}
+
+// read reads a chunk.
+func read(data []byte) (c chunk, err error) {
+	if err = wire.Decode(data, &c); err == nil && len(c.Inner) > 0 && c.Inner[0] == '{' && len(c.Candidates) == 0 {
+		inner := c.Inner
+		c = chunk{}
+		err = wire.Decode(inner, &c)
+	}
+	return c, err
 }
 
 type part struct {
-	Text      string `json:"text"`
-	Thought   bool   `json:"thought"`
-	Signature string `json:"thoughtSignature"`
+	Text      wire.Piece `json:"text"`
+	Thought   bool       `json:"thought"`
+	Signature string     `json:"thoughtSignature"`
 	Call      *struct {
 		ID   string          `json:"id"`
 		Name string          `json:"name"`
@@ -71,8 +96,8 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) error {
 	if string(data) == "[DONE]" {
 		return nil // of gateways
 	}
-	var c chunk
-	if err := json.Unmarshal(data, &c); err != nil {
+	c, err := read(data)
+	if err != nil {
 		return &model.Error{Kind: model.Broken, Message: "unreadable event in the stream", Began: true, Err: err}
 	}
 	if len(c.Error) > 0 {
@@ -91,7 +116,7 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) error {
 			Message: "the provider blocked the prompt: " + c.Feedback.Reason + " " + c.Feedback.Message}
 	}
 	for _, candidate := range c.Candidates {
-		if candidate.Index != 0 {
+		if candidate.Index.Value != 0 {
 			continue
 		}
 		for _, p := range candidate.Content.Parts {
@@ -129,7 +154,7 @@ func (d *decoder) part(p part) error {
 		kind = model.Reasoning
 	}
 	if p.Text != "" {
-		if err := d.grow(kind, p.Text); err != nil {
+		if err := d.grow(kind, string(p.Text)); err != nil {
 			return err
 		}
 	}
@@ -159,6 +184,9 @@ func (d *decoder) grow(kind model.Kind, s string) error {
 			return err
 		}
 	}
+	if s = d.open.half.Join(s); s == "" {
+		return nil
+	}
 	d.open.text.WriteString(s)
 	if kind == model.Message {
 		return d.Emit(model.TextDelta{Index: d.open.index, Text: s})
@@ -176,6 +204,7 @@ func (d *decoder) close(signature string) error {
 		return nil
 	}
 	d.open = nil
+	g.text.WriteString(g.half.Rest())
 	item := &model.Item{Kind: g.kind, Role: "assistant", Content: []model.Part{{Text: g.text.String()}}}
 	if g.kind == model.Reasoning {
 		item = &model.Item{Kind: g.kind, Summary: []string{g.text.String()}}
@@ -263,4 +292,24 @@ type usage struct {
 func (u *usage) model() *model.Usage {
 	return &model.Usage{Input: wire.Tokens(u.Prompt + u.ToolUse), Cached: wire.Tokens(u.Cached),
 		Output: wire.Tokens(u.Output + u.Thoughts), Reasoning: wire.Tokens(u.Thoughts)}
+}
+
+// whole makes events of an answer that is no event stream: of one response, or of a list of
+// its pieces, as the server sends them when a proxy drops the query.
+func whole(body []byte) [][]byte {
+	var pieces []json.RawMessage
+	if json.Unmarshal(body, &pieces) != nil {
+		pieces = []json.RawMessage{body}
+	}
+	var events [][]byte
+	for _, p := range pieces {
+		c, err := read(p)
+		if err != nil {
+			return nil
+		}
+		if len(c.Candidates) > 0 || c.Feedback.Reason != "" || c.Usage != nil || len(c.Error) > 0 {
+			events = append(events, p)
+		}
+	}
+	return events
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kerf/internal/model"
+	"kerf/internal/model/family"
 	"kerf/internal/model/prefix"
 	"kerf/internal/model/wire"
 )
@@ -22,7 +23,7 @@ const noSignature = "skip_thought_signature_validator"
 func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	facts, _ := c.endpoint.Facts(r.Model)
 	cache := &c.contents
-	if facts.Reasoning == model.LevelReasoning {
+	if facts.Reasoning == family.ByLevel {
 		cache = &c.strict
 	}
 	text, err := cache.Encode(r.CacheKey, r.Items)
@@ -30,7 +31,7 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 		return nil, err
 	}
 	// Older models refuse a schema beside tools; they are told it in words.
-	formatted := len(r.Schema) > 0 && (len(r.Tools) == 0 || facts.Reasoning == model.LevelReasoning)
+	formatted := len(r.Schema) > 0 && (len(r.Tools) == 0 || facts.Reasoning == family.ByLevel)
 	instructions := r.Instructions
 	if len(r.Schema) > 0 && !formatted {
 		instructions += "\n\nYour final message must be one JSON value that follows this schema, and nothing else:\n" +
@@ -71,7 +72,7 @@ func appendTools(dst []byte, tools []model.Tool) ([]byte, error) {
 	return append(dst, "]}]"...), nil
 }
 
-func appendConfig(dst []byte, r *model.Request, f model.Facts, formatted bool) ([]byte, error) {
+func appendConfig(dst []byte, r *model.Request, f family.Facts, formatted bool) ([]byte, error) {
 	think := appendThinking(nil, r, f)
 	if len(think) == 0 && !formatted {
 		return dst, nil
@@ -95,13 +96,13 @@ var budgets = map[string]int{"": -1, "none": 128, "minimal": 512, "low": 2048, "
 var levels = map[string]string{"none": "low", "minimal": "low", "low": "low", "medium": "medium", "high": "high",
 	"xhigh": "high", "max": "high"}
 
-func appendThinking(dst []byte, r *model.Request, f model.Facts) []byte {
-	if f.Reasoning == model.NoReasoning {
+func appendThinking(dst []byte, r *model.Request, f family.Facts) []byte {
+	if f.Reasoning == family.NoReasoning {
 		return dst
 	}
 	dst = append(dst, `"thinkingConfig":{"includeThoughts":`...)
 	dst = strconv.AppendBool(dst, r.Summary != "none")
-	if f.Reasoning == model.BudgetReasoning {
+	if f.Reasoning == family.ByBudget {
 		dst = strconv.AppendInt(wire.AppendName(dst, "thinkingBudget"), int64(budgets[r.Effort]), 10)
 	} else {
 		dst = wire.AppendField(dst, "thinkingLevel", levels[r.Effort])

@@ -51,6 +51,7 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, emit func(model.C
 	d := newDecoder(r, emit)
 	call := wire.Call{Path: c.base + "/models/" + strings.TrimPrefix(r.Model, "models/") + ":streamGenerateContent",
 		Query: map[string]string{"alt": "sse"}, Body: body, Last: "the finish reason", End: d.end,
+		Stopped: func() bool { return d.reason != "" }, Whole: whole,
 		Authorize: c.authorize}
 	return c.endpoint.Stream(ctx, call, func(ev sse.Event, limits map[string]string) (bool, error) {
 		return false, d.event(ev, limits)

@@ -3,7 +3,9 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 
 	"kerf/internal/model"
 	"kerf/internal/model/sse"
@@ -24,6 +26,7 @@ type decoder struct {
 	ledger *ledger
 	held   []held   // calls whose arguments are not whole
 	cut    []string // the tools of calls that the end of the answer cut
+	marked bool     // the stream ended with the mark of another protocol
 }
 
 // held is a call that is delivered unless the answer turns out to be cut.
@@ -38,7 +41,14 @@ func newDecoder(emit func(model.Chunk) error) *decoder {
 
 // event handles one event and reports whether it was the last.
 func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err error) {
+	if string(bytes.TrimSpace(ev.Data)) == "[DONE]" {
+		d.marked = true
+		return false, nil
+	}
 	kind := eventType(ev)
+	if ev.Name == "error" {
+		kind = "error"
+	}
 	if err := d.Start(idOf(kind, ev.Data), limits); err != nil {
 		return false, err
 	}
@@ -119,9 +129,9 @@ type place struct {
 func (d *decoder) delta(data []byte, kind model.Kind) error {
 	ev := struct {
 		place
-		Delta string `json:"delta"`
+		Delta wire.Piece `json:"delta"`
 	}{place: place{Index: -1}}
-	if json.Unmarshal(data, &ev) != nil || ev.Delta == "" {
+	if wire.Decode(data, &ev) != nil || ev.Delta == "" {
 		return nil
 	}
 	index, known := d.ledger.find(ev.place, kind)
@@ -137,13 +147,16 @@ func (d *decoder) delta(data []byte, kind model.Kind) error {
 			return err
 		}
 	}
-	switch kind {
-	case model.Message:
-		return d.Emit(model.TextDelta{Index: index, Text: ev.Delta})
-	case model.Reasoning:
-		return d.Emit(model.ReasoningDelta{Index: index, Text: ev.Delta})
+	text := d.ledger.say(index, string(ev.Delta))
+	switch {
+	case text == "":
+		return nil
+	case kind == model.Message:
+		return d.Emit(model.TextDelta{Index: index, Text: text})
+	case kind == model.Reasoning:
+		return d.Emit(model.ReasoningDelta{Index: index, Text: text})
 	}
-	return d.Emit(model.InputDelta{Index: index, Text: ev.Delta})
+	return d.Emit(model.InputDelta{Index: index, Text: text})
 }
 
 func emptyItem(kind model.Kind) *model.Item {
@@ -176,7 +189,7 @@ type itemEvent struct {
 
 func (d *decoder) itemAdded(data []byte) error {
 	ev := itemEvent{Index: -1}
-	if json.Unmarshal(data, &ev) != nil {
+	if wire.Decode(data, &ev) != nil {
 		return nil // its end will tell it whole
 	}
 	item, _, err := parseItem(ev.Item)
@@ -200,7 +213,7 @@ func (d *decoder) itemAdded(data []byte) error {
 
 func (d *decoder) itemDone(data []byte) error {
 	ev := itemEvent{Index: -1}
-	if err := json.Unmarshal(data, &ev); err != nil {
+	if err := wire.Decode(data, &ev); err != nil {
 		return unreadable("response.output_item.done", err)
 	}
 	if query, ok := searchOf(ev.Item); ok {
@@ -226,9 +239,12 @@ func (d *decoder) deliver(index int, raw json.RawMessage) error {
 	if d.ledger.repeated(item, index, raw) {
 		return nil
 	}
-	at, err := d.ledger.close(place{Index: index, ItemID: item.ID}, item.Kind)
+	at, said, err := d.ledger.close(place{Index: index, ItemID: item.ID}, item.Kind)
 	if err != nil {
 		return err
+	}
+	if item.Kind == model.Message && item.Text() == "" && said != "" {
+		item.Content = []model.Part{{Text: said}} // the words were in the pieces only
 	}
 	if item.Kind == model.Call && item.CallID == "" {
 		item.CallID = d.callID(at)
@@ -265,10 +281,14 @@ func (d *decoder) finish(kind string, data []byte) (bool, error) {
 	var ev struct {
 		Response response `json:"response"`
 	}
-	if err := json.Unmarshal(data, &ev); err != nil {
+	var kinds *json.UnmarshalTypeError
+	if err := json.Unmarshal(data, &ev); err != nil && (!errors.As(err, &kinds) || kinds.Field == "response") {
 		return false, unreadable(kind, err)
 	}
 	if err := d.recover(ev.Response.Output); err != nil {
+		return false, err
+	}
+	if err := d.untold(); err != nil {
 		return false, err
 	}
 	if ev.Response.ID != "" {
@@ -292,15 +312,16 @@ func (d *decoder) finish(kind string, data []byte) (bool, error) {
 }
 
 // recover delivers what the closing event lists and the stream did not tell:
-// calls by their id, and everything when nothing at all was told.
+// calls by their id, items of which none of their kind was told whole, and
+// everything when nothing at all was told.
 func (d *decoder) recover(output []json.RawMessage) error {
-	silent := d.ledger.silent()
+	silent, told := d.ledger.silent(), maps.Clone(d.ledger.kinds)
 	for i, raw := range output {
 		item, _, err := parseItem(raw)
 		if err != nil || item == nil {
 			continue
 		}
-		if !silent && (item.Kind != model.Call || item.CallID == "") {
+		if !silent && told[item.Kind] && (item.Kind != model.Call || item.CallID == "") {
 			continue
 		}
 		index := -1
@@ -312,6 +333,43 @@ func (d *decoder) recover(output []json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// untold delivers messages that were streamed and that nothing tells whole.
+func (d *decoder) untold() error {
+	for _, e := range d.ledger.untold() {
+		item := &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: e.said.String()}}}
+		if err := d.Emit(model.ItemDone{Index: e.index, Item: item}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end is asked when the stream stops without the event that completes the response. It is
+// whole if a gateway of another protocol marked its end, and nothing is open.
+func (d *decoder) end() (bool, error) {
+	if !d.marked || len(d.ledger.kinds) == 0 || len(d.ledger.opened) > 0 {
+		return false, nil
+	}
+	_, err := d.finish(completed, []byte("{}"))
+	return true, err
+}
+
+// whole makes an event of an answer that was not streamed.
+func whole(body []byte) [][]byte {
+	var r struct {
+		Object string `json:"object"`
+		Status string `json:"status"`
+	}
+	if json.Unmarshal(body, &r) != nil || r.Object != "response" {
+		return nil
+	}
+	kind := completed
+	if r.Status == "incomplete" {
+		kind = "response.incomplete"
+	}
+	return [][]byte{fmt.Appendf(nil, `{"type":%q,"response":%s}`, kind, body)}
 }
 
 // failed is the error that an event tells.

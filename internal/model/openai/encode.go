@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"kerf/internal/model"
+	"kerf/internal/model/family"
 	"kerf/internal/model/prefix"
 	"kerf/internal/model/wire"
 )
@@ -31,9 +32,13 @@ func (c *Client) body(r *model.Request) (*wire.Body, error) {
 	}
 	tail = append(tail, `],"tool_choice":"auto","parallel_tool_calls":`...)
 	tail = strconv.AppendBool(tail, r.Parallel)
-	tail = appendReasoning(tail, r.Effort, r.Summary)
+	facts, known := c.endpoint.Facts(r.Model)
+	thinks := !known || facts.Reasoning != family.NoReasoning
+	if thinks {
+		tail = appendReasoning(tail, r.Effort, r.Summary) // others refuse the member
+	}
 	tail = append(tail, `,"store":false,"stream":true`...)
-	if facts, known := c.endpoint.Facts(r.Model); !known || facts.Reasoning != model.NoReasoning {
+	if thinks {
 		tail = append(tail, `,"include":["reasoning.encrypted_content"]`...) // others answer that they have none
 	}
 	tail = wire.AppendField(tail, "prompt_cache_key", r.CacheKey)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strings"
 
 	"kerf/internal/model"
 	"kerf/internal/model/wire"
@@ -21,7 +22,8 @@ type ledger struct {
 	calls  map[string]bool   // ids of delivered calls
 	seen   map[uint64]bool   // hashes of delivered items
 	seed   maphash.Seed
-	ended  map[int]bool // the provider's indices of closed items
+	ended  map[int]bool        // the provider's indices of closed items
+	kinds  map[model.Kind]bool // of delivered items
 }
 
 type entry struct {
@@ -30,11 +32,14 @@ type entry struct {
 	id    string
 	kind  model.Kind
 	done  bool
+	said  strings.Builder // of a message, as it was streamed
+	half  wire.Halves     // of the last letter that was streamed
 }
 
 func newLedger() *ledger {
 	return &ledger{byID: map[string]*entry{}, taken: map[int]bool{}, calls: map[string]bool{},
-		seen: map[uint64]bool{}, seed: maphash.MakeSeed(), ended: map[int]bool{}}
+		seen: map[uint64]bool{}, seed: maphash.MakeSeed(), ended: map[int]bool{},
+		kinds: map[model.Kind]bool{}}
 }
 
 // lookup finds the open item that at names. Ids count most; an index counts
@@ -112,19 +117,19 @@ func (l *ledger) enter(at place, kind model.Kind) (*entry, error) {
 	return e, nil
 }
 
-// close ends the item that at names, entering it if it is new.
-func (l *ledger) close(at place, kind model.Kind) (int, error) {
+// close ends the item that at names, entering it if it is new, and tells what was streamed
+// of a message.
+func (l *ledger) close(at place, kind model.Kind) (index int, said string, err error) {
 	e := l.lookup(at, kind)
 	if e == nil {
-		var err error
 		if e, err = l.enter(at, kind); err != nil {
-			return 0, err
+			return 0, "", err
 		}
 	}
 	e.done = true
 	l.ended[e.told] = true
 	l.opened = slices.DeleteFunc(l.opened, func(o *entry) bool { return o == e })
-	return e.index, nil
+	return e.index, e.said.String(), nil
 }
 
 // repeated reports whether item was delivered before: a call by its id, other
@@ -149,9 +154,39 @@ func (l *ledger) repeated(item *model.Item, index int, raw []byte) bool {
 }
 
 func (l *ledger) deliver(item *model.Item) {
+	l.kinds[item.Kind] = true
 	if item.CallID != "" {
 		l.calls[item.CallID] = true
 	}
+}
+
+// maxSaid bounds what is kept of a message that is streamed.
+const maxSaid = 32 << 20
+
+// say takes a piece of the open item at index, and returns what is whole of it. What a
+// message says is kept.
+func (l *ledger) say(index int, piece string) string {
+	for _, e := range l.opened {
+		if e.index != index {
+			continue
+		}
+		piece = e.half.Join(piece)
+		if e.kind == model.Message && e.said.Len()+len(piece) <= maxSaid {
+			e.said.WriteString(piece)
+		}
+		return piece
+	}
+	return piece
+}
+
+// untold are the open messages with words, where no message was delivered.
+func (l *ledger) untold() (all []*entry) {
+	for _, e := range l.opened {
+		if e.kind == model.Message && e.said.Len() > 0 && !l.kinds[model.Message] {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // silent reports whether nothing was told of any item.

@@ -37,7 +37,7 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, emit func(model.C
 		return &model.Error{Kind: model.BadCall, Message: err.Error(), Err: err}
 	}
 	d := newDecoder(emit)
-	call := wire.Call{Path: "/responses", Body: body, Last: completed}
+	call := wire.Call{Path: "/responses", Body: body, Last: completed, End: d.end, Whole: whole}
 	return c.endpoint.Stream(ctx, call, func(ev sse.Event, limits map[string]string) (bool, error) {
 		return d.event(ev, limits)
 	})

@@ -10,6 +10,7 @@ import (
 	"kerf/internal/model"
 	"kerf/internal/model/anthropic"
 	"kerf/internal/model/chat"
+	"kerf/internal/model/family"
 	"kerf/internal/model/gemini"
 	"kerf/internal/model/openai"
 	"kerf/internal/model/script"
@@ -30,7 +31,7 @@ func (r *Registry) build(name string) (model.Client, error) {
 		return nil, err
 	}
 	o.Traffic = r.traffic
-	o.Facts = func(model string) (model.Facts, bool) { return r.catalog.Facts(name, model) }
+	o.Facts = func(model string) (family.Facts, bool) { return r.catalog.Facts(name, model) }
 	switch p.API {
 	case "responses":
 		return openai.New(o), nil

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
+	"unicode"
 
 	"kerf/internal/model"
 )
@@ -23,7 +26,8 @@ type Checked struct {
 	// provider had kept from the first.
 	Reasoning bool `json:"reasoning"`
 	Cached    int  `json:"cached"`
-	// Images is only what is known of the model: none was sent.
+	// Images says that the model saw the colour of a picture. None is sent to one that is
+	// known not to take any.
 	Images bool `json:"images"`
 	// Problem is why it was not tried to the end, or empty.
 	Problem string `json:"problem,omitempty"`
@@ -38,11 +42,18 @@ const checkTask = "Call the tool add twice in one answer: for 2 and 3, and for 4
 var checkTool = model.Tool{Name: "add", Description: "Adds two integers.", Schema: json.RawMessage(
 	`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]}`)}
 
-// Check tries the model of a choice: a tiny request with a tool, and one with the results.
-// What it cannot do is no error.
+// checkPicture is a red square of 64 pixels.
+const (
+	checkPicture = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAS0lEQVR42u3PQQkAAAgAsetfWiP4Fg" +
+		"YrsKZeS0BAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEDgsqnc8OJg6Ln3AAAAAElFTkSuQmCC"
+	checkColour = "Which colour has this picture? Answer with one English word."
+)
+
+// Check tries the model of a choice: a tiny request with a tool, one with the results, and one
+// with a picture. What it cannot do is no error.
 func (c *Choice) Check(ctx context.Context) (Checked, error) {
 	facts, _ := c.Facts(c.Model)
-	got := Checked{Provider: c.Provider, Model: c.Model, Images: facts.Images}
+	got := Checked{Provider: c.Provider, Model: c.Model}
 	client, err := c.Client()
 	if err != nil {
 		return got, err
@@ -74,7 +85,20 @@ func (c *Choice) Check(ctx context.Context) (Checked, error) {
 	if then.usage != nil {
 		got.Cached = then.usage.Cached
 	}
+	got.Images = facts.Images && sees(ctx, client, c.Model)
 	return got, nil
+}
+
+// sees reports whether a model tells the colour of a picture. One that is refused is not seen.
+func sees(ctx context.Context, client model.Client, name string) bool {
+	picture := model.UserText(checkColour)
+	picture.Content = append(picture.Content, model.Part{ImageURL: checkPicture})
+	t, err := tried(ctx, client, &model.Request{Model: name, Instructions: "You test whether pictures work.",
+		CacheKey: "kerf-check", Items: []*model.Item{picture}})
+	return err == nil && slices.ContainsFunc(t.items, func(i *model.Item) bool {
+		words := strings.FieldsFunc(strings.ToLower(i.Text()), func(r rune) bool { return !unicode.IsLetter(r) })
+		return i.Kind == model.Message && slices.Contains(words, "red")
+	})
 }
 
 // trial is what one request came to.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kerf/internal/model"
+	"kerf/internal/model/family"
 	"kerf/internal/model/provider/local"
 	"kerf/internal/model/wire"
 )
@@ -116,7 +117,7 @@ func (c *Choice) tune(ctx context.Context) error {
 	if window == 0 {
 		return nil
 	}
-	c.registry.catalog.Learn(c.Provider, c.Model, model.Facts{Window: window})
+	c.registry.catalog.Learn(c.Provider, c.Model, family.Facts{Window: window})
 	if window < 16_000 {
 		c.warn("%s gives %s a context of %d tokens, which is too small for most work; %s", at.Name, c.Model, window,
 			local.WindowHint(c.Provider))
@@ -144,7 +145,7 @@ func (c *Choice) Bare(name string) string {
 
 // Facts is what is known of a model, which may name its provider, and whether it is
 // known or only assumed.
-func (c *Choice) Facts(name string) (model.Facts, bool) {
+func (c *Choice) Facts(name string) (family.Facts, bool) {
 	return c.registry.catalog.Facts(c.split(name))
 }
 
@@ -165,7 +166,21 @@ func (c *Choice) Limits(name string) (window, limit int) {
 // Price is what tokens of a model cost in US dollars, and whether that is known.
 func (c *Choice) Price(name string, u model.Usage) (float64, bool) {
 	facts, _ := c.Facts(name)
-	return facts.Prices.Cost(u)
+	return cost(facts.Prices, u)
+}
+
+// cost is what u costs in US dollars, and whether the prices are known.
+func cost(p family.Prices, u model.Usage) (float64, bool) {
+	if p.Input == 0 && p.Output == 0 {
+		return 0, false
+	}
+	write := p.CacheWrite
+	if write == 0 {
+		write = p.Input
+	}
+	plain := max(u.Input-u.Cached-u.CacheWrite, 0)
+	return (float64(plain)*p.Input + float64(u.Cached)*p.Cached + float64(u.CacheWrite)*write +
+		float64(u.Output)*p.Output) / 1e6, true
 }
 
 // Unseal drops from a conversation that was held with another provider what only

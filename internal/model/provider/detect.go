@@ -1,39 +1,9 @@
 package provider
 
-import (
-	"strings"
-
-	"kerf/internal/model"
-)
-
-// makers are the providers of the models whose names begin so. A name with a vendor before
-// it ("anthropic/…") is one of a provider that has models of many, and is not among them.
-var makers = []struct{ prefix, provider string }{
-	{"claude", "anthropic"}, {"gemini", "gemini"}, {"gpt-oss", ""}, {"gpt-", "openai"}, {"o1", "openai"},
-	{"o3", "openai"}, {"o4", "openai"}, {"codex", "openai"}, {"grok", "xai"}, {"deepseek-chat", "deepseek"},
-	{"deepseek-reasoner", "deepseek"}, {"mistral-", "mistral"}, {"codestral", "mistral"}, {"devstral", "mistral"},
-	{"kimi", "moonshot"}, {"moonshot", "moonshot"}, {"glm-", "zai"}, {"minimax-", "minimax"},
-}
-
-// maker is the provider that makes a model, or empty.
-func maker(name string) string {
-	if strings.ContainsAny(name, "/:") {
-		return ""
-	}
-	for _, m := range makers {
-		if strings.HasPrefix(model.Bare(name), m.prefix) {
-			return m.provider
-		}
-	}
-	return ""
-}
-
-// usual are models that their makers keep under one name, for users who name none.
-var usual = map[string]string{"anthropic": "claude-sonnet-4-6", "gemini": "gemini-2.5-pro",
-	"deepseek": "deepseek-chat", "xai": "grok-4"}
+import "kerf/internal/model/family"
 
 // detect chooses the provider where nobody did: the one that makes the model which the
-// user named, or the only one for which there is a key.
+// user named, or the only one for which there is a key, in the environment or by kerf login.
 func (c *Choice) detect() {
 	o := c.registry.o
 	if !o.Unchosen || o.Found == nil {
@@ -43,7 +13,7 @@ func (c *Choice) detect() {
 	if provider, _ := c.split(c.Model); provider != c.Provider {
 		return
 	}
-	if made := maker(c.Model); made != "" && made != c.Provider {
+	if made := family.MakerOf(c.Model); made != "" && made != c.Provider {
 		if _, ok := o.Providers[made]; ok {
 			c.Provider = made
 			return
@@ -59,9 +29,12 @@ func (c *Choice) detect() {
 	for name, variable := range found {
 		c.Provider = name
 		if !o.ModelNamed && c.Model == o.Model {
-			c.Model = usual[name] // the default is another provider's
+			c.Model = family.Usual(name) // the default is another provider's
 		}
-		c.warn("using %s: %s is the only key in the environment; model_provider chooses another", o.Providers[name].Name,
-			variable)
+		why := variable + " is the only key in the environment"
+		if variable == "" {
+			why = "you are signed in to no other provider"
+		}
+		c.warn("using %s: %s; model_provider chooses another", o.Providers[name].Name, why)
 	}
 }

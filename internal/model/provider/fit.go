@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kerf/internal/model"
+	"kerf/internal/model/family"
 )
 
 // fit gives a request the tools of its model: a patch as free text only where that
@@ -28,7 +29,7 @@ func (r *Registry) fit(provider string, req *model.Request) {
 		req.Tools[patch].Grammar = ""
 	}
 	quotes := slices.ContainsFunc(req.Tools, func(t model.Tool) bool { return t.Name == "edit_file" })
-	if known && facts.EditTool == model.Replacements && quotes {
+	if known && facts.EditTool == family.Replacements && quotes {
 		req.Tools = slices.Delete(req.Tools, patch, patch+1)
 	}
 }
@@ -36,5 +37,5 @@ func (r *Registry) fit(provider string, req *model.Request) {
 // freeform reports whether a model takes patches as free text.
 func (r *Registry) freeform(provider, name string) bool {
 	facts, _ := r.catalog.Facts(provider, name)
-	return facts.EditTool == model.FreeformPatch && r.o.Providers[provider].API == "responses"
+	return facts.EditTool == family.FreeformPatch && r.o.Providers[provider].API == "responses"
 }

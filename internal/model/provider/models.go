@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kerf/internal/model"
+	"kerf/internal/model/family"
 	"kerf/internal/model/provider/catalog"
 	"kerf/internal/model/provider/local"
 	"kerf/internal/model/wire"
@@ -17,9 +18,9 @@ import (
 
 // Model is one model and what is known of it.
 type Model struct {
-	Provider string      `json:"provider"`
-	Name     string      `json:"name"`
-	Facts    model.Facts `json:"facts"`
+	Provider string       `json:"provider"`
+	Name     string       `json:"name"`
+	Facts    family.Facts `json:"facts"`
 	// Known is false when the facts are only assumed.
 	Known bool `json:"known"`
 	// Chosen is the model that a new session gets.
@@ -92,7 +93,7 @@ func (r *Registry) refresh(ctx context.Context, name string) error {
 }
 
 // fetch asks a server what models it has.
-func (r *Registry) fetch(ctx context.Context, name string) (map[string]model.Facts, error) {
+func (r *Registry) fetch(ctx context.Context, name string) (map[string]family.Facts, error) {
 	p, err := r.Provider(name)
 	if err != nil {
 		return nil, err
@@ -109,9 +110,9 @@ func (r *Registry) fetch(ctx context.Context, name string) (map[string]model.Fac
 		if err != nil {
 			return nil, setupFault("%s does not answer at %s: %w", p.Name, p.BaseURL, err)
 		}
-		told := map[string]model.Facts{}
+		told := map[string]family.Facts{}
 		for _, m := range models {
-			told[m.Name] = model.Facts{Window: m.Window}
+			told[m.Name] = family.Facts{Window: m.Window}
 		}
 		return told, nil
 	}

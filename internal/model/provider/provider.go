@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"kerf/internal/model"
 	"kerf/internal/model/provider/catalog"
 	"kerf/internal/model/provider/local"
+	"kerf/internal/text/pattern"
 )
 
 // Provider says how one provider is reached.
@@ -60,8 +60,8 @@ type Options struct {
 	// nobody chose it and there is no key for it.
 	Default string
 	Keyless func() bool
-	// Unchosen says that nobody chose the default provider. Found are the variables of the
-	// environment that hold a key, by provider.
+	// Unchosen says that nobody chose the default provider. Found are the keys that
+	// are there, by provider: the variables that hold them, empty where the user signed in.
 	Unchosen bool
 	Found    func() map[string]string
 	// Model is the configured model, ModelNamed whether the user named it.
@@ -122,15 +122,15 @@ func (r *Registry) Provider(name string) (Provider, error) {
 
 // placeholder is a name in an address that something stands for: ${NAME}, or ${NAME|OTHER}
 // for the first of several that is set.
-var placeholder = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*(?:\|[A-Za-z_][A-Za-z0-9_]*)*)\}`)
+var placeholder = pattern.Lazy(`\$\{([A-Za-z_][A-Za-z0-9_]*(?:\|[A-Za-z_][A-Za-z0-9_]*)*)\}`)
 
 // partOfAddress is what may stand for a name: nothing that leads to another host or path.
-var partOfAddress = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var partOfAddress = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // expanded is an address with what stands for its names.
 func (r *Registry) expanded(provider, address string) (string, error) {
 	var fault error
-	whole := placeholder.ReplaceAllStringFunc(address, func(s string) string {
+	whole := placeholder().ReplaceAllStringFunc(address, func(s string) string {
 		names := strings.Split(s[2:len(s)-1], "|")
 		for _, name := range names {
 			if r.o.Lookup == nil {
@@ -138,7 +138,7 @@ func (r *Registry) expanded(provider, address string) (string, error) {
 			}
 			switch v := r.o.Lookup(provider, name); {
 			case v == "":
-			case !partOfAddress.MatchString(v):
+			case !partOfAddress().MatchString(v):
 				fault = setupFault("model_providers.%s.base_url: %s is no part of an address", provider, name)
 				return s
 			default:

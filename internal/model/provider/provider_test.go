@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/model"
+	"kerf/internal/model/family"
 	"kerf/internal/model/provider/catalog"
 	"kerf/internal/model/provider/local"
 	mt "kerf/internal/testkit/modeltest"
@@ -135,8 +136,8 @@ func TestRefresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := model.Facts{Window: 123456, MaxOutput: 777, Parallel: true, Images: true, EditTool: model.Replacements,
-		Prices: model.Prices{Input: 1.5, Output: 6}}
+	want := family.Facts{Window: 123456, MaxOutput: 777, Parallel: true, Images: true, EditTool: family.Replacements,
+		Prices: family.Prices{Input: 1.5, Output: 6}}
 	if len(list) != 2 || list[1].Name != "vendor/new-model" {
 		t.Fatalf("%+v", list)
 	}

@@ -1,8 +1,9 @@
 // Package sse reads server-sent events.
 //
-// It follows the event stream format of the HTML standard with two deviations:
+// It follows the event stream format of the HTML standard with three deviations:
 // an event whose lines are whole is delivered at a clean end of the stream even
-// without the blank line after it, and lines are bounded. The package starts no
+// without the blank line after it, lines are bounded, and a field named error, in
+// which llama.cpp told errors until 2025, is an event of that name. The package starts no
 // goroutine; time limits belong to whoever owns the connection.
 package sse
 
@@ -102,6 +103,9 @@ func (r *Reader) event() Event {
 func (r *Reader) field(line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte{':'})
 	value = bytes.TrimPrefix(value, []byte{' '})
+	if string(name) == "error" && !r.pending && !r.named {
+		r.name, r.named, name = "error", true, []byte("data")
+	}
 	switch string(name) {
 	case "data":
 		if r.pending {

@@ -72,6 +72,8 @@ func reasonOf(err error) (reason string, proxy bool) {
 func (x *exchange) broken(ctx context.Context, err error) error {
 	e := &model.Error{Kind: model.Broken, Began: x.began, Err: err}
 	switch {
+	case x.stuck:
+		e.Message = fmt.Sprintf("idle timeout: nothing but keep-alives from %s for %v", x.host, aliveFor*x.opts.IdleTimeout)
 	case context.Cause(ctx) == errIdle:
 		e.Message = fmt.Sprintf("idle timeout: nothing from %s for %v", x.host, x.silence())
 	case errors.Is(err, sse.ErrTooLong):
@@ -93,8 +95,11 @@ func (x *exchange) silence() time.Duration {
 	return x.first
 }
 
-// refused is an answer with another status than 200.
+// refused is an answer with a status that tells of no success.
 func (x *exchange) refused(resp *http.Response) error {
+	if err := x.decompress(resp); err != nil {
+		return err
+	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what was read says enough
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return x.redirected(resp)
@@ -115,9 +120,6 @@ func (x *exchange) redirected(resp *http.Response) error {
 
 // words are what a body says of the failure.
 func (x *exchange) words(resp *http.Response, body []byte) *Failure {
-	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return &Failure{Message: "answer in content encoding " + encoding + ", which was not asked for"}
-	}
 	if f, ok := ParseFailure(body); ok {
 		if f.Type == "" { // Amazon tells the kind beside the body
 			f.Type, _, _ = strings.Cut(resp.Header.Get("X-Amzn-Errortype"), ":")
@@ -174,63 +176,6 @@ func (x *exchange) loginHint() string {
 		return "set " + x.opts.EnvKey + " to a valid key, or run `kerf login`"
 	}
 	return "run `kerf login`, or set env_key for the provider"
-}
-
-// eventBody returns the body of a 200 answer, or what it says when it is no
-// event stream. The first byte decides: media types are often wrong, and no
-// event stream begins with one of these.
-func (x *exchange) eventBody(ctx context.Context, resp *http.Response) (io.Reader, error) {
-	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, &model.Error{Kind: model.BadCall, Status: resp.StatusCode,
-			Message: x.clean(fmt.Sprintf("%s answered in content encoding %s, which was not asked for", x.host, encoding)),
-			Hint:    "check base_url and proxies"}
-	}
-	head, err := readHead(resp.Body)
-	if err != nil && err != io.EOF {
-		return nil, x.broken(ctx, err)
-	}
-	start := bytes.TrimLeft(head, " \t\r\n\ufeff")
-	switch {
-	case len(start) == 0 && err == io.EOF:
-		e := x.broken(ctx, io.EOF).(*model.Error)
-		e.Message += ": the answer is empty"
-		return nil, e
-	case len(start) > 0 && strings.IndexByte("{[<", start[0]) >= 0:
-		rest, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what was read says enough
-		return nil, x.noStream(resp, append(head, rest...))
-	}
-	if err == io.EOF {
-		return bytes.NewReader(head), nil
-	}
-	return io.MultiReader(bytes.NewReader(head), resp.Body), nil
-}
-
-// readHead reads up to the first byte that is not white space.
-func readHead(r io.Reader) ([]byte, error) {
-	buf := make([]byte, 512)
-	n := 0
-	for n < len(buf) {
-		m, err := r.Read(buf[n:])
-		n += m
-		if err != nil || len(bytes.TrimLeft(buf[:n], " \t\r\n")) > 0 {
-			return buf[:n], err
-		}
-	}
-	return buf[:n], nil
-}
-
-// noStream is a 200 answer with something else than events.
-func (x *exchange) noStream(resp *http.Response, body []byte) error {
-	if f, ok := ParseFailure(body); ok {
-		return x.failure(f, resp.StatusCode, resp.Header)
-	}
-	what := "JSON"
-	if isHTML(body) {
-		what = "a web page (" + htmlLine(body) + ")"
-	}
-	return &model.Error{Kind: model.BadCall, Status: resp.StatusCode,
-		Message: x.clean(fmt.Sprintf("%s answered with %s instead of an event stream", x.host, what)),
-		Hint:    "check base_url: it may lack a path such as /v1"}
 }
 
 func isHTML(body []byte) bool {

@@ -44,8 +44,11 @@ func (x *exchange) fetch(parent context.Context) ([]byte, error) {
 		return nil, x.unreachable(ctx, err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+	if !good(resp.StatusCode) {
 		return nil, x.refused(resp)
+	}
+	if err := x.decompress(resp); err != nil {
+		return nil, err
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxFetch+1))
 	if err != nil {

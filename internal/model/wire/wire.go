@@ -8,7 +8,6 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"kerf/internal/model"
+	"kerf/internal/model/family"
 	"kerf/internal/model/sse"
 )
 
@@ -69,8 +69,8 @@ type Options struct {
 	RootCAs *x509.CertPool
 	// Proxy is the address of a proxy that replaces those of the environment.
 	Proxy string
-	// Facts tells what is known of a model; nil is model.Lookup.
-	Facts func(model string) (model.Facts, bool)
+	// Facts tells what is known of a model; nil is family.Lookup.
+	Facts func(model string) (family.Facts, bool)
 	// Traffic, when not nil, is put around what makes the connections.
 	Traffic func(http.RoundTripper) http.RoundTripper
 	// HTTPClient replaces the client that is made otherwise. Its redirect policy
@@ -102,7 +102,7 @@ func New(o Options) *Endpoint {
 		}
 	}
 	if o.Facts == nil {
-		o.Facts = model.Lookup
+		o.Facts = family.Lookup
 	}
 	client := &http.Client{}
 	if o.HTTPClient != nil {
@@ -129,7 +129,7 @@ func Local(base string) bool {
 }
 
 // Facts is what is known of a model, see Options.
-func (e *Endpoint) Facts(name string) (model.Facts, bool) { return e.opts.Facts(name) }
+func (e *Endpoint) Facts(name string) (family.Facts, bool) { return e.opts.Facts(name) }
 
 // newTransport differs from the default one in what a hostile or broken server
 // may cost: nothing is decompressed, headers are bounded, and a connection that
@@ -180,6 +180,12 @@ type Call struct {
 	// End is asked when the stream ends without an event that was the last: it
 	// reports whether the answer was whole nevertheless. Nil means never.
 	End func() (whole bool, err error)
+	// Stopped reports whether the model has said why it stopped, so that End will find the
+	// answer whole. Nil means never.
+	Stopped func() bool
+	// Whole makes events of an answer that came at once, and nothing of what is no answer.
+	// Nil means that none is taken.
+	Whole func(body []byte) [][]byte
 }
 
 // Stream makes the call and passes each event to each, on the calling
@@ -211,6 +217,7 @@ type exchange struct {
 	host   string
 	first  time.Duration // how long the beginning of the answer is waited for
 	began  bool          // an event arrived
+	stuck  bool          // only signs of life came for too long
 	theirs bool          // the error came from each and is returned as it is
 }
 
@@ -242,7 +249,7 @@ func (x *exchange) run(parent context.Context, each func(sse.Event, map[string]s
 		return x.unreachable(ctx, err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+	if !good(resp.StatusCode) {
 		watch.limit = x.opts.IdleTimeout
 		watch.start()
 		return x.refused(resp)
@@ -268,20 +275,30 @@ func (x *exchange) events(ctx context.Context, body io.Reader, w *watch, limits 
 		body = x.call.Events(body)
 	}
 	r := sse.NewReader(body)
-	r.Alive = w.start
+	since := time.Now() // something was said
+	r.Alive = func() {
+		if x.stuck = x.stuck || !x.waits(time.Since(since)); !x.stuck {
+			w.start()
+		}
+	}
 	for {
-		w.start()
+		if r.Alive(); x.stuck {
+			return x.ended(ctx, errIdle)
+		}
 		ev, err := r.Next()
 		w.stop()
 		if err != nil {
 			return x.ended(ctx, err)
 		}
 		x.began = true
-		w.limit = x.opts.IdleTimeout
-		if len(bytes.TrimSpace(ev.Data)) == 0 {
-			continue // a sign of life
+		if w.limit = x.opts.IdleTimeout; x.settled() && w.limit > settle {
+			w.limit = settle
 		}
-		done, err := each(ev, limits)
+		if vain(ev) {
+			continue
+		}
+		since = time.Now()
+		done, err := x.each(ev, limits, each)
 		if err != nil {
 			return x.told(err)
 		}
@@ -291,9 +308,45 @@ func (x *exchange) events(ctx context.Context, body io.Reader, w *watch, limits 
 	}
 }
 
-// ended is the end of a stream that did not announce it.
+// each passes on what a server put into one event.
+func (x *exchange) each(ev sse.Event, limits map[string]string,
+	each func(sse.Event, map[string]string) (bool, error)) (done bool, err error) {
+	for _, data := range lines(ev.Data) {
+		if done, err = each(sse.Event{Name: ev.Name, Data: data}, limits); done || err != nil {
+			break
+		}
+	}
+	return done, err
+}
+
+// A server may keep itself alive without an event for so many times of the idle limit, so
+// that one that is stuck behind a gateway is given up in the end.
+const aliveFor = 6
+
+// waits reports whether signs of life still count when nothing else came for so long.
+func (x *exchange) waits(quiet time.Duration) bool {
+	if x.settled() {
+		return quiet < settle
+	}
+	limit := aliveFor * x.opts.IdleTimeout
+	if !x.began {
+		limit = max(limit, x.first)
+	}
+	return x.opts.IdleTimeout < 0 || x.first < 0 && !x.began || quiet < limit
+}
+
+// settle is how long what may follow the reason for which the model stopped is waited for:
+// the usage, and the end of the stream.
+const settle = 10 * time.Second
+
+// settled reports whether the model has said why it stopped.
+func (x *exchange) settled() bool { return x.call.Stopped != nil && x.call.Stopped() }
+
+// ended is the end of a stream that did not announce it. Where the model has said why it
+// stopped, silence is an end, too.
 func (x *exchange) ended(ctx context.Context, cause error) error {
-	if x.call.End == nil || !x.began || ctx.Err() != nil {
+	silent := (x.stuck || context.Cause(ctx) == errIdle) && x.settled()
+	if x.call.End == nil || !x.began || ctx.Err() != nil && !silent {
 		return x.broken(ctx, cause)
 	}
 	whole, err := x.call.End()

@@ -13,7 +13,7 @@ import (
 // The codes by which providers tell causes.
 var codes = map[model.ErrorKind][]string{
 	model.Context: {"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded",
-		"model_max_prompt_tokens_exceeded", "request_too_large", "model_context_window_exceeded", "1261"},
+		"context_overflow", "model_max_prompt_tokens_exceeded", "request_too_large", "model_context_window_exceeded", "1261"},
 	model.Quota: {"insufficient_quota", "usage_limit_reached", "usage_not_included", "billing_hard_limit_reached",
 		"billing_not_active", "billing_error", "quota_exceeded", "credits_exhausted", "exceeded_current_quota_error",
 		"insufficient_balance", "1113"},
@@ -54,13 +54,22 @@ var sentences = sync.OnceValue(func() map[model.ErrorKind]*regexp.Regexp {
 			`input token count.{0,60}(?:exceeds|supports)`,
 			`maximum (?:prompt|model|input) length`, `maximum allowed (?:input )?length`,
 			`prompt token count of \d+ exceeds`, `exceeded model token limit`,
+			`max(?:imum)? input token limit`, `exceeds the model'?s max of \d`, `maximum number of (?:input|prompt) tokens`,
+			`tokens in request more than max tokens`, `total message size \d+ exceeds`,
 			`reduce the length of the (?:messages|input|prompt)`, `range of input length should be`,
 			`max_new_tokens.{0,3} must be`, `exceeds max_(?:seq|model)_len`, `prompt 超长`),
 		model.Quota: join(`credit balance is too low`, `insufficient (?:account )?balance`, `余额不足`,
-			`exceeded your current quota`, `used all available credits`, `spending limit`, `requires more credits`),
+			`exceeded your current quota`, `used all available credits`, `spending limit`, `requires more credits`,
+			`insufficient (?:\w+ )?credits?`, `monthly (?:usage )?(?:limit|quota)`, `limit for this billing cycle`,
+			`out of credits`),
 		// What passes by waiting, though it speaks of tokens and limits.
 		model.RateLimit: join(`rate.?limit`, `throttl`, `tokens? per (?:minute|day|hour)`, `please wait`),
 	}
+})
+
+// tooLarge is what proxies and servers say of a whole request, not of a part of it.
+var tooLarge = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:413 |error:? )*(?:request|payload|content|request body|request entity) (?:is )?too large`)
 })
 
 // kind sorts a failure. Context and quota are told by words under various statuses, so
@@ -101,17 +110,17 @@ func kind(f *Failure, status int) model.ErrorKind {
 // that is too long has certain statuses; a limit that is told with the time of its end
 // passes.
 func kindOfWords(f *Failure, status int) model.ErrorKind {
-	words := sentences()
+	words, said := sentences(), f.Message[:min(len(f.Message), maxMessage)]
 	switch {
 	case f.Daily:
 		return model.Quota
-	case words[model.Quota].MatchString(f.Message) && f.Reset == 0:
+	case words[model.Quota].MatchString(said) && f.Reset == 0:
 		return model.Quota
-	case words[model.RateLimit].MatchString(f.Message):
-	case status == http.StatusRequestEntityTooLarge && f.Message == "" && f.Code == "":
-		return model.Context // a server that gives no reason
+	case words[model.RateLimit].MatchString(said):
+	case status == http.StatusRequestEntityTooLarge && f.Code == "" && (said == "" || tooLarge().MatchString(said)):
+		return model.Context // a server that gives no reason but the size
 	case status >= 400 && status != 400 && status != 413 && status != 422:
-	case words[model.Context].MatchString(f.Message):
+	case words[model.Context].MatchString(said):
 		return model.Context
 	}
 	return ""

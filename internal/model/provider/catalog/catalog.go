@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"kerf/internal/atomicfile"
-	"kerf/internal/model"
+	"kerf/internal/model/family"
 )
 
 // Catalog is what is known of models. It may be used by several goroutines.
@@ -20,14 +20,14 @@ type Catalog struct {
 	overrides map[string]Override
 
 	mu     sync.Mutex
-	loaded bool                              // guarded by mu
-	told   map[string]map[string]model.Facts // by provider and model; guarded by mu
+	loaded bool                               // guarded by mu
+	told   map[string]map[string]family.Facts // by provider and model; guarded by mu
 }
 
 // file is what servers told when they were asked, as it is kept on disk.
 type file struct {
-	Version   int                               `json:"version"`
-	Providers map[string]map[string]model.Facts `json:"providers"`
+	Version   int                                `json:"version"`
+	Providers map[string]map[string]family.Facts `json:"providers"`
 }
 
 const maxFile = 32 << 20
@@ -44,7 +44,7 @@ func (c *Catalog) load() {
 	if c.loaded {
 		return
 	}
-	c.loaded, c.told = true, map[string]map[string]model.Facts{}
+	c.loaded, c.told = true, map[string]map[string]family.Facts{}
 	st, err := os.Stat(c.path)
 	if err != nil || st.Size() > maxFile {
 		return
@@ -59,8 +59,8 @@ func (c *Catalog) load() {
 // Facts is what is known of a model of a provider: what the user says counts, then
 // what the server told, then what is built in. The bool is false when the facts are
 // only assumed.
-func (c *Catalog) Facts(provider, name string) (model.Facts, bool) {
-	facts, known := model.Lookup(name)
+func (c *Catalog) Facts(provider, name string) (family.Facts, bool) {
+	facts, known := family.Lookup(name)
 	c.mu.Lock()
 	c.load()
 	told, ok := c.told[provider][name]
@@ -83,18 +83,18 @@ func (c *Catalog) Names(provider string) []string {
 }
 
 // Learn takes over what a server told of one model. It is kept in this process.
-func (c *Catalog) Learn(provider, name string, f model.Facts) {
+func (c *Catalog) Learn(provider, name string, f family.Facts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.load()
 	if c.told[provider] == nil {
-		c.told[provider] = map[string]model.Facts{}
+		c.told[provider] = map[string]family.Facts{}
 	}
 	c.told[provider][name] = f
 }
 
 // Replace takes over what a server told of all its models, and writes the file.
-func (c *Catalog) Replace(provider string, told map[string]model.Facts) error {
+func (c *Catalog) Replace(provider string, told map[string]family.Facts) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.load()

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kerf/internal/model"
+	"kerf/internal/model/family"
 )
 
 // listed is a model in the lists of the providers.
@@ -36,7 +36,7 @@ type listed struct {
 }
 
 // Parse reads a server's list of its models, in the form of any provider.
-func Parse(body []byte) (map[string]model.Facts, error) {
+func Parse(body []byte) (map[string]family.Facts, error) {
 	var list struct {
 		Data   []listed `json:"data"`
 		Models []listed `json:"models"`
@@ -44,7 +44,7 @@ func Parse(body []byte) (map[string]model.Facts, error) {
 	if err := json.Unmarshal(body, &list); err != nil || list.Data == nil && list.Models == nil {
 		return nil, errors.New("the server's list of models cannot be read; check base_url")
 	}
-	told := map[string]model.Facts{}
+	told := map[string]family.Facts{}
 	for _, m := range append(list.Data, list.Models...) {
 		if len(m.Methods) > 0 && !slices.Contains(m.Methods, "generateContent") {
 			continue
@@ -56,10 +56,10 @@ func Parse(body []byte) (map[string]model.Facts, error) {
 		if name == "" {
 			continue
 		}
-		told[name] = model.Facts{Window: max(m.Context, m.MaxLen, m.Input, m.Window),
+		told[name] = family.Facts{Window: max(m.Context, m.MaxLen, m.Input, m.Window),
 			MaxOutput: max(m.Output, m.Top.Output, m.Tokens),
 			Images:    slices.Contains(m.Architecture.Inputs, "image"),
-			Prices: model.Prices{Input: dollars(m.Pricing.Prompt), Output: dollars(m.Pricing.Completion),
+			Prices: family.Prices{Input: dollars(m.Pricing.Prompt), Output: dollars(m.Pricing.Completion),
 				Cached: dollars(m.Pricing.Read), CacheWrite: dollars(m.Pricing.Write)}}
 	}
 	return told, nil

@@ -3,7 +3,7 @@ package catalog
 import (
 	"strings"
 
-	"kerf/internal/model"
+	"kerf/internal/model/family"
 )
 
 // Override is the user's word on models. Zero and empty mean unsaid; Parallel and
@@ -33,7 +33,7 @@ func (c *Catalog) override(name string) (Override, bool) {
 	return c.overrides[best], found
 }
 
-func (o Override) apply(f model.Facts) model.Facts {
+func (o Override) apply(f family.Facts) family.Facts {
 	if o.Window > 0 {
 		f.Window = o.Window
 	}
@@ -49,12 +49,12 @@ func (o Override) apply(f model.Facts) model.Facts {
 	switch o.Reasoning {
 	case "":
 	case "none":
-		f.Reasoning = model.NoReasoning
+		f.Reasoning = family.NoReasoning
 	default:
-		f.Reasoning = model.ReasoningStyle(o.Reasoning)
+		f.Reasoning = family.Reasoning(o.Reasoning)
 	}
 	if o.EditTool != "" {
-		f.EditTool = model.EditTool(o.EditTool)
+		f.EditTool = family.EditTool(o.EditTool)
 	}
 	for price, to := range map[*float64]*float64{&o.PriceInput: &f.Prices.Input, &o.PriceCached: &f.Prices.Cached,
 		&o.PriceCacheWrite: &f.Prices.CacheWrite, &o.PriceOutput: &f.Prices.Output} {
@@ -66,7 +66,7 @@ func (o Override) apply(f model.Facts) model.Facts {
 }
 
 // merge takes over what a server told of a model.
-func merge(f, told model.Facts) model.Facts {
+func merge(f, told family.Facts) family.Facts {
 	if told.Window > 0 {
 		f.Window = told.Window
 	}
@@ -74,7 +74,7 @@ func merge(f, told model.Facts) model.Facts {
 		f.MaxOutput = told.MaxOutput
 	}
 	f.Images = f.Images || told.Images
-	if told.Prices != (model.Prices{}) {
+	if told.Prices != (family.Prices{}) {
 		f.Prices = told.Prices
 	}
 	return f
