@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kerf/internal/config/document"
+	"kerf/internal/config/plugins"
 )
 
 // Config is the merged configuration. It is immutable once loaded and may be
@@ -53,13 +54,22 @@ type Config struct {
 	WorkspaceWrite   WorkspaceWrite   `key:"sandbox_workspace_write"`
 	ShellEnvironment ShellEnvironment `key:"shell_environment_policy"`
 	Tools            Tools            `key:"tools"`
+	WebFetch         WebFetch         `key:"web_fetch"`
 	Agents           Agents           `key:"agents"`
 	Backups          Backups          `key:"backups"`
 	EditCorrection   EditCorrection   `key:"edit_correction"`
 	History          History          `key:"history"`
+	Memory           Memory           `key:"memory"`
+	Defaults         Defaults         `key:"defaults"`
+	Tries            Tries            `key:"tries"`
 	Budget           Budget           `key:"budget"`
 	Telemetry        Telemetry        `key:"telemetry"`
 	TUI              TUI              `key:"tui"`
+
+	// Checks are run when files were changed; CheckList reads them.
+	Checks []Check `key:"checks" project:"any"`
+	// LanguageServers are told what files hold, and tell what is wrong in them.
+	LanguageServers []LanguageServer `key:"language_servers" project:"any"`
 
 	Permissions map[string]Permission `key:"permissions"`
 	// Hooks are tables by event; HookList reads them.
@@ -70,6 +80,13 @@ type Config struct {
 	// Projects holds the user's decisions about directories, by absolute path. Trust
 	// compares them with what the directory holds now.
 	Projects map[string]Project `key:"projects"`
+
+	// Required is what the administrator of the machine requires.
+	Required Required
+	// Peers are what files of other agents in the project name.
+	Peers Peers
+	// Plugins are those that are installed, or that files of the project name.
+	Plugins []plugins.Found
 
 	tree *document.Value
 }
@@ -96,13 +113,25 @@ type ShellEnvironment struct {
 
 // Tools switches tools on and off.
 type Tools struct {
-	UpdatePlan bool   `key:"update_plan" form:"toggle" project:"any"`
-	ViewImage  bool   `key:"view_image" form:"toggle" project:"any"`
-	WebSearch  string `key:"web_search" form:"search" enum:"disabled cached live" project:"disabled"`
+	UpdatePlan bool `key:"update_plan" form:"toggle" project:"any"`
+	ViewImage  bool `key:"view_image" form:"toggle" project:"any"`
+	// LanguageServers has servers used that are found on this machine.
+	LanguageServers bool `key:"language_servers" form:"toggle" project:"any"`
+	// MCPTokens is above how many tokens the tools of MCP servers are found by a search; 0 is
+	// no bound.
+	MCPTokens int `key:"mcp_tokens" min:"0" project:"any"`
+	// WebFetch offers a tool that reads pages of the web.
+	WebFetch  bool   `key:"web_fetch" form:"toggle"`
+	WebSearch string `key:"web_search" form:"search" enum:"disabled cached live" project:"disabled"`
 	// Results and LineNumbers are how models read the results of the file tools; empty
 	// ones are as suits the model.
 	Results     string `key:"results" enum:"short full" project:"any"`
 	LineNumbers string `key:"line_numbers" enum:"tab bar" project:"any"`
+}
+
+// WebFetch says which hosts pages are read from without a question.
+type WebFetch struct {
+	Domains map[string]string `key:"domains" enum:"allow deny"`
 }
 
 // Agents bounds sub-agents.
@@ -144,6 +173,22 @@ type History struct {
 	MaxBytes    int64  `key:"max_bytes" min:"0"`
 }
 
+// Memory says whether the model proposes notes for AGENTS.md.
+type Memory struct {
+	Enabled bool `key:"enabled"`
+}
+
+// Defaults are flags that hold where the command line does not say otherwise.
+type Defaults struct {
+	Try bool `key:"try"` // --try
+}
+
+// Tries bounds what tries may keep on disk together, 0 is no bound, and says how they are made.
+type Tries struct {
+	MaxBytes int64  `key:"max_bytes" min:"0"`
+	Way      string `key:"way" enum:"auto overlay copy"` // empty is auto
+}
+
 // Budget bounds what a run may use; 0 is no bound. MaxTurns counts the model
 // requests of one turn, MaxSeconds its time; MaxTokens and MaxCost (US dollars)
 // are for the whole run.
@@ -157,6 +202,14 @@ type Budget struct {
 // Telemetry is off unless the user turns it on.
 type Telemetry struct {
 	Enabled bool `key:"enabled"`
+	// Endpoint is the address of a collector that speaks OTLP over HTTP; empty is that of
+	// the environment, or this machine's.
+	Endpoint string            `key:"endpoint" secret:"url"`
+	Headers  map[string]string `key:"headers" secret:"all"`
+	// Signals are those that are sent.
+	Signals []string `key:"signals" enum:"traces metrics logs"`
+	// Content sends what is said and done, too.
+	Content bool `key:"content"`
 }
 
 // TUI is what the terminal UI looks like. Other agents' files have this table, too:
@@ -171,6 +224,10 @@ type TUI struct {
 	ViMode     bool  `key:"vi_mode" form:"loose"`
 	// Keymap is a table of keys by action; the terminal UI checks it.
 	Keymap any `key:"keymap"`
+	// StatusLine names the items of the status line; the terminal UI checks it.
+	StatusLine []string `key:"status_line" form:"loose"`
+	// StatusCommand is a command of the user's that says more in the status line.
+	StatusCommand string `key:"status_line_command" form:"loose"`
 }
 
 // Permission is a named set of path and network rules.
@@ -239,6 +296,9 @@ type MCPServer struct {
 	OAuthClientMetadata string `key:"oauth_client_metadata_url"`
 	OAuthCallbackPort   int    `key:"oauth_callback_port"`
 	OAuthStore          string `key:"mcp_oauth_credentials_store" enum:"auto file keyring"`
+	// SignIn is what the sign-in is kept under; empty is the server's name. A server of a
+	// project has its address in it, so that no other one gets the token.
+	SignIn string
 
 	StartupTimeout  time.Duration      `key:"startup_timeout_sec" unit:"s" min:"1"`
 	ToolTimeout     time.Duration      `key:"tool_timeout_sec" unit:"s" min:"1"`

@@ -18,7 +18,7 @@ const DefaultModel = "gpt-5.5"
 // finish fills what follows from other values and checks what involves several.
 func (c *Config) finish(o Options) error {
 	for _, step := range []func(Options) error{c.finishProviders, c.finishModel, c.finishServers, c.finishPaths,
-		c.finishPermissions, c.finishHooks} {
+		c.finishPermissions, c.finishHooks, c.finishChecks, c.finishLanguages} {
 		if err := step(o); err != nil {
 			return err
 		}

@@ -3,46 +3,40 @@ package config
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"kerf/internal/config/document"
+	"kerf/internal/config/hookfile"
 	"kerf/internal/config/trust"
 )
 
-// Hook is one program that watches a session.
-type Hook struct {
-	Event, Matcher, Command string
-	Timeout                 time.Duration
-	From                    string // the file it stands in
-	// Required says that nothing happens without the hook: when it fails, what it was to
-	// look at is refused.
-	Required bool
-}
-
-// hookTimeout is how long a hook may take when it does not say.
-const hookTimeout = time.Minute
-
-// hookEvents are the moments at which hooks run.
-var hookEvents = [...]string{"PreToolUse", "PostToolUse", "PermissionRequest", "SessionStart", "UserPromptSubmit",
-	"Stop"}
+// Hook is one handler that watches a session.
+type Hook = hookfile.Hook
 
 // HookList reads the hooks: [[hooks.EVENT]] of the configuration, hooks.json of
-// the home, and hooks.json of the project's .kerf when the user trusted exactly what
-// is there now. Warnings name what was left out.
+// the home, hooks.json of the project's .kerf and those of other agents' files in the
+// project. What stands in the project counts when the user trusted exactly what is there
+// now. Warnings name what was left out.
 func (c *Config) HookList() (list []Hook, warnings []string, err error) {
+	// The JSON files may be those of other agents, which have more events and kinds.
 	read := func(from string, events map[string]any) error {
-		found, err := hooksOf(from, events)
+		found, unused, err := hookfile.Of(from, events)
 		list = append(list, found...)
+		for _, f := range unused {
+			if f.Required {
+				return f.Fault
+			}
+			if text := f.Text(); !slices.Contains(warnings, text) {
+				warnings = append(warnings, text)
+			}
+		}
 		return err
 	}
-	if err := read("", c.Hooks); err != nil {
+	if list, err = c.ownHooks(); err != nil {
 		return nil, nil, err
 	}
 	own := filepath.Join(c.Home, "hooks.json")
@@ -67,19 +61,29 @@ func (c *Config) HookList() (list []Hook, warnings []string, err error) {
 			return nil, nil, err
 		}
 	}
-	return list, warnings, nil
+	more, told := c.peerHooks()
+	return append(list, more...), append(warnings, told...), nil
 }
 
 // finishHooks checks the hooks of the configuration, so that a fault is told with
 // its line.
 func (c *Config) finishHooks(Options) error {
-	_, err := hooksOf("", c.Hooks)
+	_, err := c.ownHooks()
 	var fault *document.Error
 	if errors.As(err, &fault) {
 		event := strings.TrimPrefix(fault.Key, "hooks.")
 		return c.fault(strings.TrimPrefix(fault.Message, fault.Key+": "), "hooks", event)
 	}
 	return err
+}
+
+// ownHooks are those of the configuration, where what Kerf does not know is a mistake.
+func (c *Config) ownHooks() ([]Hook, error) {
+	list, unused, err := hookfile.Of("", c.Hooks)
+	if err == nil && len(unused) > 0 {
+		err = unused[0].Fault
+	}
+	return list, err
 }
 
 // bound reports whether the user trusted exactly the content that the project has now.
@@ -102,73 +106,4 @@ func readHooks(file string, data []byte, err error, read func(string, map[string
 		return &document.Error{File: file, Message: err.Error()}
 	}
 	return read(file, doc.Hooks)
-}
-
-// hooksOf reads groups of handlers by event. A group may also be a handler itself.
-func hooksOf(from string, events map[string]any) ([]Hook, error) {
-	var list []Hook
-	for _, event := range hookEvents {
-		groups, ok := events[event].([]any)
-		if !ok && events[event] != nil {
-			return nil, hookFault(from, event, "expected a list of tables")
-		}
-		for _, g := range groups {
-			group, ok := g.(map[string]any)
-			if !ok {
-				return nil, hookFault(from, event, "expected a list of tables")
-			}
-			matcher, _ := group["matcher"].(string)
-			handlers, nested := group["hooks"].([]any)
-			if !nested {
-				handlers = []any{g}
-			}
-			for _, x := range handlers {
-				h, err := hookOf(from, event, matcher, x)
-				if err != nil {
-					return nil, err
-				}
-				list = append(list, h)
-			}
-		}
-	}
-	for name := range events {
-		if !slices.Contains(hookEvents[:], name) {
-			return nil, hookFault(from, name, "no such event; the events are "+strings.Join(hookEvents[:], ", "))
-		}
-	}
-	return list, nil
-}
-
-func hookOf(from, event, matcher string, x any) (Hook, error) {
-	m, _ := x.(map[string]any)
-	h := Hook{Event: event, Matcher: matcher, Timeout: hookTimeout, From: from}
-	if kind, ok := m["type"]; ok && kind != "command" {
-		return h, hookFault(from, event, fmt.Sprintf("type: only \"command\" is supported, found %q", kind))
-	}
-	if h.Command, _ = m["command"].(string); strings.TrimSpace(h.Command) == "" {
-		return h, hookFault(from, event, "command: expected a command, found none")
-	}
-	if v, ok := m["required"]; ok {
-		if h.Required, ok = v.(bool); !ok {
-			return h, hookFault(from, event, "required: expected true or false")
-		}
-	}
-	seconds := 0.0
-	switch n := m["timeout"].(type) {
-	case nil:
-		return h, nil
-	case int64:
-		seconds = float64(n)
-	case float64:
-		seconds = n
-	}
-	if seconds <= 0 || seconds > 3600 || math.IsNaN(seconds) {
-		return h, hookFault(from, event, "timeout: expected seconds, more than 0 and at most 3600")
-	}
-	h.Timeout = time.Duration(seconds * float64(time.Second))
-	return h, nil
-}
-
-func hookFault(from, event, message string) error {
-	return &document.Error{File: from, Key: "hooks." + event, Message: "hooks." + event + ": " + message}
 }

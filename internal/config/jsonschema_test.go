@@ -95,6 +95,13 @@ func valueOf(t reflect.Type, tag reflect.StructTag) string {
 		}
 		return ""
 	case reflect.Slice:
+		if t.Elem() == reflect.TypeFor[LanguageServer]() {
+			return `[{ name = "x", command = "x", args = ["a"], globs = ["*.x"], markers = ["a"], language = "x", env = { A = "b" }, ` +
+				`options = { a = 1, b = { c = [true] } }, settings = { a = "b" }, diagnostics = "pull", off = true, memory_mib = 2, timeout = 2 }]`
+		}
+		if t.Elem().Kind() == reflect.Struct {
+			return `[{ name = "x", command = "x", paths = ["a"], when = ["edit"], timeout = 2, gate = "tell", writes = true }]`
+		}
 		return `["/a"]`
 	case reflect.Bool:
 		return "true"
@@ -163,7 +170,9 @@ func TestSchemaAndLoadAgree(t *testing.T) {
 		"[models.m]\nparallel_tool_calls = true\nprice_input = 0.5": true, "[models.m]\nprice_input = -1": false,
 		"[analytics]\nenabled = false": true, "notify = ['x']": true, "[projects.'/a']\ntrusted_hash = 'x'": true,
 		"[profiles.p]\nmodel = 'x'\n[profiles.p.tools]\nupdate_plan = false": true, "[profiles.p]\nmodel = 1": false,
-		"[tui]\nanything = 1": true, "[budget]\nmax_cost = 1.25": true, "[budget]\nmax_cost = '1'": false,
+		"[[language_servers]]\nname = 'x'\ncommand = 'x'\nglobs = ['*.x']": true, "[[language_servers]]\ncommand = 7": false,
+		"[[language_servers]]\nname = 'x'\nwhatever = 1": false,
+		"[tui]\nanything = 1":                            true, "[budget]\nmax_cost = 1.25": true, "[budget]\nmax_cost = '1'": false,
 	} {
 		if err := loads(t, text); (err == nil) != good {
 			t.Errorf("Load says %v of\n%s", err, text)

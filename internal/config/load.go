@@ -24,6 +24,9 @@ type Options struct {
 	Cwd string
 	// System is the system file; empty means the usual one of the platform.
 	System string
+	// Requirements is the file of what the administrator requires; empty means requirements.toml
+	// beside System.
+	Requirements string
 	// Profile chooses a profile, as -p does.
 	Profile string
 	// Overrides are -c arguments: key.path=TOML.
@@ -58,14 +61,16 @@ func Load(o Options) (*Config, []Warning, error) {
 	if err := l.layers(); err != nil {
 		return nil, l.warnings, err
 	}
-	c := &Config{Home: o.Home, Cwd: o.Cwd, Root: l.root, tree: l.tree}
+	c := &Config{Home: o.Home, Cwd: o.Cwd, Root: l.root, Required: l.required, tree: l.tree}
 	if err := (&schema.Decoder{Foreign: foreign()}).Decode(c, l.tree); err != nil {
 		return nil, l.warnings, err
 	}
 	if err := c.finish(o); err != nil {
 		return nil, l.warnings, err
 	}
-	return c, l.warnings, nil
+	c.addPeers(o)
+	warnings := append(l.warnings, c.peerWarnings(o.Trusted)...)
+	return c, append(warnings, c.addPlugins(o)...), nil
 }
 
 // HomeDir returns KERF_HOME, or .kerf in the user's home directory. It is
@@ -88,6 +93,7 @@ func HomeDir(env func(string) string) (string, error) {
 type loader struct {
 	o        Options
 	tree     *document.Value
+	required Required
 	root     string
 	warnings []Warning
 }
@@ -123,7 +129,11 @@ func (l *loader) layers() error {
 	if err := l.add(over); err != nil {
 		return err
 	}
-	return l.flags()
+	if err := l.flags(); err != nil {
+		return err
+	}
+	l.required, err = l.require(system)
+	return err
 }
 
 // add checks a layer and lays it over the others.

@@ -25,7 +25,6 @@ var withoutEffect = []string{
 	"mcp_servers.NAME.supports_parallel_tool_calls",
 	"model_providers.NAME.requires_openai_auth",
 	"model_providers.NAME.supports_websockets",
-	"telemetry.enabled",
 	"tools.view_image",
 }
 

@@ -23,6 +23,9 @@ const (
 // directory are trusted as they are now. What cannot be read is not trusted.
 func (c *Config) Trust(root string) TrustState {
 	p, ok := c.projectAt(root)
+	if from := trust.MadeFrom(c.Home, root); from != "" && p.TrustLevel == "" {
+		p, ok = c.projectAt(from)
+	}
 	switch {
 	case !ok || p.TrustLevel == "":
 		return Undecided
@@ -36,6 +39,12 @@ func (c *Config) Trust(root string) TrustState {
 		return Changed
 	}
 	return Trusted
+}
+
+// Undecided reports whether nothing says what may be done in the project: neither the user's
+// trust, nor a sandbox mode of any layer, nor a requirement.
+func (c *Config) Undecided() bool {
+	return c.Trust(c.Root) == Undecided && c.SandboxMode == "" && c.Required.SandboxModes == nil
 }
 
 func (c *Config) projectAt(root string) (Project, bool) {

@@ -173,6 +173,9 @@ func entryTag(tag reflect.StructTag) reflect.StructTag {
 
 func (d *Decoder) list(rv reflect.Value, v *document.Value, path []string) error {
 	items, ok := v.Leaf.([]any)
+	if rv.Type().Elem().Kind() == reflect.Struct {
+		return d.tables(rv, v, items, path)
+	}
 	if !ok {
 		return d.Fault(v, path, "expected an array of strings, found %s", v.Kind())
 	}
@@ -183,6 +186,25 @@ func (d *Decoder) list(rv reflect.Value, v *document.Value, path []string) error
 		}
 	}
 	rv.Set(reflect.ValueOf(list))
+	return nil
+}
+
+// tables decodes an array of tables.
+func (d *Decoder) tables(rv reflect.Value, v *document.Value, items []any, path []string) error {
+	list := reflect.MakeSlice(rv.Type(), len(items), len(items))
+	for i, item := range items {
+		m, ok := item.(map[string]any)
+		if !ok {
+			return d.Fault(v, path, "expected tables, found %s", (&document.Value{Leaf: item}).Kind())
+		}
+		if err := d.fields(list.Index(i), document.FromMap(m, v.From), path); err != nil {
+			return err
+		}
+	}
+	if items == nil && v.Table != nil || items == nil && v.Leaf != nil {
+		return d.Fault(v, path, "expected an array of tables ([[%s]]), found %s", document.Key(path...), v.Kind())
+	}
+	rv.Set(list)
 	return nil
 }
 

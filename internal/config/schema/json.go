@@ -104,6 +104,9 @@ func (d *describer) usual(t reflect.Type, tag reflect.StructTag, path []string) 
 		}
 		return s
 	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Struct {
+			return &jsonschema.Schema{Type: "array", Items: d.table(t.Elem(), path)}
+		}
 		return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}
 	case reflect.Bool:
 		return &jsonschema.Schema{Type: "boolean"}

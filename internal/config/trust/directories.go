@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -102,4 +103,38 @@ func IsHome(dir, home string) bool {
 	}
 	b, err := os.Stat(home)
 	return err == nil && os.SameFile(a, b)
+}
+
+// Directories are those from root down to cwd in which a project has settings: not the
+// user's home, nor the one that holds KERF_HOME.
+func Directories(root, cwd, home string) (dirs []string) {
+	user, err := os.UserHomeDir()
+	for _, dir := range Chain(root, cwd) {
+		if err == nil && dir == filepath.Clean(user) || IsHome(dir, home) {
+			continue
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// MadeFrom is the root of the working tree that a work tree of the user's was made from by
+// Kerf, which notes that beside it in home; empty for any other directory. Nobody but Kerf
+// and the user writes there.
+func MadeFrom(home, root string) string {
+	place, err := filepath.EvalSymlinks(filepath.Join(home, "worktrees"))
+	if err != nil || filepath.Dir(filepath.Dir(root)) != place {
+		return ""
+	}
+	text, err := ReadBeneath(filepath.Dir(root), filepath.Base(root)+".json")
+	if err != nil {
+		return ""
+	}
+	var meta struct {
+		Root string `json:"root"`
+	}
+	if json.Unmarshal(text, &meta) != nil {
+		return ""
+	}
+	return meta.Root
 }

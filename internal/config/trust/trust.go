@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,11 +18,13 @@ import (
 
 	"kerf/internal/config/document"
 	"kerf/internal/config/edit"
+	"kerf/internal/config/peers"
 )
 
 // Hash identifies what a project could set or run: the names, modes and
 // bytes of everything in the .kerf directories from root down to cwd, KERF_HOME
-// excepted. Links and other irregular files cannot be bound and are an error.
+// excepted, and what files of other agents there would have Kerf start.
+// Links and other irregular files cannot be bound and are an error.
 func Hash(root, cwd, home string) (string, error) {
 	h := &treeHash{sum: sha256.New()}
 	inside := cwd
@@ -40,7 +43,22 @@ func Hash(root, cwd, home string) (string, error) {
 			return "", fmt.Errorf("hash %s: %w", filepath.Join(dir, ".kerf"), err)
 		}
 	}
+	for _, dir := range Directories(filepath.Clean(root), filepath.Clean(inside), home) {
+		h.peers(root, dir)
+	}
 	return hex.EncodeToString(h.sum.Sum(nil)), nil
+}
+
+// peers adds what files of other agents in dir could have Kerf start. Where there are none
+// it adds nothing.
+func (h *treeHash) peers(root, dir string) {
+	told := peers.Told(dir, ReadBeneath)
+	for _, name := range slices.Sorted(maps.Keys(told)) {
+		rel, _ := filepath.Rel(root, dir) // dir lies in root
+		h.field("peer " + filepath.ToSlash(rel))
+		h.field(name)
+		h.field(told[name])
+	}
 }
 
 // treeHash hashes directories. The bounds keep a hostile repository from
