@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,11 +50,23 @@ func (s *Store) former(cwd string) string {
 	return ""
 }
 
+// isID reports whether name is the whole id of a session.
+func (s *Store) isID(name string) bool {
+	if len(name) != 36 || strings.Trim(name, "0123456789abcdef-") != "" {
+		return false
+	}
+	st, err := os.Stat(s.DirOf(protocol.SessionID(name)))
+	return err == nil && st.IsDir()
+}
+
 // Find returns the session that name means: an id, a unique prefix of one, or a
 // title; the newest one for "".
 func (s *Store) Find(ctx context.Context, name string) (protocol.SessionInfo, error) {
 	if name == "" {
 		return s.Newest(ctx, "")
+	}
+	if s.isID(name) {
+		return s.info(name), nil
 	}
 	ids, err := s.ids()
 	if err != nil {

@@ -1,16 +1,19 @@
 package sessions
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"time"
 
+	"kerf/internal/agent/rollout"
 	"kerf/internal/model/script"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions/codex"
 	"kerf/internal/sessions/export"
+	"kerf/internal/sessions/peers"
 	"kerf/internal/sessions/records"
 	"kerf/internal/sessions/replay"
 	"kerf/internal/sessions/scenario"
@@ -28,12 +31,19 @@ func (s *Store) Transcript(ctx context.Context, name string, limit int) ([]proto
 	if err != nil {
 		return nil, err
 	}
-	turns, err := transcript.Read(ctx, transcript.Options{Dir: s.DirOf(info.ID), Cwd: info.Cwd, Limit: limit,
-		Net: func(turns []*protocol.PastTurn) { s.netDiffs(info, turns) }})
+	o := s.reading(info)
+	o.Limit = limit
+	turns, err := transcript.Read(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", info.ID, err)
 	}
 	return turns, nil
+}
+
+// reading is how the turns of a session are read.
+func (s *Store) reading(info protocol.SessionInfo) transcript.Options {
+	return transcript.Options{Dir: s.DirOf(info.ID), Cwd: info.Cwd,
+		Net: func(turns []*protocol.PastTurn) { s.netDiffs(info, turns) }}
 }
 
 // netDiffs gives turns their net diffs from the ledger. Without it they keep the
@@ -69,9 +79,14 @@ func (s *Store) Export(ctx context.Context, w io.Writer, name, format string) er
 	return export.Write(w, info, turns, format)
 }
 
-// ImportCodex makes a session of a rollout that Codex wrote.
-func (s *Store) ImportCodex(path string) (codex.Imported, error) {
-	return codex.Import(path, codex.Options{Sessions: s.o.Dir, Rollout: s.Rollout(), Version: s.o.Version})
+// Import makes a session of one that Codex, Claude Code or Gemini CLI recorded in a file.
+func (s *Store) Import(path string) (codex.Imported, error) {
+	text, agent, err := peers.Rollout(path)
+	if err != nil {
+		return codex.Imported{}, err
+	}
+	return codex.Import(path, bytes.NewReader(text), codex.Options{Sessions: s.o.Dir, Rollout: s.Rollout(),
+		Version: s.o.Version, Source: agent})
 }
 
 // Scenario makes a scenario for the script provider of what the model said in a
@@ -104,6 +119,9 @@ func (s *Store) Replay(ctx context.Context, name string) (replay.Report, error) 
 func (s *Store) Verify(info protocol.SessionInfo, files bool) (verify.Report, error) {
 	o := verify.Options{ID: info.ID, Dir: s.DirOf(info.ID), Ledger: s.ledger(info), Redact: s.o.Redact,
 		Now: func(dir string) string { return ledger.Now(s.moves(), dir, info.Created) }}
+	if m, err := rollout.LoadMetadata(o.Dir); err == nil {
+		o.Tried = m.Try != ""
+	}
 	if files {
 		o.Files = s.o.Files
 	}

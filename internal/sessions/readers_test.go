@@ -198,7 +198,6 @@ func TestExportFormats(t *testing.T) {
 	told(t, s)
 	for format, want := range map[string][]string{
 		"markdown": {"# greet", "> be polite\n> please", "-a\n+b\n```", "rm x"},
-		"html":     {"greet</title>", `<span class="line add">+b</span>`, "Content-Security-Policy"},
 		"json":     {`"type": "file_change"`, `"type": "command"`, `"status": "declined"`},
 	} {
 		var b bytes.Buffer
@@ -233,6 +232,46 @@ func TestUsageCountsByModel(t *testing.T) {
 	}
 	if len(r.Days) != 1 || len(r.Sessions) != 1 || r.Sessions[0].Name != string(info.ID) || r.Total.Requests != 3 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestKnownUsageIsThatOfTheRecords: a report from what is kept is the one that reads
+// everything, also when a session grew before its metadata says so, and for fewer days.
+func TestKnownUsageIsThatOfTheRecords(t *testing.T) {
+	s := store(t)
+	known := &Known{}
+	info := told(t, s)
+	same := func(o UsageOptions) {
+		t.Helper()
+		o.Now = time.Now()
+		want, err := s.Usage(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Known = known
+		for range 2 {
+			got, err := s.Usage(t.Context(), o)
+			if d := cmp.Diff(want, got); d != "" || err != nil {
+				t.Errorf("%+v: %v %s", o, err, d)
+			}
+		}
+	}
+	for range 3 {
+		for _, days := range []int{0, 1, 7} {
+			same(UsageOptions{Days: days})
+		}
+		same(UsageOptions{Session: string(info.ID)})
+		w, _, _, err := rollout.Resume(s.DirOf(info.ID), rollout.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := history.TokenUsage{Turn: "t2", Round: 4, Usage: protocol.Usage{Input: 3, Output: 1}}
+		if err := w.Append(rollout.Entry{Type: r.Type(), Body: r}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -310,7 +349,7 @@ func TestBackwardReadsTheTypesAskedFor(t *testing.T) {
 }
 
 // TestImportCodex: what can be read becomes turns; a second import finds the first.
-func TestImportCodex(t *testing.T) {
+func TestImport(t *testing.T) {
 	s := store(t)
 	path := filepath.Join(t.TempDir(), "rollout.jsonl")
 	line := func(kind, payload string) string {
@@ -325,7 +364,7 @@ func TestImportCodex(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	made, err := s.ImportCodex(path)
+	made, err := s.Import(path)
 	if err != nil || made.Turns != 1 || made.Skipped != 1 || made.Title != "fix it" {
 		t.Fatalf("%+v, %v", made, err)
 	}
@@ -333,7 +372,7 @@ func TestImportCodex(t *testing.T) {
 	if err != nil || len(turns) != 1 || len(turns[0].Items) != 3 || turns[0].Ended != "completed" {
 		t.Errorf("%+v, %v", turns, err)
 	}
-	if _, err := s.ImportCodex(path); err == nil || !strings.Contains(err.Error(), "was imported already") {
+	if _, err := s.Import(path); err == nil || !strings.Contains(err.Error(), "was imported already") {
 		t.Errorf("a second import: %v", err)
 	}
 	l, err := s.Resume(t.Context(), protocol.SessionInfo{ID: made.ID})
@@ -343,5 +382,19 @@ func TestImportCodex(t *testing.T) {
 	defer l.Close()
 	if d := cmp.Diff("fixed", l.State.Items[len(l.State.Items)-1].Text()); d != "" || l.State.Items[1].Kind != model.Call {
 		t.Errorf("resumed: %s, %+v", d, l.State.Items)
+	}
+}
+
+// TestASessionWithoutMetadataIsFound: its first record says where it began, as when the disk
+// was full before the metadata were written.
+func TestASessionWithoutMetadataIsFound(t *testing.T) {
+	s := store(t)
+	info := told(t, s)
+	if err := os.Remove(filepath.Join(s.DirOf(info.ID), "metadata.json")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Newest(t.Context(), info.Cwd)
+	if err != nil || got.ID != info.ID || got.Cwd != info.Cwd || got.Damage == "" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

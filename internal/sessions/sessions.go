@@ -16,8 +16,10 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/agent/history"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions/records"
 	"kerf/internal/sessions/replay"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/present"
@@ -144,11 +146,25 @@ func (s *Store) info(id string) protocol.SessionInfo {
 // moves are the directories that were renamed since sessions began in them.
 func (s *Store) moves() []ledger.Move { return ledger.Moves(txn.WorkspacesOf(s.o.Home)) }
 
+// begun is what the first record of a session says, for one whose metadata cannot be read.
+func (s *Store) begun(id, damage string) protocol.SessionInfo {
+	info := protocol.SessionInfo{ID: protocol.SessionID(id), Damage: damage}
+	r, err := records.First(s.DirOf(info.ID))
+	if err != nil {
+		return info
+	}
+	if m, ok := r.Record.(history.SessionMeta); ok {
+		info.Cwd, info.Model, info.Source, info.Parent = m.Cwd, m.Model, m.Source, m.Parent
+		info.Created, info.Updated = r.Time, r.Time
+	}
+	return info
+}
+
 // recorded is what the metadata of a session says.
 func (s *Store) recorded(id string) protocol.SessionInfo {
 	m, err := rollout.LoadMetadata(filepath.Join(s.o.Dir, id))
 	if err != nil {
-		return protocol.SessionInfo{ID: protocol.SessionID(id), Damage: "metadata.json: " + err.Error()}
+		return s.begun(id, "metadata.json: "+err.Error())
 	}
 	return protocol.SessionInfo{ID: protocol.SessionID(id), Title: m.Title, Cwd: m.Cwd, Model: m.Model,
 		Branch: m.Git.Branch, Created: m.Created, Updated: m.Updated, Turns: m.Turns, Tokens: m.Tokens,

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"kerf/internal/agent/history"
@@ -17,6 +19,8 @@ type UsageOptions struct {
 	Days    int    // that many days up to today; 0 is all
 	Session string // only this one
 	Now     time.Time
+	// Known keeps what was read for the next report; nil keeps nothing.
+	Known *Known
 }
 
 // UsageReport counts tokens and what they cost.
@@ -49,7 +53,7 @@ func (l UsageLine) CachedShare() float64 {
 // Usage counts the tokens of sessions, archived ones and sub-agents included, by
 // day in local time, by model and by session.
 func (s *Store) Usage(ctx context.Context, o UsageOptions) (UsageReport, error) {
-	list, err := s.used(ctx, o)
+	list, err := s.counted(ctx, o)
 	if err != nil {
 		return UsageReport{}, err
 	}
@@ -58,28 +62,24 @@ func (s *Store) Usage(ctx context.Context, o UsageOptions) (UsageReport, error) 
 		y, m, d := o.Now.Local().Date()
 		since = time.Date(y, m, d-o.Days+1, 0, 0, 0, 0, time.Local)
 	}
-	c := counter{price: s.o.Price, days: map[string]*UsageLine{}, models: map[string]*UsageLine{}}
-	var report UsageReport
-	for _, info := range list {
-		if info.Updated.Before(since) && info.Damage == "" {
-			continue
+	all := make([][]used, len(list))
+	err = beside(ctx, len(list), func(i int) {
+		if !list[i].Updated.Before(since) || list[i].Damage != "" {
+			all[i] = s.usedBy(ctx, list[i], since, o.Known)
 		}
-		c.session = UsageLine{Name: string(info.ID), Title: info.Title}
-		if err := c.count(ctx, s.DirOf(info.ID), since); err != nil {
-			return report, err
-		}
-		if c.session.Requests > 0 {
-			report.Sessions = append(report.Sessions, c.session)
-		}
+	})
+	if err != nil {
+		return UsageReport{}, err
 	}
-	report.Total = c.total
-	report.Days = sums(c.days, func(a, b UsageLine) int { return cmp.Compare(a.Name, b.Name) })
-	report.Models = sums(c.models, func(a, b UsageLine) int { return cmp.Compare(b.Usage.Total(), a.Usage.Total()) })
-	return report, nil
+	first := ""
+	if o.Days > 0 {
+		first = since.Format(time.DateOnly)
+	}
+	return report(list, all, first), nil
 }
 
-// used are the sessions that a report is about.
-func (s *Store) used(ctx context.Context, o UsageOptions) ([]protocol.SessionInfo, error) {
+// counted are the sessions that a report is about.
+func (s *Store) counted(ctx context.Context, o UsageOptions) ([]protocol.SessionInfo, error) {
 	if o.Session != "" {
 		info, err := s.Find(ctx, o.Session)
 		return []protocol.SessionInfo{info}, err
@@ -96,12 +96,102 @@ func sums(m map[string]*UsageLine, order func(a, b UsageLine) int) []UsageLine {
 	return list
 }
 
-// counter adds up the records of sessions.
-type counter struct {
-	price        func(string, protocol.Usage) (float64, bool)
-	total        UsageLine
-	session      UsageLine
-	days, models map[string]*UsageLine
+// used is what a session used of a model on a day.
+type used struct {
+	day, model string
+	line       UsageLine
+}
+
+// report adds up what sessions used from a day on.
+func report(list []protocol.SessionInfo, all [][]used, from string) (r UsageReport) {
+	days, models := map[string]*UsageLine{}, map[string]*UsageLine{}
+	for i, info := range list {
+		session := UsageLine{Name: string(info.ID), Title: info.Title}
+		for _, u := range all[i] {
+			if u.day < from {
+				continue
+			}
+			for _, l := range []*UsageLine{&r.Total, &session, line(days, u.day), line(models, u.model)} {
+				l.add(u.line)
+			}
+		}
+		if session.Requests > 0 {
+			r.Sessions = append(r.Sessions, session)
+		}
+	}
+	r.Days = sums(days, func(a, b UsageLine) int { return cmp.Compare(a.Name, b.Name) })
+	r.Models = sums(models, func(a, b UsageLine) int { return cmp.Compare(b.Usage.Total(), a.Usage.Total()) })
+	return r
+}
+
+func (l *UsageLine) add(more UsageLine) {
+	l.Requests += more.Requests
+	l.Usage = l.Usage.Add(more.Usage)
+	l.Cost += more.Cost
+	l.Unpriced += more.Unpriced
+}
+
+// Known keeps what sessions used, as long as their records are the same. The zero value is
+// empty; it may be used by several goroutines.
+type Known struct {
+	mu  sync.Mutex
+	all map[protocol.SessionID]knownUse
+}
+
+type knownUse struct {
+	updated time.Time
+	size    int64 // of the records: they grow before the metadata says so
+	used    []used
+}
+
+func (k *Known) of(id protocol.SessionID) knownUse {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.all[id]
+}
+
+func (k *Known) keep(id protocol.SessionID, u knownUse) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all == nil {
+		k.all = map[protocol.SessionID]knownUse{}
+	}
+	k.all[id] = u
+}
+
+// usedBy is what a session used since a time, or, where that is kept, ever.
+func (s *Store) usedBy(ctx context.Context, info protocol.SessionInfo, since time.Time, k *Known) []used {
+	st, err := os.Stat(s.rolloutOf(string(info.ID)))
+	if err == nil && st.Size() >= long {
+		if sum, ok := s.outlined(ctx, s.DirOf(info.ID)); ok {
+			return sum
+		}
+	}
+	if k == nil || err != nil {
+		return s.count(ctx, s.DirOf(info.ID), since)
+	}
+	u := k.of(info.ID)
+	if u.used == nil || !u.updated.Equal(info.Updated) || u.size != st.Size() {
+		u = knownUse{info.Updated, st.Size(), s.count(ctx, s.DirOf(info.ID), time.Time{})}
+		if ctx.Err() == nil {
+			k.keep(info.ID, u)
+		}
+	}
+	return u.used
+}
+
+// long is the size from which on a record is not read to count what it used: its outline
+// tells that.
+const long = 16 << 20
+
+// outlined is what a session used ever, by its outline. A record that is damaged has none.
+func (s *Store) outlined(ctx context.Context, dir string) ([]used, bool) {
+	o, err := new(Outline).Of(ctx, dir)
+	sum := []used{}
+	for _, u := range o.Used {
+		sum = s.spent(sum, u.Model, u.At, UsageLine{Requests: u.Requests, Usage: u.Usage})
+	}
+	return sum, err == nil
 }
 
 // openUse is a response whose model is not known yet: the record is read from its
@@ -111,25 +201,19 @@ type openUse struct {
 	usage protocol.Usage
 }
 
-// count adds the responses of a session since a time. Those of sub-agents are in
-// their own sessions.
-func (c *counter) count(ctx context.Context, dir string, since time.Time) error {
+// count sums the responses of a session since a time, by day and model. Those of sub-agents
+// are in their own sessions.
+func (s *Store) count(ctx context.Context, dir string, since time.Time) []used {
 	var open []openUse
-	name := ""
+	sum, name := []used{}, ""
 	settle := func(model string) {
 		for _, u := range open {
-			c.add(model, u)
+			sum = s.spent(sum, model, u.at, UsageLine{Requests: 1, Usage: u.usage})
 		}
 		open = nil
 	}
 	for r, err := range records.Backward(dir, history.TokenUsage{}, history.TurnContext{}, history.SessionMeta{}) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
+		if err != nil || ctx.Err() != nil {
 			break // a session that cannot be read counts as far as it can
 		}
 		if r.Time.Before(since) && len(open) == 0 {
@@ -148,20 +232,22 @@ func (c *counter) count(ctx context.Context, dir string, since time.Time) error 
 		}
 	}
 	settle(name)
-	return nil
+	return sum
 }
 
-func (c *counter) add(name string, u openUse) {
-	dollars, priced := c.price(name, u.usage)
-	day := u.at.Local().Format(time.DateOnly)
-	for _, l := range []*UsageLine{&c.total, &c.session, line(c.days, day), line(c.models, cmp.Or(name, "unknown"))} {
-		l.Requests++
-		l.Usage = l.Usage.Add(u.usage)
-		l.Cost += dollars
-		if !priced {
-			l.Unpriced += u.usage.Total()
-		}
+// spent adds responses to the sums of their day and model.
+func (s *Store) spent(sum []used, model string, at time.Time, l UsageLine) []used {
+	priced := false
+	if l.Cost, priced = s.o.Price(model, l.Usage); !priced {
+		l.Unpriced = l.Usage.Total()
 	}
+	day, model := at.Local().Format(time.DateOnly), cmp.Or(model, "unknown")
+	i := slices.IndexFunc(sum, func(h used) bool { return h.day == day && h.model == model })
+	if i < 0 {
+		i, sum = len(sum), append(sum, used{day: day, model: model})
+	}
+	sum[i].line.add(l)
+	return sum
 }
 
 func line(m map[string]*UsageLine, name string) *UsageLine {

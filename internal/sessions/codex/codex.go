@@ -25,9 +25,6 @@ import (
 // maxLine bounds a line of a file that is imported.
 const maxLine = 64 << 20
 
-// source is what the metadata of an imported session names as its source.
-const source = "codex"
-
 // Imported tells what an import made.
 type Imported struct {
 	ID      protocol.SessionID `json:"id"`
@@ -42,27 +39,24 @@ type Options struct {
 	Sessions string // the directory of sessions
 	Rollout  rollout.Options
 	Version  string // of Kerf
+	Source   string // what the metadata name as the session's source: the agent it comes from
 }
 
-// Import makes a session of a rollout that Codex wrote. It keeps the id
+// ErrAgain says that there is a session of a rollout.
+var ErrAgain = errors.New("was imported already")
+
+// Import makes a session of a rollout that Codex wrote, or that was made of another agent's
+// session in the same form; path is the file that it comes from. It keeps the id
 // where that is free. Messages, reasoning summaries, calls with their outputs,
 // compactions and tokens are taken over; what Codex told its model of the
 // surroundings is not: Kerf tells its own.
-func Import(path string, o Options) (Imported, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Imported{}, err
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return Imported{}, fmt.Errorf("%s is not a regular file", path)
-	}
+func Import(path string, f io.Reader, o Options) (Imported, error) {
 	c := reader{o: o, outputs: map[string]output{}}
 	if err := c.read(f); err != nil {
 		return Imported{}, fmt.Errorf("import %s: %w", path, err)
 	}
 	if len(c.items) == 0 {
-		return Imported{}, fmt.Errorf("import %s: it has no line of a Codex rollout", path)
+		return Imported{}, fmt.Errorf("import %s: it has no line of a session", path)
 	}
 	return c.write(path)
 }
@@ -233,7 +227,7 @@ func (c *reader) write(path string) (Imported, error) {
 	}
 	dir := filepath.Join(c.o.Sessions, id)
 	if _, err := os.Lstat(dir); err == nil {
-		return Imported{}, fmt.Errorf("%s was imported already: session %s (delete it to import it again)", path, id)
+		return Imported{}, fmt.Errorf("%s %w: session %s (delete it to import it again)", path, ErrAgain, id)
 	}
 	o := c.o.Rollout
 	o.Now = func() time.Time { return c.now }
@@ -253,7 +247,7 @@ func (c *reader) write(path string) (Imported, error) {
 
 func (c *reader) metadata(id string) rollout.Metadata {
 	m := rollout.Metadata{ID: id, Title: c.title, Cwd: c.meta.Cwd, Model: c.model, Provider: c.meta.Provider,
-		Created: c.began.UTC(), Updated: c.now.UTC(), Turns: c.turns, Tokens: c.tokens, Source: source}
+		Created: c.began.UTC(), Updated: c.now.UTC(), Turns: c.turns, Tokens: c.tokens, Source: c.o.Source}
 	if g := c.meta.Git; g != nil {
 		m.Git = rollout.Git{Branch: g.Branch, Commit: g.Commit, Remote: g.URL}
 	}
@@ -267,7 +261,7 @@ func (c *reader) put(r history.Record) error {
 
 func (c *reader) fill(id string) error {
 	c.now = c.began
-	meta := history.SessionMeta{ID: protocol.SessionID(id), Cwd: c.meta.Cwd, Source: source, Version: c.o.Version,
+	meta := history.SessionMeta{ID: protocol.SessionID(id), Cwd: c.meta.Cwd, Source: c.o.Source, Version: c.o.Version,
 		Provider: c.meta.Provider}
 	if err := c.put(meta); err != nil {
 		return err

@@ -5,18 +5,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"html"
 	"io"
 	"strings"
 
 	"kerf/internal/pathname"
 	"kerf/internal/protocol"
-	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
 )
 
 // Formats are the formats of Write.
-func Formats() []string { return []string{"markdown", "html", "json"} }
+func Formats() []string { return []string{"markdown", "json"} }
 
 // exported is a session as exports show it.
 type exported struct {
@@ -56,7 +54,7 @@ type exportedChange struct {
 	ControlFile bool                `json:"steers,omitempty"`
 }
 
-// Write writes the turns of a session as markdown, html or json.
+// Write writes the turns of a session as markdown or json.
 func Write(w io.Writer, info protocol.SessionInfo, turns []protocol.PastTurn, format string) error {
 	e := exported{Session: info, Turns: []exportedTurn{}}
 	for _, t := range turns {
@@ -73,8 +71,6 @@ func Write(w io.Writer, info protocol.SessionInfo, turns []protocol.PastTurn, fo
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return enc.Encode(e)
-	case "html":
-		return writeHTML(w, e)
 	case "markdown", "md":
 		return writeMarkdown(w, e)
 	}
@@ -233,116 +229,3 @@ func fenced(kind, s string) string {
 	}
 	return fence + kind + "\n" + strings.TrimRight(visible.String(s), "\n") + "\n" + fence + "\n"
 }
-
-// writeHTML writes one page that needs nothing else and runs nothing.
-func writeHTML(w io.Writer, e exported) error {
-	p := page{}
-	s := e.Session
-	title := cmp.Or(s.Title, string(s.ID))
-	p.raw(pageHead)
-	p.part("title", "", title)
-	p.raw(pageStyle)
-	p.part("h1", "", title)
-	p.part("p", "meta", fmt.Sprintf("session %s · %s · %s · %s · %d tokens", s.ID, s.Cwd, s.Model,
-		turns(s.Turns), s.Tokens))
-	for n, t := range e.Turns {
-		p.part("h2", "", fmt.Sprintf("Turn %d", n+1))
-		p.part("p", "meta", strings.TrimSpace(t.Began+" "+t.Ended)+fmt.Sprintf(" · %d tokens", t.Usage.Total()))
-		for _, i := range t.Items {
-			p.item(i)
-		}
-	}
-	p.raw("</body></html>\n")
-	_, err := io.WriteString(w, p.String())
-	return err
-}
-
-// page is a page of HTML; all but raw escapes.
-type page struct{ strings.Builder }
-
-func (p *page) raw(s string) { p.WriteString(s) }
-
-func (p *page) part(tag, class, text string) {
-	fmt.Fprintf(p, "<%s class=%q>%s</%s>\n", tag, class, html.EscapeString(visible.String(text)), tag)
-}
-
-func (p *page) item(i exportedItem) {
-	switch i.Kind {
-	case "user":
-		p.part("div", "user text", i.Text)
-		for _, url := range i.Images {
-			if inlinePicture(url) {
-				fmt.Fprintf(p, "<img alt=\"attached\" src=\"%s\">\n", html.EscapeString(url))
-			}
-		}
-		return
-	case "agent":
-		p.part("div", "agent text", i.Text)
-		return
-	}
-	open := ""
-	if i.Diff != "" || i.Kind == "plan" || i.Kind == "todo" || i.Kind == "problem" {
-		open = " open"
-	}
-	fmt.Fprintf(p, "<details class=%q%s>", i.Kind+" "+string(i.Status), open)
-	summary := i.Kind + " " + i.Title
-	if i.Status != protocol.Completed {
-		summary += " (" + string(i.Status) + ")"
-	}
-	p.part("summary", "", summary)
-	for _, text := range []string{string(i.Args), i.Text} {
-		if text != "" {
-			p.part("pre", "", text)
-		}
-	}
-	if i.Output != "" {
-		p.part("pre", "", i.Output)
-	}
-	if i.Diff != "" {
-		p.raw("<pre class=\"diff\">")
-		for _, l := range diffLines(i.Diff) {
-			// Each line is a block; a line break between two of them would be an empty line.
-			fmt.Fprintf(p, "<span class=%q>%s</span>", strings.TrimSpace("line "+l.Class),
-				html.EscapeString(visible.String(l.Text)))
-		}
-		p.raw("</pre>\n")
-	}
-	p.raw("</details>\n")
-}
-
-// diffLine is a line of a diff with its class.
-type diffLine struct{ Class, Text string }
-
-func diffLines(d string) []diffLine {
-	var list []diffLine
-	classes := map[shown.Kind]string{shown.Header: "head", shown.Hunk: "at", shown.Added: "add", shown.Removed: "del"}
-	shown.Each(d, func(kind shown.Kind, line string) { list = append(list, diffLine{classes[kind], line}) })
-	return list
-}
-
-// inlinePicture reports whether a picture is in the page itself.
-func inlinePicture(url string) bool {
-	for _, kind := range []string{"png", "jpeg", "gif", "webp"} {
-		if strings.HasPrefix(url, "data:image/"+kind+";base64,") {
-			return true
-		}
-	}
-	return false
-}
-
-const pageHead = `<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
-`
-
-const pageStyle = `<style>
-body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
-pre{font:13px/1.45 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;background:#f5f6f8;padding:.6rem;border-radius:6px;margin:.3rem 0}
-.text{white-space:pre-wrap;overflow-wrap:anywhere;margin:1rem 0}.user{border-left:4px solid #3572b0;padding-left:.8rem}
-.reasoning,.meta{color:#666}.failed summary,.declined summary,.problem{color:#a3261b}
-.add{background:#dff5e1}.del{background:#fbe3e1}.at{color:#6a4fb3}.head{color:#666}.line{display:block;min-height:1.45em}
-h2{border-top:1px solid #ddd;padding-top:1rem}img{max-width:100%}summary{cursor:pointer}
-@media (prefers-color-scheme:dark){body{color:#d8dee6;background:#14171b}pre{background:#1e2329}.add{background:#16351f}.del{background:#3d1b19}.reasoning,.meta,.head{color:#9aa4af}.at{color:#b9a3f0}.failed summary,.declined summary,.problem{color:#ff8f84}h2{border-color:#333}}
-</style></head><body>
-`

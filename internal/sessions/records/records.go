@@ -2,7 +2,13 @@
 package records
 
 import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -41,18 +47,58 @@ func Read(path string) ([]Record, *rollout.Damage, error) {
 	return list, damage, nil
 }
 
+// maxFirst bounds the first record of a session, which holds the instructions.
+const maxFirst = 16 << 20
+
+// First is the first record of the session in a directory, which says where it began.
+func First(dir string) (Record, error) {
+	f, err := os.Open(filepath.Join(dir, "rollout.jsonl"))
+	if err != nil {
+		return Record{}, err
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, maxFirst)).ReadBytes('\n')
+	if err != nil {
+		return Record{}, fmt.Errorf("the first record: %w", err)
+	}
+	var head struct {
+		Seq       int64     `json:"seq"`
+		Timestamp time.Time `json:"timestamp"`
+		Type      string    `json:"type"`
+	}
+	if err := json.Unmarshal(line, &head); err != nil {
+		return Record{}, fmt.Errorf("the first record: %w", err)
+	}
+	return Of(rollout.Record{Seq: head.Seq, Time: head.Timestamp, Type: head.Type, Raw: line}), nil
+}
+
 // Backward reads a session from its newest record on, of the given types only; of
 // all without any.
 func Backward(dir string, only ...history.Record) iter.Seq2[Record, error] {
+	if len(only) == 0 {
+		return BackwardOf(dir, rollout.Back{})
+	}
+	return BackwardOf(dir, rollout.Back{Want: Types(only...)})
+}
+
+// Types tells records of the given types by their names.
+func Types(only ...history.Record) func(kind string) bool {
+	return func(kind string) bool {
+		return slices.ContainsFunc(only, func(r history.Record) bool { return r.Type() == kind })
+	}
+}
+
+// BackwardOf is Backward for the records that o names.
+func BackwardOf(dir string, o rollout.Back) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for l, err := range rollout.Backward(dir) {
-			switch {
-			case err != nil:
+		for l, err := range rollout.BackwardOf(dir, o) {
+			if err != nil {
 				if !yield(Record{}, err) {
 					return
 				}
-			case len(only) > 0 && !slices.ContainsFunc(only, func(r history.Record) bool { return r.Type() == l.Type }):
-			case !yield(Of(l), nil):
+				continue
+			}
+			if !yield(Of(l), nil) {
 				return
 			}
 		}

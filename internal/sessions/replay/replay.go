@@ -211,7 +211,14 @@ func (c *pastCall) again() bool {
 		return false
 	}
 	known, ok := tools.Lookup(c.Name)
-	return ok && known.Spec().Name != "undo" && known.Spec().Name != "request_user_input"
+	if !ok {
+		return false
+	}
+	switch known.Spec().Name {
+	case "undo", "request_user_input", "symbols", "definition", "references", "rename": // they ask somebody else
+		return false
+	}
+	return true
 }
 
 // base copies the working directory and takes back all that happened since the

@@ -5,6 +5,7 @@ package transcript
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,36 +49,119 @@ func Read(ctx context.Context, o Options) ([]protocol.PastTurn, error) {
 
 // newest reads the records of the last limit turns that still count.
 func newest(ctx context.Context, dir string, limit int) ([]records.Record, error) {
-	var list []records.Record
-	var until protocol.TurnID // where the rewound part begins
-	turns := 0
-	for r, err := range records.Backward(dir) {
-		if err == nil {
-			err = ctx.Err()
-		}
+	// What stands before the beginning of a turn belongs to it, if it told its settings twice,
+	// or to the turn before; the next beginning or end tells which.
+	var list, before []records.Record
+	var older turnCount
+	for r, err := range counting(ctx, records.Backward(dir)) {
 		if err != nil {
 			return nil, err
 		}
-		opened, opens := r.Record.(history.TurnContext)
-		if until != "" {
-			if opens && opened.Turn == until {
-				until = ""
+		n := older.n
+		older.take(r)
+		if limit > 0 && older.n == limit {
+			before = nil
+			break
+		}
+		switch {
+		case older.n > n || opens(r):
+			list = append(append(list, before...), r)
+			before = nil
+		case older.open:
+			before = append(before, r)
+		default:
+			list = append(list, r)
+		}
+	}
+	list = append(list, before...)
+	slices.Reverse(list)
+	return list, nil
+}
+
+// Endings are the ends of turns as protocol.PastTurn names them.
+var Endings = map[string]string{history.TurnCompleted: "completed", history.TurnFailed: "failed",
+	history.TurnAborted: "interrupted"}
+
+func opens(r records.Record) bool {
+	_, ok := r.Record.(history.TurnContext)
+	return ok
+}
+
+// turnCount counts turns from the newest record on: n is how many are over when a record of
+// an older one was taken. A turn may tell its settings more than once.
+type turnCount struct {
+	n      int
+	opened protocol.TurnID
+	open   bool // the beginning of the turn was taken, or what may be it
+}
+
+func (c *turnCount) take(r records.Record) {
+	context, opens := r.Record.(history.TurnContext)
+	event, _ := r.Record.(history.EventRecord)
+	if c.open && (event.EndsTurn() || opens && context.Turn != c.opened) {
+		c.n, c.open = c.n+1, false
+	}
+	if opens {
+		c.open, c.opened = true, context.Turn
+	}
+}
+
+// counting leaves out the records of turns that were rewound; all is the newest first.
+func counting(ctx context.Context, all iter.Seq2[records.Record, error]) iter.Seq2[records.Record, error] {
+	return func(yield func(records.Record, error) bool) {
+		var c rewinds
+		for r, err := range all {
+			if err == nil {
+				err = ctx.Err()
 			}
-			continue
+			if err != nil {
+				yield(r, err)
+				return
+			}
+			for _, r := range c.take(r) {
+				if !yield(r, nil) {
+					return
+				}
+			}
 		}
-		if e, ok := r.Record.(history.EventRecord); ok && e.What == history.Rewound && e.Turn != "" {
-			until = e.Turn
-			continue
-		}
-		list = append(list, r)
-		if opens {
-			if turns++; turns == limit {
-				break
+		for _, r := range c.held {
+			if !yield(r, nil) {
+				return
 			}
 		}
 	}
-	slices.Reverse(list)
-	return list, nil
+}
+
+// rewinds passes records on that were not taken back.
+type rewinds struct {
+	until protocol.TurnID // where the part begins that was taken back
+	// begun says that its beginning was taken, or what may be it: a turn may tell its settings
+	// more than once. What stands before is held until that is known.
+	begun bool
+	held  []records.Record
+}
+
+// take takes the next record, and returns those that count.
+func (c *rewinds) take(r records.Record) []records.Record {
+	opened, opens := r.Record.(history.TurnContext)
+	event, _ := r.Record.(history.EventRecord)
+	switch {
+	case c.until != "" && opens && opened.Turn == c.until: // so what was held is of that turn
+		c.begun, c.held = true, nil
+		return nil
+	case c.until != "" && !c.begun:
+		return nil
+	case c.until != "" && !opens && !event.EndsTurn() && event.What != history.Rewound:
+		c.held = append(c.held, r)
+		return nil
+	}
+	list := append(c.held, r)
+	c.until, c.begun, c.held = "", false, nil
+	if event.What == history.Rewound && event.Turn != "" {
+		c.until = event.Turn
+		list = list[:len(list)-1]
+	}
+	return list
 }
 
 // builder makes turns of records.
@@ -90,10 +174,14 @@ type builder struct {
 	answers map[protocol.CallID]protocol.Decision
 	diffs   map[protocol.TurnID][]history.FileChange
 	todo    int // place of the plan's item in the last turn, plus one
+	// one says that all records are of the turn that is there already.
+	one bool
+	// maxDiff bounds a diff file that is read back.
+	maxDiff int64
 }
 
 func newBuilder(dir, cwd string) *builder {
-	return &builder{dir: dir, cwd: cwd, changes: map[protocol.CallID][]history.FileChange{},
+	return &builder{dir: dir, cwd: cwd, maxDiff: maxDiff, changes: map[protocol.CallID][]history.FileChange{},
 		answers: map[protocol.CallID]protocol.Decision{}, diffs: map[protocol.TurnID][]history.FileChange{}}
 }
 
@@ -132,6 +220,7 @@ func (b *builder) approval(a history.Approval, r records.Record) {
 	switch {
 	case a.Gates():
 		b.answers[a.Call] = a.Decision
+		b.keep(a)
 		return
 	case a.Kind == protocol.AskUser && a.Agent == "", len(b.turns) == 0:
 		return
@@ -144,9 +233,24 @@ func (b *builder) approval(a history.Approval, r records.Record) {
 		Words: a.Words})
 }
 
+// keep tells with the turn what was said to the question on which a call waited.
+func (b *builder) keep(a history.Approval) {
+	if len(b.turns) == 0 {
+		return
+	}
+	last := &b.turns[len(b.turns)-1]
+	if last.Answers == nil {
+		last.Answers = map[protocol.CallID]protocol.Answered{}
+	}
+	last.Answers[a.Call] = protocol.Answered{Kind: a.Kind, Asked: a.Asked, Decision: a.Decision, By: a.By, Words: a.Words}
+}
+
 // turn returns the turn with the given id, which is the last one or a new one.
 func (b *builder) turn(id protocol.TurnID, r records.Record) *protocol.PastTurn {
 	n := len(b.turns)
+	if b.one {
+		return &b.turns[0]
+	}
 	_, opens := r.Record.(history.TurnContext)
 	over := n > 0 && b.turns[n-1].Ended != "" && opens // ids may be used again
 	if n == 0 || over || id != "" && b.turns[n-1].ID != id {
@@ -159,9 +263,11 @@ func (b *builder) turn(id protocol.TurnID, r records.Record) *protocol.PastTurn 
 
 func (b *builder) add(id protocol.TurnID, r records.Record, status protocol.Status, body protocol.Body) {
 	last := b.turn(id, r)
-	name := protocol.ItemID(fmt.Sprintf("past_%d", r.Seq))
-	last.Items = append(last.Items, protocol.Item{ID: name, Status: status, Body: body})
+	last.Items = append(last.Items, protocol.Item{ID: itemID(r.Seq), Status: status, Body: body})
 }
+
+// itemID names the item of a record.
+func itemID(seq int64) protocol.ItemID { return protocol.ItemID(fmt.Sprintf("past_%d", seq)) }
 
 func (b *builder) userInput(u history.UserInput, r records.Record) {
 	if u.Marker {
@@ -282,7 +388,7 @@ func (b *builder) diff(name string) string {
 	}
 	path := filepath.Join(b.dir, filepath.FromSlash(name))
 	st, err := os.Lstat(path)
-	if err != nil || !st.Mode().IsRegular() || st.Size() > maxDiff {
+	if err != nil || !st.Mode().IsRegular() || st.Size() > b.maxDiff {
 		return ""
 	}
 	text, err := os.ReadFile(path)
@@ -298,11 +404,9 @@ func (b *builder) event(e history.EventRecord, r records.Record) {
 		b.add(e.Turn, r, protocol.Completed, protocol.Problem{Message: e.Message})
 	case history.TurnFailed:
 		b.add(e.Turn, r, protocol.Failed, protocol.Problem{Message: e.Message})
-		b.turn(e.Turn, r).Ended = "failed"
-	case history.TurnAborted:
-		b.turn(e.Turn, r).Ended = "interrupted"
-	case history.TurnCompleted:
-		b.turn(e.Turn, r).Ended = "completed"
+		b.turn(e.Turn, r).Ended = Endings[e.What]
+	case history.TurnAborted, history.TurnCompleted:
+		b.turn(e.Turn, r).Ended = Endings[e.What]
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
+	"kerf/internal/work/tries"
 )
 
 // Options say what is checked.
@@ -33,6 +34,9 @@ type Options struct {
 	Redact func([]byte) []byte
 	// Now is what a path is called that the session recorded. It may have been renamed since.
 	Now func(path string) string
+	// Tried says that the session worked in a try: changes that it made there are in no
+	// ledger that can be compared.
+	Tried bool
 	// Files uses a function that tells the state of files. Nil leaves the files on
 	// disk unchecked.
 	Files func(use func(present.Look) error) error
@@ -45,8 +49,9 @@ type Report struct {
 	// Ledger is what the ledger of the session's workspace is; it has a fault when it
 	// is not as it was written.
 	Ledger ledger.Chain
-	// Gone counts contents that are no longer kept.
+	// Gone counts contents that are no longer kept, Tried changes that were made in a try.
 	Gone   int
+	Tried  int
 	Faults []string
 	// Since are files that are not as the ledger knows them last: somebody changed them
 	// afterwards, which is no fault of the session.
@@ -149,6 +154,13 @@ func (v *verifier) now(p pathname.Path) pathname.Path {
 
 // change checks one record against its ledger entry.
 func (v *verifier) change(r changes.Reader, c history.FileChange, e *ledger.Entry) {
+	here := func() bool {
+		return e != nil && e.Session == string(v.o.ID) && e.Turn == string(c.Turn) && e.Tool != tries.Tool
+	}
+	if v.o.Tried && !here() {
+		v.report.Tried++
+		return
+	}
 	if e == nil {
 		v.fault("%s: entry %d is not in the ledger", c.Path, c.Entry)
 		return

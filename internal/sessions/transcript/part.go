@@ -1,0 +1,297 @@
+package transcript
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/agent/outline"
+	"kerf/internal/agent/rollout"
+	"kerf/internal/protocol"
+	"kerf/internal/sessions/records"
+)
+
+// Part is a part of a turn: what is told of it is of the whole turn, only its items are those
+// of the part. It has no diff.
+type Part struct {
+	protocol.PastTurn
+	// Prompt is what began the turn, where the part does not begin with it.
+	Prompt *protocol.Item
+	// Before and After are where the part begins and ends in the record, if there are items
+	// of the turn before or after it; 0 where there are none.
+	Before, After  int64
+	Calls, Changes int
+	// Read is how many bytes of the record were read for the items.
+	Read int64
+}
+
+// Span says which part of a turn is read. It ends where one that was read before began, or
+// begins where one ended, or has a call; with none of them it is the end of the turn.
+type Span struct {
+	Before, After int64
+	Call          protocol.CallID
+	// Items and Bytes are about how much is read: always the items of whole responses, and
+	// those of one at least.
+	Items int
+	Bytes int64
+}
+
+// partDiff bounds a diff file that is read for a part.
+const partDiff = 1 << 20
+
+// ErrNoCall says that a turn has no such call.
+var ErrNoCall = errors.New("the turn has no such call")
+
+// PartOf reads a part of a turn that stands where its outline says.
+func PartOf(ctx context.Context, o Options, t outline.Turn, s Span) (Part, error) {
+	p := Part{PastTurn: protocol.PastTurn{ID: t.ID, Began: t.Began, Ended: Endings[t.Ended], Usage: t.Usage},
+		Calls: t.Calls, Changes: t.Changes}
+	reach := int64(0) // what is read goes on at least until there
+	if s.Call != "" {
+		end, err := callEnd(ctx, o.Dir, t, s.Call)
+		if err != nil {
+			return p, err
+		}
+		_, s.After, err = back(ctx, o.Dir, t, end, Span{Items: s.Items / 2, Bytes: s.Bytes / 2})
+		if err != nil {
+			return p, err
+		}
+		s.After, reach = cmp.Or(s.After, t.From), end
+	}
+	read := func() ([]records.Record, int64, int64, error) {
+		if s.After > 0 {
+			from := min(max(s.After, t.From), t.End)
+			list, end, err := ahead(ctx, o.Dir, t, from, reach, s)
+			return list, from, end, err
+		}
+		end := t.End
+		if s.Before > 0 {
+			end = min(max(s.Before, t.From), t.End)
+		}
+		list, from, err := back(ctx, o.Dir, t, end, s)
+		return list, cmp.Or(from, t.From), end, err
+	}
+	list, from, end, err := read()
+	if err != nil {
+		return p, err
+	}
+	if from > t.From {
+		p.Before = from
+		if p.Prompt, err = prompt(ctx, o, t); err != nil {
+			return p, err
+		}
+	}
+	if end < t.End {
+		p.After = end
+	}
+	b := newBuilder(o.Dir, o.Cwd)
+	b.one, b.maxDiff, b.turns = true, partDiff, []protocol.PastTurn{{ID: t.ID}}
+	for _, r := range list {
+		b.record(r)
+	}
+	p.Read = end - from
+	p.Items, p.Answers = b.turns[0].Items, b.turns[0].Answers
+	return p, nil
+}
+
+// measure counts how much of a turn was taken, record by record in one direction, and tells
+// where it may be cut: between the items of two responses.
+type measure struct {
+	s     Span
+	items int
+	bytes int64
+	round int
+}
+
+// full reports whether r begins what is not read any more.
+func (m *measure) full(r records.Record) bool {
+	round, item, shown := 0, true, true
+	switch rec := r.Record.(type) {
+	case history.AssistantMessage:
+		round, shown = rec.Round, rec.Plan != "" || strings.TrimSpace(rec.Text) != ""
+	case history.Reasoning:
+		round = rec.Round
+	case history.ToolCall:
+		round = rec.Round
+	case history.UserInput:
+		shown = !rec.Marker
+	case history.Compacted:
+	default:
+		item = false
+	}
+	if !item {
+		return false
+	}
+	over := m.items >= m.s.Items || m.bytes >= m.s.Bytes
+	if m.items > 0 && over && (round == 0 || round != m.round) {
+		return true
+	}
+	if shown {
+		m.items++
+	}
+	m.round = round
+	return false
+}
+
+// back reads backwards from the end of a line, and returns where what it read begins; 0 where
+// that is the beginning of the turn.
+func back(ctx context.Context, dir string, t outline.Turn, end int64, s Span) ([]records.Record, int64, error) {
+	if end <= t.From {
+		return nil, 0, nil
+	}
+	m := measure{s: s}
+	var list []records.Record
+	at, from := int64(0), int64(0)
+	for l, err := range rollout.BackwardOf(dir, rollout.Back{From: end, End: &at}) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if at <= t.From {
+			break
+		}
+		r := records.Of(l)
+		if m.full(r) {
+			from = at
+			break
+		}
+		m.bytes += int64(len(l.Raw))
+		list = append(list, r)
+	}
+	slices.Reverse(list)
+	return list, from, nil
+}
+
+// ahead reads forwards from the beginning of a line, and returns where what it read ends.
+func ahead(ctx context.Context, dir string, t outline.Turn, from, reach int64, s Span) ([]records.Record, int64,
+	error) {
+	m := measure{s: s}
+	var list []records.Record
+	for l, err := range rollout.Forward(dir, rollout.Ahead{From: from, To: t.End}) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		r := records.Of(l.Record)
+		if m.full(r) {
+			if l.From >= reach {
+				return list, l.From, nil
+			}
+			m = measure{s: s}
+			m.full(r)
+		}
+		m.bytes += int64(len(l.Raw))
+		list = append(list, r)
+	}
+	return list, t.End, nil
+}
+
+// callEnd is where the record of a call ends.
+func callEnd(ctx context.Context, dir string, t outline.Turn, call protocol.CallID) (int64, error) {
+	name, err := named(call)
+	if err != nil {
+		return 0, err
+	}
+	wanted := func(r rollout.Record) bool {
+		return r.Type == history.ToolCall{}.Type() && bytes.Contains(r.Raw[:min(len(r.Raw), len(name)+512)], name)
+	}
+	for l, err := range rollout.Forward(dir, rollout.Ahead{From: t.From, To: t.End, Want: wanted}) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return 0, err
+		}
+		if c, ok := records.Of(l.Record).Record.(history.ToolCall); ok && c.Call == call {
+			return l.End, nil
+		}
+	}
+	return 0, fmt.Errorf("%w %q", ErrNoCall, string(call))
+}
+
+func ofType(kinds func(string) bool) func(rollout.Record) bool {
+	return func(r rollout.Record) bool { return kinds(r.Type) }
+}
+
+// named is a call as its record names it, near the beginning of the line.
+func named(call protocol.CallID) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(`"call_id":`)
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(call)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// prompt is the item that began a turn.
+func prompt(ctx context.Context, o Options, t outline.Turn) (*protocol.Item, error) {
+	inputs := records.Types(history.UserInput{}, history.AssistantMessage{}, history.ToolCall{})
+	for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: t.From, To: t.End, Want: ofType(inputs)}) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		r := records.Of(l.Record)
+		if _, asked := r.Record.(history.UserInput); !asked {
+			break
+		}
+		b := newBuilder(o.Dir, o.Cwd)
+		b.record(r)
+		if len(b.turns) > 0 && len(b.turns[0].Items) > 0 {
+			return &b.turns[0].Items[0], nil
+		}
+	}
+	return nil, nil
+}
+
+// DiffOf is what a turn changed, as one diff.
+func DiffOf(ctx context.Context, o Options, t outline.Turn) (string, error) {
+	b := newBuilder(o.Dir, o.Cwd)
+	b.one, b.turns = true, []protocol.PastTurn{{ID: t.ID, Began: t.Began}}
+	changes := records.Types(history.FileChange{})
+	for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: t.From, To: t.End, Want: ofType(changes)}) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return "", err
+		}
+		if c, ok := records.Of(l.Record).Record.(history.FileChange); ok {
+			c.Turn = t.ID
+			b.changed(c)
+		}
+	}
+	if folded := b.diffTurns(); len(folded) > 0 && o.Net != nil {
+		o.Net(folded)
+	}
+	return b.turns[0].Diff, nil
+}
+
+// ItemOf is one item of a turn by its id, if it is a call.
+func ItemOf(ctx context.Context, o Options, t outline.Turn, id protocol.ItemID) (protocol.Item, bool, error) {
+	wanted := func(r rollout.Record) bool { return r.Type == history.ToolCall{}.Type() && itemID(r.Seq) == id }
+	for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: t.From, To: t.End, Want: wanted}) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return protocol.Item{}, false, err
+		}
+		b := newBuilder(o.Dir, o.Cwd)
+		b.record(records.Of(l.Record))
+		return b.turns[0].Items[0], true, nil
+	}
+	return protocol.Item{}, false, nil
+}
