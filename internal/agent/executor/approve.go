@@ -19,7 +19,7 @@ import (
 
 // rules are what judges under the given settings.
 func (h *Executor) rules(s protocol.Settings) policy.Rules {
-	return policy.Rules{Approval: s.Approval, Sandbox: s.Sandbox, Edits: s.Edits, List: h.o.Rules, Memory: &h.memory}
+	return policy.Rules{Mode: s.Mode(), List: h.o.Rules, Memory: &h.memory}
 }
 
 // judged is an action that may run once it is allowed.
@@ -98,14 +98,16 @@ func (h *Executor) askedChange(set delta.Set, reason string) *protocol.Approval 
 		Diff: h.files.Unified(set), Files: amend.FileTexts(h.files.Loaded(set))}}
 }
 
-// remember keeps what the user allowed for longer than once. A rule that cannot
-// be written holds for the session, and the user is told.
+// remember keeps what the user allowed for longer than once. A rule that cannot be written
+// holds for the session, and the user is told.
 func (h *Executor) remember(j judged, d protocol.Decision) (warnings []string) {
 	a := j.prepared.Approval
 	if a == nil || d != protocol.ForSession && d != protocol.Always {
 		return nil
 	}
 	switch {
+	case a.Network != nil:
+		h.o.Pages.Allow(j.Action)
 	case a.Tool != nil:
 		if r, ok := j.Action.(tool.Remote); ok {
 			h.servers.Allow(r)
@@ -141,8 +143,7 @@ func (h *Executor) remember(j judged, d protocol.Decision) (warnings []string) {
 	return nil
 }
 
-// Processes lists the commands that run in the background, and the last ones that ended
-// there.
+// Processes lists the commands that run in the background, and the last ones that ended there.
 func (h *Executor) Processes() (running, over []protocol.Process) { return h.commands.Processes() }
 
 // OnEnd has fn called when a command in the background has ended, beside the caller.
@@ -161,10 +162,9 @@ func (h *Executor) Kill(id int) error {
 	return err
 }
 
-// settleChange brings a change that the user allowed in agreement with what was
-// shown: it puts in what the user edited, and sees whether a file moved since. It
-// returns the question to be asked, or the outcome, or neither when the change may
-// be written as it is.
+// settleChange brings a change that the user allowed in agreement with what was shown: it puts
+// in what the user edited, and sees whether a file moved since. It returns the question to be
+// asked, or the outcome, or neither when the change may be written as it is.
 func (h *Executor) settleChange(ctx context.Context, j *judged,
 	answer protocol.Answer) (*protocol.Approval, *turn.Outcome) {
 	if question := stillBound(h, j); question != nil {
@@ -243,14 +243,14 @@ func again(e turn.Run, j judged, a *protocol.Approval) turn.Input {
 	return in
 }
 
-// outside asks whether a command that the sandbox kept from something may run
-// without it. Only policies that promise so ask; under the others the model has to.
+// outside asks whether a command that the sandbox kept from something may run without it. Only
+// policies that promise so ask; under the others the model has to.
 func (h *Executor) outside(j judged, o turn.Outcome) *protocol.Approval {
 	a, ok := j.Action.(tool.Command)
 	if !ok || j.prior != nil {
 		return nil
 	}
-	switch j.settings.Approval {
+	switch j.settings.Mode().Approval() {
 	case protocol.PolicyOnFailure, protocol.PolicyUntrusted:
 	default:
 		return nil

@@ -22,12 +22,13 @@ import (
 func (h *Executor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
 	began := time.Now()
 	h.shell.Take() // in the background: where tools are called, commands may follow
-	h.o.Boundary.Use(string(e.Settings.Sandbox))
+	h.o.Boundary.Use(string(e.Settings.Mode().Sandbox()))
 	var notes string
 	if h.o.Manner != nil {
 		e.Call.Manner = h.o.Manner(e.Settings.Model)
 		e.Call.Args, notes = tools.Plain(e.Call) // hooks and front ends see what is done
 	}
+	e.Call = h.servers.Meant(e.Call)
 	action, err, own := instructions.ReadSkill(h.o.Skills, e.Call)
 	if refused := h.allowedTool(e.Call.Name); refused != nil {
 		action, err = nil, refused
@@ -102,10 +103,11 @@ func (h *Executor) Run(ctx context.Context, e turn.Run, l Live) turn.Input {
 		return again(e, j, question)
 	}
 	warnings, denied := h.remember(j, e.Decision), false
+	h.head.Accept(j.prepared.Verdict)
 	if ended == nil {
 		o := h.Do(ctx, e.Call, j.Action, RunOptions{Settings: j.settings, Turn: j.turn, Tool: j.tool,
-			Unsandboxed: j.unsandboxed(e.Decision),
-			Show:        live.Write, Body: j.prepared.Body, Diff: j.diff(), Ask: l.Ask, Delegate: l.Delegate, Warn: l.Warn,
+			Unsandboxed: j.unsandboxed(e.Decision), Edited: j.proposed != nil,
+			Show: live.Write, Body: j.prepared.Body, Diff: j.diff(), Ask: l.Ask, Delegate: l.Delegate, Warn: l.Warn,
 			Denied: func() { denied = true }})
 		ended = &o
 	}
@@ -127,7 +129,7 @@ func (h *Executor) told(ctx context.Context, o turn.Outcome, j judged) turn.Outc
 	if c, ok := j.Action.(tool.Change); ok && j.proposed != nil && o.Success {
 		o.Text += "\n" + amend.WriteReport(h.files.Loaded(j.proposed), h.files.Loaded(c.Set))
 	}
-	o.Warnings = append(o.Warnings, h.warnOfControlFiles(o.Changes, j)...)
+	o.Warnings = append(o.Warnings, warnOfControlFiles(h, o.Changes, j)...)
 	h.redact(j.Action, &o)
 	j.say.on(&o)
 	o = h.after(ctx, j.call, j.Action, j.settings, j.turn, o)

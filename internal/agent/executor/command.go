@@ -38,7 +38,7 @@ func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Comma
 	} else {
 		r, changes = h.runScanned(ctx, id, a, o, m)
 	}
-	if r.Denied() && m.Denied != nil && !m.Unsandboxed && m.Settings.Sandbox != protocol.SandboxFull {
+	if r.Denied() && m.Denied != nil && !m.Unsandboxed && m.Settings.Mode().Sandbox() != protocol.SandboxFull {
 		m.Denied()
 	}
 	return ran(id, a, r, changes)
@@ -46,7 +46,7 @@ func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Comma
 
 // watches reports whether the witness sees what a command changes.
 func (h *Executor) watches(a tool.Command, o command.RunOptions) bool {
-	confined := policy.Mode(o.Settings, o.Unsandboxed) != protocol.SandboxFull
+	confined := o.Settings.Mode().Command(o.Unsandboxed) != protocol.SandboxFull
 	return h.watched != nil && (confined || h.o.WitnessAll) && !h.commands.InTerminal(a, o)
 }
 

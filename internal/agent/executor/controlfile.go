@@ -7,7 +7,7 @@ import (
 )
 
 // warnOfControlFiles warns of control files that were changed without a question.
-func (h *Executor) warnOfControlFiles(changes []history.FileChange, j judged) []string {
+func warnOfControlFiles(h *Executor, changes []history.FileChange, j judged) []string {
 	a := j.prepared.Approval
 	if a != nil && a.Change != nil && j.prepared.Verdict == turn.Ask {
 		return nil

@@ -6,14 +6,17 @@ import (
 	"context"
 	"sync"
 
+	"kerf/internal/agent/executor/aim"
 	"kerf/internal/agent/executor/command"
 	"kerf/internal/agent/executor/files"
+	"kerf/internal/agent/executor/headmove"
 	"kerf/internal/agent/executor/instructions"
 	"kerf/internal/agent/executor/mcp"
 	"kerf/internal/agent/executor/outputlog"
 	"kerf/internal/agent/executor/unrecorded"
 	"kerf/internal/agent/executor/usershell"
 	"kerf/internal/agent/executor/watch"
+	"kerf/internal/agent/executor/webpages"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/policy"
@@ -61,22 +64,18 @@ type Options struct {
 	// SaveDiff keeps the diff of one change and returns its name; nil keeps none.
 	SaveDiff     func([]byte) (string, error)
 	OutputTokens int
-	// Fleeting sessions write no output of commands down; it can be read again only
-	// while they last.
+	// Fleeting sessions write no output of commands down; it can be read again only while they last.
 	Fleeting bool
-	// Rules are those of all rules files; AddRule writes one to the user's, nil
-	// writes none.
+	// Rules are those of all rules files; AddRule writes one to the user's, nil writes none.
 	Rules   []policy.Rule
 	AddRule func(line string) error
-	// Redact takes secrets out of what commands print before anybody sees it; nil
-	// takes none.
+	// Redact takes secrets out of what commands print before anybody sees it; nil takes none.
 	Redact func([]byte) []byte
 	// Hooks watch calls and may object; nil has none.
 	Hooks *hooks.Set
 	// Client is what the front end's own program offers, nil for nothing.
 	Client *protocol.ClientServices
-	// Parent is that of the session whose sub-agent this one is for, when both work in
-	// the same tree.
+	// Parent is that of the session whose sub-agent this one is for, when both work in the same tree.
 	Parent *Executor
 	// Lender is the executor whose MCP servers this one uses, nil for its own.
 	Lender *Executor
@@ -94,14 +93,16 @@ type Options struct {
 	Skills []skills.Skill
 	// Manner is how results are written for a model; nil writes them as for programs.
 	Manner func(model string) tool.Manner
+	// Pages reads pages of the web; nil refuses to.
+	Pages *webpages.Pages
+	// Languages answers questions about code; nil has nobody to ask.
+	Languages files.Languages
 	// Only, when not nil, names the tools that may be called.
 	Only []string
 }
 
-// Executor carries out what tools propose. It is
-// the one place where files are committed and commands are run.
-//
-// The methods may be called by several goroutines; actions that must not run
+// Executor carries out what tools propose. It is the one place where files are committed and
+// commands are run. The methods may be called by several goroutines; actions that must not run
 // beside others are kept apart by the core.
 type Executor struct {
 	o        Options
@@ -112,6 +113,8 @@ type Executor struct {
 	borrowed bool // the servers are the parent's
 	record   *recorder
 	watched  *watch.Watcher // nil without a witness
+	aim      aim.Aim
+	head     *headmove.Watch
 
 	mu    sync.Mutex // guards what follows
 	notes []string   // what the model is to be told with the next turn
@@ -131,7 +134,7 @@ func New(o Options) *Executor {
 	if o.Sandbox == nil && o.Boundary != nil {
 		o.Sandbox = func(mode protocol.SandboxMode) boundary.Policy { return o.Boundary.Policy(string(mode)) }
 	}
-	h := &Executor{o: o}
+	h := &Executor{o: o, aim: aim.Aim{Dir: o.Cwd}, head: &headmove.Watch{Dir: o.Cwd}}
 	if o.Lender != nil {
 		h.servers, h.borrowed = o.Lender.servers, true
 	}
@@ -147,7 +150,7 @@ func New(o Options) *Executor {
 		OutputTokens: o.OutputTokens}
 	fo := files.Options{Cwd: o.Cwd, Base: o.Base, Tree: o.Tree, Txn: o.Work, Images: o.Images, Keep: o.Keep,
 		Search:  o.Search,
-		Outputs: &h.outputs, View: o.View, Versions: o.Versions, Seen: o.Seen}
+		Outputs: &h.outputs, View: o.View, Versions: o.Versions, Seen: o.Seen, Languages: o.Languages}
 	if o.Client != nil {
 		co.Terminals, fo.Editor = o.Client.Terminals, o.Client.Files
 	}
@@ -164,6 +167,7 @@ func New(o Options) *Executor {
 	}
 	if o.Parent != nil {
 		h.record.join(o.Parent.record)
+		h.head = o.Parent.head
 	}
 	return h
 }
@@ -189,8 +193,7 @@ func (h *Executor) Serve(o mcp.Options, f mcp.Front) {
 	}
 }
 
-// Settled waits until the servers are ready or have failed, and returns why the first of
-// the named ones has failed.
+// Settled waits until the servers are ready or have failed, and returns why the first named one has.
 func (h *Executor) Settled(ctx context.Context, required []string) error {
 	return h.servers.Settled(ctx, required)
 }

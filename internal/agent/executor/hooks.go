@@ -32,7 +32,7 @@ func RunHook(shell, dir string, env []string) hooks.Runner {
 			return hooks.Output{}, err
 		}
 		defer r.Close()
-		p, err := proc.Start(ctx, proc.Spec{Argv: []string{shell, "-c", "exec 2>&3 3>&-\n" + h.Command}, Dir: dir, Env: env,
+		p, err := proc.Start(ctx, proc.Spec{Argv: []string{shell, "-c", "exec 2>&3 3>&-\n" + h.Command}, Dir: cmp.Or(h.Dir, dir), Env: h.Environ(env),
 			Stdin: true,
 			Cap:   maxHookOutput, ExtraFiles: []*os.File{w}})
 		w.Close()
@@ -66,6 +66,7 @@ func RunHook(shell, dir string, env []string) hooks.Runner {
 var hookName = map[string]string{
 	"exec_command": "Bash", "apply_patch": "apply_patch", "edit_file": "Edit", "write_file": "Write", "read_file": "Read",
 	"glob": "Glob", "grep": "Grep", "list_dir": "LS", "update_plan": "TodoWrite",
+	"web_fetch": "WebFetch",
 }
 
 // hookNames are the names under which hooks know a tool, which may be called by an
@@ -127,7 +128,7 @@ func (h *Executor) before(ctx context.Context, e turn.Prepare, a tool.Action,
 		return declined(p, blocked("PreToolUse", r.ReasonOr(noReason), a)), say
 	case r.Decision == "ask" && p.Verdict == turn.Allow:
 		q := h.question(a, r.ReasonOr(""))
-		if q == nil || p.Outcome != nil || e.Settings.Approval == protocol.PolicyNever {
+		if q == nil || p.Outcome != nil || e.Settings.Mode().Approval() == protocol.PolicyNever {
 			return declined(p, blocked("PreToolUse", r.ReasonOr("it asks for approval")+" (and nobody can be asked here)", a)),
 				say
 		}
@@ -219,18 +220,21 @@ func blocked(event, reason string, a tool.Action) string {
 // after lets hooks look at what a call came to, and speak to the model.
 func (h *Executor) after(ctx context.Context, c tool.Call, a tool.Action, s protocol.Settings, id protocol.TurnID,
 	o turn.Outcome) turn.Outcome {
-	if !h.o.Hooks.Wants(hooks.PostToolUse) || ctx.Err() != nil {
+	event := hooks.PostToolUse
+	if !o.Success && h.o.Hooks.Wants(hooks.PostToolUseFailure) {
+		event = hooks.PostToolUseFailure
+	}
+	if !h.o.Hooks.Wants(event) || ctx.Err() != nil {
 		return o
 	}
-	call := h.hookCall(hooks.PostToolUse, c, a, s, id)
+	call := h.hookCall(event, c, a, s, id)
 	call.Response = map[string]any{"output": o.Text, "success": o.Success}
+	change, _ := a.(tool.Change)
+	call.Changed(change.Set)
 	r := h.o.Hooks.Fire(ctx, call)
-	o.Warnings = append(o.Warnings, r.Warnings...)
 	if r.Decision == "deny" || r.Halt {
-		o.Text += "\n\nA PostToolUse hook objects: " + r.ReasonOr("no reason given")
+		o.Text += "\n\nA " + string(event) + " hook objects: " + r.ReasonOr("no reason given")
 	}
-	for _, text := range r.Context {
-		o.Text += "\n\n" + text
-	}
+	remarks{r.Context, r.Warnings}.on(&o)
 	return o
 }

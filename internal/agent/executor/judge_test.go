@@ -42,7 +42,7 @@ func TestExplainIsTheDecision(t *testing.T) {
 				protocol.SandboxFull} {
 				for _, escalate := range []bool{false, true} {
 					n++
-					e := policy.Rules{Approval: approval, Sandbox: mode,
+					e := policy.Rules{Mode: protocol.Settings{Approval: approval, Sandbox: mode}.Mode(),
 						List: list}.Explain(policy.Command{Line: line, Dir: "/", Escalate: escalate})
 					p := h.judge(tool.Call{ID: "c", Name: "exec_command"}, tool.Command{Line: line, Dir: "/", Escalate: escalate},
 						protocol.Settings{Approval: approval, Sandbox: mode})

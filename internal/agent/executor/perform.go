@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 
+	"kerf/internal/agent/executor/headmove"
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
@@ -18,6 +19,7 @@ type RunOptions struct {
 	Show        func(string) // live output, may be nil
 	Warn        func(string) // for the user, at once; may be nil
 	Body        protocol.Body
+	Edited      bool   // the user changed what was proposed
 	Diff        string // of a change, as the user was shown it; empty if nobody was asked
 	// Ask puts a question to the user while the action runs; nil has nobody to ask.
 	Ask func(context.Context, protocol.Approval) turn.Reply
@@ -35,11 +37,13 @@ func (h *Executor) Do(ctx context.Context, id protocol.CallID, a tool.Action, m 
 	case tool.Change:
 		return h.change(ctx, id, a, m)
 	case tool.Command:
-		return h.command(ctx, id, a, m)
+		return headmove.Ours(h.head, func() turn.Outcome { return h.command(ctx, id, a, m) })
 	case tool.WriteStdin:
-		return h.writeStdin(ctx, id, a, m)
+		return headmove.Ours(h.head, func() turn.Outcome { return h.writeStdin(ctx, id, a, m) })
 	case tool.Undo:
 		return h.undo(ctx, id, a, m)
+	case tool.Fetch:
+		return h.o.Pages.Read(ctx, a, m.Body, h.outputs.New(), h.o.OutputTokens)
 	case tool.Remote:
 		return h.servers.Call(ctx, id, a)
 	case tool.Delegate:

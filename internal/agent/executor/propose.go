@@ -44,6 +44,8 @@ func (h *Executor) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.P
 		h.judgeUndo(&p, c, a, rules)
 	case tool.Remote:
 		h.judgeRemote(&p, c, a, rules)
+	case tool.Fetch:
+		p = h.o.Pages.Prepare(c, a, rules, h.clean)
 	case tool.Delegate:
 		p.Body = protocol.SubAgent{Call: c.ID, Operation: a.Operation, Prompt: a.Message}
 	case tool.WriteStdin, tool.UserQuestion:
@@ -51,6 +53,12 @@ func (h *Executor) judge(c tool.Call, a tool.Action, s protocol.Settings) turn.P
 	default:
 		p.Outcome = &turn.Outcome{Text: fmt.Sprintf("%s: this kind of action is not supported here", c.Name)}
 	}
+	h.head.Pause(&p, a, s, func(reason string) *protocol.Approval {
+		if change, ok := a.(tool.Change); ok {
+			return h.askedChange(change.Set, reason)
+		}
+		return h.asked(a.(tool.Command), policy.Judgement{Reason: reason, Unsandboxed: p.Approval != nil})
+	})
 	return p
 }
 

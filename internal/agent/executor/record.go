@@ -133,7 +133,7 @@ func (r *recorder) healed(set delta.Set) {
 // origin is the ledger entry's answer to "who".
 func (r *recorder) origin(m RunOptions, id protocol.CallID) txn.Origin {
 	o := r.o.Origin
-	o.Tool = m.Tool
+	o.Tool, o.Edited = m.Tool, m.Edited
 	o.Session, o.Turn, o.Call = r.rooted(o.Session, string(m.Turn), string(id))
 	return o
 }
@@ -176,6 +176,7 @@ func (r *recorder) wrote(id protocol.CallID, cause string, set delta.Set, exact 
 		rec.DiffPath = r.saveDiff(diff)
 		done.records = append(done.records, rec)
 	}
+	set = r.files.Light(set)
 	r.outside.Leave(set, entry)
 	if known == protocol.Unproven {
 		r.unseen(set)

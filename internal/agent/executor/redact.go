@@ -14,7 +14,7 @@ func (h *Executor) redact(a tool.Action, o *turn.Outcome) {
 		return
 	}
 	switch a.(type) {
-	case tool.Command, tool.WriteStdin, tool.Remote:
+	case tool.Command, tool.WriteStdin, tool.Remote, tool.Fetch:
 	default:
 		return
 	}
@@ -33,5 +33,9 @@ func (h *Executor) clean(s string) string {
 	if h.o.Redact == nil || s == "" {
 		return s
 	}
-	return string(h.o.Redact([]byte(s)))
+	b := []byte(s)
+	if clean := h.o.Redact(b); len(clean) != len(b) || &clean[0] != &b[0] {
+		return string(clean)
+	}
+	return s // most texts, which are not copied again
 }

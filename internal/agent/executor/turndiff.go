@@ -14,6 +14,7 @@ import (
 
 // keepChange adds a set to what the running turn changed.
 func (r *recorder) keepChange(set delta.Set, known protocol.Certainty) {
+	set = r.files.Light(set)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	outside := known == protocol.Outside
@@ -43,12 +44,7 @@ func (r *recorder) turnDiff(ctx context.Context) *protocol.TurnDiff {
 	r.mu.Unlock()
 	t := &log.track
 	t.Look = func(path string) (*delta.Image, error) { return r.o.Tree.ReadEntry(path, files.ReadLimit) }
-	t.Load = func(img *delta.Image) (*delta.Image, error) {
-		if img = r.files.Load(img); !img.Loaded {
-			return nil, delta.ErrNotLoaded
-		}
-		return img, nil
-	}
+	t.Load = r.files.Whole
 	net := t.Net()
 	r.healed(net.Healed)
 	log.inexact = append(log.inexact, net.Uncertain...)

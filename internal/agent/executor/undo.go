@@ -14,6 +14,7 @@ import (
 	"kerf/internal/model"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
@@ -25,17 +26,18 @@ import (
 // rollout; the model is told with the next turn.
 func (h *Executor) undoOp(ctx context.Context, op protocol.Undo, ask Ask) (protocol.UndoReport, []history.FileChange) {
 	c, t, id, stopped := h.choice(op), protocol.TurnID(""), protocol.CallID(""), false
-	if !op.DryRun && len(op.Hunks) == 0 {
+	parts := undoreport.Parts(op, h.real)
+	if !op.DryRun && len(parts) == 0 {
 		if c.Unproven, stopped = h.askUnseen(ctx, c, ask); stopped {
 			return undoreport.Stopped, nil
 		}
 	}
-	if len(op.Hunks) > 0 {
+	if len(parts) > 0 {
 		// The edits taken back belong to the turn that made them, so that an undo of
 		// that turn takes all of it; the call is one of its own.
 		t, id = op.Turn, protocol.CallID("undo_"+strings.ToLower(rand.Text()[:10]))
 	}
-	report, done := h.takeBackOf(ctx, c, h.realPaths(op.Hunks), op.DryRun, t, id)
+	report, done := h.takeBackOf(ctx, c, parts, op.DryRun, t, id)
 	if report.Problem == "" && !op.DryRun {
 		h.tellLater(report)
 	}
@@ -81,18 +83,19 @@ func (h *Executor) askUnseen(ctx context.Context, c changes.Choice, ask Ask) (ta
 		names = append(names, h.files.Relative(l.Path))
 	}
 	all.Set = slices.DeleteFunc(all.Set, func(c delta.Change) bool { return !left[c.Path] })
-	diff, err := r.Diff(all)
+	section, err := r.Diff(all)
 	if err != nil {
 		return false, false
 	}
 	reply := ask(ctx, protocol.Approval{
 		Reason: "nobody saw who changed " + strings.Join(names, ", ") + "; take these changes back, too?",
-		Change: &protocol.ChangeApproval{Changes: h.files.PathChanges(all.Set), Diff: string(diff), Unseen: true}})
+		Change: &protocol.ChangeApproval{Changes: h.files.PathChanges(all.Set), Diff: string(section), Unseen: true}})
 	return reply.Answer.Decision.Allows(), reply.Answer.Decision == protocol.Abort
 }
 
 func (h *Executor) choice(op protocol.Undo) changes.Choice {
-	c := changes.Choice{Redo: op.Redo, Session: h.o.Origin.Session, Turn: string(op.Turn), Call: string(op.Call)}
+	c := changes.Choice{Redo: op.Redo, Session: h.o.Origin.Session, Turn: string(op.Turn), Call: string(op.Call),
+		Conflicts: undoreport.Way(op)}
 	if h.o.Parent != nil {
 		c.Session, _, c.Call = h.record.rooted(c.Session, "", c.Call)
 		c.Turn = "" // the ledger knows the parent's
@@ -101,10 +104,7 @@ func (h *Executor) choice(op protocol.Undo) changes.Choice {
 		c.Client = h.o.Origin.Client
 	}
 	for _, p := range op.Paths {
-		if abs, err := h.o.Tree.Resolve(p); err == nil {
-			p = h.files.Real(abs)
-		}
-		c.Paths = append(c.Paths, p)
+		c.Paths = append(c.Paths, h.real(p))
 	}
 	return c
 }
@@ -115,16 +115,12 @@ func (h *Executor) reader() changes.Reader {
 		Elsewhere: workspace.InGit()}
 }
 
-// realPaths names what paths name as the ledger does.
-func (h *Executor) realPaths(hunks map[string][]int) map[string][]int {
-	out := make(map[string][]int, len(hunks))
-	for p, list := range hunks {
-		if abs, err := h.o.Tree.Resolve(p); err == nil {
-			p = h.files.Real(abs)
-		}
-		out[p] = list
+// real is the path of a file as the ledger names it.
+func (h *Executor) real(path string) string {
+	if abs, err := h.o.Tree.Resolve(path); err == nil {
+		return h.files.Real(abs)
 	}
-	return out
+	return path
 }
 
 // takeBack plans an undo and carries it out.
@@ -135,7 +131,7 @@ func (h *Executor) takeBack(ctx context.Context, c changes.Choice, dry bool, t p
 
 // takeBackOf is takeBack, narrowed to single edits if there are any. What it does counts
 // for no turn.
-func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[string][]int, dry bool,
+func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[string]diff.Part, dry bool,
 	t protocol.TurnID, id protocol.CallID) (protocol.UndoReport, committed) {
 	report := protocol.UndoReport{Redo: c.Redo, DryRun: dry}
 	r := h.reader()

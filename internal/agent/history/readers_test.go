@@ -37,7 +37,11 @@ var selecting = map[string]string{
 	"sessions upTo":                    "beginnings and ends of turns",
 	"sessions/timeline roundsThatCall": "calls",
 	"sessions count":                   "tokens and the model that used them",
+	"sessions Ended":                   "how the last turn ended",
 	"sessions appendSaid":              "what was said",
+	"sessions read":                    "what turns were asked, and of which model",
+	"sessions/running look":            "what is open: a question, a call, a turn",
+	"sessions/transcript full":         "items, and the response that they are of",
 	"sessions/verify Session":          "what agrees with the ledger",
 }
 
@@ -83,6 +87,7 @@ func TestReadersNameEveryRecord(t *testing.T) {
 var otherwise = map[string][]string{
 	"sessions/codex/codex.go":   {"compacted", "reasoning", "session_meta", "turn_context"}, // lines that Codex writes
 	"sessions/export/export.go": {"file_change", "reasoning"},                               // items of an export
+	"sessions/peers/peers.go":   {"compacted", "reasoning", "session_meta", "turn_context"}, // lines as Codex writes them
 }
 
 // TestTypesOfRecordsAreNamedHereOnly: other packages name records by their Go types.

@@ -228,6 +228,8 @@ const (
 	StreamRetry   = "stream_retry"
 	TurnDiffed    = "turn_diff"
 	Noted         = "warning"
+	// CheckRan says in Message what a check of the project found.
+	CheckRan = "check"
 	// Renamed gives the session the title in Message.
 	Renamed = "renamed"
 	// Rewound goes back to just before the turn.

@@ -11,7 +11,10 @@ import (
 const BytesPerToken = 4
 
 // Tokens estimates the tokens of s.
-func Tokens(s string) int { return (len(s) + BytesPerToken - 1) / BytesPerToken }
+func Tokens(s string) int { return TokensOf(len(s)) }
+
+// TokensOf is Tokens for a number of bytes.
+func TokensOf(bytes int) int { return (bytes + BytesPerToken - 1) / BytesPerToken }
 
 // Truncate cuts the middle out of s so that about limit tokens stay, half at
 // each end, and says in place how many tokens and lines are gone. It never

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,31 +23,64 @@ type Event string
 
 // The events.
 const (
-	PreToolUse        Event = "PreToolUse"
-	PostToolUse       Event = "PostToolUse"
-	PermissionRequest Event = "PermissionRequest"
-	SessionStart      Event = "SessionStart"
-	UserPromptSubmit  Event = "UserPromptSubmit"
-	Stop              Event = "Stop"
+	PreToolUse         Event = "PreToolUse"
+	PostToolUse        Event = "PostToolUse"
+	PostToolUseFailure Event = "PostToolUseFailure"
+	PermissionRequest  Event = "PermissionRequest"
+	SessionStart       Event = "SessionStart"
+	UserPromptSubmit   Event = "UserPromptSubmit"
+	Stop               Event = "Stop"
+	// A sub-agent has these two in place of SessionStart and Stop.
+	SubagentStart Event = "SubagentStart"
+	SubagentStop  Event = "SubagentStop"
+	// PreCompact is before the history is summarized, Notification when the user is asked
+	// something. Hooks of these and of SessionEnd can only look.
+	PreCompact   Event = "PreCompact"
+	Notification Event = "Notification"
+	SessionEnd   Event = "SessionEnd"
 )
 
 // Events lists them all.
 func Events() []Event {
-	return []Event{PreToolUse, PostToolUse, PermissionRequest, SessionStart, UserPromptSubmit, Stop}
+	return []Event{PreToolUse, PostToolUse, PostToolUseFailure, PermissionRequest, SessionStart, UserPromptSubmit, Stop,
+		SubagentStart, SubagentStop, PreCompact, Notification, SessionEnd}
 }
 
-// Handler is one program and when it runs.
+// Handler is one program, address or question to a model, and when it is used.
 type Handler struct {
 	Event Event
 	// Matcher is a regular expression over a whole name of the tool, or over the
 	// source of a start; empty and * match everything.
 	Matcher string
 	Command string // for the user's shell
+	// URL gets the event as a POST, with Headers in which the variables of Env are
+	// replaced. Prompt is what Model, or the session's, is asked about the event.
+	URL           string
+	Headers       map[string]string
+	Env           []string
+	Prompt, Model string
+	// Cursor says that what the handler is told and answers is as Cursor has it.
+	Cursor bool
+	// Dir is where the program starts; empty for the usual place.
+	Dir string
+	// Vars are variables for the program alone.
+	Vars map[string]string
+	// Told is the event's name in another agent, by which the handler knows it.
+	Told    string
 	Timeout time.Duration
 	From    string // the file it stands in, for messages
 	// Required makes a failure of the hook an objection: the call or the prompt is
 	// refused. It counts for PreToolUse, PermissionRequest and UserPromptSubmit.
 	Required bool
+}
+
+// Environ is the environment of the handler's program: env, and its own variables.
+func (h Handler) Environ(env []string) []string {
+	own := slices.Clone(env)
+	for name, value := range h.Vars {
+		own = append(own, name+"="+value)
+	}
+	return own
 }
 
 // Output is the result of a hook's program.
@@ -56,7 +90,7 @@ type Output struct {
 	TimedOut       bool
 }
 
-// Runner runs the command of a handler with stdin. An error means that it could
+// Runner runs the command of a handler with stdin, or does what it has instead of one. An error means that it could
 // not be run at all.
 type Runner func(ctx context.Context, h Handler, stdin []byte) (Output, error)
 
@@ -85,7 +119,11 @@ func New(handlers []Handler, run Runner) (*Set, error) {
 	for _, h := range handlers {
 		c := compiled{Handler: h}
 		if h.Matcher != "" && h.Matcher != "*" {
-			re, err := regexp.Compile(`^(?:` + h.Matcher + `)$`)
+			whole := `^(?:` + h.Matcher + `)$`
+			if h.Cursor {
+				whole = h.Matcher // it matches anywhere
+			}
+			re, err := regexp.Compile(whole)
 			if err != nil {
 				return nil, fmt.Errorf("%s: hooks.%s: matcher %q: %w", h.From, h.Event, h.Matcher, err)
 			}
@@ -113,6 +151,7 @@ type Call struct {
 	Input          any
 	Response       any
 	CallID         string
+	Paths          []string // files that a call changed, absolute
 	Prompt         string
 	Source         string
 	LastMessage    string
@@ -122,7 +161,7 @@ type Call struct {
 // Call is what every hook is told at an event.
 func (s *Set) Call(e Event, set protocol.Settings, turn protocol.TurnID) Call {
 	mode := "default"
-	switch set.Approval {
+	switch set.Mode().Approval() {
 	case protocol.PolicyNever:
 		mode = "bypassPermissions"
 	case protocol.PolicyAutoEdit:
@@ -175,25 +214,29 @@ func (s *Set) Fire(ctx context.Context, c Call) Result {
 	if s == nil {
 		return Result{}
 	}
-	var matching []compiled
+	type job struct {
+		compiled
+		stdin []byte
+	}
+	var jobs []job
 	for _, h := range s.handlers {
-		if h.Event == c.Event && h.matches(c.Names) {
-			matching = append(matching, h)
+		if h.Event != c.Event || !h.matches(c) {
+			continue
+		}
+		for _, told := range c.payloads(h.Handler) {
+			stdin, err := json.Marshal(told)
+			if err != nil {
+				return Result{Warnings: []string{fmt.Sprintf("hooks of %s were not run: %v", c.Event, err)}}
+			}
+			jobs = append(jobs, job{h, stdin})
 		}
 	}
-	if len(matching) == 0 {
-		return Result{}
-	}
-	stdin, err := json.Marshal(c.wire())
-	if err != nil {
-		return Result{Warnings: []string{fmt.Sprintf("hooks of %s were not run: %v", c.Event, err)}}
-	}
-	results := make([]Result, len(matching))
+	results := make([]Result, len(jobs))
 	var all sync.WaitGroup
-	for i, h := range matching {
+	for i, j := range jobs {
 		all.Go(func() {
-			out, err := s.run(ctx, h.Handler, stdin)
-			results[i] = h.read(out, err)
+			out, err := s.run(ctx, j.Handler, j.stdin)
+			results[i] = j.read(out, err)
 		})
 	}
 	all.Wait()
@@ -204,11 +247,14 @@ func (s *Set) Fire(ctx context.Context, c Call) Result {
 	return joined
 }
 
-func (c compiled) matches(names []string) bool {
+func (c compiled) matches(call Call) bool {
+	if c.Cursor {
+		return c.matchesCursor(call)
+	}
 	if c.matcher == nil {
 		return true
 	}
-	for _, n := range names {
+	for _, n := range call.Names {
 		if c.matcher.MatchString(n) {
 			return true
 		}
@@ -231,11 +277,15 @@ func (r *Result) join(o Result) {
 	r.Warnings = append(r.Warnings, o.Warnings...)
 }
 
-// wire is the object on standard input.
-func (c Call) wire() map[string]any {
+// wire is the object on standard input; told is the event's name, if it has another one
+// there.
+func (c Call) wire(told string) map[string]any {
 	m := map[string]any{"session_id": c.Session, "transcript_path": nil, "cwd": c.Cwd, "hook_event_name": c.Event,
 		"model":           c.Model,
 		"permission_mode": c.PermissionMode}
+	if told != "" {
+		m["hook_event_name"] = told
+	}
 	put := func(name string, value any, present bool) {
 		if present {
 			m[name] = value
@@ -249,8 +299,13 @@ func (c Call) wire() map[string]any {
 	put("tool_use_id", c.CallID, c.CallID != "")
 	put("prompt", c.Prompt, c.Event == UserPromptSubmit)
 	put("source", c.Source, c.Event == SessionStart)
-	put("last_assistant_message", c.LastMessage, c.Event == Stop)
-	put("stop_hook_active", c.StopActive, c.Event == Stop)
+	ends := c.Event == Stop || c.Event == SubagentStop
+	put("last_assistant_message", c.LastMessage, ends)
+	put("stop_hook_active", c.StopActive, ends)
+	put("trigger", c.Source, c.Event == PreCompact)
+	put("reason", c.Source, c.Event == SessionEnd)
+	put("notification_type", c.Source, c.Event == Notification)
+	put("message", c.Prompt, c.Event == Notification)
 	return m
 }
 
@@ -284,7 +339,7 @@ func (c compiled) read(out Output, err error) Result {
 		return c.failed(fmt.Sprintf("ended after its time limit of %s", c.Timeout))
 	case out.Code == 2:
 		r := Result{Decision: "deny", Reason: stderr}
-		if c.Event == SessionStart {
+		if c.onlyLooks() {
 			return c.failed("exit code 2: " + stderr)
 		}
 		return r
@@ -296,12 +351,39 @@ func (c compiled) read(out Output, err error) Result {
 		if err := json.Unmarshal(out.Stdout, &a); err != nil {
 			return c.failed(fmt.Sprintf("its output is not the JSON of a hook: %v", err))
 		}
+		if c.Cursor {
+			var more cursorAnswer
+			if err := json.Unmarshal(out.Stdout, &more); err != nil {
+				return c.failed(fmt.Sprintf("its output is not the JSON of a hook: %v", err))
+			}
+			more.own(&a)
+		}
 		return c.interpret(a)
 	}
-	if stdout != "" && (c.Event == SessionStart || c.Event == UserPromptSubmit) {
+	if stdout != "" && (c.Event == SessionStart || c.Event == SubagentStart || c.Event == UserPromptSubmit) {
 		return Result{Context: []string{stdout}}
 	}
 	return Result{}
+}
+
+// onlyLooks reports whether the event is over, or begins whatever a hook says.
+func (c compiled) onlyLooks() bool {
+	switch c.Event {
+	case SessionStart, SubagentStart, PreCompact, Notification, SessionEnd:
+		return true
+	}
+	return false
+}
+
+// shown is what the handler does, on a line.
+func (h Handler) shown() string {
+	switch {
+	case h.URL != "":
+		return h.URL
+	case h.Prompt != "":
+		return h.Prompt
+	}
+	return h.Command
 }
 
 func (c compiled) interpret(a answer) Result {
@@ -341,7 +423,7 @@ func (c compiled) interpret(a answer) Result {
 }
 
 func (c compiled) failed(why string) Result {
-	r := Result{Warnings: []string{firstLine(fmt.Sprintf("hook %s (%s): %s", c.Event, firstLine(c.Command), why))}}
+	r := Result{Warnings: []string{firstLine(fmt.Sprintf("hook %s (%s): %s", c.Event, firstLine(c.shown()), why))}}
 	switch c.Event {
 	case PreToolUse, PermissionRequest, UserPromptSubmit:
 		if c.Required {

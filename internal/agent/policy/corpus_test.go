@@ -45,7 +45,7 @@ func corpusRules(t testing.TB) Rules {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Rules{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace, List: list}
+	return Rules{Mode: protocol.Settings{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}.Mode(), List: list}
 }
 
 func TestCorpus(t *testing.T) {

@@ -50,9 +50,9 @@ func TestNoSpellingHidesACommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := Rules{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxFull}
-	held := Rules{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace, List: forbid}
-	never := Rules{Approval: protocol.PolicyNever, Sandbox: protocol.SandboxFull, List: forbid}
+	full := Rules{Mode: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxFull}.Mode()}
+	held := Rules{Mode: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}.Mode(), List: forbid}
+	never := Rules{Mode: protocol.Settings{Approval: protocol.PolicyNever, Sandbox: protocol.SandboxFull}.Mode(), List: forbid}
 	n := 0
 	check := func(line string) {
 		n++
@@ -106,7 +106,7 @@ func TestNoSpellingHidesACommand(t *testing.T) {
 // known only when the line runs.
 func TestForbiddenSubcommands(t *testing.T) {
 	list, _ := ParseRules("r", []byte("git push -> forbid\n"))
-	r := Rules{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace, List: list}
+	r := Rules{Mode: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}.Mode(), List: list}
 	for line, want := range map[string]Verdict{"git push": Refuse, `git pu\sh`: Refuse, "git $'push' x": Refuse,
 		"git {push,x}": Refuse, "/usr/bin/git 'push'": Refuse, "git.exe push": Refuse, "GIT push": Refuse, "git -C x push": Refuse,
 		"git $X": Ask, "git -C $X push": Ask, "git $X push": Ask, "echo push | xargs git": Ask, "git -c alias.p=push p": Ask,
@@ -126,7 +126,7 @@ func TestEscalationCoversOneCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Rules{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace, List: list}
+	r := Rules{Mode: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}.Mode(), List: list}
 	out := func(line string) Judgement { return r.Command(Command{Line: line, Dir: "/w", Escalate: true}) }
 	for _, line := range []string{"mytool build", "mytool build -v", "mytool build 2>&1", "mytool build >/dev/null"} { // control
 		if j := out(line); j.Verdict != Allow || !j.Unsandboxed {
@@ -193,7 +193,7 @@ func TestRulesHoldWhereTheCommandRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	place := disk{links: map[string]string{"/w/link": "/other", "/w/broken": "", "/alias": "/w"}}
-	r := Rules{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace, List: list}
+	r := Rules{Mode: protocol.Settings{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}.Mode(), List: list}
 	for _, tt := range []struct {
 		dir, line string
 		want      Verdict
@@ -217,7 +217,7 @@ func TestRulesHoldWhereTheCommandRuns(t *testing.T) {
 			t.Errorf("in %s, %q: %v (%s: %s), want %v", tt.dir, tt.line, e.Verdict, e.By, e.Reason, tt.want)
 		}
 	}
-	held := Rules{Approval: protocol.PolicyNever, Sandbox: protocol.SandboxWorkspace, List: list}
+	held := Rules{Mode: protocol.Settings{Approval: protocol.PolicyNever, Sandbox: protocol.SandboxWorkspace}.Mode(), List: list}
 	for line, want := range map[string]Verdict{"other a": Allow, "cd $X; other a": Refuse, "if cd /prod; then other a; fi": Refuse} {
 		if j := held.Command(Command{Line: line, Dir: "/w", Place: place}); j.Verdict != want {
 			t.Errorf("never, %q: %v (%s), want %v", line, j.Verdict, j.Reason, want)
@@ -234,7 +234,7 @@ func TestProgramsOfRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Rules{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace, List: list}
+	r := Rules{Mode: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}.Mode(), List: list}
 	for _, tt := range []struct {
 		name, path string
 		writable   bool
@@ -247,7 +247,7 @@ func TestProgramsOfRules(t *testing.T) {
 			t.Errorf("%+v: %v", tt, j.Verdict)
 		}
 	}
-	untrusted := Rules{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace, List: list}
+	untrusted := Rules{Mode: protocol.Settings{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}.Mode(), List: list}
 	for line, want := range map[string]Verdict{"a b": Allow, "a b c": Ask, "a": Ask} {
 		if j := untrusted.Command(Command{Line: line, Dir: "/w"}); j.Verdict != want {
 			t.Errorf("exactly: %q: %v", line, j.Verdict)
@@ -257,7 +257,7 @@ func TestProgramsOfRules(t *testing.T) {
 	place := disk{programs: map[string]string{"touch": "/usr/bin/touch", "mine": "/w/mine"}, writable: map[string]bool{"/w/mine": true}}
 	for line, want := range map[string]string{"touch a": "touch a -> allow unsandboxed exactly program /usr/bin/touch in /w",
 		"touch": "touch -> allow unsandboxed exactly program /usr/bin/touch in /w", "mine a": "", "touch a && ls": "", "touch $X": ""} {
-		e := Rules{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}.Explain(Command{Line: line, Dir: "/w",
+		e := Rules{Mode: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}.Mode()}.Explain(Command{Line: line, Dir: "/w",
 			Escalate: true, Place: place, Reason: "because I say so"})
 		if e.Rule != want || e.Prefix != nil || strings.Contains(e.Reason, "because I") || e.Says != "because I say so" {
 			t.Errorf("%q: offered %q %q (%s / %s), want %q", line, e.Rule, e.Prefix, e.Reason, e.Says, want)
@@ -277,7 +277,7 @@ func TestProgramsOfRules(t *testing.T) {
 // TestPlacesThatRunSomething: what only reads by its words is asked about where a program
 // lies in reach of commands, or git would run something.
 func TestPlacesThatRunSomething(t *testing.T) {
-	r := Rules{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}
+	r := Rules{Mode: protocol.Settings{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}.Mode()}
 	place := disk{programs: map[string]string{"ls": "/w/bin/ls", "cat": "/bin/cat", "git": "/usr/bin/git"},
 		writable: map[string]bool{"/w/bin/ls": true}, runs: map[string]string{"/w/emb": "core.fsmonitor"}}
 	for line, want := range map[string]Verdict{"cat x": Allow, "ls": Ask, "cat x | ls": Ask, "echo x": Allow, "git status": Allow,

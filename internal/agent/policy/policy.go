@@ -51,10 +51,8 @@ type Judgement struct {
 
 // Rules are the settings that judge.
 type Rules struct {
-	Approval protocol.ApprovalPolicy
-	Sandbox  protocol.SandboxMode
-	// Edits is EditsAsk where every change of files is asked about.
-	Edits protocol.Edits
+	// Mode is what is asked about, and what commands may reach.
+	Mode protocol.Mode
 	// List are the rules of all files, in any order.
 	List []Rule
 	// Memory is what was allowed in this session; may be nil.
@@ -104,7 +102,7 @@ func (r Rules) Explain(c Command) Explanation {
 }
 
 func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
-	outside := c.Escalate && r.Sandbox != protocol.SandboxFull
+	outside := c.Escalate && r.Mode.Sandbox() != protocol.SandboxFull
 	allowed := r.Memory.allowsCommand(c, outside)
 	rule, found := r.restricts(RuleForbid, p, c)
 	switch {
@@ -118,7 +116,7 @@ func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
 	}) {
 		return r.ask(outside, "what cannot be read", "%s, so it cannot be compared with the rules that forbid commands", why)
 	}
-	if r.Approval == protocol.PolicyPlan {
+	if r.Mode.Plans() {
 		if p.SafeAt(c) && !outside {
 			return Judgement{By: "it only reads"}
 		}
@@ -145,7 +143,7 @@ func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
 
 // leave judges a wish to run without the sandbox.
 func (r Rules) leave(c Command) Judgement {
-	if r.Approval == protocol.PolicyNever {
+	if r.Mode.Approval() == protocol.PolicyNever {
 		return refuse("approval policy never",
 			"asking to leave the sandbox is pointless here: the approval policy is never. "+
 				"Work within the sandbox, or tell the user what you need")
@@ -156,16 +154,16 @@ func (r Rules) leave(c Command) Judgement {
 
 // inside judges a command by the approval policy alone.
 func (r Rules) inside(p *Parsed, c Command, h Harm) Judgement {
-	switch r.Approval {
+	switch approval := r.Mode.Approval(); approval {
 	case protocol.PolicyUntrusted, protocol.PolicyAutoEdit:
 		if p.SafeAt(c) {
 			return Judgement{By: "it only reads"}
 		}
-		return r.ask(false, "approval policy "+string(r.Approval), "%s", p.whyUnsafe(c, h))
+		return r.ask(false, "approval policy "+string(approval), "%s", p.whyUnsafe(c, h))
 	case protocol.PolicyNever:
 		return Judgement{By: "approval policy never"}
 	}
-	full := r.Sandbox == protocol.SandboxFull
+	full := r.Mode.Sandbox() == protocol.SandboxFull
 	switch {
 	case h.Level == Wide, h.Level == Risky && full:
 		return r.ask(false, "the danger list", "%s", h.Why)
@@ -174,7 +172,7 @@ func (r Rules) inside(p *Parsed, c Command, h Harm) Judgement {
 	case full && p.sets != "":
 		return r.ask(false, "what cannot be read", "%s changes what programs do, and no sandbox would hold them", p.sets)
 	case full:
-		return Judgement{By: "approval policy " + string(r.Approval)}
+		return Judgement{By: "approval policy " + string(r.Mode.Approval())}
 	}
 	return Judgement{By: "the sandbox confines the command"}
 }
@@ -182,7 +180,7 @@ func (r Rules) inside(p *Parsed, c Command, h Harm) Judgement {
 // ask asks, or refuses where nobody may be asked.
 func (r Rules) ask(outside bool, by, format string, args ...any) Judgement {
 	why := fmt.Sprintf(format, args...)
-	if r.Approval == protocol.PolicyNever {
+	if r.Mode.Approval() == protocol.PolicyNever {
 		return refuse(by, "%s, and the approval policy is never. Find a safer way, or tell the user what you need", why)
 	}
 	return Judgement{Verdict: Ask, Reason: why, Unsandboxed: outside, By: by}
@@ -230,14 +228,14 @@ func (r Rules) grants(p *Parsed, c Command, outside bool) (by Rule, ok bool) {
 // Change judges a change of files inside the workspace. Steering are those that
 // agents, editors or machines obey.
 func (r Rules) Change(paths []string, steering []string) Judgement {
-	asks, by := protocol.Settings{Approval: r.Approval, Sandbox: r.Sandbox, Edits: r.Edits}.Files()
+	asks, by := r.Mode.Edits()
 	switch {
-	case asks == protocol.EditsRefused && r.Approval == protocol.PolicyPlan:
+	case r.Mode.Plans():
 		return refuse(by, "this is plan mode: no file may be changed. Propose the change in the plan")
 	case asks == protocol.EditsRefused:
 		return refuse(by, "the sandbox is read-only and nobody can be asked: no file may be changed. "+
 			"Tell the user to run with --sandbox workspace-write")
-	case asks == protocol.EditsFree && r.Approval == protocol.PolicyNever:
+	case asks == protocol.EditsFree && r.Mode.Approval() == protocol.PolicyNever:
 		return Judgement{By: by}
 	case r.Memory.allowsPaths(paths):
 		return Judgement{By: "allowed for this session"}
@@ -279,16 +277,4 @@ func because(r Rule) string {
 		return ""
 	}
 	return " because " + r.Why
-}
-
-// Mode is the sandbox that a command really runs in: full access when its rule or
-// the user said so, but always read-only while a plan is made.
-func Mode(s protocol.Settings, unsandboxed bool) protocol.SandboxMode {
-	switch {
-	case s.Approval == protocol.PolicyPlan:
-		return protocol.SandboxReadOnly
-	case unsandboxed:
-		return protocol.SandboxFull
-	}
-	return s.Sandbox
 }

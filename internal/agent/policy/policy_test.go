@@ -28,7 +28,7 @@ func TestKnownSafe(t *testing.T) {
 }
 
 func rules(a protocol.ApprovalPolicy, s protocol.SandboxMode) Rules {
-	return Rules{Approval: a, Sandbox: s}
+	return Rules{Mode: protocol.Settings{Approval: a, Sandbox: s}.Mode()}
 }
 
 func TestJudgements(t *testing.T) {
@@ -70,22 +70,4 @@ func FuzzKnownSafe(f *testing.F) {
 			t.Errorf("KnownSafe(%q) with an active character outside quotes", s)
 		}
 	})
-}
-
-func TestModeOfCommands(t *testing.T) {
-	for _, tt := range []struct {
-		approval    protocol.ApprovalPolicy
-		unsandboxed bool
-		want        protocol.SandboxMode
-	}{
-		{protocol.PolicyOnRequest, false, protocol.SandboxWorkspace},
-		{protocol.PolicyOnRequest, true, protocol.SandboxFull},
-		{protocol.PolicyPlan, false, protocol.SandboxReadOnly},
-		{protocol.PolicyPlan, true, protocol.SandboxReadOnly},
-	} {
-		set := protocol.Settings{Approval: tt.approval, Sandbox: protocol.SandboxWorkspace}
-		if got := Mode(set, tt.unsandboxed); got != tt.want {
-			t.Errorf("%s, unsandboxed %t: %s, want %s", tt.approval, tt.unsandboxed, got, tt.want)
-		}
-	}
 }

@@ -20,9 +20,13 @@ var (
 // turn. What was not asked for stays as it was, but the modes never allow more than now.
 // Narrowed says in a line what the session may do no longer, and is empty otherwise.
 //
+// Undecided says that neither trust nor configuration says anything about the directory, and
+// that it is the session's own: then the user's word for the session still counts there, unless
+// it was that there is no sandbox.
+//
 // A front end with modes for edits of its own begins with these: it takes only model and
 // effort over.
-func Resumed(now, asked, was protocol.Settings) (set protocol.Settings, narrowed string) {
+func Resumed(now, asked, was protocol.Settings, undecided bool) (set protocol.Settings, narrowed string) {
 	set = now
 	if asked.Model == "" {
 		set.Model = cmp.Or(was.Model, now.Model)
@@ -38,7 +42,7 @@ func Resumed(now, asked, was protocol.Settings) (set protocol.Settings, narrowed
 	}
 	switch n := sandboxes[was.Sandbox]; {
 	case asked.Sandbox != "" || n == 0:
-	case n <= sandboxes[now.Sandbox]:
+	case n <= sandboxes[now.Sandbox], undecided && was.Sandbox == protocol.SandboxWorkspace:
 		set.Sandbox = was.Sandbox
 	default:
 		narrowed = fmt.Sprintf("the session ran in the sandbox %s; it goes on in %s, as trust and configuration say here. "+

@@ -75,7 +75,7 @@ func TestSEC_A4_SameRulesAtEverySize(t *testing.T) {
 	// What cannot be read and cannot be asked about does not run where anything is
 	// forbidden.
 	rules := corpusRules(t)
-	rules.Approval = protocol.PolicyNever
+	rules.Mode = protocol.Settings{Approval: protocol.PolicyNever, Sandbox: protocol.SandboxWorkspace}.Mode()
 	if j := rules.Command(Command{Line: strings.Repeat("(", 1<<20)}); j.Verdict != Refuse {
 		t.Errorf("unreadable under never: %v", j.Verdict)
 	}
@@ -91,18 +91,18 @@ func TestSEC_A5_DeletingAsksAndShowsTargets(t *testing.T) {
 		protocol.PolicyOnFailure, protocol.PolicyAutoEdit} {
 		for _, sandbox := range []protocol.SandboxMode{protocol.SandboxWorkspace, protocol.SandboxFull} {
 			for _, l := range lines {
-				e := Rules{Approval: approval, Sandbox: sandbox}.Explain(Command{Line: l})
+				e := Rules{Mode: protocol.Settings{Approval: approval, Sandbox: sandbox}.Mode()}.Explain(Command{Line: l})
 				if e.Verdict != Ask || len(e.Targets) == 0 || e.Rule != "" || e.Prefix != nil {
 					t.Errorf("%s, %s: %q: %+v", approval, sandbox, l, e.Judgement)
 				}
 			}
 		}
 	}
-	held := Rules{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}
+	held := Rules{Mode: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}.Mode()}
 	if e := held.Explain(Command{Line: "rm -rf build"}); e.Verdict != Allow { // control
 		t.Errorf("rm -rf build in the sandbox: %+v", e.Judgement)
 	}
-	never := Rules{Approval: protocol.PolicyNever, Sandbox: protocol.SandboxFull}
+	never := Rules{Mode: protocol.Settings{Approval: protocol.PolicyNever, Sandbox: protocol.SandboxFull}.Mode()}
 	for _, l := range []string{"rm -rf /", "rm -rf ~", "rm -rf .git", "mkfs.ext4 /dev/sda1", ":(){ :|:& };:",
 		"dd if=x of=/dev/sda", "shutdown now"} {
 		if j := never.Command(Command{Line: l}); j.Verdict != Refuse {
@@ -137,7 +137,7 @@ func TestSEC_A7_WhatIsRunIsJudged(t *testing.T) {
 
 // TestSEC_A8_NoDurableRuleForCarriers checks what is offered.
 func TestSEC_A8_NoDurableRuleForCarriers(t *testing.T) {
-	rules := Rules{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}
+	rules := Rules{Mode: protocol.Settings{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}.Mode()}
 	for _, l := range []string{"git fetch", "env A=b make", "sudo ls", "make test", "npm test", "sh x.sh",
 		"bash -c 'go test'", "python3 x.py", "./x.sh", "/usr/bin/go test", "xargs go test",
 		"go run .", "cargo run", "go generate", "curl x", "rm x", "go test $x", "go test | frobnicate", "A=b go test",
@@ -177,7 +177,7 @@ func TestSEC_A10_NoWayToSwitchOff(t *testing.T) {
 	outside, _ := ParseRule("go vet -> allow unsandboxed")
 	for _, approval := range []protocol.ApprovalPolicy{protocol.PolicyUntrusted, protocol.PolicyOnRequest,
 		protocol.PolicyOnFailure, protocol.PolicyAutoEdit, protocol.PolicyNever, protocol.PolicyPlan} {
-		rules := Rules{Approval: approval, Sandbox: protocol.SandboxWorkspace, List: []Rule{inside, outside},
+		rules := Rules{Mode: protocol.Settings{Approval: approval, Sandbox: protocol.SandboxWorkspace}.Mode(), List: []Rule{inside, outside},
 			Memory: &Memory{}}
 		rules.Memory.AllowCommand(Command{Line: "make", Dir: "/w"}, false)
 		for _, l := range []string{"ls", "go test", "make", "kerf exec --yolo x",
@@ -191,7 +191,7 @@ func TestSEC_A10_NoWayToSwitchOff(t *testing.T) {
 			}
 		}
 	}
-	rules := Rules{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace, List: []Rule{inside, outside}}
+	rules := Rules{Mode: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}.Mode(), List: []Rule{inside, outside}}
 	if j := rules.Command(Command{Line: "go vet", Dir: "/w", Escalate: true}); j.Verdict != Allow ||
 		!j.Unsandboxed { // control
 		t.Errorf("go vet with its rule: %+v", j)
@@ -243,7 +243,7 @@ func TestDenyBeatsAllow(t *testing.T) {
 		}
 		for _, a := range []protocol.ApprovalPolicy{protocol.PolicyNever, protocol.PolicyOnRequest,
 			protocol.PolicyUntrusted} {
-			r := Rules{Approval: a, Sandbox: protocol.SandboxFull, List: list, Memory: &Memory{}}
+			r := Rules{Mode: protocol.Settings{Approval: a, Sandbox: protocol.SandboxFull}.Mode(), List: list, Memory: &Memory{}}
 			r.Memory.AllowCommand(Command{Line: "git push"}, false)
 			r.Memory.AllowRule(list[0])
 			for _, l := range []string{"git push", "ls; git push", "git push origin x", "git -C y push"} {

@@ -19,7 +19,7 @@ func (r Rules) standIn(e *Explanation, c Command) {
 		return
 	}
 	allowed := strings.HasPrefix(e.By, "rule ") || r.Memory.allowsCommand(c, c.Escalate &&
-		r.Sandbox != protocol.SandboxFull)
+		r.Mode.Sandbox() != protocol.SandboxFull)
 	lines, all := c.stood(e.Parsed)
 	for _, l := range lines {
 		inner := c

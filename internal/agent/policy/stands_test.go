@@ -38,7 +38,7 @@ func TestDefinitionsAreNoWayRound(t *testing.T) {
 		{"again", protocol.PolicyOnRequest, Allow},
 		{"broken", protocol.PolicyOnRequest, Ask},
 	} {
-		r := Rules{Approval: tt.approval, Sandbox: protocol.SandboxWorkspace, List: forbid}
+		r := Rules{Mode: protocol.Settings{Approval: tt.approval, Sandbox: protocol.SandboxWorkspace}.Mode(), List: forbid}
 		if e := r.Explain(Command{Line: tt.line, Dir: "/w", Stands: stands}); e.Verdict != tt.want {
 			t.Errorf("%s, %q: %v (%s: %s), want %v", tt.approval, tt.line, e.Verdict, e.By, e.Reason, tt.want)
 		}
@@ -56,7 +56,7 @@ func TestDefinitionsAreNoWayRound(t *testing.T) {
 		}
 		many[fmt.Sprintf("c%d", i)] = "{ " + b.String() + "}"
 	}
-	r := Rules{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace, Memory: &Memory{}}
+	r := Rules{Mode: protocol.Settings{Approval: protocol.PolicyOnRequest, Sandbox: protocol.SandboxWorkspace}.Mode(), Memory: &Memory{}}
 	c := Command{Line: "c1", Dir: "/w", Stands: many}
 	if e := r.Explain(c); e.Verdict != Ask {
 		t.Errorf("too many definitions: %v", e.Verdict)

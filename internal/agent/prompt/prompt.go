@@ -108,6 +108,17 @@ func Developer(text string) *model.Item {
 	return &model.Item{Kind: model.Message, Role: "developer", Content: []model.Part{{Text: text}}}
 }
 
+// memory asks for notes, which the user sees as a change of a file of theirs.
+const memory = `<memory>
+When you learn something lasting about this project that a later session would need and could not find quickly (a
+command that works, a decision of the user, a trap), propose it at the end of your work: one short line, as an edit of
+AGENTS.md in the directory it is about. The user is shown the edit and may refuse it. Never note secrets, what the code
+says, or what is only true today. At most one such edit in a turn; most turns need none.
+</memory>`
+
+// Memory tells the model to propose notes for later sessions.
+func Memory() *model.Item { return Developer(memory) }
+
 // planMode tells the model what plan mode asks of it.
 const planMode = `<plan_mode>
 Plan mode is on. Nothing may be changed: every write is refused, and so is every command that is not known to only read.

@@ -16,12 +16,32 @@ const backBlock = 256 << 10
 // Backward yields the records of a session, given as for Read, from the last to
 // the first, and reads only as much of the file as is asked for. Lines that hold
 // no whole record are passed over. An error ends the sequence.
-func Backward(path string) iter.Seq2[Record, error] {
+func Backward(path string) iter.Seq2[Record, error] { return BackwardOf(path, Back{}) }
+
+// Back says which records of a session are read backwards.
+type Back struct {
+	// Want is asked for the type of each line as it is reached, nil wants all. The others are
+	// passed over by their beginnings, which is some ten times as fast.
+	Want func(kind string) bool
+	// From is where a line ends, to begin with that one; 0 is the end of the file.
+	From int64
+	// End is told where the line of each record ends, before the record is yielded, if it is
+	// not nil.
+	End *int64
+}
+
+// openRecords opens the records of a session, given as for Read.
+func openRecords(path string) (*os.File, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		path = filepath.Join(path, rolloutName)
 	}
+	return openRegular(path, os.O_RDONLY)
+}
+
+// BackwardOf is Backward for the records that o names.
+func BackwardOf(path string, o Back) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		f, err := openRegular(path, os.O_RDONLY)
+		f, err := openRecords(path)
 		if err != nil {
 			yield(Record{}, err)
 			return
@@ -33,6 +53,9 @@ func Backward(path string) iter.Seq2[Record, error] {
 			return
 		}
 		b := backward{f: f, at: st.Size()}
+		if o.From > 0 {
+			b.at = min(b.at, o.From)
+		}
 		for {
 			line, err := b.next()
 			if err == io.EOF {
@@ -42,8 +65,20 @@ func Backward(path string) iter.Seq2[Record, error] {
 				yield(Record{}, fmt.Errorf("read %s: %w", path, err))
 				return
 			}
+			if h, ok := parseHead(line); ok && o.Want != nil && !o.Want(h.kind) {
+				continue
+			}
 			h, ok := parse(line)
-			if ok && !yield(Record{h.seq, h.time, h.kind, slices.Clone(line)}, nil) {
+			if !ok || o.Want != nil && !o.Want(h.kind) {
+				continue
+			}
+			if o.End != nil {
+				*o.End = b.at + int64(len(b.held)+1+len(line)+1)
+				if b.over { // the first line of the file: no line feed stands before it
+					*o.End--
+				}
+			}
+			if !yield(Record{h.seq, h.time, h.kind, slices.Clone(line)}, nil) {
 				return
 			}
 		}
@@ -55,6 +90,7 @@ type backward struct {
 	f    io.ReaderAt
 	at   int64  // what lies before is not read yet
 	held []byte // what was read and not yet returned; it begins at at
+	ends []int  // where lines end in held, looked for forwards: that is much faster
 	long bool   // the line under way is longer than maxLine
 	over bool
 }
@@ -62,11 +98,11 @@ type backward struct {
 // next returns the line before those returned already, without its line feed.
 // It is valid until the next call.
 func (b *backward) next() ([]byte, error) {
-	from := len(b.held)
 	for {
-		if i := bytes.LastIndexByte(b.held[:from], '\n'); i >= 0 {
+		if last := len(b.ends) - 1; last >= 0 {
+			i := b.ends[last]
 			line := b.held[i+1:]
-			b.held = b.held[:i]
+			b.held, b.ends = b.held[:i], b.ends[:last]
 			if b.long {
 				b.long, line = false, nil
 			}
@@ -94,6 +130,14 @@ func (b *backward) next() ([]byte, error) {
 			return nil, err
 		}
 		b.at -= n
-		b.held, from = grown, int(n)
+		b.held = grown
+		for i := 0; ; i++ { // what was held has none
+			next := bytes.IndexByte(grown[i:n], '\n')
+			if next < 0 {
+				break
+			}
+			i += next
+			b.ends = append(b.ends, i)
+		}
 	}
 }

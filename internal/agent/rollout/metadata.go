@@ -28,6 +28,9 @@ type Metadata struct {
 	Parent   string    `json:"parent,omitempty"` // the session it was forked or spawned from
 	Source   string    `json:"source,omitempty"`
 	Archived bool      `json:"archived,omitempty"`
+	// Try is the last try that the session worked in: what it changed there is in no
+	// ledger but that of the try.
+	Try string `json:"try,omitempty"`
 }
 
 // Git is the state of the repository when the session began.

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/gofrs/flock"
+
+	"kerf/internal/atomicfile"
 )
 
 // maxPending bounds the bytes of records that wait in memory for a disk that
@@ -36,15 +38,17 @@ type Writer struct {
 
 	mu      sync.Mutex // guards what follows
 	file    file
-	head    file   // may be nil
-	size    int64  // bytes of whole lines in the file
-	torn    bool   // part of a line is behind them, which could not be cut off
-	seq     int64  // of the last record taken
-	prev    string // its hash
-	pending []byte // lines taken and not yet written
-	waiting int    // how many
-	mark    mark   // the last that is known
-	diffs   int    // number of the last diff, -1 before the first look
+	head    file     // may be nil
+	size    int64    // bytes of whole lines in the file
+	torn    bool     // part of a line is behind them, which could not be cut off
+	seq     int64    // of the last record taken
+	prev    string   // its hash
+	pending []byte   // lines taken and not yet written
+	waiting int      // how many
+	mark    mark     // the last that is known
+	diffs   int      // number of the last diff, -1 before the first look
+	loose   []string // diffs that may not be on the disk yet
+	fresh   bool     // the names above the rollout may not be on the disk yet
 	closed  bool
 }
 
@@ -69,7 +73,7 @@ func create(dir string, o Options) (*Writer, error) {
 	if err := os.Chmod(dir, 0o700); err != nil { // the umask may have taken more
 		return nil, err
 	}
-	w := &Writer{dir: dir, o: o.filled(), diffs: -1}
+	w := &Writer{dir: dir, o: o.filled(), diffs: -1, fresh: true}
 	if err := w.acquire(); err != nil {
 		return nil, err
 	}
@@ -131,6 +135,9 @@ func (w *Writer) openHead() {
 		w.head = f
 	}
 }
+
+// Dir is the directory of the session.
+func (w *Writer) Dir() string { return w.dir }
 
 // Append takes entries as the next records and writes them, in one piece. When
 // it returns nil the system has them. If the error is ErrPending they are kept
@@ -227,7 +234,7 @@ func (w *Writer) writeHead() {
 	}
 }
 
-// Sync writes what waits and makes all records reach the disk.
+// Sync writes what waits and makes all records reach the disk, with the diffs that they name.
 func (w *Writer) Sync() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -241,9 +248,51 @@ func (w *Writer) sync() error {
 	if err := w.flush(); err != nil {
 		return fmt.Errorf("sync: %w: %w", ErrPending, err)
 	}
+	if err := errors.Join(w.syncDiffs(), w.syncNames()); err != nil {
+		return fmt.Errorf("sync: %w", err)
+	}
 	if err := w.file.Sync(); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
+	return nil
+}
+
+// syncDiffs makes the diffs reach the disk that were saved since the last time.
+func (w *Writer) syncDiffs() error {
+	if len(w.loose) == 0 {
+		return nil
+	}
+	dir := filepath.Join(w.dir, diffsName)
+	for _, name := range w.loose {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|noFollow, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // somebody removed it; Verify says so
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(atomicfile.SyncDir(dir), atomicfile.SyncDir(w.dir)); err != nil {
+		return err
+	}
+	w.loose = nil
+	return nil
+}
+
+// syncNames makes the names reach the disk that lead to a new rollout.
+func (w *Writer) syncNames() error {
+	if !w.fresh {
+		return nil
+	}
+	sessions := filepath.Dir(w.dir)
+	if err := errors.Join(atomicfile.SyncDir(w.dir), atomicfile.SyncDir(sessions)); err != nil {
+		return err
+	}
+	_ = atomicfile.SyncDir(filepath.Dir(sessions)) // it may not be ours to open
+	w.fresh = false
 	return nil
 }
 
@@ -297,6 +346,7 @@ func (w *Writer) SaveDiff(diff []byte) (name string, err error) {
 			w.diffs--
 			return "", fmt.Errorf("save diff: %w", err)
 		}
+		w.loose = append(w.loose, name)
 		return diffsName + "/" + name, nil
 	}
 }

@@ -91,6 +91,9 @@ func (s *Session) route(in turn.Input) bool {
 		s.tell(turn.Told{Msg: s.processes(0)})
 		return true
 	case protocol.Interrupt, protocol.Shutdown:
+		if x, ok := s.o.Executor.(interface{ StopChecks() }); ok {
+			x.StopChecks()
+		}
 		s.tasks.Go(func() {
 			s.team.Interrupt()
 			s.tellLeft()

@@ -1,12 +1,15 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"kerf/internal/agent/executor"
+	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/turn"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
@@ -33,6 +36,8 @@ func (s *Session) start(e turn.Effect) bool {
 			return message{in: s.o.Executor.Shell(ctx, e,
 				s.live(ctx, e.Call))}
 		})
+	case turn.Check:
+		s.spawn(e.Call, func(ctx context.Context) message { return s.check(ctx, e) })
 	case turn.RunReview:
 		s.spawn(e.Call, func(ctx context.Context) message { return s.review(ctx, e) })
 	case turn.Undo:
@@ -107,6 +112,9 @@ func (s *Session) sample(ctx context.Context, e turn.CallModel) message {
 	fixed.Tools = append(slices.Clone(fixed.Tools), s.o.Executor.Offered()...)
 	req := fixed.Build(e.Settings, json.RawMessage(e.Schema), e.Items)
 	if e.Compact {
+		for _, w := range s.watch(ctx, hooks.PreCompact, e.Turn, "auto") {
+			s.say(protocol.Warning{Message: w})
+		}
 		req = s.o.Prompt.Compaction(e.Settings, e.Items)
 	}
 	err := s.o.Client.Stream(ctx, req, func(c model.Chunk) error {
@@ -120,13 +128,27 @@ func (s *Session) sample(ctx context.Context, e turn.CallModel) message {
 	return message{in: turn.StreamEnded{Round: e.Round, Err: err}}
 }
 
+// check runs the check of a goal, after the sub-agents whose work it is about.
+func (s *Session) check(ctx context.Context, e turn.Check) message {
+	cut := s.lastWords(ctx, turn.Settle{Turn: e.Turn, Settings: e.Settings, Done: true, Last: e.Last})
+	in := s.o.Executor.Check(ctx, e, s.live(ctx, e.Call))
+	if cut != "" {
+		in.Outcome.Warnings = append(in.Outcome.Warnings, cut)
+	}
+	return message{in: in}
+}
+
 func (s *Session) settle(ctx context.Context, e turn.Settle) message {
 	if text := s.goOn(ctx, e); text != "" {
 		return message{in: turn.Settled{Turn: e.Turn, GoOn: text}}
 	}
 	cut := s.lastWords(ctx, e)
 	in := s.o.Executor.Settle(ctx, e)
-	in.Note, in.Cut = s.endNews(), cut
+	if in.GoOn != "" {
+		return message{in: in}
+	}
+	in.Note = strings.TrimSpace(in.Note + "\n" + s.endNews())
+	in.Cut = cmp.Or(in.Cut, cut)
 	return message{in: in}
 }
 

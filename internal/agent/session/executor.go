@@ -24,6 +24,8 @@ type Executor interface {
 	Run(ctx context.Context, e turn.Run, l executor.Live) turn.Input
 	Shell(ctx context.Context, e turn.RunShell, l executor.Live) turn.ShellDone
 	Undo(ctx context.Context, e turn.Undo, ask executor.Ask) turn.Undone
+	// Check runs the check of a goal.
+	Check(ctx context.Context, e turn.Check, l executor.Live) turn.Checked
 	// Settle finds out what the turn changed.
 	Settle(ctx context.Context, e turn.Settle) turn.Settled
 	// Close ends everything that still runs.

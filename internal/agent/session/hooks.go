@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"strings"
+	"time"
 
 	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/turn"
@@ -14,8 +15,9 @@ import (
 // refuse the input and tell the model more.
 func (s *Session) greet(ctx context.Context, e turn.Gather, in *turn.Gathered) {
 	var r hooks.Result
-	if s.o.Hooks.Wants(hooks.SessionStart) && !s.greeted.Swap(true) {
-		c := s.o.Hooks.Call(hooks.SessionStart, e.Settings, "")
+	begin, _ := s.bounds()
+	if s.o.Hooks.Wants(begin) && !s.greeted.Swap(true) {
+		c := s.o.Hooks.Call(begin, e.Settings, "")
 		c.Source = "startup"
 		if s.o.Resumed {
 			c.Source = "resume"
@@ -52,10 +54,11 @@ func (s *Session) remark(r hooks.Result, in *turn.Gathered) {
 // goOn lets hooks have a turn go on that the model is done with. It returns what
 // the model is told, or nothing.
 func (s *Session) goOn(ctx context.Context, e turn.Settle) string {
-	if !e.Done || !s.o.Hooks.Wants(hooks.Stop) {
+	_, end := s.bounds()
+	if !e.Done || !s.o.Hooks.Wants(end) {
 		return ""
 	}
-	c := s.o.Hooks.Call(hooks.Stop, e.Settings, e.Turn)
+	c := s.o.Hooks.Call(end, e.Settings, e.Turn)
 	c.LastMessage, c.StopActive = e.Last, e.WentOn > 0
 	r := s.o.Hooks.Fire(ctx, c)
 	for _, w := range r.Warnings {
@@ -65,4 +68,55 @@ func (s *Session) goOn(ctx context.Context, e turn.Settle) string {
 		return ""
 	}
 	return "<hook_prompt>\n" + r.ReasonOr("go on") + "\n</hook_prompt>"
+}
+
+// bounds are the events at the beginning of the session and at the end of its turns.
+func (s *Session) bounds() (begin, end hooks.Event) {
+	if s.o.Agents.Parent != nil {
+		return hooks.SubagentStart, hooks.SubagentStop
+	}
+	return hooks.SessionStart, hooks.Stop
+}
+
+// watch lets hooks see something that they cannot change, and returns their warnings.
+func (s *Session) watch(ctx context.Context, e hooks.Event, turn protocol.TurnID, source string) []string {
+	if !s.o.Hooks.Wants(e) {
+		return nil
+	}
+	c := s.o.Hooks.Call(e, s.o.Settings, turn)
+	c.Source, c.Names = source, []string{source}
+	return s.o.Hooks.Fire(ctx, c).Warnings
+}
+
+// notify lets hooks see that the user is asked something, without waiting for them.
+func (s *Session) notify(a protocol.Approval) {
+	if !s.o.Hooks.Wants(hooks.Notification) {
+		return
+	}
+	c := s.o.Hooks.Call(hooks.Notification, s.o.Settings, s.turnID)
+	c.Source, c.Names = "permission_prompt", []string{"permission_prompt"}
+	c.Prompt = "Kerf needs your answer"
+	if a.Reason != "" {
+		c.Prompt += ": " + a.Reason
+	}
+	s.tasks.Go(func() {
+		for _, w := range s.o.Hooks.Fire(s.ctx, c).Warnings {
+			s.say(protocol.Warning{Message: w})
+		}
+	})
+}
+
+// endTime bounds the hooks at the end of a session.
+const endTime = 10 * time.Second
+
+// farewell lets hooks see the end of a session of the user's in which there was a turn.
+func (s *Session) farewell() {
+	if s.turnID == "" || s.o.Agents.Parent != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	for _, w := range s.watch(ctx, hooks.SessionEnd, s.turnID, "other") {
+		s.tell(turn.Told{Msg: protocol.Warning{Message: w}})
+	}
 }

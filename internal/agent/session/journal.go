@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"kerf/internal/agent/history"
+	"kerf/internal/agent/outline"
 	"kerf/internal/agent/rollout"
 )
 
@@ -25,6 +27,8 @@ type journal struct {
 	failed error // why records cannot be written, told once
 	due    bool  // metadata.json is behind
 	made   bool  // it was written once
+
+	outline outline.Kept
 }
 
 // write makes records durable. A full disk does not end the turn: the writer
@@ -149,6 +153,7 @@ func (j *journal) sync() {
 	}
 	j.saveMeta()
 	_ = j.rollout.Sync()
+	j.outline.Grown(context.Background(), j.rollout.Dir())
 }
 
 // slim returns r with its images kept beside the rollout and named in their

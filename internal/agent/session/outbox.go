@@ -13,6 +13,7 @@ type outbox struct {
 	mu     sync.Mutex
 	wake   chan struct{}
 	queue  []protocol.Event
+	more   []byte // the text of the last event where deltas merged into it
 	closed bool
 	gone   chan struct{} // closed when nobody will take events any more
 	once   sync.Once
@@ -28,6 +29,7 @@ func newOutbox() *outbox {
 func (o *outbox) put(e protocol.Event) {
 	o.mu.Lock()
 	if !o.merge(e) {
+		o.settle()
 		o.queue = append(o.queue, e)
 	}
 	o.mu.Unlock()
@@ -45,9 +47,23 @@ func (o *outbox) merge(e protocol.Event) bool {
 	if !ok || before.Item != d.Item || last.Agent != e.Agent {
 		return false
 	}
-	before.Text += d.Text
-	last.Msg = before
+	if o.more == nil {
+		o.more = []byte(before.Text)
+	}
+	o.more = append(o.more, d.Text...)
 	return true
+}
+
+// settle gives the last event the text of what merged into it: once, since it may be the
+// hundred thousandth part of a text.
+func (o *outbox) settle() {
+	if o.more == nil {
+		return
+	}
+	last := &o.queue[len(o.queue)-1]
+	d := last.Msg.(protocol.ItemDelta)
+	d.Text = string(o.more)
+	last.Msg, o.more = d, nil
 }
 
 func (o *outbox) notify() {
@@ -73,6 +89,7 @@ func (o *outbox) pump(out chan<- protocol.Event) {
 	defer close(out)
 	for {
 		o.mu.Lock()
+		o.settle()
 		batch, closed := o.queue, o.closed
 		o.queue = nil
 		o.mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"kerf/internal/agent/executor"
+	"kerf/internal/agent/executor/reviewtask"
 	"kerf/internal/agent/review"
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
@@ -24,7 +24,7 @@ func (s *Session) review(ctx context.Context, e turn.RunReview) message {
 		in.Trouble = &protocol.Trouble{Kind: protocol.TroubleOther, Message: "review: " + words}
 		return message{in: in}
 	}
-	task, err := executor.ReviewTask(ctx, s.o.Settings.Cwd, e.Op)
+	task, err := reviewtask.Of(ctx, s.o.Settings.Cwd, e.Op)
 	if err != nil {
 		return trouble(err)
 	}

@@ -75,11 +75,15 @@ type Options struct {
 	Serve func(mcp.Front)
 	// Agents are the sub-agents it may have.
 	Agents Agents
+	// Refuse says why settings are not allowed, see turn.Options.
+	Refuse func(protocol.Settings) string
 	// Headless sessions have nobody to ask.
 	Headless bool
 	Warnings []string
 	// Release is called when the session has ended.
 	Release func()
+	// Observe is told each event, in order; it must not wait. It may be nil.
+	Observe func(protocol.Event)
 }
 
 // Session is one live conversation. It implements protocol.Session.
@@ -136,7 +140,7 @@ func Start(o Options) *Session {
 		stops: map[any]context.CancelFunc{}, replies: map[turn.Asker]chan<- turn.Reply{}}
 	s.core = turn.New(turn.Options{Settings: o.Settings, Parallel: executor.Parallel,
 		RequestRetries: o.RequestRetries, StreamRetries: o.StreamRetries, Window: o.Window,
-		Limits: o.Limits, Cost: o.Cost, Budget: o.Budget, Headless: o.Headless}, o.State)
+		Limits: o.Limits, Cost: o.Cost, Budget: o.Budget, Headless: o.Headless, Refuse: o.Refuse}, o.State)
 	if o.State != nil {
 		for _, r := range o.State.Observations {
 			s.o.View.Record(r)
@@ -242,6 +246,8 @@ func (s *Session) step(m message) bool {
 	switch in := m.in.(type) {
 	case turn.Reviewed:
 		delete(s.stops, in.Call)
+	case turn.Checked:
+		delete(s.stops, in.Call)
 	case turn.ShellDone:
 		delete(s.stops, in.Call)
 	case turn.Prepared:
@@ -296,6 +302,7 @@ func (s *Session) open() {
 }
 
 func (s *Session) close() {
+	s.farewell()
 	s.team.Close()
 	s.o.Executor.Close()
 	s.journal.close()
@@ -328,9 +335,15 @@ func (s *Session) tell(t turn.Told) {
 		s.journal.sync()
 	case protocol.TurnFailed, protocol.TurnAborted:
 		s.journal.sync()
+	case protocol.ApprovalRequested:
+		s.notify(m.Approval)
 	}
 	s.seq++
-	s.outbox.put(protocol.Event{Seq: s.seq, Turn: t.Turn, Submission: t.Submission, Agent: t.Agent, Time: now, Msg: t.Msg})
+	e := protocol.Event{Seq: s.seq, Turn: t.Turn, Submission: t.Submission, Agent: t.Agent, Time: now, Msg: t.Msg}
+	if s.o.Observe != nil {
+		s.o.Observe(e)
+	}
+	s.outbox.put(e)
 }
 
 // jitter spreads d by a tenth to either side, so that clients do not retry in

@@ -61,6 +61,9 @@ func (f *fakeExecutor) Undo(_ context.Context, e turn.Undo, _ executor.Ask) turn
 	return turn.Undone{ID: e.ID}
 }
 
+func (f *fakeExecutor) Check(_ context.Context, e turn.Check, _ executor.Live) turn.Checked {
+	return turn.Checked{Call: e.Call, Passed: true}
+}
 func (f *fakeExecutor) Settle(_ context.Context, e turn.Settle) turn.Settled {
 	return turn.Settled{Turn: e.Turn, Diff: &protocol.TurnDiff{Diff: "+x", Exact: true, Files: 1}}
 }

@@ -3,40 +3,137 @@ package skills
 import (
 	"cmp"
 	"io/fs"
-	"os"
+	"path"
 	"slices"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"kerf/internal/protocol"
+	"kerf/internal/text/pattern"
 )
 
-// Prompts reads the commands in the files NAME.md of dir, sorted by name. A first line
-// that is a heading, or the front matter, describes a command.
-func Prompts(dir string) []protocol.Prompt {
-	root, err := os.OpenRoot(dir)
+// Bounds of what is read of commands.
+const (
+	maxCommands     = 500 // of a place
+	maxCommandDepth = 4   // of directories in one
+)
+
+// Commands are the places of commands below a home or a project; none for "".
+func Commands(root string) (places []Place) {
+	for _, dir := range []string{".claude/commands", ".codex/prompts", ".gemini/commands"} {
+		if root != "" {
+			places = append(places, Place{Root: root, Dir: dir})
+		}
+	}
+	return places
+}
+
+// Prompts reads the commands in the files NAME.md and NAME.toml of places, sorted by name. A
+// file in a directory has its name before its own: dir:name. The first of a name counts.
+// Nothing that a command names is run or read.
+func Prompts(places ...Place) []protocol.Prompt {
+	var list []protocol.Prompt
+	for _, p := range places {
+		for _, c := range commandsIn(p) {
+			if !slices.ContainsFunc(list, func(o protocol.Prompt) bool { return o.Name == c.Name }) {
+				list = append(list, c)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b protocol.Prompt) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+func commandsIn(p Place) (list []protocol.Prompt) {
+	root, err := p.open()
 	if err != nil {
 		return nil
 	}
 	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
+	_ = fs.WalkDir(root.FS(), ".", func(file string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fs.SkipDir
+		case len(list) == maxCommands:
+			return fs.SkipAll
+		case e.IsDir() && (strings.Count(file, "/") >= maxCommandDepth || p.Only != "" && file != "."):
+			return fs.SkipDir
+		case e.IsDir():
+			return nil
+		}
+		name := commandName(file)
+		if name == "" || p.Only != "" && p.Only != file {
+			return nil
+		}
+		if p.Prefix != "" {
+			name = p.Prefix + ":" + name
+		}
+		text, ok := readText(root, file)
+		if !ok || len(text) >= maxSkillBytes || strings.ContainsRune(text, 0) { // no text that somebody wrote
+			return nil
+		}
+		if c, ok := commandOf(name, path.Ext(file), text); ok {
+			list = append(list, c)
+		}
 		return nil
-	}
-	var list []protocol.Prompt
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".md")
-		if !ok || !validSkill(name) {
-			continue
-		}
-		text, ok := readText(root, e.Name())
-		if !ok || strings.TrimSpace(text) == "" {
-			continue
-		}
-		fields, body := frontMatter(text)
-		first, _, _ := strings.Cut(body, "\n")
-		list = append(list, protocol.Prompt{Name: name, Body: body,
-			Description: clipped(cmp.Or(fields["description"], strings.TrimLeft(first, "# ")), 120)})
-	}
-	slices.SortFunc(list, func(a, b protocol.Prompt) int { return strings.Compare(a.Name, b.Name) })
+	})
 	return list
+}
+
+// commandName is the name of the command in a file, or nothing.
+func commandName(file string) string {
+	ext := path.Ext(file)
+	if ext != ".md" && ext != ".toml" {
+		return ""
+	}
+	parts := strings.Split(strings.TrimSuffix(file, ext), "/")
+	for _, part := range parts {
+		if !validSkill(part) {
+			return ""
+		}
+	}
+	return strings.Join(parts, ":")
+}
+
+// acts is what other agents would run, or read, and put into a command's text.
+var acts = pattern.Lazy("(?m)!`[^`\n]+`|!\\{[^}\n]+\\}|@\\{[^}\n]+\\}|^[ \\t]*@[\\w./-]+\\.\\w+[ \\t]*$")
+
+// unrun tells the model what was not done.
+const unrun = "\n\n(Commands in !`…` or !{…} above were not run, and files after @ were not put in. Run and read " +
+	"them yourself where you need them.)"
+
+// commandOf is the command that a file holds. A first line that is a heading, or the front
+// matter, describes it.
+func commandOf(name, ext, text string) (protocol.Prompt, bool) {
+	var about, body string
+	if ext == ".toml" {
+		var doc struct{ Description, Prompt string }
+		if toml.Unmarshal([]byte(text), &doc) != nil {
+			return protocol.Prompt{}, false
+		}
+		about, body = doc.Description, strings.TrimSpace(doc.Prompt)
+		body = strings.ReplaceAll(body, "{{args}}", "$ARGUMENTS")
+	} else {
+		var fields map[string]string
+		fields, body = frontMatter(text)
+		about = strings.TrimSpace(fields["description"] + " " + hint(fields["argument-hint"]))
+	}
+	if body == "" {
+		return protocol.Prompt{}, false
+	}
+	first, _, _ := strings.Cut(body, "\n")
+	c := protocol.Prompt{Name: name, Body: body, Description: clipped(cmp.Or(about, strings.TrimLeft(first, "# ")), 120)}
+	if acts().MatchString(body) {
+		c.Body += unrun
+	}
+	return c, true
+}
+
+// hint is what the user is told of the words behind a command.
+func hint(words string) string {
+	if words == "" {
+		return ""
+	}
+	return "[" + strings.Trim(words, "[]") + "]"
 }

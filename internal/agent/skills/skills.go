@@ -3,7 +3,6 @@
 package skills
 
 import (
-	"cmp"
 	"io"
 	"io/fs"
 	"os"
@@ -28,25 +27,97 @@ type Skill struct {
 	Name, Description string
 	Dir               string // absolute
 	Body              string // of SKILL.md, without its front matter
+
+	place Place
+	name  string // of the folder
 }
 
-// Read reads the skills in the folders of dirs. The first of a name counts.
-func Read(dirs ...string) []Skill {
-	var all []Skill
-	for _, dir := range dirs {
-		for _, s := range skillsIn(dir) {
-			same := func(o Skill) bool { return o.Name == s.Name }
-			if len(all) < maxSkills && !slices.ContainsFunc(all, same) {
-				all = append(all, s)
-			}
+// Place is a directory with folders of skills.
+type Place struct {
+	Root string // absolute; no link leads out of it
+	Dir  string // below Root, with slashes; "." is Root
+	// Only is the one entry of the directory that counts; empty for all.
+	Only string
+	// Prefix stands before the names of commands, with a colon.
+	Prefix string
+	// Of names what brings the place, where it is neither a project nor a home.
+	Of string
+}
+
+// Shared are the places below a home or a project that agents share, the best first; none
+// for "".
+func Shared(root string) (places []Place) {
+	for _, dir := range []string{".agents/skills", ".claude/skills", ".codex/skills", ".github/skills", ".gemini/skills",
+		".cursor/skills"} {
+		if root != "" {
+			places = append(places, Place{Root: root, Dir: dir})
+		}
+	}
+	return places
+}
+
+// open opens the directory, if it is one and beneath the root.
+func (p Place) open() (*os.Root, error) {
+	root, err := os.OpenRoot(p.Root)
+	if err != nil || p.Dir == "." {
+		return root, err
+	}
+	defer root.Close()
+	return root.OpenRoot(filepath.FromSlash(p.Dir))
+}
+
+// Open opens the folder of the skill as it is now. A link in its place that leads out is an
+// error.
+func (s Skill) Open() (*os.Root, error) {
+	dir, err := s.place.open()
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.OpenRoot(s.name)
+}
+
+// Found is a skill that is there, and why it is not used; Why is empty for one that is.
+type Found struct {
+	Skill
+	Why string
+}
+
+// Read reads the skills in the folders of places. The first of a name counts.
+func Read(places ...Place) (all []Skill) {
+	for _, f := range Find(places...) {
+		if f.Why == "" {
+			all = append(all, f.Skill)
 		}
 	}
 	return all
 }
 
-// skillsIn reads the skills in the folders of dir, sorted by name.
-func skillsIn(dir string) []Skill {
-	root, err := os.OpenRoot(dir)
+// Find finds all skills in the folders of places.
+func Find(places ...Place) (all []Found) {
+	used := 0
+	for _, p := range places {
+		for _, f := range skillsIn(p) {
+			first := slices.IndexFunc(all, func(o Found) bool { return o.Why == "" && o.Name == f.Name })
+			switch {
+			case f.Why != "":
+			case first >= 0:
+				f.Why = all[first].Dir + " has this name"
+			case used == maxSkills:
+				f.Why = "there are more than 200"
+			default:
+				used++
+			}
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// skillsIn reads the skills in the folders of a place, sorted by name. Where the name that
+// a skill gives itself cannot be written as $name, its folder's counts.
+func skillsIn(p Place) (all []Found) {
+	root, err := p.open()
 	if err != nil {
 		return nil
 	}
@@ -55,24 +126,34 @@ func skillsIn(dir string) []Skill {
 	if err != nil {
 		return nil
 	}
-	var all []Skill
 	for _, e := range entries {
-		if len(all) == maxSkills {
+		if len(all) == 2*maxSkills {
 			break
 		}
-		text, ok := readText(root, filepath.Join(e.Name(), "SKILL.md"))
+		if p.Only != "" && p.Only != e.Name() {
+			continue
+		}
+		file := filepath.Join(e.Name(), "SKILL.md")
+		dir := filepath.Join(p.Root, filepath.FromSlash(p.Dir), e.Name())
+		text, ok := readText(root, file)
 		if !ok {
+			if _, err := root.Lstat(file); err == nil {
+				all = append(all, Found{Skill{Name: e.Name(), Dir: dir}, "its SKILL.md is no file that may be read"})
+			}
 			continue
 		}
 		fields, body := frontMatter(text)
-		s := Skill{Name: cmp.Or(fields["name"], e.Name()), Description: fields["description"],
-			Dir: filepath.Join(dir, e.Name()), Body: body}
-		if validSkill(s.Name) {
-			s.Description = clipped(s.Description, maxSkillWords)
-			all = append(all, s)
+		f := Found{Skill: Skill{Name: fields["name"], Dir: dir, Body: body, place: p, name: e.Name(),
+			Description: clipped(fields["description"], maxSkillWords)}}
+		if !validSkill(f.Name) {
+			f.Name = e.Name()
 		}
+		if !validSkill(f.Name) {
+			f.Why = "its name has other characters than letters, digits, - and _, or is longer than 64"
+		}
+		all = append(all, f)
 	}
-	slices.SortFunc(all, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b Found) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
@@ -102,27 +183,6 @@ func readText(root *os.Root, name string) (string, bool) {
 		return "", false
 	}
 	return strings.ToValidUTF8(string(b), "\uFFFD"), true
-}
-
-// frontMatter takes the "key: value" lines between two "---" lines off a text.
-func frontMatter(text string) (fields map[string]string, body string) {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	head, ok := strings.CutPrefix(text, "---\n")
-	if !ok {
-		return nil, strings.TrimSpace(text)
-	}
-	head, body, ok = strings.Cut(head, "\n---")
-	if !ok {
-		return nil, strings.TrimSpace(text)
-	}
-	fields = map[string]string{}
-	for line := range strings.Lines(head) {
-		key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), ":")
-		if ok && !strings.HasPrefix(key, " ") {
-			fields[strings.TrimSpace(key)] = strings.Trim(strings.TrimSpace(value), `"'`)
-		}
-	}
-	return fields, strings.TrimSpace(body)
 }
 
 // clipped is s cut to at most n bytes, on one line.

@@ -48,7 +48,8 @@ type Manner struct {
 	Short bool
 	// Tab has a number and a tab before each line of a file.
 	Tab bool
-	// Versions has short results tell versions and hashes all the same.
+	// Versions has short results tell versions and hashes all the same, as calls that name a
+	// version are told them; see doc/adr/0005-models-read-short-results.md.
 	Versions bool
 	// Lenient reads arguments by their meaning where that is certain: "5" as 5, path as
 	// file_path. What is unknown is left out, and noted.
@@ -160,6 +161,9 @@ type Change struct {
 	Failures []Failure
 	// Merged says that the change was merged with newer edits; it is told.
 	Merged bool
+	// Derived says that a program worked the edits out: that the model never saw a line of
+	// them is no reason for a warning.
+	Derived bool
 	// Real says that the paths in Set are real ones; the session makes them so before
 	// anybody is asked.
 	Real bool
@@ -206,6 +210,11 @@ type Undo struct {
 }
 
 func (Undo) action() {}
+
+// Fetch proposes to read a page of the web.
+type Fetch struct{ URL string }
+
+func (Fetch) action() {}
 
 // Remote proposes to call a tool that lives in another program: one of an MCP
 // server.

@@ -10,13 +10,21 @@ import (
 	"strings"
 
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/code"
 	"kerf/internal/agent/tools/define"
 	"kerf/internal/agent/tools/delegate"
 )
 
-// All returns the tools, in the order in which they are offered.
+// All returns the tools that need nothing else, in the order in which they are offered.
 func All() []tool.Tool {
-	entries := entries()
+	return asTools(offered())
+}
+
+// Code returns the tools that ask language servers. They are offered beside the others where
+// there is a server.
+func Code() []tool.Tool { return asTools(code.Tools()) }
+
+func asTools(entries []entry) []tool.Tool {
 	all := make([]tool.Tool, len(entries))
 	for i, e := range entries {
 		all[i] = e
@@ -74,10 +82,11 @@ func Schema(name string) (json.RawMessage, bool) {
 // Patch describes the tool that takes patches.
 func Patch() tool.Spec { return applyPatch().Spec() }
 
-// Names returns the names of the tools, without aliases, in their order.
+// Names returns the names of the tools that are offered everywhere, without aliases, in
+// their order.
 func Names() []string {
 	var names []string
-	for _, e := range entries() {
+	for _, e := range offered() {
 		names = append(names, e.Title())
 	}
 	return names
@@ -107,9 +116,13 @@ func Brief(s tool.Spec, as string, fields []string, least bool) tool.Spec {
 
 type entry = define.Entry
 
-func entries() []entry {
+// entries are all.
+func entries() []entry { return append(offered(), code.Tools()...) }
+
+// offered are those that need nothing else.
+func offered() []entry {
 	return append([]entry{
 		readFile(), writeFile(), editFile(), applyPatch(), execCommand(), writeStdin(),
-		listDir(), globTool(), grepTool(), updatePlan(), viewImage(), undoTool(), requestUserInput(),
+		listDir(), globTool(), grepTool(), updatePlan(), viewImage(), webFetch(), undoTool(), requestUserInput(),
 	}, delegate.Tools()...)
 }

@@ -23,7 +23,7 @@ import (
 
 func TestNames(t *testing.T) {
 	want := []string{"read_file", "write_file", "edit_file", "apply_patch", "exec_command", "write_stdin", "list_dir",
-		"glob", "grep", "update_plan", "view_image", "undo",
+		"glob", "grep", "update_plan", "view_image", "web_fetch", "undo",
 		"request_user_input", "spawn_agent", "send_input", "wait", "close_agent", "list_agents", "resume_agent"}
 	if d := cmp.Diff(want, tools.Names()); d != "" {
 		t.Errorf("names (-want +got):\n%s", d)
@@ -40,7 +40,7 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s is not found", n)
 			}
 		}
-		if s.Parallel != slices.Contains([]string{"read_file", "list_dir", "glob", "grep", "view_image", "wait",
+		if s.Parallel != slices.Contains([]string{"read_file", "list_dir", "glob", "grep", "view_image", "web_fetch", "wait",
 			"list_agents"}, s.Name) {
 			t.Errorf("%s: parallel is %v", s.Name, s.Parallel)
 		}

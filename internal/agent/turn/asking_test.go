@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"kerf/internal/agent/history"
@@ -58,13 +59,15 @@ func (w *world) stray() {
 	case n == 1:
 		w.askBeside("c1", protocol.SessionID(fmt.Sprintf("agent-%d", w.rng.IntN(3))), func() {})
 	default:
-		for _, from := range w.ask.told {
-			if then := w.ask.waiting[from]; then != nil {
-				delete(w.ask.waiting, from)
-				w.give(Withdrawn{From: from})
-				then()
-			}
+		ids := slices.Sorted(maps.Keys(w.ask.told))
+		if len(ids) == 0 {
 			return
+		}
+		from := w.ask.told[ids[w.rng.IntN(len(ids))]]
+		if then := w.ask.waiting[from]; then != nil {
+			delete(w.ask.waiting, from)
+			w.give(Withdrawn{From: from})
+			then()
 		}
 	}
 }

@@ -177,6 +177,9 @@ func (c *Core) finish(k *call, o Outcome) {
 		c.tell(protocol.Warning{Message: w})
 	}
 	c.turn.round.display()
+	for _, x := range o.Checks {
+		c.ran(x)
+	}
 	if o.Todo != nil {
 		c.turn.showTodo(o.Todo, &c.output)
 	}
@@ -270,6 +273,16 @@ func (r *round) showEnd(k *call) {
 		status = protocol.Failed
 	}
 	r.out.complete(k.item, status, body)
+}
+
+// ran records a check that ran, and shows it.
+func (o *output) ran(x CheckRun) {
+	o.record(history.EventRecord{Turn: o.turn, What: history.CheckRan, Message: x.Text})
+	status := protocol.Completed
+	if !x.OK {
+		status = protocol.Failed
+	}
+	o.complete(o.show(x.Body), status, x.Body)
 }
 
 func (t *turn) showTodo(todo *protocol.TodoList, out *output) {

@@ -168,6 +168,9 @@ func (c *Core) compacted(in Gathered) {
 		words = words[:max(0, len(words)-1)]
 	}
 	context := slices.Concat(in.Items, in.Notices)
+	if c.o.Fault != ForgetGoal {
+		context = append(context, t.goal.items()...)
+	}
 	items, kept := history.Replacement(context, words, c.fresh, k.summary, notes)
 	after := history.Sizes(items) + c.extra
 	c.record(history.Compacted{Turn: t.id, Before: k.before, After: after, Auto: k.auto, Summary: k.summary,

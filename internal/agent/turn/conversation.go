@@ -40,7 +40,7 @@ func newConversation(st *history.State) conversation {
 	if st.Facts != nil {
 		v.facts = st.Facts
 	}
-	if st.Settings.Approval == protocol.PolicyPlan && st.Notes != nil {
+	if st.Settings.Mode().Plans() && st.Notes != nil {
 		v.plan = st.Notes.Proposed
 	}
 	v.idle = !slices.ContainsFunc(st.Items, func(it *model.Item) bool {
@@ -115,8 +115,8 @@ func (v *conversation) measured(u protocol.Usage, sent int) {
 
 // approvedPlan returns the item that tells the model to carry out its plan: plan
 // mode is over and the user has sent a message. It returns nil if there is no plan.
-func (v *conversation) approvedPlan(policy protocol.ApprovalPolicy) *model.Item {
-	if v.plan == "" || policy == protocol.PolicyPlan {
+func (v *conversation) approvedPlan(mode protocol.Mode) *model.Item {
+	if v.plan == "" || mode.Plans() {
 		return nil
 	}
 	text := "<approved_plan>\nPlan mode is over and files may be changed. This is the plan you proposed. Unless the " +

@@ -28,6 +28,9 @@ type Options struct {
 	// Cost is the price of a response in dollars. It must be pure; nil is free.
 	Cost   func(model string, u protocol.Usage) float64
 	Budget Budget
+	// Refuse says why settings are not allowed here, empty if they are; nil allows all. It must
+	// be pure.
+	Refuse func(protocol.Settings) string
 	// Headless sessions have nobody to ask: the answer to every question is no.
 	Headless bool
 	// Fault, in tests, breaks the core in a known way.
@@ -72,6 +75,7 @@ const (
 	waiting           // a failed request will be sent again
 	compacting        // the summary of the history is being written
 	regathering       // the history is about to be replaced
+	checking          // the check of the goal runs
 	shelling          // a command of the user's own runs, and nothing else
 	reviewing         // a review is being made
 	settling
@@ -122,6 +126,7 @@ type turn struct {
 	todo     protocol.ItemID
 	todoNow  *protocol.TodoList
 	review   protocol.CallID
+	goal     *target // nil without one
 }
 
 // ending is how a turn ends.
@@ -195,6 +200,8 @@ func (c *Core) Step(in Input) Ready {
 		c.spentBy(in)
 	case Reviewed:
 		c.reviewed(in)
+	case Checked:
+		checked(c, in)
 	case Settled:
 		c.settled(in)
 	}
@@ -248,7 +255,7 @@ func (c *Core) userInput(s Submit, op protocol.UserInput) {
 		c.next = append(c.next, s)
 	case c.turn == nil:
 		c.start(s)
-	case op.Queue:
+	case op.Queue || op.Goal != nil && !op.Replace:
 		c.queue = append(c.queue, s)
 		c.tellQueue(s.ID)
 	case op.Replace:
@@ -268,9 +275,10 @@ func (c *Core) start(s Submit) {
 		c.settings = *op.Settings
 		c.reply(s.ID, protocol.SettingsChanged{Settings: c.settings})
 	}
-	c.enter(&turn{id: protocol.TurnID(s.ID), settings: c.settings, schema: op.Schema, opening: op.Items})
+	c.enter(&turn{id: protocol.TurnID(s.ID), settings: c.settings, schema: op.Schema, opening: op.Items,
+		goal: newTarget(op.Goal)})
 	c.startClock()
-	c.do(Gather{Turn: c.turn.id, Settings: c.settings, Before: c.facts, First: !c.told, Input: op.Items})
+	c.do(Gather{Turn: c.turn.id, Settings: c.settings, Before: c.facts, First: !c.told, Input: op.Items, Goal: op.Goal})
 }
 
 // enter makes t the running turn.
@@ -298,8 +306,12 @@ func (c *Core) gathered(in Gathered) {
 		return
 	}
 	items := slices.Concat(in.Items, in.Notices)
-	if it := c.approvedPlan(t.settings.Approval); it != nil {
+	if it := c.approvedPlan(t.settings.Mode()); it != nil {
 		items = append(items, it)
+	}
+	items = append(items, t.goal.items()...)
+	for _, w := range in.Warnings {
+		c.tell(protocol.Warning{Message: w})
 	}
 	c.markTurn(t.id)
 	c.record(history.TurnContext{Turn: t.id, Settings: t.settings, Facts: in.Facts, Items: items})
@@ -380,6 +392,9 @@ func (c *Core) stop(e ending) {
 		c.turn.dropShrink(&c.output, c.o.Fault)
 		c.settle(e)
 		return
+	case checking:
+		c.do(StopCall{Call: t.goal.call})
+		return // its answer settles the turn
 	case reviewing:
 		c.do(StopCall{Call: t.review})
 		return // its answer settles the turn
@@ -446,6 +461,8 @@ func (c *Core) advance() {
 	case goOn(c, said):
 	case t.round.calledTools || len(t.pending) > 0:
 		c.followUp()
+	case t.goal != nil && t.goal.Check != "" && c.o.Fault != EndUnchecked:
+		check(c)
 	default:
 		c.settle(ending{})
 	}

@@ -62,6 +62,9 @@ func TestSeededFaultsAreCaught(t *testing.T) {
 		{"a question has no record", AskUnrecorded, "L12"},
 		{"the end of a question has no record", AnswerUnrecorded, "L12"},
 		{"an interrupt leaves a question open", LeaveAsking, "L12"},
+		{"a goal is reached without its check", EndUnchecked, "L13"},
+		{"a failed check is taken for one that passed", TakeFailed, "L13"},
+		{"a compaction drops the goal", ForgetGoal, "L13"},
 	}
 	for _, f := range faults {
 		t.Run(strings.ReplaceAll(f.name, " ", "-"), func(t *testing.T) {

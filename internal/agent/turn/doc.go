@@ -16,7 +16,7 @@
 // start Effects. Every effect is answered by exactly one input with its key
 // (CallModel by any number of Chunks and one StreamEnded, Prepare by Prepared,
 // Run by Finished or AskAgain, Gather by Gathered, Wait by Elapsed, RunShell by
-// ShellDone, Undo by Undone, Settle by Settled), also after it was told to stop.
+// ShellDone, Undo by Undone, Check by Checked, Settle by Settled), also after it was told to stop.
 // An answer that comes late is harmless. Reply, Kill, Forget and the effects that
 // stop something have no answer.
 //
@@ -42,7 +42,9 @@
 //	                                 next turn ◄──────────── idle ◄─ Settled ─ settling
 //
 // An interrupt may come at any point. The core then tells the stream, the timer and
-// the calls to stop. The turn settles when every call has answered.
+// the calls to stop. The turn settles when every call has answered. A turn
+// with a goal passes through checking before it settles, and goes on sampling when the
+// check fails.
 //
 // # Laws
 //
@@ -63,4 +65,6 @@
 //	L11 A compaction keeps the last words of the user, the plan and the versions of files.
 //	L12 Every question has a record before it is told, and one record of its end; no
 //	    question of a turn is open after the turn was stopped.
+//	L13 A turn whose goal has a check ends well only after that check passed and nothing
+//	    was asked of the model since; every request of it has the goal, word for word.
 package turn

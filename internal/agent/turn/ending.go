@@ -37,14 +37,17 @@ func (c *Core) settled(in Settled) {
 		return
 	}
 	c.recordShells()
+	for _, x := range in.Checks {
+		c.ran(x)
+	}
+	for _, ch := range in.Changes {
+		c.record(ch)
+	}
 	if in.GoOn != "" && !c.closing && t.mayGoOn() {
 		t.wentOn++
 		c.recordInput([]protocol.Input{{Text: in.GoOn}})
 		c.followUp()
 		return
-	}
-	for _, ch := range in.Changes {
-		c.record(ch)
 	}
 	if in.Note != "" {
 		c.mark(in.Note)

@@ -34,6 +34,9 @@ const (
 	AskUnrecorded              // L12: a question has no record
 	AnswerUnrecorded           // L12: the end of a question has no record
 	LeaveAsking                // L12: the end of a turn leaves questions open
+	EndUnchecked               // L13: a turn with a goal ends well, and nothing was checked
+	TakeFailed                 // L13: it ends well although the check failed
+	ForgetGoal                 // L13: a compaction drops the goal
 )
 
 // allows reports whether the fault answers a question in the user's place.

@@ -28,6 +28,8 @@ type Gathered struct {
 	// Notices are told to the model once. Unlike Items they are not told again after
 	// a compaction.
 	Notices []*model.Item
+	// Warnings are told to the user.
+	Warnings []string
 	// Refused, when not empty, says why the input must not reach the model; the
 	// turn fails with it.
 	Refused string
@@ -97,6 +99,14 @@ type Outcome struct {
 	Observed []history.Observation
 	Millis   int64
 	Warnings []string
+	Checks   []CheckRun // of the project, that ran after it
+}
+
+// CheckRun is a check of the project that ran.
+type CheckRun struct {
+	Body protocol.Command
+	Text string // what it found, in words
+	OK   bool   // it found nothing new
 }
 
 // ShellDone answers RunShell.
@@ -130,8 +140,10 @@ type Settled struct {
 	// Cut, when not empty, says whose work the turn's time cut off; a turn that ended well
 	// has failed then.
 	Cut string
+	// Checks are those that ran at the end of the turn.
+	Checks []CheckRun
 	// GoOn, when not empty, is told to the model as a message, and the turn goes
-	// on; the rest is empty then.
+	// on; the rest, but for Checks and Changes, is empty then.
 	GoOn string
 }
 
@@ -149,6 +161,15 @@ type Reviewed struct {
 	Trouble *protocol.Trouble
 }
 
+// Checked answers Check.
+type Checked struct {
+	Call    protocol.CallID
+	Outcome Outcome // its Text is what the model is told
+	// Passed is set when the check ended with exit code 0 and counts.
+	Passed bool
+}
+
+func (Checked) input()     {}
 func (Spent) input()       {}
 func (Reviewed) input()    {}
 func (Submit) input()      {}
@@ -176,6 +197,7 @@ type Gather struct {
 	Before   map[string]string
 	First    bool
 	Input    []protocol.Input
+	Goal     *protocol.Goal // of the turn that begins, or nil
 }
 
 // CallModel sends a request. Items must not be changed. A request for the
@@ -268,9 +290,19 @@ type RunReview struct {
 	Op       protocol.Review
 }
 
+// Check runs the check of the turn's goal. StopCall ends it.
+type Check struct {
+	Turn     protocol.TurnID
+	Call     protocol.CallID
+	Settings protocol.Settings
+	Goal     protocol.Goal
+	Last     string // what the model said last
+}
+
 // End closes the session; it is the last effect.
 type End struct{}
 
+func (Check) effect()     {}
 func (RunReview) effect() {}
 func (Gather) effect()    {}
 func (CallModel) effect() {}

@@ -12,13 +12,12 @@ import (
 
 // configure changes the settings for turns to come.
 func (c *Core) configure(s Submit, op protocol.Configure) {
-	set := c.settings
-	fill(&set.Model, op.Settings.Model)
-	fill(&set.Effort, op.Settings.Effort)
-	fill(&set.Approval, op.Settings.Approval)
-	fill(&set.Sandbox, op.Settings.Sandbox)
-	fill(&set.Edits, op.Settings.Edits)
-	if fault := faulty(set); fault != "" {
+	set := c.settings.With(op.Settings)
+	fault := set.Fault()
+	if fault == "" && c.o.Refuse != nil {
+		fault = c.o.Refuse(set)
+	}
+	if fault != "" {
 		c.reply(s.ID, protocol.Warning{Message: fault})
 		return
 	}
@@ -28,34 +27,6 @@ func (c *Core) configure(s Submit, op protocol.Configure) {
 	}
 	c.settings = set
 	c.reply(s.ID, protocol.SettingsChanged{Settings: set})
-}
-
-func fill[S ~string](to *S, from S) {
-	if from != "" {
-		*to = from
-	}
-}
-
-// faulty describes a setting with an unknown value, or returns "".
-func faulty(set protocol.Settings) string {
-	switch set.Approval {
-	case "", protocol.PolicyUntrusted, protocol.PolicyOnRequest, protocol.PolicyOnFailure, protocol.PolicyNever,
-		protocol.PolicyAutoEdit, protocol.PolicyPlan:
-	default:
-		return fmt.Sprintf("approval policy %q: use untrusted, on-request, on-failure, never, auto-edit or plan",
-			set.Approval)
-	}
-	switch set.Sandbox {
-	case "", protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull:
-	default:
-		return fmt.Sprintf("sandbox mode %q: use read-only, workspace-write or danger-full-access", set.Sandbox)
-	}
-	switch set.Edits {
-	case "", protocol.EditsAsk, protocol.EditsFree:
-	default:
-		return fmt.Sprintf("changes of files %q: use ask or free", set.Edits)
-	}
-	return ""
 }
 
 func (c *Core) rename(s Submit, op protocol.Rename) {

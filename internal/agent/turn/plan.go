@@ -12,7 +12,7 @@ type plans struct {
 	parser proposal.Parser
 	lead   string          // white space before the first words that are said
 	item   protocol.ItemID // the plan that is open, or empty
-	body   string
+	body   strings.Builder
 	shown  int // plans that were completed
 }
 
@@ -23,11 +23,11 @@ func (r *round) grownPlan(t *text, parts []proposal.Part) {
 		switch {
 		case part.Begin:
 			p.item = r.out.show(protocol.ProposedPlan{})
-			p.body = ""
+			p.body.Reset()
 		case part.End:
-			r.endPlan(p, p.body)
+			r.endPlan(p, p.body.String())
 		case part.Plan:
-			p.body += part.Text
+			p.body.WriteString(part.Text)
 			r.out.tell(protocol.ItemDelta{Item: p.item, Text: part.Text})
 		case t.item == "" && strings.TrimSpace(part.Text) == "":
 			p.lead += part.Text

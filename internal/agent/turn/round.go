@@ -44,9 +44,10 @@ type part struct {
 // until something is said beside the plans.
 type text struct {
 	item  protocol.ItemID
-	body  string
+	body  []byte
 	kind  model.Kind
 	plans *plans
+	echo  echo // what it may repeat
 }
 
 func newRound(n int, t *turn, out *output) *round {
@@ -118,7 +119,7 @@ func (r *round) open(index int, kind model.Kind) *text {
 	}
 	t := &text{kind: kind}
 	r.texts[index] = t
-	if kind == model.Message && r.turn.settings.Approval == protocol.PolicyPlan {
+	if kind == model.Message && r.turn.settings.Mode().Plans() {
 		t.plans = &plans{}
 		return t
 	}
@@ -142,17 +143,17 @@ func (r *round) grow(index int, kind model.Kind, s string) {
 	switch {
 	case t == nil:
 	case t.plans != nil:
-		t.body += s
+		t.body = append(t.body, s...)
 		r.grownPlan(t, t.plans.parser.Write(s))
 	case t.item == "":
-		t.body += s
-		if r.turn.repeats(t.body) {
+		t.body = append(t.body, s...)
+		if t.echo.repeats(r.turn.before, t.body) {
 			return
 		}
 		r.begun(t)
-		r.out.tell(protocol.ItemDelta{Item: t.item, Text: t.body})
+		r.out.tell(protocol.ItemDelta{Item: t.item, Text: string(t.body)})
 	default:
-		t.body += s
+		t.body = append(t.body, s...)
 		r.out.tell(protocol.ItemDelta{Item: t.item, Text: s})
 	}
 }
@@ -184,7 +185,7 @@ func (r *round) message(index int, it *model.Item, partial bool) {
 	m := history.AssistantMessage{Turn: r.turn.id, Round: r.number, Index: index, Text: it.Text(),
 		ItemID: it.ID, Partial: partial}
 	said := m.Text
-	if r.turn.settings.Approval == protocol.PolicyPlan {
+	if r.turn.settings.Mode().Plans() {
 		said, m.Plan = r.closePlans(index, m.Text)
 	}
 	if !partial && r.turn.repeated(m.Text) {
@@ -242,8 +243,8 @@ func (r *round) keepPartial() {
 	for _, i := range sortedKeys(r.texts) {
 		t := r.texts[i]
 		r.closed[i] = true
-		if t.kind == model.Message && !r.turn.repeats(t.body) {
-			r.message(i, &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: t.body}}}, true)
+		if t.kind == model.Message && !t.echo.repeats(r.turn.before, t.body) {
+			r.message(i, &model.Item{Kind: model.Message, Role: "assistant", Content: []model.Part{{Text: string(t.body)}}}, true)
 			continue
 		}
 		r.closeText(i, t.kind, "")

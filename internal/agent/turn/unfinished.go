@@ -1,9 +1,11 @@
 package turn
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"kerf/internal/model"
 	"kerf/internal/protocol"
@@ -153,11 +155,28 @@ func (t *turn) heard(r *round) {
 	}
 }
 
-// repeats reports whether s is, or may become, a message that was shown before the answer
-// broke off.
-func (t *turn) repeats(s string) bool {
-	s = strings.TrimSpace(s)
-	return slices.ContainsFunc(t.before, func(b string) bool { return strings.HasPrefix(b, s) })
+// echo compares a text that grows with messages that were shown before the answer broke off.
+// What was compared once is not compared again.
+type echo struct {
+	of   []string // those that its first bytes begin
+	lead int      // behind so many bytes of white space
+	same int      // so many bytes of it
+}
+
+// repeats reports whether s is, or may become, one of these. Of a text that s has grown from it
+// was asked before.
+func (e *echo) repeats(before []string, s []byte) bool {
+	trimmed := bytes.TrimLeftFunc(s, unicode.IsSpace)
+	lead := len(s) - len(trimmed)
+	s = bytes.TrimSpace(trimmed)
+	if e.same == 0 || lead != e.lead || len(s) < e.same { // what was compared has become a space
+		e.of, e.lead, e.same = slices.Clone(before), lead, 0
+	}
+	e.of = slices.DeleteFunc(e.of, func(b string) bool {
+		return !slices.Contains(before, b) || len(b) < len(s) || b[e.same:len(s)] != string(s[e.same:])
+	})
+	e.same = len(s)
+	return len(e.of) > 0
 }
 
 // repeated reports whether s is a message that was shown before the answer broke off. It

@@ -3,7 +3,9 @@ package turn
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,13 +48,15 @@ type world struct {
 	running   protocol.TurnID
 	submits   int
 	closed    bool
-	queued    []string // inputs that wait, as last told
-	anew      bool     // the history was compacted or cut since the last request
-	written   bool     // records are kept as JSON, to be read back
-	reads     int      // reads of a file that were made up
-	files     int      // the last of them that was recorded
-	asking    Asker    // of the question that the core is being told
-	lastText  string   // the last input that reached the history
+	queued    []string                   // inputs that wait, as last told
+	anew      bool                       // the history was compacted or cut since the last request
+	written   bool                       // records are kept as JSON, to be read back
+	reads     int                        // reads of a file that were made up
+	files     int                        // the last of them that was recorded
+	asking    Asker                      // of the question that the core is being told
+	lastText  string                     // the last input that reached the history
+	goals     map[protocol.TurnID]string // of turns that have one with a check
+	passed    map[protocol.TurnID]bool   // the last thing such a turn did was a check that passed
 }
 
 // stream is a response under way.
@@ -67,7 +71,8 @@ func newWorld(seed uint64, f Fault) *world {
 		asks:  map[protocol.ApprovalID]protocol.CallID{},
 		known: map[string]bool{}, started: map[protocol.TurnID]int{}, ended: map[protocol.TurnID]int{}, stopped: map[protocol.TurnID]bool{},
 		needAsk: map[protocol.CallID]bool{}, again: map[protocol.CallID]int{}, allowed: map[protocol.CallID]bool{}, runs: map[protocol.CallID]int{},
-		prepares: map[protocol.CallID]int{}, active: map[protocol.CallID]bool{}, alone: map[protocol.CallID]bool{}, open: map[protocol.ItemID]protocol.TurnID{}}
+		prepares: map[protocol.CallID]int{}, active: map[protocol.CallID]bool{}, alone: map[protocol.CallID]bool{}, open: map[protocol.ItemID]protocol.TurnID{},
+		goals: map[protocol.TurnID]string{}, passed: map[protocol.TurnID]bool{}}
 	// Writing and reading records costs more than all the rest.
 	w.written = seed%4 == 0
 	w.ask = newAskers()
@@ -140,8 +145,13 @@ func (w *world) say(replace bool) {
 	if replace && w.running != "" {
 		w.stopped[w.running] = true
 	}
-	w.step(Submit{ID: fmt.Sprintf("turn-%d", w.submits),
-		Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}, Replace: replace}})
+	id := fmt.Sprintf("turn-%d", w.submits)
+	var g *protocol.Goal
+	if w.rng.IntN(6) == 0 {
+		g = &protocol.Goal{Text: "reach " + text, Check: "true", Checks: w.rng.IntN(4)}
+		w.goals[protocol.TurnID(id)] = g.Text
+	}
+	w.step(Submit{ID: id, Op: protocol.UserInput{Items: []protocol.Input{{Text: text}}, Replace: replace, Goal: g}})
 }
 
 // op submits one of the other ops.
@@ -233,20 +243,22 @@ func (w *world) answer() {
 	if n == 0 {
 		return
 	}
-	if i := w.rng.IntN(n); i < len(w.todo) {
+	i := w.rng.IntN(n)
+	if i < len(w.todo) {
 		in := w.todo[i]
 		w.todo = append(w.todo[:i], w.todo[i+1:]...)
 		w.give(in)
 		return
 	}
-	for _, s := range w.streams {
-		w.stream(s)
-		return
-	}
+	// In the order of their rounds, so that a seed replays exactly.
+	rounds := slices.Sorted(maps.Keys(w.streams))
+	w.stream(w.streams[rounds[i-len(w.todo)]])
 }
 
 func (w *world) give(in Input) {
 	switch in := in.(type) {
+	case Checked:
+		w.passed[w.running] = in.Passed
 	case Finished:
 		delete(w.active, in.Call)
 	case AskAgain:
@@ -373,6 +385,9 @@ func (w *world) event(t Told) {
 		w.started[t.Turn]++
 		w.running = t.Turn
 	case protocol.TurnCompleted:
+		if w.goals[t.Turn] != "" && !w.passed[t.Turn] {
+			w.broke("L13", "turn %s ended well, and its check did not pass", t.Turn)
+		}
 		w.end(t.Turn)
 	case protocol.TurnFailed:
 		w.end(t.Turn)
@@ -442,6 +457,8 @@ func (w *world) effect(e Effect) {
 	case Reply:
 		w.replied(e)
 	case StopCall, Kill, Forget:
+	case Check:
+		w.check(e)
 	case RunShell:
 		w.todo = append(w.todo, ShellDone{Call: e.Call, Outcome: Outcome{Text: "today", Success: true}})
 	case Undo:
@@ -484,8 +501,23 @@ func (w *world) request(e CallModel) {
 			return
 		}
 	}
+	if g := w.goals[e.Turn]; g != "" {
+		w.passed[e.Turn] = false
+		if !slices.ContainsFunc(e.Items, func(it *model.Item) bool { return strings.Contains(it.Text(), g) }) {
+			w.broke("L13", "request %d of turn %s does not have its goal", e.Round, e.Turn)
+		}
+	}
 	w.lastItems = e.Items
 	w.streams[e.Round] = w.response(e.Round)
+}
+
+// check answers the check of a goal at random.
+func (w *world) check(e Check) {
+	passed := w.rng.IntN(3) == 0
+	if e.Goal.Text != w.goals[e.Turn] {
+		w.broke("L13", "the goal %q of turn %s became %q", w.goals[e.Turn], e.Turn, e.Goal.Text)
+	}
+	w.todo = append(w.todo, Checked{Call: e.Call, Passed: passed, Outcome: Outcome{Text: "checked", Success: passed}})
 }
 
 // summary answers a request for a summary. It begins with the request before,

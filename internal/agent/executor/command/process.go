@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"kerf/internal/agent/executor/outputlog"
-	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
@@ -31,7 +30,7 @@ const maxRefused = 5
 
 // prepare makes the sandbox of a command, which nothing was started in yet.
 func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*process, error) {
-	plan := r.o.Sandbox(policy.Mode(o.Settings, o.Unsandboxed))
+	plan := r.o.Sandbox(o.Settings.Mode().Command(o.Unsandboxed))
 	plan.Cwd = a.Dir
 	p := &process{out: r.o.Outputs.New(), questions: o.Questions}
 	plan.Ask = func(host string, port int) bool { return r.hosts.mayReach(a, o, host, port) }

@@ -37,6 +37,9 @@ type Result struct {
 	hint     string // where the whole output is
 }
 
+// TimedOut is the exit code of a command that was killed when its time was over.
+const TimedOut = 124
+
 // Failed is the result of a command that was not run.
 func Failed(code int, format string, args ...any) Result {
 	text := fmt.Sprintf("exit code %d\n", code) + fmt.Sprintf(format, args...)
@@ -64,6 +67,9 @@ func (r *Result) Fail(why string) {
 func (r Result) Exit() *int {
 	if !r.done {
 		return nil
+	}
+	if r.timeout > 0 {
+		r.Code = TimedOut
 	}
 	return &r.Code
 }
@@ -104,7 +110,7 @@ func (r Result) Text() string {
 	case r.aborted:
 		b.WriteString("aborted by the user\n")
 	case r.timeout > 0:
-		fmt.Fprintf(&b, "exit code 124\ntimed out after %s and was killed\n", r.timeout)
+		fmt.Fprintf(&b, "exit code %d\ntimed out after %s and was killed\n", TimedOut, r.timeout)
 	case r.signal != "":
 		fmt.Fprintf(&b, "exit code %d (killed by %s)\n", r.Code, r.signal)
 	default:

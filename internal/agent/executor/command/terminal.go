@@ -16,8 +16,7 @@ const terminalOutput = 1 << 20
 // user watches it. Terminals confine nothing, so only what would not be confined anyway
 // goes there.
 func (r *Runner) InTerminal(a tool.Command, o RunOptions) bool {
-	return r.o.Terminals != nil && o.Settings.Sandbox == protocol.SandboxFull &&
-		o.Settings.Approval != protocol.PolicyPlan && !a.TTY
+	return r.o.Terminals != nil && o.Settings.Mode().Sandbox() == protocol.SandboxFull && !a.TTY
 }
 
 // runInTerminal reports false when the client starts no terminal.

@@ -16,6 +16,31 @@ func (f *Files) Loaded(set delta.Set) delta.Set {
 	return out
 }
 
+// lightFrom is the size in bytes from which on a content is not kept in memory once the
+// store has it.
+const lightFrom = 16 << 10
+
+// Light is set without the bytes that the store has: what a session keeps of its changes
+// must not grow with the size of the files. Small contents stay.
+func (f *Files) Light(set delta.Set) delta.Set {
+	if f.o.Txn == nil || f.o.Txn.Store == nil {
+		return set
+	}
+	out := make(delta.Set, len(set))
+	for i, c := range set {
+		c.Pre, c.Post = f.light(c.Pre), f.light(c.Post)
+		out[i] = c
+	}
+	return out
+}
+
+func (f *Files) light(img *delta.Image) *delta.Image {
+	if img == nil || !img.Loaded || len(img.Data) < lightFrom || !f.o.Txn.Store.Has(img.Sum) {
+		return img
+	}
+	return &delta.Image{Version: img.Version}
+}
+
 // Stale is the first path of a set that is no longer what the change was made
 // for.
 func (f *Files) Stale(set delta.Set) string {
@@ -71,4 +96,12 @@ func (f *Files) Load(img *delta.Image) *delta.Image {
 	full := *img
 	full.Data, full.Loaded = data, true
 	return &full
+}
+
+// Whole is an image with its bytes; without them it is an error.
+func (f *Files) Whole(img *delta.Image) (*delta.Image, error) {
+	if img = f.Load(img); !img.Loaded {
+		return nil, delta.ErrNotLoaded
+	}
+	return img, nil
 }

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/agent/executor/outputlog"
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
+	"kerf/internal/agent/tools/code"
 	"kerf/internal/agent/view"
 	"kerf/internal/pathname"
 	"kerf/internal/protocol"
@@ -61,6 +62,13 @@ type Options struct {
 	Versions *tree.Versions
 	// Seen is what the model of a resumed session last saw.
 	Seen map[string]history.Observation
+	// Languages answers questions about code; nil has nobody to ask.
+	Languages Languages
+}
+
+// Languages asks language servers.
+type Languages interface {
+	Ask(ctx context.Context, env tool.Env, q code.Question) (code.Answer, error)
 }
 
 // Files are the files of one workspace as one model sees them. They implement tool.Env,
@@ -91,6 +99,14 @@ func (f *Files) remembered(s history.Observation) *delta.Image {
 		return nil
 	}
 	return &delta.Image{Version: delta.Version{Kind: delta.File, Mode: s.Mode, Sum: delta.Sum(sum)}}
+}
+
+// AskLanguage asks a language server.
+func (f *Files) AskLanguage(ctx context.Context, q code.Question) (code.Answer, error) {
+	if f.o.Languages == nil {
+		return code.Answer{}, tool.Refuse(tool.UnknownTool, "no language server is used here. Use grep")
+	}
+	return f.o.Languages.Ask(ctx, f, q)
 }
 
 // Cwd is where relative paths start.

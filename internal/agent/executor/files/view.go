@@ -25,6 +25,9 @@ func (f *Files) InView(a tool.Action) tool.Action {
 	case tool.Answer:
 		return f.brief(a)
 	case tool.Change:
+		if a.Derived {
+			return a
+		}
 		for _, c := range a.Set {
 			if text := f.unseen(c); text != "" && a.Result.Short {
 				a.Result.Warnings = append(a.Result.Warnings, tool.Warning{Code: UnseenText, Message: text + "; check them."})

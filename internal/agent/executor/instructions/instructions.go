@@ -3,6 +3,7 @@
 package instructions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,16 +31,19 @@ type Sources struct {
 	Home string // KERF_HOME, for the user's own AGENTS.md
 	Cwd  string
 	Root string // the project's root; Cwd when there is none
-	// DocBytes bounds the project's instruction files together; DocNames are
-	// tried in a directory after AGENTS.override.md and AGENTS.md.
+	// DocBytes bounds the project's instruction files together; DocNames are tried in a
+	// directory after AGENTS.override.md and AGENTS.md, and before those of other agents.
 	DocBytes  int
 	DocNames  []string
 	Developer string
 	Shell     string
 	Network   bool
+	Memory    bool // the model proposes notes for AGENTS.md
 	Roots     []string
 	Now       func() time.Time
 	Skills    []skills.Skill
+	// Others are the ids of the other sessions that work in this directory now; nil for none.
+	Others func() []string
 	// Boundary says what may be read; nil for everything. Kerf's home, which it hides, is
 	// where the user's own instructions are: those it is not asked about.
 	Boundary *boundary.Session
@@ -88,7 +92,10 @@ func (s *Sources) Gather(ctx context.Context, e turn.Gather) turn.Gathered {
 		if it := prompt.Developer(s.Developer); it != nil {
 			items = append(items, it)
 		}
-		if it := prompt.Instructions(s.Cwd, s.userDocs(), s.projectDocs()); it != nil {
+		if s.Memory && e.Settings.Mode().Approval() != protocol.PolicyNever { // nothing is written unseen
+			items = append(items, prompt.Memory())
+		}
+		if it := prompt.Instructions(s.Cwd, s.userDocs(), s.ProjectDocs()); it != nil {
 			items = append(items, it)
 		}
 	}
@@ -102,13 +109,14 @@ func (s *Sources) Gather(ctx context.Context, e turn.Gather) turn.Gathered {
 		before = nil
 	}
 	now := s.facts(e.Settings)
+	s.addOthers(e.Before, now)
 	if it := prompt.PlanMode(before["approval_policy"], now["approval_policy"]); it != nil {
 		items = append(items, it)
 	}
 	if it := prompt.Surroundings(before, now); it != nil {
 		items = append(items, it)
 	}
-	in := turn.Gathered{Items: items, Facts: now}
+	in := turn.Gathered{Items: items, Facts: now, Warnings: beside(e.Before, now)}
 	if _, _, ok := repo.Find(s.Cwd); ok && e.First {
 		s.look(context.WithoutCancel(ctx))
 	}
@@ -119,9 +127,10 @@ func (s *Sources) Gather(ctx context.Context, e turn.Gather) turn.Gathered {
 }
 
 func (s *Sources) facts(set protocol.Settings) map[string]string {
+	mode := set.Mode()
 	f := map[string]string{"cwd": s.Cwd, "shell": s.Shell, "current_date": s.Now().Format(time.DateOnly),
-		"sandbox_mode": string(set.Sandbox), "approval_policy": string(set.Approval), "network_access": "restricted"}
-	if s.Network || set.Sandbox == protocol.SandboxFull {
+		"sandbox_mode": string(mode.Sandbox()), "approval_policy": string(mode.Approval()), "network_access": "restricted"}
+	if s.Network || mode.Sandbox() == protocol.SandboxFull {
 		f["network_access"] = "enabled"
 	}
 	if len(s.Roots) > 1 {
@@ -142,57 +151,6 @@ func branchText(gitDir string) string {
 		return name + " (no commit yet)"
 	}
 	return name
-}
-
-// userDocs is the first of the user's own instruction files that has text.
-func (s *Sources) userDocs() []prompt.Doc {
-	for _, name := range []string{"AGENTS.override.md", "AGENTS.md"} {
-		if text, ok := readDoc(s.Home, name, s.DocBytes, nil); ok && strings.TrimSpace(text) != "" {
-			return []prompt.Doc{{Path: filepath.Join(s.Home, name), Text: text}}
-		}
-	}
-	return nil
-}
-
-// projectDocs is one instruction file per directory from the root down to the
-// working directory, within the budget.
-func (s *Sources) projectDocs() []prompt.Doc {
-	var docs []prompt.Doc
-	left := s.DocBytes
-	for _, dir := range downTo(s.Root, s.Cwd) {
-		for _, name := range append([]string{"AGENTS.override.md", "AGENTS.md"}, s.DocNames...) {
-			if left <= 0 {
-				return docs
-			}
-			rel, err := filepath.Rel(s.Root, filepath.Join(dir, name))
-			if err != nil {
-				continue
-			}
-			text, ok := readDoc(s.Root, rel, left, s.hidden)
-			if !ok {
-				continue
-			}
-			left -= len(text)
-			docs = append(docs, prompt.Doc{Path: filepath.Join(dir, name), Text: text})
-			break
-		}
-	}
-	return docs
-}
-
-// downTo lists the directories from root to cwd.
-func downTo(root, cwd string) []string {
-	dirs := []string{root}
-	rel, err := filepath.Rel(root, cwd)
-	if err != nil || rel == "." || strings.HasPrefix(rel, "..") {
-		return dirs
-	}
-	dir := root
-	for _, part := range strings.Split(rel, string(filepath.Separator)) {
-		dir = filepath.Join(dir, part)
-		dirs = append(dirs, dir)
-	}
-	return dirs
 }
 
 // hidden reports whether the boundary hides a file that was opened by a path, or another
@@ -220,6 +178,11 @@ func readDoc(root, rel string, limit int, hidden func(string, os.FileInfo) bool)
 		return "", false
 	}
 	defer r.Close()
+	return readIn(r, root, rel, limit, hidden)
+}
+
+// readIn is readDoc in an open directory.
+func readIn(r *os.Root, root, rel string, limit int, hidden func(string, os.FileInfo) bool) (string, bool) {
 	f, err := r.OpenFile(rel, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return "", false
@@ -258,4 +221,25 @@ func revealed(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// others is the fact that names other sessions. It is there once there were some.
+const others = "other_sessions_here"
+
+func (s *Sources) addOthers(before, now map[string]string) {
+	var ids []string
+	if s.Others != nil {
+		ids = s.Others()
+	}
+	if len(ids) > 0 || before[others] != "" {
+		now[others] = cmp.Or(strings.Join(ids, ", "), "none")
+	}
+}
+
+// beside tells the user of other sessions that came.
+func beside(before, now map[string]string) []string {
+	if now[others] == "" || now[others] == "none" || now[others] == before[others] {
+		return nil
+	}
+	return []string{"other sessions work in this directory: " + now[others] + " (kerf ps shows what they do)"}
 }

@@ -70,7 +70,11 @@ func ReadSkill(list []skills.Skill, c tool.Call) (tool.Action, error, bool) {
 		if k.Name != name {
 			continue
 		}
-		text, ok := readDoc(k.Dir, filepath.FromSlash(rel), skillLimit, nil)
+		text, ok := "", false
+		if dir, err := k.Open(); err == nil {
+			text, ok = readIn(dir, k.Dir, filepath.FromSlash(rel), skillLimit, nil)
+			dir.Close()
+		}
 		if !ok {
 			return nil, tool.Refuse(tool.NotFound, "skill %s has no file %q", name, rel), true
 		}

@@ -27,6 +27,8 @@ type Options struct {
 	// Approval is the user's word on a tool: "auto", "prompt" or "approve". Nil
 	// means auto for all.
 	Approval func(server, tool string) string
+	// ToolTokens is above how many tokens the tools are found by a search; 0 is no bound.
+	ToolTokens int
 }
 
 // Servers are the MCP servers of a session; nil are none. They may be used by several
@@ -38,6 +40,7 @@ type Servers struct {
 	mu     sync.Mutex
 	pinned map[string]string // by qualified name: the definition that was allowed
 	warned map[string]string // by server: what was warned of since it was last well
+	search bool              // the tools are found by a search
 }
 
 // The tools for resources; offered once there are servers.
@@ -57,7 +60,11 @@ func (x *Servers) Offered() []tool.Spec {
 		{Name: readResource, Description: "Reads one resource of an MCP server.", Parallel: true,
 			Schema: json.RawMessage(`{"type":"object","properties":{"server":{"type":"string","description":"The name of the server."},"uri":{"type":"string","description":"The resource, as list_mcp_resources names it."}},"required":["server","uri"],"additionalProperties":false}`)},
 	}
-	for _, t := range x.manager.Tools() {
+	all := x.manager.Tools()
+	if x.many(all) {
+		return append(list, searching...)
+	}
+	for _, t := range all {
 		list = append(list, tool.Spec{Name: t.Qualified, Description: t.Description, Schema: t.Schema})
 	}
 	return list
@@ -79,6 +86,10 @@ func (x *Servers) Propose(c tool.Call) (tool.Action, error, bool) {
 				c.Name), true
 		}
 		return tool.Remote{Server: a.Server, Tool: c.Name, Args: c.Args, Resource: true, URI: a.URI}, nil, true
+	}
+	if c.Name == findTools || c.Name == callTool {
+		a, err := x.find(c)
+		return a, err, true
 	}
 	if !strings.HasPrefix(c.Name, "mcp__") {
 		return nil, nil, false
@@ -204,7 +215,8 @@ func (x *Servers) tell(f Front) {
 	var warnings []string
 	x.mu.Lock()
 	for _, st := range x.manager.Status() {
-		list = append(list, protocol.Server{Name: st.Name, State: st.State, Error: st.Error, Tools: st.Tools})
+		list = append(list, protocol.Server{Name: st.Name, State: st.State, Error: st.Error, Tools: st.Tools,
+			Prompts: st.Prompts, Resources: st.Resources})
 		warning := ""
 		switch {
 		case st.State == "failed":
@@ -213,7 +225,7 @@ func (x *Servers) tell(f Front) {
 				continue // it is being started again, and fails again
 			}
 		case st.State == "ready" && st.Left > 0:
-			warning = fmt.Sprintf("MCP server %s: %d of its tools are left out, at most %d fit in all; choose with "+
+			warning = fmt.Sprintf("MCP server %s: %d of its tools are left out, at most %d are kept in all; choose with "+
 				"enabled_tools", st.Name, st.Left, mcpclient.MaxTools)
 		case st.State != "ready":
 			continue

@@ -17,8 +17,9 @@ import (
 
 const (
 	// pieceSize is how much of an output is stored at a time: it bounds the memory
-	// that an output of any size costs.
-	pieceSize = 1 << 20
+	// that an output of any size costs. With what the last read brings it stays below the
+	// size from which the store streams, which costs more.
+	pieceSize = 1<<20 - 64<<10
 	// pieceRest is what stays behind of a piece without a line end, so that a
 	// secret is not cut in two.
 	pieceRest = 4 << 10

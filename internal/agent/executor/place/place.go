@@ -3,22 +3,21 @@ package place
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"kerf/internal/agent/policy"
-	"kerf/internal/pathname"
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/boundary/granted"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/repo"
 )
 
 // Place is what is known for commands with one environment. It implements policy.Place.
 type Place struct {
-	roots  []string
-	env    []string
-	stray  bool // PATH has an entry that depends on the directory
-	cdPath bool
+	granted granted.Trees
+	env     []string
+	stray   bool // PATH has an entry that depends on the directory
+	cdPath  bool
 }
 
 var _ policy.Place = (*Place)(nil)
@@ -26,24 +25,7 @@ var _ policy.Place = (*Place)(nil)
 // New returns the place of commands that get env, while others may write what the policy
 // says.
 func New(pol boundary.Policy, env []string) *Place {
-	p := &Place{env: env}
-	roots := slices.Clone(pol.Roots)
-	for _, r := range pol.Rules {
-		if r.Access == boundary.Write && !strings.ContainsAny(r.Path, "*?[{") {
-			roots = append(roots, r.Path)
-		}
-	}
-	if pol.SharedTmp {
-		roots = append(roots, "/tmp")
-	}
-	for _, r := range roots {
-		for _, name := range []string{r, real(r)} {
-			// Below the root directory is everything; it would tell nothing apart.
-			if name != "" && filepath.Dir(name) != name && !slices.Contains(p.roots, name) {
-				p.roots = append(p.roots, name)
-			}
-		}
-	}
+	p := &Place{env: env, granted: granted.Of(pol)}
 	for _, kv := range env {
 		p.cdPath = p.cdPath || strings.HasPrefix(kv, "CDPATH=") && kv != "CDPATH="
 		path, ok := strings.CutPrefix(kv, "PATH=")
@@ -108,9 +90,8 @@ func (p *Place) Program(name string) (path string, changeable bool) {
 	if path == "" {
 		return file, true
 	}
-	for _, root := range p.roots {
-		changeable = changeable || pathname.Inside(root, file) || pathname.Inside(root, path) ||
-			pathname.Inside(root, real(filepath.Dir(file)))
+	for _, name := range []string{file, path, real(filepath.Dir(file))} {
+		changeable = changeable || p.granted.Covers(name)
 	}
 	return path, changeable || p.stray
 }

@@ -20,7 +20,8 @@ func Of(r changes.Reader, p *changes.Plan) (protocol.UndoReport, error) {
 	}
 	report := protocol.UndoReport{Redo: told.Redo, What: told.What, Diff: told.Diff, Problem: told.Problem}
 	for _, f := range told.Files {
-		report.Files = append(report.Files, protocol.UndoFile{Path: f.Path, Outcome: f.Outcome, Note: f.Note})
+		report.Files = append(report.Files, protocol.UndoFile{Path: f.Path, Outcome: f.Outcome, Note: f.Note,
+			Removed: f.Removed && f.Outcome == changes.Restored})
 	}
 	for _, l := range told.Left {
 		report.Files = append(report.Files, protocol.UndoFile{Path: l.Path, Outcome: "left",

@@ -51,7 +51,7 @@ func TestWhatOnlyReadsOnlyReads(t *testing.T) {
 		lines = n
 	}
 	at := place.New(boundary.Policy{Roots: []string{w.dir}}, w.env)
-	rules := policy.Rules{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}
+	rules := policy.Rules{Mode: protocol.Settings{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}.Mode()}
 	seed := uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("KERF_READS_SEED"), 10, 64); err == nil {
 		seed = n

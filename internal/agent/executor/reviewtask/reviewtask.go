@@ -1,4 +1,5 @@
-package executor
+// Package reviewtask says what a review is about.
+package reviewtask
 
 import (
 	"context"
@@ -9,9 +10,9 @@ import (
 	"kerf/internal/work/repo"
 )
 
-// ReviewTask says what is to be reviewed. Names are looked up first, so that a
+// Of says what is to be reviewed. Names are looked up first, so that a
 // mistake costs no request.
-func ReviewTask(ctx context.Context, cwd string, op protocol.Review) (string, error) {
+func Of(ctx context.Context, cwd string, op protocol.Review) (string, error) {
 	switch {
 	case op.Words != "":
 		return review.Words(op.Words), nil

@@ -1,0 +1,169 @@
+package rollout
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Placed is a record and where its line stands in the file. End is where the next one begins.
+type Placed struct {
+	Record
+	From, End int64
+}
+
+// Ahead says which records of a session are read forwards.
+type Ahead struct {
+	// From is where a line begins, and To where one ends; 0 is the end of the file.
+	From, To int64
+	// Want is asked for each line as it is reached, nil wants all. The others are passed over
+	// by their beginnings. It must not keep Raw.
+	Want func(Record) bool
+	// End is told where each line ends, those that are passed over as well, if it is not nil.
+	End *int64
+}
+
+// How much is read at a time: little at first, since many want a few lines only.
+const (
+	aheadFirst = 32 << 10
+	aheadBlock = 1 << 20
+)
+
+// Forward yields records of a session, given as for Read, in order. A line without its line
+// feed is still being written and is left out; so are lines that hold no whole record. An
+// error ends the sequence.
+func Forward(path string, o Ahead) iter.Seq2[Placed, error] {
+	return func(yield func(Placed, error) bool) {
+		f, err := openRecords(path)
+		if err != nil {
+			yield(Placed{}, err)
+			return
+		}
+		defer f.Close()
+		to := o.To
+		if to == 0 {
+			st, err := f.Stat()
+			if err != nil {
+				yield(Placed{}, err)
+				return
+			}
+			to = st.Size()
+		}
+		a := ahead{r: io.NewSectionReader(f, o.From, max(0, to-o.From)), at: o.From}
+		for {
+			line, from, err := a.next()
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				yield(Placed{}, fmt.Errorf("read %s: %w", path, err))
+				return
+			}
+			if o.End != nil {
+				*o.End = a.at
+			}
+			h, asked := parseHead(line)
+			if asked && !o.wants(h, line) {
+				continue
+			}
+			h, ok := parse(line)
+			if !ok || !asked && !o.wants(h, line) {
+				continue
+			}
+			if !yield(Placed{Record{h.seq, h.time, h.kind, slices.Clone(line)}, from, a.at}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (o Ahead) wants(h head, line []byte) bool {
+	return o.Want == nil || o.Want(Record{h.seq, h.time, h.kind, line})
+}
+
+// ahead cuts a file into lines from a place on.
+type ahead struct {
+	r     io.Reader
+	at    int64 // where the next line begins
+	buf   []byte
+	held  []byte // what was read and not yet returned, within buf
+	block int    // how much was read at once
+}
+
+// next returns a line without its line feed, and where it begins. One that is longer than
+// maxLine is returned empty. The line is valid until the next call.
+func (a *ahead) next() ([]byte, int64, error) {
+	from, seen, long := a.at, 0, false
+	for {
+		if i := bytes.IndexByte(a.held[seen:], '\n'); i >= 0 {
+			line := a.held[:seen+i]
+			a.held = a.held[seen+i+1:]
+			a.at += int64(len(line) + 1)
+			if long {
+				line = nil
+			}
+			return line, from, nil
+		}
+		if seen = len(a.held); seen > maxLine {
+			a.at, a.held, seen, long = a.at+int64(seen), nil, 0, true
+		}
+		if err := a.read(); err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// read adds to what is held.
+func (a *ahead) read() error {
+	a.block = min(max(aheadFirst, 2*a.block), aheadBlock)
+	if need := len(a.held) + a.block; len(a.buf) < need {
+		buf := make([]byte, need+len(a.held)) // doubling keeps long lines linear
+		copy(buf, a.held)
+		a.buf = buf
+	} else {
+		copy(a.buf, a.held)
+	}
+	n, err := io.ReadAtLeast(a.r, a.buf[len(a.held):len(a.held)+a.block], 1)
+	a.held = a.buf[:len(a.held)+n]
+	return err
+}
+
+// LineSum is the hash of the line that stands between two places of the record in dir, with
+// its line feed.
+func LineSum(dir string, from, end int64) (string, error) {
+	f, err := openRegular(filepath.Join(dir, rolloutName), os.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if end <= from || end-from > maxLine+1 {
+		return "", fmt.Errorf("%s: there is no line of %d bytes", dir, end-from)
+	}
+	b := make([]byte, end-from)
+	if _, err := f.ReadAt(b, from); err != nil {
+		return "", err
+	}
+	return hash(b), nil
+}
+
+// LastLine is how long the line is that ends at a place of the record in dir, with its line
+// feed, and its [LineSum].
+func LastLine(dir string, end int64) (int64, string, error) {
+	f, err := openRegular(filepath.Join(dir, rolloutName), os.O_RDONLY)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	b := backward{f: f, at: end - 1} // without the line feed
+	line, err := b.next()
+	if err != nil {
+		return 0, "", err
+	}
+	n := int64(len(line) + 1)
+	sum, err := LineSum(dir, end-n, end)
+	return n, sum, err
+}
