@@ -15,6 +15,7 @@ import (
 	"kerf/internal/agent/session"
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
+	"kerf/internal/host/roles"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/work/mcpclient"
@@ -37,33 +38,12 @@ func (op opener) agents(r request, of parent, exec *executor.Executor) session.A
 	if places == nil {
 		places = &team.Places{Most: op.Agents.MaxThreads}
 	}
-	return session.Agents{Depth: of.depth, MaxDepth: op.Agents.MaxDepth, Places: places, Roles: op.agentRoles(),
+	return session.Agents{Depth: of.depth, MaxDepth: op.Agents.MaxDepth, Places: places, Roles: op.roles().Of(),
 		Parent: of.session,
 		Open: func(ctx context.Context, s *session.Session, spawn team.Spawn) (team.Member, error) {
 			p := parent{session: s, exec: exec, shares: true, depth: of.depth + 1, places: places, spawn: spawn}
 			return op.openAgent(ctx, r, p)
 		}}
-}
-
-// agentRoles are the built-in ones with the configured ones over them.
-func (c configured) agentRoles() []team.Role {
-	roles := team.Roles()
-	var names []string
-	for name := range c.Agents.Roles {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		a := c.Agents.Roles[name]
-		r := team.Role{Name: name, Description: a.Description, Instructions: a.Instructions, Model: a.Model, Effort: a.Effort,
-			Tools: a.Tools, Sandbox: protocol.SandboxMode(a.Sandbox), Isolated: a.Isolation == "worktree"}
-		if i := slices.IndexFunc(roles, func(r team.Role) bool { return r.Name == name }); i >= 0 {
-			roles[i] = r
-		} else {
-			roles = append(roles, r)
-		}
-	}
-	return roles
 }
 
 // openAgent opens the session of a sub-agent: the parent's settings, narrowed by the
@@ -74,7 +54,7 @@ func (op opener) openAgent(ctx context.Context, r request, p parent) (team.Membe
 	set := &r.set
 	set.Model = cmp.Or(s.Model, s.Role.Model, set.Model)
 	set.Effort = cmp.Or(s.Effort, s.Role.Effort, set.Effort)
-	set.Sandbox = narrower(set.Sandbox, s.Role.Sandbox)
+	set.Sandbox = roles.Narrower(set.Sandbox, s.Role.Sandbox)
 	if s.Role.Name == review.Role {
 		set.Model = cmp.Or(op.ReviewModel, set.Model)
 	}
@@ -139,15 +119,6 @@ func (op opener) agentLog(ctx context.Context, r request, p parent) (*log, error
 	return l, nil
 }
 
-// narrower is the stricter of two sandbox modes; an empty one says nothing.
-func narrower(a, b protocol.SandboxMode) protocol.SandboxMode {
-	order := []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull}
-	if b == "" || slices.Index(order, b) >= slices.Index(order, a) {
-		return a
-	}
-	return b
-}
-
 // agentTools are those about sub-agents.
 var agentTools = [...]string{"spawn_agent", "send_input", "wait", "close_agent", "list_agents", "resume_agent"}
 
@@ -167,7 +138,7 @@ func (op opener) adapt(fixed *prompt.Fixed, o protocol.OpenOptions, l *log) {
 	})
 	for i, s := range fixed.Tools {
 		if s.Name == "spawn_agent" {
-			fixed.Tools[i].Description += op.roleWords()
+			fixed.Tools[i].Description += roles.Words(op.roles().Of())
 		}
 	}
 	if p.session == nil || l.State != nil {
@@ -188,19 +159,6 @@ func (op opener) adapt(fixed *prompt.Fixed, o protocol.OpenOptions, l *log) {
 		fixed.Instructions += "\nYou have a git work tree of your own. Do not commit: what you change is merged when you " +
 			"are done.\n"
 	}
-}
-
-// roleWords tell a model which roles there are.
-func (c configured) roleWords() string {
-	var b strings.Builder
-	b.WriteString("\n\nThe agent types are:")
-	for _, r := range c.agentRoles() {
-		b.WriteString("\n- " + r.Name)
-		if r.Description != "" {
-			b.WriteString(": " + r.Description)
-		}
-	}
-	return b.String()
 }
 
 // serversOf are the MCP servers that a session starts. A sub-agent uses those of its

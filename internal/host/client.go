@@ -115,7 +115,7 @@ func (c configured) providerOptions(keys *auth.Keys) provider.Options {
 	unchosen := c.Origin("model_provider") == "default" &&
 		c.Origin("model_providers."+c.ModelProvider+".base_url") == "default"
 	o.Keyless = func() bool { return unchosen && keys.Missing(c.ModelProvider) }
-	o.Unchosen, o.Found = unchosen, keys.InEnvironment
+	o.Unchosen, o.Found = unchosen, keys.Found
 	o.Key = func(name string) (provider.Key, error) {
 		k, err := keys.Key(name)
 		var missing *auth.MissingError

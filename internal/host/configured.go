@@ -1,6 +1,8 @@
 package host
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +15,8 @@ import (
 	"kerf/internal/agent/tools"
 	"kerf/internal/agent/turn"
 	"kerf/internal/config"
+	"kerf/internal/host/roles"
+	"kerf/internal/host/skillset"
 	"kerf/internal/protocol"
 	"kerf/internal/text/redact"
 )
@@ -27,29 +31,11 @@ type configured struct {
 
 // settings are the configured ones, overridden by what the front end asks for.
 func (c configured) settings(over protocol.Settings) (protocol.Settings, error) {
-	set := protocol.Settings{Model: c.Model, Effort: c.Effort, Cwd: c.Cwd,
-		Approval: protocol.ApprovalPolicy(c.ApprovalPolicy), Sandbox: protocol.SandboxMode(c.SandboxMode),
-		Edits: over.Edits}
-	if over.Model != "" {
-		set.Model = over.Model
-	}
-	if over.Effort != "" {
-		set.Effort = over.Effort
-	}
-	if over.Approval != "" {
-		set.Approval = over.Approval
-	}
-	if over.Sandbox != "" {
-		set.Sandbox = over.Sandbox
-	}
-	if set.Sandbox == "" {
-		set.Sandbox = protocol.SandboxReadOnly
-		if c.trusted() {
-			set.Sandbox = protocol.SandboxWorkspace
-		}
-	}
-	if set.Approval == "" {
-		set.Approval = protocol.PolicyOnRequest
+	sandbox, approval := c.Modes(string(over.Sandbox), string(over.Approval))
+	set := protocol.Settings{Model: cmp.Or(over.Model, c.Model), Effort: cmp.Or(over.Effort, c.Effort), Cwd: c.Cwd,
+		Approval: protocol.ApprovalPolicy(approval), Sandbox: protocol.SandboxMode(sandbox), Edits: over.Edits}
+	if why := cmp.Or(set.Fault(), c.refuse(set)); why != "" {
+		return set, misconfigured{errors.New(why)}
 	}
 	if st, err := os.Stat(set.Cwd); err != nil || !st.IsDir() {
 		return set, fmt.Errorf("%s is not a directory", set.Cwd)
@@ -64,12 +50,20 @@ func (c configured) budget() turn.Budget {
 		Wall: time.Duration(b.MaxSeconds) * time.Second}
 }
 
+// refuse says why the administrator of the machine does not allow settings; empty if they are.
+func (c configured) refuse(set protocol.Settings) string {
+	return c.Required.Refuse(string(set.Sandbox), string(set.Approval))
+}
+
 // offered are the tools of a session.
 func (c configured) offered() []tool.Spec {
 	var specs []tool.Spec
 	for _, t := range tools.All() {
 		s := t.Spec()
 		if s.Name == "update_plan" && !c.Tools.UpdatePlan {
+			continue
+		}
+		if s.Name == tools.WebFetch && !c.Tools.WebFetch {
 			continue
 		}
 		specs = append(specs, s)
@@ -91,7 +85,17 @@ func (c configured) surroundings(set protocol.Settings) *instructions.Sources {
 	}
 	return &instructions.Sources{Home: c.Home, Cwd: set.Cwd, Root: root, DocBytes: c.ProjectDocMaxBytes,
 		DocNames: c.ProjectDocFallbackFilenames, Developer: c.DeveloperInstructions, Shell: shell,
-		Network: c.WorkspaceWrite.NetworkAccess, Now: time.Now}
+		Network: c.WorkspaceWrite.NetworkAccess, Memory: c.Memory.Enabled, Now: time.Now}
+}
+
+// skillset knows the skills and commands here.
+func (c configured) skillset() skillset.Set {
+	return skillset.Set{Config: c.Config, Home: c.getenv("HOME")}
+}
+
+// roles knows the kinds of sub-agents here.
+func (c configured) roles() roles.Set {
+	return roles.Set{Config: c.Config, Home: c.getenv("HOME"), Plugged: c.skillset().Agents()}
 }
 
 // trusted reports whether the user trusts the project.

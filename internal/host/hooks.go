@@ -2,9 +2,11 @@ package host
 
 import (
 	"cmp"
+	"context"
 	"path/filepath"
 
 	"kerf/internal/agent/executor"
+	"kerf/internal/agent/executor/hookrun"
 	"kerf/internal/agent/executor/usershell"
 	"kerf/internal/agent/hooks"
 	"kerf/internal/config"
@@ -14,7 +16,8 @@ import (
 
 // applyPolicy gives a session the rules, and the hooks, that hold here. It returns
 // warnings for the user.
-func (c configured) applyPolicy(o *executor.Options, id protocol.SessionID, transcript string) ([]string, error) {
+func (c configured) applyPolicy(o *executor.Options, id protocol.SessionID, transcript string,
+	ask func(ctx context.Context, model, question string) (string, error)) ([]string, error) {
 	list, err := c.rules()
 	if err != nil {
 		return nil, err
@@ -29,9 +32,16 @@ func (c configured) applyPolicy(o *executor.Options, id protocol.SessionID, tran
 	handlers := make([]hooks.Handler, len(found))
 	for i, f := range found {
 		handlers[i] = hooks.Handler{Event: hooks.Event(f.Event), Matcher: f.Matcher, Command: f.Command, Timeout: f.Timeout,
+			URL: f.URL, Headers: f.Headers, Env: f.Env, Prompt: f.Prompt, Model: f.Model, Told: f.Told, Vars: f.Vars,
+			Cursor: f.Cursor, Dir: f.Dir,
 			From: cmp.Or(f.From, "config.toml"), Required: f.Required}
 	}
-	run := executor.RunHook(c.hookShell(), c.HookDir(o.Cwd), proc.OwnEnv(c.childEnv(id)(false), c.Workspaces(o.Cwd)))
+	env := proc.OwnEnv(c.childEnv(id)(false), c.Workspaces(o.Cwd))
+	for _, name := range []string{"CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CURSOR_PROJECT_DIR"} { // by which hooks find their parts
+		env = append(env, name+"="+c.Root)
+	}
+	run := hookrun.Runner(hookrun.Options{Getenv: c.getenv, Ask: ask,
+		Command: executor.RunHook(c.hookShell(), c.HookDir(o.Cwd), env)})
 	if o.Hooks, err = hooks.New(handlers, run); err != nil {
 		return warnings, misconfigured{err}
 	}

@@ -4,7 +4,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -132,6 +131,13 @@ func (h *Host) InGit() bool {
 	return ok
 }
 
+// Clean reports whether git finds nothing uncommitted. Nothing of the repository's own runs
+// for that. Where git fails it is not known.
+func (h *Host) Clean(ctx context.Context) bool {
+	dirty, err := repo.Dirty(ctx, h.Config.Cwd)
+	return err == nil && !dirty
+}
+
 // Sandboxed is a command as `kerf sandbox` runs it, in the configured sandbox mode if
 // none is given.
 func (h *Host) Sandboxed(mode string, addDirs, argv []string) (interactive.Command, error) {
@@ -139,11 +145,6 @@ func (h *Host) Sandboxed(mode string, addDirs, argv []string) (interactive.Comma
 	set, err := c.settings(protocol.Settings{Sandbox: protocol.SandboxMode(mode)})
 	if err != nil {
 		return interactive.Command{}, err
-	}
-	switch set.Sandbox {
-	case protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull:
-	default:
-		return interactive.Command{}, fmt.Errorf("--sandbox %q: use read-only, workspace-write or danger-full-access", mode)
 	}
 	roots, err := c.roots(set.Cwd, addDirs)
 	if err != nil {

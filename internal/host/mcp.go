@@ -106,16 +106,19 @@ func (m MCP) approval(server, tool string) string {
 // grants keeps the sign-ins of MCP servers beside those of providers.
 func (m MCP) grants(s config.MCPServer) grantStore {
 	mode := auth.Mode(cmp.Or(s.OAuthStore, string(auth.Auto)))
-	return grantStore{&auth.Store{Home: m.config.Home, Mode: mode, Env: m.getenv}}
+	return grantStore{&auth.Store{Home: m.config.Home, Mode: mode, Env: m.getenv}, s.SignIn}
 }
 
 // grantStore is an auth.Store as the MCP client takes it.
-type grantStore struct{ store *auth.Store }
+type grantStore struct {
+	store *auth.Store
+	as    string // instead of the server's name, where not empty
+}
 
-func grantName(server string) string { return "mcp:" + server }
+func (g grantStore) key(server string) string { return "mcp:" + cmp.Or(g.as, server) }
 
 func (g grantStore) Load(server string) (*mcpclient.Grant, error) {
-	c, _, err := g.store.Get(grantName(server))
+	c, _, err := g.store.Get(g.key(server))
 	if errors.Is(err, auth.ErrNone) {
 		return nil, nil
 	}
@@ -135,11 +138,11 @@ func (g grantStore) Save(server string, grant *mcpclient.Grant) error {
 	if err != nil {
 		return err
 	}
-	_, err = g.store.Put(grantName(server), auth.Credential{Key: string(text)})
+	_, err = g.store.Put(g.key(server), auth.Credential{Key: string(text)})
 	return err
 }
 
-func (g grantStore) Delete(server string) error { return g.store.Delete(grantName(server)) }
+func (g grantStore) Delete(server string) error { return g.store.Delete(g.key(server)) }
 
 // Server finds a configured server.
 func (m MCP) Server(name string) (config.MCPServer, error) {

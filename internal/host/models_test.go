@@ -13,6 +13,7 @@ import (
 
 	"kerf/internal/config"
 	"kerf/internal/model"
+	"kerf/internal/model/family"
 	"kerf/internal/protocol"
 	mt "kerf/internal/testkit/modeltest"
 )
@@ -57,7 +58,7 @@ func TestNoKeyGoesLocal(t *testing.T) {
 	if err != nil || set.Model != "gpt-oss-20b.gguf" {
 		t.Fatalf("%q, %v", set.Model, err)
 	}
-	if f, _ := c.Facts(set.Model); f.Window != 65536 || f.EditTool != model.JSONPatch {
+	if f, _ := c.Facts(set.Model); f.Window != 65536 || f.EditTool != family.JSONPatch {
 		t.Errorf("facts %+v", f)
 	}
 	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0],

@@ -10,29 +10,34 @@ import (
 	"kerf/internal/agent/executor/instructions"
 	"kerf/internal/agent/executor/mcp"
 	"kerf/internal/agent/executor/unrecorded"
+	"kerf/internal/agent/executor/webpages"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/profile"
 	"kerf/internal/agent/prompt"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/agent/session"
+	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/correct"
 	"kerf/internal/agent/view"
+	"kerf/internal/host/checking"
+	"kerf/internal/host/langservers"
+	"kerf/internal/host/telemetry"
 	"kerf/internal/model"
 	"kerf/internal/model/provider"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
+	"kerf/internal/work/tries"
 )
 
 // opener opens sessions as one configuration says.
 type opener struct {
 	configured
-	registry *provider.Registry
-	client   model.Client // instead of the configured provider, when set
-	local    bool         // a model of this machine is asked for
-	// unrecorded lets sessions be opened that cannot be recorded, by the user's own word.
-	unrecorded bool
-	record     string   // the file that the session is written into as a scenario
-	warnings   []string // told at the start of every session
+	registry   *provider.Registry
+	client     model.Client // instead of the configured provider, when set
+	local      bool         // a model of this machine is asked for
+	unrecorded bool         // lets sessions be opened that cannot be recorded, by the user's own word
+	record     string       // the file that the session is written into as a scenario
+	warnings   []string     // told at the start of every session
 }
 
 // openerFor opens sessions that ask m.
@@ -46,6 +51,7 @@ type request struct {
 	set    protocol.Settings
 	client model.Client
 	choice *provider.Choice
+	watch  *telemetry.Watch // of the session and its sub-agents; nil sends nothing
 }
 
 // open opens a new session, or goes on with an old one.
@@ -73,7 +79,7 @@ func (op opener) open(ctx context.Context, o protocol.OpenOptions) (protocol.Ses
 		if o.Headless && o.Settings.Approval == "" && op.Origin("approval_policy") == "default" {
 			r.set.Approval = protocol.PolicyNever // nobody is there
 		}
-		set, narrowed := policy.Resumed(r.set, o.Settings, log.State.Settings)
+		set, narrowed := policy.Resumed(r.set, o.Settings, log.State.Settings, log.Meta.Cwd == op.Cwd && op.Undecided())
 		r.set, op.warnings = set, slices.Concat(op.warnings, told(narrowed))
 		r.choice.Unseal(log.State.Meta.Provider, log.State.Items)
 	}
@@ -156,9 +162,15 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 	if l.Writer != nil {
 		ws.Room.Watch(l.Dir)
 	}
+	if try := op.getenv(tries.Env); try != "" {
+		l.Meta.Try = try
+	}
 	eo := op.executorOptions(ws, set, o, l.Log)
 	eo.Unrecorded = &unrecorded.Guard{Room: ws.Room, Allowed: op.unrecorded, NotKept: notKept}
-	warnings, err := op.applyPolicy(&eo, l.ID, l.transcript())
+	ask := func(ctx context.Context, m, question string) (string, error) {
+		return session.Asker{Client: r.client, Model: cmp.Or(m, set.Model)}.Ask(ctx, question)
+	}
+	warnings, err := op.applyPolicy(&eo, l.ID, l.transcript(), ask)
 	if err != nil {
 		_ = ws.Close()
 		return nil, err
@@ -172,25 +184,36 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 	if m := op.EditCorrection; m.Enabled {
 		eo.Correct = &correct.Corrector{Asker: session.Asker{Client: r.client, Model: cmp.Or(m.Model, set.Model)}}
 	}
-	around.Roots, around.Boundary, around.Skills = ws.Roots, ws.Boundary, op.skills()
+	around.Roots, around.Boundary, around.Skills = ws.Roots, ws.Boundary, op.skillset().Skills()
+	if l.parent.session == nil {
+		around.Others = ws.Join(string(l.ID))
+	}
 	eo.View, eo.Skills, eo.Instructions = &view.View{}, around.Skills, around
 	eo.Manner = profile.Profiles{Models: r.choice, Results: op.Tools.Results, Lines: op.Tools.LineNumbers}.Manner
+	if eo.Pages, err = webpages.Open(op.Tools.WebFetch, op.WebFetch.Domains, executor.Version); err != nil {
+		_ = ws.Close()
+		return nil, err
+	}
+	servers, noServers := langservers.Open(ctx, langservers.Options{Config: op.Config, Trusted: op.trusted(),
+		Roots: ws.Roots, Policy: op.policy}, &eo)
 	exec := executor.New(eo)
+	checked, unchecked := checking.Around(exec, eo, ws.Roots, op.Config, op.trusted())
 	p := op.Providers[r.choice.Provider]
+	watched := telemetry.Join(&r.watch, &r.client, op.Config, op.getenv, l.ID, r.choice.Provider, set.Model)
 	s := session.Start(session.Options{
 		ID: l.ID, Settings: set, Provider: r.choice.Provider, Resumed: l.State != nil && o.Fork == "", State: l.State,
-		Rollout: l.Writer, Meta: l.Meta, Client: r.client, Prompt: op.prompt(r, l),
-		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
-		Window: op.ModelContextWindow, OutputTokens: op.ToolOutputTokenLimit,
-		Limits: r.choice.Limits, Cost: costOf(r.choice), Budget: op.budget(),
-		Executor: exec, View: eo.View, Redact: eo.Redact, Hooks: eo.Hooks, Background: exec, Dirty: around.Dirty,
-		Headless: o.Headless, Agents: op.agents(r, l.parent, exec),
+		Rollout: l.Writer, Meta: l.Meta, Client: r.client, Prompt: op.prompt(r, l, servers.Specs()),
+		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries, Window: op.ModelContextWindow,
+		OutputTokens: op.ToolOutputTokenLimit, Limits: r.choice.Limits, Cost: costOf(r.choice), Budget: op.budget(),
+		Executor: servers.Around(checked), View: eo.View, Redact: eo.Redact, Hooks: eo.Hooks, Background: exec, Dirty: around.Dirty,
+		Headless: o.Headless, Refuse: op.refuse, Agents: op.agents(r, l.parent, exec),
 		Serve: func(f mcp.Front) {
-			exec.Serve(mcp.Options{Servers: op.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: op.mcp().approval}, f)
+			exec.Serve(mcp.Options{Servers: op.serversOf(set.Cwd, o, l), Roots: ws.Roots, Approval: op.mcp().approval,
+				ToolTokens: op.Tools.MCPTokens}, f)
 		},
 		Warnings: slices.Concat(op.warnings, r.choice.Warnings, l.Warnings, op.workspaceWarnings(ws, set.Sandbox), warnings,
-			told(notKept)),
-		Release: func() { _ = ws.Close() },
+			told(notKept), unchecked, noServers),
+		Release: func() { watched.Close(); _ = ws.Close() }, Observe: watched.Observer(),
 	})
 	if err := exec.Settled(ctx, op.mcp().required()); err != nil {
 		go func() { // it must be drained to close
@@ -204,9 +227,9 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 }
 
 // prompt is what stays the same in all requests. The client fits the tools to the model.
-func (op opener) prompt(r request, l *log) prompt.Fixed {
+func (op opener) prompt(r request, l *log, more []tool.Spec) prompt.Fixed {
 	f := prompt.Fixed{Instructions: profile.Profiles{Models: r.choice}.Of(r.set.Model).Instructions(), Parallel: true,
-		Tools: op.offered(), Offer: profile.Profiles{Models: r.choice}.Offer, Summary: op.Summary,
+		Tools: append(op.offered(), more...), Offer: profile.Profiles{Models: r.choice}.Offer, Summary: op.Summary,
 		Freeform: r.choice.Freeform(r.set.Model), CompactModel: op.CompactModel, CacheKey: string(l.ID)}
 	if l.State != nil && l.State.Meta.Instructions != "" {
 		f.Instructions = l.State.Meta.Instructions

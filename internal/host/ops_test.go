@@ -342,3 +342,19 @@ func TestLessAccessHoldsForFileToolsToo(t *testing.T) {
 		t.Errorf("with full access: %v\n%s", err, c.last())
 	}
 }
+
+// TestSettingsThatThereAreNotOpenNothing: a front end that names a policy or a sandbox that
+// does not exist is told so, and no session begins.
+func TestSettingsThatThereAreNotOpenNothing(t *testing.T) {
+	h := scripted(t, &talker{})
+	for _, set := range []protocol.Settings{{Sandbox: "none"}, {Approval: "always"}, {Edits: "sometimes"},
+		{Edits: protocol.EditsRefused}} {
+		s, err := h.Open(t.Context(), protocol.OpenOptions{Settings: set})
+		if err == nil {
+			_ = s.Close()
+			t.Errorf("%+v opened a session", set)
+		} else if !strings.Contains(err.Error(), "use ") {
+			t.Errorf("%+v: %v", set, err)
+		}
+	}
+}

@@ -42,6 +42,7 @@ func TestPromptsListCommandsAndSkills(t *testing.T) {
 	want := []protocol.Prompt{
 		{Name: "fix", Description: "Mend a thing", Body: "Fix $1."},
 		{Name: "review", Description: "Look at it", Body: "# Look at it\nReview $ARGUMENTS."},
+		{Name: "evil", Body: "$evil $ARGUMENTS", Skill: true}, // by the name of its folder
 		{Name: "plain", Body: "$plain $ARGUMENTS", Skill: true},
 		{Name: "ship", Description: "How to", Body: "$ship $ARGUMENTS", Skill: true},
 	}

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"kerf/internal/agent/skills"
 	"kerf/internal/doctor"
-	"kerf/internal/model"
+	"kerf/internal/host/langservers"
+	"kerf/internal/host/mentions"
+	"kerf/internal/model/family"
 	"kerf/internal/protocol"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/row"
@@ -25,13 +26,22 @@ func (h *Host) Query() protocol.WorkspaceQuery { return query{h} }
 
 // Files finds files below cwd by a fuzzy query, best first; see [fuzzy.Finder].
 func (q query) Files(ctx context.Context, cwd, query string, limit int) ([]string, error) {
+	cwd = cmp.Or(cwd, q.h.Config.Cwd)
+	return q.h.files.Find(ctx, cwd, query, limit, func() search.Boundary { return q.bound(cwd) })
+}
+
+// bound is what hides files of a directory from searches.
+func (q query) bound(cwd string) search.Boundary {
 	c := q.h.configured()
-	cwd = cmp.Or(cwd, c.Cwd)
-	return q.h.files.Find(ctx, cwd, query, limit, func() search.Boundary {
-		set, _ := c.settings(protocol.Settings{Cwd: cwd})
-		pl, _ := c.plan(set, set.Sandbox, nil) // where it cannot be met it hides more
-		return &pl
-	})
+	set, _ := c.settings(protocol.Settings{Cwd: cwd})
+	pl, _ := c.plan(set, set.Mode().Sandbox(), nil) // where it cannot be met it hides more
+	return &pl
+}
+
+// Mentions is [mentions.Find].
+func (q query) Mentions(ctx context.Context, cwd, word string, limit int) ([]protocol.Mention, error) {
+	s := mentions.Sources{Files: q.Files, Bound: q.bound, History: q.h.configured().reading}
+	return mentions.Find(ctx, s, cmp.Or(cwd, q.h.Config.Cwd), word, limit)
 }
 
 // Models lists what the configured provider offers, the current model first.
@@ -66,11 +76,11 @@ func describe(m ModelInfo) string {
 }
 
 // efforts are the words for the effort that a model takes.
-func efforts(f model.Facts) []string {
+func efforts(f family.Facts) []string {
 	switch f.Reasoning {
-	case model.NoReasoning:
+	case family.NoReasoning:
 		return nil
-	case model.EffortReasoning:
+	case family.ByEffort:
 		return []string{"minimal", "low", "medium", "high", "xhigh"}
 	}
 	return []string{"low", "medium", "high"}
@@ -113,12 +123,12 @@ func changeEntry(e row.Entry) protocol.ChangeEntry {
 	return d
 }
 
-// Prompts lists the user's own commands, the files KERF_HOME/prompts/NAME.md,
-// and the skills, each sorted by name.
+// Prompts lists the commands of the user and of a trusted project, and the skills, each
+// sorted by name.
 func (q query) Prompts(ctx context.Context, cwd string) ([]protocol.Prompt, error) {
 	c := q.h.configured()
-	list := skills.Prompts(filepath.Join(c.Home, "prompts"))
-	for _, s := range c.skills() {
+	list := skills.Prompts(c.skillset().Commands()...)
+	for _, s := range c.skillset().Skills() {
 		list = append(list, protocol.Prompt{Name: s.Name, Description: s.Description, Body: "$" + s.Name + " $ARGUMENTS",
 			Skill: true})
 	}
@@ -134,5 +144,20 @@ func (q query) Check(ctx context.Context) ([]protocol.Check, error) {
 		return cmp.Or(c.Model, "the default model") + " of " + c.Providers[c.ModelProvider].Name, err
 	}
 	return doctor.Run(ctx, doctor.Options{Home: c.Home, Cwd: c.Cwd, Getenv: op.getenv, Warnings: op.warnings,
-		Model: model}), nil
+		Model: model, Files: op.files}), nil
+}
+
+// files tells which files of the project and of the user are used.
+func (c configured) files() []doctor.Files {
+	of := func(name, none string, listed func() (used, unused []string)) doctor.Files {
+		used, unused := listed()
+		return doctor.Files{Name: name, None: none, Used: used, Unused: unused}
+	}
+	return []doctor.Files{
+		of("instructions", "no AGENTS.md or the like; kerf init writes one",
+			c.surroundings(protocol.Settings{Cwd: c.Cwd}).Listed),
+		of("plugins", "none; kerf plugin add adds one", c.ListedPlugins),
+		of("MCP servers", "none; kerf mcp add adds one", c.ListedServers),
+		langservers.Listed(c.Config, c.trusted()), of("hooks", "none", c.ListedHooks), of("skills", "none", c.skillset().Listed),
+		of("commands", "none of your own", c.skillset().ListedCommands), of("agents in files", "none", c.roles().Listed)}
 }

@@ -35,7 +35,7 @@ func (h *Host) Explain(line string, over protocol.Settings, addDirs []string, es
 	cmd.Line, cmd.Escalate = line, escalate
 	e := Explanation{Settings: set, Explanation: rules.Explain(cmd),
 		LeftOut: proc.LeftOut(c.env, c.envPolicy("", false))}
-	e.Mode = policy.Mode(set, e.Unsandboxed)
+	e.Mode = set.Mode().Command(e.Unsandboxed)
 	if e.Mode == protocol.SandboxFull {
 		e.Reach = sandbox.ReachOf(boundary.Plan{Mode: boundary.FullAccess})
 		return e, nil
@@ -68,7 +68,7 @@ func (c configured) judging(over protocol.Settings, addDirs []string) (set proto
 	}
 	roots, err := c.roots(set.Cwd, addDirs)
 	here := place.New(c.policy(roots, "")(protocol.SandboxWorkspace), c.childEnv("")(false))
-	return set, policy.Rules{Approval: set.Approval, Sandbox: set.Sandbox, List: list},
+	return set, policy.Rules{Mode: set.Mode(), List: list},
 		policy.Command{Dir: set.Cwd, Repo: here.Repo(set.Cwd), Place: here}, err
 }
 
@@ -80,8 +80,9 @@ func ExplainHost(h *Host, host string, port int, over protocol.Settings) (v boun
 	if err != nil {
 		return v, "", err
 	}
-	pl, err := c.plan(set, set.Sandbox, nil)
-	return pl.Host(host, port), set.Sandbox, err
+	mode = set.Mode().Sandbox()
+	pl, err := c.plan(set, mode, nil)
+	return pl.Host(host, port), mode, err
 }
 
 // ExplainPath asks the plan of a session that would begin here about a path, and returns
@@ -90,12 +91,13 @@ func (h *Host) ExplainPath(path string, over protocol.Settings, addDirs []string
 	mode protocol.SandboxMode, err error) {
 	c := h.configured()
 	set, err := c.settings(over)
-	pl, unmet := c.plan(set, set.Sandbox, addDirs)
+	mode = set.Mode().Sandbox()
+	pl, unmet := c.plan(set, mode, addDirs)
 	if err = cmp.Or(err, unmet); err != nil {
 		return "", v, "", err
 	}
 	real, v = pl.Named(set.Cwd, path)
-	return real, v, set.Sandbox, nil
+	return real, v, mode, nil
 }
 
 // plan is what a session that began here would be held by.

@@ -63,7 +63,7 @@ func (op opener) openScratch(ctx context.Context, home string, set protocol.Sett
 	m model.Client) (protocol.Session, string, error) {
 	cfg := *op.Config
 	cfg.Home, cfg.Cwd, cfg.Root = home, set.Cwd, set.Cwd
-	cfg.MCPServers, cfg.Hooks = nil, nil
+	cfg.MCPServers, cfg.Hooks, cfg.Plugins = nil, nil, nil
 	scratch := openerFor(configured{&cfg, op.env, &redact.Secrets{}}, m)
 	s, err := scratch.open(ctx, protocol.OpenOptions{Settings: set, Headless: true, Source: "replay"})
 	if err != nil {
@@ -78,21 +78,18 @@ func (h *Host) FindSession(name string) (protocol.SessionInfo, error) {
 	return h.Sessions().Find(context.Background(), name)
 }
 
-// SessionWorkspace opens the workspace that a session worked in, and returns the
-// full id of the session.
-func (h *Host) SessionWorkspace(name string) (*workspace.Workspace, string, error) {
+// ReadSession uses a reader of the workspace that a session worked in, which may be gone.
+func (h *Host) ReadSession(name string, use func(r changes.Reader, id string) error) error {
 	info, err := h.FindSession(name)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	cwd := info.Cwd
-	if cwd == "" { // the metadata is damaged; the records know too
-		if cwd, err = h.Sessions().CwdOf(info.ID); err != nil {
-			return nil, "", err
+	if info.Cwd == "" { // the metadata is damaged; the records know too
+		if info.Cwd, err = h.Sessions().CwdOf(info.ID); err != nil {
+			return err
 		}
 	}
-	ws, err := h.OpenWorkspace(WorkspaceOptions{Root: cwd})
-	return ws, string(info.ID), err
+	return h.configured().reading(info.Cwd, func(r changes.Reader) error { return use(r, string(info.ID)) })
 }
 
 // Retention is how the stores of all workspaces are collected.

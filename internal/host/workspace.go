@@ -11,9 +11,9 @@ import (
 	"kerf/internal/sessions"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/boundary/rules"
+	"kerf/internal/work/hosts"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
-	"kerf/internal/work/sandbox/proxy"
 	"kerf/internal/work/search"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/workspace"
@@ -100,7 +100,7 @@ func (c configured) policy(roots []string, private string) func(protocol.Sandbox
 	own, fault := rules.Permissions(profile.Filesystem, rules.Places{Home: c.getenv("HOME"), Roots: roots, Tmp: c.getenv("TMPDIR")})
 	// The user's own come last and win.
 	all := append(rules.HideHomeSecrets(c.getenv("HOME"), roots), own...)
-	allows := proxy.Allows(profile.Network.Domains)
+	allows := hosts.Allows(profile.Network.Domains)
 	return func(mode protocol.SandboxMode) boundary.Policy {
 		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
 		return boundary.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains,
