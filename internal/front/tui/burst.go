@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"bytes"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -11,62 +13,104 @@ const (
 	burstGap = 10 * time.Millisecond
 	// burstKeys is how many keys in a row come faster than anybody types.
 	burstKeys = 3
-	// burstHold is how long enter is held back after them: when more follows, it was one
-	// of the pasted line ends.
-	burstHold = 40 * time.Millisecond
+	// burstHold is how long nothing has to come behind a paste until it is over, and
+	// linesHold behind one with lines: the next key may be one of its line ends.
+	burstHold, linesHold = 40 * time.Millisecond, 120 * time.Millisecond
 )
 
-// burst tells pasted text from typed text, where the terminal does not. The zero value has
-// seen nothing.
+// burst tells pasted text from typed text, where the terminal does not. The first keys of a
+// paste are typed as any other; those behind them are gathered and go into the message at
+// once. The zero value has seen nothing.
 type burst struct {
-	keys  int // that came in a row
-	lines int // line ends among them
-	held  int // counts the times that enter was held back; 0 when it is not
-	times int
+	head  string // what the keys in a row typed so far
+	keys  int
+	text  []byte    // what came behind them
+	last  time.Time // when the last of it came
+	waits bool      // for a burstMsg
 }
 
-// burstMsg ends the time for which enter was held back.
-type burstMsg struct{ times int }
+// burstMsg looks whether a paste is over.
+type burstMsg struct{}
 
-// key takes a key that writes. It reports whether enter is to be held back, and whether a
-// line end comes before the key.
-func (b *burst) key(name, text string, since time.Duration) (hold, line bool) {
-	switch line = b.held > 0; {
-	case line:
-		b.held = 0
-		b.lines++
-	case since > burstGap:
-		b.keys, b.lines = 0, 0
+// key takes a key of a message, and reports whether it is gathered.
+func (b *burst) key(name, text string, now time.Time, since time.Duration) bool {
+	if since > burstGap && len(b.text) == 0 {
+		*b = burst{waits: b.waits}
 	}
-	if name == "enter" && b.keys >= burstKeys {
-		b.times++
-		b.held = b.times
-		return true, line
+	switch {
+	case b.keys < burstKeys && text != "":
+		b.keys, b.head = b.keys+1, b.head+text
+		return false
+	case b.keys < burstKeys:
+		return false
+	case name == "enter" || name == "ctrl+j":
+		text = "\n"
+	case name == "tab":
+		text = "\t"
 	}
-	if text != "" || name == "enter" || name == "tab" {
-		b.keys++
-	}
-	return false, line
+	b.text, b.last = append(b.text, text...), now
+	return text != ""
 }
 
-// over ends the holding back of enter. It reports whether enter sends, or, after pasted
-// lines, is one more line end.
-func (b *burst) over(msg burstMsg) (sends, line bool) {
-	if b.held == 0 || b.held != msg.times {
-		return false, false
+// hold is how long nothing has to come until the paste is over.
+func (b *burst) hold() time.Duration {
+	if bytes.Contains(b.text, []byte("\n")) {
+		return linesHold
 	}
-	b.held = 0
-	return b.lines == 0, b.lines > 0
+	return burstHold
 }
 
-// held takes a key that writes into a message, and reports whether it is kept back.
+// held takes a key that writes into a message, and reports whether it is kept back. What was
+// gathered before goes into the message first, unless the key belongs to it.
 func held(m *Model, name, text string, since time.Duration) (tea.Cmd, bool) {
-	hold, line := m.burst.key(name, text, since)
-	if line {
-		m.shown.Composer.Insert("\n")
+	b := &m.burst
+	var before tea.Cmd
+	writes := text != "" || name == "enter" || name == "tab" || name == "ctrl+j"
+	if len(b.text) > 0 && (since > b.hold() || !writes) {
+		before = gathered(m)
 	}
-	if hold {
-		return m.later(burstHold, burstMsg{m.burst.times}), true
+	if !b.key(name, text, m.now(), since) {
+		return before, false
 	}
-	return nil, false
+	if b.waits {
+		return before, true
+	}
+	b.waits = true
+	return tea.Batch(before, m.later(burstHold, burstMsg{})), true
+}
+
+// burstOver puts a paste into the message once nothing more comes.
+func burstOver(m *Model) tea.Cmd {
+	b := &m.burst
+	b.waits = false
+	if rest := b.hold() - m.now().Sub(b.last); len(b.text) > 0 && rest > 0 {
+		b.waits = true
+		return m.later(rest, burstMsg{})
+	}
+	return gathered(m)
+}
+
+// gathered puts what was gathered into the message, with the keys before it, as one paste. One
+// line with enter or tab behind it was typed, by a program or while Kerf had no time: these keys
+// do what they do.
+func gathered(m *Model) tea.Cmd {
+	head, text := m.burst.head, string(m.burst.text)
+	m.burst = burst{waits: m.burst.waits}
+	if text == "" {
+		return nil
+	}
+	c := &m.shown.Composer
+	if at := c.Caret(); strings.HasSuffix(c.Text()[:at], head) {
+		c.Replace(at-len(head), at, "")
+		text = head + text
+	}
+	last := map[byte]string{'\n': "enter", '\t': "tab"}[text[len(text)-1]]
+	line := text[:len(text)-1]
+	switch {
+	case last != "" && !strings.ContainsAny(line, "\n\t"):
+		return tea.Batch(m.input.Paste(line), written(m, m.o.Keymap.Means(last), ""))
+	case m.input.AttachFile(text, m.session.Settings.Cwd):
+		return nil
+	}
+	return m.input.Paste(text)
 }

@@ -7,6 +7,7 @@ import (
 
 	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/conversation"
+	"kerf/internal/front/tui/input"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
@@ -75,6 +76,7 @@ func (m *Model) event(e protocol.Event) tea.Cmd {
 		m.answered(b.Approval)
 		return nil
 	case protocol.Undone:
+		b.Report.What = m.conversation("").Words(b.Report.What)
 		cmd, asks := m.commands.Undone(b.Report)
 		if !asks {
 			m.conversation("").Undone(b.Report)
@@ -87,7 +89,40 @@ func (m *Model) event(e protocol.Event) tea.Cmd {
 		if !c.Event(e) && e.Agent == "" {
 			m.sessionEvent(e.Msg)
 		}
-		return m.turnEvent(e, proposed)
+		return tea.Batch(m.turnEvent(e, proposed), changed(m, e.Msg), statusCommand(m, e))
+	}
+	return nil
+}
+
+// statusCommand asks the user's own command for the status line when a session or a turn of
+// it begins or ends, and when its settings change.
+func statusCommand(m *Model, e protocol.Event) tea.Cmd {
+	if m.o.StatusCommand == nil || e.Agent != "" {
+		return nil
+	}
+	switch e.Msg.(type) {
+	case protocol.SessionStarted, protocol.SettingsChanged, protocol.TurnCompleted, protocol.TurnFailed,
+		protocol.TurnAborted:
+	default:
+		return nil
+	}
+	s, tokens := m.session, m.conversation("").Tokens
+	return func() tea.Msg {
+		said := m.o.StatusCommand(s.ID, s.Settings, tokens)
+		return runMsg{func() tea.Cmd {
+			m.session.Said = said
+			return nil
+		}}
+	}
+}
+
+// changed has an open page of changes read them again when there are new ones.
+func changed(m *Model, msg protocol.Msg) tea.Cmd {
+	if done, ok := msg.(protocol.ItemCompleted); ok {
+		switch done.Item.Body.(type) {
+		case protocol.FileChange, protocol.Command:
+			return m.commands.Changed()
+		}
 	}
 	return nil
 }
@@ -109,7 +144,14 @@ func (m *Model) sessionEvent(msg protocol.Msg) {
 			}
 		}
 	case protocol.Servers:
+		m.input.Remote, m.input.Resources = nil, nil
 		for _, s := range b.Servers {
+			for _, uri := range s.Resources {
+				m.input.Resources = append(m.input.Resources, s.Name+":"+uri)
+			}
+			for _, name := range s.Prompts {
+				m.input.Remote = append(m.input.Remote, input.Choice{Text: s.Name + ":" + name, Detail: "of the MCP server " + s.Name})
+			}
 			if s.State == "failed" {
 				m.warnOnce(c, "mcp "+s.Name+s.Error, "MCP server "+s.Name+": "+s.Error)
 			}

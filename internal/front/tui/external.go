@@ -15,7 +15,7 @@ import (
 	"kerf/internal/front/tui/style"
 )
 
-// files has the input find files in the workspace; nil when nobody can.
+// files has the input find files and definitions in the workspace; nil when nobody can.
 func (m *Model) files() func(word string) tea.Cmd {
 	query := m.o.Workspace
 	if query == nil {
@@ -24,8 +24,8 @@ func (m *Model) files() func(word string) tea.Cmd {
 	return func(word string) tea.Cmd {
 		cwd := m.session.Settings.Cwd
 		return do(func(ctx context.Context) tea.Msg {
-			files, err := query.Files(ctx, cwd, word, input.MaxChoices)
-			return runMsg{func() tea.Cmd { return m.input.Found(word, files, err) }}
+			found, err := query.Mentions(ctx, cwd, word, input.MaxChoices)
+			return runMsg{func() tea.Cmd { return m.input.Found(word, found, err) }}
 		})
 	}
 }
@@ -69,15 +69,36 @@ func (m *Model) edit(name, text string, then func(text string) tea.Cmd) tea.Cmd 
 	})
 }
 
-// openFile opens a file of the user's in the editor.
-func openFile(m *Model, path string) tea.Cmd {
-	args := append(slices.Clip(m.o.editor()), path)
+// openFile opens a file of the user's in the editor, at a line where the editor's way to
+// say so is known.
+func openFile(m *Model, path string, line int) tea.Cmd {
+	args := append(slices.Clip(m.o.editor()), fileArgs(m.o.editor()[0], path, line)...)
 	return m.run(exec.Command(args[0], args[1:]...), func(err error) tea.Msg {
 		if err != nil {
 			return noticeMsg{style.Bad, args[0] + ": " + err.Error() + "; set VISUAL or EDITOR to your editor"}
 		}
 		return nil
 	})
+}
+
+// fileArgs are the arguments by which an editor opens a file at a line.
+func fileArgs(editor, path string, line int) []string {
+	at := fmt.Sprintf("%s:%d", path, line)
+	switch name := strings.TrimSuffix(filepath.Base(editor), ".exe"); {
+	case line <= 0:
+	case slices.Contains([]string{"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne"}, name):
+		return []string{fmt.Sprintf("+%d", line), path}
+	case slices.Contains([]string{"code", "codium", "cursor"}, name):
+		return []string{"-g", at}
+	case slices.Contains([]string{"hx", "helix", "subl", "zed"}, name):
+		return []string{at}
+	}
+	return []string{path}
+}
+
+// program gives the terminal to a program until it ends. It told its error there itself.
+func program(m *Model, argv []string, then func() tea.Cmd) tea.Cmd {
+	return m.run(exec.Command(argv[0], argv[1:]...), func(error) tea.Msg { return runMsg{then} })
 }
 
 // editMessage edits the message in the editor.

@@ -17,7 +17,7 @@ import (
 func (m *Model) frame() screen.Frame {
 	w, h := max(m.width-1, 1), max(m.height, 1)
 	f := screen.Frame{Title: m.session.WindowTitle(m.status()), Y: -1}
-	_, paged := m.top().(*panels.Pager)
+	_, paged := m.top().(panels.Page)
 	var above []style.Line
 	switch {
 	case m.scr.Stale() && m.o.AltScreen && !m.exit.closing:
@@ -69,7 +69,7 @@ func (m *Model) scroll(by int) {
 
 // body draws everything below the finished rows.
 func (m *Model) body(w, h int) panels.View {
-	if p, ok := m.top().(*panels.Pager); ok {
+	if p, ok := m.top().(panels.Page); ok {
 		return p.View(w, h)
 	}
 	v := m.bottom(w, h)
@@ -128,7 +128,7 @@ func (m *Model) bottom(w, h int) panels.View {
 	v := m.input.View(max(1, h/2-2), m.hint())
 	v.Y += len(rows)
 	rows = append(rows, v.Rows...)
-	rows = append(rows, m.input.CompletionRows(w, max(0, min(8, h-len(rows)-2)))...)
+	rows = append(rows, m.input.CompletionRows(w, max(0, min(12, h/2, h-len(rows)-2)))...)
 	if tall && !m.input.Completing() {
 		rows = append(rows, rule)
 	}

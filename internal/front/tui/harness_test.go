@@ -129,11 +129,12 @@ func (s *fakeSession) Close() error {
 
 // fakeWorkspace answers with fixed lists.
 type fakeWorkspace struct {
-	files   []string
-	models  []protocol.ModelInfo
-	changes []protocol.ChangeEntry
-	prompts []protocol.Prompt
-	checks  []protocol.Check
+	files    []string
+	mentions []protocol.Mention
+	models   []protocol.ModelInfo
+	changes  []protocol.ChangeEntry
+	prompts  []protocol.Prompt
+	checks   []protocol.Check
 }
 
 func (d *fakeWorkspace) Files(_ context.Context, _, query string, limit int) ([]string, error) {
@@ -144,6 +145,18 @@ func (d *fakeWorkspace) Files(_ context.Context, _, query string, limit int) ([]
 		}
 	}
 	return out, nil
+}
+func (d *fakeWorkspace) Mentions(ctx context.Context, cwd, query string, limit int) (all []protocol.Mention, err error) {
+	files, err := d.Files(ctx, cwd, query, limit)
+	for _, f := range files {
+		all = append(all, protocol.Mention{Text: f})
+	}
+	for _, m := range d.mentions {
+		if strings.Contains(m.Text+m.Detail, query) {
+			all = append(all, m)
+		}
+	}
+	return all, err
 }
 func (d *fakeWorkspace) Models(context.Context) ([]protocol.ModelInfo, error) { return d.models, nil }
 func (d *fakeWorkspace) Changes(context.Context, protocol.SessionID) ([]protocol.ChangeEntry, error) {

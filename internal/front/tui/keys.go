@@ -39,6 +39,10 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.quiet = now.Add(brokenTime / 3)
 		return nil
 	}
+	if _, asks := m.top().(*approval.Question); asks && (name == "ctrl+t" || name == "ctrl+o") {
+		m.over = append(m.over, m.commands.Look(name)) // what was said so far helps to answer
+		return nil
+	}
 	if p := m.top(); p != nil && !m.writes(p, panels.Key{Name: name, Text: text, At: now, Last: last}) {
 		c, stay := p.Key(panels.Key{Name: name, Text: text, At: now, Last: last})
 		if !stay {
@@ -52,13 +56,14 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		}
 		return c
 	}
-	if name = m.o.Keymap.Means(name); name == "" {
-		return nil
-	}
-	if c, kept := held(m, name, text, now.Sub(last)); kept {
+	c, kept := held(m, name, text, now.Sub(last))
+	if kept {
 		return c
 	}
-	return written(m, name, text)
+	if name = m.o.Keymap.Means(name); name == "" {
+		return c
+	}
+	return tea.Batch(c, written(m, name, text))
 }
 
 // written takes a key while a message is written.
@@ -179,10 +184,8 @@ func (m *Model) actionKey(name string) (c tea.Cmd, ok bool) {
 		m.push(m.input.Search())
 	case "ctrl+g":
 		return m.editMessage(), true
-	case "ctrl+t":
-		m.push(m.commands.TranscriptPage())
-	case "ctrl+o":
-		m.push(m.commands.LastShortenedPage())
+	case "ctrl+t", "ctrl+o":
+		m.push(m.commands.Look(name))
 	case "ctrl+v", "alt+v":
 		return m.pasteImage(), true
 	case "shift+tab":

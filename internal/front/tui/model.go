@@ -36,6 +36,7 @@ type Model struct {
 	// listening is off in tests that hand over the events themselves.
 	listening bool
 	tty       *terminal.Terminal
+	calm      calm
 	away      bool      // the terminal is not ours at the moment
 	taken     time.Time // when it was taken back last
 	runner    func(*exec.Cmd, func(error) tea.Msg) tea.Cmd
@@ -123,7 +124,8 @@ type (
 // newModel makes the model; nothing is opened or drawn yet.
 func newModel(o Options, scr *screen.Screen) *Model {
 	m := &Model{o: o, scr: scr, now: time.Now, listening: true, dark: o.Dark, focused: true,
-		warned: map[string]bool{}, session: status.Session{Price: o.Price, Home: o.env("HOME")}}
+		warned: map[string]bool{}, session: status.Session{Price: o.Price, Home: o.env("HOME"), Try: o.Tries.Number(),
+			Items: o.StatusItems}}
 	m.later = func(d time.Duration, msg tea.Msg) tea.Cmd {
 		return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 	}
@@ -145,7 +147,7 @@ func (m *Model) ui() commands.UI {
 	return commands.UI{
 		Settings: commands.Settings{Store: o.Store, Workspace: o.Workspace, First: o.Open, Forks: o.PickFork, Cwd: o.Cwd,
 			Version: o.Version, Keymap: o.Keymap, Themes: append(style.Themes(), slices.Sorted(maps.Keys(o.Themes))...),
-			Hooks: o.Hooks, Apply: o.Apply, Lines: o.Plain},
+			Hooks: o.Hooks, Apply: o.Apply, Tries: o.Tries, Lines: o.Plain},
 		Session:      &m.session,
 		Input:        m.input,
 		Shown:        func() *conversation.Conversation { return m.shown },
@@ -157,6 +159,7 @@ func (m *Model) ui() commands.UI {
 		Now:          func() time.Time { return m.now() },
 		Opened:       func() bool { return m.sess != nil },
 		Beside:       beside,
+		After:        func(d time.Duration, fn func() tea.Cmd) tea.Cmd { return m.later(d, runMsg{fn}) },
 		Submit:       m.submit,
 		Say:          func(text string) tea.Cmd { return m.say(text, nil, false) },
 		Push:         m.push,
@@ -164,7 +167,8 @@ func (m *Model) ui() commands.UI {
 		Look:         m.look,
 		Start:        m.openFirst,
 		Open:         m.swap,
-		Editor:       func(path string) tea.Cmd { return openFile(m, path) },
+		Editor:       func(path string, line int) tea.Cmd { return openFile(m, path, line) },
+		Program:      func(argv []string, then func() tea.Cmd) tea.Cmd { return program(m, argv, then) },
 		SetTheme:     m.setTheme,
 		Write:        m.write,
 		Quit:         m.quit,
@@ -202,13 +206,15 @@ func (m *Model) View() tea.View { return tea.View{} }
 
 // Update takes a message, and draws what changed.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.calm.stop()
 	urgent := true
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case tea.KeyPressMsg:
 		cmd = m.key(msg)
+		urgent = len(m.burst.text) == 0
 	case tea.PasteMsg:
-		cmd = m.paste(msg.Content)
+		cmd = tea.Batch(gathered(m), m.paste(msg.Content))
 	case tea.WindowSizeMsg:
 		m.resize(msg.Width, msg.Height)
 	case tea.FocusMsg:
@@ -226,12 +232,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case frameMsg:
 		m.ticking = false
 	case burstMsg:
-		switch sends, line := m.burst.over(msg); {
-		case sends:
-			cmd = written(m, "enter", "")
-		case line:
-			m.shown.Composer.Insert("\n")
-		}
+		cmd = burstOver(m)
 	case clockMsg:
 		cmd = m.clock(msg)
 	case openedMsg:
@@ -344,7 +345,13 @@ func (m *Model) sent(msg sentMsg) tea.Cmd {
 }
 
 // notice tells the user something in the conversation.
-func (m *Model) notice(role style.Role, text string) { m.shown.Note(role, "! ", text) }
+func (m *Model) notice(role style.Role, text string) {
+	mark := "! "
+	if role == style.Good || role == style.Dim {
+		mark = "· " // nothing is wrong
+	}
+	m.shown.Note(role, mark, text)
+}
 
 // clock moves the elapsed time of a running turn.
 func (m *Model) clock(msg clockMsg) tea.Cmd {

@@ -156,3 +156,26 @@ func TestTrustIsAskedFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestTheUsersOwnCommandSpeaksInTheStatusLine: it is asked when a turn is over, with what is
+// known then, and not for anything else.
+func TestTheUsersOwnCommandSpeaksInTheStatusLine(t *testing.T) {
+	asked := 0
+	b := story(t, 100, 30, func(o *Options) {
+		o.StatusCommand = func(_ protocol.SessionID, _ protocol.Settings, used protocol.TokensUsed) string {
+			asked++
+			return fmt.Sprintf("run %d of %d tokens", asked, used.Total.Input)
+		}
+	})
+	first := asked
+	b.event("t", protocol.TurnStarted{}, protocol.TokensUsed{Total: protocol.Usage{Input: 77}}, protocol.Warning{Message: "w"})
+	if asked != first {
+		t.Errorf("asked %d times while a turn runs", asked-first)
+	}
+	b.event("t", protocol.TurnCompleted{})
+	b.says(fmt.Sprintf("run %d of 77 tokens", first+1))
+	b.agentEvent("other", protocol.TurnCompleted{})
+	if asked != first+1 {
+		t.Errorf("asked %d times after one turn", asked-first)
+	}
+}

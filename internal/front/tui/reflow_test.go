@@ -88,7 +88,8 @@ func TestScreenIsAFreshPaint(t *testing.T) {
 			b.safe()
 			return b.vt.Screen()
 		}
-		quick := func(o *Options) { o.ReducedMotion = true }
+		whole := rapid.Bool().Draw(t, "alternate screen")
+		quick := func(o *Options) { o.ReducedMotion, o.AltScreen = true, whole }
 		got := tell(story(t, rapid.IntRange(20, 120).Draw(t, "w"), rapid.IntRange(5, 40).Draw(t, "h"), quick), true)
 		want := tell(story(t, w, h, quick), false)
 		if got != want {

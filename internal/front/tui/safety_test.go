@@ -230,7 +230,7 @@ func TestSEC_T4_NoKeyAnswersWithoutASecondOfRest(t *testing.T) {
 		var up time.Time   // since when the first question is up
 		var last time.Time // the last key
 		rested := false    // a second without keys has passed since up, and no message was begun
-		for range 120 {
+		for range 140 {
 			switch {
 			case r.IntN(12) == 0 && len(b.m.questions) < 3:
 				asked++
@@ -289,6 +289,19 @@ func TestSEC_T4_QuestionsStandAbovePages(t *testing.T) {
 		if b.m.top() == nil {
 			t.Errorf("%v: the page is gone", open)
 		}
+	}
+}
+
+// TestSEC_T4_LookingBackAnswersNothing: the transcript can be read before a question is
+// answered; its keys do not answer.
+func TestSEC_T4_LookingBackAnswersNothing(t *testing.T) {
+	for _, key := range []string{"ctrl+t", "ctrl+o"} {
+		b := story(t, 80, 24).aTurn()
+		b.event("t9", protocol.TurnStarted{}, askCommand("a", "make everything")).ready()
+		b.keys(key).silent("Run this command?").says("q back")
+		b.ready().keys("y").submitted()
+		b.keys("q").says("Run this command?").keys("y").submitted()
+		b.keys("ctrl+c").ready().keys("y").submitted(protocol.Answer{Approval: "a", Decision: protocol.Once})
 	}
 }
 

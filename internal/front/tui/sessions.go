@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -59,11 +60,15 @@ func (m *Model) opened(msg openedMsg) tea.Cmd {
 	if msg.err != nil {
 		if msg.first {
 			m.err, m.exit.code = msg.err, 1
+			if missing := (*protocol.CredentialsError)(nil); m.o.Ways != nil && errors.As(msg.err, &missing) {
+				return m.commands.Begin(style.OneLine(msg.err.Error()), m.o.Ways)
+			}
 			return tea.Quit
 		}
 		m.notice(style.Bad, msg.err.Error())
 		return nil
 	}
+	m.err, m.exit.code = nil, 0
 	cmds := []tea.Cmd{closeSession(m.sess)}
 	m.reset(msg.sess)
 	m.shown.Replay(msg.past)
@@ -105,11 +110,12 @@ func (m *Model) reset(s protocol.Session) {
 	m.sess, m.gen = s, m.gen+1
 	was := m.session
 	m.session = status.Session{ID: s.ID(), Settings: was.Settings, Branch: was.Branch, Resumed: was.Resumed,
-		Price: was.Price, Home: was.Home}
+		Price: was.Price, Home: was.Home, Try: was.Try, Items: was.Items}
 	m.shown = m.shown.Restart()
 	m.input.Use(&m.shown.Composer)
 	m.conversations = map[protocol.SessionID]*conversation.Conversation{"": m.shown}
 	m.questions, m.over, m.panels = nil, nil, nil
+	m.commands.Forget()
 	m.outbox, m.sending, m.clocking = nil, false, false
 }
 
@@ -141,6 +147,7 @@ func (m *Model) quit() tea.Cmd {
 	}
 	sess := m.sess
 	m.panels, m.over, m.questions = nil, nil, nil
+	m.commands.Forget()
 	m.lastFrame()
 	return do(func(context.Context) tea.Msg {
 		err := sess.Close()
@@ -152,7 +159,7 @@ func (m *Model) quit() tea.Cmd {
 func (m *Model) lastFrame() {
 	m.look("")
 	m.shown.CloseLive(protocol.Failed)
-	if len(m.shown.Turns) > 0 && !m.o.Open.Ephemeral {
+	if len(m.shown.Turns) > 0 && !m.o.Open.Ephemeral && !m.commands.Moves() {
 		m.shown.Note(style.Dim, "", cmp.Or(m.o.Again, "kerf resume")+" "+string(m.session.ID)+
 			" goes on with this session")
 	}

@@ -140,30 +140,78 @@ func TestUndoAsksFirst(t *testing.T) {
 	b.event("", protocol.Undone{Report: would}).silent("Take back").says("Would undo the last turn")
 	b.types("/undo").keys("enter").event("", protocol.Undone{Report: would}).wait(approval.Settle).keys("2")
 	b.submitted(protocol.Undo{DryRun: true})
+
+	// A turn is named by its request; a file that was new is one that goes; y and n answer.
+	fresh := would
+	fresh.What = "turn t1, call c1 (exec_command)"
+	fresh.Files = append([]protocol.UndoFile{{Path: "/work/project/new.go", Outcome: "restored", Removed: true}}, would.Files...)
+	b.types("/undo").keys("enter").event("", protocol.Undone{Report: fresh})
+	b.says("Take back exec_command of \"mathx crashes when it divide…\"? (2 files)", "new.go  would be removed",
+		"mathx.go  would be restored").silent("turn t1").wait(approval.Settle).keys("n")
+	b.submitted(protocol.Undo{DryRun: true})
+	b.types("/undo").keys("enter").event("", protocol.Undone{Report: fresh}).wait(approval.Settle).keys("y")
+	b.submitted(protocol.Undo{DryRun: true}, protocol.Undo{})
+	fresh.DryRun = false
+	b.event("", protocol.Undone{Report: fresh}).says("Undid exec_command of \"mathx", "new.go  removed")
 }
 
-// TestPasteWithoutBrackets: lines that come faster than anybody types are one message, which
-// is not sent; one line with its end is.
+// TestPasteWithoutBrackets: text that comes faster than anybody types is one paste, which is not
+// sent; one line with its end is.
 func TestPasteWithoutBrackets(t *testing.T) {
 	fast := func(b *bench, text string) {
 		for _, r := range text {
 			k := tea.KeyPressMsg{Code: r, Text: string(r)}
-			if r == '\n' {
+			switch r {
+			case '\n':
 				k = press("enter")
+			case '\t':
+				k = press("tab")
 			}
 			b.send(k)
 			b.clock = b.clock.Add(time.Millisecond)
 		}
 	}
+	sent := func(text string) protocol.Op { return protocol.UserInput{Items: []protocol.Input{{Text: text}}} }
 	b := story(t, 80, 24)
 	fast(b, "first line\nsecond line\n\nthird\n")
 	b.wait(time.Second).submitted()
 	b.says("› first line\n  second line\n\n  third")
-	b.keys("enter").submitted(protocol.UserInput{Items: []protocol.Input{{Text: "first line\nsecond line\n\nthird\n"}}})
+	b.keys("enter").submitted(sent("first line\nsecond line\n\nthird\n"))
 	fast(b, "one line\n")
-	b.wait(time.Second).submitted(protocol.UserInput{Items: []protocol.Input{{Text: "one line"}}})
+	b.wait(time.Second).submitted(sent("one line"))
 	fast(b, "y\n")
-	b.submitted(protocol.UserInput{Items: []protocol.Input{{Text: "y"}}})
+	b.submitted(sent("y"))
+
+	// Tabs in it are text: they neither queue half of it nor complete anything.
+	b.event("t1", protocol.TurnStarted{})
+	fast(b, "func f() {\n\tgo()\n}")
+	b.wait(time.Second).submitted()
+	b.keys("enter").submitted(sent("func f() {\n\tgo()\n}"))
+
+	fast(b, "then look\t")
+	b.wait(time.Second).submitted(protocol.UserInput{Items: []protocol.Input{{Text: "then look"}}, Queue: true})
+
+	// A long one becomes an attachment, whole, like one with brackets.
+	long := strings.Repeat("\tone more line\n", 300)
+	fast(b, "see "+long)
+	b.wait(time.Second).submitted()
+	b.says("Pasted #1: 301 lines")
+	b.keys("enter").submitted(sent("see " + long))
+
+	// So does one that comes with pauses, as it does on a busy machine.
+	fast(b, "see "+long[:32])
+	b.clock = b.clock.Add(linesHold / 2)
+	fast(b, long[32:])
+	b.wait(time.Second).submitted()
+	b.says("Pasted #1: 301 lines")
+	b.keys("enter").submitted(sent("see " + long))
+
+	// What is typed behind it comes behind it, however soon.
+	fast(b, "pasted")
+	b.clock = b.clock.Add(burstHold)
+	b.types(" typed").says("› pasted typed")
+	fast(b, ", more")
+	b.keys("ctrl+u").wait(time.Second).silent("more")
 }
 
 // TestNow: what goes on stands at the bottom, named as what it is.
@@ -250,7 +298,8 @@ func TestComposerStories(t *testing.T) {
 		}, []protocol.Op{say("fix the parser"), say("other"), say("fix the parser")}},
 		{"shell", func(b *bench) { b.types("! ls -l").keys("enter") }, []protocol.Op{protocol.Shell{Command: "ls -l"}}},
 		{"a path is no command", func(b *bench) { b.types("/etc/hosts what is it").keys("enter") }, []protocol.Op{say("/etc/hosts what is it")}},
-		{"unknown command", func(b *bench) { b.types("/qit").keys("enter"); b.says("there is no command /qit") }, nil},
+		{"unknown command", func(b *bench) { b.types("/qit").keys("enter"); b.says("there is no command /qit; did you mean /quit?") }, nil},
+		{"letters in another order", func(b *bench) { b.types("/hlep").keys("enter"); b.says("did you mean /help?") }, nil},
 		{"mention", func(b *bench) { b.types("see @mathx.go").keys("tab").types("now").keys("enter") }, []protocol.Op{say("see @mathx/mathx.go now")}},
 		{"mention with a blank", func(b *bench) { b.types("see @with").keys("enter", "enter") }, []protocol.Op{say(`see @"with space.txt" `)}},
 		{"menu closes by esc", func(b *bench) { b.types("@math").keys("esc", "enter") }, []protocol.Op{say("@math")}},
@@ -359,23 +408,48 @@ func TestCostIsTold(t *testing.T) {
 	b.types("/model other").keys("enter").silent("$0.50")
 }
 
-func TestChangesPanelUndoes(t *testing.T) {
-	b := story(t, 80, 24, func(o *Options) { o.Workspace = workspace() })
+// TestChangesOnePerLine: the list that plain mode prints.
+func TestChangesOnePerLine(t *testing.T) {
+	b := story(t, 80, 24, func(o *Options) { o.Workspace, o.Plain = workspace(), true })
 	open := func() *bench { return b.types("/changes").keys("enter") }
 	open().keys("u").says("Kerf does not undo it").submitted()
-	open().keys("down", "u").submitted(protocol.Undo{Turn: "t1", Call: "c2", DryRun: true})
-	open().keys("down", "t").submitted(protocol.Undo{Turn: "t1", DryRun: true})
+	open().keys("down", "u").submitted(protocol.Undo{Turn: "t1", Call: "c2"})
+	open().keys("down", "t").submitted(protocol.Undo{Turn: "t1"})
 	open().keys("down", "down", "f", "enter").submitted(protocol.Undo{Turn: "t1", Call: "c1",
 		Paths: []string{"/work/project/mathx/mathx.go"}})
-	b.keys("r").submitted(protocol.Undo{Redo: true, DryRun: true})
+	b.keys("r").submitted(protocol.Undo{Redo: true})
 	b.keys("esc")
 	open().keys("h").says("neither tool nor command").submitted()
 	open().keys("down", "down", "h").says("Choose what to take back", "[ ] mathx/mathx.go").keys("enter").submitted()
 	b.keys("down", "space").golden("choose_edits_80").keys("enter")
 	b.submitted(protocol.Undo{Turn: "t1", Call: "c1", Hunks: map[string][]int{"/work/project/mathx/mathx.go": {1}}})
-	b.event("", protocol.Undone{Report: protocol.UndoReport{What: "the last turn",
-		Files: []protocol.UndoFile{{Path: "/work/project/a.go", Outcome: "merged"}}}})
-	b.says("Undid the last turn", "a.go  merged")
+}
+
+// TestChangesPage: what is taken back is asked about first, and the page stays open, with
+// the changes as they are then; a question of the model stands above it.
+func TestChangesPage(t *testing.T) {
+	w := workspace()
+	b := story(t, 80, 24, func(o *Options) { o.Workspace = w })
+	b.keys("alt+c").says("2 files, 5 edits", "▸ M mathx/mathx.go").submitted()
+	b.keys("u").submitted(protocol.Undo{Turn: "t1", Paths: []string{"/work/project/mathx/mathx.go"}, DryRun: true})
+	b.event("", protocol.Undone{Report: protocol.UndoReport{DryRun: true, Problem: "line 3 was changed since"}})
+	b.says("line 3 was changed since")
+	b.keys("n", "n", "n", "enter", "space", "space").golden("changes_lines_80")
+	b.keys("u").submitted(protocol.Undo{Turn: "t1", Call: "c1", DryRun: true,
+		Lines: map[string][]int{"/work/project/mathx/mathx.go": {0, 1}}})
+	b.event("", protocol.Undone{Report: protocol.UndoReport{DryRun: true, What: "an edit", Files: []protocol.UndoFile{
+		{Path: "/work/project/mathx/mathx.go", Outcome: "restored"}}}})
+	b.says("Take back an edit? (1 file)").wait(time.Second).keys("1")
+	b.submitted(protocol.Undo{Turn: "t1", Call: "c1", Lines: map[string][]int{"/work/project/mathx/mathx.go": {0, 1}}})
+	w.changes = w.changes[:2]
+	b.event("", protocol.Undone{Report: protocol.UndoReport{What: "an edit", Files: []protocol.UndoFile{
+		{Path: "/work/project/a.go", Outcome: "merged"}}}})
+	b.says("2 files, 3 edits")
+	w.changes = w.changes[:1]
+	b.event("t2", protocol.TurnStarted{}, failed("x", edited()))
+	b.says("1 file, 2 edits").event("t2", askCommand("a1", "make"))
+	b.says("Run this command?").silent("1 file, 2 edits").ready().keys("y").says("1 file, 2 edits")
+	b.keys("q").silent("1 file, 2 edits").says("Undid an edit", "a.go  merged")
 	b.event("", protocol.Undone{Report: protocol.UndoReport{Problem: "a.go changed since",
 		Files: []protocol.UndoFile{{Path: "/work/project/a.go", Outcome: "conflict", Note: "line 3"}}}})
 	b.says("a.go changed since", "a.go  conflict: line 3")
@@ -607,6 +681,11 @@ func TestExport(t *testing.T) {
 		t.Errorf("%v:\n%s", err, got)
 	}
 	b.types("/export " + path).keys("enter").says("file exists")
+	page := strings.TrimSuffix(path, "md") + "html"
+	b.types("/export " + page).keys("enter").says("/export writes Markdown; another form: kerf export -o")
+	if _, err := os.Stat(page); err == nil {
+		t.Error("Markdown stands in a file that says it is HTML")
+	}
 }
 
 func TestBrokenStreamStartsAgain(t *testing.T) {
@@ -624,4 +703,27 @@ func TestOpeningFails(t *testing.T) {
 	if !b.quit || b.m.exit.code != 1 || b.m.err == nil {
 		t.Errorf("quit %v, code %d, %v", b.quit, b.m.exit.code, b.m.err)
 	}
+}
+
+// TestLoop: a request comes again when its time is over, not while a turn runs, and not after
+// it was stopped.
+func TestLoop(t *testing.T) {
+	again := protocol.UserInput{Items: []protocol.Input{{Text: "look at CI"}}, Queue: true}
+	b := story(t, 80, 40)
+	b.types("/loop 5s look at CI").keys("enter").submitted().says("the shortest time is 10s")
+	b.types("/loop 10m look at CI").keys("enter").submitted(again).says("repeated every 10m")
+	b.event("t1", protocol.TurnStarted{}).wait(10 * time.Minute).submitted().says("leaves this time out")
+	b.event("t1", protocol.TurnCompleted{}).wait(10 * time.Minute).submitted(again)
+	b.types("/loop").keys("enter").says("every 10m: look at CI")
+	b.types("/loop stop").keys("enter").wait(30 * time.Minute).submitted()
+}
+
+// TestGoal: a goal is a message with what decides about it.
+func TestGoal(t *testing.T) {
+	b := story(t, 80, 40)
+	b.types("/goal mend it --check make test").keys("enter").submitted(protocol.UserInput{
+		Items: []protocol.Input{{Text: "mend it"}}, Goal: &protocol.Goal{Text: "mend it", Check: "make test"}})
+	code := 1
+	b.event("t1", protocol.TurnStarted{}, started("c", protocol.Command{Command: "make test", Check: true})).says("Checking $ make test")
+	b.event("t1", done("c", protocol.Command{Command: "make test", Check: true, ExitCode: &code})).says("Checked $ make test", "exit 1")
 }

@@ -52,6 +52,11 @@ type Options struct {
 	Plain         bool
 	AltScreen     bool
 	ReducedMotion bool
+	// StatusItems are what the status line tells, as status.Items names it; nil is what it tells by itself.
+	StatusItems []string
+	// StatusCommand says what the user's own command tells in the status line; nil if there
+	// is none. It may take two seconds.
+	StatusCommand func(id protocol.SessionID, set protocol.Settings, used protocol.TokensUsed) string
 	// Vi edits messages with the commands of vi.
 	Vi bool
 	// Keymap are the keys that the user set; nil for none.
@@ -69,17 +74,26 @@ type Options struct {
 	// Apply carries the changes of a session to another directory, or tells what that
 	// would do: the diff, and what becomes of each file. Nil when it cannot.
 	Apply func(ctx context.Context, dir, session string, dry bool) (diff, told string, err error)
+	// Tries is about work that touches nothing until it is kept; nil where that cannot be.
+	Tries *Tries
 	// Trust is asked before anything is opened; nil when it is decided.
 	Trust *Trust
+	// Ways lists how to begin where the provider of the first session has no key; nil
+	// ends Kerf with that error.
+	Ways func(context.Context) []Way
 	// Banner is shown when a session starts.
 	Banner string
 }
 
-// Trust is the question whether the files of a project may set what Kerf does there;
-// Hook is a program of the user's that watches the session.
+// Trust is the question whether the files of a project may set what Kerf does there; Way
+// is a way to begin without the key that is missing; Hook is a program of the user's that watches the session;
+// Tries is what can be done with tries.
 type (
-	Trust = commands.Trust
-	Hook  = commands.Hook
+	Tries   = commands.Tries
+	Waiting = commands.Waiting
+	Trust   = commands.Trust
+	Way     = commands.Way
+	Hook    = commands.Hook
 )
 
 // ErrNoTerminal says that there is no terminal to run on.
@@ -118,6 +132,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(io.Discard), tea.WithoutRenderer(),
 		tea.WithoutCatchPanics(), tea.WithoutSignalHandler(), tea.WithFPS(1),
 		tea.WithWindowSize(w, h), tea.WithEnvironment(nil))
+	m.calm.program = p
 	defer func() {
 		if r := recover(); r != nil {
 			m.release(false)
@@ -204,7 +219,9 @@ func (v *visitor) SetStderr(w io.Writer) { v.Stderr = v.m.o.Out }
 // Run runs the program; the loop waits meanwhile, so the model is ours.
 func (v *visitor) Run() error {
 	v.m.release(true)
+	v.m.tty.Lend(true)
 	err := v.Cmd.Run()
+	v.m.tty.Lend(false)
 	if e := v.m.acquire(); err == nil {
 		err = e
 	}

@@ -361,7 +361,7 @@ func (q *Question) questionOptions() []option {
 			q.fillIn(fields, map[string]any{})
 			return nil, true
 		}})
-	case asked.URL != "" || len(asked.Schema) > 0:
+	case asked.Server != "": // a page to visit, a form without fields, or no form
 		out = append(out, option{key: "y", label: "yes", decision: protocol.Once})
 	case asked.Free || len(asked.Options) == 0:
 		out = append(out, option{key: "w", label: "answer in words", act: func(q *Question) (tea.Cmd, bool) {

@@ -191,6 +191,15 @@ func TestForm(t *testing.T) {
 	}
 }
 
+// TestServersAreSentNoWords: a server takes no answer in words, only the values of its form.
+func TestServersAreSentNoWords(t *testing.T) {
+	x := ask(protocol.Approval{Question: &protocol.Question{Server: "db", Message: "Go on?", Free: true}}, "")
+	if text := x.screen(80, 20); strings.Contains(text, "answer in words") {
+		t.Errorf("the answers are\n%s", text)
+	}
+	x.press("y").decided(t, protocol.Answer{Decision: protocol.Once})
+}
+
 func TestPlainMode(t *testing.T) {
 	x := ask(command("make"), "")
 	if got := x.Lines(); got[0].Text() != "? Run this command?" || got[len(got)-1].Text() != "esc  no, and stop the turn" {

@@ -11,11 +11,11 @@ import (
 	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/tui/input"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/status"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
+	"kerf/internal/text/spelling"
 )
 
 // command is a command behind a slash.
@@ -35,12 +35,17 @@ func table() []command {
 		{name: "sessions", help: "find, read, fork and rename sessions", run: resume},
 		{name: "rename", args: "TITLE", help: "give the session a title", run: rename},
 		{name: "rewind", help: "go back to an earlier message: conversation, files or both", run: func(c *Commands, _ string) tea.Cmd { return c.Rewind() }},
-		{name: "undo", args: "[dry]", help: "take back the files of the last turn; shows what, and asks", run: undo},
+		{name: "undo", args: "[dry | WAY]", help: "take back the last turn; shows what, and asks", run: undo},
 		{name: "redo", args: "[dry]", help: "bring back what the last undo took", run: redo},
-		{name: "changes", help: "what changed in this session, by whom; undo calls, files, hunks", run: pick("changes"), agents: true},
+		{name: "changes", help: "what changed and by whom; undo files, edits, lines",
+			run: func(c *Commands, _ string) tea.Cmd { return c.Changes() }, agents: true},
 		{name: "diff", args: "[turn]", help: "the changes of this session, or of the last turn", run: showDiff, agents: true},
 		{name: "apply", args: "[DIRECTORY]", help: "apply these changes to another checkout", run: apply},
+		{name: "try", args: "[keep | leave | discard]", help: "go on where nothing is touched until it is kept; there: keep it or not", run: try},
+		{name: "tries", help: "tries that wait: compare two, keep one", run: listTries},
 		{name: "plan", args: "[REQUEST]", help: "plan mode on or off: Kerf changes nothing", run: plan},
+		{name: "goal", args: "TEXT [--check COMMAND] [--max-checks N]", help: "a turn that goes on until the check passes", run: setGoal},
+		{name: "loop", args: "[TIME REQUEST | stop]", help: "repeat a request while this window is open: /loop 10m look at CI", run: loop},
 		{name: "compact", help: "replace the history by a summary", run: func(c *Commands, _ string) tea.Cmd { return c.ui.Submit(protocol.Compact{}) }},
 		{name: "review", args: "[WORDS | base BRANCH | commit ID]", help: "review changes", run: review},
 		{name: "init", help: "write an AGENTS.md for this project", run: initProject},
@@ -81,15 +86,6 @@ func table() []command {
 	}
 }
 
-// Choices are the commands as completions.
-func Choices() []input.Choice {
-	var out []input.Choice
-	for _, x := range table() {
-		out = append(out, input.Choice{Text: x.name, Detail: x.help})
-	}
-	return out
-}
-
 // NeedsWords is the command that makes no sense without words.
 const NeedsWords = "rename"
 
@@ -118,34 +114,24 @@ func (c *Commands) Run(text string) (cmd tea.Cmd, ok bool) {
 	}
 	for _, p := range c.ui.Input.Prompts {
 		if p.Name == name && !p.Skill {
-			return c.ui.Say(expand(p.Body, words)), true
+			return c.ui.Say(p.Expand(words)), true
 		}
 	}
+	if c.ui.Session.ServerPrompt(name) {
+		return nil, false // the session asks the server
+	}
 	hint := "/help lists them"
-	if near := c.ui.Input.Commands(name[:min(2, len(name))]); len(near) > 0 {
+	var names []string
+	for _, x := range c.ui.Input.Commands("") {
+		names = append(names, x.Text)
+	}
+	if near := spelling.Nearest(name, names); near != "" {
+		hint = "did you mean /" + near + "? " + hint
+	} else if near := c.ui.Input.Commands(name[:min(2, len(name))]); len(near) > 0 {
 		hint = "did you mean /" + near[0].Text + "? " + hint
 	}
 	c.ui.Notice(style.Warn, "there is no command /"+name+"; "+hint)
 	return nil, true
-}
-
-// expand puts words into a prompt's body.
-func expand(body, words string) string {
-	args := strings.Fields(words)
-	var pairs []string
-	for i := 9; i >= 1; i-- {
-		v := ""
-		if i <= len(args) {
-			v = args[i-1]
-		}
-		pairs = append(pairs, fmt.Sprintf("$%d", i), v)
-	}
-	pairs = append(pairs, "$ARGUMENTS", words)
-	out := strings.NewReplacer(pairs...).Replace(body)
-	if out == body && words != "" {
-		out += "\n\n" + words
-	}
-	return out
 }
 
 // ask asks for words and submits what they stand for; no words submit nothing.
@@ -172,14 +158,14 @@ func undo(c *Commands, words string) tea.Cmd {
 	if dry(words) {
 		return c.ui.Submit(protocol.Undo{DryRun: true})
 	}
-	return c.askUndo(protocol.Undo{})
+	return c.askUndo(protocol.Undo{Conflicts: words})
 }
 
 func redo(c *Commands, words string) tea.Cmd {
 	if dry(words) {
 		return c.ui.Submit(protocol.Undo{Redo: true, DryRun: true})
 	}
-	return c.askUndo(protocol.Undo{Redo: true})
+	return c.askUndo(protocol.Undo{Redo: true, Conflicts: words})
 }
 
 // askUndo finds out what an undo would do; Undone then asks whether it shall.
@@ -198,10 +184,16 @@ func (c *Commands) askUndo(op protocol.Undo) tea.Cmd {
 func (c *Commands) Undone(r protocol.UndoReport) (cmd tea.Cmd, asks bool) {
 	op := c.undoing
 	if op == nil || !r.DryRun || r.Redo != op.Redo {
-		return nil, false
+		return c.Changed(), false
 	}
 	c.undoing = nil
+	if conflicts := inConflict(r); conflicts > 0 {
+		return c.choose(c.settle(*op, r, conflicts)), true
+	}
 	if r.Problem != "" || len(r.Files) == 0 {
+		if c.view != nil {
+			c.view.Tell(cmp.Or(r.Problem, "there is nothing to take back"))
+		}
 		return nil, false
 	}
 	what := "Take back"

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,16 @@ func TestTable(t *testing.T) {
 		}
 		seen[x.name] = true
 	}
-	if !seen[NeedsWords] {
+	for _, x := range Choices() {
+		if !seen[x.Text] || x.Group == "" {
+			t.Errorf("/%s is in the group %q twice, or is no command", x.Text, x.Group)
+		}
+		delete(seen, x.Text)
+	}
+	for name := range seen {
+		t.Errorf("/%s is in no group", name)
+	}
+	if !slices.ContainsFunc(table(), func(x command) bool { return x.name == NeedsWords }) {
 		t.Errorf("/%s is not in the table", NeedsWords)
 	}
 }
@@ -32,20 +42,6 @@ func TestPickers(t *testing.T) {
 			if l.filter && !strings.HasPrefix(key, "ctrl+") {
 				t.Errorf("%s: the key %s types text into the filter", name, key)
 			}
-		}
-	}
-}
-
-func TestExpand(t *testing.T) {
-	for _, x := range []struct{ body, words, want string }{
-		{"Ship $1 to $2: $ARGUMENTS", "v1 prod", "Ship v1 to prod: v1 prod"},
-		{"Ship $1$2", "v1", "Ship v1"},
-		{"Ship it.", "now", "Ship it.\n\nnow"},
-		{"Ship it.", "", "Ship it."},
-		{"$1", "$2 x", "$2"}, // words are not expanded again
-	} {
-		if got := expand(x.body, x.words); got != x.want {
-			t.Errorf("%q with %q: %q, want %q", x.body, x.words, got, x.want)
 		}
 	}
 }

@@ -48,6 +48,10 @@ func export(c *Commands, words string) tea.Cmd {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(c.ui.Session.Settings.Cwd, name)
 	}
+	if ext := filepath.Ext(name); ext == ".html" || ext == ".json" {
+		c.ui.Notice(style.Warn, "/export writes Markdown; another form: kerf export -o "+words+" "+string(id))
+		return nil
+	}
 	text := c.markdown()
 	return c.ui.Beside(func(context.Context) func() tea.Cmd {
 		role, told := style.Good, "written to "+name

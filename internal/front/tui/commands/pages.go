@@ -31,6 +31,14 @@ func (c *Commands) whole(width int) conversation.Format {
 	return conversation.Format{Width: width, Cwd: c.ui.Session.Settings.Cwd, Whole: true}
 }
 
+// Look is the page that a key opens: ctrl+t the transcript, ctrl+o what was shortened last.
+func (c *Commands) Look(key string) *panels.Pager {
+	if key == "ctrl+o" {
+		return c.LastShortenedPage()
+	}
+	return c.TranscriptPage()
+}
+
 // TranscriptPage shows everything whole.
 func (c *Commands) TranscriptPage() *panels.Pager {
 	items := c.ui.Shown().Transcript // the items are never changed, only added

@@ -100,7 +100,7 @@ func pickers() map[string]list {
 		"approvals": {title: "What may Kerf do?", items: known(permissions, permissionItem), at: current, choose: setPermissions},
 		"changes": {title: "Changes", empty: "nothing was changed yet",
 			foot:  "enter diff · o open · undo: u call, t turn, f file, h hunks · r redo",
-			items: changes, preview: previewChange,
+			items: listChanges, preview: previewChange,
 			choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 				c.ui.Push(panels.DiffPager("Change", it.Value.(protocol.ChangeEntry).Diff))
 				return nil, true
@@ -118,7 +118,7 @@ func pickers() map[string]list {
 				}}},
 		"models": {title: "Model", filter: true, items: models, choose: setModel},
 		"processes": {title: "Commands in the background", empty: "none runs, and none did in this session",
-			foot:  "enter output · k end it · esc back",
+			foot:  "enter output · k end it",
 			items: listProcesses,
 			choose: func(c *Commands, it panels.Item) (tea.Cmd, bool) {
 				c.ui.Push(c.processPage(it.Value.(protocol.Process).ID))
@@ -267,8 +267,8 @@ func setPermissions(c *Commands, it panels.Item) (tea.Cmd, bool) {
 	})), false
 }
 
-// changes lists the changes of the session, newest first.
-func changes(c *Commands, then func([]panels.Item) tea.Cmd) tea.Cmd {
+// listChanges lists the changes of the session, newest first.
+func listChanges(c *Commands, then func([]panels.Item) tea.Cmd) tea.Cmd {
 	if c.ui.Workspace == nil {
 		return c.missing("the list of changes")
 	}
@@ -325,14 +325,11 @@ func takeBack(op func(d protocol.ChangeEntry) protocol.Undo) act {
 func openChanged(c *Commands, it panels.Item) (tea.Cmd, bool) {
 	for _, x := range it.Value.(protocol.ChangeEntry).Changes {
 		if x.Kind != protocol.Delete {
-			return c.ui.Editor(x.Path), true
+			return c.ui.Editor(x.Path, 0), true
 		}
 	}
 	return nil, true
 }
-
-// Changes lists what changed.
-func (c *Commands) Changes() tea.Cmd { return pick("changes")(c, "") }
 
 // filesOf lists the files of a change, to undo one.
 func filesOf(d protocol.ChangeEntry) list {

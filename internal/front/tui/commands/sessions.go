@@ -14,7 +14,7 @@ import (
 	"kerf/internal/protocol"
 )
 
-const sessionsFoot = "enter open · ctrl+f fork · ctrl+r rename · ctrl+a all or this directory"
+const sessionsFoot = "enter open · ctrl+f fork · ctrl+r rename · ctrl+a all directories"
 
 // ListSessions loads the list of sessions and shows those of this directory.
 func (c *Commands) ListSessions() tea.Cmd {

@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"kerf/internal/front/tui/changes"
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/input"
 	"kerf/internal/front/tui/keymap"
@@ -34,6 +35,8 @@ type UI struct {
 
 	// Beside runs fn beside the loop, and in the loop what fn returns.
 	Beside func(fn func(context.Context) func() tea.Cmd) tea.Cmd
+	// After runs fn in the loop when some time has passed.
+	After  func(d time.Duration, fn func() tea.Cmd) tea.Cmd
 	Submit func(protocol.Op) tea.Cmd
 	Say    func(text string) tea.Cmd
 	Push   func(panels.Panel)
@@ -43,8 +46,11 @@ type UI struct {
 	Start    func() tea.Cmd
 	Open     func(protocol.OpenOptions) tea.Cmd
 	SetTheme func(name string)
-	// Editor opens a file in the user's editor.
-	Editor func(path string) tea.Cmd
+	// Editor opens a file in the user's editor, at a line unless that is 0.
+	Editor func(path string, line int) tea.Cmd
+	// Program gives the terminal to a program until it ends, and then does what comes
+	// after it.
+	Program func(argv []string, then func() tea.Cmd) tea.Cmd
 	// Write sends bytes of ours to the terminal.
 	Write func(string)
 	Quit  func() tea.Cmd
@@ -72,6 +78,7 @@ type Settings struct {
 	// Apply carries the changes of a session to another directory, or tells what that
 	// would do: the diff, and what becomes of each file. Nil when it cannot.
 	Apply func(ctx context.Context, dir, session string, dry bool) (diff, told string, err error)
+	Tries *Tries // nil where there can be none
 }
 
 // Commands runs commands.
@@ -80,7 +87,11 @@ type Commands struct {
 	beforePlan protocol.ApprovalPolicy // what leaving plan mode goes back to
 	listed     []protocol.SessionInfo  // when sessions were listed last
 	undoing    *protocol.Undo          // what the user is asked about once it is known what it does
+	looping    *repetition             // nil when nothing is repeated
 	previews   map[protocol.SessionID][]protocol.PastTurn
+	view       *changes.View   // the page of changes, while it is open
+	kept       map[string]bool // which of them the user keeps
+	moves      bool            // the session goes on elsewhere
 }
 
 // New returns the commands of a terminal UI.

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 )
 
 // Options are what a conversation asks for when it draws.
@@ -372,6 +373,23 @@ func (c *Conversation) Ended(x protocol.Process) {
 	})
 }
 
+// Words names what an undo is about by the request of its turn, where that is known, in the
+// place of its id.
+func (c *Conversation) Words(what string) string {
+	for _, t := range c.Turns {
+		rest, is := strings.CutPrefix(what, "turn "+string(t.ID))
+		request := `"` + visible.OneLine(t.Text, 28) + `"`
+		_, tool, call := strings.Cut(rest, " (")
+		switch {
+		case is && rest == "":
+			return request
+		case is && call && strings.HasPrefix(rest, ", call "):
+			return strings.TrimSuffix(tool, ")") + " of " + request
+		}
+	}
+	return what
+}
+
 // Undone tells what an undo or a redo did.
 func (c *Conversation) Undone(r protocol.UndoReport) {
 	c.Write(func(f Format) []style.Line { return f.Undone(r) })
@@ -402,7 +420,9 @@ func (f Format) Undone(r protocol.UndoReport) []style.Line {
 		if r.DryRun && (x.Outcome == "restored" || x.Outcome == "merged") {
 			text += "would be "
 		}
-		text += x.Outcome
+		if text += x.Outcome; x.Removed {
+			text = strings.TrimSuffix(text, x.Outcome) + "removed"
+		}
 		if x.Note != "" {
 			text += ": " + x.Note
 		}

@@ -240,7 +240,9 @@ func (f Format) commandVerb(it protocol.Item, b protocol.Command) (verb string, 
 	case it.Status == protocol.InProgress && f.Asked != nil && f.Asked(b.Call):
 		return "Asks to run", style.S(style.Warn, "waits for you")
 	case it.Status == protocol.InProgress:
-		verb = "Running"
+		if verb = "Running"; b.Check {
+			verb = "Checking"
+		}
 		if f.Now.After(f.Since) && !f.Since.IsZero() {
 			state = style.S(style.Dim, humanize.Duration(f.Now.Sub(f.Since)))
 		}
@@ -252,8 +254,17 @@ func (f Format) commandVerb(it protocol.Item, b protocol.Command) (verb string, 
 	case b.Process > 0 && b.ExitCode == nil:
 		return "Runs in background", style.S(style.Dim, fmt.Sprintf("#%d", b.Process))
 	}
-	if verb = "Ran"; b.User {
+	switch {
+	case b.Verdict != "" && it.Status == protocol.Completed:
+		return "Checked", style.S(style.Dim, b.Verdict)
+	case b.Verdict != "":
+		return "Check failed", style.S(style.Bad, b.Verdict)
+	case b.User:
 		verb = "You ran"
+	case b.Check:
+		verb = "Checked"
+	default:
+		verb = "Ran"
 	}
 	if b.ExitCode != nil && *b.ExitCode != 0 {
 		state = style.S(style.Bad, fmt.Sprintf("exit %d", *b.ExitCode))

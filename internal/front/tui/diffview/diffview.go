@@ -4,6 +4,7 @@ package diffview
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,34 +159,57 @@ func Rows(f File, width, limit int) []style.Line {
 	if limit > 0 {
 		f.Lines = shortened(f.Lines)
 	}
+	digits := f.digits()
+	for i, of := range Each(f, width) {
+		if limit > 0 && len(rows) >= limit {
+			return append(rows, style.L(style.Dim, fmt.Sprintf("%*s … %d more lines", digits, "", count(f.Lines[i:]))))
+		}
+		rows = append(rows, of...)
+	}
+	return rows
+}
+
+// digits is how many digits the numbers of the lines have at most.
+func (f File) digits() int {
 	digits := 3
 	for _, l := range f.Lines {
 		digits = max(digits, len(strconv.Itoa(max(l.Old, l.New))))
 	}
-	lx := syntax.ForFile(f.Name)
-	for i := 0; i < len(f.Lines); i++ {
-		if limit > 0 && len(rows) >= limit {
-			return append(rows, style.L(style.Dim, fmt.Sprintf("%*s … %d more lines", digits, "", count(f.Lines[i:]))))
-		}
-		if f.Lines[i].Kind == '@' {
-			if i > 0 {
-				rows = append(rows, style.L(style.Dim, strings.Repeat(" ", digits)+" ⋮"))
+	return digits
+}
+
+// Each draws the lines of a file's diff one after the other: the rows of each with its
+// place in f.Lines.
+func Each(f File, width int) iter.Seq2[int, []style.Line] {
+	return func(yield func(int, []style.Line) bool) {
+		digits := f.digits()
+		lx := syntax.ForFile(f.Name)
+		for i := 0; i < len(f.Lines); i++ {
+			var rows [][]style.Line
+			switch l := f.Lines[i]; l.Kind {
+			case '@':
+				lx = syntax.ForFile(f.Name)
+				rows = [][]style.Line{nil}
+				if i > 0 {
+					rows[0] = []style.Line{style.L(style.Dim, strings.Repeat(" ", digits)+" ⋮")}
+				}
+			case '-':
+				if minus, plus := run(f.Lines, i); len(minus) == len(plus) {
+					rows = pairs(lx, minus, plus, digits, width)
+					break
+				}
+				fallthrough
+			default:
+				rows = [][]style.Line{row(l, digits, width, lx.Line(l.Text))}
 			}
-			lx = syntax.ForFile(f.Name)
-			continue
-		}
-		if f.Lines[i].Kind == '-' {
-			minus, plus := run(f.Lines, i)
-			if len(minus) == len(plus) {
-				rows = append(rows, pairs(lx, minus, plus, digits, width)...)
-				i += len(minus) + len(plus) - 1
-				continue
+			for k, of := range rows {
+				if !yield(i+k, of) {
+					return
+				}
 			}
+			i += len(rows) - 1
 		}
-		l := f.Lines[i]
-		rows = append(rows, row(l, digits, width, lx.Line(l.Text))...)
 	}
-	return rows
 }
 
 // count is how many lines of a file there are among those of its diff.
@@ -224,13 +248,13 @@ func run(lines []Line, i int) (minus, plus []Line) {
 }
 
 // pairs draws lines that replace each other one by one, with the words that
-// differ marked.
-func pairs(lx *syntax.Lexer, minus, plus []Line, digits, width int) []style.Line {
-	var rows, below []style.Line
+// differ marked: the rows of each line.
+func pairs(lx *syntax.Lexer, minus, plus []Line, digits, width int) [][]style.Line {
+	var rows, below [][]style.Line
 	for i := range minus {
 		a, b := words(minus[i].Text, plus[i].Text)
-		rows = append(rows, row(minus[i], digits, width, coloured(lx, minus[i].Text, a))...)
-		below = append(below, row(plus[i], digits, width, coloured(lx, plus[i].Text, b))...)
+		rows = append(rows, row(minus[i], digits, width, coloured(lx, minus[i].Text, a)))
+		below = append(below, row(plus[i], digits, width, coloured(lx, plus[i].Text, b)))
 	}
 	return append(rows, below...)
 }

@@ -8,15 +8,17 @@ import (
 
 // Edit is one edit of a file: lines next to each other that go and come.
 type Edit struct {
-	Line int // of the new text, or of the old one when only lines go
-	Rows []style.Line
+	Line  int // of the new text, or of the old one when only lines go
+	First int // the number of its first line among those of the file that go or come
+	Lines []int
+	Rows  []style.Line // one for each of Lines, which count in those of the file
 }
 
 // Edits returns the edits of a file in order.
 func (f File) Edits() []Edit {
 	var out []Edit
-	open := false
-	for _, l := range f.Lines {
+	open, changed := false, 0
+	for i, l := range f.Lines {
 		switch l.Kind {
 		case '\\':
 			continue
@@ -26,13 +28,14 @@ func (f File) Edits() []Edit {
 			continue
 		}
 		if !open {
-			out, open = append(out, Edit{Line: max(l.New, l.Old)}), true
+			out, open = append(out, Edit{Line: max(l.New, l.Old), First: changed}), true
 			if l.Kind == '+' {
 				out[len(out)-1].Line = l.New
 			}
 		}
 		e := &out[len(out)-1]
-		e.Rows = append(e.Rows, editRow(l.Kind, l.Text))
+		e.Lines, e.Rows = append(e.Lines, i), append(e.Rows, editRow(l.Kind, l.Text))
+		changed++
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"kerf/internal/front/tui/style"
+	"kerf/internal/protocol"
 )
 
 // menu is the list of completions below the text.
@@ -20,8 +21,8 @@ type menu struct {
 	off   string // the word for which the user closed it
 }
 
-// Choice is one completion.
-type Choice struct{ Text, Detail string }
+// Choice is one completion. Group is the heading that it stands below, if any.
+type Choice struct{ Text, Detail, Group string }
 
 func (u *menu) open() bool { return len(u.items) > 0 }
 
@@ -55,7 +56,7 @@ func (in *Input) Complete() tea.Cmd {
 
 // find asks for files, one word at a time; the newest word follows.
 func (in *Input) find(word string) tea.Cmd {
-	in.menu.items = nil
+	in.menu.items = in.resources(word)
 	if in.o.Files == nil || in.finding {
 		return nil
 	}
@@ -63,8 +64,12 @@ func (in *Input) find(word string) tea.Cmd {
 	return in.o.Files(word)
 }
 
-// Found takes the files that were found for a word, or the error.
-func (in *Input) Found(word string, files []string, err error) tea.Cmd {
+// headings are those above what was found as something else than a file.
+var headings = map[protocol.MentionKind]string{protocol.MentionSymbol: "Definitions",
+	protocol.MentionSession: "Changed by sessions"}
+
+// Found takes what was found for a word, or the error.
+func (in *Input) Found(word string, found []protocol.Mention, err error) tea.Cmd {
 	in.finding = false
 	switch {
 	case in.menu.mark != '@':
@@ -72,22 +77,39 @@ func (in *Input) Found(word string, files []string, err error) tea.Cmd {
 		return in.find(in.menu.word)
 	case err == nil:
 		in.menu.items = nil
-		for _, f := range files {
-			in.menu.items = append(in.menu.items, Choice{Text: f})
+		for _, f := range found {
+			in.menu.items = append(in.menu.items, Choice{Text: f.Text, Detail: f.Detail, Group: headings[f.Of]})
 		}
+		in.menu.items = append(in.menu.items, in.resources(word)...)
 	}
 	return nil
 }
 
-// Commands are the commands that begin with a word, then those that contain it.
+// maxResources is how many resources are proposed beside files.
+const maxResources = 5
+
+// resources are those of MCP servers that contain a word; without a word none.
+func (in *Input) resources(word string) (out []Choice) {
+	for _, r := range in.Resources {
+		if word != "" && len(out) < maxResources && strings.Contains(strings.ToLower(r), strings.ToLower(word)) {
+			out = append(out, Choice{Text: r, Detail: "of an MCP server", Group: "Resources"})
+		}
+	}
+	return out
+}
+
+// Commands are the commands that begin with a word, then those that contain it, then those
+// whose description does. Those of a group stand together, the group of the best first.
 func (in *Input) Commands(word string) []Choice {
-	var first, rest []Choice
+	var ranks [3][]Choice
 	add := func(c Choice) {
 		switch {
 		case strings.HasPrefix(c.Text, word):
-			first = append(first, c)
+			ranks[0] = append(ranks[0], c)
 		case strings.Contains(c.Text, word):
-			rest = append(rest, c)
+			ranks[1] = append(ranks[1], c)
+		case len(word) > 2 && strings.Contains(strings.ToLower(c.Detail), word):
+			ranks[2] = append(ranks[2], c)
 		}
 	}
 	for _, c := range in.o.Commands {
@@ -95,17 +117,29 @@ func (in *Input) Commands(word string) []Choice {
 	}
 	for _, p := range in.Prompts {
 		if !p.Skill {
-			add(Choice{p.Name, p.Description})
+			add(Choice{Text: p.Name, Detail: p.Description, Group: "Your commands"})
 		}
 	}
-	return append(first, rest...)
+	for _, c := range in.Remote {
+		c.Group = "MCP servers"
+		add(c)
+	}
+	all := slices.Concat(ranks[:]...)
+	first := map[string]int{}
+	for i, c := range all {
+		if _, ok := first[c.Group]; !ok {
+			first[c.Group] = i
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Choice) int { return first[a.Group] - first[b.Group] })
+	return all
 }
 
 func (in *Input) skills(word string) []Choice {
 	var out []Choice
 	for _, p := range in.Prompts {
 		if p.Skill && strings.Contains(strings.ToLower(p.Name), strings.ToLower(word)) {
-			out = append(out, Choice{p.Name, p.Description})
+			out = append(out, Choice{Text: p.Name, Detail: p.Description})
 		}
 	}
 	return out
@@ -161,35 +195,47 @@ func (in *Input) OpenCompletions() tea.Cmd {
 // CloseCompletions hides the completions until the text changes.
 func (in *Input) CloseCompletions() { in.menu = menu{} }
 
-// CompletionRows draws the completions around the marked one.
+// CompletionRows draws the completions around the marked one, below their groups.
 func (in *Input) CompletionRows(w, height int) []style.Line {
 	u := in.menu
 	if !u.open() || height <= 0 {
 		return nil
 	}
-	foot := len(u.items) > height && height > 2
+	all, at := u.rows(w, height >= 4)
+	foot := len(all) > height && height > 2
 	if foot {
 		height--
 	}
-	top := max(0, min(u.at-height/2, len(u.items)-height))
-	name := 0
-	for _, c := range u.items {
-		name = max(name, min(style.Width(c.Text), w*2/3))
-	}
-	var rows []style.Line
-	for i := top; i < len(u.items) && len(rows) < height; i++ {
-		c := u.items[i]
-		role, mark := style.Plain, "  "
-		if i == u.at {
-			role, mark = style.Accent, "▸ "
-		}
-		l := style.Line{style.S(role, mark), style.S(role, string(u.mark)+style.Prose(c.Text))}.Cut(name + 3)
-		l = append(l.Pad(name+5, style.As(style.Plain)), style.S(style.Dim, style.OneLine(c.Detail)))
-		rows = append(rows, l.Cut(w))
-	}
+	top := max(0, min(at-height/2, len(all)-height))
+	rows := slices.Clone(all[top:min(top+height, len(all))])
 	if foot {
 		text := fmt.Sprintf("  %d of %d · type to narrow", u.at+1, len(u.items))
 		rows = append(rows, style.L(style.Dim, text).Cut(w))
 	}
 	return rows
+}
+
+// rows are all rows of the list, and which of them is marked.
+func (u *menu) rows(w int, headings bool) (rows []style.Line, marked int) {
+	name, count := 0, map[string]int{}
+	for _, c := range u.items {
+		name = max(name, min(style.Width(c.Text), w*2/3))
+		count[c.Group]++
+	}
+	group := ""
+	for i, c := range u.items {
+		if headings && c.Group != group {
+			group = c.Group
+			head := style.Line{style.Bold(style.Heading, group), style.S(style.Dim, fmt.Sprintf(" (%d)", count[group]))}
+			rows = append(rows, head.Cut(w))
+		}
+		role, mark := style.Plain, "  "
+		if i == u.at {
+			role, mark, marked = style.Accent, "▸ ", len(rows)
+		}
+		l := style.Line{style.S(role, mark), style.S(role, string(u.mark)+style.Prose(c.Text))}.Cut(name + 3)
+		l = append(l.Pad(name+5, style.As(style.Plain)), style.S(style.Dim, style.OneLine(c.Detail)))
+		rows = append(rows, l.Cut(w))
+	}
+	return rows, marked
 }

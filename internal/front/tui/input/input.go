@@ -39,6 +39,10 @@ type Options struct {
 type Input struct {
 	// Prompts are the user's commands and skills.
 	Prompts []protocol.Prompt
+	// Remote are the prompts of MCP servers.
+	Remote []Choice
+	// Resources are those of MCP servers, as SERVER:URI; "@" completes them beside files.
+	Resources []string
 	// Width is how many cells a row of text may have.
 	Width int
 

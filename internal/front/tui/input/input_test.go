@@ -27,7 +27,7 @@ type writing struct {
 
 func begin(o Options) *writing {
 	w := &writing{c: &composer.Composer{}}
-	o.Commands, o.NeedsWords = []Choice{{"model", ""}, {"remodel", ""}, {"rename", ""}}, "rename"
+	o.Commands, o.NeedsWords = []Choice{{Text: "model"}, {Text: "remodel"}, {Text: "rename"}}, "rename"
 	o.Files = func(word string) tea.Cmd { w.searched = append(w.searched, word); return nil }
 	w.Input = New(o, w.c)
 	w.Width = 40
@@ -53,7 +53,7 @@ func (w *writing) choices() string {
 
 func TestCommandsAreCompleted(t *testing.T) {
 	w := begin(Options{}).types("/mod")
-	if got := w.choices(); got != "model mode-check remodel" {
+	if got := w.choices(); got != "model remodel mode-check" {
 		t.Errorf("choices %q", got)
 	}
 	if done, send := w.CompletionKey("enter"); !done || !send || w.c.Text() != "/model " {
@@ -95,11 +95,11 @@ func TestClosedCompletionsStayClosed(t *testing.T) {
 // not shown.
 func TestFilesFollowTheWord(t *testing.T) {
 	w := begin(Options{}).types("@ab")
-	w.Found("", []string{"old"}, nil)
+	w.Found("", []protocol.Mention{{Text: "old"}}, nil)
 	if w.Completing() {
 		t.Error("files of an older word are shown")
 	}
-	w.Found("ab", []string{"a b.go", "ab.go"}, nil)
+	w.Found("ab", []protocol.Mention{{Text: "a b.go"}, {Text: "ab.go"}}, nil)
 	if d := cmp.Diff([]string{"", "ab"}, w.searched); d != "" {
 		t.Errorf("searched (-want +got):\n%s", d)
 	}

@@ -44,6 +44,9 @@ func (p *Pager) layout(width int) {
 	}
 }
 
+// Page says that it takes the whole screen.
+func (p *Pager) Page() {}
+
 // Key moves, finds, or closes.
 func (p *Pager) Key(k Key) (tea.Cmd, bool) {
 	if p.finding {

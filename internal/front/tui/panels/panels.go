@@ -40,6 +40,12 @@ type Panel interface {
 	Line(text string) (c tea.Cmd, stay, again bool)
 }
 
+// Page is a panel that takes the whole screen.
+type Page interface {
+	Panel
+	Page()
+}
+
 // Wide is the width of rows in plain mode, where nothing is wrapped: the terminal, or
 // the screen reader, does that itself.
 const Wide = 2000

@@ -2,6 +2,7 @@ package panels
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -130,6 +131,11 @@ func (p *Picker) typed(k Key, list []Item) (tea.Cmd, bool) {
 	case len(text) == 1 && text[0] >= '1' && text[0] <= '9' && int(text[0]-'1') < len(list) && p.Choose != nil:
 		p.At = int(text[0] - '1')
 		return p.Choose(list[p.At])
+	case (text == "y" || text == "n") && len(list) == 2 && p.Choose != nil: // a question
+		word := map[string]string{"y": "Yes", "n": "No"}[text]
+		if i := slices.IndexFunc(list, func(it Item) bool { return it.Label == word }); i >= 0 {
+			return p.Choose(list[i])
+		}
 	case k.Name == "q":
 		return nil, false
 	}

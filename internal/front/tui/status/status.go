@@ -29,6 +29,12 @@ type Session struct {
 	Servers   []protocol.Server
 	// Price tells what tokens cost in dollars; nil when that is not known.
 	Price func(model string, u protocol.Usage) (float64, bool)
+	// Try is the number of the try that the session works in, 0 for none.
+	Try int
+	// Items are what the status line tells, in this order; nil is what it tells by itself. See Items.
+	Items []string
+	// Said is what the user's own command says for the status line.
+	Said string
 	// Home is the user's home directory, by which paths are shortened.
 	Home string
 }
@@ -55,6 +61,17 @@ func (s *Session) Event(msg protocol.Msg) bool {
 		return false
 	}
 	return true
+}
+
+// ServerPrompt reports whether name is a prompt of an MCP server, as server:prompt.
+func (s *Session) ServerPrompt(name string) bool {
+	server, prompt, ok := strings.Cut(name, ":")
+	for _, x := range s.Servers {
+		if ok && x.Name == server && slices.Contains(x.Prompts, prompt) {
+			return true
+		}
+	}
+	return false
 }
 
 // ShortHome writes a path below the user's home with "~".
@@ -143,53 +160,6 @@ type Shown struct {
 	Vi           string // the mode of vi, if that is on
 	Agent        string // the sub-agent that is looked at, if any
 	Questions    int    // that wait
-}
-
-// Line is the quiet line at the very bottom: what fits, the important first.
-func (s *Session) Line(x Shown, width int) style.Line {
-	var parts []style.Span
-	add := func(role style.Role, text string) {
-		if text != "" {
-			parts = append(parts, style.S(role, text))
-		}
-	}
-	add(style.Accent, x.Vi)
-	if x.Agent != "" {
-		add(style.Accent, "agent "+x.Agent)
-	}
-	policy, role := s.Permissions()
-	add(role, policy)
-	add(style.Dim, s.model())
-	add(style.Dim, x.Conversation.ContextLeft())
-	used := x.Conversation.Tokens.Total
-	add(style.Dim, s.Cost(used))
-	add(style.Dim, s.ShortHome(s.Settings.Cwd))
-	add(style.Dim, s.Branch)
-	if n := used.Total(); n > 0 {
-		text := humanize.Tokens(n) + " tokens"
-		if used.Cached > 0 && used.Input > 0 {
-			text += fmt.Sprintf(" (%d%% cached)", 100*used.Cached/used.Input)
-		}
-		add(style.Dim, text)
-	}
-	if len(s.Agents) > 0 {
-		add(style.Accent, humanize.Count(s.runningAgents(), "agent"))
-	}
-	if x.Questions > 1 {
-		add(style.Warn, fmt.Sprintf("%d questions", x.Questions))
-	}
-	add(style.Dim, style.OneLine(s.Title))
-	l := style.Line{style.Span{Text: "  "}}
-	for i, p := range parts {
-		if i > 0 {
-			if l.Width()+3+style.Width(p.Text) > width {
-				continue
-			}
-			l = append(l, style.S(style.Border, " · "))
-		}
-		l = append(l, p)
-	}
-	return l.Cut(width)
 }
 
 // WindowTitle is the terminal's title.

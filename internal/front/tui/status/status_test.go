@@ -45,6 +45,34 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// TestTheUserChoosesTheItems: the line tells what was chosen, in that order, and what must not be missed.
+func TestTheUserChoosesTheItems(t *testing.T) {
+	s, c := session()
+	s.ID = "id-1"
+	s.Event(protocol.Servers{Servers: []protocol.Server{{Name: "a", State: "ready"}, {Name: "b", State: "failed"}}})
+	x := Shown{Conversation: c, Vi: "INSERT", Questions: 2}
+	for set, want := range map[string]string{
+		"branch model":                        "  INSERT · 2 questions · main · m high",
+		"current-dir git-branch branch":       "  INSERT · 2 questions · ~/p · main",
+		"model-with-reasoning session-id":     "  INSERT · 2 questions · m high · id-1",
+		"servers permissions agents commands": "  INSERT · 2 questions · MCP 1/2 · workspace-write, on-request",
+	} {
+		var err error
+		if s.Items, err = Items(strings.Fields(set)); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, s.Line(x, 300).Text()); d != "" {
+			t.Errorf("%s: %s", set, d)
+		}
+	}
+	if _, err := Items([]string{"model", "weather"}); err == nil || !strings.Contains(err.Error(), `"weather"`) {
+		t.Errorf("an unknown item: %v", err)
+	}
+	if names, err := Items(nil); names != nil || err != nil {
+		t.Errorf("no choice: %v, %v", names, err)
+	}
+}
+
 func TestWindowTitle(t *testing.T) {
 	s, c := session()
 	x := Shown{Conversation: c}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -15,6 +17,8 @@ import (
 type Terminal struct {
 	in, out int
 	before  *term.State
+	lent    atomic.Bool
+	back    atomic.Int64 // when the terminal came back, in nanoseconds since 1970; 0 for never
 }
 
 // ErrNoTerminal says that there is no terminal to run on.
@@ -50,6 +54,24 @@ func (t *Terminal) Restore() {
 		_ = term.Restore(t.in, t.before)
 		t.before = nil
 	}
+}
+
+// late is how long after another program had the terminal an interrupt may still be what
+// was typed for that one: the signal reaches both, and that one may be gone before we are
+// told. In raw mode no key makes a signal.
+const late = 2 * time.Second
+
+// Lend says whether another program has the terminal: ctrl+c is for that one then.
+func (t *Terminal) Lend(yes bool) {
+	if !yes {
+		t.back.Store(time.Now().UnixNano())
+	}
+	t.lent.Store(yes)
+}
+
+// forOther reports whether an interrupt is for the program that has or had the terminal.
+func (t *Terminal) forOther() bool {
+	return t.lent.Load() || time.Since(time.Unix(0, t.back.Load())) < late
 }
 
 // Size returns the width and the height in cells.
@@ -88,6 +110,7 @@ func (t *Terminal) Watch(e Events) (stop func()) {
 				switch {
 				case isResize(s):
 					size()
+				case s == os.Interrupt && t.forOther():
 				case isContinue(s):
 					e.Continued()
 					size()
