@@ -123,7 +123,7 @@ func (a *agent) Authenticate(_ context.Context, r sdk.AuthenticateRequest) (sdk.
 
 // NewSession opens a session in a directory.
 func (a *agent) NewSession(ctx context.Context, r sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
-	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, servers(r.McpServers)}, protocol.OpenOptions{})
+	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, servers(r.McpServers)}, protocol.OpenOptions{}, nil)
 	if err != nil {
 		return sdk.NewSessionResponse{}, err
 	}
@@ -137,11 +137,10 @@ func (a *agent) LoadSession(ctx context.Context, r sdk.LoadSessionRequest) (sdk.
 		return sdk.LoadSessionResponse{}, requestError(err)
 	}
 	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, servers(r.McpServers)},
-		protocol.OpenOptions{Resume: string(r.SessionId)})
+		protocol.OpenOptions{Resume: string(r.SessionId)}, func(s *session) error {
+			return s.replay(ctx, protocol.Before(s.under, turns))
+		})
 	if err != nil {
-		return sdk.LoadSessionResponse{}, err
-	}
-	if err := s.replay(ctx, protocol.Before(s.under, turns)); err != nil {
 		return sdk.LoadSessionResponse{}, err
 	}
 	return sdk.LoadSessionResponse{Modes: s.modes(), Models: a.models(ctx)}, nil
@@ -150,7 +149,7 @@ func (a *agent) LoadSession(ctx context.Context, r sdk.LoadSessionRequest) (sdk.
 // ResumeSession opens an old session without telling what was said.
 func (a *agent) ResumeSession(ctx context.Context, r sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
 	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, servers(r.McpServers)},
-		protocol.OpenOptions{Resume: string(r.SessionId)})
+		protocol.OpenOptions{Resume: string(r.SessionId)}, nil)
 	if err != nil {
 		return sdk.ResumeSessionResponse{}, err
 	}
@@ -161,7 +160,7 @@ func (a *agent) ResumeSession(ctx context.Context, r sdk.ResumeSessionRequest) (
 func (a *agent) UnstableForkSession(ctx context.Context,
 	r sdk.UnstableForkSessionRequest) (sdk.UnstableForkSessionResponse, error) {
 	s, err := a.open(ctx, place{r.Cwd, r.AdditionalDirectories, forkServers(r.McpServers)},
-		protocol.OpenOptions{Fork: string(r.SessionId)})
+		protocol.OpenOptions{Fork: string(r.SessionId)}, nil)
 	if err != nil {
 		return sdk.UnstableForkSessionResponse{}, err
 	}
@@ -265,7 +264,9 @@ type place struct {
 	mcp  []protocol.MCPServer
 }
 
-func (a *agent) open(ctx context.Context, p place, o protocol.OpenOptions) (*session, error) {
+// open opens a session. Before is told before what happens in it; it may be nil.
+func (a *agent) open(ctx context.Context, p place, o protocol.OpenOptions,
+	before func(*session) error) (*session, error) {
 	for _, dir := range append([]string{p.cwd}, p.more...) {
 		if !filepath.IsAbs(dir) {
 			return nil, invalid("%q is not an absolute path", dir)
@@ -275,7 +276,7 @@ func (a *agent) open(ctx context.Context, p place, o protocol.OpenOptions) (*ses
 		_, _ = a.CloseSession(ctx, sdk.CloseSessionRequest{SessionId: sdk.SessionId(o.Resume)})
 	}
 	a.mu.Lock()
-	s := &session{agent: a}
+	s := &session{agent: a, title: o.Resume != "" || o.Fork != ""}
 	can, name := a.client, a.name
 	a.mu.Unlock()
 	o.AddDirs, o.MCP, o.Source = append(slices.Clone(a.o.AddDirs), p.more...), p.mcp, "acp"
@@ -286,7 +287,16 @@ func (a *agent) open(ctx context.Context, p place, o protocol.OpenOptions) (*ses
 	if err != nil {
 		return nil, requestError(err)
 	}
-	s.start(opened)
+	err = s.start(opened, func() error {
+		if before == nil {
+			return nil
+		}
+		return before(s)
+	})
+	if err != nil {
+		s.close()
+		return nil, err
+	}
 	a.mu.Lock()
 	a.sessions[s.id] = s
 	a.mu.Unlock()

@@ -13,15 +13,39 @@ import (
 	"kerf/internal/text/visible"
 )
 
-// ask puts an approval to the editor's user. Whatever is not a permission keeps
-// the action from running.
+// ask puts an approval to the editor's user, until it is answered here or by another
+// front end.
 func (s *session) ask(a protocol.Approval) {
-	ctx := context.Background()
+	ctx, cancel := context.WithCancel(context.Background())
+	s.mu.Lock()
+	s.asking[a.ID] = cancel
+	s.mu.Unlock()
+	go func() { // ends with the answer, at the latest when the editor is gone
+		defer s.answered(a.ID)
+		s.request(ctx, a)
+	}()
+}
+
+// answered withdraws the request for an approval.
+func (s *session) answered(id protocol.ApprovalID) {
+	s.mu.Lock()
+	cancel := s.asking[id]
+	delete(s.asking, id)
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// request asks for a permission. Whatever is not one keeps the action from running.
+func (s *session) request(ctx context.Context, a protocol.Approval) {
 	answer := protocol.Answer{Approval: a.ID, Decision: protocol.Deny, Words: "the user declined"}
 	offered := choices(a)
 	res, err := s.agent.conn.RequestPermission(ctx,
 		sdk.RequestPermissionRequest{SessionId: s.id, ToolCall: s.shown(a), Options: offered})
 	switch {
+	case ctx.Err() != nil:
+		return // it has an answer
 	case err != nil && s.agent.gone():
 		return // others may be there to answer; a session of this editor alone is closed
 	case err != nil:
@@ -35,7 +59,7 @@ func (s *session) ask(a protocol.Approval) {
 	default: // the turn was cancelled meanwhile
 		answer.Words = "the question was withdrawn"
 	}
-	_ = s.submit(ctx, answer)
+	_ = s.submit(context.WithoutCancel(ctx), answer)
 }
 
 // choices are the answers offered; their ids are the decisions.

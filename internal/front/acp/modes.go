@@ -21,7 +21,7 @@ const (
 // not trusted stays read-only in every other mode.
 func inMode(id sdk.SessionModeId, base protocol.Settings) (protocol.Settings, bool) {
 	set := protocol.Settings{Approval: base.Approval, Sandbox: base.Sandbox}
-	if set.Approval == protocol.PolicyPlan && id != modePlan { // a mode that asks has somebody to ask
+	if set.Mode().Plans() && id != modePlan { // a mode that asks has somebody to ask
 		set.Approval = protocol.PolicyOnRequest
 	}
 	switch id {
@@ -41,10 +41,30 @@ func inMode(id sdk.SessionModeId, base protocol.Settings) (protocol.Settings, bo
 
 // beginning is the mode of a session that began with these settings.
 func beginning(set protocol.Settings) sdk.SessionModeId {
-	if set.Approval == protocol.PolicyPlan {
+	if set.Mode().Plans() {
 		return modePlan
 	}
 	return modeAsk
+}
+
+// modeOf is the mode that settings come nearest to. Another front end may have chosen them.
+func modeOf(set, base protocol.Settings) sdk.SessionModeId {
+	for _, id := range []sdk.SessionModeId{modeAsk, modeAutoEdit, modePlan, modeFull} {
+		in, _ := inMode(id, base)
+		if in.Approval == set.Approval && in.Sandbox == set.Sandbox && in.Edits == set.Edits {
+			return id
+		}
+	}
+	asks, _ := set.Mode().Edits()
+	switch {
+	case asks == protocol.EditsRefused:
+		return modePlan
+	case asks == protocol.EditsAsk:
+		return modeAsk
+	case set.Mode().Unbounded():
+		return modeFull
+	}
+	return modeAutoEdit
 }
 
 func (s *session) modes() *sdk.SessionModeState {
@@ -70,10 +90,18 @@ func (s *session) setMode(ctx context.Context, id sdk.SessionModeId) error {
 	if err := s.configure(ctx, set); err != nil {
 		return err
 	}
+	s.enter(id)
+	return nil
+}
+
+// enter tells the editor that a mode holds, if another did.
+func (s *session) enter(id sdk.SessionModeId) {
 	s.mu.Lock()
+	before := s.mode
 	s.mode = id
 	s.mu.Unlock()
-	s.update(sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{SessionUpdate: "current_mode_update",
-		CurrentModeId: id}})
-	return nil
+	if before != id {
+		s.update(sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{SessionUpdate: "current_mode_update",
+			CurrentModeId: id}})
+	}
 }

@@ -25,7 +25,8 @@ type session struct {
 	mu       sync.Mutex
 	mode     sdk.SessionModeId
 	settings protocol.Settings
-	done     chan outcome // where the end of the running turn is told
+	waits    *waiting                                   // the editor's own prompt, or nil
+	asking   map[protocol.ApprovalID]context.CancelFunc // permission requests that are open
 	calls    map[sdk.ToolCallId]bool
 	spoken   map[protocol.ItemID]bool // items whose text was told as it came
 	output   map[protocol.ItemID]*strings.Builder
@@ -41,10 +42,12 @@ type outcome struct {
 	err    error
 }
 
-func (s *session) start(under protocol.Session) {
+// start learns how the session began. Before is told before what happens from then on.
+func (s *session) start(under protocol.Session, before func() error) error {
 	s.under, s.id, s.over, s.mode = under, sdk.SessionId(under.ID()), make(chan struct{}), modeAsk
 	s.calls, s.spoken = map[sdk.ToolCallId]bool{}, map[protocol.ItemID]bool{}
 	s.output, s.item = map[protocol.ItemID]*strings.Builder{}, map[protocol.ItemID]protocol.Item{}
+	s.asking = map[protocol.ApprovalID]context.CancelFunc{}
 	for e := range under.Events() {
 		s.hear(e)
 		if started, ok := e.Msg.(protocol.SessionStarted); ok && e.Agent == "" {
@@ -52,12 +55,14 @@ func (s *session) start(under protocol.Session) {
 			break
 		}
 	}
+	err := before()
 	go func() {
 		defer close(s.over)
 		for e := range under.Events() {
 			s.hear(e)
 		}
 	}()
+	return err
 }
 
 func (s *session) close() {
@@ -68,9 +73,6 @@ func (s *session) close() {
 func (s *session) submit(ctx context.Context, op protocol.Op) error {
 	return s.under.Submit(ctx, protocol.Submission{Op: op})
 }
-
-// cancel interrupts the running turn; without one it does nothing.
-func (s *session) cancel(ctx context.Context) { _ = s.submit(ctx, protocol.Interrupt{}) }
 
 // update tells the editor something. An editor that is gone hears nothing.
 func (s *session) update(u sdk.SessionUpdate) {
@@ -94,29 +96,25 @@ func (s *session) prompt(ctx context.Context, blocks []sdk.ContentBlock) (sdk.Pr
 
 // turn submits an op that starts a task and waits until it is over.
 func (s *session) turn(ctx context.Context, op protocol.Op) (sdk.PromptResponse, error) {
-	done := make(chan outcome, 1)
-	s.mu.Lock()
-	s.done = done
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		s.done = nil
-		s.mu.Unlock()
-	}()
-	if err := s.submit(ctx, op); err != nil {
+	w := newWaiting(op)
+	s.await(w)
+	defer s.await(nil)
+	if err := s.under.Submit(ctx, protocol.Submission{ID: w.id, Op: w.op}); err != nil {
 		return sdk.PromptResponse{}, requestError(err)
 	}
 	cancelled := ctx.Done()
 	for {
 		select {
-		case o := <-done:
+		case o := <-w.done:
 			if o.err != nil {
 				return sdk.PromptResponse{}, o.err
 			}
 			return sdk.PromptResponse{StopReason: o.reason, Usage: usageOf(o.usage)}, nil
 		case <-cancelled:
 			cancelled = nil
-			s.cancel(context.WithoutCancel(ctx))
+			if !s.agent.gone() { // then the session is left: others may go on with it
+				s.cancel(context.WithoutCancel(ctx))
+			}
 		case <-s.over:
 			return sdk.PromptResponse{}, &sdk.RequestError{Code: codeInternal, Message: "the session ended"}
 		}

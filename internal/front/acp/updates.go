@@ -19,6 +19,9 @@ func (s *session) hear(e protocol.Event) {
 	if _, question := e.Msg.(protocol.ApprovalRequested); e.Agent != "" && !question {
 		return // of a sub-agent, whose calls tell what becomes of it
 	}
+	if e.Agent == "" {
+		defer s.follow(e) // what the editor is told of a turn, it is told before the turn's end
+	}
 	switch m := e.Msg.(type) {
 	case protocol.SessionStarted:
 		s.mu.Lock()
@@ -28,6 +31,7 @@ func (s *session) hear(e protocol.Event) {
 		s.mu.Lock()
 		s.settings = m.Settings
 		s.mu.Unlock()
+		s.enter(modeOf(m.Settings, s.base))
 	case protocol.ItemStarted:
 		s.started(m.Item)
 	case protocol.ItemDelta:
@@ -37,7 +41,9 @@ func (s *session) hear(e protocol.Event) {
 	case protocol.ItemCompleted:
 		s.completed(m.Item)
 	case protocol.ApprovalRequested:
-		go s.ask(m.Approval)
+		s.ask(m.Approval)
+	case protocol.ApprovalResolved:
+		s.answered(m.Approval)
 	case protocol.Warning:
 		s.update(sdk.UpdateAgentThoughtText("warning: " + m.Message + "\n"))
 	case protocol.Retrying:
@@ -60,45 +66,19 @@ func (s *session) hear(e protocol.Event) {
 			Title: &m.Title}})
 	case protocol.Undone:
 		s.update(sdk.UpdateAgentMessageText(undone(m.Report)))
-		s.ended(outcome{reason: sdk.StopReasonEndTurn})
-	case protocol.TurnCompleted:
-		s.ended(outcome{reason: sdk.StopReasonEndTurn, usage: m.Usage})
-	case protocol.TurnAborted:
-		reason := sdk.StopReasonCancelled
-		if m.Reason == protocol.AbortBudget {
-			reason = sdk.StopReasonMaxTurnRequests
-		}
-		s.ended(outcome{reason: reason})
-	case protocol.TurnFailed:
-		s.failed(m.Error)
+	case protocol.TurnCompleted, protocol.TurnAborted, protocol.TurnFailed:
+		s.forget()
 	}
 }
 
-// ended tells whoever waits for the turn.
-func (s *session) ended(o outcome) {
+// forget drops what was kept of the turn that is over.
+func (s *session) forget() {
 	s.mu.Lock()
-	done := s.done
-	s.done = nil
+	defer s.mu.Unlock()
 	clear(s.calls)
 	clear(s.spoken)
 	clear(s.output)
 	clear(s.item)
-	s.mu.Unlock()
-	if done != nil {
-		done <- o
-	}
-}
-
-func (s *session) failed(t protocol.Trouble) {
-	text := strings.TrimSpace(t.Message + "\n" + t.Hint)
-	switch t.Kind {
-	case protocol.TroubleContext:
-		s.ended(outcome{reason: sdk.StopReasonMaxTokens})
-	case protocol.TroubleAuth:
-		s.ended(outcome{err: &sdk.RequestError{Code: codeAuthRequired, Message: text}})
-	default:
-		s.ended(outcome{err: &sdk.RequestError{Code: codeInternal, Message: text}})
-	}
 }
 
 func (s *session) started(i protocol.Item) {

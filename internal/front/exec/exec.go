@@ -34,6 +34,8 @@ type Options struct {
 	// Open says which session. It is opened headless, whatever it says.
 	Open   protocol.OpenOptions
 	Prompt []protocol.Input
+	// Goal is what the turn has to reach, or nil.
+	Goal *protocol.Goal
 	// Op, when not nil, is submitted instead of the prompt, which is then only shown.
 	Op protocol.Op
 	// Schema is the JSON schema that the final message must follow, or nil.
@@ -50,6 +52,8 @@ type Options struct {
 	Width int
 	// Version is shown in the banner.
 	Version string
+	// Named writes a path for people; nil quotes it as git does where nothing is set.
+	Named func(path string) string
 	// RawMessage writes the final message to Stdout byte for byte. Set it when
 	// Stdout is no terminal; otherwise control characters are made visible.
 	RawMessage bool
@@ -122,7 +126,7 @@ func Run(ctx context.Context, o Options) int {
 	}()
 	r.printer.open(r.session.ID(), o.Prompt)
 	if o.Op == nil {
-		o.Op = protocol.UserInput{Items: o.Prompt, Schema: o.Schema}
+		o.Op = protocol.UserInput{Items: o.Prompt, Schema: o.Schema, Goal: o.Goal}
 	}
 	r.send(o.Op)
 	end := r.follow(ctx)
@@ -354,6 +358,7 @@ func (r *runner) take(m protocol.Msg) (ending, bool) {
 // count keeps what tells whether commands could run at all.
 func (r *runner) count(c protocol.Command) {
 	switch {
+	case c.Verdict != "":
 	case !c.NoSandbox:
 		r.ran = true
 	case r.noSandbox == "":

@@ -91,6 +91,8 @@ type commandItem struct {
 	Output  string `json:"aggregated_output"`
 	Exit    *int   `json:"exit_code"`
 	Status  string `json:"status"`
+	Check   bool   `json:"check,omitempty"`
+	Verdict string `json:"verdict,omitempty"`
 }
 
 type fileItem struct {
@@ -435,10 +437,10 @@ func payload(i protocol.Item, status string) item {
 	case protocol.Problem:
 		return errorItem{head{Type: "error"}, b.Message}
 	case protocol.Command:
-		if b.ExitCode != nil && *b.ExitCode != 0 && status == string(protocol.Completed) {
+		if b.ExitCode != nil && *b.ExitCode != 0 && b.Verdict == "" && status == string(protocol.Completed) {
 			status = string(protocol.Failed)
 		}
-		return commandItem{head{Type: "command_execution"}, b.Command, b.Output, b.ExitCode, status}
+		return commandItem{head{Type: "command_execution"}, b.Command, b.Output, b.ExitCode, status, b.Check, b.Verdict}
 	case protocol.FileChange:
 		return filePayload(b.Changes, refused(status))
 	case protocol.ToolCall:

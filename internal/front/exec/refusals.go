@@ -55,7 +55,7 @@ func (r *refusals) change(status protocol.Status, c protocol.FileChange) {
 // succeeds when it is run again makes it good.
 func (r *refusals) ran(c protocol.Command) {
 	switch {
-	case r.settings.Sandbox != protocol.SandboxReadOnly || c.ExitCode == nil:
+	case c.Verdict != "" || r.settings.Mode().Sandbox() != protocol.SandboxReadOnly || c.ExitCode == nil:
 	case *c.ExitCode == 0 && r.command == c.Command:
 		r.command = ""
 	case *c.ExitCode != 0 && r.command == "" && r.blocked(c.Output):
@@ -87,7 +87,7 @@ func (r *refusals) forget(is func(string) bool) { r.paths = slices.DeleteFunc(r.
 func (r *refusals) words() (message, hint string) {
 	const help = "allow it for this run: -s workspace-write; or for this project from now on: kerf trust --yes"
 	switch {
-	case r.settings.Approval == protocol.PolicyPlan:
+	case r.settings.Mode().Plans():
 		return "", ""
 	case len(r.paths) == 0 && r.command != "":
 		return "a command of the turn could not write here: the sandbox is read-only: " +
@@ -97,7 +97,7 @@ func (r *refusals) words() (message, hint string) {
 	}
 	message = "the turn wanted to change " + strings.Join(r.short(3), ", ") + " and was not allowed to"
 	switch {
-	case r.settings.Sandbox == protocol.SandboxReadOnly:
+	case r.settings.Mode().Sandbox() == protocol.SandboxReadOnly:
 		return message + ": the sandbox is read-only",
 			help
 	case r.why != "":

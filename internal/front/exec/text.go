@@ -39,13 +39,17 @@ type text struct {
 	diff     *protocol.TurnDiff
 	running  protocol.ItemID // the command whose line was printed last
 	live     *live
-	once     bool    // out and err are the same terminal
+	once     bool // out and err are the same terminal
+	named    func(path string) string
 	held     *string // the last message, which may be the final one
 }
 
 func newText(o Options) *text {
 	t := &text{out: o.Stdout, err: o.Stderr, paint: paint(o.Color), width: o.Width, raw: o.RawMessage,
-		version: o.Version, once: o.Once}
+		version: o.Version, once: o.Once, named: o.Named}
+	if t.named == nil {
+		t.named = func(path string) string { return shown.Name(path, shown.Octal) }
+	}
 	if o.Live {
 		t.live = &live{w: o.Stderr, paint: t.paint}
 	}
@@ -192,11 +196,19 @@ func (t *text) announce(id protocol.ItemID, c protocol.Command) {
 		return
 	}
 	t.running = id
+	if c.Verdict != "" {
+		t.say("%s %s%s", t.paint.cyan("check"), t.paint.bold(oneLine(c.Verdict)), t.paint.dim("  $ "+oneLine(c.Command)))
+		return
+	}
 	where := ""
 	if c.Cwd != "" && c.Cwd != t.cwd {
 		where = t.paint.dim(" in " + oneLine(c.Cwd))
 	}
-	t.say("%s %s%s", t.paint.cyan("$"), t.paint.bold(indent(Visible(strings.TrimRight(c.Command, "\n")), "  ")), where)
+	sign := "$"
+	if c.Check {
+		sign = "check:"
+	}
+	t.say("%s %s%s", t.paint.cyan(sign), t.paint.bold(indent(Visible(strings.TrimRight(c.Command, "\n")), "  ")), where)
 }
 
 func (t *text) completed(i protocol.Item) {
@@ -256,6 +268,7 @@ func (t *text) ran(status protocol.Status, c protocol.Command) {
 		t.say("  %s", t.paint.dim(t.fit(l, 2)))
 	}
 	switch {
+	case c.Verdict != "":
 	case status == protocol.Declined:
 		t.say("  %s", t.paint.yellow("declined; it did not run"))
 	case c.ExitCode == nil && status == protocol.Failed:
@@ -331,7 +344,7 @@ func letter(k protocol.ChangeKind) string {
 
 // short is path as seen from the working directory.
 func (t *text) short(path string) string {
-	return shown.Name(filepath.ToSlash(pathname.Short(t.cwd, filepath.FromSlash(path))))
+	return t.named(filepath.ToSlash(pathname.Short(t.cwd, filepath.FromSlash(path))))
 }
 
 func (t *text) counts(s shown.Stat) string {
@@ -456,7 +469,7 @@ func (t *text) summary() {
 				t.say("  %s", t.paint.dim("and "+thousands(len(files)-i)+" more: kerf diff --stat"))
 				break
 			}
-			t.say("  %s %s", shown.Name(f.Name), t.counts(f.Stat))
+			t.say("  %s %s", t.named(f.Name), t.counts(f.Stat))
 		}
 	}
 	if !d.Exact && len(d.NotCovered) == 0 {

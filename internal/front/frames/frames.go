@@ -79,18 +79,34 @@ type refusal struct {
 	message string
 }
 
+// answer is what is said of it; nothing where no answer is due.
+func (r *refusal) answer() ([]byte, error) {
+	if r.code == 0 {
+		return nil, nil
+	}
+	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": r.id,
+		"error": map[string]any{"code": r.code, "message": r.message}})
+}
+
 // send writes the answer, if there is one.
 func (r *refusal) send(w io.Writer) error {
-	if r.code == 0 {
-		return nil
-	}
-	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": r.id,
-		"error": map[string]any{"code": r.code, "message": r.message}})
-	if err != nil {
+	b, err := r.answer()
+	if err != nil || b == nil {
 		return err
 	}
 	_, err = w.Write(append(b, '\n'))
 	return err
+}
+
+// Refuse is for messages that do not come on lines: it returns whether one is refused, and
+// what is to be answered.
+func (f Filter) Refuse(message []byte) (answer []byte, refused bool) {
+	r := f.judge(message, len(message) <= f.Limit)
+	if r == nil {
+		return nil, false
+	}
+	answer, err := r.answer()
+	return answer, err == nil
 }
 
 // judge returns what is wrong with a line, or nil.
@@ -106,7 +122,7 @@ func (f Filter) judge(line []byte, whole bool) *refusal {
 		Error  json.RawMessage `json:"error"`
 	}
 	if !json.Valid(line) {
-		return &refusal{null, parseError, "the line is not JSON; each message is one line"}
+		return &refusal{null, parseError, "this is not JSON; each message is one line"}
 	}
 	var batch []json.RawMessage
 	if f.Batches && json.Unmarshal(line, &batch) == nil && len(batch) > 0 {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"kerf/internal/front/frames"
 )
 
 // ErrNoToken says that a server was to be started without a token.
@@ -64,7 +66,11 @@ func Handler(newServer func() *mcp.Server, token string) http.Handler {
 		MaxRequestBodyBytes: frameLimit, PropagateRequestCancellation: true})
 	mux := http.NewServeMux()
 	mux.HandleFunc(endpoint, func(w http.ResponseWriter, r *http.Request) {
-		if singly(r) {
+		read, ok := body(w, r)
+		if !ok {
+			return
+		}
+		if singly(r, read) {
 			single.ServeHTTP(w, r)
 		} else {
 			streams.ServeHTTP(w, r)
@@ -75,12 +81,18 @@ func Handler(newServer func() *mcp.Server, token string) http.Handler {
 
 // singly reports whether a request is of a revision without connections: its header says
 // so, or, where there is none and no connection, what is sent does.
-func singly(r *http.Request) bool {
+func singly(r *http.Request, body []byte) bool {
 	if v := r.Header.Get("Mcp-Protocol-Version"); v != "" {
 		return v >= sessionless
 	}
-	if r.Method != http.MethodPost || r.Header.Get("Mcp-Session-Id") != "" || r.Body == nil {
-		return false
+	return r.Header.Get("Mcp-Session-Id") == "" && bytes.Contains(body, []byte(mcp.MetaKeyProtocolVersion))
+}
+
+// body reads what a request says, and puts it back. What is no message is answered with the
+// error that JSON-RPC has for it, and with 400, as over stdin; then it returns false.
+func body(w http.ResponseWriter, r *http.Request) (read []byte, ok bool) {
+	if r.Method != http.MethodPost || r.Body == nil {
+		return nil, true
 	}
 	read, err := io.ReadAll(io.LimitReader(r.Body, frameLimit+1))
 	rest := r.Body
@@ -88,7 +100,17 @@ func singly(r *http.Request) bool {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(read), rest), rest}
-	return err == nil && bytes.Contains(read, []byte(mcp.MetaKeyProtocolVersion))
+	if err != nil || len(read) > frameLimit {
+		return nil, true // the handler tells why
+	}
+	answer, refused := frames.Filter{Limit: frameLimit, Check: readable, Batches: true}.Refuse(read)
+	if !refused {
+		return read, true
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(answer)
+	return nil, false
 }
 
 // guard lets only requests through that come from where they should.

@@ -54,15 +54,18 @@ func Stdio(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser)
 	defer whole.Close()
 	go func() { // ends with in, or with the first message after the connection
 		_ = messages.CloseWithError(frames.Filter{In: bufio.NewReader(in), Out: both, Limit: frameLimit, Batches: true,
-			Check: func(message []byte) error {
-				_, err := jsonrpc.DecodeMessage(message)
-				return err
-			}}.Copy(messages))
+			Check: readable}.Copy(messages))
 	}()
 	err := c.server().Run(ctx, &mcp.IOTransport{Reader: whole, Writer: stream{both, out}, MaxLineLength: frameLimit + 2})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) {
 		return nil
 	}
+	return err
+}
+
+// readable says what the library would not read of a message.
+func readable(message []byte) error {
+	_, err := jsonrpc.DecodeMessage(message)
 	return err
 }
 

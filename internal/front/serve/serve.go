@@ -6,6 +6,7 @@ package serve
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
@@ -34,19 +35,18 @@ type Options struct {
 	Stop func()
 	// ACP serves an editor over a connection that asks for it; may be nil.
 	ACP func(ctx context.Context, in io.Reader, out io.Writer) error
+	// Patience is how long a client may be silent in the middle of a message, and take
+	// nothing of what is sent, before it counts as gone. 0 means 30 s.
+	Patience time.Duration
 }
 
-const (
-	// patience is how long a client may take for its first words, and to take what is
-	// sent before it counts as gone.
-	patience = 30 * time.Second
-	// strangers is how long the first message may be, in bytes.
-	strangers = 64 << 10
-)
+// strangers is how long the first message may be, in bytes.
+const strangers = 64 << 10
 
 // Serve serves the clients of ln until ctx is done. It closes ln and the connections, and
 // leaves the sessions as they are.
 func Serve(ctx context.Context, ln net.Listener, o Options) error {
+	o.Patience = cmp.Or(o.Patience, 30*time.Second)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = ln.Close() })
@@ -82,7 +82,7 @@ func Serve(ctx context.Context, ln net.Listener, o Options) error {
 // peer is one connection.
 type peer struct {
 	o   Options
-	c   net.Conn
+	c   *timely
 	out *frames.Writer
 
 	under sync.WaitGroup // of its faces, and of sessions that are being opened
@@ -92,15 +92,8 @@ type peer struct {
 }
 
 func newPeer(o Options, c net.Conn) *peer {
-	return &peer{o: o, c: c, out: frames.NewWriter(timely{c}), faces: map[protocol.SessionID]*hub.Face{}}
-}
-
-// timely bounds how long a write may wait for the other side.
-type timely struct{ net.Conn }
-
-func (t timely) Write(p []byte) (int, error) {
-	_ = t.SetWriteDeadline(time.Now().Add(patience))
-	return t.Conn.Write(p)
+	t := newTimely(c, o.Patience)
+	return &peer{o: o, c: t, out: frames.NewWriter(t), faces: map[protocol.SessionID]*hub.Face{}}
 }
 
 // serve answers until the connection ends.
@@ -113,7 +106,7 @@ func (c *peer) serve(ctx context.Context) {
 		return
 	}
 	if acp {
-		_ = c.o.ACP(ctx, in, timely{c.c})
+		_ = c.o.ACP(ctx, in, c.c)
 		return
 	}
 	messages, lines := io.Pipe()
@@ -151,12 +144,11 @@ func (c *peer) leave() {
 // hello reads the first message. It reports whether the client is an editor, and whether
 // it may go on.
 func (c *peer) hello(in *bufio.Reader) (acp, ok bool) {
-	_ = c.c.SetReadDeadline(time.Now().Add(patience))
 	line, err := firstLine(in)
 	if err != nil {
 		return false, false
 	}
-	_ = c.c.SetReadDeadline(time.Time{})
+	c.c.greeted()
 	var f message.Frame
 	var p message.HelloParams
 	refuse := func(format string, args ...any) (bool, bool) {
@@ -281,6 +273,10 @@ func (c *peer) attach(f message.Frame) {
 	} else {
 		face, err = c.o.Hub.Attach(p.Session, p.Since)
 	}
+	if err == nil && p.Life != "" && p.Life != face.Life {
+		_ = face.Close()
+		err = message.ErrAnew
+	}
 	if err != nil {
 		c.fail(f, err)
 		return
@@ -303,7 +299,8 @@ func (c *peer) follow(f message.Frame, face *hub.Face) {
 	}
 	c.faces[id] = face
 	c.mu.Unlock()
-	c.result(f, message.AttachResult{Session: id, Running: face.Turn, Last: face.Last, First: face.First})
+	c.result(f, message.AttachResult{Session: id, Running: face.Turn, Last: face.Last, First: face.First,
+		Life: face.Life})
 	c.under.Go(func() {
 		for e := range face.Events() {
 			c.notify(message.Event, message.EventParams{Session: id, Event: e})
@@ -379,9 +376,7 @@ func (c *peer) send(f message.Frame) {
 	if e.Encode(f) != nil {
 		return
 	}
-	if _, err := c.out.Write(b.Bytes()); err != nil {
-		_ = c.c.Close()
-	}
+	_, _ = c.out.Write(b.Bytes())
 }
 
 func idOf(f message.Frame) json.RawMessage {

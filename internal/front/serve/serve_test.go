@@ -4,6 +4,7 @@ package serve
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,11 +90,17 @@ func (e *echoes) Open(_ context.Context, o protocol.OpenOptions) (protocol.Sessi
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.n++
-	return newEcho(protocol.SessionID(fmt.Sprint("s", e.n))), nil
+	return newEcho(cmp.Or(protocol.SessionID(o.Resume), protocol.SessionID(fmt.Sprint("s", e.n)))), nil
 }
 
 // served starts a server in a home of its own.
 func served(t *testing.T) (client.Client, *endpoint.Listener) {
+	t.Helper()
+	return servedFor(t, 0)
+}
+
+// servedFor is served with a patience of its own.
+func servedFor(t *testing.T, patience time.Duration) (client.Client, *endpoint.Listener) {
 	t.Helper()
 	home, err := os.MkdirTemp("", "k") // the path of a socket is short
 	if err != nil {
@@ -110,7 +117,10 @@ func served(t *testing.T) (client.Client, *endpoint.Listener) {
 	}})
 	ctx, stop := context.WithCancel(context.Background())
 	over := make(chan error, 1)
-	go func() { over <- Serve(ctx, ln, Options{Hub: h, Token: ln.Endpoint.Token, Version: "test", Stop: stop}) }()
+	go func() {
+		over <- Serve(ctx, ln, Options{Hub: h, Token: ln.Endpoint.Token, Version: "test", Stop: stop,
+			Patience: patience})
+	}()
 	t.Cleanup(func() {
 		stop()
 		if err := <-over; err != nil {
@@ -208,6 +218,66 @@ func TestASessionOutlivesItsFrontEnds(t *testing.T) {
 	var missing *protocol.CredentialsError
 	if _, err := c.Open(ctx, protocol.OpenOptions{Settings: protocol.Settings{Model: "none"}}); !errors.As(err, &missing) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestNumbersOfAnEarlierOpeningMissNothing: while a front end was away its session ended, was
+// opened again and counts anew. It is told so, instead of waiting for numbers that were there.
+func TestNumbersOfAnEarlierOpeningMissNothing(t *testing.T) {
+	c, ln := served(t)
+	cut := breaking(t, c, ln)
+	a, err := c.Open(t.Context(), protocol.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, a, "one")
+	until(t, a, "one")
+	ask := func(line string) string { // on a connection of its own: no event comes before the answer
+		direct, err := net.Dial("unix", ln.Endpoint.Socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer direct.Close()
+		talk(t, direct, hello(ln.Endpoint.Token))
+		return talk(t, direct, line)
+	}
+	place := filepath.Join(c.Home, "run", "serve.json")
+	between, err := os.ReadFile(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := strings.Replace(string(between), ln.Endpoint.Token, "not this one", 1) // so that it tries again
+	if err := os.WriteFile(place, []byte(away), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cut()
+	life := func(answer string) string {
+		_, after, _ := strings.Cut(answer, `"life":"`)
+		id, _, _ := strings.Cut(after, `"`)
+		return id
+	}
+	const attach = `{"jsonrpc":"2.0","id":2,"method":"kerf/attach","params":{"session":"s1","since":3,"life":%q}}`
+	first := life(ask(fmt.Sprintf(attach, "")))
+	ask(`{"jsonrpc":"2.0","id":3,"method":"kerf/end","params":{"session":"s1"}}`)
+	again := life(ask(`{"jsonrpc":"2.0","id":4,"method":"kerf/open","params":{"options":{"resume":"s1"}}}`))
+	if first == "" || again == "" || first == again {
+		t.Fatalf("the lives are %q and %q", first, again)
+	}
+	if got := ask(fmt.Sprintf(attach, first)); !strings.Contains(got, "-32005") {
+		t.Errorf("with the number of another life: %s", got)
+	}
+	if got := ask(fmt.Sprintf(attach, again)); !strings.Contains(got, `"life":"`+again) {
+		t.Errorf("with its own: %s", got)
+	}
+	if err := os.WriteFile(place, between, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for e := range a.Events() {
+		kinds = append(kinds, fmt.Sprintf("%T", e.Msg))
+	}
+	if want := []string{"protocol.Warning", "protocol.SessionEnded"}; !slices.Equal(kinds, want) {
+		t.Errorf("the front end that was away hears %q, want %q", kinds, want)
 	}
 }
 
@@ -382,7 +452,7 @@ func TestWhatIsNoRequest(t *testing.T) {
 		`{"jsonrpc":"2.0","id":3,"method":"kerf/detach","params":{"session":"x"}}`:                           "-32002",
 		`{"jsonrpc":"2.0","id":3,"method":"kerf/end","params":{"session":"x"}}`:                              "-32002",
 		`{"jsonrpc":"2.0","id":3,"method":"kerf/hello","params":{}}`:                                         "-32601",
-		`{"jsonrpc":"2.0","method":"nosuch"}` + "\n" + `{"jsonrpc":"2.0","id":"s","method":"kerf/sessions"}`: `"result":{}`,
+		`{"jsonrpc":"2.0","method":"nosuch"}` + "\n" + `{"jsonrpc":"2.0","id":"s","method":"kerf/sessions"}`: `"result":{"sessions":[]}`,
 	} {
 		if got := talk(t, c, line); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", line, got)

@@ -124,14 +124,15 @@ func (s *Session) again() error {
 		}
 		if err == nil {
 			var res message.AttachResult
-			if err = l.call(s.ctx, message.Attach, message.AttachParams{Session: s.id, Since: s.last}, &res); err == nil {
+			if err = l.call(s.ctx, message.Attach, message.AttachParams{Session: s.id, Since: s.last,
+				Life: s.joined.Life}, &res); err == nil {
 				s.mu.Lock()
 				s.line = l
 				s.mu.Unlock()
 				return nil
 			}
 			_ = l.c.Close()
-			if errors.Is(err, protocol.ErrNoSession) {
+			if errors.Is(err, protocol.ErrNoSession) || errors.Is(err, message.ErrAnew) {
 				return err
 			}
 		}

@@ -31,12 +31,15 @@ type Options struct {
 // Hub holds live sessions. It is a protocol.Sessions whose sessions are faces: closing one
 // leaves the session as it is. It may be used by several goroutines.
 type Hub struct {
-	o       Options
-	opening sync.Mutex // one at a time, so that no session is opened twice
+	o Options
 
 	mu     sync.Mutex
 	live   map[protocol.SessionID]*live
 	closed bool
+	// opening has the recorded sessions that somebody is opening, so that none is opened
+	// twice; a channel is closed when that is over. opens counts all that are being opened.
+	opening map[protocol.SessionID]chan struct{}
+	opens   sync.WaitGroup // added to under mu, while closed is false
 }
 
 var _ protocol.Sessions = (*Hub)(nil)
@@ -47,7 +50,7 @@ var ErrEnded = errors.New("the server is about to end")
 // New returns an empty hub.
 func New(o Options) *Hub {
 	o.Limit = cmp.Or(o.Limit, 4<<20)
-	return &Hub{o: o, live: map[protocol.SessionID]*live{}}
+	return &Hub{o: o, live: map[protocol.SessionID]*live{}, opening: map[protocol.SessionID]chan struct{}{}}
 }
 
 // Open opens a session and attaches to it, from its first event. A session that is live
@@ -60,29 +63,20 @@ func (h *Hub) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sessio
 	return f, nil
 }
 
-// OpenAt is Open with the face itself.
+// OpenAt is Open with the face itself. Who opens another session does not wait for it.
 func (h *Hub) OpenAt(ctx context.Context, o protocol.OpenOptions) (*Face, error) {
 	if o.Resume != "" || o.Last {
 		id, err := h.o.Find(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		if f, err := h.rejoin(ctx, id, o.Settings); f != nil || err != nil {
-			return f, err
-		}
 		o.Resume, o.Last, o.AnyCwd = string(id), false, false
 	}
-	h.opening.Lock()
-	defer h.opening.Unlock()
-	if f, err := h.rejoin(ctx, protocol.SessionID(o.Resume), o.Settings); f != nil || err != nil {
+	f, done, err := h.claim(ctx, o)
+	if f != nil || err != nil {
 		return f, err
 	}
-	h.mu.Lock()
-	closed := h.closed
-	h.mu.Unlock()
-	if closed {
-		return nil, ErrEnded
-	}
+	defer done()
 	if o.Client != nil { // the session outlives the editor with its buffers and terminals
 		o.Client = &protocol.ClientServices{Name: o.Client.Name, Texts: o.Client.Texts}
 	}
@@ -91,7 +85,7 @@ func (h *Hub) OpenAt(ctx context.Context, o protocol.OpenOptions) (*Face, error)
 		return nil, err
 	}
 	l := newLive(under, o, h.o)
-	f := l.attach(0, false)
+	f = l.attach(0, false)
 	h.mu.Lock()
 	h.live[under.ID()] = l
 	h.mu.Unlock()
@@ -105,13 +99,62 @@ func (h *Hub) OpenAt(ctx context.Context, o protocol.OpenOptions) (*Face, error)
 	return f, nil
 }
 
+// claim makes the caller the one who opens the session that o resumes, until done is
+// called. Where the session is live, also because another caller has just opened it, the
+// caller is attached to it instead.
+func (h *Hub) claim(ctx context.Context, o protocol.OpenOptions) (f *Face, done func(), err error) {
+	id := protocol.SessionID(o.Resume)
+	for {
+		if f, err := h.rejoin(ctx, id, o.Settings); f != nil || err != nil {
+			return f, nil, err
+		}
+		done, other, err := h.begin(id)
+		if other == nil {
+			return nil, done, err
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// begin notes that a session is being opened, until done is called. Other is closed when
+// somebody else has opened it, or could not.
+func (h *Hub) begin(id protocol.SessionID) (done func(), other chan struct{}, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	over := make(chan struct{})
+	switch {
+	case h.closed:
+		return nil, nil, ErrEnded
+	case h.live[id] != nil: // since a moment ago
+		close(over)
+		return nil, over, nil
+	case h.opening[id] != nil:
+		return nil, h.opening[id], nil
+	}
+	h.opens.Add(1)
+	if id != "" {
+		h.opening[id] = over
+	}
+	return func() {
+		h.mu.Lock()
+		delete(h.opening, id)
+		h.mu.Unlock()
+		close(over)
+		h.opens.Done()
+	}, nil, nil
+}
+
 // rejoin attaches to a session that is live, and returns nothing if it is not.
 func (h *Hub) rejoin(ctx context.Context, id protocol.SessionID, set protocol.Settings) (*Face, error) {
 	f, err := h.Join(id)
 	if err != nil {
 		return nil, nil
 	}
-	set.Cwd = "" // where it works is settled
+	set.Cwd, set.Edits = "", "" // where it works is settled, and what those are asked who watch
 	if set != (protocol.Settings{}) {
 		if err := f.Submit(ctx, protocol.Submission{Op: protocol.Configure{Settings: set}}); err != nil {
 			_ = f.Close()
@@ -171,8 +214,7 @@ func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
-	h.opening.Lock() // what is being opened is here then
-	defer h.opening.Unlock()
+	h.opens.Wait() // what is being opened is here then
 	h.mu.Lock()
 	var all []*live
 	for _, l := range h.live {

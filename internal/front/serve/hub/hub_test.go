@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -342,7 +344,7 @@ func TestASessionIsOpenedOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			s, err := h.Open(ctx, protocol.OpenOptions{Resume: "old", Settings: protocol.Settings{Edits: protocol.EditsAsk}})
+			s, err := h.Open(ctx, protocol.OpenOptions{Resume: "old", Settings: protocol.Settings{Model: "m"}})
 			if err != nil {
 				t.Error(err)
 				return
@@ -366,6 +368,73 @@ func TestASessionIsOpenedOnce(t *testing.T) {
 	o.err = errors.New("no key")
 	if _, err := h.Open(ctx, protocol.OpenOptions{}); !errors.Is(err, o.err) {
 		t.Error(err)
+	}
+}
+
+// held is sessions some of which are opened only when told so.
+type held struct {
+	opens
+	asked, goOn chan string
+}
+
+func (s *held) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Session, error) {
+	if strings.HasPrefix(o.Resume, "slow") {
+		s.asked <- o.Resume
+		<-s.goOn
+	}
+	return s.opens.Open(ctx, o)
+}
+
+// TestASlowOpeningHoldsUpNobody but those who want the same session; and the hub's end.
+func TestASlowOpeningHoldsUpNobody(t *testing.T) {
+	o := &held{asked: make(chan string, 9), goOn: make(chan string)}
+	h := New(Options{Sessions: o, Find: o.find})
+	ctx := context.Background()
+	var wg sync.WaitGroup
+	slow := func(id string) {
+		wg.Go(func() {
+			if _, err := h.Open(ctx, protocol.OpenOptions{Resume: id}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	slow("slow")
+	<-o.asked
+	slow("slow")
+	for _, resume := range []string{"", "other", ""} {
+		if _, err := h.Open(ctx, protocol.OpenOptions{Resume: resume}); err != nil {
+			t.Errorf("%q: %v", resume, err)
+		}
+	}
+	gone, leave := context.WithCancel(ctx)
+	leave()
+	if _, err := h.Open(gone, protocol.OpenOptions{Resume: "slow"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("who does not wait gets %v", err)
+	}
+	o.goOn <- ""
+	wg.Wait()
+	slow("slow too")
+	<-o.asked
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		h.Close()
+	}()
+	for { // until the end has begun
+		f, err := h.Open(ctx, protocol.OpenOptions{})
+		if errors.Is(err, ErrEnded) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = f.Close()
+	}
+	o.goOn <- ""
+	wg.Wait()
+	<-closed
+	if len(o.asked) > 0 || len(h.List()) > 0 {
+		t.Errorf("%d more openings, %d sessions are left", len(o.asked), len(h.List()))
 	}
 }
 
@@ -446,5 +515,34 @@ func TestIdleSessionsEnd(t *testing.T) {
 				h.Close()
 			})
 		})
+	}
+}
+
+// TestALongTextIsJoinedInOneStep: joining at a text of many parts, and forgetting old events
+// in the middle of one, take memory in proportion to the text.
+func TestALongTextIsJoinedInOneStep(t *testing.T) {
+	const parts, part = 20_000, "some words"
+	for _, limit := range []int{64 << 20, 1 << 20} {
+		l := newLog(limit)
+		l.put(protocol.Event{Seq: 1, Msg: protocol.ItemStarted{Item: protocol.Item{ID: "a", Body: protocol.AgentMessage{}}}})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for n := range uint64(parts) {
+			l.put(protocol.Event{Seq: n + 2, Msg: protocol.ItemDelta{Item: "a", Text: part}})
+		}
+		text := 0
+		for _, e := range l.join() {
+			if d, ok := e.Msg.(protocol.ItemDelta); ok {
+				text += len(d.Text)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if text != parts*len(part) {
+			t.Errorf("limit %d: %d bytes of %d are joined", limit, text, parts*len(part))
+		}
+		// An event takes some 200 bytes by itself, and the list of them grows.
+		if n := (after.TotalAlloc - before.TotalAlloc) / parts; n > 4000 {
+			t.Errorf("limit %d: %d bytes for each part", limit, n)
+		}
 	}
 }

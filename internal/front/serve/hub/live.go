@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ type live struct {
 	more  chan struct{} // closed and replaced when something was put
 	over  bool          // the events have ended
 	faces int
+	life  string // names this opening of the session
 	know  Info
 	timer *time.Timer // ends the session when it was idle for long
 }
@@ -27,6 +29,7 @@ type live struct {
 func newLive(under protocol.Session, o protocol.OpenOptions, ho Options) *live {
 	l := &live{under: under, idle: ho.Idle, gone: make(chan struct{}), log: newLog(ho.Limit), more: make(chan struct{})}
 	l.know = Info{ID: under.ID(), State: Idle, Opened: time.Now(), Settings: o.Settings}
+	l.life = strconv.FormatInt(l.know.Opened.UnixNano(), 36)
 	return l
 }
 
@@ -140,7 +143,7 @@ func (l *live) attach(since uint64, join bool) *Face {
 	l.rest()
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Face{live: l, stop: stop, events: make(chan protocol.Event), Turn: l.know.Turn, Last: l.know.Events,
-		First: l.log.first}
+		First: l.log.first, Life: l.life}
 	var first []protocol.Event
 	if join {
 		first, since = l.log.join(), l.log.last
@@ -160,6 +163,8 @@ type Face struct {
 	// and the oldest number from which on all events are kept.
 	Turn        protocol.TurnID
 	Last, First uint64
+	// Life names this opening of the session: each numbers its events from 1.
+	Life string
 }
 
 var (

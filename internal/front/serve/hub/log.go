@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"kerf/internal/protocol"
 )
@@ -131,26 +132,59 @@ func (l *log) trim() {
 	if l.size <= l.limit {
 		return
 	}
-	n := 0
+	n, open := 0, l.growing()
 	for ; n < len(l.entries)-1 && l.size > l.limit/2; n++ {
 		en := l.entries[n]
 		l.size -= en.size
 		if d, ok := en.event.Msg.(protocol.ItemDelta); ok {
-			l.keepGrowth(en, d)
+			open.add(growthOf(en.event, d.Item), en.event, d)
 		}
+	}
+	for p, e := range open.events() {
+		l.pins[p] = entry{e, sizeOf(e)}
 	}
 	l.first = l.entries[n].event.Seq
 	l.entries = slices.Clone(l.entries[n:])
 }
 
-// keepGrowth adds what goes to the text so far of an item that is still open.
-func (l *log) keepGrowth(en entry, d protocol.ItemDelta) {
-	at := growthOf(en.event, d.Item)
-	if before, ok := l.pins[at].event.Msg.(protocol.ItemDelta); ok {
-		d.Text = before.Text + d.Text
+// growths are the texts so far of items that are open. They are put together at the end, since
+// a text may have come in a hundred thousand parts.
+type growths map[pin]*growth
+
+type growth struct {
+	last protocol.Event
+	text strings.Builder
+}
+
+// growing are the texts so far that were kept when what they came in went.
+func (l *log) growing() growths {
+	all := growths{}
+	for p, en := range l.pins {
+		if d, ok := en.event.Msg.(protocol.ItemDelta); ok {
+			all.add(p, en.event, d)
+		}
 	}
-	en.event.Msg = d
-	l.pins[at] = entry{en.event, sizeOf(en.event)}
+	return all
+}
+
+func (g growths) add(p pin, e protocol.Event, d protocol.ItemDelta) {
+	if g[p] == nil {
+		g[p] = &growth{}
+	}
+	g[p].last = e
+	g[p].text.WriteString(d.Text)
+}
+
+// events has an event for each text, with the number of its last part.
+func (g growths) events() map[pin]protocol.Event {
+	all := make(map[pin]protocol.Event, len(g))
+	for p, one := range g {
+		e, d := one.last, one.last.Msg.(protocol.ItemDelta)
+		d.Text = one.text.String()
+		e.Msg = d
+		all[p] = e
+	}
+	return all
 }
 
 // after returns the kept events with numbers above seq, oldest first, at most n of
@@ -212,26 +246,15 @@ func (l *log) join() []protocol.Event {
 
 // growthBefore returns the texts so far of the items that are open, below from.
 func (l *log) growthBefore(from uint64) []protocol.Event {
-	texts := map[pin]protocol.Event{}
-	for p, en := range l.pins {
-		if p.kind == "growth" {
-			texts[p] = en.event
-		}
-	}
+	texts := l.growing()
 	for _, en := range l.entries {
 		d, ok := en.event.Msg.(protocol.ItemDelta)
 		p := growthOf(en.event, d.Item)
-		if _, open := l.pins[pin{"item", p.agent, p.id}]; !ok || !open || en.event.Seq >= from {
-			continue
+		if _, open := l.pins[pin{"item", p.agent, p.id}]; ok && open && en.event.Seq < from {
+			texts.add(p, en.event, d)
 		}
-		if before, ok := texts[p].Msg.(protocol.ItemDelta); ok {
-			d.Text = before.Text + d.Text
-		}
-		e := en.event
-		e.Msg = d
-		texts[p] = e
 	}
-	return slices.Collect(maps.Values(texts))
+	return slices.Collect(maps.Values(texts.events()))
 }
 
 // missed adds the warning that something between seq and first is not there any more, if

@@ -38,17 +38,17 @@ const (
 
 // HelloParams open a connection.
 type HelloParams struct {
-	Version int
-	Token   string
+	Version int    `wire:"always"`
+	Token   string `wire:"always"`
 	// ACP makes the connection one of the Agent Client Protocol after the answer.
 	ACP bool
 }
 
 // HelloResult is what the server says of itself.
 type HelloResult struct {
-	Version int
-	Kerf    string // its version
-	PID     int
+	Version int    `wire:"always"`
+	Kerf    string `wire:"always"` // its version
+	PID     int    `wire:"always"`
 }
 
 // OpenParams are the options of a session; those that only a program can give are not
@@ -56,53 +56,62 @@ type HelloResult struct {
 type OpenParams struct{ Options protocol.OpenOptions }
 
 // AttachParams name a live session. With Join the events are the latest word on each thing
-// and the running turn; otherwise all that follow the number Since.
+// and the running turn; otherwise all that follow the number Since. Life, where it is not
+// empty, is that of the AttachResult to which Since belongs; where it is another one now,
+// the answer is CodeAnew.
 type AttachParams struct {
-	Session protocol.SessionID
+	Session protocol.SessionID `wire:"always"`
 	Since   uint64
+	Life    string
 	Join    bool
 }
 
-// AttachResult says where a front end stands that was attached.
+// AttachResult says where a front end stands that was attached. Life names this opening of
+// the session: each numbers its events from 1.
 type AttachResult struct {
-	Session protocol.SessionID
+	Session protocol.SessionID `wire:"always"`
 	// Running is the running turn; Last the number of the newest event, and First that
 	// from which on all are kept.
 	Running     protocol.TurnID
-	Last, First uint64
+	Last, First uint64 `wire:"always"`
+	Life        string `wire:"always"`
 }
 
 // SessionParams name a live session.
-type SessionParams struct{ Session protocol.SessionID }
+type SessionParams struct {
+	Session protocol.SessionID `wire:"always"`
+}
 
 // SubmitParams hand an Op to a live session.
 type SubmitParams struct {
-	Session protocol.SessionID
-	ID      string // of the submission, chosen by the client; may be empty
-	Op      protocol.Op
+	Session protocol.SessionID `wire:"always"`
+	ID      string             // of the submission, chosen by the client; may be empty
+	Op      protocol.Op        `wire:"always"`
 }
 
 // SessionsResult lists the live sessions, the oldest first.
-type SessionsResult struct{ Sessions []Session }
+type SessionsResult struct {
+	Sessions []Session `wire:"always"`
+}
 
 // Session is one line of that.
 type Session struct {
-	ID        protocol.SessionID
-	Title     string
-	Cwd       string
-	Model     string
-	State     string // idle, running or waiting
-	Questions int
-	Processes int // in the background
-	Faces     int // front ends that are attached
-	Events    uint64
-	Opened    int64 // seconds since 1970
+	ID        protocol.SessionID `wire:"always"`
+	Title     string             `wire:"always"`
+	Cwd       string             `wire:"always"`
+	Model     string             `wire:"always"`
+	State     string             `wire:"always"` // idle, running or waiting
+	Questions int                `wire:"always"`
+	Processes int                `wire:"always"` // in the background
+	Faces     int                `wire:"always"` // front ends that are attached
+	Events    uint64             `wire:"always"`
+	Opened    int64              `wire:"always"` // seconds since 1970
 }
 
 // EventParams are one event of a session that the connection is attached to.
 type EventParams struct {
-	Session protocol.SessionID
-	Event   protocol.Event
+	Session protocol.SessionID `wire:"always"`
+	Event   protocol.Event     `wire:"always"`
 }
 
 // The codes of errors beside those of JSON-RPC; the first two are ACP's.
@@ -111,10 +120,15 @@ const (
 	CodeNoSession   = -32002
 	CodeInUse       = -32003
 	CodeHello       = -32004 // no hello, a wrong token, another version
+	CodeAnew        = -32005 // the session was closed, and opened anew since
 	CodeParams      = -32602
 	CodeMethod      = -32601
 	CodeInternal    = -32603
 )
+
+// ErrAnew says that the numbers of events that a front end has are those of an earlier opening
+// of the session.
+var ErrAnew = errors.New("the session was closed and opened anew, and its events are numbered anew; join it")
 
 // CodeOf is the code of an error of the server.
 func CodeOf(err error) int {
@@ -126,6 +140,8 @@ func CodeOf(err error) int {
 		return CodeNoSession
 	case errors.Is(err, protocol.ErrInUse):
 		return CodeInUse
+	case errors.Is(err, ErrAnew):
+		return CodeAnew
 	}
 	return CodeInternal
 }
@@ -145,6 +161,8 @@ func (e *Error) Unwrap() error {
 		return protocol.ErrNoSession
 	case CodeInUse:
 		return protocol.ErrInUse
+	case CodeAnew:
+		return ErrAnew
 	case CodeCredentials:
 		return &protocol.CredentialsError{Err: errors.New(e.Message)}
 	}

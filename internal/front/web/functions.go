@@ -1,0 +1,81 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"kerf/internal/front/tui/humanize"
+	"kerf/internal/front/web/render"
+	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
+)
+
+// functions are those that templates call.
+func (s *Server) functions() map[string]any {
+	return map[string]any{
+		"asset": asset,
+		"v":     visible.String,
+		"line":  func(t string) string { return visible.OneLine(t, 400) },
+		"path":  func(p string) string { return visible.Clip(render.Path(p), 4096) },
+		"title": func(t, other string) string {
+			if strings.TrimSpace(t) == "" {
+				t = other
+			}
+			return visible.OneLine(t, 200)
+		},
+		"base":    humanize.Base,
+		"tokens":  humanize.Tokens,
+		"total":   protocol.Usage.Total,
+		"ended":   func(t time.Time) bool { return !t.IsZero() },
+		"percent": percent,
+		"money":   money,
+		"plural":  humanize.Count,
+		"inc":     func(i int) int { return i + 1 },
+		"add":     func(a, b int) int { return a + b },
+		"clock":   func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
+		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"step": func(status string) string {
+			return map[string]string{"completed": "done", "in_progress": "now"}[status]
+		},
+	}
+}
+
+// sums are the versions of the assets, so that browsers keep each as long as it is the same.
+var sums sync.Map
+
+// asset is the address of a file in assets.
+func asset(name string) (string, error) {
+	if v, ok := sums.Load(name); ok {
+		return v.(string), nil
+	}
+	b, err := files.ReadFile("assets/" + name)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	url := "/assets/" + name + "?" + hex.EncodeToString(sum[:6])
+	sums.Store(name, url)
+	return url, nil
+}
+
+func percent(part, of int) string {
+	if of == 0 {
+		return "0%"
+	}
+	return fmt.Sprintf("%.0f%%", 100*float64(part)/float64(of))
+}
+
+// money is what tokens cost, as far as prices are known.
+func money(l UsageLine) string {
+	switch {
+	case l.Unpriced > 0 && l.Cost == 0:
+		return "price unknown"
+	case l.Unpriced > 0:
+		return fmt.Sprintf("$%.2f and unknown", l.Cost)
+	}
+	return fmt.Sprintf("$%.2f", l.Cost)
+}

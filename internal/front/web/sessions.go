@@ -1,0 +1,382 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"kerf/internal/front/web/item"
+	"kerf/internal/front/web/markup"
+	"kerf/internal/front/web/render"
+	"kerf/internal/protocol"
+)
+
+// The sizes of pages.
+// room is about how much of a session is read for a page, and beside for the turns that stand
+// around one that was asked for.
+var (
+	room   = Room{Items: 100, Bytes: 1 << 20}
+	beside = Room{Items: 40, Bytes: 256 << 10}
+)
+
+const (
+	sessionsPerPage = 50
+	turnsPerPage    = 10
+	windowRows      = 500 // of a diff
+	maxLines        = 5000
+)
+
+// outcomes are the ways in which turns end.
+var outcomes = []string{"completed", "failed", "interrupted"}
+
+type sessionRow struct {
+	protocol.SessionInfo
+	Ended string
+}
+
+// costs are the sums in US dollars by which sessions can be chosen.
+var costs = []string{"0.10", "1", "10"}
+
+type sessionsPage struct {
+	Query, Dir, Ended string
+	Cost              string
+	Costs             []string
+	Archived          bool
+	Dirs, Outcomes    []string
+	Live              []LiveSession
+	Matches           []protocol.Match
+	Rows              []sessionRow
+	More              string
+}
+
+func (s *Server) sessions(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	p := sessionsPage{Query: q.Get("q"), Dir: q.Get("dir"), Ended: q.Get("ended"), Archived: q.Get("archived") != "",
+		Outcomes: outcomes, Cost: q.Get("cost"), Costs: costs}
+	least, err := dollars(p.Cost)
+	if err != nil {
+		return err
+	}
+	if p.Dirs, err = s.o.Data.Workspaces(r.Context()); err != nil {
+		return err
+	}
+	if p.Live, err = s.running(r.Context()); err != nil {
+		s.o.Log("running sessions: " + err.Error())
+	}
+	after := q.Get("after")
+	if p.Query != "" && after == "" {
+		if p.Matches, err = s.o.Data.Search(r.Context(), p.Query, 20); err != nil {
+			return err
+		}
+	}
+	for len(p.Rows) < sessionsPerPage {
+		list, more, err := s.o.Data.Sessions(r.Context(), SessionQuery{Words: p.Query, Root: p.Dir, Archived: p.Archived,
+			After: after, Limit: sessionsPerPage - len(p.Rows)})
+		if err != nil {
+			return err
+		}
+		for _, info := range list {
+			ended := s.o.Data.Outcome(r.Context(), string(info.ID))
+			fits, err := s.costs(r.Context(), string(info.ID), least)
+			if err != nil {
+				return err
+			}
+			if fits && (p.Ended == "" || p.Ended == ended) {
+				p.Rows = append(p.Rows, sessionRow{info, ended})
+			}
+			after = string(info.ID)
+		}
+		if !more || len(list) == 0 {
+			return s.render(w, r, "sessions", "Sessions", p)
+		}
+		p.More = with("/", q, "after", after)
+	}
+	return s.render(w, r, "sessions", "Sessions", p)
+}
+
+// dollars reads a sum, 0 for none.
+func dollars(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := strconv.ParseFloat(text, 64)
+	if err != nil || d < 0 || math.IsNaN(d) {
+		return 0, misuse("cost=" + text + ": give a sum in US dollars")
+	}
+	return d, nil
+}
+
+// costs reports whether a session cost so many dollars at least, as far as prices are known.
+func (s *Server) costs(ctx context.Context, id string, least float64) (bool, error) {
+	if least == 0 {
+		return true, nil
+	}
+	l, err := s.o.Data.Cost(ctx, id)
+	return l.Cost >= least, err
+}
+
+func (s *Server) cost(w http.ResponseWriter, r *http.Request) error {
+	l, err := s.o.Data.Cost(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return s.part(w, "cost", l)
+}
+
+type sessionPage struct {
+	Info         protocol.SessionInfo
+	Live         bool
+	Turns        []turnView
+	Split        bool
+	Older, Newer string
+	Other        string // the page with the diffs in the other way
+}
+
+func (s *Server) session(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	info, err := s.o.Data.Session(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	p := sessionPage{Info: info, Split: q.Get("view") == "split"}
+	view := url.Values{}
+	if p.Split {
+		view.Set("view", "split")
+	}
+	here := "/sessions/" + string(info.ID)
+	skip, err := number(q, "skip")
+	if err != nil {
+		return err
+	}
+	if want := q.Get("turn"); want != "" {
+		back, err := s.o.Data.Behind(r.Context(), string(info.ID), want)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		skip = back - back%turnsPerPage
+	}
+	parts, older, err := s.parts(r, string(info.ID), skip)
+	if err != nil {
+		return err
+	}
+	p.Turns = views(info, parts, p.Split)
+	if older {
+		p.Older = with(here, view, "skip", strconv.Itoa(skip+turnsPerPage))
+	}
+	if q.Get("part") != "" {
+		return s.part(w, "turns", p)
+	}
+	p.Other = with(here, q, "view", map[bool]string{false: "split"}[p.Split])
+	if skip > 0 {
+		p.Newer = with(here, view, "skip", strconv.Itoa(max(0, skip-turnsPerPage)))
+	}
+	live, _ := s.o.Live.List(r.Context())
+	p.Live = slices.ContainsFunc(live, func(l LiveSession) bool { return l.ID == info.ID })
+	return s.render(w, r, "session", title(info), p)
+}
+
+// parts are the turns of a page. With the value before or after it is a part of one turn; with
+// a call its turn is cut around that.
+func (s *Server) parts(r *http.Request, id string, skip int) ([]Part, bool, error) {
+	q := r.URL.Query()
+	before, err := number(q, "before")
+	if err != nil {
+		return nil, false, err
+	}
+	after, err := number(q, "after")
+	if err != nil {
+		return nil, false, err
+	}
+	turn := q.Get("turn")
+	if turn != "" && (before > 0 || after > 0) {
+		part, err := s.o.Data.Part(r.Context(), id, turn, Place{Before: int64(before), After: int64(after)}, room)
+		return []Part{part}, false, err
+	}
+	if turn == "" {
+		return s.o.Data.Page(r.Context(), id, skip, turnsPerPage, room)
+	}
+	list, older, err := s.o.Data.Page(r.Context(), id, skip, turnsPerPage, beside)
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range list { // the turn that was asked for has more than its end
+		if string(list[i].ID) != turn {
+			continue
+		}
+		part, err := s.o.Data.Part(r.Context(), id, turn, Place{Call: q.Get("call")}, room)
+		switch {
+		case err == nil:
+			list[i] = part
+		case !errors.Is(err, ErrNotFound):
+			return nil, false, err
+		}
+		break
+	}
+	return list, older, nil
+}
+
+// views draws parts of turns, and of the newest items what they printed.
+func views(info protocol.SessionInfo, parts []Part, split bool) []turnView {
+	var list []turnView
+	view := map[bool]string{true: "split"}[split]
+	for _, t := range parts {
+		v := viewPart(info.ID, info.Cwd, t)
+		part := func(name string, at int64) string {
+			return with("/sessions/"+string(info.ID), nil, "turn", string(t.ID), name, strconv.FormatInt(at, 10), "view", view)
+		}
+		if t.Before > 0 {
+			v.EarlierURL = part("before", t.Before)
+		}
+		if t.After > 0 {
+			v.LaterURL = part("after", t.After)
+		}
+		list = append(list, v)
+	}
+	room := maxPage
+	for _, v := range slices.Backward(list) {
+		for i := range slices.Backward(v.Items) {
+			iv := &v.Items[i]
+			if split {
+				iv.SideBySide()
+			}
+			used := len(iv.Output) + len(iv.DiffRows)
+			if used > room {
+				used = iv.Trim()
+			}
+			room = max(0, room-used)
+		}
+	}
+	return list
+}
+
+// output is all that one item printed.
+func (s *Server) output(w http.ResponseWriter, r *http.Request) error {
+	i, err := s.o.Data.Item(r.Context(), r.PathValue("id"), r.URL.Query().Get("turn"), r.PathValue("item"))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, err = io.WriteString(w, render.Output(item.Printed(i)))
+	return err
+}
+
+func title(info protocol.SessionInfo) string {
+	if info.Title != "" {
+		return info.Title
+	}
+	return string(info.ID)
+}
+
+// number reads a number from 0 up.
+func number(q url.Values, name string) (int, error) {
+	if q.Get(name) == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(q.Get(name))
+	if err != nil || n < 0 {
+		return 0, misuse(fmt.Sprintf("%s=%s: give a number from 0 up", name, q.Get(name)))
+	}
+	return n, nil
+}
+
+type window struct {
+	From, Count int
+	Part, URL   string
+	Rows        markup.HTML
+}
+
+type fileLink struct {
+	render.File
+	URL string
+	Row int
+}
+
+// diffPage is a diff in windows. Its first windows are in the page.
+type diffPage struct {
+	Title, Other, Back string
+	Undo               string
+	Split              bool
+	Diff               *render.Diff
+	Files              []fileLink
+	Windows            []window
+}
+
+// windows cuts a diff into windows, of which the one that begins at first is in the page.
+func windows(d *render.Diff, split bool, here string, q url.Values, first int) (list []window) {
+	for from := 0; from < d.Len(split); from += windowRows {
+		w := window{From: from, Count: min(windowRows, d.Len(split)-from)}
+		w.URL = with(here, q, "from", strconv.Itoa(from))
+		w.Part = with(here, q, "from", strconv.Itoa(from), "part", "1")
+		if from == first {
+			w.Rows = d.Rows(from, from+windowRows, split)
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// diff fills a page with a diff, or answers with one window of it and returns true.
+func (s *Server) diff(w http.ResponseWriter, r *http.Request, d *render.Diff, p *diffPage) (bool, error) {
+	q := r.URL.Query()
+	from, err := number(q, "from")
+	if err != nil {
+		return false, err
+	}
+	from -= from % windowRows
+	p.Diff, p.Split = d, q.Get("view") == "split"
+	if q.Get("part") != "" {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, err := w.Write([]byte(d.Rows(from, from+windowRows, p.Split)))
+		return true, err
+	}
+	q.Del("from")
+	p.Windows = windows(d, p.Split, r.URL.Path, q, from)
+	for i, f := range d.Files {
+		row := f.Row
+		if p.Split {
+			row = f.SplitRow
+		}
+		p.Files = append(p.Files, fileLink{f, with(r.URL.Path, q, "from", strconv.Itoa(row)) + fmt.Sprintf("#file-%d", i), row})
+	}
+	p.Other = with(r.URL.Path, q, "view", map[bool]string{false: "split"}[p.Split])
+	return false, nil
+}
+
+// changedFiles is what a turn changed, in short.
+type changedFiles struct {
+	Diff    *render.Diff
+	DiffURL string
+}
+
+func (s *Server) turnDiff(w http.ResponseWriter, r *http.Request) error {
+	id, turn := r.PathValue("id"), r.URL.Query().Get("turn")
+	now, err := s.o.Data.Part(r.Context(), id, turn, Place{}, Room{}) // a turn that runs changes more
+	if err != nil {
+		return err
+	}
+	d, err := s.diffs.Get(fmt.Sprintf("%s/%s/%d", id, turn, now.Changes), func() (string, error) {
+		return s.o.Data.TurnDiff(r.Context(), id, turn)
+	})
+	if err != nil {
+		return err
+	}
+	if r.URL.Query().Get("part") == "files" {
+		return s.part(w, "turnfiles", changedFiles{d, with("/sessions/"+id+"/diff", nil, "turn", turn)})
+	}
+	p := diffPage{Title: "Changed by the turn", Back: with("/sessions/"+id, nil, "turn", turn)}
+	info, err := s.o.Data.Session(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	p.Undo = with("/undo", nil, "root", info.Cwd, "session", id, "turn", turn)
+	if done, err := s.diff(w, r, d, &p); done || err != nil {
+		return err
+	}
+	return s.render(w, r, "diff", p.Title, p)
+}
