@@ -1,0 +1,109 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+// S3 is a bucket of an S3-compatible store. Keys and region come from where the AWS tools
+// look for them.
+type S3 struct {
+	client       *s3.Client
+	name, prefix string
+}
+
+// NewS3 opens a bucket. Endpoint is the address of a store other than AWS.
+func NewS3(ctx context.Context, bucket, prefix, endpoint string) (*S3, error) {
+	c, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the settings for S3: %w", err)
+	}
+	if c.Region == "" {
+		c.Region = "us-east-1" // stores without regions take any
+	}
+	client := s3.NewFromConfig(c, func(o *s3.Options) {
+		if endpoint != "" {
+			o.BaseEndpoint, o.UsePathStyle = &endpoint, true
+		}
+	})
+	return &S3{client: client, name: bucket, prefix: prefix}, nil
+}
+
+// Write is [Bucket].
+func (b *S3) Write(ctx context.Context, name string, data []byte) error {
+	_, err := b.client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &b.name, Key: aws.String(b.prefix + name), Body: bytes.NewReader(data)})
+	return told(name, err)
+}
+
+// Read is [Bucket].
+func (b *S3) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
+	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: aws.String(b.prefix + name)})
+	if err != nil {
+		return nil, told(name, err)
+	}
+	defer out.Body.Close()
+	return readAtMost(out.Body, name, limit)
+}
+
+// Has is [Bucket].
+func (b *S3) Has(ctx context.Context, name string) (bool, error) {
+	_, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: aws.String(b.prefix + name)})
+	if err = told(name, err); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// List is [Bucket].
+func (b *S3) List(ctx context.Context, prefix, after string, yield func(Object) error) error {
+	in := &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: aws.String(b.prefix + prefix)}
+	if after != "" {
+		in.StartAfter = aws.String(b.prefix + after)
+	}
+	for pages := s3.NewListObjectsV2Paginator(b.client, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return told(prefix, err)
+		}
+		for _, o := range page.Contents {
+			name := aws.ToString(o.Key)[len(b.prefix):]
+			if name <= after {
+				continue // stores that do not know StartAfter
+			}
+			age := int64(time.Since(aws.ToTime(o.LastModified)).Seconds())
+			if err := yield(Object{Name: name, Size: aws.ToInt64(o.Size), Age: age}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Delete is [Bucket].
+func (b *S3) Delete(ctx context.Context, name string) error {
+	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: aws.String(b.prefix + name)})
+	return told(name, err)
+}
+
+// told puts the store's error into words.
+func told(name string, err error) error {
+	var none *types.NoSuchKey
+	var missing *types.NotFound
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &none), errors.As(err, &missing):
+		return fmt.Errorf("%s of the store: %w", name, fs.ErrNotExist)
+	}
+	return fmt.Errorf("%s of the store: %w", name, err)
+}

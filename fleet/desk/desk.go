@@ -1,0 +1,305 @@
+// Package desk is what people do with the fleet: give tasks, look at them, answer, take
+// their results.
+package desk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+
+	"kerf/fleet/blob"
+	"kerf/fleet/bundle"
+	"kerf/fleet/flow"
+	"kerf/fleet/task"
+)
+
+// Desk reaches the engine and the store.
+type Desk struct {
+	Engine    client.Client
+	Store     *blob.Store
+	Namespace string
+	Converter converter.DataConverter // nil: the default
+}
+
+// ErrNone says that there is no such task.
+var ErrNone = errors.New("no such task")
+
+// Submit gives a task to the fleet. An id that was used is refused, so that a request that
+// is sent twice does not run twice.
+func (d Desk) Submit(ctx context.Context, t task.Task) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if t.Scenario != "" {
+		if err := d.Store.Point(ctx, "tasks/"+t.ID+"/scenario", t.Scenario); err != nil {
+			return err
+		}
+	}
+	_, err := d.Engine.ExecuteWorkflow(ctx, options(t.ID, flow.Summary(t), t.Priority, flow.Attributes(t)), flow.TaskType, t)
+	return d.told(t.ID, err)
+}
+
+func options(id, summary string, priority int, a temporal.SearchAttributes) client.StartWorkflowOptions {
+	return client.StartWorkflowOptions{ID: id, TaskQueue: flow.Queue, TypedSearchAttributes: a, StaticSummary: summary,
+		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		Priority:                                 temporal.Priority{PriorityKey: priority}}
+}
+
+// SubmitMap gives a map to the fleet: one task for each row.
+func (d Desk) SubmitMap(ctx context.Context, m task.Map, rows []task.Row) error {
+	for n, r := range rows {
+		t := m.Row(n, r)
+		if err := t.Check(); err != nil {
+			return fmt.Errorf("row %d: %w", n+1, err)
+		}
+	}
+	if len(rows) == 0 {
+		return errors.New("a map needs at least one row")
+	}
+	var err error
+	if m.Rows, err = d.Store.PutJSON(ctx, rows); err != nil {
+		return err
+	}
+	if err = d.Store.Point(ctx, "tasks/"+m.ID+"/rows", m.Rows); err != nil {
+		return err
+	}
+	m.Total = len(rows)
+	summary := fmt.Sprintf("%d tasks: %s", m.Total, flow.Summary(m.Task))
+	_, err = d.Engine.ExecuteWorkflow(ctx, options(m.ID, summary[:min(len(summary), 200)], m.Task.Priority, temporal.SearchAttributes{}), flow.MapType, m)
+	return d.told(m.ID, err)
+}
+
+// told puts the engine's errors into words.
+func (d Desk) told(id string, err error) error {
+	var started *serviceerror.WorkflowExecutionAlreadyStarted
+	var none *serviceerror.NotFound
+	switch {
+	case errors.As(err, &started):
+		return fmt.Errorf("%s is a task already; choose another --id", id)
+	case errors.As(err, &none):
+		return fmt.Errorf("%w: %s", ErrNone, id)
+	}
+	return err
+}
+
+// IsMap reports whether id is a map; it is a task otherwise.
+func (d Desk) IsMap(ctx context.Context, id string) (bool, error) {
+	r, err := d.Engine.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil {
+		return false, d.told(id, err)
+	}
+	return r.WorkflowExecutionInfo.Type.Name == flow.MapType, nil
+}
+
+// State tells how a task stands.
+func (d Desk) State(ctx context.Context, id string) (s task.State, err error) {
+	err = d.query(ctx, id, flow.StateQuery, &s)
+	return s, err
+}
+
+// Counts tells how a map stands.
+func (d Desk) Counts(ctx context.Context, id string) (m task.Map, err error) {
+	err = d.query(ctx, id, flow.CountsQuery, &m)
+	return m, err
+}
+
+// queries is how often a question to a workflow is put: one that a worker has just laid aside takes its time.
+const queries = 3
+
+func (d Desk) query(ctx context.Context, id, what string, into any) error {
+	var v converter.EncodedValue
+	var err error
+	for range queries {
+		v, err = d.Engine.QueryWorkflow(ctx, id, "", what)
+		if ctx.Err() != nil || !errors.As(err, new(*serviceerror.DeadlineExceeded)) && !errors.As(err, new(*serviceerror.Unavailable)) &&
+			!errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	if err != nil {
+		return d.told(id, err)
+	}
+	return v.Get(into)
+}
+
+// Line is one task of a list.
+type Line struct {
+	ID         string     `json:"id"`
+	Map        bool       `json:"map,omitempty"`
+	Phase      task.Phase `json:"phase"`
+	Repository string     `json:"repository,omitempty"`
+	Of         string     `json:"of,omitempty"` // the map that it belongs to
+	Began      time.Time  `json:"began"`
+	Ended      time.Time  `json:"ended,omitzero"`
+	// Questions are those of a task that asks; List leaves them out, see Watch.
+	Questions []task.Question `json:"questions,omitempty"`
+}
+
+// Filter says what to list. Empty members do not filter.
+type Filter struct {
+	Phase, Repository, Map string
+	Limit                  int // 0: 100
+}
+
+func (f Filter) query() string {
+	all := []string{fmt.Sprintf("WorkflowType IN ('%s', '%s')", flow.TaskType, flow.MapType)}
+	for _, each := range [][2]string{{flow.PhaseAttribute, f.Phase}, {flow.RepositoryAttribute, f.Repository}, {flow.MapAttribute, f.Map}} {
+		if each[1] != "" {
+			all = append(all, fmt.Sprintf("%s = '%s'", each[0], strings.ReplaceAll(each[1], "'", "''")))
+		}
+	}
+	return strings.Join(all, " AND ")
+}
+
+// List lists tasks and maps, the newest first.
+func (d Desk) List(ctx context.Context, f Filter) (lines []Line, err error) {
+	if f.Limit == 0 {
+		f.Limit = 100
+	}
+	var page []byte
+	for len(lines) < f.Limit {
+		r, err := d.Engine.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace: d.Namespace, PageSize: int32(min(f.Limit, 500)), NextPageToken: page, Query: f.query()})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range r.Executions {
+			l := Line{ID: e.Execution.WorkflowId, Map: e.Type.Name == flow.MapType, Began: e.StartTime.AsTime()}
+			l.Phase = phase(e.Status)
+			if e.CloseTime != nil {
+				l.Ended = e.CloseTime.AsTime()
+			}
+			for name, p := range e.SearchAttributes.GetIndexedFields() {
+				var text string
+				if converter.GetDefaultDataConverter().FromPayload(p, &text) != nil {
+					continue
+				}
+				switch {
+				case name == flow.PhaseAttribute && e.Status != enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+					l.Phase = task.Phase(text)
+				case name == flow.RepositoryAttribute:
+					l.Repository = text
+				case name == flow.MapAttribute:
+					l.Of = text
+				}
+			}
+			if lines = append(lines, l); len(lines) == f.Limit {
+				return lines, nil
+			}
+		}
+		if page = r.NextPageToken; len(page) == 0 {
+			break
+		}
+	}
+	return lines, nil
+}
+
+// watched is how many tasks Watch tells.
+const watched = 200
+
+// Watch lists tasks with what they ask.
+func (d Desk) Watch(ctx context.Context) ([]Line, error) {
+	lines, err := d.List(ctx, Filter{Limit: watched})
+	for i, l := range lines {
+		if l.Phase == task.Asking {
+			if s, err := d.State(ctx, l.ID); err == nil {
+				lines[i].Questions = s.Questions
+			}
+		}
+	}
+	return lines, err
+}
+
+// phase is what the engine alone knows.
+func phase(s enums.WorkflowExecutionStatus) task.Phase {
+	switch s {
+	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		return task.Running
+	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return task.Done
+	case enums.WORKFLOW_EXECUTION_STATUS_CANCELED, enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return task.Cancelled
+	}
+	return task.Failed
+}
+
+// Answer answers an open question of a task.
+func (d Desk) Answer(ctx context.Context, id string, a task.Answer) error {
+	s, err := d.State(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, q := range s.Questions {
+		if a.Question == q.ID {
+			return d.told(id, d.Engine.SignalWorkflow(ctx, id, "", flow.AnswerSignal, a))
+		}
+	}
+	return fmt.Errorf("task %s has no open question %s", id, a.Question)
+}
+
+// Steer tells the running session something.
+func (d Desk) Steer(ctx context.Context, id, text string) error {
+	s, err := d.State(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.Phase != task.Running && s.Phase != task.Asking {
+		return fmt.Errorf("task %s is %s; only a running session can be steered", id, s.Phase)
+	}
+	return d.told(id, d.Engine.SignalWorkflow(ctx, id, "", flow.SteerSignal, text))
+}
+
+// Cancel ends a task or a map with its tasks.
+func (d Desk) Cancel(ctx context.Context, id string) error {
+	return d.told(id, d.Engine.CancelWorkflow(ctx, id, ""))
+}
+
+// Wait waits for the end of a task.
+func (d Desk) Wait(ctx context.Context, id string) (r task.Result, err error) {
+	err = d.Engine.GetWorkflow(ctx, id, "").Get(ctx, &r)
+	var cancelled *temporal.CanceledError
+	if errors.As(err, &cancelled) {
+		r.Task, r.Outcome = id, task.Cancelled
+		if cancelled.HasDetails() {
+			_ = cancelled.Details(&r)
+		}
+		return r, nil
+	}
+	return r, d.told(id, err)
+}
+
+// Bundle reads the published result of a task and checks it.
+func (d Desk) Bundle(ctx context.Context, hash string) (b bundle.Bundle, err error) {
+	data, err := d.Store.Get(ctx, hash)
+	if err == nil {
+		err = json.Unmarshal(data, &b)
+	}
+	if err == nil {
+		err = b.Check()
+	}
+	return b, err
+}
+
+// Patch reads the git patch of a bundle.
+func (d Desk) Patch(ctx context.Context, b bundle.Bundle) (patch []byte, err error) {
+	for _, hash := range b.Patch {
+		part, err := d.Store.Get(ctx, hash)
+		if err != nil {
+			return nil, err
+		}
+		patch = append(patch, part...)
+	}
+	return patch, nil
+}

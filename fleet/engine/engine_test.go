@@ -1,0 +1,41 @@
+package engine_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"go.temporal.io/sdk/client"
+
+	"kerf/fleet/engine"
+)
+
+// What was there is there again after a new start.
+func TestTheEngineKeepsItsData(t *testing.T) {
+	if !engine.Here {
+		t.Skip("built without the engine")
+	}
+	file := filepath.Join(t.TempDir(), "engine.db")
+	for range 2 {
+		e, err := engine.Start(file, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := client.Dial(client.Options{HostPort: e.Address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = c.CheckHealth(context.Background(), nil); err != nil {
+			t.Fatal(err)
+		}
+		run, err := c.ExecuteWorkflow(context.Background(), client.StartWorkflowOptions{ID: "a", TaskQueue: "q"}, "none")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(run.GetRunID())
+		c.Close()
+		if err = e.Stop(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+// Package link connects to the engine: address, TLS, keys, encrypted payloads, metrics.
+package link
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	sdklog "go.temporal.io/sdk/log"
+)
+
+// Options say where the engine is and how it is reached.
+type Options struct {
+	Address   string // host:port
+	Namespace string
+	TLS       bool   // with the system's certificates
+	CA        string // a file of certificates
+	Cert, Key string // the files of the client's own
+	Server    string // the name in the server's certificate, where it is not that of Address
+	APIKey    string // of Temporal Cloud
+	// Secret encrypts payloads and contents of the store; 32 bytes or nil.
+	Secret  []byte
+	Metrics client.MetricsHandler
+	Log     *slog.Logger
+}
+
+// answers is how long the engine may take for its first answer.
+const answers = 20 * time.Second
+
+// Dial connects.
+func (o Options) Dial() (client.Client, error) {
+	c := client.Options{HostPort: o.Address, Namespace: o.Namespace, MetricsHandler: o.Metrics, DataConverter: o.Converter()}
+	log := o.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	c.ConnectionOptions.GetSystemInfoTimeout = answers
+	c.Logger = sdklog.NewStructuredLogger(log)
+	if o.APIKey != "" {
+		c.Credentials = client.NewAPIKeyStaticCredentials(o.APIKey)
+	}
+	var err error
+	if c.ConnectionOptions.TLS, err = o.tls(); err != nil {
+		return nil, err
+	}
+	conn, err := client.Dial(c)
+	if err != nil {
+		return nil, fmt.Errorf("no engine at %s: %w; start one with kerf-fleet dev, or name one with --address", o.Address, err)
+	}
+	return conn, nil
+}
+
+// Converter encrypts payloads where there is a secret.
+func (o Options) Converter() converter.DataConverter {
+	if o.Secret == nil {
+		return nil
+	}
+	return converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), NewCodec(o.Secret))
+}
+
+func (o Options) tls() (*tls.Config, error) {
+	if !o.TLS && o.CA == "" && o.Cert == "" && o.APIKey == "" {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.Server}
+	if o.CA != "" {
+		data, err := os.ReadFile(o.CA)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("%s has no certificate", o.CA)
+		}
+	}
+	if (o.Cert == "") != (o.Key == "") {
+		return nil, errors.New("--tls-cert and --tls-key belong together")
+	}
+	if o.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			return nil, err
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// ReadSecret reads 32 bytes in hex or base64 from a file; an empty path is no secret.
+func ReadSecret(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.TrimSpace(string(data))
+	for _, decode := range []func(string) ([]byte, error){hex.DecodeString, base64.StdEncoding.DecodeString} {
+		if key, err := decode(text); err == nil && len(key) == 32 {
+			return key, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: want 32 bytes in hex or base64, as from `openssl rand -hex 32`", path)
+}
