@@ -18,6 +18,7 @@ import (
 	"kerf/cmd/kerf/internal/records"
 	"kerf/internal/front/acp"
 	"kerf/internal/host"
+	"kerf/internal/protocol"
 	"kerf/internal/work/changes"
 )
 
@@ -132,23 +133,32 @@ func (e *editor) wait(t *testing.T, ok func(sdk.SessionUpdate) bool) {
 // edits starts a Kerf that the editor drives.
 func (s served) edits(t *testing.T, e *editor) *sdk.ClientSideConnection {
 	t.Helper()
+	conn, _ := s.editsOn(t, s.opener, e, e)
+	return conn
+}
+
+// editsOn is edits with sessions of others; as is what answers Kerf. The editor dies with leave.
+func (s served) editsOn(t *testing.T, sessions protocol.Sessions, e *editor,
+	as sdk.Client) (conn *sdk.ClientSideConnection, leave func()) {
+	t.Helper()
 	toAgent, fromEditor := io.Pipe()
 	toEditor, fromAgent := io.Pipe()
 	e.heard = make(chan struct{}, 1)
 	if e.choose == nil {
 		e.choose = func(sdk.RequestPermissionRequest) sdk.PermissionOptionKind { return sdk.PermissionOptionKindAllowOnce }
 	}
-	o := acp.Options{Sessions: s.opener, Store: s.host.Sessions(), Check: s.host.Ready, Version: host.Version,
+	o := acp.Options{Sessions: sessions, Store: s.host.Sessions(), Check: s.host.Ready, Version: host.Version,
 		SignIn: "kerf login"}
 	ended := make(chan error, 1)
 	go func() { ended <- acp.Serve(context.Background(), o, toAgent, fromAgent) }()
-	conn := sdk.NewClientSideConnection(e, fromEditor, toEditor)
-	t.Cleanup(func() {
+	conn = sdk.NewClientSideConnection(as, fromEditor, toEditor)
+	leave = sync.OnceFunc(func() {
 		_ = fromEditor.Close()
 		if err := <-ended; err != nil {
 			t.Errorf("the agent ended with %v", err)
 		}
 	})
+	t.Cleanup(leave)
 	r := sdk.InitializeRequest{ProtocolVersion: sdk.ProtocolVersionNumber}
 	if e.files != nil {
 		r.ClientCapabilities.Fs = sdk.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}
@@ -160,7 +170,7 @@ func (s served) edits(t *testing.T, e *editor) *sdk.ClientSideConnection {
 	if hello.AgentInfo == nil || hello.AgentInfo.Name != "kerf" || len(hello.AuthMethods) == 0 {
 		t.Errorf("initialize answered %+v", hello)
 	}
-	return conn
+	return conn, leave
 }
 
 func (s served) newSession(t *testing.T, conn *sdk.ClientSideConnection) sdk.SessionId {

@@ -4,16 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"kerf/internal/testkit/faults"
+	"kerf/internal/testkit/langfake"
 	"kerf/internal/testkit/modeltest"
 )
 
@@ -22,6 +26,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"kerf":        func() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
 		"apply_patch": func() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
+		"toy-server":  func() { os.Exit(langfake.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }
 
@@ -42,16 +47,32 @@ func TestScripts(t *testing.T) {
 			if cond == "python3.11" {
 				return exec.Command("python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))").Run() == nil, nil
 			}
+			if cond == "wheels" {
+				return wheelBuilder() != "", nil
+			}
 			if cond == "root" {
 				return os.Getuid() == 0, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"serve": serve, "requests": requests, "jsonl": jsonl, "appended": appended, "repo": repository,
+			"serve": serve, "website": website, "collector": collector, "requests": requests, "jsonl": jsonl, "appended": appended, "repo": repository,
 		},
 	})
 }
+
+// wheelBuilder is a python3 that can build wheels without a network, or nothing.
+var wheelBuilder = sync.OnceValue(func() string {
+	const has = "import sys; from importlib.util import find_spec as has; " +
+		"sys.exit(sys.version_info < (3, 11) or not (has('pip') and has('setuptools') and has('wheel')))"
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		path, err := exec.LookPath(name)
+		if err == nil && exec.Command(path, "-c", has).Run() == nil {
+			return path
+		}
+	}
+	return ""
+})
 
 // setup gives every story its own homes and nothing of the user's.
 func setup(e *testscript.Env) error {
@@ -71,6 +92,7 @@ func setup(e *testscript.Env) error {
 	}
 	e.Setenv("CLIENTS", filepath.Join(root, "clients"))
 	e.Setenv("DRIVERS", filepath.Join(root, "cmd", "kerf", "testdata", "clients"))
+	e.Setenv("PYTHON", wheelBuilder())
 	e.Setenv("TMPDIR", e.WorkDir+"/tmp")
 	e.Values["servers"] = map[string]*modeltest.Server{}
 	e.Defer(func() { endServer(filepath.Join(home, ".kerf")) })
@@ -120,6 +142,21 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.MkdirAll(dir, 0o700))
 	ts.Check(os.WriteFile(filepath.Join(dir, "config.toml"), []byte(b.String()), 0o600))
 	ts.Setenv("BASE_URL", s.URL)
+}
+
+// website serves the files of a directory, and /away, which is on another host. WEB is its
+// address, WEBHOST that without the scheme.
+func website(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: website DIR")
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", http.FileServer(http.Dir(ts.MkAbs(args[0]))))
+	mux.Handle("/away", http.RedirectHandler("https://elsewhere.test/page", http.StatusFound))
+	s := httptest.NewServer(mux)
+	ts.Defer(s.Close)
+	ts.Setenv("WEB", s.URL)
+	ts.Setenv("WEBHOST", strings.TrimPrefix(s.URL, "http://"))
 }
 
 // servers holds the running server of each story.

@@ -13,18 +13,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kerf/cmd/kerf/internal/browser"
 	"kerf/cmd/kerf/internal/guide"
+	"kerf/cmd/kerf/internal/habits"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/cmd/kerf/internal/records"
 	"kerf/cmd/kerf/internal/settings"
 	"kerf/cmd/kerf/internal/start"
-	"kerf/internal/host"
+	"kerf/cmd/kerf/internal/telling"
+	"kerf/cmd/kerf/internal/trying"
+	"kerf/cmd/kerf/internal/worktrees"
+	"kerf/internal/work/tries"
 )
 
 func main() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
 
 // run is the whole program, so that tests can be it.
 func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
+	if len(argv) == 2 && argv[1] == tries.HoldFlag {
+		return tries.Hold()
+	}
 	p := &program.Program{Name: argv[0], Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: os.Environ()}
 	root := command(p)
 	root.SetArgs(argv[1:])
@@ -48,12 +56,17 @@ and how to take it back.
 
 func command(p *program.Program) *cobra.Command {
 	root := &cobra.Command{Use: "kerf", Short: "A local coding agent that knows exactly what it changed", Long: about,
-		Version: host.Version, SilenceUsage: true, SilenceErrors: true,
+		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
 	root.SetFlagErrorFunc(program.FlagError)
 	p.AddFlags(root)
 	root.AddCommand(records.Commands(p)...)
 	root.AddCommand(settings.Commands(p)...)
+	root.AddCommand(habits.Commands(p)...)
+	root.AddCommand(telling.Commands(p)...)
+	root.AddCommand(trying.Commands(p)...)
+	root.AddCommand(worktrees.Command(p))
+	root.AddCommand(browser.Command(p))
 	start.Add(p, root)
 	guide.Add(p, root)
 	return root

@@ -6,15 +6,19 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"kerf/internal/testkit/modeltest"
 )
 
 // overHTTP starts kerf mcp-server --http and returns its address and the token that it
@@ -94,6 +98,98 @@ func reads(t *testing.T, url, token string) (string, error) {
 		return "", err
 	}
 	return textOf(res), nil
+}
+
+// TestSEC_MCPOverHTTPHasBounds: a client that knows the token still names no root and no
+// working directory beside those of the user.
+func TestSEC_MCPOverHTTPHasBounds(t *testing.T) {
+	v := newVictim(t)
+	v.write("a.txt", "the content\n")
+	v.write("sub/a.txt", "the content below\n")
+	elsewhere, added := t.TempDir(), t.TempDir()
+	v.serve("", slices.Repeat([]modeltest.Round{modeltest.Answer(modeltest.Message("said"))}, 20)...)
+	recorded := map[string]string{v.repo: "", elsewhere: ""}
+	for dir := range recorded {
+		out, err := v.command(t.Context(), "exec", "--skip-git-repo-check", "--json", "-C", dir, "hello").CombinedOutput()
+		id := regexp.MustCompile(`"thread_id":"([^"]+)"`).FindSubmatch(out)
+		if err != nil || id == nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		recorded[dir] = string(id[1])
+	}
+	for _, dir := range []string{elsewhere, added} {
+		write(t, filepath.Join(dir, "a.txt"), "the content of another\n")
+	}
+	if err := os.Symlink(elsewhere, filepath.Join(v.repo, "link")); err != nil {
+		t.Fatal(err)
+	}
+	url, token := v.overHTTP("--add-dir", added)
+	for _, tt := range []struct {
+		root, then string
+		denied     bool
+	}{
+		{v.repo, "", false}, {filepath.Join(v.repo, "sub"), "", false}, {added, "", false},
+		{elsewhere, "", true}, {"/", "", true}, {filepath.Dir(v.repo), "", true}, {filepath.Join(v.repo, "link"), "", true},
+		{v.repo, elsewhere, true},
+	} {
+		// Where roots move they do so in a connection, which the newest revision does not have.
+		options := &mcp.ClientSessionOptions{}
+		if tt.then != "" {
+			options.ProtocolVersion = "2025-11-25"
+		}
+		client := mcp.NewClient(&mcp.Implementation{Name: "judge", Version: "1"}, nil)
+		client.AddRoots(&mcp.Root{URI: "file://" + tt.root})
+		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url,
+			HTTPClient: &http.Client{Transport: bearer(token)}}, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := func(tool string, args map[string]any) string {
+			res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+			if err != nil {
+				return err.Error()
+			}
+			return textOf(res)
+		}
+		root := tt.root
+		if tt.then != "" { // it moves
+			if got := call("read_file", map[string]any{"file_path": "a.txt"}); !strings.Contains(got, "the content") {
+				t.Errorf("%s: %s", tt.root, got)
+			}
+			root = tt.then
+			client.RemoveRoots("file://" + tt.root)
+			client.AddRoots(&mcp.Root{URI: "file://" + root})
+			for !strings.Contains(call("log", nil), "is outside of what this server may reach") {
+				if t.Context().Err() != nil { // the server has not heard of it yet
+					t.Fatal("the roots do not move")
+				}
+			}
+		}
+		for tool, args := range map[string]map[string]any{
+			"read_file":  {"file_path": filepath.Join(root, "a.txt")},
+			"write_file": {"file_path": filepath.Join(root, "b.txt"), "content": "mine\n"},
+			"kerf":       {"prompt": "hello", "cwd": root},
+		} {
+			got := call(tool, args)
+			denied := strings.Contains(got, "is outside of what this server may reach")
+			if tt.then != "" && tool != "kerf" { // told once, it goes on where it was
+				denied = strings.Contains(got, "OUTSIDE_WORKSPACE")
+			}
+			if denied != tt.denied {
+				t.Errorf("%s in %s: %s", tool, root, got)
+			}
+		}
+		for dir, id := range recorded {
+			got := call("kerf-reply", map[string]any{"prompt": "hello", "threadId": id})
+			if strings.Contains(got, "is outside of what this server may reach") != (dir == elsewhere) {
+				t.Errorf("a session of %s: %s", dir, got)
+			}
+		}
+		_ = session.Close()
+	}
+	if _, err := os.Stat(filepath.Join(elsewhere, "b.txt")); err == nil {
+		t.Error("a client wrote where the user named nothing")
+	}
 }
 
 // TestSEC_MCPOverHTTPAlwaysWantsAToken: whoever reaches the port of a server that was

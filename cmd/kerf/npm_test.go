@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -158,39 +157,86 @@ func TestACPSDKDrivesKerf(t *testing.T) {
 }
 
 // TestACPSDKHoldsTheModes is TestACPModesDecideWhatIsAsked with the official TypeScript
-// SDK: each mode, each tool that changes files, each decision.
+// SDK and the program: each mode, each kind of tool, each decision; stop ends the turn
+// instead of answering the first question.
 func TestACPSDKHoldsTheModes(t *testing.T) {
 	if os.Getenv("KERF_NPM") == "" {
 		t.Skip("KERF_NPM names no directory with node_modules")
 	}
-	s := servingWith(t, "sandbox_mode = \"workspace-write\"\n", fourWays, nil)
-	checks := npm(t, "acp_modes.mjs", "@agentclientprotocol/sdk", "KERF="+builtProgram(t), "REPO="+s.dir,
-		"HOME="+s.host.Config.Home, "KERF_HOME="+s.host.Config.Home)
-	want := map[string]map[string]any{}
-	for _, mode := range []string{"begun", "ask", "auto-edit", "plan", "full"} {
-		for _, decision := range []string{"allow", "reject", "cancel", "stop"} {
-			asked, changed, stop := "wep", "", "end_turn"
-			switch {
-			case mode == "full" || mode == "auto-edit":
-				asked, changed = "", "wep"
-			case mode == "plan":
-				asked = ""
-			case decision == "allow":
-				changed = "wep"
-			case decision == "stop":
-				asked, stop = "w", "cancelled"
+	r, url := remote(t)
+	offer(r, "x", "Does x.", "the tool ran", nil)
+	outside := t.TempDir()
+	for _, approval := range []string{"on-request", "untrusted", "never"} {
+		t.Run(approval, func(t *testing.T) {
+			s := servingWith(t, "sandbox_mode = \"workspace-write\"\napproval_policy = \""+approval+"\"\n",
+				strings.ReplaceAll(everyWay, "OUTSIDE", outside), nil).configure(t, serverOfEveryWay(url))
+			checks := npm(t, "acp_modes.mjs", "@agentclientprotocol/sdk", "KERF="+builtProgram(t), "REPO="+s.dir,
+				"OUTSIDE="+outside, "HOME="+s.host.Config.Home, "KERF_HOME="+s.host.Config.Home)
+			want := map[string]map[string]any{}
+			for _, mode := range []string{"begun", "ask", "auto-edit", "plan", "full"} {
+				for _, decision := range []string{"allow", "reject", "cancel", "stop"} {
+					asked, done := expected("workspace-write", approval, mode, decision == "allow")
+					stop := "end_turn"
+					if decision == "stop" && asked != "" {
+						stop, asked = "cancelled", asked[:1]
+						done = strings.TrimRight(done, ways[strings.Index(ways, asked):])
+					}
+					shown := strings.Map(func(way rune) rune {
+						if strings.ContainsRune("wep", way) {
+							return way
+						}
+						return -1
+					}, done)
+					want[mode+" "+decision] = map[string]any{"stop": stop, "asked": asked, "done": done, "shown": shown}
+				}
 			}
-			want[mode+" "+decision] = map[string]any{"stop": stop, "asked": asked, "changed": changed, "shown": sorted(changed)}
-		}
-	}
-	if d := cmp.Diff(want, checks); d != "" {
-		t.Errorf("checks (-want +got):\n%s", d)
+			if d := cmp.Diff(want, checks); d != "" {
+				t.Errorf("checks (-want +got):\n%s", d)
+			}
+		})
 	}
 }
 
-// sorted are the letters of s in their order.
-func sorted(s string) string {
-	letters := strings.Split(s, "")
-	slices.Sort(letters)
-	return strings.Join(letters, "")
+// TestInspectorReachesTheTools has the official inspector call the file tools of kerf mcp-server.
+func TestInspectorReachesTheTools(t *testing.T) {
+	inspector := filepath.Join(os.Getenv("KERF_NPM"), "node_modules", ".bin", "mcp-inspector")
+	if os.Getenv("KERF_NPM") == "" {
+		t.Skip("KERF_NPM names no directory with node_modules")
+	}
+	if _, err := os.Stat(inspector); err != nil {
+		t.Skipf("@modelcontextprotocol/inspector is not installed: %v", err)
+	}
+	node := os.Getenv("KERF_NODE") // newer releases want a newer one than others
+	if node == "" {
+		node = "node"
+	}
+	kerf, home, dir := builtProgram(t), t.TempDir(), t.TempDir()
+	write(t, filepath.Join(dir, "f.txt"), "a\nb\n")
+	for _, tt := range []struct {
+		args []string
+		says string // without blanks
+	}{
+		{[]string{"tools/list"}, `"name":"apply_patch"`},
+		{[]string{"tools/call", "--tool-name", "read_file", "--tool-arg", "file_path=f.txt"}, `"1|a\n2|b`},
+		{[]string{"tools/call", "--tool-name", "write_file", "--tool-arg", "file_path=g.txt", "--tool-arg", "content=hello"},
+			`"text":"Createdg.txt`},
+		{[]string{"tools/call", "--tool-name", "edit_file", "--tool-arg", "file_path=f.txt", "--tool-arg", "old_string=b",
+			"--tool-arg", "new_string=B"}, `"text":"Editedf.txt`},
+		{[]string{"tools/call", "--tool-name", "blame", "--tool-arg", "file_path=f.txt"}, `edit_fileinspector-cli2)B`},
+		{[]string{"tools/call", "--tool-name", "log"}, `modifiedf.txt`},
+		{[]string{"resources/list"}, `"resources":[]`},
+		{[]string{"prompts/list"}, `"prompts":[]`},
+	} {
+		cmd := exec.CommandContext(t.Context(), node, append([]string{inspector, "--cli", kerf, "mcp-server", "--method"},
+			tt.args...)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+home, "KERF_HOME="+filepath.Join(home, ".kerf"))
+		out, err := cmd.CombinedOutput()
+		plain := strings.NewReplacer(" ", "", "\n", "").Replace(string(out))
+		if err != nil || !strings.Contains(plain, tt.says) {
+			t.Errorf("%v: %v\n%s", tt.args, err, out)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "f.txt")); err != nil || string(b) != "a\nB\n" {
+		t.Errorf("f.txt is %q, %v", b, err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -13,13 +14,19 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/cmd/kerf/internal/records"
 	"kerf/doc"
+	"kerf/internal/config"
+	"kerf/internal/config/schema"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/host"
+	"kerf/internal/host/skillset"
+	"kerf/internal/host/toolspecs"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions/export"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/row"
+	"kerf/internal/work/tries"
+	"kerf/internal/work/worktrees"
 )
 
 // kind is what words may stand somewhere: their completion.
@@ -38,15 +45,19 @@ var flagKinds = map[string]kind{
 	"sandbox":          words("read-only", "workspace-write", "danger-full-access"),
 	"ask-for-approval": words("untrusted", "on-request", "on-failure", "never", "auto-edit", "plan"),
 	"model":            (*completer).models,
+	"models":           (*completer).models,
 	"profile":          (*completer).profiles,
+	"worktree":         (*completer).worktrees,
 	"session":          (*completer).sessions,
 	"cursor":           (*completer).sessions,
 	"turn":             (*completer).turns,
 	"call":             (*completer).calls,
 	"entry":            (*completer).entries,
 	"provider":         (*completer).providers,
-	"format":           words(export.Formats()...),
+	"format":           words(append(export.Formats(), "html")...),
+	"when":             words("edit", "turn", "keep", "commit"),
 	"as":               words("python", "typescript"),
+	"with":             words("systemd", "cron"),
 	"color":            words("always", "never", "auto"),
 	"theme":            words(style.Themes()...),
 	"notify":           words("osc9", "osc777", "bell", "off"),
@@ -54,16 +65,17 @@ var flagKinds = map[string]kind{
 }
 
 // valueKinds say what flags take by the names of their values.
-var valueKinds = map[string]kind{"directory": directories, "file": files, "files": files, "path": files}
+var valueKinds = map[string]kind{"directory": directories, "file": files, "files": files, "path": files,
+	"branch": (*completer).branches, "commit": (*completer).branches, "key.path=value": (*completer).keys}
 
 // free are the names of values that nothing can be proposed for.
-var free = []string{"n", "number", "text", "time", "key.path=value", "host", "scopes", "name", "id", "commit", "branch",
-	"address", "token", "source", "variable", "KEY=VALUE", "Name=Value"}
+var free = []string{"n", "number", "text", "time", "host", "scopes", "name", "id", "START,END",
+	"address", "hash", "place", "token", "source", "variable", "command", "days", "KEY=VALUE", "Name=Value"}
 
 // argumentKinds say what the arguments of a command are, by its path; the last one holds for
 // all that follow.
 var argumentKinds = map[string][]kind{
-	"kerf blame": {files}, "kerf log": {(*completer).history}, "kerf diff": {(*completer).history},
+	"kerf blame": {files}, "kerf trace export": {files}, "kerf log": {(*completer).history}, "kerf diff": {(*completer).history},
 	"kerf commit": {(*completer).turns, nothing}, "kerf undo": {(*completer).history}, "kerf redo": {files},
 	"kerf export": {(*completer).sessions, nothing},
 	"kerf attach": {(*completer).sessions, nothing}, "kerf serve end": {(*completer).sessions, nothing},
@@ -75,13 +87,22 @@ var argumentKinds = map[string][]kind{
 	"kerf sessions script": {(*completer).sessions, nothing}, "kerf sessions import": {files},
 	"kerf verify": {(*completer).sessions, nothing},
 	"kerf replay": {(*completer).sessions, nothing}, "kerf apply": {(*completer).sessions, nothing},
+	"kerf skills show": {(*completer).skills, nothing}, "kerf skills add": {directories, nothing},
+	"kerf skills validate": {directories}, "kerf plugin add": {directories, nothing},
+	"kerf plugin remove": {(*completer).plugins, nothing}, "kerf plugin update": {(*completer).plugins},
 	"kerf mcp get": {(*completer).servers, nothing}, "kerf mcp remove": {(*completer).servers, nothing},
 	"kerf mcp login": {(*completer).servers, nothing}, "kerf mcp logout": {(*completer).servers, nothing},
 	"kerf login": {(*completer).providers, nothing}, "kerf logout": {(*completer).providers, nothing},
 	"kerf script check": {files}, "kerf script serve": {files, nothing}, "kerf rules check": {files},
 	"kerf adopt": {directories, nothing}, "kerf help": {(*completer).topics}, "kerf man": {(*completer).commands},
 	"kerf schema": {words("events", "config", "rollout", "tools"), nothing},
-	"kerf guard":  {files}, "kerf sandbox": {files},
+	"kerf keep":   {(*completer).tries, files}, "kerf tries diff": {(*completer).tries, files},
+	"kerf discard":       {(*completer).numbers, nothing},
+	"kerf tool":          {(*completer).tools, nothing},
+	"kerf rules remove":  {(*completer).rules, nothing},
+	"kerf worktree diff": {(*completer).worktrees, nothing}, "kerf worktree merge": {(*completer).worktrees, nothing},
+	"kerf worktree path": {(*completer).worktrees, nothing}, "kerf worktree remove": {(*completer).worktrees, nothing},
+	"kerf guard": {files}, "kerf sandbox": {files},
 }
 
 // complete gives every command and every flag that takes a value its completion.
@@ -223,6 +244,73 @@ func (c *completer) history() ([]string, cobra.ShellCompDirective) {
 	return list, cobra.ShellCompDirectiveDefault
 }
 
+// worktrees are the work trees of the repository here.
+func (c *completer) worktrees() ([]string, cobra.ShellCompDirective) {
+	var out []string
+	if h := c.host(); h != nil {
+		list, _ := worktrees.List(h.Config.Home, h.Config.Cwd)
+		for _, t := range list {
+			out = append(out, t.Name+"\t"+visible.OneLine(t.Meta.Request, 40))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// tries are the numbers of the tries of this directory, and files.
+func (c *completer) tries() (list []string, d cobra.ShellCompDirective) {
+	d = cobra.ShellCompDirectiveDefault
+	h := c.host()
+	if h == nil {
+		return nil, d
+	}
+	here, _ := tries.Here(h.Config.Home, h.Config.Cwd)
+	for _, t := range here {
+		list = append(list, cobra.CompletionWithDesc(fmt.Sprint(t.ID), visible.OneLine(t.Meta.Request, 60)))
+	}
+	return list, d
+}
+
+// numbers are those of the tries of this directory.
+func (c *completer) numbers() ([]string, cobra.ShellCompDirective) {
+	list, _ := c.tries()
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// branches are those of the repository here.
+func (c *completer) branches() ([]string, cobra.ShellCompDirective) {
+	h := c.host()
+	if h == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return worktrees.Branches(h.Config.Cwd), cobra.ShellCompDirectiveNoFileComp
+}
+
+// keys are those of the configuration, but for parts of them that the user names.
+func (c *completer) keys() (list []string, d cobra.ShellCompDirective) {
+	for _, key := range schema.Keys(reflect.TypeFor[config.Config]()) {
+		if !strings.Contains(key, "*") {
+			list = append(list, key+"=")
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// rules are the user's own rules about commands.
+func (c *completer) rules() (list []string, d cobra.ShellCompDirective) {
+	if h := c.host(); h != nil {
+		all, _ := h.Rules()
+		for _, r := range all {
+			list = append(list, described(r.At(), r.String()))
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// tools are those that a model can call.
+func (c *completer) tools() (list []string, d cobra.ShellCompDirective) {
+	return toolspecs.Names(), cobra.ShellCompDirectiveNoFileComp
+}
+
 func (c *completer) models() (list []string, d cobra.ShellCompDirective) {
 	d = cobra.ShellCompDirectiveNoFileComp
 	h := c.host()
@@ -253,6 +341,26 @@ func (c *completer) servers() ([]string, cobra.ShellCompDirective) {
 		return slices.Sorted(maps.Keys(h.Config.MCPServers)), cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (c *completer) skills() (list []string, d cobra.ShellCompDirective) {
+	if h := c.host(); h != nil {
+		for _, s := range (skillset.Set{Config: h.Config, Home: h.Getenv("HOME")}).Skills() {
+			list = append(list, described(s.Name, s.Description))
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (c *completer) plugins() (list []string, d cobra.ShellCompDirective) {
+	if h := c.host(); h != nil {
+		for _, f := range h.Config.Plugins {
+			if f.Hash != "" {
+				list = append(list, described(f.Name, f.Plugin.Description))
+			}
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
 func (c *completer) commands() (list []string, d cobra.ShellCompDirective) {

@@ -2,6 +2,7 @@ package guide
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -9,10 +10,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kerf/cmd/kerf/internal/habits"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/cmd/kerf/internal/records"
 	"kerf/cmd/kerf/internal/settings"
 	"kerf/cmd/kerf/internal/start"
+	"kerf/cmd/kerf/internal/telling"
+	"kerf/cmd/kerf/internal/trying"
+	"kerf/cmd/kerf/internal/worktrees"
 	"kerf/doc"
 )
 
@@ -22,6 +27,10 @@ func commands() *cobra.Command {
 	p.AddFlags(root)
 	root.AddCommand(records.Commands(p)...)
 	root.AddCommand(settings.Commands(p)...)
+	root.AddCommand(habits.Commands(p)...)
+	root.AddCommand(telling.Commands(p)...)
+	root.AddCommand(trying.Commands(p)...)
+	root.AddCommand(worktrees.Command(p))
 	start.Add(p, root)
 	Add(p, root)
 	return root
@@ -55,6 +64,32 @@ func TestEveryValueHasACompletion(t *testing.T) {
 	}
 }
 
+// TestListedValuesAreCompleted: the words that the help of a flag lists are those that are
+// proposed.
+func TestListedValuesAreCompleted(t *testing.T) {
+	list := regexp.MustCompile("^([a-z0-9-]+(?:, [a-z0-9-]+)*(?: or |, )[a-z0-9-]+)(?: \\(|;|$)")
+	checked := 0
+	each(commands(), func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			_, usage := pflag.UnquoteUsage(f)
+			m := list.FindStringSubmatch(usage)
+			if m == nil || f.NoOptDefVal != "" {
+				return
+			}
+			checked++
+			want := strings.FieldsFunc(strings.ReplaceAll(m[1], " or ", ","), func(r rune) bool { return r == ',' || r == ' ' })
+			got, _ := kindOf(f)(&completer{})
+			slices.Sort(want)
+			if got = slices.Sorted(slices.Values(got)); !slices.Equal(got, want) {
+				t.Errorf("%s --%s: %q lists %q, proposed are %q", cmd.CommandPath(), f.Name, usage, want, got)
+			}
+		})
+	})
+	if checked < 8 {
+		t.Errorf("only %d flags list their words", checked)
+	}
+}
+
 // TestEveryArgumentHasACompletion: each command whose usage names a session, a file or the
 // like completes it.
 func TestEveryArgumentHasACompletion(t *testing.T) {
@@ -64,8 +99,7 @@ func TestEveryArgumentHasACompletion(t *testing.T) {
 		for _, word := range []string{"ID", "FILE", "PATH", "SESSION", "DIRECTORY", "PROVIDER", "TURN"} {
 			named := slices.ContainsFunc(strings.FieldsFunc(cmd.Use, func(r rune) bool { return !('A' <= r && r <= 'Z') }),
 				func(w string) bool { return w == word })
-			if named && argumentKinds[cmd.CommandPath()] == nil && !strings.Contains(cmd.Use, "--record FILE") &&
-				cmd.CommandPath() != "kerf rules remove" {
+			if named && argumentKinds[cmd.CommandPath()] == nil && !strings.Contains(cmd.Use, "--record FILE") {
 				t.Errorf("%s: %s has no completion", cmd.CommandPath(), word)
 			}
 		}

@@ -16,7 +16,6 @@ import (
 	"kerf/internal/front/tui/markdown"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/text/spelling"
-	"kerf/internal/text/visible"
 )
 
 // Add gives root these commands, and all commands below it the completion of their words.
@@ -25,7 +24,7 @@ func Add(p *program.Program, root *cobra.Command) {
 	root.SetHelpCommand(helpCommand(p, root))
 	root.InitDefaultHelpCmd()
 	root.AddCommand(manCommand(p, root), versionCommand(p))
-	root.SetVersionTemplate(visible.Plain(current().line()) + "\n")
+	addVersionFlag(p, root)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

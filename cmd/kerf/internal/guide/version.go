@@ -11,6 +11,7 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
+	"kerf/internal/text/visible"
 )
 
 // build is what is known of this program. Commit and Date are empty where it was built
@@ -71,6 +72,20 @@ func (b build) text() string {
 	}
 	fmt.Fprintf(&s, "go: %s\nsystem: %s\nos: %s\n", b.Go, b.System, b.OS)
 	return s.String()
+}
+
+// addVersionFlag gives root the flag that shows the first line. Cobra's own would be written
+// by a template, and text/template keeps every exported method of the whole program.
+func addVersionFlag(p *program.Program, root *cobra.Command) {
+	asked := root.Flags().BoolP("version", "v", false, "version for kerf")
+	run := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *asked {
+			fmt.Fprintln(p.Stdout, visible.Plain(current().line()))
+			return nil
+		}
+		return run(cmd, args)
+	}
 }
 
 func versionCommand(p *program.Program) *cobra.Command {

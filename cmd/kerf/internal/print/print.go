@@ -57,11 +57,19 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// Grouped is a number with a blank between thousands.
+// Grouped is a number with a comma between thousands.
 func Grouped(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + " " + s[i:]
+		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// Count is a number with the word for one or for many.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Grouped(n) + " " + many
 }

@@ -24,16 +24,11 @@ func ReadInput(r io.Reader) (string, error) {
 
 // CheckSettings refuses sandbox modes and approval policies that there are not.
 func CheckSettings(set protocol.Settings) error {
-	switch set.Sandbox {
-	case "", protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull:
-	default:
-		return Misuse("--sandbox %q: use read-only, workspace-write or danger-full-access", set.Sandbox)
+	if why := (protocol.Settings{Sandbox: set.Sandbox}).Fault(); why != "" {
+		return Misuse("%s", strings.Replace(why, "sandbox mode", "--sandbox", 1))
 	}
-	switch set.Approval {
-	case "", protocol.PolicyUntrusted, protocol.PolicyOnRequest, protocol.PolicyOnFailure, protocol.PolicyNever,
-		protocol.PolicyAutoEdit, protocol.PolicyPlan:
-	default:
-		return Misuse("--ask-for-approval %q: use untrusted, on-request, on-failure, never, auto-edit or plan", set.Approval)
+	if why := set.Fault(); why != "" {
+		return Misuse("%s", strings.Replace(why, "approval policy", "--ask-for-approval", 1))
 	}
 	return nil
 }

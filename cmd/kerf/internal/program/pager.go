@@ -60,10 +60,8 @@ func (p *Program) pager() string {
 		return value
 	}
 	for _, scope := range []string{"--global", "--system"} {
-		git := osexec.Command("git", "config", scope, "--includes", "--get", "core.pager")
-		git.Env = p.Env
-		if out, err := git.Output(); err == nil {
-			return strings.TrimSpace(string(out))
+		if value, ok := p.gitConfig(scope, "--get", "core.pager"); ok {
+			return value
 		}
 	}
 	if value, ok := p.lookup("PAGER"); ok {

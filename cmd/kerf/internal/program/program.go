@@ -15,6 +15,7 @@ import (
 
 	"kerf/internal/config"
 	"kerf/internal/host"
+	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
 )
 
@@ -33,6 +34,8 @@ type Program struct {
 	Record    string
 	// Unrecorded is a flag of the commands that open sessions.
 	Unrecorded bool
+
+	quoting *shown.Quoting // once it is known
 }
 
 // AddFlags gives a command the global flags.
@@ -56,7 +59,7 @@ func (p *Program) AddUnrecorded(f interface {
 // In is the same program in another directory.
 func (p *Program) In(dir string) *Program {
 	there := *p
-	there.Dir = dir
+	there.Dir, there.quoting = dir, nil
 	return &there
 }
 
@@ -89,6 +92,21 @@ func (p *Program) Host(flags map[string]any) (*host.Host, error) {
 		h.Warnings = append(h.Warnings, w.String())
 	}
 	return h, nil
+}
+
+// Again are the flags that have another Kerf read the configuration that this one reads.
+func (p *Program) Again() []string {
+	var args []string
+	if p.Dir != "" {
+		args = append(args, "--cd", p.Dir)
+	}
+	if p.Profile != "" {
+		args = append(args, "--profile", p.Profile)
+	}
+	for _, c := range p.Overrides {
+		args = append(args, "--config", c)
+	}
+	return args
 }
 
 // Unconfigured is a host that no configuration file had a say in.
@@ -144,6 +162,20 @@ func (p *Program) Cwd() (string, error) {
 		return "", Misuse("-C %s: not a directory", dir)
 	}
 	return real, nil
+}
+
+// Deliver writes a result to standard output, or to a new file of the user's own.
+func (p *Program) Deliver(path string, b []byte) error {
+	if path == "" || path == "-" {
+		_, err := p.Stdout.Write(b)
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return Misuse("--output: %v", err)
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
 }
 
 // Getenv reads from the environment of the program.

@@ -21,9 +21,16 @@ func Subcommands(cmd *cobra.Command) []string {
 	return names
 }
 
+// ofGit are words of git's for what Kerf does under another name.
+var ofGit = map[string]string{"show": "diff TURN", "revert": "undo", "reset": "undo", "restore": "undo", "checkout": "undo",
+	"history": "log", "annotate": "blame", "stash": "exec --try", "status": "diff --stat"}
+
 // Unknown is the error for a word where a command below cmd was expected.
 func Unknown(cmd *cobra.Command, word string) error {
 	path := cmd.CommandPath()
+	if other := ofGit[word]; other != "" && !cmd.HasParent() {
+		return Misuse("unknown command %q for %s; did you mean %s %s?", word, path, path, other)
+	}
 	if near := spelling.Nearest(word, Subcommands(cmd)); near != "" {
 		return Misuse("unknown command %q for %s; did you mean %s %s?", word, path, path, near)
 	}

@@ -14,6 +14,7 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
+	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/apply"
 	"kerf/internal/work/changes"
@@ -29,13 +30,13 @@ type ApplyOptions struct {
 	Out     io.Writer
 	Err     io.Writer // for the outcomes of a dry run, whose result is the diff
 
-	patch   io.Reader // a diff to apply instead, or nil
+	Patch   io.Reader // a diff to apply instead, or nil
 	json    bool
-	program *program.Program // on whose terminal the work is told; nil: it is not told
+	Program *program.Program // on whose terminal the work is told; nil: it is not told
 }
 
 func applyCommand(p *program.Program) *cobra.Command {
-	o := ApplyOptions{Options: apply.Options{Tool: "apply"}, Out: p.Stdout, Err: p.Stderr, program: p}
+	o := ApplyOptions{Options: apply.Options{Tool: "apply"}, Out: p.Stdout, Err: p.Stderr, Program: p}
 	cmd := &cobra.Command{Use: "apply [SESSION | -]",
 		Short: "Apply the changes of a session, or a diff, to this directory", Args: program.AtMost(1),
 		Long: "Applies all changes of a session to this directory. Without an id it takes the newest session\n" +
@@ -47,7 +48,7 @@ func applyCommand(p *program.Program) *cobra.Command {
 				return err
 			}
 			if len(args) == 1 && args[0] == "-" {
-				o.patch = p.Stdin
+				o.Patch = p.Stdin
 			} else if len(args) == 1 {
 				o.Session = args[0]
 			}
@@ -68,7 +69,7 @@ func (o *ApplyOptions) Apply(ctx context.Context, h *host.Host) error {
 	if err != nil {
 		return err
 	}
-	if o.patch == nil {
+	if o.Patch == nil {
 		root = apply.Root(root)
 	}
 	if o.DryRun && !o.json {
@@ -76,7 +77,7 @@ func (o *ApplyOptions) Apply(ctx context.Context, h *host.Host) error {
 			return err
 		}
 	}
-	if len(text) == 0 && o.patch == nil {
+	if len(text) == 0 && o.Patch == nil {
 		switch {
 		case o.json:
 			return o.tell(apply.Report{DryRun: o.DryRun, Applied: !o.DryRun, Files: []apply.FileOutcome{}})
@@ -91,8 +92,8 @@ func (o *ApplyOptions) Apply(ctx context.Context, h *host.Host) error {
 	}
 	defer ws.Close()
 	var working *program.Working
-	if o.program != nil {
-		working = o.program.Working("applying changes")
+	if o.Program != nil {
+		working = o.Program.Working("applying changes")
 	}
 	r, err := apply.Patch(ctx, ws.Tree, ws.Txn, text, o.Options)
 	working.Stop()
@@ -105,24 +106,24 @@ func (o *ApplyOptions) Apply(ctx context.Context, h *host.Host) error {
 
 // text is the diff. Of a session it also finds what a merge needs.
 func (o *ApplyOptions) text(h *host.Host) ([]byte, error) {
-	if o.patch != nil {
-		b, err := io.ReadAll(io.LimitReader(o.patch, maxPatch))
+	if o.Patch != nil {
+		b, err := io.ReadAll(io.LimitReader(o.Patch, maxPatch))
 		if err != nil {
 			return nil, fmt.Errorf("read the diff: %w", err)
 		}
 		return b, nil
 	}
-	ws, id, err := h.SessionWorkspace(o.Session)
-	if err != nil {
-		return nil, err
-	}
-	defer ws.Close()
-	if o.ThreeWay {
-		if o.Blobs, err = apply.SessionBlobs(ws.Changes(), id); err != nil {
-			return nil, err
+	var text []byte
+	err := h.ReadSession(o.Session, func(r changes.Reader, id string) (err error) {
+		if o.ThreeWay {
+			if o.Blobs, err = apply.SessionBlobs(r, id); err != nil {
+				return err
+			}
 		}
-	}
-	return ws.Changes().Session(id)
+		text, err = r.Session(id)
+		return err
+	})
+	return text, err
 }
 
 // tell prints a report: as JSON, or a line for each file. Of a dry run the diff is
@@ -136,18 +137,27 @@ func (o *ApplyOptions) tell(r apply.Report) error {
 		w.Reset(o.Err)
 	}
 	for _, f := range r.Files {
-		if err := outcomeLine(w, f); err != nil {
+		if err := o.outcomeLine(w, f); err != nil {
 			return err
 		}
 	}
 	return w.Flush()
 }
 
-func outcomeLine(w io.Writer, f apply.FileOutcome) error {
-	line := fmt.Sprintf("%-8s %s", f.Outcome, visible.Plain(f.Path))
+// named writes a path as the user's git does, or with all its letters where there is no
+// command line.
+func (o *ApplyOptions) named(path string) string {
+	if o.Program == nil {
+		return shown.Name(path, shown.Letters)
+	}
+	return o.Program.Named(path)
+}
+
+func (o *ApplyOptions) outcomeLine(w io.Writer, f apply.FileOutcome) error {
+	line := fmt.Sprintf("%-8s %s", f.Outcome, o.named(f.Path))
 	switch {
 	case f.From != "":
-		line += fmt.Sprintf(" (%s from %s)", f.Operation, visible.Plain(f.From))
+		line += fmt.Sprintf(" (%s from %s)", f.Operation, o.named(f.From))
 	case f.Operation != "":
 		line += " (" + f.Operation + ")"
 	}
@@ -195,7 +205,7 @@ func applyPatch(ctx context.Context, p *program.Program, h *host.Host, text []by
 	}
 	fmt.Fprintln(p.Stdout, "Success. Updated the following files:")
 	for _, c := range r.Changed {
-		fmt.Fprintf(p.Stdout, "%s %s\n", letters[c.Op()], visible.Plain(changes.Relative(h.Config.Cwd, c.Path)))
+		fmt.Fprintf(p.Stdout, "%s %s\n", letters[c.Op()], p.Named(changes.Relative(h.Config.Cwd, c.Path)))
 	}
 	return nil
 }

@@ -12,18 +12,21 @@ import (
 	"kerf/internal/host"
 	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
-	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/author"
 	"kerf/internal/work/workspace"
 )
 
 func blameCommand(p *program.Program) *cobra.Command {
-	var asJSON bool
+	var asJSON, long bool
+	var lines string
 	cmd := &cobra.Command{Use: "blame FILE", Short: "Show for each line of a file which turn wrote it",
 		Args: program.Between(1, 1),
-		Long: `Shows for each line the turn and call that wrote it, the time, the tool and the prompt. "not Kerf"
-means that something other than Kerf wrote the line. "unproven" means that the line came while the
-command named ran, and nobody saw who wrote it. "unknown" means that this part of the history is no
-longer kept. Kerf never claims a line that others changed.`,
+		Long: `Shows for each line the entry of kerf log that wrote it, the time, the tool and the beginning of
+the request; with --long also session, turn and call. "not Kerf" means that something other than
+Kerf wrote the line. "unproven" means that the line came while the command named ran, and nobody
+saw who wrote it. "unknown" means that this part of the history is no longer kept. Kerf never claims
+a line that others changed.`,
+		Example: "  kerf blame main.go\n  kerf blame -L 10,+5 main.go",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Tolerant()
 			if err != nil {
@@ -33,23 +36,28 @@ longer kept. Kerf never claims a line that others changed.`,
 			if err != nil {
 				return fmt.Errorf("blame %s: %w", args[0], err)
 			}
+			if list, err = author.Between(list, lines); err != nil {
+				return program.Misuse("--lines %v", err)
+			}
 			if asJSON {
 				return print.Array(p.Stdout, list)
 			}
-			return p.Paged(func() error { return blameText(p, list) })
+			return p.Paged(func() error { return blameText(p, list, long) })
 		}}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array with one object per line of the file")
+	cmd.Flags().BoolVarP(&long, "long", "l", false, "also show session, turn, call and client, and the whole request")
+	cmd.Flags().StringVarP(&lines, "lines", "L", "", "only these lines: `START,END`, or START,+COUNT")
 	return cmd
 }
 
 // readBlame tells of each line of a file where it comes from.
-func readBlame(h *host.Host, file string) ([]changes.BlameLine, error) {
+func readBlame(h *host.Host, file string) ([]author.Line, error) {
 	ws, err := h.OpenWorkspace(host.WorkspaceOptions{Root: workspace.Find(h.Config.Home, h.Config.Cwd)})
 	if err != nil {
 		return nil, err
 	}
 	defer ws.Close()
-	list, err := ws.Changes().BlameFile(workspace.Real(h.Config.Cwd, file))
+	list, err := author.File(ws.Changes(), workspace.Real(h.Config.Cwd, file))
 	asked := h.Sessions().Prompts()
 	for i := range list {
 		list[i].Prompt = asked.Of(list[i].Session, list[i].Turn)
@@ -57,14 +65,17 @@ func readBlame(h *host.Host, file string) ([]changes.BlameLine, error) {
 	return list, err
 }
 
-func blameText(p *program.Program, list []changes.BlameLine) error {
+func blameText(p *program.Program, list []author.Line, long bool) error {
 	width := 0
 	for _, l := range list {
-		width = max(width, len([]rune(blamed(l))))
+		width = max(width, len([]rune(blamed(l, long))))
 	}
-	digits := len(fmt.Sprint(len(list)))
+	digits := 1
+	if n := len(list); n > 0 {
+		digits = len(fmt.Sprint(list[n-1].Line))
+	}
 	for _, l := range list {
-		who := blamed(l)
+		who := blamed(l, long)
 		text := strings.TrimRight(l.Text, "\r\n")
 		if program.IsTerminal(p.Stdout) {
 			text = shown.Safe(text)
@@ -80,8 +91,11 @@ func blameText(p *program.Program, list []changes.BlameLine) error {
 	return nil
 }
 
+// mostAsked is how much of a request stands before a line, in characters.
+const mostAsked = 24
+
 // blamed is what stands before a line.
-func blamed(l changes.BlameLine) string {
+func blamed(l author.Line, long bool) string {
 	switch l.Origin {
 	case "other":
 		return "not Kerf"
@@ -93,10 +107,15 @@ func blamed(l changes.BlameLine) string {
 		parts = append(parts, l.Origin)
 	}
 	parts = append(parts, fmt.Sprintf("#%d", l.Seq), l.Time.Local().Format(time.DateTime))
-	if l.Session != "" {
-		parts = append(parts, l.Session[:min(8, len(l.Session))])
+	more := []string{l.Session[:min(8, len(l.Session))], l.Turn, l.Call, l.Tool, l.Client}
+	if !long {
+		more = []string{l.Tool}
+		if l.Tool == "" {
+			more = []string{l.Client} // kerf guard, for one
+		}
+		l.Prompt = visible.ClipRunes(l.Prompt, mostAsked)
 	}
-	for _, s := range []string{l.Turn, l.Call, l.Tool, l.Client} {
+	for _, s := range more {
 		if s != "" {
 			parts = append(parts, s)
 		}

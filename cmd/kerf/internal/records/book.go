@@ -138,7 +138,7 @@ func shortPath(p *program.Program, path string) string {
 			path = filepath.ToSlash(rel)
 		}
 	}
-	return shown.Name(path)
+	return p.Named(path)
 }
 
 // The colours of lists on a terminal.

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/records/rerun"
+	"kerf/internal/host/checking"
 	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes/named"
@@ -21,11 +23,11 @@ ignores are left out. Where HEAD has other content than the turn began with, the
 where that is impossible, the file is named, nothing is done, and the exit code is 1.
 
 The message is the request, or -m, with the session, the turn and the model as trailers. The hooks
-of the repository do not run.`
+of the repository do not run; the checks with when = "commit" do, on the files as they are.`
 
 func commitCommand(p *program.Program) *cobra.Command {
 	var turn, message string
-	var dry bool
+	var dry, unchecked bool
 	cmd := &cobra.Command{Use: "commit [TURN]", Short: "Make a git commit of exactly what a turn changed",
 		Long: commitLong, Example: "  kerf commit\n  kerf commit --turn 4 -m 'parser: keep comments'", Args: program.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,11 +42,17 @@ func commitCommand(p *program.Program) *cobra.Command {
 				return err
 			}
 			defer b.ws.Close()
+			if !dry && !unchecked && b.h.Trusted() && checking.Any(b.h.Config, "commit") {
+				if err := (rerun.Options{When: "commit", Blocks: true}).Again(cmd.Context(), p, b.h); err != nil {
+					return &program.Error{Code: 1, Err: err, Hint: "nothing was committed; --no-checks commits all the same"}
+				}
+			}
 			return b.commit(cmd, args, message, dry)
 		}}
 	f := cmd.Flags()
 	f.StringVar(&turn, "turn", "", "the turn, entry or call of this `id`, as kerf log shows it")
 	f.StringVarP(&message, "message", "m", "", "the `text` of the message; the default is the request")
+	f.BoolVar(&unchecked, "no-checks", false, "do not run the checks of the moment commit")
 	f.BoolVar(&dry, "dry-run", false, "print what would be committed; commit nothing")
 	return cmd
 }
@@ -73,17 +81,17 @@ func (b *book) commit(cmd *cobra.Command, args []string, message string, dry boo
 		return err
 	}
 	for _, name := range res.Ignored {
-		fmt.Fprintf(b.p.Stderr, "left out, since git ignores it: %s\n", shown.Name(name))
+		fmt.Fprintf(b.p.Stderr, "left out, since git ignores it: %s\n", b.p.Named(name))
 	}
 	for _, name := range res.Staged {
-		fmt.Fprintf(b.p.Stderr, "what is staged of it stays: %s\n", shown.Name(name))
+		fmt.Fprintf(b.p.Stderr, "what is staged of it stays: %s\n", b.p.Named(name))
 	}
 	tellUnproven(b.p, "the commit has changes of these files of which nobody saw who made them", n.Unproven)
 	if dry {
 		return b.p.Paged(func() error { return printDiff(b.p, res.Diff) })
 	}
 	line, _, _ := strings.Cut(message, "\n")
-	stats := shown.Stats(res.Diff, columns(), b.p.Colored())
+	stats := shown.Stats(res.Diff, columns(), b.p.Colored(), b.p.Quoting())
 	_, err = fmt.Fprintf(b.p.Stdout, "[%s] %s\n%s", res.ID[:9], visible.Line(line), stats)
 	return err
 }

@@ -66,7 +66,7 @@ func (b *book) commitsOf(e row.Entry) []commit.Made {
 		ended = info.Updated.Add(time.Second)
 	}
 	var found []commit.Made
-	for _, c := range commit.Reflog(b.ws.Base(), b.p.Env) {
+	for _, c := range commit.Reflog(context.Background(), b.ws.Base()) {
 		if !c.When.Before(began) && !c.When.After(ended) {
 			found = append(found, c)
 		}

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/named"
+	"kerf/internal/work/changes/reviewed"
 	"kerf/internal/work/changes/row"
 	"kerf/internal/work/changes/span"
 )
@@ -29,27 +31,34 @@ a turn that is named is printed as it was.
 The diff leaves out changes that neither Kerf's tools nor its commands made, and those that came while
 Kerf watched a command and that it did not see the command make. Where Kerf could not watch, changes that
 came while a command ran are in the diff; --proven leaves them out. Standard error names the files of both.
+--unreviewed prints only what you have not marked by --mark-reviewed. What was marked stays so, by its
+lines, wherever it moves in its file; lines that change again are open again.
 An entry of others that is named is printed, too. Files whose earlier or later content is not known cannot be shown;
 standard error names them, too.`
 
 // diffOptions are the flags of `kerf diff`.
 type diffOptions struct {
 	proven, stat, names, words bool
+	unreviewed, mark           bool
+	turn, call                 string
 }
 
 func diffCommand(p *program.Program) *cobra.Command {
 	var o diffOptions
 	cmd := &cobra.Command{Use: "diff [TURN | A..B] [--] [PATH ...]", Short: "Print what the last turn, or another, changed",
-		Long: diffLong, Example: "  kerf diff --stat\n  kerf diff '#4'\n  kerf diff 4..9 -- src",
+		Long: diffLong, Example: "  kerf diff --stat\n  kerf diff '#4'\n  kerf diff 4..9 -- src\n  kerf diff --unreviewed --mark-reviewed",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, _, err := openBook(p, "")
 			if err != nil {
 				return err
 			}
 			defer b.ws.Close()
-			n, err := b.net(cmd, args, !o.proven)
+			n, err := o.net(cmd, b, args)
 			if err != nil {
 				return err
+			}
+			if len(n.Diff) == 0 && len(n.Left)+len(n.Lost) == 0 && program.IsTerminal(p.Stdout) {
+				fmt.Fprintln(p.Stderr, "no difference")
 			}
 			if err := p.Paged(func() error { return o.print(p, string(n.Diff)) }); err != nil {
 				return err
@@ -70,16 +79,56 @@ func diffCommand(p *program.Program) *cobra.Command {
 	f.BoolVar(&o.stat, "stat", false, "print a count for each file")
 	f.BoolVar(&o.names, "name-only", false, "print the names of the files")
 	f.BoolVar(&o.words, "word-diff", false, "mark the changed words within lines: [-old-] and {+new+}, or colours")
+	f.StringVar(&o.turn, "turn", "", "the `turn` with this id, as the argument TURN")
+	f.StringVar(&o.call, "call", "", "the `call` with this id, as the argument TURN")
+	f.BoolVar(&o.unreviewed, "unreviewed", false,
+		"only what you have not marked as reviewed; of all that Kerf did, if nothing is named")
+	f.BoolVar(&o.mark, "mark-reviewed", false, "mark what is printed as reviewed")
 	cmd.MarkFlagsMutuallyExclusive("stat", "name-only", "word-diff")
+	cmd.MarkFlagsMutuallyExclusive("turn", "call")
 	return cmd
+}
+
+// net is what is to be printed, marked as reviewed if that is asked for.
+func (o diffOptions) net(cmd *cobra.Command, b *book, args []string) (changes.Net, error) {
+	if name := o.turn + o.call; name != "" {
+		if cmd.ArgsLenAtDash() > 0 {
+			return changes.Net{}, program.Misuse("name one turn")
+		}
+		if _, ok, err := named.Find(b.rows, name); err != nil || !ok {
+			return changes.Net{}, cmp.Or(err, fmt.Errorf("diff: %q is no turn or call of kerf log", name))
+		}
+		args = append([]string{name}, args...)
+	}
+	if o.unreviewed && len(args) == 0 {
+		args = []string{".."}
+	}
+	n, err := b.net(cmd, args, !o.proven)
+	if err != nil {
+		return n, err
+	}
+	marks := reviewed.In(b.ws.Dir)
+	if o.unreviewed {
+		left, err := marks.Left(string(n.Diff))
+		if err != nil {
+			return n, err
+		}
+		n.Diff = []byte(left)
+	}
+	if o.mark {
+		if _, err := marks.Add(string(n.Diff)); err != nil {
+			return n, fmt.Errorf("mark as reviewed: %w", err)
+		}
+	}
+	return n, nil
 }
 
 func (o diffOptions) print(p *program.Program, text string) error {
 	switch {
 	case o.stat:
-		text = shown.Stats(text, columns(), p.Colored())
+		text = shown.Stats(text, columns(), p.Colored(), p.Quoting())
 	case o.names:
-		text = shown.Names(text)
+		text = shown.Names(text, p.Quoting())
 	case o.words:
 		text = shown.Words(text, p.Colored())
 	default:

@@ -12,6 +12,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes/retention"
+	"kerf/internal/work/tries"
 	"kerf/internal/work/workspace"
 )
 
@@ -22,7 +23,7 @@ func gcCommand(p *program.Program) *cobra.Command {
 		Long: `Removes old file contents from the stores of all workspaces. It keeps what a session, an unfinished
 transaction or a change within the retention refers to. The retention is set under [backups] in
 config.toml: max_backups_per_file, min_retention_hours, max_retention_days, max_bytes. The last turn
-can always be undone. Other Kerf processes may run meanwhile. You may stop it at any time.`,
+can always be undone. It removes what is left of tries that were cut off, and no try. Other Kerf processes may run meanwhile. You may stop it at any time.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Tolerant()
 			if err != nil {
@@ -32,15 +33,22 @@ can always be undone. Other Kerf processes may run meanwhile. You may stop it at
 			o.DryRun = dry
 			working := p.Working("looking for old contents")
 			done, err := retention.Collect(cmd.Context(), o)
+			var left []tries.Left
+			if err == nil {
+				left, err = tries.Sweep(o.Home, dry)
+			}
 			working.Stop()
 			if err != nil {
 				return fmt.Errorf("collect: %w", err)
+			}
+			for _, l := range left {
+				done = append(done, retention.Collected{Workspace: l.Dir, Objects: 1, Bytes: l.Bytes, Removed: 1, RemovedBytes: l.Bytes})
 			}
 			if asJSON {
 				return print.Array(p.Stdout, done)
 			}
 			gcText(p, done, dry)
-			return nil
+			return gcTries(p, o.Home)
 		}}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only count what would be removed")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array with one object per workspace")
@@ -68,6 +76,20 @@ func gcText(p *program.Program, done []retention.Collected, dry bool) {
 	}
 	fmt.Fprintf(p.Stdout, "%s %d objects, %s; %d objects, %s are kept\n", verb, objects, print.Bytes(freed), kept,
 		print.Bytes(held))
+}
+
+// gcTries tells of the tries that wait: they are never removed.
+func gcTries(p *program.Program, home string) error {
+	list, err := tries.List(home)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	var size int64
+	for _, t := range list {
+		size += t.Size()
+	}
+	fmt.Fprintf(p.Stdout, "tries: %d, %s, stay until kerf keep or kerf discard ends them\n", len(list), print.Bytes(size))
+	return nil
 }
 
 func recoverCommand(p *program.Program) *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
-	"kerf/internal/protocol"
+	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/named"
@@ -22,12 +22,14 @@ import (
 func logCommand(p *program.Program) *cobra.Command {
 	var o changes.Filter
 	var session string
-	var asJSON bool
+	var asJSON, stat bool
+	var l logged
 	cmd := &cobra.Command{Use: "log [TURN ...] [--] [PATH ...]", Short: "Show what was changed in this workspace, when and by whom",
 		Long: `Lists the changes in this workspace, newest first. Each entry shows what changed, when, which session,
 turn, call and tool changed it, and the prompt. The cause is tool, command, outside (neither), undo or
 redo. "unproven" after the cause means that nobody saw who made the change: it came while the command
-ran. A command that still runs is listed as such.
+ran. A command that still runs is listed as such. On a terminal the session, the call and the client are
+left out, unless --long asks for them.
 
 Entries, turns, calls and sessions are named as the list shows them: by #4 or 4, by an id or by its
 beginning. With PATHs it lists only changes of these files and of files below these directories.`,
@@ -36,6 +38,7 @@ beginning. With PATHs it lists only changes of these files and of files below th
 			if o.Limit < 0 {
 				return program.Misuse("--limit %d: give a number from 0 up", o.Limit)
 			}
+			o.Diffs = l.diffs || stat
 			entries, err := readLog(p, cmd, o, session, args)
 			if err != nil {
 				return err
@@ -43,16 +46,26 @@ beginning. With PATHs it lists only changes of these files and of files below th
 			if asJSON {
 				return print.Array(p.Stdout, entries)
 			}
-			return p.Paged(func() error { return logList(p, entries, o.Diffs) })
+			if len(entries) == 0 && program.IsTerminal(p.Stdout) {
+				fmt.Fprintln(p.Stderr, "nothing was changed here yet")
+			}
+			l.long = l.long || !program.IsTerminal(p.Stdout)
+			l.stat = stat && !l.diffs
+			return p.Paged(func() error { return logList(p, entries, l) })
 		}}
 	f := cmd.Flags()
 	f.StringVar(&session, "session", "", "only changes of the session with this `id`, in its workspace")
 	f.IntVarP(&o.Limit, "limit", "n", 0, "show at most `n` entries; 0 shows all")
 	f.StringVar(&p.Profile, "profile", "", "use a `profile` of the configuration") // -p is the patch here, as in git log
-	f.BoolVarP(&o.Diffs, "patch", "p", false, "show the diff of each entry")
+	f.BoolVarP(&l.diffs, "patch", "p", false, "show the diff of each entry")
+	f.BoolVar(&stat, "stat", false, "show a count for each file of each entry")
+	f.BoolVarP(&l.long, "long", "l", false, "on a terminal, too, show session, call and client")
 	f.BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }
+
+// logged says how entries are printed.
+type logged struct{ diffs, stat, long bool }
 
 // readLog lists what the words of the command name.
 func readLog(p *program.Program, cmd *cobra.Command, f changes.Filter, session string,
@@ -75,7 +88,7 @@ func readLog(p *program.Program, cmd *cobra.Command, f changes.Filter, session s
 	if err != nil {
 		return nil, err
 	}
-	f.Session, f.Paths = session, s.paths
+	f.Session, f.Paths, f.Checks = session, s.paths, true
 	if len(s.targets) > 0 {
 		f.Fits = func(e row.Entry) bool {
 			return slices.ContainsFunc(s.targets, func(t named.Target) bool { return t.Fits(e) })
@@ -110,26 +123,33 @@ var letters = map[string]string{"created": "A", "modified": "M", "deleted": "D"}
 var letterColors = map[string]string{"created": green, "modified": cyan, "deleted": red}
 
 // logList prints entries for people.
-func logList(p *program.Program, entries []row.Entry, diffs bool) error {
+func logList(p *program.Program, entries []row.Entry, l logged) error {
 	for i, e := range entries {
-		if i > 0 && diffs {
+		if i > 0 && (l.diffs || l.stat) {
 			fmt.Fprintln(p.Stdout)
 		}
-		if err := logText(p, e); err != nil {
+		if err := logText(p, e, l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func logText(p *program.Program, e row.Entry) error {
+func logText(p *program.Program, e row.Entry, l logged) error {
 	head := paint(p, yellow, fmt.Sprintf("#%d", e.Seq))
-	fmt.Fprintf(p.Stdout, "%s  %s  %s\n", head, e.Time.Local().Format(time.DateTime), visible.Plain(who(e)))
+	fmt.Fprintf(p.Stdout, "%s  %s  %s\n", head, e.Time.Local().Format(time.DateTime), visible.Plain(e.Who(l.long)))
+	if e.Check != nil {
+		fmt.Fprintf(p.Stdout, "    checked: %s\n", visible.Plain(e.Check.String()))
+	}
 	if e.Prompt != "" {
 		fmt.Fprintf(p.Stdout, "    %q\n", e.Prompt)
 	}
 	if len(e.Undoes) > 0 {
 		fmt.Fprintf(p.Stdout, "    takes back %s\n", numbers(e.Undoes))
+	}
+	if l.stat && e.Diff != "" {
+		_, err := fmt.Fprint(p.Stdout, shown.Stats(e.Diff, columns(), p.Colored(), p.Quoting()))
+		return err
 	}
 	for _, c := range e.Changes {
 		line := "    " + paint(p, letterColors[c.Operation], letters[c.Operation]) + " " + shortPath(p, string(c.Path))
@@ -156,39 +176,6 @@ func logText(p *program.Program, e row.Entry) error {
 	return printDiff(p, e.Diff)
 }
 
-// who tells cause, certainty, tool, client, session, turn and call.
-func who(e row.Entry) string {
-	parts := []string{e.Cause}
-	switch {
-	case e.Running:
-		parts = append(parts, "still running")
-	case e.Certainty != string(protocol.Proven) && e.Certainty != e.Cause:
-		parts = append(parts, e.Certainty)
-	}
-	add := func(name, value string) {
-		if value != "" {
-			parts = append(parts, name+value)
-		}
-	}
-	if e.Tool != e.Cause {
-		add("", e.Tool)
-	}
-	if e.Client != "" {
-		parts = append(parts, "by "+e.Client)
-	}
-	add("session ", e.Session)
-	add("turn ", e.Turn)
-	add("call ", e.Call)
-	if e.Undone {
-		parts = append(parts, "(undone)")
-	}
-	return strings.Join(parts, "  ")
-}
-
 func numbers(list []int64) string {
-	var names []string
-	for _, n := range list {
-		names = append(names, fmt.Sprintf("#%d", n))
-	}
-	return strings.Join(names, ", ")
+	return "#" + strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", ", #")
 }

@@ -12,6 +12,5 @@ import (
 func Commands(p *program.Program) []*cobra.Command {
 	return []*cobra.Command{sessionsCommand(p), diffCommand(p), applyCommand(p), applyPatchCommand(p), verifyCommand(p),
 		recoverCommand(p), adoptCommand(p),
-		takeBack(p, false), takeBack(p, true), logCommand(p), blameCommand(p), commitCommand(p), exportCommand(p), gcCommand(p), replayCommand(p),
-		usageCommand(p)}
+		takeBack(p, false), takeBack(p, true), logCommand(p), blameCommand(p), commitCommand(p), exportCommand(p), gcCommand(p), replayCommand(p)}
 }

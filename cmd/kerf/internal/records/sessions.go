@@ -3,15 +3,17 @@ package records
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"kerf/cmd/kerf/internal/browser"
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/front/tui/style"
@@ -77,7 +79,7 @@ func sessionsList(p *program.Program) *cobra.Command {
 	fl.StringVar(&dir, "cwd", "", "only sessions of this `directory`")
 	fl.StringVar(&f.Search, "search", "", "only sessions whose title has this `text`")
 	fl.BoolVar(&f.Archived, "archived", false, "list the archived sessions instead")
-	fl.IntVar(&f.Limit, "limit", 0, "list at most `n` sessions")
+	fl.IntVarP(&f.Limit, "limit", "n", 0, "list at most `n` sessions")
 	fl.StringVar(&f.Cursor, "cursor", "", "continue after the session with this `id`")
 	return cmd
 }
@@ -290,7 +292,7 @@ func sessionsSearch(p *program.Program) *cobra.Command {
 			return nil
 		}}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
-	cmd.Flags().IntVar(&limit, "limit", 50, "list at most `n` sessions; 0 lists all")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "list at most `n` sessions; 0 lists all")
 	return cmd
 }
 
@@ -367,13 +369,15 @@ func sessionsDelete(p *program.Program) *cobra.Command {
 
 func sessionsExport(p *program.Program) *cobra.Command {
 	var format, out string
+	var page bool
 	cmd := &cobra.Command{Use: "export ID", Short: "Write a session as markdown, HTML or JSON",
 		Args: program.Between(1, 1),
 		Long: "Writes the conversation of a session with the diffs of all changes. The HTML is one page without\n" +
 			"scripts and without other files. Secrets are redacted, as in the session's own files.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if format == "" {
-				format = formatOf(out)
+			format = cmp.Or(map[bool]string{true: "html"}[page], format, formatOf(out))
+			if !slices.Contains(append(formats(), "md"), format) {
+				return program.Misuse("format %q: use %s", format, strings.Join(formats(), ", "))
 			}
 			h, err := p.Tolerant()
 			if err != nil {
@@ -381,18 +385,27 @@ func sessionsExport(p *program.Program) *cobra.Command {
 			}
 			var b bytes.Buffer
 			working := p.Working("reading the session")
-			err = h.Sessions().Export(cmd.Context(), &b, strings.Join(args, ""), format)
+			if name := strings.Join(args, ""); format == "html" {
+				err = browser.Document(cmd.Context(), h, &b, name)
+			} else {
+				err = h.Sessions().Export(cmd.Context(), &b, name, format)
+			}
 			working.Stop()
 			if err != nil {
 				return err
 			}
-			return deliver(p, out, b.Bytes())
+			return p.Deliver(out, b.Bytes())
 		}}
 	cmd.Flags().StringVarP(&format, "format", "f", "",
-		strings.Join(export.Formats(), ", ")+" (`name`); the default follows the name of the output file, or is markdown")
+		strings.Join(formats(), ", ")+" (`name`); the default follows the name of the output file, or is markdown")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file` instead of standard output")
+	cmd.Flags().BoolVar(&page, "html", false, "the same as --format html")
+	cmd.MarkFlagsMutuallyExclusive("html", "format")
 	return cmd
 }
+
+// formats are those of an export; the page of HTML is drawn by the browser's pages.
+func formats() []string { return slices.Insert(export.Formats(), 1, "html") }
 
 // formatOf is the format that the name of a file says.
 func formatOf(name string) string {
@@ -405,23 +418,9 @@ func formatOf(name string) string {
 	return "markdown"
 }
 
-// deliver writes a result to standard output, or to a new file of the user's own.
-func deliver(p *program.Program, path string, b []byte) error {
-	if path == "" || path == "-" {
-		_, err := p.Stdout.Write(b)
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return program.Misuse("--output: %v", err)
-	}
-	_, err = f.Write(b)
-	return errors.Join(err, f.Close())
-}
-
 func sessionsImport(p *program.Program) *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{Use: "import FILE ...", Short: "Import Codex rollouts (rollout-*.jsonl) as sessions",
+	cmd := &cobra.Command{Use: "import FILE ...", Short: "Import sessions that Codex, Claude Code or Gemini CLI recorded",
 		Args: program.AtLeastOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Tolerant()
@@ -429,7 +428,7 @@ func sessionsImport(p *program.Program) *cobra.Command {
 				return err
 			}
 			return each(args, func(path string) error {
-				made, err := h.Sessions().ImportCodex(path)
+				made, err := h.Sessions().Import(path)
 				if err != nil {
 					return err
 				}
@@ -469,7 +468,7 @@ func sessionsScript(p *program.Program) *cobra.Command {
 			for n, text := range prompts {
 				fmt.Fprintf(p.Stderr, "prompt %d: %s\n", n+1, visible.Plain(text))
 			}
-			return deliver(p, out, b.Bytes())
+			return p.Deliver(out, b.Bytes())
 		}}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file` instead of standard output")
 	return cmd

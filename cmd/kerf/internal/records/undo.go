@@ -17,7 +17,6 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
-	"kerf/internal/work/changes/settle"
 )
 
 const undoLong = `Takes back the last turn in this workspace that is not undone yet: the changes of its tools and
@@ -41,8 +40,8 @@ An undo is recorded like any change: kerf redo brings back what the last undo to
 // takeBackOptions are the flags of `kerf undo` and `kerf redo`.
 type takeBackOptions struct {
 	changes.Choice
-	dryRun, asJSON, yes        bool
-	merge, ours, theirs, skips bool
+	dryRun, asJSON, yes bool
+	settling            program.Settling
 }
 
 func takeBack(p *program.Program, redo bool) *cobra.Command {
@@ -67,30 +66,11 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 			cmd.MarkFlagsMutuallyExclusive("entry", other)
 		}
 	}
-	f.BoolVar(&o.merge, "merge", false, "in conflicts, write both into the file, with markers")
-	f.BoolVar(&o.ours, "ours", false, "in conflicts, leave the lines as they are now")
-	f.BoolVar(&o.theirs, "theirs", false, "in conflicts, take those lines back, too")
-	f.BoolVar(&o.skips, "skip", false, "leave files in conflict alone")
-	cmd.MarkFlagsMutuallyExclusive("merge", "ours", "theirs", "skip")
+	o.settling.AddFlags(cmd, "in conflicts, take those lines back, too")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done; write nothing")
 	f.BoolVar(&o.asJSON, "json", false, "print the report as JSON and ask nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask on a terminal")
 	return cmd
-}
-
-// settling is the way in which conflicts are settled.
-func (o *takeBackOptions) settling() settle.Way {
-	switch {
-	case o.merge:
-		return settle.Merge
-	case o.ours:
-		return settle.Ours
-	case o.theirs:
-		return settle.Theirs
-	case o.skips:
-		return settle.Skip
-	}
-	return ""
 }
 
 func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []string) error {
@@ -103,7 +83,7 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 	}
 	defer b.ws.Close()
 	c := o.Choice
-	c.Session, c.Conflicts = session, o.settling()
+	c.Session, c.Conflicts = session, o.settling.Way()
 	if c, err = b.choice(cmd, c, args); err != nil {
 		return err
 	}

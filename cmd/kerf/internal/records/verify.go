@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/records/rerun"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/text/visible"
@@ -19,17 +20,25 @@ each change with the ledger, with the stored contents before and after it, and w
 checks every entry of the ledger of that workspace: any changed, removed, moved or added entry is named.
 
 --workspace also compares the files that the session changed with their last state in the ledger, and
-names those that were changed since; that is no fault. The exit code is 1 when something of the record
+names those that were changed since; that is no fault. --checks, instead, runs the project's checks (see
+kerf help checks) on the files as they are, and tells what is on record of them for the same files. The exit code is 1 when something of the record
 differs; the first difference is named.`
 
 func verifyCommand(p *program.Program) *cobra.Command {
-	var all, files bool
+	var all, files, checks bool
+	var o rerun.Options
 	cmd := &cobra.Command{Use: "verify [ID]", Short: "Check a session's records, changes, contents and diffs",
 		Long: verifyLong, Args: program.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Tolerant()
 			if err != nil {
 				return err
+			}
+			if !checks && o.When != "" {
+				return program.Misuse("--when is about checks: add --checks")
+			}
+			if checks {
+				return o.Again(cmd.Context(), p, h)
 			}
 			store := h.Sessions()
 			if all {
@@ -46,7 +55,14 @@ func verifyCommand(p *program.Program) *cobra.Command {
 			return verify(p, store, info, files)
 		}}
 	cmd.Flags().BoolVar(&all, "all", false, "check every session")
+	cmd.Flags().BoolVar(&checks, "checks", false, "run the project's checks on the files as they are, instead")
+	cmd.Flags().StringVar(&o.When, "when", "", "with --checks: only those of this `moment`: edit, turn, keep or commit")
+	cmd.Flags().StringVar(&o.Before, "before", "", "`text`")
+	cmd.Flags().BoolVar(&o.Blocks, "blocking", false, "")
+	_, _ = cmd.Flags().MarkHidden("before"), cmd.Flags().MarkHidden("blocking")
 	cmd.Flags().BoolVar(&files, "workspace", false, "compare the files on disk, too")
+	cmd.MarkFlagsMutuallyExclusive("checks", "all")
+	cmd.MarkFlagsMutuallyExclusive("checks", "workspace")
 	return cmd
 }
 
@@ -69,11 +85,14 @@ func verify(p *program.Program, store *sessions.Store, info protocol.SessionInfo
 	if r.Gone > 0 {
 		more = fmt.Sprintf(" (%d older contents are no longer kept)", r.Gone)
 	}
+	if r.Tried > 0 {
+		more += fmt.Sprintf(" (%d changes were made in a try and are not compared)", r.Tried)
+	}
 	if r.Ledger.Entries > 0 {
 		more += "; ledger: " + r.Ledger.String()
 	}
 	fmt.Fprintf(p.Stdout, "session %s verifies: %d records in order, hash chain whole, %d changes with their diffs "+
 		"and contents%s\n",
-		info.ID, r.Records, r.Changes, more)
+		info.ID, r.Records, r.Changes-r.Tried, more)
 	return nil
 }

@@ -138,9 +138,22 @@ type serverJSON struct {
 	State     string   `json:"state,omitempty"`
 	Error     string   `json:"error,omitempty"`
 	Tools     []string `json:"tools,omitempty"`
+	// From is the file of another agent that names the server, NotUsed why it is not
+	// used, Reads the variables that it gets, and Ignored the keys that have no effect.
+	From    string   `json:"from,omitempty"`
+	NotUsed string   `json:"not_used,omitempty"`
+	Reads   []string `json:"reads,omitempty"`
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 func describe(h *host.Host, name string, s config.MCPServer) serverJSON {
+	if p, ok := h.Config.Peers.Server(name); ok {
+		out := peerJSON(h.Config, p)
+		if s.URL != "" && out.Auth == "none" && h.MCP().SignedIn(name) {
+			out.Auth = "signed in"
+		}
+		return out
+	}
 	out := serverJSON{Name: name, Enabled: s.Enabled, Transport: "stdio", Command: s.Command, Args: s.Args, Cwd: s.Cwd,
 		URL: shownURL(s.URL),
 		Env: slices.Sorted(maps.Keys(s.Env)), Auth: "none"}
@@ -169,6 +182,7 @@ func mcpList(p *program.Program) *cobra.Command {
 			for _, name := range slices.Sorted(maps.Keys(h.Config.MCPServers)) {
 				list = append(list, describe(h, name, h.Config.MCPServers[name]))
 			}
+			list = append(list, unusedPeers(h.Config)...)
 			if asJSON {
 				return print.JSON(p.Stdout, list)
 			}
@@ -177,6 +191,9 @@ func mcpList(p *program.Program) *cobra.Command {
 			}
 			for _, s := range list {
 				fmt.Fprintln(p.Stdout, s.line())
+			}
+			for _, f := range h.Config.Peers.Faults {
+				fmt.Fprintf(p.Stderr, "kerf: %s: %s\n", visible.Plain(shownIn(h.Config, f.File)), visible.Plain(f.Why))
 			}
 			return nil
 		}}
@@ -210,13 +227,13 @@ func (s serverJSON) line() string {
 		what = strings.Join(append([]string{s.Command}, s.Args...), " ")
 	}
 	state := ""
-	if !s.Enabled {
+	if !s.Enabled && s.NotUsed == "" {
 		state = "  (off)"
 	}
 	if s.Auth != "none" {
 		state += "  " + s.Auth
 	}
-	return fmt.Sprintf("%-16s %s%s", s.Name, visible.Plain(what), state)
+	return fmt.Sprintf("%-16s %s%s%s", visible.Plain(s.Name), visible.Plain(what), state, s.origin())
 }
 
 func mcpGet(p *program.Program) *cobra.Command {
@@ -229,6 +246,9 @@ func mcpGet(p *program.Program) *cobra.Command {
 				return err
 			}
 			s, err := h.MCP().Server(args[0])
+			if why := unusedPeer(h.Config, args[0]); err != nil && why != "" {
+				return fmt.Errorf("MCP server %q is not used: %s", args[0], why)
+			}
 			if err != nil {
 				return err
 			}
@@ -272,6 +292,9 @@ func serverText(p *program.Program, s serverJSON) {
 	row("state", s.State)
 	row("error", s.Error)
 	row("tools", strings.Join(s.Tools, " "))
+	row("from", s.From)
+	row("reads", strings.Join(s.Reads, " "))
+	row("ignored", strings.Join(s.Ignored, " "))
 }
 
 func mcpRemove(p *program.Program) *cobra.Command {
@@ -284,6 +307,11 @@ func mcpRemove(p *program.Program) *cobra.Command {
 			if _, err := h.MCP().Server(args[0]); err != nil {
 				fmt.Fprintf(p.Stdout, "no MCP server %q is configured; nothing was removed\n", args[0])
 				return nil
+			}
+			if s, ok := h.Config.Peers.Server(args[0]); ok && s.Plugin != "" {
+				return fmt.Errorf("plugin %s brings %s; kerf plugin remove %s takes the plugin away", s.Plugin, args[0], s.Plugin)
+			} else if ok {
+				return fmt.Errorf("%s names %s; take it out there, or run: kerf trust --no", s.File, args[0])
 			}
 			file, err := userConfig(p)
 			if err != nil {

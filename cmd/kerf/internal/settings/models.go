@@ -55,7 +55,7 @@ func modelsCommand(p *program.Program) *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.BoolVar(&refresh, "refresh", false, "ask the provider for its models and keep the answer")
 	f.BoolVar(&local, "local", false, "look for model servers on this machine")
-	f.BoolVar(&check, "check", false, "try the model with two tiny requests and tell what works")
+	f.BoolVar(&check, "check", false, "try the model with a few tiny requests and tell what works")
 	f.StringVarP(&name, "model", "m", "", "the `model` to try; PROVIDER:MODEL for another provider's")
 	f.StringVar(&provider, "provider", "", "only this `provider`")
 	pull := &cobra.Command{Use: "pull NAME", Short: "Fetch a model with Ollama", Args: program.Between(1, 1),
@@ -86,7 +86,7 @@ func checkModel(p *program.Program, cmd *cobra.Command, h *host.Host, name strin
 		fmt.Fprintf(w, "provider\t%s\nmodel\t%s\n", got.Provider, visible.Plain(got.Model))
 		fmt.Fprintf(w, "streaming\t%s\ntools\t%s\nparallel calls\t%s\nresults of calls\t%s\n", yes(got.Streaming),
 			yes(got.Tools), yes(got.Parallel), yes(got.Results))
-		fmt.Fprintf(w, "reasoning\t%s\ncached tokens\t%d\nimages\t%s (not tried)\n", yes(got.Reasoning), got.Cached,
+		fmt.Fprintf(w, "reasoning\t%s\ncached tokens\t%d\nimages\t%s\n", yes(got.Reasoning), got.Cached,
 			yes(got.Images))
 		err = w.Flush()
 	}

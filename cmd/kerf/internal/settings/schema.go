@@ -13,6 +13,7 @@ import (
 	"kerf/internal/front/exec"
 	"kerf/internal/front/serve/message"
 	"kerf/internal/host"
+	"kerf/internal/host/toolspecs"
 )
 
 const schemaAbout = `Prints JSON schemas (draft 2020-12) of what Kerf reads and writes.
@@ -81,7 +82,7 @@ func printSchema(p *program.Program, args []string, as string) error {
 
 // toolSchemas are the schemas of the tools' arguments by name.
 func toolSchemas() (map[string]json.RawMessage, error) {
-	b, err := host.ToolSpecs()
+	b, err := toolspecs.JSON()
 	if err != nil {
 		return nil, err
 	}

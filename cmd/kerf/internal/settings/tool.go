@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
-	"kerf/internal/host"
+	"kerf/internal/host/toolspecs"
 	"kerf/internal/protocol"
 )
 
@@ -21,7 +21,7 @@ func toolCommand(p *program.Program) *cobra.Command {
 		Example: `  kerf tool read_file '{"file_path": "main.go"}'` + "\n" + `  kerf tool edit_file - < call.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list {
-				b, err := host.ToolSpecs()
+				b, err := toolspecs.JSON()
 				if err != nil {
 					return err
 				}

@@ -13,8 +13,9 @@ import (
 const trustAbout = `Shows or changes whether you trust the project here.
 
 If you trust a project, Kerf uses its .kerf directory (configuration, rules, hooks, skills) and may
-change the project's files without asking each time. You trust the content that .kerf has now. When
-that content changes, Kerf ignores .kerf until you trust the project again.
+change the project's files without asking each time. It also starts the MCP servers that files of
+other agents there name, such as .mcp.json. You trust the content that .kerf and these files have
+now. When it changes, Kerf ignores them until you trust the project again.
 
   kerf trust          show whether the project is trusted
   kerf trust --yes    trust the project as it is now
@@ -62,5 +63,11 @@ func runTrust(p *program.Program, yes, no bool) error {
 		}
 	}
 	fmt.Fprintf(p.Stdout, "%s is %s\n", visible.Plain(c.Root), h.Config.Trust(c.Root))
+	for _, s := range h.Config.Peers.Servers {
+		if s.Plugin != "" {
+			continue
+		}
+		fmt.Fprintf(p.Stdout, "  MCP server %s\n", peerJSON(h.Config, s).line())
+	}
 	return nil
 }

@@ -72,7 +72,7 @@ func runDemo(ctx context.Context, p *program.Program, asJSON bool, api string) e
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	o := execOptions{p: p, color: "auto"}
-	code := exec.Run(ctx, exec.Options{Sessions: h, Version: host.Version,
+	code := exec.Run(ctx, exec.Options{Sessions: h, Version: host.Version, Named: p.Named,
 		Open: protocol.OpenOptions{Headless: true, Source: "demo",
 			Settings: protocol.Settings{Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyNever}},
 		Prompt: []protocol.Input{{Text: demoPrompt}}, JSON: asJSON, Stdout: p.Stdout, Stderr: p.Stderr,
@@ -90,12 +90,15 @@ func runDemo(ctx context.Context, p *program.Program, asJSON bool, api string) e
 func prepareCache(ctx context.Context, p *program.Program, dir string) error {
 	build := osexec.CommandContext(ctx, "go", "test", "-run", "^$", "./...")
 	build.Dir, build.Env = dir, p.Env
-	if out, err := build.CombinedOutput(); err != nil {
+	working := p.Working("compiling what the tests of the demo need")
+	out, err := build.CombinedOutput()
+	working.Stop()
+	if err != nil {
 		return fmt.Errorf("demo: go test: %w: %s", err, out)
 	}
 	where := osexec.CommandContext(ctx, "go", "env", "GOCACHE")
 	where.Dir, where.Env = dir, p.Env
-	out, err := where.Output()
+	out, err = where.Output()
 	if err == nil && pathname.Under(os.TempDir(), strings.TrimSpace(string(out))) {
 		p.Overrides = append(p.Overrides, "sandbox_workspace_write.shared_tmp=true")
 	}

@@ -2,15 +2,12 @@ package start
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -18,11 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/start/pictures"
+	"kerf/cmd/kerf/internal/trying"
+	"kerf/cmd/kerf/internal/worktrees"
 	"kerf/internal/front/exec"
 	"kerf/internal/host"
-	"kerf/internal/pathname"
 	"kerf/internal/protocol"
-	"kerf/internal/text/visible"
 	"kerf/internal/work/changes/retention"
 )
 
@@ -50,12 +48,17 @@ type execOptions struct {
 	forkTurn      string
 	maxTurns      int
 	timeout       time.Duration
+	try           string
+	goal          protocol.Goal
+	attempts      trying.Attempts
+	apart         worktrees.Choice
 }
 
 const execLong = `Runs one request without a terminal UI.
 
 The prompt is the argument, or standard input with "-" or without an argument. When a
-prompt is given and standard input is a pipe, its text is added to the prompt. Human mode
+prompt is given and standard input is a pipe, its text is added to the prompt. "/name words"
+stands for a command of yours or of a trusted project. Human mode
 prints progress on stderr and only the final message on stdout; --json prints one event a
 line on stdout.`
 
@@ -99,8 +102,16 @@ func execCommand(p *program.Program) *cobra.Command {
 	f.StringVar(&o.source, "thread-source", "exec", "what the session's metadata names as its `source`")
 	f.IntVar(&o.maxTurns, "max-turns", 0, "end the turn after `n` model requests; exit code 1")
 	f.DurationVar(&o.timeout, "timeout", 0, "end the turn after this `time`, such as 90s or 10m; exit code 1")
+	f.StringVar(&o.goal.Text, "goal", "", "what has to be reached (`text`): it is stated again after a compaction; with "+
+		"--check the turn goes on until the check passes")
+	f.StringVar(&o.goal.Check, "check", "", "the shell `command` that decides whether the goal is reached: exit code 0. "+
+		"Kerf runs it in the sandbox")
+	f.IntVar(&o.goal.Checks, "max-checks", 0, "give the goal up after the check failed `n` times (20); exit code 1")
 	_ = f.MarkHidden("yolo")
 	p.AddUnrecorded(f)
+	trying.Flag(f, &o.try)
+	trying.AttemptFlags(cmd.Flags(), &o.attempts)
+	worktrees.Flags(cmd.Flags(), &o.apart)
 
 	resume := &cobra.Command{Use: "resume [ID | --last] [PROMPT | -]", Short: "Go on with an earlier session",
 		Args: program.AtMost(2),
@@ -115,6 +126,7 @@ func execCommand(p *program.Program) *cobra.Command {
 		}}
 	resume.Flags().BoolVar(&o.last, "last", false, "the newest session of this directory")
 	resume.Flags().BoolVar(&o.all, "all", false, "with --last: of any directory")
+	worktrees.Flags(resume.Flags(), &o.apart)
 	fork := &cobra.Command{Use: "fork ID [PROMPT | -]", Short: "Start a new session with the history of an earlier one",
 		Args: program.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -122,11 +134,33 @@ func execCommand(p *program.Program) *cobra.Command {
 			return o.run(cmd.Context(), args[1:])
 		}}
 	fork.Flags().StringVar(&o.forkTurn, "turn", "", "copy the history up to this `turn`: its id, or its number from 1")
+	trying.AttemptFlags(fork.Flags(), &o.attempts)
+	worktrees.Flags(fork.Flags(), &o.apart)
 	cmd.AddCommand(resume, fork, o.reviewCommand())
 	return cmd
 }
 
+// run runs one request, in a work tree of its own if that is asked for.
 func (o *execOptions) run(ctx context.Context, args []string) error {
+	leave, err := o.goApart(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return o.request(ctx, args)
+}
+
+// goApart goes to the work tree that is asked for, and returns what ends the stay there.
+func (o *execOptions) goApart(ctx context.Context, args []string) (leave func(), err error) {
+	tried := o.try != "" && o.try != "off" || o.attempts.Wanted()
+	if o.apart.Name != "" {
+		o.try = "off" // also where tries are the default
+	}
+	o.p, leave, err = o.apart.Go(ctx, o.p, args, tried)
+	return leave, err
+}
+
+func (o *execOptions) request(ctx context.Context, args []string) error {
 	set, err := o.settings()
 	if err != nil {
 		return err
@@ -141,17 +175,33 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 	if err := o.gate(h); err != nil {
 		return err
 	}
+	if ran, err := o.several(ctx, h, args); ran || err != nil {
+		return err
+	}
+	if ran, err := o.inTry(ctx, h, args); ran {
+		return err
+	}
 	schema, err := o.readSchema()
 	if err != nil {
 		return err
+	}
+	goal, err := o.aim()
+	if err != nil {
+		return err
+	}
+	if goal != nil && len(args) == 0 {
+		args = []string{goal.Text}
 	}
 	prompt, err := o.prompt(args)
 	if err != nil {
 		return err
 	}
+	if err := expand(ctx, h, prompt); err != nil {
+		return err
+	}
 	resumed := o.resume != "" || o.last || o.fork != "" // it keeps its own
 	if set.Approval == "" && !resumed && h.Config.Origin("approval_policy") == "default" {
-		set.Approval = protocol.PolicyNever
+		set.Approval = unasked(h)
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -159,11 +209,11 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write
 	errTTY := program.IsTerminal(o.p.Stderr)
 	code := exec.Run(ctx, exec.Options{
-		Sessions: h, Version: host.Version,
+		Sessions: h, Version: host.Version, Named: o.p.Named,
 		Open: protocol.OpenOptions{Resume: o.resume, Last: o.last, AnyCwd: o.all, Fork: o.fork,
 			ForkTurn: protocol.TurnID(o.forkTurn), Settings: set, AddDirs: o.addDirs,
 			Ephemeral: o.ephemeral, Headless: true, Source: o.source},
-		Prompt: prompt, Schema: schema, JSON: o.json || o.jsonToo, LastMessage: o.lastMessage,
+		Prompt: prompt, Goal: goal, Schema: schema, JSON: o.json || o.jsonToo, LastMessage: o.lastMessage,
 		Stdout: o.p.Stdout, Stderr: o.p.Stderr, Color: o.colored(errTTY), RawMessage: !program.IsTerminal(o.p.Stdout),
 		Interrupts: signals, Once: o.once(), Live: o.live(),
 	})
@@ -171,6 +221,91 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 		retention.CollectIfDue(ctx, h.Retention())
 	}
 	return program.Exit(code)
+}
+
+// several makes several attempts if that is asked for. An attempt itself goes on here, and
+// tells events.
+func (o *execOptions) several(ctx context.Context, h *host.Host, args []string) (ran bool, err error) {
+	a := &o.attempts
+	a.Model = o.model
+	if err := a.Misused(o.try); err != nil || !a.Wanted() {
+		return false, err
+	}
+	if trying.Inside(o.p, h) {
+		o.json = true
+		return false, nil
+	}
+	if _, err := o.aim(); err != nil {
+		return true, err
+	}
+	text := ""
+	if len(args) == 1 && args[0] != "-" {
+		a.Request = args[0]
+		text, err = o.piped()
+	} else if program.IsTerminal(o.p.Stdin) {
+		return true, program.Misuse("no prompt: give it as an argument, or pipe it in")
+	} else if text, err = program.ReadInput(o.p.Stdin); err == nil {
+		a.Request = text
+	}
+	if err != nil {
+		return true, err
+	}
+	a.Check, a.AddDirs, a.JSON, a.Input = o.goal.Check, o.addDirs, o.json || o.jsonToo, []byte(text)
+	return true, a.Run(ctx, o.p, h)
+}
+
+// inTry runs Kerf anew in a try if that is asked for.
+func (o *execOptions) inTry(ctx context.Context, h *host.Host, args []string) (ran bool, err error) {
+	s, err := o.trial(ctx, h, args)
+	if err != nil {
+		return true, err
+	}
+	return trying.Run(ctx, o.p, h, s)
+}
+
+// trial is what would run in a try.
+func (o *execOptions) trial(ctx context.Context, h *host.Host, args []string) (trying.Session, error) {
+	s := trying.Session{Try: o.try, AddDirs: o.addDirs, Default: h.Config.Defaults.Try && !o.attempts.Wanted()}
+	if len(args) == 1 {
+		s.Request = args[0]
+	}
+	if !s.Default || o.try != "" {
+		return s, nil
+	}
+	switch {
+	case o.resume != "":
+		info, err := h.Sessions().Find(ctx, o.resume)
+		if err != nil {
+			return s, err
+		}
+		s.Resume = string(info.ID)
+	case o.last:
+		id, err := o.newest(ctx, h)
+		if err != nil {
+			return s, err
+		}
+		s.Resume = id
+	}
+	return s, nil
+}
+
+// newest is the id of the newest session: of this directory, or of any.
+func (o *execOptions) newest(ctx context.Context, h *host.Host) (string, error) {
+	cwd := h.Config.Cwd
+	if o.all {
+		cwd = ""
+	}
+	info, err := h.Sessions().Newest(ctx, cwd)
+	return string(info.ID), err
+}
+
+// unasked is the approval policy where nobody can be asked: never, or, if the administrator
+// does not allow that, the one that is required. Every question is answered with no then.
+func unasked(h *host.Host) protocol.ApprovalPolicy {
+	if h.Config.Required.Refuse("", string(protocol.PolicyNever)) != "" {
+		return ""
+	}
+	return protocol.PolicyNever
 }
 
 // settings are those the flags ask for.
@@ -214,6 +349,24 @@ func (o *execOptions) bound() error {
 		o.p.Overrides = append(o.p.Overrides, fmt.Sprintf("budget.max_seconds=%d", int(o.timeout.Seconds())))
 	}
 	return nil
+}
+
+// aim is the goal that the flags set, or nil.
+func (o *execOptions) aim() (*protocol.Goal, error) {
+	g := o.goal
+	switch {
+	case strings.TrimSpace(g.Text) == "" && o.attempts.Wanted() && g.Checks == 0:
+		return nil, nil // the check decides between the attempts
+	case strings.TrimSpace(g.Text) == "" && (g.Check != "" || g.Checks != 0):
+		return nil, program.Misuse("--check and --max-checks are about a goal: say what is to be reached with --goal TEXT")
+	case g.Checks < 0:
+		return nil, program.Misuse("--max-checks %d: give a number, 1 or more", g.Checks)
+	case g.Checks > 0 && g.Check == "":
+		return nil, program.Misuse("--max-checks is about a check: name one with --check COMMAND")
+	case strings.TrimSpace(g.Text) == "":
+		return nil, nil
+	}
+	return &g, nil
 }
 
 // gate keeps a headless run from a directory that nothing protects.
@@ -269,13 +422,32 @@ func (o *execOptions) prompt(args []string) ([]protocol.Input, error) {
 	}
 	input := []protocol.Input{{Text: text}}
 	for _, path := range o.images {
-		url, err := imageURL(path)
+		url, err := pictures.URL(path)
 		if err != nil {
 			return nil, err
 		}
 		input = append(input, protocol.Input{ImageURL: url})
 	}
 	return input, nil
+}
+
+// expand puts the text of a command of the user's in place of its name: /name words.
+func expand(ctx context.Context, h *host.Host, prompt []protocol.Input) error {
+	line, ok := strings.CutPrefix(prompt[0].Text, "/")
+	if !ok {
+		return nil
+	}
+	list, err := h.Query().Prompts(ctx, h.Config.Cwd)
+	if err != nil {
+		return err
+	}
+	end := strings.IndexAny(line+" ", " \n")
+	for _, p := range list {
+		if p.Name == line[:end] && !p.Skill {
+			prompt[0].Text = p.Expand(strings.TrimSpace(line[end:]))
+		}
+	}
+	return nil
 }
 
 // patience is how long standard input may send nothing before the user is told that
@@ -295,61 +467,6 @@ func (o *execOptions) piped() (string, error) {
 	})
 	defer late.Stop()
 	return program.ReadInput(o.p.Stdin)
-}
-
-// maxImage bounds an attached image.
-const maxImage = 20 << 20
-
-func imageURL(path string) (string, error) {
-	named := path
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", program.Misuse("--image: %v", err)
-	}
-	if err := staysHere(named, path); err != nil {
-		return "", err
-	}
-	st, err := os.Lstat(path)
-	if err != nil {
-		return "", program.Misuse("--image: %v", err)
-	}
-	if !st.Mode().IsRegular() || st.Size() > maxImage {
-		return "", program.Misuse("--image %s: not a file of at most %d bytes", path, maxImage)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", program.Misuse("--image: %v", err)
-	}
-	kind := http.DetectContentType(b)
-	if !strings.HasPrefix(kind, "image/") {
-		return "", program.Misuse("--image %s: this is %s, not an image", path, kind)
-	}
-	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b), nil
-}
-
-// staysHere refuses a picture that is named below the working directory but is, through a
-// link, elsewhere: whoever made the link would choose what is sent.
-func staysHere(named, real string) error {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return program.Misuse("--image: %v", err)
-	}
-	home, err := filepath.EvalSymlinks(cwd)
-	if err != nil {
-		return program.Misuse("--image: %v", err)
-	}
-	abs, err := filepath.Abs(named)
-	if err != nil {
-		return program.Misuse("--image: %v", err)
-	}
-	if real, err = filepath.Abs(real); err != nil {
-		return program.Misuse("--image: %v", err)
-	}
-	if (pathname.Inside(cwd, abs) || pathname.Inside(home, abs)) && !pathname.Inside(home, real) {
-		return program.Misuse("--image %s: a link leads out of the working directory, to %s; if you mean that file, name it "+
-			"so", visible.Line(named), visible.Line(real))
-	}
-	return nil
 }
 
 // live reports whether lines on standard error can be written over.

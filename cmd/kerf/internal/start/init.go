@@ -90,7 +90,7 @@ func (o *execOptions) askFor(ctx context.Context, h *host.Host) (string, error) 
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	var out bytes.Buffer
-	set := protocol.Settings{Model: o.model, Approval: protocol.PolicyNever, Sandbox: protocol.SandboxReadOnly}
+	set := protocol.Settings{Model: o.model, Approval: unasked(h), Sandbox: protocol.SandboxReadOnly}
 	code := exec.Run(ctx, exec.Options{Sessions: h, Version: host.Version,
 		Open:   protocol.OpenOptions{Settings: set, Headless: true, Source: "init"},
 		Prompt: []protocol.Input{{Text: initPrompt}}, Stdout: &out, Stderr: o.p.Stderr,

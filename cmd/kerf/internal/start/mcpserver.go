@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/within"
 	"kerf/internal/front/mcpserver"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
@@ -28,7 +29,8 @@ run the agent itself.
   kerf mcp-server --http 127.0.0.1:7337                  over HTTP, at /mcp
 
 Over HTTP each request needs a bearer token: the one of --token-file, of KERF_MCP_TOKEN or of --token.
-Without one Kerf makes a token for this run and prints it once.`
+Without one Kerf makes a token for this run and prints it once. Clients reach what lies in the directory
+where the server was started, in those of --add-dir and in the writable roots of the configuration.`
 
 // mcpServerFlags are the flags of kerf mcp-server.
 type mcpServerFlags struct {
@@ -65,6 +67,9 @@ func runMCPServer(ctx context.Context, p *program.Program, f mcpServerFlags) err
 	if err != nil {
 		return err
 	}
+	// Other programs reach the port: they do not speak for the user.
+	bound := within.New(h.Config.Cwd, f.addDirs, h.Config.WorkspaceWrite.WritableRoots)
+	o.Engine, o.Sessions = bound.Engine(o.Engine), bound.Sessions(o.Sessions, h.Sessions().Find)
 	l, err := mcpserver.Listen(ctx, f.http)
 	if err != nil {
 		return err

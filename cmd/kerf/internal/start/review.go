@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	osexec "os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -100,12 +99,12 @@ func (o *reviewOptions) review(ctx context.Context, args []string) error {
 	if err := o.bound(); err != nil {
 		return err
 	}
-	o.approval, o.sandbox = string(protocol.PolicyNever), string(protocol.SandboxReadOnly)
-	set, err := o.settings()
+	h, err := o.p.Host(nil)
 	if err != nil {
 		return err
 	}
-	h, err := o.p.Host(nil)
+	o.approval, o.sandbox = string(unasked(h)), string(protocol.SandboxReadOnly)
+	set, err := o.settings()
 	if err != nil {
 		return err
 	}
@@ -113,7 +112,7 @@ func (o *reviewOptions) review(ctx context.Context, args []string) error {
 		return &program.Error{Code: 1, Err: fmt.Errorf("%s is not inside a git repository", h.Config.Cwd),
 			Hint: "say in words what to review: kerf review \"...\""}
 	}
-	if op == (protocol.Review{}) && clean(h.Config.Cwd, o.p.Env) {
+	if op == (protocol.Review{}) && h.Clean(ctx) {
 		return program.Exit(exec.Nothing(exec.Options{JSON: o.json || o.jsonToo, LastMessage: o.lastMessage,
 			Stdout: o.p.Stdout, Stderr: o.p.Stderr}, "nothing to review: nothing here is uncommitted; "+
 			"kerf review --base BRANCH reviews what a branch changed"))
@@ -123,18 +122,10 @@ func (o *reviewOptions) review(ctx context.Context, args []string) error {
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write
 	return program.Exit(exec.Run(ctx, exec.Options{
-		Sessions: h, Version: host.Version,
+		Sessions: h, Version: host.Version, Named: o.p.Named,
 		Open:   protocol.OpenOptions{Settings: set, Ephemeral: o.ephemeral, Headless: true, Source: "review"},
 		Prompt: []protocol.Input{{Text: shown}}, Op: op, JSON: o.json || o.jsonToo, LastMessage: o.lastMessage,
 		Stdout: o.p.Stdout, Stderr: o.p.Stderr, Color: o.colored(program.IsTerminal(o.p.Stderr)),
 		RawMessage: !program.IsTerminal(o.p.Stdout), Interrupts: signals, Once: o.once(), Live: o.live(),
 	}))
-}
-
-// clean reports whether git finds nothing uncommitted. Where git fails, the model may look.
-func clean(dir string, env []string) bool {
-	git := osexec.Command("git", "-c", "core.fsmonitor=false", "status", "--porcelain", "-unormal")
-	git.Dir, git.Env = dir, env
-	out, err := git.Output()
-	return err == nil && len(out) == 0
 }

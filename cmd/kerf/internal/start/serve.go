@@ -170,19 +170,10 @@ func (o *serveOptions) again() []string {
 	if o.p.Unrecorded {
 		args = append(args, "--unrecorded")
 	}
-	if o.p.Dir != "" {
-		args = append(args, "--cd", o.p.Dir)
-	}
-	if o.p.Profile != "" {
-		args = append(args, "--profile", o.p.Profile)
-	}
 	if o.p.OSS {
 		args = append(args, "--oss")
 	}
-	for _, c := range o.p.Overrides {
-		args = append(args, "--config", c)
-	}
-	return args
+	return append(args, o.p.Again()...)
 }
 
 // serverOf is the client of the server that runs, if one does.

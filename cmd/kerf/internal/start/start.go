@@ -5,12 +5,13 @@ package start
 import (
 	"github.com/spf13/cobra"
 
+	"kerf/cmd/kerf/internal/guarding"
 	"kerf/cmd/kerf/internal/program"
 )
 
 // Add gives root the commands; root itself is the terminal UI.
 func Add(p *program.Program, root *cobra.Command) {
 	root.AddCommand(execCommand(p), reviewCommand(p), initCommand(p), demoCommand(p), acpCommand(p), mcpServerCommand(p),
-		guardCommand(p), serveCommand(p), attachCommand(p))
+		guarding.Command(p), serveCommand(p), attachCommand(p))
 	addTUI(p, root)
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/start/pictures"
+	"kerf/cmd/kerf/internal/trying"
+	"kerf/cmd/kerf/internal/worktrees"
 	"kerf/internal/config"
 	"kerf/internal/front/tui"
 	"kerf/internal/host"
@@ -29,6 +32,8 @@ type tuiOptions struct {
 	pick, pickFork bool
 	client         *host.Host // set by the demo
 	banner         string
+	request        string      // of the try, where the session was begun outside of it
+	next           trying.Wish // how the session goes on after the terminal UI
 }
 
 // addTUI makes the terminal UI what `kerf` does without a subcommand, and adds
@@ -53,7 +58,7 @@ func addTUI(p *program.Program, root *cobra.Command) {
 			return &program.Error{Code: 2, Err: program.Unknown(root, args[0]),
 				Hint: fmt.Sprintf("for a request without the terminal UI: kerf exec %q", args[0])}
 		}
-		return o.run(cmd.Context(), args)
+		return o.run(cmd.Context(), cmd, args)
 	}
 	o.flags(root)
 	for _, name := range []string{"resume", "fork"} {
@@ -77,6 +82,8 @@ func (o *tuiOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.bypass, "yolo", false, "the same")
 	_ = f.MarkHidden("yolo")
 	o.p.AddUnrecorded(f)
+	trying.Flag(f, &o.try)
+	worktrees.Flags(f, &o.apart)
 	f.StringVar(&o.theme, "theme", "", "auto, dark, light, contrast or mono (`name`)")
 	f.BoolVar(&o.plain, "plain", false, "print lines only, for screen readers and simple terminals")
 	f.BoolVar(&o.alt, "alt-screen", false, "use the alternate screen instead of the scrollback")
@@ -98,7 +105,11 @@ func (o *tuiOptions) again(name string) *cobra.Command {
 			}
 			switch {
 			case o.last && name == "fork":
-				id, err := o.newest(cmd.Context())
+				h, err := o.p.Host(nil)
+				if err != nil {
+					return err
+				}
+				id, err := o.newest(cmd.Context(), h)
 				if err != nil {
 					return err
 				}
@@ -113,7 +124,7 @@ func (o *tuiOptions) again(name string) *cobra.Command {
 			default:
 				o.resume, args = args[0], args[1:]
 			}
-			return o.run(cmd.Context(), args)
+			return o.run(cmd.Context(), cmd, args)
 		}}
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&o.last, "last", false, "the newest session of this directory")
@@ -121,21 +132,8 @@ func (o *tuiOptions) again(name string) *cobra.Command {
 	return cmd
 }
 
-// newest is the id of the newest session.
-func (o *tuiOptions) newest(ctx context.Context) (string, error) {
-	h, err := o.p.Host(nil)
-	if err != nil {
-		return "", err
-	}
-	cwd := h.Config.Cwd
-	if o.all {
-		cwd = ""
-	}
-	info, err := h.Sessions().Newest(ctx, cwd)
-	return string(info.ID), err
-}
-
-func (o *tuiOptions) run(ctx context.Context, args []string) error {
+// once shows the terminal UI until the user leaves it.
+func (o *tuiOptions) once(ctx context.Context, cmd *cobra.Command, args []string) error {
 	set, err := o.settings()
 	if err != nil {
 		return err
@@ -145,6 +143,9 @@ func (o *tuiOptions) run(ctx context.Context, args []string) error {
 		if h, err = o.p.Host(nil); err != nil {
 			return err
 		}
+	}
+	if ran, err := o.inTry(ctx, h, cmd, args); ran {
+		return err
 	}
 	t, err := o.options(h)
 	if err != nil {
@@ -156,7 +157,7 @@ func (o *tuiOptions) run(ctx context.Context, args []string) error {
 		t.Prompt = append(t.Prompt, protocol.Input{Text: args[0]})
 	}
 	for _, path := range o.images {
-		url, err := imageURL(path)
+		url, err := pictures.URL(path)
 		if err != nil {
 			return err
 		}
@@ -166,6 +167,7 @@ func (o *tuiOptions) run(ctx context.Context, args []string) error {
 		if t.Trust, err = o.trustQuestion(h); err != nil {
 			return err
 		}
+		t.Ways = o.ways(h)
 	}
 	code, err := tui.Run(ctx, t)
 	if err != nil {
@@ -231,7 +233,7 @@ func demoTUI(ctx context.Context, p *program.Program) error {
 	o := &tuiOptions{execOptions: execOptions{p: p, color: "auto", source: "demo", sandbox: string(protocol.SandboxWorkspace),
 		approval: string(protocol.PolicyNever)}, client: h,
 		banner: "A demonstration: the model is SCRIPTED (a recorded scenario, no network, no key). Its tools, the files in " + dir + ", the test runs and the session are real."}
-	if err := o.run(ctx, []string{demoPrompt}); err != nil {
+	if err := o.once(ctx, nil, []string{demoPrompt}); err != nil {
 		return err
 	}
 	demoNext(ctx, p, h, dir)
@@ -263,6 +265,9 @@ func (o *tuiOptions) options(h *host.Host) (tui.Options, error) {
 	case "", "osc9", "osc777", "bell", "off":
 	default:
 		return t, program.Misuse("notify %q: use osc9, osc777, bell or off", t.Notify)
+	}
+	if t.Tries = o.tries(h); t.Tries != nil && t.Tries.Inside != 0 {
+		t.Again = fmt.Sprintf("kerf resume --try=%d", t.Tries.Inside)
 	}
 	t.Store = h.Sessions()
 	t.Workspace = h.Query()

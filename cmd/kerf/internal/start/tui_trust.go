@@ -2,9 +2,11 @@ package start
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"kerf/internal/config"
+	"kerf/internal/config/peers"
 	"kerf/internal/config/trust"
 	"kerf/internal/front/tui"
 	"kerf/internal/host"
@@ -45,7 +47,8 @@ func (o *tuiOptions) trustQuestion(h *host.Host) (*tui.Trust, error) {
 	return t, nil
 }
 
-// controlFiles lists the files of the .kerf directories from cwd up to root.
+// controlFiles lists the files of the .kerf directories, and those of other agents that
+// name what would be started, from cwd up to root.
 func controlFiles(root, cwd, home string) []string {
 	var found []string
 	for dir := cwd; ; dir = filepath.Dir(dir) {
@@ -63,8 +66,18 @@ func controlFiles(root, cwd, home string) []string {
 				return nil
 			})
 		}
+		for _, name := range peers.Files() {
+			if path := filepath.Join(dir, filepath.FromSlash(name)); exists(path) && len(found) < maxFound {
+				found = append(found, filepath.ToSlash(path))
+			}
+		}
 		if dir == root || dir == filepath.Dir(dir) {
 			return found
 		}
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

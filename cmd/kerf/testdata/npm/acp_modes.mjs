@@ -1,24 +1,28 @@
-// Holds each mode and decision of kerf acp with the official ACP SDK against the tools that
-// change files. Environment: KERF, REPO. Prints one JSON line a mode and decision.
+// Holds each mode and decision of kerf acp with the official ACP SDK against each kind of
+// tool. Environment: KERF, REPO, OUTSIDE. Prints one JSON line a mode and decision.
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
 
-const { KERF, REPO } = process.env;
+const { KERF, REPO, OUTSIDE } = process.env;
+const ways = [..."wepdcom"];
 const text = (path) => (existsSync(path) ? readFileSync(path, "utf8") : null);
 
 async function hold(mode, decision) {
   const dir = `${REPO}/${mode}-${decision}`;
   mkdirSync(dir);
   writeFileSync(`${dir}/e.txt`, "old\n");
+  writeFileSync(`${dir}/read.txt`, "was read\n");
+  rmSync(`${OUTSIDE}/o.txt`, { force: true });
   const child = spawn(KERF, ["acp"], { stdio: ["pipe", "pipe", "inherit"], cwd: dir });
-  const asked = [], shown = {};
+  const asked = [], shown = {}, said = {};
   let cancel;
   const m = acp.methods;
   const app = acp.client({ name: "judge" })
     .onNotification(m.client.session.update, ({ params: { update: u } }) => {
       const diff = (u.content ?? []).find((c) => c.type === "diff");
+      for (const c of u.content ?? []) if (c.type === "content") said[u.toolCallId] = (said[u.toolCallId] ?? "") + c.content.text;
       if (diff && u.status === "completed") shown[u.toolCallId] = [diff.newText, u.locations?.[0]?.line ?? null];
     })
     .onRequest(m.client.session.requestPermission, async ({ params: { toolCall, options } }) => {
@@ -38,10 +42,12 @@ async function hold(mode, decision) {
   const over = new Promise((done) => child.on("exit", done));
   child.stdin.end();
   await over;
-  const changed = ["w", "e", "p"].filter((f) => text(`${dir}/${f}.txt`) === "new\n");
+  const does = (id) =>
+    id === "d" ? said.d?.includes("was read") : id === "m" ? said.m?.includes("the tool ran")
+      : text(`${id === "o" ? OUTSIDE : dir}/${id}.txt`) === "new\n";
   console.log(JSON.stringify({ check: `${mode} ${decision}`, stop: stopReason,
-    asked: asked.filter((id) => "wep".includes(id)).join(""), changed: changed.join(""),
-    shown: Object.keys(shown).filter((id) => shown[id][0] === "new\n" && shown[id][1] === 1).sort().join("") }));
+    asked: asked.filter((id) => ways.includes(id)).join(""), done: ways.filter(does).join(""),
+    shown: ways.filter((id) => shown[id]?.[0] === "new\n" && shown[id][1] === 1).join("") }));
 }
 
 for (const mode of ["begun", "ask", "auto-edit", "plan", "full"])

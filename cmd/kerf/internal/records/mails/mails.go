@@ -15,6 +15,7 @@ import (
 
 	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
+	"kerf/internal/work/repo/commit"
 )
 
 // Mail is one patch of a series.
@@ -60,7 +61,7 @@ func (m Mail) text(author string, n, of int) string {
 	fmt.Fprintf(&s, "Subject: [PATCH%s] %s\n", count, mime.QEncoding.Encode("utf-8", visible.Line(first)))
 	s.WriteString("MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n")
 	s.WriteString(body(rest) + m.Trailers)
-	fmt.Fprintf(&s, "---\n%s\n%s-- \nkerf %s\n\n", shown.Stats(m.Diff, 80, false), m.Diff, m.Version)
+	fmt.Fprintf(&s, "---\n%s\n%s-- \nkerf %s\n\n", shown.Stats(m.Diff, 80, false, shown.Octal), m.Diff, m.Version)
 	return s.String()
 }
 
@@ -83,12 +84,17 @@ func body(rest string) string {
 
 // Author is whom git names as the author in dir.
 func Author(dir string, env []string) string {
-	git := exec.Command("git", "var", "GIT_AUTHOR_IDENT")
+	const nobody = "Kerf <kerf@localhost>"
+	program, err := commit.Program(dir)
+	if err != nil {
+		return nobody
+	}
+	git := exec.Command(program, "var", "GIT_AUTHOR_IDENT")
 	git.Dir, git.Env = dir, env
 	out, err := git.Output()
 	who, _, found := strings.Cut(string(out), ">")
 	if err != nil || !found {
-		return "Kerf <kerf@localhost>"
+		return nobody
 	}
 	name, address, _ := strings.Cut(visible.Line(who), "<")
 	return mime.QEncoding.Encode("utf-8", strings.TrimSpace(name)) + " <" + address + ">"

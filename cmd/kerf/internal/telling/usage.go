@@ -1,4 +1,4 @@
-package records
+package telling
 
 import (
 	"fmt"
@@ -86,7 +86,11 @@ func printUsage(p *program.Program, r sessions.UsageReport) error {
 	fmt.Fprintln(p.Stdout)
 	usageHead(w, "session")
 	for _, l := range r.Sessions[:min(maxUsed, len(r.Sessions))] {
-		usageRow(w, l.Name, l, "  "+visible.Plain(l.Title))
+		title := visible.Plain(l.Title)
+		if chart { // the row fits in a terminal
+			title = visible.ClipRunes(title, 24)
+		}
+		usageRow(w, l.Name, l, "  "+title)
 	}
 	if err := w.Flush(); err != nil {
 		return err

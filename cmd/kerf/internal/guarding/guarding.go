@@ -1,16 +1,19 @@
-package start
+// Package guarding has the command that runs a program of the user's, and records what it changes.
+package guarding
 
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/trying"
 	"kerf/internal/text/visible"
 )
 
-const guardAbout = `Run any program, and record what it changes. Afterwards kerf diff, log, blame, undo and redo know
+const about = `Run any program, and record what it changes. Afterwards kerf diff, log, blame, undo and redo know
 its changes like those of Kerf's own agent. Other agents and build tools need no setup.
 
   kerf guard -- make install
@@ -27,12 +30,13 @@ gets. Kerf exits with its exit code, or with 128 plus the number of the signal t
 125: the program was not run. 126: it could not be started. 127: it was not found. At the end Kerf
 writes one line to standard error if something was changed.`
 
-func guardCommand(p *program.Program) *cobra.Command {
-	var mode string
+// Command is kerf guard.
+func Command(p *program.Program) *cobra.Command {
+	var mode, try string
 	var dirs []string
 	var quiet, asJSON, must bool
 	cmd := &cobra.Command{Use: "guard [flags] -- PROGRAM [ARG ...]", Short: "Run any program, and record what it changes",
-		Long: guardAbout,
+		Long: about,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return program.Misuse("which program? kerf guard -- PROGRAM")
@@ -42,6 +46,10 @@ func guardCommand(p *program.Program) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Host(nil)
 			if err != nil {
+				return err
+			}
+			ran, err := trying.Run(cmd.Context(), p, h, trying.Session{Try: try, AddDirs: dirs, Request: strings.Join(args, " ")})
+			if ran {
 				return err
 			}
 			g, err := h.Guarded(mode, dirs, args)
@@ -74,6 +82,7 @@ func guardCommand(p *program.Program) *cobra.Command {
 	f.BoolVar(&must, "must-watch", false, "do not run the program where it cannot be watched")
 	f.BoolVarP(&quiet, "quiet", "q", false, "no line about the changes at the end")
 	f.BoolVar(&asJSON, "json", false, "that line as a JSON object: turn, watched, running, files, notes")
+	trying.Flag(f, &try)
 	f.SetInterspersed(false)
 	return cmd
 }

@@ -1,0 +1,454 @@
+package browser
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"kerf/internal/front/web"
+	"kerf/internal/host"
+	"kerf/internal/pathname"
+	"kerf/internal/protocol"
+	"kerf/internal/sessions"
+	"kerf/internal/text/diff/shown"
+	"kerf/internal/text/visible"
+	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/author"
+	"kerf/internal/work/changes/moment"
+	"kerf/internal/work/changes/present"
+	"kerf/internal/work/changes/row"
+	"kerf/internal/work/changes/settle"
+	"kerf/internal/work/changes/single"
+	"kerf/internal/work/workspace"
+)
+
+// data is what the pages show: the recorded sessions and the histories of their
+// workspaces.
+type data struct {
+	h     *host.Host
+	store *sessions.Store
+
+	used sessions.Known
+
+	mu      sync.Mutex
+	ends    map[string]endAt // by session
+	kept    map[protocol.SessionID]*sessions.Outline
+	prompts map[string]*prompts // by session
+}
+
+type endAt struct {
+	updated time.Time
+	ended   string
+}
+
+// prompts is what was asked for in a session, as it was when it was read.
+type prompts struct {
+	at   time.Time
+	read *sessions.Prompts
+}
+
+func newData(h *host.Host) *data {
+	return &data{h: h, store: h.Sessions(), ends: map[string]endAt{}, kept: map[protocol.SessionID]*sessions.Outline{},
+		prompts: map[string]*prompts{}}
+}
+
+// found makes an error of a store one that pages know.
+func found(err error) error {
+	if errors.Is(err, protocol.ErrNoSession) {
+		return fmt.Errorf("%w: %w", web.ErrNotFound, err)
+	}
+	return err
+}
+
+// Sessions is [web.Data].
+func (d *data) Sessions(ctx context.Context, q web.SessionQuery) ([]protocol.SessionInfo, bool, error) {
+	f := protocol.Filter{Search: q.Words, Archived: q.Archived, Cursor: q.After, Limit: q.Limit + 1}
+	if q.Root != "" {
+		f.Limit = 0
+	}
+	list, err := d.store.List(ctx, f)
+	if err != nil {
+		return nil, false, err
+	}
+	if q.Root != "" {
+		list = slices.DeleteFunc(list, func(i protocol.SessionInfo) bool { return d.root(i.Cwd) != q.Root })
+	}
+	more := len(list) > q.Limit
+	return list[:min(q.Limit, len(list))], more, nil
+}
+
+// Search is [web.Data].
+func (d *data) Search(ctx context.Context, words string, limit int) ([]protocol.Match, error) {
+	if strings.TrimSpace(strings.ReplaceAll(words, `"`, "")) == "" {
+		return nil, nil
+	}
+	return d.store.Search(ctx, words, limit)
+}
+
+// Session is [web.Data].
+func (d *data) Session(ctx context.Context, id string) (protocol.SessionInfo, error) {
+	if id == "" {
+		return protocol.SessionInfo{}, fmt.Errorf("%w: no session is named", web.ErrNotFound)
+	}
+	info, err := d.store.Find(ctx, id)
+	return info, found(err)
+}
+
+// Outcome is [web.Data].
+func (d *data) Outcome(ctx context.Context, id string) string {
+	info, err := d.store.Find(ctx, id)
+	if err != nil {
+		return ""
+	}
+	d.mu.Lock()
+	known, ok := d.ends[id]
+	d.mu.Unlock()
+	if !ok || !known.updated.Equal(info.Updated) {
+		known = endAt{info.Updated, d.store.Ended(info.ID)}
+		d.mu.Lock()
+		d.ends[id] = known
+		d.mu.Unlock()
+	}
+	return known.ended
+}
+
+// Cost is [web.Data].
+func (d *data) Cost(ctx context.Context, id string) (web.UsageLine, error) {
+	if id == "" {
+		return web.UsageLine{}, fmt.Errorf("%w: no session is named", web.ErrNotFound)
+	}
+	report, err := d.store.Usage(ctx, sessions.UsageOptions{Session: id, Known: &d.used})
+	return usageLine(report.Total), found(err)
+}
+
+// root is the workspace that a directory lies in.
+func (d *data) root(dir string) string { return workspace.Find(d.h.Config.Home, dir) }
+
+// Workspaces is [web.Data].
+func (d *data) Workspaces(ctx context.Context) ([]string, error) {
+	all, err := d.store.List(ctx, protocol.Filter{Agents: true})
+	if err != nil {
+		return nil, err
+	}
+	roots := []string{d.root(d.h.Config.Cwd)}
+	seen := map[string]bool{}
+	for _, i := range all {
+		if i.Cwd == "" || seen[i.Cwd] {
+			continue
+		}
+		seen[i.Cwd] = true
+		if r := d.root(i.Cwd); !slices.Contains(roots, r) {
+			roots = append(roots, r)
+		}
+	}
+	slices.Sort(roots[1:])
+	return roots, nil
+}
+
+// reading uses the workspace of a root to look at it.
+func (d *data) reading(root string, use func(changes.Reader, present.Look) error) error {
+	if _, err := os.Stat(root); err != nil { // its directory is gone; the history is not
+		return workspace.ReadGone(d.h.Config.Home, root, func(r changes.Reader) error { return use(r, nowhere) })
+	}
+	ws, err := d.h.OpenWorkspace(host.WorkspaceOptions{Root: root, Reading: true})
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	return use(ws.Changes(), present.In(ws.Tree))
+}
+
+// nowhere looks at a directory that is gone.
+var nowhere = present.Nothing()
+
+// Log is [web.Data].
+func (d *data) Log(ctx context.Context, root string, q web.LogQuery) (list []web.Entry, more bool, err error) {
+	f := changes.Filter{Session: q.Session, Limit: q.Limit + 1, Fits: func(e row.Entry) bool {
+		return (q.Cause == "" || e.Cause == q.Cause) && (q.Before == 0 || e.Seq < q.Before)
+	}}
+	if q.Path != "" {
+		f.Paths = []string{q.Path}
+	}
+	if q.Limit == 0 {
+		f.Limit = 0
+	}
+	err = d.reading(root, func(r changes.Reader, _ present.Look) error {
+		rows, err := r.Log(f)
+		if q.Limit > 0 && len(rows) > q.Limit {
+			rows, more = rows[:q.Limit], true
+		}
+		list = d.entries(rows)
+		return err
+	})
+	return list, more, err
+}
+
+// entries are rows with what the user asked for.
+func (d *data) entries(rows []row.Entry) []web.Entry {
+	list := make([]web.Entry, 0, len(rows))
+	for _, e := range rows {
+		v := web.Entry{Seq: e.Seq, Time: e.Time, Cause: e.Cause, Certainty: e.Certainty, Tool: e.Tool, Client: e.Client,
+			Session: e.Session, Turn: e.Turn, Call: e.Call, Prompt: d.prompt(e.Session, e.Turn), Running: e.Running,
+			Undone: e.Undone, Note: e.Note, Undoes: e.Undoes, Diff: e.Diff}
+		for _, c := range e.Changes {
+			w := web.Change{Path: string(c.Path), Operation: c.Operation, From: string(c.From)}
+			if c.ModeFrom != "" {
+				w.Modes = "mode " + c.ModeFrom + " to " + c.ModeTo
+			}
+			v.Changes = append(v.Changes, w)
+		}
+		for _, p := range e.Dirs {
+			v.Directories = append(v.Directories, string(p))
+		}
+		for _, p := range e.Gone {
+			v.Removed = append(v.Removed, string(p))
+		}
+		for _, m := range e.Modes {
+			v.Changes = append(v.Changes, web.Change{Path: string(m.Path) + "/", Operation: "modified",
+				Modes: "mode " + m.From + " to " + m.To})
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// fresh is how long what was asked for in a session is not read again.
+const fresh = 5 * time.Second
+
+// prompt is what the user asked for in a turn.
+func (d *data) prompt(session, turn string) string {
+	if session == "" || turn == "" {
+		return ""
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.prompts[session]
+	if p != nil {
+		if text := p.read.Of(session, turn); text != "" || time.Since(p.at) < fresh {
+			return text
+		}
+	}
+	p = &prompts{time.Now(), d.store.Prompts()}
+	d.prompts[session] = p
+	return p.read.Of(session, turn)
+}
+
+// Entry is [web.Data].
+func (d *data) Entry(_ context.Context, root string, seq int64) (web.Entry, error) {
+	var list []web.Entry
+	err := d.reading(root, func(r changes.Reader, _ present.Look) error {
+		rows, err := r.Log(changes.Filter{Limit: 1, Diffs: true, Fits: func(e row.Entry) bool { return e.Seq == seq }})
+		list = d.entries(rows)
+		return err
+	})
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%w: the history has no change #%d", web.ErrNotFound, seq)
+	}
+	if err != nil {
+		return web.Entry{}, err
+	}
+	return list[0], nil
+}
+
+// Undo is [web.Data].
+func (d *data) Undo(ctx context.Context, root string, c web.Choice, confirm func(web.Report) bool) (web.Report, error) {
+	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
+		return web.Report{Redo: c.Redo, Problem: "the directory is gone, so nothing can be taken back in it"}, nil
+	}
+	ws, err := d.h.OpenWorkspace(host.WorkspaceOptions{Root: root, Sandbox: protocol.SandboxFull, Reading: confirm == nil})
+	if err != nil {
+		return web.Report{}, err
+	}
+	defer ws.Close()
+	choice := changes.Choice{Redo: c.Redo, Session: c.Session, Turn: c.Turn, Call: c.Call, Entry: c.Entry, Paths: c.Paths,
+		Unproven: c.Unproven, Conflicts: settle.Way(c.Conflicts)}
+	r := ws.Changes()
+	o := changes.UndoOptions{DryRun: confirm == nil}
+	var planned web.Report
+	if confirm != nil {
+		if why := ws.Unrecordable(); why != "" {
+			return web.Report{}, fmt.Errorf("nothing was written, because it could not be recorded: %s; kerf undo does it without a record", why)
+		}
+		o.Confirm = func(report changes.Report) (bool, error) {
+			planned = reported(report)
+			return confirm(planned), nil
+		}
+	}
+	var report changes.Report
+	if len(c.Edits) > 0 {
+		report, err = single.Undo(ctx, r, ws.Txn, c.Entry, c.Edits, o)
+	} else {
+		report, err = r.Undo(ctx, ws.Txn, choice, o)
+	}
+	switch {
+	case errors.Is(err, changes.ErrNothing):
+		report.Problem = err.Error()
+	case errors.Is(err, changes.ErrDeclined):
+		return planned, nil
+	case err != nil:
+		return web.Report{}, err
+	}
+	out := reported(report)
+	conflict := func(f web.FilePlan) bool { return f.Outcome == changes.Conflict }
+	if c.Conflicts == "" && len(c.Edits) == 0 && slices.ContainsFunc(out.Files, conflict) {
+		choice.Conflicts = settle.Merge
+		both, err := r.Undo(ctx, ws.Txn, choice, changes.UndoOptions{DryRun: true})
+		if err == nil {
+			out.Sides = sides(r.Base, out.Files, both.Diff)
+		}
+	}
+	return out, nil
+}
+
+// Edits is [web.Data].
+func (d *data) Edits(_ context.Context, root string, seq int64) (list []web.FileEdits, err error) {
+	err = d.reading(root, func(r changes.Reader, _ present.Look) error {
+		files, err := single.Of(r, seq)
+		for _, f := range files {
+			list = append(list, web.FileEdits{Path: f.Path, Diff: f.Diff})
+		}
+		return err
+	})
+	return list, err
+}
+
+// sides are the parts of a diff that write both sides of a conflict.
+func sides(base string, files []web.FilePlan, diff string) (list []web.Side) {
+	for _, f := range shown.Files(diff) {
+		for _, plan := range files {
+			if plan.Outcome == changes.Conflict && changes.Relative(base, plan.Path) == f.Name {
+				list = append(list, web.Side{Path: plan.Path, Diff: f.Section})
+			}
+		}
+	}
+	return list
+}
+
+func reported(r changes.Report) web.Report {
+	out := web.Report{Redo: r.Redo, What: r.What, Problem: r.Problem, Warnings: r.Warnings, Diff: r.Diff, Whole: r.Whole()}
+	for _, f := range r.Files {
+		out.Files = append(out.Files, web.FilePlan{Path: f.Path, Outcome: f.Outcome, Note: f.Note, Removed: f.Removed})
+	}
+	for _, l := range r.Left {
+		out.Left = append(out.Left, web.Left{Path: l.Path, Entry: l.Entry})
+	}
+	return out
+}
+
+// Blame is [web.Data].
+func (d *data) Blame(_ context.Context, root, path string) (list []web.BlameLine, err error) {
+	err = d.reading(root, func(r changes.Reader, look present.Look) error {
+		if img, err := look.At(path); err != nil || img == nil || img.Kind != "file" || !pathname.Inside(root, path) {
+			return cmp.Or(err, fmt.Errorf("%w: %s is no file of this workspace", web.ErrNotFound, visible.Line(path)))
+		}
+		lines, err := author.File(r, path)
+		models := map[string]string{}
+		for _, l := range lines {
+			v := web.BlameLine{Line: l.Line, Text: l.Text, Origin: l.Origin, Seq: l.Seq, Cause: l.Cause, Tool: l.Tool,
+				Client: l.Client, Session: l.Session, Turn: l.Turn, Call: l.Call, Prompt: d.prompt(l.Session, l.Turn)}
+			if l.Time != nil {
+				v.Time = *l.Time
+			}
+			if _, known := models[l.Session]; !known && l.Session != "" {
+				info, _ := d.store.Find(context.Background(), l.Session)
+				models[l.Session] = info.Model
+			}
+			v.Model = models[l.Session]
+			list = append(list, v)
+		}
+		return err
+	})
+	return list, err
+}
+
+// Find is [web.Data].
+func (d *data) Find(ctx context.Context, root, words string, limit int) ([]string, error) {
+	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) { // its directory is gone; the history is not
+		return nil, nil
+	}
+	return d.h.Query().Files(ctx, root, words, limit)
+}
+
+// Moments is [web.Data].
+func (d *data) Moments(ctx context.Context, id string) (string, []web.Entry, error) {
+	info, err := d.Session(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	root := d.root(info.Cwd)
+	var list []web.Entry
+	err = d.reading(root, func(r changes.Reader, _ present.Look) error {
+		rows, err := r.Log(changes.Filter{Since: info.Created})
+		slices.Reverse(rows)
+		list = d.entries(slices.DeleteFunc(rows, func(e row.Entry) bool { return len(e.Changes) == 0 }))
+		return err
+	})
+	return root, list, err
+}
+
+// FileAt is [web.Data].
+func (d *data) FileAt(_ context.Context, root, path string, seq int64) (c web.Content, err error) {
+	err = d.reading(root, func(r changes.Reader, look present.Look) error {
+		f, err := moment.At(r, look, path, seq)
+		c = web.Content{There: f.There, Known: f.Known, Bytes: f.Data, Note: f.Note}
+		return err
+	})
+	return c, err
+}
+
+// Usage is [web.Data].
+func (d *data) Usage(ctx context.Context, days int) (web.Usage, error) {
+	report, err := d.store.Usage(ctx, sessions.UsageOptions{Days: days, Now: time.Now(), Known: &d.used})
+	if err != nil {
+		return web.Usage{}, err
+	}
+	u := web.Usage{Total: usageLine(report.Total), Days: usageLines(report.Days), Models: usageLines(report.Models),
+		Sessions: usageLines(report.Sessions)}
+	all, err := d.store.All(ctx, protocol.Filter{Agents: true})
+	if err != nil {
+		return web.Usage{}, err
+	}
+	where, roots := map[string]string{}, map[string]string{}
+	for _, i := range all {
+		if _, known := roots[i.Cwd]; !known {
+			roots[i.Cwd] = d.root(i.Cwd)
+		}
+		where[string(i.ID)] = roots[i.Cwd]
+	}
+	sums := map[string]*web.UsageLine{}
+	for _, l := range u.Sessions {
+		root := where[l.Name]
+		if sums[root] == nil {
+			sums[root] = &web.UsageLine{Name: cmp.Or(root, "unknown")}
+		}
+		sum := sums[root]
+		sum.Requests, sum.Usage = sum.Requests+l.Requests, sum.Usage.Add(l.Usage)
+		sum.Cost, sum.Unpriced = sum.Cost+l.Cost, sum.Unpriced+l.Unpriced
+	}
+	for _, l := range sums {
+		u.Repositories = append(u.Repositories, *l)
+	}
+	slices.SortFunc(u.Repositories, func(a, b web.UsageLine) int {
+		return cmp.Or(cmp.Compare(b.Usage.Total(), a.Usage.Total()), cmp.Compare(a.Name, b.Name))
+	})
+	return u, nil
+}
+
+func usageLines(list []sessions.UsageLine) []web.UsageLine {
+	out := make([]web.UsageLine, 0, len(list))
+	for _, l := range list {
+		out = append(out, usageLine(l))
+	}
+	return out
+}
+
+func usageLine(l sessions.UsageLine) web.UsageLine {
+	return web.UsageLine{Name: l.Name, Title: l.Title, Requests: l.Requests, Usage: l.Usage, Cost: l.Cost, Unpriced: l.Unpriced}
+}

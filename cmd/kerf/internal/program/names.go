@@ -1,0 +1,49 @@
+package program
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+
+	"kerf/internal/text/diff/shown"
+	"kerf/internal/work/repo/commit"
+)
+
+// Quoting is how the user's git writes names with letters beyond ASCII: core.quotePath of the
+// directory that the program works in. It is asked once.
+func (p *Program) Quoting() shown.Quoting {
+	if p.quoting == nil {
+		value, ok := p.gitConfig("--type=bool", "--get", "core.quotePath")
+		q := shown.Quoting(ok && value == "false")
+		p.quoting = &q
+	}
+	return *p.quoting
+}
+
+// gitConfig is what the user's git has configured, and whether it has. A git that lies in the
+// working tree is not asked.
+func (p *Program) gitConfig(args ...string) (string, bool) {
+	dir := p.Dir
+	if dir == "" {
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return "", false
+		}
+	}
+	file, err := commit.Program(dir)
+	if err != nil {
+		return "", false
+	}
+	git := exec.Command(file, append([]string{"config", "--includes"}, args...)...)
+	git.Dir, git.Env = dir, p.Env
+	out, err := git.Output()
+	return strings.TrimSpace(string(out)), err == nil
+}
+
+// Named is a path as all results for people write it.
+func (p *Program) Named(path string) string {
+	if shown.Name(path, shown.Octal) == path {
+		return path // git need not be asked
+	}
+	return shown.Name(path, p.Quoting())
+}

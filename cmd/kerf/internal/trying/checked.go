@@ -1,0 +1,71 @@
+package trying
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/host"
+	"kerf/internal/host/checking"
+	"kerf/internal/work/tries"
+)
+
+// checked runs the checks of the moment keep in a try. Where one fails, they run on the
+// directory itself, too: what fails there as well does not count. The error says that
+// nothing may be kept.
+func checked(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try) error {
+	if !h.Trusted() || !checking.Any(h.Config, "keep") {
+		return nil
+	}
+	log, err := os.OpenFile(filepath.Join(t.Dir, "checks.log"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	code, err := checksIn(ctx, p, h, t, log)
+	if err != nil || code == 0 {
+		return err
+	}
+	at, _ := checking.At("keep")
+	reports, err := host.Check(ctx, h, at)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(checking.Pasts(reports))
+	if err != nil {
+		return err
+	}
+	before := filepath.Join(t.Dir, "before.json")
+	if err := os.WriteFile(before, text, 0o600); err != nil {
+		return err
+	}
+	shown, ok := p.Stderr.(*os.File)
+	if !ok {
+		shown = log
+	}
+	if code, err = checksIn(ctx, p, h, t, shown, "--before", before, "--blocking"); err != nil || code == 0 {
+		return err
+	}
+	return &program.Error{Code: 1, Err: errors.New("nothing was kept: checks newly fail"),
+		Hint: "--no-checks keeps it all the same"}
+}
+
+// checksIn runs the checks in the try, and returns the exit code.
+func checksIn(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try, out *os.File, more ...string) (int,
+	error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return 0, err
+	}
+	defer null.Close()
+	argv := append([]string{self, "verify", "--checks", "--when", "keep"}, more...)
+	return overOrCopied(ctx, h, t, tries.Command{Dir: t.Meta.Roots[0], Argv: argv, Env: p.Env, Stdin: null, Stdout: out,
+		Stderr: out})
+}
