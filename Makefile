@@ -6,11 +6,11 @@ LDFLAGS ?= -s -w
 PURE    ?= ./internal/text/... ./internal/protocol/... ./internal/pathname/... ./internal/agent/turn ./internal/agent/history \
   ./internal/agent/policy/... ./internal/agent/prompt ./internal/agent/profile ./internal/agent/proposal ./internal/agent/view ./internal/agent/review
 # Where several goroutines use the same memory; make race does all packages.
-ROOMS   ?= ./internal/agent/turn ./internal/agent/team ./internal/work/mcpclient ./internal/front/serve/...
+ROOMS   ?= ./internal/agent/turn ./internal/agent/team ./internal/work/mcpclient ./internal/front/serve/... ./internal/front/web/...
 # The packages that read KERF_LONG.
 LONG    ?= $(sort $(dir $(shell grep -rl --include='*_test.go' KERF_LONG cmd internal | sed 's|^|./|')))
 
-.PHONY: help module release-snapshot release-check arm64 wine build demo test check bench tools lint vet staticcheck cross race race-rooms fuzz long security nightly fuzz-reads cost mutate
+.PHONY: help pictures fleet module release-snapshot release-check arm64 wine build demo test check bench tools lint vet staticcheck cross race race-rooms fuzz long security nightly fuzz-reads cost mutate
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -21,8 +21,15 @@ build: ## the program, stripped, as bin/kerf
 demo: ## the main job: a scripted model, real tools, real files
 	$(GO) run ./cmd/kerf demo
 
-test: tools cross ## all tests, and what was skipped and why; installs bubblewrap, ripgrep, tmux and strace where it can
+test: tools cross ## all tests, and what was skipped and why; installs bubblewrap, ripgrep, tmux, strace and Chromium where it can
 	$(GO) run ./internal/testkit/skips -- -timeout 25m $(PKGS)
+	@$(MAKE) --no-print-directory fleet SHORT=-short
+
+fleet: ## the tests of fleet/, a module of its own, where what it needs is there: cd fleet && go mod download; make test starts no engine
+	@if why=$$(cd fleet && GOFLAGS=-mod=readonly GOPROXY=off $(GO) list -deps -test ./... 2>&1 >/dev/null); \
+	  then cd fleet && $(MAKE) --no-print-directory test GO=$(GO) SHORT=$(SHORT); \
+	  elif echo "$$why" | grep -q 'updates to go.mod needed'; then echo "fleet: its go.mod is behind (cd fleet && go mod tidy)"; exit 1; \
+	  else echo "fleet: its modules are not there (cd fleet && go mod download); its tests were not run"; fi
 
 check: tools lint cross race fuzz ## what a change should pass before it is sent
 
@@ -55,6 +62,9 @@ fuzz: ## each fuzz target for a number of inputs: make fuzz [N=1000]
 long: tools ## all tests of the packages whose long laws KERF_LONG=1 switches on; hours
 	KERF_LONG=1 $(GO) run ./internal/testkit/skips -- -timeout 6h -p 1 $(LONG)
 
+pictures: ## the pictures of the terminal UI in doc/pictures, drawn anew in tmux and Chromium
+	KERF_PICTURES=$(CURDIR)/doc/pictures $(GO) test -count=1 ./cmd/kerf -run TestPicturesOfTheTerminal
+
 bench: ## kerf exec against a scripted server, beside a minimal client; kerf apply beside git
 	$(GO) run ./internal/testkit/bench
 
@@ -63,7 +73,8 @@ security: tools ## every security test as a table: id, backend, pass or the reas
 
 nightly: tools ## other people's bytes: 10,000 random histories, hundreds of kills, two agents and a user; hours
 	KERF_LONG=1 KERF_TRUST_HISTORIES=10000 KERF_TRUST_KILLS=200 KERF_TRUST_STEPS=1000 \
-	  $(GO) test -v -timeout 12h ./internal/trust ./internal/work/witness ./internal/work/changes
+	  $(GO) test -v -timeout 12h ./internal/trust ./internal/work/witness ./internal/work/changes \
+	  ./internal/work/tries
 
 fuzz-reads: tools ## generated lines that Kerf says only read, run under strace: make fuzz-reads [N=10000] [SEED=1]
 	KERF_READS=$(or $(N),10000) KERF_READS_SEED=$(or $(SEED),1) $(GO) test -v -timeout 6h -run OnlyReads ./internal/agent/executor/usershell

@@ -4,9 +4,10 @@ package doc
 import (
 	"embed"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"kerf/internal/text/pattern"
 )
 
 //go:embed *.md
@@ -36,11 +37,12 @@ func Text(name string) (string, bool) {
 }
 
 // Page is a page for a reader who has only the program: where it refers to other pages it
-// names the command that shows them.
+// names the command that shows them. The marks of examples are for the tests alone.
 func Page(name string) (string, bool) {
 	text, ok := Text(name)
-	return link.ReplaceAllStringFunc(text, func(s string) string {
-		m := link.FindStringSubmatch(s)
+	text = mark().ReplaceAllString(picture().ReplaceAllString(text, ""), "")
+	return link().ReplaceAllStringFunc(text, func(s string) string {
+		m := link().FindStringSubmatch(s)
 		if page := strings.TrimSuffix(path.Base(m[2]), ".md"); strings.HasSuffix(m[2], ".md") &&
 			slices.Contains(Names(), page) {
 			return "`kerf help " + page + "`"
@@ -49,8 +51,14 @@ func Page(name string) (string, bool) {
 	}), ok
 }
 
+// picture is a line with a picture alone.
+var picture = pattern.Lazy(`(?m)^!\[[^\]\n]*\]\([^)\n]*\)\n`)
+
+// mark is a line that says how an example is tested, or which screen it is.
+var mark = pattern.Lazy(`(?m)^<!-- .* -->\n`)
+
 // link is a link to another file: its words, and the file.
-var link = regexp.MustCompile(`\[([^\]\n]+)\]\(([^):#\s]+)(?:#[^)\s]*)?\)`)
+var link = pattern.Lazy(`\[([^\]\n]+)\]\(([^):#\s]+)(?:#[^)\s]*)?\)`)
 
 // Title is the first heading of a page.
 func Title(name string) string {

@@ -225,7 +225,7 @@ func TestTexts(t *testing.T) {
 	if err := predicate.Validate(); err != nil {
 		t.Error(err)
 	}
-	head, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	head, err := exec.Command("git", "-C", r.root, "rev-parse", "HEAD").Output() // the clone's: the last commit when it began
 	if got := predicate.BuildDefinition.ResolvedDependencies[0].Digest["gitCommit"]; err != nil || got != strings.TrimSpace(string(head)) {
 		t.Errorf("made of commit %q, not %q (%v)", got, head, err)
 	}

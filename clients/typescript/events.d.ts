@@ -115,10 +115,12 @@ export interface ErrorItem {
 export interface CommandExecutionItem {
   type: "command_execution";
   aggregated_output: string;
+  check?: boolean;
   command: string;
   exit_code: number | null;
   id: string;
   status: "in_progress" | "completed" | "failed" | "declined";
+  verdict?: string;
 }
 
 export interface FileChangeItem {

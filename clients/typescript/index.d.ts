@@ -88,8 +88,8 @@ export class ServerError extends KerfError {
 /** No server runs, or the connection to it broke. */
 export class LostError extends KerfError {}
 
-/** A text as a string; bytes that are not UTF-8 are replaced. */
-export function text(value: words.Text): string;
+/** A text as a string; bytes that are not UTF-8 are replaced. A text that was left out is empty. */
+export function text(value: words.Text | undefined): string;
 
 /** The server of a Kerf home: that of KERF_HOME, or ~/.kerf, if left out. */
 export class Server {

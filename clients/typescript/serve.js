@@ -19,6 +19,7 @@ export class ServerError extends KerfError {
 export class LostError extends KerfError {}
 
 export function text(value) {
+  if (value === undefined) return "";
   return typeof value === "string" ? value : Buffer.from(value.b64, "base64").toString("utf8");
 }
 
@@ -104,14 +105,16 @@ export class Session {
   #server;
   #line;
   #closed = false;
+  #life; // names this opening of the session, to which the numbers belong
   #turn = Promise.resolve(); // calls of next come one after the other
 
   constructor(server, line, attached) {
     this.#server = server;
     this.#line = line;
     this.id = text(attached.session);
-    this.running = text(attached.running ?? "");
+    this.running = text(attached.running);
     this.last = 0;
+    this.#life = attached.life ?? "";
   }
 
   submit(op, submission) {
@@ -172,7 +175,7 @@ export class Session {
       try {
         const line = await this.#server.dial();
         try {
-          await line.call("kerf/attach", { session: this.id, since: this.last });
+          await line.call("kerf/attach", { session: this.id, since: this.last, life: this.#life });
         } catch (e) {
           line.close();
           throw e;

@@ -1,6 +1,6 @@
 // The words of kerf serve. Made by kerf schema --as typescript; do not edit.
 
-/** Members that are empty are left out. Readers pass over members they do not know. */
+/** Members that are empty are left out, but for those that are required. Readers pass over members they do not know. */
 export type Words =
   | Event
   | Submission
@@ -20,10 +20,10 @@ export interface Approval {
   call?: Text;
   change?: ChangeApproval;
   command?: CommandApproval;
-  id?: Text;
+  id: Text;
   network?: NetworkApproval;
   question?: Question;
-  reason?: Text;
+  reason: Text;
   said_by?: Text;
   says?: Text;
   tool?: ToolApproval;
@@ -31,15 +31,17 @@ export interface Approval {
 
 export interface AttachParams {
   join?: boolean;
-  session?: Text;
+  life?: Text;
+  session: Text;
   since?: number;
 }
 
 export interface AttachResult {
-  first?: number;
-  last?: number;
+  first: number;
+  last: number;
+  life: Text;
   running?: Text;
-  session?: Text;
+  session: Text;
 }
 
 export type Body =
@@ -60,7 +62,7 @@ export type Body =
 
 export interface BodyAgentMessage {
   type: "agent_message";
-  text?: Text;
+  text: Text;
 }
 
 export interface BodyAnswered {
@@ -77,15 +79,17 @@ export interface BodyCommand {
   type: "command";
   call?: Text;
   changes?: PathChange[];
-  command?: Text;
+  check?: boolean;
+  command: Text;
   cwd?: Text;
   diff?: Text;
   exit_code?: number;
   no_sandbox?: boolean;
-  output?: Text;
+  output: Text;
   process?: number;
   terminal?: Text;
   user?: boolean;
+  verdict?: Text;
 }
 
 export interface BodyCompaction {
@@ -111,12 +115,12 @@ export interface BodyProblem {
 
 export interface BodyProposedPlan {
   type: "proposed_plan";
-  text?: Text;
+  text: Text;
 }
 
 export interface BodyReasoning {
   type: "reasoning";
-  text?: Text;
+  text: Text;
 }
 
 export interface BodyReviewResult {
@@ -152,7 +156,7 @@ export interface BodyToolCall {
   server?: Text;
   /** any JSON */
   structured?: unknown;
-  tool?: Text;
+  tool: Text;
 }
 
 export interface BodyUserMessage {
@@ -166,8 +170,8 @@ export interface BodyWebSearch {
 }
 
 export interface ChangeApproval {
-  changes?: PathChange[];
-  diff?: Text;
+  changes: PathChange[];
+  diff: Text;
   files?: FileText[];
   unseen?: boolean;
 }
@@ -178,9 +182,9 @@ export interface Choice {
 }
 
 export interface CommandApproval {
-  command?: Text;
+  command: Text;
   covers?: Text;
-  cwd?: Text;
+  cwd: Text;
   prefix?: Text[];
   rule?: Text;
   unsandboxed?: boolean;
@@ -188,16 +192,16 @@ export interface CommandApproval {
 
 export interface Event {
   agent?: Text;
-  msg?: Msg;
-  seq?: number;
+  msg: Msg;
+  seq: number;
   submission?: Text;
-  time?: string;
+  time: string;
   turn?: Text;
 }
 
 export interface EventParams {
-  event?: Event;
-  session?: Text;
+  event: Event;
+  session: Text;
 }
 
 export interface FileText {
@@ -216,16 +220,22 @@ export interface Finding {
   title?: Text;
 }
 
+export interface Goal {
+  check?: Text;
+  checks?: number;
+  text?: Text;
+}
+
 export interface HelloParams {
   acp?: boolean;
-  token?: Text;
-  version?: number;
+  token: Text;
+  version: number;
 }
 
 export interface HelloResult {
-  kerf?: Text;
-  pid?: number;
-  version?: number;
+  kerf: Text;
+  pid: number;
+  version: number;
 }
 
 export interface Input {
@@ -234,9 +244,9 @@ export interface Input {
 }
 
 export interface Item {
-  body?: Body;
-  id?: Text;
-  status?: Text;
+  body: Body;
+  id: Text;
+  status: Text;
 }
 
 export interface McpServer {
@@ -283,13 +293,13 @@ export interface MsgAgents {
 
 export interface MsgApprovalRequested {
   type: "approval_requested";
-  approval?: Approval;
+  approval: Approval;
 }
 
 export interface MsgApprovalResolved {
   type: "approval_resolved";
-  approval?: Text;
-  decision?: Text;
+  approval: Text;
+  decision: Text;
 }
 
 export interface MsgHistoryCompacted {
@@ -301,28 +311,28 @@ export interface MsgHistoryCompacted {
 
 export interface MsgItemCompleted {
   type: "item_completed";
-  item?: Item;
+  item: Item;
 }
 
 export interface MsgItemDelta {
   type: "item_delta";
-  item?: Text;
-  text?: Text;
+  item: Text;
+  text: Text;
 }
 
 export interface MsgItemDropped {
   type: "item_dropped";
-  item?: Text;
+  item: Text;
 }
 
 export interface MsgItemStarted {
   type: "item_started";
-  item?: Item;
+  item: Item;
 }
 
 export interface MsgItemUpdated {
   type: "item_updated";
-  item?: Item;
+  item: Item;
 }
 
 export interface MsgProcesses {
@@ -366,18 +376,18 @@ export interface MsgSessionStarted {
   type: "session_started";
   provider?: Text;
   resumed?: boolean;
-  session?: Text;
-  settings?: Settings;
+  session: Text;
+  settings: Settings;
 }
 
 export interface MsgSettingsChanged {
   type: "settings_changed";
-  settings?: Settings;
+  settings: Settings;
 }
 
 export interface MsgTitleChanged {
   type: "title_changed";
-  title?: Text;
+  title: Text;
 }
 
 export interface MsgTokensUsed {
@@ -390,7 +400,7 @@ export interface MsgTokensUsed {
 
 export interface MsgTurnAborted {
   type: "turn_aborted";
-  reason?: Text;
+  reason: Text;
   undelivered?: Input[];
 }
 
@@ -398,8 +408,8 @@ export interface MsgTurnCompleted {
   type: "turn_completed";
   /** nanoseconds */
   duration?: number;
-  last_message?: Text;
-  usage?: Usage;
+  last_message: Text;
+  usage: Usage;
 }
 
 export interface MsgTurnDiff {
@@ -415,7 +425,7 @@ export interface MsgTurnDiff {
 
 export interface MsgTurnFailed {
   type: "turn_failed";
-  error?: Trouble;
+  error: Trouble;
 }
 
 export interface MsgTurnStarted {
@@ -424,12 +434,12 @@ export interface MsgTurnStarted {
 
 export interface MsgUndone {
   type: "undone";
-  report?: UndoReport;
+  report: UndoReport;
 }
 
 export interface MsgWarning {
   type: "warning";
-  message?: Text;
+  message: Text;
 }
 
 export interface NetworkApproval {
@@ -524,8 +534,10 @@ export interface OpShutdown {
 export interface OpUndo {
   type: "undo";
   call?: Text;
+  conflicts?: Text;
   dry_run?: boolean;
   hunks?: Record<string, number[]> | [Text, number[]][];
+  lines?: Record<string, number[]> | [Text, number[]][];
   paths?: Text[];
   redo?: boolean;
   turn?: Text;
@@ -537,6 +549,7 @@ export interface OpUnqueue {
 
 export interface OpUserInput {
   type: "user_input";
+  goal?: Goal;
   items?: Input[];
   queue?: boolean;
   replace?: boolean;
@@ -566,9 +579,9 @@ export interface OpenParams {
 export interface PathChange {
   certainty?: Text;
   control_file?: boolean;
-  kind?: Text;
+  kind: Text;
   moved?: Text;
-  path?: Text;
+  path: Text;
 }
 
 export interface Process {
@@ -596,29 +609,31 @@ export interface Question {
 export interface Server {
   error?: Text;
   name?: Text;
+  prompts?: Text[];
+  resources?: Text[];
   state?: Text;
   tools?: Text[];
 }
 
 export interface Session {
-  cwd?: Text;
-  events?: number;
-  faces?: number;
-  id?: Text;
-  model?: Text;
-  opened?: number;
-  processes?: number;
-  questions?: number;
-  state?: Text;
-  title?: Text;
+  cwd: Text;
+  events: number;
+  faces: number;
+  id: Text;
+  model: Text;
+  opened: number;
+  processes: number;
+  questions: number;
+  state: Text;
+  title: Text;
 }
 
 export interface SessionParams {
-  session?: Text;
+  session: Text;
 }
 
 export interface SessionsResult {
-  sessions?: Session[];
+  sessions: Session[];
 }
 
 export interface Settings {
@@ -637,13 +652,13 @@ export interface Step {
 
 export interface Submission {
   id?: Text;
-  op?: Op;
+  op: Op;
 }
 
 export interface SubmitParams {
   id?: Text;
-  op?: Op;
-  session?: Text;
+  op: Op;
+  session: Text;
 }
 
 /** text, or bytes that are not UTF-8 */
@@ -664,14 +679,15 @@ export interface ToolApproval {
 
 export interface Trouble {
   hint?: Text;
-  kind?: Text;
-  message?: Text;
+  kind: Text;
+  message: Text;
 }
 
 export interface UndoFile {
   note?: Text;
   outcome?: Text;
   path?: Text;
+  removed?: boolean;
 }
 
 export interface UndoReport {

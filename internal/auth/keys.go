@@ -178,6 +178,24 @@ func (k *Keys) InEnvironment() map[string]string {
 	return found
 }
 
+// Found are the keys that are there, by provider: the variables that hold one, or, where
+// none does, those that kerf login stored, with an empty word.
+func (k *Keys) Found() map[string]string {
+	if found := k.InEnvironment(); len(found) > 0 {
+		return found
+	}
+	found := map[string]string{}
+	for name, p := range k.Providers {
+		if !p.needsKey() {
+			continue
+		}
+		if _, _, err := k.Store.Get(name); err == nil {
+			found[name] = ""
+		}
+	}
+	return found
+}
+
 func (k *Keys) missing(name string) error {
 	p := k.Providers[name]
 	if p.Device.wantsClient() {

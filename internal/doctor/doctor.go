@@ -21,6 +21,7 @@ import (
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
 	"kerf/internal/work/sandbox/render"
+	"kerf/internal/work/sandbox/whole"
 )
 
 // The states of a check.
@@ -41,11 +42,21 @@ type Options struct {
 	Warnings []string
 	// Model names the model that a session would ask, without asking it.
 	Model func(context.Context) (string, error)
+	// Files tells of files that people keep for agents; nil where nobody knows.
+	Files func() []Files
+}
+
+// Files are files of one kind: which are used, and which are not and why. None is said
+// where there are none.
+type Files struct {
+	Name         string
+	Used, Unused []string
+	None         string
 }
 
 // checks are all, in the order in which they are shown.
 var checks = [...]func(context.Context, Options) []protocol.Check{
-	checkSandbox, checkPrograms, checkHome, checkConfig, checkModel, checkTerminal, checkSpaces,
+	checkSandbox, checkPrograms, checkHome, checkConfig, checkFiles, checkModel, checkTerminal, checkSpaces,
 }
 
 // Run looks at what Kerf needs on this machine: by trying it, not by asking
@@ -90,6 +101,9 @@ func checkSandbox(ctx context.Context, o Options) []protocol.Check {
 	case first == boundary.Landlock:
 		sum.State, sum.Detail = checkWarn, "only read-only commands can be confined, by Landlock"
 		sum.Hint = "allow unprivileged user namespaces, or install bubblewrap"
+	}
+	if runtime.GOOS == "linux" {
+		all = append(all, protocol.Check{Name: "limits of commands", State: checkOK, Detail: whole.Way()})
 	}
 	return append([]protocol.Check{sum}, all...)
 }
@@ -174,6 +188,34 @@ func checkConfig(_ context.Context, o Options) []protocol.Check {
 			Hint: "kerf config shows each value and where it comes from"}}
 	}
 	return []protocol.Check{{Name: "configuration", State: checkOK, Detail: "no errors"}}
+}
+
+// maxUnused bounds the rows about files of one kind that are not used.
+const maxUnused = 20
+
+// checkFiles tells which files of other agents are used, and in a row each which are not.
+// That one is not used is no fault.
+func checkFiles(_ context.Context, o Options) (all []protocol.Check) {
+	if o.Files == nil {
+		return nil
+	}
+	for _, f := range o.Files() {
+		c := protocol.Check{Name: f.Name, State: checkOK, Detail: f.None}
+		if len(f.Used)+len(f.Unused) > 0 {
+			c.Detail = cmp.Or(oneLine(strings.Join(f.Used, ", ")), "none is used")
+		}
+		all = append(all, c)
+		for i, text := range f.Unused {
+			if i == maxUnused {
+				text = fmt.Sprintf("%d more", len(f.Unused)-i)
+			}
+			c.Detail = "not used: " + oneLine(text)
+			if all = append(all, c); i == maxUnused {
+				break
+			}
+		}
+	}
+	return all
 }
 
 // checkModel looks whether the provider could be asked; it asks nothing. A key that nobody

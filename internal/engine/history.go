@@ -12,6 +12,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/author"
 	"kerf/internal/work/changes/row"
 	"kerf/internal/work/workspace"
 )
@@ -156,23 +157,26 @@ func (c *conn) blame(raw json.RawMessage) tool.Result {
 	if err != nil {
 		return failed(err)
 	}
-	var list []changes.BlameLine
+	if _, err := c.ws.Tree.Read(path, 0); err != nil { // it may be hidden
+		return failed(err)
+	}
+	var list []author.Line
 	if err := c.ledger(func(r changes.Reader) (err error) {
-		list, err = r.BlameFile(workspace.Real(c.set.Cwd, path))
+		list, err = author.File(r, workspace.Real(c.set.Cwd, path))
 		return err
 	}); err != nil {
 		return tool.Fail(tool.Refuse(tool.NotFound, "%v", err))
 	}
 	var b strings.Builder
 	for _, l := range list {
-		fmt.Fprintf(&b, "%s %d) %s\n", author(l), l.Line, strings.TrimRight(l.Text, "\r\n"))
+		fmt.Fprintf(&b, "%s %d) %s\n", writer(l), l.Line, strings.TrimRight(l.Text, "\r\n"))
 	}
 	return tool.Result{Success: true, Output: b.String()}
 }
 
-// author names who wrote a line. Tool and client stand there only where it was
+// writer names who wrote a line. Tool and client stand there only where it was
 // Kerf.
-func author(l changes.BlameLine) string {
+func writer(l author.Line) string {
 	switch l.Origin {
 	case "other":
 		return "not Kerf"

@@ -144,21 +144,69 @@ func TestDependenciesAreExplained(t *testing.T) {
 // required returns the direct modules of go.mod.
 func required(t *testing.T) []string {
 	t.Helper()
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var modules []string
-	for l := range strings.Lines(string(mod)) {
-		if strings.Contains(l, "// indirect") {
-			continue
-		}
-		if fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(l), "require ")); len(fields) >= 2 &&
-			strings.HasPrefix(fields[1], "v") {
-			modules = append(modules, fields[0])
+	for _, r := range requirements(t, "go.mod") {
+		if r.direct {
+			modules = append(modules, r.module)
 		}
 	}
 	return modules
+}
+
+// requirement is one line of a go.mod.
+type requirement struct {
+	module, version string
+	direct          bool
+}
+
+// requirements reads a go.mod below the root.
+func requirements(t *testing.T, path string) (all []requirement) {
+	t.Helper()
+	mod, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range strings.Lines(string(mod)) {
+		if fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(l), "require ")); len(fields) >= 2 &&
+			strings.HasPrefix(fields[1], "v") {
+			all = append(all, requirement{fields[0], fields[1], !strings.Contains(l, "// indirect")})
+		}
+	}
+	return all
+}
+
+// TestFleetFollowsTheProgram holds the modules of fleet/ at or above the program's, whose code it builds: go wants it,
+// and the tests of fleet/ cannot run without it. Where fleet's modules are there make fleet fails; elsewhere nothing else
+// says so.
+func TestFleetFollowsTheProgram(t *testing.T) {
+	if got := behind(requirements(t, "go.mod"), requirements(t, "fleet/go.mod")); len(got) > 0 {
+		t.Errorf("fleet/go.mod is behind go.mod, run go mod tidy in fleet: %s", strings.Join(got, ", "))
+	}
+	was, now := []requirement{{"a", "v1.10.0", true}, {"b", "v1.0.0", false}}, []requirement{{"a", "v1.9.2", true}, {"b", "v1.0.0", true}}
+	if got := behind(was, now); len(got) != 1 || behind(now, was) != nil {
+		t.Errorf("an older module is not found: %v", got)
+	}
+}
+
+// behind returns the modules of after that are older than in before.
+func behind(before, after []requirement) (names []string) {
+	for _, b := range before {
+		for _, a := range after {
+			if a.module == b.module && slices.Compare(numbers(a.version), numbers(b.version)) < 0 {
+				names = append(names, a.module)
+			}
+		}
+	}
+	return names
+}
+
+// numbers are those of a version, in order, which is enough to compare two versions of one module.
+func numbers(version string) (list []int) {
+	for _, f := range strings.FieldsFunc(version, func(r rune) bool { return r < '0' || r > '9' }) {
+		n, _ := strconv.Atoi(f)
+		list = append(list, n)
+	}
+	return list
 }
 
 // apart reports whether a directory is not of this module's code.

@@ -13,7 +13,7 @@ type source struct {
 }
 
 // leaves are small packages that import nothing of Kerf and that all rooms but protocol and sdk may import.
-var leaves = []string{"atomicfile", "pathname", "text/spelling", "text/visible"}
+var leaves = []string{"atomicfile", "pathname", "text/pattern", "text/spelling", "text/visible"}
 
 // arrows says which rooms a room may import, itself and the leaves apart. A room not named here
 // must not exist.
@@ -26,14 +26,14 @@ var arrows = map[string][]string{
 	"config":     {},
 	"work":       {"text"},
 	"agent":      {"protocol", "text", "model", "work"},
-	"sessions":   {"protocol", "text", "model", "agent/history", "agent/rollout", "agent/proposal", "agent/tools", "work"},
+	"sessions":   {"protocol", "text", "model", "agent/goal", "agent/history", "agent/outline", "agent/rollout", "agent/proposal", "agent/tools", "work"},
 	"engine":     {"protocol", "text", "work", "agent"},
 	"front":      {"protocol", "text/diff"},
 	"auth":       {},
 	"doctor":     {"protocol", "work"},
 	"host":       {"auth", "doctor", "config", "protocol", "model", "work", "agent", "engine", "sessions", "text"},
 	"cmd/kerf": {"host", "sessions", "config", "protocol", "front", "agent/policy", "work/apply", "work/changes", "work/workspace",
-		"work/repo/commit", "text/diff", "doc"},
+		"work/tries", "work/worktrees", "work/repo/commit", "text/diff", "doc"},
 	"doc":    {},
 	"sdk":    {},
 	"layers": {},
@@ -42,10 +42,10 @@ var arrows = map[string][]string{
 
 // pure are the packages that must not touch the machine.
 var pure = []string{"protocol", "text", "agent/tool", "agent/tools", "agent/history", "agent/policy",
-	"agent/hooks", "agent/prompt", "agent/proposal", "agent/view", "agent/turn", "agent/review",
-	"front/tui/approval", "front/tui/composer", "front/tui/conversation", "front/tui/diffview", "front/tui/humanize",
-	"front/tui/keymap",
-	"front/tui/markdown", "front/tui/panels", "front/tui/status", "front/tui/style", "front/tui/syntax"}
+	"agent/goal", "agent/hooks", "agent/prompt", "agent/proposal", "agent/view", "agent/turn", "agent/review",
+	"front/tui/approval", "front/tui/changes", "front/tui/composer", "front/tui/conversation", "front/tui/diffview",
+	"front/tui/humanize", "front/tui/keymap", "front/tui/markdown", "front/tui/panels", "front/tui/status",
+	"front/tui/style", "front/tui/syntax"}
 
 // machine are the imports that touch it.
 var machine = []string{"os", "net", "syscall", "os/exec", "golang.org/x/sys", "golang.org/x/term",

@@ -336,9 +336,9 @@ func (e *evidence) rebuild(p *place) error {
 		}
 		return false
 	}
-	inTheWay := func(path string) bool { // what was left out is a file where a directory would have to be
+	inTheWay := func(path string) bool { // what was left out, or the writer took away, is a file where a directory would have to be
 		for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
-			if n, ok := base[dir]; ok && !n.kind.IsDir() && e.dropped[dir] {
+			if n, ok := base[dir]; ok && !n.kind.IsDir() && (e.dropped[dir] || touched(dir)) {
 				return true
 			}
 		}

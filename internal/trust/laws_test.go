@@ -89,14 +89,17 @@ func (e *evidence) owned() map[string]string {
 }
 
 // carried are the tokens in the final tree at the path where the writer put them, with
-// what it did; a command may have written them anew since.
+// what it did; a command may have written them anew since. What the writer itself took away later
+// is not among them: then it is the command's that it is there again.
 func (e *evidence) carried() map[string]deed {
 	got := map[string]deed{}
 	for i, d := range e.deeds {
 		if d.After.Inode == 0 || !strings.Contains(e.final[d.Path].data, d.Tokens[0]) {
 			continue
 		}
-		if !slices.ContainsFunc(e.deeds[i:], func(m deed) bool { return m.To != "" && (below(d.Path, m.Path) || below(d.Path, m.To)) }) {
+		if !slices.ContainsFunc(e.deeds[i:], func(m deed) bool {
+			return m.To != "" && (below(d.Path, m.Path) || below(d.Path, m.To)) || m.Op == "delete" && m.Path == d.Path
+		}) {
 			got[d.Tokens[0]] = d
 		}
 	}
@@ -131,7 +134,7 @@ func keepsBytes(e *evidence) []string {
 			return (mover || moved[path]) && len(at[t]) > 0
 		}
 		for t, path := range own {
-			if !kept(t, path) {
+			if !kept(t, path) && !e.onlyLinked(t, path) {
 				faults = append(faults, fmt.Sprintf("undo %v: %s of the writer is gone from %s (it is now %q, at %v)\n%v",
 					u.args, t, path, u.tree[path].data, at[t], u.report.result))
 			}
@@ -144,6 +147,24 @@ func keepsBytes(e *evidence) []string {
 		}
 	}
 	return faults
+}
+
+// onlyLinked reports whether a command gave the file in which the writer put a token the
+// name path, and the writer put it there by another name, where it is no more: to undo that
+// command takes a name away, not what was in the file.
+func (e *evidence) onlyLinked(t, path string) bool {
+	for _, turn := range e.turns {
+		for _, c := range turn {
+			from, to := c.link()
+			if from == "" || to != path {
+				continue
+			}
+			return slices.ContainsFunc(e.deeds, func(d deed) bool {
+				return d.Path == from && slices.Contains(d.Tokens, t) && !strings.Contains(e.final[from].data, t)
+			})
+		}
+	}
+	return false
 }
 
 // told reports whether it was said that a file may hold what others wrote.
@@ -338,6 +359,36 @@ func (e *evidence) names(path string) []string {
 	return list
 }
 
+// link is the name of a file and the one that a command gave it besides; both are empty
+// for other commands.
+func (c command) link() (from, to string) {
+	if f := strings.Fields(c.text); len(f) == 3 && f[0] == "ln" && f[1][0] != '-' {
+		return f[1], f[2]
+	}
+	return "", ""
+}
+
+// linked adds to names of a file those by which earlier calls linked it: who changes a
+// file in place changes it under all of them.
+func (e *evidence) linked(names []string, turn, nth int) []string {
+	for i, calls := range e.turns[:turn] {
+		for j, c := range calls {
+			if i == turn-1 && j >= nth-1 {
+				break
+			}
+			from, to := c.link()
+			switch {
+			case from == "":
+			case slices.Contains(names, to):
+				names = append(names, from)
+			case slices.Contains(names, from):
+				names = append(names, to)
+			}
+		}
+	}
+	return names
+}
+
 // claimsOnlyItsOwn says that no proven entry names a path that its turn's commands
 // cannot have changed, and that no line of the writer's is told as a command's that
 // writes none.
@@ -351,7 +402,7 @@ func claimsOnlyItsOwn(e *evidence) []string {
 		c := e.turns[turn-1][nth-1]
 		for _, change := range entry.Changes {
 			p := e.short(change.Path)
-			if !slices.ContainsFunc(e.names(p), c.may) && !strings.HasPrefix(filepath.Base(p), "sed") {
+			if !slices.ContainsFunc(e.linked(e.names(p), turn, nth), c.may) && !strings.HasPrefix(filepath.Base(p), "sed") {
 				faults = append(faults, fmt.Sprintf("the log lays %s (%s) to %q, proven", p, change.Operation, c.text))
 			}
 		}

@@ -84,6 +84,10 @@ func TestLawsCanFail(t *testing.T) {
 		{"the log has another content", "listed", false, func(e *evidence) { e.entries[0].Changes[0].After = "00" }},
 		{"the log is in doubt without a reason", "listed", false, func(e *evidence) { e.entries[0].Exact = false }},
 		{"the log names a file too many", "claims", true, func(e *evidence) { e.entries[0].Changes[1].Path = "/w/mine.txt" }},
+		{"the log names a file that is linked later", "claims", true, func(e *evidence) {
+			e.entries[0].Changes[1].Path = "/w/mine.txt"
+			e.turns = append(e.turns, []command{{text: "ln a.txt mine.txt", trait: carries}})
+		}},
 		{"the diff holds the writer's line", "claims", true, func(e *evidence) { e.diff += "+W1.1;\n" }},
 		{"the dry run ends otherwise", "dry run", false, func(e *evidence) { e.undos[0].dry = &report{result: result{code: 1}} }},
 		{"a refusal names nothing", "named", false, func(e *evidence) { e.undos[0].report.result = result{code: 1, err: "kerf: no\n"} }},
@@ -98,5 +102,17 @@ func TestLawsCanFail(t *testing.T) {
 		if !caught {
 			t.Errorf("%s: the law %q does not catch it", f.name, f.law)
 		}
+	}
+}
+
+// TestAnEarlierLinkIsNoClaim: a command may change the other name of a file that an earlier
+// one linked.
+func TestAnEarlierLinkIsNoClaim(t *testing.T) {
+	e := sound(false)
+	e.turns = [][]command{{{text: "ln a.txt other.txt", trait: carries}}, e.turns[0]}
+	e.entries[0].Call = "t2c1"
+	e.entries[0].Changes[1].Path = "/w/other.txt"
+	if faults := claimsOnlyItsOwn(e); len(faults) > 0 {
+		t.Errorf("a sound history is refused: %v", faults)
 	}
 }

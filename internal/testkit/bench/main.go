@@ -60,7 +60,7 @@ func bench() error {
 	if err := b.start(); err != nil {
 		return err
 	}
-	for _, part := range []func() error{b.rounds, b.patches, b.largeEdits} {
+	for _, part := range []func() error{b.rounds, b.patches, b.largeEdits, b.output} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -78,6 +78,7 @@ type result struct {
 	first  time.Duration   // from the start of the process to its first request
 	wall   time.Duration   // of the whole process
 	peak   int64           // bytes of memory, of the largest process
+	cpu    time.Duration   // of the process and of what it waited for
 	gaps   []time.Duration // from the end of response k to request k+1
 	bytes  int             // of all request bodies
 	append float64         // share of requests whose input begins with the one before
@@ -288,6 +289,7 @@ func (b *bencher) once(rounds []script.Round, dir string, args func(string, stri
 	}
 	r := s.result(began)
 	r.wall = time.Since(began)
+	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		r.peak = u.Maxrss * 1024
 	}

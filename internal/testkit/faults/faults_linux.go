@@ -33,6 +33,9 @@ type Plan struct {
 	Sticky bool
 	// Opens counts the opening of files for reading too, for errors such as EMFILE.
 	Opens bool
+	// See is told of each counted call before it is made, one at a time. A flush is then not
+	// made at all: when See has returned, it has succeeded.
+	See func(Call)
 	// Below limits the count to paths below one of these directories, if any. Paths
 	// relative to an open directory are found through that.
 	Below []string
@@ -46,6 +49,9 @@ type Call struct {
 
 // String returns name and path.
 func (c Call) String() string { return c.Name + " " + c.Path }
+
+// Flush tells whether the call asks the disk to keep what it has.
+func (c Call) Flush() bool { return c.Name == "fsync" || c.Name == "fdatasync" || c.Name == "syncfs" }
 
 // ErrUnavailable says that the system does not let us watch calls.
 var ErrUnavailable = errors.New("system calls cannot be watched here")
@@ -215,6 +221,12 @@ func (w *watch) answer(n *notification) {
 	if counts {
 		w.calls = append(w.calls, call)
 		k := len(w.calls)
+		if w.plan.See != nil && !w.dead {
+			w.plan.See(call)
+			if call.Flush() {
+				r.flags = 0
+			}
+		}
 		hit := w.plan.At > 0 && (k == w.plan.At || k > w.plan.At && w.plan.Sticky)
 		switch {
 		case w.dead, hit && w.plan.Kill:

@@ -17,6 +17,7 @@ type Plan struct {
 	Errno  syscall.Errno
 	Sticky bool
 	Opens  bool
+	See    func(Call)
 	Below  []string
 }
 
@@ -28,6 +29,9 @@ func (c Call) String() string { return c.Name + " " + c.Path }
 
 // ErrUnavailable says that the system does not let us watch calls.
 var ErrUnavailable = errors.New("system calls cannot be watched here")
+
+// Flush tells whether the call asks the disk to keep what it has.
+func (c Call) Flush() bool { return false }
 
 // Run fails with ErrUnavailable.
 func Run(*exec.Cmd, Plan) ([]Call, error) { return nil, ErrUnavailable }

@@ -36,13 +36,11 @@ func run(url string) error {
 			return err
 		}
 	}
-	m := mcpclient.Start(mcpclient.Options{Servers: []mcpclient.Server{s}, Name: "kerf", Version: "test",
-		Elicit: defaults})
-	defer m.Close()
-	m.Settle(ctx)
-	if st := m.Status()[0]; st.State != "ready" {
-		return fmt.Errorf("the server is %s: %s", st.State, st.Error)
+	m, err := connect(ctx, s)
+	if err != nil {
+		return err
 	}
+	defer m.Close()
 	calls, err := wanted()
 	if err != nil {
 		return err
@@ -66,6 +64,27 @@ func run(url string) error {
 		fmt.Printf("%s: %s\n", t.Name, r.Text)
 	}
 	return nil
+}
+
+// connect greets the server. Where it is told that a sign-in is needed it signs in and
+// greets it again, as a user does.
+func connect(ctx context.Context, s mcpclient.Server) (*mcpclient.Manager, error) {
+	for again := false; ; again = true {
+		m := mcpclient.Start(mcpclient.Options{Servers: []mcpclient.Server{s}, Name: "kerf", Version: "test",
+			Elicit: defaults})
+		m.Settle(ctx)
+		st := m.Status()[0]
+		if st.State == "ready" {
+			return m, nil
+		}
+		m.Close()
+		if again || s.Store == nil || !strings.Contains(st.Error, "kerf mcp login") {
+			return nil, fmt.Errorf("the server is %s: %s", st.State, st.Error)
+		}
+		if err := mcpclient.Login(ctx, s, "kerf", "test", nil, visit); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // registered takes what the suite says was registered for the client beforehand.

@@ -68,6 +68,7 @@ func newServer() *mcp.Server {
 		},
 	})
 	addTools(s)
+	addRounds(s)
 	addResources(s)
 	addPrompts(s)
 	return s

@@ -43,6 +43,7 @@ func addTools(s *mcp.Server) {
 		return nil, errors.New("This tool intentionally returns an error for testing")
 	})
 	add("test_tool_with_logging", anyArguments, logging)
+	add("test_logging_tool", anyArguments, logging)
 	add("test_tool_with_progress", anyArguments, progress)
 	add("test_sampling", `{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`, sampling)
 	add("test_elicitation", `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`,
@@ -51,6 +52,9 @@ func addTools(s *mcp.Server) {
 	add("test_elicitation_sep1034_defaults", anyArguments, elicitation(defaultsForm))
 	add("test_elicitation_sep1330_enums", anyArguments, elicitation(enumsForm))
 	add("json_schema_2020_12_tool", dialect, fixed(text("called")...))
+	add("test_custom_header",
+		`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`,
+		fixed(text("called")...))
 	add("test_reconnection", anyArguments, reconnection)
 }
 

@@ -3,16 +3,16 @@
 //
 //	go run ./internal/testkit/mutate [flags] ./internal/work/txn ...
 //
-// Each change is compiled through go's -overlay, so no file of the checkout is touched.
-// Of all places whose lines the tests reach, -n are drawn with -seed; the same seed and
-// the same code give the same draw. A change that does not compile does not count. One
-// that makes the tests run out of time counts as noticed.
+// Each change is compiled through go's -overlay, so no file of the checkout is touched, and
+// only those tests run that reach its line, the quick ones first. Of all places whose lines
+// the tests reach, -n are drawn with -seed; the same seed and the same code give the same
+// draw. A change that does not compile does not count. One that makes the tests run out of
+// time counts as noticed.
 package main
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,9 +21,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 )
 
 func main() {
@@ -91,12 +89,10 @@ func (o options) room(ctx context.Context, room string, out io.Writer) (sum, err
 	if err != nil {
 		return s, err
 	}
-	began := time.Now()
-	reached, err := o.reached(ctx, room, dir)
+	tests, err := o.tests(ctx, room, dir)
 	if err != nil {
 		return s, err
 	}
-	limit := 3*time.Since(began) + 20*time.Second
 	var all []place
 	for _, f := range files {
 		list, err := places(f)
@@ -105,7 +101,7 @@ func (o options) room(ctx context.Context, room string, out io.Writer) (sum, err
 		}
 		s.places += len(list)
 		for _, p := range list {
-			if reached.has(f, p.line) {
+			if len(tests.of(p)) > 0 {
 				all = append(all, p)
 			}
 		}
@@ -117,7 +113,7 @@ func (o options) room(ctx context.Context, room string, out io.Writer) (sum, err
 		if o.draws > 0 && s.noticed+s.survived >= o.draws {
 			break
 		}
-		verdict, err := o.try(ctx, room, dir, p, limit)
+		verdict, err := try(ctx, dir, p, tests.of(p))
 		switch {
 		case err != nil:
 			return s, err
@@ -152,72 +148,6 @@ func sources(ctx context.Context, room string) ([]string, error) {
 	return p.GoFiles, nil
 }
 
-// tests are the arguments that name what is run.
-func (o options) tests(room string) []string {
-	args := []string{room}
-	if o.with != "" {
-		args = append(args, strings.Split(o.with, ",")...)
-	}
-	if o.run != "" {
-		args = append(args, "-run", o.run)
-	}
-	return args
-}
-
-// reached runs the tests once, unchanged, and tells which lines they reach.
-func (o options) reached(ctx context.Context, room, dir string) (lines, error) {
-	profile := filepath.Join(dir, "cover")
-	args := append([]string{"test", "-count=1", "-vet=off", "-coverprofile", profile, "-coverpkg", room}, o.tests(room)...)
-	if text, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("the tests fail without a change: %w\n%s", err, tail(text))
-	}
-	text, err := os.ReadFile(profile)
-	if err != nil {
-		return nil, err
-	}
-	return parseProfile(string(text))
-}
-
-type verdict int
-
-const (
-	survived verdict = iota
-	noticed
-	broken
-)
-
-// try runs the tests with one change.
-func (o options) try(ctx context.Context, room, dir string, p place, limit time.Duration) (verdict, error) {
-	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(changed, p.apply(), 0o600); err != nil {
-		return 0, err
-	}
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {p.file: changed}})
-	if err != nil {
-		return 0, err
-	}
-	if err := os.WriteFile(overlay, text, 0o600); err != nil {
-		return 0, err
-	}
-	within, cancel := context.WithTimeout(ctx, limit+time.Minute)
-	defer cancel()
-	args := append([]string{"test", "-count=1", "-vet=off", "-failfast", "-overlay", overlay, "-timeout", limit.String()},
-		o.tests(room)...)
-	text, err = exec.CommandContext(within, "go", args...).CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		return 0, ctx.Err()
-	case err == nil:
-		return survived, nil
-	case strings.Contains(string(text), "[build failed]") || strings.Contains(string(text), "[setup failed]"):
-		return broken, nil
-	case errors.As(err, &exit), within.Err() != nil:
-		return noticed, nil
-	}
-	return 0, err
-}
-
 func tail(text []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
@@ -237,36 +167,4 @@ func short(path string) string {
 		}
 	}
 	return path
-}
-
-// lines are the lines that tests reach, by the name of the file in its package.
-type lines map[string][][2]int
-
-// has compares the last parts of the path: a profile names files by import path.
-func (l lines) has(file string, line int) bool {
-	for name, spans := range l {
-		if filepath.Base(name) == filepath.Base(file) {
-			return slices.ContainsFunc(spans, func(s [2]int) bool { return s[0] <= line && line <= s[1] })
-		}
-	}
-	return false
-}
-
-// parseProfile reads the lines `file:line.col,line.col statements count` of a profile.
-func parseProfile(text string) (lines, error) {
-	l := lines{}
-	for row := range strings.Lines(text) {
-		i := strings.LastIndexByte(row, ':')
-		if i < 0 || strings.HasPrefix(row, "mode:") {
-			continue
-		}
-		var from, fromCol, to, toCol, statements, count int
-		if _, err := fmt.Sscanf(row[i+1:], "%d.%d,%d.%d %d %d", &from, &fromCol, &to, &toCol, &statements, &count); err != nil {
-			return nil, fmt.Errorf("profile line %q: %w", strings.TrimSpace(row), err)
-		}
-		if count > 0 {
-			l[row[:i]] = append(l[row[:i]], [2]int{from, to})
-		}
-	}
-	return l, nil
 }

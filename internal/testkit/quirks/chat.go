@@ -472,6 +472,10 @@ func chatErrors() []Quirk {
 			"余额不足"),
 		stops("warpdotdev/warp#14867", "xai-credits", 403, `{"code":"The caller does not have permission","error":"Your `+
 			`team has either used all available credits or reached its monthly spending limit."}`, "monthly spending limit"),
+		stops("NousResearch/hermes-agent#36276", "kimi-monthly", 429, `{"error":{"message":"You've reached kimi monthly usage `+
+			`limit for this billing cycle. Your quota will be refreshed in the next cycle."}}`, "monthly usage limit"),
+		stops("mezmo/aura#593", "credits-as-a-rate", 429, `{"error":{"message":"Insufficient credits. Add more to go on."}}`,
+			"Insufficient credits"),
 		again("pydantic/pydantic-ai#2774", "groq-tool-use-failed", toolUseFailed),
 		again("pydantic/pydantic-ai#4354", "groq-tool-validation", fail(400, `{"error":{"message":"tool call validation failed: `+
 			`attempted to call tool 'x' which was not in request.tools","type":"invalid_request_error","code":"tool_use_failed"}}`)),

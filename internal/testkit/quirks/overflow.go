@@ -70,6 +70,27 @@ func overflows() []Quirk {
 		{"mlx-serve", "ddalcu/mlx-serve#66", 400, wrapped("Prompt exceeds maximum context length")},
 		{"bedrock", "jin-bo/agentao#88", 400, wrapped("ValidationException: Input is too long for requested model.")},
 		{"ds4", "earendil-works/pi#5929", 400, wrapped("Prompt has 50000 tokens, but the configured context size is 32768 tokens")},
+		{"glm-more-than-max", "anomalyco/opencode#35920", 400, wrapped("tokens in request more than max tokens allowed")},
+		{"kimi-bytes", "MoonshotAI/kimi-code#1862", 400, wrapped("total message size 2100954 exceeds limit 2097152")},
+		{"bedrock-input-limit", "openclaw/openclaw#58839", 400,
+			wrapped("ValidationException: Input exceeds the max input token limit")},
+		{"cohere-total", "openclaw/openclaw#58839", 400, wrapped("total tokens exceeds the model's max of 4096")},
+		{"number-of-input-tokens", "openclaw/openclaw#58839", 400,
+			wrapped("The request has more than the maximum number of input tokens.")},
+		{"code-with-underscore", "openclaw/openclaw#3188", 400, `{"error":{"message":"no","code":"context_overflow"}}`},
+		{"passed-and-requested", "proxysoul/Empryo#52", 400, wrapped("You passed 202753 input tokens and requested 0 output " +
+			"tokens. However, the model's context length is only 202752 tokens, resulting in a maximum input length of 202752 tokens.")},
+		{"prompt-and-model-maximum", "can1357/oh-my-pi#1618", 400,
+			wrapped("The prompt is too long: 267657, model maximum context length: 262143")},
+		{"input-and-max-tokens", "anthropics/claude-code#476", 400, wrapped("input length and `max_tokens` exceed context limit: " +
+			"186433 + 20000 > 200000, decrease input length or `max_tokens` and try again")},
+		{"router-one-of-both", "MoonshotAI/kimi-code#476", 400, wrapped("This endpoint's maximum context length is 262144 " +
+			"tokens. However, you requested about 264896 tokens (52139 of text input, 12757 of tool input, 200000 in the output). " +
+			"Please reduce the length of either one.")},
+		{"nginx", "MoonshotAI/kimi-cli#1222", 413, "<html>\n<head><title>413 Request Entity Too Large</title></head>\n<body>\n" +
+			"<center><h1>413 Request Entity Too Large</h1></center>\n<hr><center>nginx</center>\n</body>\n</html>\n"},
+		{"request-too-large-without-code", "anthropics/claude-code#38937", 413,
+			`{"error":{"message":"Request too large (max 20MB)."}}`},
 		{"litellm", "tinyhumansai/openhuman#2074", 400,
 			wrapped("litellm.BadRequestError: token count 203783 exceeds model max context 202752")},
 	} {

@@ -1,5 +1,5 @@
 // Package quirks is a table of what real model servers and models do beside their
-// protocols, each with the public report that tells of it, as emulated servers for
+// protocols, each with the public report that tells of it if there is one, as emulated servers for
 // the real program.
 //
 // A quirk has a control: the same conversation without the quirk, or a request that
@@ -24,10 +24,14 @@ const (
 	Gemini    = dialect.Gemini
 )
 
+// Unreported is the source of a row that nobody reported: a protocol does not exclude it, or
+// a neighbour of it was reported.
+const Unreported = "nobody"
+
 // Quirk is one row of the table.
 type Quirk struct {
 	Name   string // API/what
-	Source string // owner/repository#number of the report, or the address of a page
+	Source string // owner/repository#number of the report, or Unreported
 	API    dialect.API
 	Case
 	// Control is the same without the quirk.
@@ -75,12 +79,16 @@ type Request struct {
 
 // Answer is the answer to one request.
 type Answer struct {
-	Status int // 0 means 200
-	Body   string
-	Header map[string]string
-	Cut    bool          // the connection breaks at the end of the body
-	Stall  bool          // nothing comes behind the body
-	Wait   time.Duration // before the headers
+	Status  int // 0 means 200
+	Body    string
+	Header  map[string]string
+	Cut     bool          // the connection breaks at the end of the body
+	Stall   bool          // nothing comes behind the body
+	Wait    time.Duration // before the headers
+	Piece   int           // the body comes in pieces of so many bytes
+	Gap     time.Duration // behind each piece
+	Endless string        // comes again and again behind the body, Gap apart
+	Gzip    bool          // compressed, though nobody asked for it
 }
 
 // Want is what is expected of the last run, and of the requests of all.
@@ -98,7 +106,7 @@ type Want struct {
 func All() []Quirk {
 	var all []Quirk
 	for _, rows := range [][]Quirk{chatSilent(), chatHistory(), chatErrors(), overflows(), textCalls(), local(),
-		anthropicRows(), geminiRows(), responsesRows()} {
+		anthropicRows(), geminiRows(), responsesRows(), rude()} {
 		all = append(all, rows...)
 	}
 	return all

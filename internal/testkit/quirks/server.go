@@ -1,6 +1,7 @@
 package quirks
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -129,13 +130,48 @@ func (s *Server) answer(w http.ResponseWriter, hr *http.Request, a Answer) {
 	for name, value := range a.Header {
 		w.Header().Set(name, value)
 	}
+	body := a.Body
+	if a.Gzip {
+		w.Header().Set("Content-Encoding", "gzip")
+		body = compressed(body)
+	}
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, a.Body)          // the client may leave
-	_ = http.NewResponseController(w).Flush() // likewise
+	a.write(w, hr, body)
 	switch {
+	case a.Endless != "":
+		for hr.Context().Err() == nil {
+			a.write(w, hr, a.Endless)
+		}
 	case a.Stall:
 		<-hr.Context().Done()
 	case a.Cut:
 		panic(http.ErrAbortHandler) // closes the connection without the end of the body
 	}
+}
+
+// write sends text in the pieces of an answer.
+func (a Answer) write(w http.ResponseWriter, hr *http.Request, text string) {
+	n := len(text)
+	if a.Piece > 0 {
+		n = a.Piece
+	}
+	for text != "" && hr.Context().Err() == nil {
+		n = min(n, len(text))
+		_, _ = io.WriteString(w, text[:n])        // the client may leave
+		_ = http.NewResponseController(w).Flush() // likewise
+		text = text[n:]
+		time.Sleep(a.Gap)
+	}
+}
+
+func compressed(text string) string {
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, text); err != nil {
+		panic(err) // a builder takes everything
+	}
+	if err := w.Close(); err != nil {
+		panic(err) // likewise
+	}
+	return b.String()
 }

@@ -21,6 +21,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -205,7 +206,11 @@ func (r *reader) result(lines []string) {
 	}
 }
 
-// reason is what a test said last before it was skipped, less the place in the code.
+// inStory is the line of a story that skips it, which is the last of what the story ran.
+var inStory = regexp.MustCompile(` > (?:\[[^\]]*\] )*skip '([^']*)'$`)
+
+// reason is what a test said last before it was skipped, less the place in the code. A story tells
+// all that it ran.
 func reason(lines []string) string {
 	said := ""
 	for _, l := range lines {
@@ -220,6 +225,9 @@ func reason(lines []string) string {
 			}
 		}
 		said += " " + l
+	}
+	if m := inStory.FindStringSubmatch(said); m != nil {
+		return m[1]
 	}
 	return strings.TrimSpace(said)
 }

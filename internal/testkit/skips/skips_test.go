@@ -56,6 +56,20 @@ func TestSkipsAreTold(t *testing.T) {
 	}
 }
 
+// TestAStorySaysWhyItIsSkipped: a story logs all that it ran after the reason.
+func TestAStorySaysWhyItIsSkipped(t *testing.T) {
+	for said, want := range map[string]string{
+		"    testscript.go:1: no frob\n        testscript.go:2: WORK=$WORK\n        a=b\n        # Frobs. (0.000s)\n" +
+			"        > [!has:frob] [unix] skip 'no frob'\n": "no frob",
+		"    a_test.go:9: no frob\n":                                "no frob",
+		"    a_test.go:9: it said: skip 'this'\n        and that\n": "it said: skip 'this' and that",
+	} {
+		if got := reason(strings.SplitAfter(said, "\n")); got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
+	}
+}
+
 // TestKnownIsRead: the list can be read, and a line that cannot is an error.
 func TestKnownIsRead(t *testing.T) {
 	if _, err := readKnown(knownText); err != nil {

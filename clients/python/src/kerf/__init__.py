@@ -5,8 +5,8 @@ anybody, each in a process of its own, and tells what happens as events. Server 
 the live sessions of kerf serve, asks the caller and goes on without him.
 """
 
-from ._exec import ExitError, Kerf, KerfError, Thread, Turn, TurnError
+from ._exec import ExitError, Kerf, KerfError, Thread, ThreadOptions, Turn, TurnError
 from ._serve import LostError, Server, ServerError, Session, text
 
-__all__ = ["ExitError", "Kerf", "KerfError", "LostError", "Server", "ServerError", "Session", "Thread", "Turn",
-           "TurnError", "text"]
+__all__ = ["ExitError", "Kerf", "KerfError", "LostError", "Server", "ServerError", "Session", "Thread",
+           "ThreadOptions", "Turn", "TurnError", "text"]

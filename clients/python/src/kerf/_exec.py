@@ -12,7 +12,7 @@ import tempfile
 import threading
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, TypedDict, Unpack, cast
 
 from .events import Event, Item, Usage
 
@@ -52,17 +52,39 @@ class Turn:
     """A turn: its last message, its items, and what it took (None before it is over)."""
 
     text: str = ""
-    items: list[Item] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list[Item])
     usage: Usage | None = None
 
-    def _hear(self, event: Event) -> None:
-        if event["type"] == "item.completed":
-            item = event["item"]
-            self.items.append(item)
-            if item["type"] == "agent_message":
-                self.text = item["text"]
-        elif event["type"] == "turn.completed":
-            self.usage = event["usage"]
+
+def _hear(turn: Turn, event: Event) -> None:
+    """Adds to a turn what an event tells of it."""
+    if event["type"] == "item.completed":
+        item = event["item"]
+        turn.items.append(item)
+        if item["type"] == "agent_message":
+            turn.text = item["text"]
+    elif event["type"] == "turn.completed":
+        turn.usage = event["usage"]
+
+
+Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
+Approval = Literal["untrusted", "on-request", "never", "auto-edit", "plan"]
+Path = str | os.PathLike[str]
+
+
+class ThreadOptions(TypedDict, total=False):
+    """How the turns of a thread run; see Thread."""
+
+    cwd: Path | None
+    add_dirs: Sequence[Path]
+    model: str | None
+    effort: str | None
+    sandbox: Sandbox | None
+    approval: Approval | None
+    skip_git_check: bool
+    ephemeral: bool
+    max_turns: int | None
+    timeout: float | None
 
 
 @dataclass(frozen=True)
@@ -74,15 +96,15 @@ class Kerf:
     env: Mapping[str, str] | None = None
     config: Sequence[str] = ()
 
-    def start(self, **options: Any) -> Thread:
+    def start(self, **options: Unpack[ThreadOptions]) -> Thread:
         """A thread whose first turn begins a new session. The options are those of Thread."""
         return Thread(self, **options)
 
-    def resume(self, id: str, **options: Any) -> Thread:
+    def resume(self, id: str, **options: Unpack[ThreadOptions]) -> Thread:
         """A thread that goes on with a session, named by its id or the beginning of it."""
         return Thread(self, id=id, **options)
 
-    def fork(self, id: str, **options: Any) -> Thread:
+    def fork(self, id: str, **options: Unpack[ThreadOptions]) -> Thread:
         """A thread that begins a new session with the history of another."""
         return Thread(self, _fork=id, **options)
 
@@ -92,18 +114,17 @@ class Thread:
     """One session, whose turns run one after the other. What is None is left to the
     configuration; what would need an approval is refused.
 
-    sandbox is read-only, workspace-write or danger-full-access; approval is untrusted,
-    on-request, never, auto-edit or plan; timeout bounds a turn, in seconds.
+    timeout bounds a turn, in seconds.
     """
 
     kerf: Kerf
     id: str | None = None  # once the first turn has begun
-    cwd: str | os.PathLike[str] | None = None
-    add_dirs: Sequence[str | os.PathLike[str]] = ()
+    cwd: Path | None = None
+    add_dirs: Sequence[Path] = ()
     model: str | None = None
     effort: str | None = None
-    sandbox: str | None = None
-    approval: str | None = None
+    sandbox: Sandbox | None = None
+    approval: Approval | None = None
     skip_git_check: bool = False
     ephemeral: bool = False
     max_turns: int | None = None
@@ -111,32 +132,32 @@ class Thread:
     _fork: str | None = None
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def run(self, prompt: str, *, images: Sequence[str | os.PathLike[str]] = (), schema: Any = None) -> Turn:
+    def run(self, prompt: str, *, images: Sequence[Path] = (), schema: Any = None) -> Turn:
         """Runs a turn to its end. images are paths; schema is the JSON schema that the last
         message must follow. Raises TurnError or ExitError."""
         turn = Turn()
         for event in self._events(prompt, images, schema, turn):
-            turn._hear(event)
+            _hear(turn, event)
         return turn
 
-    def stream(self, prompt: str, *, images: Sequence[str | os.PathLike[str]] = (), schema: Any = None) -> Generator[Event, None, None]:
+    def stream(self, prompt: str, *, images: Sequence[Path] = (), schema: Any = None) -> Generator[Event, None, None]:
         """Runs a turn and yields its events as they come. The turn is interrupted when the
         iterator is closed: by close(), or when nothing refers to it any more."""
         return self._events(prompt, images, schema, Turn())
 
-    async def arun(self, prompt: str, *, images: Sequence[str | os.PathLike[str]] = (), schema: Any = None) -> Turn:
+    async def arun(self, prompt: str, *, images: Sequence[Path] = (), schema: Any = None) -> Turn:
         """run for asyncio. Cancelling it interrupts the turn."""
         turn = Turn()
         async with contextlib.aclosing(self._aevents(prompt, images, schema, turn)) as events:
             async for event in events:
-                turn._hear(event)
+                _hear(turn, event)
         return turn
 
-    def astream(self, prompt: str, *, images: Sequence[str | os.PathLike[str]] = (), schema: Any = None) -> AsyncGenerator[Event, None]:
+    def astream(self, prompt: str, *, images: Sequence[Path] = (), schema: Any = None) -> AsyncGenerator[Event, None]:
         """stream for asyncio. Who leaves the loop early closes it, with contextlib.aclosing."""
         return self._aevents(prompt, images, schema, Turn())
 
-    def _events(self, prompt: str, images: Sequence[Any], schema: Any, turn: Turn) -> Generator[Event, None, None]:
+    def _events(self, prompt: str, images: Sequence[Path], schema: Any, turn: Turn) -> Generator[Event, None, None]:
         with self._turn, contextlib.ExitStack() as stack:
             args = self._args(images, schema, stack)
             process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -165,7 +186,7 @@ class Thread:
                 process.stderr.close()
             _judge(process.returncode, failure, said.text(), turn)
 
-    async def _aevents(self, prompt: str, images: Sequence[Any], schema: Any, turn: Turn) -> AsyncGenerator[Event, None]:
+    async def _aevents(self, prompt: str, images: Sequence[Path], schema: Any, turn: Turn) -> AsyncGenerator[Event, None]:
         while not self._turn.acquire(blocking=False):
             await asyncio.sleep(0.01)
         with contextlib.ExitStack() as stack:
@@ -193,7 +214,7 @@ class Thread:
     def _event(self, line: bytes) -> Event | None:
         if not line.strip():
             return None
-        event = json.loads(line)
+        event: dict[str, Any] | list[Any] = json.loads(line)
         if not isinstance(event, dict) or not isinstance(event.get("type"), str):
             raise KerfError(f"kerf printed a line that is no event: {line[:200]!r}")
         if event["type"] == "thread.started":
@@ -203,7 +224,7 @@ class Thread:
     def _env(self) -> dict[str, str] | None:
         return None if self.kerf.env is None else dict(self.kerf.env)
 
-    def _args(self, images: Sequence[Any], schema: Any, stack: contextlib.ExitStack) -> list[str]:
+    def _args(self, images: Sequence[Path], schema: Any, stack: contextlib.ExitStack) -> list[str]:
         args = [self.kerf.program]
         for setting in self.kerf.config:
             args += ["--config", setting]

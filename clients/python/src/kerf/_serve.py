@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self, Unpack, cast
 
 from . import words
 from ._exec import KerfError
@@ -32,8 +32,11 @@ class LostError(KerfError):
     """No server runs, or the connection to it broke."""
 
 
-def text(value: words.Text) -> str:
-    """A text as a str. What is not UTF-8 comes with surrogates, as os.fsdecode makes them."""
+def text(value: words.Text | None) -> str:
+    """A text as a str. What is not UTF-8 comes with surrogates, as os.fsdecode makes them; a
+    text that was left out (None) is empty."""
+    if value is None:
+        return ""
     if isinstance(value, str):
         return value
     return base64.b64decode(value["b64"]).decode("utf-8", "surrogateescape")
@@ -50,14 +53,14 @@ class Server:
 
     def hello(self) -> words.HelloResult:
         """What the server says of itself."""
-        with self._dial() as line:
+        with dial(self.home) as line:
             return cast(words.HelloResult, line.hello)
 
     def sessions(self) -> list[words.Session]:
         """The live sessions, the oldest first."""
         return cast(list[words.Session], self._once("kerf/sessions", {}).get("sessions", []))
 
-    def open(self, options: words.OpenOptions | None = None, **more: Any) -> Session:
+    def open(self, options: words.OpenOptions | None = None, **more: Unpack[words.OpenOptions]) -> Session:
         """Opens a session, such as with settings={"cwd": …}, or joins the live one that
         options mean with resume or last."""
         return self._follow("kerf/open", {"options": {**(options or {}), **more}})
@@ -84,38 +87,40 @@ class Server:
         self._once("kerf/stop", {})
 
     def _once(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        with self._dial() as line:
+        with dial(self.home) as line:
             return line.call(method, params)
 
     def _follow(self, method: str, params: Mapping[str, Any]) -> Session:
-        line = self._dial()
+        line = dial(self.home)
         try:
             return Session(self, line, cast(words.AttachResult, line.call(method, params)))
         except BaseException:
             line.close()
             raise
 
-    def _dial(self) -> _Line:
-        place = self.home / "run" / "serve.json"
+
+def dial(home: pathlib.Path) -> _Line:
+    """A connection to the server of a home, after the hello."""
+    place = home / "run" / "serve.json"
+    try:
+        told = json.loads(place.read_bytes())
+        connection = socket.socket(socket.AF_UNIX)
         try:
-            told = json.loads(place.read_bytes())
-            connection = socket.socket(socket.AF_UNIX)
-            try:
-                connection.connect(told["socket"])
-            except BaseException:
-                connection.close()
-                raise
-        except FileNotFoundError:
-            raise LostError(f"no kerf serve is running in {self.home}; kerf serve --detach starts one") from None
-        except (OSError, ValueError, KeyError) as e:
-            raise LostError(f"no kerf serve answers in {self.home}: {e}") from e
-        line = _Line(connection)
-        try:
-            line.hello = line.call("kerf/hello", {"version": VERSION, "token": told["token"]})
+            connection.connect(told["socket"])
         except BaseException:
-            line.close()
+            connection.close()
             raise
-        return line
+    except FileNotFoundError:
+        raise LostError(f"no kerf serve is running in {home}; kerf serve --detach starts one") from None
+    except (OSError, ValueError, KeyError) as e:
+        raise LostError(f"no kerf serve answers in {home}: {e}") from e
+    line = _Line(connection)
+    try:
+        line.hello = line.call("kerf/hello", {"version": VERSION, "token": told["token"]})
+    except BaseException:
+        line.close()
+        raise
+    return line
 
 
 class Session:
@@ -127,9 +132,10 @@ class Session:
         self.server = server
         self.id = text(attached["session"])
         #: The turn that ran when it was attached, or "".
-        self.running = text(attached.get("running", ""))
+        self.running = text(attached.get("running"))
         #: The number of the newest event that was taken.
         self.last = 0
+        self._life = attached.get("life", "")
         self._line = line
         self._closed = threading.Event()
 
@@ -192,9 +198,9 @@ class Session:
         self._line.close()
         for wait in (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, None):
             try:
-                line = self.server._dial()
+                line = dial(self.server.home)
                 try:
-                    line.call("kerf/attach", {"session": self.id, "since": self.last})
+                    line.call("kerf/attach", {"session": self.id, "since": self.last, "life": self._life})
                 except BaseException:
                     line.close()
                     raise

@@ -100,10 +100,12 @@ class ErrorItem(TypedDict):
 class CommandExecutionItem(TypedDict):
     type: Literal["command_execution"]
     aggregated_output: str
+    check: NotRequired[bool]
     command: str
     exit_code: Union[int, None]
     id: str
     status: Literal["in_progress", "completed", "failed", "declined"]
+    verdict: NotRequired[str]
 
 
 class FileChangeItem(TypedDict):

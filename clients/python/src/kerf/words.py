@@ -3,7 +3,7 @@
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Union
 
-# Members that are empty are left out. Readers pass over members they do not know.
+# Members that are empty are left out, but for those that are required. Readers pass over members they do not know.
 Words: TypeAlias = "Union[Event, Submission, OpenOptions]"
 
 
@@ -21,10 +21,10 @@ class Approval(TypedDict):
     call: NotRequired["Text"]
     change: NotRequired["ChangeApproval"]
     command: NotRequired["CommandApproval"]
-    id: NotRequired["Text"]
+    id: "Text"
     network: NotRequired["NetworkApproval"]
     question: NotRequired["Question"]
-    reason: NotRequired["Text"]
+    reason: "Text"
     said_by: NotRequired["Text"]
     says: NotRequired["Text"]
     tool: NotRequired["ToolApproval"]
@@ -32,22 +32,24 @@ class Approval(TypedDict):
 
 class AttachParams(TypedDict):
     join: NotRequired[bool]
-    session: NotRequired["Text"]
+    life: NotRequired["Text"]
+    session: "Text"
     since: NotRequired[int]
 
 
 class AttachResult(TypedDict):
-    first: NotRequired[int]
-    last: NotRequired[int]
+    first: int
+    last: int
+    life: "Text"
     running: NotRequired["Text"]
-    session: NotRequired["Text"]
+    session: "Text"
 
 Body: TypeAlias = "Union[BodyAgentMessage, BodyAnswered, BodyCommand, BodyCompaction, BodyFileChange, BodyProblem, BodyProposedPlan, BodyReasoning, BodyReviewResult, BodySubAgent, BodyTodoList, BodyToolCall, BodyUserMessage, BodyWebSearch]"
 
 
 class BodyAgentMessage(TypedDict):
     type: Literal["agent_message"]
-    text: NotRequired["Text"]
+    text: "Text"
 
 
 class BodyAnswered(TypedDict):
@@ -64,15 +66,17 @@ class BodyCommand(TypedDict):
     type: Literal["command"]
     call: NotRequired["Text"]
     changes: NotRequired["list[PathChange]"]
-    command: NotRequired["Text"]
+    check: NotRequired[bool]
+    command: "Text"
     cwd: NotRequired["Text"]
     diff: NotRequired["Text"]
     exit_code: NotRequired[int]
     no_sandbox: NotRequired[bool]
-    output: NotRequired["Text"]
+    output: "Text"
     process: NotRequired[int]
     terminal: NotRequired["Text"]
     user: NotRequired[bool]
+    verdict: NotRequired["Text"]
 
 
 class BodyCompaction(TypedDict):
@@ -98,12 +102,12 @@ class BodyProblem(TypedDict):
 
 class BodyProposedPlan(TypedDict):
     type: Literal["proposed_plan"]
-    text: NotRequired["Text"]
+    text: "Text"
 
 
 class BodyReasoning(TypedDict):
     type: Literal["reasoning"]
-    text: NotRequired["Text"]
+    text: "Text"
 
 
 class BodyReviewResult(TypedDict):
@@ -139,7 +143,7 @@ class BodyToolCall(TypedDict):
     server: NotRequired["Text"]
     # any JSON
     structured: NotRequired[Any]
-    tool: NotRequired["Text"]
+    tool: "Text"
 
 
 class BodyUserMessage(TypedDict):
@@ -153,8 +157,8 @@ class BodyWebSearch(TypedDict):
 
 
 class ChangeApproval(TypedDict):
-    changes: NotRequired["list[PathChange]"]
-    diff: NotRequired["Text"]
+    changes: "list[PathChange]"
+    diff: "Text"
     files: NotRequired["list[FileText]"]
     unseen: NotRequired[bool]
 
@@ -165,9 +169,9 @@ class Choice(TypedDict):
 
 
 class CommandApproval(TypedDict):
-    command: NotRequired["Text"]
+    command: "Text"
     covers: NotRequired["Text"]
-    cwd: NotRequired["Text"]
+    cwd: "Text"
     prefix: NotRequired["list[Text]"]
     rule: NotRequired["Text"]
     unsandboxed: NotRequired[bool]
@@ -175,16 +179,16 @@ class CommandApproval(TypedDict):
 
 class Event(TypedDict):
     agent: NotRequired["Text"]
-    msg: NotRequired["Msg"]
-    seq: NotRequired[int]
+    msg: "Msg"
+    seq: int
     submission: NotRequired["Text"]
-    time: NotRequired[str]
+    time: str
     turn: NotRequired["Text"]
 
 
 class EventParams(TypedDict):
-    event: NotRequired["Event"]
-    session: NotRequired["Text"]
+    event: "Event"
+    session: "Text"
 
 
 class FileText(TypedDict):
@@ -203,16 +207,22 @@ class Finding(TypedDict):
     title: NotRequired["Text"]
 
 
+class Goal(TypedDict):
+    check: NotRequired["Text"]
+    checks: NotRequired[int]
+    text: NotRequired["Text"]
+
+
 class HelloParams(TypedDict):
     acp: NotRequired[bool]
-    token: NotRequired["Text"]
-    version: NotRequired[int]
+    token: "Text"
+    version: int
 
 
 class HelloResult(TypedDict):
-    kerf: NotRequired["Text"]
-    pid: NotRequired[int]
-    version: NotRequired[int]
+    kerf: "Text"
+    pid: int
+    version: int
 
 
 class Input(TypedDict):
@@ -221,9 +231,9 @@ class Input(TypedDict):
 
 
 class Item(TypedDict):
-    body: NotRequired["Body"]
-    id: NotRequired["Text"]
-    status: NotRequired["Text"]
+    body: "Body"
+    id: "Text"
+    status: "Text"
 
 
 class McpServer(TypedDict):
@@ -244,13 +254,13 @@ class MsgAgents(TypedDict):
 
 class MsgApprovalRequested(TypedDict):
     type: Literal["approval_requested"]
-    approval: NotRequired["Approval"]
+    approval: "Approval"
 
 
 class MsgApprovalResolved(TypedDict):
     type: Literal["approval_resolved"]
-    approval: NotRequired["Text"]
-    decision: NotRequired["Text"]
+    approval: "Text"
+    decision: "Text"
 
 
 class MsgHistoryCompacted(TypedDict):
@@ -262,28 +272,28 @@ class MsgHistoryCompacted(TypedDict):
 
 class MsgItemCompleted(TypedDict):
     type: Literal["item_completed"]
-    item: NotRequired["Item"]
+    item: "Item"
 
 
 class MsgItemDelta(TypedDict):
     type: Literal["item_delta"]
-    item: NotRequired["Text"]
-    text: NotRequired["Text"]
+    item: "Text"
+    text: "Text"
 
 
 class MsgItemDropped(TypedDict):
     type: Literal["item_dropped"]
-    item: NotRequired["Text"]
+    item: "Text"
 
 
 class MsgItemStarted(TypedDict):
     type: Literal["item_started"]
-    item: NotRequired["Item"]
+    item: "Item"
 
 
 class MsgItemUpdated(TypedDict):
     type: Literal["item_updated"]
-    item: NotRequired["Item"]
+    item: "Item"
 
 
 class MsgProcesses(TypedDict):
@@ -327,18 +337,18 @@ class MsgSessionStarted(TypedDict):
     type: Literal["session_started"]
     provider: NotRequired["Text"]
     resumed: NotRequired[bool]
-    session: NotRequired["Text"]
-    settings: NotRequired["Settings"]
+    session: "Text"
+    settings: "Settings"
 
 
 class MsgSettingsChanged(TypedDict):
     type: Literal["settings_changed"]
-    settings: NotRequired["Settings"]
+    settings: "Settings"
 
 
 class MsgTitleChanged(TypedDict):
     type: Literal["title_changed"]
-    title: NotRequired["Text"]
+    title: "Text"
 
 
 class MsgTokensUsed(TypedDict):
@@ -351,7 +361,7 @@ class MsgTokensUsed(TypedDict):
 
 class MsgTurnAborted(TypedDict):
     type: Literal["turn_aborted"]
-    reason: NotRequired["Text"]
+    reason: "Text"
     undelivered: NotRequired["list[Input]"]
 
 
@@ -359,8 +369,8 @@ class MsgTurnCompleted(TypedDict):
     type: Literal["turn_completed"]
     # nanoseconds
     duration: NotRequired[int]
-    last_message: NotRequired["Text"]
-    usage: NotRequired["Usage"]
+    last_message: "Text"
+    usage: "Usage"
 
 
 class MsgTurnDiff(TypedDict):
@@ -376,7 +386,7 @@ class MsgTurnDiff(TypedDict):
 
 class MsgTurnFailed(TypedDict):
     type: Literal["turn_failed"]
-    error: NotRequired["Trouble"]
+    error: "Trouble"
 
 
 class MsgTurnStarted(TypedDict):
@@ -385,12 +395,12 @@ class MsgTurnStarted(TypedDict):
 
 class MsgUndone(TypedDict):
     type: Literal["undone"]
-    report: NotRequired["UndoReport"]
+    report: "UndoReport"
 
 
 class MsgWarning(TypedDict):
     type: Literal["warning"]
-    message: NotRequired["Text"]
+    message: "Text"
 
 
 class NetworkApproval(TypedDict):
@@ -470,8 +480,10 @@ class OpShutdown(TypedDict):
 class OpUndo(TypedDict):
     type: Literal["undo"]
     call: NotRequired["Text"]
+    conflicts: NotRequired["Text"]
     dry_run: NotRequired[bool]
     hunks: NotRequired["Union[dict[str, list[int]], list[tuple[Text, list[int]]]]"]
+    lines: NotRequired["Union[dict[str, list[int]], list[tuple[Text, list[int]]]]"]
     paths: NotRequired["list[Text]"]
     redo: NotRequired[bool]
     turn: NotRequired["Text"]
@@ -483,6 +495,7 @@ class OpUnqueue(TypedDict):
 
 class OpUserInput(TypedDict):
     type: Literal["user_input"]
+    goal: NotRequired["Goal"]
     items: NotRequired["list[Input]"]
     queue: NotRequired[bool]
     replace: NotRequired[bool]
@@ -512,9 +525,9 @@ class OpenParams(TypedDict):
 class PathChange(TypedDict):
     certainty: NotRequired["Text"]
     control_file: NotRequired[bool]
-    kind: NotRequired["Text"]
+    kind: "Text"
     moved: NotRequired["Text"]
-    path: NotRequired["Text"]
+    path: "Text"
 
 
 class Process(TypedDict):
@@ -542,29 +555,31 @@ class Question(TypedDict):
 class Server(TypedDict):
     error: NotRequired["Text"]
     name: NotRequired["Text"]
+    prompts: NotRequired["list[Text]"]
+    resources: NotRequired["list[Text]"]
     state: NotRequired["Text"]
     tools: NotRequired["list[Text]"]
 
 
 class Session(TypedDict):
-    cwd: NotRequired["Text"]
-    events: NotRequired[int]
-    faces: NotRequired[int]
-    id: NotRequired["Text"]
-    model: NotRequired["Text"]
-    opened: NotRequired[int]
-    processes: NotRequired[int]
-    questions: NotRequired[int]
-    state: NotRequired["Text"]
-    title: NotRequired["Text"]
+    cwd: "Text"
+    events: int
+    faces: int
+    id: "Text"
+    model: "Text"
+    opened: int
+    processes: int
+    questions: int
+    state: "Text"
+    title: "Text"
 
 
 class SessionParams(TypedDict):
-    session: NotRequired["Text"]
+    session: "Text"
 
 
 class SessionsResult(TypedDict):
-    sessions: NotRequired["list[Session]"]
+    sessions: "list[Session]"
 
 
 class Settings(TypedDict):
@@ -583,13 +598,13 @@ class Step(TypedDict):
 
 class Submission(TypedDict):
     id: NotRequired["Text"]
-    op: NotRequired["Op"]
+    op: "Op"
 
 
 class SubmitParams(TypedDict):
     id: NotRequired["Text"]
-    op: NotRequired["Op"]
-    session: NotRequired["Text"]
+    op: "Op"
+    session: "Text"
 
 # text, or bytes that are not UTF-8
 Text: TypeAlias = "Union[str, Bytes]"
@@ -608,14 +623,15 @@ class ToolApproval(TypedDict):
 
 class Trouble(TypedDict):
     hint: NotRequired["Text"]
-    kind: NotRequired["Text"]
-    message: NotRequired["Text"]
+    kind: "Text"
+    message: "Text"
 
 
 class UndoFile(TypedDict):
     note: NotRequired["Text"]
     outcome: NotRequired["Text"]
     path: NotRequired["Text"]
+    removed: NotRequired[bool]
 
 
 class UndoReport(TypedDict):

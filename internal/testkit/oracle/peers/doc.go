@@ -1,0 +1,3 @@
+// Package peers compares what models read of tools' results beside other agents that are
+// on this machine.
+package peers
