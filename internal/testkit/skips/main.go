@@ -1,7 +1,10 @@
 // Command skips runs go test with the arguments that it is given, prints what go test
 // prints, and then each skipped test with its reason.
 //
-//	go run ./internal/testkit/skips [-new fail] [-keep FILE] [-from FILE] [-- arguments of go test]
+//	go run ./internal/testkit/skips [-new fail] [-again N] [-keep FILE] [-from FILE] [-- arguments of go test]
+//
+// What failed stands at the end once more. With -again N, or KERF_TESTS_AGAIN=N, up to N tests that
+// failed run a second time, each alone; see settle.
 //
 // What root skipped because root may do everything runs again as an ordinary user.
 //
@@ -24,6 +27,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -32,6 +36,7 @@ func main() {
 	flag.StringVar(&o.fresh, "new", os.Getenv("KERF_NEW_SKIPS"), `"fail" fails the run for a skip that is not known`)
 	flag.StringVar(&o.keep, "keep", "", "also write what go test -json says into this file")
 	flag.StringVar(&o.from, "from", "", "read this file, as -keep writes it, and run nothing")
+	flag.IntVar(&o.again, "again", number(os.Getenv("KERF_TESTS_AGAIN")), "run up to so many failed tests once more, each alone")
 	flag.Parse()
 	code, err := o.run(os.Stdout, flag.Args())
 	if err != nil {
@@ -41,7 +46,16 @@ func main() {
 	os.Exit(code)
 }
 
-type options struct{ fresh, keep, from string }
+// number returns what text holds, 0 where it is no number.
+func number(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+type options struct {
+	fresh, keep, from string
+	again             int
+}
 
 // run returns the exit code.
 func (o options) run(w io.Writer, args []string) (int, error) {
@@ -50,7 +64,7 @@ func (o options) run(w io.Writer, args []string) (int, error) {
 		return 0, err
 	}
 	r := newReader(w)
-	code := 0
+	code, other := 0, 0
 	if o.from != "" {
 		f, err := os.Open(o.from)
 		if err != nil {
@@ -66,13 +80,13 @@ func (o options) run(w io.Writer, args []string) (int, error) {
 	if o.from == "" && os.Getuid() == 0 && runtime.GOOS == "linux" {
 		if err := asUser(w, r.forUsers(known)); err != nil {
 			fmt.Fprintln(w, err)
-			code = max(1, code)
+			other = 1
 		}
 	}
-	if fresh := r.tell(known, o.machine()); fresh > 0 && o.fresh == "fail" && code == 0 {
-		code = 1
+	if fresh := r.tell(known, o.machine()); fresh > 0 && o.fresh == "fail" {
+		other = 1
 	}
-	return code, nil
+	return max(r.settle(code, o.again), other), nil
 }
 
 // machine is what answers for this machine. Where a new skip fails the run, every sandbox is
@@ -137,9 +151,15 @@ type reader struct {
 	w     io.Writer
 	held  map[string]map[string][]string // lines of tests that have not ended, by package
 	skips []skip
+
+	failures []failure
+	broken   []string                          // packages that failed as a whole
+	alone    func(w io.Writer, f failure) bool // runs a failed test again
 }
 
-func newReader(w io.Writer) *reader { return &reader{w: w, held: map[string]map[string][]string{}} }
+func newReader(w io.Writer) *reader {
+	return &reader{w: w, held: map[string]map[string][]string{}, alone: testAlone}
+}
 
 func (r *reader) read(in io.Reader) error {
 	lines := bufio.NewReader(in)
@@ -186,13 +206,17 @@ func (r *reader) take(e event) {
 		delete(held, e.Test)
 	case "fail":
 		if e.Test == "" { // tests that never ended, as after a panic, say why
+			_, lines := held[""]
+			r.failsWhole(e.Package, len(held)-map[bool]int{true: 1}[lines])
 			for _, test := range slices.Sorted(maps.Keys(held)) {
 				fmt.Fprint(r.w, strings.Join(held[test], ""))
 			}
 			delete(r.held, e.Package)
 			return
 		}
-		fmt.Fprint(r.w, strings.Join(held[e.Test], ""))
+		said := strings.Join(held[e.Test], "")
+		r.fails(e.Package, e.Test, said)
+		fmt.Fprint(r.w, said)
 		delete(held, e.Test)
 	}
 }

@@ -131,3 +131,55 @@ func TestWhatRootSkipsIsForUsers(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestAFailureIsToldAtTheEnd: each test that failed by itself is named last; few of them run again, and
+// only what fails alone, too, or by random data, or broke its package off, fails the run.
+func TestAFailureIsToldAtTheEnd(t *testing.T) {
+	fail := func(test, said string) string {
+		return `{"Action":"output","Package":"kerf/a","Test":"` + test + `","Output":"    a_test.go:1: ` + said + `\n"}
+{"Action":"fail","Package":"kerf/a","Test":"` + test + `"}
+`
+	}
+	whole := `{"Action":"fail","Package":"kerf/a"}
+`
+	two := fail("TestA/b", "wrong") + fail("TestA", "") + fail("TestC", "late") + whole
+	for name, c := range map[string]struct {
+		said   string
+		most   int
+		passes map[string]bool
+		code   int
+		want   string
+		ran    int
+	}{
+		"not asked for": {two, 0, nil, 1, "  kerf/a.TestA/b\n  kerf/a.TestC\n", 0},
+		"both pass":     {two, 2, map[string]bool{"TestA/b": true, "TestC": true}, 0, "FLAKY: kerf/a.TestA/b failed once", 2},
+		"one fails":     {two, 2, map[string]bool{"TestC": true}, 1, "kerf/a.TestA/b: alone, too", 2},
+		"too many":      {two, 1, map[string]bool{"TestA/b": true, "TestC": true}, 1, "  kerf/a.TestC\n", 0},
+		"random data":   {fail("TestL", "law broken, seed 7") + whole, 3, map[string]bool{"TestL": true}, 1, "by random data", 0},
+		"broke off": {`{"Action":"run","Package":"kerf/a","Test":"TestD"}
+{"Action":"output","Package":"kerf/a","Test":"TestD","Output":"=== RUN   TestD\n"}
+` + fail("TestC", "late") + whole, 3, map[string]bool{"TestC": true}, 1, "the package broke off", 0},
+		"nothing failed": {whole, 3, nil, 1, "the package broke off", 0}, // as where a package does not build
+	} {
+		var b strings.Builder
+		r := newReader(&b)
+		ran := 0
+		r.alone = func(_ io.Writer, f failure) bool { ran++; return c.passes[f.test] }
+		if err := r.read(strings.NewReader(c.said)); err != nil {
+			t.Fatal(err)
+		}
+		if code := r.settle(1, c.most); code != c.code || ran != c.ran || !strings.Contains(b.String(), c.want) {
+			t.Errorf("%s: code %d, %d ran again:\n%s", name, code, ran, b.String())
+		}
+	}
+}
+
+// TestATestAloneHasToPass: one that a pattern no longer finds did not pass.
+func TestATestAloneHasToPass(t *testing.T) {
+	if !testAlone(io.Discard, failure{pkg: ".", test: "TestKnownIsRead"}) {
+		t.Error("a test that passes did not")
+	}
+	if testAlone(io.Discard, failure{pkg: ".", test: "TestThatIsNotThere"}) {
+		t.Error("a test that is not there passed")
+	}
+}
