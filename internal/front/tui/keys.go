@@ -71,13 +71,11 @@ func written(m *Model, name, text string) tea.Cmd {
 	if m.armed.key != "" && (m.armed.key != name || m.now().After(m.armed.until)) {
 		m.armed = armed{}
 	}
-	if m.input.Completing() {
-		switch done, send := m.input.CompletionKey(name); {
-		case send:
-			return m.enter(false)
-		case done:
-			return nil
-		}
+	switch done, send := m.input.CompletionKey(name); {
+	case send:
+		return m.enter(false)
+	case done:
+		return nil
 	}
 	return m.writingKey(name, text)
 }

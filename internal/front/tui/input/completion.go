@@ -32,6 +32,9 @@ const MaxChoices = 8
 // Completing reports whether completions are shown.
 func (in *Input) Completing() bool { return in.menu.open() }
 
+// awaited reports whether nothing is shown yet while files are looked for.
+func (in *Input) awaited() bool { return in.finding && in.menu.mark == '@' && !in.menu.open() }
+
 // Complete looks for completions of the word at the caret.
 func (in *Input) Complete() tea.Cmd {
 	mark, word, start, ok := in.text.Word("/@$")
@@ -57,6 +60,9 @@ func (in *Input) Complete() tea.Cmd {
 // find asks for files, one word at a time; the newest word follows.
 func (in *Input) find(word string) tea.Cmd {
 	in.menu.items = in.resources(word)
+	if in.menu.open() {
+		in.menu.at = min(in.menu.at, len(in.menu.items)-1)
+	}
 	if in.o.Files == nil || in.finding {
 		return nil
 	}
@@ -76,11 +82,19 @@ func (in *Input) Found(word string, found []protocol.Mention, err error) tea.Cmd
 	case in.menu.word != word:
 		return in.find(in.menu.word)
 	case err == nil:
+		marked := ""
+		if in.menu.open() && in.menu.at > 0 {
+			marked = in.menu.items[in.menu.at].Text
+		}
 		in.menu.items = nil
 		for _, f := range found {
 			in.menu.items = append(in.menu.items, Choice{Text: f.Text, Detail: f.Detail, Group: headings[f.Of]})
 		}
 		in.menu.items = append(in.menu.items, in.resources(word)...)
+		if i := slices.IndexFunc(in.menu.items, func(c Choice) bool { return c.Text == marked }); i >= 0 {
+			in.menu.at = i
+		}
+		in.menu.at = min(in.menu.at, max(0, len(in.menu.items)-1))
 	}
 	return nil
 }
@@ -145,10 +159,19 @@ func (in *Input) skills(word string) []Choice {
 	return out
 }
 
-// CompletionKey takes a key while completions are shown. It says whether the key was
-// for them, and whether the text that stands there now is to be sent.
+// CompletionKey takes a key while completions are shown, or are looked for: what moves the mark
+// then moves it in the list that comes. It says whether the key was for them, and whether the text
+// that stands there now is to be sent.
 func (in *Input) CompletionKey(name string) (done, send bool) {
 	u := &in.menu
+	if !u.open() {
+		by := map[string]int{"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1}[name]
+		if by == 0 || !in.awaited() {
+			return false, false
+		}
+		u.at = max(0, u.at+by)
+		return true, false
+	}
 	switch name {
 	case "up", "ctrl+p":
 		u.at = (u.at + len(u.items) - 1) % len(u.items)

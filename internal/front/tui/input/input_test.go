@@ -113,6 +113,44 @@ func TestFilesFollowTheWord(t *testing.T) {
 	}
 }
 
+// TestTheMarkStaysWhereTheUserPutIt: a key that moves it counts while files are still looked for, and
+// what comes later leaves it on the same choice.
+func TestTheMarkStaysWhereTheUserPutIt(t *testing.T) {
+	found := []protocol.Mention{{Text: "ab.go"}, {Text: "abc.go"}, {Text: "abcd.go"}}
+	w := begin(Options{}).types("@ab")
+	w.Found("", nil, nil)
+	for range 2 {
+		if done, _ := w.CompletionKey("down"); !done {
+			t.Error("a key is not for the list that comes")
+		}
+	}
+	w.CompletionKey("up")
+	w.Found("ab", found, nil)
+	if w.CompletionKey("tab"); w.c.Text() != "@abc.go " {
+		t.Errorf("text %q", w.c.Text())
+	}
+	w = begin(Options{}).types("@ab")
+	w.Found("", nil, nil)
+	for range 9 {
+		w.CompletionKey("down")
+	}
+	w.Found("ab", found[:1], nil)
+	if w.CompletionKey("tab"); w.c.Text() != "@ab.go " {
+		t.Errorf("text %q: the mark is below the list", w.c.Text())
+	}
+	if done, _ := w.CompletionKey("down"); done {
+		t.Error("a key is for a list that nobody looks for")
+	}
+	w = begin(Options{})
+	w.Resources = []string{"res:xa", "res:xb"}
+	w.types("@x").CompletionKey("down")
+	w.Found("", nil, nil)
+	w.Found("x", found, nil)
+	if w.CompletionKey("tab"); w.c.Text() != "@res:xb " {
+		t.Errorf("text %q: the mark left the choice that the user put it on", w.c.Text())
+	}
+}
+
 func TestHistory(t *testing.T) {
 	kept := past{"one"}
 	w := begin(Options{History: &kept})
