@@ -68,10 +68,11 @@ func (r Result) Exit() *int {
 	if !r.done {
 		return nil
 	}
+	code := r.Code // not a pointer into r, which would keep the output as long as the conversation keeps the code
 	if r.timeout > 0 {
-		r.Code = TimedOut
+		code = TimedOut
 	}
-	return &r.Code
+	return &code
 }
 
 // Success reports whether the command runs on or ended well.
