@@ -192,6 +192,160 @@ func TestSEC_MCPOverHTTPHasBounds(t *testing.T) {
 	}
 }
 
+// TestSEC_MCPOverHTTPIsNoWiderThanConfigured: a client that knows the token chooses nothing that
+// the user's configuration does not allow, and lets no command out by its own answer.
+func TestSEC_MCPOverHTTPIsNoWiderThanConfigured(t *testing.T) {
+	const workspace, full, reading = "workspace-write", "danger-full-access", "read-only"
+	type call struct{ sandbox, approval, denied string }
+	for name, test := range map[string]struct {
+		config  string
+		args    []string
+		calls   []call
+		escapes bool // a command that the model wants outside runs there, once the client says yes
+	}{
+		"nothing configured": {calls: []call{{full, "", "wider"}, {full, "never", "wider"}, {workspace, "never", ""}, {reading, "", ""}}},
+		"read-only":          {config: "sandbox_mode = 'read-only'\n", calls: []call{{workspace, "", "wider"}, {reading, "", ""}}},
+		"untrusted": {config: "approval_policy = 'untrusted'\n",
+			calls: []call{{workspace, "never", "asks about less"}, {workspace, "on-request", "asks about less"}, {workspace, "plan", ""}}},
+		"never": {config: "approval_policy = 'never'\n", calls: []call{{full, "", "wider"}, {workspace, "on-request", ""}}},
+		"full access": {config: "sandbox_mode = 'danger-full-access'\n", escapes: true,
+			calls: []call{{full, "never", ""}, {reading, "", ""}}},
+		"the flag": {args: []string{"--allow-full-access"}, escapes: true, calls: []call{{full, "never", ""}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVictim(t)
+			v.write("a.txt", "the content\n")
+			escape := modeltest.Answer(modeltest.Call("exec_command", map[string]any{
+				"cmd": "touch " + filepath.Join(v.base, "outside-ran"), "sandbox_permissions": "require_escalated", "justification": "to see"}))
+			said := modeltest.Answer(modeltest.Message("said"))
+			rounds := []modeltest.Round{escape, said}
+			for range test.calls {
+				rounds = append(rounds, said)
+			}
+			v.serve(test.config, rounds...)
+			url, token := v.overHTTP(test.args...)
+			asked := 0
+			client := mcp.NewClient(&mcp.Implementation{Name: "judge", Version: "1"}, &mcp.ClientOptions{
+				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					asked++
+					return &mcp.ElicitResult{Action: "accept"}, nil
+				}})
+			session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url,
+				HTTPClient: &http.Client{Transport: bearer(token)}}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer session.Close()
+			ask := func(args map[string]any) string {
+				args["prompt"] = "go"
+				res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "kerf", Arguments: args})
+				if err != nil {
+					return err.Error()
+				}
+				return textOf(res)
+			}
+			wanted := map[string]any{"sandbox": workspace, "approval-policy": "on-request"}
+			switch name {
+			case "read-only":
+				wanted["sandbox"] = reading
+			case "untrusted":
+				delete(wanted, "approval-policy")
+			}
+			if got := ask(wanted); !strings.Contains(got, "said") {
+				t.Errorf("the model's escape: %s", got)
+			}
+			_, err = os.Stat(filepath.Join(v.base, "outside-ran"))
+			if (err == nil) != test.escapes || (asked > 0) != test.escapes {
+				t.Errorf("ran outside: %t, asked %d", err == nil, asked)
+			}
+			for _, c := range test.calls {
+				args := map[string]any{"sandbox": c.sandbox}
+				if c.approval != "" {
+					args["approval-policy"] = c.approval
+				}
+				got := ask(args)
+				if c.denied == "" && !strings.Contains(got, "said") || c.denied != "" && (!strings.HasPrefix(got,
+					"the agent could not be started: DENIED: ") || !strings.Contains(got, c.denied)) {
+					t.Errorf("%+v: %s", c, got)
+				}
+			}
+		})
+	}
+}
+
+// TestSEC_MCPRootsOpenNothingHidden: a root or a working directory that a client names opens no
+// place that is hidden, over streams and over HTTP; one that the user named does.
+func TestSEC_MCPRootsOpenNothingHidden(t *testing.T) {
+	v := newVictim(t)
+	v.write("a.txt", "the content\n")
+	keys := filepath.Join(v.home, ".ssh", "below")
+	write(t, filepath.Join(keys, "a.txt"), "HUSH\n")
+	write(t, filepath.Join(v.home, "open", "a.txt"), "the content\n")
+	write(t, filepath.Join(v.repo, "private", "sub", "a.txt"), "HUSH\n")
+	for name, to := range map[string]string{"link": filepath.Dir(keys), "plain": filepath.Join(v.home, "open")} {
+		if err := os.Symlink(to, filepath.Join(v.repo, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := modeltest.Answer(modeltest.Message("said"))
+	v.serve("default_permissions = 'mine'\n[permissions.mine.filesystem]\n'private' = 'none'\n", slices.Repeat([]modeltest.Round{said}, 40)...)
+	for _, tt := range []struct {
+		root   string
+		args   []string // of the server
+		hidden bool
+	}{
+		{root: filepath.Dir(keys), hidden: true}, {root: keys, hidden: true}, {root: filepath.Join(v.repo, "link", "below"), hidden: true},
+		{root: filepath.Join(v.repo, "private", "sub"), hidden: true}, {root: filepath.Join(v.home, ".kerf"), hidden: true},
+		{root: filepath.Join(v.home, "open")}, {root: filepath.Join(v.repo, "plain")},
+		{root: keys, args: []string{"--add-dir", filepath.Dir(keys)}}, {root: v.repo},
+	} {
+		for _, http := range []bool{false, true} {
+			args := slices.Clone(tt.args)
+			if http {
+				args = append(args, "--add-dir", v.base)
+			}
+			got := v.named(t, tt.root, http, args)
+			for what, text := range got {
+				if strings.Contains(text, "is hidden from clients") != tt.hidden || tt.hidden && strings.Contains(text, "HUSH") {
+					t.Errorf("%s as a root, %q, over HTTP %t: %s: %s", tt.root, tt.args, http, what, text)
+				}
+			}
+		}
+	}
+}
+
+// named is what a client is told that names a root, by tool.
+func (v *victim) named(t *testing.T, root string, overHTTP bool, args []string) map[string]string {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "judge", Version: "1"}, nil)
+	client.AddRoots(&mcp.Root{URI: "file://" + root})
+	var transport mcp.Transport
+	if overHTTP {
+		url, token := v.overHTTP(args...)
+		transport = &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(token)}}
+	} else {
+		transport = &mcp.CommandTransport{Command: v.command(context.Background(), append([]string{"mcp-server"}, args...)...)}
+	}
+	session, err := client.Connect(t.Context(), transport, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	got := map[string]string{}
+	for tool, args := range map[string]map[string]any{
+		"read_file": {"file_path": "a.txt"}, "write_file": {"file_path": "b.txt", "content": "mine\n"},
+		"kerf": {"prompt": "hello", "cwd": root},
+	} {
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+		if err != nil {
+			got[tool] = err.Error()
+		} else {
+			got[tool] = textOf(res)
+		}
+	}
+	return got
+}
+
 // TestSEC_MCPOverHTTPAlwaysWantsAToken: whoever reaches the port of a server that was
 // started without a token still cannot use it.
 func TestSEC_MCPOverHTTPAlwaysWantsAToken(t *testing.T) {

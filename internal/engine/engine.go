@@ -44,9 +44,9 @@ type Options struct {
 	// of every client.
 	Cwd     string
 	AddDirs []string
-	// Open opens the workspace of a root and further directories. Tmp is as in
+	// Open opens the workspace of a root and further directories. Tmp and check are as in
 	// [workspace.Options].
-	Open func(root string, more []string, tmp string) (*workspace.Workspace, error)
+	Open func(root string, more []string, tmp string, check func(string) error) (*workspace.Workspace, error)
 	// Executor makes the options of the executor of a client.
 	Executor func(ws *workspace.Workspace, set protocol.Settings, id protocol.SessionID, client string) executor.Options
 }
@@ -71,7 +71,7 @@ func (e engine) Connect(_ context.Context, o protocol.EngineOptions) (protocol.E
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{engine: e, id: protocol.SessionID(id.String()), client: cmp.Or(o.Client, "client")}
+	c := &conn{engine: e, id: protocol.SessionID(id.String()), client: cmp.Or(o.Client, "client"), check: o.Check}
 	if err := c.open(o.Roots); err != nil {
 		return nil, err
 	}
@@ -84,6 +84,7 @@ type conn struct {
 	engine
 	id     protocol.SessionID
 	client string
+	check  func(dir string) error
 
 	// mu is held to read by calls that only read, to write by the others.
 	mu    sync.RWMutex
@@ -106,7 +107,7 @@ func (c *conn) open(roots []string) error {
 	if len(roots) > 1 {
 		more = append(more, roots[1:]...)
 	}
-	ws, err := c.Open(set.Cwd, more, string(c.id))
+	ws, err := c.Open(set.Cwd, more, string(c.id), c.check)
 	if err != nil {
 		return err
 	}

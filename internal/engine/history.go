@@ -97,10 +97,10 @@ func (c *conn) diff(raw json.RawMessage) tool.Result {
 // ledger uses a reader of the nearest ledger from the first root upwards.
 func (c *conn) ledger(use func(changes.Reader) error) error {
 	root := workspace.Find(c.Home, c.set.Cwd)
-	if root == c.set.Cwd {
+	if root == c.set.Cwd || c.check != nil && c.check(root) != nil { // that one is not for this client
 		return use(c.ws.Changes())
 	}
-	ws, err := c.Open(root, nil, "")
+	ws, err := c.Open(root, nil, "", c.check)
 	if err != nil {
 		return err
 	}

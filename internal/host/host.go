@@ -116,8 +116,9 @@ func (h *Host) Redact(text string) string { return string(h.configured().redact(
 func (h *Host) Engine(addDirs []string) protocol.Engine {
 	c := h.configured()
 	return engine.New(engine.Options{Home: c.Home, Cwd: c.Cwd, AddDirs: addDirs,
-		Open: func(root string, more []string, tmp string) (*workspace.Workspace, error) {
-			return c.workspace(WorkspaceOptions{Root: root, AddDirs: more, Sandbox: protocol.SandboxWorkspace, Tmp: tmp})
+		Open: func(root string, more []string, tmp string, check func(string) error) (*workspace.Workspace, error) {
+			return c.workspace(WorkspaceOptions{Root: root, AddDirs: more, Sandbox: protocol.SandboxWorkspace, Tmp: tmp,
+				Check: check})
 		},
 		Executor: func(ws *workspace.Workspace, set protocol.Settings, id protocol.SessionID,
 			client string) executor.Options {

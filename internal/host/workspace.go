@@ -7,11 +7,10 @@ import (
 	"slices"
 
 	"kerf/internal/agent/executor"
+	"kerf/internal/host/confining"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/work/boundary"
-	"kerf/internal/work/boundary/rules"
-	"kerf/internal/work/hosts"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
 	"kerf/internal/work/search"
@@ -28,6 +27,8 @@ type WorkspaceOptions struct {
 	// Unrecorded keeps nothing of what is done there, see [workspace.Options].
 	Unrecorded bool
 	Reading    bool // see [workspace.Options]
+	// Check is asked about each root, see [workspace.Options].
+	Check func(dir string) error
 }
 
 // workspace opens a workspace as it is configured.
@@ -41,7 +42,8 @@ func (c configured) workspace(o WorkspaceOptions) (*workspace.Workspace, error) 
 		return c.policy(roots, ws.OwnTmp())(protocol.SandboxMode(mode))
 	})
 	ws, err = workspace.Open(workspace.Options{Home: c.Home, Roots: roots, Full: o.Sandbox == protocol.SandboxFull,
-		Outlive: c.Config.Witness, Boundary: bound, Tmp: o.Tmp, Unrecorded: o.Unrecorded, Reading: o.Reading})
+		Outlive: c.Config.Witness, Boundary: bound, Tmp: o.Tmp, Unrecorded: o.Unrecorded, Reading: o.Reading,
+		Check: o.Check})
 	return ws, err
 }
 
@@ -83,7 +85,7 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 		Env:      c.childEnv(l.ID),
 		Origin:   txn.Origin{Session: string(l.ID), Client: cmp.Or(o.Source, "kerf")},
 		Client:   o.Client, Keep: ws.Store.Put, OutputTokens: c.ToolOutputTokenLimit,
-		Fleeting: o.Ephemeral,
+		Fleeting: o.Ephemeral, Confined: o.Confined,
 	}
 	if l.Writer != nil {
 		ho.SaveDiff = l.Writer.SaveDiff
@@ -96,21 +98,19 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 
 // policy makes the sandbox policy of a command.
 func (c configured) policy(roots []string, private string) func(protocol.SandboxMode) boundary.Policy {
-	profile := c.Permissions[c.DefaultPermissions]
-	own, fault := rules.Permissions(profile.Filesystem, rules.Places{Home: c.getenv("HOME"), Roots: roots, Tmp: c.getenv("TMPDIR")})
-	// The user's own come last and win.
-	all := append(rules.HideHomeSecrets(c.getenv("HOME"), roots), own...)
-	allows := hosts.Allows(profile.Network.Domains)
-	return func(mode protocol.SandboxMode) boundary.Policy {
-		network := profile.Network.Enabled || c.WorkspaceWrite.NetworkAccess && mode == protocol.SandboxWorkspace
-		return boundary.Policy{Mode: string(mode), Roots: roots, Network: network, Domains: profile.Network.Domains,
-			Limited: profile.Network.Mode == "limited", Allows: allows,
-			Limits: sandbox.DefaultLimits(),
-			TmpDir: private, SharedTmp: c.WorkspaceWrite.SharedTmp,
-			NoTmp: c.WorkspaceWrite.ExcludeSlashTmp, NoTmpdir: c.WorkspaceWrite.ExcludeTmpdirEnvVar,
-			Rules: all, Fault: fault, DenyRead: []string{c.Home}, Home: c.getenv("HOME"),
-			LockDir: filepath.Join(c.Home, "locks")}
+	of := confining.Policy(c.Config, confining.Place{Home: c.getenv("HOME"), Tmp: c.getenv("TMPDIR"), Roots: roots,
+		Private: private})
+	return func(mode protocol.SandboxMode) boundary.Policy { return of(string(mode)) }
+}
+
+// Hidden says why a directory that a client names is closed to it; empty if it is not.
+func (h *Host) Hidden(dir string, addDirs []string) string {
+	c := h.configured()
+	roots, err := c.roots(c.Cwd, addDirs)
+	if err != nil {
+		return err.Error()
 	}
+	return confining.Hidden(c.Config, confining.Place{Home: c.getenv("HOME"), Roots: roots}, dir)
 }
 
 // childEnv makes the environment of commands.

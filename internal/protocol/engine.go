@@ -21,6 +21,9 @@ type EngineOptions struct {
 	// Roots are absolute directories, the first is where relative paths start;
 	// none means the working directory.
 	Roots []string
+	// Check, when not nil, is asked about each root, absolute and without links, that the
+	// connection gets, now and later; its error refuses the root.
+	Check func(dir string) error
 }
 
 // EngineConn is the engine as one client sees it. Its methods may be called by

@@ -109,3 +109,28 @@ func (s Settings) Fault() string {
 	}
 	return ""
 }
+
+// The modes, from what allows least.
+var (
+	sandboxes = map[SandboxMode]int{SandboxReadOnly: 1, SandboxWorkspace: 2, SandboxFull: 3}
+	approvals = map[ApprovalPolicy]int{PolicyPlan: 1, PolicyUntrusted: 2, PolicyOnRequest: 3, PolicyOnFailure: 4,
+		PolicyAutoEdit: 4, PolicyNever: 5}
+)
+
+// Rank orders sandbox modes by what they allow; 0 is none.
+func (m SandboxMode) Rank() int { return sandboxes[m] }
+
+// Rank orders approval policies by what they allow unasked; 0 is none.
+func (p ApprovalPolicy) Rank() int { return approvals[p] }
+
+// Wider says what of the settings allows more than most, and is empty if nothing does. What
+// most leaves open is not bounded.
+func (s Settings) Wider(most Settings) string {
+	if most.Sandbox != "" && s.Sandbox.Rank() > most.Sandbox.Rank() {
+		return fmt.Sprintf("the sandbox %s is wider than %s", s.Sandbox, most.Sandbox)
+	}
+	if most.Approval != "" && s.Approval.Rank() > most.Approval.Rank() {
+		return fmt.Sprintf("the approval policy %s asks about less than %s", s.Approval, most.Approval)
+	}
+	return ""
+}

@@ -43,6 +43,11 @@ type OpenOptions struct {
 	// Headless sessions have nobody to answer approvals: what would be asked is
 	// refused, with words that say how to allow it.
 	Headless bool
+	// Confined sessions are asked for by somebody who does not stand for the user: no answer
+	// lets a command out of the sandbox. Check, when not nil, is asked about each directory
+	// in which the session would work, absolute and without links; its error refuses that.
+	Confined bool
+	Check    func(dir string) error
 	// Client is what the front end's own program offers, or nil.
 	Client *ClientServices
 	// MCP are servers that the front end passes on.

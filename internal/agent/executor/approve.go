@@ -19,7 +19,7 @@ import (
 
 // rules are what judges under the given settings.
 func (h *Executor) rules(s protocol.Settings) policy.Rules {
-	return policy.Rules{Mode: s.Mode(), List: h.o.Rules, Memory: &h.memory}
+	return policy.Rules{Mode: s.Mode(), List: h.o.Rules, Memory: &h.memory, Confined: h.o.Confined}
 }
 
 // judged is an action that may run once it is allowed.

@@ -67,8 +67,9 @@ type Options struct {
 	// Fleeting sessions write no output of commands down; it can be read again only while they last.
 	Fleeting bool
 	// Rules are those of all rules files; AddRule writes one to the user's, nil writes none.
-	Rules   []policy.Rule
-	AddRule func(line string) error
+	Rules    []policy.Rule
+	AddRule  func(line string) error
+	Confined bool // as in [policy.Rules]
 	// Redact takes secrets out of what commands print before anybody sees it; nil takes none.
 	Redact func([]byte) []byte
 	// Hooks watch calls and may object; nil has none.

@@ -57,6 +57,9 @@ type Rules struct {
 	List []Rule
 	// Memory is what was allowed in this session; may be nil.
 	Memory *Memory
+	// Confined says that whoever is asked is not the user: no answer lets a command out of
+	// the sandbox then, and only the user's own rules do.
+	Confined bool
 }
 
 // Command is what is known of a command to be judged.
@@ -143,6 +146,9 @@ func (r Rules) judge(c Command, p *Parsed, h Harm) Judgement {
 
 // leave judges a wish to run without the sandbox.
 func (r Rules) leave(c Command) Judgement {
+	if r.Confined {
+		return r.keep("the model's request to leave the sandbox")
+	}
 	if r.Mode.Approval() == protocol.PolicyNever {
 		return refuse("approval policy never",
 			"asking to leave the sandbox is pointless here: the approval policy is never. "+
@@ -177,8 +183,17 @@ func (r Rules) inside(p *Parsed, c Command, h Harm) Judgement {
 	return Judgement{By: "the sandbox confines the command"}
 }
 
+// keep refuses to let a command out of the sandbox of a session that is confined to it.
+func (r Rules) keep(by string) Judgement {
+	return refuse(by, "no command leaves the sandbox here: this session was begun by a client of the user's server, which "+
+		"does not stand for the user. Work within the sandbox, or tell the user what you need")
+}
+
 // ask asks, or refuses where nobody may be asked.
 func (r Rules) ask(outside bool, by, format string, args ...any) Judgement {
+	if outside && r.Confined {
+		return r.keep(by)
+	}
 	why := fmt.Sprintf(format, args...)
 	if r.Mode.Approval() == protocol.PolicyNever {
 		return refuse(by, "%s, and the approval policy is never. Find a safer way, or tell the user what you need", why)

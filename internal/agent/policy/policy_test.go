@@ -31,6 +31,37 @@ func rules(a protocol.ApprovalPolicy, s protocol.SandboxMode) Rules {
 	return Rules{Mode: protocol.Settings{Approval: a, Sandbox: s}.Mode()}
 }
 
+// TestConfinedStaysInside: where those who answer are not the user, nothing is asked that
+// would let a command out; the user's own rules still do.
+func TestConfinedStaysInside(t *testing.T) {
+	own, err := ParseRule("make test -> allow exactly unsandboxed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt, err := ParseRule("git push -> prompt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]Verdict{"make": Refuse, "make test": Allow, "git push": Refuse, "rm -rf /": Refuse,
+		"ls": Refuse, "make test && ls": Refuse} {
+		for _, approval := range []protocol.ApprovalPolicy{protocol.PolicyOnRequest, protocol.PolicyUntrusted,
+			protocol.PolicyOnFailure, protocol.PolicyAutoEdit} {
+			r := rules(approval, protocol.SandboxWorkspace)
+			r.List, r.Confined = []Rule{own, prompt}, true
+			if j := r.Command(Command{Line: line, Escalate: true}); j.Verdict != want {
+				t.Errorf("%s, %q: %v: %s", approval, line, j.Verdict, j.Reason)
+			}
+			if j := r.Command(Command{Line: "make"}); j.Verdict == Refuse || j.Unsandboxed {
+				t.Errorf("%s: inside the sandbox: %+v", approval, j)
+			}
+			r.Confined = false
+			if j := r.Command(Command{Line: line, Escalate: true}); j.Verdict == Refuse {
+				t.Errorf("control: %s, %q: %s", approval, line, j.Reason)
+			}
+		}
+	}
+}
+
 func TestJudgements(t *testing.T) {
 	tests := []struct {
 		rules   Rules

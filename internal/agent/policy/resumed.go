@@ -7,14 +7,6 @@ import (
 	"kerf/internal/protocol"
 )
 
-// The modes, from what allows least.
-var (
-	sandboxes = map[protocol.SandboxMode]int{protocol.SandboxReadOnly: 1, protocol.SandboxWorkspace: 2,
-		protocol.SandboxFull: 3}
-	approvals = map[protocol.ApprovalPolicy]int{protocol.PolicyPlan: 1, protocol.PolicyUntrusted: 2,
-		protocol.PolicyOnRequest: 3, protocol.PolicyOnFailure: 4, protocol.PolicyAutoEdit: 4, protocol.PolicyNever: 5}
-)
-
 // Resumed are the settings with which a session goes on. Now are those that configuration,
 // trust and flags give, asked what was asked for just now, was those of the session's last
 // turn. What was not asked for stays as it was, but the modes never allow more than now.
@@ -37,12 +29,12 @@ func Resumed(now, asked, was protocol.Settings, undecided bool) (set protocol.Se
 	if asked.Edits != "" {
 		return set, ""
 	}
-	if n := approvals[was.Approval]; asked.Approval == "" && n > 0 && n < approvals[now.Approval] {
+	if n := was.Approval.Rank(); asked.Approval == "" && n > 0 && n < now.Approval.Rank() {
 		set.Approval = was.Approval
 	}
-	switch n := sandboxes[was.Sandbox]; {
+	switch n := was.Sandbox.Rank(); {
 	case asked.Sandbox != "" || n == 0:
-	case n <= sandboxes[now.Sandbox], undecided && was.Sandbox == protocol.SandboxWorkspace:
+	case n <= now.Sandbox.Rank(), undecided && was.Sandbox == protocol.SandboxWorkspace:
 		set.Sandbox = was.Sandbox
 	default:
 		narrowed = fmt.Sprintf("the session ran in the sandbox %s; it goes on in %s, as trust and configuration say here. "+

@@ -9,16 +9,19 @@ import (
 // TestResumedNeverWider tries all pairs of modes: what nobody asked for never allows more
 // than what holds now, nor than what the session had.
 func TestResumedNeverWider(t *testing.T) {
-	for now, nowRank := range sandboxes {
-		for was, wasRank := range sandboxes {
-			for nowA, nowARank := range approvals {
-				for wasA, wasARank := range approvals {
+	sandboxes := []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull}
+	approvals := []protocol.ApprovalPolicy{protocol.PolicyPlan, protocol.PolicyUntrusted, protocol.PolicyOnRequest,
+		protocol.PolicyOnFailure, protocol.PolicyAutoEdit, protocol.PolicyNever}
+	for _, now := range sandboxes {
+		for _, was := range sandboxes {
+			for _, nowA := range approvals {
+				for _, wasA := range approvals {
 					n, w := protocol.Settings{Sandbox: now, Approval: nowA}, protocol.Settings{Sandbox: was, Approval: wasA}
 					got, told := Resumed(n, protocol.Settings{}, w, false)
-					if sandboxes[got.Sandbox] != min(nowRank, wasRank) || approvals[got.Approval] != min(nowARank, wasARank) {
+					if got.Sandbox.Rank() != min(now.Rank(), was.Rank()) || got.Approval.Rank() != min(nowA.Rank(), wasA.Rank()) {
 						t.Errorf("now %v, was %v: got %v", n, w, got)
 					}
-					if (told != "") != (wasRank > nowRank) {
+					if (told != "") != (was.Rank() > now.Rank()) {
 						t.Errorf("now %v, was %v: told %q", n, w, told)
 					}
 					if got, _ := Resumed(n, protocol.Settings{Sandbox: now, Approval: nowA}, w, false); got != n {

@@ -182,8 +182,7 @@ func Words(roles []team.Role) string {
 
 // Narrower is the stricter of two sandbox modes; an empty one says nothing.
 func Narrower(a, b protocol.SandboxMode) protocol.SandboxMode {
-	order := []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull}
-	if b == "" || slices.Index(order, b) >= slices.Index(order, a) {
+	if b == "" || b.Rank() >= a.Rank() {
 		return a
 	}
 	return b

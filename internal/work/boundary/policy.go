@@ -281,7 +281,7 @@ func Resolve(p Policy, v View) (Plan, error) {
 		plan.Cwd = cwd
 	}
 	for _, root := range p.Roots {
-		if real, err := v.Real(root); err == nil {
+		if real, err := v.Real(root); err == nil && !p.Session.exchanged(root, real) {
 			r.places = append(r.places, real)
 		}
 	}
@@ -341,6 +341,9 @@ func (r *resolver) grants(p Policy) error {
 	var missing []Rule
 	for _, rule := range rules {
 		path, err := r.place(rule)
+		if err == nil && r.session.exchanged(rule.Path, path) {
+			path, err = "", fmt.Errorf("a link leads to %s by now", path)
+		}
 		for _, old := range r.session.meant(rule, path) {
 			if _, err := r.view.Lstat(old); err == nil && r.access[old] == "" {
 				r.access[old], r.why[old] = rule.Access, whyRule(rule)

@@ -23,6 +23,8 @@ type Session struct {
 	mode  string     // of the file tools
 	known map[string][]string
 	began map[string]bool // operations of git that were absent once
+	// settled are the directories that roots are, by the roots' names.
+	settled map[string]string
 	// meaning are the real paths that rules meant so far, by the rules' own.
 	meaning map[string][]string
 }
@@ -33,7 +35,7 @@ func NewSession(view View, mode string, policy func(mode string) Policy) *Sessio
 		view = Disk{nested.New()}
 	}
 	s := &Session{view: view, policy: policy, known: make(map[string][]string), began: make(map[string]bool),
-		meaning: make(map[string][]string)}
+		meaning: make(map[string][]string), settled: make(map[string]string)}
 	s.mode = toolMode(mode)
 	return s
 }
@@ -66,6 +68,25 @@ func (s *Session) Use(mode string) {
 		s.mode = mode
 		s.current.Store(nil)
 	}
+}
+
+// Settle says which directory a root is, links followed. Whoever replaces it, or a directory
+// above it, by a link later does not move the workspace: nothing runs then.
+func (s *Session) Settle(root, real string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settled[filepath.Clean(root)] = filepath.Clean(real)
+}
+
+// exchanged reports whether a root leads elsewhere by now.
+func (s *Session) exchanged(root, now string) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	settled, known := s.settled[filepath.Clean(root)]
+	return known && settled != now
 }
 
 // Moved says that the disk may have changed, as after a command.

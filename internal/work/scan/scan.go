@@ -78,6 +78,8 @@ type Scanner struct {
 	gen   uint64
 	mu    sync.Mutex       // guards repos while walkers run
 	repos map[string]*repo // by the top of their work trees
+	// settled are the directories that the roots are, links followed once.
+	settled map[string]string
 }
 
 // Open makes a Scanner and looks at nothing yet. Roots inside other roots are
@@ -87,7 +89,7 @@ func Open(o Options) (*Scanner, error) {
 	if o.Store == nil {
 		return nil, errors.New("scan: no store")
 	}
-	s := &Scanner{store: o.Store, hides: o.Hides, repos: make(map[string]*repo)}
+	s := &Scanner{store: o.Store, hides: o.Hides, repos: make(map[string]*repo), settled: make(map[string]string)}
 	s.caps.FileSize = cmp.Or(o.Caps.FileSize, 4<<20)
 	s.caps.Total = cmp.Or(o.Caps.Total, 256<<20)
 	s.caps.Files = cmp.Or(o.Caps.Files, 100_000)
@@ -105,6 +107,7 @@ func Open(o Options) (*Scanner, error) {
 			continue
 		}
 		s.roots = append(s.roots, filepath.ToSlash(root))
+		s.settled[filepath.ToSlash(root)] = resolved(root)
 	}
 	slices.Sort(s.roots)
 	s.roots = slices.Compact(s.roots)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	treehandle "kerf/internal/work/tree/handle"
 )
 
 // grain is how long a change may leave no trace in a file's times: kernels stamp
@@ -26,9 +28,9 @@ type handle struct{ fd int }
 
 const dirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// openTop opens a root, which may be a link.
+// openTop opens a root, on the way to which no link lies.
 func openTop(dir string) (handle, sig, error) {
-	fd, err := retry(func() (int, error) { return unix.Open(dir, dirFlags&^unix.O_NOFOLLOW, 0) })
+	fd, err := retry(func() (int, error) { return treehandle.TopFD(dir, dirFlags) })
 	if err != nil {
 		return handle{}, sig{}, err
 	}

@@ -80,7 +80,7 @@ func (l *limit) over() bool { return l.files.Load() < 0 || l.bytes.Load() < 0 }
 
 // root walks a root; a nil node means that there is no directory.
 func (w *walker) root(root string, prev *node) (*node, []*pending, error) {
-	h, sg, err := openTop(filepath.FromSlash(root))
+	h, sg, err := openTop(filepath.FromSlash(w.s.settled[root]))
 	if err != nil {
 		if gone(err) {
 			return nil, nil, nil

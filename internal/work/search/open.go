@@ -10,6 +10,7 @@ import (
 
 	"kerf/internal/pathname"
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/tree/handle"
 )
 
 // OutsideError says that a directory lies in none of the roots, or is reached through a
@@ -47,7 +48,10 @@ func (s *Searcher) open(dir string) (*os.Root, error) {
 		}
 		top = filepath.VolumeName(dir) + string(filepath.Separator) // everything is granted
 	}
-	at, err := openTop(top)
+	at, err := handle.Top(top)
+	if errors.Is(err, handle.ErrLink) {
+		err = &OutsideError{dir, s.roots}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -121,6 +121,16 @@ func (t *Tree) Roots() []string {
 	return roots
 }
 
+// Root returns the canonical path of the root that was given as this, empty if none was.
+func (t *Tree) Root(given string) string {
+	for _, r := range t.roots {
+		if r.given == clean(given) {
+			return r.path
+		}
+	}
+	return ""
+}
+
 // Rel returns path as shown to people: relative to the first root where it lies in
 // it, else unchanged.
 func (t *Tree) Rel(path string) string {

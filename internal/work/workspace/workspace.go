@@ -45,6 +45,9 @@ type Options struct {
 	Outlive bool
 	// Reading is for those who look, see [txn.Options].
 	Reading bool
+	// Check, when not nil, is asked about each root, without links, and its error becomes that
+	// of Open. The workspace stays with the directories that it was asked about.
+	Check func(dir string) error
 	// Tmp asks for a private temporary directory with this word in its name; none
 	// is made if it is empty.
 	Tmp string
@@ -182,8 +185,28 @@ func (w *Workspace) openTree(o Options) (err error) {
 	if o.Full {
 		to.Roots = []string{w.Roots[0], filepath.VolumeName(w.Roots[0]) + string(filepath.Separator)}
 	}
-	w.Tree, err = tree.Open(to)
-	return err
+	if w.Tree, err = tree.Open(to); err != nil {
+		return err
+	}
+	for _, root := range w.Roots {
+		real, err := w.settled(root)
+		if err == nil && o.Check != nil {
+			err = o.Check(real)
+		}
+		if err != nil {
+			return err
+		}
+		w.Boundary.Settle(root, real)
+	}
+	return nil
+}
+
+// settled is the directory that a root is from now on: as the tree has it.
+func (w *Workspace) settled(root string) (string, error) {
+	if real := w.Tree.Root(root); real != "" {
+		return filepath.FromSlash(real), nil
+	}
+	return filepath.EvalSymlinks(root) // with full access the tree has no roots but all
 }
 
 func plainBoundary(o Options) *boundary.Session {

@@ -47,7 +47,7 @@ func runACP(ctx context.Context, p *program.Program, addDirs []string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return acp.Serve(ctx, acpOptions(h, Places{h, p}, addDirs), p.Stdin, p.Stdout)
+	return acp.Serve(ctx, acpOptions(h, Places{Host: h, Program: p}, addDirs), p.Stdin, p.Stdout)
 }
 
 func acpOptions(h *host.Host, sessions protocol.Sessions, addDirs []string) acp.Options {

@@ -14,6 +14,7 @@ import (
 
 	"kerf/cmd/kerf/internal/program"
 	"kerf/cmd/kerf/internal/within"
+	"kerf/internal/config"
 	"kerf/internal/front/mcpserver"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
@@ -30,12 +31,15 @@ run the agent itself.
 
 Over HTTP each request needs a bearer token: the one of --token-file, of KERF_MCP_TOKEN or of --token.
 Without one Kerf makes a token for this run and prints it once. Clients reach what lies in the directory
-where the server was started, in those of --add-dir and in the writable roots of the configuration.`
+where the server was started, in those of --add-dir and in the writable roots of the configuration. They
+get no wider sandbox or approval policy than is configured, and no answer of theirs lets a command out
+of the sandbox, unless the server was started with --allow-full-access.`
 
 // mcpServerFlags are the flags of kerf mcp-server.
 type mcpServerFlags struct {
 	http, token, tokenFile string
 	addDirs                []string
+	fullAccess             bool
 }
 
 func mcpServerCommand(p *program.Program) *cobra.Command {
@@ -48,6 +52,8 @@ func mcpServerCommand(p *program.Program) *cobra.Command {
 		"the process list; --token-file hides it)")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "read the bearer token from this `file`")
 	cmd.Flags().StringArrayVar(&f.addDirs, "add-dir", nil, "a further `directory` that may be read and changed")
+	cmd.Flags().BoolVar(&f.fullAccess, "allow-full-access", false, "over HTTP, too, clients choose sandbox and "+
+		"approval policy, and answer questions about commands outside of the sandbox")
 	return cmd
 }
 
@@ -58,9 +64,12 @@ func runMCPServer(ctx context.Context, p *program.Program, f mcpServerFlags) err
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := mcpserver.Options{Engine: h.Engine(f.addDirs), Sessions: Places{h, p}, Version: host.Version,
-		Open: protocol.OpenOptions{AddDirs: f.addDirs}}
+	places := Places{Host: h, Program: p}
+	o := mcpserver.Options{Version: host.Version, Open: protocol.OpenOptions{AddDirs: f.addDirs}}
+	hidden := func(dir string) string { return h.Hidden(dir, f.addDirs) }
 	if f.http == "" {
+		bound := within.Anywhere(hidden)
+		o.Engine, o.Sessions = bound.Engine(h.Engine(f.addDirs)), bound.Sessions(places, h.Sessions().Find)
 		return mcpserver.Stdio(ctx, o, p.Stdin, nopCloser{p.Stdout})
 	}
 	token, made, err := f.secret(p)
@@ -68,8 +77,11 @@ func runMCPServer(ctx context.Context, p *program.Program, f mcpServerFlags) err
 		return err
 	}
 	// Other programs reach the port: they do not speak for the user.
-	bound := within.New(h.Config.Cwd, f.addDirs, h.Config.WorkspaceWrite.WritableRoots)
-	o.Engine, o.Sessions = bound.Engine(o.Engine), bound.Sessions(o.Sessions, h.Sessions().Find)
+	if !f.fullAccess {
+		places.Limit = noWider
+	}
+	bound := within.New(hidden, h.Config.Cwd, f.addDirs, h.Config.WorkspaceWrite.WritableRoots)
+	o.Engine, o.Sessions = bound.Engine(h.Engine(f.addDirs)), bound.Sessions(places, h.Sessions().Find)
 	l, err := mcpserver.Listen(ctx, f.http)
 	if err != nil {
 		return err
@@ -79,6 +91,25 @@ func runMCPServer(ctx context.Context, p *program.Program, f mcpServerFlags) err
 		fmt.Fprintf(p.Stderr, "kerf: the token of this run: %s\n", token)
 	}
 	return mcpserver.HTTP(ctx, o, l, token)
+}
+
+// noWider refuses what is wider than the user configured for a directory. Where the user chose no
+// sandbox, workspace-write is not: the file tools write there as well.
+func noWider(c *config.Config, o *protocol.OpenOptions) error {
+	sandbox, approval := c.Modes("", "")
+	most := protocol.Settings{Sandbox: protocol.SandboxMode(sandbox), Approval: protocol.ApprovalPolicy(approval)}
+	if c.SandboxMode == "" {
+		most.Sandbox = protocol.SandboxWorkspace
+	}
+	if c.Origin("approval_policy") == "default" {
+		most.Approval = ""
+	}
+	if why := o.Settings.Wider(most); why != "" {
+		return fmt.Errorf("DENIED: %s, which the user allows over HTTP. The user can start kerf mcp-server with "+
+			"--allow-full-access, or configure it", why)
+	}
+	o.Confined = most.Sandbox != protocol.SandboxFull
+	return nil
 }
 
 // secret is the token, from wherever it was given, or one that was made now.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/config"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
 )
@@ -14,13 +15,15 @@ import (
 type Places struct {
 	*host.Host
 	Program *program.Program
+	// Limit, when not nil, is asked before a session is opened under a configuration.
+	Limit func(c *config.Config, o *protocol.OpenOptions) error
 }
 
 // Open opens a session where o.Settings.Cwd says.
 func (x Places) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Session, error) {
 	dir := o.Settings.Cwd
 	if dir == "" {
-		return x.Host.Open(ctx, o)
+		return x.open(ctx, x.Host, o)
 	}
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(x.Config.Cwd, dir)
@@ -30,5 +33,14 @@ func (x Places) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Sess
 		return nil, err
 	}
 	o.Settings.Cwd = h.Config.Cwd
+	return x.open(ctx, h, o)
+}
+
+func (x Places) open(ctx context.Context, h *host.Host, o protocol.OpenOptions) (protocol.Session, error) {
+	if x.Limit != nil {
+		if err := x.Limit(h.Config, &o); err != nil {
+			return nil, err
+		}
+	}
 	return h.Open(ctx, o)
 }

@@ -81,7 +81,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	defer stop()
 	fmt.Fprintf(o.p.Stderr, "kerf: serving as process %d on %s; kerf serve stop, or Ctrl-C, ends it\n", os.Getpid(),
 		ln.Endpoint.Socket)
-	sessions := hub.New(hub.Options{Sessions: Places{h, o.p}, Find: finder(h), Idle: o.idle})
+	sessions := hub.New(hub.Options{Sessions: Places{Host: h, Program: o.p}, Find: finder(h), Idle: o.idle})
 	err = serve.Serve(ctx, ln, serve.Options{Hub: sessions, Token: ln.Endpoint.Token, Version: host.Version, Stop: stop,
 		ACP: func(ctx context.Context, in io.Reader, out io.Writer) error {
 			a := acpOptions(h, sessions, nil)

@@ -1,5 +1,5 @@
 // Package within keeps clients that say themselves where they work inside the directories
-// that the user named.
+// that the user named, and out of what is hidden.
 package within
 
 import (
@@ -13,25 +13,32 @@ import (
 	"kerf/internal/protocol"
 )
 
-// Bound is the directories that clients may name, and what lies below them.
+// Bound says in which directories clients may work.
 type Bound struct {
-	cwd  string
-	dirs []string // absolute, without links
+	dirs   []string // absolute, without links; nil for all
+	hidden Hidden
 }
 
-// New bounds clients by cwd and the others; those that are relative lie in cwd.
-func New(cwd string, others ...[]string) Bound {
-	b := Bound{cwd: cwd}
+// Hidden says why a directory, absolute and without links, is hidden from clients; empty if
+// it is not.
+type Hidden func(dir string) string
+
+// Anywhere bounds clients by what is hidden alone.
+func Anywhere(hidden Hidden) Bound { return Bound{hidden: hidden} }
+
+// New bounds clients by cwd and the others too; those that are relative lie in cwd.
+func New(hidden Hidden, cwd string, others ...[]string) Bound {
+	b := Bound{hidden: hidden}
 	for _, dir := range append([]string{cwd}, slices.Concat(others...)...) {
-		b.dirs = append(b.dirs, b.real(dir))
+		b.dirs = append(b.dirs, real(cwd, dir))
 	}
 	return b
 }
 
 // real is a path without links, as far as it is there.
-func (b Bound) real(path string) string {
+func real(cwd, path string) string {
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(b.cwd, path)
+		path = filepath.Join(cwd, path)
 	}
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		return to
@@ -39,19 +46,21 @@ func (b Bound) real(path string) string {
 	return filepath.Clean(path)
 }
 
-// check returns an error that names the first of dirs that lies outside.
-func (b Bound) check(dirs ...string) error {
-	for _, dir := range dirs {
-		at := b.real(dir)
-		if !slices.ContainsFunc(b.dirs, func(own string) bool { return pathname.Inside(own, at) }) {
-			return fmt.Errorf("DENIED: %s is outside of what this server may reach: %s. The user can start kerf mcp-server "+
-				"with --add-dir %s", dir, strings.Join(b.dirs, ", "), dir)
-		}
+// check returns an error that says why a client may not work in dir, which has no links.
+func (b Bound) check(dir string) error {
+	inside := func(own string) bool { return pathname.Inside(own, dir) }
+	if b.dirs != nil && !slices.ContainsFunc(b.dirs, inside) {
+		return fmt.Errorf("DENIED: %s is outside of what this server may reach: %s. The user can start kerf mcp-server "+
+			"with --add-dir %s", dir, strings.Join(b.dirs, ", "), dir)
+	}
+	if why := b.hidden(dir); why != "" {
+		return fmt.Errorf("DENIED: %s is hidden from clients: %s. The user can start kerf mcp-server with --add-dir %s",
+			dir, why, dir)
 	}
 	return nil
 }
 
-// Engine is e for clients whose roots lie inside.
+// Engine is e for clients whose roots are inside.
 func (b Bound) Engine(e protocol.Engine) protocol.Engine { return engine{e, b} }
 
 type engine struct {
@@ -61,27 +70,8 @@ type engine struct {
 
 // Connect opens the engine for a client.
 func (e engine) Connect(ctx context.Context, o protocol.EngineOptions) (protocol.EngineConn, error) {
-	if err := e.check(o.Roots...); err != nil {
-		return nil, err
-	}
-	c, err := e.Engine.Connect(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return conn{c, e.Bound}, nil
-}
-
-type conn struct {
-	protocol.EngineConn
-	Bound
-}
-
-// SetRoots moves the connection.
-func (c conn) SetRoots(ctx context.Context, roots []string) error {
-	if err := c.check(roots...); err != nil {
-		return err
-	}
-	return c.EngineConn.SetRoots(ctx, roots)
+	o.Check = e.check
+	return e.Engine.Connect(ctx, o)
 }
 
 // Finder finds the recorded session that a name means.
@@ -101,19 +91,15 @@ type sessions struct {
 
 // Open opens a session.
 func (s sessions) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Session, error) {
-	var dirs []string
-	if o.Settings.Cwd != "" {
-		dirs = append(dirs, o.Settings.Cwd)
-	}
+	o.Check = s.check
 	if o.Resume != "" {
 		info, err := s.find(ctx, o.Resume)
+		if err == nil {
+			err = s.check(real("/", info.Cwd))
+		}
 		if err != nil {
 			return nil, err
 		}
-		dirs = append(dirs, info.Cwd)
-	}
-	if err := s.check(dirs...); err != nil {
-		return nil, err
 	}
 	return s.Sessions.Open(ctx, o)
 }

@@ -61,6 +61,9 @@ func Of(line, dir string, env []string, at policy.Place) *Binding {
 		if s.Words[0].Known {
 			b.command(argv, from, env)
 		}
+		if starts.Reads(argv) {
+			b.fed(line, from)
+		}
 	}
 	return b
 }
@@ -95,23 +98,88 @@ func scripts(argv []string) []string {
 	name := starts.Name(argv[0])
 	switch name {
 	case "make", "gmake":
-		return []string{"GNUmakefile", "makefile", "Makefile"}
+		return recipes(argv[1:], []string{"-f", "--file", "--makefile"}, "GNUmakefile", "makefile", "Makefile")
 	case "npm", "pnpm", "yarn", "bun":
-		return []string{"package.json"}
+		return recipes(argv[1:], nil, "package.json")
 	case "just":
-		return []string{"justfile", "Justfile", ".justfile"}
+		return recipes(argv[1:], []string{"-f", "--justfile"}, "justfile", "Justfile", ".justfile")
 	case "cargo":
-		return []string{"build.rs"}
+		return recipes(argv[1:], []string{"--manifest-path"}, "build.rs", "Cargo.toml")
 	}
-	if !starts.Interpreter(name) {
-		return nil
-	}
-	for _, a := range argv[1:] {
-		if a != "" && !strings.HasPrefix(a, "-") {
-			return []string{a}
-		}
+	if starts.Interpreter(name) {
+		return given(argv[1:])
 	}
 	return nil
+}
+
+// elsewhere are the options with which such programs work in another directory.
+var elsewhere = []string{"-C", "--directory", "--prefix", "--dir", "--cwd", "-d", "--working-directory"}
+
+// recipes are the files of these names, where the options lead, and those that the options named
+// by files give.
+func recipes(args, files []string, names ...string) (all []string) {
+	dirs := []string{""}
+	for i, a := range args {
+		option, value, joined := strings.Cut(a, "=")
+		if !joined && len(a) > 2 && a[0] == '-' && a[1] != '-' { // -fFILE, -CDIR
+			option, value, joined = a[:2], a[2:], true
+		}
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		switch {
+		case slices.Contains(files, option):
+			all = append(all, value)
+		case slices.Contains(elsewhere, option):
+			dirs = append(dirs, value)
+		}
+	}
+	for _, dir := range dirs {
+		for _, name := range names {
+			all = append(all, filepath.Join(dir, name))
+		}
+	}
+	return all
+}
+
+// given are the scripts that an interpreter is given. Whether a word behind an option belongs to
+// it is not known here: then it counts, and so does the next.
+func given(args []string) (all []string) {
+	option := true // one stands before
+	for i, a := range args {
+		switch {
+		case a == "-m" && i+1 < len(args): // python
+			module := strings.ReplaceAll(args[i+1], ".", "/")
+			all = append(all, module+".py", module+"/__main__.py", module+"/__init__.py")
+		case strings.HasPrefix(a, "-"):
+			if _, value, joined := strings.Cut(a, "="); joined {
+				all = append(all, value)
+			}
+		default:
+			if all = append(all, a); !option || i == 0 {
+				return all
+			}
+		}
+		option = strings.HasPrefix(a, "-")
+	}
+	return all
+}
+
+// fed adds the files that a line names which has an interpreter read its standard input: by
+// redirections, or through other commands.
+func (b *Binding) fed(line string, dirs []string) {
+	between := func(r rune) bool { return strings.ContainsRune(" \t\n<>|&;()'\"", r) }
+	for _, name := range strings.FieldsFunc(line, between) {
+		for _, dir := range dirs {
+			path := name
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(dir, name)
+			}
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && len(b.files) < maxFiles {
+				b.add(name, path)
+			}
+		}
+	}
 }
 
 func (b *Binding) add(name, path string) {

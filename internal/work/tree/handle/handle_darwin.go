@@ -14,6 +14,12 @@ func openBeneath(fd int, rel string, flags int) (int, error) { return walkBeneat
 
 func openStraight(string, int) (int, bool) { return 0, false }
 
+// TopFD opens a directory by its absolute path, on which no link lies any more: there
+// was none when the root was settled.
+func TopFD(path string, flags int) (int, error) {
+	return openat(unix.AT_FDCWD, path, flags|unix.O_NOFOLLOW_ANY)
+}
+
 func statAt(fd int, name string) (Stat, error) { return statByParts(fd, name) }
 
 func syncFileSystem(int) error { return errors.ErrUnsupported }

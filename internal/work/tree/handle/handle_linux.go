@@ -2,7 +2,10 @@ package handle
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -43,6 +46,28 @@ func openStraight(path string, flags int) (int, bool) {
 	}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
 	return fd, err == nil
+}
+
+// TopFD opens a directory by its absolute path, on which no link lies any more: there
+// was none when the root was settled.
+func TopFD(path string, flags int) (int, error) {
+	top, err := openat(unix.AT_FDCWD, "/", unix.O_DIRECTORY|unix.O_CLOEXEC|searchOnly)
+	rest := strings.TrimLeft(path, "/")
+	if err != nil || rest == "" {
+		return top, err
+	}
+	defer unix.Close(top)
+	return openBeneath(top, rest, flags)
+}
+
+// Top opens the directory of an absolute path, on which no link may lie.
+func Top(dir string) (*os.Root, error) {
+	fd, err := TopFD(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_PATH)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d/.", fd))
 }
 
 // statAt asks for everything in one call.

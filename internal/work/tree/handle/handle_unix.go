@@ -61,7 +61,7 @@ func Open(root, rel string) (Dir, error) {
 	if fd, ok := openStraight(path.Join(root, rel), flags); ok {
 		return Dir{fd: fd}, nil
 	}
-	fd, err := openat(unix.AT_FDCWD, root, flags|searchOnly)
+	fd, err := TopFD(root, flags|searchOnly)
 	if err != nil || rel == "" && searchOnly == 0 {
 		return Dir{fd: fd}, err
 	}
