@@ -10,7 +10,7 @@ import (
 // secretWords are the words of which one in a name says that it is a secret's;
 // secretParts do so within a longer word, too.
 var (
-	secretWords = []string{"KEY", "KEYS", "AUTH", "AUTHORIZATION", "DSN", "PAT", "JWT", "BEARER", "PASS", "CREDS"}
+	secretWords = []string{"KEY", "KEYS", "AUTH", "AUTHORIZATION", "DSN", "PAT", "JWT", "BEARER", "PASS", "CREDS", "MNEMONIC"}
 	secretParts = []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "COOKIE"}
 )
 
@@ -24,12 +24,15 @@ func SecretName(name string) bool {
 	words := strings.FieldsFunc(name, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
 	for i, w := range words {
 		if slices.Contains(secretWords, w) || strings.HasSuffix(w, "KEY") || strings.HasSuffix(w, "OAUTH") ||
-			w == "PWD" && i > 0 || w == "SSHPASS" {
+			(w == "PWD" || w == "PW") && i > 0 || strings.HasSuffix(w, "PASS") && !slices.Contains(passes, w) {
 			return true
 		}
 	}
 	return false
 }
+
+// passes are words that end like PGPASS and SSHPASS and are about no password.
+var passes = []string{"BYPASS", "COMPASS", "OVERPASS", "UNDERPASS", "SURPASS", "TRESPASS", "ENCOMPASS"}
 
 // hides reports whether the value of a variable is taken out of text. Some
 // variables hold paths that many outputs show.
@@ -44,19 +47,33 @@ func hides(name string) bool {
 // secretValue matches values that are secrets whatever their name is.
 var secretValue = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(^|[^A-Za-z0-9])(` + strings.Join([]string{
-		`sk-[A-Za-z0-9_-]{16,}`,                                   // OpenAI, Anthropic and their like
-		`gh[pousr]_[A-Za-z0-9]{20,}`,                              // GitHub
-		`github_pat_[A-Za-z0-9_]{20,}`,                            //
-		`glpat-[A-Za-z0-9_-]{16,}`,                                // GitLab
-		`xox[abeoprs]-[A-Za-z0-9-]{10,}`,                          // Slack
-		`(AKIA|ASIA)[0-9A-Z]{16}`,                                 // AWS
-		`AIza[0-9A-Za-z_-]{30,}`,                                  // Google
-		`ya29\.[0-9A-Za-z_-]{20,}`,                                //
-		`(npm|pypi|hf|dop_v1|shpat)[_-][A-Za-z0-9]{20,}`,          //
-		`[rs]k_(live|test)_[A-Za-z0-9]{16,}`,                      // Stripe
-		`SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`,              // SendGrid
-		`eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`,            // JWT
-		`-----BEGIN [A-Z ]*PRIVATE KEY`,                           //
+		`sk-[A-Za-z0-9_-]{16,}`,                              // OpenAI, Anthropic and their like
+		`gh[pousr]_[A-Za-z0-9]{20,}`,                         // GitHub
+		`github_pat_[A-Za-z0-9_]{20,}`,                       //
+		`glpat-[A-Za-z0-9_-]{16,}`,                           // GitLab
+		`xox[abeoprs]-[A-Za-z0-9-]{10,}`,                     // Slack
+		`(AKIA|ASIA)[0-9A-Z]{16}`,                            // AWS
+		`AIza[0-9A-Za-z_-]{30,}`,                             // Google
+		`ya29\.[0-9A-Za-z_-]{20,}`,                           //
+		`(npm|pypi|hf|dop_v1|shpat)[_-][A-Za-z0-9]{20,}`,     //
+		`[rs]k_(live|test)_[A-Za-z0-9]{16,}`,                 // Stripe
+		`SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`,         // SendGrid
+		`eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`,       // JWT
+		`-----BEGIN [A-Z ]*PRIVATE KEY`,                      //
+		`AGE-SECRET-KEY-1[A-Z0-9]{20,}`,                      //
+		`hv[sbr]\.[A-Za-z0-9_-]{20,}`,                        // Vault
+		`ops_[A-Za-z0-9+/=_-]{40,}`,                          // 1Password
+		`[0-9]{8,10}:[A-Za-z0-9_-]{34,36}($|[^A-Za-z0-9_-])`, // Telegram
+		// Further ones of gitleaks' rules (gitleaks/gitleaks:config/gitleaks.toml, MIT).
+		`(glsa|figd|gsk|r8|rubygems|sntrys|sntryu|lin_api|sbp|shpss|shppa|shpca|pul|xai|nvapi|pplx|tvly|PMAK|NRAK|CFPAT)[_-]` +
+			`[A-Za-z0-9_-]{16,}`,
+		`(dp\.pt\.|ATATT3|ATBB|dapi[0-9a-f])[A-Za-z0-9_=-]{20,}`,
+		// What lets one in by itself: a header, an address, a line of .netrc, a setting.
+		`(?i:authorization): *[A-Za-z]+ +[A-Za-z0-9._~+/=-]{6,}`,
+		`hooks\.slack\.com/(services|workflows)/[A-Z0-9]`, `discord(app)?\.com/api/webhooks/[0-9]`,
+		`machine\s+\S+\s+(login\s+\S+\s+)?password\s+\S`,
+		`(?i:accountkey|sharedaccesskey|sharedaccesssignature)=[^;\s]{8,}`,
+		`sig=[A-Za-z0-9%+/]{16,}`,
 		`[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@\S+`,        // password in a URL
 		`(?i:password|passwd|pwd|secret|token|api_?key)=[^&;\s]+`, // or among its parameters, or in a list of settings
 	}, "|") + `)`)

@@ -10,9 +10,28 @@ func TestSecretShapes(t *testing.T) {
 		"postgres://h/db?user=u&password=p": true, "host=h user=u password=p": true, "Server=h;User=u;Pwd=p": true,
 		"redis://:pw@h/0": true, "postgres://h/db?sslmode=require": false, "postgres://u@h/db": false, "--password-file=/x": false,
 		"https://example.com/a@b": false, "/usr/bin:/bin": false, "task-runner": false, "git@github.com:a/b": false,
+		"'http.extraheader=Authorization: Bearer abc123'": true, "AUTHORIZATION: basic dTpw==": true,
+		"https://hooks.slack.com/services/T0/B0/x": true, "https://discord.com/api/webhooks/123/x": true,
+		"machine h login u password p": true, "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=abcdefghij==;": true,
+		"https://b.blob.test/c?sv=2020&sig=abcdefghijklmnop%3D": true, "hvs.abcdefghijklmnopqrstu": true,
+		"123456789:AAabcdefghijklmnopqrstuvwxyz0123456": true, "AGE-SECRET-KEY-1ABCDEFGHIJKLMNOPQRSTUV": true,
+		"lin_api_abcdefghijklmnopqrst": true, "xai-abcdefghijklmnopqrst": true,
+		"https://hooks.example.com/services": false, "10:20:30": false, "signal=15": false, "authorization: none": false,
+		"machine learning": false, "2026-11-26T05:21:58": false, "pull-request": false, "gsk": false,
 	} {
 		if SecretValue(value) != want {
 			t.Errorf("SecretValue(%q) = %v", value, !want)
+		}
+	}
+}
+
+func TestSecretNames(t *testing.T) {
+	for name, want := range map[string]bool{"GH_PAT": true, "MYSQL_PWD": true, "DB_PASS": true, "PGPASS": true, "SSHPASS": true,
+		"LDAP_BIND_PW": true, "WALLET_MNEMONIC": true, "API_KEY": true, "JWT": true, "BEARER": true,
+		"PATH": false, "PWD": false, "OLDPWD": false, "GIT_AUTHOR_NAME": false, "COMPASS": false, "PROXY_BYPASS": false,
+		"PWNED": false, "PASSENGER": false} {
+		if SecretName(name) != want {
+			t.Errorf("SecretName(%q) = %v", name, !want)
 		}
 	}
 }
