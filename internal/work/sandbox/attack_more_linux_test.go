@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"io/fs"
 
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
@@ -40,6 +41,41 @@ func TestSEC_F3_TheViewCannotBeChanged(t *testing.T) {
 			if text, code := s.outside("unshare -m sh -c 'mount -t tmpfs none . && umount -l .'"); code != 0 {
 				t.Errorf("control: %s", text)
 			}
+		}
+	})
+}
+
+// TestSEC_F4_NoFileRunsAsItsOwner: what a command leaves behind does not let other accounts of
+// the machine act as the user.
+func TestSEC_F4_NoFileRunsAsItsOwner(t *testing.T) {
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		makers := `cp /bin/sh a; chmod 4755 a
+install -m 4755 /bin/sh b
+python3 -c "import os; os.open('c', os.O_CREAT|os.O_WRONLY, 0o4755)"
+python3 -c "import os; os.open('d', os.O_CREAT|os.O_WRONLY, 0o2755)"
+cp /bin/sh e; python3 -c "import os; os.fchmod(os.open('e', os.O_RDONLY), 0o4711)"
+python3 -c "import os; os.mknod('f', 0o104755)"
+python3 -c "import ctypes; ctypes.CDLL(None).syscall(437, -100, b'g', ctypes.byref((ctypes.c_uint64*3)(0o101, 0o4755, 0)), 24)"
+`
+		s.inside(makers)
+		left := func() (found []string) {
+			for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+				if info, err := os.Lstat(filepath.Join(s.work, name)); err == nil && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+					found = append(found, name)
+				}
+			}
+			return found
+		}
+		if found := left(); len(found) > 0 {
+			t.Errorf("these run as somebody: %q", found)
+		}
+		if text, code := s.inside("mkdir shared && chmod 2775 shared && chmod 755 a && test -g shared"); code != 0 {
+			t.Errorf("a directory with a group of its own: %s", text)
+		}
+		s.outside(makers)
+		if found := left(); len(found) < 6 {
+			t.Errorf("control: %q", found)
 		}
 	})
 }

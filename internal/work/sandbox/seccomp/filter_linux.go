@@ -91,6 +91,9 @@ func returns(verdict uint32) program {
 //	clone3               ENOSYS, so that libraries use clone, which can be read
 //	clone, unshare       EPERM with a flag that makes a namespace
 //	ioctl                EPERM for what types into a terminal, ENOTTY for what changes files by the way
+//	openat2              ENOSYS, since what it asks for lies in memory; programs use openat
+//	chmod and its like   EPERM for a file that runs as its owner (set-user-ID); so for a new one, or
+//	                     one that runs as its group. Directories may have a group of their own
 //	pwritev2             EOPNOTSUPP for writing over a file that is open to append
 //	personality          only the default, and asking
 //	socket               by family, kind and protocol; AF_UNIX would reach every path
@@ -224,6 +227,16 @@ func special(r Reach) map[uint32]program {
 		p.is(unix.SOCK_DGRAM, eperm)
 		p.is(unix.SOCK_RAW, eperm) // which AF_UNIX takes for SOCK_DGRAM
 	})
+	for _, all := range []map[uint32]int{modes, ownModes} {
+		for number, mode := range all {
+			call(number, func(p *program) { p.arg(uint32(mode)); p.has(unix.S_ISUID, eperm) })
+		}
+	}
+	for _, all := range []map[uint32][2]int{creates, ownCreates} {
+		for number, at := range all {
+			call(number, func(p *program) { create(p, at[0], at[1]) })
+		}
+	}
 	for _, number := range ofProcess {
 		call(number, func(p *program) {
 			if r.Alone {
@@ -243,6 +256,20 @@ func special(r Reach) map[uint32]program {
 		})
 	}
 	return bodies
+}
+
+// makes are the flags with which a call to open makes a file; else the mode means nothing.
+const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+
+// create closes files that run as their owner or group from the beginning.
+func create(p *program, mode, flags int) {
+	if flags >= 0 {
+		p.arg(uint32(flags))
+		p.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, makes, 1, 0)
+		p.ret(allow)
+	}
+	p.arg(uint32(mode))
+	p.has(unix.S_ISUID|unix.S_ISGID, eperm)
 }
 
 // kindMask leaves out SOCK_CLOEXEC and SOCK_NONBLOCK.

@@ -11,7 +11,7 @@ import "golang.org/x/sys/unix"
 // allowed are the calls that every program may make, on all kinds of machines.
 var allowed = []uint32{
 	// files, by name
-	unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_MKDIRAT,
+	unix.SYS_OPENAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_MKDIRAT,
 	unix.SYS_LINKAT, unix.SYS_SYMLINKAT, unix.SYS_MKNODAT, unix.SYS_TRUNCATE, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2,
 	unix.SYS_FCHOWNAT, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_NEWFSTATAT,
 	unix.SYS_STATX, unix.SYS_STATFS, unix.SYS_UTIMENSAT, unix.SYS_CHDIR, unix.SYS_GETCWD, unix.SYS_UMASK,
@@ -89,6 +89,14 @@ var ofProcess = []uint32{unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SY
 // ofSome are those whose first argument says what kind of thing the second one names; 0
 // for setpriority and 1 for ioprio_set is a process.
 var ofSome = map[uint32]uint32{unix.SYS_SETPRIORITY: 0, unix.SYS_IOPRIO_SET: 1}
+
+// modes are calls that set the mode of a file; creates those that give a new one its mode.
+// Each has the number of the argument with the mode, creates that with the flags too, which
+// is -1 where the call makes a file in any case.
+var (
+	modes   = map[uint32]int{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2}
+	creates = map[uint32][2]int{unix.SYS_OPENAT: {3, 2}, unix.SYS_MKNODAT: {2, -1}}
+)
 
 // refused are calls that programs know to fail without privileges, so they are answered
 // in that way.

@@ -27,5 +27,11 @@ var own = []uint32{
 var ownAttributes = []uint32{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES,
 	unix.SYS_FUTIMESAT}
 
+// ownModes and ownCreates are as modes and creates.
+var (
+	ownModes   = map[uint32]int{unix.SYS_CHMOD: 1}
+	ownCreates = map[uint32][2]int{unix.SYS_OPEN: {2, 1}, unix.SYS_CREAT: {1, -1}, unix.SYS_MKNOD: {1, -1}}
+)
+
 // ownRefused are those answered as without privileges.
 var ownRefused = []uint32{unix.SYS_IOPERM, unix.SYS_IOPL}

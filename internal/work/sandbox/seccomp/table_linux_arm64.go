@@ -11,3 +11,9 @@ const (
 
 // This machine has the common calls only.
 var own, ownAttributes, ownRefused []uint32
+
+// ownModes and ownCreates are as modes and creates.
+var (
+	ownModes   map[uint32]int
+	ownCreates map[uint32][2]int
+)
