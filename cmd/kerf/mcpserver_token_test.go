@@ -222,7 +222,8 @@ func TestSEC_MCPOverHTTPIsNoWiderThanConfigured(t *testing.T) {
 			for range test.calls {
 				rounds = append(rounds, said)
 			}
-			v.serve(test.config, rounds...)
+			v.serve("", rounds...)
+			v.settings(test.config)
 			url, token := v.overHTTP(test.args...)
 			asked := 0
 			client := mcp.NewClient(&mcp.Implementation{Name: "judge", Version: "1"}, &mcp.ClientOptions{
@@ -279,16 +280,17 @@ func TestSEC_MCPRootsOpenNothingHidden(t *testing.T) {
 	v := newVictim(t)
 	v.write("a.txt", "the content\n")
 	keys := filepath.Join(v.home, ".ssh", "below")
-	write(t, filepath.Join(keys, "a.txt"), "HUSH\n")
-	write(t, filepath.Join(v.home, "open", "a.txt"), "the content\n")
-	write(t, filepath.Join(v.repo, "private", "sub", "a.txt"), "HUSH\n")
+	v.write(filepath.Join(keys, "a.txt"), "HUSH\n")
+	v.write(filepath.Join(v.home, "open", "a.txt"), "the content\n")
+	v.write(filepath.Join(v.repo, "private", "sub", "a.txt"), "HUSH\n")
 	for name, to := range map[string]string{"link": filepath.Dir(keys), "plain": filepath.Join(v.home, "open")} {
 		if err := os.Symlink(to, filepath.Join(v.repo, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	said := modeltest.Answer(modeltest.Message("said"))
-	v.serve("default_permissions = 'mine'\n[permissions.mine.filesystem]\n'private' = 'none'\n", slices.Repeat([]modeltest.Round{said}, 40)...)
+	v.serve("[permissions.mine.filesystem]\n'private' = 'none'\n", slices.Repeat([]modeltest.Round{said}, 40)...)
+	v.settings("default_permissions = 'mine'\n")
 	for _, tt := range []struct {
 		root   string
 		args   []string // of the server

@@ -123,6 +123,17 @@ func (v *victim) serve(more string, rounds ...modeltest.Round) *modeltest.Server
 	return s
 }
 
+// settings puts lines before those of config.toml.
+func (v *victim) settings(lines string) {
+	v.t.Helper()
+	file := filepath.Join(v.own, "config.toml")
+	had, err := os.ReadFile(file)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.write(file, lines+string(had))
+}
+
 // ran is what a run of the program came to.
 type ran struct {
 	out, err string
