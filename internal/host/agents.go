@@ -66,7 +66,7 @@ func (op opener) openAgent(ctx context.Context, r request, p parent) (team.Membe
 	var tree *worktree.Tree
 	if s.Isolated {
 		dir := filepath.Join(op.Home, "worktrees", string(l.ID))
-		if tree, err = worktree.New(ctx, set.Cwd, dir); err != nil {
+		if tree, err = worktree.New(ctx, set.Cwd, dir, op.hidden(set.Cwd, o.AddDirs)); err != nil {
 			l.Close()
 			return team.Member{}, err
 		}

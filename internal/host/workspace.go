@@ -98,19 +98,21 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 
 // policy makes the sandbox policy of a command.
 func (c configured) policy(roots []string, private string) func(protocol.SandboxMode) boundary.Policy {
-	of := confining.Policy(c.Config, confining.Place{Home: c.getenv("HOME"), Tmp: c.getenv("TMPDIR"), Roots: roots,
-		Private: private})
-	return func(mode protocol.SandboxMode) boundary.Policy { return of(string(mode)) }
+	return confining.Policy[protocol.SandboxMode](c.Config, confining.Place{Getenv: c.getenv, Roots: roots, Private: private})
 }
 
-// Hidden says why a directory that a client names is closed to it; empty if it is not.
-func (h *Host) Hidden(dir string, addDirs []string) string {
+// Hidden tells which paths the plan of the directories that the user named hides, and why.
+func Hidden(h *Host, addDirs []string) func(path string) (why string) {
 	c := h.configured()
-	roots, err := c.roots(c.Cwd, addDirs)
+	return c.hidden(c.Cwd, addDirs)
+}
+
+func (c configured) hidden(cwd string, addDirs []string) func(path string) (why string) {
+	roots, err := c.roots(cwd, addDirs)
 	if err != nil {
-		return err.Error()
+		return func(string) string { return err.Error() }
 	}
-	return confining.Hidden(c.Config, confining.Place{Home: c.getenv("HOME"), Roots: roots}, dir)
+	return confining.Hides(c.Config, confining.Place{Getenv: c.getenv, Roots: roots})
 }
 
 // childEnv makes the environment of commands.

@@ -24,6 +24,7 @@ var asking = map[string]string{
 	"internal/agent/executor/files/files.go":               "says it in words for the model",
 	"internal/agent/executor/instructions/instructions.go": "leaves out what is hidden",
 	"internal/host/rules.go":                               "kerf explain",
+	"internal/host/confining/confining.go":                 "says why a client may not work in a directory that it names",
 	"internal/host/mentions/mentions.go":                   "leaves out what is hidden",
 	"internal/work/search/grep.go":                         "leaves out what is hidden",
 	"internal/work/search/open.go":                         "asks before it opens",
@@ -130,6 +131,7 @@ var otherwise = map[string]string{
 	"internal/work/search/search.go":                       "what a pattern of a glob means",
 	"internal/work/search/walk.go":                         "which ignore files hold in a directory; it asks the plan",
 	"internal/work/tree/handle/handle_windows.go":          "how Windows opens what lies below a directory",
+	"internal/work/tree/handle/top_other.go":               "whether a link lies on the way to what was opened",
 	"internal/work/tree/hidden.go":                         "whether a recorded path can still be a file",
 	"internal/work/tree/locate.go":                         "which path links stand for; it asks the plan",
 	"internal/work/tree/tree.go":                           "which root a path lies in; it asks the plan",
@@ -144,6 +146,7 @@ var otherwise = map[string]string{
 	"internal/work/witness/journal/claim/claim_linux.go":   "whether a lock is still the file that has its name",
 	"internal/work/witness/witness_linux.go":               "how the kernel names the roots",
 	"internal/work/workspace/adopt.go":                     "which records belong to a directory that moved",
+	"internal/work/workspace/workspace.go":                 "which directory a root is; its access is asked of the plan",
 	"internal/work/workspace/find.go":                      "which records belong to a directory",
 	"internal/work/repo/commit/commit.go":                  "whether a path lies in the repository that is committed to",
 }

@@ -185,8 +185,8 @@ func (r Rules) inside(p *Parsed, c Command, h Harm) Judgement {
 
 // keep refuses to let a command out of the sandbox of a session that is confined to it.
 func (r Rules) keep(by string) Judgement {
-	return refuse(by, "no command leaves the sandbox here: this session was begun by a client of the user's server, which "+
-		"does not stand for the user. Work within the sandbox, or tell the user what you need")
+	return refuse(by, "no command leaves the sandbox here: a client of the user's server began this session, and does "+
+		"not stand for the user. Work within the sandbox, or tell the user what you need")
 }
 
 // ask asks, or refuses where nobody may be asked.

@@ -15,6 +15,7 @@ import (
 type Session struct {
 	view   View
 	policy func(mode string) Policy
+	roots  sync.Map // the directories that they are, by their names
 
 	// current is what the file tools ask, nil when the disk may have changed since.
 	current atomic.Pointer[Plan]
@@ -23,8 +24,6 @@ type Session struct {
 	mode  string     // of the file tools
 	known map[string][]string
 	began map[string]bool // operations of git that were absent once
-	// settled are the directories that roots are, by the roots' names.
-	settled map[string]string
 	// meaning are the real paths that rules meant so far, by the rules' own.
 	meaning map[string][]string
 }
@@ -35,7 +34,7 @@ func NewSession(view View, mode string, policy func(mode string) Policy) *Sessio
 		view = Disk{nested.New()}
 	}
 	s := &Session{view: view, policy: policy, known: make(map[string][]string), began: make(map[string]bool),
-		meaning: make(map[string][]string), settled: make(map[string]string)}
+		meaning: make(map[string][]string)}
 	s.mode = toolMode(mode)
 	return s
 }
@@ -73,9 +72,7 @@ func (s *Session) Use(mode string) {
 // Settle says which directory a root is, links followed. Whoever replaces it, or a directory
 // above it, by a link later does not move the workspace: nothing runs then.
 func (s *Session) Settle(root, real string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.settled[filepath.Clean(root)] = filepath.Clean(real)
+	s.roots.Store(filepath.Clean(root), filepath.Clean(real))
 }
 
 // exchanged reports whether a root leads elsewhere by now.
@@ -83,10 +80,8 @@ func (s *Session) exchanged(root, now string) bool {
 	if s == nil {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	settled, known := s.settled[filepath.Clean(root)]
-	return known && settled != now
+	was, settled := s.roots.Load(filepath.Clean(root))
+	return settled && was != now
 }
 
 // Moved says that the disk may have changed, as after a command.

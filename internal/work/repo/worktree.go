@@ -17,10 +17,11 @@ import (
 // treeLimit is how long git may take for one step with a work tree.
 const treeLimit = 2 * time.Minute
 
-// Snapshot makes a commit of what the working tree of cwd holds, ignored files
-// apart, and returns its name. Index, branches and files stay as they are, and no
-// filter of the repository is run: the bytes are those on disk.
-func Snapshot(ctx context.Context, cwd string) (string, error) {
+// Snapshot makes a commit of what the working tree of cwd holds, and returns its name.
+// Ignored files are left out, as are those that hidden, if not nil, gives a reason for: of
+// these the commit has what git has of them already. Index, branches and files stay as they
+// are, and no filter of the repository is run: the bytes are those on disk.
+func Snapshot(ctx context.Context, cwd string, hidden func(path string) (why string)) (string, error) {
 	root, gitDir, ok := Find(cwd)
 	if !ok {
 		return "", ErrNoRepository
@@ -43,10 +44,35 @@ func Snapshot(ctx context.Context, cwd string) (string, error) {
 	env := []string{"GIT_INDEX_FILE=" + index}
 	off = slices.Clip(off)
 	quiet := append(off, "-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false")
-	if _, err := gitWith(ctx, root, env, append(quiet, "add", "--all")...); err != nil {
+	without, err := closed(ctx, root, env, off, hidden)
+	if err != nil {
+		return "", err
+	}
+	if _, err := gitTold(ctx, root, env, without, append(quiet, "add", "--all", "--pathspec-from-file=-",
+		"--pathspec-file-nul")...); err != nil {
 		return "", err
 	}
 	return commitIndex(ctx, root, env, off)
+}
+
+// closed is the whole tree as git is told of paths, without those that are hidden. What git adds
+// can be read by everybody who reads the repository.
+func closed(ctx context.Context, root string, env, off []string, hidden func(path string) string) ([]byte, error) {
+	told := []byte(":/\x00")
+	if hidden == nil {
+		return told, nil
+	}
+	names, err := gitWith(ctx, root, env, append(off, "ls-files", "-z", "--full-name", "--others", "--modified",
+		"--exclude-standard")...)
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(string(names), "\x00") {
+		if name != "" && hidden(filepath.Join(root, filepath.FromSlash(name))) != "" {
+			told = append(append(told, ":(top,exclude,literal)"+name...), 0)
+		}
+	}
+	return told, nil
 }
 
 // copyIndex gives git what it knows already, so that it reads only what changed.
@@ -113,7 +139,7 @@ func addTree(ctx context.Context, cwd, dir string, args ...string) error {
 
 // TreeDiff is the git diff from commit to what the work tree at dir holds now.
 func TreeDiff(ctx context.Context, dir, commit string) ([]byte, error) {
-	now, err := Snapshot(ctx, dir)
+	now, err := Snapshot(ctx, dir, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func TestWorkTreeHoldsWhatIsThere(t *testing.T) {
 	before := gitRun(t, root, "-c", "filter.evil.clean=", "status", "--porcelain", "-b") +
 		gitRun(t, root, "log", "--all", "--oneline")
 
-	base, err := Snapshot(ctx, filepath.Join(root, "sub"))
+	base, err := Snapshot(ctx, filepath.Join(root, "sub"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +95,52 @@ func TestWorkTreeHoldsWhatIsThere(t *testing.T) {
 	}
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("a filter of the repository ran")
+	}
+}
+
+// TestSnapshotsLeaveOutWhatIsHidden: what git adds, everybody reads who reads the repository.
+func TestSnapshotsLeaveOutWhatIsHidden(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not there")
+	}
+	ctx, root := context.Background(), t.TempDir()
+	gitRun(t, root, "init", "-q", "-b", "main")
+	set(t, root+"/open.txt", "open\n")
+	set(t, root+"/tracked", "as committed\n")
+	gitRun(t, root, "add", "-A")
+	gitRun(t, root, "commit", "-q", "-m", "first")
+	set(t, root+"/tracked", "HUSH tracked\n")
+	set(t, root+"/private/*key", "HUSH key\n")
+	set(t, root+"/private/:(top)x y", "HUSH odd\n")
+	set(t, root+"/more.txt", "more\n")
+	hidden := func(path string) string {
+		if strings.Contains(path, "/private/") || strings.HasSuffix(path, "/tracked") {
+			return "a rule"
+		}
+		return ""
+	}
+	// contents are all that git has.
+	contents := func() (all string) {
+		for line := range strings.Lines(gitRun(t, root, "cat-file", "--batch-check", "--batch-all-objects")) {
+			all += gitRun(t, root, "cat-file", "-p", strings.Fields(line)[0])
+		}
+		return all
+	}
+	commit, err := Snapshot(ctx, root, hidden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := gitRun(t, root, "ls-tree", "-r", "--name-only", commit); names != "more.txt\nopen.txt\ntracked\n" {
+		t.Errorf("the commit has %q", names)
+	}
+	if all := contents(); strings.Contains(all, "HUSH") || !strings.Contains(all, "more") {
+		t.Errorf("git has %q", all)
+	}
+	if _, err := Snapshot(ctx, root, nil); err != nil {
+		t.Fatal(err)
+	}
+	if all := contents(); strings.Count(all, "HUSH") != 3 {
+		t.Errorf("control: git has %q", all)
 	}
 }
 

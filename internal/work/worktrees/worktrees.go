@@ -144,8 +144,10 @@ func List(home, cwd string) ([]*Tree, error) {
 
 // Options say how a work tree is made.
 type Options struct {
-	From    string // a commit; empty: the one that is checked out
-	Carry   bool   // what is not committed comes along; not with From
+	From  string // a commit; empty: the one that is checked out
+	Carry bool   // what is not committed comes along; not with From
+	// Hidden says why something is left behind in any case; nil leaves nothing.
+	Hidden  func(path string) (why string)
 	Request string
 }
 
@@ -177,7 +179,7 @@ func New(ctx context.Context, home, cwd, name string, o Options) (*Tree, error) 
 			return nil, err
 		}
 		if t.Meta.Carried = state.Changed + state.Untracked; t.Meta.Carried > 0 {
-			if t.Meta.Base, err = repo.Snapshot(ctx, root); err != nil {
+			if t.Meta.Base, err = repo.Snapshot(ctx, root, o.Hidden); err != nil {
 				return nil, err
 			}
 		}
@@ -321,7 +323,7 @@ func (t *Tree) Manifest(ctx context.Context) (m Manifest, err error) {
 
 // Diff is what changed in the tree since it was made or merged, and the commit of what it holds.
 func (t *Tree) Diff(ctx context.Context) (diff []byte, now string, err error) {
-	if now, err = repo.Snapshot(ctx, t.Dir); err != nil {
+	if now, err = repo.Snapshot(ctx, t.Dir, nil); err != nil {
 		return nil, "", err
 	}
 	diff, err = repo.Between(ctx, t.Dir, t.Meta.Base, now)

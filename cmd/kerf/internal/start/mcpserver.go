@@ -66,7 +66,7 @@ func runMCPServer(ctx context.Context, p *program.Program, f mcpServerFlags) err
 	defer stop()
 	places := Places{Host: h, Program: p}
 	o := mcpserver.Options{Version: host.Version, Open: protocol.OpenOptions{AddDirs: f.addDirs}}
-	hidden := func(dir string) string { return h.Hidden(dir, f.addDirs) }
+	hidden := func(dir string) string { return host.Hidden(h, f.addDirs)(dir) }
 	if f.http == "" {
 		bound := within.Anywhere(hidden)
 		o.Engine, o.Sessions = bound.Engine(h.Engine(f.addDirs)), bound.Sessions(places, h.Sessions().Find)
@@ -108,7 +108,7 @@ func noWider(c *config.Config, o *protocol.OpenOptions) error {
 		return fmt.Errorf("DENIED: %s, which the user allows over HTTP. The user can start kerf mcp-server with "+
 			"--allow-full-access, or configure it", why)
 	}
-	o.Confined = most.Sandbox != protocol.SandboxFull
+	o.Confined = most.Mode().Sandbox() != protocol.SandboxFull
 	return nil
 }
 

@@ -83,7 +83,7 @@ func (c Choice) open(ctx context.Context, h *host.Host) (t *worktrees.Tree, made
 	case !errors.Is(err, worktrees.ErrNone):
 		return nil, false, program.Misuse("--worktree: %v", err)
 	}
-	t, err = worktrees.New(ctx, home, cwd, c.Name, worktrees.Options{From: c.From, Carry: c.Carry,
+	t, err = worktrees.New(ctx, home, cwd, c.Name, worktrees.Options{From: c.From, Carry: c.Carry, Hidden: host.Hidden(h, nil),
 		Request: visible.OneLine(h.Redact(c.Request), 200)})
 	if err != nil {
 		return nil, false, &program.Error{Code: 2, Err: fmt.Errorf("--worktree: %w", err)}

@@ -20,13 +20,13 @@ type Tree struct {
 }
 
 // New makes a work tree at dir that holds what the tree of cwd holds now,
-// files that are not committed included, ignored ones left out.
-func New(ctx context.Context, cwd, dir string) (*Tree, error) {
+// files that are not committed included, ignored ones and those that are hidden left out.
+func New(ctx context.Context, cwd, dir string, hidden func(path string) (why string)) (*Tree, error) {
 	root, _, ok := repo.Find(cwd)
 	if !ok {
 		return nil, errors.New("a work tree of its own needs a git repository, and this directory is in none")
 	}
-	base, err := repo.Snapshot(ctx, root)
+	base, err := repo.Snapshot(ctx, root, hidden)
 	if err != nil {
 		return nil, fmt.Errorf("work tree: %w", err)
 	}
