@@ -23,6 +23,7 @@ var verdicts = []string{"boundary.Hidden", "boundary.Readable", "boundary.Protec
 var asking = map[string]string{
 	"internal/agent/executor/files/files.go":               "says it in words for the model",
 	"internal/agent/executor/instructions/instructions.go": "leaves out what is hidden",
+	"internal/agent/executor/place/targets.go":             "names no hidden files in a question about a deletion",
 	"internal/host/rules.go":                               "kerf explain",
 	"internal/host/confining/confining.go":                 "says why a client may not work in a directory that it names",
 	"internal/host/mentions/mentions.go":                   "leaves out what is hidden",

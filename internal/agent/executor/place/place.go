@@ -15,6 +15,7 @@ import (
 // Place is what is known for commands with one environment. It implements policy.Place.
 type Place struct {
 	granted granted.Trees
+	session *boundary.Session // whose plan it is; nil for none
 	env     []string
 	stray   bool // PATH has an entry that depends on the directory
 	cdPath  bool
@@ -25,7 +26,7 @@ var _ policy.Place = (*Place)(nil)
 // New returns the place of commands that get env, while others may write what the policy
 // says.
 func New(pol boundary.Policy, env []string) *Place {
-	p := &Place{env: env, granted: granted.Of(pol)}
+	p := &Place{env: env, granted: granted.Of(pol), session: pol.Session}
 	for _, kv := range env {
 		p.cdPath = p.cdPath || strings.HasPrefix(kv, "CDPATH=") && kv != "CDPATH="
 		path, ok := strings.CutPrefix(kv, "PATH=")

@@ -3,8 +3,10 @@ package place
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"kerf/internal/agent/policy"
 	"kerf/internal/work/boundary"
 )
 
@@ -66,5 +68,30 @@ func TestPlaces(t *testing.T) {
 	}
 	if _, ok := cd.Cd(at("w"), "./sub"); !ok {
 		t.Error("CDPATH does not decide about ./sub")
+	}
+}
+
+// TestQuestionsNameNothingHidden: what a deletion would reach is told, but for names in a hidden
+// place, since the model reads the answer.
+func TestQuestionsNameNothingHidden(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"open/one", "keys/two"} {
+		if err := os.MkdirAll(filepath.Join(base, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	session := boundary.NewSession(boundary.Disk{}, boundary.WorkspaceWrite, func(mode string) boundary.Policy {
+		return boundary.Policy{Mode: mode, Roots: []string{base}, Cwd: base, SharedTmp: true,
+			Rules: []boundary.Rule{{Path: filepath.Join(base, "keys"), Access: boundary.None}}}
+	})
+	p := New(session.Policy(boundary.WorkspaceWrite), nil)
+	for pattern, want := range map[string]string{"open/*": "open/one", "keys/*": "keys/*", "*/*": "*/*", "keys/two": "keys/two"} {
+		word := policy.Word{Text: pattern, Known: true, Glob: strings.Contains(pattern, "*")}
+		if got := p.Targets(base, []policy.Word{word}); got != filepath.Join(base, want) {
+			t.Errorf("%s: %s", pattern, got)
+		}
 	}
 }

@@ -3,10 +3,12 @@ package place
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kerf/internal/agent/policy"
 	"kerf/internal/text/visible"
+	"kerf/internal/work/boundary"
 )
 
 // ShownTargets bounds what is listed of what a command would delete.
@@ -54,10 +56,15 @@ func (p *Place) expand(dir string, w policy.Word) []string {
 		return []string{text}
 	}
 	matches, err := filepath.Glob(text)
-	if err != nil || len(matches) == 0 {
-		return []string{text}
+	if err != nil || len(matches) == 0 || slices.ContainsFunc(matches, p.hidden) {
+		return []string{text} // the model reads the question, too: names of what is hidden are not for it
 	}
 	return matches
+}
+
+// hidden reports whether the plan of the session hides a path.
+func (p *Place) hidden(path string) bool {
+	return p.session != nil && p.session.At(path).Access == boundary.Hidden
 }
 
 func (p *Place) home() string {
