@@ -71,6 +71,7 @@ func lastLine(out []byte) string {
 func TestNothingRunsWithoutARecord(t *testing.T) {
 	for _, state := range []string{"full", "read-only"} {
 		t.Run(state, func(t *testing.T) {
+			t.Setenv("TMPDIR", t.TempDir()) // what other runs leave in the common one is theirs
 			b := newBench(t, append(changing(), changing()...)...)
 			smallHome(t, b)
 			if out, err := b.command("one").CombinedOutput(); err != nil {

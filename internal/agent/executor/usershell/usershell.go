@@ -54,12 +54,15 @@ func StartFiles(program string) []string {
 const (
 	// snapshotLimit is how long the user's shell may take to start.
 	snapshotLimit = 10 * time.Second
-	// snapshotWait is how long a command waits for it, once in a session.
-	snapshotWait = time.Second
+	// snapshotWait is how long a command waits for it, once in a session. Version managers of
+	// languages make start files take one to three seconds.
+	snapshotWait = 4 * time.Second
 	// snapshotMost bounds the definitions, which commands get as a variable.
 	snapshotMost = 48 << 10
 	snapshotRead = 4 << 20
 	snapshotName = "KERF_SHELL_SNAPSHOT"
+	// piece behind the mark begins a function.
+	piece = "-function"
 )
 
 // Shell is what the user's shell has. It is taken once, in the background.
@@ -143,8 +146,10 @@ func (s *Shell) ask() (text, mark string) {
 	flags := "-lic"
 	switch filepath.Base(s.o.Program) {
 	case "bash":
-		script = "builtin printf '\\n%s\\n' " + mark +
-			"; builtin alias -p; builtin declare -f; builtin printf '%s\\n%s\\n' " + mark + ` "$PATH"`
+		// What begins with _ is for completion: thousands of lines where bash-completion is installed.
+		script = "builtin printf '\\n%s\\n' " + mark + "; builtin alias -p; builtin declare -F | " +
+			"while builtin read -r a b name; do case $name in _*) ;; *) builtin printf '%s\\n' " + mark + piece +
+			`; builtin declare -f -- "$name";; esac; done; builtin printf '%s\n%s\n' ` + mark + ` "$PATH"`
 	case "zsh":
 		script = "builtin print -r -- \"\n" + mark + "\"; builtin alias -L; builtin print -r -- " + mark +
 			"; builtin print -r -- \"$PATH\""
@@ -187,20 +192,33 @@ func (s *Shell) read(text, mark string) {
 	definitions, path := parts[len(parts)-2], parts[len(parts)-1]
 	path, _, _ = strings.Cut(path, "\n")
 	s.path = filepath.SplitList(path)
-	all, err := shell.Definitions(definitions)
-	if err != nil {
-		return
-	}
 	s.stands = map[string]string{}
 	var b strings.Builder
-	for _, d := range all {
-		if strings.HasPrefix(d.Name, "_") || b.Len()+len(d.Source) > snapshotMost { // completions, mostly
-			continue
+	for i, text := range strings.Split(definitions, mark+piece+"\n") {
+		for _, d := range defined(text, i == 0) {
+			if strings.HasPrefix(d.Name, "_") || b.Len()+len(d.Source) > snapshotMost {
+				continue
+			}
+			b.WriteString(d.Source + "\n")
+			s.stands[d.Name] = d.Stands
 		}
-		b.WriteString(d.Source + "\n")
-		s.stands[d.Name] = d.Stands
 	}
 	s.script = b.String()
+}
+
+// defined are the definitions in a text: a function, or aliases. What cannot be read, as where it is
+// too long, costs no other: of aliases each line then counts that can be read.
+func defined(text string, aliases bool) (all []shell.Definition) {
+	all, err := shell.Definitions(text)
+	if err == nil || !aliases {
+		return all
+	}
+	for line := range strings.Lines(text) {
+		if one, err := shell.Definitions(line); err == nil {
+			all = append(all, one...)
+		}
+	}
+	return all
 }
 
 // Meanings are what the words that the user's shell defines stand for.
