@@ -281,6 +281,7 @@ var answers = []struct {
 	shows string
 	keys  []string
 }{
+	{"enter confirms", []string{"Enter"}},
 	{"Do you trust the files", []string{"1"}},
 	{"(not shown): ", []string{"sk-a-key", "Enter"}},
 	{"provider [openai]: ", []string{"Enter"}},
@@ -305,7 +306,7 @@ func (r *reader) terminal(line string) {
 	r.write(script, line+"\necho \"[ended $?]\"\ncat\n")
 	tmux("new-session", "-d", "-x", "100", "-y", "40", "bash "+script)
 	defer tmux("kill-server")
-	screen := ""
+	screen, typed := "", map[string]time.Time{}
 	for until := time.Now().Add(lineLimit); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
 		screen = tmux("capture-pane", "-p", "-J", "-S", "-200")
 		if strings.Contains(screen, "[ended 0]") {
@@ -316,6 +317,10 @@ func (r *reader) terminal(line string) {
 		}
 		for _, a := range answers {
 			if strings.Contains(screen, a.shows) && !strings.Contains(screen, "Working (") {
+				if time.Since(typed[a.shows]) < 2*time.Second {
+					break // a question is held until nobody types
+				}
+				typed[a.shows] = time.Now()
 				tmux(append([]string{"send-keys"}, a.keys...)...)
 				break
 			}

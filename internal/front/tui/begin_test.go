@@ -39,11 +39,11 @@ func TestBeginWithoutAKey(t *testing.T) {
 	}
 	b.run(b.m.Init())
 	b.says("How do you want to begin?", "No model can be asked yet: no key of OpenAI", "1 Use qwen3:8b of Ollama").golden("begin_80")
-	b.keys("3").says("How do you want to begin?") // what was being typed chooses nothing
+	b.keys("3").says("How do you want to begin?", "› 3") // what was being typed chooses nothing
 	if ran != nil {
 		t.Errorf("%q had the terminal before the question was seen", ran)
 	}
-	b.wait(time.Second).keys("3")
+	b.keys("ctrl+c").wait(time.Second).keys("3")
 	if !slices.Equal(ran, []string{"kerf", "demo"}) || asked != 2 {
 		t.Errorf("%q had the terminal, asked %d times; want the demo, and to be asked again", ran, asked)
 	}

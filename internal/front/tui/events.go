@@ -197,6 +197,9 @@ func (m *Model) ask(a protocol.Approval, from string) tea.Cmd {
 	m.conversation(a.Agent).Ask(a.Call, a.ID)
 	if len(m.questions) == 0 {
 		m.waits = m.now()
+		if q, asks := panels.Asks(m.top()); asks {
+			q.Typing() // what answers this one must not answer that
+		}
 	}
 	m.questions = append(m.questions, approval.New(a, from, approval.Actions{
 		Reply: m.reply, Open: func(p panels.Panel) { m.over = append(m.over, p) }, Edit: m.edit, Notice: m.notice, Now: m.now,

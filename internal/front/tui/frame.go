@@ -3,8 +3,8 @@ package tui
 import (
 	"strings"
 
-	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/conversation"
+	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/now"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/screen"
@@ -117,7 +117,9 @@ func (m *Model) bottom(w, h int) panels.View {
 		}
 		v.Rows = append(rows, v.Rows...)
 		if len(message.Rows) > 0 {
-			v.X, v.Y = message.X, message.Y+len(v.Rows)
+			if message.Y >= 0 {
+				v.X, v.Y = message.X, message.Y+len(v.Rows)
+			}
 			v.Rows = append(v.Rows, message.Rows...)
 		}
 		return v
@@ -141,13 +143,23 @@ func (m *Model) bottom(w, h int) panels.View {
 
 // begun is the message that is written while a question is up.
 func (m *Model) begun(p panels.Panel, w, h int) panels.View {
-	if _, asks := p.(*approval.Question); !asks || m.shown.Composer.Empty() {
-		return panels.View{}
-	}
-	v := m.input.View(max(1, h/4), "")
+	_, asks := panels.Asks(p)
 	words := "You write a message; ctrl+c empties it, then keys answer after a second"
+	v := panels.View{Y: -1}
+	switch {
+	case !asks:
+		return v
+	case !m.shown.Composer.Empty():
+		v = m.input.View(max(1, h/4), "")
+	case len(m.early) > 0:
+		words = humanize.Count(len(m.early), "message") + " of yours will be sent once the session is open"
+	default:
+		return v
+	}
 	v.Rows = append([]style.Line{style.L(style.Warn, words).Cut(w)}, v.Rows...)
-	v.Y++
+	if v.Y >= 0 {
+		v.Y++
+	}
 	return v
 }
 

@@ -16,6 +16,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/screen"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/front/tui/vt"
@@ -296,10 +297,13 @@ func (b *bench) types(text string) *bench {
 	return b
 }
 
-// keys presses named keys.
+// keys presses named keys, and lets those that may answer a question stand alone.
 func (b *bench) keys(names ...string) *bench {
 	for _, n := range names {
 		b.send(press(n))
+		if b.m.alone.panel != nil {
+			b.wait(panels.Rest)
+		}
 		b.clock = b.clock.Add(20 * time.Millisecond)
 	}
 	return b

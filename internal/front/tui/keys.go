@@ -40,21 +40,19 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	if _, asks := m.top().(*approval.Question); asks && (name == "ctrl+t" || name == "ctrl+o") {
+		m.alone = alone{}
 		m.over = append(m.over, m.commands.Look(name)) // what was said so far helps to answer
 		return nil
 	}
-	if p := m.top(); p != nil && !m.writes(p, panels.Key{Name: name, Text: text, At: now, Last: last}) {
-		c, stay := p.Key(panels.Key{Name: name, Text: text, At: now, Last: last})
-		if !stay {
-			m.closePanel(p)
+	if p := m.top(); p != nil {
+		k := panels.Key{Name: name, Text: text, At: now, Last: last}
+		c, mine := asked(m, p, k)
+		if mine {
+			return c
 		}
-		if m.exit.closing {
-			return tea.Quit
+		if !m.writes(p, k) {
+			return pressed(m, p, k)
 		}
-		if p, ok := m.top().(*panels.Picker); ok {
-			c = tea.Batch(c, m.commands.Preview(p))
-		}
-		return c
 	}
 	c, kept := held(m, name, text, now.Sub(last))
 	if kept {
@@ -80,11 +78,71 @@ func written(m *Model, name, text string) tea.Cmd {
 	return m.writingKey(name, text)
 }
 
+// pressed gives a panel a key.
+func pressed(m *Model, p panels.Panel, k panels.Key) tea.Cmd {
+	c, stay := p.Key(k)
+	if !stay {
+		m.closePanel(p)
+	}
+	if m.exit.closing {
+		return tea.Quit
+	}
+	if p, ok := m.top().(*panels.Picker); ok {
+		c = tea.Batch(c, m.commands.Preview(p))
+	}
+	return c
+}
+
+// alone is a key that answers a question if no other one follows it.
+type alone struct {
+	panel panels.Panel // nil for none
+	key   panels.Key
+	n     int // counts such keys
+}
+
+// aloneMsg looks whether key n stood alone.
+type aloneMsg struct{ n int }
+
+// asked holds back a key that types something and would answer, until it is known whether it
+// is the beginning of a word; mine reports that there is no more to do with it. A key that was
+// held back goes into the message when more is typed.
+func asked(m *Model, p panels.Panel, k panels.Key) (c tea.Cmd, mine bool) {
+	q, asks := panels.Asks(p)
+	held := m.alone
+	if held.panel != nil && held.panel == p {
+		switch {
+		case k.Name == "enter":
+			return nil, true // it counts by itself
+		case k.Text != "":
+			m.alone.panel = nil
+			q.Typing()
+			m.shown.Composer.Insert(held.key.Text)
+			return nil, false
+		}
+	}
+	m.alone.panel = nil
+	if !asks || k.Text == "" || k.Name == "space" || !m.shown.Composer.Empty() || !q.Takes(k) {
+		return nil, false
+	}
+	m.alone = alone{p, k, held.n + 1}
+	return m.later(panels.Rest, aloneMsg{held.n + 1}), true
+}
+
+// stoodAlone has a key answer that nothing followed.
+func stoodAlone(m *Model, n int) tea.Cmd {
+	held := m.alone
+	if held.n != n || held.panel == nil || held.panel != m.top() {
+		return nil
+	}
+	m.alone.panel = nil
+	return pressed(m, held.panel, held.key)
+}
+
 // writes reports whether a key belongs to a message though a question is up: typing
 // never answers. It does when a message is begun, and when it types what the question
 // does not take.
 func (m *Model) writes(p panels.Panel, k panels.Key) bool {
-	q, asks := p.(*approval.Question)
+	q, asks := panels.Asks(p)
 	if !asks || k.Name == "pgup" || k.Name == "pgdown" ||
 		m.shown.Composer.Empty() && (k.Text == "" || q.Takes(k)) {
 		return false
@@ -305,8 +363,12 @@ func (m *Model) paste(text string) tea.Cmd {
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\uFFFD")
 	m.lastKey = m.now()
-	if q, asks := m.top().(*approval.Question); asks {
-		q.Typing() // it goes into a message: a paste answers nothing
+	if q, asks := panels.Asks(m.top()); asks {
+		if m.alone.panel != nil {
+			m.alone.panel = nil
+			m.shown.Composer.Insert(m.alone.key.Text)
+		}
+		m.shown.Composer.Insert(q.Typing()) // it goes into a message: a paste answers nothing
 	} else if top := m.top(); top != nil {
 		if p, ok := top.(interface{ Paste(text string) }); ok {
 			p.Paste(text)

@@ -72,6 +72,7 @@ type Model struct {
 	armed     armed
 	lastKey   time.Time
 	burst     burst
+	alone     alone
 	quiet     time.Time // until when keys may be the rest of a broken sequence
 
 	outbox  []protocol.Submission
@@ -233,6 +234,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.ticking = false
 	case burstMsg:
 		cmd = burstOver(m)
+	case aloneMsg:
+		cmd = stoodAlone(m, msg.n)
 	case clockMsg:
 		cmd = m.clock(msg)
 	case openedMsg:

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/keymap"
+	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
@@ -137,7 +137,7 @@ func TestTrustIsAskedFirst(t *testing.T) {
 		keys    []string
 		decided string
 		opened  int
-	}{{[]string{"1"}, "true", 1}, {[]string{"enter"}, "", 1}, {[]string{"3"}, "false", 1}, {[]string{"esc"}, "", 0}} {
+	}{{[]string{"1"}, "", 0}, {[]string{"1", "enter"}, "true", 1}, {[]string{"enter"}, "", 1}, {[]string{"3"}, "false", 1}, {[]string{"esc"}, "", 0}} {
 		decided := ""
 		b := unopened(t, 80, 24, func(o *Options) {
 			o.Trust = &Trust{Root: "/work/project",
@@ -146,12 +146,12 @@ func TestTrustIsAskedFirst(t *testing.T) {
 		})
 		b.run(b.m.Init())
 		b.send(repaintMsg{})
-		b.golden("trust_80").keys("1").says("Do you trust").wait(approval.Settle)
+		b.golden("trust_80").keys("1").says("Do you trust", "› 1").keys("ctrl+c").wait(panels.Settle)
 		if len(b.fake.opened) != 0 {
 			t.Error("a session was opened before the answer")
 		}
 		b.keys(x.keys...)
-		if decided != x.decided || len(b.fake.opened) != x.opened || b.quit != (x.opened == 0) {
+		if decided != x.decided || len(b.fake.opened) != x.opened || b.quit != (x.keys[0] == "esc") {
 			t.Errorf("%v: decided %q, %d opened, left %v", x.keys, decided, len(b.fake.opened), b.quit)
 		}
 	}

@@ -309,9 +309,11 @@ func TestSEC_T4_LookingBackAnswersNothing(t *testing.T) {
 func TestSEC_T4_LastingAnswersWantASecondKey(t *testing.T) {
 	b := story(t, 80, 24)
 	b.event("t", protocol.TurnStarted{}, askCommand("a", "make")).ready()
-	b.keys("s").submitted().says("enter confirms")
-	b.keys("enter", "enter", "enter").submitted() // too soon after the key before
-	b.ready().keys("x").submitted().says("› sx")  // it was a word
+	for _, key := range []string{"s", "enter", "enter"} {
+		b.send(press(key))
+	}
+	b.submitted().silent("enter confirms")                                                            // too soon after the key before
+	b.wait(panels.Rest).submitted().says("enter confirms").ready().keys("x").submitted().says("› sx") // it was a word
 	b.keys("ctrl+c").ready().keys("s").ready().keys("enter").
 		submitted(protocol.Answer{Approval: "a", Decision: protocol.ForSession})
 	b.event("t", askCommand("held", "make")).ready()

@@ -13,7 +13,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/approval"
+	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
@@ -131,14 +131,14 @@ func TestUndoAsksFirst(t *testing.T) {
 	b := story(t, 80, 40).aTurn()
 	b.types("/undo").keys("enter").submitted(protocol.Undo{DryRun: true})
 	b.event("", protocol.Undone{Report: would}).says("Take back the last turn? (1 file)", "mathx/mathx.go  would be restored")
-	b.keys("enter").submitted().wait(approval.Settle)
+	b.keys("enter").submitted().wait(panels.Settle)
 	b.golden("undo_80").keys("enter").submitted(protocol.Undo{})
 	did := would
 	did.DryRun = false
 	b.event("", protocol.Undone{Report: did}).says("Undid the last turn")
 	b.types("/undo dry").keys("enter").submitted(protocol.Undo{DryRun: true})
 	b.event("", protocol.Undone{Report: would}).silent("Take back").says("Would undo the last turn")
-	b.types("/undo").keys("enter").event("", protocol.Undone{Report: would}).wait(approval.Settle).keys("2")
+	b.types("/undo").keys("enter").event("", protocol.Undone{Report: would}).wait(panels.Settle).keys("2")
 	b.submitted(protocol.Undo{DryRun: true})
 
 	// A turn is named by its request; a file that was new is one that goes; y and n answer.
@@ -147,9 +147,9 @@ func TestUndoAsksFirst(t *testing.T) {
 	fresh.Files = append([]protocol.UndoFile{{Path: "/work/project/new.go", Outcome: "restored", Removed: true}}, would.Files...)
 	b.types("/undo").keys("enter").event("", protocol.Undone{Report: fresh})
 	b.says("Take back exec_command of \"mathx crashes when it divide…\"? (2 files)", "new.go  would be removed",
-		"mathx.go  would be restored").silent("turn t1").wait(approval.Settle).keys("n")
+		"mathx.go  would be restored").silent("turn t1").wait(panels.Settle).keys("n")
 	b.submitted(protocol.Undo{DryRun: true})
-	b.types("/undo").keys("enter").event("", protocol.Undone{Report: fresh}).wait(approval.Settle).keys("y")
+	b.types("/undo").keys("enter").event("", protocol.Undone{Report: fresh}).wait(panels.Settle).keys("y")
 	b.submitted(protocol.Undo{DryRun: true}, protocol.Undo{})
 	fresh.DryRun = false
 	b.event("", protocol.Undone{Report: fresh}).says("Undid exec_command of \"mathx", "new.go  removed")
@@ -226,7 +226,7 @@ func TestNow(t *testing.T) {
 	b.agentEvent("11111111", started("x", protocol.Command{Command: "grep -r needle"}))
 	b.event("t1", askCall("a1", "k1", "make push"))
 	b.says("Asks to run $ make push  waits for you", "? Waiting for you").silent("Ran $", "Running $")
-	b.wait(approval.Settle).keys("y").wait(12 * time.Second)
+	b.wait(panels.Settle).keys("y").wait(12 * time.Second)
 	b.says("Running $ make push  12s", "In background (1)", "#1000 npm run dev  1m 4", "Agents (1)",
 		"scout running  Running grep -r needle", "↳ joins this turn: also this", "↳ next turn: then that")
 	b.golden("now_80")
@@ -320,7 +320,7 @@ func TestComposerStories(t *testing.T) {
 			protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyPlan}},
 			protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest}}}},
 		{"full access asks once more", func(b *bench) { b.types("/approvals").keys("enter", "7", "enter") }, nil},
-		{"full access", func(b *bench) { b.types("/approvals").keys("enter", "7", "2") }, []protocol.Op{
+		{"full access", func(b *bench) { b.types("/approvals").keys("enter", "7").ready().keys("2", "enter") }, []protocol.Op{
 			protocol.Configure{Settings: protocol.Settings{Sandbox: protocol.SandboxFull, Approval: protocol.PolicyNever}}}},
 		{"ctrl c clears", func(b *bench) { b.types("oops").keys("ctrl+c").types("ok").keys("enter") }, []protocol.Op{say("ok")}},
 		{"image by path", func(b *bench) { b.paste("/no/such/picture.png").keys("enter") }, []protocol.Op{say("/no/such/picture.png")}},
@@ -666,7 +666,7 @@ func TestPlanIsCarriedOut(t *testing.T) {
 	b.event("", protocol.SettingsChanged{Settings: protocol.Settings{Model: "m", Approval: protocol.PolicyPlan,
 		Sandbox: protocol.SandboxWorkspace, Cwd: "/w"}})
 	b.event("t", protocol.TurnStarted{}, done("p", protocol.ProposedPlan{Text: "1. do it"}), protocol.TurnCompleted{})
-	b.says("Carry out this plan?").keys("1")
+	b.says("Carry out this plan?").keys("enter").submitted().ready().keys("1")
 	b.submitted(protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyAutoEdit}},
 		protocol.UserInput{Items: []protocol.Input{{Text: "Carry out the plan."}}})
 }

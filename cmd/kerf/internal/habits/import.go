@@ -1,11 +1,9 @@
 package habits
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -80,9 +78,7 @@ func runImport(p *program.Program, names []string, yes, asJSON bool) error {
 		fmt.Fprintln(p.Stdout, "nothing was written; add --yes to carry over what is marked with +")
 		return nil
 	case !yes:
-		fmt.Fprint(p.Stdout, "Carry over what is marked with +? [y/N] ")
-		answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
-		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		if !p.Agrees(p.Stdout, "Carry over what is marked with +?") {
 			fmt.Fprintln(p.Stdout, "nothing was written")
 			return nil
 		}

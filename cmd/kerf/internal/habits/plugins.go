@@ -1,7 +1,6 @@
 package habits
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -111,9 +110,7 @@ func decide(p *program.Program, h *host.Host, r *plugging.Proposal, agree consen
 		r.Drop()
 		return fmt.Errorf("nothing was changed; to agree to this content, add --hash %s", r.Hash)
 	default:
-		fmt.Fprintf(p.Stdout, "Use this plugin? [y/N] ")
-		answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
-		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		if !p.Agrees(p.Stdout, "Use this plugin?") {
 			r.Drop()
 			return errors.New("nothing was changed")
 		}

@@ -1,7 +1,6 @@
 package habits
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -151,9 +150,7 @@ func setUp(ctx context.Context, p *program.Program, c clock, t timetable.Task, y
 			fmt.Fprintln(p.Stdout, "\nnothing was written; add --yes to write it")
 			return nil
 		}
-		fmt.Fprint(p.Stdout, "\nWrite it? [y/N] ")
-		answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
-		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		if !p.Agrees(p.Stdout, "\nWrite it?") {
 			fmt.Fprintln(p.Stdout, "nothing was written")
 			return nil
 		}

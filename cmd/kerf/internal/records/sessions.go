@@ -354,10 +354,7 @@ func sessionsDelete(p *program.Program) *cobra.Command {
 				return err
 			}
 			if !yes && p.OnTerminal() {
-				fmt.Fprintf(p.Stderr, "delete %s for good? [y/N] ", strings.Join(args, ", "))
-				var answer string
-				_, _ = fmt.Fscanln(p.Stdin, &answer)
-				if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
+				if !p.Agrees(p.Stderr, "delete %s for good?", strings.Join(args, ", ")) {
 					return &program.Error{Code: 1, Err: errors.New("nothing was deleted")}
 				}
 			}

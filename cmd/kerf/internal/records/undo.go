@@ -1,7 +1,6 @@
 package records
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -301,14 +300,12 @@ func tellLeft(p *program.Program, w io.Writer, r changes.Report) {
 // confirmUndo shows what would be done and asks.
 func confirmUndo(p *program.Program, r changes.Report) (bool, error) {
 	undoList(p, p.Stdout, r, map[bool]string{false: "to be undone", true: "to be redone"}[r.Redo], true)
-	in := bufio.NewReader(p.Stdin)
 	for {
-		fmt.Fprint(p.Stdout, "go on? [y/N, d shows the diff] ")
-		answer, err := in.ReadString('\n')
+		answer, err := p.Ask(p.Stdout, "go on? [y/N, d shows the diff] ")
 		if err != nil && answer == "" {
 			return false, nil
 		}
-		answer = strings.ToLower(strings.TrimSpace(answer))
+		answer = strings.ToLower(answer)
 		if !slices.Contains([]string{"d", "diff"}, answer) {
 			return answer == "y" || answer == "yes", nil
 		}

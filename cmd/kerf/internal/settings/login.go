@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
+	"kerf/internal/front/tui/terminal"
 	"kerf/internal/host"
 	"kerf/internal/text/spelling"
 	"kerf/internal/text/visible"
@@ -134,12 +134,10 @@ func loginProvider(p *program.Program, h *host.Host, args []string, fromStdin bo
 	for i, name := range names {
 		fmt.Fprintf(p.Stderr, "%2d  %s\n", i+1, name)
 	}
-	fmt.Fprintf(p.Stderr, "provider [%s]: ", h.Config.ModelProvider)
-	line, err := bufio.NewReader(p.Stdin).ReadString('\n')
+	line, err := p.Ask(p.Stderr, "provider [%s]: ", h.Config.ModelProvider)
 	if err != nil {
 		return "", program.Misuse("no provider was chosen")
 	}
-	line = strings.TrimSpace(line)
 	for i, name := range names {
 		if line == name || line == fmt.Sprint(i+1) {
 			return name, nil
@@ -159,6 +157,7 @@ func readKey(p *program.Program, name string, fromStdin bool) (string, error) {
 		if !program.IsTerminal(p.Stdin) {
 			return "", program.Misuse("no terminal to type the key on; pipe it in with --with-api-key")
 		}
+		terminal.Forget(p.Stdin)
 		fmt.Fprintf(p.Stderr, "key of %s (not shown): ", name)
 		key, err := term.ReadPassword(int(p.Stdin.Fd()))
 		fmt.Fprintln(p.Stderr)

@@ -1,13 +1,11 @@
 package settings
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
@@ -98,9 +96,7 @@ func uninstall(p *program.Program, home string, purge, yes bool) error {
 		if !program.IsTerminal(p.Stdin) {
 			return program.Misuse("nobody can be asked here; add --yes to remove all this for good")
 		}
-		fmt.Fprint(p.Stdout, "Remove all this for good? Then nothing can be taken back any more. [y/N] ")
-		answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
-		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		if !p.Agrees(p.Stdout, "Remove all this for good? Then nothing can be taken back any more.") {
 			fmt.Fprintln(p.Stdout, "nothing was removed")
 			return program.Exit(1)
 		}

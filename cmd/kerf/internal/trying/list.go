@@ -1,10 +1,8 @@
 package trying
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -163,12 +161,5 @@ func discardCommand(p *program.Program) *cobra.Command {
 
 // confirm asks whether a try may go.
 func confirm(p *program.Program, t *tries.Try) bool {
-	fmt.Fprintf(p.Stdout, "throw try %d away, %s of %s? [y/N] ", t.ID, print.Bytes(t.Size()),
-		visible.Plain(t.Meta.Roots[0]))
-	answer, err := bufio.NewReader(p.Stdin).ReadString('\n')
-	if err != nil {
-		return false
-	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
+	return p.Agrees(p.Stdout, "throw try %d away, %s of %s?", t.ID, print.Bytes(t.Size()), visible.Plain(t.Meta.Roots[0]))
 }

@@ -1,7 +1,6 @@
 package trying
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -18,14 +17,13 @@ import (
 type picker struct {
 	p    *program.Program
 	t    *tries.Try
-	in   *bufio.Reader
 	file string // about the rest of which rest decides
 	rest bool
 	over bool // nothing more is kept
 }
 
 func newPicker(p *program.Program, t *tries.Try) *picker {
-	return &picker{p: p, t: t, in: bufio.NewReader(p.Stdin)}
+	return &picker{p: p, t: t}
 }
 
 const pickHelp = `y  keep it
@@ -47,15 +45,14 @@ func (x *picker) pick(h tries.Hunk) (bool, error) {
 		what = fmt.Sprintf("keep this change of %s (%d of %d)?", name, h.N, h.Of)
 	}
 	for {
-		fmt.Fprintf(x.p.Stdout, "%s [y,n,a,d,q,?] ", what)
-		line, err := x.in.ReadString('\n')
+		line, err := x.p.Ask(x.p.Stdout, "%s [y,n,a,d,q,?] ", what)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return false, err
 		}
 		if err != nil || !x.p.OnTerminal() {
 			fmt.Fprintln(x.p.Stdout)
 		}
-		switch answer := strings.ToLower(strings.TrimSpace(line)); {
+		switch answer := strings.ToLower(line); {
 		case answer == "y" || answer == "yes":
 			return true, nil
 		case answer == "n" || answer == "no":

@@ -73,12 +73,6 @@ func undoable(a protocol.Approval) bool {
 }
 
 const (
-	// Settle is how long a question must be up, and no key be pressed, before keys
-	// answer it: what is being typed when it comes must not.
-	Settle = time.Second
-	// rest is how long no key must be pressed before enter confirms an answer that lasts:
-	// a key that is held down, or a word with enter behind it, does not.
-	rest = 300 * time.Millisecond
 	// A screen smaller than this cannot show a question.
 	LeastWidth, LeastHeight = 12, 6
 )
@@ -113,9 +107,12 @@ func Headline(a protocol.Approval) string {
 
 // settled reports whether keys count by now.
 func (q *Question) settled(k panels.Key) bool {
-	q.calm = q.calm || !q.shown.IsZero() && k.At.Sub(q.shown) >= Settle && k.At.Sub(k.Last) >= Settle
+	q.calm = q.calm || !q.shown.IsZero() && k.At.Sub(q.shown) >= panels.Settle && k.At.Sub(k.Last) >= panels.Settle
 	return q.calm
 }
+
+// Asks reports that typing must not answer it.
+func (q *Question) Asks() bool { return true }
 
 // Takes reports whether a key that types something is for the question. What is not
 // belongs to a message.
@@ -212,7 +209,7 @@ func (q *Question) take(o option) (tea.Cmd, bool) {
 
 // confirm carries out the answer that waits for enter, if enter is a key of its own.
 func (q *Question) confirm(k panels.Key) (tea.Cmd, bool) {
-	if k.At.Sub(k.Last) < rest {
+	if k.At.Sub(k.Last) < panels.Rest {
 		return nil, true
 	}
 	for _, o := range q.options() {

@@ -80,7 +80,7 @@ func TestNoKeyCountsBeforeItSettled(t *testing.T) {
 	x := ask(command("make"), "")
 	x.View(80, 24)
 	x.press("y").decided(t)
-	x.now = x.now.Add(Settle)
+	x.now = x.now.Add(panels.Settle)
 	x.press("y").decided(t, protocol.Answer{Decision: protocol.Once})
 }
 

@@ -5,7 +5,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/style"
 )
@@ -30,7 +29,7 @@ func (c *Commands) Begin(problem string, ways func(context.Context) []Way) tea.C
 		}
 		leave := func(c *Commands) tea.Cmd { return c.ui.Quit() }
 		question := menu("How do you want to begin?", append(entries, entry{"Leave", "", leave}))
-		question.calm = approval.Settle
+		question.asks = true
 		question.preview = func(_ *Commands, _ panels.Item, width int) []style.Line {
 			return style.WrapText(style.Warn, "No model can be asked yet: "+problem, width)
 		}

@@ -8,7 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/panels"
@@ -205,7 +204,7 @@ func (c *Commands) Undone(r protocol.UndoReport) (cmd tea.Cmd, asks bool) {
 			func(c *Commands) tea.Cmd { return c.ui.Submit(*op) }},
 		{"No", "nothing is touched", nothing},
 	})
-	question.calm = approval.Settle
+	question.asks = true
 	question.preview = func(c *Commands, _ panels.Item, width int) []style.Line {
 		f := c.ui.Format()
 		f.Width = width

@@ -5,7 +5,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/style"
@@ -39,7 +38,7 @@ func (c *Commands) settle(op protocol.Undo, r protocol.UndoReport, files int) li
 			way("theirs")},
 		{"Leave out these files", "all others are taken back", way("skip")},
 	})
-	question.calm = approval.Settle
+	question.asks = true
 	question.preview = func(c *Commands, _ panels.Item, width int) []style.Line {
 		f := c.ui.Format()
 		f.Width = width

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -27,7 +26,8 @@ type list struct {
 	keys               map[string]act
 	preview            func(c *Commands, it panels.Item, width int) []style.Line
 	at                 func(c *Commands, items []panels.Item) int // the item that is marked first
-	calm               time.Duration                              // how long no choice counts
+	asks               bool                                       // it asks something: typing must not choose
+	lasting            string                                     // the label of what wants enter behind its key
 	left               func(c *Commands)                          // it was closed without a choice
 }
 
@@ -56,8 +56,11 @@ func these(items []panels.Item) source {
 // choose shows a list.
 func (c *Commands) choose(l list) tea.Cmd {
 	return l.items(c, func(items []panels.Item) tea.Cmd {
+		for i := range items {
+			items[i].Lasting = l.lasting != "" && items[i].Label == l.lasting
+		}
 		p := &panels.Picker{Title: l.title, Empty: l.empty, Foot: l.foot, Filter: l.filter, Items: items,
-			Calm: c.ui.Now().Add(l.calm)}
+			Held: l.asks, Since: c.ui.Now()}
 		if l.choose != nil {
 			p.Choose = func(it panels.Item) (tea.Cmd, bool) { return l.choose(c, it) }
 		}
@@ -261,10 +264,12 @@ func setPermissions(c *Commands, it panels.Item) (tea.Cmd, bool) {
 	if s.Sandbox != protocol.SandboxFull {
 		return configure(c, s), false
 	}
-	return c.choose(menu("Full access: commands run without a sandbox and without questions.", []entry{
+	question := menu("Full access: commands run without a sandbox and without questions.", []entry{
 		{"No, keep what is set", "", nothing},
 		{"Yes, full access in this session", "", func(c *Commands) tea.Cmd { return configure(c, s) }},
-	})), false
+	})
+	question.asks, question.lasting = true, "Yes, full access in this session"
+	return c.choose(question), false
 }
 
 // listChanges lists the changes of the session, newest first.
@@ -475,11 +480,13 @@ func (c *Commands) CarryOutPlan() {
 			return tea.Batch(configure(c, protocol.Settings{Approval: p}), c.ui.Say("Carry out the plan."))
 		}
 	}
-	c.choose(menu("Carry out this plan?", []entry{
+	question := menu("Carry out this plan?", []entry{
 		{"Yes, and edit files unasked", "auto-edit", carryOut(protocol.PolicyAutoEdit)},
 		{"Yes, and ask as before", "", func(c *Commands) tea.Cmd { return carryOut(cmp.Or(c.beforePlan, protocol.PolicyOnRequest))(c) }},
 		{"No, go on planning", "say what to change", nothing},
-	}))
+	})
+	question.asks = true
+	c.choose(question)
 }
 
 // chooseTheme sets the colours that words name, or lists the themes; the list shows

@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/style"
@@ -37,7 +36,7 @@ func (c *Commands) AskTrust(t *Trust) tea.Cmd {
 		{"No", "the same, and it does not ask about trust again", decide(false)},
 	})
 	question.at = func(*Commands, []panels.Item) int { return 1 }
-	question.calm = approval.Settle
+	question.asks, question.lasting = true, "Yes"
 	question.preview = func(_ *Commands, _ panels.Item, width int) []style.Line { return t.rows(width) }
 	question.left = func(c *Commands) { c.ui.Leave() }
 	return c.choose(question)

@@ -7,7 +7,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"kerf/internal/front/tui/approval"
 	"kerf/internal/front/tui/diffview"
 	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/panels"
@@ -83,7 +82,7 @@ func try(c *Commands, words string) tea.Cmd {
 		{"Leave it", "it waits; go on outside", func(c *Commands) tea.Cmd { return c.move("leave") }},
 		{"Throw it away", "for good; go on outside", func(c *Commands) tea.Cmd { return c.move("discard") }},
 	})
-	question.calm = approval.Settle
+	question.asks, question.lasting = true, "Throw it away"
 	return c.choose(question)
 }
 
@@ -172,6 +171,9 @@ func (c *Commands) endTry(w Waiting, keep bool) tea.Cmd {
 			})
 	}
 	question := menu(title, []entry{{"No", "", nothing}, yes})
-	question.calm = approval.Settle
+	question.asks = true
+	if !keep {
+		question.lasting = "Yes"
+	}
 	return after(c, func(c *Commands) tea.Cmd { return c.choose(question) })
 }

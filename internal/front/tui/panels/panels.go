@@ -40,6 +40,37 @@ type Panel interface {
 	Line(text string) (c tea.Cmd, stay, again bool)
 }
 
+// Asker is a panel that asks the user something, unasked or some time after it was asked for.
+// Typing never answers it: what types something answers only where it stands alone, a second
+// after any other key, and everything else that is typed goes into a message.
+type Asker interface {
+	Panel
+	// Asks reports whether it does so.
+	Asks() bool
+	// Takes reports whether a key that types something is for the question. What is not
+	// belongs to a message.
+	Takes(k Key) bool
+	// Typing says that the user writes a message: the question waits for a second without
+	// keys again. It returns the key of the answer that was waiting for enter, if one was: it
+	// was the beginning of a word.
+	Typing() string
+}
+
+// Asks returns a panel as an [Asker], where it is one that asks.
+func Asks(p Panel) (Asker, bool) {
+	a, ok := p.(Asker)
+	return a, ok && a.Asks()
+}
+
+const (
+	// Settle is how long a question must be up, and no key be pressed, before keys
+	// answer it: what is being typed when it comes must not.
+	Settle = time.Second
+	// Rest is how long an answer has to stand alone before it counts. A key behind it makes it
+	// the beginning of a word; a key that is held down does not confirm what lasts.
+	Rest = 300 * time.Millisecond
+)
+
 // Page is a panel that takes the whole screen.
 type Page interface {
 	Panel

@@ -72,9 +72,15 @@ func TestPickerKeys(t *testing.T) {
 // TestPickerIsCalm: what was being typed when it came up chooses nothing.
 func TestPickerIsCalm(t *testing.T) {
 	p, got := fruits(false)
-	p.Calm = time.Now().Add(time.Hour)
+	p.Held, p.Since = true, time.Now().Add(time.Hour)
 	if !press(p, "1", "enter") || len(*got) > 0 {
 		t.Errorf("chose %v", *got)
+	}
+	if p.Takes(Key{Name: "1", Text: "1", At: p.Since.Add(2 * Settle), Last: p.Since.Add(2 * Settle)}) {
+		t.Error("a key is taken behind another one")
+	}
+	if !press(p, "q") {
+		t.Error("q, the beginning of a word, leaves a question")
 	}
 	left := false
 	p.Left = func() { left = true }

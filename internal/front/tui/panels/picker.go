@@ -31,12 +31,15 @@ type Picker struct {
 	Foot string
 	// Preview draws something about the marked item below the list.
 	Preview func(it Item, width int) []style.Line
-	// Calm is until when no choice counts: what was being typed must not choose.
-	Calm time.Time
+	// Held makes it an [Asker]: what was being typed chooses nothing. Since is when it came up.
+	Held  bool
+	Since time.Time
 	// Left is called when the picker is closed without a choice.
 	Left func()
 
 	words string
+	calm  bool // a Held one was up long enough
+	armed bool // the marked item waits for enter
 }
 
 // Item is one thing to choose.
@@ -45,6 +48,46 @@ type Item struct {
 	Role          style.Role
 	Value         any
 	Current       bool
+	// Lasting is chosen by two keys: its number, then enter.
+	Lasting bool
+}
+
+// Asks reports whether typing must not choose.
+func (p *Picker) Asks() bool { return p.Held }
+
+// Takes reports whether a key that types something chooses, now that nobody types.
+func (p *Picker) Takes(k Key) bool {
+	return p.settled(k) && !p.armed && p.answers(k.Text) >= 0
+}
+
+// Typing has the picker wait for a second without keys again.
+func (p *Picker) Typing() string {
+	first := ""
+	if p.armed {
+		first = strconv.Itoa(p.At + 1)
+	}
+	p.calm, p.armed = false, false
+	return first
+}
+
+// settled reports whether keys count by now.
+func (p *Picker) settled(k Key) bool {
+	p.calm = p.calm || k.At.Sub(p.Since) >= Settle && k.At.Sub(k.Last) >= Settle
+	return p.calm || !p.Held
+}
+
+// answers is the index of the item that a typed text chooses, or -1.
+func (p *Picker) answers(text string) int {
+	list := p.shown()
+	switch {
+	case p.Filter || p.Choose == nil || len(text) != 1:
+	case text[0] >= '1' && text[0] <= '9' && int(text[0]-'1') < len(list):
+		return int(text[0] - '1')
+	case (text == "y" || text == "n") && len(list) == 2: // a question
+		word := map[string]string{"y": "Yes", "n": "No"}[text]
+		return slices.IndexFunc(list, func(it Item) bool { return it.Label == word })
+	}
+	return -1
 }
 
 // shown are the items that have all the words.
@@ -85,9 +128,14 @@ func (p *Picker) Key(k Key) (tea.Cmd, bool) {
 		}
 		return do(list[p.At])
 	}
-	if k.At.Before(p.Calm) && k.Name != "esc" && k.Name != "ctrl+c" {
+	chooses := k.Name == "enter" || k.Text != ""
+	if chooses && !p.settled(k) {
 		return nil, true
 	}
+	if p.armed && k.Name == "enter" && k.At.Sub(k.Last) < Rest {
+		return nil, true // not a key of its own
+	}
+	p.armed = false
 	switch k.Name {
 	case "esc", "ctrl+c":
 		if p.Left != nil {
@@ -123,20 +171,17 @@ func (p *Picker) Key(k Key) (tea.Cmd, bool) {
 
 // typed takes a key that types text.
 func (p *Picker) typed(k Key, list []Item) (tea.Cmd, bool) {
-	text := k.Text
+	i := p.answers(k.Text)
 	switch {
-	case p.Filter && text != "":
-		p.words, p.At = p.words+text, 0
+	case p.Filter && k.Text != "":
+		p.words, p.At = p.words+k.Text, 0
 	case p.Filter:
-	case len(text) == 1 && text[0] >= '1' && text[0] <= '9' && int(text[0]-'1') < len(list) && p.Choose != nil:
-		p.At = int(text[0] - '1')
-		return p.Choose(list[p.At])
-	case (text == "y" || text == "n") && len(list) == 2 && p.Choose != nil: // a question
-		word := map[string]string{"y": "Yes", "n": "No"}[text]
-		if i := slices.IndexFunc(list, func(it Item) bool { return it.Label == word }); i >= 0 {
-			return p.Choose(list[i])
-		}
-	case k.Name == "q":
+	case i >= 0 && list[i].Lasting:
+		p.At, p.armed = i, true
+	case i >= 0:
+		p.At = i
+		return p.Choose(list[i])
+	case k.Name == "q" && !p.Held:
 		return nil, false
 	}
 	return nil, true
@@ -196,6 +241,9 @@ func (p *Picker) listRows(list []Item, width, room int) []style.Line {
 			mark += fmt.Sprintf("%d ", i+1)
 		}
 		l := style.Line{style.S(role, mark), style.S(role, style.OneLine(it.Label))}
+		if i == p.At && p.armed {
+			l = append(l, style.S(style.Warn, "  enter confirms"))
+		}
 		if it.Current {
 			l = append(l, style.S(style.Good, " ✓"))
 		}
@@ -233,7 +281,8 @@ func (p *Picker) Line(text string) (c tea.Cmd, stay, again bool) {
 		return nil, true, true
 	}
 	p.At = n - 1
-	c, stay = p.Key(Key{Name: key, At: p.Calm})
+	p.calm = true // a whole line is no slip of a finger
+	c, stay = p.Key(Key{Name: key})
 	return c, stay, false
 }
 

@@ -34,6 +34,14 @@ func Open(in io.Reader, out io.Writer) (*Terminal, error) {
 	return &Terminal{in: int(i.Fd()), out: int(o.Fd())}, nil
 }
 
+// Forget throws away what was typed on a terminal and not read yet: a question that comes up now is
+// not answered by what was typed before it. It does nothing to a stream that is no terminal.
+func Forget(in *os.File) {
+	if in != nil && term.IsTerminal(int(in.Fd())) {
+		forget(int(in.Fd()))
+	}
+}
+
 // Raw has keys reported as they are pressed. A terminal that an earlier program left in
 // that mode is repaired first, so that Restore leaves it usable.
 func (t *Terminal) Raw() error {

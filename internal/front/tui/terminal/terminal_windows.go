@@ -3,6 +3,8 @@ package terminal
 import (
 	"os"
 	"time"
+
+	"golang.org/x/sys/windows"
 )
 
 // Signals are the signals about the terminal.
@@ -18,3 +20,6 @@ func sizeTicks() (<-chan time.Time, func()) {
 	t := time.NewTicker(500 * time.Millisecond)
 	return t.C, t.Stop
 }
+
+// forget throws away what was typed on a terminal and not read.
+func forget(fd int) { _ = windows.FlushConsoleInputBuffer(windows.Handle(fd)) }
