@@ -36,7 +36,7 @@ func TestSEC_F1_F2_F3_F4_F5_N3_N4_K5_K7_LandlockAlone(t *testing.T) {
 		"nsenter -t 1 -m true", "mknod /tmp/kerf-test-disk b 259 0", "cat /dev/mem", "cat /dev/kmsg",
 		"echo x > /dev/shm/kerf-test-landlock", "head -c1 /dev/sda || head -c1 /dev/vda || head -c1 /dev/nvme0n1",
 		"cat /proc/sys/kernel/core_pattern > /proc/sys/kernel/core_pattern", "mkdir /sys/fs/cgroup/kerf-test",
-		"chmod 600 $OUT/victim", "chown 1 $OUT/victim", "touch $OUT/victim", `python3 -c "import os; os.setxattr('$OUT/victim', 'user.x', b'y')"`,
+		"chmod 600 $OUT/victim", "chmod 4755 $OUT/victim", "chown 1 $OUT/victim", "touch $OUT/victim", `python3 -c "import os; os.setxattr('$OUT/victim', 'user.x', b'y')"`,
 		`python3 -c "import fcntl, struct; fcntl.ioctl(open('$OUT/victim'), 0x40086602, struct.pack('l', 0x40))"`} {
 		if text, code := s.inside(script); code == 0 {
 			t.Errorf("%s: succeeded: %s", script, text)
