@@ -155,7 +155,7 @@ func metadata(r request) rollout.Metadata {
 func (op opener) start(ctx context.Context, r request, around *instructions.Sources, l *log) (*session.Session, error) {
 	o, set := r.open, r.set
 	ws, notKept, err := op.sessionWorkspace(WorkspaceOptions{Root: set.Cwd, AddDirs: o.AddDirs, Sandbox: set.Sandbox,
-		Tmp: string(l.ID), Check: o.Check})
+		Tmp: string(l.ID), Check: o.Bounds.Check})
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (c configured) executorOptions(ws *workspace.Workspace, set protocol.Settin
 		Env:      c.childEnv(l.ID),
 		Origin:   txn.Origin{Session: string(l.ID), Client: cmp.Or(o.Source, "kerf")},
 		Client:   o.Client, Keep: ws.Store.Put, OutputTokens: c.ToolOutputTokenLimit,
-		Fleeting: o.Ephemeral, Confined: o.Confined,
+		Fleeting: o.Ephemeral, Confined: o.Bounds.Confines(),
 	}
 	if l.Writer != nil {
 		ho.SaveDiff = l.Writer.SaveDiff

@@ -43,17 +43,35 @@ type OpenOptions struct {
 	// Headless sessions have nobody to answer approvals: what would be asked is
 	// refused, with words that say how to allow it.
 	Headless bool
-	// Confined sessions are asked for by somebody who does not stand for the user: no answer
-	// lets a command out of the sandbox. Check, when not nil, is asked about each directory
-	// in which the session would work, absolute and without links; its error refuses that.
-	Confined bool
-	Check    func(dir string) error
+	// Bounds hold a session that somebody else than the user asks for; nil for none.
+	Bounds *Bounds
 	// Client is what the front end's own program offers, or nil.
 	Client *ClientServices
 	// MCP are servers that the front end passes on.
 	MCP []MCPServer
 	// Source names the front end, for metadata.
 	Source string
+}
+
+// Bounds hold a session that is asked for by somebody who does not stand for the user. Nil ones
+// hold nothing.
+type Bounds struct {
+	// Confined says that no answer lets a command out of the sandbox.
+	Confined bool
+	// Dir, when not nil, is asked about each directory in which the session would work, absolute
+	// and without links; its error refuses that.
+	Dir func(dir string) error
+}
+
+// Confines reports whether no answer lets a command out of the sandbox.
+func (b *Bounds) Confines() bool { return b != nil && b.Confined }
+
+// Check returns an error for a directory in which the session may not work.
+func (b *Bounds) Check(dir string) error {
+	if b == nil || b.Dir == nil {
+		return nil
+	}
+	return b.Dir(dir)
 }
 
 // Filter selects sessions.

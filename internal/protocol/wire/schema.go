@@ -85,7 +85,7 @@ func (d defs) object(t reflect.Type, kind string) map[string]any {
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if f.Type == reflect.TypeFor[*protocol.ClientServices]() {
+		if f.Type == reflect.TypeFor[*protocol.ClientServices]() || f.Type == reflect.TypeFor[*protocol.Bounds]() {
 			continue // only a program of the same process can give them
 		}
 		members[nameOf(f)] = d.of(f.Type)

@@ -141,7 +141,8 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 		fill(r, one, depth+1)
 		v.Set(one)
 	case reflect.Pointer:
-		if r.IntN(2) == 0 && v.Type() != reflect.TypeFor[*protocol.ClientServices]() {
+		if r.IntN(2) == 0 && v.Type() != reflect.TypeFor[*protocol.ClientServices]() &&
+			v.Type() != reflect.TypeFor[*protocol.Bounds]() {
 			v.Set(reflect.New(v.Type().Elem()))
 			fill(r, v.Elem(), depth+1)
 		}

@@ -108,7 +108,7 @@ func noWider(c *config.Config, o *protocol.OpenOptions) error {
 		return fmt.Errorf("DENIED: %s, which the user allows over HTTP. The user can start kerf mcp-server with "+
 			"--allow-full-access, or configure it", why)
 	}
-	o.Confined = most.Mode().Sandbox() != protocol.SandboxFull
+	o.Bounds.Confined = most.Mode().Sandbox() != protocol.SandboxFull
 	return nil
 }
 

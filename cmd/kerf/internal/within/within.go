@@ -91,7 +91,7 @@ type sessions struct {
 
 // Open opens a session.
 func (s sessions) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Session, error) {
-	o.Check = s.check
+	o.Bounds = &protocol.Bounds{Dir: s.check}
 	if o.Resume != "" {
 		info, err := s.find(ctx, o.Resume)
 		if err == nil {
