@@ -191,8 +191,21 @@ func MakerOf(name string) string {
 	return ""
 }
 
-// Usual is the model that a maker keeps under one name, for users who name none, or empty.
+// hosted are models of providers that have those of others, or many, for users who name none.
+var hosted = map[string]string{
+	"cerebras":   "gpt-oss-120b",
+	"dashscope":  "qwen3-coder-plus",
+	"fireworks":  "accounts/fireworks/models/gpt-oss-120b",
+	"groq":       "openai/gpt-oss-120b",
+	"openrouter": "anthropic/claude-sonnet-4.5",
+	"together":   "openai/gpt-oss-120b",
+}
+
+// Usual is the model that a provider keeps under one name, for users who name none, or empty.
 func Usual(provider string) string {
+	if name := hosted[provider]; name != "" {
+		return name
+	}
 	for _, f := range table {
 		for _, m := range f.Makers {
 			if m.Provider == provider && m.Usual != "" {

@@ -42,6 +42,11 @@ func TestTheTableAgreesWithItself(t *testing.T) {
 			}
 		}
 	}
+	for provider, name := range hosted {
+		if facts, known := Lookup(name); Usual(provider) != name || !known || facts.Window == 0 || MakerOf(name) != "" {
+			t.Errorf("%s usually has %s: %+v", provider, name, facts)
+		}
+	}
 	for _, name := range []string{"some-model", ""} {
 		if facts, ok := Lookup(name); ok || Of(name).Name != Unknown.Name || facts != assumed || MakerOf(name) != "" {
 			t.Errorf("%q: %+v, %v, %s", name, facts, ok, Of(name).Name)

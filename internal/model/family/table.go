@@ -50,7 +50,7 @@ var gpt = Family{
 		{"gpt-5.2", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch, 1.75, 0.175, 0, 14)},
 		{"gpt-5.3", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch)},
 		{"gpt-5.4", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch)},
-		{"gpt-5.5", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch)},
+		{"gpt-5.5", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch, 5, 0.5, 0, 30)}, // for inputs up to 272,000
 		{"gpt-5.6", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch)},
 		{"gpt-4.1", facts(1_047_576, 32_768, parallel|images, NoReasoning, JSONPatch, 2, 0.5, 0, 8)},
 		{"gpt-4o", facts(128_000, 16_384, parallel|images, NoReasoning, Replacements, 2.5, 1.25, 0, 10)},

@@ -21,6 +21,7 @@ type Choice struct {
 	Warnings []string
 
 	registry *Registry
+	found    string // why another provider than the configured one was chosen
 }
 
 // Choose returns the default provider and a model. It is a server of this machine
@@ -204,8 +205,12 @@ func (c *Choice) Client() (model.Client, error) {
 		return nil, err
 	}
 	if p.API != "script" && c.Model == "" {
-		return nil, setupFault("no model is set for provider %s; give one with -m, or set model in config.toml (kerf "+
-			"models lists them)", p.Name)
+		why := ""
+		if c.found != "" {
+			why = ", which was chosen because " + c.found
+		}
+		return nil, setupFault("no model is set for provider %s%s; give one with -m MODEL, or set model in config.toml "+
+			"(kerf models --refresh --provider %s lists them)", p.Name, why, c.Provider)
 	}
 	r := &router{Choice: c, retries: p.Retries, clients: map[string]model.Client{}}
 	name, _ := c.split(c.Model)

@@ -35,6 +35,7 @@ func (c *Choice) detect() {
 		if variable == "" {
 			why = "you are signed in to no other provider"
 		}
+		c.found = why
 		c.warn("using %s: %s; model_provider chooses another", o.Providers[name].Name, why)
 	}
 }
