@@ -3,9 +3,12 @@ package sessions
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -45,34 +48,73 @@ func TestPagesAreTheTranscript(t *testing.T) {
 			}
 		}
 		add(history.SessionMeta{ID: l.ID, Cwd: "/w", Model: "free"})
-		kept := &Outline{}
+		kept, piece := &Outline{}, 1+r.Int64N(9000)
 		for n := range 3 + r.IntN(9) {
 			addTurn(r, protocol.TurnID(fmt.Sprint("t", n)), add)
 			if r.IntN(3) == 0 { // somebody looks while it is written
-				if _, _, err := s.Pages(protocol.SessionInfo{ID: l.ID}, kept).Turns(t.Context(), 0, 3, span(r)); err != nil {
+				if _, err := pagesOf(s, l.ID, kept, piece).Turns(t.Context(), 0, 3, span(r)); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 		l.Close()
-		samePages(t, s, l.ID, r, kept, seed)
-		anew, err := (&Outline{}).Of(t.Context(), s.DirOf(l.ID))
-		if err != nil {
-			t.Fatal(err)
+		for _, kept := range []*Outline{kept, {}} { // as it grew here, and as another process finds it
+			samePages(t, s, pagesOf(s, l.ID, kept, piece), l.ID, r, seed)
 		}
-		if grown, err := kept.Of(t.Context(), s.DirOf(l.ID)); err != nil || cmp.Diff(anew, grown) != "" {
-			t.Fatalf("seed %d: an outline that grew is another than one that is made anew: %v %s", seed, err, cmp.Diff(anew, grown))
-		}
-		counted, outlined := usedOf(s.count(t.Context(), s.DirOf(l.ID), time.Time{}), true), usedOf(s.outlined(t.Context(), s.DirOf(l.ID)))
+		sameTail(t, s, pagesOf(s, l.ID, &Outline{}, piece), l.ID, seed)
+		counted := usedOf(s.count(t.Context(), s.DirOf(l.ID), time.Time{}), nil)
+		outlined := usedOf(s.outlined(t.Context(), protocol.SessionInfo{ID: l.ID}, UsageOptions{}))
 		if d := cmp.Diff(counted, outlined); d != "" || len(counted) == 0 {
 			t.Fatalf("seed %d: what was used by the records and by the outline: %s", seed, d)
 		}
 	}
 }
 
+// pagesOf are the pages of a session of which little stands in each line of the outline.
+func pagesOf(s *Store, id protocol.SessionID, kept *Outline, piece int64) Pages {
+	p := s.Pages(protocol.SessionInfo{ID: id, Cwd: "/w"}, kept)
+	p.v.Piece = piece
+	return p
+}
+
+// sameTail compares what the end of a record tells with the whole transcript. Turns of which
+// the beginning was seen are the same, and a cut one ends in the same way.
+func sameTail(t *testing.T, s *Store, p Pages, id protocol.SessionID, seed uint64) {
+	t.Helper()
+	whole, err := s.Transcript(t.Context(), string(id), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(p.v.Dir, "rollout.outline")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	p.v.Most = 1
+	page, err := p.Turns(t.Context(), 0, 4, transcript.Span{Items: 1000, Bytes: 1 << 20})
+	if err != nil || page.Counting == nil {
+		t.Fatalf("seed %d: the end of the record: %+v, %v", seed, page.Counting, err)
+	}
+	want := whole[max(0, len(whole)-len(page.Turns)):]
+	if len(want) > 0 && len(page.Turns) == 0 || len(want) != len(page.Turns) {
+		t.Fatalf("seed %d: the end tells of %d turns of %d", seed, len(page.Turns), len(whole))
+	}
+	for i, part := range page.Turns {
+		turn := part.PastTurn
+		turn.Diff = want[i].Diff
+		if part.Cut {
+			if n := len(turn.Items); n > len(want[i].Items) || cmp.Diff(want[i].Items[len(want[i].Items)-n:], turn.Items, cmpopts.EquateEmpty()) != "" {
+				t.Fatalf("seed %d: the cut turn %s has other items: %s", seed, turn.ID, cmp.Diff(want[i].Items, turn.Items))
+			}
+			continue
+		}
+		if d := cmp.Diff(want[i], turn, cmpopts.EquateEmpty()); d != "" {
+			t.Fatalf("seed %d: %s", seed, d)
+		}
+	}
+}
+
 // usedOf is what was used by day and model, with whole tokens only.
-func usedOf(list []used, ok bool) map[string]UsageLine {
-	if !ok {
+func usedOf(list []used, err error) map[string]UsageLine {
+	if err != nil {
 		return nil
 	}
 	all := map[string]UsageLine{}
@@ -140,16 +182,16 @@ func callID(turn protocol.TurnID, round, i int) protocol.CallID {
 }
 
 // samePages compares pages and parts of a session with its whole transcript.
-func samePages(t *testing.T, s *Store, id protocol.SessionID, r *rand.Rand, kept *Outline, seed uint64) {
+func samePages(t *testing.T, s *Store, p Pages, id protocol.SessionID, r *rand.Rand, seed uint64) {
 	t.Helper()
 	whole, err := s.Transcript(t.Context(), string(id), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := s.Pages(protocol.SessionInfo{ID: id, Cwd: "/w"}, kept)
 	for _, size := range []int{1, 3} {
 		for skip := 0; skip < len(whole)+2; skip += size {
-			parts, older, err := p.Turns(t.Context(), skip, size, span(r))
+			page, err := p.Turns(t.Context(), skip, size, span(r))
+			parts, older := page.Turns, page.Older
 			end := max(0, len(whole)-skip)
 			want := whole[max(0, end-size):end]
 			if err != nil || len(parts) != len(want) || older != (end > size) {

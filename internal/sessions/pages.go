@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"kerf/internal/agent/outline"
 	"kerf/internal/protocol"
@@ -18,41 +17,81 @@ var ErrNoTurn = errors.New("the session has no turn")
 // is empty.
 type Outline = outline.Kept
 
+// Counting says that a record was not read so far that it could be told what was asked for,
+// see [Pages.Count].
+type Counting = outline.Behind
+
 // Pages reads parts of one session by its outline, however long it is. It may be used by
 // several goroutines.
 type Pages struct {
-	o    transcript.Options
-	kept *outline.Kept
+	o transcript.Options
+	v outline.View
 }
 
 // Pages is the parts of a session. Kept is its outline, as it was looked at before.
 func (s *Store) Pages(info protocol.SessionInfo, kept *Outline) Pages {
-	return Pages{s.reading(info), kept}
+	o := s.reading(info)
+	return Pages{o, outline.View{Kept: kept, Dir: o.Dir}}
 }
 
-// Turns are the newest turns, oldest first, but for so many that are left out; at most limit.
-// Older says that there are more before them. Of the newest the end has as many items as s
-// says, of each other one as many as are left, and some in any case.
-func (p Pages) Turns(ctx context.Context, skip, limit int, s transcript.Span) (list []transcript.Part, older bool,
-	err error) {
-	o, err := p.kept.Of(ctx, p.o.Dir)
-	if err != nil {
-		return nil, false, err
+// Soon are pages that take little time: where the outline of the session is far behind its
+// record, they tell what the end of the record tells, and otherwise return a [*Counting].
+func (p Pages) Soon() Pages {
+	p.v.Most = outline.Soon
+	return p
+}
+
+// CountSome reads a piece of what has to be read before [Pages.Soon] tell all that is asked for,
+// and reports whether that was all.
+func (p Pages) CountSome(ctx context.Context) (done bool, err error) {
+	return p.Soon().v.CountSome(ctx)
+}
+
+// Damage says how many lines of a record cannot be read.
+type Damage = outline.Damage
+
+// Known is how much of the record is read, whether that is enough for all pages, and what is
+// damaged in it.
+func (p Pages) Known() (c Counting, enough bool, d Damage, err error) {
+	c, ahead, d, err := p.Soon().v.Known()
+	return c, !ahead, d, err
+}
+
+// Page is some turns of a session, oldest first.
+type Page struct {
+	Turns []transcript.Part
+	Older bool // there are more before them
+	// Counting is not nil where the oldest of them may be cut, and nothing is known of those
+	// before.
+	Counting *Counting
+}
+
+// Turns are the newest turns but for so many that are left out; at most limit. Of the newest the
+// end has as many items as s says, of each other one as many as are left, and some in any case.
+func (p Pages) Turns(ctx context.Context, skip, limit int, s transcript.Span) (page Page, err error) {
+	turns, older, err := p.v.Turns(ctx, skip, limit)
+	if errors.As(err, &page.Counting) {
+		tail, tailErr := p.v.Tail(ctx, skip+limit)
+		ok := false
+		if turns, older, ok = tail.Turns(skip, limit); ok || tailErr != nil {
+			err = tailErr
+		}
 	}
-	end := max(0, len(o.Turns)-skip)
-	first := max(0, end-limit)
-	list = make([]transcript.Part, end-first)
+	if err != nil {
+		return page, err
+	}
+	page.Older, page.Turns = older, make([]transcript.Part, len(turns))
 	least := transcript.Span{Items: max(1, s.Items/50), Bytes: s.Bytes / 50}
-	for i := end - 1; i >= first; i-- {
-		part, err := transcript.PartOf(ctx, p.o, o.Turns[i],
+	for i := len(turns) - 1; i >= 0; i-- {
+		part, err := transcript.PartOf(ctx, p.o, turns[i],
 			transcript.Span{Items: max(s.Items, least.Items), Bytes: max(s.Bytes, least.Bytes)})
 		if err != nil {
-			return nil, false, err
+			return Page{}, err
 		}
 		s.Items, s.Bytes = s.Items-len(part.Items), s.Bytes-part.Read
-		list[i-first] = part
+		page.Turns[i] = part
 	}
-	return list, first > 0, nil
+	return page, nil
 }
 
 // Behind counts the turns that came after a turn.
@@ -63,41 +102,108 @@ func (p Pages) Behind(ctx context.Context, id protocol.TurnID) (int, error) {
 
 // turn finds a turn, and how many came after it.
 func (p Pages) turn(ctx context.Context, id protocol.TurnID) (outline.Turn, int, error) {
-	o, err := p.kept.Of(ctx, p.o.Dir)
-	if err != nil {
-		return outline.Turn{}, 0, err
-	}
-	for i, t := range slices.Backward(o.Turns) {
-		if t.ID == id {
-			return t, len(o.Turns) - 1 - i, nil
+	t, behind, ok, err := p.v.Find(ctx, id)
+	var counting *Counting
+	if errors.As(err, &counting) {
+		tail, tailErr := p.v.Tail(ctx, 1)
+		if t, behind, ok = tail.Find(id); ok || tailErr != nil {
+			err = tailErr
 		}
 	}
-	return outline.Turn{}, 0, fmt.Errorf("%w %q", ErrNoTurn, id)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w %q", ErrNoTurn, id)
+	}
+	return t, behind, err
+}
+
+// whole finds a turn of which the beginning is known.
+func (p Pages) whole(ctx context.Context, id protocol.TurnID) (outline.Turn, error) {
+	t, _, err := p.turn(ctx, id)
+	if err == nil && t.Cut {
+		c, _, _, err := p.v.Known()
+		return t, errors.Join(err, &c)
+	}
+	return t, err
 }
 
 // Part is a part of a turn.
 func (p Pages) Part(ctx context.Context, turn protocol.TurnID, s transcript.Span) (transcript.Part, error) {
-	t, _, err := p.turn(ctx, turn)
+	find := p.whole
+	if s.Before == 0 && s.After == 0 && s.Call == "" { // its end
+		find = func(ctx context.Context, id protocol.TurnID) (outline.Turn, error) {
+			t, _, err := p.turn(ctx, id)
+			return t, err
+		}
+	}
+	t, err := find(ctx, turn)
 	if err != nil {
 		return transcript.Part{}, err
+	}
+	if s.Call != "" {
+		m, err := p.marks(ctx, t)
+		if err != nil {
+			return transcript.Part{}, err
+		}
+		s.CallEnd = m.Calls[s.Call]
 	}
 	return transcript.PartOf(ctx, p.o, t, s)
 }
 
+// marks are those of a turn; of one that only the end of the record tells of, there are none.
+func (p Pages) marks(ctx context.Context, t outline.Turn) (outline.Marks, error) {
+	m, err := p.v.Marks(ctx, t)
+	var counting *Counting
+	if errors.As(err, &counting) {
+		return outline.Marks{From: t.End}, nil
+	}
+	return m, err
+}
+
 // Diff is what a turn changed.
 func (p Pages) Diff(ctx context.Context, turn protocol.TurnID) (string, error) {
-	t, _, err := p.turn(ctx, turn)
+	t, err := p.whole(ctx, turn)
 	if err != nil {
 		return "", err
 	}
-	return transcript.DiffOf(ctx, p.o, t)
+	m, err := p.marks(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	return transcript.DiffOf(ctx, p.o, t, m)
 }
 
 // Item is a call of a turn, and whether there is one with this id.
 func (p Pages) Item(ctx context.Context, turn protocol.TurnID, id protocol.ItemID) (protocol.Item, bool, error) {
-	t, _, err := p.turn(ctx, turn)
+	if item, ok, err := transcript.ItemAt(ctx, p.o, turn, id); ok || err != nil {
+		return item, ok, err
+	}
+	t, err := p.whole(ctx, turn) // the record is damaged, or there is none
 	if err != nil {
 		return protocol.Item{}, false, err
 	}
 	return transcript.ItemOf(ctx, p.o, t, id)
+}
+
+// Asked is what opened turns: the first line of it, shortened. Turns that are not known are left
+// out.
+func (p Pages) Asked(ctx context.Context, ids map[protocol.TurnID]bool) (map[protocol.TurnID]string, error) {
+	turns, err := p.v.Among(ctx, ids)
+	var counting *Counting
+	if errors.As(err, &counting) {
+		var tail outline.Tail
+		if tail, err = p.v.Tail(ctx, 1); err != nil {
+			return nil, err
+		}
+		turns = tail.Among(ids)
+	}
+	asked := map[protocol.TurnID]string{}
+	for id, t := range turns {
+		if err == nil {
+			asked[id], _, err = transcript.Asked(ctx, p.o, t)
+		}
+	}
+	if err == nil && counting != nil && len(turns) < len(ids) {
+		err = counting
+	}
+	return asked, err
 }

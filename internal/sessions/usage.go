@@ -3,10 +3,12 @@ package sessions
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kerf/internal/agent/history"
@@ -21,6 +23,9 @@ type UsageOptions struct {
 	Now     time.Time
 	// Known keeps what was read for the next report; nil keeps nothing.
 	Known *Known
+	// Soon, where it is not zero, leaves out sessions that cannot be counted until then. The
+	// report says how many.
+	Soon time.Time
 }
 
 // UsageReport counts tokens and what they cost.
@@ -29,6 +34,9 @@ type UsageReport struct {
 	Days     []UsageLine `json:"days"`
 	Models   []UsageLine `json:"models"`
 	Sessions []UsageLine `json:"sessions"`
+	// Open is how many sessions are left out, of so many, because they are not counted yet.
+	Open int `json:"-"`
+	Of   int `json:"-"`
 }
 
 // UsageLine is one sum. Name is the day, the model or the session's id.
@@ -63,9 +71,13 @@ func (s *Store) Usage(ctx context.Context, o UsageOptions) (UsageReport, error) 
 		since = time.Date(y, m, d-o.Days+1, 0, 0, 0, 0, time.Local)
 	}
 	all := make([][]used, len(list))
+	var open atomic.Int64
 	err = beside(ctx, len(list), func(i int) {
 		if !list[i].Updated.Before(since) || list[i].Damage != "" {
-			all[i] = s.usedBy(ctx, list[i], since, o.Known)
+			ok := false
+			if all[i], ok = s.usedBy(ctx, list[i], since, o); !ok {
+				open.Add(1)
+			}
 		}
 	})
 	if err != nil {
@@ -75,7 +87,9 @@ func (s *Store) Usage(ctx context.Context, o UsageOptions) (UsageReport, error) 
 	if o.Days > 0 {
 		first = since.Format(time.DateOnly)
 	}
-	return report(list, all, first), nil
+	r := report(list, all, first)
+	r.Open, r.Of = int(open.Load()), len(list)
+	return r, nil
 }
 
 // counted are the sessions that a report is about.
@@ -134,8 +148,18 @@ func (l *UsageLine) add(more UsageLine) {
 // Known keeps what sessions used, as long as their records are the same. The zero value is
 // empty; it may be used by several goroutines.
 type Known struct {
+	// Outline is where the outline of a session is kept; nil keeps none.
+	Outline func(protocol.SessionID) *Outline
+
 	mu  sync.Mutex
 	all map[protocol.SessionID]knownUse
+}
+
+func (k *Known) outline(id protocol.SessionID) *Outline {
+	if k == nil || k.Outline == nil {
+		return &Outline{}
+	}
+	return k.Outline(id)
 }
 
 type knownUse struct {
@@ -159,39 +183,49 @@ func (k *Known) keep(id protocol.SessionID, u knownUse) {
 	k.all[id] = u
 }
 
-// usedBy is what a session used since a time, or, where that is kept, ever.
-func (s *Store) usedBy(ctx context.Context, info protocol.SessionInfo, since time.Time, k *Known) []used {
+// usedBy is what a session used since a time, or, where that is kept, ever; and whether it was
+// counted.
+func (s *Store) usedBy(ctx context.Context, info protocol.SessionInfo, since time.Time, o UsageOptions) ([]used, bool) {
 	st, err := os.Stat(s.rolloutOf(string(info.ID)))
 	if err == nil && st.Size() >= long {
-		if sum, ok := s.outlined(ctx, s.DirOf(info.ID)); ok {
-			return sum
+		sum, err := s.outlined(ctx, info, o)
+		var counting *Counting
+		if err == nil || errors.As(err, &counting) {
+			return sum, err == nil
 		}
 	}
-	if k == nil || err != nil {
-		return s.count(ctx, s.DirOf(info.ID), since)
+	if o.Known == nil || err != nil {
+		return s.count(ctx, s.DirOf(info.ID), since), true
 	}
-	u := k.of(info.ID)
+	u := o.Known.of(info.ID)
 	if u.used == nil || !u.updated.Equal(info.Updated) || u.size != st.Size() {
+		if !o.Soon.IsZero() && time.Now().After(o.Soon) {
+			return nil, false
+		}
 		u = knownUse{info.Updated, st.Size(), s.count(ctx, s.DirOf(info.ID), time.Time{})}
 		if ctx.Err() == nil {
-			k.keep(info.ID, u)
+			o.Known.keep(info.ID, u)
 		}
 	}
-	return u.used
+	return u.used, true
 }
 
 // long is the size from which on a record is not read to count what it used: its outline
 // tells that.
-const long = 16 << 20
+const long = 8 << 20
 
 // outlined is what a session used ever, by its outline. A record that is damaged has none.
-func (s *Store) outlined(ctx context.Context, dir string) ([]used, bool) {
-	o, err := new(Outline).Of(ctx, dir)
+func (s *Store) outlined(ctx context.Context, info protocol.SessionInfo, o UsageOptions) ([]used, error) {
+	p := s.Pages(info, o.Known.outline(info.ID))
+	if !o.Soon.IsZero() {
+		p = p.Soon()
+	}
+	list, err := p.v.Used(ctx)
 	sum := []used{}
-	for _, u := range o.Used {
+	for _, u := range list {
 		sum = s.spent(sum, u.Model, u.At, UsageLine{Requests: u.Requests, Usage: u.Usage})
 	}
-	return sum, err == nil
+	return sum, err
 }
 
 // openUse is a response whose model is not known yet: the record is read from its

@@ -2,22 +2,31 @@
 // one only those parts are read that somebody looks at.
 //
 // An outline is made of the record and of nothing else. That of a long record is kept beside
-// it, in rollout.outline, which is a cache: it is checked against the record, left aside where
-// it does not fit, and made anew.
+// it, in rollout.outline: one line for each part of the record, added as the record grows.
+//
+//	record    |--- part ---|--- part ---|--- part ---|· · not told of yet · ·|
+//	outline   line         line         line
+//
+// The file is a cache. A line counts only where its own sum is right, and the last one only
+// where the record has the line that it ends with. Since each line of a record names the hash of
+// the one before, the whole is then made of this record. Who wants turns reads the file from its
+// end, as far as it needs.
+//
+// Several processes may add to the file at once: a reader goes back from line to line by where
+// their parts begin and end, and passes over what does not fit.
 package outline
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"kerf/internal/agent/history"
-	"kerf/internal/agent/rollout"
-	"kerf/internal/atomicfile"
 	"kerf/internal/protocol"
 )
 
@@ -25,29 +34,38 @@ const (
 	recordName = "rollout.jsonl"
 	keptName   = "rollout.outline"
 	// format is the version of what is kept.
-	format = 2
-	// worth is how many bytes of a record make it worth it to keep an outline anew.
-	worth = 8 << 20
-	// maxKept bounds what is read of a kept outline.
-	maxKept = 256 << 20
+	format = 3
+	// piece is how many bytes of a record one line tells of, with all of the record's line
+	// that reaches it. The other bounds are multiples of it.
+	piece = 512 << 10
+	// marked is how many bytes of a turn are read anyway to find something in it. Calls and
+	// changes behind them have marks.
+	marked = 2
+	// grown is how many bytes a turn may add before a session looks at them, in the midst of
+	// it, and most is how many it looks at at all.
+	grown, most = 8, 32
 )
+
+// Soon is a bound for [View.Most]: reading so many bytes of a record takes less time than a
+// person notices. A session is never further ahead of its outline.
+const Soon = 6 << 20
 
 // Outline tells of the first Size bytes of a record.
 type Outline struct {
-	Format int   `json:"v"`
-	Size   int64 `json:"size"`
-	// Last is how long the last line is, with its line feed, and Sum its hash. Lines name the
-	// hash of the line before, so this holds the whole record.
-	Last int64  `json:"last"`
-	Sum  string `json:"sum"`
-	// Loose is where records begin that belong to the next turn because the one before them
-	// was taken back; 0 where there are none.
-	Loose int64  `json:"loose,omitempty"`
-	Turns []Turn `json:"turns"` // that were not taken back, oldest first
+	Size  int64
+	Turns []Turn // that were not taken back, oldest first
 	// Used is what the session's own requests used, those of turns that were taken back among
 	// them, oldest first. Model is the one that the next request uses.
-	Used  []Used `json:"used,omitempty"`
-	Model string `json:"model,omitempty"`
+	Used  []Used
+	Model string
+	Damage
+}
+
+// Damage says how many lines up to here are no records, as far as they were looked at, and where
+// the first one begins.
+type Damage struct {
+	Lines int   `json:"damaged,omitempty"`
+	At    int64 `json:"damaged_at,omitempty"`
 }
 
 // Used is what requests to one model used in one span of time.
@@ -75,6 +93,16 @@ type Turn struct {
 	// others made.
 	Calls   int `json:"calls,omitempty"`
 	Changes int `json:"changes,omitempty"`
+	// Cut says that the turn began before From, where is not known: Began, Usage, Calls and
+	// Changes tell only of what is behind From.
+	Cut bool `json:"-"`
+}
+
+// Behind says that more of a record has to be read first than was allowed.
+type Behind struct{ Known, Size int64 } // in bytes
+
+func (b *Behind) Error() string {
+	return fmt.Sprintf("of the session's record %d of %d bytes are read", b.Known, b.Size)
 }
 
 // Kept is the outline of one session as it was last looked at. The zero value is empty; it
@@ -82,205 +110,249 @@ type Turn struct {
 type Kept struct {
 	mu     sync.Mutex
 	loaded bool
-	onDisk int64
-	o      Outline
+	part   part     // the last one that is known: what follows goes on from it
+	lines  [][]byte // lines of parts that are not in the file, oldest first
+	left   int64    // how long the record was when it was left to others, see Grown
+	half   int64    // how long it was when nothing but half a line was left to read
 }
 
-// Of is the outline of the record in dir as it is now.
-func (k *Kept) Of(ctx context.Context, dir string) (Outline, error) {
+// View is the outline of the record in Dir. Each of its methods first reads what was added to
+// the record. Most bounds how many bytes that may be, 0 is no bound; where it is more, they
+// return a [*Behind].
+type View struct {
+	Kept *Kept
+	Dir  string
+	Most int64
+	// Piece is how many bytes of a record one line of the file tells of; 0 is a default.
+	Piece int64
+}
+
+func (v View) pieces(n int64) int64 { return n * cmp.Or(v.Piece, piece) }
+
+// Turns are the newest turns that were not taken back, oldest first, but for so many that are
+// left out; at most limit, and whether there are more before them.
+func (v View) Turns(ctx context.Context, skip, limit int) (list []Turn, older bool, err error) {
+	err = v.use(ctx, func() error {
+		end := max(0, v.Kept.part.count()-skip)
+		first := max(0, end-max(0, limit))
+		older = first > 0
+		list, err = v.between(first, end)
+		return err
+	})
+	return list, older, err
+}
+
+// Find is the newest turn with this id, and how many came after it. Ok is false where there is
+// none.
+func (v View) Find(ctx context.Context, id protocol.TurnID) (t Turn, after int, ok bool, err error) {
+	err = v.use(ctx, func() error {
+		at := -1
+		if t, at, err = v.find(id, v.Kept.part.count()); at >= 0 {
+			ok, after = true, v.Kept.part.count()-1-at
+		}
+		return err
+	})
+	return t, after, ok, err
+}
+
+// Among are those turns whose ids are among some, the newest one of each.
+func (v View) Among(ctx context.Context, ids map[protocol.TurnID]bool) (found map[protocol.TurnID]Turn, err error) {
+	err = v.use(ctx, func() error {
+		found, err = v.among(ids)
+		return err
+	})
+	return found, err
+}
+
+// Marks are the places in a turn of calls, and of changes of files, that are behind what is read
+// of it anyway.
+type Marks struct {
+	// From is how far reading the turn from its beginning is needed, and no further.
+	From    int64
+	Calls   map[protocol.CallID]int64 // where the record of each ends
+	Changes []int64                   // where their records begin, in order
+}
+
+// Marks are those of a turn.
+func (v View) Marks(ctx context.Context, t Turn) (m Marks, err error) {
+	m = Marks{From: min(t.From+v.pieces(marked), t.End)}
+	if t.End-t.From <= v.pieces(marked) {
+		return m, nil
+	}
+	err = v.use(ctx, func() error {
+		m.Calls, m.Changes, err = v.marks(t)
+		return err
+	})
+	return m, err
+}
+
+// All is the outline as one.
+func (v View) All(ctx context.Context) (o Outline, err error) {
+	err = v.use(ctx, func() error {
+		o, err = v.all()
+		return err
+	})
+	return o, err
+}
+
+// Used is what the session's own requests used, oldest first.
+func (v View) Used(ctx context.Context) (list []Used, err error) {
+	err = v.use(ctx, func() error {
+		list, err = v.used()
+		return err
+	})
+	return list, err
+}
+
+// CountSome reads a piece of a record that is further ahead than Most, and reports whether it is
+// so no more.
+func (v View) CountSome(ctx context.Context) (done bool, err error) {
+	var behind *Behind
+	if err := v.use(ctx, func() error { return nil }); !errors.As(err, &behind) {
+		return err == nil, err
+	}
+	return false, v.step(ctx)
+}
+
+// Known is how far the record is told of, without reading any of it, whether the rest is more
+// than Most, and what is damaged up to there.
+func (v View) Known() (b Behind, ahead bool, d Damage, err error) {
+	v.Kept.mu.Lock()
+	defer v.Kept.mu.Unlock()
+	b.Size, err = v.refresh()
+	b.Known = v.Kept.part.Size
+	return b, v.ahead(b.Size), v.Kept.part.Damage, err
+}
+
+// ahead reports whether more has to be read of the record than is allowed.
+func (v View) ahead(size int64) bool {
+	return v.Most > 0 && size-v.Kept.part.Size > v.Most && size != v.Kept.half
+}
+
+// Grown looks at a record that its session has just added to, where it is worth it. Ended says
+// that a turn is over. A record that is further ahead than a session lets it come is left to
+// those who look at it.
+func (v View) Grown(ctx context.Context, size int64, ended bool) {
+	k := v.Kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	st, err := os.Stat(filepath.Join(dir, recordName))
-	if err != nil {
-		return Outline{}, err
-	}
-	if !k.loaded {
-		k.o, k.loaded = load(dir), true
-		k.onDisk = k.o.Size
-	}
-	if st.Size() != k.o.Size || !k.o.fits(dir) {
-		if st.Size() < k.o.Size || !k.o.fits(dir) {
-			k.o, k.onDisk = Outline{Format: format}, 0
-		}
-		if k.o, err = k.o.extended(ctx, dir); err != nil {
-			return Outline{}, err
-		}
-	}
-	if k.o.Size-k.onDisk >= worth && k.o.save(dir) == nil {
-		k.onDisk = k.o.Size
-	}
-	return k.o, nil
-}
-
-// Grown brings the outline up to date where so much was added to the record that it is worth
-// it.
-func (k *Kept) Grown(ctx context.Context, dir string) {
-	st, err := os.Stat(filepath.Join(dir, recordName))
-	k.mu.Lock()
-	known := max(k.o.Size, k.onDisk)
-	k.mu.Unlock()
-	if err == nil && st.Size()-known >= worth {
-		_, _ = k.Of(ctx, dir) // without it a first look is slower, nothing else
-	}
-}
-
-// load reads what is kept.
-func load(dir string) Outline {
-	path := filepath.Join(dir, keptName)
-	st, err := os.Lstat(path)
-	if err != nil || !st.Mode().IsRegular() || st.Size() > maxKept {
-		return Outline{Format: format}
-	}
-	b, err := os.ReadFile(path)
-	var o Outline
-	if err != nil || json.Unmarshal(b, &o) != nil || o.Format != format || o.Last <= 0 || o.Last > o.Size {
-		return Outline{Format: format}
-	}
-	return o
-}
-
-func (o Outline) save(dir string) error {
-	b, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	return atomicfile.WriteCache(filepath.Join(dir, keptName), append(b, '\n'))
-}
-
-// fits reports whether the last line that o tells of stands where it stood.
-func (o Outline) fits(dir string) bool {
-	if o.Size == 0 {
-		return true
-	}
-	sum, err := rollout.LineSum(dir, o.Size-o.Last, o.Size)
-	return err == nil && sum == o.Sum
-}
-
-// extended is the outline with what was added to the record.
-func (o Outline) extended(ctx context.Context, dir string) (Outline, error) {
-	o.Turns, o.Used = slices.Clone(o.Turns), slices.Clone(o.Used) // others read the old ones
-	var at, last int64
-	at = o.Size
-	want := map[string]bool{}
-	for _, r := range []history.Record{history.TurnContext{}, history.EventRecord{}, history.TokenUsage{},
-		history.FileChange{}} {
-		want[r.Type()] = true
-	}
-	called := history.ToolCall{}.Type()
-	wanted := func(r rollout.Record) bool {
-		if len(o.Turns) == 0 {
-			return true
-		}
-		if r.Type == called {
-			o.Turns[len(o.Turns)-1].Calls++
-		}
-		return want[r.Type]
-	}
-	for r, err := range rollout.Forward(dir, rollout.Ahead{From: o.Size, Want: wanted, End: &at}) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return Outline{}, err
-		}
-		o.take(r)
-	}
-	if at == o.Size {
-		return o, nil
-	}
-	last, sum, err := rollout.LastLine(dir, at)
-	if err != nil {
-		return Outline{}, err
-	}
-	o.Size, o.Last, o.Sum = at, last, sum
-	if n := len(o.Turns); n > 0 && o.Loose == 0 {
-		o.Turns[n-1].End = at
-	}
-	return o, nil
-}
-
-// told is what an outline takes from a record.
-type told struct {
-	Turn     protocol.TurnID    `json:"turn_id"`
-	Event    string             `json:"event"`
-	Cause    string             `json:"cause"`
-	Usage    protocol.Usage     `json:"usage"`
-	Agent    protocol.SessionID `json:"agent"`
-	Model    string             `json:"model"`
-	Settings struct {
-		Model string `json:"model"`
-	} `json:"settings"`
-}
-
-// take takes the next record.
-func (o *Outline) take(r rollout.Placed) {
-	var t told
-	if json.Unmarshal(r.Raw, &t) != nil {
+	ahead := size - max(k.part.Size, k.left)
+	if ahead < v.pieces(1) || !ended && ahead < v.pieces(grown) {
 		return
 	}
-	o.spend(r, t)
-	var last *Turn
-	if n := len(o.Turns); n > 0 {
-		last = &o.Turns[n-1]
+	size, err := v.refresh()
+	if err != nil || size-k.part.Size > v.pieces(most) {
+		k.left = size
+		return
 	}
-	event := r.Type == history.EventRecord{}.Type()
-	switch {
-	case r.Type == (history.TurnContext{}).Type():
-		if last == nil || last.Ended != "" || last.ID != t.Turn || o.Loose > 0 { // not told again
-			o.begin(t.Turn, r)
+	_ = v.extend(ctx, size) // without it a first look is slower, nothing else
+}
+
+// use brings the outline up to date and lets f use it. Where f finds that what is kept does
+// not make a whole, the outline is made anew.
+func (v View) use(ctx context.Context, f func() error) error {
+	v.Kept.mu.Lock()
+	defer v.Kept.mu.Unlock()
+	for again := false; ; again = true {
+		size, err := v.refresh()
+		if err != nil {
+			return err
 		}
-	case event && t.Event == history.Rewound:
-		o.rewind(t.Turn, r.End)
-	case last == nil:
-		if t.Turn != "" && !event { // a record whose turn was never opened
-			o.begin(t.Turn, r)
+		if v.ahead(size) {
+			return &Behind{v.Kept.part.Size, size}
 		}
-	case event && (history.EventRecord{What: t.Event}).EndsTurn():
-		last.Ended = t.Event
-	case r.Type == (history.TokenUsage{}).Type():
-		last.Usage = last.Usage.Add(t.Usage)
-	case r.Type == (history.FileChange{}).Type() && t.Cause != "outside":
-		last.Changes++
+		if err = v.extend(ctx, size); err == nil {
+			err = f()
+		}
+		if again || !errors.Is(err, errNoChain) {
+			return err
+		}
+		if err := v.Kept.forget(v.Dir); err != nil {
+			return err
+		}
 	}
 }
 
-// spend takes what a request used, and which model the next one uses.
-func (o *Outline) spend(r rollout.Placed, t told) {
-	switch r.Type {
-	case history.SessionMeta{}.Type():
-		o.Model = t.Model
-	case history.TurnContext{}.Type():
-		o.Model = t.Settings.Model
-	case history.TokenUsage{}.Type():
-		if t.Agent != "" {
-			return // it is in the session of the sub-agent, too
-		}
-		at := r.Time.UTC().Truncate(span)
-		if n := len(o.Used); n == 0 || o.Used[n-1].Model != o.Model || !o.Used[n-1].At.Equal(at) {
-			o.Used = append(o.Used, Used{At: at, Model: o.Model})
-		}
-		u := &o.Used[len(o.Used)-1]
-		u.Requests, u.Usage = u.Requests+1, u.Usage.Add(t.Usage)
+// step reads a few pieces more.
+func (v View) step(ctx context.Context) error {
+	v.Kept.mu.Lock()
+	defer v.Kept.mu.Unlock()
+	err := v.extend(ctx, v.Kept.part.Size+v.pieces(2))
+	if errors.Is(err, errNoChain) {
+		return v.Kept.forget(v.Dir)
 	}
+	return err
 }
 
-// begin opens a turn.
-func (o *Outline) begin(id protocol.TurnID, r rollout.Placed) {
-	from := r.From
-	if n := len(o.Turns); o.Loose > 0 {
-		from, o.Loose = o.Loose, 0
-	} else if n > 0 {
-		o.Turns[n-1].End = r.From
+// refresh makes sure that what is known fits the record, takes over what others kept, and
+// returns the size of the record.
+func (v View) refresh() (int64, error) {
+	k := v.Kept
+	st, err := os.Stat(filepath.Join(v.Dir, recordName))
+	if err != nil {
+		return 0, err
 	}
-	o.Turns = append(o.Turns, Turn{ID: id, Began: r.Time, From: from})
+	known := k.loaded && k.part.fits(v.Dir)
+	if known && st.Size()-k.part.Size < v.pieces(2) {
+		return st.Size(), nil
+	}
+	if p, ok := newest(v.Dir); ok && (!known || p.Size > k.part.Size) {
+		k.part, k.lines = p, nil
+	} else if !known {
+		k.part, k.lines = part{}, nil
+	}
+	k.loaded = true
+	return st.Size(), nil
 }
 
-// rewind takes a turn back, and those that came after it.
-func (o *Outline) rewind(id protocol.TurnID, end int64) {
-	for n, t := range slices.Backward(o.Turns) {
-		if t.ID == id {
-			o.Turns, o.Loose = o.Turns[:n], end
-			return
+// forget drops what is known and what is kept.
+func (k *Kept) forget(dir string) error {
+	k.part, k.lines, k.loaded = part{}, nil, true
+	err := os.Remove(filepath.Join(dir, keptName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// extend reads the record up to about a place, and keeps what is worth it.
+func (v View) extend(ctx context.Context, to int64) error {
+	k := v.Kept
+	for k.part.Size < to {
+		p, err := v.next(ctx)
+		if err != nil {
+			return err
 		}
+		if p.Size == k.part.Size { // only half a line is there
+			st, err := os.Stat(filepath.Join(v.Dir, recordName))
+			if err != nil {
+				return err
+			}
+			k.half = st.Size()
+			break
+		}
+		if v.grows() {
+			k.lines = k.lines[:len(k.lines)-1]
+		}
+		k.part, k.lines = p, append(k.lines, p.line())
+	}
+	v.save()
+	return nil
+}
+
+// grows reports whether the last part has room for more: it is small, and not in the file.
+func (v View) grows() bool {
+	return len(v.Kept.lines) > 0 && v.Kept.part.Size-v.Kept.part.From < v.pieces(1)
+}
+
+// save adds the lines of whole parts to the file. Where that does not work they stay in memory.
+func (v View) save() {
+	k := v.Kept
+	whole := len(k.lines)
+	if v.grows() {
+		whole--
+	}
+	if whole > 0 && add(v.Dir, k.lines[:whole]) == nil {
+		k.lines = slices.Clone(k.lines[whole:])
 	}
 }

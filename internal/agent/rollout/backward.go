@@ -25,9 +25,11 @@ type Back struct {
 	Want func(kind string) bool
 	// From is where a line ends, to begin with that one; 0 is the end of the file.
 	From int64
-	// End is told where the line of each record ends, before the record is yielded, if it is
-	// not nil.
-	End *int64
+	// Most ends the reading at the line that reaches so many bytes; 0 is no bound.
+	Most int64
+	// Begin and End are told where the line of each record begins and ends, before the record
+	// is yielded, if they are not nil. Begin is told so of lines that are passed over, too.
+	Begin, End *int64
 }
 
 // openRecords opens the records of a session, given as for Read.
@@ -56,7 +58,7 @@ func BackwardOf(path string, o Back) iter.Seq2[Record, error] {
 		if o.From > 0 {
 			b.at = min(b.at, o.From)
 		}
-		for {
+		for end := b.at; o.Most <= 0 || end-b.begun() < o.Most; {
 			line, err := b.next()
 			if err == io.EOF {
 				return
@@ -64,6 +66,9 @@ func BackwardOf(path string, o Back) iter.Seq2[Record, error] {
 			if err != nil {
 				yield(Record{}, fmt.Errorf("read %s: %w", path, err))
 				return
+			}
+			if o.Begin != nil {
+				*o.Begin = b.begun()
 			}
 			if h, ok := parseHead(line); ok && o.Want != nil && !o.Want(h.kind) {
 				continue
@@ -73,16 +78,21 @@ func BackwardOf(path string, o Back) iter.Seq2[Record, error] {
 				continue
 			}
 			if o.End != nil {
-				*o.End = b.at + int64(len(b.held)+1+len(line)+1)
-				if b.over { // the first line of the file: no line feed stands before it
-					*o.End--
-				}
+				*o.End = b.begun() + int64(len(line)+1)
 			}
 			if !yield(Record{h.seq, h.time, h.kind, slices.Clone(line)}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// begun is where the line begins that was returned last.
+func (b *backward) begun() int64 {
+	if b.over { // the first line of the file: no line feed stands before it
+		return 0
+	}
+	return b.at + int64(len(b.held)+1)
 }
 
 // backward cuts a file into lines from its end.

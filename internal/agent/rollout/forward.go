@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,11 +21,16 @@ type Placed struct {
 type Ahead struct {
 	// From is where a line begins, and To where one ends; 0 is the end of the file.
 	From, To int64
+	// Most ends the reading behind the line that reaches so many bytes; 0 is no bound.
+	Most int64
 	// Want is asked for each line as it is reached, nil wants all. The others are passed over
 	// by their beginnings. It must not keep Raw.
-	Want func(Record) bool
+	Want func(Placed) bool
 	// End is told where each line ends, those that are passed over as well, if it is not nil.
 	End *int64
+	// Damaged is told where lines begin that are no records, as far as they are looked at, if it
+	// is not nil.
+	Damaged func(from int64)
 }
 
 // How much is read at a time: little at first, since many want a few lines only.
@@ -54,7 +60,7 @@ func Forward(path string, o Ahead) iter.Seq2[Placed, error] {
 			to = st.Size()
 		}
 		a := ahead{r: io.NewSectionReader(f, o.From, max(0, to-o.From)), at: o.From}
-		for {
+		for o.Most <= 0 || a.at-o.From < o.Most {
 			line, from, err := a.next()
 			if err == io.EOF {
 				return
@@ -67,11 +73,14 @@ func Forward(path string, o Ahead) iter.Seq2[Placed, error] {
 				*o.End = a.at
 			}
 			h, asked := parseHead(line)
-			if asked && !o.wants(h, line) {
+			if asked && !o.wants(h, line, from, a.at) {
 				continue
 			}
 			h, ok := parse(line)
-			if !ok || !asked && !o.wants(h, line) {
+			if !ok && len(line) > 0 && o.Damaged != nil {
+				o.Damaged(from)
+			}
+			if !ok || !asked && !o.wants(h, line, from, a.at) {
 				continue
 			}
 			if !yield(Placed{Record{h.seq, h.time, h.kind, slices.Clone(line)}, from, a.at}, nil) {
@@ -81,8 +90,8 @@ func Forward(path string, o Ahead) iter.Seq2[Placed, error] {
 	}
 }
 
-func (o Ahead) wants(h head, line []byte) bool {
-	return o.Want == nil || o.Want(Record{h.seq, h.time, h.kind, line})
+func (o Ahead) wants(h head, line []byte, from, end int64) bool {
+	return o.Want == nil || o.Want(Placed{Record{h.seq, h.time, h.kind, line}, from, end})
 }
 
 // ahead cuts a file into lines from a place on.
@@ -132,18 +141,30 @@ func (a *ahead) read() error {
 	return err
 }
 
-// LineSum is the hash of the line that stands between two places of the record in dir, with
-// its line feed.
+// sumBytes is how much of a line its [LineSum] covers: lines can have megabytes.
+const sumBytes = 64 << 10
+
+// LineSum tells the line that stands between two places of the record in dir from others: it is
+// the hash of the beginning of it, which names the line before. There is none where no line ends
+// at the second place.
 func LineSum(dir string, from, end int64) (string, error) {
 	f, err := openRegular(filepath.Join(dir, rolloutName), os.O_RDONLY)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if end <= from || end-from > maxLine+1 {
-		return "", fmt.Errorf("%s: there is no line of %d bytes", dir, end-from)
+	return lineSum(f, from, end)
+}
+
+func lineSum(f io.ReaderAt, from, end int64) (string, error) {
+	feed := make([]byte, 1)
+	if from < 0 || end <= from {
+		return "", fmt.Errorf("there is no line of %d bytes", end-from)
 	}
-	b := make([]byte, end-from)
+	if _, err := f.ReadAt(feed, end-1); err != nil || feed[0] != '\n' {
+		return "", fmt.Errorf("no line ends at %d", end)
+	}
+	b := make([]byte, min(end-from, sumBytes))
 	if _, err := f.ReadAt(b, from); err != nil {
 		return "", err
 	}
@@ -159,11 +180,66 @@ func LastLine(dir string, end int64) (int64, string, error) {
 	}
 	defer f.Close()
 	b := backward{f: f, at: end - 1} // without the line feed
-	line, err := b.next()
-	if err != nil {
+	if _, err := b.next(); err != nil {
 		return 0, "", err
 	}
-	n := int64(len(line) + 1)
-	sum, err := LineSum(dir, end-n, end)
+	n := end - b.begun()
+	sum, err := lineSum(f, end-n, end)
 	return n, sum, err
+}
+
+// Find is where the line of a record begins in the record in dir, by its number, and whether
+// there is one. It looks in few places: numbers rise. Where they do not, because the record is
+// damaged, it may not find one that is there.
+func Find(dir string, seq int64) (int64, bool) {
+	f, err := openRegular(filepath.Join(dir, rolloutName), os.O_RDONLY)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return 0, false
+	}
+	low, high := int64(0), st.Size() // the line begins at low or later, and before high
+	for low < high {
+		mid := low + (high-low)/2
+		from, found, ok := firstLine(f, mid, high)
+		switch {
+		case ok && found == seq:
+			return from, true
+		case ok && found < seq:
+			low = from + 1
+		case mid > low:
+			high = mid
+		default:
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// firstLine is the first line with a number that begins at a place or behind it, and before
+// another one.
+func firstLine(f io.ReaderAt, at, before int64) (from, seq int64, ok bool) {
+	st := at
+	if at > 0 {
+		st = at - 1 // a line that begins at the place is the first one
+	}
+	a := ahead{r: io.NewSectionReader(f, st, math.MaxInt64-st), at: st}
+	if at > 0 {
+		if _, _, err := a.next(); err != nil {
+			return 0, 0, false
+		}
+	}
+	for a.at < before {
+		line, from, err := a.next()
+		if err != nil {
+			return 0, 0, false
+		}
+		if h, ok := parseHead(line); ok {
+			return from, h.seq, true
+		}
+	}
+	return 0, 0, false
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,6 +58,24 @@ func openRegular(path string, flag int) (*os.File, error) {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	return os.OpenFile(path, flag, 0)
+}
+
+// LinesBackward yields the lines of a file from the last to the first, without their line
+// feeds. A line is valid until the next one. An error ends the sequence.
+func LinesBackward(f io.ReaderAt, size int64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for b := (backward{f: f, at: size}); ; {
+			line, err := b.next()
+			if err == io.EOF || !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// OpenBeside opens a file beside the record in dir that is its user's alone; flag may make it.
+func OpenBeside(dir, name string, flag int) (*os.File, error) {
+	return private(filepath.Join(dir, name), flag)
 }
 
 // scanner goes through a file line by line.

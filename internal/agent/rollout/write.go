@@ -139,6 +139,13 @@ func (w *Writer) openHead() {
 // Dir is the directory of the session.
 func (w *Writer) Dir() string { return w.dir }
 
+// Size is how many bytes of whole lines the record has.
+func (w *Writer) Size() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.size
+}
+
 // Append takes entries as the next records and writes them, in one piece. When
 // it returns nil the system has them. If the error is ErrPending they are kept
 // and will be written later; with any other error none of them was taken: an

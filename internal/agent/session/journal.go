@@ -50,6 +50,14 @@ func (j *journal) write(records []history.Record) {
 	err := j.rollout.Append(entries...)
 	j.fault(err)
 	j.failed = err
+	j.outlined(false)
+}
+
+// outlined brings the outline up to date where much was added to the record since. Ended says
+// that a turn is over.
+func (j *journal) outlined(ended bool) {
+	v := outline.View{Kept: &j.outline, Dir: j.rollout.Dir()}
+	v.Grown(context.Background(), j.rollout.Size(), ended)
 }
 
 // observe keeps the metadata true.
@@ -153,7 +161,7 @@ func (j *journal) sync() {
 	}
 	j.saveMeta()
 	_ = j.rollout.Sync()
-	j.outline.Grown(context.Background(), j.rollout.Dir())
+	j.outlined(true)
 }
 
 // slim returns r with its images kept beside the rollout and named in their

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kerf/internal/agent/history"
@@ -15,6 +16,7 @@ import (
 	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions/records"
+	"kerf/internal/text/visible"
 )
 
 // Part is a part of a turn: what is told of it is of the whole turn, only its items are those
@@ -29,6 +31,8 @@ type Part struct {
 	Calls, Changes int
 	// Read is how many bytes of the record were read for the items.
 	Read int64
+	// Cut says that where the turn began is not known, nor how much it has.
+	Cut bool
 }
 
 // Span says which part of a turn is read. It ends where one that was read before began, or
@@ -36,6 +40,8 @@ type Part struct {
 type Span struct {
 	Before, After int64
 	Call          protocol.CallID
+	// CallEnd is where the record of the call ends; 0 is not known.
+	CallEnd int64
 	// Items and Bytes are about how much is read: always the items of whole responses, and
 	// those of one at least.
 	Items int
@@ -51,13 +57,17 @@ var ErrNoCall = errors.New("the turn has no such call")
 // PartOf reads a part of a turn that stands where its outline says.
 func PartOf(ctx context.Context, o Options, t outline.Turn, s Span) (Part, error) {
 	p := Part{PastTurn: protocol.PastTurn{ID: t.ID, Began: t.Began, Ended: Endings[t.Ended], Usage: t.Usage},
-		Calls: t.Calls, Changes: t.Changes}
+		Calls: t.Calls, Changes: t.Changes, Cut: t.Cut}
 	reach := int64(0) // what is read goes on at least until there
 	if s.Call != "" {
-		end, err := callEnd(ctx, o.Dir, t, s.Call)
-		if err != nil {
-			return p, err
+		end := s.CallEnd
+		if end == 0 {
+			var err error
+			if end, err = callEnd(ctx, o.Dir, t, s.Call); err != nil {
+				return p, err
+			}
 		}
+		var err error
 		_, s.After, err = back(ctx, o.Dir, t, end, Span{Items: s.Items / 2, Bytes: s.Bytes / 2})
 		if err != nil {
 			return p, err
@@ -81,7 +91,9 @@ func PartOf(ctx context.Context, o Options, t outline.Turn, s Span) (Part, error
 	if err != nil {
 		return p, err
 	}
-	if from > t.From {
+	if t.Cut {
+		p.Before = from
+	} else if from > t.From {
 		p.Before = from
 		if p.Prompt, err = prompt(ctx, o, t); err != nil {
 			return p, err
@@ -107,6 +119,7 @@ type measure struct {
 	items int
 	bytes int64
 	round int
+	edge  bool // the record that was asked for last is no part of the response before it
 }
 
 // full reports whether r begins what is not read any more.
@@ -125,11 +138,11 @@ func (m *measure) full(r records.Record) bool {
 	default:
 		item = false
 	}
+	m.edge = item && m.items > 0 && (round == 0 || round != m.round)
 	if !item {
 		return false
 	}
-	over := m.items >= m.s.Items || m.bytes >= m.s.Bytes
-	if m.items > 0 && over && (round == 0 || round != m.round) {
+	if over := m.items >= m.s.Items || m.bytes >= m.s.Bytes; over && m.edge {
 		return true
 	}
 	if shown {
@@ -148,6 +161,7 @@ func back(ctx context.Context, dir string, t outline.Turn, end int64, s Span) ([
 	m := measure{s: s}
 	var list []records.Record
 	at, from := int64(0), int64(0)
+	edge, edgeAt := 0, int64(0) // the last place between two responses
 	for l, err := range rollout.BackwardOf(dir, rollout.Back{From: end, End: &at}) {
 		if err == nil {
 			err = ctx.Err()
@@ -156,12 +170,18 @@ func back(ctx context.Context, dir string, t outline.Turn, end int64, s Span) ([
 			return nil, 0, err
 		}
 		if at <= t.From {
+			if t.Cut && edge > 0 { // of a response that is cut no part is shown
+				list, from = list[:edge], edgeAt
+			}
 			break
 		}
 		r := records.Of(l)
 		if m.full(r) {
 			from = at
 			break
+		}
+		if m.edge {
+			edge, edgeAt = len(list), at
 		}
 		m.bytes += int64(len(l.Raw))
 		list = append(list, r)
@@ -202,7 +222,7 @@ func callEnd(ctx context.Context, dir string, t outline.Turn, call protocol.Call
 	if err != nil {
 		return 0, err
 	}
-	wanted := func(r rollout.Record) bool {
+	wanted := func(r rollout.Placed) bool {
 		return r.Type == history.ToolCall{}.Type() && bytes.Contains(r.Raw[:min(len(r.Raw), len(name)+512)], name)
 	}
 	for l, err := range rollout.Forward(dir, rollout.Ahead{From: t.From, To: t.End, Want: wanted}) {
@@ -219,8 +239,8 @@ func callEnd(ctx context.Context, dir string, t outline.Turn, call protocol.Call
 	return 0, fmt.Errorf("%w %q", ErrNoCall, string(call))
 }
 
-func ofType(kinds func(string) bool) func(rollout.Record) bool {
-	return func(r rollout.Record) bool { return kinds(r.Type) }
+func ofType(kinds func(string) bool) func(rollout.Placed) bool {
+	return func(r rollout.Placed) bool { return kinds(r.Type) }
 }
 
 // named is a call as its record names it, near the beginning of the line.
@@ -257,21 +277,33 @@ func prompt(ctx context.Context, o Options, t outline.Turn) (*protocol.Item, err
 }
 
 // DiffOf is what a turn changed, as one diff.
-func DiffOf(ctx context.Context, o Options, t outline.Turn) (string, error) {
+func DiffOf(ctx context.Context, o Options, t outline.Turn, m outline.Marks) (string, error) {
 	b := newBuilder(o.Dir, o.Cwd)
 	b.one, b.turns = true, []protocol.PastTurn{{ID: t.ID, Began: t.Began}}
-	changes := records.Types(history.FileChange{})
-	for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: t.From, To: t.End, Want: ofType(changes)}) {
+	take := func(a rollout.Ahead) error {
+		for l, err := range rollout.Forward(o.Dir, a) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			if c, ok := records.Of(l.Record).Record.(history.FileChange); ok {
+				c.Turn = t.ID
+				b.changed(c)
+			}
+		}
+		return nil
+	}
+	wanted := ofType(records.Types(history.FileChange{}))
+	err := take(rollout.Ahead{From: t.From, To: t.End, Most: m.From - t.From, Want: wanted})
+	for _, at := range m.Changes {
 		if err == nil {
-			err = ctx.Err()
+			err = take(rollout.Ahead{From: at, To: t.End, Most: 1})
 		}
-		if err != nil {
-			return "", err
-		}
-		if c, ok := records.Of(l.Record).Record.(history.FileChange); ok {
-			c.Turn = t.ID
-			b.changed(c)
-		}
+	}
+	if err != nil {
+		return "", err
 	}
 	if folded := b.diffTurns(); len(folded) > 0 && o.Net != nil {
 		o.Net(folded)
@@ -279,9 +311,41 @@ func DiffOf(ctx context.Context, o Options, t outline.Turn) (string, error) {
 	return b.turns[0].Diff, nil
 }
 
-// ItemOf is one item of a turn by its id, if it is a call.
+// itemOf is the item of a record of a call.
+func itemOf(o Options, l rollout.Placed) protocol.Item {
+	b := newBuilder(o.Dir, o.Cwd)
+	b.record(records.Of(l.Record))
+	return b.turns[0].Items[0]
+}
+
+// ItemAt is one item of a turn by its id, if it is a call. It finds none in a record whose
+// numbers do not rise.
+func ItemAt(ctx context.Context, o Options, turn protocol.TurnID, id protocol.ItemID) (protocol.Item, bool, error) {
+	seq, err := strconv.ParseInt(strings.TrimPrefix(string(id), itemPrefix), 10, 64)
+	if err != nil || itemID(seq) != id {
+		return protocol.Item{}, false, nil
+	}
+	at, ok := rollout.Find(o.Dir, seq)
+	if !ok {
+		return protocol.Item{}, false, nil
+	}
+	for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: at, Most: 1}) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return protocol.Item{}, false, err
+		}
+		if c, ok := records.Of(l.Record).Record.(history.ToolCall); ok && c.Turn == turn {
+			return itemOf(o, l), true, nil
+		}
+	}
+	return protocol.Item{}, false, nil
+}
+
+// ItemOf is as ItemAt for any record, and reads the turn.
 func ItemOf(ctx context.Context, o Options, t outline.Turn, id protocol.ItemID) (protocol.Item, bool, error) {
-	wanted := func(r rollout.Record) bool { return r.Type == history.ToolCall{}.Type() && itemID(r.Seq) == id }
+	wanted := func(r rollout.Placed) bool { return r.Type == history.ToolCall{}.Type() && itemID(r.Seq) == id }
 	for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: t.From, To: t.End, Want: wanted}) {
 		if err == nil {
 			err = ctx.Err()
@@ -289,9 +353,32 @@ func ItemOf(ctx context.Context, o Options, t outline.Turn, id protocol.ItemID) 
 		if err != nil {
 			return protocol.Item{}, false, err
 		}
-		b := newBuilder(o.Dir, o.Cwd)
-		b.record(records.Of(l.Record))
-		return b.turns[0].Items[0], true, nil
+		return itemOf(o, l), true, nil
 	}
 	return protocol.Item{}, false, nil
+}
+
+// Asked is what opened a turn: the first line of it, shortened, and the model of the turn. A few
+// records are read.
+func Asked(ctx context.Context, o Options, t outline.Turn) (prompt, name string, err error) {
+	opening := records.Types(history.TurnContext{}, history.UserInput{}, history.AssistantMessage{}, history.ToolCall{})
+	for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: t.From, To: t.End, Want: ofType(opening)}) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return prompt, name, err
+		}
+		switch rec := records.Of(l.Record).Record.(type) {
+		case history.TurnContext:
+			name = rec.Settings.Model
+		case history.UserInput:
+			if !rec.Marker {
+				return visible.Excerpt(rec.Text), name, nil
+			}
+		default:
+			return prompt, name, nil
+		}
+	}
+	return prompt, name, nil
 }

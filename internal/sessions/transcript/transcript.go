@@ -267,7 +267,9 @@ func (b *builder) add(id protocol.TurnID, r records.Record, status protocol.Stat
 }
 
 // itemID names the item of a record.
-func itemID(seq int64) protocol.ItemID { return protocol.ItemID(fmt.Sprintf("past_%d", seq)) }
+func itemID(seq int64) protocol.ItemID { return protocol.ItemID(fmt.Sprint(itemPrefix, seq)) }
+
+const itemPrefix = "past_"
 
 func (b *builder) userInput(u history.UserInput, r records.Record) {
 	if u.Marker {
