@@ -167,6 +167,9 @@ func TestWebPages(t *testing.T) {
 			if wide := browser.Eval[int](p, "document.documentElement.scrollWidth"); int64(wide) > screen.width {
 				t.Errorf("%s: the page is %d wide on a screen of %d", name, wide, screen.width)
 			}
+			if wide := p.Text(`[...document.querySelectorAll("table:not(.md table):not(.code table)")].filter(e => e.offsetWidth > innerWidth).length + ""`); screen.name == "phone" && wide != "0" {
+				t.Errorf("%s: %s tables are wider than a phone", name, wide)
+			}
 			asked := p.Requests()
 			for _, r := range asked {
 				if !strings.HasPrefix(r, at(u, "/")) && !strings.HasPrefix(r, "data:") {

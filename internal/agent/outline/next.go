@@ -29,7 +29,8 @@ func (v View) next(ctx context.Context) (part, error) {
 	}
 	at := p.Size
 	g := grower{view: v, part: &p}
-	what := rollout.Ahead{From: p.Size, Most: v.pieces(1), Want: g.wants, End: &at, Damaged: g.damaged}
+	what := rollout.Ahead{From: p.Size, Most: v.pieces(1), Want: g.wants, End: &at, Done: ctx.Done(),
+		Damaged: g.damaged}
 	for r, err := range rollout.Forward(v.Dir, what) {
 		if err == nil {
 			err = ctx.Err()

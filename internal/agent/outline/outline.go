@@ -273,13 +273,23 @@ func (v View) use(ctx context.Context, f func() error) error {
 	}
 }
 
-// step reads a few pieces more.
+// step reads a few pieces more. Others are not kept waiting: what was read counts where nobody
+// else went on meanwhile.
 func (v View) step(ctx context.Context) error {
-	v.Kept.mu.Lock()
-	defer v.Kept.mu.Unlock()
-	err := v.extend(ctx, v.Kept.part.Size+v.pieces(2))
+	k := v.Kept
+	k.mu.Lock()
+	was := k.part.head
+	apart := v
+	apart.Kept = &Kept{loaded: true, part: k.part, lines: slices.Clone(k.lines), half: k.half}
+	k.mu.Unlock()
+	err := apart.extend(ctx, was.Size+v.pieces(2))
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if errors.Is(err, errNoChain) {
-		return v.Kept.forget(v.Dir)
+		return k.forget(v.Dir)
+	}
+	if err == nil && k.part.Size == was.Size && k.part.Sum == was.Sum {
+		k.part, k.lines, k.half = apart.Kept.part, apart.Kept.lines, apart.Kept.half
 	}
 	return err
 }

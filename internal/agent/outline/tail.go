@@ -47,7 +47,7 @@ func (v View) tail(ctx context.Context, from int64) (Tail, error) {
 	wants := func(r rollout.Placed) bool {
 		return (r.From > from || from == 0) && g.wants(r) // the first line is a part of one
 	}
-	for r, err := range rollout.Forward(v.Dir, rollout.Ahead{From: from, Want: wants, End: &at}) {
+	for r, err := range rollout.Forward(v.Dir, rollout.Ahead{From: from, Want: wants, End: &at, Done: ctx.Done()}) {
 		if err == nil {
 			err = ctx.Err()
 		}

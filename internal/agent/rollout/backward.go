@@ -23,13 +23,14 @@ type Back struct {
 	// Want is asked for the type of each line as it is reached, nil wants all. The others are
 	// passed over by their beginnings, which is some ten times as fast.
 	Want func(kind string) bool
-	// From is where a line ends, to begin with that one; 0 is the end of the file.
-	From int64
-	// Most ends the reading at the line that reaches so many bytes; 0 is no bound.
+	// From is where a line ends, to begin with that one; 0 is the end of the file. To is where
+	// the last one begins.
+	From, To int64
+	// Most is how many bytes are read at most; 0 is no bound.
 	Most int64
-	// Begin and End are told where the line of each record begins and ends, before the record
-	// is yielded, if they are not nil. Begin is told so of lines that are passed over, too.
-	Begin, End *int64
+	// End is told where the line of each record ends, before the record is yielded, if it is
+	// not nil.
+	End *int64
 }
 
 // openRecords opens the records of a session, given as for Read.
@@ -58,7 +59,10 @@ func BackwardOf(path string, o Back) iter.Seq2[Record, error] {
 		if o.From > 0 {
 			b.at = min(b.at, o.From)
 		}
-		for end := b.at; o.Most <= 0 || end-b.begun() < o.Most; {
+		if b.floor = min(b.at, max(0, o.To)); o.Most > 0 && b.at-o.Most > b.floor {
+			b.floor, b.cut = b.at-o.Most, true
+		}
+		for {
 			line, err := b.next()
 			if err == io.EOF {
 				return
@@ -66,9 +70,6 @@ func BackwardOf(path string, o Back) iter.Seq2[Record, error] {
 			if err != nil {
 				yield(Record{}, fmt.Errorf("read %s: %w", path, err))
 				return
-			}
-			if o.Begin != nil {
-				*o.Begin = b.begun()
 			}
 			if h, ok := parseHead(line); ok && o.Want != nil && !o.Want(h.kind) {
 				continue
@@ -89,16 +90,20 @@ func BackwardOf(path string, o Back) iter.Seq2[Record, error] {
 
 // begun is where the line begins that was returned last.
 func (b *backward) begun() int64 {
-	if b.over { // the first line of the file: no line feed stands before it
-		return 0
+	if b.over { // the first line: no line feed stands before it
+		return b.floor
 	}
 	return b.at + int64(len(b.held)+1)
 }
 
 // backward cuts a file into lines from its end.
 type backward struct {
-	f    io.ReaderAt
-	at   int64  // what lies before is not read yet
+	f  io.ReaderAt
+	at int64 // what lies before is not read yet
+	// floor is where the reading ends. Cut says that no line begins there.
+	floor int64
+	cut   bool
+
 	held []byte // what was read and not yet returned; it begins at at
 	ends []int  // where lines end in held, looked for forwards: that is much faster
 	long bool   // the line under way is longer than maxLine
@@ -118,8 +123,8 @@ func (b *backward) next() ([]byte, error) {
 			}
 			return line, nil
 		}
-		if b.at == 0 {
-			if b.over {
+		if b.at <= b.floor {
+			if b.over || b.cut {
 				return nil, io.EOF
 			}
 			b.over = true
@@ -133,7 +138,7 @@ func (b *backward) next() ([]byte, error) {
 		if len(b.held) > maxLine {
 			b.held, b.long = b.held[:0], true
 		}
-		n := min(b.at, int64(max(backBlock, len(b.held)))) // doubling keeps long lines linear
+		n := min(b.at-b.floor, int64(max(backBlock, len(b.held)))) // doubling keeps long lines linear
 		grown := make([]byte, int(n)+len(b.held))
 		copy(grown[n:], b.held)
 		if _, err := b.f.ReadAt(grown[:n], b.at-n); err != nil {

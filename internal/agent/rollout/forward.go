@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"iter"
@@ -28,6 +29,9 @@ type Ahead struct {
 	Want func(Placed) bool
 	// End is told where each line ends, those that are passed over as well, if it is not nil.
 	End *int64
+	// Done ends the reading when it is closed, with context.Canceled; nil never does. A line that
+	// is none may be longer than any memory.
+	Done <-chan struct{}
 	// Damaged is told where lines begin that are no records, as far as they are looked at, if it
 	// is not nil.
 	Damaged func(from int64)
@@ -59,7 +63,7 @@ func Forward(path string, o Ahead) iter.Seq2[Placed, error] {
 			}
 			to = st.Size()
 		}
-		a := ahead{r: io.NewSectionReader(f, o.From, max(0, to-o.From)), at: o.From}
+		a := ahead{r: io.NewSectionReader(f, o.From, max(0, to-o.From)), at: o.From, done: o.Done}
 		for o.Most <= 0 || a.at-o.From < o.Most {
 			line, from, err := a.next()
 			if err == io.EOF {
@@ -101,6 +105,7 @@ type ahead struct {
 	buf   []byte
 	held  []byte // what was read and not yet returned, within buf
 	block int    // how much was read at once
+	done  <-chan struct{}
 }
 
 // next returns a line without its line feed, and where it begins. One that is longer than
@@ -128,6 +133,11 @@ func (a *ahead) next() ([]byte, int64, error) {
 
 // read adds to what is held.
 func (a *ahead) read() error {
+	select {
+	case <-a.done:
+		return context.Canceled
+	default:
+	}
 	a.block = min(max(aheadFirst, 2*a.block), aheadBlock)
 	if need := len(a.held) + a.block; len(a.buf) < need {
 		buf := make([]byte, need+len(a.held)) // doubling keeps long lines linear

@@ -11,6 +11,7 @@ import (
 
 	"kerf/internal/front/tui/syntax"
 	"kerf/internal/front/web/markup"
+	"kerf/internal/front/web/query"
 	"kerf/internal/front/web/render"
 	"kerf/internal/pathname"
 	"kerf/internal/text/visible"
@@ -61,6 +62,33 @@ func (s *Server) root(r *http.Request) (string, []string, error) {
 	return "", all, fmt.Errorf("%w: Kerf has no history of %s", ErrNotFound, visible.Line(want))
 }
 
+// damageView tells in what a history differs from what was written.
+type damageView struct {
+	Damage
+	Root string
+}
+
+// Again is asked for to tell it anew.
+func (d damageView) Again() string { return query.With("/damage", nil, "root", d.Root) }
+
+// whole looks whether the history of a workspace is what was written.
+func (s *Server) whole(r *http.Request, root string) (damageView, error) {
+	d, err := s.o.Data.Damage(r.Context(), root)
+	return damageView{d, root}, err
+}
+
+func (s *Server) damage(w http.ResponseWriter, r *http.Request) error {
+	root, _, err := s.root(r)
+	if err != nil {
+		return err
+	}
+	d, err := s.whole(r, root)
+	if err != nil {
+		return err
+	}
+	return s.part(w, "damaged", d)
+}
+
 type entryView struct {
 	Entry
 	URL, UndoURL string
@@ -69,8 +97,8 @@ type entryView struct {
 
 // view draws an entry; its paths stand below root.
 func view(root string, e Entry) entryView {
-	v := entryView{Entry: e, Root: root, URL: with("/changes/"+strconv.FormatInt(e.Seq, 10), nil, "root", root)}
-	v.UndoURL = with("/undo", nil, "root", root, "entry", strconv.FormatInt(e.Seq, 10))
+	v := entryView{Entry: e, Root: root, URL: query.With("/changes/"+strconv.FormatInt(e.Seq, 10), nil, "root", root)}
+	v.UndoURL = query.With("/undo", nil, "root", root, "entry", strconv.FormatInt(e.Seq, 10))
 	v.Changes = slices.Clone(e.Changes)
 	for i, c := range v.Changes {
 		v.Changes[i].Path = below(root, c.Path)
@@ -92,6 +120,7 @@ type changesPage struct {
 	Roots, Causes              []string
 	Rows                       []entryView
 	More                       string
+	Damage                     damageView
 }
 
 func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
@@ -102,23 +131,26 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	p := changesPage{Root: root, Roots: all, Cause: q.Get("cause"), Path: q.Get("path"), Session: q.Get("session"),
 		Causes: []string{"tool", "command", "outside", "undo", "redo"}}
-	before, err := number(q, "before")
+	before, err := query.Number(q, "before")
 	if err != nil {
 		return err
 	}
-	query := LogQuery{Cause: p.Cause, Session: p.Session, Before: int64(before), Limit: entriesPerPage}
+	want := LogQuery{Cause: p.Cause, Session: p.Session, Before: int64(before), Limit: entriesPerPage}
 	if p.Path != "" {
-		query.Path = absolute(root, p.Path)
+		want.Path = absolute(root, p.Path)
 	}
-	list, more, err := s.o.Data.Log(r.Context(), root, query)
+	list, more, err := s.o.Data.Log(r.Context(), root, want)
 	if err != nil {
+		return err
+	}
+	if p.Damage, err = s.whole(r, root); err != nil {
 		return err
 	}
 	for _, e := range list {
 		p.Rows = append(p.Rows, view(root, e))
 	}
 	if more && len(list) > 0 {
-		p.More = with("/changes", q, "before", strconv.FormatInt(list[len(list)-1].Seq, 10))
+		p.More = query.With("/changes", q, "before", strconv.FormatInt(list[len(list)-1].Seq, 10))
 	}
 	return s.render(w, r, "changes", "Changes", p)
 }
@@ -133,8 +165,9 @@ func absolute(root, p string) string {
 
 type changePage struct {
 	diffPage
-	Entry entryView
-	Edits string // where single edits are chosen, if there are any
+	Entry  entryView
+	Edits  string // where single edits are chosen, if there are any
+	Damage damageView
 }
 
 // entry is the change that a request names.
@@ -144,7 +177,7 @@ func (s *Server) entry(r *http.Request) (root string, e Entry, err error) {
 	}
 	seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
 	if err != nil {
-		return "", Entry{}, misuse(r.PathValue("seq") + ": give the number of a change")
+		return "", Entry{}, query.Misuse(r.PathValue("seq") + ": give the number of a change")
 	}
 	e, err = s.o.Data.Entry(r.Context(), root, seq)
 	return root, e, err
@@ -168,7 +201,10 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(files) > 0 {
-		p.Edits = with(r.URL.Path+"/edits", nil, "root", root)
+		p.Edits = query.With(r.URL.Path+"/edits", nil, "root", root)
+	}
+	if p.Damage, err = s.whole(r, root); err != nil {
+		return err
 	}
 	return s.render(w, r, "change", fmt.Sprintf("Change #%d", e.Seq), p)
 }
@@ -189,6 +225,7 @@ type blamePage struct {
 	Cut                 int
 	Next                string
 	From                int
+	Damage              damageView
 }
 
 func (s *Server) blame(w http.ResponseWriter, r *http.Request) error {
@@ -198,8 +235,11 @@ func (s *Server) blame(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := r.URL.Query()
 	p := blamePage{Root: root, Roots: all, Name: q.Get("path")}
-	from, err := number(q, "from")
+	from, err := query.Number(q, "from")
 	if err != nil {
+		return err
+	}
+	if p.Damage, err = s.whole(r, root); err != nil {
 		return err
 	}
 	if p.Name == "" {
@@ -226,7 +266,7 @@ func (s *Server) blame(w http.ResponseWriter, r *http.Request) error {
 		}
 		if i == from+maxBlame {
 			p.Cut, p.From = len(lines)-i, i+1
-			p.Next = with("/blame", q, "from", strconv.Itoa(i))
+			p.Next = query.With("/blame", q, "from", strconv.Itoa(i))
 			break
 		}
 		first := l.Seq != last.Seq || l.Origin != last.Origin

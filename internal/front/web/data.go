@@ -11,6 +11,10 @@ import (
 // ErrNotFound says that what a page asks for is not there. Errors of Data wrap it.
 var ErrNotFound = errors.New("not found")
 
+// ErrReading says that the record of a session is long, and has to be read first. That is done
+// meanwhile, see [Data.Reading]. Errors of Data wrap it.
+var ErrReading = errors.New("the record of the session is being read")
+
 // Data is what the pages show. Its methods are safe for several goroutines. Roots are the
 // first directories of workspaces, as Workspaces lists them.
 type Data interface {
@@ -20,7 +24,9 @@ type Data interface {
 	// Page returns turns of a session, oldest first: with skip of the newest left out, at
 	// most limit. Older says that there are more before them. Of the last one it has about as
 	// many items as there is room for, of the others what is left of that, and some of each.
-	Page(ctx context.Context, id string, skip, limit int, room Room) (turns []Part, older bool, err error)
+	Page(ctx context.Context, id string, skip, limit int, room Room) (Page, error)
+	// Reading is how much of the record of a session is read. It never waits for more.
+	Reading(ctx context.Context, id string) (Reading, error)
 	// Part is a part of a turn.
 	Part(ctx context.Context, id, turn string, at Place, room Room) (Part, error)
 	// Whole is all turns of a session with all that is recorded of them.
@@ -39,6 +45,8 @@ type Data interface {
 	Cost(ctx context.Context, id string) (UsageLine, error)
 	// Workspaces lists the roots with a history, the own one first.
 	Workspaces(ctx context.Context) ([]string, error)
+	// Damage says whether the history of a workspace is what was written.
+	Damage(ctx context.Context, root string) (Damage, error)
 	// Log lists what was changed in a workspace, newest first, without diffs, and whether
 	// there is more.
 	Log(ctx context.Context, root string, q LogQuery) ([]Entry, bool, error)
@@ -55,12 +63,40 @@ type Data interface {
 	// letters the first ones by name, and with the limit 0 all. What ignore files exclude is
 	// left out.
 	Find(ctx context.Context, root, words string, limit int) ([]string, error)
-	// Moments lists the changes of the workspace of a session since it began, oldest first.
+	// Moments lists the changes of the workspace of a session since it began, oldest first, without
+	// prompts.
 	Moments(ctx context.Context, id string) (root string, list []Entry, err error)
+	// Prompt is what the user asked for in a turn, shortened; empty where that is not known.
+	Prompt(ctx context.Context, session, turn string) string
 	// FileAt is a file as it was behind the entry seq; nil when it was not there.
 	FileAt(ctx context.Context, root, path string, seq int64) (Content, error)
 	// Usage counts tokens of so many days.
 	Usage(ctx context.Context, days int) (Usage, error)
+}
+
+// Page is some turns of a session.
+type Page struct {
+	Turns []Part
+	Older bool // there are more before them
+	// Reading says that the record is being read: nothing is known of how the oldest turn began,
+	// and of those before.
+	Reading bool
+}
+
+// Reading is how much of a record is read, in bytes, and whether that is enough for all pages.
+type Reading struct {
+	Known, Size int64
+	Enough      bool
+	// Damaged is how many lines of it are no records; the first begins At.
+	Damaged int
+	At      int64
+}
+
+// Damage says in what a history differs from what was written, empty for nothing. Checking says
+// that this is not known yet.
+type Damage struct {
+	Fault    string
+	Checking bool
 }
 
 // Part is a part of a turn: only its items are those of the part. It has no diff.
@@ -73,6 +109,8 @@ type Part struct {
 	Before, After int64
 	// Calls and Changes are how many calls and changes of files the whole turn has.
 	Calls, Changes int
+	// Cut says that where the turn began is not known yet, nor what it used, nor those numbers.
+	Cut bool
 }
 
 // Place says which part of a turn is meant: the one that ends before a place, that begins
@@ -188,6 +226,8 @@ type Usage struct {
 	Total                  UsageLine
 	Days, Models, Sessions []UsageLine
 	Repositories           []UsageLine
+	// Open is how many sessions, of so many, are not counted yet.
+	Open, Of int
 }
 
 // UsageLine is one sum. Unpriced counts the tokens of models without a known price.

@@ -32,12 +32,17 @@ func (s *Server) functions() map[string]any {
 		"total":   protocol.Usage.Total,
 		"ended":   func(t time.Time) bool { return !t.IsZero() },
 		"percent": percent,
-		"money":   money,
-		"plural":  humanize.Count,
-		"inc":     func(i int) int { return i + 1 },
-		"add":     func(a, b int) int { return a + b },
-		"clock":   func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
-		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"bytes":   func(n int64) string { return humanize.Bytes(int(n)) },
+		"percentage": func(part, of int64) string {
+			return fmt.Sprintf("%d%%", 100*part/max(1, of))
+		},
+		"money":  money,
+		"plural": humanize.Count,
+		"inc":    func(i int) int { return i + 1 },
+		"add":    func(a, b int) int { return a + b },
+		"sub":    func(a, b int) int { return a - b },
+		"clock":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
+		"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"step": func(status string) string {
 			return map[string]string{"completed": "done", "in_progress": "now"}[status]
 		},

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"kerf/internal/front/web/item"
+	"kerf/internal/front/web/query"
 	"kerf/internal/front/web/render"
 	"kerf/internal/protocol"
 )
@@ -26,20 +27,21 @@ type turnView struct {
 	Prompt                         *item.View
 	EarlierURL, LaterURL, FilesURL string
 	Calls, Changes                 int
+	Cut                            bool // where it began is not known yet
 }
 
 // viewPart draws a part of a turn.
 func viewPart(id protocol.SessionID, root string, p Part) turnView {
 	v := viewTurn(id, root, p.PastTurn)
-	v.Calls, v.Changes = p.Calls, p.Changes
+	v.Calls, v.Changes, v.Cut = p.Calls, p.Changes, p.Cut
 	if p.Prompt != nil {
 		first := item.Of(*p.Prompt)
 		v.Prompt = &first
 	}
-	if p.Changes > 0 {
-		v.DiffURL = with("/sessions/"+string(id)+"/diff", nil, "turn", string(p.ID))
+	if p.Changes > 0 && !p.Cut {
+		v.DiffURL = query.With("/sessions/"+string(id)+"/diff", nil, "turn", string(p.ID))
 		v.FilesURL = v.DiffURL + "&part=files"
-		v.UndoURL = with("/undo", nil, "root", root, "session", string(id), "turn", string(p.ID))
+		v.UndoURL = query.With("/undo", nil, "root", root, "session", string(id), "turn", string(p.ID))
 	}
 	return v
 }
@@ -47,13 +49,13 @@ func viewPart(id protocol.SessionID, root string, p Part) turnView {
 // viewTurn draws a turn of a session that worked in root.
 func viewTurn(id protocol.SessionID, root string, t protocol.PastTurn) turnView {
 	undo := func(more ...string) string {
-		return with("/undo", nil, append([]string{"root", root, "session", string(id), "turn", string(t.ID)}, more...)...)
+		return query.With("/undo", nil, append([]string{"root", root, "session", string(id), "turn", string(t.ID)}, more...)...)
 	}
 	v := turnView{ID: t.ID, Began: t.Began, Ended: t.Ended, Usage: t.Usage}
 	for _, i := range t.Items {
 		iv := item.Of(i)
 		if item.Printed(i) != "" {
-			iv.Whole = with("/sessions/"+string(id)+"/items/"+string(i.ID), nil, "turn", string(t.ID))
+			iv.Whole = query.With("/sessions/"+string(id)+"/items/"+string(i.ID), nil, "turn", string(t.ID))
 		}
 		if iv.Call = string(item.CallOf(i)); iv.Call != "" && len(iv.Changes) > 0 {
 			iv.UndoURL = undo("call", iv.Call)
@@ -65,7 +67,7 @@ func viewTurn(id protocol.SessionID, root string, t protocol.PastTurn) turnView 
 	}
 	if t.Diff != "" {
 		v.Diff = render.Parse(t.Diff)
-		v.DiffURL = with("/sessions/"+string(id)+"/diff", nil, "turn", string(t.ID))
+		v.DiffURL = query.With("/sessions/"+string(id)+"/diff", nil, "turn", string(t.ID))
 		v.UndoURL = undo()
 	}
 	return v

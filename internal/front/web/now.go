@@ -12,6 +12,7 @@ import (
 
 	"kerf/internal/front/web/carry"
 	"kerf/internal/front/web/item"
+	"kerf/internal/front/web/query"
 	"kerf/internal/front/web/question"
 	"kerf/internal/front/web/render"
 	"kerf/internal/protocol"
@@ -88,10 +89,11 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 // as there is room.
 func (s *Server) past(ctx context.Context, l LiveSession, face protocol.Session, room Room) (watchPage, error) {
 	p := watchPage{Info: l}
-	parts, _, err := s.o.Data.Page(ctx, string(l.ID), 0, before, room)
-	if err != nil && !errors.Is(err, ErrNotFound) { // a new session has no record yet
+	page, err := s.o.Data.Page(ctx, string(l.ID), 0, before, room)
+	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrReading) { // a new session has no record yet
 		return p, err
 	}
+	parts := page.Turns
 	past := make([]protocol.PastTurn, len(parts))
 	for i, t := range parts {
 		past[i] = t.PastTurn
@@ -129,7 +131,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) carried(w http.ResponseWriter, r *http.Request) error {
 	n, err := strconv.Atoi(r.PathValue("n"))
 	if err != nil {
-		return misuse(r.PathValue("n") + ": give the number of a stream")
+		return query.Misuse(r.PathValue("n") + ": give the number of a stream")
 	}
 	connection, session := r.PathValue("connection"), r.FormValue("session")
 	if session == "" {
@@ -343,7 +345,7 @@ func (s *Server) submit(r *http.Request, op protocol.Op) error {
 func (s *Server) steer(w http.ResponseWriter, r *http.Request) error {
 	text := strings.ReplaceAll(r.PostFormValue("text"), "\r\n", "\n")
 	if strings.TrimSpace(text) == "" {
-		return misuse("write a message first")
+		return query.Misuse("write a message first")
 	}
 	if err := s.submit(r, protocol.UserInput{Items: []protocol.Input{{Text: text}}}); err != nil {
 		return err
@@ -376,10 +378,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) error {
 		case <-r.Context().Done():
 			return r.Context().Err()
 		case <-late.C:
-			return misuse("this question is not open any more")
+			return query.Misuse("this question is not open any more")
 		case e, ok := <-face.Events():
 			if !ok {
-				return misuse("the session has ended")
+				return query.Misuse("the session has ended")
 			}
 			switch m := e.Msg.(type) {
 			case protocol.ApprovalRequested:
@@ -388,7 +390,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) error {
 				}
 				op, err := question.Decide(r.PostForm, m.Approval)
 				if err != nil {
-					return misuse(err.Error())
+					return query.Misuse(err.Error())
 				}
 				if err := face.Submit(r.Context(), protocol.Submission{Op: op}); err != nil {
 					return err

@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
+	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/web/item"
 	"kerf/internal/front/web/markup"
+	"kerf/internal/front/web/query"
 	"kerf/internal/front/web/render"
 	"kerf/internal/protocol"
 )
@@ -53,13 +55,14 @@ type sessionsPage struct {
 	Matches           []protocol.Match
 	Rows              []sessionRow
 	More              string
+	Reading           bool // what some sessions cost is not known yet
 }
 
 func (s *Server) sessions(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	p := sessionsPage{Query: q.Get("q"), Dir: q.Get("dir"), Ended: q.Get("ended"), Archived: q.Get("archived") != "",
 		Outcomes: outcomes, Cost: q.Get("cost"), Costs: costs}
-	least, err := dollars(p.Cost)
+	least, err := query.Dollars(p.Cost)
 	if err != nil {
 		return err
 	}
@@ -84,6 +87,9 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request) error {
 		for _, info := range list {
 			ended := s.o.Data.Outcome(r.Context(), string(info.ID))
 			fits, err := s.costs(r.Context(), string(info.ID), least)
+			if errors.Is(err, ErrReading) {
+				p.Reading, err = true, nil
+			}
 			if err != nil {
 				return err
 			}
@@ -95,21 +101,9 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request) error {
 		if !more || len(list) == 0 {
 			return s.render(w, r, "sessions", "Sessions", p)
 		}
-		p.More = with("/", q, "after", after)
+		p.More = query.With("/", q, "after", after)
 	}
 	return s.render(w, r, "sessions", "Sessions", p)
-}
-
-// dollars reads a sum, 0 for none.
-func dollars(text string) (float64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	d, err := strconv.ParseFloat(text, 64)
-	if err != nil || d < 0 || math.IsNaN(d) {
-		return 0, misuse("cost=" + text + ": give a sum in US dollars")
-	}
-	return d, nil
 }
 
 // costs reports whether a session cost so many dollars at least, as far as prices are known.
@@ -118,7 +112,7 @@ func (s *Server) costs(ctx context.Context, id string, least float64) (bool, err
 		return true, nil
 	}
 	l, err := s.o.Data.Cost(ctx, id)
-	return l.Cost >= least, err
+	return err == nil && l.Cost >= least, err
 }
 
 func (s *Server) cost(w http.ResponseWriter, r *http.Request) error {
@@ -136,6 +130,56 @@ type sessionPage struct {
 	Split        bool
 	Older, Newer string
 	Other        string // the page with the diffs in the other way
+	Reading      *readingView
+	Damage       string
+}
+
+// readingView tells how much of a record is read. Again is asked for to tell it anew, and Done is
+// the page that has all when that is so.
+type readingView struct {
+	Reading
+	Again, Done string
+	Now         bool // a page waits for it
+}
+
+// reading is how much of the record of a session is read.
+func (s *Server) reading(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	p, err := s.read(r, q.Get("to"), q.Get("now") != "")
+	if err != nil {
+		return err
+	}
+	return s.part(w, "reading", p)
+}
+
+// read looks how much of the record is read that a request is about. When that is enough the
+// page to shows all.
+func (s *Server) read(r *http.Request, to string, waits bool) (*readingView, error) {
+	id := r.PathValue("id")
+	p, err := s.o.Data.Reading(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	here := "/sessions/" + id
+	u, err := url.Parse(to)
+	if err != nil || u.Host != "" || u.Scheme != "" || u.Path != here && !strings.HasPrefix(u.Path, here+"/") {
+		to = here
+	}
+	again := query.With(here+"/reading", nil, "to", to, "now", map[bool]string{true: "1"}[waits])
+	return &readingView{p, again, to, waits}, nil
+}
+
+// wait answers a request that needs more of a record than is read: the page shows how much is
+// read, and goes on when it is enough.
+func (s *Server) wait(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.read(r, r.URL.RequestURI(), true)
+	if err != nil {
+		return err
+	}
+	if r.Header.Get("Kerf-Part") != "" { // a part of a page: it is asked for again
+		return s.part(w, "waiting", p)
+	}
+	return s.render(w, r, "wait", "Reading the record", p)
 }
 
 func (s *Server) session(w http.ResponseWriter, r *http.Request) error {
@@ -150,7 +194,7 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) error {
 		view.Set("view", "split")
 	}
 	here := "/sessions/" + string(info.ID)
-	skip, err := number(q, "skip")
+	skip, err := query.Number(q, "skip")
 	if err != nil {
 		return err
 	}
@@ -161,64 +205,81 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) error {
 		}
 		skip = back - back%turnsPerPage
 	}
-	parts, older, err := s.parts(r, string(info.ID), skip)
+	page, err := s.turns(r, string(info.ID), skip)
 	if err != nil {
 		return err
 	}
-	p.Turns = views(info, parts, p.Split)
-	if older {
-		p.Older = with(here, view, "skip", strconv.Itoa(skip+turnsPerPage))
+	if p.Turns = views(info, page.Turns, p.Split); page.Reading {
+		if p.Reading, err = s.read(r, r.URL.RequestURI(), false); err != nil {
+			return err
+		}
+	}
+	if page.Older {
+		p.Older = query.With(here, view, "skip", strconv.Itoa(skip+turnsPerPage))
 	}
 	if q.Get("part") != "" {
 		return s.part(w, "turns", p)
 	}
-	p.Other = with(here, q, "view", map[bool]string{false: "split"}[p.Split])
+	p.Other = query.With(here, q, "view", map[bool]string{false: "split"}[p.Split])
 	if skip > 0 {
-		p.Newer = with(here, view, "skip", strconv.Itoa(max(0, skip-turnsPerPage)))
+		p.Newer = query.With(here, view, "skip", strconv.Itoa(max(0, skip-turnsPerPage)))
+	}
+	if p.Damage, err = s.damaged(r, string(info.ID)); err != nil {
+		return err
 	}
 	live, _ := s.o.Live.List(r.Context())
 	p.Live = slices.ContainsFunc(live, func(l LiveSession) bool { return l.ID == info.ID })
 	return s.render(w, r, "session", title(info), p)
 }
 
-// parts are the turns of a page. With the value before or after it is a part of one turn; with
-// a call its turn is cut around that.
-func (s *Server) parts(r *http.Request, id string, skip int) ([]Part, bool, error) {
-	q := r.URL.Query()
-	before, err := number(q, "before")
-	if err != nil {
-		return nil, false, err
+// damaged tells of lines of a record that cannot be read; empty where there are none.
+func (s *Server) damaged(r *http.Request, id string) (string, error) {
+	read, err := s.o.Data.Reading(r.Context(), id)
+	if err != nil || read.Damaged == 0 {
+		return "", err
 	}
-	after, err := number(q, "after")
+	return fmt.Sprintf("%s of its record cannot be read, the first at byte %d. What they told is missing here. "+
+		"kerf verify %s says more.", humanize.Count(read.Damaged, "line"), read.At, id), nil
+}
+
+// turns are the turns of a page. With the value before or after it is a part of one turn; with
+// a call its turn is cut around that.
+func (s *Server) turns(r *http.Request, id string, skip int) (Page, error) {
+	q := r.URL.Query()
+	before, err := query.Number(q, "before")
 	if err != nil {
-		return nil, false, err
+		return Page{}, err
+	}
+	after, err := query.Number(q, "after")
+	if err != nil {
+		return Page{}, err
 	}
 	turn := q.Get("turn")
 	if turn != "" && (before > 0 || after > 0) {
 		part, err := s.o.Data.Part(r.Context(), id, turn, Place{Before: int64(before), After: int64(after)}, room)
-		return []Part{part}, false, err
+		return Page{Turns: []Part{part}}, err
 	}
 	if turn == "" {
 		return s.o.Data.Page(r.Context(), id, skip, turnsPerPage, room)
 	}
-	list, older, err := s.o.Data.Page(r.Context(), id, skip, turnsPerPage, beside)
+	page, err := s.o.Data.Page(r.Context(), id, skip, turnsPerPage, beside)
 	if err != nil {
-		return nil, false, err
+		return Page{}, err
 	}
-	for i := range list { // the turn that was asked for has more than its end
-		if string(list[i].ID) != turn {
+	for i := range page.Turns { // the turn that was asked for has more than its end
+		if string(page.Turns[i].ID) != turn {
 			continue
 		}
 		part, err := s.o.Data.Part(r.Context(), id, turn, Place{Call: q.Get("call")}, room)
 		switch {
 		case err == nil:
-			list[i] = part
+			page.Turns[i] = part
 		case !errors.Is(err, ErrNotFound):
-			return nil, false, err
+			return Page{}, err
 		}
 		break
 	}
-	return list, older, nil
+	return page, nil
 }
 
 // views draws parts of turns, and of the newest items what they printed.
@@ -228,7 +289,8 @@ func views(info protocol.SessionInfo, parts []Part, split bool) []turnView {
 	for _, t := range parts {
 		v := viewPart(info.ID, info.Cwd, t)
 		part := func(name string, at int64) string {
-			return with("/sessions/"+string(info.ID), nil, "turn", string(t.ID), name, strconv.FormatInt(at, 10), "view", view)
+			return query.With("/sessions/"+string(info.ID), nil, "turn", string(t.ID), name, strconv.FormatInt(at, 10),
+				"view", view)
 		}
 		if t.Before > 0 {
 			v.EarlierURL = part("before", t.Before)
@@ -273,18 +335,6 @@ func title(info protocol.SessionInfo) string {
 	return string(info.ID)
 }
 
-// number reads a number from 0 up.
-func number(q url.Values, name string) (int, error) {
-	if q.Get(name) == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(q.Get(name))
-	if err != nil || n < 0 {
-		return 0, misuse(fmt.Sprintf("%s=%s: give a number from 0 up", name, q.Get(name)))
-	}
-	return n, nil
-}
-
 type window struct {
 	From, Count int
 	Part, URL   string
@@ -311,8 +361,8 @@ type diffPage struct {
 func windows(d *render.Diff, split bool, here string, q url.Values, first int) (list []window) {
 	for from := 0; from < d.Len(split); from += windowRows {
 		w := window{From: from, Count: min(windowRows, d.Len(split)-from)}
-		w.URL = with(here, q, "from", strconv.Itoa(from))
-		w.Part = with(here, q, "from", strconv.Itoa(from), "part", "1")
+		w.URL = query.With(here, q, "from", strconv.Itoa(from))
+		w.Part = query.With(here, q, "from", strconv.Itoa(from), "part", "1")
 		if from == first {
 			w.Rows = d.Rows(from, from+windowRows, split)
 		}
@@ -324,7 +374,7 @@ func windows(d *render.Diff, split bool, here string, q url.Values, first int) (
 // diff fills a page with a diff, or answers with one window of it and returns true.
 func (s *Server) diff(w http.ResponseWriter, r *http.Request, d *render.Diff, p *diffPage) (bool, error) {
 	q := r.URL.Query()
-	from, err := number(q, "from")
+	from, err := query.Number(q, "from")
 	if err != nil {
 		return false, err
 	}
@@ -342,9 +392,9 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request, d *render.Diff, p 
 		if p.Split {
 			row = f.SplitRow
 		}
-		p.Files = append(p.Files, fileLink{f, with(r.URL.Path, q, "from", strconv.Itoa(row)) + fmt.Sprintf("#file-%d", i), row})
+		p.Files = append(p.Files, fileLink{f, query.With(r.URL.Path, q, "from", strconv.Itoa(row)) + fmt.Sprintf("#file-%d", i), row})
 	}
-	p.Other = with(r.URL.Path, q, "view", map[bool]string{false: "split"}[p.Split])
+	p.Other = query.With(r.URL.Path, q, "view", map[bool]string{false: "split"}[p.Split])
 	return false, nil
 }
 
@@ -367,14 +417,14 @@ func (s *Server) turnDiff(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if r.URL.Query().Get("part") == "files" {
-		return s.part(w, "turnfiles", changedFiles{d, with("/sessions/"+id+"/diff", nil, "turn", turn)})
+		return s.part(w, "turnfiles", changedFiles{d, query.With("/sessions/"+id+"/diff", nil, "turn", turn)})
 	}
-	p := diffPage{Title: "Changed by the turn", Back: with("/sessions/"+id, nil, "turn", turn)}
+	p := diffPage{Title: "Changed by the turn", Back: query.With("/sessions/"+id, nil, "turn", turn)}
 	info, err := s.o.Data.Session(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	p.Undo = with("/undo", nil, "root", info.Cwd, "session", id, "turn", turn)
+	p.Undo = query.With("/undo", nil, "root", info.Cwd, "session", id, "turn", turn)
 	if done, err := s.diff(w, r, d, &p); done || err != nil {
 		return err
 	}

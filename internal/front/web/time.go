@@ -13,6 +13,7 @@ import (
 
 	"kerf/internal/front/tui/syntax"
 	"kerf/internal/front/web/markup"
+	"kerf/internal/front/web/query"
 	"kerf/internal/front/web/render"
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
@@ -47,6 +48,7 @@ type timePage struct {
 	Note             string
 	Lines            []markup.HTML
 	Cut              int
+	Damage           damageView
 
 	here  string
 	touch map[string]*touched
@@ -61,7 +63,7 @@ func (s *Server) overTime(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := timePage{Info: info, Path: q.Get("path"), Dir: strings.Trim(q.Get("dir"), "/"), Find: q.Get("find"),
 		From: q.Get("from"), here: r.URL.Path}
-	from, err := number(q, "from")
+	from, err := query.Number(q, "from")
 	if err != nil {
 		return err
 	}
@@ -70,13 +72,15 @@ func (s *Server) overTime(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.At = len(p.Moments)
 	if q.Get("at") != "" {
-		if p.At, err = number(q, "at"); err != nil {
+		if p.At, err = query.Number(q, "at"); err != nil {
 			return err
 		}
 		p.At = min(p.At, len(p.Moments))
 	}
 	if p.At > 0 {
-		p.Entry = &p.Moments[p.At-1]
+		e := p.Moments[p.At-1]
+		e.Prompt = s.o.Data.Prompt(r.Context(), e.Session, e.Turn)
+		p.Entry = &e
 	}
 	p.touch = touchedBy(p.Moments, p.At)
 	present, err := s.o.Data.Find(r.Context(), p.Root, "", 0)
@@ -89,6 +93,9 @@ func (s *Server) overTime(w http.ResponseWriter, r *http.Request) error {
 	}
 	if q.Get("part") != "" {
 		return s.part(w, "moment", p)
+	}
+	if p.Damage, err = s.whole(r, p.Root); err != nil {
+		return err
 	}
 	return s.render(w, r, "time", "Files over time", p)
 }
@@ -162,7 +169,7 @@ func (p *timePage) link(pairs ...string) string {
 			q.Set(v[0], v[1])
 		}
 	}
-	return with(p.here, q, pairs...)
+	return query.With(p.here, q, pairs...)
 }
 
 // list names the files that the moments tell of, and those of a directory, or those whose

@@ -13,6 +13,7 @@ import (
 
 	"kerf/internal/front/web/item"
 	"kerf/internal/front/web/markup"
+	"kerf/internal/front/web/query"
 	"kerf/internal/front/web/render"
 )
 
@@ -40,6 +41,7 @@ type undoPage struct {
 	Diff                                      *render.Diff
 	DiffRows                                  markup.HTML
 	DiffCut                                   int
+	Damage                                    damageView
 }
 
 // choice reads what is to be taken back.
@@ -47,9 +49,9 @@ func choice(r *http.Request) (Choice, error) {
 	c := Choice{Session: r.FormValue("session"), Turn: r.FormValue("turn"), Call: r.FormValue("call"),
 		Redo: r.FormValue("redo") != "", Unproven: r.FormValue("unproven") != "", Conflicts: r.FormValue("conflicts")}
 	if !slices.ContainsFunc(ways, func(w way) bool { return w.Value == c.Conflicts }) {
-		return c, misuse("conflicts: give merge, ours, theirs or skip")
+		return c, query.Misuse("conflicts: give merge, ours, theirs or skip")
 	}
-	n, err := number(url.Values{"entry": {r.FormValue("entry")}}, "entry")
+	n, err := query.Number(url.Values{"entry": {r.FormValue("entry")}}, "entry")
 	c.Entry = int64(n)
 	return c, err
 }
@@ -61,7 +63,7 @@ func (s *Server) edits(r *http.Request, root string, c *Choice) error {
 	switch {
 	case len(marked) > 0:
 	case r.Form.Has("single"):
-		return misuse("mark the edits to take back first")
+		return query.Misuse("mark the edits to take back first")
 	default:
 		return nil
 	}
@@ -75,7 +77,7 @@ func (s *Server) edits(r *http.Request, root string, c *Choice) error {
 		i, err := strconv.Atoi(file)
 		k, err2 := strconv.Atoi(edit)
 		if err != nil || err2 != nil || i < 0 || i >= len(files) || k < 0 {
-			return misuse("edit=" + m + ": this change has no such edit to take back")
+			return query.Misuse("edit=" + m + ": this change has no such edit to take back")
 		}
 		if !slices.Contains(c.Edits[files[i].Path], k) {
 			c.Edits[files[i].Path] = append(c.Edits[files[i].Path], k)
@@ -87,7 +89,7 @@ func (s *Server) edits(r *http.Request, root string, c *Choice) error {
 // undo shows what an undo would do, or does it: exactly what the page showed.
 func (s *Server) undo(w http.ResponseWriter, r *http.Request) error {
 	if err := r.ParseForm(); err != nil {
-		return misuse(err.Error())
+		return query.Misuse(err.Error())
 	}
 	root, _, err := s.root(r)
 	if err != nil {
@@ -120,6 +122,9 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) error {
 	if p.Shown = sumOf(p.Report); confirm != nil && !p.Done {
 		p.Report.Warnings = append(p.Report.Warnings,
 			"Nothing was written: something changed since the page was made. This is what it would do now.")
+	}
+	if p.Damage, err = s.whole(r, root); err != nil {
+		return err
 	}
 	p.finish(root, c)
 	return s.render(w, r, "undo", p.Headline, p)

@@ -3,6 +3,10 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strconv"
+
+	"kerf/internal/front/web/chart"
+	"kerf/internal/front/web/query"
 )
 
 // spans are the numbers of days to choose from; 0 is all.
@@ -22,19 +26,14 @@ type usageTable struct {
 	More       int
 }
 
-// bar is one day of the chart, in its coordinates.
-type bar struct {
-	Name                                             string
-	Total, X, OutY, OutH, InY, InH, CachedY, CachedH int
-}
-
 type usagePage struct {
 	Days   int
 	Spans  []int
 	Usage  Usage
 	Width  int
-	Bars   []bar
+	Bars   []chart.Bar
 	Tables []usageTable
+	Again  string // is asked for to show more, where not all is counted yet
 }
 
 func (s *Server) usage(w http.ResponseWriter, r *http.Request) error {
@@ -42,14 +41,18 @@ func (s *Server) usage(w http.ResponseWriter, r *http.Request) error {
 	p := usagePage{Days: 30, Spans: spans}
 	var err error
 	if q.Get("days") != "" {
-		if p.Days, err = number(q, "days"); err != nil {
+		if p.Days, err = query.Number(q, "days"); err != nil {
 			return err
 		}
 	}
 	if p.Usage, err = s.o.Data.Usage(r.Context(), p.Days); err != nil {
 		return err
 	}
-	p.Bars, p.Width = bars(p.Usage.Days)
+	for i, d := range p.Usage.Days {
+		p.Bars = append(p.Bars, chart.Bar{Name: d.Name, Usage: d.Usage, X: i*chart.Wide + 3})
+	}
+	p.Width = max(1, len(p.Bars)) * chart.Wide
+	chart.Draw(p.Bars)
 	days := slices.Clone(p.Usage.Days)
 	slices.Reverse(days)
 	sessions := table("By session", "Session", p.Usage.Sessions)
@@ -58,6 +61,12 @@ func (s *Server) usage(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.Tables = []usageTable{table("Days", "Day", days), table("By model", "Model", p.Usage.Models),
 		table("By repository", "Directory", p.Usage.Repositories), sessions}
+	if p.Usage.Open > 0 {
+		p.Again = query.With("/usage", nil, "days", strconv.Itoa(p.Days), "part", "1")
+	}
+	if q.Get("part") != "" {
+		return s.part(w, "used", p)
+	}
 	return s.render(w, r, "usage", "Usage", p)
 }
 
@@ -67,27 +76,4 @@ func table(name, head string, lines []UsageLine) usageTable {
 		t.Rows = append(t.Rows, usageRow{UsageLine: l})
 	}
 	return t
-}
-
-// bars draws a day as a column of 130 units at most.
-func bars(days []UsageLine) ([]bar, int) {
-	const high, wide = 130, 20
-	most := 1
-	for _, d := range days {
-		most = max(most, d.Usage.Total())
-	}
-	var list []bar
-	for i, d := range days {
-		units := func(n int) int { return (n*high + most/2) / most }
-		b := bar{Name: d.Name, Total: d.Usage.Total(), X: i*wide + 3}
-		b.CachedH, b.InH, b.OutH = units(d.Usage.Cached), units(d.Usage.Input-d.Usage.Cached), units(d.Usage.Output)
-		if b.CachedH+b.InH+b.OutH == 0 {
-			b.InH = 1
-		}
-		b.CachedY = 140 - b.CachedH
-		b.InY = b.CachedY - b.InH
-		b.OutY = b.InY - b.OutH
-		list = append(list, b)
-	}
-	return list, max(1, len(days)) * wide
 }

@@ -15,7 +15,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"kerf/internal/front/web/carry"
 	"kerf/internal/front/web/door"
 	"kerf/internal/front/web/markup"
+	"kerf/internal/front/web/query"
 	"kerf/internal/front/web/render"
 )
 
@@ -97,10 +97,12 @@ func (s *Server) Handler() http.Handler {
 		"GET /{$}":                         s.sessions,
 		"GET /sessions/{id}":               s.session,
 		"GET /sessions/{id}/cost":          s.cost,
+		"GET /sessions/{id}/reading":       s.reading,
 		"GET /sessions/{id}/items/{item}":  s.output,
 		"GET /sessions/{id}/diff":          s.turnDiff,
 		"GET /sessions/{id}/time":          s.overTime,
 		"GET /sessions/{id}/page.html":     s.export,
+		"GET /damage":                      s.damage,
 		"GET /changes":                     s.changes,
 		"GET /changes/{seq}":               s.change,
 		"GET /changes/{seq}/edits":         s.chooseEdits,
@@ -158,11 +160,14 @@ func (s *Server) controlled(next http.Handler) http.Handler {
 func (s *Server) answerWith(p page) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		err := p(w, r)
+		if errors.Is(err, ErrReading) && r.PathValue("id") != "" {
+			err = s.wait(w, r)
+		}
 		if err == nil || r.Context().Err() != nil {
 			return
 		}
 		code, title := http.StatusInternalServerError, "This did not work"
-		var wrong misuse
+		var wrong query.Misuse
 		switch {
 		case errors.Is(err, ErrNotFound):
 			code, title = http.StatusNotFound, "Not found"
@@ -182,11 +187,6 @@ func (s *Server) answerWith(p page) http.HandlerFunc {
 		_ = s.render(w, r, "fault", title, err.Error())
 	}
 }
-
-// misuse is a request that no page of this server makes.
-type misuse string
-
-func (m misuse) Error() string { return string(m) }
 
 // layout is what every page has.
 type layout struct {
@@ -232,23 +232,4 @@ func (s *Server) part(w http.ResponseWriter, name string, data any) error {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// with is an address with other values.
-func with(path string, q url.Values, pairs ...string) string {
-	all := url.Values{}
-	for k, v := range q {
-		all[k] = v
-	}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] == "" {
-			all.Del(pairs[i])
-		} else {
-			all.Set(pairs[i], pairs[i+1])
-		}
-	}
-	if len(all) == 0 {
-		return path
-	}
-	return path + "?" + all.Encode()
 }

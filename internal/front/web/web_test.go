@@ -32,9 +32,11 @@ func (fixed) Usage(context.Context, int) (Usage, error) {
 	return Usage{Total: UsageLine{Requests: 1}}, nil
 }
 func (fixed) Edits(context.Context, string, int64) ([]FileEdits, error) { return nil, nil }
-func (fixed) Page(context.Context, string, int, int, Room) ([]Part, bool, error) {
-	return []Part{{PastTurn: protocol.PastTurn{ID: "t1"}, Changes: 1}}, false, nil
+func (fixed) Page(context.Context, string, int, int, Room) (Page, error) {
+	return Page{Turns: []Part{{PastTurn: protocol.PastTurn{ID: "t1"}, Changes: 1}}}, nil
 }
+func (fixed) Reading(context.Context, string) (Reading, error) { return Reading{Enough: true}, nil }
+func (fixed) Damage(context.Context, string) (Damage, error)   { return Damage{}, nil }
 func (fixed) Part(context.Context, string, string, Place, Room) (Part, error) {
 	return Part{Changes: 1}, nil
 }

@@ -162,18 +162,12 @@ func back(ctx context.Context, dir string, t outline.Turn, end int64, s Span) ([
 	var list []records.Record
 	at, from := int64(0), int64(0)
 	edge, edgeAt := 0, int64(0) // the last place between two responses
-	for l, err := range rollout.BackwardOf(dir, rollout.Back{From: end, End: &at}) {
+	for l, err := range rollout.BackwardOf(dir, rollout.Back{From: end, To: t.From, End: &at}) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return nil, 0, err
-		}
-		if at <= t.From {
-			if t.Cut && edge > 0 { // of a response that is cut no part is shown
-				list, from = list[:edge], edgeAt
-			}
-			break
 		}
 		r := records.Of(l)
 		if m.full(r) {
@@ -185,6 +179,9 @@ func back(ctx context.Context, dir string, t outline.Turn, end int64, s Span) ([
 		}
 		m.bytes += int64(len(l.Raw))
 		list = append(list, r)
+	}
+	if t.Cut && from == 0 && edge > 0 { // of a response that is cut no part is shown
+		list, from = list[:edge], edgeAt
 	}
 	slices.Reverse(list)
 	return list, from, nil

@@ -25,3 +25,9 @@ func ReadGone(home, root string, use func(changes.Reader) error) error {
 	defer l.Close()
 	return use(changes.Reader{Ledger: l, Images: s, Base: root})
 }
+
+// LedgerOf are the files in which the history of root is: the ledger, and its last entry.
+func LedgerOf(home, root string) (ledger, head string) {
+	dir := txn.HomeOf(home, Real(root, root))
+	return filepath.Join(dir, "ledger.jsonl"), filepath.Join(dir, "ledger.head")
+}

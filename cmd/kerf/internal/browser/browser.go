@@ -77,7 +77,9 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := web.New(l.Addr(), web.Options{Data: newData(h), Live: running, Fleet: tasks, Control: o.control, Version: host.Version,
+	shown := newData(h)
+	defer shown.close()
+	s, err := web.New(l.Addr(), web.Options{Data: shown, Live: running, Fleet: tasks, Control: o.control, Version: host.Version,
 		Log: func(line string) { fmt.Fprintf(o.p.Stderr, "kerf: %s\n", visible.Plain(line)) }})
 	if err != nil {
 		return err

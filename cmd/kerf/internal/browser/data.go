@@ -35,28 +35,35 @@ type data struct {
 	h     *host.Host
 	store *sessions.Store
 
-	used sessions.Known
+	used     sessions.Known
+	counting *counting
+	checks   checks
 
 	mu      sync.Mutex
 	ends    map[string]endAt // by session
 	kept    map[protocol.SessionID]*sessions.Outline
-	prompts map[string]*prompts // by session
+	prompts map[asked]string
 }
+
+// asked is a turn of a session.
+type asked struct{ session, turn string }
 
 type endAt struct {
 	updated time.Time
 	ended   string
 }
 
-// prompts is what was asked for in a session, as it was when it was read.
-type prompts struct {
-	at   time.Time
-	read *sessions.Prompts
+func newData(h *host.Host) *data {
+	d := &data{h: h, store: h.Sessions(), ends: map[string]endAt{}, kept: map[protocol.SessionID]*sessions.Outline{},
+		prompts: map[asked]string{}, counting: begin()}
+	d.used.Outline = d.outline
+	return d
 }
 
-func newData(h *host.Host) *data {
-	return &data{h: h, store: h.Sessions(), ends: map[string]endAt{}, kept: map[protocol.SessionID]*sessions.Outline{},
-		prompts: map[string]*prompts{}}
+// close ends what is done behind the pages.
+func (d *data) close() {
+	d.counting.close()
+	d.checks.g.Wait()
 }
 
 // found makes an error of a store one that pages know.
@@ -119,12 +126,24 @@ func (d *data) Outcome(ctx context.Context, id string) string {
 	return known.ended
 }
 
+// patience is how long a page waits for what sessions used. That of one that is not long is
+// counted in less.
+const patience = 200 * time.Millisecond
+
 // Cost is [web.Data].
 func (d *data) Cost(ctx context.Context, id string) (web.UsageLine, error) {
 	if id == "" {
 		return web.UsageLine{}, fmt.Errorf("%w: no session is named", web.ErrNotFound)
 	}
-	report, err := d.store.Usage(ctx, sessions.UsageOptions{Session: id, Known: &d.used})
+	report, err := d.store.Usage(ctx, sessions.UsageOptions{Session: id, Known: &d.used,
+		Soon: time.Now().Add(patience)})
+	if err == nil && report.Open > 0 {
+		r, err := d.Reading(ctx, id) // reads it
+		if err == nil && !r.Enough {
+			err = fmt.Errorf("%w: %d of %d bytes", web.ErrReading, r.Known, r.Size)
+		}
+		return web.UsageLine{}, err
+	}
 	return usageLine(report.Total), found(err)
 }
 
@@ -184,18 +203,31 @@ func (d *data) Log(ctx context.Context, root string, q web.LogQuery) (list []web
 		if q.Limit > 0 && len(rows) > q.Limit {
 			rows, more = rows[:q.Limit], true
 		}
-		list = d.entries(rows)
+		list = d.asked(ctx, entries(rows))
 		return err
 	})
 	return list, more, err
 }
 
-// entries are rows with what the user asked for.
-func (d *data) entries(rows []row.Entry) []web.Entry {
+// asked adds to entries what the user asked for.
+func (d *data) asked(ctx context.Context, list []web.Entry) []web.Entry {
+	turns := make([]asked, len(list))
+	for i, e := range list {
+		turns[i] = asked{e.Session, e.Turn}
+	}
+	found := d.prompted(ctx, turns)
+	for i := range list {
+		list[i].Prompt = found[turns[i]]
+	}
+	return list
+}
+
+// entries are rows as pages show them.
+func entries(rows []row.Entry) []web.Entry {
 	list := make([]web.Entry, 0, len(rows))
 	for _, e := range rows {
 		v := web.Entry{Seq: e.Seq, Time: e.Time, Cause: e.Cause, Certainty: e.Certainty, Tool: e.Tool, Client: e.Client,
-			Session: e.Session, Turn: e.Turn, Call: e.Call, Prompt: d.prompt(e.Session, e.Turn), Running: e.Running,
+			Session: e.Session, Turn: e.Turn, Call: e.Call, Running: e.Running,
 			Undone: e.Undone, Note: e.Note, Undoes: e.Undoes, Diff: e.Diff}
 		for _, c := range e.Changes {
 			w := web.Change{Path: string(c.Path), Operation: c.Operation, From: string(c.From)}
@@ -219,33 +251,69 @@ func (d *data) entries(rows []row.Entry) []web.Entry {
 	return list
 }
 
-// fresh is how long what was asked for in a session is not read again.
-const fresh = 5 * time.Second
+// maxPrompts bounds how many are remembered.
+const maxPrompts = 50_000
 
-// prompt is what the user asked for in a turn.
-func (d *data) prompt(session, turn string) string {
-	if session == "" || turn == "" {
-		return ""
-	}
+// Prompt is [web.Data].
+func (d *data) Prompt(ctx context.Context, session, turn string) string {
+	return d.prompted(ctx, []asked{{session, turn}})[asked{session, turn}]
+}
+
+// prompted is what the user asked for in turns. Of a session whose record has to be read first
+// it is what is known already.
+func (d *data) prompted(ctx context.Context, turns []asked) map[asked]string {
+	found, open := map[asked]string{}, map[string]map[protocol.TurnID]bool{}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := d.prompts[session]
-	if p != nil {
-		if text := p.read.Of(session, turn); text != "" || time.Since(p.at) < fresh {
-			return text
+	for _, t := range turns {
+		text, known := d.prompts[t]
+		switch {
+		case known:
+			found[t] = text
+		case t.session != "" && t.turn != "":
+			if open[t.session] == nil {
+				open[t.session] = map[protocol.TurnID]bool{}
+			}
+			open[t.session][protocol.TurnID(t.turn)] = true
 		}
 	}
-	p = &prompts{time.Now(), d.store.Prompts()}
-	d.prompts[session] = p
-	return p.read.Of(session, turn)
+	d.mu.Unlock()
+	for session, ids := range open {
+		if !d.recorded(session) {
+			continue // it was removed
+		}
+		p := d.pagesOf(protocol.SessionInfo{ID: protocol.SessionID(session)})
+		texts, err := p.Asked(ctx, ids)
+		_ = p.known(err) // what is known is shown
+		d.mu.Lock()
+		if len(d.prompts) > maxPrompts {
+			clear(d.prompts)
+		}
+		for id, text := range texts {
+			found[asked{session, string(id)}] = text
+			if text != "" { // a turn that began just now may have none yet
+				d.prompts[asked{session, string(id)}] = text
+			}
+		}
+		d.mu.Unlock()
+	}
+	return found
+}
+
+// recorded reports whether there is a session with this whole id.
+func (d *data) recorded(id string) bool {
+	if len(id) != len("00000000-0000-0000-0000-000000000000") || strings.ContainsAny(id, `/\`) {
+		return false
+	}
+	_, err := os.Stat(d.store.DirOf(protocol.SessionID(id)))
+	return err == nil
 }
 
 // Entry is [web.Data].
-func (d *data) Entry(_ context.Context, root string, seq int64) (web.Entry, error) {
+func (d *data) Entry(ctx context.Context, root string, seq int64) (web.Entry, error) {
 	var list []web.Entry
 	err := d.reading(root, func(r changes.Reader, _ present.Look) error {
 		rows, err := r.Log(changes.Filter{Limit: 1, Diffs: true, Fits: func(e row.Entry) bool { return e.Seq == seq }})
-		list = d.entries(rows)
+		list = d.asked(ctx, entries(rows))
 		return err
 	})
 	if err == nil && len(list) == 0 {
@@ -343,7 +411,7 @@ func reported(r changes.Report) web.Report {
 }
 
 // Blame is [web.Data].
-func (d *data) Blame(_ context.Context, root, path string) (list []web.BlameLine, err error) {
+func (d *data) Blame(ctx context.Context, root, path string) (list []web.BlameLine, err error) {
 	err = d.reading(root, func(r changes.Reader, look present.Look) error {
 		if img, err := look.At(path); err != nil || img == nil || img.Kind != "file" || !pathname.Inside(root, path) {
 			return cmp.Or(err, fmt.Errorf("%w: %s is no file of this workspace", web.ErrNotFound, visible.Line(path)))
@@ -352,12 +420,12 @@ func (d *data) Blame(_ context.Context, root, path string) (list []web.BlameLine
 		models := map[string]string{}
 		for _, l := range lines {
 			v := web.BlameLine{Line: l.Line, Text: l.Text, Origin: l.Origin, Seq: l.Seq, Cause: l.Cause, Tool: l.Tool,
-				Client: l.Client, Session: l.Session, Turn: l.Turn, Call: l.Call, Prompt: d.prompt(l.Session, l.Turn)}
+				Client: l.Client, Session: l.Session, Turn: l.Turn, Call: l.Call}
 			if l.Time != nil {
 				v.Time = *l.Time
 			}
 			if _, known := models[l.Session]; !known && l.Session != "" {
-				info, _ := d.store.Find(context.Background(), l.Session)
+				info, _ := d.store.Find(ctx, l.Session)
 				models[l.Session] = info.Model
 			}
 			v.Model = models[l.Session]
@@ -365,6 +433,14 @@ func (d *data) Blame(_ context.Context, root, path string) (list []web.BlameLine
 		}
 		return err
 	})
+	turns := make([]asked, len(list))
+	for i, l := range list {
+		turns[i] = asked{l.Session, l.Turn}
+	}
+	found := d.prompted(ctx, turns)
+	for i := range list {
+		list[i].Prompt = found[turns[i]]
+	}
 	return list, err
 }
 
@@ -387,7 +463,7 @@ func (d *data) Moments(ctx context.Context, id string) (string, []web.Entry, err
 	err = d.reading(root, func(r changes.Reader, _ present.Look) error {
 		rows, err := r.Log(changes.Filter{Since: info.Created})
 		slices.Reverse(rows)
-		list = d.entries(slices.DeleteFunc(rows, func(e row.Entry) bool { return len(e.Changes) == 0 }))
+		list = entries(slices.DeleteFunc(rows, func(e row.Entry) bool { return len(e.Changes) == 0 }))
 		return err
 	})
 	return root, list, err
@@ -405,12 +481,16 @@ func (d *data) FileAt(_ context.Context, root, path string, seq int64) (c web.Co
 
 // Usage is [web.Data].
 func (d *data) Usage(ctx context.Context, days int) (web.Usage, error) {
-	report, err := d.store.Usage(ctx, sessions.UsageOptions{Days: days, Now: time.Now(), Known: &d.used})
+	report, err := d.store.Usage(ctx, sessions.UsageOptions{Days: days, Now: time.Now(), Known: &d.used,
+		Soon: time.Now().Add(patience)})
 	if err != nil {
 		return web.Usage{}, err
 	}
+	if report.Open > 0 {
+		d.counting.all(d)
+	}
 	u := web.Usage{Total: usageLine(report.Total), Days: usageLines(report.Days), Models: usageLines(report.Models),
-		Sessions: usageLines(report.Sessions)}
+		Sessions: usageLines(report.Sessions), Open: report.Open, Of: report.Of}
 	all, err := d.store.All(ctx, protocol.Filter{Agents: true})
 	if err != nil {
 		return web.Usage{}, err

@@ -7,7 +7,7 @@ const $$ = (s, at = document) => [...at.querySelectorAll(s)];
 // fragment asks for a part of a page. The answer is HTML of the server, in which texts of
 // others are escaped; the policy of the page runs no script in it.
 async function fragment(url) {
-  const r = await fetch(url, { headers: { Accept: "text/html" }, credentials: "same-origin" });
+  const r = await fetch(url, { headers: { Accept: "text/html", "Kerf-Part": "1" }, credentials: "same-origin" });
   if (!r.ok) throw new Error((await r.text()).slice(0, 500) || r.statusText);
   return r.text();
 }
@@ -31,7 +31,10 @@ const seen = new IntersectionObserver((list) => {
 
 async function load(el) {
   try {
-    if (el.dataset.load) el.replaceChildren(parse(await fragment(el.dataset.load)));
+    if (el.dataset.load) {
+      el.replaceChildren(parse(await fragment(el.dataset.load)));
+      if ($("[data-wait]", el)) later(() => load(el));
+    }
     if (el.dataset.older) {
       const before = document.documentElement.scrollHeight - scrollY;
       const part = parse(await fragment(el.dataset.older));
@@ -49,6 +52,27 @@ function watchParts(at) {
   for (const el of $$("[data-older]", at)) {
     $("a", el)?.addEventListener("click", (e) => { e.preventDefault(); load(el); });
   }
+}
+
+// --- parts that are not final: what they tell of is still being read
+
+// later does something soon, when the page is seen.
+function later(what) {
+  setTimeout(() => document.hidden ? addEventListener("visibilitychange", what, { once: true }) : what(), 1000);
+}
+
+async function poll(el) {
+  try {
+    const part = parse(await fragment(el.dataset.poll));
+    const go = $("[data-go]", part);
+    if (go) return location.replace(go.href);
+    el.replaceChildren(part);
+  } catch { /* the server may be gone; it may come back */ }
+  if ($("[data-wait]", el)) later(() => poll(el));
+}
+
+function watchPolls() {
+  for (const el of $$("[data-poll]")) if ($("[data-wait]", el)) later(() => poll(el));
 }
 
 // --- parts that are asked for again while the page is seen
@@ -343,6 +367,7 @@ function begin() {
 }
 
 watchParts(document);
+watchPolls();
 watchAgain();
 watchDiffs();
 watchScrub();
