@@ -93,7 +93,7 @@ func TestWebShowsTheEndOfALongRecordAtOnce(t *testing.T) {
 	if _, err := os.Stat(outline); err != nil {
 		t.Error(err)
 	}
-	if text := ask("/usage"); !strings.Contains(text, readingID) || strings.Contains(text, "are counted") {
+	if text := ask("/usage?days=0"); !strings.Contains(text, readingID) || strings.Contains(text, "are counted") {
 		t.Errorf("the usage is %.300s", text)
 	}
 	next := visit(t, v.web())
@@ -150,7 +150,7 @@ func TestWebTellsThatItReads(t *testing.T) {
 	p.Go(at(u, "/sessions/"+readingID+"?turn=t0"))
 	p.Wait(ready + `document.title.startsWith("Reading the record")`)
 	fits(t, p, "waiting")
-	p.Go(at(u, "/usage"))
+	p.Go(at(u, "/usage?days=0"))
 	p.Wait(ready + `document.body.textContent.includes("0 of 1 session")`)
 	fits(t, p, "usage-reading")
 	for _, problem := range p.Problems() {
@@ -176,7 +176,7 @@ func TestWebTellsOfDamage(t *testing.T) {
 	p.Wait(ready + `document.title.startsWith("Sessions")`)
 	root := "?root=" + url.QueryEscape(v.repo)
 	id := v.sessionIDs()[1]
-	pages := map[string]string{"changes": "/changes", "change": "/changes/2" + root, "undo": "/undo" + root,
+	pages := map[string]string{"changes": "/changes", "change": "/changes/1" + root, "undo": "/undo" + root,
 		"blame": "/blame" + root + "&path=README.md", "time": "/sessions/" + id + "/time"}
 	told := func(state string, want *regexp.Regexp) {
 		t.Helper()

@@ -40,6 +40,7 @@ func (s *Server) functions() map[string]any {
 		"plural": humanize.Count,
 		"inc":    func(i int) int { return i + 1 },
 		"add":    func(a, b int) int { return a + b },
+		"dec":    func(i int) int { return i - 1 },
 		"sub":    func(a, b int) int { return a - b },
 		"clock":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") },
 		"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },

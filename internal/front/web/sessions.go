@@ -189,10 +189,7 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := sessionPage{Info: info, Split: q.Get("view") == "split"}
-	view := url.Values{}
-	if p.Split {
-		view.Set("view", "split")
-	}
+	view := map[bool]string{true: "split"}[p.Split]
 	here := "/sessions/" + string(info.ID)
 	skip, err := query.Number(q, "skip")
 	if err != nil {
@@ -215,14 +212,14 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if page.Older {
-		p.Older = query.With(here, view, "skip", strconv.Itoa(skip+turnsPerPage))
+		p.Older = query.With(here, nil, "view", view, "skip", strconv.Itoa(skip+turnsPerPage))
 	}
 	if q.Get("part") != "" {
 		return s.part(w, "turns", p)
 	}
 	p.Other = query.With(here, q, "view", map[bool]string{false: "split"}[p.Split])
 	if skip > 0 {
-		p.Newer = query.With(here, view, "skip", strconv.Itoa(max(0, skip-turnsPerPage)))
+		p.Newer = query.With(here, nil, "view", view, "skip", strconv.Itoa(max(0, skip-turnsPerPage)))
 	}
 	if p.Damage, err = s.damaged(r, string(info.ID)); err != nil {
 		return err
@@ -232,7 +229,7 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, "session", title(info), p)
 }
 
-// damaged tells of lines of a record that cannot be read; empty where there are none.
+// damaged tells of lines of a record that cannot be read.
 func (s *Server) damaged(r *http.Request, id string) (string, error) {
 	read, err := s.o.Data.Reading(r.Context(), id)
 	if err != nil || read.Damaged == 0 {

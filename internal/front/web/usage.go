@@ -27,13 +27,14 @@ type usageTable struct {
 }
 
 type usagePage struct {
-	Days   int
-	Spans  []int
-	Usage  Usage
-	Width  int
-	Bars   []chart.Bar
-	Tables []usageTable
-	Again  string // is asked for to show more, where not all is counted yet
+	Days    int
+	Spans   []int
+	Usage   Usage
+	Width   int
+	Bars    []chart.Bar
+	Tables  []usageTable
+	Highest int    // tokens of the highest column
+	Again   string // is asked for to show more, where not all is counted yet
 }
 
 func (s *Server) usage(w http.ResponseWriter, r *http.Request) error {
@@ -52,7 +53,7 @@ func (s *Server) usage(w http.ResponseWriter, r *http.Request) error {
 		p.Bars = append(p.Bars, chart.Bar{Name: d.Name, Usage: d.Usage, X: i*chart.Wide + 3})
 	}
 	p.Width = max(1, len(p.Bars)) * chart.Wide
-	chart.Draw(p.Bars)
+	p.Highest = chart.Draw(p.Bars)
 	days := slices.Clone(p.Usage.Days)
 	slices.Reverse(days)
 	sessions := table("By session", "Session", p.Usage.Sessions)

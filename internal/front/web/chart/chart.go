@@ -19,9 +19,10 @@ type Bar struct {
 	OutY, OutH, InY, InH, CachedY, CachedH int
 }
 
-// Draw works out columns, of which the highest has the full height.
-func Draw(bars []Bar) {
-	most := 1
+// Draw works out columns, of which the highest has the full height, and returns how many tokens
+// that is.
+func Draw(bars []Bar) (most int) {
+	most = 1
 	for _, b := range bars {
 		most = max(most, b.Usage.Total())
 	}
@@ -36,4 +37,5 @@ func Draw(bars []Bar) {
 		b.InY = b.CachedY - b.InH
 		b.OutY = b.InY - b.OutH
 	}
+	return most
 }
