@@ -172,6 +172,7 @@ func TestWhatIsKeptIsCheckedAgainstTheRecord(t *testing.T) {
 		"another version": func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"v":3`), []byte(`"v":9`)) },
 		"another line":    func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"sum":"`), []byte(`"sum":"0`)) },
 		"a number":        func(b []byte) []byte { return bytes.Replace(b, []byte(`"from":0`), []byte(`"from":1`), 1) },
+		"a turn":          func(b []byte) []byte { return bytes.Replace(b, []byte(`"id":"t0"`), []byte(`"id":"x0"`), 1) },
 		"the first line":  func(b []byte) []byte { return bytes.Replace(b, first(b), nil, 1) },
 		"torn":            func(b []byte) []byte { return b[:len(b)-100] },
 		"twice":           func(b []byte) []byte { return append(b, b...) },
@@ -360,6 +361,39 @@ func TestASessionDoesNotReadALongRecord(t *testing.T) {
 		t.Error("a turn that adds much is not looked at before its end")
 	}
 	same(t, view(dir))
+}
+
+// TestMarks finds the calls and changes of a long turn by their marks, where its record has them:
+// all that are behind what is read anyway, and none of the turns beside it.
+func TestMarks(t *testing.T) {
+	dir, w := session(t)
+	record(t, w, 0, 5)
+	want := Marks{From: w.Size() + marked*small, Calls: map[protocol.CallID]int64{}}
+	put(t, w, history.TurnContext{Turn: "long"})
+	for n := range 60 {
+		call, from := protocol.CallID(fmt.Sprintf("call<%d>\"", n)), w.Size()
+		put(t, w, history.FileChange{Turn: "long", Call: call, Path: "/w/a", Operation: "modified", Cause: "tool"})
+		if from >= want.From {
+			want.Changes = append(want.Changes, from)
+		}
+		put(t, w, history.ToolCall{Turn: "long", Round: n, Call: call, Result: strings.Repeat("x", 3<<10)})
+		if w.Size() > want.From {
+			want.Calls[call] = w.Size()
+		}
+	}
+	put(t, w, history.EventRecord{Turn: "long", What: history.TurnCompleted})
+	record(t, w, 5, 20)
+	v := view(dir)
+	turn, _, ok, err := v.Find(t.Context(), "long")
+	if err != nil || !ok || len(want.Calls) < 30 {
+		t.Fatal(ok, err)
+	}
+	for _, v := range []View{v, view(dir)} {
+		got, err := v.Marks(t.Context(), turn)
+		if d := cmp.Diff(want, got); err != nil || d != "" {
+			t.Error(err, d)
+		}
+	}
 }
 
 // TestHostileRecords makes outlines of records that nobody wrote: they are read as far as they

@@ -19,6 +19,7 @@ var tails = []int64{4, 16, 160}
 type Tail struct {
 	turns []Turn
 	whole bool // it is the whole record
+	seen  bool // there were turns, be it that they were taken back
 }
 
 // Tail looks at the end of the record for so many turns at least.
@@ -28,7 +29,7 @@ func (v View) Tail(ctx context.Context, turns int) (t Tail, err error) {
 		return t, err
 	}
 	for i, n := range tails {
-		if i == len(tails)-1 && len(t.turns) > 0 {
+		if i == len(tails)-1 && t.seen {
 			break
 		}
 		t, err = v.tail(ctx, max(0, st.Size()-v.pieces(n)))
@@ -42,6 +43,7 @@ func (v View) Tail(ctx context.Context, turns int) (t Tail, err error) {
 // tail reads a record from a place on.
 func (v View) tail(ctx context.Context, from int64) (Tail, error) {
 	var p part
+	seen := false
 	at, sure := from, from == 0 // sure: the turn that begins next begins there
 	g := grower{view: v, part: &p, tail: true}
 	wants := func(r rollout.Placed) bool {
@@ -63,11 +65,12 @@ func (v View) tail(ctx context.Context, from int64) (Tail, error) {
 		case len(p.Turns) == 1 && !sure:
 			p.Turns[0].Cut, sure = true, true
 		}
+		seen = seen || len(p.Turns) > 0
 	}
 	if n := len(p.Turns); n > 0 && p.Loose == 0 {
 		p.Turns[n-1].End = at
 	}
-	return Tail{p.Turns, from == 0}, nil
+	return Tail{p.Turns, from == 0, seen}, nil
 }
 
 // Turns are as those of a [View], where they are known. The oldest may be cut.
