@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kerf/internal/protocol"
@@ -17,6 +18,8 @@ type counting struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	g    sync.WaitGroup
+
+	asked atomic.Int64 // when a page was asked for last, in nanoseconds
 
 	mu    sync.Mutex
 	pages []wanted
@@ -82,8 +85,26 @@ func (c *counting) drop(id protocol.SessionID) {
 	c.pages = slices.DeleteFunc(c.pages, func(w wanted) bool { return w.id == id })
 }
 
+// A page that is being made, and drawn by the browser, comes before what is read behind it.
+const (
+	drawn = 300 * time.Millisecond
+	pause = 50 * time.Millisecond
+)
+
+// rest waits a little where a page was asked for just now.
+func (c *counting) rest() {
+	if time.Since(time.Unix(0, c.asked.Load())) > drawn {
+		return
+	}
+	select {
+	case <-c.ctx.Done():
+	case <-time.After(pause):
+	}
+}
+
 func (c *counting) run() {
 	for {
+		c.rest()
 		c.mu.Lock()
 		n := len(c.pages)
 		if c.runs = n > 0; !c.runs {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"kerf/internal/front/web"
 	"kerf/internal/protocol"
@@ -42,6 +43,7 @@ func (d *data) pages(ctx context.Context, id string) (parts, error) {
 }
 
 func (d *data) pagesOf(info protocol.SessionInfo) parts {
+	d.counting.asked.Store(time.Now().UnixNano())
 	return parts{d.store.Pages(info, d.outline(info.ID)).Soon(), d, info.ID}
 }
 
