@@ -189,7 +189,7 @@ func (m *Model) turnEvent(e protocol.Event, proposed bool) tea.Cmd {
 	}
 	m.session.Branch = branchOf(m.session.Settings.Cwd)
 	m.notify("Kerf: "+how, words)
-	return nil
+	return rest(m)
 }
 
 // ask shows a question.

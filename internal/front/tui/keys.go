@@ -83,6 +83,9 @@ func pressed(m *Model, p panels.Panel, k panels.Key) tea.Cmd {
 	c, stay := p.Key(k)
 	if !stay {
 		m.closePanel(p)
+		if _, page := p.(panels.Page); page {
+			c = tea.Batch(c, rest(m))
+		}
 	}
 	if m.exit.closing {
 		return tea.Quit

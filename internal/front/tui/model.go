@@ -13,6 +13,7 @@ import (
 	"kerf/internal/front/tui/commands"
 	"kerf/internal/front/tui/conversation"
 	"kerf/internal/front/tui/input"
+	"kerf/internal/front/tui/lean"
 	"kerf/internal/front/tui/panels"
 	"kerf/internal/front/tui/screen"
 	"kerf/internal/front/tui/status"
@@ -47,6 +48,7 @@ type Model struct {
 	pal           *style.Palette
 	focused       bool
 	painted       time.Time
+	lean          bool // memory goes back to the system
 	ticking       bool // a frame is due
 	clocking      bool // the clock of a running turn ticks
 	spin          int
@@ -120,6 +122,7 @@ type (
 	closeMsg   struct{}
 	repaintMsg struct{}
 	crashMsg   struct{ text string }
+	restMsg    struct{}
 )
 
 // newModel makes the model; nothing is opened or drawn yet.
@@ -239,7 +242,11 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case clockMsg:
 		cmd = m.clock(msg)
 	case openedMsg:
-		cmd = m.opened(msg)
+		cmd = tea.Batch(m.opened(msg), rest(m))
+	case restMsg:
+		if !anyRunning(m.conversations) {
+			return m, rested
+		}
 	case sentMsg:
 		cmd = m.sent(msg)
 	case noticeMsg:
@@ -363,7 +370,26 @@ func (m *Model) clock(msg clockMsg) tea.Cmd {
 		return nil
 	}
 	m.spin++
+	if m.lean {
+		lean.Pace()
+	}
 	return m.later(m.clockTime(), clockMsg{m.gen})
+}
+
+// restTime is how long nothing has to run until memory goes back to the system.
+const restTime = time.Second
+
+// rest gives memory back that was needed once, when nothing runs a moment later.
+func rest(m *Model) tea.Cmd {
+	if !m.lean {
+		return nil
+	}
+	return m.later(restTime, restMsg{})
+}
+
+func rested() tea.Msg {
+	lean.Rest()
+	return nil
 }
 
 func (m *Model) clockTime() time.Duration {

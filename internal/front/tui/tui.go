@@ -16,6 +16,7 @@ import (
 	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/input"
 	"kerf/internal/front/tui/keymap"
+	"kerf/internal/front/tui/lean"
 	"kerf/internal/front/tui/screen"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/front/tui/terminal"
@@ -118,8 +119,9 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 		return 2, err
 	}
 	scr := screen.New(o.Out, reflows(o.Env))
+	lean.Begin(o.env)
 	m := newModel(o, scr)
-	m.tty = tty
+	m.tty, m.lean = tty, true
 	if err := m.acquire(); err != nil {
 		return 2, err
 	}

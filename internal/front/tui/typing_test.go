@@ -121,8 +121,8 @@ func (x asking) play(t *testing.T, before string) (b *bench, answered func() boo
 	}
 }
 
-// rested is a while without keys.
-const rested = 3 * time.Second
+// aWhile is a while without keys.
+const aWhile = 3 * time.Second
 
 // messages are words that people write, with the keys of answers at their beginning, in them and
 // at their end.
@@ -138,8 +138,8 @@ func TestSEC_T4_TypingAnswersNoQuestion(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			gaps := []time.Duration{20 * time.Millisecond, 110 * time.Millisecond, panels.Rest - 10*time.Millisecond}
 			for i, words := range messages {
-				for k, rest := range []time.Duration{0, 900 * time.Millisecond, rested} {
-					if rest < rested || len(words) > 1 { // alone it is an answer
+				for k, rest := range []time.Duration{0, 900 * time.Millisecond, aWhile} {
+					if rest < aWhile || len(words) > 1 { // alone it is an answer
 						x.types(t, words, gaps[(i+k)%len(gaps)], rest)
 					}
 				}
@@ -180,7 +180,7 @@ func TestSEC_T4_TypedBeforeTheQuestion(t *testing.T) {
 			continue
 		}
 		b, answered := x.play(t, "look at 1")
-		b.wait(rested).types("1 and 2").paste(" or y").wait(rested)
+		b.wait(aWhile).types("1 and 2").paste(" or y").wait(aWhile)
 		if got := b.m.shown.Composer.Value(); answered() || got != "look at 11 and 2 or y" {
 			t.Errorf("%s: answered, or the message is %q", x.name, got)
 		}
@@ -195,14 +195,14 @@ func TestSEC_T4_PastesAnswerNothing(t *testing.T) {
 	for _, x := range askings() {
 		for _, text := range []string{"y\ny\n", "1\n2\n1\n", "yes, do it\n", "n\n"} {
 			b, answered := x.play(t, "")
-			b.wait(rested)
+			b.wait(aWhile)
 			b.send(press("y"))
 			b.paste(text).wait(2 * time.Second)
 			if got := b.m.shown.Composer.Value(); answered() || !strings.HasSuffix(got, text) {
 				t.Errorf("%s: the paste %q answered, or the message is %q", x.name, text, got)
 			}
 			b, answered = x.play(t, "")
-			b.wait(rested)
+			b.wait(aWhile)
 			for _, r := range text {
 				k := tea.KeyPressMsg{Code: r, Text: string(r)}
 				if r == '\n' {
@@ -225,7 +225,7 @@ func TestSEC_T4_OneQuestionIsNotAnsweredForAnother(t *testing.T) {
 			continue
 		}
 		b, _ := x.play(t, "")
-		b.wait(rested).keys(x.yes[:len(x.yes)-1]...) // the first of two keys
+		b.wait(aWhile).keys(x.yes[:len(x.yes)-1]...) // the first of two keys
 		b.event("t2", protocol.TurnStarted{}, protocol.ApprovalRequested{Approval: protocol.Approval{ID: "z",
 			Network: &protocol.NetworkApproval{Host: "other"}}})
 		b.ready().keys("y").ops()

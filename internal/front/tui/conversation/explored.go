@@ -23,6 +23,16 @@ func looks(b protocol.ToolCall) bool {
 	return false
 }
 
+// looked is a call that only looks as a group keeps it: without what it read, which only the
+// transcript shows.
+func looked(it protocol.Item) protocol.Item {
+	if b, ok := it.Body.(protocol.ToolCall); ok {
+		b.Output = ""
+		it.Body = b
+	}
+	return it
+}
+
 func failed(it protocol.Item) bool {
 	return it.Status == protocol.Failed || it.Status == protocol.Declined
 }

@@ -186,6 +186,7 @@ func (c *Conversation) begin(it protocol.Item) *entry {
 
 // look puts a call that only looks into the group at the end, or begins one.
 func (c *Conversation) look(it protocol.Item) *entry {
+	it = looked(it)
 	if n := len(c.entries); n > c.done {
 		if e := c.entries[n-1]; len(e.calls) > 0 && len(e.calls) < maxGroup {
 			e.calls = append(e.calls, it)
@@ -254,7 +255,7 @@ func (c *Conversation) complete(turn protocol.TurnID, it protocol.Item) {
 	e, i := c.find(it.ID)
 	switch {
 	case i >= 0:
-		e.calls[i] = it
+		e.calls[i] = looked(it)
 		return
 	case e == nil:
 		e = c.begin(it)
@@ -278,6 +279,8 @@ func (c *Conversation) shut(e *entry) {
 		e.add(c.o.Format(), e.stream.Close())
 		e.stream = nil
 	}
+	e.text.Reset() // it is drawn from its item now
+	e.output = ""
 }
 
 // CloseLive finishes what a turn left open.
