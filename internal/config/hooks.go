@@ -11,6 +11,7 @@ import (
 
 	"kerf/internal/config/document"
 	"kerf/internal/config/hookfile"
+	"kerf/internal/config/peers"
 	"kerf/internal/config/trust"
 )
 
@@ -52,11 +53,12 @@ func (c *Config) HookList() (list []Hook, warnings []string, err error) {
 		if _, err := os.Lstat(file); err != nil {
 			continue
 		}
-		if !c.bound() {
+		files := trust.Once()
+		data, err := files.Read(dir, ".kerf/hooks.json") // what was read is what is compared
+		if !c.bound(files) {
 			warnings = append(warnings, file+": ignored: the project is not trusted with this content")
 			continue
 		}
-		data, err := trust.ReadBeneath(dir, ".kerf/hooks.json")
 		if err := readHooks(file, data, err, read); err != nil {
 			return nil, nil, err
 		}
@@ -86,10 +88,11 @@ func (c *Config) ownHooks() ([]Hook, error) {
 	return list, err
 }
 
-// bound reports whether the user trusted exactly the content that the project has now.
-func (c *Config) bound() bool {
+// bound reports whether the user trusted exactly the content that the project has now; of
+// other agents' files it is the one that files has.
+func (c *Config) bound(files peers.Files) bool {
 	p, ok := c.projectAt(c.Root)
-	return ok && len(p.TrustedHash) > 0 && c.Trust(c.Root) == Trusted
+	return ok && len(p.TrustedHash) > 0 && c.trustOf(c.Root, files) == Trusted
 }
 
 func readHooks(file string, data []byte, err error, read func(string, map[string]any) error) error {

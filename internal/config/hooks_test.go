@@ -42,6 +42,42 @@ func TestSEC_C2_HooksOfAProjectNeedTrustInTheirBytes(t *testing.T) {
 	}
 }
 
+// TestSEC_C2_WhatIsUsedIsWhatWasCompared has a file change between the moment at which it is read
+// and the one at which it is compared with what the user trusts.
+func TestSEC_C2_WhatIsUsedIsWhatWasCompared(t *testing.T) {
+	w := newWorld(t)
+	good, bad := `{"hooks": {"preToolUse": [{"bash": "good"}]}}`, `{"hooks": {"preToolUse": [{"bash": "evil"}]}}`
+	own := `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "good"}]}]}}`
+	for name, texts := range map[string][2]string{".github/hooks/a.json": {good, bad},
+		".mcp.json":        {`{"mcpServers":{"a":{"command":"good"}}}`, `{"mcpServers":{"a":{"command":"evil"}}}`},
+		".kerf/hooks.json": {own, strings.ReplaceAll(own, "good", "evil")}} {
+		file := filepath.Join(w.project, filepath.FromSlash(name))
+		w.write(file, texts[0])
+		c := w.must(nil)
+		hash, err := trust.Hash(c.Root, c.Cwd, c.Home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := trust.Accept(c.Home, c.Root, hash); err != nil {
+			t.Fatal(err)
+		}
+		c = w.must(nil)
+		files := trust.Once()
+		w.write(file, texts[1]) // somebody changes it
+		data, err := files.Read(w.project, name)
+		if err != nil || !strings.Contains(string(data), "evil") {
+			t.Fatalf("%s: %q, %v", name, data, err)
+		}
+		w.write(file, texts[0]) // and back
+		if c.bound(files) {
+			t.Errorf("%s: what was read is not what the user trusts, and it counts", name)
+		}
+		if !c.bound(trust.Once()) { // control
+			t.Errorf("%s: what is there is what the user trusts, and it does not count", name)
+		}
+	}
+}
+
 func TestRulesAreAddedOnceAndRemoved(t *testing.T) {
 	home := t.TempDir()
 	for _, line := range []string{"a -> allow", "b -> forbid", "a -> allow"} {

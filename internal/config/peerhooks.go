@@ -25,6 +25,20 @@ func (c *Config) peerHooks() (list []Hook, warnings []string) {
 	return list, warnings
 }
 
+// ProjectHooks are the hooks that other agents' files in the project name, whether or not the
+// user agreed to them: those that run if they are trusted.
+func (c *Config) ProjectHooks() (list []Hook) {
+	files, _ := c.hookFiles()
+	for _, f := range files {
+		if f.Plugin == "" {
+			found, _ := hookfile.OfPeer(f)
+			list = append(list, found...)
+		}
+	}
+	hookfile.Sort(list)
+	return list
+}
+
 // PluginHooks are the hooks of a plugin, and what is left out of them.
 func PluginHooks(p plugins.Plugin) (list []Hook, warnings []string) {
 	for _, f := range p.Hooks {

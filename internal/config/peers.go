@@ -40,12 +40,13 @@ func (p Peers) Server(name string) (PeerServer, bool) {
 // where the user trusted exactly what these files hold. A project cannot replace a server
 // of the user's, nor decide which calls need no approval.
 func (c *Config) addPeers(o Options) {
-	found, faults := peers.Servers(trust.Directories(c.Root, c.Cwd, c.Home), trust.ReadBeneath)
+	files := trust.Once()
+	found, faults := peers.Servers(trust.Directories(c.Root, c.Cwd, c.Home), files)
 	c.Peers.Faults = faults
 	if len(found) == 0 {
 		return
 	}
-	bound := o.Trusted && c.bound()
+	bound := o.Trusted && c.bound(files)
 	own := map[string]bool{}
 	for name := range c.MCPServers {
 		own[name] = true

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -17,8 +18,9 @@ func (c *Config) addPlugins(o Options) (list []Warning) {
 	if err != nil {
 		list = append(list, Warning{File: plugins.ListFile(c.Home), Message: err.Error()})
 	}
-	wishes := peers.Plugins(trust.Directories(c.Root, c.Cwd, c.Home), trust.ReadBeneath)
-	bound := len(wishes) > 0 && o.Trusted && c.bound()
+	files := trust.Once()
+	wishes := peers.Plugins(trust.Directories(c.Root, c.Cwd, c.Home), files)
+	bound := len(wishes) > 0 && o.Trusted && c.bound(files)
 	for i := range found {
 		f := &found[i]
 		wish, said := wishes[f.Name]
@@ -93,17 +95,34 @@ func (c *Config) ListedPlugins() (used, unused []string) {
 			unused = append(unused, f.Name+": "+left)
 		}
 	}
-	return used, unused
+	return used, append(unused, c.offered()...)
+}
+
+// offered names what the project itself has as plugins. Nothing of it is used by being there.
+func (c *Config) offered() (list []string) {
+	for _, kind := range []struct {
+		files []string
+		what  string
+	}{{plugins.Marketplaces(), "a list of plugins"}, {plugins.Manifests(), "a plugin"}} {
+		for _, name := range kind.files {
+			info, err := os.Lstat(filepath.Join(c.Root, filepath.FromSlash(name)))
+			if err == nil && info.Mode().IsRegular() && name != "plugin.json" { // which may be of anything
+				list = append(list, name+" ("+kind.what+"; kerf plugin add "+c.Root+" shows what it may run, and asks)")
+			}
+		}
+	}
+	return list
 }
 
 // hookFiles are the files with hooks of other agents that may count, first those of the
 // project, and whether the user agreed to what they hold.
 func (c *Config) hookFiles() (list []peers.HookFile, agreed func(peers.HookFile) bool) {
-	list = peers.Hooks(trust.Directories(c.Root, c.Cwd, c.Home), trust.ReadBeneath)
+	files := trust.Once()
+	list = peers.Hooks(trust.Directories(c.Root, c.Cwd, c.Home), files)
 	for _, p := range c.UsedPlugins() {
 		list = append(list, p.Hooks...)
 	}
-	return list, func(f peers.HookFile) bool { return f.Plugin != "" || c.bound() }
+	return list, func(f peers.HookFile) bool { return f.Plugin != "" || c.bound(files) }
 }
 
 // shownFile is the file that something stands in, as people read it.

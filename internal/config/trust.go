@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"kerf/internal/config/peers"
 	"kerf/internal/config/trust"
 )
 
@@ -21,7 +22,10 @@ const (
 
 // Trust says whether the .kerf directories from root down to the working
 // directory are trusted as they are now. What cannot be read is not trusted.
-func (c *Config) Trust(root string) TrustState {
+func (c *Config) Trust(root string) TrustState { return c.trustOf(root, trust.Once()) }
+
+// trustOf is Trust, with what files has of other agents' files.
+func (c *Config) trustOf(root string, files peers.Files) TrustState {
 	p, ok := c.projectAt(root)
 	if from := trust.MadeFrom(c.Home, root); from != "" && p.TrustLevel == "" {
 		p, ok = c.projectAt(from)
@@ -34,7 +38,7 @@ func (c *Config) Trust(root string) TrustState {
 	case len(p.TrustedHash) == 0:
 		return Trusted
 	}
-	now, err := trust.Hash(root, c.Cwd, c.Home)
+	now, err := trust.HashOf(root, c.Cwd, c.Home, files)
 	if err != nil || !slices.Contains(p.TrustedHash, now) {
 		return Changed
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"kerf/internal/text/delta"
 )
@@ -68,9 +69,15 @@ func (c *Call) Changed(set delta.Set) {
 
 // payloads are what a handler is told about a call: one object, and of edits one for each
 // file.
-func (c Call) payloads(h Handler) []map[string]any {
+func (c Call) payloads(h Handler, now time.Time) []map[string]any {
 	m := c.wire(h.Told)
-	if !h.Cursor {
+	switch {
+	case h.Form == Copilot && h.Told != "":
+		return []map[string]any{c.copilot(now)}
+	case h.Form == Copilot:
+		m["timestamp"] = now.UTC().Format(time.RFC3339Nano)
+	}
+	if h.Form != Cursor {
 		return []map[string]any{m}
 	}
 	m["conversation_id"], m["generation_id"], m["workspace_roots"] = c.Session, c.Turn, []string{cmp.Or(h.Dir, c.Cwd)}
@@ -116,7 +123,7 @@ type cursorAnswer struct {
 }
 
 // own puts an answer of Cursor's into the form of the others.
-func (a cursorAnswer) own(to *answer) {
+func (a *cursorAnswer) own(to *answer) {
 	first := func(list ...string) string {
 		i := slices.IndexFunc(list, func(s string) bool { return strings.TrimSpace(s) != "" })
 		if i < 0 {

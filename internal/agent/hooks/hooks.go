@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,8 +60,8 @@ type Handler struct {
 	Headers       map[string]string
 	Env           []string
 	Prompt, Model string
-	// Cursor says that what the handler is told and answers is as Cursor has it.
-	Cursor bool
+	// Form says as whose handler it is told events and answers.
+	Form Form
 	// Dir is where the program starts; empty for the usual place.
 	Dir string
 	// Vars are variables for the program alone.
@@ -74,13 +75,37 @@ type Handler struct {
 	Required bool
 }
 
-// Environ is the environment of the handler's program: env, and its own variables.
+// Form is the agent as whose handlers are told events and answer; empty for Kerf's own form,
+// which Claude Code and Codex have, too.
+type Form string
+
+// The forms.
+const (
+	Cursor  Form = "cursor"
+	Copilot Form = "copilot"
+)
+
+// Environ is the environment of the handler's program: env, and its own variables. Those of
+// Copilot may name others.
 func (h Handler) Environ(env []string) []string {
 	own := slices.Clone(env)
 	for name, value := range h.Vars {
+		if h.Form == Copilot {
+			value = os.Expand(value, func(variable string) string { return valueIn(env, variable) })
+		}
 		own = append(own, name+"="+value)
 	}
 	return own
+}
+
+// valueIn is the value of a variable in an environment.
+func valueIn(env []string, name string) string {
+	for _, kv := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // Output is the result of a hook's program.
@@ -106,6 +131,7 @@ type Set struct {
 	Origin   Origin
 	handlers []compiled
 	run      Runner
+	now      func() time.Time
 }
 
 type compiled struct {
@@ -115,12 +141,12 @@ type compiled struct {
 
 // New returns a set. A matcher that is no regular expression is an error.
 func New(handlers []Handler, run Runner) (*Set, error) {
-	s := &Set{run: run}
+	s := &Set{run: run, now: time.Now}
 	for _, h := range handlers {
 		c := compiled{Handler: h}
 		if h.Matcher != "" && h.Matcher != "*" {
 			whole := `^(?:` + h.Matcher + `)$`
-			if h.Cursor {
+			if h.Form == Cursor {
 				whole = h.Matcher // it matches anywhere
 			}
 			re, err := regexp.Compile(whole)
@@ -223,7 +249,7 @@ func (s *Set) Fire(ctx context.Context, c Call) Result {
 		if h.Event != c.Event || !h.matches(c) {
 			continue
 		}
-		for _, told := range c.payloads(h.Handler) {
+		for _, told := range c.payloads(h.Handler, s.now()) {
 			stdin, err := json.Marshal(told)
 			if err != nil {
 				return Result{Warnings: []string{fmt.Sprintf("hooks of %s were not run: %v", c.Event, err)}}
@@ -248,18 +274,14 @@ func (s *Set) Fire(ctx context.Context, c Call) Result {
 }
 
 func (c compiled) matches(call Call) bool {
-	if c.Cursor {
+	if c.Form == Cursor {
 		return c.matchesCursor(call)
 	}
-	if c.matcher == nil {
-		return true
+	names := call.Names
+	if c.Form == Copilot {
+		names = append(slices.Clone(names), copilotTool(call.Tool))
 	}
-	for _, n := range call.Names {
-		if c.matcher.MatchString(n) {
-			return true
-		}
-	}
-	return false
+	return c.matcher == nil || slices.ContainsFunc(names, c.matcher.MatchString)
 }
 
 func rank(decision string) int { return strings.Index("   allow ask  deny ", decision+" ") }
@@ -331,18 +353,22 @@ type answer struct {
 const maxSaid = 10_000
 
 func (c compiled) read(out Output, err error) Result {
+	if c.Form == Copilot {
+		out.Stdout = withoutProgress(out.Stdout)
+	}
 	stdout, stderr := said(out.Stdout), said(out.Stderr)
 	switch {
 	case err != nil:
 		return c.failed(err.Error())
 	case out.TimedOut:
-		return c.failed(fmt.Sprintf("ended after its time limit of %s", c.Timeout))
-	case out.Code == 2:
-		r := Result{Decision: "deny", Reason: stderr}
-		if c.onlyLooks() {
-			return c.failed("exit code 2: " + stderr)
+		if c.Form == Copilot {
+			c.Required = false // a guard that takes too long keeps nothing back
 		}
-		return r
+		return c.failed(fmt.Sprintf("ended after its time limit of %s", c.Timeout))
+	case out.Code == 2 && (c.onlyLooks() || c.Form == Copilot && c.Event != PreToolUse && c.Event != PermissionRequest):
+		return c.failed("exit code 2: " + stderr)
+	case out.Code == 2:
+		return Result{Decision: "deny", Reason: stderr}
 	case out.Code != 0:
 		return c.failed(fmt.Sprintf("exit code %d: %s", out.Code, stderr))
 	}
@@ -351,19 +377,32 @@ func (c compiled) read(out Output, err error) Result {
 		if err := json.Unmarshal(out.Stdout, &a); err != nil {
 			return c.failed(fmt.Sprintf("its output is not the JSON of a hook: %v", err))
 		}
-		if c.Cursor {
-			var more cursorAnswer
-			if err := json.Unmarshal(out.Stdout, &more); err != nil {
+		if more := c.more(); more != nil {
+			if err := json.Unmarshal(out.Stdout, more); err != nil {
 				return c.failed(fmt.Sprintf("its output is not the JSON of a hook: %v", err))
 			}
 			more.own(&a)
 		}
+		if c.Form == Copilot && c.Event == UserPromptSubmit {
+			return Result{} // it can only look
+		}
 		return c.interpret(a)
 	}
-	if stdout != "" && (c.Event == SessionStart || c.Event == SubagentStart || c.Event == UserPromptSubmit) {
+	if stdout != "" && c.Form != Copilot && (c.Event == SessionStart || c.Event == SubagentStart || c.Event == UserPromptSubmit) {
 		return Result{Context: []string{stdout}}
 	}
 	return Result{}
+}
+
+// more are the fields of an answer that only the handler's form has, or nil.
+func (c compiled) more() interface{ own(*answer) } {
+	switch c.Form {
+	case Cursor:
+		return &cursorAnswer{}
+	case Copilot:
+		return &copilotAnswer{}
+	}
+	return nil
 }
 
 // onlyLooks reports whether the event is over, or begins whatever a hook says.

@@ -41,8 +41,9 @@ func IsControlFile(name string) bool {
 			".clinerules", ".roo", ".windsurf", ".continue", ".qwen", ".opencode", ".kiro", ".junie", ".amazonq":
 			return true
 		case ".github", ".gitea", ".forgejo":
-			if next := parts[i+1]; next == "workflows" || next == "actions" || next == "instructions" ||
-				next == "copilot-instructions.md" {
+			switch parts[i+1] {
+			case "workflows", "actions", "instructions", "copilot-instructions.md", "hooks", "copilot", "mcp.json", "skills",
+				"agents", "prompts", "plugin":
 				return true
 			}
 		}

@@ -2,6 +2,7 @@
 package hookfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -33,11 +34,11 @@ type Hook struct {
 	Prompt, Model string
 	// Told is the name of the event that the hook is told, where it is another agent's.
 	Told string
-	// Cursor says that what the hook is told and answers is as Cursor has it, and Dir is where
-	// its program starts.
-	Cursor bool
-	Dir    string
-	// Vars are variables for the program of a hook that a plugin brings.
+	// Form says as whose hook it is told events and answers, and Dir is where its program
+	// starts, if not in the usual place.
+	Form peers.Form
+	Dir  string
+	// Vars are variables for the program.
 	Vars map[string]string
 }
 
@@ -250,6 +251,12 @@ func Check(events map[string]any) error {
 var peerEvents = map[string]string{"BeforeTool": "PreToolUse", "AfterTool": "PostToolUse",
 	"BeforeAgent": "UserPromptSubmit", "AfterAgent": "Stop", "PreCompress": "PreCompact"}
 
+// Own is the name that an event of Gemini CLI has here; another name stays.
+func Own(event string) string { return cmp.Or(peerEvents[event], event) }
+
+// Seconds are groups of handlers whose timeouts, in milliseconds, are in seconds.
+func Seconds(groups any) any { return inSeconds(groups, true) }
+
 // cursorEvents are the names that events have in Cursor.
 var cursorEvents = map[string]string{"sessionStart": "SessionStart", "sessionEnd": "SessionEnd", "preToolUse": "PreToolUse",
 	"postToolUse": "PostToolUse", "postToolUseFailure": "PostToolUseFailure", "subagentStart": "SubagentStart",
@@ -259,45 +266,67 @@ var cursorEvents = map[string]string{"sessionStart": "SessionStart", "sessionEnd
 
 // OfPeer are the hooks of one file, and what is left out of them.
 func OfPeer(f peers.HookFile) (list []Hook, warnings []string) {
-	left := map[string][]string{} // events by the reason
+	if f.Form == peers.Copilot {
+		return ofCopilot(f)
+	}
+	left := unusedEvents{}
 	for _, event := range slices.Sorted(maps.Keys(f.Events)) {
 		own, told := event, ""
 		if name, ok := peerEvents[event]; ok {
 			own, told = name, event
 		}
-		if name, ok := cursorEvents[event]; ok && f.Cursor {
+		if name, ok := cursorEvents[event]; ok && f.Form == peers.Cursor {
 			own, told = name, event
 		}
-		found, unused, err := Of(f.File, map[string]any{own: inSeconds(f.Events[event], f.Milliseconds)})
-		if err != nil {
-			unused = append(unused, Unused{Fault: err})
-		}
-		for _, u := range unused {
-			why := reason(u.Fault, own)
-			if strings.HasPrefix(why, "no such event") {
-				why = "no such event here"
-			}
-			if !slices.Contains(left[why], event) {
-				left[why] = append(left[why], event)
-			}
-		}
-		for _, h := range found {
-			if _, err := regexp.Compile(h.Matcher); err != nil && h.Matcher != "*" {
-				why := "the matcher " + document.Quote(document.Clip(h.Matcher)) + " is no regular expression"
-				left[why] = append(left[why], event)
-				continue
-			}
+		for _, h := range left.read(f.File, event, own, inSeconds(f.Events[event], f.Milliseconds)) {
 			h.Told, h.Required, h.Vars = told, false, f.Vars
-			if h.Cursor = f.Cursor; f.Cursor {
+			if h.Form = f.Form; f.Form == peers.Cursor {
 				h.Dir, h.Required = f.Dir, h.FailClosed
 			}
 			list = append(list, h)
 		}
 	}
-	for _, why := range slices.Sorted(maps.Keys(left)) {
-		warnings = append(warnings, f.File+": hooks of "+document.Clip(strings.Join(left[why], ", "))+": "+why)
+	return list, left.told(f.File)
+}
+
+// unusedEvents are the events of hooks that are not used, by the reason.
+type unusedEvents map[string][]string
+
+func (u unusedEvents) add(event, why string) {
+	if !slices.Contains(u[why], event) {
+		u[why] = append(u[why], event)
 	}
-	return list, warnings
+}
+
+// read reads the hooks of an event, which is called own here.
+func (u unusedEvents) read(file, event, own string, groups any) (list []Hook) {
+	found, unused, err := Of(file, map[string]any{own: groups})
+	if err != nil {
+		unused = append(unused, Unused{Fault: err})
+	}
+	for _, x := range unused {
+		why := reason(x.Fault, own)
+		if strings.HasPrefix(why, "no such event") {
+			why = "no such event here"
+		}
+		u.add(event, why)
+	}
+	for _, h := range found {
+		if _, err := regexp.Compile(h.Matcher); err != nil && h.Matcher != "*" {
+			u.add(event, "the matcher "+document.Quote(document.Clip(h.Matcher))+" is no regular expression")
+			continue
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// told are the warnings about a file.
+func (u unusedEvents) told(file string) (warnings []string) {
+	for _, why := range slices.Sorted(maps.Keys(u)) {
+		warnings = append(warnings, file+": hooks of "+document.Clip(strings.Join(u[why], ", "))+": "+why)
+	}
+	return warnings
 }
 
 // reason is what a fault of a hook says beside its place.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,9 +24,36 @@ type file struct {
 	name string // below a directory of the project, with slashes
 	key  string // of the table of servers; empty if it names none
 	// whole says that the file is about nothing but servers or hooks.
-	whole  bool
-	hooks  bool // it names hooks
-	cursor bool // as Cursor has them
+	whole bool
+	hooks bool // it names hooks
+	form  Form
+	// each says that the name is that of a directory, whose files NAME.json count.
+	each bool
+}
+
+// Form says as whose hooks are told events and answer; empty for the usual form.
+type Form string
+
+// The forms of hooks.
+const (
+	Cursor  Form = "cursor"
+	Copilot Form = "copilot"
+)
+
+// in are the files of a kind below a directory of the project.
+func (f file) in(dir string, all Files) []file {
+	if !f.each {
+		return []file{f}
+	}
+	var list []file
+	for _, name := range all.Names(dir, f.name) {
+		if path.Ext(name) == ".json" {
+			one := f
+			one.name, one.each = path.Join(f.name, name), false
+			list = append(list, one)
+		}
+	}
+	return list
 }
 
 // files are all kinds, the best first: of two servers with one name the first counts.
@@ -37,8 +65,12 @@ var files = []file{
 	{name: ".codex/hooks.json", whole: true, hooks: true},
 	{name: ".claude/settings.json", key: "mcpServers", hooks: true},
 	{name: ".claude/settings.local.json", key: "mcpServers", hooks: true},
-	{name: ".cursor/hooks.json", whole: true, hooks: true, cursor: true},
+	{name: ".cursor/hooks.json", whole: true, hooks: true, form: Cursor},
 	{name: ".gemini/settings.json", key: "mcpServers", hooks: true},
+	{name: ".github/mcp.json", key: "mcpServers", whole: true},
+	{name: ".github/hooks", whole: true, hooks: true, form: Copilot, each: true},
+	{name: ".github/copilot/settings.json", hooks: true, form: Copilot},
+	{name: ".github/copilot/settings.local.json", hooks: true, form: Copilot},
 }
 
 // switches are the keys of Claude Code's settings that turn servers of .mcp.json off.
@@ -83,16 +115,25 @@ type Given struct {
 // Fault is a file of which nothing could be read.
 type Fault struct{ File, Why string }
 
-// Reader reads a file below a directory; see [trust.ReadBeneath].
-type Reader func(dir, name string) ([]byte, error)
+// Files are the files of a project.
+type Files interface {
+	// Read reads a file below a directory of the project. A link on the way is an error.
+	Read(dir, name string) ([]byte, error)
+	// Names are the names in a directory below one of the project, sorted; none if it cannot
+	// be read.
+	Names(dir, name string) []string
+}
 
 // Servers reads the servers in the files below dirs. Those of a later directory come first.
-func Servers(dirs []string, read Reader) (list []Server, faults []Fault) {
+func Servers(dirs []string, all Files) (list []Server, faults []Fault) {
 	off := map[string]string{}
 	for _, dir := range slices.Backward(dirs) {
 		for _, f := range files {
+			if f.each {
+				continue // it names no servers
+			}
 			path := filepath.Join(dir, filepath.FromSlash(f.name))
-			doc, _, err := f.read(dir, read)
+			doc, _, err := f.read(dir, all)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -125,33 +166,44 @@ func Servers(dirs []string, read Reader) (list []Server, faults []Fault) {
 
 // Told is what files below dir could have Kerf start, as bytes that change only when that
 // does, by the name of the file. Files that cannot be read are told as they are.
-func Told(dir string, read Reader) map[string]string {
-	all := map[string]string{}
-	for _, f := range files {
-		doc, data, err := f.read(dir, read)
-		switch {
-		case data == nil && errors.Is(err, fs.ErrNotExist):
-		case data == nil:
-			all[f.name] = "unreadable"
-		case err != nil || f.whole:
-			all[f.name] = string(data)
-		default:
-			part := map[string]any{}
-			for _, key := range []string{f.key, switches, hooksKey, "disableAllHooks", pluginsOn, pluginTables} {
-				if doc[key] != nil {
-					part[key] = doc[key]
-				}
-			}
-			if text, err := json.Marshal(part); len(part) > 0 && err == nil {
-				all[f.name] = string(text)
+func Told(dir string, all Files) map[string]string {
+	told := map[string]string{}
+	for _, kind := range files {
+		for _, f := range kind.in(dir, all) {
+			if text := f.told(dir, all); text != "" {
+				told[f.name] = text
 			}
 		}
 	}
-	return all
+	return told
 }
 
-// Files are the names of the files, with slashes.
-func Files() []string {
+// told is what a file could have Kerf start, as bytes; empty for nothing.
+func (f file) told(dir string, all Files) string {
+	doc, data, err := f.read(dir, all)
+	switch {
+	case data == nil && errors.Is(err, fs.ErrNotExist):
+		return ""
+	case data == nil:
+		return "unreadable"
+	case err != nil || f.whole:
+		return string(data)
+	}
+	part := map[string]any{}
+	for _, key := range []string{f.key, switches, hooksKey, disabledKey, pluginsOn, pluginTables} {
+		if doc[key] != nil {
+			part[key] = doc[key]
+		}
+	}
+	text, err := json.Marshal(part)
+	if len(part) == 0 || err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Names are the names of the files, with slashes, and of directories of such files.
+func Names() []string {
 	var names []string
 	for _, f := range files {
 		names = append(names, f.name)
@@ -160,8 +212,8 @@ func Files() []string {
 }
 
 // read reads a file as a table, and its bytes.
-func (f file) read(dir string, read Reader) (doc map[string]any, data []byte, err error) {
-	if data, err = read(dir, f.name); err != nil {
+func (f file) read(dir string, all Files) (doc map[string]any, data []byte, err error) {
+	if data, err = all.Read(dir, f.name); err != nil {
 		return nil, nil, err
 	}
 	doc, err = Table(f.name, data)

@@ -8,21 +8,38 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// inMemory reads files of a map by their names below any directory.
-func inMemory(files map[string]string) Reader {
-	return func(dir, name string) ([]byte, error) {
-		if text, ok := files[filepath.ToSlash(filepath.Join(dir, name))]; ok {
-			return []byte(text), nil
-		}
-		return nil, fs.ErrNotExist
+// inMemory are files by their names below any directory.
+type inMemory map[string]string
+
+func (m inMemory) Read(dir, name string) ([]byte, error) {
+	if text, ok := m[filepath.ToSlash(filepath.Join(dir, name))]; ok {
+		return []byte(text), nil
 	}
+	return nil, fs.ErrNotExist
 }
+
+func (m inMemory) Names(dir, name string) (names []string) {
+	for path := range m {
+		if rest, ok := strings.CutPrefix(path, filepath.ToSlash(filepath.Join(dir, name))+"/"); ok && !strings.Contains(rest, "/") {
+			names = append(names, rest)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// linked are files that cannot be read, for a link is in the way.
+type linked struct{}
+
+func (linked) Read(string, string) ([]byte, error) { return nil, errors.New("a link") }
+func (linked) Names(string, string) []string       { return []string{"a.json"} }
 
 func TestServersAsAgentsSpellThem(t *testing.T) {
 	for _, tt := range []struct{ name, said, want string }{
@@ -125,17 +142,19 @@ func TestToldChangesWithWhatWouldRun(t *testing.T) {
 		t.Errorf("a theme counts: %s", d)
 	}
 	for file, text := range map[string]string{
-		"d/.mcp.json":             `{"mcpServers":{"a":{"command":"z"}}}`,
-		"d/.claude/settings.json": `{"mcpServers":{"b":{"command":"y"}},"disabledMcpjsonServers":["a"]}`,
-		"d/.codex/config.toml":    "[mcp_servers.c]\ncommand='z'",
-		"d/.vscode/mcp.json":      `{`,
+		"d/.mcp.json":                     `{"mcpServers":{"a":{"command":"z"}}}`,
+		"d/.claude/settings.json":         `{"mcpServers":{"b":{"command":"y"}},"disabledMcpjsonServers":["a"]}`,
+		"d/.codex/config.toml":            "[mcp_servers.c]\ncommand='z'",
+		"d/.vscode/mcp.json":              `{`,
+		"d/.github/hooks/a.json":          `{"hooks":{"preToolUse":[{"bash":"x"}]}}`,
+		"d/.github/mcp.json":              `{"mcpServers":{"g":{"command":"x"}}}`,
+		"d/.github/copilot/settings.json": `{"hooks":{"preToolUse":[{"bash":"x"}]}}`,
 	} {
 		if cmp.Equal(before, told(map[string]string{file: text})) {
 			t.Errorf("%s: another content is told as the same", file)
 		}
 	}
-	unreadable := func(dir, name string) ([]byte, error) { return nil, errors.New("a link") }
-	if len(Told("d", unreadable)) != len(files) {
+	if len(Told("d", linked{})) != len(files) {
 		t.Error("files that cannot be read are not told")
 	}
 }

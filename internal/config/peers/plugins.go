@@ -25,11 +25,11 @@ type Wish struct {
 
 // Plugins reads which plugins files below dirs turn on or off, by name; a later directory
 // and a later file decide. Nothing is installed by that.
-func Plugins(dirs []string, read Reader) map[string]Wish {
+func Plugins(dirs []string, files Files) map[string]Wish {
 	all := map[string]Wish{}
 	for _, dir := range dirs {
 		for _, f := range pluginFiles {
-			doc, _, err := f.read(dir, read)
+			doc, _, err := f.read(dir, files)
 			if err != nil {
 				continue
 			}

@@ -44,7 +44,7 @@ const EntryFile = ".kerf-marketplace-entry.json"
 // manifests are the files that say what a plugin is, the best first.
 var manifests = []struct{ file, form string }{
 	{".claude-plugin/plugin.json", "Claude Code"}, {".codex-plugin/plugin.json", "Codex"},
-	{".cursor-plugin/plugin.json", "Cursor"}, {".github/plugin/plugin.json", "Copilot"}, {"plugin.json", "Copilot"},
+	{".cursor-plugin/plugin.json", "Cursor"}, {".github/plugin/plugin.json", copilot}, {"plugin.json", copilot},
 	{EntryFile, "marketplace"},
 }
 
@@ -56,6 +56,12 @@ func Manifests() (names []string) {
 		}
 	}
 	return names
+}
+
+// Marketplaces are the files that list plugins, the best first.
+func Marketplaces() []string {
+	return []string{".agents/plugins/marketplace.json", ".claude-plugin/marketplace.json",
+		".cursor-plugin/marketplace.json", ".github/plugin/marketplace.json"}
 }
 
 // validName is a name of a plugin: it stands before commands and is a name of a directory.
@@ -171,6 +177,9 @@ func (r *reading) standard() {
 		r.Skills = append(r.Skills, Part{Dir: "..", Only: filepath.Base(r.Dir)})
 	}
 	r.tableFile("hooks/hooks.json", true, r.events)
+	if r.Form == copilot {
+		r.tableFile("hooks.json", true, r.events)
+	}
 	for _, name := range []string{".lsp.json", ".app.json", "monitors", "output-styles", "settings.json", "bin", "rules",
 		"themes"} {
 		if r.kind(name) != fs.ModeIrregular {
@@ -291,9 +300,15 @@ func (r *reading) events(name string, doc map[string]any) {
 	}
 	if len(doc) > 0 {
 		r.Hooks = append(r.Hooks, peers.HookFile{File: "plugin " + r.Name + " " + name, Events: doc, Plugin: r.Name,
-			Vars: r.vars(), Cursor: r.Form == "Cursor"})
+			Vars: r.vars(), Form: hookForms[r.Form]})
 	}
 }
+
+// hookForms are the forms of hooks by whose plugin it is.
+var hookForms = map[string]peers.Form{"Cursor": peers.Cursor, copilot: peers.Copilot}
+
+// copilot is the form of a plugin of Copilot.
+const copilot = "Copilot"
 
 // servers takes MCP servers by name; they may stand below "mcpServers".
 func (r *reading) servers(name string, table map[string]any) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"kerf/internal/config/document"
+	"kerf/internal/config/peers"
 )
 
 // ReadBeneath reads a small regular file in dir without following links. Where a socket
@@ -46,6 +47,87 @@ func ReadBeneath(dir, name string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, document.MaxFile))
+}
+
+// maxNames bounds a directory whose names are read.
+const maxNames = 1000
+
+// NamesBeneath are the names in a directory in dir, sorted. No link is followed, and what
+// holds more than a thousand names is not read.
+func NamesBeneath(dir, name string) []string {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		if info, err := root.Lstat(filepath.Join(parts[:i+1]...)); err != nil || !info.IsDir() {
+			return nil
+		}
+	}
+	d, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	list, err := d.ReadDir(maxNames + 1)
+	if err != nil || len(list) > maxNames {
+		return nil
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// once are the files of a project, each read one time.
+type once struct {
+	texts map[[2]string]text
+	names map[[2]string][]string
+}
+
+type text struct {
+	data []byte
+	err  error
+}
+
+// Once are the files of a project, each read when it is first asked for, and never again: so
+// what was hashed is what is used, also where a file is changed in between. It is for one
+// goroutine.
+func Once() peers.Files {
+	return &once{map[[2]string]text{}, map[[2]string][]string{}}
+}
+
+func (o *once) Read(dir, name string) ([]byte, error) {
+	at := [2]string{dir, name}
+	t, ok := o.texts[at]
+	if !ok {
+		t.data, t.err = ReadBeneath(dir, name)
+		o.texts[at] = t
+	}
+	return t.data, t.err
+}
+
+// held is a file that was read before.
+func (o *once) held(dir, name string) ([]byte, bool) {
+	if o == nil {
+		return nil, false
+	}
+	t, ok := o.texts[[2]string{dir, name}]
+	return t.data, ok && t.err == nil
+}
+
+func (o *once) Names(dir, name string) []string {
+	at := [2]string{dir, name}
+	list, ok := o.names[at]
+	if !ok {
+		list = NamesBeneath(dir, name)
+		o.names[at] = list
+	}
+	return list
 }
 
 // HeldFree reports whether a sandbox keeps commands from making dir's .kerf: a

@@ -3,6 +3,7 @@
 package trust
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -25,8 +26,13 @@ import (
 // bytes of everything in the .kerf directories from root down to cwd, KERF_HOME
 // excepted, and what files of other agents there would have Kerf start.
 // Links and other irregular files cannot be bound and are an error.
-func Hash(root, cwd, home string) (string, error) {
+func Hash(root, cwd, home string) (string, error) { return HashOf(root, cwd, home, Once()) }
+
+// HashOf is Hash, with what files has of other agents' files and, if it is from [Once], of
+// those of the .kerf directories that were read.
+func HashOf(root, cwd, home string, files peers.Files) (string, error) {
 	h := &treeHash{sum: sha256.New()}
+	h.read, _ = files.(*once)
 	inside := cwd
 	if rel, err := filepath.Rel(root, cwd); err != nil || !filepath.IsLocal(rel) {
 		inside = root
@@ -44,15 +50,15 @@ func Hash(root, cwd, home string) (string, error) {
 		}
 	}
 	for _, dir := range Directories(filepath.Clean(root), filepath.Clean(inside), home) {
-		h.peers(root, dir)
+		h.peers(root, dir, files)
 	}
 	return hex.EncodeToString(h.sum.Sum(nil)), nil
 }
 
 // peers adds what files of other agents in dir could have Kerf start. Where there are none
 // it adds nothing.
-func (h *treeHash) peers(root, dir string) {
-	told := peers.Told(dir, ReadBeneath)
+func (h *treeHash) peers(root, dir string, files peers.Files) {
+	told := peers.Told(dir, files)
 	for _, name := range slices.Sorted(maps.Keys(told)) {
 		rel, _ := filepath.Rel(root, dir) // dir lies in root
 		h.field("peer " + filepath.ToSlash(rel))
@@ -67,6 +73,7 @@ type treeHash struct {
 	sum   hash.Hash
 	files int
 	bytes int64
+	read  *once // files that were read before; nil for none
 }
 
 const (
@@ -106,6 +113,9 @@ func (h *treeHash) add(dir, name string) error {
 			return fmt.Errorf("%s is not a regular file, so it cannot be part of a trusted project", path)
 		}
 		h.field("file " + strconv.FormatBool(info.Mode()&0o111 != 0))
+		if data, ok := h.read.held(dir, path); ok {
+			return h.content(bytes.NewReader(data))
+		}
 		return h.file(root, path)
 	})
 }
@@ -119,8 +129,12 @@ func (h *treeHash) file(root *os.Root, path string) error {
 		return err
 	}
 	defer f.Close()
+	return h.content(f)
+}
+
+func (h *treeHash) content(r io.Reader) error {
 	content := sha256.New()
-	n, err := io.Copy(content, io.LimitReader(f, maxTrustBytes+1-h.bytes))
+	n, err := io.Copy(content, io.LimitReader(r, maxTrustBytes+1-h.bytes))
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,6 @@ import (
 	"kerf/internal/work/parcel"
 )
 
-// marketplaces are the files that list plugins, the best first.
-var marketplaces = []string{".agents/plugins/marketplace.json", ".claude-plugin/marketplace.json",
-	".cursor-plugin/marketplace.json", ".github/plugin/marketplace.json"}
-
 // marketplace is a list of plugins.
 type marketplace struct {
 	name    string
@@ -53,7 +49,7 @@ const maxEntries = 5000
 
 // marketplaceIn reads the list of plugins in a tree.
 func marketplaceIn(tree *parcel.Tree) (*marketplace, error) {
-	for _, file := range marketplaces {
+	for _, file := range plugins.Marketplaces() {
 		if !tree.Has(file) {
 			continue
 		}

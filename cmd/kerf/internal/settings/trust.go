@@ -7,14 +7,15 @@ import (
 
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/config/trust"
+	"kerf/internal/pathname"
 	"kerf/internal/text/visible"
 )
 
 const trustAbout = `Shows or changes whether you trust the project here.
 
 If you trust a project, Kerf uses its .kerf directory (configuration, rules, hooks, skills) and may
-change the project's files without asking each time. It also starts the MCP servers that files of
-other agents there name, such as .mcp.json. You trust the content that .kerf and these files have
+change the project's files without asking each time. It also starts the MCP servers and hooks that
+files of other agents there name, such as .mcp.json; kerf trust lists them. You trust the content that .kerf and these files have
 now. When it changes, Kerf ignores them until you trust the project again.
 
   kerf trust          show whether the project is trusted
@@ -68,6 +69,14 @@ func runTrust(p *program.Program, yes, no bool) error {
 			continue
 		}
 		fmt.Fprintf(p.Stdout, "  MCP server %s\n", peerJSON(h.Config, s).line())
+	}
+	for _, hook := range h.Config.ProjectHooks() {
+		on := hook.Event
+		if hook.Matcher != "" && hook.Matcher != "*" {
+			on += " of " + hook.Matcher
+		}
+		line := fmt.Sprintf("  hook at %s, of %s: %s", on, pathname.Short(c.Root, hook.From), hook.Shown())
+		fmt.Fprintln(p.Stdout, visible.Plain(line))
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func controlFiles(root, cwd, home string) []string {
 				return nil
 			})
 		}
-		for _, name := range peers.Files() {
+		for _, name := range peers.Names() {
 			if path := filepath.Join(dir, filepath.FromSlash(name)); exists(path) && len(found) < maxFound {
 				found = append(found, filepath.ToSlash(path))
 			}
