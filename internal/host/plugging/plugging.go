@@ -31,6 +31,9 @@ type Manager struct {
 	Env  []string // of git
 	// Outside are directories whose git is not used.
 	Outside []string
+	// Contact is asked before an address is contacted that the user did not name: a marketplace
+	// named it. An error of it ends the attempt; nil refuses all of them.
+	Contact func(plugin, address string) error
 }
 
 // Request says which plugin is added.
@@ -85,14 +88,15 @@ func (m *Manager) source(words string) (source, ref string, err error) {
 }
 
 // open reads a tree from a directory or by git.
-func (m *Manager) open(ctx context.Context, source, ref, commit string) (*parcel.Tree, error) {
+func (m *Manager) open(ctx context.Context, source, ref, commit string, foreign bool) (*parcel.Tree, error) {
 	if filepath.IsAbs(source) {
 		if ref != "" || commit != "" {
 			return nil, errors.New("a directory has no branch and no commit; give its address as file://…")
 		}
 		return parcel.Dir(source)
 	}
-	return parcel.Fetch(ctx, parcel.Git{URL: source, Ref: ref, Commit: commit, Env: m.Env, Outside: m.Outside})
+	return parcel.Fetch(ctx, parcel.Git{URL: source, Ref: ref, Commit: commit, Env: m.Env, Outside: m.Outside,
+		Foreign: foreign})
 }
 
 // Propose fetches what is asked for. Where the source is a marketplace and no plugin of it is
@@ -106,11 +110,12 @@ func (m *Manager) Propose(ctx context.Context, r Request) (*Proposal, error) {
 	if r.Ref != "" {
 		at.Ref = r.Ref
 	}
-	return m.propose(ctx, at, r.Name, r.Commit)
+	return m.propose(ctx, at, r.Name, r.Commit, at.Source)
 }
 
-func (m *Manager) propose(ctx context.Context, at plugins.Installed, name, commit string) (*Proposal, error) {
-	tree, err := m.open(ctx, at.Source, at.Ref, commit)
+// propose fetches what stands at a place. Known are addresses whose machines may be contacted.
+func (m *Manager) propose(ctx context.Context, at plugins.Installed, name, commit string, known ...string) (*Proposal, error) {
+	tree, err := m.open(ctx, at.Source, at.Ref, commit, false)
 	if err != nil {
 		return nil, err
 	}
@@ -145,13 +150,29 @@ func (m *Manager) propose(ctx context.Context, at plugins.Installed, name, commi
 	if local && !strings.HasPrefix(at.Source, "file:") && !filepath.IsAbs(at.Source) {
 		return nil, fmt.Errorf("plugin %s of the marketplace lies on this machine, and the marketplace does not", name)
 	}
-	other, err := m.open(ctx, e.url, e.ref, e.commit)
+	if err := m.mayContact(name, e.url, known); err != nil {
+		return nil, err
+	}
+	other, err := m.open(ctx, e.url, e.ref, e.commit, true)
 	if err != nil {
 		return nil, err
 	}
 	defer other.Close()
 	to.Source, to.Ref, to.Commit = e.url, e.ref, other.Commit
 	return m.take(other, to, e)
+}
+
+// mayContact asks about an address that a marketplace names, unless it is of a machine that the
+// user named, or one that is known, by the same transport.
+func (m *Manager) mayContact(name, address string, known []string) error {
+	host := parcel.Host(address)
+	if host == "" || slices.ContainsFunc(known, func(k string) bool { return parcel.Host(k) == host }) {
+		return nil
+	}
+	if m.Contact == nil {
+		return fmt.Errorf("plugin %s of the marketplace lies at %s, which is not contacted unasked", name, address)
+	}
+	return m.Contact(name, address)
 }
 
 func isPlugin(tree *parcel.Tree, dir string) bool {
@@ -316,7 +337,7 @@ func (m *Manager) Update(ctx context.Context, p plugins.Installed) (*Proposal, e
 		at = *p.From
 	}
 	at.Projects, at.Hash, at.Commit = p.Projects, "", ""
-	next, err := m.propose(ctx, at, p.Entry, "")
+	next, err := m.propose(ctx, at, p.Entry, "", at.Source, p.Source)
 	if err == nil && next.Name != p.Name {
 		next.Drop()
 		err = fmt.Errorf("it is called %s now; to use it, run: kerf plugin remove %s, then kerf plugin add", next.Name,

@@ -2,16 +2,17 @@ package parcel
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
-
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,19 +28,32 @@ type Git struct {
 	Ref, Commit string
 	Env         []string
 	Outside     []string
+	// Foreign says that the user did not write the address: redirections are not followed.
+	Foreign bool
+	// Most bounds what git may write, in bytes, and Limit how long it may take; 0 is
+	// [MaxFetch] and [FetchLimit].
+	Most  int64
+	Limit time.Duration
 }
 
-// fetchLimit is how long git may take.
-const fetchLimit = 5 * time.Minute
+// The bounds of one fetch: of what is on the disk while it goes on, and of its time.
+const (
+	MaxFetch   = 256 << 20
+	FetchLimit = 5 * time.Minute
+)
+
+// maxAllocation bounds what git takes of memory at once, in bytes: a tree or a commit may be
+// packed small and be huge.
+const maxAllocation = "268435456"
 
 // careful are settings under which git starts nothing that a repository names: no hook, no
-// filter, no transport but those that are allowed, nothing of submodules, no maintenance.
+// filter, nothing of submodules, no maintenance. Which transports it may use, and what it may
+// take, says the environment.
 var careful = []string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "core.symlinks=false",
-	"-c", "protocol.allow=never", "-c", "protocol.https.allow=always", "-c", "protocol.ssh.allow=always",
-	"-c", "protocol.http.allow=always", "-c", "protocol.file.allow=always", "-c", "protocol.git.allow=never",
-	"-c", "protocol.ext.allow=never", "-c", "submodule.recurse=false", "-c", "fetch.recurseSubmodules=false",
+	"-c", "submodule.recurse=false", "-c", "fetch.recurseSubmodules=false",
 	"-c", "fetch.fsckObjects=true", "-c", "transfer.bundleURI=false", "-c", "maintenance.auto=false", "-c", "gc.auto=0",
-	"-c", "core.attributesFile=" + os.DevNull, "-c", "fetch.writeCommitGraph=false"}
+	"-c", "core.attributesFile=" + os.DevNull, "-c", "fetch.writeCommitGraph=false", "-c", "fetch.uriProtocols=",
+	"-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=30", "-c", "core.bigFileThreshold=1m", "-c", "pack.threads=1"}
 
 var (
 	commitName = pattern.Lazy(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
@@ -70,7 +84,33 @@ func Address(address string) error {
 	return fmt.Errorf("%q: expected an address that begins with https://, ssh:// or file://, or USER@HOST:PATH", address)
 }
 
-// Fetch fetches one commit, without a working tree.
+// Host is what is contacted for an address: how, and which machine; empty for files of this one.
+func Host(address string) string {
+	if scpLike().MatchString(address) {
+		_, rest, _ := strings.Cut(address, "@")
+		host, _, _ := strings.Cut(rest, ":")
+		return "ssh://" + strings.ToLower(host)
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "file" || u.Scheme == "" {
+		return ""
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Host)
+}
+
+// transports are those that git may use for an address. The user's own configuration may have
+// it use ssh where https is written, and the other way round.
+func transports(address string) string {
+	switch host := Host(address); {
+	case host == "":
+		return "file"
+	case strings.HasPrefix(host, "http:"):
+		return "http"
+	}
+	return "https:ssh"
+}
+
+// Fetch fetches one commit, without a working tree. Nothing of it is asked for at a terminal.
 func Fetch(ctx context.Context, g Git) (*Tree, error) {
 	if err := Address(g.URL); err != nil {
 		return nil, err
@@ -89,7 +129,11 @@ func Fetch(ctx context.Context, g Git) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &bare{program: program, dir: dir, env: environment(g.Env)}
+	r := &bare{program: program, dir: dir, env: environment(g.Env, transports(g.URL)),
+		most: cmp.Or(g.Most, MaxFetch), limit: cmp.Or(g.Limit, FetchLimit)}
+	if g.Foreign {
+		r.own = []string{"-c", "http.followRedirects=false"}
+	}
 	t, err := r.fetch(ctx, g)
 	if err != nil {
 		os.RemoveAll(dir)
@@ -100,14 +144,14 @@ func Fetch(ctx context.Context, g Git) (*Tree, error) {
 }
 
 // environment is that of git: nothing of it says where a repository is or what is started.
-func environment(env []string) []string {
+func environment(env []string, transports string) []string {
 	var own []string
 	for _, kv := range env {
 		if name, _, _ := strings.Cut(kv, "="); !strings.HasPrefix(name, "GIT_") || name == "GIT_SSL_CAINFO" {
 			own = append(own, kv)
 		}
 	}
-	return append(own, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_ALLOW_PROTOCOL=https:ssh:http:file",
+	return append(own, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_ALLOW_PROTOCOL="+transports, "GIT_ALLOC_LIMIT="+maxAllocation,
 		"GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_PROTOCOL_FROM_USER=0", "GIT_LFS_SKIP_SMUDGE=1", "LC_ALL=C")
 }
 
@@ -115,25 +159,87 @@ func environment(env []string) []string {
 type bare struct {
 	program, dir string
 	env          []string
+	own          []string // settings of this fetch
+	most         int64
+	limit        time.Duration
 }
 
+// git runs git. What it reads and prints lies in the directory, so that what is there is all
+// that it took; when that is too much it is ended, with all it started.
 func (r *bare) git(ctx context.Context, input string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, r.program, append(append([]string{}, careful...), args...)...)
-	cmd.Dir, cmd.Env, cmd.Stdin = r.dir, r.env, strings.NewReader(input)
-	cmd.WaitDelay = time.Second
-	var out, told bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &told
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("git %s: %w", args[0], ctx.Err())
+	var streams [3]*os.File
+	for i, name := range []string{"in", "out", "told"} {
+		f, err := os.OpenFile(filepath.Join(r.dir, "kerf-"+name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return nil, err
 		}
-		return nil, fmt.Errorf("git %s: %s", args[0], lastLine(told.String(), err))
+		defer f.Close()
+		streams[i] = f
 	}
-	return out.Bytes(), nil
+	_, err := streams[0].WriteString(input)
+	if err == nil {
+		_, err = streams[0].Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := proc.Start(ctx, proc.Spec{Argv: slices.Concat([]string{r.program}, careful, r.own, args), Dir: r.dir, Env: r.env,
+		Streams: &streams, Abrupt: true})
+	if err != nil {
+		return nil, cmp.Or(r.late(ctx, args[0]), err)
+	}
+	for !p.Within(ctx, lookEvery) {
+		if ctx.Err() != nil || r.taken() > r.most {
+			p.Kill()
+			break
+		}
+	}
+	code, _, _ := p.ExitCode()
+	switch late := r.late(ctx, args[0]); {
+	case late != nil:
+		return nil, late
+	case r.taken() > r.most:
+		return nil, fmt.Errorf("git %s: what it fetches is larger than %d MiB", args[0], r.most>>20)
+	case code != 0:
+		told, _ := io.ReadAll(io.NewSectionReader(streams[2], 0, maxTold))
+		return nil, fmt.Errorf("git %s: %s", args[0], lastLine(string(told), code))
+	}
+	return io.ReadAll(io.NewSectionReader(streams[1], 0, r.most))
+}
+
+// late is the error of a run that was ended before its time, or nil.
+func (r *bare) late(ctx context.Context, what string) error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("git %s took longer than %s", what, r.limit)
+	case ctx.Err() != nil:
+		return fmt.Errorf("git %s: %w", what, ctx.Err())
+	}
+	return nil
+}
+
+// lookEvery is how often it is looked how much git took.
+const lookEvery = 50 * time.Millisecond
+
+// maxTold bounds what is read of the messages of git, in bytes.
+const maxTold = 64 << 10
+
+// taken is how many bytes the directory holds.
+func (r *bare) taken() (sum int64) {
+	_ = filepath.WalkDir(r.dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what went away takes nothing
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
 }
 
 // lastLine is what git said last that is a reason.
-func lastLine(told string, err error) string {
+func lastLine(told string, code int) string {
 	for line := range strings.Lines(told) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "fatal:") || strings.HasPrefix(line, "error:") {
 			return line
@@ -142,11 +248,11 @@ func lastLine(told string, err error) string {
 	if told = strings.TrimSpace(told); told != "" {
 		return told
 	}
-	return err.Error()
+	return fmt.Sprintf("ended with exit code %d", code)
 }
 
 func (r *bare) fetch(ctx context.Context, g Git) (*Tree, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
+	ctx, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	empty := filepath.Join(r.dir, "template")
 	if err := os.Mkdir(empty, 0o700); err != nil {
@@ -198,7 +304,7 @@ func (r *bare) tree(ctx context.Context, commit string) (*Tree, error) {
 		if len(f) != 4 || name == "" {
 			continue
 		}
-		if len(t.entries) > maxEntries {
+		if len(t.entries) > maxEntries || len(links) > maxLinked {
 			return nil, errors.New("it has too many files")
 		}
 		if at, err := clean(name); err != nil || at != name || reserved(name) {

@@ -20,6 +20,7 @@ const (
 	MaxBytes   = 48 << 20
 	maxEntries = 200_000 // of the tree that it is taken from
 	maxLinks   = 10      // that follow each other
+	maxLinked  = 10_000  // links of a commit
 )
 
 // entry is one name of a tree: a file, a link or a directory.

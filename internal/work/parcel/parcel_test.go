@@ -1,12 +1,16 @@
 package parcel
 
 import (
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -122,9 +126,76 @@ func TestAddresses(t *testing.T) {
 		"file:///tmp/x": true, "http://127.0.0.1:8/x": true, "http://a.test/x": false, "ext::sh -c id": false,
 		"ext::sh%20-c": false, "-uhttps://a.test": false, "https://": false, "ssh://-oProxyCommand=id/x": false,
 		"ssh://-oProxyCommand@a.test/x": false, "-x@a.test:y": false, "a@-x:y": false, "fd::17": false,
-		"git://a.test/x": false, "file://host/x": false, "https://a.test/x\ny": false, "": false, "../x": false} {
+		"git://a.test/x": false, "ssh://%2DoProxyCommand=id@a.test/x": false, "ssh://a.test:-oX/x": false,
+		"https://a.test/x --upload-pack=id": false, "-oProxyCommand=id": false, "--upload-pack=id": false,
+		"ssh://a.test/x\x00": false, "transport::x": false, "file://host/x": false, "https://a.test/x\ny": false, "": false, "../x": false} {
 		if err := Address(address); (err == nil) != ok {
 			t.Errorf("Address(%q) = %v", address, err)
+		}
+	}
+}
+
+// TestAFetchIsBounded: of a repository that is too large nothing is kept, and git is gone.
+func TestAFetchIsBounded(t *testing.T) {
+	dir, _ := hostile(t)
+	noise := make([]byte, 3<<20)
+	for i, r := 0, rand.New(rand.NewPCG(1, 2)); i < len(noise); i++ {
+		noise[i] = byte(r.Uint32())
+	}
+	if err := os.WriteFile(filepath.Join(dir, "noise"), noise, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false",
+		"commit", "-q", "-m", "x"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	url := "file://" + filepath.ToSlash(dir)
+	_, err := Fetch(t.Context(), Git{URL: url, Env: os.Environ(), Most: 1 << 20})
+	if err == nil || !strings.Contains(err.Error(), "is larger than 1 MiB") {
+		t.Errorf("too large: %v", err)
+	}
+	_, err = Fetch(t.Context(), Git{URL: url, Env: os.Environ(), Limit: time.Nanosecond})
+	if err == nil || !strings.Contains(err.Error(), "took longer than 1ns") {
+		t.Errorf("too slow: %v", err)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	tree, err := Fetch(t.Context(), Git{URL: url, Env: os.Environ()}) // control
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree.Close()
+}
+
+// TestRedirectionsOfForeignAddresses: an address that somebody else wrote leads to itself only, and
+// none leads to other transports.
+func TestRedirectionsOfForeignAddresses(t *testing.T) {
+	reached := 0
+	to := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { reached++ }))
+	defer to.Close()
+	from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, to.URL+r.URL.String(), http.StatusFound)
+	}))
+	defer from.Close()
+	if _, err := Fetch(t.Context(), Git{URL: from.URL + "/x", Env: os.Environ(), Foreign: true}); err == nil || reached > 0 {
+		t.Errorf("foreign: %v, %d requests elsewhere", err, reached)
+	}
+	if _, err := Fetch(t.Context(), Git{URL: from.URL + "/x", Env: os.Environ()}); err == nil || reached == 0 { // control
+		t.Errorf("the user's own: %v, %d requests elsewhere", err, reached)
+	}
+}
+
+func TestHosts(t *testing.T) {
+	for address, want := range map[string]string{"https://A.test/x": "https://a.test", "https://a.test:8/x": "https://a.test:8",
+		"ssh://git@a.test/x": "ssh://a.test", "git@a.test:x/y": "ssh://a.test", "file:///x": "", "http://127.0.0.1:8/x": "http://127.0.0.1:8"} {
+		if got := Host(address); got != want {
+			t.Errorf("Host(%q) = %q, want %q", address, got, want)
 		}
 	}
 }

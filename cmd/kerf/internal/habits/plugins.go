@@ -36,20 +36,39 @@ func pluginCommand(p *program.Program) *cobra.Command {
 	return cmd
 }
 
-func managerOf(p *program.Program, h *host.Host) *plugging.Manager {
+func managerOf(p *program.Program, h *host.Host, agree consent) *plugging.Manager {
 	return &plugging.Manager{Home: h.Config.Home, User: h.Getenv("HOME"), Cwd: h.Config.Cwd, Env: p.Env,
-		Outside: h.Config.Workspaces(h.Config.Cwd)}
+		Outside: h.Config.Workspaces(h.Config.Cwd),
+		Contact: func(plugin, address string) error { return contact(p, plugin, address, agree) }}
 }
 
 // consent is how the user agrees.
 type consent struct {
 	yes  bool
 	hash string
+	from string
 }
 
 func (c *consent) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.yes, "yes", false, "agree without being asked")
 	cmd.Flags().StringVar(&c.hash, "hash", "", "agree to the content with this `hash` and to no other")
+	cmd.Flags().StringVar(&c.from, "from", "", "contact this `address`, if the marketplace names it")
+}
+
+// contact asks whether an address that a marketplace names may be contacted.
+func contact(p *program.Program, plugin, address string, agree consent) error {
+	shown := visible.Plain(address)
+	switch {
+	case agree.yes || agree.from == address:
+		return nil
+	case !p.OnTerminal():
+		return fmt.Errorf("plugin %s of the marketplace lies at %s; nothing was fetched from there; to do that, add --from '%s'",
+			plugin, shown, shown)
+	}
+	if !p.Agrees(p.Stdout, "Plugin "+visible.Plain(plugin)+" of the marketplace lies at "+shown+". Contact that address?") {
+		return errors.New("nothing was fetched from there")
+	}
+	return nil
 }
 
 func pluginAdd(p *program.Program) *cobra.Command {
@@ -65,7 +84,7 @@ func pluginAdd(p *program.Program) *cobra.Command {
 			if r.Source = args[0]; len(args) > 1 {
 				r.Name = args[1]
 			}
-			proposal, err := managerOf(p, h).Propose(cmd.Context(), r)
+			proposal, err := managerOf(p, h, agree).Propose(cmd.Context(), r)
 			var offer *plugging.Offer
 			if errors.As(err, &offer) {
 				return showOffer(p, args[0], offer)
@@ -270,7 +289,7 @@ func runUpdate(ctx context.Context, p *program.Program, h *host.Host, names []st
 			return fmt.Errorf("there is no plugin %q; kerf plugin list shows them", name)
 		}
 	}
-	m, failed := managerOf(p, h), false
+	m, failed := managerOf(p, h, agree), false
 	for _, installed := range all {
 		if len(names) > 0 && !slices.Contains(names, installed.Name) {
 			continue
@@ -298,7 +317,7 @@ func pluginRemove(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			was, err := managerOf(p, h).Remove(args[0])
+			was, err := managerOf(p, h, consent{}).Remove(args[0])
 			if err != nil {
 				return err
 			}
