@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"kerf/internal/agent/rollout"
@@ -87,6 +88,16 @@ func (s *Store) Import(path string) (codex.Imported, error) {
 	}
 	return codex.Import(path, bytes.NewReader(text), codex.Options{Sessions: s.o.Dir, Rollout: s.Rollout(),
 		Version: s.o.Version, Source: agent})
+}
+
+// Imported reports whether the session that an agent recorded in a file is there already.
+func (s *Store) Imported(path string) bool {
+	id := peers.ID(path)
+	if id == "" {
+		return false
+	}
+	_, err := os.Lstat(s.DirOf(protocol.SessionID(id)))
+	return err == nil
 }
 
 // Scenario makes a scenario for the script provider of what the model said in a

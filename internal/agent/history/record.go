@@ -35,6 +35,15 @@ type SessionMeta struct {
 	Instructions string             `json:"instructions"`
 }
 
+// Imported reports whether another agent recorded the session.
+func (m SessionMeta) Imported() bool {
+	switch m.Source {
+	case "codex", "claude", "gemini":
+		return true
+	}
+	return false
+}
+
 // TurnContext opens a turn: the frozen settings, and what the model is told
 // about them. Items are only those that are new since the last turn.
 type TurnContext struct {

@@ -36,7 +36,8 @@ func newConversation(st *history.State) conversation {
 	}
 	v.items, v.words, v.marks = st.Items, st.Words, st.Marks
 	v.size, v.context, v.model = history.Sizes(st.Items), st.Context, st.Settings.Model
-	v.told = st.Turns > 0
+	// Another agent told its own surroundings, which are not here.
+	v.told = st.Turns > 0 && !(st.Meta.Imported() && len(st.Facts) == 0)
 	if st.Facts != nil {
 		v.facts = st.Facts
 	}

@@ -1,7 +1,6 @@
 package importing
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
@@ -9,9 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"kerf/internal/config"
-	"kerf/internal/config/hookfile"
-	"kerf/internal/text/pattern"
+	"kerf/internal/text/redact"
 )
 
 // carried are the settings of Codex that Kerf has under the same name. Tables below the
@@ -60,6 +57,8 @@ func codex(p *plan) {
 			p.add(None, file, key, "trust is not carried over; kerf trust in each project", nil)
 		case key == "hooks":
 			p.hooks(file, doc[key])
+		case key == "plugins" || key == "marketplaces":
+			p.add(None, file, key, pluginsApart, nil)
 		default:
 			p.add(None, file, key, "Kerf has no equal", nil)
 		}
@@ -72,17 +71,24 @@ func codex(p *plan) {
 	p.used(".codex/skills", "skills", "*/SKILL.md")
 	p.used(".codex/agents", "agents", "*.toml")
 	p.counted(None, "rules", "they have another form; see kerf help approvals", filepath.Join(dir, "rules"), "*.rules")
-	p.sessions(filepath.Join(dir, "sessions"), "rollout-*.jsonl")
+	for _, kept := range []string{"sessions", "archived_sessions"} {
+		p.sessions(filepath.Join(dir, kept), "rollout-*.jsonl", "rollout-*.jsonl.zst")
+	}
 	p.there(filepath.Join(dir, "auth.json"), "auth.json", "keys are not copied; kerf login openai")
 }
+
+// pluginsApart says what becomes of the plugins of other agents.
+const pluginsApart = "plugins are not carried over; kerf plugin add SOURCE shows what one runs, and asks"
+
+// maxSessions bounds the sessions of one agent.
+const maxSessions = 1000
 
 // sessions are those that the agent recorded, in files below a directory whose names match one of
 // the patterns.
 func (p *plan) sessions(dir string, patterns ...string) {
-	const most = 1000
 	var files []string
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() && len(files) < most && slices.ContainsFunc(patterns, func(p string) bool {
+		if err == nil && e.Type().IsRegular() && len(files) <= maxSessions && slices.ContainsFunc(patterns, func(p string) bool {
 			ok, _ := filepath.Match(p, e.Name()) // the patterns are those below
 			return ok
 		}) {
@@ -90,8 +96,19 @@ func (p *plan) sessions(dir string, patterns ...string) {
 		}
 		return nil
 	})
+	if len(files) > maxSessions {
+		files = files[:maxSessions]
+		p.add(None, dir, "other sessions", "there are more than 1000; kerf sessions import FILE imports one", nil)
+	}
 	for _, path := range files {
-		p.add(Write, path, "session "+filepath.Base(path), "", func() error { return p.o.Session(path) })
+		what := "session " + filepath.Base(path)
+		switch plain, packed := strings.CutSuffix(path, ".zst"); {
+		case packed && slices.Contains(files, plain): // Codex reads the other one, too
+		case p.o.Imported != nil && p.o.Imported(path):
+			p.add(Kept, path, what, "it was imported already", nil)
+		default:
+			p.add(Write, path, what, "", func() error { return p.o.Session(path) })
+		}
 	}
 }
 
@@ -115,17 +132,7 @@ func claude(p *plan) {
 	file := filepath.Join(dir, "settings.json")
 	settings := p.table(file)
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		switch key {
-		case "$schema":
-		case "permissions":
-			p.permissions(file, settings[key])
-		case "hooks":
-			p.hooks(file, settings[key])
-		case "model":
-			p.add(None, file, key, "name a model and its provider with kerf config set model", nil)
-		default:
-			p.add(None, file, key, "Kerf has no equal", nil)
-		}
+		p.claudeSetting(file, key, settings[key])
 	}
 	p.copied(filepath.Join(dir, "CLAUDE.md"), "AGENTS.md")
 	p.used(".claude/commands", "commands", "*.md")
@@ -135,115 +142,70 @@ func claude(p *plan) {
 	p.there(filepath.Join(dir, ".credentials.json"), ".credentials.json", "keys are not copied; kerf login anthropic")
 }
 
-// hooks plans hooks.json of Kerf's home, with the events that Kerf knows.
-func (p *plan) hooks(from string, table any) {
-	events, _ := table.(map[string]any)
-	known := map[string]any{}
-	for _, event := range slices.Sorted(maps.Keys(events)) {
-		if err := hookfile.Check(map[string]any{event: events[event]}); err != nil {
-			why := err.Error()
-			if strings.Contains(why, "no such event") {
-				why = "Kerf has no such event"
-			}
-			p.add(None, from, "hooks of "+event, why, nil)
-			continue
+// claudeSetting plans one key of Claude Code's settings.
+func (p *plan) claudeSetting(file, key string, v any) {
+	text, _ := v.(string)
+	switch key {
+	case "$schema":
+	case "permissions":
+		p.permissions(file, v)
+	case "hooks":
+		p.hooks(file, v)
+	case "env":
+		p.variables(file, v)
+	case "statusLine":
+		line, _ := v.(map[string]any)
+		if command, _ := line["command"].(string); line["type"] == "command" && command != "" {
+			p.setting(file, "", command, "tui", "status_line_command")
+			return
 		}
-		known[event] = events[event]
-	}
-	if len(known) == 0 {
-		return
-	}
-	data, err := json.MarshalIndent(map[string]any{"hooks": known}, "", "  ")
-	if err != nil {
-		p.add(None, from, "hooks", "they are no JSON", nil)
-		return
-	}
-	p.written(from, "hooks of "+strings.Join(slices.Sorted(maps.Keys(known)), ", ")+" as hooks.json", "hooks.json",
-		append(data, '\n'))
-}
-
-// ofCommand is a permission of Claude Code about commands.
-var ofCommand = pattern.Lazy(`^Bash\(([\w./@%+=-]+(?: [\w./@%+=-]+)*)(:\*| \*)?\)$`)
-
-// permissions plans rules for what is allowed, asked and denied by the first words of a
-// command. Nothing becomes wider than it was.
-func (p *plan) permissions(from string, table any) {
-	all, _ := table.(map[string]any)
-	for _, kind := range []struct{ key, verdict string }{{"deny", "forbid"}, {"ask", "prompt"}, {"allow", "allow"}} {
-		list, _ := all[kind.key].([]any)
-		for _, x := range list {
-			text, _ := x.(string)
-			m := ofCommand().FindStringSubmatch(text)
-			if m == nil {
-				p.add(None, from, "permissions."+kind.key+" "+text, "Kerf has no equal rule", nil)
-				continue
-			}
-			line := m[1] + " -> " + kind.verdict
-			if m[2] == "" && kind.verdict == "allow" {
-				line += " exactly"
-			}
-			p.add(Write, from, "rule "+line, "", func() error { return config.AddRule(p.o.Kerf, line) })
+		p.add(None, file, key, "Kerf has no equal", nil)
+	case "apiKeyHelper":
+		if text == "" {
+			return
 		}
-	}
-	if all["defaultMode"] != nil {
-		p.add(None, from, "permissions.defaultMode", "see approval_policy in kerf help config", nil)
+		p.setting(file, "the program prints the key", map[string]any{"command": "/bin/sh", "args": []any{"-c", text}},
+			"model_providers", "anthropic", "auth")
+	case "model":
+		p.model(file, key, text, "anthropic", strings.HasPrefix(text, "claude-"))
+	case "enabledPlugins", "extraKnownMarketplaces":
+		p.add(None, file, key, pluginsApart, nil)
+	default:
+		p.add(None, file, key, "Kerf has no equal", nil)
 	}
 }
 
-func gemini(p *plan) {
-	dir := filepath.Join(p.o.Home, ".gemini")
-	file := filepath.Join(dir, "settings.json")
-	settings := p.table(file)
-	p.servers(file, settings["mcpServers"])
-	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		switch key {
-		case "mcpServers", "$schema":
-		case "model":
-			p.add(None, file, key, "name a model and its provider with kerf config set model", nil)
-		case "hooks":
-			p.add(None, file, key, "those of a project are read; write your own into hooks.json", nil)
+// model plans the model and its provider, if the name is one that the provider knows.
+func (p *plan) model(file, key, name, provider string, whole bool) {
+	switch {
+	case !whole:
+		p.add(None, file, key, "name a model and its provider with kerf config set model", nil)
+	case p.tree.Get("model") != nil || p.tree.Get("model_provider") != nil:
+		p.add(Kept, file, key, "there is one already", nil)
+	default:
+		p.setting(file, "", name, "model")
+		p.setting(file, "kerf login "+provider+", or its variable, gives the key", provider, "model_provider")
+	}
+}
+
+// ofClaude are beginnings of variables that only the program itself or its provider obeys.
+var ofClaude = []string{"ANTHROPIC_", "CLAUDE_", "DISABLE_", "MCP_", "OTEL_"}
+
+// variables plans the variables that commands get. Secrets stay where they are.
+func (p *plan) variables(file string, v any) {
+	table, _ := v.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		value, ok := table[name].(string)
+		switch {
+		case !ok:
+			p.add(None, file, "env."+name, "it is no text", nil)
+		case redact.SecretName(name) || redact.SecretValue(value):
+			p.add(None, file, "env."+name, "its value stays there; set the variable "+name, nil)
+		case slices.ContainsFunc(ofClaude, func(prefix string) bool { return strings.HasPrefix(name, prefix) }):
+			p.add(None, file, "env."+name, "it says nothing to Kerf", nil)
 		default:
-			p.add(None, file, key, "Kerf has no equal", nil)
+			p.setting(file, "", value, "shell_environment_policy", "set", name)
 		}
-	}
-	p.copied(filepath.Join(dir, "GEMINI.md"), "AGENTS.md")
-	p.used(".gemini/commands", "commands", "*.toml")
-	p.used(".gemini/skills", "skills", "*/SKILL.md")
-	p.sessions(filepath.Join(dir, "tmp"), "session-*.json", "session-*.jsonl")
-	p.there(filepath.Join(dir, "oauth_creds.json"), "oauth_creds.json", "keys are not copied; kerf login gemini")
-}
-
-func cursor(p *plan) {
-	file := filepath.Join(p.o.Home, ".cursor", "mcp.json")
-	p.servers(file, p.table(file)["mcpServers"])
-	p.there(filepath.Join(p.o.Home, ".cursor", "hooks.json"), "hooks.json", "its hooks have another form")
-	p.used(".cursor/skills", "skills", "*/SKILL.md")
-}
-
-func copilot(p *plan) {
-	dir := p.home("COPILOT_HOME", ".copilot")
-	file := filepath.Join(dir, "mcp-config.json")
-	p.servers(file, p.table(file)["mcpServers"])
-	p.copied(filepath.Join(dir, "copilot-instructions.md"), "AGENTS.md")
-	p.there(filepath.Join(dir, "config.json"), "config.json", "Kerf has no equal")
-	p.counted(None, "agents", "put them into .agents/agents", filepath.Join(dir, "agents"), "*.md")
-}
-
-func opencode(p *plan) {
-	dir := filepath.Join(p.home("XDG_CONFIG_HOME", ".config"), "opencode")
-	for _, name := range []string{"opencode.json", "opencode.jsonc"} {
-		file := filepath.Join(dir, name)
-		doc := p.table(file)
-		p.servers(file, doc["mcp"])
-		for _, key := range slices.Sorted(maps.Keys(doc)) {
-			if key != "mcp" && key != "$schema" {
-				p.add(None, file, key, "Kerf has no equal under this name", nil)
-			}
-		}
-	}
-	p.copied(filepath.Join(dir, "AGENTS.md"), "AGENTS.md")
-	for _, kind := range []string{"command", "agent"} {
-		p.counted(None, kind+"s", "put them into ~/.claude/"+kind+"s", filepath.Join(dir, kind), "*.md")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"kerf/internal/config/document"
 	"kerf/internal/config/edit"
 	"kerf/internal/config/peers"
+	"kerf/internal/text/redact"
 )
 
 // Options say from where and to where.
@@ -24,9 +25,14 @@ type Options struct {
 	Home string // of the user
 	Kerf string // KERF_HOME
 	Env  func(string) string
-	// Session makes a session of one that an agent recorded in a file.
-	Session func(path string) error
+	// Session makes a session of one that an agent recorded in a file; ErrNothing says that
+	// there is none in it, or that it is there. Imported reports whether that was done before.
+	Session  func(path string) error
+	Imported func(path string) bool
 }
+
+// ErrNothing says that a file holds nothing new.
+var ErrNothing = errors.New("there is nothing in it to carry over")
 
 // State is what happens with something.
 type State string
@@ -94,6 +100,8 @@ type plan struct {
 	doc   []byte // config.toml as it will be
 	tree  *document.Value
 	taken []string // files that steps before will write
+
+	hooked gathered
 }
 
 func (p *plan) add(s State, from, what, note string, write func() error) {
@@ -165,7 +173,20 @@ func (p *plan) setting(from, note string, value any, path ...string) {
 	if tree, err := document.Parse(p.file, doc); err == nil {
 		p.tree = tree
 	}
-	p.add(Write, from, key, note, func() error { return edit.Set(p.file, key, value) })
+	p.add(Write, from, key+valued(value), note, func() error { return edit.Set(p.file, key, value) })
+}
+
+// valued is a value that fits beside its key, as config.toml has it.
+func valued(value any) string {
+	switch v := value.(type) {
+	case string:
+		if len(v) <= 100 && !redact.SecretValue(v) {
+			return " = " + document.Quote(v)
+		}
+	case bool, int64:
+		return fmt.Sprintf(" = %v", v)
+	}
+	return ""
 }
 
 // loads reports whether a configuration is one that Kerf can use.
@@ -197,31 +218,61 @@ func (p *plan) copied(from, to string) {
 
 // written writes a file of Kerf's home, unless there is one.
 func (p *plan) written(from, what, to string, data []byte) {
-	path := filepath.Join(p.o.Kerf, to)
-	if _, err := os.Lstat(path); err == nil || slices.Contains(p.taken, to) {
+	if p.exists(to) || slices.Contains(p.taken, to) {
 		p.add(Kept, from, what, "there is one already", nil)
 		return
 	}
 	p.taken = append(p.taken, to)
-	p.add(Write, from, what, "", func() error {
-		if err := os.MkdirAll(p.o.Kerf, 0o700); err != nil {
-			return err
-		}
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(data)
-		return errors.Join(err, f.Close())
-	})
+	p.add(Write, from, what, "", func() error { return p.create(to, data) })
 }
 
-// counted adds a step about the files that match a pattern, if there are any.
-func (p *plan) counted(s State, what, note, dir, pattern string) {
-	found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern))) // the patterns are well formed
+// exists reports whether Kerf's home has a file.
+func (p *plan) exists(name string) bool {
+	_, err := os.Lstat(filepath.Join(p.o.Kerf, name))
+	return err == nil
+}
+
+// create makes a file of Kerf's home, which was not there.
+func (p *plan) create(name string, data []byte) error {
+	if err := os.MkdirAll(p.o.Kerf, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(p.o.Kerf, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// counted adds a step about the files that match a pattern, if there are any. A pattern without a
+// slash is one of names, in directories below, too.
+func (p *plan) counted(s State, what, note, dir, name string) {
+	found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(name))) // the patterns are well formed
+	if !strings.Contains(name, "/") {
+		found = named(dir, name)
+	}
 	if len(found) > 0 {
 		p.add(s, dir, fmt.Sprintf("%s (%d)", what, len(found)), note, nil)
 	}
+}
+
+// maxLooked bounds the entries of a directory that are looked at.
+const maxLooked = 20_000
+
+// named are the files below a directory whose names match a pattern.
+func named(dir, pattern string) (found []string) {
+	looked := 0
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if looked++; err != nil || looked > maxLooked {
+			return fs.SkipDir
+		}
+		if ok, _ := filepath.Match(pattern, e.Name()); ok && !e.IsDir() {
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
 }
 
 // there adds a step about a file that is not carried over, if it is there.

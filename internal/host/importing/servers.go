@@ -77,6 +77,9 @@ func settingOf(name string, s peers.Server) (map[string]any, []string, error) {
 		switch m := onlyVariable().FindStringSubmatch(value); {
 		case m != nil && m[1] == key:
 			vars = append(vars, key)
+		case m != nil:
+			vars = append(vars, key)
+			notes = append(notes, "set the variable "+key+" to what "+m[1]+" has")
 		case strings.Contains(value, "${"):
 			return nil, nil, errPlaceholder
 		case value != "" && (redact.SecretName(key) || redact.SecretValue(value)):

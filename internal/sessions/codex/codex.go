@@ -84,16 +84,19 @@ type payload struct {
 		Text     string
 		ImageURL string `json:"image_url"`
 	}
-	Summary []struct{ Text string }
+	// Summary is a list of texts, of a turn's settings a word.
+	Summary json.RawMessage
 	// Arguments is a text that holds JSON; Output a text, or an object or list.
 	Arguments   string
 	Output      json.RawMessage
 	Action      *struct{ Command []string }
 	Replacement []json.RawMessage `json:"replacement_history"`
 	Provider    string            `json:"model_provider"`
+	Turns       int               `json:"num_turns"` // that were taken back
 	Git         *struct {
-		Branch, URL string
-		Commit      string `json:"commit_hash"`
+		Branch string
+		URL    string `json:"repository_url"`
+		Commit string `json:"commit_hash"`
 	}
 	Info *struct {
 		Last struct {
@@ -162,7 +165,9 @@ func (c *reader) line(b []byte) {
 		return
 	}
 	it := item{at: l.Timestamp, kind: l.Type}
-	if len(l.Payload) == 0 || json.Unmarshal(l.Payload, &it.payload) != nil {
+	// What has another form than here is left out, and the rest counts.
+	var other *json.UnmarshalTypeError
+	if err := json.Unmarshal(l.Payload, &it.payload); err != nil && !errors.As(err, &other) {
 		c.skipped++
 		return
 	}
@@ -179,8 +184,35 @@ func (c *reader) line(b []byte) {
 	}
 	switch l.Type {
 	case "session_meta", "turn_context", "response_item", "compacted", "event_msg":
+		if it.Type == "thread_rolled_back" {
+			c.takeBack(it.Turns)
+			return
+		}
 		c.items = append(c.items, it)
 	}
+}
+
+// takeBack leaves out what was said since the user's last words, n times.
+func (c *reader) takeBack(n int) {
+	for i := len(c.items) - 1; i >= 0 && n > 0; i-- {
+		if it := c.items[i]; it.kind == "response_item" && it.byUser() {
+			n--
+			c.items = c.items[:i]
+		}
+	}
+}
+
+// text is the text of a message.
+func (p payload) text() (text string) {
+	for _, part := range p.Content {
+		text += part.Text
+	}
+	return text
+}
+
+// byUser reports whether the user said it.
+func (p payload) byUser() bool {
+	return p.Type == "message" && p.Role == "user" && !surroundings(p.text())
 }
 
 // outputOf is the text of a tool's output in any of its forms.
@@ -311,10 +343,9 @@ func (c *reader) event(it item) error {
 }
 
 func (c *reader) response(it item) error {
-	text := ""
+	text := it.text()
 	var images []string
 	for _, p := range it.Content {
-		text += p.Text
 		if strings.HasPrefix(p.ImageURL, "data:") {
 			images = append(images, p.ImageURL)
 		}
@@ -325,12 +356,14 @@ func (c *reader) response(it item) error {
 		case it.Role == "assistant":
 			c.speak()
 			return c.put(history.AssistantMessage{Turn: c.turn, Round: c.round, Index: c.next(), Text: text})
-		case it.Role == "user" && !surroundings(text):
+		case it.byUser():
 			return c.said(text, images)
 		}
 	case "reasoning":
+		var parts []struct{ Text string }
+		_ = json.Unmarshal(it.Summary, &parts) // another form has none
 		var sum []string
-		for _, s := range it.Summary {
+		for _, s := range parts {
 			sum = append(sum, s.Text)
 		}
 		if len(sum) > 0 && c.turn != "" {
@@ -409,10 +442,7 @@ func (c *reader) compacted(it item) error {
 		if json.Unmarshal(raw, &p) != nil || p.Type != "message" || p.Role != "user" && p.Role != "assistant" {
 			continue
 		}
-		text := ""
-		for _, part := range p.Content {
-			text += part.Text
-		}
+		text := p.text()
 		if surroundings(text) {
 			continue
 		}

@@ -186,7 +186,7 @@ func blocksOf(raw json.RawMessage) []claudeBlock {
 }
 
 // marks begin messages of the user that the program wrote.
-var marks = []string{"<command-", "<local-command-", "<bash-", "<task-notification", "Caveat: The messages below",
+var marks = []string{"<command-", "<ide_", "<local-command-", "<bash-", "<task-notification", "Caveat: The messages below",
 	"[Request interrupted"}
 
 // user writes what the user said and what tools answered. It reports whether the user said something.

@@ -7,8 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"kerf/internal/text/pattern"
 )
 
 // maxFile bounds a file that is read.
@@ -26,7 +32,7 @@ func Rollout(path string) (rollout []byte, agent string, err error) {
 	case st.Size() > maxFile:
 		return nil, "", fmt.Errorf("%s is larger than %d MiB", path, maxFile>>20)
 	}
-	text, err := os.ReadFile(path)
+	text, err := read(path)
 	if err != nil {
 		return nil, "", err
 	}
@@ -43,6 +49,60 @@ func Rollout(path string) (rollout []byte, agent string, err error) {
 		return nil, agent, fmt.Errorf("import %s: %w", path, err)
 	}
 	return w.Bytes(), agent, nil
+}
+
+// read reads a file, which may be packed: Codex packs old sessions.
+func read(path string) ([]byte, error) {
+	if filepath.Ext(path) != ".zst" {
+		return os.ReadFile(path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	unpack, err := zstd.NewReader(f, zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer unpack.Close()
+	text, err := io.ReadAll(io.LimitReader(unpack, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("unpack %s: %w", path, err)
+	case len(text) > maxFile:
+		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxFile>>20)
+	}
+	return text, nil
+}
+
+// maxWindow bounds what a packed file may have the decoder keep, in bytes.
+const maxWindow = 64 << 20
+
+// sessionID is an id of a session, in a name of a file or behind its key.
+var sessionID = pattern.Lazy(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// maxHead is how much of a file is read for its id, in bytes.
+const maxHead = 4096
+
+// ID is the id that the session of a file gets: of Codex and Claude Code it stands in the name, of
+// Gemini CLI at the beginning. It is empty where there is none.
+func ID(path string) string {
+	if all := sessionID().FindAllString(filepath.Base(path), -1); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head, _ := io.ReadAll(io.LimitReader(f, maxHead))
+	_, rest, _ := bytes.Cut(head, []byte(`"sessionId"`))
+	rest = bytes.TrimLeft(rest, " \t\r\n:\"")
+	if at := sessionID().FindIndex(rest); at != nil && at[0] == 0 {
+		return string(rest[:at[1]])
+	}
+	return ""
 }
 
 // kind tells by the first lines who wrote a file.

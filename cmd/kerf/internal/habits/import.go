@@ -56,12 +56,13 @@ func runImport(p *program.Program, names []string, yes, asJSON bool) error {
 		return errors.New("HOME names no directory")
 	}
 	steps, err := importing.Plan(importing.Options{Home: home, Kerf: h.Config.Home, Env: h.Getenv,
+		Imported: h.Sessions().Imported,
 		Session: func(path string) error {
-			if _, err := h.Sessions().Import(path); err != nil && !errors.Is(err, codex.ErrAgain) &&
-				!errors.Is(err, peers.ErrNone) {
-				return err
+			_, err := h.Sessions().Import(path)
+			if errors.Is(err, codex.ErrAgain) || errors.Is(err, peers.ErrNone) {
+				return importing.ErrNothing
 			}
-			return nil
+			return err
 		}}, names...)
 	if err != nil {
 		return err
@@ -88,12 +89,15 @@ func runImport(p *program.Program, names []string, yes, asJSON bool) error {
 
 // carryOver does all steps, also after one that failed.
 func carryOver(p *program.Program, steps []importing.Step) error {
-	done, failed := 0, 0
+	done, failed, nothing := 0, 0, 0
 	for _, s := range steps {
 		if s.State != importing.Write {
 			continue
 		}
-		if err := s.Do(); err != nil {
+		if err := s.Do(); errors.Is(err, importing.ErrNothing) {
+			nothing++
+			continue
+		} else if err != nil {
 			fmt.Fprintf(p.Stderr, "kerf: %s\n", visible.Plain(err.Error()))
 			failed++
 			continue
@@ -101,6 +105,9 @@ func carryOver(p *program.Program, steps []importing.Step) error {
 		done++
 	}
 	fmt.Fprintf(p.Stdout, "carried over: %d", done)
+	if nothing > 0 {
+		fmt.Fprintf(p.Stdout, ", nothing to carry over in: %d", nothing)
+	}
 	if failed > 0 {
 		fmt.Fprintf(p.Stdout, ", failed: %d\n", failed)
 		return program.Exit(1)
