@@ -79,10 +79,7 @@ func (op opener) open(ctx context.Context, o protocol.OpenOptions) (protocol.Ses
 		if o.Headless && o.Settings.Approval == "" && op.Origin("approval_policy") == "default" {
 			r.set.Approval = protocol.PolicyNever // nobody is there
 		}
-		was := log.State.Settings
-		if log.State.Meta.Imported() && was.Approval == "" && log.State.Meta.Provider != r.choice.Provider {
-			was.Model = "" // another agent used it, elsewhere
-		}
+		was := log.State.SettingsAt(r.choice.Provider)
 		set, narrowed := policy.Resumed(r.set, o.Settings, was, log.Meta.Cwd == op.Cwd && op.Undecided())
 		r.set, op.warnings = set, slices.Concat(op.warnings, told(narrowed))
 		r.choice.Unseal(log.State.Meta.Provider, log.State.Items)

@@ -44,6 +44,16 @@ func (m SessionMeta) Imported() bool {
 	return false
 }
 
+// SettingsAt are the last settings, for a session that goes on at a provider. The model that
+// another agent used elsewhere is none of it.
+func (st *State) SettingsAt(provider string) protocol.Settings {
+	set := st.Settings
+	if st.Meta.Imported() && set.Approval == "" && st.Meta.Provider != provider {
+		set.Model = ""
+	}
+	return set
+}
+
 // TurnContext opens a turn: the frozen settings, and what the model is told
 // about them. Items are only those that are new since the last turn.
 type TurnContext struct {

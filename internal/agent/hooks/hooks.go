@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/pattern"
 	"kerf/internal/text/visible"
 )
 
@@ -91,12 +91,17 @@ func (h Handler) Environ(env []string) []string {
 	own := slices.Clone(env)
 	for name, value := range h.Vars {
 		if h.Form == Copilot {
-			value = os.Expand(value, func(variable string) string { return valueIn(env, variable) })
+			value = variable().ReplaceAllStringFunc(value, func(found string) string {
+				return valueIn(env, strings.Trim(found, "${}"))
+			})
 		}
 		own = append(own, name+"="+value)
 	}
 	return own
 }
+
+// variable is $NAME or ${NAME}.
+var variable = pattern.Lazy(`\$(?:\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)`)
 
 // valueIn is the value of a variable in an environment.
 func valueIn(env []string, name string) string {
@@ -365,7 +370,7 @@ func (c compiled) read(out Output, err error) Result {
 			c.Required = false // a guard that takes too long keeps nothing back
 		}
 		return c.failed(fmt.Sprintf("ended after its time limit of %s", c.Timeout))
-	case out.Code == 2 && (c.onlyLooks() || c.Form == Copilot && c.Event != PreToolUse && c.Event != PermissionRequest):
+	case out.Code == 2 && c.onlyLooks():
 		return c.failed("exit code 2: " + stderr)
 	case out.Code == 2:
 		return Result{Decision: "deny", Reason: stderr}
@@ -388,7 +393,9 @@ func (c compiled) read(out Output, err error) Result {
 		}
 		return c.interpret(a)
 	}
-	if stdout != "" && c.Form != Copilot && (c.Event == SessionStart || c.Event == SubagentStart || c.Event == UserPromptSubmit) {
+	switch {
+	case stdout == "" || c.Form == Copilot:
+	case c.Event == SessionStart, c.Event == SubagentStart, c.Event == UserPromptSubmit:
 		return Result{Context: []string{stdout}}
 	}
 	return Result{}
@@ -405,8 +412,12 @@ func (c compiled) more() interface{ own(*answer) } {
 	return nil
 }
 
-// onlyLooks reports whether the event is over, or begins whatever a hook says.
+// onlyLooks reports whether exit code 2 keeps nothing back: the event is over, or begins whatever a
+// hook says.
 func (c compiled) onlyLooks() bool {
+	if c.Form == Copilot {
+		return c.Event != PreToolUse && c.Event != PermissionRequest
+	}
 	switch c.Event {
 	case SessionStart, SubagentStart, PreCompact, Notification, SessionEnd:
 		return true

@@ -88,10 +88,7 @@ const maxSessions = 1000
 func (p *plan) sessions(dir string, patterns ...string) {
 	var files []string
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() && len(files) <= maxSessions && slices.ContainsFunc(patterns, func(p string) bool {
-			ok, _ := filepath.Match(p, e.Name()) // the patterns are those below
-			return ok
-		}) {
+		if err == nil && e.Type().IsRegular() && len(files) <= maxSessions && matches(e.Name(), patterns) {
 			files = append(files, path)
 		}
 		return nil
@@ -110,6 +107,13 @@ func (p *plan) sessions(dir string, patterns ...string) {
 			p.add(Write, path, what, "", func() error { return p.o.Session(path) })
 		}
 	}
+}
+
+func matches(name string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, _ := filepath.Match(p, name) // the patterns are those above and in others.go
+		return ok
+	})
 }
 
 // used are files in the user's home that Kerf reads there.

@@ -24,7 +24,8 @@ func gemini(p *plan) {
 	p.used(".gemini/commands", "commands", "*.toml")
 	p.used(".gemini/skills", "skills", "*/SKILL.md")
 	p.counted(None, "agents", "put them into ~/.agents/agents", filepath.Join(dir, "agents"), "*.md")
-	p.counted(None, "policies", "they have another form; see kerf help approvals", filepath.Join(dir, "policies"), "*.toml")
+	p.counted(None, "policies", "they have another form; see kerf help approvals",
+		filepath.Join(dir, "policies"), "*.toml")
 	p.counted(None, "extensions", "Kerf has no equal; add their MCP servers with kerf mcp add",
 		filepath.Join(dir, "extensions"), "*/gemini-extension.json")
 	p.sessions(filepath.Join(dir, "tmp"), "session-*.json", "session-*.jsonl")
@@ -151,7 +152,8 @@ func copilot(p *plan) {
 	}
 	p.there(filepath.Join(dir, "config.json"), "config.json", "it holds what the program keeps; keys are not copied")
 	p.there(filepath.Join(dir, "permissions-config.json"), "permissions-config.json", "see kerf help approvals")
-	p.counted(None, "hooks", "its hooks have another form; those of a project are read", filepath.Join(dir, "hooks"), "*.json")
+	p.counted(None, "hooks", "its hooks have another form; those of a project are read",
+		filepath.Join(dir, "hooks"), "*.json")
 	p.counted(None, "agents", "put them into ~/.agents/agents", filepath.Join(dir, "agents"), "*.md")
 	p.counted(None, "skills", "kerf skills add FOLDER copies one", filepath.Join(dir, "skills"), "*/SKILL.md")
 }

@@ -114,7 +114,8 @@ func (m *Manager) Propose(ctx context.Context, r Request) (*Proposal, error) {
 }
 
 // propose fetches what stands at a place. Known are addresses whose machines may be contacted.
-func (m *Manager) propose(ctx context.Context, at plugins.Installed, name, commit string, known ...string) (*Proposal, error) {
+func (m *Manager) propose(ctx context.Context, at plugins.Installed, name, commit string,
+	known ...string) (*Proposal, error) {
 	tree, err := m.open(ctx, at.Source, at.Ref, commit, false)
 	if err != nil {
 		return nil, err

@@ -151,8 +151,8 @@ func environment(env []string, transports string) []string {
 			own = append(own, kv)
 		}
 	}
-	return append(own, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_ALLOW_PROTOCOL="+transports, "GIT_ALLOC_LIMIT="+maxAllocation,
-		"GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_PROTOCOL_FROM_USER=0", "GIT_LFS_SKIP_SMUDGE=1", "LC_ALL=C")
+	return append(own, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_ALLOW_PROTOCOL="+transports,
+		"GIT_ALLOC_LIMIT="+maxAllocation, "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_PROTOCOL_FROM_USER=0", "GIT_LFS_SKIP_SMUDGE=1", "LC_ALL=C")
 }
 
 // bare is a repository without a working tree, of Kerf's own.
@@ -183,8 +183,8 @@ func (r *bare) git(ctx context.Context, input string, args ...string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	p, err := proc.Start(ctx, proc.Spec{Argv: slices.Concat([]string{r.program}, careful, r.own, args), Dir: r.dir, Env: r.env,
-		Streams: &streams, Abrupt: true})
+	p, err := proc.Start(ctx, proc.Spec{Argv: slices.Concat([]string{r.program}, careful, r.own, args), Dir: r.dir,
+		Env: r.env, Streams: &streams, Abrupt: true})
 	if err != nil {
 		return nil, cmp.Or(r.late(ctx, args[0]), err)
 	}

@@ -62,8 +62,8 @@ func contact(p *program.Program, plugin, address string, agree consent) error {
 	case agree.yes || agree.from == address:
 		return nil
 	case !p.OnTerminal():
-		return fmt.Errorf("plugin %s of the marketplace lies at %s; nothing was fetched from there; to do that, add --from '%s'",
-			plugin, shown, shown)
+		return fmt.Errorf("plugin %s of the marketplace lies at %s; nothing was fetched from there; "+
+			"to do that, add --from '%s'", plugin, shown, shown)
 	}
 	if !p.Agrees(p.Stdout, "Plugin "+visible.Plain(plugin)+" of the marketplace lies at "+shown+". Contact that address?") {
 		return errors.New("nothing was fetched from there")
