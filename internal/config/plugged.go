@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"kerf/internal/config/peers"
 	"kerf/internal/config/plugins"
@@ -122,7 +123,8 @@ func (c *Config) hookFiles() (list []peers.HookFile, agreed func(peers.HookFile)
 	for _, p := range c.UsedPlugins() {
 		list = append(list, p.Hooks...)
 	}
-	return list, func(f peers.HookFile) bool { return f.Plugin != "" || c.bound(files) }
+	bound := sync.OnceValue(func() bool { return c.bound(files) })
+	return list, func(f peers.HookFile) bool { return f.Plugin != "" || bound() }
 }
 
 // shownFile is the file that something stands in, as people read it.

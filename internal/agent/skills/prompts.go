@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,24 +34,42 @@ func Commands(root string) (places []Place) {
 // file in a directory has its name before its own: dir:name. The first of a name counts.
 // Nothing that a command names is run or read.
 func Prompts(places ...Place) []protocol.Prompt {
-	var list []protocol.Prompt
+	list, _ := FindPrompts(places...)
+	return list
+}
+
+// Unused is a file that is no command here, and why.
+type Unused struct{ File, Why string }
+
+// FindPrompts is Prompts, with the files .md and .toml that are not used.
+func FindPrompts(places ...Place) (list []protocol.Prompt, unused []Unused) {
 	for _, p := range places {
-		for _, c := range commandsIn(p) {
-			if !slices.ContainsFunc(list, func(o protocol.Prompt) bool { return o.Name == c.Name }) {
+		found, left := commandsIn(p)
+		unused = append(unused, left...)
+		for _, c := range found {
+			if slices.ContainsFunc(list, func(o protocol.Prompt) bool { return o.Name == c.Name }) {
+				unused = append(unused, Unused{"/" + c.Name + " of " + p.Dir, "there is another one of this name"})
+			} else {
 				list = append(list, c)
 			}
 		}
 	}
 	slices.SortFunc(list, func(a, b protocol.Prompt) int { return strings.Compare(a.Name, b.Name) })
-	return list
+	return list, unused
 }
 
-func commandsIn(p Place) (list []protocol.Prompt) {
+func commandsIn(p Place) (list []protocol.Prompt, left []Unused) {
 	root, err := p.open()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	defer root.Close()
+	leave := func(file, why string) error {
+		if len(left) < maxCommands {
+			left = append(left, Unused{filepath.Join(p.Root, filepath.FromSlash(p.Dir), filepath.FromSlash(file)), why})
+		}
+		return nil
+	}
 	_ = fs.WalkDir(root.FS(), ".", func(file string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -62,32 +81,39 @@ func commandsIn(p Place) (list []protocol.Prompt) {
 		case e.IsDir():
 			return nil
 		}
-		name := commandName(file)
-		if name == "" || p.Only != "" && p.Only != file {
+		ext := path.Ext(file)
+		if ext != ".md" && ext != ".toml" || p.Only != "" && p.Only != file {
 			return nil
+		}
+		name := commandName(file)
+		if name == "" {
+			return leave(file, "its name has other characters than letters, digits, - and _, or is longer than 64")
 		}
 		if p.Prefix != "" {
 			name = p.Prefix + ":" + name
 		}
 		text, ok := readText(root, file)
-		if !ok || len(text) >= maxSkillBytes || strings.ContainsRune(text, 0) { // no text that somebody wrote
-			return nil
+		switch {
+		case !ok:
+			return leave(file, "it is no file that may be read")
+		case len(text) >= maxSkillBytes:
+			return leave(file, "it is too large")
+		case strings.ContainsRune(text, 0):
+			return leave(file, "it is no text")
 		}
-		if c, ok := commandOf(name, path.Ext(file), text); ok {
-			list = append(list, c)
+		c, ok := commandOf(name, ext, text)
+		if !ok {
+			return leave(file, "it has no text for a request, or is not TOML")
 		}
+		list = append(list, c)
 		return nil
 	})
-	return list
+	return list, left
 }
 
 // commandName is the name of the command in a file, or nothing.
 func commandName(file string) string {
-	ext := path.Ext(file)
-	if ext != ".md" && ext != ".toml" {
-		return ""
-	}
-	parts := strings.Split(strings.TrimSuffix(file, ext), "/")
+	parts := strings.Split(strings.TrimSuffix(file, path.Ext(file)), "/")
 	for _, part := range parts {
 		if !validSkill(part) {
 			return ""

@@ -50,10 +50,10 @@ func ReadBeneath(dir, name string) ([]byte, error) {
 }
 
 // maxNames bounds a directory whose names are read.
-const maxNames = 1000
+const maxNames = 200
 
 // NamesBeneath are the names in a directory in dir, sorted. No link is followed, and what
-// holds more than a thousand names is not read.
+// holds more than 200 names is not read.
 func NamesBeneath(dir, name string) []string {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -146,8 +146,12 @@ func (s Set) Why(f skills.Found) string { return s.short(f.Why) }
 
 // ListedCommands are the commands in words.
 func (s Set) ListedCommands() (used, unused []string) {
-	for _, c := range skills.Prompts(s.Commands()...) {
+	list, left := skills.FindPrompts(s.Commands()...)
+	for _, c := range list {
 		used = append(used, "/"+c.Name)
+	}
+	for _, l := range left {
+		unused = append(unused, s.Short(l.File)+" ("+l.Why+")")
 	}
 	if project, _ := s.places("prompts", skills.Commands); s.ifTrusted(project) == nil {
 		for _, c := range skills.Prompts(project...) {
