@@ -33,8 +33,7 @@ func (c configured) applyPolicy(o *executor.Options, id protocol.SessionID, tran
 	for i, f := range found {
 		handlers[i] = hooks.Handler{Event: hooks.Event(f.Event), Matcher: f.Matcher, Command: f.Command, Timeout: f.Timeout,
 			URL: f.URL, Headers: f.Headers, Env: f.Env, Prompt: f.Prompt, Model: f.Model, Told: f.Told, Vars: f.Vars,
-			Form: hooks.Form(f.Form), Dir: f.Dir,
-			From: cmp.Or(f.From, "config.toml"), Required: f.Required}
+			Form: hooks.Form(f.Form), Dir: f.Dir, From: cmp.Or(f.From, "config.toml"), Required: f.Required}
 	}
 	env := proc.OwnEnv(c.childEnv(id)(false), c.Workspaces(o.Cwd))
 	for _, name := range []string{"CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CURSOR_PROJECT_DIR"} { // by which hooks find their parts

@@ -95,8 +95,8 @@ func agentsIn(p Place) (all []Agent) {
 		a.Description = clipped(a.Description, maxAgentWords)
 		switch {
 		case a.Why != "":
-		case !validSkill(a.Name):
-			a.Why = "its name has other characters than letters, digits, - and _, or is longer than 64"
+		case !validSkill(strings.ReplaceAll(a.Name, ".", "-")):
+			a.Why = "its name has other characters than letters, digits, -, _ and periods, or is longer than 64"
 		case a.Instructions == "":
 			a.Why = "it has no instructions"
 		}

@@ -13,6 +13,22 @@ import (
 	"kerf/internal/config/peers"
 )
 
+// TestLongTimeoutsAreCut: other agents' files have milliseconds for seconds now and then; their hooks
+// run all the same.
+func TestLongTimeoutsAreCut(t *testing.T) {
+	events := map[string]any{"Stop": []any{map[string]any{"hooks": []any{
+		map[string]any{"type": "command", "command": "a", "timeout": 30000.0},
+		map[string]any{"type": "command", "command": "b", "timeout": int64(4000)},
+		map[string]any{"type": "command", "command": "c", "timeout": 5.0}}}}}
+	list, warnings := OfPeer(peers.HookFile{File: "f", Events: events})
+	if len(list) != 3 || list[0].Timeout != time.Hour || list[1].Timeout != time.Hour || list[2].Timeout != 5*time.Second {
+		t.Errorf("%+v", list)
+	}
+	if d := cmp.Diff([]string{"f: hooks of Stop: timeout: an hour at most"}, warnings); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestHooksOfCopilot reads what stands in such files, and a few things that do not belong there.
 func TestHooksOfCopilot(t *testing.T) {
 	if runtime.GOOS == "windows" {

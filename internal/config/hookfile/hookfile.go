@@ -183,7 +183,7 @@ func one(from, event, matcher string, x any) (Hook, error) {
 	case float64:
 		seconds = n
 	}
-	if seconds <= 0 || seconds > 3600 || math.IsNaN(seconds) {
+	if seconds <= 0 || seconds > maxTimeout || math.IsNaN(seconds) {
 		return h, fault(from, event, "timeout: expected seconds, more than 0 and at most 3600")
 	}
 	h.Timeout = time.Duration(seconds * float64(time.Second))
@@ -300,6 +300,10 @@ func (u unusedEvents) add(event, why string) {
 
 // read reads the hooks of an event, which is called own here.
 func (u unusedEvents) read(file, event, own string, groups any) (list []Hook) {
+	groups, cut := bounded(groups)
+	if cut {
+		u.add(event, "timeout: an hour at most")
+	}
 	found, unused, err := Of(file, map[string]any{own: groups})
 	if err != nil {
 		unused = append(unused, Unused{Fault: err})
@@ -336,6 +340,43 @@ func reason(err error, event string) string {
 		return after
 	}
 	return text
+}
+
+// maxTimeout is how long a hook may take, in seconds.
+const maxTimeout = 3600
+
+// bounded are groups of handlers whose timeouts are an hour at most, and whether one was longer.
+func bounded(groups any) (out any, cut bool) {
+	list, ok := groups.([]any)
+	if !ok {
+		return groups, false
+	}
+	kept := make([]any, len(list))
+	for i, g := range list {
+		m, ok := g.(map[string]any)
+		if !ok {
+			kept[i] = g
+			continue
+		}
+		m = maps.Clone(m)
+		switch n := m["timeout"].(type) {
+		case float64:
+			if n > maxTimeout {
+				m["timeout"], cut = float64(maxTimeout), true
+			}
+		case int64:
+			if n > maxTimeout {
+				m["timeout"], cut = int64(maxTimeout), true
+			}
+		}
+		if nested, ok := m["hooks"]; ok {
+			more := false
+			m["hooks"], more = bounded(nested)
+			cut = cut || more
+		}
+		kept[i] = m
+	}
+	return kept, cut
 }
 
 // inSeconds are groups of handlers whose timeouts are in seconds.

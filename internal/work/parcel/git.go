@@ -152,7 +152,8 @@ func environment(env []string, transports string) []string {
 		}
 	}
 	return append(own, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_ALLOW_PROTOCOL="+transports,
-		"GIT_ALLOC_LIMIT="+maxAllocation, "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_PROTOCOL_FROM_USER=0", "GIT_LFS_SKIP_SMUDGE=1", "LC_ALL=C")
+		"GIT_ALLOC_LIMIT="+maxAllocation,
+		"GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_PROTOCOL_FROM_USER=0", "GIT_LFS_SKIP_SMUDGE=1", "LC_ALL=C")
 }
 
 // bare is a repository without a working tree, of Kerf's own.

@@ -65,7 +65,7 @@ func contact(p *program.Program, plugin, address string, agree consent) error {
 		return fmt.Errorf("plugin %s of the marketplace lies at %s; nothing was fetched from there; "+
 			"to do that, add --from '%s'", plugin, shown, shown)
 	}
-	if !p.Agrees(p.Stdout, "Plugin "+visible.Plain(plugin)+" of the marketplace lies at "+shown+". Contact that address?") {
+	if !p.Agrees(p.Stdout, "Plugin %s of the marketplace lies at %s. Contact that address?", plugin, shown) {
 		return errors.New("nothing was fetched from there")
 	}
 	return nil
