@@ -134,12 +134,14 @@ func (r Rules) Judge(host string, port int) Verdict {
 	return v
 }
 
-// address looks an address up among the rules that are about addresses.
+// address looks an address up among the rules that are about addresses, and those that deny
+// everything.
 func (r Rules) address(a netip.Addr, port int) Verdict {
 	v := Unknown
 	for _, rule := range r.rules {
 		fits := rule.port == port || rule.port == 0 && (rule.deny || port == 80 || port == 443)
-		if !rule.prefix.IsValid() || !fits || !rule.prefix.Contains(a) {
+		everything := rule.deny && rule.wild && rule.host == ""
+		if !fits || !everything && (!rule.prefix.IsValid() || !rule.prefix.Contains(a)) {
 			continue
 		}
 		if rule.deny {
