@@ -47,6 +47,7 @@ var opened = map[string]string{
 	"internal/work/proc/guard_linux.go":                    "/proc and /dev/null",
 	"internal/work/proc/process.go":                        "/dev/null",
 	"internal/work/proc/tree_linux.go":                     "/proc",
+	"internal/work/repo/add.go":                            "a scratch file; the work tree is read beneath its root, and nothing hidden",
 	"internal/work/repo/branches.go":                       "names of branches",
 	"internal/work/repo/commit/commit.go":                  "a scratch directory of its own",
 	"internal/work/repo/find.go":                           "git's own small files",

@@ -122,6 +122,7 @@ var otherwise = map[string]string{
 	"internal/work/proc/program.go":                        "which programs Kerf starts by their bare names",
 	"internal/work/repo/content.go":                        "which object of a repository is meant",
 	"internal/work/repo/find.go":                           "where git looks for a repository",
+	"internal/work/repo/worktree.go":                       "which directory a work tree is; no link below it is followed",
 	"internal/work/repo/runs.go":                           "where git looks for a repository",
 	"internal/work/scan/missed.go":                         "what is not compared",
 	"internal/work/scan/note.go":                           "what is not compared",

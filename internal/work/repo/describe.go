@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,7 +153,7 @@ func gitWith(ctx context.Context, root string, env []string, args ...string) ([]
 }
 
 // gitTold is gitWith with something on standard input.
-func gitTold(ctx context.Context, root string, env []string, input []byte, args ...string) ([]byte, error) {
+func gitTold(ctx context.Context, root string, env []string, input io.Reader, args ...string) ([]byte, error) {
 	verb := args[slices.IndexFunc(args, func(a string) bool {
 		return !strings.HasPrefix(a, "-") &&
 			!strings.Contains(a, "=")
@@ -165,7 +166,7 @@ func gitTold(ctx context.Context, root string, env []string, input []byte, args 
 	cmd.Dir, cmd.Env, cmd.WaitDelay = root, append(environment(), env...), 100*time.Millisecond
 	out := &bounded{limit: maxOutput}
 	errs := &bounded{limit: 300}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, errs
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, out, errs
 	err = cmd.Run()
 	var exit *exec.ExitError
 	switch {

@@ -13,7 +13,7 @@ func Ignored(ctx context.Context, root string, paths []string) (map[string]bool,
 	if _, _, ok := Find(root); !ok {
 		return are, nil
 	}
-	out, err := gitTold(ctx, root, nil, []byte(strings.Join(paths, "\x00")), "check-ignore", "-z", "--stdin")
+	out, err := gitTold(ctx, root, nil, strings.NewReader(strings.Join(paths, "\x00")), "check-ignore", "-z", "--stdin")
 	var exit *exitError
 	if err != nil && (!errors.As(err, &exit) || exit.code != 1) { // 1 says that none is
 		return are, err

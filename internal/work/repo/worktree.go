@@ -26,6 +26,10 @@ func Snapshot(ctx context.Context, cwd string, hidden func(path string) (why str
 	if !ok {
 		return "", ErrNoRepository
 	}
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return "", err
+	}
 	ctx, cancel := context.WithTimeout(ctx, treeLimit)
 	defer cancel()
 	off, err := filtersOff(ctx, root)
@@ -43,36 +47,16 @@ func Snapshot(ctx context.Context, cwd string, hidden func(path string) (why str
 	}
 	env := []string{"GIT_INDEX_FILE=" + index}
 	off = slices.Clip(off)
-	quiet := append(off, "-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false")
-	without, err := closed(ctx, root, env, off, hidden)
-	if err != nil {
-		return "", err
+	a := adder{root: root, dir: dir, env: env, off: off, hidden: hidden}
+	for range addTries {
+		if err = a.all(ctx); !errors.Is(err, errMoved) {
+			break
+		}
 	}
-	if _, err := gitTold(ctx, root, env, without, append(quiet, "add", "--all", "--pathspec-from-file=-",
-		"--pathspec-file-nul")...); err != nil {
+	if err != nil {
 		return "", err
 	}
 	return commitIndex(ctx, root, env, off)
-}
-
-// closed is the whole tree as git is told of paths, without those that are hidden. What git adds
-// can be read by everybody who reads the repository.
-func closed(ctx context.Context, root string, env, off []string, hidden func(path string) string) ([]byte, error) {
-	told := []byte(":/\x00")
-	if hidden == nil {
-		return told, nil
-	}
-	names, err := gitWith(ctx, root, env, append(off, "ls-files", "-z", "--full-name", "--others", "--modified",
-		"--exclude-standard")...)
-	if err != nil {
-		return nil, err
-	}
-	for name := range strings.SplitSeq(string(names), "\x00") {
-		if name != "" && hidden(filepath.Join(root, filepath.FromSlash(name))) != "" {
-			told = append(append(told, ":(top,exclude,literal)"+name...), 0)
-		}
-	}
-	return told, nil
 }
 
 // copyIndex gives git what it knows already, so that it reads only what changed.
