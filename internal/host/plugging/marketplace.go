@@ -142,7 +142,13 @@ func (e *entry) source(v any, base string) {
 		}
 		local(text("path"), "")
 	case "url", "git", "git-subdir":
-		if e.url = text("url"); shorthand().MatchString(e.url) {
+		if e.url = text("url"); strings.HasPrefix(e.url, "./") {
+			dir := path.Join(e.url, text("path"))
+			e.url = ""
+			local(dir, "")
+			return
+		}
+		if shorthand().MatchString(e.url) {
 			e.url = "https://github.com/" + e.url + ".git"
 		}
 		if parcel.Address(e.url) != nil {
