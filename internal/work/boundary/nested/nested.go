@@ -150,7 +150,8 @@ func (m *Memory) Find(root string, thorough bool) []string {
 				here.own = slices.DeleteFunc(slices.Clone(here.own), usual)
 			}
 			found = appendPaths(found, dir, here.own)
-			next = appendPaths(next, dir, here.dirs)
+			most := max(0, dirs-seen-len(next)) // those behind are not looked into
+			next = appendPaths(next, dir, here.dirs[:min(len(here.dirs), most)])
 			if here.modules {
 				last = append(last, filepath.Join(dir, modules))
 			}
