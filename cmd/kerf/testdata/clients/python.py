@@ -137,10 +137,14 @@ def serve():
     print("refused:", raises(kerf.ServerError, lambda: server.attach("nosuch")).code)
     raises(kerf.KerfError, lambda: server.submit("x", {"type": "user_input", "items": [{"text": "x" * (65 << 20)}]}))
     print("bad op:", raises(kerf.ServerError, lambda: server.submit("x", {"type": "nosuch"})).code)
+    # One that was away while its session ended and was opened again missed events: numbers begin anew.
+    away = server.open(settings={"cwd": os.getcwd()})
+    away._line.connection.shutdown(2)
+    server.end(away.id)
+    with server.open(resume=away.id):
+        print("another life:", raises(kerf.ServerError, lambda: list(away)).code)
+    away.close()
     server.stop()
-
-
-
 
 warnings.simplefilter("error")
 for module in (kerf.events, kerf.words):
