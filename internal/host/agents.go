@@ -73,7 +73,7 @@ func (op opener) openAgent(ctx context.Context, r request, p parent) (team.Membe
 		if rel, err := filepath.Rel(tree.Root, set.Cwd); err == nil && filepath.IsLocal(rel) {
 			dir = filepath.Join(dir, rel)
 		}
-		set.Cwd, p.shares, o.AddDirs, l.Meta.Cwd = dir, false, nil, dir
+		set.Cwd, p.shares, o.AddDirs, o.Bounds, l.Meta.Cwd = dir, false, nil, o.Bounds.Elsewhere(), dir
 	}
 	l.parent = p
 	around := op.surroundings(r.set)

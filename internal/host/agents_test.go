@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -250,6 +251,49 @@ func TestModelAsksTheUser(t *testing.T) {
 	if end, _ := all[len(all)-1].Msg.(protocol.TurnCompleted); !strings.Contains(end.LastMessage, "nobody to answer") ||
 		offered {
 		t.Errorf("headless the model heard %q, offered %v", end.LastMessage, offered)
+	}
+}
+
+// TestAnAgentElsewhereIsAsBounded: a sub-agent in a work tree of its own works outside of the
+// directories of the session, and is confined as it is.
+func TestAnAgentElsewhereIsAsBounded(t *testing.T) {
+	c := cast{func(_ context.Context, child bool, r *model.Request) []*model.Item {
+		got := outputs(r)
+		switch {
+		case child && len(got) == 0:
+			return callsOf([2]string{"exec_command", `{"cmd": "true", "sandbox_permissions": "require_escalated"}`})
+		case len(got) > 0:
+			return said(strings.Join(got, "\n"))
+		}
+		return callsOf([2]string{"spawn_agent", `{"message": "task", "isolation": "worktree"}`}, [2]string{"wait", `{"timeout_ms": 60000}`})
+	}}
+	h := castHost(t, c)
+	for _, line := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"}} {
+		cmd := exec.Command("git", line...)
+		cmd.Dir = h.Config.Cwd
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Skipf("git: %v %s", err, out)
+		}
+	}
+	cwd, err := filepath.EvalSymlinks(h.Config.Cwd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds := &protocol.Bounds{Confined: true, Dir: func(dir string) error {
+		if dir != cwd {
+			return fmt.Errorf("%s is out of bounds", dir)
+		}
+		return nil
+	}}
+	s := open(t, h, protocol.OpenOptions{Bounds: bounds,
+		Settings: protocol.Settings{Sandbox: protocol.SandboxWorkspace, Approval: protocol.PolicyOnRequest}})
+	all := s.turn(input("go"), nil)
+	if end, _ := all[len(all)-1].Msg.(protocol.TurnCompleted); !strings.Contains(end.LastMessage, "no command leaves the sandbox here") {
+		t.Errorf("the agent heard %s", end.LastMessage)
+	}
+	if _, err := h.Open(context.Background(), protocol.OpenOptions{Bounds: bounds, AddDirs: []string{t.TempDir()}}); err == nil ||
+		!strings.Contains(err.Error(), "out of bounds") {
+		t.Errorf("control: %v", err)
 	}
 }
 

@@ -56,15 +56,18 @@ type OpenOptions struct {
 // Bounds hold a session that is asked for by somebody who does not stand for the user. Nil ones
 // hold nothing.
 type Bounds struct {
-	// Confined says that no answer lets a command out of the sandbox.
+	// Confined says that no answer opens what lies beyond the sandbox.
 	Confined bool
 	// Dir, when not nil, is asked about each directory in which the session would work, absolute
 	// and without links; its error refuses that.
 	Dir func(dir string) error
 }
 
-// Confines reports whether no answer lets a command out of the sandbox.
+// Confines reports whether no answer opens what lies beyond the sandbox.
 func (b *Bounds) Confines() bool { return b != nil && b.Confined }
+
+// Elsewhere are the bounds of what works in a directory that Kerf chose.
+func (b *Bounds) Elsewhere() *Bounds { return &Bounds{Confined: b.Confines()} }
 
 // Check returns an error for a directory in which the session may not work.
 func (b *Bounds) Check(dir string) error {

@@ -24,7 +24,7 @@ func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Comma
 			h.o.Cwd), nil)
 	}
 	o := command.RunOptions{Call: id, Settings: m.Settings, Unsandboxed: m.Unsandboxed, Show: m.Show,
-		Questions: command.NewQuestions(ctx, m.Ask)}
+		Questions: command.NewQuestions(ctx, m.Ask), Confined: h.o.Confined}
 	var r command.Result
 	var changes []history.FileChange
 	if h.watches(a, o) {

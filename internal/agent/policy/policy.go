@@ -57,8 +57,8 @@ type Rules struct {
 	List []Rule
 	// Memory is what was allowed in this session; may be nil.
 	Memory *Memory
-	// Confined says that whoever is asked is not the user: no answer lets a command out of
-	// the sandbox then, and only the user's own rules do.
+	// Confined says that whoever is asked is not the user. No answer lets a command out of the
+	// sandbox then, calls the tool of a server or reaches a host: what the user configured does.
 	Confined bool
 }
 

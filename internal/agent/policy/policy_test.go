@@ -54,7 +54,19 @@ func TestConfinedStaysInside(t *testing.T) {
 			if j := r.Command(Command{Line: "make"}); j.Verdict == Refuse || j.Unsandboxed {
 				t.Errorf("%s: inside the sandbox: %+v", approval, j)
 			}
+			for _, j := range []Judgement{r.Remote(Remote{Server: "s", Tool: "t", Mode: "auto"}), r.Remote(Remote{Changed: true}),
+				r.Fetch(Host{Name: "h"})} {
+				if j.Verdict != Refuse {
+					t.Errorf("%s: beyond the sandbox: %+v", approval, j)
+				}
+			}
+			if r.Remote(Remote{Mode: "approve"}).Verdict != Allow || r.Fetch(Host{Listed: true}).Verdict != Allow {
+				t.Errorf("%s: what the user configured is refused", approval)
+			}
 			r.Confined = false
+			if r.Remote(Remote{Mode: "auto"}).Verdict != Ask || r.Fetch(Host{}).Verdict != Ask {
+				t.Errorf("control: %s", approval)
+			}
 			if j := r.Command(Command{Line: line, Escalate: true}); j.Verdict == Refuse {
 				t.Errorf("control: %s, %q: %s", approval, line, j.Reason)
 			}

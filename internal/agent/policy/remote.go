@@ -67,6 +67,10 @@ func (r Rules) Fetch(h Host) Judgement {
 
 // orRefuse returns j, or a refusal if j asks and nobody may be asked.
 func (r Rules) orRefuse(j Judgement, howTo string) Judgement {
+	if r.Confined {
+		return refuse(j.By, "%s, and this session was begun by a client of the user's server, which does not stand for the "+
+			"user. The user can allow it: %s", j.By, howTo)
+	}
 	if r.Mode.Approval() == protocol.PolicyNever {
 		return refuse("approval policy never", "%s, and the approval policy is never. The user can allow it: %s", j.By, howTo)
 	}

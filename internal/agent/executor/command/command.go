@@ -67,6 +67,8 @@ type RunOptions struct {
 	Watch Watch
 	// Questions are put to the user; nil has nobody to ask.
 	Questions *Questions
+	// Confined says that who is asked does not open the network, see [policy.Rules].
+	Confined bool
 }
 
 // Watch is told about the command that it sees.

@@ -19,7 +19,7 @@ type hosts struct {
 // mayReach asks whether a command may reach a host that no rule names. One
 // question is open at a time, so that an answer for the session serves all.
 func (h *hosts) mayReach(a tool.Command, o RunOptions, host string, port int) bool {
-	if o.Questions == nil || o.Settings.Mode().Approval() == protocol.PolicyNever {
+	if o.Questions == nil || o.Confined || o.Settings.Mode().Approval() == protocol.PolicyNever {
 		return false
 	}
 	h.mu.Lock()

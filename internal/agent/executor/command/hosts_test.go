@@ -40,6 +40,11 @@ func TestHostsAreAskedAboutOnce(t *testing.T) {
 	}
 	never := say(protocol.Once)
 	never.Settings.Approval = protocol.PolicyNever
+	confined := say(protocol.ForSession)
+	confined.Confined = true
+	if h.mayReach(cmd, confined, "e.test", 443) {
+		t.Error("who is asked is not the user")
+	}
 	if h.mayReach(cmd, never, "c.test", 443) || h.mayReach(cmd, RunOptions{}, "c.test", 443) ||
 		asked != 4 {
 		t.Error("somebody was asked who must not be")
