@@ -5,12 +5,14 @@ LDFLAGS ?= -s -w
 # What touches no file and starts no program: it has to be the same on each system.
 PURE    ?= ./internal/text/... ./internal/protocol/... ./internal/pathname/... ./internal/agent/turn ./internal/agent/history \
   ./internal/agent/policy/... ./internal/agent/prompt ./internal/agent/profile ./internal/agent/proposal ./internal/agent/view ./internal/agent/review
+# Those that are tried as programs of Windows: paths of Unix and its shells are not looked at there.
+WINDOWS ?= $(filter-out ./internal/agent/policy/... ./internal/agent/turn,$(PURE))
 # Where several goroutines use the same memory; make race does all packages.
 ROOMS   ?= ./internal/agent/turn ./internal/agent/team ./internal/work/mcpclient ./internal/front/serve/... ./internal/front/web/...
 # The packages that read KERF_LONG.
 LONG    ?= $(sort $(dir $(shell grep -rl --include='*_test.go' KERF_LONG cmd internal | sed 's|^|./|')))
 
-.PHONY: help pictures fleet module release-snapshot release-check arm64 wine build demo test check bench tools lint vet staticcheck cross race race-rooms fuzz long security nightly fuzz-reads cost mutate
+.PHONY: help pictures web fleet module release-snapshot release-check pure arm64 wine build demo test check bench tools lint vet staticcheck cross race race-rooms fuzz long security nightly fuzz-reads cost mutate
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -34,7 +36,7 @@ fleet: ## the tests of fleet/, a module of its own, where what it needs is there
 check: tools lint cross race fuzz ## what a change should pass before it is sent
 
 lint: ## gofmt, vet, staticcheck, govulncheck where it is there
-	@out=$$(gofmt -l cmd internal); if [ -n "$$out" ]; then echo "gofmt wants:"; echo "$$out"; exit 1; fi
+	@out=$$(gofmt -l cmd doc fleet internal release sdk); if [ -n "$$out" ]; then echo "gofmt wants:"; echo "$$out"; exit 1; fi
 	@$(MAKE) --no-print-directory vet staticcheck
 	@if ! command -v govulncheck >/dev/null; then echo "govulncheck: not installed, not run"; \
 	  elif govulncheck $(PKGS); then :; else rc=$$?; [ $$rc -eq 3 ] && exit 1; echo "govulncheck: its database cannot be reached, not run"; fi
@@ -61,6 +63,10 @@ fuzz: ## each fuzz target for a number of inputs: make fuzz [N=1000]
 
 long: tools ## all tests of the packages whose long laws KERF_LONG=1 switches on; hours
 	KERF_LONG=1 $(GO) run ./internal/testkit/skips -- -timeout 6h -p 1 $(LONG)
+
+web: tools ## the tests of the pages of kerf web, most of them in Chromium
+	$(GO) test ./internal/front/web/... ./cmd/kerf/internal/browser/...
+	$(GO) run ./internal/testkit/skips -- -timeout 25m -run '^TestWeb' ./cmd/kerf
 
 pictures: ## the pictures of the terminal UI in doc/pictures, drawn anew in tmux and Chromium
 	KERF_PICTURES=$(CURDIR)/doc/pictures $(GO) test -count=1 ./cmd/kerf -run TestPicturesOfTheTerminal
@@ -96,12 +102,15 @@ release-check: ## the release twice, byte for byte, the second compiled anew; pa
 	@sh ./.ci/tools dpkg:dpkg rpm:rpm ruby:ruby shellcheck:shellcheck
 	cd release && $(GO) vet . && KERF_LONG=1 $(GO) test -count=1 -v -timeout 40m . && $(GO) tool actionlint ../.github/workflows/*.yml
 
+pure: ## the pure packages' tests; on Windows those that are tried there
+	$(GO) test $(if $(filter Windows_NT,$(OS)),$(WINDOWS),$(PURE))
+
 arm64: ## the pure packages' tests under qemu-user
 	@command -v qemu-aarch64-static >/dev/null || { echo "make arm64 needs qemu-user-static" >&2; exit 1; }
 	GOARCH=arm64 CGO_ENABLED=0 $(GO) test -exec qemu-aarch64-static $(PURE)
 
 wine: ## the pure packages' tests (without those of Unix paths and shells) as programs of Windows under wine; needs wine64 and gcc-mingw-w64-x86-64
-	GOOS=windows $(GO) test -exec "$(CURDIR)/.ci/wine" $(filter-out ./internal/agent/policy/... ./internal/agent/turn,$(PURE))
+	GOOS=windows $(GO) test -exec "$(CURDIR)/.ci/wine" $(WINDOWS)
 
 module: ## gives the module another path: make module PATH_OF=example.org/kerf
 	@test -n "$(PATH_OF)" || { echo "usage: make module PATH_OF=example.org/kerf" >&2; exit 2; }

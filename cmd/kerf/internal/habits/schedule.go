@@ -175,21 +175,30 @@ func both(p *program.Program) ([]clock, error) {
 	return list, nil
 }
 
+// Scheduled are the requests that are set up.
+func Scheduled(ctx context.Context, p *program.Program) ([]timetable.Entry, error) {
+	clocks, err := both(p)
+	if err != nil {
+		return nil, err
+	}
+	all := []timetable.Entry{}
+	for _, c := range clocks {
+		list, err := c.list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
 func scheduleList(p *program.Program) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{Use: "list", Short: "List the requests that are set up", Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clocks, err := both(p)
+			all, err := Scheduled(cmd.Context(), p)
 			if err != nil {
 				return err
-			}
-			all := []timetable.Entry{}
-			for _, c := range clocks {
-				list, err := c.list(cmd.Context())
-				if err != nil {
-					return err
-				}
-				all = append(all, list...)
 			}
 			if asJSON {
 				return print.JSON(p.Stdout, all)

@@ -6,10 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
+	"kerf/cmd/kerf/internal/habits"
+	"kerf/cmd/kerf/internal/habits/timetable"
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/config"
@@ -23,7 +26,8 @@ With --purge it removes what Kerf made in its home, after asking. Files there th
 not know stay. Without the contents nothing can be taken back any more. It stops when a
 session runs.
 
-Keys in the system's keyring are removed by kerf logout.
+Keys in the system's keyring are removed by kerf logout, and requests at set times by
+kerf schedule remove; it lists them.
 
 The program itself is removed as it was installed: by the package manager, by brew, or with
 rm. What kerf trust allowed in a project lies in Kerf's home; in projects Kerf leaves nothing
@@ -32,33 +36,52 @@ but what you put there.`
 // kept are what Kerf makes in its home, and what each is.
 var kept = map[string]string{
 	"config.toml": "your settings", "auth.json": "keys", "auth.json.lock": "a lock", "sessions": "recorded sessions",
-	"workspaces": "what undo needs", "worktrees": "work trees of sub-agents", "locks": "locks",
+	"workspaces": "what undo needs", "worktrees": "work trees: those you named, and those of sub-agents",
+	"tries": "tries that were neither kept nor thrown away", "plugins": "plugins and their data", "locks": "locks",
 	"run": "the socket of kerf serve", "history.jsonl": "your prompts", "models.json": "facts of models",
 	"programs": "an empty directory", "prompts": "your commands", "skills": "your skills", "rules": "your rules",
 	"themes": "your themes", "hooks.json": "your hooks", "AGENTS.md": "your instructions",
 }
 
+// Kept says what a file or directory of Kerf's home is, by its name. It reports false for
+// what Kerf did not make.
+func Kept(name string) (about string, ok bool) {
+	if profile, ok := strings.CutSuffix(name, ".config.toml"); ok && profile != "" {
+		return "settings of a profile", true
+	}
+	about, ok = kept[name]
+	return about, ok
+}
+
 func uninstallCommand(p *program.Program) *cobra.Command {
 	var purge, yes bool
 	cmd := &cobra.Command{Use: "uninstall", Short: "List what Kerf keeps on this machine, and remove it",
-		Long: uninstallAbout, Args: program.AtMost(0), RunE: func(*cobra.Command, []string) error {
+		Long: uninstallAbout, Args: program.AtMost(0), RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := config.HomeDir(p.Getenv)
 			if err != nil {
 				return program.Misuse("%v", err)
 			}
-			return uninstall(p, home, purge, yes)
+			scheduled, err := habits.Scheduled(cmd.Context(), p)
+			if err != nil {
+				fmt.Fprintf(p.Stderr, "requests at set times cannot be listed: %v\n", err)
+			}
+			return uninstall(p, home, scheduled, purge, yes)
 		}}
 	cmd.Flags().BoolVar(&purge, "purge", false, "remove what Kerf made in its home")
 	cmd.Flags().BoolVar(&yes, "yes", false, "with --purge: do not ask")
 	return cmd
 }
 
-func uninstall(p *program.Program, home string, purge, yes bool) error {
+func uninstall(p *program.Program, home string, scheduled []timetable.Entry, purge, yes bool) error {
 	if yes && !purge {
 		return program.Misuse("--yes goes with --purge")
 	}
 	if exe, err := os.Executable(); err == nil {
 		fmt.Fprintf(p.Stdout, "program  %s\n", visible.Line(exe))
+	}
+	for _, e := range scheduled {
+		fmt.Fprintf(p.Stdout, "request  %s (%s) stays; kerf schedule remove %s takes it away\n", visible.Line(e.Name),
+			visible.Line(e.When), visible.Line(e.Name))
 	}
 	list, err := os.ReadDir(home)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +94,7 @@ func uninstall(p *program.Program, home string, purge, yes bool) error {
 	fmt.Fprintf(p.Stdout, "home     %s\n", visible.Line(home))
 	var known, others []string
 	for _, e := range list {
-		about, ok := kept[e.Name()]
+		about, ok := Kept(e.Name())
 		if !ok {
 			about = "not known to Kerf, stays"
 			others = append(others, e.Name())
