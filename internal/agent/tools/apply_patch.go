@@ -34,7 +34,7 @@ func applyPatch() entry {
 	return define.Tool[patchArgs]{
 		Name: "apply_patch", Text: applyPatchWords, Grammar: applyPatchGrammar, Plan: preparePatch,
 		Aliases: []define.Alias[patchArgs]{define.As("ApplyPatch", func(a patchArgs) (patchArgs, error) { return a, nil })},
-	}
+	}.Entry()
 }
 
 func preparePatch(_ context.Context, env tool.Env, c tool.Call, a patchArgs) (tool.Action, error) {

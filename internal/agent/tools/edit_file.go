@@ -21,7 +21,7 @@ import (
 var editFileWords string
 
 func editFile() entry {
-	return define.Tool[editArgs]{Name: "edit_file", Text: editFileWords, Plan: prepareEdit, Aliases: editAliases()}
+	return define.Tool[editArgs]{Name: "edit_file", Text: editFileWords, Plan: prepareEdit, Aliases: editAliases()}.Entry()
 }
 
 // prepareEdit plans the edits file by file, in memory, before anything is proposed.

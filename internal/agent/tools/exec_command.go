@@ -60,7 +60,7 @@ type argvArgs struct {
 	Env  map[string]string `json:"env,omitempty"`
 }
 
-func execCommand() entry { return execDefinition() }
+func execCommand() entry { return execDefinition().Entry() }
 
 func execDefinition() define.Tool[execArgs] {
 	return define.Tool[execArgs]{
@@ -123,7 +123,7 @@ func argvOf(name string) func(argvArgs) (execArgs, error) {
 // would run; empty if its arguments are not understood.
 func CommandLine(c tool.Call) string {
 	d := execDefinition()
-	if !d.Answers(c.Name) {
+	if !d.Entry().Answers(c.Name) {
 		return ""
 	}
 	a, err := d.Args(c)

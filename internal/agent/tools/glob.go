@@ -24,7 +24,7 @@ func globTool() entry {
 	return define.Tool[globArgs]{
 		Name: "glob", Text: globWords, Parallel: true, Plan: prepareGlob,
 		Aliases: []define.Alias[globArgs]{define.As("Glob", func(a globArgs) (globArgs, error) { return a, nil })},
-	}
+	}.Entry()
 }
 
 func prepareGlob(ctx context.Context, env tool.Env, c tool.Call, a globArgs) (tool.Action, error) {

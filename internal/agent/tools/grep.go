@@ -60,7 +60,7 @@ func grepTool() entry {
 			}
 			return out, nil
 		})},
-	}
+	}.Entry()
 }
 
 func prepareGrep(ctx context.Context, env tool.Env, c tool.Call, a grepArgs) (tool.Action, error) {

@@ -34,7 +34,7 @@ func listDir() entry {
 		}) (listArgs, error) {
 			return listArgs{Path: a.Path}, nil
 		})},
-	}
+	}.Entry()
 }
 
 func prepareList(ctx context.Context, env tool.Env, _ tool.Call, a listArgs) (tool.Action, error) {

@@ -58,7 +58,7 @@ func readFile() entry {
 				return readArgs{FilePath: a.FilePath, asCode: true}, nil
 			}),
 		},
-	}
+	}.Entry()
 }
 
 func prepareRead(ctx context.Context, env tool.Env, c tool.Call, a readArgs) (tool.Action, error) {

@@ -36,7 +36,7 @@ func requestUserInput() entry {
 	return define.Tool[userQuestionArgs]{Name: "request_user_input", Text: requestUserInputWords,
 		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a userQuestionArgs) (tool.Action, error) {
 			return askUser(a)
-		}}
+		}}.Entry()
 }
 
 func askUser(a userQuestionArgs) (tool.Action, error) {

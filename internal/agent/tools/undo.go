@@ -21,5 +21,5 @@ func undoTool() entry {
 	return define.Tool[undoArgs]{Name: "undo", Text: undoWords,
 		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a undoArgs) (tool.Action, error) {
 			return tool.Undo{Turn: a.Turn, Call: a.Call, Redo: a.Redo}, nil
-		}}
+		}}.Entry()
 }

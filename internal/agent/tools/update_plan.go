@@ -40,7 +40,7 @@ func updatePlan() entry {
 			}
 			return out, nil
 		})},
-	}
+	}.Entry()
 }
 
 func preparePlan(_ context.Context, _ tool.Env, c tool.Call, a planArgs) (tool.Action, error) {

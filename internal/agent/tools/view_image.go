@@ -32,5 +32,5 @@ func viewImage() entry {
 			}
 			return t.image()
 		},
-	}
+	}.Entry()
 }

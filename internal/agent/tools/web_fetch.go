@@ -33,5 +33,5 @@ func webFetch() entry {
 		}) (fetchArgs, error) {
 			return fetchArgs{a.URL}, nil
 		})},
-	}
+	}.Entry()
 }

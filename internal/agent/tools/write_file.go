@@ -36,7 +36,7 @@ func writeFile() entry {
 		}) (writeArgs, error) {
 			return writeArgs{FilePath: a.FilePath, Content: a.Content}, nil
 		})},
-	}
+	}.Entry()
 }
 
 func prepareWrite(_ context.Context, env tool.Env, c tool.Call, a writeArgs) (tool.Action, error) {

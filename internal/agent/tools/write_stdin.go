@@ -43,5 +43,5 @@ func writeStdin() entry {
 			}
 			return p, nil
 		},
-	}
+	}.Entry()
 }

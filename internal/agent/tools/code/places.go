@@ -20,14 +20,14 @@ func definition() define.Entry {
 	return define.Tool[Named]{Name: "definition", Text: definitionWords, Parallel: true,
 		Plan: func(ctx context.Context, env tool.Env, c tool.Call, n Named) (tool.Action, error) {
 			return places(ctx, env, c, n, Definition)
-		}}
+		}}.Entry()
 }
 
 func references() define.Entry {
 	return define.Tool[Named]{Name: "references", Text: referencesWords, Parallel: true,
 		Plan: func(ctx context.Context, env tool.Env, c tool.Call, n Named) (tool.Action, error) {
 			return places(ctx, env, c, n, References)
-		}}
+		}}.Entry()
 }
 
 func places(ctx context.Context, env tool.Env, c tool.Call, n Named, k Kind) (tool.Action, error) {

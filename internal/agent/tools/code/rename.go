@@ -19,7 +19,7 @@ type renameArgs struct {
 }
 
 func rename() define.Entry {
-	return define.Tool[renameArgs]{Name: "rename", Text: renameWords, Plan: prepareRename}
+	return define.Tool[renameArgs]{Name: "rename", Text: renameWords, Plan: prepareRename}.Entry()
 }
 
 func prepareRename(ctx context.Context, env tool.Env, c tool.Call, a renameArgs) (tool.Action, error) {

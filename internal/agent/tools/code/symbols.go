@@ -19,7 +19,7 @@ type symbolsArgs struct {
 }
 
 func symbols() define.Entry {
-	return define.Tool[symbolsArgs]{Name: "symbols", Text: symbolsWords, Parallel: true, Plan: prepareSymbols}
+	return define.Tool[symbolsArgs]{Name: "symbols", Text: symbolsWords, Parallel: true, Plan: prepareSymbols}.Entry()
 }
 
 func prepareSymbols(ctx context.Context, env tool.Env, c tool.Call, a symbolsArgs) (tool.Action, error) {

@@ -26,16 +26,43 @@ type Tool[A any] struct {
 	Plan     func(ctx context.Context, env tool.Env, c tool.Call, args A) (tool.Action, error)
 }
 
-// Entry is a tool that can be found without making its schema. Every [Tool] is one.
-type Entry interface {
-	tool.Tool
-	Answers(name string) bool
-	Schema(name string) json.RawMessage
-	Brief(fields []string) json.RawMessage
-	Plain(c tool.Call) (json.RawMessage, []string)
-	Renamed(name string) bool
-	Title() string
-	Words() string
+// Entry is the tool as it is listed. It can be found without making its schema.
+func (d Tool[A]) Entry() Entry {
+	e := Entry{name: d.Name, text: d.Text, grammar: d.Grammar, parallel: d.Parallel, args: reflect.TypeFor[A]()}
+	for _, a := range d.Aliases {
+		e.aliases = append(e.aliases, alias{a.name, a.args})
+	}
+	e.read = func(r *arguments.Reader, c tool.Call) error {
+		_, err := d.read(r, c)
+		return err
+	}
+	e.prepare = func(ctx context.Context, env tool.Env, c tool.Call) (tool.Action, error) {
+		args, err := d.Args(c)
+		if err != nil {
+			return nil, err
+		}
+		return d.Plan(ctx, env, c, args)
+	}
+	return e
+}
+
+// Args decodes the arguments of a call, in the shape that its name promises.
+func (d Tool[A]) Args(c tool.Call) (A, error) {
+	r := arguments.Reader{Lenient: c.Manner.Lenient}
+	return d.read(&r, c)
+}
+
+func (d Tool[A]) read(r *arguments.Reader, c tool.Call) (A, error) {
+	for _, a := range d.Aliases {
+		if a.name == c.Name {
+			return a.decode(r, c.Name, c.Args)
+		}
+	}
+	var args A
+	if err := r.Decode(d.Name, c.Args, &args); err != nil {
+		return args, err
+	}
+	return args, nil
 }
 
 // Alias is another name of a tool, with arguments of its own; see [As] and [Same].
@@ -57,97 +84,79 @@ func As[A, B any](name string, convert func(B) (A, error)) Alias[A] {
 	}}
 }
 
-// Title is the name of the tool.
-func (d Tool[A]) Title() string { return d.Name }
-
-// Renamed reports whether an alias takes the tool's own arguments.
-func (d Tool[A]) Renamed(name string) bool {
-	return slices.ContainsFunc(d.Aliases, func(a Alias[A]) bool {
-		return a.name == name && a.args == reflect.TypeFor[A]()
-	})
-}
-
-// Words are those about the tool, with the mark in them that stands before what is for
-// programs.
-func (d Tool[A]) Words() string { return strings.TrimSuffix(d.Text, "\n") }
-
-// Brief is the schema of some of the arguments, see [arguments.Brief].
-func (d Tool[A]) Brief(fields []string) json.RawMessage {
-	return arguments.Brief(reflect.TypeFor[A](), fields)
-}
-
 // Same is an alias with the tool's own arguments.
 func Same[A any](name string) Alias[A] {
 	return As(name, func(a A) (A, error) { return a, nil })
 }
 
+// Entry is a tool whose type of arguments is known to it alone: methods of a generic type
+// would be compiled once for each tool.
+type Entry struct {
+	name, text, grammar string
+	parallel            bool
+	args                reflect.Type
+	aliases             []alias
+	read                func(r *arguments.Reader, c tool.Call) error
+	prepare             func(ctx context.Context, env tool.Env, c tool.Call) (tool.Action, error)
+}
+
+// alias is another name, and the arguments that the tool takes under it.
+type alias struct {
+	name string
+	args reflect.Type
+}
+
+// Title is the name of the tool.
+func (e Entry) Title() string { return e.name }
+
+// Renamed reports whether an alias takes the tool's own arguments.
+func (e Entry) Renamed(name string) bool {
+	return slices.Contains(e.aliases, alias{name, e.args})
+}
+
+// Words are those about the tool, with the mark in them that stands before what is for
+// programs.
+func (e Entry) Words() string { return strings.TrimSuffix(e.text, "\n") }
+
+// Brief is the schema of some of the arguments, see [arguments.Brief].
+func (e Entry) Brief(fields []string) json.RawMessage { return arguments.Brief(e.args, fields) }
+
 // Schema is that of the arguments which the tool takes under a name.
-func (d Tool[A]) Schema(name string) json.RawMessage {
-	for _, a := range d.Aliases {
+func (e Entry) Schema(name string) json.RawMessage {
+	for _, a := range e.aliases {
 		if a.name == name {
 			return arguments.Schema(a.args)
 		}
 	}
-	return arguments.Schema(reflect.TypeFor[A]())
+	return arguments.Schema(e.args)
 }
 
 // Answers reports whether the tool has a name or an alias.
-func (d Tool[A]) Answers(name string) bool {
-	if name == d.Name {
-		return true
-	}
-	for _, a := range d.Aliases {
-		if a.name == name {
-			return true
-		}
-	}
-	return false
+func (e Entry) Answers(name string) bool {
+	return name == e.name || slices.ContainsFunc(e.aliases, func(a alias) bool { return a.name == name })
 }
 
 // Spec describes the tool.
-func (d Tool[A]) Spec() tool.Spec {
-	s := tool.Spec{Name: d.Name, Description: strings.Replace(d.Text, ForPrograms, "\n\n", 1), Grammar: d.Grammar, Parallel: d.Parallel,
-		Schema: arguments.Schema(reflect.TypeFor[A]())}
-	for _, a := range d.Aliases {
+func (e Entry) Spec() tool.Spec {
+	s := tool.Spec{Name: e.name, Description: strings.Replace(e.text, ForPrograms, "\n\n", 1), Grammar: e.grammar,
+		Parallel: e.parallel, Schema: arguments.Schema(e.args)}
+	for _, a := range e.aliases {
 		s.Aliases = append(s.Aliases, a.name)
 	}
 	return s
 }
 
 // Prepare decodes the arguments in the shape that the call's name promises.
-func (d Tool[A]) Prepare(ctx context.Context, env tool.Env, c tool.Call) (tool.Action, error) {
-	args, err := d.Args(c)
-	if err != nil {
-		return nil, err
-	}
-	return d.Plan(ctx, env, c, args)
-}
-
-// Args decodes the arguments of a call.
-func (d Tool[A]) Args(c tool.Call) (A, error) {
-	r := arguments.Reader{Lenient: c.Manner.Lenient}
-	return d.read(&r, c)
+func (e Entry) Prepare(ctx context.Context, env tool.Env, c tool.Call) (tool.Action, error) {
+	return e.prepare(ctx, env, c)
 }
 
 // Plain returns the arguments of a call as they were understood, under their own names, and
 // notes on what was left out; those of the call where they are refused.
-func (d Tool[A]) Plain(c tool.Call) (json.RawMessage, []string) {
+func (e Entry) Plain(c tool.Call) (json.RawMessage, []string) {
 	r := arguments.Reader{Lenient: c.Manner.Lenient}
-	if _, err := d.read(&r, c); err != nil || !r.Lenient {
+	if err := e.read(&r, c); err != nil || !r.Lenient {
 		return c.Args, nil
 	}
 	return r.Plain(), r.Notes
-}
-
-func (d Tool[A]) read(r *arguments.Reader, c tool.Call) (A, error) {
-	for _, a := range d.Aliases {
-		if a.name == c.Name {
-			return a.decode(r, c.Name, c.Args)
-		}
-	}
-	var args A
-	if err := r.Decode(d.Name, c.Args, &args); err != nil {
-		return args, err
-	}
-	return args, nil
 }

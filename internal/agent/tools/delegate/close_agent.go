@@ -19,5 +19,5 @@ func closing() define.Entry {
 	return define.Tool[closeArgs]{Name: "close_agent", Text: closeAgentWords,
 		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a closeArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "close", Targets: []string{a.Target}}, nil
-		}}
+		}}.Entry()
 }

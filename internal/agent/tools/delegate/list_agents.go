@@ -17,5 +17,5 @@ func list() define.Entry {
 	return define.Tool[listAgentsArgs]{Name: "list_agents", Text: listAgentsWords, Parallel: true,
 		Plan: func(context.Context, tool.Env, tool.Call, listAgentsArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "list"}, nil
-		}}
+		}}.Entry()
 }

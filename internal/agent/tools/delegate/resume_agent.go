@@ -20,5 +20,5 @@ func resume() define.Entry {
 	return define.Tool[resumeArgs]{Name: "resume_agent", Text: resumeAgentWords,
 		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a resumeArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "resume", Targets: []string{a.Target}, Message: a.Message}, nil
-		}}
+		}}.Entry()
 }

@@ -21,5 +21,5 @@ func send() define.Entry {
 	return define.Tool[sendArgs]{Name: "send_input", Text: sendInputWords,
 		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a sendArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "send", Targets: []string{a.Target}, Message: a.Message, Interrupt: a.Interrupt}, nil
-		}}
+		}}.Entry()
 }

@@ -24,5 +24,5 @@ func spawn() define.Entry {
 		Plan: func(_ context.Context, _ tool.Env, _ tool.Call, a spawnArgs) (tool.Action, error) {
 			return tool.Delegate{Operation: "spawn", Message: a.Message, Role: a.Type, Model: a.Model, Effort: a.Effort,
 				Isolated: a.Isolation == "worktree"}, nil
-		}}
+		}}.Entry()
 }

@@ -33,5 +33,5 @@ func wait() define.Entry {
 				d.Timeout = min(time.Duration(*a.TimeoutMS)*time.Millisecond, waitMax)
 			}
 			return d, nil
-		}}
+		}}.Entry()
 }
