@@ -13,7 +13,7 @@ type source struct {
 }
 
 // leaves are small packages that import nothing of Kerf and that all rooms but protocol and sdk may import.
-var leaves = []string{"atomicfile", "pathname", "text/pattern", "text/spelling", "text/visible"}
+var leaves = []string{"atomicfile", "pathname", "text/order", "text/pattern", "text/spelling", "text/visible"}
 
 // arrows says which rooms a room may import, itself and the leaves apart. A room not named here
 // must not exist.

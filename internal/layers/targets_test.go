@@ -13,19 +13,19 @@ import (
 
 // alone are the targets of the Makefile that no workflow names, and why.
 var alone = map[string]string{
-	"help":       "a list",
-	"build":      "make release-snapshot builds as it does",
-	"demo":       "for people; a test runs the same",
-	"check":      "what the jobs do one by one",
+	"help":        "a list",
+	"build":       "make release-snapshot builds as it does",
+	"demo":        "for people; a test runs the same",
+	"check":       "what the jobs do one by one",
 	"staticcheck": "in lint",
-	"race-rooms": "in race",
-	"bench":      "figures for people",
-	"cost":       "figures for people",
-	"pictures":   "changes the source",
-	"mutate":     "figures for people",
-	"module":     "changes the source; release-check runs it",
-	"arm64":      "the job test runs on arm64 itself",
-	"wine":       "the job windows runs on Windows itself",
+	"race-rooms":  "in race",
+	"bench":       "figures for people",
+	"cost":        "figures for people",
+	"pictures":    "changes the source",
+	"mutate":      "figures for people",
+	"module":      "changes the source; release-check runs it",
+	"arm64":       "the job test runs on arm64 itself",
+	"wine":        "the job windows runs on Windows itself",
 }
 
 // aside are the commands of workflows that are no target, and why.
@@ -176,7 +176,7 @@ func TestWorkflowsCanDisagree(t *testing.T) {
 func TestTargetsThatAreNamedExist(t *testing.T) {
 	targets := targetsOf(text(t, filepath.Join(root, "Makefile")))
 	maps.Copy(targets, targetsOf(text(t, filepath.Join(root, "fleet", "Makefile"))))
-	named := regexp.MustCompile("(?m)(?:[`\"(]|^|&& )make ([a-z0-9-]+)")
+	named := regexp.MustCompile("(?m)(?:[`(]|&& )make ([a-z][a-z0-9-]*)|^make ([a-z][a-z0-9-]*)(?:$|  | [A-Z])")
 	seen := 0
 	for _, pattern := range []string{"*.md", "doc/*.md", "fleet/*.md", "clients/*/*.md", ".ci/*", ".devcontainer/*", ".github/*/*"} {
 		paths, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
@@ -186,8 +186,8 @@ func TestTargetsThatAreNamedExist(t *testing.T) {
 		for _, path := range paths {
 			for _, m := range named.FindAllStringSubmatch(text(t, path), -1) {
 				seen++
-				if !targets[m[1]] {
-					t.Errorf("%s: make %s: there is no such target", path, m[1])
+				if name := m[1] + m[2]; !targets[name] {
+					t.Errorf("%s: make %s: there is no such target", path, name)
 				}
 			}
 		}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/order"
 	"kerf/internal/text/spelling"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/repo"
@@ -125,7 +125,7 @@ func (s *Store) unknown(ids []string, name string) error {
 			spelling.Distance(strings.ToLower(title), strings.ToLower(name)))
 		list = append(list, near{id, title, slips})
 	}
-	slices.SortStableFunc(list, func(a, b near) int { return a.far - b.far })
+	order.Stably(list, func(a, b near) int { return a.far - b.far })
 	var words []string
 	for _, n := range list[:min(3, len(list))] {
 		words = append(words, fmt.Sprintf("%s (%s)", n.id, visible.Excerpt(n.title)))

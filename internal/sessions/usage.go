@@ -14,6 +14,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions/records"
+	"kerf/internal/text/order"
 )
 
 // UsageOptions say what a usage report covers.
@@ -101,12 +102,12 @@ func (s *Store) counted(ctx context.Context, o UsageOptions) ([]protocol.Session
 	return s.All(ctx, protocol.Filter{Agents: true})
 }
 
-func sums(m map[string]*UsageLine, order func(a, b UsageLine) int) []UsageLine {
+func sums(m map[string]*UsageLine, compare func(a, b UsageLine) int) []UsageLine {
 	list := []UsageLine{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		list = append(list, *m[name])
 	}
-	slices.SortStableFunc(list, order)
+	order.Stably(list, compare)
 	return list
 }
 

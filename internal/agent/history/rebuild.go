@@ -7,6 +7,7 @@ import (
 
 	"kerf/internal/model"
 	"kerf/internal/protocol"
+	"kerf/internal/text/order"
 )
 
 // Aborted is the output given to calls that never got one.
@@ -281,7 +282,7 @@ func (b *builder) enter(turn protocol.TurnID, round int) {
 // closeRound appends what was gathered: the items by index, then the outputs in
 // the order of their calls.
 func (b *builder) closeRound() {
-	slices.SortStableFunc(b.parts, func(x, y part) int { return cmp.Compare(x.index, y.index) })
+	order.Stably(b.parts, func(x, y part) int { return cmp.Compare(x.index, y.index) })
 	for _, p := range b.parts {
 		b.Items = append(b.Items, p.item)
 	}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"math"
 	"path"
-	"slices"
 	"strings"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/order"
 )
 
 // Role is the name of the reviewer among sub-agents.
@@ -87,7 +87,7 @@ func Parse(text, cwd string) protocol.ReviewResult {
 			out.Findings = append(out.Findings, f.told(cwd))
 		}
 	}
-	slices.SortStableFunc(out.Findings, func(a, b protocol.Finding) int { return a.Priority - b.Priority })
+	order.Stably(out.Findings, func(a, b protocol.Finding) int { return a.Priority - b.Priority })
 	return out
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/order"
 	"kerf/internal/text/pattern"
 )
 
@@ -54,7 +55,7 @@ func FindPrompts(places ...Place) (list []protocol.Prompt, unused []Unused) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b protocol.Prompt) int { return strings.Compare(a.Name, b.Name) })
+	order.By(list, func(a, b protocol.Prompt) int { return strings.Compare(a.Name, b.Name) })
 	return list, unused
 }
 

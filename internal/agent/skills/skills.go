@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 )
 
@@ -153,7 +154,7 @@ func skillsIn(p Place) (all []Found) {
 		}
 		all = append(all, f)
 	}
-	slices.SortFunc(all, func(a, b Found) int { return strings.Compare(a.Name, b.Name) })
+	order.By(all, func(a, b Found) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -12,6 +12,7 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
+	"kerf/internal/text/order"
 )
 
 // round is one request with its response and the calls in it.
@@ -302,7 +303,7 @@ func asModelError(err error) *model.Error {
 // outputs in the order of their calls.
 func (c *Core) closeRound() {
 	r := c.turn.round
-	slices.SortStableFunc(r.parts, func(x, y part) int { return cmp.Compare(x.index, y.index) })
+	order.Stably(r.parts, func(x, y part) int { return cmp.Compare(x.index, y.index) })
 	for _, p := range r.parts {
 		c.add(p.item)
 		c.idle = false

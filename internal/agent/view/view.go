@@ -14,6 +14,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 )
 
 // View is what one model has seen of files. The zero value has seen nothing. Its
@@ -98,7 +99,7 @@ func (v *View) Recent(n int) []history.Observation {
 			newest = append(newest, s)
 		}
 	}
-	slices.SortFunc(newest, func(a, b history.Observation) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	order.By(newest, func(a, b history.Observation) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	return newest
 }
 
@@ -160,7 +161,7 @@ func (f *file) add(s span) {
 		s = span{min(s.first, o.first), max(s.last, o.last)}
 	}
 	merged = append(merged, s)
-	slices.SortFunc(merged, func(a, b span) int { return a.first - b.first })
+	order.By(merged, func(a, b span) int { return a.first - b.first })
 	f.spans = merged
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"kerf/internal/config/document"
 	"kerf/internal/config/peers"
+	"kerf/internal/text/order"
 )
 
 // Hook is one handler that watches a session: a program, an address or a question to a model.
@@ -118,7 +119,7 @@ func Of(from string, events map[string]any) (list []Hook, unused []Unused, err e
 
 // Sort sorts hooks by the moments at which they run.
 func Sort(list []Hook) {
-	slices.SortStableFunc(list, func(a, b Hook) int {
+	order.Stably(list, func(a, b Hook) int {
 		return slices.Index(Events[:], a.Event) - slices.Index(Events[:], b.Event)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"kerf/internal/config/document"
 	"kerf/internal/config/peers"
 	"kerf/internal/config/plugins"
+	"kerf/internal/text/order"
 	"kerf/internal/work/parcel"
 )
 
@@ -181,6 +182,6 @@ func (e *entry) joined(files []parcel.File) ([]parcel.File, error) {
 		return nil, err
 	}
 	files = append(files, parcel.File{Name: plugins.EntryFile, Data: append(data, '\n')})
-	slices.SortFunc(files, func(a, b parcel.File) int { return strings.Compare(a.Name, b.Name) })
+	order.By(files, func(a, b parcel.File) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil
 }

@@ -10,6 +10,7 @@ import (
 	"kerf/internal/model"
 	"kerf/internal/model/script"
 	"kerf/internal/sessions/records"
+	"kerf/internal/text/order"
 )
 
 // Of makes a scenario for the script provider of what the model said, and returns
@@ -103,7 +104,7 @@ func (b *builder) close() {
 	if len(b.parts) == 0 {
 		return
 	}
-	slices.SortStableFunc(b.parts, func(x, y part) int { return x.index - y.index })
+	order.Stably(b.parts, func(x, y part) int { return x.index - y.index })
 	r := script.Round{Usage: b.usage}
 	for _, p := range b.parts {
 		r.Items = append(r.Items, p.item)

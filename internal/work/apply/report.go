@@ -7,6 +7,7 @@ import (
 
 	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 	"kerf/internal/work/changes"
 )
 
@@ -82,6 +83,6 @@ func NewReport(cwd string, r Result, dry bool, err error) Report {
 		}
 		rep.Files = append(rep.Files, o)
 	}
-	slices.SortStableFunc(rep.Files, func(a, b FileOutcome) int { return strings.Compare(a.Path, b.Path) })
+	order.Stably(rep.Files, func(a, b FileOutcome) int { return strings.Compare(a.Path, b.Path) })
 	return rep
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
@@ -342,9 +343,9 @@ func (w *inverter) result(p *Plan) {
 		}
 		w.change(p, path, pl, f)
 	}
-	slices.SortFunc(p.Set, func(a, b delta.Change) int { return strings.Compare(a.Path, b.Path) })
-	slices.SortFunc(p.make, func(a, b ledger.Dir) int { return strings.Compare(string(a.Path), string(b.Path)) })
-	slices.SortFunc(p.chmod, func(a, b ledger.DirMode) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	order.By(p.Set, func(a, b delta.Change) int { return strings.Compare(a.Path, b.Path) })
+	order.By(p.make, func(a, b ledger.Dir) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	order.By(p.chmod, func(a, b ledger.DirMode) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	slices.Sort(p.prune)
 	slices.Reverse(p.prune)
 	delta.Pair(p.Set)
@@ -411,6 +412,6 @@ func (w *inverter) told() []FilePlan {
 		}
 		files = append(files, *f)
 	}
-	slices.SortFunc(files, func(a, b FilePlan) int { return strings.Compare(a.Path, b.Path) })
+	order.By(files, func(a, b FilePlan) int { return strings.Compare(a.Path, b.Path) })
 	return files
 }

@@ -10,6 +10,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
+	"kerf/internal/text/order"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
@@ -244,7 +245,7 @@ func joined(steps []step, always bool) []step {
 		out = append(out, s)
 	}
 	out = slices.DeleteFunc(out, func(s step) bool { return s.path == "" })
-	slices.SortStableFunc(out, func(a, b step) int { return cmp.Compare(a.last, b.last) })
+	order.Stably(out, func(a, b step) int { return cmp.Compare(a.last, b.last) })
 	return out
 }
 

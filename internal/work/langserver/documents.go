@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kerf/internal/text/order"
 	"kerf/internal/work/langserver/position"
 	"kerf/internal/work/langserver/wire"
 )
@@ -128,7 +129,7 @@ func look(ctx context.Context, seen map[string]stamp, paths []string) (now map[s
 			events = append(events, wire.Event{URI: uriOf(p), Type: wire.Deleted})
 		}
 	}
-	slices.SortFunc(events, func(a, b wire.Event) int { return strings.Compare(a.URI, b.URI) })
+	order.By(events, func(a, b wire.Event) int { return strings.Compare(a.URI, b.URI) })
 	return now, events
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 )
 
@@ -305,7 +306,7 @@ func (c *connection) offered() []Tool {
 		}
 		list = append(list, toolOf(c.Name, t))
 	}
-	slices.SortStableFunc(list, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	order.Stably(list, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"kerf/internal/text/order"
 )
 
 // Copied says what a copy of a directory took.
@@ -209,7 +211,7 @@ func (l Layer) Changes() ([]Entry, error) {
 	for _, e := range changed {
 		list = append(list, e)
 	}
-	slices.SortFunc(list, func(a, b Entry) int {
+	order.By(list, func(a, b Entry) int {
 		return slices.Compare(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))
 	})
 	return list, nil

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kerf/internal/text/order"
 )
 
 // The bounds of one parcel.
@@ -201,7 +203,7 @@ func (t *Tree) Files(dir string) (files []File, left []string, err error) {
 	for i := range all {
 		c.files[i].Data = all[i]
 	}
-	slices.SortFunc(c.files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	order.By(c.files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return c.files, c.left, nil
 }
 

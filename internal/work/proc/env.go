@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/text/order"
 	"kerf/internal/text/redact"
 	"kerf/internal/text/visible"
 )
@@ -142,7 +143,7 @@ func LeftOut(parent []string, p EnvPolicy) []Left {
 			list = append(list, Left{name, p.secret(name, clean)})
 		}
 	}
-	slices.SortFunc(list, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
+	order.By(list, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(list, func(a, b Left) bool { return a.Name == b.Name })
 }
 

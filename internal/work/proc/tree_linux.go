@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kerf/internal/text/order"
 )
 
 // entry is one process as /proc shows it.
@@ -153,7 +154,7 @@ func (f family) members() []entry {
 			members = append(members, e)
 		}
 	}
-	slices.SortFunc(members, func(a, b entry) int {
+	order.By(members, func(a, b entry) int {
 		if (a.pid == f.leader) != (b.pid == f.leader) {
 			if a.pid == f.leader {
 				return -1

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 	"kerf/internal/work/scan/gitindex"
 	"kerf/internal/work/scan/moves"
 )
@@ -41,7 +42,7 @@ func (s *Scanner) Diff(ctx context.Context, before, after *Snap) (delta.Set, []G
 	}
 	set := d.set()
 	moves.Mark(set)
-	slices.SortFunc(d.gaps, func(a, b Gap) int {
+	order.By(d.gaps, func(a, b Gap) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(string(a.Kind), string(b.Kind)),
 			strings.Compare(a.Reason, b.Reason))
 	})
@@ -308,8 +309,8 @@ func (d *differ) set() delta.Set {
 		}
 	}
 	byPath := func(a, b delta.Change) int { return strings.Compare(a.Path, b.Path) }
-	slices.SortFunc(gone, byPath)
-	slices.SortFunc(rest, byPath)
+	order.By(gone, byPath)
+	order.By(rest, byPath)
 	return append(gone, rest...)
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"kerf/internal/text/order"
 	"kerf/internal/work/boundary"
 )
 
@@ -268,7 +269,7 @@ func (g *grepping) add(rel string, found []Line) {
 
 // prune keeps the first files that hold more matches than the limit.
 func (g *grepping) prune() {
-	slices.SortFunc(g.hits, func(a, b hits) int { return strings.Compare(a.rel, b.rel) })
+	order.By(g.hits, func(a, b hits) int { return strings.Compare(a.rel, b.rel) })
 	total := 0
 	for i, h := range g.hits {
 		if total += h.matches; total > g.limit {

@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 )
 
 // How an object that is still needed is never collected:
@@ -205,6 +205,6 @@ func (s *Store) Oldest() ([]Object, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	slices.SortStableFunc(all, func(a, b Object) int { return a.Time.Compare(b.Time) })
+	order.Stably(all, func(a, b Object) int { return a.Time.Compare(b.Time) })
 	return all, err
 }

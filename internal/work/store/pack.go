@@ -11,12 +11,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 )
 
 // A pack holds many small objects in one file, DIR/pack/NAME, so that a large commit
@@ -482,7 +482,7 @@ func (s *Store) packedObjects() map[byte][]Object {
 		}
 	}
 	for _, o := range objects {
-		slices.SortFunc(o, func(a, b Object) int { return bytes.Compare(a.Sum[:], b.Sum[:]) })
+		order.By(o, func(a, b Object) int { return bytes.Compare(a.Sum[:], b.Sum[:]) })
 	}
 	return objects
 }

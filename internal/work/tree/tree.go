@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/text/order"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/tree/handle"
 )
@@ -81,7 +82,7 @@ func Open(o Options) (*Tree, error) {
 		}
 	}
 	t.first = t.roots[0].path
-	slices.SortStableFunc(t.roots, func(a, b root) int { return len(b.path) - len(a.path) })
+	order.Stably(t.roots, func(a, b root) int { return len(b.path) - len(a.path) })
 	if t.cwd == "" {
 		t.cwd = t.first
 	}

@@ -13,6 +13,7 @@ import (
 	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
+	"kerf/internal/text/order"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
@@ -443,7 +444,7 @@ func (p *planner) decide() error {
 	}
 	p.plan.Rows = rows
 	p.inTheWay()
-	slices.SortFunc(p.plan.Rows, func(a, b Row) int { return strings.Compare(a.Path, b.Path) })
+	order.By(p.plan.Rows, func(a, b Row) int { return strings.Compare(a.Path, b.Path) })
 	return nil
 }
 

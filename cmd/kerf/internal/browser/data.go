@@ -18,6 +18,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/text/diff/shown"
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/author"
@@ -515,7 +516,7 @@ func (d *data) Usage(ctx context.Context, days int) (web.Usage, error) {
 	for _, l := range sums {
 		u.Repositories = append(u.Repositories, *l)
 	}
-	slices.SortFunc(u.Repositories, func(a, b web.UsageLine) int {
+	order.By(u.Repositories, func(a, b web.UsageLine) int {
 		return cmp.Or(cmp.Compare(b.Usage.Total(), a.Usage.Total()), cmp.Compare(a.Name, b.Name))
 	})
 	return u, nil

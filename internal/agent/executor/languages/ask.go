@@ -11,6 +11,7 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/code"
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/langserver"
 	"kerf/internal/work/langserver/position"
@@ -79,7 +80,7 @@ func (s *Servers) ask(l *lease, env tool.Env, f langserver.Source, q code.Questi
 	for _, p := range places {
 		a.Places = append(a.Places, texts.place(p, l.Encoding()))
 	}
-	slices.SortStableFunc(a.Places, func(x, y code.Place) int {
+	order.Stably(a.Places, func(x, y code.Place) int {
 		if x.Path != y.Path {
 			if x.Path < y.Path {
 				return -1

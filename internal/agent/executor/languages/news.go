@@ -13,6 +13,7 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/langserver"
 	"kerf/internal/work/langserver/position"
@@ -143,7 +144,7 @@ func (s *Servers) users(l *lease, ch delta.Change) []string {
 			names = append(names, touched{at, to - from})
 		}
 	}
-	slices.SortStableFunc(names, func(a, b touched) int { return a.size - b.size })
+	order.Stably(names, func(a, b touched) int { return a.size - b.size })
 	var paths []string
 	for _, n := range names[:min(len(names), maxAsked)] {
 		places, err := l.References(l.ctx, file, n.at)

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/tool"
+	"kerf/internal/text/order"
 	"kerf/internal/work/mcpclient"
 )
 
@@ -115,7 +115,7 @@ func ranked(all []mcpclient.Tool, words []string) []mcpclient.Tool {
 			hits = append(hits, hit{t, score})
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int {
+	order.Stably(hits, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.Qualified, b.Qualified))
 	})
 	var best []mcpclient.Tool

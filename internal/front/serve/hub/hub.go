@@ -8,11 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/order"
 )
 
 // Options say what a hub keeps.
@@ -261,7 +261,7 @@ func (h *Hub) List() []Info {
 		list = append(list, l.info())
 	}
 	h.mu.Unlock()
-	slices.SortFunc(list, func(a, b Info) int {
+	order.By(list, func(a, b Info) int {
 		return cmp.Or(a.Opened.Compare(b.Opened), cmp.Compare(a.ID, b.ID))
 	})
 	return list

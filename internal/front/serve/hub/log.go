@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kerf/internal/protocol"
+	"kerf/internal/text/order"
 )
 
 // log holds the events of a session for those who come later. Numbers rise, with gaps.
@@ -198,7 +199,7 @@ func (l *log) after(seq uint64, n int) []protocol.Event {
 				out = append(out, en.event)
 			}
 		}
-		slices.SortFunc(out, func(a, b protocol.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+		order.By(out, func(a, b protocol.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 		if seq > 0 {
 			out = l.missed(out, seq)
 			n = max(n, len(out))
@@ -234,7 +235,7 @@ func (l *log) join() []protocol.Event {
 			out = append(out, en.event)
 		}
 	}
-	slices.SortFunc(out, func(a, b protocol.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	order.By(out, func(a, b protocol.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 	for i, e := range out {
 		if m, ok := e.Msg.(protocol.SessionStarted); ok {
 			m.Resumed = true

@@ -9,6 +9,7 @@ import (
 
 	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
+	"kerf/internal/text/order"
 )
 
 // menu is the list of completions below the text.
@@ -145,7 +146,7 @@ func (in *Input) Commands(word string) []Choice {
 			first[c.Group] = i
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Choice) int { return first[a.Group] - first[b.Group] })
+	order.Stably(all, func(a, b Choice) int { return first[a.Group] - first[b.Group] })
 	return all
 }
 

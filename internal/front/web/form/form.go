@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"kerf/internal/text/order"
 )
 
 // The bounds of a form: more than that nobody reads before they answer.
@@ -116,7 +118,7 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	if len(f.Fields) > maxFields || choices > maxChoices {
 		return nil, fmt.Errorf("it has more than %d fields, or %d choices", maxFields, maxChoices)
 	}
-	slices.SortFunc(f.Fields, func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
+	order.By(f.Fields, func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
 	return f, nil
 }
 

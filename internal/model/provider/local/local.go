@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 )
 
@@ -140,7 +141,7 @@ func (a Address) List(ctx context.Context) ([]Model, error) {
 		return nil, err
 	}
 	models = slices.DeleteFunc(models, func(m Model) bool { return !talks(m.Name) })
-	slices.SortStableFunc(models, func(a, b Model) int { return preference(b) - preference(a) })
+	order.Stably(models, func(a, b Model) int { return preference(b) - preference(a) })
 	return models, nil
 }
 

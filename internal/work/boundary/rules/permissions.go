@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/text/order"
 	"kerf/internal/work/boundary"
 )
 
@@ -54,7 +55,7 @@ func Permissions(table map[string]string, places Places) ([]boundary.Rule, error
 		}
 	}
 	less := map[boundary.Access]int{boundary.Write: 0, boundary.Read: 1, boundary.None: 2}
-	slices.SortStableFunc(rules, func(a, b boundary.Rule) int {
+	order.Stably(rules, func(a, b boundary.Rule) int {
 		if d := len(a.Path) - len(b.Path); d != 0 {
 			return d
 		}

@@ -9,6 +9,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
+	"kerf/internal/text/order"
 )
 
 // Mark marks the halves of moves in set: first those whose content is the same, then
@@ -91,7 +92,7 @@ func pairAlike(set delta.Set) {
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b match) int {
+	order.Stably(found, func(a, b match) int {
 		return cmp.Or(b.score-a.score, boolOrder(b.named, a.named))
 	})
 	for _, m := range found {

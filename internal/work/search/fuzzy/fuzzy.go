@@ -14,6 +14,7 @@ import (
 	"github.com/junegunn/fzf/src/algo"
 	"github.com/junegunn/fzf/src/util"
 
+	"kerf/internal/text/order"
 	"kerf/internal/work/search"
 )
 
@@ -113,7 +114,7 @@ func Rank(names []string, query string, limit int) []string {
 			hits = append(hits, hit{name, sum})
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int {
+	order.Stably(hits, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(len(a.name), len(b.name)), strings.Compare(a.name, b.name))
 	})
 	found := make([]string, 0, min(limit, len(hits)))

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/text/order"
 	"kerf/internal/text/pattern"
 	"kerf/internal/work/search"
 )
@@ -65,7 +66,7 @@ func Find(ctx context.Context, s *search.Searcher, dir, word string, limit int) 
 			found = append(found, x)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Symbol) int {
+	order.Stably(found, func(a, b Symbol) int {
 		return cmp.Or(rank(a.Name, word, minds)-rank(b.Name, word, minds), len(a.Name)-len(b.Name),
 			cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path), a.Line-b.Line)
 	})

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"kerf/internal/text/order"
 )
 
 // Write returns the types of a schema as a file of a language, "typescript" or "python".
@@ -197,7 +199,7 @@ func (r *reader) of(n node, long, short string) typ {
 			one.Type = w
 			of = append(of, r.of(one, long, short))
 		}
-		slices.SortStableFunc(of, func(a, b typ) int { return boolInt(a.kind == null) - boolInt(b.kind == null) })
+		order.Stably(of, func(a, b typ) int { return boolInt(a.kind == null) - boolInt(b.kind == null) })
 		return typ{kind: either, of: of}
 	}
 	switch n.Type {

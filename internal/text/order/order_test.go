@@ -1,0 +1,37 @@
+package order
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+type pair struct{ key, at int }
+
+// TestAsTheStandardLibrary: the same lists come out.
+func TestAsTheStandardLibrary(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var list []pair
+		for i, key := range rapid.SliceOf(rapid.IntRange(0, 20)).Draw(t, "keys") {
+			list = append(list, pair{key, i})
+		}
+		byKey := func(a, b pair) int { return cmp.Compare(a.key, b.key) }
+		all := func(a, b pair) int { return cmp.Or(byKey(a, b), cmp.Compare(b.at, a.at)) }
+		for name, c := range map[string]struct {
+			by, want func([]pair, func(a, b pair) int)
+			compare  func(a, b pair) int
+		}{
+			"stably": {Stably[pair], slices.SortStableFunc[[]pair], byKey},
+			"by":     {By[pair], slices.SortFunc[[]pair], all},
+		} {
+			got, want := slices.Clone(list), slices.Clone(list)
+			c.by(got, c.compare)
+			c.want(want, c.compare)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %v becomes %v, not %v", name, list, got, want)
+			}
+		}
+	})
+}
