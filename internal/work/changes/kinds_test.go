@@ -593,18 +593,20 @@ func TestLawsOfAllKindsCatchFaults(t *testing.T) {
 		LoseDirMode:   "undo",
 		ForgetKind:    "",
 	} {
-		caught, tries := "", 0
-		for ; tries < 3000 && caught == ""; tries++ {
-			r := rand.New(rand.NewPCG(uint64(tries), 3))
-			if broken, _ := liveInDen(t, r.IntN, fault, fault == LoseDirMode); strings.HasPrefix(broken, law) {
-				caught = broken
+		t.Run(strconv.Itoa(int(fault)), func(t *testing.T) {
+			t.Parallel()
+			caught, tries := "", 0
+			for ; tries < 3000 && caught == ""; tries++ {
+				r := rand.New(rand.NewPCG(uint64(tries), 3))
+				if broken, _ := liveInDen(t, r.IntN, fault, fault == LoseDirMode); strings.HasPrefix(broken, law) {
+					caught = broken
+				}
 			}
-		}
-		if caught == "" {
-			t.Errorf("fault %d is not caught", fault)
-			continue
-		}
-		t.Logf("fault %d caught after %d histories: %.80s", fault, tries, caught)
+			if caught == "" {
+				t.Fatal("it is not caught")
+			}
+			t.Logf("caught after %d histories: %.80s", tries, caught)
+		})
 	}
 }
 

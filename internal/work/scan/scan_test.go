@@ -559,6 +559,7 @@ func TestDiffReproducesTheTree(t *testing.T) {
 }
 
 func testReproduces(t *testing.T, git bool, caps Caps) {
+	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t, Options{Caps: caps}, "a=1", "d/a=22", "x.log=3")
 		defer os.RemoveAll(w.dir)

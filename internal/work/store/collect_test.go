@@ -88,6 +88,7 @@ func TestSweepRemovesWhatNobodyWants(t *testing.T) {
 // the disk: whatever is wanted can be read, and the next collection comes to the same
 // end as one that was not killed.
 func TestSweepKilledAtEveryCall(t *testing.T) {
+	t.Parallel()
 	keep := func(o Object) bool { return o.Sum[0]%3 == 0 }
 	dead := errors.New("killed")
 	calls := 0

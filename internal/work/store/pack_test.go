@@ -118,6 +118,7 @@ func TestRemovedFromAPackIsGoneForAll(t *testing.T) {
 // TestPacksAgreeWithAMap puts and removes at random through two stores over one
 // directory.
 func TestPacksAgreeWithAMap(t *testing.T) {
+	t.Parallel()
 	pool, base := manyContents(24, 7), t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(base, "")

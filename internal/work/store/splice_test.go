@@ -49,6 +49,7 @@ func spliceCount(t testing.TB, dir string) int {
 // TestSplicesAreLikeOthers edits large contents in chains: every version can be had,
 // by another process too, and most take little room.
 func TestSplicesAreLikeOthers(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "kerf-splice")
 		if err != nil {

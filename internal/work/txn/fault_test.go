@@ -256,6 +256,7 @@ func crashRecovery(t *testing.T, wrap func(op, path string) error) {
 
 // TestSEC_E3_FailureAtEveryCall fails every call once, and from then on.
 func TestSEC_E3_FailureAtEveryCall(t *testing.T) {
+	t.Parallel()
 	old, next, calls := afterwards(t, 1, true, nil, CommitOptions{})
 	reasons := []error{syscall.ENOSPC, syscall.EIO, syscall.EMFILE, syscall.EROFS, syscall.EDQUOT}
 	for k := 1; k <= calls; k++ {

@@ -40,7 +40,10 @@ func TestSEC_E4_PowerLoss(t *testing.T) {
 			return f, delta.Set{f.change("h1", "other content, longer than before")}
 		}},
 	} {
-		t.Run(name, func(t *testing.T) { powerLoss(t, tt.begin, tt.fresh) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			powerLoss(t, tt.begin, tt.fresh)
+		})
 	}
 }
 

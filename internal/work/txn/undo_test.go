@@ -19,6 +19,7 @@ import (
 // TestRandomCommitsUndoAndRedo commits random sets, compares the tree with a map that
 // went through the same, then takes all back and does all again from the ledger alone.
 func TestRandomCommitsUndoAndRedo(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		base, err := os.MkdirTemp(t.TempDir(), "")
 		if err != nil {
