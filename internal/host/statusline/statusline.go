@@ -3,11 +3,10 @@
 package statusline
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"kerf/internal/config"
@@ -19,6 +18,7 @@ import (
 const (
 	limit    = 2 * time.Second
 	maxShown = 200
+	maxKept  = 4096
 )
 
 // Told is what the command gets on standard input, with the names that Claude Code has.
@@ -41,7 +41,8 @@ type Told struct {
 }
 
 // Run runs the command and returns the first line that it prints; nothing when it fails or
-// takes too long. It starts where hooks start, and finds programs where they do.
+// takes too long: then it is ended with all that it started. It starts where hooks start, and
+// finds programs where they do.
 func Run(c *config.Config, env []string, command string, t Told) string {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -54,21 +55,22 @@ func run(ctx context.Context, c *config.Config, env []string, command string, t 
 	if err != nil {
 		return ""
 	}
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-	cmd.Dir, cmd.Env = c.HookDir(t.Cwd), proc.OwnEnv(env, c.Workspaces(t.Cwd))
-	cmd.Stdin, cmd.Stdout, cmd.WaitDelay = bytes.NewReader(data), &bounded{&out}, 100*time.Millisecond
-	if cmd.Run() != nil {
+	p, err := proc.Start(ctx, proc.Spec{Argv: []string{"/bin/sh", "-c", "exec 2>/dev/null\n" + command}, Dir: c.HookDir(t.Cwd),
+		Env: proc.OwnEnv(env, c.Workspaces(t.Cwd)), Stdin: true, Cap: maxKept, Abrupt: true})
+	if err != nil {
 		return ""
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(out.String(), "\uFFFD")), "\n")
+	var writing sync.WaitGroup
+	writing.Go(func() { // ends when the command has read all, or is gone
+		_, _ = p.Write(string(data))
+		_ = p.CloseInput()
+	})
+	<-p.Done() // the context ends it
+	writing.Wait()
+	if code, signal, _ := p.ExitCode(); code != 0 || signal != "" || ctx.Err() != nil {
+		return ""
+	}
+	out, _ := p.Output()
+	line, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(string(out), "\uFFFD")), "\n")
 	return visible.OneLine(line, maxShown)
-}
-
-// bounded keeps the first bytes of an output.
-type bounded struct{ to *bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.to.Write(p[:min(len(p), max(0, 4096-b.to.Len()))])
-	return len(p), nil
 }

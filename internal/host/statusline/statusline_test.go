@@ -3,10 +3,15 @@
 package statusline
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"kerf/internal/config"
 )
@@ -50,10 +55,38 @@ func TestTheFirstLineOfTheCommandIsShown(t *testing.T) {
 	}
 }
 
-// A command that goes on is ended.
+// A command that goes on is ended, with what it started.
 func TestACommandHasATime(t *testing.T) {
 	c := &config.Config{Home: t.TempDir(), Root: t.TempDir()}
-	if got := Run(c, []string{"PATH=" + os.Getenv("PATH")}, "echo shown; sleep 1000", Told{Cwd: c.Root}); got != "" {
+	file := filepath.Join(t.TempDir(), "pid")
+	ctx, cancel := context.WithCancel(t.Context())
+	shown := make(chan string)
+	go func() {
+		shown <- run(ctx, c, []string{"PATH=" + os.Getenv("PATH"), "FILE=" + file},
+			"echo shown; sleep 1000 & echo $! >$FILE.new; mv $FILE.new $FILE; sleep 1000", Told{Cwd: c.Root})
+	}()
+	var pid int
+	within(t, "the command does not start", func() bool {
+		text, err := os.ReadFile(file)
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		return err == nil
+	})
+	cancel()
+	if got := <-shown; got != "" {
 		t.Errorf("%q", got)
+	}
+	within(t, "what the command started goes on", func() bool {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // one that only waits to be told of has ended
+		return syscall.Kill(pid, 0) != nil || strings.Contains(string(stat), ") Z ")
+	})
+}
+
+// within waits until something is so.
+func within(t *testing.T, why string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(why)
+		}
 	}
 }
