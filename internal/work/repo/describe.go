@@ -163,7 +163,7 @@ func gitTold(ctx context.Context, root string, env []string, input io.Reader, ar
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, program, append(slices.Clone(hardening), args...)...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = root, append(environment(), env...), 100*time.Millisecond
+	cmd.Dir, cmd.Env, cmd.WaitDelay = root, append(environment(), env...), outputGrace
 	out := &bounded{limit: maxOutput}
 	errs := &bounded{limit: 300}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, out, errs
@@ -182,6 +182,10 @@ func gitTold(ctx context.Context, root string, env []string, input io.Reader, ar
 	}
 	return out.Bytes(), nil
 }
+
+// outputGrace is how long the end of git's output is waited for once git has ended: what it started
+// may hold the pipe open, and on a busy machine the last of it is read late.
+const outputGrace = 5 * time.Second
 
 // maxOutput bounds what git may print.
 const maxOutput = 64 << 20
