@@ -157,12 +157,21 @@ func (c *conn) blame(raw json.RawMessage) tool.Result {
 	if err != nil {
 		return failed(err)
 	}
-	if _, err := c.ws.Tree.Read(path, 0); err != nil { // it may be hidden
+	// The tree reads what it asks the plan about, and nothing by its path afterwards.
+	real, err := c.ws.Tree.Target(path)
+	if err != nil {
 		return failed(err)
+	}
+	img, err := c.ws.Tree.Read(real, author.Largest)
+	if err != nil {
+		return failed(err)
+	}
+	if img == nil {
+		return tool.Fail(tool.Refuse(tool.NotFound, "%s: there is no such file", c.relative(path)))
 	}
 	var list []author.Line
 	if err := c.ledger(func(r changes.Reader) (err error) {
-		list, err = author.File(r, workspace.Real(c.set.Cwd, path))
+		list, err = author.Lines(r, workspace.Real(c.set.Cwd, real), img.Data)
 		return err
 	}); err != nil {
 		return tool.Fail(tool.Refuse(tool.NotFound, "%v", err))

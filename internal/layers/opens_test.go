@@ -13,7 +13,7 @@ import (
 // work/tree and work/search, which ask the plan.
 var opening = []string{"os.Open", "os.OpenFile", "os.OpenRoot", "os.ReadFile", "os.ReadDir", "os.DirFS", "os.Create", "os.WriteFile",
 	"os.Remove", "os.RemoveAll", "os.Rename", "os.Symlink", "os.Link", "os.Mkdir", "os.MkdirAll", "os.Chmod", "os.Truncate",
-	"filepath.WalkDir", "filepath.Walk", "filepath.Glob"}
+	"filepath.WalkDir", "filepath.Walk", "filepath.Glob", "author.File"}
 
 // rooms are where code works for a model or on the files of a workspace.
 var rooms = []string{"internal/agent", "internal/engine", "internal/work"}
@@ -34,7 +34,7 @@ var opened = map[string]string{
 	"internal/agent/skills/skills.go":                      "skills of a trusted project or of the user, through a root; links lead to none outside",
 	"internal/agent/skills/validate.go":                    "kerf skills, which the user types",
 	"internal/work/apply/room.go":                          "names in directories that a patch of the user's empties",
-	"internal/work/changes/author/author.go":               "what the user, or a client whose path the plan allows, asks the author of",
+	"internal/work/changes/author/author.go":               "what the user asks the author of; for clients the tree reads",
 	"internal/work/changes/present/present.go":             "names of directories in what undo would remove",
 	"internal/work/check/treehash/stat_darwin.go":          "hashes the workspace; no content leaves it",
 	"internal/work/check/treehash/stat_linux.go":           "the same",

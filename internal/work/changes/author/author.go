@@ -14,8 +14,8 @@ import (
 	"kerf/internal/work/ledger"
 )
 
-// maxBlame is the largest file that is blamed.
-const maxBlame = 64 << 20
+// Largest is the size of the largest file that is blamed.
+const Largest = 64 << 20
 
 // Line tells where a line of a file comes from. Origin is "kerf", "unproven" (it
 // came while the command of the entry ran, and nobody saw who wrote it), "other" or
@@ -51,13 +51,18 @@ func File(r changes.Reader, path string) ([]Line, error) {
 		return nil, err
 	case !st.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", path)
-	case st.Size() > maxBlame:
-		return nil, fmt.Errorf("%s has %d bytes; at most %d are blamed", path, st.Size(), maxBlame)
+	case st.Size() > Largest:
+		return nil, fmt.Errorf("%s has %d bytes; at most %d are blamed", path, st.Size(), Largest)
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
+	return Lines(r, path, content)
+}
+
+// Lines is File for what was read of the file already. Path has no links.
+func Lines(r changes.Reader, path string, content []byte) ([]Line, error) {
 	p, err := r.Past()
 	if err != nil {
 		return nil, err
