@@ -30,7 +30,7 @@ func Around(exec *executor.Executor, o executor.Options, roots []string, c *conf
 		return exec, nil
 	}
 	if !trusted {
-		return exec, []string{fmt.Sprintf("%d checks do not run: the project is not trusted", len(list))}
+		return exec, []string{fmt.Sprintf("checks that do not run, as the project is not trusted: %d", len(list))}
 	}
 	return New(exec, o, roots, list), nil
 }
