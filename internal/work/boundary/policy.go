@@ -86,8 +86,7 @@ type Policy struct {
 	Fault error
 	// DenyRead names what no rule can open, such as Kerf's own credentials.
 	DenyRead []string
-	// Home is the user's home directory, in which programs start by themselves; empty
-	// for none.
+	// Home is the user's home directory, in which programs start by themselves; empty for none.
 	Home string
 	// Session, when not nil, keeps the plan for the file tools too; see [Session].
 	Session *Session
@@ -323,16 +322,17 @@ type resolver struct {
 
 func (r *resolver) grants(p Policy) error {
 	rules := make([]Rule, 0, len(p.Roots)+len(p.Rules)+len(p.DenyRead))
-	if p.Mode == WorkspaceWrite {
-		for _, root := range p.Roots {
+	for _, root := range p.Roots { // what is below DenyRead has to be opened to be read
+		hidden := func(dir string) bool { return pathname.Inside(dir, root) }
+		if p.Mode == WorkspaceWrite || slices.ContainsFunc(p.DenyRead, hidden) {
 			rules = append(rules, Rule{Path: root, Access: Write, Why: "a directory of the workspace"})
 		}
 	}
-	for _, rule := range p.Rules {
-		if rule.Access == Write && p.Mode == ReadOnly {
-			rule.Access = Read
+	rules = append(rules, p.Rules...)
+	for i := range rules {
+		if rules[i].Access == Write && p.Mode == ReadOnly {
+			rules[i].Access = Read
 		}
-		rules = append(rules, rule)
 	}
 	for _, path := range p.DenyRead {
 		rules = append(rules, Rule{Path: path, Access: None, Why: "Kerf keeps its own settings and keys there"})

@@ -33,7 +33,7 @@ func (c *Commands) Begin(problem string, ways func(context.Context) []Way) tea.C
 		question.preview = func(_ *Commands, _ panels.Item, width int) []style.Line {
 			return style.WrapText(style.Warn, "No model can be asked yet: "+problem, width)
 		}
-		question.left = func(c *Commands) { c.ui.Leave() }
+		question.left, question.leave = func(c *Commands) { c.ui.Leave() }, "leaves Kerf"
 		return c.choose(question)
 	})
 }

@@ -29,6 +29,7 @@ type list struct {
 	asks               bool                                       // it asks something: typing must not choose
 	lasting            string                                     // the label of what wants enter behind its key
 	left               func(c *Commands)                          // it was closed without a choice
+	leave              string                                     // what esc does then, in a word; empty for back
 }
 
 // act does something to an item and says whether the picker stays.
@@ -59,7 +60,7 @@ func (c *Commands) choose(l list) tea.Cmd {
 		for i := range items {
 			items[i].Lasting = l.lasting != "" && items[i].Label == l.lasting
 		}
-		p := &panels.Picker{Title: l.title, Empty: l.empty, Foot: l.foot, Filter: l.filter, Items: items,
+		p := &panels.Picker{Title: l.title, Empty: l.empty, Foot: l.foot, Leave: l.leave, Filter: l.filter, Items: items,
 			Held: l.asks, Since: c.ui.Now()}
 		if l.choose != nil {
 			p.Choose = func(it panels.Item) (tea.Cmd, bool) { return l.choose(c, it) }

@@ -38,7 +38,7 @@ func (c *Commands) AskTrust(t *Trust) tea.Cmd {
 	question.at = func(*Commands, []panels.Item) int { return 1 }
 	question.asks, question.lasting = true, "Yes"
 	question.preview = func(_ *Commands, _ panels.Item, width int) []style.Line { return t.rows(width) }
-	question.left = func(c *Commands) { c.ui.Leave() }
+	question.left, question.leave = func(c *Commands) { c.ui.Leave() }, "leaves Kerf"
 	return c.choose(question)
 }
 

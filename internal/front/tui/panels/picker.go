@@ -1,6 +1,7 @@
 package panels
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,6 +30,8 @@ type Picker struct {
 	// Keys are further keys and what they do to the marked item.
 	Keys map[string]func(Item) (tea.Cmd, bool)
 	Foot string
+	// Leave is what esc does, in a word; empty for back.
+	Leave string
 	// Preview draws something about the marked item below the list.
 	Preview func(it Item, width int) []style.Line
 	// Held makes it an [Asker]: what was being typed chooses nothing. Since is when it came up.
@@ -220,10 +223,7 @@ func (p *Picker) View(width, height int) View {
 		v.Rows = append(v.Rows, style.L(style.Border, strings.Repeat("─", width)))
 		v.Rows = append(v.Rows, under...)
 	}
-	foot := "↑↓ choose · enter take · esc back"
-	if p.Foot != "" {
-		foot = p.Foot + " · esc back"
-	}
+	foot := cmp.Or(p.Foot, "↑↓ choose · enter take") + " · esc " + cmp.Or(p.Leave, "back")
 	v.Rows = append(v.Rows, style.L(style.Dim, foot).Cut(width))
 	return v
 }
