@@ -280,12 +280,14 @@ func (r *reader) shell(line string) {
 var answers = []struct {
 	shows string
 	keys  []string
+	held  bool // it takes no key that comes at once
 }{
-	{"enter confirms", []string{"Enter"}},
-	{"Do you trust the files", []string{"1"}},
-	{"(not shown): ", []string{"sk-a-key", "Enter"}},
-	{"provider [openai]: ", []string{"Enter"}},
-	{"Ask Kerf to do something", []string{"C-d"}},
+	{"You write a message", []string{"C-c"}, false}, // the machine was slow, and a key came early
+	{"enter confirms", []string{"Enter"}, true},
+	{"Do you trust the files", []string{"1"}, true},
+	{"(not shown): ", []string{"sk-a-key", "Enter"}, false},
+	{"provider [openai]: ", []string{"Enter"}, false},
+	{"Ask Kerf to do something", []string{"C-d"}, false},
 }
 
 // terminal runs a line in a terminal and answers what it shows, until it ends.
@@ -317,8 +319,11 @@ func (r *reader) terminal(line string) {
 		}
 		for _, a := range answers {
 			if strings.Contains(screen, a.shows) && !strings.Contains(screen, "Working (") {
-				if time.Since(typed[a.shows]) < 2*time.Second {
-					break // a question is held until nobody types
+				if last, seen := typed[a.shows]; a.held && !seen {
+					typed[a.shows] = time.Now() // it is read first: a question is held for a second
+					break
+				} else if seen && time.Since(last) < 2*time.Second {
+					break
 				}
 				typed[a.shows] = time.Now()
 				tmux(append([]string{"send-keys"}, a.keys...)...)
