@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kerf/internal/agent/history"
@@ -38,6 +37,8 @@ type UsageReport struct {
 	// Open is how many sessions are left out, of so many, because they are not counted yet.
 	Open int `json:"-"`
 	Of   int `json:"-"`
+	// Unread are those of them whose records have to be read first, see [Pages.CountSome].
+	Unread []protocol.SessionInfo `json:"-"`
 }
 
 // UsageLine is one sum. Name is the day, the model or the session's id.
@@ -72,13 +73,10 @@ func (s *Store) Usage(ctx context.Context, o UsageOptions) (UsageReport, error) 
 		since = time.Date(y, m, d-o.Days+1, 0, 0, 0, 0, time.Local)
 	}
 	all := make([][]used, len(list))
-	var open atomic.Int64
+	why := make([]error, len(list)) // a session is not counted
 	err = beside(ctx, len(list), func(i int) {
 		if !list[i].Updated.Before(since) || list[i].Damage != "" {
-			ok := false
-			if all[i], ok = s.usedBy(ctx, list[i], since, o); !ok {
-				open.Add(1)
-			}
+			all[i], why[i] = s.usedBy(ctx, list[i], since, o)
 		}
 	})
 	if err != nil {
@@ -89,7 +87,16 @@ func (s *Store) Usage(ctx context.Context, o UsageOptions) (UsageReport, error) 
 		first = since.Format(time.DateOnly)
 	}
 	r := report(list, all, first)
-	r.Open, r.Of = int(open.Load()), len(list)
+	r.Of = len(list)
+	for i, err := range why {
+		var unread *Counting
+		if errors.As(err, &unread) {
+			r.Unread = append(r.Unread, list[i])
+		}
+		if err != nil {
+			r.Open++
+		}
+	}
 	return r, nil
 }
 
@@ -184,31 +191,34 @@ func (k *Known) keep(id protocol.SessionID, u knownUse) {
 	k.all[id] = u
 }
 
-// usedBy is what a session used since a time, or, where that is kept, ever; and whether it was
-// counted.
-func (s *Store) usedBy(ctx context.Context, info protocol.SessionInfo, since time.Time, o UsageOptions) ([]used, bool) {
+// errLater says that a session is counted another time.
+var errLater = errors.New("not counted yet")
+
+// usedBy is what a session used since a time, or, where that is kept, ever. The error says why it
+// is not counted: errLater or a [*Counting].
+func (s *Store) usedBy(ctx context.Context, info protocol.SessionInfo, since time.Time, o UsageOptions) ([]used, error) {
 	st, err := os.Stat(s.rolloutOf(string(info.ID)))
 	if err == nil && st.Size() >= long {
 		sum, err := s.outlined(ctx, info, o)
 		var counting *Counting
 		if err == nil || errors.As(err, &counting) {
-			return sum, err == nil
+			return sum, err
 		}
 	}
 	if o.Known == nil || err != nil {
-		return s.count(ctx, s.DirOf(info.ID), since), true
+		return s.count(ctx, s.DirOf(info.ID), since), nil
 	}
 	u := o.Known.of(info.ID)
 	if u.used == nil || !u.updated.Equal(info.Updated) || u.size != st.Size() {
 		if !o.Soon.IsZero() && time.Now().After(o.Soon) {
-			return nil, false
+			return nil, errLater
 		}
 		u = knownUse{info.Updated, st.Size(), s.count(ctx, s.DirOf(info.ID), time.Time{})}
 		if ctx.Err() == nil {
 			o.Known.keep(info.ID, u)
 		}
 	}
-	return u.used, true
+	return u.used, nil
 }
 
 // long is the size from which on a record is not read to count what it used: its outline

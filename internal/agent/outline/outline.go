@@ -261,7 +261,10 @@ func (v View) use(ctx context.Context, f func() error) error {
 		if v.ahead(size) {
 			return &Behind{v.Kept.part.Size, size}
 		}
-		if err = v.extend(ctx, size); err == nil {
+		if size != v.Kept.half {
+			err = v.extend(ctx, size)
+		}
+		if err == nil {
 			err = f()
 		}
 		if again || !errors.Is(err, errNoChain) {

@@ -64,7 +64,10 @@ func (c *counting) want(id protocol.SessionID, p sessions.Pages) error {
 	return nil
 }
 
-// all counts what all sessions used, if that is not being done.
+// ever is a time that no count reaches.
+const ever = 24 * time.Hour
+
+// all counts what all sessions used whose records are not long, if that is not being done.
 func (c *counting) all(d *data) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +76,8 @@ func (c *counting) all(d *data) {
 	}
 	c.whole = true
 	c.g.Go(func() {
-		_, _ = d.store.Usage(c.ctx, sessions.UsageOptions{Now: time.Now(), Known: &d.used}) // it is kept
+		_, _ = d.store.Usage(c.ctx, sessions.UsageOptions{Now: time.Now(), Known: &d.used,
+			Soon: time.Now().Add(ever)}) // it is kept
 		c.mu.Lock()
 		c.whole = false
 		c.mu.Unlock()

@@ -462,12 +462,25 @@ func (d *data) Moments(ctx context.Context, id string) (string, []web.Entry, err
 	root := d.root(info.Cwd)
 	var list []web.Entry
 	err = d.reading(root, func(r changes.Reader, _ present.Look) error {
-		rows, err := r.Log(changes.Filter{Since: info.Created})
+		rows, err := r.Log(changes.Filter{})
+		rows = since(rows, string(info.ID), info.Created)
 		slices.Reverse(rows)
 		list = entries(slices.DeleteFunc(rows, func(e row.Entry) bool { return len(e.Changes) == 0 }))
 		return err
 	})
 	return root, list, err
+}
+
+// since are those of the newest rows that were entered since a session began, the newest first.
+// The clock may have been set back meanwhile: what the session itself did came after its beginning.
+func since(rows []row.Entry, session string, began time.Time) []row.Entry {
+	n := 0
+	for i, e := range rows {
+		if e.Session == session || n == i && !e.Time.Before(began) {
+			n = i + 1
+		}
+	}
+	return rows[:n]
 }
 
 // FileAt is [web.Data].
@@ -487,7 +500,10 @@ func (d *data) Usage(ctx context.Context, days int) (web.Usage, error) {
 	if err != nil {
 		return web.Usage{}, err
 	}
-	if report.Open > 0 {
+	for _, info := range report.Unread {
+		_ = d.counting.want(info.ID, d.pagesOf(info).Pages) // it stays open, and is told as that
+	}
+	if report.Open > len(report.Unread) {
 		d.counting.all(d)
 	}
 	u := web.Usage{Total: usageLine(report.Total), Days: usageLines(report.Days), Models: usageLines(report.Models),

@@ -33,9 +33,11 @@ func Tokens(n int) string {
 	return fmt.Sprint(n)
 }
 
-// Bytes writes a size: "512 bytes", "20 KB", "1.5 MB".
+// Bytes writes a size: "512 bytes", "20 KB", "1.5 MB", "1.0 GB".
 func Bytes(n int) string {
 	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
 	case n >= 1<<20:
 		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
 	case n >= 10<<10:
