@@ -5,10 +5,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"html"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,6 +93,44 @@ func TestWebTakesBackWithAConflict(t *testing.T) {
 	}
 	if list := p.Problems(); len(list) > 0 {
 		t.Errorf("the browser complains: %q", list)
+	}
+}
+
+// TestWebManyPressUndoAtOnce presses undo in six tabs at the same time: one does it, the others
+// are told that something changed, and what an undo would do now.
+func TestWebManyPressUndoAtOnce(t *testing.T) {
+	v := newVictim(t)
+	v.write("a.txt", "one\n")
+	v.did("change it", call("read_file", map[string]any{"path": "a.txt"}),
+		call("write_file", map[string]any{"path": "a.txt", "content": "two\n"}), ends("done"))
+	u := v.web("--control")
+	in := visit(t, u)
+	headers := map[string]string{"Cookie": in.cookie}
+	_, page, _ := in.ask("GET", "/undo", "", headers)
+	form := url.Values{}
+	_, page, _ = strings.Cut(page, `method="post"`)
+	for _, f := range regexp.MustCompile(`name="([^"]*)" value="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		form.Set(f[1], html.UnescapeString(f[2]))
+	}
+	own := map[string]string{"Cookie": in.cookie, "Origin": "http://" + u.Host, "Content-Type": "application/x-www-form-urlencoded"}
+	var g sync.WaitGroup
+	var done, told atomic.Int32
+	for range 6 {
+		g.Go(func() {
+			code, text, _ := in.ask("POST", "/undo", form.Encode(), own)
+			switch {
+			case code == 200 && strings.Contains(text, "<h1>Undone</h1>"):
+				done.Add(1)
+			case code == 200 && strings.Contains(text, "something changed since the page was made"):
+				told.Add(1)
+			default:
+				t.Errorf("it answers %d: %.400s", code, text)
+			}
+		})
+	}
+	g.Wait()
+	if done.Load() != 1 || told.Load() != 5 || v.read("a.txt") != "one\n" {
+		t.Errorf("%d did it, %d were told; the file is %q", done.Load(), told.Load(), v.read("a.txt"))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 )
 
 const (
+	foundFiles     = 50 // that are offered where none is named
 	entriesPerPage = 100
 	maxBlame       = 2000 // lines on a page
 )
@@ -208,9 +209,6 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request) error {
 	}
 	return s.render(w, r, "change", fmt.Sprintf("Change #%d", e.Seq), p)
 }
-
-// foundFiles is how many files are offered where none is named.
-const foundFiles = 50
 
 type blameRow struct {
 	BlameLine

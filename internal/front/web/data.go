@@ -185,6 +185,7 @@ type Report struct {
 	Warnings      []string
 	Diff          string
 	Whole         bool
+	Stale         bool `json:"-"` // something changed while it was about to be done
 	// Sides are, of files in conflict, how they are now and what the undo wants.
 	Sides []Side
 }

@@ -118,7 +118,7 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) error {
 	if p.Report, err = s.o.Data.Undo(r.Context(), root, c, confirm); err != nil {
 		return err
 	}
-	p.Done = agreed && p.Report.Problem == ""
+	p.Done = agreed && p.Report.Problem == "" && !p.Report.Stale
 	if p.Shown = sumOf(p.Report); confirm != nil && !p.Done {
 		p.Report.Warnings = append(p.Report.Warnings,
 			"Nothing was written: something changed since the page was made. This is what it would do now.")

@@ -361,6 +361,10 @@ func (d *data) Undo(ctx context.Context, root string, c web.Choice, confirm func
 		report.Problem = err.Error()
 	case errors.Is(err, changes.ErrDeclined):
 		return planned, nil
+	case errors.Is(err, changes.ErrConflict) && confirm != nil: // somebody was faster; perhaps another tab
+		now, err := d.Undo(ctx, root, c, nil)
+		now.Stale = true
+		return now, err
 	case err != nil:
 		return web.Report{}, err
 	}
