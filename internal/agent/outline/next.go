@@ -27,9 +27,9 @@ func (v View) next(ctx context.Context) (part, error) {
 			p.Keep, p.Turns = k.part.Keep+n-1, []Turn{k.part.Turns[n-1]}
 		}
 	}
-	at := p.Size
+	at, last := p.Size, p.Size
 	g := grower{view: v, part: &p}
-	what := rollout.Ahead{From: p.Size, Most: v.pieces(1), Want: g.wants, End: &at, Done: ctx.Done(),
+	what := rollout.Ahead{From: p.Size, Most: v.pieces(1), Want: g.wants, Begin: &last, End: &at, Done: ctx.Done(),
 		Damaged: g.damaged}
 	for r, err := range rollout.Forward(v.Dir, what) {
 		if err == nil {
@@ -46,10 +46,10 @@ func (v View) next(ctx context.Context) (part, error) {
 		return k.part, nil
 	}
 	var err error
-	if p.Last, p.Sum, err = rollout.LastLine(v.Dir, at); err != nil {
+	if p.Sum, err = rollout.LineSum(v.Dir, last, at); err != nil {
 		return part{}, err
 	}
-	p.Size = at
+	p.Size, p.Last = at, at-last
 	if n := len(p.Turns); n > 0 && p.Loose == 0 {
 		p.Turns[n-1].End = at
 	}

@@ -27,8 +27,9 @@ type Ahead struct {
 	// Want is asked for each line as it is reached, nil wants all. The others are passed over
 	// by their beginnings. It must not keep Raw.
 	Want func(Placed) bool
-	// End is told where each line ends, those that are passed over as well, if it is not nil.
-	End *int64
+	// Begin and End are told where each line begins and ends, those that are passed over as well,
+	// if they are not nil.
+	Begin, End *int64
 	// Done ends the reading when it is closed, with context.Canceled; nil never does. A line that
 	// is none may be longer than any memory.
 	Done <-chan struct{}
@@ -75,6 +76,9 @@ func Forward(path string, o Ahead) iter.Seq2[Placed, error] {
 			}
 			if o.End != nil {
 				*o.End = a.at
+			}
+			if o.Begin != nil {
+				*o.Begin = from
 			}
 			h, asked := parseHead(line)
 			if asked && !o.wants(h, line, from, a.at) {
@@ -179,23 +183,6 @@ func lineSum(f io.ReaderAt, from, end int64) (string, error) {
 		return "", err
 	}
 	return hash(b), nil
-}
-
-// LastLine is how long the line is that ends at a place of the record in dir, with its line
-// feed, and its [LineSum].
-func LastLine(dir string, end int64) (int64, string, error) {
-	f, err := openRegular(filepath.Join(dir, rolloutName), os.O_RDONLY)
-	if err != nil {
-		return 0, "", err
-	}
-	defer f.Close()
-	b := backward{f: f, at: end - 1} // without the line feed
-	if _, err := b.next(); err != nil {
-		return 0, "", err
-	}
-	n := end - b.begun()
-	sum, err := lineSum(f, end-n, end)
-	return n, sum, err
 }
 
 // Find is where the line of a record begins in the record in dir, by its number, and whether

@@ -89,20 +89,19 @@ func (c *counting) drop(id protocol.SessionID) {
 	c.pages = slices.DeleteFunc(c.pages, func(w wanted) bool { return w.id == id })
 }
 
-// A page that is being made, and drawn by the browser, comes before what is read behind it.
+// A page that is being made, and drawn by the browser, comes before what is read behind it. A read
+// piece is followed by a pause, so that other programs have the processor, too.
 const (
-	drawn = 300 * time.Millisecond
-	pause = 50 * time.Millisecond
+	drawn = time.Second
+	pause = 10 * time.Millisecond
 )
 
-// rest waits a little where a page was asked for just now.
+// rest waits a little, and longer where a page was asked for just now.
 func (c *counting) rest() {
-	if time.Since(time.Unix(0, c.asked.Load())) > drawn {
-		return
-	}
+	t := max(pause, drawn-time.Since(time.Unix(0, c.asked.Load())))
 	select {
 	case <-c.ctx.Done():
-	case <-time.After(pause):
+	case <-time.After(min(t, drawn)): // the clock may have been set back
 	}
 }
 

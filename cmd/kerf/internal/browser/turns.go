@@ -39,11 +39,11 @@ func (d *data) pages(ctx context.Context, id string) (parts, error) {
 	if err != nil {
 		return parts{}, err
 	}
+	d.counting.asked.Store(time.Now().UnixNano())
 	return d.pagesOf(info), nil
 }
 
 func (d *data) pagesOf(info protocol.SessionInfo) parts {
-	d.counting.asked.Store(time.Now().UnixNano())
 	return parts{d.store.Pages(info, d.outline(info.ID)).Soon(), d, info.ID}
 }
 
@@ -102,10 +102,11 @@ func (d *data) Page(ctx context.Context, id string, skip, limit int, room web.Ro
 
 // Reading is [web.Data].
 func (d *data) Reading(ctx context.Context, id string) (r web.Reading, err error) {
-	p, err := d.pages(ctx, id)
+	info, err := d.Session(ctx, id)
 	if err != nil {
 		return r, err
 	}
+	p := d.pagesOf(info) // no page is made of it
 	c, enough, damage, err := p.Known()
 	if err == nil && !enough {
 		err = d.counting.want(p.id, p.Pages)
