@@ -196,7 +196,8 @@ var errLater = errors.New("not counted yet")
 
 // usedBy is what a session used since a time, or, where that is kept, ever. The error says why it
 // is not counted: errLater or a [*Counting].
-func (s *Store) usedBy(ctx context.Context, info protocol.SessionInfo, since time.Time, o UsageOptions) ([]used, error) {
+func (s *Store) usedBy(ctx context.Context, info protocol.SessionInfo, since time.Time, o UsageOptions) ([]used,
+	error) {
 	st, err := os.Stat(s.rolloutOf(string(info.ID)))
 	if err == nil && st.Size() >= long {
 		sum, err := s.outlined(ctx, info, o)

@@ -28,6 +28,9 @@ type Back struct {
 	From, To int64
 	// Most is how many bytes are read at most; 0 is no bound.
 	Most int64
+	// Stop is asked for each record by its line, before that is looked at as a whole, which takes
+	// long for megabytes: true ends the reading before it. Nil never does. It must not keep Raw.
+	Stop func(Record) bool
 	// End is told where the line of each record ends, before the record is yielded, if it is
 	// not nil.
 	End *int64
@@ -71,15 +74,19 @@ func BackwardOf(path string, o Back) iter.Seq2[Record, error] {
 				yield(Record{}, fmt.Errorf("read %s: %w", path, err))
 				return
 			}
-			if h, ok := parseHead(line); ok && o.Want != nil && !o.Want(h.kind) {
-				continue
-			}
-			h, ok := parse(line)
-			if !ok || o.Want != nil && !o.Want(h.kind) {
+			began, asked := parseHead(line)
+			if asked && o.Want != nil && !o.Want(began.kind) {
 				continue
 			}
 			if o.End != nil {
 				*o.End = b.begun() + int64(len(line)+1)
+			}
+			if asked && o.Stop != nil && o.Stop(Record{began.seq, began.time, began.kind, line}) {
+				return
+			}
+			h, ok := parse(line)
+			if !ok || o.Want != nil && !o.Want(h.kind) {
+				continue
 			}
 			if !yield(Record{h.seq, h.time, h.kind, slices.Clone(line)}, nil) {
 				return

@@ -152,6 +152,22 @@ func (m *measure) full(r records.Record) bool {
 	return false
 }
 
+// long is the size from which on it is looked at the beginning of a line whether it is read.
+const long = 1 << 10
+
+// tooLong reports whether a line begins what is not read any more, by its beginning: it is a call of
+// another response than the ones that were taken, and there is no room for it.
+func (m *measure) tooLong(r rollout.Record) bool {
+	if len(r.Raw) < long || r.Type != (history.ToolCall{}).Type() || m.items == 0 {
+		return false
+	}
+	_, rest, ok := bytes.Cut(r.Raw[:long], []byte(`,"round":`))
+	digits, _, _ := bytes.Cut(rest, []byte{','})
+	round, err := strconv.Atoi(string(digits))
+	over := m.items >= m.s.Items || m.bytes+int64(len(r.Raw)) > m.s.Bytes
+	return ok && err == nil && round != m.round && over
+}
+
 // back reads backwards from the end of a line, and returns where what it read begins; 0 where
 // that is the beginning of the turn.
 func back(ctx context.Context, dir string, t outline.Turn, end int64, s Span) ([]records.Record, int64, error) {
@@ -162,7 +178,13 @@ func back(ctx context.Context, dir string, t outline.Turn, end int64, s Span) ([
 	var list []records.Record
 	at, from := int64(0), int64(0)
 	edge, edgeAt := 0, int64(0) // the last place between two responses
-	for l, err := range rollout.BackwardOf(dir, rollout.Back{From: end, To: t.From, End: &at}) {
+	stop := func(r rollout.Record) bool {
+		if m.tooLong(r) {
+			from = at
+		}
+		return from > 0
+	}
+	for l, err := range rollout.BackwardOf(dir, rollout.Back{From: end, To: t.From, End: &at, Stop: stop}) {
 		if err == nil {
 			err = ctx.Err()
 		}
