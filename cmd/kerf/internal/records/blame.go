@@ -1,7 +1,9 @@
 package records
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -33,7 +35,10 @@ a line that others changed.`,
 				return err
 			}
 			list, err := readBlame(h, args[0])
-			if err != nil {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return fmt.Errorf("blame %s: no such file", visible.Line(args[0]))
+			case err != nil:
 				return fmt.Errorf("blame %s: %w", args[0], err)
 			}
 			if list, err = author.Between(list, lines); err != nil {
