@@ -277,7 +277,7 @@ func serveStop(p *program.Program) *cobra.Command {
 				return serverError(err)
 			}
 			for { // until the sessions are closed
-				if _, err := endpoint.Find(c.Home); errors.Is(err, endpoint.ErrNone) {
+				if endpoint.Ended(c.Home) {
 					return nil
 				}
 				select {

@@ -62,7 +62,7 @@ func Listen(home, path, version string) (*Listener, error) {
 		return nil, fmt.Errorf("the path of the socket has %d bytes, more than the %d that a system takes: %s; "+
 			"give a shorter one with --socket", len(path), maxSocket, path)
 	}
-	lock := flock.New(filepath.Join(dir, "serve.lock"), flock.SetPermissions(0o600))
+	lock := lockOf(home)
 	if ok, err := lock.TryLock(); err != nil || !ok {
 		if e, found := Find(home); found == nil {
 			return nil, fmt.Errorf("kerf serve runs already, as process %d", e.PID)
@@ -76,6 +76,25 @@ func Listen(home, path, version string) (*Listener, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// lockOf is what the server of a home holds as long as it runs.
+func lockOf(home string) *flock.Flock {
+	return flock.New(filepath.Join(home, "run", "serve.lock"), flock.SetPermissions(0o600))
+}
+
+// Ended reports whether the server of a home is over, so that another one can begin: its file is
+// removed before its lock is given up.
+func Ended(home string) bool {
+	if _, err := Find(home); !errors.Is(err, ErrNone) {
+		return false
+	}
+	lock := lockOf(home)
+	ok, err := lock.TryLock()
+	if err != nil || !ok {
+		return errors.Is(err, fs.ErrNotExist) // the home is gone
+	}
+	return lock.Unlock() == nil
 }
 
 func fileOf(home string) string { return filepath.Join(home, "run", "serve.json") }
