@@ -88,7 +88,7 @@ func (a *actor) next(step int) []*model.Item {
 // TestTwoAgentsAndAUserEditOneTree: what was told as committed is there at the end,
 // whatever the others did at the same moment; what is not there was refused.
 func TestTwoAgentsAndAUserEditOneTree(t *testing.T) {
-	steps := 1000
+	steps := 500
 	if racing {
 		steps = 200
 	}

@@ -466,7 +466,7 @@ func TestSEC_D4_CancelIsPrompt(t *testing.T) {
 // SEC D4: a million tiny events, and a bomb, leave the memory as it was.
 func TestSEC_D4_MemoryIsBounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("sends a million events")
+		t.Skip("sends 400,000 events")
 	}
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -481,7 +481,7 @@ func TestSEC_D4_MemoryIsBounded(t *testing.T) {
 	}
 	delta := []byte("data: {\"type\":\"response.output_text.delta\",\"delta\":\"x\"}\n\n")
 	many := bytes.Repeat(delta, 1000)
-	blocks := 1000
+	blocks := 400
 	if raceEnabled {
 		blocks = 50 // the detector makes it twenty times slower
 	}
