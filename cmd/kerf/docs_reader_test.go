@@ -403,7 +403,9 @@ func (r *reader) programs() {
 		b.WriteString("if err != nil {\n\tpanic(err)\n}\n")
 	}
 	dir := filepath.Join(r.base, "program")
-	r.write(filepath.Join(dir, "go.mod"), "module program\n\ngo 1.26\n\nrequire kerf v0.0.0\n\nreplace kerf => "+r.root+"\n")
+	module := strings.TrimSuffix("kerf/sdk", "/sdk") // whatever path it was given
+	r.write(filepath.Join(dir, "go.mod"), "module program\n\ngo 1.26\n\nrequire "+module+" v0.0.0\n\nreplace "+module+
+		" => "+r.root+"\n")
 	r.write(filepath.Join(dir, "main.go"), "package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"os\"\n\n\t\"kerf/sdk\"\n)\n\n"+
 		"func main() {\nctx, dir := context.Background(), os.Args[1]\n"+b.String()+"}\n")
 	r.shell("(cd " + dir + " && GOFLAGS=-mod=mod go build -o ../bin/program .) && program .")
