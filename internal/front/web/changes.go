@@ -63,19 +63,16 @@ func (s *Server) root(r *http.Request) (string, []string, error) {
 	return "", all, fmt.Errorf("%w: Kerf has no history of %s", ErrNotFound, visible.Line(want))
 }
 
-// damageView tells in what a history differs from what was written.
+// damageView tells in what a history differs from what was written. Again is asked for to tell it anew.
 type damageView struct {
 	Damage
-	Root string
+	Root, Again string
 }
-
-// Again is asked for to tell it anew.
-func (d damageView) Again() string { return query.With("/damage", nil, "root", d.Root) }
 
 // whole looks whether the history of a workspace is what was written.
 func (s *Server) whole(r *http.Request, root string) (damageView, error) {
 	d, err := s.o.Data.Damage(r.Context(), root)
-	return damageView{d, root}, err
+	return damageView{d, root, query.With("/damage", nil, "root", root)}, err
 }
 
 func (s *Server) damage(w http.ResponseWriter, r *http.Request) error {

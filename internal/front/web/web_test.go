@@ -36,7 +36,9 @@ func (fixed) Page(context.Context, string, int, int, Room) (Page, error) {
 	return Page{Turns: []Part{{PastTurn: protocol.PastTurn{ID: "t1"}, Changes: 1}}}, nil
 }
 func (fixed) Reading(context.Context, string) (Reading, error) { return Reading{Enough: true}, nil }
-func (fixed) Damage(context.Context, string) (Damage, error)   { return Damage{}, nil }
+func (fixed) Damage(context.Context, string) (Damage, error) { // it is still being looked at
+	return Damage{Checking: true}, nil
+}
 func (fixed) Part(context.Context, string, string, Place, Room) (Part, error) {
 	return Part{Changes: 1}, nil
 }
@@ -103,6 +105,7 @@ func TestManyAskAtOnce(t *testing.T) {
 				for path, want := range map[string]string{
 					"/": ">one</a>", "/usage": "<h1>Usage</h1>", "/assets/app.js": "const $", "/sessions/s1/cost": "$",
 					fmt.Sprintf("/changes/%d", seq):                fmt.Sprintf("f%d.go", seq),
+					fmt.Sprintf("/changes/%d?q=%d", seq, n):        `data-poll="/damage?root=%2Fw"`,
 					fmt.Sprintf("/changes/%d?part=1&from=0", seq):  "return",
 					fmt.Sprintf("/sessions/x%d/diff?turn=t1", seq): "a.go",
 					fmt.Sprintf("/sessions/x%d?view=split", seq):   fmt.Sprintf("<title>x%d", seq),

@@ -41,7 +41,7 @@ var seeded = regexp.MustCompile(`(?i)\bseed\b[ =:]*-?[0-9]|\[rapid\]|testdata/fu
 
 // settle decides what the failures of a run whose exit code was code mean, and prints them last, where
 // a reader looks first. With most > 0, up to so many tests that failed run once more, each alone: one that
-// then passes is told as flaky and does not fail the run. What random data found never runs again, since
+// then passes is told as flaky and does not fail the run. What names its seed never runs again, since
 // other data would not find it, and neither does a package that broke off.
 func (r *reader) settle(code, most int) int {
 	if code == 0 || len(r.failures)+len(r.broken) == 0 {
