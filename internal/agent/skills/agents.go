@@ -45,18 +45,11 @@ func AgentPlaces(root string) (places []Place) {
 // Agents reads the agents in the files NAME.md and NAME.toml of places. The first of a name
 // counts.
 func Agents(places ...Place) (all []Agent) {
-	used := 0
+	n := newNames(maxAgents)
 	for _, p := range places {
 		for _, a := range agentsIn(p) {
-			first := slices.IndexFunc(all, func(o Agent) bool { return o.Why == "" && o.Name == a.Name })
-			switch {
-			case a.Why != "":
-			case first >= 0:
-				a.Why = all[first].File + " has this name"
-			case used == maxAgents:
-				a.Why = "there are more than 50"
-			default:
-				used++
+			if a.Why == "" {
+				a.Why = n.take(a.Name, a.File)
 			}
 			all = append(all, a)
 		}

@@ -3,11 +3,11 @@
 package skills
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"kerf/internal/text/order"
@@ -96,23 +96,36 @@ func Read(places ...Place) (all []Skill) {
 
 // Find finds all skills in the folders of places.
 func Find(places ...Place) (all []Found) {
-	used := 0
+	n := newNames(maxSkills)
 	for _, p := range places {
 		for _, f := range skillsIn(p) {
-			first := slices.IndexFunc(all, func(o Found) bool { return o.Why == "" && o.Name == f.Name })
-			switch {
-			case f.Why != "":
-			case first >= 0:
-				f.Why = all[first].Dir + " has this name"
-			case used == maxSkills:
-				f.Why = "there are more than 200"
-			default:
-				used++
+			if f.Why == "" {
+				f.Why = n.take(f.Name, f.Dir)
 			}
 			all = append(all, f)
 		}
 	}
 	return all
+}
+
+// takenNames are names and where they stand, up to a number of them.
+type takenNames struct {
+	most  int
+	where map[string]string
+}
+
+func newNames(most int) takenNames { return takenNames{most, map[string]string{}} }
+
+// take takes a name for what stands in where, or says why it cannot. The first of a name counts.
+func (n takenNames) take(name, where string) (why string) {
+	if first, taken := n.where[name]; taken {
+		return first + " has this name"
+	}
+	if len(n.where) == n.most {
+		return fmt.Sprintf("there are more than %d", n.most)
+	}
+	n.where[name] = where
+	return ""
 }
 
 // skillsIn reads the skills in the folders of a place, sorted by name. Where the name that

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -46,4 +47,19 @@ func (p *Program) Named(path string) string {
 		return path // git need not be asked
 	}
 	return shown.Name(path, p.Quoting())
+}
+
+// ShowDiff prints a diff, for people on a terminal in colours; stat prints a count for each file
+// instead, and names their names.
+func (p *Program) ShowDiff(text string, stat, names bool) error {
+	switch {
+	case stat:
+		text = shown.Stats(text, 80, p.Colored(), p.Quoting())
+	case names:
+		text = shown.Names(text, p.Quoting())
+	case IsTerminal(p.Stdout):
+		text = shown.Terminal(text, p.Colored())
+	}
+	_, err := fmt.Fprint(p.Stdout, text)
+	return err
 }

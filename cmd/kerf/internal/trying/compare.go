@@ -29,7 +29,7 @@ func triesCompareCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.Paged(func() error { return show(p, text, false, false) })
+			return p.Paged(func() error { return p.ShowDiff(text, false, false) })
 		}}
 }
 

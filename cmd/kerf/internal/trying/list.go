@@ -11,7 +11,6 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/pathname"
-	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/tries"
 )
@@ -102,25 +101,12 @@ func triesDiffCommand(p *program.Program) *cobra.Command {
 			}
 			defer ws.Close()
 			text := plan.Diff(t.Meta.Roots[0])
-			return p.Paged(func() error { return show(p, text, stat, names) })
+			return p.Paged(func() error { return p.ShowDiff(text, stat, names) })
 		}}
 	cmd.Flags().BoolVar(&stat, "stat", false, "print a count for each file")
 	cmd.Flags().BoolVar(&names, "name-only", false, "print the names of the files")
 	cmd.MarkFlagsMutuallyExclusive("stat", "name-only")
 	return cmd
-}
-
-func show(p *program.Program, text string, stat, names bool) error {
-	switch {
-	case stat:
-		text = shown.Stats(text, 80, p.Colored(), p.Quoting())
-	case names:
-		text = shown.Names(text, p.Quoting())
-	case program.IsTerminal(p.Stdout):
-		text = shown.Terminal(text, p.Colored())
-	}
-	_, err := fmt.Fprint(p.Stdout, text)
-	return err
 }
 
 func discardCommand(p *program.Program) *cobra.Command {

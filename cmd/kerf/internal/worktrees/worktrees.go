@@ -17,7 +17,6 @@ import (
 	"kerf/cmd/kerf/internal/records"
 	"kerf/internal/host"
 	"kerf/internal/pathname"
-	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/apply"
 	"kerf/internal/work/worktrees"
@@ -147,19 +146,7 @@ func diffCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := string(diff)
-			return p.Paged(func() error {
-				switch {
-				case stat:
-					text = shown.Stats(text, 80, p.Colored(), p.Quoting())
-				case names:
-					text = shown.Names(text, p.Quoting())
-				case program.IsTerminal(p.Stdout):
-					text = shown.Terminal(text, p.Colored())
-				}
-				_, err := fmt.Fprint(p.Stdout, text)
-				return err
-			})
+			return p.Paged(func() error { return p.ShowDiff(string(diff), stat, names) })
 		}}
 	cmd.Flags().BoolVar(&stat, "stat", false, "print a count for each file")
 	cmd.Flags().BoolVar(&names, "name-only", false, "print the names of the files")
