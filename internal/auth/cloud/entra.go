@@ -51,7 +51,7 @@ func (w World) Entra(scope string) *Tokens {
 		}
 		var got granted
 		if _, err := ask(w.client(far), req, &got); err != nil {
-			return Token{}, fmt.Errorf("Microsoft Entra: %w", err)
+			return Token{}, fmt.Errorf("sign-in with Microsoft Entra: %w", err)
 		}
 		return got.token(w.now()), nil
 	}}

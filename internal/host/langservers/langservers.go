@@ -36,7 +36,6 @@ import (
 type Servers struct {
 	*languages.Servers
 	present bool // their languages are here
-	tmp     string
 }
 
 // Options say where servers work.

@@ -210,9 +210,7 @@ func (m *Manager) take(tree *parcel.Tree, at plugins.Installed, e *entry) (*Prop
 		p.Drop()
 		return nil, err
 	}
-	for _, name := range left {
-		p.Plugin.Left = append(p.Plugin.Left, name)
-	}
+	p.Plugin.Left = append(p.Plugin.Left, left...)
 	return p, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"math/rand/v2"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -179,12 +180,16 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 func TestEveryTypeIsCarried(t *testing.T) {
 	methods := map[string]reflect.Type{"op": reflect.TypeFor[protocol.Op](), "msg": reflect.TypeFor[protocol.Msg](),
 		"body": reflect.TypeFor[protocol.Body]()}
-	pkgs, err := parser.ParseDir(token.NewFileSet(), "..", nil, 0)
+	paths, err := filepath.Glob("../*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := 0
-	for _, f := range pkgs["protocol"].Files {
+	for _, path := range paths {
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok || fn.Recv == nil || methods[fn.Name.Name] == nil {

@@ -127,13 +127,6 @@ func exportChanges(list []protocol.PathChange) []exportedChange {
 	return all
 }
 
-func turns(n int) string {
-	if n == 1 {
-		return "1 turn"
-	}
-	return fmt.Sprintf("%d turns", n)
-}
-
 func changedPaths(list []protocol.PathChange) string {
 	var names []string
 	for _, c := range list {

@@ -101,9 +101,6 @@ func (c *Client) makeRoom() {
 	}
 }
 
-// maxListed bounds how many files of a project are looked at for changes.
-const maxListed = 20_000
-
 // look notes which files there are, and returns those that came, changed or went since the
 // last look.
 func look(ctx context.Context, seen map[string]stamp, paths []string) (now map[string]stamp, events []wire.Event) {

@@ -67,7 +67,7 @@ func TestEveryValueHasACompletion(t *testing.T) {
 // TestListedValuesAreCompleted: the words that the help of a flag lists are those that are
 // proposed.
 func TestListedValuesAreCompleted(t *testing.T) {
-	list := regexp.MustCompile("^([a-z0-9-]+(?:, [a-z0-9-]+)*(?: or |, )[a-z0-9-]+)(?: \\(|;|$)")
+	list := regexp.MustCompile(`^([a-z0-9-]+(?:, [a-z0-9-]+)*(?: or |, )[a-z0-9-]+)(?: \(|;|$)`)
 	checked := 0
 	each(commands(), func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

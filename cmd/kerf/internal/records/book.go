@@ -128,9 +128,6 @@ func (b *book) known(path string) bool {
 	})
 }
 
-// short names a path for people, from the working directory.
-func (b *book) short(path string) string { return shortPath(b.p, path) }
-
 // shortPath names a path below the working directory without it.
 func shortPath(p *program.Program, path string) string {
 	if cwd, err := p.Cwd(); err == nil {

@@ -129,7 +129,6 @@ func (w *writer) next() protocol.Event {
 type seen struct {
 	t         *testing.T
 	last      uint64
-	first     uint64 // of the first event
 	numbers   []uint64
 	missed    bool
 	texts     map[protocol.ItemID]string

@@ -54,7 +54,6 @@ type View struct {
 	line  int          // of the edit's changed lines
 	marks map[int]bool // lines of the edit that are chosen
 	top   int          // the first row of the diff that is shown
-	page  int          // how many rows of the diff are shown
 	note  string
 	drawn drawn
 }
