@@ -28,7 +28,8 @@ type Bucket interface {
 	// Read returns an error that is fs.ErrNotExist where there is none, and reads at most
 	// limit bytes.
 	Read(ctx context.Context, name string, limit int64) ([]byte, error)
-	Has(ctx context.Context, name string) (bool, error)
+	// Stat tells of an object; the error is fs.ErrNotExist where there is none.
+	Stat(ctx context.Context, name string) (Object, error)
 	// List calls yield with each name below prefix that sorts behind after, in order.
 	List(ctx context.Context, prefix, after string, yield func(Object) error) error
 	Delete(ctx context.Context, name string) error
@@ -92,13 +93,21 @@ func (s *Store) tools() {
 	})
 }
 
-// Put keeps a content and returns its hash. What is there already is not sent again.
+// Fresh is how young a content is after a Put, in seconds, at most: what collects old contents that nothing names must
+// leave alone what is younger than twice of it, for a Put may have returned its hash a moment ago.
+const Fresh = 30 * 60
+
+// Put keeps a content and returns its hash. What is there already is not sent again, unless it is older than Fresh.
 func (s *Store) Put(ctx context.Context, data []byte) (string, error) {
 	if len(data) > Limit {
 		return "", fmt.Errorf("a content of %d bytes; the limit is %d", len(data), Limit)
 	}
 	hash := s.Hash(data)
-	if there, err := s.Has(ctx, place(hash)); err != nil || there {
+	o, err := s.Stat(ctx, place(hash))
+	if err == nil && o.Age < Fresh {
+		return hash, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return hash, err
 	}
 	return hash, s.Write(ctx, place(hash), s.pack(data, hash))

@@ -70,17 +70,21 @@ func readAtMost(r io.Reader, name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Has is [Bucket].
-func (d Dir) Has(_ context.Context, name string) (bool, error) {
+// Stat is [Bucket].
+func (d Dir) Stat(_ context.Context, name string) (Object, error) {
 	path, err := d.file(name)
 	if err != nil {
-		return false, err
+		return Object{}, err
 	}
-	_, err = os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	info, err := os.Lstat(path)
+	if err != nil {
+		return Object{}, err
 	}
-	return err == nil, err
+	return object(name, info), nil
+}
+
+func object(name string, info fs.FileInfo) Object {
+	return Object{Name: name, Size: info.Size(), Age: int64(time.Since(info.ModTime()).Seconds())}
 }
 
 // List is [Bucket].
@@ -105,7 +109,7 @@ func (d Dir) List(_ context.Context, prefix, after string, yield func(Object) er
 		if err != nil {
 			return nil
 		}
-		return yield(Object{Name: name, Size: info.Size(), Age: int64(time.Since(info.ModTime()).Seconds())})
+		return yield(object(name, info))
 	})
 }
 

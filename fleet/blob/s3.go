@@ -55,13 +55,18 @@ func (b *S3) Read(ctx context.Context, name string, limit int64) ([]byte, error)
 	return readAtMost(out.Body, name, limit)
 }
 
-// Has is [Bucket].
-func (b *S3) Has(ctx context.Context, name string) (bool, error) {
-	_, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: aws.String(b.prefix + name)})
-	if err = told(name, err); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+// Stat is [Bucket].
+func (b *S3) Stat(ctx context.Context, name string) (Object, error) {
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: aws.String(b.prefix + name)})
+	if err != nil {
+		return Object{}, told(name, err)
 	}
-	return err == nil, err
+	return line(name, out.ContentLength, out.LastModified), nil
+}
+
+// line is an object as the store tells of it.
+func line(name string, size *int64, written *time.Time) Object {
+	return Object{Name: name, Size: aws.ToInt64(size), Age: int64(time.Since(aws.ToTime(written)).Seconds())}
 }
 
 // List is [Bucket].
@@ -80,8 +85,7 @@ func (b *S3) List(ctx context.Context, prefix, after string, yield func(Object) 
 			if name <= after {
 				continue // stores that do not know StartAfter
 			}
-			age := int64(time.Since(aws.ToTime(o.LastModified)).Seconds())
-			if err := yield(Object{Name: name, Size: aws.ToInt64(o.Size), Age: age}); err != nil {
+			if err := yield(line(name, o.Size, o.LastModified)); err != nil {
 				return err
 			}
 		}

@@ -27,6 +27,10 @@ type Bundle struct {
 	Worker     string    `json:"worker"`
 	Session    string    `json:"session"`
 	Prompt     string    `json:"prompt"`
+	// Outcome is how the task ended, and Problem why it ended early.
+	Outcome task.Phase `json:"outcome,omitempty"`
+	Problem string     `json:"problem,omitempty"`
+	Message string     `json:"message,omitempty"` // the model's last
 	// Changes are all paths that differ between Base and Tree.
 	Changes []Change `json:"changes"`
 	// Patch are the parts of a git patch that has all of it, with binary files and modes.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kerf/fleet/task"
 )
 
 // Params are the size of a fleet and what one task costs.
@@ -67,10 +69,7 @@ func (p Params) Check() error {
 	return nil
 }
 
-const (
-	day      = 24 * time.Hour
-	partSize = 1000 // tasks that one part of a map starts; see package flow
-)
+const day = 24 * time.Hour
 
 // Plan works it out and plays a day.
 func Plan(p Params) Result {
@@ -88,8 +87,8 @@ func Plan(p Params) Result {
 	n := float64(p.Tasks) / float64(p.Workers)
 	met := float64(p.Repositories) * (1 - math.Pow(1-1/float64(p.Repositories), n))
 	r.CloneBytesDay = int64(float64(p.Workers) * (met*float64(p.CloneBytes) + (n-met)*float64(p.FetchBytes)))
-	r.LargestParents = (p.Tasks + partSize - 1) / partSize
-	r.EventsOfOnePart = partSize * 6 // started, initiated, completed, and workflow tasks between
+	r.LargestParents = (p.Tasks + task.PartMost - 1) / task.PartMost
+	r.EventsOfOnePart = task.PartMost * 6 // started, initiated, completed, and workflow tasks between
 	play(p, &r)
 	return r
 }

@@ -21,6 +21,7 @@ import (
 	"kerf/fleet/bundle"
 	"kerf/fleet/flow"
 	"kerf/fleet/task"
+	"kerf/fleet/worker"
 )
 
 // Desk reaches the engine and the store.
@@ -28,7 +29,6 @@ type Desk struct {
 	Engine    client.Client
 	Store     *blob.Store
 	Namespace string
-	Converter converter.DataConverter // nil: the default
 }
 
 // ErrNone says that there is no such task.
@@ -40,13 +40,20 @@ func (d Desk) Submit(ctx context.Context, t task.Task) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	if t.Scenario != "" {
-		if err := d.Store.Point(ctx, "tasks/"+t.ID+"/scenario", t.Scenario); err != nil {
-			return err
-		}
+	if err := d.name(ctx, t.ID, "scenario", t.Scenario); err != nil {
+		return err
 	}
 	_, err := d.Engine.ExecuteWorkflow(ctx, options(t.ID, flow.Summary(t), t.Priority, flow.Attributes(t)), flow.TaskType, t)
 	return d.told(t.ID, err)
+}
+
+// name names a content of a task, so that it stays as long as the task. A task that is refused, for its name was used,
+// takes away no other's.
+func (d Desk) name(ctx context.Context, id, what, hash string) error {
+	if hash == "" {
+		return nil
+	}
+	return d.Store.Point(ctx, fmt.Sprintf("tasks/%s/%s-%.12s", id, what, hash), hash)
 }
 
 func options(id, summary string, priority int, a temporal.SearchAttributes) client.StartWorkflowOptions {
@@ -72,7 +79,8 @@ func (d Desk) SubmitMap(ctx context.Context, m task.Map, rows []task.Row) error 
 	if m.Rows, err = d.Store.PutJSON(ctx, rows); err != nil {
 		return err
 	}
-	if err = d.Store.Point(ctx, "tasks/"+m.ID+"/rows", m.Rows); err != nil {
+	err = errors.Join(d.name(ctx, m.ID, "rows", m.Rows), d.name(ctx, m.ID, "scenario", m.Task.Scenario))
+	if err != nil {
 		return err
 	}
 	m.Total = len(rows)
@@ -266,7 +274,7 @@ func (d Desk) Cancel(ctx context.Context, id string) error {
 	return d.told(id, d.Engine.CancelWorkflow(ctx, id, ""))
 }
 
-// Wait waits for the end of a task.
+// Wait waits for the end of a task. Of one that the engine has forgotten it tells what the store has.
 func (d Desk) Wait(ctx context.Context, id string) (r task.Result, err error) {
 	err = d.Engine.GetWorkflow(ctx, id, "").Get(ctx, &r)
 	var cancelled *temporal.CanceledError
@@ -277,7 +285,30 @@ func (d Desk) Wait(ctx context.Context, id string) (r task.Result, err error) {
 		}
 		return r, nil
 	}
+	if errors.As(err, new(*serviceerror.NotFound)) {
+		if kept, e := d.kept(ctx, id); e != nil || kept.Bundle != "" {
+			return kept, e
+		}
+	}
 	return r, d.told(id, err)
+}
+
+// kept is the result of a task as it was published, without a bundle where there is none.
+func (d Desk) kept(ctx context.Context, id string) (r task.Result, err error) {
+	name, err := d.Store.Last(ctx, "tasks/"+id+"/"+worker.ResultPrefix)
+	if err != nil || name == "" {
+		return r, err
+	}
+	hash, err := d.Store.Follow(ctx, name)
+	if err != nil || hash == "" {
+		return r, err
+	}
+	b, err := d.Bundle(ctx, hash)
+	if err != nil {
+		return r, err
+	}
+	return task.Result{Task: id, Outcome: b.Outcome, Problem: b.Problem, Message: b.Message, Session: b.Session, Base: b.Base,
+		Tree: b.Tree, Bundle: hash, Files: len(b.Changes), Checks: b.Checks}, nil
 }
 
 // Bundle reads the published result of a task and checks it.

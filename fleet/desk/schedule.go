@@ -36,10 +36,8 @@ func (d Desk) Plan(ctx context.Context, s Schedule, t task.Task) error {
 	default:
 		spec.Intervals = []client.ScheduleIntervalSpec{{Every: s.Every}}
 	}
-	if t.Scenario != "" {
-		if err := d.Store.Point(ctx, "tasks/"+t.ID+"/scenario", t.Scenario); err != nil {
-			return err
-		}
+	if err := d.name(ctx, t.ID, "scenario", t.Scenario); err != nil {
+		return err
 	}
 	_, err := d.Engine.ScheduleClient().Create(ctx, client.ScheduleOptions{ID: s.Name, Spec: spec,
 		Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP,

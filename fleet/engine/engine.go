@@ -16,6 +16,8 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/namespace/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/server/common/authorization"
@@ -26,15 +28,13 @@ import (
 	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	"go.temporal.io/server/schema/sqlite"
 	"go.temporal.io/server/temporal"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"kerf/fleet/flow"
 )
 
 // Here says that this program has the engine.
 const Here = true
-
-// Namespace is that of the embedded engine.
-const Namespace = "default"
 
 const local = "127.0.0.1"
 
@@ -83,13 +83,25 @@ func (e *Engine) wait() error {
 	for late := time.Now().Add(started); ; time.Sleep(20 * time.Millisecond) {
 		c, err := client.Dial(client.Options{HostPort: e.Address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 		if err == nil {
+			err = keep(c)
 			c.Close()
+		}
+		if err == nil {
 			return nil
 		}
 		if time.Now().After(late) {
 			return fmt.Errorf("the engine does not answer: %w", err)
 		}
 	}
+}
+
+// keep sets how long histories are kept, also where an older program made the namespace.
+func keep(c client.Client) error {
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	defer stop()
+	_, err := c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{Namespace: Namespace,
+		Config: &namespace.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(Kept)}})
+	return err
 }
 
 // Stop ends it.

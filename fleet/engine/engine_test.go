@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"kerf/fleet/engine"
@@ -27,6 +28,11 @@ func TestTheEngineKeepsItsData(t *testing.T) {
 		}
 		if _, err = c.CheckHealth(context.Background(), nil); err != nil {
 			t.Fatal(err)
+		}
+		d, err := c.WorkflowService().DescribeNamespace(context.Background(),
+			&workflowservice.DescribeNamespaceRequest{Namespace: engine.Namespace})
+		if err != nil || d.Config.WorkflowExecutionRetentionTtl.AsDuration() != engine.Kept {
+			t.Errorf("what is over is kept for %v, %v", d.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), err)
 		}
 		run, err := c.ExecuteWorkflow(context.Background(), client.StartWorkflowOptions{ID: "a", TaskQueue: "q"}, "none")
 		if err != nil {

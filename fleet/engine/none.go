@@ -11,9 +11,6 @@ import (
 // Here says that this program lacks the engine.
 const Here = false
 
-// Namespace is that of the embedded engine.
-const Namespace = "default"
-
 // Engine is a running one.
 type Engine struct{ Address string }
 

@@ -13,14 +13,11 @@ import (
 	"kerf/fleet/task"
 )
 
-// How many rows are read at a time, how many tasks one part of a map starts before it goes
-// on as a new run, so that no history grows without bound.
-const (
-	rowsRead = 200
-	partSize = 1000
-)
+// rowsRead is how many rows are read at a time.
+const rowsRead = 200
 
-// Map runs one task for each row, at most m.Parallel at a time.
+// Map runs one task for each row, at most m.Parallel at a time. After m.Part tasks it waits for those that run and
+// goes on as a new run, so that no history grows without bound.
 func (f Flows) Map(ctx workflow.Context, m task.Map) (task.Map, error) {
 	if m.Counts == nil {
 		m.Counts = map[task.Phase]int{}
@@ -31,10 +28,14 @@ func (f Flows) Map(ctx workflow.Context, m task.Map) (task.Map, error) {
 	if m.Parallel < 1 {
 		m.Parallel = 1
 	}
+	most := task.PartMost
+	if m.Part > 0 {
+		most = min(most, m.Part)
+	}
 	var rows []task.Row
 	running := 0
 	free := workflow.NewSemaphore(ctx, int64(m.Parallel))
-	for started := 0; m.Next < m.Total && started < partSize; started++ {
+	for started := 0; m.Next < m.Total && started < most; started++ {
 		if len(rows) == 0 {
 			var err error
 			if rows, err = read(ctx, m); err != nil {

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 )
 
 // Options say where the engine is and how it is reached.
@@ -38,7 +39,8 @@ const answers = 20 * time.Second
 
 // Dial connects.
 func (o Options) Dial() (client.Client, error) {
-	c := client.Options{HostPort: o.Address, Namespace: o.Namespace, MetricsHandler: o.Metrics, DataConverter: o.Converter()}
+	c := client.Options{HostPort: o.Address, Namespace: o.Namespace, MetricsHandler: o.Metrics, DataConverter: o.Converter(),
+		FailureConverter: o.failures()}
 	log := o.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -65,6 +67,15 @@ func (o Options) Converter() converter.DataConverter {
 		return nil
 	}
 	return converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), NewCodec(o.Secret))
+}
+
+// failures encrypts what errors say, too: they name files and revisions, and repeat what programs said.
+func (o Options) failures() converter.FailureConverter {
+	if o.Secret == nil {
+		return nil
+	}
+	return temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: o.Converter(),
+		EncodeCommonAttributes: true})
 }
 
 func (o Options) tls() (*tls.Config, error) {

@@ -110,6 +110,9 @@ type Result struct {
 	Places  int           `json:"places,omitempty"`
 }
 
+// PartMost bounds how many tasks one run of a map starts: each has six events in its history, which the engine bounds.
+const PartMost = 1000
+
 // Map is one prompt over many rows.
 type Map struct {
 	ID string `json:"id"`
@@ -119,6 +122,8 @@ type Map struct {
 	Rows     string `json:"rows"`
 	Total    int    `json:"total"`
 	Parallel int    `json:"parallel"`
+	// Part is how many tasks are started before the map goes on as a new run; 0 means PartMost, which it may not pass.
+	Part int `json:"part,omitempty"`
 	// Next and the counts are carried from one part of a long map to the next.
 	Next   int           `json:"next"`
 	Counts map[Phase]int `json:"counts,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"kerf/fleet/blob"
 	"kerf/fleet/task"
 )
 
@@ -44,11 +45,25 @@ const partSize = 1 << 20
 // packsMost is after how many packs a checkpoint has one for all of it again.
 const packsMost = 50
 
-func checkpoints(id string) string { return "tasks/" + id + "/checkpoints/" }
+// Checkpoints is where the names of a task's checkpoints begin in the store.
+func Checkpoints(id string) string { return "tasks/" + id + "/checkpoints/" }
+
+// CheckpointParts are the contents that a checkpoint names.
+func CheckpointParts(ctx context.Context, store *blob.Store, hash string) ([][]string, error) {
+	var c checkpoint
+	if err := store.GetJSON(ctx, hash, &c); err != nil {
+		return nil, err
+	}
+	lists := c.Packs
+	for _, f := range c.Files {
+		lists = append(lists, f.Parts)
+	}
+	return lists, nil
+}
 
 // lastCheckpoint is the newest one of the last place that made one.
 func (w *Worker) lastCheckpoint(ctx context.Context, id string) (*checkpoint, error) {
-	name, err := w.Store.Last(ctx, checkpoints(id))
+	name, err := w.Store.Last(ctx, Checkpoints(id))
 	if err != nil || name == "" {
 		return nil, err
 	}
@@ -91,7 +106,7 @@ func (s *session) save(ctx context.Context, over *task.Ran) error {
 		return err
 	}
 	// Of a place the last one counts, also over several runs.
-	name := fmt.Sprintf("%s%04d-%016d", checkpoints(s.task.ID), s.place.Number, time.Now().UnixMicro())
+	name := fmt.Sprintf("%s%04d-%016d", Checkpoints(s.task.ID), s.place.Number, time.Now().UnixMicro())
 	if err = s.worker.Store.Point(ctx, name, hash); err != nil {
 		return err
 	}

@@ -17,8 +17,14 @@ import (
 	"kerf/fleet/task"
 )
 
-// ResultName is the name of a task's bundle in the store.
-func ResultName(id string) string { return "tasks/" + id + "/result" }
+// ResultPrefix is how the names of a task's bundles begin, below those of the task. Each place has its own: one that the
+// engine gave up may publish late, and what it publishes takes no other's place. The last name is that of the result.
+const ResultPrefix = "result"
+
+// ResultName is the name of the bundle that a place published.
+func ResultName(id string, place int) string {
+	return fmt.Sprintf("tasks/%s/%s-%04d", id, ResultPrefix, place)
+}
 
 // Publish is [flow.Activities]. The bundle has its name only when all of it is there.
 func (w *Worker) Publish(ctx context.Context, t task.Task, p task.Place, r task.Result) (_ task.Result, err error) {
@@ -30,7 +36,7 @@ func (w *Worker) Publish(ctx context.Context, t task.Task, p task.Place, r task.
 	defer w.alive(ctx, nothing)()
 	f := w.files(t.ID)
 	b := bundle.Bundle{Task: t.ID, Repository: t.Repository, Base: p.Base, Made: time.Now().UTC(), Worker: w.Name,
-		Session: r.Session, Prompt: t.Prompt, Checks: r.Checks}
+		Session: r.Session, Prompt: t.Prompt, Outcome: r.Outcome, Problem: r.Problem, Message: r.Message, Checks: r.Checks}
 	if b.Tree, err = f.snapshot(ctx); err != nil {
 		return r, err
 	}
@@ -47,7 +53,7 @@ func (w *Worker) Publish(ctx context.Context, t task.Task, p task.Place, r task.
 		return r, err
 	}
 	r.Tree, r.Files = b.Tree, len(b.Changes)
-	return r, w.Store.Point(ctx, ResultName(t.ID), r.Bundle)
+	return r, w.Store.Point(ctx, ResultName(t.ID, p.Number), r.Bundle)
 }
 
 // changes fills in what differs, the patch and the causes.

@@ -3,15 +3,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"kerf/fleet/blob"
 	"kerf/fleet/link"
+	"kerf/fleet/task"
 )
 
 // A task reads nothing of another one, of the store, of the clones of other repositories,
@@ -66,6 +73,14 @@ func TestTasksAreApart(t *testing.T) {
 		t.Errorf("the second task sees %d clones", n)
 	}
 	f.must("cancel", "--wait", "first")
+	// An error repeats what the task said; the engine must not see it either.
+	if out, err := f.run("submit", "--repo", two, "--id", "third", "--rev", "TOPSECRET-BRANCH", "--wait", "look"); err == nil ||
+		!strings.Contains(err.Error(), "TOPSECRET-BRANCH") {
+		t.Errorf("no such revision: %s %v", out, err)
+	}
+	for _, id := range []string{"first", "second", "third"} {
+		f.lacks(id, "TOPSECRET", "LOOKED", "KEYWORD")
+	}
 
 	// With the key everything can be read, and no content has the worker's own.
 	key, err := link.ReadSecret(secret)
@@ -104,8 +119,85 @@ func TestTasksAreApart(t *testing.T) {
 	if err != nil || contents < 5 || words == 0 {
 		t.Errorf("%d contents, %d with the task's words, %v", contents, words, err)
 	}
-	db, err := os.ReadFile(filepath.Join(f.dir, "dev", "engine.db"))
-	if err == nil && strings.Contains(string(db), "TOPSECRET") {
-		t.Error("the engine's file has the words of a task")
+	files, _ := filepath.Glob(filepath.Join(f.dir, "dev", "engine.db*"))
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		for _, word := range []string{"TOPSECRET", "LOOKED", "KEYWORD"} {
+			if err != nil || strings.Contains(string(data), word) {
+				t.Errorf("the engine's file %s has %s; %v", filepath.Base(file), word, err)
+			}
+		}
+	}
+	if len(files) == 0 && !other() {
+		t.Error("the engine has no file")
+	}
+}
+
+// lacks looks for words in the history of a task, as the engine has it.
+func (f *fleet) lacks(id string, words ...string) {
+	f.t.Helper()
+	events := f.events(id)
+	if len(events) < 5 {
+		f.t.Errorf("%s has %d events", id, len(events))
+	}
+	for _, e := range events {
+		// Payloads are bytes, which JSON would show as base64.
+		data, err := proto.Marshal(e)
+		for _, word := range words {
+			if err != nil || bytes.Contains(data, []byte(word)) {
+				f.t.Errorf("event %d of %s, %s, has %s; %v", e.EventId, id, e.EventType, word, err)
+			}
+		}
+	}
+}
+
+// Without a key for payloads, too, the keys of models are on the workers alone: they are in no history and in no
+// content of the store, though the session that uses one has an error of its provider to tell.
+func TestKeysStayOnTheWorker(t *testing.T) {
+	const planted = "KEYWORD-OF-THE-WORKER"
+	f := newFleet(t)
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+planted {
+			t.Errorf("the provider was asked with %q", r.Header.Get("Authorization"))
+		}
+		http.Error(w, `{"error":{"message":"the key `+planted+` is not for this model"}}`, http.StatusUnauthorized)
+	}))
+	defer provider.Close()
+	home := filepath.Join(f.dir, "kerfhome")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nname = \"p\"\nbase_url = %q\n"+
+		"wire_api = \"chat\"\nenv_key = \"PLANTED_KEY\"\n", provider.URL)
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PLANTED_KEY", planted)
+	f.work("one", "--kerf-home", home)
+	f.must("submit", "--repo", f.repository("r"), "--id", "key", "say hello")
+	r := f.result("key")
+	if r.Outcome != task.Failed || r.Problem == "" {
+		t.Errorf("%+v", r)
+	}
+	t.Logf("the task tells: %s", r.Problem)
+	f.lacks("key", planted)
+	s, err := blob.Open(context.Background(), f.store(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := 0
+	err = s.List(context.Background(), "", "", func(o blob.Object) error {
+		data, err := s.Kept(context.Background(), o.Name)
+		if err != nil {
+			return nil // a name
+		}
+		contents++
+		if bytes.Contains(data, []byte(planted)) {
+			t.Errorf("the worker's key is in %s of the store", o.Name)
+		}
+		return nil
+	})
+	if err != nil || contents < 3 {
+		t.Errorf("%d contents, %v", contents, err)
 	}
 }

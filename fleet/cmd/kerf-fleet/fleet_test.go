@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +22,8 @@ import (
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -31,12 +34,16 @@ import (
 	"kerf/fleet/task"
 )
 
+// built is the directory of the program that kerf built.
+var built string
+
 // kerf is the program that runs sessions, built once.
 var kerf = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "kerf")
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	path := filepath.Join(dir, "kerf")
 	cmd := exec.Command("go", "build", "-o", path, "./cmd/kerf")
 	cmd.Dir = filepath.Join("..", "..", "..")
@@ -53,8 +60,8 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	code := m.Run()
-	if path, err := kerf(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
+	if built != "" {
+		os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
@@ -444,3 +451,43 @@ func (f *fleet) git(dir string, args ...string) string {
 }
 
 func errorsAs(err error, target **exec.ExitError) bool { return errors.As(err, target) }
+
+// runs counts the runs of a workflow, by those that went on as a new one.
+func (f *fleet) runs(id string) int {
+	f.t.Helper()
+	c, err := client.Dial(client.Options{HostPort: f.address})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer c.Close()
+	n := 0
+	f.until("the runs to be listed", 30*time.Second, func() bool {
+		r, err := c.ListWorkflow(context.Background(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: "default",
+			Query: fmt.Sprintf("WorkflowId = '%s'", id)})
+		if err != nil {
+			return false
+		}
+		n = len(r.Executions)
+		return !slices.ContainsFunc(r.Executions, func(e *workflow.WorkflowExecutionInfo) bool {
+			return e.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING
+		})
+	})
+	return n
+}
+
+// processes are the lines of the table of processes, of those of this fleet's tasks, that have a word in their command
+// line, their working directory or their environment.
+func (f *fleet) processes(word string) (found []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		command, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		around, _ := os.ReadFile(filepath.Join(dir, "environ"))
+		at, _ := os.Readlink(filepath.Join(dir, "cwd"))
+		line := strings.ReplaceAll(string(command), "\x00", " ")
+		whole := line + " " + at + " " + string(around)
+		if strings.Contains(whole, word) && strings.Contains(whole, f.dir+"/") && strings.Contains(whole, "/tasks/") {
+			found = append(found, filepath.Base(dir)+" "+line)
+		}
+	}
+	return found
+}

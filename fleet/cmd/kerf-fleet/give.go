@@ -55,10 +55,8 @@ func (a *asked) finish(c *cobra.Command, d desk.Desk, prompt []string) (err erro
 		}
 		a.task.Prompt = string(data)
 	}
-	if r := a.task.Repository; r != "" && !strings.Contains(r, ":") {
-		if a.task.Repository, err = filepath.Abs(r); err != nil {
-			return err
-		}
+	if a.task.Repository, err = repository(a.task.Repository); err != nil {
+		return err
 	}
 	if a.scenario != "" {
 		data, err := os.ReadFile(a.scenario)
@@ -73,6 +71,14 @@ func (a *asked) finish(c *cobra.Command, d desk.Desk, prompt []string) (err erro
 		}
 	}
 	return nil
+}
+
+// repository is one as workers know it: a path is absolute, a URL as it is.
+func repository(r string) (string, error) {
+	if r == "" || strings.Contains(r, ":") {
+		return r, nil
+	}
+	return filepath.Abs(r)
 }
 
 func (f *flags) submit() *cobra.Command {
@@ -127,7 +133,7 @@ func (f *flags) waited(c *cobra.Command, d desk.Desk, id string) error {
 func (f *flags) mapping() *cobra.Command {
 	a := &asked{}
 	var over overs
-	var parallel int
+	var parallel, part int
 	c := &cobra.Command{
 		Use:   "map (--repos LIST | --paths LIST | --rows FILE) PROMPT",
 		Short: "Give one prompt to many repositories, paths or rows",
@@ -147,6 +153,7 @@ MAP-00001 and so on.`,
 	c.Flags().StringSliceVar(&over.paths, "paths", nil, "`paths` in the repository of --repo, one task each")
 	c.Flags().StringVar(&over.rows, "rows", "", "`file` of rows; - is standard input")
 	c.Flags().IntVar(&parallel, "parallel", 20, "how many tasks at a time (`n`)")
+	c.Flags().IntVar(&part, "part", task.PartMost, "go on as a new run of the engine after `n` tasks, when those that run are over")
 	c.RunE = func(c *cobra.Command, words []string) error {
 		return f.with(c.Context(), func(d desk.Desk) error {
 			all, err := over.read(c)
@@ -159,10 +166,13 @@ MAP-00001 and so on.`,
 			if parallel < 1 || parallel > 1000 {
 				return usage("--parallel %d: use 1 to 1000", parallel)
 			}
+			if part < 1 || part > task.PartMost {
+				return usage("--part %d: use 1 to %d", part, task.PartMost)
+			}
 			if !c.Flags().Changed("id") {
 				a.task.ID = "m" + a.task.ID[1:]
 			}
-			m := task.Map{ID: a.task.ID, Task: a.task, Parallel: parallel}
+			m := task.Map{ID: a.task.ID, Task: a.task, Parallel: parallel, Part: part}
 			if err = d.SubmitMap(c.Context(), m, all); err != nil {
 				return err
 			}
@@ -196,10 +206,8 @@ func (o overs) read(c *cobra.Command) (rows []task.Row, err error) {
 		return nil, usage("map takes either --repos, --paths or --rows")
 	}
 	for _, r := range o.repos {
-		if !strings.Contains(r, ":") {
-			if r, err = filepath.Abs(r); err != nil {
-				return nil, err
-			}
+		if r, err = repository(r); err != nil {
+			return nil, err
 		}
 		rows = append(rows, task.Row{Repository: r})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"kerf/fleet/capacity"
 	"kerf/fleet/desk"
+	"kerf/fleet/engine"
 )
 
 func (f *flags) gc() *cobra.Command {
@@ -15,11 +16,11 @@ func (f *flags) gc() *cobra.Command {
 	var dry bool
 	c := &cobra.Command{Use: "gc", Short: "Remove old tasks from the store", Args: args(0, 0, "no words"),
 		Long: "Removes what the store has of tasks that ended long ago, and contents that nothing names. The engine keeps its own histories by the namespace's retention."}
-	c.Flags().DurationVar(&age, "older", 30*24*time.Hour, "only what is older than this `time`")
+	c.Flags().DurationVar(&age, "older", engine.Kept, "only what is older than this `time`")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if age < time.Hour {
-			return usage("--older %s: use at least 1h, so that nothing goes that is being written", age)
+		if age < desk.SweepLeast {
+			return usage("--older %s: use at least %s, so that nothing goes that is being written", age, desk.SweepLeast)
 		}
 		return f.with(c.Context(), func(d desk.Desk) error {
 			s, err := d.Sweep(c.Context(), age, dry)

@@ -11,10 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"kerf/fleet/blob"
@@ -84,14 +87,14 @@ func TestOldTasksAreRemoved(t *testing.T) {
 		}
 		return dry.Tasks == 1
 	})
-	if hash, _ := store.Follow(ctx, worker.ResultName("old")); hash == "" {
+	if hash, _ := store.Follow(ctx, worker.ResultName("old", 1)); hash == "" {
 		t.Error("a dry run removed something")
 	}
 	swept, err := d.Sweep(ctx, time.Second, false)
 	if err != nil || swept.Tasks != 1 || swept.Objects == 0 || swept.Objects < dry.Objects {
 		t.Errorf("swept: %+v, before %+v, %v", swept, dry, err)
 	}
-	if hash, _ := store.Follow(ctx, worker.ResultName("old")); hash != "" {
+	if hash, _ := store.Follow(ctx, worker.ResultName("old", 1)); hash != "" {
 		t.Error("the old task is still there")
 	}
 	f.kill("one")
@@ -104,6 +107,38 @@ func TestOldTasksAreRemoved(t *testing.T) {
 	}
 	if patch := f.must("result", "--patch", "held"); !strings.HasSuffix(patch, "+1\n+2\n+3\n") {
 		t.Errorf("patch: %s", patch)
+	}
+}
+
+// What the engine has forgotten, for its time to keep histories is over, the store still has.
+func TestAResultOutlivesItsHistory(t *testing.T) {
+	f := newFleet(t, "one")
+	repo := f.repository("r")
+	f.must("submit", "--repo", repo, "--id", "past", "--scenario", f.scenario("s", "echo x > x"), "--check", "true", "--wait", "make x")
+	want := f.must("result", "--patch", "past")
+	was := f.result("past")
+	c, err := client.Dial(client.Options{HostPort: f.address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.WorkflowService().DeleteWorkflowExecution(context.Background(), &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &common.WorkflowExecution{WorkflowId: "past"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.until("the engine to forget", time.Minute, func() bool { _, err := f.run("show", "past"); return err != nil })
+	if got := f.must("result", "--patch", "past"); got != want {
+		t.Errorf("the patch is now %q, was %q", got, want)
+	}
+	r := f.result("past")
+	if was.Tokens, was.Places = 0, 0; !reflect.DeepEqual(r, was) {
+		t.Errorf("the result is now %+v, was %+v", r, was)
+	}
+	path, _ := kerf()
+	f.must("apply", "--kerf", path, "-C", repo, "past")
+	if read(t, repo, "x") != "x\n" {
+		t.Error("the result was not applied")
 	}
 }
 

@@ -39,6 +39,10 @@ func (f *flags) list() *cobra.Command {
 	c.Flags().IntVarP(&filter.Limit, "limit", "n", 100, "at most `n`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return f.with(c.Context(), func(d desk.Desk) error {
+			var err error
+			if filter.Repository, err = repository(filter.Repository); err != nil {
+				return err
+			}
 			lines, err := d.List(c.Context(), filter)
 			if err != nil {
 				return err

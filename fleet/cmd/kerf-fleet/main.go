@@ -22,8 +22,9 @@ func main() {
 
 // The exit codes, which are those of kerf.
 const (
-	exitFailure = 1 // what was asked did not come to pass
-	exitUsage   = 2 // the command line, or the settings
+	exitFailure     = 1   // what was asked did not come to pass
+	exitUsage       = 2   // the command line, or the settings
+	exitInterrupted = 130 // Ctrl-C, or a request to end, came before
 )
 
 // usageError is a mistake of the command line.
@@ -44,8 +45,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, said io.Writer) 
 		return 0
 	case errors.Is(err, errTold):
 		return exitFailure
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		return 130
+	case ctx.Err() != nil: // whatever the engine and the store call it
+		return exitInterrupted
 	}
 	fmt.Fprintf(said, "kerf-fleet: %v\n", err)
 	if errors.As(err, new(usageError)) {

@@ -170,11 +170,20 @@ func TestCancelWhileACommandRuns(t *testing.T) {
 	f := newFleet(t, "one")
 	repo := f.repository("r")
 	name := filepath.Base(f.dir) + "-sleeper"
-	f.must("submit", "--repo", repo, "--id", "c", "--scenario", f.scenario("s", "echo x > x; exec -a "+name+" sleep 300"), "wait")
-	running := func() bool { return exec.Command("pgrep", "-f", "^"+name).Run() == nil }
-	f.until("the command", 30*time.Second, running)
+	// One that goes into the background and into a session of its own, and one that does not.
+	f.must("submit", "--repo", repo, "--id", "c", "--scenario", f.scenario("s", "echo x > x; setsid bash -c 'exec -a "+name+
+		"-away sleep 300' & exec -a "+name+" sleep 300"), "wait")
+	f.until("the commands", 30*time.Second, func() bool {
+		return len(f.processes(name+"-away")) > 0 && len(f.processes(name+" 300")) > 0
+	})
+	if len(f.processes("kerf -c default_permissions")) == 0 {
+		t.Error("the table of processes does not show kerf serve; what is left could not be seen")
+	}
 	f.must("cancel", "--wait", "c")
-	if running() {
+	if left := f.processes("/one/tasks/c"); len(left) > 0 {
+		t.Errorf("still there: %v", left)
+	}
+	if exec.Command("pgrep", "-f", "^"+name).Run() == nil {
 		t.Error("the command still runs")
 	}
 	if r := f.result("c"); r.Outcome != task.Cancelled {

@@ -17,10 +17,17 @@ import (
 func (f *flags) top() *cobra.Command {
 	var every time.Duration
 	c := &cobra.Command{Use: "top", Short: "Watch the fleet in the terminal", Args: args(0, 0, "no words"),
-		Long: "Shows counts and tasks, the newest first, and draws them again and again. q or Ctrl-C ends it. Without a terminal it prints them once."}
+		Long: "Shows counts and tasks, the newest first, and draws them again and again. q or Ctrl-C ends it. Without a terminal it prints them once; with --json, too, and with what tasks ask."}
 	c.Flags().DurationVar(&every, "every", 2*time.Second, "how often (`time`)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return f.with(c.Context(), func(d desk.Desk) error {
+			if f.json {
+				lines, err := d.Watch(c.Context())
+				if err != nil {
+					return err
+				}
+				return printJSON(c, append([]desk.Line{}, lines...))
+			}
 			screen, ok := c.OutOrStdout().(*os.File)
 			if !ok || !term.IsTerminal(int(screen.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 				return draw(c, d, c.OutOrStdout(), 0)
