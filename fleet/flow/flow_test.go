@@ -13,6 +13,7 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"kerf/fleet/flow"
@@ -36,10 +37,12 @@ func newStage(t *testing.T) *stage {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	s := &stage{env: suite.NewTestWorkflowEnvironment()}
+	// A busy machine is no deadlock.
+	s.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
 	flows := flow.Flows{}
 	s.env.RegisterWorkflowWithOptions(flows.Task, workflow.RegisterOptions{Name: flow.TaskType})
 	s.env.RegisterWorkflowWithOptions(flows.Map, workflow.RegisterOptions{Name: flow.MapType})
-	s.env.SetTestTimeout(30 * time.Second)
+	s.env.SetTestTimeout(5 * time.Minute)
 	for name, act := range map[string]any{
 		"Prepare": func(_ context.Context, _ task.Task, n int) (task.Place, error) {
 			if s.prepare != nil {

@@ -38,6 +38,12 @@ func (m *Metrics) WithTags(tags map[string]string) client.MetricsHandler {
 	return &Metrics{Registry: m.Registry, tags: all, shared: m.shared}
 }
 
+// Tell tells a number of this program itself, which now returns when somebody asks.
+func (m *Metrics) Tell(name, help string, now func() int) {
+	m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kerf_fleet_" + name, Help: help},
+		func() float64 { return float64(now()) }))
+}
+
 // labels are the tags' names in order, and their values. The queue of one worker is not
 // told: its name is random, and a series for each would never end.
 func (m *Metrics) labels() (names, values []string) {

@@ -56,9 +56,14 @@ func (s slots) ReleaseSlot(sdkworker.SlotReleaseInfo) {}
 func (s slots) MaxSlots() int { return s.w.Slots }
 
 func (w *Worker) room() bool {
+	return w.Busy() < w.Slots
+}
+
+// Busy is how many tasks are prepared here and not cleaned, of at most Slots.
+func (w *Worker) Busy() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.held) < w.Slots
+	return len(w.held)
 }
 
 // A holding is a task that is prepared here and not cleaned.

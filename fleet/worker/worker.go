@@ -106,6 +106,9 @@ func alone(lock *flock.Flock) error {
 	return err
 }
 
+// busy is how long a step of a workflow may take on a machine whose tasks use all of it, before it counts as stuck.
+const busy = 10 * time.Second
+
 // Start begins to take tasks.
 func (w *Worker) Start() error {
 	own := sdkworker.New(w.Engine, w.queue, sdkworker.Options{DisableWorkflowWorker: true, Identity: w.Name,
@@ -114,7 +117,7 @@ func (w *Worker) Start() error {
 		"Deliver": w.Deliver} {
 		own.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 	}
-	flows := sdkworker.New(w.Engine, flow.Queue, sdkworker.Options{Identity: w.Name,
+	flows := sdkworker.New(w.Engine, flow.Queue, sdkworker.Options{Identity: w.Name, DeadlockDetectionTimeout: busy,
 		StickyScheduleToStartTimeout: 2 * time.Second})
 	Register(flows, flow.Flows{Times: w.Times})
 	flows.RegisterActivityWithOptions(w.Rows, activity.RegisterOptions{Name: "Rows"})

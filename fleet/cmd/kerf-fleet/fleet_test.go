@@ -37,8 +37,11 @@ import (
 // built is the directory of the program that kerf built.
 var built string
 
-// kerf is the program that runs sessions, built once.
+// kerf is the program that runs sessions, built once; KERF_FLEET_TEST_KERF names one that is there.
 var kerf = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("KERF_FLEET_TEST_KERF"); path != "" {
+		return path, nil
+	}
 	dir, err := os.MkdirTemp("", "kerf")
 	if err != nil {
 		return "", err

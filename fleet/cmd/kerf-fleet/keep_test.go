@@ -153,7 +153,7 @@ func TestMetricsAndHealth(t *testing.T) {
 	l.Close()
 	f.work("one", "--metrics", address)
 	f.must("submit", "--repo", f.repository("r"), "--id", "me", "--scenario", f.scenario("s", "true"), "--wait", "look")
-	for path, want := range map[string]string{"/healthz": "ok\n", "/metrics": "kerf_fleet_engine_"} {
+	for path, want := range map[string]string{"/healthz": "ok\n", "/metrics": "kerf_fleet_engine_", "/metrics?": "kerf_fleet_slots 4\n", "/metrics?2": "kerf_fleet_tasks 0\n"} {
 		r, err := http.Get("http://" + address + path)
 		if err != nil {
 			t.Fatal(err)

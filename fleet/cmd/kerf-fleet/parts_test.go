@@ -84,13 +84,14 @@ func TestAMapIsCancelled(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(f.dir, "hold"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var held []string
 	f.until("two tasks to be held", time.Minute, func() bool {
-		held = nil
-		for _, pid := range f.processes("sleep 600") {
-			held = append(held, pid)
+		held := 0
+		for _, line := range f.processes("sleep 600") {
+			if strings.HasSuffix(line, " sleep 600 ") {
+				held++
+			}
 		}
-		return len(held) == 2
+		return held == 2
 	})
 	f.must("cancel", "--wait", "stop")
 	m, _ := f.counts("stop")

@@ -91,6 +91,8 @@ func (w *working) begin(f *flags, c *cobra.Command, m *link.Metrics) (stop func(
 		w.Engine.Close()
 		return nil, err
 	}
+	m.Tell("tasks", "tasks that lie on this worker", n.Busy)
+	m.Tell("slots", "how many may", func() int { return w.Slots })
 	return func() { n.Stop(); w.Engine.Close() }, nil
 }
 
