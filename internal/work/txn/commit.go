@@ -277,14 +277,15 @@ func (j *job) undoOne(o *op) {
 
 // do performs one operation, and checks that it takes away only what was seen.
 func do(t *tree.Tree, o *op) error {
+	if o.Kind == opChmod { // maybe of a root
+		return chmodDir(t, string(o.Path), o.Mode)
+	}
 	return in(t, string(o.Path), func(d *tree.Dir, name string) error {
 		switch o.Kind {
 		case opMkdir:
 			return doMkdir(t, d, name, o)
 		case opRmdir:
 			return doRmdir(d, name, o)
-		case opChmod:
-			return chmodDir(t, string(o.Path), o.Mode)
 		case opLinked:
 			if same, err := d.Holds(name, o.post.At()); err != nil || !same {
 				return errors.Join(err, mismatch(d, name, o))

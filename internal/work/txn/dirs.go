@@ -207,8 +207,7 @@ func (j *job) modes(made []*op) (opened, closed []*op) {
 		if err != nil || j.o.Real && real != string(m.Path) || j.tree.CheckWrite(real, nil) != nil {
 			continue
 		}
-		have := j.removal(real)
-		if have == nil || have.Mode != m.Pre || m.Pre == m.Post {
+		if have, err := permsOf(j.tree, real); err != nil || have != m.Pre || m.Pre == m.Post {
 			continue
 		}
 		o := &op{Kind: opChmod, Path: ledger.Path(real), Mode: m.Post, Was: m.Pre}
@@ -267,12 +266,23 @@ func undoRmdir(t *tree.Tree, d *tree.Dir, name string, o *op) error {
 	return chmodDir(t, string(o.Path), o.Mode)
 }
 
-func undoChmod(t *tree.Tree, d *tree.Dir, name string, o *op) error {
-	sig, err := d.Sig(name)
-	if err != nil || !sig.Mode.IsDir() || uint32(sig.Mode.Perm()) != o.Mode {
+func undoChmod(t *tree.Tree, o *op) error {
+	have, err := permsOf(t, string(o.Path))
+	if err != nil || have != o.Mode {
 		return err
 	}
 	return chmodDir(t, string(o.Path), o.Was)
+}
+
+// permsOf are the permission bits of a directory, which may be a root.
+func permsOf(t *tree.Tree, real string) (uint32, error) {
+	d, err := t.OpenDir(real)
+	if err != nil {
+		return 0, err
+	}
+	defer d.Close()
+	sig, err := d.Sig(".")
+	return uint32(sig.Mode.Perm()), err
 }
 
 func chmodDir(t *tree.Tree, real string, mode uint32) error {

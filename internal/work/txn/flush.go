@@ -37,12 +37,16 @@ func (w *Workspace) flush(t *tree.Tree, ops []*op) error {
 	}
 	seen := make(map[string]bool)
 	return w.flushBy(t, ops, func(o *op) string {
-		dir := path.Dir(string(o.Path))
+		name := string(o.Path)
+		if o.Kind == opChmod {
+			name += "/." // the directory itself, which may be a root
+		}
+		dir := path.Dir(name)
 		if seen[dir] || o.Kind == opInPlace {
 			return ""
 		}
 		seen[dir] = true
-		return string(o.Path)
+		return name
 	}, func(d *tree.Dir, _ string) error { return d.Sync() })
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
 )
 
 // TestSEC_E8_AttributesAndOwnerSurvive edits a file that has all there is to keep.
@@ -157,4 +158,33 @@ func metaOf(t *testing.T, file string) map[string]string {
 		meta[name] = string(value[:n])
 	}
 	return meta
+}
+
+// TestModesOfDirectories: a root and what is in it get other permission bits; what passes the
+// group on to new files stays, and so does what keeps others from removing them.
+func TestModesOfDirectories(t *testing.T) {
+	f := newFixture(t)
+	f.write("d/a", "old")
+	const special = os.ModeSetgid | os.ModeSticky
+	var chmod []ledger.DirMode
+	for _, dir := range []string{f.root, f.path("d")} {
+		if err := os.Chmod(dir, 0o755|special); err != nil {
+			t.Fatal(err)
+		}
+		chmod = append(chmod, ledger.DirMode{Path: ledger.Path(dir), Pre: 0o755, Post: 0o700})
+	}
+	w := f.open(true, nil)
+	if _, err := w.Commit(context.Background(), nil, CommitOptions{Chmod: chmod}); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range chmod {
+		st, err := os.Stat(string(m.Path))
+		if err != nil || st.Mode() != os.ModeDir|special|0o700 {
+			t.Errorf("%s: %v %v", m.Path, st.Mode(), err)
+		}
+	}
+	list, err := w.Ledger.Read(0)
+	if err != nil || len(list) != 1 || len(list[0].Modes) != 2 {
+		t.Errorf("%v: %+v", err, list)
+	}
 }

@@ -237,6 +237,9 @@ func undoAll(t *tree.Tree, s *store.Store, ops []*op) (landed []*op, exact bool,
 // be repeated. It looks at the disk only. stays says that the change has landed and
 // somebody else has built upon it.
 func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
+	if o.Kind == opChmod {
+		return false, undoChmod(t, o)
+	}
 	err = in(t, string(o.Path), func(d *tree.Dir, name string) error {
 		switch o.Kind {
 		case opMkdir:
@@ -246,8 +249,6 @@ func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 			return nil
 		case opRmdir:
 			return undoRmdir(t, d, name, o)
-		case opChmod:
-			return undoChmod(t, d, name, o)
 		case opLinked:
 			return nil // the operation on the other name does it
 		case opCreate:
@@ -363,6 +364,10 @@ func load(s *store.Store, i *delta.Image) (*delta.Image, error) {
 
 // finished reports whether o has been performed to its end.
 func finished(t *tree.Tree, o *op) (done bool, err error) {
+	if o.Kind == opChmod {
+		have, err := permsOf(t, string(o.Path))
+		return err == nil && have == o.Mode, err
+	}
 	err = in(t, string(o.Path), func(d *tree.Dir, name string) error {
 		switch o.Kind {
 		case opMkdir:
@@ -372,10 +377,6 @@ func finished(t *tree.Tree, o *op) (done bool, err error) {
 		case opRmdir:
 			_, err := d.Sig(name)
 			done = isAbsent(err)
-			return err
-		case opChmod:
-			sig, err := d.Sig(name)
-			done = err == nil && uint32(sig.Mode.Perm()) == o.Mode
 			return err
 		case opRemove:
 			// The temporary name is taken only by this removal.

@@ -356,4 +356,11 @@ func SamePath(a, b string) bool { return a == b }
 func (h Dir) OpenSync(name string) (File, error) { return h.OpenRead(name) }
 
 // Chmod gives the directory itself the permission bits of perm.
-func (h Dir) Chmod(perm fs.FileMode) error { return unix.Fchmod(h.fd, uint32(perm)) }
+func (h Dir) Chmod(perm fs.FileMode) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(h.fd, &st); err != nil {
+		return err
+	}
+	special := uint32(st.Mode) & (unix.S_ISUID | unix.S_ISGID | unix.S_ISVTX) // they are not what is changed
+	return unix.Fchmod(h.fd, uint32(perm)|special)
+}
