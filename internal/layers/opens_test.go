@@ -58,6 +58,7 @@ var opened = map[string]string{
 	"internal/work/search/ignore/git.go":                   "ignore files, for what is searched",
 	"internal/work/search/open.go":                         "directories, where there is no plan",
 	"internal/work/tries/base.go":                          "Kerf's own file of a try",
+	"internal/work/tries/dirs.go":                          "what directories are there, to be made or removed by work/txn",
 	"internal/work/tries/keep.go":                          "what a try wrote, in Kerf's home",
 	"internal/work/tries/room.go":                          "Kerf's own directory of tries",
 	"internal/work/tries/tries.go":                         "Kerf's own directory of tries",

@@ -138,7 +138,7 @@ var otherwise = map[string]string{
 	"internal/work/tree/locate.go":                         "which path links stand for; it asks the plan",
 	"internal/work/tree/tree.go":                           "which root a path lies in; it asks the plan",
 	"internal/work/overlay/copy_linux.go":                  "what a copy of a directory has, link for link",
-	"internal/work/tries/hunks.go":                         "which directories keep what nobody chose",
+	"internal/work/tries/dirs.go":                          "which rows are below a new directory",
 	"internal/work/tries/keep.go":                          "which changes of a try are asked for; writing asks the plan",
 	"internal/work/worktrees/worktrees.go":                 "which directory of a work tree corresponds to another one",
 	"internal/work/tries/tries.go":                         "which directories an overlay can lie over, and which tries are theirs",

@@ -30,11 +30,15 @@ type mark struct {
 	Ino   uint64
 	Ctime int64
 	Dir   bool
+	Mode  uint32 // the permission bits; all that changes them changes Ctime
 }
 
 func markOf(st *syscall.Stat_t) mark {
-	return mark{st.Ino, st.Ctim.Nano(), st.Mode&syscall.S_IFMT == syscall.S_IFDIR}
+	return mark{st.Ino, st.Ctim.Nano(), st.Mode&syscall.S_IFMT == syscall.S_IFDIR, st.Mode & 0o777}
 }
+
+// same reports whether nothing changed the path between two marks.
+func (m mark) same(o mark) bool { return m.Ino == o.Ino && m.Ctime == o.Ctime && m.Dir == o.Dir }
 
 // Copy makes the upper directory of a layer a copy of the lower one, and notes in the work
 // directory what is in it. Files share their blocks where the file system can do that.
@@ -173,14 +177,13 @@ func (l Layer) Changes() ([]Entry, error) {
 		return nil, err
 	}
 	changed := map[string]Entry{}
-	add := func(rel string, e Entry) {
-		e.Path = filepath.ToSlash(rel)
-		changed[rel] = e
+	add := func(rel string, k Kind) {
+		changed[rel] = entry(marks, rel, k)
 		for dir := filepath.Dir(rel); dir != "."; dir = filepath.Dir(dir) {
 			if _, known := changed[dir]; known {
 				break
 			}
-			changed[dir] = Entry{Path: filepath.ToSlash(dir), Kind: Dir}
+			changed[dir] = entry(marks, dir, Dir)
 		}
 	}
 	there := map[string]bool{}
@@ -194,8 +197,8 @@ func (l Layer) Changes() ([]Entry, error) {
 		}
 		rel, _ := filepath.Rel(l.Upper, path)
 		there[rel] = true
-		if was, known := marks[rel]; !known || was != markOf(info.Sys().(*syscall.Stat_t)) {
-			add(rel, Entry{Kind: kindOf(info.Mode())})
+		if was, known := marks[rel]; !known || !was.same(markOf(info.Sys().(*syscall.Stat_t))) {
+			add(rel, kindOf(info.Mode()))
 		}
 		return nil
 	})
@@ -204,7 +207,7 @@ func (l Layer) Changes() ([]Entry, error) {
 	}
 	for rel := range marks {
 		if up := filepath.Dir(rel); !there[rel] && (up == "." || there[up]) && !isFile(changed, up) {
-			add(rel, Entry{Kind: Gone})
+			add(rel, Gone)
 		}
 	}
 	var list []Entry
@@ -215,6 +218,16 @@ func (l Layer) Changes() ([]Entry, error) {
 		return slices.Compare(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))
 	})
 	return list, nil
+}
+
+// entry is what became of a path, of which marks tell what it was.
+func entry(marks map[string]mark, rel string, k Kind) Entry {
+	m, was := marks[rel]
+	e := Entry{Path: filepath.ToSlash(rel), Kind: k, Was: was && (k == Gone || m.Dir == (k == Dir))}
+	if was && m.Dir && m.Mode != 0 {
+		e.Mode = &m.Mode
+	}
+	return e
 }
 
 // isFile reports whether something else than a directory has taken the place of one.

@@ -1,7 +1,7 @@
 package overlay
 
 import (
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +17,7 @@ import (
 
 // The descriptors that a holder is started with.
 const (
-	specFD = 3 // the Spec, as JSON
+	specFD = 3 // the Spec, as gob
 	saidFD = 4 // takes the reason when the program cannot be started
 )
 
@@ -30,10 +30,7 @@ const maxSpec = 16 << 20
 func Hold() int {
 	said := os.NewFile(saidFD, "said")
 	var s Spec
-	text, err := io.ReadAll(io.LimitReader(os.NewFile(specFD, "spec"), maxSpec))
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
+	err := gob.NewDecoder(io.LimitReader(os.NewFile(specFD, "spec"), maxSpec)).Decode(&s)
 	if err == nil {
 		err = s.mount()
 	}

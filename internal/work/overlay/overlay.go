@@ -18,27 +18,27 @@ const Flag = "--kerf-overlay"
 
 // Spec is what is mounted and what runs over it.
 type Spec struct {
-	Layers []Layer  `json:"layers"`
-	Binds  []Bind   `json:"binds"`
-	Dir    string   `json:"dir"`  // the program's working directory
-	Argv   []string `json:"argv"` // the program and its arguments
-	Env    []string `json:"env"`
+	Layers []Layer
+	Binds  []Bind
+	Dir    string   // the program's working directory
+	Argv   []string // the program and its arguments
+	Env    []string
 }
 
 // Layer is a directory with the two that take what is written there. Upper and Work are
 // empty directories of one file system, outside of Lower, or those of an earlier run.
 type Layer struct {
-	Lower string `json:"lower"`
-	Upper string `json:"upper"`
-	Work  string `json:"work"`
+	Lower string
+	Upper string
+	Work  string
 	// Copied says that Upper is a copy of Lower, which is shown in its place.
-	Copied bool `json:"copied,omitempty"`
+	Copied bool
 }
 
 // Bind shows the directory From at To.
 type Bind struct {
-	From string `json:"from"`
-	To   string `json:"to"`
+	From string
+	To   string
 }
 
 // ErrImpossible says that there can be no overlay here; why is said by what wraps it.
@@ -53,6 +53,11 @@ type Entry struct {
 	Kind Kind
 	// Opaque says of a directory that nothing of the lower one shows through.
 	Opaque bool
+	// Was says that the lower one had this path when it was changed first. A file that took
+	// the place of another one by its name alone does not say so.
+	Was bool
+	// Mode is what a directory had as its mode before; nil where that is not known.
+	Mode *uint32
 }
 
 // Kind is what an entry is.

@@ -1,8 +1,9 @@
 package overlay
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +22,8 @@ import (
 // passed on. When ctx ends, all that runs there is killed. Errors that wrap ErrImpossible
 // say that nothing was run.
 func Run(ctx context.Context, s Spec, stdin, stdout, stderr *os.File) (int, error) {
-	text, err := json.Marshal(s)
-	if err != nil {
+	var spec bytes.Buffer // not JSON: names and arguments are bytes
+	if err := gob.NewEncoder(&spec).Encode(s); err != nil {
 		return 0, err
 	}
 	specR, specW, err := os.Pipe()
@@ -52,7 +53,7 @@ func Run(ctx context.Context, s Spec, stdin, stdout, stderr *os.File) (int, erro
 	if err != nil {
 		return 0, fmt.Errorf("%w: name spaces: %w", ErrImpossible, err)
 	}
-	_, err = specW.Write(text)
+	_, err = specW.Write(spec.Bytes())
 	err = errors.Join(err, specW.Close())
 	said, _ := io.ReadAll(io.LimitReader(saidR, 4096))
 	if len(said) > 0 || err != nil {

@@ -26,14 +26,14 @@ func Walk(upper string, fn func(Entry) error) error {
 		e := Entry{Path: filepath.ToSlash(rel)}
 		switch t := d.Type(); {
 		case t.IsRegular():
-			e.Kind = File
+			e.Kind, e.Was = File, origin(path)
 		case t == fs.ModeSymlink:
 			e.Kind = Symlink
 		case t.IsDir():
-			e.Kind = Dir
+			e.Kind, e.Was = Dir, origin(path)
 			e.Opaque = opaque(path)
 		case t&fs.ModeCharDevice != 0 && whiteout(d):
-			e.Kind = Gone
+			e.Kind, e.Was = Gone, true
 		default:
 			e.Kind = Special
 		}
@@ -51,10 +51,27 @@ func whiteout(d fs.DirEntry) bool {
 	return ok && st.Rdev == 0
 }
 
+// origin reports whether a path was copied up: the overlay notes from where.
+func origin(path string) bool {
+	_, err := unix.Lgetxattr(path, "user.overlay.origin", nil)
+	return err == nil
+}
+
 func opaque(dir string) bool {
 	var value [1]byte
 	n, err := unix.Lgetxattr(dir, "user.overlay.opaque", value[:])
 	return err == nil && n == 1 && value[0] == 'y'
+}
+
+// Born is when a path was made, by the clock of its file system; the zero time if that is
+// not known.
+func Born(path string) time.Time {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
+	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return time.Time{}
+	}
+	return time.Unix(st.Btime.Sec, int64(st.Btime.Nsec))
 }
 
 // Since is when a path was last changed in any way, by the clock of its file system; the

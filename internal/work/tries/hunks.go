@@ -3,7 +3,6 @@ package tries
 import (
 	"slices"
 
-	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/work/changes"
@@ -109,12 +108,10 @@ func (p *planner) without(r *Row, off []int, of int) error {
 	return nil
 }
 
-// unpicked takes directories out of a plan for which nothing was chosen.
+// unpicked takes out of a plan what cannot be without something that was not chosen.
 func (p *planner) unpicked() {
-	stays := func(dir string) bool {
-		return slices.ContainsFunc(p.plan.Rows, func(r Row) bool {
-			return r.Outcome == Unpicked && pathname.Under(dir, r.Path)
-		})
+	for n := -1; n != p.plan.Count(Unpicked); { // what stays may be in the way of more
+		n = p.plan.Count(Unpicked)
+		p.inTheWay(Unpicked)
 	}
-	p.plan.Prune = slices.DeleteFunc(p.plan.Prune, stays)
 }

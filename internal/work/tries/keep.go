@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,21 +123,31 @@ const largest = 1 << 30
 
 // planner makes a plan.
 type planner struct {
-	o    Options
-	t    *Try
-	tree *tree.Tree // the real one
-	plan Plan
-	base map[string]*delta.Image // by path, what the try found there first; nil is nothing
-	kept *store.Store            // the contents that the try's records have; nil is none
+	o     Options
+	t     *Try
+	tree  *tree.Tree // the real one
+	plan  Plan
+	was   map[string]bool         // what was there when the try began, as far as is known
+	base  map[string]*delta.Image // by path, what the try found there first; nil is nothing
+	modes map[string]uint32       // by directory, the mode that the try found
+	again map[string]bool         // what was kept before
+	// shone is what others made of a path before the try changed it, as the try saw it.
+	shone map[string][]*delta.Image
+	kept  *store.Store // the contents that the try's records have; nil is none
 }
 
 // Plan compares the try with the real tree, which ws has open, and its own records.
 func (t *Try) Plan(ctx context.Context, ws *workspace.Workspace, o Options) (*Plan, error) {
-	p := planner{o: o, t: t, tree: ws.Tree}
+	p := planner{o: o, t: t, tree: ws.Tree, was: map[string]bool{}, modes: map[string]uint32{},
+		again: map[string]bool{}, shone: map[string][]*delta.Image{}}
 	if err := p.records(); err != nil {
 		return nil, fmt.Errorf("the records of try %d: %w", t.ID, err)
 	}
 	for i, root := range t.Meta.Roots {
+		if i < len(t.Meta.Modes) {
+			p.modes[root] = t.Meta.Modes[i]
+			p.mode(root, t.layer(i).Upper)
+		}
 		if err := p.root(root, t.layer(i)); err != nil {
 			return nil, fmt.Errorf("try %d: %w", t.ID, err)
 		}
@@ -172,15 +183,25 @@ func (p *planner) records() error {
 		return err
 	}
 	p.plan.Session, p.plan.Turn = last(list)
+	mine := map[string]bool{} // what the try changed
 	for _, e := range list {
+		outside := e.Cause == ledger.CauseOutside
 		for _, c := range e.Set() {
 			if _, known := p.base[c.Path]; !known {
 				p.base[c.Path] = c.Pre
 			}
+			if mine[c.Path] = mine[c.Path] || !outside; !mine[c.Path] {
+				p.shone[c.Path] = append(p.shone[c.Path], c.Post)
+			}
+		}
+		for _, d := range e.Modes {
+			if _, known := p.modes[string(d.Path)]; !known && !outside {
+				p.modes[string(d.Path)] = d.Pre
+			}
 		}
 	}
 	for path, v := range kept {
-		p.base[path] = v.Image()
+		p.again[path], p.base[path] = true, v.Image()
 	}
 	return nil
 }
@@ -272,6 +293,7 @@ func (p *planner) entry(e overlay.Entry, path, upper string) {
 	switch e.Kind {
 	case overlay.File, overlay.Symlink:
 		p.row(path, Kept, upper)
+		p.was[path] = e.Was
 		p.gone(path, "") // what a directory of that name had
 	case overlay.Special:
 		p.row(path, Special, "")
@@ -281,6 +303,10 @@ func (p *planner) entry(e overlay.Entry, path, upper string) {
 			p.row(path, Kept, "")
 		}
 	case overlay.Dir:
+		p.was[path] = e.Was
+		if e.Mode != nil {
+			p.modes[path] = *e.Mode
+		}
 		p.directory(path, upper, e.Opaque)
 	}
 }
@@ -308,7 +334,8 @@ func (p *planner) gone(dir, upper string) {
 		}
 		switch {
 		case d.IsDir():
-			if ok, _ := p.wanted(path); ok && (upper == "" || path != dir) {
+			theirs := overlay.Born(path).After(p.t.Meta.Started)
+			if ok, _ := p.wanted(path); ok && !theirs && (upper == "" || path != dir) {
 				p.plan.Prune = append(p.plan.Prune, path)
 			}
 		case d.Type().IsRegular() || d.Type() == fs.ModeSymlink:
@@ -330,25 +357,31 @@ func (p *planner) directory(path, upper string, opaque bool) {
 	if err != nil {
 		return
 	}
-	mode := uint32(mine.Mode().Perm())
 	st, err := p.lstat(path)
-	switch {
-	case err != nil || !st.IsDir():
-		p.plan.Make = append(p.plan.Make, ledger.Dir{Path: ledger.Path(path), Mode: mode})
-		if err == nil {
-			p.row(path, Kept, "") // a file gave way to it
+	if err == nil && st.IsDir() {
+		p.mode(path, upper)
+		return
+	}
+	p.plan.Make = append(p.plan.Make, ledger.Dir{Path: ledger.Path(path), Mode: uint32(mine.Mode().Perm())})
+	if err == nil {
+		p.row(path, Kept, "") // a file gave way to it
+	}
+}
+
+// parents are the directories above a path, up to its root without that.
+func (p *planner) parents(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		dir := filepath.Dir(path)
+		for !slices.Contains(p.t.Meta.Roots, dir) && dir != filepath.Dir(dir) && yield(dir) {
+			dir = filepath.Dir(dir)
 		}
-	case uint32(st.Mode().Perm()) != mode:
-		p.plan.Modes = append(p.plan.Modes,
-			ledger.DirMode{Path: ledger.Path(path), Pre: uint32(st.Mode().Perm()), Post: mode})
 	}
 }
 
 // lstat is what the real tree has at a path: nothing where a name above it is no directory,
 // also where that is a link which leads to one.
 func (p *planner) lstat(path string) (fs.FileInfo, error) {
-	above := func(dir string) bool { return !slices.Contains(p.t.Meta.Roots, dir) && dir != filepath.Dir(dir) }
-	for dir := filepath.Dir(path); above(dir); dir = filepath.Dir(dir) {
+	for dir := range p.parents(path) {
 		if !isDir(dir) {
 			return nil, fs.ErrNotExist
 		}
@@ -443,7 +476,7 @@ func (p *planner) decide() error {
 		rows = append(rows, r)
 	}
 	p.plan.Rows = rows
-	p.inTheWay()
+	p.inTheWay(Conflict)
 	order.By(p.plan.Rows, func(a, b Row) int { return strings.Compare(a.Path, b.Path) })
 	return nil
 }
@@ -454,8 +487,7 @@ func (p *planner) now(path string) (*delta.Image, error) {
 	if isDir(path) {
 		return nil, nil
 	}
-	above := func(dir string) bool { return !slices.Contains(p.t.Meta.Roots, dir) && dir != filepath.Dir(dir) }
-	for dir := filepath.Dir(path); above(dir); dir = filepath.Dir(dir) {
+	for dir := range p.parents(path) {
 		if _, err := os.Lstat(dir); err == nil && !isDir(dir) {
 			return nil, nil
 		}
@@ -463,45 +495,15 @@ func (p *planner) now(path string) (*delta.Image, error) {
 	return p.tree.ReadEntry(path, largest)
 }
 
-// inTheWay finds what others made where the try has a file and they a directory, or the
-// other way round.
-func (p *planner) inTheWay() {
-	goes := map[string]bool{}
-	made := map[string]bool{}
-	for _, r := range p.plan.Rows {
-		goes[r.Path] = r.Next.Pre != nil && r.Next.Post == nil
-	}
-	for _, d := range p.plan.Make {
-		made[string(d.Path)] = true
-	}
-	for i := range p.plan.Rows {
-		r := &p.plan.Rows[i]
-		stays := func(dir string) bool {
-			found := false
-			_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-				found = found || err == nil && !d.IsDir() && !goes[path]
-				return nil
-			})
-			return found
-		}
-		if r.Next.Post != nil && isDir(r.Path) && stays(r.Path) {
-			r.Outcome, r.Note, r.Next = Conflict, "it is a directory with files of others now", delta.Change{}
-		}
-	}
-	for dir := range made {
-		if st, err := p.lstat(dir); err == nil && !st.IsDir() && !goes[dir] {
-			p.plan.Rows = append(p.plan.Rows, Row{Path: dir, Change: delta.Change{Path: dir}, Outcome: Conflict,
-				Note: "it is a file of others now, and the try made a directory"})
-		}
-	}
-}
-
 // against decides what becomes of one path that holds now.
 func (p *planner) against(r *Row, now *delta.Image) {
 	was, known := p.base[r.Path]
+	if slices.ContainsFunc(p.shone[r.Path], now.Same) {
+		was = now
+	}
 	if !known {
 		was = now
-		if now != nil && overlay.Since(r.Path).After(p.t.Meta.Started) {
+		if now == nil && p.was[r.Path] || now != nil && overlay.Since(r.Path).After(p.t.Meta.Started) {
 			p.unknown(r, now)
 			return
 		}
@@ -513,6 +515,12 @@ func (p *planner) against(r *Row, now *delta.Image) {
 	}
 	r.Change = c
 	next, err := delta.Rebase(c, now)
+	early := err != nil || now != nil && was != nil && now.Sum == was.Sum // if the base is not what it seems
+	if early && known && now != nil && !p.again[r.Path] && !overlay.Since(r.Path).After(p.t.Meta.Started) {
+		// Nobody changed it outside: something in the try did, before what was recorded first.
+		r.Change.Pre, c.Pre = now, now
+		next, err = delta.Rebase(c, now)
+	}
 	var conflict *delta.ConflictError
 	switch {
 	case errors.As(err, &conflict):
@@ -544,9 +552,16 @@ func (p *planner) unknown(r *Row, now *delta.Image) {
 		r.Outcome, r.Next = There, delta.Change{Path: r.Path, Pre: now, Post: now}
 	case r.Change.Post == nil:
 		r.Outcome, r.Change.Pre = There, nil // new since: it is not what the try removed
+	case p.o.Conflicts == settle.Ours:
+		r.Outcome, r.Note = Settled, "it stays as it is"
+		r.Next = delta.Change{Path: r.Path, Pre: now, Post: now}
 	case p.o.Conflicts == settle.Theirs:
-		r.Outcome, r.Note = Settled, "what was changed in it since is gone"
+		if r.Outcome = Settled; now != nil {
+			r.Note = "what was changed in it since is gone"
+		}
 		r.Next = delta.Change{Path: r.Path, Pre: now, Post: r.Change.Post}
+	case now == nil:
+		r.Outcome, r.Note = Conflict, "it was written in the try and removed outside"
 	default:
 		r.Outcome, r.Note = Conflict, "it was changed in the try and outside, and what it was before is not known"
 	}
@@ -561,27 +576,6 @@ func (p *planner) load(img *delta.Image) *delta.Image {
 		return img
 	}
 	return &delta.Image{Version: img.Version, Data: data, Loaded: true}
-}
-
-// directories leaves out new directories in which only what is left out would be, and
-// orders those that go.
-func (p *planner) directories() {
-	left, used := map[string]bool{}, map[string]bool{}
-	for _, r := range p.plan.Rows {
-		in := left
-		if r.Next.Post != nil {
-			in = used
-		}
-		for dir := filepath.Dir(r.Path); !in[dir] && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-			in[dir] = true
-		}
-	}
-	p.plan.Make = slices.DeleteFunc(p.plan.Make, func(d ledger.Dir) bool {
-		return left[string(d.Path)] && !used[string(d.Path)]
-	})
-	slices.Sort(p.plan.Prune)
-	slices.Reverse(p.plan.Prune)
-	p.plan.Prune = slices.Compact(p.plan.Prune)
 }
 
 // Commit carries a plan out: all of it, or nothing.

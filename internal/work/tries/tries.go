@@ -50,10 +50,17 @@ type Try struct {
 // Meta is what a try is about.
 type Meta struct {
 	V       int       `json:"v"`
-	Roots   []string  `json:"roots"` // real paths; the first is the working directory
+	Roots   []string  `json:"-"`               // real paths; the first is the working directory
+	Modes   []uint32  `json:"modes,omitempty"` // the permission bits of each when the try began
 	Started time.Time `json:"started"`
 	Request string    `json:"request,omitempty"`
 	Copied  bool      `json:"copied,omitempty"` // there is no overlay, but a copy
+}
+
+// metaFile is Meta in JSON, where names are bytes.
+type metaFile struct {
+	Meta
+	Roots []pathname.Path `json:"roots"`
 }
 
 var (
@@ -117,9 +124,10 @@ func (t *Try) fill() error {
 		if err != nil {
 			return err
 		}
-		if err := os.Chmod(l.Upper, st.Mode().Perm()); err != nil {
+		if err := os.Chmod(l.Upper, st.Mode()&^fs.ModeType); err != nil {
 			return err
 		}
+		t.Meta.Modes = append(t.Meta.Modes, uint32(st.Mode().Perm()))
 	}
 	if err := os.Mkdir(txn.WorkspacesOf(t.Dir), 0o700); err != nil {
 		return err
@@ -129,7 +137,7 @@ func (t *Try) fill() error {
 
 // describe writes down what the try is about.
 func (t *Try) describe() error {
-	text, err := json.Marshal(t.Meta)
+	text, err := json.Marshal(metaFile{t.Meta, pathname.Paths(t.Meta.Roots)})
 	if err != nil {
 		return err
 	}
@@ -222,8 +230,13 @@ func Get(home, number string) (*Try, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}
+	var m metaFile
 	if err == nil {
-		err = json.Unmarshal(text, &t.Meta)
+		err = json.Unmarshal(text, &m)
+	}
+	t.Meta = m.Meta
+	for _, root := range m.Roots {
+		t.Meta.Roots = append(t.Meta.Roots, string(root))
 	}
 	if err == nil && (t.Meta.V != 1 || len(t.Meta.Roots) == 0) {
 		err = errors.New("made by another version of Kerf")

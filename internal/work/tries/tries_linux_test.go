@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,6 +25,13 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == overlay.Flag {
 		os.Exit(overlay.Hold())
+	}
+	if len(os.Args) == 3 && os.Args[1] == deedsFlag {
+		if err := deedsMain(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -152,83 +157,6 @@ func count() int {
 	return 15
 }
 
-// deed is one random command. Names are few, so that files, directories and links take
-// each other's place.
-func deed(r *rand.Rand, n int) string {
-	name := func() string {
-		path := string("abc"[r.IntN(3)])
-		for r.IntN(3) > 0 {
-			path += "/" + string("abc"[r.IntN(3)])
-		}
-		return path
-	}
-	a, b := name(), name()
-	switch r.IntN(10) {
-	case 0:
-		return "mkdir -p " + a
-	case 1:
-		return "rm -rf " + a
-	case 2:
-		return fmt.Sprintf("mv %s %s", a, b)
-	case 3:
-		return fmt.Sprintf("ln -s %s %s", b, a)
-	case 4:
-		return fmt.Sprintf("chmod %d %s", []int{755, 700, 775, 711}[r.IntN(4)], a)
-	case 5:
-		if strings.HasPrefix(b+"/", a+"/") {
-			return "true" // what cp does there depends on the order of names
-		}
-		return fmt.Sprintf("cp -a %s %s", a, b)
-	case 6:
-		return "rmdir " + a
-	default:
-		return fmt.Sprintf("mkdir -p $(dirname %s) && echo %d >> %s", a, n, a)
-	}
-}
-
-func script(r *rand.Rand, deeds int) string {
-	var lines []string
-	for n := range deeds {
-		lines = append(lines, "{ "+deed(r, n)+"; } 2>/dev/null")
-	}
-	return strings.Join(lines, "\n") + "\ntrue\n"
-}
-
-// TestKeptEqualsDirect: after a try the directory is as it was, to the times of its files.
-// What is kept makes of it what the same commands make of a copy.
-func TestKeptEqualsDirect(t *testing.T) {
-	histories := count()
-	for seed := range uint64(histories) {
-		r := rand.New(rand.NewPCG(seed, 21))
-		h := newHouse(t)
-		h.copied = seed%2 == 1
-		run(t, h.dir, script(r, 12))
-		copied := h.dir + ".copy"
-		run(t, filepath.Dir(h.dir), "cp -a w w.copy")
-		before := h.tree(h.dir, true)
-		commands := script(r, 1+r.IntN(16))
-		try := h.try(commands)
-		if d := cmp.Diff(before, h.tree(h.dir, true)); d != "" {
-			t.Fatalf("seed %d: the try changed the directory (-before +after):\n%s", seed, d)
-		}
-		run(t, copied, commands)
-		plan := h.keep(try, tries.Options{})
-		if d := cmp.Diff(h.tree(copied, false), h.tree(h.dir, false)); d != "" {
-			t.Fatalf("seed %d: kept (+) is not what the commands make of a copy (-):\n%s\nof %s\n%s\n%+v", seed, d, commands,
-				rows(plan), plan)
-		}
-		if again := h.keep(try, tries.Options{}); !again.Empty() {
-			t.Fatalf("seed %d: there is more to keep:\n%s\n%+v", seed, rows(again), again)
-		}
-		if err := try.Remove(); err != nil {
-			t.Fatal(err)
-		}
-		if left, err := os.ReadDir(filepath.Join(h.home, "tries")); err != nil || len(left) > 0 {
-			t.Fatalf("%v, %v is left of the try", err, left)
-		}
-	}
-}
-
 func rows(p *tries.Plan) string {
 	var b strings.Builder
 	for _, r := range p.Rows {
@@ -243,54 +171,6 @@ func run(t *testing.T, dir, script string) {
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
-	}
-}
-
-// TestNothingOfOthersIsLost: what a user did beside a try is there after it was kept,
-// or the path is in conflict and nothing was written.
-func TestNothingOfOthersIsLost(t *testing.T) {
-	histories := count()
-	kept := 0
-	for seed := range uint64(histories) {
-		r := rand.New(rand.NewPCG(seed, 22))
-		h := newHouse(t)
-		h.copied = seed%2 == 1
-		run(t, h.dir, script(r, 12))
-		try := h.try(script(r, 1+r.IntN(8)))
-		time.Sleep(10 * time.Millisecond) // beyond the clock of the file system
-		mine := map[string]string{}
-		for n := range 1 + r.IntN(3) {
-			path := filepath.Join(h.dir, string("abcd"[r.IntN(4)]))
-			if st, err := os.Lstat(path); err == nil && st.IsDir() {
-				path += "/" + string("abcd"[r.IntN(4)])
-			}
-			if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
-				continue
-			}
-			line := fmt.Sprintf("mine %d %d\n", seed, n)
-			run(t, h.dir, fmt.Sprintf("echo '%s' >> %s", strings.TrimSpace(line), path))
-			mine[path] += line
-		}
-		before := h.tree(h.dir, true)
-		plan := h.keep(try, tries.Options{})
-		if plan.Count(tries.Conflict) > 0 {
-			if d := cmp.Diff(before, h.tree(h.dir, true)); d != "" {
-				t.Fatalf("seed %d: in conflict, and written:\n%s", seed, d)
-			}
-			continue
-		}
-		kept++
-		for _, path := range slices.Sorted(maps.Keys(mine)) {
-			b, err := os.ReadFile(path)
-			for line := range strings.Lines(mine[path]) {
-				if err != nil || !strings.Contains(string(b), line) {
-					t.Fatalf("seed %d: %q of the user is gone from %s (%v)\n%s", seed, line, path, err, rows(plan))
-				}
-			}
-		}
-	}
-	if kept < histories/4 {
-		t.Errorf("only %d of %d histories had no conflict", kept, histories)
 	}
 }
 
