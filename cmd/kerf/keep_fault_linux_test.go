@@ -21,37 +21,52 @@ import (
 type triedHouse struct {
 	*testing.T
 	kerf, base, made string
+	copied           bool // the try works on a copy
 }
 
 // triedChanges is what the try does: edits, new and removed files and directories, a link, a mode.
 const triedChanges = `sed -i s/two/2/ a b/c; rm -r gone; mkdir -p new/deep empty; echo new > new/deep/file
-ln -s a link; chmod 755 tool; mv old moved; rm -r dir; echo file > dir; rm file; mkdir file; echo in > file/in`
+ln -s a link; chmod 755 tool; mv old moved; rm -r dir; echo file > dir; rm file; mkdir file; echo in > file/in
+chmod 711 .`
 
-func newTriedHouse(t *testing.T) *triedHouse {
+// triedMeanwhile is what the user does then.
+const triedMeanwhile = `echo three >> b/c; echo mine > mine; chmod 700 new2`
+
+func newTriedHouse(t *testing.T, kerf string, copied bool) *triedHouse {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	h := &triedHouse{t, filepath.Join(t.TempDir(), "kerf"), filepath.Join(t.TempDir(), "house"),
-		filepath.Join(t.TempDir(), "made")}
-	if out, err := exec.Command("go", "build", "-o", h.kerf, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
-	}
-	for name, text := range map[string]string{"a": "one\ntwo\n", "b/c": "two\n", "gone/x": "x\n", "gone/y/z": "z\n", "tool": "t\n",
-		"old": "old\n", "dir/in": "in\n", "file": "file\n", "stays": "stays\n"} {
-		putFile(t, filepath.Join(h.base, "w", name), text, 0o644)
-	}
-	out, err := h.command("guard", "--try", "--", "bash", "-c", triedChanges).CombinedOutput()
-	if strings.Contains(string(out), "not possible here") {
-		t.Skipf("%s", out)
-	}
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+	h := &triedHouse{t, kerf, filepath.Join(t.TempDir(), "house"), filepath.Join(t.TempDir(), "made"), copied}
+	h.fill()
+	if copied {
+		return h
 	}
 	if out, err := exec.Command("cp", "-a", h.base, h.made).CombinedOutput(); err != nil {
 		t.Skipf("cp -a: %v: %s", err, out)
 	}
 	return h
+}
+
+// fill makes the directory and the try.
+func (h *triedHouse) fill() {
+	h.Helper()
+	for name, text := range map[string]string{"a": "one\ntwo\n", "b/c": "two\nx\nx\nx\n", "gone/x": "x\n", "gone/y/z": "z\n",
+		"tool": "t\n", "old": "old\n", "dir/in": "in\n", "file": "file\n", "stays": "stays\n", "new2/x": "x\n"} {
+		putFile(h.T, filepath.Join(h.base, "w", name), text, 0o644)
+	}
+	if h.copied {
+		putFile(h.T, filepath.Join(h.base, "home", "config.toml"), "[tries]\nway = \"copy\"\n", 0o600)
+	}
+	out, err := h.command("guard", "--try", "--", "bash", "-c", triedChanges).CombinedOutput()
+	if strings.Contains(string(out), "not possible here") {
+		h.Skipf("%s", out)
+	}
+	if err != nil {
+		h.Fatalf("%v: %s", err, out)
+	}
+	meanwhile := exec.Command("bash", "-c", triedMeanwhile)
+	meanwhile.Dir = filepath.Join(h.base, "w")
+	if out, err := meanwhile.CombinedOutput(); err != nil {
+		h.Fatalf("%v: %s", err, out)
+	}
 }
 
 func (h *triedHouse) command(args ...string) *exec.Cmd {
@@ -65,20 +80,30 @@ func (h *triedHouse) command(args ...string) *exec.Cmd {
 func (h *triedHouse) again() {
 	h.Helper()
 	// Others than root cannot look into the work directory of an overlay as it is.
-	script := `chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1" && cp -a "$2" "$1"`
+	script := `chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"`
+	if !h.copied { // a copied try is known by its inodes
+		script += ` && cp -a "$2" "$1"`
+	}
 	if out, err := exec.Command("sh", "-c", script, "sh", h.base, h.made).CombinedOutput(); err != nil {
 		h.Fatalf("%v: %s", err, out)
 	}
+	if h.copied {
+		h.fill()
+	}
 }
 
-// tree is what the directory holds, directories among it.
+// tree is what the directory holds, with the modes of directories.
 func (h *triedHouse) tree() map[string]string {
 	h.Helper()
 	dir := filepath.Join(h.base, "w")
 	got := treeOf(h.T, dir)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			got[strings.TrimPrefix(path, dir)] = "directory"
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			got[strings.TrimPrefix(path, dir)] = info.Mode().String()
 		}
 		return err
 	})
@@ -88,10 +113,10 @@ func (h *triedHouse) tree() map[string]string {
 	return got
 }
 
-func (h *triedHouse) keep(p faults.Plan) ([]faults.Call, string, error) {
+func (h *triedHouse) watched(p faults.Plan, args ...string) ([]faults.Call, string, error) {
 	h.Helper()
 	var b bytes.Buffer
-	cmd := h.command("keep", "1")
+	cmd := h.command(args...)
 	cmd.Stdout, cmd.Stderr = &b, &b
 	p.Below = []string{h.base}
 	calls, err := faults.Run(cmd, p)
@@ -101,60 +126,92 @@ func (h *triedHouse) keep(p faults.Plan) ([]faults.Call, string, error) {
 	return calls, b.String(), err
 }
 
-// TestKeepIsKilledAtEveryCall kills `kerf keep` before each of its calls that change a file.
+// do runs a command that must work.
+func (h *triedHouse) do(what string, args ...string) string {
+	h.Helper()
+	out, err := h.command(args...).CombinedOutput()
+	if err != nil {
+		h.Fatalf("%s: %v: %v: %s", what, args, err, out)
+	}
+	return string(out)
+}
+
+// TestKeepIsKilledAtEveryCall kills `kerf keep` before each of its calls that change a file:
+// of a try on an overlay and on a copy, of the whole of it and of a part, and `kerf discard`.
 // After the recovery, which any Kerf begins with, the directory is as it was and the try
 // waits, or the directory is as the try had it. To keep the try once more, or what is left
 // of it, comes to the same.
 func TestKeepIsKilledAtEveryCall(t *testing.T) {
-	h := newTriedHouse(t)
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	kerf := filepath.Join(t.TempDir(), "kerf")
+	if out, err := exec.Command("go", "build", "-o", kerf, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v: %s", err, out)
+	}
+	keep, part, discard := []string{"keep", "1"}, []string{"keep", "1", "--", "b", "dir", "new"}, []string{"discard", "1", "-y"}
+	for name, c := range map[string]struct {
+		copied bool
+		args   []string
+		points int
+	}{
+		"overlay": {false, keep, 15}, "copy": {true, keep, 6},
+		"part": {false, part, 6}, "part of a copy": {true, part, 3},
+		"discard": {false, discard, 3}, "discard a copy": {true, discard, 3},
+	} {
+		t.Run(name, func(t *testing.T) { newTriedHouse(t, kerf, c.copied).killed(c.args, c.points) })
+	}
+}
+
+func (h *triedHouse) killed(args []string, points int) {
 	old := h.tree()
-	calls, out, err := h.keep(faults.Plan{})
+	calls, out, err := h.watched(faults.Plan{}, args...)
 	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+		h.Fatalf("%v: %s", err, out)
 	}
-	next := h.tree()
-	if maps.Equal(old, next) {
-		t.Fatal("the try changed nothing")
+	next, end := h.tree(), h.tree()
+	discards := args[0] == "discard"
+	if maps.Equal(old, next) != discards {
+		h.Fatalf("%v changed: %v", args, !discards)
 	}
-	olds, news, points := 0, 0, 0
-	for k := 1; k <= len(calls); k += step(len(calls), 30) {
+	if len(args) > 2 && !discards {
+		h.do("the rest", "keep", "1")
+		end = h.tree()
+	}
+	olds, news, tried := 0, 0, 0
+	for k := 1; k <= len(calls); k += step(len(calls), points) {
 		h.again()
-		done, out, err := h.keep(faults.Plan{At: k, Kill: true})
+		done, out, err := h.watched(faults.Plan{At: k, Kill: true}, args...)
 		what := fmt.Sprintf("killed at call %d of %d (%s)", k, len(calls), last(done))
 		if err == nil && len(done) >= k {
-			t.Fatalf("%s: it was not killed: %s", what, out)
+			h.Fatalf("%s: it was not killed: %s", what, out)
 		}
-		if out, err := h.command("recover").CombinedOutput(); err != nil {
-			t.Fatalf("%s: recover: %v: %s", what, err, out)
-		}
+		h.do(what, "recover")
 		got := h.tree()
-		tries, err := h.command("tries").Output()
-		if err != nil {
-			t.Fatalf("%s: tries: %v", what, err)
-		}
-		waits := strings.Contains(string(tries), "waiting")
+		waits := strings.Contains(h.do(what, "tries"), "waiting")
 		switch {
-		case maps.Equal(got, next):
+		case maps.Equal(got, next) && !discards:
 			news++
 		case !maps.Equal(got, old):
-			t.Fatalf("%s: neither as it was nor kept (-was +got)\n%s\n(-kept +got)\n%s", what, cmp.Diff(old, got), cmp.Diff(next, got))
-		case !waits:
-			t.Fatalf("%s: nothing was kept, and there is no try any more: %s", what, tries)
-		default:
+			h.Fatalf("%s: neither as it was nor kept (-was +got)\n%s\n(-kept +got)\n%s", what, cmp.Diff(old, got), cmp.Diff(next, got))
+		case !waits && !discards:
+			h.Fatalf("%s: nothing was kept, and there is no try any more", what)
+		case waits:
 			olds++
+		default:
+			news++
 		}
 		if waits {
-			if out, err := h.command("keep", "1").CombinedOutput(); err != nil {
-				t.Fatalf("%s: kept again: %v: %s", what, err, out)
-			}
+			h.do(what, "tries", "diff", "1")
+			h.do(what, "keep", "1")
 		}
-		if d := cmp.Diff(next, h.tree()); d != "" {
-			t.Fatalf("%s: kept again (-kept +got)\n%s", what, d)
+		if d := cmp.Diff(end, h.tree()); d != "" && !discards {
+			h.Fatalf("%s: kept again (-kept +got)\n%s", what, d)
 		}
-		points++
+		tried++
 	}
-	t.Logf("%d of %d calls tried: %d as it was, %d kept", points, len(calls), olds, news)
+	h.Logf("%d of %d calls tried: %d as it was, %d kept or gone", tried, len(calls), olds, news)
 	if olds == 0 || news == 0 {
-		t.Error("only one of the two outcomes came up")
+		h.Error("only one of the two outcomes came up")
 	}
 }

@@ -187,6 +187,8 @@ type Defaults struct {
 type Tries struct {
 	MaxBytes int64  `key:"max_bytes" min:"0"`
 	Way      string `key:"way" enum:"auto overlay copy"` // empty is auto
+	// MaxCopy is what a copy may take without a question, in bytes; 0 is no bound.
+	MaxCopy int64 `key:"max_copy" min:"0"`
 }
 
 // Budget bounds what a run may use; 0 is no bound. MaxTurns counts the model

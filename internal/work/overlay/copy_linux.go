@@ -37,6 +37,74 @@ func markOf(st *syscall.Stat_t) mark {
 	return mark{st.Ino, st.Ctim.Nano(), st.Mode&syscall.S_IFMT == syscall.S_IFDIR, st.Mode & 0o777}
 }
 
+// Weight is what a copy of a directory would take: its files, and the bytes of disk, about.
+type Weight struct {
+	Files int
+	Bytes int64
+}
+
+// block is what a small file, a directory or a link takes.
+const block = 4096
+
+// Weigh looks at what a copy of the lower directory would take, without making it. Where files
+// can share their blocks, each takes no more than its entry.
+func (l Layer) Weigh() (Weight, error) {
+	var w Weight
+	shares, asked := false, false
+	err := filepath.WalkDir(l.Lower, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) && path != l.Lower {
+				return nil
+			}
+			return err
+		}
+		w.Bytes += block
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		w.Files++
+		info, err := d.Info()
+		if err != nil {
+			return nil // gone meanwhile
+		}
+		size := info.Size()
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			size = min(size, st.Blocks*512) // holes stay holes
+		}
+		if size <= block {
+			return nil
+		}
+		if !asked {
+			shares, asked = l.shares(path), true
+		}
+		if !shares {
+			w.Bytes += size - block
+		}
+		return nil
+	})
+	if err != nil {
+		return w, fmt.Errorf("look at %s: %w", l.Lower, err)
+	}
+	return w, nil
+}
+
+// shares reports whether a copy of a file can share its blocks.
+func (l Layer) shares(path string) bool {
+	probe := filepath.Join(l.Work, "probe")
+	defer os.Remove(probe)
+	from, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer from.Close()
+	f, err := os.OpenFile(probe, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return unix.IoctlFileClone(int(f.Fd()), int(from.Fd())) == nil
+}
+
 // same reports whether nothing changed the path between two marks.
 func (m mark) same(o mark) bool { return m.Ino == o.Ino && m.Ctime == o.Ctime && m.Dir == o.Dir }
 
@@ -159,9 +227,43 @@ func (c *Copied) file(path, to string) error {
 		c.Shared++
 		return f.Close()
 	}
-	n, err := io.Copy(f, from)
-	c.Bytes += n
-	return errors.Join(err, f.Close())
+	return errors.Join(c.data(f, from), f.Close())
+}
+
+// data writes what a file holds. Holes stay holes.
+func (c *Copied) data(f, from *os.File) error {
+	for at := int64(0); ; {
+		begin, err := from.Seek(at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			break // nothing but a hole follows
+		}
+		if err != nil {
+			return err
+		}
+		end, err := from.Seek(begin, unix.SEEK_HOLE)
+		if err == nil {
+			_, err = from.Seek(begin, io.SeekStart)
+		}
+		if err == nil {
+			_, err = f.Seek(begin, io.SeekStart)
+		}
+		if err != nil {
+			return err
+		}
+		n, err := io.CopyN(f, from, end-begin)
+		if c.Bytes += n; errors.Is(err, io.EOF) {
+			break // it became shorter
+		}
+		if err != nil {
+			return err
+		}
+		at = end
+	}
+	size, err := from.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	return f.Truncate(size)
 }
 
 // Changes tells what was done to a copy since it was made, as [Walk] tells it of an upper

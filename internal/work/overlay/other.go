@@ -32,6 +32,15 @@ type Copied struct {
 	Left   int
 }
 
+// Weight is what a copy would take.
+type Weight struct {
+	Files int
+	Bytes int64
+}
+
+// Weigh looks at nothing here.
+func (l Layer) Weigh() (Weight, error) { return Weight{}, ErrImpossible }
+
 // Copy copies nothing here.
 func (l Layer) Copy() (Copied, error) { return Copied{}, ErrImpossible }
 

@@ -44,7 +44,7 @@ func (p *planner) mode(path, upper string) {
 // it has a file, or the other way round. Those rows have the outcome o then.
 func (p *planner) inTheWay(o Outcome) {
 	goes, pruned := p.goes(), map[string]bool{}
-	for _, dir := range p.plan.Prune {
+	for _, dir := range p.leaving(goes) {
 		pruned[dir] = true
 	}
 	for i := range p.plan.Rows {
@@ -133,12 +133,25 @@ func (p *planner) directories() {
 	p.prune()
 }
 
+// leaving are the directories that the try removed. One that others made since, and that holds
+// nothing of what the try removed, is theirs.
+func (p *planner) leaving(goes map[string]bool) []string {
+	used := map[string]bool{}
+	for path := range goes {
+		for dir := range p.parents(path) {
+			used[dir] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(p.plan.Prune), func(dir string) bool { return p.young[dir] && !used[dir] })
+}
+
 // prune leaves those directories that will be empty, deepest first.
 func (p *planner) prune() {
-	slices.Sort(p.plan.Prune)
-	all := slices.Compact(p.plan.Prune)
-	slices.Reverse(all)
 	goes := p.goes()
+	all := p.leaving(goes)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	slices.Reverse(all)
 	p.plan.Prune = nil
 	for _, dir := range all {
 		names, err := os.ReadDir(dir)

@@ -130,6 +130,7 @@ type planner struct {
 	was   map[string]bool         // what was there when the try began, as far as is known
 	base  map[string]*delta.Image // by path, what the try found there first; nil is nothing
 	modes map[string]uint32       // by directory, the mode that the try found
+	young map[string]bool         // directories that were made since the try began
 	again map[string]bool         // what was kept before
 	// shone is what others made of a path before the try changed it, as the try saw it.
 	shone map[string][]*delta.Image
@@ -139,7 +140,7 @@ type planner struct {
 // Plan compares the try with the real tree, which ws has open, and its own records.
 func (t *Try) Plan(ctx context.Context, ws *workspace.Workspace, o Options) (*Plan, error) {
 	p := planner{o: o, t: t, tree: ws.Tree, was: map[string]bool{}, modes: map[string]uint32{},
-		again: map[string]bool{}, shone: map[string][]*delta.Image{}}
+		young: map[string]bool{}, again: map[string]bool{}, shone: map[string][]*delta.Image{}}
 	if err := p.records(); err != nil {
 		return nil, fmt.Errorf("the records of try %d: %w", t.ID, err)
 	}
@@ -334,9 +335,9 @@ func (p *planner) gone(dir, upper string) {
 		}
 		switch {
 		case d.IsDir():
-			theirs := overlay.Born(path).After(p.t.Meta.Started)
-			if ok, _ := p.wanted(path); ok && !theirs && (upper == "" || path != dir) {
+			if ok, _ := p.wanted(path); ok && (upper == "" || path != dir) {
 				p.plan.Prune = append(p.plan.Prune, path)
+				p.young[path] = overlay.Born(path).After(p.t.Meta.Started)
 			}
 		case d.Type().IsRegular() || d.Type() == fs.ModeSymlink:
 			p.row(path, Kept, "")

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"kerf/internal/work/room"
 	"kerf/internal/work/sandbox/repeat"
 )
 
@@ -83,6 +84,29 @@ func Room(home string, most int64) error {
 	}
 	if sum > most {
 		return &FullError{sum, most}
+	}
+	return nil
+}
+
+// Fits is the error that says that so many bytes more have no room: not below most, where that
+// is a bound, or not on the disk of home.
+func Fits(home string, more, most int64) error {
+	if most > 0 {
+		list, err := List(home)
+		if err != nil {
+			return err
+		}
+		sum := more
+		for _, t := range list {
+			sum += t.Size()
+		}
+		if sum > most {
+			return &FullError{sum, most}
+		}
+	}
+	if free, ok := room.Free(home); ok && more > free {
+		return fmt.Errorf("%.1f MB are free on the disk of %s, and %.1f are needed", float64(free)/1e6, home,
+			float64(more)/1e6)
 	}
 	return nil
 }

@@ -160,6 +160,19 @@ func (t *Try) Copy() (overlay.Copied, error) {
 	return sum, t.describe()
 }
 
+// Weigh is what a copy of the roots would take.
+func (t *Try) Weigh() (overlay.Weight, error) {
+	var sum overlay.Weight
+	for i := range t.Meta.Roots {
+		w, err := t.layer(i).Weigh()
+		if err != nil {
+			return sum, err
+		}
+		sum = overlay.Weight{Files: sum.Files + w.Files, Bytes: sum.Bytes + w.Bytes}
+	}
+	return sum, nil
+}
+
 // separate are the real paths of the roots without those inside of others. An overlay
 // needs roots that have nothing mounted below them and that do not hold Kerf's home.
 func separate(home string, roots []string) ([]string, error) {

@@ -228,7 +228,7 @@ func (a *Attempts) in(ctx context.Context, p *program.Program, h *host.Host, x *
 		return 0, err
 	}
 	c := tries.Command{Dir: x.try.Meta.Roots[0], Argv: argv, Env: p.Env, Stdin: stdin, Stdout: stdout, Stderr: stderr}
-	return within(ctx, h, func(ctx context.Context) (int, error) { return overOrCopied(ctx, h, x.try, c) })
+	return within(ctx, h, func(ctx context.Context) (int, error) { return overOrCopied(ctx, p, h, x.try, c) })
 }
 
 // read takes from the events what the run used.

@@ -66,6 +66,6 @@ func checksIn(ctx context.Context, p *program.Program, h *host.Host, t *tries.Tr
 	}
 	defer null.Close()
 	argv := append([]string{self, "verify", "--checks", "--when", "keep"}, more...)
-	return overOrCopied(ctx, h, t, tries.Command{Dir: t.Meta.Roots[0], Argv: argv, Env: p.Env, Stdin: null, Stdout: out,
+	return overOrCopied(ctx, p, h, t, tries.Command{Dir: t.Meta.Roots[0], Argv: argv, Env: p.Env, Stdin: null, Stdout: out,
 		Stderr: out})
 }

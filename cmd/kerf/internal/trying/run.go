@@ -145,15 +145,15 @@ func (s *Session) over(ctx context.Context, p *program.Program, h *host.Host, t 
 	if c.Stderr, also = p.Stderr.(*os.File); !ok || !also {
 		return 0, errors.New("a try needs files as its streams")
 	}
-	return within(ctx, h, func(ctx context.Context) (int, error) { return overOrCopied(ctx, h, t, c) })
+	return within(ctx, h, func(ctx context.Context) (int, error) { return overOrCopied(ctx, p, h, t, c) })
 }
 
 // overOrCopied runs over an overlay. In a new try for which none can be mounted, it runs
 // over a copy.
-func overOrCopied(ctx context.Context, h *host.Host, t *tries.Try, c tries.Command) (int, error) {
+func overOrCopied(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try, c tries.Command) (int, error) {
 	way, fresh := h.Config.Tries.Way, t.Fresh()
 	if way == "copy" && fresh {
-		if err := copied(t, "as tries.way says"); err != nil {
+		if err := copied(p, h, t, "as tries.way says"); err != nil {
 			return 0, err
 		}
 	}
@@ -161,26 +161,39 @@ func overOrCopied(ctx context.Context, h *host.Host, t *tries.Try, c tries.Comma
 	if err == nil || way == "overlay" || t.Meta.Copied || !fresh || !tries.Refused(err) {
 		return code, err
 	}
-	if err := copied(t, err.Error()); err != nil {
+	if err := copied(p, h, t, err.Error()); err != nil {
 		return 0, err
 	}
 	return t.Run(ctx, h.Config.Home, c)
 }
 
-// copied copies the directories of a new try, and says so.
-func copied(t *tries.Try, why string) error {
+// copied copies the directories of a new try. It says so before, and asks where that takes
+// more than it may.
+func copied(p *program.Program, h *host.Host, t *tries.Try, why string) error {
+	w, err := t.Weigh()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "kerf: try %d works on a copy (%d files, about %s): %s\n", t.ID, w.Files, print.Bytes(w.Bytes),
+		visible.OneLine(why, 300))
+	if err := tries.Fits(h.Config.Home, w.Bytes, h.Config.Tries.MaxBytes); err != nil {
+		return fmt.Errorf("a copy has no room: %v", err) // no run was ended by it
+	}
+	most := h.Config.Tries.MaxCopy
+	if most > 0 && w.Bytes > most && !(p.OnTerminal() && p.Agrees(os.Stderr, "copy %s?", print.Bytes(w.Bytes))) {
+		return fmt.Errorf("the copy would take about %s, and may take %s (tries.max_copy)", print.Bytes(w.Bytes),
+			print.Bytes(most))
+	}
 	did, err := t.Copy()
 	if err != nil {
 		return err
 	}
-	how := fmt.Sprintf("%d files, %s written", did.Files, print.Bytes(did.Bytes))
 	if did.Shared > 0 {
-		how += fmt.Sprintf(", %d share their blocks", did.Shared)
+		fmt.Fprintf(os.Stderr, "kerf: %d files of the copy share their blocks\n", did.Shared)
 	}
 	if did.Left > 0 {
-		how += fmt.Sprintf("; %d pipes, sockets and devices are missing in it", did.Left)
+		fmt.Fprintf(os.Stderr, "kerf: %d pipes, sockets and devices are missing in the copy\n", did.Left)
 	}
-	fmt.Fprintf(os.Stderr, "kerf: try %d works on a copy (%s): %s\n", t.ID, how, visible.OneLine(why, 300))
 	return nil
 }
 
