@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -244,7 +245,7 @@ func (s *site) make(r *rand.Rand, plan boundary.Plan) {
 	s.t.Helper()
 	var names []string
 	for _, path := range s.names() {
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if info, err := os.Stat(path); err == nil && info.IsDir() && !removed(info) {
 			names = append(names, filepath.Join(path, fmt.Sprint("fresh", r.IntN(1000))))
 		}
 	}
@@ -265,6 +266,13 @@ func (s *site) make(r *rand.Rand, plan boundary.Plan) {
 			s.t.Errorf("%s: a command made it, and to the tools: %v; the plan says %s (%s)", s.shown(path), err, v.Access, v.Why)
 		}
 	}
+}
+
+// removed reports whether a directory is mounted that was removed at its own place: nobody can
+// make a file in it.
+func removed(dir os.FileInfo) bool {
+	st, ok := dir.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 0
 }
 
 // taken lets a command take away what it may not write.
