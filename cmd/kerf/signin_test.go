@@ -43,6 +43,14 @@ type emulator struct {
 	polls     int      // of the device flow; guarded by mu
 	tokens    int      // that were given; guarded by mu
 	refuse    string   // a token that is taken no more; guarded by mu
+
+	// What goes wrong. Set before a test runs kerf.
+	refresh string        // the refresh token that counts, each for once; guarded by mu
+	lives   int           // seconds that a token of ChatGPT lasts; guarded by mu
+	busy    int           // how often the token server of ChatGPT says so; guarded by mu
+	calls   bool          // the model calls a tool before it answers
+	between func()        // is called after that call, with mu held
+	off     time.Duration // the clock of the servers
 }
 
 const account = "acc-42"
@@ -52,7 +60,7 @@ func emulate(t *testing.T) *emulator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &emulator{t: t, key: key}
+	e := &emulator{t: t, key: key, lives: 3600}
 	e.Server = httptest.NewServer(http.HandlerFunc(e.serve))
 	t.Cleanup(e.Close)
 	return e
@@ -95,15 +103,24 @@ func (e *emulator) serve(w http.ResponseWriter, r *http.Request) {
 	case path == "/chatgpt/token":
 		sum := sha256.Sum256([]byte(posted.Get("code_verifier")))
 		byCode := posted.Get("code") == "the-code" && base64.RawURLEncoding.EncodeToString(sum[:]) == e.challenge
-		if !byCode && posted.Get("refresh_token") != "refresh-1" || posted.Get("client_id") != "my-client" {
-			answer(400, o{"error": "invalid_grant", "error_description": "the code is wrong"})
+		if !byCode && e.busy > 0 {
+			e.busy--
+			e.saw("busy")
+			answer(503, o{"error": "temporarily_unavailable"})
+			return
+		}
+		if !byCode && (posted.Get("refresh_token") == "" || posted.Get("refresh_token") != e.refresh) ||
+			posted.Get("client_id") != "my-client" {
+			e.saw("refused %s", posted.Get("refresh_token"))
+			answer(400, o{"error": "invalid_grant", "error_description": "the token is wrong or was used before"})
 			return
 		}
 		e.tokens++
+		e.refresh = fmt.Sprintf("refresh-%d", e.tokens)
 		claims, _ := json.Marshal(o{"https://api.openai.com/auth": o{"chatgpt_account_id": account}})
-		got := o{"access_token": fmt.Sprintf("chatgpt-access-%d", e.tokens), "token_type": "Bearer", "expires_in": 3600}
+		got := o{"access_token": fmt.Sprintf("chatgpt-access-%d", e.tokens), "token_type": "Bearer", "expires_in": e.lives,
+			"refresh_token": e.refresh}
 		if byCode {
-			got["refresh_token"] = "refresh-1"
 			got["id_token"] = "e30." + base64.RawURLEncoding.EncodeToString(claims) + ".sig"
 		}
 		e.saw("token by code=%v", byCode)
@@ -115,7 +132,41 @@ func (e *emulator) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		e.saw("responses with %s", bearer)
+		if e.calls && !bytes.Contains(body, []byte(`"function_call_output"`)) {
+			e.between()
+			spoken(w, "call")
+			return
+		}
 		spoken(w, "responses")
+	// OpenRouter: PKCE without a client, for a key.
+	case path == "/openrouter/auth":
+		q := r.URL.Query()
+		if q.Get("code_challenge_method") != "S256" {
+			answer(400, o{"error": "invalid_request"})
+			return
+		}
+		e.challenge = q.Get("code_challenge")
+		http.Redirect(w, r, q.Get("callback_url")+"?code=the-code", http.StatusFound)
+	case path == "/openrouter/keys":
+		var sent struct {
+			Code, Verifier string
+			Method         string `json:"code_challenge_method"`
+			V              string `json:"code_verifier"`
+		}
+		_ = json.Unmarshal(body, &sent) // what it is not is refused
+		sum := sha256.Sum256([]byte(sent.V))
+		if sent.Code != "the-code" || sent.Method != "S256" || base64.RawURLEncoding.EncodeToString(sum[:]) != e.challenge {
+			answer(403, o{"error": o{"message": "Invalid code"}})
+			return
+		}
+		answer(200, o{"key": "sk-or-v1-of-the-sign-in", "user_id": "u"})
+	case path == "/openrouter/v1/chat/completions":
+		if bearer != "sk-or-v1-of-the-sign-in" {
+			refused()
+			return
+		}
+		e.saw("openrouter")
+		spoken(w, "chat")
 	// GitHub: the device flow in forms, an exchange, an address of its own.
 	case path == "/github/device":
 		answer(200, o{"device_code": "dev-1", "user_code": "ABCD-1234", "verification_uri": e.URL + "/enter",
@@ -137,7 +188,9 @@ func (e *emulator) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		e.tokens++
-		answer(200, o{"token": fmt.Sprintf("copilot-%d", e.tokens), "expires_at": time.Now().Add(time.Hour).Unix(),
+		now := time.Now().Add(e.off)
+		w.Header().Set("Date", now.UTC().Format(http.TimeFormat))
+		answer(200, o{"token": fmt.Sprintf("copilot-%d", e.tokens), "expires_at": now.Add(time.Hour).Unix(),
 			"endpoints": o{"api": e.URL + "/business"}})
 	case path == "/business/chat/completions":
 		if !strings.HasPrefix(bearer, "copilot-") || bearer == e.refuse {
@@ -146,6 +199,10 @@ func (e *emulator) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		e.saw("chat with %s", bearer)
+		if e.calls && !bytes.Contains(body, []byte(`"role":"tool"`)) {
+			spoken(w, "chat call")
+			return
+		}
 		spoken(w, "chat")
 	// Azure: the key under a name of its own, or a token of Entra.
 	case path == "/tenant-1/oauth2/v2.0/token":
@@ -169,6 +226,14 @@ func (e *emulator) serve(w http.ResponseWriter, r *http.Request) {
 		if bearer != "bedrock-bearer-value" && !signed.MatchString(r.Header.Get("Authorization")) {
 			w.Header().Set("X-Amzn-Errortype", "AccessDeniedException:http://internal")
 			answer(403, o{"message": "The security token included in the request is invalid."})
+			return
+		}
+		w.Header().Set("Date", time.Now().Add(e.off).UTC().Format(http.TimeFormat))
+		at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+		if bearer != "bedrock-bearer-value" && (err != nil || time.Until(at.Add(-e.off)).Abs() > 5*time.Minute) {
+			e.saw("signature expired")
+			w.Header().Set("X-Amzn-Errortype", "InvalidSignatureException:http://internal")
+			answer(403, o{"message": "Signature expired: " + r.Header.Get("X-Amz-Date") + " is now earlier than it may be"})
 			return
 		}
 		var sent struct {
@@ -248,6 +313,13 @@ func spoken(w io.Writer, api string) {
 		events = messageEvents
 	case "chat":
 		events = []string{`{"id":"c","choices":[{"index":0,"delta":{"content":"Signed in well."},"finish_reason":"stop"}]}`, "[DONE]"}
+	case "chat call":
+		events = []string{`{"id":"c","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":` +
+			`{"name":"read_file","arguments":"{\"file_path\":\"a.txt\"}"}}]},"finish_reason":"tool_calls"}]}`, "[DONE]"}
+	case "call":
+		events = []string{`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"f1",` +
+			`"status":"completed","call_id":"c1","name":"read_file","arguments":"{\"file_path\":\"a.txt\"}"}}`,
+			`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[],"usage":{"input_tokens":9}}}`}
 	default:
 		events = []string{`{"type":"response.created","response":{"id":"r1","status":"in_progress"}}`,
 			`{"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"m1","status":"completed",` +

@@ -33,6 +33,9 @@ func (d *Device) SignInBrowser(ctx context.Context, show func(address string)) (
 	defer cancel()
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(d.RedirectPort)))
 	if err != nil {
+		if d.RedirectPort != 0 {
+			err = fmt.Errorf("%w; end the program that listens there (another kerf login?)", err)
+		}
 		return Credential{}, fmt.Errorf("the browser cannot come back to this machine: %w", err)
 	}
 	state, verifier := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()
@@ -155,11 +158,7 @@ func (d *Device) exchangeKey(ctx context.Context, code, verifier string) (Creden
 		return Credential{}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	client := d.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	resp, err := client.Do(req)
+	resp, err := d.client().Do(req)
 	if err != nil {
 		return Credential{}, err
 	}

@@ -77,7 +77,7 @@ func ofTokens(t *cloud.Tokens) Key {
 }
 
 func ofAWS(a *cloud.AWS, w cloud.World) Key {
-	return Key{Rejected: a.Rejected,
+	return Key{Rejected: a.Rejected, Clock: a.Clock,
 		Get: func(ctx context.Context) (string, error) {
 			k, err := a.Keys(ctx)
 			return k.ID, err

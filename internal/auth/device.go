@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"kerf/internal/auth/cloud"
 )
 
 // Device is a sign-in by a code that the user enters in a browser (RFC 8628).
@@ -45,15 +48,23 @@ func (d *Device) wantsClient() bool { return d.NeedsClient && d.ClientID == "" }
 type Prompt struct{ URL, Complete, Code string }
 
 func (d *Device) config() *oauth2.Config {
-	return &oauth2.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret, Scopes: d.Scopes,
+	c := &oauth2.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret, Scopes: d.Scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: d.AuthURL, DeviceAuthURL: d.DeviceURL, TokenURL: d.TokenURL}}
+	if d.ClientSecret == "" {
+		// A client without a secret is named in the form. The library would find that out by asking
+		// twice, and codes and refresh tokens are good for once.
+		c.Endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	return c
 }
 
+// patient is a client that gives up a sign-in server that does not answer.
+var patient = &http.Client{Timeout: 30 * time.Second}
+
+func (d *Device) client() *http.Client { return cmp.Or(d.Client, patient) }
+
 func (d *Device) context(ctx context.Context) context.Context {
-	if d.Client == nil {
-		return ctx
-	}
-	return context.WithValue(ctx, oauth2.HTTPClient, d.Client)
+	return context.WithValue(ctx, oauth2.HTTPClient, d.client())
 }
 
 // SignIn asks for a code, shows it, and waits until the user has entered it.
@@ -68,11 +79,27 @@ func (d *Device) SignIn(ctx context.Context, show func(Prompt)) (Credential, err
 		return Credential{}, told(err)
 	}
 	show(Prompt{URL: code.VerificationURI, Complete: code.VerificationURIComplete, Code: code.UserCode})
-	token, err := d.config().DeviceAccessToken(ctx, code)
+	token, err := d.entered(ctx, code)
 	if err != nil {
 		return Credential{}, told(err)
 	}
 	return d.credentialOf(token), nil
+}
+
+// entered waits until the user has entered a code. A server that is away for a while, or busy,
+// does not end that: the code stays good.
+func (d *Device) entered(ctx context.Context, code *oauth2.DeviceAuthResponse) (*oauth2.Token, error) {
+	for {
+		token, err := d.config().DeviceAccessToken(ctx, code) // it waits before it asks
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return token, err
+		case !code.Expiry.IsZero() && !time.Now().Before(code.Expiry):
+			return nil, errors.New("the code was not entered in time; run kerf login again")
+		case !passes(err) || code.Expiry.IsZero():
+			return nil, err
+		}
+	}
 }
 
 // Renew returns fresh tokens for stale ones.
@@ -82,6 +109,9 @@ func (d *Device) Renew(ctx context.Context, c Credential) (Credential, error) {
 	}
 	old := &oauth2.Token{RefreshToken: c.Refresh, Expiry: time.Unix(1, 0)}
 	token, err := d.config().TokenSource(d.context(ctx), old).Token()
+	if passes(err) {
+		return c, &cloud.Passing{Err: fmt.Errorf("the tokens cannot be renewed: %w", told(err))}
+	}
 	if err != nil {
 		return c, fmt.Errorf("%w; run kerf login again", told(err))
 	}
@@ -122,10 +152,26 @@ func claim(token string, path []string) string {
 	return s
 }
 
+// passes reports whether a sign-in server may answer better at another try: it could not be
+// reached, or was busy.
+func passes(err error) bool {
+	var r *oauth2.RetrieveError
+	if errors.As(err, &r) {
+		return r.Response != nil && cloud.Busy(r.Response.StatusCode)
+	}
+	var u *url.Error
+	return errors.As(err, &u) || err != nil && strings.HasPrefix(err.Error(), "oauth2: cannot fetch token: ")
+}
+
 // told is the provider's word of an error, without the answer that holds it.
 func told(err error) error {
 	var r *oauth2.RetrieveError
-	if !errors.As(err, &r) {
+	var u *url.Error
+	switch {
+	case errors.As(err, &u):
+		at, _ := url.Parse(u.URL)
+		return fmt.Errorf("cannot reach %s: %w", at.Hostname(), u.Err)
+	case !errors.As(err, &r):
 		return err
 	}
 	switch {

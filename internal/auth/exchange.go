@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"kerf/internal/auth/cloud"
 )
 
 // Exchange gives the token of a sign-in for one that lasts shortly and that requests carry,
@@ -101,7 +103,7 @@ func (e *Exchange) ask(ctx context.Context, from string) (exchanged, error) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
-		return exchanged{}, err
+		return exchanged{}, &cloud.Passing{Err: err}
 	}
 	defer resp.Body.Close()
 	var said struct {
@@ -114,6 +116,8 @@ func (e *Exchange) ask(ctx context.Context, from string) (exchanged, error) {
 	}
 	err = json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&said)
 	switch {
+	case cloud.Busy(resp.StatusCode):
+		return exchanged{}, &cloud.Passing{Err: errors.New("the server answered " + resp.Status)}
 	case resp.StatusCode != http.StatusOK && said.Message != "":
 		return exchanged{}, fmt.Errorf("%.200s (%d)", said.Message, resp.StatusCode)
 	case resp.StatusCode != http.StatusOK:
@@ -122,8 +126,11 @@ func (e *Exchange) ask(ctx context.Context, from string) (exchanged, error) {
 		return exchanged{}, errors.New("the server answered without a token")
 	}
 	got := exchanged{from: from, token: said.Token, expires: time.Unix(said.Expires, 0)}
-	if said.Expires == 0 {
+	switch at, err := http.ParseTime(resp.Header.Get("Date")); {
+	case said.Expires == 0:
 		got.expires = time.Now().Add(10 * time.Minute)
+	case err == nil: // the clocks may differ
+		got.expires = time.Now().Add(got.expires.Sub(at))
 	}
 	got.base, err = e.beside(said.Endpoints.API)
 	return got, err

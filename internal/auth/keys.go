@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Provider says how the key of one provider is found, and how one signs in to it.
@@ -62,6 +63,9 @@ type Key struct {
 	Bearer bool
 	// Sign signs a request instead of carrying the key. Body is its body.
 	Sign func(req *http.Request, body io.Reader) error
+	// Clock is told what time the server thought it was when it refused what was signed; it
+	// reports whether Sign now goes by another clock.
+	Clock func(server time.Time) bool
 }
 
 // MissingError says that a provider needs a key or a sign-in and has none.

@@ -34,7 +34,8 @@ type AWS struct {
 	w World
 
 	mu   sync.Mutex
-	kept AWSKeys // guarded by mu
+	kept AWSKeys       // guarded by mu
+	off  time.Duration // by how much the server's clock is ahead of ours; guarded by mu
 }
 
 // AWS looks for keys where the programs of AWS do: in the environment (AWS_ACCESS_KEY_ID, or
@@ -78,8 +79,26 @@ func (a *AWS) Sign(req *http.Request, hash, service, region string) error {
 	if err != nil {
 		return err
 	}
-	k.Sign(req, hash, service, region, a.w.now())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k.Sign(req, hash, service, region, a.w.now().Add(a.off))
 	return nil
+}
+
+// skew is by how much clocks may differ before AWS refuses what was signed by one of them.
+const skew = 4 * time.Minute
+
+// Clock is told what time a server thought it was when it refused a signed request. It reports
+// whether requests are now signed by another clock, so that another try is worth it.
+func (a *AWS) Clock(server time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	off := server.Sub(a.w.now())
+	if (off - a.off).Abs() < skew {
+		return false
+	}
+	a.off = off
+	return true
 }
 
 // AWSRegion is the region that is configured, or empty.
@@ -125,7 +144,7 @@ func (w World) awsKeys(ctx context.Context) (AWSKeys, error) {
 	k, err = w.machine(ctx)
 	if err != nil {
 		err = fmt.Errorf("no keys of AWS: neither in the environment nor below ~/.aws, and this is no machine of AWS (%w); "+
-			"set AWS_BEARER_TOKEN_BEDROCK, or run: aws configure", err)
+			"set AWS_BEARER_TOKEN_BEDROCK, or run: aws configure", absent(err))
 	}
 	return k, err
 }
@@ -345,14 +364,21 @@ func (w World) sts(ctx context.Context, values url.Values, from *AWSKeys) (AWSKe
 	address := cmp.Or(w.Getenv("AWS_ENDPOINT_URL_STS"), "https://sts."+region+".amazonaws.com")
 	values.Set("Version", "2011-06-15")
 	body := values.Encode()
-	req, err := post(ctx, strings.TrimRight(address, "/")+"/", form, body)
-	if err != nil {
-		return AWSKeys{}, err
+	signed := func(now time.Time) ([]byte, error) {
+		req, err := post(ctx, strings.TrimRight(address, "/")+"/", form, body)
+		if err != nil {
+			return nil, err
+		}
+		if from != nil {
+			from.Sign(req, Hash(strings.NewReader(body)), "sts", region, now)
+		}
+		return ask(w.client(far), req, nil)
 	}
-	if from != nil {
-		from.Sign(req, Hash(strings.NewReader(body)), "sts", region, w.now())
+	answer, err := signed(w.now())
+	var said *answered
+	if from != nil && errors.As(err, &said) && !said.at.IsZero() && said.at.Sub(w.now()).Abs() >= skew {
+		answer, err = signed(said.at)
 	}
-	answer, err := ask(w.client(far), req, nil)
 	if err != nil {
 		return AWSKeys{}, fmt.Errorf("role %s: %w", values.Get("RoleArn"), err)
 	}

@@ -124,6 +124,7 @@ func (w World) client(of *http.Client) *http.Client {
 type answered struct {
 	status int
 	words  string
+	at     time.Time // by its clock, zero when it did not tell
 }
 
 func (e *answered) Error() string {
@@ -143,15 +144,20 @@ func ask(client *http.Client, req *http.Request, into any) ([]byte, error) {
 		if errors.As(err, &u) {
 			err = u.Err // the address may hold secrets
 		}
-		return nil, fmt.Errorf("cannot reach %s: %w", req.URL.Host, err)
+		return nil, &Passing{fmt.Errorf("cannot reach %s: %w", req.URL.Host, err)}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", req.URL.Host, err)
+		return nil, &Passing{fmt.Errorf("%s: %w", req.URL.Host, err)}
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %w", req.URL.Host, &answered{resp.StatusCode, refusal(body)})
+		at, _ := http.ParseTime(resp.Header.Get("Date")) // a server may tell none
+		err := fmt.Errorf("%s: %w", req.URL.Host, &answered{resp.StatusCode, refusal(body), at})
+		if Busy(resp.StatusCode) {
+			return nil, &Passing{err}
+		}
+		return nil, err
 	}
 	if into == nil {
 		return body, nil
@@ -192,6 +198,16 @@ func refusal(body []byte) string {
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return line[:min(len(line), 400)]
+}
+
+// absent is the failure of a server that only machines of a cloud can reach: this is none, or
+// the server is busy.
+func absent(err error) error {
+	var said *answered
+	if errors.As(err, &said) && Busy(said.status) {
+		return err
+	}
+	return errors.New(err.Error()) // no other try finds it
 }
 
 func get(ctx context.Context, address string, header map[string]string) (*http.Request, error) {

@@ -81,7 +81,7 @@ func (w World) entraMachine(ctx context.Context, scope, client string) (Token, e
 	if _, err := ask(w.client(near), req, &got); err != nil {
 		return Token{}, fmt.Errorf("no credentials of Microsoft Entra: set AZURE_TENANT_ID, AZURE_CLIENT_ID and "+
 			"AZURE_CLIENT_SECRET; no managed identity answers (%w); with the Azure CLI, let auth.command print a token: "+
-			"az account get-access-token", err)
+			"az account get-access-token", absent(err))
 	}
 	return got.token(w.now()), nil
 }

@@ -37,7 +37,7 @@ func (w World) Google(scope string) *Tokens {
 			t, err := w.googleMachine(ctx, scope)
 			if err != nil {
 				return t, fmt.Errorf("no credentials of Google: GOOGLE_APPLICATION_CREDENTIALS is not set, there is no %s, and "+
-					"no metadata server answers (%w); run: gcloud auth application-default login", w.gcloudFile(), err)
+					"no metadata server answers (%w); run: gcloud auth application-default login", w.gcloudFile(), absent(err))
 			}
 			return t, nil
 		}
@@ -163,9 +163,19 @@ func oauthToken(t *oauth2.Token, err error) (Token, error) {
 		if r.Response != nil {
 			status = r.Response.StatusCode
 		}
-		return Token{}, &answered{status, firstLine(cmp.Or(r.ErrorDescription, r.ErrorCode, refusal(r.Body)))}
+		err = &answered{status: status, words: firstLine(cmp.Or(r.ErrorDescription, r.ErrorCode, refusal(r.Body)))}
+		if Busy(status) {
+			err = &Passing{err}
+		}
+		return Token{}, err
 	}
-	if err != nil {
+	var u *url.Error
+	switch {
+	case errors.As(err, &u):
+		return Token{}, &Passing{fmt.Errorf("cannot reach the sign-in server: %w", u.Err)}
+	case err != nil && strings.HasPrefix(err.Error(), "oauth2: cannot fetch token: "): // of package jwt
+		return Token{}, &Passing{err}
+	case err != nil:
 		return Token{}, err
 	}
 	return Token{Value: t.AccessToken, Expires: t.Expiry}, nil

@@ -86,7 +86,7 @@ func (p Provider) options(name string, key Key) (wire.Options, error) {
 	o := wire.Options{Name: p.Name, BaseURL: p.BaseURL, Key: key.Get, Rejected: key.Rejected, Headers: p.Headers,
 		QueryParams: p.QueryParams, IdleTimeout: p.IdleTimeout, FirstAnswer: p.FirstAnswer,
 		EnvKey: p.EnvKey, Proxy: p.Proxy, KeyHeader: p.KeyHeader, Bearer: key.Bearer, KeyHeaders: key.Header, Base: key.Base,
-		Sign: key.Sign}
+		Sign: key.Sign, Clock: key.Clock}
 	if p.CACertificate != "" {
 		var err error
 		if o.RootCAs, err = certificates(p.CACertificate); err != nil {

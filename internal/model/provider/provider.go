@@ -34,8 +34,9 @@ type Provider struct {
 	// FirstAnswer is how long the beginning of an answer is waited for, 0 for what suits
 	// the address, see wire.Options.
 	FirstAnswer time.Duration
-	// Retries is how often the caller of a client asks again.
-	Retries int
+	// Retries is how often the caller of a client asks again, StreamRetries how often behind an
+	// answer that had begun.
+	Retries, StreamRetries int
 	// CACertificate is a file of certificates that are trusted beside the
 	// system's, Proxy an address that replaces those of the environment.
 	CACertificate string

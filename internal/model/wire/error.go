@@ -105,6 +105,7 @@ func (x *exchange) refused(resp *http.Response) error {
 		return x.redirected(resp)
 	}
 	f := x.words(resp, body)
+	x.at, _ = http.ParseTime(resp.Header.Get("Date")) // a server may tell none
 	return x.failure(f, resp.StatusCode, resp.Header)
 }
 

@@ -65,6 +65,9 @@ type Options struct {
 	Base       func() string
 	// Sign signs a request, which then carries no key; nil means that none is signed.
 	Sign func(req *http.Request, body io.Reader) error
+	// Clock is told what time it is for a server that refused a signed request; it reports
+	// whether Sign now goes by another clock. Nil means never.
+	Clock func(server time.Time) bool
 	// RootCAs are trusted beside the system's, nil for the system's alone.
 	RootCAs *x509.CertPool
 	// Proxy is the address of a proxy that replaces those of the environment.
@@ -196,7 +199,7 @@ func (e *Endpoint) Stream(ctx context.Context, c Call,
 	each func(ev sse.Event, limits map[string]string) (done bool, err error)) error {
 	x := &exchange{Endpoint: e, call: c}
 	err := x.run(ctx, each)
-	if x.renewable(err) && e.opts.Rejected(x.key) {
+	if x.renewable(err) && (x.mistimed() || e.opts.Rejected(x.key)) {
 		x = &exchange{Endpoint: e, call: c}
 		err = x.run(ctx, each)
 	}
@@ -219,6 +222,13 @@ type exchange struct {
 	began  bool          // an event arrived
 	stuck  bool          // only signs of life came for too long
 	theirs bool          // the error came from each and is returned as it is
+	at     time.Time     // of the server's clock when it refused, zero when it did not tell
+}
+
+// mistimed reports whether the request was signed by a clock that is off, and the next one
+// will not be.
+func (x *exchange) mistimed() bool {
+	return x.opts.Clock != nil && !x.at.IsZero() && x.opts.Clock(x.at)
 }
 
 // renewable reports whether err says that the key was refused before anything
@@ -418,6 +428,11 @@ func (x *exchange) noKey(err error) error {
 	var told *model.Error
 	if errors.As(err, &told) {
 		return told
+	}
+	var passing interface{ Passes() bool }
+	if errors.As(err, &passing) && passing.Passes() {
+		return &model.Error{Kind: model.Network, Message: x.clean("sign-in: " + err.Error()), Err: err,
+			Hint: "check the network; the credentials are not at fault"}
 	}
 	return &model.Error{Kind: model.Auth, Message: x.clean(err.Error()), Hint: x.loginHint(), Err: err}
 }
