@@ -143,7 +143,7 @@ func (c configured) providerOf(p config.Provider) provider.Provider {
 	}
 	return provider.Provider{Name: p.Name, BaseURL: p.BaseURL, API: p.WireAPI, Headers: headers,
 		QueryParams: p.QueryParams, EnvKey: p.EnvKey, KeyHeader: p.KeyHeader, IdleTimeout: p.StreamIdleTimeout,
-		FirstAnswer: p.FirstAnswerTimeout, Retries: p.RequestMaxRetries,
+		FirstAnswer: p.FirstAnswerTimeout, Retries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries,
 		CACertificate: p.CACertificate, Proxy: p.Proxy}
 }
 

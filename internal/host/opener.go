@@ -199,12 +199,11 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 		Roots: ws.Roots, Policy: op.policy}, &eo)
 	exec := executor.New(eo)
 	checked, unchecked := checking.Around(exec, eo, ws.Roots, op.Config, op.trusted())
-	p := op.Providers[r.choice.Provider]
 	watched := telemetry.Join(&r.watch, &r.client, op.Config, op.getenv, l.ID, r.choice.Provider, set.Model)
 	s := session.Start(session.Options{
 		ID: l.ID, Settings: set, Provider: r.choice.Provider, Resumed: l.State != nil && o.Fork == "", State: l.State,
 		Rollout: l.Writer, Meta: l.Meta, Client: r.client, Prompt: op.prompt(r, l, servers.Specs()),
-		RequestRetries: p.RequestMaxRetries, StreamRetries: p.StreamMaxRetries, Window: op.ModelContextWindow,
+		Retries: r.choice.Retries, Window: op.ModelContextWindow,
 		OutputTokens: op.ToolOutputTokenLimit, Limits: r.choice.Limits, Cost: costOf(r.choice), Budget: op.budget(),
 		Executor: servers.Around(checked), View: eo.View, Redact: eo.Redact, Hooks: eo.Hooks, Background: exec, Dirty: around.Dirty,
 		Headless: o.Headless, Refuse: op.refuse, Agents: op.agents(r, l.parent, exec),

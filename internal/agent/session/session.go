@@ -49,16 +49,15 @@ type Options struct {
 	Rollout *rollout.Writer
 	Meta    rollout.Metadata
 
-	Client         model.Client
-	Prompt         prompt.Fixed
-	RequestRetries int
-	StreamRetries  int
-	Window         int
-	OutputTokens   int // budget of one tool output
-	// Limits, Cost and Budget are those of turn.Options.
-	Limits func(model string) (window, limit int)
-	Cost   func(model string, u protocol.Usage) float64
-	Budget turn.Budget
+	Client       model.Client
+	Prompt       prompt.Fixed
+	Window       int
+	OutputTokens int // budget of one tool output
+	// Retries, Limits, Cost and Budget are those of turn.Options.
+	Retries func(model string) (requests, streams int)
+	Limits  func(model string) (window, limit int)
+	Cost    func(model string, u protocol.Usage) float64
+	Budget  turn.Budget
 
 	Executor   Executor
 	Background Background
@@ -139,7 +138,7 @@ func Start(o Options) *Session {
 		events: make(chan protocol.Event), ctx: ctx, cancel: cancel, done: make(chan struct{}),
 		stops: map[any]context.CancelFunc{}, replies: map[turn.Asker]chan<- turn.Reply{}}
 	s.core = turn.New(turn.Options{Settings: o.Settings, Parallel: executor.Parallel,
-		RequestRetries: o.RequestRetries, StreamRetries: o.StreamRetries, Window: o.Window,
+		Retries: o.Retries, Window: o.Window,
 		Limits: o.Limits, Cost: o.Cost, Budget: o.Budget, Headless: o.Headless, Refuse: o.Refuse}, o.State)
 	if o.State != nil {
 		for _, r := range o.State.Observations {

@@ -17,6 +17,9 @@ type Options struct {
 	// RequestRetries limits retries in a row of requests that failed before the response
 	// began, StreamRetries those of responses that had begun.
 	RequestRetries, StreamRetries int
+	// Retries tells these numbers for a model. It must be pure; nil means that they are the same
+	// for all.
+	Retries func(model string) (requests, streams int)
 	// MaxCalls bounds the calls of one response that run; 0 means 128.
 	MaxCalls int
 	// Window is the context window in tokens of models that Limits does not know,

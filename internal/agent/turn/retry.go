@@ -46,9 +46,13 @@ const maxDelay = 5 * time.Minute
 // answered and answers that broke off are counted apart: neither count lends to
 // the other.
 func (t *turn) nextAttempt(o *Options, err *model.Error) (attempt, most int) {
-	made, most := &t.streams, o.StreamRetries
+	requests, streams := o.RequestRetries, o.StreamRetries
+	if o.Retries != nil {
+		requests, streams = o.Retries(t.settings.Model)
+	}
+	made, most := &t.streams, streams
 	if !err.Began && err.Kind != model.Broken {
-		made, most = &t.requests, o.RequestRetries
+		made, most = &t.requests, requests
 	}
 	if !err.Passes() || *made >= most {
 		return 0, 0

@@ -32,10 +32,11 @@ func (r *Registry) Choose(ctx context.Context, model string, onlyLocal bool) (*C
 	if !onlyLocal {
 		c.detect()
 	}
-	fallback := !onlyLocal && c.Provider == r.o.Default && r.o.Keyless()
+	named, bare := c.split(c.Model) // what the model names counts
+	fallback := !onlyLocal && named == r.o.Default && r.o.Keyless()
 	switch {
-	case local.Is(c.Provider) && !fallback:
-		return c, c.tune(ctx)
+	case !onlyLocal && local.Is(named) && !fallback:
+		return c, c.tune(ctx, named, bare)
 	case !onlyLocal && !fallback:
 		return c, nil
 	}
@@ -58,7 +59,7 @@ func (r *Registry) Choose(ctx context.Context, model string, onlyLocal bool) (*C
 		if fallback {
 			c.warn("no key for the default provider: using %s of %s on this machine", name, s.Name)
 		}
-		return c, c.tune(ctx)
+		return c, c.tune(ctx, s.Provider, name)
 	}
 	if fallback {
 		return c, nil // the missing key is the error
@@ -96,32 +97,33 @@ func (c *Choice) warn(format string, args ...any) {
 
 // tune asks the server how much of a conversation the model holds. Servers that
 // hold little cut it silently, so the user is warned.
-func (c *Choice) tune(ctx context.Context) error {
-	at := c.registry.address(c.Provider)
-	if c.Model == "" {
+func (c *Choice) tune(ctx context.Context, provider, name string) error {
+	at := c.registry.address(provider)
+	if name == "" {
 		models, err := at.Probe(ctx)
 		if err != nil {
 			return setupFault("%s does not answer at %s: %w", at.Name, at.BaseURL, err)
 		}
 		if len(models) == 0 {
-			return c.registry.noModel([]local.Server{{Provider: c.Provider, Name: at.Name}}, "")
+			return c.registry.noModel([]local.Server{{Provider: provider, Name: at.Name}}, "")
 		}
-		c.Model = models[0].Name
+		name = models[0].Name
+		c.Model = name
 	}
 	if c.registry.o.Window > 0 {
 		return nil
 	}
-	window := at.Window(ctx, c.Model)
+	window := at.Window(ctx, name)
 	if window == 0 {
-		window = c.askRoom(ctx, at)
+		window = c.askRoom(ctx, at, provider, name)
 	}
 	if window == 0 {
 		return nil
 	}
-	c.registry.catalog.Learn(c.Provider, c.Model, family.Facts{Window: window})
+	c.registry.catalog.Learn(provider, name, family.Facts{Window: window})
 	if window < 16_000 {
-		c.warn("%s gives %s a context of %d tokens, which is too small for most work; %s", at.Name, c.Model, window,
-			local.WindowHint(c.Provider))
+		c.warn("%s gives %s a context of %d tokens, which is too small for most work; %s", at.Name, name, window,
+			local.WindowHint(provider))
 	}
 	return nil
 }
@@ -136,6 +138,18 @@ func (c *Choice) split(name string) (provider, rest string) {
 		}
 	}
 	return c.Provider, name
+}
+
+// Of is the provider of a model, which may stand before its name.
+func (c *Choice) Of(name string) string {
+	provider, _ := c.split(name)
+	return provider
+}
+
+// Retries is how often a model is asked again, see Provider.
+func (c *Choice) Retries(name string) (requests, streams int) {
+	p := c.registry.o.Providers[c.Of(name)]
+	return p.Retries, p.StreamRetries
 }
 
 // Bare is the name of a model without the provider that may stand before it.
@@ -212,7 +226,7 @@ func (c *Choice) Client() (model.Client, error) {
 		return nil, setupFault("no model is set for provider %s%s; give one with -m MODEL, or set model in config.toml "+
 			"(kerf models --refresh --provider %s lists them)", p.Name, why, c.Provider)
 	}
-	r := &router{Choice: c, retries: p.Retries, clients: map[string]model.Client{}}
+	r := &router{Choice: c, clients: map[string]model.Client{}}
 	name, _ := c.split(c.Model)
 	if _, err := r.client(name); err != nil {
 		return nil, err

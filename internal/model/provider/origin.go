@@ -78,14 +78,14 @@ func (r *router) openedFor(key opened) *model.Item {
 }
 
 // received returns a chunk as the session gets it: calls under the names of the tools that
-// were meant, and what is sealed with its origin.
+// were meant, with bare arguments, and what is sealed with its origin.
 func (o origin) received(c model.Chunk, tools []model.Tool) model.Chunk {
 	switch c := c.(type) {
 	case model.ItemAdded:
 		c.Item = wire.MeantTool(c.Item, tools)
 		return c
 	case model.ItemDone:
-		c.Item = o.seal(wire.MeantTool(c.Item, tools))
+		c.Item = o.seal(wire.BareArguments(wire.MeantTool(c.Item, tools)))
 		return c
 	}
 	return c

@@ -52,6 +52,7 @@ type Key struct {
 	Base     func() string
 	Bearer   bool
 	Sign     func(req *http.Request, body io.Reader) error
+	Clock    func(server time.Time) bool
 }
 
 // Options say which providers there are.

@@ -14,12 +14,12 @@ const askedRoom = 32_768
 
 // askRoom decides how much context Ollama is asked for a model whose context it does not
 // tell, which is so until the model is loaded.
-func (c *Choice) askRoom(ctx context.Context, at local.Address) int {
-	if c.Provider != "ollama" {
+func (c *Choice) askRoom(ctx context.Context, at local.Address, provider, name string) int {
+	if provider != "ollama" {
 		return 0
 	}
 	room := askedRoom
-	if trained := at.Trained(ctx, c.Model); trained > 0 {
+	if trained := at.Trained(ctx, name); trained > 0 {
 		room = min(room, trained)
 	}
 	c.registry.mu.Lock()
@@ -27,9 +27,9 @@ func (c *Choice) askRoom(ctx context.Context, at local.Address) int {
 	if c.registry.rooms == nil {
 		c.registry.rooms = map[string]int{}
 	}
-	c.registry.rooms[c.Model] = room
+	c.registry.rooms[name] = room
 	c.warn("%s does not tell how much of a conversation %s holds; Kerf asks for %d tokens. If answers forget how the "+
-		"conversation began, %s", at.Name, c.Model, room, local.WindowHint(c.Provider))
+		"conversation began, %s", at.Name, name, room, local.WindowHint(provider))
 	return room
 }
 

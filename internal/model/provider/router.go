@@ -16,8 +16,6 @@ import (
 // they are first used.
 type router struct {
 	*Choice
-	retries int // how often the caller asks again
-
 	mu       sync.Mutex
 	clients  map[string]model.Client  // by provider; guarded by mu
 	pictures map[pictured]*model.Item // items with their images made to fit; guarded by mu
@@ -58,7 +56,7 @@ func (r *router) Stream(ctx context.Context, req *model.Request, emit func(model
 			}
 			return emit(c)
 		})
-		if err == nil || began || at == len(chain)-1 || !r.givesUp(err) {
+		if err == nil || began || at == len(chain)-1 || !r.givesUp(req.Model, err) {
 			r.count(err)
 			return err
 		}
@@ -74,8 +72,9 @@ func (r *router) Stream(ctx context.Context, req *model.Request, emit func(model
 }
 
 // givesUp reports whether a model is no longer asked: at once when it cannot
-// answer at all, and when the caller would ask no more otherwise.
-func (r *router) givesUp(err error) bool {
+// answer at all, and when the caller, who wants an answer of a model, would ask no more
+// otherwise.
+func (r *router) givesUp(wanted string, err error) bool {
 	var setup interface{ ExitCode() int } // a fault of the configuration
 	var e *model.Error
 	switch {
@@ -86,9 +85,10 @@ func (r *router) givesUp(err error) bool {
 	case e.Kind == model.Auth, e.Kind == model.Quota, e.Status == http.StatusNotFound:
 		return true
 	}
+	most, _ := r.Retries(wanted)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return e.Passes() && r.failures >= r.retries
+	return e.Passes() && r.failures >= most
 }
 
 func (r *router) count(err error) {
