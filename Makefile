@@ -12,7 +12,7 @@ ROOMS   ?= ./internal/agent/turn ./internal/agent/team ./internal/work/mcpclient
 # The packages that read KERF_LONG.
 LONG    ?= $(sort $(dir $(shell grep -rl --include='*_test.go' KERF_LONG cmd internal | sed 's|^|./|')))
 
-.PHONY: help pictures web fleet module release-snapshot release-check pure arm64 wine build demo test check bench tools lint vet staticcheck cross race race-rooms fuzz long security nightly fuzz-reads cost mutate
+.PHONY: help pictures web fleet oracle module release-snapshot release-check pure arm64 wine build demo test check bench tools lint vet staticcheck cross race race-rooms fuzz long security nightly fuzz-reads cost mutate
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -26,12 +26,19 @@ demo: ## the main job: a scripted model, real tools, real files
 test: tools cross ## all tests, and what was skipped and why; installs bubblewrap, ripgrep, tmux, strace and Chromium where it can
 	$(GO) run ./internal/testkit/skips -- -timeout 25m $(PKGS)
 	@$(MAKE) --no-print-directory fleet SHORT=-short
+	@$(MAKE) --no-print-directory oracle
 
 fleet: ## the tests of fleet/, a module of its own, where what it needs is there: cd fleet && go mod download; make test needs no engine
 	@if why=$$(cd fleet && GOFLAGS=-mod=readonly GOPROXY=off $(GO) list $(if $(SHORT),-tags noengine) -deps -test ./... 2>&1 >/dev/null); \
 	  then cd fleet && $(MAKE) --no-print-directory test GO=$(GO) SHORT=$(SHORT); \
 	  elif echo "$$why" | grep -q 'updates to go.mod needed'; then echo "fleet: its go.mod is behind (cd fleet && go mod tidy)"; exit 1; \
 	  else echo "fleet: its modules are not there (cd fleet && go mod download); its tests were not run"; fi
+
+oracle: ## the providers' own libraries as judges, and tokens, where they are there: cd internal/testkit/oracle && go mod download
+	@if why=$$(cd internal/testkit/oracle && GOFLAGS=-mod=readonly GOPROXY=off $(GO) list -deps -test ./... 2>&1 >/dev/null); \
+	  then cd internal/testkit/oracle && $(GO) vet ./... && $(GO) test ./...; \
+	  elif echo "$$why" | grep -q 'updates to go.mod needed'; then echo "oracle: its go.mod is behind (cd internal/testkit/oracle && go mod tidy)"; exit 1; \
+	  else echo "oracle: its modules are not there (cd internal/testkit/oracle && go mod download); its tests were not run"; fi
 
 check: tools lint cross race fuzz ## what a change should pass before it is sent
 

@@ -175,12 +175,14 @@ func requirements(t *testing.T, path string) (all []requirement) {
 	return all
 }
 
-// TestFleetFollowsTheProgram holds the modules of fleet/ at or above the program's, whose code it builds: go wants it,
-// and the tests of fleet/ cannot run without it. Where fleet's modules are there make fleet fails; elsewhere nothing else
-// says so.
-func TestFleetFollowsTheProgram(t *testing.T) {
-	if got := behind(requirements(t, "go.mod"), requirements(t, "fleet/go.mod")); len(got) > 0 {
-		t.Errorf("fleet/go.mod is behind go.mod, run go mod tidy in fleet: %s", strings.Join(got, ", "))
+// TestModulesFollowTheProgram holds the modules of those that build the program's code at or above its own: go wants it,
+// and their tests cannot run without it. Where their modules are there make fleet and make oracle fail; elsewhere nothing
+// else says so.
+func TestModulesFollowTheProgram(t *testing.T) {
+	for _, dir := range []string{"fleet", "internal/testkit/oracle"} {
+		if got := behind(requirements(t, "go.mod"), requirements(t, dir+"/go.mod")); len(got) > 0 {
+			t.Errorf("%s/go.mod is behind go.mod, run go mod tidy in %s: %s", dir, dir, strings.Join(got, ", "))
+		}
 	}
 	was, now := []requirement{{"a", "v1.10.0", true}, {"b", "v1.0.0", false}}, []requirement{{"a", "v1.9.2", true}, {"b", "v1.0.0", true}}
 	if got := behind(was, now); len(got) != 1 || behind(now, was) != nil {

@@ -32,7 +32,7 @@ var alone = map[string]string{
 var aside = map[string]string{
 	"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0": "the machine's, not Kerf's",
 	"go run ./cmd/kerf doctor --full":                               "the same on each system",
-	"go mod download":                                               "for make fleet, which fetches nothing",
+	"go mod download":                                               "for make fleet and make oracle, which fetch nothing",
 	"go install golang.org/x/vuln/cmd/govulncheck@latest":           "for make lint, which installs nothing",
 	`gh release create "$TAG" --verify-tag --generate-notes dist/*`: "only there",
 }
