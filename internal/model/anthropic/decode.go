@@ -297,7 +297,8 @@ func (d *decoder) close(b *block) error {
 }
 
 func cut(reason string) bool {
-	return reason == "max_tokens" || reason == "model_context_window_exceeded" || reason == "refusal"
+	incomplete, _ := wire.Stopped(reason)
+	return incomplete != ""
 }
 
 func (d *decoder) finish() error {
@@ -310,6 +311,9 @@ func (d *decoder) finish() error {
 	slices.SortFunc(open, func(a, b *block) int { return a.index - b.index })
 	if d.reason == "" {
 		d.reason = "end_turn"
+	}
+	if _, failure := wire.Stopped(d.reason); failure != nil {
+		return failure
 	}
 	for _, b := range open {
 		if err := d.close(b); err != nil {
@@ -354,16 +358,15 @@ func (d *decoder) closeText(b *block, item model.Item) error {
 // incomplete is why the answer is not whole, or empty.
 func (d *decoder) incomplete() string {
 	switch d.reason {
-	case "max_tokens":
-		return wire.CutByLength
-	case "refusal", wire.WindowIsFull, "pause_turn":
+	case "pause_turn":
 		return d.reason
 	case "tool_use":
 		if !d.called {
 			return wire.CallAnnounced
 		}
 	}
-	return ""
+	incomplete, _ := wire.Stopped(d.reason)
+	return incomplete
 }
 
 // usage counts what was neither read from nor written to the cache apart.

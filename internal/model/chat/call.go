@@ -46,7 +46,11 @@ func (d *decoder) call(c callDelta) error {
 	if k.told == "" {
 		k.told = c.ID
 	}
-	if n := c.Function.Name; n != "" && n != k.name {
+	switch n := c.Function.Name; {
+	case n == "" || n == k.name:
+	case k.args.Len() == 0 && strings.HasPrefix(n, k.name):
+		k.name = n // as much of it as there is by now
+	default:
 		k.name += n // names come in pieces too, or again and again
 	}
 	piece := k.half.Join(c.Function.text())
@@ -144,11 +148,10 @@ func wholeObject(s string) bool {
 // is named in the closing chunk.
 func (d *decoder) deliverCall(k *call) error {
 	args := strings.TrimSpace(k.args.String() + k.half.Rest())
-	ended := d.reason == "length" || d.reason == "max_tokens" || d.reason == "content_filter"
 	switch {
 	case k.done:
 		return nil
-	case ended && k.name != "" && !json.Valid([]byte(args)):
+	case d.stopped != "" && k.name != "" && !json.Valid([]byte(args)):
 		d.cut = append(d.cut, k.name)
 		k.done = true
 		return nil

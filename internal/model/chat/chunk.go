@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"kerf/internal/model"
@@ -16,6 +17,10 @@ type chunk struct {
 	Usage   *usage          `json:"usage"`
 	Timings *timings        `json:"timings"`
 	Error   json.RawMessage `json:"error"`
+	// Base is how MiniMax tells a failure with a good status.
+	Base struct {
+		Code float64 `json:"status_code"`
+	} `json:"base_resp"`
 }
 
 type choice struct {
@@ -34,7 +39,7 @@ type delta struct {
 	Thinking  json.RawMessage   `json:"thinking"`
 	Text      json.RawMessage   `json:"reasoning_text"`
 	Details   []json.RawMessage `json:"reasoning_details"`
-	Calls     []callDelta       `json:"tool_calls"`
+	Calls     callDeltas        `json:"tool_calls"`
 	Function  *function         `json:"function_call"`
 }
 
@@ -71,6 +76,25 @@ func contentOf(raw json.RawMessage) (said, thought string) {
 		said += p.Text
 	}
 	return said, thought
+}
+
+// callDeltas are pieces of calls. Some servers send one without a list around it.
+type callDeltas []callDelta
+
+// UnmarshalJSON reads pieces of calls. What is none is left out.
+func (c *callDeltas) UnmarshalJSON(raw []byte) error {
+	*c = nil
+	if len(raw) > 0 && raw[0] == '{' {
+		raw = slices.Concat([]byte{'['}, raw, []byte{']'})
+	}
+	var all []callDelta
+	if wire.Decode(raw, &all) != nil {
+		return nil
+	}
+	*c = slices.DeleteFunc(all, func(d callDelta) bool {
+		return d.ID == "" && d.Function.Name == "" && len(d.Function.Arguments) == 0 && len(d.Extra) == 0
+	})
+	return nil
 }
 
 type callDelta struct {

@@ -43,7 +43,9 @@ type decoder struct {
 	message   text
 	scan      *scanner
 	calls     []*call
-	reason    string // why the model stopped
+	came      [2]strings.Builder // words and thoughts, as they came
+	reason    string             // why the model stopped, in small letters
+	stopped   string             // see wire.Stopped
 	usage     *model.Usage
 	delivered bool
 	made      bool     // a call was delivered
@@ -74,7 +76,7 @@ func (d *decoder) event(ev sse.Event, limits map[string]string) (done bool, err 
 		// A line that is no chunk may have been part of a call.
 		return false, &model.Error{Kind: model.Broken, Message: "unreadable event in the stream", Began: true, Err: err}
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
+	if len(c.Error) > 0 && string(c.Error) != "null" || c.Base.Code != 0 {
 		if f, ok := wire.ParseFailure(data); ok {
 			return false, f
 		}
@@ -120,20 +122,22 @@ func (d *decoder) choice(c choice) error {
 	}
 	delta := c.Delta
 	if delta == nil {
-		delta = c.Message // some servers tell the last piece whole
+		delta = c.Message // some servers tell the last piece whole, or all of it again
 	}
 	if delta != nil && !d.delivered {
-		if err := d.delta(delta); err != nil {
+		if err := d.delta(delta, c.Delta == nil); err != nil {
 			return err
 		}
 	}
 	if c.Reason == "" || d.delivered {
 		return nil
 	}
-	d.reason = c.Reason
-	switch c.Reason {
-	case "error", "insufficient_system_resource":
-		return &wire.Failure{Message: "the provider ended the response (" + c.Reason + ")"}
+	var failure *wire.Failure
+	d.reason = strings.ToLower(c.Reason)
+	if d.stopped, failure = wire.Stopped(c.Reason); failure != nil {
+		return failure
+	}
+	switch d.reason {
 	case "tool_calls", "function_call":
 		if len(d.calls) == 0 {
 			return nil // some servers tell the calls behind the reason
@@ -142,7 +146,8 @@ func (d *decoder) choice(c choice) error {
 	return d.deliver()
 }
 
-func (d *decoder) delta(m *delta) error {
+// delta takes a piece of the answer, or, when it is whole, what is new of all of it.
+func (d *decoder) delta(m *delta, whole bool) error {
 	thought, field := m.thought()
 	if len(m.Details) > 0 {
 		d.details.add(m.Details)
@@ -151,7 +156,11 @@ func (d *decoder) delta(m *delta) error {
 		}
 	}
 	said, thoughtPart := contentOf(m.Content)
-	if thought = d.halves[1].Join(thought + thoughtPart); thought != "" {
+	if thought = d.halves[1].Join(thought + thoughtPart); whole {
+		thought = strings.TrimPrefix(thought, d.came[1].String())
+	}
+	d.came[1].WriteString(thought)
+	if thought != "" {
 		if field != "" {
 			d.field = field
 		}
@@ -159,7 +168,11 @@ func (d *decoder) delta(m *delta) error {
 			return err
 		}
 	}
-	if said = d.halves[0].Join(said + m.Refusal); said != "" {
+	if said = d.halves[0].Join(said + m.Refusal); whole {
+		said = strings.TrimPrefix(said, d.came[0].String())
+	}
+	d.came[0].WriteString(said)
+	if said != "" {
 		thoughts, shown := d.scan.add(said)
 		if thoughts != "" && d.field == "" {
 			d.field = thinkField
@@ -346,11 +359,10 @@ func (d *decoder) end() (bool, error) {
 
 // incomplete is why the answer is not whole, or empty.
 func (d *decoder) incomplete() string {
+	if d.stopped != "" {
+		return d.stopped
+	}
 	switch d.reason {
-	case "length", "max_tokens":
-		return wire.CutByLength
-	case "content_filter", "refusal", wire.WindowIsFull:
-		return d.reason
 	case "tool_calls", "function_call", "tool_use":
 		if !d.made && !d.nameless() {
 			return wire.CallAnnounced

@@ -246,10 +246,11 @@ func (d *decoder) deliver(index int, raw json.RawMessage) error {
 	if item.Kind == model.Message && item.Text() == "" && said != "" {
 		item.Content = []model.Part{{Text: said}} // the words were in the pieces only
 	}
-	if item.Kind == model.Call && item.CallID == "" {
+	made := *item
+	if item.Kind == model.Call && (item.CallID == "" || d.ledger.calls[item.CallID]) {
 		item.CallID = d.callID(at)
 	}
-	d.ledger.deliver(item)
+	d.ledger.deliver(&made)
 	if item.Kind == model.Call && item.Style == model.Function && !json.Valid([]byte(item.Input)) {
 		d.held = append(d.held, held{at, item})
 		return nil
@@ -295,6 +296,9 @@ func (d *decoder) finish(kind string, data []byte) (bool, error) {
 		d.ID = ev.Response.ID
 	}
 	done := model.Done{ResponseID: d.ID, Usage: parseUsage(ev.Response.Usage), Incomplete: ev.Response.Incomplete.Reason}
+	if known, _ := wire.Stopped(done.Incomplete); known != "" {
+		done.Incomplete = known
+	}
 	if kind == "response.incomplete" && done.Incomplete == "" {
 		done.Incomplete = "unknown"
 	}

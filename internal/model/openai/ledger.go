@@ -19,7 +19,7 @@ type ledger struct {
 	byID   map[string]*entry // the latest opened with this id
 	taken  map[int]bool      // indices, one per item
 	next   int               // no index at or above it is taken
-	calls  map[string]bool   // ids of delivered calls
+	calls  map[string]bool   // ids of delivered calls, as they were told
 	seen   map[uint64]bool   // hashes of delivered items
 	seed   maphash.Seed
 	ended  map[int]bool        // the provider's indices of closed items
@@ -132,20 +132,17 @@ func (l *ledger) close(at place, kind model.Kind) (index int, said string, err e
 	return e.index, e.said.String(), nil
 }
 
-// repeated reports whether item was delivered before: a call by its id, other
-// items when their bytes are the same and something says which one they are.
+// repeated reports whether item was delivered before: a call by its id, unless it is another
+// one at a place of its own, and other items when their bytes are the same and something says
+// which one they are.
 func (l *ledger) repeated(item *model.Item, index int, raw []byte) bool {
 	if item.CallID != "" {
-		return l.calls[item.CallID]
+		return l.calls[item.CallID] && (index < 0 || l.ended[index] || l.seen[l.sumOf(item)])
 	}
 	if item.ID == "" && index < 0 {
 		return false
 	}
-	var h maphash.Hash
-	h.SetSeed(l.seed)
-	fmt.Fprintf(&h, "%d ", index)
-	h.Write(raw)
-	sum := h.Sum64()
+	sum := l.sum(fmt.Sprint(index), string(raw))
 	if l.seen[sum] {
 		return true
 	}
@@ -153,10 +150,24 @@ func (l *ledger) repeated(item *model.Item, index int, raw []byte) bool {
 	return false
 }
 
+func (l *ledger) sum(parts ...string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(l.seed)
+	for _, p := range parts {
+		_, _ = h.WriteString(p) // a hash takes everything
+		_ = h.WriteByte(0)
+	}
+	return h.Sum64()
+}
+
+func (l *ledger) sumOf(call *model.Item) uint64 { return l.sum(call.CallID, call.Name, call.Input) }
+
+// deliver takes down an item as it was told.
 func (l *ledger) deliver(item *model.Item) {
 	l.kinds[item.Kind] = true
 	if item.CallID != "" {
 		l.calls[item.CallID] = true
+		l.seen[l.sumOf(item)] = true
 	}
 }
 

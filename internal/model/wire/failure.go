@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"regexp"
@@ -41,6 +42,11 @@ func ParseFailure(raw []byte) (*Failure, bool) {
 	if !ok {
 		return nil, false
 	}
+	if base, ok := object["base_resp"].(map[string]any); ok {
+		if f := ofMiniMax(base); f != nil {
+			return f, true
+		}
+	}
 	switch inner := object["error"].(type) {
 	case string:
 		return &Failure{Code: text(object, "code"), Message: inner}, inner != ""
@@ -53,6 +59,22 @@ func ParseFailure(raw []byte) (*Failure, bool) {
 	}
 	f := failureOf(object)
 	return f, f.Message != ""
+}
+
+// ofMiniMax is a failure that MiniMax tells beside an answer, by a number of its own; nil when it
+// says that all is well.
+func ofMiniMax(base map[string]any) *Failure {
+	code, _ := base["status_code"].(float64)
+	if code == 0 {
+		return nil
+	}
+	status, known := map[float64]int{1002: http.StatusTooManyRequests, 1004: http.StatusUnauthorized,
+		1008: http.StatusPaymentRequired, 1026: http.StatusBadRequest, 1027: http.StatusBadRequest, 1039: http.StatusTooManyRequests,
+		2013: http.StatusBadRequest, 2049: http.StatusUnauthorized}[code]
+	if !known {
+		status = http.StatusInternalServerError
+	}
+	return &Failure{Message: fmt.Sprintf("%s (%.0f)", text(base, "status_msg"), code), Status: status}
 }
 
 func failureOf(o map[string]any) *Failure {

@@ -145,7 +145,7 @@ func kindOfStatus(status int) (model.ErrorKind, bool) {
 		return model.Quota, true
 	case status == http.StatusTooManyRequests:
 		return model.RateLimit, true
-	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status >= 500:
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusTooEarly, status >= 500:
 		return model.Server, true
 	case status >= 300:
 		return model.BadCall, true

@@ -106,7 +106,7 @@ type Want struct {
 func All() []Quirk {
 	var all []Quirk
 	for _, rows := range [][]Quirk{chatSilent(), chatHistory(), chatErrors(), overflows(), textCalls(), local(),
-		anthropicRows(), geminiRows(), responsesRows(), rude()} {
+		anthropicRows(), geminiRows(), responsesRows(), rude(), odd()} {
 		all = append(all, rows...)
 	}
 	return all
