@@ -57,7 +57,8 @@ type Command struct {
 	Check bool
 	// Terminal is the client's terminal it ran in, if it ran in one.
 	Terminal string
-	// NoSandbox is set when it did not run because its sandbox could not be set up.
+	// NoSandbox is set when it did not run because its sandbox, or the record of what it changes,
+	// could not be set up.
 	NoSandbox bool
 	// Verdict is set when it is a check of the project that Kerf ran: its name, and what it
 	// came to.

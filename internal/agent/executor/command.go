@@ -30,8 +30,7 @@ func (h *Executor) command(ctx context.Context, id protocol.CallID, a tool.Comma
 	if h.watches(a, o) {
 		w, err := h.watched.Begin(h.record.origin(m, id), h.losing(id, a, o.Questions))
 		if err != nil {
-			return ran(id, a, command.Failed(125, "the command was not run, since what it changes cannot be recorded: %v", err),
-				nil)
+			return ran(id, a, command.NotRun("the command was not run, since what it changes cannot be recorded: %v", err), nil)
 		}
 		o.Watch = w
 		r, changes = h.runWatched(ctx, id, a, o, w)

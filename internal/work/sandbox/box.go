@@ -8,7 +8,9 @@ import (
 	"sync"
 
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox/launch"
 	"kerf/internal/work/sandbox/quota"
+	"kerf/internal/work/sandbox/render"
 	"kerf/internal/work/sandbox/whole"
 )
 
@@ -35,6 +37,8 @@ type Box struct {
 	tmp     *quota.Watch           // of the private /tmp, or nil
 	whole   *whole.Bound           // of the command, or nil
 	again   func() error           // tries whether there still is a sandbox
+	program *os.File               // of the launcher, in which it tells that the command begins; nil without one
+	idle    bool                   // it never began; known once the box is closed
 	once    sync.Once
 	found   []boundary.Finding
 }
@@ -80,14 +84,37 @@ func (b *Box) Broken() string {
 	return b.guard.broken()
 }
 
-// Lost reports why a command that ended with a code had no sandbox, although one was
-// known to work here before: then it did not run. It is nil when there is one, so that
-// no command can pretend.
-func (b *Box) Lost(code int) error {
-	if b.again == nil || code != codeNoSandbox && code != codeNoBubblewrap {
+// Lost reports why a command whose process ended with a code did not run, because what is
+// around it could not be set up, although that was known to work here before. Said is what the
+// process wrote; where that went to the user already and the launcher gave its reason, that is not
+// repeated, and Lost is nil. It is nil when the command ran, so that none can pretend. The box must
+// be closed.
+func (b *Box) Lost(code int, said string) error {
+	switch {
+	case b.program == nil && (b.again == nil || code != codeNoSandbox && code != codeNoBubblewrap):
+		return nil
+	case b.program == nil:
+		return b.again()
+	case !b.idle:
 		return nil
 	}
-	return b.again()
+	if b.again != nil {
+		if err := b.again(); err != nil {
+			return err
+		}
+	}
+	if said == "" && code == codeNoSandbox {
+		return nil
+	}
+	return &render.UnavailableError{Reason: render.Idle(code, said)}
+}
+
+// began reports whether the launcher of a program came to the command. What is no program any
+// more tells nothing: then the command is taken to have run.
+func began(program *os.File) bool {
+	var b [1]byte
+	n, _ := program.ReadAt(b[:], 0)
+	return n != 1 || b[0] == launch.Begun
 }
 
 // The exit codes of the launcher and of bubblewrap when they could not set up a sandbox.
@@ -101,6 +128,7 @@ const (
 // be called again.
 func (b *Box) Close() []boundary.Finding {
 	b.once.Do(func() {
+		b.idle = b.program != nil && !began(b.program)
 		for _, f := range b.Files {
 			f.Close()
 		}

@@ -64,6 +64,6 @@ func (b *Box) watch(p boundary.Plan) error {
 		return err
 	}
 	b.Argv = []string{"/proc/self/exe", launch.Flag}
-	b.Files = append(append([]*os.File{file}, b.Files...), p.Witness)
+	b.Files, b.program = append(append([]*os.File{file}, b.Files...), p.Witness), file
 	return nil
 }

@@ -121,7 +121,7 @@ func (w way) render(b *Box, argv []string) error {
 	if w.name != boundary.Bubblewrap {
 		file, err := programFile(w.program(p, argv))
 		if err == nil {
-			b.Argv, b.Files = []string{"/proc/self/exe", launch.Flag}, []*os.File{file}
+			b.Argv, b.Files, b.program = []string{"/proc/self/exe", launch.Flag}, []*os.File{file}, file
 		}
 		return err
 	}
@@ -137,6 +137,9 @@ func (w way) render(b *Box, argv []string) error {
 	b.Files = files
 	if err != nil {
 		return err
+	}
+	if landlockVersion() != 0 {
+		b.program = files[0]
 	}
 	file, err := filterFile(seccomp.Reach{Network: p.Network})
 	if err != nil {

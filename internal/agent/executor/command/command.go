@@ -95,13 +95,16 @@ func (r *Runner) Run(ctx context.Context, a tool.Command, o RunOptions) Result {
 	case errors.As(err, &unavailable):
 		return noSandbox(err)
 	case err != nil:
-		return Failed(125, "the command was not run: %v", err)
+		return NotRun("the command was not run: %v", err)
 	}
 	began := time.Now()
 	// The process outlives the call when it is left running; await ends it else.
 	started, err := r.table.Start(context.WithoutCancel(ctx), p.spec)
 	if err != nil {
 		p.end()
+		if p.box.Enforced() && !errors.Is(err, proc.ErrNotFound) {
+			return noSandbox(err) // the launcher itself was not started
+		}
 		return Failed(127, "%v", err)
 	}
 	p.Process = started
@@ -109,9 +112,7 @@ func (r *Runner) Run(ctx context.Context, a tool.Command, o RunOptions) Result {
 }
 
 func noSandbox(why error) Result {
-	res := Failed(125, "the sandbox cannot be set up, so the command was not run: %v", why)
-	res.NoSandbox = true
-	return res
+	return NotRun("the sandbox cannot be set up, so the command was not run: %v", why)
 }
 
 // await waits until the command is done, its time is up, or the call is stopped.
@@ -147,7 +148,7 @@ func (r *Runner) await(ctx context.Context, p *process, a tool.Command, began ti
 		res.Notes, res.confined = p.end(), p.box.Enforced()
 		res.Code, res.signal, res.done = p.ExitCode()
 		res.denied = p.box.Broken() == "" && sandbox.Denied(out, res.Code)
-		if lost := p.box.Lost(res.Code); lost != nil {
+		if lost := p.box.Lost(res.Code, string(out)); lost != nil {
 			return noSandbox(lost)
 		}
 	}

@@ -19,7 +19,8 @@ type Result struct {
 	Code    int
 	Running bool     // it was left running
 	Notes   []string // of the sandbox
-	// NoSandbox says that the sandbox could not be set up, for which it did not run.
+	// NoSandbox says that it did not run because its sandbox, or the record of what it changes,
+	// could not be set up.
 	NoSandbox bool
 	// Terminal is that of the client which the command ran in, or empty.
 	Terminal string
@@ -44,6 +45,13 @@ const TimedOut = 124
 func Failed(code int, format string, args ...any) Result {
 	text := fmt.Sprintf("exit code %d\n", code) + fmt.Sprintf(format, args...)
 	return Result{Code: code, done: true, Output: text, problem: text}
+}
+
+// NotRun is the result of a command that could not be run, see Result.NoSandbox.
+func NotRun(format string, args ...any) Result {
+	r := Failed(125, format, args...)
+	r.NoSandbox = true
+	return r
 }
 
 // Process is the number of a command that runs on.

@@ -79,7 +79,8 @@ func (c Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wri
 	defer done()
 	spec.Streams = streams
 	code, err := attended(ctx, spec, nil)
-	if lost := box.Lost(code); err == nil && lost != nil {
+	box.Close()
+	if lost := box.Lost(code, ""); err == nil && lost != nil {
 		return codeNoSandbox, lost
 	}
 	return code, err

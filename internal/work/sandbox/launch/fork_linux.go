@@ -40,7 +40,7 @@ func (s *state) first() {
 	}
 	r, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 	if errno != 0 {
-		s.failed.step, s.failed.errno = failedExecStep, uint64(errno)
+		s.failed.step, s.failed.errno = failedForkStep, uint64(errno)
 		s.send()
 		return
 	}
@@ -125,12 +125,18 @@ func (s *state) command() {
 	s.send()
 }
 
-// exec tries the places where the command can be. It returns when none is good.
+// exec tells that all is set up, and tries the places where the command can be. It returns when
+// none is good.
 //
 //go:norace
 //go:nosplit
 //go:nocheckptr
 func (s *state) exec() {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PWRITE64, s.program, uintptr(unsafe.Pointer(&s.mark)), 1, 0, 0, 0)
+	if errno != 0 {
+		s.failed.step, s.failed.errno = failedMarkStep, uint64(errno)
+		return
+	}
 	syscall.RawSyscall(sysCloseRange, 3+uintptr(s.head.Inherit), maxDescriptor, closeOnExec)
 	syscall.RawSyscall6(syscall.SYS_PRLIMIT64, 0, syscall.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&s.files)), 0, 0, 0)
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&s.mask)), 0, signalSetSize, 0, 0)

@@ -21,6 +21,8 @@ const (
 	setMask        = 2 // SIG_SETMASK
 	signalSetSize  = 8
 	failedExecStep = 1<<32 - 1
+	failedForkStep = 1<<32 - 2
+	failedMarkStep = 1<<32 - 3
 )
 
 // The launcher has to be there before the other packages: their initialisation
@@ -58,8 +60,10 @@ type state struct {
 	argv, env []*byte
 	mask      [signalSetSize]byte // of signals, as the launcher found it
 	files     syscall.Rlimit
-	sync      [2]int // the first process waits on it for its parent
-	report    [2]int // tells which step failed
+	program   uintptr // descriptor of the program, which the command does not get
+	mark      [1]byte // written over its first byte, see Begun
+	sync      [2]int  // the first process waits on it for its parent
+	report    [2]int  // tells which step failed
 	tell      report
 	pid       uintptr
 	failed    report
@@ -133,7 +137,13 @@ func (s *state) outcome() (code int, failed bool) {
 
 func (s *state) explain(r report) int {
 	errno := syscall.Errno(r.errno)
-	if r.step != failedExecStep {
+	switch r.step {
+	case failedExecStep:
+	case failedForkStep:
+		return complain("there is no room for its process", errno)
+	case failedMarkStep:
+		return complain("that it begins cannot be told", errno)
+	default:
 		return complain(s.note(r.step), errno)
 	}
 	name := text(s.argv[0])
@@ -157,7 +167,7 @@ func complain(what string, errno syscall.Errno) int {
 	if errno != 0 {
 		what += ": " + errno.Error()
 	}
-	write("kerf: the sandbox cannot be set up, so the command was not run: " + what + "\n")
+	write("kerf: " + NotSetUp + what + "\n")
 	return unavailable
 }
 
@@ -217,6 +227,12 @@ func load() (*state, bool) {
 		}
 		done += n
 	}
+	// At another place, since the command's own files may come to be where it is.
+	kept, _, errno := syscall.RawSyscall(syscall.SYS_FCNTL, programFD, syscall.F_DUPFD_CLOEXEC, FirstFile)
+	if errno != 0 {
+		return nil, false
+	}
+	s.program, s.mark[0] = kept, Begun
 	syscall.Close(programFD)
 	for _, position := range unsafe.Slice((*uint64)(at(base+uintptr(s.head.Pointers))), s.head.PtrCount) {
 		*(*uint64)(at(base + uintptr(position))) += uint64(base)

@@ -14,6 +14,13 @@ import (
 // start runs a program with the launcher in this very test binary.
 func start(t *testing.T, p *Program, before string, extra ...string) (string, int) {
 	t.Helper()
+	text, code, _ := begin(t, p, before, extra...)
+	return text, code
+}
+
+// begin also tells whether the launcher came to the command.
+func begin(t *testing.T, p *Program, before string, extra ...string) (text string, code int, begun bool) {
+	t.Helper()
 	fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +37,58 @@ func start(t *testing.T, p *Program, before string, extra ...string) (string, in
 	if err != nil && cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
-	return string(out), cmd.ProcessState.ExitCode()
+	var mark [1]byte
+	if _, err := f.ReadAt(mark[:], 0); err != nil {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode(), mark[0] == Begun
+}
+
+// The launcher tells that it came to the command, and nobody else can: not one that exits as the
+// launcher does, and not one that looks for the program among its descriptors.
+func TestLauncherTellsThatTheCommandBegins(t *testing.T) {
+	broken := func() *Program {
+		p := &Program{Argv: []string{"true"}}
+		p.Call("a step", unix.SYS_CLOSE, 77)
+		return p
+	}
+	killed := &Program{Argv: []string{"true"}}
+	killed.Call("kill", unix.SYS_KILL, killed.Keep(killed.Call("self", unix.SYS_GETPID)), int(unix.SIGKILL))
+	const seek = `for f in /proc/self/fd/*; do case "$(readlink "$f")" in /memfd:program*) echo "FOUND $f";; esac; done; exit 125`
+	for name, tt := range map[string]struct {
+		program *Program
+		code    int
+		begun   bool
+	}{
+		"ends well":           {&Program{Argv: []string{"true"}}, 0, true},
+		"pretends":            {&Program{Argv: []string{"sh", "-c", seek}}, unavailable, true},
+		"is not found":        {&Program{Argv: []string{"/nowhere/at/all"}}, 127, true},
+		"fails at a step":     {broken(), unavailable, false},
+		"is killed at a step": {killed, -1, false},
+	} {
+		text, code, begun := begin(t, tt.program, "")
+		if code != tt.code || begun != tt.begun || strings.Contains(text, "FOUND") {
+			t.Errorf("%s: %d, began %v: %s", name, code, begun, text)
+		}
+	}
+	namespaced := func(p *Program) *Program { p.Clone = unix.CLONE_NEWUSER; return p }
+	if _, code, _ := begin(t, namespaced(&Program{Argv: []string{"true"}}), ""); code == unavailable {
+		t.Skip("no user namespaces here")
+	}
+	for _, p := range []*Program{{Argv: []string{"sh", "-c", seek}}, broken()} {
+		want := p.Len() == 0
+		if text, code, begun := begin(t, namespaced(p), ""); code != unavailable || begun != want || strings.Contains(text, "FOUND") {
+			t.Errorf("in a namespace: %d, began %v, want %v: %s", code, begun, want, text)
+		}
+	}
+	// One that cannot have a process of its own did not begin.
+	limit := namespaced(&Program{Argv: []string{"true"}})
+	limit.Call("limit", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NPROC, limit.Data(make([]byte, 16)), 0)
+	if os.Geteuid() != 0 {
+		if text, code, begun := begin(t, limit, ""); code != unavailable || begun {
+			t.Errorf("without room for a process: %d, began %v: %s", code, begun, text)
+		}
+	}
 }
 
 func TestLauncherBecomesTheCommand(t *testing.T) {

@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"kerf/internal/text/visible"
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox/launch"
 )
 
 // ProxyPort is where a filtering proxy listens inside, on the loopback interface.
@@ -188,4 +190,18 @@ func (e *UnavailableError) Error() string {
 		return "sandbox unavailable: " + e.Reason
 	}
 	return "sandbox unavailable: " + e.Reason + "; " + e.Hint
+}
+
+// Idle makes a reason of the last words of a process in which no command began, and of its exit
+// code.
+func Idle(code int, said string) string {
+	for line := range strings.Lines(said) {
+		if _, why, ok := strings.Cut(line, launch.NotSetUp); ok {
+			return visible.Plain(strings.TrimSpace(why))
+		}
+		if why, ok := strings.CutPrefix(line, "bwrap: "); ok {
+			return visible.Plain("bwrap: " + strings.TrimSpace(why))
+		}
+	}
+	return fmt.Sprintf("what sets it up ended before the command began (exit code %d)", code)
 }
