@@ -3,6 +3,7 @@ package langservers
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -24,6 +25,7 @@ import (
 	"kerf/internal/agent/turn"
 	"kerf/internal/config"
 	"kerf/internal/protocol"
+	"kerf/internal/text/delta"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/langserver"
 	"kerf/internal/work/langserver/known"
@@ -76,7 +78,7 @@ func Open(ctx context.Context, o Options, eo *executor.Options) (s *Servers, tol
 	lister := lister{eo.Search}
 	present := func(ctx context.Context) []languages.Project { return lister.present(ctx, roots, list) }
 	s.Servers = languages.New(languages.Options{Dir: real(eo.Cwd), List: lister.files, Read: reader(eo.Tree), Redact: eo.Redact,
-		Present: present, Pool: langserver.Options{Servers: list, Roots: roots, List: lister.files,
+		Image: imager(eo.Images), Present: present, Pool: langserver.Options{Servers: list, Roots: roots, List: lister.files,
 			Env:    func() []string { return proc.OwnEnv(eo.Env(false), roots) },
 			Policy: func(s langserver.Server) (boundary.Policy, func(), error) { return confined(o, roots, s) }}})
 	s.present = len(present(ctx)) > 0
@@ -95,6 +97,20 @@ func reader(tree files.Tree) func(string) ([]byte, error) {
 			return nil, err
 		}
 		return img.Data, nil
+	}
+}
+
+// imager gives back what files held, by the hashes of records.
+func imager(images func(delta.Sum) ([]byte, error)) func(string) ([]byte, error) {
+	return func(sum string) ([]byte, error) {
+		var s delta.Sum
+		if len(sum) != 2*len(s) || images == nil {
+			return nil, fs.ErrNotExist
+		}
+		if _, err := hex.Decode(s[:], []byte(sum)); err != nil {
+			return nil, err
+		}
+		return images(s)
 	}
 }
 
@@ -320,6 +336,16 @@ type around struct {
 // Run has the servers look before and after a change.
 func (a around) Run(ctx context.Context, e turn.Run, l executor.Live) turn.Input {
 	return a.servers.Run(ctx, a.Executor, e, l)
+}
+
+// Settle has the turn go on when servers tell now what they did not tell in time.
+func (a around) Settle(ctx context.Context, e turn.Settle) turn.Settled {
+	if e.Done {
+		if text := a.servers.Settle(ctx); text != "" {
+			return turn.Settled{Turn: e.Turn, GoOn: "<language_servers>\n" + text + "\n</language_servers>"}
+		}
+	}
+	return a.Executor.Settle(ctx, e)
 }
 
 // StopChecks ends the checks of a turn that is over but for them.

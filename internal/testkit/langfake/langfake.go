@@ -33,6 +33,9 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	f.StringVar(&s.hang, "hang", "", "a method that is never answered; \"publish\" for what is pushed")
 	f.StringVar(&s.crash, "crash", "", "a method at which it ends with code 3")
 	f.StringVar(&s.once, "once", "", "a file: where it is, there is no crash; a crash makes it")
+	f.StringVar(&s.asks, "asks", "", "a file to write the answers to that it gets to all that servers may ask")
+	f.StringVar(&s.late, "late", "", "a method that is not answered before there is the file of -until")
+	f.StringVar(&s.until, "until", "", "see -late")
 	f.StringVar(&s.huge, "huge", "", "a method that is answered with a message that says it is huge")
 	f.StringVar(&s.endless, "endless", "", "a method that is answered with a header without end")
 	f.StringVar(&s.eat, "eat", "", "a method at which it takes a gigabyte and never answers")
@@ -56,8 +59,8 @@ type server struct {
 	out  *bufio.Writer
 	errs io.Writer
 
-	way, encoding, hang, crash, once, huge, endless, eat, rename, words, log string
-	stale, noise                                                             bool
+	way, encoding, hang, crash, once, late, until, asks, huge, endless, eat, rename, words, log string
+	stale, noise                                                                                bool
 
 	root string
 	disk map[string]string // by URI
@@ -94,7 +97,10 @@ func (s *server) serve(in *bufio.Reader) int {
 		}
 		var m message
 		if json.Unmarshal(body, &m) != nil || m.Method == "" {
-			continue // an answer
+			if s.asks != "" && m.Method == "" {
+				write(s.asks, string(body)) // an answer
+			}
+			continue
 		}
 		if code, over := s.take(m); over {
 			return code
@@ -116,6 +122,13 @@ func (s *server) misbehave(m message) (code int, over, done bool) {
 		}
 	case s.hang:
 		return 0, false, true
+	case s.late:
+		for {
+			if _, err := os.Stat(s.until); err == nil {
+				return 0, false, false
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
 	case s.eat:
 		eaten := make([]byte, 1<<30)
 		for i := 0; i < len(eaten); i += 4096 {
@@ -177,6 +190,9 @@ func (s *server) take(m message) (code int, over bool) {
 			can["diagnosticProvider"] = object{"interFileDependencies": true}
 		}
 		s.answer(m, object{"capabilities": can})
+		if s.asks != "" {
+			s.ask()
+		}
 		if s.noise {
 			for i := range 2000 {
 				s.send(object{"method": "window/logMessage", "params": object{"message": strings.Repeat("noise ", 50)}})
@@ -233,13 +249,41 @@ func (s *server) take(m message) (code int, over bool) {
 }
 
 func (s *server) note(method string) {
-	if s.log == "" {
-		return
+	if s.log != "" {
+		write(s.log, method)
 	}
-	if f, err := os.OpenFile(s.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644); err == nil {
-		_, _ = fmt.Fprintln(f, method)
+}
+
+// write adds a line to a file.
+func write(name, line string) {
+	if f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644); err == nil {
+		_, _ = fmt.Fprintln(f, line)
 		_ = f.Close()
 	}
+}
+
+// ask asks the client all that servers may ask.
+func (s *server) ask() {
+	uri := s.root + "/a.toy"
+	edit := object{"edit": object{"changes": object{uri: []object{{"range": span(0, 0, 0), "newText": "written"}}}}}
+	for i, q := range []object{
+		{"method": "workspace/applyEdit", "params": edit},
+		{"method": "window/showDocument", "params": object{"uri": "https://example.test/", "external": true}},
+		{"method": "workspace/configuration", "params": object{"items": []object{{"section": "a.b"}, {"section": "c"}}}},
+		{"method": "client/registerCapability", "params": object{"registrations": []object{{"id": "1", "method": "m"}}}},
+		{"method": "client/unregisterCapability", "params": object{"unregisterations": []object{{"id": "1", "method": "m"}}}},
+		{"method": "window/workDoneProgress/create", "params": object{"token": "t"}},
+		{"method": "window/showMessageRequest", "params": object{"type": 1, "message": "?", "actions": []object{{"title": "yes"}}}},
+		{"method": "workspace/workspaceFolders"},
+		{"method": "workspace/diagnostic/refresh"},
+		{"method": "no/such/method", "params": []int{1}},
+		{"method": "workspace/configuration", "params": "nonsense"},
+	} {
+		q["id"] = fmt.Sprintf("ask-%02d", i)
+		s.send(q)
+	}
+	s.send(object{"method": "$/progress", "params": object{"token": "t", "value": object{"kind": "begin"}}})
+	s.send(object{"method": "$/progress", "params": object{"token": "t", "value": object{"kind": "end"}}})
 }
 
 func (s *server) send(o object) {

@@ -36,7 +36,7 @@ func (c *Client) at(f Source, offset int) (wire.At, error) {
 	if !ok {
 		return wire.At{}, ErrNotText
 	}
-	err := c.open(f.Path, f.Data)
+	err := c.open(f)
 	return wire.At{Document: wire.Document{URI: uriOf(f.Path)}, Position: text.At(offset, c.Encoding())}, err
 }
 
@@ -213,7 +213,7 @@ func (c *Client) edits(w wire.Edits) (map[string][]position.Edit, error) {
 // Tell opens files in the server as they are given, so that what it says is about them.
 func (c *Client) Tell(files []Source) error {
 	for _, f := range files {
-		if err := c.open(f.Path, f.Data); err != nil {
+		if err := c.open(f); err != nil {
 			return fmt.Errorf("%s: %w", f.Path, err)
 		}
 	}

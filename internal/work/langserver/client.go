@@ -335,6 +335,17 @@ func section(settings map[string]any, name string) any {
 	return at
 }
 
+// Settled waits until the server says no more that it works on something. It needs no Hold.
+func (c *Client) Settled(ctx context.Context) error {
+	switch {
+	case c.settled(ctx):
+		return nil
+	case c.gone():
+		return errors.New("it ended")
+	}
+	return ErrLate
+}
+
 // settled waits until the server says no more that it works on something, and, where it
 // reports that, has read the project.
 func (c *Client) settled(ctx context.Context) bool {

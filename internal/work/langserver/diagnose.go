@@ -16,6 +16,8 @@ import (
 type Source struct {
 	Path string
 	Data []byte
+	// Past says that it held this before. The server is told what it holds now with the next Refresh.
+	Past bool
 }
 
 // Problems asks what is wrong in files, which become open in the server as they are given.
@@ -29,7 +31,7 @@ func (c *Client) Problems(ctx context.Context, files []Source) (found map[string
 		if !ok || len(f.Data) > maxText {
 			continue
 		}
-		if err := c.open(f.Path, f.Data); err != nil {
+		if err := c.open(f); err != nil {
 			return nil, err
 		}
 		texts[f.Path] = text

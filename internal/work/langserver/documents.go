@@ -33,14 +33,18 @@ func stampOf(path string) (stamp, bool) {
 const maxText = 4 << 20
 
 // open tells the server what a file holds: a new version where that is not what it knows.
-func (c *Client) open(path string, data []byte) error {
+func (c *Client) open(f Source) error {
+	path, data := f.Path, f.Data
 	text, ok := position.Of(data)
 	if !ok || len(data) > maxText {
 		return ErrNotText
 	}
 	c.uses++
 	sum, d := sha256.Sum256(data), c.docs[path]
-	at, _ := stampOf(path)
+	var at stamp // no file has it
+	if !f.Past {
+		at, _ = stampOf(path)
+	}
 	switch {
 	case d == nil:
 		c.makeRoom()
@@ -143,7 +147,7 @@ func (c *Client) Refresh(ctx context.Context, list func(context.Context) []strin
 		}
 		data, err := read(path)
 		if err == nil && there {
-			err = c.open(path, data)
+			err = c.open(Source{Path: path, Data: data})
 		}
 		if err != nil || !there {
 			if err := c.close(path); err != nil {

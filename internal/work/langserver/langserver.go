@@ -36,6 +36,9 @@ type Server struct {
 	// file the server is not used for it, unless it works Alone: then the root is the project.
 	Markers []string
 	Alone   bool
+	// Tops are files that join projects: the outermost directory with one is the project, for
+	// what breaks in one part of it is changed in another.
+	Tops []string
 	// Languages are the identifiers of the protocol by the ending of a file, "" the usual one.
 	Languages map[string]string
 	// Options go with the first message, Settings are what the server asks for later.

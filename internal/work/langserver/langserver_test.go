@@ -1,6 +1,7 @@
 package langserver_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -268,6 +269,74 @@ func TestOneAfterTheOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
+}
+
+// What a file held before is known to the server only until it is told what changed.
+func TestThePastIsForgotten(t *testing.T) {
+	for _, way := range []string{"pull", "push"} {
+		p := begin(t, map[string]string{"a.toy": "def uno\n", "b.toy": "use one\n"}, "-way", way)
+		c := p.client()
+		same(t, "now", []string{"b.toy:1:5: one is not defined"}, p.problems(c, "a.toy", "b.toy"))
+		found, err := c.Problems(p.within(long), []langserver.Source{{Path: p.path("a.toy"), Data: []byte("def one\n"), Past: true},
+			{Path: p.path("gone.toy"), Data: []byte("use two\n"), Past: true}, p.source("b.toy")})
+		if len(found[p.path("b.toy")]) != 0 || len(found[p.path("gone.toy")]) != 1 || err != nil {
+			t.Errorf("%s: before: %v, %v", way, found, err)
+		}
+		same(t, "now again", []string{"b.toy:1:5: one is not defined"}, p.problems(c, "b.toy"))
+	}
+}
+
+// Whatever a server asks gets an answer, and none of it does anything.
+func TestWhatServersAsk(t *testing.T) {
+	answers := filepath.Join(t.TempDir(), "answers")
+	p := begin(t, map[string]string{"a.toy": "bad thing\n"}, "-asks", answers)
+	same(t, "its problems", []string{"a.toy:1:5: thing is bad"}, p.problems(p.client(), "a.toy"))
+	var b []byte
+	for until := time.Now().Add(long); bytes.Count(b, []byte("\n")) < 11 && time.Now().Before(until); {
+		time.Sleep(5 * time.Millisecond)
+		b, _ = os.ReadFile(answers)
+	}
+	for i, want := range []string{`"applied":false`, `"success":false`, `"result":[null,null]`, `"result":null`, `"result":null`,
+		`"result":null`, `"result":null`, `"result":[{`, `"result":null`, `"code":-32601`, `"code":-32602`} {
+		line := ""
+		for l := range strings.Lines(string(b)) {
+			if strings.Contains(l, fmt.Sprintf("ask-%02d", i)) {
+				line = l
+			}
+		}
+		if !strings.Contains(line, want) {
+			t.Errorf("question %d got %q, want %s", i, line, want)
+		}
+	}
+	if b, _ := os.ReadFile(p.path("a.toy")); string(b) != "bad thing\n" {
+		t.Errorf("the file holds %q", b)
+	}
+}
+
+// Names and contents of every kind lead to the right places.
+func TestNamesAndContents(t *testing.T) {
+	for _, name := range []string{"a b.toy", "100%.toy", "%41.toy", "#1?x=y.toy", "é.toy", "e\u0301.toy", "漢😀.toy", "a+b&c;d.toy", "[x]{y}.toy"} {
+		for _, text := range []string{"bad thing\n", "\ufeffbad thing\r\n", "\r\n😀 bad thing"} {
+			p := begin(t, map[string]string{"a.toy": "", name: text})
+			line, column := 1+strings.Count(text, "\r\n😀"), 5+2*strings.Count(text, "😀")
+			same(t, name, []string{fmt.Sprintf("%s:%d:%d: thing is bad", name, line, column)}, p.problems(p.client(), name))
+		}
+	}
+}
+
+// A part of a project that another file joins to others belongs to the whole.
+func TestJoinedProjects(t *testing.T) {
+	p := begin(t, map[string]string{"toy.work": "", "x/toy.project": "", "x/deep/a.toy": "", "y/toy.work": "", "y/b.toy": ""})
+	s := langserver.Server{Name: "toy", Globs: []string{"*.toy"}, Markers: []string{"toy.project", "toy.work"}, Tops: []string{"toy.work"}}
+	for _, root := range []string{"", "x"} {
+		pool := langserver.NewPool(langserver.Options{Servers: []langserver.Server{s}, Roots: []string{p.path(root)}})
+		if _, got, ok := pool.For(p.path("x/deep/a.toy")); !ok || got != p.path(root) {
+			t.Errorf("in %q: the project is %s (%v)", root, got, ok)
+		}
+		if _, got, ok := pool.Touched(p.path("x/toy.project")); !ok || got != p.path(root) {
+			t.Errorf("in %q: a marker is of %s (%v)", root, got, ok)
+		}
+	}
 }
 
 func TestWhichServer(t *testing.T) {

@@ -96,6 +96,36 @@ func (p *Pool) For(file string) (s Server, root string, ok bool) {
 	return Server{}, "", false
 }
 
+// Touched finds the server of a file, also of one that says what a project is, such as a
+// marker; ok is false where there is none.
+func (p *Pool) Touched(file string) (s Server, root string, ok bool) {
+	if s, root, ok = p.For(file); ok {
+		return s, root, ok
+	}
+	for _, top := range p.o.Roots {
+		if _, inside := pathname.Rel(top, file); !inside {
+			continue
+		}
+		for _, s := range p.o.Servers {
+			if !slices.ContainsFunc(s.Markers, func(m string) bool { return path.Base(m) == filepath.Base(file) }) {
+				continue
+			}
+			if root := s.project(top, file); root != "" {
+				return s, root, true
+			}
+		}
+	}
+	return Server{}, "", false
+}
+
+// Started reports whether the server of a project was started, and is still used.
+func (p *Pool) Started(s Server, root string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.all[key{s.Name, root}]
+	return e != nil && e.off == nil
+}
+
 // fits reports whether a server is for a file, whose path is relative to a root.
 func (s Server) fits(rel string) bool {
 	return slices.ContainsFunc(s.Globs, func(glob string) bool {
@@ -107,31 +137,50 @@ func (s Server) fits(rel string) bool {
 	})
 }
 
-// project is the nearest directory above a file that has a marker, or nothing.
+// project is the outermost directory above a file that has a top, else the nearest one that has
+// a marker, or nothing.
 func (s Server) project(top, file string) string {
+	nearest, outermost := "", ""
 	for dir := filepath.Dir(file); pathname.Inside(top, dir); dir = filepath.Dir(dir) {
-		for _, m := range s.Markers {
-			if _, err := os.Lstat(filepath.Join(dir, m)); err == nil {
-				return dir
-			}
+		if nearest == "" && has(dir, s.Markers) {
+			nearest = dir
+		}
+		if has(dir, s.Tops) {
+			outermost = dir
 		}
 		if dir == filepath.Dir(dir) {
 			break
 		}
 	}
-	if s.Alone {
+	switch {
+	case outermost != "":
+		return outermost
+	case nearest == "" && s.Alone:
 		return top
 	}
-	return ""
+	return nearest
 }
 
-// Of returns the running server of a file. It starts it, and waits for that until ctx is
-// done; the start goes on then. The errors are ErrNone, ErrLate, and why there is no server.
+// has reports whether one of the names is in a directory.
+func has(dir string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	})
+}
+
+// Of returns the running server of a file, as In does. Without one the error is ErrNone.
 func (p *Pool) Of(ctx context.Context, file string) (*Client, error) {
 	s, root, ok := p.For(file)
 	if !ok {
 		return nil, ErrNone
 	}
+	return p.In(ctx, s, root)
+}
+
+// In returns the running server of a project. It starts it, and waits for that until ctx is
+// done; the start goes on then. The errors are ErrLate, and why there is no server.
+func (p *Pool) In(ctx context.Context, s Server, root string) (*Client, error) {
 	e := p.entry(s, root)
 	if e == nil {
 		return nil, errors.New("there are too many language servers")
@@ -258,6 +307,15 @@ func (p *Pool) Late(name, root string) {
 	}
 }
 
+// Hung notes that it did not answer in a very long time; it is started anew.
+func (p *Pool) Hung(name, root string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.all[key{name, root}]; e != nil && e.client != nil {
+		e.strikes = maxStrikes
+	}
+}
+
 // Answered notes that it did.
 func (p *Pool) Answered(name, root string) {
 	p.mu.Lock()
@@ -279,4 +337,24 @@ func (p *Pool) Close() {
 	}
 	p.mu.Unlock()
 	p.wg.Wait()
+}
+
+// Running are the servers that run, each with its project.
+func (p *Pool) Running() (list []Running) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k, e := range p.all {
+		if e.client != nil && !e.client.gone() {
+			list = append(list, Running{e.client.server, k.root, e.client})
+		}
+	}
+	slices.SortFunc(list, func(a, b Running) int { return strings.Compare(a.Server.Name+a.Root, b.Server.Name+b.Root) })
+	return list
+}
+
+// Running is a server that runs.
+type Running struct {
+	Server Server
+	Root   string
+	*Client
 }

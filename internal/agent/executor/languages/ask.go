@@ -23,12 +23,12 @@ func (s *Servers) Ask(ctx context.Context, env tool.Env, q code.Question) (code.
 		return s.find(ctx, env, q)
 	}
 	path := real(q.Path)
-	server, _, ok := s.pool.For(path)
+	server, root, ok := s.pool.For(path)
 	if !ok {
 		return code.Answer{}, tool.Refuse(tool.NotFound, "there is no language server for %s. Use grep", s.short(q.Path))
 	}
 	answer := code.Answer{Server: server.Name}
-	l, err := s.lease(ctx, path, true)
+	l, err := s.lease(ctx, Project{server, root}, true)
 	if err == nil {
 		defer l.end()
 		err = s.ask(l, env, langserver.Source{Path: path, Data: q.Image.Data}, q, &answer)
@@ -37,10 +37,14 @@ func (s *Servers) Ask(ctx context.Context, env tool.Env, q code.Question) (code.
 	return answer, refusal(server.Name, err)
 }
 
-// real is the path without links, as servers are told it.
+// real is the path without links, as servers are told it. Of one that is not there it is that
+// of the nearest directory that is.
 func real(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		return to
+	}
+	if dir := filepath.Dir(path); dir != path {
+		return filepath.Join(real(dir), filepath.Base(path))
 	}
 	return path
 }
@@ -97,7 +101,7 @@ func (s *Servers) find(ctx context.Context, env tool.Env, q code.Question) (code
 	var answer code.Answer
 	var last error
 	for _, p := range s.o.Present(ctx) {
-		l, err := s.lease(ctx, filepath.Join(p.Root, "x"+suffix(p.Server)), true)
+		l, err := s.lease(ctx, p, true)
 		if err == nil {
 			var symbols []langserver.Symbol
 			symbols, err = l.Find(l.ctx, q.Query)
@@ -117,9 +121,6 @@ func (s *Servers) find(ctx context.Context, env tool.Env, q code.Question) (code
 	}
 	return answer, nil
 }
-
-// suffix is an ending of the files of a server.
-func suffix(s langserver.Server) string { return filepath.Ext(s.Globs[0]) }
 
 // texts reads the lines of places, each file once.
 type texts struct {

@@ -8,15 +8,16 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"kerf/internal/agent/executor"
+	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/pathname"
 	"kerf/internal/work/langserver"
-	"kerf/internal/work/ledger"
 )
 
 // Options make Servers.
@@ -30,6 +31,8 @@ type Options struct {
 	Read func(path string) ([]byte, error)
 	// Redact takes secrets out of what servers say; nil takes none.
 	Redact func([]byte) []byte
+	// Image gives back what a file held, by the hash that is in a record of its change.
+	Image func(sum string) ([]byte, error)
 	// Present are the servers whose languages are here, each with the root of a project.
 	Present func(ctx context.Context) []Project
 }
@@ -40,19 +43,33 @@ type Project struct {
 	Root   string
 }
 
-// Servers are the language servers of a session.
-type Servers struct {
-	o    Options
-	pool *langserver.Pool
+// key tells projects apart.
+type key struct{ server, root string }
 
-	mu    sync.Mutex      // guards what follows
-	tired map[string]bool // servers that are not waited for, see lease
-	notes []string        // for the user, with the next outcome
+func (p Project) key() key { return key{p.Server.Name, p.Root} }
+
+// Servers are the language servers of a session. For each project at most one goroutine asks
+// beside the calls, see debt; Close waits for their end.
+type Servers struct {
+	o      Options
+	pool   *langserver.Pool
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	bound  func(langserver.Server) time.Duration // of one question
+
+	mu     sync.Mutex    // guards what follows
+	tired  map[key]bool  // servers that are not waited for, see lease
+	debts  map[key]*debt // what is still to be told
+	notes  []string      // for the user, with the next outcome
+	closed bool
 }
 
 // New returns the servers of a session. Nothing is started.
 func New(o Options) *Servers {
-	s := &Servers{o: o, tired: map[string]bool{}}
+	s := &Servers{o: o, tired: map[key]bool{}, debts: map[key]*debt{},
+		bound: func(s langserver.Server) time.Duration { return s.Timeout }}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	o.Pool.Warn = func(text string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -68,32 +85,45 @@ type Inner interface {
 }
 
 // Run has inner carry out a proposal. After a change of files the outcome tells what is newly
-// wrong, as the servers say.
+// wrong, as the servers say, and what they did not say in time after earlier changes.
 func (s *Servers) Run(ctx context.Context, inner Inner, e turn.Run, l executor.Live) turn.Input {
 	if e.Proposal == nil {
 		return inner.Run(ctx, e, l)
 	}
-	change, ok := e.Proposal.Proposed().(tool.Change)
-	if !ok {
-		return inner.Run(ctx, e, l)
+	var looks []look
+	what := "this call"
+	switch a := e.Proposal.Proposed().(type) {
+	case tool.Change:
+		what, looks = "this change", s.before(ctx, a)
+	case tool.Command:
+		what = "this command"
+		if !policy.KnownSafe(a.Line) {
+			looks = s.beforeCommand(ctx)
+		}
+	case tool.WriteStdin:
+		what = "this command"
 	}
-	looks := s.before(ctx, change)
 	in := inner.Run(ctx, e, l)
 	done, ok := in.(turn.Finished)
-	if !ok || len(looks) == 0 {
+	if !ok || ctx.Err() != nil {
 		return in
 	}
-	var landed []string
-	for _, c := range done.Outcome.Changes {
-		if c.Cause != ledger.CauseOutside {
-			landed = append(landed, string(c.Path))
-		}
+	for _, o := range done.Outcome.Observed {
+		s.warm(real(string(o.Path)))
 	}
-	if len(landed) > 0 && ctx.Err() == nil {
-		done.Outcome.Text += s.after(ctx, looks, landed)
-	}
+	done.Outcome.Text += s.redact(s.after(ctx, what, looks, s.changed(done.Outcome.Changes)) + s.late(ctx))
 	done.Outcome.Warnings = append(done.Outcome.Warnings, s.takeNotes()...)
 	return done
+}
+
+// Settle is what servers did not say in time, when a turn is about to end.
+func (s *Servers) Settle(ctx context.Context) string { return strings.TrimSpace(s.redact(s.late(ctx))) }
+
+func (s *Servers) redact(text string) string {
+	if s.o.Redact != nil && text != "" {
+		return string(s.o.Redact([]byte(text)))
+	}
+	return text
 }
 
 func (s *Servers) takeNotes() []string {
@@ -105,7 +135,14 @@ func (s *Servers) takeNotes() []string {
 }
 
 // Close ends the servers.
-func (s *Servers) Close() { s.pool.Close() }
+func (s *Servers) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.pool.Close()
+	s.wg.Wait()
+}
 
 // lease is a server that nobody else uses for the time.
 type lease struct {
@@ -114,43 +151,51 @@ type lease struct {
 	end func()
 }
 
-// lease gets the server of a file, and tells it what changed meanwhile. It takes at most the
+// lease gets the server of a project, and tells it what changed meanwhile. It takes at most the
 // time of one question; a server that did not come to itself in that time is not waited for
 // again until it has.
-func (s *Servers) lease(ctx context.Context, file string, patient bool) (*lease, error) {
-	server, root, ok := s.pool.For(file)
-	if !ok {
-		return nil, langserver.ErrNone
-	}
-	key := server.Name + "\x00" + root
-	ctx, cancel := context.WithTimeout(ctx, server.Timeout)
-	if !patient && s.isTired(key) {
+func (s *Servers) lease(ctx context.Context, p Project, patient bool) (*lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.bound(p.Server))
+	if !patient && s.isTired(p.key()) {
 		soon, stop := context.WithTimeout(ctx, time.Millisecond)
 		defer stop()
-		if c, err := s.pool.Of(soon, file); err != nil || c.Busy() {
+		if c, err := s.pool.In(soon, p.Server, p.Root); err != nil || c.Busy() || !s.idle(soon, p.key()) {
 			cancel()
 			return nil, late(err)
 		}
-		s.tire(key, false)
+		s.tire(p.key(), false)
 	}
-	c, err := s.pool.Of(ctx, file)
+	c, err := s.pool.In(ctx, p.Server, p.Root)
+	if err == nil && !patient && !s.idle(ctx, p.key()) {
+		err = langserver.ErrLate
+	}
 	if err != nil {
 		cancel()
-		s.tire(key, errors.Is(err, langserver.ErrLate))
+		s.tire(p.key(), errors.Is(err, langserver.ErrLate))
 		return nil, err
 	}
+	l, err := s.hold(ctx, c, p)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	release := l.end
+	l.end = func() { release(); cancel() }
+	return l, nil
+}
+
+// hold waits for a server that others use, and tells it what changed meanwhile.
+func (s *Servers) hold(ctx context.Context, c *langserver.Client, p Project) (*lease, error) {
 	release, err := c.Hold(ctx)
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	l := &lease{c, ctx, func() { release(); cancel() }}
-	err = c.Refresh(ctx, func(ctx context.Context) []string { return s.o.List(ctx, server, root) }, s.o.Read)
+	err = c.Refresh(ctx, func(ctx context.Context) []string { return s.o.List(ctx, p.Server, p.Root) }, s.o.Read)
 	if err != nil {
-		l.end()
+		release()
 		return nil, err
 	}
-	return l, nil
+	return &lease{c, ctx, release}, nil
 }
 
 func late(err error) error {
@@ -167,19 +212,19 @@ func (s *Servers) judge(l *lease, err error) {
 		return
 	}
 	if l.Busy() {
-		s.tire(l.Name()+"\x00"+l.Root(), true)
+		s.tire(key{l.Name(), l.Root()}, true)
 		return
 	}
 	s.pool.Late(l.Name(), l.Root())
 }
 
-func (s *Servers) isTired(key string) bool {
+func (s *Servers) isTired(key key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tired[key]
 }
 
-func (s *Servers) tire(key string, is bool) {
+func (s *Servers) tire(key key, is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tired[key] = is

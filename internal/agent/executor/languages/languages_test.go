@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,8 @@ type project struct {
 	// meanwhile runs when a change was written.
 	meanwhile func()
 	read      func(path string) ([]byte, error)
+	kept      map[string][]byte // what changed files held
+	bound     atomic.Int64
 }
 
 func begin(t *testing.T, files map[string]string, flags ...string) *project {
@@ -46,7 +49,7 @@ func begin(t *testing.T, files map[string]string, flags ...string) *project {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &project{t: t, dir: dir, meanwhile: func() {}, read: os.ReadFile}
+	p := &project{t: t, dir: dir, meanwhile: func() {}, read: os.ReadFile, kept: map[string][]byte{}}
 	p.write("toy.project", "")
 	for name, text := range files {
 		p.write(name, text)
@@ -65,6 +68,12 @@ func begin(t *testing.T, files map[string]string, flags ...string) *project {
 		return names
 	}
 	p.servers = New(Options{Dir: dir, List: list, Read: func(path string) ([]byte, error) { return p.read(path) },
+		Image: func(sum string) ([]byte, error) {
+			if b, ok := p.kept[sum]; ok {
+				return b, nil
+			}
+			return nil, os.ErrNotExist
+		},
 		Redact: func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "s3cret", "[redacted]")) },
 		Pool: langserver.Options{Roots: []string{dir}, Env: os.Environ, List: list,
 			Policy: func(langserver.Server) (boundary.Policy, func(), error) {
@@ -72,6 +81,8 @@ func begin(t *testing.T, files map[string]string, flags ...string) *project {
 			},
 			Servers: []langserver.Server{{Name: "toy", Program: self, Args: flags, Env: []string{"KERF_LANGFAKE=1"},
 				Globs: []string{"*.toy"}, Markers: []string{"toy.project"}, Timeout: 2 * time.Minute}}}})
+	p.timeout(2 * time.Minute)
+	p.servers.bound = func(langserver.Server) time.Duration { return time.Duration(p.bound.Load()) }
 	t.Cleanup(p.servers.Close)
 	return p
 }
@@ -135,6 +146,48 @@ func (p *project) change(edits map[string]string) string {
 	in := p.servers.Run(context.Background(), p, turn.Run{Proposal: proposal{tool.Change{Set: set}}}, executor.Live{})
 	text, _ := strings.CutPrefix(in.(turn.Finished).Outcome.Text, "done")
 	return strings.TrimSpace(text)
+}
+
+// timeout is how long the server may take for one question.
+func (p *project) timeout(d time.Duration) {
+	p.bound.Store(int64(d))
+}
+
+// acts is another call than a change of files: an action, during which something happens.
+func (p *project) acts(a tool.Action, happens func(o *turn.Outcome)) string {
+	p.t.Helper()
+	in := p.servers.Run(context.Background(), deed(happens), turn.Run{Proposal: proposal{a}}, executor.Live{})
+	text, _ := strings.CutPrefix(in.(turn.Finished).Outcome.Text, "done")
+	return strings.TrimSpace(text)
+}
+
+type deed func(o *turn.Outcome)
+
+// Run lets it happen.
+func (d deed) Run(context.Context, turn.Run, executor.Live) turn.Input {
+	o := turn.Outcome{Text: "done"}
+	d(&o)
+	return turn.Finished{Outcome: o}
+}
+
+// command is what a command does that writes files, or removes those without a text.
+func (p *project) command(edits map[string]string) string {
+	p.t.Helper()
+	return p.acts(tool.Command{Line: "sed -i"}, func(o *turn.Outcome) {
+		for name, text := range edits {
+			c := history.FileChange{Path: pathname.Path(p.path(name)), Cause: ledger.CauseCommand}
+			if b, err := os.ReadFile(p.path(name)); err == nil {
+				c.Before = delta.SumOf(b).String()
+				p.kept[c.Before] = b
+			}
+			if text == "" {
+				_ = os.Remove(p.path(name))
+			} else {
+				p.write(name, text)
+			}
+			o.Changes = append(o.Changes, c)
+		}
+	})
 }
 
 func (p *project) wants(what, want, got string) {

@@ -21,48 +21,56 @@ import (
 
 // look is what a server said of a project before a change.
 type look struct {
-	file   string // one of those that change, by which the server is found again
-	server langserver.Server
-	root   string
+	Project
 	beside []string        // further files that the change may break
 	there  map[string]bool // the changed files that were there
 	found  map[string][]langserver.Problem
+	pre    map[string][]byte // what the changed files held, nil where they were not there
 	err    error
 }
 
 // before asks the servers of the files that change what is wrong already.
 func (s *Servers) before(ctx context.Context, c tool.Change) []look {
 	var looks []look
-	byProject := map[string]delta.Set{}
+	byProject := map[key]delta.Set{}
 	for _, ch := range c.Set {
-		server, root, ok := s.pool.For(ch.Path)
-		key := server.Name + "\x00" + root
-		if !ok || len(byProject) == maxProjects && byProject[key] == nil {
+		ch.Path = real(ch.Path)
+		server, root, ok := s.pool.Touched(ch.Path)
+		p := Project{server, root}
+		if !ok || len(byProject) == maxProjects && byProject[p.key()] == nil {
 			continue
 		}
-		if byProject[key] == nil {
-			looks = append(looks, look{file: ch.Path, server: server, root: root})
+		if byProject[p.key()] == nil {
+			looks = append(looks, look{Project: p})
 		}
-		byProject[key] = append(byProject[key], ch)
+		byProject[p.key()] = append(byProject[p.key()], ch)
 	}
 	for i := range looks {
 		l := &looks[i]
-		l.err = s.first(ctx, l, byProject[l.server.Name+"\x00"+l.root])
+		set := byProject[l.key()]
+		l.pre, l.there = map[string][]byte{}, map[string]bool{}
+		for _, ch := range set {
+			if _, twice := l.pre[ch.Path]; twice {
+				continue
+			}
+			l.pre[ch.Path] = nil
+			if l.there[ch.Path] = ch.Pre != nil; ch.Pre != nil {
+				l.pre[ch.Path] = ch.Pre.Data
+			}
+		}
+		l.err = s.first(ctx, l, set)
 	}
 	return looks
 }
 
 // first takes the look before a change.
 func (s *Servers) first(ctx context.Context, l *look, set delta.Set) error {
-	lease, err := s.lease(ctx, l.file, false)
+	lease, err := s.lease(ctx, l.Project, false)
 	if err != nil {
 		return err
 	}
 	defer lease.end()
-	l.beside, l.there = s.affected(lease, l, set), map[string]bool{}
-	for _, p := range set.Paths() {
-		_, l.there[p] = s.source(p)
-	}
+	l.beside = s.affected(lease, l.Project, set)
 	l.found, err = lease.Problems(lease.ctx, s.sources(set.Paths(), l.beside))
 	s.judge(lease, err)
 	return err
@@ -72,7 +80,12 @@ func (s *Servers) first(ctx context.Context, l *look, set delta.Set) error {
 func (s *Servers) sources(paths, beside []string) []langserver.Source {
 	var list []langserver.Source
 	total := 0
+	seen := map[string]bool{}
 	for _, p := range slices.Concat(sorted(paths), beside) {
+		if _, _, ok := s.pool.For(p); !ok || seen[p] {
+			continue // it says something about the project, or was there
+		}
+		seen[p] = true
 		f, ok := s.source(p)
 		if total += len(f.Data); ok && total <= maxBytes {
 			list = append(list, f)
@@ -83,16 +96,9 @@ func (s *Servers) sources(paths, beside []string) []langserver.Source {
 
 // affected are the files that a change may break: all of a small project, and else those
 // that use a name whose lines change, then those beside the changed ones.
-func (s *Servers) affected(l *lease, look *look, set delta.Set) []string {
+func (s *Servers) affected(l *lease, p Project, set delta.Set) []string {
 	changed := set.Paths()
-	var all []string
-	for _, p := range s.o.List(l.ctx, look.server, look.root) {
-		p = filepath.FromSlash(p)
-		if server, root, ok := s.pool.For(p); ok && server.Name == look.server.Name && root == look.root &&
-			!slices.Contains(changed, p) {
-			all = append(all, p)
-		}
-	}
+	all := slices.DeleteFunc(s.files(l.ctx, p), func(path string) bool { return slices.Contains(changed, path) })
 	if len(all) <= maxBeside {
 		return all
 	}
@@ -114,6 +120,17 @@ func (s *Servers) affected(l *lease, look *look, set delta.Set) []string {
 	return list
 }
 
+// files are those of a project that its server is for.
+func (s *Servers) files(ctx context.Context, p Project) (all []string) {
+	for _, path := range s.o.List(ctx, p.Server, p.Root) {
+		path = filepath.FromSlash(path)
+		if server, root, ok := s.pool.For(path); ok && (Project{server, root}).key() == p.key() {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
 // users are the files that use the names whose lines a change touches.
 func (s *Servers) users(l *lease, ch delta.Change) []string {
 	if ch.Pre == nil || !ch.Pre.Loaded {
@@ -127,7 +144,10 @@ func (s *Servers) users(l *lease, ch delta.Change) []string {
 	if ch.Post != nil {
 		after = ch.Post.Data
 	}
-	file := langserver.Source{Path: ch.Path, Data: ch.Pre.Data}
+	if _, _, ok := s.pool.For(ch.Path); !ok {
+		return nil
+	}
+	file := langserver.Source{Path: ch.Path, Data: ch.Pre.Data, Past: true}
 	symbols, err := l.Outline(l.ctx, file)
 	if err != nil {
 		return nil
@@ -164,34 +184,6 @@ const (
 	maxWords = 300
 )
 
-// after asks again, and tells what is new.
-func (s *Servers) after(ctx context.Context, looks []look, landed []string) string {
-	var b strings.Builder
-	for _, l := range looks {
-		var mine []string
-		for _, p := range landed {
-			if server, root, ok := s.pool.For(p); ok && server.Name == l.server.Name && root == l.root {
-				mine = append(mine, p)
-			}
-		}
-		if len(mine) == 0 {
-			continue
-		}
-		fresh, known, err := s.second(ctx, l, mine)
-		switch {
-		case err != nil:
-			fmt.Fprintf(&b, "\n\nLanguage server %s: errors were not looked for: %s.", l.server.Name, why(err))
-		case len(fresh) > 0:
-			s.tell(&b, l.server.Name, fresh, known)
-		}
-	}
-	text := b.String()
-	if s.o.Redact != nil && text != "" {
-		text = string(s.o.Redact([]byte(text)))
-	}
-	return text
-}
-
 // why is an error in words for the model.
 func why(err error) string {
 	if errors.Is(err, langserver.ErrLate) {
@@ -204,10 +196,7 @@ func why(err error) string {
 // errors were.
 func (s *Servers) second(ctx context.Context, l look, landed []string) (fresh []langserver.Problem, known int,
 	err error) {
-	if l.err != nil {
-		return nil, 0, l.err
-	}
-	lease, err := s.lease(ctx, l.file, false)
+	lease, err := s.lease(ctx, l.Project, false)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -256,7 +245,7 @@ func newer(before, now []langserver.Problem) []langserver.Problem {
 }
 
 // tell writes new errors down, those of a file after each other.
-func (s *Servers) tell(b *strings.Builder, name string, fresh []langserver.Problem, known int) {
+func (s *Servers) tell(b *strings.Builder, name, since string, fresh []langserver.Problem, known int) {
 	byFile := map[string][]langserver.Problem{}
 	for _, p := range fresh {
 		byFile[p.Path] = append(byFile[p.Path], p)
@@ -265,7 +254,7 @@ func (s *Servers) tell(b *strings.Builder, name string, fresh []langserver.Probl
 	if len(fresh) == 1 {
 		plural = ""
 	}
-	fmt.Fprintf(b, "\n\nLanguage server %s: %d new error%s since this change, in its words:", name, len(fresh), plural)
+	fmt.Fprintf(b, "\n\nLanguage server %s: %d new error%s since %s, in its words:", name, len(fresh), plural, since)
 	n := 0
 	for _, path := range slices.Sorted(maps.Keys(byFile)) {
 		for _, p := range byFile[path] {

@@ -19,6 +19,7 @@ const (
 func Servers() []langserver.Server {
 	list := []langserver.Server{{
 		Name: "gopls", Program: "gopls", Globs: []string{"*.go"}, Markers: []string{"go.work", "go.mod"},
+		Tops:      []string{"go.work"},
 		Languages: map[string]string{"": "go"}, Way: langserver.Pull,
 		Options: map[string]any{"pullDiagnostics": true, "symbolScope": "workspace"},
 		Env: []string{"GOPROXY=off", "GOFLAGS=-mod=readonly", "GOTOOLCHAIN=local", "GOTELEMETRY=off", "GOCACHE=/tmp/go-build",
@@ -27,6 +28,7 @@ func Servers() []langserver.Server {
 		Name: "typescript-language-server", Program: "typescript-language-server", Args: []string{"--stdio"},
 		Globs:   []string{"*.ts", "*.tsx", "*.mts", "*.cts", "*.js", "*.jsx", "*.mjs", "*.cjs"},
 		Markers: []string{"tsconfig.json", "jsconfig.json", "package.json"},
+		Tops:    []string{"tsconfig.json", "jsconfig.json", "package.json"},
 		Languages: map[string]string{"": "javascript", ".ts": "typescript", ".mts": "typescript", ".cts": "typescript",
 			".tsx": "typescriptreact", ".jsx": "javascriptreact"},
 		Way:     langserver.TSServer,
@@ -39,6 +41,7 @@ func Servers() []langserver.Server {
 			"useLibraryCodeForTypes": true, "diagnosticMode": "openFilesOnly"}}},
 	}, {
 		Name: "rust-analyzer", Program: "rust-analyzer", Globs: []string{"*.rs"}, Markers: []string{"Cargo.toml"},
+		Tops:      []string{"Cargo.toml"},
 		Languages: map[string]string{"": "rust"}, Way: langserver.Pull, Reports: true,
 		Options: map[string]any{"checkOnSave": false, "cargo": map[string]any{"targetDir": "/tmp/target"}},
 		Env:     []string{"CARGO_NET_OFFLINE=true", "CARGO_TARGET_DIR=/tmp/target"},
