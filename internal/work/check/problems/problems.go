@@ -1,8 +1,8 @@
 // Package problems reads what compilers, linters and test programs print, and finds what is
 // wrong where.
 //
-// It knows the forms of go build, vet and test, gcc and clang, tsc, pyright, eslint, cargo, pytest
-// and Python itself, and the form FILE:LINE: MESSAGE that most others have, too. What it does
+// It knows the forms of go build, vet and test, gcc, clang and ld, tsc, pyright, eslint, jest, vitest,
+// cargo, ruff, pytest and Python itself, Maven, and the form FILE:LINE: MESSAGE that most others have, too. What it does
 // not know it leaves out: no problem found does not mean that there is none.
 package problems
 
@@ -55,22 +55,20 @@ type Parser struct {
 
 // The forms of lines.
 var (
-	escapes   = pattern.Lazy("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)")
-	tsc       = pattern.Lazy(`^(\S.*?)\((\d+),(\d+)\): (error|warning) (TS\d+: .*)$`)
-	dashed    = pattern.Lazy(`^\s*(\S.*?):(\d+):(\d+) - (error|warning):? +(\S.*)$`) // tsc and pyright
-	plain     = pattern.Lazy(`^(?:vet: )?((?:[A-Za-z]:)?[^\s:(][^:]*?):(\d+)(?::(\d+))?(?:: *| +)(.*)$`)
-	severity  = pattern.Lazy(`^(fatal error|error|warning|note|info|help|remark)(\[[^\]]+\])?: *`)
-	rust      = pattern.Lazy(`^(error|warning)(\[E\d+\])?: (.*)$`)
-	rustAt    = pattern.Lazy(`^\s*--> (.+?):(\d+):(\d+)$`)
-	rustPanic = pattern.Lazy(`^thread '(.+?)'.* panicked at (.+?):(\d+):(\d+):$`)
-	eslintAt  = pattern.Lazy(`^\s+(\d+):(\d+)\s+(error|warning)\s+(.*)$`)
-	goFail    = pattern.Lazy(`^\s*--- FAIL: (\S+)`)
-	goPackage = pattern.Lazy(`^(?:FAIL|ok  |---)\s+(\S+)\s+(?:\(cached\)|\[.*\]|[\d.]+s)`)
-	goAt      = pattern.Lazy(`^\s+([^\s:/]+\.go):(\d+): (.*)$`)
-	pytest    = pattern.Lazy(`^(?:FAILED|ERROR) ([^\s:]+\.py)(?:::(\S+))?(?: - (.*))?$`)
-	raised    = pattern.Lazy(`^\w*(Error|Exception|Failed|Exit|Interrupt|Warning)$`)
-	pythonAt  = pattern.Lazy(`^\s*File "(.+?)", line (\d+)`)
-	pythonEnd = pattern.Lazy(`^(\w+(?:Error|Exception)): (.*)$`)
+	escapes    = pattern.Lazy("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)")
+	tsc        = pattern.Lazy(`^(\S.*?)\((\d+),(\d+)\): (error|warning) (TS\d+: .*)$`)
+	dashed     = pattern.Lazy(`^\s*(\S.*?):(\d+):(\d+) - (error|warning):? +(\S.*)$`) // tsc and pyright
+	plain      = pattern.Lazy(`^(?:vet: )?((?:[A-Za-z]:)?[^\s:(][^:]*?):(\d+)(?::(\d+))?(?:: *| +)(.*)$`)
+	severity   = pattern.Lazy(`^(fatal error|error|warning|note|info|help|remark)(\[[^\]]+\])?: *`)
+	rust       = pattern.Lazy(`^(error|warning)(\[E\d+\])?: (.*)$`)
+	rustAt     = pattern.Lazy(`^\s*--> (.+?):(\d+):(\d+)$`)
+	rustPanic  = pattern.Lazy(`^thread '(.+?)'.* panicked at (.+?):(\d+):(\d+):$`)
+	rustFailed = pattern.Lazy(`^test (\S+)(?: - should panic)? \.\.\. FAILED$`)
+	ruffCode   = pattern.Lazy(`^([A-Z]{1,4}\d{2,4})(?: \[\*\])? (\S.*)$`)
+	undefined  = pattern.Lazy("^(?:\\S*ld: )?(?:\\S+\\.o: )?([^\\s:(][^:(]*):(?:(\\d+)|\\([^)]*\\)): (undefined reference to .*)$")
+	mavenAt    = pattern.Lazy(`^\[(ERROR|WARNING)\] (\S+?):\[(\d+),(\d+)\] (.*)$`)
+	makeDir    = pattern.Lazy("^(?:g?make(?:\\[\\d+\\])?|ninja): [^/'\"`]*['\"`‘“«](.+)['\"’”»]")
+	eslintAt   = pattern.Lazy(`^\s+(\d+):(\d+)\s+(error|warning)\s+(.*)$`)
 )
 
 // Most is how many problems of one output are kept.
@@ -79,15 +77,20 @@ const Most = 1000
 // Parse finds the problems in an output, in its order, each once. Warnings are left out
 // where there are errors.
 func (p Parser) Parse(output string) []Problem {
-	r := reader{Parser: p, seen: map[Problem]bool{}, at: map[string][]int{}}
-	for line := range strings.Lines(escapes().ReplaceAllString(output, "")) {
-		if len(r.list) >= Most {
-			break
+	var list []Problem
+	seen := map[Problem]bool{}
+	for _, text := range goJSON(escapes().ReplaceAllString(output, "")) {
+		r := reader{Parser: p, list: list, seen: seen}
+		for line := range strings.Lines(text) {
+			if len(r.list) >= Most {
+				break
+			}
+			r.line(strings.TrimRight(line, "\r\n"))
 		}
-		r.line(strings.TrimRight(line, "\r\n"))
+		r.end()
+		list = r.list
 	}
-	r.end()
-	return errorsFirst(r.list)
+	return errorsFirst(list)
 }
 
 func errorsFirst(list []Problem) []Problem {
@@ -109,13 +112,14 @@ type reader struct {
 	list []Problem
 	seen map[Problem]bool
 
-	heading string           // the file that eslint's next lines are about
-	rust    *Problem         // of cargo, without its place
-	panics  bool             // the next line is what a Rust program panicked with
-	tests   []Problem        // of Go tests, whose package is not known yet
-	test    string           // the Go test that failed
-	at      map[string][]int // lines at which pytest saw something raised, by file
-	trace   *Problem         // the innermost line of a Python traceback
+	heading string    // the file that eslint's next lines are about
+	rust    *Problem  // of cargo, without its place
+	quiet   []Problem // Rust tests that failed; why may be told later
+	panics  bool      // the next line is what a Rust program panicked with
+	golang  goTests
+	py      pythonTests
+	js      jsTest
+	dirs    []string // in which make and ninja work, the last ones last
 }
 
 func (r *reader) add(x Problem) {
@@ -132,17 +136,48 @@ func (r *reader) name(file string) string {
 	if file == "" {
 		return ""
 	}
-	if filepath.IsAbs(file) && r.Dir != "" {
-		if rel, err := filepath.Rel(r.Dir, file); err == nil && filepath.IsLocal(rel) {
-			file = rel
+	if filepath.IsAbs(file) {
+		return r.below(file)
+	}
+	name := path.Clean(filepath.ToSlash(file))
+	if r.Exists == nil || r.Exists(name) {
+		return name
+	}
+	for _, dir := range slices.Backward(r.dirs) { // what runs there names its files without it
+		if in := path.Join(r.below(dir), name); !path.IsAbs(in) && r.Exists(in) {
+			return in
 		}
+	}
+	dir := filepath.ToSlash(r.Dir)
+	for i := range name { // cargo names files from the top of a workspace
+		if name[i] == '/' && strings.HasSuffix(dir, "/"+name[:i]) && r.Exists(name[i+1:]) {
+			return name[i+1:]
+		}
+	}
+	return name
+}
+
+// below is an absolute path without the directory, where it lies in it.
+func (r *reader) below(file string) string {
+	if rel, err := filepath.Rel(r.Dir, file); r.Dir != "" && err == nil && filepath.IsLocal(rel) {
+		file = rel
 	}
 	return path.Clean(filepath.ToSlash(file))
 }
 
+// entering notes where make and ninja go to work, whatever language they say it in.
+func (r *reader) entering(s string) bool {
+	m := makeDir().FindStringSubmatch(s)
+	if m != nil && len(r.dirs) < Most {
+		r.dirs = append(r.dirs, m[1])
+	}
+	return m != nil
+}
+
 // line takes one line. The special forms come before the common one.
 func (r *reader) line(s string) {
-	for _, form := range []func(string) bool{r.typeScript, r.cargo, r.eslint, r.goTest, r.python} {
+	for _, form := range []func(string) bool{r.entering, r.javaScript, r.typeScript, r.cargo, r.ruff, r.eslint, r.goTest, r.python,
+		r.linker, r.maven} {
 		if form(s) {
 			return
 		}
@@ -158,9 +193,24 @@ func (r *reader) typeScript(s string) bool {
 		m = dashed().FindStringSubmatch(s)
 	}
 	if m != nil {
-		r.add(Problem{File: m[1], Line: number(m[2]), Column: number(m[3]), Message: m[5], Warning: m[4] == "warning"})
+		r.add(Problem{File: r.inWorkspace(m[1]), Line: number(m[2]), Column: number(m[3]), Message: m[5],
+			Warning: m[4] == "warning"})
 	}
 	return m != nil
+}
+
+// inWorkspace takes off what pnpm and the like write before each line: the directory of a
+// package and what runs there.
+func (r *reader) inWorkspace(file string) string {
+	before, name, ok := strings.Cut(file, ": ")
+	if !ok || !fileLike(name) {
+		return file
+	}
+	dir, _, _ := strings.Cut(before, " ")
+	if in := path.Join(dir, name); r.Exists != nil && r.Exists(in) {
+		return in
+	}
+	return name
 }
 
 func (r *reader) cargo(s string) bool {
@@ -186,7 +236,39 @@ func (r *reader) cargo(s string) bool {
 		r.rust = nil
 		return true
 	}
+	if m := rustFailed().FindStringSubmatch(s); m != nil {
+		told := func(x Problem) bool { return x.Test == m[1] }
+		if !slices.ContainsFunc(r.list, told) {
+			r.quiet = append(r.quiet, Problem{Message: m[1] + " failed", Test: m[1]})
+		}
+		return true
+	}
 	return false
+}
+
+// ruff takes the two lines of its full form.
+func (r *reader) ruff(s string) bool {
+	m := ruffCode().FindStringSubmatch(s)
+	if m != nil {
+		r.rust = &Problem{Message: m[1] + " " + m[2]}
+	}
+	return m != nil
+}
+
+func (r *reader) linker(s string) bool {
+	m := undefined().FindStringSubmatch(s)
+	if m != nil {
+		r.add(Problem{File: m[1], Line: number(m[2]), Message: m[3]})
+	}
+	return m != nil
+}
+
+func (r *reader) maven(s string) bool {
+	m := mavenAt().FindStringSubmatch(s)
+	if m != nil {
+		r.add(Problem{File: m[2], Line: number(m[3]), Column: number(m[4]), Message: m[5], Warning: m[1] == "WARNING"})
+	}
+	return m != nil
 }
 
 func (r *reader) eslint(s string) bool {
@@ -205,96 +287,11 @@ func (r *reader) eslint(s string) bool {
 	return false
 }
 
-// goTest holds back what tests say until the line that names their package.
-func (r *reader) goTest(s string) bool {
-	if m := goFail().FindStringSubmatch(s); m != nil {
-		if r.test != "" && strings.HasPrefix(m[1], r.test+"/") && len(r.tests) > 0 && r.tests[len(r.tests)-1].File == "" {
-			r.tests = r.tests[:len(r.tests)-1] // its part tells it
-		}
-		r.test = m[1]
-		r.tests = append(r.tests, Problem{Test: m[1], Message: m[1] + " failed"})
-		return true
-	}
-	if m := goAt().FindStringSubmatch(s); m != nil && r.test != "" {
-		last := &r.tests[len(r.tests)-1]
-		found := Problem{File: m[1], Line: number(m[2]), Message: r.test + ": " + m[3], Test: r.test}
-		if last.File == "" && last.Message == r.test+" failed" {
-			*last = found
-		} else {
-			r.tests = append(r.tests, found)
-		}
-		return true
-	}
-	m := goPackage().FindStringSubmatch(s)
-	if m == nil {
-		return false
-	}
-	for _, x := range r.tests {
-		x.Test = m[1] + "." + x.Test
-		if x.File != "" {
-			x.File = r.inPackage(m[1], x.File)
-		} else {
-			x.Message = m[1] + ": " + x.Message
-		}
-		r.add(x)
-	}
-	r.tests, r.test = nil, ""
-	return true
-}
-
-// inPackage finds the file of a package whose module is not known: the longest end of the
-// package's path that has it.
-func (r *reader) inPackage(pkg, file string) string {
-	if r.Exists == nil {
-		return file
-	}
-	parts := strings.Split(pkg, "/")
-	for i := range parts {
-		if name := path.Join(path.Join(parts[i:]...), file); r.Exists(name) {
-			return name
-		}
-	}
-	return file
-}
-
-func (r *reader) python(s string) bool {
-	s = strings.TrimPrefix(s, "E   ")
-	if m := pytest().FindStringSubmatch(s); m != nil {
-		x := Problem{File: m[1], Message: strings.TrimSpace(m[2] + " failed"), Test: m[1] + "::" + m[2]}
-		if m[2] == "" && m[3] == "" && slices.ContainsFunc(r.list, func(y Problem) bool { return y.File == x.File }) {
-			return true // it was told what is wrong in it
-		}
-		if m[3] != "" {
-			x.Message = strings.TrimPrefix(m[2]+": "+m[3], ": ")
-		}
-		if lines := r.at[m[1]]; len(lines) > 0 {
-			x.Line, r.at[m[1]] = lines[0], lines[1:]
-		}
-		r.add(x)
-		return true
-	}
-	if m := pythonAt().FindStringSubmatch(s); m != nil {
-		r.trace = &Problem{File: m[1], Line: number(m[2])}
-		return true
-	}
-	if m := pythonEnd().FindStringSubmatch(s); m != nil && r.trace != nil {
-		r.trace.Message = m[1] + ": " + m[2]
-		r.add(*r.trace)
-		r.trace = nil
-		return true
-	}
-	return false
-}
-
 // common takes a line FILE:LINE[:COLUMN]: MESSAGE.
 func (r *reader) common(m []string) {
 	x := Problem{File: m[1], Line: number(m[2]), Column: number(m[3]), Message: m[4]}
-	if raised().MatchString(x.Message) && strings.HasSuffix(x.File, ".py") {
-		r.at[x.File] = append(r.at[x.File], x.Line) // pytest tells later what it was
-		return
-	}
-	if strings.HasPrefix(x.Message, "in ") && strings.HasSuffix(x.File, ".py") {
-		return // where pytest came by
+	if strings.HasSuffix(x.File, ".py") && r.py.place(x) {
+		return // pytest tells later what it was
 	}
 	if w := severity().FindStringSubmatch(x.Message); w != nil {
 		switch w[1] {
@@ -311,8 +308,14 @@ func (r *reader) common(m []string) {
 
 // end adds what waited for a line that did not come.
 func (r *reader) end() {
-	for _, x := range r.tests {
+	r.javaScript("")
+	for _, x := range slices.Concat(r.js.end(), r.golang.failed) {
 		r.add(x)
+	}
+	for _, x := range r.quiet {
+		if !slices.ContainsFunc(r.list, func(y Problem) bool { return y.Test == x.Test }) {
+			r.add(x)
+		}
 	}
 	if r.rust != nil && r.rust.File == "" && strings.HasPrefix(r.rust.Message, "error[") {
 		r.add(*r.rust)

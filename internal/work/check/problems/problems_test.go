@@ -15,7 +15,30 @@ import (
 func TestParse(t *testing.T) {
 	types := []string{"b.ts:2:14: TS2322: Type 'number' is not assignable to type 'string'.",
 		"b.ts:2:33: TS2345: Argument of type 'string' is not assignable to parameter of type 'number'."}
+	goTests := []string{"pan/p_test.go:7: TestPanics: panic: assignment to entry in nil map", "sub/a_test.go:7: TestAdd: Add = -1",
+		"sub/a_test.go:9: TestAdd: a log line", "sub/a_test.go:14: TestTable/one_case: bad: one case",
+		"sub/a_test.go:14: TestTable/two: bad: two"}
+	pyTests := []string{"test_m.py:4: TestK::test_one: AssertionError: assert {'a': 1} == {'a': 2}",
+		"test_m.py:7: test_p[a b]: AssertionError: words - here", "test_m.py:7: test_p[c::d]: AssertionError: words - here",
+		"test_m.py:9: test_f: ValueError: bad fixture"}
+	oneLine := slices.Clone(pyTests)
+	oneLine[2], oneLine[3] = strings.Replace(oneLine[2], ":7", "", 1), strings.Replace(oneLine[3], ":9", "", 1)
 	want := map[string][]string{
+		"go.testv.txt": goTests, "go.json.txt": goTests, "go.panic.txt": goTests,
+		"pytest.names.txt": pyTests, "pytest.short.txt": pyTests, "pytest.line.txt": oneLine,
+		"cargo.sub.txt": {"src/lib.rs:1:21: error[E0308]: mismatched types"},
+		"cargo.quiet.txt": {"crates/one/src/lib.rs:5:17: tests::adds panicked: assertion `left == right` failed",
+			"crates/one/src/lib.rs:7:49: tests::unwraps panicked: called `Option::unwrap()` on a `None` value", "tests::quiet failed"},
+		"jest.txt": {"sum.test.js:4:23: sums › adds 1 + 2: expect(received).toBe(expected) // Object.is equality, " +
+			"expected: 3, received: -1", "sum.test.js:6:31: sums › throws: TypeError: Cannot read properties of null (reading 'x')"},
+		"vitest.txt": {"v.test.ts:3:38: outer > adds: AssertionError: expected -1 to be 3 // Object.is equality",
+			"v.test.ts:5:28: boom: Error: boom here"},
+		"make.txt": {"sub/a.c:2:25: too many arguments to function ‘f’",
+			"sub/a.c:2:35: ‘y’ undeclared (first use in this function)"},
+		"ld.txt":    {"ld.c: undefined reference to `undefd'", "ld.c: undefined reference to `undefd2'"},
+		"javac.txt": {"A.java:2: incompatible types: String cannot be converted to int", "A.java:3: cannot find symbol"},
+		"mypy.txt": {`m.py:2: Incompatible return value type (got "int", expected "str")  [return-value]`,
+			`m.py:3: Argument 1 to "f" has incompatible type "str"; expected "int"  [arg-type]`},
 		"cargo.test.txt": {"src/lib.rs:5:16: tests::two panicked: assertion `left == right` failed: f is wrong"},
 		"cargo.txt": {"src/lib.rs:1:21: error[E0308]: mismatched types",
 			"src/lib.rs:2:25: error[E0425]: cannot find function `undefined` in this scope"},
@@ -48,16 +71,51 @@ func TestParse(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := "/project/py"
-		if strings.Contains(f, "eslint") {
+		switch base := filepath.Base(f); {
+		case strings.Contains(f, "eslint"):
 			dir = "/project/js"
+		case base == "make.txt":
+			dir = "/project/c"
+		case base == "cargo.sub.txt":
+			dir = "/project/rs/crates/two"
+		case strings.HasPrefix(base, "go."):
+			dir = "/project/go"
 		}
-		p := Parser{Dir: dir, Exists: func(rel string) bool { return rel == "sub/b_test.go" }}
+		there := []string{"sub/b_test.go", "sub/a_test.go", "pan/p_test.go", "sub/a.c", "src/lib.rs", "test_m.py"}
+		p := Parser{Dir: dir, Exists: func(rel string) bool { return slices.Contains(there, rel) }}
 		var got []string
 		for _, x := range p.Parse(string(data)) {
 			got = append(got, x.String())
 		}
 		if d := cmp.Diff(want[filepath.Base(f)], got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", f, d)
+		}
+	}
+}
+
+// TestForms reads single lines.
+func TestForms(t *testing.T) {
+	there := []string{"packages/one/src/a.ts", "sub/a.c", "a.go"}
+	p := Parser{Dir: "/project", Exists: func(rel string) bool { return slices.Contains(there, rel) }}
+	for s, want := range map[string]string{
+		"packages/one build: src/a.ts(2,1): error TS2322: no":                                             "packages/one/src/a.ts:2:1: TS2322: no",
+		"make[1] : x\nninja: Entering directory `sub'\na.c:1:2: error: no":                                "sub/a.c:1:2: no",
+		"make[2]: Verzeichnis „x“\nmake[1]: Verzeichnis '/project/sub' wird betreten\na.c:1:2: error: no": "sub/a.c:1:2: no",
+		"[ERROR] /project/A.java:[3,14] cannot find symbol\r":                                             "A.java:3:14: cannot find symbol",
+		"F401 [*] `os` imported but unused\n --> a.py:1:8\n  |":                                           "a.py:1:8: F401 `os` imported but unused",
+		"a.py:1:8: F401 [*] `os` imported but unused":                                                     "a.py:1:8: F401 [*] `os` imported but unused",
+		"a.go:3:2: Error return value is not checked (errcheck)\r\n":                                      "a.go:3:2: Error return value is not checked (errcheck)",
+		"C:\\x\\a.go:3:4: no":           "C:\\x\\a.go:3:4: no",
+		"\x1b[31m./a.go:3:4: no\x1b[0m": "a.go:3:4: no",
+		"/usr/bin/ld: a.o: in function `f':\n/usr/bin/ld: a.c:3: undefined reference to `g'": "a.c:3: undefined reference to `g'",
+		"  ● Console\n    at x (a.js:1:2)":                                                   "",
+	} {
+		got := ""
+		for _, x := range p.Parse(s) {
+			got += x.String()
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
 		}
 	}
 }
