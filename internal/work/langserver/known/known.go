@@ -22,8 +22,9 @@ func Servers() []langserver.Server {
 		Tops:      []string{"go.work"},
 		Languages: map[string]string{"": "go"}, Way: langserver.Pull,
 		Options: map[string]any{"pullDiagnostics": true, "symbolScope": "workspace"},
-		Env: []string{"GOPROXY=off", "GOFLAGS=-mod=readonly", "GOTOOLCHAIN=local", "GOTELEMETRY=off", "GOCACHE=/tmp/go-build",
-			"XDG_CACHE_HOME=/tmp/cache"},
+		// Neither GOFLAGS nor GOTOOLCHAIN: a directory vendor/ is only used without -mod, and a
+		// toolchain that go.mod names may lie in the module cache. It can write and fetch nothing.
+		Env: []string{"GOPROXY=off", "GOTELEMETRY=off", "GOCACHE=/tmp/go-build", "XDG_CACHE_HOME=/tmp/cache"},
 	}, {
 		Name: "typescript-language-server", Program: "typescript-language-server", Args: []string{"--stdio"},
 		Globs:   []string{"*.ts", "*.tsx", "*.mts", "*.cts", "*.js", "*.jsx", "*.mjs", "*.cjs"},
