@@ -40,6 +40,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	f.StringVar(&s.endless, "endless", "", "a method that is answered with a header without end")
 	f.StringVar(&s.eat, "eat", "", "a method at which it takes a gigabyte and never answers")
 	f.BoolVar(&s.stale, "stale", false, "says more, and wrong things, of old versions and of none")
+	f.BoolVar(&s.broken, "broken", false, "reports work named \"broken\" that never ends")
 	f.BoolVar(&s.noise, "noise", false, "sends a flood of messages and questions first")
 	f.StringVar(&s.rename, "rename", "", "outside, create, old or overlap")
 	f.StringVar(&s.words, "words", "", "words in place of each message")
@@ -60,7 +61,7 @@ type server struct {
 	errs io.Writer
 
 	way, encoding, hang, crash, once, late, until, asks, huge, endless, eat, rename, words, log string
-	stale, noise                                                                                bool
+	stale, noise, broken                                                                        bool
 
 	root string
 	disk map[string]string // by URI
@@ -188,6 +189,9 @@ func (s *server) take(m message) (code int, over bool) {
 			"referencesProvider": true, "renameProvider": true, "documentSymbolProvider": true, "workspaceSymbolProvider": true}
 		if s.way == "pull" {
 			can["diagnosticProvider"] = object{"interFileDependencies": true}
+		}
+		if s.broken {
+			s.send(object{"method": "$/progress", "params": object{"token": 1, "value": object{"kind": "begin", "title": "broken"}}})
 		}
 		s.answer(m, object{"capabilities": can})
 		if s.asks != "" {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"slices"
 	"strings"
 	"sync"
 
@@ -230,13 +231,14 @@ func (c *Client) Handle(ctx context.Context, conn *jsonrpc2.Conn, r *jsonrpc2.Re
 		}
 	case "$/progress":
 		var p struct {
-			Token json.RawMessage       `json:"token"`
-			Value struct{ Kind string } `json:"value"`
+			Token json.RawMessage              `json:"token"`
+			Value struct{ Kind, Title string } `json:"value"`
 		}
 		if json.Unmarshal(params, &p) != nil {
 			return
 		}
 		switch token := string(p.Token); {
+		case slices.Contains(c.server.States, p.Value.Title): // it lasts until somebody mends the project
 		case p.Value.Kind == "begin" && len(c.busy) < maxNames && len(token) < maxNames:
 			c.busy[token] = true
 		case p.Value.Kind == "end":

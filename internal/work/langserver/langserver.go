@@ -46,6 +46,8 @@ type Server struct {
 	Way               Way
 	// Reports says that it tells when it has read the project, as rust-analyzer does.
 	Reports bool
+	// States are titles of what it reports as work and is none: that something is wrong.
+	States []string
 	// Memory bounds it and all that it starts, in bytes; 0 does not.
 	Memory uint64
 	// Timeout is how long one question may take.

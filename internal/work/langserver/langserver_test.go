@@ -56,7 +56,7 @@ func begin(t *testing.T, files map[string]string, flags ...string) *project {
 	}
 	p.pool = langserver.NewPool(langserver.Options{
 		Servers: []langserver.Server{{Name: "toy", Program: self, Args: flags, Env: []string{"KERF_LANGFAKE=1"},
-			Globs: []string{"*.toy"}, Markers: []string{"toy.project"}, Languages: map[string]string{"": "toy"}}},
+			Globs: []string{"*.toy"}, Markers: []string{"toy.project"}, Languages: map[string]string{"": "toy"}, States: []string{"broken"}}},
 		Roots: []string{dir}, Env: os.Environ,
 		Policy: func(langserver.Server) (boundary.Policy, func(), error) {
 			return boundary.Policy{Mode: boundary.FullAccess}, func() {}, nil
@@ -284,6 +284,12 @@ func TestThePastIsForgotten(t *testing.T) {
 		}
 		same(t, "now again", []string{"b.toy:1:5: one is not defined"}, p.problems(c, "b.toy"))
 	}
+}
+
+// A server that reports without end that a project is broken is asked all the same.
+func TestABrokenProject(t *testing.T) {
+	p := begin(t, map[string]string{"a.toy": "bad thing\n"}, "-broken")
+	same(t, "its problems", []string{"a.toy:1:5: thing is bad"}, p.problems(p.client(), "a.toy"))
 }
 
 // Whatever a server asks gets an answer, and none of it does anything.

@@ -19,7 +19,7 @@ const (
 func Servers() []langserver.Server {
 	list := []langserver.Server{{
 		Name: "gopls", Program: "gopls", Globs: []string{"*.go"}, Markers: []string{"go.work", "go.mod"},
-		Tops:      []string{"go.work"},
+		Tops: []string{"go.work"}, States: []string{"Error loading workspace"},
 		Languages: map[string]string{"": "go"}, Way: langserver.Pull,
 		Options: map[string]any{"pullDiagnostics": true, "symbolScope": "workspace"},
 		// Neither GOFLAGS nor GOTOOLCHAIN: a directory vendor/ is only used without -mod, and a
