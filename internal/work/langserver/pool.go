@@ -186,10 +186,14 @@ func (p *Pool) In(ctx context.Context, s Server, root string) (*Client, error) {
 		return nil, errors.New("there are too many language servers")
 	}
 	select {
-	case <-e.done:
-	case <-ctx.Done():
-		p.Late(s.Name, root)
-		return nil, ErrLate
+	case <-e.done: // also when ctx is done
+	default:
+		select {
+		case <-e.done:
+		case <-ctx.Done():
+			p.Late(s.Name, root)
+			return nil, ErrLate
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
