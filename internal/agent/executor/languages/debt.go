@@ -256,7 +256,8 @@ func (s *Servers) after(ctx context.Context, what string, looks []look, changed 
 			fmt.Fprintf(&b, "\n\nLanguage server %s: errors were not looked for: %s.", l.Server.Name, why(l.err))
 		case len(mine) > maxChanged && l.pre == nil:
 			s.forget(l.key())
-			fmt.Fprintf(&b, "\n\nLanguage server %s: errors were not looked for: %s changed %d files.", l.Server.Name, what, len(mine))
+			fmt.Fprintf(&b, "\n\nLanguage server %s: errors were not looked for: %s changed %d files.", l.Server.Name, what,
+				len(mine))
 		default:
 			if l.pre == nil {
 				s.remember(&l, mine, changed)

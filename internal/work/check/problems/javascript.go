@@ -70,7 +70,8 @@ func (r *reader) javaScript(s string) bool {
 	case j.words && j.now.Line == 0 && (strings.HasPrefix(text, "Expected: ") || strings.HasPrefix(text, "Received: ")):
 		j.now.Message += ", " + strings.ToLower(text[:1]) + text[1:]
 	case jestRegion().MatchString(s):
-	case strings.HasPrefix(text, "Test Suites: ") || strings.HasPrefix(text, "Test Files ") || text == "Summary of all failing tests":
+	case strings.HasPrefix(text, "Test Suites: "), strings.HasPrefix(text, "Test Files "),
+		text == "Summary of all failing tests":
 		for _, x := range j.end() {
 			r.add(x)
 		}

@@ -2,8 +2,8 @@
 // wrong where.
 //
 // It knows the forms of go build, vet and test, gcc, clang and ld, tsc, pyright, eslint, jest, vitest,
-// cargo, ruff, pytest and Python itself, Maven, and the form FILE:LINE: MESSAGE that most others have, too. What it does
-// not know it leaves out: no problem found does not mean that there is none.
+// cargo, ruff, pytest and Python itself, Maven, and the form FILE:LINE: MESSAGE that most others
+// have, too. What it does not know it leaves out: no problem found does not mean that there is none.
 package problems
 
 import (
@@ -65,7 +65,7 @@ var (
 	rustPanic  = pattern.Lazy(`^thread '(.+?)'.* panicked at (.+?):(\d+):(\d+):$`)
 	rustFailed = pattern.Lazy(`^test (\S+)(?: - should panic)? \.\.\. FAILED$`)
 	ruffCode   = pattern.Lazy(`^([A-Z]{1,4}\d{2,4})(?: \[\*\])? (\S.*)$`)
-	undefined  = pattern.Lazy("^(?:\\S*ld: )?(?:\\S+\\.o: )?([^\\s:(][^:(]*):(?:(\\d+)|\\([^)]*\\)): (undefined reference to .*)$")
+	undefined  = pattern.Lazy(`^(?:\S*ld: )?(?:\S+\.o: )?([^\s:(][^:(]*):(?:(\d+)|\([^)]*\)): (undefined reference to .*)$`)
 	mavenAt    = pattern.Lazy(`^\[(ERROR|WARNING)\] (\S+?):\[(\d+),(\d+)\] (.*)$`)
 	makeDir    = pattern.Lazy("^(?:g?make(?:\\[\\d+\\])?|ninja): [^/'\"`]*['\"`‘“«](.+)['\"’”»]")
 	eslintAt   = pattern.Lazy(`^\s+(\d+):(\d+)\s+(error|warning)\s+(.*)$`)
@@ -176,8 +176,8 @@ func (r *reader) entering(s string) bool {
 
 // line takes one line. The special forms come before the common one.
 func (r *reader) line(s string) {
-	for _, form := range []func(string) bool{r.entering, r.javaScript, r.typeScript, r.cargo, r.ruff, r.eslint, r.goTest, r.python,
-		r.linker, r.maven} {
+	for _, form := range []func(string) bool{r.entering, r.javaScript, r.typeScript, r.cargo, r.ruff, r.eslint, r.goTest,
+		r.python, r.linker, r.maven} {
 		if form(s) {
 			return
 		}
