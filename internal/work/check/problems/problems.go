@@ -65,10 +65,11 @@ var (
 	rustPanic  = pattern.Lazy(`^thread '(.+?)'.* panicked at (.+?):(\d+):(\d+):$`)
 	rustFailed = pattern.Lazy(`^test (\S+)(?: - should panic)? \.\.\. FAILED$`)
 	ruffCode   = pattern.Lazy(`^([A-Z]{1,4}\d{2,4})(?: \[\*\])? (\S.*)$`)
-	undefined  = pattern.Lazy(`^(?:\S*ld: )?(?:\S+\.o: )?([^\s:(][^:(]*):(?:(\d+)|\([^)]*\)): (undefined reference to .*)$`)
-	mavenAt    = pattern.Lazy(`^\[(ERROR|WARNING)\] (\S+?):\[(\d+),(\d+)\] (.*)$`)
-	makeDir    = pattern.Lazy("^(?:g?make(?:\\[\\d+\\])?|ninja): [^/'\"`]*['\"`‘“«](.+)['\"’”»]")
-	eslintAt   = pattern.Lazy(`^\s+(\d+):(\d+)\s+(error|warning)\s+(.*)$`)
+	undefined  = pattern.Lazy(`^(?:\S*ld: )?(?:\S+\.o: )?([^\s:(][^:(]*):(?:(\d+)|\([^)]*\))` +
+		`: (undefined reference to .*)$`)
+	mavenAt  = pattern.Lazy(`^\[(ERROR|WARNING)\] (\S+?):\[(\d+),(\d+)\] (.*)$`)
+	makeDir  = pattern.Lazy("^(?:g?make(?:\\[\\d+\\])?|ninja): [^/'\"`]*['\"`‘“«](.+)['\"’”»]")
+	eslintAt = pattern.Lazy(`^\s+(\d+):(\d+)\s+(error|warning)\s+(.*)$`)
 )
 
 // Most is how many problems of one output are kept.
