@@ -188,7 +188,10 @@ func (s *Servers) beforeCommand(ctx context.Context) (looks []look) {
 	defer cancel()
 	for _, r := range s.pool.Running() {
 		p := Project{r.Server, r.Root}
-		if s.isTired(p.key()) || r.Busy() || !s.idleNow(p.key()) {
+		s.mu.Lock()
+		large := s.large[p.key()] // it is not listed before each command
+		s.mu.Unlock()
+		if large || s.isTired(p.key()) || r.Busy() || !s.idleNow(p.key()) {
 			continue
 		}
 		l := look{Project: p, there: map[string]bool{}}

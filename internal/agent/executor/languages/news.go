@@ -128,6 +128,9 @@ func (s *Servers) files(ctx context.Context, p Project) (all []string) {
 			all = append(all, path)
 		}
 	}
+	s.mu.Lock()
+	s.large[p.key()] = len(all) > maxBeside
+	s.mu.Unlock()
 	return all
 }
 
