@@ -260,6 +260,7 @@ func (s *Servers) tell(b *strings.Builder, name, since string, fresh []langserve
 	fmt.Fprintf(b, "\n\nLanguage server %s: %d new error%s since %s, in its words:", name, len(fresh), plural, since)
 	n := 0
 	for _, path := range slices.Sorted(maps.Keys(byFile)) {
+		order.Stably(byFile[path], func(a, b langserver.Problem) int { return a.Line - b.Line })
 		for _, p := range byFile[path] {
 			if n++; n > maxTold {
 				continue
