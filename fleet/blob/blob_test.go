@@ -20,7 +20,7 @@ import (
 	"kerf/fleet/blob"
 )
 
-// addresses are stores of each kind.
+// addresses are stores of each kind, and the one at KERF_FLEET_TEST_S3, whose bucket must be there.
 func addresses(t *testing.T) map[string]string {
 	back := s3mem.New()
 	if err := back.CreateBucket("b"); err != nil {
@@ -28,10 +28,46 @@ func addresses(t *testing.T) map[string]string {
 	}
 	s := httptest.NewServer(gofakes3.New(back).Server())
 	t.Cleanup(s.Close)
-	t.Setenv("AWS_ACCESS_KEY_ID", "k")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "s")
+	if os.Getenv("AWS_ACCESS_KEY_ID") == "" {
+		t.Setenv("AWS_ACCESS_KEY_ID", "k")
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "s")
+	}
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	return map[string]string{"directory": filepath.Join(t.TempDir(), "s"), "s3": "s3://b/deep/prefix?endpoint=" + s.URL}
+	all := map[string]string{"directory": filepath.Join(t.TempDir(), "s"), "s3": "s3://b/deep/prefix?endpoint=" + s.URL}
+	if another := os.Getenv("KERF_FLEET_TEST_S3"); another != "" {
+		all["another s3"] = another
+	}
+	return all
+}
+
+// A list of more names than a store gives at once has all of them, in order.
+func TestLongLists(t *testing.T) {
+	ctx := context.Background()
+	for kind, address := range addresses(t) {
+		if kind == "directory" {
+			continue // which has no pages
+		}
+		s, err := blob.Open(ctx, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for i := range 1005 { // a page has 1,000
+			name := fmt.Sprintf("tasks/long/%05d", i)
+			if err = s.Write(ctx, name, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, name)
+		}
+		var got []string
+		err = s.List(ctx, "tasks/long/", "", func(o blob.Object) error { got = append(got, o.Name); return nil })
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %d names of %d, %v", kind, len(got), len(want), err)
+		}
+		if last, err := s.Last(ctx, "tasks/long/"); err != nil || last != want[len(want)-1] {
+			t.Errorf("%s: the last is %s, %v", kind, last, err)
+		}
+	}
 }
 
 func TestStores(t *testing.T) {

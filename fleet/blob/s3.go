@@ -33,6 +33,9 @@ func NewS3(ctx context.Context, bucket, prefix, endpoint string) (*S3, error) {
 	client := s3.NewFromConfig(c, func(o *s3.Options) {
 		if endpoint != "" {
 			o.BaseEndpoint, o.UsePathStyle = &endpoint, true
+			// Not every store knows the checksums that AWS has besides; contents are checked by their hashes.
+			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		}
 	})
 	return &S3{client: client, name: bucket, prefix: prefix}, nil

@@ -19,21 +19,20 @@ const goOn = "The machine that you worked on was lost. The files are as they wer
 	"conversation with its result; a call without a result did not happen. Files that git ignores are gone. Go on with the task."
 
 // Run is [flow.Activities].
-func (w *Worker) Run(ctx context.Context, t task.Task, p task.Place, words string) (task.Ran, error) {
+func (w *Worker) Run(ctx context.Context, t task.Task, p task.Place, words string) (_ task.Ran, err error) {
 	ctx, done, err := w.work(ctx, t.ID)
 	if err != nil {
 		return task.Ran{}, err
 	}
+	defer func() { done(err) }() // also after a panic, so that the task does not count as at work for ever
 	s := &session{worker: w, task: t, place: p, files: w.files(t.ID), ended: make(chan struct{})}
 	s.last.Store(p.Event)
 	if p.Over != nil && words == "" {
-		done(nil)
 		return *p.Over, nil // the worker was lost after the turn
 	}
 	if err = s.run(ctx, words); err == nil {
 		s.try(ctx, &s.ran)
 	}
-	done(err)
 	return s.ran, err
 }
 

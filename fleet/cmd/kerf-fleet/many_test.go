@@ -46,7 +46,7 @@ func memory(pid int) (now, peak int) {
 // KERF_FLEET_REPOSITORIES say how many; the figures of doc/fleet.md are of 200 and 20.
 func TestManyTasks(t *testing.T) {
 	tasks, repositories := number("KERF_FLEET_TASKS", 12), number("KERF_FLEET_REPOSITORIES", 3)
-	f := newDev(t, "--checkpoint", "5s")
+	f := newDev(t, "--checkpoint", "5s", "--beat", "20s", "--pickup", "30s") // as it is without flags
 	s := f.scenario("s", "echo one >> log", "sed -i s/^7$/seven/ a.txt", "echo two >> log")
 	var rows bytes.Buffer
 	var repos []string

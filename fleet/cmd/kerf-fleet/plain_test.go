@@ -27,7 +27,7 @@ func TestCommandLines(t *testing.T) {
 		args []string
 	}{
 		{0, "Usage:", []string{"--help"}},
-		{0, "kerf-fleet dev", nil},
+		{0, "kerf-fleet dev", []string{}},
 		{0, "history shards", []string{"capacity"}},
 		{0, `"Shards": 512`, []string{"capacity", "--json"}},
 		{2, "all numbers must be positive", []string{"capacity", "--tasks", "0"}},

@@ -28,7 +28,11 @@ var _ protocol.Sessions = Client{}
 // session leaves it running there.
 func (c Client) Open(ctx context.Context, o protocol.OpenOptions) (protocol.Session, error) {
 	o.Client = nil // what only a program of this process can do
-	return c.follow(ctx, message.Open, message.OpenParams{Options: o})
+	s, err := c.follow(ctx, message.Open, message.OpenParams{Options: o})
+	if err != nil {
+		return nil, err // not a session that is none: who closes what was opened would not see it
+	}
+	return s, nil
 }
 
 // Attach attaches to a live session, behind the event with the number since.
