@@ -114,6 +114,7 @@ type Kept struct {
 	lines  [][]byte // lines of parts that are not in the file, oldest first
 	left   int64    // how long the record was when it was left to others, see Grown
 	half   int64    // how long it was when nothing but half a line was left to read
+	index  *index   // of the file, as it was looked at last
 }
 
 // View is the outline of the record in Dir. Each of its methods first reads what was added to
@@ -320,12 +321,13 @@ func (v View) refresh() (int64, error) {
 
 // forget drops what is known and what is kept.
 func (k *Kept) forget(dir string) error {
-	k.part, k.lines, k.loaded = part{}, nil, true
-	err := os.Remove(filepath.Join(dir, keptName))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+	k.part, k.lines, k.index, k.loaded = part{}, nil, nil, true
+	for _, name := range []string{indexName, keptName} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // extend reads the record up to about a place, and keeps what is worth it.
@@ -367,5 +369,6 @@ func (v View) save() {
 	}
 	if whole > 0 && add(v.Dir, k.lines[:whole]) == nil {
 		k.lines = slices.Clone(k.lines[whole:])
+		v.keepIndex()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -86,22 +87,33 @@ func (p part) line() []byte {
 // errLine says that a line is none of an outline.
 var errLine = errors.New("no line of an outline")
 
-// headOf reads the beginning of a line whose sum is right.
-func headOf(line []byte) (h head, err error) {
+// summed is what stands in a line before its sum, and whether that is right.
+func summed(line []byte) ([]byte, bool) {
 	n := len(line) - sumLength
 	if n < 0 || string(line[n:]) != fmt.Sprintf(`%s%08x"}`, sumField, crc32.ChecksumIEEE(line[:n])) {
+		return nil, false
+	}
+	return line[:n], true
+}
+
+// headOf reads the beginning of a line whose sum is right.
+func headOf(line []byte) (h head, err error) {
+	if _, ok := summed(line); !ok {
 		return h, errLine
 	}
-	n = bytes.Index(line, []byte(turnsField)) // in a string the quotes would have backslashes
+	n := bytes.Index(line, []byte(turnsField)) // in a string the quotes would have backslashes
 	if n < 0 {
 		return h, errLine
 	}
-	err = json.Unmarshal(append(line[:n:n], '}'), &h)
-	if err != nil || h.Format != format || h.From < 0 || h.Size <= h.From || h.Last <= 0 || h.Last > h.Size ||
-		h.Keep < 0 || h.Count < 0 {
+	if err = json.Unmarshal(append(line[:n:n], '}'), &h); err != nil || !h.sound() {
 		return h, errLine
 	}
 	return h, nil
+}
+
+// sound reports whether a head can be one.
+func (h head) sound() bool {
+	return h.Format == format && h.From >= 0 && h.Size > h.From && h.Last > 0 && h.Last <= h.Size && h.Keep >= 0 && h.Count >= 0
 }
 
 // partOf reads a line of which headOf read the beginning.
@@ -112,15 +124,15 @@ func partOf(line []byte) (p part, err error) {
 	return p, nil
 }
 
-// kept yields the lines of the file in dir, the last one first.
-func kept(dir string) iter.Seq2[[]byte, error] {
+// backwardBeside yields the lines of a file beside the record in dir, the last one first; none
+// where it is not there.
+func backwardBeside(dir, name string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		path := filepath.Join(dir, keptName)
-		st, err := os.Lstat(path)
+		st, err := os.Lstat(filepath.Join(dir, name))
 		if err != nil || !st.Mode().IsRegular() {
 			return
 		}
-		f, err := rollout.OpenBeside(dir, keptName, os.O_RDONLY)
+		f, err := rollout.OpenBeside(dir, name, os.O_RDONLY)
 		if err != nil {
 			return // as if there were none
 		}
@@ -139,7 +151,7 @@ const tries = 64
 // newest is the last part of the file that fits the record.
 func newest(dir string) (part, bool) {
 	n := 0
-	for line, err := range kept(dir) {
+	for line, err := range backwardBeside(dir, keptName) {
 		if err != nil {
 			break
 		}
@@ -161,19 +173,44 @@ func newest(dir string) (part, bool) {
 // add appends lines to the file. They are written at once, behind a line feed: what is there
 // may end in a torn line.
 func add(dir string, lines [][]byte) error {
-	if st, err := os.Lstat(filepath.Join(dir, keptName)); err == nil && !st.Mode().IsRegular() {
-		return fs.ErrInvalid
-	}
-	f, err := rollout.OpenBeside(dir, keptName, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
-	if err != nil {
-		return err
-	}
 	var b bytes.Buffer
 	for _, l := range lines {
 		b.WriteByte('\n')
 		b.Write(l)
 	}
 	b.WriteByte('\n')
-	_, err = f.Write(b.Bytes())
+	return appendBeside(dir, keptName, b.Bytes())
+}
+
+// appendBeside adds to a file beside the record in dir, at once.
+func appendBeside(dir, name string, text []byte) error {
+	if st, err := os.Lstat(filepath.Join(dir, name)); err == nil && !st.Mode().IsRegular() {
+		return fs.ErrInvalid
+	}
+	f, err := rollout.OpenBeside(dir, name, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
 	return errors.Join(err, f.Close())
+}
+
+// maxIndex bounds an index that is read, in bytes.
+const maxIndex = 256 << 20
+
+// readBeside reads a file beside the record in dir.
+func readBeside(dir, name string) ([]byte, error) {
+	st, err := os.Lstat(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxIndex {
+		return nil, fs.ErrInvalid
+	}
+	f, err := rollout.OpenBeside(dir, name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, st.Size()))
 }

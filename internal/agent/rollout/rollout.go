@@ -6,6 +6,7 @@
 //	rollout.head       number and hash of the last record that was written
 //	rollout.mark       where the last part begins, and what is before it in short
 //	rollout.outline    where the turns stand, see package outline
+//	rollout.index      leads through a long outline
 //	rollout.lock       locked by the process that writes
 //	rollout.damaged-N  bytes that a repair took out, as they were
 //	metadata.json      what lists of sessions show
