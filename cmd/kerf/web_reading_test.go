@@ -227,3 +227,35 @@ func TestWebTellsOfDamage(t *testing.T) {
 		t.Error(problem)
 	}
 }
+
+// TestWebSearchesInParts looks for a word in two sessions, one of them with a record of 40 GB: the page is
+// there at once with what was found in the other, says how much is searched, and tells more by itself.
+func TestWebSearchesInParts(t *testing.T) {
+	v := newVictim(t)
+	v.longSession(100)
+	record := filepath.Join(v.own, "sessions", readingID, "rollout.jsonl")
+	if err := os.Truncate(record, 40<<30); err != nil { // a hole that takes long to read
+		t.Skipf("no file of 40 GB can be made here: %v", err)
+	}
+	v.did("look for request 77. of the others", ends("ok"))
+	u := v.web()
+	p := browser.Open(t)
+	p.Go(u.String())
+	p.Wait(ready + `document.title.startsWith("Sessions")`)
+	p.Go(at(u, "/?q=request+77."))
+	p.Wait(ready + `document.querySelector(".excerpt") && document.querySelector("[data-wait]")`)
+	fits(t, p, "searching")
+	p.Wait(`document.querySelectorAll(".excerpt").length == 2 && /Searched .* of 40.0 GB/.test(document.querySelector("[data-wait]").textContent)`)
+	browser.Eval[bool](p, `(document.querySelectorAll(".excerpt")[1].parentElement.querySelector("a").focus(), window.was = document.querySelector("[data-wait]").textContent, true)`)
+	p.Wait(`document.querySelector("[data-wait]").textContent != window.was`)
+	if !browser.Eval[bool](p, `document.activeElement.href?.includes("turn=t77")`) {
+		t.Error("the focus is lost when more is told")
+	}
+	in := visit(t, u)
+	if code, text, _ := in.ask("GET", "/search?q=%22+%22", "", map[string]string{"Cookie": in.cookie}); code != 200 || strings.Contains(text, "Searched") {
+		t.Errorf("a search for nothing answers %d: %s", code, text)
+	}
+	for _, problem := range p.Problems() {
+		t.Error(problem)
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"kerf/internal/atomicfile"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions/said"
 	"kerf/internal/work/ledger"
 )
 
@@ -181,5 +182,5 @@ func (s *Store) forget(id string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.forgetWords(id)
+	return said.Forget(s.o.Dir, id)
 }

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions/said"
 	"kerf/internal/work/changes"
 )
 
@@ -100,7 +101,7 @@ func TestTheIndexIsACache(t *testing.T) {
 		}
 	}
 	same("with the index")
-	for _, name := range []string{indexName, wordsName} {
+	for _, name := range []string{indexName, said.Name} {
 		path := filepath.Join(s.o.Dir, name)
 		good, err := os.ReadFile(path)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -198,7 +199,7 @@ var errLater = errors.New("not counted yet")
 // is not counted: errLater or a [*Counting].
 func (s *Store) usedBy(ctx context.Context, info protocol.SessionInfo, since time.Time, o UsageOptions) ([]used,
 	error) {
-	st, err := os.Stat(s.rolloutOf(string(info.ID)))
+	st, err := os.Stat(filepath.Join(s.DirOf(info.ID), "rollout.jsonl"))
 	if err == nil && st.Size() >= long {
 		sum, err := s.outlined(ctx, info, o)
 		var counting *Counting

@@ -38,7 +38,7 @@ var selecting = map[string]string{
 	"sessions/timeline roundsThatCall": "calls",
 	"sessions count":                   "tokens and the model that used them",
 	"sessions Ended":                   "how the last turn ended",
-	"sessions appendSaid":              "what was said",
+	"sessions/said appendSaid":         "what was said",
 	"sessions read":                    "what turns were asked, and of which model",
 	"sessions/running look":            "what is open: a question, a call, a turn",
 	"sessions/transcript Asked":        "what opened a turn: its first line, and the model",

@@ -39,8 +39,9 @@ type Data interface {
 	Item(ctx context.Context, id, turn, item string) (protocol.Item, error)
 	// Outcome is how the last turn of a session ended, as PastTurn.Ended.
 	Outcome(ctx context.Context, id string) string
-	// Search finds words in what was said, newest session first.
-	Search(ctx context.Context, words string, limit int) ([]protocol.Match, error)
+	// Search finds words in what was said, newest session first. It does not wait long: where more
+	// is to be looked at, that is done meanwhile, as long as it is asked for again.
+	Search(ctx context.Context, words string, limit int) (Found, error)
 	// Cost is what a session used.
 	Cost(ctx context.Context, id string) (UsageLine, error)
 	// Workspaces lists the roots with a history, the own one first.
@@ -81,6 +82,13 @@ type Page struct {
 	// Reading says that the record is being read: nothing is known of how the oldest turn began,
 	// and of those before.
 	Reading bool
+}
+
+// Found is where words were said, as far as it is known: so many bytes of the records are searched.
+type Found struct {
+	Matches    []protocol.Match
+	Read, Size int64
+	Done       bool
 }
 
 // Reading is how much of a record is read, in bytes, and whether that is enough for all pages.

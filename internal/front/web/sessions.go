@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/web/item"
@@ -32,6 +33,8 @@ const (
 	turnsPerPage    = 10
 	windowRows      = 500 // of a diff
 	maxLines        = 5000
+	// choosing is how long sessions are looked at one by one for those that fit.
+	choosing = 150 * time.Millisecond
 )
 
 // outcomes are the ways in which turns end.
@@ -52,10 +55,13 @@ type sessionsPage struct {
 	Archived          bool
 	Dirs, Outcomes    []string
 	Live              []LiveSession
-	Matches           []protocol.Match
+	Found             *foundView
 	Rows              []sessionRow
 	More              string
 	Reading           bool // what some sessions cost is not known yet
+	// Since is when the last session was made that was looked at, where the others were not for lack
+	// of time.
+	Since time.Time
 }
 
 func (s *Server) sessions(w http.ResponseWriter, r *http.Request) error {
@@ -74,11 +80,11 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request) error {
 	}
 	after := q.Get("after")
 	if p.Query != "" && after == "" {
-		if p.Matches, err = s.o.Data.Search(r.Context(), p.Query, 20); err != nil {
+		if p.Found, err = s.find(r, p.Query); err != nil {
 			return err
 		}
 	}
-	for len(p.Rows) < sessionsPerPage {
+	for end := time.Now().Add(choosing); len(p.Rows) < sessionsPerPage; {
 		list, more, err := s.o.Data.Sessions(r.Context(), SessionQuery{Words: p.Query, Root: p.Dir, Archived: p.Archived,
 			After: after, Limit: sessionsPerPage - len(p.Rows)})
 		if err != nil {
@@ -97,13 +103,37 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request) error {
 				p.Rows = append(p.Rows, sessionRow{info, ended})
 			}
 			after = string(info.ID)
+			if late := (least > 0 || p.Ended != "") && time.Now().After(end); late {
+				p.Since, p.More = info.Created, query.With("/", q, "after", after)
+				return s.render(w, r, "sessions", "Sessions", p)
+			}
 		}
-		if !more || len(list) == 0 {
-			return s.render(w, r, "sessions", "Sessions", p)
+		if p.More = ""; !more || len(list) == 0 {
+			break
 		}
 		p.More = query.With("/", q, "after", after)
 	}
 	return s.render(w, r, "sessions", "Sessions", p)
+}
+
+// foundView is where words were said. Again is asked for to tell it anew.
+type foundView struct {
+	Found
+	Again, Here string
+}
+
+func (s *Server) find(r *http.Request, words string) (*foundView, error) {
+	f, err := s.o.Data.Search(r.Context(), words, 20)
+	return &foundView{f, query.With("/search", nil, "q", words), r.URL.RequestURI()}, err
+}
+
+// found is where words were said, as far as it is known.
+func (s *Server) found(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.find(r, r.URL.Query().Get("q"))
+	if err != nil {
+		return err
+	}
+	return s.part(w, "found", f)
 }
 
 // costs reports whether a session cost so many dollars at least, as far as prices are known.

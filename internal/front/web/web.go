@@ -95,6 +95,7 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", keepFor(http.FileServerFS(assets))))
 	for pattern, p := range map[string]page{
 		"GET /{$}":                         s.sessions,
+		"GET /search":                      s.found,
 		"GET /sessions/{id}":               s.session,
 		"GET /sessions/{id}/cost":          s.cost,
 		"GET /sessions/{id}/reading":       s.reading,

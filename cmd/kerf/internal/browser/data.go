@@ -36,9 +36,10 @@ type data struct {
 	h     *host.Host
 	store *sessions.Store
 
-	used     sessions.Known
-	counting *counting
-	checks   checks
+	used      sessions.Known
+	counting  *counting
+	searching *searching
+	checks    checks
 
 	mu      sync.Mutex
 	ends    map[string]endAt // by session
@@ -56,7 +57,8 @@ type endAt struct {
 
 func newData(h *host.Host) *data {
 	d := &data{h: h, store: h.Sessions(), ends: map[string]endAt{}, kept: map[protocol.SessionID]*sessions.Outline{},
-		prompts: map[asked]string{}, counting: begin()}
+		prompts: map[asked]string{}, counting: begin(),
+		searching: beginSearching(h.Sessions())}
 	d.used.Outline = d.outline
 	return d
 }
@@ -64,6 +66,7 @@ func newData(h *host.Host) *data {
 // close ends what is done behind the pages.
 func (d *data) close() {
 	d.counting.close()
+	d.searching.close()
 	d.checks.g.Wait()
 }
 
@@ -93,11 +96,8 @@ func (d *data) Sessions(ctx context.Context, q web.SessionQuery) ([]protocol.Ses
 }
 
 // Search is [web.Data].
-func (d *data) Search(ctx context.Context, words string, limit int) ([]protocol.Match, error) {
-	if strings.TrimSpace(strings.ReplaceAll(words, `"`, "")) == "" {
-		return nil, nil
-	}
-	return d.store.Search(ctx, words, limit)
+func (d *data) Search(ctx context.Context, words string, limit int) (web.Found, error) {
+	return d.searching.find(ctx, words, limit)
 }
 
 // Session is [web.Data].
@@ -129,7 +129,7 @@ func (d *data) Outcome(ctx context.Context, id string) string {
 
 // patience is how long a page waits for what sessions used. That of one that is not long is
 // counted in less.
-const patience = 200 * time.Millisecond
+const patience = 100 * time.Millisecond
 
 // Cost is [web.Data].
 func (d *data) Cost(ctx context.Context, id string) (web.UsageLine, error) {

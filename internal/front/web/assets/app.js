@@ -61,12 +61,19 @@ function later(what) {
   setTimeout(() => document.hidden ? addEventListener("visibilitychange", what, { once: true }) : what(), 1000);
 }
 
+// refill shows another content; a link that had the focus has it again.
+function refill(el, part) {
+  const here = el.contains(document.activeElement) && document.activeElement.getAttribute("href");
+  el.replaceChildren(part);
+  if (here) $$("a", el).find((a) => a.getAttribute("href") === here)?.focus();
+}
+
 async function poll(el) {
   try {
     const part = parse(await fragment(el.dataset.poll));
     const go = $("[data-go]", part);
     if (go) return location.replace(go.href);
-    el.replaceChildren(part);
+    refill(el, part);
   } catch { /* the server may be gone; it may come back */ }
   if ($("[data-wait]", el)) later(() => poll(el));
 }
@@ -86,9 +93,7 @@ function watchAgain() {
     const text = await fragment(el.dataset.again).catch(() => last); // the server may be gone
     if (text === last) return;
     last = text;
-    const here = el.contains(document.activeElement) && document.activeElement.getAttribute("href");
-    el.replaceChildren(parse(text));
-    if (here) $$("a", el).find((a) => a.getAttribute("href") === here)?.focus();
+    refill(el, parse(text));
   };
   setInterval(look, 3000);
   addEventListener("visibilitychange", look);
