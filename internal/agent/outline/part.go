@@ -113,7 +113,8 @@ func headOf(line []byte) (h head, err error) {
 
 // sound reports whether a head can be one.
 func (h head) sound() bool {
-	return h.Format == format && h.From >= 0 && h.Size > h.From && h.Last > 0 && h.Last <= h.Size && h.Keep >= 0 && h.Count >= 0
+	return h.Format == format && h.From >= 0 && h.Size > h.From && h.Last > 0 && h.Last <= h.Size && h.Keep >= 0 &&
+		h.Count >= 0
 }
 
 // partOf reads a line of which headOf read the beginning.
