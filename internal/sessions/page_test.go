@@ -3,6 +3,7 @@ package sessions
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -279,9 +280,14 @@ func sameTurn(t *testing.T, p Pages, want protocol.PastTurn, last transcript.Par
 		if err != nil || !slices.ContainsFunc(part.Items, func(i protocol.Item) bool { return i.ID == item.ID }) {
 			t.Fatalf("seed %d: no part with the call %s: %+v has %+v: %v", seed, c.Call, sp, part, err)
 		}
-		if one, ok, err := p.Item(t.Context(), want.ID, item.ID); !ok || err != nil || one.Body.(protocol.Command).Output != c.Output {
+		text, ok, err := p.Printed(t.Context(), want.ID, item.ID)
+		if !ok || err != nil {
 			t.Fatalf("seed %d: the item %s: %t, %v", seed, item.ID, ok, err)
 		}
+		if all, err := io.ReadAll(text); err != nil || string(all) != c.Output {
+			t.Fatalf("seed %d: the item %s printed %q, %v", seed, item.ID, all, err)
+		}
+		text.Close()
 	}
 	if _, err := p.Part(t.Context(), want.ID, transcript.Span{Call: "nowhere"}); !errors.Is(err, transcript.ErrNoCall) {
 		t.Errorf("seed %d: a call that is not there: %v", seed, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"kerf/internal/agent/outline"
 	"kerf/internal/protocol"
@@ -144,7 +145,7 @@ func (p Pages) Part(ctx context.Context, turn protocol.TurnID, s transcript.Span
 		if err != nil {
 			return transcript.Part{}, err
 		}
-		s.CallEnd = m.Calls[s.Call]
+		s.CallEnd, s.CallMost = m.Calls[s.Call], m.From-t.From
 	}
 	return transcript.PartOf(ctx, p.o, t, s)
 }
@@ -172,16 +173,25 @@ func (p Pages) Diff(ctx context.Context, turn protocol.TurnID) (string, error) {
 	return transcript.DiffOf(ctx, p.o, t, m)
 }
 
-// Item is a call of a turn, and whether there is one with this id.
-func (p Pages) Item(ctx context.Context, turn protocol.TurnID, id protocol.ItemID) (protocol.Item, bool, error) {
-	if item, ok, err := transcript.ItemAt(ctx, p.o, turn, id); ok || err != nil {
-		return item, ok, err
+// Printed is what a call of a turn printed, by the id of its item, and whether there is such a call.
+func (p Pages) Printed(ctx context.Context, turn protocol.TurnID, id protocol.ItemID) (io.ReadCloser, bool, error) {
+	t, err := p.whole(ctx, turn)
+	var counting *Counting
+	behind := errors.As(err, &counting)
+	if err != nil && !behind {
+		return nil, false, err
 	}
-	t, err := p.whole(ctx, turn) // the record is damaged, or there is none
-	if err != nil {
-		return protocol.Item{}, false, err
+	if behind {
+		t = outline.Turn{ID: turn}
 	}
-	return transcript.ItemOf(ctx, p.o, t, id)
+	text, ok, findErr := transcript.Printed(ctx, p.o, t, id, !behind)
+	if findErr == nil && !ok {
+		if behind {
+			return nil, false, err
+		}
+		text, ok, findErr = transcript.PrintedIn(ctx, p.o, t, id) // the record is damaged, or there is none
+	}
+	return text, ok, findErr
 }
 
 // Asked is what opened turns: the first line of it, shortened. Turns that are not known are left

@@ -296,3 +296,33 @@ func (v View) all() (o Outline, err error) {
 	}
 	return o, err
 }
+
+// long adds the long lines of turns, which stand one behind the other.
+func (v View) long(turns []Turn) error {
+	if len(turns) == 0 {
+		return nil
+	}
+	var spans []Span
+	from, end := turns[0].From, turns[len(turns)-1].End
+	err := v.chain(func(l known) (bool, error) {
+		if s := (Span{l.Size - l.Last, l.Size}); l.Last >= piece && s.From >= from && s.End <= end {
+			spans = append(spans, s)
+		}
+		return l.From > from, nil
+	})
+	slices.Reverse(spans)
+	for i := range turns {
+		turns[i].Long = within(spans, turns[i].From, turns[i].End)
+	}
+	return err
+}
+
+// within are the spans between two places.
+func within(spans []Span, from, end int64) (list []Span) {
+	for _, s := range spans {
+		if s.From >= from && s.End <= end {
+			list = append(list, s)
+		}
+	}
+	return list
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"kerf/internal/protocol"
@@ -49,11 +50,11 @@ func TestATurnFarBackIsFoundByTheIndex(t *testing.T) {
 	id := protocol.TurnID(fmt.Sprint("t", wanted))
 	v := view(dir)
 	got, after, ok, err := v.Find(t.Context(), id)
-	if err != nil || !ok || after != turns-1-wanted || got != want.Turns[wanted] {
+	if err != nil || !ok || after != turns-1-wanted || !reflect.DeepEqual(got, want.Turns[wanted]) {
 		t.Errorf("found %+v, %d after it, %t %v", got, after, ok, err)
 	}
 	list, older, err := v.Turns(t.Context(), turns-1-wanted, 1)
-	if err != nil || !older || len(list) != 1 || list[0] != want.Turns[wanted] {
+	if err != nil || !older || len(list) != 1 || !reflect.DeepEqual(list[0], want.Turns[wanted]) {
 		t.Errorf("by its number: %+v %t %v", list, older, err)
 	}
 	if used, err := v.Used(t.Context()); err != nil || len(used) != len(want.Used) || used[0] != want.Used[0] {
@@ -63,7 +64,7 @@ func TestATurnFarBackIsFoundByTheIndex(t *testing.T) {
 		t.Error("the outline was made anew", err)
 	}
 	spoil(func(i, n int, line []byte) bool { return bytes.Contains(line, name) })
-	if got, _, ok, err = view(dir).Find(t.Context(), id); err != nil || !ok || got != want.Turns[wanted] {
+	if got, _, ok, err = view(dir).Find(t.Context(), id); err != nil || !ok || !reflect.DeepEqual(got, want.Turns[wanted]) {
 		t.Errorf("behind a spoiled line: %+v %t %v", got, ok, err)
 	}
 	same(t, view(dir))

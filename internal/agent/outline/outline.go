@@ -93,10 +93,16 @@ type Turn struct {
 	// others made.
 	Calls   int `json:"calls,omitempty"`
 	Changes int `json:"changes,omitempty"`
+	// Long are the lines between From and End that are long, in order, where they are known. Each
+	// other one has less than 512 KiB.
+	Long []Span `json:"-"`
 	// Cut says that the turn began before From, where is not known: Began, Usage, Calls and
 	// Changes tell only of what is behind From.
 	Cut bool `json:"-"`
 }
+
+// Span is where a line begins and ends.
+type Span struct{ From, End int64 }
 
 // Behind says that more of a record has to be read first than was allowed.
 type Behind struct{ Known, Size int64 } // in bytes
@@ -137,7 +143,9 @@ func (v View) Turns(ctx context.Context, skip, limit int) (list []Turn, older bo
 		end := max(0, v.Kept.part.count()-skip)
 		first := max(0, end-max(0, limit))
 		older = first > 0
-		list, err = v.between(first, end)
+		if list, err = v.between(first, end); err == nil {
+			err = v.long(list)
+		}
 		return err
 	})
 	return list, older, err
@@ -150,6 +158,9 @@ func (v View) Find(ctx context.Context, id protocol.TurnID) (t Turn, after int, 
 		at := -1
 		if t, at, err = v.find(id, v.Kept.part.count()); at >= 0 {
 			ok, after = true, v.Kept.part.count()-1-at
+			one := []Turn{t}
+			err = v.long(one)
+			t = one[0]
 		}
 		return err
 	})

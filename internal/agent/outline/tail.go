@@ -44,10 +44,17 @@ func (v View) Tail(ctx context.Context, turns int) (t Tail, err error) {
 func (v View) tail(ctx context.Context, from int64) (Tail, error) {
 	var p part
 	seen := false
+	var long []Span
 	at, sure := from, from == 0 // sure: the turn that begins next begins there
 	g := grower{view: v, part: &p, tail: true}
 	wants := func(r rollout.Placed) bool {
-		return (r.From > from || from == 0) && g.wants(r) // the first line is a part of one
+		if r.From <= from && from > 0 { // the first line is a part of one
+			return false
+		}
+		if r.End-r.From >= piece {
+			long = append(long, Span{r.From, r.End})
+		}
+		return g.wants(r)
 	}
 	for r, err := range rollout.Forward(v.Dir, rollout.Ahead{From: from, Want: wants, End: &at, Done: ctx.Done()}) {
 		if err == nil {
@@ -69,6 +76,9 @@ func (v View) tail(ctx context.Context, from int64) (Tail, error) {
 	}
 	if n := len(p.Turns); n > 0 && p.Loose == 0 {
 		p.Turns[n-1].End = at
+	}
+	for i := range p.Turns {
+		p.Turns[i].Long = within(long, p.Turns[i].From, p.Turns[i].End)
 	}
 	return Tail{p.Turns, from == 0, seen}, nil
 }

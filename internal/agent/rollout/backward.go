@@ -36,6 +36,11 @@ type Back struct {
 	End *int64
 }
 
+// OpenRecord opens the record in dir to read it.
+func OpenRecord(dir string) (*os.File, error) {
+	return openRegular(filepath.Join(dir, rolloutName), os.O_RDONLY)
+}
+
 // openRecords opens the records of a session, given as for Read.
 func openRecords(path string) (*os.File, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {

@@ -187,8 +187,10 @@ func lineSum(f io.ReaderAt, from, end int64) (string, error) {
 
 // Find is where the line of a record begins in the record in dir, by its number, and whether
 // there is one. It looks in few places: numbers rise. Where they do not, because the record is
-// damaged, it may not find one that is there.
-func Find(dir string, seq int64) (int64, bool) {
+// damaged, it may not find one that is there. It looks between two places, where lines begin; 0 and 0
+// is everywhere. Past is asked for the end of the line that a place is in, if that is long and its
+// end is known, or 0; nil knows none.
+func Find(dir string, seq, from, end int64, past func(at int64) int64) (int64, bool) {
 	f, err := openRegular(filepath.Join(dir, rolloutName), os.O_RDONLY)
 	if err != nil {
 		return 0, false
@@ -198,10 +200,13 @@ func Find(dir string, seq int64) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	low, high := int64(0), st.Size() // the line begins at low or later, and before high
+	low, high := from, st.Size() // the line begins at low or later, and before high
+	if end > 0 {
+		high = min(high, end)
+	}
 	for low < high {
 		mid := low + (high-low)/2
-		from, found, ok := firstLine(f, mid, high)
+		from, found, ok := firstLine(f, mid, high, past)
 		switch {
 		case ok && found == seq:
 			return from, true
@@ -218,25 +223,37 @@ func Find(dir string, seq int64) (int64, bool) {
 
 // firstLine is the first line with a number that begins at a place or behind it, and before
 // another one.
-func firstLine(f io.ReaderAt, at, before int64) (from, seq int64, ok bool) {
+func firstLine(f io.ReaderAt, at, before int64, past func(int64) int64) (from, seq int64, ok bool) {
 	st := at
 	if at > 0 {
 		st = at - 1 // a line that begins at the place is the first one
 	}
+	if past != nil {
+		if end := past(st); end > st {
+			st = end - 1
+		}
+	}
 	a := ahead{r: io.NewSectionReader(f, st, math.MaxInt64-st), at: st}
-	if at > 0 {
+	if st > 0 {
 		if _, _, err := a.next(); err != nil {
 			return 0, 0, false
 		}
 	}
+	begin := make([]byte, headMost)
 	for a.at < before {
-		line, from, err := a.next()
-		if err != nil {
+		n, err := f.ReadAt(begin, a.at) // the line may be long
+		if err != nil && err != io.EOF {
 			return 0, 0, false
 		}
-		if h, ok := parseHead(line); ok {
-			return from, h.seq, true
+		if h, ok := parseHead(begin[:n]); ok {
+			return a.at, h.seq, true
+		}
+		if _, _, err := a.next(); err != nil {
+			return 0, 0, false
 		}
 	}
 	return 0, 0, false
 }
+
+// headMost is how long the beginning of a line is at most, up to its hash.
+const headMost = 512

@@ -217,6 +217,13 @@ func parse(line []byte) (head, bool) {
 	return head{*v.Seq, t, v.Type, v.Prev}, true
 }
 
+// Head is what the beginning of a line tells of its record, without Raw. It reports false where a line
+// does not begin as Kerf's do.
+func Head(line []byte) (Record, bool) {
+	h, ok := parseHead(line)
+	return Record{Seq: h.seq, Time: h.time, Type: h.kind}, ok
+}
+
 // parseHead reads the beginning of a line as appendLine writes it.
 func parseHead(b []byte) (h head, ok bool) {
 	rest, ok := bytes.CutPrefix(b, []byte(`{"seq":`))

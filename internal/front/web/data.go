@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"kerf/internal/protocol"
@@ -35,8 +36,8 @@ type Data interface {
 	Behind(ctx context.Context, id, turn string) (int, error)
 	// TurnDiff is what a turn changed.
 	TurnDiff(ctx context.Context, id, turn string) (string, error)
-	// Item is a call of a turn.
-	Item(ctx context.Context, id, turn, item string) (protocol.Item, error)
+	// Printed is what a call of a turn printed; who asks for it closes it.
+	Printed(ctx context.Context, id, turn, item string) (io.ReadCloser, error)
 	// Outcome is how the last turn of a session ended, as PastTurn.Ended.
 	Outcome(ctx context.Context, id string) string
 	// Search finds words in what was said, newest session first. It does not wait long: where more
@@ -117,6 +118,8 @@ type Part struct {
 	Before, After int64
 	// Calls and Changes are how many calls and changes of files the whole turn has.
 	Calls, Changes int
+	// Left is how many bytes of the records of items were not read.
+	Left map[protocol.ItemID]int64
 	// Cut says that where the turn began is not known yet, nor what it used, nor those numbers.
 	Cut bool
 }

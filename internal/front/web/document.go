@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"kerf/internal/front/web/markup"
+	"kerf/internal/front/web/wording"
 	"kerf/internal/protocol"
 )
 
@@ -23,7 +24,7 @@ type documentTurn struct {
 // WriteDocument writes a session as one page of HTML that needs nothing else and runs
 // nothing.
 func WriteDocument(w io.Writer, info protocol.SessionInfo, turns []protocol.PastTurn) error {
-	pages, err := markup.Parse(files, "templates/*.html", (*Server)(nil).functions())
+	pages, err := markup.Parse(files, "templates/*.html", wording.Functions(asset))
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,11 @@ type turnView struct {
 func viewPart(id protocol.SessionID, root string, p Part) turnView {
 	v := viewTurn(id, root, p.PastTurn)
 	v.Calls, v.Changes, v.Cut = p.Calls, p.Changes, p.Cut
+	for i := range v.Items {
+		if n := p.Left[protocol.ItemID(v.Items[i].ID)]; n > 0 {
+			v.Items[i].Leave(n)
+		}
+	}
 	if p.Prompt != nil {
 		first := item.Of(*p.Prompt)
 		v.Prompt = &first

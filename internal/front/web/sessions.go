@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"kerf/internal/front/tui/humanize"
-	"kerf/internal/front/web/item"
 	"kerf/internal/front/web/markup"
 	"kerf/internal/front/web/query"
 	"kerf/internal/front/web/render"
@@ -346,13 +344,13 @@ func views(info protocol.SessionInfo, parts []Part, split bool) []turnView {
 
 // output is all that one item printed.
 func (s *Server) output(w http.ResponseWriter, r *http.Request) error {
-	i, err := s.o.Data.Item(r.Context(), r.PathValue("id"), r.URL.Query().Get("turn"), r.PathValue("item"))
+	text, err := s.o.Data.Printed(r.Context(), r.PathValue("id"), r.URL.Query().Get("turn"), r.PathValue("item"))
 	if err != nil {
 		return err
 	}
+	defer text.Close()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, err = io.WriteString(w, render.Output(item.Printed(i)))
-	return err
+	return render.Outputs(w, text)
 }
 
 func title(info protocol.SessionInfo) string {

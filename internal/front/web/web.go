@@ -9,7 +9,9 @@ package web
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +26,7 @@ import (
 	"kerf/internal/front/web/markup"
 	"kerf/internal/front/web/query"
 	"kerf/internal/front/web/render"
+	"kerf/internal/front/web/wording"
 )
 
 //go:embed assets templates
@@ -59,7 +62,7 @@ func New(addr net.Addr, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{o: o, door: d}
-	s.pages, err = markup.Parse(files, "templates/*.html", s.functions())
+	s.pages, err = markup.Parse(files, "templates/*.html", wording.Functions(asset))
 	return s, err
 }
 
@@ -233,4 +236,22 @@ func (s *Server) part(w http.ResponseWriter, name string, data any) error {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// sums are the versions of the assets, so that browsers keep each as long as it is the same.
+var sums sync.Map
+
+// asset is the address of a file in assets.
+func asset(name string) (string, error) {
+	if v, ok := sums.Load(name); ok {
+		return v.(string), nil
+	}
+	b, err := files.ReadFile("assets/" + name)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	url := "/assets/" + name + "?" + hex.EncodeToString(sum[:6])
+	sums.Store(name, url)
+	return url, nil
 }

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/agent/outline"
 	"kerf/internal/agent/rollout"
+	"kerf/internal/agent/rollout/brief"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions/records"
 	"kerf/internal/text/visible"
@@ -31,6 +32,8 @@ type Part struct {
 	Calls, Changes int
 	// Read is how many bytes of the record were read for the items.
 	Read int64
+	// Left is how many bytes of the records of items were not read, where that is not all.
+	Left map[protocol.ItemID]int64
 	// Cut says that where the turn began is not known, nor how much it has.
 	Cut bool
 }
@@ -42,6 +45,8 @@ type Span struct {
 	Call          protocol.CallID
 	// CallEnd is where the record of the call ends; 0 is not known.
 	CallEnd int64
+	// CallMost is how many bytes of the turn may be looked through for the call; 0 is all.
+	CallMost int64
 	// Items and Bytes are about how much is read: always the items of whole responses, and
 	// those of one at least.
 	Items int
@@ -63,7 +68,7 @@ func PartOf(ctx context.Context, o Options, t outline.Turn, s Span) (Part, error
 		end := s.CallEnd
 		if end == 0 {
 			var err error
-			if end, err = callEnd(ctx, o.Dir, t, s.Call); err != nil {
+			if end, err = callEnd(ctx, o.Dir, t, s); err != nil {
 				return p, err
 			}
 		}
@@ -74,7 +79,7 @@ func PartOf(ctx context.Context, o Options, t outline.Turn, s Span) (Part, error
 		}
 		s.After, reach = cmp.Or(s.After, t.From), end
 	}
-	read := func() ([]records.Record, int64, int64, error) {
+	read := func() ([]line, int64, int64, error) {
 		if s.After > 0 {
 			from := min(max(s.After, t.From), t.End)
 			list, end, err := ahead(ctx, o.Dir, t, from, reach, s)
@@ -104,10 +109,17 @@ func PartOf(ctx context.Context, o Options, t outline.Turn, s Span) (Part, error
 	}
 	b := newBuilder(o.Dir, o.Cwd)
 	b.one, b.maxDiff, b.turns = true, partDiff, []protocol.PastTurn{{ID: t.ID}}
-	for _, r := range list {
-		b.record(r)
+	for _, l := range list {
+		if l.left > 0 {
+			if p.Left == nil {
+				p.Left = map[protocol.ItemID]int64{}
+			}
+			p.Left[itemID(l.Seq)] = l.left
+			p.Read -= l.left
+		}
+		b.record(l.rec)
 	}
-	p.Read = end - from
+	p.Read += end - from
 	p.Items, p.Answers = b.turns[0].Items, b.turns[0].Answers
 	return p, nil
 }
@@ -170,29 +182,29 @@ func (m *measure) tooLong(r rollout.Record) bool {
 
 // back reads backwards from the end of a line, and returns where what it read begins; 0 where
 // that is the beginning of the turn.
-func back(ctx context.Context, dir string, t outline.Turn, end int64, s Span) ([]records.Record, int64, error) {
+func back(ctx context.Context, dir string, t outline.Turn, end int64, s Span) ([]line, int64, error) {
 	if end <= t.From {
 		return nil, 0, nil
 	}
 	m := measure{s: s}
-	var list []records.Record
+	var list []line
 	at, from := int64(0), int64(0)
 	edge, edgeAt := 0, int64(0) // the last place between two responses
-	stop := func(r rollout.Record) bool {
+	stop := func(r rollout.Record, end int64) bool {
 		if m.tooLong(r) {
-			from = at
+			from = end
 		}
 		return from > 0
 	}
-	for l, err := range rollout.BackwardOf(dir, rollout.Back{From: end, To: t.From, End: &at, Stop: stop}) {
+	for l, err := range backward(dir, t, end, t.From, stop) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return nil, 0, err
 		}
-		r := records.Of(l)
-		if m.full(r) {
+		at = l.End
+		if m.full(l.rec) {
 			from = at
 			break
 		}
@@ -200,7 +212,7 @@ func back(ctx context.Context, dir string, t outline.Turn, end int64, s Span) ([
 			edge, edgeAt = len(list), at
 		}
 		m.bytes += int64(len(l.Raw))
-		list = append(list, r)
+		list = append(list, l)
 	}
 	if t.Cut && from == 0 && edge > 0 { // of a response that is cut no part is shown
 		list, from = list[:edge], edgeAt
@@ -210,18 +222,17 @@ func back(ctx context.Context, dir string, t outline.Turn, end int64, s Span) ([
 }
 
 // ahead reads forwards from the beginning of a line, and returns where what it read ends.
-func ahead(ctx context.Context, dir string, t outline.Turn, from, reach int64, s Span) ([]records.Record, int64,
-	error) {
+func ahead(ctx context.Context, dir string, t outline.Turn, from, reach int64, s Span) ([]line, int64, error) {
 	m := measure{s: s}
-	var list []records.Record
-	for l, err := range rollout.Forward(dir, rollout.Ahead{From: from, To: t.End}) {
+	var list []line
+	for l, err := range forward(dir, t, rollout.Ahead{From: from}) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return nil, 0, err
 		}
-		r := records.Of(l.Record)
+		r := l.rec
 		if m.full(r) {
 			if l.From >= reach {
 				return list, l.From, nil
@@ -230,32 +241,32 @@ func ahead(ctx context.Context, dir string, t outline.Turn, from, reach int64, s
 			m.full(r)
 		}
 		m.bytes += int64(len(l.Raw))
-		list = append(list, r)
+		list = append(list, l)
 	}
 	return list, t.End, nil
 }
 
 // callEnd is where the record of a call ends.
-func callEnd(ctx context.Context, dir string, t outline.Turn, call protocol.CallID) (int64, error) {
-	name, err := named(call)
+func callEnd(ctx context.Context, dir string, t outline.Turn, s Span) (int64, error) {
+	name, err := named(s.Call)
 	if err != nil {
 		return 0, err
 	}
 	wanted := func(r rollout.Placed) bool {
 		return r.Type == history.ToolCall{}.Type() && bytes.Contains(r.Raw[:min(len(r.Raw), len(name)+512)], name)
 	}
-	for l, err := range rollout.Forward(dir, rollout.Ahead{From: t.From, To: t.End, Want: wanted}) {
+	for l, err := range forward(dir, t, rollout.Ahead{From: t.From, Most: s.CallMost, Want: wanted}) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return 0, err
 		}
-		if c, ok := records.Of(l.Record).Record.(history.ToolCall); ok && c.Call == call {
+		if c, ok := l.rec.Record.(history.ToolCall); ok && c.Call == s.Call {
 			return l.End, nil
 		}
 	}
-	return 0, fmt.Errorf("%w %q", ErrNoCall, string(call))
+	return 0, fmt.Errorf("%w %q", ErrNoCall, string(s.Call))
 }
 
 func ofType(kinds func(string) bool) func(rollout.Placed) bool {
@@ -275,14 +286,14 @@ func named(call protocol.CallID) ([]byte, error) {
 // prompt is the item that began a turn.
 func prompt(ctx context.Context, o Options, t outline.Turn) (*protocol.Item, error) {
 	inputs := records.Types(history.UserInput{}, history.AssistantMessage{}, history.ToolCall{})
-	for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: t.From, To: t.End, Want: ofType(inputs)}) {
+	for l, err := range forward(o.Dir, t, rollout.Ahead{From: t.From, Want: ofType(inputs)}) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return nil, err
 		}
-		r := records.Of(l.Record)
+		r := l.rec
 		if _, asked := r.Record.(history.UserInput); !asked {
 			break
 		}
@@ -300,14 +311,14 @@ func DiffOf(ctx context.Context, o Options, t outline.Turn, m outline.Marks) (st
 	b := newBuilder(o.Dir, o.Cwd)
 	b.one, b.turns = true, []protocol.PastTurn{{ID: t.ID, Began: t.Began}}
 	take := func(a rollout.Ahead) error {
-		for l, err := range rollout.Forward(o.Dir, a) {
+		for l, err := range forward(o.Dir, t, a) {
 			if err == nil {
 				err = ctx.Err()
 			}
 			if err != nil {
 				return err
 			}
-			if c, ok := records.Of(l.Record).Record.(history.FileChange); ok {
+			if c, ok := l.rec.Record.(history.FileChange); ok {
 				c.Turn = t.ID
 				b.changed(c)
 			}
@@ -330,65 +341,86 @@ func DiffOf(ctx context.Context, o Options, t outline.Turn, m outline.Marks) (st
 	return b.turns[0].Diff, nil
 }
 
-// itemOf is the item of a record of a call.
-func itemOf(o Options, l rollout.Placed) protocol.Item {
-	b := newBuilder(o.Dir, o.Cwd)
-	b.record(records.Of(l.Record))
-	return b.turns[0].Items[0]
-}
-
-// ItemAt is one item of a turn by its id, if it is a call. It finds none in a record whose
-// numbers do not rise.
-func ItemAt(ctx context.Context, o Options, turn protocol.TurnID, id protocol.ItemID) (protocol.Item, bool, error) {
+// Printed is what a call of a turn printed, by the id of its item, and whether there is such a call. Only
+// as much of it is read as is asked for. Sure says that t is the turn: where it is, only that is looked
+// through.
+func Printed(ctx context.Context, o Options, t outline.Turn, id protocol.ItemID, sure bool) (*brief.Text, bool, error) {
 	seq, err := strconv.ParseInt(strings.TrimPrefix(string(id), itemPrefix), 10, 64)
 	if err != nil || itemID(seq) != id {
-		return protocol.Item{}, false, nil
+		return nil, false, nil
 	}
-	at, ok := rollout.Find(o.Dir, seq)
+	past := func(at int64) int64 {
+		for _, s := range t.Long {
+			if s.From <= at && at < s.End {
+				return s.End
+			}
+		}
+		return 0
+	}
+	from, end := int64(0), int64(0)
+	if sure {
+		from, end = t.From, t.End
+	}
+	at, ok := rollout.Find(o.Dir, seq, from, end, past)
 	if !ok {
-		return protocol.Item{}, false, nil
+		return nil, false, nil
 	}
-	for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: at, Most: 1}) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return protocol.Item{}, false, err
-		}
-		if c, ok := records.Of(l.Record).Record.(history.ToolCall); ok && c.Turn == turn {
-			return itemOf(o, l), true, nil
-		}
-	}
-	return protocol.Item{}, false, nil
+	return text(o, t.ID, at, past(at))
 }
 
-// ItemOf is as ItemAt for any record, and reads the turn.
-func ItemOf(ctx context.Context, o Options, t outline.Turn, id protocol.ItemID) (protocol.Item, bool, error) {
-	wanted := func(r rollout.Placed) bool { return r.Type == history.ToolCall{}.Type() && itemID(r.Seq) == id }
-	for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: t.From, To: t.End, Want: wanted}) {
+// text is what a call of a turn printed whose line begins at a place, and ends at another one or, where
+// that is 0, soon.
+func text(o Options, turn protocol.TurnID, at, end int64) (*brief.Text, bool, error) {
+	call := false
+	if end == 0 {
+		for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: at, Most: 1}) {
+			if err != nil {
+				return nil, false, err
+			}
+			c, ok := records.Of(l.Record).Record.(history.ToolCall)
+			call, end = ok && c.Turn == turn, l.End
+		}
+	} else if b, ok, err := brief.Of(o.Dir, at, end); err != nil {
+		return nil, false, err
+	} else if c, is := records.Of(b.Record).Record.(history.ToolCall); ok && is {
+		call = c.Turn == turn
+	}
+	if !call {
+		return nil, false, nil
+	}
+	t, err := brief.TextOf(o.Dir, at, end, "result")
+	return t, err == nil, err
+}
+
+// PrintedIn is as Printed for any record, and reads the turn.
+func PrintedIn(ctx context.Context, o Options, t outline.Turn, id protocol.ItemID) (*brief.Text, bool, error) {
+	for l, err := range forward(o.Dir, t, rollout.Ahead{From: t.From, Want: ofType(records.Types(history.ToolCall{}))}) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return protocol.Item{}, false, err
+			return nil, false, err
 		}
-		return itemOf(o, l), true, nil
+		if itemID(l.Seq) == id {
+			text, err := brief.TextOf(o.Dir, l.From, l.End, "result")
+			return text, err == nil, err
+		}
 	}
-	return protocol.Item{}, false, nil
+	return nil, false, nil
 }
 
 // Asked is what opened a turn: the first line of it, shortened, and the model of the turn. A few
 // records are read.
 func Asked(ctx context.Context, o Options, t outline.Turn) (prompt, name string, err error) {
 	opening := records.Types(history.TurnContext{}, history.UserInput{}, history.AssistantMessage{}, history.ToolCall{})
-	for l, err := range rollout.Forward(o.Dir, rollout.Ahead{From: t.From, To: t.End, Want: ofType(opening)}) {
+	for l, err := range forward(o.Dir, t, rollout.Ahead{From: t.From, Want: ofType(opening)}) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return prompt, name, err
 		}
-		switch rec := records.Of(l.Record).Record.(type) {
+		switch rec := l.rec.Record.(type) {
 		case history.TurnContext:
 			name = rec.Settings.Model
 		case history.UserInput:

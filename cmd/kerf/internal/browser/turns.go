@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"time"
 
@@ -75,7 +76,7 @@ func missing(err error) error {
 
 func partOf(p transcript.Part) web.Part {
 	return web.Part{PastTurn: p.PastTurn, Prompt: p.Prompt, Before: p.Before, After: p.After, Calls: p.Calls, Changes: p.Changes,
-		Cut: p.Cut}
+		Left: p.Left, Cut: p.Cut}
 }
 
 // Page is [web.Data].
@@ -151,15 +152,15 @@ func (d *data) TurnDiff(ctx context.Context, id, turn string) (string, error) {
 	return diff, p.known(err)
 }
 
-// Item is [web.Data].
-func (d *data) Item(ctx context.Context, id, turn, item string) (protocol.Item, error) {
+// Printed is [web.Data].
+func (d *data) Printed(ctx context.Context, id, turn, item string) (io.ReadCloser, error) {
 	p, err := d.pages(ctx, id)
 	if err != nil {
-		return protocol.Item{}, err
+		return nil, err
 	}
-	i, ok, err := p.Item(ctx, protocol.TurnID(turn), protocol.ItemID(item))
+	text, ok, err := p.Pages.Printed(ctx, protocol.TurnID(turn), protocol.ItemID(item))
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: the turn has no item %q", web.ErrNotFound, visible.Line(item))
 	}
-	return i, p.known(err)
+	return text, p.known(err)
 }

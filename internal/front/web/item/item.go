@@ -37,6 +37,9 @@ type View struct {
 	Split                                     bool // the diff is side by side
 	Call, UndoURL                             string
 	Answer                                    *Answer
+
+	tail string // what there is of the output, behind so many bytes
+	left int64
 }
 
 // Answer is what the user said to what an item asked.
@@ -155,9 +158,16 @@ func (v *View) output(text string) {
 	if len(text) > maxOutput {
 		cut, text = len(text)-maxOutput, text[len(text)-maxOutput:]
 	}
-	v.Output += render.Output(text)
-	if cut > 0 {
-		v.Output, v.Cut = fmt.Sprintf("… %d bytes before this are not shown\n", cut)+v.Output, true
+	v.tail, v.left = render.Output(text), 0
+	v.Leave(int64(cut))
+}
+
+// Leave says that so many more bytes before what is shown of an output are not shown.
+func (v *View) Leave(n int64) {
+	v.left += n
+	v.Output = v.tail
+	if v.left > 0 && v.tail != "" {
+		v.Output, v.Cut = fmt.Sprintf("… %d bytes before this are not shown\n", v.left)+v.tail, true
 	}
 }
 

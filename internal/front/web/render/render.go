@@ -4,10 +4,12 @@
 package render
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"html"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -113,3 +115,56 @@ func JSON(raw json.RawMessage) markup.HTML {
 
 // Output is what a program printed: escape sequences are removed.
 func Output(text string) string { return visible.String(style.Output(text)) }
+
+// outputs is how much of a long output is drawn at once, in bytes, and to the end of the line if that is
+// near.
+const outputs = 64 << 10
+
+// Outputs writes what a program printed, however long it is.
+func Outputs(w io.Writer, text io.Reader) error {
+	in := bufio.NewReaderSize(text, outputs)
+	var held []byte
+	for {
+		line, err := in.ReadSlice('\n')
+		if err == bufio.ErrBufferFull {
+			err = nil
+		}
+		held = append(held, line...)
+		if n := whole(held); err != nil || n >= outputs {
+			if err != nil {
+				n = len(held)
+			}
+			if _, err := io.WriteString(w, Output(string(held[:n]))); err != nil {
+				return err
+			}
+			held = append(held[:0], held[n:]...)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// whole is how much of a text may be drawn alone: no character and no escape sequence goes on behind it,
+// as far as they are short.
+func whole(b []byte) int {
+	const short = 256
+	if n := len(b); n == 0 || b[n-1] == '\n' {
+		return n
+	}
+	from := max(0, len(b)-short)
+	if i := bytes.IndexByte(b[from:], '\x1b'); i >= 0 {
+		return from + i
+	}
+	n := len(b)
+	for n > 0 && len(b)-n < utf8.UTFMax && !utf8.RuneStart(b[n-1]) {
+		n--
+	}
+	if n > 0 && b[n-1] >= utf8.RuneSelf && !utf8.FullRune(b[n-1:]) {
+		return n - 1
+	}
+	return len(b)
+}

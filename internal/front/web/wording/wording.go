@@ -1,11 +1,9 @@
-package web
+// Package wording writes numbers, names and times as templates of pages show them.
+package wording
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"kerf/internal/front/tui/humanize"
@@ -14,8 +12,8 @@ import (
 	"kerf/internal/text/visible"
 )
 
-// functions are those that templates call.
-func (s *Server) functions() map[string]any {
+// Functions are those that templates call. Asset is the address of a file that comes with the pages.
+func Functions(asset func(name string) (string, error)) map[string]any {
 	return map[string]any{
 		"asset": asset,
 		"v":     visible.String,
@@ -50,24 +48,6 @@ func (s *Server) functions() map[string]any {
 	}
 }
 
-// sums are the versions of the assets, so that browsers keep each as long as it is the same.
-var sums sync.Map
-
-// asset is the address of a file in assets.
-func asset(name string) (string, error) {
-	if v, ok := sums.Load(name); ok {
-		return v.(string), nil
-	}
-	b, err := files.ReadFile("assets/" + name)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(b)
-	url := "/assets/" + name + "?" + hex.EncodeToString(sum[:6])
-	sums.Store(name, url)
-	return url, nil
-}
-
 func percent(part, of int) string {
 	if of == 0 {
 		return "0%"
@@ -76,12 +56,12 @@ func percent(part, of int) string {
 }
 
 // money is what tokens cost, as far as prices are known.
-func money(l UsageLine) string {
+func money(cost float64, unpriced int) string {
 	switch {
-	case l.Unpriced > 0 && l.Cost == 0:
+	case unpriced > 0 && cost == 0:
 		return "price unknown"
-	case l.Unpriced > 0:
-		return fmt.Sprintf("$%.2f and unknown", l.Cost)
+	case unpriced > 0:
+		return fmt.Sprintf("$%.2f and unknown", cost)
 	}
-	return fmt.Sprintf("$%.2f", l.Cost)
+	return fmt.Sprintf("$%.2f", cost)
 }
