@@ -41,6 +41,7 @@ var selecting = map[string]string{
 	"sessions/said appendSaid":         "what was said",
 	"sessions read":                    "what turns were asked, and of which model",
 	"sessions/running look":            "what is open: a question, a call, a turn",
+	"sessions/transcript briefly":      "texts that may be long",
 	"sessions/transcript Asked":        "what opened a turn: its first line, and the model",
 	"sessions/transcript full":         "items, and the response that they are of",
 	"sessions/verify Session":          "what agrees with the ledger",
