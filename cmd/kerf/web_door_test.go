@@ -3,12 +3,19 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"kerf/internal/testkit/browser"
 )
 
 // visitor asks the server as a program of this machine could.
@@ -92,7 +99,18 @@ func TestWebLetsNobodyElseIn(t *testing.T) {
 		"another port":              changed("Host", u.Hostname()+":1"),
 		"a name below":              changed("Host", "x."+u.Host),
 		"the name with a dot":       changed("Host", u.Hostname()+".:"+u.Port()),
+		"upper case":                changed("Host", strings.ToUpper(u.Host)),
+		"localhost with a dot":      changed("Host", "localhost.:"+u.Port()),
+		"the loopback of IPv6":      changed("Host", "[::1]:"+u.Port()),
+		"IPv4 in IPv6":              changed("Host", "[::ffff:127.0.0.1]:"+u.Port()),
+		"all addresses":             changed("Host", "0.0.0.0:"+u.Port()),
+		"a short address":           changed("Host", "127.1:"+u.Port()),
+		"a number":                  changed("Host", "2130706433:"+u.Port()),
+		"a name that goes on":       changed("Host", u.Hostname()+".evil.example:"+u.Port()),
 		"another origin":            changed("Origin", "http://evil.example"),
+		"an origin in upper case":   changed("Origin", "HTTP://"+strings.ToUpper(u.Host)),
+		"an origin with a path":     changed("Origin", "http://"+u.Host+"/"),
+		"an origin with a user":     changed("Origin", "http://"+u.Host+"@evil.example"),
 		"another port's origin":     changed("Origin", "http://"+u.Hostname()+":1"),
 		"https":                     changed("Origin", "https://"+u.Host),
 		"null":                      changed("Origin", "null"),
@@ -130,6 +148,24 @@ func TestWebLetsNobodyElseIn(t *testing.T) {
 			t.Errorf("%s answers %d", method, code)
 		}
 	}
+	for what, more := range map[string][2]string{"a method in a header": {"X-HTTP-Method-Override", "POST"},
+		"another method": {"X-Method-Override", "POST"}, "a socket": {"Upgrade", "websocket"}} {
+		headers := changed(more[0], more[1])
+		headers["Connection"] = "Upgrade"
+		for _, path := range []string{"/undo?_method=POST&entry=1", "/now/" + sid + "/steer?_method=POST&text=x", "/now/" + sid + "/answer"} {
+			if code, text, _ := in.ask("GET", path, "", headers); code == 101 || strings.Contains(text, "was undone") {
+				t.Errorf("%s: GET %s answers %d: %.80s", what, path, code, text)
+			}
+		}
+	}
+	for _, path := range []string{"/", "/sessions/" + sid, "/changes", "/changes/1", "/undo", "/blame?path=a.txt", "/now", "/usage", "/search?q=x",
+		"/nowhere", "/sessions/" + sid + "/page.html", "/enter?token=" + token, "/enter"} {
+		_, _, h := in.ask("GET", path, "", own)
+		if h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "same-origin" || h.Get("Cross-Origin-Resource-Policy") != "same-origin" ||
+			h.Get("Access-Control-Allow-Origin") != "" || !strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
+			t.Errorf("%s: %v", path, h)
+		}
+	}
 	code, _, h := in.ask("GET", "/", "", map[string]string{"Cookie": in.cookie})
 	if code != 200 || !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") || h.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("with the cookie: %d %v", code, h)
@@ -154,5 +190,106 @@ func TestWebOnlyReads(t *testing.T) {
 	}
 	if got := v.read("a.txt"); got != "one\n" {
 		t.Errorf("the file is %q", got)
+	}
+}
+
+// TestWebKnowsNoWayOut asks for files outside of what is shown, on every route that has a name or a path
+// in it, in all ways in which a path can be written.
+func TestWebKnowsNoWayOut(t *testing.T) {
+	v := newVictim(t)
+	v.did("write a file", call("write_file", map[string]any{"path": "a.txt", "content": "one\n"}), ends("ok"))
+	secret := v.write(filepath.Join(v.base, "secret.txt"), "hunter2\n")
+	inside := v.write(filepath.Join(v.own, "inside.txt"), "hunter2\n")
+	if err := os.Symlink(secret, filepath.Join(v.repo, "link.txt")); err != nil {
+		t.Fatal(err)
+	}
+	u := v.web("--control")
+	in := visit(t, u)
+	headers := map[string]string{"Cookie": in.cookie, "Origin": "http://" + u.Host}
+	id, root := v.sessionIDs()[0], "root="+url.QueryEscape(v.repo)
+	asked := 0
+	for _, to := range []string{secret, inside, "../secret.txt", "link.txt", "/etc/passwd"} {
+		up := strings.Repeat("../", 12) + strings.TrimPrefix(to, "/")
+		for _, name := range []string{to, up, "src/" + up, v.repo + "/../secret.txt", strings.ReplaceAll(up, "/", "\\"), to + "\x00.txt", "./" + to, "file://" + to} {
+			q, p := url.QueryEscape(name), url.PathEscape(name)
+			dots := strings.ReplaceAll(p, "..", "%2e%2e")
+			for _, path := range []string{"/assets/" + p, "/assets/" + dots, "/assets/" + name, "/sessions/" + p, "/sessions/" + p + "/page.html",
+				"/sessions/" + dots + "/time", "/sessions/" + id + "/items/" + p, "/sessions/" + id + "/items/" + p + "?turn=" + q,
+				"/sessions/" + id + "/time?at=1&path=" + q, "/sessions/" + id + "/time?dir=" + q, "/sessions/" + id + "/diff?turn=" + q,
+				"/blame?" + root + "&path=" + q, "/blame?root=" + q + "&path=" + q, "/changes?root=" + q, "/changes?" + root + "&path=" + q, "/changes/1?root=" + q,
+				"/changes/" + p, "/undo?root=" + q, "/undo?" + root + "&path=" + q, "/now/" + p, "/now/" + p + "/events", "/damage?root=" + q} {
+				asked++
+				code, text, _ := in.ask("GET", strings.ReplaceAll(strings.ReplaceAll(path, "\x00", "%00"), " ", "%20"), "", headers)
+				if strings.Contains(text, "hunter2") || strings.Contains(text, "root:x:0") || code >= 500 && !strings.Contains(text, "outside") && code != 500 {
+					t.Errorf("%s answers %d: %.200s", path, code, text)
+				}
+			}
+		}
+	}
+	if asked < 800 {
+		t.Errorf("only %d requests", asked)
+	}
+}
+
+// TestWebIsReadByNoOtherPage lets a page of another origin, in a browser that is let in, load pages and
+// events in all ways that pages have; it learns nothing. A link of the model that leads there tells it
+// nothing, either.
+func TestWebIsReadByNoOtherPage(t *testing.T) {
+	v := newVictim(t)
+	came := make(chan string, 8)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/linked" {
+			came <- r.Header.Get("Referer") + r.Header.Get("Cookie")
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<!DOCTYPE html><title>other</title><p>other")
+	}))
+	defer other.Close()
+	v.did("say the password hunter2", ends("look [here]("+other.URL+"/linked)"))
+	u := v.web("--control")
+	p := browser.Open(t)
+	p.Go(u.String())
+	p.Wait(ready + `document.title.startsWith("Sessions")`)
+	id := v.sessionIDs()[0]
+	p.Go(at(u, "/sessions/"+id))
+	p.Wait(ready + `document.querySelector(".agent a")`)
+	browser.Eval[bool](p, `(document.querySelector(".agent a").removeAttribute("target"), document.querySelector(".agent a").click(), true)`)
+	p.Wait(`document.title == "other"`)
+	select {
+	case told := <-came:
+		if told != "" {
+			t.Errorf("who is linked to is told %q", told)
+		}
+	case <-time.After(runLimit):
+		t.Error("the link leads nowhere")
+	}
+	for _, path := range []string{"/", "/sessions/" + id, "/now/events", "/assets/app.js", "/sessions/" + id + "/page.html"} {
+		learned := browser.Eval[string](p, fmt.Sprintf(`(async () => {
+			const url = %q, learned = [];
+			const soon = (p) => Promise.race([p, new Promise(r => setTimeout(r, 1500, "late"))]);
+			for (const o of [{}, {credentials: "include"}, {mode: "no-cors", credentials: "include"}])
+				await soon(fetch(url, o).then(async r => { const t = await r.text(); if (t) learned.push("fetch " + t.slice(0, 40)); }).catch(() => {}));
+			await soon(fetch(url, {method: "POST", mode: "no-cors", credentials: "include", body: "x"}).then(r => learned.push("post " + r.type)).catch(() => {}));
+			for (const tag of ["img", "script", "iframe", "object"]) {
+				const e = document.createElement(tag);
+				e.src = e.data = url;
+				const got = soon(new Promise(r => { e.onload = () => r("loaded"); e.onerror = () => r("failed"); }));
+				document.body.append(e);
+				let inside = "";
+				if (await got == "loaded" && (tag == "img" || tag == "script")) learned.push(tag);
+				try { inside = e.contentDocument?.body?.textContent || ""; } catch {}
+				if (inside.includes("hunter2")) learned.push(tag + " " + inside.slice(0, 40));
+				e.remove();
+			}
+			const s = new EventSource(url, {withCredentials: true});
+			await soon(new Promise(r => { s.onopen = () => { learned.push("events"); r(); }; s.onerror = r; }));
+			s.close();
+			const w = await soon(new Promise(r => { try { const w = new WebSocket(url.replace("http", "ws")); w.onopen = () => r("open"); w.onerror = () => r(""); } catch { r(""); } }));
+			if (w == "open") learned.push("socket");
+			return learned.join("; ");
+		})()`, at(u, path)))
+		if learned != "" && learned != "post opaque" { // it learns that there is an answer
+			t.Errorf("%s: another page learns %q", path, learned)
+		}
 	}
 }

@@ -45,6 +45,15 @@ var attacks = []string{
 	"[ref]: javascript:hit(20)\n[ref]",
 	"# <img src=x onerror=hit(21)>",
 	`<x onfocus=hit(22) autofocus tabindex=1>`,
+	`<svg xmlns="http:∕∕www.w3.org∕2000∕svg" onload="hit(23)">.svg`,
+	"\x1b]8;;javascript:hit(24)\x07click\x1b]8;;\x07 \x1b[31;1mred\x1b[0m \u009b31mred \x1bP1$r\x1b\\ \x1b]52;c;aGl0\x07",
+	`[click](jav&#x61;script:hit(25)) [click](VbScRiPt:hit(26)) [click](&#106;avascript:hit(27)) [click](javascript&colon;hit(28))`,
+	"[click](java\nscript:hit(29)) [click](java\tscript:hit(31)) [click](\x01javascript:hit(32)) [click](<javascript:hit(33)>)",
+	`[click](dAtA:text/html;base64,PHNjcmlwdD5oaXQoMzQpPC9zY3JpcHQ+) [click](//evil.example/x) [click](file:///etc/passwd) [click](blob:x)`,
+	`![p](data:image/svg+xml,<svg onload=hit(35)>) ![p](data:image/png;base64,AA==" onerror="hit(36)) <JAVASCRIPT:hit(37)>`,
+	"a\u200db\u200cc\u2060d\ufeffe\u061cf\u180eg\u200fh\u200ei \U000e0041\U000e0042\U000e007f j\u2028k\u2029l\u00adm\u034fn\u115fo\u3164p",
+	`<iframe srcdoc="&lt;script&gt;parent.hit(38)&lt;/script&gt;"></iframe><embed src="javascript:hit(39)"><object data="data:text/html,x">`,
+	`<noscript><p title="</noscript><img src=x onerror=hit(40)>"> <template><script>hit(41)</script></template> <!--><img src=x onerror=hit(42)>-->`,
 }
 
 // TestWebShowsHostileTextAsText puts attacks into everything that others write: prompts,
@@ -158,6 +167,7 @@ const foreign = `(() => {
   for (const e of document.querySelectorAll("*")) for (const a of e.attributes) if (/^on/i.test(a.name)) bad.push("handler " + a.name);
   for (const a of document.querySelectorAll("a[href]")) if (!/^(http|https|file):$/.test(a.protocol)) bad.push("link " + a.href);
   for (const i of document.querySelectorAll("img")) if (!i.src.startsWith("data:image/")) bad.push("picture " + i.src);
-  if (/[\u202a-\u202e\u2066-\u2069\u200b\u001b\u0007]/.test(document.body.textContent + document.title)) bad.push("a hidden character");
+  const hidden = /[\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\u001b\u0007\u009b\u{e0000}-\u{e007f}]/u.exec(document.body.textContent + document.title);
+  if (hidden) bad.push("a hidden character: " + hidden[0].codePointAt(0).toString(16));
   return bad.join("; ").slice(0, 2000);
 })()`
