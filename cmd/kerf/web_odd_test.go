@@ -55,6 +55,7 @@ func TestWebShowsOddFiles(t *testing.T) {
 	ask("/blame?"+root+"&path="+url.QueryEscape("new\nline.txt"), "<code>y</code>", "#1</a>")
 	ask("/blame?"+root+"&path=long.txt", "bytes more of this line")
 	ask("/blame?"+root+"&path=pipe", "is a FIFO")
+	ask("/blame?"+root+"&path=blob.bin", "It is no text", "Its changes</a>")
 	if err := os.RemoveAll(v.repo); err != nil {
 		t.Fatal(err)
 	}

@@ -215,6 +215,7 @@ type blameRow struct {
 
 type blamePage struct {
 	Root, Name, Problem string
+	Changes             string // of a file that is no text
 	Roots, Found        []string
 	Lines               []blameRow
 	Cut                 int
@@ -252,6 +253,11 @@ func (s *Server) blame(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		p.Problem = err.Error()
 		p.Found, _ = s.o.Data.Find(r.Context(), root, p.Name, foundFiles)
+		return s.render(w, r, "blame", "Blame", p)
+	}
+	if slices.ContainsFunc(lines, func(l BlameLine) bool { return strings.IndexByte(l.Text, 0) >= 0 }) {
+		p.Problem = "It is no text: its lines tell nothing. Its changes do."
+		p.Changes = query.With("/changes", nil, "root", root, "path", file)
 		return s.render(w, r, "blame", "Blame", p)
 	}
 	lexer, last := syntax.ForFile(file), BlameLine{Seq: -1}

@@ -83,7 +83,7 @@ func Of(i protocol.Item) View {
 	case protocol.Command:
 		v.command(b)
 	case protocol.FileChange:
-		v.Class, v.Kind, v.Title, v.Note, v.Open = "change", "Change", paths(b.Changes), b.Error, true
+		v.Class, v.Kind, v.Title, v.Note, v.Open = "change", "Change", paths(b.Changes[:min(maxListed, len(b.Changes))]), b.Error, true
 		v.Changes = b.Changes
 		v.Show(b.Diff)
 	case protocol.ToolCall:
@@ -191,6 +191,23 @@ func (v *View) Trim() int {
 		v.DiffRows, v.DiffCut = "", v.Diff.Len(v.Split)
 	}
 	return len(v.Output) + len(v.DiffRows)
+}
+
+// maxListed is how many changed files an item names.
+const maxListed = 100
+
+// Listed are the changed files that the item names: control files in any case.
+func (v View) Listed() []protocol.PathChange {
+	if len(v.Changes) <= maxListed {
+		return v.Changes
+	}
+	var list []protocol.PathChange
+	for i, c := range v.Changes {
+		if i < maxListed || c.ControlFile {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // SideBySide draws the diff side by side.

@@ -49,7 +49,8 @@ func Markdown(text string) markup.HTML {
 			b.WriteString(string(plain(p)))
 		}
 	}
-	return markup.HTML(b.String())
+	// A wide table is moved sideways, by keys as well. No text of others has such a tag.
+	return markup.HTML(strings.ReplaceAll(b.String(), "<table>", `<table tabindex="0">`))
 }
 
 func plain(text string) markup.HTML {

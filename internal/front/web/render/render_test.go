@@ -13,7 +13,7 @@ import (
 
 // tag is every tag that Markdown may make, whole.
 var tag = regexp.MustCompile(`^<(/?(p|h[3-6]|ul|ol|li|pre|code|em|strong|del|table|thead|tbody|tr|th|td|blockquote|span|a)|` +
-	`hr|br|ol start="\d+"|t[dh] align="(left|right|center)"|p class="raw"|pre( class="plain")? tabindex="0"|` +
+	`table tabindex="0"|hr|br|ol start="\d+"|t[dh] align="(left|right|center)"|p class="raw"|pre( class="plain")? tabindex="0"|` +
 	`code class="language-[^"<>]*"|span class="([ksncft]|picture)"|` +
 	`a rel="noopener noreferrer nofollow" target="_blank" href="(?i:https?)://[^"<>]*")>`)
 
