@@ -56,7 +56,8 @@ func briefly(b brief.Line) line {
 }
 
 // backward yields the records of a turn between two places, the last one first.
-func backward(dir string, t outline.Turn, from, to int64, stop func(r rollout.Record, end int64) bool) iter.Seq2[line, error] {
+func backward(dir string, t outline.Turn, from, to int64,
+	stop func(r rollout.Record, end int64) bool) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		stopped := false
 		plain := func(from, to int64) bool {

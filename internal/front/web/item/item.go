@@ -83,7 +83,8 @@ func Of(i protocol.Item) View {
 	case protocol.Command:
 		v.command(b)
 	case protocol.FileChange:
-		v.Class, v.Kind, v.Title, v.Note, v.Open = "change", "Change", paths(b.Changes[:min(maxListed, len(b.Changes))]), b.Error, true
+		v.Class, v.Kind, v.Note, v.Open = "change", "Change", b.Error, true
+		v.Title = paths(b.Changes[:min(maxListed, len(b.Changes))])
 		v.Changes = b.Changes
 		v.Show(b.Diff)
 	case protocol.ToolCall:
