@@ -118,9 +118,20 @@ func (r *process) words() string {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if text := strings.TrimSpace(string(r.last)); text != "" {
-		line := text[strings.LastIndexByte(text, '\n')+1:]
+	if line := lastWords(string(r.last)); line != "" {
 		parts = append(parts, "its last words: "+visible.OneLine(line, 200))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// lastWords are the line that says that it is an error, behind which a trace may stand, or the
+// last one.
+func lastWords(text string) string {
+	text = strings.TrimSpace(text)
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "error: ") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }

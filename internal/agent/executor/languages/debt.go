@@ -256,7 +256,7 @@ func (s *Servers) after(ctx context.Context, what string, looks []look, changed 
 		switch mine := byProject[l.key()]; {
 		case len(mine) == 0:
 		case l.err != nil && !errors.Is(l.err, langserver.ErrLate):
-			fmt.Fprintf(&b, "\n\nLanguage server %s: errors were not looked for: %s.", l.Server.Name, why(l.err))
+			b.WriteString(s.trouble(l.Project, l.err))
 		case len(mine) > maxChanged && l.pre == nil:
 			s.forget(l.key())
 			fmt.Fprintf(&b, "\n\nLanguage server %s: errors were not looked for: %s changed %d files.", l.Server.Name, what,
@@ -324,6 +324,19 @@ func (s *Servers) idleNow(k key) bool {
 	return s.idle(ctx, k)
 }
 
+// trouble says why nobody looked; of a server that is not used any more once.
+func (s *Servers) trouble(p Project, err error) string {
+	if !s.pool.Started(p.Server, p.Root) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.mute[p.key()] {
+			return ""
+		}
+		s.mute[p.key()] = true
+	}
+	return fmt.Sprintf("\n\nLanguage server %s: errors were not looked for: %s.", p.Server.Name, why(err))
+}
+
 // later says that nobody knows yet.
 func (s *Servers) later(p Project) string {
 	return fmt.Sprintf("\n\nLanguage server %s: errors were not looked for: %s; what is new is told when it answers.",
@@ -367,7 +380,7 @@ func (s *Servers) told(ctx context.Context, p Project, what string) string {
 		}
 		return s.later(p)
 	case err != nil:
-		return fmt.Sprintf("\n\nLanguage server %s: errors were not looked for: %s.", p.Server.Name, why(err))
+		return s.trouble(p, err)
 	case len(fresh) == 0:
 		return ""
 	}

@@ -253,13 +253,22 @@ func TestAServerHarmsNothing(t *testing.T) {
 	for name, flags := range map[string][]string{"dies": {"-crash", "textDocument/diagnostic"}, "dies later": {"-crash", "textDocument/didSave"},
 		"dies at once": {"-crash", "initialize"}, "huge": {"-huge", "textDocument/diagnostic"}} {
 		p := begin(t, map[string]string{"a.toy": "def one\n", "b.toy": "use one\n"}, flags...)
-		for i := range 5 {
+		off := false
+		for i := range 7 {
 			got := p.change(map[string]string{"a.toy": fmt.Sprintf("def uno%d\n", i)})
+			if off {
+				p.wants(name+": after it was told that the server is not used any more", "", got)
+				continue
+			}
+			off = strings.Contains(got, "it is not used any more")
 			if !strings.HasPrefix(got, "Language server toy: errors were not looked for: ") || strings.Contains(got, "\x1b") {
 				t.Errorf("%s: told %q", name, got)
 			}
 		}
-		if b, _ := os.ReadFile(p.path("a.toy")); string(b) != "def uno4\n" {
+		if !off {
+			t.Errorf("%s: the server is used without end", name)
+		}
+		if b, _ := os.ReadFile(p.path("a.toy")); string(b) != "def uno6\n" {
 			t.Errorf("%s: the file holds %q", name, b)
 		}
 	}
