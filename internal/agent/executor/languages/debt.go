@@ -30,10 +30,10 @@ type debt struct {
 
 // The bounds of what is looked at later.
 const (
-	lateLimit   = 5 * time.Minute // until nobody looks any more
-	maxChanged  = 50              // files of a project that one call changes
-	quickLook   = 2 * time.Second // before a command
-	namedInNews = 2               // files
+	lateLimit   = 15 * time.Minute // until nobody looks any more
+	maxChanged  = 50               // files of a project that one call changes
+	quickLook   = 2 * time.Second  // before a command
+	namedInNews = 2                // files
 )
 
 // owe notes changes of a project, and has somebody look if it is not known what was wrong before.
