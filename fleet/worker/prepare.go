@@ -30,18 +30,16 @@ func (w *Worker) files(id string) files {
 }
 
 // Prepare is [flow.Activities].
-func (w *Worker) Prepare(ctx context.Context, t task.Task, number int) (task.Place, error) {
-	p := task.Place{Number: number, Worker: w.Name, Queue: w.queue}
+func (w *Worker) Prepare(ctx context.Context, t task.Task, number int) (p task.Place, err error) {
+	p = task.Place{Number: number, Worker: w.Name, Queue: w.queue}
 	defer w.alive(ctx, nothing)()
-	if err := w.hold(ctx, t.ID); err != nil {
-		return p, err
-	}
-	err := w.prepare(ctx, t, &p)
+	ctx, done, err := w.hold(ctx, t.ID)
 	if err != nil {
-		_ = w.drop(t.ID) // the next one removes what is left
 		return p, err
 	}
-	return p, nil
+	defer func() { done(err) }()
+	err = w.prepare(ctx, t, &p)
+	return p, err
 }
 
 // prepare makes the files of a task anew.

@@ -74,16 +74,19 @@ type holding struct {
 	over chan struct{}
 }
 
-// hold counts a task in. It waits for room, which several queues may have been promised,
-// and ends what still works on the task here for a place that the engine has given up.
-func (w *Worker) hold(ctx context.Context, id string) error {
+// hold counts a task in and begins an activity on it. It waits for room, which several queues
+// may have been promised, and ends what still works on the task here for a place that the
+// engine has given up, another preparation, too: two would write the same files.
+func (w *Worker) hold(ctx context.Context, id string) (_ context.Context, done func(error), err error) {
 	for {
 		w.mu.Lock()
 		h := w.held[id]
 		if h == nil && len(w.held) < w.Slots || h != nil && h.over == nil {
-			w.held[id] = &holding{used: time.Now()}
+			h = &holding{}
+			w.held[id] = h
+			ctx, done = w.begin(ctx, id, h)
 			w.mu.Unlock()
-			return nil
+			return ctx, done, nil
 		}
 		over := (<-chan struct{})(nil)
 		if h != nil {
@@ -95,7 +98,7 @@ func (w *Worker) hold(ctx context.Context, id string) error {
 		case <-over:
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
-			return ctx.Err()
+			return ctx, nil, ctx.Err()
 		}
 	}
 }
@@ -112,6 +115,12 @@ func (w *Worker) work(ctx context.Context, id string) (_ context.Context, done f
 	if h.over != nil {
 		return ctx, nil, fmt.Errorf("task %s is at work here already", id)
 	}
+	ctx, done = w.begin(ctx, id, h)
+	return ctx, done, nil
+}
+
+// begin begins an activity on a holding that nothing works on; mu is held.
+func (w *Worker) begin(ctx context.Context, id string, h *holding) (context.Context, func(error)) {
 	ctx, h.stop = context.WithCancel(ctx)
 	h.over = make(chan struct{})
 	return ctx, func(err error) {
@@ -127,7 +136,7 @@ func (w *Worker) work(ctx context.Context, id string) (_ context.Context, done f
 		h.over, h.used = nil, time.Now()
 		w.mu.Unlock()
 		w.tellFreed()
-	}, nil
+	}
 }
 
 // drop removes what a task has here, and counts it out, unless something works on it.
@@ -179,6 +188,23 @@ func (w *Worker) tidy() {
 			if w.lost(id) {
 				_ = w.drop(id)
 			}
+		}
+		w.litter()
+	}
+}
+
+// litter removes the files of tasks that are not held here: what a program wrote that was ended
+// a moment after they were removed.
+func (w *Worker) litter() {
+	entries, err := os.ReadDir(filepath.Join(w.Root, taskDir))
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range entries {
+		if w.held[e.Name()] == nil {
+			_ = removeAll(w.dir(e.Name()))
 		}
 	}
 }
