@@ -10,8 +10,8 @@ func ExamplePlan() {
 	// tasks at the peak      34.7 a second
 	// events at the peak     1076 a second (31 of a task)
 	// history shards         512
-	// histories              1.1 TB for 30 days
-	// blob store             660.0 GB for 30 days, 938 writes a second at the peak
+	// histories              995.1 GB for 30 days
+	// blob store             393.0 GB for 30 days, 729 writes a second at the peak
 	// clones and fetches     51.2 TB a day
 	// slots in use           24 % of the day, at most 71 %
 	// wait for a slot        median 0s, 99 of 100 at most 0s
