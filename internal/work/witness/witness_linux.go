@@ -233,13 +233,13 @@ type Watch struct {
 	ask    func(Loss) bool
 	socket *os.File
 	pivot  atomic.Bool
-	handed chan struct{} // closed when the listener was handed on, or never will be
-
-	mu     sync.Mutex // guards what follows
-	c      *collector
-	reader *journal.Reader
 	// ignored are the names of placeholders.
-	ignored []string
+	ignored atomic.Pointer[[]string]
+	handed  chan struct{} // closed when the listener was handed on, or never will be
+
+	mu      sync.Mutex // guards what follows
+	c       *collector
+	reader  *journal.Reader
 	over    bool
 	doubted bool // nobody saw its end
 }
@@ -250,16 +250,14 @@ func (x *Watch) Socket() *os.File { return x.socket }
 
 // Ignore names what Kerf itself put into the workspace and takes away after the command.
 func (x *Watch) Ignore(names []string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.ignored = names
+	x.ignored.Store(&names)
 }
 
 // OneRoot says that all processes of the command have the same root directory; it is
 // called before the launcher runs, and makes the witness faster.
 func (x *Watch) OneRoot() { x.pivot.Store(true) }
 
-// hand waits for the listener and hands it on to the helper.
+// hand waits for the listener and hands it on to the helper. End waits for it, with the lock.
 func (x *Watch) hand(from, helper int, m message.Message) {
 	defer close(x.handed)
 	defer unix.Close(from)
@@ -281,9 +279,9 @@ func (x *Watch) hand(from, helper int, m message.Message) {
 			return
 		}
 		m.OneRoot = m.OneRoot || x.pivot.Load()
-		x.mu.Lock()
-		m.Ignore = x.ignored
-		x.mu.Unlock()
+		if names := x.ignored.Load(); names != nil {
+			m.Ignore = *names
+		}
 		_ = message.Send(helper, m, fds[0]) // without a helper the command can change nothing
 		unix.Close(fds[0])
 		return
