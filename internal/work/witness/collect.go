@@ -440,7 +440,7 @@ func (c *collector) report(seen func()) Report {
 	defer c.stay()()
 	c.read(seen)
 	s := &sorter{proven: Part{Certainty: ledger.Proven}, outside: Part{Certainty: ledger.Outside},
-		unproven: Part{Certainty: ledger.Unproven}, modes: Part{Certainty: ledger.Unproven}}
+		unproven: Part{Certainty: ledger.Unproven}, modes: Part{Certainty: ledger.Unproven}, doubted: map[string]bool{}}
 	hidden := c.gitKept()
 	var waiting []*touched // the rest of their git directory may go, too
 	for _, p := range c.order {
@@ -462,6 +462,7 @@ func (c *collector) report(seen func()) Report {
 	if s.lost {
 		s.doubtCreated(c.moved(s.proven.Set))
 	}
+	c.doubtArrivals(s)
 	c.pair(s.proven.Set)
 	c.alike()
 	for _, part := range []Part{first, s.unproven, s.proven, s.modes, s.outside} {
@@ -499,6 +500,8 @@ type sorter struct {
 	modes                     Part // permissions that others gave to what the command made
 	// lost says that what a name held is not known.
 	lost bool
+	// doubted are the names of which it is not known who changed them, or what they held.
+	doubted map[string]bool
 }
 
 // doubtCreated takes files that came for unproven. Where what a name held was lost, one of
@@ -523,6 +526,7 @@ func (c *collector) judge(t *touched, s *sorter) {
 		return
 	}
 	pre, known := c.before(t.was)
+	s.doubted[t.path] = t.post.err != nil || !known || t.foreign || t.was.torn
 	if t.post.err != nil {
 		c.gap(t.path, t.post.err.Error())
 		return

@@ -72,3 +72,46 @@ const tick = 20 * time.Millisecond
 func (c *collector) gap(path, why string) {
 	c.gaps = append(c.gaps, ledger.Gap{Path: ledger.Path(path), Why: why})
 }
+
+// doubtArrivals takes it for unproven that a file came to a name from another one, unless it is
+// proven that it left that: else to undo the one alone would destroy what the file holds, and
+// others may have written that.
+func (c *collector) doubtArrivals(s *sorter) {
+	homes := map[fileID][]string{}
+	add := func(p string, kind uint8, file fileID) {
+		if kind == journal.File && !slices.Contains(homes[file], p) {
+			homes[file] = append(homes[file], p)
+		}
+	}
+	for _, p := range c.order {
+		add(p, c.names[p].kind, c.names[p].file)
+	}
+	for _, m := range c.mixed {
+		add(m.path, m.before.Kind, idOf(&m.before.Sig))
+		add(m.path, m.found.Kind, idOf(&m.found.Sig))
+	}
+	var rest delta.Set
+	for _, ch := range s.proven.Set {
+		t := c.names[ch.Path]
+		if ch.Post == nil || t == nil || t.now.Kind != journal.File || !c.cameInDoubt(ch.Path, idOf(&t.now.Sig), homes, s) {
+			rest = append(rest, ch)
+		} else {
+			s.unproven.Set = append(s.unproven.Set, ch)
+		}
+	}
+	s.proven.Set = rest
+}
+
+// cameInDoubt reports whether a file that is at a name now was at another one before, and it is
+// not known how it left that.
+func (c *collector) cameInDoubt(p string, file fileID, homes map[fileID][]string, s *sorter) bool {
+	if t := c.names[p]; t.kind == journal.File && t.file == file {
+		return false
+	}
+	return slices.ContainsFunc(homes[file], func(home string) bool {
+		t := c.names[home]
+		stayed := t.now.Kind == journal.File && idOf(&t.now.Sig) == file
+		left := t.kind == journal.File && t.file == file && !s.doubted[home]
+		return home == p || !stayed && !left
+	})
+}

@@ -446,6 +446,7 @@ func (c *call) rename() error {
 		n, err := c.touch(&to, kept, content.Removed)
 		if err == nil {
 			c.expect(n, movedTo)
+			c.pending.comes = true
 			c.pending.then = func() {
 				c.parted(n.linked, n.writers)
 				n.linked = 0
@@ -596,6 +597,7 @@ func (c *call) exchange(from, to *spot) error {
 
 // exchanged touches the name that something is going to have after an exchange.
 func (c *call) exchanged(p string) (*name, error) {
+	_, _ = c.hub.observe(c.watch, locate.Parent(p)) // before it is looked at
 	there, err := c.spot(p)
 	defer there.Close()
 	if err == nil && there.State.Kind != journal.Absent {
@@ -634,6 +636,7 @@ func (c *call) tree(s *spot, f func(*spot) error) error {
 	if err := c.pin(s); err != nil {
 		return err
 	}
+	_, _ = c.hub.observe(c.watch, s.name) // before it is read
 	fd, err := content.Reopen(s.FD, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil // who cannot list it has no more to lose than its name

@@ -29,6 +29,13 @@ const (
 	closed // after it was open for writing
 )
 
+// notice is what the kernel tells of a name. The move that both halves of a rename tell of is the
+// same; it is 0 with other events.
+type notice struct {
+	event
+	move uint32
+}
+
 // Openings are told, too: they tell whether a call to open succeeded, and keep two
 // notices of closing from becoming one.
 const watched = unix.IN_OPEN | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
@@ -88,28 +95,29 @@ var errNoNotices = errors.New("changes of others cannot be noticed here")
 // take with them what is below.
 const above = unix.IN_MOVE_SELF | unix.IN_DELETE | unix.IN_MOVED_TO | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW
 
-// observe begins to take notices of a directory for a command.
-func (h *hub) observe(w *watch, path string) error {
+// observe begins to take notices of a directory for a command. fresh says that there were none
+// until now: what was seen in it before may have changed since.
+func (h *hub) observe(w *watch, path string) (fresh bool, err error) {
 	if h.lastHeld(w, path) != nil {
-		return nil
+		return false, nil
 	}
 	if d := h.byPath[path]; d != nil && d.mask == watched {
 		d.users[w] = true
-		return nil
+		return false, nil
 	}
 	if err := h.add(w, path, watched); err != nil {
-		return err
+		return false, err
 	}
 	for {
 		if r, _ := w.find(path); r == nil {
-			return nil
+			return true, nil
 		}
 		path = locate.Parent(path)
 		if d := h.byPath[path]; d != nil && d.users[w] {
-			return nil
+			return true, nil
 		}
 		if err := h.add(w, path, above); err != nil {
-			return err
+			return true, err
 		}
 	}
 }
@@ -380,21 +388,21 @@ func (h *hub) take(b []byte) {
 					h.name = h.name[1:]
 				}
 				// Nobody keeps the string.
-				h.told(d, unsafe.String(&h.name[0], len(h.name)), kind, e.Mask&unix.IN_ISDIR != 0)
+				h.told(d, unsafe.String(&h.name[0], len(h.name)), notice{kind, e.Cookie}, e.Mask&unix.IN_ISDIR != 0)
 			}
 		}
 	}
 }
 
 // told takes a notice of a name in a directory.
-func (h *hub) told(in *directory, path string, e event, dir bool) {
+func (h *hub) told(in *directory, path string, e notice, dir bool) {
 	own := in.mask == watched && h.happened(path, e)
 	d := h.byPath[path]
 	switch {
 	case !dir || d == nil:
-	case e == deleted: // somebody may still have it open, so that the kernel does not tell
+	case e.event == deleted: // somebody may still have it open, so that the kernel does not tell
 		h.forget(d)
-	case e == movedTo && !own: // it was replaced
+	case e.event == movedTo && !own: // it was replaced
 		h.drop(h.below(path))
 	}
 }
@@ -426,7 +434,8 @@ func (h *hub) movedSelf(d *directory) {
 
 // happened tells the commands that touched a name what became of it. done says that one
 // of them did it.
-func (h *hub) happened(path string, e event) (done bool) {
+func (h *hub) happened(path string, of notice) (done bool) {
+	e := of.event
 	h.endings.due = h.endings.due || e == closed // also what others close before the command opens it
 	for _, w := range h.watches {
 		n := w.names[path]
@@ -441,7 +450,7 @@ func (h *hub) happened(path string, e event) (done bool) {
 			w.closedAt(n)
 		}
 		switch {
-		case !done && n.expected(e):
+		case !done && n.expected(w, of):
 			done = true
 			switch {
 			case e == closed && n.writers == 0:

@@ -11,13 +11,53 @@ import (
 type pending struct {
 	names   []*name // that it is about to change
 	expects []expectation
-	// then is done when the first of the notices comes: the call succeeded.
+	// then is done when its notices came, of an exchange those of the first half: the call
+	// succeeded.
 	then func()
+	// done says that then was done.
+	done bool
 	// held says that the call was not let go on yet: what is told until then is the work
 	// of somebody else.
 	held bool
 	// awaited says that enough time was given to it already.
 	awaited bool
+	// left are the moves by which something left its name, and has not come to the other yet.
+	left []departure
+	// comes says that what it moves comes from where nobody tells of it.
+	comes bool
+}
+
+// departure is the half of a move that is told first.
+type departure struct {
+	name *name
+	move uint32
+}
+
+// moves reports whether a notice of a move can be of this call: what comes to a name has left
+// the other one by the same move.
+func (p *pending) moves(w *watch, of notice) bool {
+	by := func(d departure) bool { return d.move == of.move }
+	if of.event != movedTo || p.comes || slices.ContainsFunc(p.left, by) {
+		return true
+	}
+	// Of two calls that move one name the other one may have been taken for it.
+	for _, q := range w.calls {
+		i := slices.IndexFunc(q.left, by)
+		if i < 0 {
+			continue
+		}
+		from := q.left[i].name
+		for j, x := range p.expects {
+			if x.name == from && x.kind == movedFrom {
+				p.left, q.left = append(p.left, q.left[i]), slices.Delete(q.left, i, i+1)
+				p.expects, q.expects = slices.Delete(p.expects, j, j+1), append(q.expects, x)
+				from.unexpect(p)
+				from.waiting = append(from.waiting, q)
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // makes reports whether the call is about to put something at a name. Then it matters
@@ -44,6 +84,11 @@ func (w *watch) settle(tid uint32) *pending {
 	for _, e := range p.expects {
 		e.name.unexpect(p)
 	}
+	for _, d := range p.left { // it went somewhere else: somebody else moved it
+		d.name.gone = false
+		w.foreign(d.name)
+	}
+	p.left, p.comes, p.done = p.left[:0], false, false
 	p.names, p.expects, p.then, p.awaited = p.names[:0], p.expects[:0], nil, false
 	return p
 }
@@ -94,8 +139,21 @@ func (c *call) expect(n *name, e event) {
 	n.waiting = append(n.waiting, c.pending)
 }
 
+// moved notes the halves of a move within the workspace.
+func (p *pending) moved(n *name, of notice) {
+	switch of.event {
+	case movedFrom:
+		if slices.ContainsFunc(p.expects, func(x expectation) bool { return x.kind == movedTo }) {
+			p.left = append(p.left, departure{n, of.move})
+		}
+	case movedTo:
+		p.left = slices.DeleteFunc(p.left, func(d departure) bool { return d.move == of.move })
+	}
+}
+
 // expected takes a notice as one that a call of the command has led to, if one may have.
-func (n *name) expected(e event) bool {
+func (n *name) expected(w *watch, of notice) bool {
+	e := of.event
 	if e == closed {
 		if n.writers == 0 {
 			return false
@@ -107,14 +165,18 @@ func (n *name) expected(e event) bool {
 		if p.held {
 			continue
 		}
-		for i, x := range p.expects {
-			if x.name == n && x.kind == e {
+		for _, x := range p.expects {
+			if x.name == n && x.kind == e && p.moves(w, of) {
+				i := slices.Index(p.expects, x) // others may be gone
 				p.expects = slices.Delete(p.expects, i, i+1)
 				n.unexpect(p)
-				n.became(e)
-				if p.then != nil {
+				if !p.done {
+					n.became(e)
+				}
+				p.moved(n, of)
+				if (e == movedTo || len(p.expects) == 0) && p.then != nil {
 					p.then()
-					p.then = nil
+					p.then, p.done = nil, true
 				}
 				return true
 			}

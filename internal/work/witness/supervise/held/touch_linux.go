@@ -49,7 +49,10 @@ func (c *call) touched(s *spot, need level, f content.Fate) (*name, error) {
 		return nil, err
 	}
 	p, t := s.name, &s.Thing
-	blind := c.hub.observe(c.watch, locate.Parent(p))
+	fresh, blind := c.hub.observe(c.watch, locate.Parent(p))
+	if fresh && blind == nil {
+		return nil, errSwapped
+	}
 	n := c.names[p]
 	if err := c.reclaim(s, n, need, f); err != nil {
 		return nil, err
