@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if script := os.Getenv("KERF_TEST_DEEDS"); script != "" {
 		os.Exit(perform(script))
 	}
+	if args := os.Getenv("KERF_TEST_DUEL"); args != "" {
+		os.Exit(duel(args))
+	}
 	os.Exit(m.Run())
 }
 

@@ -48,6 +48,7 @@ type hub struct {
 	mu      sync.Mutex // guards all of it, and the names of all commands
 	resumed *sync.Cond // a command that was paused may go on
 	fd      int        // of inotify, below zero where there is none
+	bell    int        // wakes up attend; the same
 	dirs    map[int32]*directory
 	byPath  map[string]*directory
 	watches []*watch
@@ -79,7 +80,11 @@ func NewHub() *Hub {
 	if err != nil {
 		fd = -1
 	}
-	outer := &Hub{hub{fd: fd, dirs: make(map[int32]*directory), byPath: make(map[string]*directory)}}
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		bell = -1
+	}
+	outer := &Hub{hub{fd: fd, bell: bell, dirs: make(map[int32]*directory), byPath: make(map[string]*directory)}}
 	h := &outer.h
 	h.resumed = sync.NewCond(&h.mu)
 	h.endings = listenEndings()
@@ -297,7 +302,7 @@ const (
 )
 
 func (h *hub) attend() {
-	polled := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}}
+	polled := []unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}, {Fd: int32(h.bell), Events: unix.POLLIN}}
 	signed := time.Now()
 	for h.fd >= 0 {
 		h.mu.Lock()
@@ -305,20 +310,26 @@ func (h *hub) attend() {
 		if time.Since(signed) >= signInterval {
 			signed = time.Now()
 			for _, w := range h.watches {
+				w.overdue()
 				w.sign()
 			}
 		}
-		// Who opens something to write it is told of, and so wakes this up.
+		// A command that goes on to make calls rings.
 		patience := -1
 		if slices.ContainsFunc(h.watches, func(w *watch) bool { return !w.idle }) {
 			patience = int(signInterval / time.Millisecond)
 		}
 		h.mu.Unlock()
 		if n, _ := unix.Poll(polled, patience); n > 0 {
+			var rung [8]byte
+			_, _ = unix.Read(h.bell, rung[:])
 			time.Sleep(gather)
 		}
 	}
 }
+
+// wake lets attend look at the commands, although there may be no notices.
+func (h *hub) wake() { _, _ = unix.Write(h.bell, []byte{1, 7: 0}) }
 
 // drain works through all notices that are there.
 func (h *hub) drain() {

@@ -25,6 +25,11 @@ type pending struct {
 	left []departure
 	// comes says that what it moves comes from where nobody tells of it.
 	comes bool
+	// number and args are of the call itself, as long as something is expected of it.
+	number int32
+	args   [6]uint64
+	// ran is how long the thread had run when it was first asked about, or 0.
+	ran int64
 }
 
 // departure is the half of a move that is told first.
@@ -88,7 +93,7 @@ func (w *watch) settle(tid uint32) *pending {
 		d.name.gone = false
 		w.foreign(d.name)
 	}
-	p.left, p.comes, p.done = p.left[:0], false, false
+	p.left, p.comes, p.done, p.ran = p.left[:0], false, false, 0
 	p.names, p.expects, p.then, p.awaited = p.names[:0], p.expects[:0], nil, false
 	return p
 }

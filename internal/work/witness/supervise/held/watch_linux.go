@@ -71,6 +71,7 @@ func (h *Hub) Watch(o Options) *Watch {
 	}
 	w.hub.mu.Lock()
 	w.hub.watches = append(w.hub.watches, w)
+	w.hub.wake()
 	w.hub.mu.Unlock()
 	return outer
 }
@@ -153,7 +154,8 @@ type watch struct {
 	calls     map[uint32]*pending // the last call of each thread
 	journal   *journal.Writer
 	failed    error // nothing can be recorded any more
-	idle      bool  // it has nothing open for writing, and made no call since
+	idle      bool  // it has nothing open for writing, no call is owed, and it made none since
+	owed      bool  // it is not known whether its last calls are over
 	busy      bool  // it made a call since it was last asked for a sign
 	paused    bool
 	cuts      int64
@@ -211,7 +213,7 @@ func (w *watch) sign() {
 		w.busy = false
 		return
 	}
-	w.idle = true
+	w.idle = !w.owed
 	for _, n := range w.names {
 		if n.writers > 0 {
 			w.idle = false
@@ -235,6 +237,9 @@ func (w *watch) next() (came bool, err error) {
 	for w.paused {
 		w.hub.resumed.Wait()
 	}
+	if w.idle {
+		w.hub.wake()
+	}
 	w.idle, w.busy = false, true
 	w.hub.drain()
 	errno := w.handle(&n)
@@ -255,6 +260,7 @@ func (w *watch) next() (came bool, err error) {
 // handle does what has to be done before a call, and returns 0 to let it go on.
 func (w *watch) handle(n *listener.Notice) syscall.Errno {
 	p := w.settle(n.PID)
+	p.number, p.args = n.Number, n.Args
 	if w.failed != nil {
 		return unix.EIO
 	}
@@ -437,6 +443,65 @@ func (w *watch) over() {
 		}
 	}
 	w.hub.drainAll()
+}
+
+// overdue ends the calls that came to nothing: their threads went on long ago. Else what somebody
+// else does later to the same name would be taken for what came of them.
+func (w *watch) overdue() {
+	w.owed = false
+	for tid, p := range w.calls {
+		if len(p.expects) == 0 {
+			continue
+		}
+		switch over, known := w.wentOn(tid, p); {
+		case over:
+			w.hub.drain() // what it led to is told by now
+			w.settle(tid)
+		case !known:
+			w.owed = true
+		}
+	}
+}
+
+// busyLong is more time than a call takes of a processor.
+const busyLong = 20 * time.Millisecond
+
+// wentOn reports whether a thread is no more in its last call. known is false where it may be, or
+// not: it has to be asked again.
+func (w *watch) wentOn(tid uint32, p *pending) (over, known bool) {
+	text, err := w.threadFile(tid, "syscall")
+	if err != nil {
+		return err == unix.ENOENT || err == unix.ESRCH, true // or nobody is told
+	}
+	fields := strings.Fields(text)
+	if len(fields) > 0 && fields[0] != "running" {
+		is := strconv.Itoa(int(p.number))
+		for _, a := range p.args {
+			is += " 0x" + strconv.FormatUint(a, 16)
+		}
+		return !strings.HasPrefix(text, is+" "), true
+	}
+	text, err = w.threadFile(tid, "schedstat") // it runs, or waits for a processor
+	if fields = strings.Fields(text); err != nil || len(fields) == 0 {
+		return false, true
+	}
+	ran, err := strconv.ParseInt(fields[0], 10, 64)
+	if p.ran == 0 {
+		p.ran = ran
+	}
+	return err == nil && ran-p.ran > int64(busyLong), false
+}
+
+// threadFile reads what /proc tells of a thread.
+func (w *watch) threadFile(tid uint32, name string) (string, error) {
+	fd, err := unix.Openat(w.find1.Proc, strconv.Itoa(int(tid))+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer locate.Close(fd)
+	var b [512]byte
+	n, err := unix.Read(fd, b[:])
+	return string(b[:max(n, 0)]), err
 }
 
 // closings tells what the files were that the command wrote and closed: who changes
