@@ -17,9 +17,7 @@ import (
 )
 
 // TestHistories plays random histories and judges each by all laws. How the writer and the commands
-// fall together is different in each run. So in a run of the usual length one history may break laws;
-// it is told, whole, and must not do so again in ten more plays. Where a number of histories was
-// asked for, or KERF_TRUST_STRICT is set, none may.
+// fall together is different in each run.
 func TestHistories(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays hundreds of histories")
@@ -73,26 +71,9 @@ func TestHistories(t *testing.T) {
 	close(next)
 	g.Wait()
 	t.Logf("%d histories in %.0f s: %s", played, time.Since(began).Seconds(), tally.summary())
-	usual := os.Getenv("KERF_TRUST_HISTORIES") == "" && one == "" && !strict()
-	if usual && len(tally.guilty) == 1 && !again(tally.guilty[0], base.dir, kerf, filepath.Join(dir, "again")) {
-		t.Skipf("pending: one history of %d breaks laws:\n%v", played, tally.faults)
-	}
 	for _, law := range append(tally.names(), "run") {
 		t.Run(law, func(t *testing.T) { settle(t, t.Name(), tally.faults[law]) })
 	}
-}
-
-// again reports whether a history breaks a law in one of ten more plays.
-func again(h history, base, kerf, dir string) bool {
-	for range 10 {
-		h = newHistory(h.number)
-		e, err := h.run(base, kerf, dir)
-		if len(newTally().add(h, e, err)) > 0 {
-			return true
-		}
-		_ = os.RemoveAll(dir)
-	}
-	return false
 }
 
 // keep copies the place of a history that broke a law to where somebody asked for it.
@@ -131,7 +112,6 @@ type tally struct {
 	broken                            map[string]int
 	deeds, owned, carried, undos, oks int
 	redos, changes                    int
-	guilty                            []history // those that broke laws
 }
 
 func newTally() *tally { return &tally{faults: map[string][]string{}, broken: map[string]int{}} }
@@ -158,9 +138,6 @@ func (y *tally) add(h history, e *evidence, err error) map[string][]string {
 	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	if len(found) > 0 {
-		y.guilty = append(y.guilty, h)
-	}
 	for law, faults := range found {
 		y.broken[law]++
 		if y.broken[law] <= 8 {

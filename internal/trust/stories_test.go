@@ -564,6 +564,20 @@ func TestSeen8(t *testing.T) {
 			s.Errorf("made is gone: %v", err)
 		}
 	})
+	tell(t, "undo of a backup alone", files, func(s *story) {
+		s.must(os.WriteFile(s.dir+"/mine.txt", []byte("mine\n"), 0o600))
+		s.must(s.play([]call{sh("c1", "mv mine.txt mine.orig; echo new > mine.txt", 10000)}, []call{sh("c2", "rm mine.txt", 10000)}))
+		r, err := s.undo("undo", "--call", "c1", "mine.orig")
+		s.must(err)
+		if r.result.code != 1 || !strings.Contains(r.result.String(), "mine.txt") {
+			s.Errorf("the only copy would go: %v", r.result)
+		}
+		s.holds("mine.orig", "mine\n")
+		s.undoes("--call", "c2")
+		s.undoes("--call", "c1", "mine.orig")
+		s.holds("mine.txt", "mine\n")
+		s.gone("mine.orig")
+	})
 	tell(t, "killed undo", files, func(s *story) {
 		s.must(s.play([]call{sh("c1", "mkdir -p made/deep; for i in 1 2 3; do echo $i > made/deep/$i; done", 10000)}))
 		if _, err := os.Stat("/usr/bin/strace"); err != nil {

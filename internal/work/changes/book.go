@@ -241,6 +241,9 @@ func wantedOf(e *ledger.Entry, paths []string) map[string]bool {
 			if c.To != "" && (some(c.Path) || some(c.To)) {
 				wanted[c.Path], wanted[c.To] = true, true
 			}
+			if movedAside(e, c) && some(c.Path) {
+				wanted[c.From] = true
+			}
 			if made[c.Path] == nil && gone[c.Path] == nil {
 				continue
 			}
@@ -258,6 +261,13 @@ func wantedOf(e *ledger.Entry, paths []string) map[string]bool {
 		}
 	}
 	return wanted
+}
+
+// movedAside reports whether a command gave a file another name and put a new one in its place,
+// as for a backup: to take away that name alone would take what the file holds along.
+func movedAside(e *ledger.Entry, c ledger.Change) bool {
+	return e.Cause == ledger.CauseCommand && c.From != "" && c.Pre == nil &&
+		slices.ContainsFunc(e.Changes, func(o ledger.Change) bool { return o.Path == c.From && o.Post != nil })
 }
 
 // undone reports whether all that e did was taken back.

@@ -568,11 +568,15 @@ func change1(p string, pre, post *delta.Image) delta.Set {
 }
 
 // pair lets the two halves of a move name each other: what was at the one name is the
-// very file at the other.
+// very file at the other. Where the first got something else since, only the other tells.
 func (c *collector) pair(set delta.Set) {
 	halves := c.halves(set)
 	for to := range set {
-		if from, ok := halves[to]; ok && set[from].To == "" {
+		switch from, ok := halves[to]; {
+		case !ok:
+		case set[from].Post != nil:
+			set[to].From = set[from].Path
+		case set[from].To == "":
 			set[from].To, set[to].From = set[to].Path, set[from].Path
 		}
 	}
@@ -594,7 +598,8 @@ func (c *collector) moved(set delta.Set) map[string]bool {
 func (c *collector) halves(set delta.Set) map[int]int {
 	gone := map[fileID]int{}
 	for i, ch := range set {
-		if t := c.names[ch.Path]; t != nil && ch.Post == nil && ch.Pre != nil && ch.Pre.Kind == delta.File {
+		if t := c.names[ch.Path]; t != nil && ch.Pre != nil && ch.Pre.Kind == delta.File &&
+			(ch.Post == nil || idOf(&t.now.Sig) != t.file) {
 			gone[t.file] = i
 		}
 	}

@@ -94,14 +94,16 @@ func (k Changes) Without(set delta.Set) delta.Set {
 }
 
 // halves makes a change of its own of each half of a move whose other half is not in the set.
+// Where something else came to the first name, only the second tells.
 func halves(set delta.Set) delta.Set {
-	from, to := map[string]string{}, map[string]string{}
+	from, to, replaced := map[string]string{}, map[string]string{}, map[string]bool{}
 	for _, c := range set {
 		from[c.Path], to[c.Path] = c.From, c.To
+		replaced[c.Path] = c.Pre != nil && c.Post != nil
 	}
 	for i := range set {
 		c := &set[i]
-		if c.From != "" && to[c.From] != c.Path {
+		if c.From != "" && to[c.From] != c.Path && !replaced[c.From] {
 			c.From = ""
 		}
 		if c.To != "" && from[c.To] != c.Path {
