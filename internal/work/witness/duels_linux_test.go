@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,7 +174,11 @@ var replies = []move{
 				return err
 			}
 			wait()
-			copy(m[36-len(text):], text)
+			func() { // the command may cut it
+				defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+				defer func() { _ = recover() }()
+				copy(m[36-len(text):], text)
+			}()
 			return unix.Munmap(m)
 		})
 	}},
