@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -30,11 +31,14 @@ type touched struct {
 	// foreign says that somebody else changed it after the command did; gone that the
 	// command had removed it before.
 	foreign, gone bool
-	assumed       bool          // file is what is there now: which it was is not known
-	spared        bool          // see spare
-	closed        journal.State // what it was when the command had written it
-	now           journal.State
-	post          found
+	assumed       bool // file is what is there now: which it was is not known
+	spared        bool // see spare
+	// unheard says that since the last cut nobody tells what others do to the name: it is another
+	// one of a file that the command has open.
+	unheard bool
+	closed  journal.State // what it was when the command had written it
+	now     journal.State
+	post    found
 }
 
 // found is what a name holds after the command.
@@ -211,6 +215,10 @@ func (c *collector) touch(r *journal.Record) {
 	h = h.origin()
 	c.reopened(r)
 	t := c.names[r.Path]
+	if t != nil && t.unheard {
+		t.unheard = false
+		t.foreign = t.foreign || t.kind != r.Before.Kind || t.file != idOf(&r.Before.Sig)
+	}
 	if t != nil && !t.foreign {
 		return
 	}
@@ -311,7 +319,11 @@ func (c *collector) glance() {
 	for _, p := range c.order {
 		t := c.names[p]
 		var err error
-		if t.now, err = c.look(p); err != nil || t.now.Kind != journal.File {
+		t.now, err = c.look(p)
+		if t.unheard && (err != nil || t.now.Kind != t.kind || idOf(&t.now.Sig) != t.file) {
+			t.foreign = true
+		}
+		if err != nil || t.now.Kind != journal.File {
 			continue
 		}
 		sig := t.now.Sig
@@ -464,6 +476,7 @@ func (c *collector) report(seen func()) Report {
 	}
 	c.doubtArrivals(s)
 	c.pair(s.proven.Set)
+	told := maps.Clone(c.open)
 	c.alike()
 	for _, part := range []Part{first, s.unproven, s.proven, s.modes, s.outside} {
 		slices.SortStableFunc(part.Set, func(a, b delta.Change) int { return cmp.Compare(a.Path, b.Path) })
@@ -484,7 +497,7 @@ func (c *collector) report(seen func()) Report {
 	c.open = map[string]bool{}
 	shared := c.sharedFiles()
 	c.reset()
-	c.carryOver(open, were, shared)
+	c.carryOver(open, told, were, shared)
 	c.await(waiting)
 	return r
 }
@@ -753,9 +766,10 @@ func (c *collector) sharedFiles() map[fileID]bool {
 }
 
 // carryOver begins the next part of a journal that was cut: names that were open for
-// writing are touched already, and held what was found at the cut. A shared file may be
-// changed in place yet.
-func (c *collector) carryOver(open map[string]bool, kinds map[string]journal.State, shared map[fileID]bool) {
+// writing are touched already, and held what was found at the cut. Of those that are not among
+// told, which are other names of such a file, nobody tells. A shared file may be changed in place
+// yet.
+func (c *collector) carryOver(open, told map[string]bool, kinds map[string]journal.State, shared map[fileID]bool) {
 	for p := range open {
 		img, ok := c.posts[p]
 		if !ok {
@@ -763,7 +777,7 @@ func (c *collector) carryOver(open map[string]bool, kinds map[string]journal.Sta
 		}
 		st := kinds[p]
 		t := &touched{path: p, was: &held{State: st, path: p, image: img, done: true}, kind: st.Kind, mode: st.Mode,
-			file: idOf(&st.Sig), foreign: c.all || c.since[p]}
+			file: idOf(&st.Sig), foreign: c.all || c.since[p], unheard: !told[p]}
 		c.names[p] = t
 		c.order = append(c.order, p)
 		c.share(t, shared)

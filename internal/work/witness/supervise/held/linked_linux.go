@@ -32,6 +32,16 @@ func (c *call) linkedFile(s *spot, n *name) error {
 	return nil
 }
 
+// heard begins to take notices of a file itself and looks at it again: who closed it before by a
+// name that the command does not know is not told of.
+func (c *call) heard(s *spot) error {
+	if err := c.pin(s); err != nil {
+		return err
+	}
+	c.hub.tellApart(c.watch, s.FD)
+	return s.Stat(s.FD, "")
+}
+
 // several reports whether a name holds a file that can be written by another name, too.
 func several(t *content.Thing) bool { return t.State.Kind == journal.File && t.State.Links > 1 }
 
