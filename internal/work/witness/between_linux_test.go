@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kerf/internal/work/witness"
 )
 
 // TestWhatOthersDoBetweenTwoActsOfACommand: a command does one thing, another program
@@ -44,6 +46,7 @@ func TestWhatOthersDoBetweenTwoActsOfACommand(t *testing.T) {
 			}
 		}
 	}
+	create := func(name string) func(b *bench) { return func(b *bench) { b.write(name, "mine") } }
 	for name, c := range map[string]struct {
 		first, then string
 		others      func(b *bench)
@@ -68,6 +71,8 @@ func TestWhatOthersDoBetweenTwoActsOfACommand(t *testing.T) {
 		"that other name, which went":       {"ln a b", "", all(write("b"), remove("b")), ""},
 		"that other name, which went, of a file that is open": {"ln a b; exec 3>>a; printf 2 >&3", "exec 3>&-",
 			all(write("b"), remove("b")), "unproven a: a > a2mine"},
+		"the name of a file that was moved":            {"mv a n", "printf 3 > a", all(create("a"), remove("a")),
+			"proven a: - > 3\nunproven a: a > -\nunproven n: - > a"},
 		"its permissions":                              {"ln a b", "", chmod("a", 0o600), "proven b: - > a\nunproven a: a > a"},
 		"permissions of what the command wrote":        {"printf 2 >> a", "", chmod("a", 0o600), "proven a: a > a2\nunproven a: a2 > a2"},
 		"permissions of what the command made":         {"printf 2 > n", "", chmod("n", 0o600), "proven n: - > 2\nunproven n: 2 > 2"},
@@ -96,6 +101,31 @@ func TestWhatOthersDoBetweenTwoActsOfACommand(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s\n%s", got, c.want, out)
 			}
 		})
+	}
+}
+
+// TestAnotherNameOfAnOpenFileBehindACut: the command has a file open by one of its names while what
+// it did is collected, and after that somebody else puts something at the other name.
+func TestAnotherNameOfAnOpenFileBehindACut(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	b.write("a", "a")
+	x, cmd, out, box := b.start("ln a b; exec 3>>b; printf 2 >&3; : > ready; while [ ! -e go ]; do sleep 0.01; done; exec 3>&-")
+	b.await("ready")
+	if err := x.Collect(func(witness.Report) {}); err != nil {
+		t.Fatal(err)
+	}
+	b.write("swp", "mine")
+	if err := os.Rename(filepath.Join(b.root, "swp"), filepath.Join(b.root, "a")); err != nil {
+		t.Fatal(err)
+	}
+	b.write("go", "")
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	box.Close()
+	if got := b.told(b.end(x)); strings.Contains(got, "proven a") && !strings.Contains(got, "unproven a") {
+		t.Errorf("what others put at the name is laid to the command:\n%s", got)
 	}
 }
 
