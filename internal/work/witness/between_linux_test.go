@@ -71,7 +71,7 @@ func TestWhatOthersDoBetweenTwoActsOfACommand(t *testing.T) {
 		"that other name, which went":       {"ln a b", "", all(write("b"), remove("b")), ""},
 		"that other name, which went, of a file that is open": {"ln a b; exec 3>>a; printf 2 >&3", "exec 3>&-",
 			all(write("b"), remove("b")), "unproven a: a > a2mine"},
-		"the name of a file that was moved":            {"mv a n", "printf 3 > a", all(create("a"), remove("a")),
+		"the name of a file that was moved": {"mv a n", "printf 3 > a", all(create("a"), remove("a")),
 			"proven a: - > 3\nunproven a: a > -\nunproven n: - > a"},
 		"its permissions":                              {"ln a b", "", chmod("a", 0o600), "proven b: - > a\nunproven a: a > a"},
 		"permissions of what the command wrote":        {"printf 2 >> a", "", chmod("a", 0o600), "proven a: a > a2\nunproven a: a2 > a2"},

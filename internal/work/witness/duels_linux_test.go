@@ -393,7 +393,7 @@ var sameName = map[string]string{"anew": "write anew or make, unlink and make", 
 // at the same time. Whatever of it is proven, undo of it takes nothing of what the other wrote.
 // KERF_DUELS is how often each is played, KERF_DUEL a part of the names of those that are.
 func TestDuels(t *testing.T) {
-	const n = 40
+	const n = 20
 	rounds, only := 0, os.Getenv("KERF_DUEL")
 	if s := os.Getenv("KERF_DUELS"); s != "" {
 		rounds, _ = strconv.Atoi(s)

@@ -62,3 +62,63 @@ func TestACallThatCameToNothingIsOver(t *testing.T) {
 		w.hub.mu.Unlock()
 	}
 }
+
+// TestAMoveIsOneByBothHalves: what comes to a name is the command's if that left the other name by
+// the same move, and a file that went elsewhere was moved by somebody else.
+func TestAMoveIsOneByBothHalves(t *testing.T) {
+	root := t.TempDir()
+	w := &NewHub().Watch(Options{Listener: -1, Dir: t.TempDir(), Roots: []string{root}}).w
+	from, to := &name{path: root + "/from"}, &name{path: root + "/to"}
+	begin := func() *pending {
+		p := w.settle(7)
+		p.expects = []expectation{{from, movedFrom}, {to, movedTo}}
+		from.waiting, to.waiting = []*pending{p}, []*pending{p}
+		return p
+	}
+	begin()
+	for _, c := range []struct {
+		n   *name
+		of  notice
+		own bool
+	}{{to, notice{movedTo, 1}, false}, {from, notice{movedFrom, 2}, true}, {to, notice{movedTo, 3}, false},
+		{to, notice{movedTo, 2}, true}} {
+		if own := c.n.expected(w, c.of); own != c.own {
+			t.Errorf("move %d, event %d of %s: own is %v", c.of.move, c.of.event, c.n.path, own)
+		}
+	}
+	if w.settle(7); from.foreign || !from.gone {
+		t.Error("a move of the command is laid to somebody else")
+	}
+	from.gone = false
+	begin()
+	if !from.expected(w, notice{movedFrom, 4}) {
+		t.Error("the first half is not taken")
+	}
+	if w.settle(7); !from.foreign || from.gone {
+		t.Error("a move to elsewhere is laid to the command")
+	}
+	// Of two calls for one name, the one that succeeded is told by the other half.
+	other := &name{path: root + "/other"}
+	from.foreign = false
+	p := begin()
+	q := w.settle(8)
+	q.expects = []expectation{{from, movedFrom}, {other, movedTo}}
+	from.waiting, other.waiting = append(from.waiting, q), []*pending{q}
+	if !from.expected(w, notice{movedFrom, 5}) || !other.expected(w, notice{movedTo, 5}) {
+		t.Error("the second call is not taken for the one that moved it")
+	}
+	if len(p.left)+len(q.left)+len(q.expects) > 0 || len(p.expects) != 2 {
+		t.Errorf("left over: %v %v", p, q)
+	}
+}
+
+// TestADirectoryIsFreshOnce: what was seen in it before its notices began may have changed.
+func TestADirectoryIsFreshOnce(t *testing.T) {
+	root := t.TempDir()
+	w := &NewHub().Watch(Options{Listener: -1, Dir: t.TempDir(), Roots: []string{root}}).w
+	for _, want := range []bool{true, false} {
+		if fresh, err := w.hub.observe(w, root); err != nil || fresh != want {
+			t.Errorf("fresh is %v, want %v (%v)", fresh, want, err)
+		}
+	}
+}
