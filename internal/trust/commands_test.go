@@ -46,8 +46,8 @@ var recipes = []recipe{
 	{"tar cf d.tar d && rm -rf d && tar xf d.tar", "d/ d.tar", carries}, {"tar cf all.tar docs %F", "all.tar", carries},
 	{"tar cf - docs | tar xf - -C %D", "%D/", carries}, {"rsync -a docs/ copy/", "copy/", carries},
 	{"rsync -a --delete docs/ %D/", "%D/", carries}, {"sed -i 's/1/one/' %F", "./", carries}, {"sed -i '3d' a.txt b.txt c.txt", "./", carries},
-	{"sed -i.bak '1i first %N' %F", "./ %F.bak", moves | carries}, {"patch -s -p1 < fix.patch", "c.txt c.txt.rej c.txt.orig", moves | carries}, // its backup is the file itself
-	{"patch -s -p1 < fix.patch; sleep 0.02; patch -s -R -p1 < fix.patch", "c.txt c.txt.rej c.txt.orig", moves | carries},
+	{"sed -i.bak '1i first %N' %F", "./ %F.bak", moves | carries}, {"patch -s -p1 < fix.patch", "c.txt c.txt.", moves | carries}, // its backup is the file itself
+	{"patch -s -p1 < fix.patch; sleep 0.02; patch -s -R -p1 < fix.patch", "c.txt c.txt.", moves | carries},
 	{"python3 -c 'open(\"%F\",\"a\").write(\"py%N\\n\")'", "%F", 0},
 	{"python3 -c 'f=open(\"%F\",\"r+\"); f.seek(4); f.write(\"PY\")'", "%F", 0},
 	{"python3 -c 'import os; open(\"t.%N\",\"w\").write(\"new\\n\"); os.replace(\"t.%N\",\"%F\")'", "%F t.%N", moves},

@@ -129,6 +129,65 @@ func TestAnotherNameOfAnOpenFileBehindACut(t *testing.T) {
 	}
 }
 
+// TestAFileThatTwoHaveOpenAtACut: what it holds is the command's if the other one only reads.
+func TestAFileThatTwoHaveOpenAtACut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		flags  int
+		before bool // the other one opened it first
+		want   string
+	}{
+		"the other reads":             {os.O_RDONLY, false, "proven a: a > a2"},
+		"the other reads, from first": {os.O_RDONLY, true, "proven a: a > a2"},
+		"the other writes":            {os.O_RDWR | os.O_APPEND, false, "unproven a: a > a2mine"},
+		"the other writes, from first": {os.O_RDWR | os.O_APPEND, true,
+			"unproven a: a > a2mine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "")
+			b.write("a", "a")
+			b.write("go", "")
+			var f *os.File
+			other := func() {
+				var err error
+				if f, err = os.OpenFile(filepath.Join(b.root, "a"), c.flags, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.before {
+				other()
+			}
+			x, cmd, out, box := b.start("exec 3>>a; printf 2 >&3; : > ready; while [ -e go ]; do sleep 0.01; done; exec 3>&-")
+			b.await("ready")
+			if !c.before {
+				other()
+			}
+			if c.flags != os.O_RDONLY {
+				if _, err := f.WriteString("mine"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := ""
+			if err := x.Collect(func(r witness.Report) { got = b.told(r) }); err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+			if err := os.Remove(filepath.Join(b.root, "go")); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+			box.Close()
+			b.end(x)
+			if got = strings.TrimSuffix(strings.Replace(got, "proven ready: - > ", "", 1), "\n"); strings.TrimSpace(got) != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
 // TestWhatSomebodyWasWritingIsKeptWhole: a command removes or replaces a file while another
 // program is in the middle of writing it anew.
 func TestWhatSomebodyWasWritingIsKeptWhole(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -83,8 +82,7 @@ type collector struct {
 	dir   string
 	roots []string
 	store Store
-	dirs  map[string]*os.File // the roots, open
-	near  *place              // while many names are looked at
+	places
 
 	names   map[string]*touched
 	order   []string
@@ -117,16 +115,14 @@ type collector struct {
 }
 
 func newCollector(dir string, roots []string, s Store) *collector {
-	c := &collector{dir: dir, roots: roots, store: s, dirs: map[string]*os.File{}, posts: map[string]*delta.Image{},
+	c := &collector{dir: dir, roots: roots, store: s, places: newPlaces(roots), posts: map[string]*delta.Image{},
 		asked: map[fileID][]asked{}, open: map[string]bool{}, finals: map[string]journal.Sig{}, since: map[string]bool{}}
 	c.reset()
 	return c
 }
 
 func (c *collector) close() {
-	for _, d := range c.dirs {
-		d.Close()
-	}
+	c.places.Close()
 }
 
 func (c *collector) reset() {

@@ -9,96 +9,25 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/work/witness/beneath"
 	"kerf/internal/work/witness/journal"
 )
 
-const (
-	still   = unix.O_NOFOLLOW | unix.O_CLOEXEC
-	beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
-)
+// places are the roots, open.
+type places struct{ *beneath.Roots }
 
-// place is the directory of the name that was looked at last. Names follow each other as
-// they were touched, most of them in one directory.
-type place struct {
-	path string
-	fd   int
-	err  error
-}
+func newPlaces(roots []string) places { return places{beneath.New(roots)} }
 
 // stay keeps directories open between looks that follow each other, until leave is called.
-func (c *collector) stay() (leave func()) {
-	c.near = &place{fd: -1}
-	return func() {
-		c.near.close()
-		c.near = nil
-	}
-}
-
-func (p *place) close() {
-	if p.fd >= 0 {
-		_ = unix.Close(p.fd)
-	}
-	p.fd = -1
-}
-
-// within is a directory and a name in it that is the same as a name below one of the
-// roots: either the root, or the directory that the name is in.
-func (c *collector) within(name string) (dir int, rest string, err error) {
-	for _, root := range c.roots {
-		below, ok := strings.CutPrefix(name, root)
-		if root != "/" && ok {
-			below, ok = strings.CutPrefix(below, "/")
-		}
-		if !ok {
-			continue
-		}
-		if c.dirs[root] == nil {
-			d, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY, 0)
-			if err != nil {
-				return -1, "", err
-			}
-			c.dirs[root] = d
-		}
-		dir = int(c.dirs[root].Fd())
-		slash := strings.LastIndexByte(below, '/')
-		if c.near == nil || slash < 0 {
-			return dir, below, nil
-		}
-		if p := c.near; p.path != name[:len(name)-len(below)+slash] {
-			p.close()
-			p.path = name[:len(name)-len(below)+slash]
-			p.fd, p.err = openBeneath(dir, below[:slash], unix.O_PATH|unix.O_DIRECTORY)
-		}
-		return c.near.fd, below[slash+1:], c.near.err
-	}
-	return -1, "", errors.New(name + " lies outside of the workspace")
-}
-
-// openBeneath opens a name below a directory on a way without links: what the command put
-// in the place of a directory leads nowhere.
-func openBeneath(dir int, name string, flags uint64) (int, error) {
-	how := unix.OpenHow{Flags: flags | still, Resolve: beneath}
-	for {
-		fd, err := unix.Openat2(dir, name, &how)
-		switch err {
-		case nil:
-			return fd, nil
-		case unix.EINTR, unix.EAGAIN:
-			continue
-		case unix.ENOTDIR, unix.ELOOP:
-			return -1, fs.ErrNotExist
-		}
-		return -1, err
-	}
-}
+func (c *collector) stay() (leave func()) { return c.places.Stay() }
 
 // opened opens what a name below one of the roots holds.
 func (c *collector) opened(name string, flags uint64) (int, error) {
-	dir, rest, err := c.within(name)
+	dir, rest, err := c.places.Within(name)
 	if err != nil {
 		return -1, err
 	}
-	return openBeneath(dir, rest, flags)
+	return beneath.Open(dir, rest, flags)
 }
 
 // leave is how much of the disk stays free when a content is copied to it.
@@ -112,9 +41,9 @@ func (c *collector) leave() int64 {
 
 // look is what a name holds now; the content is not read.
 func (c *collector) look(name string) (journal.State, error) {
-	dir, rest, err := c.within(name)
+	dir, rest, err := c.places.Within(name)
 	if err == nil && strings.Contains(rest, "/") {
-		if dir, err = openBeneath(dir, rest, unix.O_PATH); err == nil {
+		if dir, err = beneath.Open(dir, rest, unix.O_PATH); err == nil {
 			defer unix.Close(dir)
 			rest = ""
 		}

@@ -10,6 +10,7 @@ import (
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/supervise/closings"
 	"kerf/internal/work/witness/supervise/content"
+	"kerf/internal/work/witness/supervise/held/dirs"
 )
 
 // tellApart keeps the kernel from making one notice of two opens or two closes of a file
@@ -31,6 +32,7 @@ func (w *watch) shared(n *name) {
 	if n.writers == 0 || w.paused { // Kerf itself looks at it
 		return
 	}
+	n.shared = true
 	r, below := w.find(n.path)
 	if r == nil {
 		return
@@ -47,8 +49,8 @@ func (w *watch) shared(n *name) {
 // hears of one.
 type endings struct {
 	listener *closings.Listener
-	dirs     map[string]*directory // by told
-	due      bool                  // a file was closed since they were compared
+	dirs     map[string]*dirs.Dir[*watch] // by told
+	due      bool                         // a file was closed since they were compared
 	suspects []suspect
 }
 
@@ -66,21 +68,21 @@ type suspect struct {
 }
 
 func listenEndings() endings {
-	return endings{listener: closings.Listen(), dirs: make(map[string]*directory)}
+	return endings{listener: closings.Listen(), dirs: make(map[string]*dirs.Dir[*watch])}
 }
 
-func (e *endings) add(d *directory) {
-	if d.told = e.listener.Add(d.path); d.told != "" {
-		e.dirs[d.told] = d
+func (e *endings) add(d *dirs.Dir[*watch]) {
+	if d.Told = e.listener.Add(d.Path); d.Told != "" {
+		e.dirs[d.Told] = d
 	}
 }
 
-func (e *endings) remove(d *directory) {
-	if d.told != "" && e.dirs[d.told] == d {
-		delete(e.dirs, d.told)
-		e.listener.Remove(d.path, d.told)
+func (e *endings) remove(d *dirs.Dir[*watch]) {
+	if d.Told != "" && e.dirs[d.Told] == d {
+		delete(e.dirs, d.Told)
+		e.listener.Remove(d.Path, d.Told)
 	}
-	d.told = ""
+	d.Told = ""
 }
 
 // compare finds the files that were closed more often than the command opened them. By the
@@ -89,7 +91,7 @@ func (h *hub) compare() {
 	h.endings.due = false
 	lost := h.endings.listener.Next(func(dir, name, file []byte) {
 		if d := h.endings.dirs[string(dir)]; d != nil {
-			h.ended(path.Join(d.path, string(name)), file)
+			h.ended(path.Join(d.Path, string(name)), file)
 		}
 	})
 	if lost {

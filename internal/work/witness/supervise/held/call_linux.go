@@ -208,9 +208,12 @@ func (c *call) open() error {
 	if flags&(unix.O_APPEND|unix.O_TRUNC|unix.O_RDWR) == unix.O_APPEND {
 		need = begun
 	}
+	known := c.names[s.name]
+	shared := opens && (known == nil || known.writers == 0) && s.BeingWritten()
 	n, err := c.touch(&s, need, f)
 	if err == nil && opens {
 		c.expect(n, opened)
+		n.shared = n.shared || shared
 	}
 	return err
 }
@@ -476,7 +479,7 @@ func (c *call) leave(from *spot) error {
 			n.gone, n.writers = true, 0
 		}
 		if len(inner) > 1 {
-			c.hub.drop(c.hub.below(inner[0].path))
+			c.hub.dirs.Drop(c.hub.dirs.Below(inner[0].path))
 		}
 	}
 	return nil
@@ -525,10 +528,11 @@ func (c *call) move(from, to *spot) error {
 			p.to.counts(p.to.writers)
 			p.to.closed, p.from.closed = p.from.closed, content.Inode{}
 			p.to.linked, p.from.linked = p.from.linked, 0
+			p.to.shared, p.from.shared = p.from.shared, false
 			p.from.gone, p.to.gone = true, false
 		}
 		if dir {
-			hub.moved(pairs[0].from.path, b.path)
+			hub.dirs.Moved(pairs[0].from.path, b.path)
 		}
 	}
 	return nil
@@ -590,14 +594,14 @@ func (c *call) exchange(from, to *spot) error {
 	hub, a, b := c.hub, from.name, to.name
 	c.pending.then = func() {
 		swap(slices.Concat(pairs, c.since(pairs, a, b), c.since(pairs, b, a)))
-		hub.exchanged(a, b)
+		hub.dirs.Exchanged(a, b)
 	}
 	return nil
 }
 
 // exchanged touches the name that something is going to have after an exchange.
 func (c *call) exchanged(p string) (*name, error) {
-	_, _ = c.hub.observe(c.watch, locate.Parent(p)) // before it is looked at
+	_, _ = c.hub.dirs.Observe(c.watch, locate.Parent(p)) // before it is looked at
 	there, err := c.spot(p)
 	defer there.Close()
 	if err == nil && there.State.Kind != journal.Absent {
@@ -612,10 +616,11 @@ func swap(pairs []pair) {
 		writers int
 		closed  content.Inode
 		linked  int32
+		shared  bool
 	}
 	were := make(map[*name]told, len(pairs))
 	for _, p := range pairs {
-		were[p.from] = told{p.from.writers, p.from.closed, p.from.linked}
+		were[p.from] = told{p.from.writers, p.from.closed, p.from.linked, p.from.shared}
 		p.from.gone = true
 	}
 	for _, p := range pairs {
@@ -623,7 +628,7 @@ func swap(pairs []pair) {
 	}
 	for _, p := range pairs {
 		p.to.writers, p.to.closed, p.to.gone = were[p.from].writers, were[p.from].closed, false
-		p.to.linked = were[p.from].linked
+		p.to.linked, p.to.shared = were[p.from].linked, were[p.from].shared
 		p.to.counts(p.to.writers)
 	}
 }
@@ -636,7 +641,7 @@ func (c *call) tree(s *spot, f func(*spot) error) error {
 	if err := c.pin(s); err != nil {
 		return err
 	}
-	_, _ = c.hub.observe(c.watch, s.name) // before it is read
+	_, _ = c.hub.dirs.Observe(c.watch, s.name) // before it is read
 	fd, err := content.Reopen(s.FD, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil // who cannot list it has no more to lose than its name

@@ -11,5 +11,7 @@
 //	pending   calls that went on, until it is known what came of them
 //	look      what a name holds now, opened; package content keeps it
 //	notices   what the kernel tells of changes in directories, those of others too
+//	dirs      the directories of which it tells, by their names
 //	apart     by how many processes a file was written
+//	others    whether programs beside the commands have a file open for writing
 package held

@@ -30,14 +30,23 @@ func (w *watch) find(name string) (*root, string) {
 	return nil, ""
 }
 
+// Root is find for package dirs.
+func (w *watch) Root(name string) (fd int, below string) {
+	r, below := w.find(name)
+	if r == nil {
+		return -1, ""
+	}
+	return r.fd, below
+}
+
 // look returns what a name holds now. The content is not read.
 func (w *watch) look(r *root, name, below string) (content.Thing, error) {
-	d := w.hub.hold(w, locate.Parent(name))
+	d := w.hub.dirs.Hold(w, locate.Parent(name))
 	if d == nil {
 		return content.Open(r.fd, below)
 	}
 	t := content.Thing{FD: -1}
-	err := t.Lstat(d.fd, locate.Base(name))
+	err := t.Lstat(d.FD, locate.Base(name))
 	if err == unix.ENOENT || err == unix.ENOTDIR {
 		return content.Thing{FD: -1}, nil
 	}
@@ -85,8 +94,8 @@ func (c *call) pin(s *spot) error {
 // openNow opens what a name leads to now.
 func (c *call) openNow(s *spot, flags int) (int, error) {
 	flags |= unix.O_NOFOLLOW | unix.O_CLOEXEC
-	if d := c.hub.hold(c.watch, locate.Parent(s.name)); d != nil {
-		return locate.Openat2(d.fd, locate.Base(s.name), uint64(flags), 0)
+	if d := c.hub.dirs.Hold(c.watch, locate.Parent(s.name)); d != nil {
+		return locate.Openat2(d.FD, locate.Base(s.name), uint64(flags), 0)
 	}
 	return locate.Openat2(s.root.fd, s.below, uint64(flags), content.Beneath)
 }

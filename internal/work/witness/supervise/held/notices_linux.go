@@ -2,7 +2,6 @@ package held
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -13,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/witness/journal"
-	"kerf/internal/work/witness/locate"
 	"kerf/internal/work/witness/supervise/content"
+	"kerf/internal/work/witness/supervise/held/dirs"
 )
 
 // event is a kind of change that the kernel tells of a name in a watched directory.
@@ -36,11 +35,6 @@ type notice struct {
 	move uint32
 }
 
-// Openings are told, too: they tell whether a call to open succeeded, and keep two
-// notices of closing from becoming one.
-const watched = unix.IN_OPEN | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
-	unix.IN_CLOSE_WRITE | unix.IN_MOVE_SELF | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_EXCL_UNLINK
-
 // hub is what the commands of one helper share: the kernel's notices of changes in the
 // directories that they work in. Each call of a command that was held makes the notices
 // that follow from it expected. One that nobody expects is the work of somebody else.
@@ -49,26 +43,11 @@ type hub struct {
 	resumed *sync.Cond // a command that was paused may go on
 	fd      int        // of inotify, below zero where there is none
 	bell    int        // wakes up attend; the same
-	dirs    map[int32]*directory
-	byPath  map[string]*directory
+	dirs    *dirs.Set[*watch]
 	watches []*watch
-	held    []*directory // whose fd is open, the oldest first
-	last    *directory   // that hold returned, for
-	lastFor *watch
 	name    []byte // of a notice
 	buffer  [64 << 10]byte
 	endings endings
-}
-
-// directory is a watched directory.
-type directory struct {
-	wd    int32
-	path  string
-	mask  uint32
-	told  string // what notices of closings name it by, or empty
-	users map[*watch]bool
-	moves int // expected moves of itself
-	fd    int // with O_PATH, or below zero
 }
 
 // Hub is what the commands of one helper share.
@@ -84,8 +63,9 @@ func NewHub() *Hub {
 	if err != nil {
 		bell = -1
 	}
-	outer := &Hub{hub{fd: fd, bell: bell, dirs: make(map[int32]*directory), byPath: make(map[string]*directory)}}
+	outer := &Hub{hub{fd: fd, bell: bell}}
 	h := &outer.h
+	h.dirs = dirs.New(fd, h.endings.add, h.endings.remove)
 	h.resumed = sync.NewCond(&h.mu)
 	h.endings = listenEndings()
 	return outer
@@ -94,133 +74,8 @@ func NewHub() *Hub {
 // Attend reads notices also while no call comes, for as long as there is a helper.
 func (h *Hub) Attend() { h.h.attend() }
 
-var errNoNotices = errors.New("changes of others cannot be noticed here")
-
-// above are the directories above those in which a command works: moved or replaced they
-// take with them what is below.
-const above = unix.IN_MOVE_SELF | unix.IN_DELETE | unix.IN_MOVED_TO | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW
-
-// observe begins to take notices of a directory for a command. fresh says that there were none
-// until now: what was seen in it before may have changed since.
-func (h *hub) observe(w *watch, path string) (fresh bool, err error) {
-	if h.lastHeld(w, path) != nil {
-		return false, nil
-	}
-	if d := h.byPath[path]; d != nil && d.mask == watched {
-		d.users[w] = true
-		return false, nil
-	}
-	if err := h.add(w, path, watched); err != nil {
-		return false, err
-	}
-	for {
-		if r, _ := w.find(path); r == nil {
-			return true, nil
-		}
-		path = locate.Parent(path)
-		if d := h.byPath[path]; d != nil && d.users[w] {
-			return true, nil
-		}
-		if err := h.add(w, path, above); err != nil {
-			return true, err
-		}
-	}
-}
-
-func (h *hub) add(w *watch, path string, mask uint32) error {
-	h.last, h.lastFor = nil, nil
-	if d := h.byPath[path]; d != nil && d.mask == watched {
-		mask = watched
-	}
-	if h.fd < 0 {
-		return errNoNotices
-	}
-	wd, err := unix.InotifyAddWatch(h.fd, path, mask)
-	if err != nil {
-		return err
-	}
-	d := h.dirs[int32(wd)]
-	if d != nil && h.byPath[d.path] == d { // perhaps the same directory by another name: it was moved
-		h.forget(d)
-	}
-	if d == nil {
-		d = &directory{wd: int32(wd), users: make(map[*watch]bool), fd: -1}
-		h.dirs[int32(wd)] = d
-	}
-	d.path, d.mask = path, mask
-	d.users[w] = true
-	h.byPath[path] = d
-	if mask == watched && d.told == "" {
-		h.endings.add(d)
-	}
-	return nil
-}
-
-// maxHeld is how many directories are held open: as many as commands work in by turns.
-const maxHeld = 32
-
-// hold returns the directory with a path, open, or nil if a command's work in it and
-// above it was not noticed from some moment on. Until the next notice that path leads
-// there, with no link on its way.
-func (h *hub) hold(w *watch, path string) *directory {
-	if d := h.lastHeld(w, path); d != nil {
-		return d
-	}
-	d := h.byPath[path]
-	if d == nil || d.mask != watched || !d.users[w] {
-		return nil
-	}
-	if d.fd >= 0 {
-		h.last, h.lastFor = d, w
-		return d
-	}
-	r, below := w.find(path)
-	if r == nil {
-		return nil
-	}
-	fd, err := locate.Openat2(r.fd, below, unix.O_PATH|unix.O_DIRECTORY,
-		unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
-	if err != nil {
-		return nil
-	}
-	if len(h.held) == maxHeld {
-		h.letGo(h.held[0])
-	}
-	d.fd = fd
-	h.held = append(h.held, d)
-	h.last, h.lastFor = d, w
-	return d
-}
-
-// lastHeld is what hold returned last, if that was for this command and path.
-func (h *hub) lastHeld(w *watch, path string) *directory {
-	if d := h.last; d != nil && h.lastFor == w && d.fd >= 0 && d.path == path {
-		return d
-	}
-	return nil
-}
-
-// letGo closes a directory. What is removed goes only when nobody holds it.
-func (h *hub) letGo(d *directory) {
-	if d.fd < 0 {
-		return
-	}
-	locate.Close(d.fd)
-	d.fd = -1
-	h.held = slices.DeleteFunc(h.held, func(other *directory) bool { return other == d })
-}
-
-// forget no longer takes a directory for what its path leads to.
-func (h *hub) forget(d *directory) {
-	h.letGo(d)
-	if h.byPath[d.path] == d {
-		delete(h.byPath, d.path)
-	}
-}
-
 // release forgets a command.
 func (h *hub) release(w *watch) {
-	h.last, h.lastFor = nil, nil
 	for i, other := range h.watches {
 		if other == w {
 			h.watches = append(h.watches[:i:i], h.watches[i+1:]...)
@@ -228,67 +83,11 @@ func (h *hub) release(w *watch) {
 		}
 	}
 	for wd := range w.apartFrom {
-		if h.dirs[wd] == nil && !slices.ContainsFunc(h.watches, func(other *watch) bool { return other.apartFrom[wd] }) {
+		if h.dirs.Told(wd) == nil && !slices.ContainsFunc(h.watches, func(other *watch) bool { return other.apartFrom[wd] }) {
 			_, _ = unix.InotifyRmWatch(h.fd, uint32(wd))
 		}
 	}
-	for wd, d := range h.dirs {
-		delete(d.users, w)
-		if len(d.users) == 0 {
-			delete(h.dirs, wd)
-			h.endings.remove(d)
-			h.forget(d)
-			_, _ = unix.InotifyRmWatch(h.fd, uint32(wd)) // the directory may be gone
-		}
-	}
-}
-
-// moved gives the watched directories below one name another one. An empty one that was
-// there went.
-func (h *hub) moved(from, to string) {
-	if d := h.byPath[to]; d != nil {
-		h.forget(d)
-	}
-	h.rename(h.below(from), from, to)
-}
-
-// exchanged gives those below two names each other's.
-func (h *hub) exchanged(a, b string) {
-	one, other := h.below(a), h.below(b)
-	h.rename(one, a, b)
-	h.rename(other, b, a)
-}
-
-// below are the watched directories at and below a name.
-func (h *hub) below(name string) []*directory {
-	var list []*directory
-	for _, d := range h.dirs {
-		if rest, ok := strings.CutPrefix(d.path, name); ok && (rest == "" || rest[0] == '/') {
-			list = append(list, d)
-		}
-	}
-	return list
-}
-
-func (h *hub) rename(list []*directory, from, to string) {
-	for _, d := range list {
-		if d.path == from {
-			d.moves++
-		}
-		h.forget(d)
-		d.path = to + d.path[len(from):]
-		h.byPath[d.path] = d
-	}
-}
-
-// drop takes no more notices of directories.
-func (h *hub) drop(list []*directory) {
-	for _, d := range list {
-		delete(h.dirs, d.wd)
-		h.endings.remove(d)
-		h.forget(d)
-		_, _ = unix.InotifyRmWatch(h.fd, uint32(d.wd)) // it may be gone
-	}
+	h.dirs.Release(w)
 }
 
 const (
@@ -376,7 +175,7 @@ func (h *hub) take(b []byte) {
 			}
 			continue
 		}
-		d := h.dirs[e.Wd]
+		d := h.dirs.Told(e.Wd)
 		if d == nil {
 			if e.Mask&unix.IN_CLOSE_WRITE != 0 {
 				for _, w := range h.watches {
@@ -387,15 +186,13 @@ func (h *hub) take(b []byte) {
 		}
 		switch {
 		case e.Mask&unix.IN_IGNORED != 0:
-			delete(h.dirs, d.wd)
-			h.endings.remove(d)
-			h.forget(d)
+			h.dirs.Gone(d)
 		case e.Mask&unix.IN_MOVE_SELF != 0:
 			h.movedSelf(d)
 		case len(name) > 0:
 			if kind, ok := kinds[e.Mask&^unix.IN_ISDIR]; ok {
-				h.name = append(append(append(h.name[:0], d.path...), '/'), name...)
-				if d.path == "/" {
+				h.name = append(append(append(h.name[:0], d.Path...), '/'), name...)
+				if d.Path == "/" {
 					h.name = h.name[1:]
 				}
 				// Nobody keeps the string.
@@ -406,15 +203,15 @@ func (h *hub) take(b []byte) {
 }
 
 // told takes a notice of a name in a directory.
-func (h *hub) told(in *directory, path string, e notice, dir bool) {
-	own := in.mask == watched && h.happened(path, e)
-	d := h.byPath[path]
+func (h *hub) told(in *dirs.Dir[*watch], path string, e notice, dir bool) {
+	own := in.Whole() && h.happened(path, e)
+	d := h.dirs.At(path)
 	switch {
 	case !dir || d == nil:
 	case e.event == deleted: // somebody may still have it open, so that the kernel does not tell
-		h.forget(d)
+		h.dirs.Forget(d)
 	case e.event == movedTo && !own: // it was replaced
-		h.drop(h.below(path))
+		h.dirs.Drop(h.dirs.Below(path))
 	}
 }
 
@@ -423,24 +220,23 @@ var kinds = map[uint32]event{unix.IN_CREATE: created, unix.IN_DELETE: deleted, u
 
 // movedSelf is told that a watched directory got another name. If no command did it,
 // all that was touched below is somebody else's matter.
-func (h *hub) movedSelf(d *directory) {
-	if d.moves > 0 {
-		d.moves--
+func (h *hub) movedSelf(d *dirs.Dir[*watch]) {
+	if d.Expected() {
 		return
 	}
-	for w := range d.users {
+	for w := range d.Users {
 		for p, n := range w.names {
-			if strings.HasPrefix(p, d.path+"/") || p == d.path {
+			if strings.HasPrefix(p, d.Path+"/") || p == d.Path {
 				w.foreign(n)
 			}
 		}
 		for p, n := range w.before {
-			if strings.HasPrefix(p, d.path+"/") || p == d.path {
+			if strings.HasPrefix(p, d.Path+"/") || p == d.Path {
 				w.foreign(n)
 			}
 		}
 	}
-	h.drop(h.below(d.path))
+	h.dirs.Drop(h.dirs.Below(d.Path))
 }
 
 // happened tells the commands that touched a name what became of it. done says that one

@@ -201,7 +201,7 @@ func (n *name) became(e event) {
 	case movedFrom:
 		n.gone = true
 	case created:
-		n.gone, n.opens = false, 0
+		n.gone, n.opens, n.shared = false, 0, false
 	case movedTo:
 		n.gone = false
 	}

@@ -117,7 +117,7 @@ func TestADirectoryIsFreshOnce(t *testing.T) {
 	root := t.TempDir()
 	w := &NewHub().Watch(Options{Listener: -1, Dir: t.TempDir(), Roots: []string{root}}).w
 	for _, want := range []bool{true, false} {
-		if fresh, err := w.hub.observe(w, root); err != nil || fresh != want {
+		if fresh, err := w.hub.dirs.Observe(w, root); err != nil || fresh != want {
 			t.Errorf("fresh is %v, want %v (%v)", fresh, want, err)
 		}
 	}

@@ -54,7 +54,7 @@ func (c *call) touched(s *spot, need level, f content.Fate) (*name, error) {
 		return nil, err
 	}
 	p, t := s.name, &s.Thing
-	fresh, blind := c.hub.observe(c.watch, locate.Parent(p))
+	fresh, blind := c.hub.dirs.Observe(c.watch, locate.Parent(p))
 	if fresh && blind == nil {
 		return nil, errSwapped
 	}

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
 	"kerf/internal/work/witness/supervise/content"
+	"kerf/internal/work/witness/supervise/held/others"
 	"kerf/internal/work/witness/supervise/listener"
 )
 
@@ -24,6 +25,7 @@ type name struct {
 	foreign bool // somebody else changed it since
 	writers int  // how often the command has what is here open for writing
 	opens   int  // how often it opened that since it came here
+	shared  bool // somebody else has that open, too, perhaps to write it
 	ended   []ending
 	waiting []*pending
 	closed  content.Inode // that the command last wrote and closed here
@@ -60,7 +62,7 @@ func (h *Hub) Watch(o Options) *Watch {
 		w.ignored[p] = true
 	}
 	w.find1.Root, w.find1.Fixed = -1, o.OneRoot
-	w.find1.Known = func(name string) bool { return w.hub.hold(w, name) != nil }
+	w.find1.Known = func(name string) bool { return w.hub.dirs.Hold(w, name) != nil }
 	for _, p := range o.Roots {
 		fd, err := unix.Open(p, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -418,6 +420,7 @@ func (w *watch) cut() {
 	if len(open) == 0 {
 		w.closings()
 	}
+	w.undecided(open)
 	clear(w.wrote)
 	for _, e := range w.counted {
 		*e = endingsOf{}
@@ -443,6 +446,18 @@ func (w *watch) over() {
 		}
 	}
 	w.hub.drainAll()
+}
+
+// undecided finds the files that the command has open, and somebody else, too, who may write them:
+// whose what they hold is nobody knows.
+func (w *watch) undecided(open map[string]*name) {
+	for p, n := range open {
+		if r, below := w.find(p); r != nil && n.shared && !n.foreign {
+			if n.shared = others.Write(w.find1.Proc, r.fd, below); n.shared {
+				w.foreign(n)
+			}
+		}
+	}
 }
 
 // overdue ends the calls that came to nothing: their threads went on long ago. Else what somebody

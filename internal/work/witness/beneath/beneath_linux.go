@@ -1,0 +1,107 @@
+package beneath
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Roots are directories. They are for one goroutine at a time.
+type Roots struct {
+	roots []string
+	dirs  map[string]*os.File // open
+	near  *place              // while many names are looked at
+}
+
+// New returns roots with these real paths, of which none is open yet.
+func New(roots []string) *Roots { return &Roots{roots: roots, dirs: map[string]*os.File{}} }
+
+// Close closes what is open.
+func (r *Roots) Close() {
+	for _, d := range r.dirs {
+		d.Close()
+	}
+}
+
+const (
+	still   = unix.O_NOFOLLOW | unix.O_CLOEXEC
+	resolve = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+)
+
+// place is the directory of the name that was looked at last. Names follow each other as
+// they were touched, most of them in one directory.
+type place struct {
+	path string
+	fd   int
+	err  error
+}
+
+// Stay keeps directories open between looks that follow each other, until leave is called.
+func (r *Roots) Stay() (leave func()) {
+	r.near = &place{fd: -1}
+	return func() {
+		r.near.close()
+		r.near = nil
+	}
+}
+
+func (p *place) close() {
+	if p.fd >= 0 {
+		_ = unix.Close(p.fd)
+	}
+	p.fd = -1
+}
+
+// Within is a directory and a name in it that is the same as a name below one of the
+// roots: either the root, or the directory that the name is in.
+func (r *Roots) Within(name string) (dir int, rest string, err error) {
+	for _, root := range r.roots {
+		below, ok := strings.CutPrefix(name, root)
+		if root != "/" && ok {
+			below, ok = strings.CutPrefix(below, "/")
+		}
+		if !ok {
+			continue
+		}
+		if r.dirs[root] == nil {
+			d, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY, 0)
+			if err != nil {
+				return -1, "", err
+			}
+			r.dirs[root] = d
+		}
+		dir = int(r.dirs[root].Fd())
+		slash := strings.LastIndexByte(below, '/')
+		if r.near == nil || slash < 0 {
+			return dir, below, nil
+		}
+		if p := r.near; p.path != name[:len(name)-len(below)+slash] {
+			p.close()
+			p.path = name[:len(name)-len(below)+slash]
+			p.fd, p.err = Open(dir, below[:slash], unix.O_PATH|unix.O_DIRECTORY)
+		}
+		return r.near.fd, below[slash+1:], r.near.err
+	}
+	return -1, "", errors.New(name + " lies outside of the workspace")
+}
+
+// Open opens a name below a directory on a way without links: what the command put
+// in the place of a directory leads nowhere.
+func Open(dir int, name string, flags uint64) (int, error) {
+	how := unix.OpenHow{Flags: flags | still, Resolve: resolve}
+	for {
+		fd, err := unix.Openat2(dir, name, &how)
+		switch err {
+		case nil:
+			return fd, nil
+		case unix.EINTR, unix.EAGAIN:
+			continue
+		case unix.ENOTDIR, unix.ELOOP:
+			return -1, fs.ErrNotExist
+		}
+		return -1, err
+	}
+}

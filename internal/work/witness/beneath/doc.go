@@ -1,0 +1,2 @@
+// Package beneath opens names below roots on ways without links.
+package beneath
