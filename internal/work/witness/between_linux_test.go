@@ -2,6 +2,7 @@ package witness_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -132,47 +133,54 @@ func TestAnotherNameOfAnOpenFileBehindACut(t *testing.T) {
 // TestAFileThatTwoHaveOpenAtACut: what it holds is the command's if the other one only reads.
 func TestAFileThatTwoHaveOpenAtACut(t *testing.T) {
 	t.Parallel()
+	const reads, writes = "exec 3<a; : > there; read x", "exec 3>>a; : > there; read x; printf mine >&3; : > wrote; read x"
 	for name, c := range map[string]struct {
-		flags  int
-		before bool // the other one opened it first
-		want   string
+		line string
+		last bool // the other one opens it after the command
+		want string
 	}{
-		"the other reads":             {os.O_RDONLY, false, "proven a: a > a2"},
-		"the other reads, from first": {os.O_RDONLY, true, "proven a: a > a2"},
-		"the other writes":            {os.O_RDWR | os.O_APPEND, false, "unproven a: a > a2mine"},
-		"the other writes, from first": {os.O_RDWR | os.O_APPEND, true,
-			"unproven a: a > a2mine"},
+		"the other reads":              {reads, true, "proven a: a > a2"},
+		"the other reads, from first":  {reads, false, "proven a: a > a2"},
+		"the other writes":             {writes, true, "unproven a: a > a2mine"},
+		"the other writes, from first": {writes, false, "unproven a: a > a2mine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, "")
 			b.write("a", "a")
 			b.write("go", "")
-			var f *os.File
-			other := func() {
-				var err error
-				if f, err = os.OpenFile(filepath.Join(b.root, "a"), c.flags, 0); err != nil {
+			other := exec.Command("bash", "-c", c.line)
+			other.Dir = b.root
+			in, err := other.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			open := func() {
+				if err := other.Start(); err != nil {
 					t.Fatal(err)
 				}
+				b.await("there")
 			}
-			if c.before {
-				other()
+			if !c.last {
+				open()
 			}
 			x, cmd, out, box := b.start("exec 3>>a; printf 2 >&3; : > ready; while [ -e go ]; do sleep 0.01; done; exec 3>&-")
 			b.await("ready")
-			if !c.before {
-				other()
+			if c.last {
+				open()
 			}
-			if c.flags != os.O_RDONLY {
-				if _, err := f.WriteString("mine"); err != nil {
+			if c.line == writes {
+				if _, err := in.Write([]byte("x\n")); err != nil {
 					t.Fatal(err)
 				}
+				b.await("wrote")
 			}
 			got := ""
 			if err := x.Collect(func(r witness.Report) { got = b.told(r) }); err != nil {
 				t.Fatal(err)
 			}
-			f.Close()
+			in.Close()
+			_ = other.Wait()
 			if err := os.Remove(filepath.Join(b.root, "go")); err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +189,7 @@ func TestAFileThatTwoHaveOpenAtACut(t *testing.T) {
 			}
 			box.Close()
 			b.end(x)
-			if got = strings.TrimSuffix(strings.Replace(got, "proven ready: - > ", "", 1), "\n"); strings.TrimSpace(got) != c.want {
+			if got = strings.TrimSpace(strings.Replace(got, "proven ready: - > ", "", 1)); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})

@@ -144,10 +144,16 @@ func (c *call) expect(n *name, e event) {
 	n.waiting = append(n.waiting, c.pending)
 }
 
-// moved notes the halves of a move within the workspace.
-func (p *pending) moved(n *name, of notice) {
+// moved notes the halves of a move within the workspace. Until the second one no directory is taken
+// for what its path led to.
+func (p *pending) moved(w *watch, n *name, of notice) {
 	switch of.event {
 	case movedFrom:
+		if w.hub.dirs.At(n.path) != nil {
+			for _, d := range w.hub.dirs.Below(n.path) {
+				w.hub.dirs.Forget(d)
+			}
+		}
 		if slices.ContainsFunc(p.expects, func(x expectation) bool { return x.kind == movedTo }) {
 			p.left = append(p.left, departure{n, of.move})
 		}
@@ -178,7 +184,7 @@ func (n *name) expected(w *watch, of notice) bool {
 				if !p.done {
 					n.became(e)
 				}
-				p.moved(n, of)
+				p.moved(w, n, of)
 				if (e == movedTo || len(p.expects) == 0) && p.then != nil {
 					p.then()
 					p.then, p.done = nil, true

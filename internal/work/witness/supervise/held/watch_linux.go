@@ -2,6 +2,8 @@ package held
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -453,7 +455,7 @@ func (w *watch) over() {
 func (w *watch) undecided(open map[string]*name) {
 	for p, n := range open {
 		if r, below := w.find(p); r != nil && n.shared && !n.foreign {
-			if n.shared = others.Write(w.find1.Proc, r.fd, below); n.shared {
+			if n.shared = others.Write(w.find1.Proc, r.fd, below, slices.Collect(maps.Keys(w.calls))); n.shared {
 				w.foreign(n)
 			}
 		}

@@ -11,9 +11,9 @@ import (
 )
 
 // Write reports whether a process that is not of a witnessed command has the file open for writing
-// that a name below a directory leads to. proc is /proc, open. A process whose descriptors this one
-// may not read is not counted.
-func Write(proc, dir int, below string) bool {
+// that a name below a directory leads to. proc is /proc, open; threads are some of the command. A
+// process whose descriptors this one may not read is not counted.
+func Write(proc, dir int, below string, threads []uint32) bool {
 	var file content.Thing
 	if file.Lstat(dir, below) != nil {
 		return false
@@ -22,13 +22,16 @@ func Write(proc, dir int, below string) bool {
 	if err != nil {
 		return true
 	}
-	own, known := filters("self")
+	own := of("self")
+	apart := false
+	for _, tid := range threads {
+		apart = apart || of(strconv.Itoa(int(tid))).depth > own.depth
+	}
 	for _, e := range list {
 		if _, err := strconv.Atoi(e.Name()); err != nil || !has(proc, e.Name(), &file) {
 			continue
 		}
-		// Commands have a filter that this process does not have.
-		if n, ok := filters(e.Name()); !known || ok && n <= own {
+		if p := of(e.Name()); p.filters <= own.filters || apart && p.depth <= own.depth {
 			return true
 		}
 	}
@@ -59,11 +62,19 @@ func writes(pid, fd string) bool {
 	return err == nil && (!ok || perr != nil || flags&unix.O_ACCMODE != unix.O_RDONLY && flags&unix.O_PATH == 0)
 }
 
-// filters is how many seccomp filters a process has.
-func filters(pid string) (n int, known bool) {
-	text, err := os.ReadFile("/proc/" + pid + "/status")
-	_, rest, ok := bytes.Cut(text, []byte("\nSeccomp_filters:"))
-	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	n, perr := strconv.Atoi(string(bytes.TrimSpace(line)))
-	return n, err == nil && ok && perr == nil
+// process is what tells those of commands from others: they have a seccomp filter that this process
+// does not have, and in a sandbox a namespace of their own.
+type process struct{ filters, depth int }
+
+func of(pid string) (p process) {
+	text, _ := os.ReadFile("/proc/" + pid + "/status")
+	for line := range bytes.Lines(text) {
+		if n, ok := bytes.CutPrefix(line, []byte("Seccomp_filters:")); ok {
+			p.filters, _ = strconv.Atoi(string(bytes.TrimSpace(n)))
+		}
+		if ids, ok := bytes.CutPrefix(line, []byte("NSpid:")); ok {
+			p.depth = len(bytes.Fields(ids))
+		}
+	}
+	return p
 }
