@@ -28,6 +28,7 @@ type call struct {
 	pending     *pending
 	path, path2 string
 	flags       uint64
+	fresh       int // how often it was looked at anew, for directories whose notices began
 }
 
 // dir is the descriptor argument with an index, or the working directory.

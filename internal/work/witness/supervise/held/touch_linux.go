@@ -55,7 +55,8 @@ func (c *call) touched(s *spot, need level, f content.Fate) (*name, error) {
 	}
 	p, t := s.name, &s.Thing
 	fresh, blind := c.hub.dirs.Observe(c.watch, locate.Parent(p))
-	if fresh && blind == nil {
+	if fresh && blind == nil && c.fresh < maxFresh {
+		c.fresh++
 		return nil, errSwapped
 	}
 	n := c.names[p]
@@ -107,6 +108,10 @@ func (c *call) keepCarried(n *name, t *content.Thing, need level, f content.Fate
 	}
 	return c.lose(n.path, c.touches, t.State.Sig.Size, lost)
 }
+
+// maxFresh bounds how often a call is looked at anew for directories whose notices begin: one that
+// has two names takes them from itself.
+const maxFresh = 5
 
 // fate is what becomes of the file that a name holds: one that the command has open for
 // writing may be written to when its name is gone.
