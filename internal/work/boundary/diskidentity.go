@@ -48,8 +48,8 @@ func (Disk) Multiples(dir string, limit int) []Multiple {
 }
 
 // contents are directories of git and of Kerf whose files share their bytes with others
-// without being settings.
-var contents = []string{"objects", "store", "sessions", "workspaces", "worktrees"}
+// without being settings. The copy that a try works on is seen at the usual place, too.
+var contents = []string{"objects", "store", "sessions", "workspaces", "worktrees", "tries"}
 
 // Names walks dirs.
 func (Disk) Names(wanted map[FileID]bool, dirs []string) map[FileID][]string {

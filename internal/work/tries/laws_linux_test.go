@@ -419,6 +419,9 @@ func (h *history) merged(a *attempt, now, kept tree, what string) {
 				ok = ok && strings.Contains(k.Text, line)
 			}
 		}
+		if !ok && a.careful(b, u, v, k) {
+			ok = true
+		}
 		if !ok && a.mid != nil && (v.plain() == a.mid[path].plain() && k.plain() == u.plain() || h.knew(path, u)) {
 			ok = true
 		}
@@ -427,6 +430,22 @@ func (h *history) merged(a *attempt, now, kept tree, what string) {
 				k.plain())
 		}
 	}
+}
+
+// careful reports whether something of the try was left out, because nobody recorded what was
+// there when it changed that, and others touched it since. The other way round, a file that they
+// removed comes again if the try had put a new file in its place.
+func (a *attempt) careful(b, u, v, k node) bool {
+	recorded := !slices.ContainsFunc(a.steps, func(s step) bool { return s.Way == "command" })
+	switch {
+	case u.dir() && v.dir(), u.file() && v.Kind == "" && !recorded:
+		return b.Ctime != u.Ctime && k.plain() == u.plain()
+	case u.Kind == "" && v.file():
+		return (!recorded || a.mid != nil) && k.plain() == v.plain()
+	case u.dir() && v.Kind == "" && k.Kind == "":
+		return a.mid != nil // it saw it
+	}
+	return false
 }
 
 // knew reports whether a try found what others made of a path, and went on from that: it can

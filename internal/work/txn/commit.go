@@ -323,8 +323,8 @@ func doCreate(d *tree.Dir, name string, aside *tree.Dir, tmp string, o *op) erro
 func doReplace(d *tree.Dir, name string, o *op) error {
 	tmp := path.Base(string(o.Tmp))
 	// This look spares readers a file that comes and goes; the one after counts.
-	if sig, err := d.Sig(name); err != nil || sig != o.seen.Sig {
-		return mismatch(d, name, o)
+	if sig, err := d.Sig(name); err != nil || sig != o.seen.Sig && !o.seen.Links {
+		return mismatch(d, name, o) // what becomes of another name of the file changes its signature
 	}
 	err := d.Exchange(tmp, name)
 	if o.exchanged = err == nil; errors.Is(err, errors.ErrUnsupported) {

@@ -332,3 +332,22 @@ func TestProtectedPathsAreRefused(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestNamesOfOneFileGoApart: each name of a file gets a content of its own, or goes.
+func TestNamesOfOneFileGoApart(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "old")
+	for _, name := range []string{"b", "c"} {
+		if err := os.Link(f.path("a"), f.path(name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	w := f.open(false, nil)
+	set := delta.Set{f.change("c"), f.change("a", "new a"), f.change("b", "new b")}
+	if _, err := w.Commit(context.Background(), set, CommitOptions{AsMade: true}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string]string{"a": "-rw-r--r-- new a", "b": "-rw-r--r-- new b"}, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+}
