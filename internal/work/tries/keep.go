@@ -395,14 +395,24 @@ func isDir(path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// committed reports whether what was written below a directory of git's has other
-// references than the one it was written over. An index that was only read again, and objects
-// that nothing names, are no loss.
+// committed reports whether something was written below a directory of git's that would be
+// missed: commits and other references, settings, hooks, a merge or rebase under way.
 func committed(entries []overlay.Entry, dir string) bool {
 	return slices.ContainsFunc(entries, func(e overlay.Entry) bool {
 		name, ok := strings.CutPrefix(e.Path, dir)
-		return ok && e.Kind != overlay.Dir && (name == "HEAD" || name == "packed-refs" || strings.HasPrefix(name, "refs/"))
+		return ok && e.Kind != overlay.Dir && !passing(name)
 	})
+}
+
+// passing reports whether a file below a directory of git's is no loss: an index that was only
+// read again, objects that nothing names, and what git notes for itself.
+func passing(name string) bool {
+	switch top, _, _ := strings.Cut(name, "/"); top {
+	case "index", "objects", "logs", "COMMIT_EDITMSG", "FETCH_HEAD", "ORIG_HEAD", "gc.log", "gc.pid":
+		return true
+	default:
+		return strings.HasPrefix(top, "fsmonitor") || strings.HasPrefix(top, "sharedindex.") || strings.HasSuffix(name, ".lock")
+	}
 }
 
 // image is what a path of an upper layer holds.

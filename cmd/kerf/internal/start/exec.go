@@ -250,6 +250,7 @@ func (o *execOptions) several(ctx context.Context, h *host.Host, args []string) 
 	if err != nil {
 		return true, err
 	}
+	a.Timeout = o.timeout
 	a.Check, a.AddDirs, a.JSON, a.Input = o.goal.Check, o.addDirs, o.json || o.jsonToo, []byte(text)
 	return true, a.Run(ctx, o.p, h)
 }

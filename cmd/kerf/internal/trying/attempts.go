@@ -37,7 +37,8 @@ type Attempts struct {
 	KeepBest bool
 
 	// What the request is, and how it is judged.
-	Check   string // the shell command that decides, empty for the exit code of the run
+	Check   string        // the shell command that decides, empty for the exit code of the run
+	Timeout time.Duration // of the check; 0 is longestCheck
 	AddDirs []string
 	Request string
 	Model   string // that of the command line
@@ -74,6 +75,9 @@ func (a *Attempts) Misused(try string) error {
 	return nil
 }
 
+// longestCheck bounds a check where --timeout does not.
+const longestCheck = time.Hour
+
 // maxAttempts bounds what one command starts.
 const maxAttempts = 64
 
@@ -97,7 +101,9 @@ type attempt struct {
 	Cost    *float64       `json:"cost_usd,omitempty"` // nil where no price is known
 	Seconds float64        `json:"seconds"`
 	Kept    bool           `json:"kept"`
-	Error   string         `json:"error,omitempty"`
+	// CheckWrote says that the check changed files which are kept with the others.
+	CheckWrote bool   `json:"check_wrote,omitempty"`
+	Error      string `json:"error,omitempty"`
 
 	try *tries.Try
 }
@@ -151,15 +157,20 @@ func (a *Attempts) Run(ctx context.Context, p *program.Program, h *host.Host) er
 	return nil
 }
 
-// better orders attempts: those that passed, then those that changed less, then the older.
+// better orders attempts: those that passed, then those that changed less, then the older. One
+// that passed and changed nothing comes after those that changed something: the check passed
+// before it, too.
 func better(x, y *attempt) int {
-	passed := func(a *attempt) int {
-		if a.Passed {
+	rank := func(a *attempt) int {
+		switch {
+		case a.Passed && a.Files > 0:
 			return 0
+		case a.Passed:
+			return 1
 		}
-		return 1
+		return 2
 	}
-	return cmp.Or(cmp.Compare(passed(x), passed(y)), cmp.Compare(x.size(), y.size()), cmp.Compare(x.Try, y.Try))
+	return cmp.Or(cmp.Compare(rank(x), rank(y)), cmp.Compare(x.size(), y.size()), cmp.Compare(x.Try, y.Try))
 }
 
 // one runs one attempt, then the check in the same try.
@@ -184,15 +195,26 @@ func (a *Attempts) one(ctx context.Context, p *program.Program, h *host.Host, x 
 		return err
 	}
 	x.Passed = x.Exit == 0
-	if a.Check != "" && ctx.Err() == nil {
-		exit, err := a.in(ctx, p, h, x, "check.log", "check.err", []string{self, "sandbox", "-s", "workspace-write", "--",
-			"bash", "-c", a.Check})
-		if err != nil {
-			return err
-		}
-		x.Check, x.Passed = &exit, exit == 0
+	before, err := x.measure(ctx, h)
+	if err != nil || a.Check == "" || ctx.Err() != nil {
+		return err
 	}
-	return x.measure(ctx, h)
+	most := cmp.Or(a.Timeout, longestCheck)
+	bounded, stop := context.WithTimeout(ctx, most)
+	defer stop()
+	exit, err := a.in(bounded, p, h, x, "check.log", "check.err", []string{self, "sandbox", "-s", "workspace-write", "--",
+		"bash", "-c", a.Check})
+	if err != nil {
+		return err
+	}
+	if bounded.Err() != nil && ctx.Err() == nil {
+		x.Error = cmp.Or(x.Error, fmt.Sprintf("the check was not over after %s", most))
+	}
+	x.Check, x.Passed = &exit, x.Passed && exit == 0
+	sized := *x
+	after, err := sized.measure(ctx, h)
+	x.CheckWrote = before != after
+	return err
 }
 
 // in runs a program in the try, with its output in files beside it.
@@ -270,17 +292,17 @@ func (x *attempt) read(h *host.Host) error {
 	return nil
 }
 
-// measure counts what the attempt changed.
-func (x *attempt) measure(ctx context.Context, h *host.Host) error {
+// measure counts what the attempt changed, and returns it.
+func (x *attempt) measure(ctx context.Context, h *host.Host) (string, error) {
 	plan, ws, err := planOf(ctx, h, x.try, tries.Options{})
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer ws.Close()
 	text := plan.Diff(x.try.Meta.Roots[0])
 	s := shown.Tally(text)
 	x.Files, x.Added, x.Removed = len(shown.Files(text)), s.Added, s.Removed
-	return nil
+	return text, nil
 }
 
 // settle keeps the best attempt if that is asked for, and gives the tries back.
@@ -322,6 +344,9 @@ func (x *attempt) words() string {
 		text = fmt.Sprintf("the check failed (exit %d)", *x.Check)
 	case !x.Passed:
 		text = fmt.Sprintf("failed (exit %d)", x.Exit)
+	}
+	if x.CheckWrote {
+		text += "; the check changed files, too"
 	}
 	return fmt.Sprintf("%s, %.1f s", visible.Plain(text), x.Seconds)
 }
