@@ -138,6 +138,7 @@ type Report struct {
 	Output   string // whole
 	Kept     string // the name under which the output is kept
 	Tree     string // of the files that it ran on, see treehash; empty where it is not known
+	Moved    bool   // others changed files while it ran, so that Tree is empty
 	Changed  []string
 	OnRecord string // what an earlier run on the same files came to, empty where there was none
 }

@@ -166,3 +166,26 @@ func TestLineAndPaths(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestFilesThatChangeMeanwhile: a verdict is about one state of the files, or about none. What
+// the check itself changes is no matter.
+func TestFilesThatChangeMeanwhile(t *testing.T) {
+	p, s := newProject(t, Check{Name: "words", Command: "words", When: []When{Turn}})
+	p.write("a", "good")
+	s.Begin()
+	s.Baseline(t.Context(), []string{"a"}, Turn)
+	p.fails = func(int) *Ran {
+		p.write("b", "of others")
+		return nil
+	}
+	if r := s.After(t.Context(), Turn, []string{"a"}); len(r) != 1 || r[0].Outcome != OK || r[0].Tree != "" || !r[0].Moved {
+		t.Errorf("others changed files: %+v", r)
+	}
+	p.fails = func(int) *Ran {
+		p.write("c", "of the check")
+		return &Ran{Changed: []string{"c"}}
+	}
+	if r := s.After(t.Context(), Turn, []string{"a"}); len(r) != 1 || r[0].Tree == "" || r[0].Moved {
+		t.Errorf("the check changed files: %+v", r)
+	}
+}

@@ -126,6 +126,8 @@ func (s *Suite) baseline(ctx context.Context, c Check) {
 		if exit, output = ran.Exit, ran.Output; exit != 0 {
 			r.Outcome, r.Known = Before, len(s.parse(exit, output))
 		}
+		s.settled(ctx, &r)
+		tree = r.Tree
 		s.record(&r)
 	}
 	found = s.parse(exit, output)
@@ -215,6 +217,7 @@ func (s *Suite) Again(ctx context.Context, m Moment) (list []Report) {
 		r := Report{Check: c, When: cmp.Or(m.When, Verify), Tree: s.tree(ctx)}
 		s.fill(&r, s.o.Run(ctx, c, c.Command))
 		r.Blind = false
+		s.settled(ctx, &r)
 		if s.o.Recall != nil && r.Tree != "" {
 			if exit, _, known := s.o.Recall(c, r.Tree); known {
 				r.OnRecord = fmt.Sprintf("exit %d", exit)
@@ -231,6 +234,7 @@ func (s *Suite) after(ctx context.Context, c Check, when When, files []string) R
 	line := c.Line(files)
 	ran := s.o.Run(ctx, c, line)
 	s.fill(&r, ran)
+	s.settled(ctx, &r)
 	k := s.known[c.Name]
 	if r.Outcome == Failed && len(r.New) > 0 && when != Edit && !c.Writes && ctx.Err() == nil {
 		again := r
@@ -344,6 +348,17 @@ func (s *Suite) tree(ctx context.Context) string {
 		return ""
 	}
 	return name
+}
+
+// settled takes the state of the files from a report when others changed them while the check
+// ran: it says nothing about one state then.
+func (s *Suite) settled(ctx context.Context, r *Report) {
+	if r.Tree == "" || r.Check.Writes || len(r.Changed) > 0 || ctx.Err() != nil {
+		return
+	}
+	if now := s.tree(ctx); now != r.Tree {
+		r.Tree, r.Moved = "", true
+	}
 }
 
 func (s *Suite) record(r *Report) {

@@ -95,6 +95,7 @@ type Verdict struct {
 	Why     string `json:"why,omitempty"`
 	Millis  int64  `json:"ms"`
 	Tree    string `json:"tree,omitempty"`   // see package check/treehash
+	Moved   bool   `json:"moved,omitempty"`  // others changed files while it ran, so that Tree is empty
 	Output  string `json:"output,omitempty"` // the name under which all that it printed is kept
 }
 

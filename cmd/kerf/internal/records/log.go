@@ -1,6 +1,7 @@
 package records
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
+	"kerf/internal/host/checking"
 	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
@@ -101,6 +103,7 @@ func readLog(p *program.Program, cmd *cobra.Command, f changes.Filter, session s
 func listed(h *host.Host, ws *workspace.Workspace, f changes.Filter) ([]row.Entry, error) {
 	list, err := ws.Changes().Log(f)
 	asked := h.Sessions().Prompts()
+	checking.Stale(context.Background(), ws, list)
 	for i := range list {
 		list[i].Prompt = asked.Of(list[i].Session, list[i].Turn)
 	}

@@ -310,7 +310,7 @@ func (x *Executor) record(r check.Report) string {
 	e := &ledger.Entry{Session: x.o.Origin.Session, Client: x.o.Origin.Client, Turn: string(x.turn), Tool: "check",
 		Cause: ledger.CauseChecked, Certainty: ledger.Proven, Exact: true, Changes: []ledger.Change{},
 		Check: &ledger.Verdict{Name: r.Check.Name, Command: r.Check.Command, When: string(r.When), Outcome: string(r.Outcome),
-			Exit: r.Exit, New: len(r.New), Known: r.Known, Why: r.Why, Millis: r.Took.Milliseconds(), Tree: r.Tree,
+			Exit: r.Exit, New: len(r.New), Known: r.Known, Why: r.Why, Millis: r.Took.Milliseconds(), Tree: r.Tree, Moved: r.Moved,
 			Output: kept}}
 	_ = x.o.Ledger.Append(e) // without it the check is not on record, and runs again
 	return kept

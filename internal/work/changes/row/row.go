@@ -64,6 +64,9 @@ func (c Check) String() string {
 	if c.Tree != "" {
 		text += fmt.Sprintf(", files %.12s", c.Tree)
 	}
+	if c.Moved {
+		text += " (files were changed while it ran)"
+	}
 	if c.Stale {
 		text += " (files were changed since)"
 	}

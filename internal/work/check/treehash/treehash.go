@@ -79,6 +79,48 @@ func (h *Hasher) Tree(ctx context.Context) (string, error) {
 	return hex.EncodeToString(all.Sum(nil)), nil
 }
 
+// Newest is when one of the files, or a directory with some, was changed last, by their times.
+func (h *Hasher) Newest(ctx context.Context) (newest time.Time, err error) {
+	seen := map[string]bool{}
+	look := func(name string) {
+		if st, err := os.Lstat(name); err == nil && !seen[name] {
+			seen[name] = true
+			for _, at := range []time.Time{st.ModTime(), ctimeOf(st)} {
+				if at.After(newest) {
+					newest = at
+				}
+			}
+		}
+	}
+	for _, root := range h.Roots {
+		paths, _, err := h.List(ctx, root)
+		if err != nil {
+			return newest, fmt.Errorf("look at the files of %s: %w", root, err)
+		}
+		look(root)
+		for _, name := range paths {
+			if ctx.Err() != nil {
+				return newest, ctx.Err()
+			}
+			name = filepath.FromSlash(name)
+			look(name)
+			for dir := filepath.Dir(name); !seen[dir] && len(dir) > len(root); dir = filepath.Dir(dir) {
+				look(dir)
+			}
+		}
+	}
+	return newest, nil
+}
+
+// ctimeOf is when anything of a file was changed; the zero time where that is not known.
+func ctimeOf(st fs.FileInfo) time.Time {
+	ctime, _ := changed(st)
+	if ctime == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ctime)
+}
+
 // file adds one file. One that went away meanwhile, or that cannot be read, counts as such.
 func (h *Hasher) file(all io.Writer, seen map[string]content, name, rel string) error {
 	st, err := os.Lstat(name)
