@@ -411,7 +411,8 @@ func passing(name string) bool {
 	case "index", "objects", "logs", "COMMIT_EDITMSG", "FETCH_HEAD", "ORIG_HEAD", "gc.log", "gc.pid":
 		return true
 	default:
-		return strings.HasPrefix(top, "fsmonitor") || strings.HasPrefix(top, "sharedindex.") || strings.HasSuffix(name, ".lock")
+		return strings.HasPrefix(top, "fsmonitor") || strings.HasPrefix(top, "sharedindex.") ||
+			strings.HasSuffix(name, ".lock")
 	}
 }
 
