@@ -439,7 +439,7 @@ func (a *attempt) careful(b, u, v, k node) bool {
 	recorded := !slices.ContainsFunc(a.steps, func(s step) bool { return s.Way == "command" })
 	switch {
 	case u.dir() && v.dir(), u.file() && v.Kind == "" && !recorded:
-		return b.Ctime != u.Ctime && k.plain() == u.plain()
+		return (b.Ctime != u.Ctime || b.Links > 1) && k.plain() == u.plain()
 	case u.Kind == "" && v.file():
 		return (!recorded || a.mid != nil) && k.plain() == v.plain()
 	case u.dir() && v.Kind == "" && k.Kind == "":
