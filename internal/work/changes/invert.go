@@ -231,7 +231,7 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 			}
 			c.Post = full
 		}
-		if next, note, ok := settle.Conflict(w.conflicts, c, now, conflict); ok {
+		if next, note, ok := settle.Conflict(w.conflicts, c, now, conflict, "before the change"); ok {
 			return next, Merged, note
 		}
 		return nil, Conflict, settle.Note(conflict, now, post)

@@ -537,7 +537,7 @@ func (p *planner) against(r *Row, now *delta.Image) {
 	switch {
 	case errors.As(err, &conflict):
 		r.Outcome, r.Note = Conflict, conflict.Error()
-		if img, note, ok := settle.Conflict(p.o.Conflicts, c, now, conflict); ok {
+		if img, note, ok := settle.Conflict(p.o.Conflicts, c, now, conflict, "in the try"); ok {
 			r.Outcome, r.Note, r.Next = Settled, note, delta.Change{Path: r.Path, Pre: now, Post: img}
 		}
 	case err != nil:

@@ -28,12 +28,14 @@ const (
 
 // Conflict makes the change c, whose contents are loaded, of what is there now. It returns
 // what the file becomes, and a note for the user; false where this way leads to nothing.
-func Conflict(way Way, c delta.Change, now *delta.Image, conflict *delta.ConflictError) (*delta.Image, string, bool) {
+// Theirs says what the change leads to: "before the change" for an undo.
+func Conflict(way Way, c delta.Change, now *delta.Image, conflict *delta.ConflictError, theirs string) (*delta.Image,
+	string, bool) {
 	switch {
 	case way == "" || way == Skip:
 		return nil, "", false
 	case len(conflict.Conflicts) > 0:
-		return lines(way, c, now)
+		return lines(way, c, now, theirs)
 	case way == Ours:
 		return now, "it was changed since and stays", true
 	case way == Theirs:
@@ -43,7 +45,7 @@ func Conflict(way Way, c delta.Change, now *delta.Image, conflict *delta.Conflic
 }
 
 // lines settles conflicts in a text.
-func lines(way Way, c delta.Change, now *delta.Image) (*delta.Image, string, bool) {
+func lines(way Way, c delta.Change, now *delta.Image, theirs string) (*delta.Image, string, bool) {
 	places := 0
 	merged, ok := merge.Settle(c.Pre.Data, now.Data, c.Post.Data, charset.Charset{}, func(m merge.Conflict) []byte {
 		places++
@@ -53,7 +55,7 @@ func lines(way Way, c delta.Change, now *delta.Image) (*delta.Image, string, boo
 		case Theirs:
 			return m.Theirs
 		}
-		return merge.Marked(m, "now", "before the change")
+		return merge.Marked(m, "now", theirs)
 	})
 	if !ok {
 		return nil, "", false
@@ -62,8 +64,8 @@ func lines(way Way, c delta.Change, now *delta.Image) (*delta.Image, string, boo
 	if c.Pre.Mode == now.Mode {
 		mode = c.Post.Mode
 	}
-	what := map[Way]string{Ours: "stays as it is", Theirs: "is as it was before", Merge: "has markers: edit it"}
-	many := map[Way]string{Ours: "stay as they are", Theirs: "are as they were before", Merge: "have markers: edit them"}
+	what := map[Way]string{Ours: "stays as it is", Theirs: "is as it was " + theirs, Merge: "has markers: edit it"}
+	many := map[Way]string{Ours: "stay as they are", Theirs: "are as they were " + theirs, Merge: "have markers: edit them"}
 	note := "1 place that was changed since " + what[way]
 	if places != 1 {
 		note = fmt.Sprintf("%d places that were changed since %s", places, many[way])
