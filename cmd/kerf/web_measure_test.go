@@ -174,6 +174,9 @@ func TestWebOfLongSessions(t *testing.T) {
 			if !only("KERF_STATES", state) {
 				continue
 			}
+			if state != "cold" {
+				v.readWhole(t, here)
+			}
 			for _, page := range pages {
 				if !only("KERF_PAGES", page.name) || state == "cold" && strings.HasPrefix(page.name, "far") {
 					continue
@@ -183,6 +186,22 @@ func TestWebOfLongSessions(t *testing.T) {
 			}
 		}
 	}
+}
+
+// readWhole waits until the record of a session is read, and its outline kept.
+func (v *victim) readWhole(t *testing.T, session string) {
+	t.Run("reading", func(t *testing.T) {
+		v.t = t
+		in := visit(t, v.web())
+		for end := time.Now().Add(10 * time.Minute); ; time.Sleep(time.Second) {
+			if _, text, _ := in.ask("GET", session+"/reading", "", map[string]string{"Cookie": in.cookie}); strings.Contains(text, "The record is read.") {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatal("the record is never read")
+			}
+		}
+	})
 }
 
 // loads opens a page so many times, and tells after how many milliseconds its first byte was there, and
