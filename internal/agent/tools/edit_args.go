@@ -26,9 +26,9 @@ type editItem struct {
 }
 
 type editArgs struct {
-	FilePath  string  `json:"file_path,omitempty" also:"path,file,filename" brief:"required" doc:"The file to edit. Relative paths start at the working directory."`
-	OldString *string `json:"old_string,omitempty" also:"old_str,old_text" brief:"required" doc:"The text to replace, as it stands in the file."`
-	NewString *string `json:"new_string,omitempty" also:"new_str,new_text" brief:"required" doc:"The text to put there."`
+	FilePath  string  `json:"file_path,omitempty" also:"path,file,filename,absolute_path,target_file" brief:"required" doc:"The file to edit. Relative paths start at the working directory."`
+	OldString *string `json:"old_string,omitempty" also:"old_str,old_text,oldText,search" brief:"required" doc:"The text to replace, as it stands in the file."`
+	NewString *string `json:"new_string,omitempty" also:"new_str,new_text,newText,replace" brief:"required" doc:"The text to put there."`
 	matching
 	Encoded
 	Edits           []editItem `json:"edits,omitempty" doc:"Several edits, made in order, instead of old_string and new_string."`
@@ -108,14 +108,14 @@ func editAliases() []define.Alias[editArgs] {
 	return []define.Alias[editArgs]{
 		define.Same[editArgs]("edit"),
 		define.As("Edit", func(a struct {
-			FilePath string `json:"file_path" also:"path,file,filename"`
+			FilePath string `json:"file_path" also:"path,file,filename,absolute_path,target_file"`
 			simple
 		}) (editArgs, error) {
 			return editArgs{FilePath: a.FilePath, OldString: &a.OldString, NewString: &a.NewString,
 				matching: matching{ReplaceAll: a.ReplaceAll}}, nil
 		}),
 		define.As("MultiEdit", func(a struct {
-			FilePath string   `json:"file_path" also:"path,file,filename"`
+			FilePath string   `json:"file_path" also:"path,file,filename,absolute_path,target_file"`
 			Edits    []simple `json:"edits"`
 		}) (editArgs, error) {
 			out := editArgs{FilePath: a.FilePath, Edits: []editItem{}}
@@ -126,7 +126,7 @@ func editAliases() []define.Alias[editArgs] {
 			return out, nil
 		}),
 		define.As("replace", func(a struct {
-			FilePath    string `json:"file_path" also:"path,file,filename"`
+			FilePath    string `json:"file_path" also:"path,file,filename,absolute_path,target_file"`
 			OldString   string `json:"old_string"`
 			NewString   string `json:"new_string"`
 			Expected    *int   `json:"expected_replacements,omitempty" min:"1"`

@@ -22,7 +22,7 @@ const (
 )
 
 type grepArgs struct {
-	Pattern    string `json:"pattern" brief:"plain" doc:"The regular expression."`
+	Pattern    string `json:"pattern" also:"query,regex" brief:"plain" doc:"The regular expression."`
 	Path       string `json:"path,omitempty" also:"dir,directory" brief:"plain" doc:"The file or directory to search (default: the working directory)."`
 	Glob       string `json:"glob,omitempty" doc:"Only in files whose path matches, such as *.go."`
 	IgnoreCase bool   `json:"ignore_case,omitempty" brief:"plain" doc:"Upper and lower case are the same."`

@@ -32,7 +32,7 @@ const (
 )
 
 type readArgs struct {
-	FilePath string `json:"file_path" also:"path,file,filename" brief:"plain" doc:"The file to read. Relative paths start at the working directory."`
+	FilePath string `json:"file_path" also:"path,file,filename,absolute_path,target_file" brief:"plain" doc:"The file to read. Relative paths start at the working directory."`
 	Offset   *int   `json:"offset,omitempty" min:"1" doc:"The first line to show, counted from 1 (default 1)."`
 	Limit    *int   `json:"limit,omitempty" min:"1" doc:"How many lines to show (default 2000)."`
 	Encoded
@@ -46,7 +46,7 @@ func readFile() entry {
 		Aliases: []define.Alias[readArgs]{
 			define.Same[readArgs]("read"),
 			define.As("Read", func(a struct {
-				FilePath string `json:"file_path" also:"path,file,filename"`
+				FilePath string `json:"file_path" also:"path,file,filename,absolute_path,target_file"`
 				Offset   *int   `json:"offset,omitempty" min:"0"`
 				Limit    *int   `json:"limit,omitempty" min:"1"`
 			}) (readArgs, error) {

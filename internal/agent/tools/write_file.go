@@ -21,7 +21,7 @@ import (
 var writeFileWords string
 
 type writeArgs struct {
-	FilePath string `json:"file_path" also:"path,file,filename" brief:"plain" doc:"The file to create or replace. Missing parent directories are made."`
+	FilePath string `json:"file_path" also:"path,file,filename,absolute_path,target_file" brief:"plain" doc:"The file to create or replace. Missing parent directories are made."`
 	Content  string `json:"content" also:"contents,text" brief:"plain" doc:"The whole new text of the file."`
 	Encoded
 	Expectation
@@ -31,7 +31,7 @@ func writeFile() entry {
 	return define.Tool[writeArgs]{
 		Name: "write_file", Text: writeFileWords, Plan: prepareWrite,
 		Aliases: []define.Alias[writeArgs]{define.Same[writeArgs]("write"), define.As("Write", func(a struct {
-			FilePath string `json:"file_path" also:"path,file,filename"`
+			FilePath string `json:"file_path" also:"path,file,filename,absolute_path,target_file"`
 			Content  string `json:"content"`
 		}) (writeArgs, error) {
 			return writeArgs{FilePath: a.FilePath, Content: a.Content}, nil

@@ -104,6 +104,9 @@ func (r *Reader) object(path string, raw json.RawMessage, into reflect.Value) er
 	if kindOf(raw) != "an object" {
 		return fmt.Errorf("%s: expected an object, found %s", orArguments(path), found(raw))
 	}
+	if path == "" {
+		raw = r.unwrapped(into.Type(), raw)
+	}
 	given := map[string]bool{}
 	err := eachMember(raw, func(key string, value json.RawMessage) error {
 		field, ok := r.field(into.Type(), path == "", key)

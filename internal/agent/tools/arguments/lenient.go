@@ -32,6 +32,27 @@ func (r *Reader) field(t reflect.Type, outermost bool, key string) (reflect.Stru
 	return found[0], true
 }
 
+// wrappers are members under which models put all arguments of a call, as its template has it.
+var wrappers = []string{"arguments", "parameters", "args", "params", "input"}
+
+// unwrapped is the object within a wrapper that is the only member and no argument of the tool;
+// raw otherwise.
+func (r *Reader) unwrapped(t reflect.Type, raw json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if !r.Lenient || json.Unmarshal(raw, &members) != nil || len(members) != 1 {
+		return raw
+	}
+	for name, inner := range members {
+		if _, own := r.field(t, true, name); own || !slices.Contains(wrappers, name) {
+			break
+		}
+		if inner = r.unquoted(inner, '{'); kindOf(inner) == "an object" {
+			return inner
+		}
+	}
+	return raw
+}
+
 // keep takes a member into the plain form.
 func (r *Reader) keep(name string, value json.RawMessage) {
 	if len(r.plain) > 0 {
@@ -55,10 +76,16 @@ func plain(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 
-// meant is a value as a kind of argument where a string can only mean that: a number, a
-// truth, or a list or an object that was encoded twice.
+// meant is a value as a kind of argument where it can only mean that: a string that holds a
+// number, a truth, or a list or an object that was encoded twice; the one object of a list.
 func (r *Reader) meant(raw json.RawMessage, kind reflect.Kind) json.RawMessage {
-	if !r.Lenient || raw[0] != '"' {
+	if !r.Lenient {
+		return raw
+	}
+	if kind == reflect.Slice && raw[0] == '{' {
+		return slices.Concat([]byte{'['}, raw, []byte{']'})
+	}
+	if raw[0] != '"' {
 		return raw
 	}
 	var s string
@@ -67,8 +94,9 @@ func (r *Reader) meant(raw json.RawMessage, kind reflect.Kind) json.RawMessage {
 	}
 	switch kind {
 	case reflect.Int:
-		if n, err := strconv.Atoi(s); err == nil && strconv.Itoa(n) == s {
-			return json.RawMessage(s)
+		whole := strings.TrimSuffix(s, ".0")
+		if n, err := strconv.Atoi(whole); err == nil && strconv.Itoa(n) == whole {
+			return json.RawMessage(whole)
 		}
 	case reflect.Bool:
 		switch s {

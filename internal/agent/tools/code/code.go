@@ -87,7 +87,7 @@ func ask(ctx context.Context, env tool.Env, c tool.Call, q Question) (Answer, er
 
 // Named is where a name stands: what tools are told of it.
 type Named struct {
-	FilePath string `json:"file_path" also:"path,file,filename" brief:"plain" doc:"A file in which the name stands."`
+	FilePath string `json:"file_path" also:"path,file,filename,absolute_path,target_file" brief:"plain" doc:"A file in which the name stands."`
 	Name     string `json:"name" also:"symbol" doc:"The name as it stands there, such as Add or pkg.Add."`
 	Line     int    `json:"line,omitempty" min:"1" doc:"The line on which it stands. Without it the first place in the file is meant."`
 }

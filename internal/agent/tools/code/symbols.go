@@ -14,7 +14,7 @@ import (
 var symbolsWords string
 
 type symbolsArgs struct {
-	FilePath string `json:"file_path,omitempty" also:"path,file,filename" brief:"plain" doc:"The file whose names are listed."`
+	FilePath string `json:"file_path,omitempty" also:"path,file,filename,absolute_path,target_file" brief:"plain" doc:"The file whose names are listed."`
 	Query    string `json:"query,omitempty" also:"name" doc:"Part of a name to look for, in the file or else in the whole project."`
 }
 
