@@ -114,6 +114,13 @@ func local() []Quirk {
 		return Case{Steps: []Step{{Provider: "ollama", API: api, Model: "qwen3:8b"}}, Answers: []Answer{done(api)},
 			Gets: map[string]string{"/api/tags": `{"models":[{"name":"qwen3:8b"}]}`, "/api/ps": ps, "/api/show": show}}
 	}
+	// named has the model name its provider, which is not the default one.
+	named := func(c Case) Case {
+		step := c.Steps[0]
+		step.Model, step.Flags = step.Provider+":"+step.Model, []string{"-c", "model_provider=openai"}
+		c.Steps = []Step{step}
+		return c
+	}
 	const none = `{"models":[]}`
 	trained := `{"parameters":"stop \"x\"","model_info":{"qwen3.context_length":40960}}`
 	with := func(c Case, w Want) Case { c.Want = w; return c }
@@ -128,6 +135,8 @@ func local() []Quirk {
 	return []Quirk{
 		{Name: "local/ollama-is-asked-for-room", Source: "NousResearch/hermes-agent#5929", API: api, Control: &large,
 			Case: with(ollama(none, trained), Want{Out: []string{Finished}, Least: 1, Most: 1, Last: []string{`"num_ctx":32768`}})},
+		{Name: "local/ollama-is-asked-for-room-where-the-model-names-it", Source: Unreported, API: api, Control: &large,
+			Case: with(named(ollama(none, trained)), Want{Out: []string{Finished}, Least: 1, Most: 1, Last: []string{`"num_ctx":32768`}})},
 		{Name: "local/ollama-not-asked-for-more-than-trained", Source: "odysseus-dev/odysseus#1055", API: api, Control: &large,
 			Case: with(ollama(none, strings.Replace(trained, "40960", "8192", 1)), Want{Out: []string{Finished}, Least: 1, Most: 1,
 				Last: []string{`"num_ctx":8192`}})},
