@@ -16,6 +16,7 @@ import (
 	"kerf/internal/front/web/query"
 	"kerf/internal/front/web/render"
 	"kerf/internal/protocol"
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 )
 
@@ -182,7 +183,7 @@ func (p *timePage) list(present []string, from int) {
 				Here: path == absolute(p.Root, p.Path)})
 		}
 	}
-	slices.SortFunc(p.Changed.Rows, func(a, b momentName) int { return cmp.Compare(a.Name, b.Name) })
+	order.By(p.Changed.Rows, func(a, b momentName) int { return cmp.Compare(a.Name, b.Name) })
 	p.Changed.Count = len(p.Changed.Rows)
 	p.Changed.Rows = p.Changed.Rows[:min(momentRows, p.Changed.Count)]
 	p.Tree.Rows = p.named(p.tree(present))

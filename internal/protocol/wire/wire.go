@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode"
@@ -157,7 +158,7 @@ func always(f reflect.StructField) bool { return f.Tag.Get("wire") == "always" }
 
 func encodeMap(b *bytes.Buffer, v reflect.Value) error {
 	keys := v.MapKeys()
-	slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
+	sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
 	pairs := slices.ContainsFunc(keys, func(k reflect.Value) bool { return !utf8.ValidString(k.String()) })
 	open, after, end := "{", ":", "}"
 	if pairs {

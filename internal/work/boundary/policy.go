@@ -23,6 +23,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"kerf/internal/pathname"
+	"kerf/internal/text/order"
 	"kerf/internal/work/boundary/mounts"
 	"kerf/internal/work/repo"
 )
@@ -555,7 +556,7 @@ func (r *resolver) mask(kind MaskKind, path, content string) {
 // finish orders the mounts: parents before what lies in them.
 func (r *resolver) finish() {
 	var mounts []Mount
-	slices.SortFunc(r.plan.Masks, func(a, b Mask) int { return strings.Compare(a.Path, b.Path) })
+	order.By(r.plan.Masks, func(a, b Mask) int { return strings.Compare(a.Path, b.Path) })
 	r.plan.Masks = slices.CompactFunc(r.plan.Masks, func(a, b Mask) bool { return a.Path == b.Path })
 	for path, a := range r.access {
 		mounts = append(mounts, r.mount(path, a))
@@ -571,7 +572,7 @@ func (r *resolver) finish() {
 		}
 		mounts = append(mounts, *r.tmp)
 	}
-	slices.SortFunc(mounts, func(a, b Mount) int {
+	order.By(mounts, func(a, b Mount) int {
 		if d := depth(a.Path) - depth(b.Path); d != 0 {
 			return d
 		}

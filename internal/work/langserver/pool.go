@@ -15,6 +15,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"kerf/internal/pathname"
+	"kerf/internal/text/order"
 	"kerf/internal/work/boundary"
 )
 
@@ -352,7 +353,7 @@ func (p *Pool) Running() (list []Running) {
 			list = append(list, Running{e.client.server, k.root, e.client})
 		}
 	}
-	slices.SortFunc(list, func(a, b Running) int { return strings.Compare(a.Server.Name+a.Root, b.Server.Name+b.Root) })
+	order.By(list, func(a, b Running) int { return strings.Compare(a.Server.Name+a.Root, b.Server.Name+b.Root) })
 	return list
 }
 

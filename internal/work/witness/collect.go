@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
 	"kerf/internal/work/witness/journal"
@@ -475,10 +476,10 @@ func (c *collector) report(seen func()) Report {
 	told := maps.Clone(c.open)
 	c.alike()
 	for _, part := range []Part{first, s.unproven, s.proven, s.modes, s.outside} {
-		slices.SortStableFunc(part.Set, func(a, b delta.Change) int { return cmp.Compare(a.Path, b.Path) })
+		order.Stably(part.Set, func(a, b delta.Change) int { return cmp.Compare(a.Path, b.Path) })
 		slices.Sort(part.Dirs)
-		slices.SortFunc(part.Gone, func(a, b ledger.Dir) int { return cmp.Compare(a.Path, b.Path) })
-		slices.SortFunc(part.Modes, func(a, b ledger.DirMode) int { return cmp.Compare(a.Path, b.Path) })
+		order.By(part.Gone, func(a, b ledger.Dir) int { return cmp.Compare(a.Path, b.Path) })
+		order.By(part.Modes, func(a, b ledger.DirMode) int { return cmp.Compare(a.Path, b.Path) })
 		if !part.Empty() {
 			r.Parts = append(r.Parts, part)
 		}

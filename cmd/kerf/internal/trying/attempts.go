@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -25,6 +24,7 @@ import (
 	"kerf/internal/host"
 	"kerf/internal/protocol"
 	"kerf/internal/text/diff/shown"
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/tries"
 )
@@ -144,7 +144,7 @@ func (a *Attempts) Run(ctx context.Context, p *program.Program, h *host.Host) er
 		})
 	}
 	running.Wait()
-	slices.SortStableFunc(list, better)
+	order.Stably(list, better)
 	if err := a.settle(ctx, p, h, list); err != nil {
 		return err
 	}

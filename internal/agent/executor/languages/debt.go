@@ -12,6 +12,7 @@ import (
 
 	"kerf/internal/agent/history"
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 	"kerf/internal/work/langserver"
 	"kerf/internal/work/ledger"
 )
@@ -353,7 +354,7 @@ func (s *Servers) late(ctx context.Context) string {
 		}
 	}
 	s.mu.Unlock()
-	slices.SortFunc(list, func(a, b Project) int { return strings.Compare(a.Server.Name+a.Root, b.Server.Name+b.Root) })
+	order.By(list, func(a, b Project) int { return strings.Compare(a.Server.Name+a.Root, b.Server.Name+b.Root) })
 	var b strings.Builder
 	for _, p := range list {
 		b.WriteString(s.told(ctx, p, ""))
