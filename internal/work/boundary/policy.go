@@ -566,9 +566,7 @@ func (r *resolver) finish() {
 	}
 	if r.tmp != nil {
 		if r.plan.Mode == ReadOnly || r.tmp.Kind == MountHideDir {
-			r.tmp.Kind = MountHideDir
-			r.tmp.Source = ""
-			r.tmp.Pass = true
+			r.tmp.Kind, r.tmp.Source, r.tmp.Pass = MountHideDir, "", true
 		}
 		mounts = append(mounts, *r.tmp)
 	}

@@ -42,14 +42,12 @@ func (c *collector) regular(data []byte, mode uint32) *delta.Image {
 // before is what a name held before the command touched it; ok is false when that is not
 // known.
 func (c *collector) before(h *held) (*delta.Image, bool) {
-	if h.done {
-		return h.image, h.lost == ""
-	}
-	h.done = true
-	var err error
-	h.image, err = c.content(h)
-	if err != nil && h.lost == "" {
-		h.lost = err.Error()
+	if !h.done {
+		h.done = true
+		image, err := c.content(h)
+		if h.image = image; err != nil && h.lost == "" {
+			h.lost = err.Error()
+		}
 	}
 	return h.image, h.lost == ""
 }
