@@ -30,7 +30,7 @@ type View struct {
 	By                                        string
 	Images                                    []markup.URL
 	Steps                                     []protocol.Step
-	Changes                                   []protocol.PathChange
+	Changes, Listed                           []protocol.PathChange // all, and those that are named
 	Diff                                      *render.Diff
 	DiffRows                                  markup.HTML
 	DiffCut                                   int
@@ -99,6 +99,7 @@ func Of(i protocol.Item) View {
 	default:
 		v.rarer(i.Body)
 	}
+	v.Listed = listed(v.Changes)
 	return v
 }
 
@@ -197,13 +198,13 @@ func (v *View) Trim() int {
 // maxListed is how many changed files an item names.
 const maxListed = 100
 
-// Listed are the changed files that the item names: control files in any case.
-func (v View) Listed() []protocol.PathChange {
-	if len(v.Changes) <= maxListed {
-		return v.Changes
+// listed are the changed files that an item names: control files in any case.
+func listed(all []protocol.PathChange) []protocol.PathChange {
+	if len(all) <= maxListed {
+		return all
 	}
 	var list []protocol.PathChange
-	for i, c := range v.Changes {
+	for i, c := range all {
 		if i < maxListed || c.ControlFile {
 			list = append(list, c)
 		}

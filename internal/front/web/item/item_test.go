@@ -16,11 +16,11 @@ func TestManyFilesAreCounted(t *testing.T) {
 		list = append(list, protocol.PathChange{Path: fmt.Sprintf("/w/%d", n), ControlFile: n == 4000})
 	}
 	v := Of(protocol.Item{Body: protocol.Command{Command: "make", Changes: list}})
-	named := v.Listed()
+	named := v.Listed
 	if len(v.Changes) != 5000 || len(named) != maxListed+1 || named[maxListed].Path != "/w/4000" {
 		t.Errorf("%d of %d are named: %+v", len(named), len(v.Changes), named[len(named)-1])
 	}
-	if v = Of(protocol.Item{Body: protocol.FileChange{Changes: list}}); len(v.Title) > 100*20 || len(v.Listed()) != maxListed+1 {
+	if v = Of(protocol.Item{Body: protocol.FileChange{Changes: list}}); len(v.Title) > 100*20 || len(v.Listed) != maxListed+1 {
 		t.Errorf("the title has %d bytes", len(v.Title))
 	}
 }
