@@ -213,7 +213,7 @@ func TestTokensEndInMidSession(t *testing.T) {
 		t.Errorf("two requests with tokens that last a second: %d renewals", n)
 	}
 
-	e, u = session(nothing, revoke)
+	_, u = session(nothing, revoke)
 	u.works(model, "chatgpt-access-", "refresh-")
 	u.saw("refused chatgpt-access-1")
 	u.saw("responses with chatgpt-access-2")

@@ -48,52 +48,54 @@ const (
 // feed is still being written and is left out; so are lines that hold no whole record. An
 // error ends the sequence.
 func Forward(path string, o Ahead) iter.Seq2[Placed, error] {
-	return func(yield func(Placed, error) bool) {
-		f, err := openRecords(path)
+	return func(yield func(Placed, error) bool) { o.forward(path, yield) }
+}
+
+func (o Ahead) forward(path string, yield func(Placed, error) bool) {
+	f, err := openRecords(path)
+	if err != nil {
+		yield(Placed{}, err)
+		return
+	}
+	defer f.Close()
+	to := o.To
+	if to == 0 {
+		st, err := f.Stat()
 		if err != nil {
 			yield(Placed{}, err)
 			return
 		}
-		defer f.Close()
-		to := o.To
-		if to == 0 {
-			st, err := f.Stat()
-			if err != nil {
-				yield(Placed{}, err)
-				return
-			}
-			to = st.Size()
+		to = st.Size()
+	}
+	a := ahead{r: io.NewSectionReader(f, o.From, max(0, to-o.From)), at: o.From, done: o.Done}
+	for o.Most <= 0 || a.at-o.From < o.Most {
+		line, from, err := a.next()
+		if err == io.EOF {
+			return
 		}
-		a := ahead{r: io.NewSectionReader(f, o.From, max(0, to-o.From)), at: o.From, done: o.Done}
-		for o.Most <= 0 || a.at-o.From < o.Most {
-			line, from, err := a.next()
-			if err == io.EOF {
-				return
-			}
-			if err != nil {
-				yield(Placed{}, fmt.Errorf("read %s: %w", path, err))
-				return
-			}
-			if o.End != nil {
-				*o.End = a.at
-			}
-			if o.Begin != nil {
-				*o.Begin = from
-			}
-			h, asked := parseHead(line)
-			if asked && !o.wants(h, line, from, a.at) {
-				continue
-			}
-			h, ok := parse(line)
-			if !ok && len(line) > 0 && o.Damaged != nil {
-				o.Damaged(from)
-			}
-			if !ok || !asked && !o.wants(h, line, from, a.at) {
-				continue
-			}
-			if !yield(Placed{Record{h.seq, h.time, h.kind, slices.Clone(line)}, from, a.at}, nil) {
-				return
-			}
+		if err != nil {
+			yield(Placed{}, fmt.Errorf("read %s: %w", path, err))
+			return
+		}
+		if o.End != nil {
+			*o.End = a.at
+		}
+		if o.Begin != nil {
+			*o.Begin = from
+		}
+		h, asked := parseHead(line)
+		if asked && !o.wants(h, line, from, a.at) {
+			continue
+		}
+		h, ok := parse(line)
+		if !ok && len(line) > 0 && o.Damaged != nil {
+			o.Damaged(from)
+		}
+		if !ok || !asked && !o.wants(h, line, from, a.at) {
+			continue
+		}
+		if !yield(Placed{Record{h.seq, h.time, h.kind, slices.Clone(line)}, from, a.at}, nil) {
+			return
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 func Schema() *jsonschema.Schema {
 	item := func() *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/item"} }
 	text := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
-	failure := inferred[errorText]()
-	usage := inferred[protocol.Usage]()
+	failure := inferred(reflect.TypeFor[errorText]())
+	usage := inferred(reflect.TypeFor[protocol.Usage]())
 	return &jsonschema.Schema{
 		Schema: "https://json-schema.org/draft/2020-12/schema", Title: "A line of kerf exec --json",
 		Description: "Readers pass over types and fields they do not know.",
@@ -52,13 +52,16 @@ func lineOf(kind, field string, value *jsonschema.Schema) *jsonschema.Schema {
 
 // withUndo adds what an undo of the turn covers, which a turn has that changed something.
 func withUndo(s *jsonschema.Schema) *jsonschema.Schema {
-	s.Properties["undo"], s.PropertyOrder = inferred[coverage](), append(s.PropertyOrder, "undo")
+	s.Properties["undo"], s.PropertyOrder = inferred(reflect.TypeFor[coverage]()), append(s.PropertyOrder, "undo")
 	return s
 }
 
 // itemOf is an item of a type; more are the states it has beyond the usual ones.
 func itemOf[T any](kind string, more ...protocol.Status) *jsonschema.Schema {
-	s := inferred[T]()
+	return itemSchema(inferred(reflect.TypeFor[T]()), kind, more)
+}
+
+func itemSchema(s *jsonschema.Schema, kind string, more []protocol.Status) *jsonschema.Schema {
 	s.Title = kind
 	s.Properties["type"] = &jsonschema.Schema{Const: jsonschema.Ptr[any](kind)}
 	if status := s.Properties["status"]; status != nil {
@@ -73,12 +76,12 @@ func itemOf[T any](kind string, more ...protocol.Status) *jsonschema.Schema {
 }
 
 // inferred is the schema of a Go type whose lists are never null.
-func inferred[T any]() *jsonschema.Schema {
+func inferred(of reflect.Type) *jsonschema.Schema {
 	path := &jsonschema.Schema{}
 	if err := json.Unmarshal([]byte(pathname.Schema), path); err != nil {
 		panic(fmt.Sprintf("exec: a path without a schema: %v", err))
 	}
-	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+	s, err := jsonschema.ForType(of, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {}, reflect.TypeFor[pathname.Path](): path}})
 	if err != nil {
 		panic(fmt.Sprintf("exec: a type without a schema: %v", err))

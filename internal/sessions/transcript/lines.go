@@ -93,34 +93,36 @@ func backward(dir string, t outline.Turn, from, to int64,
 // forward yields the records of a turn between two places, in order. Want is asked for those that are
 // not long; the others are read by their ends.
 func forward(dir string, t outline.Turn, o rollout.Ahead) iter.Seq2[line, error] {
-	return func(yield func(line, error) bool) {
-		to := cmp.Or(o.To, t.End)
-		if o.Most > 0 {
-			to = min(to, o.From+o.Most)
-		}
-		plain := func(from, to int64) bool {
-			if from >= to {
-				return true
-			}
-			for l, err := range rollout.Forward(dir, rollout.Ahead{From: from, To: t.End, Most: to - from, Want: o.Want}) {
-				if !yield(lineOf(l), err) || err != nil {
-					return false
-				}
-			}
+	return func(yield func(line, error) bool) { linesOf(dir, t, o, yield) }
+}
+
+func linesOf(dir string, t outline.Turn, o rollout.Ahead, yield func(line, error) bool) {
+	to := cmp.Or(o.To, t.End)
+	if o.Most > 0 {
+		to = min(to, o.From+o.Most)
+	}
+	plain := func(from, to int64) bool {
+		if from >= to {
 			return true
 		}
-		at := o.From
-		for _, s := range t.Long {
-			if s.From < at || s.From >= to {
-				continue
+		for l, err := range rollout.Forward(dir, rollout.Ahead{From: from, To: t.End, Most: to - from, Want: o.Want}) {
+			if !yield(lineOf(l), err) || err != nil {
+				return false
 			}
-			if !plain(at, s.From) || !ends(dir, s, yield) {
-				return
-			}
-			at = s.End
 		}
-		plain(at, to)
+		return true
 	}
+	at := o.From
+	for _, s := range t.Long {
+		if s.From < at || s.From >= to {
+			continue
+		}
+		if !plain(at, s.From) || !ends(dir, s, yield) {
+			return
+		}
+		at = s.End
+	}
+	plain(at, to)
 }
 
 // ends yields a long line, and reports whether more is wanted. One that is no record is passed over.

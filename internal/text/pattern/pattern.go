@@ -11,5 +11,19 @@ import (
 // expression each time. It panics at that call if expr is wrong. The function may be
 // called by several goroutines.
 func Lazy(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+	return (&lazy{expr: expr}).get
+}
+
+type lazy struct {
+	expr string
+	once sync.Once
+	re   *regexp.Regexp
+}
+
+func (l *lazy) get() *regexp.Regexp {
+	l.once.Do(func() { l.re = regexp.MustCompile(l.expr) })
+	if l.re == nil { // it panicked before
+		panic("pattern: " + l.expr + " is no regular expression")
+	}
+	return l.re
 }

@@ -144,30 +144,30 @@ func (l *Ledger) Tail(n int) ([]Entry, error) {
 
 // Backward yields the entries from the newest to the oldest, reading only as much
 // of the file as is asked for. An error ends the sequence.
-func (l *Ledger) Backward() iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		f, err := os.Open(l.path())
-		if errors.Is(err, fs.ErrNotExist) {
-			return
-		}
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		defer f.Close()
-		st, err := f.Stat()
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		moves := Moves(l.dir)
-		err = linesBackward(f, st.Size(), func(line []byte, _ int64) bool {
-			e, ok := parse(line)
-			return !ok || yield(e.Renamed(moves), nil)
-		})
-		if err != nil {
-			yield(Entry{}, fmt.Errorf("read ledger %s: %w", l.path(), err))
-		}
+func (l *Ledger) Backward() iter.Seq2[Entry, error] { return l.backward }
+
+func (l *Ledger) backward(yield func(Entry, error) bool) {
+	f, err := os.Open(l.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		yield(Entry{}, err)
+		return
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		yield(Entry{}, err)
+		return
+	}
+	moves := Moves(l.dir)
+	err = linesBackward(f, st.Size(), func(line []byte, _ int64) bool {
+		e, ok := parse(line)
+		return !ok || yield(e.Renamed(moves), nil)
+	})
+	if err != nil {
+		yield(Entry{}, fmt.Errorf("read ledger %s: %w", l.path(), err))
 	}
 }
 

@@ -73,19 +73,24 @@ func (p *Program) Exit(err error) int {
 func AtMost(n int) cobra.PositionalArgs { return Between(0, n) }
 
 // AtLeastOne refuses none.
-func AtLeastOne(cmd *cobra.Command, args []string) error { return Between(1, math.MaxInt)(cmd, args) }
+func AtLeastOne(cmd *cobra.Command, args []string) error {
+	return bounds{1, math.MaxInt}.check(cmd, args)
+}
 
 // Between refuses fewer than low and more than high arguments.
-func Between(low, high int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < low:
-			return &Error{Code: 2, Err: errors.New("an argument is missing"), Hint: "usage: " + cmd.UseLine()}
-		case len(args) > high && cmd.HasAvailableSubCommands() && high == 0:
-			return Unknown(cmd, args[0])
-		case len(args) > high:
-			return &Error{Code: 2, Err: fmt.Errorf("unexpected argument %q", args[high]), Hint: "usage: " + cmd.UseLine()}
-		}
-		return nil
+func Between(low, high int) cobra.PositionalArgs { return bounds{low, high}.check }
+
+// bounds are how many arguments a command takes.
+type bounds struct{ low, high int }
+
+func (b bounds) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) < b.low:
+		return &Error{Code: 2, Err: errors.New("an argument is missing"), Hint: "usage: " + cmd.UseLine()}
+	case len(args) > b.high && cmd.HasAvailableSubCommands() && b.high == 0:
+		return Unknown(cmd, args[0])
+	case len(args) > b.high:
+		return &Error{Code: 2, Err: fmt.Errorf("unexpected argument %q", args[b.high]), Hint: "usage: " + cmd.UseLine()}
 	}
+	return nil
 }

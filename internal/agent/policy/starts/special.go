@@ -71,29 +71,31 @@ func (w words) any() Found {
 }
 
 // optioned are programs that start another one only if they have one of the options.
-func optioned(options ...string) func(words) Found {
-	return func(w words) Found {
-		for i, a := range w.argv[1:] {
-			for _, o := range options {
-				long := strings.HasPrefix(o, "--")
-				name, value, joined := strings.Cut(a, "=")
-				switch {
-				case long && len(name) > 3 && strings.HasPrefix(o, name) && joined:
-					return Found{Doubt: a + " starts another program", Scripts: []Script{{value, []int{i + 1}}}}
-				case long && len(name) > 3 && strings.HasPrefix(o, name), !long && a == o:
-					f := Found{Doubt: a + " starts another program"}
-					if i+2 < len(w.argv) {
-						f.Scripts = []Script{{w.argv[i+2], []int{i + 2}}}
-					}
-					return f
-				case !long && strings.HasPrefix(a, o):
-					return Found{Doubt: a + " starts another program", Scripts: []Script{{a[len(o):],
-						[]int{i + 1}}}}
+func optioned(list ...string) func(words) Found { return options(list).find }
+
+type options []string
+
+func (list options) find(w words) Found {
+	for i, a := range w.argv[1:] {
+		for _, o := range list {
+			long := strings.HasPrefix(o, "--")
+			name, value, joined := strings.Cut(a, "=")
+			switch {
+			case long && len(name) > 3 && strings.HasPrefix(o, name) && joined:
+				return Found{Doubt: a + " starts another program", Scripts: []Script{{value, []int{i + 1}}}}
+			case long && len(name) > 3 && strings.HasPrefix(o, name), !long && a == o:
+				f := Found{Doubt: a + " starts another program"}
+				if i+2 < len(w.argv) {
+					f.Scripts = []Script{{w.argv[i+2], []int{i + 2}}}
 				}
+				return f
+			case !long && strings.HasPrefix(a, o):
+				return Found{Doubt: a + " starts another program", Scripts: []Script{{a[len(o):],
+					[]int{i + 1}}}}
 			}
 		}
-		return Found{}
 	}
+	return Found{}
 }
 
 func (w words) find() Found {

@@ -30,63 +30,38 @@ type Tool[A any] struct {
 func (d Tool[A]) Entry() Entry {
 	e := Entry{name: d.Name, text: d.Text, grammar: d.Grammar, parallel: d.Parallel, args: reflect.TypeFor[A]()}
 	for _, a := range d.Aliases {
-		e.aliases = append(e.aliases, alias{a.name, a.args})
+		e.aliases = append(e.aliases, a.alias)
 	}
-	e.read = func(r *arguments.Reader, c tool.Call) error {
-		_, err := d.read(r, c)
-		return err
-	}
-	e.prepare = func(ctx context.Context, env tool.Env, c tool.Call) (tool.Action, error) {
-		args, err := d.Args(c)
-		if err != nil {
-			return nil, err
-		}
-		return d.Plan(ctx, env, c, args)
+	e.plan = func(ctx context.Context, env tool.Env, c tool.Call, args any) (tool.Action, error) {
+		return d.Plan(ctx, env, c, *args.(*A))
 	}
 	return e
 }
 
 // Args decodes the arguments of a call, in the shape that its name promises.
-func (d Tool[A]) Args(c tool.Call) (A, error) {
-	r := arguments.Reader{Lenient: c.Manner.Lenient}
-	return d.read(&r, c)
+func (d Tool[A]) Args(c tool.Call) (args A, err error) {
+	read, err := d.Entry().read(&arguments.Reader{Lenient: c.Manner.Lenient}, c)
+	if err == nil {
+		args = *read.(*A)
+	}
+	return args, err
 }
 
-func (d Tool[A]) read(r *arguments.Reader, c tool.Call) (A, error) {
-	for _, a := range d.Aliases {
-		if a.name == c.Name {
-			return a.decode(r, c.Name, c.Args)
-		}
-	}
-	var args A
-	if err := r.Decode(d.Name, c.Args, &args); err != nil {
-		return args, err
-	}
-	return args, nil
-}
-
-// Alias is another name of a tool, with arguments of its own; see [As] and [Same].
-type Alias[A any] struct {
-	name   string
-	args   reflect.Type
-	decode func(r *arguments.Reader, name string, raw []byte) (A, error)
-}
+// Alias is another name of a tool whose arguments are A, with arguments of its own; see [As]
+// and [Same].
+type Alias[A any] struct{ alias }
 
 // As makes an alias whose arguments are the struct B.
 func As[A, B any](name string, convert func(B) (A, error)) Alias[A] {
-	return Alias[A]{name, reflect.TypeFor[B](), func(r *arguments.Reader, name string, raw []byte) (A, error) {
-		var b B
-		if err := r.Decode(name, raw, &b); err != nil {
-			var none A
-			return none, err
-		}
-		return convert(b)
-	}}
+	return Alias[A]{alias{name, reflect.TypeFor[B](), func(args any) (any, error) {
+		a, err := convert(*args.(*B))
+		return &a, err
+	}}}
 }
 
 // Same is an alias with the tool's own arguments.
 func Same[A any](name string) Alias[A] {
-	return As(name, func(a A) (A, error) { return a, nil })
+	return Alias[A]{alias{name: name, args: reflect.TypeFor[A]()}}
 }
 
 // Entry is a tool whose type of arguments is known to it alone: methods of a generic type
@@ -96,14 +71,15 @@ type Entry struct {
 	parallel            bool
 	args                reflect.Type
 	aliases             []alias
-	read                func(r *arguments.Reader, c tool.Call) error
-	prepare             func(ctx context.Context, env tool.Env, c tool.Call) (tool.Action, error)
+	plan                func(ctx context.Context, env tool.Env, c tool.Call, args any) (tool.Action, error)
 }
 
 // alias is another name, and the arguments that the tool takes under it.
 type alias struct {
 	name string
 	args reflect.Type
+	// convert makes a pointer to the tool's own arguments of one to these; nil if these are its own.
+	convert func(args any) (any, error)
 }
 
 // Title is the name of the tool.
@@ -111,7 +87,7 @@ func (e Entry) Title() string { return e.name }
 
 // Renamed reports whether an alias takes the tool's own arguments.
 func (e Entry) Renamed(name string) bool {
-	return slices.Contains(e.aliases, alias{name, e.args})
+	return slices.ContainsFunc(e.aliases, func(a alias) bool { return a.name == name && a.args == e.args })
 }
 
 // Words are those about the tool, with the mark in them that stands before what is for
@@ -148,14 +124,37 @@ func (e Entry) Spec() tool.Spec {
 
 // Prepare decodes the arguments in the shape that the call's name promises.
 func (e Entry) Prepare(ctx context.Context, env tool.Env, c tool.Call) (tool.Action, error) {
-	return e.prepare(ctx, env, c)
+	args, err := e.read(&arguments.Reader{Lenient: c.Manner.Lenient}, c)
+	if err != nil {
+		return nil, err
+	}
+	return e.plan(ctx, env, c, args)
+}
+
+// read returns a pointer to the tool's own arguments.
+func (e Entry) read(r *arguments.Reader, c tool.Call) (any, error) {
+	name, given, convert := e.name, e.args, (func(any) (any, error))(nil)
+	for _, a := range e.aliases {
+		if a.name == c.Name {
+			name, given, convert = a.name, a.args, a.convert
+			break
+		}
+	}
+	args := reflect.New(given).Interface()
+	if err := r.Decode(name, c.Args, args); err != nil {
+		return nil, err
+	}
+	if convert == nil {
+		return args, nil
+	}
+	return convert(args)
 }
 
 // Plain returns the arguments of a call as they were understood, under their own names, and
 // notes on what was left out; those of the call where they are refused.
 func (e Entry) Plain(c tool.Call) (json.RawMessage, []string) {
 	r := arguments.Reader{Lenient: c.Manner.Lenient}
-	if err := e.read(&r, c); err != nil || !r.Lenient {
+	if _, err := e.read(&r, c); err != nil || !r.Lenient {
 		return c.Args, nil
 	}
 	return r.Plain(), r.Notes

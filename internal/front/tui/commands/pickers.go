@@ -56,33 +56,35 @@ func these(items []panels.Item) source {
 
 // choose shows a list.
 func (c *Commands) choose(l list) tea.Cmd {
-	return l.items(c, func(items []panels.Item) tea.Cmd {
-		for i := range items {
-			items[i].Lasting = l.lasting != "" && items[i].Label == l.lasting
+	return l.items(c, func(items []panels.Item) tea.Cmd { return c.choice(l, items) })
+}
+
+func (c *Commands) choice(l list, items []panels.Item) tea.Cmd {
+	for i := range items {
+		items[i].Lasting = l.lasting != "" && items[i].Label == l.lasting
+	}
+	p := &panels.Picker{Title: l.title, Empty: l.empty, Foot: l.foot, Leave: l.leave, Filter: l.filter, Items: items,
+		Held: l.asks, Since: c.ui.Now()}
+	if l.choose != nil {
+		p.Choose = func(it panels.Item) (tea.Cmd, bool) { return l.choose(c, it) }
+	}
+	for key, do := range l.keys {
+		if p.Keys == nil {
+			p.Keys = map[string]func(panels.Item) (tea.Cmd, bool){}
 		}
-		p := &panels.Picker{Title: l.title, Empty: l.empty, Foot: l.foot, Leave: l.leave, Filter: l.filter, Items: items,
-			Held: l.asks, Since: c.ui.Now()}
-		if l.choose != nil {
-			p.Choose = func(it panels.Item) (tea.Cmd, bool) { return l.choose(c, it) }
-		}
-		for key, do := range l.keys {
-			if p.Keys == nil {
-				p.Keys = map[string]func(panels.Item) (tea.Cmd, bool){}
-			}
-			p.Keys[key] = func(it panels.Item) (tea.Cmd, bool) { return do(c, it) }
-		}
-		if l.preview != nil {
-			p.Preview = func(it panels.Item, width int) []style.Line { return l.preview(c, it, width) }
-		}
-		if l.left != nil {
-			p.Left = func() { l.left(c) }
-		}
-		if l.at != nil {
-			p.At = l.at(c, items)
-		}
-		c.ui.Push(p)
-		return c.Preview(p)
-	})
+		p.Keys[key] = func(it panels.Item) (tea.Cmd, bool) { return do(c, it) }
+	}
+	if l.preview != nil {
+		p.Preview = func(it panels.Item, width int) []style.Line { return l.preview(c, it, width) }
+	}
+	if l.left != nil {
+		p.Left = func() { l.left(c) }
+	}
+	if l.at != nil {
+		p.At = l.at(c, items)
+	}
+	c.ui.Push(p)
+	return c.Preview(p)
 }
 
 // pick is the command that shows a picker of the table.
