@@ -8,12 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"sync"
 
 	"kerf/internal/atomicfile"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions/beside"
 	"kerf/internal/sessions/said"
 	"kerf/internal/work/ledger"
 )
@@ -69,7 +68,7 @@ func (s *Store) allRecorded(ctx context.Context, ids []string, of extent) ([]pro
 		known, lines = readIndex(path)
 	}
 	fresh := make([]*indexLine, len(ids))
-	err := beside(ctx, len(ids), func(i int) {
+	err := beside.Each(ctx, len(ids), func(i int) {
 		st, err := os.Lstat(filepath.Join(s.o.Dir, ids[i], "metadata.json"))
 		if l, ok := known[ids[i]]; ok && err == nil && l.Stamp == st.ModTime().UnixNano() && l.Size == st.Size() {
 			list[i] = l.Info
@@ -93,21 +92,6 @@ func (s *Store) allRecorded(ctx context.Context, ids []string, of extent) ([]pro
 	return list, nil
 }
 
-// beside does n things on all processors.
-func beside(ctx context.Context, n int, do func(i int)) error {
-	var g sync.WaitGroup
-	workers := max(1, min(runtime.GOMAXPROCS(0), n))
-	for w := range workers {
-		g.Go(func() {
-			for i := w * n / workers; i < (w+1)*n/workers && ctx.Err() == nil; i++ {
-				do(i)
-			}
-		})
-	}
-	g.Wait()
-	return ctx.Err()
-}
-
 // readIndex reads the index and counts its lines; the last line of an id counts.
 func readIndex(path string) (map[string]indexLine, int) {
 	b, err := os.ReadFile(path)
@@ -116,7 +100,7 @@ func readIndex(path string) (map[string]indexLine, int) {
 	}
 	lines := bytes.Split(b, []byte{'\n'})
 	parsed := make([]indexLine, len(lines))
-	_ = beside(context.Background(), len(lines), func(i int) {
+	_ = beside.Each(context.Background(), len(lines), func(i int) {
 		if json.Unmarshal(lines[i], &parsed[i]) != nil || string(parsed[i].Info.ID) != parsed[i].ID {
 			parsed[i] = indexLine{}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"kerf/internal/agent/history"
 	"kerf/internal/protocol"
+	"kerf/internal/sessions/beside"
 	"kerf/internal/sessions/records"
 	"kerf/internal/text/order"
 )
@@ -75,7 +76,7 @@ func (s *Store) Usage(ctx context.Context, o UsageOptions) (UsageReport, error) 
 	}
 	all := make([][]used, len(list))
 	why := make([]error, len(list)) // a session is not counted
-	err = beside(ctx, len(list), func(i int) {
+	err = beside.Each(ctx, len(list), func(i int) {
 		if !list[i].Updated.Before(since) || list[i].Damage != "" {
 			all[i], why[i] = s.usedBy(ctx, list[i], since, o)
 		}

@@ -17,13 +17,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"kerf/internal/protocol"
+	"kerf/internal/sessions/beside"
 	"kerf/internal/text/visible"
 )
 
@@ -142,7 +142,7 @@ type gap struct {
 // unread are the gaps of the records, in the order of the sessions.
 func (s *search) unread(ctx context.Context, c *cache) ([]gap, error) {
 	gaps := make([]gap, len(s.IDs))
-	err := beside(ctx, len(s.IDs), func(i int) {
+	err := beside.Each(ctx, len(s.IDs), func(i int) {
 		st, err := os.Lstat(record(s.Dir, s.IDs[i]))
 		if err != nil || !st.Mode().IsRegular() {
 			return
@@ -259,7 +259,7 @@ func (s *search) rest(ctx context.Context, c *cache, gaps []gap) error {
 			n++
 		}
 		fresh := make([]chunk, n)
-		err := beside(ctx, n, func(i int) {
+		err := beside.Each(ctx, n, func(i int) {
 			g := gaps[i]
 			text, end, err := saidIn(ctx, record(s.Dir, g.id), g.from, min(g.to, g.from+s.Piece))
 			if err == nil && end > g.from {
@@ -296,21 +296,6 @@ func (s *search) over(id string) bool {
 	}
 	at := slices.Index(s.IDs, id)
 	return !slices.ContainsFunc(s.list(), func(p Place) bool { return slices.Index(s.IDs, p.ID) >= at })
-}
-
-// beside does n things on all processors.
-func beside(ctx context.Context, n int, do func(i int)) error {
-	var g sync.WaitGroup
-	workers := max(1, min(runtime.GOMAXPROCS(0), n))
-	for w := range workers {
-		g.Go(func() {
-			for i := w * n / workers; i < (w+1)*n/workers && ctx.Err() == nil; i++ {
-				do(i)
-			}
-		})
-	}
-	g.Wait()
-	return ctx.Err()
 }
 
 // around is the part of a text around a word in lower case, on one line.

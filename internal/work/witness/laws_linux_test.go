@@ -163,15 +163,7 @@ func newStage(t testing.TB) *stage {
 // set makes the tree that a play begins with: files, directories, links, hard links.
 func (s *stage) set() {
 	s.Helper()
-	entries, err := os.ReadDir(s.root)
-	if err != nil {
-		s.Fatal(err)
-	}
-	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(s.root, e.Name())); err != nil {
-			s.Fatal(err)
-		}
-	}
+	s.empty()
 	for _, left := range []string{"b", "e"} { // a link that was moved up may have led there
 		if err := os.RemoveAll(filepath.Join(filepath.Dir(s.root), left)); err != nil {
 			s.Fatal(err)
