@@ -94,37 +94,33 @@ func others(entries []ledger.Entry, began int64) known.Changes {
 	})
 }
 
-// subtract takes out of what is not proven what others entered. What then is left is
-// the command's own. Of what it certainly did, that goes which a Kerf that it started
-// entered.
+// subtract takes out what others entered. What is left of a change that is not proven is
+// not proven either: somebody who enters nothing may have written between the two.
 func subtract(parts []witness.Part, others known.Changes) []witness.Part {
-	own := witness.Part{Certainty: ledger.Proven}
 	var rest []witness.Part
 	for _, p := range parts {
 		if proven(p) {
 			p.Set = others.Without(p.Set)
-			if !p.Empty() {
-				rest = append(rest, p)
-			}
-			continue
+		} else {
+			p.Set = beforeOthers(p.Set, others)
 		}
-		var left delta.Set
-		for _, c := range p.Set {
-			before, unknown := others.Outside(c)
-			if unknown {
-				left = append(left, c)
-				continue
-			}
-			if !c.Pre.Same(before) {
-				own.Set = append(own.Set, delta.Change{Path: c.Path, Pre: c.Pre, Post: before})
-			}
-		}
-		if p.Set = left; !p.Empty() {
+		if !p.Empty() {
 			rest = append(rest, p)
 		}
 	}
-	if len(own.Set) > 0 {
-		rest = append([]witness.Part{own}, rest...)
-	}
 	return rest
+}
+
+// beforeOthers lets changes that end with what others entered end before it.
+func beforeOthers(set delta.Set, others known.Changes) delta.Set {
+	var left delta.Set
+	for _, c := range set {
+		if before, unknown := others.Outside(c); !unknown {
+			c = delta.Change{Path: c.Path, Pre: c.Pre, Post: before}
+		}
+		if !c.Pre.Same(c.Post) {
+			left = append(left, c)
+		}
+	}
+	return left
 }

@@ -176,7 +176,7 @@ func TestOtherKerfsAreKnown(t *testing.T) {
 		pre, post       string // of the other's entry
 		want            string
 	}{
-		{"the last content is theirs", ledger.Unproven, "2", "3", "command proven of 1 i  exact ended /w/a\n"},
+		{"the last content is theirs", ledger.Unproven, "2", "3", "command unproven of 1 i  ended /w/a\n"},
 		{"all is theirs", ledger.Unproven, "1", "3", "began proven of 1 i  exact ended\n"},
 		{"their content was changed again", ledger.Unproven, "1", "2", "command unproven of 1 i  ended /w/a\n"},
 		{"the command started them", ledger.Proven, "1", "3", "began proven of 1 i  exact ended\n"},
