@@ -181,6 +181,22 @@ func (w *world) user(steps int, a *session, done <-chan struct{}) int {
 
 var anyLine = regexp.MustCompile(`(?m)^[ABU]\.[0-9]+;$`)
 
+// story is what a log tells of a path.
+func (w *world) story(entries []entry, path string) string {
+	var b strings.Builder
+	for _, e := range entries {
+		for _, c := range e.Changes {
+			if w.p.short(c.Path) == path {
+				fmt.Fprintf(&b, "\n  %d %s %s, proven %v, undone %v: %s %.8s > %.8s %s", e.Seq, e.Cause, e.Call, e.proven(), e.Undone,
+					c.Operation, c.Before, c.After, e.Note)
+			}
+		}
+	}
+	text, _ := os.ReadFile(filepath.Join(w.p.dir, path))
+	fmt.Fprintf(&b, "\n  now %q", text)
+	return b.String()
+}
+
 // judge looks for lines that are lost or laid to others.
 func (w *world) judge(sessions map[string]*session) {
 	now, err := look(w.p.dir)
@@ -208,7 +224,7 @@ func (w *world) judge(sessions map[string]*session) {
 			w.back++
 		default:
 			w.lost++
-			w.fault("%s of %+v is lost (at %q)", l, o, at[l])
+			w.fault("%s of %+v is lost (at %q)%s", l, o, at[l], w.story(entries, o.path))
 		}
 	}
 	for path := range now {
@@ -231,7 +247,7 @@ func (w *world) judge(sessions map[string]*session) {
 				}
 			case l.Origin == "kerf" && (o.who == "U" || l.Call != o.call):
 				w.wrong++
-				w.fault("%s: %s is laid to call %s", path, text, l.Call)
+				w.fault("%s: %s is laid to call %s%s", path, text, l.Call, w.story(entries, path))
 			case l.Origin != "kerf" && o.who != "U":
 				w.unclaimed++
 			}

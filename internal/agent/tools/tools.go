@@ -7,7 +7,9 @@ package tools
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
+	"sync"
 
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/code"
@@ -117,12 +119,12 @@ func Brief(s tool.Spec, as string, fields []string, least bool) tool.Spec {
 type entry = define.Entry
 
 // entries are all.
-func entries() []entry { return append(offered(), code.Tools()...) }
+var entries = sync.OnceValue(func() []entry { return slices.Concat(offered(), code.Tools()) })
 
 // offered are those that need nothing else.
-func offered() []entry {
+var offered = sync.OnceValue(func() []entry {
 	return append([]entry{
 		readFile(), writeFile(), editFile(), applyPatch(), execCommand(), writeStdin(),
 		listDir(), globTool(), grepTool(), updatePlan(), viewImage(), webFetch(), undoTool(), requestUserInput(),
 	}, delegate.Tools()...)
-}
+})

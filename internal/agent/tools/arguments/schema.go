@@ -5,21 +5,42 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Schema returns the JSON schema of the arguments that t, a struct, takes. Its
 // members are in the order of the fields, so the same type has the same bytes.
 //
 // A field with the tag offer:"no" is accepted and not named.
-func Schema(t reflect.Type) json.RawMessage {
-	return schema{closed: true}.object(make([]byte, 0, 1024), t, nil)
-}
+//
+// The result is shared, and so is that of [Brief]: nobody changes its bytes.
+func Schema(t reflect.Type) json.RawMessage { return schema{closed: true}.of(t, nil) }
 
 // Brief is a schema of some of the arguments, all if only is nil. It is silent about
 // others, which are accepted all the same. Fields with the tag brief:"required" are
 // required in it, and those with brief:"plain" are told without their documentation.
-func Brief(t reflect.Type, only []string) json.RawMessage {
-	return schema{}.object(make([]byte, 0, 512), t, only)
+func Brief(t reflect.Type, only []string) json.RawMessage { return schema{}.of(t, only) }
+
+// made are the schemas by what they are of: each request to a model has those of all tools.
+var made sync.Map
+
+// what a schema is of.
+type what struct {
+	t    reflect.Type
+	only string // joined; "\x00" for all
+	schema
+}
+
+func (s schema) of(t reflect.Type, only []string) json.RawMessage {
+	key := what{t, "\x00", s}
+	if only != nil {
+		key.only = strings.Join(only, "\x00")
+	}
+	if have, ok := made.Load(key); ok {
+		return have.(json.RawMessage)
+	}
+	have, _ := made.LoadOrStore(key, json.RawMessage(slices.Clip(s.object(make([]byte, 0, 1024), t, only))))
+	return have.(json.RawMessage)
 }
 
 // schema writes schemas. Closed ones exclude what they do not name.
