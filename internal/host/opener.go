@@ -229,7 +229,7 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 // prompt is what stays the same in all requests. The client fits the tools to the model.
 func (op opener) prompt(r request, l *log, more []tool.Spec) prompt.Fixed {
 	f := prompt.Fixed{Instructions: profile.Profiles{Models: r.choice}.Of(r.set.Model).Instructions(), Parallel: true,
-		Tools: append(op.offered(), more...), Offer: profile.Profiles{Models: r.choice}.Offer, Summary: op.Summary,
+		Tools: append(op.offered(), more...), Offer: prompt.Once(profile.Profiles{Models: r.choice}.Offer), Summary: op.Summary,
 		Freeform: r.choice.Freeform(r.set.Model), CompactModel: op.CompactModel, CacheKey: string(l.ID)}
 	if l.State != nil && l.State.Meta.Instructions != "" {
 		f.Instructions = l.State.Meta.Instructions

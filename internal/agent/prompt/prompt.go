@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"kerf/internal/agent/tool"
 	"kerf/internal/model"
@@ -47,6 +48,30 @@ func (f *Fixed) Compaction(s protocol.Settings, items []*model.Item) *model.Requ
 	}
 	return &model.Request{Model: name, Instructions: f.Instructions, Items: items, Effort: s.Effort, Summary: f.Summary,
 		CacheKey: f.CacheKey}
+}
+
+// Once is an offer that is worked out anew only for another model or other tools than the
+// last time. The lists that it returns are shared. It may be called by several goroutines.
+func Once(offer func(model string, tools []tool.Spec) []tool.Spec) func(string, []tool.Spec) []tool.Spec {
+	return (&last{offer: offer}).get
+}
+
+// last is an offer and what it was made of.
+type last struct {
+	offer func(string, []tool.Spec) []tool.Spec
+
+	mu       sync.Mutex // guards what follows
+	model    string
+	of, made []tool.Spec
+}
+
+func (l *last) get(model string, tools []tool.Spec) []tool.Spec {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.made == nil || l.model != model || !slices.EqualFunc(l.of, tools, tool.Spec.Same) {
+		l.model, l.of, l.made = model, slices.Clone(tools), l.offer(model, tools)
+	}
+	return l.made
 }
 
 func (f *Fixed) tools(name string) []model.Tool {

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"slices"
 	"testing"
 
 	"kerf/internal/agent/tool"
@@ -43,5 +44,35 @@ func TestFreeformToolsCarryTheGrammar(t *testing.T) {
 	got := f.Build(protocol.Settings{}, nil, nil).Tools[0]
 	if got.Grammar == "" || got.Schema != nil {
 		t.Errorf("tool = %+v, want the grammar alone", got)
+	}
+}
+
+// TestAnOfferIsMadeOnce: all that changes what a model is offered has it made anew.
+func TestAnOfferIsMadeOnce(t *testing.T) {
+	made := 0
+	offer := Once(func(model string, tools []tool.Spec) []tool.Spec {
+		made++
+		return append(slices.Clone(tools), tool.Spec{Name: model})
+	})
+	base := tool.Spec{Name: "a", Description: "b", Schema: []byte(`{}`), Grammar: "g", Aliases: []string{"c"}}
+	list := []tool.Spec{base}
+	for i := range 3 {
+		if got := offer("m", slices.Clone(list)); made != 1 || len(got) != 2 || got[1].Name != "m" {
+			t.Fatalf("%d: made %d times: %+v", i, made, got)
+		}
+	}
+	changes := []func(){
+		func() { list[0].Name = "x" }, func() { list[0].Description = "x" }, func() { list[0].Schema = []byte(`[]`) },
+		func() { list[0].Grammar = "x" }, func() { list[0].Parallel = true }, func() { list[0].Aliases = nil },
+		func() { list = append(list, base) }, func() { list[0], list[1] = list[1], list[0] }, func() { list = list[:1] },
+	}
+	for i, change := range changes {
+		change() // also of the very list that was offered
+		if got := offer("m", list); made != i+2 || len(got) != len(list)+1 || !got[0].Same(list[0]) {
+			t.Fatalf("change %d: made %d times: %+v", i, made, got)
+		}
+	}
+	if got := offer("n", list); got[len(got)-1].Name != "n" {
+		t.Errorf("another model: %+v", got)
 	}
 }

@@ -6,9 +6,11 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +30,12 @@ type Spec struct {
 	Parallel bool
 	// Aliases are names that models were trained on; accepted, not offered.
 	Aliases []string
+}
+
+// Same reports whether two describe a tool in the same way.
+func (s Spec) Same(t Spec) bool {
+	return s.Name == t.Name && s.Description == t.Description && bytes.Equal(s.Schema, t.Schema) &&
+		s.Grammar == t.Grammar && s.Parallel == t.Parallel && slices.Equal(s.Aliases, t.Aliases)
 }
 
 // Call is one call of a tool.
