@@ -6,9 +6,10 @@ import (
 	"kerf/internal/work/repo"
 )
 
-// redact takes secrets out of what is recorded: those of the environment, and
-// the keys in use.
-func (c configured) redact(b []byte) []byte { return c.secrets.Redactor(c.env).Bytes(b) }
+// redact takes secrets of the environment and keys in use out of what is recorded.
+func (c configured) redact(b []byte) []byte { return c.redactor().Bytes(b) }
+
+func (c configured) redactor() *redact.Redactor { return c.secrets.Redactor(c.env) }
 
 // SecretName reports whether what has this name is taken for a secret.
 func SecretName(name string) bool { return redact.SecretName(name) }

@@ -115,13 +115,13 @@ func (c configured) hidden(cwd string, addDirs []string) func(path string) (why 
 	return confining.Hides(c.Config, confining.Place{Getenv: c.getenv, Roots: roots})
 }
 
-// childEnv makes the environment of commands.
+// childEnv makes the environment of commands, the same until there are more secrets.
 func (c configured) childEnv(id protocol.SessionID) func(bool) []string {
-	return func(tty bool) []string { return proc.Environment(c.env, c.envPolicy(id, tty)) }
+	return proc.Kept(c.redactor, func(tty bool) []string { return proc.Environment(c.env, c.envPolicy(id, tty)) })
 }
 
 func (c configured) envPolicy(id protocol.SessionID, tty bool) proc.EnvPolicy {
 	se := c.ShellEnvironment
 	return proc.EnvPolicy{Inherit: se.Inherit, IgnoreDefaultExcludes: se.IgnoreDefaultExcludes, Exclude: se.Exclude,
-		IncludeOnly: se.IncludeOnly, Set: se.Set, TTY: tty, Session: string(id), Secret: c.secrets.Redactor(c.env).Has}
+		IncludeOnly: se.IncludeOnly, Set: se.Set, TTY: tty, Session: string(id), Secret: c.redactor().Has}
 }
