@@ -95,8 +95,8 @@ fuzz-reads: tools ## generated lines that Kerf says only read, run under strace:
 cost: ## what watching commands costs, with trees below /tmp
 	KERF_COST=/tmp $(GO) test -v -timeout 1h -run TestCost ./internal/work/witness
 
-mutate: ## small changes of a package's code, and which its tests notice: make mutate ROOM=work/txn [N=60] [SEED=1]
-	$(GO) run ./internal/testkit/mutate -n $(or $(N),60) -seed $(or $(SEED),1) ./internal/$(ROOM)
+mutate: ## small changes of a package's code, and which its tests notice: make mutate ROOM="work/txn work/store" [N=60] [SEED=1]
+	$(GO) run ./internal/testkit/mutate -n $(or $(N),60) -seed $(or $(SEED),1) $(addprefix ./internal/,$(ROOM))
 
 tools: ## programs that the tests use as judges
 	@sh ./.ci/tools

@@ -7,7 +7,7 @@
 // only those tests run that reach its line, the quick ones first. Of all places whose lines
 // the tests reach, -n are drawn with -seed; the same seed and the same code give the same
 // draw. A change that does not compile does not count. One that makes the tests run out of
-// time counts as noticed.
+// time counts as noticed. At the end comes a table with a row of each package.
 package main
 
 import (
@@ -39,6 +39,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	low := false
+	var rows []sum
 	for _, room := range flag.Args() {
 		s, err := o.room(ctx, room, os.Stdout)
 		if err != nil {
@@ -47,8 +48,10 @@ func main() {
 			os.Exit(1)
 		}
 		fmt.Println(s)
+		rows = append(rows, s)
 		low = low || s.share() < o.least
 	}
+	fmt.Print(table(rows))
 	if low {
 		fmt.Fprintf(os.Stderr, "mutate: below %d %%\n", o.least)
 		stop()
@@ -75,6 +78,18 @@ func (s sum) share() int { return 100 * s.noticed / max(s.noticed+s.survived, 1)
 func (s sum) String() string {
 	return fmt.Sprintf("%s: %d of %d noticed (%d %%); %d places, %d in lines that tests reach; %d did not compile",
 		s.room, s.noticed, s.noticed+s.survived, s.share(), s.places, s.covered, s.broken)
+}
+
+// table is what came of all packages, as Markdown.
+func table(rows []sum) string {
+	var b strings.Builder
+	b.WriteString("| package | places | not reached | tried | noticed | survived | share |\n")
+	b.WriteString("| --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, s := range rows {
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d %% |\n", strings.TrimPrefix(s.room, "./"), s.places,
+			s.places-s.covered, s.noticed+s.survived, s.noticed, s.survived, s.share())
+	}
+	return b.String()
 }
 
 // room tries the changes of one package and writes those that nobody noticed.

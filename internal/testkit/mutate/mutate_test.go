@@ -21,6 +21,9 @@ func f(a, b int) error {
 	}
 	defer call()
 	a++
+	b = a
+	x.field, b = a, 0
+	x.list[a] -= b
 	return err
 }
 `
@@ -40,7 +43,8 @@ func f(a, b int) error {
 	}
 	want := []string{
 		"!ok(a) && a < 3 -> (!ok(a) && a < 3) && false", "!ok(a) && a < 3 -> (!ok(a) && a < 3) || true",
-		"&& -> ||", "! -> ", "< -> <=", "3 -> 4", "call() -> ", "defer call() -> ", "++ -> --", "err -> nil",
+		"&& -> ||", "! -> ", "< -> <=", "3 -> 4", "call() -> ", "defer call() -> ", "++ -> --",
+		"x.field, b = a, 0 -> ", "0 -> 1", "x.list[a] -= b -> ", "err -> nil",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -59,5 +63,12 @@ func TestProfile(t *testing.T) {
 	}
 	if _, err := parseProfile("mode: set\na:b\n"); err == nil || !strings.Contains(err.Error(), "a:b") {
 		t.Errorf("a broken profile: %v", err)
+	}
+}
+
+func TestTable(t *testing.T) {
+	got := table([]sum{{room: "./internal/a", places: 50, covered: 40, noticed: 9, survived: 1, broken: 3}})
+	if row := "| internal/a | 50 | 10 | 10 | 9 | 1 | 90 % |\n"; !strings.HasSuffix(got, row) {
+		t.Errorf("not %q:\n%s", row, got)
 	}
 }

@@ -38,8 +38,8 @@ type finder struct {
 }
 
 // places are all changes of a file that are tried: another operator, a condition that is
-// not negated, a call that is left out, an error that is swallowed, a number one higher,
-// a branch that is always or never taken.
+// not negated, a call or the setting of a field that is left out, an error that is swallowed,
+// a number one higher, a branch that is always or never taken.
 func places(file string) ([]place, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -72,6 +72,10 @@ func (f *finder) node(n ast.Node) bool {
 		if _, ok := n.X.(*ast.CallExpr); ok {
 			f.change(n.Pos(), n.End(), "")
 		}
+	case *ast.AssignStmt:
+		if n.Tok != token.DEFINE && kept(n.Lhs) {
+			f.change(n.Pos(), n.End(), "")
+		}
 	case *ast.DeferStmt:
 		f.change(n.Pos(), n.End(), "")
 	case *ast.IfStmt:
@@ -85,6 +89,16 @@ func (f *finder) node(n ast.Node) bool {
 		}
 	}
 	return true
+}
+
+// kept tells of an assignment that it goes to a field or into a map or list, and so outlives
+// the function more often than one to a variable.
+func kept(to []ast.Expr) bool {
+	switch to[0].(type) {
+	case *ast.SelectorExpr, *ast.IndexExpr, *ast.StarExpr:
+		return true
+	}
+	return false
 }
 
 func (f *finder) at(n ast.Node) string {

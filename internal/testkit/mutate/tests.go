@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,10 +35,13 @@ func (o options) tests(ctx context.Context, room, dir string) (testCases, error)
 		if err != nil {
 			return nil, fmt.Errorf("go list: %w", err)
 		}
-		in, binary := strings.TrimSpace(string(where)), filepath.Join(dir, "covered.test")
+		in, binary := strings.TrimSpace(string(where)), filepath.Join(dir, fmt.Sprintf("covered%d.test", len(all)))
 		text, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-cover", "-coverpkg", room, "-o", binary, pkg).CombinedOutput()
 		if err != nil {
 			return nil, fmt.Errorf("the tests do not compile: %w\n%s", err, tail(text))
+		}
+		if _, err := os.Stat(binary); errors.Is(err, fs.ErrNotExist) {
+			continue // a package without tests
 		}
 		names, err := o.names(ctx, in, binary)
 		if err != nil {
@@ -134,7 +138,7 @@ func try(ctx context.Context, dir string, p place, tests testCases) (verdict, er
 		pkg := now[0].pkg
 		if compiled[pkg] == "" {
 			compiled[pkg] = filepath.Join(dir, fmt.Sprintf("changed%d.test", len(compiled)))
-			out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", compiled[pkg], pkg).CombinedOutput()
+			out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", compiled[pkg], pkg).CombinedOutput()
 			switch {
 			case ctx.Err() != nil:
 				return 0, ctx.Err()
