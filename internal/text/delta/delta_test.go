@@ -173,6 +173,59 @@ func TestFoldFollowsMoves(t *testing.T) {
 	}
 }
 
+// TestFoldOfOneSet: within one set From names what a path held before the set, however often
+// the set changes that path; what a path held that is gone again comes from nowhere.
+func TestFoldOfOneSet(t *testing.T) {
+	x, y, z := NewFile([]byte("x\n"), 0o644), NewFile([]byte("y\n"), 0o644), NewFile([]byte("z\n"), 0o644)
+	for name, c := range map[string]struct{ in, want Set }{
+		"changed twice, then copied": {
+			Set{{Path: "/a", Pre: x, Post: y, From: "/c"}, {Path: "/a", Pre: y, Post: z}, {Path: "/b", Post: x, From: "/a"}},
+			Set{{Path: "/a", Pre: x, Post: z, From: "/c"}, {Path: "/b", Post: x, From: "/a"}}},
+		"of what is gone": {
+			Set{{Path: "/t", Post: x, From: "/a"}, {Path: "/t", Pre: x}, {Path: "/b", Post: x, From: "/t"}},
+			Set{{Path: "/b", Post: x}}},
+	} {
+		if d := cmp.Diff(c.want, Fold(c.in)); d != "" {
+			t.Errorf("%s: -want +got\n%s", name, d)
+		}
+	}
+}
+
+func TestPathsAreToldOnce(t *testing.T) {
+	s := Set{{Path: "/b"}, {Path: "/a"}, {Path: "/b"}, {Path: "/c"}, {Path: "/a"}}
+	if d := cmp.Diff([]string{"/b", "/a", "/c"}, s.Paths()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestVersions(t *testing.T) {
+	var none *Image
+	for want, i := range map[string]*Image{
+		"absent":                                    none,
+		"a file of mode 0640, 1 bytes, 2d711642":    NewFile([]byte("x"), 0o640),
+		"a symlink of mode 0000, 1 bytes, 2d711642": NewSymlink("x"),
+	} {
+		if got := i.At().String(); got != want || i.At().Absent() != (i == nil) {
+			t.Errorf("%q, not %q; absent: %v", got, want, i.At().Absent())
+		}
+	}
+}
+
+func TestConflictsInWords(t *testing.T) {
+	file := func(s string) *Image { return NewFile([]byte(s), 0o644) }
+	for want, c := range map[string]struct{ pre, post, now *Image }{
+		"/f is gone, and the change is for a file of mode 0644, 1 bytes, 2d711642": {file("x"), file("y"), nil},
+		"/f exists now, and the change would create it":                            {nil, file("y"), file("z")},
+		"/f changed, and the change would delete it":                               {file("x"), nil, file("z")},
+		"/f changed in a way that cannot be merged":                                {file("x"), file("y"), NewSymlink("z")},
+		"/f changed at line 2, where the change applies too":                       {file("a\nb\n"), file("a\nc\n"), file("a\nd\n")},
+	} {
+		if _, err := Rebase(Change{Path: "/f", Pre: c.pre, Post: c.post}, c.now); err == nil || err.Error() != want {
+			t.Errorf("%v, not %s", err, want)
+		}
+	}
+}
+
 func TestRebase(t *testing.T) {
 	file := func(s string) *Image { return NewFile([]byte(s), 0o644) }
 	x := func(i *Image) *Image { j := *i; j.Mode = 0o755; return &j }

@@ -107,6 +107,91 @@ func TestAHalfOfAMoveStandsAlone(t *testing.T) {
 	}
 }
 
+// TestHalvesOfMoves: what is found of a move that nobody entered is a move. Where only
+// one half is left it is a change of its own, unless something else came to the first name.
+func TestHalvesOfMoves(t *testing.T) {
+	gone := delta.Change{Path: "/w/a", Pre: image("a"), To: "/w/b"}
+	came := delta.Change{Path: "/w/b", Post: image("a"), From: "/w/a"}
+	alone := func(c delta.Change) delta.Change { c.From, c.To = "", ""; return c }
+	other := delta.Change{Path: "/w/a", Pre: image("a"), Post: image("b")}
+	deleted := delta.Change{Path: "/w/a", Pre: image("a")}
+	for _, tt := range []struct {
+		name     string
+		set      delta.Set
+		entered  []string // of which paths entries tell
+		wantLeft delta.Set
+	}{
+		{"both", delta.Set{gone, came}, nil, delta.Set{gone, came}},
+		{"it went", delta.Set{gone, came}, []string{"/w/b"}, delta.Set{alone(gone)}},
+		{"it came", delta.Set{gone, came}, []string{"/w/a"}, delta.Set{alone(came)}},
+		{"another is there", delta.Set{other, came}, nil, delta.Set{other, came}},
+		{"it was deleted", delta.Set{deleted, came}, nil, delta.Set{deleted, alone(came)}},
+		{"it came from nowhere", delta.Set{came}, nil, delta.Set{alone(came)}},
+		{"it went nowhere", delta.Set{gone}, nil, delta.Set{alone(gone)}},
+	} {
+		var e ledger.Entry
+		for _, c := range tt.set {
+			if slices.Contains(tt.entered, c.Path) {
+				e.Changes = append(e.Changes, ledger.Change{Path: c.Path, Pre: ledger.VersionOf(c.Pre), Post: ledger.VersionOf(c.Post)})
+			}
+		}
+		left := known.Of([]ledger.Entry{e}, all).Without(slices.Clone(tt.set))
+		if d := cmp.Diff(tt.wantLeft, left); d != "" {
+			t.Errorf("%s: -want +got\n%s", tt.name, d)
+		}
+	}
+}
+
+// TestAChainWithAGapIsNotKnown: between two entries somebody else changed the file, so what is
+// found is left as it is.
+func TestAChainWithAGapIsNotKnown(t *testing.T) {
+	entry := func(pre, post string) ledger.Entry {
+		return ledger.Entry{Changes: []ledger.Change{{Path: "/w/f", Pre: version(pre), Post: version(post)}}}
+	}
+	for _, entries := range [][]ledger.Entry{
+		{entry("a", "b"), entry("c", "d")},
+		{entry("a", "b"), entry("c", "e"), entry("e", "d")},
+	} {
+		k := known.Of(entries, all)
+		c := delta.Change{Path: "/w/f", Pre: image("a"), Post: image("d")}
+		if d := cmp.Diff(delta.Set{c}, k.Without(delta.Set{c})); d != "" {
+			t.Errorf("-want +got\n%s", d)
+		}
+		if before, left := k.Outside(c); !left || before != nil {
+			t.Errorf("outside: %v %v", before, left)
+		}
+	}
+	k := known.Of([]ledger.Entry{entry("a", "b"), entry("b", "d")}, all)
+	if before, left := k.Outside(delta.Change{Path: "/w/f", Pre: image("x"), Post: image("d")}); left || !before.Same(image("a")) {
+		t.Errorf("outside: %v %v", before, left)
+	}
+}
+
+// TestDirectoriesAreToldOnce: a look found the directories that a command, which ran on, was
+// proven to have made, removed and changed. The entry of the look keeps the others.
+func TestDirectoriesAreToldOnce(t *testing.T) {
+	dirs := func(seq, of int64, certainty, more string) ledger.Entry {
+		e := ledger.Entry{Seq: seq, Of: of, Cause: ledger.CauseCommand, Certainty: certainty, Dirs: []ledger.Path{"made"},
+			Gone: []ledger.Dir{{Path: "gone"}}, Modes: []ledger.DirMode{{Path: "mode"}}}
+		if more != "" {
+			e.Dirs = append(e.Dirs, ledger.Path(more))
+		}
+		return e
+	}
+	began := ledger.Entry{Seq: 1, Cause: ledger.CauseBegan, Certainty: ledger.Proven}
+	look := dirs(2, 0, ledger.Unproven, "other")
+	got := known.Settled([]ledger.Entry{began, look, dirs(3, 1, ledger.Proven, "")})
+	if len(got) != 3 || !slices.Equal(got[1].Dirs, []ledger.Path{"other"}) || len(got[1].Gone)+len(got[1].Modes) > 0 {
+		t.Errorf("left: %+v", got)
+	}
+	if got = known.Settled([]ledger.Entry{began, dirs(2, 0, ledger.Unproven, ""), dirs(3, 1, ledger.Proven, "")}); len(got) != 2 {
+		t.Errorf("all of it is told, and left are %+v", got)
+	}
+	if len(look.Dirs) != 2 || look.Dirs[0] != "made" {
+		t.Errorf("the entry itself was changed: %+v", look)
+	}
+}
+
 func TestDirectoriesAreKnown(t *testing.T) {
 	k := known.Of([]ledger.Entry{{Dirs: []ledger.Path{"/w/made"}, Gone: []ledger.Dir{{Path: "/w/gone"}},
 		Modes: []ledger.DirMode{{Path: "/w/mode"}}}}, all)
