@@ -172,33 +172,47 @@ func TestSweepBesidePuts(t *testing.T) {
 // TestLeaseSparesWhatALivingProcessPut: an object that was put long ago by somebody
 // who still uses the store stays, and goes once he is done.
 func TestLeaseSparesWhatALivingProcessPut(t *testing.T) {
-	dir := t.TempDir()
-	s := reopen(t, dir)
-	sum, err := s.Put([]byte("kept in memory only"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	put := time.Now().Add(-72 * time.Hour)
-	if err := os.Chtimes(s.path(sum), put, put); err != nil {
-		t.Fatal(err)
-	}
-	leases, err := filepath.Glob(filepath.Join(dir, liveDir, "*"))
-	if err != nil || len(leases) != 1 {
-		t.Fatal(leases, err)
-	}
-	if err := os.Chtimes(leases[0], put, put); err != nil {
-		t.Fatal(err)
-	}
-	gc := reopen(t, dir)
-	none := func(Object) bool { return false }
-	if _, err := gc.Sweep(t.Context(), gc.Horizon(time.Now()), none, false); err != nil || !gc.Has(sum) {
-		t.Fatalf("collected under a lease (%v)", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := gc.Sweep(t.Context(), gc.Horizon(time.Now()), none, false); err != nil || gc.Has(sum) {
-		t.Fatalf("not collected after the lease (%v)", err)
+	data := []byte("kept in memory only")
+	sum := delta.SumOf(data)
+	one := func(s *Store) error { _, err := s.Put(data); return err }
+	for name, c := range map[string]struct{ before, put func(s *Store) error }{
+		"put":         {nil, one},
+		"put durably": {nil, func(s *Store) error { _, err := s.PutSync(data); return err }},
+		"put again":   {one, one},
+		"kept":        {one, func(s *Store) error { return s.Keep(sum, false) }},
+		"with another": {nil, func(s *Store) error {
+			return s.PutAll(contentsOf([][]byte{data, []byte("another")}), false)
+		}},
+		"with many": {nil, func(s *Store) error {
+			return s.PutAll(contentsOf(append(manyContents(50, 1), data)), false)
+		}},
+		"a file": {nil, func(s *Store) error { _, err := s.PutFile(Source{File: fileOf(t, data)}); return err }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if c.before != nil {
+				earlier := reopen(t, dir)
+				if err := errors.Join(c.before(earlier), earlier.Close()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := reopen(t, dir)
+			if err := c.put(s); err != nil {
+				t.Fatal(err)
+			}
+			age(t, dir)
+			gc := reopen(t, dir)
+			none := func(Object) bool { return false }
+			if _, err := gc.Sweep(t.Context(), gc.Horizon(time.Now()), none, false); err != nil || !reopen(t, dir).Has(sum) {
+				t.Fatalf("collected under a lease (%v)", err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := gc.Sweep(t.Context(), gc.Horizon(time.Now()), none, false); err != nil || reopen(t, dir).Has(sum) {
+				t.Fatalf("not collected after the lease (%v)", err)
+			}
+		})
 	}
 }
 

@@ -259,6 +259,21 @@ func TestFailedPutFileLosesNothing(t *testing.T) {
 	}
 }
 
+// TestAFileThatCannotBeTakenIsToldOf: the content is kept, and who gave the file away learns that
+// it is still there.
+func TestAFileThatCannotBeTakenIsToldOf(t *testing.T) {
+	s := openStore(t)
+	dir := t.TempDir() // a directory with something in it is not removed
+	if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := []byte("small")
+	if _, err := s.PutFile(Source{File: fileOf(t, data), Take: dir}); err == nil {
+		t.Error("no error")
+	}
+	checkHas(t, s, delta.SumOf(data), data)
+}
+
 // TestLargeFilesAreNotInMemory measures what is allocated for a file of 64 MB.
 func TestLargeFilesAreNotInMemory(t *testing.T) {
 	s := openStore(t)

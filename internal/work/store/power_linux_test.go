@@ -16,7 +16,7 @@ import (
 	"kerf/internal/text/delta"
 )
 
-const roleKey = "KERF_STORE_ROLE"
+const roleKey, sizeKey = "KERF_STORE_ROLE", "KERF_STORE_SIZE"
 
 func TestMain(m *testing.M) {
 	faults.Child()
@@ -75,17 +75,29 @@ var roles = map[string]func(s *Store, data []byte, file *os.File) error{
 	},
 }
 
-// content is what each role makes durable: as large as what is kept as it is.
-var content = []byte(strings.Repeat("a line that is kept\n", 4000))
+// contents are what the roles make durable: some that fits in memory, and for those with a file
+// more, which is kept as it is or, as text, compressed.
+func contents(role string) map[string][]byte {
+	small, large := []byte(strings.Repeat("a line that is kept\n", 4000)), incompressible(maxWhole+1000)
+	switch role {
+	case "a file":
+		text := []byte(strings.Repeat("a line that is kept\n", 60_000))
+		return map[string][]byte{"small": small, "large": large, "large text": text}
+	case "a file by a second name", "a file, and it again":
+		return map[string][]byte{"large": large}
+	}
+	return map[string][]byte{"small": small}
+}
 
-// durably makes content durable in one of the ways.
+// durably makes a content durable in one of the ways.
 func durably(role, dir string) error {
 	s, err := Open(filepath.Join(dir, "store"))
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	name := filepath.Join(dir, "large")
+	content := contents(role)[os.Getenv(sizeKey)]
+	name := filepath.Join(dir, "file")
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		return err
 	}
@@ -102,56 +114,60 @@ func durably(role, dir string) error {
 // those that the kernel was asked for.
 func TestWhatIsDurableSurvivesALossOfPower(t *testing.T) {
 	for role := range roles {
-		t.Run(role, func(t *testing.T) {
-			base := t.TempDir()
-			d, err := powerloss.New(base)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var watching error
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command(self)
-			cmd.Env = append(os.Environ(), roleKey+"="+role, "KERF_STORE_DIR="+base)
-			var out strings.Builder
-			cmd.Stderr = &out
-			_, err = faults.Run(cmd, faults.Plan{Below: []string{base}, See: func(c faults.Call) {
-				watching = errors.Join(watching, d.Observe())
-				switch {
-				case c.Name == "syncfs":
-					d.FlushAll()
-				case c.Flush():
-					d.Flush(c.Path)
-				}
-			}})
-			if errors.Is(err, faults.ErrUnavailable) {
-				t.Skip(err)
-			}
-			if err = errors.Join(err, watching, d.Observe()); err != nil {
-				t.Fatalf("%v %s", err, out.String())
-			}
-			var states []powerloss.State
-			var hows []string
-			d.Losses(rand.New(rand.NewPCG(1, 2)), true, func(how string, s powerloss.State) {
-				states, hows = append(states, s), append(hows, how)
-			})
-			for i, state := range states {
-				if err := state.Build(); err != nil {
-					t.Fatal(err)
-				}
-				s, err := Open(filepath.Join(base, "store"))
-				if err != nil {
-					t.Fatalf("%s: %v", hows[i], err)
-				}
-				got, err := s.Get(delta.SumOf(content))
-				_ = s.Close()
-				if err != nil || !bytes.Equal(got, content) {
-					t.Fatalf("%s: %d bytes, %v", hows[i], len(got), err)
-				}
-			}
-			t.Logf("%d states", len(states))
-		})
+		for size, content := range contents(role) {
+			t.Run(role+", "+size, func(t *testing.T) { losePower(t, role, size, content) })
+		}
 	}
+}
+
+func losePower(t *testing.T, role, size string, content []byte) {
+	base := t.TempDir()
+	d, err := powerloss.New(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var watching error
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), roleKey+"="+role, sizeKey+"="+size, "KERF_STORE_DIR="+base)
+	var out strings.Builder
+	cmd.Stderr = &out
+	_, err = faults.Run(cmd, faults.Plan{Below: []string{base}, See: func(c faults.Call) {
+		watching = errors.Join(watching, d.Observe())
+		switch {
+		case c.Name == "syncfs":
+			d.FlushAll()
+		case c.Flush():
+			d.Flush(c.Path)
+		}
+	}})
+	if errors.Is(err, faults.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err = errors.Join(err, watching, d.Observe()); err != nil {
+		t.Fatalf("%v %s", err, out.String())
+	}
+	var states []powerloss.State
+	var hows []string
+	d.Losses(rand.New(rand.NewPCG(1, 2)), true, func(how string, s powerloss.State) {
+		states, hows = append(states, s), append(hows, how)
+	})
+	for i, state := range states {
+		if err := state.Build(); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(filepath.Join(base, "store"))
+		if err != nil {
+			t.Fatalf("%s: %v", hows[i], err)
+		}
+		got, err := s.Get(delta.SumOf(content))
+		_ = s.Close()
+		if err != nil || !bytes.Equal(got, content) {
+			t.Fatalf("%s: %d bytes, %v", hows[i], len(got), err)
+		}
+	}
+	t.Logf("%d states", len(states))
 }

@@ -156,9 +156,20 @@ func TestMissingObject(t *testing.T) {
 // TestPutFailsWhole fails every call of a put in turn: afterwards the object is not
 // there, or whole, and nothing else lies around.
 func TestPutFailsWhole(t *testing.T) {
+	t.Run("new", func(t *testing.T) { putFails(t, false) })
+	t.Run("known", func(t *testing.T) { putFails(t, true) })
+}
+
+// putFails tries a content that the store knows, or not, and has not made durable.
+func putFails(t *testing.T, known bool) {
 	data := bytes.Repeat([]byte("text\n"), 200)
 	for k := 1; ; k++ {
 		s := open(t)
+		if known {
+			if _, err := s.Put(data); err != nil {
+				t.Fatal(err)
+			}
+		}
 		n := 0
 		boom := errors.New("no space")
 		s.Hook = func(string, string) error {
@@ -169,8 +180,8 @@ func TestPutFailsWhole(t *testing.T) {
 		}
 		sum, err := s.PutSync(data)
 		if n < k {
-			if err != nil {
-				t.Fatal(err)
+			if err != nil || k < 2 {
+				t.Fatalf("%d calls, %v", n, err)
 			}
 			break
 		}
