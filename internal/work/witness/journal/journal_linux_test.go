@@ -2,10 +2,13 @@ package journal_test
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -174,4 +177,134 @@ func TestAJournalThatWasCutOffRefusesTheRecord(t *testing.T) {
 	if err := w.Write(records(1)...); err == nil {
 		t.Error("a record was written into nothing")
 	}
+}
+
+// TestEachFieldComesBack writes records in which every field tells something, and nothing tells the
+// same: what is read is what was written, and when.
+func TestEachFieldComesBack(t *testing.T) {
+	var want []*journal.Record
+	for kind := uint8(journal.Absent); kind <= journal.Special; kind++ {
+		for _, refused := range []bool{false, true} {
+			r := &journal.Record{Kind: journal.Touch, Path: "/path", To: "/to", Number: -5, Refused: refused, Gone: !refused,
+				Why: "reason", Before: journal.State{Kind: kind, How: journal.Same}}
+			if kind != journal.Absent {
+				r.Before = journal.State{Kind: kind, How: journal.Same, Mode: 0o751, Links: 3, Number: 1 << 40, Data: []byte("data"),
+					Sig: journal.Sig{Dev: 11, Ino: 12, Size: 13, Mtime: 14, Ctime: 15, Born: 16}}
+			}
+			want = append(want, r)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "j")
+	w, err := journal.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now().UnixNano()
+	if err := errors.Join(w.Write(want...), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	after := time.Now().UnixNano()
+	got := read(t, dir)
+	same(t, got, want)
+	for i, r := range got {
+		if r.Time() < before || r.Time() > after {
+			t.Errorf("record %d was written at %d, not between %d and %d", i, r.Time(), before, after)
+		}
+	}
+}
+
+// TestAJournalIsItsOwnersAlone: what files held is in it.
+func TestAJournalIsItsOwnersAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "above", "j")
+	w, err := journal.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for name, want := range map[string]os.FileMode{dir: 0o700, filepath.Dir(dir): 0o700, w.File().Name(): 0o600} {
+		if st, err := os.Stat(name); err != nil || st.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", name, st.Mode(), err)
+		}
+	}
+	if _, err := journal.Create(dir); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a second journal in the same place: %v", err)
+	}
+	inTheWay := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := journal.Create(filepath.Join(inTheWay, "j")); !errors.Is(err, unix.ENOTDIR) {
+		t.Errorf("a journal below a file: %v", err)
+	}
+}
+
+// TestClosingTakesTheRoomThatIsLeft: a closed journal ends with its last record.
+func TestClosingTakesTheRoomThatIsLeft(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "j")
+	w, err := journal.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := func() int64 {
+		st, err := os.Stat(filepath.Join(dir, journal.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Size()
+	}
+	var ends []int64
+	for range 2 {
+		if err := w.Write(&journal.Record{Kind: journal.End}); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, size())
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := size(); n > 200 || n == 0 || n%8 != 0 {
+		t.Errorf("%d bytes for two records, after %v while it was open", n, ends)
+	}
+	same(t, read(t, dir), []*journal.Record{{Kind: journal.End}, {Kind: journal.End}})
+}
+
+// TestADamagedEndKeepsTheRest flips a bit in the last of many records, which are more than is read
+// at once: those before come back, and the rest is said to be damaged.
+func TestADamagedEndKeepsTheRest(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "j")
+	w, err := journal.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*journal.Record{}
+	for i := range 3 {
+		want = append(want, &journal.Record{Kind: journal.Touch, Path: "/a", Number: int64(i), Before: journal.State{
+			Kind: journal.Dir, Data: bytes.Repeat([]byte{1}, 600<<10)}})
+	}
+	if err := errors.Join(w.Write(want...), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, journal.Name)
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-300<<10] ^= 1
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := journal.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	list, whole, err := r.Next()
+	if err != nil || whole {
+		t.Errorf("whole: %v, %v", whole, err)
+	}
+	var got []*journal.Record
+	for i := range list {
+		got = append(got, &list[i])
+	}
+	same(t, got, want[:2])
 }

@@ -1,0 +1,125 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+// TestAFullDiskIsToldOf appends to a ledger that lies where nothing can be written.
+func TestAFullDiskIsToldOf(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("no file that is always full")
+	}
+	dir := t.TempDir()
+	if err := os.Symlink("/dev/full", filepath.Join(dir, fileName)); err != nil {
+		t.Fatal(err)
+	}
+	l := open(t, dir)
+	e := Entry{Cause: CauseTool}
+	if err := l.Append(&e); err == nil || e.Seq != 0 {
+		t.Errorf("seq %d, %v", e.Seq, err)
+	}
+}
+
+func TestNothingIsNothing(t *testing.T) {
+	l := open(t, t.TempDir())
+	if err := l.Sync(); err != nil {
+		t.Errorf("nothing was appended, and Sync says %v", err)
+	}
+	if err := l.Append(&Entry{Cause: CauseTool}); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, -1} {
+		if got, err := l.Tail(n); err != nil || len(got) > 0 {
+			t.Errorf("the last %d: %v, %v", n, got, err)
+		}
+	}
+}
+
+func TestAppendGivesTheTime(t *testing.T) {
+	l := open(t, t.TempDir())
+	before := time.Now().Add(-time.Second)
+	e := Entry{Cause: CauseTool}
+	if err := l.Append(&e); err != nil || e.Time.Before(before) || e.Time.Location() != time.UTC {
+		t.Errorf("%v, %v", e.Time, err)
+	}
+}
+
+// TestDamagedChangesAreLeftOut: a line whose change is none is no entry.
+func TestDamagedChangesAreLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	for i, change := range []string{`{"path":"/w/a","pre":null,"post":null}`, `{"path":5}`, `5`, `{"path":"/w/a","pre":"x"}`,
+		`{"path":"/w/a","pre":{"kind":"file","sum":"00"}}`} {
+		fmt.Fprintf(&text, `{"v":1,"seq":%d,"time":"2026-01-01T00:00:00Z","cause":"tool","exact":true,"changes":[%s]}`+"\n",
+			i+1, change)
+	}
+	if err := os.WriteFile(filepath.Join(dir, fileName), []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := open(t, dir).Read(0)
+	if err != nil || len(got) != 1 || got[0].Seq != 1 {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
+// TestADamagedHeadIsNone: it is of the right size, and tells no number.
+func TestADamagedHeadIsNone(t *testing.T) {
+	for _, number := range []string{strings.Repeat("9", 20), strings.Repeat("0", 20), "-" + strings.Repeat("0", 18) + "9",
+		strings.Repeat("x", 20)} {
+		dir := t.TempDir()
+		l := open(t, dir)
+		if err := errors.Join(l.Append(&Entry{Cause: CauseTool}), l.Sync()); err != nil {
+			t.Fatal(err)
+		}
+		head := fmt.Appendf(nil, "%s %s\n", number, NoHash)
+		if err := os.WriteFile(filepath.Join(dir, headName), head, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e := Entry{Cause: CauseTool}
+		if err := open(t, dir).Append(&e); err != nil || e.Seq != 2 {
+			t.Errorf("%s: seq %d, %v", number, e.Seq, err)
+		}
+		if err := verified(t, dir); err != nil {
+			t.Errorf("%s: %v", number, err)
+		}
+	}
+}
+
+// TestARemovedLedgerIsMissingFromItsFirstLine: what is told names the line and how much there was.
+func TestARemovedLedgerIsMissingFromItsFirstLine(t *testing.T) {
+	dir := t.TempDir()
+	written(t, dir, 3)
+	if err := os.Remove(filepath.Join(dir, fileName)); err != nil {
+		t.Fatal(err)
+	}
+	var broken *BreakError
+	if err := verified(t, dir); !errors.As(err, &broken) || *broken != (BreakError{1, "is missing: 3 entries were written"}) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestErrorsOfReadingAreToldOf(t *testing.T) {
+	broken := errors.New("broken")
+	text := bytes.Repeat([]byte("a line\n"), 10)
+	lines := 0
+	err := linesBackward(readerAt{iotest.ErrReader(broken)}, int64(len(text)), func([]byte, int64) bool { lines++; return true })
+	if !errors.Is(err, broken) || lines > 0 {
+		t.Errorf("%d lines, %v", lines, err)
+	}
+}
+
+// readerAt reads from wherever its reader is.
+type readerAt struct {
+	r interface{ Read([]byte) (int, error) }
+}
+
+func (r readerAt) ReadAt(b []byte, _ int64) (int, error) { return r.r.Read(b) }
