@@ -133,10 +133,11 @@ func TestRecordsOfAKilledWriterAreThere(t *testing.T) {
 	}
 }
 
-// TestAFullDiskRefusesTheRecord writes onto a disk of 256 KB until it is full.
+// TestAFullDiskRefusesTheRecord writes onto a disk of 240 KB until it is full: the last of them
+// where no more room can be set aside at once.
 func TestAFullDiskRefusesTheRecord(t *testing.T) {
 	dir := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=240k", "tmpfs", dir).CombinedOutput(); err != nil {
 		t.Skipf("SKIP mount: %v %s", err, out)
 	}
 	defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }()
@@ -154,7 +155,7 @@ func TestAFullDiskRefusesTheRecord(t *testing.T) {
 		}
 		want = append(want, r)
 	}
-	if len(want) < 150 || w.Write(&journal.Record{Kind: journal.End}) == nil {
+	if len(want) < 240 || w.Write(&journal.Record{Kind: journal.End}) == nil {
 		t.Errorf("after %d records: %v, and then no error", len(want), err)
 	}
 	same(t, read(t, filepath.Join(dir, "j")), want)
@@ -307,4 +308,35 @@ func TestADamagedEndKeepsTheRest(t *testing.T) {
 		got = append(got, &list[i])
 	}
 	same(t, got, want[:2])
+}
+
+// TestManyRecordsAreReadAtOnce writes records of 4,096 bytes each, so that what is read at once
+// ends where a record ends; and nothing of a closed journal stays in memory.
+func TestManyRecordsAreReadAtOnce(t *testing.T) {
+	const size = 4096
+	record := func(data int) *journal.Record {
+		return &journal.Record{Kind: journal.Touch, Path: "/a", Before: journal.State{Kind: journal.Dir,
+			Data: bytes.Repeat([]byte{1}, data)}}
+	}
+	dir := filepath.Join(t.TempDir(), "j")
+	w, err := journal.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*journal.Record{}
+	for range 600 { // the fields beside the data take between 8 and 64 bytes
+		want = append(want, record(size-40))
+	}
+	if err := errors.Join(w.Write(want...), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(filepath.Join(dir, journal.Name))
+	if err != nil || st.Size() != int64(len(want)*size) {
+		t.Fatalf("%d bytes for each record, %v", st.Size()/int64(len(want)), err)
+	}
+	same(t, read(t, dir), want)
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil || bytes.Contains(maps, []byte(dir)) {
+		t.Errorf("a closed journal is mapped, %v", err)
+	}
 }
