@@ -75,6 +75,8 @@ func (p paper) Lstat(name string) (fs.FileInfo, error) {
 		return paperInfo{name, fs.ModeDir | 0o755}, nil
 	case "link":
 		return paperInfo{name, fs.ModeSymlink}, nil
+	case "placeholder":
+		return paperInfo{name, fs.ModeSocket}, nil
 	}
 	return paperInfo{name, 0o644}, nil
 }

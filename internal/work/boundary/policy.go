@@ -213,7 +213,8 @@ type View interface {
 	Real(path string) (string, error)
 	// Pointer returns the target of a `.git` file.
 	Pointer(file string) (string, error)
-	// Placeholder reports whether path is one of ours, left or in use.
+	// Placeholder reports whether path is one of ours, left or in use: a socket, or something
+	// with the sticky bit.
 	Placeholder(path string) bool
 	// Makes tells whether this user, and so a command, can make something in a directory now,
 	// and whether that is possible at all: it is not where the directory is somebody else's
@@ -272,7 +273,7 @@ func Resolve(p Policy, v View) (Plan, error) {
 		plan.Network, plan.Proxy = false, &Filter{p.Domains, p.Limited, p.Ask, p.Log, p.Allows}
 	}
 	r := resolver{view: v, plan: &plan, access: make(map[string]Access), why: make(map[string]string),
-		closed: make(map[string]bool), session: p.Session, home: p.Home}
+		closed: make(map[string]bool), seen: make(map[string]state), session: p.Session, home: p.Home}
 	plan.NoTmpdir = p.NoTmp || p.NoTmpdir
 	cwd, err := v.Real(p.Cwd)
 	if err != nil {
@@ -311,6 +312,7 @@ type resolver struct {
 	access   map[string]Access // by real path
 	why      map[string]string // of access
 	closed   map[string]bool   // what is read-only because only the user changes it
+	seen     map[string]state  // what stands at paths
 	roots    []string          // what the policy makes writable
 	places   []string          // the directories of the workspace, in every mode
 	patterns []rulePattern

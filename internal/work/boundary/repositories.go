@@ -97,11 +97,21 @@ const (
 	dir
 )
 
-// at tells what stands at path; a placeholder of ours counts as absent.
+// at tells what stands at path; a placeholder of ours counts as absent. Each path is looked at
+// once: all of a plan is of one look.
 func (r *resolver) at(path string) state {
+	s, ok := r.seen[path]
+	if !ok {
+		s = r.look(path)
+		r.seen[path] = s
+	}
+	return s
+}
+
+func (r *resolver) look(path string) state {
 	info, err := r.view.Lstat(path)
 	switch {
-	case err != nil, r.view.Placeholder(path):
+	case err != nil, info.Mode()&(fs.ModeSocket|fs.ModeSticky) != 0 && r.view.Placeholder(path):
 		return absent
 	case info.Mode()&fs.ModeSymlink != 0:
 		return link
