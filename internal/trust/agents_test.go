@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -71,8 +72,8 @@ func TestAgents(t *testing.T) {
 		}
 	}
 	w.judge(sessions)
-	t.Logf("%d steps in %.0f s, %d of the user; %d lines, %d taken back; lost %d, misattributed %d, claimed by nobody %d",
-		steps*8/10+made, time.Since(began).Seconds(), made, len(w.wrote), w.back, w.lost, w.wrong, w.unclaimed)
+	t.Logf("%d steps in %.0f s, %d of the user; %d lines, %d taken back, %d of commands that failed; lost %d, misattributed %d, claimed by nobody %d",
+		steps*8/10+made, time.Since(began).Seconds(), made, len(w.wrote), w.back, w.failed, w.lost, w.wrong, w.unclaimed)
 	settle(t, t.Name(), w.faults)
 }
 
@@ -90,7 +91,7 @@ type world struct {
 	faults []string
 	wrote  map[string]origin // by the line
 
-	back, lost, wrong, unclaimed int
+	back, failed, lost, wrong, unclaimed int
 }
 
 func (w *world) fault(format string, args ...any) {
@@ -181,6 +182,14 @@ func (w *world) user(steps int, a *session, done <-chan struct{}) int {
 
 var anyLine = regexp.MustCompile(`(?m)^[ABU]\.[0-9]+;$`)
 
+// failed reports whether a command ended with an exit code other than 0.
+func failed(s *session, call string) bool {
+	return slices.ContainsFunc(s.calls, func(ended string) bool {
+		f := strings.Fields(ended)
+		return len(f) == 3 && f[0] == call && f[2] != "0"
+	})
+}
+
 // story is what a log tells of a path.
 func (w *world) story(entries []entry, path string) string {
 	var b strings.Builder
@@ -222,6 +231,8 @@ func (w *world) judge(sessions map[string]*session) {
 		case at[l] == o.path:
 		case o.who == "A" && undone[o.call]:
 			w.back++
+		case o.who == "A" && failed(sessions["A"], o.call): // an undo took away what it worked on
+			w.failed++
 		default:
 			w.lost++
 			w.fault("%s of %+v is lost (at %q)%s", l, o, at[l], w.story(entries, o.path))

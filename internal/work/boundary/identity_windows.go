@@ -1,11 +1,6 @@
 package boundary
 
-import (
-	"io/fs"
-	"time"
-)
+import "io/fs"
 
 // Nothing is enforced here, and so nothing needs to be told apart.
 func IdentityOf(fs.FileInfo) (FileID, bool) { return FileID{}, false }
-
-func changedAt(fs.FileInfo) time.Time { return time.Time{} }
