@@ -33,7 +33,8 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 	if len(argv) == 2 && argv[1] == tries.HoldFlag {
 		return tries.Hold()
 	}
-	p := &program.Program{Name: argv[0], Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: os.Environ()}
+	layers, env := tries.Layers(os.Environ())
+	p := &program.Program{Name: argv[0], Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env, Layers: layers}
 	root := command(p)
 	root.SetArgs(argv[1:])
 	if filepath.Base(argv[0]) == "apply_patch" {

@@ -19,6 +19,7 @@ import (
 	"kerf/internal/host/skillset"
 	"kerf/internal/protocol"
 	"kerf/internal/text/redact"
+	"kerf/internal/work/boundary/nested"
 )
 
 // configured joins one configuration and one environment with the Options of the
@@ -26,6 +27,7 @@ import (
 type configured struct {
 	*config.Config
 	env     []string
+	layers  []nested.Layer
 	secrets *redact.Secrets // in use; noted while options are made
 }
 

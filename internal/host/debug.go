@@ -17,7 +17,7 @@ import (
 func (h *Host) DebugPrompt(ctx context.Context, fork string, set protocol.Settings,
 	input []protocol.Input) (*model.Request, error) {
 	catch := &catcher{}
-	quiet := openerFor(configured{h.Config, h.Env, &redact.Secrets{}}, catch)
+	quiet := openerFor(configured{h.Config, h.Env, h.Layers, &redact.Secrets{}}, catch)
 	s, err := quiet.open(ctx, protocol.OpenOptions{Fork: fork, Settings: set, Ephemeral: true, Headless: true,
 		Source: "debug"})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"kerf/internal/sessions"
 	"kerf/internal/text/redact"
 	"kerf/internal/text/visible"
+	"kerf/internal/work/boundary/nested"
 	"kerf/internal/work/guard"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox/interactive"
@@ -30,18 +31,16 @@ const Version = executor.Version
 type Host struct {
 	Config *config.Config
 	Env    []string
+	Layers []nested.Layer // the overlays that this process runs over
 	// Warnings are told at the start of every session.
 	Warnings []string
-	// Client, when set, is used instead of the configured provider.
-	Client model.Client
-	// Local asks for a model of this machine, see --oss.
-	Local bool
+	Client   model.Client // when set, used instead of the configured provider
+	Local    bool         // asks for a model of this machine, see --oss
 	// Notice, when not nil, is told what commands without a session should tell.
 	Notice func(string)
 	// Unrecorded lets sessions be opened that cannot be recorded.
 	Unrecorded bool
-	// Record is a file that the session is written into as a scenario.
-	Record string
+	Record     string // a file that the session is written into as a scenario
 
 	mu      sync.Mutex
 	made    *providers // of the configuration; guarded by mu
@@ -62,14 +61,14 @@ func (h *Host) Use(c *config.Config, warnings []string) {
 func (h *Host) configured() configured {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return configured{h.Config, h.Env, &h.secrets}
+	return configured{h.Config, h.Env, h.Layers, &h.secrets}
 }
 
 func (h *Host) opener() opener {
 	p := h.providers()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return opener{configured: configured{p.of, h.Env, &h.secrets}, registry: p.registry, client: h.Client, local: h.Local,
+	return opener{configured: configured{p.of, h.Env, h.Layers, &h.secrets}, registry: p.registry, client: h.Client, local: h.Local,
 		unrecorded: h.Unrecorded, record: h.Record, warnings: h.Warnings}
 }
 

@@ -64,7 +64,7 @@ func (op opener) openScratch(ctx context.Context, home string, set protocol.Sett
 	cfg := *op.Config
 	cfg.Home, cfg.Cwd, cfg.Root = home, set.Cwd, set.Cwd
 	cfg.MCPServers, cfg.Hooks, cfg.Plugins = nil, nil, nil
-	scratch := openerFor(configured{&cfg, op.env, &redact.Secrets{}}, m)
+	scratch := openerFor(configured{&cfg, op.env, op.layers, &redact.Secrets{}}, m)
 	s, err := scratch.open(ctx, protocol.OpenOptions{Settings: set, Headless: true, Source: "replay"})
 	if err != nil {
 		return nil, "", err

@@ -38,7 +38,7 @@ func (c configured) workspace(o WorkspaceOptions) (*workspace.Workspace, error) 
 		return nil, err
 	}
 	var ws *workspace.Workspace
-	bound := boundary.NewSession(boundary.Disk{}, string(o.Sandbox), func(mode string) boundary.Policy {
+	bound := boundary.NewSession(boundary.Disk{Layers: c.layers}, string(o.Sandbox), func(mode string) boundary.Policy {
 		return c.policy(roots, ws.OwnTmp())(protocol.SandboxMode(mode))
 	})
 	ws, err = workspace.Open(workspace.Options{Home: c.Home, Roots: roots, Full: o.Sandbox == protocol.SandboxFull,

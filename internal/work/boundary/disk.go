@@ -14,7 +14,8 @@ import (
 
 // Disk is the View of the machine's own disk.
 type Disk struct {
-	known *nested.Memory // nil remembers nothing
+	Layers []nested.Layer // the overlays that are on it
+	known  *nested.Memory // nil remembers nothing
 }
 
 // Lstat is os.Lstat.

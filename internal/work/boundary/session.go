@@ -31,7 +31,7 @@ type Session struct {
 // NewSession begins a session whose file tools work in the given sandbox mode.
 func NewSession(view View, mode string, policy func(mode string) Policy) *Session {
 	if d, ok := view.(Disk); ok && d.known == nil {
-		view = Disk{nested.New()}
+		view = Disk{known: nested.New(d.Layers...)}
 	}
 	s := &Session{view: view, policy: policy, known: make(map[string][]string), began: make(map[string]bool),
 		meaning: make(map[string][]string)}

@@ -31,8 +31,9 @@ func Hold() int {
 	said := os.NewFile(saidFD, "said")
 	var s Spec
 	err := gob.NewDecoder(io.LimitReader(os.NewFile(specFD, "spec"), maxSpec)).Decode(&s)
+	var shown []*os.File
 	if err == nil {
-		err = s.mount()
+		shown, err = s.mount()
 	}
 	if err == nil {
 		err = os.Chdir("/") // what it was is below the overlay, and /proc/1/cwd would lead there
@@ -47,11 +48,14 @@ func Hold() int {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	cmd := &exec.Cmd{Path: s.Argv[0], Args: s.Argv, Dir: s.Dir, Env: s.Env, Stdin: os.Stdin, Stdout: os.Stdout,
-		Stderr: os.Stderr, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
+		Stderr: os.Stderr, ExtraFiles: shown, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
 	if err := cmd.Start(); err != nil {
 		return fail(said, err)
 	}
 	_ = said.Close()
+	for _, f := range shown {
+		_ = f.Close()
+	}
 	go func() {
 		for s := range signals {
 			if s == syscall.SIGTERM || s == syscall.SIGHUP {
@@ -85,26 +89,27 @@ func reap(program int) int {
 	}
 }
 
-// mount mounts all of s where nobody else sees it.
-func (s *Spec) mount() error {
+// mount mounts all of s where nobody else sees it, and returns what the program is shown.
+func (s *Spec) mount() ([]*os.File, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("mounts of its own: %w", err)
+		return nil, fmt.Errorf("mounts of its own: %w", err)
 	}
+	shown := s.show()
 	for _, l := range s.Layers {
 		if err := l.mount(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, b := range s.Binds {
 		if err := unix.Mount(b.From, b.To, "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("show %s at %s: %w", b.From, b.To, err)
+			return nil, fmt.Errorf("show %s at %s: %w", b.From, b.To, err)
 		}
 	}
 	// Otherwise /proc/PID/root of others leads to the directories below the overlays.
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return fmt.Errorf("/proc of its own: %w", err)
+		return nil, fmt.Errorf("/proc of its own: %w", err)
 	}
-	return nil
+	return shown, nil
 }
 
 // mount mounts the overlay. Directories are named by their descriptors: colons and commas
@@ -130,7 +135,7 @@ func (l Layer) mount() error {
 		names[i] = fmt.Sprintf("/proc/self/fd/%d", fd)
 	}
 	err := unix.Mount("overlay", l.Lower, "overlay", unix.MS_NOSUID|unix.MS_NODEV,
-		fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr", names[:]...))
+		fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr,nfs_export=off", names[:]...))
 	if errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("%w: the file system of %s cannot hold the upper layer of an overlay", ErrMount, l.Upper)
 	}

@@ -23,6 +23,8 @@ type Spec struct {
 	Dir    string   // the program's working directory
 	Argv   []string // the program and its arguments
 	Env    []string
+	// Shown has the program see the layers themselves, read-only: see [Take].
+	Shown bool
 }
 
 // Layer is a directory with the two that take what is written there. Upper and Work are
@@ -40,6 +42,20 @@ type Bind struct {
 	From string
 	To   string
 }
+
+// Shown are the two directories of an overlay, as a program sees them that runs over it. They
+// are read-only, and open in this process alone.
+type Shown struct {
+	Root         string // where the overlay is
+	Lower, Upper int    // descriptors
+}
+
+// shownEnv tells a program which layers it is shown: the quoted roots, and their descriptors
+// from shownFD on.
+const (
+	shownEnv = "KERF_LAYERS"
+	shownFD  = 3
+)
 
 // ErrImpossible says that there can be no overlay here; why is said by what wraps it.
 var ErrImpossible = errors.New("an overlay is not possible here")

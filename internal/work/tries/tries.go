@@ -27,6 +27,7 @@ import (
 	"kerf/internal/pathname"
 	"kerf/internal/text/pattern"
 	"kerf/internal/work/boundary/mounts"
+	"kerf/internal/work/boundary/nested"
 	"kerf/internal/work/overlay"
 	"kerf/internal/work/txn"
 )
@@ -365,6 +366,7 @@ func (t *Try) Run(ctx context.Context, home string, c Command) (int, error) {
 		return 0, err
 	}
 	s.Dir, s.Argv, s.Env = c.Dir, c.Argv, append(slices.Clone(c.Env), fmt.Sprintf("%s=%d", Env, t.ID))
+	s.Shown = c.Kerf
 	return overlay.Run(ctx, s, c.Stdin, c.Stdout, c.Stderr)
 }
 
@@ -383,6 +385,22 @@ type Command struct {
 	Dir                   string
 	Argv, Env             []string
 	Stdin, Stdout, Stderr *os.File
+	// Kerf says that the program is Kerf, which takes the layers that it is shown: see [Layers].
+	Kerf bool
+}
+
+// Layer is an overlay that this process runs over.
+type Layer = nested.Layer
+
+// Layers takes the layers that this process runs over out of its environment. It is called
+// once, before anything is started.
+func Layers(env []string) ([]Layer, []string) {
+	shown, env := overlay.Take(env)
+	var list []Layer
+	for _, s := range shown {
+		list = append(list, Layer(s))
+	}
+	return list, env
 }
 
 // HoldFlag, as the only argument, makes the binary what holds a try; Hold is that.

@@ -17,6 +17,7 @@ import (
 	"kerf/internal/host"
 	"kerf/internal/text/diff/shown"
 	"kerf/internal/text/visible"
+	"kerf/internal/work/tries"
 )
 
 // Program is one run of kerf.
@@ -25,6 +26,7 @@ type Program struct {
 	Stdin          *os.File
 	Stdout, Stderr io.Writer
 	Env            []string
+	Layers         []tries.Layer // the overlays that this process runs over
 
 	// The global flags. Dir is the directory to work in, empty for the process's.
 	Dir       string
@@ -78,7 +80,7 @@ func (p *Program) Host(flags map[string]any) (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &host.Host{Config: cfg, Env: p.Env}
+	h := &host.Host{Config: cfg, Env: p.Env, Layers: p.Layers}
 	if h.Trusted() {
 		if h.Config, warnings, err = config.Load(config.Options{Home: home, Cwd: cwd, Profile: p.Profile,
 			Overrides: p.Overrides,

@@ -148,9 +148,10 @@ func (s *Session) over(ctx context.Context, p *program.Program, h *host.Host, t 
 	return within(ctx, h, func(ctx context.Context) (int, error) { return overOrCopied(ctx, p, h, t, c) })
 }
 
-// overOrCopied runs over an overlay. In a new try for which none can be mounted, it runs
+// overOrCopied runs Kerf over an overlay. In a new try for which none can be mounted, it runs
 // over a copy.
 func overOrCopied(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try, c tries.Command) (int, error) {
+	c.Kerf = true
 	way, fresh := h.Config.Tries.Way, t.Fresh()
 	if way == "copy" && fresh {
 		if err := copied(p, h, t, "as tries.way says"); err != nil {

@@ -27,15 +27,28 @@ type listing struct {
 // not read again. That is told by its times: a command can set the one of its content, not
 // the one of its last change. Both must be older than the reading by settled, since what
 // is changed within one tick of the clock can have the same times. Where file systems are
-// not known to keep them, each look reads.
+// not known to keep them, each look reads. An overlay keeps none of its own: there the times
+// are those of the layers, see [Layer].
 //
 // A nil *Memory remembers nothing. It may be used by several goroutines.
 type Memory struct {
-	mu    sync.Mutex
+	layers []Layer
+
+	mu    sync.Mutex // guards what follows
 	dirs  map[string]listed
 	kinds map[uint64]bool // devices, and whether their file system keeps times
 	now   func() time.Time
 	read  func(dir string) ([]fs.DirEntry, error)
+}
+
+// Layer is an overlay file system of two layers, both of which others than this process can
+// change. The numbers of its directories are those of the lower layer, where that has them,
+// if both layers are of one device.
+//
+// Linux only: elsewhere nothing is known of an overlay.
+type Layer struct {
+	Root         string // where it is mounted, links followed
+	Lower, Upper int    // descriptors of the two directories
 }
 
 // listed is a listing with what the directory was then.
@@ -46,9 +59,19 @@ type listed struct {
 
 // stamp tells whether a directory was changed.
 type stamp struct {
+	top version // of an overlay: what it shows, that is the upper layer's, or else the lower's
+	// below is that of the lower layer, where both have the directory; else it is zero.
+	below version
+}
+
+// version is what one file system says of a directory.
+type version struct {
 	dev, ino     uint64
 	mtime, ctime int64 // nanoseconds
 }
+
+// newest is when the directory was changed last, in nanoseconds.
+func (s stamp) newest() int64 { return max(s.top.mtime, s.top.ctime, s.below.mtime, s.below.ctime) }
 
 const (
 	settled       = time.Second
@@ -56,9 +79,9 @@ const (
 	modules       = "node_modules"
 )
 
-// New returns an empty Memory.
-func New() *Memory {
-	return &Memory{dirs: map[string]listed{}, kinds: map[uint64]bool{}, now: time.Now, read: os.ReadDir}
+// New returns an empty Memory. What is below the layers is remembered by them.
+func New(layers ...Layer) *Memory {
+	return &Memory{layers: layers, dirs: map[string]listed{}, kinds: map[uint64]bool{}, now: time.Now, read: os.ReadDir}
 }
 
 // list reads a directory, or remembers it.
@@ -69,21 +92,21 @@ func (m *Memory) list(dir string) (listing, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	began := m.now()
-	now, ok := m.stamp(dir)
 	if known, there := m.dirs[dir]; there {
-		if ok && known.stamp == now {
+		if m.still(dir, known.stamp) {
 			return known.listing, nil
 		}
 		delete(m.dirs, dir)
 	}
+	began := m.now()
+	now, ok := m.stamp(dir)
 	entries, err := m.read(dir)
 	if err != nil {
 		return listing{}, err
 	}
 	here := listingOf(entries)
 	after, still := m.stamp(dir)
-	if ok && still && after == now && max(now.mtime, now.ctime) < began.Add(-settled).UnixNano() {
+	if ok && still && after == now && now.newest() < began.Add(-settled).UnixNano() {
 		if len(m.dirs) >= maxRemembered {
 			clear(m.dirs)
 		}

@@ -103,7 +103,7 @@ func TestWhatWasJustChangedIsNotRemembered(t *testing.T) {
 	if !ok {
 		t.Skip("SKIP the file system of the tests is not known to keep times")
 	}
-	d.now = func() time.Time { return time.Unix(0, s.ctime).Add(settled / 2) }
+	d.now = func() time.Time { return time.Unix(0, s.top.ctime).Add(settled / 2) }
 	d.Find(root, false)
 	d.Find(root, false)
 	if reads != 2 {
