@@ -37,9 +37,8 @@ type Host struct {
 	Client   model.Client // when set, used instead of the configured provider
 	Local    bool         // asks for a model of this machine, see --oss
 	// Notice, when not nil, is told what commands without a session should tell.
-	Notice func(string)
-	// Unrecorded lets sessions be opened that cannot be recorded.
-	Unrecorded bool
+	Notice     func(string)
+	Unrecorded bool   // lets sessions be opened that cannot be recorded
 	Record     string // a file that the session is written into as a scenario
 
 	mu      sync.Mutex
