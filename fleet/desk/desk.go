@@ -12,6 +12,7 @@ import (
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -184,26 +185,7 @@ func (d Desk) List(ctx context.Context, f Filter) (lines []Line, err error) {
 			return nil, err
 		}
 		for _, e := range r.Executions {
-			l := Line{ID: e.Execution.WorkflowId, Map: e.Type.Name == flow.MapType, Began: e.StartTime.AsTime()}
-			l.Phase = phase(e.Status)
-			if e.CloseTime != nil {
-				l.Ended = e.CloseTime.AsTime()
-			}
-			for name, p := range e.SearchAttributes.GetIndexedFields() {
-				var text string
-				if converter.GetDefaultDataConverter().FromPayload(p, &text) != nil {
-					continue
-				}
-				switch {
-				case name == flow.PhaseAttribute && e.Status != enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-					l.Phase = task.Phase(text)
-				case name == flow.RepositoryAttribute:
-					l.Repository = text
-				case name == flow.MapAttribute:
-					l.Of = text
-				}
-			}
-			if lines = append(lines, l); len(lines) == f.Limit {
+			if lines = append(lines, line(e)); len(lines) == f.Limit {
 				return lines, nil
 			}
 		}
@@ -212,6 +194,30 @@ func (d Desk) List(ctx context.Context, f Filter) (lines []Line, err error) {
 		}
 	}
 	return lines, nil
+}
+
+// line is what the engine's list has of a task.
+func line(e *workflow.WorkflowExecutionInfo) Line {
+	l := Line{ID: e.Execution.WorkflowId, Map: e.Type.Name == flow.MapType, Began: e.StartTime.AsTime()}
+	l.Phase = phase(e.Status)
+	if e.CloseTime != nil {
+		l.Ended = e.CloseTime.AsTime()
+	}
+	for name, p := range e.SearchAttributes.GetIndexedFields() {
+		var text string
+		if converter.GetDefaultDataConverter().FromPayload(p, &text) != nil {
+			continue
+		}
+		switch {
+		case name == flow.PhaseAttribute && e.Status != enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+			l.Phase = task.Phase(text)
+		case name == flow.RepositoryAttribute:
+			l.Repository = text
+		case name == flow.MapAttribute:
+			l.Of = text
+		}
+	}
+	return l
 }
 
 // watched is how many tasks Watch tells.
@@ -241,37 +247,6 @@ func phase(s enums.WorkflowExecutionStatus) task.Phase {
 		return task.Cancelled
 	}
 	return task.Failed
-}
-
-// Answer answers an open question of a task.
-func (d Desk) Answer(ctx context.Context, id string, a task.Answer) error {
-	s, err := d.State(ctx, id)
-	if err != nil {
-		return err
-	}
-	for _, q := range s.Questions {
-		if a.Question == q.ID {
-			return d.told(id, d.Engine.SignalWorkflow(ctx, id, "", flow.AnswerSignal, a))
-		}
-	}
-	return fmt.Errorf("task %s has no open question %s", id, a.Question)
-}
-
-// Steer tells the running session something.
-func (d Desk) Steer(ctx context.Context, id, text string) error {
-	s, err := d.State(ctx, id)
-	if err != nil {
-		return err
-	}
-	if s.Phase != task.Running && s.Phase != task.Asking {
-		return fmt.Errorf("task %s is %s; only a running session can be steered", id, s.Phase)
-	}
-	return d.told(id, d.Engine.SignalWorkflow(ctx, id, "", flow.SteerSignal, text))
-}
-
-// Cancel ends a task or a map with its tasks.
-func (d Desk) Cancel(ctx context.Context, id string) error {
-	return d.told(id, d.Engine.CancelWorkflow(ctx, id, ""))
 }
 
 // Wait waits for the end of a task. Of one that the engine has forgotten it tells what the store has.

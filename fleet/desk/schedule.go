@@ -3,10 +3,14 @@ package desk
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"kerf/fleet/flow"
 	"kerf/fleet/task"
@@ -30,7 +34,7 @@ func (d Desk) Plan(ctx context.Context, s Schedule, t task.Task) error {
 	spec := client.ScheduleSpec{TimeZoneName: s.Zone}
 	switch {
 	case (s.Cron == "") == (s.Every == 0):
-		return errors.New("a schedule takes either --cron or --every")
+		return fmt.Errorf("%w: it takes either --cron or --every", ErrPlan)
 	case s.Cron != "":
 		spec.CronExpressions = []string{s.Cron}
 	default:
@@ -43,8 +47,18 @@ func (d Desk) Plan(ctx context.Context, s Schedule, t task.Task) error {
 		Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP,
 		Action: &client.ScheduleWorkflowAction{ID: s.Name, Workflow: flow.TaskType, Args: []any{t}, TaskQueue: flow.Queue,
 			TypedSearchAttributes: flow.Attributes(t), StaticSummary: flow.Summary(t)}})
+	var wrong *serviceerror.InvalidArgument
+	switch {
+	case errors.Is(err, temporal.ErrScheduleAlreadyRunning):
+		return fmt.Errorf("%s is a schedule already; delete it first, or choose another name", s.Name)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("%w: %s", ErrPlan, strings.TrimPrefix(wrong.Message, "Invalid schedule spec: "))
+	}
 	return err
 }
+
+// ErrPlan says that a schedule does not say when.
+var ErrPlan = errors.New("a schedule that says no time")
 
 // Planned is one line of a list of schedules.
 type Planned struct {
@@ -79,13 +93,19 @@ func (d Desk) Schedules(ctx context.Context) (all []Planned, err error) {
 // ChangeSchedule pauses, resumes, triggers or deletes a schedule.
 func (d Desk) ChangeSchedule(ctx context.Context, name, what string) error {
 	h := d.Engine.ScheduleClient().GetHandle(ctx, name)
+	var err error
 	switch what {
 	case "pause":
-		return d.told(name, h.Pause(ctx, client.SchedulePauseOptions{}))
+		err = h.Pause(ctx, client.SchedulePauseOptions{})
 	case "resume":
-		return d.told(name, h.Unpause(ctx, client.ScheduleUnpauseOptions{}))
+		err = h.Unpause(ctx, client.ScheduleUnpauseOptions{})
 	case "trigger":
-		return d.told(name, h.Trigger(ctx, client.ScheduleTriggerOptions{Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL}))
+		err = h.Trigger(ctx, client.ScheduleTriggerOptions{Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL})
+	default:
+		err = h.Delete(ctx)
 	}
-	return d.told(name, h.Delete(ctx))
+	if errors.As(err, new(*serviceerror.NotFound)) {
+		return fmt.Errorf("no such schedule: %s", name)
+	}
+	return err
 }

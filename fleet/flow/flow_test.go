@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -211,6 +212,11 @@ func TestQuestions(t *testing.T) {
 			s.env.RegisterDelayedCallback(func() {
 				if len(s.orders) != 1 || s.orders[0].Answer == nil || *s.orders[0].Answer != c.want {
 					t.Errorf("delivered: %+v", s.orders)
+				}
+				var st task.State
+				told := task.Answer{Question: c.want.Question, Yes: c.want.Yes, By: c.want.By}
+				if v, err := s.env.QueryWorkflow(flow.StateQuery); err != nil || v.Get(&st) != nil || !slices.Equal(st.Answered, []task.Answer{told}) {
+					t.Errorf("the state tells of the answers %+v, %v", st.Answered, err)
 				}
 				s.env.CancelWorkflow()
 			}, 2*time.Hour)

@@ -81,11 +81,19 @@ func (o *one) take(ctx workflow.Context, id string) bool {
 	return true
 }
 
-// answer passes an answer on. The first one counts.
+// answeredKept bounds what a state tells of answers.
+const answeredKept = 100
+
+// answer passes an answer on. The first one counts; the state tells which it was.
 func (o *one) answer(ctx workflow.Context, a task.Answer) {
-	if o.take(ctx, a.Question) {
-		o.deliver(ctx, task.Order{Answer: &a})
+	if !o.take(ctx, a.Question) {
+		return
 	}
+	o.state.Answered = append(o.state.Answered, task.Answer{Question: a.Question, Yes: a.Yes, By: a.By, Key: a.Key})
+	if over := len(o.state.Answered) - answeredKept; over > 0 {
+		o.state.Answered = o.state.Answered[over:]
+	}
+	o.deliver(ctx, task.Order{Answer: &a})
 }
 
 // deliver hands an order to the worker that has the session. A worker that is lost takes no

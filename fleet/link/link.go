@@ -2,6 +2,7 @@
 package link
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
@@ -9,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +42,9 @@ const answers = 20 * time.Second
 
 // Dial connects.
 func (o Options) Dial() (client.Client, error) {
+	if err := form(o.Address); err != nil {
+		return nil, err
+	}
 	c := client.Options{HostPort: o.Address, Namespace: o.Namespace, MetricsHandler: o.Metrics, DataConverter: o.Converter(),
 		FailureConverter: o.failures()}
 	log := o.Log
@@ -56,9 +62,43 @@ func (o Options) Dial() (client.Client, error) {
 	}
 	conn, err := client.Dial(c)
 	if err != nil {
-		return nil, fmt.Errorf("no engine at %s: %w; start one with kerf-fleet dev, or name one with --address", o.Address, err)
+		return nil, fmt.Errorf("no engine at %s: %w; start one with kerf-fleet dev, or name one with --address", o.Address, o.why(err))
 	}
 	return conn, nil
+}
+
+// form says what is wrong with an address that the engine's client takes for a name.
+func form(address string) error {
+	if strings.Contains(address, ":///") { // a way of gRPC to find machines
+		return nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 || strings.Contains(host, "/") {
+		return fmt.Errorf("--address %s: give it as host:port; 7233 is Temporal's own port", address)
+	}
+	return nil
+}
+
+// why is why there is no connection. Of a name that nobody knows the client does not say it.
+func (o Options) why(err error) error {
+	host, _, _ := net.SplitHostPort(o.Address)
+	ctx, stop := context.WithTimeout(context.Background(), answers)
+	defer stop()
+	var unknown *net.DNSError
+	if _, e := net.DefaultResolver.LookupHost(ctx, host); host != "" && errors.As(e, &unknown) && unknown.IsNotFound {
+		return fmt.Errorf("no machine has the name %s", host)
+	}
+	text := strings.TrimPrefix(err.Error(), "failed reaching server: ")
+	if _, said, ok := strings.Cut(text, "connection error: desc = "); ok {
+		if text, e := strconv.Unquote(said); e == nil {
+			said = text
+		}
+		text = strings.TrimPrefix(said, "transport: Error while dialing: ")
+	}
+	if strings.Contains(text, "server preface") {
+		return fmt.Errorf("what answers there is no Temporal service (%s)", text)
+	}
+	return errors.New(text)
 }
 
 // Converter encrypts payloads where there is a secret.

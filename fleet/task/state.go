@@ -55,6 +55,20 @@ type Answer struct {
 	Yes      bool   `json:"yes"`
 	Words    string `json:"words,omitempty"` // told to the model with a no
 	By       string `json:"by,omitempty"`
+	// Key is of this answer alone: of two that were given at once, one counts.
+	Key string `json:"key,omitempty"`
+}
+
+// String is for people: yes or no, and by whom.
+func (a Answer) String() string {
+	text := "no"
+	if a.Yes {
+		text = "yes"
+	}
+	if a.By != "" {
+		text += ", by " + a.By
+	}
+	return text
 }
 
 // Order is what a running session is told: an answer, or a text that joins its turn.
@@ -70,6 +84,8 @@ type State struct {
 	Place     *Place     `json:"place,omitempty"`
 	Attempt   int        `json:"attempt,omitempty"`
 	Questions []Question `json:"questions,omitempty"`
+	// Answered are the answers that counted, the last 100, without their words.
+	Answered []Answer `json:"answered,omitempty"`
 	// Lost tells of workers that did not end what they began.
 	Lost   []string `json:"lost,omitempty"`
 	Result *Result  `json:"result,omitempty"`

@@ -81,8 +81,14 @@ func (w *Worker) fetch(ctx context.Context, g git.Repo, repository, revision str
 	if _, err := git.Output(cmd, nil); err != nil {
 		// A repository that is not there, or not to be read, is not so elsewhere either, but the
 		// network may be back for the next worker.
-		if errors.As(err, new(*exec.ExitError)) && strings.Contains(err.Error(), "not appear to be a git repository") {
+		if !errors.As(err, new(*exec.ExitError)) {
+			return err
+		}
+		switch said := err.Error(); {
+		case strings.Contains(said, "not appear to be a git repository"):
 			return hopeless("%v", err)
+		case strings.Contains(said, "find remote ref HEAD"):
+			return hopeless("%s has no commit on a branch of its own; give --rev", repository)
 		}
 		return err
 	}

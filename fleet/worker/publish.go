@@ -53,7 +53,10 @@ func (w *Worker) Publish(ctx context.Context, t task.Task, p task.Place, r task.
 		return r, err
 	}
 	r.Tree, r.Files = b.Tree, len(b.Changes)
-	return r, w.Store.Point(ctx, ResultName(t.ID, p.Number), r.Bundle)
+	if err = w.Store.Point(ctx, ResultName(t.ID, p.Number), r.Bundle); err == nil {
+		w.trouble.well()
+	}
+	return r, err
 }
 
 // changes fills in what differs, the patch and the causes.

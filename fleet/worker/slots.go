@@ -56,7 +56,7 @@ func (s slots) ReleaseSlot(sdkworker.SlotReleaseInfo) {}
 func (s slots) MaxSlots() int { return s.w.Slots }
 
 func (w *Worker) room() bool {
-	return w.Busy() < w.Slots
+	return w.Busy() < w.Slots && !w.trouble.away()
 }
 
 // Busy is how many tasks are prepared here and not cleaned, of at most Slots.
@@ -124,6 +124,9 @@ func (w *Worker) begin(ctx context.Context, id string, h *holding) (context.Cont
 	ctx, h.stop = context.WithCancel(ctx)
 	h.over = make(chan struct{})
 	return ctx, func(err error) {
+		if ctx.Err() == nil { // nobody told it to end
+			w.trouble.of(err, w.Log)
+		}
 		h.stop()
 		if err != nil {
 			_ = removeAll(w.dir(id))

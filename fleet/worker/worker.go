@@ -52,6 +52,7 @@ type Worker struct {
 	mu      sync.Mutex
 	running map[string]*session // by task
 	workers []sdkworker.Worker
+	trouble trouble
 	held    map[string]*holding // tasks that are prepared and not cleaned
 	freed   chan struct{}       // told when one is let go
 	over    chan struct{}       // closed by Stop

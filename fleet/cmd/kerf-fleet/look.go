@@ -135,8 +135,9 @@ func tellState(out io.Writer, s task.State) error {
 	if s.Place != nil {
 		fmt.Fprintf(out, "worker      %s (place %d)\n", s.Place.Worker, s.Place.Number)
 	}
-	for _, l := range s.Lost {
-		fmt.Fprintf(out, "lost        %s\n", visible.Plain(l))
+	tellLost(out, s.Lost)
+	for _, a := range s.Answered {
+		fmt.Fprintf(out, "answered    %s: %s\n", a.Question, visible.Plain(a.String()))
 	}
 	for _, q := range s.Questions {
 		fmt.Fprintf(out, "\nquestion %s, a no after %s\n", q.ID, q.Until.Local().Format("15:04:05"))
@@ -149,12 +150,32 @@ func tellState(out io.Writer, s task.State) error {
 		if q.Says != "" {
 			fmt.Fprintf(out, "  the model says: %s\n", visible.Plain(q.Says))
 		}
-		fmt.Fprintf(out, "  answer: kerf-fleet approve %s %s, or --no\n", s.Task.ID, q.ID)
+		words := ""
+		if q.Kind == string(protocol.AskUser) {
+			words = ` --words "..."`
+		}
+		fmt.Fprintf(out, "  answer: kerf-fleet approve %s %s%s, or --no\n", s.Task.ID, q.ID, words)
 	}
 	if s.Result != nil {
 		return tell(out, *s.Result)
 	}
 	return nil
+}
+
+// tellLost tells of lost workers; what was the same several times on end has one line.
+func tellLost(out io.Writer, lost []string) {
+	for i := 0; i < len(lost); {
+		n := 1
+		for i+n < len(lost) && lost[i+n] == lost[i] {
+			n++
+		}
+		fmt.Fprintf(out, "lost        %s", visible.Plain(lost[i]))
+		if n > 1 {
+			fmt.Fprintf(out, " (%d times)", n)
+		}
+		fmt.Fprintln(out)
+		i += n
+	}
 }
 
 func (f *flags) tellResult(c *cobra.Command, r task.Result) error {

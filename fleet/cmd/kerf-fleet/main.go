@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"kerf/internal/text/spelling"
 )
 
 func main() {
@@ -76,16 +78,11 @@ Temporal is the engine. Its address and the store are found by flags, by the env
 (KERF_FLEET_ADDRESS, KERF_FLEET_STORE, KERF_FLEET_NAMESPACE, KERF_FLEET_SECRET_FILE, KERF_FLEET_API_KEY),
 or by a kerf-fleet dev that runs on this machine. See kerf help fleet.`,
 		SilenceErrors: true, SilenceUsage: true,
-		Args: func(c *cobra.Command, words []string) error {
-			if len(words) > 0 {
-				return usage("there is no command %q; see kerf-fleet --help", words[0])
-			}
-			return nil
-		},
+		Args: only,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%v; see kerf-fleet %s --help", err, c.Name())
+		return usage("%v; see %s --help", err, c.CommandPath())
 	})
 	f.add(root.PersistentFlags())
 	for _, c := range []*cobra.Command{f.dev(), f.worker(), f.submit(), f.mapping(), f.list(), f.show(), f.logs(), f.approve(),
@@ -95,11 +92,26 @@ or by a kerf-fleet dev that runs on this machine. See kerf help fleet.`,
 	return root
 }
 
+// only lets a command through that has others below it and takes no words of its own.
+func only(c *cobra.Command, words []string) error {
+	if len(words) == 0 {
+		return nil
+	}
+	var names []string
+	for _, each := range c.Commands() {
+		names = append(names, each.Name())
+	}
+	if near := spelling.Nearest(words[0], names); near != "" {
+		return usage("there is no command %q; did you mean %s %s?", words[0], c.CommandPath(), near)
+	}
+	return usage("there is no command %q; see %s --help", words[0], c.CommandPath())
+}
+
 // args checks the number of words of a command.
 func args(least, most int, want string) cobra.PositionalArgs {
 	return func(c *cobra.Command, words []string) error {
 		if len(words) < least || most >= 0 && len(words) > most {
-			return usage("%s takes %s; see kerf-fleet %s --help", c.Name(), want, c.Name())
+			return usage("%s takes %s; see %s --help", c.Name(), want, c.CommandPath())
 		}
 		return nil
 	}

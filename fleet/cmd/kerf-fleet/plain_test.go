@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -21,6 +23,9 @@ func said(t *testing.T, in string, args ...string) (code int, out, problem strin
 
 // What needs no engine says so before it looks for one, and where there is none the next step is named.
 func TestCommandLines(t *testing.T) {
+	pages := httptest.NewServer(http.NotFoundHandler())
+	defer pages.Close()
+	web := pages.Listener.Addr().String()
 	for _, c := range []struct {
 		code int
 		say  string
@@ -33,7 +38,16 @@ func TestCommandLines(t *testing.T) {
 		{2, "all numbers must be positive", []string{"capacity", "--tasks", "0"}},
 		{2, "start one with kerf-fleet dev, or give --address and --store", []string{"list"}},
 		{2, `there is no command "nope"`, []string{"nope"}},
-		{2, "unknown flag", []string{"list", "--nope"}},
+		{2, "did you mean kerf-fleet submit?", []string{"submti"}},
+		{2, "unknown flag: --nope; see kerf-fleet list --help", []string{"list", "--nope"}},
+		{2, "unknown flag: --nope; see kerf-fleet --help", []string{"--nope"}},
+		{2, `there is no command "nope"; see kerf-fleet schedule --help`, []string{"schedule", "nope"}},
+		{2, "did you mean kerf-fleet schedule pause?", []string{"schedule", "puase", "x"}},
+		{2, "see kerf-fleet schedule pause --help", []string{"schedule", "pause"}},
+		{1, "--address temporal: give it as host:port", []string{"list", "--address", "temporal", "--store", t.TempDir()}},
+		{1, "give it as host:port", []string{"list", "--address", "http://127.0.0.1:7233", "--store", t.TempDir()}},
+		{1, "give it as host:port", []string{"list", "--address", "127.0.0.1:x", "--store", t.TempDir()}},
+		{1, "no engine at " + web + ": what answers there is no Temporal service", []string{"list", "--address", web, "--store", t.TempDir()}},
 		{2, "takes a prompt", []string{"submit"}},
 		{2, "the name of its question", []string{"approve", "x"}},
 		{2, "use at least 1h0m0s", []string{"gc", "--older", "59m"}},
@@ -68,12 +82,13 @@ func TestWhatIsShownIsVisible(t *testing.T) {
 	bad := "x\x1b[31m\u202ey"
 	var out bytes.Buffer
 	err := tellState(&out, task.State{Task: task.Task{ID: "t", Repository: bad, Revision: bad, Prompt: bad}, Phase: task.Asking,
-		Place: &task.Place{Worker: "w"}, Lost: []string{bad}, Questions: []task.Question{{ID: "q", Text: bad, Reason: bad, Says: bad}},
+		Place: &task.Place{Worker: "w"}, Lost: []string{bad, bad}, Answered: []task.Answer{{Question: "p", By: bad}}, Questions: []task.Question{{ID: "q", Text: bad, Reason: bad, Says: bad}},
 		Result: &task.Result{Problem: bad, Message: bad, Bundle: "b", Checks: []task.CheckResult{{Command: bad}}}})
 	if err == nil {
 		err = table(&out, []desk.Line{{ID: "t", Phase: task.Done, Repository: bad}})
 	}
-	if err != nil || strings.ContainsAny(out.String(), "\x1b\u202e") || !strings.Contains(out.String(), "kerf-fleet approve t q, or --no") {
+	if err != nil || strings.ContainsAny(out.String(), "\x1b\u202e") || !strings.Contains(out.String(), "kerf-fleet approve t q, or --no") ||
+		!strings.Contains(out.String(), "y (2 times)\n") || !strings.Contains(out.String(), "answered    p: no, by x") {
 		t.Errorf("%v %q", err, out.String())
 	}
 }

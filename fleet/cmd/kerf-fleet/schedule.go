@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 func (f *flags) schedule() *cobra.Command {
-	c := &cobra.Command{Use: "schedule", Short: "Begin a task again and again", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "schedule", Short: "Begin a task again and again", Args: only,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(f.plan(), f.schedules())
 	for name, short := range map[string]string{"pause": "Stop beginning its tasks", "resume": "Begin them again",
@@ -44,7 +45,16 @@ func (f *flags) plan() *cobra.Command {
 			if err := a.finish(c, d, words[1:]); err != nil {
 				return err
 			}
-			if err := d.Plan(c.Context(), s, a.task); err != nil {
+			check := a.task
+			check.ID = s.Name
+			if err := check.Check(); err != nil {
+				return usage("%v", err)
+			}
+			err := d.Plan(c.Context(), s, a.task)
+			if errors.Is(err, desk.ErrPlan) {
+				return usage("%v", err)
+			}
+			if err != nil {
 				return err
 			}
 			return f.said(c, s.Name, "created")
@@ -63,6 +73,10 @@ func (f *flags) schedules() *cobra.Command {
 				}
 				if f.json {
 					return printJSON(c, append([]desk.Planned{}, all...))
+				}
+				if len(all) == 0 {
+					_, err = fmt.Fprintln(c.OutOrStdout(), "no schedules")
+					return err
 				}
 				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 				fmt.Fprintln(w, "SCHEDULE\tNEXT\tLAST TASK")

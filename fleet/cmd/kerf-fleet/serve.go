@@ -24,6 +24,7 @@ import (
 	"kerf/fleet/engine"
 	"kerf/fleet/flow"
 	"kerf/fleet/link"
+	"kerf/fleet/task"
 	"kerf/fleet/worker"
 )
 
@@ -77,6 +78,11 @@ func (w *working) begin(f *flags, c *cobra.Command, m *link.Metrics) (stop func(
 		}
 		w.Hidden = append(w.Hidden, dir)
 	}
+	for i, dir := range w.Hidden { // rules take no other
+		if w.Hidden[i], err = filepath.Abs(dir); err != nil {
+			return nil, err
+		}
+	}
 	f.link.Metrics, f.link.Log = m, w.Log
 	if w.Engine, err = f.link.Dial(); err != nil {
 		return nil, err
@@ -92,6 +98,7 @@ func (w *working) begin(f *flags, c *cobra.Command, m *link.Metrics) (stop func(
 		return nil, err
 	}
 	m.Tell("tasks", "tasks that lie on this worker", n.Busy)
+	m.Tell("troubles", "how often on end this worker could not do what it was given", n.Troubles)
 	m.Tell("slots", "how many may", func() int { return w.Slots })
 	return func() { n.Stop(); w.Engine.Close() }, nil
 }
@@ -149,16 +156,35 @@ func (f *flags) pages(ctx context.Context, d desk.Desk) (stop func(), err error)
 		}
 		_ = json.NewEncoder(rw).Encode(append([]desk.Line{}, lines...))
 	})
+	mux.HandleFunc("POST /answer", func(rw http.ResponseWriter, r *http.Request) { answerPage(rw, r, d) })
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = s.Serve(l) }()
 	return func() { _ = s.Close() }, nil
+}
+
+// answerPage passes on an answer of kerf web.
+func answerPage(rw http.ResponseWriter, r *http.Request, d desk.Desk) {
+	var in struct {
+		Task string
+		task.Answer
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(rw, r.Body, 1<<20)).Decode(&in); err != nil {
+		http.Error(rw, err.Error(), http.StatusBadRequest)
+		return
+	}
+	in.By = strings.TrimSpace(os.Getenv("USER") + " in kerf web")
+	if err := d.Answer(r.Context(), in.Task, in.Answer); err != nil {
+		http.Error(rw, err.Error(), http.StatusConflict)
+		return
+	}
+	rw.WriteHeader(http.StatusNoContent)
 }
 
 func (f *flags) serve() *cobra.Command {
 	return &cobra.Command{
 		Use: "pages", Short: "Tell kerf web the fleet's tasks", Args: args(0, 0, "no words"),
 		Long: `Serves the tasks to kerf web on a socket below --dir, which only this user can reach: kerf web has a page Fleet
-then. kerf-fleet dev does it by itself.`,
+then, and kerf web --control answers there what tasks ask. kerf-fleet dev does it by itself.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.with(c.Context(), func(d desk.Desk) error {
 				stop, err := f.pages(c.Context(), d)
@@ -203,6 +229,7 @@ to end, or dies, leaves its tasks to other workers, which go on with the session
 		if w.Root == "" {
 			w.Root = filepath.Join(f.dir, "worker")
 		}
+		w.Hidden = append(w.Hidden, f.dir) // whoever reaches the socket of kerf-fleet pages answers questions
 		m := link.NewMetrics()
 		stop, err := w.begin(f, c, m)
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -68,23 +69,30 @@ func (f *flags) cancel() *cobra.Command {
 	c.Flags().BoolVar(&wait, "wait", false, "wait until they have ended")
 	c.RunE = func(c *cobra.Command, words []string) error {
 		return f.with(c.Context(), func(d desk.Desk) error {
+			var all []error // a name that is wrong keeps no other task at work
 			for _, id := range words {
-				if err := d.Cancel(c.Context(), id); err != nil {
-					return err
+				err := f.cancelled(c, d, id, wait)
+				if err == nil {
+					err = f.said(c, id, "cancelled")
 				}
-				if wait {
-					if _, err := d.Wait(c.Context(), id); err != nil {
-						return err
-					}
-				}
-				if err := f.said(c, id, "cancelled"); err != nil {
-					return err
-				}
+				all = append(all, err)
 			}
-			return nil
+			return errors.Join(all...)
 		})
 	}
 	return c
+}
+
+// cancelled cancels a task or a map. One that came to another end before is an error.
+func (f *flags) cancelled(c *cobra.Command, d desk.Desk, id string, wait bool) error {
+	if err := d.Cancel(c.Context(), id); err != nil || !wait {
+		return err
+	}
+	r, err := d.Wait(c.Context(), id)
+	if err == nil && r.Outcome != task.Cancelled {
+		err = fmt.Errorf("%s is over already: %s", id, r.Outcome)
+	}
+	return err
 }
 
 func (f *flags) retry() *cobra.Command {

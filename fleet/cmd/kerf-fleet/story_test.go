@@ -4,10 +4,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -295,6 +297,11 @@ func TestMapScheduleAndRetry(t *testing.T) {
 func TestMistakesAreTold(t *testing.T) {
 	f := newFleet(t, "one")
 	repo := f.repository("r")
+	empty := filepath.Join(f.dir, "empty")
+	f.git(f.dir, "init", "-q", empty)
+	f.must("submit", "--repo", repo, "--id", "over", "--scenario", f.scenario("o", "true"), "--wait", "x")
+	f.must("submit", "--repo", repo, "--id", "held", "--scenario", f.scenario("h", "sleep 300"), "x")
+	f.must("schedule", "create", "there", "--cron", "0 3 * * *", "--repo", repo, "x")
 	for _, c := range []struct {
 		code int
 		say  string
@@ -309,6 +316,16 @@ func TestMistakesAreTold(t *testing.T) {
 		{1, "no such task: none", []string{"cancel", "none"}},
 		{1, "no such task: none", []string{"logs", "none"}},
 		{1, "has no revision", []string{"submit", "--repo", repo, "--rev", "gone", "--wait", "x"}},
+		{1, "has no commit on a branch of its own; give --rev", []string{"submit", "--repo", empty, "--wait", "x"}},
+		{2, "takes either --cron or --every", []string{"schedule", "create", "s", "--repo", repo, "x"}},
+		{2, "5-7 fields", []string{"schedule", "create", "s", "--cron", "often", "--repo", repo, "x"}},
+		{2, "unknown time zone", []string{"schedule", "create", "s", "--cron", "0 3 * * *", "--zone", "No/Where", "--repo", repo, "x"}},
+		{2, "a task needs a repository", []string{"schedule", "create", "s", "--cron", "0 3 * * *", "x"}},
+		{1, "there is a schedule already", []string{"schedule", "create", "there", "--cron", "0 3 * * *", "--repo", repo, "x"}},
+		{1, "no such schedule: none", []string{"schedule", "pause", "none"}},
+		{1, "over is over already: done", []string{"cancel", "over"}},
+		{1, "over is over already: done", []string{"cancel", "--wait", "over"}},
+		{1, "no such task: none", []string{"cancel", "none", "held", "over"}},
 		{2, "either --repos, --paths or --rows", []string{"map", "x"}},
 		{2, "the name of its question", []string{"approve", "x"}},
 	} {
@@ -321,6 +338,116 @@ func TestMistakesAreTold(t *testing.T) {
 		if !errorsAs(err, &exit) || exit.ExitCode() != c.code || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%v: %v", c.args, err)
 		}
+	}
+	// The names that were wrong kept nobody from cancelling the one that was right; and again is no mistake.
+	f.must("cancel", "--wait", "held")
+	if out := f.must("cancel", "held"); out != "held: cancelled\n" {
+		t.Errorf("cancelled twice: %q", out)
+	}
+}
+
+// Of two answers that are given at once one counts, and the other is told so; the page of kerf web may answer, too.
+func TestAQuestionIsAnsweredOnce(t *testing.T) {
+	f := newDev(t)
+	if other() {
+		pages := f.command("pages")
+		if err := pages.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = pages.Process.Kill(); _ = pages.Wait() })
+	}
+	repo, s := f.repository("r"), f.scenario("s")
+	asks := `{"version":1,"rounds":[{"items":[{"call":"exec_command","args":{"cmd":"touch asked","sandbox_permissions":"require_escalated",` +
+		`"justification":"it must"}}]},{"items":[{"message":"Over."}]}]}`
+	if err := os.WriteFile(s, []byte(asks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	question := func(id string) string {
+		f.must("submit", "--repo", repo, "--id", id, "--scenario", s, "ask")
+		f.until("the question of "+id, 30*time.Second, func() bool { return len(f.state(id).Questions) == 1 })
+		return f.state(id).Questions[0].ID
+	}
+	q := question("both")
+	var tries sync.WaitGroup
+	errs := make([]error, 6)
+	for i := range errs {
+		tries.Go(func() { _, errs[i] = f.run(append([]string{"approve", "both", q}, []string{"--no"}[:i%2]...)...) })
+	}
+	tries.Wait()
+	counted := 0
+	for i, err := range errs {
+		if err == nil {
+			counted++
+			if r := f.result("both"); (r.Files == 1) != (i%2 == 0) {
+				t.Errorf("answer %d was taken, and %d files changed", i, r.Files)
+			}
+		} else if !strings.Contains(err.Error(), "question "+q+" of task both is answered already: ") {
+			t.Errorf("answer %d: %v", i, err)
+		}
+	}
+	if counted != 1 {
+		t.Errorf("%d of %d answers were told that they count", counted, len(errs))
+	}
+	if out := f.must("show", "both"); !strings.Contains(out, "answered    "+q+": ") {
+		t.Errorf("show: %s", out)
+	}
+	q = question("paged")
+	socket := filepath.Join(f.dir, "dev", "tasks.sock")
+	f.until("the socket", 30*time.Second, func() bool { _, err := os.Stat(socket); return err == nil })
+	post := func(body string) string {
+		out, err := exec.Command("curl", "-s", "-w", " %{http_code}", "--unix-socket", socket, "-d", body, "http://kerf-fleet/answer").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	for body, want := range map[string]string{`{"task":"paged","question":"nope","yes":true}`: "has no open question nope", `nonsense`: "400",
+		`{"task":"none","question":"x"}`: "no such task"} {
+		if got := post(body); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+	if got := post(`{"task":"paged","question":"` + q + `","yes":true}`); got != " 204" {
+		t.Errorf("answered by a page: %s", got)
+	}
+	if r := f.result("paged"); r.Files != 1 {
+		t.Errorf("a yes by a page: %+v", r)
+	}
+}
+
+// A worker whose kerf is gone, or does not work, leaves tasks to those that can do them.
+func TestAWorkerThatCannotWorkLeavesTasks(t *testing.T) {
+	f := newFleet(t)
+	gone := filepath.Join(f.dir, "kerf-gone")
+	if err := os.WriteFile(gone, []byte("#!/bin/sh\nexit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.work("bad", "--kerf", gone)
+	repo, s := f.repository("r"), f.scenario("s", "echo x > x")
+	f.must("submit", "--repo", repo, "--id", "t0", "--scenario", s, "x")
+	f.until("the bad worker to fail", time.Minute, func() bool { return len(f.state("t0").Lost) > 0 })
+	if lost := f.state("t0").Lost[0]; !strings.Contains(lost, "bad: kerf serve ended") {
+		t.Errorf("lost: %q", lost)
+	}
+	f.work("good")
+	for i := range 12 {
+		f.must("submit", "--repo", repo, "--id", fmt.Sprint("t", i+1), "--scenario", s, "x")
+	}
+	places := 0
+	for i := range 13 {
+		r := f.result(fmt.Sprint("t", i))
+		if r.Outcome != task.Done || r.Files != 1 {
+			t.Errorf("%+v", r)
+		}
+		places += r.Places
+	}
+	// It has four slots: without a pause it takes tasks as fast as it fails.
+	if places > 13+8 {
+		t.Errorf("13 tasks were at %d places", places)
+	}
+	log := read(t, f.dir, "bad.log")
+	if !strings.Contains(log, "takes no task for a while") {
+		t.Errorf("its log: %s", log)
 	}
 }
 
