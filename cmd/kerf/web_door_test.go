@@ -73,7 +73,8 @@ func (v *visitor) ask(method, path, body string, headers map[string]string) (int
 func TestWebLetsNobodyElseIn(t *testing.T) {
 	v := newVictim(t)
 	v.did("say the password hunter2", call("write_file", map[string]any{"path": "a.txt", "content": "hunter2\n"}), ends("ok"))
-	u := v.web("--control")
+	tasks := []map[string]any{{"id": "t", "phase": "asking", "questions": []map[string]any{{"id": "q", "text": "hunter2"}}}}
+	u := v.web("--control", "--fleet", aFleet(t, tasks, func(text string) string { t.Errorf("a task was told %s", text); return "" }))
 	in := visit(t, u)
 	form := "application/x-www-form-urlencoded"
 	own := map[string]string{"Cookie": in.cookie, "Origin": "http://" + u.Host, "Content-Type": form}
@@ -120,13 +121,13 @@ func TestWebLetsNobodyElseIn(t *testing.T) {
 	sid := v.sessionIDs()[0]
 	for what, headers := range bad {
 		for _, path := range []string{"/", "/sessions/" + sid, "/changes", "/undo", "/blame?path=a.txt", "/now", "/usage",
-			"/assets/app.js", "/assets/live.js", "/nowhere", "/now/" + sid + "/events", "/now/events", "/now/events/x/1?session=" + sid,
+			"/assets/app.js", "/assets/live.js", "/nowhere", "/now/" + sid + "/events", "/now/events", "/now/events/x/1?session=" + sid, "/fleet",
 			"/sessions/" + sid + "/page.html"} {
 			if code, text, _ := in.ask("GET", path, "", headers); code < 400 || strings.Contains(text, "hunter2") || strings.Contains(text, sid) {
 				t.Errorf("%s: GET %s answers %d: %.80s", what, path, code, text)
 			}
 		}
-		for _, path := range []string{"/undo", "/now/" + sid + "/steer", "/now/" + sid + "/interrupt", "/now/" + sid + "/answer"} {
+		for _, path := range []string{"/undo", "/now/" + sid + "/steer", "/now/" + sid + "/interrupt", "/now/" + sid + "/answer", "/fleet"} {
 			if code, text, _ := in.ask("POST", path, "text=x&redo=", headers); code != 401 && code != 403 && code != 421 {
 				t.Errorf("%s: POST %s answers %d: %.80s", what, path, code, text)
 			}
@@ -179,10 +180,10 @@ func TestWebLetsNobodyElseIn(t *testing.T) {
 func TestWebOnlyReads(t *testing.T) {
 	v := newVictim(t)
 	v.did("write a file", call("write_file", map[string]any{"path": "a.txt", "content": "one\n"}), ends("ok"))
-	u := v.web()
+	u := v.web("--fleet", aFleet(t, []any{}, func(text string) string { t.Errorf("a task was told %s", text); return "" }))
 	in := visit(t, u)
 	headers := map[string]string{"Cookie": in.cookie, "Origin": "http://" + u.Host, "Content-Type": "application/x-www-form-urlencoded"}
-	for _, path := range []string{"/undo", "/now/x/steer", "/now/x/interrupt", "/now/x/answer", "/", "/changes/1",
+	for _, path := range []string{"/undo", "/now/x/steer", "/now/x/interrupt", "/now/x/answer", "/fleet", "/", "/changes/1",
 		"/now/events/x/1", "/assets/app.js", "/nowhere"} {
 		if code, text, _ := in.ask("POST", path, "entry=1&text=x", headers); code != 403 || !strings.Contains(text, "--control") {
 			t.Errorf("POST %s answers %d", path, code)

@@ -5,19 +5,25 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"kerf/internal/testkit/browser"
 )
 
-// aFleet stands for kerf-fleet: it tells its tasks on a socket.
-func aFleet(t *testing.T, tasks any) (socket string) {
+// aFleet stands for kerf-fleet: it tells its tasks on a socket, and hands what it is sent to answer, which says what is
+// wrong with it.
+func aFleet(t *testing.T, tasks any, answer func(text string) (problem string)) (socket string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "f") // short enough for a socket
 	if err != nil {
@@ -30,7 +36,17 @@ func aFleet(t *testing.T, tasks any) (socket string) {
 		t.Fatal(err)
 	}
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = json.NewEncoder(w).Encode(tasks)
+		body, _ := io.ReadAll(r.Body)
+		switch problem := ""; {
+		case r.Method == "GET" && r.URL.Path == "/tasks":
+			_ = json.NewEncoder(w).Encode(tasks)
+		case r.Method != "POST" || r.URL.Path != "/answer":
+			http.NotFound(w, r)
+		default:
+			if problem = answer(string(body)); problem != "" {
+				http.Error(w, problem, http.StatusConflict)
+			}
+		}
 	})}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { s.Close() })
@@ -51,7 +67,7 @@ func TestWebShowsTheFleet(t *testing.T) {
 		{"id": bad, "phase": bad, "repository": strings.Repeat("long", 200), "began": now},
 	}
 	v := newVictim(t)
-	u := v.web("--fleet", aFleet(t, tasks))
+	u := v.web("--fleet", aFleet(t, tasks, nil))
 	p := browser.Open(t)
 	p.Go(u.String())
 	p.Wait(ready + `document.title.startsWith("Sessions")`)
@@ -85,6 +101,108 @@ func TestWebShowsTheFleet(t *testing.T) {
 		}
 		judged(t, p, "fleet on "+screen.name)
 		p.Shot(fmt.Sprintf("fleet-%s", screen.name))
+	}
+}
+
+// TestWebAnswersTheFleet answers what tasks ask, on the page: a yes, a no with words, an answer in words. What is not
+// an answer to what the page shows reaches no task.
+func TestWebAnswersTheFleet(t *testing.T) {
+	type m = map[string]any
+	var mu sync.Mutex
+	var said []string
+	heard := func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(said) }
+	later := time.Now().Add(time.Hour)
+	tasks := []m{
+		{"id": "t-1", "phase": "asking", "questions": []m{
+			{"id": "q1", "kind": "command", "text": "run WITHOUT the sandbox, in /x:\nmake install", "until": later},
+			{"id": "q2", "kind": "question", "text": "Which port?", "until": later}}},
+		{"id": "t-2", "phase": "asking", "questions": []m{
+			{"id": "q3", "kind": "elicitation", "text": "a form", "until": later},
+			{"id": "late", "kind": "command", "text": "true", "until": later}}},
+	}
+	v := newVictim(t)
+	u := v.web("--control", "--fleet", aFleet(t, tasks, func(text string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if said = append(said, text); strings.Contains(text, "late") {
+			return "question late of task t-2 is answered already: no, by ann"
+		}
+		return ""
+	}))
+	p := browser.Open(t)
+	p.Go(u.String())
+	p.Wait(ready + `document.title.startsWith("Sessions")`)
+	shown := func() {
+		p.Go(at(u, "/fleet"))
+		p.Wait(ready + `document.querySelectorAll(".question").length == 4`)
+	}
+	shown()
+	judged(t, p, "fleet that asks")
+	p.Shot("fleet-asks")
+	// Enter in the words presses no button.
+	question := func(n int) string { return fmt.Sprintf(`document.querySelectorAll(".question")[%d]`, n) }
+	p.Wait(question(0) + `.querySelector("[name=words]").focus() === undefined`)
+	p.Keys("rather not\r")
+	press := func(n int, words, decision string) {
+		p.Wait(fmt.Sprintf(`(%s.querySelector("[name=words]").value = %q) !== null`, question(n), words))
+		p.Wait(fmt.Sprintf(`%s.querySelector("[value=%s]").click() === undefined`, question(n), decision))
+	}
+	again := func(want int) {
+		p.Wait(ready + `document.title.startsWith("Fleet")`)
+		for late := time.Now().Add(runLimit); len(heard()) < want && time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
+		}
+		shown()
+	}
+	press(0, "", "yes")
+	again(1)
+	press(0, "use the mirror", "no")
+	again(2)
+	press(1, "8080 <b>", "yes")
+	again(3)
+	want := []string{`{"task":"t-1","question":"q1","yes":true}`, `{"task":"t-1","question":"q1","yes":false,"words":"use the mirror"}`,
+		`{"task":"t-1","question":"q2","yes":true,"words":"8080 \u003cb\u003e"}`}
+	if got := heard(); !slices.Equal(got, want) {
+		t.Errorf("the tasks were told %q", got)
+	}
+	if browser.Eval[bool](p, "Boolean("+question(2)+`.querySelector("[value=yes]"))`) {
+		t.Error("a form that nobody filled in can be sent")
+	}
+	press(3, "", "yes")
+	p.Wait(`document.querySelector("main")?.innerText.includes("is answered already: no, by ann")`)
+	said = nil
+	in := visit(t, u)
+	headers := map[string]string{"Cookie": in.cookie, "Origin": "http://" + u.Host, "Content-Type": "application/x-www-form-urlencoded"}
+	_, page, _ := in.ask("GET", "/fleet", "", map[string]string{"Cookie": in.cookie})
+	digests := regexp.MustCompile(`name="shown" value="([0-9a-f]{64})"`).FindAllStringSubmatch(page, -1)
+	if len(digests) != 4 {
+		t.Fatalf("%d questions on the page", len(digests))
+	}
+	good := url.Values{"task": {"t-1"}, "question": {"q1"}, "shown": {digests[0][1]}, "decision": {"yes"}}
+	for what, change := range map[string]url.Values{
+		"what the page did not show": {"shown": {digests[1][1]}}, "nothing shown": {"shown": {""}}, "another task": {"task": {"t-2"}},
+		"another question": {"question": {"q2"}}, "no decision": {"decision": {""}}, "a decision unseen": {"decision": {"always"}},
+		"no words":       {"question": {"q2"}, "shown": {digests[1][1]}},
+		"an empty form":  {"task": {"t-2"}, "question": {"q3"}, "shown": {digests[2][1]}},
+		"a line of text": {"task": {"t-1\nt-2"}},
+	} {
+		form := url.Values{}
+		for _, each := range []url.Values{good, change} {
+			for k, val := range each {
+				form[k] = val
+			}
+		}
+		if code, text, _ := in.ask("POST", "/fleet", form.Encode(), headers); code != 400 {
+			t.Errorf("%s: answers %d %.200s", what, code, text)
+		}
+	}
+	if code, _, _ := in.ask("POST", "/fleet?"+good.Encode(), "", headers); code != 400 {
+		t.Errorf("an answer in the address: %d", code)
+	}
+	if got := heard(); len(got) != 0 {
+		t.Errorf("tasks were told %q", got)
+	}
+	if code, text, _ := in.ask("POST", "/fleet", good.Encode(), headers); code != 303 && code != 200 || len(heard()) != 1 {
+		t.Errorf("the answer itself: %d %.200s, %q", code, text, heard())
 	}
 }
 

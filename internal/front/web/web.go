@@ -23,6 +23,7 @@ import (
 
 	"kerf/internal/front/web/carry"
 	"kerf/internal/front/web/door"
+	"kerf/internal/front/web/fleet"
 	"kerf/internal/front/web/markup"
 	"kerf/internal/front/web/query"
 	"kerf/internal/front/web/render"
@@ -37,7 +38,7 @@ type Options struct {
 	Data Data
 	Live Live
 	// Fleet is nil where there is none.
-	Fleet Fleet
+	Fleet fleet.Fleet
 	// Control lets the pages change things: undo, redo, messages, interrupts and answers.
 	Control bool
 	Version string
@@ -127,11 +128,27 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /now/events", s.carriers.Serve)
 	if s.o.Fleet != nil {
 		mux.HandleFunc("GET /fleet", s.answerWith(s.fleet))
+		mux.HandleFunc("POST /fleet", s.answerWith(s.fleet))
 	}
 	mux.HandleFunc("/", s.answerWith(func(_ http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("%w: there is no page %s", ErrNotFound, r.URL.Path)
 	}))
 	return s.door.Guard(s.controlled(mux))
+}
+
+// fleet lists the tasks of kerf-fleet, and answers what they ask.
+func (s *Server) fleet(w http.ResponseWriter, r *http.Request) error {
+	if r.Method != http.MethodPost {
+		return s.render(w, r, "fleet", "Fleet", fleet.Look(r.Context(), s.o.Fleet))
+	}
+	err := r.ParseForm()
+	if err == nil {
+		err = fleet.Decide(r.Context(), s.o.Fleet, r.PostForm)
+	}
+	if err == nil {
+		http.Redirect(w, r, "/fleet", http.StatusSeeOther)
+	}
+	return err
 }
 
 // keepFor lets browsers keep what never changes under its name.

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,15 +11,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"kerf/cmd/kerf/internal/program"
-	"kerf/internal/front/web"
+	"kerf/internal/front/web/fleet"
 )
 
-// fleet asks a kerf-fleet of this user for its tasks, over a socket that only the user can
+// tasks asks a kerf-fleet of this user for its tasks, over a socket that only the user can
 // reach.
-type fleet struct{ client http.Client }
+type tasks struct{ client http.Client }
 
 // fleetSocket is where kerf-fleet listens unless it is told otherwise.
 func fleetSocket() string {
@@ -34,7 +36,7 @@ func fleetSocket() string {
 }
 
 // findFleet returns the fleet at a socket, or nil where none is named and none is there.
-func findFleet(socket string) (web.Fleet, error) {
+func findFleet(socket string) (fleet.Fleet, error) {
 	named := socket != ""
 	if !named {
 		socket = fleetSocket()
@@ -45,7 +47,7 @@ func findFleet(socket string) (web.Fleet, error) {
 		}
 		return nil, nil
 	}
-	f := &fleet{}
+	f := &tasks{}
 	f.client.Timeout = 10 * time.Second
 	f.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -56,9 +58,27 @@ func findFleet(socket string) (web.Fleet, error) {
 // fleetLimit bounds an answer of kerf-fleet, in bytes.
 const fleetLimit = 16 << 20
 
-// Tasks is [web.Fleet].
-func (f *fleet) Tasks(ctx context.Context) ([]web.FleetTask, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://kerf-fleet/tasks", nil)
+// Tasks is [fleet.Fleet].
+func (f *tasks) Tasks(ctx context.Context) (list []fleet.Task, err error) {
+	data, err := f.ask(ctx, http.MethodGet, "tasks", nil)
+	if err != nil {
+		return nil, err
+	}
+	return list, json.Unmarshal(data, &list)
+}
+
+// Answer is [fleet.Fleet].
+func (f *tasks) Answer(ctx context.Context, a fleet.Answer) error {
+	data, err := json.Marshal(a)
+	if err == nil {
+		_, err = f.ask(ctx, http.MethodPost, "answer", data)
+	}
+	return err
+}
+
+// ask sends one request and returns what is answered.
+func (f *tasks) ask(ctx context.Context, method, what string, body []byte) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://kerf-fleet/"+what, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +88,13 @@ func (f *fleet) Tasks(ctx context.Context) ([]web.FleetTask, error) {
 	}
 	defer a.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(a.Body, fleetLimit))
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case a.StatusCode == http.StatusNotFound, a.StatusCode == http.StatusMethodNotAllowed:
+		return nil, fmt.Errorf("this kerf-fleet is older than kerf web and knows no %s", what)
+	case a.StatusCode >= http.StatusBadRequest:
+		return nil, errors.New(strings.TrimSpace(fmt.Sprintf("%.2000s", data)))
 	}
-	if a.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%.500s", data)
-	}
-	var list []web.FleetTask
-	return list, json.Unmarshal(data, &list)
+	return data, nil
 }
