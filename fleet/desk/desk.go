@@ -124,23 +124,50 @@ func (d Desk) Counts(ctx context.Context, id string) (m task.Map, err error) {
 	return m, err
 }
 
-// queries is how often a question to a workflow is put: one that a worker has just laid aside takes its time.
-const queries = 3
+// How often a question to a workflow is put, and how long each may take: one that a worker has just laid aside takes
+// its time.
+const (
+	queries   = 3
+	queryTime = 10 * time.Second
+)
 
-func (d Desk) query(ctx context.Context, id, what string, into any) error {
-	var v converter.EncodedValue
-	var err error
-	for range queries {
-		v, err = d.Engine.QueryWorkflow(ctx, id, "", what)
-		if ctx.Err() != nil || !errors.As(err, new(*serviceerror.DeadlineExceeded)) && !errors.As(err, new(*serviceerror.Unavailable)) &&
-			!errors.Is(err, context.DeadlineExceeded) {
+// query asks a workflow. A worker answers.
+func (d Desk) query(ctx context.Context, id, what string, into any) (err error) {
+	for n := 0; n < queries; n++ {
+		var v converter.EncodedValue
+		short, stop := context.WithTimeout(ctx, queryTime)
+		v, err = d.Engine.QueryWorkflow(short, id, "", what)
+		late := short.Err() != nil
+		stop()
+		switch {
+		case err == nil:
+			return v.Get(into)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !late && !errors.As(err, new(*serviceerror.DeadlineExceeded)) && !errors.As(err, new(*serviceerror.Unavailable)):
+			return d.told(id, err)
+		}
+		if n == 0 && !d.staffed(ctx) {
 			break
 		}
 	}
-	if err != nil {
+	return d.unanswered(ctx, id, err)
+}
+
+// staffed reports whether a worker has asked for work in the last minutes; where the engine does not tell, one has.
+func (d Desk) staffed(ctx context.Context) bool {
+	r, err := d.Engine.DescribeTaskQueue(ctx, flow.Queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+	return err != nil || len(r.Pollers) > 0
+}
+
+// unanswered says what is known where no worker answers.
+func (d Desk) unanswered(ctx context.Context, id string, err error) error {
+	r, e := d.Engine.DescribeWorkflowExecution(ctx, id, "")
+	if e != nil { // the engine does not answer either
 		return d.told(id, err)
 	}
-	return v.Get(into)
+	return fmt.Errorf("%s is %s; no worker answers to tell more: is kerf-fleet worker, or kerf-fleet dev, at work",
+		id, line(r.WorkflowExecutionInfo).Phase)
 }
 
 // Line is one task of a list.

@@ -25,7 +25,9 @@ import (
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/membership/static"
 	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
+	"go.temporal.io/server/common/primitives"
 	"go.temporal.io/server/schema/sqlite"
 	"go.temporal.io/server/temporal"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -46,7 +48,7 @@ type Engine struct {
 
 // Start starts the engine with its data in file, at port; 0 chooses one.
 func Start(file string, port int) (*Engine, error) {
-	ports, err := free(8)
+	ports, err := free(4)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func Start(file string, port int) (*Engine, error) {
 	}
 	e := &Engine{Address: fmt.Sprintf("%s:%d", local, ports[0])}
 	if e.server, err = temporal.NewServer(temporal.WithConfig(c), temporal.ForServices(temporal.DefaultServices),
-		temporal.WithLogger(quiet), temporal.WithAuthorizer(allow),
+		temporal.WithStaticHosts(hosts(c)), temporal.WithLogger(quiet), temporal.WithAuthorizer(allow),
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return authorization.NewNoopClaimMapper() }),
 		temporal.WithDynamicConfigClient(dynamic())); err != nil {
 		return nil, fmt.Errorf("the engine: %w", err)
@@ -149,7 +151,7 @@ func prepare(file string, c *config.Config) error {
 func settings(file string, ports []int) *config.Config {
 	address := fmt.Sprintf("%s:%d", local, ports[0])
 	service := func(i int) config.Service {
-		return config.Service{RPC: config.RPC{GRPCPort: ports[i], MembershipPort: ports[4+i], BindOnIP: local}}
+		return config.Service{RPC: config.RPC{GRPCPort: ports[i], BindOnIP: local}}
 	}
 	c := &config.Config{
 		Services: map[string]config.Service{"frontend": service(0), "history": service(1), "matching": service(2), "worker": service(3)},
@@ -167,8 +169,17 @@ func settings(file string, ports []int) *config.Config {
 			History:    config.HistoryArchivalNamespaceDefaults{State: "disabled"},
 			Visibility: config.VisibilityArchivalNamespaceDefaults{State: "disabled"}}},
 	}
-	c.Global.Membership = config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: local}
 	return c
+}
+
+// hosts says where the services are. They are in this process, so none needs to find the others: the way in which
+// those of many machines do it ends the process where a machine is too slow for it.
+func hosts(c *config.Config) map[primitives.ServiceName]static.Hosts {
+	all := map[primitives.ServiceName]static.Hosts{}
+	for name, s := range c.Services {
+		all[primitives.ServiceName(name)] = static.SingleLocalHost(fmt.Sprintf("%s:%d", local, s.RPC.GRPCPort))
+	}
+	return all
 }
 
 // free finds ports that nobody uses now.
