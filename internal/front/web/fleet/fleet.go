@@ -38,6 +38,11 @@ type Question struct {
 	ID, Text, Reason, Says string
 	Kind                   protocol.ApprovalKind
 	Until                  time.Time
+
+	// Free says that the answer is in words, Form that a server asks with a form, which can only be refused here. Shown
+	// stands for all that the question says, so that an answer is one to what the page showed and to nothing else.
+	Free, Form bool   `json:"-"`
+	Shown      string `json:"-"`
 }
 
 // Answer is what the user said to a question. Words are told to the model with a no; with a
@@ -49,19 +54,18 @@ type Answer struct {
 	Words    string `json:"words,omitempty"`
 }
 
-// Free reports whether the answer is in words.
-func (q Question) Free() bool { return q.Kind == protocol.AskUser }
-
-// Form reports whether a server asks with a form, which can only be refused here.
-func (q Question) Form() bool { return q.Kind == protocol.AskServer }
-
-// Shown stands for all that a question says, so that an answer is one to what the page
-// showed and to nothing else.
-func (q Question) Shown() string {
-	q.Until = time.Time{}
-	b, _ := json.Marshal(q)
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+// list asks for the tasks, and finds out of each question how it can be answered.
+func list(ctx context.Context, f Fleet) ([]Task, error) {
+	all, err := f.Tasks(ctx)
+	for _, t := range all {
+		for i, q := range t.Questions {
+			b, _ := json.Marshal([]string{t.ID, q.ID, string(q.Kind), q.Text, q.Reason, q.Says})
+			sum := sha256.Sum256(b)
+			q.Shown, q.Free, q.Form = hex.EncodeToString(sum[:]), q.Kind == protocol.AskUser, q.Kind == protocol.AskServer
+			t.Questions[i] = q
+		}
+	}
+	return all, err
 }
 
 // Page is what the page Fleet shows.
@@ -84,7 +88,7 @@ var phases = []string{"waiting", "preparing", "running", "asking", "checking", "
 // Look makes the page. A fleet that does not answer is told on it.
 func Look(ctx context.Context, f Fleet) (p Page) {
 	var err error
-	if p.Tasks, err = f.Tasks(ctx); err != nil {
+	if p.Tasks, err = list(ctx, f); err != nil {
 		p.Fault = err.Error()
 	}
 	counts := map[string]int{}
@@ -104,19 +108,19 @@ func Look(ctx context.Context, f Fleet) (p Page) {
 // Decide hands over the answer of a form, if its question is still the one that the page showed.
 func Decide(ctx context.Context, f Fleet, form url.Values) error {
 	a := Answer{Task: form.Get("task"), Question: form.Get("question"), Words: strings.TrimSpace(form.Get("words"))}
-	list, err := f.Tasks(ctx)
+	tasks, err := list(ctx, f)
 	if err != nil {
 		return fmt.Errorf("kerf-fleet does not answer: %w", err)
 	}
-	asked, ok := find(list, a)
-	if !ok || form.Get("shown") != asked.Shown() {
+	asked, ok := find(tasks, a)
+	if !ok || form.Get("shown") != asked.Shown {
 		return query.Misuse("task " + a.Task + " does not ask this any more")
 	}
 	switch decision := form.Get("decision"); {
 	case decision == "no":
-	case decision != "yes" || asked.Form():
+	case decision != "yes" || asked.Form:
 		return query.Misuse("choose one of the answers")
-	case asked.Free() && a.Words == "":
+	case asked.Free && a.Words == "":
 		return query.Misuse("write the answer first")
 	default:
 		a.Yes = true
@@ -127,8 +131,8 @@ func Decide(ctx context.Context, f Fleet, form url.Values) error {
 	return nil
 }
 
-func find(list []Task, a Answer) (Question, bool) {
-	for _, t := range list {
+func find(tasks []Task, a Answer) (Question, bool) {
+	for _, t := range tasks {
 		for _, q := range t.Questions {
 			if t.ID == a.Task && q.ID == a.Question {
 				return q, true
