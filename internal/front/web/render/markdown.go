@@ -8,7 +8,6 @@ import (
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
@@ -29,11 +28,8 @@ const (
 )
 
 var markdown = sync.OnceValue(func() goldmark.Markdown {
-	own := renderer.WithNodeRenderers(util.Prioritized(words{}, 1))
-	// Columns are aligned by attributes: the policy of the pages refuses styles in them.
-	table := extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))
-	return goldmark.New(goldmark.WithExtensions(table, extension.Strikethrough, extension.TaskList),
-		goldmark.WithRendererOptions(own))
+	own := renderer.WithNodeRenderers(util.Prioritized(words{}, 1), util.Prioritized(drawn{}, 2))
+	return goldmark.New(goldmark.WithParserOptions(dialect()), goldmark.WithRendererOptions(own))
 })
 
 // Markdown is a text of the model as HTML. Tags in it are shown as they were written;

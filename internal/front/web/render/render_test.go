@@ -1,12 +1,19 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/util"
 
 	"kerf/internal/text/visible"
 )
@@ -48,6 +55,29 @@ func FuzzMarkdown(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if out := string(Markdown(text)); inert(out) != "" {
 			t.Fatalf("%q makes %q: %s", text, out, inert(out))
+		}
+	})
+}
+
+// FuzzDialect: tables, boxes and struck words are read as another reader of them does.
+func FuzzDialect(f *testing.F) {
+	for _, s := range []string{"| a | b |\n|:-:|--:|\n| 1 | 2 | 3 |\n| `x\\|y` \\| |\nz\n\nq", "a | b\n:- | -\n", "x\ny\n|a|\n|-|\n",
+		"> - | a |\n>   |---|\n>   | ~~b~~ |\n", "|a|b|\n|-|\n|c|\n", "|a|\n|-|-|\n|b|c|d|\n", "~a~ ~~b~~ ~~~c~~~ ~~d~ e~~f~~g ~ h~",
+		"- [ ] a\n- [x] b\n- [X]c\n- [y] d\n- e [ ] f\n- [\t]\tg\n1. [ ]\n   h", "[ ] i", "a\n-\n:-\n", "||\n|-|\n||\n", "|\n|-\n",
+		"a|b\n-|-|-\n-|-\n", "| a |\n    |---|\n", "|`a`|`\\`|\n|-|-|\n|``\\|``|`b\n", "*a | b*\n-|-\n**c** | [d](e|f)", "`a\nb`"} {
+		f.Add(s)
+	}
+	judge := goldmark.New(goldmark.WithExtensions(extension.Strikethrough, extension.TaskList,
+		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(words{}, 1))))
+	f.Fuzz(func(t *testing.T, text string) {
+		text = visible.String(text)
+		var got, want bytes.Buffer
+		if err := errors.Join(markdown().Convert([]byte(text), &got), judge.Convert([]byte(text), &want)); err != nil {
+			t.Fatal(err)
+		}
+		if html.UnescapeString(got.String()) != html.UnescapeString(want.String()) {
+			t.Fatalf("%q makes\n%s\nwant\n%s", text, &got, &want)
 		}
 	})
 }
