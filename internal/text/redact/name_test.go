@@ -1,6 +1,10 @@
 package redact
 
-import "testing"
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
 
 func TestSecretShapes(t *testing.T) {
 	for value, want := range map[string]bool{
@@ -33,5 +37,18 @@ func TestSecretNames(t *testing.T) {
 		if SecretName(name) != want {
 			t.Errorf("SecretName(%q) = %v", name, !want)
 		}
+	}
+}
+
+// TestMarksLoseNothing: what has the shape of a secret has one of its marks, in any case that
+// the shape allows.
+func TestMarksLoseNothing(t *testing.T) {
+	for _, s := range tellings() {
+		expr := s.match().String()
+		rapid.Check(t, func(t *rapid.T) {
+			if v := rapid.StringMatching(expr).Draw(t, "value"); s.match().MatchString(v) && !SecretValue(v) {
+				t.Fatalf("%q has the shape %s, and none of %q", v, expr, s.marks)
+			}
+		})
 	}
 }
