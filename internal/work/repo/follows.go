@@ -94,7 +94,7 @@ func (f *following) setting(file string, s setting, depth int) {
 		}
 	case key == "init.templatedir":
 		add(f.place(f.top, s.value), Programs)
-	case (!passive[section] || starting[s.key()]) && !harmlessValue(key):
+	case (!passive()[section] || starting()[s.key()]) && !harmlessValue(key):
 		add(f.program(s.value), Program)
 	}
 }
@@ -107,7 +107,7 @@ var starting = setOf("uploadpack receivepack")
 
 // harmlessValue reports whether a setting names no program.
 func harmlessValue(key string) bool {
-	return harmlessSettings[key] && key != "core.editor"
+	return harmlessSettings()[key] && key != "core.editor"
 }
 
 // place is an absolute path for one that a setting names.
@@ -137,7 +137,7 @@ func (f *following) program(line string) string {
 	for i, word := range words {
 		word = strings.Trim(word, `"';`)
 		switch {
-		case strings.Contains(word, "="), interpreters[filepath.Base(word)]:
+		case strings.Contains(word, "="), interpreters()[filepath.Base(word)]:
 			continue
 		case strings.Contains(word, "://"):
 			return ""

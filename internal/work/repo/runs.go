@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"kerf/internal/work/scan/gitindex"
 )
@@ -194,12 +195,15 @@ log.date log.decorate log.abbrevcommit log.follow log.mailmap log.showroot log.g
 commit.gpgsign commit.template commit.verbose commit.status commit.cleanup tag.gpgsign tag.sort tag.forcesignannotated
 format.signoff`)
 
-func setOf(names string) map[string]bool {
-	m := map[string]bool{}
-	for _, name := range strings.Fields(names) {
-		m[name] = true
-	}
-	return m
+// setOf is a set of names, made when it is first asked for.
+func setOf(names string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		m := map[string]bool{}
+		for _, name := range strings.Fields(names) {
+			m[name] = true
+		}
+		return m
+	})
 }
 
 func harmlessSetting(name, value string) bool {
@@ -210,5 +214,5 @@ func harmlessSetting(name, value string) bool {
 	case name == "core.sshcommand" || name == "core.pager":
 		return false
 	}
-	return harmlessSections[section] || harmlessSettings[name]
+	return harmlessSections()[section] || harmlessSettings()[name]
 }

@@ -23,7 +23,7 @@ var code = map[string][]string{
 
 // Interpreter reports whether a program runs code that it reads.
 func Interpreter(name string) bool {
-	return shells[name] || code[name] != nil || name == "eval" || name == "source" || name == "."
+	return shells()[name] || code[name] != nil || name == "eval" || name == "source" || name == "."
 }
 
 // Reads reports whether a command runs what it reads from its standard input.
@@ -32,16 +32,16 @@ func Reads(argv []string) bool {
 		return false
 	}
 	name := Name(argv[0])
-	if !shells[name] && code[name] == nil {
+	if !shells()[name] && code[name] == nil {
 		return false
 	}
 	for i := 1; i < len(argv); i++ {
 		switch a := argv[i]; {
 		case a == "-s" || a == "-" || a == "/dev/stdin" || a == "/dev/fd/0" || a == "/proc/self/fd/0":
 			return true
-		case a == "--version" || a == "--help" || a == "-V" || a == "-v" && len(argv) == 2 && !shells[name]:
+		case a == "--version" || a == "--help" || a == "-V" || a == "-v" && len(argv) == 2 && !shells()[name]:
 			return false
-		case strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.Contains(a, "c") && shells[name]:
+		case strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.Contains(a, "c") && shells()[name]:
 			return false
 		case strings.HasPrefix(a, "-"):
 			for _, o := range code[name] {

@@ -79,7 +79,7 @@ func (w words) git() Found {
 	switch {
 	case !known:
 		return Found{Doubt: "the options of git before its command may start another program"}
-	case sub != "" && !gitCommands[sub]:
+	case sub != "" && !gitCommands()[sub]:
 		return Found{Doubt: "git " + sub + " may be an alias for anything"}
 	}
 	switch sub {

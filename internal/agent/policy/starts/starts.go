@@ -7,6 +7,7 @@ package starts
 import (
 	"path"
 	"strings"
+	"sync"
 )
 
 // Found is what a command starts.
@@ -38,7 +39,7 @@ type Script struct {
 // code that it reads.
 func Known(name string) bool {
 	name = Name(name)
-	_, form := forms[name]
+	_, form := forms()[name]
 	_, more := special[name]
 	return form || more || Interpreter(name) || loader(name)
 }
@@ -62,7 +63,7 @@ func Waits(argv []string) bool {
 		sub, _, _ := GitSub(argv[1:])
 		return sub == ""
 	}
-	_, form := forms[name]
+	_, form := forms()[name]
 	return form || Interpreter(name) || loader(name)
 }
 
@@ -76,14 +77,14 @@ func Of(argv []string, known []bool) Found {
 	switch {
 	case special[name] != nil:
 		return special[name](w)
-	case shells[name]:
+	case shells()[name]:
 		return w.shell()
 	case Interpreter(name):
 		return w.interpreter(name)
 	case loader(name):
 		return w.rest(1, name+" loads a program")
 	}
-	if f, ok := forms[name]; ok {
+	if f, ok := forms()[name]; ok {
 		return f.read(w, name)
 	}
 	return Found{}
@@ -93,11 +94,11 @@ func Of(argv []string, known []bool) Found {
 // have it: /usr/bin/python3.12 is python3, C:\git.exe is git.
 func Name(program string) string {
 	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(program, `\`, "/")), ".exe")
-	if own := strings.TrimPrefix(name, "g"); own != name && prefixed[own] {
+	if own := strings.TrimPrefix(name, "g"); own != name && prefixed()[own] {
 		return own
 	}
 	bare := strings.TrimRight(name, "0123456789.-")
-	if bare != name && bare != "" && (code[bare] != nil || shells[bare] || bare == "pip") {
+	if bare != name && bare != "" && (code[bare] != nil || shells()[bare] || bare == "pip") {
 		if bare == "python" && strings.HasPrefix(name, "python3") {
 			return "python3"
 		}
@@ -114,12 +115,15 @@ var prefixed = set("rm dd timeout env nice xargs find stdbuf make tar sed chmod 
 	"cp ln " +
 	"install truncate tee nohup chroot awk sort split")
 
-func set(names string) map[string]bool {
-	m := map[string]bool{}
-	for _, n := range strings.Fields(names) {
-		m[n] = true
-	}
-	return m
+// set is a set of names, made when it is first asked for.
+func set(names string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		m := map[string]bool{}
+		for _, name := range strings.Fields(names) {
+			m[name] = true
+		}
+		return m
+	})
 }
 
 func loader(name string) bool {
@@ -182,50 +186,52 @@ type form struct {
 }
 
 // forms are the programs whose grammar is known.
-var forms = map[string]form{
-	"env": {flags: "0iv", valued: "uCa", long: "null ignore-environment debug unset= chdir= argv0= block-signal " +
-		"default-signal ignore-signal list-signal-handling", split: "-S --split-string", assigns: true},
-	"nice":   {valued: "n", long: "adjustment="},
-	"ionice": {flags: "t", valued: "cnpPu", long: "class= classdata= ignore"},
-	"timeout": {flags: "vfp", valued: "ks", long: "foreground preserve-status verbose kill-after= signal=",
-		operands: 1},
-	"stdbuf": {valued: "ioe", long: "input= output= error="},
-	"xargs": {flags: "0oprtx", valued: "aEILdnPsRS", joined: "eil", long: "null arg-file= delimiter= " +
-		"max-lines max-args= " +
-		"max-procs= max-chars= interactive no-run-if-empty verbose exit open-tty show-limits " +
-		"process-slot-var= replace", more: true,
-		replace: "I"},
-	"chroot": {long: "userspec= groups= skip-chdir", operands: 1},
-	"watch": {flags: "bdegtpcwrx", valued: "nq", long: "beep color no-color errexit chgexit " +
-		"differences exec precise no-rerun no-title interval= equexit= no-wrap", shell: true},
-	"nohup":   {},
-	"setsid":  {flags: "cfw", long: "ctty fork wait"},
-	"time":    {flags: "apvlh", valued: "fo", long: "append portability verbose format= output="},
-	"command": {flags: "p", stop: "-v -V"},
-	"builtin": {},
-	"exec":    {flags: "cl", valued: "a"},
-	"sudo": {flags: "AbEHknPSBN", valued: "ughpCrtTUDR", long: "user= group= host= prompt= " +
-		"preserve-env login set-home non-interactive background stdin", assigns: true},
-	"doas":     {flags: "nLs", valued: "uC"},
-	"busybox":  {},
-	"toybox":   {},
-	"chronic":  {flags: "ve"},
-	"setarch":  {flags: "vRFZLXBIST3", operands: 0, long: "uname-2.6 verbose addr-no-randomize"},
-	"taskset":  {flags: "ac", operands: 1, long: "all-tasks cpu-list"},
-	"chrt":     {flags: "abfioRv", valued: "TPD", operands: 1, long: "batch fifo idle other rr all-tasks"},
-	"faketime": {flags: "mpf", operands: 1},
-	"strace": {flags: "cCdfFhiqrtTvwxyYzZDkn", valued: "beEIoOpPsSuUaX", long: "follow-forks trace= " +
-		"seccomp-bpf"},
-	"ltrace":           {flags: "cCfiLrStT", valued: "aAeFlnopsuwxD"},
-	"dbus-run-session": {long: "config-file= dbus-daemon="},
-	"fakeroot":         {valued: "lsbi", long: "lib= faked="},
-	"unbuffer":         {flags: "p"},
-	"caffeinate":       {flags: "disum", valued: "tw"},
-	"ssh-agent":        {flags: "csDdk", valued: "aEPt"},
-	"coproc":           {},
-	"jobs":             {flags: "lnprs"},
-	"ccache":           {}, "distcc": {}, "sccache": {},
-}
+var forms = sync.OnceValue(func() map[string]form {
+	return map[string]form{
+		"env": {flags: "0iv", valued: "uCa", long: "null ignore-environment debug unset= chdir= argv0= block-signal " +
+			"default-signal ignore-signal list-signal-handling", split: "-S --split-string", assigns: true},
+		"nice":   {valued: "n", long: "adjustment="},
+		"ionice": {flags: "t", valued: "cnpPu", long: "class= classdata= ignore"},
+		"timeout": {flags: "vfp", valued: "ks", long: "foreground preserve-status verbose kill-after= signal=",
+			operands: 1},
+		"stdbuf": {valued: "ioe", long: "input= output= error="},
+		"xargs": {flags: "0oprtx", valued: "aEILdnPsRS", joined: "eil", long: "null arg-file= delimiter= " +
+			"max-lines max-args= " +
+			"max-procs= max-chars= interactive no-run-if-empty verbose exit open-tty show-limits " +
+			"process-slot-var= replace", more: true,
+			replace: "I"},
+		"chroot": {long: "userspec= groups= skip-chdir", operands: 1},
+		"watch": {flags: "bdegtpcwrx", valued: "nq", long: "beep color no-color errexit chgexit " +
+			"differences exec precise no-rerun no-title interval= equexit= no-wrap", shell: true},
+		"nohup":   {},
+		"setsid":  {flags: "cfw", long: "ctty fork wait"},
+		"time":    {flags: "apvlh", valued: "fo", long: "append portability verbose format= output="},
+		"command": {flags: "p", stop: "-v -V"},
+		"builtin": {},
+		"exec":    {flags: "cl", valued: "a"},
+		"sudo": {flags: "AbEHknPSBN", valued: "ughpCrtTUDR", long: "user= group= host= prompt= " +
+			"preserve-env login set-home non-interactive background stdin", assigns: true},
+		"doas":     {flags: "nLs", valued: "uC"},
+		"busybox":  {},
+		"toybox":   {},
+		"chronic":  {flags: "ve"},
+		"setarch":  {flags: "vRFZLXBIST3", operands: 0, long: "uname-2.6 verbose addr-no-randomize"},
+		"taskset":  {flags: "ac", operands: 1, long: "all-tasks cpu-list"},
+		"chrt":     {flags: "abfioRv", valued: "TPD", operands: 1, long: "batch fifo idle other rr all-tasks"},
+		"faketime": {flags: "mpf", operands: 1},
+		"strace": {flags: "cCdfFhiqrtTvwxyYzZDkn", valued: "beEIoOpPsSuUaX", long: "follow-forks trace= " +
+			"seccomp-bpf"},
+		"ltrace":           {flags: "cCfiLrStT", valued: "aAeFlnopsuwxD"},
+		"dbus-run-session": {long: "config-file= dbus-daemon="},
+		"fakeroot":         {valued: "lsbi", long: "lib= faked="},
+		"unbuffer":         {flags: "p"},
+		"caffeinate":       {flags: "disum", valued: "tw"},
+		"ssh-agent":        {flags: "csDdk", valued: "aEPt"},
+		"coproc":           {},
+		"jobs":             {flags: "lnprs"},
+		"ccache":           {}, "distcc": {}, "sccache": {},
+	}
+})
 
 // read takes the words of a command apart.
 func (f form) read(w words, name string) Found {
@@ -396,7 +402,7 @@ func has(list, word string) bool {
 
 // Inside reports whether the shell itself does what a command of this name does, so that
 // no file is started.
-func Inside(name string) bool { return inside[name] }
+func Inside(name string) bool { return inside()[name] }
 
 var inside = set("alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs " +
 	"disown enable eval exec exit export fc fg getopts hash help history jobs let local logout mapfile popd pushd " +
