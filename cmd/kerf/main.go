@@ -8,8 +8,10 @@ package main
 import (
 	"context"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -35,11 +37,12 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 	}
 	layers, env := tries.Layers(os.Environ())
 	p := &program.Program{Name: argv[0], Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env, Layers: layers}
-	root := command(p)
-	root.SetArgs(argv[1:])
+	args := argv[1:]
 	if filepath.Base(argv[0]) == "apply_patch" {
-		root.SetArgs(append([]string{"apply-patch"}, argv[1:]...))
+		args = append([]string{"apply-patch"}, args...)
 	}
+	root := command(p, args)
+	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -55,20 +58,32 @@ and how to take it back.
   kerf apply --dry-run                 what the last session would change here
   kerf demo                            see it work, without network or key`
 
-func command(p *program.Program) *cobra.Command {
+// commands are those right below kerf, but for those that tell about the others.
+func commands() program.Commands {
+	all := program.Commands{"worktree": worktrees.Command, "web": browser.Command}
+	for _, some := range []program.Commands{records.Commands(), settings.Commands(), habits.Commands(),
+		telling.Commands(), trying.Commands(), start.Commands(), guide.Commands()} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+// command is kerf with the commands that args may mean: all of them, unless args name one.
+func command(p *program.Program, args []string) *cobra.Command {
 	root := &cobra.Command{Use: "kerf", Short: "A local coding agent that knows exactly what it changed", Long: about,
-		SilenceUsage: true, SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
+		SilenceUsage: true, SilenceErrors: true}
 	root.SetFlagErrorFunc(program.FlagError)
 	p.AddFlags(root)
-	root.AddCommand(records.Commands(p)...)
-	root.AddCommand(settings.Commands(p)...)
-	root.AddCommand(habits.Commands(p)...)
-	root.AddCommand(telling.Commands(p)...)
-	root.AddCommand(trying.Commands(p)...)
-	root.AddCommand(worktrees.Command(p))
-	root.AddCommand(browser.Command(p))
-	start.Add(p, root)
+	start.TUI(p, root)
+	guide.AddVersionFlag(p, root)
+	all := commands()
+	all.Named(args).AddTo(p, root)
+	if at, _, err := root.Find(args); err == nil && at != root || slices.Equal(args, []string{"--version"}) {
+		root.CompletionOptions.DisableDefaultCmd = true
+		return root
+	}
+	all.AddTo(p, root)
 	guide.Add(p, root)
+	guide.Complete(p, root, args)
 	return root
 }

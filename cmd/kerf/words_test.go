@@ -22,7 +22,7 @@ import (
 func tree(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	root := command(&program.Program{Name: "kerf", Env: os.Environ()})
+	root := command(&program.Program{Name: "kerf", Env: os.Environ()}, nil)
 	var visit func(*cobra.Command)
 	visit = func(c *cobra.Command) {
 		if names := program.Subcommands(c); len(names) > 0 {

@@ -105,8 +105,12 @@ var argumentKinds = map[string][]kind{
 	"kerf guard": {files}, "kerf sandbox": {files},
 }
 
-// complete gives every command and every flag that takes a value its completion.
-func complete(p *program.Program, root *cobra.Command) {
+// Complete gives every command and every flag that takes a value its completion, if args ask
+// for one.
+func Complete(p *program.Program, root *cobra.Command, args []string) {
+	if len(args) == 0 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
+		return
+	}
 	c := &completer{p, root}
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.ValidArgsFunction = c.argument

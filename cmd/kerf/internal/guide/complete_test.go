@@ -25,14 +25,13 @@ func commands() *cobra.Command {
 	p := &program.Program{Name: "kerf", Env: os.Environ()}
 	root := &cobra.Command{Use: "kerf"}
 	p.AddFlags(root)
-	root.AddCommand(records.Commands(p)...)
-	root.AddCommand(settings.Commands(p)...)
-	root.AddCommand(habits.Commands(p)...)
-	root.AddCommand(telling.Commands(p)...)
-	root.AddCommand(trying.Commands(p)...)
-	root.AddCommand(worktrees.Command(p))
-	start.Add(p, root)
+	start.TUI(p, root)
+	for _, some := range []program.Commands{records.Commands(), settings.Commands(), habits.Commands(),
+		telling.Commands(), trying.Commands(), start.Commands(), Commands(), {"worktree": worktrees.Command}} {
+		some.AddTo(p, root)
+	}
 	Add(p, root)
+	Complete(p, root, []string{cobra.ShellCompRequestCmd})
 	return root
 }
 

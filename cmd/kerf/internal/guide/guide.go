@@ -18,13 +18,14 @@ import (
 	"kerf/internal/text/spelling"
 )
 
-// Add gives root these commands, and all commands below it the completion of their words.
-// It comes last.
+// Commands returns those of them that know no others.
+func Commands() program.Commands { return program.Commands{"version": versionCommand} }
+
+// Add gives root the commands that tell about all commands below it. It comes last.
 func Add(p *program.Program, root *cobra.Command) {
 	root.SetHelpCommand(helpCommand(p, root))
 	root.InitDefaultHelpCmd()
-	root.AddCommand(manCommand(p, root), versionCommand(p))
-	addVersionFlag(p, root)
+	root.AddCommand(manCommand(p, root))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
@@ -32,7 +33,6 @@ func Add(p *program.Program, root *cobra.Command) {
 			c.RunE = func(cmd *cobra.Command, args []string) error { return cmd.Help() }
 		}
 	}
-	complete(p, root)
 }
 
 const helpLong = `Shows what a command does and which flags it takes, or a page about one part of Kerf. On a

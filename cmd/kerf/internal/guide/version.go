@@ -74,9 +74,9 @@ func (b build) text() string {
 	return s.String()
 }
 
-// addVersionFlag gives root the flag that shows the first line. Cobra's own would be written
+// AddVersionFlag gives root the flag that shows the first line. Cobra's own would be written
 // by a template, and text/template keeps every exported method of the whole program.
-func addVersionFlag(p *program.Program, root *cobra.Command) {
+func AddVersionFlag(p *program.Program, root *cobra.Command) {
 	asked := root.Flags().BoolP("version", "v", false, "version for kerf")
 	run := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {

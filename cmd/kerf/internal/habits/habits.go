@@ -2,13 +2,11 @@
 // skills, plugins, set times, and what is carried over from other agents.
 package habits
 
-import (
-	"github.com/spf13/cobra"
-
-	"kerf/cmd/kerf/internal/program"
-)
+import "kerf/cmd/kerf/internal/program"
 
 // Commands returns them.
-func Commands(p *program.Program) []*cobra.Command {
-	return []*cobra.Command{skillsCommand(p), pluginCommand(p), importCommand(p), scheduleCommand(p)}
+func Commands() program.Commands {
+	return program.Commands{
+		"skills": skillsCommand, "plugin": pluginCommand, "import": importCommand, "schedule": scheduleCommand,
+	}
 }

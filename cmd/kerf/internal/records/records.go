@@ -2,15 +2,15 @@
 // make it again.
 package records
 
-import (
-	"github.com/spf13/cobra"
-
-	"kerf/cmd/kerf/internal/program"
-)
+import "kerf/cmd/kerf/internal/program"
 
 // Commands returns them.
-func Commands(p *program.Program) []*cobra.Command {
-	return []*cobra.Command{sessionsCommand(p), diffCommand(p), applyCommand(p), applyPatchCommand(p), verifyCommand(p),
-		recoverCommand(p), adoptCommand(p),
-		takeBack(p, false), takeBack(p, true), logCommand(p), blameCommand(p), commitCommand(p), exportCommand(p), gcCommand(p), replayCommand(p)}
+func Commands() program.Commands {
+	return program.Commands{
+		"sessions session": sessionsCommand, "diff": diffCommand, "apply": applyCommand,
+		"apply-patch": applyPatchCommand, "verify": verifyCommand, "recover": recoverCommand,
+		"adopt": adoptCommand, "undo": undoCommand, "redo": redoCommand, "log": logCommand,
+		"blame": blameCommand, "commit": commitCommand, "export": exportCommand, "gc": gcCommand,
+		"replay": replayCommand,
+	}
 }

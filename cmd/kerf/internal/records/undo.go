@@ -43,6 +43,10 @@ type takeBackOptions struct {
 	settling            program.Settling
 }
 
+func undoCommand(p *program.Program) *cobra.Command { return takeBack(p, false) }
+
+func redoCommand(p *program.Program) *cobra.Command { return takeBack(p, true) }
+
 func takeBack(p *program.Program, redo bool) *cobra.Command {
 	o := takeBackOptions{Choice: changes.Choice{Redo: redo}}
 	cmd := &cobra.Command{Use: "undo [TURN] [--] [PATH ...]", Short: "Take back what the last turn changed", Long: undoLong,

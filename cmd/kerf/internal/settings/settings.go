@@ -2,16 +2,14 @@
 // settings, trust, rules, models, servers, and what it would decide.
 package settings
 
-import (
-	"github.com/spf13/cobra"
-
-	"kerf/cmd/kerf/internal/program"
-)
+import "kerf/cmd/kerf/internal/program"
 
 // Commands returns them.
-func Commands(p *program.Program) []*cobra.Command {
-	return []*cobra.Command{modelsCommand(p), loginCommand(p), logoutCommand(p), scriptCommand(p), toolCommand(p),
-		configCommand(p),
-		sandboxCommand(p), doctorCommand(p), schemaCommand(p), mcpCommand(p), explainCommand(p), debugCommand(p),
-		rulesCommand(p), trustCommand(p), uninstallCommand(p)}
+func Commands() program.Commands {
+	return program.Commands{
+		"models": modelsCommand, "login": loginCommand, "logout": logoutCommand, "script": scriptCommand,
+		"tool": toolCommand, "config": configCommand, "sandbox": sandboxCommand, "doctor": doctorCommand,
+		"schema": schemaCommand, "mcp": mcpCommand, "explain": explainCommand, "debug": debugCommand,
+		"rules": rulesCommand, "trust": trustCommand, "uninstall": uninstallCommand,
+	}
 }

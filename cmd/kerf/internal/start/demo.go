@@ -36,14 +36,21 @@ real. It needs Go and git, but no network and no key.`
 const demoPrompt = "mathx crashes when it divides by zero. Fix it, add tests and run them."
 
 func demoCommand(p *program.Program) *cobra.Command {
-	var asJSON bool
+	var asJSON, asTUI bool
 	var api string
 	cmd := &cobra.Command{Use: "demo", Short: "See Kerf work on a real bug, with a scripted model", Long: demoLong,
 		Args: program.AtMost(0),
-		RunE: func(cmd *cobra.Command, args []string) error { return runDemo(cmd.Context(), p, asJSON, api) }}
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if asTUI {
+				return demoTUI(cmd.Context(), p)
+			}
+			return runDemo(cmd.Context(), p, asJSON, api)
+		}}
 	cmd.Flags().StringVar(&api, "api", "", "serve the script on this machine in a wire `protocol` (responses, chat, "+
 		"anthropic or gemini), and ask it over HTTP")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON lines on stdout")
+	cmd.Flags().BoolVar(&asTUI, "tui", false, "play it in the terminal UI")
+	cmd.MarkFlagsMutuallyExclusive("json", "tui")
 	return cmd
 }
 

@@ -3,15 +3,15 @@
 package start
 
 import (
-	"github.com/spf13/cobra"
-
 	"kerf/cmd/kerf/internal/guarding"
 	"kerf/cmd/kerf/internal/program"
 )
 
-// Add gives root the commands; root itself is the terminal UI.
-func Add(p *program.Program, root *cobra.Command) {
-	root.AddCommand(execCommand(p), reviewCommand(p), initCommand(p), demoCommand(p), acpCommand(p), mcpServerCommand(p),
-		guarding.Command(p), serveCommand(p), attachCommand(p))
-	addTUI(p, root)
+// Commands returns them, but for the root, which TUI makes.
+func Commands() program.Commands {
+	return program.Commands{
+		"exec e": execCommand, "resume": resumeCommand, "fork": forkCommand, "review": reviewCommand,
+		"init": initCommand, "demo": demoCommand, "acp": acpCommand, "mcp-server": mcpServerCommand,
+		"guard": guarding.Command, "serve": serveCommand, "attach": attachCommand,
+	}
 }

@@ -36,10 +36,13 @@ type tuiOptions struct {
 	next           trying.Wish // how the session goes on after the terminal UI
 }
 
-// addTUI makes the terminal UI what `kerf` does without a subcommand, and adds
-// `kerf resume` and `kerf fork`.
-func addTUI(p *program.Program, root *cobra.Command) {
-	o := &tuiOptions{execOptions: execOptions{p: p, color: "auto", source: "tui"}}
+func newTUI(p *program.Program) *tuiOptions {
+	return &tuiOptions{execOptions: execOptions{p: p, color: "auto", source: "tui"}}
+}
+
+// TUI makes the terminal UI what `kerf` does without a subcommand.
+func TUI(p *program.Program, root *cobra.Command) {
+	o := newTUI(p)
 	root.Use = "kerf [PROMPT]"
 	root.Args = cobra.ArbitraryArgs
 	root.RunE = func(cmd *cobra.Command, args []string) error {
@@ -61,10 +64,6 @@ func addTUI(p *program.Program, root *cobra.Command) {
 		return o.run(cmd.Context(), cmd, args)
 	}
 	o.flags(root)
-	for _, name := range []string{"resume", "fork"} {
-		root.AddCommand(o.again(name))
-	}
-	addDemoTUI(p, root)
 }
 
 func (o *tuiOptions) flags(cmd *cobra.Command) {
@@ -91,6 +90,10 @@ func (o *tuiOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.notify, "notify", "", "how to tell that a turn is over when the terminal is not in focus: osc9, "+
 		"osc777, bell or off (`way`)")
 }
+
+func resumeCommand(p *program.Program) *cobra.Command { return newTUI(p).again("resume") }
+
+func forkCommand(p *program.Program) *cobra.Command { return newTUI(p).again("fork") }
 
 // again is `kerf resume` or `kerf fork`.
 func (o *tuiOptions) again(name string) *cobra.Command {
@@ -185,24 +188,6 @@ func (o *tuiOptions) told(code int, err error) error {
 			"on this machine"
 	}
 	return e
-}
-
-// addDemoTUI gives `kerf demo` its flag --tui.
-func addDemoTUI(p *program.Program, root *cobra.Command) {
-	demo, _, err := root.Find([]string{"demo"})
-	if err != nil {
-		return
-	}
-	var asTUI bool
-	demo.Flags().BoolVar(&asTUI, "tui", false, "play it in the terminal UI")
-	demo.MarkFlagsMutuallyExclusive("json", "tui")
-	headless := demo.RunE
-	demo.RunE = func(cmd *cobra.Command, args []string) error {
-		if asTUI {
-			return demoTUI(cmd.Context(), p)
-		}
-		return headless(cmd, args)
-	}
 }
 
 // demoTUI plays the demo in the terminal UI; the user may go on with it there.

@@ -2,13 +2,11 @@
 // nothing: what runs, what was used, and who wrote what.
 package telling
 
-import (
-	"github.com/spf13/cobra"
-
-	"kerf/cmd/kerf/internal/program"
-)
+import "kerf/cmd/kerf/internal/program"
 
 // Commands returns them.
-func Commands(p *program.Program) []*cobra.Command {
-	return []*cobra.Command{psCommand(p), traceCommand(p), usageCommand(p)}
+func Commands() program.Commands {
+	return program.Commands{
+		"ps": psCommand, "trace": traceCommand, "usage": usageCommand,
+	}
 }

@@ -48,8 +48,10 @@ type keepOptions struct {
 }
 
 // Commands are `kerf tries`, `kerf keep` and `kerf discard`.
-func Commands(p *program.Program) []*cobra.Command {
-	return []*cobra.Command{triesCommand(p), keepCommand(p), discardCommand(p)}
+func Commands() program.Commands {
+	return program.Commands{
+		"tries": triesCommand, "keep": keepCommand, "discard": discardCommand,
+	}
 }
 
 func keepCommand(p *program.Program) *cobra.Command {
