@@ -12,7 +12,7 @@ ROOMS   ?= ./internal/agent/turn ./internal/agent/team ./internal/work/mcpclient
 # The packages that read KERF_LONG.
 LONG    ?= $(sort $(dir $(shell grep -rl --include='*_test.go' KERF_LONG cmd internal | sed 's|^|./|')))
 
-.PHONY: help pictures web fleet oracle module release-snapshot release-check pure arm64 wine build demo test check bench tools lint vet staticcheck cross race race-rooms fuzz long security nightly fuzz-reads cost mutate
+.PHONY: help pictures web fleet oracle module release-snapshot release-check pure arm64 wine build demo test check bench tools lint vet staticcheck cross race race-rooms fuzz long security nightly fuzz-reads cost mutate mutate-rooms
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -97,6 +97,13 @@ cost: ## what watching commands costs, with trees below /tmp
 
 mutate: ## small changes of a package's code, and which its tests notice: make mutate ROOM="work/txn work/store" [N=60] [SEED=1]
 	$(GO) run ./internal/testkit/mutate -n $(or $(N),60) -seed $(or $(SEED),1) $(addprefix ./internal/,$(ROOM))
+
+# RISKY are the rooms that write, recover, take back or judge, and whose own tests are quick enough.
+RISKY := work/txn work/ledger work/ledger/known work/store work/tree work/changes work/witness/enter work/witness/journal \
+  work/boundary text/patch text/delta agent/rollout
+
+mutate-rooms: ## make mutate for each risky room; hours: make mutate-rooms [N=40] [SEED=15]
+	nice -n 10 $(GO) run ./internal/testkit/mutate -n $(or $(N),40) -seed $(or $(SEED),15) $(addprefix ./internal/,$(RISKY))
 
 tools: ## programs that the tests use as judges
 	@sh ./.ci/tools

@@ -479,8 +479,8 @@ func (j *job) retreat(err error) error {
 	}
 	err = errors.Join(err, undoErr)
 	j.setCommitted(landed)
-	if len(landed) == 0 {
-		return err
+	if len(landed) == 0 || errors.Is(undoErr, errHalf) {
+		return err // the journal keeps it for the next recovery
 	}
 	e := j.entryOf(landed)
 	if appendErr := j.w.Ledger.Append(e); appendErr != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -112,12 +113,7 @@ type directories struct {
 }
 
 func (m *directories) list() []*op {
-	var ops []*op
-	for _, o := range m.at {
-		ops = append(ops, o)
-	}
-	slices.SortFunc(ops, parentsFirst)
-	return ops
+	return slices.SortedFunc(maps.Values(m.at), parentsFirst)
 }
 
 // wanted adds those that were asked for.

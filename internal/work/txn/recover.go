@@ -98,8 +98,8 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 // settleAll takes a transaction back, and enters what cannot be.
 func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, r *Report) error {
 	landed, exact, err := undoAll(t, w.Store, tx.Ops)
-	if err != nil && exact {
-		return err // trouble with the disk: try again later
+	if err != nil {
+		return err // trouble with the disk: try again later, also what is half written
 	}
 	if flushErr := w.flush(t, tx.Ops); flushErr != nil {
 		return flushErr
@@ -135,8 +135,7 @@ func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) error {
 			return err
 		}
 	}
-	changes := slices.ContainsFunc(landed, (*op).isChange)
-	if !changes {
+	if !slices.ContainsFunc(landed, (*op).isChange) {
 		r.TakenBack++
 		for _, o := range slices.Backward(landed) { // only directories
 			if _, err := undo(t, w.Store, o); err != nil {
@@ -207,16 +206,21 @@ func (w *Workspace) inLedger(id string) (bool, error) {
 
 var errConflict = errors.New("changed by somebody else after an interrupted commit; left as it is")
 
+var errHalf = errors.New("a file holds neither what it held nor what it was to hold; when that is mended run: kerf recover")
+
 // undoAll takes ops back, the last first. What somebody else has changed since stays,
 // and is returned as landed; exact is false if it cannot be told what such a path has
-// got.
+// got. Among the reasons is errHalf if an entry cannot tell what came of it.
 func undoAll(t *tree.Tree, s *store.Store, ops []*op) (landed []*op, exact bool, err error) {
 	exact = true
 	for _, o := range slices.Backward(ops) {
 		stays, oneErr := undo(t, s, o)
 		if oneErr != nil {
-			err = errors.Join(err, oneErr)
 			done, lookErr := finished(t, o)
+			if o.Kind == opInPlace && !done {
+				oneErr = errors.Join(oneErr, errHalf)
+			}
+			err = errors.Join(err, oneErr)
 			stays = done
 			exact = exact && lookErr == nil && (done || o.Kind != opInPlace)
 		} else if stays {
@@ -226,11 +230,25 @@ func undoAll(t *tree.Tree, s *store.Store, ops []*op) (landed []*op, exact bool,
 			landed = append(landed, o)
 		}
 	}
-	slices.Reverse(landed)
+	landed = withOtherNames(t, ops, landed)
 	if !slices.ContainsFunc(landed, (*op).isChange) {
 		landed = nil // directories alone are no change
 	}
 	return landed, exact, err
+}
+
+// withOtherNames adds to the operations that landed, the last first, the other names of files that
+// were written in place. The result has the order of ops.
+func withOtherNames(t *tree.Tree, ops, landed []*op) []*op {
+	return slices.DeleteFunc(slices.Clone(ops), func(o *op) bool {
+		if o.Kind != opLinked || !slices.ContainsFunc(landed, func(main *op) bool {
+			return main.Kind == opInPlace && main.pre.Same(o.pre) && main.post.Same(o.post)
+		}) {
+			return !slices.Contains(landed, o)
+		}
+		is, err := t.Version(string(o.Path))
+		return err != nil || is == o.pre.At()
+	})
 }
 
 // undo brings the path of o to what it was before, wherever o was cut short, and may
@@ -262,10 +280,27 @@ func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 		}
 		return err
 	})
-	if isAbsent(err) {
-		err = nil // not even the directory is there
+	if !isAbsent(err) {
+		return stays, err
 	}
-	return stays, err
+	// Not even the directory is there, or no longer. What was taken out of it is gone then.
+	if o.Kind == opRemove {
+		return isAside(t, o)
+	}
+	return stays, nil
+}
+
+// isAside reports whether the file that o removes has its temporary name, which is taken only by
+// this removal.
+func isAside(t *tree.Tree, o *op) (bool, error) {
+	err := in(t, string(o.Tmp), func(d *tree.Dir, tmp string) error {
+		_, err := d.Sig(tmp)
+		return err
+	})
+	if isAbsent(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // ours reports whether name is the file that was staged for o, whatever is in it.
@@ -368,6 +403,9 @@ func finished(t *tree.Tree, o *op) (done bool, err error) {
 		have, err := permsOf(t, string(o.Path))
 		return err == nil && have == o.Mode, err
 	}
+	if o.Kind == opRemove {
+		return isAside(t, o)
+	}
 	err = in(t, string(o.Path), func(d *tree.Dir, name string) error {
 		switch o.Kind {
 		case opMkdir:
@@ -378,13 +416,6 @@ func finished(t *tree.Tree, o *op) (done bool, err error) {
 			_, err := d.Sig(name)
 			done = isAbsent(err)
 			return err
-		case opRemove:
-			// The temporary name is taken only by this removal.
-			return in(t, string(o.Tmp), func(aside *tree.Dir, tmp string) error {
-				_, err := aside.Sig(tmp)
-				done = err == nil
-				return err
-			})
 		case opReplace:
 			if err := d.Unswap(path.Base(string(o.Tmp)), name); err != nil {
 				return err
@@ -452,11 +483,9 @@ func (w *Workspace) sweep(t *tree.Tree, ops []*op) error {
 			left = append(left, PathError{string(o.Tmp), err})
 		}
 	}
-	if err := w.flushSwept(t, ops); err != nil {
-		return err
-	}
-	if len(left) > 0 {
+	err := w.flushSwept(t, ops)
+	if err == nil && len(left) > 0 {
 		return left
 	}
-	return nil
+	return err
 }

@@ -1,0 +1,311 @@
+//go:build unix
+
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"kerf/internal/pathname"
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+)
+
+// crashAt commits set and dies at call k. It returns the call.
+func crashAt(f *fixture, set delta.Set, k int, o CommitOptions) string {
+	c := &fault{at: k, crash: true, err: errors.New("dead")}
+	survive(func() {
+		if w, err := openAt(f.root, f.home, false, c.hook); err == nil {
+			_, _ = w.Commit(context.Background(), set, o)
+		}
+	})
+	return fmt.Sprintf("call %d (%s)", k, c.calls[min(k, len(c.calls))-1])
+}
+
+// callsOf counts the calls of a commit.
+func callsOf(t *testing.T, f *fixture, set delta.Set, o CommitOptions) int {
+	t.Helper()
+	count := &fault{}
+	if _, err := f.open(false, count.hook).Commit(context.Background(), set, o); err != nil {
+		t.Fatal(err)
+	}
+	return count.n
+}
+
+// TestSEC_E1_SavedAfterTheCrashStays: after the crash somebody writes on in the very files that
+// the commit changed. What they wrote is there after recovery, which tells of such files.
+func TestSEC_E1_SavedAfterTheCrashStays(t *testing.T) {
+	t.Parallel()
+	begin := func() (*fixture, delta.Set) {
+		f := newFixture(t)
+		f.write("a", "old a\n", "b", "old b\n")
+		return f, delta.Set{f.change("a", "new a\n"), f.change("b", "new b\n"), f.change("c", "new c\n")}
+	}
+	f, set := begin()
+	calls := callsOf(t, f, set, CommitOptions{})
+	told := 0
+	for k := 1; k <= calls; k++ {
+		f, set := begin()
+		what := crashAt(f, set, k, CommitOptions{})
+		onto := map[string]string{} // what they wrote on in, by path
+		for _, ch := range set {
+			text, err := os.ReadFile(ch.Path)
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			onto[ch.Path] = string(text) + "theirs\n"
+			if err = errors.Join(err, os.WriteFile(ch.Path, []byte(onto[ch.Path]), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w, err := openAt(f.root, f.home, false, nil) // recovers
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		list, err := w.Ledger.Read(0)
+		if err = errors.Join(err, w.Close(), w.Ledger.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for p, want := range onto {
+			if got, err := os.ReadFile(p); err != nil || string(got) != want {
+				t.Errorf("%s: %s holds %q, not %q, %v", what, p, got, want, err)
+			}
+			ours := strings.HasPrefix(want, "new") && strings.TrimPrefix(p, f.root) != "/c"
+			entered := slices.ContainsFunc(list, func(e ledger.Entry) bool {
+				return slices.ContainsFunc(e.Changes, func(c ledger.Change) bool { return c.Path == p })
+			})
+			if ours && !entered {
+				t.Errorf("%s: %s has the text of the commit below theirs, and no entry tells", what, p)
+			}
+			if ours {
+				told++
+			}
+		}
+		f.checkClean()
+	}
+	if told == 0 {
+		t.Error("no crash left a change for them to write on")
+	}
+}
+
+// TestSEC_E2_FailureDuringRecovery fails each call of a recovery once. It says so, and what it did
+// not do is done by the next.
+func TestSEC_E2_FailureDuringRecovery(t *testing.T) {
+	t.Parallel()
+	old, next, calls := afterwards(t, 1, false, nil, CommitOptions{})
+	said := 0
+	for k := calls / 3; k <= calls; k += calls / 6 { // some crashes, of which each call of the recovery
+		for r := 1; ; r++ {
+			f, set := scene(t, 1)
+			what := crashAt(f, set, k, CommitOptions{})
+			broken := &fault{at: r, err: syscall.EIO}
+			w, err := openAt(f.root, f.home, false, broken.hook)
+			if err == nil {
+				_, err = w.Recover(context.Background())
+				_, _ = w.Close(), w.Ledger.Close()
+			}
+			if err != nil {
+				said++
+			}
+			checkWhole(t, f, old, next, fmt.Sprintf("%s, recovery call %d: %v", what, r, err))
+			if broken.n < r {
+				break
+			}
+		}
+	}
+	if said == 0 {
+		t.Error("no failure was told of")
+	}
+}
+
+// TestRecoveredEntriesTellWhatIsThere: each file is committed for itself, and the commit dies at
+// each of its calls. The entry that recovery writes has exactly those that landed, with the modes
+// that they got.
+func TestRecoveredEntriesTellWhatIsThere(t *testing.T) {
+	t.Parallel()
+	begin := func() (*fixture, delta.Set) {
+		f := newFixture(t)
+		f.write("a*", "old a\n")
+		made := f.change("c", "new c\n")
+		made.Post = delta.NewFile(made.Post.Data, 0o666) // the umask takes its part
+		return f, delta.Set{f.change("a", "new a\n"), f.change("b", "new b\n"), made}
+	}
+	o := CommitOptions{BestEffort: true}
+	f, set := begin()
+	for k := range callsOf(t, f, set, o) {
+		f, set := begin()
+		what := crashAt(f, set, k+1, o)
+		w := f.open(false, nil) // recovers
+		list, err := w.Ledger.Read(0)
+		if err != nil || len(list) > 1 {
+			t.Fatalf("%s: %v %v", what, list, err)
+		}
+		var entered delta.Set
+		for _, e := range list {
+			entered = append(entered, e.Set()...)
+		}
+		for _, ch := range set {
+			is := f.image(strings.TrimPrefix(ch.Path, f.root+"/")).At()
+			i := slices.IndexFunc(entered, func(c delta.Change) bool { return c.Path == ch.Path })
+			switch {
+			case i < 0 && is != ch.Pre.At():
+				t.Errorf("%s: %s is %v, and no entry tells", what, ch.Path, is)
+			case i >= 0 && is != entered[i].Post.At():
+				t.Errorf("%s: %s is %v, not %v", what, ch.Path, is, entered[i].Post.At())
+			}
+		}
+	}
+}
+
+func TestModesThatAreNotGiven(t *testing.T) {
+	f := newFixture(t)
+	f.write("old*", "text")
+	change := func(name string) delta.Change {
+		c := f.change(name, "new")
+		c.Post = delta.NewFile(c.Post.Data, 0)
+		return c
+	}
+	w := f.open(true, nil)
+	set := delta.Set{change("new"), change("old")}
+	if _, err := w.Commit(context.Background(), set, CommitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := f.image("new").Mode, f.image("old").Mode; a&0o600 != 0o600 || a&0o111 != 0 || b != 0o751 {
+		t.Errorf("a new file has mode %o, and one that was there %o", a, b)
+	}
+	set = delta.Set{{Path: f.path("old"), Pre: f.image("old"), Post: delta.NewFile([]byte("older"), 0)}}
+	if _, err := w.Commit(context.Background(), set, CommitOptions{Cause: ledger.CauseUndo}); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(f.path("old")); err != nil || st.Mode().Perm() != 0 {
+		t.Errorf("undone to %v, %v", st.Mode(), err)
+	}
+}
+
+// TestAFileThatGrewIsNoMatch: what is there now is more than would ever be shown.
+func TestAFileThatGrewIsNoMatch(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "small")
+	set := delta.Set{f.change("a", "other")}
+	const size = maxShown + 1
+	if err := os.Truncate(f.path("a"), size); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.open(true, nil).Commit(context.Background(), set, CommitOptions{})
+	var mismatch *MismatchError
+	if !errors.As(err, &mismatch) || mismatch.Path != f.path("a") || mismatch.Have.Size != size {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestWhatCannotBeRecordedIsToldOf: a store or a ledger that fails leaves no entry, and Record says
+// so. Where only the disk of the store is full, the changes are entered without their contents.
+func TestWhatCannotBeRecordedIsToldOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		store, ledger error
+		entries       int
+	}{
+		"the store fails":   {syscall.EIO, nil, 0},
+		"the store is full": {syscall.ENOSPC, nil, 1},
+		"the ledger fails":  {nil, syscall.EIO, 0},
+		"all is well":       {nil, nil, 1},
+	} {
+		f := newFixture(t)
+		set := delta.Set{f.change("a", strings.Repeat("text\n", 100))}
+		f.w.Store.Hook = func(string, string) error { return c.store }
+		f.w.Ledger.Hook = func(op, _ string) error {
+			if op == "write" {
+				return c.ledger
+			}
+			return nil
+		}
+		e, err := f.w.Record(context.Background(), set, CommitOptions{})
+		want := errors.Join(c.store, c.ledger)
+		if (err == nil) != (want == nil) || err != nil && !errors.Is(err, errors.Join(c.store, c.ledger)) &&
+			!errors.Is(err, c.store) && !errors.Is(err, c.ledger) || (e != nil) != (c.entries > 0) {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+		list := f.entries()
+		if len(list) != c.entries || c.entries > 0 && list[0].Cause != ledger.CauseTool {
+			t.Errorf("%s: %+v", name, list)
+		}
+	}
+}
+
+// TestTheJournalIsItsOwnersAlone: what files held is in it.
+func TestTheJournalIsItsOwnersAlone(t *testing.T) {
+	f := newFixture(t)
+	f.commit(f.change("a", "text"))
+	if st, err := os.Stat(f.w.Dir); err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", st.Mode(), err)
+	}
+	if st, err := os.Stat(f.w.journal.path); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", st.Mode(), err)
+	}
+}
+
+// TestSEC_E3_FailureOfTheTreeAlone fails every call of the tree from one on, as when the disk of a
+// project is full or broken and that of Kerf's home is not. When the disk is well again, every file
+// is as it was, or as the ledger tells.
+func TestSEC_E3_FailureOfTheTreeAlone(t *testing.T) {
+	t.Parallel()
+	_, _, calls := afterwards(t, 1, false, nil, CommitOptions{})
+	for _, kind := range []string{"", "write", "exchange"} { // of those that fail from then on
+		for k := 1; k <= calls; k++ {
+			f, set := scene(t, 1)
+			set = append(set, f.change("h2", "other text that is linked, and longer")) // the other name of h1
+			n := 0
+			w, err := openAt(f.root, f.home, false, func(op, path string) error {
+				if !pathname.Under(f.root, path) {
+					return nil
+				}
+				if n++; n == k || n > k && (kind == "" || op == kind) {
+					return syscall.EIO
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = w.Commit(context.Background(), set, CommitOptions{})
+			_, _ = w.Close(), w.Ledger.Close()
+			what := fmt.Sprintf("call %d, then each %s: %v", k, kind, err)
+			entered := map[string]*delta.Image{}
+			for _, e := range openAgain(t, f) {
+				for _, c := range e.Set() {
+					entered[c.Path] = c.Post
+				}
+			}
+			for _, ch := range set {
+				is, want := (*delta.Image)(nil), ch.Pre
+				if st, err := os.Lstat(ch.Path); err != nil || !st.IsDir() {
+					is = f.image(strings.TrimPrefix(ch.Path, f.root+"/"))
+				}
+				if post, ok := entered[ch.Path]; ok {
+					want = post
+				}
+				if is.At() != want.At() {
+					t.Fatalf("%s:\n%s is %v, not %v; %d are entered", what, ch.Path, is.At(), want.At(), len(entered))
+				}
+			}
+			f.checkClean()
+		}
+	}
+}
+
+// openAgain recovers and reads the ledger.
+func openAgain(t *testing.T, f *fixture) []ledger.Entry {
+	t.Helper()
+	w := f.open(false, nil)
+	list, err := w.Ledger.Read(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
