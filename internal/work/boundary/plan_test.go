@@ -262,6 +262,7 @@ func TestResolveRefuses(t *testing.T) {
 		"missing root":  {Mode: boundary.WorkspaceWrite, Roots: []string{"/none"}, Cwd: "/x"},
 		"relative":      {Mode: boundary.WorkspaceWrite, Roots: []string{"x"}, Cwd: "/x"},
 		"access":        {Mode: boundary.WorkspaceWrite, Cwd: "/x", Rules: []boundary.Rule{{Path: "/x", Access: "execute"}}},
+		"relative rule": {Mode: boundary.WorkspaceWrite, Cwd: "/x", Rules: []boundary.Rule{{Path: "x", Access: boundary.Read}}},
 		"missing cwd":   {Mode: boundary.ReadOnly, Cwd: "/none"},
 		"linked .kerf":  {Mode: boundary.WorkspaceWrite, Roots: []string{"/w"}, Cwd: "/w"},
 		"linked .git":   {Mode: boundary.WorkspaceWrite, Roots: []string{"/v"}, Cwd: "/v"},

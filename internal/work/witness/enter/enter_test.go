@@ -2,6 +2,7 @@ package enter_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +144,9 @@ command proven of 1 s/1/recovered t exact ended /w/a /w/c
 }
 
 func TestWhatIsNotKnownIsTold(t *testing.T) {
+	gap := []ledger.Gap{{Path: "/g", Why: "lost"}}
+	sure := []witness.Part{{Certainty: ledger.Proven, Set: delta.Set{{Path: "/a", Post: file("1")}}}}
+	unsure := []witness.Part{{Certainty: ledger.Unproven, Set: delta.Set{{Path: "/a", Post: file("1")}}}}
 	for _, c := range []struct {
 		name string
 		r    witness.Report
@@ -155,11 +159,27 @@ func TestWhatIsNotKnownIsTold(t *testing.T) {
 		{"a note with changes", witness.Report{Began: 1, ID: "i", Notes: []string{"why"},
 			Parts: []witness.Part{{Certainty: ledger.Proven, Set: delta.Set{{Path: "/a", Post: file("1")}}}}},
 			"command proven of 1 i  /a (why)\n"},
+		{"a note and a gap", witness.Report{Began: 1, ID: "i", Notes: []string{"why"}, Gaps: gap},
+			"command proven of 1 i  (why; /g (lost))\n"},
+		{"a note and a gap with changes", witness.Report{Began: 1, ID: "i", Notes: []string{"why"}, Gaps: gap, Parts: sure},
+			"command proven of 1 i  /a (why; /g (lost))\n"},
+		{"a note and a gap with changes that are not certain", witness.Report{Began: 1, ID: "i", Ended: true,
+			Notes: []string{"why"}, Gaps: gap, Parts: unsure}, "command unproven of 1 i.more  /a\ncommand proven of 1 i  ended (why; /g (lost))\n"},
+		{"changes that are not certain", witness.Report{Began: 1, ID: "i", Ended: true, Parts: unsure},
+			"command unproven of 1 i  ended /a\n"},
+		{"a note with certain changes behind others", witness.Report{Began: 1, ID: "i", Notes: []string{"why"},
+			Parts: append(slices.Clone(unsure), witness.Part{Certainty: ledger.Proven,
+				Set: delta.Set{{Path: "/b", Post: file("1")}}})},
+			"command unproven of 1 i.more  /a\ncommand proven of 1 i  /b (why)\n"},
+		{"a note with certain changes before others", witness.Report{Began: 1, ID: "i", Notes: []string{"why"},
+			Parts: append(slices.Clone(sure), unsure...)},
+			"command proven of 1 i.more  /a (why)\ncommand unproven of 1 i  /a\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := workspace(t)
-			if _, err := enter.Report(t.Context(), w, txn.Origin{}, c.r); err != nil {
-				t.Fatal(err)
+			entries, err := enter.Report(t.Context(), w, txn.Origin{}, c.r)
+			if err != nil || len(entries) != strings.Count(c.want, "\n") {
+				t.Fatalf("%d entries, %v", len(entries), err)
 			}
 			if d := cmp.Diff(c.want, told(t, w)); d != "" {
 				t.Error(d)
@@ -203,5 +223,25 @@ func TestOtherKerfsAreKnown(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestWhatACommandMadeOfTheirs: another tool entered what the command then changed again, and it is
+// certain: its entry begins with what the other left.
+func TestWhatACommandMadeOfTheirs(t *testing.T) {
+	for certainty, want := range map[string]string{ledger.Proven: "2", ledger.Unproven: "1"} {
+		w := workspace(t)
+		if err := w.Ledger.Append(&ledger.Entry{Cause: ledger.CauseBegan, Changes: []ledger.Change{}}); err != nil {
+			t.Fatal(err)
+		}
+		theirs := delta.Set{{Path: "/w/a", Pre: file("1"), Post: file("2")}}
+		if _, err := w.Record(t.Context(), theirs, txn.CommitOptions{Certainty: ledger.Proven}); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := enter.Report(t.Context(), w, txn.Origin{}, witness.Report{Began: 1, ID: "i", Ended: true,
+			Parts: []witness.Part{{Certainty: certainty, Set: delta.Set{{Path: "/w/a", Pre: file("1"), Post: file("3")}}}}})
+		if err != nil || len(entries) != 1 || !entries[0].Set[0].Pre.Same(file(want)) {
+			t.Errorf("%s: %+v, %v", certainty, entries, err)
+		}
 	}
 }
