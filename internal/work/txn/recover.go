@@ -206,7 +206,7 @@ func (w *Workspace) inLedger(id string) (bool, error) {
 
 var errConflict = errors.New("changed by somebody else after an interrupted commit; left as it is")
 
-var errHalf = errors.New("a file holds neither what it held nor what it was to hold; when that is mended run: kerf recover")
+var errHalf = errors.New("a file is half written; when the disk is well again run: kerf recover")
 
 // undoAll takes ops back, the last first. What somebody else has changed since stays,
 // and is returned as landed; exact is false if it cannot be told what such a path has
