@@ -27,7 +27,7 @@ func TestAWorkerInTroubleStepsBack(t *testing.T) {
 			now = now.Add(time.Second)
 		}
 		if got := now.Sub(began); got != want*time.Second {
-			t.Errorf("away for %v, want %v s", got, want)
+			t.Errorf("away for %v, want %v", got, want*time.Second)
 		}
 	}
 	x.of(full, log)

@@ -38,6 +38,8 @@ func TestCommandLines(t *testing.T) {
 		{2, "all numbers must be positive", []string{"capacity", "--tasks", "0"}},
 		{2, "start one with kerf-fleet dev, or give --address and --store", []string{"list"}},
 		{2, `there is no command "nope"`, []string{"nope"}},
+		{2, "give --kerf", []string{"worker", "--kerf", "no-kerf", "--address", "127.0.0.1:1", "--store", t.TempDir()}},
+		{2, "cannot run sessions of tasks (exit status 1: ", []string{"worker", "--kerf", "false", "--address", "127.0.0.1:1", "--store", t.TempDir()}},
 		{2, "did you mean kerf-fleet submit?", []string{"submti"}},
 		{2, "unknown flag: --nope; see kerf-fleet list --help", []string{"list", "--nope"}},
 		{2, "unknown flag: --nope; see kerf-fleet --help", []string{"--nope"}},

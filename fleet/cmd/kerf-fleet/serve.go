@@ -68,6 +68,9 @@ func (w *working) begin(f *flags, c *cobra.Command, m *link.Metrics) (stop func(
 	if w.Kerf, err = filepath.Abs(w.Kerf); err != nil {
 		return nil, err
 	}
+	if err = serves(c.Context(), w.Kerf); err != nil {
+		return nil, err
+	}
 	if w.Store, err = f.open(c.Context()); err != nil {
 		return nil, err
 	}
@@ -101,6 +104,16 @@ func (w *working) begin(f *flags, c *cobra.Command, m *link.Metrics) (stop func(
 	m.Tell("troubles", "how often on end this worker could not do what it was given", n.Troubles)
 	m.Tell("slots", "how many may", func() int { return w.Slots })
 	return func() { n.Stop(); w.Engine.Close() }, nil
+}
+
+// serves reports whether a program is a kerf that can run the sessions of tasks.
+func serves(ctx context.Context, kerf string) error {
+	out, err := exec.CommandContext(ctx, kerf, "serve", "--idle", "0", "--help").CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return usage("%s cannot run sessions of tasks (%v: %.200s); give --kerf of the same release", kerf, err, said)
 }
 
 // observe serves metrics and health until ctx is done.

@@ -415,11 +415,23 @@ func TestAQuestionIsAnsweredOnce(t *testing.T) {
 	}
 }
 
+// Where no worker is at work, what is known without one is told at once.
+func TestWithoutAWorker(t *testing.T) {
+	f := newFleet(t)
+	f.must("submit", "--repo", f.repository("r"), "--id", "w", "--scenario", f.scenario("s"), "x")
+	for _, args := range [][]string{{"show", "w"}, {"logs", "w"}, {"approve", "w", "q"}, {"steer", "w", "x"}} {
+		if out, err := f.run(args...); err == nil || !strings.Contains(err.Error(), "w is waiting; no worker answers to tell more: is kerf-fleet worker") {
+			t.Errorf("%v: %s %v", args, out, err)
+		}
+	}
+	f.must("cancel", "w")
+}
+
 // A worker whose kerf is gone, or does not work, leaves tasks to those that can do them.
 func TestAWorkerThatCannotWorkLeavesTasks(t *testing.T) {
 	f := newFleet(t)
 	gone := filepath.Join(f.dir, "kerf-gone")
-	if err := os.WriteFile(gone, []byte("#!/bin/sh\nexit 3\n"), 0o700); err != nil {
+	if err := os.WriteFile(gone, []byte("#!/bin/sh\ncase \"$*\" in *--help) exit 0; esac\nexit 3\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	f.work("bad", "--kerf", gone)
