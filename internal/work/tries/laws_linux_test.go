@@ -500,7 +500,7 @@ func (h *history) course(sum *tally) {
 	for _, a := range slices.Backward(list) {
 		h.end(a, sum, twin != "" && len(list) == 1)
 	}
-	if left, err := os.ReadDir(filepath.Join(h.home, "tries")); err != nil || len(left) > 0 {
+	if left, err := tries.List(h.home); err != nil || len(left) > 0 {
 		h.Fatalf("%v, %v is left of the try", err, left)
 	}
 }

@@ -8,6 +8,9 @@
 //	0, 1, …      one directory for each root: upper (what was written) and work
 //	workspaces   what Kerf records in the try, in the place of Kerf's own records
 //
+// The file "given" beside them has each number that a try had, so that none is given again: who
+// throws a try away by a number that is known from earlier does not meet another one.
+//
 // Nothing of it is in the roots. To throw a try away is to remove its directory.
 package tries
 
@@ -86,13 +89,16 @@ func New(home string, roots []string, request string) (*Try, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := 1
+	id := given(home) + 1
 	if len(all) > 0 {
-		id = all[len(all)-1].ID + 1
+		id = max(id, all[len(all)-1].ID+1)
 	}
 	t := &Try{Meta: Meta{V: 1, Roots: real, Started: time.Now().UTC(), Request: request}}
 	for { // another Kerf may make one at the same time
 		t.ID, t.Dir = id, filepath.Join(place(home), strconv.Itoa(id))
+		if err := give(home, id); err != nil {
+			return nil, fmt.Errorf("make a try: %w", err)
+		}
 		err := os.Mkdir(t.Dir, 0o700)
 		if err == nil {
 			break

@@ -315,6 +315,10 @@ func (a *Attempts) settle(ctx context.Context, p *program.Program, h *host.Host,
 	if !a.KeepBest || !list[0].Passed {
 		return nil
 	}
+	verdicts, err := checked(ctx, p, h, list[0].try)
+	if err != nil {
+		return err
+	}
 	plan, ws, err := planOf(ctx, h, list[0].try, tries.Options{})
 	if err != nil {
 		return err
@@ -324,7 +328,7 @@ func (a *Attempts) settle(ctx context.Context, p *program.Program, h *host.Host,
 		return &program.Error{Code: 1, Err: fmt.Errorf("the best attempt, try %d, conflicts with what was changed here meanwhile",
 			list[0].Try), Hint: fmt.Sprintf("see kerf keep %d --dry-run; all attempts wait", list[0].Try)}
 	}
-	if err := carryOut(ctx, ws, plan); err != nil {
+	if err := carryOut(ctx, ws, plan, verdicts); err != nil {
 		return err
 	}
 	list[0].Kept = true

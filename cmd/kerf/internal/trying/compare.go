@@ -108,10 +108,11 @@ func End(ctx context.Context, p *program.Program, h *host.Host, id int, keep boo
 	var out bytes.Buffer
 	there := p.In(p.Dir)
 	there.Stdout, there.Stderr = &out, &out
-	if err := checked(ctx, there, h, t); err != nil {
+	verdicts, err := checked(ctx, there, h, t)
+	if err != nil {
 		return "", err
 	}
-	kept, err := keepAll(ctx, there, h, t)
+	kept, err := keepAll(ctx, there, h, t, verdicts)
 	if err == nil && !kept {
 		err = errors.New(out.String() + "nothing was written: files are in conflict; " +
 			fmt.Sprintf("kerf keep %d with --merge, --theirs, --ours or --skip settles it", id))

@@ -87,8 +87,9 @@ func (o *keepOptions) run(p *program.Program, cmd *cobra.Command, args []string)
 	}
 	defer t.Unlock()
 	o.Conflicts = o.settling.Way()
+	var verdicts tries.Verdicts
 	if !o.dryRun && !o.unchecked {
-		if err := checked(cmd.Context(), p, h, t); err != nil {
+		if verdicts, err = checked(cmd.Context(), p, h, t); err != nil {
 			return err
 		}
 	}
@@ -111,7 +112,7 @@ func (o *keepOptions) run(p *program.Program, cmd *cobra.Command, args []string)
 	stuck := plan.Count(tries.Conflict) > 0 && o.settling.Way() != settle.Skip
 	if !o.dryRun && !stuck {
 		working = p.Working("writing files")
-		err = carryOut(cmd.Context(), ws, plan)
+		err = carryOut(cmd.Context(), ws, plan, verdicts)
 		working.Stop()
 		if err != nil {
 			return err
@@ -144,14 +145,18 @@ func (o *keepOptions) run(p *program.Program, cmd *cobra.Command, args []string)
 	return nil
 }
 
-func carryOut(ctx context.Context, ws *workspace.Workspace, plan *tries.Plan) error {
+// carryOut keeps what is planned, then enters what checks found in the try.
+func carryOut(ctx context.Context, ws *workspace.Workspace, plan *tries.Plan, verdicts tries.Verdicts) error {
 	if plan.Empty() {
 		return nil
 	}
 	if why := ws.Unrecordable(); why != "" {
 		return fmt.Errorf("nothing was written, because it could not be recorded: %s", why)
 	}
-	return plan.Commit(ctx, ws.Txn)
+	if err := plan.Commit(ctx, ws.Txn); err != nil {
+		return err
+	}
+	return verdicts.Enter(ws.Ledger)
 }
 
 // report is a plan in JSON.

@@ -107,13 +107,14 @@ func (s Session) Lead(ctx context.Context, p *program.Program, h *host.Host,
 
 // kept keeps a try as the user of the terminal UI wishes, and tells why it did not.
 func (s *Session) kept(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try) (bool, error) {
-	if err := checked(ctx, p, h, t); err != nil {
+	verdicts, err := checked(ctx, p, h, t)
+	if err != nil {
 		fmt.Fprintf(p.Stderr, "kerf: %s. The session goes on in try %d.\n"+
 			"kerf: /try leave, then kerf keep %d --no-checks keeps it all the same\n", visible.OneLine(err.Error(), 300),
 			t.ID, t.ID)
 		return false, nil
 	}
-	kept, err := keepAll(ctx, p, h, t)
+	kept, err := keepAll(ctx, p, h, t, verdicts)
 	if err == nil && !kept {
 		fmt.Fprintf(p.Stderr, "kerf: nothing was written: files are in conflict. The session goes on in try %d.\n"+
 			"kerf: /try leave, then kerf keep %d with --merge, --theirs, --ours or --skip settles it\n", t.ID, t.ID)
@@ -123,7 +124,8 @@ func (s *Session) kept(ctx context.Context, p *program.Program, h *host.Host, t 
 
 // keepAll keeps a try as `kerf keep` does, and tells what became of each file. It reports
 // whether that was done: in a conflict nothing is.
-func keepAll(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try) (bool, error) {
+func keepAll(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try, verdicts tries.Verdicts) (bool,
+	error) {
 	plan, ws, err := planOf(ctx, h, t, tries.Options{})
 	if err != nil {
 		return false, err
@@ -132,7 +134,7 @@ func keepAll(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try
 	o := keepOptions{}
 	stuck := plan.Count(tries.Conflict) > 0
 	if !stuck {
-		if err := carryOut(ctx, ws, plan); err != nil {
+		if err := carryOut(ctx, ws, plan, verdicts); err != nil {
 			return false, err
 		}
 	}
