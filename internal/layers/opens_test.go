@@ -60,6 +60,7 @@ var opened = map[string]string{
 	"internal/work/tries/base.go":                                 "Kerf's own file of a try",
 	"internal/work/tries/dirs.go":                                 "what directories are there, to be made or removed by work/txn",
 	"internal/work/tries/keep.go":                                 "what a try wrote, in Kerf's home",
+	"internal/work/tries/numbers.go":                              "Kerf's own file of tries",
 	"internal/work/tries/room.go":                                 "Kerf's own directory of tries",
 	"internal/work/tries/tries.go":                                "Kerf's own directory of tries",
 	"internal/work/witness/collect.go":                            "names of files, among them the other ones of a changed file",
