@@ -309,3 +309,35 @@ func openAgain(t *testing.T, f *fixture) []ledger.Entry {
 	}
 	return list
 }
+
+// TestEachFileThatLandedIsEntered: of files that are committed each for itself some fail, one or all.
+func TestEachFileThatLandedIsEntered(t *testing.T) {
+	for _, c := range []struct{ files, fail, entered string }{
+		{"ab", "b", "a"}, {"ab", "ab", ""}, {"ab", "", "a b"}, {"a", "a", ""},
+	} {
+		f := newFixture(t)
+		w := f.open(true, func(op, path string) error {
+			if op == "rename" && path != "" && strings.Contains(c.fail, path[len(path)-1:]) {
+				return syscall.EIO
+			}
+			return nil
+		})
+		var set delta.Set
+		for _, name := range c.files {
+			set = append(set, f.change("d/"+string(name), "text"))
+		}
+		out, err := w.Commit(context.Background(), set, CommitOptions{BestEffort: true})
+		if len(out.Failed) != len(c.fail) || (err == nil) != (c.entered != "") {
+			t.Errorf("%q fail: %+v, %v", c.fail, out.Failed, err)
+		}
+		var names []string
+		for _, e := range f.entries() {
+			for _, ch := range e.Changes {
+				names = append(names, strings.TrimPrefix(ch.Path, f.path("d")+"/"))
+			}
+		}
+		if got := strings.Join(names, " "); got != c.entered || c.entered == "" && len(f.entries()) > 0 {
+			t.Errorf("%q fail: %q are entered in %d entries", c.fail, got, len(f.entries()))
+		}
+	}
+}
