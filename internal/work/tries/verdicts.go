@@ -27,7 +27,10 @@ func (v Verdicts) Enter(l *ledger.Ledger) error {
 			return fmt.Errorf("record what checks found: %w", err)
 		}
 	}
-	return nil
+	if len(v) == 0 {
+		return nil
+	}
+	return l.Sync() // so that nobody cuts them off unnoticed
 }
 
 // Verdicts are those after an entry of the try's own ledger.

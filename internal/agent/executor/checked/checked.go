@@ -312,7 +312,9 @@ func (x *Executor) record(r check.Report) string {
 		Check: &ledger.Verdict{Name: r.Check.Name, Command: r.Check.Command, When: string(r.When), Outcome: string(r.Outcome),
 			Exit: r.Exit, New: len(r.New), Known: r.Known, Why: r.Why, Millis: r.Took.Milliseconds(), Tree: r.Tree, Moved: r.Moved,
 			Output: kept}}
-	_ = x.o.Ledger.Append(e) // without it the check is not on record, and runs again
+	if x.o.Ledger.Append(e) == nil { // without it the check is not on record, and runs again
+		_ = x.o.Ledger.Sync() // so that nobody cuts it off unnoticed
+	}
 	return kept
 }
 
