@@ -125,17 +125,22 @@ func (d Desk) Counts(ctx context.Context, id string) (m task.Map, err error) {
 }
 
 // How often a question to a workflow is put, and how long each may take: one that a worker has just laid aside takes
-// its time.
+// its time. After the first, short one it is seen whether there is a worker at all.
 const (
-	queries   = 3
-	queryTime = 10 * time.Second
+	queries    = 4
+	queryTime  = 10 * time.Second
+	queryFirst = 2 * time.Second
 )
 
 // query asks a workflow. A worker answers.
 func (d Desk) query(ctx context.Context, id, what string, into any) (err error) {
 	for n := 0; n < queries; n++ {
 		var v converter.EncodedValue
-		short, stop := context.WithTimeout(ctx, queryTime)
+		limit := queryTime
+		if n == 0 {
+			limit = queryFirst
+		}
+		short, stop := context.WithTimeout(ctx, limit)
 		v, err = d.Engine.QueryWorkflow(short, id, "", what)
 		late := short.Err() != nil
 		stop()
