@@ -184,6 +184,12 @@ func TestFoldOfOneSet(t *testing.T) {
 		"of what is gone": {
 			Set{{Path: "/t", Post: x, From: "/a"}, {Path: "/t", Pre: x}, {Path: "/b", Post: x, From: "/t"}},
 			Set{{Path: "/b", Post: x}}},
+		"of two that are the same the first is the move": {
+			Set{{Path: "/a", Pre: x, To: "/b"}, {Path: "/b", Post: x, From: "/a"}, {Path: "/c", Post: x, From: "/a"}},
+			Set{{Path: "/a", Pre: x, To: "/b"}, {Path: "/b", Post: x, From: "/a"}, {Path: "/c", Post: x, From: "/a"}}},
+		"the one that is the same is the move": {
+			Set{{Path: "/a", Pre: x, To: "/b"}, {Path: "/b", Post: y, From: "/a"}, {Path: "/c", Post: x, From: "/a"}},
+			Set{{Path: "/a", Pre: x, To: "/c"}, {Path: "/b", Post: y, From: "/a"}, {Path: "/c", Post: x, From: "/a"}}},
 	} {
 		if d := cmp.Diff(c.want, Fold(c.in)); d != "" {
 			t.Errorf("%s: -want +got\n%s", name, d)
@@ -244,6 +250,7 @@ func TestRebase(t *testing.T) {
 		{"mode only", base, x(base), elsewhere, x(elsewhere), false},
 		{"mode onto a mode", base, edited, x(base), x(edited), false},
 		{"needs no bytes", base, blind(edited), x(base), x(blind(edited)), false},
+		{"already so, needs no bytes", base, blind(edited), x(blind(edited)), x(blind(edited)), false},
 		{"same place", base, edited, file("a\nb\nX\n"), nil, true},
 		{"already so", base, edited, edited, edited, false},
 		{"already so, other mode", base, edited, x(edited), x(edited), false},

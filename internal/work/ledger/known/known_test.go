@@ -98,6 +98,16 @@ func TestWhatIsLeftIsBeforeOrAfter(t *testing.T) {
 	}
 }
 
+func TestEntriesThatDoNotCountAreNotKnown(t *testing.T) {
+	entries := []ledger.Entry{{Seq: 1, Changes: []ledger.Change{{Path: "/w/f", Post: version("a")}}},
+		{Seq: 2, Changes: []ledger.Change{{Path: "/w/g", Post: version("a")}}}}
+	k := known.Of(entries, func(e *ledger.Entry) bool { return e.Seq == 2 })
+	left := k.Without(delta.Set{{Path: "/w/f", Post: image("a")}, {Path: "/w/g", Post: image("a")}})
+	if len(left) != 1 || left[0].Path != "/w/f" {
+		t.Errorf("left: %+v", left)
+	}
+}
+
 func TestAHalfOfAMoveStandsAlone(t *testing.T) {
 	entries := []ledger.Entry{{Certainty: ledger.Proven, Changes: []ledger.Change{{Path: "/w/b", Post: version("a")}}}}
 	set := delta.Set{{Path: "/w/a", Pre: image("a"), To: "/w/b"}, {Path: "/w/b", Post: image("a"), From: "/w/a"}}
@@ -235,6 +245,8 @@ func TestSettled(t *testing.T) {
 			ran(3, 1, ledger.Unproven, change("f", "", "a"))}, "1: 2:f 3:f "},
 		{"the command began later", []ledger.Entry{scanned(1, change("f", "", "a")),
 			{Seq: 2, Cause: ledger.CauseBegan, Certainty: ledger.Proven}, ran(3, 2, ledger.Proven, change("f", "", "a"))}, "1:f 2: 3:f "},
+		{"two looks told again", []ledger.Entry{began, scanned(2, change("f", "", "a")), scanned(3, change("g", "", "a")),
+			ran(4, 1, ledger.Proven, change("f", "", "a"), change("g", "", "a"))}, "1: 4:fg "},
 		{"its own part", []ledger.Entry{began, ran(2, 1, ledger.Unproven, change("f", "", "a")),
 			ran(3, 1, ledger.Proven, change("f", "", "a"))}, "1: 2:f 3:f "},
 	} {
