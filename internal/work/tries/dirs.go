@@ -114,10 +114,10 @@ func holds(dir string, goes, pruned map[string]bool) bool {
 	return found
 }
 
-// directories leaves out new directories in which only what is left out would be, and
-// orders those that go.
+// directories leaves out new directories in which only what is left out would be, but for
+// those to which a file gives way, and orders those that go.
 func (p *planner) directories() {
-	left, used := map[string]bool{}, map[string]bool{}
+	goes, left, used := p.goes(), map[string]bool{}, map[string]bool{}
 	for _, r := range p.plan.Rows {
 		in := left
 		if r.Next.Post != nil {
@@ -128,7 +128,8 @@ func (p *planner) directories() {
 		}
 	}
 	p.plan.Make = slices.DeleteFunc(p.plan.Make, func(d ledger.Dir) bool {
-		return (left[string(d.Path)] || p.was[string(d.Path)]) && !used[string(d.Path)]
+		path := string(d.Path)
+		return (left[path] || p.was[path]) && !used[path] && !goes[path]
 	})
 	p.prune()
 }

@@ -229,6 +229,21 @@ func TestPickedHunks(t *testing.T) {
 	}
 }
 
+// TestAFileGivesWayToADirectory also where all that is in the directory is a pipe, which is not
+// kept.
+func TestAFileGivesWayToADirectory(t *testing.T) {
+	for _, copied := range []bool{false, true} {
+		h := newHouse(t)
+		h.copied = copied
+		run(t, h.dir, "echo text > name; mkdir dir; touch dir/file")
+		plan := h.keep(h.try("rm name; mkdir name; mkfifo name/pipe; mkdir new; mkfifo new/pipe"), tries.Options{})
+		have := h.tree(h.dir, false)
+		if have["name"] != "drwxr-xr-x" || have["name/pipe"] != "" || have["new"] != "" || have["dir/file"] == "" {
+			t.Errorf("copied %v: %v\n%s", copied, have, rows(plan))
+		}
+	}
+}
+
 // TestNoProcessLeadsPast: nothing that a program in a try can see of processes leads to the
 // directory below the overlay.
 func TestNoProcessLeadsPast(t *testing.T) {
