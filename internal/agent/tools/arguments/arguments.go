@@ -21,6 +21,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"kerf/internal/agent/tool"
@@ -138,7 +139,7 @@ func (r *Reader) object(path string, raw json.RawMessage, into reflect.Value) er
 	if err != nil {
 		return err
 	}
-	for _, field := range reflect.VisibleFields(into.Type()) {
+	for _, field := range fieldsOf(into.Type()) {
 		if key := jsonName(field); key != "" && !given[key] && !optional(field) {
 			return fmt.Errorf("missing field %s (%s)", within(path, key), typeName(field.Type))
 		}
@@ -279,12 +280,24 @@ func bounds(path string, field reflect.StructField, v reflect.Value) error {
 }
 
 func fieldByName(t reflect.Type, key string) (reflect.StructField, bool) {
-	for _, f := range reflect.VisibleFields(t) {
+	for _, f := range fieldsOf(t) {
 		if key != "" && jsonName(f) == key {
 			return f, true
 		}
 	}
 	return reflect.StructField{}, false
+}
+
+// fields are those of the structs that were asked for: they are the same for each call.
+var fields sync.Map
+
+// fieldsOf are the fields of a struct, those of embedded ones as well. The list is shared.
+func fieldsOf(t reflect.Type) []reflect.StructField {
+	if have, ok := fields.Load(t); ok {
+		return have.([]reflect.StructField)
+	}
+	have, _ := fields.LoadOrStore(t, reflect.VisibleFields(t))
+	return have.([]reflect.StructField)
 }
 
 // jsonName returns the argument that f is, empty for embedded structs.
@@ -299,7 +312,7 @@ func optional(f reflect.StructField) bool {
 
 func fieldNames(t reflect.Type) string {
 	var names []string
-	for _, f := range reflect.VisibleFields(t) {
+	for _, f := range fieldsOf(t) {
 		if n := jsonName(f); n != "" {
 			names = append(names, n)
 		}

@@ -19,7 +19,7 @@ func (r *Reader) field(t reflect.Type, outermost bool, key string) (reflect.Stru
 		return f, ok
 	}
 	var found []reflect.StructField
-	for _, f := range reflect.VisibleFields(t) {
+	for _, f := range fieldsOf(t) {
 		name := jsonName(f)
 		if name == "" || !alike(name, key) && !slices.Contains(strings.Split(f.Tag.Get("also"), ","), key) {
 			continue

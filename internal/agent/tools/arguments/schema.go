@@ -50,7 +50,7 @@ func (s schema) object(b []byte, t reflect.Type, only []string) []byte {
 	b = append(b, `{"type":"object","properties":{`...)
 	var required []string
 	first := true
-	for _, f := range reflect.VisibleFields(t) {
+	for _, f := range fieldsOf(t) {
 		name := jsonName(f)
 		if name == "" || f.Tag.Get("offer") == "no" || only != nil && !slices.Contains(only, name) {
 			continue
