@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"kerf/internal/work/boundary/changed"
 	"kerf/internal/work/boundary/names"
+	"kerf/internal/work/inode"
 	"kerf/internal/work/repo"
 )
 
@@ -119,7 +119,7 @@ func (p *Plan) sightings(nested []string) map[string]string {
 		if info, err := p.answers.view.Lstat(n.Path); err == nil {
 			id, _ := IdentityOf(info)
 			seen[n.Path] = fmt.Sprint("was made or changed while a command ran, and ", p.At(n.Path).Why,
-				"\x00", id, info.Size(), info.ModTime().UnixNano(), changed.At(info).UnixNano())
+				"\x00", id, info.Size(), info.ModTime().UnixNano(), inode.Changed(info))
 		}
 	}
 	for _, git := range p.GitDirs {

@@ -200,24 +200,39 @@ func TestSEC_E1_CrashAtEveryCallOfOneFile(t *testing.T) {
 				}
 				return f, make(f)
 			}
-			f, set := begin()
-			old := f.snapshot()
-			count := &fault{}
-			if _, err := f.open(false, count.hook).Commit(context.Background(), set, CommitOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			next := f.snapshot()
-			for k := 1; k <= count.n; k++ {
-				f, set := begin()
-				c := &fault{at: k, crash: true, err: errors.New("dead")}
-				survive(func() {
-					if w, err := openAt(f.root, f.home, false, c.hook); err == nil {
-						_, _ = w.Commit(context.Background(), set, CommitOptions{})
-					}
-				})
-				checkWhole(t, f, old, next, fmt.Sprintf("call %d (%s)", k, c.calls[k-1]))
+			atEachCrash(t, begin, func(c remains) { checkWhole(t, c.fixture, c.old, c.next, c.call) })
+		})
+	}
+}
+
+// remains are what a commit leaves that died at one of its calls.
+type remains struct {
+	*fixture
+	set       delta.Set
+	old, next map[string]string // of a commit that does not die
+	call      string
+}
+
+// atEachCrash has a commit die at each of its calls, in a scene of its own each time, and calls
+// then with what is left.
+func atEachCrash(t *testing.T, begin func() (*fixture, delta.Set), then func(remains)) {
+	t.Helper()
+	f, set := begin()
+	old := f.snapshot()
+	count := &fault{}
+	if _, err := f.open(false, count.hook).Commit(context.Background(), set, CommitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	next := f.snapshot()
+	for k := 1; k <= count.n; k++ {
+		f, set := begin()
+		c := &fault{at: k, crash: true, err: errors.New("dead")}
+		survive(func() {
+			if w, err := openAt(f.root, f.home, false, c.hook); err == nil {
+				_, _ = w.Commit(context.Background(), set, CommitOptions{})
 			}
 		})
+		then(remains{f, set, old, next, fmt.Sprintf("call %d (%s)", k, c.calls[k-1])})
 	}
 }
 

@@ -5,7 +5,6 @@ package txn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -20,23 +19,15 @@ import (
 // restores a backup does. Its files have other inodes, so recovery tells them by what they hold.
 func TestSEC_E1_CrashBeforeACopy(t *testing.T) {
 	t.Parallel()
-	old, next, calls := afterwards(t, 1, false, nil, CommitOptions{})
-	for k := 1; k <= calls; k++ {
-		f, set := scene(t, 1)
-		c := &fault{at: k, crash: true, err: errors.New("dead")}
-		survive(func() {
-			if w, err := openAt(f.root, f.home, false, c.hook); err == nil {
-				_, _ = w.Commit(context.Background(), set, CommitOptions{})
-			}
-		})
-		if out, err := exec.Command("cp", "-a", f.root, f.root+".copy").CombinedOutput(); err != nil {
+	atEachCrash(t, func() (*fixture, delta.Set) { return scene(t, 1) }, func(c remains) {
+		if out, err := exec.Command("cp", "-a", c.root, c.root+".copy").CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		if err := errors.Join(os.Rename(f.root, f.root+".old"), os.Rename(f.root+".copy", f.root)); err != nil {
+		if err := errors.Join(os.Rename(c.root, c.root+".old"), os.Rename(c.root+".copy", c.root)); err != nil {
 			t.Fatal(err)
 		}
-		checkWhole(t, f, old, next, fmt.Sprintf("call %d (%s)", k, c.calls[k-1]))
-	}
+		checkWhole(t, c.fixture, c.old, c.next, c.call)
+	})
 }
 
 // TestSameTextOfAnotherStays: after the crash somebody saves, under names that the commit was
@@ -47,31 +38,18 @@ func TestSameTextOfAnotherStays(t *testing.T) {
 		f := newFixture(t)
 		return f, delta.Set{f.change("one", "the first"), f.change("two", "the second")}
 	}
-	f, set := begin()
-	count := &fault{}
-	if _, err := f.open(false, count.hook).Commit(context.Background(), set, CommitOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	want := f.snapshot()
-	for k := 1; k <= count.n; k++ {
-		f, set := begin()
-		c := &fault{at: k, crash: true, err: errors.New("dead")}
-		survive(func() {
-			if w, err := openAt(f.root, f.home, false, c.hook); err == nil {
-				_, _ = w.Commit(context.Background(), set, CommitOptions{})
-			}
-		})
-		for _, ch := range set {
-			f.write("theirs", string(ch.Post.Data)) // beside what is there, so its inode is another one
-			if err := os.Rename(f.path("theirs"), ch.Path); err != nil {
+	atEachCrash(t, begin, func(c remains) {
+		for _, ch := range c.set {
+			c.write("theirs", string(ch.Post.Data)) // beside what is there, so its inode is another one
+			if err := os.Rename(c.path("theirs"), ch.Path); err != nil {
 				t.Fatal(err)
 			}
 		}
-		f.open(false, nil) // recovers
-		if d := cmp.Diff(want, f.snapshot()); d != "" {
-			t.Errorf("call %d (%s): -want +got\n%s", k, c.calls[k-1], d)
+		c.open(false, nil) // recovers
+		if d := cmp.Diff(c.next, c.snapshot()); d != "" {
+			t.Errorf("%s: -want +got\n%s", c.call, d)
 		}
-	}
+	})
 }
 
 // TestModesOfMadeDirectories: what a commit makes has the modes that were asked for when

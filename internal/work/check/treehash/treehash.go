@@ -15,6 +15,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"kerf/internal/work/inode"
 )
 
 // Lister lists the files and links below a directory, as absolute paths with slashes, and
@@ -114,7 +116,7 @@ func (h *Hasher) Newest(ctx context.Context) (newest time.Time, err error) {
 
 // ctimeOf is when anything of a file was changed; the zero time where that is not known.
 func ctimeOf(st fs.FileInfo) time.Time {
-	ctime, _ := changed(st)
+	ctime := inode.Changed(st)
 	if ctime == 0 {
 		return time.Time{}
 	}
@@ -160,7 +162,7 @@ func (h *Hasher) file(all io.Writer, seen map[string]content, name, rel string) 
 
 func (h *Hasher) content(name string, st fs.FileInfo) (content, error) {
 	c := content{size: st.Size(), mtime: st.ModTime(), read: time.Now()}
-	c.ctime, c.ino = changed(st)
+	c.ctime, c.ino = inode.Changed(st), inode.Number(st)
 	if was, ok := h.seen[name]; ok && was.size == c.size && was.mtime.Equal(c.mtime) && was.ctime == c.ctime &&
 		was.ino == c.ino && was.read.Sub(was.mtime) > settle {
 		return was, nil

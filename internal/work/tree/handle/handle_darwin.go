@@ -2,7 +2,6 @@ package handle
 
 import (
 	"errors"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,8 +32,6 @@ func renameExchange(fd int, a, b string) error {
 }
 
 func statTimes(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.Ctim.Nano() }
-
-func sysCtime(st *syscall.Stat_t) int64 { return st.Ctimespec.Nano() }
 
 // isMount: files cannot be mounted upon.
 func isMount(int, string) bool { return false }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -144,8 +143,6 @@ func renameExchange(fd int, a, b string) error {
 }
 
 func statTimes(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.Ctim.Nano() }
-
-func sysCtime(st *syscall.Stat_t) int64 { return st.Ctim.Nano() }
 
 // isMount reports whether something is mounted on the name.
 func isMount(fd int, name string) bool {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/inode"
 )
 
 // Dir is a descriptor of a directory.
@@ -151,7 +153,7 @@ func SignatureOf(fi fs.FileInfo) Signature {
 	s := Signature{Size: fi.Size(), Mtime: fi.ModTime().UnixNano(), Mode: fi.Mode()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		s.Dev, s.Ino = uint64(st.Dev), uint64(st.Ino)
-		s.Ctime = sysCtime(st)
+		s.Ctime = inode.Changed(fi)
 	}
 	return s
 }
