@@ -147,18 +147,16 @@ func TestWebAnswersTheFleet(t *testing.T) {
 		p.Wait(fmt.Sprintf(`(window.old = true) && (%s.querySelector("[name=words]").value = %q) !== null`, question(n), words))
 		p.Wait(fmt.Sprintf(`%s.querySelector("[value=%s]").click() === undefined`, question(n), decision))
 	}
-	again := func(want int) {
+	again := func() {
 		p.Wait(`!window.old && ` + ready + `document.title.startsWith("Fleet")`) // the page that answers
-		for late := time.Now().Add(runLimit); len(heard()) < want && time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
-		}
 		shown()
 	}
 	press(0, "", "yes")
-	again(1)
+	again()
 	press(0, "use the mirror", "no")
-	again(2)
+	again()
 	press(1, "8080 <b>", "yes")
-	again(3)
+	again()
 	want := []string{`{"task":"t-1","question":"q1","yes":true}`, `{"task":"t-1","question":"q1","yes":false,"words":"use the mirror"}`,
 		`{"task":"t-1","question":"q2","yes":true,"words":"8080 \u003cb\u003e"}`}
 	if got := heard(); !slices.Equal(got, want) {
