@@ -65,12 +65,13 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	if h.files.InEditor(a.Set) {
 		write = h.files.CommitInEditor
 	}
+	shown := h.files.Beside(a.Set, m.Diff)
 	out, err := write(ctx, a.Set, o)
 	r, done := a.Result, committed{strays: out.Strays()}
 	r.Warnings = append(r.Warnings, tool.Warn("TEMPORARY_FILE_LEFT", done.strays)...)
 	if len(out.Committed) > 0 || !out.Exact {
 		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry,
-			files.DiffOf(out.Committed, a.Set, m.Diff))
+			files.DiffOf(out.Committed, a.Set, shown()))
 	}
 	done.records, done.strays = append(missed, done.records...), out.Strays()
 	if !out.Exact {

@@ -1,6 +1,9 @@
 package files
 
 import (
+	"slices"
+	"sync"
+
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/work/changes"
@@ -72,6 +75,23 @@ func (f *Files) Unified(set delta.Set) string {
 		loaded[i] = c
 	}
 	return string(diff.Unified(delta.Files(loaded, f.Relative)))
+}
+
+// Beside makes the diff of a proposed set beside its commit, unless it is known. What it
+// returns waits for it. A set of small files is not worth it: their diff is made when asked for.
+func (f *Files) Beside(set delta.Set, known string) func() string {
+	const large = 1 << 20 // bytes; below it a diff takes less than what handing it over costs
+	big := func(img *delta.Image) bool { return img != nil && img.Size > large }
+	if known != "" || !slices.ContainsFunc(set, func(c delta.Change) bool { return big(c.Pre) || big(c.Post) }) {
+		return func() string { return known }
+	}
+	var made string
+	var beside sync.WaitGroup
+	beside.Go(func() { made = f.Unified(set) })
+	return func() string {
+		beside.Wait()
+		return made
+	}
 }
 
 // shown is Load for a diff.
