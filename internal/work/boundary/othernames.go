@@ -137,14 +137,10 @@ func (r *resolver) answers() *answers {
 		if e.access == Write {
 			continue
 		}
-		a.folded[names.Fold(filepath.ToSlash(path))] = path
+		fold := names.Fold(filepath.ToSlash(path))
+		a.folded[fold] = path
 		if e.access == None {
-			a.closes = append(a.closes, path)
-		}
-	}
-	for _, p := range r.patterns {
-		if p.rule.Access == None {
-			a.closes = append(a.closes, p.base)
+			a.closes = append(a.closes, fold)
 		}
 	}
 	return a

@@ -53,7 +53,7 @@ type answers struct {
 	roots []string
 	// folded are the closed entries by their folded names.
 	folded map[string]string
-	// closes says that something is hidden, by an entry or a pattern.
+	// closes are the folded names of what entries hide.
 	closes []string
 	tmp    string // in whose place commands have a directory of their own
 	view   View
@@ -222,14 +222,32 @@ func whyRule(r Rule) string {
 
 // HidesBelow reports whether anything below dir, or dir itself, may be hidden.
 func (p *Plan) HidesBelow(dir string) bool {
-	if p.answers == nil {
+	a := p.answers
+	switch {
+	case a == nil:
 		return true
-	}
-	if p.answers.everything {
+	case a.everything:
 		return false
 	}
-	for _, at := range p.answers.closes {
-		if pathname.Under(at, dir) || pathname.Under(dir, at) {
+	dir = filepath.Clean(dir)
+	// What hides dir hides what lies in it, unless a nearer entry decides; and what does not
+	// hide dir hides nothing in it.
+	return a.closesBelow(dir) || p.At(dir).Access == Hidden
+}
+
+// closesBelow reports whether a rule may hide something below dir.
+func (a *answers) closesBelow(dir string) bool {
+	for _, p := range a.patterns {
+		if p.rule.Access == None && (pathname.Under(p.base, dir) || pathname.Under(dir, p.base)) {
+			return true
+		}
+	}
+	if len(a.closes) == 0 {
+		return false
+	}
+	folded := names.Fold(filepath.ToSlash(dir))
+	for _, at := range a.closes {
+		if pathname.Under(folded, at) {
 			return true
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"kerf/internal/text/order"
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/tree/handle"
 )
 
 // Query asks for lines that match a pattern (RE2 syntax, one line at a time).
@@ -115,9 +116,9 @@ func (g *grepping) run(ctx context.Context, s *Searcher) (base string, err error
 	dirs := make(map[string][]string)
 	files := 0
 	w := walker{ctx: ctx, depth: maxDepth}
-	err = w.run(s, g.q.Dir, func(rel string, e fs.DirEntry) {
-		if e.Type().IsRegular() && globbed(g.q.Glob, rel) {
-			dirs[path.Dir(rel)] = append(dirs[path.Dir(rel)], e.Name())
+	err = w.run(s, g.q.Dir, func(dir, rel string, e handle.Named) {
+		if e.Type.IsRegular() && globbed(g.q.Glob, rel) {
+			dirs[dir] = append(dirs[dir], e.Name)
 			files++
 		}
 	})
@@ -141,18 +142,21 @@ func (g *grepping) one(ctx context.Context) error {
 			return err
 		}
 	}
-	root, err := g.s.open(filepath.Clean(dir))
+	at, err := g.s.open(filepath.Clean(dir))
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	data, err := g.read(root, dir, name, nil)
+	defer at.Close()
+	if st, err := at.Lstat(name); err == nil && !st.Mode.IsRegular() {
+		return named(g.q.Dir, errNotAFile) // to open a device may do something
+	}
+	data, err := g.read(at, dir, name, nil)
 	switch {
 	case errors.Is(err, errLarge):
 		g.large(name)
 		return nil
 	case err != nil:
-		return err
+		return named(g.q.Dir, err)
 	}
 	g.add(name, g.p.search(ctx, data, g.q.Context, g.limit+1))
 	return ctx.Err()
@@ -191,19 +195,19 @@ func (g *grepping) search(ctx context.Context, dirs map[string][]string) error {
 	return ctx.Err()
 }
 
-func (g *grepping) dir(ctx context.Context, top *os.Root, dir string, names []string, buf []byte) []byte {
-	root, err := openIn(top, dir)
+func (g *grepping) dir(ctx context.Context, top handle.Dir, dir string, names []string, buf []byte) []byte {
+	at, err := openFrom(top, dir)
 	if err != nil {
 		g.skipped(err)
 		return buf
 	}
-	defer root.Close()
+	defer at.Close()
 	for _, name := range names {
 		rel := path.Join(dir, name)
 		if ctx.Err() != nil || !g.wants(rel) {
 			continue
 		}
-		data, err := g.read(root, filepath.Join(g.q.Dir, filepath.FromSlash(dir)), name, buf)
+		data, err := g.read(at, filepath.Join(g.q.Dir, filepath.FromSlash(dir)), name, buf)
 		if errors.Is(err, errLarge) {
 			g.large(rel)
 			continue
@@ -221,14 +225,22 @@ func (g *grepping) dir(ctx context.Context, top *os.Root, dir string, names []st
 	return buf
 }
 
+// openFrom opens the directory at the relative path dir, which is empty for top itself.
+func openFrom(top handle.Dir, dir string) (handle.Dir, error) {
+	if dir == "" {
+		dir = "."
+	}
+	return top.OpenDir(dir)
+}
+
 // read reads a file that may be searched.
-func (g *grepping) read(root *os.Root, dir, name string, buf []byte) ([]byte, error) {
-	return readFile(root, name, buf, maxGrep, func(info fs.FileInfo) bool {
-		if g.s.bound == nil {
+func (g *grepping) read(at handle.Dir, dir, name string, buf []byte) ([]byte, error) {
+	return readFile(at, name, buf, maxGrep, func(st handle.Stat) bool {
+		if g.s.bound == nil || st.Nlink < 2 {
 			return true
 		}
-		id, several := boundary.IdentityOf(info)
-		return !several || g.s.bound.Of(filepath.Join(dir, name), id, true).Access != boundary.Hidden
+		id := boundary.FileID{Device: st.Dev, Inode: st.Ino}
+		return g.s.bound.Of(filepath.Join(dir, name), id, true).Access != boundary.Hidden
 	})
 }
 
@@ -325,49 +337,45 @@ var (
 
 // readFile reads a regular file into buf, which may be nil; larger ones give
 // errLarge and their first max bytes. may, when not nil, is asked about the opened file.
-func readFile(root *os.Root, name string, buf []byte, max int64, may func(fs.FileInfo) bool) ([]byte, error) {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errNotAFile
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+func readFile(dir handle.Dir, name string, buf []byte, max int64, may func(handle.Stat) bool) ([]byte, error) {
+	f, err := dir.OpenRead(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	// The file may have been replaced since; a FIFO would make the read wait.
-	if info, err = f.Stat(); err != nil {
+	// The file may have been replaced since it was listed; a FIFO would make the read wait.
+	st, err := f.Stat()
+	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
+	if !st.Mode.IsRegular() {
 		return nil, errNotAFile
 	}
-	if may != nil && !may(info) {
+	if may != nil && !may(st) {
 		return nil, errHidden
 	}
-	if info.Size() > max && max == maxGrep {
+	if st.Size > max && max == maxGrep {
 		return nil, errLarge
 	}
-	buf = slices.Grow(buf[:0], int(min(info.Size(), max))+1)
-	r := io.LimitReader(f, max+1)
-	for {
-		n, err := r.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	return readAll(f, buf, st.Size, max)
+}
+
+// readAll reads a file that is said to have so many bytes.
+func readAll(f handle.File, buf []byte, size, max int64) ([]byte, error) {
+	buf = slices.Grow(buf[:0], int(min(size, max))+1)
+	for int64(len(buf)) <= max {
 		if len(buf) == cap(buf) {
 			buf = slices.Grow(buf, len(buf))
 		}
+		room := buf[len(buf):min(int64(cap(buf)), max+1)]
+		n, err := f.Read(room)
+		buf = buf[:len(buf)+n]
+		switch {
+		case err == io.EOF, err == nil && n < len(room) && size > 0 && int64(len(buf)) == size:
+			return buf, nil // a regular file gives less than it is asked for at its end only
+		case err != nil:
+			return nil, err
+		}
 	}
-	if int64(len(buf)) > max {
-		return buf[:max], errLarge
-	}
-	return buf, nil
+	return buf[:max], errLarge
 }

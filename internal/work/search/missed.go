@@ -3,14 +3,13 @@ package search
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
+
+	"kerf/internal/work/tree/handle"
 )
 
 // The bounds of one search: what is beyond counts as left out.
@@ -106,19 +105,19 @@ func (g *grepping) withoutLarge(ctx context.Context, dirs map[string][]string) m
 }
 
 // smallOf are the files of one directory that can be searched.
-func (g *grepping) smallOf(top *os.Root, dir string, names []string) []string {
-	root, err := openIn(top, filepath.FromSlash(dir))
+func (g *grepping) smallOf(top handle.Dir, dir string, names []string) []string {
+	at, err := openFrom(top, dir)
 	if err != nil {
 		return nil
 	}
-	defer root.Close()
+	defer at.Close()
 	return slices.DeleteFunc(names, func(name string) bool {
-		info, err := root.Lstat(name)
-		if err == nil && tooLarge(info) {
+		st, err := at.Lstat(name)
+		if err == nil && tooLarge(st) {
 			g.large(path.Join(dir, name))
 		}
-		return err != nil || !info.Mode().IsRegular() || tooLarge(info)
+		return err != nil || !st.Mode.IsRegular() || tooLarge(st)
 	})
 }
 
-func tooLarge(info fs.FileInfo) bool { return info.Mode().IsRegular() && info.Size() > maxGrep }
+func tooLarge(st handle.Stat) bool { return st.Mode.IsRegular() && st.Size > maxGrep }

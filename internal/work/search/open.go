@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -25,16 +24,15 @@ func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%q is outside the workspace (%s), or a link leads to it", e.Path, strings.Join(e.Roots, ", "))
 }
 
-// open opens dir, a real path, one directory beneath the other from the root it lies in.
-// A link on the way, whenever it was put there, is an error. Without a boundary any
-// directory is opened.
-func (s *Searcher) open(dir string) (*os.Root, error) {
+// open opens dir, a real path, beneath the root it lies in. A link on the way, whenever it
+// was put there, is an error. Without a boundary any directory is opened.
+func (s *Searcher) open(dir string) (handle.Dir, error) {
 	if s.bound == nil {
-		return openTop(dir)
+		return openFree(dir)
 	}
 	dir = filepath.Clean(dir)
 	if err := s.check(dir); err != nil {
-		return nil, err
+		return handle.Dir{}, err
 	}
 	top := ""
 	for _, r := range s.roots {
@@ -44,34 +42,47 @@ func (s *Searcher) open(dir string) (*os.Root, error) {
 	}
 	if top == "" {
 		if s.bound.At(dir).Access != boundary.Writable {
-			return nil, &OutsideError{dir, s.roots}
+			return handle.Dir{}, &OutsideError{dir, s.roots}
 		}
 		top = filepath.VolumeName(dir) + string(filepath.Separator) // everything is granted
 	}
-	at, err := handle.Top(top)
+	opened, err := openBeneath(top, dir)
 	if errors.Is(err, handle.ErrLink) {
-		err = &OutsideError{dir, s.roots}
+		return handle.Dir{}, &OutsideError{dir, s.roots}
 	}
+	return opened, named(dir, err)
+}
+
+// openBeneath opens dir, which is top or lies below it.
+func openBeneath(top, dir string) (handle.Dir, error) {
+	at, err := handle.Top(top)
+	if err != nil || top == dir {
+		return at, err
+	}
+	defer at.Close()
+	rel, err := filepath.Rel(top, dir)
 	if err != nil {
-		return nil, err
+		return handle.Dir{}, err
 	}
-	rel, _ := filepath.Rel(top, dir)
-	if rel == "." {
-		return at, nil
+	return at.OpenDir(filepath.ToSlash(rel))
+}
+
+// openFree opens a directory; links may lead to it.
+func openFree(dir string) (handle.Dir, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return handle.Dir{}, err
 	}
-	for name := range strings.SplitSeq(rel, string(filepath.Separator)) {
-		next, err := openIn(at, name)
-		if err == nil && !isStill(at, name, next) {
-			next.Close()
-			err = &OutsideError{dir, s.roots}
-		}
-		at.Close()
-		if err != nil {
-			return nil, err
-		}
-		at = next
+	opened, err := handle.Open(real, "")
+	return opened, named(dir, err)
+}
+
+// named says what could not be opened.
+func named(path string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return at, nil
+	return &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
 // check refuses what is hidden.
@@ -82,24 +93,4 @@ func (s *Searcher) check(path string) error {
 	return nil
 }
 
-// isStill reports whether opened is the directory that has the name in root, and no link
-// led to it.
-func isStill(root *os.Root, name string, opened *os.Root) bool {
-	named, err := root.Lstat(name)
-	if err != nil || named.Mode()&fs.ModeSymlink != 0 {
-		return false
-	}
-	is, err := opened.Stat(".")
-	return err == nil && os.SameFile(named, is)
-}
-
 var errHidden = errors.New("it is hidden")
-
-// openTop opens a directory; a link may lead to it.
-func openTop(dir string) (*os.Root, error) {
-	return os.OpenRoot(dir + string(filepath.Separator) + ".")
-}
-
-// openIn opens a directory in another one. The dot behind its name has the system refuse
-// what is no directory: to open a FIFO would wait for a writer.
-func openIn(root *os.Root, name string) (*os.Root, error) { return root.OpenRoot(name + "/.") }

@@ -2,8 +2,6 @@
 
 package search
 
-const nonblock = 0
-
 // maxArgs is how many bytes of file names one command line takes; Windows
 // allows 32,767 characters in all.
 const maxArgs = 20 << 10

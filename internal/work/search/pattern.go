@@ -102,8 +102,11 @@ func edged(re *syntax.Regexp) bool {
 // search returns the first limit matching lines of data and those around them,
 // without paths. Data with a NUL gives none, unless it is UTF-16 with a mark.
 func (p *pattern) search(ctx context.Context, data []byte, around, limit int) []Line {
+	if !p.may(data) {
+		return nil
+	}
 	data, ok := plain(data)
-	if !ok || !bytes.Contains(data, []byte(p.literal)) {
+	if !ok {
 		return nil
 	}
 	c := cutter{data: data, around: min(max(around, 0), maxContext), number: 1}
@@ -128,6 +131,17 @@ func (p *pattern) search(ctx context.Context, data []byte, around, limit int) []
 	}
 	c.after(len(data))
 	return c.lines
+}
+
+// may reports whether a line of data can match, for all that a look at its bytes tells. Most
+// files are done with then.
+func (p *pattern) may(data []byte) bool {
+	return wideMark(data) || bytes.Contains(data, []byte(p.literal))
+}
+
+// wideMark reports whether data begins like UTF-16.
+func wideMark(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
 }
 
 // plain makes data UTF-8 with line feeds; it may write to data. It reports false

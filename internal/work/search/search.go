@@ -19,6 +19,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/tree/handle"
 )
 
 // DefaultLimit bounds results when the caller names no limit.
@@ -79,11 +80,11 @@ func (s *Searcher) List(ctx context.Context, dir string, depth, limit int) (path
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	w := walker{ctx: ctx, depth: max(depth, 1)}
-	err = w.run(s, dir, func(rel string, e fs.DirEntry) {
+	err = w.run(s, dir, func(_, rel string, e handle.Named) {
 		switch {
-		case e.IsDir():
+		case e.Type.IsDir():
 			rel += "/"
-		case e.Type()&fs.ModeSymlink != 0:
+		case e.Type&fs.ModeSymlink != 0:
 			rel += "@"
 		}
 		paths = append(paths, rel)
@@ -109,8 +110,8 @@ func (s *Searcher) Glob(ctx context.Context, dir, pattern string, limit int) (pa
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	w := walker{ctx: ctx, depth: maxDepth}
-	err = w.run(s, dir, func(name string, e fs.DirEntry) {
-		if !e.IsDir() && doublestar.MatchUnvalidated(rel, name) {
+	err = w.run(s, dir, func(_, name string, e handle.Named) {
+		if !e.Type.IsDir() && doublestar.MatchUnvalidated(rel, name) {
 			paths = append(paths, base+name)
 		}
 	})

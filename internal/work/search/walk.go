@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"kerf/internal/pathname"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/search/ignore"
+	"kerf/internal/work/tree/handle"
 )
 
 // A walk looks at no more than this, however large or deep a tree may be; what
@@ -25,34 +25,41 @@ const (
 // its parent's handle, so a link that takes a directory's place on the way does
 // not lead out.
 type walker struct {
-	ctx     context.Context
-	depth   int
-	seen    int
-	visit   func(rel string, e fs.DirEntry)
+	ctx   context.Context
+	depth int
+	seen  int
+	// visit is told of the entry e of the directory dir; both paths are relative to the start.
+	visit   func(dir, rel string, e handle.Named)
 	prefix  string // path of the start below the top of the rules, with slash
 	partial bool   // something was not looked at
 	dirPath string // of the start
 	bound   Boundary
 }
 
+// place is one directory of a walk.
+type place struct {
+	opened handle.Dir
+	rel    string // path from the start
+	level  *ignore.Level
+	depth  int  // how many levels are still entered
+	open   bool // nothing in it is hidden
+}
+
 // run visits everything below dir that the rules leave, in no order.
-func (w *walker) run(s *Searcher, dir string, visit func(string, fs.DirEntry)) error {
+func (w *walker) run(s *Searcher, dir string, visit func(dir, rel string, e handle.Named)) error {
 	root, err := s.open(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	w.visit = visit
+	w.visit, w.bound = visit, s.bound
 	w.dirPath = filepath.Clean(dir)
-	if s.bound != nil && s.bound.HidesBelow(w.dirPath) {
-		w.bound = s.bound
-	}
 	level, prefix := above(s.roots, w.dirPath)
 	w.prefix = prefix
-	return w.dir(root, "", level, w.depth)
+	return w.dir(place{opened: root, level: level, depth: w.depth, open: w.bound == nil})
 }
 
-func (w *walker) dir(root *os.Root, rel string, level *ignore.Level, depth int) error {
+func (w *walker) dir(p place) error {
 	if late(w.ctx) {
 		w.partial = true
 		return nil
@@ -60,10 +67,10 @@ func (w *walker) dir(root *os.Root, rel string, level *ignore.Level, depth int) 
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	entries, err := readDir(root)
+	entries, err := p.opened.List()
 	if err != nil {
-		if rel == "" {
-			return err
+		if p.rel == "" {
+			return named(w.dirPath, err)
 		}
 		w.partial = true
 		return nil
@@ -72,70 +79,57 @@ func (w *walker) dir(root *os.Root, rel string, level *ignore.Level, depth int) 
 		w.partial = true
 		return nil
 	}
-	level = level.Enter(strings.TrimSuffix(w.prefix+rel, "/"), filesOf(root, entries))
+	at := filepath.Join(w.dirPath, filepath.FromSlash(p.rel))
+	p.open = p.open || !w.bound.HidesBelow(at)
+	p.level = p.level.Enter(strings.TrimSuffix(w.prefix+p.rel, "/"), filesOf(p.opened, at, entries))
 	for _, e := range entries {
-		name := path.Join(rel, e.Name())
-		if e.Name() == ".git" || level.Excluded(w.prefix+name, e.IsDir()) {
+		rel := e.Name
+		if p.rel != "" {
+			rel = p.rel + "/" + e.Name
+		}
+		if e.Name == ".git" || p.level.Excluded(w.prefix+rel, e.Type.IsDir()) {
 			continue
 		}
-		if w.hides(name) {
+		if !p.open && w.bound.At(filepath.Join(at, e.Name)).Access == boundary.Hidden {
 			w.partial = true
 			continue
 		}
-		w.visit(name, e)
-		if !e.IsDir() {
+		w.visit(p.rel, rel, e)
+		if !e.Type.IsDir() {
 			continue
 		}
-		if depth == 1 {
+		if p.depth == 1 {
 			w.partial = w.partial || w.depth == maxDepth
 			continue
 		}
-		if err := w.enter(root, e.Name(), name, level, depth-1); err != nil {
+		if err := w.enter(p, e.Name, rel); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walker) enter(root *os.Root, name, rel string, level *ignore.Level, depth int) error {
-	sub, err := openIn(root, name)
-	if err != nil {
+func (w *walker) enter(p place, name, rel string) error {
+	sub, err := p.opened.OpenDir(name)
+	if err != nil { // a link, perhaps, took its place
 		w.partial = w.partial || !errors.Is(err, fs.ErrNotExist)
 		return nil
 	}
 	defer sub.Close()
-	if w.bound != nil && !isStill(root, name, sub) {
-		w.partial = true // a link took its place
-		return nil
-	}
-	return w.dir(sub, rel, level, depth)
+	return w.dir(place{sub, rel, p.level, p.depth - 1, p.open})
 }
 
-// hides reports whether the boundary hides what is at rel.
-func (w *walker) hides(rel string) bool {
-	return w.bound != nil && w.bound.At(filepath.Join(w.dirPath, filepath.FromSlash(rel))).Access == boundary.Hidden
-}
-
-func readDir(root *os.Root) ([]fs.DirEntry, error) {
-	d, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	return d.ReadDir(-1)
-}
-
-// filesOf reads the ignore files among entries.
-func filesOf(root *os.Root, entries []fs.DirEntry) ignore.Files {
+// filesOf reads the ignore files among the entries of a directory, whose path is at.
+func filesOf(opened handle.Dir, at string, entries []handle.Named) ignore.Files {
 	var f ignore.Files
 	for _, e := range entries {
-		switch e.Name() {
+		switch e.Name {
 		case ".gitignore":
-			f.Git = readSet(root, e)
+			f.Git = readSet(opened, e)
 		case ".ignore":
-			f.Own = readSet(root, e)
+			f.Own = readSet(opened, e)
 		case ".git":
-			if _, common, ok := ignore.GitDir(root.Name()); ok {
+			if _, common, ok := ignore.GitDir(at); ok {
 				f.Repo, f.Info = true, ignore.Info(common)
 			}
 		}
@@ -143,11 +137,11 @@ func filesOf(root *os.Root, entries []fs.DirEntry) ignore.Files {
 	return f
 }
 
-func readSet(root *os.Root, e fs.DirEntry) *ignore.Set {
-	if !e.Type().IsRegular() {
+func readSet(opened handle.Dir, e handle.Named) *ignore.Set {
+	if !e.Type.IsRegular() {
 		return nil
 	}
-	data, err := readFile(root, e.Name(), nil, ignore.MaxFile, nil)
+	data, err := readFile(opened, e.Name, nil, ignore.MaxFile, nil)
 	if err != nil && !errors.Is(err, errLarge) {
 		return nil
 	}

@@ -50,6 +50,15 @@ func (f File) Sig() (Signature, error) {
 	return sigOf(&st), nil
 }
 
+// Stat tells about the open file. It does not know of mounts.
+func (f File) Stat() (Stat, error) {
+	var st unix.Stat_t
+	if _, err := again(func() (int, error) { return 0, unix.Fstat(f.fd, &st) }); err != nil {
+		return Stat{}, err
+	}
+	return Stat{Signature: sigOf(&st), Nlink: uint64(st.Nlink), uid: st.Uid, gid: st.Gid, dev: uint64(st.Dev), fixed: true}, nil
+}
+
 // Chmod gives the file the permission bits of perm.
 func (f File) Chmod(perm fs.FileMode) error {
 	_, err := again(func() (int, error) { return 0, unix.Fchmod(f.fd, uint32(perm.Perm())) })

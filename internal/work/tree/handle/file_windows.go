@@ -23,8 +23,14 @@ func (f File) WriteAll(data []byte) error {
 // Sig is the signature of the open file.
 func (f File) Sig() (Signature, error) {
 	st, err := f.Stat()
+	return st.Signature, err
+}
+
+// Stat tells about the open file.
+func (f File) Stat() (Stat, error) {
+	st, err := f.File.Stat()
 	if err != nil {
-		return Signature{}, err
+		return Stat{}, err
 	}
-	return SignatureOf(st), nil
+	return Stat{Signature: SignatureOf(st)}, nil
 }

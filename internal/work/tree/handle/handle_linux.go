@@ -2,8 +2,6 @@ package handle
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"unsafe"
@@ -57,16 +55,6 @@ func TopFD(path string, flags int) (int, error) {
 	}
 	defer unix.Close(top)
 	return openBeneath(top, rest, flags)
-}
-
-// Top opens the directory of an absolute path, on which no link may lie.
-func Top(dir string) (*os.Root, error) {
-	fd, err := TopFD(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_PATH)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d/.", fd))
 }
 
 // statAt asks for everything in one call.

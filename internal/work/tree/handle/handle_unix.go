@@ -84,6 +84,28 @@ func Open(root, rel string) (Dir, error) {
 	return Dir{}, err
 }
 
+// Top opens the directory of an absolute path, on which no link may lie.
+func Top(dir string) (Dir, error) {
+	d, err := Open(dir, "")
+	if errors.Is(err, unix.ELOOP) {
+		err = ErrLink
+	}
+	return d, err
+}
+
+// OpenDir opens the directory rel, a path of one or more components below h, so that it can
+// be listed. It meets no link, and does not wait where a FIFO took a directory's place: the
+// system looks what it is before it opens it.
+func (h Dir) OpenDir(rel string) (Dir, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+	open := walkBeneath
+	if strings.Contains(rel, "/") {
+		open = openBeneath // one call for several components
+	}
+	fd, err := open(h.fd, rel, flags)
+	return Dir{fd: fd}, err
+}
+
 // walkBeneath opens rel one component at a time, none of which may be a link.
 func walkBeneath(fd int, rel string, flags int) (int, error) {
 	at := fd

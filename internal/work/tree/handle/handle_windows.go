@@ -32,30 +32,85 @@ func (s Stat) MayWrite() bool { return false }
 
 // Open opens the directory rel, which may be empty, below root, meeting no link.
 func Open(root, rel string) (Dir, error) {
-	dir := filepath.Join(root, filepath.FromSlash(rel))
 	top, err := os.OpenRoot(filepath.FromSlash(root))
-	if err != nil || rel == "" {
-		return Dir{top, dir}, err
+	if err != nil {
+		return Dir{}, err
 	}
-	defer top.Close()
-	for name, rest, more := strings.Cut(rel, "/"); ; name, rest, more = strings.Cut(rest, "/") {
-		st, err := top.Lstat(name)
+	h := Dir{top, filepath.FromSlash(root)}
+	if rel == "" {
+		return h, nil
+	}
+	defer h.Close()
+	return h.OpenDir(rel)
+}
+
+// Top opens the directory of an absolute path, on which no link may lie.
+func Top(dir string) (Dir, error) {
+	h, err := Open(dir, "")
+	if err != nil {
+		return Dir{}, err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err != nil || real != filepath.Clean(dir) {
+		h.Close()
+		return Dir{}, ErrLink
+	}
+	return h, nil
+}
+
+// OpenDir opens the directory rel, a path of one or more components below h, meeting no link.
+func (h Dir) OpenDir(rel string) (Dir, error) {
+	at := h
+	for name := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+		sub, err := at.child(name)
+		if at != h {
+			at.Close()
+		}
 		if err != nil {
 			return Dir{}, err
 		}
-		if st.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
-			return Dir{}, ErrLink
-		}
-		sub, err := top.OpenRoot(name)
-		if err != nil {
-			return Dir{}, err
-		}
-		if !more {
-			return Dir{sub, dir}, nil
-		}
-		top.Close()
-		top = sub
+		at = sub
 	}
+	return at, nil
+}
+
+func (h Dir) child(name string) (Dir, error) {
+	named, err := h.root.Lstat(name)
+	if err != nil {
+		return Dir{}, err
+	}
+	if isLink(named) {
+		return Dir{}, ErrLink
+	}
+	sub, err := h.root.OpenRoot(name)
+	if err != nil {
+		return Dir{}, err
+	}
+	// A link may have taken its place meanwhile.
+	if is, err := sub.Stat("."); err != nil || !os.SameFile(named, is) {
+		sub.Close()
+		return Dir{}, ErrLink
+	}
+	return Dir{sub, filepath.Join(h.path, name)}, nil
+}
+
+func isLink(info fs.FileInfo) bool { return info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 }
+
+// List returns the names in the directory, in no order.
+func (h Dir) List() ([]Named, error) {
+	d, err := h.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Named, len(entries))
+	for i, e := range entries {
+		all[i] = Named{e.Name(), e.Type()}
+	}
+	return all, nil
 }
 
 // Close releases the handle.
@@ -102,6 +157,9 @@ func (h Dir) Rmdir(name string) error { return h.root.Remove(name) }
 
 // OpenRead opens a file for reading.
 func (h Dir) OpenRead(name string) (File, error) {
+	if info, err := h.root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return File{}, ErrLink
+	}
 	f, err := h.root.Open(name)
 	return File{f}, err
 }

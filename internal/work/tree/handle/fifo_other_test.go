@@ -1,0 +1,7 @@
+//go:build !unix
+
+package handle
+
+import "testing"
+
+func fifo(*testing.T, string) {}
