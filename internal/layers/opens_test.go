@@ -56,7 +56,6 @@ var opened = map[string]string{
 	"internal/work/scan/keep.go":                                  "what the scan found, through a root; it asks the plan",
 	"internal/work/scan/stat_other.go":                            "names, for the scan, which asks the plan",
 	"internal/work/search/ignore/git.go":                          "ignore files, for what is searched",
-	"internal/work/search/open.go":                                "directories, where there is no plan",
 	"internal/work/tries/base.go":                                 "Kerf's own file of a try",
 	"internal/work/tries/dirs.go":                                 "what directories are there, to be made or removed by work/txn",
 	"internal/work/tries/keep.go":                                 "what a try wrote, in Kerf's home",

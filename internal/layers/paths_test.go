@@ -133,7 +133,7 @@ var otherwise = map[string]string{
 	"internal/work/search/search.go":                       "what a pattern of a glob means",
 	"internal/work/search/walk.go":                         "which ignore files hold in a directory; it asks the plan",
 	"internal/work/tree/handle/handle_windows.go":          "how Windows opens what lies below a directory",
-	"internal/work/tree/handle/top_other.go":               "whether a link lies on the way to what was opened",
+	"internal/work/tree/handle/list_linux.go":              "which names of a directory are no entries",
 	"internal/work/tree/hidden.go":                         "whether a recorded path can still be a file",
 	"internal/work/tree/locate.go":                         "which path links stand for; it asks the plan",
 	"internal/work/tree/tree.go":                           "which root a path lies in; it asks the plan",
