@@ -267,22 +267,6 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-func TestHidesBelow(t *testing.T) {
-	p := newPlace(t, "w/a/keys/", "w/b/", "o/")
-	plan := p.resolve(p.policy(boundary.Rule{Path: "w/a/keys", Access: boundary.None},
-		boundary.Rule{Path: "o/**/*.pem", Access: boundary.None}, boundary.Rule{Path: "w/b", Access: boundary.Read}))
-	for name, want := range map[string]bool{"": true, "w": true, "w/a": true, "w/a/keys": true, "w/a/keys/x": true, "w/b": false,
-		"o": true, "o/sub": true, "w/a/keysmith": false, "other": false} {
-		if got := plan.HidesBelow(p.at(name)); got != want {
-			t.Errorf("something below %q is hidden: %v", name, got)
-		}
-	}
-	all, err := boundary.Resolve(boundary.Policy{Mode: boundary.FullAccess}, boundary.Disk{})
-	if err != nil || all.HidesBelow("/") || all.At(p.at("w/a/keys")).Access != boundary.Writable {
-		t.Errorf("full access hides something: %v", err)
-	}
-}
-
 func TestHost(t *testing.T) {
 	p := newPlace(t, "w/")
 	only := func(host string, port int) (bool, string) {
