@@ -3,6 +3,9 @@ package delta
 import (
 	"errors"
 	"slices"
+
+	"kerf/internal/text/charset"
+	"kerf/internal/text/merge"
 )
 
 // Step is one set with whose doing it was.
@@ -23,9 +26,12 @@ type Parts struct {
 	Entangled []string
 }
 
-// Separate works out the parts of steps. Load gives images their bytes; it is asked
-// only where both sides changed one file, and an error of it entangles that path.
+// Separate works out the parts of steps. Where a step finds something else in a path than the
+// step before left there, others changed it between the two, and nobody told. Load gives images
+// their bytes; it is asked only where both sides changed one file, and an error of it entangles
+// that path.
 func Separate(steps []Step, load func(*Image) (*Image, error)) Parts {
+	steps = whole(steps)
 	var ours, theirs []Set
 	who := map[string]int{} // bit 1: ours, bit 2: theirs
 	for _, s := range steps {
@@ -57,6 +63,26 @@ func Separate(steps []Step, load func(*Image) (*Image, error)) Parts {
 	return p
 }
 
+// whole is steps with what was changed between them.
+func whole(steps []Step) []Step {
+	left := map[string]*Image{}
+	var all []Step
+	for _, s := range steps {
+		var between Set
+		for _, c := range s.Set {
+			if was, known := left[c.Path]; known && !was.Same(c.Pre) {
+				between = append(between, Change{Path: c.Path, Pre: was, Post: c.Pre})
+			}
+			left[c.Path] = c.Post
+		}
+		if len(between) > 0 {
+			all = append(all, Step{Set: between, Outside: true})
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
 // link is one change of a path in a chain.
 type link struct {
 	Change
@@ -86,39 +112,53 @@ func (p *Parts) split(path string, all []link, load func(*Image) (*Image, error)
 		last--
 	}
 	base, start, end, final := all[0].Pre, all[first].Pre, all[last].Post, all[len(all)-1].Post
-	theirs := start
+	theirs, entangled := start, false
 	for _, l := range all[first:last] {
 		if !l.outside {
 			continue
 		}
-		next, err := rebased(l.Change, theirs, load)
+		next, mixed, err := rebased(l.Change, theirs, load)
 		if err != nil {
-			theirs = start
-			p.Entangled = append(p.Entangled, path)
+			theirs, entangled = start, true
 			break
 		}
-		theirs = next
+		theirs, entangled = next, entangled || mixed
+	}
+	if entangled {
+		p.Entangled = append(p.Entangled, path)
 	}
 	p.Before.set(path, base, theirs)
 	p.Ours.set(path, theirs, end)
 	p.After.set(path, end, final)
 }
 
-// rebased makes the effect of c on now.
-func rebased(c Change, now *Image, load func(*Image) (*Image, error)) (*Image, error) {
-	out, err := Rebase(c, now)
-	if err == nil || !errors.Is(err, ErrNotLoaded) {
-		return out.Post, err
-	}
-	for _, i := range []**Image{&c.Pre, &c.Post, &now} {
-		if *i != nil && !(*i).Loaded {
-			if *i, err = load(*i); err != nil {
-				return nil, err
+// rebased makes the effect of c on now. Where the two changed the same lines, those of now
+// stay, and mixed is true.
+func rebased(c Change, now *Image, load func(*Image) (*Image, error)) (out *Image, mixed bool, err error) {
+	made, err := Rebase(c, now)
+	if errors.Is(err, ErrNotLoaded) {
+		for _, i := range []**Image{&c.Pre, &c.Post, &now} {
+			if *i != nil && !(*i).Loaded {
+				if *i, err = load(*i); err != nil {
+					return nil, false, err
+				}
 			}
 		}
+		made, err = Rebase(c, now)
 	}
-	out, err = Rebase(c, now)
-	return out.Post, err
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) || len(conflict.Conflicts) == 0 {
+		return made.Post, false, err
+	}
+	mode, _ := mergeMode(c.Pre.Mode, now.Mode, c.Post.Mode) // Rebase did it before
+	text, ok := merge.Beside(c.Pre.Data, now.Data, c.Post.Data, charset.Charset{}, func(c merge.Conflict) []byte {
+		mixed = true
+		return c.Ours
+	})
+	if !ok {
+		return nil, false, err
+	}
+	return NewFile(text, mode), mixed, nil
 }
 
 // set makes the change of a path in s the one from pre to post; where s has one it

@@ -1,0 +1,89 @@
+package delta
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestNobodyElsesLinesAreOurs: whose a line is does not depend on whether anybody told what
+// others did between two of our steps, nor on how near to ours their lines are.
+func TestNobodyElsesLinesAreOurs(t *testing.T) {
+	none := func(i *Image) (*Image, error) { return i, nil }
+	rapid.Check(t, func(t *rapid.T) {
+		var now [][]byte
+		for i := range rapid.IntRange(0, 8).Draw(t, "lines") {
+			now = append(now, fmt.Appendf(nil, "line %d\n", i))
+		}
+		image := func() *Image { return NewFile(bytes.Join(now, nil), 0o644) }
+		first := image()
+		var told, untold []Step
+		began, mixed := false, false
+		for n := range rapid.IntRange(2, 8).Draw(t, "steps") {
+			outside := began && rapid.Bool().Draw(t, "outside")
+			who := map[bool]string{true: "theirs", false: "ours"}[outside]
+			pre, line := image(), fmt.Appendf(nil, "%s %d\n", who, n)
+			at := rapid.IntRange(0, len(now)).Draw(t, "at")
+			if at < len(now) && rapid.Bool().Draw(t, "replaced") {
+				mixed = mixed || !bytes.HasPrefix(now[at], []byte("line "))
+				now[at] = line
+			} else {
+				now = append(now[:at:at], append([][]byte{line}, now[at:]...)...)
+			}
+			step := Step{Set{{Path: "/a", Pre: pre, Post: image()}}, outside}
+			told, began = append(told, step), began || !outside
+			if !outside {
+				untold = append(untold, step)
+			}
+		}
+		for _, steps := range [][]Step{told, untold} {
+			p := Separate(steps, none)
+			checkParts(t, first, steps[len(steps)-1].Set[0].Post, p)
+			if mixed {
+				continue // of the same line both have a part
+			}
+			for _, c := range p.Ours {
+				before := strings.Count(string(c.Pre.Data), "theirs ")
+				if after := strings.Count(string(c.Post.Data), "theirs "); after > before && len(p.Entangled) == 0 {
+					t.Fatalf("lines of others are ours: %q -> %q", c.Pre.Data, c.Post.Data)
+				}
+			}
+		}
+	})
+}
+
+// checkParts wants the parts to lead from one state to the other.
+func checkParts(t *rapid.T, first, last *Image, p Parts) {
+	now := first
+	for _, s := range []Set{p.Before, p.Ours, p.After} {
+		for _, c := range s {
+			if !now.Same(c.Pre) {
+				t.Fatalf("a part begins with %v, and there was %v", c.Pre.At(), now.At())
+			}
+			now = c.Post
+		}
+	}
+	if !now.Same(last) {
+		t.Fatalf("the parts end with %v, not %v", now.At(), last.At())
+	}
+}
+
+func TestUntoldChangesBetween(t *testing.T) {
+	file := func(lines string) *Image { return NewFile([]byte(strings.ReplaceAll(lines, " ", "\n")+"\n"), 0o644) }
+	for _, c := range []struct{ name, first, second, third, last, ours string }{
+		{"beside ours", "1 2 3", "1 2 3 ours", "1 2 3 ours user", "OURS 2 3 ours user", "1 2 3 user"},
+		{"far from ours", "1 2 3 4 5", "1 2 3 4 5 ours", "1 2 user 4 5 ours", "OURS 2 user 4 5 ours", "1 2 user 4 5"},
+		{"before ours", "1 2 3", "1 2 ours 3", "1 2 user ours 3", "OURS 2 user ours 3", "1 2 user 3"},
+	} {
+		p := Separate([]Step{
+			{Set{{Path: "/a", Pre: file(c.first), Post: file(c.second)}}, false},
+			{Set{{Path: "/a", Pre: file(c.third), Post: file(c.last)}}, false},
+		}, nil)
+		if len(p.Entangled) > 0 || len(p.Ours) != 1 || !p.Ours[0].Pre.Same(file(c.ours)) {
+			t.Errorf("%s: %q, entangled %v; want ours to begin with %q", c.name, p.Ours[0].Pre.Data, p.Entangled, c.ours)
+		}
+	}
+}
