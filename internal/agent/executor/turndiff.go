@@ -64,11 +64,11 @@ func (r *recorder) turnDiff(ctx context.Context) *protocol.TurnDiff {
 			d.Outside += r.files.Unified(part)
 		}
 	}
-	if len(net.Entangled) > 0 {
-		d.Note = "changes from outside are in the same places: " + strings.Join(net.Entangled, ", ")
-	}
 	if !d.Exact {
 		d.Note = "not certain: " + strings.Join(d.NotCovered, ", ")
+	} else if len(net.Entangled) > 0 {
+		d.Exact = false
+		d.Note = "others changed the same lines, and the diff has what they wrote there: " + strings.Join(net.Entangled, ", ")
 	}
 	return d
 }

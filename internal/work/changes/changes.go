@@ -57,6 +57,8 @@ type Net struct {
 	// watched. Left are those with changes that are left out of Diff: the command was
 	// watched and not seen making them, or only what is proven was asked for.
 	Unproven, Left []string
+	// Mixed are the paths in Diff where others changed the very lines that are shown.
+	Mixed []string
 	// Lost are files that changed and that Diff cannot show, each with the reason.
 	Lost []string
 }
@@ -165,14 +167,16 @@ func (r Reader) Net(o NetOptions) (n Net, err error) {
 		}
 	}
 	outer := func(c delta.Change) bool { return !below(c.Path, o.Paths) && (c.From == "" || !below(c.From, o.Paths)) }
-	set := slices.DeleteFunc(r.separate(seen, used), outer)
+	parts := r.separate(seen, used)
+	set := slices.DeleteFunc(parts.Ours, outer)
 	for _, c := range set {
 		if doubtful[c.Path] || doubtful[c.From] {
 			n.Unproven = append(n.Unproven, c.Path)
 		}
 	}
 	if !o.Unproven && len(doubtful) > 0 {
-		set = slices.DeleteFunc(r.separate(seen, proven), outer)
+		parts = r.separate(seen, proven)
+		set = slices.DeleteFunc(parts.Ours, outer)
 		for _, path := range n.Unproven {
 			left[path] = true
 		}
@@ -183,6 +187,7 @@ func (r Reader) Net(o NetOptions) (n Net, err error) {
 	n.Left = slices.DeleteFunc(n.Left, func(path string) bool { return !below(path, o.Paths) })
 	n.Set = set
 	shown := setOf(set.Paths())
+	n.Mixed = slices.DeleteFunc(parts.Entangled, func(path string) bool { return !shown[path] })
 	n.Lost = lostOf(slices.DeleteFunc(lost, func(g ledger.Gap) bool { return shown[string(g.Path)] }), o.Paths)
 	n.Diff, err = r.unified(set)
 	return n, err
@@ -212,14 +217,14 @@ func (r Reader) pick(o NetOptions) (seen []ledger.Entry, picked map[int64]bool, 
 }
 
 // separate is the net of the used entries, told from the others.
-func (r Reader) separate(seen []ledger.Entry, used map[int64]bool) delta.Set {
+func (r Reader) separate(seen []ledger.Entry, used map[int64]bool) delta.Parts {
 	steps := stepsOf(seen, used)
 	first := slices.IndexFunc(steps, func(s delta.Step) bool { return !s.Outside })
 	if first < 0 {
-		return nil
+		return delta.Parts{}
 	}
 	// What comes before the first of ours is where they start.
-	return delta.Separate(steps[first:], r.load).Ours
+	return delta.Separate(steps[first:], r.load)
 }
 
 // stepsOf tells the used entries of seen, oldest first, from the others. An undo

@@ -86,7 +86,7 @@ func (b *book) commit(cmd *cobra.Command, args []string, message string, dry boo
 	for _, name := range res.Staged {
 		fmt.Fprintf(b.p.Stderr, "what is staged of it stays: %s\n", b.p.Named(name))
 	}
-	tellUnproven(b.p, "the commit has changes of these files of which nobody saw who made them", n.Unproven)
+	tellFiles(b.p, "unproven: the commit has changes of these files of which nobody saw who made them", n.Unproven)
 	if dry {
 		return b.p.Paged(func() error { return printDiff(b.p, res.Diff) })
 	}

@@ -63,9 +63,10 @@ func diffCommand(p *program.Program) *cobra.Command {
 			if err := p.Paged(func() error { return o.print(p, string(n.Diff)) }); err != nil {
 				return err
 			}
-			tellUnproven(p, "the diff has changes of these files of which nobody saw who made them (--proven leaves them out)",
+			tellFiles(p, "unproven: the diff has changes of these files of which nobody saw who made them (--proven leaves them out)",
 				n.Unproven)
-			tellUnproven(p, "the diff leaves out changes of these files of which nobody saw who made them", n.Left)
+			tellFiles(p, "unproven: the diff leaves out changes of these files of which nobody saw who made them", n.Left)
+			tellFiles(p, "mixed: others changed the same lines of these files; the diff shows what they wrote there, too", n.Mixed)
 			if len(n.Lost) > 0 {
 				fmt.Fprintln(p.Stderr, "not whole: the diff leaves out changes of these files")
 			}
@@ -252,12 +253,12 @@ func (b *book) entry(t named.Target, paths []string) (changes.Net, error) {
 	return changes.Net{Diff: []byte(diff)}, nil
 }
 
-// tellUnproven names the files of which nobody saw who changed them.
-func tellUnproven(p *program.Program, what string, paths []string) {
+// tellFiles names the files that something is to be told of, on standard error.
+func tellFiles(p *program.Program, what string, paths []string) {
 	if len(paths) == 0 {
 		return
 	}
-	fmt.Fprintf(p.Stderr, "unproven: %s\n", what)
+	fmt.Fprintln(p.Stderr, what)
 	for _, path := range paths {
 		fmt.Fprintf(p.Stderr, "  %s\n", shortPath(p, path))
 	}

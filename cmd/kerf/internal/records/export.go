@@ -69,7 +69,7 @@ func patchSeries(p *program.Program, id, dir string) error {
 		if err != nil {
 			return err
 		}
-		tellUnproven(p, "the series has changes of these files of which nobody saw who made them", n.Unproven)
+		tellFiles(p, "unproven: the series has changes of these files of which nobody saw who made them", n.Unproven)
 		if len(n.Lost) > 0 {
 			return fmt.Errorf("the change of the request %q is not known whole: %s", visible.ClipRunes(t.Prompt, 60),
 				visible.Plain(strings.Join(n.Lost, ", ")))
