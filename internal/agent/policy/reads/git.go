@@ -102,7 +102,7 @@ var gitForms = sync.OnceValue(func() map[string]form {
 			"untracked-files? " +
 			"ignore-submodules? ignored? column? no-column ahead-behind no-ahead-behind renames no-renames " +
 			"find-renames?"},
-		"rev-parse": free, "merge-base": free, "show-ref": {flags: "dqs", long: "head heads tags branches verify " +
+		"rev-parse": free, "merge-base": free, "show-ref": {flags: "dq", long: "head heads tags branches verify " +
 			"exists " +
 			"dereference hash? abbrev? quiet exclude-existing?", optional: "s"},
 		"ls-files": {flags: "cdmosiukztvfrR", valued: "xX", long: "cached deleted modified others stage directory " +
@@ -118,7 +118,8 @@ var gitForms = sync.OnceValue(func() map[string]form {
 		"annotate": gitBlame,
 		"describe": {long: "all tags contains abbrev= candidates= exact-match debug long match= exclude= always " +
 			"first-parent dirty? broken?"},
-		"shortlog": {flags: "nsecpwEFi", optional: "w", long: "numbered summary email group= committer " + gitRevLong},
+		"shortlog": {flags: "nsecpEFi", optional: "w", long: "numbered summary email group= " +
+			strings.Replace(gitRevLong, " committer= ", " committer ", 1)},
 		"name-rev": {long: "tags refs= exclude= all name-only no-undefined always annotate-stdin stdin"},
 		"grep": {flags: "aIriEGFPnhHlLzocvwWpq", valued: "ABCefm", digits: true, long: "cached untracked no-index " +
 			"exclude-standard " +

@@ -98,12 +98,15 @@ func (w words) git() Found {
 	case "filter-branch", "difftool", "mergetool", "for-each-repo", "send-email", "instaweb", "filter-repo":
 		return w.any()
 	case "rebase":
-		return optioned("-x", "--exec")(w)
+		return optioned("CsXS", "-x", "--exec")(w)
 	case "grep":
-		return optioned("-O", "--open-files-in-pager")(w)
+		return optioned("ABCefm", "-O", "--open-files-in-pager")(w)
 	case "clone", "fetch", "pull", "ls-remote", "push", "archive", "fetch-pack", "send-pack":
-		f := optioned("--upload-pack", "--receive-pack", "--exec", "--config", "-c")(words{w.argv[at-1:],
-			w.known[min(at-1, len(w.known)):]})
+		list := []string{"--upload-pack", "--receive-pack", "--exec", "--config", "-c"}
+		if sub == "clone" {
+			list = append(list, "-u")
+		}
+		f := optioned("boj", list...)(words{w.argv[at-1:], w.known[min(at-1, len(w.known)):]})
 		for i := range f.Scripts {
 			for j := range f.Scripts[i].Words {
 				f.Scripts[i].Words[j] += at - 1

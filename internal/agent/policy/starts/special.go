@@ -17,10 +17,10 @@ var special = map[string]func(words) Found{
 	"readarray": words.callback,
 	"test":      words.subscripts, "[": words.subscripts, "unset": words.subscripts, "read": words.subscripts,
 	"printf": words.subscripts, "let": words.subscripts, "wait": words.subscripts,
-	"sort": optioned("--compress-program"), "split": optioned("--filter"),
-	"rg": optioned("--pre", "--hostname-bin"), "rsync": optioned("-e", "--rsh", "--rsync-path"),
-	"ssh": words.remote, "scp": optioned("-S", "-o", "-F"), "sftp": optioned("-S", "-o", "-F"),
-	"man": optioned("-P", "--pager", "-H", "--html"), "zip": optioned("-TT", "--unzip-command"),
+	"sort": optioned("", "--compress-program"), "split": optioned("", "--filter"),
+	"rg": optioned("", "--pre", "--hostname-bin"), "rsync": optioned("BTfM", "-e", "--rsh", "--rsync-path"),
+	"ssh": words.remote, "scp": optioned("cDiJlPX", "-S", "-o", "-F"), "sftp": optioned("BbcDiJlPRsX", "-S", "-o", "-F"),
+	"man": optioned("CRLmMeErsS", "-P", "--pager", "-H", "--html"), "zip": optioned("", "-TT", "--unzip-command"),
 	"gdb": words.any, "lldb": words.any, "vim": words.any, "vi": words.any, "nvim": words.any, "ex": words.any,
 	"ed": words.any, "emacs": words.any, "less": words.any, "more": words.any, "expect": words.any,
 	"parallel": words.any, "entr": words.any, "bwrap": words.wraps, "firejail": words.wraps, "proot": words.wraps,
@@ -70,32 +70,71 @@ func (w words) any() Found {
 	return f
 }
 
-// optioned are programs that start another one only if they have one of the options.
-func optioned(list ...string) func(words) Found { return options(list).find }
+// abbreviates reports whether name means the long option, as it is or abbreviated: programs of GNU
+// and git take as much of it as tells it from others.
+func abbreviates(name, option string) bool { return len(name) > 2 && strings.HasPrefix(option, name) }
 
-type options []string
+// letterIn is the place in a word of joined letters at which the option with the letter stands, 0 for
+// none. Behind a letter of valued stands its value.
+func letterIn(word string, letter byte, valued string) int {
+	if len(word) < 2 || word[0] != '-' || word[1] == '-' {
+		return 0
+	}
+	for i := 1; i < len(word); i++ {
+		switch {
+		case word[i] == letter:
+			return i
+		case strings.IndexByte(valued, word[i]) >= 0:
+			return 0
+		}
+	}
+	return 0
+}
 
-func (list options) find(w words) Found {
+// optioned are programs that start another one only if they have one of the options. Letters of
+// valued are options of other kinds that take a value.
+func optioned(valued string, list ...string) func(words) Found {
+	return options{valued, list}.find
+}
+
+type options struct {
+	valued string
+	list   []string
+}
+
+func (o options) find(w words) Found {
 	for i, a := range w.argv[1:] {
-		for _, o := range list {
-			long := strings.HasPrefix(o, "--")
-			name, value, joined := strings.Cut(a, "=")
-			switch {
-			case long && len(name) > 3 && strings.HasPrefix(o, name) && joined:
-				return Found{Doubt: a + " starts another program", Scripts: []Script{{value, []int{i + 1}}}}
-			case long && len(name) > 3 && strings.HasPrefix(o, name), !long && a == o:
-				f := Found{Doubt: a + " starts another program"}
-				if i+2 < len(w.argv) {
-					f.Scripts = []Script{{w.argv[i+2], []int{i + 2}}}
-				}
-				return f
-			case !long && strings.HasPrefix(a, o):
-				return Found{Doubt: a + " starts another program", Scripts: []Script{{a[len(o):],
-					[]int{i + 1}}}}
+		for _, option := range o.list {
+			value, joined, is := o.value(a, option)
+			if !is {
+				continue
 			}
+			f, at := Found{Doubt: a + " starts another program"}, i+1
+			if !joined {
+				if at++; at == len(w.argv) {
+					return f
+				}
+				value = w.argv[at]
+			}
+			f.Scripts = []Script{{value, []int{at}}}
+			return f
 		}
 	}
 	return Found{}
+}
+
+// value tells whether a word is the option, and the value that is joined to it.
+func (o options) value(a, option string) (value string, joined, is bool) {
+	switch {
+	case strings.HasPrefix(option, "--"):
+		name, value, joined := strings.Cut(a, "=")
+		return value, joined, abbreviates(name, option)
+	case len(option) > 2:
+		value, is := strings.CutPrefix(a, option)
+		return value, value != "", is
+	}
+	at := letterIn(a, option[1], o.valued)
+	return a[at+min(at, 1):], at+1 < len(a), at > 0
 }
 
 func (w words) find() Found {
@@ -194,8 +233,7 @@ func (w words) scripted() Found {
 		name, value, joined := strings.Cut(a, "=")
 		at := strings.IndexByte(a, 'c')
 		short := i > 0 && strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && at > 0
-		long := len(name) > 3 && (strings.HasPrefix("--command",
-			name) || strings.HasPrefix("--session-command", name))
+		long := abbreviates(name, "--command") || abbreviates(name, "--session-command")
 		switch {
 		case short && at+1 < len(a):
 			f.Scripts = append(f.Scripts, Script{a[at+1:], []int{i}})
@@ -219,7 +257,7 @@ func (w words) make() Found {
 	for i, a := range w.argv[1:] {
 		name, value, joined := strings.Cut(a, "=")
 		switch {
-		case strings.HasPrefix(a, "--eval"), strings.HasPrefix(a, "-E"):
+		case abbreviates(name, "--eval"), letterIn(a, 'E', "CfIlojOW") > 0:
 			f.Doubt = "make --eval runs what it says"
 		case joined && !strings.HasPrefix(a, "-"):
 			name = strings.TrimRight(name, ":?+!")
@@ -241,8 +279,8 @@ func (w words) tar() Found {
 	for i, a := range w.argv[1:] {
 		name, value, joined := strings.Cut(a, "=")
 		for _, o := range []string{"--to-command", "--checkpoint-action", "--use-compress-program", "--rsh-command",
-			"--rmt-command", "--info-script", "--new-volume-script", "--use-compress-program"} {
-			if len(name) <= 4 || !strings.HasPrefix(o, name) {
+			"--rmt-command", "--info-script", "--new-volume-script"} {
+			if !abbreviates(name, o) {
 				continue
 			}
 			f.Doubt = a + " starts another program"
@@ -381,7 +419,7 @@ func (w words) subscripts() Found {
 }
 
 func (w words) remote() Found {
-	f := optioned("-o", "-F", "-S", "-J", "-I")(w)
+	f := optioned("BbcDEeiLlmOpPQRWw", "-o", "-F", "-S", "-J", "-I")(w)
 	if f.Doubt == "" && len(w.argv) > 2 {
 		f = w.rest(2, "")
 	}
