@@ -38,7 +38,7 @@ func TestDeployedCommandsAreKnown(t *testing.T) {
 				t.Errorf("%s sets %s, which nothing reads", file, name)
 			}
 		}
-		for _, line := range regexp.MustCompile(`(?m)^(?:ENTRYPOINT |ExecStart=)(.*)$`).FindAllStringSubmatch(text, -1) {
+		for _, line := range regexp.MustCompile(`(?m)^(?:ENTRYPOINT |ExecStart=|\s+entrypoint: )(.*)$`).FindAllStringSubmatch(text, -1) {
 			words := strings.Fields(line[1])
 			if json.Valid([]byte(line[1])) {
 				words = nil
@@ -53,6 +53,37 @@ func TestDeployedCommandsAreKnown(t *testing.T) {
 			} else if err = c.ParseFlags(rest); err != nil || len(c.Flags().Args()) > 0 {
 				t.Errorf("%s starts %q: %v", file, words, err)
 			}
+		}
+	}
+}
+
+// A volume belongs to root where the image has no such directory; and what Temporal is not there for yet tries again.
+func TestContainersCanWriteAndTryAgain(t *testing.T) {
+	image, compose := deployed(t, "Containerfile"), deployed(t, "compose.yml")
+	made := strings.Fields(regexp.MustCompile(`install -d -o kerf -g kerf .*`).FindString(image))
+	var mounted []string
+	for _, m := range regexp.MustCompile(`(?m)^VOLUME (\S+)`).FindAllStringSubmatch(image, -1) {
+		mounted = append(mounted, m[1])
+	}
+	kerfs := 0
+	for _, service := range regexp.MustCompile(`(?m)^  [a-z]+:`).Split(compose, -1) {
+		if !strings.Contains(service, "<<: *fleet") {
+			continue
+		}
+		kerfs++
+		if !strings.Contains(service, "restart: ") {
+			t.Errorf("a service that ends for good when Temporal is not there yet:%s", service)
+		}
+		for _, m := range regexp.MustCompile(`volumes: \["[a-z]+:(/[^"]*)"`).FindAllStringSubmatch(service, -1) {
+			mounted = append(mounted, m[1])
+		}
+	}
+	if kerfs != 2 || len(mounted) != 2 {
+		t.Errorf("%d services of kerf-fleet, with the volumes %v", kerfs, mounted)
+	}
+	for _, dir := range mounted {
+		if !slices.Contains(made, dir) {
+			t.Errorf("the user kerf cannot write %s", dir)
 		}
 	}
 }
