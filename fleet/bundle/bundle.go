@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kerf/fleet/task"
+	"kerf/internal/protocol/wire"
 )
 
 // Version is that of the format.
@@ -47,14 +48,23 @@ type Bundle struct {
 
 // Change is one path, relative to the repository. A side without a file has no mode.
 type Change struct {
-	Path   string `json:"path"`
-	Before Side   `json:"before"`
-	After  Side   `json:"after"`
+	Path   Name `json:"path"`
+	Before Side `json:"before"`
+	After  Side `json:"after"`
 	// Cause is who made it: tool, command, both, or unknown when the ledger does not say.
 	Cause     string   `json:"cause"`
 	Certainty string   `json:"certainty"` // proven, outside or unproven
 	Calls     []string `json:"calls,omitempty"`
 }
+
+// Name is a path as git has it. In JSON it is a string, or {"b64": "..."} where it is not UTF-8, as kerf writes both.
+type Name string
+
+// MarshalJSON is that of package wire.
+func (n Name) MarshalJSON() ([]byte, error) { return wire.Marshal(string(n)) }
+
+// UnmarshalJSON is that of package wire.
+func (n *Name) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, (*string)(n)) }
 
 // Side is a file as git names it.
 type Side struct {

@@ -15,6 +15,7 @@ import (
 	"kerf/fleet/bundle"
 	"kerf/fleet/git"
 	"kerf/fleet/task"
+	"kerf/internal/text/visible"
 )
 
 // ResultPrefix is how the names of a task's bundles begin, below those of the task. Each place has its own: one that the
@@ -79,11 +80,11 @@ func (w *Worker) changes(ctx context.Context, f files, b *bundle.Bundle) error {
 	causes := w.causes(ctx, f)
 	for i, c := range b.Changes {
 		b.Changes[i].Cause, b.Changes[i].Certainty = "unknown", "unproven"
-		if k, ok := causes[filepath.Join(f.tree, c.Path)]; ok {
+		if k, ok := causes[filepath.Join(f.tree, string(c.Path))]; ok {
 			b.Changes[i].Cause, b.Changes[i].Certainty, b.Changes[i].Calls = k.cause, k.certainty, k.calls
 		}
 		if c.After.Mode == "160000" {
-			b.Left = append(b.Left, c.Path+": a repository of its own; its files are not in the bundle")
+			b.Left = append(b.Left, visible.Plain(string(c.Path))+": a repository of its own; its files are not in the bundle")
 		}
 	}
 	return nil
@@ -97,7 +98,7 @@ func parse(raw []byte) (list []bundle.Change, err error) {
 		if len(head) != 5 {
 			return nil, fmt.Errorf("git diff-tree says %q", fields[i])
 		}
-		list = append(list, bundle.Change{Path: string(fields[i+1]), Before: side(head[0], head[2]), After: side(head[1], head[3])})
+		list = append(list, bundle.Change{Path: bundle.Name(fields[i+1]), Before: side(head[0], head[2]), After: side(head[1], head[3])})
 	}
 	return list, nil
 }
@@ -122,7 +123,7 @@ func (w *Worker) causes(ctx context.Context, f files) map[string]cause {
 	out, err := cmd.Output()
 	var entries []struct {
 		Cause, Certainty, Call string
-		Changes                []struct{ Path string }
+		Changes                []struct{ Path bundle.Name }
 	}
 	if err != nil || json.Unmarshal(out, &entries) != nil {
 		w.Log.Warn("the ledger cannot be read", "dir", f.dir, "error", err)
@@ -131,7 +132,8 @@ func (w *Worker) causes(ctx context.Context, f files) map[string]cause {
 	all := map[string]cause{}
 	for _, e := range entries {
 		for _, c := range e.Changes {
-			k, known := all[c.Path]
+			path := string(c.Path)
+			k, known := all[path]
 			switch {
 			case !known:
 				k.cause, k.certainty = e.Cause, e.Certainty
@@ -142,7 +144,7 @@ func (w *Worker) causes(ctx context.Context, f files) map[string]cause {
 			if e.Call != "" && !slices.Contains(k.calls, e.Call) {
 				k.calls = append(k.calls, e.Call)
 			}
-			all[c.Path] = k
+			all[path] = k
 		}
 	}
 	return all
