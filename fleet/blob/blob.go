@@ -216,6 +216,16 @@ func (s *Store) Follow(ctx context.Context, name string) (string, error) {
 	return string(data), err
 }
 
+// Try asks the store for one name, whatever it is: the error is [ErrRefused] where asking again would not help.
+func (s *Store) Try(ctx context.Context) error {
+	enough := errors.New("enough")
+	err := s.List(ctx, "", "", func(Object) error { return enough })
+	if errors.Is(err, enough) {
+		err = nil
+	}
+	return err
+}
+
 // Last returns the last name below prefix, empty where there is none.
 func (s *Store) Last(ctx context.Context, prefix string) (last string, err error) {
 	err = s.List(ctx, prefix, "", func(o Object) error { last = o.Name; return nil })

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +21,8 @@ import (
 	"kerf/fleet/blob"
 )
 
-// addresses are stores of each kind, and the one at KERF_FLEET_TEST_S3, whose bucket must be there.
+// addresses are stores of each kind, the servers of S3 that are on PATH, and the one at KERF_FLEET_TEST_S3, whose bucket
+// must be there.
 func addresses(t *testing.T) map[string]string {
 	back := s3mem.New()
 	if err := back.CreateBucket("b"); err != nil {
@@ -36,6 +38,12 @@ func addresses(t *testing.T) map[string]string {
 	all := map[string]string{"directory": filepath.Join(t.TempDir(), "s"), "s3": "s3://b/deep/prefix?endpoint=" + s.URL}
 	if another := os.Getenv("KERF_FLEET_TEST_S3"); another != "" {
 		all["another s3"] = another
+	}
+	certs := certificate(t)
+	for _, p := range servers {
+		if _, err := exec.LookPath(p.program); err == nil {
+			all[p.program] = p.start(t, certs)
+		}
 	}
 	return all
 }

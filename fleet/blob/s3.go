@@ -3,15 +3,21 @@ package blob
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // S3 is a bucket of an S3-compatible store. Keys and region come from where the AWS tools
@@ -102,6 +108,10 @@ func (b *S3) Delete(ctx context.Context, name string) error {
 	return told(name, err)
 }
 
+// ErrRefused says that the store answered and does not take what it was asked: the keys are wrong, there is no such
+// bucket, or its certificate is not trusted. Trying again does not help.
+var ErrRefused = errors.New("refused")
+
 // told puts the store's error into words.
 func told(name string, err error) error {
 	var none *types.NoSuchKey
@@ -111,6 +121,29 @@ func told(name string, err error) error {
 		return nil
 	case errors.As(err, &none), errors.As(err, &missing):
 		return fmt.Errorf("%s of the store: %w", name, fs.ErrNotExist)
+	case name == "":
+		return fmt.Errorf("the store: %w", why(err))
 	}
-	return fmt.Errorf("%s of the store: %w", name, err)
+	return fmt.Errorf("%s of the store: %w", name, why(err))
+}
+
+// why is what the client of the store wraps in its own steps.
+func why(err error) error {
+	var said smithy.APIError
+	var response *smithyhttp.ResponseError
+	var certificate *tls.CertificateVerificationError
+	var network *url.Error
+	switch {
+	case errors.As(err, &response) && response.HTTPStatusCode() >= http.StatusInternalServerError, errors.Is(err, context.Canceled):
+		return err // which passes
+	case errors.As(err, &said) && said.ErrorCode() != "SlowDown":
+		return fmt.Errorf("%w: %s", ErrRefused, strings.TrimSuffix(said.ErrorCode()+": "+said.ErrorMessage(), ": "))
+	case errors.As(err, &certificate):
+		return fmt.Errorf("%w: its certificate is not trusted (%v); AWS_CA_BUNDLE names a file of others", ErrRefused, certificate.Err)
+	case strings.Contains(err.Error(), "failed to refresh cached credentials"):
+		return fmt.Errorf("%w: there are no keys; give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE", ErrRefused)
+	case errors.As(err, &network):
+		return network.Err
+	}
+	return err
 }

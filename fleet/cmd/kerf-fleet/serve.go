@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
 
+	"kerf/fleet/blob"
 	"kerf/fleet/desk"
 	"kerf/fleet/engine"
 	"kerf/fleet/flow"
@@ -74,6 +75,9 @@ func (w *working) begin(f *flags, c *cobra.Command, m *link.Metrics) (stop func(
 	if w.Store, err = f.open(c.Context()); err != nil {
 		return nil, err
 	}
+	if err = w.reached(c.Context()); err != nil {
+		return nil, err
+	}
 	if !strings.HasPrefix(f.store, "s3://") {
 		dir, err := filepath.Abs(f.store)
 		if err != nil {
@@ -104,6 +108,20 @@ func (w *working) begin(f *flags, c *cobra.Command, m *link.Metrics) (stop func(
 	m.Tell("troubles", "how often on end this worker could not do what it was given", n.Troubles)
 	m.Tell("slots", "how many may", func() int { return w.Slots })
 	return func() { n.Stop(); w.Engine.Close() }, nil
+}
+
+// reached asks the store for a sign. One that refuses would do so with each task; one that is away may come back.
+func (w *working) reached(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
+	defer stop()
+	err := w.Store.Try(ctx)
+	if errors.Is(err, blob.ErrRefused) {
+		return usage("%v", err)
+	}
+	if err != nil {
+		w.Log.Warn("the store does not answer; tasks wait for it", "error", err)
+	}
+	return nil
 }
 
 // serves reports whether a program is a kerf that can run the sessions of tasks.
