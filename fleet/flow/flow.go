@@ -1,6 +1,8 @@
 // Package flow holds the workflows of the fleet. They decide what happens next and nothing
 // else: all work is done by activities. They are deterministic; a change of their steps
-// goes behind workflow.GetVersion, and the histories below testdata judge it.
+// goes behind workflow.GetVersion, and the histories below testdata judge it. So a task that
+// an older program began goes on with this one, and one that this one began waits where
+// only older ones are.
 package flow
 
 import (
@@ -45,7 +47,7 @@ const (
 type Activities interface {
 	// Prepare makes the files of a task on this worker: the revision, or what the last
 	// worker left.
-	Prepare(ctx context.Context, t task.Task, place int) (task.Place, error)
+	Prepare(ctx context.Context, t task.Given[task.Task], place int) (task.Place, error)
 	// Run runs the session until its turn is over. Words is what the model is told, empty
 	// for the task's prompt.
 	Run(ctx context.Context, t task.Task, p task.Place, words string) (task.Ran, error)
@@ -58,6 +60,15 @@ type Activities interface {
 	Deliver(ctx context.Context, id string, o task.Order) error
 	// Rows reads at most count rows of a map.
 	Rows(ctx context.Context, m task.Map, from, count int) ([]task.Row, error)
+}
+
+// known is what a workflow was given. Where a later program wrote what this one does not know, the step of the workflow
+// fails, and the engine has it tried again, until a worker of that program takes it.
+func known[T any](in task.Given[T]) T {
+	if in.Later != nil {
+		panic(in.Later)
+	}
+	return in.Of
 }
 
 // How long things may take. A worker that says nothing for beat is taken for dead; one that

@@ -242,7 +242,8 @@ func TestMap(t *testing.T) {
 	s := newStage(t)
 	at, most := 0, 0
 	seen := map[string]int{}
-	s.env.OnWorkflow(flow.TaskType, mockAny, mockAny).Return(func(ctx workflow.Context, do task.Task) (task.Result, error) {
+	s.env.OnWorkflow(flow.TaskType, mockAny, mockAny).Return(func(ctx workflow.Context, in task.Given[task.Task]) (task.Result, error) {
+		do := in.Of
 		at++
 		most = max(most, at)
 		seen[do.ID+" "+do.Prompt]++

@@ -70,15 +70,19 @@ func (o *one) take(ctx workflow.Context, id string) bool {
 	if i < 0 {
 		return false
 	}
-	o.state.Questions = slices.Delete(o.state.Questions, i, i+1)
-	if stop := o.timers[id]; stop != nil {
-		stop()
-		delete(o.timers, id)
-	}
+	o.close(i)
 	if len(o.state.Questions) == 0 && o.state.Phase == task.Asking {
 		o.phase(ctx, task.Running)
 	}
 	return true
+}
+
+// close removes an open question and its time limit.
+func (o *one) close(i int) {
+	id := o.state.Questions[i].ID
+	o.state.Questions = slices.Delete(o.state.Questions, i, i+1)
+	o.timers[id]()
+	delete(o.timers, id)
 }
 
 // answeredKept bounds what a state tells of answers.

@@ -18,7 +18,8 @@ const rowsRead = 200
 
 // Map runs one task for each row, at most m.Parallel at a time. After m.Part tasks it waits for those that run and
 // goes on as a new run, so that no history grows without bound.
-func (f Flows) Map(ctx workflow.Context, m task.Map) (task.Map, error) {
+func (f Flows) Map(ctx workflow.Context, in task.Given[task.Map]) (task.Map, error) {
+	m := known(in)
 	if m.Counts == nil {
 		m.Counts = map[task.Phase]int{}
 	}

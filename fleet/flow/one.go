@@ -24,7 +24,8 @@ type one struct {
 
 // Task runs one task to its end. A worker that dies is replaced by another one, which goes
 // on with the session where its record ends.
-func (f Flows) Task(ctx workflow.Context, t task.Task) (task.Result, error) {
+func (f Flows) Task(ctx workflow.Context, in task.Given[task.Task]) (task.Result, error) {
+	t := known(in)
 	t.ID = workflow.GetInfo(ctx).WorkflowExecution.ID // a schedule gives each run a name
 	o := &one{task: t, times: f.times(), timers: map[string]workflow.CancelFunc{},
 		state: task.State{Task: t, Phase: task.Waiting}}
@@ -103,11 +104,10 @@ func (o *one) lost(n int, err error) {
 	if len(o.state.Lost) < lostKept {
 		o.state.Lost = append(o.state.Lost, name+": "+plain(err))
 	}
-	for id, stop := range o.timers {
-		stop()
-		delete(o.timers, id)
+	for len(o.state.Questions) > 0 { // in their order: each ends a timer, which is a step
+		o.close(0)
 	}
-	o.state.Questions, o.state.Place = nil, nil
+	o.state.Place = nil
 }
 
 // plain is an error without the engine's wrapping.

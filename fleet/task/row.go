@@ -2,6 +2,8 @@ package task
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -17,11 +19,10 @@ func (m Map) Row(n int, r Row) Task {
 		t.Revision = r.Revision
 	}
 	var pairs []string
-	for name, value := range r.Values {
-		pairs = append(pairs, "{"+name+"}", value)
+	for _, name := range slices.Sorted(maps.Keys(r.Values)) { // a name may begin another: "A" does "A}{B"
+		pairs = append(pairs, "{"+name+"}", r.Values[name])
 	}
-	// Names do not contain one another with their braces, so the order does not matter,
-	// and what a value holds is not replaced again.
+	// What a value holds is not replaced again.
 	t.Prompt = strings.NewReplacer(pairs...).Replace(t.Prompt)
 	return t
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Task is one piece of work on one revision of one repository.
@@ -74,6 +75,8 @@ func (t *Task) Check() error {
 	switch {
 	case !idForm.MatchString(t.ID):
 		return fmt.Errorf("task id %q: use 1 to 120 letters, digits and ._:- beginning with a letter or digit", t.ID)
+	case !utf8.ValidString(t.Repository + t.Revision + t.Prompt + strings.Join(t.Checks, "")):
+		return errors.New("repository, revision, prompt and checks of a task must be UTF-8")
 	case t.Repository == "":
 		return errors.New("a task needs a repository: --repo URL or PATH")
 	case !path.IsAbs(t.Repository) && !urlForm.MatchString(t.Repository):

@@ -30,7 +30,8 @@ func (w *Worker) files(id string) files {
 }
 
 // Prepare is [flow.Activities].
-func (w *Worker) Prepare(ctx context.Context, t task.Task, number int) (p task.Place, err error) {
+func (w *Worker) Prepare(ctx context.Context, in task.Given[task.Task], number int) (p task.Place, err error) {
+	t := in.Of
 	p = task.Place{Number: number, Worker: w.Name, Queue: w.queue}
 	defer w.alive(ctx, nothing)()
 	ctx, done, err := w.hold(ctx, t.ID)
@@ -38,7 +39,9 @@ func (w *Worker) Prepare(ctx context.Context, t task.Task, number int) (p task.P
 		return p, err
 	}
 	defer func() { done(err) }()
-	err = w.prepare(ctx, t, &p)
+	if err = in.Later; err == nil {
+		err = w.prepare(ctx, t, &p)
+	}
 	return p, err
 }
 

@@ -75,6 +75,7 @@ type fleet struct {
 	dir     string
 	address string
 	flags   []string // of workers
+	program string   // of workers; empty: this one
 	mu      sync.Mutex
 	workers map[string]*exec.Cmd
 	engine  *exec.Cmd
@@ -222,6 +223,9 @@ func (f *fleet) work(name string, more ...string) {
 	f.t.Helper()
 	args := append([]string{"worker", "--name", name, "--root", filepath.Join(f.dir, name)}, f.flags...)
 	cmd := f.command(append(args, more...)...)
+	if f.program != "" {
+		cmd.Path = f.program
+	}
 	log := f.log(name)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
@@ -292,9 +296,15 @@ func (f *fleet) run(args ...string) (string, error) {
 	return out.String(), nil
 }
 
-func (f *fleet) must(args ...string) string {
+// must runs a command that has to do what it is asked. A worker that was just started may answer later on a busy
+// machine, and a command that asked it is run again.
+func (f *fleet) must(args ...string) (out string) {
 	f.t.Helper()
-	out, err := f.run(args...)
+	var err error
+	f.until("a worker to answer "+strings.Join(args, " "), 5*time.Minute, func() bool {
+		out, err = f.run(args...)
+		return err == nil || !strings.Contains(err.Error(), "no worker answers to tell more")
+	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
