@@ -149,6 +149,8 @@ func (d Desk) query(ctx context.Context, id, what string, into any) (err error) 
 			return v.Get(into)
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case errors.As(err, new(*serviceerror.QueryFailed)):
+			return d.another(ctx, id, err)
 		case !late && !errors.As(err, new(*serviceerror.DeadlineExceeded)) && !errors.As(err, new(*serviceerror.Unavailable)):
 			return d.told(id, err)
 		}
@@ -157,6 +159,22 @@ func (d Desk) query(ctx context.Context, id, what string, into any) (err error) 
 		}
 	}
 	return d.unanswered(ctx, id, err)
+}
+
+// another says why a workflow that answers does not know the question: a map has no session.
+func (d Desk) another(ctx context.Context, id string, err error) error {
+	if many, e := d.IsMap(ctx, id); e == nil && many {
+		return fmt.Errorf("%s is a map; name one of its tasks: kerf-fleet list --map %s", id, id)
+	}
+	return err
+}
+
+// Ended is Wait for what has one result: a map is an error.
+func (d Desk) Ended(ctx context.Context, id string) (task.Result, error) {
+	if err := d.another(ctx, id, nil); err != nil {
+		return task.Result{}, err
+	}
+	return d.Wait(ctx, id)
 }
 
 // staffed reports whether a worker has asked for work in the last minutes; where the engine does not tell, one has.
@@ -202,6 +220,15 @@ func (f Filter) query() string {
 		}
 	}
 	return strings.Join(all, " AND ")
+}
+
+// Phases are those that a filter may name: what goes by quickly is not indexed.
+func Phases() []string {
+	var all []string
+	for _, p := range []task.Phase{task.Waiting, task.Running, task.Asking, task.Done, task.Unchecked, task.Failed, task.Cancelled} {
+		all = append(all, string(p))
+	}
+	return all
 }
 
 // List lists tasks and maps, the newest first.
@@ -298,6 +325,15 @@ func (d Desk) Wait(ctx context.Context, id string) (r task.Result, err error) {
 		}
 	}
 	return r, d.told(id, err)
+}
+
+// WaitMap waits for the end of a map.
+func (d Desk) WaitMap(ctx context.Context, id string) (m task.Map, err error) {
+	err = d.Engine.GetWorkflow(ctx, id, "").Get(ctx, &m)
+	if errors.As(err, new(*temporal.CanceledError)) {
+		return d.Counts(ctx, id)
+	}
+	return m, d.told(id, err)
 }
 
 // kept is the result of a task as it was published, without a bundle where there is none.

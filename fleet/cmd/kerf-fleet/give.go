@@ -118,13 +118,27 @@ func (f *flags) submit() *cobra.Command {
 	return c
 }
 
-// waited waits for a task and tells its end.
+// waited waits for a task, or a map, and tells its end.
 func (f *flags) waited(c *cobra.Command, d desk.Desk, id string) error {
+	if many, err := d.IsMap(c.Context(), id); err == nil && many {
+		return f.waitedMap(c, d, id)
+	}
 	r, err := d.Wait(c.Context(), id)
 	if err != nil {
 		return err
 	}
 	if err = f.tellResult(c, r); err == nil && r.Outcome != task.Done {
+		err = errTold
+	}
+	return err
+}
+
+func (f *flags) waitedMap(c *cobra.Command, d desk.Desk, id string) error {
+	m, err := d.WaitMap(c.Context(), id)
+	if err != nil {
+		return err
+	}
+	if err = f.tellMap(c, m); err == nil && m.Counts[task.Done] != m.Total {
 		err = errTold
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -33,11 +34,14 @@ func (f *flags) list() *cobra.Command {
 		Use: "list", Short: "List tasks, the newest first", Args: args(0, 0, "no words"),
 		Example: "  kerf-fleet list --phase asking\n  kerf-fleet list --map m-abc --json",
 	}
-	c.Flags().StringVar(&filter.Phase, "phase", "", "only tasks in this `phase`: waiting, running, asking, done, failed …")
+	c.Flags().StringVar(&filter.Phase, "phase", "", "only tasks in this `phase`: "+strings.Join(desk.Phases(), ", "))
 	c.Flags().StringVar(&filter.Repository, "repo", "", "only tasks of this `repository`")
 	c.Flags().StringVar(&filter.Map, "map", "", "only tasks of this `map`")
 	c.Flags().IntVarP(&filter.Limit, "limit", "n", 100, "at most `n`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if filter.Phase != "" && !slices.Contains(desk.Phases(), filter.Phase) {
+			return usage("--phase %s: use one of %s", filter.Phase, strings.Join(desk.Phases(), ", "))
+		}
 		return f.with(c.Context(), func(d desk.Desk) error {
 			var err error
 			if filter.Repository, err = repository(filter.Repository); err != nil {
@@ -206,7 +210,8 @@ func (f *flags) result() *cobra.Command {
 	var patch, whole bool
 	c := &cobra.Command{
 		Use: "result TASK", Short: "Tell the result of a task, and wait for it", Args: args(1, 1, "the name of a task"),
-		Long: `Waits for the end of a task and tells its result. The exit code is 0 only if the task is done.
+		Long: `Waits for the end of a task and tells its result. The exit code is 0 only if the task is done; of a map, if all its
+tasks are.
 --patch prints the git patch instead, --bundle the whole bundle: base, versions, causes and checks.`,
 	}
 	c.Flags().BoolVar(&patch, "patch", false, "print the git patch")
@@ -216,7 +221,7 @@ func (f *flags) result() *cobra.Command {
 			if !patch && !whole {
 				return f.waited(c, d, words[0])
 			}
-			r, err := d.Wait(c.Context(), words[0])
+			r, err := d.Ended(c.Context(), words[0])
 			if err != nil {
 				return err
 			}

@@ -167,7 +167,7 @@ checkout changes; --open-pr pushes the branch and opens a request with gh or gla
 
 func results(c *cobra.Command, d desk.Desk, ids []string, unchecked bool) (all []bundle.Bundle, err error) {
 	for _, id := range ids {
-		r, err := d.Wait(c.Context(), id)
+		r, err := d.Ended(c.Context(), id)
 		if err != nil {
 			return nil, err
 		}

@@ -30,7 +30,7 @@ func read(t *testing.T, path ...string) string {
 func TestATaskEndsWithItsBundle(t *testing.T) {
 	f := newFleet(t, "one")
 	repo := f.repository("r")
-	s := f.scenario("s", "echo new > new; chmod +x new; rm d/b; ln -s a.txt link; printf '\\000\\377' > bin; mkdir -p out; echo no > out/x",
+	s := f.scenario("s", "echo new > new; chmod +x new; echo e > \"$(printf 'caf\\351')\"; rm d/b; ln -s a.txt link; printf '\\000\\377' > bin; mkdir -p out; echo no > out/x",
 		"sed -i s/^7$/seven/ a.txt; printf 'z\\r\\n' >> crlf")
 	if out := f.must("submit", "--repo", repo, "--id", "a", "--scenario", s, "--check", "grep -q seven a.txt", "--wait", "do it"); !strings.Contains(out, "outcome     done") {
 		t.Fatal(out)
@@ -38,12 +38,12 @@ func TestATaskEndsWithItsBundle(t *testing.T) {
 	b := f.bundle("a")
 	var names []string
 	for _, c := range b.Changes {
-		names = append(names, c.Path)
+		names = append(names, string(c.Path))
 		if c.Cause != "command" || c.Certainty != "proven" {
 			t.Errorf("%s: %s, %s", c.Path, c.Cause, c.Certainty)
 		}
 	}
-	if got := strings.Join(names, " "); got != "a.txt bin crlf d/b link new" {
+	if got := strings.Join(names, " "); got != "a.txt bin caf\xe9 crlf d/b link new" {
 		t.Errorf("changed: %s", got)
 	}
 	if len(b.Checks) != 1 || b.Checks[0].Exit != 0 || b.Checks[0].Tree != b.Tree {
@@ -57,7 +57,7 @@ func TestATaskEndsWithItsBundle(t *testing.T) {
 	if got := f.git(repo, "-c", "core.autocrlf=false", "write-tree"); got == "" {
 		t.Error("no tree")
 	}
-	for path, want := range map[string]string{"new": "new\n", "bin": "\x00\xff", "crlf": "x\r\ny\r\nz\r\n"} {
+	for path, want := range map[string]string{"new": "new\n", "bin": "\x00\xff", "crlf": "x\r\ny\r\nz\r\n", "caf\xe9": "e\n"} {
 		if got := read(t, repo, path); got != want {
 			t.Errorf("%s: %q", path, got)
 		}
@@ -249,7 +249,15 @@ func TestMapScheduleAndRetry(t *testing.T) {
 	repos := f.repository("r1") + "," + f.repository("r2") + "," + f.repository("r3")
 	s := f.scenario("s", "echo x > x")
 	f.must("map", "--id", "all", "--repos", repos, "--scenario", s, "--parallel", "2", "do it")
-	f.until("the map", 60*time.Second, func() bool { return strings.Contains(f.must("show", "all"), "done: 3") })
+	if out := f.must("result", "all"); !strings.Contains(out, "done: 3") {
+		t.Errorf("result of a map: %s", out)
+	}
+	for _, args := range [][]string{{"logs", "all"}, {"steer", "all", "x"}, {"approve", "all", "q"}, {"retry", "all"}, {"apply", "all"},
+		{"result", "--patch", "all"}} {
+		if out, err := f.run(args...); err == nil || !strings.Contains(err.Error(), "all is a map; name one of its tasks: kerf-fleet list --map all") {
+			t.Errorf("%v: %s %v", args, out, err)
+		}
+	}
 	if out := f.must("list", "--map", "all", "--json"); strings.Count(out, `"phase": "done"`) != 3 {
 		t.Errorf("list: %s", out)
 	}
@@ -317,6 +325,7 @@ func TestMistakesAreTold(t *testing.T) {
 		{1, "no such task: none", []string{"logs", "none"}},
 		{1, "has no revision", []string{"submit", "--repo", repo, "--rev", "gone", "--wait", "x"}},
 		{1, "has no commit on a branch of its own; give --rev", []string{"submit", "--repo", empty, "--wait", "x"}},
+		{2, "--phase bogus: use one of waiting, running", []string{"list", "--phase", "bogus"}},
 		{2, "takes either --cron or --every", []string{"schedule", "create", "s", "--repo", repo, "x"}},
 		{2, "5-7 fields", []string{"schedule", "create", "s", "--cron", "often", "--repo", repo, "x"}},
 		{2, "unknown time zone", []string{"schedule", "create", "s", "--cron", "0 3 * * *", "--zone", "No/Where", "--repo", repo, "x"}},
