@@ -135,7 +135,7 @@ func (m *merging) begin(ctx context.Context) error {
 func (m *merging) start(ctx context.Context) (tree string, err error) {
 	if m.Branch != "" {
 		if m.tip, err = m.user.Line(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+m.Branch+"^{commit}"); err != nil {
-			return "", fmt.Errorf("there is no branch %s", m.Branch)
+			return "", fmt.Errorf("there is no branch %s; git branch %s makes it", m.Branch, m.Branch)
 		}
 		return m.user.Line(ctx, "rev-parse", m.tip+"^{tree}")
 	}

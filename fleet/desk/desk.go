@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
@@ -151,6 +152,8 @@ func (d Desk) query(ctx context.Context, id, what string, into any) (err error) 
 			return ctx.Err()
 		case errors.As(err, new(*serviceerror.QueryFailed)):
 			return d.another(ctx, id, err)
+		case errors.As(err, new(*serviceerror.WorkflowNotReady)):
+			return d.waits(ctx, id, err)
 		case !late && !errors.As(err, new(*serviceerror.DeadlineExceeded)) && !errors.As(err, new(*serviceerror.Unavailable)):
 			return d.told(id, err)
 		}
@@ -167,6 +170,21 @@ func (d Desk) another(ctx context.Context, id string, err error) error {
 		return fmt.Errorf("%s is a map; name one of its tasks: kerf-fleet list --map %s", id, id)
 	}
 	return err
+}
+
+// waits says why a workflow cannot go on with the workers that there are: a later release began it.
+func (d Desk) waits(ctx context.Context, id string, err error) error {
+	r, e := d.Engine.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: d.Namespace, Execution: &common.WorkflowExecution{WorkflowId: id}, MaximumPageSize: 20})
+	if e != nil {
+		return d.told(id, err)
+	}
+	for _, event := range r.History.GetEvents() {
+		if a := event.GetWorkflowTaskFailedEventAttributes(); a != nil {
+			return fmt.Errorf("%s waits for a worker of the release that it was begun with: %s", id, a.Failure.GetMessage())
+		}
+	}
+	return d.told(id, err)
 }
 
 // Ended is Wait for what has one result: a map is an error.

@@ -225,6 +225,9 @@ func TestTasksAreMergedInOrder(t *testing.T) {
 	if read(t, repo, "a.txt") != before {
 		t.Error("a.txt was changed by a merge that failed")
 	}
+	if _, err = f.run("apply", "--kerf", path, "-C", repo, "--branch", "fleet", "m1"); err == nil || !strings.Contains(err.Error(), "git branch fleet makes it") {
+		t.Errorf("a branch that is not there: %v", err)
+	}
 	f.git(repo, "branch", "fleet")
 	f.must("apply", "--kerf", path, "-C", repo, "--branch", "fleet", "m1", "m2")
 	if got := f.git(repo, "log", "--format=%s", "fleet"); got != "edit m2\nedit m1\none\n" {

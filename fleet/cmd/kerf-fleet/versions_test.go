@@ -106,8 +106,11 @@ func TestTwoReleasesAtOnce(t *testing.T) {
 	f.until("the older worker to refuse b", 5*time.Minute, func() bool { return f.failed("b", "nondeterministic") })
 	f.coloured("c", task.Task{Repository: repo, Prompt: "do it", Scenario: f.state("a").Task.Scenario})
 	f.until("the older worker to refuse c", 5*time.Minute, func() bool { return f.failed("c", `unknown field "colour"`) })
-	if out, err := f.run("show", "c"); err == nil || !strings.Contains(err.Error(), "a later kerf-fleet asks for what this one does not have") {
-		t.Errorf("show c: %s %v", out, err)
+	for id, why := range map[string]string{"b": "nondeterministic", "c": "a later kerf-fleet asks for what this one does not have"} {
+		out, err := f.run("show", id)
+		if err == nil || !strings.Contains(err.Error(), id+" waits for a worker of the release that it was begun with: ") || !strings.Contains(err.Error(), why) {
+			t.Errorf("show %s: %s %v", id, out, err)
+		}
 	}
 
 	if err := os.WriteFile(open, nil, 0o600); err != nil {
