@@ -21,8 +21,8 @@ type Step struct {
 // After.
 type Parts struct {
 	Before, Ours, After Set
-	// Entangled are the paths where others changed the very places that we did, so
-	// that Ours has their changes too.
+	// Entangled are the paths that are no text where we changed what others did, so that
+	// Ours has their changes too.
 	Entangled []string
 }
 
@@ -112,53 +112,56 @@ func (p *Parts) split(path string, all []link, load func(*Image) (*Image, error)
 		last--
 	}
 	base, start, end, final := all[0].Pre, all[first].Pre, all[last].Post, all[len(all)-1].Post
-	theirs, entangled := start, false
+	theirs := start
 	for _, l := range all[first:last] {
 		if !l.outside {
 			continue
 		}
-		next, mixed, err := rebased(l.Change, theirs, load)
+		next, err := rebased(l.Change, theirs, load)
 		if err != nil {
-			theirs, entangled = start, true
+			theirs = start
+			p.Entangled = append(p.Entangled, path)
 			break
 		}
-		theirs, entangled = next, entangled || mixed
-	}
-	if entangled {
-		p.Entangled = append(p.Entangled, path)
+		theirs = next
 	}
 	p.Before.set(path, base, theirs)
 	p.Ours.set(path, theirs, end)
 	p.After.set(path, end, final)
 }
 
-// rebased makes the effect of c on now. Where the two changed the same lines, those of now
-// stay, and mixed is true.
-func rebased(c Change, now *Image, load func(*Image) (*Image, error)) (out *Image, mixed bool, err error) {
+// rebased makes the effect of c on now, line by line: where c changed lines that are not in
+// now, it has what c made of them.
+func rebased(c Change, now *Image, load func(*Image) (*Image, error)) (*Image, error) {
 	made, err := Rebase(c, now)
 	if errors.Is(err, ErrNotLoaded) {
 		for _, i := range []**Image{&c.Pre, &c.Post, &now} {
 			if *i != nil && !(*i).Loaded {
 				if *i, err = load(*i); err != nil {
-					return nil, false, err
+					return nil, err
 				}
 			}
 		}
 		made, err = Rebase(c, now)
 	}
 	var conflict *ConflictError
-	if !errors.As(err, &conflict) || len(conflict.Conflicts) == 0 {
-		return made.Post, false, err
+	if !errors.As(err, &conflict) {
+		return made.Post, err
 	}
-	mode, _ := mergeMode(c.Pre.Mode, now.Mode, c.Post.Mode) // Rebase did it before
-	text, ok := merge.Beside(c.Pre.Data, now.Data, c.Post.Data, charset.Charset{}, func(c merge.Conflict) []byte {
-		mixed = true
-		return c.Ours
-	})
+	for _, i := range []*Image{c.Pre, now, c.Post} {
+		if i == nil || i.Kind != File || !i.Loaded {
+			return nil, err
+		}
+	}
+	text, ok := merge.Beside(c.Pre.Data, now.Data, c.Post.Data, charset.Charset{})
 	if !ok {
-		return nil, false, err
+		return nil, err
 	}
-	return NewFile(text, mode), mixed, nil
+	mode := now.Mode
+	if c.Post.Mode != c.Pre.Mode {
+		mode = c.Post.Mode
+	}
+	return NewFile(text, mode), nil
 }
 
 // set makes the change of a path in s the one from pre to post; where s has one it

@@ -76,7 +76,6 @@ type merger struct {
 	regions   []Region
 	conflicts []Conflict
 	settle    func(Conflict) []byte // what stands in the place of a conflict; nil collects them
-	beside    bool                  // changes that only touch are no conflict
 }
 
 // whole reports whether a text must not be cut.
@@ -97,13 +96,19 @@ func (m *merger) all() {
 func (m *merger) groups(ours, theirs []diff.Edit) {
 	m.out = make([]byte, 0, len(m.base))
 	for len(ours) > 0 || len(theirs) > 0 {
-		start, end := first(ours, theirs)
-		i, j := 0, 0
+		start := len(m.base)
+		if len(ours) > 0 {
+			start = ours[0].Start
+		}
+		if len(theirs) > 0 {
+			start = min(start, theirs[0].Start)
+		}
+		end, i, j := start, 0, 0
 		for {
-			if i < len(ours) && m.joins(ours[i], start, end) {
+			if i < len(ours) && ours[i].Start <= end {
 				end = max(end, ours[i].End)
 				i++
-			} else if j < len(theirs) && m.joins(theirs[j], start, end) {
+			} else if j < len(theirs) && theirs[j].Start <= end {
 				end = max(end, theirs[j].End)
 				j++
 			} else {
@@ -113,26 +118,6 @@ func (m *merger) groups(ours, theirs []diff.Edit) {
 		m.group(start, end, ours[:i], theirs[:j])
 		ours, theirs = ours[i:], theirs[j:]
 	}
-}
-
-// first is the place of the edit that comes first; an insertion comes before what it stands at.
-func first(ours, theirs []diff.Edit) (start, end int) {
-	if len(theirs) == 0 {
-		return ours[0].Start, ours[0].End
-	}
-	t := theirs[0]
-	if len(ours) == 0 || t.Start < ours[0].Start || t.Start == ours[0].Start && t.End < ours[0].End {
-		return t.Start, t.End
-	}
-	return ours[0].Start, ours[0].End
-}
-
-// joins reports whether an edit belongs to the group of those in base[start:end].
-func (m *merger) joins(e diff.Edit, start, end int) bool {
-	if m.beside {
-		return e.Start < end || e.End == start // two insertions at one place have no order
-	}
-	return e.Start <= end
 }
 
 // group settles base[start:end], which the given edits change.

@@ -9,24 +9,9 @@ import (
 // Settle is Contents where settle says what stands in the place of each conflict. It
 // reports false for what is no text.
 func Settle(base, ours, theirs []byte, declared charset.Charset, settle func(Conflict) []byte) ([]byte, bool) {
-	return settled(merger{base: base, ours: ours, theirs: theirs, settle: settle}, declared)
-}
-
-// Beside is Settle where changes that touch are made beside each other. This tells apart
-// whose lines are whose; it does not say that the two changes fit together.
-func Beside(base, ours, theirs []byte, declared charset.Charset, settle func(Conflict) []byte) ([]byte, bool) {
-	return settled(merger{base: base, ours: ours, theirs: theirs, settle: settle, beside: true}, declared)
-}
-
-func settled(m merger, declared charset.Charset) ([]byte, bool) {
-	encode := func(b []byte) ([]byte, error) { return b, nil }
-	if b, err := charset.Decode(m.base, declared); err == nil && b.Known() {
-		o, errOurs := charset.Decode(m.ours, declared)
-		t, errTheirs := charset.Decode(m.theirs, declared)
-		if errOurs == nil && errTheirs == nil && b.Same(o) && b.Same(t) {
-			m.base, m.ours, m.theirs, encode = b.Bytes, o.Bytes, t.Bytes, b.Encode
-		}
-	}
+	m := merger{settle: settle}
+	var encode func([]byte) ([]byte, error)
+	m.base, m.ours, m.theirs, encode = decoded(base, ours, theirs, declared)
 	if m.whole(m.base) || m.whole(m.ours) || m.whole(m.theirs) {
 		return nil, false
 	}
@@ -36,6 +21,20 @@ func settled(m merger, declared charset.Charset) ([]byte, bool) {
 	}
 	content, err := encode(all)
 	return content, err == nil
+}
+
+// decoded is three contents as text where they are in one encoding, and what writes such
+// text in it.
+func decoded(base, ours, theirs []byte, declared charset.Charset) (b, o, t []byte,
+	encode func([]byte) ([]byte, error)) {
+	if b, err := charset.Decode(base, declared); err == nil && b.Known() {
+		o, errOurs := charset.Decode(ours, declared)
+		t, errTheirs := charset.Decode(theirs, declared)
+		if errOurs == nil && errTheirs == nil && b.Same(o) && b.Same(t) {
+			return b.Bytes, o.Bytes, t.Bytes, b.Encode
+		}
+	}
+	return base, ours, theirs, func(b []byte) ([]byte, error) { return b, nil }
 }
 
 // Marked is a conflict as git writes it into a file, the sides under their names.

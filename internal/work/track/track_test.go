@@ -52,16 +52,30 @@ func TestOthersBetweenUsAreToldApart(t *testing.T) {
 	}
 }
 
-func TestTheSamePlaceIsEntangled(t *testing.T) {
+func TestTheSamePlaceIsToldApart(t *testing.T) {
 	var tr Tracker
 	tr.Add(delta.Set{{Path: "/a", Pre: file("1\n"), Post: file("2\n")}}, false)
 	tr.Add(delta.Set{{Path: "/a", Pre: file("2\n"), Post: file("3\n")}}, true)
 	tr.Add(delta.Set{{Path: "/a", Pre: file("3\n"), Post: file("4\n")}}, false)
 	n := tr.Net()
+	if len(n.Entangled) > 0 {
+		t.Errorf("entangled: %v", n.Entangled)
+	}
+	if d := cmp.Diff(delta.Set{{Path: "/a", Pre: file("1\n3\n"), Post: file("4\n")}}, n.Ours); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestWhatIsNoTextIsEntangled(t *testing.T) {
+	var tr Tracker
+	tr.Add(delta.Set{{Path: "/a", Pre: file("1\x00"), Post: file("2\x00")}}, false)
+	tr.Add(delta.Set{{Path: "/a", Pre: file("2\x00"), Post: file("3\x00")}}, true)
+	tr.Add(delta.Set{{Path: "/a", Pre: file("3\x00"), Post: file("4\x00")}}, false)
+	n := tr.Net()
 	if d := cmp.Diff([]string{"/a"}, n.Entangled); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(delta.Set{{Path: "/a", Pre: file("1\n"), Post: file("4\n")}}, n.Ours); d != "" {
+	if d := cmp.Diff(delta.Set{{Path: "/a", Pre: file("1\x00"), Post: file("4\x00")}}, n.Ours); d != "" {
 		t.Error(d)
 	}
 }
