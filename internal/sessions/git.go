@@ -8,13 +8,13 @@ import (
 // GitOf reads what files tell; whether the work tree is dirty costs a process and is
 // asked for later.
 func GitOf(cwd string) rollout.Git {
-	root, gitDir, ok := repo.Find(cwd)
+	c, ok := repo.Look(cwd)
 	if !ok {
 		return rollout.Git{}
 	}
-	name, detached, _ := repo.Branch(gitDir)
+	name, detached, _ := c.Branch()
 	if detached {
 		name = ""
 	}
-	return rollout.Git{Root: root, Branch: name, Commit: repo.Head(gitDir), Remote: repo.Remote(gitDir, name)}
+	return rollout.Git{Root: c.Root, Branch: name, Commit: c.Commit(), Remote: c.Remote(name)}
 }

@@ -22,20 +22,8 @@ import (
 // with its HEAD, to which a `.git` pointer file of a linked worktree or a
 // submodule is followed. It reads files only.
 func Find(cwd string) (root, gitDir string, ok bool) {
-	dir, err := filepath.Abs(cwd)
-	if err != nil {
-		return "", "", false
-	}
-	for {
-		if gitDir, ok := gitDirOf(dir); ok {
-			return dir, gitDir, true
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", "", false
-		}
-		dir = parent
-	}
+	c, ok := Look(cwd)
+	return c.Root, c.GitDir, ok
 }
 
 // Top is the root of the working tree that holds dir, or dir itself where there is
@@ -45,24 +33,6 @@ func Top(dir string) string {
 		return root
 	}
 	return dir
-}
-
-func gitDirOf(root string) (string, bool) {
-	path := filepath.Join(root, ".git")
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", false
-	}
-	if info.Mode().IsRegular() {
-		if path, err = Pointer(path); err != nil {
-			return "", false
-		}
-	}
-	// Like git, pass over a directory that only has the name.
-	if _, err := readSmall(filepath.Join(path, "HEAD"), 4096); err != nil {
-		return "", false
-	}
-	return path, true
 }
 
 // ErrNoPointer says that a file is no `gitdir:` pointer.
@@ -103,27 +73,6 @@ var objectName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 })
 
-// Branch reads what is checked out from HEAD. Of a detached HEAD the name is the
-// object's. An unborn branch has no commit yet. A name that git would not allow
-// is given as empty, as is one that only git can tell (reftable).
-func Branch(gitDir string) (name string, detached, unborn bool) {
-	head, err := readSmall(filepath.Join(gitDir, "HEAD"), 4096)
-	if err != nil {
-		return "", false, false
-	}
-	head = strings.TrimRight(head, " \t\r\n")
-	if objectName().MatchString(head) {
-		return head, true, false
-	}
-	ref, ok := strings.CutPrefix(head, "ref:")
-	ref = strings.TrimLeft(ref, " \t")
-	if !ok || !validRef(ref) {
-		return "", false, false
-	}
-	name = strings.TrimPrefix(ref, "refs/heads/")
-	return name, false, !refExists(gitDir, ref)
-}
-
 // validRef holds the rules of git check-ref-format that keep a name from being
 // a path elsewhere, a pattern, or something a terminal obeys.
 func validRef(ref string) bool {
@@ -141,17 +90,6 @@ func validRef(ref string) bool {
 		}
 	}
 	return !strings.ContainsFunc(ref, func(r rune) bool { return r < ' ' || r == '\uFFFD' })
-}
-
-func refExists(gitDir, ref string) bool {
-	common := CommonDir(gitDir)
-	for _, dir := range []string{gitDir, common} {
-		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(ref))); err == nil {
-			return true
-		}
-	}
-	packed, err := readSmall(filepath.Join(common, "packed-refs"), 64<<20)
-	return err == nil && strings.Contains(packed, " "+ref+"\n")
 }
 
 var errNotRegular = errors.New("not a regular file of a reasonable size")

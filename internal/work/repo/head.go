@@ -1,45 +1,161 @@
 package repo
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 )
 
-// Head is the id of the commit that is checked out, read from files alone; empty for an
-// unborn branch, and where only git can tell (reftable).
-func Head(gitDir string) string {
-	ref := "HEAD"
-	for range 5 { // as far as git follows a reference that names another one
-		id, next := resolve(gitDir, ref)
-		if next == "" {
-			return id
-		}
-		ref = next
-	}
-	return ""
+// Checkout is what the files of a repository say is checked out, looked at once: HEAD is read
+// by Look, and what it leads to when that is asked for. It belongs to one goroutine.
+type Checkout struct {
+	Root   string // of the working tree
+	GitDir string // with HEAD; see Find
+
+	head   string // what HEAD holds
+	common string // see CommonDir; empty before it is asked for
 }
 
-// resolve reads a reference: the object that it names, or the next reference.
-func resolve(gitDir, ref string) (id, next string) {
-	common := CommonDir(gitDir)
-	for _, dir := range []string{gitDir, common} {
-		text, err := readSmall(filepath.Join(dir, filepath.FromSlash(ref)), 4096)
-		if err != nil {
-			continue
+// Look is Find, with what is checked out there.
+func Look(cwd string) (c Checkout, ok bool) {
+	dir, err := filepath.Abs(cwd)
+	if err != nil {
+		return c, false
+	}
+	for {
+		if c, ok := checkoutAt(dir); ok {
+			return c, true
 		}
-		text = strings.TrimRight(text, " \t\r\n")
-		if to, ok := strings.CutPrefix(text, "ref:"); ok {
-			if to = strings.TrimLeft(to, " \t"); validRef(to) {
-				return "", to
-			}
-			return "", ""
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return c, false
 		}
-		if objectName().MatchString(text) {
-			return text, ""
+		dir = parent
+	}
+}
+
+func checkoutAt(root string) (c Checkout, ok bool) {
+	path := filepath.Join(root, ".git")
+	info, err := os.Stat(path)
+	if err != nil {
+		return c, false
+	}
+	if info.Mode().IsRegular() {
+		if path, err = Pointer(path); err != nil {
+			return c, false
+		}
+	}
+	// Like git, pass over a directory that only has the name.
+	head, err := readSmall(filepath.Join(path, "HEAD"), maxRef)
+	if err != nil {
+		return c, false
+	}
+	return Checkout{Root: root, GitDir: path, head: head}, true
+}
+
+// maxRef bounds a file that holds a reference, in bytes.
+const maxRef = 4096
+
+// checkoutOf is what is checked out where the directory with HEAD is known.
+func checkoutOf(gitDir string) Checkout {
+	head, _ := readSmall(filepath.Join(gitDir, "HEAD"), maxRef) // without it nothing is checked out
+	return Checkout{GitDir: gitDir, head: head}
+}
+
+// Branch reads what is checked out from HEAD; see Checkout.Branch.
+func Branch(gitDir string) (name string, detached, unborn bool) {
+	c := checkoutOf(gitDir)
+	return c.Branch()
+}
+
+// Head is the id of the commit that is checked out; see Checkout.Commit.
+func Head(gitDir string) string {
+	c := checkoutOf(gitDir)
+	return c.Commit()
+}
+
+// Branch is what is checked out, as HEAD says. Of a detached HEAD the name is the
+// object's. An unborn branch has no commit yet. A name that git would not allow
+// is given as empty, as is one that only git can tell (reftable).
+func (c *Checkout) Branch() (name string, detached, unborn bool) {
+	head := strings.TrimRight(c.head, " \t\r\n")
+	if objectName().MatchString(head) {
+		return head, true, false
+	}
+	ref, ok := strings.CutPrefix(head, "ref:")
+	ref = strings.TrimLeft(ref, " \t")
+	if !ok || !validRef(ref) {
+		return "", false, false
+	}
+	name = strings.TrimPrefix(ref, "refs/heads/")
+	return name, false, !c.exists(ref)
+}
+
+// commonDir is CommonDir, read once.
+func (c *Checkout) commonDir() string {
+	if c.common == "" {
+		c.common = CommonDir(c.GitDir)
+	}
+	return c.common
+}
+
+// dirs are those in which a reference may be a file.
+func (c *Checkout) dirs() []string {
+	if common := c.commonDir(); common != c.GitDir {
+		return []string{c.GitDir, common}
+	}
+	return []string{c.GitDir}
+}
+
+func (c *Checkout) exists(ref string) bool {
+	for _, dir := range c.dirs() {
+		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(ref))); err == nil {
+			return true
+		}
+	}
+	packed, err := readSmall(filepath.Join(c.commonDir(), "packed-refs"), 64<<20)
+	return err == nil && strings.Contains(packed, " "+ref+"\n")
+}
+
+// Commit is the id of the commit that is checked out, read from files alone; empty for an
+// unborn branch, and where only git can tell (reftable).
+func (c *Checkout) Commit() string {
+	id, ref := named(c.head)
+	for range 4 { // as far as git follows a reference that names another one
+		if ref == "" {
+			return id
+		}
+		id, ref = c.resolve(ref)
+	}
+	if ref != "" {
+		return ""
+	}
+	return id
+}
+
+// named is what the file of a reference says: the object, or the next reference.
+func named(text string) (id, next string) {
+	text = strings.TrimRight(text, " \t\r\n")
+	if to, ok := strings.CutPrefix(text, "ref:"); ok {
+		if to = strings.TrimLeft(to, " \t"); validRef(to) {
+			return "", to
 		}
 		return "", ""
 	}
-	packed, err := readSmall(filepath.Join(common, "packed-refs"), 64<<20)
+	if objectName().MatchString(text) {
+		return text, ""
+	}
+	return "", ""
+}
+
+// resolve reads a reference: the object that it names, or the next reference.
+func (c *Checkout) resolve(ref string) (id, next string) {
+	for _, dir := range c.dirs() {
+		if text, err := readSmall(filepath.Join(dir, filepath.FromSlash(ref)), maxRef); err == nil {
+			return named(text)
+		}
+	}
+	packed, err := readSmall(filepath.Join(c.commonDir(), "packed-refs"), 64<<20)
 	if err != nil {
 		return "", ""
 	}
@@ -52,11 +168,17 @@ func resolve(gitDir, ref string) (id, next string) {
 	return "", ""
 }
 
+// Remote is the URL from which a branch comes; see Checkout.Remote.
+func Remote(gitDir, branch string) string {
+	c := Checkout{GitDir: gitDir}
+	return c.Remote(branch)
+}
+
 // Remote is the URL from which a branch comes, as the repository's own configuration has
 // it: that of the branch's remote, else that of origin, else the first. It may hold a
 // password.
-func Remote(gitDir, branch string) string {
-	text, err := readSmall(filepath.Join(CommonDir(gitDir), "config"), 1<<20)
+func (c *Checkout) Remote(branch string) string {
+	text, err := readSmall(filepath.Join(c.commonDir(), "config"), 1<<20)
 	if err != nil {
 		return ""
 	}

@@ -42,15 +42,15 @@ func (p position) String() string {
 }
 
 func (w *Watch) look() (p position, gitDir string, ok bool) {
-	_, gitDir, ok = repo.Find(w.Dir)
+	c, ok := repo.Look(w.Dir)
 	if !ok {
 		return p, "", false
 	}
-	p.commit = repo.Head(gitDir)
-	if name, detached, _ := repo.Branch(gitDir); !detached {
+	p.commit = c.Commit()
+	if name, detached, _ := c.Branch(); !detached {
 		p.branch = name
 	}
-	return p, gitDir, p.commit != "" || p.branch != ""
+	return p, c.GitDir, p.commit != "" || p.branch != ""
 }
 
 // Tell looks as a turn begins, and puts what it finds into what is told: the user is warned, the
@@ -100,10 +100,13 @@ func Ours(w *Watch, do func() turn.Outcome) turn.Outcome {
 func (w *Watch) begin(branch string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now, _, ok := w.look(); ok && !w.known && branch != "" && now.branch != "" && branch != now.branch {
+	now, gitDir, ok := w.look()
+	if ok && !w.known && branch != "" && now.branch != "" && branch != now.branch {
 		w.moved(fmt.Sprintf("the branch is %s; at the last turn it was %s", now.branch, branch), false)
 	}
-	w.check()
+	if ok {
+		w.compare(now, gitDir)
+	}
 	news := w.news
 	w.news = nil
 	return news
@@ -138,10 +141,12 @@ func (w *Watch) Accept(v turn.Verdict) {
 
 // check compares HEAD with what it was.
 func (w *Watch) check() {
-	now, gitDir, ok := w.look()
-	if !ok {
-		return
+	if now, gitDir, ok := w.look(); ok {
+		w.compare(now, gitDir)
 	}
+}
+
+func (w *Watch) compare(now position, gitDir string) {
 	if w.known && now != w.last {
 		how, calm := steps(gitDir, w.last.commit, now.commit)
 		text := fmt.Sprintf("HEAD moved, and not by this session: it was %s and is %s", w.last, now)

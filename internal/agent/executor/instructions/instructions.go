@@ -117,7 +117,7 @@ func (s *Sources) Gather(ctx context.Context, e turn.Gather) turn.Gathered {
 		items = append(items, it)
 	}
 	in := turn.Gathered{Items: items, Facts: now, Warnings: beside(e.Before, now)}
-	if _, _, ok := repo.Find(s.Cwd); ok && e.First {
+	if _, ok := now["git_branch"]; ok && e.First {
 		s.look(context.WithoutCancel(ctx))
 	}
 	for _, k := range mentioned(s.Skills, e.Input) {
@@ -136,14 +136,14 @@ func (s *Sources) facts(set protocol.Settings) map[string]string {
 	if len(s.Roots) > 1 {
 		f["writable_roots"] = strings.Join(s.Roots, ", ")
 	}
-	if _, gitDir, ok := repo.Find(s.Cwd); ok {
-		f["git_branch"] = branchText(gitDir)
+	if c, ok := repo.Look(s.Cwd); ok {
+		f["git_branch"] = branchText(c)
 	}
 	return f
 }
 
-func branchText(gitDir string) string {
-	name, detached, unborn := repo.Branch(gitDir)
+func branchText(c repo.Checkout) string {
+	name, detached, unborn := c.Branch()
 	switch {
 	case detached:
 		return "(detached at " + name + ")"
