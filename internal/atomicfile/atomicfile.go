@@ -29,6 +29,16 @@ func WriteCache(path string, data []byte) error {
 	return rename(aside, path)
 }
 
+// WriteSoon is Write without the name: a loss of power before SyncDir of the directory leaves
+// the old content or the new one.
+func WriteSoon(path string, data []byte, mode fs.FileMode) error {
+	aside, err := Aside(path, data, mode)
+	if err != nil {
+		return err
+	}
+	return rename(aside, path)
+}
+
 // Aside writes data to a new file beside path, which only its owner can read until
 // it has mode, and returns its name when the content is on disk.
 func Aside(path string, data []byte, mode fs.FileMode) (string, error) {

@@ -53,8 +53,8 @@ func (c *Config) Undecided() bool {
 
 func (c *Config) projectAt(root string) (Project, bool) {
 	root = filepath.Clean(root)
-	if p, ok := c.Projects[root]; ok {
-		return p, true
+	if p, ok := c.Projects[root]; ok || len(c.Projects) == 0 {
+		return p, ok
 	}
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {

@@ -60,8 +60,7 @@ func (c configured) refuse(set protocol.Settings) string {
 // offered are the tools of a session.
 func (c configured) offered() []tool.Spec {
 	var specs []tool.Spec
-	for _, t := range tools.All() {
-		s := t.Spec()
+	for _, s := range tools.Told() {
 		if s.Name == "update_plan" && !c.Tools.UpdatePlan {
 			continue
 		}

@@ -2,10 +2,13 @@ package rollout
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,19 +61,54 @@ func (w *Writer) SaveMetadata(m Metadata) error {
 	return saveMetadata(w.dir, m, w.o.Redact)
 }
 
+// NoteMetadata is SaveMetadata for those who call Sync or Close later, which make what it wrote
+// reach the disk together with the records. Until then a loss of power leaves what was there
+// before, or, if that is nothing, a file that LoadMetadata may refuse.
+func (w *Writer) NoteMetadata(m Metadata) error {
+	b, err := encoded(m, w.o.Redact)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	path := filepath.Join(w.dir, metadataName)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.WriteCache(path, b); err != nil {
+			return fmt.Errorf("save metadata: %w", err)
+		}
+		w.loose, w.names = append(w.loose, metadataName), true
+		return nil
+	}
+	if err := atomicfile.WriteSoon(path, b, 0o600); err != nil {
+		return fmt.Errorf("save metadata: %w", err)
+	}
+	w.names = true
+	w.loose = slices.DeleteFunc(w.loose, func(name string) bool { return name == metadataName })
+	return nil
+}
+
 func saveMetadata(dir string, m Metadata, redact func([]byte) []byte) error {
+	b, err := encoded(m, redact)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(filepath.Join(dir, metadataName), b, 0o600); err != nil {
+		return fmt.Errorf("save metadata: %w", err)
+	}
+	return nil
+}
+
+// encoded is the metadata file's content.
+func encoded(m Metadata, redact func([]byte) []byte) ([]byte, error) {
 	m.Git.Remote = withoutUser(m.Git.Remote)
 	b, err := json.Marshal(m)
 	if err == nil {
 		b, err = redactJSON(b, redact)
 	}
 	if err != nil {
-		return fmt.Errorf("save metadata: %w", err)
+		return nil, fmt.Errorf("save metadata: %w", err)
 	}
-	if err := atomicfile.Write(filepath.Join(dir, metadataName), append(b, '\n'), 0o600); err != nil {
-		return fmt.Errorf("save metadata: %w", err)
-	}
-	return nil
+	return append(b, '\n'), nil
 }
 
 // LoadMetadata reads the metadata of a session. Unknown fields are passed over.

@@ -17,7 +17,7 @@ func open(dir string, o Options) (*Writer, *scanner, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, nil, fmt.Errorf("open session: %w", err)
 	}
-	w := &Writer{dir: dir, o: o.filled(), diffs: -1}
+	w := &Writer{dir: dir, o: o.filled(), diffs: -1, behind: true}
 	if _, err := os.Lstat(filepath.Join(dir, rolloutName)); err != nil {
 		return nil, nil, fmt.Errorf("open session: %w", err)
 	}

@@ -47,8 +47,10 @@ type Writer struct {
 	waiting int      // how many
 	mark    mark     // the last that is known
 	diffs   int      // number of the last diff, -1 before the first look
-	loose   []string // diffs that may not be on the disk yet
-	fresh   bool     // the names above the rollout may not be on the disk yet
+	loose   []string // files beside it that may not be on the disk yet, by their names in dir
+	names   bool     // the names in dir may not be on the disk yet
+	fresh   bool     // the names above dir may not be on the disk yet
+	behind  bool     // the file has bytes that may not be on the disk yet
 	closed  bool
 }
 
@@ -73,7 +75,7 @@ func create(dir string, o Options) (*Writer, error) {
 	if err := os.Chmod(dir, 0o700); err != nil { // the umask may have taken more
 		return nil, err
 	}
-	w := &Writer{dir: dir, o: o.filled(), diffs: -1, fresh: true}
+	w := &Writer{dir: dir, o: o.filled(), diffs: -1, names: true, fresh: true, behind: true}
 	if err := w.acquire(); err != nil {
 		return nil, err
 	}
@@ -224,7 +226,7 @@ func (w *Writer) flush() error {
 		w.torn = w.file.Truncate(w.size) != nil
 		return err
 	}
-	w.torn = false
+	w.torn, w.behind = false, true
 	w.size += int64(len(w.pending))
 	w.waiting = 0
 	if cap(w.pending) > 1<<20 {
@@ -241,7 +243,8 @@ func (w *Writer) writeHead() {
 	}
 }
 
-// Sync writes what waits and makes all records reach the disk, with the diffs that they name.
+// Sync writes what waits and makes all records reach the disk, with the diffs that they name
+// and the metadata.
 func (w *Writer) Sync() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -255,23 +258,24 @@ func (w *Writer) sync() error {
 	if err := w.flush(); err != nil {
 		return fmt.Errorf("sync: %w: %w", ErrPending, err)
 	}
-	if err := errors.Join(w.syncDiffs(), w.syncNames()); err != nil {
+	if err := errors.Join(w.syncBeside(), w.syncNames()); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
-	if err := w.file.Sync(); err != nil {
-		return fmt.Errorf("sync: %w", err)
+	if w.behind {
+		if err := w.file.Sync(); err != nil {
+			return fmt.Errorf("sync: %w", err)
+		}
+		w.behind = false
 	}
 	return nil
 }
 
-// syncDiffs makes the diffs reach the disk that were saved since the last time.
-func (w *Writer) syncDiffs() error {
-	if len(w.loose) == 0 {
-		return nil
-	}
-	dir := filepath.Join(w.dir, diffsName)
+// syncBeside makes the files beside the rollout reach the disk that were saved since the last
+// time.
+func (w *Writer) syncBeside() error {
+	diffs := false
 	for _, name := range w.loose {
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|noFollow, 0)
+		f, err := os.OpenFile(filepath.Join(w.dir, name), os.O_RDWR|noFollow, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // somebody removed it; Verify says so
 		}
@@ -281,21 +285,31 @@ func (w *Writer) syncDiffs() error {
 		if err := errors.Join(f.Sync(), f.Close()); err != nil {
 			return err
 		}
+		diffs = diffs || name != metadataName
 	}
-	if err := errors.Join(atomicfile.SyncDir(dir), atomicfile.SyncDir(w.dir)); err != nil {
-		return err
+	if diffs {
+		if err := atomicfile.SyncDir(filepath.Join(w.dir, diffsName)); err != nil {
+			return err
+		}
+		w.names = true // that of the directory may be new
 	}
 	w.loose = nil
 	return nil
 }
 
-// syncNames makes the names reach the disk that lead to a new rollout.
+// syncNames makes the names reach the disk that lead to the files of the session.
 func (w *Writer) syncNames() error {
+	if w.names {
+		if err := atomicfile.SyncDir(w.dir); err != nil {
+			return err
+		}
+		w.names = false
+	}
 	if !w.fresh {
 		return nil
 	}
 	sessions := filepath.Dir(w.dir)
-	if err := errors.Join(atomicfile.SyncDir(w.dir), atomicfile.SyncDir(sessions)); err != nil {
+	if err := atomicfile.SyncDir(sessions); err != nil {
 		return err
 	}
 	_ = atomicfile.SyncDir(filepath.Dir(sessions)) // it may not be ours to open
@@ -353,7 +367,7 @@ func (w *Writer) SaveDiff(diff []byte) (name string, err error) {
 			w.diffs--
 			return "", fmt.Errorf("save diff: %w", err)
 		}
-		w.loose = append(w.loose, name)
+		w.loose = append(w.loose, filepath.Join(diffsName, name))
 		return diffsName + "/" + name, nil
 	}
 }

@@ -137,7 +137,7 @@ func (j *journal) saveMeta() {
 	j.learn(0)
 	j.due = false
 	j.meta.Updated = time.Now().UTC()
-	if err := j.rollout.SaveMetadata(j.meta); err != nil {
+	if err := j.rollout.NoteMetadata(j.meta); err != nil {
 		j.fault(err)
 		j.failed = cmp.Or(j.failed, err)
 	}

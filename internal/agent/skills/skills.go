@@ -3,6 +3,7 @@
 package skills
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -59,6 +60,10 @@ func Shared(root string) (places []Place) {
 
 // open opens the directory, if it is one and beneath the root.
 func (p Place) open() (*os.Root, error) {
+	first, _, _ := strings.Cut(p.Dir, "/")
+	if _, err := os.Lstat(filepath.Join(p.Root, first)); errors.Is(err, fs.ErrNotExist) {
+		return nil, err // as most of them; this is one call
+	}
 	root, err := os.OpenRoot(p.Root)
 	if err != nil || p.Dir == "." {
 		return root, err

@@ -22,6 +22,16 @@ func All() []tool.Tool {
 	return asTools(offered())
 }
 
+// Told describes the tools of All without their schemas. What a model is offered has others,
+// see [Brief], and to make them all takes a good part of a start.
+func Told() []tool.Spec {
+	var specs []tool.Spec
+	for _, e := range offered() {
+		specs = append(specs, e.Told())
+	}
+	return specs
+}
+
 // Code returns the tools that ask language servers. They are offered beside the others where
 // there is a server.
 func Code() []tool.Tool { return asTools(code.Tools()) }
@@ -106,7 +116,7 @@ func Brief(s tool.Spec, as string, fields []string, least bool) tool.Spec {
 		if least {
 			words, _, _ = strings.Cut(words, "\n\n")
 		}
-		s.Description = words + strings.TrimPrefix(s.Description, e.Spec().Description)
+		s.Description = words + strings.TrimPrefix(s.Description, e.Told().Description)
 		s.Schema = e.Brief(fields)
 	}
 	if as != "" {

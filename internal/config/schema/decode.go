@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"kerf/internal/config/document"
@@ -366,13 +367,30 @@ func flatten(into, v *document.Value, prefix string) {
 	}
 }
 
+// fieldOf is the field of a struct that has a key.
 func fieldOf(t reflect.Type, key string) (reflect.StructField, bool) {
+	f, ok := fieldsOf(t)[key]
+	return f, ok
+}
+
+// known are the fields of structs by their keys. A document names many of them, in many tables
+// of one type.
+var known sync.Map // reflect.Type -> map[string]reflect.StructField
+
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	if have, ok := known.Load(t); ok {
+		return have.(map[string]reflect.StructField)
+	}
+	made := make(map[string]reflect.StructField, t.NumField())
 	for i := range t.NumField() {
-		if f := t.Field(i); f.Tag.Get("key") == key {
-			return f, true
+		f := t.Field(i)
+		key := f.Tag.Get("key")
+		if _, taken := made[key]; !taken {
+			made[key] = f
 		}
 	}
-	return reflect.StructField{}, false
+	have, _ := known.LoadOrStore(t, made)
+	return have.(map[string]reflect.StructField)
 }
 
 func keysOf(t reflect.Type) []string {

@@ -17,6 +17,9 @@ import (
 // ReadBeneath reads a small regular file in dir without following links. Where a socket
 // stands in place of a directory the file does not exist.
 func ReadBeneath(dir, name string) ([]byte, error) {
+	if err := missing(dir, name); err != nil {
+		return nil, err
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -49,12 +52,25 @@ func ReadBeneath(dir, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, document.MaxFile))
 }
 
+// missing is why nothing can stand at name in dir: its first part is not there. Most of the
+// files that are looked for are in no project, and this is one call for each.
+func missing(dir, name string) error {
+	first, _, _ := strings.Cut(name, "/")
+	if _, err := os.Lstat(filepath.Join(dir, first)); errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // maxNames bounds a directory whose names are read.
 const maxNames = 200
 
 // NamesBeneath are the names in a directory in dir, sorted. No link is followed, and what
 // holds more than 200 names is not read.
 func NamesBeneath(dir, name string) []string {
+	if missing(dir, name) != nil {
+		return nil
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil
@@ -204,6 +220,9 @@ func Directories(root, cwd, home string) (dirs []string) {
 // Kerf, which notes that beside it in home; empty for any other directory. Nobody but Kerf
 // and the user writes there.
 func MadeFrom(home, root string) string {
+	if missing(home, "worktrees") != nil {
+		return "" // most homes have none
+	}
 	place, err := filepath.EvalSymlinks(filepath.Join(home, "worktrees"))
 	if err != nil || filepath.Dir(filepath.Dir(root)) != place {
 		return ""

@@ -73,7 +73,8 @@ var tellings = sync.OnceValue(func() (all []telling) {
 		{"age-secret-key-1", `AGE-SECRET-KEY-1[A-Z0-9]{20,}`},       //
 		{"hvs. hvb. hvr.", `hv[sbr]\.[A-Za-z0-9_-]{20,}`},           // Vault
 		{"ops_", `ops_[A-Za-z0-9+/=_-]{40,}`},                       // 1Password
-		{":", `[0-9]{8,10}:[A-Za-z0-9_-]{34,36}($|[^A-Za-z0-9_-])`}, // Telegram
+		{"0: 1: 2: 3: 4: 5: 6: 7: 8: 9:", //
+			`[0-9]{8,10}:[A-Za-z0-9_-]{34,36}($|[^A-Za-z0-9_-])`}, // Telegram
 		// Further ones of gitleaks' rules (gitleaks/gitleaks:config/gitleaks.toml, MIT).
 		{"glsa figd gsk r8 rubygems sntrys sntryu lin_api sbp shpss shppa shpca pul xai nvapi pplx tvly pmak nrak cfpat",
 			`(glsa|figd|gsk|r8|rubygems|sntrys|sntryu|lin_api|sbp|shpss|shppa|shpca|pul|xai|nvapi|pplx|tvly|PMAK|NRAK|CFPAT)` +
@@ -84,10 +85,12 @@ var tellings = sync.OnceValue(func() (all []telling) {
 		{"hooks.slack.com/", `hooks\.slack\.com/(services|workflows)/[A-Z0-9]`},
 		{"discord", `discord(app)?\.com/api/webhooks/[0-9]`},
 		{"machine", `machine\s+\S+\s+(login\s+\S+\s+)?password\s+\S`},
-		{"=", `(?i:accountkey|sharedaccesskey|sharedaccesssignature)=[^;\s]{8,}`},
+		{"accountkey= sharedaccesskey= sharedaccesssignature= ſ", // which is an s to an expression
+			`(?i:accountkey|sharedaccesskey|sharedaccesssignature)=[^;\s]{8,}`},
 		{"sig=", `sig=[A-Za-z0-9%+/]{16,}`},
 		{"://", `[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@\S+`},      // password in a URL
-		{"=", `(?i:password|passwd|pwd|secret|token|api_?key)=[^&;\s]+`}, // or among its parameters, or in a list of settings
+		{"password= passwd= pwd= secret= token= api_key= apikey= ſ",
+			`(?i:password|passwd|pwd|secret|token|api_?key)=[^&;\s]+`}, // or among its parameters, or in a list of settings
 	} {
 		all = append(all, telling{strings.Fields(one[0]), pattern.Lazy(`(^|[^A-Za-z0-9])(` + one[1] + `)`)})
 	}

@@ -119,8 +119,12 @@ func (p EnvPolicy) secret(name, value string) string {
 
 // agent reports whether a variable names the socket of a program that acts for the user.
 func agent(name string) bool {
-	return named([]string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "GNOME_KEYRING_CONTROL",
-		"DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY"}, name)
+	switch strings.ToUpper(name) {
+	case "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "GNOME_KEYRING_CONTROL", "DBUS_SESSION_BUS_ADDRESS",
+		"XAUTHORITY":
+		return true
+	}
+	return false
 }
 
 // Left is a variable that commands do not get though the policy says that they inherit.

@@ -5,8 +5,10 @@ package instructions
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,9 +55,10 @@ type Sources struct {
 	dirty  atomic.Pointer[bool]
 }
 
-// look begins to ask git whether the work tree is dirty. Only the metadata tell it,
-// so no turn waits for the answer.
-func (s *Sources) look(ctx context.Context) {
+// Look begins to ask git whether the work tree is dirty, unless that was begun before. Only
+// the metadata tell it, so no turn waits for the answer. Gather begins it at the first turn
+// of a session in a repository; who knows that one follows at once may begin it earlier.
+func (s *Sources) Look(ctx context.Context) {
 	s.once.Do(func() {
 		done := make(chan struct{})
 		s.looked.Store(&done)
@@ -118,7 +121,7 @@ func (s *Sources) Gather(ctx context.Context, e turn.Gather) turn.Gathered {
 	}
 	in := turn.Gathered{Items: items, Facts: now, Warnings: beside(e.Before, now)}
 	if _, ok := now["git_branch"]; ok && e.First {
-		s.look(context.WithoutCancel(ctx))
+		s.Look(context.WithoutCancel(ctx))
 	}
 	for _, k := range mentioned(s.Skills, e.Input) {
 		in.Notices = append(in.Notices, prompt.Skill(k.Name, k.Body))
@@ -173,6 +176,9 @@ func (s *Sources) hidden(path string, opened os.FileInfo) bool {
 // readDoc reads at most limit bytes of a regular file beneath root. Links that
 // lead out, what is hidden, and whatever is not a file, do not count.
 func readDoc(root, rel string, limit int, hidden func(string, os.FileInfo) bool) (string, bool) {
+	if _, err := os.Lstat(filepath.Join(root, rel)); errors.Is(err, fs.ErrNotExist) {
+		return "", false // as most of them; this is one call
+	}
 	r, err := os.OpenRoot(root)
 	if err != nil {
 		return "", false

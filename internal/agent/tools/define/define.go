@@ -114,8 +114,15 @@ func (e Entry) Answers(name string) bool {
 
 // Spec describes the tool.
 func (e Entry) Spec() tool.Spec {
+	s := e.Told()
+	s.Schema = arguments.Schema(e.args)
+	return s
+}
+
+// Told is Spec without the schema.
+func (e Entry) Told() tool.Spec {
 	s := tool.Spec{Name: e.name, Description: strings.Replace(e.text, ForPrograms, "\n\n", 1), Grammar: e.grammar,
-		Parallel: e.parallel, Schema: arguments.Schema(e.args)}
+		Parallel: e.parallel}
 	for _, a := range e.aliases {
 		s.Aliases = append(s.Aliases, a.name)
 	}
