@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -68,6 +69,13 @@ func (e *electric) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
+// exec is the run of the session.
+func (e *electric) exec() *exec.Cmd {
+	return e.command("exec", "--json", "--skip-git-repo-check", "-s", "danger-full-access", "-m", "m",
+		"-c", "model_provider=mock", "-c", "model_providers.mock.name=mock", "-c", "model_providers.mock.wire_api=responses",
+		"-c", "model_providers.mock.base_url="+e.server.URL, "go")
+}
+
 // run carries the session out and gathers what a loss of power before each call might leave.
 func (e *electric) run(see func(what string, ended bool, d *powerloss.Disk)) {
 	e.t.Helper()
@@ -91,9 +99,7 @@ func (e *electric) run(see func(what string, ended bool, d *powerloss.Disk)) {
 			d.Flush(c.Path)
 		}
 	}}
-	cmd := e.command("exec", "--json", "--skip-git-repo-check", "-s", "danger-full-access", "-m", "m",
-		"-c", "model_provider=mock", "-c", "model_providers.mock.name=mock", "-c", "model_providers.mock.wire_api=responses",
-		"-c", "model_providers.mock.base_url="+e.server.URL, "go")
+	cmd := e.exec()
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	_, err = faults.Run(cmd, plan)
@@ -191,4 +197,36 @@ func (e *electric) after(o outage, old, next map[string]string) (isNew bool) {
 		}
 	}
 	return isNew
+}
+
+// TestAShortRunFlushesOnce bounds what a short run waits for: what has to be on the disk when the
+// end of a turn is told is flushed, and nothing of it again and again.
+func TestAShortRunFlushesOnce(t *testing.T) {
+	e := newElectric(t)
+	e.server = modeltest.Start(t, modeltest.Answer(modeltest.Message("done")))
+	calls, err := faults.Run(e.exec(), faults.Plan{Below: []string{e.base}})
+	if errors.Is(err, faults.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var flushed []string
+	for _, c := range calls {
+		if c.Flush() {
+			flushed = append(flushed, c.Path)
+		}
+	}
+	dirs, err := filepath.Glob(filepath.Join(e.home, "sessions", "*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatal(dirs, err)
+	}
+	for _, path := range []string{filepath.Join(dirs[0], "rollout.jsonl"), dirs[0], filepath.Dir(dirs[0]), e.home} {
+		if !slices.Contains(flushed, path) {
+			t.Errorf("%s was not flushed", path)
+		}
+	}
+	if len(flushed) > 5 { // these, and the metadata
+		t.Errorf("%d flushes:\n%s", len(flushed), strings.Join(flushed, "\n"))
+	}
 }

@@ -27,6 +27,8 @@ type Clouds struct {
 	Secret func(string)
 	// Program is a program that the configuration of a cloud names.
 	Program func(argv []string) *Command
+	// Transport reaches the servers that are not the machine's own; nil for the usual way.
+	Transport http.RoundTripper
 }
 
 func (c Clouds) world() cloud.World {
@@ -34,7 +36,7 @@ func (c Clouds) world() cloud.World {
 	if err != nil {
 		home = os.DevNull // nothing is found there
 	}
-	w := cloud.World{Getenv: c.Getenv, Home: cmp.Or(c.Getenv("HOME"), home), Secret: c.Secret,
+	w := cloud.World{Getenv: c.Getenv, Home: cmp.Or(c.Getenv("HOME"), home), Secret: c.Secret, Transport: c.Transport,
 		Run: func(ctx context.Context, argv []string) (string, error) { return c.Program(argv).Output(ctx) }}
 	if runtime.GOOS == "windows" {
 		w.Home, w.Config = home, c.Getenv("APPDATA")

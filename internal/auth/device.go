@@ -61,6 +61,14 @@ func (d *Device) config() *oauth2.Config {
 // patient is a client that gives up a sign-in server that does not answer.
 var patient = &http.Client{Timeout: 30 * time.Second}
 
+// Through is the client of sign-ins that reach their servers by a transport, nil for nil.
+func Through(t http.RoundTripper) *http.Client {
+	if t == nil {
+		return nil
+	}
+	return &http.Client{Timeout: patient.Timeout, Transport: t}
+}
+
 func (d *Device) client() *http.Client { return cmp.Or(d.Client, patient) }
 
 func (d *Device) context(ctx context.Context) context.Context {

@@ -28,11 +28,11 @@ type Exchange struct {
 }
 
 // ExchangeAt is one at an address; an empty one is none.
-func ExchangeAt(address string, header map[string]string) *Exchange {
+func ExchangeAt(address string, header map[string]string, client *http.Client) *Exchange {
 	if address == "" {
 		return nil
 	}
-	return &Exchange{URL: address, Header: header}
+	return &Exchange{URL: address, Header: header, Client: client}
 }
 
 type exchanged struct {

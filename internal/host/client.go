@@ -62,13 +62,15 @@ func (c configured) newKeys() *auth.Keys {
 		return c.tokenProgram(config.ProviderAuth{Command: argv[0], Args: argv[1:]})
 	}}
 	for name, p := range c.Providers {
+		clouds.Transport = provider.Provider{Proxy: p.Proxy, CACertificate: p.CACertificate}.Transport(name)
 		a := auth.Provider{
 			Name: p.Name, Token: p.ExperimentalBearerToken, EnvKey: p.EnvKey, Instructions: p.EnvKeyInstructions,
 			Device: auth.Device{ClientID: p.OAuth.ClientID, DeviceURL: p.OAuth.DeviceURL, TokenURL: p.OAuth.TokenURL,
 				Scopes: p.OAuth.Scopes, Audience: p.OAuth.Audience, AuthURL: p.OAuth.AuthURL, RedirectPort: p.OAuth.RedirectPort,
 				AuthParams: p.OAuth.AuthParams, AccountClaim: p.OAuth.AccountClaim, AccountHeader: p.OAuth.AccountHeader,
-				NeedsClient: p.OAuth.ClientRequired},
-			Cloud: clouds.Of(p.Auth.Kind, p.Auth.Scope), Exchange: auth.ExchangeAt(p.OAuth.ExchangeURL, p.HTTPHeaders),
+				NeedsClient: p.OAuth.ClientRequired, Client: auth.Through(clouds.Transport)},
+			Cloud:    clouds.Of(p.Auth.Kind, p.Auth.Scope),
+			Exchange: auth.ExchangeAt(p.OAuth.ExchangeURL, p.HTTPHeaders, auth.Through(clouds.Transport)),
 		}
 		if name == "openai" {
 			a.FirstEnvKey = "CODEX_API_KEY"

@@ -61,10 +61,7 @@ func (c configured) refuse(set protocol.Settings) string {
 func (c configured) offered() []tool.Spec {
 	var specs []tool.Spec
 	for _, s := range tools.Told() {
-		if s.Name == "update_plan" && !c.Tools.UpdatePlan {
-			continue
-		}
-		if s.Name == tools.WebFetch && !c.Tools.WebFetch {
+		if s.Name == "update_plan" && !c.Tools.UpdatePlan || s.Name == tools.WebFetch && !c.Tools.WebFetch {
 			continue
 		}
 		specs = append(specs, s)

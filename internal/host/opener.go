@@ -71,7 +71,7 @@ func (op opener) open(ctx context.Context, o protocol.OpenOptions) (protocol.Ses
 		return nil, err
 	}
 	around := op.surroundings(r.set)
-	if o.Headless && o.Resume == "" && !o.Last && o.Fork == "" { // its turn follows at once, and may be over soon
+	if o.Headless && o.Resume+o.Fork == "" && !o.Last { // its turn follows at once, and may be over soon
 		around.Look(context.WithoutCancel(ctx))
 	}
 	log, err := op.openLog(ctx, r)

@@ -62,8 +62,7 @@ func (c configured) workspaceWarnings(ws *workspace.Workspace, mode protocol.San
 		list = append(list, "changes by commands are not tracked here: "+ws.Unscanned)
 	}
 	left := proc.LeftOut(c.env, c.envPolicy("", false))
-	left = slices.DeleteFunc(left, func(l proc.Left) bool { return c.OwnKey(l.Name) })
-	if told := proc.TellLeftOut(left); told != "" {
+	if told := proc.TellLeftOut(slices.DeleteFunc(left, func(l proc.Left) bool { return c.OwnKey(l.Name) })); told != "" {
 		list = append(list, told)
 	}
 	if mode != protocol.SandboxFull {

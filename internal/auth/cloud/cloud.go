@@ -33,6 +33,9 @@ type World struct {
 	Secret func(string)
 	// Client makes the requests, nil for one that follows no redirects.
 	Client *http.Client
+	// Transport is that of requests to other servers than those that only machines of the
+	// cloud can reach; nil for the usual one.
+	Transport http.RoundTripper
 	// Now is the clock, nil for the real one.
 	Now func() time.Time
 }
@@ -114,8 +117,13 @@ var far = &http.Client{Timeout: 30 * time.Second, CheckRedirect: noRedirect}
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (w World) client(of *http.Client) *http.Client {
-	if w.Client != nil {
+	switch {
+	case w.Client != nil:
 		return w.Client
+	case w.Transport != nil && of == far:
+		through := *far
+		through.Transport = w.Transport
+		return &through
 	}
 	return of
 }

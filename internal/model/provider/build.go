@@ -4,8 +4,10 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
+	"sync"
 
 	"kerf/internal/model"
 	"kerf/internal/model/anthropic"
@@ -87,13 +89,50 @@ func (p Provider) options(name string, key Key) (wire.Options, error) {
 		QueryParams: p.QueryParams, IdleTimeout: p.IdleTimeout, FirstAnswer: p.FirstAnswer,
 		EnvKey: p.EnvKey, Proxy: p.Proxy, KeyHeader: p.KeyHeader, Bearer: key.Bearer, KeyHeaders: key.Header, Base: key.Base,
 		Sign: key.Sign, Clock: key.Clock}
-	if p.CACertificate != "" {
-		var err error
-		if o.RootCAs, err = certificates(p.CACertificate); err != nil {
-			return o, setupFault("model_providers.%s.ca_certificate: %w", name, err)
-		}
+	var err error
+	o.RootCAs, err = p.roots(name)
+	return o, err
+}
+
+// roots are the certificates that are trusted for a provider, nil for the system's.
+func (p Provider) roots(name string) (*x509.CertPool, error) {
+	if p.CACertificate == "" {
+		return nil, nil
 	}
-	return o, nil
+	roots, err := certificates(p.CACertificate)
+	if err != nil {
+		return nil, setupFault("model_providers.%s.ca_certificate: %w", name, err)
+	}
+	return roots, nil
+}
+
+// Transport is how sign-ins of a provider reach their servers: through its proxy, and with its
+// certificates; nil where it has neither. What is wrong with these the first request tells.
+func (p Provider) Transport(name string) http.RoundTripper {
+	if p.Proxy == "" && p.CACertificate == "" {
+		return nil
+	}
+	return transport(sync.OnceValues(func() (*http.Transport, error) {
+		roots, err := p.roots(name)
+		if err != nil {
+			return nil, err
+		}
+		return wire.Transport(p.Proxy, roots), nil
+	}))
+}
+
+// transport is made for the first request.
+type transport func() (*http.Transport, error)
+
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	made, err := t()
+	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, err
+	}
+	return made.RoundTrip(req)
 }
 
 // certificates are the system's and those of a file.

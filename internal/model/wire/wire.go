@@ -112,7 +112,7 @@ func New(o Options) *Endpoint {
 		*client = *o.HTTPClient
 	}
 	if client.Transport == nil {
-		client.Transport = newTransport(o)
+		client.Transport = Transport(o.Proxy, o.RootCAs)
 	}
 	if o.Traffic != nil {
 		client.Transport = o.Traffic(client.Transport)
@@ -134,19 +134,23 @@ func Local(base string) bool {
 // Facts is what is known of a model, see Options.
 func (e *Endpoint) Facts(name string) (family.Facts, bool) { return e.opts.Facts(name) }
 
-// newTransport differs from the default one in what a hostile or broken server
+// Transport differs from the default one in what a hostile or broken server
 // may cost: nothing is decompressed, headers are bounded, and a connection that
 // died silently is noticed. Proxies come from the environment; loopback needs none.
-func newTransport(o Options) *http.Transport {
+//
+// Transport is for requests that belong to those to a model, such as sign-ins: they go through
+// the same proxy, empty for that of the environment, and trust the same certificates, nil for the
+// system's.
+func Transport(proxyURL string, roots *x509.CertPool) *http.Transport {
 	proxy := http.ProxyFromEnvironment
-	if o.Proxy != "" {
-		proxy = func(*http.Request) (*url.URL, error) { return url.Parse(o.Proxy) }
+	if proxyURL != "" {
+		proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxyURL) }
 	}
 	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
 		Proxy:                  proxy,
 		DialContext:            dialer.DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    15 * time.Second,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},

@@ -66,13 +66,13 @@ var tellings = sync.OnceValue(func() (all []telling) {
 		{"ya29.", `ya29\.[0-9A-Za-z_-]{20,}`},                      //
 		{"npm pypi hf dop_v1 shpat", //
 			`(npm|pypi|hf|dop_v1|shpat)[_-][A-Za-z0-9]{20,}`}, //
-		{"k_live_ k_test_", `[rs]k_(live|test)_[A-Za-z0-9]{16,}`},   // Stripe
-		{"sg.", `SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`},       // SendGrid
-		{"eyj", `eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`},     // JWT
-		{"-----begin ", `-----BEGIN [A-Z ]*PRIVATE KEY`},            //
-		{"age-secret-key-1", `AGE-SECRET-KEY-1[A-Z0-9]{20,}`},       //
-		{"hvs. hvb. hvr.", `hv[sbr]\.[A-Za-z0-9_-]{20,}`},           // Vault
-		{"ops_", `ops_[A-Za-z0-9+/=_-]{40,}`},                       // 1Password
+		{"k_live_ k_test_", `[rs]k_(live|test)_[A-Za-z0-9]{16,}`}, // Stripe
+		{"sg.", `SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`},     // SendGrid
+		{"eyj", `eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`},   // JWT
+		{"-----begin ", `-----BEGIN [A-Z ]*PRIVATE KEY`},          //
+		{"age-secret-key-1", `AGE-SECRET-KEY-1[A-Z0-9]{20,}`},     //
+		{"hvs. hvb. hvr.", `hv[sbr]\.[A-Za-z0-9_-]{20,}`},         // Vault
+		{"ops_", `ops_[A-Za-z0-9+/=_-]{40,}`},                     // 1Password
 		{"0: 1: 2: 3: 4: 5: 6: 7: 8: 9:", //
 			`[0-9]{8,10}:[A-Za-z0-9_-]{34,36}($|[^A-Za-z0-9_-])`}, // Telegram
 		// Further ones of gitleaks' rules (gitleaks/gitleaks:config/gitleaks.toml, MIT).
@@ -88,7 +88,7 @@ var tellings = sync.OnceValue(func() (all []telling) {
 		{"accountkey= sharedaccesskey= sharedaccesssignature= ſ", // which is an s to an expression
 			`(?i:accountkey|sharedaccesskey|sharedaccesssignature)=[^;\s]{8,}`},
 		{"sig=", `sig=[A-Za-z0-9%+/]{16,}`},
-		{"://", `[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@\S+`},      // password in a URL
+		{"://", `[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@\S+`}, // password in a URL
 		{"password= passwd= pwd= secret= token= api_key= apikey= ſ",
 			`(?i:password|passwd|pwd|secret|token|api_?key)=[^&;\s]+`}, // or among its parameters, or in a list of settings
 	} {

@@ -26,6 +26,43 @@ func Find(cwd string) (root, gitDir string, ok bool) {
 	return c.Root, c.GitDir, ok
 }
 
+// Look is Find, with what is checked out there.
+func Look(cwd string) (c Checkout, ok bool) {
+	dir, err := filepath.Abs(cwd)
+	if err != nil {
+		return c, false
+	}
+	for {
+		if c, ok := checkoutAt(dir); ok {
+			return c, true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return c, false
+		}
+		dir = parent
+	}
+}
+
+func checkoutAt(root string) (c Checkout, ok bool) {
+	path := filepath.Join(root, ".git")
+	info, err := os.Stat(path)
+	if err != nil {
+		return c, false
+	}
+	if info.Mode().IsRegular() {
+		if path, err = Pointer(path); err != nil {
+			return c, false
+		}
+	}
+	// Like git, pass over a directory that only has the name.
+	head, err := readSmall(filepath.Join(path, "HEAD"), maxRef)
+	if err != nil {
+		return c, false
+	}
+	return Checkout{Root: root, GitDir: path, head: head}, true
+}
+
 // Top is the root of the working tree that holds dir, or dir itself where there is
 // no repository.
 func Top(dir string) string {

@@ -16,43 +16,6 @@ type Checkout struct {
 	common string // see CommonDir; empty before it is asked for
 }
 
-// Look is Find, with what is checked out there.
-func Look(cwd string) (c Checkout, ok bool) {
-	dir, err := filepath.Abs(cwd)
-	if err != nil {
-		return c, false
-	}
-	for {
-		if c, ok := checkoutAt(dir); ok {
-			return c, true
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return c, false
-		}
-		dir = parent
-	}
-}
-
-func checkoutAt(root string) (c Checkout, ok bool) {
-	path := filepath.Join(root, ".git")
-	info, err := os.Stat(path)
-	if err != nil {
-		return c, false
-	}
-	if info.Mode().IsRegular() {
-		if path, err = Pointer(path); err != nil {
-			return c, false
-		}
-	}
-	// Like git, pass over a directory that only has the name.
-	head, err := readSmall(filepath.Join(path, "HEAD"), maxRef)
-	if err != nil {
-		return c, false
-	}
-	return Checkout{Root: root, GitDir: path, head: head}, true
-}
-
 // maxRef bounds a file that holds a reference, in bytes.
 const maxRef = 4096
 
