@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"kerf/internal/agent/executor"
 	"kerf/internal/agent/executor/checked"
@@ -14,6 +15,7 @@ import (
 	"kerf/internal/agent/session"
 	"kerf/internal/config"
 	"kerf/internal/protocol"
+	"kerf/internal/text/redact"
 	"kerf/internal/work/check"
 	"kerf/internal/work/check/treehash"
 )
@@ -25,12 +27,16 @@ const most = 500_000
 // that is not trusted no check runs: its files would say what happens. Told says so.
 func Around(exec *executor.Executor, o executor.Options, roots []string, c *config.Config,
 	trusted bool) (x session.Executor, told []string) {
-	list := List(c)
-	if len(list) == 0 || o.Work == nil || o.Lender != nil { // the turn of a sub-agent's parent has them
+	if o.Work == nil || o.Lender != nil { // the turn of a sub-agent's parent has them
 		return exec, nil
 	}
-	if !trusted {
-		return exec, []string{fmt.Sprintf("checks that do not run, as the project is not trusted: %d", len(list))}
+	list := List(c)
+	switch {
+	case len(list) == 0:
+		return checked.NewGoals(exec, options(o, roots, nil)), nil
+	case !trusted:
+		return checked.NewGoals(exec, options(o, roots, nil)),
+			[]string{fmt.Sprintf("checks that do not run, as the project is not trusted: %d", len(list))}
 	}
 	return New(exec, o, roots, list), nil
 }
@@ -40,10 +46,16 @@ func Again(ctx context.Context, exec *executor.Executor, o executor.Options, c *
 	set protocol.Settings, m check.Moment) ([]check.Report, error) {
 	list := List(c)
 	switch {
+	case m.Only != "": // the user's own command
 	case len(list) == 0:
 		return nil, errors.New("no checks are configured; see kerf help checks")
 	case !trusted:
 		return nil, errors.New("the project is not trusted, so its checks do not run; see kerf trust")
+	}
+	if m.Show != nil {
+		live := redact.NewWriter(o.Redact, m.Show)
+		defer live.Close()
+		m.Show = live.Write
 	}
 	return New(exec, o, []string{o.Cwd}, list).Again(ctx, set, m), nil
 }
@@ -57,6 +69,16 @@ func At(name string) (m check.Moment, ok bool) {
 	return check.Moment{}, false
 }
 
+// Own is the moment of a command of the user's own, which nothing configures; it may decide about
+// one of several attempts.
+func Own(command string, attempt bool) check.Moment {
+	m := check.Moment{Only: strings.TrimSpace(command)}
+	if attempt {
+		m.When = check.Attempt
+	}
+	return m
+}
+
 // Pasts are what the checks of some reports said, as a moment takes it.
 func Pasts(list []check.Report) map[string]check.Past { return check.Pasts(list) }
 
@@ -67,13 +89,16 @@ func Any(c *config.Config, when string) bool {
 
 // New puts checks around an executor that was made with o.
 func New(exec *executor.Executor, o executor.Options, roots []string, list []check.Check) *checked.Executor {
+	return checked.New(exec, options(o, roots, list))
+}
+
+func options(o executor.Options, roots []string, list []check.Check) checked.Options {
 	dir := o.Cwd
 	if real, err := filepath.EvalSymlinks(dir); err == nil { // as changes name their paths
 		dir = real
 	}
-	return checked.New(exec, checked.Options{Checks: list, Dir: dir, Roots: roots, List: Lister(o),
-		Ledger: o.Work.Ledger, Origin: o.Origin,
-		Outputs: &outputlog.Store{Keep: o.Keep, Images: o.Images, Redact: o.Redact}})
+	return checked.Options{Checks: list, Dir: dir, Roots: roots, List: Lister(o), Ledger: o.Work.Ledger, Origin: o.Origin,
+		Outputs: &outputlog.Store{Keep: o.Keep, Images: o.Images, Redact: o.Redact}}
 }
 
 // Lister lists the files whose state a verdict is about: all that git does not ignore.

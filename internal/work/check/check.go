@@ -25,8 +25,11 @@ const (
 	// Keep is before a try is kept, Commit before a turn becomes a commit.
 	Keep   When = "keep"
 	Commit When = "commit"
-	// Verify is when the user has them run again; it cannot be configured.
-	Verify When = "verify"
+	// The others cannot be configured: Verify is when the user has checks run again, Goal after a
+	// turn with a goal, Attempt after one of several attempts.
+	Verify  When = "verify"
+	Goal    When = "goal"
+	Attempt When = "attempt"
 )
 
 // Gate says what becomes of work that newly breaks a check.
@@ -133,6 +136,7 @@ type Report struct {
 	New      []problems.Problem // what it did not find before
 	Known    int                // how many it found before, too
 	Blind    bool               // what it found before is not known
+	All      bool               // all counts, also what it would have found before
 	Took     time.Duration
 	Why      string // for Unable
 	Output   string // whole
@@ -161,7 +165,7 @@ func (r Report) Verdict() string {
 		return "did not run: " + r.Why
 	}
 	word, many := "newly fails", "s"
-	if r.When == Verify || r.When == Commit {
+	if r.All {
 		word = "fails"
 	}
 	if len(r.New) == 1 {

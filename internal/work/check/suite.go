@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"kerf/internal/work/check/problems"
 )
@@ -182,6 +184,11 @@ func (s *Suite) After(ctx context.Context, when When, changed []string) (list []
 // Moment says which checks run on the files as they are.
 type Moment struct {
 	When When // those that want this; all where it is empty
+	// Only is a command that runs in the place of the configured checks, for so long at most.
+	Only    string
+	Timeout time.Duration
+	// Show gets what commands print, while they run; nil shows nothing.
+	Show func(text string)
 	// Before is what checks said elsewhere, before anything was changed, by their names: what
 	// it has does not count. Where it says nothing of a check, all counts.
 	Before map[string]Past
@@ -207,14 +214,21 @@ func Pasts(list []Report) map[string]Past {
 // Again runs the checks of a moment that change nothing and need no changed files, on the
 // files as they are.
 func (s *Suite) Again(ctx context.Context, m Moment) (list []Report) {
-	for _, c := range s.o.Checks {
-		if c.Writes || strings.Contains(c.Command, Files) || ctx.Err() != nil || m.When != "" && !c.Wants(m.When) {
-			continue
+	checks := slices.DeleteFunc(slices.Clone(s.o.Checks), func(c Check) bool {
+		return c.Writes || strings.Contains(c.Command, Files) || m.When != "" && !c.Wants(m.When)
+	})
+	if m.Only != "" {
+		checks = []Check{{Name: m.Only, Command: m.Only, Timeout: m.Timeout}}
+	}
+	for _, c := range checks {
+		if ctx.Err() != nil {
+			break
 		}
-		if past, ok := m.Before[c.Name]; ok {
+		past, ok := m.Before[c.Name]
+		if ok {
 			s.known[c.Name] = &known{base: s.parse(past.Exit, past.Output), failed: past.Exit != 0}
 		}
-		r := Report{Check: c, When: cmp.Or(m.When, Verify), Tree: s.tree(ctx)}
+		r := Report{Check: c, When: cmp.Or(m.When, Verify), Tree: s.tree(ctx), All: !ok}
 		s.fill(&r, s.o.Run(ctx, c, c.Command))
 		r.Blind = false
 		s.settled(ctx, &r)

@@ -94,9 +94,12 @@ type Verdict struct {
 	Known   int    `json:"known,omitempty"` // problems that were there before, too
 	Why     string `json:"why,omitempty"`
 	Millis  int64  `json:"ms"`
-	Tree    string `json:"tree,omitempty"`   // see package check/treehash
-	Moved   bool   `json:"moved,omitempty"`  // others changed files while it ran, so that Tree is empty
-	Output  string `json:"output,omitempty"` // the name under which all that it printed is kept
+	Tree    string `json:"tree,omitempty"`  // see package check/treehash
+	Moved   bool   `json:"moved,omitempty"` // others changed files while it ran, so that Tree is empty
+	// Beside is how many files that git ignores were there in the try in which it ran, and
+	// were not kept with the others.
+	Beside int    `json:"beside,omitempty"`
+	Output string `json:"output,omitempty"` // the name under which all that it printed is kept
 }
 
 // maxNotes bounds what an entry tells of what is not known.

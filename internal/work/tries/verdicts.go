@@ -2,23 +2,25 @@ package tries
 
 import (
 	"fmt"
+	"slices"
 
+	"kerf/internal/work/check"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/txn"
 )
-
-// Newest is the number of the last entry that the try's own ledger has; 0 for none.
-func (t *Try) Newest() int64 {
-	list, err := t.entries()
-	if err != nil || len(list) == 0 {
-		return 0
-	}
-	return list[len(list)-1].Seq
-}
 
 // Verdicts are what checks found in a try, as it is entered into the ledger of the directory
 // when the try was kept. They are about the state of the files that each names: of what is kept
 // in parts, or was merged, none holds. What the checks printed is gone with the try.
 type Verdicts []ledger.Entry
+
+// Beside notes how many files were there when the checks ran, and are not kept, although they
+// are in no state of the files.
+func (v Verdicts) Beside(n int) {
+	for _, e := range v {
+		e.Check.Beside = n
+	}
+}
 
 // Enter appends them.
 func (v Verdicts) Enter(l *ledger.Ledger) error {
@@ -33,20 +35,61 @@ func (v Verdicts) Enter(l *ledger.Ledger) error {
 	return l.Sync() // so that nobody cuts them off unnoticed
 }
 
-// Verdicts are those after an entry of the try's own ledger.
-func (t *Try) Verdicts(after int64) (verdicts Verdicts, err error) {
+// Verdicts are the newest of each check since something was changed in the try, oldest first.
+// Where the try's own ledger is not as it was written, there are none, and the error is a
+// [ledger.BreakError].
+func (t *Try) Verdicts() (verdicts Verdicts, err error) {
 	list, err := t.entries()
+	if err == nil && len(list) > 0 {
+		err = t.sound()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read what checks found in try %d: %w", t.ID, err)
 	}
-	for _, e := range list {
-		if e.Check == nil || e.Check.When == "" || e.Seq <= after {
+	seen := map[[3]string]bool{}
+	for _, e := range slices.Backward(list) {
+		if len(e.Changes)+len(e.Dirs)+len(e.Gone)+len(e.Modes) > 0 {
+			break
+		}
+		if e.Check == nil || e.Check.When == "" {
 			continue
 		}
 		v := *e.Check
+		if is := [3]string{v.Name, v.Command, v.When}; seen[is] {
+			continue
+		} else {
+			seen[is] = true
+		}
 		v.Output = ""
 		verdicts = append(verdicts, ledger.Entry{Time: e.Time, Session: e.Session, Client: e.Client, Turn: e.Turn, Tool: e.Tool,
 			Cause: ledger.CauseChecked, Certainty: e.Certainty, Exact: e.Exact, Changes: []ledger.Change{}, Check: &v})
 	}
+	slices.Reverse(verdicts)
 	return verdicts, nil
+}
+
+// Attempt is the newest verdict that decides about the try as one of several attempts, whatever
+// it changed itself; nil when there is none.
+func (t *Try) Attempt() (*ledger.Verdict, error) {
+	list, err := t.entries()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range slices.Backward(list) {
+		if e.Check != nil && e.Check.When == string(check.Attempt) {
+			return e.Check, nil
+		}
+	}
+	return nil, nil
+}
+
+// sound is the first place where the try's own ledger is not as it was written.
+func (t *Try) sound() error {
+	l, err := ledger.Open(txn.HomeOf(t.Dir, t.Meta.Roots[0]))
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	_, err = l.Verify()
+	return err
 }

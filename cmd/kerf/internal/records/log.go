@@ -90,6 +90,10 @@ func readLog(p *program.Program, cmd *cobra.Command, f changes.Filter, session s
 	if err != nil {
 		return nil, err
 	}
+	if _, err := b.ws.Ledger.Verify(); err != nil {
+		fmt.Fprintf(p.Stderr, "kerf: warning: the record of this workspace is not as Kerf wrote it: %s\n",
+			visible.OneLine(err.Error(), 300))
+	}
 	f.Session, f.Paths, f.Checks = session, s.paths, true
 	if len(s.targets) > 0 {
 		f.Fits = func(e row.Entry) bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,8 @@ checks every entry of the ledger of that workspace: any changed, removed, moved 
 
 --workspace also compares the files that the session changed with their last state in the ledger, and
 names those that were changed since; that is no fault. --checks, instead, runs the project's checks (see
-kerf help checks) on the files as they are, and tells what is on record of them for the same files. The exit code is 1 when something of the record
+kerf help checks) on the files as they are, and tells what is on record of them for the same files; --run runs
+a command of yours instead, such as the check of a goal. The exit code is 1 when something of the record
 differs; the first difference is named.`
 
 func verifyCommand(p *program.Program) *cobra.Command {
@@ -34,8 +36,8 @@ func verifyCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !checks && o.When != "" {
-				return program.Misuse("--when is about checks: add --checks")
+			if err := o.Misused(checks); err != nil {
+				return err
 			}
 			if checks {
 				return o.Again(cmd.Context(), p, h)
@@ -59,7 +61,12 @@ func verifyCommand(p *program.Program) *cobra.Command {
 	cmd.Flags().StringVar(&o.When, "when", "", "with --checks: only those of this `moment`: edit, turn, keep or commit")
 	cmd.Flags().StringVar(&o.Before, "before", "", "`text`")
 	cmd.Flags().BoolVar(&o.Blocks, "blocking", false, "")
-	_, _ = cmd.Flags().MarkHidden("before"), cmd.Flags().MarkHidden("blocking")
+	cmd.Flags().StringVar(&o.Run, "run", "", "with --checks: this `command` instead of those that are configured")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", time.Hour, "with --run: how long it may take, such as `10m`")
+	cmd.Flags().BoolVar(&o.Attempt, "attempt", false, "")
+	for _, name := range []string{"before", "blocking", "attempt"} {
+		_ = cmd.Flags().MarkHidden(name)
+	}
 	cmd.Flags().BoolVar(&files, "workspace", false, "compare the files on disk, too")
 	cmd.MarkFlagsMutuallyExclusive("checks", "all")
 	cmd.MarkFlagsMutuallyExclusive("checks", "workspace")

@@ -196,25 +196,48 @@ func (a *Attempts) one(ctx context.Context, p *program.Program, h *host.Host, x 
 	}
 	x.Passed = x.Exit == 0
 	before, err := x.measure(ctx, h)
-	if err != nil || a.Check == "" || ctx.Err() != nil {
+	if err != nil || strings.TrimSpace(a.Check) == "" || ctx.Err() != nil {
 		return err
 	}
-	most := cmp.Or(a.Timeout, longestCheck)
-	bounded, stop := context.WithTimeout(ctx, most)
-	defer stop()
-	exit, err := a.in(bounded, p, h, x, "check.log", "check.err", []string{self, "sandbox", "-s", "workspace-write", "--",
-		"bash", "-c", a.Check})
-	if err != nil {
+	if err := a.check(ctx, p, h, x, self); err != nil {
 		return err
 	}
-	if bounded.Err() != nil && ctx.Err() == nil {
-		x.Error = cmp.Or(x.Error, fmt.Sprintf("the check was not over after %s", most))
-	}
-	x.Check, x.Passed = &exit, x.Passed && exit == 0
 	sized := *x
 	after, err := sized.measure(ctx, h)
 	x.CheckWrote = before != after
 	return err
+}
+
+// check runs the check in the try of an attempt, and takes its verdict from the record.
+func (a *Attempts) check(ctx context.Context, p *program.Program, h *host.Host, x *attempt, self string) error {
+	most := cmp.Or(a.Timeout, longestCheck)
+	bounded, stop := context.WithTimeout(ctx, most+time.Minute) // the check is ended before
+	defer stop()
+	_, err := a.in(bounded, p, h, x, "check.log", "check.err", []string{self, "-c", `sandbox_mode="workspace-write"`,
+		"verify", "--checks", "--attempt", "--timeout", most.String(), "--run=" + a.Check})
+	x.Passed = false
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	v, err := x.try.Attempt()
+	switch {
+	case err != nil:
+		return err
+	case v == nil:
+		return errors.New("the check has no verdict: " + x.said(h, "check.err"))
+	case v.Why != "":
+		x.Error = cmp.Or(x.Error, "check: "+visible.OneLine(h.Redact(v.Why), 300))
+	default:
+		x.Check, x.Passed = &v.Exit, x.Exit == 0 && v.Exit == 0
+	}
+	return nil
+}
+
+// said is the last line of a file beside the try.
+func (x *attempt) said(h *host.Host, name string) string {
+	data, _ := os.ReadFile(filepath.Join(x.try.Dir, name))
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return visible.OneLine(h.Redact(lines[len(lines)-1]), 300)
 }
 
 // in runs a program in the try, with its output in files beside it.
@@ -282,9 +305,7 @@ func (x *attempt) read(h *host.Host) error {
 		}
 	}
 	if x.Exit != 0 && x.Error == "" {
-		data, _ := os.ReadFile(filepath.Join(x.try.Dir, "progress.log"))
-		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-		x.Error = visible.OneLine(h.Redact(lines[len(lines)-1]), 300)
+		x.Error = x.said(h, "progress.log")
 	}
 	if dollars, known := h.Price(x.Model, x.Usage); known {
 		x.Cost = &dollars
@@ -328,7 +349,7 @@ func (a *Attempts) settle(ctx context.Context, p *program.Program, h *host.Host,
 		return &program.Error{Code: 1, Err: fmt.Errorf("the best attempt, try %d, conflicts with what was changed here meanwhile",
 			list[0].Try), Hint: fmt.Sprintf("see kerf keep %d --dry-run; all attempts wait", list[0].Try)}
 	}
-	if err := carryOut(ctx, ws, plan, verdicts); err != nil {
+	if err := carryOut(ctx, p, ws, plan, verdicts); err != nil {
 		return err
 	}
 	list[0].Kept = true

@@ -4,65 +4,92 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
 	"kerf/internal/host/checking"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/tries"
+	"kerf/internal/work/workspace"
 )
 
-// checked runs the checks of the moment keep in a try, and returns their verdicts. Where one
-// fails, they run on the directory itself, too: what fails there as well does not count. The
-// error says that nothing may be kept.
+// checked runs the checks of the moment keep in a try, and returns the verdicts that hold for it.
+// Where one fails, they run on the directory itself, too: what fails there as well does not count.
+// The error says that nothing may be kept.
 func checked(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try) (tries.Verdicts, error) {
-	if !h.Trusted() || !checking.Any(h.Config, "keep") {
-		return nil, nil
+	if h.Trusted() && checking.Any(h.Config, "keep") {
+		if err := gated(ctx, p, h, t); err != nil {
+			return nil, err
+		}
 	}
-	before := t.Newest()
-	again, err := gated(ctx, p, h, t)
-	if err != nil {
-		return nil, err
-	}
-	return t.Verdicts(max(before, again))
+	return standing(p, t), nil
 }
 
-// gated runs the checks, a second time where one fails. It returns the number of the last entry
-// before the second time.
-func gated(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try) (again int64, err error) {
+// standing are the verdicts that are on record in the try about what it has now. Where that record
+// is not as Kerf wrote it, there are none.
+func standing(p *program.Program, t *tries.Try) tries.Verdicts {
+	verdicts, err := t.Verdicts()
+	if err != nil {
+		fmt.Fprintf(p.Stderr, "kerf: no verdict of a check is entered: %s\n", visible.OneLine(err.Error(), 300))
+	}
+	return verdicts
+}
+
+// gated runs the checks, a second time where one fails.
+func gated(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try) error {
 	log, err := os.OpenFile(filepath.Join(t.Dir, "checks.log"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer log.Close()
 	code, err := checksIn(ctx, p, h, t, log)
 	if err != nil || code == 0 {
-		return 0, err
+		return err
 	}
 	at, _ := checking.At("keep")
 	reports, err := host.Check(ctx, h, at)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	text, err := json.Marshal(checking.Pasts(reports))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	before := filepath.Join(t.Dir, "before.json")
 	if err := os.WriteFile(before, text, 0o600); err != nil {
-		return 0, err
+		return err
 	}
-	again = t.Newest()
 	shown, ok := p.Stderr.(*os.File)
 	if !ok {
 		shown = log
 	}
 	if code, err = checksIn(ctx, p, h, t, shown, "--before", before, "--blocking"); err != nil || code == 0 {
-		return again, err
+		return err
 	}
-	return again, &program.Error{Code: 1, Err: errors.New("nothing was kept: checks newly fail"),
+	return &program.Error{Code: 1, Err: errors.New("nothing was kept: checks newly fail"),
 		Hint: "--no-checks keeps it all the same"}
+}
+
+// enter enters the verdicts of what was kept, and tells what the checks had that was not kept.
+func enter(p *program.Program, ws *workspace.Workspace, plan *tries.Plan, verdicts tries.Verdicts) error {
+	n := plan.Count(tries.Ignored)
+	verdicts.Beside(n)
+	if len(verdicts) > 0 && n > 0 {
+		how := ""
+		switch c := verdicts[len(verdicts)-1].Check; c.When {
+		case "keep":
+			how = " --when keep"
+		case "attempt", "goal":
+			how = " --run '" + strings.ReplaceAll(c.Command, "'", `'\''`) + "'"
+		}
+		fmt.Fprintf(p.Stderr, "kerf: checks ran in the try beside files that git ignores and that are not kept: %d\n"+
+			"kerf: kerf verify --checks%s tells what they say without these\n", n, visible.Plain(how))
+	}
+	return verdicts.Enter(ws.Ledger)
 }
 
 // checksIn runs the checks in the try, and returns the exit code.

@@ -88,7 +88,11 @@ func (o *keepOptions) run(p *program.Program, cmd *cobra.Command, args []string)
 	defer t.Unlock()
 	o.Conflicts = o.settling.Way()
 	var verdicts tries.Verdicts
-	if !o.dryRun && !o.unchecked {
+	switch {
+	case o.dryRun:
+	case o.unchecked:
+		verdicts = standing(p, t)
+	default:
 		if verdicts, err = checked(cmd.Context(), p, h, t); err != nil {
 			return err
 		}
@@ -112,7 +116,7 @@ func (o *keepOptions) run(p *program.Program, cmd *cobra.Command, args []string)
 	stuck := plan.Count(tries.Conflict) > 0 && o.settling.Way() != settle.Skip
 	if !o.dryRun && !stuck {
 		working = p.Working("writing files")
-		err = carryOut(cmd.Context(), ws, plan, verdicts)
+		err = carryOut(cmd.Context(), p, ws, plan, verdicts)
 		working.Stop()
 		if err != nil {
 			return err
@@ -146,7 +150,8 @@ func (o *keepOptions) run(p *program.Program, cmd *cobra.Command, args []string)
 }
 
 // carryOut keeps what is planned, then enters what checks found in the try.
-func carryOut(ctx context.Context, ws *workspace.Workspace, plan *tries.Plan, verdicts tries.Verdicts) error {
+func carryOut(ctx context.Context, p *program.Program, ws *workspace.Workspace, plan *tries.Plan,
+	verdicts tries.Verdicts) error {
 	if plan.Empty() {
 		return nil
 	}
@@ -156,7 +161,7 @@ func carryOut(ctx context.Context, ws *workspace.Workspace, plan *tries.Plan, ve
 	if err := plan.Commit(ctx, ws.Txn); err != nil {
 		return err
 	}
-	return verdicts.Enter(ws.Ledger)
+	return enter(p, ws, plan, verdicts)
 }
 
 // report is a plan in JSON.

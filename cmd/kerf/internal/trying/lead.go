@@ -134,7 +134,7 @@ func keepAll(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try
 	o := keepOptions{}
 	stuck := plan.Count(tries.Conflict) > 0
 	if !stuck {
-		if err := carryOut(ctx, ws, plan, verdicts); err != nil {
+		if err := carryOut(ctx, p, ws, plan, verdicts); err != nil {
 			return false, err
 		}
 	}

@@ -54,6 +54,7 @@ type Executor struct {
 	settings protocol.Settings
 	calls    int                  // the numbers of checks
 	made     []history.FileChange // by checks, and in no outcome yet
+	show     func(string)         // gets what checks print; nil is nobody
 	refused  string               // the state of the files that kept the turn from ending
 }
 
@@ -167,7 +168,7 @@ func (x *Executor) takeMade() []history.FileChange {
 func (x *Executor) Again(ctx context.Context, set protocol.Settings, m check.Moment) []check.Report {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.settings = set
+	x.settings, x.show = set, m.Show
 	return x.suite.Again(ctx, m)
 }
 
@@ -269,7 +270,7 @@ func (x *Executor) run(ctx context.Context, c check.Check, line string) check.Ra
 	}
 	a := tool.Command{Line: line, Argv: []string{"bash", "-c", line}, Dir: x.o.Dir, Timeout: c.Timeout,
 		Yield: c.Timeout + grace}
-	o := x.Do(ctx, id, a, executor.RunOptions{Settings: set, Turn: x.turn, Tool: "check"})
+	o := x.Do(ctx, id, a, executor.RunOptions{Settings: set, Turn: x.turn, Tool: "check", Show: x.show})
 	x.made = append(x.made, o.Changes...)
 	r := check.Ran{Took: time.Since(began)}
 	body, _ := o.Body.(protocol.Command)
@@ -304,18 +305,22 @@ func firstLine(text string) string {
 
 // record keeps the output and enters the verdict into the ledger.
 func (x *Executor) record(r check.Report) string {
-	log := x.o.Outputs.New()
-	_, _ = log.Write([]byte(r.Output))
-	kept := log.Name()
-	e := &ledger.Entry{Session: x.o.Origin.Session, Client: x.o.Origin.Client, Turn: string(x.turn), Tool: "check",
-		Cause: ledger.CauseChecked, Certainty: ledger.Proven, Exact: true, Changes: []ledger.Change{},
-		Check: &ledger.Verdict{Name: r.Check.Name, Command: r.Check.Command, When: string(r.When), Outcome: string(r.Outcome),
-			Exit: r.Exit, New: len(r.New), Known: r.Known, Why: r.Why, Millis: r.Took.Milliseconds(), Tree: r.Tree, Moved: r.Moved,
-			Output: kept}}
-	if x.o.Ledger.Append(e) == nil { // without it the check is not on record, and runs again
-		_ = x.o.Ledger.Sync() // so that nobody cuts it off unnoticed
+	return x.o.enter(x.turn, r.Output, ledger.Verdict{Name: r.Check.Name, Command: r.Check.Command, When: string(r.When),
+		Outcome: string(r.Outcome), Exit: r.Exit, New: len(r.New), Known: r.Known, Why: r.Why, Millis: r.Took.Milliseconds(),
+		Tree: r.Tree, Moved: r.Moved})
+}
+
+// enter keeps what a check printed, and enters its verdict. It returns the name of the output.
+func (o *Options) enter(turn protocol.TurnID, output string, v ledger.Verdict) string {
+	log := o.Outputs.New()
+	_, _ = log.Write([]byte(output))
+	v.Output = log.Name()
+	e := &ledger.Entry{Session: o.Origin.Session, Client: o.Origin.Client, Turn: string(turn), Tool: "check",
+		Cause: ledger.CauseChecked, Certainty: ledger.Proven, Exact: true, Changes: []ledger.Change{}, Check: &v}
+	if o.Ledger.Append(e) == nil { // without it the check is not on record, and runs again
+		_ = o.Ledger.Sync() // so that nobody cuts it off unnoticed
 	}
-	return kept
+	return v.Output
 }
 
 // The bounds of an output that is read again.
@@ -337,8 +342,7 @@ func (x *Executor) recall(c check.Check, tree string) (exit int, output string, 
 			}
 			continue
 		}
-		if v.Tree != tree || v.Name != c.Name || v.Command != c.Command || v.Outcome == string(check.Flaky) ||
-			v.Outcome == string(check.Unable) {
+		if v.Tree != tree || v.Name != c.Name || v.Command != c.Command || !lasts(v) {
 			continue
 		}
 		if v.Exit == 0 {
@@ -351,6 +355,13 @@ func (x *Executor) recall(c check.Check, tree string) (exit int, output string, 
 		return v.Exit, strings.Join(lines, "\n"), true
 	}
 	return 0, "", false
+}
+
+// lasts reports whether a verdict tells what the check comes to on the same files: it ran to its
+// end, as checks run, and beside no other files that count.
+func lasts(v *ledger.Verdict) bool {
+	return v.Outcome != string(check.Flaky) && v.Outcome != string(check.Unable) && v.When != string(check.Goal) &&
+		v.Beside == 0
 }
 
 // ran are the reports that fit, as what was run.

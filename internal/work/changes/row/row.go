@@ -54,7 +54,7 @@ func (c Check) String() string {
 	text := c.Name + " " + c.Outcome
 	switch check.Outcome(c.Outcome) {
 	case check.Failed:
-		text = fmt.Sprintf("%s failed (%d new, exit %d)", c.Name, c.New, c.Exit)
+		text = c.failed()
 	case check.Before:
 		text = fmt.Sprintf("%s fails as it did before (%d known, exit %d)", c.Name, c.Known, c.Exit)
 	case check.Unable:
@@ -64,6 +64,9 @@ func (c Check) String() string {
 	if c.Tree != "" {
 		text += fmt.Sprintf(", files %.12s", c.Tree)
 	}
+	if c.Beside > 0 {
+		text += fmt.Sprintf(" (with files that git ignores and that were not kept: %d)", c.Beside)
+	}
 	if c.Moved {
 		text += " (files were changed while it ran)"
 	}
@@ -71,6 +74,16 @@ func (c Check) String() string {
 		text += " (files were changed since)"
 	}
 	return text
+}
+
+func (c Check) failed() string {
+	switch {
+	case c.Exit == 0:
+		return c.Name + " does not count: " + c.Why
+	case c.When == string(check.Goal) || c.When == string(check.Attempt):
+		return fmt.Sprintf("%s failed (exit %d)", c.Name, c.Exit)
+	}
+	return fmt.Sprintf("%s failed (%d new, exit %d)", c.Name, c.New, c.Exit)
 }
 
 // Change is one path of an entry. Before and After are SHA-256, empty for "not
