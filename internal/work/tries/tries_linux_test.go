@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/overlay"
 	"kerf/internal/work/tries"
@@ -33,7 +34,32 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) == 3 && os.Args[1] == watchFlag {
+		os.Exit(watchMain(os.Args[2]))
+	}
+	if len(os.Args) == 4 && os.Args[1] == runFlag {
+		os.Exit(runMain(os.Args[2], os.Args[3]))
+	}
 	os.Exit(m.Run())
+}
+
+// runFlag makes the binary one that runs in the first try of a home: TestAKilledKerf kills it.
+const runFlag = "run-in-try"
+
+func runMain(home, script string) int {
+	t, err := tries.Get(home, "1")
+	if err == nil {
+		err = t.Lock()
+	}
+	code := 1
+	if err == nil {
+		code, err = t.Run(context.Background(), home, tries.Command{Dir: t.Meta.Roots[0],
+			Argv: []string{"/bin/bash", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return code
 }
 
 // house is a home of Kerf and a directory to work in.
@@ -310,5 +336,113 @@ func TestAKilledTry(t *testing.T) {
 	h.keep(try, tries.Options{})
 	if d := cmp.Diff(map[string]string{".": "drwxr-xr-x", "c": "-rw-r--r-- two\n"}, h.tree(h.dir, false)); d != "" {
 		t.Error(d)
+	}
+}
+
+// watchFlag makes the binary a program that waits for changes of a directory.
+const watchFlag = "watch-in-try"
+
+// watchMain watches the working directory and a file in it, has others change them by saying so,
+// and prints what it sees.
+func watchMain(talk string) int {
+	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	for _, name := range []string{".", "old", "sub"} {
+		if err == nil {
+			_, err = unix.InotifyAddWatch(fd, name, unix.IN_MODIFY|unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_DELETE)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	seen := func() int {
+		n, _ := unix.Read(fd, make([]byte, 64<<10))
+		return max(n, 0)
+	}
+	for _, script := range []string{"echo more >> old", "echo new > new", "mv new newer", "echo in > sub/in", "rm sub/in", "rm old"} {
+		if err := exec.Command("/bin/bash", "-c", script).Run(); err != nil || seen() == 0 {
+			fmt.Fprintln(os.Stderr, "nothing was seen of:", script, err)
+			return 1
+		}
+	}
+	_ = os.WriteFile(filepath.Join(talk, "ready"), nil, 0o600)
+	for range 6000 {
+		if _, err := os.Stat(filepath.Join(talk, "done")); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	fmt.Fprintln(os.Stderr, "bytes of events about changes from outside:", seen())
+	return 0
+}
+
+// TestWatchersSeeTheTry: a program in a try that waits for changes is told of those that are made
+// in the try, also of files and directories of the lower layer. What it is told of changes from
+// outside is up to the kernel.
+func TestWatchersSeeTheTry(t *testing.T) {
+	h := newHouse(t)
+	run(t, h.dir, "echo one > old; mkdir sub; echo y > sub/y")
+	talk := filepath.Dir(h.dir)
+	go func() {
+		for range 6000 {
+			if _, err := os.Stat(filepath.Join(talk, "ready")); err == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		_ = os.WriteFile(filepath.Join(h.dir, "user"), nil, 0o600)
+		_ = os.WriteFile(filepath.Join(talk, "done"), nil, 0o600)
+	}()
+	h.try(os.Args[0] + " " + watchFlag + " " + talk)
+}
+
+// TestAKilledKerf: when the Kerf that began a try is killed, nothing that runs in the try runs on,
+// and the try can be gone on with.
+func TestAKilledKerf(t *testing.T) {
+	h := newHouse(t)
+	try := h.try("echo one > c")
+	try.Unlock()
+	held := filepath.Join(filepath.Dir(h.dir), "held")
+	cmd := exec.Command(os.Args[0], runFlag, h.home, "exec 9>>"+held+"; flock 9; echo held >&9; setsid sleep 600 & sleep 600")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the try to run", func() bool {
+		text, err := os.ReadFile(held)
+		return err == nil && len(text) > 0
+	})
+	if !try.Running() {
+		t.Error("the try does not count as one in which something runs")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	f, err := os.Open(held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	waitFor(t, "the end of what runs in the try", func() bool {
+		return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+	})
+	if try.Running() {
+		t.Error("the try counts as one in which something runs")
+	}
+	h.in(try, "test $(cat c) = one && echo two > c")
+	h.keep(try, tries.Options{})
+	if d := cmp.Diff(map[string]string{".": "drwxr-xr-x", "c": "-rw-r--r-- two\n"}, h.tree(h.dir, false)); d != "" {
+		t.Error(d)
+	}
+}
+
+// waitFor waits until something is so, for a minute.
+func waitFor(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("nothing came of waiting for ", what)
+		}
 	}
 }

@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 var plays map[string]func(*player) error
 
 func init() { // they need it themselves
-	plays = map[string]func(*player) error{"histories": histories, "reads": reads, "stories": stories, "replaced": replaced}
+	plays = map[string]func(*player) error{"histories": histories, "reads": reads, "stories": stories, "replaced": replaced,
+		"linked": linked}
 }
 
 // player is what runs over the overlay.
@@ -67,6 +68,8 @@ func (d deed) do(root string) {
 		_ = os.Rename(a, b)
 	case "remove":
 		_ = os.RemoveAll(a)
+	case "link":
+		_ = os.Symlink(d.b, a)
 	case "old": // who changes a directory can hide it so
 		_ = os.Chtimes(a, time.Unix(1e9, 0), time.Unix(1e9, 0))
 	}
@@ -331,6 +334,33 @@ func replaced(p *player) error {
 			if got := m.Find(p.root, false); !slices.Equal(got, want) {
 				return fmt.Errorf("after others did %v: %q, want %q", d, got, want)
 			}
+		}
+	}
+	return nil
+}
+
+// TestADirectoryBehindALink: a link of the lower layer leads to a directory that both layers have.
+func TestADirectoryBehindALink(t *testing.T) { played(t, "linked", "") }
+
+func linked(p *player) error {
+	n := 0
+	m := remembering(&n)
+	m.layers = p.layers
+	if err := p.others(deed{"link", "t/link", "20"}); err != nil {
+		return err
+	}
+	deed{"write", "t/20/f", ""}.do(p.root)
+	behind := filepath.Join(p.root, "t/link")
+	for _, d := range []deed{{"mkdir", "t/20/.git", ""}, {"remove", "t/20/.git", ""}, {"write", "t/20/.git", "gitdir: x"}} {
+		tick()
+		m.Find(behind, false)
+		if err := p.others(d); err != nil {
+			return err
+		}
+		tick()
+		want := (*Memory)(nil).Find(behind, false)
+		if got := m.Find(behind, false); !slices.Equal(got, want) {
+			return fmt.Errorf("after others did %v: %q, want %q", d, got, want)
 		}
 	}
 	return nil
