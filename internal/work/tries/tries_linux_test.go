@@ -403,7 +403,7 @@ func TestAKilledKerf(t *testing.T) {
 	try := h.try("echo one > c")
 	try.Unlock()
 	held := filepath.Join(filepath.Dir(h.dir), "held")
-	cmd := exec.Command(os.Args[0], runFlag, h.home, "exec 9>>"+held+"; flock 9; echo held >&9; setsid sleep 600 & sleep 600")
+	cmd := exec.Command(os.Args[0], runFlag, h.home, "exec 9>>"+held+"; flock 9; echo held >&9; setsid sleep 90 & sleep 90")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -435,6 +435,32 @@ func TestAKilledKerf(t *testing.T) {
 	if d := cmp.Diff(map[string]string{".": "drwxr-xr-x", "c": "-rw-r--r-- two\n"}, h.tree(h.dir, false)); d != "" {
 		t.Error(d)
 	}
+}
+
+// TestATerminatedKerf: what runs in a try is told when Kerf is to end, and may end in its own way.
+func TestATerminatedKerf(t *testing.T) {
+	h := newHouse(t)
+	try := h.try("true")
+	try.Unlock()
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		ready := filepath.Join(filepath.Dir(h.dir), "ready"+signal.String())
+		cmd := exec.Command(os.Args[0], runFlag, h.home, "trap 'echo told >>c; exit 7' TERM HUP; sleep 90 & echo >'"+ready+"'; wait")
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "the try to run", func() bool {
+			_, err := os.Stat(ready)
+			return err == nil
+		})
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 7 {
+			t.Errorf("%v: exit code %v, want that of what ran in the try", signal, cmd.ProcessState)
+		}
+	}
+	h.in(try, "test $(wc -l <c) = 2")
 }
 
 // waitFor waits until something is so, for a minute.

@@ -44,7 +44,7 @@ var plays map[string]func(*player) error
 
 func init() { // they need it themselves
 	plays = map[string]func(*player) error{"histories": histories, "reads": reads, "stories": stories, "replaced": replaced,
-		"linked": linked}
+		"linked": linked, "young": young}
 }
 
 // player is what runs over the overlay.
@@ -362,6 +362,34 @@ func linked(p *player) error {
 		if got := m.Find(behind, false); !slices.Equal(got, want) {
 			return fmt.Errorf("after others did %v: %q, want %q", d, got, want)
 		}
+	}
+	return nil
+}
+
+// TestWhatWasJustChangedBelowIsNotRemembered: within one tick of the clock others can change a
+// directory of the lower layer twice, of which the upper layer tells nothing.
+func TestWhatWasJustChangedBelowIsNotRemembered(t *testing.T) { played(t, "young", "") }
+
+func young(p *player) error {
+	n := 0
+	m := remembering(&n)
+	if m.layers = p.layers; len(m.layers) == 0 {
+		return nil // the kernel shows none
+	}
+	deed{"write", "t/20/f", ""}.do(p.root)
+	time.Sleep(settled) // so that this is old
+	if err := p.others(deed{"write", "t/20/h", ""}); err != nil {
+		return err
+	}
+	s, ok := m.stamp(filepath.Join(p.root, "t/20"))
+	if !ok || s.below == (version{}) {
+		return nil // the file system keeps no times
+	}
+	m.now = func() time.Time { return time.Unix(0, s.below.ctime).Add(settled / 2) }
+	m.Find(p.root, false)
+	n = 0
+	if m.Find(p.root, false); n == 0 {
+		return errors.New("a directory that was changed just now was remembered")
 	}
 	return nil
 }
