@@ -28,6 +28,8 @@ const maxSpec = 16 << 20
 // returns its exit code. What the program left running is killed by the kernel when the
 // holder ends.
 func Hold() int {
+	unix.CloseOnExec(specFD) // what runs in the try could speak for the holder, and Kerf would
+	unix.CloseOnExec(saidFD) // wait for its end before it passes signals on
 	said := os.NewFile(saidFD, "said")
 	var s Spec
 	err := gob.NewDecoder(io.LimitReader(os.NewFile(specFD, "spec"), maxSpec)).Decode(&s)
