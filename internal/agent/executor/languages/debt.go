@@ -290,6 +290,14 @@ func (s *Servers) forget(k key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.debts, k)
+	delete(s.lately, k)
+}
+
+// answered notes that what was not told in time is told, or never will be.
+func (s *Servers) answered(k key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.lately, k)
 }
 
 // take takes the debt of a project out; nil where there is none, or somebody works on it.
@@ -327,6 +335,7 @@ func (s *Servers) idleNow(k key) bool {
 
 // trouble says why nobody looked; of a server that is not used any more once.
 func (s *Servers) trouble(p Project, err error) string {
+	s.answered(p.key())
 	if !s.pool.Started(p.Server, p.Root) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -338,8 +347,14 @@ func (s *Servers) trouble(p Project, err error) string {
 	return fmt.Sprintf("\n\nLanguage server %s: errors were not looked for: %s.", p.Server.Name, why(err))
 }
 
-// later says that nobody knows yet.
+// later says that nobody knows yet: once, until the server answers.
 func (s *Servers) later(p Project) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lately[p.key()] {
+		return ""
+	}
+	s.lately[p.key()] = true
 	return fmt.Sprintf("\n\nLanguage server %s: errors were not looked for: %s; what is new is told when it answers.",
 		p.Server.Name, why(langserver.ErrLate))
 }
@@ -382,7 +397,9 @@ func (s *Servers) told(ctx context.Context, p Project, what string) string {
 		return s.later(p)
 	case err != nil:
 		return s.trouble(p, err)
-	case len(fresh) == 0:
+	}
+	s.answered(p.key())
+	if len(fresh) == 0 {
 		return ""
 	}
 	if what == "" || d.added > 1 {

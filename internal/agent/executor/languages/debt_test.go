@@ -54,7 +54,7 @@ func TestLateWordsAreTold(t *testing.T) {
 	for _, method := range []string{"initialize", "textDocument/diagnostic"} {
 		p, release := lazy(t, method, map[string]string{"a.toy": "def one\ndef two\n", "b.toy": "bad thing\nuse one\nuse two\n"})
 		p.wants("the first", notYet, p.change(map[string]string{"a.toy": "def two\n"}))
-		p.wants("the second", notYet, p.change(map[string]string{"c.toy": "bad new\n"}))
+		p.wants("the second, of which the first told", "", p.change(map[string]string{"c.toy": "bad new\n"}))
 		p.wants("nothing is known", "", p.reads("b.toy"))
 		release()
 		p.wants("told later", "Language server toy: 2 new errors since a.toy and c.toy changed, in its words:\n"+

@@ -62,6 +62,7 @@ type Servers struct {
 	tired  map[key]bool  // servers that are not waited for, see lease
 	debts  map[key]*debt // what is still to be told
 	mute   map[key]bool  // servers of which it was told that they are not used any more
+	lately map[key]bool  // servers of which it was told that they did not answer yet
 	large  map[key]bool  // projects with too many files to look at all, as far as is known
 	notes  []string      // for the user, with the next outcome
 	closed bool
@@ -69,7 +70,7 @@ type Servers struct {
 
 // New returns the servers of a session. Nothing is started.
 func New(o Options) *Servers {
-	s := &Servers{o: o, tired: map[key]bool{}, debts: map[key]*debt{}, large: map[key]bool{}, mute: map[key]bool{},
+	s := &Servers{o: o, tired: map[key]bool{}, debts: map[key]*debt{}, large: map[key]bool{}, mute: map[key]bool{}, lately: map[key]bool{},
 		bound: func(s langserver.Server) time.Duration { return s.Timeout }}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	o.Pool.Warn = func(text string) {
