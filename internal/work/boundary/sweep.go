@@ -74,21 +74,24 @@ func sweepLinks(p Plan) (found []Finding) {
 		known[l] = true
 	}
 	for _, git := range p.GitDirs {
-		root, err := os.OpenRoot(git)
-		if err != nil {
-			continue
-		}
 		for _, path := range (Disk{}).Links(git) {
-			if known[path] {
-				continue
+			if !known[path] {
+				found = append(found, Finding{path, "a link or special file in the git directory", removeIn(git, path)})
 			}
-			rel, err := filepath.Rel(git, path)
-			removed := err == nil && root.Remove(rel) == nil
-			found = append(found, Finding{path, "a link or special file in the git directory", removed})
 		}
-		root.Close()
 	}
 	return found
+}
+
+// removeIn removes path, which lies in dir, and reports whether it did.
+func removeIn(dir, path string) bool {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && root.Remove(rel) == nil
 }
 
 // below are the repositories and directories of Kerf below the writable directories.
