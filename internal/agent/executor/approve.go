@@ -76,11 +76,11 @@ func (h *Executor) commandOf(a tool.Command) policy.Command {
 
 // here is what is known of where commands run.
 func here(h *Executor) *place.Place {
-	var pol boundary.Policy
+	policy := func() (none boundary.Policy) { return }
 	if h.o.Sandbox != nil {
-		pol = h.o.Sandbox(protocol.SandboxWorkspace)
+		policy = func() boundary.Policy { return h.o.Sandbox(protocol.SandboxWorkspace) }
 	}
-	return place.New(pol, h.shell.Env())
+	return place.New(policy, h.shell.Env())
 }
 
 // bind takes down what a command would start now.

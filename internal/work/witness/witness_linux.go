@@ -131,8 +131,9 @@ func (w *Witness) start() error {
 
 // listen takes what the helper says, until it ends.
 func (w *Witness) listen(socket int, helper *exec.Cmd, exited chan struct{}) {
+	var from message.Receiver
 	for {
-		m, fd, err := message.Receive(socket)
+		m, fd, err := from.Next(socket)
 		if err != nil {
 			break
 		}

@@ -88,7 +88,7 @@ func TestAnswersAreBound(t *testing.T) {
 			do(os.MkdirAll(filepath.Join(base, "first"), 0o755))
 			env := []string{"PATH=" + filepath.Join(base, "first") + ":" + filepath.Join(base, "bin") + ":/usr/bin:/bin"}
 			dir := filepath.Join(base, "w")
-			at := place.New(boundary.Policy{}, env)
+			at := place.New(func() (none boundary.Policy) { return }, env)
 			before := Of(tt.line, dir, env, at)
 			tt.change()
 			env = append(env, tt.env...)

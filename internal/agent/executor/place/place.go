@@ -4,6 +4,7 @@ package place
 import (
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"kerf/internal/agent/policy"
 	"kerf/internal/work/boundary"
@@ -14,8 +15,10 @@ import (
 
 // Place is what is known for commands with one environment. It implements policy.Place.
 type Place struct {
-	granted granted.Trees
-	session *boundary.Session // whose plan it is; nil for none
+	// policy and granted are worked out when they are asked for: most commands are judged
+	// without.
+	policy  func() boundary.Policy
+	granted func() granted.Trees
 	env     []string
 	stray   bool // PATH has an entry that depends on the directory
 	cdPath  bool
@@ -24,9 +27,10 @@ type Place struct {
 var _ policy.Place = (*Place)(nil)
 
 // New returns the place of commands that get env, while others may write what the policy
-// says.
-func New(pol boundary.Policy, env []string) *Place {
-	p := &Place{env: env, granted: granted.Of(pol), session: pol.Session}
+// says. The policy is asked for once, if at all.
+func New(policy func() boundary.Policy, env []string) *Place {
+	p := &Place{env: env, policy: sync.OnceValue(policy)}
+	p.granted = sync.OnceValue(func() granted.Trees { return granted.Of(p.policy()) })
 	for _, kv := range env {
 		p.cdPath = p.cdPath || strings.HasPrefix(kv, "CDPATH=") && kv != "CDPATH="
 		path, ok := strings.CutPrefix(kv, "PATH=")
@@ -92,7 +96,7 @@ func (p *Place) Program(name string) (path string, changeable bool) {
 		return file, true
 	}
 	for _, name := range []string{file, path, real(filepath.Dir(file))} {
-		changeable = changeable || p.granted.Covers(name)
+		changeable = changeable || p.granted().Covers(name)
 	}
 	return path, changeable || p.stray
 }

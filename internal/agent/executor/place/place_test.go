@@ -33,7 +33,7 @@ func TestPlaces(t *testing.T) {
 	}
 	pol := boundary.Policy{Roots: []string{at("alias")}, Rules: []boundary.Rule{{Path: at("granted"), Access: boundary.Write},
 		{Path: at("sys"), Access: boundary.Read}}}
-	p := New(pol, []string{"PATH=" + at("w/bin") + ":" + at("sys") + ":" + at("granted")})
+	p := New(is(pol), []string{"PATH=" + at("w/bin") + ":" + at("sys") + ":" + at("granted")})
 	for _, tt := range []struct{ from, to, want string }{
 		{"w", "sub", "w/sub"}, {"w", at("other"), "other"}, {"w", ".", "w"}, {"w", "..", "."}, {"w/sub", "../..", "."},
 		{"w", "link", "w/link"}, {"w", "link/..", ""}, {"w/link", "..", ""}, {"w", "missing", ""}, {"w", "target", "w/target"}} {
@@ -58,11 +58,11 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("a missing program: %q, %v", path, changeable)
 	}
 	for _, path := range []string{".:/bin", "/bin:", ":/bin", "bin:/bin"} {
-		if _, changeable := New(pol, []string{"PATH=" + path}).Program("sh"); !changeable {
+		if _, changeable := New(is(pol), []string{"PATH=" + path}).Program("sh"); !changeable {
 			t.Errorf("PATH=%s depends on the directory", path)
 		}
 	}
-	cd := New(pol, []string{"PATH=/bin", "CDPATH=/elsewhere"})
+	cd := New(is(pol), []string{"PATH=/bin", "CDPATH=/elsewhere"})
 	if _, ok := cd.Cd(at("w"), "sub"); ok {
 		t.Error("CDPATH decides where cd goes")
 	}
@@ -87,7 +87,7 @@ func TestQuestionsNameNothingHidden(t *testing.T) {
 		return boundary.Policy{Mode: mode, Roots: []string{base}, Cwd: base, SharedTmp: true,
 			Rules: []boundary.Rule{{Path: filepath.Join(base, "keys"), Access: boundary.None}}}
 	})
-	p := New(session.Policy(boundary.WorkspaceWrite), nil)
+	p := New(is(session.Policy(boundary.WorkspaceWrite)), nil)
 	for pattern, want := range map[string]string{"open/*": "open/one", "keys/*": "keys/*", "*/*": "*/*", "keys/two": "keys/two"} {
 		word := policy.Word{Text: pattern, Known: true, Glob: strings.Contains(pattern, "*")}
 		if got := p.Targets(base, []policy.Word{word}); got != filepath.Join(base, want) {
@@ -95,3 +95,6 @@ func TestQuestionsNameNothingHidden(t *testing.T) {
 		}
 	}
 }
+
+// is is a policy that is known already.
+func is(pol boundary.Policy) func() boundary.Policy { return func() boundary.Policy { return pol } }

@@ -64,7 +64,8 @@ func (p *Place) expand(dir string, w policy.Word) []string {
 
 // hidden reports whether the plan of the session hides a path.
 func (p *Place) hidden(path string) bool {
-	return p.session != nil && p.session.At(path).Access == boundary.Hidden
+	session := p.policy().Session // whose plan it is; nil for none
+	return session != nil && session.At(path).Access == boundary.Hidden
 }
 
 func (p *Place) home() string {

@@ -50,7 +50,7 @@ func TestWhatOnlyReadsOnlyReads(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("KERF_READS")); err == nil {
 		lines = n
 	}
-	at := place.New(boundary.Policy{Roots: []string{w.dir}}, w.env)
+	at := place.New(func() boundary.Policy { return boundary.Policy{Roots: []string{w.dir}} }, w.env)
 	rules := policy.Rules{Mode: protocol.Settings{Approval: protocol.PolicyUntrusted, Sandbox: protocol.SandboxWorkspace}.Mode()}
 	seed := uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("KERF_READS_SEED"), 10, 64); err == nil {

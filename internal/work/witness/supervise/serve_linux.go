@@ -73,8 +73,9 @@ func Serve(socket int) error {
 	s := &server{socket: socket, proc: proc, hub: held.NewHub(), watches: map[int64]*held.Watch{}, waiting: map[int64]chan bool{}}
 	go s.hub.Attend()
 	var wg sync.WaitGroup
+	var from message.Receiver
 	for {
-		m, listener, err := message.Receive(socket)
+		m, listener, err := from.Next(socket)
 		if err != nil {
 			break // Kerf is gone
 		}

@@ -30,9 +30,19 @@ func Send(socket int, m Message, fd int) error {
 
 var errClosed = errors.New("the other end is closed")
 
-// Receive takes the next message, with the descriptor that came with it or -1.
-func Receive(socket int) (Message, int, error) {
-	b, rights := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4))
+// Receiver takes the messages of one end of a socket. The zero value is ready. It is for one
+// goroutine.
+type Receiver struct {
+	buf, rights []byte // for all messages: a new one for each would keep the collector busy
+}
+
+// Next takes the next message, with the descriptor that came with it or -1. Nothing of the
+// message is shared with the next one.
+func (r *Receiver) Next(socket int) (Message, int, error) {
+	if r.buf == nil {
+		r.buf, r.rights = make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4))
+	}
+	b, rights := r.buf, r.rights
 	for {
 		n, rn, _, _, err := unix.Recvmsg(socket, b, rights, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
