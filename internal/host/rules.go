@@ -67,7 +67,8 @@ func (c configured) judging(over protocol.Settings, addDirs []string) (set proto
 		return set, rules, cmd, err
 	}
 	roots, err := c.roots(set.Cwd, addDirs)
-	here := place.New(func() boundary.Policy { return c.policy(roots, "")(protocol.SandboxWorkspace) }, c.childEnv("")(false))
+	confined := func() boundary.Policy { return c.policy(roots, "")(protocol.SandboxWorkspace) }
+	here := place.New(confined, c.childEnv("")(false))
 	return set, policy.Rules{Mode: set.Mode(), List: list},
 		policy.Command{Dir: set.Cwd, Repo: here.Repo(set.Cwd), Place: here}, err
 }

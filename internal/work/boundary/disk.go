@@ -3,16 +3,14 @@ package boundary
 import (
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"kerf/internal/work/boundary/links"
 	"kerf/internal/work/boundary/makes"
 	"kerf/internal/work/boundary/mounts"
 	"kerf/internal/work/boundary/nested"
 	"kerf/internal/work/repo"
-	"kerf/internal/work/tree/handle"
 )
 
 // Disk is the View of the machine's own disk.
@@ -96,50 +94,8 @@ func (Disk) Placeholder(path string) bool {
 // Mounts reads the table of the kernel.
 func (Disk) Mounts() []mounts.Point { return mounts.Table() }
 
-// Links walks a git directory without following links. Below objects only what
-// can be a directory's name is looked at: git never writes through the rest.
-func (Disk) Links(gitDir string) []string {
-	top, err := handle.Top(gitDir)
-	if err != nil {
-		return nil // unreadable parts are not followed either
-	}
-	defer top.Close()
-	var links []string
-	for dirs := []string{""}; len(dirs) > 0; { // one directory is open at a time, however deep they are
-		rel := dirs[len(dirs)-1]
-		dirs = dirs[:len(dirs)-1]
-		for _, e := range listIn(top, rel) {
-			at := path.Join(rel, e.Name)
-			switch {
-			case e.Type.IsDir() && !inObjects(at):
-				dirs = append(dirs, at)
-			case !e.Type.IsDir() && !e.Type.IsRegular():
-				links = append(links, filepath.Join(gitDir, at))
-			}
-		}
-	}
-	slices.Sort(links)
-	return links
-}
-
-// listIn lists the directory at the path rel below top, empty for top itself.
-func listIn(top handle.Dir, rel string) []handle.Named {
-	opened := top
-	if rel != "" {
-		var err error
-		if opened, err = top.OpenDir(rel); err != nil {
-			return nil
-		}
-		defer opened.Close()
-	}
-	entries, _ := opened.List()
-	return entries
-}
-
-func inObjects(path string) bool {
-	rest, ok := strings.CutPrefix(path, "objects/")
-	return ok && rest != "info" && rest != "pack"
-}
+// Links looks through the git directory.
+func (Disk) Links(gitDir string) []string { return links.In(gitDir) }
 
 // Makes tells whether something can be made in a directory now, and ever.
 func (Disk) Makes(dir string) (now, ever bool) { return makes.In(dir) }

@@ -131,8 +131,7 @@ func (w *Witness) start() error {
 
 // listen takes what the helper says, until it ends.
 func (w *Witness) listen(socket int, helper *exec.Cmd, exited chan struct{}) {
-	var from message.Receiver
-	for {
+	for from := new(message.Receiver); ; {
 		m, fd, err := from.Next(socket)
 		if err != nil {
 			break

@@ -1,6 +1,6 @@
 //go:build unix
 
-package boundary
+package links
 
 import (
 	"os"
@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLinks: what is neither file nor directory in a git directory is found, however deep it
+// TestIn: what is neither file nor directory in a git directory is found, however deep it
 // lies, and links are not followed.
-func TestLinks(t *testing.T) {
+func TestIn(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -43,10 +43,10 @@ func TestLinks(t *testing.T) {
 		want[i] = filepath.Join(git, want[i])
 	}
 	slices.Sort(want)
-	if got := (Disk{}).Links(git); !slices.Equal(got, want) {
+	if got := In(git); !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if got := (Disk{}).Links(filepath.Join(base, "none")); got != nil {
+	if got := In(filepath.Join(base, "none")); got != nil {
 		t.Errorf("of nothing: %q", got)
 	}
 }
