@@ -62,15 +62,14 @@ func (c configured) judging(over protocol.Settings, addDirs []string) (set proto
 	if set, err = c.settings(over); err != nil {
 		return set, rules, cmd, err
 	}
-	list, err := c.rules()
-	if err != nil {
+	if rules.List, err = c.rules(); err != nil {
 		return set, rules, cmd, err
 	}
+	rules.Mode = set.Mode()
 	roots, err := c.roots(set.Cwd, addDirs)
 	confined := func() boundary.Policy { return c.policy(roots, "")(protocol.SandboxWorkspace) }
 	here := place.New(confined, c.childEnv("")(false))
-	return set, policy.Rules{Mode: set.Mode(), List: list},
-		policy.Command{Dir: set.Cwd, Repo: here.Repo(set.Cwd), Place: here}, err
+	return set, rules, policy.Command{Dir: set.Cwd, Repo: here.Repo(set.Cwd), Place: here}, err
 }
 
 // ExplainHost asks the plan of a session that would begin here about a host.
