@@ -10,10 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/net/html/charset"
@@ -56,13 +52,7 @@ func markdown(page []byte, at *url.URL) string {
 	}
 	title := titleOf(root) // before the conversion, which takes the head away
 	prune(root)
-	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
-		table.NewTablePlugin()))
-	md, err := c.ConvertNode(root, converter.WithDomain(at.Scheme+"://"+at.Host))
-	if err != nil {
-		return words(page)
-	}
-	out := strings.TrimSpace(string(md)) + "\n"
+	out := strings.TrimSpace(written(root, at)) + "\n"
 	if title != "" && !strings.Contains(out, title) {
 		out = "# " + title + "\n\n" + out
 	}
