@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,7 +117,23 @@ func (d Desk) IsMap(ctx context.Context, id string) (bool, error) {
 // State tells how a task stands.
 func (d Desk) State(ctx context.Context, id string) (s task.State, err error) {
 	err = d.query(ctx, id, flow.StateQuery, &s)
+	if err == nil && s.Phase == task.Preparing && s.Place == nil && d.queued(ctx, id) {
+		s.Phase = task.Waiting
+	}
 	return s, err
+}
+
+// queued reports whether no worker has taken up what a workflow waits for.
+func (d Desk) queued(ctx context.Context, id string) bool {
+	r, err := d.Engine.DescribeWorkflowExecution(ctx, id, "")
+	return err == nil && slices.ContainsFunc(r.PendingActivities, func(a *workflow.PendingActivityInfo) bool {
+		return a.State == enums.PENDING_ACTIVITY_STATE_SCHEDULED
+	})
+}
+
+// Asked reports whether a worker that has what a task needs has asked for one in the last minutes.
+func (d Desk) Asked(ctx context.Context, t task.Task) bool {
+	return d.polled(ctx, task.Queue(t.Needs), enums.TASK_QUEUE_TYPE_ACTIVITY)
 }
 
 // Counts tells how a map stands.
@@ -157,7 +174,7 @@ func (d Desk) query(ctx context.Context, id, what string, into any) (err error) 
 		case !late && !errors.As(err, new(*serviceerror.DeadlineExceeded)) && !errors.As(err, new(*serviceerror.Unavailable)):
 			return d.told(id, err)
 		}
-		if n == 0 && !d.staffed(ctx) {
+		if n == 0 && !d.polled(ctx, flow.Queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
 			break
 		}
 	}
@@ -195,9 +212,9 @@ func (d Desk) Ended(ctx context.Context, id string) (task.Result, error) {
 	return d.Wait(ctx, id)
 }
 
-// staffed reports whether a worker has asked for work in the last minutes; where the engine does not tell, one has.
-func (d Desk) staffed(ctx context.Context) bool {
-	r, err := d.Engine.DescribeTaskQueue(ctx, flow.Queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+// polled reports whether a worker has asked a queue in the last minutes; where the engine does not tell, one has.
+func (d Desk) polled(ctx context.Context, queue string, kind enums.TaskQueueType) bool {
+	r, err := d.Engine.DescribeTaskQueue(ctx, queue, kind)
 	return err != nil || len(r.Pollers) > 0
 }
 

@@ -108,10 +108,22 @@ func (f *flags) show() *cobra.Command {
 				if f.json {
 					return printJSON(c, s)
 				}
-				return tellState(c.OutOrStdout(), s)
+				if err = tellState(c.OutOrStdout(), s); err == nil && s.Phase == task.Waiting && !d.Asked(c.Context(), s.Task) {
+					_, err = fmt.Fprintln(c.OutOrStdout(), "waits       "+missed(s.Task))
+				}
+				return err
 			})
 		},
 	}
+}
+
+// missed says of a task that waits that nobody seems to take it.
+func missed(t task.Task) string {
+	who := "no worker"
+	if len(t.Needs) > 0 {
+		who += " with " + strings.Join(t.Needs, ", ")
+	}
+	return who + " has asked for a task in the last minutes: there is none, or all are at work"
 }
 
 func (f *flags) tellMap(c *cobra.Command, m task.Map) error {

@@ -439,6 +439,24 @@ func TestWithoutAWorker(t *testing.T) {
 	f.must("cancel", "w")
 }
 
+// A task that no worker can take up says what it waits for.
+func TestATaskWaitsForItsTags(t *testing.T) {
+	f := newFleet(t, "one")
+	repo, s := f.repository("r"), f.scenario("s", "true")
+	f.must("submit", "--repo", repo, "--id", "g", "--needs", "gpu", "--scenario", s, "x")
+	f.until("it to wait", time.Minute, func() bool {
+		out := f.must("show", "g")
+		return strings.Contains(out, "phase       waiting") && strings.Contains(out, "no worker with gpu has asked for a task")
+	})
+	f.work("two", "--tags", "gpu")
+	if r := f.result("g"); r.Outcome != task.Done {
+		t.Errorf("%+v", r)
+	}
+	if out := f.must("show", "g"); strings.Contains(out, "waits ") || !strings.Contains(out, "worker      two") {
+		t.Errorf("show: %s", out)
+	}
+}
+
 // A worker whose kerf is gone, or does not work, leaves tasks to those that can do them.
 func TestAWorkerThatCannotWorkLeavesTasks(t *testing.T) {
 	f := newFleet(t)
