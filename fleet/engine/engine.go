@@ -48,12 +48,9 @@ type Engine struct {
 
 // Start starts the engine with its data in file, at port; 0 chooses one.
 func Start(file string, port int) (*Engine, error) {
-	ports, err := free(4)
+	ports, err := free(port, 0, 0, 0)
 	if err != nil {
 		return nil, err
-	}
-	if port != 0 {
-		ports[0] = port
 	}
 	c := settings(file, ports)
 	if err = prepare(file, c); err != nil {
@@ -182,12 +179,13 @@ func hosts(c *config.Config) map[primitives.ServiceName]static.Hosts {
 	return all
 }
 
-// free finds ports that nobody uses now.
-func free(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", local+":0")
+// free finds ports that nobody uses now: those that are asked for, and any for 0. Temporal ends the process, in its own
+// words, where a port is taken.
+func free(asked ...int) (ports []int, err error) {
+	for _, port := range asked {
+		l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", local, port))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("the engine's port: %w", err)
 		}
 		defer l.Close()
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)

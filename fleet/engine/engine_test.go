@@ -2,7 +2,10 @@ package engine_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"go.temporal.io/api/workflowservice/v1"
@@ -43,5 +46,21 @@ func TestTheEngineKeepsItsData(t *testing.T) {
 		if err = e.Stop(context.Background()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A port that somebody has is an error, not the end of the process.
+func TestAPortThatIsTaken(t *testing.T) {
+	if !engine.Here {
+		t.Skip("built without the engine")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = engine.Start(filepath.Join(t.TempDir(), "engine.db"), l.Addr().(*net.TCPAddr).Port)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("%v", err)
 	}
 }

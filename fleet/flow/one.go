@@ -98,6 +98,9 @@ const lostKept = 20
 
 func (o *one) lost(n int, err error) {
 	name := "no worker"
+	if who := new(temporal.ActivityError); errors.As(err, &who) && who.Identity() != "" {
+		name = who.Identity() // also where its place was not ready
+	}
 	if o.state.Place != nil && o.state.Place.Number == n {
 		name = o.state.Place.Worker
 	}

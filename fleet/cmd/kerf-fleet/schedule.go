@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -23,7 +24,7 @@ func (f *flags) schedule() *cobra.Command {
 					if err := d.ChangeSchedule(c.Context(), words[0], name); err != nil {
 						return err
 					}
-					return f.said(c, words[0], name+"d")
+					return f.said(c, words[0], strings.TrimSuffix(name, "e")+"ed")
 				})
 			}})
 	}

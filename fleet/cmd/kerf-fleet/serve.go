@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -300,6 +301,9 @@ commands of this user find it by themselves. Tasks that were not over go on when
 		defer unlock()
 		began := time.Now()
 		e, err := engine.Start(filepath.Join(f.dir, "engine.db"), port)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return usage("%v; another kerf-fleet dev may have it: give --port, 0 chooses one", err)
+		}
 		if err != nil {
 			return err
 		}

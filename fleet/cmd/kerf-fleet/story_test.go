@@ -272,7 +272,11 @@ func TestMapScheduleAndRetry(t *testing.T) {
 		t.Errorf("prompt of a path: %q", got)
 	}
 	f.must("schedule", "create", "nightly", "--cron", "0 3 * * *", "--repo", repo, "--scenario", s, "do it")
-	f.must("schedule", "trigger", "nightly")
+	for verb, did := range map[string]string{"pause": "paused", "resume": "resumed", "trigger": "triggered"} {
+		if out := f.must("schedule", verb, "nightly"); out != "nightly: "+did+"\n" {
+			t.Errorf("schedule %s: %s", verb, out)
+		}
+	}
 	var id string
 	f.until("the scheduled task", 60*time.Second, func() bool {
 		for _, word := range strings.Fields(f.must("list")) {
@@ -448,6 +452,10 @@ func TestATaskWaitsForItsTags(t *testing.T) {
 		out := f.must("show", "g")
 		return strings.Contains(out, "phase       waiting") && strings.Contains(out, "no worker with gpu has asked for a task")
 	})
+	// Nobody listens there; another worker may reach it.
+	f.must("submit", "--repo", "https://127.0.0.1:1/x.git", "--id", "n", "x")
+	f.until("the worker to be named", time.Minute, func() bool { return strings.Contains(f.must("show", "n"), "lost        one: git fetch") })
+	f.must("cancel", "--wait", "n")
 	f.work("two", "--tags", "gpu")
 	if r := f.result("g"); r.Outcome != task.Done {
 		t.Errorf("%+v", r)
