@@ -108,17 +108,39 @@ func cook(r *rand.Rand) command {
 			!there(program) {
 			continue
 		}
-		file, dir, n := someFiles[r.IntN(len(someFiles))], someDirs[r.IntN(len(someDirs))], fmt.Sprint(r.IntN(900)+100)
-		fill := strings.NewReplacer("%F", file, "%D", dir, "%N", n).Replace
-		c2 := command{text: fill(c.text), trait: c.trait, touches: strings.Fields(fill(c.touches))}
-		for i, t := range c2.touches {
-			if t == "./" { // beside the file, under a name of the program's own
-				c2.touches[i] = filepath.Dir(file) + "/"
-				c2.touches = append(c2.touches, "sed", "a.txt", "b.txt", "c.txt", "link", "cl")
-			}
-		}
-		return c2
+		file, dir := someFiles[r.IntN(len(someFiles))], someDirs[r.IntN(len(someDirs))]
+		return c.with(file, dir, r.IntN(900)+100)
 	}
+}
+
+// with puts names and a number into a recipe.
+func (c recipe) with(file, dir string, n int) command {
+	fill := strings.NewReplacer("%F", file, "%D", dir, "%N", fmt.Sprint(n)).Replace
+	c2 := command{text: fill(c.text), trait: c.trait, touches: strings.Fields(fill(c.touches))}
+	for i, t := range c2.touches {
+		if t == "./" { // beside the file, under a name of the program's own
+			c2.touches[i] = filepath.Dir(file) + "/"
+			c2.touches = append(c2.touches, "sed", "a.txt", "b.txt", "c.txt", "link", "cl")
+		}
+	}
+	return c2
+}
+
+// steady are commands that write into one file each, whatever else is in it.
+var steady = []recipe{{"printf '%N\\n' >> %F", "%F", 0}, {"echo more >> %F", "%F", 0}, {"chmod +x %F", "%F", 0},
+	{"python3 -c 'open(\"%F\",\"a\").write(\"py%N\\n\")'", "%F", 0}, {"touch %F", "%F", 0},
+	{"python3 -c 'f=open(\"%F\",\"r+\"); f.write(\"PY\")'", "%F", 0}}
+
+// cookSteadily picks some of steady for one file: the writer changes it between two of them.
+func cookSteadily(r *rand.Rand) (calls []command) {
+	file := someFiles[r.IntN(len(someFiles))]
+	for range 2 + r.IntN(3) {
+		calls = append(calls, steady[r.IntN(len(steady))].with(file, "", r.IntN(900)+100))
+		if r.IntN(2) == 0 {
+			calls = append(calls, recipe{text: "sleep 0.05"}.with(file, "", 0))
+		}
+	}
+	return calls
 }
 
 // there reports whether bash would find a program.
