@@ -209,8 +209,11 @@ func (h *Harm) remove(name string, c Simple) {
 // vital reports whether a word names a home, a root, a repository or everything
 // here.
 func vital(w Word) bool {
-	s := strings.TrimRight(w.Text, "/")
-	s = strings.Trim(s, `"`)
+	s := w.Text
+	if w.Expands { // the quotes are still in it
+		s = strings.ReplaceAll(s, `"`, "")
+	}
+	s = strings.TrimRight(s, "/")
 	switch s {
 	case "", ".", "..", "~", "$HOME", "${HOME}", "$PWD", "${PWD}", "*", "./*", "../*", "/*", "~/*", "$HOME/*",
 		"${HOME}/*", ".*", "./.*":
