@@ -262,8 +262,13 @@ func undoRmdir(t *tree.Tree, d *tree.Dir, name string, o *op) error {
 	return chmodDir(t, string(o.Path), o.Mode)
 }
 
+// undoChmod gives a directory its former permission bits, if it is there: it may be one that was to
+// be made.
 func undoChmod(t *tree.Tree, o *op) error {
 	have, err := permsOf(t, string(o.Path))
+	if isAbsent(err) {
+		return nil
+	}
 	if err != nil || have != o.Mode {
 		return err
 	}
