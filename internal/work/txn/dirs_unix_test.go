@@ -261,3 +261,55 @@ func TestRootsThatAreGone(t *testing.T) {
 		t.Errorf("%v, %v", w.Unrecovered, f2.snapshot())
 	}
 }
+
+// TestExactIsNotSaidOfWhatIsHalfWritten: the tree fails from one call on, for good. What is committed is
+// on the disk, what is not is as before; where that is not so, the outcome is not exact.
+func TestExactIsNotSaidOfWhatIsHalfWritten(t *testing.T) {
+	t.Parallel()
+	inexact := 0
+	for _, best := range []bool{false, true} {
+		for k := 1; k < 200; k++ {
+			f := newFixture(t)
+			f.write("a", "old a", "h1", "a text that is linked", "b", "old b")
+			if err := os.Link(f.path("h1"), f.path("h2")); err != nil {
+				t.Skip(err)
+			}
+			set := delta.Set{f.change("a", "new a"), f.change("h1", "another text that is linked"), f.change("b")}
+			n := 0
+			w := f.open(false, func(op, path string) error {
+				if !strings.HasPrefix(path, f.root) {
+					return nil
+				}
+				if n++; n >= k {
+					return errors.New("broken")
+				}
+				return nil
+			})
+			out, err := w.Commit(context.Background(), set, CommitOptions{BestEffort: best})
+			if err == nil && len(out.Failed) == 0 && n < k {
+				break // no call failed
+			}
+			landed := map[string]*delta.Image{}
+			for _, c := range out.Committed {
+				landed[c.Path] = c.Post
+			}
+			asSaid := true
+			for _, c := range append(set, delta.Change{Path: f.path("h2"), Pre: set[1].Pre, Post: set[1].Post}) {
+				want, ok := landed[c.Path]
+				if !ok {
+					want = c.Pre
+				}
+				asSaid = asSaid && f.image(filepath.Base(c.Path)).Same(want)
+			}
+			if asSaid != out.Exact && out.Exact {
+				t.Errorf("call %d (best effort: %v): %+v is said to be exact\n%v", k, best, out.Committed, f.snapshot())
+			}
+			if !out.Exact {
+				inexact++
+			}
+		}
+	}
+	if inexact == 0 {
+		t.Error("nothing was half written")
+	}
+}
