@@ -262,22 +262,20 @@ func undoRmdir(t *tree.Tree, d *tree.Dir, name string, o *op) error {
 	return chmodDir(t, string(o.Path), o.Mode)
 }
 
-// undoChmod gives a directory its former permission bits, if it is there: it may be one that was to
-// be made.
 func undoChmod(t *tree.Tree, o *op) error {
 	have, err := permsOf(t, string(o.Path))
-	if isAbsent(err) {
-		return nil
-	}
 	if err != nil || have != o.Mode {
 		return err
 	}
 	return chmodDir(t, string(o.Path), o.Was)
 }
 
-// permsOf are the permission bits of a directory, which may be a root.
+// permsOf are the permission bits of a directory, which may be a root; no such bits where none is.
 func permsOf(t *tree.Tree, real string) (uint32, error) {
 	d, err := t.OpenDir(real)
+	if isAbsent(err) {
+		return ^uint32(0), nil
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -149,11 +149,11 @@ func (j *journal) pending() bool {
 	return err == nil && st.Size() > 0
 }
 
-func (j *journal) ask(op string) error {
+func (j *journal) ask(op, path string) error {
 	if j.before == nil {
 		return nil
 	}
-	return j.before(op, j.path)
+	return j.before(op, path)
 }
 
 // add writes r, and flushes it if asked.
@@ -166,7 +166,7 @@ func (j *journal) add(r record, durable bool) error {
 	if err := j.open(durable); err != nil {
 		return err
 	}
-	if err := j.ask("write"); err != nil {
+	if err := j.ask("write", j.path); err != nil {
 		return err
 	}
 	if _, err := j.f.Write(append(line, '\n')); err != nil {
@@ -175,7 +175,7 @@ func (j *journal) add(r record, durable bool) error {
 	if !durable {
 		return nil
 	}
-	if err := j.ask("sync"); err != nil {
+	if err := j.ask("sync", j.path); err != nil {
 		return err
 	}
 	return j.f.Sync()
@@ -192,7 +192,7 @@ func (j *journal) open(durable bool) error {
 		}
 		_ = j.close()
 	}
-	if err := j.ask("create"); err != nil {
+	if err := j.ask("create", j.path); err != nil {
 		return err
 	}
 	_, err := os.Stat(j.path)
@@ -217,10 +217,8 @@ const newLevels = 3
 func (j *journal) settleName() error {
 	dir := filepath.Dir(j.path)
 	for level := 0; level <= newLevels; level, dir = level+1, filepath.Dir(dir) {
-		if j.before != nil {
-			if err := j.before("syncdir", dir); err != nil {
-				return err
-			}
+		if err := j.ask("syncdir", dir); err != nil {
+			return err
 		}
 		if err := atomicfile.SyncDir(dir); err != nil && level == 0 {
 			return err // those above may belong to somebody else
@@ -244,7 +242,7 @@ func (j *journal) clear() error {
 	if err := j.open(false); err != nil {
 		return err
 	}
-	if err := j.ask("truncate"); err != nil {
+	if err := j.ask("truncate", j.path); err != nil {
 		return err
 	}
 	return j.f.Truncate(0)

@@ -401,9 +401,6 @@ func load(s *store.Store, i *delta.Image) (*delta.Image, error) {
 func finished(t *tree.Tree, o *op) (done bool, err error) {
 	if o.Kind == opChmod {
 		have, err := permsOf(t, string(o.Path))
-		if isAbsent(err) {
-			return false, nil
-		}
 		return err == nil && have == o.Mode, err
 	}
 	if o.Kind == opRemove {
