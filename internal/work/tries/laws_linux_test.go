@@ -425,11 +425,25 @@ func (h *history) merged(a *attempt, now, kept tree, what string) {
 		if !ok && a.mid != nil && (v.plain() == a.mid[path].plain() && k.plain() == u.plain() || h.knew(path, u)) {
 			ok = true
 		}
+		// An overlay goes on to show what others moved away with the directory above it.
+		if !ok && a.mid != nil && v.dir() && b.Kind+u.Kind+k.Kind == "" && wentAbove(path, base, now) {
+			ok = true
+		}
 		if !ok {
 			h.fail("%s: %q was %q, others made it %q, the try %q, and it is %q", what, path, b.plain(), u.plain(), v.plain(),
 				k.plain())
 		}
 	}
+}
+
+// wentAbove reports whether a directory above a path was in base and is not in now.
+func wentAbove(path string, base, now tree) bool {
+	for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
+		if base[dir].dir() && now[dir].Kind == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // careful reports whether something of the try was left out, because nobody recorded what was
