@@ -186,9 +186,23 @@ func (r *Runner) WriteStdin(ctx context.Context, a tool.WriteStdin) (Result, err
 	if ended {
 		res.Notes = r.release(a.Process)
 		res.Code, res.signal, res.done = p.ExitCode()
+		if lost := lost(p, j.process); lost != nil {
+			return noSandbox(lost), nil
+		}
 	}
 	res.wall = time.Since(began)
 	return res, nil
+}
+
+// lost is why a command that was left running never ran: its call returned before its launcher
+// failed. The process has ended, and is released.
+func lost(p *proc.Process, of *process) error {
+	if of == nil {
+		return nil
+	}
+	code, _, _ := p.ExitCode()
+	out, _ := p.Output()
+	return of.box.Lost(code, string(out))
 }
 
 // release gives up what a background process needed, and returns what has to be told.
