@@ -426,7 +426,8 @@ func (h *history) merged(a *attempt, now, kept tree, what string) {
 			ok = true
 		}
 		// An overlay goes on to show what others moved away with the directory above it.
-		if !ok && a.mid != nil && v.dir() && b.Kind+u.Kind+k.Kind == "" && wentAbove(path, base, now) {
+		theirs := v.dir() || strings.Contains(v.Text, " of user ")
+		if !ok && a.mid != nil && theirs && b.Kind+u.Kind+k.Kind == "" && wentAbove(path, base, now) {
 			ok = true
 		}
 		if !ok {
