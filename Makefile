@@ -88,6 +88,7 @@ nightly: tools ## other people's bytes: 10,000 random histories, hundreds of kil
 	KERF_LONG=1 KERF_TRUST_HISTORIES=10000 KERF_TRUST_KILLS=200 KERF_TRUST_STEPS=1000 \
 	  $(GO) test -v -timeout 12h ./internal/trust ./internal/work/witness ./internal/work/changes \
 	  ./internal/work/tries
+	KERF_LONG=1 $(GO) test -v -timeout 4h -run 'TestIdleRooms|TestKeepIsKilled' ./cmd/kerf
 
 fuzz-reads: tools ## generated lines that Kerf says only read, run under strace: make fuzz-reads [N=10000] [SEED=1]
 	KERF_READS=$(or $(N),10000) KERF_READS_SEED=$(or $(SEED),1) $(GO) test -v -timeout 6h -run OnlyReads ./internal/agent/executor/usershell

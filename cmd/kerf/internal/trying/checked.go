@@ -22,7 +22,12 @@ import (
 // The error says that nothing may be kept.
 func checked(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try) (tries.Verdicts, error) {
 	if h.Trusted() && checking.Any(h.Config, "keep") {
-		if err := gated(ctx, p, h, t); err != nil {
+		err := gated(ctx, p, h, t)
+		if told := (*program.Error)(nil); err != nil && !errors.As(err, &told) {
+			err = &program.Error{Code: 1, Err: fmt.Errorf("nothing was kept, because checks could not run: %w", err),
+				Hint: "--no-checks keeps it all the same"}
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -74,8 +79,9 @@ func gated(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try) 
 		Hint: "--no-checks keeps it all the same"}
 }
 
-// enter enters the verdicts of what was kept, and tells what the checks had that was not kept.
-func enter(p *program.Program, ws *workspace.Workspace, plan *tries.Plan, verdicts tries.Verdicts) error {
+// enter enters the verdicts of what was kept, and tells what the checks had that was not kept. What
+// is kept stays so where that is not possible.
+func enter(p *program.Program, ws *workspace.Workspace, plan *tries.Plan, verdicts tries.Verdicts) {
 	n := plan.Count(tries.Ignored)
 	verdicts.Beside(n)
 	if len(verdicts) > 0 && n > 0 {
@@ -89,7 +95,10 @@ func enter(p *program.Program, ws *workspace.Workspace, plan *tries.Plan, verdic
 		fmt.Fprintf(p.Stderr, "kerf: checks ran in the try beside files that git ignores and that are not kept: %d\n"+
 			"kerf: kerf verify --checks%s tells what they say without these\n", n, visible.Plain(how))
 	}
-	return verdicts.Enter(ws.Ledger)
+	if err := verdicts.Enter(ws.Ledger); err != nil {
+		fmt.Fprintf(p.Stderr, "kerf: warning: it is kept, and what checks found is not on record: %s\n",
+			visible.OneLine(err.Error(), 300))
+	}
 }
 
 // checksIn runs the checks in the try, and returns the exit code.
