@@ -131,11 +131,18 @@ func (a *Attempts) Run(ctx context.Context, p *program.Program, h *host.Host) er
 	var running sync.WaitGroup
 	var say sync.Mutex // guards standard error
 	slots := make(chan struct{}, jobs)
+	told, end := untilStopped(ctx) // the attempts are told by themselves
+	defer end()
 	for _, x := range list {
 		slots <- struct{}{}
+		if told.Err() != nil {
+			<-slots
+			x.Error = "it was not begun"
+			continue
+		}
 		running.Go(func() {
 			defer func() { <-slots }()
-			if err := a.one(ctx, p, h, x); err != nil {
+			if err := a.one(ctx, told, p, h, x); err != nil {
 				x.Error = visible.OneLine(h.Redact(err.Error()), 300)
 			}
 			say.Lock()
@@ -145,11 +152,14 @@ func (a *Attempts) Run(ctx context.Context, p *program.Program, h *host.Host) er
 	}
 	running.Wait()
 	order.Stably(list, better)
-	if err := a.settle(ctx, p, h, list); err != nil {
+	if err := a.settle(ctx, p, h, list, told.Err() == nil); err != nil {
 		return err
 	}
 	if err := a.show(p, list); err != nil {
 		return err
+	}
+	if told.Err() != nil {
+		return program.Exit(stopped)
 	}
 	if !list[0].Passed {
 		return program.Exit(1)
@@ -173,8 +183,8 @@ func better(x, y *attempt) int {
 	return cmp.Or(cmp.Compare(rank(x), rank(y)), cmp.Compare(x.size(), y.size()), cmp.Compare(x.Try, y.Try))
 }
 
-// one runs one attempt, then the check in the same try.
-func (a *Attempts) one(ctx context.Context, p *program.Program, h *host.Host, x *attempt) error {
+// one runs one attempt, then the check in the same try, which ends with told.
+func (a *Attempts) one(ctx, told context.Context, p *program.Program, h *host.Host, x *attempt) error {
 	began := time.Now()
 	defer func() { x.Seconds = time.Since(began).Seconds() }()
 	self, err := os.Executable()
@@ -196,10 +206,10 @@ func (a *Attempts) one(ctx context.Context, p *program.Program, h *host.Host, x 
 	}
 	x.Passed = x.Exit == 0
 	before, err := x.measure(ctx, h)
-	if err != nil || strings.TrimSpace(a.Check) == "" || ctx.Err() != nil {
+	if err != nil || strings.TrimSpace(a.Check) == "" {
 		return err
 	}
-	if err := a.check(ctx, p, h, x, self); err != nil {
+	if err := a.check(told, p, h, x, self); err != nil {
 		return err
 	}
 	sized := *x
@@ -213,10 +223,13 @@ func (a *Attempts) check(ctx context.Context, p *program.Program, h *host.Host, 
 	most := cmp.Or(a.Timeout, longestCheck)
 	bounded, stop := context.WithTimeout(ctx, most+time.Minute) // the check is ended before
 	defer stop()
+	x.Passed = false
 	_, err := a.in(bounded, p, h, x, "check.log", "check.err", []string{self, "-c", `sandbox_mode="workspace-write"`,
 		"verify", "--checks", "--attempt", "--timeout", most.String(), "--run=" + a.Check})
-	x.Passed = false
-	if err != nil || ctx.Err() != nil {
+	if ctx.Err() != nil {
+		return errors.New("the check was interrupted")
+	}
+	if err != nil {
 		return err
 	}
 	v, err := x.try.Attempt()
@@ -326,14 +339,15 @@ func (x *attempt) measure(ctx context.Context, h *host.Host) (string, error) {
 	return text, nil
 }
 
-// settle keeps the best attempt if that is asked for, and gives the tries back.
-func (a *Attempts) settle(ctx context.Context, p *program.Program, h *host.Host, list []*attempt) error {
+// settle keeps the best attempt if that is asked for and nobody stopped them, and gives the tries
+// back.
+func (a *Attempts) settle(ctx context.Context, p *program.Program, h *host.Host, list []*attempt, whole bool) error {
 	defer func() {
 		for _, x := range list {
 			x.try.Unlock()
 		}
 	}()
-	if !a.KeepBest || !list[0].Passed {
+	if !a.KeepBest || !list[0].Passed || !whole {
 		return nil
 	}
 	verdicts, err := checked(ctx, p, h, list[0].try)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
@@ -22,7 +24,12 @@ import (
 // The error says that nothing may be kept.
 func checked(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try) (tries.Verdicts, error) {
 	if h.Trusted() && checking.Any(h.Config, "keep") {
+		ctx, end := untilStopped(ctx)
+		defer end()
 		err := gated(ctx, p, h, t)
+		if ctx.Err() != nil {
+			return nil, &program.Error{Code: stopped, Err: errors.New("nothing was kept: the checks were interrupted")}
+		}
 		if told := (*program.Error)(nil); err != nil && !errors.As(err, &told) {
 			err = &program.Error{Code: 1, Err: fmt.Errorf("nothing was kept, because checks could not run: %w", err),
 				Hint: "--no-checks keeps it all the same"}
@@ -32,6 +39,14 @@ func checked(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try
 		}
 	}
 	return standing(p, t), nil
+}
+
+// stopped is the exit code of a command that a signal ended.
+const stopped = 130
+
+// untilStopped ends when Kerf is told to end. What runs in tries is told by itself.
+func untilStopped(ctx context.Context) (context.Context, func()) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
 // standing are the verdicts that are on record in the try about what it has now. Where that record

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -254,6 +256,12 @@ func note(r tries.Row) string {
 // planOf compares a try with the real tree, whose workspace it opens.
 func planOf(ctx context.Context, h *host.Host, t *tries.Try, o tries.Options) (*tries.Plan, *workspace.Workspace,
 	error) {
+	for _, root := range t.Meta.Roots {
+		if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, &program.Error{Code: 1, Err: fmt.Errorf("try %d is of %s, which is not there", t.ID,
+				visible.Plain(root)), Hint: "move the directory back to where it was, or see kerf discard"}
+		}
+	}
 	ws, err := h.OpenWorkspace(host.WorkspaceOptions{Root: t.Meta.Roots[0], AddDirs: t.Meta.Roots[1:],
 		Sandbox: protocol.SandboxWorkspace})
 	if err != nil {
