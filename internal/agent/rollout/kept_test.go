@@ -68,6 +68,9 @@ func TestWhatCannotBeSavedIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := w.SaveDiff([]byte("+x\n")); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{diffsName, blobsName} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
@@ -79,6 +82,10 @@ func TestWhatCannotBeSavedIsTold(t *testing.T) {
 	}
 	if name, err := w.SaveBlob([]byte("x")); err == nil || name != "" {
 		t.Errorf("a blob is saved as %q", name)
+	}
+	mustRemove := errors.Join(os.Remove(filepath.Join(dir, diffsName)), os.Mkdir(filepath.Join(dir, diffsName), 0o700))
+	if name, err := w.SaveDiff([]byte("+x\n")); err != nil || mustRemove != nil || filepath.Base(name) != "002.diff" {
+		t.Errorf("the next one is %q: %v, %v", name, err, mustRemove)
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)
