@@ -175,6 +175,33 @@ func TestFoldFollowsMoves(t *testing.T) {
 
 // TestFoldOfOneSet: within one set From names what a path held before the set, however often
 // the set changes that path; what a path held that is gone again comes from nowhere.
+// TestFoldChoosesTheMove: of two that took what was at one place, that is the move which still has its
+// content, and the other one is a copy.
+func TestFoldChoosesTheMove(t *testing.T) {
+	text, other := NewFile([]byte("text"), 0o644), NewFile([]byte("other"), 0o644)
+	for _, c := range []struct{ b, c *Image }{{other, text}, {text, other}, {text, text}, {other, other}} {
+		got := Fold(Set{{Path: "/b", Post: c.b, From: "/a"}, {Path: "/c", Post: c.c, From: "/a"}, {Path: "/a", Pre: text}})
+		to := "/b"
+		if c.c == text && c.b == other {
+			to = "/c"
+		}
+		if len(got) != 3 || got[0].To != to || got[1].From != "/a" || got[2].From != "/a" {
+			t.Errorf("%q and %q: %+v", c.b.Data, c.c.Data, got)
+		}
+	}
+}
+
+// TestOnlyTextsAreAlike: contents that differ are one file that was renamed only where both are text.
+func TestOnlyTextsAreAlike(t *testing.T) {
+	text := strings.Repeat("a line that both have\n", 20)
+	for begin, want := range map[string]int{"": 1, "\x00": 2, "x\x00": 2} {
+		set := Set{{Path: "/a", Pre: NewFile([]byte(begin+text), 0o644)}, {Path: "/b", Post: NewFile([]byte(begin+text+"more\n"), 0o644)}}
+		if got := Files(set, rel); len(got) != want {
+			t.Errorf("with %q before: %d files", begin, len(got))
+		}
+	}
+}
+
 func TestFoldOfOneSet(t *testing.T) {
 	x, y, z := NewFile([]byte("x\n"), 0o644), NewFile([]byte("y\n"), 0o644), NewFile([]byte("z\n"), 0o644)
 	for name, c := range map[string]struct{ in, want Set }{

@@ -117,10 +117,7 @@ func (f *folder) result() Set {
 		case out[s].Post != nil:
 			out[i].From = o
 		case out[s].To == "" || better(&out[i], &out[at[out[s].To]], &out[s]):
-			if out[s].To != "" {
-				out[at[out[s].To]].From = o // stays, as a copy
-			}
-			out[i].From, out[s].To = o, out[i].Path
+			out[i].From, out[s].To = o, out[i].Path // another one that was there before stays, as a copy
 		default:
 			out[i].From = o
 		}
