@@ -59,7 +59,7 @@ func TestTasksWaitForTheirWorkers(t *testing.T) {
 	}
 	f.must("submit", "--repo", repo, "--id", "any", "--scenario", s, "--wait", "look")
 	for _, id := range []string{"a", "b", "c"} {
-		f.until(id+" to wait", 30*time.Second, func() bool { return f.state(id).Phase == task.Preparing })
+		f.until(id+" to wait", 30*time.Second, func() bool { return f.state(id).Phase == task.Waiting })
 		if p := f.state(id).Place; p != nil {
 			t.Errorf("%s is at %s, which has no gpu", id, p.Worker)
 		}

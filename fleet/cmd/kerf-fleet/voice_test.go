@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,7 +89,7 @@ func TestAWaitIsInterrupted(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		// It has set up its handler once it talks to the engine.
-		f.until("the connection", time.Minute, func() bool { return connected(cmd.Process.Pid) })
+		f.until("the connection", time.Minute, func() bool { return f.connected(cmd.Process.Pid) })
 		_ = cmd.Process.Signal(os.Interrupt)
 		var exit *exec.ExitError
 		if err := <-ended; !errorsAs(err, &exit) || exit.ExitCode() != exitInterrupted {
@@ -110,12 +111,20 @@ func TestAWaitIsInterrupted(t *testing.T) {
 	}
 }
 
-// connected reports whether a process has a socket open.
-func connected(pid int) bool {
-	all, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))
-	for _, fd := range all {
-		if to, _ := os.Readlink(fd); strings.HasPrefix(to, "socket:") {
-			return true
+// connected reports whether a process has a connection to the engine. Other sockets it may have before main begins.
+func (f *fleet) connected(pid int) bool {
+	port, _ := strconv.Atoi(f.address[strings.LastIndex(f.address, ":")+1:])
+	table, _ := os.ReadFile("/proc/net/tcp")
+	mine, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))
+	for line := range strings.Lines(string(table)) {
+		row := strings.Fields(line) // number, local, remote, state, queues, timer, retransmits, user, timeout, inode
+		if len(row) < 10 || !strings.HasSuffix(row[2], fmt.Sprintf(":%04X", port)) {
+			continue
+		}
+		for _, fd := range mine {
+			if to, _ := os.Readlink(fd); to == "socket:["+row[9]+"]" {
+				return true
+			}
 		}
 	}
 	return false
