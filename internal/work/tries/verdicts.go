@@ -69,18 +69,15 @@ func (t *Try) Verdicts() (verdicts Verdicts, err error) {
 }
 
 // Attempt is the newest verdict that decides about the try as one of several attempts, whatever
-// it changed itself; nil when there is none.
-func (t *Try) Attempt() (*ledger.Verdict, error) {
+// it changed itself, with the number of its entry; nil when there is none.
+func (t *Try) Attempt() (v *ledger.Verdict, seq int64, err error) {
 	list, err := t.entries()
-	if err != nil {
-		return nil, err
-	}
 	for _, e := range slices.Backward(list) {
 		if e.Check != nil && e.Check.When == string(check.Attempt) {
-			return e.Check, nil
+			return e.Check, e.Seq, err
 		}
 	}
-	return nil, nil
+	return nil, 0, err
 }
 
 // sound is the first place where the try's own ledger is not as it was written.

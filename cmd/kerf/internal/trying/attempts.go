@@ -224,7 +224,11 @@ func (a *Attempts) check(ctx context.Context, p *program.Program, h *host.Host, 
 	bounded, stop := context.WithTimeout(ctx, most+time.Minute) // the check is ended before
 	defer stop()
 	x.Passed = false
-	_, err := a.in(bounded, p, h, x, "check.log", "check.err", []string{self, "-c", `sandbox_mode="workspace-write"`,
+	_, before, err := x.try.Attempt() // what the run itself made Kerf say does not count
+	if err != nil {
+		return err
+	}
+	_, err = a.in(bounded, p, h, x, "check.log", "check.err", []string{self, "-c", `sandbox_mode="workspace-write"`,
 		"verify", "--checks", "--attempt", "--timeout", most.String(), "--run=" + a.Check})
 	if ctx.Err() != nil {
 		return errors.New("the check was interrupted")
@@ -232,11 +236,11 @@ func (a *Attempts) check(ctx context.Context, p *program.Program, h *host.Host, 
 	if err != nil {
 		return err
 	}
-	v, err := x.try.Attempt()
+	v, seq, err := x.try.Attempt()
 	switch {
 	case err != nil:
 		return err
-	case v == nil:
+	case v == nil || seq <= before || v.Command != strings.TrimSpace(a.Check):
 		return errors.New("the check has no verdict: " + x.said(h, "check.err"))
 	case v.Why != "":
 		x.Error = cmp.Or(x.Error, "check: "+visible.OneLine(h.Redact(v.Why), 300))
