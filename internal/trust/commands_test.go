@@ -126,10 +126,10 @@ func (c recipe) with(file, dir string, n int) command {
 	return c2
 }
 
-// steady are commands that add to one file each, or touch it, whatever else is in it: no line of
-// others becomes another one.
+// steady are commands that add to one file each, whatever else is in it: no line of others becomes
+// another one.
 var steady = []recipe{{"printf '%N\\n' >> %F", "%F", 0}, {"echo more >> %F", "%F", 0}, {"chmod +x %F", "%F", 0},
-	{"python3 -c 'open(\"%F\",\"a\").write(\"py%N\\n\")'", "%F", 0}, {"touch %F", "%F", 0}}
+	{"python3 -c 'open(\"%F\",\"a\").write(\"py%N\\n\")'", "%F", 0}}
 
 // cookSteadily picks some of steady for one file: the writer changes it between two of them.
 func cookSteadily(r *rand.Rand) (calls []command) {

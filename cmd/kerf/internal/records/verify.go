@@ -62,7 +62,7 @@ func verifyCommand(p *program.Program) *cobra.Command {
 	cmd.Flags().StringVar(&o.Before, "before", "", "`text`")
 	cmd.Flags().BoolVar(&o.Blocks, "blocking", false, "")
 	cmd.Flags().StringVar(&o.Run, "run", "", "with --checks: this `command` instead of those that are configured")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", time.Hour, "with --run: how long it may take, such as `10m`")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", time.Hour, "with --run: the `time` it may take, such as 10m")
 	cmd.Flags().BoolVar(&o.Attempt, "attempt", false, "")
 	for _, name := range []string{"before", "blocking", "attempt"} {
 		_ = cmd.Flags().MarkHidden(name)
