@@ -148,21 +148,29 @@ func rebased(c Change, now *Image, load func(*Image) (*Image, error)) (*Image, e
 	if !errors.As(err, &conflict) {
 		return made.Post, err
 	}
-	for _, i := range []*Image{c.Pre, now, c.Post} {
-		if i == nil || i.Kind != File || !i.Loaded {
-			return nil, err
+	if !c.Pre.isFile() || !c.Post.isFile() {
+		return c.Post, nil // nothing of us is in what they made of it
+	}
+	text, mode := []byte(nil), c.Post.Mode
+	if now.isFile() {
+		if text = now.Data; c.Post.Mode == c.Pre.Mode {
+			mode = now.Mode
 		}
 	}
-	text, ok := merge.Beside(c.Pre.Data, now.Data, c.Post.Data, charset.Charset{})
+	if !c.Pre.Loaded || !c.Post.Loaded || now.isFile() && !now.Loaded {
+		return nil, err
+	}
+	text, ok := merge.Beside(c.Pre.Data, text, c.Post.Data, charset.Charset{})
 	if !ok {
 		return nil, err
 	}
-	mode := now.Mode
-	if c.Post.Mode != c.Pre.Mode {
-		mode = c.Post.Mode
+	if len(text) == 0 && !now.isFile() {
+		return now, nil // all of it was ours
 	}
 	return NewFile(text, mode), nil
 }
+
+func (i *Image) isFile() bool { return i != nil && i.Kind == File }
 
 // set makes the change of a path in s the one from pre to post; where s has one it
 // keeps what that says of moves.

@@ -18,7 +18,13 @@ func TestNobodyElsesLinesAreOurs(t *testing.T) {
 		for i := range rapid.IntRange(0, 8).Draw(t, "lines") {
 			now = append(now, fmt.Appendf(nil, "line %d\n", i))
 		}
-		image := func() *Image { return NewFile(bytes.Join(now, nil), 0o644) }
+		gone := false
+		image := func() *Image {
+			if gone {
+				return nil
+			}
+			return NewFile(bytes.Join(now, nil), 0o644)
+		}
 		first := image()
 		var told, untold []Step
 		began := false
@@ -27,9 +33,14 @@ func TestNobodyElsesLinesAreOurs(t *testing.T) {
 			who := map[bool]string{true: "theirs", false: "ours"}[outside]
 			pre, line := image(), fmt.Appendf(nil, "%s %d\n", who, n)
 			at := rapid.IntRange(0, len(now)).Draw(t, "at")
-			if at < len(now) && rapid.Bool().Draw(t, "replaced") {
+			switch {
+			case gone:
+				now, gone = [][]byte{line}, false
+			case rapid.IntRange(0, 5).Draw(t, "removed") == 0:
+				gone = true
+			case at < len(now) && rapid.Bool().Draw(t, "replaced"):
 				now[at] = line
-			} else {
+			default:
 				now = append(now[:at:at], append([][]byte{line}, now[at:]...)...)
 			}
 			step := Step{Set{{Path: "/a", Pre: pre, Post: image()}}, outside}
@@ -42,10 +53,17 @@ func TestNobodyElsesLinesAreOurs(t *testing.T) {
 			p := Separate(steps, none)
 			checkParts(t, first, steps[len(steps)-1].Set[0].Post, p)
 			for _, c := range p.Ours {
+				if c.Post == nil {
+					continue
+				}
+				before := ""
+				if c.Pre != nil {
+					before = string(c.Pre.Data)
+				}
 				for line := range strings.Lines(string(c.Post.Data)) {
-					whose, before := strings.Fields(line)[0], strings.Contains(string(c.Pre.Data), line)
+					whose, before := strings.Fields(line)[0], strings.Contains(before, line)
 					if whose == "theirs" && !before || whose == "ours" && before {
-						t.Fatalf("%q is told wrong: %q -> %q", line, c.Pre.Data, c.Post.Data)
+						t.Fatalf("%q is told wrong: %v -> %q", line, c.Pre, c.Post.Data)
 					}
 				}
 			}
