@@ -1,7 +1,6 @@
 package delta
 
 import (
-	"errors"
 	"slices"
 
 	"kerf/internal/text/charset"
@@ -134,22 +133,21 @@ func (p *Parts) split(path string, all []link, load func(*Image) (*Image, error)
 // now, it has what c made of them.
 func rebased(c Change, now *Image, load func(*Image) (*Image, error)) (*Image, error) {
 	made, err := Rebase(c, now)
-	if errors.Is(err, ErrNotLoaded) {
-		for _, i := range []**Image{&c.Pre, &c.Post, &now} {
-			if *i != nil && !(*i).Loaded {
-				if *i, err = load(*i); err != nil {
-					return nil, err
-				}
-			}
-		}
-		made, err = Rebase(c, now)
-	}
-	var conflict *ConflictError
-	if !errors.As(err, &conflict) {
-		return made.Post, err
+	if err == nil {
+		return made.Post, nil
 	}
 	if !c.Pre.isFile() || !c.Post.isFile() {
 		return c.Post, nil // nothing of us is in what they made of it
+	}
+	for _, i := range []**Image{&c.Pre, &c.Post, &now} {
+		if (*i).isFile() && !(*i).Loaded {
+			if *i, err = load(*i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if made, err = Rebase(c, now); err == nil {
+		return made.Post, nil
 	}
 	text, mode := []byte(nil), c.Post.Mode
 	if now.isFile() {
@@ -157,14 +155,11 @@ func rebased(c Change, now *Image, load func(*Image) (*Image, error)) (*Image, e
 			mode = now.Mode
 		}
 	}
-	if !c.Pre.Loaded || !c.Post.Loaded || now.isFile() && !now.Loaded {
-		return nil, err
-	}
 	text, ok := merge.Beside(c.Pre.Data, text, c.Post.Data, charset.Charset{})
-	if !ok {
+	switch {
+	case !ok:
 		return nil, err
-	}
-	if len(text) == 0 && !now.isFile() {
+	case len(text) == 0 && !now.isFile():
 		return now, nil // all of it was ours
 	}
 	return NewFile(text, mode), nil
