@@ -68,7 +68,7 @@ func (r *recorder) turnDiff(ctx context.Context) *protocol.TurnDiff {
 		d.Note = "not certain: " + strings.Join(d.NotCovered, ", ")
 	} else if len(net.Entangled) > 0 {
 		d.Exact = false
-		d.Note = "others changed these, too, and they are no text: " + strings.Join(net.Entangled, ", ")
+		d.Note = "others changed these, too, which cannot be told apart: " + strings.Join(net.Entangled, ", ")
 	}
 	return d
 }

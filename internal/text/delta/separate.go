@@ -20,8 +20,8 @@ type Step struct {
 // After.
 type Parts struct {
 	Before, Ours, After Set
-	// Entangled are the paths that are no text where we changed what others did, so that
-	// Ours has their changes too.
+	// Entangled are the paths where we changed what others did and that are no text, or whose
+	// contents are not known, so that Ours has their changes too.
 	Entangled []string
 }
 

@@ -57,7 +57,7 @@ type Net struct {
 	// watched. Left are those with changes that are left out of Diff: the command was
 	// watched and not seen making them, or only what is proven was asked for.
 	Unproven, Left []string
-	// Mixed are the paths in Diff that are no text, where it has what others changed, too.
+	// Mixed are the paths where Diff has what others changed, too: no text, or not kept.
 	Mixed []string
 	// Lost are files that changed and that Diff cannot show, each with the reason.
 	Lost []string

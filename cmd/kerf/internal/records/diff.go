@@ -66,7 +66,7 @@ func diffCommand(p *program.Program) *cobra.Command {
 			tellFiles(p, "unproven: the diff has changes of these files of which nobody saw who made them (--proven leaves them out)",
 				n.Unproven)
 			tellFiles(p, "unproven: the diff leaves out changes of these files of which nobody saw who made them", n.Left)
-			tellFiles(p, "mixed: others changed these files, which are no text, between two changes; the diff has that, too", n.Mixed)
+			tellFiles(p, "mixed: others changed these files, too (no text, or not kept); the diff has both", n.Mixed)
 			if len(n.Lost) > 0 {
 				fmt.Fprintln(p.Stderr, "not whole: the diff leaves out changes of these files")
 			}
