@@ -133,16 +133,7 @@ func (op opener) newLog(r request) (*log, error) {
 
 func (op opener) resumeLog(ctx context.Context, o protocol.OpenOptions) (*log, error) {
 	store := op.store()
-	var info protocol.SessionInfo
-	var err error
-	switch {
-	case o.Resume != "":
-		info, err = store.Find(ctx, o.Resume)
-	case o.AnyCwd:
-		info, err = store.Newest(ctx, "")
-	default:
-		info, err = store.Newest(ctx, op.Cwd)
-	}
+	info, err := store.Resumed(ctx, o, op.Cwd)
 	if err != nil {
 		return nil, err
 	}

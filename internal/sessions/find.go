@@ -35,6 +35,18 @@ func (s *Store) Newest(ctx context.Context, cwd string) (protocol.SessionInfo, e
 	return list[0], nil
 }
 
+// Resumed returns the session that o resumes: the one it names, else the newest of cwd, or
+// of any directory. An error is that of Find or Newest.
+func (s *Store) Resumed(ctx context.Context, o protocol.OpenOptions, cwd string) (protocol.SessionInfo, error) {
+	switch {
+	case o.Resume != "":
+		return s.Find(ctx, o.Resume)
+	case o.AnyCwd:
+		return s.Newest(ctx, "")
+	}
+	return s.Newest(ctx, cwd)
+}
+
 // former is what a directory was called before it, or the working tree of git that holds
 // it, was renamed; empty when that is not known.
 func (s *Store) former(cwd string) string {

@@ -94,17 +94,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 // finder finds the session that is to be resumed.
 func finder(h *host.Host) func(context.Context, protocol.OpenOptions) (protocol.SessionID, error) {
 	return func(ctx context.Context, o protocol.OpenOptions) (protocol.SessionID, error) {
-		store := h.Sessions()
-		var info protocol.SessionInfo
-		var err error
-		switch {
-		case o.Resume != "":
-			info, err = store.Find(ctx, o.Resume)
-		case o.AnyCwd:
-			info, err = store.Newest(ctx, "")
-		default:
-			info, err = store.Newest(ctx, o.Settings.Cwd)
-		}
+		info, err := h.Sessions().Resumed(ctx, o, o.Settings.Cwd)
 		return info.ID, err
 	}
 }
