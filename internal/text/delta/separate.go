@@ -31,20 +31,20 @@ type Parts struct {
 // that path.
 func Separate(steps []Step, load func(*Image) (*Image, error)) Parts {
 	steps = whole(steps)
-	var ours, theirs []Set
+	var mine, others []Set
 	who := map[string]int{} // bit 1: ours, bit 2: theirs
 	for _, s := range steps {
 		bit := 1
 		if s.Outside {
-			theirs, bit = append(theirs, s.Set), 2
+			others, bit = append(others, s.Set), 2
 		} else {
-			ours = append(ours, s.Set)
+			mine = append(mine, s.Set)
 		}
 		for _, c := range s.Set {
 			who[c.Path] |= bit
 		}
 	}
-	p := Parts{Ours: Fold(ours...), Before: Fold(theirs...)}
+	p := Parts{Ours: Fold(mine...), Before: Fold(others...)}
 	mixed := make([]string, 0, 4)
 	for path, bits := range who {
 		if bits == 3 {
@@ -55,10 +55,21 @@ func Separate(steps []Step, load func(*Image) (*Image, error)) Parts {
 		return p
 	}
 	slices.Sort(mixed)
+	all := chains(steps, mixed)
+	before, ours, after := index(p.Before), index(p.Ours), index(nil)
 	for _, path := range mixed {
-		p.split(path, chain(steps, path), load)
+		c := all[path]
+		first, last := c.ours()
+		theirs, err := c[first : last+1].theirs(load)
+		if err != nil {
+			p.Entangled = append(p.Entangled, path)
+		}
+		end := c[last].Post
+		before.set(path, c[0].Pre, theirs)
+		ours.set(path, theirs, end)
+		after.set(path, end, c[len(c)-1].Post)
 	}
-	p.Before, p.Ours, p.After = Fold(p.Before), p.settled(), Fold(p.After)
+	p.Before, p.Ours, p.After = Fold(before.Set), settled(ours), Fold(after.Set)
 	return p
 }
 
@@ -82,51 +93,57 @@ func whole(steps []Step) []Step {
 	return all
 }
 
-// link is one change of a path in a chain.
+// chain are the changes of one path in their order.
+type chain []link
+
 type link struct {
 	Change
 	outside bool
 }
 
-// chain returns the changes of a path in their order.
-func chain(steps []Step, path string) []link {
-	var all []link
+// chains returns the changes of each of the paths.
+func chains(steps []Step, paths []string) map[string]chain {
+	all := make(map[string]chain, len(paths))
+	for _, p := range paths {
+		all[p] = make(chain, 0, len(steps))
+	}
 	for _, s := range steps {
 		for _, c := range s.Set {
-			if c.Path == path {
-				all = append(all, link{c, s.Outside})
+			if of, wanted := all[c.Path]; wanted {
+				all[c.Path] = append(of, link{c, s.Outside})
 			}
 		}
 	}
 	return all
 }
 
-// split tells apart the changes of a path that both sides changed.
-func (p *Parts) split(path string, all []link, load func(*Image) (*Image, error)) {
-	first, last := 0, len(all)-1
+// ours returns our first and our last change; there must be one.
+func (all chain) ours() (first, last int) {
+	last = len(all) - 1
 	for all[first].outside {
 		first++
 	}
 	for all[last].outside {
 		last--
 	}
-	base, start, end, final := all[0].Pre, all[first].Pre, all[last].Post, all[len(all)-1].Post
-	theirs := start
-	for _, l := range all[first:last] {
+	return first, last
+}
+
+// theirs is what the changes, one at least, begin with and what others made of it, without ours.
+// With an error, which says that it cannot be told apart, it is what they begin with.
+func (all chain) theirs(load func(*Image) (*Image, error)) (*Image, error) {
+	now := all[0].Pre
+	for _, l := range all {
 		if !l.outside {
 			continue
 		}
-		next, err := rebased(l.Change, theirs, load)
+		next, err := rebased(l.Change, now, load)
 		if err != nil {
-			theirs = start
-			p.Entangled = append(p.Entangled, path)
-			break
+			return all[0].Pre, err
 		}
-		theirs = next
+		now = next
 	}
-	p.Before.set(path, base, theirs)
-	p.Ours.set(path, theirs, end)
-	p.After.set(path, end, final)
+	return now, nil
 }
 
 // rebased makes the effect of c on now, line by line: where c changed lines that are not in
@@ -167,23 +184,38 @@ func rebased(c Change, now *Image, load func(*Image) (*Image, error)) (*Image, e
 
 func (i *Image) isFile() bool { return i != nil && i.Kind == File }
 
-// set makes the change of a path in s the one from pre to post; where s has one it
-// keeps what that says of moves.
-func (s *Set) set(path string, pre, post *Image) {
-	i := slices.IndexFunc(*s, func(c Change) bool { return c.Path == path })
+// indexed is a set with at most one change of a path, found by it.
+type indexed struct {
+	Set
+	at map[string]int
+}
+
+func index(s Set) indexed {
+	at := make(map[string]int, len(s))
+	for i, c := range s {
+		at[c.Path] = i
+	}
+	return indexed{s, at}
+}
+
+// set makes the change of a path the one from pre to post; where there is one it keeps what
+// that says of moves.
+func (x *indexed) set(path string, pre, post *Image) {
+	i, there := x.at[path]
 	switch {
-	case i >= 0:
-		(*s)[i].Pre, (*s)[i].Post = pre, post
+	case there:
+		x.Set[i].Pre, x.Set[i].Post = pre, post
 	case !pre.Same(post):
-		*s = append(*s, Change{Path: path, Pre: pre, Post: post})
+		x.at[path] = len(x.Set)
+		x.Set = append(x.Set, Change{Path: path, Pre: pre, Post: post})
 	}
 }
 
-// settled is Ours folded once more; moves whose halves are no longer what they were
-// are no moves.
-func (p *Parts) settled() Set {
-	for i := range p.Ours {
-		c := &p.Ours[i]
+// settled is our set folded once more; moves whose halves are no longer what they were are
+// no moves.
+func settled(ours indexed) Set {
+	for i := range ours.Set {
+		c := &ours.Set[i]
 		if c.Pre != nil {
 			c.From = ""
 		}
@@ -191,15 +223,11 @@ func (p *Parts) settled() Set {
 			c.To = ""
 		}
 	}
-	at := make(map[string]*Change, len(p.Ours))
-	for i := range p.Ours {
-		at[p.Ours[i].Path] = &p.Ours[i]
-	}
-	for i := range p.Ours {
-		c := &p.Ours[i]
-		if c.To != "" && (at[c.To] == nil || at[c.To].From != c.Path) {
+	for i := range ours.Set {
+		c := &ours.Set[i]
+		if at, there := ours.at[c.To]; c.To != "" && (!there || ours.Set[at].From != c.Path) {
 			c.To = ""
 		}
 	}
-	return Fold(p.Ours)
+	return Fold(ours.Set)
 }
