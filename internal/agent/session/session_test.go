@@ -20,11 +20,18 @@ import (
 	"kerf/internal/protocol"
 )
 
-// fakeExecutor answers every effect at once.
+// fakeExecutor answers every effect at once, but for those that a test takes part in.
 type fakeExecutor struct {
 	ask  *protocol.Approval
 	ran  []turn.Run
 	shut bool
+
+	run     func(context.Context, turn.Run, executor.Live) turn.Outcome // in the place of Run
+	prepare func(context.Context)                                       // before Prepare answers
+	shell   func(context.Context)                                       // before Shell answers
+	checks  []bool                                                      // what Check answers
+	ended   func(id int)                                                // to be called when a process ends
+	killed  error                                                       // what Kill answers
 }
 
 type fakeProposal struct{ action tool.Action }
@@ -37,7 +44,10 @@ func (f *fakeExecutor) Gather(_ context.Context, _ turn.Gather, news []*model.It
 	return turn.Gathered{Items: []*model.Item{model.UserText("surroundings")}, Notices: news}
 }
 
-func (f *fakeExecutor) Prepare(_ context.Context, e turn.Prepare) turn.Prepared {
+func (f *fakeExecutor) Prepare(ctx context.Context, e turn.Prepare) turn.Prepared {
+	if f.prepare != nil {
+		f.prepare(ctx)
+	}
 	p := turn.Prepared{Call: e.Call.ID, Proposal: fakeProposal{tool.Command{Line: e.Call.Name}},
 		Body: protocol.Command{Call: e.Call.ID, Command: "x"}}
 	if f.ask != nil {
@@ -46,14 +56,20 @@ func (f *fakeExecutor) Prepare(_ context.Context, e turn.Prepare) turn.Prepared 
 	return p
 }
 
-func (f *fakeExecutor) Run(_ context.Context, e turn.Run, l executor.Live) turn.Input {
+func (f *fakeExecutor) Run(ctx context.Context, e turn.Run, l executor.Live) turn.Input {
 	f.ran = append(f.ran, e)
+	if f.run != nil {
+		return turn.Finished{Call: e.Call, Outcome: f.run(ctx, e, l)}
+	}
 	l.Show("live output")
 	return turn.Finished{Call: e.Call, Outcome: turn.Outcome{Text: "done: " + e.Proposal.Proposed().(tool.Command).Line,
 		Success: true}}
 }
 
-func (f *fakeExecutor) Shell(_ context.Context, e turn.RunShell, _ executor.Live) turn.ShellDone {
+func (f *fakeExecutor) Shell(ctx context.Context, e turn.RunShell, _ executor.Live) turn.ShellDone {
+	if f.shell != nil {
+		f.shell(ctx)
+	}
 	return turn.ShellDone{Call: e.Call, Outcome: turn.Outcome{Text: "ran", Success: true}}
 }
 
@@ -62,8 +78,13 @@ func (f *fakeExecutor) Undo(_ context.Context, e turn.Undo, _ executor.Ask) turn
 }
 
 func (f *fakeExecutor) Check(_ context.Context, e turn.Check, _ executor.Live) turn.Checked {
-	return turn.Checked{Call: e.Call, Passed: true}
+	passed := true
+	if len(f.checks) > 0 {
+		passed, f.checks = f.checks[0], f.checks[1:]
+	}
+	return turn.Checked{Call: e.Call, Passed: passed}
 }
+
 func (f *fakeExecutor) Settle(_ context.Context, e turn.Settle) turn.Settled {
 	return turn.Settled{Turn: e.Turn, Diff: &protocol.TurnDiff{Diff: "+x", Exact: true, Files: 1}}
 }
@@ -73,8 +94,8 @@ func (f *fakeExecutor) Close() { f.shut = true }
 func (f *fakeExecutor) Processes() (running, over []protocol.Process) {
 	return []protocol.Process{{ID: 1, Command: "bg"}}, nil
 }
-func (f *fakeExecutor) OnEnd(func(int)) {}
-func (f *fakeExecutor) Kill(int) error  { return nil }
+func (f *fakeExecutor) OnEnd(fn func(int)) { f.ended = fn }
+func (f *fakeExecutor) Kill(int) error     { return f.killed }
 
 // fakeModel streams one list of chunks a request.
 type fakeModel struct {
@@ -107,7 +128,14 @@ type conversation struct {
 func begin(t *testing.T, more func(*Options), replies ...[]model.Chunk) *conversation {
 	t.Helper()
 	c := &conversation{t: t, exec: &fakeExecutor{}, model: &fakeModel{replies: replies}}
-	o := Options{ID: "s", Settings: protocol.Settings{Cwd: t.TempDir(), Model: "m", Approval: protocol.PolicyOnRequest,
+	c.start(more)
+	return c
+}
+
+// start begins the session, with options that a test may change.
+func (c *conversation) start(more func(*Options)) {
+	c.t.Helper()
+	o := Options{ID: "s", Settings: protocol.Settings{Cwd: c.t.TempDir(), Model: "m", Approval: protocol.PolicyOnRequest,
 		Sandbox: protocol.SandboxFull},
 		Client: c.model, Executor: c.exec, Background: c.exec, View: &view.View{},
 		Agents:   Agents{Places: &team.Places{Most: 1}},
@@ -117,7 +145,6 @@ func begin(t *testing.T, more func(*Options), replies ...[]model.Chunk) *convers
 		more(&o)
 	}
 	c.Session = Start(o)
-	return c
 }
 
 // until takes events up to the first that want accepts.
