@@ -214,6 +214,7 @@ type faulty struct {
 	left     int // writes that work
 	some     int // bytes of a failing write
 	noCut    bool
+	noSync   bool
 	attempts int
 }
 
