@@ -141,7 +141,6 @@ func (b *backward) next() ([]byte, error) {
 			}
 			b.over = true
 			line := b.held
-			b.held = nil
 			if b.long {
 				line = nil
 			}

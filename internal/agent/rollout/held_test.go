@@ -169,6 +169,7 @@ func TestBackwardReadsNoMoreThanIsAskedFor(t *testing.T) {
 		"to behind all":    {Back{To: ends[6] + 1000}, nil},
 		"most":             {Back{Most: ends[6] - ends[4] + 1}, []int64{6, 5}},
 		"most, in a line":  {Back{Most: ends[6] - ends[4] + 50}, []int64{6, 5}},
+		"most, one byte":   {Back{Most: 1}, nil},
 		"most is enough":   {Back{Most: ends[6]}, []int64{6, 5, 4, 3, 2, 1}},
 		"most and to":      {Back{Most: ends[6], To: ends[5]}, []int64{6}},
 		"until one is met": {Back{Stop: func(r Record) bool { return r.Seq == 3 }}, []int64{6, 5, 4}},

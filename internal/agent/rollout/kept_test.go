@@ -130,6 +130,13 @@ func TestHoldAndLive(t *testing.T) {
 	if _, err := Hold(filepath.Join(dir, "none")); err == nil {
 		t.Error("nothing is held")
 	}
+	if err := os.Remove(filepath.Join(dir, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	live := Live(dir)
+	if _, err := os.Lstat(filepath.Join(dir, lockName)); live || err == nil {
+		t.Error("whoever asks makes a lock")
+	}
 }
 
 // TestNumbersStayWhatTheyAre: also where the strings of a record are redacted one by one.
@@ -141,11 +148,22 @@ func TestNumbersStayWhatTheyAre(t *testing.T) {
 	}
 }
 
+// TestARecordIsText: bytes of others that are none are replaced, and no others.
+func TestARecordIsText(t *testing.T) {
+	plain := func(b []byte) []byte { return b }
+	for in, want := range map[string]string{"{\"a\":\"x\xffy\"}": "{\"a\":\"x\uFFFDy\"}", "{\"a\":\"ü\"}": "{\"a\":\"ü\"}"} {
+		if b, err := encode(Entry{"x", json.RawMessage(in)}, plain); err != nil || string(b) != want {
+			t.Errorf("%q is %q, %v", in, b, err)
+		}
+	}
+}
+
 // TestWhatIsMendedIsNotCalledLost: lines whose records are whole among other bytes.
 func TestWhatIsMendedIsNotCalledLost(t *testing.T) {
 	for name, change := range map[string]func(l [][]byte) []byte{
 		"bom":   func(l [][]byte) []byte { return slices.Concat([]byte("\xEF\xBB\xBF"), l[0], l[1], l[2]) },
 		"nuls":  func(l [][]byte) []byte { return slices.Concat(l[0], []byte("\x00\x00"), l[1], l[2]) },
+		"glued": func(l [][]byte) []byte { return slices.Concat(bytes.TrimSuffix(l[0], []byte("\n")), l[1], l[2]) },
 		"blank": func(l [][]byte) []byte { return slices.Concat(l[0], []byte("\n"), l[1], l[2]) },
 	} {
 		records, damage, err := Read(damaged(t, 3, change))
