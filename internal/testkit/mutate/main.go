@@ -138,7 +138,7 @@ func (o options) room(ctx context.Context, room string, out io.Writer) (sum, err
 			s.noticed++
 		default:
 			s.survived++
-			fmt.Fprintf(out, "survived  %s:%d  %s -> %s\n", short(p.file), p.line, oneLine(p.old), oneLine(p.new))
+			fmt.Fprintf(out, "survived  %s:%d:%d  %s -> %s\n", short(p.file), p.line, p.column, oneLine(p.old), oneLine(p.new))
 		}
 	}
 	return s, nil

@@ -11,11 +11,11 @@ import (
 
 // place is one change of a file: the bytes from one offset to another become new.
 type place struct {
-	file     string
-	line     int
-	from, to int
-	old, new string
-	text     []byte
+	file         string
+	line, column int // from 1
+	from, to     int
+	old, new     string
+	text         []byte
 }
 
 func (p place) apply() []byte {
@@ -132,5 +132,5 @@ func (f *finder) swallow(n *ast.ReturnStmt) {
 func (f *finder) change(from, to token.Pos, new string) {
 	at := f.set.Position(from)
 	end := f.set.Position(to).Offset
-	f.list = append(f.list, place{f.file, at.Line, at.Offset, end, string(f.text[at.Offset:end]), new, f.text})
+	f.list = append(f.list, place{f.file, at.Line, at.Column, at.Offset, end, string(f.text[at.Offset:end]), new, f.text})
 }
