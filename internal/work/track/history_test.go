@@ -29,9 +29,10 @@ import (
 
 // event is one thing that happens in a history.
 type event struct {
-	Kind  string // tool, stale, fault, command, user, look
+	Kind  string // tool, stale, fault, unseen, command, user, look
 	Moves []move
-	At    int // of a fault: which call fails
+	At    int  // of a fault: which call fails
+	Stays bool // of a fault: all calls after it fail, too, so that nothing can be taken back
 }
 
 // move is one thing done to one name.
@@ -54,9 +55,10 @@ var moves = rapid.Custom(func(t *rapid.T) move {
 
 var histories = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event {
 	return event{
-		Kind: rapid.SampledFrom([]string{"tool", "tool", "tool", "stale", "fault", "command", "user", "user",
+		Kind: rapid.SampledFrom([]string{"tool", "tool", "tool", "stale", "fault", "unseen", "command", "user", "user",
 			"look"}).Draw(t, "kind"),
 		Moves: rapid.SliceOfN(moves, 1, 3).Draw(t, "moves"), At: rapid.IntRange(1, 25).Draw(t, "at"),
+		Stays: rapid.Bool().Draw(t, "stays"),
 	}
 }), 1, 12)
 
@@ -76,7 +78,8 @@ const (
 // world is a workspace with all its parts, and a session that drives them.
 type world struct {
 	base, root string
-	fail       int // calls until one fails, 0 for never
+	fail       int  // calls until one fails, 0 for never
+	stays      bool // all fail from then on
 	work       *txn.Workspace
 	scan       *scan.Scanner
 	snap       *scan.Snap
@@ -90,6 +93,9 @@ var errFault = errors.New("the disk says no")
 func (w *world) hook(string, string) error {
 	if w.fail > 0 {
 		if w.fail--; w.fail == 0 {
+			if w.stays {
+				w.fail = 1
+			}
 			return errFault
 		}
 	}
@@ -280,14 +286,19 @@ func (w *world) play(d event) error {
 		w.do(move{What: "text", A: d.Moves[0].A, N: 1})
 	}
 	if d.Kind == "fault" {
-		w.fail = d.At
+		w.fail, w.stays = d.At, d.Stays
 	}
 	out, err := w.work.Commit(context.Background(), set, txn.CommitOptions{BestEffort: d.At%2 == 0})
 	w.fail = 0
 	if err == nil && !out.Exact {
 		return errors.New("a commit without an error is inexact")
 	}
-	return w.landed(set, out)
+	if d.Kind == "unseen" && err == nil { // it landed, and whoever asked for it does not learn so
+		out.Committed, out.Exact = nil, false
+		w.landed(set, out)
+		return nil
+	}
+	return w.record(w.landed(set, out), ledger.CauseTool)
 }
 
 // missed tells of what others did to the files of a set since the last look, before
@@ -310,8 +321,8 @@ func (w *world) missed(set delta.Set) error {
 	return nil
 }
 
-// landed tells the tracker of a commit as a session does.
-func (w *world) landed(set delta.Set, out txn.Outcome) error {
+// landed tells the tracker of a commit as a session does. It returns what of it nobody saw land.
+func (w *world) landed(set delta.Set, out txn.Outcome) delta.Set {
 	if w.slip != forgetsPrefix || len(out.Failed) == 0 {
 		w.track.Add(out.Committed, false)
 	}
@@ -321,15 +332,15 @@ func (w *world) landed(set delta.Set, out txn.Outcome) error {
 	for _, c := range out.Committed {
 		w.scan.Note(c.Path, c.Post)
 	}
-	if !out.Exact {
-		// What is in doubt is settled before the scan takes it for someone else's.
-		n := w.track.Net()
-		for _, c := range n.Healed {
-			w.scan.Note(c.Path, c.Post)
-		}
-		return w.record(n.Healed, ledger.CauseTool)
+	if out.Exact {
+		return nil
 	}
-	return nil
+	// What is in doubt is settled before the scan takes it for someone else's.
+	n := w.track.Net()
+	for _, c := range n.Healed {
+		w.scan.Note(c.Path, c.Post)
+	}
+	return n.Healed
 }
 
 // record puts in the ledger what happened already.
@@ -406,7 +417,8 @@ func apply(state map[string]delta.Version, set delta.Set) error {
 // run plays a history and holds the laws at its end:
 //
 //	base + before + ours + after == workspace, exactly
-//	no line of a user's stands in ours, unless the path is entangled
+//	no line of a user's stands in ours, and none of a tool's in what others did, unless the
+//	path is entangled
 func run(dir string, history []event, s slip, judge func(w *world, n Net, base, now string) error) error {
 	w, err := newWorld(dir, s)
 	if err != nil {
@@ -482,8 +494,9 @@ func (w *world) ledgerSays(start, now map[string]delta.Version) error {
 	return nil
 }
 
-// ownLines looks for lines in our part that others wrote. Contents that were moved
-// or linked about carry such lines with them, so histories with these do not count.
+// ownLines looks for lines in our part that others wrote, and the other way round. Contents
+// that were moved or linked about carry such lines with them, so histories with these do not
+// count.
 func ownLines(history []event, n Net) error {
 	for _, d := range history {
 		for _, m := range d.Moves {
@@ -492,17 +505,36 @@ func ownLines(history []event, n Net) error {
 			}
 		}
 	}
-	for _, c := range n.Ours {
-		if slices.Contains(n.Entangled, c.Path) || c.Pre == nil || c.Post == nil {
-			continue
-		}
-		for _, e := range diff.Lines(c.Pre.Data, c.Post.Data) {
-			if strings.HasPrefix(string(e.New), "user ") {
-				return fmt.Errorf("%s: %q counts as ours", c.Path, e.New)
+	for _, part := range []struct {
+		set     delta.Set
+		foreign string
+	}{{n.Before, "tool "}, {n.Ours, "user "}, {n.After, "tool "}} {
+		for _, c := range part.set {
+			if line := added(c, part.foreign); line != "" && !slices.Contains(n.Entangled, c.Path) {
+				return fmt.Errorf("%s: %q counts as what it is not", c.Path, line)
 			}
 		}
 	}
 	return nil
+}
+
+// added is a line that c adds and that begins so.
+func added(c delta.Change, prefix string) string {
+	if c.Post == nil {
+		return ""
+	}
+	var pre []byte
+	if c.Pre != nil {
+		pre = c.Pre.Data
+	}
+	for _, e := range diff.Lines(pre, c.Post.Data) {
+		for line := range strings.Lines(string(e.New)) {
+			if strings.HasPrefix(line, prefix) {
+				return line
+			}
+		}
+	}
+	return ""
 }
 
 // checks sets how many histories are tried.
@@ -538,7 +570,7 @@ func TestSlipsAreNoticed(t *testing.T) {
 		t.Skip("modes and links are not what they are elsewhere")
 	}
 	dir := t.TempDir()
-	for name, s := range map[string]slip{"missed": forgetsMissed, "prefix": forgetsPrefix, "outside": forgetsOutside,
+	for name, s := range map[string]slip{"missed": forgetsMissed, "doubt": forgetsDoubt, "prefix": forgetsPrefix, "outside": forgetsOutside,
 		"order": swapsSteps, "blame": blamesUs} {
 		found := false
 		for seed := 0; seed < 300 && !found; seed++ {

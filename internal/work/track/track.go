@@ -35,10 +35,8 @@ func (t *Tracker) Add(set delta.Set, outside bool) {
 	}
 	t.steps = append(t.steps, delta.Step{Set: set, Outside: outside})
 	for _, c := range set {
-		if _, ok := t.doubt[c.Path]; ok { // a later certainty, which says what it found there
-			if had := t.doubt[c.Path]; had.Same(c.Pre) {
-				delete(t.doubt, c.Path)
-			}
+		if t.doubt[c.Path].Same(c.Pre) { // a later certainty, which says what it found there
+			delete(t.doubt, c.Path)
 		}
 	}
 }
@@ -109,10 +107,8 @@ func (t *Tracker) Net() Net {
 		}
 		delete(t.doubt, p)
 	}
-	if len(found) > 0 {
-		t.steps = append(t.steps, delta.Step{Set: found})
-		n.Healed = found
-	}
+	t.Add(found, false)
+	n.Healed = found
 	n.Exact = len(n.Uncertain) == 0
 	n.Parts = delta.Separate(t.steps, t.Load)
 	return n

@@ -2,6 +2,7 @@ package track
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,5 +78,53 @@ func TestWhatIsNoTextIsEntangled(t *testing.T) {
 	}
 	if d := cmp.Diff(delta.Set{{Path: "/a", Pre: file("1\x00"), Post: file("4\x00")}}, n.Ours); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestLaterSetsSettleDoubt: a set that landed says what it found. Found it what the write in
+// doubt was made for, that write did not land, and nobody needs to look.
+func TestLaterSetsSettleDoubt(t *testing.T) {
+	tr := Tracker{Look: func(p string) (*delta.Image, error) {
+		return nil, fmt.Errorf("%s is not in doubt", p)
+	}}
+	tr.Doubt(delta.Set{{Path: "/a", Pre: file("old"), Post: file("new")}})
+	landed := delta.Set{{Path: "/a", Pre: file("old"), Post: file("third")}}
+	tr.Add(landed, false)
+	n := tr.Net()
+	if d := cmp.Diff(landed, n.Ours); d != "" || !n.Exact || len(n.Healed) > 0 {
+		t.Errorf("exact %v, healed %v\n%s", n.Exact, n.Healed, d)
+	}
+}
+
+// TestDoubtsAddUp: several writes that may have landed count from what was certain before the
+// first of them, whatever they were made for.
+func TestDoubtsAddUp(t *testing.T) {
+	disk := map[string]*delta.Image{"/a": file("3"), "/b": file("b"), "/c": file("2")}
+	tr := Tracker{Look: func(p string) (*delta.Image, error) { return disk[p], nil }}
+	tr.Add(delta.Set{{Path: "/c", Pre: file("1"), Post: file("2")}}, false)
+	tr.Doubt(delta.Set{{Path: "/a", Pre: file("1"), Post: file("2")}})
+	tr.Doubt(delta.Set{{Path: "/a", Pre: file("2"), Post: file("3")}})
+	tr.Doubt(delta.Set{{Path: "/b", Post: file("b")}})
+	tr.Doubt(delta.Set{{Path: "/c", Pre: file("1"), Post: file("3")}}) // made for what is no more
+	n := tr.Net()
+	healed := delta.Set{{Path: "/a", Pre: file("1"), Post: file("3")}, {Path: "/b", Post: file("b")}}
+	if d := cmp.Diff(healed, n.Healed); d != "" {
+		t.Errorf("found (-want +got):\n%s", d)
+	}
+	ours := append(healed, delta.Change{Path: "/c", Pre: file("1"), Post: file("2")})
+	if d := cmp.Diff(ours, n.Ours); d != "" || !n.Exact {
+		t.Errorf("exact %v, (-want +got):\n%s", n.Exact, d)
+	}
+}
+
+// TestCertain leaves out what is in doubt, and what others did.
+func TestCertain(t *testing.T) {
+	var tr Tracker
+	ours := delta.Set{{Path: "/a", Pre: file("1"), Post: file("2")}}
+	tr.Add(ours, false)
+	tr.Add(delta.Set{{Path: "/b", Post: file("theirs")}}, true)
+	tr.Doubt(delta.Set{{Path: "/c", Post: file("perhaps")}})
+	if d := cmp.Diff(ours, tr.Certain()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
