@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -234,6 +235,46 @@ func TestPutAgain(t *testing.T) {
 					t.Errorf("it was touched: %v, not %v", after.ModTime(), then)
 				}
 			})
+		}
+	}
+}
+
+// TestWalkEndsWithAnErrorOfItsCaller, whatever form the object has that it is called for.
+func TestWalkEndsWithAnErrorOfItsCaller(t *testing.T) {
+	s := openStore(t)
+	alone, err := s.Put([]byte("alone"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutAll(contentsOf(manyContents(3*minPack, 6)), false); err != nil {
+		t.Fatal(err)
+	}
+	pre := largeText(1)
+	spliced := putPair(t, s, pre, append([]byte("first\n"), pre...))
+	kept, err := s.PutFile(Source{File: fileOf(t, incompressible(2<<20))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []delta.Sum
+	if err := s.Walk(func(o Object) error { all = append(all, o.Sum); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	enough := errors.New("enough")
+	for i, last := range all {
+		n := 0
+		err := s.Walk(func(o Object) error {
+			if n++; o.Sum == last {
+				return enough
+			}
+			return nil
+		})
+		if !errors.Is(err, enough) || n != i+1 {
+			t.Errorf("%d of %d objects were shown, %v", n, i+1, err)
+		}
+	}
+	for _, sum := range []delta.Sum{alone, spliced, kept.Sum} {
+		if !slices.Contains(all, sum) {
+			t.Errorf("%s was not shown", sum)
 		}
 	}
 }
