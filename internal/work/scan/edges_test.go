@@ -57,8 +57,9 @@ func TestASnapCountsEachEntryOnce(t *testing.T) {
 // TestManyGapsAreCounted: a thousand are named, the last says how many more there are.
 func TestManyGapsAreCounted(t *testing.T) {
 	const dirs = maxGaps + 5
+	w := newWorld(t, Options{})
 	beside := t.TempDir()
-	w := newWorld(t, Options{Caps: Caps{Files: dirs}, Roots: []string{beside}})
+	w.open(Options{Caps: Caps{Files: dirs}, Roots: []string{beside}})
 	for i := range dirs {
 		w.plant(fmt.Sprintf("%04d/f", i))
 	}
