@@ -13,6 +13,7 @@ import (
 	"kerf/internal/work/sandbox/seccomp"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -288,6 +289,11 @@ func TestSEC_O1_NothingSurvivesTheSandbox(t *testing.T) {
 }
 
 func TestSignalsReachTheCommandNotTheLauncher(t *testing.T) {
+	// A shell has its background jobs ignore SIGINT, and what they start inherits that, unless
+	// they listen to it, as Kerf does.
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, os.Interrupt)
+	defer signal.Stop(heard)
 	each(t, func(t *testing.T) {
 		s := newSite(t)
 		for _, tty := range []bool{false, true} {
@@ -319,7 +325,7 @@ func TestSignalsReachTheCommandNotTheLauncher(t *testing.T) {
 			} else {
 				p.Interrupt()
 			}
-			if !p.Wait(5 * time.Second) {
+			if !p.Wait(time.Minute) {
 				t.Fatalf("tty %v: still running", tty)
 			}
 			if code, _, _ := p.ExitCode(); code != 3 {
