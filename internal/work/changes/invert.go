@@ -161,6 +161,9 @@ func (w *inverter) moveBack(gone, made step) {
 	next, outcome, note := w.rebase(gone.path, made.post, gone.pre, src.is)
 	if outcome == Unchanged {
 		outcome = Restored
+		if !next.Same(gone.pre) {
+			outcome, note = Merged, laterKept
+		}
 	}
 	w.note(at, outcome, note)
 	w.note(gone.path, outcome, note)
@@ -180,6 +183,9 @@ func (w *inverter) follow(path string, seq int64) string {
 	}
 	return w.book.follow(path, seq, func(a atom) bool { return w.selected[a] })
 }
+
+// laterKept is told of a file that keeps what was changed in it since.
+const laterKept = "later changes of it are kept"
 
 // rebase makes the change from pre to post on what is there now.
 func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta.Image, outcome, note string) {
@@ -243,7 +249,7 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 	if full.Same(now) {
 		return now, Unchanged, ""
 	}
-	return full, Merged, "later changes of it are kept"
+	return full, Merged, laterKept
 }
 
 // rebaseKind is rebase where one of the three is a directory.

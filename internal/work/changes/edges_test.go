@@ -1,0 +1,185 @@
+package changes_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/present"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/txn"
+)
+
+// ran enters what a command of a turn did since the last look, as a scan finds it.
+func (d *disk) ran(t *testing.T, turn, certainty string) {
+	t.Helper()
+	now, err := d.scan.Snapshot(t.Context())
+	must(t, err)
+	set, _, err := d.scan.Diff(t.Context(), d.snap, now)
+	must(t, err)
+	o := txn.CommitOptions{Origin: txn.Origin{Session: "s", Turn: turn, Call: "c" + turn}, Cause: ledger.CauseCommand,
+		Certainty: certainty}
+	o.Dirs, o.Gone, o.Modes = d.scan.Dirs(d.snap, now)
+	d.snap = now
+	_, err = d.work.Record(t.Context(), set, o)
+	must(t, err)
+}
+
+// told is what a plan says of each path, relative to the root.
+func (d *disk) told(p *changes.Plan) map[string]string {
+	got := map[string]string{}
+	for _, f := range p.Files {
+		got[strings.TrimPrefix(f.Path, d.root+"/")] = strings.TrimSuffix(f.Outcome+": "+f.Note, ": ")
+	}
+	return got
+}
+
+func (d *disk) plan(t *testing.T, r changes.Reader, c changes.Choice) *changes.Plan {
+	t.Helper()
+	p, err := r.Plan(c, present.In(d.work.Tree))
+	must(t, err)
+	return p
+}
+
+// TestAMoveThatIsTakenBackTakesLaterEditsAlong: what was written at the new name comes to the old
+// one. Where something else is there, or the file is gone, nothing is written.
+func TestAMoveThatIsTakenBackTakesLaterEditsAlong(t *testing.T) {
+	for name, c := range map[string]struct {
+		since func(d *disk)
+		told  map[string]string
+		want  map[string]string // "" for nothing
+	}{
+		"edited": {func(d *disk) { d.write(t, "d/z", "one\ntwo\nthree\nfour\n") },
+			map[string]string{"a": "merged: later changes of it are kept", "d/z": "merged: later changes of it are kept"},
+			map[string]string{"a": "one\ntwo\nthree\nfour\n", "d/z": ""}},
+		"as it was": {func(*disk) {}, map[string]string{"a": "restored", "d/z": "restored"},
+			map[string]string{"a": "one\ntwo\nthree\n", "d/z": ""}},
+		"back already": {func(d *disk) { must(t, os.Rename(d.path("d/z"), d.path("a"))) },
+			map[string]string{"a": "unchanged"}, map[string]string{"a": "one\ntwo\nthree\n", "d/z": ""}},
+		"another at the old name": {func(d *disk) { d.write(t, "a", "theirs\n") },
+			map[string]string{"a": "conflict: something else is there now"},
+			map[string]string{"a": "theirs\n", "d/z": "one\ntwo\nthree\n"}},
+		"gone": {func(d *disk) { must(t, os.Remove(d.path("d/z"))) },
+			map[string]string{"d/z": "conflict: it is gone"}, map[string]string{"a": "", "d/z": ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDisk(t, 1)
+			must(t, os.Rename(d.path("a"), d.path("d/z")))
+			d.ran(t, "t1", ledger.Proven)
+			c.since(d)
+			choice := changes.Choice{Session: "s", Turn: "t1"}
+			if diff := cmp.Diff(c.told, d.told(d.plan(t, d.reader(), choice))); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+			_, err := d.reader().Undo(t.Context(), d.work, choice, changes.UndoOptions{})
+			must(t, err)
+			for file, text := range c.want {
+				got, _ := os.ReadFile(d.path(file))
+				if string(got) != text {
+					t.Errorf("%s holds %q, want %q", file, got, text)
+				}
+			}
+		})
+	}
+}
+
+// TestContentsThatWereNotKept are had from elsewhere where somebody has them, and only then; what
+// nobody has is told of.
+func TestContentsThatWereNotKept(t *testing.T) {
+	d := newDisk(t, 1)
+	must(t, os.Remove(d.path("a")))
+	must(t, os.Remove(d.path("d/e")))
+	d.write(t, "b", "other\n")
+	d.ran(t, "t1", ledger.Proven)
+	before := d.picture(t)
+	text := []byte("one\ntwo\nthree\n")
+	must(t, os.WriteFile(filepath.Join(t.TempDir(), "x"), text, 0o600))
+	r := d.reader()
+	choice := changes.Choice{Session: "s", Turn: "t1"}
+	all := map[string]string{"a": "restored", "b": "restored", "d/e": "restored"}
+
+	r.Elsewhere = func(string, delta.Version) ([]byte, bool) {
+		t.Error("somebody was asked for what the store has")
+		return nil, false
+	}
+	if diff := cmp.Diff(all, d.told(d.plan(t, r, choice))); diff != "" {
+		t.Errorf("all is kept (-want +got):\n%s", diff)
+	}
+
+	must(t, d.work.Store.Remove(delta.SumOf(text)))
+	none := map[string]string{}
+	for file := range all {
+		none[file] = "missing: its earlier content was not kept"
+	}
+	for what, elsewhere := range map[string]func(string, delta.Version) ([]byte, bool){
+		"nobody is there to ask": nil, "nobody has it": func(string, delta.Version) ([]byte, bool) { return nil, false },
+	} {
+		r.Elsewhere = elsewhere
+		p := d.plan(t, r, choice)
+		if diff := cmp.Diff(none, d.told(p)); diff != "" || !strings.Contains(p.Problem, "none of it can be brought back") {
+			t.Errorf("%s: %q (-want +got):\n%s", what, p.Problem, diff)
+		}
+	}
+
+	r.Elsewhere = func(path string, v delta.Version) ([]byte, bool) {
+		return text, strings.HasSuffix(path, "/a") && v.Sum == delta.SumOf(text)
+	}
+	some := map[string]string{"a": "restored", "b": none["b"], "d/e": none["d/e"]}
+	p := d.plan(t, r, choice)
+	if diff := cmp.Diff(some, d.told(p)); diff != "" || p.Problem != "" {
+		t.Errorf("one of them: %q (-want +got):\n%s", p.Problem, diff)
+	}
+	_, err := p.Commit(t.Context(), d.work, txn.Origin{})
+	must(t, err)
+	after := d.picture(t)
+	if got, _ := os.ReadFile(d.path("a")); string(got) != string(text) {
+		t.Errorf("a holds %q", got)
+	}
+	delete(after, d.path("a"))
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the others (-before +after):\n%s", diff)
+	}
+}
+
+// TestDirectoriesAreToldOfAlone: one that comes or goes with files in it is not told of.
+func TestDirectoriesAreToldOfAlone(t *testing.T) {
+	d := newDisk(t, 1)
+	must(t, os.MkdirAll(d.path("alone/below"), 0o755))
+	d.write(t, "with/file", "made\n")
+	must(t, os.Chmod(d.path("d"), 0o700))
+	d.ran(t, "t1", ledger.Proven)
+	p := d.plan(t, d.reader(), changes.Choice{Session: "s", Turn: "t1"})
+	want := map[string]string{"alone/below": "restored: directory", "with/file": "restored", "d": "restored: directory"}
+	if diff := cmp.Diff(want, d.told(p)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, f := range p.Files {
+		if f.Removed != (f.Path != d.path("d")) {
+			t.Errorf("%s: removed %v", f.Path, f.Removed)
+		}
+	}
+}
+
+// TestWhatNobodySawIsLeft: an undo that would take back nothing else says so and writes nothing.
+func TestWhatNobodySawIsLeft(t *testing.T) {
+	d := newDisk(t, 1)
+	for _, name := range []string{"n1", "n2", "n3", "n4", "n5", "n6", "n7"} {
+		d.write(t, name, "made\n")
+	}
+	d.ran(t, "t1", ledger.Unproven)
+	before := d.picture(t)
+	report, err := d.reader().Undo(t.Context(), d.work, changes.Choice{Session: "s", Turn: "t1"}, changes.UndoOptions{})
+	must(t, err)
+	if !strings.HasPrefix(report.Problem, "nobody saw who changed "+d.path("n1")) ||
+		!strings.HasSuffix(report.Problem, d.path("n5")+", 2 more") || len(report.Left) != 7 {
+		t.Errorf("%q, left %v", report.Problem, report.Left)
+	}
+	if diff := cmp.Diff(before, d.picture(t)); diff != "" {
+		t.Errorf("something was written:\n%s", diff)
+	}
+}
