@@ -183,3 +183,52 @@ func TestWhatNobodySawIsLeft(t *testing.T) {
 		t.Errorf("something was written:\n%s", diff)
 	}
 }
+
+// TestAMoveInThePlaceOfADirectory: taken back, the directory is there again.
+func TestAMoveInThePlaceOfADirectory(t *testing.T) {
+	d := newDisk(t, 1)
+	must(t, os.Mkdir(d.path("place"), 0o750))
+	d.ran(t, "t0", ledger.Proven)
+	before := d.picture(t)
+	must(t, os.Remove(d.path("place")))
+	must(t, os.Rename(d.path("a"), d.path("place")))
+	d.ran(t, "t1", ledger.Proven)
+	report, err := d.reader().Undo(t.Context(), d.work, changes.Choice{Session: "s", Turn: "t1"}, changes.UndoOptions{})
+	must(t, err)
+	if diff := cmp.Diff(before, d.picture(t)); diff != "" || report.Problem != "" {
+		t.Errorf("%q (-want +got):\n%s", report.Problem, diff)
+	}
+}
+
+// TestOneUndoOfSeveralSessions: what a session changed and what was undone since is nothing, also
+// where one undo took back what another session did, too.
+func TestOneUndoOfSeveralSessions(t *testing.T) {
+	d := newDisk(t, 1)
+	made := func(session, turn, name string) {
+		t.Helper()
+		d.write(t, name, "made\n")
+		_, err := d.work.Record(t.Context(), delta.Set{{Path: d.path(name), Post: delta.NewFile([]byte("made\n"), 0o644)}},
+			txn.CommitOptions{Cause: ledger.CauseCommand, Certainty: ledger.Proven,
+				Origin: txn.Origin{Session: session, Turn: turn, Call: "c" + turn}})
+		must(t, err)
+	}
+	undo := func(last int) {
+		t.Helper()
+		report, err := d.reader().Undo(t.Context(), d.work, changes.Choice{Last: last}, changes.UndoOptions{})
+		must(t, err)
+		if report.Problem != "" || len(report.Files) != last {
+			t.Fatalf("%q %+v", report.Problem, report.Files)
+		}
+	}
+	made("s", "t1", "x")
+	undo(1)
+	made("s", "t2", "stays")
+	made("s", "t3", "y")
+	made("other", "t4", "z")
+	undo(2)
+	diff, err := d.reader().Session("s")
+	must(t, err)
+	if got := strings.Count(string(diff), "diff --git"); got != 1 || !strings.Contains(string(diff), "b/stays") {
+		t.Errorf("the session's changes are\n%s", diff)
+	}
+}
