@@ -2,6 +2,7 @@ package handle
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 
@@ -37,5 +38,51 @@ func TestWalkMeetsNoLink(t *testing.T) {
 				unix.Close(got)
 			}
 		}
+	}
+}
+
+// TestPlainAndBare: a new directory of our own gives new files nothing, and a new file has nothing
+// to copy, until somebody sets an attribute.
+func TestPlainAndBare(t *testing.T) {
+	d, base := opened(t)
+	d.plant(t, "f", "")
+	if !d.Plain() {
+		t.Skip("directories give files something here")
+	}
+	if (Dir{fd: d.fd, pathOnly: true}).Plain() {
+		t.Error("nothing is known of a directory that cannot be listed")
+	}
+	bare := d.Bare("f") // only kernels that have the call know
+	if err := unix.Setxattr(base+"/f", "user.x", []byte("y"), 0); err != nil {
+		t.Skip("no attributes here:", err)
+	}
+	if d.Bare("f") || d.Bare("none") || d.Bare("a\x00b") {
+		t.Errorf("bare at first %v; with an attribute %v, nothing %v", bare, d.Bare("f"), d.Bare("none"))
+	}
+	must(t, unix.Setxattr(base, "user.x", []byte("y"), 0))
+	if d.Plain() {
+		t.Error("a directory with an attribute is plain")
+	}
+}
+
+// TestMadeUp: the kernel makes the files of /proc up, and only those that show no size.
+func TestMadeUp(t *testing.T) {
+	d, _ := opened(t)
+	d.plant(t, "f", "")
+	proc, err := Open(fmt.Sprintf("/proc/%d", os.Getpid()), "")
+	must(t, err)
+	defer proc.Close()
+	for _, c := range []struct {
+		in   Dir
+		name string
+		size int64
+		want bool
+	}{{proc, "status", 0, true}, {proc, "status", 4096, true}, {proc, "status", 10, false}, {d, "f", 0, false}, {d, "f", 4096, false}} {
+		f, err := c.in.OpenRead(c.name)
+		must(t, err)
+		if got, err := f.MadeUp(c.size); got != c.want || err != nil {
+			t.Errorf("%s of %d bytes: %v, %v", c.name, c.size, got, err)
+		}
+		must(t, f.Close())
 	}
 }
