@@ -137,3 +137,38 @@ func TestBlameFollowsMoves(t *testing.T) {
 		}
 	}
 }
+
+// TestLinesThatAnUndoOfSeveralBroughtBack are laid to who wrote them first, also where the oldest
+// change that was undone is of another file.
+func TestLinesThatAnUndoOfSeveralBroughtBack(t *testing.T) {
+	w := newWorld(func(int) int { return 0 }, NoFault, true)
+	edit := func(turn, path, text string) {
+		t.Helper()
+		now := w.files[path]
+		if err := w.commit(ledger.Entry{Session: "s", Turn: turn, Call: turn, Cause: ledger.CauseTool},
+			delta.Set{{Path: path, Pre: now, Post: delta.NewFile([]byte(text), now.Mode)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit("t1", "/w/a", "one\nours\nthree\n")
+	edit("t2", "/w/b", "other\n")
+	edit("t2", "/w/a", "one\nlater\nthree\n")
+	p, err := w.reader().plan(newBook(w.entries), Choice{Turn: "t2"}, w.look())
+	if err == nil {
+		err = w.do(p)
+	}
+	if err != nil || p.Problem != "" {
+		t.Fatal(err, p.Problem)
+	}
+	var got []int64
+	for _, o := range w.reader().blame(newBook(w.entries), "/w/a", w.files["/w/a"].Data) {
+		if o.Entry == nil {
+			got = append(got, 0)
+		} else {
+			got = append(got, o.Entry.Seq)
+		}
+	}
+	if fmt.Sprint(got) != "[0 1 0]" {
+		t.Errorf("the lines are laid to %v", got)
+	}
+}

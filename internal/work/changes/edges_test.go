@@ -73,8 +73,14 @@ func TestAMoveThatIsTakenBackTakesLaterEditsAlong(t *testing.T) {
 			d.ran(t, "t1", ledger.Proven)
 			c.since(d)
 			choice := changes.Choice{Session: "s", Turn: "t1"}
-			if diff := cmp.Diff(c.told, d.told(d.plan(t, d.reader(), choice))); diff != "" {
+			plan := d.plan(t, d.reader(), choice)
+			if diff := cmp.Diff(c.told, d.told(plan)); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)
+			}
+			for _, c := range plan.Set { // it is a move, too
+				if c.Post != nil && c.From != d.path("d/z") || c.Post == nil && c.To != d.path("a") {
+					t.Errorf("%s is from %q, to %q", c.Path, c.From, c.To)
+				}
 			}
 			_, err := d.reader().Undo(t.Context(), d.work, choice, changes.UndoOptions{})
 			must(t, err)
@@ -230,5 +236,49 @@ func TestOneUndoOfSeveralSessions(t *testing.T) {
 	must(t, err)
 	if got := strings.Count(string(diff), "diff --git"); got != 1 || !strings.Contains(string(diff), "b/stays") {
 		t.Errorf("the session's changes are\n%s", diff)
+	}
+}
+
+// TestOnePathOfSeveral: what becomes of the others is not asked for, also where directories and
+// files took each other's places.
+func TestOnePathOfSeveral(t *testing.T) {
+	d := newDisk(t, 1)
+	must(t, os.Remove(d.path("a")))
+	d.write(t, "a/f", "below\n")
+	must(t, os.RemoveAll(d.path("d")))
+	d.write(t, "d", "a file\n")
+	d.write(t, "b", "changed\n")
+	d.ran(t, "t1", ledger.Proven)
+	for _, c := range []struct {
+		path string
+		want map[string]string
+	}{
+		{"b", map[string]string{"b": "restored"}},
+		{"a", map[string]string{"a": "restored", "a/f": "restored"}},
+		{"d/e", map[string]string{"d": "restored", "d/e": "restored", "d/f": "restored"}},
+	} {
+		p := d.plan(t, d.reader(), changes.Choice{Session: "s", Turn: "t1", Paths: []string{d.path(c.path)}})
+		if diff := cmp.Diff(c.want, d.told(p)); diff != "" || p.Problem != "" {
+			t.Errorf("%s: %q (-want +got):\n%s", c.path, p.Problem, diff)
+		}
+	}
+}
+
+// TestATurnThatIsNotThere takes nothing back, also with all that came later: what has no session is
+// not meant.
+func TestATurnThatIsNotThere(t *testing.T) {
+	d := newDisk(t, 1)
+	d.write(t, "n", "made\n")
+	now, err := d.scan.Snapshot(t.Context())
+	must(t, err)
+	set, _, err := d.scan.Diff(t.Context(), d.snap, now)
+	must(t, err)
+	_, err = d.work.Record(t.Context(), set, txn.CommitOptions{Cause: ledger.CauseCommand, Certainty: ledger.Proven})
+	must(t, err)
+	for _, later := range []bool{false, true} {
+		p, err := d.reader().Plan(changes.Choice{Session: "s", Turn: "none", Later: later}, present.In(d.work.Tree))
+		if err == nil {
+			t.Errorf("later %v: it would take back %v", later, d.told(p))
+		}
 	}
 }
