@@ -212,8 +212,9 @@ func TestOneUndoOfSeveralSessions(t *testing.T) {
 	d := newDisk(t, 1)
 	made := func(session, turn, name string) {
 		t.Helper()
-		d.write(t, name, "made\n")
-		_, err := d.work.Record(t.Context(), delta.Set{{Path: d.path(name), Post: delta.NewFile([]byte("made\n"), 0o644)}},
+		text := "made by " + turn + "\n"
+		d.write(t, name, text)
+		_, err := d.work.Record(t.Context(), delta.Set{{Path: d.path(name), Post: delta.NewFile([]byte(text), 0o644)}},
 			txn.CommitOptions{Cause: ledger.CauseCommand, Certainty: ledger.Proven,
 				Origin: txn.Origin{Session: session, Turn: turn, Call: "c" + turn}})
 		must(t, err)
@@ -234,7 +235,8 @@ func TestOneUndoOfSeveralSessions(t *testing.T) {
 	undo(2)
 	diff, err := d.reader().Session("s")
 	must(t, err)
-	if got := strings.Count(string(diff), "diff --git"); got != 1 || !strings.Contains(string(diff), "b/stays") {
+	want := "diff --git a/stays b/stays\nnew file mode 100644\n"
+	if strings.Count(string(diff), "diff --git") != 1 || !strings.HasPrefix(string(diff), want) {
 		t.Errorf("the session's changes are\n%s", diff)
 	}
 }
