@@ -48,6 +48,16 @@ type bench struct {
 
 func newBench(t *testing.T, more func(*Options)) *bench {
 	t.Helper()
+	return newBenchIn(t, func(o *Options, _ *workspace.Workspace) {
+		if more != nil {
+			more(o)
+		}
+	})
+}
+
+// newBenchIn is newBench for those that use the workspace.
+func newBenchIn(t *testing.T, more func(*Options, *workspace.Workspace)) *bench {
+	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -71,9 +81,7 @@ func newBench(t *testing.T, more func(*Options)) *bench {
 		Env:          func(bool) []string { return proc.Environment(os.Environ(), proc.EnvPolicy{Inherit: "all"}) },
 		OutputTokens: 10_000,
 		Redact:       func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "hush-hush", "[redacted]")) }}
-	if more != nil {
-		more(&o)
-	}
+	more(&o, ws)
 	b.Executor = New(o)
 	t.Cleanup(func() { b.Close(); _ = ws.Close() })
 	return b

@@ -147,6 +147,9 @@ func TestTheEndWaitsForSubAgents(t *testing.T) {
 	c, _ := withAgents(t, slow, func(o *Options) { o.Headless = true })
 	c.do(input("go"))
 	c.until(c.warned("waiting for sub-agents that still work: agent-1", "however long it takes"))
+	if c.has(is[protocol.TurnCompleted]) {
+		t.Error("the turn is over while a sub-agent works")
+	}
 	close(release)
 	c.until(func(m protocol.Msg) bool {
 		i, ok := m.(protocol.ItemCompleted)
@@ -155,6 +158,21 @@ func TestTheEndWaitsForSubAgents(t *testing.T) {
 	})
 	if done := c.until(is[protocol.TurnCompleted]).(protocol.TurnCompleted); done.LastMessage != "done" {
 		t.Errorf("%+v", done)
+	}
+	_ = c.Close()
+}
+
+// TestAnEndWithoutSubAgentsWaitsForNone and says nothing of them.
+func TestAnEndWithoutSubAgentsWaitsForNone(t *testing.T) {
+	c := begin(t, func(o *Options) { o.Headless = true }, says("done"))
+	c.do(input("go"))
+	c.until(is[protocol.TurnCompleted])
+	if c.has(c.warned("waiting for sub-agents")) || c.has(func(m protocol.Msg) bool {
+		i, ok := m.(protocol.ItemCompleted)
+		_, is := i.Item.Body.(protocol.SubAgent)
+		return ok && is
+	}) {
+		t.Errorf("it waited: %+v", c.told)
 	}
 	_ = c.Close()
 }

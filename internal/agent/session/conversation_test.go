@@ -297,8 +297,9 @@ func TestHooksAreTold(t *testing.T) {
 		return hooks.Output{Stdout: []byte(`{"systemMessage":"seen ` + string(h.Event) + `"}`)}, nil
 	}
 	var list []hooks.Handler
-	for _, e := range []hooks.Event{hooks.Notification, hooks.PreCompact, hooks.SessionEnd} {
-		list = append(list, hooks.Handler{Event: e, Timeout: time.Minute})
+	for e, matcher := range map[hooks.Event]string{hooks.Notification: "permission_prompt", hooks.PreCompact: "auto", hooks.SessionEnd: "other"} {
+		list = append(list, hooks.Handler{Event: e, Matcher: matcher, Timeout: time.Minute},
+			hooks.Handler{Event: e, Matcher: "something_else", Timeout: time.Minute})
 	}
 	set, err := hooks.New(list, run)
 	if err != nil {
@@ -340,7 +341,8 @@ func TestAResumedSessionGreetsItsHooksOnce(t *testing.T) {
 			}
 			return hooks.Output{}, nil
 		}
-		set, err := hooks.New([]hooks.Handler{{Event: hooks.SessionStart, Timeout: time.Minute}}, run)
+		set, err := hooks.New([]hooks.Handler{{Event: hooks.SessionStart, Matcher: want, Timeout: time.Minute},
+			{Event: hooks.SessionStart, Matcher: "other", Timeout: time.Minute}}, run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -377,8 +379,11 @@ func recorded(t *testing.T, more func(*conversation, *Options), replies ...[]mod
 // TestTheRecordHasItAll: who the session is first; what the user said, the model answered and calls
 // did after that. Titles are one line of at most 80 bytes, and follow the user's own name.
 func TestTheRecordHasItAll(t *testing.T) {
+	early := ""
 	c, dir := recorded(t, func(c *conversation, o *Options) {
 		c.exec.run = func(context.Context, turn.Run, executor.Live) turn.Outcome {
+			m, _ := rollout.LoadMetadata(o.Rollout.Dir()) // others list the session while its first turn runs
+			early = m.Title
 			return turn.Outcome{Text: "a picture", Success: true, Images: []string{"data:image/png;base64,aGVsbG8="}}
 		}
 	}, calls("c1"), says("all done"))
@@ -411,8 +416,8 @@ func TestTheRecordHasItAll(t *testing.T) {
 		}
 		return m.Title
 	}
-	if got := title(); got != strings.Repeat("ü", 40)+"…" {
-		t.Errorf("the title is %q", got)
+	if got := title(); got != strings.Repeat("ü", 40)+"…" || early != got {
+		t.Errorf("the title is %q, and was %q while the turn ran", got, early)
 	}
 	c.do(protocol.Rename{Title: "my own"})
 	c.until(is[protocol.TitleChanged])
@@ -496,6 +501,46 @@ func TestProcessesInTheBackground(t *testing.T) {
 		return ok && w.Message == "there is no process 7"
 	})
 	_ = c.Close()
+}
+
+// TestProcessesAreToldWhenTheyChange: not again with each call.
+func TestProcessesAreToldWhenTheyChange(t *testing.T) {
+	c := begin(t, nil, calls("c1"), calls("c2"), calls("c3"), says("done"))
+	c.do(input("go"))
+	c.until(is[protocol.TurnCompleted])
+	n := 0
+	for _, e := range c.told {
+		if is[protocol.Processes](e.Msg) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("one process is told of %d times", n)
+	}
+	_ = c.Close()
+}
+
+// TestWhatHasEndedIsNotKept: a session that goes on for days holds on to nothing of requests, calls and waits
+// that are over.
+func TestWhatHasEndedIsNotKept(t *testing.T) {
+	m := &failing{fakeModel: fakeModel{replies: [][]model.Chunk{calls("c1"), says("done"), says("really")}},
+		errs: []error{&model.Error{Kind: model.Server, Message: "busy"}}}
+	c := &conversation{t: t, exec: &fakeExecutor{ask: &protocol.Approval{Reason: "may it?", Command: &protocol.CommandApproval{}}, checks: []bool{false, true}}}
+	c.start(func(o *Options) { o.Client, o.Retries = m, func(string) (int, int) { return 3, 3 } })
+	op := input("go")
+	op.Goal = &protocol.Goal{Text: "well", Check: "true"}
+	c.do(op)
+	a := c.until(is[protocol.ApprovalRequested]).(protocol.ApprovalRequested).Approval
+	c.do(protocol.Answer{Approval: a.ID, Decision: protocol.Once})
+	c.until(is[protocol.TurnCompleted])
+	c.do(protocol.Shell{Command: "ls"})
+	c.until(is[protocol.ItemCompleted])
+	c.do(protocol.Review{Words: "it"}) // there are no agents for it
+	c.until(is[protocol.TurnFailed])
+	_ = c.Close()
+	if len(c.stops)+len(c.replies) != 0 {
+		t.Errorf("kept: %v, %v", c.stops, c.replies)
+	}
 }
 
 // TestAskerAsksOnce: outside of any conversation, and takes no answer without end.
