@@ -523,15 +523,17 @@ func TestProcessesAreToldWhenTheyChange(t *testing.T) {
 // TestWhatHasEndedIsNotKept: a session that goes on for days holds on to nothing of requests, calls and waits
 // that are over.
 func TestWhatHasEndedIsNotKept(t *testing.T) {
-	m := &failing{fakeModel: fakeModel{replies: [][]model.Chunk{calls("c1"), says("done"), says("really")}},
+	m := &failing{fakeModel: fakeModel{replies: [][]model.Chunk{calls("c1"), calls("c2"), says("done"), says("really")}},
 		errs: []error{&model.Error{Kind: model.Server, Message: "busy"}}}
 	c := &conversation{t: t, exec: &fakeExecutor{ask: &protocol.Approval{Reason: "may it?", Command: &protocol.CommandApproval{}}, checks: []bool{false, true}}}
 	c.start(func(o *Options) { o.Client, o.Retries = m, func(string) (int, int) { return 3, 3 } })
 	op := input("go")
 	op.Goal = &protocol.Goal{Text: "well", Check: "true"}
 	c.do(op)
-	a := c.until(is[protocol.ApprovalRequested]).(protocol.ApprovalRequested).Approval
-	c.do(protocol.Answer{Approval: a.ID, Decision: protocol.Once})
+	for _, d := range []protocol.Decision{protocol.Once, protocol.Deny} {
+		a := c.until(is[protocol.ApprovalRequested]).(protocol.ApprovalRequested).Approval
+		c.do(protocol.Answer{Approval: a.ID, Decision: d})
+	}
 	c.until(is[protocol.TurnCompleted])
 	c.do(protocol.Shell{Command: "ls"})
 	c.until(is[protocol.ItemCompleted])

@@ -510,3 +510,28 @@ func TestSEC_F11_WhatIsClosedKeepsItsName(t *testing.T) {
 		}
 	})
 }
+
+// TestSEC_F1_DevicesStayAsTheyAre: root inside owns those of outside, and what hides a file is one of them.
+// Nothing is set that is not so already: where it can be, the machine must not suffer.
+func TestSEC_F1_DevicesStayAsTheyAre(t *testing.T) {
+	t.Run(boundary.OwnLauncher, func(t *testing.T) {
+		if _, err := (machine{}).find(t.Context(), boundary.OwnLauncher, "", nil); err != nil {
+			t.Skip(err)
+		}
+		t.Setenv(backendEnv, boundary.OwnLauncher)
+		s := newSite(t)
+		hidden := filepath.Join(s.out, "hidden")
+		s.write(hidden, "secret\n")
+		s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: hidden, Access: boundary.None})
+		for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", hidden} {
+			for _, change := range []string{"chmod $(stat -c %a P) P", "chown $(stat -c %u:%g P) P", "touch -c -d @$(stat -c %Y P) P"} {
+				if text, code := s.inside(strings.ReplaceAll(change, "P", path)); code == 0 {
+					t.Errorf("%s of %s: %s", change, path, text)
+				}
+			}
+		}
+		if text, code := s.inside("echo x > /dev/null && head -c 3 /dev/zero | wc -c && head -c 1 /dev/urandom > f && ! echo x > /dev/full"); code != 0 {
+			t.Errorf("devices do not work: %d, %s", code, text)
+		}
+	})
+}

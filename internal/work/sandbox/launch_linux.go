@@ -146,8 +146,9 @@ func (c *compiler) attach(tree launch.Reg, path string) {
 
 // open takes hold of all sources.
 func (c *compiler) open() {
-	for _, name := range devices {
+	for _, name := range devices { // of which root inside could change the mode outside, if not the data alone
 		c.sources["/dev/"+name] = c.copyOf("/dev/" + name)
+		c.attributes("restrict /dev/"+name, c.sources["/dev/"+name], readOnly&^unix.MOUNT_ATTR_NODEV)
 	}
 	c.sources["/"] = c.copyOf("/")
 	for _, m := range c.plan.Mounts {
