@@ -171,7 +171,8 @@ func (c *conn) blame(raw json.RawMessage) tool.Result {
 	}
 	var list []author.Line
 	if err := c.ledger(func(r changes.Reader) (err error) {
-		list, err = author.Lines(r, workspace.Real(c.set.Cwd, real), img.Data)
+		list, err = workspace.Blame(c.Home, workspace.Find(c.Home, c.set.Cwd), r,
+			author.File{Path: workspace.Real(c.set.Cwd, real), Content: img.Data}, c.check)
 		return err
 	}); err != nil {
 		return tool.Fail(tool.Refuse(tool.NotFound, "%v", err))

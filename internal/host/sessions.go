@@ -47,7 +47,7 @@ func (c configured) lookAtFiles(use func(present.Look) error) error {
 // reading uses a reader of the workspace of root.
 func (c configured) reading(root string, use func(changes.Reader) error) error {
 	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) { // the work tree of a sub-agent, for one
-		return workspace.ReadGone(c.Home, root, use)
+		return workspace.Read(c.Home, root, use)
 	}
 	ws, err := c.workspace(WorkspaceOptions{Root: root, Reading: true})
 	if err != nil {

@@ -270,7 +270,7 @@ func (s *Server) blame(w http.ResponseWriter, r *http.Request) error {
 			p.Next = query.With("/blame", q, "from", strconv.Itoa(i))
 			break
 		}
-		first := l.Seq != last.Seq || l.Origin != last.Origin
+		first := l.Seq != last.Seq || l.Root != last.Root || l.Origin != last.Origin
 		p.Lines = append(p.Lines, blameRow{l, render.Line(lexer, l.Text), first})
 		last = l
 	}

@@ -216,8 +216,10 @@ type Left struct {
 // Side is a file in conflict with both sides marked.
 type Side struct{ Path, Diff string }
 
-// BlameLine tells where a line comes from. Origin is kerf, unproven, other or unknown.
+// BlameLine tells where a line comes from. Origin is kerf, unproven, other or unknown; Root is the
+// directory whose history has the entry.
 type BlameLine struct {
+	Root                               string
 	Line                               int
 	Text, Origin                       string
 	Seq                                int64

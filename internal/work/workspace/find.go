@@ -3,7 +3,12 @@ package workspace
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
+	"kerf/internal/pathname"
+	"kerf/internal/work/repo"
 	"kerf/internal/work/txn"
 )
 
@@ -11,8 +16,7 @@ import (
 // upwards with a ledger below home, or dir.
 func Find(home, dir string) string {
 	for at := dir; ; at = filepath.Dir(at) {
-		st, err := os.Stat(filepath.Join(txn.HomeOf(home, at), "ledger.jsonl"))
-		if err == nil && st.Size() > 0 {
+		if !written(txn.HomeOf(home, at)).IsZero() {
 			return at
 		}
 		if filepath.Dir(at) == at {
@@ -20,6 +24,64 @@ func Find(home, dir string) string {
 		}
 	}
 }
+
+// written is when an entry was added to the ledger in dir last; zero where there is none.
+func written(dir string) time.Time {
+	st, err := os.Stat(filepath.Join(dir, "ledger.jsonl"))
+	if err != nil || st.Size() == 0 {
+		return time.Time{}
+	}
+	return st.ModTime()
+}
+
+// Holding are the directories that path is in and that have a history each, the nearest first.
+func Holding(home, path string) (roots []string) {
+	for at := filepath.Dir(path); ; at = filepath.Dir(at) {
+		if !written(txn.HomeOf(home, at)).IsZero() {
+			roots = append(roots, at)
+		}
+		if filepath.Dir(at) == at {
+			return roots
+		}
+	}
+}
+
+// Near is a directory with a history, and when that was added to last.
+type Near struct {
+	Root    string
+	Written time.Time
+}
+
+// Beside are the directories that have histories beside that of own: those below dir, and those
+// above it in its repository. The one that was added to last is the first; directories that are
+// gone are left out.
+func Beside(home, own, dir string) []Near {
+	own, dir = rootName(own), rootName(dir)
+	top := rootName(repo.Top(dir))
+	workspaces := txn.WorkspacesOf(home)
+	var all []Near
+	for _, name := range subdirs(workspaces) {
+		data, err := os.ReadFile(filepath.Join(workspaces, name, "root"))
+		if err != nil {
+			continue
+		}
+		root := strings.TrimSuffix(string(data), "\n")
+		if root == own || !pathname.Under(dir, root) && !(pathname.Under(top, root) && pathname.Under(root, dir)) {
+			continue
+		}
+		if st, err := os.Stat(root); err != nil || !st.IsDir() {
+			continue
+		}
+		if at := written(filepath.Join(workspaces, name)); !at.IsZero() {
+			all = append(all, Near{root, at})
+		}
+	}
+	slices.SortFunc(all, func(a, b Near) int { return b.Written.Compare(a.Written) })
+	return all
+}
+
+// WrittenAt is when the history of root was added to last; zero where it has none.
+func WrittenAt(home, root string) time.Time { return written(txn.HomeOf(home, root)) }
 
 // findFormer is Find where no directory has a ledger: the nearest one that has the
 // history of a directory that is gone, without doubt, or dir.

@@ -175,7 +175,7 @@ func (d *data) Workspaces(ctx context.Context) ([]string, error) {
 // reading uses the workspace of a root to look at it.
 func (d *data) reading(root string, use func(changes.Reader, present.Look) error) error {
 	if _, err := os.Stat(root); err != nil { // its directory is gone; the history is not
-		return workspace.ReadGone(d.h.Config.Home, root, func(r changes.Reader) error { return use(r, nowhere) })
+		return workspace.Read(d.h.Config.Home, root, func(r changes.Reader) error { return use(r, nowhere) })
 	}
 	ws, err := d.h.OpenWorkspace(host.WorkspaceOptions{Root: root, Reading: true})
 	if err != nil {
@@ -421,11 +421,15 @@ func (d *data) Blame(ctx context.Context, root, path string) (list []web.BlameLi
 		if img, err := look.At(path); err != nil || img == nil || img.Kind != "file" || !pathname.Inside(root, path) {
 			return cmp.Or(err, fmt.Errorf("%w: %s is no file of this workspace", web.ErrNotFound, visible.Line(path)))
 		}
-		lines, err := author.File(r, path)
+		f, err := author.Open(path)
+		if err != nil {
+			return err
+		}
+		lines, err := workspace.Blame(d.h.Config.Home, root, r, f, nil)
 		models := map[string]string{}
 		for _, l := range lines {
 			v := web.BlameLine{Line: l.Line, Text: l.Text, Origin: l.Origin, Seq: l.Seq, Cause: l.Cause, Tool: l.Tool,
-				Client: l.Client, Session: l.Session, Turn: l.Turn, Call: l.Call}
+				Client: l.Client, Session: l.Session, Turn: l.Turn, Call: l.Call, Root: cmp.Or(l.Root, root)}
 			if l.Time != nil {
 				v.Time = *l.Time
 			}

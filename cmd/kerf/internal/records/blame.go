@@ -27,7 +27,8 @@ func blameCommand(p *program.Program) *cobra.Command {
 the request; with --long also session, turn and call. "not Kerf" means that something other than
 Kerf wrote the line. "unproven" means that the line came while the command named ran, and nobody
 saw who wrote it. "unknown" means that this part of the history is no longer kept. Kerf never claims
-a line that others changed.`,
+a line that others changed. Where several directories that the file is in have histories of their
+own, all are asked: "#4 of ../lib" is entry 4 of kerf -C ../lib log.`,
 		Example: "  kerf blame main.go\n  kerf blame -L 10,+5 main.go",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Tolerant()
@@ -57,12 +58,17 @@ a line that others changed.`,
 
 // readBlame tells of each line of a file where it comes from.
 func readBlame(h *host.Host, file string) ([]author.Line, error) {
-	ws, err := h.OpenWorkspace(host.WorkspaceOptions{Root: workspace.Find(h.Config.Home, h.Config.Cwd)})
+	root := workspace.Find(h.Config.Home, h.Config.Cwd)
+	ws, err := h.OpenWorkspace(host.WorkspaceOptions{Root: root})
 	if err != nil {
 		return nil, err
 	}
 	defer ws.Close()
-	list, err := author.File(ws.Changes(), workspace.Real(h.Config.Cwd, file))
+	f, err := author.Open(workspace.Real(h.Config.Cwd, file))
+	if err != nil {
+		return nil, err
+	}
+	list, err := workspace.Blame(h.Config.Home, root, ws.Changes(), f, nil)
 	asked := h.Sessions().Prompts()
 	for i := range list {
 		list[i].Prompt = asked.Of(list[i].Session, list[i].Turn)
@@ -73,14 +79,14 @@ func readBlame(h *host.Host, file string) ([]author.Line, error) {
 func blameText(p *program.Program, list []author.Line, long bool) error {
 	width := 0
 	for _, l := range list {
-		width = max(width, len([]rune(blamed(l, long))))
+		width = max(width, len([]rune(blamed(p, l, long))))
 	}
 	digits := 1
 	if n := len(list); n > 0 {
 		digits = len(fmt.Sprint(list[n-1].Line))
 	}
 	for _, l := range list {
-		who := blamed(l, long)
+		who := blamed(p, l, long)
 		text := strings.TrimRight(l.Text, "\r\n")
 		if program.IsTerminal(p.Stdout) {
 			text = shown.Safe(text)
@@ -100,7 +106,7 @@ func blameText(p *program.Program, list []author.Line, long bool) error {
 const mostAsked = 24
 
 // blamed is what stands before a line.
-func blamed(l author.Line, long bool) string {
+func blamed(p *program.Program, l author.Line, long bool) string {
 	switch l.Origin {
 	case "other":
 		return "not Kerf"
@@ -111,7 +117,11 @@ func blamed(l author.Line, long bool) string {
 	if l.Origin == "unproven" {
 		parts = append(parts, l.Origin)
 	}
-	parts = append(parts, fmt.Sprintf("#%d", l.Seq), l.Time.Local().Format(time.DateTime))
+	number := fmt.Sprintf("#%d", l.Seq)
+	if l.Root != "" {
+		number += " of " + nearName(p, l.Root)
+	}
+	parts = append(parts, number, l.Time.Local().Format(time.DateTime))
 	more := []string{l.Session[:min(8, len(l.Session))], l.Turn, l.Call, l.Tool, l.Client}
 	if !long {
 		more = []string{l.Tool}

@@ -47,6 +47,9 @@ func commitCommand(p *program.Program) *cobra.Command {
 					return &program.Error{Code: 1, Err: err, Hint: "nothing was committed; --no-checks commits all the same"}
 				}
 			}
+			if len(args) == 0 {
+				b.tellNewer("commit")
+			}
 			return b.commit(cmd, args, message, dry)
 		}}
 	f := cmd.Flags()

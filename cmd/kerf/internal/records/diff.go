@@ -60,6 +60,9 @@ func diffCommand(p *program.Program) *cobra.Command {
 			if len(n.Diff) == 0 && len(n.Left)+len(n.Lost) == 0 && program.IsTerminal(p.Stdout) {
 				fmt.Fprintln(p.Stderr, "no difference")
 			}
+			if len(args) == 0 && o.turn+o.call == "" {
+				b.tellNewer("diff")
+			}
 			if err := p.Paged(func() error { return o.print(p, string(n.Diff)) }); err != nil {
 				return err
 			}

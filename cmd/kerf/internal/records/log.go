@@ -100,6 +100,9 @@ func readLog(p *program.Program, cmd *cobra.Command, f changes.Filter, session s
 			return slices.ContainsFunc(s.targets, func(t named.Target) bool { return t.Fits(e) })
 		}
 	}
+	if len(args) == 0 && session == "" {
+		b.tellBeside()
+	}
 	return listed(b.h, b.ws, f)
 }
 

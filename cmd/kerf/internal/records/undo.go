@@ -90,6 +90,9 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 	if c, err = b.choice(cmd, c, args); err != nil {
 		return err
 	}
+	if len(args) == 0 && c.Session+c.Turn+c.Call == "" && c.Entry == 0 {
+		b.tellNewer(cmd.Name())
+	}
 	to := changes.UndoOptions{DryRun: o.dryRun}
 	working := p.Working("comparing files")
 	defer func() { working.Stop() }()
@@ -168,12 +171,17 @@ func withUnproven(c changes.Choice, args []string) string {
 		}
 	}
 	for _, arg := range args {
-		if strings.ContainsAny(arg, " \t'\"\\$&;|<>()*?[#~`!") {
-			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-		words = append(words, arg)
+		words = append(words, quoted(arg))
 	}
 	return visible.Plain(strings.Join(words, " "))
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	if !strings.ContainsAny(word, " \t'\"\\$&;|<>()*?[#~`!") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // tellUndo prints what was done and chooses the exit code. Unproven is the command that

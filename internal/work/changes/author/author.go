@@ -19,11 +19,13 @@ const Largest = 64 << 20
 
 // Line tells where a line of a file comes from. Origin is "kerf", "unproven" (it
 // came while the command of the entry ran, and nobody saw who wrote it), "other" or
-// "unknown"; the rest is known of the first two only.
+// "unknown"; the rest is known of the first two only. Root is the directory whose history has
+// the entry, where it is not the one that was asked.
 type Line struct {
 	Line      int        `json:"line"`
 	Text      string     `json:"text"`
 	Origin    string     `json:"origin"`
+	Root      string     `json:"root,omitempty"`
 	Seq       int64      `json:"seq,omitempty"`
 	Time      *time.Time `json:"time,omitempty"`
 	Cause     string     `json:"cause,omitempty"`
@@ -39,29 +41,51 @@ type Line struct {
 	Prompt string `json:"prompt,omitempty"`
 }
 
-// File tells of each line of the file at path, which is absolute, where it
-// comes from. A link is followed.
-func File(r changes.Reader, path string) ([]Line, error) {
+// File is a regular file that was read.
+type File struct {
+	Path    string // absolute, without links
+	Content []byte
+}
+
+// Open reads the file at path, which is absolute. A link is followed.
+func Open(path string) (File, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = filepath.ToSlash(target)
 	}
 	st, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, err
+		return File{}, err
 	case !st.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", path)
+		return File{}, fmt.Errorf("%s is not a regular file", path)
 	case st.Size() > Largest:
-		return nil, fmt.Errorf("%s has %d bytes; at most %d are blamed", path, st.Size(), Largest)
+		return File{}, fmt.Errorf("%s has %d bytes; at most %d are blamed", path, st.Size(), Largest)
 	}
 	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return Lines(r, path, content)
+	return File{path, content}, err
 }
 
-// Lines is File for what was read of the file already. Path has no links.
+// Lines tells of each line of the file where it comes from.
+func (f File) Lines(r changes.Reader) ([]Line, error) { return Lines(r, f.Path, f.Content) }
+
+// Join adds to what one history tells of the lines of a file what that of root tells of them. A
+// line is laid to whom one of the two saw write it; to the later one, if both did.
+func Join(list, others []Line, root string) {
+	for i, o := range others {
+		if l := &list[i]; o.known() > l.known() || o.known() == l.known() && o.Time != nil && o.Time.After(*l.Time) {
+			*l = o
+			l.Root = root
+		}
+	}
+}
+
+// known is how much is known of a line.
+func (l Line) known() int {
+	return slices.Index([]string{"other", "unknown", "unproven", "kerf"}, l.Origin)
+}
+
+// Lines tells of each line of content, which the file at path holds now, where it comes from.
+// Path is absolute and has no links.
 func Lines(r changes.Reader, path string, content []byte) ([]Line, error) {
 	p, err := r.Past()
 	if err != nil {

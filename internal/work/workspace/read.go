@@ -9,8 +9,9 @@ import (
 	"kerf/internal/work/txn"
 )
 
-// ReadGone uses a reader of what Kerf's home keeps about a root that is no longer there.
-func ReadGone(home, root string, use func(changes.Reader) error) error {
+// Read uses a reader of what Kerf's home keeps about a root, as it is: the root may be gone, and
+// what a crash left there stays.
+func Read(home, root string, use func(changes.Reader) error) error {
 	root = Real(root, root)
 	dir := txn.HomeOf(home, root)
 	s, err := store.Open(filepath.Join(dir, "store"))
@@ -23,7 +24,7 @@ func ReadGone(home, root string, use func(changes.Reader) error) error {
 		return err
 	}
 	defer l.Close()
-	return use(changes.Reader{Ledger: l, Images: s, Base: root})
+	return use(changes.Reader{Ledger: l, Images: s, Base: root, Elsewhere: InGit()})
 }
 
 // LedgerOf are the files in which the history of root is: the ledger, and its last entry.
