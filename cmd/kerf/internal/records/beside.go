@@ -2,10 +2,8 @@ package records
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
-	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/work/workspace"
 )
 
@@ -49,13 +47,3 @@ func (b *book) beside() []workspace.Near {
 
 // dir names a directory as a shell takes it.
 func (b *book) dir(n workspace.Near) string { return quoted(nearName(b.p, n.Root)) }
-
-// nearName names a directory from the working directory, also with .., where that is shorter.
-func nearName(p *program.Program, dir string) string {
-	if cwd, err := p.Cwd(); err == nil {
-		if rel, err := filepath.Rel(cwd, dir); err == nil && len(rel) < len(dir) {
-			dir = filepath.ToSlash(rel)
-		}
-	}
-	return p.Named(dir)
-}

@@ -138,6 +138,16 @@ func shortPath(p *program.Program, path string) string {
 	return p.Named(path)
 }
 
+// nearName names a directory from the working directory, also with .., where that is shorter.
+func nearName(p *program.Program, dir string) string {
+	if cwd, err := p.Cwd(); err == nil {
+		if rel, err := filepath.Rel(cwd, dir); err == nil && len(rel) < len(dir) {
+			dir = filepath.ToSlash(rel)
+		}
+	}
+	return p.Named(dir)
+}
+
 // The colours of lists on a terminal.
 const (
 	red    = "\x1b[31m"
