@@ -24,6 +24,7 @@ import (
 	"kerf/cmd/kerf/internal/start"
 	"kerf/cmd/kerf/internal/telling"
 	"kerf/cmd/kerf/internal/trying"
+	"kerf/cmd/kerf/internal/upkeep"
 	"kerf/cmd/kerf/internal/worktrees"
 	"kerf/internal/work/tries"
 )
@@ -61,7 +62,7 @@ and how to take it back.
 // commands are those right below kerf, but for those that tell about the others.
 func commands() program.Commands {
 	all := program.Commands{"worktree": worktrees.Command, "web": browser.Command}
-	for _, some := range []program.Commands{records.Commands(), settings.Commands(), habits.Commands(),
+	for _, some := range []program.Commands{records.Commands(), upkeep.Commands(), settings.Commands(), habits.Commands(),
 		telling.Commands(), trying.Commands(), start.Commands(), guide.Commands()} {
 		maps.Copy(all, some)
 	}

@@ -13,7 +13,7 @@ import (
 // work/tree and work/search, which ask the plan.
 var opening = []string{"os.Open", "os.OpenFile", "os.OpenRoot", "os.ReadFile", "os.ReadDir", "os.DirFS", "os.Create", "os.WriteFile",
 	"os.Remove", "os.RemoveAll", "os.Rename", "os.Symlink", "os.Link", "os.Mkdir", "os.MkdirAll", "os.Chmod", "os.Truncate",
-	"filepath.WalkDir", "filepath.Walk", "filepath.Glob", "author.File"}
+	"filepath.WalkDir", "filepath.Walk", "filepath.Glob", "author.Open"}
 
 // rooms are where code works for a model or on the files of a workspace.
 var rooms = []string{"internal/agent", "internal/engine", "internal/work"}
@@ -69,6 +69,7 @@ var opened = map[string]string{
 	"internal/work/witness/supervise/held/others/others_linux.go": "/proc",
 	"internal/work/witness/witness_linux.go":                      "Kerf's own journals, and /proc",
 	"internal/work/workspace/adopt.go":                            "Kerf's own notes about a workspace",
+	"internal/work/workspace/find.go":                             "Kerf's own notes about a workspace",
 	"internal/work/workspace/workspace.go":                        "Kerf's own temporary directory",
 	"internal/work/worktrees/worktrees.go":                        "Kerf's own notes about a work tree",
 }

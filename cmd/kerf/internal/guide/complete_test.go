@@ -17,6 +17,7 @@ import (
 	"kerf/cmd/kerf/internal/start"
 	"kerf/cmd/kerf/internal/telling"
 	"kerf/cmd/kerf/internal/trying"
+	"kerf/cmd/kerf/internal/upkeep"
 	"kerf/cmd/kerf/internal/worktrees"
 	"kerf/doc"
 )
@@ -26,7 +27,7 @@ func commands() *cobra.Command {
 	root := &cobra.Command{Use: "kerf"}
 	p.AddFlags(root)
 	start.TUI(p, root)
-	for _, some := range []program.Commands{records.Commands(), settings.Commands(), habits.Commands(),
+	for _, some := range []program.Commands{records.Commands(), upkeep.Commands(), settings.Commands(), habits.Commands(),
 		telling.Commands(), trying.Commands(), start.Commands(), Commands(), {"worktree": worktrees.Command}} {
 		some.AddTo(p, root)
 	}

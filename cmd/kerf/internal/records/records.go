@@ -8,9 +8,9 @@ import "kerf/cmd/kerf/internal/program"
 func Commands() program.Commands {
 	return program.Commands{
 		"sessions session": sessionsCommand, "diff": diffCommand, "apply": applyCommand,
-		"apply-patch": applyPatchCommand, "verify": verifyCommand, "recover": recoverCommand,
-		"adopt": adoptCommand, "undo": undoCommand, "redo": redoCommand, "log": logCommand,
-		"blame": blameCommand, "commit": commitCommand, "export": exportCommand, "gc": gcCommand,
+		"apply-patch": applyPatchCommand, "verify": verifyCommand,
+		"undo": undoCommand, "redo": redoCommand, "log": logCommand,
+		"blame": blameCommand, "commit": commitCommand, "export": exportCommand,
 		"replay": replayCommand,
 	}
 }

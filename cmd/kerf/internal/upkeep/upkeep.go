@@ -1,4 +1,6 @@
-package records
+// Package upkeep has the commands that keep what Kerf keeps in order: old contents, what a crash left, and
+// histories of directories that have another name now.
+package upkeep
 
 import (
 	"fmt"
@@ -15,6 +17,11 @@ import (
 	"kerf/internal/work/tries"
 	"kerf/internal/work/workspace"
 )
+
+// Commands returns them.
+func Commands() program.Commands {
+	return program.Commands{"gc": gcCommand, "recover": recoverCommand, "adopt": adoptCommand}
+}
 
 func gcCommand(p *program.Program) *cobra.Command {
 	var dry, asJSON bool
