@@ -27,8 +27,19 @@ type Locator struct {
 	// Known reports whether a name without "." and ".." is that of a directory, with no link
 	// on its way. It may be nil.
 	Known func(name string) bool
+	start start
 	text  [PathMax]byte
 	link  [PathMax]byte
+}
+
+// start is the link in /proc to the directory that the last relative name started at, open. It
+// stays that of the same process, wherever its descriptor or working directory leads meanwhile.
+type start struct {
+	open bool
+	fd   int
+	tid  int
+	dir  int32
+	name string // that was read last
 }
 
 // Caller is who made a call, while it is looked at.
@@ -88,6 +99,14 @@ func (l *Locator) Enter(tid int) (Caller, error) {
 	return Caller{tid, fd}, nil
 }
 
+// End closes what is open between the looks at callers.
+func (l *Locator) End() {
+	l.forget()
+	if l.Fixed && l.Root >= 0 {
+		Close(l.Root)
+	}
+}
+
 // Leave ends the look at a caller.
 func (l *Locator) Leave(c Caller) {
 	if !l.Fixed {
@@ -97,11 +116,34 @@ func (l *Locator) Leave(c Caller) {
 
 // base is the directory that a relative name starts at, as the caller names it.
 func (l *Locator) base(tid int, dir int32) (string, error) {
+	s := &l.start
+	if s.open && s.tid == tid && s.dir == dir {
+		if n, err := readlink(s.fd, "", l.link[:]); err == nil {
+			if string(l.link[:n]) != s.name {
+				s.name = string(l.link[:n])
+			}
+			return s.name, nil
+		}
+	}
+	l.forget() // also when its process ended, and another one has its number
 	name := itoa(tid) + "/cwd"
 	if dir != unix.AT_FDCWD {
 		name = itoa(tid) + "/fd/" + itoa(int(dir))
 	}
-	return Readlink(l.Proc, name, l.link[:])
+	fd, err := Openat2(l.Proc, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return "", err
+	}
+	text, err := Readlink(fd, "", l.link[:])
+	*s = start{true, fd, tid, dir, text}
+	return text, err
+}
+
+func (l *Locator) forget() {
+	if l.start.open {
+		Close(l.start.fd)
+	}
+	l.start = start{}
 }
 
 // Descriptor is the name of what the caller has open as fd.
@@ -326,17 +368,22 @@ func (l *Locator) special(c Caller, name string) (string, bool) {
 
 // Readlink reads a link relative to a directory.
 func Readlink(dir int, name string, buf []byte) (string, error) {
+	n, err := readlink(dir, name, buf)
+	return string(buf[:n]), err
+}
+
+func readlink(dir int, name string, buf []byte) (size int, err error) {
 	var b Buffer
 	p, err := b.Text(name)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	r, _, errno := syscall.RawSyscall6(unix.SYS_READLINKAT, uintptr(dir), uintptr(unsafe.Pointer(p)),
 		uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0)
 	if errno != 0 {
-		return "", errno
+		return 0, errno
 	}
-	return string(buf[:r]), nil
+	return int(r), nil
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

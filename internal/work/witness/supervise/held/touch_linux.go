@@ -72,7 +72,7 @@ func (c *call) touched(s *spot, need level, f content.Fate) (*name, error) {
 		if blind == unix.ENOENT || blind == unix.ENOTDIR {
 			blind = nil
 		}
-		return c.first(p, t, need, f, blind)
+		return c.first(n, p, t, need, f, blind)
 	}
 	c.concerns(n)
 	if t.State.Kind != journal.File {
@@ -140,11 +140,11 @@ func (w *watch) forget(t *content.Thing, f content.Fate) {
 	}
 }
 
-// first is the first touch of a name, or the first after somebody else changed it.
-func (c *call) first(p string, t *content.Thing, need level, f content.Fate, blind error) (*name, error) {
+// first is the first touch of a name, or, of one that is known, the first after somebody else
+// changed it.
+func (c *call) first(n *name, p string, t *content.Thing, need level, f content.Fate, blind error) (*name, error) {
 	c.touches++
 	r := &journal.Record{Kind: journal.Touch, Path: p, Before: t.State, Number: c.touches}
-	n := c.names[p]
 	again := n != nil
 	if !again {
 		n = &name{path: p}

@@ -571,9 +571,7 @@ func (w *watch) closeAll() {
 	for _, r := range w.roots {
 		locate.Close(r.fd)
 	}
-	if w.find1.Fixed && w.find1.Root >= 0 {
-		locate.Close(w.find1.Root)
-	}
+	w.find1.End()
 }
 
 // Ended waits until nothing of the command runs any more, at most for d.

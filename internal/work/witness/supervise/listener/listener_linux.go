@@ -96,12 +96,18 @@ const PageSize = 4096
 // ErrLong says that a path is longer.
 var ErrLong = errors.New("a name without end")
 
+// most is more than most paths have: to copy a page for each costs time.
+const most = 256
+
 // ReadString reads a string of at most PATH_MAX bytes in the memory of a process. It
 // reads page by page: the one behind the string may not be there.
 func ReadString(tid int, at uint64, buf *[2 * PageSize]byte) (string, error) {
 	got := 0
 	for got < PageSize {
 		n := PageSize - int(at%PageSize)
+		if got == 0 {
+			n = min(n, most)
+		}
 		local := unix.Iovec{Base: &buf[got], Len: uint64(n)}
 		remote := unix.RemoteIovec{Base: uintptr(at), Len: n}
 		r, _, errno := syscall.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(tid), uintptr(unsafe.Pointer(&local)), 1,
