@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"kerf/internal/work/boundary/names"
 	"kerf/internal/work/inode"
@@ -27,16 +28,23 @@ type Finding struct {
 // that came to be although they were masked, repositories and directories of Kerf below
 // the roots, and what git would run when an operation goes on that was begun meanwhile.
 func Sweep(p Plan, aside func(path string) (to string, ok bool)) []Finding {
+	var below []string
+	var looks sync.WaitGroup
+	all := p.answers != nil && !p.answers.everything
+	if all {
+		looks.Go(func() { below = p.answers.below() })
+	}
 	found := sweepLinks(p)
 	for _, m := range p.Masks {
 		if _, err := os.Lstat(m.Path); err == nil && !(Disk{}).Placeholder(m.Path) {
 			found = append(found, Finding{m.Path, "a protected name that was not there before", false})
 		}
 	}
-	if p.answers == nil || p.answers.everything {
+	looks.Wait()
+	if !all {
 		return found
 	}
-	now := p.sightings(p.answers.below())
+	now := p.sightings(below)
 	for _, n := range p.Untouched {
 		if !n.Aside || p.before[n.Path] != "" || now[n.Path] == "" {
 			continue

@@ -84,8 +84,9 @@ func New(layers ...Layer) *Memory {
 	return &Memory{layers: layers, dirs: map[string]listed{}, kinds: map[uint64]bool{}, now: time.Now, read: os.ReadDir}
 }
 
-// list reads a directory, or remembers it.
-func (m *Memory) list(dir string) (listing, error) {
+// list reads a directory, or remembers it. still says that it was just seen to be as it is
+// remembered.
+func (m *Memory) list(dir string, still bool) (listing, error) {
 	if m == nil {
 		entries, err := os.ReadDir(dir)
 		return listingOf(entries), err
@@ -93,7 +94,7 @@ func (m *Memory) list(dir string) (listing, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known, there := m.dirs[dir]; there {
-		if m.still(dir, known.stamp) {
+		if still || m.still(dir, known.stamp) {
 			return known.listing, nil
 		}
 		delete(m.dirs, dir)
@@ -113,6 +114,31 @@ func (m *Memory) list(dir string) (listing, error) {
 		m.dirs[dir] = listed{now, here}
 	}
 	return here, nil
+}
+
+// enough is from how many directories on a second processor is worth its waking.
+const enough = 32
+
+// unchanged tells of many directories which are as they are remembered, two at a time. It tells
+// nothing of few.
+func (m *Memory) unchanged(dirs []string) []bool {
+	if m == nil || len(dirs) < enough {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	still := make([]bool, len(dirs))
+	look := func(from, to int) {
+		for i := from; i < to; i++ {
+			known, there := m.dirs[dirs[i]]
+			still[i] = there && m.still(dirs[i], known.stamp)
+		}
+	}
+	var other sync.WaitGroup
+	other.Go(func() { look(len(dirs)/2, len(dirs)) })
+	look(0, len(dirs)/2)
+	other.Wait()
+	return still
 }
 
 func listingOf(entries []fs.DirEntry) (l listing) {
@@ -157,11 +183,15 @@ func (m *Memory) Find(root string, thorough bool) []string {
 	level := []string{root}
 	for depth, seen := 0, 0; depth < depths && len(level) > 0; depth++ {
 		var next, last []string
-		for _, dir := range level {
+		var still []bool
+		if !thorough {
+			still = m.unchanged(level[:min(len(level), dirs-seen)])
+		}
+		for i, dir := range level {
 			if seen++; seen > dirs || thorough && seen%64 == 0 && time.Now().After(until) {
 				return found
 			}
-			here, err := m.list(dir)
+			here, err := m.list(dir, i < len(still) && still[i])
 			if err != nil {
 				continue
 			}
