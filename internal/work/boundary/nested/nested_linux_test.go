@@ -110,3 +110,38 @@ func TestWhatWasJustChangedIsNotRemembered(t *testing.T) {
 		t.Errorf("%d looks were read, want 2", reads)
 	}
 }
+
+// TestAWideTreeIsTheTree: many directories side by side are checked two at a time.
+func TestAWideTreeIsTheTree(t *testing.T) {
+	root := t.TempDir()
+	reads := 0
+	d := remembering(&reads)
+	if _, ok := d.stamp(root); !ok {
+		t.Skip("SKIP the file system of the tests is not known to keep times")
+	}
+	const wide = 3 * enough
+	for i := range wide {
+		if err := os.Mkdir(filepath.Join(root, fmt.Sprint("d", i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tick()
+	if found := d.Find(root, false); len(found) > 0 {
+		t.Fatalf("found %q", found)
+	}
+	reads = 0
+	if found := d.Find(root, false); len(found) > 0 || reads > 0 {
+		t.Fatalf("found %q, read %d directories again", found, reads)
+	}
+	for _, i := range []int{0, wide / 2, wide - 1} {
+		git := filepath.Join(root, fmt.Sprint("d", i), ".git")
+		if err := os.Mkdir(git, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		reads = 0
+		if found := d.Find(root, false); !slices.Contains(found, git) || reads != 1 {
+			t.Errorf("found %q, not %s; read %d directories, not 1", found, git, reads)
+		}
+		tick()
+	}
+}
