@@ -124,8 +124,9 @@ func findAt(text, passage []byte, l Level) []Span {
 
 func exact(text, passage []byte) []Span {
 	var spans []Span
+	off := rarest(text, passage)
 	for at := 0; ; {
-		i := bytes.Index(text[at:], passage)
+		i := index(text[at:], passage, off)
 		if i < 0 {
 			return spans
 		}
