@@ -44,6 +44,7 @@ type world struct {
 	active    map[protocol.CallID]bool // prepared or running
 	alone     map[protocol.CallID]bool // must run alone
 	open      map[protocol.ItemID]protocol.TurnID
+	over      map[protocol.ItemID]bool // items that were completed or dropped
 	lastItems []*model.Item
 	running   protocol.TurnID
 	submits   int
@@ -72,7 +73,7 @@ func newWorld(seed uint64, f Fault) *world {
 		known: map[string]bool{}, started: map[protocol.TurnID]int{}, ended: map[protocol.TurnID]int{}, stopped: map[protocol.TurnID]bool{},
 		needAsk: map[protocol.CallID]bool{}, again: map[protocol.CallID]int{}, allowed: map[protocol.CallID]bool{}, runs: map[protocol.CallID]int{},
 		prepares: map[protocol.CallID]int{}, active: map[protocol.CallID]bool{}, alone: map[protocol.CallID]bool{}, open: map[protocol.ItemID]protocol.TurnID{},
-		goals: map[protocol.TurnID]string{}, passed: map[protocol.TurnID]bool{}}
+		goals: map[protocol.TurnID]string{}, passed: map[protocol.TurnID]bool{}, over: map[protocol.ItemID]bool{}}
 	// Writing and reading records costs more than all the rest.
 	w.written = seed%4 == 0
 	w.ask = newAskers()
@@ -404,9 +405,9 @@ func (w *world) event(t Told) {
 	case protocol.ItemStarted:
 		w.open[m.Item.ID] = t.Turn
 	case protocol.ItemCompleted:
-		delete(w.open, m.Item.ID)
+		w.itemOver(m.Item.ID)
 	case protocol.ItemDropped:
-		delete(w.open, m.Item)
+		w.itemOver(m.Item)
 	case protocol.ApprovalRequested:
 		w.questionTold(m.Approval.ID, 1)
 		w.asks[m.Approval.ID] = m.Approval.Call
@@ -422,6 +423,15 @@ func (w *world) event(t Told) {
 			delete(w.asks, m.Approval)
 		}
 	}
+}
+
+// itemOver takes in that an item was completed or dropped, which happens once.
+func (w *world) itemOver(id protocol.ItemID) {
+	if w.over[id] {
+		w.broke("L10", "item %s ended twice", id)
+	}
+	w.over[id] = true
+	delete(w.open, id)
 }
 
 func (w *world) end(id protocol.TurnID) {
