@@ -277,7 +277,7 @@ func TestCommandsAreScanned(t *testing.T) {
 		t.Errorf("changes: %+v", o.Changes)
 	}
 	b.want(b.call("exec_command", map[string]any{"cmd": "exit 3"}), false, "exit code 3")
-	b.want(b.call("exec_command", map[string]any{"cmd": "true", "workdir": "nowhere"}), false)
+	b.want(b.call("exec_command", map[string]any{"cmd": "true", "workdir": "nowhere"}), false, "is not a directory. Leave workdir out")
 	left := b.call("exec_command", map[string]any{"cmd": "echo begun; sleep 30", "yield_time_ms": 300})
 	b.want(left, true, "still running with session ID")
 	if body := left.Body.(protocol.Command); body.Process == 0 || body.ExitCode != nil {

@@ -287,7 +287,7 @@ func (r Rule) speaks(s Simple) holds {
 		return found
 	}
 	if at := slices.Index(known, false); at >= 0 && at < 3 {
-		return max(found, r.begins(argv[:at+1], known[:at+1]))
+		return found // it may name any subcommand
 	}
 	sub, rest, _ := starts.GitSub(plain[1:])
 	return max(found, r.begins(append([]string{"git", sub}, rest...), nil))

@@ -14,7 +14,8 @@ func TestDefinitionsAreNoWayRound(t *testing.T) {
 	forbid, _ := ParseRules("r", []byte("git push -> forbid\ndeploy -> allow\n"))
 	stands := map[string]string{"gp": "git push", "g": "git", "ll": "ls -l", "nuke": "rm -rf ~", "ls": "ls --color",
 		"f": "{ \n echo a; gp origin\n}", "deep": "f", "loop": "loop x", "a": "b", "b": "a",
-		"deploy": "{ frobnicate; }", "sneaky": "{ deploy; gp; }", "broken": "{ ((", "again": "{ again; again x; }"}
+		"deploy": "{ frobnicate; }", "sneaky": "{ deploy; gp; }", "broken": "{ ((", "again": "{ again; again x; }",
+		"lister": "{ ls; }", "round": "( ls )"}
 	for _, tt := range []struct {
 		line     string
 		approval protocol.ApprovalPolicy
@@ -36,6 +37,9 @@ func TestDefinitionsAreNoWayRound(t *testing.T) {
 		{"loop", protocol.PolicyOnRequest, Allow},
 		{"a", protocol.PolicyOnRequest, Allow},
 		{"again", protocol.PolicyOnRequest, Allow},
+		{"deploy x", protocol.PolicyUntrusted, Allow}, // the words of a function are not part of its text
+		{"lister x 'y z'", protocol.PolicyOnRequest, Allow},
+		{"round x", protocol.PolicyOnRequest, Allow},
 		{"broken", protocol.PolicyOnRequest, Ask},
 	} {
 		r := Rules{Mode: protocol.Settings{Approval: tt.approval, Sandbox: protocol.SandboxWorkspace}.Mode(), List: forbid}
