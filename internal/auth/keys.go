@@ -107,7 +107,7 @@ func (k *Keys) found(name string) (Key, error) {
 			return token, err
 		}}, nil
 	}
-	if key := k.envKey(p); key != "" {
+	if _, key := k.envKey(p); key != "" {
 		if err := unfit(key); err != nil {
 			return Key{}, err
 		}
@@ -134,24 +134,24 @@ func (k *Keys) found(name string) (Key, error) {
 // none anywhere.
 func (k *Keys) Missing(name string) bool {
 	p := k.Providers[name]
-	if p.EnvKey == "" || p.Token != "" || p.Command != nil || p.Cloud.Name != "" || k.envKey(p) != "" {
+	if _, key := k.envKey(p); p.EnvKey == "" || p.Token != "" || p.Command != nil || p.Cloud.Name != "" || key != "" {
 		return false
 	}
 	_, _, err := k.Store.Get(name)
 	return errors.Is(err, ErrNone)
 }
 
-// envKey is the key that the environment holds.
-func (k *Keys) envKey(p Provider) string {
+// envKey is the key that the environment holds, and in which variable.
+func (k *Keys) envKey(p Provider) (variable, key string) {
 	for _, name := range []string{p.FirstEnvKey, p.EnvKey} {
 		if name == "" {
 			continue
 		}
 		if key := strings.TrimSpace(k.Getenv(name)); key != "" {
-			return key
+			return name, key
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // fixed is a key that is known already.
@@ -365,8 +365,8 @@ func (k *Keys) loginState(name string) (LoginState, error) {
 	if p.Command != nil {
 		return LoginState{Provider: name, Source: "command"}, nil
 	}
-	if key := k.envKey(p); key != "" {
-		return state("environment "+p.EnvKey, key), nil
+	if variable, key := k.envKey(p); key != "" {
+		return state("environment "+variable, key), nil
 	}
 	c, place, err := k.Store.Get(name)
 	if errors.Is(err, ErrNone) && p.Cloud.Name != "" {

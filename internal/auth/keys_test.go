@@ -42,7 +42,7 @@ func TestKeySources(t *testing.T) {
 	}{
 		{"the token comes first", auth.Provider{Token: "the-token", EnvKey: "SECOND"}, both, "stored-key", "the-token", "config"},
 		{"a variable before the usual one", auth.Provider{FirstEnvKey: "FIRST", EnvKey: "SECOND"}, both, "stored-key",
-			"first-key", "environment SECOND"},
+			"first-key", "environment FIRST"},
 		{"the usual variable", auth.Provider{EnvKey: "SECOND"}, both, "stored-key", "second-key", "environment SECOND"},
 		{"what was stored", auth.Provider{EnvKey: "SECOND"}, nil, "stored-key", "stored-key", "file"},
 		{"nothing", auth.Provider{EnvKey: "SECOND"}, nil, "", "", "none"},

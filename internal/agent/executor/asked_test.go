@@ -228,6 +228,9 @@ func TestSubAgentsShareTheTurn(t *testing.T) {
 		t.Errorf("the child took back all: %+v", u)
 	}
 	child.Close()
+	if n := len(b.record.children); n != 0 {
+		t.Errorf("%d children that are gone are still told", n)
+	}
 	in := b.Settle(t.Context(), turn.Settle{Turn: "t1"})
 	if in.Diff == nil || !strings.Contains(in.Diff.Diff+in.Diff.Outside, "h") {
 		t.Errorf("the turn's diff is %+v", in.Diff)

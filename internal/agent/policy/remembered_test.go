@@ -52,7 +52,7 @@ func TestScriptsOfAnEmptyFile(t *testing.T) {
 		before, after string
 		want          bool
 	}{{"", "", false}, {"", "\n \n", false}, {`{"name":"x"}`, "", false}, {"", `{"name":"x"}`, false}, {" ", `{"scripts":{"a":"b"}}`, true},
-		{`{"scripts":{"a":"b"}}`, "", true}, {`{"name":"x"}`, "{", true}, {"{", `{"name":"x"}`, false}, {"[1]", "[2]", true}, {`"a"`, `"b"`, false}} {
+		{`{"scripts":{"a":"b"}}`, "", true}, {`{"name":"x"}`, "{", true}, {"{", `{"name":"x"}`, false}, {"{", `{"scripts":{"a":"b"}}`, true}, {"[1]", "[2]", true}, {`"a"`, `"b"`, false}} {
 		if got := ScriptsDiffer([]byte(c.before), []byte(c.after)); got != c.want {
 			t.Errorf("%q to %q: %v", c.before, c.after, got)
 		}

@@ -183,3 +183,33 @@ func TestATestAloneHasToPass(t *testing.T) {
 		t.Error("a test that is not there passed")
 	}
 }
+
+// TestABackendThatWorksIsUsed: what tests say where a sandbox cannot be used is known only where that one does
+// not work; whether its program is installed is no ground.
+func TestABackendThatWorksIsUsed(t *testing.T) {
+	rules, err := readKnown(knownText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reason, ground := range map[string]string{
+		"sandbox unavailable: bwrap is not on PATH outside the workspace; install the package bubblewrap":                                  "nobwrap",
+		"sandbox unavailable: does not work here: bwrap: No permissions to create new namespace, likely because the kernel does not allow": "nobwrap",
+		"sandbox unavailable: run /usr/bin/bwrap: start /usr/bin/bwrap: exec format error":                                                 "nobwrap",
+		"no bubblewrap": "nobwrap",
+		"sandbox unavailable: does not work here: namespaces cannot be made: operation not permitted; allow unprivileged user namespaces":    "nouserns",
+		"sandbox unavailable: kerf: does not work here: namespaces cannot be made: operation not permitted; bwrap: does not work here: x":    "nouserns",
+		"no sandbox works here: sandbox unavailable: kerf: does not work here: namespaces cannot be made: operation not permitted; bwrap: x": "nouserns",
+		"no mounts of our own: fork/exec /tmp/agree.test: operation not permitted":                                                           "nouserns",
+		"this kernel has no Landlock": "nolandlock",
+	} {
+		for _, broken := range []string{"", "nobwrap", "nouserns", "nolandlock"} {
+			m := machine{"nobwrap": false, "nouserns": false, "nolandlock": false, "without:bwrap": true}
+			if broken != "" {
+				m[broken] = true
+			}
+			if got := m.known(rules, reason); got != (broken == ground) {
+				t.Errorf("%q, where %q: known is %v", reason, broken, got)
+			}
+		}
+	}
+}
