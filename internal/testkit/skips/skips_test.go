@@ -200,6 +200,7 @@ func TestABackendThatWorksIsUsed(t *testing.T) {
 		"sandbox unavailable: kerf: does not work here: namespaces cannot be made: operation not permitted; bwrap: does not work here: x":    "nouserns",
 		"no sandbox works here: sandbox unavailable: kerf: does not work here: namespaces cannot be made: operation not permitted; bwrap: x": "nouserns",
 		"no mounts of our own: fork/exec /tmp/agree.test: operation not permitted":                                                           "nouserns",
+		"sandbox unavailable: does not work here: Landlock is not available in version 6 or later: operation not supported":                  "nolandlock",
 		"this kernel has no Landlock": "nolandlock",
 	} {
 		for _, broken := range []string{"", "nobwrap", "nouserns", "nolandlock"} {
