@@ -137,6 +137,17 @@ func TestMoves(t *testing.T) {
 	}
 }
 
+// TestAMoveBeforeAnyEntry is noted, too: nothing that was entered before it is renamed.
+func TestAMoveBeforeAnyEntry(t *testing.T) {
+	dir := t.TempDir()
+	if err := AddMove(dir, "/old", "/new"); err != nil {
+		t.Fatal(err)
+	}
+	if got := Moves(dir); len(got) != 1 || got[0] != (Move{From: "/old", To: "/new"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestNow: a directory that was called so at some moment is called as the moves after it say.
 func TestNow(t *testing.T) {
 	dir := t.TempDir()
@@ -192,6 +203,16 @@ func TestChainInWords(t *testing.T) {
 			t.Errorf("%+v is %q", c, s)
 		}
 		seen[s] = true
+	}
+	for _, c := range []struct {
+		chain Chain
+		want  string
+	}{{Chain{Entries: 1, Since: 1}, "1 entries, hash chain whole"}, {Chain{Entries: 1, Older: 1}, "1 entries from before there were hashes"},
+		{Chain{Entries: 2, Since: 2, Older: 1, Torn: 1},
+			"2 entries, hash chain whole since entry 2, 1 older ones without hashes, 1 unfinished writes"}} {
+		if got := c.chain.String(); got != c.want {
+			t.Errorf("%+v is %q, want %q", c.chain, got, c.want)
+		}
 	}
 	if _, err := Open("relative"); err == nil {
 		t.Error("a ledger is opened wherever one happens to be")
