@@ -51,6 +51,35 @@ func f(a, b int) error {
 	}
 }
 
+// TestACaseIsReachedWithItsSwitch: a test that does not enter a case meets its condition.
+func TestACaseIsReachedWithItsSwitch(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.go")
+	text := `package a
+
+func f(a int) bool {
+	switch {
+	case a > 1:
+		return a > 2
+	}
+	return false
+}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err := places(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][3]int
+	for _, p := range list {
+		got = append(got, [3]int{p.line, p.column, p.reach})
+	}
+	if d := cmp.Diff([][3]int{{5, 9, 4}, {5, 11, 4}, {6, 12, 6}, {6, 14, 6}}, got); d != "" {
+		t.Errorf("line, column, and the line that tests are chosen by (-want +got):\n%s", d)
+	}
+}
+
 func TestProfile(t *testing.T) {
 	l, err := parseProfile("mode: set\nkerf/a/x.go:3.10,5.2 2 1\nkerf/a/x.go:7.1,8.2 1 0\n")
 	if err != nil {

@@ -13,9 +13,12 @@ import (
 type place struct {
 	file         string
 	line, column int // from 1
-	from, to     int
-	old, new     string
-	text         []byte
+	// reach is the line by which tests are chosen: that of its switch for the condition of a
+	// case, which tests meet that do not enter the case.
+	reach    int
+	from, to int
+	old, new string
+	text     []byte
 }
 
 func (p place) apply() []byte {
@@ -31,10 +34,17 @@ var swaps = map[token.Token]string{
 
 // finder gathers the places of one file.
 type finder struct {
-	set  *token.FileSet
-	file string
-	text []byte
-	list []place
+	set        *token.FileSet
+	file       string
+	text       []byte
+	list       []place
+	conditions []condition
+}
+
+// condition is one of a case, with the line of its switch.
+type condition struct {
+	from, to token.Pos
+	line     int
 }
 
 // places are all changes of a file that are tried: another operator, a condition that is
@@ -60,6 +70,14 @@ func places(file string) ([]place, error) {
 
 func (f *finder) node(n ast.Node) bool {
 	switch n := n.(type) {
+	case *ast.SwitchStmt:
+		for _, clause := range n.Body.List {
+			if c, ok := clause.(*ast.CaseClause); ok {
+				for _, e := range c.List {
+					f.conditions = append(f.conditions, condition{e.Pos(), e.End(), f.set.Position(n.Pos()).Line})
+				}
+			}
+		}
 	case *ast.BinaryExpr:
 		f.token(n.OpPos, n.Op)
 	case *ast.IncDecStmt:
@@ -132,5 +150,11 @@ func (f *finder) swallow(n *ast.ReturnStmt) {
 func (f *finder) change(from, to token.Pos, new string) {
 	at := f.set.Position(from)
 	end := f.set.Position(to).Offset
-	f.list = append(f.list, place{f.file, at.Line, at.Column, at.Offset, end, string(f.text[at.Offset:end]), new, f.text})
+	reach := at.Line
+	for _, c := range f.conditions {
+		if c.from <= from && to <= c.to {
+			reach = c.line
+		}
+	}
+	f.list = append(f.list, place{f.file, at.Line, at.Column, reach, at.Offset, end, string(f.text[at.Offset:end]), new, f.text})
 }

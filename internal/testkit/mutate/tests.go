@@ -94,7 +94,7 @@ func measure(ctx context.Context, dir, binary string, c testCase) (testCase, err
 
 // of are the tests that reach the line of a place.
 func (all testCases) of(p place) testCases {
-	return slices.DeleteFunc(slices.Clone(all), func(c testCase) bool { return !c.reaches.has(p.file, p.line) })
+	return slices.DeleteFunc(slices.Clone(all), func(c testCase) bool { return !c.reaches.has(p.file, p.reach) })
 }
 
 // batch is what runs in one process, with the time it may take.
