@@ -2,6 +2,7 @@ package txn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/tree"
 )
 
 // TestRandomCommitsUndoAndRedo commits random sets, compares the tree with a map that
@@ -151,4 +153,74 @@ func files(rt *rapid.T, w *Workspace, root string) map[string]string {
 		rt.Fatal(err)
 	}
 	return got
+}
+
+// TestAHalfWrittenFileStaysInDoubt: what was written in place and cut short can only be told, and
+// mended, with the contents of both sides. Without one of them recovery says so.
+func TestAHalfWrittenFileStaysInDoubt(t *testing.T) {
+	for _, missing := range []string{"", "before", "after"} {
+		f := newFixture(t)
+		f.write("a", "new and longer than it was")
+		after := f.image("a")
+		f.write("a", "old")
+		before := f.image("a")
+		for what, i := range map[string]*delta.Image{"before": before, "after": after} {
+			if what != missing {
+				if _, err := f.w.Store.Put(i.Data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			i.Data, i.Loaded = nil, false
+		}
+		f.write("a", "new and lo")
+		o := &op{Kind: opInPlace, Path: ledger.Path(f.path("a")), pre: before, post: after}
+		stays, err := undo(f.w.Tree, f.w.Store, o)
+		if missing != "" {
+			if err == nil || stays || string(f.image("a").Data) != "new and lo" {
+				t.Errorf("without what it was %s: %v, stays %v, it holds %q", missing, err, stays, f.image("a").Data)
+			}
+			continue
+		}
+		if err != nil || stays || string(f.image("a").Data) != "old" {
+			t.Errorf("%v, stays %v, it holds %q", err, stays, f.image("a").Data)
+		}
+	}
+}
+
+// TestAFileThatWasReplacedIsNotMended: what somebody put in the place of a file that was written in
+// place is not the file; recovery says that it cannot tell.
+func TestAFileThatWasReplacedIsNotMended(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "new")
+	after := f.image("a")
+	f.write("a", "old")
+	before := f.image("a")
+	if err := errors.Join(os.Remove(f.path("a")), os.Mkdir(f.path("a"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	o := &op{Kind: opInPlace, Path: ledger.Path(f.path("a")), pre: before, post: after}
+	stays, err := undo(f.w.Tree, f.w.Store, o)
+	if err == nil || stays {
+		t.Errorf("a directory in its place: %v, stays %v", err, stays)
+	}
+}
+
+// TestADirectoryOutsideIsNotMade, and nothing else of its commit is done.
+func TestADirectoryOutsideIsNotMade(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "old")
+	before := f.snapshot()
+	outside := f.outside()
+	var out *tree.OutsideError
+	_, err := f.w.Commit(t.Context(), delta.Set{f.change("a", "new")},
+		CommitOptions{Make: []ledger.Dir{{Path: ledger.Path(outside + "/made"), Mode: 0o755}}})
+	if !errors.As(err, &out) || out.Path != outside+"/made" {
+		t.Errorf("error %v", err)
+	}
+	if d := cmp.Diff(before, f.snapshot()); d != "" {
+		t.Errorf("something was done:\n%s", d)
+	}
+	if _, err := os.Lstat(outside + "/made"); err == nil {
+		t.Error("it was made")
+	}
 }
