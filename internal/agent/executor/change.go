@@ -59,7 +59,8 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	if h.watched != nil {
 		h.watched.Collect() // what commands that run on did before is entered before
 	}
-	missed := h.record.missed(ctx, id, m, slices.Concat(a.Set, h.o.Work.OtherNames(a.Set)))
+	all := slices.Concat(a.Set, h.o.Work.OtherNames(a.Set)) // other names of its files change with it
+	missed := h.record.missed(ctx, id, m, all)
 	o := txn.CommitOptions{Origin: h.record.origin(m, id), BestEffort: a.BestEffort, Real: a.Real}
 	write := h.o.Work.Commit
 	if h.files.InEditor(a.Set) {
@@ -75,7 +76,7 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	}
 	done.records, done.strays = append(missed, done.records...), out.Strays()
 	if !out.Exact {
-		h.record.doubt(a.Set)
+		h.record.doubt(all)
 	}
 	for _, c := range out.Committed {
 		done.saw = append(done.saw, h.files.Observe(c.Path, c.Post))

@@ -279,7 +279,8 @@ func (w *world) play(d event) error {
 	if err != nil {
 		return nil // a directory stands where a file should be, say
 	}
-	if err := w.missed(slices.Concat(set, w.work.OtherNames(set))); err != nil {
+	all := slices.Concat(set, w.work.OtherNames(set)) // other names of its files change with it
+	if err := w.missed(all); err != nil {
 		return err
 	}
 	if d.Kind == "stale" && len(set) > 0 {
@@ -295,10 +296,10 @@ func (w *world) play(d event) error {
 	}
 	if d.Kind == "unseen" && err == nil { // it landed, and whoever asked for it does not learn so
 		out.Committed, out.Exact = nil, false
-		w.landed(set, out)
+		w.landed(all, out)
 		return nil
 	}
-	return w.record(w.landed(set, out), ledger.CauseTool)
+	return w.record(w.landed(all, out), ledger.CauseTool)
 }
 
 // missed tells of what others did to the files of a set since the last look, before
@@ -321,13 +322,13 @@ func (w *world) missed(set delta.Set) error {
 	return nil
 }
 
-// landed tells the tracker of a commit as a session does. It returns what of it nobody saw land.
-func (w *world) landed(set delta.Set, out txn.Outcome) delta.Set {
+// landed tells the tracker of a commit of all as a session does. It returns what of it nobody saw land.
+func (w *world) landed(all delta.Set, out txn.Outcome) delta.Set {
 	if w.slip != forgetsPrefix || len(out.Failed) == 0 {
 		w.track.Add(out.Committed, false)
 	}
 	if !out.Exact && w.slip != forgetsDoubt {
-		w.track.Doubt(set)
+		w.track.Doubt(all)
 	}
 	for _, c := range out.Committed {
 		w.scan.Note(c.Path, c.Post)
