@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -220,5 +221,28 @@ func TestDirs(t *testing.T) {
 	}
 	if !slices.IsSorted(made) {
 		t.Errorf("not in order: %v", made)
+	}
+}
+
+// TestYoungFilesAreKeptOnce: they are read again, and kept only if they are others.
+func TestYoungFilesAreKeptOnce(t *testing.T) {
+	w := newWorld(t, Options{}, "a=1", "b=2")
+	later := time.Now().Add(time.Hour) // so that no look finds them old
+	w.must(os.Chtimes(w.at("a"), later, later))
+	w.must(os.Chtimes(w.at("b"), later, later))
+	before := w.snap()
+	puts := w.store.puts
+	after := w.snap()
+	set, gaps := w.diff(before, after)
+	w.wants("as they were", "", set, gaps)
+	if w.store.puts != puts {
+		t.Errorf("they were kept again: %d puts", w.store.puts-puts)
+	}
+	w.must(os.WriteFile(w.at("b"), []byte("3"), 0o644))
+	w.must(os.Chtimes(w.at("b"), later, later))
+	set, gaps = w.diff(after, w.snap())
+	w.wants("another", "b: file 644 \"2\" -> file 644 \"3\"\n", set, gaps)
+	if w.store.puts != puts+1 {
+		t.Errorf("%d puts, want one for what is another", w.store.puts-puts)
 	}
 }
