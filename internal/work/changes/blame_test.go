@@ -172,3 +172,76 @@ func TestLinesThatAnUndoOfSeveralBroughtBack(t *testing.T) {
 		t.Errorf("the lines are laid to %v", got)
 	}
 }
+
+// TestBlameOfWhatIsNotKept: lines from before a content that is gone, or that was a link's, are of
+// nobody knows whom.
+func TestBlameOfWhatIsNotKept(t *testing.T) {
+	w := newWorld(func(int) int { return 0 }, NoFault, true)
+	commit := func(path string, post *delta.Image) {
+		t.Helper()
+		if err := w.commit(ledger.Entry{Session: "s", Turn: "t", Call: "c", Cause: ledger.CauseTool},
+			delta.Set{{Path: path, Pre: w.files[path], Post: post}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func(path, text string) (got []string) {
+		for _, o := range w.reader().blame(newBook(w.entries), path, []byte(text)) {
+			switch {
+			case o.Unknown:
+				got = append(got, "unknown")
+			case o.Entry == nil:
+				got = append(got, "nobody's")
+			default:
+				got = append(got, fmt.Sprint(o.Entry.Seq))
+			}
+		}
+		return got
+	}
+	commit("/w/a", delta.NewFile([]byte("one\ntwo\nours\n"), 0o644))
+	first := w.files["/w/a"].Sum
+	commit("/w/a", delta.NewFile([]byte("one\ntwo\nours\nlater\n"), 0o644))
+	text := "one\ntwo\nours\nlater\n"
+	if got := strings.Join(told("/w/a", text), " "); got != "nobody's nobody's 1 2" {
+		t.Errorf("all is kept: %s", got)
+	}
+	delete(w.images, first)
+	if got := strings.Join(told("/w/a", text), " "); got != "unknown unknown unknown unknown" {
+		t.Errorf("without what the second found: %s", got)
+	}
+	commit("/w/l", delta.NewSymlink("target"))
+	if got := strings.Join(told("/w/l", "target"), " "); got != "unknown" {
+		t.Errorf("a file where a link was made: %s", got)
+	}
+}
+
+// TestHalfOfAMoveIsLeftWithTheOther: nobody saw who took a file away, and the command put it
+// elsewhere. To take that back alone would remove the only copy.
+func TestHalfOfAMoveIsLeftWithTheOther(t *testing.T) {
+	for _, fault := range []Fault{NoFault, TakeUnseen} {
+		w := newWorld(func(int) int { return 0 }, fault, true)
+		a := w.files["/w/a"]
+		commit := func(certainty string, c delta.Change) {
+			t.Helper()
+			if err := w.commit(ledger.Entry{Session: "s", Turn: "t", Call: "c", Cause: ledger.CauseCommand, Certainty: certainty},
+				delta.Set{c}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		commit(ledger.Unproven, delta.Change{Path: "/w/a", Pre: a, To: "/w/z"})
+		commit(ledger.Proven, delta.Change{Path: "/w/z", Post: a, From: "/w/a"})
+		p, err := w.reader().plan(newBook(w.entries), Choice{Turn: "t"}, w.look())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := len(p.Left) == 2 && p.Problem != "" && len(p.Set) == 0; left != (fault == NoFault) {
+			t.Errorf("with fault %d: left %v, %q, %d changes", fault, p.Left, p.Problem, len(p.Set))
+		}
+		if fault != NoFault {
+			continue
+		}
+		p, err = w.reader().plan(newBook(w.entries), Choice{Turn: "t", Unproven: true}, w.look())
+		if err != nil || p.Problem != "" || len(p.Set) != 2 {
+			t.Errorf("asked for: %v, %+v", err, p)
+		}
+	}
+}

@@ -284,3 +284,30 @@ func TestATurnThatIsNotThere(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsTakenBackIsNamed: a call, a turn, or how many turns.
+func TestWhatIsTakenBackIsNamed(t *testing.T) {
+	d := newDisk(t, 1)
+	made := func(session, turn, call, name string) {
+		t.Helper()
+		d.write(t, name, "made\n")
+		_, err := d.work.Record(t.Context(), delta.Set{{Path: d.path(name), Post: delta.NewFile([]byte("made\n"), 0o644)}},
+			txn.CommitOptions{Cause: ledger.CauseCommand, Certainty: ledger.Proven,
+				Origin: txn.Origin{Session: session, Turn: turn, Call: call, Tool: "exec_command"}})
+		must(t, err)
+	}
+	made("s", "t1", "c1", "x")
+	made("s", "t2", "c2", "y")
+	made("s", "t2", "c3", "z")
+	made("", "", "", "of nobody")
+	for _, c := range []struct {
+		choice changes.Choice
+		want   string
+	}{{changes.Choice{Session: "s", Turn: "t1"}, "turn t1, call c1 (exec_command)"}, {changes.Choice{Session: "s", Turn: "t2"}, "turn t2"},
+		{changes.Choice{Call: "c3"}, "turn t2, call c3 (exec_command)"}, {changes.Choice{Session: "s", Last: 2}, "2 turns"},
+		{changes.Choice{}, "exec_command"}} {
+		if got := d.plan(t, d.reader(), c.choice).What; got != c.want {
+			t.Errorf("%+v is %q, want %q", c.choice, got, c.want)
+		}
+	}
+}

@@ -246,3 +246,78 @@ func TestYoungFilesAreKeptOnce(t *testing.T) {
 		t.Errorf("%d puts, want one for what is another", w.store.puts-puts)
 	}
 }
+
+// TestADirectoryThatIsWatchedAgain may have changed while it was not.
+func TestADirectoryThatIsWatchedAgain(t *testing.T) {
+	w := newWorld(t, Options{Caps: Caps{Files: 20}})
+	for i := range 30 {
+		w.plant(fmt.Sprintf("many/%02d=x", i))
+	}
+	before := w.snap()
+	for i := range 25 {
+		w.must(os.Remove(w.at(fmt.Sprintf("many/%02d", i))))
+	}
+	after := w.snap()
+	set, gaps := w.diff(before, after)
+	w.wants("few again", "gap many: limit\n", set, gaps)
+	w.must(os.Remove(w.at("many/29")))
+	set, gaps = w.diff(after, w.snap())
+	w.wants("from then on", "many/29: file 644 \"x\" -> none\n", set, gaps)
+}
+
+// TestOnlyWhatIsFilteredIsKept: attributes of some files are no reason to keep the others, which
+// git has.
+func TestOnlyWhatIsFilteredIsKept(t *testing.T) {
+	w := newWorld(t, Options{}, ".gitattributes=\n", "a.go=clean", "d/b.go=clean, too", "f.txt=abc\n")
+	w.must(os.WriteFile(w.at(".gitattributes"), []byte("*.txt filter=rot\n"), 0o644))
+	w.git("init", "-q")
+	w.git("config", "filter.rot.clean", "tr a-z b-za")
+	w.git("config", "filter.rot.smudge", "tr b-za a-z")
+	w.git("add", "-A")
+	w.git("commit", "-qm", "x")
+	w.settle()
+	w.snap()
+	if n := w.store.bytes(); n != len("abc\n") {
+		t.Errorf("%d bytes were stored, want those of the filtered file", n)
+	}
+}
+
+// TestLineEndsAreConverted where the configuration of git says so.
+func TestLineEndsAreConverted(t *testing.T) {
+	w := repository(t, "a=1")
+	r := w.scan.repoAt(filepath.ToSlash(w.dir))
+	if !r.settings(t.Context()) || r.convert {
+		t.Errorf("without a word about them: %v", r.convert)
+	}
+	for _, c := range []struct {
+		key, value string
+		want       bool
+	}{{"core.autocrlf", "true", true}, {"core.autocrlf", "input", true}, {"core.autocrlf", "false", false},
+		{"core.eol", "crlf", true}, {"core.eol", "lf", false}, {"core.eol", "native", false}} {
+		w.git("config", c.key, c.value)
+		r.configSig = sig{} // it is another file
+		if !r.settings(t.Context()) || r.convert != c.want {
+			t.Errorf("%s=%s: converted %v", c.key, c.value, r.convert)
+		}
+		w.git("config", "--unset", c.key)
+	}
+}
+
+// TestAttributesOfTheUser count, too: a program stands between a file and what git holds of it.
+func TestAttributesOfTheUser(t *testing.T) {
+	config := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	w := newWorld(t, Options{}, "f.txt=abc\n")
+	w.must(os.Mkdir(filepath.Join(config, "git"), 0o755))
+	w.must(os.WriteFile(filepath.Join(config, "git", "attributes"), []byte("*.txt filter=rot\n"), 0o644))
+	w.git("init", "-q")
+	w.git("config", "filter.rot.clean", "tr a-z b-za")
+	w.git("config", "filter.rot.smudge", "tr b-za a-z")
+	w.git("add", "-A")
+	w.git("commit", "-qm", "x")
+	w.settle()
+	before := w.snap()
+	w.must(os.Remove(w.at("f.txt")))
+	set, gaps := w.diff(before, w.snap())
+	w.wants("removed", "f.txt: file 644 \"abc\\n\" -> none\n", set, gaps)
+}
