@@ -52,8 +52,7 @@ type committed struct {
 	strays  []string           // temporary files that are left, in words
 }
 
-// Commit writes a change and returns the result for the model. What landed is
-// recorded whether or not the whole change succeeded.
+// Commit writes a change and returns the result for the model. What landed is recorded even if not all of it did.
 func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change,
 	m RunOptions) (tool.Result, committed) {
 	if h.watched != nil {

@@ -73,8 +73,7 @@ func (r *recorder) turnDiff(ctx context.Context) *protocol.TurnDiff {
 	return d
 }
 
-// markTurn notes in the ledger that a turn ended without a change, so that it,
-// and not the one before it, is the last.
+// markTurn notes in the ledger that a turn ended without a change, so that it, and not the one before it, is the last.
 func (r *recorder) markTurn(t protocol.TurnID) {
 	r.mu.Lock()
 	changed := len(r.turn.ours) > 0

@@ -277,10 +277,15 @@ func TestATurnThatIsNotThere(t *testing.T) {
 	must(t, err)
 	_, err = d.work.Record(t.Context(), set, txn.CommitOptions{Cause: ledger.CauseCommand, Certainty: ledger.Proven})
 	must(t, err)
-	for _, later := range []bool{false, true} {
-		p, err := d.reader().Plan(changes.Choice{Session: "s", Turn: "none", Later: later}, present.In(d.work.Tree))
-		if err == nil {
-			t.Errorf("later %v: it would take back %v", later, d.told(p))
+	for _, c := range []struct {
+		choice changes.Choice
+		says   string
+	}{{changes.Choice{Session: "s", Turn: "none"}, `no turn "none" changed anything`}, {changes.Choice{Call: "none"}, `no call "none" changed anything`},
+		{changes.Choice{Session: "s", Turn: "none", Later: true}, "nothing to undo"},
+		{changes.Choice{Session: "s", Redo: true}, "nothing to redo"}, {changes.Choice{Entry: 7}, "no entry 7"}} {
+		p, err := d.reader().Plan(c.choice, present.In(d.work.Tree))
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: %v, it would take back %+v", c.choice, err, p)
 		}
 	}
 }
@@ -308,6 +313,31 @@ func TestWhatIsTakenBackIsNamed(t *testing.T) {
 		{changes.Choice{}, "exec_command"}} {
 		if got := d.plan(t, d.reader(), c.choice).What; got != c.want {
 			t.Errorf("%+v is %q, want %q", c.choice, got, c.want)
+		}
+	}
+}
+
+// TestACopyOfAMovedFile is taken back alone; only of a backup, in whose place the command put
+// another file, does the first one come along.
+func TestACopyOfAMovedFile(t *testing.T) {
+	d := newDisk(t, 1)
+	a := delta.NewFile([]byte("one\ntwo\nthree\n"), 0o644)
+	must(t, os.Rename(d.path("a"), d.path("y")))
+	d.write(t, "x", "one\ntwo\nthree\n")
+	must(t, os.Rename(d.path("b"), d.path("b.bak")))
+	d.write(t, "b", "another\n")
+	_, err := d.work.Record(t.Context(), delta.Set{{Path: d.path("a"), Pre: a, To: d.path("y")},
+		{Path: d.path("y"), Post: a, From: d.path("a")}, {Path: d.path("x"), Post: a, From: d.path("a")},
+		{Path: d.path("b"), Pre: a, Post: delta.NewFile([]byte("another\n"), 0o644)},
+		{Path: d.path("b.bak"), Post: a, From: d.path("b")}},
+		txn.CommitOptions{Cause: ledger.CauseCommand, Certainty: ledger.Proven,
+			Origin: txn.Origin{Session: "s", Turn: "t", Call: "c"}})
+	must(t, err)
+	for path, want := range map[string]map[string]string{"x": {"x": "restored"}, "y": {"a": "restored", "y": "restored"},
+		"b.bak": {"b": "restored", "b.bak": "restored"}, "b": {"b": "restored"}} {
+		p := d.plan(t, d.reader(), changes.Choice{Session: "s", Turn: "t", Paths: []string{d.path(path)}})
+		if diff := cmp.Diff(want, d.told(p)); diff != "" || p.Problem != "" {
+			t.Errorf("%s: %q (-want +got):\n%s", path, p.Problem, diff)
 		}
 	}
 }
