@@ -278,3 +278,44 @@ func TestWalkEndsWithAnErrorOfItsCaller(t *testing.T) {
 		}
 	}
 }
+
+// TestPacksAreNoLargerThanTheirContents: what does not get smaller is packed as it is.
+func TestPacksAreNoLargerThanTheirContents(t *testing.T) {
+	s := openStore(t)
+	var all []Content
+	want := int64(len(packMagic) + packFoot)
+	for i := range minPack {
+		data := noise(t, minPackCompress+i)
+		all = append(all, Content{Sum: delta.SumOf(data), Data: data})
+		want += int64(len(data) + packRow)
+	}
+	if err := s.PutAll(all, false); err != nil {
+		t.Fatal(err)
+	}
+	packs, err := filepath.Glob(filepath.Join(s.dir, packDir, "*"))
+	if err != nil || len(packs) != 1 {
+		t.Fatal(packs, err)
+	}
+	if st, err := os.Stat(packs[0]); err != nil || st.Size() != want {
+		t.Errorf("the pack has %d bytes, want %d; %v", st.Size(), want, err)
+	}
+}
+
+// TestALinkToAFileThatChangesIsNoKeeping: somebody wrote to the file after it got its second name.
+func TestALinkToAFileThatChangesIsNoKeeping(t *testing.T) {
+	f := fileOf(t, []byte("text"))
+	st, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		how   How
+		mtime int64
+		want  error
+	}{{Linked, st.ModTime().UnixNano(), nil}, {Linked, 1, errUnsteady}, {Cloned, 1, nil}} {
+		in := &incoming{path: f.Name(), kept: Kept{How: c.how, Mtime: c.mtime}}
+		if err := in.measure(); !errors.Is(err, c.want) || in.kept.Sum != delta.SumOf([]byte("text")) {
+			t.Errorf("%s of %d: %v, sum %s", c.how, c.mtime, err, in.kept.Sum)
+		}
+	}
+}

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"kerf/internal/testkit/faults"
 	"kerf/internal/testkit/powerloss"
@@ -170,4 +172,40 @@ func losePower(t *testing.T, role, size string, content []byte) {
 		}
 	}
 	t.Logf("%d states", len(states))
+}
+
+// TestNothingStaysOpen: files that are put, copied out and looked through by collections are closed.
+func TestNothingStaysOpen(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would close what is forgotten
+	s := openStore(t)
+	pre := largeText(1)
+	putPair(t, s, pre, append([]byte("first\n"), pre...))
+	data := incompressible(maxWhole + 1000)
+	open := func() int {
+		names, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(names)
+	}
+	var before int
+	for i := range 20 {
+		if i == 1 { // the first round may open what stays on purpose
+			before = open()
+		}
+		f := fileOf(t, data)
+		kept, err := s.PutFile(Source{File: f})
+		if err == nil {
+			err = s.CopyTo(kept.Sum, f)
+		}
+		if err == nil {
+			_, err = s.Sweep(t.Context(), s.Horizon(time.Now()), func(Object) bool { return true }, false)
+		}
+		if err = errors.Join(err, s.Remove(kept.Sum), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := open(); after > before+5 {
+		t.Errorf("%d files are open, %d were before", after, before)
+	}
 }
