@@ -17,7 +17,7 @@ import (
 // judges tell by other means than Kerf's whether a backend can work on this machine.
 var judges = map[string]func() error{
 	boundary.OwnLauncher: func() error {
-		return exec.Command("unshare", "--user", "--map-current-user", "--mount", "--pid", "--fork", "--net", "--ipc", "--uts",
+		return exec.Command("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--net", "--ipc", "--uts",
 			"--cgroup", "sh", "-c", "mount -t tmpfs tmpfs /tmp && mount -t proc proc /proc").Run()
 	},
 	boundary.Bubblewrap: func() error {
