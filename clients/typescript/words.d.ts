@@ -84,6 +84,7 @@ export interface BodyCommand {
   cwd?: Text;
   diff?: Text;
   exit_code?: number;
+  lines?: number;
   no_sandbox?: boolean;
   output: Text;
   process?: number;

@@ -37,7 +37,8 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 		return tries.Hold()
 	}
 	layers, env := tries.Layers(os.Environ())
-	p := &program.Program{Name: argv[0], Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env, Layers: layers}
+	p := &program.Program{Name: argv[0], Stdin: stdin, Stdout: program.NewOutput(stdout), Stderr: stderr,
+		Env: env, Layers: layers}
 	args := argv[1:]
 	if filepath.Base(argv[0]) == "apply_patch" {
 		args = append([]string{"apply-patch"}, args...)
@@ -45,7 +46,7 @@ func run(argv []string, stdin *os.File, stdout, stderr io.Writer) int {
 	root := command(p, args)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(p.Stdout)
 	root.SetErr(stderr)
 	return p.Exit(root.ExecuteContext(context.Background()))
 }

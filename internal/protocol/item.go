@@ -49,6 +49,8 @@ type Command struct {
 	Cwd      string
 	Output   string `wire:"always"`
 	ExitCode *int   // nil until the command ended
+	// Lines is how many lines it printed, where Output may not hold all of them.
+	Lines int
 	// Process is the number of the process while it runs on in the background.
 	Process int
 	// User is set when the user ran it, not the model.

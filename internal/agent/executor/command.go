@@ -111,7 +111,7 @@ func (h *Executor) losing(id protocol.CallID, a tool.Command, ask *command.Quest
 
 // ran is the outcome of a command.
 func ran(id protocol.CallID, a tool.Command, r command.Result, changes []history.FileChange) turn.Outcome {
-	body := protocol.Command{Call: id, Command: a.Line, Cwd: a.Dir, Output: r.Output, ExitCode: r.Exit(),
+	body := protocol.Command{Call: id, Command: a.Line, Cwd: a.Dir, Output: r.Output, ExitCode: r.Exit(), Lines: r.Lines,
 		Terminal: r.Terminal, NoSandbox: r.NoSandbox, Process: r.Background(),
 		Changes: history.Changed(changes, ledger.CauseCommand)}
 	return turn.Outcome{Text: r.Text(), Success: r.Success(), Body: body, Changes: changes, Warnings: r.Notes}

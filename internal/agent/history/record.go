@@ -130,9 +130,11 @@ type ToolCall struct {
 	Millis     int64           `json:"duration_ms"`
 	// Observed lists the files whose state the result showed the model.
 	Observed []Observation `json:"saw,omitempty"`
-	// Command and Exit are the command that ran and how it ended, if one did.
+	// Command and Exit are the command that ran and how it ended, if one did. Lines is how many
+	// lines it printed, where Result does not hold all of them.
 	Command string `json:"command,omitempty"`
 	Exit    *int   `json:"exit_code,omitempty"`
+	Lines   int    `json:"lines,omitempty"`
 	// Plan is the plan that the call left, if it was about that.
 	Plan *Plan `json:"plan,omitempty"`
 }

@@ -192,7 +192,7 @@ func (r *round) recordCalls() {
 		r.recorded++
 		args, input := history.SplitInput(k.style, k.input)
 		rec := history.ToolCall{Command: ranCommand(k.outcome.Body), Exit: exitOf(k.outcome.Body),
-			Plan: planOf(k.outcome.Todo),
+			Lines: linesOf(k.outcome.Body), Plan: planOf(k.outcome.Todo),
 			Turn: r.turn.id, Round: r.number, Index: k.index, Call: k.call.ID, Name: k.call.Name,
 			Args: args, Input: input, Style: k.style, ItemID: k.itemID, Result: k.outcome.Text,
 			Structured: structuredOf(k.outcome.Body), Images: k.outcome.Images, Success: k.outcome.Success, Millis: k.outcome.Millis,
@@ -202,7 +202,7 @@ func (r *round) recordCalls() {
 	}
 }
 
-// ranCommand, structuredOf, exitOf and planOf are what a record keeps of an outcome.
+// ranCommand, structuredOf, exitOf, linesOf and planOf are what a record keeps of an outcome.
 func ranCommand(b protocol.Body) string {
 	if cmd, ok := b.(protocol.Command); ok {
 		return cmd.Command
@@ -222,6 +222,13 @@ func exitOf(b protocol.Body) *int {
 		return cmd.ExitCode
 	}
 	return nil
+}
+
+func linesOf(b protocol.Body) int {
+	if cmd, ok := b.(protocol.Command); ok {
+		return cmd.Lines
+	}
+	return 0
 }
 
 func planOf(t *protocol.TodoList) *history.Plan {

@@ -38,7 +38,8 @@ type Options struct {
 	Goal *protocol.Goal
 	// Op, when not nil, is submitted instead of the prompt, which is then only shown.
 	Op protocol.Op
-	// Schema is the JSON schema that the final message must follow, or nil.
+	// Schema is the JSON schema that the final message must follow, or nil. A message that does
+	// not makes the run fail.
 	Schema json.RawMessage
 	// JSON prints JSON lines on Stdout (doc/exec-events.md). Otherwise Stdout gets
 	// the final message only, and Stderr the rest.
@@ -92,8 +93,8 @@ func Nothing(o Options, message string) int {
 
 // Run opens the session, runs one turn, closes the session and returns the exit
 // code: 0 when the turn completed, 125 when it did but no command could run for want
-// of a sandbox, 1 when it or anything before it failed, or it ended with changes of files refused, 2 for
-// an empty prompt, 130 and 143 after SIGINT and SIGTERM. An error of Open that
+// of a sandbox, 1 when it or anything before it failed, it ended with changes of files refused, or its
+// last message is not what was asked for, 2 for an empty prompt, 130 and 143 after SIGINT and SIGTERM. An error of Open that
 // has a method ExitCode() int decides the code itself.
 //
 // Goroutines: one submits in order, one closes the session at the end. Run waits
@@ -459,6 +460,10 @@ func (r *runner) code(end ending) int {
 		code = exitDone
 		if err := r.keepMessage(end.done.LastMessage); err != nil {
 			fmt.Fprintln(r.o.Stderr, "kerf: "+Visible(err.Error()))
+			code = exitFailed
+		}
+		if why := r.unfollowed(end.done.LastMessage); why != "" && code == exitDone {
+			fmt.Fprintln(r.o.Stderr, "kerf: "+Visible(why))
 			code = exitFailed
 		}
 		if r.noSandbox != "" && !r.ran && code == exitDone {

@@ -264,7 +264,7 @@ func (t *text) block(s string, colour func(string) string) {
 }
 
 func (t *text) ran(status protocol.Status, c protocol.Command) {
-	for _, l := range preview(c.Output, outputLines) {
+	for _, l := range preview(c.Output, outputLines, c.Lines) {
 		t.say("  %s", t.paint.dim(t.fit(l, 2)))
 	}
 	switch {
@@ -282,8 +282,10 @@ func (t *text) ran(status protocol.Status, c protocol.Command) {
 	}
 }
 
-// preview returns the first lines of output, visible, and how many are left.
-func preview(output string, most int) []string {
+// preview returns the first lines of output, visible, and how many are left. Of the printed
+// lines output may hold only a part.
+func preview(output string, most, printed int) []string {
+	kept := strings.Count(output, "\n")
 	output = strings.TrimRight(output, "\r\n")
 	if output == "" {
 		return nil
@@ -293,6 +295,9 @@ func preview(output string, most int) []string {
 	lines := make([]string, 0, len(shown)+1)
 	for _, l := range shown {
 		lines = append(lines, oneLine(visible.ClipRunes(l, 2000)))
+	}
+	if printed > kept+1 {
+		return append(lines, fmt.Sprintf("… %s of %s", count(printed-len(shown), "more line"), thousands(printed)))
 	}
 	if rest := len(all) - len(shown); rest > 0 {
 		lines = append(lines, fmt.Sprintf("… %s", count(rest, "more line")))

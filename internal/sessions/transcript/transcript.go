@@ -343,8 +343,8 @@ func (b *builder) bodyOf(c history.ToolCall) protocol.Body {
 	case len(b.changes[c.Call]) > len(done):
 		return b.fileChange(c)
 	case c.Command != "":
-		return protocol.Command{Call: c.Call, Command: c.Command, Cwd: b.cwd, Output: c.Result, ExitCode: c.Exit,
-			Changes: done, Diff: b.diffOf(c)}
+		return protocol.Command{Call: c.Call, Command: c.Command, Cwd: b.cwd, Output: history.Printed(c.Result), ExitCode: c.Exit,
+			Lines: c.Lines, Changes: done, Diff: b.diffOf(c)}
 	case c.Plan != nil && c.Success:
 		return protocol.TodoList{Explanation: c.Plan.Explanation, Steps: c.Plan.Steps}
 	}

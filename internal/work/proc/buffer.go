@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 )
@@ -18,7 +19,9 @@ type buffer struct {
 	ring  []byte // full when len == limit; next is then the oldest byte
 	next  int
 	total int64
+	ends  int64 // line ends in all of it
 	drain int64 // where the next Drain starts
+	told  int64 // line ends before drain
 }
 
 func newBuffer(limit int) *buffer { return &buffer{limit: max(limit/2, 1)} }
@@ -27,6 +30,7 @@ func (b *buffer) write(p []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.total += int64(len(p))
+	b.ends += int64(bytes.Count(p, lineEnd))
 	n := min(len(p), b.limit-len(b.head))
 	b.head = append(b.head, p[:n]...)
 	p = p[n:]
@@ -80,9 +84,16 @@ func (b *buffer) sinceLocked(offset int64) (text []byte, next, omitted int64) {
 	return text, b.total, omitted
 }
 
-func (b *buffer) drainNew() (text []byte, omitted int64) {
+func (b *buffer) drainNew() Portion {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	text, b.drain, omitted = b.sinceLocked(b.drain)
-	return text, omitted
+	var p Portion
+	p.Text, b.drain, p.Omitted = b.sinceLocked(b.drain)
+	p.Lines, b.told = b.ends-b.told, b.ends
+	if n := len(p.Text); n > 0 && p.Text[n-1] != '\n' {
+		p.Lines++
+	}
+	return p
 }
+
+var lineEnd = []byte{'\n'}

@@ -128,7 +128,7 @@ func TestTerminal(t *testing.T) {
 
 // next is the output since the last call.
 func next(p *Process) []byte {
-	text, _ := p.Next()
+	text := p.Next().Text
 	return text
 }
 

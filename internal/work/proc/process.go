@@ -419,9 +419,15 @@ func (p *Process) Since(offset int64) (text []byte, next, omitted int64) {
 	return p.out.since(offset)
 }
 
-// Next returns the output since the last Next, with a line in the place of what no
-// longer is there, and how many bytes that is.
-func (p *Process) Next() (text []byte, omitted int64) { return p.out.drainNew() }
+// Portion is the output of a while.
+type Portion struct {
+	Text    []byte // with a line in the place of what no longer is there
+	Omitted int64  // how many bytes that is
+	Lines   int64  // that came, also those of which nothing is there; the last one may have no end
+}
+
+// Next returns the output since the last Next.
+func (p *Process) Next() Portion { return p.out.drainNew() }
 
 // Write types chars, or sends them to a Stdin pipe. It does not wait longer than
 // five seconds for a process that does not read.

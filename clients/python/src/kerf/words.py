@@ -71,6 +71,7 @@ class BodyCommand(TypedDict):
     cwd: NotRequired["Text"]
     diff: NotRequired["Text"]
     exit_code: NotRequired[int]
+    lines: NotRequired[int]
     no_sandbox: NotRequired[bool]
     output: "Text"
     process: NotRequired[int]

@@ -58,7 +58,7 @@ func Command(p *program.Program) *cobra.Command {
 			}
 			tell := func(line string) { fmt.Fprintln(p.Stderr, "kerf: "+visible.Plain(line)) }
 			g.MustWatch, g.Warn = must, tell
-			code, sum, err := g.Run(cmd.Context(), p.Stdin, p.Stdout, p.Stderr)
+			code, sum, err := g.Run(cmd.Context(), p.Stdin, program.Stream(p.Stdout), p.Stderr)
 			switch line := sum.String(); {
 			case sum.Turn == "":
 			case asJSON:

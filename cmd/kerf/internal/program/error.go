@@ -44,9 +44,15 @@ func Exit(code int) error {
 // Exit prints err, if there is something to say, and returns the exit code. It
 // is the one place that speaks to the user about errors.
 func (p *Program) Exit(err error) int {
-	if err == nil {
-		return 0
+	code, all := p.unwritten(err)
+	if err == nil || all {
+		return code
 	}
+	return p.tell(err)
+}
+
+// tell prints an error and returns its exit code.
+func (p *Program) tell(err error) int {
 	var coded *Error
 	if errors.As(err, &coded) {
 		if coded.Err != nil {

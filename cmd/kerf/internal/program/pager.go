@@ -32,7 +32,7 @@ func (p *Program) Paged(show func() error) error {
 			pager.Env = append(pager.Env, name+"="+value)
 		}
 	}
-	pager.Stdout, pager.Stderr = terminal, p.Stderr
+	pager.Stdout, pager.Stderr = Stream(terminal), p.Stderr
 	in, err := pager.StdinPipe()
 	if err == nil {
 		err = pager.Start()

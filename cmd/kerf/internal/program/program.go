@@ -80,6 +80,9 @@ func (p *Program) Host(flags map[string]any) (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := Writable("--record", p.Record); err != nil {
+		return nil, err
+	}
 	h := &host.Host{Config: cfg, Env: p.Env, Layers: p.Layers}
 	if h.Trusted() {
 		if h.Config, warnings, err = config.Load(config.Options{Home: home, Cwd: cwd, Profile: p.Profile,
@@ -204,6 +207,9 @@ func (p *Program) Colored() bool {
 
 // IsTerminal reports whether a stream is a terminal, or a pager on one.
 func IsTerminal(f any) bool {
+	if o, ok := f.(*Output); ok {
+		f = o.to
+	}
 	if _, paged := f.(*pipe); paged {
 		return true
 	}

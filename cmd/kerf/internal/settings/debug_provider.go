@@ -34,6 +34,9 @@ func debugProviderCommand(p *program.Program) *cobra.Command {
 			if replay != "" {
 				return h.Providers().Replay(cmd.Context(), replay, tell)
 			}
+			if err := program.Writable("--record", record); err != nil {
+				return err
+			}
 			text := "Say hello."
 			if len(args) == 1 {
 				text = args[0]

@@ -37,7 +37,7 @@ func sandboxCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return program.Misuse("%w", err)
 			}
-			code, err := c.Run(cmd.Context(), p.Stdin, p.Stdout, p.Stderr)
+			code, err := c.Run(cmd.Context(), p.Stdin, program.Stream(p.Stdout), p.Stderr)
 			if err != nil {
 				return &program.Error{Code: code, Err: err}
 			}

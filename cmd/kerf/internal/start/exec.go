@@ -90,7 +90,8 @@ func execCommand(p *program.Program) *cobra.Command {
 			"what needs approval")
 	f.StringArrayVar(&o.addDirs, "add-dir", nil, "a further writable `directory`; may be repeated")
 	f.StringSliceVarP(&o.images, "image", "i", nil, "attach image `files` to the prompt")
-	f.StringVar(&o.schema, "output-schema", "", "JSON schema `file` that the final message must follow")
+	f.StringVar(&o.schema, "output-schema", "", "JSON schema `file` that the final message must follow; "+
+		"exit code 1 if it does not")
 	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "write the final message to this `file`")
 	f.BoolVar(&o.skipGit, "skip-git-repo-check", false, "run outside a git repository too")
 	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep no session on disk")
@@ -166,6 +167,9 @@ func (o *execOptions) request(ctx context.Context, args []string) error {
 		return err
 	}
 	if err := o.bound(); err != nil {
+		return err
+	}
+	if err := program.Writable("--output-last-message", o.lastMessage); err != nil {
 		return err
 	}
 	h, err := o.p.Host(nil)
@@ -391,6 +395,9 @@ func (o *execOptions) readSchema() (json.RawMessage, error) {
 	var object map[string]any
 	if err := json.Unmarshal(b, &object); err != nil {
 		return nil, program.Misuse("--output-schema %s: not a JSON object: %v", o.schema, err)
+	}
+	if _, err := exec.NewChecker(b); err != nil {
+		return nil, program.Misuse("--output-schema %s: no final message could be checked against it: %v", o.schema, err)
 	}
 	return b, nil
 }

@@ -99,6 +99,12 @@ func (o *reviewOptions) review(ctx context.Context, args []string) error {
 	if err := o.bound(); err != nil {
 		return err
 	}
+	if o.schema != "" {
+		return program.Misuse("--output-schema is for kerf exec PROMPT; what a review finds has a form of its own, see --json")
+	}
+	if err := program.Writable("--output-last-message", o.lastMessage); err != nil {
+		return err
+	}
 	h, err := o.p.Host(nil)
 	if err != nil {
 		return err

@@ -228,7 +228,7 @@ func demoTUI(ctx context.Context, p *program.Program) error {
 // options joins flags, the [tui] table of the configuration and the environment.
 func (o *tuiOptions) options(h *host.Host) (tui.Options, error) {
 	env, set := o.p.Getenv, h.Config.TUI
-	t := tui.Options{Sessions: h, Version: host.Version, Cwd: h.Config.Cwd, Env: env, In: o.p.Stdin, Out: o.p.Stdout,
+	t := tui.Options{Sessions: h, Version: host.Version, Cwd: h.Config.Cwd, Env: env, In: o.p.Stdin, Out: program.Stream(o.p.Stdout),
 		Theme: cmp.Or(o.theme, set.Theme), Notify: cmp.Or(o.notify, set.Notifications), Depth: tui.Depth(env),
 		Dark:  tui.Dark(env),
 		Plain: o.plain || env("TERM") == "dumb" || set.Plain, AltScreen: o.alt || set.AlternateScreen,

@@ -141,7 +141,7 @@ func (s *Session) over(ctx context.Context, p *program.Program, h *host.Host, t 
 		}
 	}
 	var also, ok bool
-	c.Stdout, ok = p.Stdout.(*os.File)
+	c.Stdout, ok = program.Stream(p.Stdout).(*os.File)
 	if c.Stderr, also = p.Stderr.(*os.File); !ok || !also {
 		return 0, errors.New("a try needs files as its streams")
 	}

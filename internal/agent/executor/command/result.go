@@ -16,6 +16,7 @@ type Result struct {
 	// Started is false when the command did not run at all.
 	Started bool
 	Output  string // as far as the model is told of it
+	Lines   int    // that it printed, where the model does not read all of them
 	Code    int
 	Running bool     // it was left running
 	Notes   []string // of the sandbox
@@ -94,17 +95,19 @@ func (r Result) Denied() bool { return r.denied && r.Code != 0 }
 // take adds the output since the last time, cut to most tokens if the call said
 // so, and returns it whole.
 func (r *Result) take(p *proc.Process, log *outputlog.Log, most, budget int) []byte {
-	out, omitted := p.Next()
-	text := strings.ToValidUTF8(string(out), "\uFFFD")
+	out := p.Next()
+	text := strings.ToValidUTF8(string(out.Text), "\uFFFD")
 	if most > 0 && (budget <= 0 || most < budget) {
 		budget = most
 	}
-	r.hint = log.Hint(text, omitted > 0, budget)
+	if r.hint = log.Hint(text, out.Omitted > 0, budget); r.hint != "" || out.Omitted > 0 {
+		r.Lines = int(out.Lines)
+	}
 	if most > 0 {
 		text = history.Truncate(text, most)
 	}
 	r.Output += text
-	return out
+	return out.Text
 }
 
 // Text is what the model reads.
@@ -126,7 +129,7 @@ func (r Result) Text() string {
 		fmt.Fprintf(&b, "exit code %d\n", r.Code)
 	}
 	fmt.Fprintf(&b, "wall time %.2f seconds\n", r.wall.Seconds())
-	b.WriteString("output:\n")
+	b.WriteString(history.PrintedHead)
 	b.WriteString(r.Output)
 	b.WriteString(r.hint)
 	for _, note := range r.Notes {

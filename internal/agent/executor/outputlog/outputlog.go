@@ -165,7 +165,7 @@ func (l *Log) Hint(text string, omitted bool, budget int) string {
 	if l.cut {
 		bound = fmt.Sprintf("; only its first %d bytes are kept", l.limit)
 	}
-	return fmt.Sprintf("\nThe whole output so far (%d bytes%s) can be read in parts: read_file with file_path %q, "+
+	return fmt.Sprintf(history.WholeHint+"%d bytes%s) can be read in parts: read_file with file_path %q, "+
 		"offset and limit.", l.total, bound, name)
 }
 

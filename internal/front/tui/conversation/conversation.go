@@ -369,7 +369,7 @@ func (c *Conversation) Ended(x protocol.Process) {
 			style.S(style.Dim, fmt.Sprintf(" #%d $ ", x.ID)), style.S(style.Code, style.OneLine(x.Command)),
 			style.S(role, "  "+x.Outcome), style.S(style.Dim, " after "+humanize.Duration(x.Took))}
 		rows := style.Prefix(style.Wrap(l, f.Width-2), style.Span{}, style.Span{Text: "  "})
-		return append(rows, f.below(f.output(x.Output, true))...)
+		return append(rows, f.below(f.output(x.Output, 0, true))...)
 	})
 }
 

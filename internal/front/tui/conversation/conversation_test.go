@@ -2,12 +2,14 @@ package conversation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
 )
 
@@ -189,6 +191,26 @@ func TestUndoneIsBounded(t *testing.T) {
 	got := strings.Join(c.written(), "\n")
 	if !strings.Contains(got, "and 78 more") || !strings.Contains(got, "gone  missing") || strings.Contains(got, " 12.go") {
 		t.Errorf("wrote\n%s", got)
+	}
+}
+
+// What is said of a long output is what came, not what is kept of it.
+func TestLinesOfALongOutputAreCounted(t *testing.T) {
+	var tr Transcript
+	for _, c := range []struct {
+		body protocol.Command
+		want string
+	}{
+		{protocol.Command{Output: strings.Repeat("1\n", 30)}, "… 24 more lines (ctrl+o shows all)"},
+		{protocol.Command{Output: strings.Repeat("1\n", 30), Lines: 30}, "… 24 more lines (ctrl+o shows all)"},
+		{protocol.Command{Output: strings.Repeat("1\n", 30), Lines: 3000}, "… 2994 more lines (ctrl+o shows those that are kept)"},
+		// the transcript keeps less than came
+		{protocol.Command{Output: strings.Repeat("1\n", maxItem)}, fmt.Sprintf("… %d more lines (ctrl+o shows ", maxItem-6)},
+	} {
+		rows := Format{Width: 80}.Item(tr.Add(item("", c.body)))
+		if !slices.ContainsFunc(rows, func(l style.Line) bool { return strings.Contains(l.Text(), c.want) }) {
+			t.Errorf("no %q in %d rows: %v", c.want, len(rows), rows)
+		}
 	}
 }
 

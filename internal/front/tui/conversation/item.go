@@ -177,7 +177,7 @@ func shorten(rows []style.Line, head, tail int) []style.Line {
 
 func (f Format) command(it protocol.Item, b protocol.Command) []style.Line {
 	rows := f.commandHead(it, b)
-	body := f.output(b.Output, it.Status == protocol.InProgress)
+	body := f.output(b.Output, b.Lines, it.Status == protocol.InProgress)
 	if len(body) == 0 && it.Status == protocol.Completed && b.Process == 0 {
 		body = []style.Line{style.L(style.Dim, "(no output)")}
 	}
@@ -187,8 +187,10 @@ func (f Format) command(it protocol.Item, b protocol.Command) []style.Line {
 // glance is how many bytes at the end of a text under way are looked at.
 const glance = 4 << 10
 
-// output draws what a command printed: all of it, or a few of its lines, each in one row.
-func (f Format) output(text string, running bool) []style.Line {
+// output draws what a command printed: all of it, or a few of its lines, each in one row. Of the
+// printed lines text may hold only a part.
+func (f Format) output(text string, printed int, running bool) []style.Line {
+	kept := strings.Count(text, "\n")
 	text = strings.TrimRight(text, "\n")
 	switch {
 	case text == "":
@@ -221,10 +223,14 @@ func (f Format) output(text string, running bool) []style.Line {
 	if hidden == 1 {
 		hidden = 0
 	}
+	more := humanize.Count(hidden, "more line") + " (ctrl+o shows all)"
+	if printed > kept+1 {
+		more = humanize.Count(printed-outputRows, "more line") + " (ctrl+o shows those that are kept)"
+	}
 	i := 0
 	for l := range strings.SplitSeq(text, "\n") {
 		if i == outputRows/2 && hidden > 0 {
-			rows = append(rows, style.L(style.Dim, fmt.Sprintf("… %s (ctrl+o shows all)", humanize.Count(hidden, "more line"))))
+			rows = append(rows, style.L(style.Dim, "… "+more))
 		}
 		if hidden <= 0 || i < outputRows/2 || i >= n-outputRows/2 {
 			rows = append(rows, line(l))

@@ -42,7 +42,8 @@ func (t *Transcript) Add(it protocol.Item) protocol.Item {
 func bounded(it protocol.Item) protocol.Item {
 	cut := func(s string) string {
 		if len(s) > maxItem {
-			return s[:maxItem/2] + "\n… cut …\n" + s[len(s)-maxItem/2:]
+			return s[:maxItem/2] + fmt.Sprintf("\n… %d bytes of the middle are not kept here …\n", len(s)-maxItem) +
+				s[len(s)-maxItem/2:]
 		}
 		return s
 	}
@@ -54,6 +55,9 @@ func bounded(it protocol.Item) protocol.Item {
 		b.Text = cut(b.Text)
 		it.Body = b
 	case protocol.Command:
+		if len(b.Output) > maxItem {
+			b.Lines = max(b.Lines, strings.Count(strings.TrimRight(b.Output, "\n"), "\n")+1)
+		}
 		b.Output = cut(b.Output)
 		it.Body = b
 	case protocol.ToolCall:
