@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"kerf/internal/config/document"
@@ -73,15 +74,17 @@ func (c *Config) addPeers(o Options) {
 	}
 }
 
-// ListedServers are the MCP servers by name and origin: those that are used, and those
-// that are not with the reason.
-func (c *Config) ListedServers() (used, unused []string) {
+// ListedServers are the MCP servers by name and origin: those that are used, those that are not
+// with the reason, and those that are used and lack something, as lacks tells by the name.
+func (c *Config) ListedServers(lacks func(name string) string) (used, unused, lacking []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
 		from := "config.toml"
 		if s, ok := c.Peers.Server(name); ok {
 			from = shortOf(c.Root, s.File)
 		}
-		if c.MCPServers[name].Enabled {
+		if why := lacks(name); why != "" && c.MCPServers[name].Enabled {
+			lacking = append(lacking, name+" ("+from+"): "+why)
+		} else if c.MCPServers[name].Enabled {
 			used = append(used, name+" ("+from+")")
 		} else {
 			unused = append(unused, name+" ("+from+": enabled is false)")
@@ -95,7 +98,22 @@ func (c *Config) ListedServers() (used, unused []string) {
 	for _, f := range c.Peers.Faults {
 		unused = append(unused, shortOf(c.Root, f.File)+" ("+f.Why+")")
 	}
-	return used, unused
+	return used, unused, lacking
+}
+
+// Unset says which variables of the environment a server needs that are not set; empty is none.
+func (s MCPServer) Unset(getenv func(string) string) string {
+	var unset []string
+	named := append(slices.Clone(s.EnvVars), s.BearerTokenEnvVar)
+	for _, variable := range append(named, slices.Sorted(maps.Values(s.EnvHTTPHeaders))...) {
+		if variable != "" && getenv(variable) == "" {
+			unset = append(unset, variable)
+		}
+	}
+	if len(unset) == 0 {
+		return ""
+	}
+	return "not set in the environment: " + strings.Join(unset, ", ")
 }
 
 // serverOf is a server of another agent's file as one that is configured.

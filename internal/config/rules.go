@@ -108,6 +108,12 @@ func AddRule(home, line string) error {
 	})
 }
 
+// HasRule reports whether a line is among the user's own rules.
+func HasRule(home, line string) bool {
+	doc, err := os.ReadFile(filepath.Join(home, "rules", ownRules))
+	return err == nil && slices.Contains(strings.Split(string(doc), "\n"), line)
+}
+
 // RemoveRule takes line number n and the indented lines below it out of a rules
 // file. Want is what the line has to be.
 func RemoveRule(file string, n int, want string) error {

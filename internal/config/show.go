@@ -50,7 +50,11 @@ func show(b *strings.Builder, v *document.Value, path []string, withOrigin bool)
 		}
 		return
 	}
-	text, err := document.Render(mask(v.Leaf, path))
+	leaf := v.Leaf
+	if v.From.String() != "default" { // what comes with Kerf is no secret
+		leaf = mask(leaf, path)
+	}
+	text, err := document.Render(leaf)
 	if err != nil {
 		text = document.Quote("…")
 	}
@@ -107,9 +111,18 @@ func secretFlag(x any) bool {
 	return ok && strings.HasPrefix(s, "-") && !strings.Contains(s, "=") && secretName().MatchString(s)
 }
 
+// placeholder is a name in an address that something stands for.
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[^}]*\}`) })
+
 func maskURL(s string) string {
-	u, err := url.Parse(s)
+	u, err := url.Parse(placeholder().ReplaceAllString(s, "x")) // ${NAME} may stand for a host
 	if err != nil {
+		return masked
+	}
+	if u.User == nil && u.RawQuery == "" {
+		return s
+	}
+	if u, err = url.Parse(s); err != nil {
 		return masked
 	}
 	q := u.Query()

@@ -51,7 +51,9 @@ type Options struct {
 type Files struct {
 	Name         string
 	Used, Unused []string
-	None         string
+	// Lacking are used, but something that they need is not there.
+	Lacking []string
+	None    string
 }
 
 // checks are all, in the order in which they are shown.
@@ -201,10 +203,15 @@ func checkFiles(_ context.Context, o Options) (all []protocol.Check) {
 	}
 	for _, f := range o.Files() {
 		c := protocol.Check{Name: f.Name, State: checkOK, Detail: f.None}
-		if len(f.Used)+len(f.Unused) > 0 {
+		if len(f.Used)+len(f.Unused)+len(f.Lacking) > 0 {
 			c.Detail = cmp.Or(oneLine(strings.Join(f.Used, ", ")), "none is used")
 		}
-		all = append(all, c)
+		if len(f.Used) > 0 || len(f.Lacking) == 0 {
+			all = append(all, c)
+		}
+		for _, text := range f.Lacking {
+			all = append(all, protocol.Check{Name: f.Name, State: checkWarn, Detail: oneLine(text)})
+		}
 		for i, text := range f.Unused {
 			if i == maxUnused {
 				text = fmt.Sprintf("%d more", len(f.Unused)-i)

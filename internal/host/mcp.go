@@ -83,6 +83,12 @@ func (m MCP) server(name string, s config.MCPServer, cwd string) mcpclient.Serve
 	return out
 }
 
+// Lacks says what a configured server needs that is not there; empty is nothing.
+func (m MCP) Lacks(name string) string {
+	s := m.config.MCPServers[name]
+	return cmp.Or(s.Unset(m.getenv), m.server(name, s, m.config.Cwd).Lacks())
+}
+
 // required names the servers without which no session starts.
 func (m MCP) required() []string {
 	var names []string

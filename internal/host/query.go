@@ -153,11 +153,13 @@ func (c configured) files() []doctor.Files {
 		used, unused := listed()
 		return doctor.Files{Name: name, None: none, Used: used, Unused: unused}
 	}
+	servers := doctor.Files{Name: "MCP servers", None: "none; kerf mcp add adds one"}
+	servers.Used, servers.Unused, servers.Lacking = c.ListedServers(c.mcp().Lacks)
 	return []doctor.Files{
 		of("instructions", "no AGENTS.md or the like; kerf init writes one",
 			c.surroundings(protocol.Settings{Cwd: c.Cwd}).Listed),
 		of("plugins", "none; kerf plugin add adds one", c.ListedPlugins),
-		of("MCP servers", "none; kerf mcp add adds one", c.ListedServers),
+		servers,
 		langservers.Listed(c.Config, c.trusted()), of("hooks", "none", c.ListedHooks), of("skills", "none", c.skillset().Listed),
 		of("commands", "none of your own", c.skillset().ListedCommands), of("agents in files", "none", c.roles().Listed)}
 }

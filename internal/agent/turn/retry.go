@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"time"
 
 	"kerf/internal/agent/history"
@@ -70,7 +71,9 @@ func (c *Core) elapsed(in Elapsed) {
 	t := c.turn
 	if t != nil && t.wall != 0 && t.wall == in.Timer {
 		t.wall = 0
-		c.stop(ending{reason: protocol.AbortBudget, why: "its time is used up"})
+		why := fmt.Sprintf("its time of %s (max_seconds, --timeout) is used up", c.o.Budget.Wall)
+		c.tell(protocol.Warning{Message: "the turn ends: " + why})
+		c.stop(ending{reason: protocol.AbortBudget, why: why})
 		return
 	}
 	if t == nil || t.phase != waiting || t.timer != in.Timer || t.stopping != nil {

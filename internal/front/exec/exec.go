@@ -94,8 +94,8 @@ func Nothing(o Options, message string) int {
 // Run opens the session, runs one turn, closes the session and returns the exit
 // code: 0 when the turn completed, 125 when it did but no command could run for want
 // of a sandbox, 1 when it or anything before it failed, it ended with changes of files refused, or its
-// last message is not what was asked for, 2 for an empty prompt, 130 and 143 after SIGINT and SIGTERM. An error of Open that
-// has a method ExitCode() int decides the code itself.
+// last message is not what was asked for, 2 for an empty prompt, 130 and 143 after SIGINT and
+// SIGTERM. An error of Open that has a method ExitCode() int decides the code itself.
 //
 // Goroutines: one submits in order, one closes the session at the end. Run waits
 // for both, unless a session does not close in time.

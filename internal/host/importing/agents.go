@@ -184,8 +184,10 @@ func (p *plan) model(file, key, name, provider string, whole bool) {
 	switch {
 	case !whole:
 		p.add(None, file, key, "name a model and its provider with kerf config set model", nil)
-	case p.tree.Get("model") != nil || p.tree.Get("model_provider") != nil:
+	case p.tree.Get("model") != nil:
 		p.add(Kept, file, key, "there is one already", nil)
+	case p.tree.Get("model_provider") != nil:
+		p.add(Kept, file, key, "model_provider is set already, and it may have no such model", nil)
 	default:
 		p.setting(file, "", name, "model")
 		p.setting(file, "kerf login "+provider+", or its variable, gives the key", provider, "model_provider")

@@ -100,6 +100,7 @@ type plan struct {
 	doc   []byte // config.toml as it will be
 	tree  *document.Value
 	taken []string // files that steps before will write
+	ruled []string // rules that steps before will write
 
 	hooked gathered
 }

@@ -23,6 +23,11 @@ func (p *plan) rule(from, what, words string, exactly bool, verdict string) {
 	if exactly && verdict == "allow" {
 		line += " exactly"
 	}
+	if config.HasRule(p.o.Kerf, line) || slices.Contains(p.ruled, line) {
+		p.add(Kept, from, "rule "+line, "there is one already", nil)
+		return
+	}
+	p.ruled = append(p.ruled, line)
 	p.add(Write, from, "rule "+line, "", func() error { return config.AddRule(p.o.Kerf, line) })
 }
 
@@ -52,6 +57,11 @@ func (p *plan) permissions(from string, table any) {
 			if server, tool, cut := strings.Cut(strings.TrimPrefix(text, "mcp__"), "__"); cut && kind.verdict == "allow" &&
 				strings.HasPrefix(text, "mcp__") && p.tree.Get("mcp_servers", server) != nil {
 				p.setting(from, "", "approve", "mcp_servers", server, "tools", tool, "approval_mode")
+				continue
+			}
+			if path, read := within(text, "Read"); read && kind.key == "deny" {
+				p.add(None, from, what, "hide "+path+` from everything with "none" in permissions.NAME.filesystem; see `+
+					"kerf help sandbox", nil)
 				continue
 			}
 			if !ok {

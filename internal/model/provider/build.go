@@ -53,6 +53,10 @@ func (r *Registry) build(name string) (model.Client, error) {
 
 // play returns a client for the scenario in a file.
 func play(path string) (model.Client, error) {
+	if path == "" {
+		return nil, setupFault("the provider script plays a scenario, and none is named; name its file: " +
+			"-c model_providers.script.base_url=FILE (kerf help scenario)")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, setupFault("scenario: %w", err)

@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"kerf/internal/model/family"
 	"kerf/internal/model/provider/local"
 	"kerf/internal/model/wire"
+	"kerf/internal/text/spelling"
 )
 
 // Choice is the provider and the model of one session. It does not change and may
@@ -140,6 +143,27 @@ func (c *Choice) split(name string) (provider, rest string) {
 	return c.Provider, name
 }
 
+// plainNames are hosts of providers none of whose models has a colon in its name, but for those
+// that users trained, which begin with "ft:".
+var plainNames = []string{"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"}
+
+// unknownProvider refuses a model that names a provider which there is not. Where names of models
+// have colons, as those of Ollama do, nobody can tell.
+func (c *Choice) unknownProvider(of Provider) error {
+	provider, rest := c.split(c.Model)
+	before, _, ok := strings.Cut(rest, ":")
+	at, err := url.Parse(of.BaseURL)
+	if !ok || provider != c.Provider || before == "ft" || err != nil || !slices.Contains(plainNames, at.Host) {
+		return nil
+	}
+	known := slices.Sorted(maps.Keys(c.registry.o.Providers))
+	near := spelling.Nearest(before, known)
+	if near != "" {
+		near = fmt.Sprintf("; did you mean %s%s?", near, strings.TrimPrefix(rest, before))
+	}
+	return setupFault("model %s: there is no provider %q%s (there are %s)", rest, before, near, strings.Join(known, ", "))
+}
+
 // Of is the provider of a model, which may stand before its name.
 func (c *Choice) Of(name string) string {
 	provider, _ := c.split(name)
@@ -225,6 +249,9 @@ func (c *Choice) Client() (model.Client, error) {
 		}
 		return nil, setupFault("no model is set for provider %s%s; give one with -m MODEL, or set model in config.toml "+
 			"(kerf models --refresh --provider %s lists them)", p.Name, why, c.Provider)
+	}
+	if err := c.unknownProvider(p); err != nil {
+		return nil, err
 	}
 	r := &router{Choice: c, clients: map[string]model.Client{}}
 	name, _ := c.split(c.Model)

@@ -31,6 +31,7 @@ func Add(p *program.Program, root *cobra.Command) {
 		if c.Name() == "completion" {
 			c.Args = program.AtMost(0)
 			c.RunE = func(cmd *cobra.Command, args []string) error { return cmd.Help() }
+			withoutPackage(p, c)
 		}
 	}
 }
@@ -136,4 +137,43 @@ func width() int {
 		return 80
 	}
 	return max(20, min(w, 100))
+}
+
+// bashAlone takes the place of the functions of bash-completion, where it is not loaded.
+const bashAlone = `
+if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+_get_comp_words_by_ref()
+{
+    words=("${COMP_WORDS[@]}")
+    cword=$COMP_CWORD
+    cur="${words[cword]}"
+    prev="${words[cword-1]}"
+}
+fi
+if ! declare -F _filedir >/dev/null 2>&1; then
+_filedir()
+{
+    local kind=-f word
+    [[ $1 == -d ]] && kind=-d
+    while IFS='' read -r word; do
+        COMPREPLY+=("$word")
+    done < <(compgen $kind -- "$cur")
+}
+fi
+`
+
+// withoutPackage has the completion for bash work without the package bash-completion.
+func withoutPackage(p *program.Program, completion *cobra.Command) {
+	for _, c := range completion.Commands() {
+		run := c.RunE
+		if c.Name() == "bash" && run != nil {
+			c.RunE = func(cmd *cobra.Command, args []string) error {
+				err := run(cmd, args)
+				if err == nil {
+					_, err = fmt.Fprint(p.Stdout, bashAlone)
+				}
+				return err
+			}
+		}
+	}
 }

@@ -99,6 +99,13 @@ func (p *Program) Host(flags map[string]any) (*host.Host, error) {
 	return h, nil
 }
 
+// Trustable fails where the configuration would not load if the project of c were trusted.
+func (p *Program) Trustable(c *config.Config) error {
+	_, _, err := config.Load(config.Options{Home: c.Home, Cwd: c.Cwd, Profile: p.Profile, Overrides: p.Overrides,
+		Env: p.Getenv, Trusted: true})
+	return err
+}
+
 // Again are the flags that have another Kerf read the configuration that this one reads.
 func (p *Program) Again() []string {
 	var args []string

@@ -1,7 +1,9 @@
 package program
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -77,5 +79,51 @@ func flagHint(cmd *cobra.Command, err error) string {
 
 // FlagError is the error for flags that cmd does not take.
 func FlagError(cmd *cobra.Command, err error) error {
-	return &Error{Code: 2, Err: err, Hint: flagHint(cmd, err)}
+	return &Error{Code: 2, Err: inWords(err), Hint: flagHint(cmd, err)}
 }
+
+// inWords is err with what a value should be, in the place of what Go's parsers say.
+func inWords(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	want := ""
+	switch bad.GetFlag().Value.Type() {
+	case "int", "int64", "uint", "uint64":
+		want = "give a whole number"
+	case "duration":
+		want = "give a time with its unit, such as 90s or 10m"
+	case "float64":
+		want = "give a number"
+	case "bool":
+		want = "give true or false"
+	default:
+		return err
+	}
+	return fmt.Errorf("%s: %s", strings.TrimSuffix(err.Error(), ": "+bad.Unwrap().Error()), want)
+}
+
+// Count is the value of a flag that is a number of things, 1 or more.
+type Count int
+
+// Set reads it.
+func (c *Count) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return errors.New("give a whole number, 1 or more")
+	}
+	*c = Count(n)
+	return nil
+}
+
+// String writes it, 0 as nothing.
+func (c *Count) String() string {
+	if *c == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(*c))
+}
+
+// Type names the kind of value.
+func (c *Count) Type() string { return "count" }

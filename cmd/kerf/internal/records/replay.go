@@ -64,7 +64,11 @@ func printReplay(p *program.Program, r replay.Report) {
 	fmt.Fprintf(w, "session %s: %d calls replayed, %d not run again\n", r.Session, r.Calls, r.TakenOver)
 	d := r.Divergence
 	if d == nil {
-		fmt.Fprintln(w, "every call gave the same result and changed the same files")
+		if r.Calls == 0 {
+			fmt.Fprintln(w, "nothing was compared")
+		} else {
+			fmt.Fprintln(w, "every replayed call gave the same result and changed the same files")
+		}
 		return
 	}
 	fmt.Fprintf(w, "first divergence: turn %s, round %d, call %s (%s): %s\n", d.Turn, d.Round, visible.Plain(d.Call),

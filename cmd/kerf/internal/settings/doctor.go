@@ -20,7 +20,8 @@ import (
 )
 
 const doctorAbout = `Checks what Kerf needs on this machine by trying it. It runs a command in each sandbox
-backend, starts git and ripgrep, and writes to Kerf's home. It sends no request to a model.
+backend, starts git and ripgrep, and writes to Kerf's home. It sends no request to a model, and
+starts no MCP server: it looks for their programs and variables (kerf mcp get NAME --check starts one).
 
 With --full it also tries what Kerf promises, in a directory and a home of its own: edits,
 commands and what is known of them, undo, the sandbox, a kill in the middle of a command. It

@@ -106,13 +106,17 @@ func addServer(p *program.Program, name string, s map[string]any, lists pairs, c
 	if err := edit.Set(file, document.Key("mcp_servers", name), s); err != nil {
 		return err
 	}
-	if _, err := p.Host(nil); err != nil { // what does not load must not stay
+	h, err := p.Host(nil)
+	if err != nil { // what does not load must not stay
 		if undo := edit.Unset(file, document.Key("mcp_servers", name)); undo != nil {
 			return fmt.Errorf("%w; and %w", err, undo)
 		}
 		return err
 	}
 	fmt.Fprintf(p.Stdout, "added %s to %s\n", name, file)
+	if why := h.MCP().Lacks(name); why != "" {
+		fmt.Fprintf(p.Stderr, "kerf: warning: MCP server %s cannot start yet: %s\n", name, visible.Plain(why))
+	}
 	return nil
 }
 

@@ -49,8 +49,10 @@ func runTrust(p *program.Program, yes, no bool) error {
 		if err != nil {
 			return fmt.Errorf("this project cannot be trusted as it is: %w", err)
 		}
-		err = trust.Accept(c.Home, c.Root, hash)
-		if err != nil {
+		if err := p.Trustable(c); err != nil {
+			return err
+		}
+		if err := trust.Accept(c.Home, c.Root, hash); err != nil {
 			return err
 		}
 	case no:

@@ -37,7 +37,7 @@ but what you put there.`
 var kept = map[string]string{
 	"config.toml": "your settings", "auth.json": "keys", "auth.json.lock": "a lock", "sessions": "recorded sessions",
 	"workspaces": "what undo needs", "worktrees": "work trees: those you named, and those of sub-agents",
-	"tries": "tries that were neither kept nor thrown away", "plugins": "plugins and their data", "locks": "locks",
+	"tries": "tries, and their numbers", "plugins": "plugins and their data", "locks": "locks",
 	"run": "the socket of kerf serve", "history.jsonl": "your prompts", "models.json": "facts of models",
 	"programs": "an empty directory", "prompts": "your commands", "skills": "your skills", "rules": "your rules",
 	"themes": "your themes", "hooks.json": "your hooks", "AGENTS.md": "your instructions",

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -18,9 +19,11 @@ import (
 	"kerf/cmd/kerf/internal/start/pictures"
 	"kerf/cmd/kerf/internal/trying"
 	"kerf/cmd/kerf/internal/worktrees"
+	"kerf/internal/config"
 	"kerf/internal/front/exec"
 	"kerf/internal/host"
 	"kerf/internal/protocol"
+	"kerf/internal/text/visible"
 	"kerf/internal/work/changes/retention"
 )
 
@@ -46,7 +49,7 @@ type execOptions struct {
 	source        string
 	resume, fork  string
 	forkTurn      string
-	maxTurns      int
+	maxTurns      program.Count
 	timeout       time.Duration
 	try           string
 	goal          protocol.Goal
@@ -101,7 +104,7 @@ func execCommand(p *program.Program) *cobra.Command {
 	f.BoolVar(&o.bypass, "yolo", false, "the same")
 	f.StringVar(&o.color, "color", "auto", "always, never or auto (`when`)")
 	f.StringVar(&o.source, "thread-source", "exec", "what the session's metadata names as its `source`")
-	f.IntVar(&o.maxTurns, "max-turns", 0, "end the turn after `n` model requests; exit code 1")
+	f.Var(&o.maxTurns, "max-turns", "end the turn after `n` model requests; exit code 1")
 	f.DurationVar(&o.timeout, "timeout", 0, "end the turn after this `time`, such as 90s or 10m; exit code 1")
 	f.StringVar(&o.goal.Text, "goal", "", "what has to be reached (`text`): it is stated again after a compaction; with "+
 		"--check the turn goes on until the check passes")
@@ -200,7 +203,7 @@ func (o *execOptions) request(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := expand(ctx, h, prompt); err != nil {
+	if err := expand(ctx, h, o.p.Stderr, prompt); err != nil {
 		return err
 	}
 	resumed := o.resume != "" || o.last || o.fork != "" // it keeps its own
@@ -341,10 +344,7 @@ func (o *execOptions) settings() (protocol.Settings, error) {
 
 // bound turns the flags for budgets into settings.
 func (o *execOptions) bound() error {
-	switch {
-	case o.maxTurns < 0:
-		return program.Misuse("--max-turns %d: give a number of model requests, 1 or more", o.maxTurns)
-	case o.timeout < 0 || o.timeout > 0 && o.timeout < time.Second:
+	if o.timeout < 0 || o.timeout > 0 && o.timeout < time.Second {
 		return program.Misuse("--timeout %s: give a second or more", o.timeout)
 	}
 	if o.maxTurns > 0 {
@@ -440,7 +440,7 @@ func (o *execOptions) prompt(args []string) ([]protocol.Input, error) {
 }
 
 // expand puts the text of a command of the user's in place of its name: /name words.
-func expand(ctx context.Context, h *host.Host, prompt []protocol.Input) error {
+func expand(ctx context.Context, h *host.Host, stderr io.Writer, prompt []protocol.Input) error {
 	line, ok := strings.CutPrefix(prompt[0].Text, "/")
 	if !ok {
 		return nil
@@ -450,12 +450,33 @@ func expand(ctx context.Context, h *host.Host, prompt []protocol.Input) error {
 		return err
 	}
 	end := strings.IndexAny(line+" ", " \n")
+	name := line[:end]
 	for _, p := range list {
-		if p.Name == line[:end] && !p.Skill {
+		if p.Name == name && !p.Skill {
 			prompt[0].Text = p.Expand(strings.TrimSpace(line[end:]))
+			return nil
 		}
 	}
+	if looksLikeCommand(name) {
+		why := "it goes to the model as it is"
+		if t := h.Config.Trust(h.Config.Root); t != config.Trusted && h.Config.Root != "" {
+			why += "; this project is " + string(t) + ", and commands of its own count once it is trusted (kerf trust)"
+		}
+		fmt.Fprintf(stderr, "kerf: there is no command /%s: %s\n", visible.Plain(name), why)
+	}
 	return nil
+}
+
+// looksLikeCommand reports whether a word behind a slash is written as the name of a command,
+// and names no file.
+func looksLikeCommand(name string) bool {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_:", r)
+	}) {
+		return false
+	}
+	_, err := os.Lstat("/" + name)
+	return err != nil
 }
 
 // patience is how long standard input may send nothing before the user is told that

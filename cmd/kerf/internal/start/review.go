@@ -100,7 +100,8 @@ func (o *reviewOptions) review(ctx context.Context, args []string) error {
 		return err
 	}
 	if o.schema != "" {
-		return program.Misuse("--output-schema is for kerf exec PROMPT; what a review finds has a form of its own, see --json")
+		return program.Misuse("--output-schema is for kerf exec PROMPT; what a review finds has a form of its own: " +
+			"see --json")
 	}
 	if err := program.Writable("--output-last-message", o.lastMessage); err != nil {
 		return err

@@ -34,6 +34,9 @@ func (o *tuiOptions) trustQuestion(h *host.Host) (*tui.Trust, error) {
 		if !yes {
 			return trust.Refuse(c.Home, c.Root)
 		}
+		if err := o.p.Trustable(c); err != nil {
+			return err
+		}
 		if err := trust.Accept(c.Home, c.Root, hash); err != nil {
 			return err
 		}

@@ -498,6 +498,9 @@ func (q *Question) View(width, height int) panels.View {
 		rows = append(rows, style.L(style.Bad, "screen too small").Cut(width))
 	case end < len(whole):
 		more := fmt.Sprintf("%d more rows: pgdown shows them; you can allow it then", len(whole)-end)
+		if style.Width(more) > width {
+			more = fmt.Sprintf("pgdown: %d more, then allow", len(whole)-end)
+		}
 		rows = append(rows, style.L(style.Warn, more).Cut(width))
 	case q.top > 0:
 		rows = append(rows, style.L(style.Dim, "end; pgup goes back").Cut(width))

@@ -3,6 +3,8 @@ package pictures
 
 import (
 	"encoding/base64"
+	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,8 +22,11 @@ const maxImage = 20 << 20
 func URL(path string) (string, error) {
 	named := path
 	path, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", program.Misuse("--image %s: there is no such file", named)
+	}
 	if err != nil {
-		return "", program.Misuse("--image: %v", err)
+		return "", program.Misuse("--image %s: %v", named, err)
 	}
 	if err := staysHere(named, path); err != nil {
 		return "", err
