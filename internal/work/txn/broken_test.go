@@ -245,7 +245,7 @@ func TestTheJournalIsItsOwnersAlone(t *testing.T) {
 	if st, err := os.Stat(f.w.Dir); err != nil || st.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", st.Mode(), err)
 	}
-	if st, err := os.Stat(f.w.journal.path); err != nil || st.Mode().Perm() != 0o600 {
+	if st, err := os.Stat(f.w.journal.Path); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", st.Mode(), err)
 	}
 }

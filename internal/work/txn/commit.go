@@ -41,7 +41,7 @@ func (w *Workspace) Commit(ctx context.Context, set delta.Set, o CommitOptions) 
 		return Outcome{Exact: true}, err
 	}
 	defer release()
-	if w.journal.pending() {
+	if w.journal.Pending() {
 		if _, err := w.settle(); err != nil {
 			return Outcome{Exact: true}, fmt.Errorf("recover what a crash left: %w", err)
 		}
@@ -69,6 +69,10 @@ type job struct {
 	freed map[string]string
 	// goes are the directories of o.Prune that are there.
 	goes map[string]*op
+	// opens are the operations that have opened directories already; begun says that the
+	// journal knows of something.
+	opens []*op
+	begun bool
 }
 
 // hold begins a step that opens each directory once; what it returns ends it.
@@ -95,14 +99,19 @@ func (j *job) fail(path string, err error) error {
 }
 
 func (j *job) run(ctx context.Context) error {
-	if err := j.plan(j.set); err != nil {
-		return err
+	err := j.unlock()
+	if err == nil {
+		err = j.plan(j.set)
 	}
-	if len(j.ops) == 0 {
-		return j.summary()
+	if err == nil {
+		err = ctx.Err()
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if err != nil {
+		j.ops = j.opens
+		return j.abandon(err)
+	}
+	if !slices.ContainsFunc(j.ops, (*op).lasts) {
+		return j.abandon(j.summary())
 	}
 	if err := j.prepare(); err != nil {
 		return j.abandon(err)
@@ -129,15 +138,11 @@ func (j *job) summary() error {
 
 // prepare stores the images, stages the new files, and announces both.
 func (j *job) prepare() error {
-	begin := record{Type: "begin", ID: j.id, Each: j.each(), Entry: j.o.entry(j.id), Ops: j.ops}
-	begin.Entry.Time = time.Now().UTC()
-	for _, r := range j.w.Tree.Roots() {
-		begin.Roots = append(begin.Roots, ledger.Path(r))
+	if err := j.begin(j.ops); err != nil {
+		return err
 	}
-	begin.Place = placeOf(j.w.Tree, j.w.Tree.Roots()[0])
-	// Flushed, so that even a power failure leaves no file that nobody knows of.
-	if err := j.w.journal.add(begin, j.w.Durable); err != nil {
-		return fmt.Errorf("begin: %w", err)
+	if err := j.open(j.ops); err != nil {
+		return err
 	}
 	if err := j.stage(); err != nil {
 		return err
@@ -147,14 +152,30 @@ func (j *job) prepare() error {
 			return err
 		}
 	}
-	intent := record{Type: "intent", ID: j.id}
+	intent := record{V: journalFormat, Type: "intent", ID: j.id}
 	careful := !j.each() // one rename needs no witness, but two do, and so does a write in place
 	for _, o := range j.ops {
 		intent.Staged = append(intent.Staged, o.staged)
 		careful = careful || o.Kind == opInPlace
 	}
-	if err := j.w.journal.add(intent, careful && j.w.Durable); err != nil {
+	if err := j.w.journal.Add(intent, careful && j.w.Durable); err != nil {
 		return fmt.Errorf("intent: %w", err)
+	}
+	return nil
+}
+
+// begin announces what ops touch. It is flushed, so that even a power failure leaves no file
+// that nobody knows of.
+func (j *job) begin(ops []*op) error {
+	j.begun = true
+	begin := record{V: journalFormat, Type: "begin", ID: j.id, Each: j.each(), Entry: j.o.entry(j.id), Ops: ops}
+	begin.Entry.Time = time.Now().UTC()
+	for _, r := range j.w.Tree.Roots() {
+		begin.Roots = append(begin.Roots, ledger.Path(r))
+	}
+	begin.Place = placeOf(j.w.Tree, j.w.Tree.Roots()[0])
+	if err := j.w.journal.Add(begin, j.w.Durable); err != nil {
+		return fmt.Errorf("begin: %w", err)
 	}
 	return nil
 }
@@ -277,8 +298,8 @@ func (j *job) undoOne(o *op) {
 
 // do performs one operation, and checks that it takes away only what was seen.
 func do(t *tree.Tree, o *op) error {
-	if o.Kind == opChmod { // maybe of a root
-		return chmodDir(t, string(o.Path), o.Mode)
+	if o.Kind == opChmod {
+		return nil // it is open, and gets its mode in the end
 	}
 	return in(t, string(o.Path), func(d *tree.Dir, name string) error {
 		switch o.Kind {
@@ -408,7 +429,7 @@ func (j *job) enter() error {
 // clean removes the temporary files. What cannot be removed now is told, and removed by
 // whoever is next.
 func (j *job) clean() error {
-	err := j.w.clean(j.w.Tree, j.ops)
+	err := j.w.clean(j.w.Tree, j.ops, j.out.Entry)
 	if errors.As(err, (*strays)(&j.out.Left)) {
 		return nil
 	}
@@ -449,7 +470,7 @@ func fillEntry(e *ledger.Entry, ops []*op) {
 		case opRmdir:
 			gone = append(gone, ledger.Dir{Path: o.Path, Mode: o.Mode})
 		case opChmod:
-			if !o.Fixed { // the directory was there before
+			if o.lasts() {
 				e.Modes = append(e.Modes, ledger.DirMode{Path: o.Path, Pre: o.Was, Post: o.Mode})
 			}
 		}
@@ -464,7 +485,9 @@ func (j *job) abandon(err error) error {
 	if errors.As(err, &pe) && len(j.out.Failed) == 0 {
 		j.out.Failed = append(j.out.Failed, pe)
 	}
-	_ = j.clean()
+	if j.begun {
+		_ = j.clean()
+	}
 	return err
 }
 
@@ -480,10 +503,12 @@ func (j *job) retreat(err error) error {
 	err = errors.Join(err, undoErr)
 	j.setCommitted(landed)
 	if len(landed) == 0 || errors.Is(undoErr, errHalf) {
+		j.w.shut(j.w.Tree, j.ops, nil)
 		return err // the journal keeps it for the next recovery
 	}
 	e := j.entryOf(landed)
 	if appendErr := j.w.Ledger.Append(e); appendErr != nil {
+		j.w.shut(j.w.Tree, j.ops, nil)
 		return errors.Join(err, appendErr)
 	}
 	j.out.Entry = e

@@ -13,6 +13,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
+	"kerf/internal/work/txn/modes"
 )
 
 // free notes which files and links the set removes.
@@ -57,7 +58,7 @@ func (j *job) leaving() error {
 func (j *job) removal(real string) (o *op) {
 	_ = in(j.tree, real, func(d *tree.Dir, name string) error {
 		if sig, err := d.Sig(name); err == nil && sig.Mode.IsDir() {
-			o = &op{Kind: opRmdir, Path: ledger.Path(real), Mode: uint32(sig.Mode.Perm()), Maybe: true}
+			o = &op{Kind: opRmdir, Path: ledger.Path(real), Mode: j.modeBefore(real, uint32(sig.Mode.Perm())), Maybe: true}
 		}
 		return nil
 	})
@@ -189,33 +190,140 @@ func (m *directories) above(p string) (base string, err error) {
 	}
 }
 
-// modes are the operations that change permission bits of directories: those that
-// open directories to their owner come first, the others last. Directories that are
-// made are open until everything is in them.
-func (j *job) modes(made []*op) (opened, closed []*op) {
-	for _, o := range made {
-		if o.Fixed && o.Mode&0o700 != 0o700 {
-			closed = append(closed, &op{Kind: opChmod, Path: o.Path, Mode: o.Mode, Was: o.Mode | 0o700, Fixed: true})
+// unlock opens directories that keep us from what the commit is about: those of which it
+// changes the mode, and, where modes are given back, all others. What is in some of them can
+// only be looked at then. The journal knows of them first.
+func (j *job) unlock() error {
+	if !j.o.exactModes() && len(j.o.Chmod) == 0 {
+		return nil // a mode that stays is obeyed
+	}
+	shut := modes.In(j.tree)
+	for _, c := range j.set {
+		if p, err := j.tree.Resolve(c.Path); err == nil {
+			shut.Change(p)
 		}
 	}
+	for _, dir := range j.o.Make {
+		shut.Change(string(dir.Path))
+	}
+	for _, dir := range j.o.Prune {
+		shut.Change(dir)
+	}
+	wanted := map[string]ledger.DirMode{}
+	for _, m := range j.o.Chmod {
+		shut.Reach(string(m.Path))
+		wanted[string(m.Path)] = m
+	}
+	for known := -1; len(j.opens) > known; {
+		known = len(j.opens)
+		for _, d := range shut.Find() {
+			m, changes := wanted[d.Path]
+			if changes = changes && m.Pre == d.Was; changes {
+				d.Want = m.Post
+			}
+			if (changes || j.o.exactModes()) && j.opened(d.Path) == nil && j.tree.CheckWrite(d.Path, nil) == nil {
+				j.opens = append(j.opens, modeOp(d))
+			}
+		}
+		if len(j.opens) == known {
+			break
+		}
+		if err := j.begin(j.opens); err != nil {
+			return err
+		}
+		if err := j.open(j.opens[known:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// modeOp is the operation that opens d, and gives it its mode in the end.
+func modeOp(d modes.Dir) *op {
+	return &op{Kind: opChmod, Path: ledger.Path(d.Path), Mode: d.Want, Was: d.Was, Dir: d.ID}
+}
+
+// opened is the operation that has opened the directory already, or nil.
+func (j *job) opened(real string) *op {
+	for _, o := range j.opens {
+		if string(o.Path) == real {
+			return o
+		}
+	}
+	return nil
+}
+
+// modeBefore is the mode that a directory had before it was opened.
+func (j *job) modeBefore(real string, have uint32) uint32 {
+	if o := j.opened(real); o != nil {
+		return o.Was
+	}
+	return have
+}
+
+// open opens the directories of ops.
+func (j *job) open(ops []*op) error {
+	for _, o := range ops {
+		if o.Kind != opChmod || o.tried {
+			continue
+		}
+		if err := modes.Begin(j.w.Tree, o.dir()); err != nil {
+			o.skip = true
+			if err := j.fail(o.name(), err); err != nil {
+				return err
+			}
+		}
+		o.tried = true
+	}
+	return nil
+}
+
+// changed are the operations on directories that get other permission bits and are not
+// opened yet.
+func (j *job) changed() (ops []*op) {
 	for _, m := range j.o.Chmod {
 		real, err := j.tree.Entry(string(m.Path))
-		if err != nil || j.o.Real && real != string(m.Path) || j.tree.CheckWrite(real, nil) != nil {
+		if err != nil || j.o.Real && real != string(m.Path) || j.tree.CheckWrite(real, nil) != nil || j.opened(real) != nil {
 			continue
 		}
-		if have, err := permsOf(j.tree, real); err != nil || have != m.Pre || m.Pre == m.Post {
-			continue
-		}
-		o := &op{Kind: opChmod, Path: ledger.Path(real), Mode: m.Post, Was: m.Pre}
-		if o.Mode&0o700 == 0o700 {
-			opened = append(opened, o)
-		} else {
-			closed = append(closed, o)
+		have, id, err := modes.Of(j.tree, real)
+		if err == nil && have == m.Pre && m.Pre != m.Post {
+			ops = append(ops, modeOp(modes.Dir{Path: real, ID: id, Was: m.Pre, Want: m.Post}))
 		}
 	}
-	slices.SortFunc(opened, parentsFirst)
-	childrenFirst(closed)
-	return opened, closed
+	slices.SortFunc(ops, parentsFirst)
+	return ops
+}
+
+// dir is what the operation does to the mode of its directory.
+func (o *op) dir() modes.Dir {
+	d := modes.Dir{Path: string(o.Path), ID: o.Dir, Was: o.Was, Want: o.Mode}
+	if o.Kind != opChmod {
+		d.Was, d.Made = o.Mode, true
+	}
+	return d
+}
+
+// modesOf are the directories of ops that are opened while the commit works, each with the mode
+// that it gets if e is what came of the commit; nil for nothing.
+func modesOf(ops []*op, e *ledger.Entry) (dirs []modes.Dir) {
+	for _, o := range ops {
+		d := o.dir()
+		switch {
+		case o.skip && o.Kind == opChmod:
+			continue
+		case o.Kind == opChmod:
+			if e == nil || !slices.Contains(e.Modes, ledger.DirMode{Path: o.Path, Pre: o.Was, Post: o.Mode}) {
+				d.Want = d.Was
+			}
+		case o.Kind == opMkdir && o.Fixed:
+		case o.Kind == opRmdir && !(e != nil && slices.Contains(e.Gone, ledger.Dir{Path: o.Path, Mode: o.Mode})):
+		default:
+			continue
+		}
+		dirs = append(dirs, d)
+	}
+	return dirs
 }
 
 func doMkdir(t *tree.Tree, d *tree.Dir, name string, o *op) error {
@@ -232,8 +340,12 @@ func doMkdir(t *tree.Tree, d *tree.Dir, name string, o *op) error {
 	if err != nil || !o.Fixed {
 		return err
 	}
-	// The owner can always get at what is about to be put there.
-	return chmodDir(t, string(o.Path), o.Mode|0o700)
+	made, err := t.OpenDir(string(o.Path))
+	if err != nil {
+		return err
+	}
+	defer made.Close()
+	return made.Chmod(fs.FileMode(o.dir().Open()))
 }
 
 func doRmdir(d *tree.Dir, name string, o *op) error {
@@ -245,50 +357,12 @@ func doRmdir(d *tree.Dir, name string, o *op) error {
 	return err
 }
 
-// undoRmdir makes the directory again, with its mode, also when that was cut short.
-func undoRmdir(t *tree.Tree, d *tree.Dir, name string, o *op) error {
+// undoRmdir makes the directory again, also when that was cut short. It gets its mode in the
+// end.
+func undoRmdir(d *tree.Dir, name string) error {
 	err := d.Mkdir(name, 0o700)
 	if errors.Is(err, fs.ErrExist) {
-		sig, err := d.Sig(name)
-		if err != nil || !sig.Mode.IsDir() || sig.Mode.Perm() != 0o700 {
-			return err
-		}
-	} else if err != nil {
-		return err
-	}
-	if o.Mode == 0 || o.Mode == 0o700 {
 		return nil
 	}
-	return chmodDir(t, string(o.Path), o.Mode)
-}
-
-func undoChmod(t *tree.Tree, o *op) error {
-	have, err := permsOf(t, string(o.Path))
-	if err != nil || have != o.Mode {
-		return err
-	}
-	return chmodDir(t, string(o.Path), o.Was)
-}
-
-// permsOf are the permission bits of a directory, which may be a root; no such bits where none is.
-func permsOf(t *tree.Tree, real string) (uint32, error) {
-	d, err := t.OpenDir(real)
-	if isAbsent(err) {
-		return ^uint32(0), nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer d.Close()
-	sig, err := d.Sig(".")
-	return uint32(sig.Mode.Perm()), err
-}
-
-func chmodDir(t *tree.Tree, real string, mode uint32) error {
-	d, err := t.OpenDir(real)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Chmod(fs.FileMode(mode))
+	return err
 }

@@ -16,6 +16,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/txn/journal"
 )
 
 // dirScene is a commit that also makes, removes and changes directories.
@@ -218,7 +219,7 @@ func TestTheNameOfTheJournalIsDurable(t *testing.T) {
 	})
 	old := f.snapshot()
 	dir := filepath.Join(f.home, "journal")
-	for range newLevels + 1 {
+	for range journal.NewLevels + 1 {
 		broken = dir
 		if _, err := w.Commit(context.Background(), delta.Set{f.change("a", "new"), f.change("b", "new")}, CommitOptions{}); err == nil {
 			t.Errorf("%s is not flushed, and it commits", dir)
@@ -257,7 +258,7 @@ func TestRootsThatAreGone(t *testing.T) {
 	}
 	f2.root += "2"
 	w := f2.open(false, nil)
-	if w.Unrecovered != nil || w.journal.pending() || len(f2.snapshot()) > 0 {
+	if w.Unrecovered != nil || w.journal.Pending() || len(f2.snapshot()) > 0 {
 		t.Errorf("%v, %v", w.Unrecovered, f2.snapshot())
 	}
 }

@@ -38,11 +38,8 @@ func (w *Workspace) flush(t *tree.Tree, ops []*op) error {
 	seen := make(map[string]bool)
 	return w.flushBy(t, ops, func(o *op) string {
 		name := string(o.Path)
-		if o.Kind == opChmod {
-			name += "/." // the directory itself, which may be a root
-		}
 		dir := path.Dir(name)
-		if seen[dir] || o.Kind == opInPlace {
+		if seen[dir] || o.Kind == opInPlace || o.Kind == opChmod {
 			return ""
 		}
 		seen[dir] = true

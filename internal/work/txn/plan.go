@@ -289,8 +289,7 @@ func (j *job) arrange() error {
 	}
 	late, early = hoist(late, early, writes, dirs.at)
 	must, may := j.emptied(early, writes, dirs.at)
-	opened, closed := j.modes(dirs.list())
-	j.ops = slices.Concat(early, must, opened, dirs.list(), files, late, may, closed)
+	j.ops = slices.Concat(j.opens, j.changed(), early, must, dirs.list(), files, late, may)
 	j.ops = slices.DeleteFunc(j.ops, func(o *op) bool { return o.skip })
 	return nil
 }

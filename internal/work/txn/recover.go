@@ -14,6 +14,8 @@ import (
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
+	"kerf/internal/work/tree/handle"
+	"kerf/internal/work/txn/modes"
 )
 
 // Report is what Recover found and did.
@@ -40,7 +42,7 @@ func (w *Workspace) Recover(ctx context.Context) (Report, error) {
 // settle is Recover under the lock.
 func (w *Workspace) settle() (Report, error) {
 	var r Report
-	txs, err := w.journal.read()
+	txs, err := readJournal(&w.journal)
 	if err != nil {
 		return r, err
 	}
@@ -62,10 +64,10 @@ func (w *Workspace) settle() (Report, error) {
 	if left != nil {
 		return r, left
 	}
-	if !w.journal.pending() {
+	if !w.journal.Pending() {
 		return r, nil
 	}
-	return r, w.journal.clear()
+	return r, w.journal.Clear()
 }
 
 func (w *Workspace) settleOne(tx *transaction, r *Report) error {
@@ -76,37 +78,40 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 	for _, o := range tx.Ops {
 		o.pre, o.post = o.Pre.Image(), o.Post.Image()
 	}
-	committed, err := w.inLedger(tx.ID)
-	switch {
-	case err != nil:
+	e, err := w.inLedger(tx.ID)
+	if err != nil {
 		return err
-	case committed:
+	}
+	modes.Again(t, modesOf(tx.Ops, e))
+	switch {
+	case e != nil:
 		r.Finished++
 	case tx.Each: // also without the intent, which is not flushed for one file
-		err = w.settleEach(t, tx, r)
+		e, err = w.settleEach(t, tx, r)
 	case !tx.intent:
 		r.TakenBack++
 	default:
-		err = w.settleAll(t, tx, r)
+		e, err = w.settleAll(t, tx, r)
 	}
 	if err != nil {
+		w.shut(t, tx.Ops, nil) // until the next recovery
 		return err
 	}
-	return w.sweep(t, tx.Ops)
+	return w.sweep(t, tx.Ops, e)
 }
 
 // settleAll takes a transaction back, and enters what cannot be.
-func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, r *Report) error {
+func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, r *Report) (*ledger.Entry, error) {
 	landed, exact, err := undoAll(t, w.Store, tx.Ops)
 	if err != nil {
-		return err // trouble with the disk: try again later, also what is half written
+		return nil, err // trouble with the disk: try again later, also what is half written
 	}
 	if flushErr := w.flush(t, tx.Ops); flushErr != nil {
-		return flushErr
+		return nil, flushErr
 	}
 	if len(landed) == 0 && exact {
 		r.TakenBack++
-		return nil
+		return nil, nil
 	}
 	for _, o := range landed {
 		r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errConflict})
@@ -115,12 +120,12 @@ func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, r *Report) error {
 }
 
 // settleEach keeps the files whose change landed.
-func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) error {
+func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) (*ledger.Entry, error) {
 	var landed []*op
 	for _, o := range tx.Ops {
 		ok, err := finished(t, o)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if ok {
 			landed = append(landed, o)
@@ -132,26 +137,26 @@ func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) error {
 		if ok, err = undo(t, w.Store, o); ok {
 			r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errConflict})
 		} else if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if !slices.ContainsFunc(landed, (*op).isChange) {
 		r.TakenBack++
 		for _, o := range slices.Backward(landed) { // only directories
 			if _, err := undo(t, w.Store, o); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return nil
+		return nil, nil
 	}
 	r.Kept += len(landed)
 	if err := w.flush(t, tx.Ops); err != nil {
-		return err
+		return nil, err
 	}
 	return w.enterLate(tx, landed, true)
 }
 
-func (w *Workspace) enterLate(tx *transaction, landed []*op, exact bool) error {
+func (w *Workspace) enterLate(tx *transaction, landed []*op, exact bool) (*ledger.Entry, error) {
 	e := &ledger.Entry{Cause: ledger.CauseTool}
 	if tx.Entry != nil {
 		*e = *tx.Entry
@@ -159,9 +164,9 @@ func (w *Workspace) enterLate(tx *transaction, landed []*op, exact bool) error {
 	e.ID, e.Exact = tx.ID, exact
 	fillEntry(e, landed)
 	if err := w.Ledger.Append(e); err != nil || !w.Durable {
-		return err
+		return e, err
 	}
-	return w.Ledger.Sync()
+	return e, w.Ledger.Sync()
 }
 
 // treeFor returns a tree over the roots of the transaction, which may have had more
@@ -188,20 +193,21 @@ func (w *Workspace) treeFor(tx *transaction) (*tree.Tree, error) {
 // thing that happened in the workspace, but others append to the ledger too.
 const maxSearch = 4096
 
-func (w *Workspace) inLedger(id string) (bool, error) {
+// inLedger returns the entry of a transaction, nil if there is none.
+func (w *Workspace) inLedger(id string) (*ledger.Entry, error) {
 	n := 0
 	for e, err := range w.Ledger.Backward() {
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if e.ID == id {
-			return true, nil
+			return &e, nil
 		}
 		if n++; n == maxSearch {
 			break
 		}
 	}
-	return false, nil
+	return nil, nil
 }
 
 var errConflict = errors.New("changed by somebody else after an interrupted commit; left as it is")
@@ -256,17 +262,17 @@ func withOtherNames(t *tree.Tree, ops, landed []*op) []*op {
 // somebody else has built upon it.
 func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 	if o.Kind == opChmod {
-		return false, undoChmod(t, o)
+		return false, nil // it gets its mode in the end
 	}
 	err = in(t, string(o.Path), func(d *tree.Dir, name string) error {
 		switch o.Kind {
 		case opMkdir:
-			if err := d.Rmdir(name); err != nil && !isAbsent(err) && !isNotEmpty(err) {
+			if err := d.Rmdir(name); err != nil && !isAbsent(err) && !handle.IsNotEmpty(err) {
 				return err
 			}
 			return nil
 		case opRmdir:
-			return undoRmdir(t, d, name, o)
+			return undoRmdir(d, name)
 		case opLinked:
 			return nil // the operation on the other name does it
 		case opCreate:
@@ -400,8 +406,7 @@ func load(s *store.Store, i *delta.Image) (*delta.Image, error) {
 // finished reports whether o has been performed to its end.
 func finished(t *tree.Tree, o *op) (done bool, err error) {
 	if o.Kind == opChmod {
-		have, err := permsOf(t, string(o.Path))
-		return err == nil && have == o.Mode, err
+		return true, nil // with the others
 	}
 	if o.Kind == opRemove {
 		return isAside(t, o)
@@ -434,35 +439,52 @@ func finished(t *tree.Tree, o *op) (done bool, err error) {
 	return done, err
 }
 
-// clean removes the temporary files of ops and empties the journal.
-func (w *Workspace) clean(t *tree.Tree, ops []*op) error {
-	if err := w.sweep(t, ops); err != nil {
+// clean sweeps and empties the journal.
+func (w *Workspace) clean(t *tree.Tree, ops []*op, e *ledger.Entry) error {
+	if err := w.sweep(t, ops, e); err != nil {
 		return err
 	}
-	return w.journal.clear()
+	return w.journal.Clear()
 }
 
-// strays are temporary files that could not be removed; the journal keeps their names.
+// strays are temporary files that could not be removed, and directories that could not be given
+// their modes; the journal keeps their names.
 type strays []PathError
 
 // Error names the first one and its reason.
 func (s strays) Error() string {
 	if len(s) == 1 {
-		return fmt.Sprintf("remove the temporary file %s: %v", s[0].Path, s[0].Err)
+		return fmt.Sprintf("clean up %s: %v", s[0].Path, s[0].Err)
 	}
-	return fmt.Sprintf("remove %d temporary files, such as %s: %v", len(s), s[0].Path, s[0].Err)
+	return fmt.Sprintf("clean up %d files and directories, such as %s: %v", len(s), s[0].Path, s[0].Err)
 }
 
 // Unwrap returns the first reason.
 func (s strays) Unwrap() error { return s[0].Err }
 
+// shut gives the directories of ops the modes that they have if e is what came of them; nil
+// for nothing.
+func (w *Workspace) shut(t *tree.Tree, ops []*op, e *ledger.Entry) (left strays) {
+	modes.End(t, modesOf(ops, e), w.Durable, func(path string, err error) { left = append(left, PathError{path, err}) })
+	return left
+}
+
 // sweep removes the temporary files of ops, for good: once the journal is empty nobody
-// knows of them any more. One that cannot be removed does not keep the others; the error
-// is strays then.
-func (w *Workspace) sweep(t *tree.Tree, ops []*op) error {
+// knows of them any more. Then it gives directories the modes that e, what came of ops,
+// leaves them. What cannot be removed or changed does not keep the others; the error is
+// strays then.
+func (w *Workspace) sweep(t *tree.Tree, ops []*op, e *ledger.Entry) error {
+	left, err := w.unlinkAll(t, ops)
+	left = append(left, w.shut(t, ops, e)...)
+	if err == nil && len(left) > 0 {
+		return left
+	}
+	return err
+}
+
+func (w *Workspace) unlinkAll(t *tree.Tree, ops []*op) (left strays, err error) {
 	held, release := t.Hold()
 	defer release()
-	var left strays
 	for _, o := range ops {
 		if o.Tmp == "" {
 			continue
@@ -483,9 +505,5 @@ func (w *Workspace) sweep(t *tree.Tree, ops []*op) error {
 			left = append(left, PathError{string(o.Tmp), err})
 		}
 	}
-	err := w.flushSwept(t, ops)
-	if err == nil && len(left) > 0 {
-		return left
-	}
-	return err
+	return left, w.flushSwept(t, ops)
 }

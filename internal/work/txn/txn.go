@@ -5,15 +5,19 @@
 //	validate   every file still is what the change was made for
 //	store      images before and after, so that the change can be taken back
 //	begin      the journal learns what will be touched, and under which names
+//	open       directories that get another mode, or are to be worked in, are opened to
+//	           their owner; those that keep us from looking, before all else
 //	stage      new contents are written aside and flushed
 //	intent     the journal learns that names change from now on
 //	exchange   each file trades names with its staged successor; what came out is
 //	           compared once more with what the change was made for
 //	flush      the directories
 //	entry      one line in the ledger; from here on the change has happened
-//	clean      the old files go, the journal is emptied
+//	clean      the old files go
+//	shut       directories get their modes, the journal is emptied
 //
-// A failure before the entry trades the names back. A crash leaves the journal;
+// A failure before the entry trades the names back, and directories get the modes that they
+// had. A crash leaves the journal;
 // whoever takes the lock next finishes or takes back what it finds there. Several
 // files are committed if and only if the ledger has their entry. One file, or files
 // that were committed each for itself, are committed once their names are traded,
@@ -39,6 +43,8 @@ import (
 	"kerf/internal/work/room"
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
+	"kerf/internal/work/txn/journal"
+	"kerf/internal/work/txn/modes"
 )
 
 // Options join the parts of a workspace.
@@ -68,7 +74,7 @@ type Workspace struct {
 	Options
 	turn    chan struct{} // holds one token: whose turn it is in this process
 	lock    *flock.Flock  // whose turn it is among processes
-	journal journal
+	journal journal.File
 	// Unrecovered says why what a crash left could not be finished when the workspace was
 	// opened.
 	Unrecovered error
@@ -86,10 +92,10 @@ func Open(o Options) (*Workspace, error) {
 		Options: o,
 		turn:    make(chan struct{}, 1),
 		lock:    flock.New(filepath.Join(o.Dir, "lock")),
-		journal: journal{path: filepath.Join(o.Dir, "journal.jsonl"), before: o.Before},
+		journal: journal.File{Path: filepath.Join(o.Dir, "journal.jsonl"), Before: o.Before},
 	}
 	w.turn <- struct{}{}
-	if !w.journal.pending() {
+	if !w.journal.Pending() {
 		return w, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
@@ -108,7 +114,7 @@ func Open(o Options) (*Workspace, error) {
 func (w *Workspace) Close() error {
 	<-w.turn
 	defer func() { w.turn <- struct{}{} }()
-	return w.journal.close()
+	return w.journal.Close()
 }
 
 // Origin says who asked for a change. It goes into the ledger.
@@ -148,7 +154,8 @@ type CommitOptions struct {
 	Gone  []ledger.Dir
 	Modes []ledger.DirMode
 	// Make are directories that the commit makes, with exactly their modes unless these
-	// are 0, if they are not there.
+	// are 0, if they are not there. In no directory that the mode closes to its owner is
+	// anything changed unless Chmod names it or modes are given back, see Cause.
 	Make []ledger.Dir
 	// Prune names directories that the commit removes if they are empty then. One
 	// whose name a file of the set takes must be.
@@ -168,8 +175,9 @@ type Outcome struct {
 	Entry *ledger.Entry
 	// Failed are the files that were left alone, with the reasons.
 	Failed []PathError
-	// Left are temporary files of Kerf's own that could not be removed. The journal knows
-	// them: the next commit, or kerf recover, removes them.
+	// Left are temporary files of Kerf's own that could not be removed, and directories that
+	// could not be given their modes. The journal knows them: the next commit, or kerf
+	// recover, sees to them.
 	Left []PathError
 }
 
@@ -177,8 +185,11 @@ type Outcome struct {
 func (o Outcome) Strays() []string {
 	var told []string
 	for _, f := range o.Left {
-		told = append(told, fmt.Sprintf("a temporary file of Kerf's own is left: %s: %v; when that is mended run: "+
-			"kerf recover", f.Path, f.Err))
+		what := "a temporary file of Kerf's own is left"
+		if errors.Is(f.Err, modes.ErrMode) {
+			what = "a directory is left without the mode that it is to have"
+		}
+		told = append(told, fmt.Sprintf("%s: %s: %v; when that is mended run: kerf recover", what, f.Path, f.Err))
 	}
 	return told
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,14 @@ func newFixture(t *testing.T) *fixture {
 	if err := os.Mkdir(f.root, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // closed directories could not be removed
+		_ = filepath.WalkDir(base, func(p string, d os.DirEntry, err error) error {
+			if d != nil && d.IsDir() {
+				_ = os.Chmod(p, 0o700)
+			}
+			return nil
+		})
+	})
 	f.w = f.open(true, nil)
 	return f
 }
@@ -125,17 +134,28 @@ func (f *fixture) move(from, to string) delta.Set {
 
 func (f *fixture) snapshot() map[string]string { return snapshot(f.t, f.root) }
 
-// snapshot describes every name below root: mode and content.
+// snapshot describes every name below root: mode and content. It looks into closed directories,
+// too.
 func snapshot(t *testing.T, root string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
+	var closed []func() error // those to be closed again, the outermost first
 	err := filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
-		if err != nil || p == root {
+		if err != nil {
 			return err
 		}
 		st, err := d.Info()
 		if err != nil {
 			return err
+		}
+		if perm := st.Mode().Perm(); d.IsDir() && perm&0o500 != 0o500 && os.Geteuid() != 0 {
+			if err := os.Chmod(p, perm|0o700); err != nil {
+				return err
+			}
+			closed = append(closed, func() error { return os.Chmod(p, st.Mode()) })
+		}
+		if p == root {
+			return nil
 		}
 		rel, err := filepath.Rel(root, p)
 		if err != nil {
@@ -159,6 +179,9 @@ func snapshot(t *testing.T, root string) map[string]string {
 		got[rel] = text
 		return nil
 	})
+	for _, again := range slices.Backward(closed) {
+		err = errors.Join(err, again())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +206,7 @@ func (f *fixture) checkClean() {
 			f.t.Errorf("stray %s", name)
 		}
 	}
-	if f.w.journal.pending() {
+	if f.w.journal.Pending() {
 		f.t.Error("journal is not empty")
 	}
 }

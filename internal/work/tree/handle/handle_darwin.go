@@ -21,6 +21,8 @@ func TopFD(path string, flags int) (int, error) {
 
 func statAt(fd int, name string) (Stat, error) { return statByParts(fd, name) }
 
+func (h Dir) chmod(mode uint32) error { return unix.Fchmod(h.fd, mode) }
+
 func syncFileSystem(int) error { return errors.ErrUnsupported }
 
 func renameNoReplace(fd int, name string, toFd int, to string) error {

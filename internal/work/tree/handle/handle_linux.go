@@ -2,6 +2,7 @@ package handle
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unsafe"
@@ -61,7 +62,11 @@ func TopFD(path string, flags int) (int, error) {
 func statAt(fd int, name string) (Stat, error) {
 	const mask = unix.STATX_BASIC_STATS
 	var x unix.Statx_t
-	err := unix.Statx(fd, name, unix.AT_SYMLINK_NOFOLLOW, mask, &x)
+	at, flags := name, unix.AT_SYMLINK_NOFOLLOW
+	if name == "." {
+		at, flags = "", flags|unix.AT_EMPTY_PATH
+	}
+	err := unix.Statx(fd, at, flags, mask, &x)
 	if err == unix.ENOSYS || err == unix.EPERM || err == nil &&
 		(x.Mask&mask != mask || x.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT == 0) {
 		return statByParts(fd, name)
@@ -76,6 +81,19 @@ func statAt(fd int, name string) (Stat, error) {
 		x.Ctime.Sec*1e9 + int64(x.Ctime.Nsec), fileMode(uint32(x.Mode))}
 	s.mount = s.Mode.IsRegular() && x.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 	return s, nil
+}
+
+// chmod gives the directory the mode. A descriptor that may only be searched takes a call of
+// its own, or the name that the descriptor has in /proc.
+func (h Dir) chmod(mode uint32) error {
+	if !h.pathOnly {
+		return unix.Fchmod(h.fd, mode)
+	}
+	err := unix.Fchmodat(h.fd, "", mode, unix.AT_EMPTY_PATH)
+	if err == unix.EOPNOTSUPP || err == unix.ENOSYS { // before Linux 6.6
+		err = unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", h.fd), mode)
+	}
+	return err
 }
 
 // Plain reports whether new files in the directory get our own user and group, and no

@@ -4,9 +4,11 @@ package handle
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -147,16 +149,19 @@ func openat(fd int, name string, flags int) (int, error) {
 // Close releases the descriptor.
 func (h Dir) Close() { _ = unix.Close(h.fd) }
 
-// Lstat tells about name.
+// Lstat tells about name. The directory itself, ".", can also be told about when it may not
+// be entered.
 func (h Dir) Lstat(name string) (Stat, error) { return statAt(h.fd, name) }
 
 // statByParts is statAt where the system needs several calls for it.
 func statByParts(fd int, name string) (Stat, error) {
 	var st, dir unix.Stat_t
-	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstat(fd, &dir); err != nil {
 		return Stat{}, err
 	}
-	if err := unix.Fstat(fd, &dir); err != nil {
+	if name == "." {
+		st = dir
+	} else if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return Stat{}, err
 	}
 	s := Stat{Nlink: uint64(st.Nlink), uid: st.Uid, gid: st.Gid, dev: uint64(dir.Dev), fixed: true}
@@ -322,6 +327,9 @@ func (h Dir) Mkdir(name string, perm fs.FileMode) error {
 // Rmdir removes an empty directory.
 func (h Dir) Rmdir(name string) error { return unix.Unlinkat(h.fd, name, unix.AT_REMOVEDIR) }
 
+// IsNotEmpty reports whether a directory was not removed because something is in it.
+func IsNotEmpty(err error) bool { return errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) }
+
 // Sync makes the names in the directory durable.
 func (h Dir) Sync() error {
 	if h.pathOnly {
@@ -379,12 +387,28 @@ func SamePath(a, b string) bool { return a == b }
 // OpenSync opens for flushing only; on unix any descriptor will do.
 func (h Dir) OpenSync(name string) (File, error) { return h.OpenRead(name) }
 
-// Chmod gives the directory itself the permission bits of perm.
+// Chmod gives the directory itself the permission bits of perm. The others stay; where the
+// system would take one away it fails.
 func (h Dir) Chmod(perm fs.FileMode) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(h.fd, &st); err != nil {
 		return err
 	}
-	special := uint32(st.Mode) & (unix.S_ISUID | unix.S_ISGID | unix.S_ISVTX) // they are not what is changed
-	return unix.Fchmod(h.fd, uint32(perm)|special)
+	if st.Mode&unix.S_ISGID != 0 && !inGroup(st.Gid) {
+		return fmt.Errorf("it would lose its setgid bit, since its group %d is not one of yours: %w", st.Gid, unix.EPERM)
+	}
+	special := uint32(st.Mode) & (unix.S_ISUID | unix.S_ISGID | unix.S_ISVTX)
+	return h.chmod(uint32(perm) | special)
 }
+
+// inGroup reports whether a file of the group keeps its setgid bit when we change its mode.
+func inGroup(gid uint32) bool {
+	if us().uid == 0 || us().gid == gid {
+		return true
+	}
+	groups, err := os.Getgroups()
+	return err == nil && slices.Contains(groups, int(gid))
+}
+
+// Enterable reports whether the names in the directory can be reached.
+func (h Dir) Enterable() error { return unix.Faccessat(h.fd, ".", unix.F_OK, 0) }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/windows"
+
 	"kerf/internal/pathname"
 )
 
@@ -230,3 +232,9 @@ func Links(fs.FileInfo) uint64 { return 1 }
 
 // Chmod does nothing: directories have access lists here.
 func (h Dir) Chmod(fs.FileMode) error { return nil }
+
+// Enterable is always so.
+func (h Dir) Enterable() error { return nil }
+
+// IsNotEmpty reports whether a directory was not removed because something is in it.
+func IsNotEmpty(err error) bool { return errors.Is(err, windows.ERROR_DIR_NOT_EMPTY) }

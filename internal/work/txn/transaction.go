@@ -1,17 +1,13 @@
 package txn
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 
-	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
+	"kerf/internal/work/txn/journal"
+	"kerf/internal/work/txn/modes"
 )
 
 const journalFormat = 1
@@ -25,7 +21,7 @@ const (
 	opLinked  = "linked"  // another name of a file that another operation writes in place
 	opMkdir   = "mkdir"
 	opRmdir   = "rmdir"
-	opChmod   = "chmod" // a directory gets other permission bits
+	opChmod   = "chmod" // a directory is opened, and gets its permission bits in the end
 )
 
 // op is one step on one path. The exported part is in the journal.
@@ -39,10 +35,12 @@ type op struct {
 	To   ledger.Path     `json:"to,omitempty"`
 	At   int             `json:"at"` // the place of the change in the set
 	// Mode are the permission bits of a directory that is made, if Fixed, that is
-	// removed, or that gets them; Was are those before.
-	Mode  uint32 `json:"mode,omitempty"`
-	Was   uint32 `json:"was,omitempty"`
-	Fixed bool   `json:"fixed,omitempty"`
+	// removed, or that gets them; Was are those before, which may be the same, and Dir
+	// identifies it.
+	Mode  uint32   `json:"mode,omitempty"`
+	Was   uint32   `json:"was,omitempty"`
+	Fixed bool     `json:"fixed,omitempty"`
+	Dir   modes.ID `json:"dir,omitzero"`
 	// Maybe says that a directory is removed only if it can be.
 	Maybe bool `json:"maybe,omitempty"`
 
@@ -53,6 +51,7 @@ type op struct {
 	staged    staged
 	skip      bool // failed in a best-effort commit
 	exchanged bool // the names were traded in one step, so no third one is in use
+	tried     bool // of a directory, to open it
 }
 
 // staged identifies the file that Stage made. Ino is 0 where the platform hides it.
@@ -64,6 +63,9 @@ type staged struct {
 
 // isChange reports whether o is a change of a file, and not only of a directory.
 func (o *op) isChange() bool { return o.Kind != opMkdir && o.Kind != opRmdir && o.Kind != opChmod }
+
+// lasts reports whether something is other after o, and not only while the commit works.
+func (o *op) lasts() bool { return o.Kind != opChmod || o.Was != o.Mode }
 
 // name is the path to show in errors.
 func (o *op) name() string {
@@ -131,121 +133,8 @@ func (t *transaction) renamed(moves []ledger.Move) {
 // of the one that they were staged in.
 func (t *transaction) forgetInodes() {
 	for _, o := range t.Ops {
-		o.staged.Ino = 0
+		o.staged.Ino, o.Dir = 0, modes.ID{}
 	}
-}
-
-// journal is the file that holds the transaction under way, and is empty otherwise.
-// Whoever uses it holds the workspace's lock, except for pending.
-type journal struct {
-	path   string
-	before func(op, path string) error
-	f      *os.File
-}
-
-// pending reports whether there may be something to recover.
-func (j *journal) pending() bool {
-	st, err := os.Stat(j.path)
-	return err == nil && st.Size() > 0
-}
-
-func (j *journal) ask(op, path string) error {
-	if j.before == nil {
-		return nil
-	}
-	return j.before(op, path)
-}
-
-// add writes r, and flushes it if asked.
-func (j *journal) add(r record, durable bool) error {
-	r.V = journalFormat
-	line, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	if err := j.open(durable); err != nil {
-		return err
-	}
-	if err := j.ask("write", j.path); err != nil {
-		return err
-	}
-	if _, err := j.f.Write(append(line, '\n')); err != nil {
-		return err
-	}
-	if !durable {
-		return nil
-	}
-	if err := j.ask("sync", j.path); err != nil {
-		return err
-	}
-	return j.f.Sync()
-}
-
-// open makes j.f the file that is at the path now. A new one gets a durable name if
-// asked.
-func (j *journal) open(durable bool) error {
-	if j.f != nil {
-		now, err := os.Stat(j.path)
-		mine, err2 := j.f.Stat()
-		if err == nil && err2 == nil && os.SameFile(now, mine) {
-			return nil
-		}
-		_ = j.close()
-	}
-	if err := j.ask("create", j.path); err != nil {
-		return err
-	}
-	_, err := os.Stat(j.path)
-	isNew := errors.Is(err, fs.ErrNotExist)
-	f, err := os.OpenFile(j.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	j.f = f
-	if !isNew || !durable {
-		return nil
-	}
-	return j.settleName()
-}
-
-// newLevels is how many directories above the journal may have been made with it:
-// the workspace's, that of all workspaces, and Kerf's home.
-const newLevels = 3
-
-// settleName makes the name of the journal durable, and those of the directories that
-// lead to it.
-func (j *journal) settleName() error {
-	dir := filepath.Dir(j.path)
-	for level := 0; level <= newLevels; level, dir = level+1, filepath.Dir(dir) {
-		if err := j.ask("syncdir", dir); err != nil {
-			return err
-		}
-		if err := atomicfile.SyncDir(dir); err != nil && level == 0 {
-			return err // those above may belong to somebody else
-		}
-	}
-	return nil
-}
-
-func (j *journal) close() error {
-	if j.f == nil {
-		return nil
-	}
-	err := j.f.Close()
-	j.f = nil
-	return err
-}
-
-// clear empties the journal. It need not be durable: recovery does nothing for a
-// transaction that has been dealt with.
-func (j *journal) clear() error {
-	if err := j.open(false); err != nil {
-		return err
-	}
-	if err := j.ask("truncate", j.path); err != nil {
-		return err
-	}
-	return j.f.Truncate(0)
 }
 
 // transaction is what the journal tells about one.
@@ -254,32 +143,28 @@ type transaction struct {
 	intent bool
 }
 
-// read returns the transactions in the journal. A torn line ends it: what it would
-// have announced has not begun.
-func (j *journal) read() ([]*transaction, error) {
-	data, err := os.ReadFile(j.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+// readJournal returns the transactions in the journal. A torn line ends it: what it would
+// have announced has not begun. One may begin several times, each time knowing more.
+func readJournal(j *journal.File) ([]*transaction, error) {
 	var txs []*transaction
-	for line := range bytes.SplitSeq(data, []byte("\n")) {
+	lines, err := j.Lines()
+	for _, line := range lines {
 		var r record
-		if json.Unmarshal(bytes.Trim(line, "\x00"), &r) != nil {
+		if json.Unmarshal(line, &r) != nil {
 			continue
 		}
-		switch r.Type {
-		case "begin":
+		n := len(txs)
+		again := n > 0 && txs[n-1].ID == r.ID
+		switch {
+		case r.Type == "begin" && again:
+			txs[n-1].record = r
+		case r.Type == "begin":
 			txs = append(txs, &transaction{record: r})
-		case "intent":
-			if n := len(txs); n > 0 && txs[n-1].ID == r.ID {
-				txs[n-1].intend(r.Staged)
-			}
+		case r.Type == "intent" && again:
+			txs[n-1].intend(r.Staged)
 		}
 	}
-	return txs, nil
+	return txs, err
 }
 
 func (t *transaction) intend(made []staged) {

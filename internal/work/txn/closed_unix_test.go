@@ -1,0 +1,389 @@
+//go:build unix
+
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
+)
+
+// closedScene is a commit in directories that are closed to their owner, before or after.
+type closedScene struct {
+	files []string               // names and texts
+	dirs  map[string]os.FileMode // modes, with special bits
+	also  func(f *fixture)       // makes what else is there, before directories are closed
+	set   func(f *fixture) delta.Set
+	make  map[string]uint32
+	prune []string
+	chmod map[string]uint32 // to what
+	o     CommitOptions
+	want  map[string]string // some of what is there afterwards
+}
+
+var (
+	undoes = CommitOptions{Cause: ledger.CauseUndo, Real: true}
+	redoes = CommitOptions{Cause: ledger.CauseRedo, Real: true}
+	asMade = CommitOptions{AsMade: true, Real: true}
+)
+
+var closedScenes = map[string]closedScene{
+	"nested": {
+		files: []string{"a/b/x", "old x", "a/b/y", "old y", "a/z", "old z"},
+		dirs:  map[string]os.FileMode{"a/b": 0o500, "a": 0o500},
+		set: func(f *fixture) delta.Set {
+			return delta.Set{f.change("a/b/x", "new x"), f.change("a/b/y"), f.change("a/b/n/n", "n"), f.change("a/z", "new z")}
+		},
+		o:    undoes,
+		want: map[string]string{"a": "dr-x------", "a/b": "dr-x------", "a/b/x": "-rw-r--r-- new x", "a/b/n/n": "-rw-r--r-- n"},
+	},
+	"locked": {
+		files: []string{"d/x", "old x", "d/in/y", "old y", "e/z", "old z"},
+		dirs:  map[string]os.FileMode{"d/in": 0, "d": 0, "e": 0o300},
+		set: func(f *fixture) delta.Set {
+			return delta.Set{f.change("d/x", "new x"), f.change("d/in/y"), f.change("d/in/n", "n"), f.change("e/z", "new z")}
+		},
+		chmod: map[string]uint32{"d": 0o755},
+		o:     undoes,
+		want:  map[string]string{"d": "drwxr-xr-x", "d/in": "d---------", "d/in/n": "-rw-r--r-- n", "e": "d-wx------"},
+	},
+	"removed": {
+		files: []string{"g/x", "old x", "g/sub/y", "old y", "kept/g/z", "old z"},
+		dirs:  map[string]os.FileMode{"g/sub": 0o500, "g": 0o550, "kept/g": 0o555, "kept": 0o500},
+		set: func(f *fixture) delta.Set {
+			return delta.Set{f.change("g/x"), f.change("g/sub/y"), f.change("kept/g/z")}
+		},
+		prune: []string{"g", "g/sub", "kept/g"},
+		o:     undoes,
+		want:  map[string]string{"g": "", "kept": "dr-x------", "kept/g": ""},
+	},
+	"made": {
+		set: func(f *fixture) delta.Set {
+			return delta.Set{f.change("m/n/in", "in"), f.change("m/locked/in", "in"), f.change("m/f", "f")}
+		},
+		make: map[string]uint32{"m": 0o500, "m/n": 0o555, "m/locked": 0o100, "m/empty": 0o050},
+		o:    redoes,
+		want: map[string]string{"m": "dr-x------", "m/n": "dr-xr-xr-x", "m/locked": "d--x------", "m/empty": "d---r-x---", "m/n/in": "-rw-r--r-- in"},
+	},
+	"exchanged": {
+		files: []string{"c/f", "a file", "c/g/h", "in a directory"},
+		dirs:  map[string]os.FileMode{"c/g": 0o500, "c": 0o500},
+		set: func(f *fixture) delta.Set {
+			return delta.Set{f.change("c/f"), {Path: f.path("c/f/in"), Post: delta.NewFile([]byte("in"), 0o600)}, f.change("c/g/h"),
+				{Path: f.path("c/g"), Post: delta.NewFile([]byte("a file"), 0o644)}}
+		},
+		prune: []string{"c/g"},
+		make:  map[string]uint32{"c/f": 0o500},
+		o:     undoes,
+		want:  map[string]string{"c": "dr-x------", "c/f": "dr-x------", "c/f/in": "-rw------- in", "c/g": "-rw-r--r-- a file"},
+	},
+	"links": {
+		files: []string{"c/h1", "linked", "c/gone", "gone"},
+		dirs:  map[string]os.FileMode{"c": 0o500},
+		also: func(f *fixture) {
+			if err := errors.Join(os.Link(f.path("c/h1"), f.path("c/h2")), os.Symlink("h1", f.path("c/l")),
+				os.Symlink("h2", f.path("c/l2")), os.Symlink("/", f.path("c/out"))); err != nil {
+				f.t.Skip(err)
+			}
+		},
+		set: func(f *fixture) delta.Set {
+			return delta.Set{f.change("c/h1", "other text"), f.change("c/h2", "other text"), f.change("c/l2"), f.change("c/out"),
+				{Path: f.path("c/l"), Pre: f.image("c/l"), Post: delta.NewSymlink("h2")},
+				{Path: f.path("c/made"), Post: delta.NewSymlink("gone")}}
+		},
+		o:    undoes,
+		want: map[string]string{"c": "dr-x------", "c/h1": "-rw-r--r-- other text", "c/l": "Lrwxrwxrwx h2", "c/l2": ""},
+	},
+	"moved": {
+		files: []string{"from/a", "a", "from/b", "b", "to/c", "c"},
+		dirs:  map[string]os.FileMode{"from": 0o500, "to": 0o511},
+		set: func(f *fixture) delta.Set {
+			return append(append(f.move("from/a", "to/a"), f.move("from/b", "to/sub/b")...), f.move("to/c", "c")...)
+		},
+		prune: []string{"from"},
+		o:     redoes,
+		want:  map[string]string{"from": "", "to": "dr-x--x--x", "to/a": "-rw-r--r-- a", "to/sub/b": "-rw-r--r-- b", "c": "-rw-r--r-- c"},
+	},
+	"special bits": {
+		files: []string{"s/x", "old x", "t/y", "old y"},
+		dirs:  map[string]os.FileMode{"s": 0o550 | fs.ModeSetgid, "t": 0o500 | fs.ModeSticky, "u": 0o770 | fs.ModeSetgid | fs.ModeSticky},
+		set: func(f *fixture) delta.Set {
+			return delta.Set{f.change("s/x", "new x"), f.change("t/y"), f.change("u/z", "z")}
+		},
+		chmod: map[string]uint32{"t": 0o755, "u": 0o050},
+		o:     undoes,
+		want:  map[string]string{"s": "dgr-xr-x---", "t": "dtrwxr-xr-x", "u": "dgt---r-x---"},
+	},
+	"modes alone": {
+		files: []string{"a/in/x", "x"},
+		dirs:  map[string]os.FileMode{"a/in": 0, "a": 0, "b": 0o755, "c": 0o300},
+		set:   func(f *fixture) delta.Set { return nil },
+		chmod: map[string]uint32{"a": 0o500, "a/in": 0o755, "b": 0, "c": 0o500},
+		o:     undoes,
+		want:  map[string]string{"a": "dr-x------", "a/in": "drwxr-xr-x", "b": "d---------", "c": "dr-x------"},
+	},
+	"closing": {
+		files: []string{"p/x", "old x", "p/q/y", "old y", "p/q/z", "old z"},
+		dirs:  map[string]os.FileMode{"p/q": 0o755, "p": 0o700},
+		set: func(f *fixture) delta.Set {
+			return delta.Set{f.change("p/x", "new x"), f.change("p/q/y", "new y"), f.change("p/q/z"), f.change("p/q/n", "n")}
+		},
+		chmod: map[string]uint32{"p": 0, "p/q": 0o500},
+		want:  map[string]string{"p": "d---------", "p/q": "dr-x------", "p/q/n": "-rw-r--r-- n"},
+	},
+	"kept of a try": {
+		files: []string{"d/x", "old x", "e/y", "old y"},
+		dirs:  map[string]os.FileMode{"d": 0o500, "e": 0o755},
+		set: func(f *fixture) delta.Set {
+			return delta.Set{f.change("d/x", "new x"), f.change("d/n", "n"), f.change("e/y")}
+		},
+		make:  map[string]uint32{"d/sub": 0o500},
+		chmod: map[string]uint32{"e": 0o500},
+		o:     asMade,
+		want:  map[string]string{"d": "dr-x------", "d/sub": "dr-x------", "e": "dr-x------"},
+	},
+	"the root": {
+		files: []string{"x", "old x"},
+		dirs:  map[string]os.FileMode{".": 0o500},
+		set:   func(f *fixture) delta.Set { return delta.Set{f.change("x", "new x"), f.change("n", "n")} },
+		o:     undoes,
+		want:  map[string]string{"x": "-rw-r--r-- new x", "n": "-rw-r--r-- n"},
+	},
+}
+
+// begin makes the scene.
+func (s closedScene) begin(t *testing.T) (*fixture, delta.Set, CommitOptions) {
+	t.Helper()
+	f := newFixture(t)
+	f.write(s.files...)
+	if s.also != nil {
+		s.also(f)
+	}
+	for dir := range s.dirs {
+		if err := os.MkdirAll(f.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := s.set(f)
+	o := s.o
+	for dir, mode := range s.make {
+		o.Make = append(o.Make, ledger.Dir{Path: ledger.Path(f.path(dir)), Mode: mode})
+	}
+	for _, dir := range s.prune {
+		o.Prune = append(o.Prune, f.path(dir))
+	}
+	for dir, mode := range s.chmod {
+		o.Chmod = append(o.Chmod, ledger.DirMode{Path: ledger.Path(f.path(dir)), Pre: uint32(s.dirs[dir].Perm()), Post: mode})
+	}
+	s.close(t, f)
+	return f, set, o
+}
+
+// close gives directories their modes, the innermost first.
+func (s closedScene) close(t *testing.T, f *fixture) {
+	t.Helper()
+	for depth := 3; depth >= 0; depth-- {
+		for dir, mode := range s.dirs {
+			if strings.Count(dir, "/") != depth {
+				continue
+			}
+			if err := os.Chmod(f.path(dir), mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// inClosed runs test in each scene, with what a commit gives that is left alone.
+func inClosed(t *testing.T, test func(t *testing.T, s closedScene, old, next map[string]string, calls []string)) {
+	for name, s := range closedScenes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, set, o := s.begin(t)
+			old := f.snapshot()
+			count := &fault{}
+			if _, err := f.open(false, count.hook).Commit(context.Background(), set, o); err != nil {
+				t.Fatal(err)
+			}
+			next := f.snapshot()
+			for name, want := range s.want {
+				if next[name] != want {
+					t.Errorf("%s is %q, not %q", name, next[name], want)
+				}
+			}
+			if cmp.Equal(old, next) {
+				t.Fatal("nothing changes")
+			}
+			test(t, s, old, next, count.calls)
+		})
+	}
+}
+
+// TestSEC_E1_CrashInClosedDirectories: also where directories are closed to their owner all is as
+// before or as after, and nothing of Kerf's is left, whichever call is the last.
+func TestSEC_E1_CrashInClosedDirectories(t *testing.T) {
+	inClosed(t, func(t *testing.T, s closedScene, old, next map[string]string, calls []string) {
+		for k := 1; k <= len(calls); k++ {
+			f, set, o := s.begin(t)
+			what := crashAt(f, set, k, o)
+			checkWhole(t, f, old, next, what)
+		}
+	})
+}
+
+// TestSEC_E2_CrashOfRecoveryInClosedDirectories kills the recovery, too, at each of its calls.
+func TestSEC_E2_CrashOfRecoveryInClosedDirectories(t *testing.T) {
+	inClosed(t, func(t *testing.T, s closedScene, old, next map[string]string, calls []string) {
+		step := 9
+		if os.Getenv("KERF_LONG") != "" {
+			step = 1
+		}
+		for k := 1 + len(s.files)%step; k <= len(calls); k += step {
+			for r, dead := 1, true; dead; r++ {
+				f, set, o := s.begin(t)
+				what := crashAt(f, set, k, o)
+				again := &fault{at: r, crash: true, err: errors.New("dead")}
+				dead = survive(func() { _, _ = openAt(f.root, f.home, false, again.hook) })
+				checkWhole(t, f, old, next, fmt.Sprintf("%s, recovery call %d", what, r))
+			}
+		}
+	})
+}
+
+// TestSEC_E3_FailureInClosedDirectories: a commit that fails at any call changes nothing; one that
+// failed to clean up has happened, and recovery does the rest.
+func TestSEC_E3_FailureInClosedDirectories(t *testing.T) {
+	inClosed(t, func(t *testing.T, s closedScene, old, next map[string]string, calls []string) {
+		failed, left := 0, 0
+		for k := 1; k <= len(calls); k++ {
+			f, set, o := s.begin(t)
+			c := &fault{at: k, err: syscall.EIO}
+			if strings.HasPrefix(calls[k-1], "rmdir") {
+				continue // a directory that cannot be removed stays
+			}
+			out, err := f.open(false, c.hook).Commit(context.Background(), set, o)
+			now, what := f.snapshot(), fmt.Sprintf("call %d (%s): %v", k, c.calls[k-1], err)
+			switch {
+			case err != nil && (!cmp.Equal(old, now) || len(out.Committed) > 0 || !out.Exact || !errors.Is(err, syscall.EIO)):
+				t.Errorf("%s: %+v\n%s", what, out, cmp.Diff(old, now))
+			case err != nil:
+				failed++
+			case !cmp.Equal(next, now) && len(out.Left) == 0:
+				t.Errorf("%s: nothing is said to be left\n%s", what, cmp.Diff(next, now))
+			case !cmp.Equal(next, now):
+				if left++; !strings.Contains(strings.Join(out.Strays(), "\n"), "kerf recover") {
+					t.Errorf("%s: %v", what, out.Strays())
+				}
+			}
+			checkWhole(t, f, old, next, what)
+		}
+		if failed < 3 || left == 0 {
+			t.Errorf("%d calls were noticed to fail, and %d to leave something", failed, left)
+		}
+	})
+}
+
+// TestSEC_E1_NobodyElseGetsMore: at no call may the group or others do more in a directory than
+// before or after, and recovery closes what a crash left open.
+func TestSEC_E1_NobodyElseGetsMore(t *testing.T) {
+	inClosed(t, func(t *testing.T, s closedScene, old, next map[string]string, calls []string) {
+		f, set, o := s.begin(t)
+		w := f.open(false, func(op, path string) error {
+			for dir := range merged(s.make, s.chmod, s.dirs) {
+				st, err := os.Lstat(f.path(dir))
+				if err != nil || !st.IsDir() {
+					continue // it is in a closed one, or not there
+				}
+				may := merged(map[string]os.FileMode{dir: 0}, s.dirs)[dir] | merged(map[string]os.FileMode{dir: 0}, s.make)[dir] |
+					merged(map[string]os.FileMode{dir: 0}, s.chmod)[dir]
+				if more := st.Mode().Perm() &^ may.Perm() & 0o077; more != 0 {
+					t.Errorf("before %s %s: %s has mode %v", op, filepath.Base(path), dir, st.Mode())
+				}
+			}
+			return nil
+		})
+		if _, err := w.Commit(context.Background(), set, o); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// merged joins modes by the names of their directories.
+func merged(all ...any) map[string]os.FileMode {
+	got := map[string]os.FileMode{}
+	for _, one := range all {
+		switch one := one.(type) {
+		case map[string]uint32:
+			for dir, mode := range one {
+				got[dir] |= os.FileMode(mode)
+			}
+		case map[string]os.FileMode:
+			for dir, mode := range one {
+				got[dir] |= mode
+			}
+		}
+	}
+	return got
+}
+
+// TestSEC_E6_OthersInClosedDirectories: before each call somebody else puts a file into a directory or
+// changes its mode. Both stay, whether the commit happens, and whether it is recovered.
+func TestSEC_E6_OthersInClosedDirectories(t *testing.T) {
+	const theirs = 0o751
+	step := 5
+	if os.Getenv("KERF_LONG") != "" {
+		step = 1
+	}
+	inClosed(t, func(t *testing.T, s closedScene, old, next map[string]string, calls []string) {
+		for dir := range s.dirs {
+			for k := 1 + len(dir)%step; k <= len(calls); k += step {
+				for _, crash := range []bool{false, true} {
+					f, set, o := s.begin(t)
+					did := ""
+					c := &fault{}
+					c.wrap = func(op, path string) error {
+						switch st, err := os.Lstat(f.path(dir)); {
+						case c.n == k && err == nil && st.IsDir() && !(op == "chmod" && filepath.Clean(path) == filepath.Clean(f.path(dir))):
+							did = fmt.Sprintf("call %d (%s %s), %s", k, op, filepath.Base(path), dir)
+							if err := os.Chmod(f.path(dir), theirs|st.Mode()&(fs.ModeSetgid|fs.ModeSticky)); err != nil {
+								t.Error(err)
+							}
+							if err := os.WriteFile(filepath.Join(f.path(dir), "theirs"), []byte("theirs"), 0o644); err != nil {
+								t.Error(err)
+							}
+						case c.n > k && crash && did != "":
+							panic(crashed{})
+						}
+						return nil
+					}
+					survive(func() { _, _ = f.open(false, c.hook).Commit(context.Background(), set, o) })
+					if did == "" {
+						continue
+					}
+					if _, err := f.open(false, nil).Recover(context.Background()); err != nil {
+						t.Errorf("%s: %v", did, err)
+					}
+					now := f.snapshot()
+					if text := now[filepath.Join(dir, "theirs")]; text != "-rw-r--r-- theirs" {
+						t.Errorf("%s: their file is %q", did, text)
+					}
+					if mode := now[dir]; dir != "." && !strings.HasSuffix(mode, "rwxr-x--x") {
+						t.Errorf("%s: the mode is %s, not theirs", did, mode)
+					}
+					f.checkClean()
+				}
+			}
+		}
+	})
+}
