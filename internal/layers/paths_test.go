@@ -78,7 +78,7 @@ var otherwise = map[string]string{
 	"internal/work/overlay/upper_linux.go":                 "which file of an overlay stands for which below it",
 	"internal/work/store/large.go":                         "whether a kept file is still the one that was copied",
 	"internal/work/tree/guard.go":                          "whether what was opened is what was asked about; it asks the plan",
-	"internal/work/txn/journal.go":                         "whether the journal is still the one that is open",
+	"internal/work/txn/journal/journal.go":                 "whether the journal is still the one that is open",
 	"internal/agent/policy/controlfile.go":                 "which changes are marked and asked about; it allows nothing",
 	"internal/agent/policy/danger.go":                      "which deletions are asked about; it allows nothing",
 	"internal/agent/policy/place.go":                       "where a rule with a directory holds",

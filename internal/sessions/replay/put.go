@@ -32,7 +32,7 @@ func forward(e *ledger.Entry) states {
 		s.gone = append(s.gone, string(d.Path))
 	}
 	for _, d := range e.Dirs {
-		s.made = append(s.made, ledger.Dir{Path: d})
+		s.made = append(s.made, ledger.Dir{Path: d, Mode: ledger.AnyMode})
 	}
 	for _, m := range e.Modes {
 		s.modes = append(s.modes, ledger.Dir{Path: m.Path, Mode: m.Post})
@@ -106,7 +106,7 @@ func (r *replayer) makeDir(d ledger.Dir) error {
 	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Mkdir(to, 0o755); err != nil || d.Mode == 0 {
+	if err := os.Mkdir(to, 0o755); err != nil || d.Mode == ledger.AnyMode {
 		return err
 	}
 	return os.Chmod(to, os.FileMode(d.Mode).Perm()|0o700)

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -87,6 +88,9 @@ func (w *inverter) left(dir string) string {
 		return ""
 	}
 	names, err := w.look.Names(dir)
+	if errors.Is(err, present.ErrShut) {
+		return "" // a directory goes only if it is empty then
+	}
 	if err != nil {
 		return "something that cannot be seen"
 	}

@@ -104,7 +104,7 @@ func (w *inverter) back(s step) {
 	if s.post != nil && !present.IsDir(s.post) {
 		at = w.follow(s.path, s.last)
 	}
-	pl, ok := w.place(at)
+	pl, ok := w.place(at, s.post)
 	if !ok {
 		return
 	}
@@ -117,7 +117,7 @@ func (w *inverter) back(s step) {
 
 // modeBack gives a directory the permission bits back that it had.
 func (w *inverter) modeBack(s step) {
-	pl, ok := w.place(s.path)
+	pl, ok := w.place(s.path, s.post)
 	if !ok || !present.IsDir(pl.is) {
 		return
 	}
@@ -128,7 +128,7 @@ func (w *inverter) modeBack(s step) {
 		pl.is = present.Dir(s.pre.Mode)
 		w.note(s.path, Restored, "")
 	default:
-		if s.post.Mode != 0 {
+		if s.post.Mode != ledger.AnyMode {
 			w.note(s.path, Conflict, "its mode was changed since")
 			return
 		}
@@ -141,8 +141,8 @@ func (w *inverter) modeBack(s step) {
 // with what was changed in it since.
 func (w *inverter) moveBack(gone, made step) {
 	at := w.follow(made.path, made.last)
-	src, ok := w.place(at)
-	dst, ok2 := w.place(gone.path)
+	src, ok := w.place(at, made.post)
+	dst, ok2 := w.place(gone.path, gone.post)
 	if !ok || !ok2 {
 		return
 	}
@@ -302,8 +302,9 @@ func lostNote(err error) string {
 func given(f *FilePlan) bool { return f.Outcome == Conflict || f.Outcome == Missing }
 
 // place looks at a path, once. It is not ok when the path cannot be dealt with,
-// which is noted, or when it was given up before.
-func (w *inverter) place(path string) (*place, bool) {
+// which is noted, or when it was given up before. What cannot be seen because of a mode
+// that its owner may change is taken to be known: the commit opens the directory and looks.
+func (w *inverter) place(path string, known *delta.Image) (*place, bool) {
 	if f := w.files[path]; f != nil && given(f) {
 		return nil, false
 	}
@@ -314,6 +315,8 @@ func (w *inverter) place(path string) (*place, bool) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 			pl.was, pl.is = nil, nil
+		case errors.Is(err, present.ErrShut):
+			pl.was, pl.is = known, known
 		case err != nil:
 			w.note(path, Conflict, err.Error())
 			return nil, false
@@ -362,7 +365,7 @@ func (w *inverter) result(p *Plan) {
 func (w *inverter) change(p *Plan, path string, pl *place, f *FilePlan) {
 	was, is := pl.was, pl.is
 	f.Removed = was != nil && is == nil
-	if was.Same(is) || present.IsDir(is) && present.IsDir(was) && is.Mode == 0 {
+	if was.Same(is) || present.IsDir(is) && present.IsDir(was) && is.Mode == ledger.AnyMode {
 		f.Outcome = Unchanged
 		if !present.IsDir(is) {
 			f.Note = ""

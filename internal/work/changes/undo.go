@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -326,7 +328,30 @@ func (p *Plan) Commit(ctx context.Context, w *txn.Workspace, o txn.Origin) (txn.
 	if p.Redo {
 		co.Cause = ledger.CauseRedo
 	}
-	return conflicting(w.Commit(ctx, p.Set, co))
+	out, err := conflicting(w.Commit(ctx, p.Set, co))
+	if err == nil {
+		p.sayStayed(out.Entry)
+	}
+	return out, err
+}
+
+// sayStayed tells of directories that were to go, could not be looked into, and stay because
+// something is in them.
+func (p *Plan) sayStayed(e *ledger.Entry) {
+	for _, dir := range p.prune {
+		if e != nil && slices.ContainsFunc(e.Gone, func(d ledger.Dir) bool { return string(d.Path) == dir }) {
+			continue
+		}
+		if _, err := os.Lstat(filepath.FromSlash(dir)); err != nil {
+			continue
+		}
+		stays := FilePlan{Path: dir, Outcome: Unchanged, Note: "directory: something is in it"}
+		if i := slices.IndexFunc(p.Files, func(f FilePlan) bool { return f.Path == dir }); i >= 0 {
+			p.Files[i] = stays
+		} else {
+			p.Files = append(p.Files, stays)
+		}
+	}
 }
 
 // conflicting lets the error of a commit be ErrConflict.

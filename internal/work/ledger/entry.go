@@ -123,6 +123,9 @@ type Dir struct {
 	Mode uint32 `json:"mode"`
 }
 
+// AnyMode stands for permission bits that are not known. No entry has it.
+const AnyMode = ^uint32(0)
+
 // DirMode is a directory whose permission bits changed.
 type DirMode struct {
 	Path Path   `json:"path"`

@@ -143,15 +143,15 @@ var closedScenes = map[string]closedScene{
 		want:  map[string]string{"p": "d---------", "p/q": "dr-x------", "p/q/n": "-rw-r--r-- n"},
 	},
 	"kept of a try": {
-		files: []string{"d/x", "old x", "e/y", "old y"},
-		dirs:  map[string]os.FileMode{"d": 0o500, "e": 0o755},
+		files: []string{"d\n'/x", "old x", "e/y", "old y"}, // names may be odd
+		dirs:  map[string]os.FileMode{"d\n'": 0o500, "e": 0o755},
 		set: func(f *fixture) delta.Set {
-			return delta.Set{f.change("d/x", "new x"), f.change("d/n", "n"), f.change("e/y")}
+			return delta.Set{f.change("d\n'/x", "new x"), f.change("d\n'/n", "n"), f.change("e/y")}
 		},
-		make:  map[string]uint32{"d/sub": 0o500},
+		make:  map[string]uint32{"d\n'/sub": 0o500},
 		chmod: map[string]uint32{"e": 0o500},
 		o:     asMade,
-		want:  map[string]string{"d": "dr-x------", "d/sub": "dr-x------", "e": "dr-x------"},
+		want:  map[string]string{"d\n'": "dr-x------", "d\n'/sub": "dr-x------", "e": "dr-x------"},
 	},
 	"the root": {
 		files: []string{"x", "old x"},
@@ -386,4 +386,123 @@ func TestSEC_E6_OthersInClosedDirectories(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSEC_L7_ClosedDirectoryBecomesALink: before each call a closed directory is moved away and a link to
+// one outside takes its place. That one keeps its mode and what is in it, and the workspace can be used.
+func TestSEC_L7_ClosedDirectoryBecomesALink(t *testing.T) {
+	t.Parallel()
+	s := closedScene{
+		files: []string{"c/x", "old x", "c/y", "old y", "c/in/z", "old z", "other", "old"},
+		dirs:  map[string]os.FileMode{"c/in": 0o500, "c": 0o500},
+		set: func(f *fixture) delta.Set {
+			return delta.Set{f.change("c/x", "new x"), f.change("c/y"), f.change("c/in/z", "new z"), f.change("c/n", "n")}
+		},
+		chmod: map[string]uint32{"c": 0o755},
+		o:     undoes,
+	}
+	f, set, o := s.begin(t)
+	calls, refused := callsOf(t, f, set, o), 0
+	for k := 1; k <= calls; k++ {
+		for _, crash := range []bool{false, true} {
+			f, set, o := s.begin(t)
+			outside := filepath.Join(filepath.Dir(f.root), "outside")
+			if err := os.MkdirAll(filepath.Join(outside, "in"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"x", "y", "in/z"} {
+				if err := os.WriteFile(filepath.Join(outside, name), []byte("old "+name[len(name)-1:]), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, dir := range []string{"in", "."} {
+				if err := os.Chmod(filepath.Join(outside, dir), 0o500); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := snapshot(t, outside)
+			c := &fault{}
+			c.wrap = func(string, string) error {
+				switch {
+				case c.n == k:
+					if err := errors.Join(os.Rename(f.path("c"), f.path("away")), os.Symlink(outside, f.path("c"))); err != nil {
+						t.Error(err)
+					}
+				case c.n > k && crash:
+					panic(crashed{})
+				}
+				return nil
+			}
+			survive(func() {
+				if _, err := f.open(false, c.hook).Commit(context.Background(), set, o); err != nil {
+					refused++
+				}
+			})
+			st, err := os.Stat(outside)
+			if got := snapshot(t, outside); err != nil || st.Mode().Perm() != 0o500 || !cmp.Equal(got, want) {
+				t.Errorf("call %d: outside is %v, %v\n%s", k, st.Mode(), err, cmp.Diff(want, got))
+			}
+			// Somebody puts the directory back.
+			if err := errors.Join(os.Remove(f.path("c")), os.Rename(f.path("away"), f.path("c"))); err != nil {
+				t.Fatal(err)
+			}
+			f.w = f.open(false, nil)
+			if _, err := f.w.Recover(context.Background()); err != nil {
+				t.Errorf("call %d: %v", k, err)
+			}
+			f.commit(f.change("other", "new"))
+		}
+	}
+	if refused == 0 {
+		t.Error("no commit was refused")
+	}
+}
+
+// TestModesAreWhatTheEntryTells: somebody writes on in a file that a commit changed before it was killed,
+// so recovery enters that file alone and takes the rest back. Wherever that recovery is killed, the
+// directory has the mode from before in the end, as the entry tells.
+func TestModesAreWhatTheEntryTells(t *testing.T) {
+	t.Parallel()
+	s := closedScene{
+		files: []string{"c/x", "old x", "c/y", "old y"},
+		dirs:  map[string]os.FileMode{"c": 0o500},
+		set: func(f *fixture) delta.Set {
+			return delta.Set{f.change("c/x", "new x"), f.change("c/y", "new y"), f.change("c/z", "new z")}
+		},
+		chmod: map[string]uint32{"c": 0o755},
+		o:     undoes,
+	}
+	f, set, o := s.begin(t)
+	calls, entered := callsOf(t, f, set, o), 0
+	for k := calls / 2; k <= calls; k++ {
+		for r, dead := 1, true; dead; r++ {
+			f, set, o := s.begin(t)
+			what := crashAt(f, set, k, o)
+			if text, err := os.ReadFile(f.path("c/x")); err != nil || string(text) != "new x" {
+				break
+			}
+			if err := os.WriteFile(f.path("c/x"), []byte("new x, and theirs"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			again := &fault{at: r, crash: true, err: errors.New("dead")}
+			dead = survive(func() { _, _ = openAt(f.root, f.home, false, again.hook) })
+			list, err := f.open(false, nil).Ledger.Read(0)
+			if err != nil || len(list) != 1 {
+				t.Fatalf("%s, recovery call %d: %v, %v", what, r, list, err)
+			}
+			want := "dr-x------"
+			if len(list[0].Modes) > 0 {
+				want = "drwxr-xr-x" // it had happened
+			} else {
+				entered++
+			}
+			if got := f.snapshot(); got["c"] != want || got["c/x"] != "-rw-r--r-- new x, and theirs" {
+				t.Errorf("%s, recovery call %d: %v, not %s", what, r, got, want)
+			}
+			f.checkClean()
+		}
+	}
+	if entered == 0 {
+		t.Error("no recovery entered a part")
+	}
 }

@@ -71,8 +71,9 @@ type job struct {
 	goes map[string]*op
 	// opens are the operations that have opened directories already; begun says that the
 	// journal knows of something.
-	opens []*op
-	begun bool
+	opens  []*op
+	opened map[string]*op // the same by path
+	begun  bool
 }
 
 // hold begins a step that opens each directory once; what it returns ends it.

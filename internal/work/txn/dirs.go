@@ -125,7 +125,7 @@ func (m *directories) wanted() error {
 			err = m.j.tree.CheckWrite(real, nil)
 		}
 		if err == nil {
-			err = m.add(real, &op{Kind: opMkdir, Path: ledger.Path(real), Mode: dir.Mode, Fixed: dir.Mode != 0})
+			err = m.add(real, &op{Kind: opMkdir, Path: ledger.Path(real), Mode: dir.Mode, Fixed: dir.Mode != ledger.AnyMode})
 		}
 		if err != nil {
 			if err := m.j.fail(string(dir.Path), err); err != nil {
@@ -210,6 +210,7 @@ func (j *job) unlock() error {
 		shut.Change(dir)
 	}
 	wanted := map[string]ledger.DirMode{}
+	j.opened = map[string]*op{}
 	for _, m := range j.o.Chmod {
 		shut.Reach(string(m.Path))
 		wanted[string(m.Path)] = m
@@ -221,8 +222,9 @@ func (j *job) unlock() error {
 			if changes = changes && m.Pre == d.Was; changes {
 				d.Want = m.Post
 			}
-			if (changes || j.o.exactModes()) && j.opened(d.Path) == nil && j.tree.CheckWrite(d.Path, nil) == nil {
-				j.opens = append(j.opens, modeOp(d))
+			if (changes || j.o.exactModes()) && j.opened[d.Path] == nil && j.tree.CheckWrite(d.Path, nil) == nil {
+				o := modeOp(d)
+				j.opens, j.opened[d.Path] = append(j.opens, o), o
 			}
 		}
 		if len(j.opens) == known {
@@ -243,19 +245,9 @@ func modeOp(d modes.Dir) *op {
 	return &op{Kind: opChmod, Path: ledger.Path(d.Path), Mode: d.Want, Was: d.Was, Dir: d.ID}
 }
 
-// opened is the operation that has opened the directory already, or nil.
-func (j *job) opened(real string) *op {
-	for _, o := range j.opens {
-		if string(o.Path) == real {
-			return o
-		}
-	}
-	return nil
-}
-
 // modeBefore is the mode that a directory had before it was opened.
 func (j *job) modeBefore(real string, have uint32) uint32 {
-	if o := j.opened(real); o != nil {
+	if o := j.opened[real]; o != nil {
 		return o.Was
 	}
 	return have
@@ -283,7 +275,7 @@ func (j *job) open(ops []*op) error {
 func (j *job) changed() (ops []*op) {
 	for _, m := range j.o.Chmod {
 		real, err := j.tree.Entry(string(m.Path))
-		if err != nil || j.o.Real && real != string(m.Path) || j.tree.CheckWrite(real, nil) != nil || j.opened(real) != nil {
+		if err != nil || j.o.Real && real != string(m.Path) || j.tree.CheckWrite(real, nil) != nil || j.opened[real] != nil {
 			continue
 		}
 		have, id, err := modes.Of(j.tree, real)
@@ -297,7 +289,7 @@ func (j *job) changed() (ops []*op) {
 
 // dir is what the operation does to the mode of its directory.
 func (o *op) dir() modes.Dir {
-	d := modes.Dir{Path: string(o.Path), ID: o.Dir, Was: o.Was, Want: o.Mode}
+	d := modes.Dir{Path: string(o.Path), ID: o.Dir, Was: o.Was, Want: o.Mode, Next: o.Mode}
 	if o.Kind != opChmod {
 		d.Was, d.Made = o.Mode, true
 	}
@@ -307,17 +299,26 @@ func (o *op) dir() modes.Dir {
 // modesOf are the directories of ops that are opened while the commit works, each with the mode
 // that it gets if e is what came of the commit; nil for nothing.
 func modesOf(ops []*op, e *ledger.Entry) (dirs []modes.Dir) {
+	came := map[any]bool{}
+	if e != nil {
+		for _, m := range e.Modes {
+			came[m] = true
+		}
+		for _, d := range e.Gone {
+			came[d] = true
+		}
+	}
 	for _, o := range ops {
 		d := o.dir()
 		switch {
-		case o.skip && o.Kind == opChmod:
+		case o.Kind == opChmod && (o.skip || o.Fixed): // older versions closed with it what they made
 			continue
 		case o.Kind == opChmod:
-			if e == nil || !slices.Contains(e.Modes, ledger.DirMode{Path: o.Path, Pre: o.Was, Post: o.Mode}) {
+			if !came[ledger.DirMode{Path: o.Path, Pre: o.Was, Post: o.Mode}] {
 				d.Want = d.Was
 			}
 		case o.Kind == opMkdir && o.Fixed:
-		case o.Kind == opRmdir && !(e != nil && slices.Contains(e.Gone, ledger.Dir{Path: o.Path, Mode: o.Mode})):
+		case o.Kind == opRmdir && !came[ledger.Dir{Path: o.Path, Mode: o.Mode}]:
 		default:
 			continue
 		}

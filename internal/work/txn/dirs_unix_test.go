@@ -30,7 +30,7 @@ func dirScene(t *testing.T) (*fixture, delta.Set, CommitOptions) {
 	}
 	at := func(name string) ledger.Path { return ledger.Path(f.path(name)) }
 	o := CommitOptions{
-		Make:  []ledger.Dir{{Path: at("made"), Mode: 0o750}, {Path: at("made/closed"), Mode: 0o500}, {Path: at("plain")}},
+		Make:  []ledger.Dir{{Path: at("made"), Mode: 0o750}, {Path: at("made/closed"), Mode: 0o500}, {Path: at("plain"), Mode: ledger.AnyMode}},
 		Prune: []string{f.path("empty")},
 		Chmod: []ledger.DirMode{{Path: at("open"), Pre: 0o500, Post: 0o755}, {Path: at("shut"), Pre: 0o755, Post: 0o500}},
 	}
@@ -312,5 +312,44 @@ func TestExactIsNotSaidOfWhatIsHalfWritten(t *testing.T) {
 	}
 	if inexact == 0 {
 		t.Error("nothing was half written")
+	}
+}
+
+// TestJournalsOfOlderVersions: these changed modes of directories before the end, and closed what they
+// had made by a change of its mode. What they left is taken back, or stays if it has an entry.
+func TestJournalsOfOlderVersions(t *testing.T) {
+	for _, entered := range []bool{false, true} {
+		f := newFixture(t)
+		f.write("shut/y", "y", "made/in", "i")
+		for dir, mode := range map[string]os.FileMode{"shut": 0o550, "made": 0o500} {
+			if err := os.Chmod(f.path(dir), mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		old := fmt.Sprintf(`{"v":1,"type":"begin","id":"old","roots":[%[1]q],"ops":[`+
+			`{"kind":"mkdir","path":"%[1]s/made","pre":null,"post":null,"at":0,"mode":320,"fixed":true},`+
+			`{"kind":"chmod","path":"%[1]s/shut","pre":null,"post":null,"at":0,"mode":360,"was":509},`+
+			`{"kind":"chmod","path":"%[1]s/made","pre":null,"post":null,"at":0,"mode":320,"was":448,"fixed":true}]}`+"\n"+
+			`{"v":1,"type":"intent","id":"old"}`+"\n", f.root)
+		if err := errors.Join(os.MkdirAll(f.w.Dir, 0o700), os.WriteFile(f.w.journal.Path, []byte(old), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{"shut": "drwxrwxr-x", "made": "dr-x------"}
+		if entered {
+			e := &ledger.Entry{ID: "old", Cause: ledger.CauseTool, Modes: []ledger.DirMode{{Path: ledger.Path(f.path("shut")), Pre: 0o775, Post: 0o550}}}
+			if err := f.w.Ledger.Append(e); err != nil {
+				t.Fatal(err)
+			}
+			want["shut"] = "dr-xr-x---"
+		}
+		if _, err := f.w.Recover(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for dir, mode := range want {
+			if got := f.snapshot()[dir]; got != mode {
+				t.Errorf("entered %t: %s is %s, not %s", entered, dir, got, mode)
+			}
+		}
+		f.checkClean()
 	}
 }

@@ -154,7 +154,7 @@ type CommitOptions struct {
 	Gone  []ledger.Dir
 	Modes []ledger.DirMode
 	// Make are directories that the commit makes, with exactly their modes unless these
-	// are 0, if they are not there. In no directory that the mode closes to its owner is
+	// are not known, if they are not there. In no directory that the mode closes to its owner is
 	// anything changed unless Chmod names it or modes are given back, see Cause.
 	Make []ledger.Dir
 	// Prune names directories that the commit removes if they are empty then. One

@@ -3,7 +3,10 @@ package present
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"kerf/internal/text/delta"
@@ -14,9 +17,10 @@ import (
 // Look tells the present.
 type Look struct {
 	// At returns the state of an absolute path, nil for nothing there. What is below a
-	// link or a file is not there. A directory is an image of the kind Directory.
+	// link or a file is not there. A directory is an image of the kind Directory. ErrShut
+	// is for what its owner could see.
 	At func(path string) (*delta.Image, error)
-	// Names lists a directory.
+	// Names lists a directory, with ErrShut as At.
 	Names func(dir string) ([]string, error)
 }
 
@@ -47,7 +51,7 @@ func In(t *tree.Tree) Look {
 			}
 			img, err := t.ReadEntry(p, limit)
 			if !errors.Is(err, tree.ErrDirectory) {
-				return img, err
+				return img, shut(p, err)
 			}
 			st, err := os.Lstat(filepath.FromSlash(p))
 			if err != nil || !st.IsDir() {
@@ -57,6 +61,7 @@ func In(t *tree.Tree) Look {
 		},
 		Names: func(dir string) (names []string, err error) {
 			list, err := os.ReadDir(filepath.FromSlash(dir))
+			err = shut(dir+"/", err)
 			for _, e := range list {
 				names = append(names, e.Name())
 			}
@@ -71,12 +76,28 @@ func Nothing() Look {
 		Names: func(string) ([]string, error) { return nil, nil }}
 }
 
+// ErrShut says that a path is in a directory that is closed to its owner, who can open it.
+var ErrShut = errors.New("it is in a directory that its mode closes")
+
+// shut is err, or ErrShut if that is the reason.
+func shut(p string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	for dir := path.Dir(p); dir != path.Dir(dir); dir = path.Dir(dir) {
+		if st, err := os.Lstat(filepath.FromSlash(dir)); err == nil && st.Mode().Perm()&0o500 != 0o500 {
+			return fmt.Errorf("%w: %s", ErrShut, dir)
+		}
+	}
+	return err
+}
+
 // Dirs are the images of the directories that came and that went with e, by path. The
 // modes of those that came are not known.
 func Dirs(e *ledger.Entry) (made, gone map[string]*delta.Image) {
 	made, gone = map[string]*delta.Image{}, map[string]*delta.Image{}
 	for _, d := range e.Dirs {
-		made[string(d)] = Dir(0)
+		made[string(d)] = Dir(ledger.AnyMode)
 	}
 	for _, d := range e.Gone {
 		gone[string(d.Path)] = Dir(d.Mode)

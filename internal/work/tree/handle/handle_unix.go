@@ -411,4 +411,4 @@ func inGroup(gid uint32) bool {
 }
 
 // Enterable reports whether the names in the directory can be reached.
-func (h Dir) Enterable() error { return unix.Faccessat(h.fd, ".", unix.F_OK, 0) }
+func (h Dir) Enterable() error { return unix.Faccessat(h.fd, ".", unix.F_OK, unix.AT_EACCESS) }

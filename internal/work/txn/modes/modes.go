@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"kerf/internal/work/tree"
+	"kerf/internal/work/tree/handle"
 )
 
 // ErrMode says that a directory could not be given the mode that it is to have.
@@ -36,6 +37,9 @@ type Dir struct {
 	Path      string // real
 	ID        ID
 	Was, Want uint32
+	// Next is the mode that older versions of Kerf gave it before the end. These did not tell
+	// its ID.
+	Next uint32
 	// Made says that the commit, or who takes it back, makes the directory. It has the
 	// owner's bits alone at first.
 	Made bool
@@ -106,7 +110,7 @@ func Again(t *tree.Tree, dirs []Dir) {
 // with, and flushes it if asked. What failed is told to failed.
 func End(t *tree.Tree, dirs []Dir, durable bool, failed func(path string, err error)) {
 	for _, d := range slices.Backward(outermost(dirs)) {
-		if err := end(t, d, durable); err != nil && !isAbsent(err) {
+		if err := end(t, d, durable); err != nil && !isAbsent(err) && !errors.Is(err, handle.ErrLink) {
 			failed(d.Path, fmt.Errorf("%w %04o: %w", ErrMode, d.Want, err))
 		}
 	}
@@ -119,7 +123,8 @@ func end(t *tree.Tree, d Dir, durable bool) error {
 	}
 	defer h.Close()
 	have, id, err := of(h)
-	if err != nil || have != d.Open() && !(d.Made && have == owner) || !d.is(id) {
+	left := have == d.Open() || d.Made && have == owner || d.ID == ID{} && have == d.Next
+	if err != nil || !left || !d.is(id) {
 		return err
 	}
 	if have != d.Want {
