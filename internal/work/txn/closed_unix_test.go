@@ -506,3 +506,61 @@ func TestModesAreWhatTheEntryTells(t *testing.T) {
 		t.Error("no recovery entered a part")
 	}
 }
+
+// TestSEC_E2_FailureOfRecoveryLeavesNothingOpen: a recovery that fails gives each directory the mode from
+// before or after; the next one opens again what it must.
+func TestSEC_E2_FailureOfRecoveryLeavesNothingOpen(t *testing.T) {
+	t.Parallel()
+	s := closedScenes["nested"]
+	f, set, o := s.begin(t)
+	old, failed := f.snapshot(), 0
+	calls := callsOf(t, f, set, o)
+	next := f.snapshot()
+	for k := calls / 2; k <= calls; k += 3 {
+		for r := 1; ; r++ {
+			f, set, o := s.begin(t)
+			what := fmt.Sprintf("%s, recovery call %d", crashAt(f, set, k, o), r)
+			broken := &fault{at: r, err: syscall.EIO}
+			_, err := openAt(f.root, f.home, false, broken.hook)
+			if now := f.snapshot(); err != nil && !strings.HasPrefix(broken.calls[r-1], "chmod") {
+				failed++
+				for dir := range s.dirs {
+					if now[dir] != "dr-x------" {
+						t.Errorf("%s: %v leaves %s with %s", what, err, dir, now[dir])
+					}
+				}
+			}
+			checkWhole(t, f, old, next, what)
+			if broken.n < r {
+				break
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("no recovery failed")
+	}
+}
+
+// TestALinkInThePlaceOfADirectoryIsNotWaitedFor: a directory whose mode alone changes is moved away while
+// the commit works, and a link has its name. Nothing is left for a recovery.
+func TestALinkInThePlaceOfADirectoryIsNotWaitedFor(t *testing.T) {
+	s := closedScenes["modes alone"]
+	s.chmod = map[string]uint32{"b": 0}
+	f, set, o := s.begin(t)
+	chmods := 0
+	w := f.open(false, func(op, path string) error {
+		if op == "chmod" {
+			chmods++
+		}
+		if op != "write" || chmods != 1 {
+			return nil
+		}
+		chmods++
+		return errors.Join(os.Rename(f.path("b"), f.path("away")), os.Symlink("away", f.path("b")))
+	})
+	out, err := w.Commit(context.Background(), set, o)
+	if st, statErr := os.Stat(f.path("away")); err != nil || len(out.Left) > 0 || statErr != nil || st.Mode().Perm() != 0o755 || chmods != 2 {
+		t.Errorf("%+v, %v; %v, %v; %d", out, err, st.Mode(), statErr, chmods)
+	}
+	f.checkClean()
+}
