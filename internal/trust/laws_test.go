@@ -97,13 +97,22 @@ func (e *evidence) carried() map[string]deed {
 		if d.After.Inode == 0 || !strings.Contains(e.final[d.Path].data, d.Tokens[0]) {
 			continue
 		}
-		if !slices.ContainsFunc(e.deeds[i:], func(m deed) bool {
-			return m.To != "" && (below(d.Path, m.Path) || below(d.Path, m.To)) || m.Op == "delete" && m.Path == d.Path
-		}) {
+		if !slices.ContainsFunc(e.deeds[i:], func(m deed) bool { return m.takes(d) }) {
 			got[d.Tokens[0]] = d
 		}
 	}
 	return got
+}
+
+// takes reports whether the writer took away by m what it had written by d.
+func (m deed) takes(d deed) bool {
+	switch {
+	case m.To != "":
+		return below(d.Path, m.Path) || below(d.Path, m.To)
+	case m.Op == "delete":
+		return m.Path == d.Path
+	}
+	return slices.Contains(m.Took, d.Tokens[0])
 }
 
 // keepsBytes is the first law: what the writer wrote last is there after any undo. A file

@@ -116,3 +116,23 @@ func TestAnEarlierLinkIsNoClaim(t *testing.T) {
 		t.Errorf("a sound history is refused: %v", faults)
 	}
 }
+
+// TestWhatTheWriterTookAwayItself: git brings back a line that the writer has overwritten by another
+// one just before, so that an undo takes it away again.
+func TestWhatTheWriterTookAwayItself(t *testing.T) {
+	for _, took := range []bool{true, false} {
+		e := sound(true)
+		e.began[0] = maps.Clone(e.began[0])
+		e.began[0]["a.txt"] = node{data: "1\n2\nW1.1;\n", inode: 1, mtime: 2}
+		e.deeds[0].At, e.deeds[0].After.Mtime = 5, 4 // the command wrote the file anew
+		over := deed{N: 3, At: 40, Op: "in place", Path: "a.txt", Tokens: []string{"W1.3;"}, Before: ident{1, 2, 10}, After: ident{1, 3, 10}}
+		if took {
+			over.Took = []string{"W1.1;"}
+		}
+		e.deeds = append(e.deeds, over)
+		e.undos[0].tree["a.txt"] = node{data: "1\n2\nW1.3;\n"}
+		if faults := keepsBytes(e); (len(faults) == 0) != took {
+			t.Errorf("taken away by the writer: %v; faults: %v", took, faults)
+		}
+	}
+}

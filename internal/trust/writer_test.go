@@ -39,6 +39,7 @@ type deed struct {
 	Op, Path string
 	To       string   // of a move
 	Tokens   []string // that it wrote, all it wrote
+	Took     []string `json:",omitempty"` // that were in the file, and are not any more
 	Whole    bool     // it wrote the file from beginning to end
 	Before   ident    // of the file that it wrote to, just before
 	After    ident    // and just after
@@ -245,8 +246,22 @@ func (p *pen) open(d *deed, flags int, f func(*os.File, []byte) error) error {
 	if err := f(file, old); err != nil {
 		return err
 	}
-	d.After, err = fileIdent(file)
+	if d.After, err = fileIdent(file); err != nil {
+		return err
+	}
+	now, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<20))
+	d.Took = missing(token.FindAllString(string(old), -1), string(now))
 	return err
+}
+
+// missing are the tokens that a text has not.
+func missing(tokens []string, text string) (list []string) {
+	for _, t := range tokens {
+		if !strings.Contains(text, t) {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // replace writes beside the file, then in its place, as editors do.
