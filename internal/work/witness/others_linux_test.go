@@ -154,17 +154,20 @@ func helpers(t *testing.T) (pids []int) {
 	return pids
 }
 
-// helper is the one that witnesses for this process.
-func helper(t *testing.T) int {
+// helper is the one that witnesses for this process, beside the helpers of tests before.
+func helper(t *testing.T, before []int) int {
 	t.Helper()
-	list := helpers(t)
-	if len(list) == 0 {
-		t.Fatal("there is no helper")
+	for _, pid := range helpers(t) {
+		if !slices.Contains(before, pid) {
+			return pid
+		}
 	}
-	return list[0]
+	t.Fatal("there is no helper")
+	return 0
 }
 
 func TestWithoutItsHelperACommandChangesNothing(t *testing.T) {
+	before := helpers(t)
 	b := newBench(t, "")
 	b.full = true
 	b.write("a", "1")
@@ -172,16 +175,14 @@ func TestWithoutItsHelperACommandChangesNothing(t *testing.T) {
 	b.write("hold", "")
 	x, cmd, _, box := b.start("printf 9 > a; touch ready; while [ -e hold ]; do sleep 0.01; done; " +
 		"rm b; mv a c; printf 8 > b")
-	for range 500 {
-		if _, err := os.Stat(filepath.Join(b.root, "ready")); err == nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if err := syscall.Kill(helper(t), syscall.SIGKILL); err != nil {
+	b.await("ready")
+	killed := helper(t, before)
+	if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond)
+	for slices.Contains(helpers(t), killed) {
+		time.Sleep(time.Millisecond)
+	}
 	_ = os.Remove(filepath.Join(b.root, "hold"))
 	_ = cmd.Wait()
 	box.Close()

@@ -1,0 +1,5 @@
+//go:build !race
+
+package witness_test
+
+const raceCosts = 1
