@@ -635,3 +635,37 @@ func TestTurns(t *testing.T) {
 		s.gone("loop.txt", "done.tmp")
 	})
 }
+
+// TestWhatWasLostOnTheWayIsNoOutsideChange: a command moves a directory, and while it runs on
+// somebody puts another file in the place of one in it. What the file held before went away with
+// that; that it is gone from its old name is not laid to somebody else, and not claimed.
+func TestWhatWasLostOnTheWayIsNoOutsideChange(t *testing.T) {
+	files := map[string]string{"d/1.txt": "1\n", "b.txt": "b\n"}
+	tell(t, "moved, replaced and removed", files, func(s *story) {
+		k := s.starts([]call{sh("c1", "echo 8 > d/8.txt", 10000),
+			sh("c2", "mv d x; touch go.tmp; while [ ! -e on.tmp ]; do sleep 0.01; done; rm -rf x go.tmp on.tmp", 10000)})
+		s.meanwhile(k, func() {
+			s.appears("go.tmp")
+			s.user("x/8.txt", "mine\n")
+			s.user("on.tmp", "")
+		})
+		s.ends(k)
+		list, err := s.log("d/8.txt")
+		s.must(err)
+		for _, e := range list {
+			if e.Cause == "outside" || e.Call == "c2" && e.proven() {
+				s.Errorf("d/8.txt: %s by call %q, proven: %v", e.Cause, e.Call, e.proven())
+			}
+		}
+		r := s.run("diff")
+		if r.code != 0 || !strings.Contains(r.err, "d/8.txt") {
+			s.Errorf("diff: %v", r)
+		}
+		u, err := s.undo("undo")
+		s.must(err)
+		s.holds("d/1.txt", "1\n")
+		if u.result.code != 1 || !strings.Contains(u.result.String(), "d/8.txt") {
+			s.Errorf("undo: %v", u.result)
+		}
+	})
+}

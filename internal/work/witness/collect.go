@@ -98,6 +98,7 @@ type collector struct {
 	open    map[string]bool // after the last cut
 	notes   []string
 	gaps    []ledger.Gap
+	unknown delta.Set
 	began   int64
 	first   int64 // when it touched something first, in nanoseconds; 0 where that is not known
 	ended   bool
@@ -124,7 +125,7 @@ func (c *collector) reset() {
 	c.files, c.part = map[fileID]*held{}, 0
 	c.wrote, c.resets = map[fileID]journal.Sig{}, c.resets+1
 	c.written = map[fileID]bool{}
-	c.inPlace, c.mixed, c.notes, c.gaps = nil, nil, nil, nil
+	c.inPlace, c.mixed, c.notes, c.gaps, c.unknown = nil, nil, nil, nil, nil
 	c.loaded, c.size = nil, 0 // others have them now
 }
 

@@ -13,7 +13,6 @@ package witness
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -43,12 +42,14 @@ type Report struct {
 	// touched nothing.
 	Began int64
 	// ID names this collection; it is that of the last of the ledger's entries made of it.
-	// The others have More behind it.
+	// The others have known.More behind it.
 	ID string
 	// Notes tell what is not known and is about no file, one line each. Gaps are files of
 	// which not all is known, or that cannot be taken back.
 	Notes []string
 	Gaps  []ledger.Gap
+	// Unknown has what such files hold now, where that is known; what they held is not.
+	Unknown delta.Set
 	// Ended says that nothing of the command runs any more.
 	Ended bool
 }
@@ -60,20 +61,6 @@ func (r Report) Unsure() []string {
 		lines = append(lines, g.String())
 	}
 	return lines
-}
-
-// More ends the ID of an entry that others of the same report follow.
-const More = ".more"
-
-// Whole returns which entries of a command are of a report that was entered to its end.
-func Whole(entries []ledger.Entry, began int64) func(*ledger.Entry) bool {
-	last := map[string]bool{}
-	for i := range entries {
-		if e := &entries[i]; e.Of == began && !strings.HasSuffix(e.ID, More) {
-			last[e.ID] = true
-		}
-	}
-	return func(e *ledger.Entry) bool { return last[strings.TrimSuffix(e.ID, More)] }
 }
 
 // News is what a collection would tell of.

@@ -58,7 +58,7 @@ func (c *collector) report(seen func()) Report {
 			r.Parts = append(r.Parts, part)
 		}
 	}
-	r.Notes, r.Gaps = c.notes, c.gaps
+	r.Notes, r.Gaps, r.Unknown = c.notes, c.gaps, c.unknown
 	open, were := c.open, make(map[string]journal.State, len(c.open))
 	for p := range open {
 		if t := c.names[p]; t != nil {
@@ -120,6 +120,7 @@ func (c *collector) judge(t *touched, s *sorter) {
 	c.directory(t, s)
 	if !known {
 		c.gap(t.path, t.was.lost)
+		c.unknown = append(c.unknown, delta.Change{Path: t.path, Post: post})
 		s.lost = true
 		return
 	}

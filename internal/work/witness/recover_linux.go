@@ -15,6 +15,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/ledger/known"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/journal/claim"
 	"kerf/internal/work/witness/supervise"
@@ -227,31 +228,31 @@ type told struct {
 
 // entered reads what the ledger has of a command.
 func entered(entries []ledger.Entry, began int64) told {
-	known := told{names: map[string]*touched{}}
-	whole := Whole(entries, began)
+	has := told{names: map[string]*touched{}}
+	whole := known.Whole(entries, began)
 	for i := range entries {
 		e := &entries[i]
 		if e.Of != began || !whole(e) {
 			continue
 		}
-		known.ended = known.ended || e.Ended
+		has.ended = has.ended || e.Ended
 		if n, err := strconv.Atoi(e.ID[strings.LastIndexByte(e.ID, '/')+1:]); err == nil {
-			known.cut = max(known.cut, n)
+			has.cut = max(has.cut, n)
 		}
 		for _, d := range e.Gone { // first: something else may have come in its place
-			known.holds(string(d.Path), nil, journal.State{})
+			has.holds(string(d.Path), nil, journal.State{})
 		}
 		for _, ch := range e.Changes {
-			known.holds(ch.Path, ch.Post.Image(), stateOf(ch.Post))
+			has.holds(ch.Path, ch.Post.Image(), stateOf(ch.Post))
 		}
 		for _, d := range e.Dirs {
-			known.holds(string(d), nil, journal.State{Kind: journal.Dir, Mode: noMode})
+			has.holds(string(d), nil, journal.State{Kind: journal.Dir, Mode: noMode})
 		}
 		for _, d := range e.Modes {
-			known.holds(string(d.Path), nil, journal.State{Kind: journal.Dir, Mode: d.Post})
+			has.holds(string(d.Path), nil, journal.State{Kind: journal.Dir, Mode: d.Post})
 		}
 	}
-	return known
+	return has
 }
 
 // noMode is the mode of a directory that is not known.

@@ -4,10 +4,25 @@ package known
 
 import (
 	"slices"
+	"strings"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 )
+
+// More ends the ID of an entry of a command that others of the same report follow.
+const More = ".more"
+
+// Whole returns which entries of a command are of a report that was entered to its end.
+func Whole(entries []ledger.Entry, began int64) func(*ledger.Entry) bool {
+	last := map[string]bool{}
+	for i := range entries {
+		if e := &entries[i]; e.Of == began && !strings.HasSuffix(e.ID, More) {
+			last[e.ID] = true
+		}
+	}
+	return func(e *ledger.Entry) bool { return last[strings.TrimSuffix(e.ID, More)] }
+}
 
 // Changes are what entries tell of paths, and of directories that came, went or got
 // another mode.

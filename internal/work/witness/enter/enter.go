@@ -30,6 +30,13 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 		}
 		parts = subtract(parts, others(since, r.Began))
 	}
+	doubt, err := doubted(w.Ledger, r, parts)
+	if err != nil {
+		return nil, err
+	}
+	if len(doubt) > 0 {
+		parts = append(slices.Clone(parts), witness.Part{Certainty: ledger.Unproven, Set: doubt})
+	}
 	told := slices.IndexFunc(parts, proven) // the entry that gets the notes
 	if unsure := len(r.Notes)+len(r.Gaps) > 0; told < 0 && unsure && len(parts) > 0 {
 		told = len(parts) // what is told is about the command, and the parts are not
@@ -39,7 +46,7 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 	for i, p := range parts {
 		id := r.ID
 		if i < len(parts)-1 {
-			id += witness.More
+			id += known.More
 		}
 		co := txn.CommitOptions{Origin: o, Cause: ledger.CauseCommand, Certainty: p.Certainty, ID: id, Of: r.Began,
 			Dirs: p.Dirs, Gone: p.Gone, Modes: p.Modes, Ended: r.Ended && i == len(parts)-1}
@@ -66,6 +73,38 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 	return done, err
 }
 
+// doubted tells how files of which nobody knows what they held at the command came from what is
+// entered of them, or in parts, to what they hold now: by the command, and perhaps by others.
+func doubted(l *ledger.Ledger, r witness.Report, parts []witness.Part) (set delta.Set, err error) {
+	now := map[string]*delta.Image{}
+	for _, c := range r.Unknown {
+		now[c.Path] = c.Post
+	}
+	tell := func(path string, last *delta.Image) {
+		if img, wanted := now[path]; wanted && !last.Same(img) {
+			set = append(set, delta.Change{Path: path, Pre: last, Post: img})
+		}
+		delete(now, path)
+	}
+	for _, p := range slices.Backward(parts) {
+		for _, c := range slices.Backward(p.Set) {
+			tell(c.Path, c.Post)
+		}
+	}
+	for e, err := range l.Backward() {
+		if err != nil || len(now) == 0 {
+			return set, err
+		}
+		for _, c := range slices.Backward(e.Changes) {
+			if e.Seq > r.Began && e.Of != r.Began { // it may be newer than what was seen
+				delete(now, c.Path)
+			}
+			tell(c.Path, c.Post.Image())
+		}
+	}
+	return set, nil
+}
+
 // withoutChanges enters that a command ended which changed nothing, and what is not known
 // of it.
 func withoutChanges(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Report) (*ledger.Entry, error) {
@@ -85,7 +124,7 @@ func proven(p witness.Part) bool { return p.Certainty == ledger.Proven }
 
 // others are the entries of a ledger that a report does not tell of.
 func others(entries []ledger.Entry, began int64) known.Changes {
-	whole := witness.Whole(entries, began)
+	whole := known.Whole(entries, began)
 	return known.Of(entries, func(e *ledger.Entry) bool {
 		if e.Of == began {
 			return !whole(e) // a part of a report whose rest was never entered is told again with that

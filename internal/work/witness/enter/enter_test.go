@@ -10,6 +10,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/ledger/known"
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn"
@@ -116,7 +117,7 @@ func TestTheRestOfAReportIsNotLost(t *testing.T) {
 		{Certainty: ledger.Unproven, Set: delta.Set{{Path: "/w/a", Pre: file("0"), Post: file("1")}}},
 		{Certainty: ledger.Proven, Set: delta.Set{{Path: "/w/a", Pre: file("1"), Post: file("2")}, {Path: "/w/c", Post: file("4")}}}}
 	co := txn.CommitOptions{Origin: txn.Origin{Turn: "t"}, Cause: ledger.CauseCommand, Certainty: ledger.Unproven,
-		ID: "s/1/1" + witness.More, Of: 1, Inexact: true}
+		ID: "s/1/1" + known.More, Of: 1, Inexact: true}
 	if err := w.Ledger.Append(&ledger.Entry{Cause: ledger.CauseBegan, Changes: []ledger.Change{}}); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestTheRestOfAReportIsNotLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if witness.Whole(entries, 1)(&entries[0]) {
+	if known.Whole(entries, 1)(&entries[0]) {
 		t.Error("the report counts as entered")
 	}
 	r := witness.Report{Began: 1, ID: "s/1/recovered", Ended: true, Parts: parts}
@@ -244,4 +245,53 @@ func TestWhatACommandMadeOfTheirs(t *testing.T) {
 			t.Errorf("%s: %+v, %v", certainty, entries, err)
 		}
 	}
+}
+
+// TestWhatWasNotKeptIsInDoubt: of files that a command took away from their names it is not known
+// what they held then. The ledger has what they held before that.
+func TestWhatWasNotKeptIsInDoubt(t *testing.T) {
+	w := workspace(t)
+	append := func(of int64, changes ...ledger.Change) {
+		t.Helper()
+		if err := w.Ledger.Append(&ledger.Entry{Cause: ledger.CauseTool, Of: of, Changes: changes}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version := func(text string) *ledger.Version { return ledger.VersionOf(file(text)) }
+	append(0, ledger.Change{Path: "/w/a", Post: version("0")}, ledger.Change{Path: "/w/later", Post: version("0")},
+		ledger.Change{Path: "/w/same", Post: version("0")}, ledger.Change{Path: "/w/part", Post: version("0")},
+		ledger.Change{Path: "/w/own", Post: version("0")})
+	append(0, ledger.Change{Path: "/w/a", Pre: version("0"), Post: version("1")})
+	append(0) // the command begins
+	append(0, ledger.Change{Path: "/w/later", Pre: version("0")})
+	append(3, ledger.Change{Path: "/w/own", Pre: version("0"), Post: version("1")})
+	r := witness.Report{Began: 3, ID: "i", Ended: true, Gaps: []ledger.Gap{{Path: "/w/a", Why: "lost"}},
+		Unknown: delta.Set{{Path: "/w/a"}, {Path: "/w/later"}, {Path: "/w/same", Post: file("0")}, {Path: "/w/nobody"}, {Path: "/w/part"},
+			{Path: "/w/own"}},
+		Parts: []witness.Part{{Certainty: ledger.Unproven, Set: delta.Set{{Path: "/w/part", Pre: file("0"), Post: file("2")}}}}}
+	done, err := enter.Report(t.Context(), w, txn.Origin{Turn: "t"}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, e := range done {
+		got += e.Entry.Known()
+		for _, c := range e.Set {
+			got += " " + strings.TrimPrefix(c.Path, "/w/") + ":" + text(c.Pre) + ">" + text(c.Post)
+		}
+		got += "\n"
+	}
+	if want := "unproven part:0>2\nunproven part:2>- own:1>- a:1>-\nproven\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// text is which of the contents 0 to 9 an image has.
+func text(i *delta.Image) string {
+	for n := '0'; n <= '9'; n++ {
+		if i != nil && i.Sum == delta.SumOf([]byte{byte(n)}) {
+			return string(n)
+		}
+	}
+	return "-"
 }
