@@ -23,6 +23,7 @@ type touched struct {
 	// foreign says that somebody else changed it after the command did; gone that the
 	// command had removed it before.
 	foreign, gone bool
+	elsewhere     bool // its directory was moved by somebody else
 	assumed       bool // file is what is there now: which it was is not known
 	spared        bool // see spare
 	// unheard says that since the last cut nobody tells what others do to the name: it is another
@@ -151,7 +152,7 @@ func (c *collector) take(r *journal.Record) {
 	case journal.Foreign:
 		c.since[r.Path] = true
 		if t := c.names[r.Path]; t != nil && !t.foreign {
-			t.foreign, t.gone = true, r.Gone
+			t.foreign, t.gone, t.elsewhere = true, r.Gone, r.Why != ""
 		}
 	case journal.Gap:
 		c.all = true
@@ -326,6 +327,26 @@ func (c *collector) glance() {
 	}
 }
 
+// namesOfOthers finds the files that got a name which the command did not give them: by that
+// somebody else may have written them.
+func (c *collector) namesOfOthers() {
+	had, now := map[fileID]uint64{}, map[fileID]uint64{}
+	for _, t := range c.names {
+		if t.kind == journal.File && !t.assumed {
+			now[t.file]--
+			had[t.file] = max(had[t.file], t.links, t.was.Links)
+		}
+		if t.now.Kind == journal.File {
+			now[idOf(&t.now.Sig)]++
+		}
+	}
+	for _, t := range c.names {
+		if id := idOf(&t.now.Sig); t.now.Kind == journal.File && t.now.Links > had[id]+now[id] {
+			t.foreign = true
+		}
+	}
+}
+
 // spread lets all names of a file be in doubt of which one is: who writes one writes all.
 func (c *collector) spread() {
 	files := map[fileID]bool{}
@@ -354,6 +375,7 @@ const looks = 4
 func (c *collector) read(seen func()) {
 	for n := 1; ; n++ {
 		c.glance()
+		c.namesOfOthers()
 		c.returned()
 		c.spread()
 		if c.contents() || n == looks {

@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if args := os.Getenv("KERF_TEST_DUEL"); args != "" {
 		os.Exit(duel(args))
 	}
+	if at := os.Getenv("KERF_TEST_CELLS"); at != "" {
+		os.Exit(playCells(at))
+	}
 	os.Exit(m.Run())
 }
 

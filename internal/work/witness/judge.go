@@ -136,6 +136,9 @@ func (c *collector) judge(t *touched, s *sorter) {
 		s.proven.Set = append(s.proven.Set, change1(t.path, pre, nil)...)
 		s.outside.Set = append(s.outside.Set, change1(t.path, nil, post)...)
 	case pre.Same(post):
+		if t.elsewhere && t.kind|t.post.kind == journal.Absent {
+			c.gap(t.path, ledger.LeftThere+": if the command made it, it is where somebody else moved its directory")
+		}
 	case t.foreign:
 		s.unproven.Set = append(s.unproven.Set, change)
 	default:

@@ -1,10 +1,8 @@
 package witness
 
 import (
-	"errors"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,15 +19,6 @@ func newPlaces(roots []string) places { return places{beneath.New(roots)} }
 // stay keeps directories open between looks that follow each other, until leave is called.
 func (c *collector) stay() (leave func()) { return c.places.Stay() }
 
-// opened opens what a name below one of the roots holds.
-func (c *collector) opened(name string, flags uint64) (int, error) {
-	dir, rest, err := c.places.Within(name)
-	if err != nil {
-		return -1, err
-	}
-	return beneath.Open(dir, rest, flags)
-}
-
 // leave is how much of the disk stays free when a content is copied to it.
 func (c *collector) leave() int64 {
 	var st unix.Statfs_t
@@ -40,51 +29,11 @@ func (c *collector) leave() int64 {
 }
 
 // look is what a name holds now; the content is not read.
-func (c *collector) look(name string) (journal.State, error) {
-	dir, rest, err := c.places.Within(name)
-	if err == nil && strings.Contains(rest, "/") {
-		if dir, err = beneath.Open(dir, rest, unix.O_PATH); err == nil {
-			defer unix.Close(dir)
-			rest = ""
-		}
-	}
-	if err == nil {
-		var s journal.State
-		if s, err = stateAt(dir, rest); err == nil {
-			return s, nil
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) || err == unix.ENOTDIR {
-		err = nil
-	}
-	return journal.State{}, err
-}
-
-// stateAt is what a name in a directory holds, or what is open itself, if that is empty.
-func stateAt(dir int, name string) (journal.State, error) {
-	var st unix.Statx_t
-	flags := unix.AT_SYMLINK_NOFOLLOW
-	if name == "" {
-		flags |= unix.AT_EMPTY_PATH
-	}
-	if err := unix.Statx(dir, name, flags, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st); err != nil {
-		return journal.State{}, err
-	}
-	s := journal.StateOf(&st)
-	if s.Kind == journal.Link {
-		b := make([]byte, unix.PathMax)
-		n, err := unix.Readlinkat(dir, name, b)
-		if err != nil {
-			return journal.State{}, err
-		}
-		s.Data = b[:n]
-	}
-	return s, nil
-}
+func (c *collector) look(name string) (journal.State, error) { return c.places.Look(name) }
 
 // file opens a regular file for reading.
 func (c *collector) file(name string) (*os.File, error) {
-	fd, err := c.opened(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	fd, err := c.places.Open(name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +48,7 @@ func (c *collector) small(name string, size int64) (data []byte, writer, ok bool
 	if size > smallLimit {
 		return nil, false, false
 	}
-	fd, err := c.opened(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	fd, err := c.places.Open(name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, false, false
 	}

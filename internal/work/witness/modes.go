@@ -61,6 +61,8 @@ func (c *collector) given(t *touched) (mode uint32, known bool) {
 		return t.had(), true
 	case t.closed.Sig.Ino != 0 && idOf(&t.closed.Sig) == t.post.file && t.closed.Mode != 0:
 		return t.closed.Mode & 0o777, true // a new file
+	case c.files[t.post.file] != nil: // it came from another name
+		return c.files[t.post.file].Mode & 0o777, true
 	}
 	return 0, false
 }

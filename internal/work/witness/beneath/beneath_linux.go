@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/witness/journal"
 )
 
 // Roots are directories. They are for one goroutine at a time.
@@ -104,4 +106,56 @@ func Open(dir int, name string, flags uint64) (int, error) {
 		}
 		return -1, err
 	}
+}
+
+// Open opens what a name below one of the roots holds.
+func (r *Roots) Open(name string, flags uint64) (int, error) {
+	dir, rest, err := r.Within(name)
+	if err != nil {
+		return -1, err
+	}
+	return Open(dir, rest, flags)
+}
+
+// Look is what a name below one of the roots holds now; the content is not read.
+func (r *Roots) Look(name string) (journal.State, error) {
+	dir, rest, err := r.Within(name)
+	if err == nil && strings.Contains(rest, "/") {
+		if dir, err = Open(dir, rest, unix.O_PATH); err == nil {
+			defer unix.Close(dir)
+			rest = ""
+		}
+	}
+	if err == nil {
+		var s journal.State
+		if s, err = stateAt(dir, rest); err == nil {
+			return s, nil
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) || err == unix.ENOTDIR {
+		err = nil
+	}
+	return journal.State{}, err
+}
+
+// stateAt is what a name in a directory holds, or what is open itself, if that is empty.
+func stateAt(dir int, name string) (journal.State, error) {
+	var st unix.Statx_t
+	flags := unix.AT_SYMLINK_NOFOLLOW
+	if name == "" {
+		flags |= unix.AT_EMPTY_PATH
+	}
+	if err := unix.Statx(dir, name, flags, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st); err != nil {
+		return journal.State{}, err
+	}
+	s := journal.StateOf(&st)
+	if s.Kind == journal.Link {
+		b := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(dir, name, b)
+		if err != nil {
+			return journal.State{}, err
+		}
+		s.Data = b[:n]
+	}
+	return s, nil
 }

@@ -41,7 +41,7 @@ const (
 	// has more names than one.
 	InPlace
 	// Foreign: somebody else changed Path after it was touched. Gone says that the
-	// command had removed it before.
+	// command had removed it before. Why is not empty if what it made may be elsewhere.
 	Foreign
 	// Cut: the records before were collected; Number counts the cuts.
 	Cut

@@ -375,7 +375,7 @@ func (c *call) vacant(dir int, p string) (spot, error) {
 func (c *call) appear(s *spot) error {
 	n, err := c.touch(s, kept, content.Written)
 	if err == nil {
-		c.expect(n, created)
+		c.expect(n, map[calls.Op]event{calls.Mkdir: madeDir}[c.form.Op]) // created otherwise
 	}
 	return err
 }
@@ -531,6 +531,7 @@ func (c *call) move(from, to *spot) error {
 			p.to.linked, p.from.linked = p.from.linked, 0
 			p.to.shared, p.from.shared = p.from.shared, false
 			p.from.gone, p.to.gone = true, false
+			c.along(p)
 		}
 		if dir {
 			hub.dirs.Moved(pairs[0].from.path, b.path)
@@ -594,7 +595,9 @@ func (c *call) exchange(from, to *spot) error {
 	}
 	hub, a, b := c.hub, from.name, to.name
 	c.pending.then = func() {
-		swap(slices.Concat(pairs, c.since(pairs, a, b), c.since(pairs, b, a)))
+		pairs = slices.Concat(pairs, c.since(pairs, a, b), c.since(pairs, b, a))
+		swap(pairs)
+		c.along(pairs...)
 		hub.dirs.Exchanged(a, b)
 	}
 	return nil

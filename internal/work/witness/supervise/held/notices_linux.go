@@ -26,6 +26,7 @@ const (
 	movedTo
 	opened
 	closed // after it was open for writing
+	madeDir
 )
 
 // notice is what the kernel tells of a name. The move that both halves of a rename tell of is the
@@ -190,7 +191,7 @@ func (h *hub) take(b []byte) {
 		case e.Mask&unix.IN_MOVE_SELF != 0:
 			h.movedSelf(d)
 		case len(name) > 0:
-			if kind, ok := kinds[e.Mask&^unix.IN_ISDIR]; ok {
+			if kind, ok := kinds[e.Mask]; ok {
 				h.name = append(append(append(h.name[:0], d.Path...), '/'), name...)
 				if d.Path == "/" {
 					h.name = h.name[1:]
@@ -216,7 +217,9 @@ func (h *hub) told(in *dirs.Dir[*watch], path string, e notice, dir bool) {
 }
 
 var kinds = map[uint32]event{unix.IN_CREATE: created, unix.IN_DELETE: deleted, unix.IN_MOVED_FROM: movedFrom,
-	unix.IN_MOVED_TO: movedTo, unix.IN_OPEN: opened, unix.IN_CLOSE_WRITE: closed}
+	unix.IN_MOVED_TO: movedTo, unix.IN_OPEN: opened, unix.IN_CLOSE_WRITE: closed, unix.IN_CREATE | unix.IN_ISDIR: madeDir,
+	unix.IN_DELETE | unix.IN_ISDIR: deleted, unix.IN_MOVED_FROM | unix.IN_ISDIR: movedFrom,
+	unix.IN_MOVED_TO | unix.IN_ISDIR: movedTo, unix.IN_OPEN | unix.IN_ISDIR: opened}
 
 // movedSelf is told that a watched directory got another name. If no command did it,
 // all that was touched below is somebody else's matter.
@@ -225,14 +228,11 @@ func (h *hub) movedSelf(d *dirs.Dir[*watch]) {
 		return
 	}
 	for w := range d.Users {
-		for p, n := range w.names {
-			if strings.HasPrefix(p, d.Path+"/") || p == d.Path {
-				w.foreign(n)
-			}
-		}
-		for p, n := range w.before {
-			if strings.HasPrefix(p, d.Path+"/") || p == d.Path {
-				w.foreign(n)
+		for _, names := range []map[string]*name{w.names, w.before} {
+			for p, n := range names {
+				if strings.HasPrefix(p, d.Path+"/") || p == d.Path {
+					w.foreignSince(n, "its directory was moved")
+				}
 			}
 		}
 	}
@@ -294,12 +294,15 @@ func (w *watch) closed(n *name) {
 }
 
 // foreign notes that somebody else changed a name.
-func (w *watch) foreign(n *name) {
+func (w *watch) foreign(n *name) { w.foreignSince(n, "") }
+
+// foreignSince is foreign for a reason, which is empty unless what the command made may be elsewhere.
+func (w *watch) foreignSince(n *name, why string) {
 	if n.foreign {
 		return
 	}
 	n.foreign = true
-	w.write(&journal.Record{Kind: journal.Foreign, Path: n.path, Gone: n.gone})
+	w.write(&journal.Record{Kind: journal.Foreign, Path: n.path, Gone: n.gone, Why: why})
 }
 
 func (w *watch) gap(why string) {

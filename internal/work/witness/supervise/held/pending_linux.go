@@ -206,9 +206,17 @@ func (n *name) became(e event) {
 		n.gone, n.writers = true, 0 // nothing is told of what has no name
 	case movedFrom:
 		n.gone = true
-	case created:
+	case created, madeDir:
 		n.gone, n.opens, n.shared = false, 0, false
 	case movedTo:
 		n.gone = false
+	}
+}
+
+// along lets what others did to a name until it was moved be in doubt where it came to, too: it need
+// not be what was looked at.
+func (w *watch) along(pairs ...pair) {
+	for _, p := range slices.DeleteFunc(slices.Clone(pairs), func(p pair) bool { return !p.from.foreign }) {
+		w.foreign(p.to)
 	}
 }

@@ -1,6 +1,7 @@
 package held
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -69,8 +70,13 @@ func (c *call) touched(s *spot, need level, f content.Fate) (*name, error) {
 				return nil, err
 			}
 		}
-		if blind == unix.ENOENT || blind == unix.ENOTDIR {
-			blind = nil
+		if blind == unix.ENOENT || blind == unix.ENOTDIR { // until the call goes on it may be there
+			err := c.meets(&spot{name: locate.Parent(p) + "/."}, unix.ENOENT)
+			if err != nil || c.fresh < maxFresh {
+				c.fresh++
+				return nil, cmp.Or(err, error(errSwapped))
+			}
+			blind = nil // the caller sees a directory that is not here
 		}
 		return c.first(n, p, t, need, f, blind)
 	}

@@ -17,6 +17,7 @@ import (
 	"kerf/internal/work/witness/locate"
 	"kerf/internal/work/witness/supervise/content"
 	"kerf/internal/work/witness/supervise/held/others"
+	"kerf/internal/work/witness/supervise/held/threads"
 	"kerf/internal/work/witness/supervise/listener"
 )
 
@@ -470,7 +471,7 @@ func (w *watch) overdue() {
 		if len(p.expects) == 0 {
 			continue
 		}
-		switch over, known := w.wentOn(tid, p); {
+		switch over, known := threads.WentOn(w.find1.Proc, tid, p.number, p.args, &p.ran); {
 		case over:
 			w.hub.drain() // what it led to is told by now
 			w.settle(tid)
@@ -478,47 +479,6 @@ func (w *watch) overdue() {
 			w.owed = true
 		}
 	}
-}
-
-// busyLong is more time than a call takes of a processor.
-const busyLong = 20 * time.Millisecond
-
-// wentOn reports whether a thread is no more in its last call. known is false where it may be, or
-// not: it has to be asked again.
-func (w *watch) wentOn(tid uint32, p *pending) (over, known bool) {
-	text, err := w.threadFile(tid, "syscall")
-	if err != nil {
-		return err == unix.ENOENT || err == unix.ESRCH, true // or nobody is told
-	}
-	fields := strings.Fields(text)
-	if len(fields) > 0 && fields[0] != "running" {
-		is := strconv.Itoa(int(p.number))
-		for _, a := range p.args {
-			is += " 0x" + strconv.FormatUint(a, 16)
-		}
-		return !strings.HasPrefix(text, is+" "), true
-	}
-	text, err = w.threadFile(tid, "schedstat") // it runs, or waits for a processor
-	if fields = strings.Fields(text); err != nil || len(fields) == 0 {
-		return false, true
-	}
-	ran, err := strconv.ParseInt(fields[0], 10, 64)
-	if p.ran == 0 {
-		p.ran = ran
-	}
-	return err == nil && ran-p.ran > int64(busyLong), false
-}
-
-// threadFile reads what /proc tells of a thread.
-func (w *watch) threadFile(tid uint32, name string) (string, error) {
-	fd, err := unix.Openat(w.find1.Proc, strconv.Itoa(int(tid))+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
-	defer locate.Close(fd)
-	var b [512]byte
-	n, err := unix.Read(fd, b[:])
-	return string(b[:max(n, 0)]), err
 }
 
 // closings tells what the files were that the command wrote and closed: who changes

@@ -58,6 +58,10 @@ func Ends() bool {
 	return err == nil && (major > 6 || major == 6 && minor >= 11)
 }
 
+// Halt, in tests, is called when a call was taken and was not looked at yet, and again with
+// answered right before it is answered.
+var Halt func(answered bool)
+
 // Receive waits for the next call. ok is false when there is none: its process was killed,
 // or none is left.
 func (n *Notice) Receive(listener int) (ok bool, err error) {
@@ -65,6 +69,9 @@ func (n *Notice) Receive(listener int) (ok bool, err error) {
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), requestReceive, uintptr(unsafe.Pointer(n)))
 	switch errno {
 	case 0:
+		if Halt != nil {
+			Halt(false)
+		}
 		return true, nil
 	case unix.ENOENT, unix.EINTR, unix.EAGAIN:
 		return false, nil
@@ -82,6 +89,9 @@ func (n *Notice) Valid(listener int) bool {
 // Answer lets the call go on, or makes it fail with errno. It reports whether the call
 // still waited for that: its process may have been killed.
 func (n *Notice) Answer(listener int, errno syscall.Errno) bool {
+	if Halt != nil {
+		Halt(true)
+	}
 	v := verdict{id: n.ID, flags: goOn}
 	if errno != 0 {
 		v.flags, v.errno = 0, -int32(errno)
