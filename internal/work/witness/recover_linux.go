@@ -26,7 +26,8 @@ import (
 // a sign every 50 ms while something is open.
 const window = 60 * time.Millisecond
 
-// late is the same for names that the command was about to remove, and that are gone: what
+// late is the same for names that the command was about to remove, and that are gone, and for those
+// to which it was about to move what is there: what
 // had been let go may take its time on a busy machine, and all that is known of it is the
 // time of the directory.
 const late = 2 * time.Second
@@ -359,6 +360,8 @@ func (c *collector) doubt(r *journal.Reader) {
 			if !c.ended {
 				until += int64(late - window)
 			}
+		} else if err == nil && !c.ended && c.onlyMoved(t, now) {
+			until += int64(late - window)
 		}
 		final, told := c.finals[p]
 		switch {
@@ -370,4 +373,15 @@ func (c *collector) doubt(r *journal.Reader) {
 			t.foreign = now.Sig.Ctime > until
 		}
 	}
+}
+
+// onlyMoved reports whether what came to a name is the very file that another touched name held, as
+// it was then.
+func (c *collector) onlyMoved(t *touched, now journal.State) bool {
+	for _, from := range c.names {
+		if id := idOf(&now.Sig); from != t && now.Kind == journal.File && from.kind == journal.File && from.file == id && t.file != id {
+			return from.was.Sig.Size == now.Sig.Size && from.was.Sig.Mtime == now.Sig.Mtime
+		}
+	}
+	return false
 }
