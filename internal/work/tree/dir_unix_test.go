@@ -647,6 +647,21 @@ func TestLookTellsHowToWrite(t *testing.T) {
 	}
 }
 
+// TestADirectoryThatMayNotBeWritten is told of each time it is asked for. Root may write all.
+func TestADirectoryThatMayNotBeWritten(t *testing.T) {
+	w := newWatched(t)
+	if err := os.Chmod(w.at("."), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(w.at("."), 0o755)
+	d := w.open(nil)
+	for range 2 {
+		if err := d.Writable("."); errors.Is(err, ErrNoAccess) != (os.Geteuid() != 0) {
+			t.Errorf("as user %d: %v", os.Geteuid(), err)
+		}
+	}
+}
+
 // TestWhatWasReadIsKnown: a file that was read once and did not change is not read again.
 func TestWhatWasReadIsKnown(t *testing.T) {
 	w := newWatched(t)
