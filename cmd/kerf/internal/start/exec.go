@@ -48,6 +48,7 @@ type execOptions struct {
 	color         string
 	source        string
 	resume, fork  string
+	forkLast      bool
 	forkTurn      string
 	maxTurns      program.Count
 	timeout       time.Duration
@@ -131,12 +132,19 @@ func execCommand(p *program.Program) *cobra.Command {
 	resume.Flags().BoolVar(&o.last, "last", false, "the newest session of this directory")
 	resume.Flags().BoolVar(&o.all, "all", false, "with --last: of any directory")
 	worktrees.Flags(resume.Flags(), &o.apart)
-	fork := &cobra.Command{Use: "fork ID [PROMPT | -]", Short: "Start a new session with the history of an earlier one",
-		Args: program.Between(1, 2),
+	fork := &cobra.Command{Use: "fork [ID | --last] [PROMPT | -]", Args: program.AtMost(2),
+		Short: "Start a new session with the history of an earlier one",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.fork = args[0]
-			return o.run(cmd.Context(), args[1:])
+			if !o.forkLast {
+				if len(args) == 0 {
+					return program.Misuse("which session? give an id (see kerf sessions list) or --last")
+				}
+				o.fork, args = args[0], args[1:]
+			}
+			return o.run(cmd.Context(), args)
 		}}
+	fork.Flags().BoolVar(&o.forkLast, "last", false, "the newest session of this directory")
+	fork.Flags().BoolVar(&o.all, "all", false, "with --last: of any directory")
 	fork.Flags().StringVar(&o.forkTurn, "turn", "", "copy the history up to this `turn`: its id, or its number from 1")
 	trying.AttemptFlags(fork.Flags(), &o.attempts)
 	worktrees.Flags(fork.Flags(), &o.apart)
@@ -181,6 +189,11 @@ func (o *execOptions) request(ctx context.Context, args []string) error {
 	}
 	if err := o.gate(h); err != nil {
 		return err
+	}
+	if o.forkLast {
+		if o.fork, err = o.newest(ctx, h); err != nil {
+			return err
+		}
 	}
 	if ran, err := o.several(ctx, h, args); ran || err != nil {
 		return err
