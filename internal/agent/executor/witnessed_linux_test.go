@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kerf/internal/agent/executor/unrecorded"
+	"kerf/internal/agent/policy"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/work/sandbox"
@@ -117,5 +118,39 @@ func TestACommandThatCannotBeRecorded(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(b.dir, "f")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestACommandLeavesTheSandboxByARule: unasked, and by its answer where it is asked about; no other command does.
+func TestACommandLeavesTheSandboxByARule(t *testing.T) {
+	b := witnessed(t, func(o *Options) {
+		list, err := policy.ParseRules("r", []byte("touch -> allow unsandboxed\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Rules = list
+	})
+	b.set.Approval = protocol.PolicyOnRequest
+	outside := filepath.Join(filepath.Dir(b.dir), "outside")
+	asked := 0
+	b.ask = func(a protocol.Approval) protocol.Answer {
+		if asked++; a.Command == nil || !a.Command.Unsandboxed {
+			t.Errorf("asked %+v", a)
+		}
+		return protocol.Answer{Decision: protocol.Once}
+	}
+	b.call("exec_command", map[string]any{"cmd": "mkdir " + outside})
+	if _, err := os.Stat(outside); err == nil || asked != 0 {
+		t.Errorf("made from inside: %v, asked %d times", err, asked)
+	}
+	args := map[string]any{"cmd": "touch " + outside, "sandbox_permissions": "require_escalated", "justification": "it lies there"}
+	b.want(b.call("exec_command", args), true)
+	if _, err := os.Stat(outside); err != nil || asked != 0 {
+		t.Errorf("by the rule: %v, asked %d times", err, asked)
+	}
+	args["cmd"] = "mkdir " + outside + ".d"
+	b.want(b.call("exec_command", args), true)
+	if _, err := os.Stat(outside + ".d"); err != nil || asked != 1 {
+		t.Errorf("by the answer: %v, asked %d times", err, asked)
 	}
 }
