@@ -145,10 +145,17 @@ func Quote(word string) string {
 			break
 		}
 	}
-	if plain && !strings.HasPrefix(word, "=") {
+	if plain && !assigns(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'"'"'`) + "'"
+}
+
+// assigns reports whether a shell could take a plain word for an assignment, or, with nothing before the
+// sign, for the path of a program.
+func assigns(word string) bool {
+	name, _, is := strings.Cut(word, "=")
+	return is && !strings.ContainsAny(name, "-./,:@%") && (name == "" || name[0] < '0' || name[0] > '9')
 }
 
 // Line is the command line that words amount to: the script, when they only start
