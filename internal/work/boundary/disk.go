@@ -70,7 +70,8 @@ func readSmall(path string) (string, error) {
 func (d Disk) Nested(root string, thorough bool) []string { return d.known.Find(root, thorough) }
 
 // Placeholder knows ours by what nobody else makes at these places: a socket,
-// or something with the sticky bit that holds no more than we put there.
+// or something with the sticky bit that holds no more than we put there. What
+// others filled is theirs.
 func (Disk) Placeholder(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -86,7 +87,7 @@ func (Disk) Placeholder(path string) bool {
 			return false
 		}
 		names, err := os.ReadDir(path)
-		return err == nil && len(names) == 0
+		return err == nil && (len(names) == 0 || len(names) == 1 && names[0].Name() == Keeper)
 	}
 	return false
 }

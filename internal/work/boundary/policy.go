@@ -147,7 +147,8 @@ const (
 )
 
 // Mask is a protected name that does not exist. While commands run, a
-// placeholder stands there.
+// placeholder stands there. Where that is a directory, others than the commands
+// may fill it meanwhile; what they made stays.
 type Mask struct {
 	Kind    MaskKind
 	Path    string
@@ -163,6 +164,9 @@ type Plan struct {
 	// Mounts are in order, the most specific last.
 	Mounts []Mount
 	Masks  []Mask
+	// Kept are directories that git removes when they are empty. While commands run
+	// there is a [Keeper] in each.
+	Kept []string
 	// GitDirs are swept after commands; Links are the links that were there.
 	GitDirs []string
 	Links   []string
@@ -214,7 +218,7 @@ type View interface {
 	// Pointer returns the target of a `.git` file.
 	Pointer(file string) (string, error)
 	// Placeholder reports whether path is one of ours, left or in use: a socket, or something
-	// with the sticky bit.
+	// with the sticky bit that nobody filled.
 	Placeholder(path string) bool
 	// Makes tells whether this user, and so a command, can make something in a directory now,
 	// and whether that is possible at all: it is not where the directory is somebody else's
@@ -547,12 +551,13 @@ func (r *resolver) denied(path string) bool {
 }
 
 // mask has a placeholder made, unless neither Kerf nor a command can make anything there.
-func (r *resolver) mask(kind MaskKind, path, content string) {
+func (r *resolver) mask(kind MaskKind, path, content string) (made bool) {
 	if _, ever := r.view.Makes(filepath.Dir(path)); !ever {
 		r.plan.Untouched = append(r.plan.Untouched, Name{path, true})
-		return
+		return false
 	}
 	r.plan.Masks = append(r.plan.Masks, Mask{kind, path, content})
+	return true
 }
 
 // finish orders the mounts: parents before what lies in them.

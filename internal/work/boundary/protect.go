@@ -17,21 +17,22 @@ const (
 type Part struct {
 	// Name is the path from the git directory, with slashes.
 	Name string
-	// Dir says that an empty directory may stand in for the part while it is
-	// absent. Otherwise it is a file with the bytes of Content. Both mean to git
-	// what absence means.
+	// Dir says that git knows the part as a directory: an empty one stands in for
+	// it while it is absent. Otherwise it is a file with the bytes of Content. Both
+	// mean to git what absence means.
 	Dir     bool
 	Content string
+	// Kept says that git removes the directory when it is empty.
+	Kept bool
 }
 
-// GitParts are the parts of a git directory that only the user changes. Modules and
-// worktrees are stood in for by files, because git removes these directories when they
-// are empty; remotes and branches hold addresses in the way of older versions.
+// GitParts are the parts of a git directory that only the user changes. Remotes and
+// branches hold addresses in the way of older versions.
 var GitParts = []Part{
 	{Name: "hooks", Dir: true},
 	{Name: "info", Dir: true},
-	{Name: "modules"},
-	{Name: "worktrees"},
+	{Name: "modules", Dir: true},
+	{Name: "worktrees", Dir: true, Kept: true},
 	{Name: "config"},
 	{Name: "config.worktree"},
 	{Name: "commondir", Content: ".\n"},
@@ -43,7 +44,15 @@ var GitParts = []Part{
 
 // WorktreeParts are the parts of the directory that a linked worktree has below
 // the worktrees of its repository.
-var WorktreeParts = []Part{{Name: "gitdir"}, {Name: "commondir"}, {Name: "config.worktree"}, {Name: "modules"}}
+var WorktreeParts = []Part{{Name: "gitdir"}, {Name: "commondir"}, {Name: "config.worktree"}, {Name: "modules", Dir: true}}
+
+// Keeper is the name of what stands in directories that git would remove, so that it does
+// not. To git it is a work tree that is locked, and is none: it has no more in it than the
+// file KeeperLock.
+const (
+	Keeper     = ".kerf-placeholder"
+	KeeperLock = "locked"
+)
 
 // GitOperations are the parts of a git directory that exist while an operation is under
 // way, and from which git runs commands or takes settings when it goes on. What the user

@@ -299,7 +299,8 @@ func (r *resolver) bare(path string) bool {
 //
 //	.git            writable, a mount of its own: it cannot be renamed away
 //	  config hooks info modules worktrees
-//	                read-only, or a placeholder that is
+//	                read-only, or a placeholder that is; beside the command git
+//	                may fill those that are directories
 //	  commondir config.worktree
 //	                likewise
 //	  objects objects/info
@@ -384,12 +385,18 @@ func (r *resolver) closeTargets(git string) {
 // closePart makes a part of a git directory read-only, or puts a placeholder where
 // it is absent.
 func (r *resolver) closePart(path string, p Part) {
-	switch {
-	case r.at(path) != absent:
+	kept := p.Kept
+	switch at := r.at(path); {
+	case at != absent:
 		r.close(path)
+		now, _ := r.view.Makes(path)
+		kept = kept && at == dir && now
 	case p.Dir:
-		r.mask(MaskDir, path, "")
+		kept = r.mask(MaskDir, path, "") && kept
 	default:
 		r.mask(MaskFile, path, p.Content)
+	}
+	if kept {
+		r.plan.Kept = append(r.plan.Kept, path)
 	}
 }

@@ -92,7 +92,7 @@ printf %s "$litter" | while IFS= read -r dir; do
 		for try in 1 2 3 4 5; do [ -s "$list" ] || break; flock -n -x "$list" sh -c 'while IFS= read -r path; do
 			if [ -L "$path" ]; then :
 			elif ! flock -n -x "${path%/*}" true; then kept=1
-			elif [ -d "$path" ]; then rmdir -- "$path"
+			elif [ -d "$path" ]; then rmdir -- "$path" || { [ -k "$path" ] && chmod -- -t "$path"; }
 			elif [ -S "$path" ] || [ -k "$path" ]; then rm -f -- "$path"
 			fi
 		done <"$1" && [ -z "$kept" ] && : >"$1"' kerf-watch "$list" || sleep 0.1; done
@@ -138,7 +138,8 @@ func (g *guard) tell(op, what string) {
 // one absolute path a line. If Kerf is killed, the watchdog locks each file
 // (flock), removes what it lists and empties it; files that somebody else holds
 // are left to them. A placeholder is an empty directory, a socket, or a file
-// with the sticky bit; anything else that stands there by then is left alone.
+// with the sticky bit; anything else that stands there by then is left alone. A
+// directory with the sticky bit that was filled loses the bit.
 // Nothing is promised where there is no watchdog.
 func Litter(dir string) {
 	g := theGuard()

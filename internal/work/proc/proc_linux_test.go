@@ -3,6 +3,7 @@ package proc
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -149,7 +150,16 @@ func TestSEC_O2_NothingSurvivesAKilledKerf(t *testing.T) {
 			}
 			os.WriteFile(keep, []byte("users"), 0o600)
 			lists := t.TempDir()
-			os.WriteFile(filepath.Join(lists, "a"), []byte(socket+"\n"+keep+"\n"), 0o600)
+			filled, kept := filepath.Join(dir, "filled"), filepath.Join(dir, "kept") // directories, as git fills them
+			for _, sub := range []string{filled, filepath.Join(filled, "of git"), kept, filepath.Join(kept, "entry")} {
+				if err := errors.Join(os.Mkdir(sub, 0o755), os.Chmod(sub, os.ModeSticky|0o755)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			os.WriteFile(filepath.Join(kept, "entry", "locked"), nil, 0o444)
+			os.Chmod(filepath.Join(kept, "entry", "locked"), os.ModeSticky|0o444)
+			os.WriteFile(filepath.Join(lists, "a"), []byte(strings.Join([]string{kept + "/entry/locked", kept + "/entry", kept,
+				filled, socket, keep}, "\n")+"\n"), 0o600)
 			kerf := exec.Command(os.Args[0])
 			kerf.Env = append(os.Environ(), "PROC_TEST_KERF="+daemons(dir)+"while :; do sleep 1; done",
 				"PROC_TEST_LITTER="+lists)
@@ -176,6 +186,12 @@ func TestSEC_O2_NothingSurvivesAKilledKerf(t *testing.T) {
 			}
 			if b, _ := os.ReadFile(keep); string(b) != "users" {
 				t.Error("a file of the user is gone")
+			}
+			if info, err := os.Lstat(filled); err != nil || info.Mode() != os.ModeDir|0o755 {
+				t.Errorf("a directory that was filled: %v, %v", info, err)
+			}
+			if _, err := os.Lstat(kept); err == nil {
+				t.Error("the directory that git would have removed is left")
 			}
 		})
 	}

@@ -398,6 +398,45 @@ func TestSEC_F8_PlaceholdersStayWhileAnySandboxRuns(t *testing.T) {
 	})
 }
 
+// Sandboxes share what keeps git from removing a directory, too, and one that was filled
+// belongs to those who did.
+func TestSEC_F8_WhatGitFillsBesideSandboxesStays(t *testing.T) {
+	one(t, func(t *testing.T) {
+		s := newSite(t)
+		s.repository()
+		another := func() (lower func()) {
+			pl, err := boundary.Resolve(s.policy, boundary.Disk{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lower, err = raise(pl); err != nil {
+				t.Fatal(err)
+			}
+			return lower
+		}
+		first, second := another(), another()
+		git := func(script, want string) {
+			t.Helper()
+			text, code := s.outside("set -e; " + script + "\nls -A .git/worktrees || true; stat -c %A .git/worktrees || true")
+			if code != 0 || strings.TrimSpace(text) != want {
+				t.Errorf("%s: %d %s", script, code, text)
+			}
+		}
+		git("git worktree prune", boundary.Keeper+"\ndrwxr-xr-t")
+		first()
+		git("git worktree add -q ../w; git worktree prune; git gc -q", boundary.Keeper+"\nw\ndrwxr-xr-t")
+		third := another()
+		second()
+		git("git worktree remove ../w; git worktree prune; git worktree add -q -f ../w w", boundary.Keeper+"\nw\ndrwxr-xr-t")
+		third()
+		git("git worktree list | grep -q 'w$\\|w '", "w\ndrwxr-xr-x")
+		last := another()
+		git("git worktree remove ../w; git gc -q", boundary.Keeper+"\ndrwxr-xr-x")
+		last()
+		git("git worktree prune; test ! -e .git/worktrees; mkdir .git/worktrees", "drwxr-xr-x")
+	})
+}
+
 func TestSEC_F9_NothingIsLeftBehind(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"kerf/internal/work/boundary"
@@ -143,6 +144,7 @@ func (b *Box) Close() []boundary.Finding {
 		}
 		if b.guard != nil {
 			b.found = setAside(b.plan, b.guard.end())
+			b.plan.Masks = slices.DeleteFunc(slices.Clone(b.plan.Masks), b.guard.filled)
 		}
 		if b.lower != nil {
 			b.lower()

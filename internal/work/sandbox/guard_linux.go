@@ -95,10 +95,11 @@ func exposed(mounts []boundary.Mount) []string {
 	return names
 }
 
-// identity is who stands at path; a placeholder has to be one still.
+// identity is who stands at path; a placeholder has to be one still, unless it is a
+// directory: that protects as well when others have filled it.
 func (g *guard) identity(path string) (boundary.FileID, bool) {
 	info, err := os.Lstat(path)
-	if err != nil || g.masks[path] && !(boundary.Disk{}).Placeholder(path) {
+	if err != nil || g.masks[path] && !info.IsDir() && !(boundary.Disk{}).Placeholder(path) {
 		return boundary.FileID{}, false
 	}
 	id, _ := boundary.IdentityOf(info)
@@ -182,6 +183,14 @@ func (g *guard) end() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.lost
+}
+
+// filled reports whether the placeholder of m was protected all the time, and somebody
+// else filled it.
+func (g *guard) filled(m boundary.Mask) bool {
+	was, watched := g.names[m.Path]
+	now, ok := g.identity(m.Path)
+	return watched && ok && now == was && !slices.Contains(g.lost, m.Path) && !(boundary.Disk{}).Placeholder(m.Path)
 }
 
 // setAside moves what stands at the place of a lost placeholder to a name that

@@ -5,6 +5,7 @@ import (
 	"kerf/internal/work/proc"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,20 +126,92 @@ func TestSEC_F8_AReplacedConfigurationEndsTheCommand(t *testing.T) {
 	})
 }
 
-// What users do all day next to a running command does not end it.
+// besides are what users do next to a running command, which goes on. The first part is
+// done before, and the last one looks at the repository when the command has ended.
+var besides = map[string]struct{ before, beside, after string }{
+	"a day's work": {"", "echo a > a; git add a; git commit -qm a; git checkout -q -b other; git gc -q; git worktree prune; " +
+		"git stash list; git fetch -q . ; git clean -qfdx; git status; mkdir d; mv d e; rm -r e; git repack -qadf; " +
+		"git maintenance run; git push -q . HEAD:refs/heads/pushed", ""},
+	"the first work tree": {"rm -rf .git/branches .git/info", "git worktree add -q ../w1; echo x > ../w1/x; git -C ../w1 add x; " +
+		"git -C ../w1 commit -qm x; git worktree prune; git gc -q; git worktree list | grep w1; git sparse-checkout list || true",
+		"git worktree list | grep w1; git worktree remove ../w1; test ! -e .git/worktrees"},
+	"a work tree comes and goes": {"", "git worktree add -q ../w1; git worktree remove ../w1; git worktree add -q ../w2; " +
+		"rm -rf ../w2; git worktree prune; git worktree add -q --detach ../w3; git worktree move ../w3 ../w4; git worktree remove ../w4",
+		"test ! -e .git/worktrees"},
+	"the last work tree goes": {"git worktree add -q ../w1", "git worktree remove ../w1; git worktree prune; git gc -q",
+		"git worktree prune; test ! -e .git/worktrees"},
+	"the first submodule": {library + "git -c protocol.file.allow=always submodule add -q ../lib lib; git commit -qm lib; " +
+		"rm -rf .git/modules lib; mkdir lib", "git -c protocol.file.allow=always submodule update -q; git submodule status | grep -v ^-; git gc -q",
+		"cat lib/f; git submodule status | grep -v ^-"},
+	"hooks and lists of an older git": {"rm -rf .git/hooks .git/branches", "echo : > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; " +
+		"git commit -q --allow-empty -m hooked; echo $PWD#main > .git/branches/old; git fetch -q old", "test -x .git/hooks/pre-commit"},
+}
+
+// library makes a repository for a submodule beside the workspace.
+const library = "git init -q -b main ../lib; (cd ../lib; echo one > f; git add f; git commit -qm one); "
+
+// What users do all day next to a running command works, and does not end it. What they made
+// stays, and nothing else is left.
 func TestGuardLeavesOrdinaryWorkAlone(t *testing.T) {
 	each(t, func(t *testing.T) {
-		s := newSite(t)
-		s.repository()
-		code, box := s.under("touch trying; for i in $(seq 400); do test -e stop && exit 7; sleep 0.05; done", func(*Box) {
-			if text, code := s.outside("set -e; echo a > a; git add a; git commit -qm a; git checkout -q -b other; git gc " +
-				"-q; git worktree prune; git stash list; git fetch -q . ; git clean -qfdx; git status; mkdir d; mv d e; rm -r " +
-				"e; touch stop"); code != 0 {
-				t.Error(text)
-			}
-		})
-		if found := box.Close(); code != 7 || box.Broken() != "" || len(found) != 0 {
-			t.Errorf("exit code %d, broken %q, found %+v", code, box.Broken(), found)
+		for name, c := range besides {
+			t.Run(name, func(t *testing.T) {
+				s := newSite(t)
+				s.repository()
+				if text, code := s.outside("set -e; " + c.before); code != 0 {
+					t.Fatal(text)
+				}
+				const wait = "touch trying; for i in $(seq 4000); do test -e stop && break; sleep 0.05; done; " +
+					"for f in worktrees modules hooks branches info; do mkdir -p .git/$f; echo evil > .git/$f/evil; rm -rf .git/$f; done; exit 7"
+				code, box := s.under(wait, func(*Box) {
+					if text, code := s.outside("trap 'touch stop' EXIT; set -e; " + c.beside); code != 0 {
+						t.Error(text)
+					}
+				})
+				found := slices.DeleteFunc(box.Close(), func(f boundary.Finding) bool { return f.Path == s.work+"/lib/.git" })
+				if code != 7 || box.Broken() != "" || len(found) != 0 { // a new repository is told, whoever made it
+					t.Errorf("exit code %d, broken %q, found %+v", code, box.Broken(), found)
+				}
+				text, code := s.outside("set -e; :; " + c.after + "\ngit fsck; git status --short; git worktree list; git gc -q; " +
+					"if find .git -perm -1000 -o -name evil -o -type s -o -name '*placeholder*' | grep .; then exit 9; fi")
+				if code != 0 {
+					t.Errorf("afterwards %d: %s", code, text)
+				}
+			})
+		}
+	})
+}
+
+// What changes the settings of a repository beside a running command works as well; the
+// command, which nothing protects from making settings of its own then, is ended.
+func TestGuardOfSettingsLeavesGitItsWork(t *testing.T) {
+	one(t, func(t *testing.T) {
+		for name, c := range map[string]struct{ beside, after string }{
+			"submodule add": {library + "git -c protocol.file.allow=always submodule add -q ../lib lib; git commit -qm lib",
+				"cat lib/f; git submodule status | grep -v ^-; git config submodule.lib.url"},
+			"remote add":  {"git remote add there ../there", "git remote | grep there"},
+			"push -u":     {"git init -q --bare ../there; git push -q -u ../there main", "git config branch.main.remote"},
+			"an upstream": {"git branch -q --track other main", "git config branch.other.merge"},
+			"config --worktree": {"git config extensions.worktreeConfig true; git config --worktree core.editor ed",
+				"ls .git/config.worktree.planted-*"},
+			"sparse-checkout": {"git sparse-checkout set --no-cone f", "ls .git/config.worktree.planted-*; cat .git/info/sparse-checkout"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := newSite(t)
+				s.repository()
+				code, box := s.under("touch trying; while :; do sleep 0.05; done", func(*Box) {
+					if text, code := s.outside("set -e; " + c.beside); code != 0 {
+						t.Error(text)
+					}
+				})
+				box.Close()
+				if code != 137 || !strings.HasPrefix(box.Broken(), s.work+"/.git/config") {
+					t.Errorf("exit code %d, broken %q", code, box.Broken())
+				}
+				if text, code := s.outside("set -e; " + c.after + "\ngit fsck; git status --short"); code != 0 {
+					t.Errorf("afterwards %d: %s", code, text)
+				}
+			})
 		}
 	})
 }

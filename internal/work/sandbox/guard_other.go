@@ -11,6 +11,8 @@ func (*guard) arm(func())     {}
 func (*guard) broken() string { return "" }
 func (*guard) end() []string  { return nil }
 
+func (*guard) filled(boundary.Mask) bool { return false }
+
 func setAside(boundary.Plan, []string) []boundary.Finding { return nil }
 
 func aside(string) (string, bool) { return "", false }

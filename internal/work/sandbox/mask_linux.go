@@ -31,10 +31,14 @@ import (
 // A Kerf with another home has another lock directory, so the directory of the
 // placeholders is locked in the same way. Its lock is never waited for: anybody
 // may hold it.
+//
+// A placeholder that is a directory may be filled meanwhile, as git does beside
+// the command. Then it stays when the last one ends, as whoever filled it would
+// have made it.
 
 // raise makes the placeholders of a plan. lower gives them up.
 func raise(p boundary.Plan) (lower func(), err error) {
-	if len(p.Masks) == 0 {
+	if len(p.Masks) == 0 && len(p.Kept) == 0 {
 		return func() {}, nil
 	}
 	locks, err := lockDir(p.LockDir)
@@ -48,8 +52,8 @@ func raise(p boundary.Plan) (lower func(), err error) {
 			h.giveUp()
 		}
 	}
-	for dir, masks := range byDir(p.Masks) {
-		h, err := take(locks, dir, masks)
+	for dir, w := range byDir(p) {
+		h, err := take(locks, dir, w)
 		if err != nil {
 			lower()
 			return nil, err
@@ -59,13 +63,37 @@ func raise(p boundary.Plan) (lower func(), err error) {
 	return lower, nil
 }
 
-func byDir(masks []boundary.Mask) map[string][]boundary.Mask {
-	dirs := make(map[string][]boundary.Mask)
-	for _, m := range masks {
-		dir := filepath.Dir(m.Path)
-		dirs[dir] = append(dirs[dir], m)
+// wanted is what is to stand in one directory.
+type wanted struct {
+	masks []boundary.Mask
+	kept  []string // directories in it, which are there or are masks
+}
+
+func byDir(p boundary.Plan) map[string]wanted {
+	dirs := make(map[string]wanted)
+	for _, m := range p.Masks {
+		w := dirs[filepath.Dir(m.Path)]
+		w.masks = append(w.masks, m)
+		dirs[filepath.Dir(m.Path)] = w
+	}
+	for _, path := range p.Kept {
+		w := dirs[filepath.Dir(path)]
+		w.kept = append(w.kept, path)
+		dirs[filepath.Dir(path)] = w
 	}
 	return dirs
+}
+
+// paths are all that comes to stand there, what lies in others first.
+func (w wanted) paths() (all []string) {
+	for _, path := range w.kept {
+		keeper := filepath.Join(path, boundary.Keeper)
+		all = append(all, filepath.Join(keeper, boundary.KeeperLock), keeper)
+	}
+	for _, m := range w.masks {
+		all = append(all, m.Path)
+	}
+	return slices.DeleteFunc(all, func(path string) bool { return strings.Contains(path, "\n") })
 }
 
 // lockDir returns the lock directory, made if it was missing, and checks that
@@ -94,7 +122,7 @@ type hold struct {
 	dir  *os.File // nil when it could not be had
 }
 
-func take(locks, dir string, masks []boundary.Mask) (hold, error) {
+func take(locks, dir string, w wanted) (hold, error) {
 	sum := sha256.Sum256([]byte(dir))
 	f, err := os.OpenFile(filepath.Join(locks, hex.EncodeToString(sum[:16])),
 		os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
@@ -107,7 +135,7 @@ func take(locks, dir string, masks []boundary.Mask) (hold, error) {
 		f.Close()
 		return hold{}, fmt.Errorf("sandbox locks: %w", err)
 	}
-	if h.dir, err = place(f, dir, masks); err != nil {
+	if h.dir, err = place(f, dir, w); err != nil {
 		h.giveUp()
 		return hold{}, fmt.Errorf("sandbox: protect %s: %w", dir, err)
 	}
@@ -116,24 +144,20 @@ func take(locks, dir string, masks []boundary.Mask) (hold, error) {
 
 // place makes the placeholders in dir, through a handle to which no link leads,
 // and returns that, locked.
-func place(list *os.File, dir string, masks []boundary.Mask) (*os.File, error) {
+func place(list *os.File, dir string, w wanted) (*os.File, error) {
 	at, err := openDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	handle := os.NewFile(uintptr(at), dir)
 	_ = unix.Flock(at, unix.LOCK_SH|unix.LOCK_NB)
-	var lines strings.Builder
-	for _, m := range masks {
-		if !strings.Contains(m.Path, "\n") {
-			lines.WriteString(m.Path + "\n")
+	// First the list, then the placeholders: whoever cleans up finds them all.
+	if paths := w.paths(); len(paths) > 0 {
+		if _, err := list.WriteString(strings.Join(paths, "\n") + "\n"); err != nil {
+			return handle, err
 		}
 	}
-	// First the list, then the placeholders: whoever cleans up finds them all.
-	if _, err := list.WriteString(lines.String()); err != nil {
-		return handle, err
-	}
-	for _, m := range masks {
+	for _, m := range w.masks {
 		name := filepath.Base(m.Path)
 		err := create(at, name, m)
 		if errors.Is(err, fs.ErrExist) && (boundary.Disk{}).Placeholder(m.Path) {
@@ -143,7 +167,36 @@ func place(list *os.File, dir string, masks []boundary.Mask) (*os.File, error) {
 			return handle, fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	for _, path := range w.kept {
+		if err := keep(path); err != nil {
+			return handle, fmt.Errorf("%s: %w", filepath.Base(path), err)
+		}
+	}
 	return handle, nil
+}
+
+// keep puts into dir what keeps git from removing it. Git may take that away in the
+// moment before it is locked: the error is [fs.ErrNotExist] then.
+func keep(dir string) error {
+	at, err := openDir(dir)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	if err := unix.Mkdirat(at, boundary.Keeper, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	in, err := openDir(filepath.Join(dir, boundary.Keeper))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(in)
+	lock, err := unix.Openat(in, boundary.KeeperLock, unix.O_RDONLY|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o444)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(lock)
+	return errors.Join(unix.Fchmod(lock, sticky|0o444), unix.Fchmod(in, sticky|0o755))
 }
 
 func openDir(dir string) (int, error) {
@@ -167,10 +220,11 @@ func create(at int, name string, m boundary.Mask) error {
 		}
 		fallthrough // some file systems have no sockets
 	case boundary.MaskDir:
-		if err := unix.Mkdirat(at, name, 0o700); err != nil {
+		// As whoever fills it would make it.
+		if err := unix.Mkdirat(at, name, 0o777); err != nil {
 			return err
 		}
-		return unix.Fchmodat(at, name, sticky|0o555, 0)
+		return mark(at, name, true)
 	}
 	fd, err := unix.Openat(at, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -181,6 +235,22 @@ func create(at int, name string, m boundary.Mask) error {
 		return err
 	}
 	return unix.Fchmod(fd, sticky|0o444)
+}
+
+// mark sets or clears the bit by which a directory in at is known as a placeholder.
+func mark(at int, name string, ours bool) error {
+	var now unix.Stat_t
+	if err := unix.Fstatat(at, name, &now, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
+	}
+	mode := now.Mode &^ (unix.S_IFMT | sticky)
+	if ours {
+		mode |= sticky
+	}
+	if now.Mode&unix.S_IFMT != unix.S_IFDIR || now.Mode&^unix.S_IFMT == mode {
+		return nil
+	}
+	return unix.Fchmodat(at, name, mode, 0)
 }
 
 // giveUp removes what is listed if nobody else needs it.
@@ -202,22 +272,27 @@ func (h hold) giveUp() {
 	}
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	slices.Sort(lines)
-	for _, path := range slices.Compact(lines) {
-		if filepath.IsAbs(path) && (boundary.Disk{}).Placeholder(path) {
+	for _, path := range slices.Backward(slices.Compact(lines)) { // what lies in others comes first
+		if filepath.IsAbs(path) {
 			remove(path)
 		}
 	}
 	_ = f.Truncate(0)
 }
 
+// remove takes a placeholder away, and leaves a directory that was filled to those who did.
 func remove(path string) {
+	ours := (boundary.Disk{}).Placeholder(path)
 	at, err := openDir(filepath.Dir(path))
 	if err != nil {
 		return
 	}
 	defer unix.Close(at)
 	name := filepath.Base(path)
-	if errors.Is(unix.Unlinkat(at, name, 0), unix.EISDIR) {
-		_ = unix.Unlinkat(at, name, unix.AT_REMOVEDIR)
+	if ours && !errors.Is(unix.Unlinkat(at, name, 0), unix.EISDIR) {
+		return
+	}
+	if !ours || unix.Unlinkat(at, name, unix.AT_REMOVEDIR) != nil {
+		_ = mark(at, name, false)
 	}
 }
