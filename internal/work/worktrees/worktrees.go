@@ -192,7 +192,11 @@ func New(ctx context.Context, home, cwd, name string, o Options) (*Tree, error) 
 
 // fill makes the tree and what is kept about it. What fails half way is taken away again.
 func (t *Tree) fill(ctx context.Context) error {
+	_, none := repo.Commit(ctx, t.Meta.Root, "refs/heads/"+t.Branch())
 	if err := repo.AddBranch(ctx, t.Meta.Root, t.Dir, t.Meta.Start, t.Branch()); err != nil {
+		if none != nil { // git makes the branch first, and leaves it
+			_ = repo.RemoveBranch(ctx, t.Meta.Root, t.Branch(), t.Meta.Start)
+		}
 		return err
 	}
 	err := repo.Fill(ctx, t.Dir, t.Meta.Base, "kerf-base")
