@@ -10,6 +10,7 @@ import (
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
+	"kerf/internal/work/sandbox/placeholders"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -381,7 +382,7 @@ func TestSEC_F8_PlaceholdersStayWhileAnySandboxRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := raise(pl)
+		first, err := placeholders.Raise(pl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,7 +410,7 @@ func TestSEC_F8_WhatGitFillsBesideSandboxesStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if lower, err = raise(pl); err != nil {
+			if lower, err = placeholders.Raise(pl); err != nil {
 				t.Fatal(err)
 			}
 			return lower

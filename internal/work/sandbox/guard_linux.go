@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox/placeholders"
 	"os"
 	"path/filepath"
 	"slices"
@@ -221,7 +222,7 @@ func setAside(p boundary.Plan, lost []string) []boundary.Finding {
 }
 
 func aside(path string) (to string, ok bool) {
-	at, err := openDir(filepath.Dir(path))
+	at, err := placeholders.OpenDir(filepath.Dir(path))
 	if err != nil {
 		return "", false
 	}

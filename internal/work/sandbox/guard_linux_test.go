@@ -3,6 +3,7 @@ package sandbox
 import (
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox/placeholders"
 	"os"
 	"path/filepath"
 	"slices"
@@ -227,7 +228,7 @@ func TestSEC_F8_AStrangersSandboxLeavesPlaceholdersStanding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lower, err := raise(pl)
+		lower, err := placeholders.Raise(pl)
 		if err != nil {
 			t.Fatal(err)
 		}

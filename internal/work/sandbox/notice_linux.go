@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/sandbox/placeholders"
 )
 
 // watchedEvents take a name away or put something else in its place. While it
@@ -75,7 +77,7 @@ func (n *notices) add(g *guard) error {
 }
 
 func (n *notices) watch(g *guard, dir string) error {
-	at, err := openDir(dir)
+	at, err := placeholders.OpenDir(dir)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
+	"kerf/internal/work/sandbox/placeholders"
 	"kerf/internal/work/sandbox/seccomp"
 	"os"
 	"path/filepath"
@@ -184,7 +185,7 @@ func (w way) mark(locks string) string {
 	if locks == "" {
 		return ""
 	}
-	if _, err := lockDir(locks); err != nil {
+	if _, err := placeholders.LockDir(locks); err != nil {
 		return ""
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

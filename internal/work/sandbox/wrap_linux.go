@@ -8,6 +8,7 @@ import (
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox/launch"
+	"kerf/internal/work/sandbox/placeholders"
 	"kerf/internal/work/sandbox/seccomp"
 	"kerf/internal/work/sandbox/whole"
 	"os"
@@ -80,7 +81,7 @@ func (b *Box) fill(w way, argv []string) (err error) {
 	wg.Go(func() { // it takes as long as the placeholders do
 		unrendered = w.render(b, argv)
 	})
-	b.lower, err = raise(b.plan)
+	b.lower, err = placeholders.Raise(b.plan)
 	if err == nil {
 		b.guard, err = newGuard(b.plan)
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package placeholders
 
 import (
 	"crypto/sha256"
@@ -20,28 +20,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Placeholders are shared by all sandboxes of a workspace, of any Kerf process.
-//
-// For every directory that has some there is a file in the lock directory, which
-// lists them. Whoever needs them holds a shared flock on it, makes what is
-// missing, and adds it to the list. Who ends tries for the exclusive lock: the
-// last one gets it, removes what is listed and empties the file. The kernel
-// drops the locks of a killed Kerf; its watchdog does the same then.
-//
-// A Kerf with another home has another lock directory, so the directory of the
-// placeholders is locked in the same way. Its lock is never waited for: anybody
-// may hold it.
-//
-// A placeholder that is a directory may be filled meanwhile, as git does beside
-// the command. Then it stays when the last one ends, as whoever filled it would
-// have made it.
-
-// raise makes the placeholders of a plan. lower gives them up.
-func raise(p boundary.Plan) (lower func(), err error) {
+// Raise makes the placeholders of a plan. lower gives them up.
+func Raise(p boundary.Plan) (lower func(), err error) {
 	if len(p.Masks) == 0 && len(p.Kept) == 0 {
 		return func() {}, nil
 	}
-	locks, err := lockDir(p.LockDir)
+	locks, err := LockDir(p.LockDir)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +80,9 @@ func (w wanted) paths() (all []string) {
 	return slices.DeleteFunc(all, func(path string) bool { return strings.Contains(path, "\n") })
 }
 
-// lockDir returns the lock directory, made if it was missing, and checks that
+// LockDir returns the lock directory, made if it was missing, and checks that
 // nobody else can write there.
-func lockDir(dir string) (string, error) {
+func LockDir(dir string) (string, error) {
 	if dir == "" {
 		dir = filepath.Join(os.TempDir(), "kerf-masks-"+strconv.Itoa(os.Geteuid()))
 	}
@@ -122,8 +106,18 @@ type hold struct {
 	dir  *os.File // nil when it could not be had
 }
 
+// seen is a directory as this Kerf sees it. In a try it has the same path, and what stands there
+// is another's.
+func seen(dir string) string {
+	if info, err := os.Lstat(dir); err == nil {
+		id, _ := boundary.IdentityOf(info)
+		return fmt.Sprint(dir, "\x00", id)
+	}
+	return dir
+}
+
 func take(locks, dir string, w wanted) (hold, error) {
-	sum := sha256.Sum256([]byte(dir))
+	sum := sha256.Sum256([]byte(seen(dir)))
 	f, err := os.OpenFile(filepath.Join(locks, hex.EncodeToString(sum[:16])),
 		os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -145,7 +139,7 @@ func take(locks, dir string, w wanted) (hold, error) {
 // place makes the placeholders in dir, through a handle to which no link leads,
 // and returns that, locked.
 func place(list *os.File, dir string, w wanted) (*os.File, error) {
-	at, err := openDir(dir)
+	at, err := OpenDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +172,7 @@ func place(list *os.File, dir string, w wanted) (*os.File, error) {
 // keep puts into dir what keeps git from removing it. Git may take that away in the
 // moment before it is locked: the error is [fs.ErrNotExist] then.
 func keep(dir string) error {
-	at, err := openDir(dir)
+	at, err := OpenDir(dir)
 	if err != nil {
 		return err
 	}
@@ -186,7 +180,7 @@ func keep(dir string) error {
 	if err := unix.Mkdirat(at, boundary.Keeper, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	in, err := openDir(filepath.Join(dir, boundary.Keeper))
+	in, err := OpenDir(filepath.Join(dir, boundary.Keeper))
 	if err != nil {
 		return err
 	}
@@ -199,7 +193,8 @@ func keep(dir string) error {
 	return errors.Join(unix.Fchmod(lock, sticky|0o444), unix.Fchmod(in, sticky|0o755))
 }
 
-func openDir(dir string) (int, error) {
+// OpenDir opens a directory to which no link leads.
+func OpenDir(dir string) (int, error) {
 	at, err := unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{
 		Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
 	})
@@ -283,7 +278,7 @@ func (h hold) giveUp() {
 // remove takes a placeholder away, and leaves a directory that was filled to those who did.
 func remove(path string) {
 	ours := (boundary.Disk{}).Placeholder(path)
-	at, err := openDir(filepath.Dir(path))
+	at, err := OpenDir(filepath.Dir(path))
 	if err != nil {
 		return
 	}
