@@ -334,6 +334,24 @@ func TestComposerStories(t *testing.T) {
 	}
 }
 
+// TestATurnThatWasCutOffTellsWhatItChanged: as one that ended well does.
+func TestATurnThatWasCutOffTellsWhatItChanged(t *testing.T) {
+	diff := protocol.TurnDiff{Diff: "diff --git a/s1.txt b/s1.txt\nnew file mode 100644\n--- /dev/null\n+++ b/s1.txt\n@@ -0,0 +1 @@\n+start\n",
+		Exact: true, Files: 1}
+	for name, end := range map[string]protocol.Msg{
+		"interrupted": protocol.TurnAborted{Reason: protocol.AbortInterrupted},
+		"failed":      protocol.TurnFailed{Error: protocol.Trouble{Kind: protocol.TroubleOther, Message: "broken"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := story(t, 80, 24)
+			b.event("t1", protocol.TurnStarted{})
+			b.event("t1", diff)
+			b.event("t1", end)
+			b.says("1 file changed +1 -0", "undo covers everything")
+		})
+	}
+}
+
 func TestWhileATurnRuns(t *testing.T) {
 	b := story(t, 80, 24)
 	b.event("t1", protocol.TurnStarted{})

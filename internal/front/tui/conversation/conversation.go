@@ -237,10 +237,12 @@ func (c *Conversation) turnEvent(msg protocol.Msg) {
 			text += "\n" + b.Error.Hint
 		}
 		c.Note(style.Bad, "✗ ", text)
+		c.closingLine(protocol.TurnCompleted{})
 	case protocol.TurnAborted:
 		c.CloseLive(protocol.Failed)
 		c.notCovered()
 		c.Note(style.Warn, "■ ", AbortText(b.Reason))
+		c.closingLine(protocol.TurnCompleted{})
 		c.giveBack(b.Undelivered)
 	}
 	c.Running, c.Retry, c.Joining = false, "", nil
@@ -279,7 +281,8 @@ func (c *Conversation) notCovered() {
 	}
 }
 
-// closingLine writes the line that closes a turn: what changed, time, tokens.
+// closingLine writes the line that closes a turn, however it ended: what changed, and as far as
+// they are known time and tokens. Where there is nothing to say it writes none.
 func (c *Conversation) closingLine(b protocol.TurnCompleted) {
 	var parts []string
 	if c.Diff.Diff != "" {
