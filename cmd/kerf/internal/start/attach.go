@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kerf/cmd/kerf/internal/program"
+	"kerf/cmd/kerf/internal/start/pictures"
 	"kerf/internal/front/serve/client"
 	"kerf/internal/front/serve/message"
 	"kerf/internal/front/tui"
@@ -24,6 +27,9 @@ const attachAbout = `Watches and steers a session that lives in kerf serve. Leav
 
 Without an id it attaches to the one live session, and lists them where there are more.
 An id, the beginning of one, or a title will do. --new begins a session here.
+
+Of the settings, -m, -s and -a count for the session, and --add-dir for a new one. -c and -p do not:
+they are given to kerf serve when it starts. In the terminal UI -c tui.KEY=VALUE says how it looks.
 
 With --json it prints the events, one on each line, as kerf help serve describes them: with a
 prompt until that turn is over, otherwise until the session ends.`
@@ -39,13 +45,40 @@ type attachOptions struct {
 func attachCommand(p *program.Program) *cobra.Command {
 	o := &attachOptions{tui: tuiOptions{execOptions: execOptions{p: p, color: "auto", source: "attach"}}}
 	cmd := &cobra.Command{Use: "attach [ID] [PROMPT]", Short: "Watch and steer a session of kerf serve", Long: attachAbout,
-		Args: program.AtMost(2), RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) }}
+		Args: program.AtMost(2), RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.heard(cmd.Flags()); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), args)
+		}}
 	o.tui.flags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.fresh, "new", false, "begin a session in this directory")
 	f.BoolVar(&o.json, "json", false, "print events as JSON lines on stdout")
 	f.Uint64Var(&o.since, "since", 0, "with --json: only events after this `number`")
 	return cmd
+}
+
+// heard refuses flags that would have no effect: the session lives in another process.
+func (o *attachOptions) heard(f *pflag.FlagSet) (err error) {
+	beyond := func(override string) bool { return o.json || !strings.HasPrefix(override, "tui.") }
+	f.Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "config":
+			if slices.ContainsFunc(o.tui.p.Overrides, beyond) {
+				err = program.Misuse("-c has no effect on a session of kerf serve; -m, -s and -a have, or start kerf serve with -c")
+			}
+		case "profile":
+			err = program.Misuse("-p has no effect on a session of kerf serve; -m, -s and -a have, or start kerf serve with -p")
+		case "oss", "record", "unrecorded", "try", "worktree", "carry", "from":
+			err = program.Misuse("--%s has no effect on a session of kerf serve", f.Name)
+		case "add-dir":
+			if !o.fresh {
+				err = program.Misuse("--add-dir goes with --new: a session that is live keeps its directories")
+			}
+		}
+	})
+	return err
 }
 
 func (o *attachOptions) run(ctx context.Context, args []string) error {
@@ -83,11 +116,29 @@ func (o *attachOptions) run(ctx context.Context, args []string) error {
 		}
 		open.Resume = string(id)
 	}
-	prompt := strings.Join(args, " ")
+	prompt, err := o.prompt(args)
+	if err != nil {
+		return err
+	}
 	if o.json {
 		return serverError(o.print(ctx, c, open, prompt))
 	}
 	return serverError(o.show(ctx, c, open, prompt))
+}
+
+// prompt is what the flags and arguments say to the session.
+func (o *attachOptions) prompt(args []string) (items []protocol.Input, err error) {
+	if text := strings.Join(args, " "); text != "" {
+		items = append(items, protocol.Input{Text: text})
+	}
+	for _, path := range o.tui.images {
+		url, err := pictures.URL(path)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, protocol.Input{ImageURL: url})
+	}
+	return items, nil
 }
 
 // liveOf is the live session that a name means; the only one for no name.
@@ -121,7 +172,8 @@ func liveOf(ctx context.Context, c client.Client, name string) (protocol.Session
 }
 
 // show is the terminal UI over a session of the server.
-func (o *attachOptions) show(ctx context.Context, c client.Client, open protocol.OpenOptions, prompt string) error {
+func (o *attachOptions) show(ctx context.Context, c client.Client, open protocol.OpenOptions,
+	prompt []protocol.Input) error {
 	h, err := o.tui.p.Host(nil)
 	if err != nil {
 		return err
@@ -130,10 +182,7 @@ func (o *attachOptions) show(ctx context.Context, c client.Client, open protocol
 	if err != nil {
 		return err
 	}
-	t.Sessions, t.Open, t.Again = c, open, "kerf attach"
-	if prompt != "" {
-		t.Prompt = []protocol.Input{{Text: prompt}}
-	}
+	t.Sessions, t.Open, t.Again, t.Prompt = c, open, "kerf attach", prompt
 	code, err := tui.Run(ctx, t)
 	if err != nil {
 		return o.tui.told(code, err)
@@ -142,7 +191,8 @@ func (o *attachOptions) show(ctx context.Context, c client.Client, open protocol
 }
 
 // print writes the events as JSON lines.
-func (o *attachOptions) print(ctx context.Context, c client.Client, open protocol.OpenOptions, prompt string) error {
+func (o *attachOptions) print(ctx context.Context, c client.Client, open protocol.OpenOptions,
+	prompt []protocol.Input) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var s protocol.Session
@@ -156,9 +206,8 @@ func (o *attachOptions) print(ctx context.Context, c client.Client, open protoco
 		return err
 	}
 	defer s.Close()
-	if prompt != "" {
-		input := protocol.UserInput{Items: []protocol.Input{{Text: prompt}}}
-		if err := s.Submit(ctx, protocol.Submission{Op: input}); err != nil {
+	if len(prompt) > 0 {
+		if err := s.Submit(ctx, protocol.Submission{Op: protocol.UserInput{Items: prompt}}); err != nil {
 			return err
 		}
 	}
@@ -177,7 +226,7 @@ func (o *attachOptions) print(ctx context.Context, c client.Client, open protoco
 			if _, err := fmt.Fprintf(o.tui.p.Stdout, "%s\n", b); err != nil {
 				return nil // nobody reads any more
 			}
-			if prompt == "" || e.Agent != "" {
+			if len(prompt) == 0 || e.Agent != "" {
 				continue
 			}
 			switch m := e.Msg.(type) {
