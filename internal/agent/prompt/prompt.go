@@ -174,7 +174,7 @@ func PlanMode(before, now string) *model.Item {
 
 // order is how facts are told; others follow by name.
 var order = []string{"cwd", "shell", "current_date", "timezone", "git_branch", "sandbox_mode", "network_access",
-	"writable_roots", "approval_policy"}
+	"writable_roots", "private_tmp", "approval_policy"}
 
 // Surroundings returns the item that tells the facts that are new or differ from
 // what was told before, or nil if there are none.

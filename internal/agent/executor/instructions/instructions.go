@@ -129,6 +129,10 @@ func (s *Sources) Gather(ctx context.Context, e turn.Gather) turn.Gathered {
 	return in
 }
 
+// privateTmp is told where commands have a /tmp of their own.
+const privateTmp = "what commands write below /tmp, the workspace excepted, is seen by commands of this session only, " +
+	"and is gone with it"
+
 func (s *Sources) facts(set protocol.Settings) map[string]string {
 	mode := set.Mode()
 	f := map[string]string{"cwd": s.Cwd, "shell": s.Shell, "current_date": s.Now().Format(time.DateOnly),
@@ -139,10 +143,20 @@ func (s *Sources) facts(set protocol.Settings) map[string]string {
 	if len(s.Roots) > 1 {
 		f["writable_roots"] = strings.Join(s.Roots, ", ")
 	}
+	if mode.Sandbox() == protocol.SandboxWorkspace && s.ownTmp() {
+		f["private_tmp"] = privateTmp
+	}
 	if c, ok := repo.Look(s.Cwd); ok {
 		f["git_branch"] = branchText(c)
 	}
 	return f
+}
+
+// ownTmp reports whether commands have a /tmp of their own.
+func (s *Sources) ownTmp() bool {
+	return s.Boundary != nil && slices.ContainsFunc(s.Boundary.Plan().Mounts, func(m boundary.Mount) bool {
+		return m.Kind == boundary.MountTmp
+	})
 }
 
 func branchText(c repo.Checkout) string {
