@@ -59,6 +59,16 @@ func (c *Config) Modes(sandbox, approval string) (string, string) {
 	return sandbox, cmp.Or(approval, "on-request")
 }
 
+// InTry is the sandbox mode of a session in a try that asks for none; empty where the user has
+// chosen one, or does not trust the directory. Nothing of the directory changes until the try is
+// kept, so a session may write there also where nothing was decided about it.
+func (c *Config) InTry() string {
+	if trust := c.Trust(c.Root); c.SandboxMode != "" || trust == Untrusted {
+		return ""
+	}
+	return fit(c.Required.SandboxModes, "workspace-write")
+}
+
 // fit is a value where it is allowed, and else the first that is.
 func fit(allowed []string, value string) string {
 	if allowed == nil || slices.Contains(allowed, value) {

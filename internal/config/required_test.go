@@ -52,6 +52,9 @@ tools.web_fetch = true
 	if sandbox, approval := c.Modes("", ""); sandbox != "read-only" || approval != "untrusted" {
 		t.Errorf("nobody chose: %s, %s", sandbox, approval)
 	}
+	if got := c.InTry(); got != "workspace-write" {
+		t.Errorf("nobody chose, in a try: %s", got)
+	}
 	for _, x := range [][2]string{{"danger-full-access", "untrusted"}, {"read-only", "never"}, {"workspace-write", "on-request"}} {
 		if why := c.Required.Refuse(c.Modes(x[0], x[1])); !strings.Contains(why, "is not allowed on this machine: "+required) {
 			t.Errorf("%v: %q", x, why)

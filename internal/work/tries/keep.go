@@ -15,6 +15,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/text/order"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
@@ -258,6 +259,7 @@ func (p *planner) root(root string, l overlay.Layer) error {
 	if err != nil {
 		return err
 	}
+	entries = slices.DeleteFunc(entries, func(e overlay.Entry) bool { return trace(root, l, e) })
 	skip := "" // a directory with what is in it
 	for _, e := range entries {
 		if skip != "" && strings.HasPrefix(e.Path, skip) {
@@ -274,6 +276,21 @@ func (p *planner) root(root string, l overlay.Layer) error {
 		p.entry(e, path, filepath.Join(l.Upper, filepath.FromSlash(e.Path)))
 	}
 	return nil
+}
+
+// trace reports whether an entry is what the sandbox of a command left in the try: a placeholder
+// for a protected name, or that one of the real tree is gone.
+func trace(root string, l overlay.Layer, e overlay.Entry) bool {
+	name := "/" + e.Path
+	if !strings.Contains(name, "/"+boundary.Git) && !strings.Contains(name, "/"+boundary.Kerf) {
+		return false
+	}
+	if e.Kind != overlay.Gone {
+		return (boundary.Disk{}).Placeholder(filepath.Join(l.Upper, filepath.FromSlash(e.Path)))
+	}
+	real := filepath.Join(root, filepath.FromSlash(e.Path))
+	_, err := os.Lstat(real)
+	return errors.Is(err, fs.ErrNotExist) || (boundary.Disk{}).Placeholder(real)
 }
 
 // entriesOf is what a try wrote over a root, directories before what is in them.

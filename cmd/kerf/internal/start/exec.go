@@ -220,6 +220,9 @@ func (o *execOptions) request(ctx context.Context, args []string) error {
 		return err
 	}
 	resumed := o.resume != "" || o.last || o.fork != "" // it keeps its own
+	if !resumed {
+		set.Sandbox = o.inside(h, set.Sandbox)
+	}
 	if set.Approval == "" && !resumed && h.Config.Origin("approval_policy") == "default" {
 		set.Approval = unasked(h)
 	}
@@ -282,6 +285,14 @@ func (o *execOptions) inTry(ctx context.Context, h *host.Host, args []string) (r
 		return true, err
 	}
 	return trying.Run(ctx, o.p, h, s)
+}
+
+// inside is the sandbox mode of a new session for which the user asks for a mode, or for none.
+func (o *execOptions) inside(h *host.Host, asked protocol.SandboxMode) protocol.SandboxMode {
+	if asked != "" || !trying.Inside(o.p, h) {
+		return asked
+	}
+	return protocol.SandboxMode(h.Config.InTry())
 }
 
 // trial is what would run in a try.

@@ -154,6 +154,9 @@ func (o *tuiOptions) once(ctx context.Context, cmd *cobra.Command, args []string
 	if err != nil {
 		return err
 	}
+	if o.resume == "" && !o.last && o.fork == "" && !o.pick {
+		set.Sandbox = o.inside(h, set.Sandbox)
+	}
 	t.Open = protocol.OpenOptions{Resume: o.resume, Last: o.last &&
 		o.fork == "", AnyCwd: o.all, Fork: o.fork, Settings: set, AddDirs: o.addDirs, Source: o.source}
 	if len(args) > 0 {

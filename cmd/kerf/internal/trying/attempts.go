@@ -420,7 +420,7 @@ func (a *Attempts) show(p *program.Program, list []*attempt) error {
 	if best := list[0]; best.Kept {
 		fmt.Fprintf(p.Stderr, "kerf: try %d was kept; kerf undo takes it back\n", best.Try)
 	} else {
-		fmt.Fprintf(p.Stderr, "kerf: next: kerf tries diff %d, then kerf keep %d; kerf discard throws the others away\n",
+		fmt.Fprintf(p.Stderr, "kerf: next: kerf tries diff %d, then kerf keep %d; kerf discard NUMBER throws one away\n",
 			best.Try, best.Try)
 	}
 	return nil

@@ -142,7 +142,8 @@ func (o *keepOptions) run(p *program.Program, cmd *cobra.Command, args []string)
 		}
 	}
 	if n := plan.Count(tries.Git); n > 0 && !o.dryRun && len(rest) == 0 && !plan.Parted {
-		fmt.Fprintf(p.Stderr, "kerf: try %d stays, with the commits that were made in it; kerf discard %d throws it away\n",
+		fmt.Fprintf(p.Stderr, "kerf: try %d stays, with the commits and other changes of git in it; "+
+			"kerf discard %d throws it away\n",
 			t.ID, t.ID)
 	}
 	if plan.Count(tries.Conflict) > 0 {

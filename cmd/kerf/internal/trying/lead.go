@@ -145,7 +145,8 @@ func keepAll(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try
 	case stuck:
 		return false, nil
 	case plan.Count(tries.Git) > 0:
-		fmt.Fprintf(p.Stderr, "kerf: try %d stays, with the commits that were made in it; kerf discard %d throws it away\n",
+		fmt.Fprintf(p.Stderr, "kerf: try %d stays, with the commits and other changes of git in it; "+
+			"kerf discard %d throws it away\n",
 			t.ID, t.ID)
 		return true, nil
 	}

@@ -28,7 +28,8 @@ const (
 
 // Flag adds --try to a command that opens sessions.
 func Flag(f *pflag.FlagSet, try *string) {
-	f.StringVar(try, "try", "", "change nothing here: work in a try, which kerf keep or kerf discard ends; "+
+	f.StringVar(try, "try", "", "change nothing here: work in a try, which kerf keep or kerf discard ends; a "+
+		"session in one may write unless you chose otherwise; "+
 		"--try=`number` goes on in one, --try=off works without one")
 	f.Lookup("try").NoOptDefVal = newTry
 }
