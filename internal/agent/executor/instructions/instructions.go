@@ -130,8 +130,8 @@ func (s *Sources) Gather(ctx context.Context, e turn.Gather) turn.Gathered {
 }
 
 // privateTmp is told where commands have a /tmp of their own.
-const privateTmp = "what commands write below /tmp, the workspace excepted, is seen by commands of this session only, " +
-	"and is gone with it"
+const privateTmp = "what commands write below /tmp, the workspace excepted, is seen by commands of this session " +
+	"only, and is gone with it"
 
 func (s *Sources) facts(set protocol.Settings) map[string]string {
 	mode := set.Mode()
