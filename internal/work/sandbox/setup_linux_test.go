@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox/placeholders"
 )
 
 // TestTheSessionLearnsThatACommandRan: the disk may be another one by then, so the plan of the file
@@ -43,14 +44,14 @@ func TestPlaceholdersNeedAPrivateDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{open, filepath.Join(base, "file"), filepath.Join(base, "file", "below")} {
-		if _, err := raise(boundary.Plan{Masks: masks, LockDir: dir}); err == nil {
+		if _, err := placeholders.Raise(boundary.Plan{Masks: masks, LockDir: dir}); err == nil {
 			t.Errorf("%s was taken", dir)
 		}
 		if _, err := os.Lstat(masks[0].Path); err == nil {
 			t.Errorf("%s: a placeholder was made", dir)
 		}
 	}
-	lower, err := raise(boundary.Plan{Masks: masks, LockDir: locks})
+	lower, err := placeholders.Raise(boundary.Plan{Masks: masks, LockDir: locks})
 	if err != nil {
 		t.Fatal(err)
 	}
