@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"kerf/cmd/kerf/internal/program"
 	"kerf/cmd/kerf/internal/start/pictures"
@@ -46,7 +44,7 @@ func attachCommand(p *program.Program) *cobra.Command {
 	o := &attachOptions{tui: tuiOptions{execOptions: execOptions{p: p, color: "auto", source: "attach"}}}
 	cmd := &cobra.Command{Use: "attach [ID] [PROMPT]", Short: "Watch and steer a session of kerf serve", Long: attachAbout,
 		Args: program.AtMost(2), RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.heard(cmd.Flags()); err != nil {
+			if err := program.Heard(cmd.Flags(), o.tui.p.Overrides, o.json, o.fresh); err != nil {
 				return err
 			}
 			return o.run(cmd.Context(), args)
@@ -57,28 +55,6 @@ func attachCommand(p *program.Program) *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "print events as JSON lines on stdout")
 	f.Uint64Var(&o.since, "since", 0, "with --json: only events after this `number`")
 	return cmd
-}
-
-// heard refuses flags that would have no effect: the session lives in another process.
-func (o *attachOptions) heard(f *pflag.FlagSet) (err error) {
-	beyond := func(override string) bool { return o.json || !strings.HasPrefix(override, "tui.") }
-	f.Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "config":
-			if slices.ContainsFunc(o.tui.p.Overrides, beyond) {
-				err = program.Misuse("-c has no effect on a session of kerf serve; -m, -s and -a have, or start kerf serve with -c")
-			}
-		case "profile":
-			err = program.Misuse("-p has no effect on a session of kerf serve; -m, -s and -a have, or start kerf serve with -p")
-		case "oss", "record", "unrecorded", "try", "worktree", "carry", "from":
-			err = program.Misuse("--%s has no effect on a session of kerf serve", f.Name)
-		case "add-dir":
-			if !o.fresh {
-				err = program.Misuse("--add-dir goes with --new: a session that is live keeps its directories")
-			}
-		}
-	})
-	return err
 }
 
 func (o *attachOptions) run(ctx context.Context, args []string) error {
