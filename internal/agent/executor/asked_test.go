@@ -137,8 +137,11 @@ func TestRunHook(t *testing.T) {
 	if err != nil || out.Code != 3 || string(out.Stderr) != "trouble\n" || string(out.Stdout) != "got input in "+real+" yes\n" || out.TimedOut {
 		t.Errorf("%+v %q %q, %v", out, out.Stdout, out.Stderr, err)
 	}
-	if out, err = run(t.Context(), hooks.Handler{Command: "kill -9 $$", Timeout: time.Minute}, nil); err != nil || out.Code == 0 {
+	if out, err = run(t.Context(), hooks.Handler{Command: "kill -9 $$", Timeout: time.Minute}, nil); err != nil || out.Code != 128+9 {
 		t.Errorf("killed: %+v, %v", out, err)
+	}
+	if out, err = run(t.Context(), hooks.Handler{Command: "true", Timeout: time.Minute}, nil); err != nil || out.Code != 0 {
+		t.Errorf("ended well: %+v, %v", out, err)
 	}
 	if out, err = run(t.Context(), hooks.Handler{Command: "sleep 1000 & sleep 1000", Timeout: 50 * time.Millisecond}, nil); err != nil || !out.TimedOut {
 		t.Errorf("too long: %+v, %v", out, err)

@@ -54,10 +54,7 @@ func RunHook(shell, dir string, env []string) hooks.Runner {
 		reading.Wait()
 		text, _ := p.Output()
 		out.Stdout, out.Stderr = text, stderr.Bytes()
-		code, signal, _ := p.ExitCode()
-		if out.Code = code; signal != "" && code == 0 {
-			out.Code = 128
-		}
+		out.Code, _, _ = p.ExitCode()
 		return out, nil
 	}
 }

@@ -214,6 +214,10 @@ func TestUndoAsksAboutWhatNobodySaw(t *testing.T) {
 		var asked []string
 		ask := func(_ context.Context, a protocol.Approval) turn.Reply {
 			asked = append(asked, a.Reason)
+			if c := a.Change; len(c.Changes) != 1 || !strings.HasSuffix(c.Changes[0].Path, "/g") || !c.Unseen ||
+				!strings.Contains(c.Diff, "-whose?") || strings.Contains(c.Diff, "ours") {
+				t.Errorf("shown %+v", c)
+			}
 			return turn.Reply{Answer: protocol.Answer{Decision: says}}
 		}
 		if says == "" {

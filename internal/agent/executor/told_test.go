@@ -1,0 +1,275 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kerf/internal/agent/executor/unrecorded"
+	"kerf/internal/agent/turn"
+	"kerf/internal/protocol"
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/workspace"
+)
+
+// lostEditor is a client's editor that writes a file, and whose answer gets lost.
+type lostEditor struct{ lost error }
+
+func (lostEditor) ReadText(_ context.Context, path string) (string, error) {
+	data, err := os.ReadFile(path)
+	return string(data), err
+}
+
+func (e lostEditor) WriteText(_ context.Context, path, text string) error {
+	return errors.Join(os.WriteFile(path, []byte(text), 0o644), e.lost)
+}
+
+// TestAWriteThatLandedUnseen: where the answer to a write is lost, the end of the turn finds what it left, also
+// under the other names of the file, and enters it; an undo takes it back.
+func TestAWriteThatLandedUnseen(t *testing.T) {
+	b := newBench(t, func(o *Options) {
+		o.Client = &protocol.ClientServices{Files: lostEditor{errors.New("the connection was lost")}}
+	})
+	b.write("f", "one\n")
+	if err := os.Link(filepath.Join(b.dir, "f"), filepath.Join(b.dir, "twin")); err != nil {
+		t.Skip(err)
+	}
+	b.want(b.call("read_file", map[string]any{"file_path": "f"}), true)
+	b.Gather(t.Context(), turn.Gather{Turn: "t1"}, nil)
+	o := b.call("edit_file", map[string]any{"file_path": "f", "old_string": "one", "new_string": "two"})
+	if b.want(o, false, "the connection was lost"); len(o.Changes) != 0 || b.text("twin") != "two\n" {
+		t.Errorf("told of %+v; twin is %q", o.Changes, b.text("twin"))
+	}
+	in := b.Settle(t.Context(), turn.Settle{Turn: "t1"})
+	if in.Diff == nil || in.Diff.Files != 2 || strings.Count(in.Diff.Diff, "-one\n+two\n") != 2 ||
+		!strings.Contains(in.Diff.Diff, "a/f") || !strings.Contains(in.Diff.Diff, "a/twin") {
+		t.Errorf("the turn's diff is %+v", in.Diff)
+	}
+	list, err := b.o.Work.Ledger.Read(0)
+	if err != nil || len(list) != 1 || len(list[0].Changes) != 2 || list[0].Cause != ledger.CauseTool {
+		t.Errorf("the ledger has %+v, %v", list, err)
+	}
+	if u := b.Undo(t.Context(), turn.Undo{Op: protocol.Undo{}}, nil).Report; u.Problem != "" || b.text("f") != "one\n" || b.text("twin") != "one\n" {
+		t.Errorf("%+v: f is %q, twin %q", u, b.text("f"), b.text("twin"))
+	}
+}
+
+// TestAWriteThatWasSeenIsNotInDoubt: what somebody else does to its file after it is not the turn's.
+func TestAWriteThatWasSeenIsNotInDoubt(t *testing.T) {
+	b := newBench(t, nil)
+	b.write("f", "one\n")
+	b.want(b.call("edit_file", map[string]any{"file_path": "f", "old_string": "one", "new_string": "two"}), true)
+	b.write("f", "by hand\n")
+	in := b.Settle(t.Context(), turn.Settle{Turn: "t1"})
+	if in.Diff == nil || !strings.Contains(in.Diff.Diff, "-one\n+two\n") || strings.Contains(in.Diff.Diff, "by hand") {
+		t.Errorf("the turn's diff is %+v", in.Diff)
+	}
+}
+
+// TestAnUndoOfTheModelIsPartOfItsTurn, if it was done: one that no longer fits by the time that the user allows it
+// leaves nothing in the turn, which then is one that changed nothing.
+func TestAnUndoOfTheModelIsPartOfItsTurn(t *testing.T) {
+	b := newBench(t, nil)
+	b.write("f", "one\n")
+	b.want(b.call("edit_file", map[string]any{"file_path": "f", "old_string": "one", "new_string": "two"}), true)
+	b.Settle(t.Context(), turn.Settle{Turn: "t1"})
+	b.set.Approval = protocol.PolicyUntrusted
+	b.ask = func(protocol.Approval) protocol.Answer {
+		b.write("f", "by hand\n")
+		return protocol.Answer{Decision: protocol.Once}
+	}
+	b.want(b.call("undo", map[string]any{}), false)
+	if in := b.Settle(t.Context(), turn.Settle{Turn: "t2"}); in.Diff != nil || b.text("f") != "by hand\n" {
+		t.Errorf("f is %q, the turn's diff %+v", b.text("f"), in.Diff)
+	}
+	if list, err := b.o.Work.Ledger.Read(0); err != nil || len(list) == 0 || list[len(list)-1].Cause != ledger.CauseNone || list[len(list)-1].Turn != "t2" {
+		t.Errorf("the ledger ends with %+v, %v", list, err)
+	}
+	b.write("f", "two\n")
+	b.ask = allow(protocol.Once)
+	b.want(b.call("undo", map[string]any{}), true, "undone")
+	if in := b.Settle(t.Context(), turn.Settle{Turn: "t3"}); in.Diff == nil || !strings.Contains(in.Diff.Diff, "-two\n+one\n") {
+		t.Errorf("the turn's diff is %+v", in.Diff)
+	}
+}
+
+// TestOneWhoEditsTwice: the model is told what was written in the place of its own proposal, not of what the user
+// tried between; and nothing of that where nothing was edited, or nothing written.
+func TestOneWhoEditsTwice(t *testing.T) {
+	b := newBench(t, nil)
+	b.set.Approval = protocol.PolicyUntrusted
+	b.write("f", "one\n")
+	path := filepath.ToSlash(filepath.Join(b.dir, "f"))
+	answers := []map[string]string{{path: "tried\n"}, {path: "mine\n"}, nil}
+	b.ask = func(protocol.Approval) protocol.Answer {
+		a := protocol.Answer{Decision: protocol.Once, Edited: answers[0]}
+		answers = answers[1:]
+		return a
+	}
+	o := b.call("edit_file", map[string]any{"file_path": "f", "old_string": "one", "new_string": "two"})
+	b.want(o, true, "The user changed the proposal before it was written", "-two", "+mine")
+	if strings.Contains(o.Text, "tried") || b.text("f") != "mine\n" {
+		t.Errorf("told %q, f is %q", o.Text, b.text("f"))
+	}
+	answers = []map[string]string{nil}
+	o = b.call("edit_file", map[string]any{"file_path": "f", "old_string": "mine", "new_string": "three"})
+	if b.want(o, true); strings.Contains(o.Text, "by the user") {
+		t.Errorf("nobody edited it: told %q", o.Text)
+	}
+	if o = b.call("read_file", map[string]any{"file_path": "f"}); strings.Contains(o.Text, "by the user") {
+		t.Errorf("a read: told %q", o.Text)
+	}
+	n := 0
+	b.ask = func(protocol.Approval) protocol.Answer {
+		if n++; n == 1 {
+			return protocol.Answer{Decision: protocol.Once, Edited: map[string]string{path: "mine\n"}}
+		}
+		b.write("f", "by hand\n")
+		return protocol.Answer{Decision: protocol.Once}
+	}
+	o = b.call("edit_file", map[string]any{"file_path": "f", "old_string": "three", "new_string": "four"})
+	if b.want(o, false, "VERSION_MISMATCH"); strings.Contains(o.Text, "by the user") || b.text("f") != "by hand\n" {
+		t.Errorf("nothing was written: told %q, f is %q", o.Text, b.text("f"))
+	}
+}
+
+// TestWholeTextsAreForClientsThatShowThem.
+func TestWholeTextsAreForClientsThatShowThem(t *testing.T) {
+	for want, client := range []*protocol.ClientServices{{}, {Texts: true}, nil} {
+		b := newBench(t, func(o *Options) { o.Client = client })
+		for _, o := range []turn.Outcome{b.call("write_file", map[string]any{"file_path": "f", "content": "x\n"}), b.call("undo", map[string]any{})} {
+			if body := o.Body.(protocol.FileChange); !o.Success || len(body.Files) != want%2 {
+				t.Errorf("%+v is shown %+v", client, body.Files)
+			}
+		}
+	}
+}
+
+// TestAnAnswerIsShownAsWhatItIs: output, or an error.
+func TestAnAnswerIsShownAsWhatItIs(t *testing.T) {
+	b := newBench(t, nil)
+	b.write("f", "one\n")
+	body := b.call("read_file", map[string]any{"file_path": "f"}).Body.(protocol.ToolCall)
+	if !strings.Contains(body.Output, "one") || body.Error != "" {
+		t.Errorf("a file that is there: %+v", body)
+	}
+	o := b.call("grep", map[string]any{"pattern": "("})
+	if body, ok := o.Body.(protocol.ToolCall); !ok || o.Success || body.Output != "" || body.Error == "" || body.Error != o.Text {
+		t.Errorf("a pattern that is none: %+v, %s", o.Body, o.Text)
+	}
+}
+
+// TestEachFileKeepsADiffOfItsOwn, of what became of it alone: one that went elsewhere is a removal there and a new
+// file here.
+func TestEachFileKeepsADiffOfItsOwn(t *testing.T) {
+	kept := map[string]string{}
+	b := newBench(t, func(o *Options) {
+		o.SaveDiff = func(d []byte) (string, error) {
+			name := "d" + string(rune('0'+len(kept)))
+			kept[name] = string(d)
+			return name, nil
+		}
+	})
+	b.write("f", "one\ntwo\n")
+	b.write("g", "three\n")
+	o := b.call("apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Update File: f\n*** Move to: h\n@@\n-one\n+1\n two\n" +
+		"*** Update File: g\n@@\n-three\n+3\n*** End Patch\n"})
+	b.want(o, true)
+	want := map[string]string{"f": "-one\n-two\n", "h": "+1\n+two\n", "g": "-three\n+3\n"}
+	for _, c := range o.Changes {
+		name := filepath.Base(string(c.Path))
+		d := kept[c.DiffPath]
+		if strings.Count(d, "diff --git") != 1 || !strings.HasSuffix(d, want[name]) || strings.Contains(d, "rename") {
+			t.Errorf("%s keeps %q", name, d)
+		}
+		delete(want, name)
+	}
+	if len(want) != 0 {
+		t.Errorf("no record of %v", want)
+	}
+	clear(kept)
+	o = b.call("apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Update File: g\n@@\n-3\n+4\n*** End Patch\n"})
+	if b.want(o, true); len(kept) != 1 || !strings.HasSuffix(kept[o.Changes[0].DiffPath], "-3\n+4\n") {
+		t.Errorf("kept %v for %+v", kept, o.Changes)
+	}
+}
+
+// TestWhoWroteBesideACommand: what changed before a command is someone else's, unless an earlier one still runs:
+// then it may be that one's.
+func TestWhoWroteBesideACommand(t *testing.T) {
+	b := newBench(t, nil)
+	b.want(b.call("exec_command", map[string]any{"cmd": "touch a"}), true)
+	cause := func(o turn.Outcome, name string) string {
+		t.Helper()
+		for _, c := range o.Changes {
+			if filepath.Base(string(c.Path)) == name {
+				return c.Cause + " " + string(c.Certainty)
+			}
+		}
+		return "(none)"
+	}
+	b.write("mine", "by hand\n")
+	if got := cause(b.call("exec_command", map[string]any{"cmd": "touch b"}), "mine"); !strings.HasPrefix(got, ledger.CauseOutside) {
+		t.Errorf("while nothing else runs: %s", got)
+	}
+	on := b.call("exec_command", map[string]any{"cmd": "sleep 1000", "yield_time_ms": 250})
+	b.want(on, true, "still running")
+	b.write("whose", "?\n")
+	if got := cause(b.call("exec_command", map[string]any{"cmd": "touch c"}), "whose"); got != ledger.CauseCommand+" "+string(protocol.Unproven) {
+		t.Errorf("while another runs: %s", got)
+	}
+}
+
+// TestWhatAScanFindsAndTheLedgerDoesNotTake is told with the turn; what it takes is not.
+func TestWhatAScanFindsAndTheLedgerDoesNotTake(t *testing.T) {
+	b := newBenchIn(t, func(o *Options, ws *workspace.Workspace) { o.Unrecorded = &unrecorded.Guard{Room: ws.Room} })
+	b.call("exec_command", map[string]any{"cmd": "touch a"})
+	in := b.Settle(t.Context(), turn.Settle{Turn: "t1"})
+	if in.Diff == nil || in.Unrecorded != "" || strings.Contains(in.Diff.Note, "could not be written") {
+		t.Errorf("told %q, %+v", in.Unrecorded, in.Diff)
+	}
+	b.fullLedger(true)
+	o := b.call("exec_command", map[string]any{"cmd": "touch b"})
+	b.fullLedger(false)
+	in = b.Settle(t.Context(), turn.Settle{Turn: "t2"})
+	if len(o.Changes) != 1 || in.Diff == nil || in.Diff.Exact || !strings.Contains(in.Diff.Note, "the ledger could not be written: ") ||
+		!strings.Contains(in.Unrecorded, "the changes of "+filepath.ToSlash(filepath.Join(b.dir, "b"))+": ") || !strings.Contains(in.Unrecorded, "no space left") {
+		t.Errorf("told %q, %+v of %+v", in.Unrecorded, in.Diff, o.Changes)
+	}
+}
+
+// fullLedger makes the ledger take no entry, or all again.
+func (b *bench) fullLedger(full bool) {
+	b.o.Work.Ledger.Hook = func(op, _ string) error {
+		if full && op == "write" {
+			return errors.New("no space left")
+		}
+		return nil
+	}
+}
+
+// TestATurnThatOnlyMadeADirectoryUnrecorded is the last one all the same: an undo does not reach behind it.
+func TestATurnThatOnlyMadeADirectoryUnrecorded(t *testing.T) {
+	b := newBench(t, nil)
+	run := func(id protocol.TurnID, cmd string) {
+		t.Helper()
+		raw, _ := json.Marshal(map[string]any{"cmd": cmd})
+		b.Gather(t.Context(), turn.Gather{Turn: id}, nil)
+		o := b.Shell(t.Context(), turn.RunShell{Turn: id, Call: protocol.CallID(raw), Settings: b.set, Command: cmd}, b.live()).Outcome
+		b.want(o, true)
+	}
+	run("t1", "echo one > f")
+	b.Settle(t.Context(), turn.Settle{Turn: "t1"})
+	b.fullLedger(true)
+	run("t2", "mkdir d")
+	b.fullLedger(false)
+	b.Settle(t.Context(), turn.Settle{Turn: "t2"})
+	list, err := b.o.Work.Ledger.Read(0)
+	if err != nil || len(list) == 0 || list[len(list)-1].Turn != "t2" || list[len(list)-1].Cause != ledger.CauseNone {
+		t.Errorf("the ledger ends with %+v, %v", list, err)
+	}
+}
