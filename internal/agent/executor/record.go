@@ -168,10 +168,8 @@ func (r *recorder) wrote(id protocol.CallID, cause string, set delta.Set, exact 
 		if entry != nil {
 			rec.Entry = entry.Seq
 		}
-		alone := c
-		alone.From, alone.To = "", ""
-		if len(set) > 1 || alone != c {
-			diff = r.files.Unified(delta.Set{alone})
+		if len(set) > 1 {
+			diff = r.files.Unified(delta.Set{c})
 		}
 		rec.DiffPath = r.saveDiff(diff)
 		done.records = append(done.records, rec)

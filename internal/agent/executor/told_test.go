@@ -157,9 +157,10 @@ func TestAnAnswerIsShownAsWhatItIs(t *testing.T) {
 	if !strings.Contains(body.Output, "one") || body.Error != "" {
 		t.Errorf("a file that is there: %+v", body)
 	}
-	o := b.call("grep", map[string]any{"pattern": "("})
-	if body, ok := o.Body.(protocol.ToolCall); !ok || o.Success || body.Output != "" || body.Error == "" || body.Error != o.Text {
-		t.Errorf("a pattern that is none: %+v, %s", o.Body, o.Text)
+	o := b.call("edit_file", map[string]any{"file_path": "f", "old_string": "two", "new_string": "three"})
+	body, ok := o.Body.(protocol.ToolCall)
+	if b.want(o, false); !ok || body.Output != "" || body.Error == "" || body.Error != o.Text {
+		t.Errorf("an edit of what is not there: %+v, %s", o.Body, o.Text)
 	}
 }
 
@@ -174,27 +175,24 @@ func TestEachFileKeepsADiffOfItsOwn(t *testing.T) {
 			return name, nil
 		}
 	})
-	b.write("f", "one\ntwo\n")
-	b.write("g", "three\n")
-	o := b.call("apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Update File: f\n*** Move to: h\n@@\n-one\n+1\n two\n" +
-		"*** Update File: g\n@@\n-three\n+3\n*** End Patch\n"})
-	b.want(o, true)
-	want := map[string]string{"f": "-one\n-two\n", "h": "+1\n+two\n", "g": "-three\n+3\n"}
-	for _, c := range o.Changes {
-		name := filepath.Base(string(c.Path))
-		d := kept[c.DiffPath]
-		if strings.Count(d, "diff --git") != 1 || !strings.HasSuffix(d, want[name]) || strings.Contains(d, "rename") {
-			t.Errorf("%s keeps %q", name, d)
+	for patch, want := range map[string]map[string]string{
+		"*** Update File: f\n*** Move to: h\n@@\n-one\n+1\n two\n":                {"f": "-one\n-two\n", "h": "+1\n+two\n"},
+		"*** Update File: g\n@@\n-three\n+3\n*** Update File: i\n@@\n-four\n+4\n": {"g": "-three\n+3\n", "i": "-four\n+4\n"},
+		"*** Update File: k\n@@\n-five\n+5\n":                                     {"k": "-five\n+5\n"},
+	} {
+		for name, text := range map[string]string{"f": "one\ntwo\n", "g": "three\n", "i": "four\n", "k": "five\n"} {
+			b.write(name, text)
 		}
-		delete(want, name)
-	}
-	if len(want) != 0 {
-		t.Errorf("no record of %v", want)
-	}
-	clear(kept)
-	o = b.call("apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Update File: g\n@@\n-3\n+4\n*** End Patch\n"})
-	if b.want(o, true); len(kept) != 1 || !strings.HasSuffix(kept[o.Changes[0].DiffPath], "-3\n+4\n") {
-		t.Errorf("kept %v for %+v", kept, o.Changes)
+		o := b.call("apply_patch", map[string]any{"patch": "*** Begin Patch\n" + patch + "*** End Patch\n"})
+		if b.want(o, true); len(o.Changes) != len(want) {
+			t.Errorf("%q: changed %+v", patch, o.Changes)
+		}
+		for _, c := range o.Changes {
+			d, part := kept[c.DiffPath], want[filepath.Base(string(c.Path))]
+			if part == "" || strings.Count(d, "diff --git") != 1 || !strings.HasSuffix(d, part) || strings.Contains(d, "rename") {
+				t.Errorf("%q: %s keeps %q", patch, c.Path, d)
+			}
+		}
 	}
 }
 
