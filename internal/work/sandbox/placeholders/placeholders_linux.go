@@ -170,7 +170,9 @@ func place(list *os.File, dir string, w wanted) (*os.File, error) {
 }
 
 // keep puts into dir what keeps git from removing it. Git may take that away in the
-// moment before it is locked: the error is [fs.ErrNotExist] then.
+// moment before it is locked: the error is [fs.ErrNotExist] then. What has the name of
+// the lock, and is not ours, does as well and stays as it is: it may be a pipe, or
+// another name of a file elsewhere.
 func keep(dir string) error {
 	at, err := OpenDir(dir)
 	if err != nil {
@@ -180,17 +182,33 @@ func keep(dir string) error {
 	if err := unix.Mkdirat(at, boundary.Keeper, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	in, err := OpenDir(filepath.Join(dir, boundary.Keeper))
+	in, err := openIn(at, boundary.Keeper)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(in)
-	lock, err := unix.Openat(in, boundary.KeeperLock, unix.O_RDONLY|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o444)
+	lock, err := unix.Openat(in, boundary.KeeperLock,
+		unix.O_RDONLY|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o444)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer unix.Close(lock)
+	var now unix.Stat_t
+	if err := unix.Fstat(lock, &now); err != nil {
+		return err
+	}
+	if now.Mode&unix.S_IFMT != unix.S_IFREG || now.Nlink != 1 || now.Size != 0 {
+		return nil
+	}
 	return errors.Join(unix.Fchmod(lock, sticky|0o444), unix.Fchmod(in, sticky|0o755))
+}
+
+// openIn opens the directory name in at, which is no link.
+func openIn(at int, name string) (int, error) {
+	return unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
 // OpenDir opens a directory to which no link leads.
@@ -232,20 +250,29 @@ func create(at int, name string, m boundary.Mask) error {
 	return unix.Fchmod(fd, sticky|0o444)
 }
 
-// mark sets or clears the bit by which a directory in at is known as a placeholder.
+// mark sets or clears the bit by which a directory in at is known as a placeholder. It does
+// so through a handle: a command of another sandbox may put a link in its place meanwhile.
 func mark(at int, name string, ours bool) error {
+	dir, err := openIn(at, name)
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
 	var now unix.Stat_t
-	if err := unix.Fstatat(at, name, &now, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstat(dir, &now); err != nil {
 		return err
 	}
 	mode := now.Mode &^ (unix.S_IFMT | sticky)
 	if ours {
 		mode |= sticky
 	}
-	if now.Mode&unix.S_IFMT != unix.S_IFDIR || now.Mode&^unix.S_IFMT == mode {
+	if now.Mode&^unix.S_IFMT == mode {
 		return nil
 	}
-	return unix.Fchmodat(at, name, mode, 0)
+	return unix.Fchmod(dir, mode)
 }
 
 // giveUp removes what is listed if nobody else needs it.
