@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kerf/internal/agent/executor/unrecorded"
+	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/work/ledger"
@@ -269,5 +270,53 @@ func TestATurnThatOnlyMadeADirectoryUnrecorded(t *testing.T) {
 	list, err := b.o.Work.Ledger.Read(0)
 	if err != nil || len(list) == 0 || list[len(list)-1].Turn != "t2" || list[len(list)-1].Cause != ledger.CauseNone {
 		t.Errorf("the ledger ends with %+v, %v", list, err)
+	}
+}
+
+// TestACallIsShownBeforeItRuns, and what a command printed without its secrets; a change that is asked about again is
+// shown as it is now.
+func TestACallIsShownBeforeItRuns(t *testing.T) {
+	b := newBench(t, nil)
+	prepare := func(name, args string) turn.Prepared {
+		return b.Prepare(t.Context(), turn.Prepare{Turn: "t1", Settings: b.set, Call: tool.Call{ID: "c", Name: name, Args: json.RawMessage(args)}})
+	}
+	p := prepare("exec_command", `{"cmd":"echo hush-hush"}`)
+	if body, ok := p.Body.(protocol.Command); !ok || body.Command != "echo hush-hush" || body.Cwd != b.dir || body.Call != "c" {
+		t.Errorf("a command: %+v", p.Body)
+	}
+	in := b.Run(t.Context(), turn.Run{Call: "c", Proposal: p.Proposal}, b.live()).(turn.Finished)
+	if body := in.Outcome.Body.(protocol.Command); body.Output != "[redacted]\n" {
+		t.Errorf("it printed %q", body.Output)
+	}
+	b.set.Approval = protocol.PolicyUntrusted
+	p = prepare("write_file", `{"file_path":"f","content":"x\n"}`)
+	if body, ok := p.Body.(protocol.FileChange); !ok || len(body.Changes) != 1 || p.Approval == nil {
+		t.Fatalf("a change: %+v, %+v", p.Body, p.Approval)
+	}
+	path := p.Approval.Change.Changes[0].Path
+	again, ok := b.Run(t.Context(), turn.Run{Call: "c", Proposal: p.Proposal, Decision: protocol.Once,
+		Answer: protocol.Answer{Decision: protocol.Once, Edited: map[string]string{path: "y\n"}}}, b.live()).(turn.AskAgain)
+	if body, is := again.Body.(protocol.FileChange); !ok || !is || body.Call != "c" || len(body.Changes) != 1 || body.Changes[0].Path != path {
+		t.Errorf("asked again with %+v", again.Body)
+	}
+}
+
+// TestAllowedForTheSession: a command that a rule is offered for is allowed with other arguments, too; any other only
+// as it stands.
+func TestAllowedForTheSession(t *testing.T) {
+	b := newBench(t, nil)
+	b.set.Approval = protocol.PolicyUntrusted
+	asked := 0
+	b.ask = func(a protocol.Approval) protocol.Answer {
+		asked++
+		return protocol.Answer{Decision: protocol.ForSession}
+	}
+	for _, c := range []struct {
+		cmd  string
+		asks int
+	}{{"go fmt ./d", 1}, {"go fmt ./e", 1}, {"echo $HOME > a", 2}, {"echo $HOME > a", 2}, {"echo $HOME > c", 3}} {
+		if b.call("exec_command", map[string]any{"cmd": c.cmd}); asked != c.asks {
+			t.Errorf("%s: asked %d times, want %d", c.cmd, asked, c.asks)
+		}
 	}
 }
