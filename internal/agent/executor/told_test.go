@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kerf/internal/agent/executor/unrecorded"
+	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
@@ -318,5 +319,63 @@ func TestAllowedForTheSession(t *testing.T) {
 		if b.call("exec_command", map[string]any{"cmd": c.cmd}); asked != c.asks {
 			t.Errorf("%s: asked %d times, want %d", c.cmd, asked, c.asks)
 		}
+	}
+}
+
+// TestWhatAnotherDidBeforeAChange is told with it and entered before it: the first state that the turn's diff starts
+// from is not the turn's own.
+func TestWhatAnotherDidBeforeAChange(t *testing.T) {
+	b := newBench(t, nil)
+	b.write("f", "one\n")
+	b.want(b.call("exec_command", map[string]any{"cmd": "touch a"}), true)
+	b.write("f", "by hand\n")
+	o := b.call("edit_file", map[string]any{"file_path": "f", "old_string": "by hand", "new_string": "three"})
+	if b.want(o, true); len(o.Changes) != 2 || o.Changes[0].Cause != ledger.CauseOutside || o.Changes[1].Cause != ledger.CauseTool ||
+		o.Changes[0].After != o.Changes[1].Before || o.Changes[0].Before == o.Changes[0].After {
+		t.Errorf("told of %+v", o.Changes)
+	}
+	in := b.Settle(t.Context(), turn.Settle{Turn: "t1"})
+	if in.Diff == nil || !strings.Contains(in.Diff.Diff, "-by hand\n+three\n") || !strings.Contains(in.Diff.Outside, "-one\n+by hand\n") {
+		t.Errorf("the turn's diff is %+v", in.Diff)
+	}
+}
+
+// TestAPlanIsShownAsAPlan, not as the output of a tool.
+func TestAPlanIsShownAsAPlan(t *testing.T) {
+	b := newBench(t, nil)
+	o := b.call("update_plan", map[string]any{"plan": []map[string]any{{"step": "look", "status": "in_progress"}}})
+	if b.want(o, true); o.Todo == nil || o.Body != nil {
+		t.Errorf("shown %+v, %+v", o.Todo, o.Body)
+	}
+}
+
+// TestResultsAreWrittenForTheModel that the session has; none is asked for where nobody says how.
+func TestResultsAreWrittenForTheModel(t *testing.T) {
+	var models []string
+	b := newBench(t, func(o *Options) {
+		o.Manner = func(model string) tool.Manner { models = append(models, model); return tool.Manner{} }
+	})
+	b.set.Model = "m"
+	b.want(b.call("write_file", map[string]any{"file_path": "f", "content": "x\n"}), true)
+	if strings.Join(models, " ") != "m" {
+		t.Errorf("asked for the manner of %q", models)
+	}
+}
+
+// TestHooksAreToldThePatch of a call that hands one in under the name that its tool has for it, as they are told a
+// command.
+func TestHooksAreToldThePatch(t *testing.T) {
+	b, told := hooked(t, map[hooks.Event]string{hooks.PreToolUse: pre("deny", "not today")})
+	b.call("apply_patch", map[string]any{"input": "*** Begin Patch\n*** Add File: f\n+x\n*** End Patch\n"})
+	if text := strings.Join(*told, "\n"); !strings.Contains(text, `"command":"*** Begin Patch`) {
+		t.Errorf("told %s", text)
+	}
+}
+
+// TestOutputOfOneByte is told as any other.
+func TestOutputOfOneByte(t *testing.T) {
+	b := newBench(t, nil)
+	if body := b.call("exec_command", map[string]any{"cmd": "printf x"}).Body.(protocol.Command); body.Output != "x" {
+		t.Errorf("shown %q", body.Output)
 	}
 }
