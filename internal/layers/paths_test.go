@@ -31,6 +31,7 @@ var asking = map[string]string{
 	"internal/work/search/open.go":                         "asks before it opens",
 	"internal/work/search/search.go":                       "the interface that it asks by",
 	"internal/work/search/walk.go":                         "leaves out what is hidden",
+	"internal/work/tries/keep.go":                          "leaves in the try what is closed, and says why",
 	"internal/work/tree/guard.go":                          "asks before it reads and writes",
 	"internal/work/tree/tree.go":                           "the interface that it asks by",
 	"internal/work/workspace/workspace.go":                 "leaves out of scans what is hidden",

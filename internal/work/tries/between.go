@@ -48,7 +48,7 @@ func (p *Plan) results() map[string]*delta.Image {
 	has := map[string]*delta.Image{}
 	for _, r := range p.Rows {
 		switch r.Outcome {
-		case Ignored, Special, Git:
+		case Ignored, Special, Git, Closed:
 		default:
 			has[r.Path] = r.Change.Post
 		}

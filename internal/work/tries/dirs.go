@@ -129,7 +129,7 @@ func (p *planner) directories() {
 	}
 	p.plan.Make = slices.DeleteFunc(p.plan.Make, func(d ledger.Dir) bool {
 		path := string(d.Path)
-		return (left[path] || p.was[path]) && !used[path] && !goes[path]
+		return p.tree.CheckWrite(path, nil) != nil || (left[path] || p.was[path]) && !used[path] && !goes[path]
 	})
 	p.prune()
 }

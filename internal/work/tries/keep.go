@@ -52,6 +52,7 @@ const (
 	Ignored  Outcome = "ignored"  // new, and git ignores it
 	Special  Outcome = "special"  // no file: a pipe, a socket or a device
 	Git      Outcome = "git"      // of git itself
+	Closed   Outcome = "closed"   // the boundary does not let it be written
 	There    Outcome = "there"    // the real tree has it already
 	Unpicked Outcome = "unpicked" // nobody chose it
 )
@@ -108,7 +109,7 @@ func (p *Plan) Diff(base string) string {
 	var set delta.Set
 	for _, r := range p.Rows {
 		switch r.Outcome {
-		case Ignored, Special, Git:
+		case Ignored, Special, Git, Closed:
 		default:
 			if !r.Change.Pre.Same(r.Change.Post) {
 				set = append(set, r.Change)
@@ -334,7 +335,22 @@ func (p *planner) row(path string, o Outcome, upper string) {
 	if ok, _ := p.wanted(path); !ok {
 		return
 	}
-	p.plan.Rows = append(p.plan.Rows, Row{Path: path, Outcome: o, Change: delta.Change{Path: path}, upper: upper})
+	note := ""
+	if o == Kept {
+		if err := p.tree.CheckWrite(filepath.ToSlash(path), nil); err != nil {
+			o, note = Closed, why(err)
+		}
+	}
+	p.plan.Rows = append(p.plan.Rows, Row{Path: path, Outcome: o, Note: note, Change: delta.Change{Path: path}, upper: upper})
+}
+
+// why is the reason in a refusal, without the path.
+func why(err error) string {
+	var refused *boundary.RefusedError
+	if errors.As(err, &refused) {
+		return refused.Why
+	}
+	return err.Error()
 }
 
 // gone adds the files that the real tree has below dir and the try has not: all, or those

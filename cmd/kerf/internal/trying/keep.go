@@ -131,7 +131,7 @@ func (o *keepOptions) run(p *program.Program, cmd *cobra.Command, args []string)
 		return &program.Error{Code: 1, Err: errors.New("nothing was written: files are in conflict"),
 			Hint: "settle it with --merge (markers), --theirs, --ours or --skip, or name the paths that fit"}
 	}
-	left := len(rest) > 0 || plan.Parted || plan.Count(tries.Conflict, tries.Git) > 0
+	left := len(rest) > 0 || plan.Parted || plan.Count(tries.Conflict, tries.Git, tries.Closed) > 0
 	switch {
 	case o.dryRun:
 	case !left:
@@ -141,10 +141,8 @@ func (o *keepOptions) run(p *program.Program, cmd *cobra.Command, args []string)
 			return err
 		}
 	}
-	if n := plan.Count(tries.Git); n > 0 && !o.dryRun && len(rest) == 0 && !plan.Parted {
-		fmt.Fprintf(p.Stderr, "kerf: try %d stays, with the commits and other changes of git in it; "+
-			"kerf discard %d throws it away\n",
-			t.ID, t.ID)
+	if !o.dryRun && len(rest) == 0 && !plan.Parted {
+		tellStays(p, t, plan)
 	}
 	if plan.Count(tries.Conflict) > 0 {
 		return program.Exit(1)
@@ -223,10 +221,24 @@ func (o *keepOptions) word(r tries.Row, stuck bool) string {
 		}
 	case tries.There:
 		return "there"
-	case tries.Ignored, tries.Special, tries.Git, tries.Unpicked:
+	case tries.Ignored, tries.Special, tries.Git, tries.Closed, tries.Unpicked:
 		return "left"
 	}
 	return string(r.Outcome)
+}
+
+// tellStays says that the try is not gone, and why, if that is so for more than conflicts.
+func tellStays(p *program.Program, t *tries.Try, plan *tries.Plan) {
+	what := ""
+	switch {
+	case plan.Count(tries.Git) > 0:
+		what = "commits and other changes of git"
+	case plan.Count(tries.Closed) > 0:
+		what = "files that may not be written here"
+	default:
+		return
+	}
+	fmt.Fprintf(p.Stderr, "kerf: try %d stays, with the %s in it; kerf discard %d throws it away\n", t.ID, what, t.ID)
 }
 
 // note says why.

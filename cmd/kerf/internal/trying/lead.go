@@ -144,10 +144,8 @@ func keepAll(ctx context.Context, p *program.Program, h *host.Host, t *tries.Try
 	switch {
 	case stuck:
 		return false, nil
-	case plan.Count(tries.Git) > 0:
-		fmt.Fprintf(p.Stderr, "kerf: try %d stays, with the commits and other changes of git in it; "+
-			"kerf discard %d throws it away\n",
-			t.ID, t.ID)
+	case plan.Count(tries.Git, tries.Closed) > 0:
+		tellStays(p, t, plan)
 		return true, nil
 	}
 	return true, t.Remove()

@@ -237,7 +237,7 @@ func sum(plan *tries.Plan) string {
 		{"%d changed", []tries.Outcome{tries.Kept, tries.Merged, tries.Settled}},
 		{"%d in conflict", []tries.Outcome{tries.Conflict}},
 		{"%d ignored by git", []tries.Outcome{tries.Ignored}},
-		{"%d left (kerf keep --dry-run tells why)", []tries.Outcome{tries.Special, tries.Git}},
+		{"%d left (kerf keep --dry-run tells why)", []tries.Outcome{tries.Special, tries.Git, tries.Closed}},
 	} {
 		if n := plan.Count(c.of...); n > 0 {
 			parts = append(parts, fmt.Sprintf(c.word, n))
