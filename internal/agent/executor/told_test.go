@@ -137,6 +137,9 @@ func TestOneWhoEditsTwice(t *testing.T) {
 	if b.want(o, false, "VERSION_MISMATCH"); strings.Contains(o.Text, "by the user") || b.text("f") != "by hand\n" {
 		t.Errorf("nothing was written: told %q, f is %q", o.Text, b.text("f"))
 	}
+	if body := o.Body.(protocol.FileChange); body.Error != o.Text || len(body.Changes) != 1 || body.Changes[0].Path != path {
+		t.Errorf("nothing was written: shown %+v", body)
+	}
 }
 
 // TestWholeTextsAreForClientsThatShowThem.
@@ -295,6 +298,11 @@ func TestACallIsShownBeforeItRuns(t *testing.T) {
 		t.Fatalf("a change: %+v, %+v", p.Body, p.Approval)
 	}
 	path := p.Approval.Change.Changes[0].Path
+	b.ask = allow(protocol.Once)
+	b.want(b.call("write_file", map[string]any{"file_path": "g", "content": "x\n"}), true)
+	if body, ok := prepare("undo", `{}`).Body.(protocol.FileChange); !ok || body.Call != "c" || len(body.Changes) != 1 {
+		t.Errorf("an undo: %+v", body)
+	}
 	again, ok := b.Run(t.Context(), turn.Run{Call: "c", Proposal: p.Proposal, Decision: protocol.Once,
 		Answer: protocol.Answer{Decision: protocol.Once, Edited: map[string]string{path: "y\n"}}}, b.live()).(turn.AskAgain)
 	if body, is := again.Body.(protocol.FileChange); !ok || !is || body.Call != "c" || len(body.Changes) != 1 || body.Changes[0].Path != path {
