@@ -378,12 +378,8 @@ func (c *collector) doubt(r *journal.Reader) {
 // onlyMoved reports whether what came to a name is the very file that another touched name held, as
 // it was then.
 func (c *collector) onlyMoved(t *touched, now journal.State) bool {
-	id := idOf(&now.Sig)
-	if now.Kind != journal.File || t.file == id {
-		return false
-	}
 	for _, from := range c.names {
-		if from.kind == journal.File && from.file == id {
+		if id := idOf(&now.Sig); from != t && now.Kind == journal.File && from.kind == journal.File && from.file == id && t.file != id {
 			return from.was.Sig.Size == now.Sig.Size && from.was.Sig.Mtime == now.Sig.Mtime
 		}
 	}

@@ -457,15 +457,7 @@ func (w *watch) over() {
 func (w *watch) undecided(open map[string]*name) {
 	for p, n := range open {
 		r, below := w.find(p)
-		switch {
-		case r == nil || n.foreign:
-			continue
-		case n.writers == 0: // the command has closed it, or its call came to nothing
-			if written(r.fd, below) {
-				w.foreign(n)
-			}
-			continue
-		case !n.shared:
+		if r == nil || n.foreign || n.writers > 0 && !n.shared || n.writers == 0 && !written(r.fd, below) {
 			continue
 		}
 		if n.shared = others.Write(w.find1.Proc, r.fd, below, slices.Collect(maps.Keys(w.calls))); n.shared {
