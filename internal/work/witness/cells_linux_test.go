@@ -96,15 +96,13 @@ var acts = map[string]func(mark string) error{
 		}
 		return unix.Rename("f.swp", "f")
 	},
-	"remove":                func(string) error { return unix.Unlink("f") },
-	"move away":             func(string) error { return unix.Rename("f", "away") },
-	"chmod":                 func(string) error { return unix.Chmod("f", 0o640) },
-	"append, and stay":      func(mark string) error { return stay("f", mark) },
-	"append to n, and stay": func(mark string) error { return stay("n", mark) },
-	"append to g":           func(mark string) error { return opened("g", unix.O_WRONLY|unix.O_APPEND, writes(mark)) },
-	"append to n":           func(mark string) error { return opened("n", unix.O_WRONLY|unix.O_APPEND, writes(mark)) },
-	"append to s/x":         func(mark string) error { return opened("s/x", unix.O_WRONLY|unix.O_APPEND, writes(mark)) },
-	"make n":                func(mark string) error { return opened("n", unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, writes(mark)) },
+	"remove":        func(string) error { return unix.Unlink("f") },
+	"move away":     func(string) error { return unix.Rename("f", "away") },
+	"chmod":         func(string) error { return unix.Chmod("f", 0o640) },
+	"append to g":   func(mark string) error { return opened("g", unix.O_WRONLY|unix.O_APPEND, writes(mark)) },
+	"append to n":   func(mark string) error { return opened("n", unix.O_WRONLY|unix.O_APPEND, writes(mark)) },
+	"append to s/x": func(mark string) error { return opened("s/x", unix.O_WRONLY|unix.O_APPEND, writes(mark)) },
+	"make n":        func(mark string) error { return opened("n", unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, writes(mark)) },
 	"move to n": func(mark string) error {
 		if err := os.WriteFile("n.swp", []byte(mark), 0o644); err != nil {
 			return err
@@ -170,18 +168,6 @@ var acts = map[string]func(mark string) error{
 		}
 		return unix.Rename(dir, dir+".moved")
 	},
-}
-
-// stays are the files that the other hand has open until what the command did was collected.
-var stays []int
-
-func stay(name, mark string) error {
-	fd, err := unix.Open(name, unix.O_WRONLY|unix.O_APPEND|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	stays = append(stays, fd)
-	return writes(mark)(fd)
 }
 
 // writing are the calls that leave a file open.
@@ -322,10 +308,6 @@ func TestAnotherHandAtEachMomentOfACall(t *testing.T) {
 		if err := x.Collect(func(r witness.Report) { reports[i] = r }); err != nil {
 			t.Fatal(err)
 		}
-		for _, fd := range stays {
-			unix.Close(fd)
-		}
-		stays = nil
 	}
 	_ = cmd.Wait()
 	box.Close()

@@ -451,26 +451,16 @@ func (w *watch) over() {
 	w.hub.drainAll()
 }
 
-// undecided finds the files that the command has open, or may have, and somebody else, too, who may
-// write them: whose what they hold is nobody knows. Who opened one that the command had closed is not
-// noted.
+// undecided finds the files that the command has open, and somebody else, too, who may write them:
+// whose what they hold is nobody knows.
 func (w *watch) undecided(open map[string]*name) {
 	for p, n := range open {
-		r, below := w.find(p)
-		if r == nil || n.foreign || n.writers > 0 && !n.shared || n.writers == 0 && !written(r.fd, below) {
-			continue
-		}
-		if n.shared = others.Write(w.find1.Proc, r.fd, below, slices.Collect(maps.Keys(w.calls))); n.shared {
-			w.foreign(n)
+		if r, below := w.find(p); r != nil && n.shared && !n.foreign {
+			if n.shared = others.Write(w.find1.Proc, r.fd, below, slices.Collect(maps.Keys(w.calls))); n.shared {
+				w.foreign(n)
+			}
 		}
 	}
-}
-
-// written reports whether somebody has a file open for writing.
-func written(dir int, below string) bool {
-	t, err := content.Open(dir, below)
-	defer t.Close()
-	return err == nil && t.State.Kind == journal.File && t.BeingWritten()
 }
 
 // overdue ends the calls that came to nothing: their threads went on long ago. Else what somebody
