@@ -5,6 +5,7 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -69,6 +70,10 @@ func (b *Box) Placeholders() []string {
 	names := make([]string, 0, len(b.plan.Masks))
 	for _, m := range b.plan.Masks {
 		names = append(names, m.Path)
+	}
+	for _, dir := range b.plan.Kept {
+		keeper := filepath.Join(dir, boundary.Keeper)
+		names = append(names, keeper, filepath.Join(keeper, boundary.KeeperLock))
 	}
 	return names
 }
