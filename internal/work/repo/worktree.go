@@ -59,7 +59,8 @@ func Snapshot(ctx context.Context, cwd string, hidden func(path string) (why str
 	return commitIndex(ctx, root, env, off)
 }
 
-// copyIndex gives git what it knows already, so that it reads only what changed.
+// copyIndex gives git what it knows already, so that it reads only what changed. The copy is as
+// old as the index: git reads a file again that may have changed since in the same moment.
 func copyIndex(from, to string) error {
 	in, err := os.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,6 +70,10 @@ func copyIndex(from, to string) error {
 		return err
 	}
 	defer in.Close()
+	st, err := in.Stat()
+	if err != nil {
+		return err
+	}
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -77,7 +82,10 @@ func copyIndex(from, to string) error {
 		out.Close()
 		return err
 	}
-	return out.Close()
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return os.Chtimes(to, st.ModTime(), st.ModTime())
 }
 
 // commitIndex makes a commit of an index. Writing one may read files again, so filters

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func gitRun(t *testing.T, dir string, args ...string) string {
@@ -95,6 +96,38 @@ func TestWorkTreeHoldsWhatIsThere(t *testing.T) {
 	}
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("a filter of the repository ran")
+	}
+}
+
+// TestSnapshotsHaveWhatChangedInOneMoment: an edit of the same length, at the very time of git's
+// index, is in the snapshot.
+func TestSnapshotsHaveWhatChangedInOneMoment(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not there")
+	}
+	root := t.TempDir()
+	gitRun(t, root, "init", "-q", "-b", "main")
+	gitRun(t, root, "config", "core.trustctime", "false")
+	gitRun(t, root, "config", "core.checkStat", "minimal")
+	moment := time.Now().Add(-time.Hour).Truncate(time.Second)
+	at := func(path string) {
+		if err := os.Chtimes(path, moment, moment); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(t, root+"/a.txt", "as committed\n")
+	at(root + "/a.txt")
+	gitRun(t, root, "add", "-A")
+	gitRun(t, root, "commit", "-q", "-m", "first")
+	set(t, root+"/a.txt", "as of now...\n")
+	at(root + "/a.txt")
+	at(root + "/.git/index")
+	commit, err := Snapshot(context.Background(), root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := gitRun(t, root, "show", commit+":a.txt"); text != "as of now...\n" {
+		t.Errorf("the snapshot has %q", text)
 	}
 }
 
