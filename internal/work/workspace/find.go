@@ -3,11 +3,11 @@ package workspace
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"kerf/internal/pathname"
+	"kerf/internal/text/order"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/txn"
 )
@@ -76,7 +76,7 @@ func Beside(home, own, dir string) []Near {
 			all = append(all, Near{root, at})
 		}
 	}
-	slices.SortFunc(all, func(a, b Near) int { return b.Written.Compare(a.Written) })
+	order.By(all, func(a, b Near) int { return b.Written.Compare(a.Written) })
 	return all
 }
 

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 
+	"kerf/internal/text/order"
 	"kerf/internal/work/tree"
 	"kerf/internal/work/tree/handle"
 )
@@ -140,12 +141,14 @@ func (d Dir) is(id ID) bool { return d.ID == ID{} || d.ID == id }
 
 // outermost orders directories, those above before those in them.
 func outermost(dirs []Dir) []Dir {
-	return slices.SortedFunc(slices.Values(dirs), func(a, b Dir) int {
+	sorted := slices.Clone(dirs)
+	order.By(sorted, func(a, b Dir) int {
 		if n := strings.Count(a.Path, "/") - strings.Count(b.Path, "/"); n != 0 {
 			return n
 		}
 		return strings.Compare(a.Path, b.Path)
 	})
+	return sorted
 }
 
 func refused(err error) bool { return errors.Is(err, fs.ErrPermission) }
