@@ -245,6 +245,15 @@ func step(calls, sample int) int {
 	return max(1, calls/sample)
 }
 
+// moments are the calls that are tried, as [step] has them, and the last one.
+func moments(calls, sample int) []int {
+	var all []int
+	for k := 1; k < calls; k += step(calls, sample) {
+		all = append(all, k)
+	}
+	return append(all, calls)
+}
+
 // TestSEC_E1_KillAtEveryCall kills the real program before each system call that
 // changes a file, over all threads, journal and store included.
 func TestSEC_E1_KillAtEveryCall(t *testing.T) {

@@ -179,7 +179,7 @@ func (h *triedHouse) killed(args []string, points int) {
 		end = h.tree()
 	}
 	olds, news, tried := 0, 0, 0
-	for k := 1; k <= len(calls); k += step(len(calls), points) {
+	for _, k := range moments(len(calls), points) {
 		h.again()
 		done, out, err := h.watched(faults.Plan{At: k, Kill: true}, args...)
 		what := fmt.Sprintf("killed at call %d of %d (%s)", k, len(calls), last(done))
