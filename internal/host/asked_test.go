@@ -491,7 +491,7 @@ func TestTokensOfAProgram(t *testing.T) {
 	if got := h.Redact("printed-token"); got == "printed-token" {
 		t.Error("the token is no secret")
 	}
-	if h.Providers() != h.Providers() {
+	if first, second := h.Providers(), h.Providers(); first != second {
 		t.Error("the providers are made twice for one configuration")
 	}
 	h.Use(configuredHost(t, nil, "model_provider = 'openai'\nmodel = 'gpt-5'\n").Config, []string{"mind"})

@@ -64,6 +64,7 @@ var opened = map[string]string{
 	"internal/work/tries/tries.go":                                "Kerf's own directory of tries",
 	"internal/work/witness/content.go":                            "contents that the helper kept, in Kerf's home",
 	"internal/work/witness/beneath/beneath_linux.go":              "a root, as a handle below which no link is followed",
+	"internal/work/witness/halting/halting_linux.go":              "a file of a test",
 	"internal/work/witness/judge.go":                              "names of files, among them the other ones of a changed file",
 	"internal/work/witness/recover_linux.go":                      "Kerf's own journals",
 	"internal/work/witness/supervise/held/others/others_linux.go": "/proc",
