@@ -379,7 +379,8 @@ func (c *collector) doubt(r *journal.Reader) {
 // it was then.
 func (c *collector) onlyMoved(t *touched, now journal.State) bool {
 	for _, from := range c.names {
-		if id := idOf(&now.Sig); from != t && now.Kind == journal.File && from.kind == journal.File && from.file == id && t.file != id {
+		files := now.Kind == journal.File && from.kind == journal.File
+		if id := idOf(&now.Sig); from != t && files && from.file == id && t.file != id {
 			return from.was.Sig.Size == now.Sig.Size && from.was.Sig.Mtime == now.Sig.Mtime
 		}
 	}
