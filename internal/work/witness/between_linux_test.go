@@ -74,7 +74,7 @@ func TestWhatOthersDoBetweenTwoActsOfACommand(t *testing.T) {
 			all(write("b"), remove("b")), "unproven a: a > a2mine"},
 		"the name of a file that was moved": {"mv a n", "printf 3 > a", all(create("a"), remove("a")),
 			"proven a: - > 3\nunproven a: a > -\nunproven n: - > a"},
-		"its permissions":                              {"ln a b", "", chmod("a", 0o600), "proven b: - > a\nunproven a: a > a"},
+		"its permissions":                              {"ln a b", "", chmod("a", 0o600), "proven b: - > a\nunproven a: a > a\nunproven b: a > a"},
 		"permissions of what the command wrote":        {"printf 2 >> a", "", chmod("a", 0o600), "proven a: a > a2\nunproven a: a2 > a2"},
 		"permissions of what the command made":         {"printf 2 > n", "", chmod("n", 0o600), "proven n: - > 2\nunproven n: 2 > 2"},
 		"other permissions than the command had given": {"chmod 700 a", "", chmod("a", 0o600), "proven a: a > a\nunproven a: a > a"},

@@ -94,9 +94,10 @@ func TestKilledHelperLosesNothing(t *testing.T) {
 	b := newBench(t, "")
 	b.write("a", "1")
 	b.write("b", "2")
-	x, cmd, out, box := b.start("printf 9 > a; : > ready; sleep 0.3; printf 8 > b")
+	x, cmd, out, box := b.start("printf 9 > a; : > ready; while [ ! -e go ]; do sleep 0.01; done; printf 8 > b")
 	b.await("ready")
 	b.killHelper()
+	b.write("go", "")
 	_ = cmd.Wait()
 	box.Close()
 	var got string
@@ -124,6 +125,13 @@ func (b *bench) killHelper() {
 		if strings.Contains(string(text), "--kerf-witness") && strings.Contains(string(stat), "PPid:\t"+strconv.Itoa(os.Getpid())+"\n") {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 			_ = syscall.Kill(pid, syscall.SIGKILL)
+			for {
+				text, err := os.ReadFile(name)
+				if err != nil || len(text) == 0 { // a zombie has none
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
 		}
 	}
 }
