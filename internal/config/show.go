@@ -6,13 +6,12 @@ import (
 	"maps"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"kerf/internal/config/document"
 	"kerf/internal/config/schema"
+	"kerf/internal/text/pattern"
 )
 
 // Origin says where the value of a dotted key was written: "FILE:LINE",
@@ -112,7 +111,7 @@ func secretFlag(x any) bool {
 }
 
 // placeholder is a name in an address that something stands for.
-var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[^}]*\}`) })
+var placeholder = pattern.Lazy(`\$\{[^}]*\}`)
 
 func maskURL(s string) string {
 	u, err := url.Parse(placeholder().ReplaceAllString(s, "x")) // ${NAME} may stand for a host
@@ -141,12 +140,8 @@ func maskURL(s string) string {
 	return u.String()
 }
 
-var secretName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)key|secret|token|passw|credential|auth|cookie|dsn`)
-})
+var secretName = pattern.Lazy(`(?i)key|secret|token|passw|credential|auth|cookie|dsn`)
 
 // secretShape knows tokens by their look.
-var secretShape = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}` +
-		`|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+`)
-})
+var secretShape = pattern.Lazy(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}` +
+	`|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+`)

@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-
-	"kerf/internal/work/boundary"
-	"kerf/internal/work/proc"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +15,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/boundary"
+	"kerf/internal/work/proc"
 )
 
 // Raise makes the placeholders of a plan. lower gives them up.
