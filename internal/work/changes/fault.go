@@ -17,6 +17,7 @@ const (
 	LookNotInside       // directories go without a look at what is in them
 	LoseDirMode         // directories that come back get another mode
 	ForgetKind          // a directory in the place of a file, or the other way round, is not noticed
+	LeaveSilently       // a directory whose mode stays as it is, is not told
 	BlameOthers         // what others wrote is laid to the entry that found it
 	BlameUndo           // what an undo brings back is laid to the undo
 	BlameNoMoves        // blame does not follow a file to where it was before

@@ -118,23 +118,41 @@ func (w *inverter) back(s step) {
 // modeBack gives a directory the permission bits back that it had.
 func (w *inverter) modeBack(s step) {
 	pl, ok := w.place(s.path, s.post)
-	if !ok || !present.IsDir(pl.is) {
+	if !ok {
 		return
 	}
-	switch pl.is.Mode {
-	case s.pre.Mode:
+	switch now := pl.is; {
+	case !present.IsDir(now):
+		w.stands(s.path, gone(now))
+	case now.Mode == s.pre.Mode:
 		w.note(s.path, Unchanged, "")
-	case s.post.Mode:
+	case now.Mode == s.post.Mode, s.post.Mode == ledger.AnyMode, w.conflicts == settle.Theirs:
 		pl.is = present.Dir(s.pre.Mode)
 		w.note(s.path, Restored, "")
 	default:
-		if s.post.Mode != ledger.AnyMode {
-			w.note(s.path, Conflict, "its mode was changed since")
-			return
-		}
-		pl.is = present.Dir(s.pre.Mode)
-		w.note(s.path, Restored, "")
+		w.stands(s.path, "its mode was changed since")
 	}
+}
+
+// stands notes a directory whose mode is not given back, and why: a conflict, unless what is
+// there now is to stay.
+func (w *inverter) stands(path, why string) {
+	if w.reader.Fault == LeaveSilently {
+		return
+	}
+	if w.conflicts == settle.Ours {
+		w.note(path, Unchanged, "it was changed since and stays")
+		return
+	}
+	w.note(path, Conflict, why)
+}
+
+// gone says why something that is needed is not there.
+func gone(now *delta.Image) string {
+	if now == nil {
+		return "it is gone"
+	}
+	return "something else is there now"
 }
 
 // moveBack takes a move back: what came to be at made.path returns to gone.path,
@@ -267,12 +285,10 @@ func (w *inverter) rebaseKind(path string, pre, post, now *delta.Image) (next *d
 		return post, Restored, ""
 	case present.IsDir(pre) && post == nil:
 		return now, Unchanged, "something else is there now"
-	case now == nil:
-		return nil, Conflict, "it is gone"
 	case present.IsDir(now):
 		return nil, Conflict, "a directory is there now"
 	}
-	return nil, Conflict, "something else is there now"
+	return nil, Conflict, gone(now)
 }
 
 // load is the reader's, which may also find the content that path had elsewhere.

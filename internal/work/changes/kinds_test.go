@@ -200,7 +200,7 @@ func (d *den) mess(who string) {
 		what = 1 // mostly lines
 	}
 	if other {
-		what = []int{0, 1, 2, 3, 1, 10}[d.draw(6)]
+		what = []int{0, 1, 2, 3, 1, 10, 4, 5, 6, 7, 8, 9, 11}[d.draw(13)]
 	}
 	if what == 1 || what == 2 {
 		p = d.path([]string{"a", "b", "d/e"}[d.draw(3)])
@@ -241,7 +241,10 @@ func (d *den) mess(who string) {
 			_ = os.RemoveAll(q)
 			_ = os.MkdirAll(filepath.Dir(q), 0o755)
 			if os.Rename(p, q) == nil {
-				d.moved, d.went = append(d.moved, [2]string{p, q}), append(d.went, [2]string{p, q})
+				d.went = append(d.went, [2]string{p, q})
+				if !other {
+					d.moved = append(d.moved, [2]string{p, q})
+				}
 			}
 		}
 	case 9:
@@ -249,10 +252,9 @@ func (d *den) mess(who string) {
 			_ = os.Chmod(p, st.Mode().Perm()^0o111)
 		}
 	case 10:
-		if st, err := os.Stat(d.path("d")); other && err == nil && st.IsDir() {
+		if dir, err := os.Stat(d.path("d")); other && err == nil && dir.IsDir() {
 			d.write(d.path("d/"+word), word+"\n")
-		}
-		if !other && is && st.IsDir() {
+		} else if is && st.IsDir() {
 			_ = os.Chmod(p, st.Mode().Perm()^0o055)
 		}
 	default:
@@ -385,7 +387,7 @@ func (d *den) takeBack(c Choice) string {
 	if errors.Is(err, ErrNothing) || err != nil && plan == nil {
 		return ""
 	}
-	want := foretold(before, plan)
+	want, meant := foretold(before, plan), d.meant(plan, c)
 	dry, dryErr := r.Undo(ctx(), d.work, c, UndoOptions{DryRun: true})
 	if diff := cmp.Diff(before, d.look()); diff != "" {
 		return "a dry run writes nothing: " + diff
@@ -417,6 +419,9 @@ func (d *den) takeBack(c Choice) string {
 		return ""
 	}
 	d.undone++
+	if name := d.silent(meant, after, got); name != "" {
+		return "what does not come back has a line: " + name
+	}
 	have := words(after)
 	for _, p := range d.follow(c.Paths) { // what nobody saw being changed there was asked for
 		if before[p] != nil {
@@ -439,6 +444,39 @@ func (d *den) takeBack(c Choice) string {
 			return "undo then redo is the identity: " + diff
 		}
 		d.tell("and back")
+	}
+	return ""
+}
+
+// meant are what an undo is to bring back, by path: what was there before the first change that
+// it takes back.
+func (d *den) meant(p *Plan, c Choice) picture {
+	b, err := open(d.work.Ledger)
+	if err != nil {
+		return nil
+	}
+	alike, want := *p, picture{}
+	for _, s := range slices.Backward(alike.steps(b, c)) {
+		want[s.path] = s.pre
+	}
+	return want
+}
+
+// silent is a path that is not as meant and that the report does not name: neither it, nor where it
+// was moved, nor, where it is to be a directory again, anything in it.
+func (d *den) silent(meant, after picture, r Report) string {
+	told, above := map[string]bool{}, map[string]bool{}
+	for _, f := range r.Files {
+		told[f.Path] = true
+		for dir := filepath.Dir(f.Path); !above[dir] && len(dir) > 1; dir = filepath.Dir(dir) {
+			above[dir] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(meant)) {
+		named := slices.ContainsFunc(d.follow([]string{name}), func(p string) bool { return told[p] })
+		if !named && !above[name] && !present.Same(meant[name], after[name]) {
+			return fmt.Sprintf("%s: %v, not %v", name, after[name], meant[name])
+		}
 	}
 	return ""
 }
@@ -596,6 +634,7 @@ func TestLawsOfAllKindsCatchFaults(t *testing.T) {
 		LookNotInside: {"", 453},
 		LoseDirMode:   {"undo", 0},
 		ForgetKind:    {"", 0},
+		LeaveSilently: {"what does not come back has a line", 668},
 	} {
 		t.Run(strconv.Itoa(int(fault)), func(t *testing.T) {
 			t.Parallel()
