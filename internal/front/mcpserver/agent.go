@@ -375,7 +375,10 @@ func (w *watcher) answer(a protocol.Approval, res *mcp.ElicitResult, err error) 
 	case res.Action == "accept":
 		answer.Decision, answer.Words = accepted(res.Content), ""
 		if a.Question != nil {
-			answer.Content, _ = json.Marshal(res.Content)
+			answer.Content = json.RawMessage("{}") // a form that nothing was put into is left out
+			if len(res.Content) > 0 {
+				answer.Content, _ = json.Marshal(res.Content)
+			}
 		}
 	}
 	_ = w.thread.session.Submit(context.Background(), protocol.Submission{Op: answer})
