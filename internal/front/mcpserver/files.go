@@ -30,6 +30,8 @@ type conn struct {
 	moved   bool // the client's roots changed since they were asked for
 	closed  bool
 	threads []*thread // newest last
+
+	ending sync.Once
 }
 
 // result is the schema of what every file tool returns, success or not.
@@ -180,8 +182,11 @@ func clientName(ss *mcp.ServerSession) string {
 	return p.ClientInfo.Name
 }
 
-// close ends all that the connection holds. It may be called more than once.
-func (c *conn) close() {
+// close ends all that the connection holds. It may be called more than once, and returns
+// when all has ended.
+func (c *conn) close() { c.ending.Do(c.end) }
+
+func (c *conn) end() {
 	c.mu.Lock()
 	engine, threads := c.engine, c.threads
 	c.closed, c.engine, c.threads = true, nil, nil
