@@ -159,13 +159,9 @@ func (s *Store) knows(sum delta.Sum, durable bool, found map[*pack]bool) (bool, 
 		return true, nil
 	case isPacked:
 		var in *pack
-		if in, err = s.refreshPacked(sum, false); err != nil {
-			break
+		if in, err = s.refreshPacked(sum, false); err == nil {
+			found[in] = true
 		}
-		if p, isPacked = s.find(sum); !isPacked || p.in != in {
-			return false, nil // somebody took it out just before
-		}
-		found[in] = true
 	default:
 		if _, err := os.Lstat(s.path(sum)); err != nil {
 			return false, nil
@@ -405,6 +401,10 @@ func (s *Store) refreshPacked(sum delta.Sum, durable bool) (*pack, error) {
 		if s.touch(p.in.path) != nil {
 			return nil, ErrNotFound
 		}
+	}
+	// From here on nothing is taken out of the pack: what was, was before it became young.
+	if now, ok := s.find(sum); !ok || now.in != p.in {
+		return nil, ErrNotFound
 	}
 	if durable {
 		return p.in, s.sync(p.in.path) // whoever made it may not have waited for the disk
