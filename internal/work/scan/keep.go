@@ -391,7 +391,10 @@ func readOnce(open func() (*os.File, error), limit int64) ([]byte, sig, error) {
 }
 
 func bytesOf(n int64) string {
-	if n < 1<<20 {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
 		return fmt.Sprintf("%d KiB", n>>10)
 	}
 	return fmt.Sprintf("%d MiB", n>>20)

@@ -27,6 +27,8 @@ type memory struct {
 	data   map[delta.Sum][]byte
 	puts   int
 	refuse bool
+	// misname gives contents the name of others.
+	misname bool
 }
 
 func (m *memory) Put(b []byte) (delta.Sum, error) {
@@ -40,6 +42,9 @@ func (m *memory) Put(b []byte) (delta.Sum, error) {
 	}
 	m.puts++
 	m.data[delta.SumOf(b)] = bytes.Clone(b)
+	if m.misname {
+		return delta.Sum{}, nil
+	}
 	return delta.SumOf(b), nil
 }
 
@@ -173,7 +178,7 @@ func (w *world) show(set delta.Set, gaps []Gap) string {
 		b.WriteString("\n")
 	}
 	for _, g := range gaps {
-		fmt.Fprintf(&b, "gap %s: %s\n", rel(g.Path), g.Kind)
+		fmt.Fprintf(&b, "gap %s: %s: %s\n", rel(g.Path), g.Kind, g.Reason)
 	}
 	return b.String()
 }
@@ -381,8 +386,9 @@ func TestCaps(t *testing.T) {
 		w.must(os.Remove(w.at(f)))
 	}
 	set, gaps := w.diff(s0, w.snap())
-	w.wants("removed", "a: file 644 \"11111\" -> none\nc: file 644 ?8 -> none\nlarge: file 644 ?13 -> none\ngap c: "+
-		"limit\ngap large: limit\n", set, gaps)
+	w.wants("removed", "a: file 644 \"11111\" -> none\nc: file 644 ?8 -> none\nlarge: file 644 ?13 -> none\n"+
+		"gap c: limit: not kept: the files of this workspace are over the limit of 12 bytes\n"+
+		"gap large: limit: its 13 bytes are over the limit of 10 bytes a file\n", set, gaps)
 	w.reproduces(base, w.tree(), set, gaps)
 }
 
@@ -394,7 +400,8 @@ func TestTooManyFiles(t *testing.T) {
 	s0 := w.snap()
 	w.plant("a=2", "many/new=y")
 	set, gaps := w.diff(s0, w.snap())
-	w.wants("a directory over the cap", "a: file 644 \"1\" -> file 644 \"2\"\ngap many: limit\n", set, gaps)
+	w.wants("a directory over the cap", "a: file 644 \"1\" -> file 644 \"2\"\n"+
+		"gap many: limit: may have changed: it is not looked into: more than 20 files are not tracked\n", set, gaps)
 	if len(s0.Gaps) != 1 {
 		t.Errorf("gaps: %v", s0.Gaps)
 	}
@@ -420,7 +427,8 @@ func TestIgnoredDirectories(t *testing.T) {
 	s1 := w.snap()
 	w.must(os.RemoveAll(w.at("big")))
 	set, gaps = w.diff(s1, w.snap())
-	w.wants("big", "gap big: ignored\n", set, gaps)
+	w.wants("big", "gap big: ignored: is gone; it had not been looked into: it is ignored and has more than 2000 files or "+
+		"32 MiB, which are not tracked one by one\n", set, gaps)
 }
 
 func TestStoreThatRefuses(t *testing.T) {
@@ -432,7 +440,7 @@ func TestStoreThatRefuses(t *testing.T) {
 	}
 	w.must(os.Remove(w.at("a")))
 	set, gaps := w.diff(s0, w.snap())
-	w.wants("removed", "a: file 644 ?1 -> none\ngap a: lost\n", set, gaps)
+	w.wants("removed", "a: file 644 ?1 -> none\ngap a: lost: not kept: no space left\n", set, gaps)
 }
 
 func TestNote(t *testing.T) {
@@ -462,7 +470,7 @@ func TestKerfsOwnNamesAndGitAreNotWatched(t *testing.T) {
 	s0 := w.snap()
 	w.plant(".kerf-0123456789abcdef.tmp=x", ".git/config=x", "sub/.git=gitdir: nowhere")
 	set, gaps := w.diff(s0, w.snap())
-	w.wants("nothing but a directory", "gap sub: directory\n", set, gaps)
+	w.wants("nothing but a directory", "gap sub: directory: an empty directory was made\n", set, gaps)
 }
 
 // TestWhatIsHiddenIsNotKept: commands cannot change it, so whoever did was another.
@@ -495,7 +503,9 @@ func TestEmptyDirectories(t *testing.T) {
 	w.must(os.RemoveAll(w.at("a")))
 	w.plant("d/e/")
 	set, gaps := w.diff(s0, w.snap())
-	w.wants("directories", "gap a: directory\ngap a/b: directory\ngap d: directory\ngap d/e: directory\n", set, gaps)
+	w.wants("directories", "gap a: directory: an empty directory was removed\n"+
+		"gap a/b: directory: an empty directory was removed\ngap d: directory: an empty directory was made\n"+
+		"gap d/e: directory: an empty directory was made\n", set, gaps)
 }
 
 func TestRootGoesAndComes(t *testing.T) {

@@ -179,9 +179,9 @@ func (w *walker) spend(j job, n int) *node {
 		return nil
 	}
 	w.count.Add(-int64(n))
-	why := fmt.Sprintf("more than %d files are not tracked", w.s.caps.Files)
+	why := fmt.Sprintf("is not looked into: more than %d files are not tracked", w.s.caps.Files)
 	if j.depth >= maxDepth {
-		why = fmt.Sprintf("directories more than %d deep are not tracked", maxDepth)
+		why = fmt.Sprintf("is not looked into: directories more than %d deep are not tracked", maxDepth)
 	}
 	return &node{sig: j.sig, gen: w.gen, shut: why, shutKind: Limit}
 }
