@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/text/delta"
 	"kerf/internal/work/scan/gitindex"
 )
 
@@ -225,6 +227,22 @@ func TestGitThatLostItsObjects(t *testing.T) {
 		if got := set[i].Pre.Sum; got != StandIn(strings.TrimSpace(blob)) {
 			t.Errorf("%s stands in for the blob %s", got, blob)
 		}
+	}
+}
+
+// TestAContentThatGitLostKeepsItsName where it was read once.
+func TestAContentThatGitLostKeepsItsName(t *testing.T) {
+	w := newWorld(t, Options{}, "a=1")
+	later := time.Now().Add(time.Hour) // so that stat proves nothing
+	w.must(os.Chtimes(w.at("a"), later, later))
+	w.git("init", "-q")
+	w.git("add", "-A")
+	s0 := w.snap()
+	w.must(os.RemoveAll(w.at(".git")))
+	w.must(os.Remove(w.at("a")))
+	set, gaps := w.diff(s0, w.snap())
+	if len(set) != 1 || set[0].Pre.Sum != delta.SumOf([]byte("1")) || len(gaps) != 1 || gaps[0].Kind != Lost {
+		t.Errorf("%s", w.show(set, gaps))
 	}
 }
 

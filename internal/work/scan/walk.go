@@ -66,7 +66,7 @@ type job struct {
 // limit is what an ignored directory may have before it is left out.
 type limit struct {
 	files, bytes atomic.Int64 // left
-	used         atomic.Int64
+	used         atomic.Int64 // what is counted of it
 }
 
 func newLimit(times int64) *limit {
@@ -165,17 +165,17 @@ func (w *walker) list(h handle, j job) (listing, error) {
 
 // spend counts entries and gives a shut node once there are too many.
 func (w *walker) spend(j job, n int) *node {
-	if j.limit != nil {
-		j.limit.used.Add(int64(n))
-		if j.limit.files.Add(-int64(n)) < 0 {
-			return &node{sig: j.sig, gen: w.gen}
-		}
+	if j.limit != nil && j.limit.files.Add(-int64(n)) < 0 {
+		return &node{sig: j.sig, gen: w.gen}
 	}
 	most := w.s.caps.Files
 	if j.prev != nil {
 		most += most / 4 // what is watched stays watched for a while
 	}
 	if int(w.count.Add(int64(n))) <= most && j.depth < maxDepth {
+		if j.limit != nil {
+			j.limit.used.Add(int64(n))
+		}
 		return nil
 	}
 	w.count.Add(-int64(n))
