@@ -219,6 +219,16 @@ func TestDirs(t *testing.T) {
 	if made, gone, modes := w.scan.Dirs(nil, before); len(made)+len(gone)+len(modes) > 0 {
 		t.Errorf("without a Snap: %v %v %v", made, gone, modes)
 	}
+	w.plant("stays/shut/in/f=1")
+	w.open(Options{Caps: Caps{Files: 8}})
+	open := w.snap()
+	w.open(Options{Caps: Caps{Files: 1}})
+	shut := w.snap()
+	for _, c := range [][2]*Snap{{open, shut}, {shut, open}, {shut, shut}} {
+		if made, gone, modes := w.scan.Dirs(c[0], c[1]); len(made)+len(gone)+len(modes) > 0 {
+			t.Errorf("of what is not looked into: %v %v %v", made, gone, modes)
+		}
+	}
 	if !slices.IsSorted(made) {
 		t.Errorf("not in order: %v", made)
 	}

@@ -381,12 +381,16 @@ func TestWhatIsSpent(t *testing.T) {
 		{"too deep", 1, job{depth: maxDepth}, false, "is not looked into: directories more than 200 deep are not tracked", 3, 0},
 		{"ignored", 4, job{}, true, "none", 7, 4},
 		{"ignored, too many", 8, job{}, true, "is not looked into: more than 10 files are not tracked", 3, 0},
-		{"ignored, beyond its limit", ignoredFiles + 1, job{}, true, "", 3, 0},
+		{"ignored, all of its limit", 5, job{}, true, "none", 8, 5},
+		{"ignored, beyond its limit", 6, job{}, true, "", 3, 0},
 	} {
 		w := &walker{s: &Scanner{caps: Caps{Files: 10}}, gen: 5}
 		w.count.Store(3)
 		c.j.sig = sig{ino: 9}
 		l := newLimit(1)
+		if strings.HasSuffix(c.name, "limit") {
+			l.files.Store(5)
+		}
 		if c.limit {
 			c.j.limit = l
 		}
