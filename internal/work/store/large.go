@@ -3,7 +3,6 @@ package store
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -443,11 +441,9 @@ func (s *Store) largeObjects() []Object {
 		if err != nil {
 			continue // collected meanwhile
 		}
-		var o Object
-		if n, err := hex.Decode(o.Sum[:], []byte(d.Name())[:min(64, len(d.Name()))]); err != nil || n != len(o.Sum) {
-			if strings.HasPrefix(d.Name(), tmpPrefix) && time.Since(st.ModTime()) > 24*time.Hour {
-				_ = os.RemoveAll(path) // the next walk tries again
-			}
+		sum, ok := sumNamed(d.Name())
+		if !ok {
+			sweep(path, st)
 			continue
 		}
 		content, err := os.Lstat(filepath.Join(path, contentName))
@@ -455,11 +451,11 @@ func (s *Store) largeObjects() []Object {
 			continue
 		}
 		size, id := onDisk(content)
-		if o.Time = st.ModTime(); !seen[id] || id == (inode{}) {
-			o.Size = size
+		if seen[id] && id != (inode{}) {
+			size = 0
 		}
 		seen[id] = true
-		list = append(list, o)
+		list = append(list, Object{sum, size, st.ModTime()})
 	}
 	return list
 }

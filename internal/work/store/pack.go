@@ -457,7 +457,7 @@ func (s *Store) packedObjects() map[byte][]Object {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if st, err := e.Info(); err == nil {
-			s.sweep(path, st)
+			sweep(path, st)
 		}
 		if of, ok := strings.CutSuffix(path, deadSuffix); ok {
 			if _, err := os.Lstat(of); errors.Is(err, fs.ErrNotExist) {

@@ -209,3 +209,51 @@ func TestNothingStaysOpen(t *testing.T) {
 		t.Errorf("%d files are open, %d were before", after, before)
 	}
 }
+
+// TestAFileThatGrowsIsKeptWhole: the kernel says that it is empty, and it is large.
+func TestAFileThatGrowsIsKeptWhole(t *testing.T) {
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close()
+	s := openStore(t)
+	kept, err := s.PutFile(Source{File: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept.Size <= maxWhole {
+		t.Skip("it is small here")
+	}
+	if data, err := s.Get(kept.Sum); err != nil || int64(len(data)) != kept.Size || delta.SumOf(data) != kept.Sum {
+		t.Errorf("%+v: %d bytes, %v", kept, len(data), err)
+	}
+}
+
+// TestAGiftFromAnotherFileSystem that cannot be removed there is told of.
+func TestAGiftFromAnotherFileSystem(t *testing.T) {
+	dir, err := os.MkdirTemp("/dev/shm", "kerf-gift-")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(dir)
+	data := incompressible(maxWhole + 1)
+	s := openStore(t)
+	other := filepath.Join(dir, "file")
+	if err := os.WriteFile(other, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if os.Rename(other, filepath.Join(t.TempDir(), "x")) == nil {
+		t.Skip("it is the same file system")
+	}
+	if _, err := s.PutFile(Source{File: fileOf(t, data), Take: dir}); err == nil {
+		t.Error("it is there, and nobody is told")
+	}
+	checkHas(t, s, delta.SumOf(data), data)
+	if kept, err := s.PutFile(Source{File: fileOf(t, data), Take: other}); err != nil || kept.How != Known {
+		t.Errorf("a gift that is known: %+v, %v", kept, err)
+	}
+	if _, err := os.Lstat(other); err == nil {
+		t.Error("a gift that was copied is there")
+	}
+}

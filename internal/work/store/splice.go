@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -191,13 +190,12 @@ func (s *Store) splicedObjects(objects map[byte][]Object) map[byte][]Object {
 		if err != nil {
 			continue // collected meanwhile
 		}
-		var o Object
-		if n, err := hex.Decode(o.Sum[:], []byte(f.Name())[:min(64, len(f.Name()))]); err != nil || n != len(o.Sum) {
-			s.sweep(filepath.Join(s.dir, spliceDir, f.Name()), st)
+		sum, ok := sumNamed(f.Name())
+		if !ok {
+			sweep(filepath.Join(s.dir, spliceDir, f.Name()), st)
 			continue
 		}
-		o.Size, o.Time = st.Size(), st.ModTime()
-		list = append(list, o)
+		list = append(list, Object{sum, st.Size(), st.ModTime()})
 	}
 	return merged(objects, list)
 }

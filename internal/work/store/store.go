@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -199,13 +200,12 @@ func (s *Store) walkShard(shard string, files []fs.DirEntry, fn func(Object) err
 		if err != nil {
 			continue // collected meanwhile
 		}
-		var o Object
-		if n, err := hex.Decode(o.Sum[:], []byte(shard + f.Name())[:min(64, 1+len(f.Name()))]); err != nil ||
-			n != len(o.Sum) {
-			s.sweep(filepath.Join(s.dir, shard, f.Name()), st)
+		o := Object{Size: st.Size(), Time: st.ModTime()}
+		var ok bool
+		if o.Sum, ok = sumNamed(shard + f.Name()); !ok {
+			sweep(filepath.Join(s.dir, shard, f.Name()), st)
 			continue
 		}
-		o.Size, o.Time = st.Size(), st.ModTime()
 		if err := fn(o); err != nil {
 			return err
 		}
@@ -213,11 +213,19 @@ func (s *Store) walkShard(shard string, files []fs.DirEntry, fn func(Object) err
 	return nil
 }
 
-// sweep removes an old temporary file; a young one may belong to a living put.
-func (s *Store) sweep(path string, st fs.FileInfo) {
-	name := filepath.Base(path)
-	if len(name) > len(tmpPrefix) && name[:len(tmpPrefix)] == tmpPrefix && time.Since(st.ModTime()) > 24*time.Hour {
-		_ = os.Remove(path) // the next walk tries again
+// sumNamed is the sum that a name tells in full.
+func sumNamed(name string) (sum delta.Sum, ok bool) {
+	if len(name) != hex.EncodedLen(len(sum)) {
+		return sum, false
+	}
+	_, err := hex.Decode(sum[:], []byte(name))
+	return sum, err == nil
+}
+
+// sweep removes an old temporary file or directory; a young one may belong to a living put.
+func sweep(path string, st fs.FileInfo) {
+	if strings.HasPrefix(filepath.Base(path), tmpPrefix) && time.Since(st.ModTime()) > 24*time.Hour {
+		_ = os.RemoveAll(path) // the next walk tries again
 	}
 }
 
