@@ -4,7 +4,8 @@
 //	go run ./internal/testkit/mutate [flags] ./internal/work/txn ...
 //
 // Each change is compiled through go's -overlay, so no file of the checkout is touched, and
-// only those tests run that reach its line, the quick ones first. Of all places whose lines
+// only those tests run that reach its line, the quick ones first; what processes reach that a
+// test starts of its own program counts, unless they are killed. Of all places whose lines
 // the tests reach, -n are drawn with -seed; the same seed and the same code give the same
 // draw. A change that does not compile does not count. One that makes the tests run out of
 // time counts as noticed. At the end comes a table with a row of each package.

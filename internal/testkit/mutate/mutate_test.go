@@ -101,3 +101,48 @@ func TestTable(t *testing.T) {
 		t.Errorf("not %q:\n%s", row, got)
 	}
 }
+
+// TestProcessesOfATestCount: what only a process reaches that a test starts is reached, and a
+// change of it is noticed.
+func TestProcessesOfATestCount(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example.org/a\n\ngo 1.24\n",
+		"a.go":   "package a\n\nfunc beside() int {\n\treturn 41 + 1\n}\n",
+		"a_test.go": `package a
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("ROLE") != "" {
+		os.Exit(beside())
+	}
+	os.Exit(m.Run())
+}
+
+func TestBeside(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "ROLE=beside")
+	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 42 {
+		t.Error(cmd.ProcessState)
+	}
+}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	s, err := options{}.room(t.Context(), ".", os.Stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (sum{room: ".", places: 3, covered: 3, noticed: 3}); s != want {
+		t.Errorf("%+v, want %+v", s, want)
+	}
+}

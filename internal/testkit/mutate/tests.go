@@ -75,10 +75,16 @@ func (o options) names(ctx context.Context, in, binary string) ([]string, error)
 	}), nil
 }
 
+// measure runs one test. Processes of the test program that it starts leave what they reach in
+// a directory of their own, unless they are killed.
 func measure(ctx context.Context, dir, binary string, c testCase) (testCase, error) {
-	profile := filepath.Join(dir, "profile")
+	profile, reached := filepath.Join(dir, "profile"), filepath.Join(dir, "reached")
+	if err := errors.Join(os.RemoveAll(reached), os.Mkdir(reached, 0o700)); err != nil {
+		return c, err
+	}
 	cmd := exec.CommandContext(ctx, binary, "-test.run", "^"+c.name+"$", "-test.coverprofile", profile)
 	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "GOCOVERDIR="+reached)
 	began := time.Now()
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return c, fmt.Errorf("%s fails without a change: %w\n%s", c.name, err, tail(text))
@@ -87,6 +93,16 @@ func measure(ctx context.Context, dir, binary string, c testCase) (testCase, err
 	text, err := os.ReadFile(profile)
 	if err != nil {
 		return c, err
+	}
+	if of, _ := filepath.Glob(filepath.Join(reached, "covcounters.*")); len(of) > 0 {
+		if out, err := exec.CommandContext(ctx, "go", "tool", "covdata", "textfmt", "-i="+reached, "-o="+profile).CombinedOutput(); err != nil {
+			return c, fmt.Errorf("%s: what its processes reach: %w\n%s", c.name, err, tail(out))
+		}
+		more, err := os.ReadFile(profile)
+		if err != nil {
+			return c, err
+		}
+		text = append(text, more...)
 	}
 	c.reaches, err = parseProfile(string(text))
 	return c, err
