@@ -543,3 +543,26 @@ func TestGitThatIsCalledOffIsNoBrokenGit(t *testing.T) {
 		t.Errorf("without a program: %v", err)
 	}
 }
+
+// TestARepositoryThatIsGoneIsForgotten, and one that moved is another.
+func TestARepositoryThatIsGoneIsForgotten(t *testing.T) {
+	w := repository(t, "a=1")
+	top := filepath.ToSlash(w.dir)
+	look := func() *repo {
+		w.scan.gen++
+		return w.scan.repoAt(top)
+	}
+	first := look()
+	if first == nil || w.scan.repoAt(top) != first || look() != first || !first.stale || first.gitDir != w.at(".git") || first.top != top {
+		t.Errorf("%+v", first)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "git")
+	w.must(os.Rename(w.at(".git"), elsewhere))
+	if r := look(); r != nil || len(w.scan.repos) > 0 {
+		t.Errorf("gone: %+v, %d are known", r, len(w.scan.repos))
+	}
+	w.must(os.WriteFile(w.at(".git"), []byte("gitdir: "+elsewhere+"\n"), 0o644))
+	if r := look(); r == nil || r == first || r.gitDir != elsewhere || w.scan.repos[top] != r {
+		t.Errorf("moved: %+v", r)
+	}
+}

@@ -636,3 +636,45 @@ func TestCommonEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestAllInAStoreIsPrivate, whatever was done with it.
+func TestAllInAStoreIsPrivate(t *testing.T) {
+	s := openStore(t)
+	sums := forms(t, s)
+	age(t, s.dir)
+	if err := errors.Join(s.Keep(sums["loose"], true), s.Keep(sums["packed"], true), s.Remove(sums["packed"]), s.Remove(sums["file"])); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Sweep(t.Context(), s.Horizon(time.Now()), func(Object) bool { return false }, false); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.Walk(s.dir, func(path string, st os.FileInfo, err error) error {
+		want := os.FileMode(0o600)
+		if st.IsDir() {
+			want = 0o700
+		}
+		if err == nil && st.Mode().Perm() != want {
+			t.Errorf("%s has mode %v", path, st.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestContentsOfThisSizeAreNoSplices: those that may be in a pack, or whose base may.
+func TestContentsOfThisSizeAreNoSplices(t *testing.T) {
+	long := incompressible(minSplice + 2)
+	for _, c := range []struct {
+		pre, post int
+		want      int
+	}{{minSplice, minSplice + 1, 0}, {minSplice + 1, minSplice, 0}, {minSplice + 1, minSplice + 2, 1}, {minSplice + 2, minSplice + 1, 1}} {
+		s := openStore(t)
+		sum := putPair(t, s, long[:c.pre], long[:c.post])
+		if got := spliceCount(t, s.dir); got != c.want {
+			t.Errorf("%d after %d bytes: %d splices", c.post, c.pre, got)
+		}
+		checkHas(t, s, sum, long[:c.post])
+	}
+}
