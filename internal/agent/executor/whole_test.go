@@ -90,6 +90,7 @@ func (l *teller) tell(what string, v any) {
 func (l *teller) all() string {
 	text := strings.ReplaceAll(l.log.String(), filepath.Dir(l.dir), "/BASE")
 	text = sums.ReplaceAllStringFunc(text, func(s string) string { return "sum-" + s[:6] })
+	text = strings.ReplaceAll(text, "/usr/bin/", "/bin/")
 	text = places.ReplaceAllString(text, "workspaces/ID/")
 	return spent.ReplaceAllString(text, "TIME")
 }
@@ -488,9 +489,8 @@ func TestTheWholeOfWhatIsToldOfACall(t *testing.T) {
 				}
 				return team.Result{Text: "started", Agents: []protocol.Agent{{Name: "a", State: "running"}}}, nil
 			}
-			l.do("spawn_agent", object{"message": "look", "name": "a"})
-			l.do("wait_agent", object{"ids": []string{"a"}})
-			l.do("wait", object{"ids": []string{"a"}})
+			l.do("spawn_agent", object{"message": "look"})
+			l.do("wait_agent", object{"targets": []string{"a"}})
 			return l
 		},
 		"servers": func(t *testing.T) *teller {

@@ -154,3 +154,72 @@ func TestACommandLeavesTheSandboxByARule(t *testing.T) {
 		t.Errorf("by the answer: %v, asked %d times", err, asked)
 	}
 }
+
+// TestWhatTheSandboxKeptMayRunAgainOutside: the user is asked under the policies that promise so, once, and what both runs
+// changed is told. Under the others the model is told alone.
+func TestWhatTheSandboxKeptMayRunAgainOutside(t *testing.T) {
+	for p, asks := range map[protocol.ApprovalPolicy]bool{protocol.PolicyOnFailure: true, protocol.PolicyUntrusted: true,
+		protocol.PolicyOnRequest: false, protocol.PolicyNever: false, protocol.PolicyAutoEdit: false} {
+		for _, d := range []protocol.Decision{protocol.Once, protocol.Deny} {
+			b := witnessed(t, nil)
+			b.set.Approval = p
+			for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "config": "", "objects": "", "refs": "", "hooks": ""} {
+				path := filepath.Join(b.dir, ".git", name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if text == "" && name != "config" {
+					_ = os.Mkdir(path, 0o755)
+				} else {
+					b.write(filepath.Join(".git", name), text)
+				}
+			}
+			outside := filepath.Join(b.dir, ".git", "hooks", "post-commit") // which programs obey that run outside
+			var questions []protocol.Approval
+			b.ask = func(a protocol.Approval) protocol.Answer {
+				if a.Command == nil || !a.Command.Unsandboxed {
+					return protocol.Answer{Decision: protocol.Once}
+				}
+				questions = append(questions, a)
+				return protocol.Answer{Decision: d}
+			}
+			o := b.call("exec_command", map[string]any{"cmd": "echo x >> f; echo y > .git/hooks/post-commit"})
+			_, err := os.Stat(outside)
+			if made := err == nil; made != (asks && d.Allows()) || asks != (len(questions) == 1) {
+				t.Errorf("%s, %s: made %v, asked %+v", p, d, made, questions)
+			}
+			if asks && len(questions) == 1 && !strings.Contains(questions[0].Reason, "the sandbox blocked something it did; run it again without the sandbox?") {
+				t.Errorf("%s: asked %+v", p, questions)
+			}
+			if asks && d.Allows() && (!o.Success || len(o.Changes) == 0 || filepath.Base(string(o.Changes[0].Path)) != "f" || b.text("f") != "x\nx\n") ||
+				!asks && (o.Success || len(o.Changes) != 1) {
+				t.Errorf("%s, %s: %+v", p, d, o)
+			}
+		}
+	}
+}
+
+// TestWhatOthersWroteIsFoundAtTheEndOfATurn, in files that the turn changed; it is entered as theirs. An agent leaves that
+// to the session that it works for.
+func TestWhatOthersWroteIsFoundAtTheEndOfATurn(t *testing.T) {
+	b := witnessed(t, nil)
+	b.Gather(t.Context(), turn.Gather{Turn: "t1"}, nil)
+	o := b.o
+	o.Parent, o.Origin.Session, o.Origin.Client = b.Executor, "sub", "sub"
+	child := *b
+	child.Executor = New(o)
+	t.Cleanup(child.Close)
+	b.want(b.call("write_file", map[string]any{"file_path": "f", "content": "one\n"}), true)
+	child.want(child.call("edit_file", map[string]any{"file_path": "f", "old_string": "one", "new_string": "1"}), true)
+	b.want(b.call("edit_file", map[string]any{"file_path": "f", "old_string": "1", "new_string": "one"}), true)
+	b.write("f", "one\nby hand\n")
+	b.write("g", "not of this turn\n")
+	if in := child.Settle(t.Context(), turn.Settle{Turn: "s1"}); len(in.Changes) != 0 {
+		t.Errorf("the agent found %+v", in.Changes)
+	}
+	in := b.Settle(t.Context(), turn.Settle{Turn: "t1"})
+	if len(in.Changes) != 1 || in.Changes[0].Cause != "outside" || filepath.Base(string(in.Changes[0].Path)) != "f" ||
+		in.Diff == nil || !strings.Contains(in.Diff.Outside, "+by hand") || strings.Contains(in.Diff.Diff, "by hand") || !strings.Contains(in.Diff.Diff, "+one") {
+		t.Errorf("found %+v, %+v", in.Changes, in.Diff)
+	}
+}
