@@ -1,5 +1,7 @@
 package mcpserver
 
+//lint:file-ignore SA1019 roots are deprecated from the newest revision on; older ones have them
+
 import (
 	"context"
 	"encoding/json"
