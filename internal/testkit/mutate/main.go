@@ -44,6 +44,7 @@ func main() {
 	for _, room := range flag.Args() {
 		s, err := o.room(ctx, room, os.Stdout)
 		if err != nil {
+			fmt.Println(s) // as far as it came
 			fmt.Fprintf(os.Stderr, "mutate: %s: %v\n", room, err)
 			stop()
 			os.Exit(1)

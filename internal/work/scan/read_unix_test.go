@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -564,5 +565,22 @@ func TestARepositoryThatIsGoneIsForgotten(t *testing.T) {
 	w.must(os.WriteFile(w.at(".git"), []byte("gitdir: "+elsewhere+"\n"), 0o644))
 	if r := look(); r == nil || r == first || r.gitDir != elsewhere || w.scan.repos[top] != r {
 		t.Errorf("moved: %+v", r)
+	}
+}
+
+// TestOnlyAttributesFilesAreRead for attributes, those of repositories.
+func TestOnlyAttributesFilesAreRead(t *testing.T) {
+	w := newWorld(t, Options{}, ".gitattributes=*.a filter=x\n", "f=*.b filter=x\n", "in/.gitattributes=*.c filter=x\n",
+		"d/.gitattributes/g=*.d filter=x\n")
+	w.snap()
+	w.git("init", "-q")
+	w.snap()
+	var got []string
+	for name := range w.scan.repos[filepath.ToSlash(w.dir)].attrs {
+		got = append(got, strings.TrimPrefix(name, filepath.ToSlash(w.dir)+"/"))
+	}
+	slices.Sort(got)
+	if d := cmp.Diff([]string{".gitattributes", "in/.gitattributes"}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -216,6 +216,10 @@ func TestEachCallThatFailsIsTold(t *testing.T) {
 			"sync":   func(s *Store, sum delta.Sum) error { return s.Sync(sum) },
 			"keep":   func(s *Store, sum delta.Sum) error { return s.Keep(sum, true) },
 			"remove": (*Store).Remove,
+			"put with many": func(s *Store, sum delta.Sum) error {
+				data, err := s.Get(sum)
+				return errors.Join(err, s.PutAll(append(contentsOf(manyContents(minPack, 2)), Content{Sum: sum, Data: data}), true))
+			},
 		} {
 			for nth := 1; ; nth++ {
 				s := openStore(t)
@@ -528,6 +532,14 @@ func TestASweepWritesOnlyWhatItShrinks(t *testing.T) {
 		if d := cmp.Diff(want, strings.Join(got, "; ")); d != "" || err != nil {
 			t.Errorf("sweep %d: %v (-want +got):\n%s", i+1, err, d)
 		}
+	}
+	for name, text := range map[string]string{strings.Repeat("1", 64): "", strings.Repeat("2", 64): "KS1s and no more"} {
+		if err := os.WriteFile(filepath.Join(s.dir, spliceDir, name), []byte(text), 0o600); err != nil { // power was lost
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Sweep(t.Context(), time.Now(), all, false); err != nil {
+		t.Errorf("with splices that were cut off: %v", err)
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
