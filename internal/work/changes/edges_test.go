@@ -341,3 +341,27 @@ func TestACopyOfAMovedFile(t *testing.T) {
 		}
 	}
 }
+
+// TestDirectoriesThatStayAreToldOf: they were to go, could not be looked into, and something is in them.
+func TestDirectoriesThatStayAreToldOf(t *testing.T) {
+	d := newDisk(t, 1)
+	for _, name := range []string{"empty/f", "used/f"} {
+		d.write(t, name, "made\n")
+	}
+	must(t, os.Mkdir(d.path("alone"), 0o755))
+	must(t, os.Mkdir(d.path("bare"), 0o755))
+	d.ran(t, "t1", ledger.Proven)
+	d.write(t, "used/theirs", "theirs\n")
+	d.write(t, "alone/theirs", "theirs\n")
+	look := present.In(d.work.Tree)
+	look.Names = func(string) ([]string, error) { return nil, present.ErrShut }
+	p, err := d.reader().Plan(changes.Choice{Session: "s", Turn: "t1"}, look)
+	must(t, err)
+	_, err = p.Commit(t.Context(), d.work, txn.Origin{})
+	must(t, err)
+	stays := "unchanged: directory: something is in it"
+	want := map[string]string{"empty/f": "restored", "used/f": "restored", "used": stays, "alone": stays, "bare": "restored: directory"}
+	if diff := cmp.Diff(want, d.told(p)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,15 +167,25 @@ func TestAnUndoOfEachKindOnEachPresent(t *testing.T) {
 func TestAnUndoOfAMoveOnEachPresent(t *testing.T) {
 	var b strings.Builder
 	text := states[1].is
-	for _, src := range states {
-		for _, dst := range states {
-			w := newWorld(func(int) int { return 0 }, NoFault, true)
-			w.keep(text)
-			w.entries = []ledger.Entry{{Seq: 1, Session: "s", Turn: "t", Cause: ledger.CauseCommand, Certainty: ledger.Proven, Exact: true,
-				Changes: ledger.ChangesOf(delta.Set{{Path: "/w/a", Pre: text, To: "/w/b"}, {Path: "/w/b", Post: text, From: "/w/a"}})}}
-			w.files = map[string]*delta.Image{"/w/a": src.is, "/w/b": dst.is, "/w": present.Dir(0o755)}
-			p, err := w.reader().plan(newBook(w.entries), Choice{}, w.look())
-			fmt.Fprintf(&b, "a is %s, b is %s: %s\n", src.name, dst.name, planned(p, err))
+	for _, names := range [][2]string{{"/w/a", "/w/b"}, {"/w/b", "/w/a"}} {
+		from, to := names[0], names[1]
+		for _, src := range states {
+			for _, dst := range states {
+				if from > to && src.is != nil {
+					continue
+				}
+				w := newWorld(func(int) int { return 0 }, NoFault, true)
+				w.keep(text)
+				set := delta.Set{{Path: from, Pre: text, To: to}, {Path: to, Post: text, From: from}}
+				if from > to {
+					slices.Reverse(set)
+				}
+				w.entries = []ledger.Entry{{Seq: 1, Session: "s", Turn: "t", Cause: ledger.CauseCommand, Certainty: ledger.Proven, Exact: true,
+					Changes: ledger.ChangesOf(set)}}
+				w.files = map[string]*delta.Image{from: src.is, to: dst.is, "/w": present.Dir(0o755)}
+				p, err := w.reader().plan(newBook(w.entries), Choice{}, w.look())
+				fmt.Fprintf(&b, "%s is %s, %s is %s: %s\n", filepath.Base(from), src.name, filepath.Base(to), dst.name, planned(p, err))
+			}
 		}
 	}
 	golden(t, "moves.txt", b.String())

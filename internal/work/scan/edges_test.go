@@ -224,7 +224,8 @@ func TestDirs(t *testing.T) {
 	open := w.snap()
 	w.open(Options{Caps: Caps{Files: 1}})
 	shut := w.snap()
-	for _, c := range [][2]*Snap{{open, shut}, {shut, open}, {shut, shut}} {
+	none := &Snap{roots: []*node{nil}} // the root is gone
+	for _, c := range [][2]*Snap{{open, shut}, {shut, open}, {shut, shut}, {open, none}, {none, open}, {none, none}, {open, nil}} {
 		if made, gone, modes := w.scan.Dirs(c[0], c[1]); len(made)+len(gone)+len(modes) > 0 {
 			t.Errorf("of what is not looked into: %v %v %v", made, gone, modes)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/text/delta"
 	"kerf/internal/work/scan/gitindex"
 	"kerf/internal/work/search/ignore"
 )
@@ -557,6 +558,9 @@ func TestARepositoryThatIsGoneIsForgotten(t *testing.T) {
 	if first == nil || w.scan.repoAt(top) != first || look() != first || !first.stale || first.gitDir != w.at(".git") || first.top != top {
 		t.Errorf("%+v", first)
 	}
+	if first.refresh(t.Context()); w.scan.repoAt(top).stale || !look().stale {
+		t.Error("the index is looked at once for each Snap")
+	}
 	elsewhere := filepath.Join(t.TempDir(), "git")
 	w.must(os.Rename(w.at(".git"), elsewhere))
 	if r := look(); r != nil || len(w.scan.repos) > 0 {
@@ -582,5 +586,19 @@ func TestOnlyAttributesFilesAreRead(t *testing.T) {
 	slices.Sort(got)
 	if d := cmp.Diff([]string{".gitattributes", "in/.gitattributes"}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestAfterANoteGitIsLookedAtAgain: what it knows by then is not kept a second time.
+func TestAfterANoteGitIsLookedAtAgain(t *testing.T) {
+	w := repository(t, "a=1")
+	w.snap()
+	w.scan.Note(w.at("a"), delta.NewFile([]byte("1"), 0o644))
+	w.plant("n=new")
+	w.git("add", "-A")
+	w.settle()
+	w.store.data = nil
+	if n := w.snap().roots[0].entry("n"); n.body.from != inGit || w.store.bytes() != 0 {
+		t.Errorf("from %d, %d bytes were stored", n.body.from, w.store.bytes())
 	}
 }
