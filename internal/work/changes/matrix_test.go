@@ -435,3 +435,18 @@ func TestWhatAHistoryComesTo(t *testing.T) {
 		}
 	}
 }
+
+// TestLinesBeforeWhatIsLostAreOfNobodyKnown, also where an older entry has made the same lines.
+func TestLinesBeforeWhatIsLostAreOfNobodyKnown(t *testing.T) {
+	w := newWorld(func(int) int { return 0 }, NoFault, true)
+	image := func(text string) *delta.Image { return delta.NewFile([]byte(text), 0o644) }
+	w.entries = []ledger.Entry{
+		{Seq: 1, Cause: ledger.CauseTool, Changes: ledger.ChangesOf(delta.Set{{Path: "/w/x", Post: w.keep(image("one\n"))}})},
+		{Seq: 2, Cause: ledger.CauseTool, Changes: ledger.ChangesOf(delta.Set{{Path: "/w/x", Pre: image("lost\n"),
+			Post: w.keep(image("one\ntwo\n"))}})},
+	}
+	got := w.reader().blame(newBook(w.entries), "/w/x", []byte("one\ntwo\nthree\n"))
+	if d := cmp.Diff([]Origin{{Unknown: true}, {Unknown: true}, {}}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

@@ -390,15 +390,12 @@ func (s *Store) Kept(sum delta.Sum) (Kept, bool) {
 // refreshLarge keeps a file that is there: young, and durable if asked. One that is not
 // what it was makes room for another.
 func (s *Store) refreshLarge(sum delta.Sum, durable bool) error {
-	dir := s.largePath(sum)
-	st, err := os.Lstat(dir)
-	if err != nil {
-		return ErrNotFound
-	}
 	if !s.hasLarge(sum) {
 		return errors.Join(ErrNotFound, s.removeLarge(sum))
 	}
-	if time.Since(st.ModTime()) > touchAge && s.touch(dir) != nil {
+	dir := s.largePath(sum)
+	st, err := os.Lstat(dir)
+	if err != nil || time.Since(st.ModTime()) > touchAge && s.touch(dir) != nil {
 		return ErrNotFound // collected meanwhile
 	}
 	if !durable {
