@@ -194,11 +194,7 @@ func (f *patchFiles) propose(change tool.Change, m tool.Manner) (tool.Action, er
 		if mark := mark(c, moved[name]); mark != "" && !slices.Contains(marked[mark], name) {
 			marked[mark] = append(marked[mark], name)
 		}
-		states[f.named(name)] = patchedState(f.texts[name].target, c)
-		if places[name] = ""; c.Pre != nil && c.Post != nil && !f.texts[name].binary(c.Post.Data) {
-			t := f.texts[name].target
-			places[name] = ": " + excerpt.Change(t.plain(c.Pre.Data), t.plain(c.Post.Data))
-		}
+		states[f.named(name)], places[name] = patched(f.texts[name].target, c)
 		if change.Set[i], err = f.located(c, abs); err != nil {
 			return nil, err
 		}
@@ -276,13 +272,17 @@ func (f *patchFiles) note(name, abs string, c delta.Change) string {
 	return ""
 }
 
-// patchedState describes what a change makes of its file.
-func patchedState(t target, c delta.Change) tool.FileState {
+// patched describes what a change makes of its file, and tells in a few words where, if that is text.
+func patched(t target, c delta.Change) (s tool.FileState, place string) {
 	switch {
 	case c.Post == nil:
-		return tool.FileState{Deleted: true}
+		return tool.FileState{Deleted: true}, ""
 	case c.Pre == nil:
-		return excerpt.State(t.plain, nil, c.Post.Data)
+		return excerpt.State(t.plain, nil, c.Post.Data), ""
 	}
-	return excerpt.State(t.plain, c.Pre.Data, c.Post.Data)
+	compared := excerpt.Compare(t.plain(c.Pre.Data), t.plain(c.Post.Data))
+	if !t.binary(c.Post.Data) {
+		place = ": " + compared.Change()
+	}
+	return compared.State(c.Post.Data), place
 }

@@ -151,10 +151,11 @@ func (p *plan) file(f *edited) *refused {
 		return refusal
 	}
 	p.change.Set = append(p.change.Set, delta.Change{Path: f.abs, Pre: f.disk, Post: f.image(content)})
-	p.states[f.name] = excerpt.State(f.plain, f.disk.Data, content)
+	compared := excerpt.Compare(f.plain(f.disk.Data), f.plain(content))
+	p.states[f.name] = compared.State(content)
 	p.change.Merged = p.change.Merged || strings.Contains(note, "merged")
 	p.words = append(p.words, fmt.Sprintf("Edited %s: %s.%s", f.name, strings.Join(reports, "; "), note))
-	p.brief = append(p.brief, fmt.Sprintf("Edited %s: %s.%s", f.name, f.told(content), note))
+	p.brief = append(p.brief, fmt.Sprintf("Edited %s: %s.%s", f.name, f.told(compared), note))
 	for _, n := range f.nths {
 		p.results[n] = map[string]any{"success": true, "filePath": f.name}
 	}
@@ -162,8 +163,8 @@ func (p *plan) file(f *edited) *refused {
 }
 
 // told says in short what the edits made of the file, and whether one was taken loosely.
-func (f *edited) told(content []byte) string {
-	words := excerpt.Change(f.plain(f.disk.Data), f.plain(content))
+func (f *edited) told(compared excerpt.Comparison) string {
+	words := compared.Change()
 	for _, l := range f.loose {
 		words += fmt.Sprintf(" (matched at level %s)", l)
 	}

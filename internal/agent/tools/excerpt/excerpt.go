@@ -84,44 +84,79 @@ func Moved(old, new []byte) string {
 	return strings.Join(words, ", ")
 }
 
+// Comparison is how a text became another one. It is made once for all that is told of it: texts
+// may be large.
+type Comparison struct {
+	old, new []byte
+	edits    []diff.Edit
+}
+
+// Compare compares two texts.
+func Compare(old, new []byte) Comparison { return Comparison{old, new, diff.Lines(old, new)} }
+
 // Regions returns the lines of new where it differs from old.
-func Regions(old, new []byte) []tool.LineRange {
+func Regions(old, new []byte) []tool.LineRange { return Compare(old, new).regions() }
+
+func (c Comparison) regions() []tool.LineRange {
 	var found []tool.LineRange
-	index := lines.NewIndex(new)
+	place := counter{text: c.new}
 	shift := 0
-	for _, e := range diff.Lines(old, new) {
+	for _, e := range c.edits {
 		start := e.Start + shift
 		end := start + len(e.New)
 		shift += len(e.New) - (e.End - e.Start)
-		first := index.LineOf(min(start, max(0, len(new)-1)))
+		first := place.line(start)
 		last := first
 		if len(e.New) > 0 {
-			last = index.LineOf(end - 1)
+			last = place.line(end - 1)
 		}
 		found = append(found, tool.LineRange{Start: first, End: last})
 	}
 	return found
 }
 
+// counter finds the lines of offsets that do not get smaller. Few of them need no index of the
+// text.
+type counter struct {
+	text   []byte
+	at     int // offset up to which line ends were counted
+	passed int // line ends before that
+}
+
+// line is the 1-based line that holds the byte at offset, the last one if there is none.
+func (c *counter) line(offset int) int {
+	if offset = min(offset, len(c.text)-1); offset > c.at {
+		c.passed += bytes.Count(c.text[c.at:offset], []byte{'\n'})
+		c.at = offset
+	}
+	return c.passed + 1
+}
+
 // Change tells in a few words which lines of new differ from old, and how far the lines
 // after them moved. Lines that are gone are counted in old, the others in new.
-func Change(old, new []byte) string {
+func Change(old, new []byte) string { return Compare(old, new).Change() }
+
+// Change is the function Change for texts that were compared.
+func (c Comparison) Change() string {
 	var words []string
-	edits := diff.Lines(old, new)
-	was := lines.NewIndex(old)
-	for i, r := range Regions(old, new) {
+	was := counter{text: c.old}
+	for i, r := range c.regions() {
 		if i == 6 {
-			words = append(words, fmt.Sprintf("%d more places", len(edits)-i))
+			words = append(words, fmt.Sprintf("%d more places", len(c.edits)-i))
 			break
 		}
-		if e := edits[i]; len(e.New) == 0 {
-			gone := tool.LineRange{Start: was.LineOf(e.Start), End: was.LineOf(e.End - 1)}
+		if e := c.edits[i]; len(e.New) == 0 {
+			gone := tool.LineRange{Start: was.line(e.Start), End: was.line(e.End - 1)}
 			words = append(words, "removed "+Span(gone))
 			continue
 		}
 		words = append(words, Span(r))
 	}
-	if moved := lines.Count(new) - lines.Count(old); moved != 0 {
+	moved := 0 // edits begin and end with lines
+	for _, e := range c.edits {
+		moved += lines.Count(e.New) - lines.Count(c.old[e.Start:e.End])
+	}
+	if moved != 0 {
 		words = append(words, fmt.Sprintf("later lines %+d", moved))
 	}
 	return strings.Join(words, ", ")
@@ -174,16 +209,29 @@ func Result(m tool.Manner, words, brief string, states map[string]tool.FileState
 // session adds version and hash once it is written.
 func State(plain func([]byte) []byte, old, new []byte) tool.FileState {
 	text := plain(new)
-	s := tool.FileState{Affected: tool.LineRange{Start: 1, End: max(1, lines.Count(text))}}
 	if old != nil {
-		if r := Regions(plain(old), text); len(r) > 0 {
-			s.Affected = tool.LineRange{Start: r[0].Start, End: r[len(r)-1].End}
-		}
+		return Compare(plain(old), text).State(new)
 	}
+	return state(tool.LineRange{Start: 1, End: max(1, lines.Count(text))}, text, new)
+}
+
+// State describes the new text of a file, whose bytes are in data, as the function State does.
+func (c Comparison) State(data []byte) tool.FileState {
+	affected := tool.LineRange{Start: 1}
+	if r := c.regions(); len(r) > 0 {
+		affected = tool.LineRange{Start: r[0].Start, End: r[len(r)-1].End}
+	} else {
+		affected.End = max(1, lines.Count(c.new))
+	}
+	return state(affected, c.new, data)
+}
+
+func state(affected tool.LineRange, text, data []byte) tool.FileState {
+	s := tool.FileState{Affected: affected}
 	switch {
-	case len(new) > shortFile || !utf8.Valid(text):
-	case utf8.Valid(new): // a byte order mark is shown with it
-		s.NewContent = string(new)
+	case len(data) > shortFile || !utf8.Valid(text):
+	case utf8.Valid(data): // a byte order mark is shown with it
+		s.NewContent = string(data)
 	default:
 		s.NewContent = string(text)
 	}

@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"kerf/internal/agent/tool"
+	"kerf/internal/text/diff"
+	"kerf/internal/text/lines"
 )
 
 // What Change tells of is all that is new: without the lines it names, the new text has
@@ -79,4 +83,44 @@ func content(lines []string) []byte {
 		b.WriteString(l + "\n")
 	}
 	return []byte(b.String())
+}
+
+// TestRegionsAreCountedInTheWholeText: lines that are counted between the edits only are those
+// of an index of all lines, also at ends without a line end and in empty texts.
+func TestRegionsAreCountedInTheWholeText(t *testing.T) {
+	text := rapid.Custom(func(t *rapid.T) []byte {
+		all := rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "b\n", "c\r\n", "\n", "\n\n", "{\n"}), 0, 30).Draw(t, "lines")
+		return []byte(strings.Join(all, "") + rapid.SampledFrom([]string{"", "", "a", "b\nz"}).Draw(t, "end"))
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		old, new := text.Draw(t, "old"), text.Draw(t, "new")
+		index, was, shift := lines.NewIndex(new), lines.NewIndex(old), 0
+		var want []tool.LineRange
+		var words []string
+		for _, e := range diff.Lines(old, new) {
+			start := e.Start + shift
+			shift += len(e.New) - (e.End - e.Start)
+			r := tool.LineRange{Start: index.LineOf(min(start, max(0, len(new)-1)))}
+			r.End = r.Start
+			if len(e.New) > 0 {
+				r.End = index.LineOf(start + len(e.New) - 1)
+				words = append(words, Span(r))
+			} else {
+				words = append(words, "removed "+Span(tool.LineRange{Start: was.LineOf(e.Start), End: was.LineOf(e.End - 1)}))
+			}
+			want = append(want, r)
+		}
+		if len(words) > 6 {
+			words = append(words[:6], fmt.Sprintf("%d more places", len(words)-6))
+		}
+		if moved := lines.Count(new) - lines.Count(old); moved != 0 {
+			words = append(words, fmt.Sprintf("later lines %+d", moved))
+		}
+		if got := Regions(old, new); !slices.Equal(got, want) {
+			t.Fatalf("regions %v, not %v", got, want)
+		}
+		if got := Change(old, new); got != strings.Join(words, ", ") {
+			t.Fatalf("%q, not %q", got, strings.Join(words, ", "))
+		}
+	})
 }
