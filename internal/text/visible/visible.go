@@ -50,7 +50,8 @@ func String(s string) string {
 
 // Line is String for one line: line breaks are shown as ␊, tabs as spaces.
 func Line(s string) string {
-	return strings.NewReplacer("\n", "␊", "\t", " ").Replace(String(strings.TrimRight(s, "\r\n")))
+	s = String(strings.TrimRight(s, "\r\n"))
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\n", "␊"), "\t", " ")
 }
 
 // Odd reports whether String would change s: something in it would not be seen
