@@ -397,6 +397,7 @@ func TestTheWholeOfWhatIsToldOfACall(t *testing.T) {
 			l.doAnd("edit_file", edit, func() { l.write("f", "zero\none\ntwo\n") })
 			l.write("f", "two\n")
 			l.doAnd("edit_file", edit, func() { l.write("f", "none\n") })
+			l.do("edit_file", object{"file_path": "f", "old_string": "none", "new_string": "some"})
 			l.doAnd("write_file", object{"file_path": "g", "content": "x\n"}, func() { l.write("g", "mine\n") })
 			l.settle()
 			return l
@@ -442,6 +443,23 @@ func TestTheWholeOfWhatIsToldOfACall(t *testing.T) {
 			l.do("edit_file", object{"file_path": "f", "old_string": "two", "new_string": "2"})
 			l.write("f", "by hand again\n2\n")
 			l.do("exec_command", object{"cmd": "echo three >> f"})
+			l.settle()
+			return l
+		},
+		"the-model-undoes": func(t *testing.T) *teller {
+			l := newTeller(t, func(o *Options) { o.Client = &protocol.ClientServices{Texts: true} })
+			l.do("write_file", object{"file_path": "f", "content": "one\n"})
+			l.do("write_file", object{"file_path": "g", "content": "two\n"})
+			for _, p := range []protocol.ApprovalPolicy{protocol.PolicyNever, protocol.PolicyUntrusted} {
+				l.set.Approval = p
+				l.do("undo", object{})
+				l.do("undo", object{"redo": true})
+				l.do("undo", object{"call": "c1"})
+				l.do("undo", object{"call": "c1", "redo": true})
+			}
+			l.do("undo", object{"call": "nothing"})
+			l.write("f", "mine\n")
+			l.do("undo", object{"call": "c1"})
 			l.settle()
 			return l
 		},
