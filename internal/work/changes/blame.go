@@ -92,11 +92,7 @@ func (w *blamer) entry(t *track, e *ledger.Entry) {
 		return
 	}
 	c := e.Changes[i]
-	if c.Post == nil {
-		// The file that is there came later, and from nowhere that is known.
-		t.over = true
-		return
-	}
+	// Where this removed the file, the one that is there came from nowhere that is known: no line is the same.
 	post, ok := w.image(c.Post)
 	if !ok {
 		w.giveUp(t)

@@ -1,6 +1,7 @@
 package changes_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
@@ -363,5 +365,23 @@ func TestDirectoriesThatStayAreToldOf(t *testing.T) {
 	want := map[string]string{"empty/f": "restored", "used/f": "restored", "used": stays, "alone": stays, "bare": "restored: directory"}
 	if diff := cmp.Diff(want, d.told(p)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatChangesAfterThePlanIsAConflict, and stays as it is.
+func TestWhatChangesAfterThePlanIsAConflict(t *testing.T) {
+	d := newDisk(t, 1)
+	d.write(t, "a", "one\nTWO\nthree\n")
+	d.ran(t, "t1", ledger.Proven)
+	whole := d.plan(t, d.reader(), changes.Choice{Session: "s", Turn: "t1"})
+	single, err := d.reader().PlanEdits(changes.Choice{Call: "ct1"}, map[string]diff.Part{d.path("a"): {Edits: []int{0}}},
+		present.In(d.work.Tree))
+	must(t, err)
+	d.write(t, "a", "theirs\n")
+	for name, p := range map[string]*changes.Plan{"the whole": whole, "single edits": single} {
+		if _, err := p.Commit(t.Context(), d.work, txn.Origin{}); !errors.Is(err, changes.ErrConflict) {
+			t.Errorf("%s: %v", name, err)
+		}
+		d.holds(t, "a", "theirs\n")
 	}
 }

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
@@ -282,7 +284,7 @@ func history(t *testing.T) (Reader, *world) {
 	add(as("", "", "", ledger.CauseOutside, ""), delta.Change{Path: "/w/a", Pre: text("a1\n"), Post: text("a1\ntheirs\n")})
 	add(as("s1", "t1", "c2", command, ledger.Proven), delta.Change{Path: "/w/b", Pre: text("b1\n"), To: "/w/c"},
 		delta.Change{Path: "/w/c", Post: text("b1\n"), From: "/w/b"})
-	add(as("s2", "t11", "c3", tool, ""), delta.Change{Path: "/w/a", Pre: text("a1\ntheirs\n"), Post: text("a1\ntheirs\na2\n")})
+	add(as("s12", "t11", "c3", tool, ""), delta.Change{Path: "/w/a", Pre: text("a1\ntheirs\n"), Post: text("a1\ntheirs\na2\n")})
 	began := as("s1", "t2", "c4", ledger.CauseBegan, "")
 	began.Journal = "j"
 	add(began)
@@ -297,15 +299,15 @@ func history(t *testing.T) (Reader, *world) {
 	undo.Undoes = []int64{4}
 	add(undo, delta.Change{Path: "/w/a", Pre: text("a1\ntheirs\na2\n"), Post: text("a1\ntheirs\n")})
 	undo.Undoes, undo.Only = []int64{1}, []ledger.Path{"/w/a"}
-	undo.Session, undo.Turn = "s2", "t3"
+	undo.Session, undo.Turn = "s12", "t3"
 	add(undo, delta.Change{Path: "/w/a", Pre: text("a1\ntheirs\n"), Post: text("theirs\n")})
 	redo := as("", "", "", ledger.CauseRedo, "")
 	redo.Undoes = []int64{10}
 	add(redo, delta.Change{Path: "/w/a", Pre: text("theirs\n"), Post: text("a1\ntheirs\n")})
-	lost := as("s2", "t4", "c6", command, ledger.Proven)
+	lost := as("s12", "t4", "c6", command, ledger.Proven)
 	lost.Gaps = []ledger.Gap{{Path: "/w/large", Why: "it was not kept"}}
 	add(lost)
-	add(as("s2", "t4", "c7", ledger.CauseNone, ""))
+	add(as("s12", "t4", "c7", ledger.CauseNone, ""))
 	w.entries = nil
 	w.files = map[string]*delta.Image{"/w": present.Dir(0o755), "/w/a": text("a1\ntheirs\n"), "/w/c": text("b1\n"), "/w/d": present.Dir(0o755),
 		"/w/d/e": text("e1\n"), "/w/d/f": text("f1\n"), "/w/g": text("g1\n"), "/w/empty": present.Dir(0o755)}
@@ -330,16 +332,16 @@ func TestWhatEachChoiceMeans(t *testing.T) {
 	var b strings.Builder
 	for _, c := range []Choice{
 		{}, {Last: 1}, {Last: 2}, {Last: 9}, {ByCall: true}, {Unproven: true}, {Client: "none"}, {Client: "kerf exec"},
-		{Session: "s1"}, {Session: "s2"}, {Session: "s"}, {Session: "x"}, {Session: "s1", ByCall: true}, {Session: "s1", Last: 2},
+		{Session: "s1"}, {Session: "s12"}, {Session: "s"}, {Session: "x"}, {Session: "s1", ByCall: true}, {Session: "s1", Last: 2},
 		{Turn: "t1"}, {Turn: "t1", Session: "s1"}, {Turn: "t11"}, {Turn: "t2"}, {Turn: "t2", Unproven: true}, {Turn: "t4"}, {Turn: "x"},
 		{Turn: "t"}, {Turn: "t", Session: "s1"}, {Turn: "t1", Session: "s1", Later: true}, {Turn: "t2", Session: "s1", Later: true},
-		{Turn: "t11", Session: "s2", Later: true}, {Turn: "x", Later: true}, {Call: "c1"}, {Call: "c2"}, {Call: "c3"}, {Call: "c4"}, {Call: "c5"},
+		{Turn: "t11", Session: "s12", Later: true}, {Turn: "x", Later: true}, {Call: "c1"}, {Call: "c2"}, {Call: "c3"}, {Call: "c4"}, {Call: "c5"},
 		{Call: "c5", Unproven: true}, {Call: "c6"}, {Call: "c"}, {Call: "x"}, {Session: "s", Call: "c1"},
 		{Paths: []string{"/w/a"}}, {Paths: []string{"/w/b"}}, {Paths: []string{"/w/c"}}, {Paths: []string{"/w/d"}}, {Paths: []string{"/w/d/"}},
 		{Paths: []string{"/w/d/e"}}, {Paths: []string{"/w/g"}}, {Paths: []string{"/w/gap"}}, {Paths: []string{"/w/large"}}, {Paths: []string{"/w"}},
 		{Paths: []string{"/"}}, {Paths: []string{"/w/empty"}}, {Paths: []string{"/w/none"}}, {Paths: []string{"/w/a", "/w/g"}, Last: 9},
 		{Entry: 1}, {Entry: 2}, {Entry: 3}, {Entry: 4}, {Entry: 5}, {Entry: 6}, {Entry: 7}, {Entry: 8}, {Entry: 9}, {Entry: 12}, {Entry: 99},
-		{Entry: 3, Paths: []string{"/w/b"}}, {Redo: true}, {Redo: true, Session: "s2"}, {Redo: true, Session: "s1"}, {Redo: true, Turn: "t11"},
+		{Entry: 3, Paths: []string{"/w/b"}}, {Redo: true}, {Redo: true, Session: "s12"}, {Redo: true, Turn: "t11"},
 		{Redo: true, Paths: []string{"/w/a"}}, {Redo: true, Paths: []string{"/w/b"}}, {Redo: true, Call: "c3"},
 	} {
 		p, err := r.Plan(c, w.look())
@@ -384,7 +386,7 @@ func TestWhatAHistoryComesTo(t *testing.T) {
 	}{
 		{"all", func(*ledger.Entry) (bool, bool) { return true, false }},
 		{"s1", func(e *ledger.Entry) (bool, bool) { return e.Session == "s1", false }},
-		{"s2", func(e *ledger.Entry) (bool, bool) { return e.Session == "s2", false }},
+		{"s12", func(e *ledger.Entry) (bool, bool) { return e.Session == "s12", false }},
 		{"t1", func(e *ledger.Entry) (bool, bool) { return e.Turn == "t1", false }},
 		{"t2 back to 6", func(e *ledger.Entry) (bool, bool) { return e.Turn == "t2", e.Seq < 6 }},
 		{"4", func(e *ledger.Entry) (bool, bool) { return e.Seq == 4, false }},
@@ -416,8 +418,8 @@ func TestWhatAHistoryComesTo(t *testing.T) {
 		list, err := r.Log(Filter{Since: since})
 		fmt.Fprintf(&b, "log since %s: %d, %v\n", since.Format("15:04"), len(list), err)
 	}
-	d, err := r.Session("s2")
-	fmt.Fprintf(&b, "session s2: %v\n%s", err, d)
+	d, err := r.Session("s12")
+	fmt.Fprintf(&b, "session s12: %v\n%s", err, d)
 	for _, f := range []Filter{{}, {Limit: 1}, {Limit: 3}, {Limit: 99}, {Session: "s1"}, {Session: "s"}, {Session: "x"}, {Paths: []string{"/w/a"}},
 		{Paths: []string{"/w/b"}}, {Paths: []string{"/w/d"}}, {Paths: []string{"/w/empty"}}, {Paths: []string{"/w/none"}}, {Diffs: true, Limit: 5}} {
 		list, err := r.Log(f)
@@ -448,5 +450,39 @@ func TestLinesBeforeWhatIsLostAreOfNobodyKnown(t *testing.T) {
 	got := w.reader().blame(newBook(w.entries), "/w/x", []byte("one\ntwo\nthree\n"))
 	if d := cmp.Diff([]Origin{{Unknown: true}, {Unknown: true}, {}}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestALedgerThatCannotBeReadIsAnError for all who ask what it tells.
+func TestALedgerThatCannotBeReadIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	l, err := ledger.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := l.Append(&ledger.Entry{Session: "s", Turn: "t", Call: "c", Cause: ledger.CauseTool}); err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) // nobody reads a directory as a file
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Reader{Ledger: l}
+	_, plan := r.Plan(Choice{}, present.Nothing())
+	_, edits := r.PlanEdits(Choice{Call: "c"}, map[string]diff.Part{"/w/x": {}}, present.Nothing())
+	_, log := r.Log(Filter{})
+	_, past := r.Past()
+	_, session := r.Session("s")
+	_, last := r.LastTurnNet(true, nil)
+	for who, err := range map[string]error{"Plan": plan, "PlanEdits": edits, "Log": log, "Past": past, "Session": session, "LastTurnNet": last} {
+		if err == nil || errors.Is(err, ErrNothing) {
+			t.Errorf("%s: %v", who, err)
+		}
 	}
 }
