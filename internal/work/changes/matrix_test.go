@@ -486,3 +486,36 @@ func TestALedgerThatCannotBeReadIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// TestAPathThatWasADirectoryComesWhole: one of the files that a directory held, or holds, in the place of a file is
+// taken back with the others and the file.
+func TestAPathThatWasADirectoryComesWhole(t *testing.T) {
+	text := states[1].is
+	for _, made := range []bool{false, true} {
+		w := newWorld(func(int) int { return 0 }, NoFault, true)
+		w.keep(text)
+		e := ledger.Entry{Seq: 1, Session: "s", Turn: "t", Cause: ledger.CauseCommand, Certainty: ledger.Proven, Exact: true}
+		set := delta.Set{{Path: "/w/d", Post: text}, {Path: "/w/d/f", Pre: text}, {Path: "/w/d/g", Pre: text}, {Path: "/w/other", Pre: text}}
+		w.files = map[string]*delta.Image{"/w": present.Dir(0o755), "/w/d": text}
+		if made {
+			for i := range set {
+				set[i].Pre, set[i].Post = set[i].Post, set[i].Pre
+				w.files[set[i].Path] = set[i].Post
+			}
+			e.Dirs, w.files["/w/d"] = []ledger.Path{"/w/d"}, present.Dir(0o755)
+		} else {
+			e.Gone = []ledger.Dir{{Path: "/w/d", Mode: 0o755}}
+		}
+		e.Changes = ledger.ChangesOf(set)
+		w.entries = []ledger.Entry{e}
+		for _, path := range []string{"/w/d/f", "/w/d"} {
+			p, err := w.reader().plan(newBook(w.entries), Choice{Paths: []string{path}}, w.look())
+			if err != nil || p.Problem != "" {
+				t.Fatal(err, p.Problem)
+			}
+			if d := cmp.Diff([]string{"/w/d", "/w/d/f", "/w/d/g"}, p.Set.Paths()); d != "" {
+				t.Errorf("made %v, %s is asked for (-want +got):\n%s", made, path, d)
+			}
+		}
+	}
+}
