@@ -473,7 +473,7 @@ func (d *den) silent(meant, after picture, r Report) string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(meant)) {
-		named := slices.ContainsFunc(d.follow([]string{name}), func(p string) bool { return told[p] })
+		named := slices.ContainsFunc(d.since(name), func(p string) bool { return told[p] })
 		if !named && !above[name] && !present.Same(meant[name], after[name]) {
 			return fmt.Sprintf("%s: %v, not %v", name, after[name], meant[name])
 		}
@@ -512,6 +512,19 @@ func (d *den) follow(paths []string) []string {
 		}
 	}
 	return paths
+}
+
+// since are the names that path may have come to, by itself or with a directory that it was in.
+func (d *den) since(path string) []string {
+	names := []string{path}
+	for _, m := range d.went {
+		for _, name := range names {
+			if rest, ok := strings.CutPrefix(name+"/", m[0]+"/"); ok {
+				names = append(names, strings.TrimSuffix(m[1]+"/"+rest, "/"))
+			}
+		}
+	}
+	return names
 }
 
 // foretold is the picture that a plan promises.
