@@ -456,8 +456,10 @@ func (d *den) meant(p *Plan, c Choice) picture {
 		return nil
 	}
 	alike, want := *p, picture{}
-	for _, s := range slices.Backward(alike.steps(b, c)) {
-		want[s.path] = s.pre
+	for _, s := range slices.Backward(joined(alike.steps(b, c), false)) {
+		if !s.pre.Same(s.post) {
+			want[s.path] = s.pre
+		}
 	}
 	return want
 }
