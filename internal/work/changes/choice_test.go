@@ -112,3 +112,36 @@ func TestSingleEditsNeedACallAndEdits(t *testing.T) {
 		}
 	}
 }
+
+// TestAnIdThatIsWholeIsNoBeginning: once its turn is taken back, or brought again, another turn or
+// session whose id only begins with it is not meant.
+func TestAnIdThatIsWholeIsNoBeginning(t *testing.T) {
+	d := newDisk(t, 1)
+	d.record(t, "t1", "x", ledger.Proven)
+	d.record(t, "t12", "y", ledger.Proven)
+	names := func(want string, c changes.Choice) {
+		t.Helper()
+		report, err := d.reader().Undo(t.Context(), d.work, c, changes.UndoOptions{})
+		got := ""
+		for _, f := range report.Files {
+			got += strings.TrimPrefix(f.Path, d.root+"/")
+		}
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%+v takes %q (%v), not %q", c, got, err, want)
+		}
+	}
+	names("x", changes.Choice{Turn: "t1"})
+	names("", changes.Choice{Turn: "t1"})
+	names("", changes.Choice{Call: "ct1"})
+	names("", changes.Choice{Turn: "t1", Client: "none"})
+	names("y", changes.Choice{Turn: "t12"})
+	names("x", changes.Choice{Redo: true, Turn: "t1"})
+	names("", changes.Choice{Redo: true, Turn: "t1"})
+	names("x", changes.Choice{Turn: "t1", Later: true})
+	names("x", changes.Choice{Redo: true, Call: "ct1"})
+	names("y", changes.Choice{Redo: true, Turn: "t"}) // the one that is left
+	names("", changes.Choice{Turn: "t"})              // two
+	names("x", changes.Choice{Turn: "t1"})
+	names("y", changes.Choice{Turn: "t12"})
+	names("", changes.Choice{Redo: true, Turn: "t"}) // two
+}

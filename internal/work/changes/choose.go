@@ -34,7 +34,12 @@ type Choice struct {
 	Last int
 	// Conflicts says what becomes of a file that was changed since in the same place.
 	Conflicts settle.Way
+
+	exact named // which ids are no beginnings
 }
+
+// named says of which ids something is known that has just this one.
+type named struct{ session, turn, call bool }
 
 // ErrNothing says that there is nothing to undo or to redo.
 var ErrNothing = errors.New("nothing to undo")
@@ -70,6 +75,7 @@ func (r Reader) choose(b *book, c Choice) (entries []*ledger.Entry, left []Left,
 // choose returns the entries to invert, oldest first, and what of them is left alone
 // because nobody saw who changed it.
 func (b *book) choose(c Choice) (entries []*ledger.Entry, left []Left, err error) {
+	c.exact = b.exactly(c)
 	switch {
 	case c.Redo:
 		entries, err = b.chooseRedo(c)
@@ -129,7 +135,6 @@ func (b *book) chooseTurn(c Choice) ([]*ledger.Entry, error) {
 	if c.Later && c.Turn != "" {
 		fits = b.later(c, fits)
 	}
-	fits = c.exactly(fits)
 	if err := c.certain(fits); err != nil {
 		return nil, err
 	}
@@ -161,9 +166,31 @@ func (b *book) stands(e *ledger.Entry, paths []string) bool {
 
 // names reports whether e is of the session, turn, call and client that c names.
 func (c Choice) names(e *ledger.Entry) bool {
-	return strings.HasPrefix(e.Session, c.Session) && strings.HasPrefix(e.Turn, c.Turn) &&
-		strings.HasPrefix(e.Call, c.Call) &&
-		(c.Client == "" || e.Client == c.Client)
+	return is(e.Session, c.Session, c.exact.session) && is(e.Turn, c.Turn, c.exact.turn) &&
+		is(e.Call, c.Call, c.exact.call) && (c.Client == "" || e.Client == c.Client)
+}
+
+// is reports whether id is the given one, or, unless exact, begins with it.
+func is(id, given string, exact bool) bool {
+	return id == given || !(exact && given != "") && strings.HasPrefix(id, given)
+}
+
+// exactly finds the ids of c that are whole ids of what Kerf did, whatever became of it: another
+// id that only begins with one of them is not meant.
+func (b *book) exactly(c Choice) (exact named) {
+	some := func(has func(*ledger.Entry) bool) bool {
+		c.exact = exact
+		for i := range b.entries {
+			if e := &b.entries[i]; own(e) && e.Known() != ledger.Outside && c.names(e) && has(e) {
+				return true
+			}
+		}
+		return false
+	}
+	exact.session = c.Session != "" && some(func(e *ledger.Entry) bool { return e.Session == c.Session })
+	exact.turn = c.Turn != "" && some(func(e *ledger.Entry) bool { return e.Turn == c.Turn })
+	exact.call = c.Call != "" && some(func(e *ledger.Entry) bool { return e.Call == c.Call })
+	return exact
 }
 
 // together reports whether e goes with last when nothing is named.
@@ -182,7 +209,7 @@ func (b *book) later(c Choice, fits []*ledger.Entry) []*ledger.Entry {
 	first := int64(0)
 	session := ""
 	for i := range b.entries {
-		if e := &b.entries[i]; c.names(e) && strings.HasPrefix(e.Turn, c.Turn) && e.Turn != "" {
+		if e := &b.entries[i]; c.names(e) && e.Turn != "" {
 			first, session = e.Seq, e.Session
 			break
 		}
@@ -197,21 +224,6 @@ func (b *book) later(c Choice, fits []*ledger.Entry) []*ledger.Entry {
 			fits = append(fits, e)
 		}
 	}
-	return fits
-}
-
-// exactly leaves out what only begins with a given id when something else is it.
-func (c Choice) exactly(fits []*ledger.Entry) []*ledger.Entry {
-	keep := func(given string, of func(*ledger.Entry) string) {
-		if given != "" && slices.ContainsFunc(fits, func(e *ledger.Entry) bool { return of(e) == given }) {
-			fits = slices.DeleteFunc(fits, func(e *ledger.Entry) bool { return of(e) != given })
-		}
-	}
-	keep(c.Session, func(e *ledger.Entry) string { return e.Session })
-	if !c.Later {
-		keep(c.Turn, func(e *ledger.Entry) string { return e.Turn })
-	}
-	keep(c.Call, func(e *ledger.Entry) string { return e.Call })
 	return fits
 }
 
@@ -271,14 +283,23 @@ func (c Choice) nothing(known bool) error {
 
 // chooseRedo returns the newest undo that stands and is about what c names.
 func (b *book) chooseRedo(c Choice) ([]*ledger.Entry, error) {
+	var newest, fits []*ledger.Entry
 	for i := range slices.Backward(b.entries) {
 		e := &b.entries[i]
 		if e.Cause != ledger.CauseUndo || len(b.live(e, c.Paths)) == 0 {
 			continue
 		}
-		if slices.ContainsFunc(b.roots(e), c.names) {
-			return []*ledger.Entry{e}, nil
+		for _, root := range b.roots(e) {
+			if c.names(root) {
+				newest, fits = append(newest, e), append(fits, root)
+			}
 		}
 	}
-	return nil, errNothingRedo
+	if len(newest) == 0 {
+		return nil, errNothingRedo
+	}
+	if err := c.certain(fits); err != nil {
+		return nil, err
+	}
+	return newest[:1], nil
 }

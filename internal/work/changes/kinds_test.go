@@ -474,6 +474,9 @@ func (d *den) silent(meant, after picture, r Report) string {
 			above[dir] = true
 		}
 	}
+	for _, l := range r.Left {
+		told[l.Path] = true
+	}
 	for _, name := range slices.Sorted(maps.Keys(meant)) {
 		named := slices.ContainsFunc(d.since(name), func(p string) bool { return told[p] })
 		if !named && !above[name] && !present.Same(meant[name], after[name]) {
