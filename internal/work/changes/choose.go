@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
-	"strings"
 
+	"kerf/internal/work/changes/named"
 	"kerf/internal/work/changes/returned"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
@@ -35,11 +36,8 @@ type Choice struct {
 	// Conflicts says what becomes of a file that was changed since in the same place.
 	Conflicts settle.Way
 
-	exact named // which ids are no beginnings
+	ids named.IDs // Session, Turn and Call, and which of them are whole
 }
-
-// named says of which ids something is known that has just this one.
-type named struct{ session, turn, call bool }
 
 // ErrNothing says that there is nothing to undo or to redo.
 var ErrNothing = errors.New("nothing to undo")
@@ -75,7 +73,7 @@ func (r Reader) choose(b *book, c Choice) (entries []*ledger.Entry, left []Left,
 // choose returns the entries to invert, oldest first, and what of them is left alone
 // because nobody saw who changed it.
 func (b *book) choose(c Choice) (entries []*ledger.Entry, left []Left, err error) {
-	c.exact = b.exactly(c)
+	c.ids = named.Among(c.Session, c.Turn, c.Call, b.own())
 	switch {
 	case c.Redo:
 		entries, err = b.chooseRedo(c)
@@ -166,31 +164,22 @@ func (b *book) stands(e *ledger.Entry, paths []string) bool {
 
 // names reports whether e is of the session, turn, call and client that c names.
 func (c Choice) names(e *ledger.Entry) bool {
-	return is(e.Session, c.Session, c.exact.session) && is(e.Turn, c.Turn, c.exact.turn) &&
-		is(e.Call, c.Call, c.exact.call) && (c.Client == "" || e.Client == c.Client)
+	return c.ids.Mean(idsOf(e)) && (c.Client == "" || e.Client == c.Client)
 }
 
-// is reports whether id is the given one, or, unless exact, begins with it.
-func is(id, given string, exact bool) bool {
-	return id == given || !(exact && given != "") && strings.HasPrefix(id, given)
+func idsOf(e *ledger.Entry) named.Entry {
+	return named.Entry{Session: e.Session, Turn: e.Turn, Call: e.Call}
 }
 
-// exactly finds the ids of c that are whole ids of what Kerf did, whatever became of it: another
-// id that only begins with one of them is not meant.
-func (b *book) exactly(c Choice) (exact named) {
-	some := func(has func(*ledger.Entry) bool) bool {
-		c.exact = exact
+// own are the ids of what Kerf did, whatever became of it.
+func (b *book) own() iter.Seq[named.Entry] {
+	return func(yield func(named.Entry) bool) {
 		for i := range b.entries {
-			if e := &b.entries[i]; own(e) && e.Known() != ledger.Outside && c.names(e) && has(e) {
-				return true
+			if e := &b.entries[i]; own(e) && e.Known() != ledger.Outside && !yield(idsOf(e)) {
+				return
 			}
 		}
-		return false
 	}
-	exact.session = c.Session != "" && some(func(e *ledger.Entry) bool { return e.Session == c.Session })
-	exact.turn = c.Turn != "" && some(func(e *ledger.Entry) bool { return e.Turn == c.Turn })
-	exact.call = c.Call != "" && some(func(e *ledger.Entry) bool { return e.Call == c.Call })
-	return exact
 }
 
 // together reports whether e goes with last when nothing is named.
@@ -229,42 +218,11 @@ func (b *book) later(c Choice, fits []*ledger.Entry) []*ledger.Entry {
 
 // certain fails when the beginning of an id fits several.
 func (c Choice) certain(fits []*ledger.Entry) error {
-	check := func(what, given string, of func(*ledger.Entry) string) error {
-		if given == "" {
-			return nil
-		}
-		var found []string
-		for _, e := range fits {
-			if id := of(e); id == given {
-				return nil
-			} else if !slices.Contains(found, id) {
-				found = append(found, id)
-			}
-		}
-		if len(found) > 1 {
-			return fmt.Errorf("%d %ss begin with %q: %s; give more of the id", len(found), what, given,
-				strings.Join(found[:min(3, len(found))], ", "))
-		}
-		return nil
+	ids := make([]named.Entry, len(fits))
+	for i, e := range fits {
+		ids[i] = idsOf(e)
 	}
-	if !c.Later {
-		if err := check("turn", c.Turn, func(e *ledger.Entry) string { return e.Turn }); err != nil {
-			return err
-		}
-	}
-	if c.Turn != "" && c.Session == "" {
-		sessions := map[string]bool{}
-		for _, e := range fits {
-			sessions[e.Session] = true
-		}
-		if len(sessions) > 1 {
-			return fmt.Errorf("%d sessions have a turn %q; name one with --session (see kerf log)", len(sessions), c.Turn)
-		}
-	}
-	if err := check("session", c.Session, func(e *ledger.Entry) string { return e.Session }); err != nil {
-		return err
-	}
-	return check("call", c.Call, func(e *ledger.Entry) string { return e.Call })
+	return c.ids.Certain(ids, c.Later)
 }
 
 // nothing is the error when no entry fits: what was named is undone already, or
